@@ -1,0 +1,54 @@
+package lrp
+
+import "time"
+
+// ActualState is the state of an ActualLRP, in Diego's words.
+type ActualState string
+
+// The states of an Actual.
+const (
+	Unclaimed ActualState = "UNCLAIMED"
+	Claimed   ActualState = "CLAIMED"
+	Running   ActualState = "RUNNING"
+	Crashed   ActualState = "CRASHED"
+)
+
+// Actual is Diego's ActualLRP: one instance of a Desired.
+type Actual struct {
+	Key
+	Domain         string
+	InstanceGUID   string // "" while unclaimed
+	CellID         string // "" while unclaimed
+	State          ActualState
+	CrashCount     int
+	CrashReason    string // at most 1024 characters
+	PlacementError string // at most 1024 characters
+	Since          time.Time
+	Address        string // of the container; "" until it runs
+	Ports          []uint16
+	Ready          bool // the readiness check passes: routable
+	Stopping       bool // the cell was told to stop it; the row goes when it has
+}
+
+// CanBecome tells whether Diego allows the transition of an Actual's state
+// (bbs models, actual_lrp.go). A crash loop leaves CRASHED only by UNCLAIMED.
+func (s ActualState) CanBecome(next ActualState) bool {
+	switch s {
+	case Unclaimed:
+		return next == Unclaimed || next == Claimed || next == Running
+	case Claimed, Running:
+		return s != Running || next != Claimed
+	case Crashed:
+		return next == Unclaimed
+	}
+	return false
+}
+
+// Truncate cuts a crash reason or placement error to Diego's 1024 characters.
+func Truncate(s string) string {
+	const limit, mark = 1024, "(truncated)"
+	if len(s) <= limit {
+		return s
+	}
+	return s[:limit-len(mark)] + mark
+}

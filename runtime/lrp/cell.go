@@ -1,0 +1,112 @@
+package lrp
+
+import "time"
+
+// Kind tells instances and tasks apart.
+type Kind string
+
+// The kinds of container.
+const (
+	KindInstance Kind = "instance"
+	KindTask     Kind = "task"
+)
+
+// Container is one piece of work for a cell: an instance of a Desired, or a
+// Task.
+type Container struct {
+	GUID        string // instance GUID or task GUID; unique for ever
+	Kind        Kind
+	Domain      string
+	ProcessGUID string // KindInstance
+	Index       int    // KindInstance
+	RunInfo
+}
+
+// Phase is how far a cell has got with a container.
+type Phase string
+
+// The phases of a container.
+const (
+	PhaseCreating Phase = "creating"
+	PhaseStarting Phase = "starting" // runs, but its check has not passed yet
+	PhaseRunning  Phase = "running"
+	PhaseStopping Phase = "stopping"
+	PhaseExited   Phase = "exited" // Event with the exit was sent, or is about to be
+)
+
+// ContainerStatus is what a cell knows of a container it has.
+type ContainerStatus struct {
+	GUID        string
+	Kind        Kind
+	ProcessGUID string
+	Index       int
+	Phase       Phase
+	Address     string
+	Ready       bool
+	MemoryMB    int
+	DiskMB      int
+}
+
+// Event is what a cell tells about a container. A container's events come in
+// order; EventExited is its last.
+type Event struct {
+	Type    EventType
+	GUID    string
+	Kind    Kind
+	Key     Key // KindInstance
+	At      time.Time
+	Address string // EventRunning
+	Exit    Exit   // EventExited
+	Result  []byte
+	Outputs []Blob
+}
+
+// EventType says what happened.
+type EventType string
+
+// The events of a container.
+const (
+	EventRunning  EventType = "running" // its check passed for the first time
+	EventReady    EventType = "ready"
+	EventNotReady EventType = "not-ready"
+	EventExited   EventType = "exited" // ended and cleaned up, whatever the cause
+)
+
+// Exit says how a container ended.
+type Exit struct {
+	Code    int    // of the action; -1 where the kernel did not tell
+	Failed  bool   // tasks: the work was not done. Instances: always a crash unless Stopped
+	Stopped bool   // because Stop was called
+	Reason  string // in Diego's words: "APP/PROC/WEB: Exited with status 4"
+}
+
+// Stats is what a container uses now.
+type Stats struct {
+	CPU         time.Duration // since it started
+	CPUPercent  float64       // of one core, since the last look
+	Entitlement float64       // of its CPU share, 1 = all of it
+	MemoryBytes uint64
+	MemoryQuota uint64
+	DiskBytes   uint64
+	DiskQuota   uint64
+	LogRate     uint64 // bytes a second
+	Uptime      time.Duration
+}
+
+// Cell is the presence of a cell: what it is, has and offers.
+type Cell struct {
+	ID         string
+	MemoryMB   int
+	DiskMB     int
+	Containers int
+	RootFSes   []string // names for preloaded:
+}
+
+// LogLine is one line of output of a container, or one that the cell says
+// about it (Source CELL or HEALTH).
+type LogLine struct {
+	Target LogTarget
+	At     time.Time
+	Err    bool
+	Text   []byte
+}

@@ -1,0 +1,22 @@
+package lrp
+
+// The domains that Cloud Controller uses with Diego.
+const (
+	DomainApps    = "cf-apps"
+	DomainTasks   = "cf-tasks"
+	DomainStaging = "cf-app-staging"
+)
+
+// Desired is Diego's DesiredLRP: this work, in this many instances.
+type Desired struct {
+	ProcessGUID string // unique: CF's process GUID and its version
+	Domain      string
+	Instances   int
+	RunInfo
+}
+
+// Key names one instance of a Desired for as long as the Desired lives.
+type Key struct {
+	ProcessGUID string
+	Index       int
+}
