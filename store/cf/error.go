@@ -1,0 +1,75 @@
+package cf
+
+import "fmt"
+
+// Kind classes an Error; server/api maps it to Cloud Controller's status,
+// code and title.
+type Kind string
+
+// The kinds of error. Their names are the titles of Cloud Controller's
+// errors without "CF-" where it has one.
+const (
+	InvalidAuthToken     Kind = "InvalidAuthToken"
+	NotAuthenticated     Kind = "NotAuthenticated"
+	NotAuthorized        Kind = "NotAuthorized"
+	MessageParseError    Kind = "MessageParseError"
+	BadRequest           Kind = "BadRequest"
+	InvalidRequest       Kind = "InvalidRequest"
+	BadQueryParameter    Kind = "BadQueryParameter"
+	NotFound             Kind = "NotFound" // an unknown path
+	ResourceNotFound     Kind = "ResourceNotFound"
+	UnprocessableEntity  Kind = "UnprocessableEntity"
+	ResourceInUse        Kind = "AssociationNotEmpty"
+	FeatureDisabled      Kind = "FeatureDisabled"
+	Taken                Kind = "UniquenessError"
+	RequestTooLarge      Kind = "RequestEntityTooLarge"
+	UnsupportedMedia     Kind = "UnsupportedMediaType"
+	NotStaged            Kind = "NotStaged"
+	StagingInProgress    Kind = "StagingInProgress"
+	StagingError         Kind = "StagingError"
+	StackNotFound        Kind = "StackNotFound"
+	ServiceUnavailable   Kind = "ServiceUnavailable"
+	BitsInvalid          Kind = "AppBitsUploadInvalid"
+	PackageInvalid       Kind = "AppPackageInvalid"
+	BuildpackInvalid     Kind = "BuildpackBitsUploadInvalid"
+	BuildpackLocked      Kind = "BuildpackLocked"
+	BuildpackNameTaken   Kind = "BuildpackNameStackTaken"
+	OrgNotEmpty          Kind = "OrganizationNotEmpty"
+	TooManyRequests      Kind = "RateLimitExceeded"
+	StackInvalid         Kind = "StackValidationFailed"
+	Unknown              Kind = "UnknownError"
+	NotImplementedByDsgn Kind = "NotSupported"
+)
+
+// Error is an error that a client can act on. Detail is for people, in Cloud
+// Controller's words; clients match on it.
+type Error struct {
+	Kind   Kind
+	Detail string
+}
+
+func (e *Error) Error() string { return e.Detail }
+
+// Errorf returns an Error of the kind.
+func Errorf(kind Kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Unprocessable is Errorf of the commonest kind, Cloud Controller's 422.
+func Unprocessable(format string, args ...any) *Error {
+	return Errorf(UnprocessableEntity, format, args...)
+}
+
+// Errors are several Errors of one request: a client is shown all at once.
+type Errors []*Error
+
+func (es Errors) Error() string {
+	s := ""
+	for i, e := range es {
+		if i > 0 {
+			s += ", "
+		}
+		s += e.Detail
+	}
+	return s
+}

@@ -1,0 +1,41 @@
+package cf
+
+// Org is an organization.
+type Org struct {
+	Resource
+	Metadata
+	Name      string
+	Suspended bool
+	QuotaGUID string
+}
+
+// Space is where apps live.
+type Space struct {
+	Resource
+	Metadata
+	Name     string
+	OrgGUID  string
+	AllowSSH bool
+}
+
+// OrgQuota limits what an org may use; nil is no limit.
+type OrgQuota struct {
+	Resource
+	Name   string
+	Limits QuotaLimits
+}
+
+// QuotaLimits are the limits of a quota; nil is no limit.
+type QuotaLimits struct {
+	TotalMemoryMB           *int `json:"total_memory_in_mb"`
+	InstanceMemoryMB        *int `json:"per_process_memory_in_mb"`
+	TotalInstances          *int `json:"total_instances"`
+	AppTasks                *int `json:"per_app_tasks"`
+	LogRateLimitBytes       *int `json:"log_rate_limit_in_bytes_per_second"`
+	PaidServices            bool `json:"paid_services_allowed"`
+	TotalServiceInstances   *int `json:"total_service_instances"`
+	TotalServiceKeys        *int `json:"total_service_keys"`
+	TotalRoutes             *int `json:"total_routes"`
+	TotalReservedRoutePorts *int `json:"total_reserved_ports"`
+	TotalDomains            *int `json:"total_domains"`
+}
