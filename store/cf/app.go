@@ -21,7 +21,7 @@ type App struct {
 	DropletGUID     string            // the current droplet; "" for none
 	SSHEnabled      bool
 	RevisionsOn     bool
-	RestartedAt     int64  // counts restarts: instances of an older count are rolled
+	Rev             int    // grows when STARTED becomes STOPPED: instances of an older one are replaced
 	CurrentRevision string // GUID; "" for none
 }
 

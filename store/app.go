@@ -1,0 +1,29 @@
+package store
+
+import "cupola/store/cf"
+
+// Apps are the apps.
+var Apps = &Table[cf.App]{
+	name: "apps", singular: "App", labelled: true,
+	columns: "guid, created_at, updated_at, labels, annotations, name, space_guid, state, lifecycle, env, droplet_guid, ssh_enabled, revisions_on, rev, current_revision",
+	fields: func(v *cf.App, k *sealer) []any {
+		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
+			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
+			&v.Name, &v.SpaceGUID, &v.State, jsonColumn{&v.Lifecycle},
+			sealedColumn{k, &v.Env}, nullColumn{&v.DropletGUID},
+			&v.SSHEnabled, &v.RevisionsOn, &v.Rev, nullColumn{&v.CurrentRevision}}
+	},
+	resource: func(v *cf.App) *cf.Resource { return &v.Resource },
+	filters: map[string]string{
+		"guids":              "apps.guid",
+		"names":              "name",
+		"space_guids":        "space_guid",
+		"organization_guids": "space_guid IN (SELECT guid FROM spaces WHERE org_guid IN (SELECT value FROM json_each(?)))",
+		"stacks":             "json_extract(lifecycle, '$.Stack')",
+		"lifecycle_type":     "json_extract(lifecycle, '$.Type')",
+		"states":             "state",
+		"droplet_guids":      "droplet_guid",
+	},
+	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "name", "state": "state"},
+	visible: "space_guid IN :spaces",
+}

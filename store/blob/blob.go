@@ -1,0 +1,160 @@
+// Package blob keeps packages, droplets, buildpacks and build caches as files
+// that are named by their SHA-256. A file is written aside, synced and then
+// renamed, so that a name never stands for half of its content.
+package blob
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+)
+
+// Store is a directory of blobs. It is safe for concurrent use.
+type Store struct{ dir string }
+
+// Blob names a blob.
+type Blob struct {
+	Digest string // sha256, hex
+	Size   int64  // bytes
+}
+
+var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// Open opens the store in dir, makes it when absent, and removes what an
+// interrupted Put left.
+func Open(dir string) (*Store, error) {
+	tmp := filepath.Join(dir, "tmp")
+	if err := os.RemoveAll(tmp); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(tmp, 0o700); err != nil {
+		return nil, err
+	}
+	return &Store{dir: dir}, nil
+}
+
+// Temp opens a file of the store that becomes a blob by Commit, or goes by
+// Discard.
+func (s *Store) Temp() (*Temp, error) {
+	f, err := os.CreateTemp(filepath.Join(s.dir, "tmp"), "blob-")
+	if err != nil {
+		return nil, err
+	}
+	return &Temp{File: f, store: s}, nil
+}
+
+// Temp is a file on its way into the store.
+type Temp struct {
+	*os.File
+	store *Store
+}
+
+// Discard removes the file; after Commit it does nothing.
+func (t *Temp) Discard() {
+	t.Close()
+	os.Remove(t.Name())
+}
+
+// Commit makes the file a blob.
+func (t *Temp) Commit() (Blob, error) {
+	if _, err := t.Seek(0, io.SeekStart); err != nil {
+		return Blob{}, err
+	}
+	h := sha256.New()
+	n, err := io.Copy(h, t)
+	if err != nil {
+		return Blob{}, err
+	}
+	b := Blob{Digest: hex.EncodeToString(h.Sum(nil)), Size: n}
+	return b, t.store.keep(t.File, b)
+}
+
+func (s *Store) keep(f *os.File, b Blob) error {
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	to := s.path(b.Digest)
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), to)
+}
+
+// Put keeps what r gives, until it ends or ctx does.
+func (s *Store) Put(ctx context.Context, r io.Reader) (Blob, error) {
+	t, err := s.Temp()
+	if err != nil {
+		return Blob{}, err
+	}
+	defer t.Discard()
+	if _, err := io.Copy(t, &reader{ctx, r}); err != nil {
+		return Blob{}, err
+	}
+	return t.Commit()
+}
+
+// reader stops reading when its context ends.
+type reader struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}
+
+// Path gives the file of a blob; fs.ErrNotExist when there is none.
+func (s *Store) Path(digest string) (string, error) {
+	if !digestPattern.MatchString(digest) {
+		return "", fmt.Errorf("blob %q: %w", digest, fs.ErrNotExist)
+	}
+	p := s.path(digest)
+	_, err := os.Stat(p)
+	return p, err
+}
+
+// Open opens a blob for reading.
+func (s *Store) Open(digest string) (*os.File, error) {
+	p, err := s.Path(digest)
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(p)
+}
+
+// Prune removes every blob that keep does not name and that is older than the
+// time before which no transaction can still be about to name it.
+func (s *Store) Prune(ctx context.Context, keep map[string]bool, old func(fs.FileInfo) bool) (removed int, err error) {
+	err = filepath.WalkDir(s.dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		if d.IsDir() || !digestPattern.MatchString(d.Name()) || keep[d.Name()] {
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil || !old(info) {
+			return err
+		}
+		removed++
+		return os.Remove(p)
+	})
+	return removed, err
+}
+
+func (s *Store) path(digest string) string {
+	return filepath.Join(s.dir, digest[:2], digest)
+}

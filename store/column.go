@@ -1,0 +1,104 @@
+package store
+
+import (
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// jsonColumn keeps a value as JSON text.
+type jsonColumn struct{ v any }
+
+func (c jsonColumn) Value() (driver.Value, error) {
+	b, err := json.Marshal(c.v)
+	return string(b), err
+}
+
+func (c jsonColumn) Scan(src any) error {
+	b, err := bytesOf(src)
+	if err != nil || len(b) == 0 {
+		return err
+	}
+	return json.Unmarshal(b, c.v)
+}
+
+// timeColumn keeps a time as microseconds since 1970; the zero time is 0.
+type timeColumn struct{ t *time.Time }
+
+func (c timeColumn) Value() (driver.Value, error) {
+	if c.t.IsZero() {
+		return int64(0), nil
+	}
+	return c.t.UnixMicro(), nil
+}
+
+func (c timeColumn) Scan(src any) error {
+	n, ok := src.(int64)
+	if !ok {
+		return fmt.Errorf("time column holds %T", src)
+	}
+	*c.t = time.Time{}
+	if n != 0 {
+		*c.t = time.UnixMicro(n).UTC()
+	}
+	return nil
+}
+
+// nullColumn keeps "" as NULL: an optional reference.
+type nullColumn struct{ s *string }
+
+func (c nullColumn) Value() (driver.Value, error) {
+	if *c.s == "" {
+		return nil, nil
+	}
+	return *c.s, nil
+}
+
+func (c nullColumn) Scan(src any) error {
+	if src == nil {
+		*c.s = ""
+		return nil
+	}
+	b, err := bytesOf(src)
+	*c.s = string(b)
+	return err
+}
+
+// sealedColumn keeps a value as sealed JSON.
+type sealedColumn struct {
+	seal *sealer
+	v    any
+}
+
+func (c sealedColumn) Value() (driver.Value, error) {
+	b, err := json.Marshal(c.v)
+	if err != nil {
+		return nil, err
+	}
+	return c.seal.seal(b), nil
+}
+
+func (c sealedColumn) Scan(src any) error {
+	b, err := bytesOf(src)
+	if err != nil || len(b) == 0 {
+		return err
+	}
+	plain, err := c.seal.open(b)
+	if err != nil {
+		return fmt.Errorf("open a sealed column (is store.key the one this database was made with?): %w", err)
+	}
+	return json.Unmarshal(plain, c.v)
+}
+
+func bytesOf(src any) ([]byte, error) {
+	switch v := src.(type) {
+	case nil:
+		return nil, nil
+	case []byte:
+		return v, nil
+	case string:
+		return []byte(v), nil
+	}
+	return nil, fmt.Errorf("column holds %T", src)
+}

@@ -1,0 +1,42 @@
+package store
+
+import (
+	"errors"
+	"strings"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"cupola/store/cf"
+)
+
+// convert turns the database's errors into those a client can act on.
+func convert(err error) error {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Code() {
+	case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
+		return cf.Errorf(cf.Taken, "%s must be unique", columnsOf(e.Error()))
+	}
+	return err
+}
+
+// columnsOf takes "a.b, a.c" out of "… UNIQUE constraint failed: a.b, a.c (2067)".
+func columnsOf(message string) string {
+	i := strings.LastIndex(message, "failed: ")
+	s, _, _ := strings.Cut(message[i+len("failed: "):], " (")
+	return s
+}
+
+// IsNotFound tells whether err says that a row does not exist.
+func IsNotFound(err error) bool { return isKind(err, cf.ResourceNotFound) }
+
+// IsTaken tells whether err says that a row like it exists.
+func IsTaken(err error) bool { return isKind(err, cf.Taken) }
+
+func isKind(err error, kind cf.Kind) bool {
+	var e *cf.Error
+	return errors.As(err, &e) && e.Kind == kind
+}

@@ -1,0 +1,26 @@
+package store
+
+import "cupola/store/cf"
+
+// FeatureFlags are the flags that were changed; the rest have their defaults.
+var FeatureFlags = &Table[cf.FeatureFlag]{
+	name: "feature_flags", singular: "Feature flag",
+	columns: "name, enabled, custom_error_message",
+	fields: func(v *cf.FeatureFlag, _ *sealer) []any {
+		return []any{&v.Name, &v.Enabled, &v.CustomErrorMessage}
+	},
+	resource: func(*cf.FeatureFlag) *cf.Resource { return nil },
+	filters:  map[string]string{"guids": "name"},
+}
+
+// EnvGroups are the environment variable groups that were changed: "running"
+// and "staging".
+var EnvGroups = &Table[cf.EnvGroup]{
+	name: "env_groups", singular: "Environment variable group",
+	columns: "name, vars",
+	fields: func(v *cf.EnvGroup, k *sealer) []any {
+		return []any{&v.Name, sealedColumn{k, &v.Vars}}
+	},
+	resource: func(*cf.EnvGroup) *cf.Resource { return nil },
+	filters:  map[string]string{"guids": "name"},
+}

@@ -1,0 +1,19 @@
+package store
+
+import "cupola/store/cf"
+
+// Jobs are the jobs behind 202s.
+var Jobs = &Table[cf.Job]{
+	name: "jobs", singular: "Job", labelled: false,
+	columns: "guid, created_at, updated_at, operation, resource_guid, resource_type, state, errors, warnings, input",
+	fields: func(v *cf.Job, k *sealer) []any {
+		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
+			&v.Operation, &v.ResourceGUID, &v.ResourceType, &v.State, jsonColumn{&v.Errors}, jsonColumn{&v.Warnings}, sealedColumn{k, &v.Input}}
+	},
+	resource: func(v *cf.Job) *cf.Resource { return &v.Resource },
+	filters: map[string]string{
+		"guids":  "jobs.guid",
+		"states": "state",
+	},
+	orders: map[string]string{"created_at": "created_at", "updated_at": "updated_at"},
+}

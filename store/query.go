@@ -1,0 +1,151 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+
+	"cupola/store/cf"
+)
+
+// Query says which rows of a table a list holds, and in which order.
+type Query struct {
+	Where   map[string][]string // a filter of the table → accepted values
+	Labels  []Label
+	Times   []TimeRange
+	Order   string // an order of the table; "": as they were made
+	Desc    bool
+	Page    int    // from 1; 0: all rows
+	PerPage int    // with Page
+	Visible *Scope // nil: all rows
+}
+
+// Scope is what an actor may see: rows of these orgs and spaces.
+type Scope struct {
+	Orgs   []string // GUIDs
+	Spaces []string // GUIDs
+}
+
+// LabelOp is an operator of a label selector.
+type LabelOp string
+
+// The operators of label selectors.
+const (
+	LabelIn        LabelOp = "in"
+	LabelNotIn     LabelOp = "notin"
+	LabelExists    LabelOp = "exists"
+	LabelNotExists LabelOp = "!exists"
+)
+
+// Label is one requirement of a label selector.
+type Label struct {
+	Key    string
+	Op     LabelOp
+	Values []string
+}
+
+// TimeRange demands a time of a row: column created_at or updated_at.
+type TimeRange struct {
+	Column string
+	Op     string // "=", "<", "<=", ">", ">="
+	Time   time.Time
+}
+
+// condition collects SQL and its arguments.
+type condition struct {
+	sql  []string
+	args []any
+}
+
+func (c *condition) add(sql string, args ...any) {
+	c.sql = append(c.sql, sql)
+	c.args = append(c.args, args...)
+}
+
+// where is the WHERE clause, "" when every row is wanted.
+func (c *condition) where() string {
+	if len(c.sql) == 0 {
+		return ""
+	}
+	return " WHERE (" + strings.Join(c.sql, ") AND (") + ")"
+}
+
+// list gives values as the JSON array that "IN (SELECT value FROM json_each(?))"
+// takes: one bound parameter, however many there are.
+func list(values []string) string {
+	if values == nil {
+		values = []string{}
+	}
+	b, _ := json.Marshal(values)
+	return string(b)
+}
+
+const inList = " IN (SELECT value FROM json_each(?))"
+
+func (c *condition) filter(filters map[string]string, where map[string][]string) error {
+	names := make([]string, 0, len(where))
+	for n := range where {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	for _, n := range names {
+		expr, ok := filters[n]
+		if !ok {
+			return cf.Errorf(cf.BadQueryParameter, "The query parameter is invalid: Unknown query parameter(s): '%s'", n)
+		}
+		if !strings.Contains(expr, "?") {
+			expr += inList
+		}
+		args := make([]any, strings.Count(expr, "?"))
+		for i := range args {
+			args[i] = list(where[n])
+		}
+		c.add(expr, args...)
+	}
+	return nil
+}
+
+func (c *condition) label(table string, l Label) {
+	value := fmt.Sprintf("json_extract(%s.labels, ?)", table)
+	path := `$."` + l.Key + `"`
+	switch l.Op {
+	case LabelIn:
+		c.add(value+inList, path, list(l.Values))
+	case LabelNotIn:
+		c.add("coalesce("+value+", '') NOT"+inList, path, list(l.Values))
+	case LabelExists:
+		c.add(value+" IS NOT NULL", path)
+	case LabelNotExists:
+		c.add(value+" IS NULL", path)
+	}
+}
+
+// time compares in whole seconds, the precision that the API shows.
+func (c *condition) time(table string, r TimeRange) {
+	c.add(fmt.Sprintf("%s.%s / 1000000 %s ?", table, r.Column, r.Op), r.Time.Unix())
+}
+
+// visible limits rows to a scope. Every ":orgs" and ":spaces" of the table's
+// expression stands for a list.
+func (c *condition) visible(expr string, s *Scope) {
+	if s == nil || expr == "" {
+		return
+	}
+	var args []any
+	rest, out := expr, ""
+	for {
+		i := strings.Index(rest, ":")
+		if i < 0 {
+			break
+		}
+		out += rest[:i] + "(SELECT value FROM json_each(?))"
+		if strings.HasPrefix(rest[i:], ":orgs") {
+			args, rest = append(args, list(s.Orgs)), rest[i+len(":orgs"):]
+		} else {
+			args, rest = append(args, list(s.Spaces)), rest[i+len(":spaces"):]
+		}
+	}
+	c.add(out+rest, args...)
+}

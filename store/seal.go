@@ -1,0 +1,71 @@
+package store
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// sealer encrypts what must not be readable in the database file.
+type sealer struct{ aead cipher.AEAD }
+
+// openSealer reads the key, or makes one where there is none.
+func openSealer(file string) (*sealer, error) {
+	key, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		key, err = newKey(file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(key) != 32 {
+		return nil, fmt.Errorf("%s: a key of 32 bytes is needed, it has %d", file, len(key))
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	aead, err := cipher.NewGCM(block)
+	return &sealer{aead}, err
+}
+
+// newKey writes the key through a temporary file, so that a crash cannot leave
+// a short one.
+func newKey(file string) ([]byte, error) {
+	key := make([]byte, 32)
+	rand.Read(key)
+	tmp := file + ".new"
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.Write(key)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return nil, err
+	}
+	return key, os.Rename(tmp, file)
+}
+
+func (s *sealer) seal(plain []byte) []byte {
+	nonce := make([]byte, s.aead.NonceSize(), s.aead.NonceSize()+len(plain)+s.aead.Overhead())
+	rand.Read(nonce)
+	return s.aead.Seal(nonce, nonce, plain, nil)
+}
+
+func (s *sealer) open(sealed []byte) ([]byte, error) {
+	n := s.aead.NonceSize()
+	if len(sealed) < n {
+		return nil, errors.New("sealed value is too short")
+	}
+	return s.aead.Open(nil, sealed[:n], sealed[n:], nil)
+}

@@ -1,0 +1,23 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+)
+
+// Setting reads what SetSetting kept under the name into v, and tells whether
+// there is any.
+func (tx *Tx) Setting(name string, v any) (bool, error) {
+	err := tx.sql.QueryRowContext(tx.ctx, "SELECT value FROM settings WHERE name = ?", name).Scan(sealedColumn{tx.seal, v})
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// SetSetting keeps a value under a name, sealed.
+func (tx *Tx) SetSetting(name string, v any) error {
+	_, err := tx.exec("settings", "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+		name, sealedColumn{tx.seal, v})
+	return err
+}

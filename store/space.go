@@ -1,0 +1,22 @@
+package store
+
+import "cupola/store/cf"
+
+// Spaces are the spaces.
+var Spaces = &Table[cf.Space]{
+	name: "spaces", singular: "Space", labelled: true,
+	columns: "guid, created_at, updated_at, labels, annotations, name, org_guid, allow_ssh",
+	fields: func(v *cf.Space, _ *sealer) []any {
+		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
+			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
+			&v.Name, &v.OrgGUID, &v.AllowSSH}
+	},
+	resource: func(v *cf.Space) *cf.Resource { return &v.Resource },
+	filters: map[string]string{
+		"guids":              "spaces.guid",
+		"names":              "name",
+		"organization_guids": "org_guid",
+	},
+	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "name"},
+	visible: "guid IN :spaces",
+}

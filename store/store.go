@@ -1,0 +1,129 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// Config says where a Store lies.
+type Config struct {
+	Dir string // made when absent, 0700
+	Log *slog.Logger
+}
+
+// Store is the database. It is safe for concurrent use.
+type Store struct {
+	writer *sql.DB // one connection: SQLite has one writer
+	reader *sql.DB
+	seal   *sealer
+	feed   *feed
+	log    *slog.Logger
+	now    func() time.Time
+}
+
+// Open opens the database below c.Dir, makes it when there is none and brings
+// its schema up to date. A file of a newer cupola is refused.
+func Open(c Config) (*Store, error) {
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	seal, err := openSealer(filepath.Join(c.Dir, "store.key"))
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(c.Dir, "cupola.db")
+	writer, err := open(file, "_txlock=immediate")
+	if err != nil {
+		return nil, err
+	}
+	writer.SetMaxOpenConns(1)
+	s := &Store{writer: writer, seal: seal, feed: newFeed(), log: c.Log, now: time.Now}
+	if err := s.migrate(file); err != nil {
+		writer.Close()
+		return nil, fmt.Errorf("migrate %s: %w", file, err)
+	}
+	if s.reader, err = open(file, "_pragma=query_only(1)"); err != nil {
+		writer.Close()
+		return nil, err
+	}
+	s.reader.SetMaxOpenConns(2 + runtime.NumCPU())
+	return s, nil
+}
+
+// open opens a pool. busy_timeout comes first, so that the pragmas after it
+// wait for a lock too.
+func open(file, extra string) (*sql.DB, error) {
+	dsn := "file:" + (&url.URL{Path: file}).EscapedPath() +
+		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)" +
+		"&_pragma=foreign_keys(1)&_pragma=cache_size(-4000)&" + extra
+	return sql.Open("sqlite", dsn)
+}
+
+// Close closes the database.
+func (s *Store) Close() error {
+	rerr := s.reader.Close()
+	if err := s.writer.Close(); err != nil {
+		return err
+	}
+	return rerr
+}
+
+// Tx is a transaction. Now is the time at its start: all that one transaction
+// writes bears the same time.
+type Tx struct {
+	Now     time.Time
+	ctx     context.Context
+	sql     *sql.Tx
+	seal    *sealer
+	changed map[string]bool
+}
+
+// Read runs f in a transaction that only reads.
+func (s *Store) Read(ctx context.Context, f func(*Tx) error) error {
+	return s.run(ctx, s.reader, f)
+}
+
+// Write runs f in the one writing transaction and commits it when f returns
+// nil. f may be run by nobody else meanwhile: keep it short, and do nothing in
+// it but SQL.
+func (s *Store) Write(ctx context.Context, f func(*Tx) error) error {
+	return s.run(ctx, s.writer, f)
+}
+
+func (s *Store) run(ctx context.Context, db *sql.DB, f func(*Tx) error) error {
+	t, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer t.Rollback()
+	tx := &Tx{Now: s.now().UTC().Truncate(time.Microsecond), ctx: ctx, sql: t, seal: s.seal, changed: map[string]bool{}}
+	if err := f(tx); err != nil {
+		return err
+	}
+	if err := t.Commit(); err != nil {
+		return err
+	}
+	s.feed.publish(tx.changed)
+	return nil
+}
+
+func (tx *Tx) exec(table, query string, args ...any) (int64, error) {
+	r, err := tx.sql.ExecContext(tx.ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	n, err := r.RowsAffected()
+	if n > 0 {
+		tx.changed[table] = true
+	}
+	return n, err
+}

@@ -1,0 +1,215 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"cupola/store/cf"
+)
+
+// Table is the rows of one noun. Its methods take the transaction they act in.
+type Table[T any] struct {
+	name     string
+	singular string                  // for messages: "App not found"
+	columns  string                  // comma-separated, guid first
+	fields   func(*T, *sealer) []any // one for each column: a pointer, or a column wrapper
+	resource func(*T) *cf.Resource
+	filters  map[string]string // filter → column, or condition with "?" for the list of values
+	orders   map[string]string // order → column
+	visible  string            // condition over :orgs and :spaces; "": everyone sees every row
+	labelled bool              // has a column labels
+}
+
+// Name is the table's name, for Store.Watch.
+func (t *Table[T]) Name() string { return t.name }
+
+// Filters are the names of the filters that List takes.
+func (t *Table[T]) Filters() []string {
+	var names []string
+	for n := range t.filters {
+		names = append(names, n)
+	}
+	return names
+}
+
+// Orders are the names of the orders that List takes.
+func (t *Table[T]) Orders() []string {
+	var names []string
+	for n := range t.orders {
+		names = append(names, n)
+	}
+	return names
+}
+
+// Labelled tells whether rows can be chosen by label.
+func (t *Table[T]) Labelled() bool { return t.labelled }
+
+// Get returns the row, or a cf.ResourceNotFound in Cloud Controller's words.
+func (t *Table[T]) Get(tx *Tx, guid string) (*T, error) {
+	return t.First(tx, Query{Where: map[string][]string{"guids": {guid}}})
+}
+
+// Visible is Get for one who may see only a scope's rows (nil: all): a row
+// outside it is not found.
+func (t *Table[T]) Visible(tx *Tx, guid string, s *Scope) (*T, error) {
+	return t.First(tx, Query{Where: map[string][]string{"guids": {guid}}, Visible: s})
+}
+
+// First returns the first row of the query, or cf.ResourceNotFound.
+func (t *Table[T]) First(tx *Tx, q Query) (*T, error) {
+	q.Page, q.PerPage = 1, 1
+	rows, _, err := t.list(tx, q, false)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, cf.Errorf(cf.ResourceNotFound, "%s not found", t.singular)
+	}
+	return rows[0], nil
+}
+
+// By returns all rows whose filter has one of the values, in the order they
+// were made.
+func (t *Table[T]) By(tx *Tx, filter string, values ...string) ([]*T, error) {
+	rows, _, err := t.list(tx, Query{Where: map[string][]string{filter: values}}, false)
+	return rows, err
+}
+
+// All returns all rows in the order they were made.
+func (t *Table[T]) All(tx *Tx) ([]*T, error) {
+	rows, _, err := t.list(tx, Query{}, false)
+	return rows, err
+}
+
+// List returns a page of rows, and how many rows there are on all pages.
+func (t *Table[T]) List(tx *Tx, q Query) (rows []*T, total int, err error) {
+	return t.list(tx, q, true)
+}
+
+// Count tells how many rows the query has on all its pages.
+func (t *Table[T]) Count(tx *Tx, q Query) (int, error) {
+	c, err := t.condition(q)
+	if err != nil {
+		return 0, err
+	}
+	return t.count(tx, c)
+}
+
+func (t *Table[T]) count(tx *Tx, c *condition) (n int, err error) {
+	err = tx.sql.QueryRowContext(tx.ctx, "SELECT count(*) FROM "+t.name+c.where(), c.args...).Scan(&n)
+	return n, err
+}
+
+func (t *Table[T]) condition(q Query) (*condition, error) {
+	c := &condition{}
+	if err := c.filter(t.filters, q.Where); err != nil {
+		return nil, err
+	}
+	for _, l := range q.Labels {
+		c.label(t.name, l)
+	}
+	for _, r := range q.Times {
+		c.time(t.name, r)
+	}
+	c.visible(t.visible, q.Visible)
+	return c, nil
+}
+
+func (t *Table[T]) list(tx *Tx, q Query, counted bool) ([]*T, int, error) {
+	c, err := t.condition(q)
+	if err != nil {
+		return nil, 0, err
+	}
+	total := 0
+	if counted {
+		if total, err = t.count(tx, c); err != nil {
+			return nil, 0, err
+		}
+	}
+	text := "SELECT " + t.columns + " FROM " + t.name + c.where() + t.order(q)
+	args := c.args
+	if q.Page > 0 {
+		text += " LIMIT ? OFFSET ?"
+		args = append(args, q.PerPage, (q.Page-1)*q.PerPage)
+	}
+	rows, err := t.query(tx, text, args...)
+	return rows, total, err
+}
+
+func (t *Table[T]) order(q Query) string {
+	dir := ""
+	if q.Desc {
+		dir = " DESC"
+	}
+	if column := t.orders[q.Order]; column != "" {
+		return " ORDER BY " + column + dir + ", id" + dir
+	}
+	return " ORDER BY id" + dir
+}
+
+// query runs a SELECT of the table's columns.
+func (t *Table[T]) query(tx *Tx, text string, args ...any) ([]*T, error) {
+	rows, err := tx.sql.QueryContext(tx.ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []*T
+	for rows.Next() {
+		v := new(T)
+		if err := rows.Scan(t.fields(v, tx.seal)...); err != nil {
+			return nil, fmt.Errorf("read %s: %w", t.name, err)
+		}
+		list = append(list, v)
+	}
+	return list, rows.Err()
+}
+
+// Insert adds a row. An empty GUID is filled in, and so is CreatedAt.
+func (t *Table[T]) Insert(tx *Tx, v *T) error {
+	if r := t.resource(v); r != nil {
+		if r.GUID == "" {
+			r.GUID = uuid.NewString()
+		}
+		if r.CreatedAt.IsZero() {
+			r.CreatedAt = tx.Now
+		}
+	}
+	marks := strings.Repeat(", ?", strings.Count(t.columns, ",")+1)[2:]
+	_, err := tx.exec(t.name, "INSERT INTO "+t.name+" ("+t.columns+") VALUES ("+marks+")", t.fields(v, tx.seal)...)
+	return convert(err)
+}
+
+// Update writes the row whose GUID v has, and sets UpdatedAt.
+func (t *Table[T]) Update(tx *Tx, v *T) error {
+	if r := t.resource(v); r != nil {
+		r.UpdatedAt = tx.Now
+	}
+	fields := t.fields(v, tx.seal)
+	names := strings.Split(t.columns, ", ")
+	set := strings.Join(names[1:], " = ?, ") + " = ?"
+	n, err := tx.exec(t.name, "UPDATE "+t.name+" SET "+set+" WHERE "+names[0]+" = ?", append(fields[1:], fields[0])...)
+	if err == nil && n == 0 {
+		return cf.Errorf(cf.ResourceNotFound, "%s not found", t.singular)
+	}
+	return convert(err)
+}
+
+// Delete removes the row with the GUID and what belongs to it; none is no
+// error.
+func (t *Table[T]) Delete(tx *Tx, guid string) error {
+	key, _, _ := strings.Cut(t.columns, ",")
+	_, err := tx.exec(t.name, "DELETE FROM "+t.name+" WHERE "+key+" = ?", guid)
+	return err
+}
+
+// Put inserts the row, or updates it where there is one.
+func (t *Table[T]) Put(tx *Tx, v *T) error {
+	err := t.Update(tx, v)
+	if IsNotFound(err) {
+		return t.Insert(tx, v)
+	}
+	return err
+}
