@@ -1,0 +1,48 @@
+// The lifecycle command is everything that runs inside containers beside the
+// app, but for what its start needs (see init): builder, healthcheck, the
+// system buildpacks and the tools of stacks that have none. It does what the
+// name it is called by says, or else its first argument.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"cupola/runtime/lifecycle/builder"
+	"cupola/runtime/lifecycle/buildpack"
+	"cupola/runtime/lifecycle/static"
+)
+
+func main() {
+	os.Exit(run(os.Args))
+}
+
+// run dispatches argv; a program name that is not one of ours defers to the
+// first argument.
+func run(argv []string) int {
+	for range 2 {
+		if len(argv) == 0 {
+			break
+		}
+		argv[0] = filepath.Base(argv[0])
+		if code, ok := dispatch(argv); ok {
+			return code
+		}
+		argv = argv[1:]
+	}
+	fmt.Fprintln(os.Stderr, "usage: lifecycle builder|buildpack|static …")
+	return 2
+}
+
+func dispatch(argv []string) (code int, ok bool) {
+	switch args := argv[1:]; argv[0] {
+	case "builder":
+		return builder.Main(args), true
+	case "buildpack":
+		return buildpack.Main(args), true
+	case "static":
+		return static.Main(args), true
+	}
+	return 0, false
+}

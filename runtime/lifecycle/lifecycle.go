@@ -1,0 +1,128 @@
+// Package lifecycle carries the programs that run inside containers, built
+// apart and embedded, and gives the daemon what it needs to use them: the
+// directory it mounts at Dir, the system buildpacks and the names of the
+// tools that a stack without a userland can link.
+package lifecycle
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Dir is where the programs are in every container, mounted read-only.
+const Dir = "/tmp/lifecycle"
+
+//go:embed all:bin
+var programs embed.FS
+
+// links are the names that Cloud Foundry's lifecycle has in Dir, and which
+// program serves each.
+var links = map[string]string{
+	"launcher":    "init",
+	"builder":     "lifecycle",
+	"healthcheck": "lifecycle",
+	"shell":       "lifecycle",
+	"sh":          "lifecycle",
+}
+
+// errNotBuilt is returned by Install in a binary made by a bare `go build`.
+var errNotBuilt = errors.New("built without the lifecycle binary: run make build")
+
+// Install writes the programs and their links into dir, which it creates.
+// Each file is replaced at once and only when it differs, so containers that
+// have dir mounted are not disturbed.
+func Install(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("install lifecycle: %w", err)
+	}
+	// The directory must be open to every container user, whatever the umask.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return fmt.Errorf("install lifecycle: %w", err)
+	}
+	for _, name := range []string{"init", "lifecycle"} {
+		if err := installProgram(dir, name); err != nil {
+			return err
+		}
+	}
+	for name, target := range links {
+		if err := installLink(filepath.Join(dir, name), target); err != nil {
+			return fmt.Errorf("install lifecycle: %w", err)
+		}
+	}
+	return nil
+}
+
+func installProgram(dir, name string) error {
+	f, err := programs.Open("bin/" + name)
+	if err != nil {
+		return errNotBuilt
+	}
+	defer f.Close()
+	program := f.(io.ReadSeeker) // embed promises it for files
+	path := filepath.Join(dir, name)
+	if sameProgram(path, f) {
+		return nil
+	}
+	if _, err := program.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("install %s: %w", name, err)
+	}
+	temp, err := os.CreateTemp(dir, "."+name+"-*")
+	if err != nil {
+		return fmt.Errorf("install %s: %w", name, err)
+	}
+	defer os.Remove(temp.Name())
+	_, err = io.Copy(temp, program)
+	err = errors.Join(err, temp.Chmod(0o755), temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("install %s: %w", name, err)
+	}
+	return nil
+}
+
+// headSize is how much of a program is compared. It holds the linker's build
+// ID, which is a hash of the whole; comparing all of it would only make all
+// of it resident in the daemon.
+const headSize = 64 << 10
+
+// sameProgram reports whether the file at path is the embedded program.
+func sameProgram(path string, program fs.File) bool {
+	want, err := program.Stat()
+	if err != nil {
+		return false
+	}
+	info, err := os.Lstat(path)
+	if err != nil || info.Size() != want.Size() || info.Mode() != 0o755 {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	a, errA := io.ReadAll(io.LimitReader(f, headSize))
+	b, errB := io.ReadAll(io.LimitReader(program, headSize))
+	return errA == nil && errB == nil && bytes.Equal(a, b)
+}
+
+func installLink(path, target string) error {
+	if old, err := os.Readlink(path); err == nil && old == target {
+		return nil
+	}
+	temp := path + ".new"
+	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Symlink(target, temp); err != nil {
+		return err
+	}
+	return os.Rename(temp, path)
+}
