@@ -1,0 +1,122 @@
+//go:build linux && cgo
+
+package container
+
+import (
+	"path/filepath"
+
+	"github.com/opencontainers/cgroups"
+	devices "github.com/opencontainers/cgroups/devices/config"
+	"github.com/opencontainers/runc/libcontainer/configs"
+	"golang.org/x/sys/unix"
+)
+
+// hostnameMax is the longest host name: Garden keeps the last 49 characters of
+// the handle.
+const hostnameMax = 49
+
+// settings is what every container of an Engine has in common.
+type settings struct {
+	ids       IDMap
+	helperDir string
+	sysDir    string // a read-only sysfs without submounts
+	parent    string // cgroup
+	v2        bool
+	nofile    uint64 // the daemon's own hard limit
+}
+
+// libConfig returns libcontainer's configuration for spec. It reads no state.
+func (s settings) libConfig(spec Spec) *configs.Config {
+	ids := []configs.IDMap{{ContainerID: 0, HostID: int64(s.ids.Base), Size: int64(s.ids.Size)}}
+	return &configs.Config{
+		Rootfs:          filepath.Clean(spec.Rootfs),
+		RootPropagation: unix.MS_PRIVATE | unix.MS_REC,
+		Hostname:        hostname(spec),
+		Namespaces:      s.namespaces(spec.NetNS),
+		UIDMappings:     ids,
+		GIDMappings:     ids,
+		Capabilities:    capabilities(spec.Process.UID),
+		NoNewPrivileges: true,
+		// A keyring per container would count against the 200 that the kernel
+		// allows one mapped user; the seccomp filter denies all use of keys.
+		NoNewKeyring:  true,
+		Mounts:        s.mounts(spec.Mounts),
+		Devices:       deviceNodes(),
+		MaskPaths:     maskedPaths(),
+		ReadonlyPaths: readonlyPaths(),
+		Rlimits:       s.rlimits(spec.Process),
+		Cgroups: &cgroups.Cgroup{
+			Path:      filepath.Join("/", s.parent, spec.ID),
+			Resources: s.resources(spec.Limits),
+		},
+	}
+}
+
+func hostname(spec Spec) string {
+	name := spec.Hostname
+	if name == "" {
+		name = spec.ID
+	}
+	return name[max(0, len(name)-hostnameMax):]
+}
+
+func (s settings) namespaces(netns string) configs.Namespaces {
+	all := configs.Namespaces{
+		{Type: configs.NEWUSER}, {Type: configs.NEWNS}, {Type: configs.NEWPID},
+		{Type: configs.NEWIPC}, {Type: configs.NEWUTS},
+		{Type: configs.NEWNET, Path: netns},
+	}
+	if s.v2 {
+		// On v1 the init joins its cgroups after the namespace would have been
+		// made, so that one would show the daemon's cgroup as its root.
+		all = append(all, configs.Namespace{Type: configs.NEWCGROUP})
+	}
+	return all
+}
+
+// capabilities are none for a user, and for root the part of Garden's set that
+// reaches neither devices, raw packets nor the audit log.
+func capabilities(uid uint32) *configs.Capabilities {
+	if uid != 0 {
+		return &configs.Capabilities{}
+	}
+	set := []string{
+		"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FSETID", "CAP_FOWNER", "CAP_SETGID", "CAP_SETUID",
+		"CAP_SETFCAP", "CAP_SETPCAP", "CAP_NET_BIND_SERVICE", "CAP_SYS_CHROOT", "CAP_KILL",
+	}
+	return &configs.Capabilities{Bounding: set, Effective: set, Permitted: set}
+}
+
+func (s settings) rlimits(p Process) []configs.Rlimit {
+	limits := []configs.Rlimit{{Type: unix.RLIMIT_CORE}}
+	if p.Nofile > 0 {
+		n := min(p.Nofile, s.nofile)
+		limits = append(limits, configs.Rlimit{Type: unix.RLIMIT_NOFILE, Hard: n, Soft: n})
+	}
+	return limits
+}
+
+func (s settings) resources(l Limits) *cgroups.Resources {
+	if !s.v2 {
+		// The v1 cgroup is made and limited by cgroupTree; libcontainer is given none.
+		return &cgroups.Resources{}
+	}
+	r := &cgroups.Resources{Devices: deviceRules(), Memory: l.MemoryBytes, MemorySwap: l.MemoryBytes}
+	if l.CPUShares > 0 {
+		r.CpuWeight = cgroups.ConvertCPUSharesToCgroupV2Value(l.CPUShares)
+	}
+	if l.Pids > 0 {
+		r.PidsLimit = &l.Pids
+	}
+	return r
+}
+
+func deviceRules() []*devices.Rule {
+	rules := []*devices.Rule{{Type: devices.WildcardDevice, Major: devices.Wildcard, Minor: devices.Wildcard, Permissions: "rwm"}}
+	for _, d := range allowedDevices() {
+		rules = append(rules, &devices.Rule{
+			Type: devices.CharDevice, Major: d.major, Minor: d.minor, Permissions: "rwm", Allow: true,
+		})
+	}
+	return rules
+}

@@ -1,0 +1,128 @@
+// Package container runs one OCI container per ID through libcontainer, inside
+// the daemon's own process: no runtime binary, no shim, no helper beside the
+// container. It is the only importer of runc.
+//
+// A container outlives the daemon. Its state directory is written before its
+// first effect in the kernel, so whatever a killed daemon left, half-made or
+// running, the next Engine's List finds and Remove takes away.
+//
+// Every container has its own user, pid, ipc, uts and mount namespace, no
+// capability for processes that are not root, no_new_privs, a deny-by-default
+// seccomp filter, masked and read-only kernel paths and a cgroup that refuses
+// devices and swap.
+package container
+
+import (
+	"log/slog"
+	"os"
+	"time"
+)
+
+// HelperMount is where Config.HelperDir is seen in every container, as in
+// Diego, where the app lifecycle lies there too.
+const HelperMount = "/tmp/lifecycle"
+
+// Config says where an Engine keeps its state and what its containers share.
+type Config struct {
+	// Dir is the state directory, made 0700. One Engine owns it.
+	Dir string
+	// CgroupParent names the cgroup below each hierarchy's root that holds one
+	// cgroup per container, for example "cupola". One Engine owns it.
+	CgroupParent string
+	// IDMap is the user and group range of all containers.
+	IDMap IDMap
+	// HelperDir is a host directory that holds the static program "init", which
+	// attaches itself to the cgroups, installs the seccomp filter and executes
+	// the process. It is mounted read-only at HelperMount. New writes the filter
+	// into it as seccomp.bpf.
+	HelperDir string
+	// Log receives what an operator must know; nil discards it.
+	Log *slog.Logger
+}
+
+// IDMap maps the container's IDs 0..Size-1 to the host's Base..Base+Size-1.
+type IDMap struct{ Base, Size uint32 }
+
+// Mount is a bind mount of a host path, always nosuid and nodev.
+type Mount struct {
+	Source, Destination string
+	ReadOnly            bool
+}
+
+// Limits bound a container; 0 means no limit. Swap is never allowed.
+type Limits struct {
+	MemoryBytes int64
+	// CPUShares is the weight of cgroup v1: 1024 is one app's ordinary share.
+	CPUShares uint64
+	Pids      int64
+}
+
+// Process is what runs in a container.
+type Process struct {
+	Args, Env []string
+	// Cwd is made when it is missing; "" is the root directory.
+	Cwd      string
+	UID, GID uint32
+	// Groups are supplementary groups.
+	Groups []uint32
+	// Nofile is the limit of open files, cut to the daemon's own hard limit;
+	// 0 leaves the daemon's limit.
+	Nofile uint64
+}
+
+// Spec describes a container to start.
+type Spec struct {
+	// ID is made of letters, digits, underscore, plus, minus and period.
+	ID string
+	// Rootfs is an absolute path without symbolic links. Every directory above
+	// it must let the mapped root user pass (mode o+x).
+	Rootfs   string
+	Hostname string
+	Process  Process
+	Mounts   []Mount
+	// NetNS is the path of a network namespace; "" gives an empty one.
+	NetNS  string
+	Limits Limits
+	// Stdout and Stderr are inherited as they are; nil is /dev/null. A FIFO opened
+	// O_RDWR lets the container outlive the daemon's end of it.
+	Stdout, Stderr *os.File
+}
+
+// Stdio are the files of a process started by Exec; nil is /dev/null.
+type Stdio struct{ In, Out, Err *os.File }
+
+// State is what an Engine knows of a container.
+type State struct {
+	ID string
+	// PID is the init process as the host sees it; 0 when none was recorded.
+	PID int
+	// StartTicks is the init's start time in clock ticks since boot: together
+	// with PID it names one process for good.
+	StartTicks uint64
+	// Alive is false for a container that has ended and for one that was never
+	// brought to run its process: both only wait for Remove.
+	Alive bool
+}
+
+// Exit tells how a process ended.
+type Exit struct {
+	// Code is the exit code, 128+Signal when a signal ended the process.
+	Code int
+	// Signal is the signal that ended the process, or 0.
+	Signal int
+	// OOM says that the kernel killed a process of the container for memory.
+	OOM bool
+	// Known is false when the kernel no longer tells how the process ended; Code
+	// and Signal are then 0.
+	Known bool
+}
+
+// Stats are a container's use of resources.
+type Stats struct {
+	// CPU is the time used by all processes so far.
+	CPU time.Duration
+	// MemoryBytes leaves out the page cache that can be dropped at once.
+	// MemoryLimitBytes is 0 when there is no limit.
+	MemoryBytes, MemoryLimitBytes uint64
+	Pids                          uint64
+}

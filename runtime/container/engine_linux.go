@@ -1,0 +1,287 @@
+//go:build linux && cgo
+
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/opencontainers/runc/libcontainer"
+	"github.com/sirupsen/logrus"
+	"golang.org/x/sys/unix"
+)
+
+// cleanupTimeout bounds the removal of a container whose start went wrong.
+const cleanupTimeout = 10 * time.Second
+
+// ErrNotFound says that no container with that ID runs.
+var ErrNotFound = errors.New("no such container")
+
+// Engine runs containers. Its methods may be called at the same time.
+type Engine struct {
+	shared settings
+	states string // one directory per container
+	tree   cgroupTree
+	log    *slog.Logger
+
+	mu   sync.Mutex
+	open map[string]*running
+}
+
+// running is a container whose init this Engine holds.
+type running struct {
+	init *process
+	// stopped is the signal that SIGKILL was sent in place of, or 0.
+	stopped syscall.Signal
+}
+
+// New readies dir, helper and cgroups. Containers that already run are left
+// alone: List tells of them, and every method works on them.
+func New(cfg Config) (*Engine, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	// libcontainer reports through errors what it also logs, to a global logger.
+	logrus.SetOutput(io.Discard)
+	tree, err := findCgroups(cfg.CgroupParent)
+	if err != nil {
+		return nil, err
+	}
+	states := filepath.Join(cfg.Dir, "containers")
+	if err := os.MkdirAll(states, 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(cfg.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := writeFilter(cfg.HelperDir); err != nil {
+		return nil, err
+	}
+	sys := filepath.Join(cfg.Dir, "sys")
+	if err := mountSys(sys); err != nil {
+		return nil, err
+	}
+	var nofile unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &nofile); err != nil {
+		return nil, err
+	}
+	return &Engine{
+		shared: settings{
+			ids: cfg.IDMap, helperDir: cfg.HelperDir, sysDir: sys,
+			parent: cfg.CgroupParent, v2: tree.v2, nofile: nofile.Max,
+		},
+		states: states, tree: tree, log: cfg.Log, open: map[string]*running{},
+	}, nil
+}
+
+// Start makes the container and returns when its process is executed. If it
+// fails nothing of the container is left.
+func (e *Engine) Start(ctx context.Context, spec Spec) (State, error) {
+	if err := checkSpec(spec, e.shared.ids); err != nil {
+		return State{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return State{}, err
+	}
+	dir := e.stateDir(spec.ID)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return State{}, fmt.Errorf("start container %s: %w", spec.ID, err)
+	}
+	init, err := e.run(spec)
+	if err != nil {
+		err = fmt.Errorf("start container %s: %w", spec.ID, err)
+		return State{}, errors.Join(err, e.discard(ctx, spec.ID))
+	}
+	e.mu.Lock()
+	e.open[spec.ID] = &running{init: init}
+	e.mu.Unlock()
+	return State{ID: spec.ID, PID: init.pid, StartTicks: init.ticks, Alive: true}, nil
+}
+
+// discard removes what a failed start has left, even if ctx has ended.
+func (e *Engine) discard(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	return e.Remove(ctx, id)
+}
+
+func (e *Engine) run(spec Spec) (*process, error) {
+	config := e.shared.libConfig(spec)
+	if err := writeState(e.stateDir(spec.ID), spec.ID, config); err != nil {
+		return nil, err
+	}
+	tasks, err := e.tree.create(spec.ID, spec.Limits)
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll(tasks)
+	c, err := libcontainer.Load(e.states, spec.ID)
+	if err != nil {
+		return nil, err
+	}
+	proc := e.libProcess(spec.Process, tasks)
+	proc.Init = true
+	proc.Stdout, proc.Stderr = writerOf(spec.Stdout), writerOf(spec.Stderr)
+	e.giveStdio(spec.Process, spec.Stdout, spec.Stderr)
+	if err := c.Run(proc); err != nil {
+		return nil, err
+	}
+	pid, err := proc.Pid()
+	if err != nil {
+		return nil, err
+	}
+	return openProcess(pid, 0)
+}
+
+func (e *Engine) stateDir(id string) string { return filepath.Join(e.states, id) }
+
+// Wait returns when the container's init has ended, also for one that another
+// daemon started. It returns ErrNotFound if the container does not exist.
+func (e *Engine) Wait(ctx context.Context, id string) (Exit, error) {
+	r, err := e.find(id)
+	if errors.Is(err, unix.ESRCH) {
+		return Exit{OOM: e.tree.oomKilled(id)}, nil
+	}
+	if err != nil {
+		return Exit{}, err
+	}
+	exit, err := r.init.wait(ctx)
+	if err != nil {
+		return Exit{}, err
+	}
+	e.mu.Lock()
+	if r.stopped != 0 && exit.Signal == int(syscall.SIGKILL) {
+		exit.Signal, exit.Code = int(r.stopped), 128+int(r.stopped)
+	}
+	e.mu.Unlock()
+	exit.OOM = e.tree.oomKilled(id)
+	return exit, nil
+}
+
+// find returns the container, adopting it first when another daemon started it.
+// The error is ErrNotFound, or ESRCH when the container exists but has ended.
+func (e *Engine) find(id string) (*running, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r := e.open[id]; r != nil {
+		return r, nil
+	}
+	rec, err := readState(e.stateDir(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("container %s: %w", id, ErrNotFound)
+	}
+	if err != nil {
+		return nil, err
+	}
+	init, err := openProcess(rec.PID, rec.StartTicks)
+	if err != nil {
+		return nil, err
+	}
+	r := &running{init: init}
+	e.open[id] = r
+	return r, nil
+}
+
+// Signal sends sig to the container's init. A signal that would end any other
+// process is ignored by the first process of a pid namespace unless it catches
+// it; such an init gets SIGKILL, and Wait tells sig.
+func (e *Engine) Signal(id string, sig syscall.Signal) error {
+	r, err := e.find(id)
+	if err != nil {
+		return err
+	}
+	if deadly(sig) && !handles(r.init.pid, sig) {
+		e.mu.Lock()
+		r.stopped = sig
+		e.mu.Unlock()
+		sig = syscall.SIGKILL
+	}
+	return r.init.signal(sig)
+}
+
+// Stats reads the container's cgroups.
+func (e *Engine) Stats(id string) (Stats, error) { return e.tree.stats(id) }
+
+// Remove kills all that runs in the container and deletes its cgroups and state.
+// A container that does not exist is no error.
+func (e *Engine) Remove(ctx context.Context, id string) error {
+	if !validID(id) {
+		return fmt.Errorf("remove container %q: bad ID", id)
+	}
+	if err := e.kill(ctx, id); err != nil {
+		return fmt.Errorf("remove container %s: %w", id, err)
+	}
+	if err := e.tree.remove(ctx, id); err != nil {
+		return fmt.Errorf("remove container %s: %w", id, err)
+	}
+	if err := os.RemoveAll(e.stateDir(id)); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	delete(e.open, id)
+	e.mu.Unlock()
+	return nil
+}
+
+// kill ends the init, and with it every process of its pid namespace.
+func (e *Engine) kill(ctx context.Context, id string) error {
+	r, err := e.find(id)
+	if err != nil {
+		return nil // nothing that this or a former Engine has recorded runs
+	}
+	if err := r.init.signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	_, err = r.init.wait(ctx)
+	return err
+}
+
+// List returns every container that has left a trace: a state directory or a
+// cgroup.
+func (e *Engine) List() ([]State, error) {
+	ids, err := e.tree.list()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(e.states)
+	if err != nil {
+		return nil, err
+	}
+	states := map[string]State{}
+	for _, id := range ids {
+		states[id] = State{ID: id}
+	}
+	for _, entry := range entries {
+		states[entry.Name()] = e.inspect(entry.Name())
+	}
+	return sortedStates(states), nil
+}
+
+func (e *Engine) inspect(id string) State {
+	rec, err := readState(e.stateDir(id))
+	if err != nil {
+		return State{ID: id}
+	}
+	s := State{ID: id, PID: rec.PID, StartTicks: rec.StartTicks}
+	r, err := e.find(id)
+	s.Alive = err == nil && r.init.alive() && !rec.waiting
+	return s
+}
+
+// Teardown takes away what all containers share: a mount in Dir and the parent
+// cgroups. It fails while containers exist; Remove them first.
+func (e *Engine) Teardown() error {
+	if err := unix.Unmount(e.shared.sysDir, unix.MNT_DETACH); err != nil && err != unix.EINVAL && err != unix.ENOENT {
+		return fmt.Errorf("unmount %s: %w", e.shared.sysDir, err)
+	}
+	return e.tree.rmdir("")
+}

@@ -1,0 +1,250 @@
+//go:build linux && cgo
+
+package container
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// testIDs is the range the tests map containers to.
+var testIDs = IDMap{Base: 1 << 20, Size: 1 << 16}
+
+func needRoot(t testing.TB) {
+	t.Helper()
+	if os.Getenv("CUPOLA_TEST_ROOT") != "1" {
+		t.Skip("needs CUPOLA_TEST_ROOT=1 and root")
+	}
+}
+
+// bench is an Engine with a root file system that holds the probe.
+type bench struct {
+	*Engine
+	cfg    Config
+	rootfs string
+}
+
+func newBench(t testing.TB) *bench {
+	t.Helper()
+	needRoot(t)
+	base := tempDir(t)
+	helper, rootfs := filepath.Join(base, "helper"), filepath.Join(base, "rootfs")
+	build(t, "./testdata/init", filepath.Join(helper, "init"))
+	build(t, "./testdata/probe", filepath.Join(rootfs, "bin", "probe"))
+	for _, dir := range []string{"etc", "home", "proc", "sys", "dev", "tmp"} {
+		if err := os.MkdirAll(filepath.Join(rootfs, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	give(t, rootfs)
+	b := &bench{rootfs: rootfs, cfg: Config{
+		Dir: filepath.Join(base, "state"), CgroupParent: "cupolatest-" + rand.Text()[:8], IDMap: testIDs, HelperDir: helper,
+	}}
+	b.Engine = b.reopen(t)
+	t.Cleanup(func() { b.removeAll(t) })
+	return b
+}
+
+// tempDir is a directory that the mapped root user can pass, unlike t.TempDir.
+func tempDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "container")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func build(t testing.TB, pkg, out string) {
+	t.Helper()
+	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", out, pkg)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if msg, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", pkg, err, msg)
+	}
+}
+
+// give makes the container's root the owner of a tree.
+func give(t testing.TB, root string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, int(testIDs.Base), int(testIDs.Base))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *bench) reopen(t testing.TB) *Engine {
+	t.Helper()
+	e, err := New(b.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func (b *bench) removeAll(t testing.TB) {
+	states, err := b.List()
+	if err != nil {
+		t.Error(err)
+	}
+	for _, s := range states {
+		if err := b.Remove(context.Background(), s.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := b.Teardown(); err != nil {
+		t.Error(err)
+	}
+}
+
+func (b *bench) spec(id string, args ...string) Spec {
+	return Spec{
+		ID: id, Rootfs: b.rootfs, Hostname: "host-" + id,
+		Process: Process{Args: append([]string{"/bin/probe"}, args...), Env: []string{"PATH=/bin"}, UID: 2000, GID: 2000},
+	}
+}
+
+// start runs the probe with its output in a pipe.
+func (b *bench) start(t testing.TB, spec Spec) (State, *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	spec.Stdout, spec.Stderr = w, w
+	s, err := b.Start(t.Context(), spec)
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, r
+}
+
+// output runs the probe to its end.
+func (b *bench) output(t testing.TB, spec Spec) (string, Exit) {
+	t.Helper()
+	_, r := b.start(t, spec)
+	out, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exit := b.wait(t, spec.ID)
+	if err := b.Remove(t.Context(), spec.ID); err != nil {
+		t.Fatal(err)
+	}
+	return string(out), exit
+}
+
+func (b *bench) wait(t testing.TB, id string) Exit {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	exit, err := b.Wait(ctx, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exit
+}
+
+func TestStartWaitRemove(t *testing.T) {
+	b := newBench(t)
+	out, exit := b.output(t, b.spec("one", "echo", "hello"))
+	if want := "hello\n"; out != want {
+		t.Errorf("got output %q; want %q", out, want)
+	}
+	if want := (Exit{Known: true}); exit != want {
+		t.Errorf("got %+v; want %+v", exit, want)
+	}
+	_, exit = b.output(t, b.spec("two", "exit", "42"))
+	if want := (Exit{Code: 42, Known: true}); exit != want {
+		t.Errorf("got %+v; want %+v", exit, want)
+	}
+	if states, err := b.List(); err != nil || len(states) != 0 {
+		t.Errorf("got %v, %v; want nothing left", states, err)
+	}
+}
+
+func TestAdopt(t *testing.T) {
+	b := newBench(t)
+	started, r := b.start(t, b.spec("app", "sleep"))
+	waitLine(t, r, "ready\n")
+	second := b.reopen(t)
+	states, err := second.List()
+	if err != nil || len(states) != 1 || states[0] != started {
+		t.Fatalf("got %+v, %v; want %+v", states, err, started)
+	}
+	if err := second.Remove(t.Context(), "app"); err != nil {
+		t.Fatal(err)
+	}
+	if states, err := b.List(); err != nil || len(states) != 0 {
+		t.Errorf("got %v, %v; want nothing left", states, err)
+	}
+}
+
+func waitLine(t testing.TB, r io.Reader, want string) {
+	t.Helper()
+	buf := make([]byte, len(want))
+	if _, err := io.ReadFull(r, buf); err != nil || string(buf) != want {
+		rest, _ := io.ReadAll(r)
+		t.Fatalf("got %q, %v; want %q", string(buf)+string(rest), err, want)
+	}
+}
+
+func TestFailedStartLeavesNothing(t *testing.T) {
+	b := newBench(t)
+	spec := b.spec("bad", "echo", "x")
+	spec.NetNS = filepath.Join(b.rootfs, "etc")
+	if _, err := b.Start(t.Context(), spec); err == nil {
+		t.Fatal("got no error for a network namespace that is a directory")
+	}
+	if states, err := b.List(); err != nil || len(states) != 0 {
+		t.Errorf("got %v, %v; want nothing left", states, err)
+	}
+}
+
+func TestExec(t *testing.T) {
+	b := newBench(t)
+	_, r := b.start(t, b.spec("app", "sleep"))
+	waitLine(t, r, "ready\n")
+	for _, e := range []*Engine{b.Engine, b.reopen(t)} {
+		var out bytes.Buffer
+		pr, pw, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := e.Exec(t.Context(), "app", Process{Args: []string{"/bin/probe", "cat", "/proc/self/cgroup"}, UID: 2000}, Stdio{Out: pw, Err: pw})
+		pw.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(&out, pr); err != nil {
+			t.Fatal(err)
+		}
+		exit, err := x.Wait(t.Context())
+		if err != nil || !exit.Known || exit.Code != 0 {
+			t.Errorf("got %+v, %v; want exit 0", exit, err)
+		}
+		if want := fmt.Sprintf("/%s/app", b.cfg.CgroupParent); !strings.Contains(out.String(), want) {
+			t.Errorf("got cgroups\n%s; want %s in them", out.String(), want)
+		}
+	}
+}

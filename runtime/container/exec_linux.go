@@ -1,0 +1,123 @@
+//go:build linux && cgo
+
+package container
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/opencontainers/runc/libcontainer"
+)
+
+// Exec is a further process of a container.
+type Exec struct {
+	// PID is the process as the host sees it.
+	PID  int
+	proc *process
+}
+
+// Exec runs another process in the container, with the namespaces, cgroups,
+// capabilities and system calls that its own processes have. It ends with the
+// container.
+func (e *Engine) Exec(ctx context.Context, id string, p Process, stdio Stdio) (*Exec, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(p.Args) == 0 {
+		return nil, fmt.Errorf("exec in container %s: no command", id)
+	}
+	if _, err := e.find(id); err != nil {
+		return nil, err
+	}
+	proc, err := e.enter(id, p, stdio)
+	if err != nil {
+		return nil, fmt.Errorf("exec in container %s: %w", id, err)
+	}
+	return &Exec{PID: proc.pid, proc: proc}, nil
+}
+
+func (e *Engine) enter(id string, p Process, stdio Stdio) (*process, error) {
+	c, err := e.load(id)
+	if err != nil {
+		return nil, err
+	}
+	tasks, err := e.tree.tasks(id)
+	if err != nil {
+		return nil, err
+	}
+	helper, err := e.openHelper()
+	defer func() { closeAll(append(tasks, helper...)) }()
+	if err != nil {
+		return nil, err
+	}
+	proc := e.libProcess(p, tasks)
+	// A process that is root in the container may have moved the helper's parent
+	// directory away and put its own there. The descriptors cannot be replaced,
+	// nor can /proc, which is a mount point.
+	proc.ExtraFiles = append(tasks, helper...)
+	first := 3 + len(tasks)
+	proc.Args[0] = "/proc/self/fd/" + strconv.Itoa(first)
+	proc.Args[2] = "/proc/self/fd/" + strconv.Itoa(first+1)
+	proc.Capabilities = capabilities(p.UID)
+	proc.Rlimits = e.shared.rlimits(p)
+	if stdio.In != nil {
+		proc.Stdin = stdio.In
+	}
+	proc.Stdout, proc.Stderr = writerOf(stdio.Out), writerOf(stdio.Err)
+	e.giveStdio(p, stdio.In, stdio.Out, stdio.Err)
+	if err := c.Start(proc); err != nil {
+		return nil, err
+	}
+	pid, err := proc.Pid()
+	if err != nil {
+		return nil, err
+	}
+	return openProcess(pid, 0)
+}
+
+// openHelper opens the helper and its filter for a process that inherits them.
+func (e *Engine) openHelper() ([]*os.File, error) {
+	var files []*os.File
+	for _, name := range []string{"init", filterName} {
+		f, err := os.Open(filepath.Join(e.shared.helperDir, name))
+		if err != nil {
+			return files, err
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// load reads the container's state, in which libcontainer has left out that it
+// manages no cgroup.
+func (e *Engine) load(id string) (*libcontainer.Container, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	dir := e.stateDir(id)
+	data, err := os.ReadFile(filepath.Join(dir, "state.json"))
+	if err != nil {
+		return nil, err
+	}
+	s := libState{}
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, fmt.Errorf("read state: %w", err)
+	}
+	if s.CgroupPaths == nil {
+		s.CgroupPaths = map[string]string{}
+		if err := saveState(dir, s); err != nil {
+			return nil, err
+		}
+	}
+	return libcontainer.Load(e.states, id)
+}
+
+// Wait returns when the process has ended. OOM is never set.
+func (x *Exec) Wait(ctx context.Context) (Exit, error) { return x.proc.wait(ctx) }
+
+// Signal sends sig to the process.
+func (x *Exec) Signal(sig syscall.Signal) error { return x.proc.signal(sig) }

@@ -1,0 +1,87 @@
+//go:build linux && cgo
+
+package container
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/opencontainers/runc/libcontainer/configs"
+	"golang.org/x/sys/unix"
+)
+
+func (s settings) mounts(extra []Mount) []*configs.Mount {
+	const safe = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	all := []*configs.Mount{
+		{Source: "proc", Destination: "/proc", Device: "proc", Flags: safe},
+		{Source: "tmpfs", Destination: "/dev", Device: "tmpfs", Flags: unix.MS_NOSUID | unix.MS_NOEXEC | unix.MS_STRICTATIME, Data: "mode=755,size=64k"},
+		{Source: "devpts", Destination: "/dev/pts", Device: "devpts", Flags: unix.MS_NOSUID | unix.MS_NOEXEC, Data: "newinstance,ptmxmode=0666,mode=0620,gid=5"},
+		{Source: "shm", Destination: "/dev/shm", Device: "tmpfs", Flags: safe, Data: "mode=1777,size=64m"},
+		{Source: "mqueue", Destination: "/dev/mqueue", Device: "mqueue", Flags: safe},
+		bind(s.sysDir, "/sys", safe|unix.MS_RDONLY),
+	}
+	if s.v2 {
+		all = append(all, &configs.Mount{Source: "cgroup", Destination: "/sys/fs/cgroup", Device: "cgroup", Flags: safe | unix.MS_RDONLY})
+	}
+	all = append(all, bind(s.helperDir, HelperMount, unix.MS_NOSUID|unix.MS_NODEV|unix.MS_RDONLY))
+	for _, m := range extra {
+		flags := unix.MS_NOSUID | unix.MS_NODEV
+		if m.ReadOnly {
+			flags |= unix.MS_RDONLY
+		}
+		all = append(all, bind(m.Source, m.Destination, flags))
+	}
+	return all
+}
+
+// bind is not recursive: nothing that is mounted below source comes along.
+func bind(source, destination string, flags int) *configs.Mount {
+	return &configs.Mount{Source: source, Destination: destination, Device: "bind", Flags: unix.MS_BIND | flags}
+}
+
+// maskedPaths is Garden's list and what Docker has added to it.
+func maskedPaths() []string {
+	return []string{
+		"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
+		"/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats", "/proc/pressure",
+		"/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup",
+		"/sys/firmware", "/sys/devices/virtual/powercap", "/sys/kernel/security",
+	}
+}
+
+func readonlyPaths() []string {
+	return []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
+}
+
+// mountSys mounts the one sysfs that all containers share at dir, unless it is
+// there. The kernel lets a user namespace mount a sysfs only for a network
+// namespace of its own, and binding the host's would show every mount below it
+// and the host's network links; this one belongs to an empty network namespace.
+func mountSys(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return fmt.Errorf("stat %s: %w", dir, err)
+	}
+	if st.Type == unix.SYSFS_MAGIC {
+		return nil
+	}
+	errs := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread is in a foreign namespace and must end
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			errs <- fmt.Errorf("make a network namespace: %w", err)
+			return
+		}
+		const flags = unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+		if err := unix.Mount("sysfs", dir, "sysfs", flags, ""); err != nil {
+			errs <- fmt.Errorf("mount sysfs on %s: %w", dir, err)
+			return
+		}
+		errs <- nil
+	}()
+	return <-errs
+}

@@ -1,0 +1,197 @@
+package container
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// reapTimeout bounds the wait for a foreign parent to reap a process, before
+// which the kernel does not tell its exit code.
+const reapTimeout = 5 * time.Second
+
+// process is one process held by a pidfd, so that its number cannot be reused
+// unseen. Its end is awaited on the runtime's poller: no thread, no polling.
+type process struct {
+	pid   int
+	ticks uint64
+	file  *os.File
+	done  chan struct{} // closed when exit is set
+	exit  Exit          // without OOM
+}
+
+// openProcess holds the process pid that started at ticks since boot, or at any
+// time if ticks is 0. It returns an ESRCH error when that process is gone.
+func openProcess(pid int, ticks uint64) (*process, error) {
+	if pid <= 0 {
+		return nil, unix.ESRCH
+	}
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("open pidfd of %d: %w", pid, err)
+	}
+	started, err := startTicks(pid)
+	if err == nil && ticks != 0 && started != ticks {
+		err = unix.ESRCH
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("find process %d: %w", pid, err)
+	}
+	p := &process{pid: pid, ticks: started, file: os.NewFile(uintptr(fd), "pidfd"), done: make(chan struct{})}
+	go p.watch()
+	return p, nil
+}
+
+// startTicks reads the 22nd field of /proc/PID/stat.
+func startTicks(pid int) (uint64, error) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0, unix.ESRCH
+	}
+	return parseStartTicks(data)
+}
+
+func parseStartTicks(stat []byte) (uint64, error) {
+	// The name in parentheses may hold spaces and parentheses of its own.
+	end := bytes.LastIndexByte(stat, ')')
+	fields := bytes.Fields(stat[end+1:])
+	if end < 0 || len(fields) < 20 {
+		return 0, errors.New("read process start time: short line")
+	}
+	return strconv.ParseUint(string(fields[19]), 10, 64)
+}
+
+func (p *process) alive() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+func (p *process) signal(sig syscall.Signal) error {
+	conn, err := p.file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var sent error
+	if err := conn.Control(func(fd uintptr) {
+		sent = unix.PidfdSendSignal(int(fd), sig, nil, 0)
+	}); err != nil {
+		return os.ErrProcessDone
+	}
+	if errors.Is(sent, unix.ESRCH) {
+		return os.ErrProcessDone
+	}
+	return sent
+}
+
+func (p *process) wait(ctx context.Context) (Exit, error) {
+	select {
+	case <-p.done:
+		return p.exit, nil
+	case <-ctx.Done():
+		return Exit{}, context.Cause(ctx)
+	}
+}
+
+// watch waits for the end of the process, reaps it if it is a child, and learns
+// its exit status either way where the kernel tells.
+func (p *process) watch() {
+	defer close(p.done)
+	defer p.file.Close()
+	conn, err := p.file.SyscallConn()
+	if err != nil {
+		return
+	}
+	ended := false
+	_ = conn.Read(func(fd uintptr) bool {
+		if p.reap(int(fd)) {
+			return true
+		}
+		events := pollNow(int(fd))
+		if events == 0 {
+			return false
+		}
+		if !ended {
+			ended = true
+			_ = p.file.SetReadDeadline(time.Now().Add(reapTimeout))
+		}
+		p.exit = exitInfo(int(fd))
+		return p.exit.Known || events&unix.POLLHUP != 0
+	})
+}
+
+// reap reports whether the process was a child and has ended.
+func (p *process) reap(fd int) bool {
+	var info unix.Siginfo
+	for {
+		err := unix.Waitid(unix.P_PIDFD, fd, &info, unix.WEXITED|unix.WNOHANG, nil)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || info.Signo == 0 {
+			return false
+		}
+		break
+	}
+	// The layout of siginfo_t for SIGCHLD: pid, uid, status after the header.
+	raw := (*[128]byte)(unsafe.Pointer(&info))
+	status := int(*(*int32)(unsafe.Pointer(&raw[24])))
+	const exited = 1 // CLD_EXITED
+	if info.Code == exited {
+		p.exit = Exit{Code: status, Known: true}
+	} else {
+		p.exit = Exit{Code: 128 + status, Signal: status, Known: true}
+	}
+	return true
+}
+
+func pollNow(fd int) int16 {
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	for {
+		_, err := unix.Poll(fds, 0)
+		if err == unix.EINTR {
+			continue
+		}
+		return fds[0].Revents
+	}
+}
+
+// pidfdInfo is struct pidfd_info of Linux 6.13, whose exit code came with 6.15.
+type pidfdInfo struct {
+	mask, cgroup uint64
+	ids          [11]uint32
+	exitCode     int32
+}
+
+// exitInfo asks how a process ended that somebody else has reaped.
+func exitInfo(fd int) Exit {
+	const (
+		getInfo  = 3<<30 | 64<<16 | 0xff<<8 | 11 // PIDFD_GET_INFO: _IOWR(0xff, 11, 64 bytes)
+		infoExit = 1 << 3                        // PIDFD_INFO_EXIT
+	)
+	info := pidfdInfo{mask: infoExit}
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), getInfo, uintptr(unsafe.Pointer(&info)))
+	if errno != 0 || info.mask&infoExit == 0 {
+		return Exit{}
+	}
+	return exitOf(syscall.WaitStatus(info.exitCode))
+}
+
+func exitOf(ws syscall.WaitStatus) Exit {
+	if ws.Signaled() {
+		return Exit{Code: 128 + int(ws.Signal()), Signal: int(ws.Signal()), Known: true}
+	}
+	return Exit{Code: ws.ExitStatus(), Known: true}
+}

@@ -1,0 +1,83 @@
+//go:build linux && cgo
+
+package container
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/opencontainers/runc/libcontainer"
+	"github.com/opencontainers/runc/libcontainer/configs"
+)
+
+// record is what a later Engine needs of libcontainer's state file.
+type record struct {
+	PID        int    `json:"init_process_pid"`
+	StartTicks uint64 `json:"init_process_start"`
+	// waiting says that the init was never told to execute its process.
+	waiting bool
+}
+
+// libState is libcontainer's state with its cgroup paths always written. None
+// keep libcontainer from moving processes itself: on v1 they enrol themselves,
+// on v2 it finds the one path in the configuration.
+type libState struct {
+	libcontainer.State
+	CgroupPaths map[string]string `json:"cgroup_paths"`
+}
+
+// writeState writes the state file from which libcontainer loads a container
+// that has no process yet.
+func writeState(dir, id string, config *configs.Config) error {
+	s := libState{CgroupPaths: map[string]string{}}
+	s.BaseState = libcontainer.BaseState{ID: id, Config: *config, Created: time.Now().UTC()}
+	return saveState(dir, s)
+}
+
+func saveState(dir string, s libState) error {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("encode state: %w", err)
+	}
+	path := filepath.Join(dir, "state.json")
+	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// readState reads what was recorded; a directory without a state file is a
+// container that has had no effect yet.
+func readState(dir string) (record, error) {
+	var r record
+	data, err := os.ReadFile(filepath.Join(dir, "state.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err := os.Stat(dir)
+		return r, err
+	}
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return r, fmt.Errorf("read state of container %s: %w", filepath.Base(dir), err)
+	}
+	// The FIFO is removed once the init has passed it and executes the process.
+	_, err = os.Stat(filepath.Join(dir, "exec.fifo"))
+	r.waiting = err == nil
+	return r, nil
+}
+
+func sortedStates(states map[string]State) []State {
+	var all []State
+	for _, id := range slices.Sorted(maps.Keys(states)) {
+		all = append(all, states[id])
+	}
+	return all
+}

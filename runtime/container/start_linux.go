@@ -1,0 +1,152 @@
+//go:build linux && cgo
+
+package container
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/opencontainers/runc/libcontainer"
+)
+
+// checkSpec finds what libcontainer would refuse only after its first effects.
+func checkSpec(spec Spec, ids IDMap) error {
+	if !validID(spec.ID) {
+		return fmt.Errorf("start container %q: bad ID", spec.ID)
+	}
+	if len(spec.Process.Args) == 0 {
+		return fmt.Errorf("start container %s: no command", spec.ID)
+	}
+	if spec.Process.UID >= ids.Size || spec.Process.GID >= ids.Size {
+		return fmt.Errorf("start container %s: user %d:%d is not in the mapped range of %d IDs", spec.ID, spec.Process.UID, spec.Process.GID, ids.Size)
+	}
+	return checkRootfs(spec.Rootfs, ids)
+}
+
+// checkRootfs makes sure that the mapped root user can reach path: it has no
+// rights of the host's root.
+func checkRootfs(path string, ids IDMap) error {
+	if !filepath.IsAbs(path) {
+		return fmt.Errorf("root file system %q is not an absolute path", path)
+	}
+	for dir := filepath.Dir(filepath.Clean(path)); dir != "/"; dir = filepath.Dir(dir) {
+		info, err := os.Lstat(dir)
+		if err != nil {
+			return err
+		}
+		st, ok := info.Sys().(*syscall.Stat_t)
+		owned := ok && (st.Uid == ids.Base || st.Gid == ids.Base)
+		if info.Mode().Perm()&0o001 == 0 && !owned {
+			return fmt.Errorf("user %d of containers cannot pass %s on the way to the root file system: chmod o+x %s", ids.Base, dir, dir)
+		}
+	}
+	return nil
+}
+
+// validID allows what libcontainer allows.
+func validID(id string) bool {
+	const others = "_+-."
+	for _, c := range id {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune(others, c) {
+			return false
+		}
+	}
+	return id != "" && id != "." && id != ".."
+}
+
+// libProcess puts the helper before the process. The files in which it enrols
+// itself come first among the inherited ones, from descriptor 3.
+func (e *Engine) libProcess(p Process, tasks []*os.File) *libcontainer.Process {
+	args := []string{HelperMount + "/init", "--seccomp", HelperMount + "/" + filterName}
+	if len(tasks) > 0 {
+		args = append(args, "--cgroup-fds", fdList(3, len(tasks)))
+	}
+	cwd := p.Cwd
+	if cwd == "" {
+		cwd = "/"
+	}
+	groups := make([]int, len(p.Groups))
+	for i, g := range p.Groups {
+		groups[i] = int(g)
+	}
+	return &libcontainer.Process{
+		Args: append(append(args, "--"), p.Args...), Env: p.Env, Cwd: cwd,
+		UID: int(p.UID), GID: int(p.GID), AdditionalGroups: groups,
+		ExtraFiles: tasks, LogLevel: "3", // warnings
+	}
+}
+
+func fdList(first, n int) string {
+	var fds []string
+	for i := range n {
+		fds = append(fds, strconv.Itoa(first+i))
+	}
+	return strings.Join(fds, ",")
+}
+
+// writerOf keeps a nil file from becoming an io.Writer that is not nil.
+func writerOf(f *os.File) io.Writer {
+	if f == nil {
+		return nil
+	}
+	return f
+}
+
+// giveStdio makes the process the owner of the FIFOs it writes to, so that it
+// may open /dev/stdout. Others' files are left as they are.
+func (e *Engine) giveStdio(p Process, files ...*os.File) {
+	for _, f := range files {
+		if f == nil {
+			continue
+		}
+		if info, err := f.Stat(); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+			continue
+		}
+		if err := f.Chown(int(e.shared.ids.Base+p.UID), int(e.shared.ids.Base+p.GID)); err != nil && !errors.Is(err, os.ErrPermission) {
+			e.log.Warn("output pipe kept its owner", "err", err)
+		}
+	}
+}
+
+// deadly tells the signals that are sent to end a process.
+func deadly(sig syscall.Signal) bool {
+	switch sig {
+	case syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2:
+		return true
+	}
+	return false
+}
+
+// handles says whether a process catches or ignores sig; true if it cannot be
+// told.
+func handles(pid int, sig syscall.Signal) bool {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return true
+	}
+	mask, ok := parseSignals(data)
+	return !ok || mask&(1<<(uint(sig)-1)) != 0
+}
+
+// parseSignals returns the signals of /proc/PID/status that are caught or ignored.
+func parseSignals(status []byte) (mask uint64, ok bool) {
+	for line := range bytes.Lines(status) {
+		name, value, _ := strings.Cut(string(line), ":")
+		if name != "SigCgt" && name != "SigIgn" {
+			continue
+		}
+		n, err := strconv.ParseUint(strings.TrimSpace(value), 16, 64)
+		if err != nil {
+			return 0, false
+		}
+		mask, ok = mask|n, true
+	}
+	return mask, ok
+}

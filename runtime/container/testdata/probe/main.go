@@ -1,0 +1,56 @@
+// The probe command is the app that the tests of this package run: it prints,
+// waits, ends or tries what it must not be able to do.
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+)
+
+func main() {
+	switch os.Args[1] {
+	case "echo":
+		fmt.Println(os.Args[2])
+	case "exit":
+		code, _ := strconv.Atoi(os.Args[2])
+		os.Exit(code)
+	case "sleep":
+		fmt.Println("ready")
+		syscall.Pause()
+	case "catch": // ends with 7 on SIGTERM
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, syscall.SIGTERM)
+		fmt.Println("ready")
+		<-c
+		os.Exit(7)
+	case "cat":
+		data, err := os.ReadFile(os.Args[2])
+		fmt.Print(string(data))
+		if err != nil {
+			fmt.Println("error:", err)
+		}
+	case "ls":
+		entries, err := os.ReadDir(os.Args[2])
+		for _, e := range entries {
+			fmt.Println(e.Name())
+		}
+		if err != nil {
+			fmt.Println("error:", err)
+		}
+	case "hog": // touches megabytes of memory
+		mb, _ := strconv.Atoi(os.Args[2])
+		hog := make([]byte, mb<<20)
+		for i := 0; i < len(hog); i += 4096 {
+			hog[i] = 1
+		}
+		fmt.Println("survived")
+	case "lines":
+		for s := bufio.NewScanner(os.Stdin); s.Scan(); {
+			fmt.Println("got", s.Text())
+		}
+	}
+}
