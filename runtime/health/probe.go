@@ -1,0 +1,104 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"cupola/runtime/lrp"
+)
+
+type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
+// prober looks at one container once. Its zero dial is net.Dialer's.
+type prober struct {
+	address netip.Addr
+	dial    dialFunc
+}
+
+// probe runs one check; the error's text is Diego's, nil means it passed.
+func (p prober) probe(ctx context.Context, c lrp.Check) error {
+	ctx, cancel := context.WithTimeout(ctx, c.InvocationTimeout)
+	defer cancel()
+	if c.Type == lrp.CheckHTTP {
+		return p.http(ctx, c)
+	}
+	return p.tcp(ctx, c)
+}
+
+func (p prober) tcp(ctx context.Context, c lrp.Check) error {
+	address := netip.AddrPortFrom(p.address, c.Port).String()
+	conn, err := p.dial(ctx, "tcp", address)
+	if err == nil {
+		conn.Close()
+		return nil
+	}
+	if timedOut(err) {
+		return fmt.Errorf("failed to make TCP connection to %s: timed out after %.2f seconds", address, c.InvocationTimeout.Seconds())
+	}
+	return fmt.Errorf("failed to make TCP connection to %s: %v", address, err)
+}
+
+// http asks as Diego's healthcheck does: only 200 passes, redirects are
+// followed. They lead back into the container, whatever host they name: Diego
+// probes from inside of it, and an app must not aim the daemon at other hosts.
+func (p prober) http(ctx context.Context, c lrp.Check) error {
+	path := c.Path
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	what := fmt.Sprintf("failed to make HTTP request to '%s' on port %d", c.Path, c.Port)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+netip.AddrPortFrom(p.address, c.Port).String()+path, nil)
+	if err != nil {
+		return fmt.Errorf("failed to create an HTTP request to '%s' on port %d", c.Path, c.Port)
+	}
+	req.Header.Set("User-Agent", "diego-healthcheck")
+	req.Header.Set("X-Forwarded-Proto", "https")
+	began := time.Now()
+	status, err := p.get(req)
+	switch {
+	case err != nil && timedOut(err):
+		return fmt.Errorf("%s: timed out after %.2f seconds", what, c.InvocationTimeout.Seconds())
+	case err != nil:
+		return fmt.Errorf("%s: connection refused", what)
+	case status != http.StatusOK:
+		return fmt.Errorf("%s: received status code %d in %dms", what, status, time.Since(began).Milliseconds())
+	}
+	return nil
+}
+
+// maxProbeBody bounds what a probe reads of an answer; the rest is cut off.
+const maxProbeBody = 1 << 20
+
+func (p prober) get(req *http.Request) (int, error) {
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: p.dialInside}
+	defer transport.CloseIdleConnections()
+	resp, err := (&http.Client{Transport: transport}).Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	// Read on, so that the server sees its answer taken; an error here is no verdict.
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxProbeBody))
+	return resp.StatusCode, nil
+}
+
+// dialInside dials the container, at the port that was asked for.
+func (p prober) dialInside(ctx context.Context, network, address string) (net.Conn, error) {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	return p.dial(ctx, network, net.JoinHostPort(p.address.String(), port))
+}
+
+func timedOut(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
+}

@@ -1,0 +1,135 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cupola/runtime/lrp"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var address = netip.MustParseAddr("10.1.2.3")
+
+// refused is what a kernel says of a port where nobody listens.
+func refused(network, address string) error {
+	a := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address))
+	return &net.OpError{Op: "dial", Net: network, Addr: a, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+}
+
+// between accepts connections from `from` to `to` after the start.
+func between(from, to time.Duration) dialFunc {
+	began := time.Now()
+	return func(_ context.Context, network, address string) (net.Conn, error) {
+		if at := time.Since(began); at < from || at >= to {
+			return nil, refused(network, address)
+		}
+		a, b := net.Pipe()
+		b.Close()
+		return a, nil
+	}
+}
+
+func hang(ctx context.Context, _, _ string) (net.Conn, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// observe runs spec for d and returns its events and lines as text.
+func observe(spec Spec, dial dialFunc, d time.Duration) (events, lines []string) {
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	spec.Address = address
+	spec.Log = func(l Line) { lines = append(lines, fmt.Sprintf("%s %t %s", l.Source, l.Err, l.Text)) }
+	run(ctx, spec, dial, func(e Event) {
+		events = append(events, fmt.Sprintf("%s %s %s", e.At.Sub(began), e.Type, e.Reason))
+	})
+	return events, lines
+}
+
+func TestRunEvents(t *testing.T) {
+	port := lrp.Check{Type: lrp.CheckPort, Port: 8080}
+	never := time.Hour
+	tests := []struct {
+		name   string
+		spec   Spec
+		dial   func() dialFunc
+		events []string
+	}{
+		{"process check", Spec{}, func() dialFunc { return hang }, []string{"0s healthy ", "0s ready "}},
+		{"at once", Spec{Check: port}, func() dialFunc { return between(0, never) }, []string{"0s healthy ", "0s ready "}},
+		{"second probe", Spec{Check: port}, func() dialFunc { return between(time.Millisecond, never) }, []string{"10ms healthy ", "10ms ready "}},
+		{"slow start", Spec{Check: port}, func() dialFunc { return between(5*time.Second, never) }, []string{"5.13s healthy ", "5.13s ready "}},
+		{"becomes unhealthy", Spec{Check: port}, func() dialFunc { return between(0, 45*time.Second) }, []string{"0s healthy ", "0s ready ",
+			"1m0s unhealthy Instance became unhealthy: Liveness check unsuccessful: failed to make TCP connection to 10.1.2.3:8080: dial tcp 10.1.2.3:8080: connect: connection refused"}},
+		{"own interval", Spec{Check: lrp.Check{Type: lrp.CheckPort, Port: 80, Interval: 3 * time.Second}}, func() dialFunc { return between(0, 4*time.Second) }, []string{"0s healthy ", "0s ready ",
+			"6s unhealthy Instance became unhealthy: Liveness check unsuccessful: failed to make TCP connection to 10.1.2.3:80: dial tcp 10.1.2.3:80: connect: connection refused"}},
+		{"never healthy", Spec{Check: port, StartTimeout: 3 * time.Second}, func() dialFunc { return between(never, never) }, []string{
+			"3s never-healthy Instance never healthy after 3s: Timed out after 3s (11 attempts) waiting for startup check to succeed: failed to make TCP connection to 10.1.2.3:8080: dial tcp 10.1.2.3:8080: connect: connection refused"}},
+		{"hangs", Spec{Check: port, StartTimeout: 2500 * time.Millisecond}, func() dialFunc { return hang }, []string{
+			"2.5s never-healthy Instance never healthy after 2.5s: Timed out after 2.5s (3 attempts) waiting for startup check to succeed: failed to make TCP connection to 10.1.2.3:8080: timed out after 1.00 seconds"}},
+		{"adopted and ill", Spec{Check: port, Healthy: true}, func() dialFunc { return between(never, never) }, []string{"0s healthy ", "0s ready ",
+			"30s unhealthy Instance became unhealthy: Liveness check unsuccessful: failed to make TCP connection to 10.1.2.3:8080: dial tcp 10.1.2.3:8080: connect: connection refused"}},
+		{"readiness comes and goes", Spec{Readiness: port}, func() dialFunc { return between(time.Second, 40*time.Second) }, []string{"0s healthy ", "1.13s ready ",
+			"1m1.13s not-ready Readiness check unsuccessful: failed to make TCP connection to 10.1.2.3:8080: dial tcp 10.1.2.3:8080: connect: connection refused"}},
+		{"no start timeout", Spec{Check: port}, func() dialFunc { return between(never, never) }, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				got, _ := observe(tt.spec, tt.dial(), 2*time.Minute)
+				if diff := cmp.Diff(tt.events, got); diff != "" {
+					t.Errorf("events (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestRunLines(t *testing.T) {
+	port := lrp.Check{Type: lrp.CheckPort, Port: 8080}
+	synctest.Test(t, func(t *testing.T) {
+		_, got := observe(Spec{Check: port, StartTimeout: time.Second}, hang, time.Minute)
+		want := []string{
+			"CELL false Starting health monitoring of container",
+			"HEALTH true Timed out after 1s (1 attempts) waiting for startup check to succeed: failed to make TCP connection to 10.1.2.3:8080: timed out after 1.00 seconds",
+			"CELL true Failed after 1s: startup health check never passed.",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("never healthy (-want +got):\n%s", diff)
+		}
+		_, got = observe(Spec{Check: port}, between(0, time.Second), time.Minute)
+		want = []string{
+			"CELL false Starting health monitoring of container",
+			"CELL false Container became healthy",
+			"HEALTH true Liveness check unsuccessful: failed to make TCP connection to 10.1.2.3:8080: dial tcp 10.1.2.3:8080: connect: connection refused",
+			"CELL true Container became unhealthy",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("unhealthy (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestRunEndsWithContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			run(ctx, Spec{Address: address, Check: lrp.Check{Type: lrp.CheckPort}}, hang, func(e Event) { t.Errorf("got event %v; want none", e) })
+		}()
+		synctest.Wait()
+		cancel(errors.New("stopped"))
+		<-done
+	})
+}

@@ -1,0 +1,80 @@
+package health
+
+import (
+	"net/netip"
+	"time"
+
+	"cupola/runtime/lrp"
+)
+
+// Diego's defaults.
+const (
+	DefaultInterval          = 30 * time.Second // between probes of a healthy container
+	DefaultInvocationTimeout = time.Second      // of one probe
+)
+
+// Startup probes come at once and then at doubling distances. Diego asks
+// every 2 s; a probe from outside costs next to nothing, and a push waits for it.
+const (
+	firstPause = 10 * time.Millisecond
+	maxPause   = 500 * time.Millisecond
+)
+
+// Spec says what to watch.
+type Spec struct {
+	Address   netip.Addr // of the container
+	Check     lrp.Check  // liveness; the zero value is healthy at once and for ever
+	Readiness lrp.Check  // the zero value is ready as soon as healthy
+
+	// StartTimeout bounds the wait for the first success; 0 waits for ever.
+	StartTimeout time.Duration
+	// Healthy skips the startup phase: the container was healthy before the
+	// daemon restarted.
+	Healthy bool
+	// Log gets the lines that Diego writes into the app's log, at times from
+	// two goroutines at once; may be nil.
+	Log func(Line)
+}
+
+// Line is a line for the app's log.
+type Line struct {
+	Source string // "CELL" or "HEALTH"
+	Err    bool
+	Text   string
+}
+
+// EventType says what Run found.
+type EventType string
+
+// The events. Unhealthy and NeverHealthy are the last of a Run.
+const (
+	Healthy      EventType = "healthy"
+	Unhealthy    EventType = "unhealthy"
+	NeverHealthy EventType = "never-healthy"
+	Ready        EventType = "ready"
+	NotReady     EventType = "not-ready"
+)
+
+// Event is a change of the container's health. Reason is the crash reason in
+// Diego's words for Unhealthy and NeverHealthy, the probe's text for NotReady.
+type Event struct {
+	Type   EventType
+	At     time.Time
+	Reason string
+}
+
+func withDefaults(c lrp.Check) lrp.Check {
+	if c.InvocationTimeout <= 0 {
+		c.InvocationTimeout = DefaultInvocationTimeout
+	}
+	if c.Interval <= 0 {
+		c.Interval = DefaultInterval
+	}
+	if c.Path == "" {
+		c.Path = "/"
+	}
+	return c
+}
+
+// passive tells that c is nothing to probe: the process lives, that is enough.
+func passive(c lrp.Check) bool { return c.Type != lrp.CheckPort && c.Type != lrp.CheckHTTP }
