@@ -1,0 +1,142 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// Sink takes one line of output, without its end. The slice is valid during
+// the call only. Calls for one Follower come one at a time.
+type Sink func(line []byte, stderr bool, at time.Time)
+
+// Config says what a Follower reads and whom it tells.
+type Config struct {
+	Stdout, Stderr string   // paths of the FIFOs; one that is "" is not read
+	Limiter        *Limiter // shared by the processes of an instance; nil: no limit, no measure
+	Sink           Sink
+}
+
+// Follower reads the output of one process of a container.
+type Follower struct {
+	limiter *Limiter
+	readers []*reader // stdout, stderr; nil for one not read
+
+	mu   sync.Mutex // held while sink runs
+	sink Sink
+
+	drainOnce sync.Once
+	draining  chan struct{}
+}
+
+// Open opens the FIFOs. What is written from then on is kept for Run, whoever
+// else has them open. A Follower that is never Run must be Closed.
+func Open(c Config) (*Follower, error) {
+	f := &Follower{limiter: c.Limiter, sink: c.Sink, readers: make([]*reader, 2), draining: make(chan struct{})}
+	if f.limiter == nil {
+		f.limiter = NewLimiter(Unlimited)
+	}
+	for i, path := range []string{c.Stdout, c.Stderr} {
+		if path == "" {
+			continue
+		}
+		r, err := openReader(path)
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("follow %s: %w", path, err)
+		}
+		f.readers[i] = r
+	}
+	return f, nil
+}
+
+// Close closes the FIFOs; Run does so itself.
+func (f *Follower) Close() {
+	for _, r := range f.readers {
+		if r != nil {
+			r.close()
+		}
+	}
+}
+
+// Drain tells Run that the container has exited: Run takes what still lies in
+// the pipes and returns. It may be called more than once.
+func (f *Follower) Drain() { f.drainOnce.Do(func() { close(f.draining) }) }
+
+// Run reads until Drain or until ctx ends. When ctx ends what lies in the
+// pipes stays there for the next Follower. It closes the FIFOs.
+func (f *Follower) Run(ctx context.Context) error {
+	defer f.Close()
+	stop := context.AfterFunc(ctx, f.wake)
+	defer stop()
+	finished := make(chan struct{})
+	defer close(finished)
+	go func() {
+		select {
+		case <-f.draining:
+			f.wake()
+		case <-finished:
+		}
+	}()
+	errs := make([]error, len(f.readers))
+	var running sync.WaitGroup
+	for i, r := range f.readers {
+		if r != nil {
+			running.Go(func() { errs[i] = f.follow(ctx, r, i == 1) })
+		}
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}
+
+// wake ends the reads that wait.
+func (f *Follower) wake() {
+	for _, r := range f.readers {
+		if r != nil {
+			_ = r.file.SetReadDeadline(time.Unix(1, 0)) // fails only when closed, and then nobody waits
+		}
+	}
+}
+
+// readBytes is what one read takes at most. Every container holds two such
+// buffers, so they are small.
+const readBytes = 8 << 10
+
+func (f *Follower) follow(ctx context.Context, r *reader, stderr bool) error {
+	s := &splitter{max: MaxLine, line: func(line []byte) { f.emit(line, stderr) }}
+	defer s.flush()
+	buf := make([]byte, readBytes)
+	for {
+		n, err := r.file.Read(buf)
+		_, _ = s.Write(buf[:n]) // a splitter takes everything
+		switch {
+		case err == nil:
+		case errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() != nil:
+			return nil
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return r.rest(s, buf)
+		case errors.Is(err, io.EOF):
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+// emit hands a line to the sink, if the limit allows.
+func (f *Follower) emit(line []byte, stderr bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	switch f.limiter.allow(len(line), now) {
+	case pass:
+		f.sink(line, stderr, now)
+	case announce:
+		f.sink([]byte(f.limiter.notice()), false, now)
+	case drop:
+	}
+}
