@@ -1,0 +1,402 @@
+package api
+
+import (
+	"fmt"
+
+	"cupola/server/authz"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+func viewApp(c *call, a *cf.App) doc {
+	self := "/v3/apps/" + a.GUID
+	return with(resource(a.Resource), doc{
+		"name": a.Name, "state": a.State, "lifecycle": viewLifecycle(a.Lifecycle), "metadata": metadata(a.Metadata),
+		"relationships": doc{"space": toOne(a.SpaceGUID), "current_droplet": toOne(a.DropletGUID)},
+		"links": doc{
+			"self":                  c.link("%s", self),
+			"environment_variables": c.link("%s/environment_variables", self),
+			"space":                 c.link("/v3/spaces/%s", a.SpaceGUID),
+			"processes":             c.link("%s/processes", self),
+			"packages":              c.link("%s/packages", self),
+			"current_droplet":       c.link("%s/droplets/current", self),
+			"droplets":              c.link("%s/droplets", self),
+			"tasks":                 c.link("%s/tasks", self),
+			"start":                 c.action("POST", "%s/actions/start", self),
+			"stop":                  c.action("POST", "%s/actions/stop", self),
+			"clear_buildpack_cache": c.action("POST", "%s/actions/clear_buildpack_cache", self),
+			"revisions":             c.link("%s/revisions", self),
+			"deployed_revisions":    c.link("%s/revisions/deployed", self),
+			"features":              c.link("%s/features", self),
+		},
+	})
+}
+
+func viewLifecycle(l cf.Lifecycle) doc {
+	if l.Type == cf.LifecycleDocker {
+		return doc{"type": l.Type, "data": doc{}}
+	}
+	buildpacks := l.Buildpacks
+	if buildpacks == nil {
+		buildpacks = []string{}
+	}
+	return doc{"type": l.Type, "data": doc{"buildpacks": buildpacks, "stack": orNil(l.Stack)}}
+}
+
+type appRequest struct {
+	Name          opt[string]          `json:"name"`
+	Lifecycle     *lifecycleRequest    `json:"lifecycle"`
+	Env           opt[map[string]*any] `json:"environment_variables"`
+	Metadata      *metadataPatch       `json:"metadata"`
+	Relationships struct {
+		Space ref `json:"space"`
+	} `json:"relationships"`
+}
+
+type lifecycleRequest struct {
+	Type string `json:"type"`
+	Data struct {
+		Buildpacks opt[[]string] `json:"buildpacks"`
+		Stack      opt[string]   `json:"stack"`
+	} `json:"data"`
+}
+
+func createApp(c *call) (*response, error) {
+	var req appRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	if err := invalid(nameFaults(req.Name.V)); err != nil {
+		return nil, err
+	}
+	space, err := c.targetSpace(req.Relationships.Space.guid())
+	if err != nil {
+		return nil, err
+	}
+	app := &cf.App{Name: req.Name.V, SpaceGUID: space.GUID}
+	if app.Env, err = patchEnv(nil, req.Env.V); err != nil {
+		return nil, err
+	}
+	if err := req.Metadata.apply(&app.Metadata); err != nil {
+		return nil, err
+	}
+	if err := c.insertApp(app, req.Lifecycle); err != nil {
+		return nil, err
+	}
+	return created(viewApp(c, app))
+}
+
+// targetSpace is the space that a request names, if the actor sees it and
+// satisfies the rule there.
+func (c *call) targetSpace(guid string) (*cf.Space, error) {
+	if _, err := store.Spaces.Visible(c.Tx, guid, c.scope); err != nil {
+		c.permitted = true
+		return nil, unprocessable(err, "Invalid space. Ensure that the space exists and you have access to it.")
+	}
+	return c.inSpace(guid)
+}
+
+// insertApp adds an app with its web process.
+func (c *call) insertApp(app *cf.App, lifecycle *lifecycleRequest) error {
+	app.State, app.SSHEnabled, app.RevisionsOn = cf.Stopped, true, true
+	app.Lifecycle = cf.Lifecycle{Type: cf.LifecycleBuildpack}
+	if err := c.applyLifecycle(&app.Lifecycle, lifecycle); err != nil {
+		return err
+	}
+	if app.Lifecycle.Type == cf.LifecycleBuildpack && app.Lifecycle.Stack == "" {
+		stack, err := c.defaultStack()
+		if err != nil {
+			return err
+		}
+		app.Lifecycle.Stack = stack.Name
+	}
+	err := store.Apps.Insert(c.Tx, app)
+	if store.IsTaken(err) {
+		return cf.Unprocessable("App with the name '%s' already exists.", app.Name)
+	}
+	if err != nil {
+		return err
+	}
+	if err := store.Processes.Insert(c.Tx, newProcess(app, "web")); err != nil {
+		return err
+	}
+	c.note(app, "Created app with guid %s", app.GUID)
+	return c.appEvent("audit.app.create", app, doc{"request": doc{"name": app.Name}})
+}
+
+// note says in the app's log what was done, once it is.
+func (c *call) note(app *cf.App, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	c.then(func() { c.s.Note(app.GUID, text) })
+}
+
+func (c *call) defaultStack() (*cf.Stack, error) {
+	return store.Stacks.First(c.Tx, store.Query{Where: map[string][]string{"default": {"true"}}})
+}
+
+func (c *call) applyLifecycle(l *cf.Lifecycle, req *lifecycleRequest) error {
+	if req == nil {
+		return nil
+	}
+	switch req.Type {
+	case "", cf.LifecycleBuildpack:
+	case cf.LifecycleDocker:
+		return cf.Unprocessable("The docker lifecycle is not available here")
+	default:
+		return cf.Unprocessable("Lifecycle type is not included in list: buildpack, docker")
+	}
+	if req.Data.Buildpacks.Set {
+		l.Buildpacks = req.Data.Buildpacks.V
+	}
+	if req.Data.Stack.Set {
+		l.Stack = req.Data.Stack.V
+	}
+	return c.checkLifecycle(*l)
+}
+
+func updateApp(c *call) (*response, error) {
+	var req appRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	app, err := c.app()
+	if err != nil {
+		return nil, err
+	}
+	app.Name = req.Name.or(app.Name)
+	if err := invalid(nameFaults(app.Name)); err != nil {
+		return nil, err
+	}
+	if err := c.applyLifecycle(&app.Lifecycle, req.Lifecycle); err != nil {
+		return nil, err
+	}
+	if err := req.Metadata.apply(&app.Metadata); err != nil {
+		return nil, err
+	}
+	if err := c.saveApp(app); err != nil {
+		return nil, err
+	}
+	if err := c.appEvent("audit.app.update", app, doc{"request": doc{"name": app.Name}}); err != nil {
+		return nil, err
+	}
+	return ok(viewApp(c, app))
+}
+
+func (c *call) saveApp(app *cf.App) error {
+	err := store.Apps.Update(c.Tx, app)
+	if store.IsTaken(err) {
+		return cf.Unprocessable("App with the name '%s' already exists.", app.Name)
+	}
+	return err
+}
+
+func deleteApp(c *call) (*response, error) {
+	app, err := c.app()
+	if err != nil {
+		return nil, err
+	}
+	if err := removeApp(c, app); err != nil {
+		return nil, err
+	}
+	return c.accepted("app.delete", "apps", app.GUID)
+}
+
+// removeApp deletes an app with all that is its own, and takes it out of its
+// routes. What runs of it is stopped, since nothing desires it any longer.
+func removeApp(c *call, app *cf.App) error {
+	routes, err := store.Routes.By(c.Tx, "app_guids", app.GUID)
+	if err != nil {
+		return err
+	}
+	for _, r := range routes {
+		r.Destinations = without(r.Destinations, func(d cf.Destination) bool { return d.AppGUID == app.GUID })
+		if err := store.Routes.Update(c.Tx, r); err != nil {
+			return err
+		}
+	}
+	if err := c.appEvent("audit.app.delete-request", app, nil); err != nil {
+		return err
+	}
+	return store.Apps.Delete(c.Tx, app.GUID)
+}
+
+func without[T any](list []T, drop func(T) bool) []T {
+	kept := []T{}
+	for _, v := range list {
+		if !drop(v) {
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}
+
+func startApp(c *call) (*response, error)   { return c.changeState((*call).start) }
+func stopApp(c *call) (*response, error)    { return c.changeState((*call).stop) }
+func restartApp(c *call) (*response, error) { return c.changeState((*call).restart) }
+
+func (c *call) changeState(change func(*call, *cf.App) error) (*response, error) {
+	app, err := c.app()
+	if err != nil {
+		return nil, err
+	}
+	if err := change(c, app); err != nil {
+		return nil, err
+	}
+	return ok(viewApp(c, app))
+}
+
+func (c *call) start(app *cf.App) error {
+	if app.State == cf.Started {
+		return nil
+	}
+	if err := c.setState(app, cf.Started); err != nil {
+		return err
+	}
+	return c.appEvent("audit.app.start", app, nil)
+}
+
+func (c *call) stop(app *cf.App) error {
+	if app.State == cf.Stopped {
+		return nil
+	}
+	if err := c.setState(app, cf.Stopped); err != nil {
+		return err
+	}
+	return c.appEvent("audit.app.stop", app, nil)
+}
+
+func (c *call) restart(app *cf.App) error {
+	if app.State == cf.Started {
+		if err := c.setState(app, cf.Stopped); err != nil {
+			return err
+		}
+	}
+	if err := c.setState(app, cf.Started); err != nil {
+		return err
+	}
+	return c.appEvent("audit.app.restart", app, nil)
+}
+
+// setState writes a change of the desired state. Going from STARTED to STOPPED
+// makes a new revision of what runs, so that the next start never keeps an old
+// instance.
+func (c *call) setState(app *cf.App, state cf.AppState) error {
+	if state == cf.Started && app.DropletGUID == "" {
+		return cf.Unprocessable("Assign a droplet before starting this app.")
+	}
+	if app.State == cf.Started && state == cf.Stopped {
+		app.Rev++
+	}
+	app.State = state
+	c.note(app, "Updated app with guid %s ({\"state\"=>\"%s\"})", app.GUID, state)
+	return c.saveApp(app)
+}
+
+func setCurrentDroplet(c *call) (*response, error) {
+	var req ref
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	app, err := c.app()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.assignDroplet(app, req.guid()); err != nil {
+		return nil, err
+	}
+	return ok(doc{"data": doc{"guid": app.DropletGUID}, "links": doc{
+		"self":    c.link("/v3/apps/%s/relationships/current_droplet", app.GUID),
+		"related": c.link("/v3/apps/%s/droplets/current", app.GUID)}})
+}
+
+// assignDroplet makes a droplet the app's current one, and gives the app the
+// processes that the droplet has and it lacks.
+func (c *call) assignDroplet(app *cf.App, guid string) error {
+	d, err := store.Droplets.Get(c.Tx, guid)
+	if err != nil || d.AppGUID != app.GUID || d.State != cf.DropletStaged {
+		if err != nil && !store.IsNotFound(err) {
+			return err
+		}
+		return cf.Unprocessable("Unable to assign current droplet. Ensure the droplet exists and belongs to this app.")
+	}
+	app.DropletGUID = d.GUID
+	if err := c.saveApp(app); err != nil {
+		return err
+	}
+	if err := c.addProcesses(app, d); err != nil {
+		return err
+	}
+	return c.appEvent("audit.app.droplet.mapped", app, doc{"request": doc{"droplet_guid": d.GUID}})
+}
+
+func currentDropletRelationship(c *call) (*response, error) {
+	app, err := c.app()
+	if err != nil {
+		return nil, err
+	}
+	if app.DropletGUID == "" {
+		return nil, cf.Errorf(cf.ResourceNotFound, "Droplet not found")
+	}
+	return ok(doc{"data": doc{"guid": app.DropletGUID}, "links": doc{
+		"self":    c.link("/v3/apps/%s/relationships/current_droplet", app.GUID),
+		"related": c.link("/v3/apps/%s/droplets/current", app.GUID)}})
+}
+
+// listApps can include spaces and orgs.
+var listApps = inTx(func(c *call) (*response, error) {
+	q, err := parseQuery(c.Request.URL.Query(), store.Apps, "include=space|space.organization|org")
+	if err != nil {
+		return nil, err
+	}
+	q.Visible = c.scope
+	found, total, err := store.Apps.List(c.Tx, q.Query)
+	if err != nil {
+		return nil, err
+	}
+	d := page(c, q, found, total, viewApp)
+	if len(q.include) > 0 {
+		spaces := guidsOf(found, func(a *cf.App) string { return a.SpaceGUID })
+		if d["included"], err = c.includeSpaces(q.include, spaces); err != nil {
+			return nil, err
+		}
+	}
+	return ok(d)
+})
+
+// includeSpaces is the "included" of things in spaces.
+func (c *call) includeSpaces(include, guids []string) (doc, error) {
+	spaces, err := store.Spaces.By(c.Tx, "guids", guids...)
+	if err != nil {
+		return nil, err
+	}
+	out := doc{}
+	for _, what := range include {
+		if what == "space" {
+			out["spaces"] = views(c, spaces, viewSpace)
+			continue
+		}
+		orgs, err := store.Orgs.By(c.Tx, "guids", guidsOf(spaces, func(s *cf.Space) string { return s.OrgGUID })...)
+		if err != nil {
+			return nil, err
+		}
+		out["organizations"] = views(c, orgs, viewOrg)
+	}
+	return out, nil
+}
+
+func views[T any](c *call, rows []*T, v view[T]) []doc {
+	out := []doc{}
+	for _, r := range rows {
+		out = append(out, v(c, r))
+	}
+	return out
+}
+
+// inApp is a place of an app, for what belongs to it.
+func (c *call) placeOf(app *cf.App) (authz.Place, error) {
+	space, err := store.Spaces.Get(c.Tx, app.SpaceGUID)
+	if err != nil {
+		return authz.Place{}, err
+	}
+	return authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}, nil
+}

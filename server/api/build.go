@@ -1,0 +1,178 @@
+package api
+
+import (
+	"time"
+
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// Cloud Controller's defaults of a staging container (its cloud_controller.yml).
+const (
+	stagingMemoryMB = 1024
+	stagingDiskMB   = 6144
+)
+
+func viewBuild(c *call, b *cf.Build) doc {
+	d := with(resource(b.Resource), doc{
+		"created_by": doc{"guid": b.CreatedBy.GUID, "name": b.CreatedBy.Name, "email": b.CreatedBy.Name},
+		"state":      b.State, "error": orNil(b.Error), "lifecycle": viewLifecycle(b.Lifecycle), "metadata": metadata(b.Metadata),
+		"staging_memory_in_mb": b.MemoryMB, "staging_disk_in_mb": b.DiskMB, "staging_log_rate_limit_bytes_per_second": b.LogRateLimit,
+		"package": doc{"guid": b.PackageGUID}, "droplet": guidOrNil(b.DropletGUID),
+		"relationships": doc{"app": toOne(b.AppGUID)},
+		"links": doc{
+			"self": c.link("/v3/builds/%s", b.GUID),
+			"app":  c.link("/v3/apps/%s", b.AppGUID),
+		},
+	})
+	if b.DropletGUID != "" {
+		d["links"].(doc)["droplet"] = c.link("/v3/droplets/%s", b.DropletGUID)
+	}
+	return d
+}
+
+type buildRequest struct {
+	Package struct {
+		GUID string `json:"guid"`
+	} `json:"package"`
+	Lifecycle    *lifecycleRequest `json:"lifecycle"`
+	MemoryMB     opt[int]          `json:"staging_memory_in_mb"`
+	DiskMB       opt[int]          `json:"staging_disk_in_mb"`
+	LogRateLimit opt[int64]        `json:"staging_log_rate_limit_bytes_per_second"`
+	Metadata     *metadataPatch    `json:"metadata"`
+}
+
+func createBuild(c *call) (*response, error) {
+	var req buildRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	p, app, err := c.stagable(req.Package.GUID)
+	if err != nil {
+		return nil, err
+	}
+	b := &cf.Build{AppGUID: app.GUID, PackageGUID: p.GUID, State: cf.BuildStaging, Lifecycle: app.Lifecycle, Env: app.Env, CreatedBy: c.who(),
+		MemoryMB: req.MemoryMB.or(stagingMemoryMB), DiskMB: req.DiskMB.or(stagingDiskMB), LogRateLimit: req.LogRateLimit.or(-1)}
+	if err := c.applyLifecycle(&b.Lifecycle, req.Lifecycle); err != nil {
+		return nil, err
+	}
+	if err := c.stackStages(b.Lifecycle.Stack); err != nil {
+		return nil, err
+	}
+	if err := req.Metadata.apply(&b.Metadata); err != nil {
+		return nil, err
+	}
+	if err := store.Builds.Insert(c.Tx, b); err != nil {
+		return nil, err
+	}
+	c.note(app, "Creating build for app with guid %s", app.GUID)
+	if err := c.appEvent("audit.app.build.create", app, doc{"build_guid": b.GUID, "package_guid": p.GUID}); err != nil {
+		return nil, err
+	}
+	return created(viewBuild(c, b))
+}
+
+// stagable is the package that a request wants staged, with its app.
+func (c *call) stagable(guid string) (*cf.Package, *cf.App, error) {
+	p, err := store.Packages.Visible(c.Tx, guid, c.scope)
+	if err != nil {
+		c.permitted = true
+		return nil, nil, unprocessable(err, "Unable to use package. Ensure that the package exists and you have access to it.")
+	}
+	app, err := c.appBy(p.AppGUID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.State != cf.PackageReady {
+		return nil, nil, cf.Errorf(cf.InvalidRequest, "Cannot stage package whose state is not ready.")
+	}
+	n, err := store.Builds.Count(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}, "states": {string(cf.BuildStaging)}}})
+	if err == nil && n > 0 {
+		err = cf.Unprocessable("Only one build can be STAGING at a time per application.")
+	}
+	return p, app, err
+}
+
+// How long an answer is held for a client that waits: long enough that a push
+// sees each change at once, short enough for whatever is between.
+const (
+	holdFor = 20 * time.Second
+	// The CLI withholds log lines for 2 s and stops reading when it sees the
+	// build staged: the last lines of the log need that long to be shown.
+	logDelay = 2300 * time.Millisecond
+)
+
+// showBuild holds the answer to the CLI while the build is STAGING.
+func showBuild(c *call) (*response, error) {
+	changed, stop := c.s.Store.Watch(store.Builds.Name())
+	defer stop()
+	deadline := time.Now().Add(holdFor)
+	for {
+		var b *cf.Build
+		res, err := inTx(func(c *call) (*response, error) {
+			var err error
+			if b, _, err = ofApp(c, store.Builds, func(b *cf.Build) string { return b.AppGUID }); err != nil {
+				return nil, err
+			}
+			return ok(viewBuild(c, b))
+		})(c)
+		if err != nil || !c.fromCLI() {
+			return res, err
+		}
+		if b.State != cf.BuildStaging {
+			c.sleep(time.Until(b.UpdatedAt.Add(logDelay)))
+			return res, nil
+		}
+		if !c.wait(changed, deadline) {
+			return res, nil
+		}
+	}
+}
+
+// wait waits for a change, and tells whether one came before the deadline, the
+// client's leaving and the daemon's end.
+func (c *call) wait(changed <-chan struct{}, deadline time.Time) bool {
+	t := time.NewTimer(time.Until(deadline))
+	defer t.Stop()
+	select {
+	case <-changed:
+		return true
+	case <-t.C:
+	case <-c.Context().Done():
+	case <-c.s.stop.Done():
+	}
+	return false
+}
+
+func (c *call) sleep(d time.Duration) { c.wait(nil, time.Now().Add(d)) }
+
+func listAppBuilds(c *call) (*response, error) {
+	app, err := c.app()
+	if err != nil {
+		return nil, err
+	}
+	return listRows(c, store.Builds, viewBuild, func(q *listQuery) error {
+		q.Where["app_guids"] = []string{app.GUID}
+		return nil
+	})
+}
+
+func updateBuild(c *call) (*response, error) {
+	var req struct {
+		Metadata *metadataPatch `json:"metadata"`
+	}
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	b, _, err := ofApp(c, store.Builds, func(b *cf.Build) string { return b.AppGUID })
+	if err != nil {
+		return nil, err
+	}
+	if err := req.Metadata.apply(&b.Metadata); err != nil {
+		return nil, err
+	}
+	if err := store.Builds.Update(c.Tx, b); err != nil {
+		return nil, err
+	}
+	return ok(viewBuild(c, b))
+}

@@ -1,0 +1,180 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"cupola/server/authz"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// call is one request on its way through a handler.
+type call struct {
+	s         *Server
+	Request   *http.Request
+	w         http.ResponseWriter
+	rule      authz.Rule
+	identity  Identity
+	requestID string
+
+	Tx        *store.Tx // inside a transaction only
+	Actor     *authz.Actor
+	scope     *store.Scope // what the actor sees
+	permitted bool
+	warnings  []string
+	after     []func() // run once the transaction is committed
+}
+
+// doc is a JSON object of an answer.
+type doc = map[string]any
+
+// Context is the request's.
+func (c *call) Context() context.Context { return c.Request.Context() }
+
+func (c *call) writes() bool {
+	return c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead
+}
+
+// param is a wildcard of the route's path.
+func (c *call) param(name string) string { return c.Request.PathValue(name) }
+
+// guid is the wildcard {guid}.
+func (c *call) guid() string { return c.param("guid") }
+
+// fromCLI tells whether the official CLI or our own asks: they have no
+// overall time-out, so their polls may be held until there is news.
+func (c *call) fromCLI() bool {
+	ua := c.Request.UserAgent()
+	return strings.HasPrefix(ua, "cf/") || strings.HasPrefix(ua, "cf8/") || strings.HasPrefix(ua, "cf7/") || strings.HasPrefix(ua, "cupola/")
+}
+
+// warn adds a warning that the CLI prints.
+func (c *call) warn(format string, args ...any) {
+	c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
+}
+
+// then has f run after the transaction is committed.
+func (c *call) then(f func()) { c.after = append(c.after, f) }
+
+// base is scheme and host as the client sees them: every URL in an answer is
+// absolute, or the CLI fails on it.
+func (c *call) base() string {
+	scheme := "http"
+	if c.Request.TLS != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + c.Request.Host
+}
+
+// url is an absolute URL of this API.
+func (c *call) url(format string, args ...any) string {
+	return c.base() + fmt.Sprintf(format, args...)
+}
+
+// link is an entry of "links".
+func (c *call) link(format string, args ...any) doc {
+	return doc{"href": c.url(format, args...)}
+}
+
+// action is an entry of "links" that wants another method than GET.
+func (c *call) action(method, format string, args ...any) doc {
+	return doc{"href": c.url(format, args...), "method": method}
+}
+
+// permit checks the route's rule at a place. One who may not even see the
+// place should have got a 404 before.
+func (c *call) permit(p authz.Place) error {
+	c.permitted = true
+	if !c.Actor.May(c.rule, p) {
+		return notAuthorized()
+	}
+	if p.OrgGUID == "" || c.Actor.Admin || !c.writes() {
+		return nil
+	}
+	org, err := store.Orgs.Get(c.Tx, p.OrgGUID)
+	if err == nil && org.Suspended {
+		return cf.Errorf(cf.OrgSuspended, "The organization is suspended")
+	}
+	return err
+}
+
+func notAuthorized() error {
+	return cf.Errorf(cf.NotAuthorized, "You are not authorized to perform the requested action")
+}
+
+// inSpace is permit at a space.
+func (c *call) inSpace(guid string) (*cf.Space, error) {
+	space, err := store.Spaces.Get(c.Tx, guid)
+	if err != nil {
+		return nil, err
+	}
+	return space, c.permit(authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID})
+}
+
+// app is the app of {guid}, if the actor sees it and satisfies the rule.
+func (c *call) app() (*cf.App, error) { return c.appBy(c.guid()) }
+
+func (c *call) appBy(guid string) (*cf.App, error) {
+	app, err := store.Apps.Visible(c.Tx, guid, c.scope)
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.inSpace(app.SpaceGUID)
+	return app, err
+}
+
+// ofApp gives the row of {guid} that belongs to an app, if the actor sees it
+// and satisfies the rule at the app's space.
+func ofApp[T any](c *call, t *store.Table[T], app func(*T) string) (*T, *cf.App, error) {
+	row, err := t.Visible(c.Tx, c.guid(), c.scope)
+	if err != nil {
+		return nil, nil, err
+	}
+	a, err := c.appBy(app(row))
+	return row, a, err
+}
+
+// write sends the answer.
+func (c *call) write(res *response) {
+	h := c.w.Header()
+	for k, v := range res.header {
+		h[k] = v
+	}
+	if len(c.warnings) > 0 {
+		var escaped []string
+		for _, w := range c.warnings {
+			escaped = append(escaped, url.QueryEscape(w))
+		}
+		h.Set("X-Cf-Warnings", strings.Join(escaped, ","))
+	}
+	if res.raw != nil {
+		res.raw(c.w, c.Request)
+		return
+	}
+	if res.status == 0 {
+		res.status = http.StatusOK
+	}
+	if res.body == nil {
+		c.w.WriteHeader(res.status)
+		return
+	}
+	h.Set("Content-Type", "application/json; charset=utf-8")
+	c.w.WriteHeader(res.status)
+	enc := json.NewEncoder(c.w)
+	enc.SetEscapeHTML(false)
+	enc.Encode(res.body)
+}
+
+func ok(body any) (*response, error) { return &response{body: body}, nil }
+func created(body any) (*response, error) {
+	return &response{status: http.StatusCreated, body: body}, nil
+}
+func noContent() (*response, error) { return &response{status: http.StatusNoContent}, nil }
+
+// permitAdmin is permit for what is in no org.
+func (c *call) permitAdmin() error { return c.permit(authz.Place{}) }

@@ -1,0 +1,259 @@
+package api
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"cupola/server/authz"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+func viewDomain(c *call, d *cf.Domain) doc {
+	links := doc{
+		"self":               c.link("/v3/domains/%s", d.GUID),
+		"route_reservations": c.link("/v3/domains/%s/route_reservations", d.GUID),
+	}
+	if d.OrgGUID != "" {
+		links["organization"] = c.link("/v3/organizations/%s", d.OrgGUID)
+		links["shared_organizations"] = c.link("/v3/domains/%s/relationships/shared_organizations", d.GUID)
+	}
+	return with(resource(d.Resource), doc{
+		"name": d.Name, "internal": d.Internal, "router_group": nil, "supported_protocols": []string{"http"}, "metadata": metadata(d.Metadata),
+		"relationships": doc{"organization": toOne(d.OrgGUID), "shared_organizations": toMany(d.SharedOrgs)},
+		"links":         links,
+	})
+}
+
+type domainRequest struct {
+	Name          string         `json:"name"`
+	Internal      opt[bool]      `json:"internal"`
+	RouterGroup   opt[any]       `json:"router_group"`
+	Metadata      *metadataPatch `json:"metadata"`
+	Relationships struct {
+		Organization ref  `json:"organization"`
+		SharedOrgs   refs `json:"shared_organizations"`
+	} `json:"relationships"`
+}
+
+var domainPattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)+$`)
+
+func (r domainRequest) validate() []string {
+	return must(r.Name != "", "Name can't be blank",
+		len(r.Name) >= 3 && len(r.Name) <= 253, "Name is too short (minimum is 3 characters)",
+		domainPattern.MatchString(r.Name), "Name does not comply with RFC 1035 standards",
+		!r.RouterGroup.Set || r.RouterGroup.Null, "Router group cannot be used: there are no TCP routes here")
+}
+
+func createDomain(c *call) (*response, error) {
+	var req domainRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	d := &cf.Domain{Name: strings.ToLower(req.Name), Internal: req.Internal.V, OrgGUID: req.Relationships.Organization.guid(), SharedOrgs: req.Relationships.SharedOrgs.guids()}
+	if err := c.domainPlace(d.OrgGUID); err != nil {
+		return nil, err
+	}
+	if err := req.Metadata.apply(&d.Metadata); err != nil {
+		return nil, err
+	}
+	if err := c.domainFree(d); err != nil {
+		return nil, err
+	}
+	err := store.Domains.Insert(c.Tx, d)
+	if store.IsTaken(err) {
+		return nil, cf.Unprocessable(`The domain name "%s" is already in use`, d.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := c.event("audit.domain.create", target{"domain", d.GUID, d.Name, authz.Place{OrgGUID: d.OrgGUID}}, nil); err != nil {
+		return nil, err
+	}
+	return created(viewDomain(c, d))
+}
+
+// domainPlace checks the rule: a shared domain is an admin's to make, a
+// private one its org's manager's.
+func (c *call) domainPlace(org string) error {
+	if org == "" {
+		c.permitted = true
+		if !c.Actor.Admin {
+			return notAuthorized()
+		}
+		return nil
+	}
+	if _, err := store.Orgs.Visible(c.Tx, org, c.scope); err != nil {
+		c.permitted = true
+		return unprocessable(err, "Organization with guid '%s' does not exist or you do not have access to it.", org)
+	}
+	return c.permit(authz.Place{OrgGUID: org})
+}
+
+// domainFree refuses a domain within another org's private domain.
+func (c *call) domainFree(d *cf.Domain) error {
+	all, err := store.Domains.All(c.Tx)
+	if err != nil {
+		return err
+	}
+	for _, other := range all {
+		if other.OrgGUID == "" || other.OrgGUID == d.OrgGUID {
+			continue
+		}
+		if strings.HasSuffix(d.Name, "."+other.Name) || strings.HasSuffix(other.Name, "."+d.Name) {
+			return cf.Unprocessable(`The domain name "%s" cannot be created because "%s" is already reserved by another domain`, d.Name, other.Name)
+		}
+	}
+	return nil
+}
+
+// domain is the domain of {guid}, if the actor sees it and satisfies the rule.
+func (c *call) domain() (*cf.Domain, error) {
+	d, err := store.Domains.Visible(c.Tx, c.guid(), c.scope)
+	if err != nil {
+		return nil, err
+	}
+	if d.OrgGUID == "" && c.writes() {
+		return d, c.domainPlace("")
+	}
+	return d, c.permit(authz.Place{OrgGUID: d.OrgGUID})
+}
+
+func updateDomain(c *call) (*response, error) {
+	var req struct {
+		Metadata *metadataPatch `json:"metadata"`
+	}
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	d, err := c.domain()
+	if err != nil {
+		return nil, err
+	}
+	if err := req.Metadata.apply(&d.Metadata); err != nil {
+		return nil, err
+	}
+	if err := store.Domains.Update(c.Tx, d); err != nil {
+		return nil, err
+	}
+	return ok(viewDomain(c, d))
+}
+
+func deleteDomain(c *call) (*response, error) {
+	d, err := c.domain()
+	if err != nil {
+		return nil, err
+	}
+	routes, err := store.Routes.By(c.Tx, "domain_guids", d.GUID)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range routes {
+		if err := store.Routes.Delete(c.Tx, r.GUID); err != nil {
+			return nil, err
+		}
+	}
+	if err := store.Domains.Delete(c.Tx, d.GUID); err != nil {
+		return nil, err
+	}
+	if err := c.event("audit.domain.delete-request", target{"domain", d.GUID, d.Name, authz.Place{OrgGUID: d.OrgGUID}}, nil); err != nil {
+		return nil, err
+	}
+	return c.accepted("domain.delete", "domains", d.GUID)
+}
+
+func listOrgDomains(c *call) (*response, error) {
+	o, err := c.org()
+	if err != nil {
+		return nil, err
+	}
+	return listRows(c, store.Domains, viewDomain, func(q *listQuery) error {
+		q.Where["usable_by_organization_guids"] = []string{o.GUID}
+		return nil
+	})
+}
+
+func showDefaultDomain(c *call) (*response, error) {
+	o, err := c.org()
+	if err != nil {
+		return nil, err
+	}
+	d, err := c.defaultDomain(o.GUID)
+	if err != nil {
+		return nil, err
+	}
+	return ok(viewDomain(c, d))
+}
+
+// defaultDomain is the first shared domain for routes from outside, else the
+// org's first.
+func (c *call) defaultDomain(org string) (*cf.Domain, error) {
+	domains, err := store.Domains.By(c.Tx, "usable_by_organization_guids", org)
+	if err != nil {
+		return nil, err
+	}
+	domains = without(domains, func(d *cf.Domain) bool { return d.Internal })
+	if i := slices.IndexFunc(domains, func(d *cf.Domain) bool { return d.OrgGUID == "" }); i >= 0 {
+		return domains[i], nil
+	}
+	if len(domains) == 0 {
+		return nil, cf.Errorf(cf.ResourceNotFound, "Domain not found")
+	}
+	return domains[0], nil
+}
+
+func shareDomain(c *call) (*response, error) {
+	var req refs
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	d, err := c.domain()
+	if err != nil {
+		return nil, err
+	}
+	if d.OrgGUID == "" {
+		return nil, cf.Unprocessable("Domains can not be shared with other organizations unless they are scoped to an organization.")
+	}
+	for _, g := range req.guids() {
+		if _, err := store.Orgs.Visible(c.Tx, g, c.scope); err != nil {
+			return nil, unprocessable(err, "Organization with guid '%s' does not exist, or you do not have access to it.", g)
+		}
+		if g != d.OrgGUID && !slices.Contains(d.SharedOrgs, g) {
+			d.SharedOrgs = append(d.SharedOrgs, g)
+		}
+	}
+	if err := store.Domains.Update(c.Tx, d); err != nil {
+		return nil, err
+	}
+	return ok(toMany(d.SharedOrgs))
+}
+
+func unshareDomain(c *call) (*response, error) {
+	d, err := c.domain()
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(d.SharedOrgs, c.param("org")) {
+		return nil, cf.Unprocessable("Unable to unshare domain from organization with guid '%s'. Ensure the domain is shared to this organization.", c.param("org"))
+	}
+	d.SharedOrgs = without(d.SharedOrgs, func(g string) bool { return g == c.param("org") })
+	if err := store.Domains.Update(c.Tx, d); err != nil {
+		return nil, err
+	}
+	return noContent()
+}
+
+// showReservation tells whether a route exists, in any space.
+func showReservation(c *call) (*response, error) {
+	d, err := c.domain()
+	if err != nil {
+		return nil, err
+	}
+	q := c.Request.URL.Query()
+	n, err := store.Routes.Count(c.Tx, store.Query{Where: map[string][]string{"domain_guids": {d.GUID}, "hosts": {q.Get("host")}, "paths": {q.Get("path")}}})
+	if err != nil {
+		return nil, err
+	}
+	return ok(doc{"matching_route": n > 0})
+}

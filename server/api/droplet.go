@@ -1,0 +1,188 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+
+	"cupola/server/authz"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+func dropletApp(d *cf.Droplet) string { return d.AppGUID }
+
+func viewDroplet(c *call, d *cf.Droplet) doc {
+	types := doc{}
+	for k, v := range d.ProcessTypes {
+		types[k] = v
+	}
+	return viewDropletWith(c, d, types, d.ExecutionMetadata)
+}
+
+// viewListedDroplet hides commands, as Cloud Controller does in lists.
+func viewListedDroplet(c *call, d *cf.Droplet) doc {
+	return viewDropletWith(c, d, doc{"redacted_message": "[PRIVATE DATA HIDDEN IN LISTS]"}, "[PRIVATE DATA HIDDEN IN LISTS]")
+}
+
+func viewDropletWith(c *call, d *cf.Droplet, types doc, metadataText string) doc {
+	self := "/v3/droplets/" + d.GUID
+	links := doc{
+		"self":                   c.link("%s", self),
+		"app":                    c.link("/v3/apps/%s", d.AppGUID),
+		"assign_current_droplet": c.action("PATCH", "/v3/apps/%s/relationships/current_droplet", d.AppGUID),
+		"download":               c.link("%s/download", self),
+	}
+	if d.PackageGUID != "" {
+		links["package"] = c.link("/v3/packages/%s", d.PackageGUID)
+	}
+	if d.State == cf.DropletAwaiting {
+		links["upload"] = c.action("POST", "%s/upload", self)
+	}
+	return with(resource(d.Resource), doc{
+		"state": d.State, "error": orNil(d.Error), "lifecycle": doc{"type": d.Lifecycle.Type, "data": doc{}},
+		"execution_metadata": metadataText, "process_types": types, "image": orNil(d.Image), "metadata": metadata(d.Metadata),
+		"checksum": checksum(d.Digest), "buildpacks": viewDropletBuildpacks(d), "stack": orNil(d.Stack),
+		"relationships": doc{"app": toOne(d.AppGUID)}, "links": links,
+	})
+}
+
+func checksum(digest string) any {
+	if digest == "" {
+		return nil
+	}
+	return doc{"type": "sha256", "value": digest}
+}
+
+func viewDropletBuildpacks(d *cf.Droplet) any {
+	out := []doc{}
+	for _, b := range d.Buildpacks {
+		out = append(out, doc{"name": b.Name, "detect_output": orNil(b.DetectOutput), "version": orNil(b.Version), "buildpack_name": orNil(b.BuildpackName)})
+	}
+	return out
+}
+
+func showDroplet(c *call) (*response, error) {
+	d, app, err := ofApp(c, store.Droplets, dropletApp)
+	if err != nil {
+		return nil, err
+	}
+	return c.dropletFor(d, app)
+}
+
+// dropletFor shows a droplet, without its commands to those who may not see
+// what may be secret.
+func (c *call) dropletFor(d *cf.Droplet, app *cf.App) (*response, error) {
+	place, err := c.placeOf(app)
+	if err != nil {
+		return nil, err
+	}
+	if !c.Actor.May(authz.SecretReader, place) {
+		return ok(viewDropletWith(c, d, doc{"redacted_message": "[PRIVATE DATA HIDDEN]"}, "[PRIVATE DATA HIDDEN]"))
+	}
+	return ok(viewDroplet(c, d))
+}
+
+func showCurrentDroplet(c *call) (*response, error) {
+	app, err := c.app()
+	if err != nil {
+		return nil, err
+	}
+	if app.DropletGUID == "" {
+		return nil, cf.Errorf(cf.ResourceNotFound, "Droplet not found")
+	}
+	d, err := store.Droplets.Get(c.Tx, app.DropletGUID)
+	if err != nil {
+		return nil, err
+	}
+	return c.dropletFor(d, app)
+}
+
+func listAppDroplets(c *call) (*response, error) {
+	app, err := c.app()
+	if err != nil {
+		return nil, err
+	}
+	return listRows(c, store.Droplets, viewListedDroplet, func(q *listQuery) error {
+		q.Where["app_guids"] = []string{app.GUID}
+		return nil
+	})
+}
+
+func listPackageDroplets(c *call) (*response, error) {
+	p, _, err := ofApp(c, store.Packages, func(p *cf.Package) string { return p.AppGUID })
+	if err != nil {
+		return nil, err
+	}
+	return listRows(c, store.Droplets, viewListedDroplet, func(q *listQuery) error {
+		q.Where["package_guids"] = []string{p.GUID}
+		return nil
+	})
+}
+
+func updateDroplet(c *call) (*response, error) {
+	var req struct {
+		Metadata *metadataPatch `json:"metadata"`
+		Image    opt[string]    `json:"image"`
+	}
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	d, app, err := ofApp(c, store.Droplets, dropletApp)
+	if err != nil {
+		return nil, err
+	}
+	if err := req.Metadata.apply(&d.Metadata); err != nil {
+		return nil, err
+	}
+	if err := store.Droplets.Update(c.Tx, d); err != nil {
+		return nil, err
+	}
+	return c.dropletFor(d, app)
+}
+
+func deleteDroplet(c *call) (*response, error) {
+	d, app, err := ofApp(c, store.Droplets, dropletApp)
+	if err != nil {
+		return nil, err
+	}
+	if app.DropletGUID == d.GUID {
+		return nil, cf.Unprocessable("The droplet is currently used by the app")
+	}
+	if err := store.Droplets.Delete(c.Tx, d.GUID); err != nil {
+		return nil, err
+	}
+	if err := c.appEvent("audit.app.droplet.delete", app, doc{"droplet_guid": d.GUID}); err != nil {
+		return nil, err
+	}
+	return c.accepted("droplet.delete", "droplets", d.GUID)
+}
+
+func downloadDroplet(c *call) (*response, error) {
+	d, app, err := ofApp(c, store.Droplets, dropletApp)
+	if err != nil {
+		return nil, err
+	}
+	if d.State != cf.DropletStaged || d.Digest == "" {
+		return nil, cf.Unprocessable("Only staged droplets can be downloaded.")
+	}
+	return c.download(d.Digest, "application/gzip", fmt.Sprintf("droplet_%s.tgz", app.GUID))
+}
+
+// download answers with a blob.
+func (c *call) download(digest, contentType, name string) (*response, error) {
+	f, err := c.s.Blobs.Open(digest)
+	if err != nil {
+		return nil, fmt.Errorf("open the blob %s: %w", digest, err)
+	}
+	return &response{raw: func(w http.ResponseWriter, r *http.Request) {
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", contentType)
+		w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
+		http.ServeContent(w, r, "", info.ModTime(), f)
+	}}, nil
+}

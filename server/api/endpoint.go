@@ -1,0 +1,161 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"cupola/server/authz"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// route is a row of the table: a method and path, who may use it, and what it
+// does. For a GET the rule says who may see the thing at all; those who may
+// not are told that it does not exist.
+type route struct {
+	pattern string
+	rule    authz.Rule
+	serve   endpoint
+}
+
+// endpoint serves one request that was authenticated.
+type endpoint func(*call) (*response, error)
+
+// response is what a handler answers. Its status 0 means 200.
+type response struct {
+	status int
+	body   any // marshalled as JSON unless raw is set
+	header http.Header
+	raw    func(http.ResponseWriter, *http.Request) // writes header and body itself
+}
+
+// handle wraps an endpoint with what is common to all: request id,
+// authentication, errors.
+func (s *Server) handle(rt route) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		id := requestID(r)
+		w.Header().Set("X-Vcap-Request-Id", id)
+		c := &call{s: s, Request: r, w: w, rule: rt.rule, requestID: id}
+		res, err := c.run(rt)
+		if err != nil {
+			res = s.failure(r, err)
+		}
+		c.write(res)
+	}
+}
+
+// requestID keeps a client's request id, as Cloud Controller does, and adds
+// its own: "<client's>::<uuid>".
+func requestID(r *http.Request) string {
+	own := uuid.NewString()
+	if given := r.Header.Get("X-Vcap-Request-Id"); given != "" && len(given) <= 200 && !strings.ContainsAny(given, "\r\n") {
+		return given + "::" + own
+	}
+	return own
+}
+
+func (c *call) run(rt route) (*response, error) {
+	if err := c.authenticate(); err != nil {
+		return nil, err
+	}
+	return rt.serve(c)
+}
+
+// authenticate reads the bearer token. A route that is public takes none.
+func (c *call) authenticate() error {
+	if c.rule&authz.Public != 0 {
+		return nil
+	}
+	scheme, token, _ := strings.Cut(c.Request.Header.Get("Authorization"), " ")
+	if token == "" {
+		return cf.Errorf(cf.NotAuthenticated, "Authentication error")
+	}
+	id, err := c.s.Authenticate(token)
+	if err != nil || !strings.EqualFold(scheme, "bearer") {
+		return cf.Errorf(cf.InvalidAuthToken, "Invalid Auth Token")
+	}
+	c.identity = id
+	return nil
+}
+
+// inTx makes an endpoint of a handler: it runs in one transaction, which reads
+// when the method does. A handler that changes things must have checked its
+// rule with permit.
+func inTx(h func(*call) (*response, error)) endpoint {
+	return func(c *call) (res *response, err error) {
+		err = c.tx(c.writes(), func() error {
+			if res, err = h(c); err != nil {
+				return err
+			}
+			if c.writes() && !c.permitted && c.rule&authz.Public == 0 {
+				return fmt.Errorf("%s: the handler never checked the access rule", c.Request.Pattern)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range c.after {
+			f()
+		}
+		return res, nil
+	}
+}
+
+// tx runs f in a transaction in which c may be used.
+func (c *call) tx(write bool, f func() error) error {
+	run := c.s.Store.Read
+	if write {
+		run = c.s.Store.Write
+	}
+	return run(c.Context(), func(tx *store.Tx) error {
+		c.Tx, c.permitted, c.after, c.warnings = tx, false, nil, nil
+		defer func() { c.Tx = nil }()
+		if c.rule&authz.Public == 0 {
+			if err := c.loadActor(); err != nil {
+				return err
+			}
+		}
+		return f()
+	})
+}
+
+func (c *call) loadActor() error {
+	id := c.identity
+	var roles []*cf.Role
+	guid, name, kind := id.UserGUID, id.Username, "user"
+	if id.UserGUID == "" {
+		guid, name, kind = id.ClientID, id.ClientID, "client"
+	}
+	var err error
+	if roles, err = store.Roles.By(c.Tx, "user_guids", guid); err != nil {
+		return err
+	}
+	c.Actor = authz.NewActor(guid, name, kind, id.Scopes, roles)
+	if c.writes() && !c.Actor.MayWrite() || !c.writes() && !c.Actor.MayRead() {
+		return cf.Errorf(cf.InsufficientScope, "Your token lacks the necessary scopes to access this resource.")
+	}
+	c.scope, err = c.Actor.Scope(func(orgs []string) ([]string, error) {
+		spaces, err := store.Spaces.By(c.Tx, "organization_guids", orgs...)
+		return guidsOf(spaces, func(s *cf.Space) string { return s.GUID }), err
+	})
+	return err
+}
+
+func guidsOf[T any](rows []*T, guid func(*T) string) []string {
+	var out []string
+	for _, r := range rows {
+		out = append(out, guid(r))
+	}
+	return out
+}
+
+// isKind tells whether err is a cf.Error of the kind.
+func isKind(err error, kind cf.Kind) bool {
+	var e *cf.Error
+	return errors.As(err, &e) && e.Kind == kind
+}

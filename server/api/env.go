@@ -1,0 +1,170 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// patchEnv sets the variables that have a value and removes those that are
+// null, or says which name cannot be one.
+func patchEnv(env map[string]string, p map[string]*any) (map[string]string, error) {
+	out := map[string]string{}
+	for k, v := range env {
+		out[k] = v
+	}
+	for k, v := range p {
+		if err := checkEnvName(k); err != nil {
+			return nil, err
+		}
+		if v == nil || *v == nil {
+			delete(out, k)
+			continue
+		}
+		text, err := envText(k, *v)
+		if err != nil {
+			return nil, err
+		}
+		out[k] = text
+	}
+	return out, nil
+}
+
+func checkEnvName(k string) error {
+	switch {
+	case k == "":
+		return cf.Unprocessable("Environment variables key must be a minimum length of 1")
+	case strings.HasPrefix(k, "VCAP_"):
+		return cf.Unprocessable("Environment variables cannot start with 'VCAP_'")
+	case strings.HasPrefix(k, "VMC_"):
+		return cf.Unprocessable("Environment variables cannot start with 'VMC_'")
+	case k == "PORT":
+		return cf.Unprocessable("Environment variables cannot set PORT")
+	case strings.ContainsAny(k, "=\x00"):
+		return cf.Unprocessable("Environment variables key '%s' cannot contain '='", k)
+	}
+	return nil
+}
+
+// envText is a variable's value as text: Cloud Controller takes numbers and
+// booleans too.
+func envText(k string, v any) (string, error) {
+	switch x := v.(type) {
+	case string:
+		if strings.Contains(x, "\x00") {
+			return "", cf.Unprocessable("Non-string value in environment variable for key '%s', value '%s'", k, "with a null byte")
+		}
+		return x, nil
+	case bool, float64, int, int64:
+		b, err := json.Marshal(x)
+		return string(b), err
+	}
+	return "", cf.Unprocessable("Non-string value in environment variable for key '%s', value '%s'", k, fmt.Sprint(v))
+}
+
+type envRequest struct {
+	Var map[string]*any `json:"var"`
+}
+
+func showAppVars(c *call) (*response, error) {
+	app, err := c.app()
+	if err != nil {
+		return nil, err
+	}
+	return ok(viewVars(c, app))
+}
+
+func viewVars(c *call, app *cf.App) doc {
+	return doc{"var": orEmpty(app.Env), "links": doc{
+		"self": c.link("/v3/apps/%s/environment_variables", app.GUID), "app": c.link("/v3/apps/%s", app.GUID)}}
+}
+
+func updateAppVars(c *call) (*response, error) {
+	var req envRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	app, err := c.app()
+	if err != nil {
+		return nil, err
+	}
+	if app.Env, err = patchEnv(app.Env, req.Var); err != nil {
+		return nil, err
+	}
+	if err := c.saveApp(app); err != nil {
+		return nil, err
+	}
+	if err := c.appEvent("audit.app.update", app, doc{"request": doc{"environment_variables": "[PRIVATE DATA HIDDEN]"}}); err != nil {
+		return nil, err
+	}
+	return ok(viewVars(c, app))
+}
+
+// showAppEnv is all the environment of an app.
+func showAppEnv(c *call) (*response, error) {
+	app, err := c.app()
+	if err != nil {
+		return nil, err
+	}
+	running, err := c.envGroup("running")
+	if err != nil {
+		return nil, err
+	}
+	staging, err := c.envGroup("staging")
+	if err != nil {
+		return nil, err
+	}
+	vcap, err := c.vcapApplication(app)
+	if err != nil {
+		return nil, err
+	}
+	return ok(doc{"environment_variables": orEmpty(app.Env), "staging_env_json": staging, "running_env_json": running,
+		"system_env_json": doc{"VCAP_SERVICES": doc{}}, "application_env_json": doc{"VCAP_APPLICATION": vcap}})
+}
+
+func (c *call) envGroup(name string) (map[string]string, error) {
+	g, err := store.EnvGroups.Get(c.Tx, name)
+	if store.IsNotFound(err) {
+		return map[string]string{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return orEmpty(g.Vars), nil
+}
+
+func showEnvGroup(c *call) (*response, error) {
+	name := c.param("name")
+	if name != "running" && name != "staging" {
+		return nil, cf.Errorf(cf.ResourceNotFound, "Environment variable group not found")
+	}
+	vars, err := c.envGroup(name)
+	if err != nil {
+		return nil, err
+	}
+	return ok(doc{"name": name, "var": vars, "updated_at": nil, "links": doc{"self": c.link("/v3/environment_variable_groups/%s", name)}})
+}
+
+func updateEnvGroup(c *call) (*response, error) {
+	var req envRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	if err := c.permitAdmin(); err != nil {
+		return nil, err
+	}
+	vars, err := c.envGroup(c.param("name"))
+	if err != nil {
+		return nil, err
+	}
+	if vars, err = patchEnv(vars, req.Var); err != nil {
+		return nil, err
+	}
+	if err := store.EnvGroups.Put(c.Tx, &cf.EnvGroup{Name: c.param("name"), Vars: vars}); err != nil {
+		return nil, err
+	}
+	return showEnvGroup(c)
+}

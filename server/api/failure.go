@@ -1,0 +1,85 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"cupola/store/cf"
+)
+
+// fault is how Cloud Controller shows a kind of error (its errors/v2.yml).
+type fault struct {
+	status, code int
+	title        string
+}
+
+var faults = map[cf.Kind]fault{
+	cf.InvalidAuthToken:    {401, 1000, "CF-InvalidAuthToken"},
+	cf.MessageParseError:   {400, 1001, "CF-MessageParseError"},
+	cf.BadRequest:          {400, 1004, "CF-BadRequest"},
+	cf.NotFound:            {404, 10000, "CF-NotFound"},
+	cf.Unknown:             {500, 10001, "UnknownError"},
+	cf.NotAuthenticated:    {401, 10002, "CF-NotAuthenticated"},
+	cf.NotAuthorized:       {403, 10003, "CF-NotAuthorized"},
+	cf.InvalidRequest:      {400, 10004, "CF-InvalidRequest"},
+	cf.BadQueryParameter:   {400, 10005, "CF-BadQueryParameter"},
+	cf.ResourceInUse:       {400, 10006, "CF-AssociationNotEmpty"},
+	cf.InsufficientScope:   {403, 10007, "CF-InsufficientScope"},
+	cf.UnprocessableEntity: {422, 10008, "CF-UnprocessableEntity"},
+	cf.ResourceNotFound:    {404, 10010, "CF-ResourceNotFound"},
+	cf.TooManyRequests:     {429, 10013, "CF-RateLimitExceeded"},
+	cf.ServiceUnavailable:  {503, 10015, "CF-ServiceUnavailable"},
+	cf.Taken:               {422, 10016, "CF-UniquenessError"},
+	cf.OrgSuspended:        {403, 10017, "CF-OrgSuspended"},
+	cf.RequestTooLarge:     {413, 10018, "CF-RequestEntityTooLarge"},
+	cf.UnsupportedMedia:    {415, 10019, "CF-UnsupportedMediaType"},
+	cf.OrgNotEmpty:         {400, 30006, "CF-OrganizationNotEmpty"},
+	cf.PackageInvalid:      {400, 150001, "CF-AppPackageInvalid"},
+	cf.BitsInvalid:         {422, 160001, "CF-AppBitsUploadInvalid"},
+	cf.StagingError:        {400, 170001, "CF-StagingError"},
+	cf.NotStaged:           {400, 170002, "CF-NotStaged"},
+	cf.StackNotFound:       {404, 250003, "CF-StackNotFound"},
+	cf.StackInvalid:        {422, 250004, "CF-StackValidationFailed"},
+	cf.BuildpackNameTaken:  {422, 290000, "CF-BuildpackNameStackTaken"},
+	cf.BuildpackInvalid:    {400, 290002, "CF-BuildpackBitsUploadInvalid"},
+	cf.BuildpackLocked:     {409, 290005, "CF-BuildpackLocked"},
+	cf.FeatureDisabled:     {403, 330002, "CF-FeatureDisabled"},
+}
+
+// failure is the answer to an error. What a client cannot act on is logged,
+// and shown as Cloud Controller shows it: a 500 without its text.
+func (s *Server) failure(r *http.Request, err error) *response {
+	var many cf.Errors
+	var one *cf.Error
+	switch {
+	case errors.As(err, &many):
+	case errors.As(err, &one):
+		many = cf.Errors{one}
+	case errors.Is(err, context.Canceled):
+		return &response{status: 499, body: doc{}}
+	default:
+		s.Log.ErrorContext(r.Context(), "request failed", slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Any("err", err))
+		many = cf.Errors{cf.Errorf(cf.Unknown, "An unknown error occurred.")}
+	}
+	list := []cf.JobError{}
+	for _, e := range many {
+		list = append(list, jobError(e))
+	}
+	return &response{status: faults[many[0].Kind].status, body: doc{"errors": list}}
+}
+
+func jobError(e *cf.Error) cf.JobError {
+	f := faults[e.Kind]
+	return cf.JobError{Code: f.code, Title: f.title, Detail: e.Detail}
+}
+
+// unprocessable turns a reference to what does not exist into a 422: a 404 is
+// for the thing in the path.
+func unprocessable(err error, format string, args ...any) error {
+	if isKind(err, cf.ResourceNotFound) {
+		return cf.Unprocessable(format, args...)
+	}
+	return err
+}

@@ -1,0 +1,30 @@
+package api
+
+import (
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+func viewJob(c *call, j *cf.Job) doc {
+	errors, warnings := j.Errors, []doc{}
+	if errors == nil {
+		errors = []cf.JobError{}
+	}
+	for _, w := range j.Warnings {
+		warnings = append(warnings, doc{"detail": w})
+	}
+	links := doc{"self": c.link("/v3/jobs/%s", j.GUID)}
+	if j.ResourceType != "" {
+		links[j.ResourceType] = c.link("/v3/%s/%s", j.ResourceType, j.ResourceGUID)
+	}
+	return with(resource(j.Resource), doc{"operation": j.Operation, "state": j.State, "errors": errors, "warnings": warnings, "links": links})
+}
+
+// showJob shows a job to whoever knows its GUID, as Cloud Controller does.
+func showJob(c *call) (*response, error) {
+	j, err := store.Jobs.Get(c.Tx, c.guid())
+	if err != nil {
+		return nil, err
+	}
+	return ok(viewJob(c, j))
+}

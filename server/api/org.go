@@ -1,0 +1,170 @@
+package api
+
+import (
+	"slices"
+	"strings"
+
+	"cupola/server/authz"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+func viewOrg(c *call, o *cf.Org) doc {
+	return with(resource(o.Resource), doc{
+		"name": o.Name, "suspended": o.Suspended, "metadata": metadata(o.Metadata),
+		"relationships": doc{"quota": toOne(o.QuotaGUID)},
+		"links": doc{
+			"self":           c.link("/v3/organizations/%s", o.GUID),
+			"domains":        c.link("/v3/organizations/%s/domains", o.GUID),
+			"default_domain": c.link("/v3/organizations/%s/domains/default", o.GUID),
+			"quota":          c.link("/v3/organization_quotas/%s", o.QuotaGUID),
+		},
+	})
+}
+
+type orgRequest struct {
+	Name      opt[string]    `json:"name"`
+	Suspended opt[bool]      `json:"suspended"`
+	Metadata  *metadataPatch `json:"metadata"`
+}
+
+// nameFaults are Cloud Controller's messages for a missing or long name.
+func nameFaults(name string) []string {
+	return must(strings.TrimSpace(name) != "", "Name can't be blank",
+		len(name) <= 250, "Name is too long (maximum is 250 characters)")
+}
+
+func createOrg(c *call) (*response, error) {
+	var req orgRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	if err := invalid(nameFaults(req.Name.V)); err != nil {
+		return nil, err
+	}
+	if err := c.permit(authz.Place{}); err != nil {
+		return nil, err
+	}
+	o := &cf.Org{Name: req.Name.V, Suspended: req.Suspended.V}
+	if q, err := store.OrgQuotas.First(c.Tx, store.Query{}); err == nil {
+		o.QuotaGUID = q.GUID
+	}
+	if err := req.Metadata.apply(&o.Metadata); err != nil {
+		return nil, err
+	}
+	if err := insertOrg(c, o); err != nil {
+		return nil, err
+	}
+	return created(viewOrg(c, o))
+}
+
+func insertOrg(c *call, o *cf.Org) error {
+	err := store.Orgs.Insert(c.Tx, o)
+	if store.IsTaken(err) {
+		return cf.Unprocessable("Organization '%s' already exists.", o.Name)
+	}
+	if err != nil {
+		return err
+	}
+	return c.event("audit.organization.create", target{"organization", o.GUID, o.Name, authz.Place{OrgGUID: o.GUID}}, nil)
+}
+
+// org is the org of {guid}, if the actor sees it and satisfies the rule.
+func (c *call) org() (*cf.Org, error) {
+	o, err := store.Orgs.Visible(c.Tx, c.guid(), c.scope)
+	if err != nil {
+		return nil, err
+	}
+	return o, c.permit(authz.Place{OrgGUID: o.GUID})
+}
+
+func updateOrg(c *call) (*response, error) {
+	var req orgRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	o, err := c.org()
+	if err != nil {
+		return nil, err
+	}
+	o.Name, o.Suspended = req.Name.or(o.Name), req.Suspended.or(o.Suspended)
+	if err := invalid(nameFaults(o.Name)); err != nil {
+		return nil, err
+	}
+	if err := req.Metadata.apply(&o.Metadata); err != nil {
+		return nil, err
+	}
+	err = store.Orgs.Update(c.Tx, o)
+	if store.IsTaken(err) {
+		return nil, cf.Unprocessable("Organization name '%s' already exists.", o.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := c.event("audit.organization.update", target{"organization", o.GUID, o.Name, authz.Place{OrgGUID: o.GUID}}, nil); err != nil {
+		return nil, err
+	}
+	return ok(viewOrg(c, o))
+}
+
+// deleteOrg deletes the org and all that is in it, as Cloud Controller does.
+func deleteOrg(c *call) (*response, error) {
+	o, err := c.org()
+	if err != nil {
+		return nil, err
+	}
+	spaces, err := store.Spaces.By(c.Tx, "organization_guids", o.GUID)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range spaces {
+		if err := removeSpace(c, s); err != nil {
+			return nil, err
+		}
+	}
+	if err := leaveDomains(c, o.GUID); err != nil {
+		return nil, err
+	}
+	if err := store.Orgs.Delete(c.Tx, o.GUID); err != nil {
+		return nil, err
+	}
+	if err := c.event("audit.organization.delete-request", target{"organization", o.GUID, o.Name, authz.Place{OrgGUID: o.GUID}}, nil); err != nil {
+		return nil, err
+	}
+	return c.accepted("organization.delete", "organizations", o.GUID)
+}
+
+// leaveDomains deletes an org's private domains and its shares of others'.
+func leaveDomains(c *call, org string) error {
+	domains, err := store.Domains.By(c.Tx, "usable_by_organization_guids", org)
+	if err != nil {
+		return err
+	}
+	for _, d := range domains {
+		switch {
+		case d.OrgGUID == org:
+			err = store.Domains.Delete(c.Tx, d.GUID)
+		case slices.Contains(d.SharedOrgs, org):
+			d.SharedOrgs = slices.DeleteFunc(d.SharedOrgs, func(g string) bool { return g == org })
+			err = store.Domains.Update(c.Tx, d)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func viewOrgQuota(c *call, q *cf.OrgQuota) doc {
+	l := q.Limits
+	return with(resource(q.Resource), doc{
+		"name": q.Name,
+		"apps": doc{"total_memory_in_mb": l.TotalMemoryMB, "per_process_memory_in_mb": l.InstanceMemoryMB, "total_instances": l.TotalInstances,
+			"per_app_tasks": l.AppTasks, "log_rate_limit_in_bytes_per_second": l.LogRateLimitBytes},
+		"services":      doc{"paid_services_allowed": l.PaidServices, "total_service_instances": l.TotalServiceInstances, "total_service_keys": l.TotalServiceKeys},
+		"routes":        doc{"total_routes": l.TotalRoutes, "total_reserved_ports": l.TotalReservedRoutePorts},
+		"domains":       doc{"total_domains": l.TotalDomains},
+		"relationships": doc{"organizations": toMany(nil)},
+		"links":         doc{"self": c.link("/v3/organization_quotas/%s", q.GUID)},
+	})
+}

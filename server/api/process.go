@@ -1,0 +1,298 @@
+package api
+
+import (
+	"cupola/server/authz"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// Cloud Controller's defaults and bounds of a process (its cloud_controller.yml).
+const (
+	defaultMemoryMB = 1024
+	defaultDiskMB   = 1024
+	maxDiskMB       = 10240
+	defaultLogRate  = 1 << 20 // bytes a second
+)
+
+// newProcess is a process as Cloud Controller makes one: a web process wants
+// an instance and has its port checked, others want none.
+func newProcess(app *cf.App, kind string) *cf.Process {
+	p := &cf.Process{AppGUID: app.GUID, Type: kind, MemoryMB: defaultMemoryMB, DiskMB: defaultDiskMB, LogRateLimit: defaultLogRate,
+		HealthCheck: cf.HealthCheck{Type: "process"}, ReadinessCheck: cf.HealthCheck{Type: "process"}}
+	if kind == "web" {
+		// The web process bears its app's GUID, in Cloud Controller too.
+		p.GUID, p.Instances, p.HealthCheck.Type = app.GUID, 1, "port"
+	}
+	return p
+}
+
+// addProcesses gives an app the processes of a droplet that it lacks, and the
+// sidecars the droplet brings.
+func (c *call) addProcesses(app *cf.App, d *cf.Droplet) error {
+	have, err := store.Processes.By(c.Tx, "app_guids", app.GUID)
+	if err != nil {
+		return err
+	}
+	byType := map[string]*cf.Process{}
+	for _, p := range have {
+		byType[p.Type] = p
+	}
+	for kind := range d.ProcessTypes {
+		if byType[kind] != nil {
+			continue
+		}
+		if err := store.Processes.Insert(c.Tx, newProcess(app, kind)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func viewProcess(c *call, p *cf.Process) doc { return viewProcessWith(c, p, orNil(p.Command)) }
+
+// viewListedProcess hides the command, as Cloud Controller does in lists.
+func viewListedProcess(c *call, p *cf.Process) doc {
+	if c.Request.URL.Query().Get("embed") == "process_instances" {
+		return with(viewProcessWith(c, p, "[PRIVATE DATA HIDDEN IN LISTS]"), doc{"process_instances": c.processInstances(p)})
+	}
+	return viewProcessWith(c, p, "[PRIVATE DATA HIDDEN IN LISTS]")
+}
+
+func viewProcessWith(c *call, p *cf.Process, command any) doc {
+	self := "/v3/processes/" + p.GUID
+	return with(resource(p.Resource), doc{
+		"type": p.Type, "command": command, "user": orNil(p.User), "instances": p.Instances, "memory_in_mb": p.MemoryMB, "disk_in_mb": p.DiskMB,
+		"log_rate_limit_in_bytes_per_second": p.LogRateLimit,
+		"health_check":                       viewHealthCheck(p.HealthCheck, true),
+		"readiness_health_check":             viewHealthCheck(p.ReadinessCheck, false),
+		"version":                            "", "metadata": metadata(p.Metadata),
+		"relationships": doc{"app": toOne(p.AppGUID), "revision": revisionOf(p)},
+		"links": doc{
+			"self":              c.link("%s", self),
+			"scale":             c.action("POST", "%s/actions/scale", self),
+			"app":               c.link("/v3/apps/%s", p.AppGUID),
+			"space":             c.link("/v3/apps/%s?include=space", p.AppGUID),
+			"stats":             c.link("%s/stats", self),
+			"process_instances": c.link("%s/process_instances", self),
+		},
+	})
+}
+
+func revisionOf(p *cf.Process) any {
+	if p.RevisionGUID == "" {
+		return nil
+	}
+	return toOne(p.RevisionGUID)
+}
+
+// viewHealthCheck shows what was set; unset numbers are null for a liveness
+// check and absent otherwise.
+func viewHealthCheck(h cf.HealthCheck, liveness bool) doc {
+	data := doc{"invocation_timeout": zeroNil(h.InvocationTimeout), "interval": zeroNil(h.Interval)}
+	if liveness {
+		data["timeout"] = zeroNil(h.Timeout)
+	}
+	if h.Type == "http" {
+		data["endpoint"] = h.Endpoint
+	}
+	return doc{"type": h.Type, "data": data}
+}
+
+func zeroNil(n int) any {
+	if n == 0 {
+		return nil
+	}
+	return n
+}
+
+// process is the process that the path names: {guid} itself, or {type} of the
+// app {guid}.
+func (c *call) process() (*cf.Process, *cf.App, error) {
+	kind := c.param("type")
+	if kind == "" {
+		return ofApp(c, store.Processes, func(p *cf.Process) string { return p.AppGUID })
+	}
+	app, err := c.app()
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := store.Processes.First(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}, "types": {kind}}})
+	return p, app, err
+}
+
+func showProcess(c *call) (*response, error) {
+	p, app, err := c.process()
+	if err != nil {
+		return nil, err
+	}
+	place, err := c.placeOf(app)
+	if err != nil {
+		return nil, err
+	}
+	command, err := c.commandOf(p, app)
+	if err != nil {
+		return nil, err
+	}
+	if !c.Actor.May(authz.SecretReader, place) {
+		command = "[PRIVATE DATA HIDDEN]"
+	}
+	return ok(viewProcessWith(c, p, orNil(command)))
+}
+
+// commandOf is the command a process starts with: its own, else the current
+// droplet's.
+func (c *call) commandOf(p *cf.Process, app *cf.App) (string, error) {
+	if p.Command != "" || app.DropletGUID == "" {
+		return p.Command, nil
+	}
+	d, err := store.Droplets.Get(c.Tx, app.DropletGUID)
+	if store.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return d.ProcessTypes[p.Type], nil
+}
+
+type processRequest struct {
+	Command        opt[string]         `json:"command"`
+	User           opt[string]         `json:"user"`
+	HealthCheck    *healthCheckRequest `json:"health_check"`
+	ReadinessCheck *healthCheckRequest `json:"readiness_health_check"`
+	Metadata       *metadataPatch      `json:"metadata"`
+}
+
+type healthCheckRequest struct {
+	Type opt[string] `json:"type"`
+	Data struct {
+		Endpoint          opt[string] `json:"endpoint"`
+		Timeout           opt[int]    `json:"timeout"`
+		InvocationTimeout opt[int]    `json:"invocation_timeout"`
+		Interval          opt[int]    `json:"interval"`
+	} `json:"data"`
+}
+
+// apply changes h; what names it in messages.
+func (r *healthCheckRequest) apply(h *cf.HealthCheck, what string) error {
+	if r == nil {
+		return nil
+	}
+	h.Type = r.Type.or(h.Type)
+	h.Timeout = r.Data.Timeout.or(keep(r.Data.Timeout, h.Timeout))
+	h.InvocationTimeout = r.Data.InvocationTimeout.or(keep(r.Data.InvocationTimeout, h.InvocationTimeout))
+	h.Interval = r.Data.Interval.or(keep(r.Data.Interval, h.Interval))
+	h.Endpoint = r.Data.Endpoint.or(h.Endpoint)
+	if h.Type == "http" && h.Endpoint == "" {
+		h.Endpoint = "/"
+	}
+	if h.Type != "http" && r.Data.Endpoint.Set && !r.Data.Endpoint.Null {
+		return cf.Unprocessable("%s type must be \"http\" to set a health check HTTP endpoint.", what)
+	}
+	if h.Type != "http" {
+		h.Endpoint = ""
+	}
+	return invalid(must(h.Type == "port" || h.Type == "process" || h.Type == "http", what+` type must be "port", "process", or "http"`,
+		h.Timeout >= 0, what+" timeout must be greater than or equal to 1",
+		h.InvocationTimeout >= 0, what+" invocation timeout must be greater than or equal to 1",
+		h.Interval >= 0, what+" interval must be greater than or equal to 1",
+		h.Endpoint == "" || h.Endpoint[0] == '/', what+" endpoint must be a valid URI path"))
+}
+
+// keep is the value that an absent field leaves: a null one resets it.
+func keep(o opt[int], was int) int {
+	if o.Null {
+		return 0
+	}
+	return was
+}
+
+func updateProcess(c *call) (*response, error) {
+	var req processRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	p, app, err := c.process()
+	if err != nil {
+		return nil, err
+	}
+	if req.Command.Set {
+		p.Command = req.Command.V
+	}
+	if req.User.Set {
+		p.User = req.User.V
+	}
+	if err := req.HealthCheck.apply(&p.HealthCheck, "Health check"); err != nil {
+		return nil, err
+	}
+	if err := req.ReadinessCheck.apply(&p.ReadinessCheck, "Readiness health check"); err != nil {
+		return nil, err
+	}
+	if err := req.Metadata.apply(&p.Metadata); err != nil {
+		return nil, err
+	}
+	if err := store.Processes.Update(c.Tx, p); err != nil {
+		return nil, err
+	}
+	if err := c.appEvent("audit.app.process.update", app, doc{"process_guid": p.GUID, "process_type": p.Type}); err != nil {
+		return nil, err
+	}
+	return ok(viewProcess(c, p))
+}
+
+type scaleRequest struct {
+	Instances    opt[int]   `json:"instances"`
+	MemoryMB     opt[int]   `json:"memory_in_mb"`
+	DiskMB       opt[int]   `json:"disk_in_mb"`
+	LogRateLimit opt[int64] `json:"log_rate_limit_in_bytes_per_second"`
+}
+
+func (r scaleRequest) validate() []string {
+	return must(!r.Instances.Set || r.Instances.V >= 0, "Instances must be greater than or equal to 0",
+		r.Instances.V <= 2147483647, "Instances must be less than or equal to 2147483647",
+		!r.MemoryMB.Set || r.MemoryMB.V > 0, "Memory in mb must be greater than 0",
+		!r.DiskMB.Set || r.DiskMB.V > 0, "Disk in mb must be greater than 0",
+		!r.LogRateLimit.Set || r.LogRateLimit.V >= -1, "Log rate limit in bytes per second must be greater than or equal to -1")
+}
+
+func (r scaleRequest) apply(p *cf.Process) error {
+	p.Instances, p.MemoryMB, p.DiskMB = r.Instances.or(p.Instances), r.MemoryMB.or(p.MemoryMB), r.DiskMB.or(p.DiskMB)
+	p.LogRateLimit = r.LogRateLimit.or(p.LogRateLimit)
+	if p.DiskMB > maxDiskMB {
+		return cf.Unprocessable("disk_quota too much disk requested (requested %d MB - must be less than %d MB)", p.DiskMB, maxDiskMB)
+	}
+	return nil
+}
+
+func scaleProcess(c *call) (*response, error) {
+	var req scaleRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	p, app, err := c.process()
+	if err != nil {
+		return nil, err
+	}
+	if err := req.apply(p); err != nil {
+		return nil, err
+	}
+	if err := store.Processes.Update(c.Tx, p); err != nil {
+		return nil, err
+	}
+	if err := c.appEvent("audit.app.process.scale", app, doc{"process_guid": p.GUID, "process_type": p.Type,
+		"request": doc{"instances": p.Instances, "memory_in_mb": p.MemoryMB, "disk_in_mb": p.DiskMB}}); err != nil {
+		return nil, err
+	}
+	return &response{status: 202, body: viewProcess(c, p)}, nil
+}
+
+func listAppProcesses(c *call) (*response, error) {
+	app, err := c.app()
+	if err != nil {
+		return nil, err
+	}
+	return listRows(c, store.Processes, viewListedProcess, func(q *listQuery) error {
+		q.Where["app_guids"] = []string{app.GUID}
+		return nil
+	}, "embed=process_instances")
+}

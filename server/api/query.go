@@ -1,0 +1,213 @@
+package api
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// Cloud Controller's bounds of a page.
+const (
+	defaultPerPage = 50
+	maxPerPage     = 5000
+)
+
+// rows is what parseQuery needs to know of a table.
+type rows interface {
+	Filters() []string
+	Orders() []string
+	Labelled() bool
+}
+
+// listQuery is a parsed query string of a list.
+type listQuery struct {
+	store.Query
+	include []string
+	fields  map[string][]string // "space.organization" → attributes
+	embed   []string
+}
+
+// parseQuery reads the query of a list. A parameter that is given with an
+// empty value is a filter for the empty string. also names parameters that the
+// handler reads itself, or "include=a|b" for an include with its values.
+func parseQuery(v url.Values, t rows, also ...string) (q listQuery, err error) {
+	q = listQuery{Query: store.Query{Where: map[string][]string{}, Page: 1, PerPage: defaultPerPage}, fields: map[string][]string{}}
+	var unknown []string
+	for name, values := range v {
+		handled, err := q.parameter(name, values[len(values)-1], t, also)
+		if err != nil {
+			return q, err
+		}
+		if !handled {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) > 0 {
+		slices.Sort(unknown)
+		return q, badQuery("Unknown query parameter(s): '%s'. Valid parameters are: '%s'",
+			strings.Join(unknown, "', '"), strings.Join(validParameters(t, also), "', '"))
+	}
+	return q, nil
+}
+
+func badQuery(format string, args ...any) error {
+	return cf.Errorf(cf.BadQueryParameter, "The query parameter is invalid: "+format, args...)
+}
+
+func validParameters(t rows, also []string) []string {
+	valid := append([]string{"page", "per_page", "order_by", "created_ats", "updated_ats"}, t.Filters()...)
+	if t.Labelled() {
+		valid = append(valid, "label_selector")
+	}
+	for _, a := range also {
+		name, _, _ := strings.Cut(a, "=")
+		valid = append(valid, name)
+	}
+	slices.Sort(valid)
+	return valid
+}
+
+func (q *listQuery) parameter(name, value string, t rows, also []string) (handled bool, err error) {
+	switch base, bracket, _ := strings.Cut(name, "["); {
+	case name == "page":
+		q.Page, err = positive("Page", value, 1<<31)
+	case name == "per_page":
+		q.PerPage, err = positive("Per page", value, maxPerPage)
+	case name == "order_by":
+		err = q.order(value, t.Orders())
+	case name == "label_selector" && t.Labelled():
+		q.Labels, err = parseSelector(value)
+	case base == "created_ats" || base == "updated_ats":
+		err = q.times(base, strings.TrimSuffix(bracket, "]"), value)
+	case slices.Contains(t.Filters(), name):
+		q.Where[name] = splitList(value)
+	default:
+		return q.extra(base, strings.TrimSuffix(bracket, "]"), value, also)
+	}
+	return true, err
+}
+
+// extra takes the parameters that only some lists have.
+func (q *listQuery) extra(base, bracket, value string, also []string) (bool, error) {
+	for _, a := range also {
+		name, accepted, restricted := strings.Cut(a, "=")
+		if name != base {
+			continue
+		}
+		values := splitList(value)
+		for _, v := range values {
+			if restricted && !slices.Contains(strings.Split(accepted, "|"), v) {
+				return true, badQuery("Invalid included resource: '%s'. Valid included resources are: '%s'", v, strings.ReplaceAll(accepted, "|", "', '"))
+			}
+		}
+		switch base {
+		case "include":
+			q.include = values
+		case "embed":
+			q.embed = values
+		case "fields":
+			q.fields[bracket] = values
+		default:
+			q.Where[base] = values
+		}
+		return true, nil
+	}
+	return false, nil
+}
+
+// splitList splits a comma-separated value. A comma within one comes encoded
+// once more than the rest.
+func splitList(value string) []string {
+	parts := strings.Split(value, ",")
+	for i, p := range parts {
+		if u, err := url.PathUnescape(p); err == nil {
+			parts[i] = u
+		}
+	}
+	return parts
+}
+
+func positive(what, value string, most int) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 {
+		return 0, badQuery("%s must be a positive integer", what)
+	}
+	if n > most {
+		return 0, badQuery("%s must be between 1 and %d", what, most)
+	}
+	return n, nil
+}
+
+func (q *listQuery) order(value string, orders []string) error {
+	name := strings.TrimLeft(value, "+-")
+	if !slices.Contains(orders, name) {
+		return badQuery("Order by can only be: '%s'", strings.Join(orders, "', '"))
+	}
+	q.Order, q.Desc = name, strings.HasPrefix(value, "-")
+	return nil
+}
+
+var timeOps = map[string]string{"": "=", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
+
+func (q *listQuery) times(name, op, value string) error {
+	sql, ok := timeOps[op]
+	if !ok {
+		return badQuery("%s has an invalid operator: '%s'", name, op)
+	}
+	t, err := time.Parse(time.RFC3339, value)
+	if err != nil {
+		return badQuery("%s has an invalid timestamp format. Timestamps should be formatted as 'YYYY-MM-DDThh:mm:ssZ'", name)
+	}
+	q.Times = append(q.Times, store.TimeRange{Column: strings.TrimSuffix(name, "s"), Op: sql, Time: t})
+	return nil
+}
+
+var selectorPattern = regexp.MustCompile(`^\s*(?:(!?)\s*([A-Za-z0-9./_-]+)|([A-Za-z0-9./_-]+)\s*(==|=|!=)\s*([A-Za-z0-9._-]*)|([A-Za-z0-9./_-]+)\s+(in|notin)\s*\(([^()]*)\))\s*$`)
+
+// parseSelector reads a label selector: "a,!b,c=d,e!=f,g in (h,i),j notin (k)".
+func parseSelector(text string) ([]store.Label, error) {
+	var labels []store.Label
+	for _, part := range splitSelector(text) {
+		m := selectorPattern.FindStringSubmatch(part)
+		switch {
+		case m == nil:
+			return nil, badQuery("Invalid label_selector value")
+		case m[2] != "" && m[1] == "!":
+			labels = append(labels, store.Label{Key: m[2], Op: store.LabelNotExists})
+		case m[2] != "":
+			labels = append(labels, store.Label{Key: m[2], Op: store.LabelExists})
+		case m[3] != "" && m[4] == "!=":
+			labels = append(labels, store.Label{Key: m[3], Op: store.LabelNotIn, Values: []string{m[5]}})
+		case m[3] != "":
+			labels = append(labels, store.Label{Key: m[3], Op: store.LabelIn, Values: []string{m[5]}})
+		default:
+			labels = append(labels, store.Label{Key: m[6], Op: store.LabelOp(m[7]), Values: strings.Fields(strings.ReplaceAll(m[8], ",", " "))})
+		}
+	}
+	return labels, nil
+}
+
+// splitSelector splits at the commas that are not within parentheses.
+func splitSelector(text string) (parts []string) {
+	depth, start := 0, 0
+	for i, r := range text {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ',':
+			if depth == 0 {
+				parts = append(parts, text[start:i])
+				start = i + 1
+			}
+		}
+	}
+	return append(parts, text[start:])
+}

@@ -1,0 +1,46 @@
+package api
+
+// showRoot is the one document that `cf api` reads. Everything is served by
+// one listener: each link names the host that the client used.
+func showRoot(c *call) (*response, error) {
+	links := doc{
+		"self":                c.link(""),
+		"cloud_controller_v2": nil,
+		"cloud_controller_v3": doc{"href": c.url("/v3"), "meta": doc{"version": Version}},
+		"network_policy_v0":   nil,
+		"network_policy_v1":   nil,
+		"login":               c.link(""),
+		"uaa":                 c.link(""),
+		"credhub":             nil,
+		"routing":             nil,
+		"logging":             nil,
+		"log_cache":           c.link(""),
+		"log_stream":          nil,
+		"app_ssh":             nil,
+	}
+	if ssh := c.s.SSH; ssh.Address != "" {
+		links["app_ssh"] = doc{"href": ssh.Address, "meta": doc{"host_key_fingerprint": ssh.HostKeyFingerprint, "oauth_client": ssh.ClientID}}
+	}
+	return ok(doc{"links": links})
+}
+
+func showV3(c *call) (*response, error) {
+	links := doc{"self": c.link("/v3")}
+	for _, name := range []string{"apps", "audit_events", "builds", "buildpacks", "deployments", "domains", "droplets", "environment_variable_groups",
+		"feature_flags", "info", "isolation_segments", "organizations", "organization_quotas", "packages", "processes", "resource_matches", "roles", "routes",
+		"security_groups", "service_brokers", "service_instances", "service_credential_bindings", "service_offerings", "service_plans", "service_route_bindings",
+		"sidecars", "spaces", "space_quotas", "stacks", "tasks", "users"} {
+		links[name] = c.link("/v3/%s", name)
+	}
+	return ok(doc{"links": links})
+}
+
+func showInfo(c *call) (*response, error) {
+	return ok(doc{
+		"build": "", "name": "cupola", "version": 0, "description": "Cloud Foundry on one machine",
+		"cli_version":    doc{"minimum": "", "recommended": ""},
+		"custom":         doc{},
+		"osbapi_version": "2.17",
+		"links":          doc{"self": c.link("/v3/info"), "support": doc{"href": ""}},
+	})
+}

@@ -1,0 +1,121 @@
+package api
+
+import (
+	"cupola/server/authz"
+	"cupola/store"
+)
+
+const public = authz.Public
+
+// routes is every route of the API, in the order of Cloud Controller's
+// documentation. The middle column is who may use it: for a GET, who may see
+// the thing; the scope of the token and the place of the thing are checked for
+// all of them.
+func (s *Server) routes() []route {
+	const (
+		anyone   = authz.Anyone
+		admin    = authz.Admin
+		orgRead  = authz.OrgReader
+		orgAdmin = authz.OrgManager
+		read     = authz.SpaceReader
+		secrets  = authz.SecretReader
+		develop  = authz.SpaceDeveloper
+		operate  = authz.SpaceOperator
+		manage   = authz.OrgManager | authz.SpaceManager
+	)
+	return []route{
+		{"GET /{$}", public, inTx(showRoot)},
+		{"GET /v3", public, inTx(showV3)},
+		{"GET /v3/info", public, inTx(showInfo)},
+
+		{"GET /v3/apps", anyone, listApps},
+		{"POST /v3/apps", develop, inTx(createApp)},
+		{"GET /v3/apps/{guid}", anyone, show(store.Apps, viewApp)},
+		{"PATCH /v3/apps/{guid}", develop, inTx(updateApp)},
+		{"DELETE /v3/apps/{guid}", develop, inTx(deleteApp)},
+		{"POST /v3/apps/{guid}/actions/start", operate, inTx(startApp)},
+		{"POST /v3/apps/{guid}/actions/stop", operate, inTx(stopApp)},
+		{"POST /v3/apps/{guid}/actions/restart", operate, inTx(restartApp)},
+		{"GET /v3/apps/{guid}/builds", read, inTx(listAppBuilds)},
+		{"GET /v3/apps/{guid}/droplets", read, inTx(listAppDroplets)},
+		{"GET /v3/apps/{guid}/droplets/current", read, inTx(showCurrentDroplet)},
+		{"GET /v3/apps/{guid}/env", secrets, inTx(showAppEnv)},
+		{"GET /v3/apps/{guid}/environment_variables", secrets, inTx(showAppVars)},
+		{"PATCH /v3/apps/{guid}/environment_variables", develop, inTx(updateAppVars)},
+		{"GET /v3/apps/{guid}/processes", read, inTx(listAppProcesses)},
+		{"GET /v3/apps/{guid}/processes/{type}", read, inTx(showProcess)},
+		{"PATCH /v3/apps/{guid}/processes/{type}", develop, inTx(updateProcess)},
+		{"POST /v3/apps/{guid}/processes/{type}/actions/scale", operate, inTx(scaleProcess)},
+		{"GET /v3/apps/{guid}/relationships/current_droplet", read, inTx(currentDropletRelationship)},
+		{"PATCH /v3/apps/{guid}/relationships/current_droplet", operate, inTx(setCurrentDroplet)},
+		{"GET /v3/apps/{guid}/routes", read, inTx(listAppRoutes)},
+
+		{"GET /v3/audit_events", anyone, list(store.Events, viewEvent)},
+		{"GET /v3/audit_events/{guid}", anyone, show(store.Events, viewEvent)},
+
+		{"GET /v3/builds", anyone, list(store.Builds, viewBuild)},
+		{"POST /v3/builds", operate, inTx(createBuild)},
+		{"GET /v3/builds/{guid}", read, showBuild},
+		{"PATCH /v3/builds/{guid}", develop, inTx(updateBuild)},
+
+		{"GET /v3/domains", anyone, list(store.Domains, viewDomain)},
+		{"POST /v3/domains", orgAdmin, inTx(createDomain)},
+		{"GET /v3/domains/{guid}", anyone, show(store.Domains, viewDomain)},
+		{"PATCH /v3/domains/{guid}", orgAdmin, inTx(updateDomain)},
+		{"DELETE /v3/domains/{guid}", orgAdmin, inTx(deleteDomain)},
+		{"GET /v3/domains/{guid}/route_reservations", anyone, inTx(showReservation)},
+		{"POST /v3/domains/{guid}/relationships/shared_organizations", orgAdmin, inTx(shareDomain)},
+		{"DELETE /v3/domains/{guid}/relationships/shared_organizations/{org}", orgAdmin, inTx(unshareDomain)},
+
+		{"GET /v3/droplets", anyone, list(store.Droplets, viewListedDroplet)},
+		{"GET /v3/droplets/{guid}", read, inTx(showDroplet)},
+		{"PATCH /v3/droplets/{guid}", develop, inTx(updateDroplet)},
+		{"DELETE /v3/droplets/{guid}", develop, inTx(deleteDroplet)},
+		{"GET /v3/droplets/{guid}/download", secrets, inTx(downloadDroplet)},
+
+		{"GET /v3/environment_variable_groups/{name}", anyone, inTx(showEnvGroup)},
+		{"PATCH /v3/environment_variable_groups/{name}", admin, inTx(updateEnvGroup)},
+
+		{"GET /v3/jobs/{guid}", anyone, inTx(showJob)},
+
+		{"GET /v3/organizations", anyone, list(store.Orgs, viewOrg)},
+		{"POST /v3/organizations", admin, inTx(createOrg)},
+		{"GET /v3/organizations/{guid}", anyone, show(store.Orgs, viewOrg)},
+		{"PATCH /v3/organizations/{guid}", orgAdmin, inTx(updateOrg)},
+		{"DELETE /v3/organizations/{guid}", admin, inTx(deleteOrg)},
+		{"GET /v3/organizations/{guid}/domains", orgRead, inTx(listOrgDomains)},
+		{"GET /v3/organizations/{guid}/domains/default", orgRead, inTx(showDefaultDomain)},
+
+		{"GET /v3/organization_quotas", anyone, list(store.OrgQuotas, viewOrgQuota)},
+		{"GET /v3/organization_quotas/{guid}", anyone, show(store.OrgQuotas, viewOrgQuota)},
+
+		{"GET /v3/packages/{guid}/droplets", read, inTx(listPackageDroplets)},
+
+		{"GET /v3/processes", anyone, list(store.Processes, viewListedProcess, "embed=process_instances")},
+		{"GET /v3/processes/{guid}", read, inTx(showProcess)},
+		{"PATCH /v3/processes/{guid}", develop, inTx(updateProcess)},
+		{"POST /v3/processes/{guid}/actions/scale", operate, inTx(scaleProcess)},
+
+		{"GET /v3/routes", anyone, list(store.Routes, viewRoute, "include=domain|space|space.organization")},
+		{"POST /v3/routes", operate, inTx(createRoute)},
+		{"GET /v3/routes/{guid}", anyone, show(store.Routes, viewRoute)},
+		{"PATCH /v3/routes/{guid}", operate, inTx(updateRoute)},
+		{"DELETE /v3/routes/{guid}", operate, inTx(deleteRoute)},
+		{"GET /v3/routes/{guid}/destinations", read, inTx(listDestinations)},
+		{"POST /v3/routes/{guid}/destinations", operate, inTx(addDestinations)},
+		{"PATCH /v3/routes/{guid}/destinations", operate, inTx(replaceDestinations)},
+		{"PATCH /v3/routes/{guid}/destinations/{destination}", operate, inTx(updateDestination)},
+		{"DELETE /v3/routes/{guid}/destinations/{destination}", operate, inTx(deleteDestination)},
+		{"PATCH /v3/routes/{guid}/relationships/space", operate, inTx(moveRoute)},
+
+		{"GET /v3/spaces", anyone, list(store.Spaces, viewSpace, "include=org|organization")},
+		{"POST /v3/spaces", orgAdmin, inTx(createSpace)},
+		{"GET /v3/spaces/{guid}", anyone, show(store.Spaces, viewSpace)},
+		{"PATCH /v3/spaces/{guid}", manage, inTx(updateSpace)},
+		{"DELETE /v3/spaces/{guid}", orgAdmin, inTx(deleteSpace)},
+		{"DELETE /v3/spaces/{guid}/routes", operate, inTx(deleteUnmappedRoutes)},
+
+		{"GET /v3/stacks", anyone, list(store.Stacks, viewStack)},
+		{"GET /v3/stacks/{guid}", anyone, show(store.Stacks, viewStack)},
+	}
+}

@@ -1,0 +1,73 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"cupola/runtime/lrp"
+	"cupola/store"
+	"cupola/store/blob"
+	"cupola/store/cf"
+)
+
+// Version is the version of Cloud Controller's API that is served. Clients
+// switch features on by it: 3.211 is what embeds process instances in lists.
+const Version = "3.216.0"
+
+// Config is what the API needs of the rest of the house.
+type Config struct {
+	Store *store.Store
+	Blobs *blob.Store
+	Log   *slog.Logger
+
+	// Authenticate tells whose a bearer token is.
+	Authenticate func(token string) (Identity, error)
+	// Instances gives the live use of instances, by instance GUID.
+	Stats func(instanceGUID string) (lrp.Stats, bool)
+	// Retire has an instance of a process replaced.
+	Retire func(process *cf.Process, app *cf.App, index int)
+	// LRPGUID names the Desired of a process of an app.
+	LRPGUID func(process *cf.Process, app *cf.App) string
+	// Note says in an app's log what the API did to it.
+	Note func(appGUID, text string)
+
+	CLIURL string // where to get the cf CLI; shown by /v3/info
+	SSH    SSHInfo
+}
+
+// SSHInfo is what the root document says of cf ssh; the zero value leaves it
+// out.
+type SSHInfo struct{ Address, HostKeyFingerprint, ClientID string }
+
+// Identity is whom a token speaks for.
+type Identity struct {
+	UserGUID string // "" for a client
+	Username string
+	ClientID string
+	Scopes   []string
+}
+
+// Server serves the API.
+type Server struct {
+	Config
+	mux  *http.ServeMux
+	stop context.Context // ends the long polls when the daemon stops
+}
+
+// New returns a Server whose long polls end with ctx.
+func New(ctx context.Context, c Config) *Server {
+	s := &Server{Config: c, mux: http.NewServeMux(), stop: ctx}
+	for _, rt := range s.routes() {
+		s.mux.HandleFunc(rt.pattern, s.handle(rt))
+	}
+	s.mux.HandleFunc("/", s.handle(route{"/", public, inTx(unknownRoute)}))
+	return s
+}
+
+// ServeHTTP serves one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+func unknownRoute(*call) (*response, error) {
+	return nil, cf.Errorf(cf.NotFound, "Unknown request")
+}

@@ -1,0 +1,141 @@
+package api
+
+import (
+	"cupola/server/authz"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+func viewSpace(c *call, s *cf.Space) doc {
+	return with(resource(s.Resource), doc{
+		"name": s.Name, "metadata": metadata(s.Metadata),
+		"relationships": doc{"organization": toOne(s.OrgGUID), "quota": toOne("")},
+		"links": doc{
+			"self":           c.link("/v3/spaces/%s", s.GUID),
+			"organization":   c.link("/v3/organizations/%s", s.OrgGUID),
+			"features":       c.link("/v3/spaces/%s/features", s.GUID),
+			"apply_manifest": c.action("POST", "/v3/spaces/%s/actions/apply_manifest", s.GUID),
+		},
+	})
+}
+
+type spaceRequest struct {
+	Name          opt[string]    `json:"name"`
+	Metadata      *metadataPatch `json:"metadata"`
+	Relationships struct {
+		Organization ref `json:"organization"`
+	} `json:"relationships"`
+}
+
+func createSpace(c *call) (*response, error) {
+	var req spaceRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	if err := invalid(nameFaults(req.Name.V)); err != nil {
+		return nil, err
+	}
+	orgGUID := req.Relationships.Organization.guid()
+	org, err := store.Orgs.Visible(c.Tx, orgGUID, c.scope)
+	if err != nil {
+		c.permitted = true
+		return nil, unprocessable(err, "Invalid organization. Ensure the organization exists and you have access to it.")
+	}
+	if err := c.permit(authz.Place{OrgGUID: org.GUID}); err != nil {
+		return nil, err
+	}
+	s := &cf.Space{Name: req.Name.V, OrgGUID: org.GUID, AllowSSH: true}
+	if err := req.Metadata.apply(&s.Metadata); err != nil {
+		return nil, err
+	}
+	err = store.Spaces.Insert(c.Tx, s)
+	if store.IsTaken(err) {
+		return nil, cf.Unprocessable("Name must be unique per organization")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := c.spaceEvent("audit.space.create", s); err != nil {
+		return nil, err
+	}
+	return created(viewSpace(c, s))
+}
+
+func (c *call) spaceEvent(kind string, s *cf.Space) error {
+	return c.event(kind, target{"space", s.GUID, s.Name, authz.Place{OrgGUID: s.OrgGUID, SpaceGUID: s.GUID}}, nil)
+}
+
+// space is the space of {guid}, if the actor sees it and satisfies the rule.
+func (c *call) space() (*cf.Space, error) {
+	s, err := store.Spaces.Visible(c.Tx, c.guid(), c.scope)
+	if err != nil {
+		return nil, err
+	}
+	return s, c.permit(authz.Place{OrgGUID: s.OrgGUID, SpaceGUID: s.GUID})
+}
+
+func updateSpace(c *call) (*response, error) {
+	var req spaceRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	s, err := c.space()
+	if err != nil {
+		return nil, err
+	}
+	s.Name = req.Name.or(s.Name)
+	if err := invalid(nameFaults(s.Name)); err != nil {
+		return nil, err
+	}
+	if err := req.Metadata.apply(&s.Metadata); err != nil {
+		return nil, err
+	}
+	err = store.Spaces.Update(c.Tx, s)
+	if store.IsTaken(err) {
+		return nil, cf.Unprocessable("Name must be unique per organization")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := c.spaceEvent("audit.space.update", s); err != nil {
+		return nil, err
+	}
+	return ok(viewSpace(c, s))
+}
+
+func deleteSpace(c *call) (*response, error) {
+	s, err := c.space()
+	if err != nil {
+		return nil, err
+	}
+	if err := removeSpace(c, s); err != nil {
+		return nil, err
+	}
+	return c.accepted("space.delete", "spaces", s.GUID)
+}
+
+// removeSpace deletes a space with its apps and routes.
+func removeSpace(c *call, s *cf.Space) error {
+	apps, err := store.Apps.By(c.Tx, "space_guids", s.GUID)
+	if err != nil {
+		return err
+	}
+	for _, a := range apps {
+		if err := removeApp(c, a); err != nil {
+			return err
+		}
+	}
+	routes, err := store.Routes.By(c.Tx, "space_guids", s.GUID)
+	if err != nil {
+		return err
+	}
+	for _, r := range routes {
+		if err := store.Routes.Delete(c.Tx, r.GUID); err != nil {
+			return err
+		}
+	}
+	if err := store.Spaces.Delete(c.Tx, s.GUID); err != nil {
+		return err
+	}
+	return c.spaceEvent("audit.space.delete-request", s)
+}

@@ -1,0 +1,83 @@
+package api
+
+import (
+	"net/url"
+	"strings"
+
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+func viewStack(c *call, s *cf.Stack) doc {
+	return with(resource(s.Resource), doc{
+		"name": s.Name, "description": s.Description, "state": s.State, "state_reason": orNil(s.StateReason), "default": s.Default,
+		"build_rootfs_image": s.Name, "run_rootfs_image": s.Name, "metadata": metadata(s.Metadata),
+		"links": doc{"self": c.link("/v3/stacks/%s", s.GUID)},
+	})
+}
+
+// checkLifecycle says in Cloud Controller's words what of a lifecycle does not
+// exist.
+func (c *call) checkLifecycle(l cf.Lifecycle) error {
+	if l.Stack != "" {
+		if _, err := c.stackNamed(l.Stack); err != nil {
+			return err
+		}
+	}
+	for _, b := range l.Buildpacks {
+		if err := c.checkBuildpack(b, l.Stack); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *call) stackNamed(name string) (*cf.Stack, error) {
+	s, err := store.Stacks.First(c.Tx, store.Query{Where: map[string][]string{"names": {name}}})
+	return s, unprocessable(err, "Stack must be an existing stack")
+}
+
+func (c *call) checkBuildpack(name, stack string) error {
+	if isURL(name) {
+		return nil
+	}
+	found, err := store.Buildpacks.By(c.Tx, "names", name)
+	if err != nil {
+		return err
+	}
+	for _, b := range found {
+		if b.Stack == "" || stack == "" || b.Stack == stack {
+			return nil
+		}
+	}
+	if stack == "" {
+		return cf.Unprocessable(`Buildpack "%s" must be an existing admin buildpack or a valid git URI`, name)
+	}
+	return cf.Unprocessable(`Buildpack "%s" for stack "%s" must be an existing admin buildpack or a valid git URI`, name, stack)
+}
+
+// isURL tells whether a buildpack is named by a URL: of a zip, or of a git
+// repository.
+func isURL(name string) bool {
+	u, err := url.Parse(name)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https" || u.Scheme == "git") || strings.HasPrefix(name, "git@")
+}
+
+// stackStages refuses a build on a stack that is shut for it (RFC-0045), and
+// warns of one that will be.
+func (c *call) stackStages(name string) error {
+	if name == "" {
+		return nil
+	}
+	s, err := c.stackNamed(name)
+	if err != nil {
+		return err
+	}
+	switch s.State {
+	case "DISABLED":
+		return cf.Errorf(cf.StackInvalid, "ERROR: Staging failed. The stack '%s' is 'DISABLED' and cannot be used for staging. %s", s.Name, s.StateReason)
+	case "DEPRECATED", "RESTRICTED":
+		c.warn("WARNING: The stack '%s' is '%s' and will be removed in the future. %s", s.Name, s.State, s.StateReason)
+	}
+	return nil
+}
