@@ -1,0 +1,213 @@
+package network
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/binaryutil"
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+)
+
+// compile names the chain of every policy and the rules of every chain. A
+// policy without rules has none.
+func (f *firewall) compile(policies []Policy) (map[netip.Addr]string, map[string][]Rule, error) {
+	want, rules := map[netip.Addr]string{}, map[string][]Rule{}
+	for _, p := range policies {
+		if !f.subnet.Contains(p.Address) {
+			return nil, nil, fmt.Errorf("set egress rules: %s is not a container's address", p.Address)
+		}
+		list := make([]Rule, 0, len(p.Egress))
+		for _, r := range p.Egress {
+			if _, ok := protocols()[r.Protocol]; !ok {
+				return nil, nil, fmt.Errorf("set egress rules: protocol %q is not tcp, udp, icmp or all", r.Protocol)
+			}
+			r.Destinations = within(r.Destinations, rangeOf(f.subnet))
+			r.Ports = mergePorts(r.Ports)
+			if len(r.Destinations) > 0 {
+				list = append(list, r)
+			}
+		}
+		if len(list) == 0 {
+			continue
+		}
+		name := chainPrefix + digest(list)
+		want[p.Address], rules[name] = name, list
+	}
+	return want, rules, nil
+}
+
+func digest(rules []Rule) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%v", rules))
+	return hex.EncodeToString(sum[:8])
+}
+
+// protocols are those of security groups with their numbers; "all" has none.
+func protocols() map[string]byte {
+	return map[string]byte{"tcp": unix.IPPROTO_TCP, "udp": unix.IPPROTO_UDP, "icmp": unix.IPPROTO_ICMP, "all": 0}
+}
+
+// addChain adds a chain of rules to the batch.
+func (f *firewall) addChain(name string, rules []Rule) error {
+	chain := f.conn.AddChain(&nftables.Chain{Name: name, Table: f.table})
+	for _, r := range rules {
+		exprs, err := f.ruleExprs(r)
+		if err != nil {
+			return err
+		}
+		f.conn.AddRule(&nftables.Rule{Table: f.table, Chain: chain, Exprs: exprs})
+	}
+	return nil
+}
+
+func (f *firewall) ruleExprs(r Rule) ([]expr.Any, error) {
+	to, err := f.destinationIn(r.Destinations)
+	if err != nil {
+		return nil, err
+	}
+	exprs := slices.Concat(protocolIs(r.Protocol), to)
+	switch r.Protocol {
+	case "tcp", "udp":
+		ports, err := f.portIn(r.Ports)
+		if err != nil {
+			return nil, err
+		}
+		exprs = append(exprs, ports...)
+	case "icmp":
+		exprs = append(exprs, icmpIs(r.ICMPType, r.ICMPCode)...)
+	}
+	if r.Log {
+		exprs = append(exprs, &expr.Log{Key: 1 << unix.NFTA_LOG_PREFIX, Data: []byte(f.table.Name + " egress ")})
+	}
+	return append(exprs, accept()...), nil
+}
+
+func protocolIs(name string) []expr.Any {
+	number := protocols()[name]
+	if number == 0 {
+		return nil
+	}
+	return []expr.Any{&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1}, equal(number)}
+}
+
+func (f *firewall) destinationIn(ranges []Range) ([]expr.Any, error) {
+	var elements []nftables.SetElement
+	for _, r := range ranges {
+		elements = append(elements, nftables.SetElement{Key: r.From.AsSlice()})
+		if end := r.To.Next(); end.IsValid() { // nothing comes after the last address
+			elements = append(elements, nftables.SetElement{Key: end.AsSlice(), IntervalEnd: true})
+		}
+	}
+	const destination, length = 16, 4 // in the IPv4 header
+	load := &expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: destination, Len: length}
+	return f.in(load, nftables.TypeIPAddr, elements)
+}
+
+func (f *firewall) portIn(ports []PortRange) ([]expr.Any, error) {
+	if len(ports) == 0 {
+		return nil, nil
+	}
+	var elements []nftables.SetElement
+	for _, p := range ports {
+		elements = append(elements, nftables.SetElement{Key: binary.BigEndian.AppendUint16(nil, p.From)})
+		if p.To < 65535 {
+			elements = append(elements, nftables.SetElement{Key: binary.BigEndian.AppendUint16(nil, p.To+1), IntervalEnd: true})
+		}
+	}
+	const destination, length = 2, 2 // in the TCP and UDP headers
+	load := &expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: destination, Len: length}
+	return f.in(load, nftables.TypeInetService, elements)
+}
+
+// in matches what load loads with an anonymous set of intervals.
+func (f *firewall) in(load expr.Any, key nftables.SetDatatype, elements []nftables.SetElement) ([]expr.Any, error) {
+	set := &nftables.Set{Table: f.table, Anonymous: true, Constant: true, Interval: true, KeyType: key}
+	if err := f.conn.AddSet(set, elements); err != nil {
+		return nil, fmt.Errorf("encode set of %s: %w", key.Name, err)
+	}
+	return []expr.Any{load, &expr.Lookup{SourceRegister: 1, SetName: set.Name, SetID: set.ID}}, nil
+}
+
+func icmpIs(kind, code int) []expr.Any {
+	var exprs []expr.Any
+	for offset, value := range []int{kind, code} {
+		if value >= 0 {
+			exprs = append(exprs,
+				&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: uint32(offset), Len: 1},
+				equal(byte(value)))
+		}
+	}
+	return exprs
+}
+
+func equal(data ...byte) expr.Any { return &expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: data} }
+
+// from matches what comes out of a container: a name without its closing zero
+// is compared as a prefix.
+func (f *firewall) from() []expr.Any {
+	return []expr.Any{&expr.Meta{Key: expr.MetaKeyIIFNAME, Register: 1}, equal([]byte(f.links)...)}
+}
+
+func (f *firewall) to() []expr.Any {
+	return []expr.Any{&expr.Meta{Key: expr.MetaKeyOIFNAME, Register: 1}, equal([]byte(f.links)...)}
+}
+
+func (f *firewall) notTo() []expr.Any {
+	return []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyOIFNAME, Register: 1},
+		&expr.Cmp{Op: expr.CmpOpNeq, Register: 1, Data: []byte(f.links)},
+	}
+}
+
+// answers matches packets of connections that were allowed.
+func answers() []expr.Any {
+	states := binaryutil.NativeEndian.PutUint32(expr.CtStateBitESTABLISHED | expr.CtStateBitRELATED)
+	zero := make([]byte, 4)
+	return []expr.Any{
+		&expr.Ct{Register: 1, Key: expr.CtKeySTATE},
+		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 4, Mask: states, Xor: zero},
+		&expr.Cmp{Op: expr.CmpOpNeq, Register: 1, Data: zero},
+	}
+}
+
+// lookUp goes to the chain of the container that sends.
+func (f *firewall) lookUp() []expr.Any {
+	const source, length, verdict = 12, 4, 0
+	return []expr.Any{
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: source, Len: length},
+		&expr.Lookup{SourceRegister: 1, DestRegister: verdict, IsDestRegSet: true, SetName: f.vmap.Name, SetID: f.vmap.ID},
+	}
+}
+
+// foreignSource matches packets whose source the host would not answer through
+// the link they came from.
+func foreignSource() []expr.Any {
+	return []expr.Any{
+		&expr.Fib{Register: 1, FlagSADDR: true, FlagIIF: true, ResultOIF: true},
+		equal(0, 0, 0, 0),
+	}
+}
+
+func sourceIn(p netip.Prefix) []expr.Any {
+	const source = 12
+	mask := binary.BigEndian.AppendUint32(nil, ^uint32(0)<<(32-p.Bits()))
+	return []expr.Any{
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: source, Len: 4},
+		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 4, Mask: mask, Xor: make([]byte, 4)},
+		equal(p.Addr().AsSlice()...),
+	}
+}
+
+func accept() []expr.Any { return []expr.Any{&expr.Verdict{Kind: expr.VerdictAccept}} }
+func drop() []expr.Any   { return []expr.Any{&expr.Verdict{Kind: expr.VerdictDrop}} }
+
+// refuse lets a program know at once that it may not connect.
+func refuse() []expr.Any {
+	const portUnreachable = 3
+	return []expr.Any{&expr.Reject{Type: unix.NFT_REJECT_ICMP_UNREACH, Code: portUnreachable}}
+}

@@ -1,0 +1,255 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+)
+
+// mapName is the map from a container's address to the chain of its rules.
+const mapName = "containers"
+
+// chainPrefix starts the name of every chain of rules; the rest is their digest,
+// so that the name alone tells a later daemon what is in the kernel.
+const chainPrefix = "egress-"
+
+// firewall is the nftables table: static chains, the map, and one chain for
+// each distinct list of rules.
+type firewall struct {
+	table  *nftables.Table
+	links  string
+	subnet netip.Prefix
+
+	mu     sync.Mutex
+	conn   *nftables.Conn
+	vmap   *nftables.Set
+	chains map[string]bool       // in the kernel
+	chosen map[netip.Addr]string // the map's elements
+}
+
+// newFirewall makes the static part anew in one transaction. Containers' rules
+// that are there stay in force meanwhile.
+func newFirewall(cfg Config) (*firewall, error) {
+	f := &firewall{
+		table: &nftables.Table{Name: cfg.Table, Family: nftables.TableFamilyIPv4},
+		links: cfg.LinkPrefix, subnet: cfg.Subnet,
+	}
+	if err := f.connect(); err != nil {
+		return nil, err
+	}
+	if err := f.read(); err != nil {
+		return nil, explain(err)
+	}
+	f.static()
+	if err := f.flush(); err != nil {
+		return nil, explain(err)
+	}
+	return f, nil
+}
+
+// explain names the mend of a kernel without nftables.
+func explain(err error) error {
+	for _, missing := range []error{unix.EPROTONOSUPPORT, unix.EOPNOTSUPP, unix.ENOENT, unix.EAFNOSUPPORT, unix.EINVAL} {
+		if errors.Is(err, missing) {
+			return fmt.Errorf("set up nftables: %w (load its modules: modprobe -a nf_tables nft_ct nft_fib_ipv4 nft_reject_ipv4 nft_masq nft_chain_nat)", err)
+		}
+	}
+	return fmt.Errorf("set up nftables: %w", err)
+}
+
+func (f *firewall) connect() error {
+	conn, err := nftables.New(nftables.AsLasting())
+	if err != nil {
+		return explain(err)
+	}
+	f.conn = conn
+	return nil
+}
+
+// flush sends the batch. After an error the connection may hold an answer to
+// it, and what the kernel has is read anew.
+func (f *firewall) flush() error {
+	err := f.conn.Flush()
+	if err == nil {
+		return nil
+	}
+	_ = f.conn.CloseLasting()
+	return errors.Join(err, f.connect(), f.read())
+}
+
+// read learns which chains and elements are in the kernel.
+func (f *firewall) read() error {
+	f.chains, f.chosen, f.vmap = map[string]bool{}, map[netip.Addr]string{}, nil
+	chains, err := f.conn.ListChainsOfTableFamily(f.table.Family)
+	if err != nil {
+		return fmt.Errorf("list chains: %w", err)
+	}
+	for _, c := range chains {
+		if c.Table.Name == f.table.Name && strings.HasPrefix(c.Name, chainPrefix) {
+			f.chains[c.Name] = true
+		}
+	}
+	f.vmap = &nftables.Set{
+		Table: f.table, Name: mapName, IsMap: true, KeyType: nftables.TypeIPAddr, DataType: nftables.TypeVerdict,
+	}
+	tables, err := f.conn.ListTablesOfFamily(f.table.Family)
+	if err != nil {
+		return fmt.Errorf("list tables: %w", err)
+	}
+	if !slices.ContainsFunc(tables, func(t *nftables.Table) bool { return t.Name == f.table.Name }) {
+		return nil
+	}
+	elements, err := f.conn.GetSetElements(f.vmap)
+	if err != nil {
+		return fmt.Errorf("list containers' rules: %w", err)
+	}
+	for _, e := range elements {
+		if addr, ok := netip.AddrFromSlice(e.Key); ok && e.VerdictData != nil {
+			f.chosen[addr] = e.VerdictData.Chain
+		}
+	}
+	return nil
+}
+
+// static is everything but the containers' own rules.
+func (f *firewall) static() {
+	f.conn.AddTable(f.table)
+	// An error can only be of encoding, and shows at the flush.
+	_ = f.conn.AddSet(f.vmap, nil)
+	for _, c := range f.staticChains() {
+		chain := f.conn.AddChain(c.chain)
+		f.conn.FlushChain(chain)
+		for _, exprs := range c.rules {
+			f.conn.AddRule(&nftables.Rule{Table: f.table, Chain: chain, Exprs: exprs})
+		}
+	}
+}
+
+type staticChain struct {
+	chain *nftables.Chain
+	rules [][]expr.Any
+}
+
+func (f *firewall) staticChains() []staticChain {
+	base := func(name string, kind nftables.ChainType, hook *nftables.ChainHook, priority *nftables.ChainPriority) *nftables.Chain {
+		return &nftables.Chain{Name: name, Table: f.table, Type: kind, Hooknum: hook, Priority: priority}
+	}
+	filter := nftables.ChainTypeFilter
+	decide := [][]expr.Any{
+		slices.Concat(f.from(), answers(), accept()),
+		slices.Concat(f.from(), f.lookUp()),
+		slices.Concat(f.from(), refuse()),
+	}
+	return []staticChain{
+		// A container may send from its own address only.
+		{base("antispoof", filter, nftables.ChainHookPrerouting, nftables.ChainPriorityRaw), [][]expr.Any{
+			slices.Concat(f.from(), foreignSource(), drop()),
+		}},
+		{base("tohost", filter, nftables.ChainHookInput, nftables.ChainPriorityFilter), decide},
+		{base("forward", filter, nftables.ChainHookForward, nftables.ChainPriorityFilter), append(slices.Clone(decide),
+			slices.Concat(f.to(), answers(), accept()),
+			slices.Concat(f.to(), drop()),
+		)},
+		{base("masquerade", nftables.ChainTypeNAT, nftables.ChainHookPostrouting, nftables.ChainPriorityNATSource), [][]expr.Any{
+			slices.Concat(sourceIn(f.subnet), f.notTo(), []expr.Any{&expr.Masq{}}),
+		}},
+	}
+}
+
+// set makes policies the elements of the map, in one transaction.
+func (f *firewall) set(policies []Policy) error {
+	want, rules, err := f.compile(policies)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, list := range rules {
+		if !f.chains[name] {
+			if err := f.addChain(name, list); err != nil {
+				return err
+			}
+		}
+	}
+	var gone, fresh []nftables.SetElement
+	for addr, name := range f.chosen {
+		if want[addr] != name {
+			gone = append(gone, nftables.SetElement{Key: addr.AsSlice()})
+		}
+	}
+	for addr, name := range want {
+		if f.chosen[addr] != name {
+			fresh = append(fresh, nftables.SetElement{Key: addr.AsSlice(), VerdictData: &expr.Verdict{Kind: expr.VerdictJump, Chain: name}})
+		}
+	}
+	return f.apply(gone, fresh, want, rules)
+}
+
+func (f *firewall) apply(gone, fresh []nftables.SetElement, want map[netip.Addr]string, rules map[string][]Rule) error {
+	if len(gone) > 0 {
+		if err := f.conn.SetDeleteElements(f.vmap, gone); err != nil {
+			return err
+		}
+	}
+	if len(fresh) > 0 {
+		if err := f.conn.SetAddElements(f.vmap, fresh); err != nil {
+			return err
+		}
+	}
+	for name := range f.chains {
+		if _, needed := rules[name]; !needed {
+			chain := &nftables.Chain{Name: name, Table: f.table}
+			f.conn.FlushChain(chain)
+			f.conn.DelChain(chain)
+		}
+	}
+	if err := f.flush(); err != nil {
+		return fmt.Errorf("set egress rules: %w", err)
+	}
+	f.chosen, f.chains = want, map[string]bool{}
+	for name := range rules {
+		f.chains[name] = true
+	}
+	return nil
+}
+
+// forget takes a container's rules away. The chain stays for the next set.
+func (f *firewall) forget(addr netip.Addr) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, ok := f.chosen[addr]; !ok {
+		return nil
+	}
+	if err := f.conn.SetDeleteElements(f.vmap, []nftables.SetElement{{Key: addr.AsSlice()}}); err != nil {
+		return err
+	}
+	if err := f.flush(); err != nil {
+		return fmt.Errorf("remove egress rules of %s: %w", addr, err)
+	}
+	delete(f.chosen, addr)
+	return nil
+}
+
+// remove deletes the table.
+func (f *firewall) remove() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.conn.DelTable(f.table)
+	if err := f.conn.Flush(); err != nil && !errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("delete nftables table %s: %w", f.table.Name, err)
+	}
+	return nil
+}
+
+func (f *firewall) close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.conn.CloseLasting()
+}

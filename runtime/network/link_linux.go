@@ -1,0 +1,234 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"strconv"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// slot is one namespace with its link, made ahead or in use.
+type slot struct {
+	index   int
+	file    string // the pinned namespace
+	link    string // the host's end
+	address netip.Addr
+}
+
+// Both ends of every link have the same hardware addresses: nobody else is on
+// it, and each end is told the other's.
+var (
+	hostMAC      = net.HardwareAddr{0x02, 'c', 'u', 'p', 0, 1}
+	containerMAC = net.HardwareAddr{0x02, 'c', 'u', 'p', 0, 2}
+)
+
+// build makes the namespace of s, pins it and joins it to the host.
+func (w *wiring) build(s slot) error {
+	hostNS, err := os.Open("/proc/self/ns/net")
+	if err != nil {
+		return err
+	}
+	defer hostNS.Close()
+	errs := make(chan error, 1)
+	go func() { errs <- w.inside(s, hostNS) }()
+	if err := <-errs; err != nil {
+		return err
+	}
+	return w.outside(s)
+}
+
+// inside runs on a thread that enters the new namespace. If it cannot return to
+// the host's, it stays locked and ends with the goroutine.
+func (w *wiring) inside(s slot, hostNS *os.File) error {
+	runtime.LockOSThread()
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		runtime.UnlockOSThread()
+		return fmt.Errorf("make a network namespace: %w", err)
+	}
+	err := w.furnish(s, hostNS)
+	if back := unix.Setns(int(hostNS.Fd()), unix.CLONE_NEWNET); back == nil {
+		runtime.UnlockOSThread()
+	}
+	return err
+}
+
+func (w *wiring) furnish(s slot, hostNS *os.File) error {
+	if err := os.WriteFile(s.file, nil, 0o600); err != nil {
+		return err
+	}
+	if err := unix.Mount("/proc/thread-self/ns/net", s.file, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("pin network namespace at %s: %w", s.file, err)
+	}
+	for _, c := range namespaceSettings() {
+		if err := c.write(); err != nil {
+			return err
+		}
+	}
+	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return fmt.Errorf("open netlink: %w", err)
+	}
+	defer h.Close()
+	return w.connect(h, s, hostNS)
+}
+
+// connect makes both ends of the link and the container's routes. Moving an end
+// into the namespace afterwards would cost an RCU grace period.
+func (w *wiring) connect(h *netlink.Handle, s slot, hostNS *os.File) error {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.HardwareAddr, attrs.MTU, attrs.Flags = "eth0", containerMAC, w.mtu, net.FlagUp
+	attrs.TxQLen = -1
+	veth := &netlink.Veth{
+		LinkAttrs: attrs, PeerName: s.link, PeerHardwareAddr: hostMAC,
+		PeerNamespace: netlink.NsFd(hostNS.Fd()), PeerTxQLen: -1,
+	}
+	if err := h.LinkAdd(veth); err != nil {
+		return fmt.Errorf("make link %s: %w", s.link, err)
+	}
+	lo := &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Name: "lo", Index: 1}}
+	if err := h.LinkSetUp(lo); err != nil {
+		return fmt.Errorf("set lo up: %w", err)
+	}
+	if err := h.AddrAdd(veth, &netlink.Addr{IPNet: hostNet(s.address)}); err != nil {
+		return fmt.Errorf("set address %s: %w", s.address, err)
+	}
+	route := &netlink.Route{
+		LinkIndex: veth.Index, Dst: nil, Gw: w.gateway.AsSlice(), Flags: int(netlink.FLAG_ONLINK),
+	}
+	if err := h.RouteAdd(route); err != nil {
+		return fmt.Errorf("set default route: %w", err)
+	}
+	return addNeighbour(h, veth.Index, w.gateway, hostMAC)
+}
+
+// outside readies the host's end.
+func (w *wiring) outside(s slot) error {
+	off := control{"net/ipv6/conf/" + s.link + "/disable_ipv6", "1", true}
+	if err := off.write(); err != nil {
+		return err
+	}
+	link, err := w.host.LinkByName(s.link)
+	if err != nil {
+		return fmt.Errorf("find link %s: %w", s.link, err)
+	}
+	if err := w.host.LinkSetUp(link); err != nil {
+		return fmt.Errorf("set link %s up: %w", s.link, err)
+	}
+	index := link.Attrs().Index
+	route := &netlink.Route{LinkIndex: index, Dst: hostNet(s.address), Scope: netlink.SCOPE_LINK, Src: w.gateway.AsSlice()}
+	if err := w.host.RouteAdd(route); err != nil {
+		return fmt.Errorf("route %s: %w", s.address, err)
+	}
+	return addNeighbour(w.host, index, s.address, containerMAC)
+}
+
+func addNeighbour(h *netlink.Handle, link int, addr netip.Addr, mac net.HardwareAddr) error {
+	n := &netlink.Neigh{LinkIndex: link, Family: netlink.FAMILY_V4, State: netlink.NUD_PERMANENT, IP: addr.AsSlice(), HardwareAddr: mac}
+	if err := h.NeighAdd(n); err != nil {
+		return fmt.Errorf("set neighbour %s: %w", addr, err)
+	}
+	return nil
+}
+
+func hostNet(addr netip.Addr) *net.IPNet {
+	return &net.IPNet{IP: addr.AsSlice(), Mask: net.CIDRMask(32, 32)}
+}
+
+// control is a kernel parameter below /proc/sys of the thread's own network
+// namespace.
+type control struct {
+	name, value string
+	optional    bool // not in every kernel
+}
+
+// namespaceSettings are those of a container: no IPv6, and any user may listen
+// on every port and ping, for which no capability is given.
+func namespaceSettings() []control {
+	return []control{
+		{"net/ipv6/conf/all/disable_ipv6", "1", true},
+		{"net/ipv6/conf/default/disable_ipv6", "1", true},
+		{"net/ipv4/ip_unprivileged_port_start", "0", false},
+		{"net/ipv4/ping_group_range", "0 2147483647", true},
+	}
+}
+
+func (c control) write() error {
+	err := os.WriteFile("/proc/sys/"+c.name, []byte(c.value), 0)
+	if c.optional && errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// unpin drops the namespace, which ends with its last process and takes the
+// link along. Deleting the link instead would wait 15 ms.
+func unpin(file string) error {
+	if err := unix.Unmount(file, unix.MNT_DETACH); err != nil && err != unix.EINVAL && err != unix.ENOENT {
+		return fmt.Errorf("unmount %s: %w", file, err)
+	}
+	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func pinned(file string) bool {
+	var st unix.Statfs_t
+	return unix.Statfs(file, &st) == nil && st.Type == unix.NSFS_MAGIC
+}
+
+// wiring is what all links have in common.
+type wiring struct {
+	host    *netlink.Handle
+	gateway netip.Addr
+	mtu     int
+}
+
+// newWiring gives the host the gateway's address, on the loopback since no link
+// lasts as long as the network.
+func newWiring(gateway netip.Addr) (*wiring, error) {
+	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, fmt.Errorf("open netlink: %w", err)
+	}
+	w := &wiring{host: h, gateway: gateway, mtu: uplinkMTU(h)}
+	lo := &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Name: "lo", Index: 1}}
+	if err := h.AddrReplace(lo, &netlink.Addr{IPNet: hostNet(gateway)}); err != nil {
+		h.Close()
+		return nil, fmt.Errorf("set address %s on lo: %w", gateway, err)
+	}
+	return w, nil
+}
+
+// uplinkMTU is the packet size of the host's default route if it is less than
+// Ethernet's, or 1500.
+func uplinkMTU(h *netlink.Handle) int {
+	const ethernet = 1500
+	routes, err := h.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Dst: nil}, netlink.RT_FILTER_DST)
+	if err != nil || len(routes) == 0 {
+		return ethernet
+	}
+	link, err := h.LinkByIndex(routes[0].LinkIndex)
+	if err != nil || link.Attrs().MTU <= 0 {
+		return ethernet
+	}
+	return min(ethernet, link.Attrs().MTU)
+}
+
+// dismantle takes the gateway's address back.
+func (w *wiring) dismantle() error {
+	lo := &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Name: "lo", Index: 1}}
+	err := w.host.AddrDel(lo, &netlink.Addr{IPNet: hostNet(w.gateway)})
+	if err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
+		return fmt.Errorf("remove address %s from lo: %w", w.gateway, err)
+	}
+	return nil
+}
+
+func linkName(prefix string, index int) string { return prefix + strconv.Itoa(index) }
