@@ -1,0 +1,123 @@
+package logcache
+
+import (
+	"bufio"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// fileHeader opens a saved cache.
+type fileHeader struct {
+	Format  string
+	Version int
+	Count   int
+}
+
+var currentHeader = fileHeader{Format: "cupola log cache", Version: 1}
+
+// Save writes the cache to a file, for a Load after a restart. The file is
+// replaced as a whole or not at all.
+func (c *Cache) Save(path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("save log cache: %w", err)
+	}
+	defer os.Remove(f.Name()) // gone already when all went well
+	w := bufio.NewWriter(f)
+	err = encode(w, c.all())
+	err = errors.Join(err, w.Flush(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("save log cache: %w", err)
+	}
+	return nil
+}
+
+// all is every envelope, the source written last at the end.
+func (c *Cache) all() []Envelope {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rings := make([]*ring, 0, len(c.sources))
+	for _, r := range c.sources {
+		rings = append(rings, r)
+	}
+	slices.SortFunc(rings, func(a, b *ring) int { return int(int64(a.touched) - int64(b.touched)) })
+	var all []Envelope
+	for _, r := range rings {
+		all = append(all, r.live()...)
+	}
+	return all
+}
+
+func encode(w io.Writer, all []Envelope) error {
+	enc := gob.NewEncoder(w)
+	header := currentHeader
+	header.Count = len(all)
+	if err := enc.Encode(header); err != nil {
+		return err
+	}
+	for i := range all {
+		if err := enc.Encode(&all[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Load adds what Save wrote. A missing file is no matter; one that cannot be
+// read as a whole is left out, with a warning: old log lines are not worth a
+// daemon that does not start.
+func (c *Cache) Load(path string, log *slog.Logger) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err != nil {
+		log.Warn("saved log lines were not read", "err", err)
+		return
+	}
+	defer f.Close()
+	// What Save writes is hardly larger than the cache may be.
+	all, err := decode(io.LimitReader(bufio.NewReader(f), 2*c.maxBytes))
+	if err != nil {
+		log.Warn("saved log lines were left out: the file is damaged or of another version", "err", err)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range all {
+		c.insertLocked(e)
+	}
+}
+
+func decode(r io.Reader) ([]Envelope, error) {
+	dec := gob.NewDecoder(r)
+	var header fileHeader
+	if err := dec.Decode(&header); err != nil {
+		return nil, err
+	}
+	if header.Format != currentHeader.Format || header.Version != currentHeader.Version {
+		return nil, fmt.Errorf("got format %q version %d", header.Format, header.Version)
+	}
+	var all []Envelope
+	for range header.Count {
+		var e Envelope
+		if err := dec.Decode(&e); err != nil {
+			return nil, err
+		}
+		if e.SourceID == "" {
+			return nil, errors.New("got an envelope without a source")
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
