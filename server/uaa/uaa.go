@@ -1,0 +1,173 @@
+// Package uaa is the part of Cloud Foundry's UAA that its clients need: tokens
+// for users and clients, the users themselves, and what `cf login` asks.
+// Access tokens are RS256 JWTs; paths, claims and errors are UAA's.
+package uaa
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// The lifetimes of tokens. UAA's defaults for the client cf are 10 minutes and
+// 30 days.
+const (
+	accessLife  = 10 * time.Minute
+	refreshLife = 30 * 24 * time.Hour
+)
+
+// Origin is where all users are from.
+const Origin = "uaa"
+
+// userScopes is what every user's token has; adminScopes come on top.
+var (
+	userScopes = []string{"cloud_controller.read", "cloud_controller.write", "cloud_controller_service_permissions.read", "openid", "password.write", "uaa.user"}
+
+	// AdminScopes are the scopes of an admin.
+	AdminScopes = []string{"cloud_controller.admin", "scim.read", "scim.write", "uaa.admin", "doppler.firehose", "network.admin"}
+)
+
+// UAA serves tokens and users.
+type UAA struct {
+	store *store.Store
+	log   *slog.Logger
+	key   *rsa.PrivateKey
+	locks *lockout
+	mux   *http.ServeMux
+}
+
+// New returns a UAA that signs with the store's key, which it makes when there
+// is none.
+func New(ctx context.Context, s *store.Store, log *slog.Logger) (*UAA, error) {
+	key, err := signingKey(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	u := &UAA{store: s, log: log, key: key, locks: newLockout(), mux: http.NewServeMux()}
+	for pattern, h := range map[string]handler{
+		"GET /login":                      u.login,
+		"GET /info":                       u.login,
+		"POST /oauth/token":               u.token,
+		"GET /token_key":                  u.tokenKey,
+		"GET /token_keys":                 u.tokenKeys,
+		"POST /check_token":               u.checkToken,
+		"GET /userinfo":                   u.userInfo,
+		"GET /oauth/clients/{id}":         u.showClient,
+		"GET /Users":                      u.listUsers,
+		"POST /Users":                     u.createUser,
+		"GET /Users/{id}":                 u.showUser,
+		"DELETE /Users/{id}":              u.deleteUser,
+		"PUT /Users/{id}/password":        u.changePassword,
+		"DELETE /oauth/token/revoke/{id}": u.revoke,
+	} {
+		u.mux.HandleFunc(pattern, u.serve(h))
+	}
+	return u, nil
+}
+
+// Paths are the path prefixes that are the UAA's.
+func Paths() []string {
+	return []string{"/login", "/info", "/oauth/", "/token_key", "/token_keys", "/check_token", "/userinfo", "/Users"}
+}
+
+// ServeHTTP serves one request.
+func (u *UAA) ServeHTTP(w http.ResponseWriter, r *http.Request) { u.mux.ServeHTTP(w, r) }
+
+func signingKey(ctx context.Context, s *store.Store) (key *rsa.PrivateKey, err error) {
+	err = s.Write(ctx, func(tx *store.Tx) error {
+		var der []byte
+		have, err := tx.Setting("token-key", &der)
+		if err != nil {
+			return err
+		}
+		if have {
+			key, err = x509.ParsePKCS1PrivateKey(der)
+			return err
+		}
+		if key, err = rsa.GenerateKey(rand.Reader, 2048); err != nil {
+			return err
+		}
+		return tx.SetSetting("token-key", x509.MarshalPKCS1PrivateKey(key))
+	})
+	return key, err
+}
+
+// EnsureAdmin makes the user admin, or gives it the password. The client admin
+// has the same secret.
+func EnsureAdmin(tx *store.Tx, password string) error {
+	admin, err := store.Users.First(tx, store.Query{Where: map[string][]string{"usernames": {"admin"}, "origins": {Origin}}})
+	if store.IsNotFound(err) {
+		admin, err = &cf.User{Username: "admin", Origin: Origin, Scopes: AdminScopes}, nil
+	}
+	if err != nil {
+		return err
+	}
+	if admin.GUID != "" && bcrypt.CompareHashAndPassword([]byte(admin.PasswordHash), []byte(password)) == nil {
+		return nil
+	}
+	if admin.PasswordHash, err = hash(password); err != nil {
+		return err
+	}
+	if admin.GUID == "" {
+		return store.Users.Insert(tx, admin)
+	}
+	return store.Users.Update(tx, admin)
+}
+
+// hash is the bcrypt hash of a password, of which bcrypt uses 72 bytes.
+func hash(password string) (string, error) {
+	if len(password) > 72 {
+		return "", refuse(http.StatusUnprocessableEntity, "invalid_password", "Password must be no more than 72 bytes in length.")
+	}
+	b, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.DefaultCost)
+	return string(b), err
+}
+
+// fault is an error in the form that UAA gives it.
+type fault struct {
+	status      int
+	Code        string `json:"error"`
+	Description string `json:"error_description"`
+}
+
+func (f *fault) Error() string { return f.Description }
+
+func refuse(status int, code, format string, args ...any) *fault {
+	return &fault{status, code, fmt.Sprintf(format, args...)}
+}
+
+// handler answers with a status and JSON.
+type handler func(*http.Request) (status int, body any, err error)
+
+func (u *UAA) serve(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+		status, body, err := h(r)
+		var f *fault
+		switch {
+		case errors.As(err, &f):
+			status, body = f.status, f
+		case err != nil:
+			u.log.ErrorContext(r.Context(), "token request failed", slog.String("path", r.URL.Path), slog.Any("err", err))
+			status, body = http.StatusInternalServerError, &fault{Code: "server_error", Description: "An unknown error occurred."}
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		if body != nil {
+			json.NewEncoder(w).Encode(body)
+		}
+	}
+}
