@@ -1,7 +1,6 @@
 package examples
 
 import (
-	"net/http"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -103,8 +102,7 @@ func checkStop(t *testing.T, p *process, slow bool) {
 			}
 			answered <- err
 		}()
-		// A later request that is answered shows that the earlier one was taken in.
-		p.fetch(t, http.MethodGet, "/health", "*/*")
+		p.stdout.await(t, "answering in 800 ms")
 	} else {
 		answered <- nil
 	}

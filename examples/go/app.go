@@ -117,6 +117,7 @@ func slow(r *http.Request) answer {
 	if err != nil || ms < 0 || ms > 30000 {
 		ms = 2000
 	}
+	fmt.Printf("answering in %d ms\n", ms)
 	timer := time.NewTimer(time.Duration(ms) * time.Millisecond)
 	defer timer.Stop()
 	select {

@@ -49,6 +49,7 @@ function environment() {
 async function slow(url) {
   const asked = url.searchParams.get("ms") || "";
   const ms = /^\d+$/.test(asked) && Number(asked) <= 30000 ? Number(asked) : 2000;
+  console.log(`answering in ${ms} ms`);
   await sleep(ms);
   return text(`slept ${ms} ms\n`);
 }

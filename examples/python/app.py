@@ -146,6 +146,7 @@ def environment():
 
 def slow(asked):
     ms = int(asked) if asked.isdecimal() and int(asked) <= 30000 else 2000
+    log(f"answering in {ms} ms")
     time.sleep(ms / 1000)
     return f"slept {ms} ms\n"
 

@@ -63,6 +63,7 @@ class App
 
   def slow(asked)
     ms = asked.to_s.match?(/\A\d+\z/) && asked.to_i <= 30_000 ? asked.to_i : 2000
+    puts "answering in #{ms} ms"
     sleep(ms / 1000.0)
     "slept #{ms} ms\n"
   end
