@@ -1,0 +1,168 @@
+package debian
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+)
+
+// Options say what to build and where from. Suite and Dest are needed.
+type Options struct {
+	Suite   string // debian12, debian13, jammy or noble, or such a codename; "" with a Lock: the lock's
+	Variant string // core (also ""), or dev: core and the toolchains
+	Dest    string // directory to make; it must be absent or empty, and is absent after an error
+
+	Mirror         string   // base URL of the archive; "": the one in the host's apt sources
+	SecurityMirror string   // base URL of Debian's security archive; "": beside Mirror, with "-security"
+	Keyrings       []string // files with the archive's keys, besides those where apt keeps them; only pinned keys count
+	AllowStale     bool     // accept an index that has run out, or is older than one seen before: for archives of old states
+
+	Packages []string // wanted besides those of the variant
+	Lock     *Lock    // if set, exactly these packages: no index is read, and Variant and Packages do not count
+	Arch     string   // Debian's name of the architecture; "": the host's
+	IDShift  uint32   // added to every uid and gid, for user namespaces
+
+	CacheDir string         // keeps downloads by SHA256 for the next build; "": a temporary one
+	Progress func(Progress) // called by one goroutine at a time; may be nil
+	Client   *http.Client   // nil: one that follows HTTP_PROXY
+}
+
+// A Result is a finished stack.
+type Result struct {
+	Dir             string
+	Lock            *Lock
+	Packages        int
+	DownloadedBytes int64    // over the network, indexes included
+	InstalledBytes  int64    // sum of the files' lengths
+	Warnings        []string // what the user should know, such as an archive that the mirror lacks
+}
+
+// Build makes the root filesystem of a stack in o.Dest. Owners are set only when
+// the process is root; the tree is the same in every other respect. Ending ctx ends the
+// build, which then leaves nothing at o.Dest.
+func Build(ctx context.Context, o Options) (Result, error) {
+	if o.Lock != nil {
+		if err := o.Lock.check(); err != nil {
+			return Result{}, err
+		}
+		if o.Suite != "" && o.Suite != o.Lock.Suite || o.Arch != "" && o.Arch != o.Lock.Arch {
+			return Result{}, fmt.Errorf("the lock is for %s on %s, not %s %s", o.Lock.Suite, o.Lock.Arch, o.Suite, o.Arch)
+		}
+		o.Suite, o.Variant, o.Arch = o.Lock.Suite, o.Lock.Variant, o.Lock.Arch
+	}
+	s, err := lookupSuite(o.Suite)
+	if err != nil {
+		return Result{}, err
+	}
+	return build(ctx, o, s, os.DirFS("/"))
+}
+
+// build is Build for any suite, with apt's sources below host.
+func build(ctx context.Context, o Options, s suite, host fs.FS) (_ Result, err error) {
+	b := &builder{Options: o, suite: s, reporter: &reporter{fn: o.Progress}, now: time.Now()}
+	if err := b.defaults(host); err != nil {
+		return Result{}, err
+	}
+	defer func() { err = errors.Join(err, b.cleanUp()) }()
+	if err := b.makeDirs(); err != nil {
+		return Result{}, err
+	}
+	lock := o.Lock
+	if lock == nil {
+		if lock, err = b.resolveLock(ctx); err != nil {
+			return Result{}, err
+		}
+	}
+	result, err := b.install(ctx, lock)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := os.Rename(b.work, o.Dest); err != nil {
+		return Result{}, err
+	}
+	b.work = ""
+	result.Dir = o.Dest
+	return result, nil
+}
+
+// A builder is one run of build.
+type builder struct {
+	Options
+	suite    suite
+	host     []source
+	now      time.Time
+	reporter *reporter
+	fetcher  *fetcher
+	work     string // becomes Dest
+	scratch  string // CacheDir if none was given
+	warnings []string
+	counter  counter
+}
+
+// defaults fills what Options left open and refuses what cannot work.
+func (b *builder) defaults(host fs.FS) (err error) {
+	if b.Variant == "" {
+		b.Variant = "core"
+	}
+	if b.Arch == "" {
+		if b.Arch, err = debianArch(runtime.GOARCH); err != nil {
+			return err
+		}
+	}
+	if b.Dest == "" {
+		return fmt.Errorf("no destination directory given")
+	}
+	if entries, err := os.ReadDir(b.Dest); err == nil && len(entries) > 0 {
+		return fmt.Errorf("%s is not empty: remove it, or choose another directory", b.Dest)
+	}
+	if b.host, err = readSources(host); err != nil {
+		return err
+	}
+	if b.Client == nil {
+		b.Client = defaultClient()
+	}
+	return nil
+}
+
+// debianArch translates Go's name of an architecture.
+func debianArch(goarch string) (string, error) {
+	names := map[string]string{"amd64": "amd64", "arm64": "arm64", "386": "i386", "arm": "armhf", "ppc64le": "ppc64el", "s390x": "s390x", "riscv64": "riscv64"}
+	if name, ok := names[goarch]; ok {
+		return name, nil
+	}
+	return "", fmt.Errorf("no Debian architecture for %s: pass one", goarch)
+}
+
+// makeDirs makes the work directory beside Dest, so that it can be renamed to it.
+func (b *builder) makeDirs() (err error) {
+	if err := os.MkdirAll(filepath.Dir(b.Dest), 0o755); err != nil {
+		return err
+	}
+	if b.work, err = os.MkdirTemp(filepath.Dir(b.Dest), ".building-"); err != nil {
+		return err
+	}
+	if b.CacheDir == "" {
+		if b.scratch, err = os.MkdirTemp(filepath.Dir(b.Dest), ".debs-"); err != nil {
+			return err
+		}
+		b.CacheDir = b.scratch
+	}
+	b.fetcher = &fetcher{client: b.Client, dir: b.CacheDir, wait: 200 * time.Millisecond, got: b.counter.add}
+	return os.MkdirAll(b.CacheDir, 0o755)
+}
+
+func (b *builder) cleanUp() error {
+	var errs []error
+	for _, dir := range []string{b.work, b.scratch} {
+		if dir != "" {
+			errs = append(errs, os.RemoveAll(dir))
+		}
+	}
+	return errors.Join(errs...)
+}

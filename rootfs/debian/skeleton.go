@@ -1,0 +1,145 @@
+package debian
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+)
+
+// CF's user of all containers.
+const (
+	vcapUID  = 2000
+	vcapHome = "home/vcap"
+)
+
+// makeSkeleton lays the links that have to be there before the first package: a
+// merged /usr, which packages take for granted but none makes, and those of /var.
+func makeSkeleton(t *tree, arch string) error {
+	merged := []string{"bin", "lib", "sbin"}
+	if slices.Contains([]string{"amd64", "ppc64el"}, arch) {
+		merged = append(merged, "lib64")
+	}
+	links := map[string]string{"var/run": "/run", "var/lock": "/run/lock"}
+	for _, name := range merged {
+		links[name] = "usr/" + name
+		if err := t.mkdir("usr/"+name, t.own(0o755)); err != nil {
+			return err
+		}
+	}
+	if err := t.mkdir("run/lock", t.own(0o777|fs.ModeSticky)); err != nil {
+		return err
+	}
+	for name, target := range links {
+		if err := t.symlink(name, target, t.own(0o777)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// own is the meta of what the build itself makes: root's, and as old as the lock.
+func (t *tree) own(mode fs.FileMode) meta {
+	return meta{mode: mode, mtime: t.nodes[""].mtime, owner: noPackage}
+}
+
+// finish does what the packages' maintainer scripts would have done, as far as
+// a container has use for it, and writes dpkg's database.
+func finish(t *tree, packages []*installed) error {
+	steps := []struct {
+		name string
+		do   func(*tree, []*installed) error
+	}{
+		{"base files", finishBase},
+		{"accounts", finishAccounts},
+		{"shell", finishShell},
+		{"locale", finishLocale},
+		{"certificates", finishCertificates},
+		{"openssl", finishOpenSSL},
+		{"alternatives", finishAlternatives},
+		{"dpkg database", finishDpkg},
+	}
+	for _, s := range steps {
+		if err := s.do(t, packages); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return t.finish()
+}
+
+// copyIfAbsent does as most scripts do with a package's default of a file.
+func copyIfAbsent(t *tree, from, to string, mode fs.FileMode) error {
+	if t.lookup(to) != nil || t.lookup(from) == nil {
+		return nil
+	}
+	content, err := t.read(from)
+	if err != nil {
+		return err
+	}
+	return t.put(to, mode, content)
+}
+
+// finishBase follows base-files, libc-bin, debianutils and tzdata.
+func finishBase(t *tree, _ []*installed) error {
+	for _, c := range []struct{ from, to string }{
+		{"usr/share/base-files/profile", "etc/profile"},
+		{"usr/share/base-files/dot.profile", "root/.profile"},
+		{"usr/share/base-files/dot.bashrc", "root/.bashrc"},
+		{"usr/share/base-files/nsswitch.conf", "etc/nsswitch.conf"},
+		{"usr/share/libc-bin/nsswitch.conf", "etc/nsswitch.conf"},
+		{"usr/share/debianutils/shells", "etc/shells"},
+	} {
+		if err := copyIfAbsent(t, c.from, c.to, 0o644); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{"mnt", "srv", "opt", "media", "etc/opt", "var/opt", "usr/local/bin", "usr/local/sbin",
+		"usr/local/lib", "usr/local/share", "usr/local/include", "usr/local/etc", "usr/local/src", "proc", "sys", "dev"} {
+		if err := t.mkdir(dir, t.own(0o755)); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{"tmp", "var/tmp"} {
+		if err := t.mkdir(dir, t.own(0o777|fs.ModeSticky)); err != nil {
+			return err
+		}
+	}
+	return finishTimezone(t)
+}
+
+func finishTimezone(t *tree) error {
+	if t.lookup("usr/share/zoneinfo/Etc/UTC") == nil || t.lookup("etc/localtime") != nil {
+		return nil
+	}
+	if err := t.symlink("etc/localtime", "/usr/share/zoneinfo/Etc/UTC", t.own(0o777)); err != nil {
+		return err
+	}
+	return t.put("etc/timezone", 0o644, []byte("Etc/UTC\n"))
+}
+
+// finishShell sees to /bin/sh, which dash's script links on suites where no
+// package ships it.
+func finishShell(t *tree, _ []*installed) error {
+	if t.lookup("usr/bin/sh") != nil {
+		return nil
+	}
+	for _, shell := range []string{"dash", "bash"} {
+		if t.lookup("usr/bin/"+shell) != nil {
+			return t.symlink("usr/bin/sh", shell, t.own(0o777))
+		}
+	}
+	return nil
+}
+
+// finishLocale makes CF's LANG, en_US.UTF-8, another name for the C.UTF-8 that
+// libc brings: without it perl complains at every start.
+func finishLocale(t *tree, _ []*installed) error {
+	for _, name := range []string{"C.utf8", "C.UTF-8"} {
+		if t.lookup("usr/lib/locale/"+name) == nil || t.lookup("usr/lib/locale/en_US.utf8") != nil {
+			continue
+		}
+		if err := t.symlink("usr/lib/locale/en_US.utf8", name, t.own(0o777)); err != nil {
+			return err
+		}
+	}
+	return t.put("etc/default/locale", 0o644, []byte("LANG=en_US.UTF-8\n"))
+}

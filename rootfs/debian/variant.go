@@ -1,0 +1,41 @@
+package debian
+
+import (
+	"fmt"
+	"slices"
+)
+
+// variantPackages gives the packages a variant asks for by name, besides the
+// essential ones and what they all depend on.
+func variantPackages(variant string) ([]string, error) {
+	switch variant {
+	case "core":
+		return corePackages(), nil
+	case "dev":
+		return slices.Concat(corePackages(), devPackages()), nil
+	}
+	return nil, fmt.Errorf("variant %q is not known: choose core or dev", variant)
+}
+
+// corePackages run compiled apps and the shell scripts of buildpacks.
+func corePackages() []string {
+	return []string{
+		"bash", "bzip2", "ca-certificates", "coreutils", "curl", "file", "git", "gzip", "iproute2", "jq", "less",
+		"libyaml-0-2", "netbase", "netcat-openbsd", "openssh-client", "openssl", "passwd", "patch", "perl", "procps",
+		"psmisc", "rsync", "tar", "tzdata", "unzip", "wget", "xz-utils", "zip", "zlib1g", "zstd",
+	}
+}
+
+// devPackages add the toolchains and headers that staging from source needs.
+// Debian's npm is left out: it brings some 350 packages.
+func devPackages() []string {
+	return []string{
+		"bundler", "g++", "gcc", "libcurl4-openssl-dev", "libffi-dev", "libpq-dev", "libsqlite3-dev", "libssl-dev",
+		"libxml2-dev", "libxslt1-dev", "libyaml-dev", "make", "nodejs", "pkg-config", "python3", "python3-dev",
+		"python3-pip", "python3-venv", "ruby", "ruby-dev", "zlib1g-dev",
+	}
+}
+
+// preferredPackages win among the alternatives of a dependency: without them the
+// essential set drags in usrmerge's Perl modules and gawk.
+func preferredPackages() []string { return []string{"mawk", "usr-is-merged"} }
