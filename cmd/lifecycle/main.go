@@ -9,8 +9,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"cupola/runtime/lifecycle/boot"
 	"cupola/runtime/lifecycle/builder"
 	"cupola/runtime/lifecycle/buildpack"
+	"cupola/runtime/lifecycle/healthcheck"
+	"cupola/runtime/lifecycle/shell"
 	"cupola/runtime/lifecycle/static"
 )
 
@@ -43,6 +46,14 @@ func dispatch(argv []string) (code int, ok bool) {
 		return buildpack.Main(args), true
 	case "static":
 		return static.Main(args), true
+	case "healthcheck":
+		return healthcheck.Main(args), true
+	case "launcher":
+		return shell.Launcher().Main(argv), true
+	case "init":
+		return boot.Main(args), true
+	case "sh", "shell":
+		return shell.Main(argv), true
 	}
 	return 0, false
 }

@@ -12,13 +12,13 @@ import (
 // the buildpacks', the app's, and .profile. $1 is the app's directory, $2 the
 // command. The last line is completed with the program that executes it.
 const script = `cd "$1"
-echo '` + preStartMessage + `'
+echo '` + PreStartMessage + `'
 for env_file in ../profile.d/* .profile.d/*; do
   if [ -f "$env_file" ]; then source "$env_file"; fi
 done
 if [ -f .profile ]; then source ./.profile; fi
 shift
-echo '` + startMessage + `'
+echo '` + StartMessage + `'
 exec %s "$@"
 `
 
@@ -35,7 +35,7 @@ func (s Start) runBash(name string) int {
 	if err := os.Chdir(s.Dir); err != nil {
 		return fail(name, exitStart, err)
 	}
-	os.Stdout.WriteString(preStartMessage + "\n" + startMessage + "\n")
+	os.Stdout.WriteString(PreStartMessage + "\n" + StartMessage + "\n")
 	env := set(s.Env, "PWD", s.Dir)
 	if argv, ok := plainWords(s.Command, s.Env); ok {
 		// Whatever goes wrong here, bash finds again and words as users

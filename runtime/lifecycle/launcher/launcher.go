@@ -11,10 +11,11 @@ import (
 	"syscall"
 )
 
-// The two lines that Cloud Foundry's launcher prints.
+// PreStartMessage and StartMessage are the lines that Cloud Foundry's launcher
+// prints.
 const (
-	preStartMessage = "Invoking pre-start scripts."
-	startMessage    = "Invoking start command."
+	PreStartMessage = "Invoking pre-start scripts."
+	StartMessage    = "Invoking start command."
 )
 
 // Exit codes, Cloud Foundry's.
