@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"cupola/runtime/lifecycle/boot"
 	"cupola/runtime/lifecycle/builder"
@@ -15,6 +16,7 @@ import (
 	"cupola/runtime/lifecycle/healthcheck"
 	"cupola/runtime/lifecycle/shell"
 	"cupola/runtime/lifecycle/static"
+	"cupola/runtime/lifecycle/tool"
 )
 
 func main() {
@@ -28,13 +30,14 @@ func run(argv []string) int {
 		if len(argv) == 0 {
 			break
 		}
-		argv[0] = filepath.Base(argv[0])
+		// A login shell's name starts with a dash.
+		argv[0] = strings.TrimPrefix(filepath.Base(argv[0]), "-")
 		if code, ok := dispatch(argv); ok {
 			return code
 		}
 		argv = argv[1:]
 	}
-	fmt.Fprintln(os.Stderr, "usage: lifecycle builder|buildpack|static …")
+	fmt.Fprintln(os.Stderr, "usage: lifecycle builder|buildpack|healthcheck|init|launcher|sh|static|<tool> …")
 	return 2
 }
 
@@ -55,5 +58,5 @@ func dispatch(argv []string) (code int, ok bool) {
 	case "sh", "shell":
 		return shell.Main(argv), true
 	}
-	return 0, false
+	return tool.Main(argv)
 }

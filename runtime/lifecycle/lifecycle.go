@@ -45,7 +45,7 @@ func Install(dir string) error {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return fmt.Errorf("install lifecycle: %w", err)
 	}
-	for _, name := range []string{"init", "lifecycle"} {
+	for _, name := range []string{"lifecycle", "init"} {
 		if err := installProgram(dir, name); err != nil {
 			return err
 		}

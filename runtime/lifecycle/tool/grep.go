@@ -1,0 +1,104 @@
+package tool
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+)
+
+// grep knows -i -v -q -c -n -o -l -x -F -E; basic expressions are read as
+// extended ones.
+func grep(s streams, args []string) error {
+	o, rest, err := parse("ivqcnolxFEe:hH", args)
+	if err != nil {
+		return err
+	}
+	pattern, ok := o['e']
+	if !ok {
+		if len(rest) == 0 {
+			return fmt.Errorf("missing pattern")
+		}
+		pattern, rest = rest[0], rest[1:]
+	}
+	if o.has('F') {
+		pattern = regexp.QuoteMeta(pattern)
+	}
+	if o.has('x') {
+		pattern = "^(?:" + pattern + ")$"
+	}
+	if o.has('i') {
+		pattern = "(?i)" + pattern
+	}
+	expr, err := regexp.Compile(pattern)
+	if err != nil {
+		fmt.Fprintf(s.err, "grep: %v\n", err)
+		return status(2)
+	}
+	g := grepper{options: o, expr: expr, out: bufio.NewWriter(s.out), names: len(rest) > 1 && !o.has('h')}
+	err = eachInput(s, rest, g.search)
+	if ferr := g.out.Flush(); err == nil {
+		err = ferr
+	}
+	if err != nil {
+		fmt.Fprintf(s.err, "grep: %v\n", err)
+		return status(2)
+	}
+	if !g.found {
+		return status(1)
+	}
+	return nil
+}
+
+type grepper struct {
+	options
+	expr  *regexp.Regexp
+	out   *bufio.Writer
+	names bool
+	found bool
+}
+
+func (g *grepper) search(name string, r io.Reader) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	prefix := ""
+	if g.names || g.has('H') {
+		prefix = name + ":"
+	}
+	matches := 0
+	for number := 1; lines.Scan(); number++ {
+		if g.expr.Match(lines.Bytes()) == g.has('v') {
+			continue
+		}
+		matches++
+		g.found = true
+		if g.has('q') || g.has('l') {
+			break
+		}
+		if !g.has('c') {
+			g.print(prefix, number, lines.Text())
+		}
+	}
+	switch {
+	case g.has('q'):
+	case g.has('l') && matches > 0:
+		fmt.Fprintln(g.out, name)
+	case g.has('c'):
+		fmt.Fprintf(g.out, "%s%d\n", prefix, matches)
+	}
+	return lines.Err()
+}
+
+func (g *grepper) print(prefix string, number int, line string) {
+	if g.has('n') {
+		prefix += strconv.Itoa(number) + ":"
+	}
+	if !g.has('o') || g.has('v') {
+		fmt.Fprintf(g.out, "%s%s\n", prefix, line)
+		return
+	}
+	for _, match := range g.expr.FindAllString(line, -1) {
+		fmt.Fprintf(g.out, "%s%s\n", prefix, match)
+	}
+}
