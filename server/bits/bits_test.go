@@ -1,0 +1,200 @@
+package bits
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cupola/store/blob"
+)
+
+type entry struct {
+	name, content string
+	mode          fs.FileMode
+}
+
+func zipOf(t testing.TB, entries ...entry) *os.File {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "a.zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	w := zip.NewWriter(f)
+	for _, e := range entries {
+		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate}
+		h.SetMode(e.mode)
+		to, err := w.CreateHeader(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(to, e.content)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func openBlobs(t testing.TB) (*blob.Store, string) {
+	t.Helper()
+	dir := t.TempDir()
+	b, err := blob.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, dir
+}
+
+func files(t testing.TB, dir string) (names []string) {
+	t.Helper()
+	filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, p)
+		}
+		return err
+	})
+	return names
+}
+
+func TestHostileUploadsAreRefusedAndLeaveNothing(t *testing.T) {
+	small := Limits{Entries: 10, Bytes: 1 << 20, Ratio: 1100}
+	bomb := strings.Repeat("\x00", 2<<20)
+	var many []entry
+	for i := range 11 {
+		many = append(many, entry{fmt.Sprint("f", i), "", 0o644})
+	}
+	for _, c := range []struct {
+		name    string
+		limits  Limits
+		entries []entry
+		want    string
+	}{
+		{"absolute path", small, []entry{{"/etc/passwd", "x", 0o644}}, "/etc/passwd: is an absolute path"},
+		{"dots", small, []entry{{"a/../../b", "x", 0o644}}, "leads out of the app's directory"},
+		{"backslash", small, []entry{{`..\b`, "x", 0o644}}, "is no path"},
+		{"link out", small, []entry{{"a/l", "../../x", 0o777 | fs.ModeSymlink}}, "links to \"../../x\", which is outside"},
+		{"absolute link", small, []entry{{"l", "/etc", 0o777 | fs.ModeSymlink}}, "outside the app's directory"},
+		{"file through a link", small, []entry{{"l", "d", 0o777 | fs.ModeSymlink}, {"l/f", "x", 0o644}}, "which is no directory"},
+		{"device", small, []entry{{"null", "", fs.ModeDevice | fs.ModeCharDevice | 0o666}}, "is neither a file, a directory nor a symbolic link"},
+		{"fifo", small, []entry{{"pipe", "", fs.ModeNamedPipe | 0o666}}, "is neither a file"},
+		{"twice", small, []entry{{"a", "x", 0o644}, {"./a", "y", 0o644}}, "is there twice"},
+		{"bomb", small, []entry{{"bomb", bomb, 0o644}}, "unpacks to more than 1048576 bytes"},
+		{"too many", small, many, "has more than 10 entries"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			blobs, dir := openBlobs(t)
+			_, err := Pack(context.Background(), blobs, Upload{Zip: zipOf(t, c.entries...), Limits: c.limits})
+			if !IsInvalid(err) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v; want %s", err, c.want)
+			}
+			if left := files(t, dir); len(left) != 0 {
+				t.Errorf("left %v", left)
+			}
+		})
+	}
+}
+
+func TestWrongSizesAreRefused(t *testing.T) {
+	f := zipOf(t, entry{"a", strings.Repeat("abc", 1000), 0o644})
+	data, err := os.ReadFile(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The uncompressed size stands at offset 24 of the directory's entry.
+	i := bytes.LastIndex(data, []byte("PK\x01\x02"))
+	data[i+24]++
+	name := filepath.Join(t.TempDir(), "wrong.zip")
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wrong, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wrong.Close()
+	blobs, dir := openBlobs(t)
+	if _, err := Pack(context.Background(), blobs, Upload{Zip: wrong}); !IsInvalid(err) {
+		t.Errorf("got %v; want invalid", err)
+	}
+	if left := files(t, dir); len(left) != 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+func TestKnownFilesAreMerged(t *testing.T) {
+	blobs, _ := openBlobs(t)
+	big := strings.Repeat("0123456789abcdef", 8<<10)
+	first, err := Pack(context.Background(), blobs, Upload{Zip: zipOf(t, entry{"big", big, 0o755}, entry{"small", "s", 0o644}, entry{"l", "big", 0o777 | fs.ModeSymlink})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha1.Sum([]byte(big))
+	if len(first.Pool) != 1 || first.Pool[0].SHA1 != hex.EncodeToString(sum[:]) || first.Pool[0].Size != int64(len(big)) {
+		t.Fatalf("got %+v; want the one big file", first.Pool)
+	}
+	pool := func(sha1 string, size int64) (string, bool) { return first.Pool[0].Digest, sha1 == first.Pool[0].SHA1 }
+	second, err := Pack(context.Background(), blobs, Upload{Zip: zipOf(t, entry{"new", "n", 0o600}), Pool: pool,
+		Resources: []Resource{{Path: "dir/big", Mode: 0o755, SHA1: first.Pool[0].SHA1, Size: first.Pool[0].Size}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, err := blobs.Path(second.Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := zip.OpenReader(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if got, err := fs.ReadFile(r, "dir/big"); err != nil || string(got) != big {
+		t.Errorf("dir/big: got %d bytes, %v", len(got), err)
+	}
+	info, err := fs.Stat(r, "dir/big")
+	if err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("got %v, %v; want mode 0755", info, err)
+	}
+	if _, err := fs.Stat(r, "new"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUnknownResourceIsRefused(t *testing.T) {
+	blobs, _ := openBlobs(t)
+	_, err := Pack(context.Background(), blobs, Upload{Resources: []Resource{{Path: "a", SHA1: "x", Size: 70000}},
+		Pool: func(string, int64) (string, bool) { return "", false }})
+	var e *Invalid
+	if !errors.As(err, &e) || e.Entry != "a" {
+		t.Errorf("got %v; want it to name a", err)
+	}
+}
+
+func FuzzPack(f *testing.F) {
+	z := zipOf(f, entry{"a", "b", 0o644}, entry{"l", "a", 0o777 | fs.ModeSymlink})
+	data, _ := os.ReadFile(z.Name())
+	f.Add(data)
+	blobs, _ := openBlobs(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		name := filepath.Join(t.TempDir(), "z")
+		os.WriteFile(name, data, 0o600)
+		in, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		if _, err := Pack(context.Background(), blobs, Upload{Zip: in, Limits: Limits{Entries: 100, Bytes: 1 << 20, Ratio: 1100}}); err != nil && !IsInvalid(err) {
+			t.Errorf("got %v; want it valid or invalid", err)
+		}
+	})
+}

@@ -1,0 +1,161 @@
+// Package bits takes what users upload: the files of an app as a zip, with
+// those the server has already named by their SHA-1. Nothing in an upload is
+// trusted: every entry is read, and one that is not what it says or would leave
+// the tree makes the whole upload invalid.
+package bits
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// Limits bound an upload.
+type Limits struct {
+	Entries int   // files, directories and links
+	Bytes   int64 // unpacked
+	Ratio   int64 // unpacked size of a file over its packed size, beyond RatioFree
+}
+
+// DefaultLimits are a node_modules and a gigabyte more: Cloud Controller's
+// packages.max_package_size is 1 GiB packed.
+var DefaultLimits = Limits{Entries: 300_000, Bytes: 4 << 30, Ratio: 1100}
+
+// ratioFree is the size up to which a file may be packed however well. Deflate
+// cannot do better than 1032:1; more is a lie about a size.
+const ratioFree = 1 << 20
+
+// maxLink bounds the target of a symbolic link: Linux's PATH_MAX.
+const maxLink = 4096
+
+// Invalid says what is wrong with an upload, and with which entry.
+type Invalid struct{ Entry, Reason string }
+
+func (e *Invalid) Error() string {
+	if e.Entry == "" {
+		return e.Reason
+	}
+	return fmt.Sprintf("%s: %s", e.Entry, e.Reason)
+}
+
+// IsInvalid tells whether err is the fault of what was uploaded.
+func IsInvalid(err error) bool {
+	var e *Invalid
+	return errors.As(err, &e) || errors.Is(err, zip.ErrFormat) || errors.Is(err, zip.ErrAlgorithm) || errors.Is(err, zip.ErrChecksum) ||
+		errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// checker looks at the entries of one upload.
+type checker struct {
+	limits Limits
+	kinds  map[string]fs.FileMode // path → type
+	left   int64                  // bytes that may still come
+}
+
+func newChecker(l Limits) *checker {
+	return &checker{limits: l, kinds: map[string]fs.FileMode{}, left: l.Bytes}
+}
+
+// entry checks name and type of an entry. It gives the clean path; "" is the
+// root itself.
+func (c *checker) entry(name string, mode fs.FileMode) (string, error) {
+	clean, err := cleanPath(name)
+	if err != nil || clean == "" {
+		return "", err
+	}
+	switch mode.Type() {
+	case 0, fs.ModeDir, fs.ModeSymlink:
+	default:
+		return "", &Invalid{name, "is neither a file, a directory nor a symbolic link"}
+	}
+	if have, ok := c.kinds[clean]; ok && !(have.IsDir() && mode.IsDir()) {
+		return "", &Invalid{name, "is there twice"}
+	}
+	for dir := path.Dir(clean); dir != "."; dir = path.Dir(dir) {
+		if kind, ok := c.kinds[dir]; ok && !kind.IsDir() {
+			return "", &Invalid{name, "lies below " + dir + ", which is no directory"}
+		}
+		c.kinds[dir] = fs.ModeDir
+	}
+	c.kinds[clean] = mode.Type()
+	if len(c.kinds) > c.limits.Entries {
+		return "", &Invalid{"", fmt.Sprintf("has more than %d entries", c.limits.Entries)}
+	}
+	return clean, nil
+}
+
+// cleanPath gives a path within the tree.
+func cleanPath(name string) (string, error) {
+	switch {
+	case len(name) > maxLink:
+		return "", &Invalid{name[:40] + "…", "has a path that is too long"}
+	case name == "" || strings.ContainsAny(name, "\x00\\"):
+		return "", &Invalid{fmt.Sprintf("%q", name), "is no path"}
+	case path.IsAbs(name):
+		return "", &Invalid{name, "is an absolute path"}
+	}
+	clean := path.Clean(name)
+	if clean == ".." || strings.HasPrefix(clean, "../") {
+		return "", &Invalid{name, "leads out of the app's directory"}
+	}
+	if clean == "." {
+		return "", nil
+	}
+	return clean, nil
+}
+
+// link checks where a symbolic link leads.
+func (c *checker) link(name, to string) error {
+	if to == "" || path.IsAbs(to) || strings.Contains(to, "\x00") {
+		return &Invalid{name, fmt.Sprintf("links to %q, which is outside the app's directory", to)}
+	}
+	if t := path.Join(path.Dir(name), to); t == ".." || strings.HasPrefix(t, "../") {
+		return &Invalid{name, fmt.Sprintf("links to %q, which is outside the app's directory", to)}
+	}
+	return nil
+}
+
+// content reads an entry's content into w and holds it to what it said.
+func (c *checker) content(ctx context.Context, f *zip.File, w io.Writer) error {
+	size := int64(f.UncompressedSize64)
+	if size < 0 || size > c.left {
+		return &Invalid{"", fmt.Sprintf("unpacks to more than %d bytes", c.limits.Bytes)}
+	}
+	if size > ratioFree && size/max(1, int64(f.CompressedSize64)) > c.limits.Ratio {
+		return &Invalid{f.Name, "is packed too well to be true"}
+	}
+	r, err := f.Open()
+	if err != nil {
+		return &Invalid{f.Name, err.Error()}
+	}
+	defer r.Close()
+	n, err := io.Copy(w, io.LimitReader(&ctxReader{ctx, r}, size+1))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	c.left -= n
+	if err != nil {
+		return &Invalid{f.Name, err.Error()}
+	}
+	if n != size {
+		return &Invalid{f.Name, fmt.Sprintf("has not the %d bytes that it says", size)}
+	}
+	return nil
+}
+
+type ctxReader struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r *ctxReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}

@@ -1,0 +1,263 @@
+package bits
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha1"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"cupola/store/blob"
+)
+
+// Resource is a file of an app by its fingerprint.
+type Resource struct {
+	Path string
+	Mode fs.FileMode // permissions
+	SHA1 string      // hex
+	Size int64       // bytes
+}
+
+// The sizes between which a file is worth remembering: below it is sent faster
+// than asked for. Cloud Foundry's resource_pool has the same bounds.
+const (
+	minPooled = 64 << 10
+	maxPooled = 512 << 20
+)
+
+// Pooled tells whether files of the size are remembered.
+func Pooled(size int64) bool { return size >= minPooled && size <= maxPooled }
+
+// Upload is the files of an app: those in a zip, and those the server has.
+type Upload struct {
+	Zip       *os.File // nil: all files are known
+	Resources []Resource
+	Pool      func(sha1 string, size int64) (digest string, ok bool)
+	Limits    Limits // zero: DefaultLimits
+}
+
+// Packed is an upload that was taken in.
+type Packed struct {
+	blob.Blob
+	Pool []Pooling // files to remember
+}
+
+// Pooling is a file of an upload that is now a blob of its own.
+type Pooling struct {
+	SHA1   string
+	Size   int64
+	Digest string
+}
+
+// Pack checks an upload and keeps it as one zip. When it fails nothing is kept
+// but blobs that nobody names, which the store prunes.
+func Pack(ctx context.Context, blobs *blob.Store, u Upload) (*Packed, error) {
+	if u.Limits == (Limits{}) {
+		u.Limits = DefaultLimits
+	}
+	p := &packer{ctx: ctx, blobs: blobs, upload: u, check: newChecker(u.Limits), out: &Packed{}}
+	if u.Zip != nil {
+		if err := p.openZip(); err != nil {
+			return nil, err
+		}
+	}
+	if u.Zip == nil && len(u.Resources) == 0 {
+		return nil, &Invalid{"", "holds no files"}
+	}
+	if err := p.checkZip(); err != nil {
+		return nil, err
+	}
+	var err error
+	if len(u.Resources) == 0 {
+		p.out.Blob, err = p.keepZip()
+	} else {
+		p.out.Blob, err = p.merge()
+	}
+	return p.out, err
+}
+
+type packer struct {
+	ctx    context.Context
+	blobs  *blob.Store
+	upload Upload
+	check  *checker
+	zip    *zip.Reader
+	out    *Packed
+}
+
+func (p *packer) openZip() error {
+	info, err := p.upload.Zip.Stat()
+	if err != nil {
+		return err
+	}
+	if err := countEntries(p.upload.Zip, info.Size(), p.upload.Limits.Entries); err != nil {
+		return err
+	}
+	p.zip, err = zip.NewReader(p.upload.Zip, info.Size())
+	if err != nil {
+		return &Invalid{"", "is no valid zip file: " + strings.TrimPrefix(err.Error(), "zip: ")}
+	}
+	return nil
+}
+
+// checkZip reads every entry, and takes the files worth remembering out.
+func (p *packer) checkZip() error {
+	if p.zip == nil {
+		return nil
+	}
+	for _, f := range p.zip.File {
+		name, err := p.check.entry(f.Name, f.Mode())
+		if err != nil {
+			return err
+		}
+		if err := p.checkContent(f, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *packer) checkContent(f *zip.File, name string) error {
+	switch {
+	case f.Mode().IsDir():
+		return nil
+	case f.Mode()&fs.ModeSymlink != 0:
+		to, err := p.target(f)
+		if err != nil {
+			return err
+		}
+		return p.check.link(name, to)
+	case !Pooled(int64(f.UncompressedSize64)):
+		return p.check.content(p.ctx, f, io.Discard)
+	}
+	t, err := p.blobs.Temp()
+	if err != nil {
+		return err
+	}
+	defer t.Discard()
+	h := sha1.New()
+	if err := p.check.content(p.ctx, f, io.MultiWriter(t, h)); err != nil {
+		return err
+	}
+	return p.remember(t, h)
+}
+
+func (p *packer) remember(t *blob.Temp, h hash.Hash) error {
+	b, err := t.Commit()
+	p.out.Pool = append(p.out.Pool, Pooling{SHA1: hex.EncodeToString(h.Sum(nil)), Size: b.Size, Digest: b.Digest})
+	return err
+}
+
+func (p *packer) target(f *zip.File) (string, error) {
+	if f.UncompressedSize64 > maxLink {
+		return "", &Invalid{f.Name, "is a symbolic link that is too long"}
+	}
+	var s strings.Builder
+	err := p.check.content(p.ctx, f, &s)
+	return s.String(), err
+}
+
+// keepZip keeps the upload as it is.
+func (p *packer) keepZip() (blob.Blob, error) {
+	if _, err := p.upload.Zip.Seek(0, io.SeekStart); err != nil {
+		return blob.Blob{}, err
+	}
+	return p.blobs.Put(p.ctx, p.upload.Zip)
+}
+
+// merge makes one zip of the upload and the files that were known.
+func (p *packer) merge() (blob.Blob, error) {
+	t, err := p.blobs.Temp()
+	if err != nil {
+		return blob.Blob{}, err
+	}
+	defer t.Discard()
+	w := zip.NewWriter(t)
+	if p.zip != nil {
+		for _, f := range p.zip.File {
+			if err := w.Copy(f); err != nil {
+				return blob.Blob{}, err
+			}
+		}
+	}
+	for _, r := range p.upload.Resources {
+		if err := p.add(w, r); err != nil {
+			return blob.Blob{}, err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return blob.Blob{}, err
+	}
+	return t.Commit()
+}
+
+func (p *packer) add(w *zip.Writer, r Resource) error {
+	name, err := p.check.entry(r.Path, r.Mode)
+	if err != nil {
+		return err
+	}
+	digest, ok := p.upload.Pool(r.SHA1, r.Size)
+	if !ok || name == "" {
+		return &Invalid{r.Path, "is not known here: upload it"}
+	}
+	f, err := p.blobs.Open(digest)
+	if err != nil {
+		return fmt.Errorf("open the known file %s: %w", r.Path, err)
+	}
+	defer f.Close()
+	h := &zip.FileHeader{Name: name, Method: zip.Deflate}
+	h.SetMode(r.Mode.Perm())
+	to, err := w.CreateHeader(h)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, &ctxReader{p.ctx, f})
+	return err
+}
+
+// ParseMode reads a resource's mode, an octal number; "" is 0644.
+func ParseMode(s string) (fs.FileMode, error) {
+	if s == "" {
+		return 0o644, nil
+	}
+	n, err := strconv.ParseUint(s, 8, 32)
+	if err != nil {
+		return 0, &Invalid{"", fmt.Sprintf("has a resource of the mode %q, which is no octal number", s)}
+	}
+	return fs.FileMode(n).Perm(), nil
+}
+
+// maxDirectory bounds the directory at the end of a zip, which is read into
+// memory whole: 300,000 entries of 200 bytes.
+const maxDirectory = 60 << 20
+
+// countEntries finds how large the directory of a zip is, and refuses one with
+// too many entries before it is read.
+func countEntries(r io.ReaderAt, size int64, most int) error {
+	tail := make([]byte, min(size, 66<<10))
+	if _, err := r.ReadAt(tail, size-int64(len(tail))); err != nil && err != io.EOF {
+		return err
+	}
+	i := bytes.LastIndex(tail, []byte("PK\x05\x06"))
+	if i < 0 || len(tail) < i+22 {
+		return &Invalid{"", "is no valid zip file"}
+	}
+	// A zip with more than 65,535 entries states all ones here; then whatever
+	// stands before the end may be directory.
+	directory := int64(binary.LittleEndian.Uint32(tail[i+12:]))
+	if directory == 1<<32-1 {
+		directory = size
+	}
+	if directory > maxDirectory {
+		return &Invalid{"", fmt.Sprintf("has more than %d entries", most)}
+	}
+	return nil
+}
