@@ -1,0 +1,163 @@
+// Package disk gives each container a directory for its writes that holds no more than it may.
+//
+// Three methods, the best that works here: a project quota of the file system the data directory lies on; an ext4
+// image of the right size, sparse, on a loop device of its own; and, with a warning, a plain directory without a limit.
+// Which one a container has can be read from its directory, so a restarted daemon needs no notes of its own.
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// Method is a way of holding a container to its size.
+type Method string
+
+// The methods, best first.
+const (
+	Project Method = "project quota"
+	Loop    Method = "loop ext4"
+	Plain   Method = "plain directory"
+)
+
+// MaxInodes is the most files any container may have, asked for or not.
+const MaxInodes = 200_000
+
+// Size is what a container may hold. Zero bytes mean no limit; zero inodes mean MaxInodes.
+type Size struct {
+	Bytes, Inodes int64
+}
+
+// Disks makes and removes containers' writable directories. Its methods may be called at once for different directories.
+type Disks struct {
+	dir    string // templates
+	log    *slog.Logger
+	method Method
+	why    string
+	mu     sync.Mutex // held while a template is made or dropped
+}
+
+// Data is where in a container's directory its writes go.
+const Data = "disk"
+
+// image is the file in a container's directory behind a loop device.
+const image = "disk.img"
+
+// New probes what works in dir, which holds templates and must lie on the file system of the containers' directories.
+func New(dir string, log *slog.Logger) (*Disks, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	d := &Disks{dir: dir, log: log}
+	d.probe()
+	return d, nil
+}
+
+// Method tells how sizes are held, and when it is not the best way, why.
+func (d *Disks) Method() (Method, string) { return d.method, d.why }
+
+// probe tries the methods for real: whether a kernel has quotas compiled in, switched on and enforced is nowhere to be read.
+func (d *Disks) probe() {
+	errProject := d.try(Project)
+	if errProject == nil {
+		d.method = Project
+		return
+	}
+	errLoop := d.try(Loop)
+	if errLoop == nil {
+		d.method, d.why = Loop, fmt.Sprintf("no project quota: %v", errProject)
+		return
+	}
+	d.method, d.why = Plain, fmt.Sprintf("no project quota: %v; no loop device: %v", errProject, errLoop)
+	d.log.Warn("disk quotas are not enforced", "err", errors.Join(errProject, errLoop))
+}
+
+func (d *Disks) try(m Method) error {
+	dir, err := os.MkdirTemp(d.dir, ".probe-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	err = d.make(m, dir, Size{Bytes: probeBytes, Inodes: 64})
+	if err == nil && m == Project {
+		err = overfill(filepath.Join(dir, Data))
+	}
+	return errors.Join(err, d.Remove(dir))
+}
+
+const probeBytes = 4 << 20
+
+// Create makes dir/disk, empty and limited to s. On error it leaves nothing mounted or attached.
+func (d *Disks) Create(dir string, s Size) error {
+	if s.Inodes <= 0 || s.Inodes > MaxInodes {
+		s.Inodes = MaxInodes
+	}
+	m := d.method
+	if s.Bytes <= 0 {
+		m = Plain
+	}
+	err := d.make(m, dir, s)
+	if err != nil {
+		return errors.Join(err, d.Remove(dir))
+	}
+	return nil
+}
+
+func (d *Disks) make(m Method, dir string, s Size) error {
+	if err := os.Mkdir(filepath.Join(dir, Data), 0o700); err != nil {
+		return err
+	}
+	switch m {
+	case Project:
+		return limitProject(filepath.Join(dir, Data), s)
+	case Loop:
+		return d.makeLoop(dir, s)
+	}
+	return nil
+}
+
+// Remove takes away what Create added to dir beyond plain files, in whatever state it is; deleting dir is the caller's.
+func (d *Disks) Remove(dir string) error {
+	return errors.Join(unmount(filepath.Join(dir, Data)), detach(filepath.Join(dir, image)), freeProject(filepath.Join(dir, Data)))
+}
+
+// Used tells how many bytes the writes in dir occupy.
+func (d *Disks) Used(dir string) (int64, error) {
+	data := filepath.Join(dir, Data)
+	if _, err := os.Lstat(filepath.Join(dir, image)); err == nil {
+		return usedMount(data)
+	}
+	if n, ok := usedProject(data); ok {
+		return n, nil
+	}
+	return usedTree(data)
+}
+
+// usedTree adds up files, for want of a file system that counts.
+func usedTree(dir string) (int64, error) {
+	var sum int64
+	err := filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return ignoreGone(err)
+		}
+		info, err := e.Info()
+		if err != nil {
+			return ignoreGone(err)
+		}
+		sum += blocks(info)
+		return nil
+	})
+	return sum, err
+}
+
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

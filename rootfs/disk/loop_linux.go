@@ -1,0 +1,222 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// makeLoop mounts a fresh ext4 of size s at dir/disk. The loop device clears itself with the last user, so no crash
+// leaves one behind that nothing uses.
+func (d *Disks) makeLoop(dir string, s Size) error {
+	s.Bytes = (s.Bytes + grain - 1) / grain * grain
+	tpl, err := d.template(s)
+	if err != nil {
+		return err
+	}
+	defer tpl.Close()
+	img := filepath.Join(dir, image)
+	if err := cloneSparse(tpl, img); err != nil {
+		return fmt.Errorf("copy disk template: %w", err)
+	}
+	dev, err := attach(img)
+	if err != nil {
+		return fmt.Errorf("attach loop device: %w", err)
+	}
+	defer dev.Close()
+	data := filepath.Join(dir, Data)
+	// The tables are holes already: a kernel thread zeroing them would fill them with real blocks.
+	if err := unix.Mount(dev.Name(), data, "ext4", unix.MS_NODEV|unix.MS_NOSUID|unix.MS_NOATIME, "noinit_itable"); err != nil {
+		return fmt.Errorf("mount disk image: %w", err)
+	}
+	return os.Remove(filepath.Join(data, "lost+found"))
+}
+
+// cloneSparse copies in to a new file, by reference where the file system can, else block by block without the holes.
+func cloneSparse(in *os.File, to string) error {
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	err = unix.IoctlFileClone(int(out.Fd()), int(in.Fd()))
+	if err != nil {
+		err = copyData(in, out)
+	}
+	return errors.Join(err, out.Close())
+}
+
+func copyData(in, out *os.File) error {
+	st, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	if err := out.Truncate(st.Size()); err != nil {
+		return err
+	}
+	buf := make([]byte, 64<<10)
+	for off := int64(0); off < st.Size(); {
+		start, err := unix.Seek(int(in.Fd()), off, unix.SEEK_DATA)
+		if err == unix.ENXIO {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if off, err = unix.Seek(int(in.Fd()), start, unix.SEEK_HOLE); err != nil {
+			return err
+		}
+		if err := copyRange(in, out, start, off, buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyRange(in, out *os.File, from, to int64, buf []byte) error {
+	for from < to {
+		n, err := in.ReadAt(buf[:min(int64(len(buf)), to-from)], from)
+		if n == 0 {
+			return err
+		}
+		if _, err := out.WriteAt(buf[:n], from); err != nil {
+			return err
+		}
+		from += int64(n)
+	}
+	return nil
+}
+
+// attach puts img behind a free loop device. The device lives until it is unmounted or, unmounted, closed.
+func attach(img string) (*os.File, error) {
+	back, err := os.OpenFile(img, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer back.Close()
+	ctl, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer ctl.Close()
+	for range 100 { // others take free devices too, between being told of one and configuring it
+		n, err := unix.IoctlRetInt(int(ctl.Fd()), unix.LOOP_CTL_GET_FREE)
+		if err != nil {
+			return nil, err
+		}
+		dev, err := openLoop(n)
+		if err != nil {
+			return nil, err
+		}
+		cfg := unix.LoopConfig{Fd: uint32(back.Fd()), Info: unix.LoopInfo64{Flags: unix.LO_FLAGS_AUTOCLEAR}}
+		copy(cfg.Info.File_name[:len(cfg.Info.File_name)-1], img)
+		if err = unix.IoctlLoopConfigure(int(dev.Fd()), &cfg); err == nil {
+			return dev, nil
+		}
+		dev.Close()
+		if err != unix.EBUSY {
+			return nil, err
+		}
+	}
+	return nil, errors.New("no loop device stays free")
+}
+
+// openLoop opens /dev/loop<n>, making the node where no devtmpfs does: a /dev that a container engine filled.
+func openLoop(n int) (*os.File, error) {
+	name := fmt.Sprintf("/dev/loop%d", n)
+	dev, err := os.OpenFile(name, os.O_RDWR, 0)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return dev, err
+	}
+	if err := unix.Mknod(name, unix.S_IFBLK|0o660, int(unix.Mkdev(7, uint32(n)))); err != nil && err != unix.EEXIST {
+		return nil, err
+	}
+	return os.OpenFile(name, os.O_RDWR, 0)
+}
+
+// unmount takes every mount off dir. A mount that is busy is detached: it goes with its last user.
+func unmount(dir string) error {
+	for {
+		err := unix.Unmount(dir, unix.UMOUNT_NOFOLLOW)
+		if err == unix.EBUSY {
+			err = unix.Unmount(dir, unix.UMOUNT_NOFOLLOW|unix.MNT_DETACH)
+		}
+		switch err {
+		case nil:
+			continue
+		case unix.EINVAL, unix.ENOENT: // not a mount, or nothing there
+			return nil
+		}
+		return fmt.Errorf("unmount %s: %w", dir, err)
+	}
+}
+
+// detach frees loop devices that still hold img, which only a device without autoclear can.
+func detach(img string) error {
+	if _, err := os.Lstat(img); err != nil {
+		return nil
+	}
+	devs, err := Loops(filepath.Dir(img))
+	if err != nil {
+		return err
+	}
+	for _, dev := range devs {
+		f, err := os.OpenFile(dev.Device, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		err = unix.IoctlSetInt(int(f.Fd()), unix.LOOP_CLR_FD, 0)
+		f.Close()
+		if err != nil && err != unix.ENXIO {
+			return fmt.Errorf("free %s: %w", dev.Device, err)
+		}
+	}
+	return nil
+}
+
+// LoopDevice is a loop device in use.
+type LoopDevice struct {
+	Device string // /dev/loop3
+	File   string // the image behind it, also when it was deleted
+}
+
+// Loops lists the loop devices whose image lies below dir.
+func Loops(dir string) ([]LoopDevice, error) {
+	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
+	if err != nil {
+		return nil, err
+	}
+	var out []LoopDevice
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			continue // it was freed meanwhile
+		}
+		file := strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), " (deleted)")
+		if strings.HasPrefix(file, dir+"/") {
+			dev := strings.SplitN(name, "/", 5)[3]
+			out = append(out, LoopDevice{Device: "/dev/" + dev, File: file})
+		}
+	}
+	return out, nil
+}
+
+func usedMount(dir string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, fmt.Errorf("statfs %s: %w", dir, err)
+	}
+	return int64(st.Blocks-st.Bfree) * st.Bsize, nil
+}
+
+func blocks(info fs.FileInfo) int64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return st.Blocks * 512
+	}
+	return info.Size()
+}

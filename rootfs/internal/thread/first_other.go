@@ -1,0 +1,5 @@
+//go:build !linux
+
+package thread
+
+func first() bool { return false }
