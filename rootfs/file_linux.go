@@ -1,0 +1,73 @@
+package rootfs
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// openIn opens name as a process whose root is root would, following no link into /proc.
+func openIn(root *os.File, name string, flags uint64) (*os.File, error) {
+	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	for {
+		fd, err := unix.Openat2(int(root.Fd()), name, &how)
+		if err == unix.EAGAIN || err == unix.EINTR {
+			continue // a rename elsewhere raced with ".."
+		}
+		if err != nil {
+			return nil, err
+		}
+		return os.NewFile(uintptr(fd), name), nil
+	}
+}
+
+func openDir(root *os.File, name string) (*os.File, error) {
+	return openIn(root, name, unix.O_RDONLY|unix.O_DIRECTORY)
+}
+
+// openRegular opens without waiting, as a FIFO without a writer would else block for ever.
+func openRegular(root *os.File, name string) (*os.File, error) {
+	f, err := openIn(root, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func (s *Store) makeDir(up *os.File, base string, o Owner) error {
+	fd := int(up.Fd())
+	if err := unix.Mkdirat(fd, base, 0o755); err != nil && err != unix.EEXIST {
+		return err
+	}
+	uid, gid := int(s.cfg.IDMap.Host(o.UID)), int(s.cfg.IDMap.Host(o.GID))
+	return unix.Fchownat(fd, base, uid, gid, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+func (s *Store) replaceFile(dir *os.File, base string, content []byte, mode fs.FileMode, o Owner) error {
+	tmp := ".new-" + rand.Text()
+	fd, err := unix.Openat(int(dir.Fd()), tmp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), tmp)
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Chown(int(s.cfg.IDMap.Host(o.UID)), int(s.cfg.IDMap.Host(o.GID))), f.Chmod(mode), f.Close())
+	if err == nil {
+		err = unix.Renameat(int(dir.Fd()), tmp, int(dir.Fd()), base)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("replace %s: %w", base, err), unix.Unlinkat(int(dir.Fd()), tmp, 0))
+	}
+	return nil
+}

@@ -1,0 +1,319 @@
+package rootfs
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+var testIDs = IDMap{Base: 1_200_000, Size: 65536}
+
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Getenv("CUPOLA_TEST_ROOT") != "1" {
+		t.Skip("needs CUPOLA_TEST_ROOT=1 and root")
+	}
+}
+
+// newStore opens a store in a directory of its own and takes everything away after the test.
+func newStore(t *testing.T, cfg Config) *Store {
+	t.Helper()
+	if cfg.Dir == "" {
+		cfg.Dir = t.TempDir()
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ids, err := s.List()
+		if err != nil {
+			t.Error(err)
+		}
+		for _, id := range ids {
+			if err := s.Unmount(context.Background(), id); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if left, err := mountsBelow(s.cfg.Dir); err != nil || len(left) > 0 || isMount(s.path("run")) {
+			t.Errorf("got mounts %q, error %v after the test; want none", left, err)
+		}
+	})
+	return s
+}
+
+type file struct {
+	name, content string
+	mode          fs.FileMode
+}
+
+// writeTgz makes a gzipped tar of files and returns its path and digest.
+func writeTgz(t *testing.T, files ...file) (name, digest string) {
+	t.Helper()
+	var b bytes.Buffer
+	zw := gzip.NewWriter(&b)
+	tw := tar.NewWriter(zw)
+	for _, f := range files {
+		h := &tar.Header{Name: f.name, Mode: int64(f.mode.Perm()), Size: int64(len(f.content)), Typeflag: tar.TypeReg}
+		if f.mode.IsDir() {
+			h.Typeflag, h.Size = tar.TypeDir, 0
+		}
+		if err := tw.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(tw, f.content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(tw.Close(), zw.Close()); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(b.Bytes())
+	name = filepath.Join(t.TempDir(), "archive.tgz")
+	if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name, hex.EncodeToString(sum[:])
+}
+
+func droplet(t *testing.T, content string) Layer {
+	t.Helper()
+	archive, digest := writeTgz(t, file{"./app", "", fs.ModeDir | 0o755}, file{"./app/run", content, 0o755})
+	return Layer{Digest: digest, Archive: archive, Dest: "/home/vcap", UID: vcap, GID: vcap}
+}
+
+func ownerOf(t *testing.T, name string) (uid, gid uint32) {
+	t.Helper()
+	st, err := os.Lstat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sys := st.Sys().(*syscall.Stat_t)
+	return sys.Uid, sys.Gid
+}
+
+func TestMount(t *testing.T) {
+	needRoot(t)
+	ctx := t.Context()
+	s := newStore(t, Config{IDMap: testIDs, Tools: []string{"ls", "cat"}})
+	l := droplet(t, "hello")
+	root, err := s.Mount(ctx, Request{ID: "one", Stack: "minifs", Layers: []Layer{l}, DiskBytes: 32 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(root.Binds) != 0 {
+		t.Errorf("got binds %v; want none for minifs", root.Binds)
+	}
+	got, err := os.ReadFile(filepath.Join(root.Path, "home/vcap/app/run"))
+	if err != nil || string(got) != "hello" {
+		t.Fatalf("got %q, %v; want the droplet's file", got, err)
+	}
+	for name, want := range map[string]uint32{"": 0, "etc/passwd": 0, "tmp": 0, "home": 0, "home/vcap": vcap, "home/vcap/app/run": vcap} {
+		uid, gid := ownerOf(t, filepath.Join(root.Path, name))
+		if uid != testIDs.Base+want || gid != testIDs.Base+want {
+			t.Errorf("%q: got owner %d:%d; want %d", name, uid, gid, testIDs.Base+want)
+		}
+	}
+	if to, err := os.Readlink(filepath.Join(root.Path, "bin/ls")); to != helper {
+		t.Errorf("got /bin/ls -> %q, %v; want %s", to, err, helper)
+	}
+	if st, err := os.Stat(filepath.Join(root.Path, "tmp")); err != nil || st.Mode() != fs.ModeDir|fs.ModeSticky|0o777 {
+		t.Errorf("got /tmp %v, %v; want 1777", st.Mode(), err)
+	}
+	if _, err := s.Mount(ctx, Request{ID: "one", Stack: "minifs"}); !errors.Is(err, ErrMounted) {
+		t.Errorf("got %v at the second mount; want ErrMounted", err)
+	}
+	if ids, err := s.List(); err != nil || !slices.Equal(ids, []string{"one"}) {
+		t.Errorf("got %q, %v; want one", ids, err)
+	}
+	for range 2 {
+		if err := s.Unmount(ctx, "one"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ids, err := s.List(); err != nil || len(ids) != 0 {
+		t.Errorf("got %q, %v; want none", ids, err)
+	}
+}
+
+func TestQuota(t *testing.T) {
+	needRoot(t)
+	s := newStore(t, Config{IDMap: testIDs})
+	method, why := s.Quota()
+	t.Logf("%s: %s", method, why)
+	if method == "plain directory" {
+		t.Skip("no quota here")
+	}
+	l := droplet(t, strings.Repeat("x", 1<<20))
+	root, err := s.Mount(t.Context(), Request{ID: "small", Stack: "minifs", Layers: []Layer{l}, DiskBytes: 33 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := s.DiskUsage("small")
+	if err != nil || before < 1<<20 || before > 2<<20 {
+		t.Errorf("got %d, %v; want the layer's MiB and little more", before, err)
+	}
+	f, err := os.Create(filepath.Join(root.Path, "tmp/fill"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var n int
+	for block := make([]byte, 1<<20); err == nil; n++ {
+		_, err = f.Write(block)
+	}
+	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+		t.Errorf("got %v; want ENOSPC or EDQUOT", err)
+	}
+	if n < 32 || n > 34 {
+		t.Errorf("got %d MiB written; want about 32", n)
+	}
+	if used, err := s.DiskUsage("small"); err != nil || used < 32<<20 || used > 35<<20 {
+		t.Errorf("got %d used, %v; want about 33 MiB", used, err)
+	}
+	_, err = s.Mount(t.Context(), Request{ID: "tiny", Stack: "minifs", Layers: []Layer{l}, DiskBytes: 1 << 20})
+	if err == nil {
+		t.Error("a droplet larger than the disk was mounted")
+	}
+	if ids, _ := s.List(); !slices.Equal(ids, []string{"small"}) {
+		t.Errorf("got %q; want small alone", ids)
+	}
+}
+
+func TestHostStack(t *testing.T) {
+	needRoot(t)
+	s := newStore(t, Config{IDMap: testIDs})
+	name, why := s.Default("")
+	t.Logf("default %s: %s", name, why)
+	st, ok := s.Stack("host")
+	if !ok {
+		t.Skip("the host stack is not offered: " + why)
+	}
+	root, err := s.Mount(t.Context(), Request{ID: "h", Stack: "host", DiskBytes: 16 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name != "host" || len(root.Binds) == 0 || root.Binds[0] != (Bind{Source: "/usr", Destination: "/usr", ReadOnly: true}) {
+		t.Errorf("got default %s, binds %v; want host with /usr first", name, root.Binds)
+	}
+	for _, b := range root.Binds {
+		if !b.ReadOnly {
+			t.Errorf("got %v; want it read-only", b)
+		}
+		for _, never := range []string{"/", "/home", "/var", "/etc", "/etc/ssl"} {
+			if b.Source == never {
+				t.Errorf("got bind of %s", b.Source)
+			}
+		}
+	}
+	if st.Kind != KindHost {
+		t.Errorf("got kind %s; want host", st.Kind)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	needRoot(t)
+	s := newStore(t, Config{IDMap: testIDs})
+	root, err := s.Mount(t.Context(), Request{ID: "f", Stack: "minifs", DiskBytes: 32 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, _ := writeTgz(t, file{"index.html", "hi", 0o644}, file{"sub/x", "y", 0o4755})
+	if err := s.Extract(t.Context(), "f", archive, "/tmp/app", Owner{vcap, vcap}); err != nil {
+		t.Fatal(err)
+	}
+	st, err := os.Stat(filepath.Join(root.Path, "tmp/app/sub/x"))
+	if err != nil || st.Mode() != 0o755 {
+		t.Errorf("got %v, %v; want mode 0755 without set-uid", st.Mode(), err)
+	}
+	if uid, _ := ownerOf(t, filepath.Join(root.Path, "tmp/app")); uid != testIDs.Base+vcap {
+		t.Errorf("got owner %d of /tmp/app; want vcap", uid)
+	}
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := errors.Join(os.Symlink(outside, filepath.Join(root.Path, "etc/link")), os.Symlink("/etc/passwd", filepath.Join(root.Path, "tmp/pw")),
+		syscall.Mkfifo(filepath.Join(root.Path, "tmp/fifo"), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WriteFile("f", "/etc/link", []byte("mine"), 0o644, 0, 0); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(outside); err == nil {
+		t.Error("WriteFile followed a link out of the root")
+	}
+	if err := s.WriteFile("f", "/app/deep/er/file", []byte("x"), 0o600, vcap, vcap); err != nil {
+		t.Error(err)
+	}
+	f, err := s.Open("f", "/home/vcap/app/deep/er/file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, name := range []string{"/tmp/pw", "/tmp/fifo", "/tmp", "/none", "../../etc/shadow"} {
+		if f, err := s.Open("f", name); err == nil {
+			f.Close()
+			t.Errorf("%s was opened", name)
+		}
+	}
+	if _, err := s.Open("other", "/etc/passwd"); !errors.Is(err, ErrNotMounted) {
+		t.Errorf("got %v; want ErrNotMounted", err)
+	}
+}
+
+// TestLayerShared mounts one droplet many times at once: it is unpacked once.
+func TestLayerShared(t *testing.T) {
+	needRoot(t)
+	s := newStore(t, Config{IDMap: testIDs})
+	l := droplet(t, "shared")
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			if _, err := s.Mount(t.Context(), Request{ID: fmt.Sprintf("c%d", i), Stack: "minifs", Layers: []Layer{l}, DiskBytes: 16 << 20}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	entries, err := os.ReadDir(s.path("layers"))
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("got %v, %v; want one layer", entries, err)
+	}
+	none := func(string) bool { return false }
+	if err := s.Prune(t.Context(), none); err != nil {
+		t.Fatal(err)
+	}
+	if entries, _ := os.ReadDir(s.path("layers")); len(entries) != 1 {
+		t.Error("a mounted layer was pruned")
+	}
+	for i := range 16 {
+		if err := s.Unmount(t.Context(), fmt.Sprintf("c%d", i)); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := s.Prune(t.Context(), none); err != nil {
+		t.Fatal(err)
+	}
+	if entries, _ := os.ReadDir(s.path("layers")); len(entries) != 0 {
+		t.Errorf("got %v after pruning; want no layers", entries)
+	}
+}
