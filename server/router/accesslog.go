@@ -1,0 +1,133 @@
+package router
+
+import (
+	"strconv"
+	"time"
+)
+
+// AccessEntry is one finished request.
+type AccessEntry struct {
+	AppGUID string            // whose log it belongs to; "" for nobody's
+	Tags    map[string]string // of the endpoint; nil without one
+	At      time.Time         // of the end
+	x       *exchange
+}
+
+func (x *exchange) entry() AccessEntry {
+	entry := AccessEntry{AppGUID: x.appGUID(), At: time.Now(), x: x}
+	if x.endpoint != nil {
+		entry.Tags = x.endpoint.Tags
+	}
+	return entry
+}
+
+// The most that is logged of a header and of a URI (gorouter).
+const (
+	maxLoggedHeader = 1_000
+	maxLoggedURI    = 20_000
+)
+
+// AppendLine appends the request as gorouter's RTR line, without end of line.
+// It must be called before AccessLog returns.
+func (e AccessEntry) AppendLine(b []byte) []byte {
+	x := e.x
+	b = append(b, x.request.Host...)
+	b = append(b, " - ["...)
+	b = x.started.UTC().AppendFormat(b, "2006-01-02T15:04:05.000000000Z")
+	b = append(b, "] "...)
+	uri := truncate(x.request.RequestURI, "REQUEST-URI", maxLoggedURI)
+	b = strconv.AppendQuote(b, x.request.Method+" "+uri+" "+x.request.Proto)
+	b = append(b, ' ')
+	if x.status == 0 {
+		b = append(b, `"-"`...)
+	} else {
+		b = strconv.AppendInt(b, int64(x.status), 10)
+	}
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, x.received(), 10)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, x.written, 10)
+	b = append(b, ' ')
+	b = x.appendClient(b)
+	b = e.appendTimes(b)
+	return x.appendEndpoint(b)
+}
+
+// appendClient appends what the client says of itself and its request.
+func (x *exchange) appendClient(b []byte) []byte {
+	header := x.header
+	if header == nil {
+		header = x.request.Header
+	}
+	first := func(key, name string) string {
+		return truncate(header.Get(key), name, maxLoggedHeader)
+	}
+	b = appendQuoted(b, "", first("Referer", "REFERER"))
+	b = appendQuoted(b, "", first("User-Agent", "USER-AGENT"))
+	b = appendQuoted(b, "", x.request.RemoteAddr)
+	address := ""
+	if x.endpoint != nil {
+		address = x.endpoint.Address
+	}
+	b = appendQuoted(b, "", address)
+	b = appendQuoted(b, "x_forwarded_for:", first(forwardedFor, "X-FORWARDED-FOR"))
+	b = appendQuoted(b, "x_forwarded_proto:", first(forwardedProto, "X-FORWARDED-PROTO"))
+	return appendQuoted(b, "vcap_request_id:", x.id)
+}
+
+func (e AccessEntry) appendTimes(b []byte) []byte {
+	total := e.At.Sub(e.x.started)
+	b = append(b, "response_time:"...)
+	b = append(b, seconds(total)...)
+	b = append(b, " gorouter_time:"...)
+	if e.x.endpoint == nil {
+		return append(b, `"-" `...)
+	}
+	b = append(b, seconds(e.x.sent.Sub(e.x.started))...) // what went by before the endpoint had it
+	return append(b, ' ')
+}
+
+func (x *exchange) appendEndpoint(b []byte) []byte {
+	var app, index, instance string
+	if x.endpoint != nil {
+		app, index, instance = x.endpoint.AppGUID, x.endpoint.index, x.endpoint.InstanceGUID
+	}
+	b = appendQuoted(b, "app_id:", app)
+	b = appendQuoted(b, "app_index:", index)
+	b = appendQuoted(b, "instance_id:", instance)
+	b = appendQuoted(b, "x_cf_routererror:", x.routerError())
+	return b[:len(b)-1]
+}
+
+// routerError is the router's own, or the one an app sent on.
+func (x *exchange) routerError() string {
+	if x.err != "" {
+		return x.err
+	}
+	return x.Header().Get(routerErrorHeader)
+}
+
+func (x *exchange) received() int64 {
+	if x.body == nil {
+		return 0
+	}
+	return x.body.n.Load()
+}
+
+// appendQuoted appends name, the quoted value (or "-") and a space.
+func appendQuoted(b []byte, name, value string) []byte {
+	b = append(b, name...)
+	if value == "" {
+		value = "-"
+	}
+	b = strconv.AppendQuote(b, value)
+	return append(b, ' ')
+}
+
+// truncate halves what is too long and says so (gorouter).
+func truncate(value, name string, limit int) string {
+	for len(value) > limit {
+		value = value[:len(value)/2] + "..." + name + "-TOO-LONG-TO-LOG--TRUNCATED"
+	}
+	return value
+}

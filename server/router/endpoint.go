@@ -1,0 +1,64 @@
+package router
+
+import (
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// downTime is how long an endpoint that could not be reached is passed over
+// while others can be (gorouter).
+const downTime = 30 * time.Second
+
+// endpoint is an Endpoint as one table has it, with what outlives tables.
+type endpoint struct {
+	Endpoint
+	index string // Index as text
+	*backend
+}
+
+// backendKey tells whether two endpoints of different tables are the same.
+type backendKey struct {
+	address, instance, protocol string
+}
+
+func (e Endpoint) key() backendKey { return backendKey{e.Address, e.InstanceGUID, e.Protocol} }
+
+// backend is what the router knows of an endpoint as long as it is in use:
+// connections, requests under way, failures.
+type backend struct {
+	transport *http.Transport
+	requests  *inflight
+	downUntil atomic.Int64 // Unix nanoseconds
+	removed   atomic.Bool  // in no table any more
+}
+
+func (b *backend) down(now time.Time) bool {
+	until := b.downUntil.Load()
+	return until != 0 && now.UnixNano() < until
+}
+
+func (b *backend) markDown(now time.Time) { b.downUntil.Store(now.Add(downTime).UnixNano()) }
+
+func (b *backend) markUp() {
+	if b.downUntil.Load() != 0 {
+		b.downUntil.Store(0)
+	}
+}
+
+func (b *backend) acquire() { b.requests.enter() }
+
+// release ends a request. The last one of a removed endpoint closes its
+// connections: the address may soon belong to another app.
+func (b *backend) release() {
+	if b.requests.leave() && b.removed.Load() {
+		b.transport.CloseIdleConnections()
+	}
+}
+
+func (b *backend) retire() {
+	b.removed.Store(true)
+	if b.requests.n.Load() == 0 {
+		b.transport.CloseIdleConnections()
+	}
+}

@@ -1,0 +1,153 @@
+package router
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// exchange is one request and its answer: what the parts of the router know
+// of it. It is the ResponseWriter and the context of the forwarded request.
+type exchange struct {
+	http.ResponseWriter
+	context.Context
+
+	router   *Router
+	request  *http.Request // as it came
+	id       string        // X-Vcap-Request-Id
+	host     string
+	path     string
+	instance *instance // addressed by a header; may be nil
+	sticky   string    // InstanceGUID of __VCAP_ID__
+
+	pool       *pool
+	candidates []*endpoint // of the first attempt
+	endpoint   *endpoint   // that has it, or had it last
+	held       bool        // endpoint has it
+	tried      []*backend  // that could not be reached
+	body       *countingBody
+	started    time.Time
+	sent       time.Time // to the first endpoint
+	status     int
+	written    int64
+	header     http.Header // as sent to the endpoint
+	err        string      // X-Cf-RouterError
+}
+
+type exchangeKey struct{}
+
+// exchangeOf finds the exchange in the context of a request or one made of it.
+func exchangeOf(ctx context.Context) *exchange {
+	x, _ := ctx.Value(exchangeKey{}).(*exchange)
+	return x
+}
+
+// Value makes the exchange findable in its context.
+func (x *exchange) Value(key any) any {
+	if _, ok := key.(exchangeKey); ok {
+		return x
+	}
+	return x.Context.Value(key)
+}
+
+func newExchange(r *Router, w http.ResponseWriter, req *http.Request) *exchange {
+	x := &exchange{
+		ResponseWriter: w, Context: req.Context(), router: r, request: req,
+		id: newUUID(), host: hostOf(req.Host), path: pathOf(req), started: time.Now(),
+	}
+	if req.ContentLength != 0 && req.Body != nil {
+		x.body = &countingBody{ReadCloser: req.Body}
+		req.Body = x.body
+	}
+	return x
+}
+
+// pathOf is the path of the request as it was sent.
+func pathOf(req *http.Request) string {
+	if strings.HasPrefix(req.RequestURI, "/") {
+		path, _, _ := strings.Cut(req.RequestURI, "?")
+		return path
+	}
+	return req.URL.EscapedPath()
+}
+
+// WriteHeader notes the status on its way.
+func (x *exchange) WriteHeader(status int) {
+	if status >= 200 || status == http.StatusSwitchingProtocols {
+		x.status = status
+	}
+	x.ResponseWriter.WriteHeader(status)
+}
+
+// Write counts.
+func (x *exchange) Write(p []byte) (int, error) {
+	n, err := x.ResponseWriter.Write(p)
+	x.written += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController find the real writer.
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+// resolve finds the endpoints that may serve the request by the table of now.
+func (x *exchange) resolve() []*endpoint {
+	x.pool = x.router.index.Load().lookup(x.host, x.path)
+	switch {
+	case x.pool == nil:
+		return nil
+	case x.instance != nil:
+		return x.instance.among(x.pool.endpoints)
+	}
+	return x.pool.endpoints
+}
+
+// take gives the request one of candidates that it has not tried; false when
+// there is none.
+func (x *exchange) take(candidates []*endpoint) bool {
+	if x.pool == nil {
+		return false
+	}
+	e := x.pool.pick(candidates, choice{sticky: x.sticky, tried: x.tried})
+	if e == nil {
+		return false
+	}
+	e.acquire()
+	x.endpoint, x.held = e, true
+	return true
+}
+
+// unreachable notes that the endpoint could not be connected to and lets it go.
+func (x *exchange) unreachable() {
+	x.endpoint.markDown(time.Now())
+	x.tried = append(x.tried, x.endpoint.backend)
+	x.release()
+}
+
+func (x *exchange) release() {
+	if x.held {
+		x.held = false
+		x.endpoint.release()
+	}
+}
+
+// finish ends the books of the exchange.
+func (x *exchange) finish() {
+	x.release()
+	x.router.config.AccessLog(x.entry())
+}
+
+// countingBody counts what was read of a request's body, which goes on beside
+// the answer.
+type countingBody struct {
+	io.ReadCloser
+	n atomic.Int64
+}
+
+func (b *countingBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.n.Add(int64(n))
+	return n, err
+}

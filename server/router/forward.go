@@ -1,0 +1,135 @@
+package router
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"strings"
+	"sync"
+	"time"
+)
+
+// errNoEndpoint is met when all endpoints went away between attempts.
+var errNoEndpoint = errors.New("no endpoint is left")
+
+// forwarder takes admitted exchanges to their endpoints.
+type forwarder struct {
+	proxy       *httputil.ReverseProxy
+	maxAttempts int
+}
+
+func newForwarder(c Config) *forwarder {
+	f := &forwarder{maxAttempts: c.MaxAttempts}
+	f.proxy = &httputil.ReverseProxy{
+		Rewrite:        rewrite,
+		Transport:      f,
+		ModifyResponse: answered,
+		ErrorHandler:   func(_ http.ResponseWriter, req *http.Request, err error) { exchangeOf(req.Context()).failed(err) },
+		FlushInterval:  -1, // at once: what an app sends is for the client now
+		BufferPool:     &bufferPool{},
+		ErrorLog:       slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug),
+	}
+	return f
+}
+
+// serve forwards x and its answer. It panics with http.ErrAbortHandler when
+// the endpoint fails after the answer has begun.
+func (f *forwarder) serve(x *exchange) {
+	f.proxy.ServeHTTP(x, x.request.WithContext(x))
+}
+
+// rewrite prepares the forwarded request, but for what depends on its endpoint.
+func rewrite(pr *httputil.ProxyRequest) {
+	x := exchangeOf(pr.In.Context())
+	out := pr.Out
+	out.URL.Scheme = "http"
+	if uri := pr.In.RequestURI; strings.HasPrefix(uri, "/") && !strings.HasPrefix(uri, "//") || uri == "*" {
+		out.URL.Opaque, out.URL.RawQuery, out.URL.ForceQuery = uri, "", false // byte for byte as it came
+	} else {
+		out.URL.RawQuery = pr.In.URL.RawQuery
+	}
+	x.setForwarded(out.Header)
+	x.header = out.Header
+	x.sent = time.Now()
+}
+
+// RoundTrip sends the request to one endpoint after the other until one can
+// be connected to. Whatever else goes wrong is not tried again: the app may
+// have acted on the request.
+func (f *forwarder) RoundTrip(req *http.Request) (*http.Response, error) {
+	x := exchangeOf(req.Context())
+	candidates, lastErr := x.candidates, errNoEndpoint
+	for range f.maxAttempts {
+		if !x.take(candidates) {
+			break
+		}
+		req.URL.Host = x.endpoint.Address
+		setEndpoint(req.Header, x.endpoint)
+		res, err := x.endpoint.transport.RoundTrip(req)
+		if err == nil {
+			x.endpoint.markUp()
+			return res, nil
+		}
+		if !dialFailed(err) || x.Err() != nil {
+			return nil, err
+		}
+		lastErr = err
+		x.unreachable()
+		candidates = x.resolve() // the table may have changed just now
+	}
+	return nil, lastErr
+}
+
+func dialFailed(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// answered is told of an answer's head before it is passed on.
+func answered(res *http.Response) error {
+	x := exchangeOf(res.Request.Context())
+	x.status = res.StatusCode
+	if res.Header[requestIDHeader] == nil {
+		res.Header[requestIDHeader] = []string{x.id}
+	}
+	x.stick(res)
+	return nil
+}
+
+// newTransport keeps the connections to one endpoint.
+func newTransport(protocol string, t Timeouts) *http.Transport {
+	transport := &http.Transport{
+		DialContext:           (&net.Dialer{Timeout: t.Dial}).DialContext,
+		DisableCompression:    true, // bodies go through as they are
+		MaxIdleConnsPerHost:   maxIdle,
+		IdleConnTimeout:       t.BackendIdle,
+		ResponseHeaderTimeout: t.ResponseHeader,
+		ExpectContinueTimeout: time.Second,
+	}
+	if protocol == HTTP2 {
+		transport.Protocols = new(http.Protocols)
+		transport.Protocols.SetUnencryptedHTTP2(true)
+	}
+	return transport
+}
+
+// maxIdle connections are kept to an endpoint.
+const maxIdle = 512
+
+// bufferPool lends the buffers that bodies are copied through.
+type bufferPool struct{ pool sync.Pool }
+
+const bufferBytes = 32 << 10
+
+// Get lends a buffer.
+func (p *bufferPool) Get() []byte {
+	if b, ok := p.pool.Get().(*[bufferBytes]byte); ok {
+		return b[:]
+	}
+	return make([]byte, bufferBytes)
+}
+
+// Put takes a buffer back.
+func (p *bufferPool) Put(b []byte) { p.pool.Put((*[bufferBytes]byte)(b)) }

@@ -1,0 +1,121 @@
+package router
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+)
+
+// index is a Table made ready for look-ups. It never changes.
+type index struct {
+	exact    map[string][]*pool // by host; the longest path first
+	wildcard map[string][]*pool // by what follows the star: ".example.com"
+	backends map[backendKey]*backend
+}
+
+// routeKey names a pool across tables.
+type routeKey struct{ host, path string }
+
+// hostOf is the host of a Host header as routes have it.
+func hostOf(header string) string {
+	if i := strings.IndexByte(header, ':'); i >= 0 {
+		header = header[:i]
+	}
+	return strings.ToLower(header)
+}
+
+// lookup finds the pool of a host and path: the exact host before a wildcard,
+// a longer wildcard before a shorter one, the longest path within a host.
+func (x *index) lookup(host, path string) *pool {
+	if p := longest(x.exact[host], path); p != nil {
+		return p
+	}
+	for rest := host; ; {
+		dot := strings.IndexByte(rest, '.')
+		if dot < 0 {
+			return nil
+		}
+		if p := longest(x.wildcard[rest[dot:]], path); p != nil {
+			return p
+		}
+		rest = rest[dot+1:]
+	}
+}
+
+func longest(pools []*pool, path string) *pool {
+	for _, p := range pools {
+		if p.matches(path) {
+			return p
+		}
+	}
+	return nil
+}
+
+// indexer makes an index of a table, keeping what goes on from the one before.
+type indexer struct {
+	old        *index
+	newBackend func(Endpoint) *backend
+	pools      map[routeKey]*pool
+	made       *index
+}
+
+func (b *indexer) build(t Table) *index {
+	b.pools = map[routeKey]*pool{}
+	b.made = &index{exact: map[string][]*pool{}, wildcard: map[string][]*pool{}, backends: map[backendKey]*backend{}}
+	for _, route := range t.Routes {
+		b.add(route)
+	}
+	byLength := func(a, b *pool) int { return len(b.path) - len(a.path) }
+	for _, hosts := range []map[string][]*pool{b.made.exact, b.made.wildcard} {
+		for _, pools := range hosts {
+			slices.SortFunc(pools, byLength)
+		}
+	}
+	return b.made
+}
+
+func (b *indexer) add(route Route) {
+	key := routeKey{strings.ToLower(route.Host), strings.ToLower(strings.TrimRight(route.Path, "/"))}
+	p := b.pools[key]
+	if p == nil {
+		p = &pool{path: key.path, appGUID: route.AppGUID, next: b.counter(key)}
+		b.pools[key] = p
+		hosts, name := b.made.exact, key.host
+		if rest, ok := strings.CutPrefix(key.host, "*"); ok {
+			hosts, name = b.made.wildcard, rest
+		}
+		hosts[name] = append(hosts[name], p)
+	}
+	p.least = p.least || route.Options.LoadBalancing == LeastConnection
+	for _, e := range route.Endpoints {
+		p.endpoints = append(p.endpoints, &endpoint{Endpoint: e, index: strconv.Itoa(e.Index), backend: b.backend(e)})
+	}
+}
+
+// counter keeps round robin going where it was.
+func (b *indexer) counter(key routeKey) *atomic.Uint32 {
+	hosts, name := b.old.exact, key.host
+	if rest, ok := strings.CutPrefix(key.host, "*"); ok {
+		hosts, name = b.old.wildcard, rest
+	}
+	for _, p := range hosts[name] {
+		if p.path == key.path {
+			return p.next
+		}
+	}
+	return new(atomic.Uint32)
+}
+
+func (b *indexer) backend(e Endpoint) *backend {
+	key := e.key()
+	found := b.made.backends[key]
+	if found == nil {
+		found = b.old.backends[key]
+	}
+	if found == nil {
+		found = b.newBackend(e)
+	}
+	b.made.backends[key] = found
+	return found
+}

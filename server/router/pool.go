@@ -1,0 +1,75 @@
+package router
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// pool is a route with its endpoints.
+type pool struct {
+	path      string
+	appGUID   string
+	least     bool // choose by the fewest requests under way
+	endpoints []*endpoint
+	next      *atomic.Uint32 // shared with the pool of the table before
+}
+
+// matches tells whether path is the pool's or below it. As in Cloud Foundry
+// case does not matter, and /x is no prefix of /xy.
+func (p *pool) matches(path string) bool {
+	n := len(p.path)
+	if n == 0 {
+		return true
+	}
+	return len(path) >= n && strings.EqualFold(path[:n], p.path) && (len(path) == n || path[n] == '/')
+}
+
+// choice narrows which endpoint a request may have.
+type choice struct {
+	sticky string     // InstanceGUID that is liked best; may be ""
+	tried  []*backend // not again
+}
+
+// pick chooses among endpoints, which are the pool's or some of them. It
+// returns nil when all were tried. One marked down is chosen only when no
+// other is left: being marked down is a guess.
+func (p *pool) pick(endpoints []*endpoint, c choice) *endpoint {
+	if c.sticky != "" {
+		for _, e := range endpoints {
+			if e.InstanceGUID == c.sticky && !slices.Contains(c.tried, e.backend) {
+				return e
+			}
+		}
+	}
+	if len(endpoints) == 1 && len(c.tried) == 0 {
+		return endpoints[0]
+	}
+	now := time.Now()
+	usable := func(e *endpoint) bool { return !e.down(now) && !slices.Contains(c.tried, e.backend) }
+	if e := p.balance(endpoints, usable); e != nil {
+		return e
+	}
+	return p.balance(endpoints, func(e *endpoint) bool { return !slices.Contains(c.tried, e.backend) })
+}
+
+func (p *pool) balance(endpoints []*endpoint, usable func(*endpoint) bool) *endpoint {
+	n := len(endpoints)
+	if n == 0 {
+		return nil
+	}
+	start := int(p.next.Add(1) % uint32(n))
+	var best *endpoint
+	for i := range n {
+		e := endpoints[(start+i)%n]
+		switch {
+		case !usable(e):
+		case !p.least:
+			return e
+		case best == nil || e.requests.n.Load() < best.requests.n.Load():
+			best = e
+		}
+	}
+	return best
+}

@@ -1,0 +1,159 @@
+package router
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Config is how a Router works; only Log must be set.
+type Config struct {
+	Log *slog.Logger
+	// AccessLog is told of every request once it is over, on the request's
+	// goroutine; may be nil.
+	AccessLog func(AccessEntry)
+	Timeouts  Timeouts
+	// DistrustForwarded drops X-Forwarded-* of clients. gorouter believes
+	// them, for the load balancer before it; so does the zero value.
+	DistrustForwarded bool
+	// StickyCookies are the names of cookies that make a session sticky; nil
+	// is JSESSIONID (gorouter).
+	StickyCookies []string
+	// MaxAttempts is how many endpoints a request tries; 0 is 3 (gorouter).
+	MaxAttempts int
+}
+
+// Timeouts bound what backends and clients may take; zero values take the
+// defaults.
+type Timeouts struct {
+	Dial           time.Duration // to an endpoint; 5 s (gorouter)
+	ResponseHeader time.Duration // from the request's end to the answer's head; 900 s (Cloud Foundry)
+	BackendIdle    time.Duration // of a connection to an endpoint; 90 s
+	RequestHeader  time.Duration // for a client to send its request's head; 10 s
+	ClientIdle     time.Duration // of a client's connection; 75 s
+}
+
+func (t Timeouts) withDefaults() Timeouts {
+	return Timeouts{
+		Dial:           cmp.Or(t.Dial, 5*time.Second),
+		ResponseHeader: cmp.Or(t.ResponseHeader, 900*time.Second),
+		BackendIdle:    cmp.Or(t.BackendIdle, 90*time.Second),
+		RequestHeader:  cmp.Or(t.RequestHeader, 10*time.Second),
+		ClientIdle:     cmp.Or(t.ClientIdle, 75*time.Second),
+	}
+}
+
+// Router is an http.Handler that forwards requests by its Table, which is
+// empty at first.
+type Router struct {
+	config   Config
+	forward  *forwarder
+	requests *inflight
+	draining atomic.Bool
+	index    atomic.Pointer[index]
+
+	mu      sync.Mutex // one Set at a time
+	retired map[backendKey]*backend
+}
+
+// New gives a router without routes.
+func New(c Config) *Router {
+	c.Timeouts = c.Timeouts.withDefaults()
+	c.MaxAttempts = cmp.Or(c.MaxAttempts, 3)
+	if c.StickyCookies == nil {
+		c.StickyCookies = []string{"JSESSIONID"}
+	}
+	if c.AccessLog == nil {
+		c.AccessLog = func(AccessEntry) {}
+	}
+	r := &Router{config: c, requests: newInflight(), retired: map[backendKey]*backend{}}
+	r.forward = newForwarder(c)
+	r.index.Store(&index{})
+	return r
+}
+
+// Set replaces all routes at once. Requests under way go on with the endpoint
+// they have, also where it is gone from t.
+func (r *Router) Set(t Table) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.index.Load()
+	r.sweepLocked()
+	made := (&indexer{old: old, newBackend: r.reviveLocked}).build(t)
+	r.index.Store(made)
+	for key, b := range old.backends {
+		if made.backends[key] == nil {
+			r.retired[key] = b
+			b.retire()
+		}
+	}
+}
+
+// reviveLocked gives a backend for an endpoint that the table before had not:
+// the retired one, if requests of its are still under way.
+func (r *Router) reviveLocked(e Endpoint) *backend {
+	if b := r.retired[e.key()]; b != nil {
+		delete(r.retired, e.key())
+		b.removed.Store(false)
+		return b
+	}
+	return &backend{transport: newTransport(e.Protocol, r.config.Timeouts), requests: newInflight()}
+}
+
+// sweepLocked forgets retired backends without requests.
+func (r *Router) sweepLocked() {
+	for key, b := range r.retired {
+		if b.requests.n.Load() == 0 {
+			b.transport.CloseIdleConnections()
+			delete(r.retired, key)
+		}
+	}
+}
+
+// Settle waits until no request is under way to an instance that Set has
+// removed, so that it can be stopped without cutting one off.
+func (r *Router) Settle(ctx context.Context, instanceGUID string) error {
+	for _, b := range r.retiredOf(instanceGUID) {
+		if err := b.requests.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Router) retiredOf(instanceGUID string) (found []*backend) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, b := range r.retired {
+		if key.instance == instanceGUID {
+			found = append(found, b)
+		}
+	}
+	return found
+}
+
+// Drain waits until no request is under way, or until ctx ends. Meanwhile
+// clients are told to close their connections, so that they come back to who
+// listens next; the caller stops listening.
+func (r *Router) Drain(ctx context.Context) error {
+	r.draining.Store(true)
+	return r.requests.wait(ctx)
+}
+
+// ServeHTTP forwards one request.
+func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	x := newExchange(r, w, req)
+	r.requests.enter()
+	defer r.requests.leave()
+	defer x.finish()
+	if r.draining.Load() && req.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close")
+	}
+	if x.admit() {
+		r.forward.serve(x)
+	}
+}

@@ -1,0 +1,42 @@
+package router
+
+// Table is all that a router routes.
+type Table struct {
+	Routes []Route
+}
+
+// Route leads a host and path to endpoints. Routes of the same host and path
+// are taken together.
+type Route struct {
+	Host      string // "app.example.com" or "*.example.com"; case does not matter
+	Path      string // "" or "/x": that and all below it, whatever the case
+	AppGUID   string // whose log gets requests that reach no endpoint; may be ""
+	Options   Options
+	Endpoints []Endpoint // none: requests get a 503
+}
+
+// Options are the options of a route in Cloud Foundry's API.
+type Options struct {
+	LoadBalancing string // RoundRobin or LeastConnection; "" is RoundRobin
+}
+
+// The ways to choose among endpoints.
+const (
+	RoundRobin      = "round-robin"
+	LeastConnection = "least-connection"
+)
+
+// HTTP2 is the Protocol of endpoints that speak HTTP/2 without TLS, as gRPC
+// servers do.
+const HTTP2 = "http2"
+
+// Endpoint is an instance of a process that serves a route.
+type Endpoint struct {
+	Address      string // "ip:port"
+	AppGUID      string
+	ProcessGUID  string
+	InstanceGUID string
+	Index        int
+	Protocol     string            // HTTP2, else HTTP/1.1
+	Tags         map[string]string // for the access log; not to be changed after Set
+}
