@@ -70,18 +70,29 @@ func mountSys(dir string) error {
 		return nil
 	}
 	errs := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread is in a foreign namespace and must end
-		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			errs <- fmt.Errorf("make a network namespace: %w", err)
-			return
-		}
-		const flags = unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
-		if err := unix.Mount("sysfs", dir, "sysfs", flags, ""); err != nil {
-			errs <- fmt.Errorf("mount sysfs on %s: %w", dir, err)
-			return
-		}
-		errs <- nil
-	}()
+	go func() { errs <- mountEmptySys(dir) }()
 	return <-errs
+}
+
+// mountEmptySys runs on a thread that enters an empty network namespace. If it
+// cannot return from it, it stays locked and ends with the goroutine.
+func mountEmptySys(dir string) error {
+	runtime.LockOSThread()
+	host, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		return err
+	}
+	defer host.Close()
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("make a network namespace: %w", err)
+	}
+	const flags = unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	err = unix.Mount("sysfs", dir, "sysfs", flags, "")
+	if unix.Setns(int(host.Fd()), unix.CLONE_NEWNET) == nil {
+		runtime.UnlockOSThread()
+	}
+	if err != nil {
+		return fmt.Errorf("mount sysfs on %s: %w", dir, err)
+	}
+	return nil
 }

@@ -30,77 +30,103 @@ var (
 
 // build makes the namespace of s, pins it and joins it to the host.
 func (w *wiring) build(s slot) error {
-	hostNS, err := os.Open("/proc/self/ns/net")
+	hostNS, err := os.Open("/proc/thread-self/ns/net")
 	if err != nil {
 		return err
 	}
 	defer hostNS.Close()
-	errs := make(chan error, 1)
-	go func() { errs <- w.inside(s, hostNS) }()
-	if err := <-errs; err != nil {
+	h, err := newNamespace(s.file, hostNS)
+	if err != nil {
 		return err
 	}
-	return w.outside(s)
-}
-
-// inside runs on a thread that enters the new namespace. If it cannot return to
-// the host's, it stays locked and ends with the goroutine.
-func (w *wiring) inside(s slot, hostNS *os.File) error {
-	runtime.LockOSThread()
-	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		runtime.UnlockOSThread()
-		return fmt.Errorf("make a network namespace: %w", err)
+	defer h.Close()
+	veth, err := w.link(h, s, hostNS)
+	if err != nil {
+		return err
 	}
-	err := w.furnish(s, hostNS)
-	if back := unix.Setns(int(hostNS.Fd()), unix.CLONE_NEWNET); back == nil {
-		runtime.UnlockOSThread()
+	if err := w.outside(s); err != nil {
+		return err
 	}
+	if err := w.inside(h, s, veth); err != nil {
+		return err
+	}
+	// The kernel lets the end that was up first send only when a worker has seen
+	// its carrier, or when it is asked (since Linux 6.8).
+	_, err = os.ReadFile("/sys/class/net/" + s.link + "/carrier")
 	return err
 }
 
-func (w *wiring) furnish(s slot, hostNS *os.File) error {
-	if err := os.WriteFile(s.file, nil, 0o600); err != nil {
-		return err
+// newNamespace makes a network namespace, pins it at file and returns a netlink
+// socket in it.
+func newNamespace(file string, hostNS *os.File) (*netlink.Handle, error) {
+	type result struct {
+		h   *netlink.Handle
+		err error
 	}
-	if err := unix.Mount("/proc/thread-self/ns/net", s.file, "", unix.MS_BIND, ""); err != nil {
-		return fmt.Errorf("pin network namespace at %s: %w", s.file, err)
+	results := make(chan result, 1)
+	go func() {
+		// If the thread cannot return to the host's namespace, it stays locked
+		// and ends with the goroutine.
+		runtime.LockOSThread()
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			results <- result{err: fmt.Errorf("make a network namespace: %w", err)}
+			return
+		}
+		h, err := furnish(file)
+		if unix.Setns(int(hostNS.Fd()), unix.CLONE_NEWNET) == nil {
+			runtime.UnlockOSThread()
+		}
+		results <- result{h, err}
+	}()
+	r := <-results
+	return r.h, r.err
+}
+
+func furnish(file string) (*netlink.Handle, error) {
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		return nil, err
+	}
+	if err := unix.Mount("/proc/thread-self/ns/net", file, "", unix.MS_BIND, ""); err != nil {
+		return nil, fmt.Errorf("pin network namespace at %s: %w", file, err)
 	}
 	for _, c := range namespaceSettings() {
 		if err := c.write(); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
-		return fmt.Errorf("open netlink: %w", err)
+		return nil, fmt.Errorf("open netlink: %w", err)
 	}
-	defer h.Close()
-	return w.connect(h, s, hostNS)
+	return h, nil
 }
 
-// connect makes both ends of the link and the container's routes. Moving an end
-// into the namespace afterwards would cost an RCU grace period.
-func (w *wiring) connect(h *netlink.Handle, s slot, hostNS *os.File) error {
+// link makes both ends at once, each where it belongs: moving one into the
+// namespace afterwards would cost an RCU grace period.
+func (w *wiring) link(h *netlink.Handle, s slot, hostNS *os.File) (*netlink.Veth, error) {
 	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.HardwareAddr, attrs.MTU, attrs.Flags = "eth0", containerMAC, w.mtu, net.FlagUp
-	attrs.TxQLen = -1
+	attrs.Name, attrs.HardwareAddr, attrs.MTU, attrs.TxQLen = "eth0", containerMAC, w.mtu, -1
 	veth := &netlink.Veth{
 		LinkAttrs: attrs, PeerName: s.link, PeerHardwareAddr: hostMAC,
 		PeerNamespace: netlink.NsFd(hostNS.Fd()), PeerTxQLen: -1,
 	}
 	if err := h.LinkAdd(veth); err != nil {
-		return fmt.Errorf("make link %s: %w", s.link, err)
+		return nil, fmt.Errorf("make link %s: %w", s.link, err)
 	}
-	lo := &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Name: "lo", Index: 1}}
-	if err := h.LinkSetUp(lo); err != nil {
-		return fmt.Errorf("set lo up: %w", err)
+	return veth, nil
+}
+
+// inside readies the container's end.
+func (w *wiring) inside(h *netlink.Handle, s slot, veth *netlink.Veth) error {
+	for _, link := range []netlink.Link{loopback(), veth} {
+		if err := h.LinkSetUp(link); err != nil {
+			return fmt.Errorf("set %s up: %w", link.Attrs().Name, err)
+		}
 	}
 	if err := h.AddrAdd(veth, &netlink.Addr{IPNet: hostNet(s.address)}); err != nil {
 		return fmt.Errorf("set address %s: %w", s.address, err)
 	}
-	route := &netlink.Route{
-		LinkIndex: veth.Index, Dst: nil, Gw: w.gateway.AsSlice(), Flags: int(netlink.FLAG_ONLINK),
-	}
+	route := &netlink.Route{LinkIndex: veth.Index, Gw: w.gateway.AsSlice(), Flags: int(netlink.FLAG_ONLINK)}
 	if err := h.RouteAdd(route); err != nil {
 		return fmt.Errorf("set default route: %w", err)
 	}
@@ -126,6 +152,10 @@ func (w *wiring) outside(s slot) error {
 		return fmt.Errorf("route %s: %w", s.address, err)
 	}
 	return addNeighbour(w.host, index, s.address, containerMAC)
+}
+
+func loopback() netlink.Link {
+	return &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Name: "lo", Index: 1}}
 }
 
 func addNeighbour(h *netlink.Handle, link int, addr netip.Addr, mac net.HardwareAddr) error {
@@ -198,8 +228,7 @@ func newWiring(gateway netip.Addr) (*wiring, error) {
 		return nil, fmt.Errorf("open netlink: %w", err)
 	}
 	w := &wiring{host: h, gateway: gateway, mtu: uplinkMTU(h)}
-	lo := &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Name: "lo", Index: 1}}
-	if err := h.AddrReplace(lo, &netlink.Addr{IPNet: hostNet(gateway)}); err != nil {
+	if err := h.AddrReplace(loopback(), &netlink.Addr{IPNet: hostNet(gateway)}); err != nil {
 		h.Close()
 		return nil, fmt.Errorf("set address %s on lo: %w", gateway, err)
 	}
@@ -223,8 +252,7 @@ func uplinkMTU(h *netlink.Handle) int {
 
 // dismantle takes the gateway's address back.
 func (w *wiring) dismantle() error {
-	lo := &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Name: "lo", Index: 1}}
-	err := w.host.AddrDel(lo, &netlink.Addr{IPNet: hostNet(w.gateway)})
+	err := w.host.AddrDel(loopback(), &netlink.Addr{IPNet: hostNet(w.gateway)})
 	if err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
 		return fmt.Errorf("remove address %s from lo: %w", w.gateway, err)
 	}

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -43,13 +44,14 @@ func newNetwork(t testing.TB, cfg Config) *Network {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { tearDown(t, n) })
 	return n
 }
 
 // tearDown checks that nothing is left, whatever the test has done.
 func tearDown(t testing.TB, n *Network) {
 	t.Helper()
-	if err := n.Teardown(t.Context()); err != nil {
+	if err := n.Teardown(context.Background()); err != nil {
 		t.Error(err)
 	}
 	eventually(t, "links and addresses are gone", func() bool { return leftovers(t, n.cfg) == "" })
@@ -92,29 +94,31 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// inside runs f on a thread in the namespace.
-func inside[T any](t testing.TB, netns string, f func() (T, error)) (T, error) {
+// inside runs f on a thread in the namespace, which then returns: the process's
+// first thread never ends, and would keep the namespace.
+func inside[T any](t testing.TB, netns string, f func() (T, error)) (value T, err error) {
 	t.Helper()
-	type result struct {
-		value T
-		err   error
-	}
-	results := make(chan result, 1)
+	done := make(chan struct{})
 	go func() {
-		runtime.LockOSThread() // and never unlocked
-		ns, err := os.Open(netns)
-		if err == nil {
-			defer ns.Close()
-			err = unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET)
+		defer close(done)
+		runtime.LockOSThread()
+		host, err1 := os.Open("/proc/thread-self/ns/net")
+		ns, err2 := os.Open(netns)
+		if err = errors.Join(err1, err2); err != nil {
+			return
 		}
-		var r result
-		if r.err = err; err == nil {
-			r.value, r.err = f()
+		defer host.Close()
+		defer ns.Close()
+		if err = unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+			return
 		}
-		results <- r
+		value, err = f()
+		if unix.Setns(int(host.Fd()), unix.CLONE_NEWNET) == nil {
+			runtime.UnlockOSThread()
+		}
 	}()
-	r := <-results
-	return r.value, r.err
+	<-done
+	return value, err
 }
 
 // serve answers every connection to addr in the namespace ("" is the host's)
@@ -171,7 +175,6 @@ func acquire(t testing.TB, n *Network, id string) Attachment {
 
 func TestHostReachesContainer(t *testing.T) {
 	n := newNetwork(t, testConfig(t, 24))
-	defer tearDown(t, n)
 	a := acquire(t, n, "one")
 	serve(t, a.NetNS, ":80")
 	got, err := dial(a.Address.String() + ":80")
@@ -182,7 +185,6 @@ func TestHostReachesContainer(t *testing.T) {
 
 func TestDeniedByDefault(t *testing.T) {
 	n := newNetwork(t, testConfig(t, 24))
-	defer tearDown(t, n)
 	a, b := acquire(t, n, "a"), acquire(t, n, "b")
 	all := []Rule{{Protocol: "all", Destinations: []Range{rangeOf(netip.MustParsePrefix("0.0.0.0/0"))}}}
 	if err := n.Set(t.Context(), []Policy{{Address: b.Address, Egress: all}}); err != nil {
