@@ -38,6 +38,7 @@ var faults = map[cf.Kind]fault{
 	cf.OrgNotEmpty:         {400, 30006, "CF-OrganizationNotEmpty"},
 	cf.PackageInvalid:      {400, 150001, "CF-AppPackageInvalid"},
 	cf.BitsInvalid:         {422, 160001, "CF-AppBitsUploadInvalid"},
+	cf.BitsAlreadyUploaded: {400, 150004, "CF-PackageBitsAlreadyUploaded"},
 	cf.StagingError:        {400, 170001, "CF-StagingError"},
 	cf.NotStaged:           {400, 170002, "CF-NotStaged"},
 	cf.StackNotFound:       {404, 250003, "CF-StackNotFound"},

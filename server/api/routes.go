@@ -42,6 +42,7 @@ func (s *Server) routes() []route {
 		{"GET /v3/apps/{guid}/env", secrets, inTx(showAppEnv)},
 		{"GET /v3/apps/{guid}/environment_variables", secrets, inTx(showAppVars)},
 		{"PATCH /v3/apps/{guid}/environment_variables", develop, inTx(updateAppVars)},
+		{"GET /v3/apps/{guid}/packages", read, inTx(listAppPackages)},
 		{"GET /v3/apps/{guid}/processes", read, inTx(listAppProcesses)},
 		{"GET /v3/apps/{guid}/processes/{type}", read, inTx(showProcess)},
 		{"PATCH /v3/apps/{guid}/processes/{type}", develop, inTx(updateProcess)},
@@ -89,12 +90,21 @@ func (s *Server) routes() []route {
 		{"GET /v3/organization_quotas", anyone, list(store.OrgQuotas, viewOrgQuota)},
 		{"GET /v3/organization_quotas/{guid}", anyone, show(store.OrgQuotas, viewOrgQuota)},
 
+		{"GET /v3/packages", anyone, list(store.Packages, viewPackage)},
+		{"POST /v3/packages", develop, inTx(createPackage)},
+		{"GET /v3/packages/{guid}", read, inTx(showPackage)},
+		{"PATCH /v3/packages/{guid}", develop, inTx(updatePackage)},
+		{"DELETE /v3/packages/{guid}", develop, inTx(deletePackage)},
+		{"POST /v3/packages/{guid}/upload", develop, uploadPackage},
+		{"GET /v3/packages/{guid}/download", develop, inTx(downloadPackage)},
 		{"GET /v3/packages/{guid}/droplets", read, inTx(listPackageDroplets)},
 
 		{"GET /v3/processes", anyone, list(store.Processes, viewListedProcess, "embed=process_instances")},
 		{"GET /v3/processes/{guid}", read, inTx(showProcess)},
 		{"PATCH /v3/processes/{guid}", develop, inTx(updateProcess)},
 		{"POST /v3/processes/{guid}/actions/scale", operate, inTx(scaleProcess)},
+
+		{"POST /v3/resource_matches", anyone, inTx(matchResources)},
 
 		{"GET /v3/routes", anyone, list(store.Routes, viewRoute, "include=domain|space|space.organization")},
 		{"POST /v3/routes", operate, inTx(createRoute)},

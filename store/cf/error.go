@@ -30,6 +30,7 @@ const (
 	StackNotFound       Kind = "StackNotFound"
 	ServiceUnavailable  Kind = "ServiceUnavailable"
 	BitsInvalid         Kind = "AppBitsUploadInvalid"
+	BitsAlreadyUploaded Kind = "PackageBitsAlreadyUploaded"
 	PackageInvalid      Kind = "AppPackageInvalid"
 	BuildpackInvalid    Kind = "BuildpackBitsUploadInvalid"
 	BuildpackLocked     Kind = "BuildpackLocked"

@@ -1,0 +1,192 @@
+package api
+
+import (
+	"net/http"
+
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+func packageApp(p *cf.Package) string { return p.AppGUID }
+
+func viewPackage(c *call, p *cf.Package) doc {
+	self := "/v3/packages/" + p.GUID
+	data := doc{"error": orNil(p.Error), "checksum": doc{"type": "sha256", "value": orNil(p.Digest)}}
+	links := doc{"self": c.link("%s", self), "app": c.link("/v3/apps/%s", p.AppGUID)}
+	if p.Type == "bits" {
+		links["upload"] = c.action("POST", "%s/upload", self)
+		links["download"] = c.action("GET", "%s/download", self)
+	} else {
+		data = doc{"image": p.Image, "username": nil, "password": nil}
+	}
+	return with(resource(p.Resource), doc{"type": p.Type, "state": p.State, "data": data, "metadata": metadata(p.Metadata),
+		"relationships": doc{"app": toOne(p.AppGUID)}, "links": links})
+}
+
+type packageRequest struct {
+	Type          string         `json:"type"`
+	Data          doc            `json:"data"`
+	Metadata      *metadataPatch `json:"metadata"`
+	Relationships struct {
+		App ref `json:"app"`
+	} `json:"relationships"`
+}
+
+func createPackage(c *call) (*response, error) {
+	source := c.Request.URL.Query().Get("source_guid")
+	var req packageRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	if source == "" && req.Type != "bits" {
+		c.permitted = true
+		if req.Type == "docker" {
+			return nil, cf.Unprocessable("The docker lifecycle is not available here")
+		}
+		return nil, cf.Unprocessable("Type must be one of 'bits, docker'")
+	}
+	app, err := c.packageTarget(req.Relationships.App.guid())
+	if err != nil {
+		return nil, err
+	}
+	p := &cf.Package{AppGUID: app.GUID, Type: "bits", State: cf.PackageAwaiting}
+	if source != "" {
+		if err := c.copyBits(p, source); err != nil {
+			return nil, err
+		}
+	}
+	if err := req.Metadata.apply(&p.Metadata); err != nil {
+		return nil, err
+	}
+	if err := store.Packages.Insert(c.Tx, p); err != nil {
+		return nil, err
+	}
+	if err := c.appEvent("audit.app.package.create", app, doc{"package_guid": p.GUID, "request": doc{"type": p.Type, "source_package_guid": orNil(source)}}); err != nil {
+		return nil, err
+	}
+	return created(viewPackage(c, p))
+}
+
+func (c *call) packageTarget(guid string) (*cf.App, error) {
+	if _, err := store.Apps.Visible(c.Tx, guid, c.scope); err != nil {
+		c.permitted = true
+		return nil, unprocessable(err, "App is invalid. Ensure it exists and you have access to it.")
+	}
+	return c.appBy(guid)
+}
+
+// copyBits gives a package the content of another one: they share the blob.
+func (c *call) copyBits(p *cf.Package, source string) error {
+	from, err := store.Packages.Visible(c.Tx, source, c.scope)
+	if err != nil {
+		return unprocessable(err, "Source package is invalid. Ensure it exists and you have access to it.")
+	}
+	if _, err := c.appBy(from.AppGUID); err != nil {
+		return err
+	}
+	p.State, p.Digest, p.Size = from.State, from.Digest, from.Size
+	return nil
+}
+
+// showPackage holds no answer: an upload answers when its package is READY.
+func showPackage(c *call) (*response, error) {
+	p, _, err := ofApp(c, store.Packages, packageApp)
+	if err != nil {
+		return nil, err
+	}
+	return ok(viewPackage(c, p))
+}
+
+func listAppPackages(c *call) (*response, error) {
+	app, err := c.app()
+	if err != nil {
+		return nil, err
+	}
+	return listRows(c, store.Packages, viewPackage, func(q *listQuery) error {
+		q.Where["app_guids"] = []string{app.GUID}
+		return nil
+	})
+}
+
+func updatePackage(c *call) (*response, error) {
+	var req struct {
+		Metadata *metadataPatch `json:"metadata"`
+	}
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	p, _, err := ofApp(c, store.Packages, packageApp)
+	if err != nil {
+		return nil, err
+	}
+	if err := req.Metadata.apply(&p.Metadata); err != nil {
+		return nil, err
+	}
+	if err := store.Packages.Update(c.Tx, p); err != nil {
+		return nil, err
+	}
+	return ok(viewPackage(c, p))
+}
+
+func deletePackage(c *call) (*response, error) {
+	p, app, err := ofApp(c, store.Packages, packageApp)
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Packages.Delete(c.Tx, p.GUID); err != nil {
+		return nil, err
+	}
+	if err := c.appEvent("audit.app.package.delete", app, doc{"package_guid": p.GUID}); err != nil {
+		return nil, err
+	}
+	return c.accepted("package.delete", "packages", p.GUID)
+}
+
+func downloadPackage(c *call) (*response, error) {
+	p, app, err := ofApp(c, store.Packages, packageApp)
+	if err != nil {
+		return nil, err
+	}
+	if p.Type != "bits" {
+		return nil, cf.Unprocessable("Package type must be bits.")
+	}
+	if p.State != cf.PackageReady {
+		return nil, cf.Unprocessable("Package has no bits to download.")
+	}
+	return c.download(p.Digest, "application/zip", "package_"+app.GUID+".zip")
+}
+
+// matchResources answers with those of the named files that need no upload.
+func matchResources(c *call) (*response, error) {
+	var req struct {
+		Resources []resourceRequest `json:"resources"`
+	}
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	c.permitted = true
+	if n := len(req.Resources); n == 0 || n > 5000 {
+		return nil, cf.Unprocessable("Resources must have between 1 and 5000 items")
+	}
+	known := []resourceRequest{}
+	for _, r := range req.Resources {
+		_, have, err := c.Tx.KnownFile(r.Checksum.Value, r.Size)
+		if err != nil {
+			return nil, err
+		}
+		if have {
+			known = append(known, r)
+		}
+	}
+	return &response{status: http.StatusCreated, body: doc{"resources": known}}, nil
+}
+
+// resourceRequest is a file in a resource match or in an upload.
+type resourceRequest struct {
+	Path     string `json:"path"`
+	Mode     string `json:"mode"`
+	Checksum struct {
+		Value string `json:"value"`
+	} `json:"checksum"`
+	Size int64 `json:"size_in_bytes"`
+}

@@ -1,0 +1,185 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"strings"
+
+	"cupola/server/bits"
+	"cupola/store"
+	"cupola/store/blob"
+	"cupola/store/cf"
+)
+
+// maxUpload bounds an upload, in bytes: Cloud Controller's
+// packages.max_package_size and droplets.max_upload_size.
+const maxUpload = 1 << 30
+
+// upload is a multipart body: the part bits as a file, others as text.
+type upload struct {
+	bits  *blob.Temp // nil when there was none
+	name  string     // the file name that the client gave
+	texts map[string]string
+}
+
+func (u *upload) discard() {
+	if u.bits != nil {
+		u.bits.Discard()
+	}
+}
+
+// readUpload streams a multipart body to disk.
+func (c *call) readUpload() (*upload, error) {
+	kind, params, err := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
+	if err != nil || !strings.HasPrefix(kind, "multipart/") {
+		return nil, cf.Unprocessable("Upload must be a multipart/form-data body with the part 'bits'")
+	}
+	u := &upload{texts: map[string]string{}}
+	r := multipart.NewReader(http.MaxBytesReader(c.w, c.Request.Body, maxUpload), params["boundary"])
+	for {
+		part, err := r.NextPart()
+		if err == io.EOF {
+			return u, nil
+		}
+		if err == nil {
+			err = c.readPart(u, part)
+		}
+		if err != nil {
+			u.discard()
+			return nil, uploadError(err)
+		}
+	}
+}
+
+func (c *call) readPart(u *upload, part *multipart.Part) error {
+	if part.FormName() != "bits" || part.FileName() == "" {
+		text, err := io.ReadAll(io.LimitReader(part, 64<<20))
+		u.texts[part.FormName()] = string(text)
+		return err
+	}
+	if u.bits != nil {
+		return cf.Unprocessable("Upload has the part 'bits' twice")
+	}
+	t, err := c.s.Blobs.Temp()
+	if err != nil {
+		return err
+	}
+	u.bits, u.name = t, part.FileName()
+	_, err = io.Copy(t, part)
+	return err
+}
+
+// uploadError tells a client's fault from ours.
+func uploadError(err error) error {
+	var tooLarge *http.MaxBytesError
+	var e *cf.Error
+	switch {
+	case errors.As(err, &e):
+		return err
+	case errors.As(err, &tooLarge):
+		return cf.Errorf(cf.RequestTooLarge, "The upload is larger than %d bytes", int64(maxUpload))
+	case errors.Is(err, io.ErrUnexpectedEOF) || strings.HasPrefix(err.Error(), "multipart:"):
+		return cf.Errorf(cf.MessageParseError, "Request invalid due to parse error: the multipart body is broken")
+	}
+	return err
+}
+
+// uploadPackage takes an app's files, and answers when the package is READY:
+// the CLI then has nothing to wait for.
+func uploadPackage(c *call) (*response, error) {
+	if err := c.tx(true, c.expectBits); err != nil {
+		return nil, err
+	}
+	u, err := c.readUpload()
+	if err != nil {
+		return nil, err
+	}
+	defer u.discard()
+	known, err := parseResources(u.texts["resources"])
+	if err != nil {
+		return nil, err
+	}
+	in := bits.Upload{Resources: known, Pool: c.knownFile}
+	if u.bits != nil {
+		in.Zip = u.bits.File
+	}
+	packed, err := bits.Pack(c.Context(), c.s.Blobs, in)
+	if bits.IsInvalid(err) {
+		return nil, cf.Errorf(cf.BitsInvalid, "The app upload is invalid: %s", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return inTx(func(c *call) (*response, error) { return c.keepBits(packed) })(c)
+}
+
+// expectBits checks that the package awaits its upload. The rows are not
+// changed yet: an upload that breaks off can be made again.
+func (c *call) expectBits() error {
+	p, _, err := ofApp(c, store.Packages, packageApp)
+	if err != nil {
+		return err
+	}
+	if p.Type != "bits" {
+		return cf.Unprocessable("Package type must be bits.")
+	}
+	if p.State != cf.PackageAwaiting {
+		return cf.Errorf(cf.BitsAlreadyUploaded, "Bits may be uploaded only once. Create a new package to upload different bits.")
+	}
+	return nil
+}
+
+func parseResources(text string) ([]bits.Resource, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var in []resourceRequest
+	if err := json.Unmarshal([]byte(text), &in); err != nil {
+		return nil, cf.Unprocessable("Resources must be an array of resources")
+	}
+	var out []bits.Resource
+	for _, r := range in {
+		mode, err := bits.ParseMode(r.Mode)
+		if err != nil {
+			return nil, cf.Errorf(cf.BitsInvalid, "The app upload is invalid: %s", err)
+		}
+		out = append(out, bits.Resource{Path: r.Path, Mode: mode, SHA1: r.Checksum.Value, Size: r.Size})
+	}
+	return out, nil
+}
+
+func (c *call) knownFile(sha1 string, size int64) (digest string, ok bool) {
+	err := c.s.Store.Read(c.Context(), func(tx *store.Tx) (err error) {
+		digest, ok, err = tx.KnownFile(sha1, size)
+		return err
+	})
+	return digest, ok && err == nil
+}
+
+func (c *call) keepBits(packed *bits.Packed) (*response, error) {
+	if err := c.expectBits(); err != nil {
+		return nil, err
+	}
+	p, app, err := ofApp(c, store.Packages, packageApp)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range packed.Pool {
+		if err := c.Tx.RememberFile(f.SHA1, f.Size, f.Digest); err != nil {
+			return nil, err
+		}
+	}
+	p.State, p.Digest, p.Size = cf.PackageReady, packed.Digest, packed.Size
+	if err := store.Packages.Update(c.Tx, p); err != nil {
+		return nil, err
+	}
+	c.note(app, "Uploaded bits for app with guid %s", app.GUID)
+	if err := c.appEvent("audit.app.package.upload", app, doc{"package_guid": p.GUID}); err != nil {
+		return nil, err
+	}
+	return ok(viewPackage(c, p))
+}
