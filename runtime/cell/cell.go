@@ -1,0 +1,185 @@
+package cell
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"cupola/runtime/health"
+	"cupola/runtime/lrp"
+)
+
+// Config says what a Cell is made of. All is required but what says otherwise.
+type Config struct {
+	Dir      string   // state of the containers: <Dir>/<guid>/; made 0700
+	Presence lrp.Cell // what the cell is and offers
+
+	Containers Containers
+	Network    Network
+	RootFS     RootFS
+
+	// Blob gives the archive with this digest (sha256, hex).
+	Blob func(digest string) (path string, err error)
+	// Keep stores an output of a task. The caller closes f.
+	Keep func(ctx context.Context, name string, f *os.File) (lrp.Blob, error)
+	// Logs takes lines; Events takes events, those of one container in order.
+	// Both are called from several goroutines. When Events has returned from an
+	// EventExited the cell forgets the container: until then, a killed daemon
+	// tells it again.
+	Logs   func(lrp.LogLine)
+	Events func(lrp.Event)
+
+	Log     *slog.Logger
+	Workers int // containers created at once; 0: 8
+	MaxPids int // for containers that name no limit; 0: 1024
+}
+
+// Cell runs containers.
+type Cell struct {
+	cfg     Config
+	boot    string
+	slots   chan struct{}
+	adopted chan struct{} // closed when Run has adopted, or has ended
+	once    sync.Once
+	running sync.WaitGroup
+
+	// follow and check are replaced in tests, whose clock stands still while a
+	// goroutine reads from the kernel.
+	follow followFunc
+	check  checkFunc
+
+	policies policies
+
+	mu        sync.Mutex
+	ctx       context.Context // of Run; nil before it has adopted
+	instances map[string]*instance
+	unclean   map[string]bool // GUIDs that could not be taken down yet
+}
+
+// New makes a Cell. It has nothing until Run has adopted.
+func New(cfg Config) (*Cell, error) {
+	if cfg.Workers == 0 {
+		cfg.Workers = 8
+	}
+	if cfg.MaxPids == 0 {
+		cfg.MaxPids = 1024
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make state directory: %w", err)
+	}
+	return &Cell{
+		cfg: cfg, boot: bootID(),
+		slots: make(chan struct{}, cfg.Workers), adopted: make(chan struct{}),
+		follow: followFIFO, check: health.Run,
+		instances: map[string]*instance{}, unclean: map[string]bool{},
+	}, nil
+}
+
+// sweepInterval is how often a container that could not be taken down is
+// tried again.
+const sweepInterval = 30 * time.Second
+
+// Run adopts what an earlier Run left, then runs the cell until ctx ends.
+// Containers go on running when it has returned.
+func (c *Cell) Run(ctx context.Context) error {
+	defer c.once.Do(func() { close(c.adopted) })
+	if err := c.adopt(ctx); err != nil {
+		return err
+	}
+	c.once.Do(func() { close(c.adopted) })
+	tick := time.NewTicker(sweepInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			c.sweep(ctx)
+		case <-ctx.Done():
+			c.running.Wait()
+			return nil
+		}
+	}
+}
+
+// Adopted is closed when the cell knows what an earlier Run left.
+func (c *Cell) Adopted() <-chan struct{} { return c.adopted }
+
+// Start creates and starts spec. It returns at once, but for waiting until Run
+// has adopted; what becomes of the container is told by events, a failure to
+// create it too. A GUID that the cell has is left alone.
+func (c *Cell) Start(spec lrp.Container) {
+	<-c.adopted
+	i := newInstance(c, spec)
+	c.launch(i, func(ctx context.Context) { i.create(ctx, spec) })
+}
+
+// launch lets live run as the one goroutine of i.
+func (c *Cell) launch(i *instance, live func(context.Context)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx == nil || c.ctx.Err() != nil || c.instances[i.spec.GUID] != nil {
+		return
+	}
+	ctx := c.ctx
+	c.instances[i.spec.GUID] = i
+	c.running.Go(func() { live(ctx) })
+}
+
+// forget ends what launch began.
+func (c *Cell) forget(i *instance) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.instances, i.spec.GUID)
+}
+
+// Stop ends a container: SIGTERM, SIGKILL after 10 s. It returns at once; the
+// end is told by an EventExited that says Stopped. A GUID that the cell does
+// not have is ignored.
+func (c *Cell) Stop(guid string) {
+	<-c.adopted
+	if i := c.instance(guid); i != nil {
+		i.requestStop()
+	}
+}
+
+func (c *Cell) instance(guid string) *instance {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.instances[guid]
+}
+
+func (c *Cell) all() []*instance {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make([]*instance, 0, len(c.instances))
+	for _, i := range c.instances {
+		all = append(all, i)
+	}
+	return all
+}
+
+// Containers lists what the cell has, by GUID. It waits until Run has adopted,
+// so that nobody takes what is not known yet for gone.
+func (c *Cell) Containers() []lrp.ContainerStatus {
+	<-c.adopted
+	var list []lrp.ContainerStatus
+	for _, i := range c.all() {
+		list = append(list, i.status())
+	}
+	slices.SortFunc(list, func(a, b lrp.ContainerStatus) int { return cmp.Compare(a.GUID, b.GUID) })
+	return list
+}
+
+// Presence tells what the cell is and offers.
+func (c *Cell) Presence() lrp.Cell { return c.cfg.Presence }
+
+// errStopped ends the creation of a container that Stop was called for.
+var errStopped = errors.New("stopped")

@@ -1,0 +1,495 @@
+package cell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cupola/runtime/container"
+	"cupola/runtime/health"
+	"cupola/runtime/lrp"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// daemon is a cell on a fake machine, until it is killed.
+type daemon struct {
+	*Cell
+	m    *machine
+	kill func() // ends Run, waits for it
+
+	mu     sync.Mutex
+	events []lrp.Event
+	lines  []string
+	told   []string // events and lines, in order
+	checks chan health.Event
+}
+
+// boot runs a cell on m, in a synctest bubble.
+func boot(t *testing.T, m *machine, dir string) *daemon {
+	d := &daemon{m: m, checks: make(chan health.Event)}
+	c, err := New(Config{
+		Dir: dir, Presence: lrp.Cell{ID: "C", MemoryMB: 8192},
+		Containers: m, Network: fakeNetwork{m}, RootFS: fakeRoots{m},
+		Blob: m.blob, Keep: keepFake, Logs: d.log, Events: d.event,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.boot = "this boot"
+	c.follow = func(*instance) (output, error) { return &fakeOutput{}, nil }
+	c.check = d.check
+	d.Cell = c
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	d.kill = func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("got Run error %v; want none", err)
+		}
+	}
+	synctest.Wait()
+	return d
+}
+
+func (m *machine) blob(digest string) (string, error) {
+	if digest == "missing" {
+		return "", os.ErrNotExist
+	}
+	return "/blobs/" + digest, nil
+}
+
+func keepFake(_ context.Context, name string, f *os.File) (lrp.Blob, error) {
+	content, err := io.ReadAll(f)
+	return lrp.Blob{Name: name, Digest: string(content), Size: int64(len(content))}, err
+}
+
+func (d *daemon) event(e lrp.Event) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.events = append(d.events, e)
+	d.told = append(d.told, strings.TrimSpace(fmt.Sprintf("event %s %s", e.Type, e.Exit.Reason)))
+}
+
+func (d *daemon) log(l lrp.LogLine) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	stream := "out"
+	if l.Err {
+		stream = "err"
+	}
+	d.told = append(d.told, fmt.Sprintf("%s %s: %s", l.Target.Source, stream, l.Text))
+}
+
+// check is healthy at once, but for a port check: that says what the test says.
+func (d *daemon) check(ctx context.Context, s health.Spec, event func(health.Event)) {
+	if s.Check.Type != lrp.CheckPort || s.Healthy {
+		event(health.Event{Type: health.Healthy})
+		event(health.Event{Type: health.Ready})
+	}
+	for {
+		select {
+		case e := <-d.checks:
+			event(e)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// last waits for the last event of a container.
+func (d *daemon) last(t *testing.T) lrp.Event {
+	t.Helper()
+	time.Sleep(15 * time.Second) // of the bubble's clock: more than a stop takes
+	synctest.Wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.events) == 0 || d.events[len(d.events)-1].Type != lrp.EventExited {
+		t.Fatalf("got %v; want an exit at last", d.told)
+	}
+	return d.events[len(d.events)-1]
+}
+
+// wantNothing fails if anything is left of any container.
+func (d *daemon) wantNothing(t *testing.T) {
+	t.Helper()
+	m := d.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := len(m.running) + len(m.networks) + len(m.roots) + len(m.policies); n != 0 {
+		t.Errorf("got %v %v %v %v left; want nothing", m.running, m.networks, m.roots, m.policies)
+	}
+	entries, err := os.ReadDir(d.cfg.Dir)
+	if err != nil || len(entries) != 0 {
+		t.Errorf("got state %v, error %v; want none", entries, err)
+	}
+}
+
+func web() lrp.Container {
+	return lrp.Container{
+		GUID: "g1", Kind: lrp.KindInstance, ProcessGUID: "p1", Index: 2,
+		RunInfo: lrp.RunInfo{
+			RootFS: "preloaded:minifs", Layers: []lrp.Layer{{Digest: "droplet", Dest: "/home/vcap"}},
+			Inputs: []lrp.Input{{Digest: "in", Dest: "/tmp/app"}},
+			Action: lrp.Run{Path: "/bin/web"}, MemoryMB: 64, DiskMB: 128, CPUWeight: 50,
+			Log:   lrp.LogTarget{GUID: "app", Source: "APP/PROC/WEB", Instance: "2"},
+			Ports: []uint16{8080}, Env: []lrp.EnvVar{{Name: "SECRET", Value: "s3cr3t"}},
+			Egress: []lrp.EgressRule{{Protocol: "all", Destinations: []string{"0.0.0.0/0"}}},
+		},
+	}
+}
+
+func task() lrp.Container {
+	c := web()
+	c.GUID, c.Kind, c.Ports = "t1", lrp.KindTask, nil
+	c.Log.Source = "STG"
+	c.ResultFile = "/tmp/result.json"
+	c.Outputs = []lrp.Output{{Name: "droplet", Path: "/tmp/droplet"}, {Name: "cache", Path: "/tmp/cache", Optional: true}}
+	return c
+}
+
+func TestLifeAndCrash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := boot(t, newMachine(t), t.TempDir())
+		defer d.kill()
+		d.Start(web())
+		synctest.Wait()
+		want := []lrp.ContainerStatus{{
+			GUID: "g1", Kind: lrp.KindInstance, ProcessGUID: "p1", Index: 2, Phase: lrp.PhaseRunning,
+			Address: "10.200.0.1", Ready: true, MemoryMB: 64, DiskMB: 128,
+		}}
+		if diff := cmp.Diff(want, d.Containers()); diff != "" {
+			t.Error(diff)
+		}
+		d.m.end("g1", container.Exit{Code: 137, Signal: 9, OOM: true, Known: true})
+		got := d.last(t).Exit
+		if diff := cmp.Diff(lrp.Exit{Code: 137, Failed: true, Reason: "APP/PROC/WEB: Exited with status 137 (out of memory)"}, got); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{
+			"CELL out: Cell C creating container for instance g1",
+			"CELL out: Cell C successfully created container for instance g1",
+			"event running", "event ready",
+			"APP/PROC/WEB out: Exit status 137 (out of memory)",
+			"CELL out: Cell C destroying container for instance g1",
+			"CELL out: Cell C successfully destroyed container for instance g1",
+			"event exited APP/PROC/WEB: Exited with status 137 (out of memory)",
+		}, d.told); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{
+			"acquire g1", "set ", "mount g1", "extract g1", "write g1", "write g1", "write g1", "start g1",
+			"remove g1", "unmount g1", "set ", "release g1",
+		}, d.m.calls[1:]); diff != "" {
+			t.Error(diff)
+		}
+		d.wantNothing(t)
+		if got := d.Containers(); got != nil {
+			t.Errorf("got %v; want no container", got)
+		}
+	})
+}
+
+// Whatever step fails, nothing is left and the reason is Diego's.
+func TestEveryStepFails(t *testing.T) {
+	tests := map[string]string{
+		"acquire": "failed to create container: network: broken",
+		"set":     "failed to create container: network: set egress policies: broken",
+		"mount":   "failed to create container: root filesystem: broken",
+		"extract": "Copying into the container failed: broken",
+		"write":   "failed to create volume mounted files",
+		"start":   "failed to create container: process: broken",
+		"exec":    "failed to create container: sidecars: side: broken",
+	}
+	for call, want := range tests {
+		t.Run(call, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := boot(t, newMachine(t), t.TempDir())
+				defer d.kill()
+				spec := web()
+				spec.Sidecars = []lrp.Sidecar{{Name: "side", Run: lrp.Run{Path: "/bin/side"}}}
+				d.m.mu.Lock()
+				d.m.fail[call] = errors.New("broken")
+				d.m.mu.Unlock()
+				d.Start(spec)
+				got := d.last(t).Exit
+				if diff := cmp.Diff(lrp.Exit{Code: -1, Failed: true, Reason: want}, got); diff != "" {
+					t.Error(diff)
+				}
+				d.m.mu.Lock()
+				d.m.fail = map[string]error{}
+				d.m.mu.Unlock()
+				time.Sleep(2 * sweepInterval)
+				synctest.Wait()
+				d.wantNothing(t)
+			})
+		})
+	}
+}
+
+func TestBlobMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := boot(t, newMachine(t), t.TempDir())
+		defer d.kill()
+		spec := web()
+		spec.Inputs = []lrp.Input{{Digest: "missing", Dest: "/tmp", Optional: true}}
+		d.Start(spec)
+		synctest.Wait()
+		if got := d.Containers()[0].Phase; got != lrp.PhaseRunning {
+			t.Errorf("got %s without an optional input; want running", got)
+		}
+		spec.GUID = "g2"
+		spec.Inputs[0].Optional = false
+		d.Start(spec)
+		if got := d.last(t).Exit.Reason; got != "Downloading failed" {
+			t.Errorf("got %q; want Downloading failed", got)
+		}
+		spec.GUID = "g3"
+		spec.Layers = []lrp.Layer{{Digest: "missing"}}
+		d.Start(spec)
+		if got := d.last(t).Exit.Reason; got != "failed to download cached artifacts" {
+			t.Errorf("got %q; want failed to download cached artifacts", got)
+		}
+	})
+}
+
+// Stop ends a container in whatever phase it is.
+func TestStopWhileCreating(t *testing.T) {
+	for _, call := range []string{"acquire", "set", "mount", "extract", "start"} {
+		t.Run(call, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := boot(t, newMachine(t), t.TempDir())
+				defer d.kill()
+				d.m.mu.Lock()
+				d.m.block[call] = make(chan struct{})
+				d.m.mu.Unlock()
+				d.Start(web())
+				synctest.Wait()
+				if got := d.Containers()[0].Phase; got != lrp.PhaseCreating {
+					t.Errorf("got phase %s; want creating", got)
+				}
+				d.m.mu.Lock()
+				delete(d.m.block, call)
+				d.m.mu.Unlock()
+				d.Stop("g1")
+				got := d.last(t).Exit
+				if diff := cmp.Diff(lrp.Exit{Code: -1, Stopped: true, Reason: "stopped-before-running"}, got); diff != "" {
+					t.Error(diff)
+				}
+				d.wantNothing(t)
+			})
+		})
+	}
+}
+
+func TestStop(t *testing.T) {
+	tests := []struct {
+		name, arg string
+		want      lrp.Exit
+		line      string
+		took      time.Duration
+	}{
+		{"SIGTERM", "", lrp.Exit{Code: 143, Stopped: true}, "Exit status 143", 0},
+		{"SIGKILL", "deaf", lrp.Exit{Code: 137, Stopped: true, Reason: "exceeded graceful shutdown interval"},
+			"Exit status 137 (exceeded 10s graceful shutdown interval)", 10 * time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := boot(t, newMachine(t), t.TempDir())
+				defer d.kill()
+				spec := web()
+				spec.Action.Args = []string{tt.arg}
+				d.Start(spec)
+				synctest.Wait()
+				began := time.Now()
+				d.Stop("g1")
+				last := d.last(t)
+				if diff := cmp.Diff(tt.want, last.Exit); diff != "" {
+					t.Error(diff)
+				}
+				if took := last.At.Sub(began); took != tt.took {
+					t.Errorf("got %s; want %s", took, tt.took)
+				}
+				if !strings.Contains(strings.Join(d.told, "\n"), "APP/PROC/WEB out: "+tt.line+"\n") {
+					t.Errorf("got %v; want %q", d.told, tt.line)
+				}
+				d.wantNothing(t)
+			})
+		})
+	}
+}
+
+func TestSidecarEndsContainer(t *testing.T) {
+	tests := []struct {
+		name string
+		exit container.Exit
+		want string
+	}{
+		{"well", container.Exit{Known: true}, "Codependent step exited"},
+		{"badly", container.Exit{Code: 3, Known: true}, "APP/PROC/WEB/SIDECAR/SIDE: Exited with status 3"},
+		{"killed", container.Exit{Code: 137, Signal: 9, Known: true}, "APP/PROC/WEB/SIDECAR/SIDE: Exited with status 137"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := boot(t, newMachine(t), t.TempDir())
+				defer d.kill()
+				spec := web()
+				spec.Sidecars = []lrp.Sidecar{{Name: "side", Run: lrp.Run{Path: "/bin/side"}}}
+				d.Start(spec)
+				synctest.Wait()
+				d.m.running["g1"].sidecars[0].end(tt.exit)
+				if got := d.last(t).Exit; got.Reason != tt.want || !got.Failed {
+					t.Errorf("got %+v; want %q", got, tt.want)
+				}
+				d.wantNothing(t)
+			})
+		})
+	}
+}
+
+// The kernel kills sidecars when the main process ends, and tells of them
+// first: they are not to blame.
+func TestMainEndsSidecars(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := boot(t, newMachine(t), t.TempDir())
+		defer d.kill()
+		spec := web()
+		side := lrp.Sidecar{Name: "side", Run: lrp.Run{Path: "/bin/side"}}
+		spec.Sidecars = []lrp.Sidecar{side, side}
+		d.Start(spec)
+		synctest.Wait()
+		killed := container.Exit{Code: 137, Signal: 9, Known: true}
+		d.m.running["g1"].sidecars[1].end(killed)
+		d.m.running["g1"].sidecars[0].end(killed)
+		synctest.Wait()
+		time.Sleep(doubtTime / 2)
+		d.m.end("g1", container.Exit{Code: 4, Known: true})
+		if got := d.last(t).Exit.Reason; got != "APP/PROC/WEB: Exited with status 4" {
+			t.Errorf("got %q; want the main process' exit", got)
+		}
+	})
+}
+
+func TestHealth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := boot(t, newMachine(t), t.TempDir())
+		defer d.kill()
+		spec := web()
+		spec.Check = lrp.Check{Type: lrp.CheckPort, Port: 8080}
+		d.Start(spec)
+		synctest.Wait()
+		for _, step := range []struct {
+			say   health.EventType
+			phase lrp.Phase
+			ready bool
+		}{
+			{"", lrp.PhaseStarting, false},
+			{health.Healthy, lrp.PhaseRunning, false},
+			{health.Ready, lrp.PhaseRunning, true},
+			{health.NotReady, lrp.PhaseRunning, false},
+		} {
+			if step.say != "" {
+				d.checks <- health.Event{Type: step.say}
+			}
+			synctest.Wait()
+			if got := d.Containers()[0]; got.Phase != step.phase || got.Ready != step.ready {
+				t.Errorf("after %q got %s, ready %t; want %s, %t", step.say, got.Phase, got.Ready, step.phase, step.ready)
+			}
+		}
+		d.checks <- health.Event{Type: health.Unhealthy, Reason: "Instance became unhealthy: x"}
+		if got := d.last(t).Exit; got.Reason != "Instance became unhealthy: x" || got.Stopped || !got.Failed {
+			t.Errorf("got %+v; want a crash for health", got)
+		}
+	})
+}
+
+func TestTask(t *testing.T) {
+	tests := []struct {
+		name   string
+		files  map[string]string
+		exit   container.Exit
+		want   lrp.Exit
+		result string
+		blobs  []lrp.Blob
+	}{
+		{"done", map[string]string{"/tmp/result.json": "{}", "/tmp/droplet": "tgz"}, container.Exit{Known: true},
+			lrp.Exit{}, "{}", []lrp.Blob{{Name: "droplet", Digest: "tgz", Size: 3}}},
+		{"failed", map[string]string{"/tmp/result.json": "{}"}, container.Exit{Code: 222, Known: true},
+			lrp.Exit{Code: 222, Failed: true, Reason: "STG: Exited with status 222"}, "{}", nil},
+		{"no result", nil, container.Exit{Known: true}, lrp.Exit{Failed: true, Reason: "failed to fetch result"}, "", nil},
+		{"no droplet", map[string]string{"/tmp/result.json": "{}"}, container.Exit{Known: true},
+			lrp.Exit{Failed: true, Reason: "Failed to upload payload for droplet"}, "{}", nil},
+		{"large result", map[string]string{"/tmp/result.json": strings.Repeat(" ", maxResult+1)}, container.Exit{Known: true},
+			lrp.Exit{Failed: true, Reason: "failed to fetch result"}, "", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := boot(t, newMachine(t), t.TempDir())
+				defer d.kill()
+				d.Start(task())
+				synctest.Wait()
+				for path, content := range tt.files {
+					if err := (fakeRoots{d.m}).WriteFile("t1", path, []byte(content), 0o644, 0, 0); err != nil {
+						t.Fatal(err)
+					}
+				}
+				d.m.end("t1", tt.exit)
+				got := d.last(t)
+				if diff := cmp.Diff(tt.want, got.Exit); diff != "" {
+					t.Error(diff)
+				}
+				if string(got.Result) != tt.result {
+					t.Errorf("got result %.20q; want %q", got.Result, tt.result)
+				}
+				if diff := cmp.Diff(tt.blobs, got.Outputs); diff != "" {
+					t.Error(diff)
+				}
+				d.wantNothing(t)
+			})
+		})
+	}
+}
+
+func TestTaskTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := boot(t, newMachine(t), t.TempDir())
+		defer d.kill()
+		spec := task()
+		spec.Timeout = 2 * time.Second
+		d.Start(spec)
+		got := d.last(t).Exit
+		if diff := cmp.Diff(lrp.Exit{Code: 143, Failed: true, Reason: "exceeded 2s timeout"}, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestRecordHoldsNoSecrets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := boot(t, newMachine(t), t.TempDir())
+		defer d.kill()
+		spec := web()
+		spec.Action.Args = []string{"s3cr3t"}
+		spec.Action.Env = spec.Env
+		spec.Sidecars = []lrp.Sidecar{{Name: "s", Run: spec.Action}}
+		spec.Files = []lrp.File{{Path: "/f", Content: []byte("s3cr3t")}}
+		d.Start(spec)
+		synctest.Wait()
+		content, err := os.ReadFile(filepath.Join(d.cfg.Dir, "g1", recordFile))
+		if err != nil || strings.Contains(string(content), "s3cr3t") {
+			t.Errorf("got record %s, error %v; want no secret in it", content, err)
+		}
+	})
+}

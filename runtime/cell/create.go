@@ -1,0 +1,107 @@
+package cell
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"cupola/rootfs"
+	"cupola/runtime/lrp"
+	"cupola/runtime/network"
+)
+
+// build is a container being created.
+type build struct {
+	*instance
+	full lrp.Container
+	net  network.Attachment
+	root rootfs.Root
+	user user
+}
+
+// create lives the life of a new container.
+func (i *instance) create(ctx context.Context, full lrp.Container) {
+	defer i.cell.forget(i)
+	b := &build{instance: i, full: full}
+	err := b.run(ctx)
+	if out := i.output(); err != nil && out != nil {
+		out.Close()
+	}
+	switch {
+	case err == nil:
+		i.live(ctx)
+	case ctx.Err() != nil:
+		i.cell.discard(ctx, i.guid()) // the daemon ends: as if it had never begun
+	default:
+		i.abandon(ctx, err)
+	}
+}
+
+// run waits for its turn and brings the container up, until halt.
+func (b *build) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(b.halt, func() { cancel(errStopped) })()
+	select {
+	case b.cell.slots <- struct{}{}:
+		defer func() { <-b.cell.slots }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	b.say("Cell %s creating container for instance %s", b.cell.cfg.Presence.ID, b.guid())
+	if err := b.makeState(); err != nil {
+		return err
+	}
+	if err := b.bringUp(ctx); err != nil {
+		return err
+	}
+	b.say("Cell %s successfully created container for instance %s", b.cell.cfg.Presence.ID, b.guid())
+	return nil
+}
+
+// makeState writes down that there is to be a container, before anything of it
+// exists.
+func (b *build) makeState() error {
+	if err := os.Mkdir(b.dir, 0o700); err != nil {
+		return err
+	}
+	return b.save(func(*record) {})
+}
+
+// abandon tells that the container could not be created, or was stopped before
+// it ran, once nothing of it is left.
+func (i *instance) abandon(ctx context.Context, err error) {
+	exit := lrp.Exit{Code: -1, Failed: true, Reason: reason(err)}
+	if errors.Is(err, errStopped) {
+		exit.Stopped, exit.Failed = true, i.spec.Kind == lrp.KindTask
+		i.say("Cell %s stopping instance %s", i.cell.cfg.Presence.ID, i.guid())
+	} else {
+		i.cell.cfg.Log.ErrorContext(ctx, "container was not created", "instance_guid", i.guid(), "err", err)
+		i.complain("Cell %s failed to create container for instance %s: %s", i.cell.cfg.Presence.ID, i.guid(), err)
+	}
+	i.update(func(r *record) { r.Phase, r.Address = lrp.PhaseExited, "" })
+	i.cell.discard(ctx, i.guid())
+	e := i.event(lrp.EventExited)
+	e.Exit = exit
+	i.cell.cfg.Events(e)
+}
+
+// blame is an error that Diego has its own words for.
+type blame struct {
+	text string
+	err  error
+}
+
+func (b *blame) Error() string { return b.text + ": " + b.err.Error() }
+func (b *blame) Unwrap() error { return b.err }
+
+// reason says in Diego's words why a container was not created.
+func reason(err error) string {
+	if errors.Is(err, errStopped) {
+		return "stopped-before-running"
+	}
+	if b, ok := errors.AsType[*blame](err); ok {
+		return b.text
+	}
+	return "failed to create container: " + err.Error()
+}

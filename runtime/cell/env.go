@@ -1,0 +1,86 @@
+package cell
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"cupola/runtime/lrp"
+)
+
+// environment is what a process of the container sees: what the system says,
+// then what the container's definition says, then what the process' own does.
+// The last word wins.
+func (b *build) environment(u user, run lrp.Run) []string {
+	all := append(b.systemEnv(u), b.full.Env...)
+	all = append(all, run.Env...)
+	at := map[string]int{}
+	var env []string
+	for _, v := range all {
+		pair := v.Name + "=" + v.Value
+		if n, ok := at[v.Name]; ok {
+			env[n] = pair
+			continue
+		}
+		at[v.Name] = len(env)
+		env = append(env, pair)
+	}
+	return env
+}
+
+// systemEnv are Garden's variables of a user, and Diego's of an instance.
+//
+// The router and other containers reach a container at its own address, so
+// that is its external address as well.
+func (b *build) systemEnv(u user) []lrp.EnvVar {
+	address := b.net.Address.String()
+	env := []lrp.EnvVar{
+		{Name: "PATH", Value: searchPath(u)},
+		{Name: "HOME", Value: u.Home},
+		{Name: "USER", Value: u.Name},
+		{Name: "CF_INSTANCE_GUID", Value: b.guid()},
+		{Name: "CF_INSTANCE_IP", Value: address},
+		{Name: "CF_INSTANCE_INTERNAL_IP", Value: address},
+		{Name: "CF_INSTANCE_PORTS", Value: instancePorts(b.full.Ports)},
+	}
+	if len(b.full.Ports) > 0 {
+		port := strconv.Itoa(int(b.full.Ports[0]))
+		env = append(env,
+			lrp.EnvVar{Name: "PORT", Value: port},
+			lrp.EnvVar{Name: "CF_INSTANCE_PORT", Value: port},
+			lrp.EnvVar{Name: "CF_INSTANCE_ADDR", Value: fmt.Sprintf("%s:%s", address, port)})
+	}
+	if b.full.Kind == lrp.KindInstance {
+		index := strconv.Itoa(b.full.Index)
+		env = append(env,
+			lrp.EnvVar{Name: "CF_INSTANCE_INDEX", Value: index},
+			lrp.EnvVar{Name: "INSTANCE_GUID", Value: b.guid()},
+			lrp.EnvVar{Name: "INSTANCE_INDEX", Value: index})
+	}
+	return env
+}
+
+// searchPath is Garden's search path, which has the sbin folders for root alone.
+func searchPath(u user) string {
+	if u.UID == 0 {
+		return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	}
+	return "/usr/local/bin:/usr/bin:/bin"
+}
+
+// instancePorts is the JSON of CF_INSTANCE_PORTS.
+func instancePorts(ports []uint16) string {
+	type mapping struct {
+		External uint16 `json:"external"`
+		Internal uint16 `json:"internal"`
+	}
+	mappings := make([]mapping, len(ports))
+	for n, p := range ports {
+		mappings[n] = mapping{p, p}
+	}
+	text, err := json.Marshal(mappings)
+	if err != nil {
+		return "[]"
+	}
+	return string(text)
+}

@@ -1,0 +1,76 @@
+package cell
+
+import (
+	"fmt"
+	"strings"
+
+	"cupola/runtime/container"
+	"cupola/runtime/lrp"
+)
+
+// What Diego says of containers that ended.
+const (
+	codependent = "Codependent step exited"
+	outOfMemory = " (out of memory)"
+	overGrace   = "exceeded graceful shutdown interval"
+)
+
+// exitLine is what Diego writes into the app's log when a process ends.
+func exitLine(x container.Exit, killed bool) string {
+	if !x.Known {
+		return "Exit status unknown"
+	}
+	line := fmt.Sprintf("Exit status %d", x.Code)
+	if killed {
+		line += fmt.Sprintf(" (exceeded %s graceful shutdown interval)", grace)
+	}
+	if x.OOM && x.Code != 0 {
+		line += outOfMemory
+	}
+	return line
+}
+
+// exitedWith is the reason that a bad end of a process is for a crash; none
+// for a good end.
+func exitedWith(source string, x container.Exit) []string {
+	switch {
+	case !x.Known && x.OOM:
+		return []string{source + ": Exited with unknown status" + outOfMemory}
+	case !x.Known:
+		return []string{source + ": Exited with unknown status"}
+	case x.Code == 0:
+		return nil
+	case x.OOM:
+		return []string{fmt.Sprintf("%s: Exited with status %d", source, x.Code) + outOfMemory}
+	}
+	return []string{fmt.Sprintf("%s: Exited with status %d", source, x.Code)}
+}
+
+// exitReason is why the end of the main process ends the container. An
+// instance has no good end: its action is codependent with others.
+func (i *instance) exitReason(x container.Exit) []string {
+	reasons := exitedWith(i.spec.Log.Source, x)
+	if reasons == nil && i.spec.Kind == lrp.KindInstance {
+		return []string{codependent}
+	}
+	return reasons
+}
+
+// exit is what the event says of end.
+func (i *instance) exit(end ending) lrp.Exit {
+	reasons := end.Reasons
+	if end.Killed {
+		reasons = append(reasons[:len(reasons):len(reasons)], overGrace)
+	}
+	x := lrp.Exit{Code: end.Exit.Code, Stopped: end.Stopped, Reason: strings.Join(reasons, "; ")}
+	if !end.Exit.Known {
+		x.Code = -1
+	}
+	x.Failed = x.Code != 0 || len(reasons) > 0
+	if i.spec.Kind == lrp.KindInstance {
+		x.Failed = !end.Stopped
+	} else if end.Stopped {
+		x.Failed = true
+	}
+	return x
+}

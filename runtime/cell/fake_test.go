@@ -1,0 +1,361 @@
+package cell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"cupola/rootfs"
+	"cupola/runtime/container"
+	"cupola/runtime/network"
+)
+
+// machine is a daemon's hold on a host. It loses it when the daemon is killed.
+type machine struct {
+	*host
+	daemon int // must be the host's
+}
+
+// host is a fake of all that outlives a daemon: processes, networks and mounts.
+// Several daemons, one after the other, may have it.
+type host struct {
+	dir string // of the files in roots
+
+	mu       sync.Mutex
+	running  map[string]*fakeContainer
+	networks map[string]netip.Addr
+	roots    map[string]bool
+	policies []network.Policy
+	next     uint32
+	calls    []string
+	fail     map[string]error         // by the name of a call
+	block    map[string]chan struct{} // a call waits until it is closed, or its context ends
+	specs    []container.Spec
+	mounts   []rootfs.Request
+
+	daemon int    // that runs now
+	killAt int    // the call at which it is killed; 0: none
+	early  bool   // the call has no effect then
+	onKill func() // called at that moment
+}
+
+var errKilled = errors.New("killed")
+
+// fakeContainer catches SIGTERM as it is told to.
+type fakeContainer struct {
+	state    container.State
+	exit     container.Exit
+	ended    chan struct{}
+	deaf     bool // ignores SIGTERM
+	sidecars []*fakeProcess
+}
+
+func newMachine(t *testing.T) *machine {
+	return &machine{host: &host{
+		dir: t.TempDir(), running: map[string]*fakeContainer{}, networks: map[string]netip.Addr{},
+		roots: map[string]bool{}, fail: map[string]error{}, block: map[string]chan struct{}{},
+	}}
+}
+
+// successor gives the host to another daemon.
+func (m *machine) successor() *machine {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return &machine{host: m.host, daemon: m.host.daemon}
+}
+
+// die kills the daemon in the middle of a call and reports whether the call
+// has no effect any more.
+func (m *machine) die() bool {
+	if m.killAt == 0 || len(m.calls) != m.killAt {
+		return m.daemon != m.host.daemon
+	}
+	m.onKill()
+	m.host.daemon++
+	return m.early
+}
+
+// call notes a call, and fails or blocks as told.
+func (m *machine) call(ctx context.Context, name, id string) error {
+	m.mu.Lock()
+	m.calls = append(m.calls, name+" "+id)
+	if m.die() {
+		m.mu.Unlock()
+		return errKilled
+	}
+	err, block := m.fail[name], m.block[name]
+	m.mu.Unlock()
+	if block != nil {
+		select {
+		case <-block:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return err
+}
+
+func (m *machine) Start(ctx context.Context, s container.Spec) (container.State, error) {
+	if err := m.call(ctx, "start", s.ID); err != nil {
+		return container.State{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.next++
+	c := &fakeContainer{
+		state: container.State{ID: s.ID, PID: int(m.next), StartTicks: 1, Alive: true},
+		ended: make(chan struct{}), deaf: slices.Contains(s.Process.Args, "deaf"),
+	}
+	m.running[s.ID] = c
+	m.specs = append(m.specs, s)
+	return c.state, nil
+}
+
+func (m *machine) Exec(ctx context.Context, id string, p container.Process, _ container.Stdio) (Process, error) {
+	if err := m.call(ctx, "exec", id); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	x := &fakeProcess{ended: make(chan struct{})}
+	m.running[id].sidecars = append(m.running[id].sidecars, x)
+	return x, nil
+}
+
+// end lets the main process of a container end, as a process would.
+func (m *machine) end(id string, exit container.Exit) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.running[id].end(exit)
+}
+
+func (c *fakeContainer) end(exit container.Exit) {
+	if !c.state.Alive {
+		return
+	}
+	for _, s := range c.sidecars {
+		s.end(container.Exit{Code: 137, Signal: 9, Known: true})
+	}
+	c.state.Alive, c.exit = false, exit
+	close(c.ended)
+}
+
+func (m *machine) Signal(id string, sig syscall.Signal) error {
+	if err := m.call(context.Background(), "signal", fmt.Sprintf("%s %d", id, sig)); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.running[id]
+	if c == nil {
+		return errors.New("no such container")
+	}
+	if sig == syscall.SIGKILL || !c.deaf {
+		c.end(container.Exit{Code: 128 + int(sig), Signal: int(sig), Known: true})
+	}
+	return nil
+}
+
+func (m *machine) Wait(ctx context.Context, id string) (container.Exit, error) {
+	m.mu.Lock()
+	c := m.running[id]
+	m.mu.Unlock()
+	if c == nil {
+		return container.Exit{}, errors.New("no such container")
+	}
+	select {
+	case <-c.ended:
+		return c.exit, nil
+	case <-ctx.Done():
+		return container.Exit{}, context.Cause(ctx)
+	}
+}
+
+func (m *machine) Stats(id string) (container.Stats, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.running[id] == nil {
+		return container.Stats{}, errors.New("no such container")
+	}
+	return container.Stats{CPU: time.Second, MemoryBytes: 1 << 20}, nil
+}
+
+func (m *machine) Remove(ctx context.Context, id string) error {
+	if err := m.call(ctx, "remove", id); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c := m.running[id]; c != nil {
+		c.end(container.Exit{Code: 137, Signal: 9, Known: true})
+	}
+	delete(m.running, id)
+	return nil
+}
+
+func (m *machine) List() ([]container.State, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []container.State
+	for _, c := range m.running {
+		all = append(all, c.state)
+	}
+	return all, nil
+}
+
+// fakeProcess is a sidecar.
+type fakeProcess struct {
+	exit  container.Exit
+	ended chan struct{}
+	once  sync.Once
+}
+
+func (p *fakeProcess) ID() int { return 0 }
+
+func (p *fakeProcess) end(exit container.Exit) {
+	p.once.Do(func() {
+		p.exit = exit
+		close(p.ended)
+	})
+}
+
+func (p *fakeProcess) Signal(sig syscall.Signal) error {
+	p.end(container.Exit{Code: 128 + int(sig), Signal: int(sig), Known: true})
+	return nil
+}
+
+func (p *fakeProcess) Wait(ctx context.Context) (container.Exit, error) {
+	select {
+	case <-p.ended:
+		return p.exit, nil
+	case <-ctx.Done():
+		return container.Exit{}, context.Cause(ctx)
+	}
+}
+
+// fakeNetwork and fakeRoots are the machine's other faces.
+type fakeNetwork struct{ *machine }
+
+func (n fakeNetwork) Acquire(ctx context.Context, id string) (network.Attachment, error) {
+	if err := n.call(ctx, "acquire", id); err != nil {
+		return network.Attachment{}, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.next++
+	address := netip.AddrFrom4([4]byte{10, 200, byte(n.next >> 8), byte(n.next)})
+	n.networks[id] = address
+	gateway := netip.MustParseAddr("10.200.0.0")
+	return network.Attachment{NetNS: "/run/netns/" + id, Address: address, Gateway: gateway}, nil
+}
+
+func (n fakeNetwork) Release(ctx context.Context, id string) error {
+	if err := n.call(ctx, "release", id); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.networks, id)
+	return nil
+}
+
+func (n fakeNetwork) Set(ctx context.Context, p []network.Policy) error {
+	if err := n.call(ctx, "set", ""); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.policies = p
+	return nil
+}
+
+func (n fakeNetwork) List() ([]string, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var ids []string
+	for id := range n.networks {
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+func (fakeNetwork) Resolvers() []netip.Addr { return []netip.Addr{netip.MustParseAddr("9.9.9.9")} }
+
+type fakeRoots struct{ *machine }
+
+func (r fakeRoots) Mount(ctx context.Context, req rootfs.Request) (rootfs.Root, error) {
+	if err := r.call(ctx, "mount", req.ID); err != nil {
+		return rootfs.Root{}, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.roots[req.ID] = true
+	r.machine.mounts = append(r.machine.mounts, req)
+	dir := filepath.Join(r.dir, req.ID)
+	return rootfs.Root{Path: dir}, os.MkdirAll(dir, 0o700)
+}
+
+func (r fakeRoots) Unmount(ctx context.Context, id string) error {
+	if err := r.call(ctx, "unmount", id); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.roots, id)
+	return os.RemoveAll(filepath.Join(r.dir, id))
+}
+
+func (r fakeRoots) List() ([]string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var ids []string
+	for id := range r.roots {
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+func (r fakeRoots) Extract(ctx context.Context, id, archive, dest string, _ rootfs.Owner) error {
+	if err := r.call(ctx, "extract", id); err != nil {
+		return err
+	}
+	return r.put(id, filepath.Join(dest, filepath.Base(archive)), nil)
+}
+
+func (r fakeRoots) WriteFile(id, path string, content []byte, _ os.FileMode, _, _ uint32) error {
+	if err := r.call(context.Background(), "write", id); err != nil {
+		return err
+	}
+	return r.put(id, path, content)
+}
+
+func (r fakeRoots) put(id, path string, content []byte) error {
+	path = filepath.Join(r.dir, id, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, 0o600)
+}
+
+func (r fakeRoots) Open(id, path string) (*os.File, error) {
+	return os.Open(filepath.Join(r.dir, id, path))
+}
+
+func (r fakeRoots) DiskUsage(string) (int64, error) { return 4096, nil }
+
+// fakeOutput is output that nobody writes. A real one waits in the kernel,
+// which would stop the clock of synctest.
+type fakeOutput struct{ drained, closed bool }
+
+func (*fakeOutput) Start()       {}
+func (o *fakeOutput) Drain()     { o.drained = true }
+func (o *fakeOutput) Close()     { o.closed = true }
+func (*fakeOutput) Rate() uint64 { return 0 }

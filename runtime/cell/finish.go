@@ -1,0 +1,52 @@
+package cell
+
+import (
+	"context"
+
+	"cupola/runtime/lrp"
+)
+
+// finish takes down a container whose main process has ended, and tells it.
+// Each part is written down before the next begins, so that a killed daemon
+// goes on where it was.
+func (i *instance) finish(ctx context.Context, end ending) {
+	i.line(i.spec.Log.Source, false, exitLine(end.Exit, end.Killed))
+	i.keep(func(r *record) { r.Phase, r.Ready, r.Ending = lrp.PhaseExited, false, &end })
+	i.settle(ctx)
+}
+
+// settle collects what the container leaves behind, unless that was done, and
+// takes it down.
+func (i *instance) settle(ctx context.Context) {
+	if rec := i.record(); i.spec.Kind == lrp.KindTask && !rec.Collected {
+		left, err := i.collect(ctx, *rec.Ending)
+		if ctx.Err() != nil {
+			return // the next Run collects
+		}
+		i.keep(func(r *record) {
+			r.Result, r.Outputs, r.Collected = left.result, left.outputs, true
+			if err != nil {
+				r.Ending.Reasons = append(r.Ending.Reasons, reason(err))
+			}
+		})
+	}
+	i.say("Cell %s destroying container for instance %s", i.cell.cfg.Presence.ID, i.guid())
+	i.update(func(r *record) { r.Address = "" })
+	err := i.cell.takeDown(ctx, i.guid())
+	if err != nil {
+		i.complain("Cell %s failed to destroy container for instance %s", i.cell.cfg.Presence.ID, i.guid())
+	} else {
+		i.say("Cell %s successfully destroyed container for instance %s", i.cell.cfg.Presence.ID, i.guid())
+	}
+	i.tellEnd()
+	i.keep(func(r *record) { r.Told = true })
+	i.cell.discarded(ctx, i.guid(), err)
+}
+
+// tellEnd sends the last event.
+func (i *instance) tellEnd() {
+	rec := i.record()
+	e := i.event(lrp.EventExited)
+	e.Exit, e.Result, e.Outputs = i.exit(*rec.Ending), rec.Result, rec.Outputs
+	i.cell.cfg.Events(e)
+}

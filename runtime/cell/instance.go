@@ -1,0 +1,103 @@
+package cell
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"cupola/runtime/lrp"
+	"cupola/runtime/network"
+)
+
+// instance is one container that the cell has. One goroutine lives its life;
+// what others ask of it is behind mu, and the wish to stop it is halt.
+type instance struct {
+	cell        *Cell
+	spec        lrp.Container // stripped
+	dir         string
+	halt        context.Context // done when Stop was called
+	requestStop context.CancelFunc
+	egress      []network.Rule
+	badEgress   error
+	sidecars    []Process // as the living goroutine knows them
+
+	mu    sync.Mutex
+	rec   record
+	out   output // nil before its pipes are made
+	usage usage
+}
+
+func newInstance(c *Cell, spec lrp.Container) *instance {
+	i := &instance{cell: c, spec: stripped(spec), dir: filepath.Join(c.cfg.Dir, spec.GUID)}
+	i.egress, i.badEgress = egressRules(spec.Egress)
+	i.halt, i.requestStop = context.WithCancel(context.Background())
+	i.rec = record{Container: i.spec, Boot: c.boot, Phase: lrp.PhaseCreating}
+	return i
+}
+
+func (i *instance) guid() string { return i.spec.GUID }
+
+// update changes the record in memory.
+func (i *instance) update(change func(*record)) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	change(&i.rec)
+}
+
+// save changes the record in memory and on disk.
+func (i *instance) save(change func(*record)) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	change(&i.rec)
+	return writeRecord(i.dir, i.rec)
+}
+
+// keep is save for changes that only the next Run would miss.
+func (i *instance) keep(change func(*record)) {
+	if err := i.save(change); err != nil {
+		i.cell.cfg.Log.Error("container record was not kept", "instance_guid", i.guid(), "err", err)
+	}
+}
+
+func (i *instance) record() record {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.rec
+}
+
+func (i *instance) output() output {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.out
+}
+
+func (i *instance) setOutput(out output) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.out = out
+}
+
+func (i *instance) status() lrp.ContainerStatus {
+	r := i.record()
+	return lrp.ContainerStatus{
+		GUID: i.guid(), Kind: i.spec.Kind, ProcessGUID: i.spec.ProcessGUID, Index: i.spec.Index,
+		Phase: r.Phase, Address: r.Address, Ready: r.Ready,
+		MemoryMB: i.spec.MemoryMB, DiskMB: i.spec.DiskMB,
+	}
+}
+
+// event makes an event of i, without what its type adds.
+func (i *instance) event(t lrp.EventType) lrp.Event {
+	e := lrp.Event{Type: t, GUID: i.guid(), Kind: i.spec.Kind, At: time.Now(), Address: i.record().Address}
+	if i.spec.Kind == lrp.KindInstance {
+		e.Key = lrp.Key{ProcessGUID: i.spec.ProcessGUID, Index: i.spec.Index}
+	}
+	return e
+}
+
+// removeState takes the state directory away, the last trace of a container.
+func (c *Cell) removeState(guid string) error {
+	return os.RemoveAll(filepath.Join(c.cfg.Dir, guid))
+}

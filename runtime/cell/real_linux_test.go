@@ -1,0 +1,164 @@
+package cell
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"cupola/runtime/lrp"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// runReal runs a cell with real containers until the test ends; then nothing
+// may be left.
+func runReal(t *testing.T) (*Cell, world, *recorder) {
+	t.Helper()
+	w := newWorld(t)
+	l, err := w.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recorder{}
+	c, err := New(l.config(r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	t.Cleanup(func() {
+		for _, s := range c.Containers() {
+			c.Stop(s.GUID)
+		}
+		eventually(t, "all containers end", func() bool { return len(c.Containers()) == 0 })
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		l.tearDown(t)
+	})
+	return c, w, r
+}
+
+func TestRealExits(t *testing.T) {
+	c, w, r := runReal(t)
+	tests := []struct {
+		guid, line string
+		args       []string
+		exit       lrp.Exit
+	}{
+		{"crash", "APP/PROC/WEB: Exit status 4", []string{"exit", "4"}, lrp.Exit{Code: 4, Failed: true, Reason: "APP/PROC/WEB: Exited with status 4"}},
+		{"zero", "APP/PROC/WEB: leaving", []string{"exit", "0"}, lrp.Exit{Failed: true, Reason: "Codependent step exited"}},
+		{"oom", "APP/PROC/WEB: Exit status 137 (out of memory)", []string{"eat"}, lrp.Exit{Code: 137, Failed: true, Reason: "APP/PROC/WEB: Exited with status 137 (out of memory)"}},
+		{"disk", "no space left on device", []string{"fill"}, lrp.Exit{Code: 28, Failed: true, Reason: "APP/PROC/WEB: Exited with status 28"}},
+		{"drain", "line 99999 of", []string{"chatter", "100000"}, lrp.Exit{Failed: true, Reason: "Codependent step exited"}},
+	}
+	for _, tt := range tests {
+		c.Start(w.instance(tt.guid, tt.args...))
+	}
+	for _, tt := range tests {
+		eventually(t, tt.guid, func() bool {
+			for _, s := range c.Containers() {
+				if s.GUID == tt.guid {
+					return false
+				}
+			}
+			return true
+		})
+		if diff := cmp.Diff(tt.exit, exitOf(r, tt.guid)); diff != "" {
+			t.Errorf("%s: %s", tt.guid, diff)
+		}
+		if !strings.Contains(strings.Join(r.output(), "\n"), tt.line) {
+			t.Errorf("%s: got no line %q", tt.guid, tt.line)
+		}
+	}
+	if t.Failed() {
+		lines := r.output()
+		t.Log(strings.Join(lines[:min(len(lines), 40)], "\n"))
+	}
+}
+
+func exitOf(r *recorder, guid string) lrp.Exit {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.events {
+		if e.GUID == guid && e.Type == lrp.EventExited {
+			return e.Exit
+		}
+	}
+	return lrp.Exit{}
+}
+
+func TestRealStop(t *testing.T) {
+	c, w, r := runReal(t)
+	c.Start(w.instance("polite", "term"))
+	c.Start(w.instance("default", "sleep", "1h"))
+	r.wantLine(t, "waiting")
+	r.find(t, "default", lrp.EventRunning)
+	began := time.Now()
+	c.Stop("polite")
+	c.Stop("default")
+	if got := r.find(t, "polite", lrp.EventExited).Exit; !got.Stopped || got.Code != 0 {
+		t.Errorf("got %+v; want a good end", got)
+	}
+	if got := r.find(t, "default", lrp.EventExited).Exit; !got.Stopped || got.Code != 143 {
+		t.Errorf("got %+v; want the end by SIGTERM", got)
+	}
+	if took := time.Since(began); took > grace/2 {
+		t.Errorf("got %s; want no wait for SIGKILL", took)
+	}
+	r.wantLine(t, "APP/PROC/WEB: asked to end")
+}
+
+func TestRealEnvironment(t *testing.T) {
+	c, w, r := runReal(t)
+	spec := w.instance("g", "show", "$PORT", "$CF_INSTANCE_ADDR", "$CF_INSTANCE_INDEX", "$A", "$HOME", "/etc/hostname", "/extra/file", "/tmp/in/app/app/x")
+	spec.Env = []lrp.EnvVar{{Name: "A", Value: "definition"}, {Name: "PORT", Value: "9"}}
+	spec.Action.Env = []lrp.EnvVar{{Name: "A", Value: "run"}}
+	spec.Files = []lrp.File{{Path: "/extra/file", Content: []byte("content")}}
+	spec.Inputs = []lrp.Input{{Digest: w.Digest, Dest: "/tmp/in"}, {Digest: "none", Dest: "/tmp/in", Optional: true}}
+	c.Start(spec)
+	address := r.find(t, "g", lrp.EventRunning).Address
+	for _, want := range []string{
+		"PORT=9", "CF_INSTANCE_ADDR=" + address + ":8080", "CF_INSTANCE_INDEX=1", "A=run", "HOME=/home/vcap",
+		"/etc/hostname: g; ", "/extra/file: content <nil>", "as 2000 2000 in /home/vcap on g",
+	} {
+		r.wantLine(t, want)
+	}
+	got, ok := c.Stats("g")
+	if !ok || got.MemoryBytes == 0 || got.MemoryQuota != 64<<20 || got.DiskBytes == 0 || got.DiskQuota != 64<<20 || got.CPU == 0 {
+		t.Errorf("got %+v, %t; want figures", got, ok)
+	}
+}
+
+func TestRealHealthAndSidecar(t *testing.T) {
+	c, w, r := runReal(t)
+	spec := w.instance("g", "serve")
+	spec.Check = lrp.Check{Type: lrp.CheckHTTP, Port: 8080, Path: "/"}
+	spec.StartTimeout = 10 * time.Second
+	spec.Sidecars = []lrp.Sidecar{{Name: "side", Run: lrp.Run{Path: "/home/vcap/app/app", Args: []string{"sleep", "1s"}}}}
+	c.Start(spec)
+	r.find(t, "g", lrp.EventReady)
+	r.wantLine(t, "CELL: Container became healthy")
+	if got := r.find(t, "g", lrp.EventExited).Exit; got.Reason != codependent {
+		t.Errorf("got %+v; want %s", got, codependent)
+	}
+	r.wantLine(t, "APP/PROC/WEB/SIDECAR/SIDE: Exit status 0")
+}
+
+func TestRealTask(t *testing.T) {
+	c, w, r := runReal(t)
+	spec := w.instance("t", "stage")
+	spec.Kind, spec.Ports, spec.ResultFile = lrp.KindTask, nil, "/tmp/result.json"
+	spec.Outputs = []lrp.Output{{Name: "droplet", Path: "/tmp/droplet"}, {Name: "cache", Path: "/tmp/none", Optional: true}}
+	c.Start(spec)
+	got := r.find(t, "t", lrp.EventExited)
+	if diff := cmp.Diff(lrp.Exit{}, got.Exit); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]lrp.Blob{{Name: "droplet", Digest: "a droplet", Size: 9}}, got.Outputs); diff != "" || string(got.Result) != "{}" {
+		t.Error(diff, string(got.Result))
+	}
+}

@@ -1,0 +1,84 @@
+package cell
+
+import (
+	"runtime"
+	"time"
+
+	"cupola/runtime/lrp"
+)
+
+// lookInterval is the least time over which CPU use is told: shorter ones tell
+// more of the clock than of the container.
+const lookInterval = 500 * time.Millisecond
+
+// usage is the CPU use between two looks at a container.
+type usage struct {
+	at      time.Time // zero: nobody looked yet
+	cpu     time.Duration
+	percent float64
+}
+
+// look takes the CPU time used until now, and gives the use in percent of one
+// core.
+func (u *usage) look(now time.Time, cpu time.Duration) float64 {
+	passed := now.Sub(u.at)
+	if passed < lookInterval {
+		return u.percent
+	}
+	u.percent = 100 * float64(max(cpu-u.cpu, 0)) / float64(passed)
+	u.at, u.cpu = now, cpu
+	return u.percent
+}
+
+// Stats tells what a container uses; false if it does not run here. CPUPercent
+// is since the last look, or since the start.
+func (c *Cell) Stats(guid string) (lrp.Stats, bool) {
+	<-c.adopted
+	i := c.instance(guid)
+	if i == nil || i.record().StartedAt.IsZero() {
+		return lrp.Stats{}, false
+	}
+	used, err := c.cfg.Containers.Stats(guid)
+	if err != nil {
+		return lrp.Stats{}, false // it has just ended
+	}
+	disk, err := c.cfg.RootFS.DiskUsage(guid)
+	if err != nil {
+		return lrp.Stats{}, false
+	}
+	s := i.cpuStats(time.Now(), used.CPU)
+	s.MemoryBytes, s.MemoryQuota = used.MemoryBytes, uint64(i.spec.MemoryMB)<<20
+	s.DiskBytes, s.DiskQuota = uint64(disk), uint64(i.spec.DiskMB)<<20
+	if out := i.output(); out != nil {
+		s.LogRate = out.Rate()
+	}
+	return s, true
+}
+
+func (i *instance) cpuStats(now time.Time, cpu time.Duration) lrp.Stats {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.usage.at.IsZero() {
+		i.usage.at = i.rec.StartedAt
+		if now.Sub(i.usage.at) < lookInterval {
+			return lrp.Stats{CPU: cpu, Uptime: now.Sub(i.rec.StartedAt)}
+		}
+	}
+	percent := i.usage.look(now, cpu)
+	return lrp.Stats{
+		CPU: cpu, CPUPercent: percent, Uptime: now.Sub(i.rec.StartedAt),
+		Entitlement: percent / 100 / i.cell.entitledCores(i.spec.CPUWeight),
+	}
+}
+
+// fullWeightMB is the memory of a container to which CC gives the full weight.
+const fullWeightMB = 8192
+
+// entitledCores is the part of the machine that a weight is entitled to: its
+// shares of those that a cell full of containers has. CC makes weights of
+// memory, 100 for 8 GB, so a full cell's shares follow from its memory.
+func (c *Cell) entitledCores(weight int) float64 {
+	cell := float64(c.cfg.Presence.MemoryMB) / fullWeightMB * 100
+	cell = max(cell, float64(weight), 1)
+	return float64(max(weight, 1)) / cell * float64(runtime.NumCPU())
+}

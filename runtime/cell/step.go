@@ -1,0 +1,103 @@
+package cell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// takeDownTimeout bounds taking a container down; it has its own time, because
+// the caller's is often over.
+const takeDownTimeout = 10 * time.Second
+
+// step is one part of a container. Its down takes the GUID alone and is done
+// when nothing is left, also of a container that never had the part.
+type step struct {
+	name string
+	up   func(context.Context) error
+	down func(ctx context.Context, guid string) error
+}
+
+// steps are the parts of b's container, first to last. The state directory is
+// there before the first and goes after the last.
+func (b *build) steps() []step {
+	c := b.cell
+	return []step{
+		{"log pipes", b.makePipes, nil},
+		{"network", b.acquireNetwork, c.releaseNetwork},
+		{"root filesystem", b.mountRoot, c.cfg.RootFS.Unmount},
+		{"inputs", b.extractInputs, nil},
+		{"files", b.writeFiles, nil},
+		{"process", b.startProcess, c.cfg.Containers.Remove},
+		{"sidecars", b.startSidecars, nil},
+	}
+}
+
+// bringUp does every step, until one fails or ctx ends.
+func (b *build) bringUp(ctx context.Context) error {
+	for _, s := range b.steps() {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := s.up(ctx); err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+// takeDown undoes every step, last to first. It goes on where one fails, so
+// that no part is left because of another.
+func (c *Cell) takeDown(ctx context.Context, guid string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeDownTimeout)
+	defer cancel()
+	steps := (&build{instance: &instance{cell: c}}).steps()
+	var errs []error
+	for n := len(steps) - 1; n >= 0; n-- {
+		if steps[n].down == nil {
+			continue
+		}
+		if err := steps[n].down(ctx, guid); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", steps[n].name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// discard takes down everything that has guid, the state too.
+func (c *Cell) discard(ctx context.Context, guid string) {
+	c.discarded(ctx, guid, c.takeDown(ctx, guid))
+}
+
+// discarded removes the state of what was taken down. What resists, as err
+// says, is tried again by sweep.
+func (c *Cell) discarded(ctx context.Context, guid string, err error) {
+	if err == nil {
+		err = c.removeState(guid)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		delete(c.unclean, guid)
+		return
+	}
+	c.unclean[guid] = true
+	c.cfg.Log.ErrorContext(ctx, "container was not cleared away", "instance_guid", guid, "err", err)
+}
+
+// sweep tries again what discard could not take away.
+func (c *Cell) sweep(ctx context.Context) {
+	c.mu.Lock()
+	guids := make([]string, 0, len(c.unclean))
+	for guid := range c.unclean {
+		guids = append(guids, guid)
+	}
+	c.mu.Unlock()
+	for _, guid := range guids {
+		c.discard(ctx, guid)
+	}
+}

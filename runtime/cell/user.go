@@ -1,0 +1,131 @@
+package cell
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cupola/rootfs"
+)
+
+// user is whom a process runs as.
+type user struct {
+	UID, GID uint32
+	Groups   []uint32
+	Name     string // "" where the passwd file does not say
+	Home     string
+}
+
+// vcap is the user of apps in all of Cloud Foundry, also in a root filesystem
+// that does not know it.
+var vcap = user{UID: 2000, GID: 2000, Name: "vcap", Home: "/home/vcap"}
+
+// layerOwner is whom the files of a shared layer belong to. A layer is unpacked
+// before there is a passwd file to look into, so a name means vcap: who runs as
+// somebody else by name only reads its droplet.
+func layerOwner(name string) rootfs.Owner {
+	if u, ok := numericUser(name); ok {
+		return rootfs.Owner{UID: u.UID, GID: u.GID}
+	}
+	return rootfs.Owner{UID: vcap.UID, GID: vcap.GID}
+}
+
+// lookUp finds name in the passwd and group files of the container's root.
+func (b *build) lookUp(name string) (user, error) {
+	return resolveUser(name, b.rootFile("/etc/passwd"), b.rootFile("/etc/group"))
+}
+
+// rootFile reads a small file of the root; a missing one is empty.
+func (b *build) rootFile(path string) string {
+	f, err := b.cell.cfg.RootFS.Open(b.guid(), path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	content, _ := io.ReadAll(io.LimitReader(f, 1<<20))
+	return string(content)
+}
+
+// resolveUser turns a name, "uid" or "uid:gid" into a user. "" is vcap.
+func resolveUser(name, passwd, group string) (user, error) {
+	if name == "" {
+		name = vcap.Name
+	}
+	u, numeric := numericUser(name)
+	known, found := findPasswd(passwd, func(e user) bool {
+		return e.Name == name || numeric && e.UID == u.UID
+	})
+	switch {
+	case numeric && found:
+		if strings.Contains(name, ":") {
+			known.GID = u.GID
+		}
+		u = known
+	case numeric:
+		u.Home = "/"
+	case found:
+		u = known
+	case name == vcap.Name:
+		u = vcap
+	case name == "root":
+		u = user{Name: "root", Home: "/root"}
+	default:
+		return user{}, fmt.Errorf("no user %q in the root filesystem", name)
+	}
+	u.Groups = supplementary(group, u.Name)
+	return u, nil
+}
+
+// numericUser parses "uid" and "uid:gid"; the group is 0 where none is named.
+func numericUser(name string) (user, bool) {
+	uid, gid, both := strings.Cut(name, ":")
+	n, err := strconv.ParseUint(uid, 10, 32)
+	if err != nil {
+		return user{}, false
+	}
+	u := user{UID: uint32(n)}
+	if both {
+		g, err := strconv.ParseUint(gid, 10, 32)
+		if err != nil {
+			return user{}, false
+		}
+		u.GID = uint32(g)
+	}
+	return u, true
+}
+
+// findPasswd gives the first entry of a passwd file that is wanted.
+func findPasswd(passwd string, want func(user) bool) (user, bool) {
+	lines := bufio.NewScanner(strings.NewReader(passwd))
+	for lines.Scan() {
+		fields := strings.Split(lines.Text(), ":")
+		if len(fields) < 6 {
+			continue
+		}
+		u, ok := numericUser(fields[2] + ":" + fields[3])
+		u.Name, u.Home = fields[0], fields[5]
+		if ok && want(u) {
+			return u, true
+		}
+	}
+	return user{}, false
+}
+
+// supplementary lists the groups that name name as a member.
+func supplementary(group, name string) []uint32 {
+	var groups []uint32
+	lines := bufio.NewScanner(strings.NewReader(group))
+	for lines.Scan() {
+		fields := strings.Split(lines.Text(), ":")
+		if len(fields) < 4 || name == "" || !slices.Contains(strings.Split(fields[3], ","), name) {
+			continue
+		}
+		if gid, err := strconv.ParseUint(fields[2], 10, 32); err == nil {
+			groups = append(groups, uint32(gid))
+		}
+	}
+	return groups
+}

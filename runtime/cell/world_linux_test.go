@@ -1,0 +1,243 @@
+package cell
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cupola/rootfs"
+	"cupola/runtime/container"
+	"cupola/runtime/lrp"
+	"cupola/runtime/network"
+)
+
+// world is a place on this machine for real containers, with names that
+// nothing else here has. It is plain data, so that another process can open
+// the same.
+type world struct {
+	Dir    string
+	Name   string
+	Subnet netip.Prefix
+	Digest string // of the archive that holds the test app
+}
+
+func needRoot(t testing.TB) {
+	t.Helper()
+	if os.Getenv("CUPOLA_TEST_ROOT") != "1" {
+		t.Skip("needs CUPOLA_TEST_ROOT=1 and root")
+	}
+}
+
+func newWorld(t testing.TB) world {
+	t.Helper()
+	needRoot(t)
+	dir, err := os.MkdirTemp("", "cell") // t.TempDir keeps the containers' root out
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	var b [2]byte
+	_, _ = rand.Read(b[:])
+	w := world{
+		Dir: dir, Name: strings.ToLower(rand.Text()[:5]),
+		Subnet: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 128 + b[0]%64, b[1], 0}), 24),
+	}
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(w.path("helper"), 0o755), os.Chmod(w.path("helper"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	buildProgram(t, "cupola/cmd/lifecycle/init", w.path("helper/init"))
+	buildProgram(t, "cupola/cmd/lifecycle", w.path("helper/lifecycle"))
+	buildProgram(t, "./testdata/app", w.path("app"))
+	w.Digest = packApp(t, w.path("app"), w.path("app.tgz"))
+	return w
+}
+
+func (w world) path(name string) string { return filepath.Join(w.Dir, name) }
+
+func buildProgram(t testing.TB, pkg, out string) {
+	t.Helper()
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, pkg)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if msg, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", pkg, err, msg)
+	}
+}
+
+// packApp makes a droplet of a program and returns its digest.
+func packApp(t testing.TB, program, archive string) string {
+	t.Helper()
+	content, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	a := tar.NewWriter(z)
+	header := &tar.Header{Name: "./app/app", Mode: 0o755, Size: int64(len(content)), ModTime: time.Unix(1, 0)}
+	err = a.WriteHeader(header)
+	_, err2 := a.Write(content)
+	if err := errors.Join(err, err2, a.Close(), z.Close(), os.WriteFile(archive, b.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(b.Bytes())
+	return hex.EncodeToString(sum[:])
+}
+
+// leaves are the real packages that a cell joins, opened on a world.
+type leaves struct {
+	world
+	engine *container.Engine
+	net    *network.Network
+	roots  *rootfs.Store
+}
+
+func (w world) open() (*leaves, error) {
+	const base, size = 1 << 20, 1 << 16
+	engine, err := container.New(container.Config{
+		Dir: w.path("containers"), CgroupParent: "cellt-" + w.Name,
+		IDMap: container.IDMap{Base: base, Size: size}, HelperDir: w.path("helper"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	net, err := network.New(network.Config{
+		Dir: w.path("net"), Subnet: w.Subnet, Table: "cellt-" + w.Name, LinkPrefix: "t" + w.Name,
+	})
+	if err != nil {
+		return nil, err
+	}
+	roots, err := rootfs.New(rootfs.Config{Dir: w.path("rootfs"), IDMap: rootfs.IDMap{Base: base, Size: size}})
+	return &leaves{w, engine, net, roots}, err
+}
+
+// tearDown takes away what containers share, and fails the test if a container
+// has left anything.
+func (l *leaves) tearDown(t testing.TB) {
+	t.Helper()
+	ctx := context.Background()
+	look, err := New(Config{Dir: l.path("cell"), Containers: Engine(l.engine), Network: l.net, RootFS: l.roots})
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaks, err := look.Leaks(ctx)
+	if len(leaks) > 0 || err != nil {
+		t.Errorf("got leaks %v, error %v; want none", leaks, err)
+	}
+	found, err := look.survey()
+	for id := range found.all {
+		err = errors.Join(err, look.takeDown(ctx, id))
+	}
+	err = errors.Join(err, l.net.Teardown(ctx), l.engine.Teardown(), l.roots.Close())
+	if err != nil {
+		t.Error(err)
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil || strings.Contains(string(mounts), l.Dir) {
+		t.Errorf("got mounts below %s, error %v; want none", l.Dir, err)
+	}
+}
+
+// config is the Config of a cell on l.
+func (l *leaves) config(r *recorder) Config {
+	return Config{
+		Dir: l.path("cell"), Presence: lrp.Cell{ID: "C", MemoryMB: 8192},
+		Containers: Engine(l.engine), Network: l.net, RootFS: l.roots,
+		Blob: func(digest string) (string, error) {
+			if digest != l.Digest {
+				return "", os.ErrNotExist
+			}
+			return l.path("app.tgz"), nil
+		},
+		Keep: keepFake, Logs: r.log, Events: r.event,
+	}
+}
+
+// recorder takes what a cell says.
+type recorder struct {
+	mu     sync.Mutex
+	lines  []string
+	events []lrp.Event
+}
+
+func (r *recorder) log(l lrp.LogLine) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = append(r.lines, fmt.Sprintf("%s: %s", l.Target.Source, l.Text))
+}
+
+func (r *recorder) event(e lrp.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
+}
+
+func (r *recorder) output() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string(nil), r.lines...)
+}
+
+// find waits for an event.
+func (r *recorder) find(t testing.TB, guid string, want lrp.EventType) lrp.Event {
+	t.Helper()
+	var found lrp.Event
+	eventually(t, guid+" "+string(want), func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, e := range r.events {
+			if e.GUID == guid && e.Type == want {
+				found = e
+				return true
+			}
+			if e.GUID == guid && e.Type == lrp.EventExited {
+				t.Fatalf("%s exited: %+v; want %s; log:\n%s", guid, e.Exit, want, strings.Join(r.lines, "\n"))
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// wantLine waits for a line of the log that holds text.
+func (r *recorder) wantLine(t testing.TB, text string) {
+	t.Helper()
+	eventually(t, text, func() bool { return strings.Contains(strings.Join(r.output(), "\n"), text) })
+}
+
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in time: %s", what)
+		}
+	}
+}
+
+// instance is a container that runs the test app.
+func (w world) instance(guid string, args ...string) lrp.Container {
+	return lrp.Container{
+		GUID: guid, Kind: lrp.KindInstance, ProcessGUID: "p", Index: 1,
+		RunInfo: lrp.RunInfo{
+			RootFS: "preloaded:minifs", Layers: []lrp.Layer{{Digest: w.Digest, Dest: "/home/vcap"}},
+			Action:   lrp.Run{Path: "/home/vcap/app/app", Args: args},
+			MemoryMB: 64, DiskMB: 64, CPUWeight: 1, LogRateLimitByte: -1, Ports: []uint16{8080},
+			Log: lrp.LogTarget{GUID: "app", Source: "APP/PROC/WEB", Instance: "1"},
+		},
+	}
+}
