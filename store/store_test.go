@@ -99,6 +99,8 @@ func TestEveryTableListsWithEveryFilterAndOrder(t *testing.T) {
 		probe(t, tx, SecurityGroups)
 		probe(t, tx, FeatureFlags)
 		probe(t, tx, EnvGroups)
+		probe(t, tx, ActualLRPs)
+		probe(t, tx, LRPTasks)
 		return nil
 	})
 }

@@ -198,14 +198,20 @@ CREATE TABLE resources (
   sha1 TEXT PRIMARY KEY, size INTEGER NOT NULL, digest TEXT NOT NULL, used_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The data plane.
+-- What the last staging of an app on a stack left for the next one.
+CREATE TABLE build_caches (
+  app_guid TEXT NOT NULL REFERENCES apps(guid) ON DELETE CASCADE, stack TEXT NOT NULL, digest TEXT NOT NULL,
+  PRIMARY KEY (app_guid, stack)
+) STRICT, WITHOUT ROWID;
+
+-- The data plane. One row an instance: the index is what makes it one of its kind.
 CREATE TABLE actual_lrps (
   id INTEGER PRIMARY KEY, process_guid TEXT NOT NULL, idx INTEGER NOT NULL, domain TEXT NOT NULL,
   instance_guid TEXT NOT NULL, cell_id TEXT NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('UNCLAIMED','CLAIMED','RUNNING','CRASHED')),
   crash_count INTEGER NOT NULL, crash_reason TEXT NOT NULL, placement_error TEXT NOT NULL, since INTEGER NOT NULL,
   address TEXT NOT NULL, ports TEXT NOT NULL, ready INTEGER NOT NULL, stopping INTEGER NOT NULL,
-  UNIQUE (process_guid, idx, instance_guid)
+  UNIQUE (process_guid, idx)
 ) STRICT;
 CREATE INDEX actual_lrps_instance ON actual_lrps(instance_guid);
 

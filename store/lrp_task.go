@@ -1,0 +1,54 @@
+package store
+
+import (
+	"cupola/runtime/lrp"
+	"cupola/store/cf"
+)
+
+// LRPTasks are what runs once, from when it is wanted until its owner has the
+// result.
+var LRPTasks = &Table[lrp.Task]{
+	name: "lrp_tasks", singular: "Task",
+	columns: "guid, domain, state, cell_id, created_at, updated_at, failed, failure_reason, result, outputs, rejections, rejection_reason, cancelled",
+	fields: func(v *lrp.Task, k *sealer) []any {
+		return []any{&v.GUID, &v.Domain, &v.State, &v.CellID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
+			&v.Failed, &v.FailureReason, sealedColumn{k, &v.Result}, jsonColumn{&v.Outputs},
+			&v.Rejections, &v.RejectionReason, &v.Cancelled}
+	},
+	resource: func(*lrp.Task) *cf.Resource { return nil },
+	filters: map[string]string{
+		"guids":   "lrp_tasks.guid",
+		"domains": "domain",
+		"states":  "state",
+	},
+	orders: map[string]string{"created_at": "created_at"},
+}
+
+// InsertLRPTask adds a row, with the transaction's time; IsTaken when there is
+// one with its GUID.
+func (tx *Tx) InsertLRPTask(t lrp.Task) error {
+	t.CreatedAt, t.UpdatedAt = tx.Now, tx.Now
+	_, err := tx.exec("lrp_tasks", "INSERT INTO lrp_tasks ("+LRPTasks.columns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		LRPTasks.fields(&t, tx.seal)...)
+	return convert(err)
+}
+
+// SwapLRPTask writes next over the row that still has was's state and cell, and
+// tells whether there was one. It sets UpdatedAt; GUID and domain stay.
+func (tx *Tx) SwapLRPTask(was, next lrp.Task) (bool, error) {
+	next.CreatedAt, next.UpdatedAt = was.CreatedAt, tx.Now
+	fields := LRPTasks.fields(&next, tx.seal)[2:]
+	n, err := tx.exec("lrp_tasks", `UPDATE lrp_tasks SET state = ?, cell_id = ?, created_at = ?, updated_at = ?, failed = ?,
+		failure_reason = ?, result = ?, outputs = ?, rejections = ?, rejection_reason = ?, cancelled = ?`+taskIs,
+		append(fields, was.GUID, was.State, was.CellID)...)
+	return n > 0, err
+}
+
+// DeleteLRPTask removes the row that still has was's state and cell, and tells
+// whether there was one.
+func (tx *Tx) DeleteLRPTask(was lrp.Task) (bool, error) {
+	n, err := tx.exec("lrp_tasks", "DELETE FROM lrp_tasks"+taskIs, was.GUID, was.State, was.CellID)
+	return n > 0, err
+}
+
+const taskIs = " WHERE guid = ? AND state = ? AND cell_id = ?"
