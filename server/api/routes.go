@@ -42,6 +42,7 @@ func (s *Server) routes() []route {
 		{"GET /v3/apps/{guid}/env", secrets, inTx(showAppEnv)},
 		{"GET /v3/apps/{guid}/environment_variables", secrets, inTx(showAppVars)},
 		{"PATCH /v3/apps/{guid}/environment_variables", develop, inTx(updateAppVars)},
+		{"GET /v3/apps/{guid}/manifest", secrets, inTx(showManifest)},
 		{"GET /v3/apps/{guid}/packages", read, inTx(listAppPackages)},
 		{"GET /v3/apps/{guid}/processes", read, inTx(listAppProcesses)},
 		{"GET /v3/apps/{guid}/processes/{type}", read, inTx(showProcess)},
@@ -123,6 +124,8 @@ func (s *Server) routes() []route {
 		{"GET /v3/spaces/{guid}", anyone, show(store.Spaces, viewSpace)},
 		{"PATCH /v3/spaces/{guid}", manage, inTx(updateSpace)},
 		{"DELETE /v3/spaces/{guid}", orgAdmin, inTx(deleteSpace)},
+		{"POST /v3/spaces/{guid}/actions/apply_manifest", develop, applyManifest},
+		{"POST /v3/spaces/{guid}/manifest_diff", develop, inTx(diffManifest)},
 		{"DELETE /v3/spaces/{guid}/routes", operate, inTx(deleteUnmappedRoutes)},
 
 		{"GET /v3/stacks", anyone, list(store.Stacks, viewStack)},

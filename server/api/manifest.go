@@ -1,0 +1,295 @@
+package api
+
+import (
+	"errors"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"cupola/server/manifest"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// readManifest reads the body of a request as a manifest.
+func (c *call) readManifest() (*manifest.Manifest, error) {
+	kind, _, _ := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
+	if !slices.Contains([]string{"application/x-yaml", "application/yaml", "text/yaml", "text/x-yaml", "application/vnd.yaml"}, kind) {
+		return nil, cf.Errorf(cf.BadRequest, "Content-Type must be yaml")
+	}
+	text, err := readBody(c.Request, manifest.MaxBytes)
+	if isKind(err, cf.RequestTooLarge) {
+		return nil, cf.Errorf(cf.RequestTooLarge, "Manifest size is too large. The maximum supported manifest size is 1MB.")
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := manifest.Parse(text)
+	var faults manifest.Invalid
+	switch {
+	case errors.As(err, &faults):
+		var many cf.Errors
+		for _, f := range faults {
+			many = append(many, cf.Unprocessable("%s", f))
+		}
+		return nil, many
+	case err != nil:
+		return nil, cf.Errorf(cf.MessageParseError, "%s", err)
+	}
+	return m, nil
+}
+
+// applyManifest brings a space's apps to what a manifest says, in one
+// transaction. What is wrong with it fails the job, as Cloud Controller's does
+// for all but the making of the apps.
+func applyManifest(c *call) (*response, error) {
+	m, err := c.readManifest()
+	if err != nil {
+		return nil, err
+	}
+	var space *cf.Space
+	res, err := inTx(func(c *call) (*response, error) {
+		if space, err = c.space(); err != nil {
+			return nil, err
+		}
+		for i := range m.Apps {
+			if err := c.applyApp(space, &m.Apps[i]); err != nil {
+				return nil, forApp(m.Apps[i].Name, err)
+			}
+		}
+		return c.accepted("space.apply_manifest", "spaces", space.GUID)
+	})(c)
+	var e *cf.Error
+	if space == nil || !errors.As(err, &e) || e.Kind != cf.UnprocessableEntity {
+		return res, err
+	}
+	return inTx(func(c *call) (*response, error) {
+		c.permitted = true
+		return c.job(&cf.Job{Operation: "space.apply_manifest", ResourceGUID: space.GUID, ResourceType: "spaces", State: cf.JobFailed, Errors: []cf.JobError{jobError(e)}})
+	})(c)
+}
+
+// forApp has a 422 name the app that it is about.
+func forApp(name string, err error) error {
+	var e *cf.Error
+	if errors.As(err, &e) && (e.Kind == cf.UnprocessableEntity || e.Kind == cf.FeatureDisabled) {
+		return cf.Unprocessable("For application '%s': %s", name, e.Detail)
+	}
+	return err
+}
+
+// applyApp makes or changes one app.
+func (c *call) applyApp(space *cf.Space, m *manifest.App) error {
+	app, err := store.Apps.First(c.Tx, store.Query{Where: map[string][]string{"names": {m.Name}, "space_guids": {space.GUID}}})
+	if store.IsNotFound(err) {
+		app = &cf.App{Name: m.Name, SpaceGUID: space.GUID}
+		err = c.insertApp(app, lifecycleOf(m))
+	} else if err == nil {
+		err = c.applyLifecycle(&app.Lifecycle, lifecycleOf(m))
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.applyAttributes(app, m); err != nil {
+		return err
+	}
+	for _, step := range []func(*cf.App, *manifest.App) error{c.applyProcesses, c.applySidecars, c.applyRoutes, c.applyServices} {
+		if err := step(app, m); err != nil {
+			return err
+		}
+	}
+	return c.appEvent("audit.app.apply_manifest", app, nil)
+}
+
+func lifecycleOf(m *manifest.App) *lifecycleRequest {
+	r := &lifecycleRequest{}
+	if m.Lifecycle != nil {
+		r.Type = *m.Lifecycle
+	}
+	if m.Docker {
+		r.Type = cf.LifecycleDocker
+	}
+	if m.BuildpackSet {
+		r.Data.Buildpacks = opt[[]string]{Set: true, V: m.Buildpacks}
+	}
+	if m.Stack != nil {
+		r.Data.Stack = opt[string]{Set: true, V: *m.Stack}
+	}
+	return r
+}
+
+func (c *call) applyAttributes(app *cf.App, m *manifest.App) error {
+	p := map[string]*any{}
+	for k, v := range m.Env {
+		p[k] = &v
+	}
+	var err error
+	if app.Env, err = patchEnv(app.Env, p); err != nil {
+		return err
+	}
+	meta := &metadataPatch{Labels: m.Labels, Annotations: m.Annotations}
+	if err := meta.apply(&app.Metadata); err != nil {
+		return err
+	}
+	if on, given := m.Features["ssh"]; given {
+		app.SSHEnabled = on
+	}
+	if on, given := m.Features["revisions"]; given {
+		app.RevisionsOn = on
+	}
+	return c.saveApp(app)
+}
+
+func (c *call) applyProcesses(app *cf.App, m *manifest.App) error {
+	for _, want := range m.Processes {
+		p, err := store.Processes.First(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}, "types": {want.Type}}})
+		if store.IsNotFound(err) {
+			p = newProcess(app, want.Type)
+			err = store.Processes.Insert(c.Tx, p)
+		}
+		if err != nil {
+			return err
+		}
+		if err := applyProcess(p, want); err != nil {
+			return err
+		}
+		if err := store.Processes.Update(c.Tx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func applyProcess(p *cf.Process, m manifest.Process) error {
+	if m.Command != nil {
+		p.Command = *m.Command
+	}
+	s := scaleRequest{Instances: given(m.Instances), MemoryMB: given(m.MemoryMB), DiskMB: given(m.DiskMB), LogRateLimit: given(m.LogRate)}
+	if err := s.apply(p); err != nil {
+		return err
+	}
+	if err := checkRequest(m.Health).apply(&p.HealthCheck, "Health check"); err != nil {
+		return err
+	}
+	return checkRequest(m.Readiness).apply(&p.ReadinessCheck, "Readiness health check")
+}
+
+func checkRequest(m manifest.Check) *healthCheckRequest {
+	r := &healthCheckRequest{Type: given(m.Type)}
+	r.Data.Endpoint, r.Data.Timeout = given(m.Endpoint), given(m.Timeout)
+	r.Data.InvocationTimeout, r.Data.Interval = given(m.InvocationTimeout), given(m.Interval)
+	return r
+}
+
+func given[T any](v *T) opt[T] {
+	if v == nil {
+		return opt[T]{}
+	}
+	return opt[T]{Set: true, V: *v}
+}
+
+// applySidecars sets the sidecars that the manifest names on the processes of
+// their types.
+func (c *call) applySidecars(app *cf.App, m *manifest.App) error {
+	if len(m.Sidecars) == 0 {
+		return nil
+	}
+	processes, err := store.Processes.By(c.Tx, "app_guids", app.GUID)
+	if err != nil {
+		return err
+	}
+	for _, p := range processes {
+		for _, s := range m.Sidecars {
+			p.Sidecars = without(p.Sidecars, func(have cf.Sidecar) bool { return have.Name == s.Name })
+			if slices.Contains(s.ProcessTypes, p.Type) {
+				p.Sidecars = append(p.Sidecars, newSidecar(s))
+			}
+		}
+		if err := store.Processes.Update(c.Tx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *call) applyServices(_ *cf.App, m *manifest.App) error {
+	if len(m.Services) > 0 {
+		return cf.Unprocessable("Service instance '%s' not found", m.Services[0])
+	}
+	return nil
+}
+
+// diffManifest tells what applying a manifest would change.
+func diffManifest(c *call) (*response, error) {
+	m, err := c.readManifest()
+	if err != nil {
+		return nil, err
+	}
+	space, err := c.space()
+	if err != nil {
+		return nil, err
+	}
+	current := map[string]map[string]any{}
+	for _, a := range m.Apps {
+		app, err := store.Apps.First(c.Tx, store.Query{Where: map[string][]string{"names": {a.Name}, "space_guids": {space.GUID}}})
+		if store.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if current[a.Name], err = c.manifestOf(app, true); err != nil {
+			return nil, err
+		}
+	}
+	changes := manifest.Diff(m, func(name string) (map[string]any, bool) {
+		v, ok := current[name]
+		return v, ok
+	})
+	return &response{status: http.StatusCreated, body: doc{"diff": changes}}, nil
+}
+
+// showManifest writes the manifest of an app.
+func showManifest(c *call) (*response, error) {
+	app, err := c.app()
+	if err != nil {
+		return nil, err
+	}
+	m, err := c.manifestOf(app, false)
+	if err != nil {
+		return nil, err
+	}
+	text, err := yaml.Marshal(doc{"applications": []any{m}})
+	if err != nil {
+		return nil, err
+	}
+	return &response{raw: func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-yaml; charset=utf-8")
+		w.Write(append([]byte("---\n"), text...))
+	}}, nil
+}
+
+// routeURL splits a route's URL into what may be its host, domain and path:
+// every split in turn, longest domain first.
+func routeURL(url string) (names []string, path string) {
+	_, rest, found := strings.Cut(url, "://")
+	if !found {
+		rest = url
+	}
+	name, path, _ := strings.Cut(rest, "/")
+	if path != "" {
+		path = "/" + path
+	}
+	name = strings.ToLower(name)
+	for {
+		names = append(names, name)
+		_, tail, more := strings.Cut(name, ".")
+		if !more {
+			return names, path
+		}
+		name = tail
+	}
+}

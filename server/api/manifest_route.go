@@ -1,0 +1,148 @@
+package api
+
+import (
+	"math/rand/v2"
+	"regexp"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"cupola/server/manifest"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+func newGUID() string { return uuid.NewString() }
+
+// applyRoutes maps an app's routes: none, those given, or, when it has none
+// yet, a random or its default one. In this order, as Cloud Controller does.
+func (c *call) applyRoutes(app *cf.App, m *manifest.App) error {
+	have, err := store.Routes.By(c.Tx, "app_guids", app.GUID)
+	if err != nil {
+		return err
+	}
+	switch {
+	case m.NoRoute:
+		return c.unmapAll(app, have)
+	case m.RoutesSet:
+		return c.mapURLs(app, m.Routes)
+	case len(have) > 0 || !(m.RandomRoute || m.DefaultRoute):
+		return nil
+	}
+	host := hostOf(app.Name)
+	if m.RandomRoute {
+		host += "-" + randomWords()
+	}
+	return c.mapHost(app, host)
+}
+
+func (c *call) unmapAll(app *cf.App, routes []*cf.Route) error {
+	for _, r := range routes {
+		r.Destinations = without(r.Destinations, func(d cf.Destination) bool { return d.AppGUID == app.GUID })
+		if err := store.Routes.Update(c.Tx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *call) mapURLs(app *cf.App, routes []manifest.Route) error {
+	space, err := store.Spaces.Get(c.Tx, app.SpaceGUID)
+	if err != nil {
+		return err
+	}
+	for _, want := range routes {
+		if want.Protocol == "tcp" {
+			return cf.Unprocessable("The route '%s' is a TCP route, and there are none here", want.URL)
+		}
+		r, err := c.routeByURL(want.URL, space)
+		if err != nil {
+			return err
+		}
+		if want.Options != nil {
+			r.Options = want.Options
+		}
+		protocol := want.Protocol
+		if protocol == "" {
+			protocol = "http1"
+		}
+		if err := c.mapRoute(r, cf.Destination{GUID: newGUID(), AppGUID: app.GUID, ProcessType: "web", Protocol: protocol}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// routeByURL finds the route of a URL, or makes it in the domain with the
+// longest name that fits.
+func (c *call) routeByURL(url string, space *cf.Space) (*cf.Route, error) {
+	names, path := routeURL(url)
+	for i, name := range names {
+		d, err := store.Domains.First(c.Tx, store.Query{Where: map[string][]string{"names": {name}, "usable_by_organization_guids": {space.OrgGUID}}})
+		if store.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		host := ""
+		if i > 0 {
+			host = strings.TrimSuffix(names[0], "."+name)
+		}
+		if strings.Contains(host, ".") {
+			break
+		}
+		return c.findOrMakeRoute(&cf.Route{SpaceGUID: space.GUID, DomainGUID: d.GUID, Host: host, Path: path}, d)
+	}
+	return nil, cf.Unprocessable("The route '%s' did not match any existing domains.", url)
+}
+
+func (c *call) findOrMakeRoute(r *cf.Route, d *cf.Domain) (*cf.Route, error) {
+	found, err := store.Routes.First(c.Tx, store.Query{Where: map[string][]string{"domain_guids": {d.GUID}, "hosts": {r.Host}, "paths": {r.Path}}})
+	if store.IsNotFound(err) {
+		return r, c.insertRoute(r, d)
+	}
+	if err == nil && found.SpaceGUID != r.SpaceGUID {
+		return nil, cf.Unprocessable("Routes cannot be mapped to destinations in different spaces")
+	}
+	return found, err
+}
+
+// mapHost maps a route with the host in the default domain.
+func (c *call) mapHost(app *cf.App, host string) error {
+	space, err := store.Spaces.Get(c.Tx, app.SpaceGUID)
+	if err != nil {
+		return err
+	}
+	d, err := c.defaultDomain(space.OrgGUID)
+	if err != nil {
+		return unprocessable(err, "No default domains available")
+	}
+	r, err := c.findOrMakeRoute(&cf.Route{SpaceGUID: space.GUID, DomainGUID: d.GUID, Host: host}, d)
+	if err != nil {
+		return err
+	}
+	return c.mapRoute(r, cf.Destination{GUID: newGUID(), AppGUID: app.GUID, ProcessType: "web", Protocol: "http1"})
+}
+
+var notHost = regexp.MustCompile(`[^a-z0-9-]+`)
+
+// hostOf makes a host of an app's name.
+func hostOf(name string) string {
+	s := notHost.ReplaceAllString(strings.ReplaceAll(strings.ToLower(name), "_", "-"), "")
+	s = strings.Trim(s, "-")
+	return s[:min(len(s), 40)]
+}
+
+var (
+	adjectives = strings.Fields("agile bold brave bright calm clear clever cool cosmic eager fast fine gentle glad grand happy kind lively lucky merry mild neat nice noble proud quick quiet rapid shiny silent smart smooth sunny swift tidy warm wise zesty")
+	nouns      = strings.Fields("anvil arch badger bear beaver bell bison bronze crane dome eagle ember falcon ferry flame forge fox gazelle hawk heron iron kettle lantern lark lynx otter panda puffin quartz raven robin salmon spark steel swan tiger tower turtle whale wombat zebra")
+)
+
+// randomWords names a random route: "swift-otter-xq".
+func randomWords() string {
+	const letters = "abcdefghijklmnopqrstuvwxyz"
+	return pick(adjectives) + "-" + pick(nouns) + "-" + string(letters[rand.IntN(len(letters))]) + string(letters[rand.IntN(len(letters))])
+}
+
+func pick(words []string) string { return words[rand.IntN(len(words))] }

@@ -1,0 +1,153 @@
+package api
+
+import (
+	"fmt"
+
+	"cupola/server/manifest"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// manifestOf is the manifest that would make an app as it is. For a diff, the
+// keys of the process web stand at the top too, where manifests mostly have
+// them.
+func (c *call) manifestOf(app *cf.App, forDiff bool) (map[string]any, error) {
+	m := map[string]any{"name": app.Name, "lifecycle": app.Lifecycle.Type,
+		"features": map[string]any{"ssh": app.SSHEnabled, "revisions": app.RevisionsOn}}
+	if app.Lifecycle.Stack != "" {
+		m["stack"] = app.Lifecycle.Stack
+	}
+	if len(app.Lifecycle.Buildpacks) > 0 {
+		m["buildpacks"] = anyList(app.Lifecycle.Buildpacks)
+	}
+	if len(app.Env) > 0 {
+		m["env"] = anyMap(app.Env)
+	}
+	if len(app.Labels)+len(app.Annotations) > 0 {
+		m["metadata"] = map[string]any{"labels": anyMap(app.Labels), "annotations": anyMap(app.Annotations)}
+	}
+	if err := c.manifestRoutes(m, app); err != nil {
+		return nil, err
+	}
+	return m, c.manifestProcesses(m, app, forDiff)
+}
+
+func (c *call) manifestRoutes(m map[string]any, app *cf.App) error {
+	routes, err := store.Routes.By(c.Tx, "app_guids", app.GUID)
+	if err != nil || len(routes) == 0 {
+		return err
+	}
+	var list []any
+	for _, r := range routes {
+		d, err := store.Domains.Get(c.Tx, r.DomainGUID)
+		if err != nil {
+			return err
+		}
+		protocol := "http1"
+		for _, to := range r.Destinations {
+			if to.AppGUID == app.GUID {
+				protocol = to.Protocol
+			}
+		}
+		list = append(list, map[string]any{"route": fqdn(r, d) + r.Path, "protocol": protocol})
+	}
+	m["routes"] = list
+	return nil
+}
+
+func (c *call) manifestProcesses(m map[string]any, app *cf.App, forDiff bool) error {
+	processes, err := store.Processes.By(c.Tx, "app_guids", app.GUID)
+	if err != nil {
+		return err
+	}
+	var list, sidecars []any
+	seen := map[string]bool{}
+	for _, p := range processes {
+		entry := manifestProcess(p)
+		if forDiff && p.Type == "web" {
+			for k, v := range entry {
+				m[k] = v
+			}
+			delete(m, "type")
+		}
+		list = append(list, entry)
+		for _, s := range p.Sidecars {
+			if s.Origin != "buildpack" && !seen[s.Name] {
+				seen[s.Name] = true
+				sidecars = append(sidecars, manifestSidecar(s))
+			}
+		}
+	}
+	m["processes"] = list
+	if sidecars != nil {
+		m["sidecars"] = sidecars
+	}
+	return nil
+}
+
+func manifestProcess(p *cf.Process) map[string]any {
+	e := map[string]any{"type": p.Type, "instances": p.Instances, "memory": fmt.Sprintf("%dM", p.MemoryMB), "disk_quota": fmt.Sprintf("%dM", p.DiskMB),
+		"log-rate-limit-per-second": rateText(p.LogRateLimit), "health-check-type": p.HealthCheck.Type, "readiness-health-check-type": p.ReadinessCheck.Type}
+	set := func(key string, v any, zero bool) {
+		if !zero {
+			e[key] = v
+		}
+	}
+	set("command", p.Command, p.Command == "")
+	set("timeout", p.HealthCheck.Timeout, p.HealthCheck.Timeout == 0)
+	set("health-check-http-endpoint", p.HealthCheck.Endpoint, p.HealthCheck.Endpoint == "")
+	set("health-check-invocation-timeout", p.HealthCheck.InvocationTimeout, p.HealthCheck.InvocationTimeout == 0)
+	set("health-check-interval", p.HealthCheck.Interval, p.HealthCheck.Interval == 0)
+	set("readiness-health-check-http-endpoint", p.ReadinessCheck.Endpoint, p.ReadinessCheck.Endpoint == "")
+	set("readiness-health-check-invocation-timeout", p.ReadinessCheck.InvocationTimeout, p.ReadinessCheck.InvocationTimeout == 0)
+	set("readiness-health-check-interval", p.ReadinessCheck.Interval, p.ReadinessCheck.Interval == 0)
+	return e
+}
+
+// rateText writes a log rate as a manifest has it: the largest whole unit.
+func rateText(n int64) any {
+	if n <= 0 {
+		return n
+	}
+	for _, u := range []struct {
+		name  string
+		bytes int64
+	}{{"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}} {
+		if n%u.bytes == 0 {
+			return fmt.Sprintf("%d%s", n/u.bytes, u.name)
+		}
+	}
+	return fmt.Sprintf("%dB", n)
+}
+
+func manifestSidecar(s cf.Sidecar) map[string]any {
+	e := map[string]any{"name": s.Name, "command": s.Command, "process_types": anyList(s.ProcessTypes)}
+	if s.MemoryMB > 0 {
+		e["memory"] = fmt.Sprintf("%dM", s.MemoryMB)
+	}
+	return e
+}
+
+func newSidecar(m manifest.Sidecar) cf.Sidecar {
+	s := cf.Sidecar{GUID: newGUID(), Name: m.Name, Command: m.Command, ProcessTypes: m.ProcessTypes, Origin: "user"}
+	if m.MemoryMB != nil {
+		s.MemoryMB = *m.MemoryMB
+	}
+	return s
+}
+
+func anyList(list []string) []any {
+	var out []any
+	for _, v := range list {
+		out = append(out, v)
+	}
+	return out
+}
+
+func anyMap(m map[string]string) map[string]any {
+	out := map[string]any{}
+	for k, v := range m {
+		out[k] = v
+	}
+	return out
+}

@@ -1,0 +1,313 @@
+// Package manifest reads and writes app manifests. It is pure: what a manifest
+// means for rows is server/api's.
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// MaxBytes is Cloud Controller's limit of a manifest's size.
+const MaxBytes = 1 << 20
+
+// Manifest is what a user wants of some apps of a space.
+type Manifest struct {
+	Apps []App
+}
+
+// App is one entry of "applications". A nil field was not given and changes
+// nothing.
+type App struct {
+	Name         string
+	Lifecycle    *string
+	Buildpacks   []string
+	BuildpackSet bool // Buildpacks was given, if only to reset it
+	Stack        *string
+	Env          map[string]any
+	Features     map[string]bool
+	Labels       map[string]*string
+	Annotations  map[string]*string
+	Processes    []Process // the entry's own keys are those of the process web
+	Sidecars     []Sidecar
+	Services     []string
+	Docker       bool
+	Routes       []Route
+	RoutesSet    bool
+	NoRoute      bool
+	RandomRoute  bool
+	DefaultRoute bool
+
+	raw map[string]any // as it was written: for a diff
+}
+
+// Process is one process of an app.
+type Process struct {
+	Type      string
+	Command   *string // "" : the droplet's
+	Instances *int
+	MemoryMB  *int
+	DiskMB    *int
+	LogRate   *int64 // bytes a second, -1: no limit
+	Health    Check
+	Readiness Check
+}
+
+// Check is a health check; durations in seconds.
+type Check struct {
+	Type              *string
+	Endpoint          *string
+	Timeout           *int
+	InvocationTimeout *int
+	Interval          *int
+}
+
+// Sidecar is a further process beside others.
+type Sidecar struct {
+	Name         string
+	Command      string
+	ProcessTypes []string
+	MemoryMB     *int
+}
+
+// Route is a route by its URL, without scheme.
+type Route struct {
+	URL      string
+	Protocol string // "" : http1
+	Options  map[string]any
+}
+
+// Invalid is what is wrong with a manifest, in Cloud Controller's words.
+type Invalid []string
+
+func (e Invalid) Error() string { return strings.Join(e, ", ") }
+
+// ErrSyntax says that a text is no YAML, or not the YAML of a manifest.
+var ErrSyntax = errors.New("Request invalid due to parse error: invalid request body")
+
+// Parse reads a manifest and checks it whole: the error is an Invalid with all
+// that is wrong, or ErrSyntax. Keys that Cloud Controller does not know are
+// passed over, as it does.
+func Parse(text []byte) (*Manifest, error) {
+	var root yaml.Node
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	if err := d.Decode(&root); err != nil {
+		return nil, ErrSyntax
+	}
+	if aliased(&root) {
+		return nil, Invalid{"Manifest does not support Anchors and Aliases"}
+	}
+	var top map[string]any
+	if err := root.Decode(&top); err != nil {
+		return nil, ErrSyntax
+	}
+	if v, ok := top["version"]; ok && v != 1 {
+		return nil, Invalid{"Unsupported manifest schema version. Currently supported versions: [1]."}
+	}
+	list, ok := top["applications"].([]any)
+	if !ok || len(list) == 0 {
+		return nil, Invalid{"Cannot parse manifest with no 'applications' field."}
+	}
+	m := &Manifest{}
+	var faults Invalid
+	for i, entry := range list {
+		app, bad := parseApp(i, entry)
+		m.Apps, faults = append(m.Apps, app), append(faults, bad...)
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return m, nil
+}
+
+func aliased(n *yaml.Node) bool {
+	if n.Kind == yaml.AliasNode || n.Anchor != "" {
+		return true
+	}
+	for _, c := range n.Content {
+		if aliased(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// parseApp reads one entry; each fault names the app.
+func parseApp(i int, entry any) (App, []string) {
+	f := &fields{where: fmt.Sprintf("For application at index %d: ", i)}
+	m, ok := entry.(map[string]any)
+	if !ok {
+		f.fault("must be a map")
+		return App{}, f.faults
+	}
+	f.m = m
+	app := App{raw: m}
+	if name := f.text("name"); name != nil && strings.TrimSpace(*name) != "" {
+		app.Name = *name
+		f.where = fmt.Sprintf("For application '%s': ", app.Name)
+	} else {
+		f.fault("Name must not be empty")
+	}
+	app.read(f)
+	return app, f.faults
+}
+
+func (app *App) read(f *fields) {
+	app.Lifecycle, app.Stack = f.text("lifecycle"), f.text("stack")
+	app.Buildpacks, app.BuildpackSet = f.texts("buildpacks")
+	if b := f.text("buildpack"); b != nil && !app.BuildpackSet {
+		app.BuildpackSet = true
+		if *b != "" && *b != "default" && *b != "null" {
+			app.Buildpacks = []string{*b}
+		}
+	}
+	app.Env = f.object("env")
+	app.Docker = f.m["docker"] != nil
+	app.NoRoute, app.RandomRoute, app.DefaultRoute = f.flag("no-route"), f.flag("random-route"), f.flag("default-route")
+	if app.Docker && app.BuildpackSet {
+		f.fault("Cannot specify both buildpack(s) and docker keys")
+	}
+	if app.RandomRoute && app.DefaultRoute {
+		f.fault("Random-route and default-route may not be used together")
+	}
+	app.readMetadata(f)
+	app.readFeatures(f)
+	app.readRoutes(f)
+	app.readServices(f)
+	app.readProcesses(f)
+	app.readSidecars(f)
+}
+
+func (app *App) readMetadata(f *fields) {
+	meta := &fields{where: f.where + "Metadata ", m: f.object("metadata")}
+	app.Labels, app.Annotations = meta.nullable("labels"), meta.nullable("annotations")
+	f.faults = append(f.faults, meta.faults...)
+}
+
+func (app *App) readFeatures(f *fields) {
+	const fault = "Features must be a map of valid feature names to booleans (true = enabled, false = disabled)"
+	v, ok := f.m["features"]
+	if !ok || v == nil {
+		return
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		f.fault(fault)
+		return
+	}
+	app.Features = map[string]bool{}
+	for name, on := range m {
+		b, ok := on.(bool)
+		if !ok || (name != "ssh" && name != "revisions") {
+			f.fault(fault)
+			return
+		}
+		app.Features[name] = b
+	}
+}
+
+func (app *App) readRoutes(f *fields) {
+	list, ok := f.list("routes")
+	app.RoutesSet = ok
+	for _, v := range list {
+		m, _ := v.(map[string]any)
+		url, ok := m["route"].(string)
+		if !ok || url == "" {
+			f.fault("Routes must be a list of route objects")
+			return
+		}
+		r := Route{URL: url}
+		r.Protocol, _ = m["protocol"].(string)
+		r.Options, _ = m["options"].(map[string]any)
+		if r.Protocol != "" && r.Protocol != "http1" && r.Protocol != "http2" && r.Protocol != "tcp" {
+			f.fault("Route protocol must be 'http1', 'http2' or 'tcp'.")
+		}
+		app.Routes = append(app.Routes, r)
+	}
+}
+
+func (app *App) readServices(f *fields) {
+	list, _ := f.list("services")
+	for _, v := range list {
+		switch s := v.(type) {
+		case string:
+			app.Services = append(app.Services, s)
+		case map[string]any:
+			name, ok := s["name"].(string)
+			if !ok {
+				f.fault("Services must be a list of service names or of maps with a name")
+				return
+			}
+			app.Services = append(app.Services, name)
+		default:
+			f.fault("Services must be a list of service names or of maps with a name")
+			return
+		}
+	}
+}
+
+// readProcesses reads "processes", and the entry's own keys as those of web.
+func (app *App) readProcesses(f *fields) {
+	own := readProcess(f)
+	own.Type = "web"
+	list, _ := f.list("processes")
+	seen := map[string]bool{}
+	for _, v := range list {
+		m, ok := v.(map[string]any)
+		if !ok {
+			f.fault("Processes must be an array of process configurations")
+			return
+		}
+		pf := &fields{m: m}
+		kind := pf.text("type")
+		if kind == nil || *kind == "" {
+			f.fault("All Processes must specify a type")
+			return
+		}
+		pf.where = f.where + fmt.Sprintf("Process \"%s\": ", *kind)
+		if seen[*kind] {
+			f.fault(fmt.Sprintf("Process \"%s\" may only be present once", *kind))
+		}
+		seen[*kind] = true
+		p := readProcess(pf)
+		p.Type = *kind
+		f.faults = append(f.faults, pf.faults...)
+		app.Processes = append(app.Processes, p)
+	}
+	if !seen["web"] && own.given() {
+		app.Processes = append([]Process{own}, app.Processes...)
+	}
+}
+
+func (p Process) given() bool {
+	return p.Command != nil || p.Instances != nil || p.MemoryMB != nil || p.DiskMB != nil || p.LogRate != nil || p.Health != (Check{}) || p.Readiness != (Check{})
+}
+
+func readProcess(f *fields) Process {
+	p := Process{Command: f.command(), Instances: f.number("instances", 0), MemoryMB: f.megabytes("memory"), DiskMB: f.megabytes("disk_quota"), LogRate: f.rate("log-rate-limit-per-second")}
+	p.Health = f.check("health-check")
+	p.Health.Timeout = f.number("timeout", 1)
+	p.Readiness = f.check("readiness-health-check")
+	return p
+}
+
+func (app *App) readSidecars(f *fields) {
+	list, _ := f.list("sidecars")
+	for _, v := range list {
+		m, _ := v.(map[string]any)
+		sf := &fields{m: m, where: f.where + "Sidecar "}
+		s := Sidecar{MemoryMB: sf.megabytes("memory")}
+		s.ProcessTypes, _ = sf.texts("process_types")
+		if name, command := sf.text("name"), sf.text("command"); name != nil && command != nil {
+			s.Name, s.Command = *name, *command
+		}
+		if s.Name == "" || s.Command == "" || len(s.ProcessTypes) == 0 {
+			sf.fault("must have a name, a command and process_types")
+		}
+		f.faults = append(f.faults, sf.faults...)
+		app.Sidecars = append(app.Sidecars, s)
+	}
+}

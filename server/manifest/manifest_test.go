@@ -1,0 +1,120 @@
+package manifest
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+func TestParse(t *testing.T) {
+	m, err := Parse([]byte(`---
+version: 1
+applications:
+- name: hello
+  path: /somewhere
+  memory: 256M
+  disk_quota: 1G
+  instances: 2
+  command: null
+  stack: minifs
+  buildpacks: [go_buildpack]
+  env: {A: b, N: 1}
+  default-route: true
+  health-check-type: http
+  health-check-http-endpoint: /h
+  timeout: 90
+  log-rate-limit-per-second: -1
+  routes:
+  - route: hello.example.com/x
+    protocol: http2
+  processes:
+  - type: worker
+    memory: 64MB
+    health-check-type: process
+  features: {ssh: false}
+  metadata:
+    labels: {team: x, old: null}
+  sidecars:
+  - name: s
+    command: run
+    process_types: [web]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := App{Name: "hello", Stack: ptr("minifs"), Buildpacks: []string{"go_buildpack"}, BuildpackSet: true, Env: map[string]any{"A": "b", "N": 1},
+		DefaultRoute: true, RoutesSet: true, Routes: []Route{{URL: "hello.example.com/x", Protocol: "http2"}}, Features: map[string]bool{"ssh": false},
+		Labels:   map[string]*string{"team": ptr("x"), "old": nil},
+		Sidecars: []Sidecar{{Name: "s", Command: "run", ProcessTypes: []string{"web"}}},
+		Processes: []Process{
+			{Type: "web", Command: ptr(""), Instances: ptr(2), MemoryMB: ptr(256), DiskMB: ptr(1024), LogRate: ptr(int64(-1)),
+				Health: Check{Type: ptr("http"), Endpoint: ptr("/h"), Timeout: ptr(90)}},
+			{Type: "worker", MemoryMB: ptr(64), Health: Check{Type: ptr("process")}},
+		}}
+	if d := cmp.Diff(want, m.Apps[0], cmpopts.IgnoreUnexported(App{})); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	for text, want := range map[string]string{
+		"applications: []":                                                             "Cannot parse manifest with no 'applications' field.",
+		"version: 2\napplications: [{name: a}]":                                        "Unsupported manifest schema version. Currently supported versions: [1].",
+		"applications: [{memory: 1G}]":                                                 "For application at index 0: Name must not be empty",
+		"applications: [{name: a, memory: 12}]":                                        "For application 'a': Memory must use a supported unit: B, K, KB, M, MB, G, GB, T, or TB",
+		"applications: [{name: a, instances: x}]":                                      "For application 'a': Instances is not a number",
+		"applications: [{name: a, instances: -1}]":                                     "For application 'a': Instances must be greater than or equal to 0",
+		"applications: [{name: a, health-check-type: x}]":                              `For application 'a': Health check type must be "port", "process", or "http"`,
+		"applications: [{name: a, features: [x]}]":                                     "For application 'a': Features must be a map of valid feature names to booleans (true = enabled, false = disabled)",
+		"applications: [{name: a, processes: [{memory: 1G}]}]":                         "For application 'a': All Processes must specify a type",
+		"applications: [{name: a, routes: [{route: 5}]}]":                              "For application 'a': Routes must be a list of route objects",
+		"applications:\n- &x {name: a}\n- *x":                                          "Manifest does not support Anchors and Aliases",
+		"applications: [{name: a, memory: 1}, {name: b, random-route: maybe}]":         "For application 'b': Random route must be a boolean",
+		"applications: [{name: a, processes: [{type: web, memory: x}], buildpack: y}]": `For application 'a': Process "web": Memory must use`,
+	} {
+		_, err := Parse([]byte(text))
+		var faults Invalid
+		if !errors.As(err, &faults) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v; want %s", text, err, want)
+		}
+	}
+	if _, err := Parse([]byte("applications: [")); !errors.Is(err, ErrSyntax) {
+		t.Errorf("got %v; want %v", err, ErrSyntax)
+	}
+}
+
+func TestDiff(t *testing.T) {
+	m, err := Parse([]byte("applications: [{name: a, path: x, memory: 1G, instances: 2, env: {B: c}, processes: [{type: web, disk_quota: 1G}, {type: w}]}, {name: new}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := Diff(m, func(name string) (map[string]any, bool) {
+		return map[string]any{"name": name, "memory": "1024M", "instances": 1, "env": map[string]any{"A": "b"},
+			"processes": []any{map[string]any{"type": "web", "disk_quota": "512M"}}}, name == "a"
+	})
+	want := []Change{
+		{Op: "add", Path: "/applications/0/env/B", Value: "c"},
+		{Op: "replace", Path: "/applications/0/instances", Was: 1, Value: 2},
+		{Op: "replace", Path: "/applications/0/processes/0/disk_quota", Was: "512M", Value: "1G"},
+		{Op: "add", Path: "/applications/0/processes/1", Value: map[string]any{"type": "w"}},
+		{Op: "add", Path: "/applications/1/name", Value: "new"},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("applications: [{name: a, memory: 1G, routes: [{route: a.b}], processes: [{type: web}], sidecars: [{}]}]")
+	f.Add("applications: [{name: a, services: [{name: 1}], env: {a: [1]}}]")
+	f.Fuzz(func(t *testing.T, text string) {
+		if m, err := Parse([]byte(text)); err == nil {
+			Diff(m, func(string) (map[string]any, bool) { return nil, false })
+		}
+	})
+}
