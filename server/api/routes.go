@@ -47,6 +47,8 @@ func (s *Server) routes() []route {
 		{"GET /v3/apps/{guid}/processes", read, inTx(listAppProcesses)},
 		{"GET /v3/apps/{guid}/processes/{type}", read, inTx(showProcess)},
 		{"PATCH /v3/apps/{guid}/processes/{type}", develop, inTx(updateProcess)},
+		{"GET /v3/apps/{guid}/processes/{type}/stats", read, showStats},
+		{"GET /v3/apps/{guid}/processes/{type}/process_instances", read, inTx(showProcessInstances)},
 		{"POST /v3/apps/{guid}/processes/{type}/actions/scale", operate, inTx(scaleProcess)},
 		{"GET /v3/apps/{guid}/relationships/current_droplet", read, inTx(currentDropletRelationship)},
 		{"PATCH /v3/apps/{guid}/relationships/current_droplet", operate, inTx(setCurrentDroplet)},
@@ -103,6 +105,8 @@ func (s *Server) routes() []route {
 		{"GET /v3/processes", anyone, list(store.Processes, viewListedProcess, "embed=process_instances")},
 		{"GET /v3/processes/{guid}", read, inTx(showProcess)},
 		{"PATCH /v3/processes/{guid}", develop, inTx(updateProcess)},
+		{"GET /v3/processes/{guid}/stats", read, showStats},
+		{"GET /v3/processes/{guid}/process_instances", read, inTx(showProcessInstances)},
 		{"POST /v3/processes/{guid}/actions/scale", operate, inTx(scaleProcess)},
 
 		{"POST /v3/resource_matches", anyone, inTx(matchResources)},

@@ -1,7 +1,143 @@
 package api
 
-import "cupola/store/cf"
+import (
+	"time"
 
-func (c *call) processInstances(p *cf.Process) []doc { return []doc{} }
+	"cupola/runtime/lrp"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// holdStats is how long the stats of an app that starts are held for the CLI:
+// a push sees its first instance run at once, and `cf app` is not kept long.
+const holdStats = 8 * time.Second
+
+// instances are the rows of a process's instances by index; one that has no
+// row yet, or none any longer, is missing.
+func (c *call) instances(p *cf.Process, app *cf.App) (map[int]*lrp.Actual, error) {
+	rows, err := store.ActualLRPs.By(c.Tx, "process_guids", c.s.LRPGUID(p, app))
+	byIndex := map[int]*lrp.Actual{}
+	for _, r := range rows {
+		if have := byIndex[r.Index]; have == nil || have.Stopping {
+			byIndex[r.Index] = r
+		}
+	}
+	return byIndex, err
+}
+
+// instanceState is Cloud Controller's word for a row's state (its
+// LrpStateTranslator); an index without a row is DOWN.
+func instanceState(a *lrp.Actual) string {
+	switch {
+	case a == nil:
+		return "DOWN"
+	case a.Stopping:
+		return "STOPPING"
+	case a.State == lrp.Running:
+		return "RUNNING"
+	case a.State == lrp.Crashed:
+		return "CRASHED"
+	case a.State == lrp.Unclaimed && a.PlacementError != "":
+		return "DOWN"
+	}
+	return "STARTING"
+}
+
+// showStats holds the answer to the CLI until an instance of a starting app
+// runs or crashes.
+func showStats(c *call) (*response, error) {
+	changed, stop := c.s.Store.Watch(store.ActualLRPs.Name())
+	defer stop()
+	deadline := time.Now().Add(holdStats)
+	for {
+		var pending bool
+		res, err := inTx(func(c *call) (*response, error) {
+			p, app, err := c.process()
+			if err != nil {
+				return nil, err
+			}
+			byIndex, err := c.instances(p, app)
+			if err != nil {
+				return nil, err
+			}
+			pending = app.State == cf.Started && p.Instances > 0
+			resources := []doc{}
+			for i := range p.Instances {
+				a := byIndex[i]
+				if s := instanceState(a); s != "STARTING" && !(s == "DOWN" && a == nil) {
+					pending = false
+				}
+				resources = append(resources, c.viewStats(p, i, a))
+			}
+			return ok(doc{"resources": resources})
+		})(c)
+		if err != nil || !pending || !c.fromCLI() || !c.wait(changed, deadline) {
+			return res, err
+		}
+	}
+}
+
+func (c *call) viewStats(p *cf.Process, index int, a *lrp.Actual) doc {
+	state := instanceState(a)
+	d := doc{"type": p.Type, "index": index, "state": state, "routable": nil, "uptime": 0, "isolation_segment": nil, "details": nil}
+	if a == nil {
+		return d
+	}
+	d["details"] = orNil(a.PlacementError)
+	if state != "RUNNING" {
+		if state == "DOWN" {
+			return d
+		}
+		return with(d, c.quotas(p, a, lrp.Stats{}))
+	}
+	s, _ := c.s.Stats(a.InstanceGUID)
+	d["routable"] = a.Ready
+	d["uptime"] = max(0, int64(time.Since(a.Since).Seconds()))
+	return with(d, c.quotas(p, a, s))
+}
+
+// quotas is what of an instance's stats has a bound, with the use of it.
+func (c *call) quotas(p *cf.Process, a *lrp.Actual, s lrp.Stats) doc {
+	ports := []doc{}
+	for _, port := range a.Ports {
+		ports = append(ports, doc{"external": port, "internal": port, "external_tls_proxy_port": nil, "internal_tls_proxy_port": nil})
+	}
+	return doc{
+		"instance_guid": a.InstanceGUID, "host": a.Address, "instance_internal_ip": a.Address, "instance_ports": ports,
+		"mem_quota": int64(p.MemoryMB) << 20, "disk_quota": int64(p.DiskMB) << 20, "log_rate_limit": p.LogRateLimit, "fds_quota": 16384,
+		"usage": doc{"time": c.Tx.Now.Format(time.RFC3339Nano), "cpu": s.CPUPercent / 100, "cpu_entitlement": s.Entitlement,
+			"mem": s.MemoryBytes, "disk": s.DiskBytes, "log_rate": s.LogRate},
+	}
+}
+
+// processInstances is the short form of the stats, for lists.
+func (c *call) processInstances(p *cf.Process) []doc {
+	out := []doc{}
+	app, err := store.Apps.Get(c.Tx, p.AppGUID)
+	if err != nil {
+		return out
+	}
+	byIndex, err := c.instances(p, app)
+	if err != nil {
+		return out
+	}
+	for i := range p.Instances {
+		since := int64(0)
+		if a := byIndex[i]; a != nil {
+			since = int64(time.Since(a.Since).Seconds())
+		}
+		out = append(out, doc{"index": i, "state": instanceState(byIndex[i]), "since": since})
+	}
+	return out
+}
+
+func showProcessInstances(c *call) (*response, error) {
+	p, _, err := c.process()
+	if err != nil {
+		return nil, err
+	}
+	return ok(doc{"resources": c.processInstances(p), "links": doc{
+		"self": c.link("/v3/processes/%s/process_instances", p.GUID), "process": c.link("/v3/processes/%s", p.GUID)}})
+}
 
 func (c *call) vcapApplication(app *cf.App) (doc, error) { return doc{}, nil }
