@@ -194,7 +194,7 @@ func killAt(t *testing.T, spec lrp.Container, n int, early bool) {
 	if c := m.running[spec.GUID]; c != nil {
 		m.end(spec.GUID, container.Exit{Code: 1, Known: true})
 	}
-	time.Sleep(2 * sweepInterval)
+	<-time.After(2 * sweepInterval)
 	synctest.Wait()
 	if started && (len(second.events) == 0 || second.events[len(second.events)-1].Type != lrp.EventExited) {
 		t.Errorf("got %v after %v; want the exit told", second.told, rec)

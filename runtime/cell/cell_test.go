@@ -109,7 +109,7 @@ func (d *daemon) check(ctx context.Context, s health.Spec, event func(health.Eve
 // last waits for the last event of a container.
 func (d *daemon) last(t *testing.T) lrp.Event {
 	t.Helper()
-	time.Sleep(15 * time.Second) // of the bubble's clock: more than a stop takes
+	<-time.After(15 * time.Second) // of the bubble's clock: more than a stop takes
 	synctest.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -228,7 +228,7 @@ func TestEveryStepFails(t *testing.T) {
 				d.m.mu.Lock()
 				d.m.fail = map[string]error{}
 				d.m.mu.Unlock()
-				time.Sleep(2 * sweepInterval)
+				<-time.After(2 * sweepInterval)
 				synctest.Wait()
 				d.wantNothing(t)
 			})
@@ -373,7 +373,7 @@ func TestMainEndsSidecars(t *testing.T) {
 		d.m.running["g1"].sidecars[1].end(killed)
 		d.m.running["g1"].sidecars[0].end(killed)
 		synctest.Wait()
-		time.Sleep(doubtTime / 2)
+		<-time.After(doubtTime / 2)
 		d.m.end("g1", container.Exit{Code: 4, Known: true})
 		if got := d.last(t).Exit.Reason; got != "APP/PROC/WEB: Exited with status 4" {
 			t.Errorf("got %q; want the main process' exit", got)

@@ -109,6 +109,9 @@ func (m *machine) Start(ctx context.Context, s container.Spec) (container.State,
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.running[s.ID] != nil {
+		return container.State{}, errors.New("container exists")
+	}
 	m.next++
 	c := &fakeContainer{
 		state: container.State{ID: s.ID, PID: int(m.next), StartTicks: 1, Alive: true},
@@ -125,6 +128,9 @@ func (m *machine) Exec(ctx context.Context, id string, p container.Process, _ co
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.running[id] == nil {
+		return nil, errors.New("no such container")
+	}
 	x := &fakeProcess{ended: make(chan struct{})}
 	m.running[id].sidecars = append(m.running[id].sidecars, x)
 	return x, nil
@@ -244,17 +250,21 @@ func (p *fakeProcess) Wait(ctx context.Context) (container.Exit, error) {
 // fakeNetwork and fakeRoots are the machine's other faces.
 type fakeNetwork struct{ *machine }
 
+var fakeGateway = netip.MustParseAddr("10.200.0.0")
+
 func (n fakeNetwork) Acquire(ctx context.Context, id string) (network.Attachment, error) {
 	if err := n.call(ctx, "acquire", id); err != nil {
 		return network.Attachment{}, err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if address, ok := n.networks[id]; ok {
+		return network.Attachment{NetNS: "/run/netns/" + id, Address: address, Gateway: fakeGateway}, nil
+	}
 	n.next++
 	address := netip.AddrFrom4([4]byte{10, 200, byte(n.next >> 8), byte(n.next)})
 	n.networks[id] = address
-	gateway := netip.MustParseAddr("10.200.0.0")
-	return network.Attachment{NetNS: "/run/netns/" + id, Address: address, Gateway: gateway}, nil
+	return network.Attachment{NetNS: "/run/netns/" + id, Address: address, Gateway: fakeGateway}, nil
 }
 
 func (n fakeNetwork) Release(ctx context.Context, id string) error {
@@ -297,6 +307,9 @@ func (r fakeRoots) Mount(ctx context.Context, req rootfs.Request) (rootfs.Root, 
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.roots[req.ID] {
+		return rootfs.Root{}, errors.New("root is mounted")
+	}
 	r.roots[req.ID] = true
 	r.machine.mounts = append(r.machine.mounts, req)
 	dir := filepath.Join(r.dir, req.ID)

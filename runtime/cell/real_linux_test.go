@@ -2,10 +2,12 @@ package cell
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"cupola/rootfs"
 	"cupola/runtime/lrp"
 
 	"github.com/google/go-cmp/cmp"
@@ -103,7 +105,9 @@ func TestRealStop(t *testing.T) {
 	if got := r.find(t, "polite", lrp.EventExited).Exit; !got.Stopped || got.Code != 0 {
 		t.Errorf("got %+v; want a good end", got)
 	}
-	if got := r.find(t, "default", lrp.EventExited).Exit; !got.Stopped || got.Code != 143 {
+	// Go catches SIGTERM to die of it, which the first process of a container
+	// cannot: it exits with 2 then.
+	if got := r.find(t, "default", lrp.EventExited).Exit; !got.Stopped || got.Code != 2 {
 		t.Errorf("got %+v; want the end by SIGTERM", got)
 	}
 	if took := time.Since(began); took > grace/2 {
@@ -160,5 +164,26 @@ func TestRealTask(t *testing.T) {
 	}
 	if diff := cmp.Diff([]lrp.Blob{{Name: "droplet", Digest: "a droplet", Size: 9}}, got.Outputs); diff != "" || string(got.Result) != "{}" {
 		t.Error(diff, string(got.Result))
+	}
+}
+
+func TestRealPackagesBehave(t *testing.T) {
+	w := newWorld(t)
+	l, err := w.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(w.path("cell"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.tearDown(t) })
+	layer := rootfs.Layer{Digest: w.Digest, Archive: w.path("app.tgz"), Dest: "/home/vcap", UID: 2000, GID: 2000}
+	for _, b := range behaviours {
+		t.Run(b.name, func(t *testing.T) {
+			b.test(t, seams{
+				Containers: Engine(l.engine), Network: l.net, RootFS: l.roots,
+				args: []string{"/home/vcap/app/app", "sleep", "1h"}, layers: []rootfs.Layer{layer},
+			})
+		})
 	}
 }

@@ -23,6 +23,7 @@ func main() {
 func exit(args []string) {
 	code, _ := strconv.Atoi(args[0])
 	fmt.Println("leaving")
+	sleep(args[1:])
 	os.Exit(code)
 }
 
@@ -94,6 +95,9 @@ func show(args []string) {
 }
 
 func sleep(args []string) {
+	if len(args) == 0 {
+		return
+	}
 	d, _ := time.ParseDuration(args[0])
 	time.Sleep(d)
 }

@@ -1,0 +1,330 @@
+package cell
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	"cupola/runtime/lrp"
+)
+
+// childVar holds a world when this test binary is to be a daemon in it.
+const childVar = "CUPOLA_CELL_CHILD"
+
+func TestMain(m *testing.M) {
+	if place := os.Getenv(childVar); place != "" {
+		if err := beDaemon(place); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// order is what a test asks of a daemon.
+type order struct {
+	Start *lrp.Container
+	Stop  string
+	List  bool
+}
+
+// word is what a daemon says.
+type word struct {
+	Adopted    bool
+	Event      *lrp.Event
+	Line       string
+	Containers []lrp.ContainerStatus
+}
+
+// beDaemon runs a cell on the world until standard input ends.
+func beDaemon(place string) error {
+	var w world
+	if err := json.Unmarshal([]byte(place), &w); err != nil {
+		return err
+	}
+	l, err := w.open()
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	say := func(x word) {
+		mu.Lock()
+		defer mu.Unlock()
+		_ = json.NewEncoder(os.Stdout).Encode(x)
+	}
+	cfg := l.config(&recorder{})
+	cfg.Events = func(e lrp.Event) { say(word{Event: &e}) }
+	cfg.Logs = func(line lrp.LogLine) { say(word{Line: line.Target.Source + ": " + string(line.Text)}) }
+	c, err := New(cfg)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	<-c.Adopted()
+	say(word{Adopted: true})
+	orders := json.NewDecoder(os.Stdin)
+	for {
+		var o order
+		if err := orders.Decode(&o); err != nil {
+			cancel()
+			return <-ended
+		}
+		switch {
+		case o.Start != nil:
+			c.Start(*o.Start)
+		case o.Stop != "":
+			c.Stop(o.Stop)
+		case o.List:
+			say(word{Containers: c.Containers()})
+		}
+	}
+}
+
+// child is a daemon in another process.
+type child struct {
+	recorder
+	cmd    *exec.Cmd
+	orders io.WriteCloser
+	lists  chan []lrp.ContainerStatus
+	heard  chan struct{} // closed when it says nothing any more
+}
+
+// spawn starts a daemon and waits until it has adopted.
+func (w world) spawn(t testing.TB) *child {
+	t.Helper()
+	place, err := json.Marshal(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &child{cmd: exec.Command("/proc/self/exe"), lists: make(chan []lrp.ContainerStatus, 1), heard: make(chan struct{})}
+	c.cmd.Env = append(os.Environ(), childVar+"="+string(place))
+	c.cmd.Stderr = os.Stderr
+	c.orders, err = c.cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := c.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	adopted := make(chan struct{})
+	go c.hear(said, adopted)
+	select {
+	case <-adopted:
+	case <-c.heard:
+		t.Fatalf("daemon ended: %v", c.cmd.Wait())
+	case <-time.After(20 * time.Second):
+		t.Fatal("daemon did not adopt in time")
+	}
+	return c
+}
+
+func (c *child) hear(said io.Reader, adopted chan struct{}) {
+	defer close(c.heard)
+	lines := bufio.NewScanner(said)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var x word
+		if json.Unmarshal(lines.Bytes(), &x) != nil {
+			continue // its last word, cut off
+		}
+		switch {
+		case x.Adopted:
+			close(adopted)
+		case x.Event != nil:
+			c.event(*x.Event)
+		case x.Line != "":
+			c.mu.Lock()
+			c.lines = append(c.lines, x.Line)
+			c.mu.Unlock()
+		default:
+			c.lists <- x.Containers
+		}
+	}
+}
+
+func (c *child) order(t testing.TB, o order) {
+	t.Helper()
+	if err := json.NewEncoder(c.orders).Encode(o); err != nil {
+		t.Error(err)
+	}
+}
+
+func (c *child) list(t testing.TB) []lrp.ContainerStatus {
+	t.Helper()
+	c.order(t, order{List: true})
+	select {
+	case l := <-c.lists:
+		return l
+	case <-time.After(20 * time.Second):
+		t.Fatal("daemon did not list in time")
+		return nil
+	}
+}
+
+// kill ends the daemon as kill -9 does.
+func (c *child) kill() {
+	_ = c.cmd.Process.Kill()
+	<-c.heard
+	_ = c.cmd.Wait() // it was killed
+}
+
+// end lets the daemon stop all, and end.
+func (c *child) end(t testing.TB) {
+	t.Helper()
+	eventually(t, "all containers end", func() bool {
+		all := c.list(t)
+		for _, s := range all {
+			c.order(t, order{Stop: s.GUID})
+		}
+		return len(all) == 0
+	})
+	c.orders.Close()
+	<-c.heard
+	if err := c.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// get asks the app of a container.
+func get(t testing.TB, address string) string {
+	t.Helper()
+	resp, err := http.Get("http://" + address + ":8080/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// wantNothingLeft looks at the world after all daemons have ended.
+func (w world) wantNothingLeft(t testing.TB) {
+	t.Helper()
+	l, err := w.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.tearDown(t)
+}
+
+// counts returns the numbers that the app has counted to in a log.
+func counts(lines []string) []int {
+	var all []int
+	for _, line := range lines {
+		var n int
+		if _, err := fmt.Sscanf(line, "APP/PROC/WEB: count %d", &n); err == nil {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// A killed daemon's container serves on, and the next daemon has it: the same
+// process, its log without a hole, its end.
+func TestRealAdoption(t *testing.T) {
+	w := newWorld(t)
+	t.Cleanup(func() { w.wantNothingLeft(t) })
+	spec := w.instance("g", "serve")
+	spec.Check = lrp.Check{Type: lrp.CheckHTTP, Port: 8080, Path: "/"}
+	spec.Sidecars = []lrp.Sidecar{{Name: "side", Run: lrp.Run{Path: "/home/vcap/app/app", Args: []string{"sleep", "1h"}}}}
+	first := w.spawn(t)
+	first.order(t, order{Start: &spec})
+	address := first.find(t, "g", lrp.EventReady).Address
+	first.wantLine(t, "count 20")
+	started := get(t, address)
+	first.kill()
+	<-time.After(100 * time.Millisecond) // the app writes while nobody reads
+	if got := get(t, address); got != started {
+		t.Errorf("got process of %s; want that of %s", got, started)
+	}
+	second := w.spawn(t)
+	if got := second.list(t); len(got) != 1 || got[0].Phase != lrp.PhaseRunning || !got[0].Ready || got[0].Address != address {
+		t.Errorf("got %+v; want the running container", got)
+	}
+	eventually(t, "output goes on", func() bool { return len(counts(second.output())) > 10 })
+	before, after := counts(first.output()), counts(second.output())
+	// What the first daemon had read but not told is lost with it: a line or two.
+	if hole := after[0] - before[len(before)-1]; hole > 3 {
+		t.Errorf("got a hole of %d lines in the output", hole)
+	}
+	if got := get(t, address); got != started {
+		t.Errorf("got process of %s; want that of %s", got, started)
+	}
+	second.order(t, order{Stop: "g"})
+	if got := second.find(t, "g", lrp.EventExited).Exit; !got.Stopped {
+		t.Errorf("got %+v; want stopped", got)
+	}
+	second.end(t)
+}
+
+// A container that ended while no daemon ran is told and cleared away.
+func TestRealDeathUnseen(t *testing.T) {
+	w := newWorld(t)
+	t.Cleanup(func() { w.wantNothingLeft(t) })
+	spec := w.instance("g", "exit", "4", "300ms")
+	first := w.spawn(t)
+	first.order(t, order{Start: &spec})
+	first.find(t, "g", lrp.EventRunning)
+	first.kill()
+	<-time.After(time.Second)
+	second := w.spawn(t)
+	// Whether the kernel still tells depends on when init reaped the process.
+	got := second.find(t, "g", lrp.EventExited).Exit
+	known := lrp.Exit{Code: 4, Failed: true, Reason: "APP/PROC/WEB: Exited with status 4"}
+	unknown := lrp.Exit{Code: -1, Failed: true, Reason: "APP/PROC/WEB: Exited with unknown status"}
+	if got != known && got != unknown {
+		t.Errorf("got %+v; want %+v or %+v", got, known, unknown)
+	}
+	second.end(t)
+}
+
+// Twenty daemons killed at random moments of making and clearing away
+// containers leave nothing that the last one cannot end.
+func TestRealKilledAtRandom(t *testing.T) {
+	w := newWorld(t)
+	t.Cleanup(func() { w.wantNothingLeft(t) })
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	t.Logf("seed %d", seed)
+	for round := range 20 {
+		c := w.spawn(t)
+		for n, args := range [][]string{{"serve"}, {"exit", "1"}, {"stage"}} {
+			spec := w.instance(fmt.Sprintf("g%d-%d", round, n), args...)
+			if args[0] == "stage" {
+				spec.Kind, spec.ResultFile = lrp.KindTask, "/tmp/result.json"
+			}
+			c.order(t, order{Start: &spec})
+		}
+		if round%4 == 3 {
+			c.order(t, order{Stop: fmt.Sprintf("g%d-0", round-1)})
+		}
+		<-time.After(time.Duration(random.IntN(400)) * time.Millisecond)
+		c.kill()
+	}
+	last := w.spawn(t)
+	if got := last.list(t); len(got) == 0 {
+		t.Error("got no container; want some that survived")
+	} else {
+		t.Logf("%d containers survived", len(got))
+	}
+	last.end(t)
+}

@@ -1,0 +1,72 @@
+package cell
+
+import (
+	"testing"
+
+	"cupola/rootfs"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	passwdText = "root:x:0:0:root:/root:/bin/sh\nbad line\nvcap:x:2000:2001:vcap:/home/vcap:/bin/bash\nweb:x:33:33::/var/www:/bin/sh\n"
+	groupText  = "root:x:0:\nadm:x:4:syslog,web\nbad\nwww:x:x:web\nvideo:x:44:web\n"
+)
+
+func TestResolveUser(t *testing.T) {
+	tests := []struct {
+		name string
+		want user
+		err  string
+	}{
+		{"", user{UID: 2000, GID: 2001, Name: "vcap", Home: "/home/vcap"}, ""},
+		{"web", user{UID: 33, GID: 33, Groups: []uint32{4, 44}, Name: "web", Home: "/var/www"}, ""},
+		{"33", user{UID: 33, GID: 33, Groups: []uint32{4, 44}, Name: "web", Home: "/var/www"}, ""},
+		{"33:7", user{UID: 33, GID: 7, Groups: []uint32{4, 44}, Name: "web", Home: "/var/www"}, ""},
+		{"5:6", user{UID: 5, GID: 6, Home: "/"}, ""},
+		{"5", user{UID: 5, Home: "/"}, ""},
+		{"nobody", user{}, `no user "nobody" in the root filesystem`},
+		{"5:", user{}, `no user "5:" in the root filesystem`},
+	}
+	for _, tt := range tests {
+		got, err := resolveUser(tt.name, passwdText, groupText)
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%q: %s", tt.name, diff)
+		}
+		if (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err {
+			t.Errorf("%q: got error %v; want %q", tt.name, err, tt.err)
+		}
+	}
+	for name, want := range map[string]user{"": vcap, "root": {Name: "root", Home: "/root"}} {
+		if got, err := resolveUser(name, "", ""); err != nil || !cmp.Equal(got, want) {
+			t.Errorf("%q without a passwd file: got %+v, %v; want %+v", name, got, err, want)
+		}
+	}
+	for name, want := range map[string]rootfs.Owner{"": {UID: 2000, GID: 2000}, "web": {UID: 2000, GID: 2000}, "7:8": {UID: 7, GID: 8}} {
+		if got := layerOwner(name); got != want {
+			t.Errorf("%q: got %v; want %v", name, got, want)
+		}
+	}
+}
+
+func FuzzResolveUser(f *testing.F) {
+	f.Add("web", passwdText, groupText)
+	f.Add("33:7", passwdText, groupText)
+	f.Fuzz(func(t *testing.T, name, passwd, group string) {
+		if u, err := resolveUser(name, passwd, group); err != nil && !cmp.Equal(u, user{}) {
+			t.Errorf("got %+v with error %v; want no user", u, err)
+		}
+	})
+}
+
+func FuzzStartTicks(f *testing.F) {
+	f.Add([]byte("12 (a (b) c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20"))
+	f.Fuzz(func(_ *testing.T, stat []byte) { parseStartTicks(stat) })
+}
+
+func TestStartTicks(t *testing.T) {
+	got := parseStartTicks([]byte("12 (a (b) c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20"))
+	if got != 4711 {
+		t.Errorf("got %d; want 4711", got)
+	}
+}
