@@ -27,6 +27,10 @@ type kind struct {
 func kinds() map[string]kind {
 	return map[string]kind{
 		"binary":     {detect: detectBinary, finalize: finalizeBinary},
+		"go":         {detect: detectGo, finalize: finalizeGo},
+		"nodejs":     {detect: detectNodeJS, supply: supplyNodeJS, finalize: finalizeNodeJS},
+		"python":     {detect: detectPython, supply: supplyPython, finalize: finalizePython},
+		"ruby":       {detect: detectRuby, supply: supplyRuby, finalize: finalizeRuby},
 		"staticfile": {detect: detectStaticfile, supply: supplyStaticfile, finalize: finalizeStaticfile},
 	}
 }
@@ -88,6 +92,9 @@ func supply(k kind, s *stage) error {
 	if k.supply == nil {
 		return nil
 	}
+	if err := s.setStagingEnvironment(); err != nil {
+		return err
+	}
 	return k.supply(s)
 }
 
@@ -95,8 +102,14 @@ func finalize(k kind, s *stage) error {
 	if err := s.needArguments(5); err != nil {
 		return err
 	}
+	if err := s.setStagingEnvironment(); err != nil {
+		return err
+	}
 	command, err := k.finalize(s)
 	if err != nil {
+		return err
+	}
+	if err := s.writeLaunchEnvironment(); err != nil {
 		return err
 	}
 	return s.writeLaunch(command)

@@ -31,15 +31,11 @@ func detectStaticfile(app string) bool {
 // a droplet must run where this staging's lifecycle is not.
 func supplyStaticfile(s *stage) error {
 	s.step("Supplying the static file server")
-	dir := filepath.Join(s.deps, "bin")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	return copyFile(filepath.Join(dir, "static"), self, 0o755)
+	return copyFile(filepath.Join(s.deps, "static"), self, 0o755)
 }
 
 func finalizeStaticfile(s *stage) (string, error) {
@@ -60,7 +56,7 @@ func finalizeStaticfile(s *stage) (string, error) {
 	if err := os.WriteFile(filepath.Join(s.deps, "static.json"), text, 0o644); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("$DEPS_DIR/%s/bin/static $DEPS_DIR/%s/static.json $HOME", s.index, s.index), nil
+	return fmt.Sprintf("$DEPS_DIR/%s/static $DEPS_DIR/%s/static.json $HOME", s.index, s.index), nil
 }
 
 // readStaticfile reads the app's Staticfile and Staticfile.auth, both

@@ -1,0 +1,162 @@
+package buildpack
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// goPackage is one `go list` tells of.
+type goPackage struct {
+	path string // import path
+	name string // of the package; "main" is a program
+}
+
+func detectGo(app string) bool {
+	if exists(filepath.Join(app, "go.mod")) {
+		return true
+	}
+	sources, _ := filepath.Glob(filepath.Join(app, "*.go"))
+	return len(sources) > 0
+}
+
+// goBuild is one staging of a Go app.
+type goBuild struct {
+	*stage
+	tool string // the go command
+	env  []string
+}
+
+// finalizeGo compiles the app's programs into bin/.
+func finalizeGo(s *stage) (string, error) {
+	tool, err := s.find("build the program where Go is (CGO_ENABLED=0 go build) and push it with -b binary_buildpack",
+		[]string{"go"}, "/usr/local/go/bin", "/usr/lib/go/bin", "/usr/lib/go-*/bin")
+	if err != nil {
+		return "", err
+	}
+	b := goBuild{stage: s, tool: tool, env: s.goEnvironment()}
+	version, err := s.output(call{argv: []string{tool, "version"}, env: b.env})
+	if err != nil {
+		return "", err
+	}
+	s.step("Using %s of the stack", strings.TrimPrefix(version, "go version "))
+	specs, err := b.packages()
+	if err != nil {
+		return "", err
+	}
+	return b.compile(specs)
+}
+
+// goEnvironment makes the build static, offline where it can be, and its
+// caches part of the app's build cache. What the user sets has precedence.
+func (s *stage) goEnvironment() []string {
+	env := []string{"GOENV=off", "GOBIN=", "GO111MODULE=on"}
+	defaults := map[string]string{
+		"CGO_ENABLED": "0", "GOTOOLCHAIN": "local",
+		"GOCACHE": filepath.Join(s.cache, "go-build"), "GOPATH": filepath.Join(s.cache, "go"),
+	}
+	for name, value := range defaults {
+		if os.Getenv(name) == "" {
+			env = append(env, name+"="+value)
+		}
+	}
+	flags := os.Getenv("GOFLAGS")
+	if s.has("vendor/modules.txt") && !strings.Contains(flags, "-mod=") {
+		flags += " -mod=vendor"
+	} else {
+		flags += " -modcacherw" // or the cache could not be cleaned
+	}
+	if !s.has("go.mod") {
+		env = append(env, "GO111MODULE=off")
+	}
+	return append(env, "GOFLAGS="+strings.TrimSpace(flags+" -buildvcs=false"))
+}
+
+// packages are what to build: what GO_INSTALL_PACKAGE_SPEC names, the app's
+// own directory, or the only program below it.
+func (b goBuild) packages() ([]goPackage, error) {
+	spec := strings.Fields(os.Getenv("GO_INSTALL_PACKAGE_SPEC"))
+	pattern := spec
+	if len(spec) == 0 {
+		if here, err := b.list("."); err == nil && len(here) == 1 && here[0].name == "main" {
+			return here, nil
+		}
+		pattern = []string{"./..."}
+	}
+	all, err := b.list(pattern...)
+	if err != nil {
+		return nil, err
+	}
+	var programs []goPackage
+	var names []string
+	for _, p := range all {
+		if p.name == "main" {
+			programs = append(programs, p)
+			names = append(names, p.path)
+		}
+	}
+	switch {
+	case len(programs) == 0:
+		return nil, errors.New("the app has no package main")
+	case len(programs) > 1 && len(spec) == 0:
+		return nil, fmt.Errorf("the app has several programs: set GO_INSTALL_PACKAGE_SPEC to one or more of %s", strings.Join(names, " "))
+	}
+	return programs, nil
+}
+
+func (b goBuild) list(patterns ...string) ([]goPackage, error) {
+	argv := append([]string{b.tool, "list", "-e", "-find", "-f", "{{.ImportPath}} {{.Name}}"}, patterns...)
+	out, err := b.output(call{argv: argv, env: b.env})
+	if err != nil {
+		return nil, err
+	}
+	var all []goPackage
+	for line := range strings.Lines(out) {
+		if fields := strings.Fields(line); len(fields) == 2 {
+			all = append(all, goPackage{fields[0], fields[1]})
+		}
+	}
+	return all, nil
+}
+
+func (b goBuild) compile(programs []goPackage) (string, error) {
+	for _, p := range programs {
+		name := p.program()
+		b.step("Running: go build -o bin/%s %s", name, p.path)
+		argv := []string{b.tool, "build", "-trimpath", "-o", filepath.Join("bin", name)}
+		if symbol := os.Getenv("GO_LINKER_SYMBOL"); symbol != "" {
+			argv = append(argv, "-ldflags", "-X "+symbol+"="+os.Getenv("GO_LINKER_VALUE"))
+		}
+		target := p.path
+		if !b.has("go.mod") {
+			target = "."
+		}
+		if err := b.run(call{argv: append(argv, target), env: b.env}); err != nil {
+			if b.has("go.mod") && !b.has("vendor/modules.txt") {
+				b.info("If modules could not be fetched: run `go mod vendor` and push again, or set GOPROXY to one the stack reaches.")
+			}
+			return "", err
+		}
+	}
+	return "./bin/" + quoteShell(programs[0].program()), nil
+}
+
+// program is the name `go install` gives the package's program.
+func (p goPackage) program() string {
+	base := path.Base(p.path)
+	if isMajor(base) && strings.Contains(p.path, "/") {
+		base = path.Base(path.Dir(p.path))
+	}
+	if base == "." || base == "/" || strings.HasPrefix(base, "_") {
+		return "app"
+	}
+	return base
+}
+
+// isMajor reports whether s is a module's major version suffix, as v2.
+func isMajor(s string) bool {
+	return len(s) > 1 && s[0] == 'v' && strings.Trim(s[1:], "0123456789") == ""
+}

@@ -1,0 +1,157 @@
+package buildpack
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// pythonMarkers are the files that make an app Python's: Cloud Foundry's, and
+// today's pyproject.toml.
+var pythonMarkers = []string{"requirements.txt", "setup.py", "pyproject.toml", "Pipfile", "environment.yml"}
+
+// pythonPrograms are started, in this order, when there is no Procfile.
+var pythonPrograms = []string{"main.py", "app.py", "server.py"}
+
+func detectPython(app string) bool {
+	for _, name := range append(pythonMarkers, pythonPrograms...) {
+		if exists(filepath.Join(app, name)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *stage) findPython() (string, error) {
+	return s.find("choose a stack with Python", []string{"python3", "python"}, "/usr/local/bin")
+}
+
+// supplyPython installs the app's requirements beside it.
+func supplyPython(s *stage) error {
+	python, err := s.findPython()
+	if err != nil {
+		return err
+	}
+	version, err := s.output(call{argv: []string{python, "--version"}})
+	if err != nil {
+		return err
+	}
+	s.step("Using %s of the stack", version)
+	if wanted, err := os.ReadFile(filepath.Join(s.app, "runtime.txt")); err == nil {
+		s.checkPythonVersion(version, strings.TrimSpace(string(wanted)))
+	}
+	if err := s.pipInstall(python); err != nil {
+		return err
+	}
+	lines := []string{
+		`export PYTHONPATH="` + s.atRuntime("python") + `:$HOME${PYTHONPATH:+:$PYTHONPATH}"`,
+		`export PATH="` + s.atRuntime("python/bin") + `:$PATH"`,
+		`export PYTHONUNBUFFERED=1`,
+		`export PYTHONHASHSEED="${PYTHONHASHSEED:-random}"`,
+		`export FORWARDED_ALLOW_IPS='*'`, // the router is the only one who calls
+	}
+	return s.profileScript("python", lines...)
+}
+
+func finalizePython(s *stage) (string, error) {
+	python, err := s.findPython()
+	if err != nil {
+		return "", err
+	}
+	if err := s.collectStatic(python); err != nil {
+		return "", err
+	}
+	return s.pythonCommand(filepath.Base(python)), nil
+}
+
+// checkPythonVersion warns when runtime.txt (`python-3.11.x`) names another
+// minor version than the stack has.
+func (s *stage) checkPythonVersion(version, wanted string) {
+	have := strings.Split(strings.TrimPrefix(version, "Python "), ".")
+	want := strings.Split(strings.TrimPrefix(wanted, "python-"), ".")
+	for i := range min(2, len(have), len(want)) {
+		if have[i] != want[i] && want[i] != "x" {
+			s.warn("runtime.txt asks for %s and the stack has %s", wanted, version)
+			return
+		}
+	}
+}
+
+// pipInstall installs into the dependency directory: requirements.txt, or
+// the app as a package.
+func (s *stage) pipInstall(python string) error {
+	what := s.pipArguments()
+	if what == nil {
+		if s.has("Pipfile") || s.has("environment.yml") {
+			s.warn("neither Pipfile nor environment.yml is read; write what the app needs to requirements.txt")
+		}
+		return nil
+	}
+	target := filepath.Join(s.deps, "python")
+	if _, err := s.output(call{argv: []string{python, "-m", "pip", "--version"}}); err != nil {
+		return s.installWheels(python, target)
+	}
+	argv := []string{python, "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--root-user-action=ignore", "--no-compile", "--target", target}
+	if !isEmptyDirectory(filepath.Join(s.app, "vendor")) {
+		s.step("Installing requirements from vendor/")
+		argv = append(argv, "--no-index", "--find-links=vendor")
+	} else {
+		s.step("Installing requirements")
+		argv = append(argv, "--retries=1", "--cache-dir="+filepath.Join(s.cache, "pip"))
+	}
+	if err := s.run(call{argv: append(argv, what...)}); err != nil {
+		s.info("If packages could not be fetched: run `pip download -r requirements.txt -d vendor` and push again.")
+		return err
+	}
+	return nil
+}
+
+// pipArguments is what to install, nil for nothing.
+func (s *stage) pipArguments() []string {
+	text, err := os.ReadFile(filepath.Join(s.app, "requirements.txt"))
+	if err == nil {
+		for line := range bytes.Lines(text) {
+			if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+				return []string{"-r", "requirements.txt"}
+			}
+		}
+		return nil
+	}
+	if s.has("setup.py") {
+		return []string{"."}
+	}
+	if text, err := os.ReadFile(filepath.Join(s.app, "pyproject.toml")); err == nil && bytes.Contains(text, []byte("[build-system]")) {
+		return []string{"."}
+	}
+	return nil
+}
+
+// collectStatic does for Django what Cloud Foundry's buildpack does, unless
+// DISABLE_COLLECTSTATIC is set.
+func (s *stage) collectStatic(python string) error {
+	target := filepath.Join(s.deps, "python")
+	if os.Getenv("DISABLE_COLLECTSTATIC") != "" || !s.has("manage.py") || !exists(filepath.Join(target, "django")) {
+		return nil
+	}
+	s.step("Running: python manage.py collectstatic --noinput")
+	err := s.run(call{argv: []string{python, "manage.py", "collectstatic", "--noinput"}, env: []string{"PYTHONPATH=" + target}})
+	if err != nil {
+		s.info("Set DISABLE_COLLECTSTATIC to leave this step out.")
+	}
+	return err
+}
+
+func (s *stage) pythonCommand(python string) string {
+	if s.has("Procfile") {
+		return ""
+	}
+	for _, name := range pythonPrograms {
+		if s.has(name) {
+			s.info("No Procfile: the start command is %s %s.", python, name)
+			return python + " " + name
+		}
+	}
+	s.warn("no Procfile: name the start command there, with cf push -c or in the manifest")
+	return ""
+}

@@ -1,0 +1,110 @@
+package buildpack
+
+import (
+	"os"
+	"path/filepath"
+)
+
+func detectRuby(app string) bool { return exists(filepath.Join(app, "Gemfile")) }
+
+// supplyRuby installs the Gemfile's gems, from vendor/cache when the app
+// brings them.
+func supplyRuby(s *stage) error {
+	ruby, err := s.find("choose a stack with Ruby", []string{"ruby"}, "/usr/local/bin")
+	if err != nil {
+		return err
+	}
+	version, err := s.output(call{argv: []string{ruby, "--version"}})
+	if err != nil {
+		return err
+	}
+	s.step("Using %s of the stack", version)
+	// Debian installs Bundler as bundle3.1 and the like.
+	bundle, err := s.find("choose a stack with Bundler", []string{"bundle", "bundle[0-9]*"}, "/usr/bin", "/usr/local/bin", "/var/lib/gems/*/bin")
+	if err != nil {
+		return err
+	}
+	if err := s.bundleInstall(bundle); err != nil {
+		return err
+	}
+	return s.rubyRuntime(bundle)
+}
+
+// bundleEnvironment is Bundler's configuration, by variables so that the
+// app's own .bundle/config is neither needed nor changed.
+func (s *stage) bundleEnvironment() []string {
+	without := os.Getenv("BUNDLE_WITHOUT")
+	if without == "" {
+		without = "development:test"
+	}
+	env := []string{
+		"BUNDLE_PATH=" + filepath.Join(s.deps, "bundle"), "BUNDLE_WITHOUT=" + without, "BUNDLE_GEMFILE=" + filepath.Join(s.app, "Gemfile"),
+		"BUNDLE_APP_CONFIG=" + filepath.Join(s.deps, "bundle-config"), "BUNDLE_DISABLE_VERSION_CHECK=true",
+		"BUNDLE_SILENCE_ROOT_WARNING=true", "BUNDLE_USER_HOME=" + filepath.Join(s.cache, "bundler"), "BUNDLE_RETRY=1",
+	}
+	if s.has("Gemfile.lock") {
+		env = append(env, "BUNDLE_FROZEN=true")
+	}
+	return env
+}
+
+func (s *stage) bundleInstall(bundle string) error {
+	if s.has("vendor/bundle") {
+		s.step("Using the gems in vendor/bundle")
+		return nil
+	}
+	argv := []string{bundle, "install", "--jobs=4"}
+	if s.has("vendor/cache") {
+		s.step("Installing gems from vendor/cache")
+		argv = append(argv, "--local")
+	} else {
+		s.step("Installing gems")
+	}
+	if err := s.run(call{argv: argv, env: s.bundleEnvironment()}); err != nil {
+		s.info("If gems could not be fetched: run `bundle cache --all` and push vendor/cache with the app.")
+		return err
+	}
+	return nil
+}
+
+// rubyRuntime makes `bundle` and the gems' programs known to the running app.
+func (s *stage) rubyRuntime(bundle string) error {
+	bin := filepath.Join(s.deps, "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return err
+	}
+	shim := "#!/bin/sh\nexec " + quoteShell(bundle) + " \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(bin, "bundle"), []byte(shim), 0o755); err != nil {
+		return err
+	}
+	path := s.atRuntime("bundle")
+	if s.has("vendor/bundle") {
+		path = "$HOME/vendor/bundle"
+	}
+	lines := []string{
+		`export PATH="` + s.atRuntime("bin") + `:$HOME/bin:$PATH"`,
+		`export BUNDLE_PATH="` + path + `"`,
+		`export BUNDLE_GEMFILE="${BUNDLE_GEMFILE:-$HOME/Gemfile}"`,
+		`export BUNDLE_WITHOUT="${BUNDLE_WITHOUT:-development:test}"`,
+		`export BUNDLE_APP_CONFIG="` + s.atRuntime("bundle-config") + `"`,
+		`export RACK_ENV="${RACK_ENV:-production}"`,
+		`export RAILS_ENV="${RAILS_ENV:-production}"`,
+		`export RAILS_SERVE_STATIC_FILES="${RAILS_SERVE_STATIC_FILES:-enabled}"`,
+		`export RAILS_LOG_TO_STDOUT="${RAILS_LOG_TO_STDOUT:-enabled}"`,
+		`export MALLOC_ARENA_MAX="${MALLOC_ARENA_MAX:-2}"`,
+	}
+	return s.profileScript("ruby", lines...)
+}
+
+func finalizeRuby(s *stage) (string, error) {
+	switch {
+	case s.has("Procfile"):
+		return "", nil
+	case s.has("bin/rails"):
+		return "bundle exec bin/rails server -b 0.0.0.0 -p $PORT -e $RAILS_ENV", nil
+	case s.has("config.ru"):
+		return "bundle exec rackup config.ru -o 0.0.0.0 -p $PORT", nil
+	}
+	s.warn("no config.ru and no Procfile: name the start command with cf push -c or in the manifest")
+	return "", nil
+}
