@@ -10,15 +10,23 @@ type AccessEntry struct {
 	AppGUID string            // whose log it belongs to; "" for nobody's
 	Tags    map[string]string // of the endpoint; nil without one
 	At      time.Time         // of the end
-	x       *exchange
+	Line    []byte            // gorouter's RTR line; valid while AccessLog runs
 }
 
-func (x *exchange) entry() AccessEntry {
-	entry := AccessEntry{AppGUID: x.appGUID(), At: time.Now(), x: x}
+// log tells AccessLog of the exchange.
+func (x *exchange) log() {
+	now := time.Now()
+	buf, _ := x.router.lines.Get().(*[]byte)
+	if buf == nil {
+		buf = new([]byte)
+	}
+	*buf = x.appendLine((*buf)[:0], now)
+	entry := AccessEntry{AppGUID: x.appGUID(), At: now, Line: *buf}
 	if x.endpoint != nil {
 		entry.Tags = x.endpoint.Tags
 	}
-	return entry
+	x.router.config.AccessLog(entry)
+	x.router.lines.Put(buf)
 }
 
 // The most that is logged of a header and of a URI (gorouter).
@@ -27,10 +35,8 @@ const (
 	maxLoggedURI    = 20_000
 )
 
-// AppendLine appends the request as gorouter's RTR line, without end of line.
-// It must be called before AccessLog returns.
-func (e AccessEntry) AppendLine(b []byte) []byte {
-	x := e.x
+// appendLine appends the RTR line, without end of line.
+func (x *exchange) appendLine(b []byte, now time.Time) []byte {
 	b = append(b, x.request.Host...)
 	b = append(b, " - ["...)
 	b = x.started.UTC().AppendFormat(b, "2006-01-02T15:04:05.000000000Z")
@@ -49,7 +55,7 @@ func (e AccessEntry) AppendLine(b []byte) []byte {
 	b = strconv.AppendInt(b, x.written, 10)
 	b = append(b, ' ')
 	b = x.appendClient(b)
-	b = e.appendTimes(b)
+	b = x.appendTimes(b, now)
 	return x.appendEndpoint(b)
 }
 
@@ -75,15 +81,14 @@ func (x *exchange) appendClient(b []byte) []byte {
 	return appendQuoted(b, "vcap_request_id:", x.id)
 }
 
-func (e AccessEntry) appendTimes(b []byte) []byte {
-	total := e.At.Sub(e.x.started)
+func (x *exchange) appendTimes(b []byte, now time.Time) []byte {
 	b = append(b, "response_time:"...)
-	b = append(b, seconds(total)...)
+	b = appendSeconds(b, now.Sub(x.started))
 	b = append(b, " gorouter_time:"...)
-	if e.x.endpoint == nil {
+	if x.endpoint == nil {
 		return append(b, `"-" `...)
 	}
-	b = append(b, seconds(e.x.sent.Sub(e.x.started))...) // what went by before the endpoint had it
+	b = appendSeconds(b, x.sent.Sub(x.started)) // what went by before the endpoint had it
 	return append(b, ' ')
 }
 

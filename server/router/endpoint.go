@@ -1,7 +1,9 @@
 package router
 
 import (
+	"cmp"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"time"
 )
@@ -14,7 +16,17 @@ const downTime = 30 * time.Second
 type endpoint struct {
 	Endpoint
 	index string // Index as text
+	// Values of X-Cf-*, shared by all requests and so never changed.
+	appIDValue, instanceIDValue, indexValue []string
 	*backend
+}
+
+func newEndpoint(e Endpoint, b *backend) *endpoint {
+	index := strconv.Itoa(e.Index)
+	return &endpoint{
+		Endpoint: e, index: index, backend: b,
+		appIDValue: []string{e.AppGUID}, instanceIDValue: []string{cmp.Or(e.InstanceGUID, e.Address)}, indexValue: []string{index},
+	}
 }
 
 // backendKey tells whether two endpoints of different tables are the same.

@@ -32,6 +32,7 @@ type exchange struct {
 	started    time.Time
 	sent       time.Time // to the first endpoint
 	status     int
+	length     int64 // of the answer's body as announced; -1 unknown
 	written    int64
 	header     http.Header // as sent to the endpoint
 	err        string      // X-Cf-RouterError
@@ -82,10 +83,15 @@ func (x *exchange) WriteHeader(status int) {
 	x.ResponseWriter.WriteHeader(status)
 }
 
-// Write counts.
+// Write passes on at once what an endpoint sends, unless it is the end, which
+// the server flushes itself. (ReverseProxy's own flushing, which it does for
+// answers of unknown length, costs small answers a second write.)
 func (x *exchange) Write(p []byte) (int, error) {
 	n, err := x.ResponseWriter.Write(p)
 	x.written += int64(n)
+	if err == nil && x.written < x.length {
+		err = http.NewResponseController(x.ResponseWriter).Flush()
+	}
 	return n, err
 }
 
@@ -136,7 +142,7 @@ func (x *exchange) release() {
 // finish ends the books of the exchange.
 func (x *exchange) finish() {
 	x.release()
-	x.router.config.AccessLog(x.entry())
+	x.log()
 }
 
 // countingBody counts what was read of a request's body, which goes on beside

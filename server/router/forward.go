@@ -27,7 +27,6 @@ func newForwarder(c Config) *forwarder {
 		Transport:      f,
 		ModifyResponse: answered,
 		ErrorHandler:   func(_ http.ResponseWriter, req *http.Request, err error) { exchangeOf(req.Context()).failed(err) },
-		FlushInterval:  -1, // at once: what an app sends is for the client now
 		BufferPool:     &bufferPool{},
 		ErrorLog:       slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug),
 	}
@@ -90,7 +89,7 @@ func dialFailed(err error) bool {
 // answered is told of an answer's head before it is passed on.
 func answered(res *http.Response) error {
 	x := exchangeOf(res.Request.Context())
-	x.status = res.StatusCode
+	x.status, x.length = res.StatusCode, res.ContentLength
 	if res.Header[requestIDHeader] == nil {
 		res.Header[requestIDHeader] = []string{x.id}
 	}

@@ -25,7 +25,7 @@ const (
 )
 
 // setForwarded writes the headers of the forwarded request that are the same
-// whichever endpoint gets it. in are the headers as they came.
+// whichever endpoint gets it.
 func (x *exchange) setForwarded(out http.Header) {
 	in := x.request.Header
 	if x.router.config.DistrustForwarded {
@@ -33,26 +33,19 @@ func (x *exchange) setForwarded(out http.Header) {
 	} else if forwarded := in["Forwarded"]; forwarded != nil {
 		out["Forwarded"] = forwarded
 	}
-	out[forwardedFor] = []string{joinForwarded(in[forwardedFor], x.request.RemoteAddr)}
-	out[forwardedProto] = []string{firstOr(in[forwardedProto], scheme(x.request))}
-	out[forwardedHost] = []string{firstOr(in[forwardedHost], x.request.Host)}
+	values := [5]string{joinForwarded(in[forwardedFor], x.request.RemoteAddr), firstOr(in[forwardedProto], scheme(x.request)), firstOr(in[forwardedHost], x.request.Host), x.id}
+	out[forwardedFor], out[forwardedProto], out[forwardedHost], out[requestIDHeader] = values[0:1:1], values[1:2:2], values[2:3:3], values[3:4:4]
 	if out[requestStartHeader] == nil {
-		out[requestStartHeader] = []string{strconv.FormatInt(x.started.UnixMilli(), 10)}
+		values[4] = strconv.FormatInt(x.started.UnixMilli(), 10)
+		out[requestStartHeader] = values[4:5:5]
 	}
-	out[requestIDHeader] = []string{x.id}
 	delete(out, appInstanceHeader)
 	delete(out, processInstanceHeader)
 }
 
 // setEndpoint writes the headers that name the endpoint.
 func setEndpoint(out http.Header, e *endpoint) {
-	out[appIDHeader] = []string{e.AppGUID}
-	instance := e.InstanceGUID
-	if instance == "" {
-		instance = e.Address
-	}
-	out[instanceIDHeader] = []string{instance}
-	out[indexHeader] = []string{e.index}
+	out[appIDHeader], out[instanceIDHeader], out[indexHeader] = e.appIDValue, e.instanceIDValue, e.indexValue
 }
 
 func joinForwarded(prior []string, remote string) string {
@@ -90,5 +83,7 @@ func newUUID() string {
 	return id.String()
 }
 
-// seconds is a duration as the access log has it.
-func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 6, 64) }
+// appendSeconds appends a duration as the access log has it.
+func appendSeconds(b []byte, d time.Duration) []byte {
+	return strconv.AppendFloat(b, d.Seconds(), 'f', 6, 64)
+}

@@ -2,7 +2,6 @@ package router
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 )
@@ -89,7 +88,7 @@ func (b *indexer) add(route Route) {
 	}
 	p.least = p.least || route.Options.LoadBalancing == LeastConnection
 	for _, e := range route.Endpoints {
-		p.endpoints = append(p.endpoints, &endpoint{Endpoint: e, index: strconv.Itoa(e.Index), backend: b.backend(e)})
+		p.endpoints = append(p.endpoints, newEndpoint(e, b.backend(e)))
 	}
 }
 

@@ -55,6 +55,7 @@ type Router struct {
 	requests *inflight
 	draining atomic.Bool
 	index    atomic.Pointer[index]
+	lines    sync.Pool // of *[]byte, for the access log
 
 	mu      sync.Mutex // one Set at a time
 	retired map[backendKey]*backend

@@ -30,7 +30,7 @@ func newSite(t *testing.T, c Config) *site {
 	c.AccessLog = func(e AccessEntry) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.log = append(s.log, e.AppGUID+" "+string(e.AppendLine(nil)))
+		s.log = append(s.log, e.AppGUID+" "+string(e.Line))
 	}
 	s.Router = New(c)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

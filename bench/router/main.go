@@ -1,0 +1,196 @@
+// Command router measures cupola's router beside nginx as a plain proxy to the
+// same backend: wrk at 1 and 64 connections, interleaved, the median of some
+// rounds. It needs wrk and nginx, and uses the loopback only.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"cupola/server/router"
+)
+
+func main() {
+	rounds := flag.Int("rounds", 3, "how often each is measured")
+	seconds := flag.Int("seconds", 5, "how long each time")
+	serve := flag.String("serve", "", "internal: be the router, for the backend at this address")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var err error
+	if *serve != "" {
+		err = serveRouter(*serve)
+	} else {
+		err = measure(ctx, *rounds, *seconds)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench/router:", err)
+		os.Exit(1)
+	}
+}
+
+// serveRouter routes bench.test to the backend, says where on stdout, and goes
+// on until its stdin ends.
+func serveRouter(backend string) error {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	r := router.New(router.Config{Log: log})
+	r.Set(router.Table{Routes: []router.Route{{
+		Host:      "127.0.0.1", // wrk sends the address
+		Endpoints: []router.Endpoint{{Address: backend, AppGUID: "app", InstanceGUID: "instance"}},
+	}}})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println(l.Addr())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	return router.NewServer(r, log, router.Timeouts{}).Serve(l)
+}
+
+func measure(ctx context.Context, rounds, seconds int) error {
+	dir, err := os.MkdirTemp("", "bench-router-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	backend, err := startNginx(ctx, dir, "backend", backendConfig)
+	if err != nil {
+		return err
+	}
+	defer backend.stop()
+	nginx, err := startNginx(ctx, dir, "proxy", func(addr string) string { return proxyConfig(addr, backend.addr) })
+	if err != nil {
+		return err
+	}
+	defer nginx.stop()
+	ours, err := startRouter(ctx, backend.addr)
+	if err != nil {
+		return err
+	}
+	defer ours.stop()
+	return compare(ctx, []*process{backend, nginx, ours}, rounds, seconds)
+}
+
+func compare(ctx context.Context, targets []*process, rounds, seconds int) error {
+	fmt.Printf("%d CPUs, %s, median of %d x %d s\n", runtime.NumCPU(), runtime.Version(), rounds, seconds)
+	for _, connections := range []int{1, 64} {
+		results := make([][]result, len(targets))
+		for range rounds {
+			for i, target := range targets {
+				r, err := runWrk(ctx, target, connections, seconds)
+				if err != nil {
+					return err
+				}
+				results[i] = append(results[i], r)
+			}
+		}
+		nginx := median(results[1])
+		for i, target := range targets {
+			m := median(results[i])
+			fmt.Printf("c=%-3d %-8s %9.0f req/s  p99 %10s  %6.1f us CPU/req  x nginx %.2f  errors %d\n",
+				connections, target.name, m.perSecond, m.p99, m.cpuMicros, m.perSecond/nginx.perSecond, errorsOf(results[i]))
+		}
+	}
+	return nil
+}
+
+// waitFor returns once something answers HTTP at addr.
+func waitFor(ctx context.Context, addr string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/", nil)
+		if err != nil {
+			return err
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err == nil {
+			res.Body.Close()
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("nothing answers at %s: %w", addr, err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// freeAddr is a loopback address that nobody listens on.
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+func startRouter(ctx context.Context, backend string) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, self, "-serve", backend)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &process{name: "cupola", pid: cmd.Process.Pid, stop: func() { stdin.Close(); _ = cmd.Wait() }}
+	if _, err := fmt.Fscanln(stdout, &p.addr); err != nil {
+		p.stop()
+		return nil, err
+	}
+	return p, waitFor(ctx, p.addr)
+}
+
+func startNginx(ctx context.Context, dir, name string, config func(addr string) string) (*process, error) {
+	addr, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	prefix := filepath.Join(dir, name)
+	if err := os.MkdirAll(prefix, 0o755); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(prefix, "nginx.conf")
+	if err := os.WriteFile(file, []byte(config(addr)), 0o644); err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, "nginx", "-p", prefix, "-c", file, "-e", "stderr")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &process{name: name, addr: addr, pid: cmd.Process.Pid, stop: func() { _ = cmd.Process.Signal(os.Interrupt); _ = cmd.Wait() }}
+	if name == "proxy" {
+		p.name = "nginx"
+	}
+	if err := waitFor(ctx, addr); err != nil {
+		p.stop()
+		return nil, err
+	}
+	return p, nil
+}
