@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 )
 
 func main() {
+	runtime.LockOSThread() // each thread has its own cgroup and filter
 	args := os.Args[1:]
 	var filter string
 	for len(args) > 1 && args[0] != "--" {

@@ -48,9 +48,24 @@ func main() {
 			hog[i] = 1
 		}
 		fmt.Println("survived")
+	case "hostile":
+		hostile()
+	case "fork": // starts processes until it may not
+		fork()
 	case "lines":
 		for s := bufio.NewScanner(os.Stdin); s.Scan(); {
 			fmt.Println("got", s.Text())
 		}
+	}
+}
+
+func fork() {
+	for n := 0; ; n++ {
+		p, err := os.StartProcess("/bin/probe", []string{"probe", "sleep"}, &os.ProcAttr{})
+		if err != nil {
+			fmt.Println(n, "processes, then", err)
+			return
+		}
+		_ = p.Release()
 	}
 }

@@ -1,0 +1,178 @@
+//go:build linux && cgo
+
+package container
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func TestHostileProcess(t *testing.T) {
+	b := newBench(t)
+	for _, uid := range []uint32{0, 2000} {
+		spec := b.spec("uid-"+strconv.Itoa(int(uid)), "hostile")
+		spec.Process.UID = uid
+		out, exit := b.output(t, spec)
+		if exit.Code != 0 || strings.Count(out, "\n") < 60 {
+			t.Fatalf("uid %d: got %+v and\n%s; want every attempt told", uid, exit, out)
+		}
+		for line := range strings.Lines(out) {
+			name, result, _ := strings.Cut(strings.TrimSpace(line), ": ")
+			if result == "<nil>" {
+				t.Errorf("uid %d: %s succeeded", uid, name)
+			}
+			if want := specialErrors()[name]; want != "" && result != want {
+				t.Errorf("uid %d: %s: got %s; want %s", uid, name, result, want)
+			}
+		}
+	}
+}
+
+// specialErrors are those on which C libraries and programs rely.
+func specialErrors() map[string]string {
+	return map[string]string{
+		"clone3":           "function not implemented",
+		"new call":         "function not implemented",
+		"keyctl":           "operation not permitted",
+		"clone user":       "operation not permitted",
+		"socket vsock":     "address family not supported by protocol",
+		"socket netfilter": "protocol not supported",
+		"read /proc/keys":  "empty",
+		"kill 2":           "no such process",
+	}
+}
+
+func TestPosture(t *testing.T) {
+	b := newBench(t)
+	status, _ := b.output(t, b.spec("status", "cat", "/proc/self/status"))
+	for _, want := range []string{
+		"CapInh:\t0000000000000000", "CapPrm:\t0000000000000000", "CapEff:\t0000000000000000",
+		"CapBnd:\t0000000000000000", "CapAmb:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2", "Uid:\t2000\t2000",
+		"NSpid:\t1\n", "Groups:\t \n",
+	} {
+		if !strings.Contains(status, want) {
+			t.Errorf("got no %q in\n%s", want, status)
+		}
+	}
+	root := b.spec("root", "cat", "/proc/self/status")
+	root.Process.UID, root.Process.GID = 0, 0
+	status, _ = b.output(t, root)
+	for _, want := range []string{"CapInh:\t0000000000000000", "CapEff:\t00000000800405fb", "CapBnd:\t00000000800405fb", "CapAmb:\t0000000000000000"} {
+		if !strings.Contains(status, want) {
+			t.Errorf("got no %q in\n%s", want, status)
+		}
+	}
+}
+
+// TestView is about what a container sees of the host.
+func TestView(t *testing.T) {
+	b := newBench(t)
+	for path, want := range map[string]string{
+		"/dev":                     "fd full mqueue null ptmx pts random shm stderr stdin stdout tty urandom zero",
+		"/sys/class/net":           "",
+		"/sys/fs/cgroup":           "",
+		"/proc/self/fd":            "0 1 2 3 4 5 6", // 3 and more are the lister's own
+		"/tmp/lifecycle":           "init seccomp.bpf",
+		"/sys/kernel/debug":        "",
+		"/proc/sys/fs/binfmt_misc": "",
+	} {
+		out, _ := b.output(t, b.spec("ls", "ls", path))
+		got := strings.Fields(out)
+		slices.Sort(got)
+		got = slices.DeleteFunc(got, func(name string) bool { return name == "core" }) // where the kernel has /proc/kcore
+		if strings.HasSuffix(path, "/fd") {
+			if len(got) > 7 {
+				t.Errorf("%s: got %v; want no file but the program's own", path, got)
+			}
+			continue
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: got %v; want %s", path, got, want)
+		}
+	}
+	out, _ := b.output(t, b.spec("proc", "ls", "/proc"))
+	for _, name := range strings.Fields(out) {
+		if n, err := strconv.Atoi(name); err == nil && n != 1 {
+			t.Errorf("got process %d in /proc; want the container's own alone", n)
+		}
+	}
+}
+
+// TestHostileImage starts root file systems made to have the daemon act on the
+// host: it may refuse them, and must touch nothing outside.
+func TestHostileImage(t *testing.T) {
+	link := func(target, name string) func(root string) error {
+		return func(root string) error {
+			if err := os.RemoveAll(filepath.Join(root, name)); err != nil {
+				return err
+			}
+			return os.Symlink(target, filepath.Join(root, name))
+		}
+	}
+	for name, spoil := range map[string]func(root string) error{
+		"dev link":  link("/victim", "dev"),
+		"proc link": link("/victim", "proc"),
+		"sys link":  link("/victim", "sys"),
+		"tmp link":  link("/victim", "tmp"),
+		"up link":   link("../../../../../../../../victim", "dev"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			victim := filepath.Join(filepath.Dir(b.rootfs), "victim")
+			if err := os.Mkdir(victim, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := spoil(b.rootfs); err != nil {
+				t.Fatal(err)
+			}
+			spec := b.spec("app", "echo", "x")
+			if _, err := b.Start(t.Context(), spec); err == nil {
+				b.wait(t, "app")
+			}
+			for _, dir := range []string{"/victim", victim} {
+				if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+					t.Errorf("got %v in %s; want it untouched", entries, dir)
+				}
+			}
+		})
+	}
+}
+
+// TestCwdInDescriptor is CVE-2024-21626: a working directory that is a file
+// descriptor left open on the host.
+func TestCwdInDescriptor(t *testing.T) {
+	b := newBench(t)
+	for fd := 3; fd < 20; fd++ {
+		spec := b.spec("cwd", "ls", "..")
+		spec.Process.Cwd = fmt.Sprintf("/proc/self/fd/%d", fd)
+		if _, err := b.Start(t.Context(), spec); err == nil {
+			t.Errorf("descriptor %d: got no error", fd)
+			b.wait(t, "cwd")
+			_ = b.Remove(t.Context(), "cwd")
+		}
+	}
+	if states, err := b.List(); err != nil || len(states) > 0 {
+		t.Errorf("got %v, %v; want nothing left", states, err)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	b := newBench(t)
+	hog := b.spec("hog", "hog", "64")
+	hog.Limits.MemoryBytes = 32 << 20
+	out, exit := b.output(t, hog)
+	if out != "" || !exit.OOM || exit.Signal != 9 {
+		t.Errorf("got %q, %+v; want killed for memory", out, exit)
+	}
+	fork := b.spec("fork", "fork")
+	fork.Limits.Pids = 40
+	out, exit = b.output(t, fork)
+	if !strings.Contains(out, "resource temporarily unavailable") || exit.OOM {
+		t.Errorf("got %q, %+v; want the limit of processes told", out, exit)
+	}
+}

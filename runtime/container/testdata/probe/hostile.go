@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// attempt is something that a container must not get to do.
+type attempt struct {
+	name string
+	try  func() error
+}
+
+// hostile tries everything and prints one line "name: error" for each.
+func hostile() {
+	for _, a := range slices.Concat(files(), calls(), sockets()) {
+		fmt.Printf("%s: %v\n", a.name, a.try())
+	}
+}
+
+func files() []attempt {
+	var all []attempt
+	for _, path := range []string{
+		"/proc/sys/kernel/core_pattern", "/proc/sys/kernel/hostname", "/proc/sys/net/ipv4/ip_forward", "/proc/sysrq-trigger",
+		"/proc/irq/default_smp_affinity", "/sys/kernel/uevent_helper", "/sys/power/state", "/sys/class/net/lo/mtu",
+		"/tmp/lifecycle/init", "/tmp/lifecycle/evil", "/proc/self/setgroups", "/proc/self/uid_map",
+		"/proc/self/oom_score_adj_lower", "/dev/sda", "/dev/mem", "/dev/kmsg", "/dev/fuse",
+	} {
+		all = append(all, attempt{"write " + path, func() error {
+			flags := os.O_WRONLY
+			if strings.HasSuffix(path, "evil") {
+				flags |= os.O_CREATE
+			}
+			f, err := os.OpenFile(path, flags, 0o755)
+			if err == nil {
+				_, err = f.WriteString("1")
+			}
+			return err
+		}})
+	}
+	for _, path := range []string{"/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/interrupts", "/proc/acpi", "/sys/firmware"} {
+		all = append(all, attempt{"read " + path, func() error { return contents(path) }})
+	}
+	return all
+}
+
+// contents is an error that says "empty" for a path that shows nothing.
+func contents(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	n := 0
+	if info.IsDir() {
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			return err
+		}
+		n = len(entries)
+	} else {
+		data := make([]byte, 16)
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		n, _ = f.Read(data)
+	}
+	if n == 0 {
+		return fmt.Errorf("empty")
+	}
+	return nil
+}
+
+func calls() []attempt {
+	sys := func(name string, nr uintptr, args ...uintptr) attempt {
+		return attempt{name, func() error {
+			args := append(args, 0, 0, 0, 0, 0, 0)
+			if _, _, errno := unix.Syscall6(nr, args[0], args[1], args[2], args[3], args[4], args[5]); errno != 0 {
+				return errno
+			}
+			return nil
+		}}
+	}
+	var zeros [256]byte
+	buf := uintptr(unsafe.Pointer(&zeros[0]))
+	return []attempt{
+		{"mount", func() error { return unix.Mount("tmpfs", "/home", "tmpfs", 0, "") }},
+		{"remount", func() error { return unix.Mount("", "/sys", "", unix.MS_REMOUNT|unix.MS_BIND, "") }},
+		{"umount", func() error { return unix.Unmount("/sys", unix.MNT_DETACH) }},
+		{"unshare user", func() error { return unix.Unshare(unix.CLONE_NEWUSER) }},
+		{"unshare net", func() error { return unix.Unshare(unix.CLONE_NEWNET) }},
+		{"setns", func() error { return unix.Setns(0, 0) }},
+		{"mknod block", func() error { return unix.Mknod("/home/disk", unix.S_IFBLK|0o666, int(unix.Mkdev(8, 0))) }},
+		{"mknod char", func() error { return unix.Mknod("/home/mem", unix.S_IFCHR|0o666, int(unix.Mkdev(1, 1))) }},
+		{"reboot", func() error { return unix.Reboot(unix.LINUX_REBOOT_CMD_CAD_OFF) }},
+		{"sethostname", func() error { return unix.Sethostname([]byte("x")) }},
+		{"kill 2", func() error { return unix.Kill(2, 0) }},
+		sys("clone user", unix.SYS_CLONE, unix.CLONE_NEWUSER|uintptr(unix.SIGCHLD)),
+		sys("clone3", unix.SYS_CLONE3, buf, 88),
+		sys("keyctl", unix.SYS_KEYCTL, 0), sys("add_key", unix.SYS_ADD_KEY), sys("request_key", unix.SYS_REQUEST_KEY),
+		sys("bpf", unix.SYS_BPF), sys("perf_event_open", unix.SYS_PERF_EVENT_OPEN, buf),
+		sys("userfaultfd", unix.SYS_USERFAULTFD), sys("io_uring_setup", unix.SYS_IO_URING_SETUP, 1, buf),
+		sys("init_module", unix.SYS_INIT_MODULE), sys("finit_module", unix.SYS_FINIT_MODULE), sys("kexec_load", unix.SYS_KEXEC_LOAD),
+		sys("swapon", unix.SYS_SWAPON), sys("settimeofday", unix.SYS_SETTIMEOFDAY), sys("clock_settime", unix.SYS_CLOCK_SETTIME),
+		sys("pivot_root", unix.SYS_PIVOT_ROOT), sys("open_by_handle_at", unix.SYS_OPEN_BY_HANDLE_AT), sys("syslog", unix.SYS_SYSLOG),
+		sys("fsopen", unix.SYS_FSOPEN), sys("move_mount", unix.SYS_MOVE_MOUNT), sys("open_tree", unix.SYS_OPEN_TREE),
+		sys("mount_setattr", unix.SYS_MOUNT_SETATTR), sys("quotactl", unix.SYS_QUOTACTL), sys("acct", unix.SYS_ACCT),
+		sys("lookup_dcookie", unix.SYS_LOOKUP_DCOOKIE), sys("vhangup", unix.SYS_VHANGUP), sys("pidfd_getfd", unix.SYS_PIDFD_GETFD),
+		sys("kcmp", unix.SYS_KCMP), sys("move_pages", unix.SYS_MOVE_PAGES), sys("new call", 600),
+		{"raise nofile", func() error {
+			return unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 1 << 30, Max: 1 << 30})
+		}},
+	}
+}
+
+func sockets() []attempt {
+	socket := func(name string, domain, kind, proto int) attempt {
+		return attempt{"socket " + name, func() error {
+			fd, err := unix.Socket(domain, kind, proto)
+			if err == nil {
+				unix.Close(fd)
+			}
+			return err
+		}}
+	}
+	return []attempt{
+		socket("raw", unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP),
+		socket("packet", unix.AF_PACKET, unix.SOCK_RAW, 0),
+		socket("vsock", unix.AF_VSOCK, unix.SOCK_STREAM, 0),
+		socket("alg", unix.AF_ALG, unix.SOCK_SEQPACKET, 0),
+		socket("bluetooth", unix.AF_BLUETOOTH, unix.SOCK_RAW, 0),
+		socket("netfilter", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER),
+		socket("audit", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT),
+	}
+}
