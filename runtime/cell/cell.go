@@ -31,7 +31,7 @@ type Config struct {
 	// Logs takes lines; Events takes events, those of one container in order.
 	// Both are called from several goroutines. When Events has returned from an
 	// EventExited the cell forgets the container: until then, a killed daemon
-	// tells it again.
+	// tells it again. Run waits for calls under way before it returns.
 	Logs   func(lrp.LogLine)
 	Events func(lrp.Event)
 

@@ -118,7 +118,7 @@ func TestRealStop(t *testing.T) {
 
 func TestRealEnvironment(t *testing.T) {
 	c, w, r := runReal(t)
-	spec := w.instance("g", "show", "$PORT", "$CF_INSTANCE_ADDR", "$CF_INSTANCE_INDEX", "$A", "$HOME", "/etc/hostname", "/extra/file", "/tmp/in/app/app/x")
+	spec := w.instance("g", "show", "$PORT", "$CF_INSTANCE_ADDR", "$CF_INSTANCE_INDEX", "$A", "$HOME", "/etc/hostname", "/etc/hosts", "/extra/file", "/tmp/in/app/app/x")
 	spec.Env = []lrp.EnvVar{{Name: "A", Value: "definition"}, {Name: "PORT", Value: "9"}}
 	spec.Action.Env = []lrp.EnvVar{{Name: "A", Value: "run"}}
 	spec.Files = []lrp.File{{Path: "/extra/file", Content: []byte("content")}}
@@ -127,7 +127,7 @@ func TestRealEnvironment(t *testing.T) {
 	address := r.find(t, "g", lrp.EventRunning).Address
 	for _, want := range []string{
 		"PORT=9", "CF_INSTANCE_ADDR=" + address + ":8080", "CF_INSTANCE_INDEX=1", "A=run", "HOME=/home/vcap",
-		"/etc/hostname: g; ", "/extra/file: content <nil>", "as 2000 2000 in /home/vcap on g",
+		"/etc/hostname: g; ", "/etc/hosts: 127.0.0.1 localhost;::1 localhost;" + address + " g; ", "/extra/file: content <nil>", "as 2000 2000 in /home/vcap on g",
 	} {
 		r.wantLine(t, want)
 	}
