@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 )
 
@@ -76,21 +77,31 @@ func (l Limits) filled() Limits {
 	return l
 }
 
-// Into unpacks the archive f (zip, or tar in any compression of Decompress) into the open directory dir. When it
-// returns an error dir may hold a part of the archive: unpack into a directory that can be thrown away.
-func Into(ctx context.Context, dir *os.File, f *os.File, o Options) (Stats, error) {
+// Into unpacks an archive (zip, or tar in any compression of Decompress) into the open directory dir. When it returns an
+// error dir may hold a part of the archive: unpack into a directory that can be thrown away.
+func Into(ctx context.Context, dir *os.File, archive *io.SectionReader, o Options) (Stats, error) {
 	t := newTarget(dir, o)
 	w := newWalk(t, o)
-	err := w.archive(ctx, f)
+	err := w.archive(ctx, archive)
 	if err == nil {
 		err = t.finish()
 	}
 	return w.stats, errors.Join(err, t.close())
 }
 
-// Check reads the archive f as Into would, writing nothing: it finds what Into would refuse.
-func Check(ctx context.Context, f *os.File, o Options) (Stats, error) {
+// Check reads an archive as Into would, writing nothing: it finds what Into would refuse, but for contradictions that show
+// only on disk, such as a link to a file that is not there.
+func Check(ctx context.Context, archive *io.SectionReader, o Options) (Stats, error) {
 	w := newWalk(nowhere{}, o)
-	err := w.archive(ctx, f)
+	err := w.archive(ctx, archive)
 	return w.stats, err
+}
+
+// Section returns all of a file as an archive.
+func Section(f *os.File) (*io.SectionReader, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return io.NewSectionReader(f, 0, st.Size()), nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 	"time"
@@ -44,20 +43,16 @@ func newWalk(to sink, o Options) *walk {
 	return &walk{to: to, o: o, lim: o.Limits.filled(), links: map[string]struct{}{}, buf: make([]byte, 256<<10)}
 }
 
-func (w *walk) archive(ctx context.Context, f *os.File) error {
-	st, err := f.Stat()
-	if err != nil {
-		return err
+func (w *walk) archive(ctx context.Context, a *io.SectionReader) error {
+	w.size = a.Size()
+	var magic [2]byte
+	if _, err := a.ReadAt(magic[:], 0); err != nil && err != io.EOF {
+		return fmt.Errorf("read archive: %w", err)
 	}
-	w.size = st.Size()
-	var magic [4]byte
-	if _, err := f.ReadAt(magic[:], 0); err != nil && err != io.EOF {
-		return fmt.Errorf("read %s: %w", path.Base(f.Name()), err)
+	if string(magic[:]) == "PK" {
+		return w.zip(ctx, a)
 	}
-	if string(magic[:2]) == "PK" {
-		return w.zip(ctx, f)
-	}
-	return w.tar(ctx, io.NewSectionReader(f, 0, w.size))
+	return w.tar(ctx, io.NewSectionReader(a, 0, w.size))
 }
 
 // count admits one more entry.

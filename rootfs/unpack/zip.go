@@ -6,14 +6,13 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"sync"
 
 	"github.com/klauspost/compress/flate"
 )
 
 // zip walks the zip archive f.
-func (w *walk) zip(ctx context.Context, f *os.File) error {
+func (w *walk) zip(ctx context.Context, f io.ReaderAt) error {
 	zr, err := zip.NewReader(f, w.size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // the names get our own check
 		return &EntryError{Reason: "is damaged: " + err.Error()}
