@@ -32,12 +32,16 @@ func (s *Store) Extract(ctx context.Context, id, archive, dest string, o Owner) 
 		return err
 	}
 	defer f.Close()
+	section, err := unpack.Section(f)
+	if err != nil {
+		return err
+	}
 	dir, err := s.openDirs(root, dest, &o)
 	if err != nil {
 		return fmt.Errorf("make %s: %w", dest, err)
 	}
 	defer dir.Close()
-	_, err = unpack.Into(ctx, dir, f, unpack.Options{Owner: s.owner(o.UID, o.GID), Limits: s.cfg.Limits})
+	_, err = unpack.Into(ctx, dir, section, unpack.Options{Owner: s.owner(o.UID, o.GID), Limits: s.cfg.Limits})
 	if err != nil {
 		return fmt.Errorf("extract into %s: %w", dest, err)
 	}

@@ -45,10 +45,36 @@ func openRegular(root *os.File, name string) (*os.File, error) {
 	return f, nil
 }
 
+// openFollowing is openRegular for trees that no container runs in: the name may be a link within the root.
+func openFollowing(root *os.File, name string) (*os.File, error) {
+	return openIn(root, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
+}
+
+// existsIn tells whether name is there, be it a link to nothing.
+func existsIn(root *os.File, name string) bool {
+	f, err := openIn(root, name, unix.O_PATH|unix.O_NOFOLLOW)
+	if err == nil {
+		f.Close()
+	}
+	return err == nil
+}
+
+// adoptLink makes a symbolic link at the top of root unless something bears its name.
+func adoptLink(root *os.File, name, to string) error {
+	err := unix.Symlinkat(to, int(root.Fd()), name)
+	if err == unix.EEXIST {
+		return nil
+	}
+	return err
+}
+
 func (s *Store) makeDir(up *os.File, base string, o Owner) error {
 	fd := int(up.Fd())
 	if err := unix.Mkdirat(fd, base, 0o755); err != nil && err != unix.EEXIST {
 		return err
+	}
+	if !privileged() {
+		return nil
 	}
 	uid, gid := int(s.cfg.IDMap.Host(o.UID)), int(s.cfg.IDMap.Host(o.GID))
 	return unix.Fchownat(fd, base, uid, gid, unix.AT_SYMLINK_NOFOLLOW)
@@ -62,7 +88,10 @@ func (s *Store) replaceFile(dir *os.File, base string, content []byte, mode fs.F
 	}
 	f := os.NewFile(uintptr(fd), tmp)
 	_, err = f.Write(content)
-	err = errors.Join(err, f.Chown(int(s.cfg.IDMap.Host(o.UID)), int(s.cfg.IDMap.Host(o.GID))), f.Chmod(mode), f.Close())
+	if err == nil && privileged() {
+		err = f.Chown(int(s.cfg.IDMap.Host(o.UID)), int(s.cfg.IDMap.Host(o.GID)))
+	}
+	err = errors.Join(err, f.Chmod(mode), f.Close())
 	if err == nil {
 		err = unix.Renameat(int(dir.Fd()), tmp, int(dir.Fd()), base)
 	}

@@ -135,9 +135,13 @@ func (s *Store) fillLayer(ctx context.Context, l Layer, tmp string) (mark, error
 		return mark{}, err
 	}
 	defer f.Close()
+	archive, err := unpack.Section(f)
+	if err != nil {
+		return mark{}, err
+	}
 	sum := make(chan error, 1)
-	go func() { sum <- verify(ctx, f, l.Digest) }()
-	stats, err := s.unpackAt(ctx, f, filepath.Join(tmp, "fs"), l)
+	go func() { sum <- verify(ctx, archive, l.Digest) }()
+	stats, err := s.unpackAt(ctx, archive, filepath.Join(tmp, "fs"), l)
 	if err := errors.Join(err, <-sum); err != nil {
 		return mark{}, err
 	}
@@ -147,7 +151,7 @@ func (s *Store) fillLayer(ctx context.Context, l Layer, tmp string) (mark, error
 }
 
 // unpackAt makes the directories down to the layer's place in the new tree root and unpacks f there.
-func (s *Store) unpackAt(ctx context.Context, f *os.File, root string, l Layer) (unpack.Stats, error) {
+func (s *Store) unpackAt(ctx context.Context, f *io.SectionReader, root string, l Layer) (unpack.Stats, error) {
 	if err := writeTree(root, layerDirs(l), s.cfg.IDMap); err != nil {
 		return unpack.Stats{}, err
 	}
@@ -190,29 +194,30 @@ func (s *Store) owner(uid, gid uint32) func(int, int) (int, int) {
 	return func(int, int) (int, int) { return u, g }
 }
 
-// verify compares f's sha256 with digest.
-func verify(ctx context.Context, f *os.File, digest string) error {
-	st, err := f.Stat()
-	if err != nil {
-		return err
+// verify compares an archive's sha256 with digest.
+func verify(ctx context.Context, archive *io.SectionReader, digest string) error {
+	got, err := digestOf(ctx, archive)
+	if err == nil && got != digest {
+		err = fmt.Errorf("archive has the digest %s, not %s", got, digest)
 	}
+	return err
+}
+
+// digestOf returns an archive's sha256 in hex.
+func digestOf(ctx context.Context, archive *io.SectionReader) (string, error) {
 	h := sha256.New()
 	buf := make([]byte, 1<<20)
-	r := io.NewSectionReader(f, 0, st.Size())
+	r := io.NewSectionReader(archive, 0, archive.Size())
 	for {
 		n, err := r.Read(buf)
 		h.Write(buf[:n])
 		if err == io.EOF {
-			break
+			return hex.EncodeToString(h.Sum(nil)), nil
 		}
 		if err := errors.Join(err, ctx.Err()); err != nil {
-			return err
+			return "", err
 		}
 	}
-	if got := hex.EncodeToString(h.Sum(nil)); got != digest {
-		return fmt.Errorf("archive has the digest %s, not %s", got, digest)
-	}
-	return nil
 }
 
 // dropHalfLayers removes what a crash left half unpacked, or unsynced when the machine went down.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/crypto/x509roots/fallback/bundle"
+	mozilla "golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
 // node is one file of a stack that is built from nothing.
@@ -68,7 +68,7 @@ func group() string {
 // certificates cannot say the constraint.
 func caCertificates() string {
 	var b strings.Builder
-	for root := range bundle.Roots() {
+	for root := range mozilla.Roots() {
 		if root.Constraint == nil {
 			b.Write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}))
 		}
