@@ -3,6 +3,7 @@ package debian
 import (
 	"fmt"
 	"maps"
+	pathpkg "path"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +21,7 @@ type alternative struct {
 func finishAlternatives(t *tree, packages []*installed) error {
 	groups := make(map[string][]alternative)
 	for _, p := range packages {
-		for _, a := range slices.Concat(parseAlternatives(string(p.members["postinst"])), scriptedAlternatives(t, p.Name)) {
+		for _, a := range slices.Concat(parseAlternatives(string(p.members["postinst"])), scriptedAlternatives(t, p)) {
 			if exists(t, a.path) && isAlternativeName(a.name) {
 				groups[a.name] = append(groups[a.name], a)
 			}
@@ -106,7 +107,7 @@ func parseAlternatives(script string) []alternative {
 }
 
 // shellWords splits a simple command at blanks, takes quotes away and stops at
-// the command's end.
+// the command's end, or where words begin that only a shell can know.
 func shellWords(s string) []string {
 	var words []string
 	var word strings.Builder
@@ -120,6 +121,8 @@ func shellWords(s string) []string {
 	}
 	for _, r := range s {
 		switch {
+		case r == '(' && word.String() == "$" || r == '#' && !started && quote == 0:
+			return words // a substitution, a comment
 		case quote != 0 && r == quote:
 			quote = 0
 		case quote != 0:
@@ -172,51 +175,75 @@ func plainPaths(all []alternative) bool {
 }
 
 // scriptedAlternatives stands in for scripts that make theirs in a loop or a
-// function: a suffixed program in /usr/bin gets its plain name.
-func scriptedAlternatives(t *tree, name string) []alternative {
-	var suffix string
-	var priority int
+// function: a suffixed program in /usr/bin gets its plain name, and so on.
+func scriptedAlternatives(t *tree, p *installed) []alternative {
+	variant, _ := strings.CutPrefix(p.Name, "imagemagick-6.")
 	switch {
-	case strings.HasPrefix(name, "imagemagick-"):
-		suffix, priority = name[len("imagemagick"):], 10
-		suffix = "-im" + strings.TrimPrefix(suffix, "-")
-	case name == "procps":
-		suffix, priority = ".procps", 50
-	case name == "graphicsmagick-imagemagick-compat":
-		return nil
-	case strings.HasPrefix(name, "vim-") || name == "vim":
-		return vimAlternatives(name)
-	default:
-		return nil
+	case p.Name == "procps":
+		return suffixAlternatives(t, ".procps", 50)
+	case variant != p.Name:
+		return suffixAlternatives(t, "-im6."+variant, 10)
+	case p.Name == "xz-utils":
+		return lzmaAlternatives()
+	case p.Name == "vim" || strings.HasPrefix(p.Name, "vim-"):
+		return vimAlternatives(strings.TrimPrefix(p.Name[len("vim"):], "-"))
+	case strings.HasPrefix(p.Name, "openjdk-"):
+		return javaAlternatives(p)
 	}
+	return nil
+}
+
+func suffixAlternatives(t *tree, suffix string, priority int) []alternative {
 	var all []alternative
 	for _, path := range t.glob("usr/bin", "*"+suffix) {
 		plain := strings.TrimSuffix(path, suffix)
-		all = append(all, alternative{
-			link: "/" + plain, name: strings.TrimPrefix(plain, "usr/bin/"), path: "/" + path, priority: priority,
-		})
+		all = append(all, alternative{link: "/" + plain, name: strings.TrimPrefix(plain, "usr/bin/"), path: "/" + path, priority: priority})
 	}
 	return all
 }
 
+// lzmaAlternatives are xz's names of old: lzcat for xzcat.
+func lzmaAlternatives() []alternative {
+	a := alternative{link: "/usr/bin/lzma", name: "lzma", path: "/usr/bin/xz", priority: 20}
+	a.slaves = []alternative{{link: "/usr/bin/unlzma", name: "unlzma", path: "/usr/bin/unxz"}}
+	for _, util := range []string{"cat", "more", "less", "diff", "cmp", "grep", "egrep", "fgrep"} {
+		a.slaves = append(a.slaves, alternative{link: "/usr/bin/lz" + util, name: "lz" + util, path: "/usr/bin/xz" + util})
+	}
+	return []alternative{a}
+}
+
 // vimAlternatives follows the priorities of Vim's variants.
-func vimAlternatives(name string) []alternative {
-	variant := strings.TrimPrefix(strings.TrimPrefix(name, "vim"), "-")
-	binary, priority := "/usr/bin/vim."+variant, 50
-	switch variant {
-	case "":
-		binary, priority = "/usr/bin/vim.basic", 30
-	case "tiny":
-		priority = 15
-	case "nox":
-		priority = 40
+func vimAlternatives(variant string) []alternative {
+	if variant == "" {
+		variant = "basic"
+	}
+	priority := map[string]int{"basic": 30, "nox": 40, "tiny": 15}[variant]
+	if priority == 0 {
+		priority = 50
 	}
 	var all []alternative
-	for _, link := range []string{"vi", "view", "ex", "rview", "vim", "vimdiff", "rvim"} {
-		if variant == "tiny" && strings.Contains(link, "vim") {
-			continue
+	for _, name := range []string{"editor", "ex", "rview", "rvim", "vi", "view", "vim", "vimdiff"} {
+		if variant != "tiny" || !strings.Contains(name, "vim") {
+			all = append(all, alternative{link: "/usr/bin/" + name, name: name, path: "/usr/bin/vim." + variant, priority: priority})
 		}
-		all = append(all, alternative{link: "/usr/bin/" + link, name: link, path: binary, priority: priority})
 	}
-	return append(all, alternative{link: "/usr/bin/editor", name: "editor", path: binary, priority: priority})
+	return all
+}
+
+// javaAlternatives links every tool of a Java release; of several releases the
+// newest wins.
+func javaAlternatives(p *installed) []alternative {
+	release, _, _ := strings.Cut(strings.TrimPrefix(p.Name, "openjdk-"), "-")
+	n, err := strconv.Atoi(release)
+	if err != nil {
+		return nil
+	}
+	var all []alternative
+	for _, path := range p.shipped {
+		if ok, _ := pathpkg.Match("/usr/lib/jvm/*/bin/*", path); ok {
+			name := pathpkg.Base(path)
+			all = append(all, alternative{link: "/usr/bin/" + name, name: name, path: path, priority: 100*n + 11})
+		}
+	}
+	return all
 }

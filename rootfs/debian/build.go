@@ -15,7 +15,7 @@ import (
 // Options say what to build and where from. Suite and Dest are needed.
 type Options struct {
 	Suite   string // debian12, debian13, jammy or noble, or such a codename; "" with a Lock: the lock's
-	Variant string // core (also ""), or dev: core and the toolchains
+	Variant string // core (also ""); dev: core and the toolchains; none: the essential packages alone
 	Dest    string // directory to make; it must be absent or empty, and is absent after an error
 
 	Mirror         string   // base URL of the archive; "": the one in the host's apt sources
@@ -78,6 +78,9 @@ func build(ctx context.Context, o Options, s suite, host fs.FS) (_ Result, err e
 		if lock, err = b.resolveLock(ctx); err != nil {
 			return Result{}, err
 		}
+	}
+	if err := lock.checkPackages(s); err != nil {
+		return Result{}, err
 	}
 	result, err := b.install(ctx, lock)
 	if err != nil {

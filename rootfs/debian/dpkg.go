@@ -39,8 +39,22 @@ func finishDpkg(t *tree, packages []*installed) error {
 			return err
 		}
 	}
+	if err := t.put("etc/dpkg/dpkg.cfg.d/excludes", 0o644, []byte(dpkgExcludes)); err != nil {
+		return err
+	}
 	return t.mkdir("var/lib/dpkg/updates", t.own(0o755))
 }
+
+// dpkgExcludes tells dpkg what isDocumentation left out.
+const dpkgExcludes = `path-exclude=/usr/share/doc/*
+path-include=/usr/share/doc/*/copyright
+path-exclude=/usr/share/man/*
+path-exclude=/usr/share/info/*
+path-exclude=/usr/share/lintian/*
+path-exclude=/usr/share/doc-base/*
+path-exclude=/usr/share/gtk-doc/*
+path-exclude=/usr/share/locale/*/LC_MESSAGES/*.mo
+`
 
 // status is the package's stanza: its control file, and its state after Package.
 func (p *installed) status(t *tree) string {

@@ -72,6 +72,11 @@ func (l *Lock) check() error {
 	if err != nil {
 		return fmt.Errorf("lock: %w", err)
 	}
+	return l.checkPackages(s)
+}
+
+// checkPackages refuses a lock that is not for s.
+func (l *Lock) checkPackages(s suite) error {
 	if l.Date.IsZero() || len(l.Packages) == 0 {
 		return fmt.Errorf("lock has no date or no packages")
 	}

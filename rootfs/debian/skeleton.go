@@ -1,9 +1,11 @@
 package debian
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 )
 
 // CF's user of all containers.
@@ -78,7 +80,7 @@ func copyIfAbsent(t *tree, from, to string, mode fs.FileMode) error {
 	return t.put(to, mode, content)
 }
 
-// finishBase follows base-files, libc-bin, debianutils and tzdata.
+// finishBase follows base-files, libc-bin, readline-common and tzdata.
 func finishBase(t *tree, _ []*installed) error {
 	for _, c := range []struct{ from, to string }{
 		{"usr/share/base-files/profile", "etc/profile"},
@@ -86,7 +88,7 @@ func finishBase(t *tree, _ []*installed) error {
 		{"usr/share/base-files/dot.bashrc", "root/.bashrc"},
 		{"usr/share/base-files/nsswitch.conf", "etc/nsswitch.conf"},
 		{"usr/share/libc-bin/nsswitch.conf", "etc/nsswitch.conf"},
-		{"usr/share/debianutils/shells", "etc/shells"},
+		{"usr/share/readline/inputrc", "etc/inputrc"},
 	} {
 		if err := copyIfAbsent(t, c.from, c.to, 0o644); err != nil {
 			return err
@@ -103,7 +105,27 @@ func finishBase(t *tree, _ []*installed) error {
 			return err
 		}
 	}
-	return finishTimezone(t)
+	// The files that a runtime mounts its own over.
+	for _, f := range []struct{ name, text string }{
+		{"etc/hosts", "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"}, {"etc/hostname", ""}, {"etc/resolv.conf", ""},
+	} {
+		if t.lookup(f.name) == nil {
+			if err := t.put(f.name, 0o644, []byte(f.text)); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(finishMail(t), finishTimezone(t))
+}
+
+// finishMail makes the mail directory, which belongs to Debian's group 8, mail.
+func finishMail(t *tree) error {
+	m := t.own(0o775 | fs.ModeSetgid)
+	m.gid = 8
+	if err := t.mkdir("var/mail", m); err != nil || t.lookup("var/spool/mail") != nil {
+		return err
+	}
+	return t.symlink("var/spool/mail", "../mail", t.own(0o777))
 }
 
 func finishTimezone(t *tree) error {
@@ -117,17 +139,32 @@ func finishTimezone(t *tree) error {
 }
 
 // finishShell sees to /bin/sh, which dash's script links on suites where no
-// package ships it.
+// package ships it, and lists the shells as update-shells does.
 func finishShell(t *tree, _ []*installed) error {
-	if t.lookup("usr/bin/sh") != nil {
-		return nil
-	}
 	for _, shell := range []string{"dash", "bash"} {
-		if t.lookup("usr/bin/"+shell) != nil {
-			return t.symlink("usr/bin/sh", shell, t.own(0o777))
+		if t.lookup("usr/bin/sh") == nil && t.lookup("usr/bin/"+shell) != nil {
+			if err := t.symlink("usr/bin/sh", shell, t.own(0o777)); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	var list strings.Builder
+	seen := make(map[string]bool)
+	for _, name := range append([]string{"usr/share/debianutils/shells"}, t.glob("usr/share/debianutils/shells.d", "*")...) {
+		content, err := t.read(name)
+		if err != nil {
+			continue
+		}
+		for line := range strings.FieldsSeq(string(content)) {
+			for _, shell := range []string{line, "/usr" + line} {
+				if !seen[shell] && strings.HasPrefix(line, "/bin/") {
+					list.WriteString(shell + "\n")
+				}
+				seen[shell] = true
+			}
+		}
+	}
+	return t.put("etc/shells", 0o644, []byte(list.String()))
 }
 
 // finishLocale makes CF's LANG, en_US.UTF-8, another name for the C.UTF-8 that

@@ -5,16 +5,18 @@ import (
 	"slices"
 )
 
-// variantPackages gives the packages a variant asks for by name, besides the
+// variantPackages gives the packages a variant asks for by name ("none" none), besides the
 // essential ones and what they all depend on.
 func variantPackages(variant string) ([]string, error) {
 	switch variant {
 	case "core":
 		return corePackages(), nil
+	case "none":
+		return nil, nil
 	case "dev":
 		return slices.Concat(corePackages(), devPackages()), nil
 	}
-	return nil, fmt.Errorf("variant %q is not known: choose core or dev", variant)
+	return nil, fmt.Errorf("variant %q is not known: choose none, core or dev", variant)
 }
 
 // corePackages run compiled apps and the shell scripts of buildpacks.
