@@ -6,12 +6,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -197,6 +199,41 @@ func TestAdopt(t *testing.T) {
 	}
 	if states, err := b.List(); err != nil || len(states) != 0 {
 		t.Errorf("got %v, %v; want nothing left", states, err)
+	}
+}
+
+func TestSignal(t *testing.T) {
+	b := newBench(t)
+	for arg, want := range map[string]Exit{
+		"catch":   {Code: 7, Known: true},
+		"default": {Code: 143, Signal: 15, Known: true},
+	} {
+		_, r := b.start(t, b.spec(arg, arg))
+		waitLine(t, r, "ready\n")
+		if err := b.Signal(arg, syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if exit := b.wait(t, arg); exit != want {
+			t.Errorf("%s: got %+v; want %+v", arg, exit, want)
+		}
+		if err := b.Signal(arg, syscall.SIGTERM); !errors.Is(err, os.ErrProcessDone) {
+			t.Errorf("%s: got %v; want %v", arg, err, os.ErrProcessDone)
+		}
+	}
+	if err := b.Signal("none", syscall.SIGTERM); !errors.Is(err, ErrNotFound) {
+		t.Errorf("got %v; want %v", err, ErrNotFound)
+	}
+}
+
+func TestStats(t *testing.T) {
+	b := newBench(t)
+	spec := b.spec("app", "sleep")
+	spec.Limits = Limits{MemoryBytes: 64 << 20, CPUShares: 512, Pids: 100}
+	_, r := b.start(t, spec)
+	waitLine(t, r, "ready\n")
+	s, err := b.Stats("app")
+	if err != nil || s.CPU <= 0 || s.MemoryBytes == 0 || s.MemoryBytes > 64<<20 || s.MemoryLimitBytes != 64<<20 || s.Pids == 0 {
+		t.Errorf("got %+v, %v; want use of CPU, memory and processes", s, err)
 	}
 }
 

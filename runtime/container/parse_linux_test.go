@@ -1,0 +1,80 @@
+//go:build linux && cgo
+
+package container
+
+import (
+	"syscall"
+	"testing"
+)
+
+func TestParseStartTicks(t *testing.T) {
+	const stat = "42 (a ) b (c) S 1 42 42 0 -1 4194560 100 0 0 0 1 2 0 0 20 0 1 0 98765 1000 50 18446744073709551615"
+	got, err := parseStartTicks([]byte(stat))
+	if err != nil || got != 98765 {
+		t.Errorf("got %d, %v; want 98765", got, err)
+	}
+	for _, bad := range []string{"", "42 (x", "42 (x) S 1 2"} {
+		if got, err := parseStartTicks([]byte(bad)); err == nil {
+			t.Errorf("%q: got %d; want an error", bad, got)
+		}
+	}
+}
+
+func FuzzParseStartTicks(f *testing.F) {
+	f.Add([]byte("42 (a) S 1 42 42 0 -1 4194560 100 0 0 0 1 2 0 0 20 0 1 0 98765 1"))
+	f.Fuzz(func(_ *testing.T, data []byte) { _, _ = parseStartTicks(data) })
+}
+
+func TestParseKey(t *testing.T) {
+	const file = "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"
+	for key, want := range map[string]uint64{"oom_kill": 3, "under_oom": 0, "missing": 0, "oom": 0} {
+		if got := parseKey([]byte(file), key); got != want {
+			t.Errorf("%s: got %d; want %d", key, got, want)
+		}
+	}
+}
+
+func FuzzParseKey(f *testing.F) {
+	f.Add([]byte("oom_kill 3\n"), "oom_kill")
+	f.Fuzz(func(_ *testing.T, data []byte, key string) { parseKey(data, key) })
+}
+
+func TestParseSignals(t *testing.T) {
+	const status = "Name:\tx\nSigBlk:\t0000000000000001\nSigIgn:\t0000000000001000\nSigCgt:\t0000000000004002\n"
+	mask, ok := parseSignals([]byte(status))
+	if !ok || mask != 0x5002 {
+		t.Fatalf("got %#x, %v; want 0x5002", mask, ok)
+	}
+	if mask&(1<<(uint(syscall.SIGTERM)-1)) == 0 {
+		t.Errorf("got SIGTERM not handled in %#x", mask)
+	}
+	if _, ok := parseSignals([]byte("Name: x\n")); ok {
+		t.Error("got signals from a status without any")
+	}
+}
+
+func FuzzParseSignals(f *testing.F) {
+	f.Add([]byte("SigCgt:\t0000000000004002\n"))
+	f.Fuzz(func(_ *testing.T, data []byte) { parseSignals(data) })
+}
+
+func TestValidID(t *testing.T) {
+	for id, want := range map[string]bool{
+		"": false, ".": false, "..": false, "a/b": false, "a b": false, "é": false,
+		"a": true, "0e2f-1_x.y+z": true, "..a": true,
+	} {
+		if got := validID(id); got != want {
+			t.Errorf("%q: got %v; want %v", id, got, want)
+		}
+	}
+}
+
+func TestHostname(t *testing.T) {
+	long := "0123456789012345678901234567890123456789012345678901234567890123"
+	if got := hostname(Spec{ID: "id"}); got != "id" {
+		t.Errorf("got %q; want id", got)
+	}
+	if got := hostname(Spec{Hostname: long}); got != long[len(long)-49:] {
+		t.Errorf("got %q; want the last 49 characters", got)
+	}
+}
