@@ -28,7 +28,7 @@ func parseSourceList(text string) []source {
 		}
 		var s source
 		rest = strings.TrimSpace(rest)
-		if opts, after, ok := strings.Cut(rest, "]"); ok && opts[:1] == "[" {
+		if opts, after, ok := strings.Cut(rest, "]"); ok && strings.HasPrefix(opts, "[") {
 			rest = after
 			for opt := range strings.FieldsSeq(opts[1:]) {
 				if v, ok := strings.CutPrefix(strings.ToLower(opt), "signed-by="); ok {
