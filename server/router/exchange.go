@@ -149,11 +149,15 @@ func (x *exchange) finish() {
 // the answer.
 type countingBody struct {
 	io.ReadCloser
-	n atomic.Int64
+	n      atomic.Int64
+	broken atomic.Bool // it ended other than it should
 }
 
 func (b *countingBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.n.Add(int64(n))
+	if err != nil && err != io.EOF {
+		b.broken.Store(true)
+	}
 	return n, err
 }

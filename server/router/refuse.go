@@ -34,6 +34,10 @@ func (x *exchange) failed(err error) {
 		x.answer(statusClientGone, routerError, "499 Request Cancelled")
 		return
 	}
+	if x.body != nil && x.body.broken.Load() {
+		x.refuse(http.StatusBadRequest, "invalid_request_body", "Request body could not be read")
+		return
+	}
 	x.router.config.Log.Info("endpoint failed", "app_guid", x.appGUID(), "instance_guid", x.instanceGUID(), "vcap_request_id", x.id, "err", err)
 	x.answer(http.StatusBadGateway, routerError, "502 Bad Gateway: Registered endpoint failed to handle the request.")
 }

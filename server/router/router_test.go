@@ -39,7 +39,7 @@ func newSite(t *testing.T, c Config) *site {
 	}
 	s.addr = l.Addr().String()
 	server := NewServer(s.Router, c.Log, c.Timeouts)
-	go server.Serve(l)
+	go server.Serve(Guard(l, nil))
 	t.Cleanup(func() { server.Close() })
 	return s
 }

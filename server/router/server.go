@@ -2,6 +2,7 @@ package router
 
 import (
 	"log/slog"
+	"net"
 	"net/http"
 )
 
@@ -11,6 +12,7 @@ const maxHeaderBytes = 64 << 10
 // NewServer gives an http.Server with the limits that hold against slow and
 // greedy clients: HTTP/1.1, HTTP/2 over TLS and HTTP/2 with prior knowledge
 // without it. Bodies may take as long as they like: uploads and streams do.
+// Serve it on a listener from Guard.
 func NewServer(handler http.Handler, log *slog.Logger, t Timeouts) *http.Server {
 	t = t.withDefaults()
 	protocols := new(http.Protocols)
@@ -23,6 +25,21 @@ func NewServer(handler http.Handler, log *slog.Logger, t Timeouts) *http.Server 
 		ReadHeaderTimeout: t.RequestHeader,
 		IdleTimeout:       t.ClientIdle,
 		MaxHeaderBytes:    maxHeaderBytes,
+		ConnState:         released,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}
+
+// released lets go of connections that a handler takes over: what comes on
+// them is no HTTP any more.
+func released(conn net.Conn, state http.ConnState) {
+	if state != http.StateHijacked {
+		return
+	}
+	switch g := conn.(type) {
+	case *guard:
+		g.raw.Store(true)
+	case *tlsGuard:
+		g.raw.Store(true)
 	}
 }

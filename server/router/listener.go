@@ -1,0 +1,146 @@
+package router
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// Guard gives a listener whose connections refuse ambiguous requests, for a
+// server made by NewServer. With a TLS configuration it speaks TLS, offering
+// HTTP/2; nil is plain TCP. Closing it closes l.
+func Guard(l net.Listener, c *tls.Config) net.Listener {
+	if c == nil {
+		return &plainListener{l}
+	}
+	c = c.Clone()
+	c.NextProtos = []string{"h2", "http/1.1"}
+	t := &tlsListener{Listener: l, config: c, ready: make(chan net.Conn), closed: make(chan struct{})}
+	go t.accept()
+	return t
+}
+
+type plainListener struct{ net.Listener }
+
+// Accept waits for the next connection.
+func (l *plainListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &guard{Conn: conn}, nil
+}
+
+// tlsGuard is a guard on what TLS carries. net/http asks it for the state.
+type tlsGuard struct {
+	guard
+	tls *tls.Conn
+}
+
+// ConnectionState is that of the TLS connection.
+func (g *tlsGuard) ConnectionState() tls.ConnectionState { return g.tls.ConnectionState() }
+
+// tlsListener does the handshakes itself, because only they tell whether a
+// connection is HTTP/1 and to be guarded, or HTTP/2, for which net/http wants
+// the *tls.Conn.
+type tlsListener struct {
+	net.Listener
+	config *tls.Config
+	ready  chan net.Conn
+
+	once   sync.Once
+	closed chan struct{}
+	err    error // of accept; read after closed
+}
+
+func (l *tlsListener) accept() {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			var timeout net.Error
+			if errors.As(err, &timeout) && timeout.Timeout() || isTemporary(err) {
+				time.Sleep(acceptPause) // out of files: they come back
+				continue
+			}
+			l.close(err)
+			return
+		}
+		go l.handshake(conn)
+	}
+}
+
+// acceptPause is waited before Accept is tried again after a passing error.
+const acceptPause = 50 * time.Millisecond
+
+func isTemporary(err error) bool {
+	var t interface{ Temporary() bool }
+	return errors.As(err, &t) && t.Temporary()
+}
+
+// handshakeTimeout bounds TLS handshakes against slow clients.
+const handshakeTimeout = 10 * time.Second
+
+func (l *tlsListener) handshake(conn net.Conn) {
+	secure := tls.Server(conn, l.config)
+	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout)
+	defer cancel()
+	if err := secure.HandshakeContext(ctx); err != nil {
+		explain(err)
+		conn.Close()
+		return
+	}
+	var ready net.Conn = secure
+	if secure.ConnectionState().NegotiatedProtocol != "h2" {
+		ready = &tlsGuard{guard: guard{Conn: secure}, tls: secure}
+	}
+	select {
+	case l.ready <- ready:
+	case <-l.closed:
+		conn.Close()
+	}
+}
+
+// explain answers a client that speaks HTTP where TLS is meant.
+func explain(err error) {
+	var record tls.RecordHeaderError
+	if errors.As(err, &record) && record.Conn != nil && looksLikeHTTP(record.RecordHeader) {
+		// Nobody is told if this fails too.
+		_ = record.Conn.SetWriteDeadline(time.Now().Add(time.Second))
+		_, _ = io.WriteString(record.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
+	}
+}
+
+func looksLikeHTTP(begin [5]byte) bool {
+	switch string(begin[:]) {
+	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO", "PATCH", "DELET":
+		return true
+	}
+	return false
+}
+
+// Accept waits for the next connection whose handshake is done.
+func (l *tlsListener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.ready:
+		return conn, nil
+	case <-l.closed:
+		return nil, l.err
+	}
+}
+
+// Close ends the listener.
+func (l *tlsListener) Close() error {
+	l.close(net.ErrClosed)
+	return l.Listener.Close()
+}
+
+func (l *tlsListener) close(err error) {
+	l.once.Do(func() {
+		l.err = err
+		close(l.closed)
+	})
+}
