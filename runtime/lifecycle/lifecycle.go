@@ -46,7 +46,7 @@ func Install(dir string) error {
 		return fmt.Errorf("install lifecycle: %w", err)
 	}
 	for _, name := range []string{"lifecycle", "init"} {
-		if err := installProgram(dir, name); err != nil {
+		if err := installProgram(programs, dir, name); err != nil {
 			return err
 		}
 	}
@@ -58,7 +58,7 @@ func Install(dir string) error {
 	return nil
 }
 
-func installProgram(dir, name string) error {
+func installProgram(programs fs.FS, dir, name string) error {
 	f, err := programs.Open("bin/" + name)
 	if err != nil {
 		return errNotBuilt

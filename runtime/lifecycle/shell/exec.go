@@ -69,6 +69,10 @@ func become(hc interp.HandlerContext, args []string) {
 		}
 		return true
 	})
+	if strings.Contains(args[0], "/") {
+		path = args[0] // as the script spells it, so that a script sees that as $0
+	}
+	env["PWD"] = hc.Dir
 	if os.Chdir(hc.Dir) != nil || redirect(hc.Stdin, hc.Stdout, hc.Stderr) != nil {
 		return
 	}
