@@ -68,16 +68,25 @@ func adoptLink(root *os.File, name, to string) error {
 	return err
 }
 
+// makeDir makes a directory of mode 0755, whatever the umask, unless it is there.
 func (s *Store) makeDir(up *os.File, base string, o Owner) error {
-	fd := int(up.Fd())
-	if err := unix.Mkdirat(fd, base, 0o755); err != nil && err != unix.EEXIST {
-		return err
-	}
-	if !privileged() {
+	err := unix.Mkdirat(int(up.Fd()), base, 0o700)
+	if err == unix.EEXIST {
 		return nil
 	}
-	uid, gid := int(s.cfg.IDMap.Host(o.UID)), int(s.cfg.IDMap.Host(o.GID))
-	return unix.Fchownat(fd, base, uid, gid, unix.AT_SYMLINK_NOFOLLOW)
+	if err != nil {
+		return err
+	}
+	fd, err := unix.Openat(int(up.Fd()), base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	dir := os.NewFile(uintptr(fd), base)
+	defer dir.Close()
+	if privileged() {
+		err = dir.Chown(int(s.cfg.IDMap.Host(o.UID)), int(s.cfg.IDMap.Host(o.GID)))
+	}
+	return errors.Join(err, dir.Chmod(0o755))
 }
 
 func (s *Store) replaceFile(dir *os.File, base string, content []byte, mode fs.FileMode, o Owner) error {

@@ -167,7 +167,11 @@ func (s *Store) unpackAt(ctx context.Context, f *io.SectionReader, root string, 
 // are special stay so.
 func layerDirs(l Layer) []node {
 	var nodes []node
-	parts := strings.Split(strings.Trim(path.Clean(l.Dest), "/"), "/")
+	dest := strings.Trim(path.Clean(l.Dest), "/")
+	if dest == "" {
+		return nil
+	}
+	parts := strings.Split(dest, "/")
 	for i := range parts {
 		name := path.Join(parts[:i+1]...)
 		n := dirNode(name, 0o755)

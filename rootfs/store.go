@@ -97,7 +97,7 @@ func New(cfg Config) (*Store, error) {
 	}
 	s.trash.sweep()
 	s.spent.sweep()
-	return s, nil
+	return s, s.releaseRunLocked() // nobody else has s yet
 }
 
 // realDir makes dir and resolves it, since mountinfo and loop devices name the real path.

@@ -23,7 +23,7 @@ import (
 
 var testIDs = IDMap{Base: 1_200_000, Size: 65536}
 
-func needRoot(t *testing.T) {
+func needRoot(t testing.TB) {
 	t.Helper()
 	if os.Getenv("CUPOLA_TEST_ROOT") != "1" {
 		t.Skip("needs CUPOLA_TEST_ROOT=1 and root")
@@ -31,7 +31,7 @@ func needRoot(t *testing.T) {
 }
 
 // newStore opens a store in a directory of its own and takes everything away after the test.
-func newStore(t *testing.T, cfg Config) *Store {
+func newStore(t testing.TB, cfg Config) *Store {
 	t.Helper()
 	if cfg.Dir == "" {
 		cfg.Dir = t.TempDir()
@@ -69,7 +69,7 @@ type file struct {
 }
 
 // writeTgz makes a gzipped tar of files and returns its path and digest.
-func writeTgz(t *testing.T, files ...file) (name, digest string) {
+func writeTgz(t testing.TB, files ...file) (name, digest string) {
 	t.Helper()
 	var b bytes.Buffer
 	zw := gzip.NewWriter(&b)
@@ -97,7 +97,7 @@ func writeTgz(t *testing.T, files ...file) (name, digest string) {
 	return name, hex.EncodeToString(sum[:])
 }
 
-func droplet(t *testing.T, content string) Layer {
+func droplet(t testing.TB, content string) Layer {
 	t.Helper()
 	archive, digest := writeTgz(t, file{"./app", "", fs.ModeDir | 0o755}, file{"./app/run", content, 0o755})
 	return Layer{Digest: digest, Archive: archive, Dest: "/home/vcap", UID: vcap, GID: vcap}

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
@@ -54,6 +55,9 @@ func New(dir string, log *slog.Logger) (*Disks, error) {
 		return nil, err
 	}
 	d := &Disks{dir: dir, log: log}
+	if err := d.dropProbes(); err != nil {
+		return nil, err
+	}
 	d.probe()
 	return d, nil
 }
@@ -78,7 +82,7 @@ func (d *Disks) probe() {
 }
 
 func (d *Disks) try(m Method) error {
-	dir, err := os.MkdirTemp(d.dir, ".probe-")
+	dir, err := os.MkdirTemp(d.dir, probePrefix)
 	if err != nil {
 		return err
 	}
@@ -90,7 +94,22 @@ func (d *Disks) try(m Method) error {
 	return errors.Join(err, d.Remove(dir))
 }
 
-const probeBytes = 4 << 20
+const (
+	probePrefix = ".probe-"
+	probeBytes  = 4 << 20
+)
+
+// dropProbes takes away the probes of a daemon that was killed at it.
+func (d *Disks) dropProbes() error {
+	entries, err := os.ReadDir(d.dir)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), probePrefix) {
+			dir := filepath.Join(d.dir, e.Name())
+			err = errors.Join(err, d.Remove(dir), os.RemoveAll(dir))
+		}
+	}
+	return err
+}
 
 // Create makes dir/disk, empty and limited to s. On error it leaves nothing mounted or attached.
 func (d *Disks) Create(dir string, s Size) error {

@@ -84,19 +84,36 @@ func (t *target) cached(dir string) (int, error) {
 	return fd, nil
 }
 
+// makeParents makes a directory that no entry names, or none yet, as root's with mode 0755.
 func (t *target) makeParents(dir string) (int, error) {
 	up, base := path.Split(dir)
 	fd, err := t.cached(path.Clean(up))
 	if err != nil {
 		return -1, err
 	}
-	if err := unix.Mkdirat(fd, base, 0o755); err != nil && err != unix.EEXIST {
-		return -1, err
+	err = unix.Mkdirat(fd, base, 0o700)
+	if err == nil {
+		err = t.own(fd, base)
 	}
-	if err := t.chown(fd, base, entry{}); err != nil {
+	if err != nil && err != unix.EEXIST {
 		return -1, err
 	}
 	return t.openDir(dir)
+}
+
+func (t *target) own(dirfd int, base string) error {
+	fd, err := unix.Openat(dirfd, base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if t.o.Owner != nil {
+		uid, gid := t.o.Owner(0, 0)
+		if err := unix.Fchown(fd, uid, gid); err != nil {
+			return err
+		}
+	}
+	return unix.Fchmod(fd, 0o755)
 }
 
 func (t *target) forget() {
