@@ -26,6 +26,7 @@ type Query struct {
 type Scope struct {
 	Orgs   []string // GUIDs
 	Spaces []string // GUIDs
+	Users  []string // GUIDs: the actor's own
 }
 
 // LabelOp is an operator of a label selector.
@@ -127,8 +128,8 @@ func (c *condition) time(table string, r TimeRange) {
 	c.add(fmt.Sprintf("%s.%s / 1000000 %s ?", table, r.Column, r.Op), r.Time.Unix())
 }
 
-// visible limits rows to a scope. Every ":orgs" and ":spaces" of the table's
-// expression stands for a list.
+// visible limits rows to a scope. Every ":orgs", ":spaces" and ":users" of the
+// table's expression stands for a list.
 func (c *condition) visible(expr string, s *Scope) {
 	if s == nil || expr == "" {
 		return
@@ -141,9 +142,12 @@ func (c *condition) visible(expr string, s *Scope) {
 			break
 		}
 		out += rest[:i] + "(SELECT value FROM json_each(?))"
-		if strings.HasPrefix(rest[i:], ":orgs") {
+		switch {
+		case strings.HasPrefix(rest[i:], ":orgs"):
 			args, rest = append(args, list(s.Orgs)), rest[i+len(":orgs"):]
-		} else {
+		case strings.HasPrefix(rest[i:], ":users"):
+			args, rest = append(args, list(s.Users)), rest[i+len(":users"):]
+		default:
 			args, rest = append(args, list(s.Spaces)), rest[i+len(":spaces"):]
 		}
 	}

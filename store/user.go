@@ -18,5 +18,6 @@ var Users = &Table[cf.User]{
 		"origins":           "origin",
 		"partial_usernames": "EXISTS (SELECT 1 FROM json_each(?) p WHERE username LIKE '%' || p.value || '%')",
 	},
-	orders: map[string]string{"created_at": "created_at", "updated_at": "updated_at"},
+	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "origin": "origin"},
+	visible: "guid IN :users OR guid IN (SELECT user_guid FROM roles WHERE org_guid IN :orgs)",
 }

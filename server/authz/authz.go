@@ -112,7 +112,7 @@ func (a *Actor) Scope(spacesOf func(orgs []string) ([]string, error)) (*store.Sc
 	if a.everywhere() {
 		return nil, nil
 	}
-	s := &store.Scope{}
+	s := &store.Scope{Users: []string{a.GUID}}
 	var managed []string
 	for g, rule := range a.orgs {
 		s.Orgs = append(s.Orgs, g)
