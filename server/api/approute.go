@@ -121,6 +121,9 @@ func (c *call) usableDomain(guid string, space *cf.Space) (*cf.Domain, error) {
 
 // insertRoute adds a route, or says in Cloud Controller's words why it can't.
 func (c *call) insertRoute(r *cf.Route, d *cf.Domain) error {
+	if err := c.feature("route_creation"); err != nil {
+		return err
+	}
 	if err := invalid(routeFaults(r.Host, r.Path)); err != nil {
 		return err
 	}

@@ -55,6 +55,11 @@ func createDomain(c *call) (*response, error) {
 	if err := c.domainPlace(d.OrgGUID); err != nil {
 		return nil, err
 	}
+	if d.OrgGUID != "" {
+		if err := c.feature("private_domain_creation"); err != nil {
+			return nil, err
+		}
+	}
 	if err := req.Metadata.apply(&d.Metadata); err != nil {
 		return nil, err
 	}

@@ -71,10 +71,21 @@ type envRequest struct {
 
 func showAppVars(c *call) (*response, error) {
 	app, err := c.app()
+	if err == nil {
+		err = c.envVisible()
+	}
 	if err != nil {
 		return nil, err
 	}
 	return ok(viewVars(c, app))
+}
+
+// envVisible refuses to show variables when the operator wants them hidden.
+func (c *call) envVisible() error {
+	if err := c.feature("env_var_visibility"); err != nil {
+		return err
+	}
+	return c.feature("space_developer_env_var_visibility")
 }
 
 func viewVars(c *call, app *cf.App) doc {
@@ -106,6 +117,9 @@ func updateAppVars(c *call) (*response, error) {
 // showAppEnv is all the environment of an app.
 func showAppEnv(c *call) (*response, error) {
 	app, err := c.app()
+	if err == nil {
+		err = c.envVisible()
+	}
 	if err != nil {
 		return nil, err
 	}

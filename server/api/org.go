@@ -42,12 +42,12 @@ func createOrg(c *call) (*response, error) {
 	if err := invalid(nameFaults(req.Name.V)); err != nil {
 		return nil, err
 	}
-	if err := c.permit(authz.Place{}); err != nil {
+	if err := c.mayCreateOrg(req); err != nil {
 		return nil, err
 	}
 	o := &cf.Org{Name: req.Name.V, Suspended: req.Suspended.V}
 	if q, err := store.OrgQuotas.First(c.Tx, store.Query{}); err == nil {
-		o.QuotaGUID = q.GUID
+		o.QuotaGUID = q.GUID // the oldest is the default
 	}
 	if err := req.Metadata.apply(&o.Metadata); err != nil {
 		return nil, err
@@ -58,6 +58,20 @@ func createOrg(c *call) (*response, error) {
 	return created(viewOrg(c, o))
 }
 
+// mayCreateOrg lets users make orgs who are no admins when the operator wants
+// it so.
+func (c *call) mayCreateOrg(req orgRequest) error {
+	if c.Actor.Admin {
+		return c.permitAdmin()
+	}
+	c.permitted = true
+	f, err := c.flag("user_org_creation")
+	if err == nil && (!f.Enabled || req.Suspended.V) {
+		err = notAuthorized()
+	}
+	return err
+}
+
 func insertOrg(c *call, o *cf.Org) error {
 	err := store.Orgs.Insert(c.Tx, o)
 	if store.IsTaken(err) {
@@ -65,6 +79,13 @@ func insertOrg(c *call, o *cf.Org) error {
 	}
 	if err != nil {
 		return err
+	}
+	if !c.Actor.Admin {
+		for _, t := range []cf.RoleType{cf.OrgUser, cf.OrgManager} {
+			if err := c.grant(t, o.GUID); err != nil {
+				return err
+			}
+		}
 	}
 	return c.event("audit.organization.create", target{"organization", o.GUID, o.Name, authz.Place{OrgGUID: o.GUID}}, nil)
 }
@@ -153,18 +174,4 @@ func leaveDomains(c *call, org string) error {
 		}
 	}
 	return nil
-}
-
-func viewOrgQuota(c *call, q *cf.OrgQuota) doc {
-	l := q.Limits
-	return with(resource(q.Resource), doc{
-		"name": q.Name,
-		"apps": doc{"total_memory_in_mb": l.TotalMemoryMB, "per_process_memory_in_mb": l.InstanceMemoryMB, "total_instances": l.TotalInstances,
-			"per_app_tasks": l.AppTasks, "log_rate_limit_in_bytes_per_second": l.LogRateLimitBytes},
-		"services":      doc{"paid_services_allowed": l.PaidServices, "total_service_instances": l.TotalServiceInstances, "total_service_keys": l.TotalServiceKeys},
-		"routes":        doc{"total_routes": l.TotalRoutes, "total_reserved_ports": l.TotalReservedRoutePorts},
-		"domains":       doc{"total_domains": l.TotalDomains},
-		"relationships": doc{"organizations": toMany(nil)},
-		"links":         doc{"self": c.link("/v3/organization_quotas/%s", q.GUID)},
-	})
 }

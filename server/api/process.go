@@ -273,6 +273,9 @@ func scaleProcess(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.feature("app_scaling"); err != nil {
+		return nil, err
+	}
 	if err := req.apply(p); err != nil {
 		return nil, err
 	}

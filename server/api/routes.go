@@ -62,6 +62,13 @@ func (s *Server) routes() []route {
 		{"GET /v3/builds/{guid}", read, showBuild},
 		{"PATCH /v3/builds/{guid}", develop, inTx(updateBuild)},
 
+		{"GET /v3/buildpacks", anyone, listBuildpacks},
+		{"POST /v3/buildpacks", admin, inTx(createBuildpack)},
+		{"GET /v3/buildpacks/{guid}", anyone, show(store.Buildpacks, viewBuildpack)},
+		{"PATCH /v3/buildpacks/{guid}", admin, inTx(updateBuildpack)},
+		{"DELETE /v3/buildpacks/{guid}", admin, inTx(deleteBuildpack)},
+		{"POST /v3/buildpacks/{guid}/upload", admin, uploadBuildpack},
+
 		{"GET /v3/domains", anyone, list(store.Domains, viewDomain)},
 		{"POST /v3/domains", orgAdmin, inTx(createDomain)},
 		{"GET /v3/domains/{guid}", anyone, show(store.Domains, viewDomain)},
@@ -80,6 +87,10 @@ func (s *Server) routes() []route {
 		{"GET /v3/environment_variable_groups/{name}", anyone, inTx(showEnvGroup)},
 		{"PATCH /v3/environment_variable_groups/{name}", admin, inTx(updateEnvGroup)},
 
+		{"GET /v3/feature_flags", anyone, inTx(listFeatureFlags)},
+		{"GET /v3/feature_flags/{name}", anyone, inTx(showFeatureFlag)},
+		{"PATCH /v3/feature_flags/{name}", admin, inTx(updateFeatureFlag)},
+
 		{"GET /v3/jobs/{guid}", anyone, inTx(showJob)},
 
 		{"GET /v3/organizations", anyone, list(store.Orgs, viewOrg)},
@@ -89,9 +100,14 @@ func (s *Server) routes() []route {
 		{"DELETE /v3/organizations/{guid}", admin, inTx(deleteOrg)},
 		{"GET /v3/organizations/{guid}/domains", orgRead, inTx(listOrgDomains)},
 		{"GET /v3/organizations/{guid}/domains/default", orgRead, inTx(showDefaultDomain)},
+		{"GET /v3/organizations/{guid}/users", orgRead, inTx(listOrgUsers)},
 
 		{"GET /v3/organization_quotas", anyone, list(store.OrgQuotas, viewOrgQuota)},
+		{"POST /v3/organization_quotas", admin, inTx(createOrgQuota)},
 		{"GET /v3/organization_quotas/{guid}", anyone, show(store.OrgQuotas, viewOrgQuota)},
+		{"PATCH /v3/organization_quotas/{guid}", admin, inTx(updateOrgQuota)},
+		{"DELETE /v3/organization_quotas/{guid}", admin, inTx(deleteOrgQuota)},
+		{"POST /v3/organization_quotas/{guid}/relationships/organizations", admin, inTx(applyOrgQuota)},
 
 		{"GET /v3/packages", anyone, list(store.Packages, viewPackage)},
 		{"POST /v3/packages", develop, inTx(createPackage)},
@@ -111,6 +127,11 @@ func (s *Server) routes() []route {
 
 		{"POST /v3/resource_matches", anyone, inTx(matchResources)},
 
+		{"GET /v3/roles", anyone, listRoles},
+		{"POST /v3/roles", manage, inTx(createRole)},
+		{"GET /v3/roles/{guid}", anyone, showIncluding(store.Roles, viewRole, includeOfRoles, roleIncludes)},
+		{"DELETE /v3/roles/{guid}", manage, inTx(deleteRole)},
+
 		{"GET /v3/routes", anyone, list(store.Routes, viewRoute, "include=domain|space|space.organization")},
 		{"POST /v3/routes", operate, inTx(createRoute)},
 		{"GET /v3/routes/{guid}", anyone, show(store.Routes, viewRoute)},
@@ -123,6 +144,14 @@ func (s *Server) routes() []route {
 		{"DELETE /v3/routes/{guid}/destinations/{destination}", operate, inTx(deleteDestination)},
 		{"PATCH /v3/routes/{guid}/relationships/space", operate, inTx(moveRoute)},
 
+		{"GET /v3/security_groups", anyone, list(store.SecurityGroups, viewSecurityGroup)},
+		{"POST /v3/security_groups", admin, inTx(createSecurityGroup)},
+		{"GET /v3/security_groups/{guid}", anyone, show(store.SecurityGroups, viewSecurityGroup)},
+		{"PATCH /v3/security_groups/{guid}", admin, inTx(updateSecurityGroup)},
+		{"DELETE /v3/security_groups/{guid}", admin, inTx(deleteSecurityGroup)},
+		{"POST /v3/security_groups/{guid}/relationships/{kind}", manage, inTx(bindSecurityGroup)},
+		{"DELETE /v3/security_groups/{guid}/relationships/{kind}/{space}", manage, inTx(unbindSecurityGroup)},
+
 		{"GET /v3/spaces", anyone, list(store.Spaces, viewSpace, "include=org|organization")},
 		{"POST /v3/spaces", orgAdmin, inTx(createSpace)},
 		{"GET /v3/spaces/{guid}", anyone, show(store.Spaces, viewSpace)},
@@ -131,8 +160,21 @@ func (s *Server) routes() []route {
 		{"POST /v3/spaces/{guid}/actions/apply_manifest", develop, applyManifest},
 		{"POST /v3/spaces/{guid}/manifest_diff", develop, inTx(diffManifest)},
 		{"DELETE /v3/spaces/{guid}/routes", operate, inTx(deleteUnmappedRoutes)},
+		{"GET /v3/spaces/{guid}/running_security_groups", read, inTx(listRunningGroups)},
+		{"GET /v3/spaces/{guid}/staging_security_groups", read, inTx(listStagingGroups)},
+		{"GET /v3/spaces/{guid}/users", read, inTx(listSpaceUsers)},
 
 		{"GET /v3/stacks", anyone, list(store.Stacks, viewStack)},
+		{"POST /v3/stacks", admin, inTx(createStack)},
 		{"GET /v3/stacks/{guid}", anyone, show(store.Stacks, viewStack)},
+		{"PATCH /v3/stacks/{guid}", admin, inTx(updateStack)},
+		{"DELETE /v3/stacks/{guid}", admin, inTx(deleteStack)},
+		{"GET /v3/stacks/{guid}/apps", anyone, inTx(listStackApps)},
+
+		{"GET /v3/users", anyone, listUsers},
+		{"POST /v3/users", admin, inTx(createUser)},
+		{"GET /v3/users/{guid}", anyone, show(store.Users, viewUser)},
+		{"PATCH /v3/users/{guid}", admin, inTx(updateUser)},
+		{"DELETE /v3/users/{guid}", admin, inTx(deleteUser)},
 	}
 }

@@ -134,6 +134,9 @@ func removeSpace(c *call, s *cf.Space) error {
 			return err
 		}
 	}
+	if err := leaveSecurityGroups(c, s.GUID); err != nil {
+		return err
+	}
 	if err := store.Spaces.Delete(c.Tx, s.GUID); err != nil {
 		return err
 	}

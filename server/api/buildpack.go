@@ -1,0 +1,203 @@
+package api
+
+import (
+	"regexp"
+	"slices"
+
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+func viewBuildpack(c *call, b *cf.Buildpack) doc {
+	self := "/v3/buildpacks/" + b.GUID
+	return with(resource(b.Resource), doc{
+		"name": b.Name, "stack": orNil(b.Stack), "state": b.State, "lifecycle": b.Lifecycle, "filename": orNil(b.Filename),
+		"position": b.Position, "enabled": b.Enabled, "locked": b.Locked, "metadata": metadata(b.Metadata),
+		"links": doc{"self": c.link("%s", self), "upload": c.action("POST", "%s/upload", self)},
+	})
+}
+
+// listBuildpacks lists in the order in which buildpacks are tried.
+var listBuildpacks = inTx(func(c *call) (*response, error) {
+	return listRows(c, store.Buildpacks, viewBuildpack, func(q *listQuery) error {
+		if q.Order == "" {
+			q.Order = "position"
+		}
+		return nil
+	})
+})
+
+type buildpackRequest struct {
+	Name      opt[string]    `json:"name"`
+	Stack     opt[string]    `json:"stack"`
+	Position  opt[int]       `json:"position"`
+	Enabled   opt[bool]      `json:"enabled"`
+	Locked    opt[bool]      `json:"locked"`
+	Lifecycle opt[string]    `json:"lifecycle"`
+	Metadata  *metadataPatch `json:"metadata"`
+}
+
+var buildpackName = regexp.MustCompile(`^[-\w]+$`)
+
+func (r buildpackRequest) validate() []string {
+	given := r.Name.Set && !r.Name.Null
+	return must(!given || buildpackName.MatchString(r.Name.V), "Name is invalid",
+		len(r.Name.V) <= 250, "Name is too long (maximum is 250 characters)",
+		len(r.Stack.V) <= 250, "Stack is too long (maximum is 250 characters)",
+		!r.Position.Set || r.Position.Null || r.Position.V >= 1, "Position must be greater than or equal to 1",
+		r.Lifecycle.or("buildpack") == "buildpack" || r.Lifecycle.V == "cnb", `Lifecycle must be either "buildpack" or "cnb"`,
+		r.Lifecycle.V != "cnb", "Lifecycle cnb is not available here")
+}
+
+func createBuildpack(c *call) (*response, error) {
+	var req buildpackRequest
+	if err := c.permitAdmin(); err != nil {
+		return nil, err
+	}
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	if req.Name.V == "" {
+		return nil, cf.Unprocessable("Name can't be blank, Name is invalid")
+	}
+	b := &cf.Buildpack{Name: req.Name.V, Stack: req.Stack.V, State: "AWAITING_UPLOAD", Lifecycle: "buildpack",
+		Enabled: req.Enabled.or(true), Locked: req.Locked.or(false)}
+	if err := req.Metadata.apply(&b.Metadata); err != nil {
+		return nil, err
+	}
+	if err := c.insertBuildpack(b, req.Position.or(1)); err != nil {
+		return nil, err
+	}
+	return created(viewBuildpack(c, b))
+}
+
+func (c *call) insertBuildpack(b *cf.Buildpack, position int) error {
+	if err := c.buildpackStack(b.Stack); err != nil {
+		return err
+	}
+	if err := store.Buildpacks.Insert(c.Tx, b); err != nil {
+		return buildpackTaken(b, err)
+	}
+	if err := moveBuildpack(c.Tx, b, position); err != nil {
+		return err
+	}
+	return c.buildpackEvent("create", b)
+}
+
+func (c *call) buildpackStack(name string) error {
+	if name == "" {
+		return nil
+	}
+	_, err := store.Stacks.First(c.Tx, store.Query{Where: map[string][]string{"names": {name}}})
+	return unprocessable(err, "Stack '%s' does not exist", name)
+}
+
+// buildpackTaken says in Cloud Controller's words that there is such a
+// buildpack.
+func buildpackTaken(b *cf.Buildpack, err error) error {
+	switch {
+	case !store.IsTaken(err):
+		return err
+	case b.Stack == "":
+		return cf.Unprocessable("Buildpack with name '%s' and an unassigned stack already exists", b.Name)
+	}
+	return cf.Unprocessable("Buildpack with name '%s', stack '%s' and lifecycle '%s' already exists", b.Name, b.Stack, b.Lifecycle)
+}
+
+func (c *call) buildpackEvent(what string, b *cf.Buildpack) error {
+	return c.event("audit.buildpack."+what, target{kind: "buildpack", guid: b.GUID, name: b.Name}, nil)
+}
+
+// moveBuildpack puts a buildpack at a position, from 1; the others make room,
+// and one beyond the last is the last.
+func moveBuildpack(tx *store.Tx, b *cf.Buildpack, position int) error {
+	all, _, err := store.Buildpacks.List(tx, store.Query{Order: "position"})
+	if err != nil {
+		return err
+	}
+	order := without(all, func(x *cf.Buildpack) bool { return x.GUID == b.GUID })
+	order = slices.Insert(order, min(position-1, len(order)), b)
+	return numberBuildpacks(tx, order)
+}
+
+// numberBuildpacks gives buildpacks the positions 1, 2, ….
+func numberBuildpacks(tx *store.Tx, order []*cf.Buildpack) error {
+	for i, b := range order {
+		if b.Position == i+1 {
+			continue
+		}
+		b.Position = i + 1
+		if err := store.Buildpacks.Update(tx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buildpack is the buildpack of {guid}, if the actor is an admin.
+func (c *call) buildpack() (*cf.Buildpack, error) {
+	b, err := store.Buildpacks.Get(c.Tx, c.guid())
+	if err != nil {
+		return nil, err
+	}
+	return b, c.permitAdmin()
+}
+
+func updateBuildpack(c *call) (*response, error) {
+	b, err := c.buildpack()
+	if err != nil {
+		return nil, err
+	}
+	var req buildpackRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	if req.Lifecycle.Set {
+		return nil, cf.Unprocessable("Unknown field(s): 'lifecycle'")
+	}
+	if req.Stack.Set && req.Stack.V != b.Stack && b.Stack != "" {
+		return nil, cf.Unprocessable("Buildpack stack cannot be changed")
+	}
+	b.Name, b.Stack = req.Name.or(b.Name), req.Stack.or(b.Stack)
+	b.Enabled, b.Locked = req.Enabled.or(b.Enabled), req.Locked.or(b.Locked)
+	if err := req.Metadata.apply(&b.Metadata); err != nil {
+		return nil, err
+	}
+	if err := c.saveBuildpack(b); err != nil {
+		return nil, err
+	}
+	if req.Position.Set {
+		if err := moveBuildpack(c.Tx, b, req.Position.or(b.Position)); err != nil {
+			return nil, err
+		}
+	}
+	return &response{body: viewBuildpack(c, b)}, c.buildpackEvent("update", b)
+}
+
+func (c *call) saveBuildpack(b *cf.Buildpack) error {
+	if err := c.buildpackStack(b.Stack); err != nil {
+		return err
+	}
+	return buildpackTaken(b, store.Buildpacks.Update(c.Tx, b))
+}
+
+func deleteBuildpack(c *call) (*response, error) {
+	b, err := c.buildpack()
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Buildpacks.Delete(c.Tx, b.GUID); err != nil {
+		return nil, err
+	}
+	rest, _, err := store.Buildpacks.List(c.Tx, store.Query{Order: "position"})
+	if err != nil {
+		return nil, err
+	}
+	if err := numberBuildpacks(c.Tx, rest); err != nil {
+		return nil, err
+	}
+	if err := c.buildpackEvent("delete", b); err != nil {
+		return nil, err
+	}
+	return c.accepted("buildpack.delete", "buildpacks", b.GUID)
+}

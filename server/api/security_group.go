@@ -1,0 +1,301 @@
+package api
+
+import (
+	"encoding/json"
+	"slices"
+
+	"cupola/server/authz"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+func viewSecurityGroup(c *call, g *cf.SecurityGroup) doc {
+	rules := g.Rules
+	if rules == nil {
+		rules = []cf.SecurityRule{}
+	}
+	return with(resource(g.Resource), doc{
+		"name": g.Name, "rules": rules, "globally_enabled": doc{"running": g.GlobalRunning, "staging": g.GlobalStaging},
+		"relationships": doc{"running_spaces": toMany(c.visibleSpaces(g.RunningSpaces)), "staging_spaces": toMany(c.visibleSpaces(g.StagingSpaces))},
+		"links":         doc{"self": c.link("/v3/security_groups/%s", g.GUID)},
+	})
+}
+
+// visibleSpaces are those of the spaces that the actor sees.
+func (c *call) visibleSpaces(guids []string) []string {
+	if c.scope == nil {
+		return guids
+	}
+	return without(guids, func(g string) bool { return !slices.Contains(c.scope.Spaces, g) })
+}
+
+type securityGroupRequest struct {
+	Name            opt[string]          `json:"name"`
+	Rules           opt[json.RawMessage] `json:"rules"`
+	GloballyEnabled struct {
+		Running opt[bool] `json:"running"`
+		Staging opt[bool] `json:"staging"`
+	} `json:"globally_enabled"`
+	Relationships struct {
+		RunningSpaces refs `json:"running_spaces"`
+		StagingSpaces refs `json:"staging_spaces"`
+	} `json:"relationships"`
+}
+
+func (r securityGroupRequest) validate() []string {
+	_, faults := r.rules(nil)
+	return append(must(len(r.Name.V) <= 250, "Name is too long (maximum is 250 characters)"), faults...)
+}
+
+// rules are the rules of the request, or others when it has none.
+func (r securityGroupRequest) rules(other []cf.SecurityRule) ([]cf.SecurityRule, []string) {
+	if !r.Rules.Set {
+		return other, nil
+	}
+	if r.Rules.Null {
+		return nil, []string{"Rules must be an array"}
+	}
+	return parseRules(r.Rules.V)
+}
+
+func (r securityGroupRequest) apply(g *cf.SecurityGroup) {
+	g.Name = r.Name.or(g.Name)
+	g.Rules, _ = r.rules(g.Rules)
+	g.GlobalRunning = r.GloballyEnabled.Running.or(g.GlobalRunning)
+	g.GlobalStaging = r.GloballyEnabled.Staging.or(g.GlobalStaging)
+}
+
+func createSecurityGroup(c *call) (*response, error) {
+	if err := c.permitAdmin(); err != nil {
+		return nil, err
+	}
+	var req securityGroupRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	g := &cf.SecurityGroup{RunningSpaces: req.Relationships.RunningSpaces.guids(), StagingSpaces: req.Relationships.StagingSpaces.guids()}
+	req.apply(g)
+	if g.Name == "" {
+		return nil, cf.Unprocessable("Name can't be blank")
+	}
+	for _, list := range [][]string{g.StagingSpaces, g.RunningSpaces} {
+		if unknown, err := c.unknownSpaces(list); err != nil || len(unknown) > 0 {
+			return nil, orElse(err, cf.Unprocessable("Spaces with guids %s do not exist.", inspect(unknown)))
+		}
+	}
+	if err := securityGroupTaken(g, store.SecurityGroups.Insert(c.Tx, g)); err != nil {
+		return nil, err
+	}
+	return created(viewSecurityGroup(c, g))
+}
+
+// orElse is err, or another error when it is nil.
+func orElse(err, other error) error {
+	if err != nil {
+		return err
+	}
+	return other
+}
+
+func securityGroupTaken(g *cf.SecurityGroup, err error) error {
+	if store.IsTaken(err) {
+		return cf.Unprocessable("Security group with name '%s' already exists.", g.Name)
+	}
+	return err
+}
+
+// unknownSpaces are those of the spaces that the actor does not see.
+func (c *call) unknownSpaces(guids []string) ([]string, error) {
+	if len(guids) == 0 {
+		return nil, nil
+	}
+	found, _, err := store.Spaces.List(c.Tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: c.scope})
+	known := guidsOf(found, func(s *cf.Space) string { return s.GUID })
+	return without(guids, func(g string) bool { return slices.Contains(known, g) }), err
+}
+
+// securityGroup is the security group of {guid}, if the actor sees it.
+func (c *call) securityGroup() (*cf.SecurityGroup, error) {
+	return store.SecurityGroups.Visible(c.Tx, c.guid(), c.scope)
+}
+
+func updateSecurityGroup(c *call) (*response, error) {
+	g, err := c.securityGroup()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.permitAdmin(); err != nil {
+		return nil, err
+	}
+	var req securityGroupRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	if req.Name.Set && req.Name.V == "" {
+		return nil, cf.Unprocessable("Name is too short (minimum is 1 character)")
+	}
+	req.apply(g)
+	if err := securityGroupTaken(g, store.SecurityGroups.Update(c.Tx, g)); err != nil {
+		return nil, err
+	}
+	return ok(viewSecurityGroup(c, g))
+}
+
+func deleteSecurityGroup(c *call) (*response, error) {
+	g, err := c.securityGroup()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.permitAdmin(); err != nil {
+		return nil, err
+	}
+	if err := store.SecurityGroups.Delete(c.Tx, g.GUID); err != nil {
+		return nil, err
+	}
+	return c.accepted("security_group.delete", "security_groups", g.GUID)
+}
+
+// boundSpaces is the list of spaces that the path names: running_spaces or
+// staging_spaces.
+func (c *call) boundSpaces(g *cf.SecurityGroup) (*[]string, error) {
+	switch c.param("kind") {
+	case "running_spaces":
+		return &g.RunningSpaces, nil
+	case "staging_spaces":
+		return &g.StagingSpaces, nil
+	}
+	c.permitted = true
+	return nil, cf.Errorf(cf.NotFound, "Unknown request")
+}
+
+func bindSecurityGroup(c *call) (*response, error) {
+	g, err := c.securityGroup()
+	if err != nil {
+		return nil, err
+	}
+	spaces, err := c.boundSpaces(g)
+	if err != nil {
+		return nil, err
+	}
+	var req refs
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	if err := c.mayBind(req.guids()); err != nil {
+		return nil, err
+	}
+	for _, s := range req.guids() {
+		if !slices.Contains(*spaces, s) {
+			*spaces = append(*spaces, s)
+		}
+	}
+	if err := store.SecurityGroups.Update(c.Tx, g); err != nil {
+		return nil, err
+	}
+	return ok(with(toMany(*spaces), doc{"links": doc{"self": c.link("/v3/security_groups/%s/relationships/%s", g.GUID, c.param("kind"))}}))
+}
+
+// mayBind checks the rule in every space.
+func (c *call) mayBind(guids []string) error {
+	c.permitted = true
+	for _, guid := range guids {
+		space, err := store.Spaces.Get(c.Tx, guid)
+		if err == nil {
+			err = c.permit(authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID})
+		}
+		if err != nil && !store.IsNotFound(err) {
+			return err
+		}
+	}
+	unknown, err := c.unknownSpaces(guids)
+	if err == nil && len(unknown) > 0 {
+		err = cf.Unprocessable("Spaces with guids %s do not exist, or you do not have access to them.", inspect(unknown))
+	}
+	return err
+}
+
+func unbindSecurityGroup(c *call) (*response, error) {
+	g, err := c.securityGroup()
+	if err != nil {
+		return nil, err
+	}
+	spaces, err := c.boundSpaces(g)
+	if err != nil {
+		return nil, err
+	}
+	guid := c.param("space")
+	space, err := store.Spaces.Get(c.Tx, guid)
+	notBound := cf.Unprocessable("Unable to unbind security group from space with guid '%s'. Ensure the space is bound to this security group.", guid)
+	if err != nil {
+		c.permitted = true
+		return nil, unprocessable(err, "%s", notBound.Detail)
+	}
+	if err := c.permit(authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(*spaces, guid) {
+		return nil, notBound
+	}
+	*spaces = without(*spaces, func(s string) bool { return s == guid })
+	if err := store.SecurityGroups.Update(c.Tx, g); err != nil {
+		return nil, err
+	}
+	return noContent()
+}
+
+// leaveSecurityGroups takes a space out of the groups it is bound to.
+func leaveSecurityGroups(c *call, space string) error {
+	all, err := store.SecurityGroups.All(c.Tx)
+	if err != nil {
+		return err
+	}
+	is := func(s string) bool { return s == space }
+	for _, g := range all {
+		if !slices.Contains(g.RunningSpaces, space) && !slices.Contains(g.StagingSpaces, space) {
+			continue
+		}
+		g.RunningSpaces, g.StagingSpaces = without(g.RunningSpaces, is), without(g.StagingSpaces, is)
+		if err := store.SecurityGroups.Update(c.Tx, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func listRunningGroups(c *call) (*response, error) {
+	return c.listSpaceGroups("running_in_space_guids")
+}
+func listStagingGroups(c *call) (*response, error) {
+	return c.listSpaceGroups("staging_in_space_guids")
+}
+
+// listSpaceGroups lists the groups that hold in a space: its own and those
+// that hold everywhere.
+func (c *call) listSpaceGroups(filter string) (*response, error) {
+	s, err := c.space()
+	if err != nil {
+		return nil, err
+	}
+	return listRows(c, store.SecurityGroups, viewSecurityGroup, func(q *listQuery) error {
+		q.Where[filter] = []string{s.GUID}
+		return nil
+	})
+}
+
+// SeedSecurityGroups makes Cloud Foundry's default groups in a new database:
+// apps reach public networks and name servers, and nothing private.
+func SeedSecurityGroups(tx *store.Tx) error {
+	n, err := store.SecurityGroups.Count(tx, store.Query{})
+	if err != nil || n > 0 {
+		return err
+	}
+	public := &cf.SecurityGroup{Name: "public_networks", GlobalRunning: true, GlobalStaging: true}
+	for _, r := range []string{"0.0.0.0-9.255.255.255", "11.0.0.0-169.253.255.255", "169.255.0.0-172.15.255.255", "172.32.0.0-192.167.255.255", "192.169.0.0-255.255.255.255"} {
+		public.Rules = append(public.Rules, cf.SecurityRule{Protocol: "all", Destination: r})
+	}
+	if err := store.SecurityGroups.Insert(tx, public); err != nil {
+		return err
+	}
+	return store.SecurityGroups.Insert(tx, &cf.SecurityGroup{Name: "dns", GlobalRunning: true, GlobalStaging: true, Rules: []cf.SecurityRule{
+		{Protocol: "tcp", Destination: "0.0.0.0/0", Ports: "53"}, {Protocol: "udp", Destination: "0.0.0.0/0", Ports: "53"}}})
+}

@@ -1,0 +1,255 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"cupola/runtime/lrp"
+	"cupola/server/uaa"
+	"cupola/store"
+	"cupola/store/blob"
+	"cupola/store/cf"
+)
+
+// world is an API with its UAA on a real store, with an org, a space, an app
+// and users of every role. GUIDs are "org-1", "space-1", "app-1", ….
+type world struct {
+	t       testing.TB
+	url     string
+	store   *store.Store
+	blobs   *blob.Store
+	dir     string
+	tokens  map[string]string
+	saved   map[string]string // what steps kept, for {name} in later steps
+	retired []string
+}
+
+// roleUsers are the users of a world, each named for his role.
+var roleUsers = map[string]cf.RoleType{
+	"org_user": cf.OrgUser, "org_manager": cf.OrgManager, "org_auditor": cf.OrgAuditor, "org_billing_manager": cf.OrgBillingManager,
+	"space_developer": cf.SpaceDeveloper, "space_manager": cf.SpaceManager, "space_auditor": cf.SpaceAuditor, "space_supporter": cf.SpaceSupporter,
+}
+
+// scopeUsers are the users who are something everywhere.
+var scopeUsers = map[string][]string{
+	"admin": uaa.AdminScopes, "read_only_admin": {"cloud_controller.admin_read_only"}, "global_auditor": {"cloud_controller.global_auditor"}, "nobody": nil,
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	w := &world{t: t, dir: t.TempDir(), tokens: map[string]string{}, saved: map[string]string{}}
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	ctx, cancel := context.WithCancel(context.Background())
+	var err error
+	if w.store, err = store.Open(store.Config{Dir: w.dir, Log: log}); err != nil {
+		t.Fatal(err)
+	}
+	if w.blobs, err = blob.Open(filepath.Join(w.dir, "blobs")); err != nil {
+		t.Fatal(err)
+	}
+	w.write(w.seed)
+	ua, err := uaa.New(ctx, w.store, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := New(ctx, w.config(ua, log))
+	mux := http.NewServeMux()
+	mux.Handle("/", api)
+	for _, p := range uaa.Paths() {
+		mux.Handle(p, ua)
+	}
+	server := httptest.NewServer(mux)
+	w.url = server.URL
+	t.Cleanup(func() { cancel(); server.Close(); w.store.Close() })
+	return w
+}
+
+func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
+	return Config{Store: w.store, Blobs: w.blobs, Log: log,
+		Authenticate: func(token string) (Identity, error) {
+			id, err := ua.Verify(token)
+			return Identity{UserGUID: id.UserGUID, Username: id.Username, ClientID: id.ClientID, Scopes: id.Scopes}, err
+		},
+		Stats:   func(string) (lrp.Stats, bool) { return lrp.Stats{}, false },
+		Retire:  func(p *cf.Process, _ *cf.App, i int) { w.retired = append(w.retired, fmt.Sprintf("%s/%d", p.GUID, i)) },
+		LRPGUID: func(p *cf.Process, _ *cf.App) string { return p.GUID },
+		Note:    func(string, string) {},
+	}
+}
+
+func (w *world) write(f func(*store.Tx) error) {
+	w.t.Helper()
+	if err := w.store.Write(context.Background(), f); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func guid(g string) cf.Resource { return cf.Resource{GUID: g} }
+
+// seed makes the rows of a world.
+func (w *world) seed(tx *store.Tx) error {
+	rows := []func() error{
+		func() error { return SeedQuota(tx) },
+		func() error { return SeedSecurityGroups(tx) },
+		func() error {
+			return SeedStacks(tx, []SystemStack{{Name: "minifs", Description: "small", Default: true}, {Name: "host"}})
+		},
+		func() error {
+			return SeedBuildpacks(tx, []SystemBuildpack{{"staticfile_buildpack", "s.zip", "s1"}, {"ruby_buildpack", "r.zip", "r1"}, {"go_buildpack", "g.zip", "g1"}})
+		},
+		func() error { return insertDefaultOrg(tx) },
+		func() error {
+			return store.Spaces.Insert(tx, &cf.Space{Resource: guid("space-1"), Name: "dev", OrgGUID: "org-1", AllowSSH: true})
+		},
+		func() error { return store.Orgs.Insert(tx, &cf.Org{Resource: guid("org-2"), Name: "other"}) },
+		func() error {
+			return store.Spaces.Insert(tx, &cf.Space{Resource: guid("space-2"), Name: "far", OrgGUID: "org-2"})
+		},
+		func() error {
+			return store.Domains.Insert(tx, &cf.Domain{Resource: guid("domain-1"), Name: "apps.test"})
+		},
+		func() error { return seedApp(tx, "app-1", "hello") },
+		func() error {
+			return store.Routes.Insert(tx, &cf.Route{Resource: guid("route-1"), SpaceGUID: "space-1", DomainGUID: "domain-1", Host: "hello",
+				Destinations: []cf.Destination{{GUID: "dest-1", AppGUID: "app-1", ProcessType: "web", Protocol: "http1"}}})
+		},
+		func() error { return seedUsers(tx) },
+	}
+	for _, row := range rows {
+		if err := row(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func insertDefaultOrg(tx *store.Tx) error {
+	q, err := store.OrgQuotas.First(tx, store.Query{})
+	if err != nil {
+		return err
+	}
+	return store.Orgs.Insert(tx, &cf.Org{Resource: guid("org-1"), Name: "org", QuotaGUID: q.GUID})
+}
+
+// seedApp makes an app with process, package, build and droplet, whose GUIDs
+// have the app's number.
+func seedApp(tx *store.Tx, app, name string) error {
+	_, n, _ := strings.Cut(app, "-")
+	lifecycle := cf.Lifecycle{Type: cf.LifecycleBuildpack, Stack: "minifs"}
+	a := &cf.App{Resource: guid(app), Name: name, SpaceGUID: "space-1", State: cf.Stopped, Lifecycle: lifecycle, DropletGUID: "droplet-" + n, SSHEnabled: true, RevisionsOn: true}
+	if err := store.Apps.Insert(tx, a); err != nil {
+		return err
+	}
+	if err := store.Processes.Insert(tx, newProcess(a, "web")); err != nil {
+		return err
+	}
+	if err := store.Packages.Insert(tx, &cf.Package{Resource: guid("package-" + n), AppGUID: app, Type: "bits", State: cf.PackageReady}); err != nil {
+		return err
+	}
+	if err := store.Builds.Insert(tx, &cf.Build{Resource: guid("build-" + n), AppGUID: app, PackageGUID: "package-" + n, DropletGUID: "droplet-" + n, State: cf.BuildStaged, Lifecycle: lifecycle}); err != nil {
+		return err
+	}
+	return store.Droplets.Insert(tx, &cf.Droplet{Resource: guid("droplet-" + n), AppGUID: app, PackageGUID: "package-" + n, BuildGUID: "build-" + n,
+		State: cf.DropletStaged, Lifecycle: lifecycle, Stack: "minifs", ProcessTypes: map[string]string{"web": "./run", "worker": "./work"}})
+}
+
+func seedUsers(tx *store.Tx) error {
+	hash, err := bcrypt.GenerateFromPassword([]byte("pw"), bcrypt.MinCost)
+	if err != nil {
+		return err
+	}
+	add := func(name string, scopes []string) error {
+		return store.Users.Insert(tx, &cf.User{Resource: guid("user-" + name), Username: name, Origin: uaa.Origin, PasswordHash: string(hash), Scopes: scopes})
+	}
+	for name, scopes := range scopeUsers {
+		if err := add(name, scopes); err != nil {
+			return err
+		}
+	}
+	for name, t := range roleUsers {
+		if err := add(name, nil); err != nil {
+			return err
+		}
+		r := &cf.Role{Resource: guid("role-" + name), Type: t, UserGUID: "user-" + name, OrgGUID: "org-1"}
+		if !t.OfOrg() {
+			if err := store.Roles.Insert(tx, &cf.Role{Type: cf.OrgUser, UserGUID: r.UserGUID, OrgGUID: "org-1"}); err != nil {
+				return err
+			}
+			r.SpaceGUID = "space-1"
+		}
+		if err := store.Roles.Insert(tx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// token logs a user in.
+func (w *world) token(user string) string {
+	w.t.Helper()
+	if t := w.tokens[user]; t != "" {
+		return t
+	}
+	req, _ := http.NewRequest("POST", w.url+"/oauth/token", strings.NewReader(url.Values{"grant_type": {"password"}, "username": {user}, "password": {"pw"}}.Encode()))
+	req.SetBasicAuth("cf", "")
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var answer struct {
+		AccessToken string `json:"access_token"`
+	}
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || answer.AccessToken == "" {
+		w.t.Fatalf("log %s in: %s, %v", user, res.Status, err)
+	}
+	w.tokens[user] = answer.AccessToken
+	return answer.AccessToken
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	text   string
+	json   any
+}
+
+// ask makes a request; a body is JSON unless kind says otherwise.
+func (w *world) ask(user, method, path, body, kind string) answer {
+	w.t.Helper()
+	req, err := http.NewRequest(method, w.url+path, strings.NewReader(body))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if kind == "" {
+		kind = "application/json"
+	}
+	req.Header.Set("Content-Type", kind)
+	req.Header.Set("Authorization", "bearer "+w.token(user))
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	a := answer{status: res.StatusCode, header: res.Header, text: strings.TrimSpace(string(text))}
+	json.NewDecoder(bytes.NewReader(text)).Decode(&a.json)
+	return a
+}

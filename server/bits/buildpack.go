@@ -1,0 +1,91 @@
+package bits
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxManifest bounds a buildpack's manifest.yml, as Cloud Controller does;
+// bytes.
+const maxManifest = 1 << 20
+
+// Buildpack checks an uploaded buildpack, and gives the stack that its
+// manifest.yml names: "" for none.
+func Buildpack(ctx context.Context, f *os.File) (stack string, err error) {
+	p := &packer{ctx: ctx, upload: Upload{Zip: f, Limits: DefaultLimits}, check: newChecker(DefaultLimits)}
+	if err := p.openZip(); err != nil {
+		return "", err
+	}
+	for _, e := range p.zip.File {
+		if err := p.checkEntry(e); err != nil {
+			return "", err
+		}
+	}
+	if !p.holdsBuildpack() {
+		return "", &Invalid{"", "holds no buildpack: it lacks bin/compile, bin/supply and bin/finalize"}
+	}
+	return p.manifestStack()
+}
+
+func (p *packer) checkEntry(f *zip.File) error {
+	name, err := p.check.entry(f.Name, f.Mode())
+	switch {
+	case err != nil || f.Mode().IsDir():
+		return err
+	case f.Mode()&fs.ModeSymlink == 0:
+		return p.check.content(p.ctx, f, io.Discard)
+	}
+	to, err := p.target(f)
+	if err != nil {
+		return err
+	}
+	return p.check.link(name, to)
+}
+
+// holdsBuildpack finds a buildpack's programs, at the root or in a directory
+// of it, as archives of git hosts have them.
+func (p *packer) holdsBuildpack() bool {
+	return slices.ContainsFunc(p.zip.File, func(f *zip.File) bool {
+		name := path.Clean(f.Name)
+		if dir, below, ok := strings.Cut(name, "/"); ok && dir != "bin" {
+			name = below
+		}
+		return name == "bin/compile" || name == "bin/supply" || name == "bin/finalize"
+	})
+}
+
+func (p *packer) manifestStack() (string, error) {
+	i := slices.IndexFunc(p.zip.File, func(f *zip.File) bool { return f.Name == "manifest.yml" })
+	if i < 0 {
+		return "", nil
+	}
+	f := p.zip.File[i]
+	if f.UncompressedSize64 > maxManifest {
+		return "", &Invalid{"", "buildpack manifest is too large"}
+	}
+	r, err := f.Open()
+	if err != nil {
+		return "", &Invalid{f.Name, err.Error()}
+	}
+	defer r.Close()
+	var text bytes.Buffer
+	if _, err := io.Copy(&text, r); err != nil {
+		return "", err
+	}
+	var manifest struct {
+		Stack string `yaml:"stack"`
+	}
+	if yaml.Unmarshal(text.Bytes(), &manifest) != nil {
+		return "", &Invalid{"", "buildpack manifest is not valid"}
+	}
+	return manifest.Stack, nil
+}
