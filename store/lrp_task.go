@@ -34,11 +34,13 @@ func (tx *Tx) InsertLRPTask(t lrp.Task) error {
 }
 
 // SwapLRPTask writes next over the row that still has was's state and cell, and
-// tells whether there was one. It sets UpdatedAt; GUID and domain stay.
+// tells whether there was one. It sets UpdatedAt; GUID, domain and
+// CreatedAt stay.
 func (tx *Tx) SwapLRPTask(was, next lrp.Task) (bool, error) {
-	next.CreatedAt, next.UpdatedAt = was.CreatedAt, tx.Now
-	fields := LRPTasks.fields(&next, tx.seal)[2:]
-	n, err := tx.exec("lrp_tasks", `UPDATE lrp_tasks SET state = ?, cell_id = ?, created_at = ?, updated_at = ?, failed = ?,
+	next.UpdatedAt = tx.Now
+	all := LRPTasks.fields(&next, tx.seal)
+	fields := append(all[2:4:4], all[5:]...)
+	n, err := tx.exec("lrp_tasks", `UPDATE lrp_tasks SET state = ?, cell_id = ?, updated_at = ?, failed = ?,
 		failure_reason = ?, result = ?, outputs = ?, rejections = ?, rejection_reason = ?, cancelled = ?`+taskIs,
 		append(fields, was.GUID, was.State, was.CellID)...)
 	return n > 0, err

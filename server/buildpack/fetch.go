@@ -1,0 +1,129 @@
+package buildpack
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"syscall"
+	"time"
+
+	"cupola/store/blob"
+)
+
+// Config says how a Fetcher fetches.
+type Config struct {
+	Blobs    *blob.Store
+	MaxBytes int64          // of a zip, of a repository's pack and of its files; 0: DefaultMaxBytes
+	Deny     []netip.Prefix // addresses that are not connected to
+	TempDir  string         // for packs; "": the system's
+}
+
+// DefaultMaxBytes is the limit where Config has none: the largest upstream
+// buildpacks with all their dependencies have about 1.5 GB.
+const DefaultMaxBytes = 2 << 30
+
+// Fetcher fetches buildpacks. It is safe for concurrent use.
+type Fetcher struct {
+	blobs  *blob.Store
+	max    int64
+	temp   string
+	client *http.Client
+}
+
+// New makes a Fetcher.
+func New(c Config) *Fetcher {
+	f := &Fetcher{blobs: c.Blobs, max: c.MaxBytes, temp: c.TempDir}
+	if f.max == 0 {
+		f.max = DefaultMaxBytes
+	}
+	d := &net.Dialer{Timeout: 30 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
+		return denied(c.Deny, address)
+	}}
+	f.client = &http.Client{Transport: &http.Transport{
+		DialContext: d.DialContext, ForceAttemptHTTP2: true,
+		TLSHandshakeTimeout: 30 * time.Second, ResponseHeaderTimeout: 2 * time.Minute, IdleConnTimeout: time.Minute,
+	}}
+	return f
+}
+
+// denied looks at the address that a name led to, so that no name and no
+// redirection leads around it.
+func denied(deny []netip.Prefix, address string) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(deny, func(p netip.Prefix) bool { return p.Contains(to.Addr().Unmap()) }) {
+		return fmt.Errorf("connections to %s are not allowed", to.Addr())
+	}
+	return nil
+}
+
+// Fetch stores the buildpack that a URL leads to and gives the digest of its
+// zip. Errors are for the person who pushes.
+func (f *Fetcher) Fetch(ctx context.Context, raw string) (digest string, err error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "", errors.New("it is not a URL")
+	}
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return "", fmt.Errorf("%s is not supported, only http and https are", u.Scheme)
+	}
+	if isZip(u) {
+		return f.fetchZip(ctx, u)
+	}
+	return f.fetchGit(ctx, u)
+}
+
+func (f *Fetcher) fetchZip(ctx context.Context, u *url.URL) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return "", err
+	}
+	res, err := f.client.Do(req)
+	if err != nil {
+		return "", cause(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("the server says %s", res.Status)
+	}
+	if res.ContentLength > f.max {
+		return "", errTooLarge(f.max)
+	}
+	t, err := f.blobs.Temp()
+	if err != nil {
+		return "", err
+	}
+	defer t.Discard()
+	n, err := io.Copy(t, io.LimitReader(res.Body, f.max+1))
+	if err != nil {
+		return "", fmt.Errorf("the download broke off after %d bytes: %w", n, cause(err))
+	}
+	if n > f.max {
+		return "", errTooLarge(f.max)
+	}
+	if _, err := zip.NewReader(t, n); err != nil {
+		return "", errors.New("it is not a zip file")
+	}
+	b, err := t.Commit()
+	return b.Digest, err
+}
+
+// cause is an error of the client without the URL, which may hold a password.
+func cause(err error) error {
+	var e *url.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+func errTooLarge(max int64) error { return fmt.Errorf("it has more than %d bytes", max) }

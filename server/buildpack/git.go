@@ -1,0 +1,306 @@
+package buildpack
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5/config"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+)
+
+// maxSubmodules bounds how deep submodules may nest.
+const maxSubmodules = 5
+
+// fetchGit makes a zip of the files of a commit. Nothing is ever checked out
+// into a directory, so that no link in a repository can lead anywhere.
+func (f *Fetcher) fetchGit(ctx context.Context, u *url.URL) (string, error) {
+	revision := u.Fragment
+	from := *u
+	from.Fragment, from.RawFragment = "", ""
+	t, err := f.blobs.Temp()
+	if err != nil {
+		return "", err
+	}
+	defer t.Discard()
+	w := &treeWriter{f: f, ctx: ctx, zip: zip.NewWriter(t), left: f.max}
+	if err := w.repository(&from, revision, "", 0); err != nil {
+		return "", err
+	}
+	if err := w.zip.Close(); err != nil {
+		return "", err
+	}
+	b, err := t.Commit()
+	return b.Digest, err
+}
+
+// treeWriter writes the files of a commit, and of its submodules, to a zip.
+type treeWriter struct {
+	f    *Fetcher
+	ctx  context.Context
+	zip  *zip.Writer
+	left int64 // bytes that may still be written
+}
+
+// repository writes what a repository has at the revision below the directory.
+func (w *treeWriter) repository(u *url.URL, revision, dir string, depth int) error {
+	if depth > maxSubmodules {
+		return errors.New("its submodules nest too deep")
+	}
+	tmp, err := os.MkdirTemp(w.f.temp, "buildpack-git-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	s := filesystem.NewStorage(osfs.New(tmp), cache.NewObjectLRUDefault())
+	hash, err := w.f.fetchCommit(w.ctx, u, revision, s)
+	if err != nil {
+		return err
+	}
+	commit, err := object.GetCommit(s, hash)
+	if err != nil {
+		return fmt.Errorf("read commit %s: %w", hash, err)
+	}
+	tree, err := commit.Tree()
+	if err != nil {
+		return fmt.Errorf("read the tree of commit %s: %w", hash, err)
+	}
+	return w.tree(u, tree, dir, depth)
+}
+
+func (w *treeWriter) tree(u *url.URL, tree *object.Tree, dir string, depth int) error {
+	walker := object.NewTreeWalker(tree, true, nil)
+	defer walker.Close()
+	for {
+		name, entry, err := walker.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read a tree: %w", err)
+		}
+		if err := w.ctx.Err(); err != nil {
+			return err
+		}
+		switch entry.Mode {
+		case filemode.Dir:
+		case filemode.Submodule:
+			err = w.submodule(u, tree, name, entry.Hash, dir, depth)
+		default:
+			err = w.file(tree, name, entry, dir)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (w *treeWriter) file(tree *object.Tree, name string, entry object.TreeEntry, dir string) error {
+	file, err := tree.TreeEntryFile(&entry)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	if w.left -= file.Size; w.left < 0 {
+		return errTooLarge(w.f.max)
+	}
+	mode, err := entry.Mode.ToOSFileMode()
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	h := &zip.FileHeader{Name: path.Join(dir, name), Method: zip.Deflate}
+	h.SetMode(mode)
+	to, err := w.zip.CreateHeader(h)
+	if err != nil {
+		return err
+	}
+	r, err := file.Reader()
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	defer r.Close()
+	_, err = io.Copy(to, r)
+	return err
+}
+
+// submodule writes the repository that .gitmodules names for the path, at the
+// commit that the tree names.
+func (w *treeWriter) submodule(u *url.URL, tree *object.Tree, name string, commit plumbing.Hash, dir string, depth int) error {
+	file, err := tree.File(".gitmodules")
+	if err != nil {
+		return fmt.Errorf("submodule %s is not in .gitmodules", name)
+	}
+	text, err := file.Contents()
+	if err != nil {
+		return err
+	}
+	modules := config.NewModules()
+	if err := modules.Unmarshal([]byte(text)); err != nil {
+		return fmt.Errorf("read .gitmodules: %w", err)
+	}
+	for _, m := range modules.Submodules {
+		if m.Path != name {
+			continue
+		}
+		from, err := submoduleURL(u, m.URL)
+		if err != nil {
+			return err
+		}
+		return w.repository(from, commit.String(), path.Join(dir, name), depth+1)
+	}
+	return fmt.Errorf("submodule %s is not in .gitmodules", name)
+}
+
+// submoduleURL resolves a submodule's URL, which may be relative to its
+// repository's as to a directory.
+func submoduleURL(u *url.URL, raw string) (*url.URL, error) {
+	if strings.HasPrefix(raw, "./") || strings.HasPrefix(raw, "../") {
+		base := *u
+		base.Path, base.RawPath = path.Join(u.Path, raw), ""
+		return &base, nil
+	}
+	from, err := url.Parse(raw)
+	if err != nil || from.Scheme != "http" && from.Scheme != "https" {
+		return nil, fmt.Errorf("submodule URL %s is not supported, only http and https are", Redact(raw))
+	}
+	return from, nil
+}
+
+// fetchCommit stores the objects of the revision's commit, and gives it. A
+// server that does not serve a commit by its hash is asked for all its
+// branches with their history.
+func (f *Fetcher) fetchCommit(ctx context.Context, u *url.URL, revision string, s *filesystem.Storage) (plumbing.Hash, error) {
+	session, err := f.session(u)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	defer session.Close()
+	refs, err := session.AdvertisedReferencesContext(ctx)
+	if err != nil {
+		return plumbing.ZeroHash, fmt.Errorf("it is no git repository that can be read: %w", cause(err))
+	}
+	hash, advertised, err := resolve(refs, revision)
+	if err != nil {
+		return hash, err
+	}
+	if err = f.receive(ctx, session, refs, []plumbing.Hash{hash}, 1, s); err == nil || advertised {
+		return peel(s, hash), err
+	}
+	again, err := f.session(u)
+	if err != nil {
+		return hash, err
+	}
+	defer again.Close()
+	if refs, err = again.AdvertisedReferencesContext(ctx); err != nil {
+		return hash, cause(err)
+	}
+	return hash, f.receive(ctx, again, refs, heads(refs), 0, s)
+}
+
+// peel gives the commit that an annotated tag names.
+func peel(s *filesystem.Storage, hash plumbing.Hash) plumbing.Hash {
+	if tag, err := object.GetTag(s, hash); err == nil {
+		return tag.Target
+	}
+	return hash
+}
+
+func (f *Fetcher) session(u *url.URL) (transport.UploadPackSession, error) {
+	endpoint, err := transport.NewEndpoint(u.String())
+	if err != nil {
+		return nil, errors.New("it is not a URL")
+	}
+	return githttp.NewClient(f.client).NewUploadPackSession(endpoint, nil)
+}
+
+// resolve finds the hash of a branch, a tag or HEAD, which the server has
+// advertised, or takes the revision for the hash of a commit.
+func resolve(refs *packp.AdvRefs, revision string) (hash plumbing.Hash, advertised bool, err error) {
+	if revision == "" {
+		if refs.Head == nil {
+			return hash, false, errors.New("the repository is empty")
+		}
+		return *refs.Head, true, nil
+	}
+	for _, prefix := range []string{"refs/heads/", "refs/tags/", ""} {
+		if h, ok := refs.References[prefix+revision]; ok {
+			return h, true, nil
+		}
+	}
+	if plumbing.IsHash(revision) {
+		return plumbing.NewHash(revision), false, nil
+	}
+	return hash, false, fmt.Errorf("the repository has no branch or tag %s", revision)
+}
+
+func heads(refs *packp.AdvRefs) []plumbing.Hash {
+	var list []plumbing.Hash
+	for name, h := range refs.References {
+		if strings.HasPrefix(name, "refs/heads/") && !slices.Contains(list, h) {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// receive asks for the commits, with as much history as depth says (0: all of
+// it), and stores what the server sends.
+func (f *Fetcher) receive(ctx context.Context, session transport.UploadPackSession, refs *packp.AdvRefs, want []plumbing.Hash, depth int, s *filesystem.Storage) error {
+	// Without a side band the answer is the pack and nothing else.
+	req := packp.NewUploadPackRequest()
+	req.Wants = want
+	offers := []capability.Capability{capability.OFSDelta}
+	if depth > 0 && refs.Capabilities.Supports(capability.Shallow) {
+		req.Depth = packp.DepthCommits(depth)
+		offers = append(offers, capability.Shallow)
+	}
+	for _, c := range offers {
+		if err := req.Capabilities.Set(c); err != nil {
+			return err
+		}
+	}
+	res, err := session.UploadPack(ctx, req)
+	if err != nil {
+		return fmt.Errorf("the server does not send it: %w", cause(err))
+	}
+	defer res.Close()
+	limited := &limitedReader{r: res, left: f.max}
+	if err := packfile.UpdateObjectStorage(s, limited); err != nil {
+		if limited.left < 0 {
+			return errTooLarge(f.max)
+		}
+		return fmt.Errorf("read what the server sends: %w", cause(err))
+	}
+	return nil
+}
+
+// limitedReader fails when there is more than left, where io.LimitReader would
+// just end.
+type limitedReader struct {
+	r    io.Reader
+	left int64
+}
+
+func (l *limitedReader) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		return 0, errors.New("too large")
+	}
+	return n, err
+}

@@ -1,0 +1,85 @@
+package desire
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cupola/store/cf"
+)
+
+// Choice is the buildpacks of a build.
+type Choice struct {
+	Buildpacks []Buildpack
+	Named      bool
+	URLs       []string // those whose Digest is not known yet
+}
+
+// Choose gives the buildpacks that a lifecycle asks for out of all admin
+// buildpacks, which are in the order of their position. fetched are the digests
+// of those given by URL, as far as they have been fetched. A choice that cannot
+// be made is a BuildError.
+func Choose(l cf.Lifecycle, all []*cf.Buildpack, fetched map[string]string) (Choice, error) {
+	if len(l.Buildpacks) == 0 {
+		return detectAmong(l.Stack, all)
+	}
+	c := Choice{Named: true}
+	for _, name := range l.Buildpacks {
+		if b := find(name, l.Stack, all); b != nil {
+			c.Buildpacks = append(c.Buildpacks, Buildpack{Key: b.Name, Digest: b.Digest})
+			continue
+		}
+		if !IsURL(name) {
+			return c, stagingError(fmt.Sprintf("buildpack %q is not there, is disabled, or has no bits for stack %q", name, l.Stack))
+		}
+		digest := fetched[name]
+		if digest == "" {
+			c.URLs = append(c.URLs, name)
+		}
+		c.Buildpacks = append(c.Buildpacks, Buildpack{Key: keyOfURL(name), Digest: digest})
+	}
+	return c, nil
+}
+
+func detectAmong(stack string, all []*cf.Buildpack) (Choice, error) {
+	var c Choice
+	seen := map[string]bool{}
+	for _, b := range all {
+		if serves(b, stack) && !seen[b.Name] {
+			seen[b.Name] = true
+			c.Buildpacks = append(c.Buildpacks, Buildpack{Key: b.Name, Digest: find(b.Name, stack, all).Digest})
+		}
+	}
+	if len(c.Buildpacks) == 0 {
+		return c, BuildError{ID: "NoBuildpacksFound", Detail: "There are no buildpacks available"}
+	}
+	return c, nil
+}
+
+// find is the buildpack of the name; one for the stack comes before one for
+// any.
+func find(name, stack string, all []*cf.Buildpack) *cf.Buildpack {
+	var any *cf.Buildpack
+	for _, b := range all {
+		if b.Name != name || !serves(b, stack) {
+			continue
+		}
+		if b.Stack == stack {
+			return b
+		}
+		any = b
+	}
+	return any
+}
+
+func serves(b *cf.Buildpack, stack string) bool {
+	return b.Enabled && b.Digest != "" && b.Lifecycle != "cnb" && (b.Stack == "" || b.Stack == stack)
+}
+
+// IsURL tells whether a buildpack's name is where to fetch it from.
+func IsURL(name string) bool {
+	return slices.ContainsFunc([]string{"http://", "https://", "git://", "ssh://"}, func(scheme string) bool { return strings.HasPrefix(name, scheme) })
+}
+
+// keyOfURL is the URL without what the builder would take for the end of a key.
+func keyOfURL(url string) string { return strings.ReplaceAll(url, ",", "%2C") }

@@ -1,0 +1,30 @@
+package desire
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"cupola/store/cf"
+)
+
+// ProcessGUID names the Desired of an app's process: Diego's process_guid, the
+// process' GUID and a version. A stop of the app changes it, so that the next
+// start makes new instances.
+func ProcessGUID(p *cf.Process, app *cf.App) string {
+	return p.GUID + "-" + version(p, app)[:8]
+}
+
+// CFProcess is the GUID of the process that ProcessGUID made its name of.
+func CFProcess(processGUID string) string {
+	if i := strings.LastIndexByte(processGUID, '-'); i >= 0 {
+		return processGUID[:i]
+	}
+	return processGUID
+}
+
+// version is the process' version in Cloud Controller's sense: a UUID.
+func version(p *cf.Process, app *cf.App) string {
+	return uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "%s/%d", p.GUID, app.Rev)).String()
+}

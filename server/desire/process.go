@@ -1,0 +1,136 @@
+package desire
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"cupola/runtime/lrp"
+	"cupola/store/cf"
+)
+
+// Where things lie in a container of a buildpack app, and whose they are:
+// Cloud Foundry's names.
+const (
+	home     = "/home/vcap"
+	launcher = "/tmp/lifecycle/launcher"
+	builder  = "/tmp/lifecycle/builder"
+	user     = "vcap"
+)
+
+// DefaultPort is the port that an app listens on unless its routes say
+// otherwise.
+const DefaultPort = 8080
+
+// defaultStartTimeout is Cloud Controller's default_health_check_timeout.
+const defaultStartTimeout = 60 * time.Second
+
+// ProcessIn is what the Desired of a process depends on.
+type ProcessIn struct {
+	Owner
+	Process *cf.Process
+	Droplet *cf.Droplet // the app's current one, STAGED
+	Ports   []uint16    // of the process' route destinations, DefaultPort or other
+}
+
+// Process is the Desired of a process of a STARTED app.
+func Process(in ProcessIn) lrp.Desired {
+	p := in.Process
+	ports := in.ports()
+	return lrp.Desired{
+		ProcessGUID: ProcessGUID(p, in.App),
+		Domain:      lrp.DomainApps,
+		Instances:   p.Instances,
+		RunInfo: lrp.RunInfo{
+			RootFS: rootFS(in.Droplet),
+			Layers: []lrp.Layer{{Digest: in.Droplet.Digest, Dest: home}},
+			Env:    in.env(ports[0]),
+			Action: run(p.User, in.command(), in.Droplet.ExecutionMetadata),
+
+			Sidecars:     in.sidecars(),
+			Check:        check(p.HealthCheck, p.Type, ports[0]),
+			Readiness:    readiness(p.ReadinessCheck, ports[0]),
+			StartTimeout: startTimeout(p.HealthCheck),
+
+			MemoryMB: p.MemoryMB, DiskMB: p.DiskMB, CPUWeight: cpuWeight(p.MemoryMB),
+			LogRateLimitByte: p.LogRateLimit,
+			Ports:            ports,
+			Egress:           in.egress(false),
+			Log:              in.log(),
+		},
+	}
+}
+
+func rootFS(d *cf.Droplet) string { return "preloaded:" + d.Stack }
+
+// run is the launcher's command line. "app" is the app's directory.
+func run(as, command, metadata string) lrp.Run {
+	if as == "" {
+		as = user
+	}
+	return lrp.Run{Path: launcher, Args: []string{"app", command, metadata}, Dir: home, User: as, Nofile: maxFiles}
+}
+
+// command is what the user asked for, else what the droplet has for the type.
+func (in ProcessIn) command() string {
+	if in.Process.Command != "" {
+		return in.Process.Command
+	}
+	return in.Droplet.ProcessTypes[in.Process.Type]
+}
+
+// ports are the ports of the process, DefaultPort first.
+func (in ProcessIn) ports() []uint16 {
+	ports := []uint16{DefaultPort}
+	for _, p := range slices.Sorted(slices.Values(in.Ports)) {
+		if !slices.Contains(ports, p) {
+			ports = append(ports, p)
+		}
+	}
+	return ports
+}
+
+// env is the environment in Cloud Controller's order.
+func (in ProcessIn) env(port uint16) []lrp.EnvVar {
+	var v vars
+	v.set("LANG", defaultLang)
+	v.merge(in.Running)
+	v.merge(in.App.Env)
+	app := in.vcapApplication(in.Process.MemoryMB, in.Process.DiskMB)
+	app.ProcessID, app.ProcessType = in.Process.GUID, in.Process.Type
+	app.Version = version(in.Process, in.App)
+	app.ApplicationVersion = app.Version
+	v.system(app)
+	v.set("VCAP_APP_PORT", itoa(port))
+	v.set("PORT", itoa(port))
+	v.set("VCAP_APP_HOST", "0.0.0.0")
+	return v
+}
+
+// sidecars are those of the process' type: the user's, and the droplet's where
+// the user has none of that name.
+func (in ProcessIn) sidecars() []lrp.Sidecar {
+	var list []lrp.Sidecar
+	seen := map[string]bool{}
+	for _, s := range slices.Concat(in.Process.Sidecars, in.Droplet.Sidecars) {
+		if seen[s.Name] || !slices.Contains(s.ProcessTypes, in.Process.Type) {
+			continue
+		}
+		seen[s.Name] = true
+		list = append(list, lrp.Sidecar{Name: s.Name, MemoryMB: s.MemoryMB, Run: run(in.Process.User, s.Command, in.Droplet.ExecutionMetadata)})
+	}
+	return list
+}
+
+func (in ProcessIn) log() lrp.LogTarget {
+	tags := in.tags()
+	tags["process_id"], tags["process_type"] = in.Process.GUID, in.Process.Type
+	return lrp.LogTarget{GUID: in.App.GUID, Source: "APP/PROC/" + strings.ToUpper(in.Process.Type), Tags: tags}
+}
+
+// cpuWeight is Cloud Controller's: memory's share of 8 GiB in percent, within
+// bounds.
+func cpuWeight(memoryMB int) int {
+	const lowest, highest = 128, 8192
+	return 100 * min(max(memoryMB, lowest), highest) / highest
+}

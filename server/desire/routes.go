@@ -1,0 +1,115 @@
+package desire
+
+import (
+	"net"
+	"strings"
+
+	"cupola/runtime/lrp"
+	"cupola/store/cf"
+)
+
+// RouteEntry leads a host and path to the instances that serve it.
+type RouteEntry struct {
+	Host      string // "app.example.com", "*.example.com"
+	Path      string // "" or "/x"
+	AppGUID   string // of the first destination; "" when there is none
+	Options   map[string]any
+	Endpoints []Endpoint
+}
+
+// Endpoint is an instance that serves a route.
+type Endpoint struct {
+	Address      string // "ip:port"
+	Protocol     string // "http1" or "http2"
+	AppGUID      string
+	ProcessGUID  string // the process' GUID in Cloud Foundry's sense
+	InstanceGUID string
+	Index        int
+}
+
+// RoutesIn is what the routes depend on. Instances may be all there are: those
+// that must get no request are passed over.
+type RoutesIn struct {
+	Routes    []*cf.Route
+	Domains   []*cf.Domain
+	Processes []*cf.Process
+	Instances []*lrp.Actual
+}
+
+// Routes are the routes with the instances that are running, ready and not
+// stopping. A route without any has no endpoints; one without destinations is
+// left out, since it is not mapped to an app. Internal domains have no routes
+// here.
+func Routes(in RoutesIn) []RouteEntry {
+	domains := map[string]*cf.Domain{}
+	for _, d := range in.Domains {
+		domains[d.GUID] = d
+	}
+	served := in.served()
+	var entries []RouteEntry
+	for _, r := range in.Routes {
+		d := domains[r.DomainGUID]
+		if d == nil || d.Internal || len(r.Destinations) == 0 {
+			continue
+		}
+		e := RouteEntry{Host: strings.TrimPrefix(r.Host+"."+d.Name, "."), Path: r.Path, AppGUID: r.Destinations[0].AppGUID, Options: r.Options}
+		for _, to := range r.Destinations {
+			e.Endpoints = append(e.Endpoints, endpoints(to, served[service{to.AppGUID, ProcessType(to)}])...)
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// service is what a destination leads to.
+type service struct{ appGUID, processType string }
+
+// ProcessType of a destination is web, unless it says otherwise.
+func ProcessType(d cf.Destination) string {
+	if d.ProcessType == "" {
+		return "web"
+	}
+	return d.ProcessType
+}
+
+// served gives the routable instances of each service.
+func (in RoutesIn) served() map[service][]*lrp.Actual {
+	of := map[string]*cf.Process{}
+	for _, p := range in.Processes {
+		of[p.GUID] = p
+	}
+	served := map[service][]*lrp.Actual{}
+	for _, a := range in.Instances {
+		p := of[CFProcess(a.ProcessGUID)]
+		if p == nil || a.State != lrp.Running || !a.Ready || a.Stopping || a.Address == "" {
+			continue
+		}
+		s := service{p.AppGUID, p.Type}
+		served[s] = append(served[s], a)
+	}
+	return served
+}
+
+func endpoints(to cf.Destination, instances []*lrp.Actual) []Endpoint {
+	port := to.Port
+	if port == 0 {
+		port = DefaultPort
+	}
+	protocol := to.Protocol
+	if protocol == "" {
+		protocol = "http1"
+	}
+	var list []Endpoint
+	for _, a := range instances {
+		list = append(list, Endpoint{
+			Address: net.JoinHostPort(a.Address, itoa(uint16(port))), Protocol: protocol,
+			AppGUID: to.AppGUID, ProcessGUID: CFProcess(a.ProcessGUID), InstanceGUID: a.InstanceGUID, Index: a.Index,
+		})
+	}
+	return list
+}
+
+// URI is the name of a route as VCAP_APPLICATION has it.
+func URI(r *cf.Route, d *cf.Domain) string {
+	return strings.TrimPrefix(r.Host+"."+d.Name, ".") + r.Path
+}

@@ -1,0 +1,38 @@
+package desire
+
+import (
+	"cupola/runtime/lrp"
+	"cupola/store/cf"
+)
+
+// TaskIn is what an app's task depends on.
+type TaskIn struct {
+	Owner
+	Task    *cf.Task
+	Droplet *cf.Droplet // the task's, STAGED
+}
+
+// Task is what runs for an app's task.
+func Task(in TaskIn) lrp.RunInfo {
+	t := in.Task
+	return lrp.RunInfo{
+		RootFS: rootFS(in.Droplet),
+		Layers: []lrp.Layer{{Digest: in.Droplet.Digest, Dest: home}},
+		Env:    in.env(),
+		Action: run(t.User, t.Command, in.Droplet.ExecutionMetadata),
+
+		MemoryMB: t.MemoryMB, DiskMB: t.DiskMB, CPUWeight: cpuWeight(t.MemoryMB),
+		LogRateLimitByte: t.LogRateLimit,
+		Egress:           in.egress(false),
+		Log:              lrp.LogTarget{GUID: in.App.GUID, Source: "APP/TASK/" + t.Name, Instance: "0", Tags: in.tags()},
+	}
+}
+
+func (in TaskIn) env() []lrp.EnvVar {
+	var v vars
+	v.set("LANG", defaultLang)
+	v.merge(in.Running)
+	v.merge(in.Task.Env)
+	v.system(in.vcapApplication(in.Task.MemoryMB, in.Task.DiskMB))
+	return v
+}

@@ -1,0 +1,61 @@
+package reconcile
+
+import (
+	"fmt"
+
+	"cupola/runtime/lrp"
+)
+
+// Op is what an Action does.
+type Op string
+
+// The actions. Those on a row change it only while it is as Action has it.
+const (
+	Create  Op = "create"  // a row for a missing instance
+	Remove  Op = "remove"  // the row of an instance that is gone, or was never placed
+	Unclaim Op = "unclaim" // of an instance that is to be placed anew
+	Deny    Op = "deny"    // say why an instance is not placed
+	Start   Op = "start"   // an instance on a cell
+	Stop    Op = "stop"    // an instance
+	Amend   Op = "amend"   // a row by what the cell has: an event was lost
+	Halt    Op = "halt"    // a container that no row wants
+
+	CreateTask Op = "create-task" // a row for an owner's work
+	StartTask  Op = "start-task"
+	RejectTask Op = "reject-task" // it was not placed; it will be tried again
+	Requeue    Op = "requeue-task"
+	FailTask   Op = "fail-task" // and tell its owner
+	DropTask   Op = "drop-task" // its owner is gone
+)
+
+// Action is one thing to do. Which fields have a meaning depends on Op.
+type Action struct {
+	Op        Op
+	Actual    lrp.Actual // the row as it was seen, or made by an earlier Action of the plan
+	Next      lrp.Actual // Amend
+	Task      lrp.Task   // like Actual
+	Container lrp.Container
+	CellID    string
+	Reason    string // Deny, RejectTask, Requeue, FailTask: in Diego's words
+	Fault     string // FailTask: in the owner's words, instead of Reason
+}
+
+// String is for logs and tests.
+func (a Action) String() string {
+	s := string(a.Op)
+	switch a.Op {
+	case CreateTask, StartTask, RejectTask, Requeue, FailTask, DropTask:
+		s += " " + a.Task.GUID
+	case Halt:
+		s += " " + a.Container.GUID
+	default:
+		s += fmt.Sprintf(" %s/%d", a.Actual.ProcessGUID, a.Actual.Index)
+	}
+	if a.CellID != "" {
+		s += " on " + a.CellID
+	}
+	if text := a.Reason + a.Fault; text != "" {
+		s += ": " + text
+	}
+	return s
+}

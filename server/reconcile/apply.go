@@ -1,0 +1,151 @@
+package reconcile
+
+import (
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"cupola/runtime/lrp"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// effect is what a cell is told once the rows say so.
+type effect func(Cell)
+
+// told is an effect for a cell.
+type told struct {
+	cellID string
+	effect effect
+}
+
+// commit writes the actions in one transaction and gives what the cells have
+// to be told. An action whose row has changed since it was seen is left out:
+// the change wakes the loop again.
+func (l *Loop) commit(tx *store.Tx, actions []Action) ([]told, error) {
+	var list []told
+	for _, a := range actions {
+		cellID, e, err := l.apply(tx, a)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", a, err)
+		}
+		if e != nil {
+			list = append(list, told{cellID, e})
+		}
+	}
+	return list, nil
+}
+
+func (l *Loop) apply(tx *store.Tx, a Action) (cellID string, e effect, err error) {
+	switch a.Op {
+	case Start:
+		return l.start(tx, a)
+	case StartTask:
+		return l.startTask(tx, a)
+	case Stop:
+		next := a.Actual
+		next.Stopping, next.Ready = true, false
+		ok, err := tx.SwapActual(a.Actual, next)
+		if !ok {
+			return "", nil, err
+		}
+		return a.Actual.CellID, stop(a.Actual.InstanceGUID), err
+	case Halt:
+		return a.CellID, stop(a.Container.GUID), nil
+	case CreateTask, RejectTask, Requeue, FailTask, DropTask:
+		return "", nil, l.applyTask(tx, a)
+	}
+	return "", nil, applyActual(tx, a)
+}
+
+func stop(guid string) effect { return func(c Cell) { c.Stop(guid) } }
+
+// applyActual does what changes a row alone.
+func applyActual(tx *store.Tx, a Action) error {
+	next := a.Actual
+	switch a.Op {
+	case Create:
+		err := tx.InsertActual(a.Actual)
+		if store.IsTaken(err) {
+			return nil
+		}
+		return err
+	case Remove:
+		_, err := tx.DeleteActual(a.Actual)
+		return err
+	case Unclaim:
+		next = unclaimed(a.Actual, tx.Now)
+	case Deny:
+		next.PlacementError = lrp.Truncate(a.Reason)
+	case Amend:
+		next = a.Next
+	}
+	_, err := tx.SwapActual(a.Actual, next)
+	return err
+}
+
+// start claims the row for a new instance.
+func (l *Loop) start(tx *store.Tx, a Action) (string, effect, error) {
+	c := a.Container
+	c.GUID = uuid.NewString()
+	next := a.Actual
+	next.State, next.InstanceGUID, next.CellID, next.Since = lrp.Claimed, c.GUID, a.CellID, tx.Now
+	next.PlacementError, next.Ports = "", c.Ports
+	ok, err := tx.SwapActual(a.Actual, next)
+	if !ok {
+		return "", nil, err
+	}
+	return a.CellID, func(cell Cell) { cell.Start(c) }, err
+}
+
+func (l *Loop) startTask(tx *store.Tx, a Action) (string, effect, error) {
+	next := a.Task
+	next.State, next.CellID = lrp.TaskRunning, a.CellID
+	ok, err := tx.SwapLRPTask(a.Task, next)
+	if !ok {
+		return "", nil, err
+	}
+	if a.Task.Domain == lrp.DomainTasks {
+		if err := begun(tx, a.Task.GUID); err != nil {
+			return "", nil, err
+		}
+	}
+	return a.CellID, func(cell Cell) { cell.Start(a.Container) }, nil
+}
+
+// begun tells an app's task that it runs.
+func begun(tx *store.Tx, guid string) error {
+	t, err := store.Tasks.Get(tx, guid)
+	if err != nil || t.State != cf.TaskPending {
+		return err
+	}
+	t.State = cf.TaskRunning
+	return store.Tasks.Update(tx, t)
+}
+
+// applyTask does what concerns a task's row and its owner.
+func (l *Loop) applyTask(tx *store.Tx, a Action) error {
+	switch a.Op {
+	case CreateTask:
+		err := tx.InsertLRPTask(a.Task)
+		if store.IsTaken(err) {
+			return nil
+		}
+		return err
+	case DropTask:
+		_, err := tx.DeleteLRPTask(a.Task)
+		return err
+	case FailTask:
+		ok, err := tx.DeleteLRPTask(a.Task)
+		if !ok {
+			return err
+		}
+		return l.settle(tx, a.Task, outcome{failed: true, reason: a.Reason, fault: a.Fault})
+	}
+	next := a.Task
+	next.State, next.CellID = lrp.TaskPending, ""
+	next.Rejections++
+	next.RejectionReason = a.Reason
+	_, err := tx.SwapLRPTask(a.Task, next)
+	return err
+}

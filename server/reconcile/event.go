@@ -1,0 +1,101 @@
+package reconcile
+
+import (
+	"context"
+
+	"cupola/runtime/lrp"
+	"cupola/store"
+)
+
+// Event takes an event of a cell. It returns when the event is written down, so
+// that a cell which keeps an exit until then tells it again after a crash of the
+// daemon. It may be called before Run and after it.
+func (l *Loop) Event(e lrp.Event) {
+	ctx := context.Background()
+	var lines []lrp.LogLine
+	err := l.store.Write(ctx, func(tx *store.Tx) (err error) {
+		if e.Kind == lrp.KindTask {
+			return l.taskEvent(tx, e)
+		}
+		lines, err = l.instanceEvent(tx, e)
+		return err
+	})
+	if err != nil {
+		// What is lost here is found at the next look at the cell.
+		l.log.ErrorContext(ctx, "event was not written", "instance_guid", e.GUID, "event", e.Type, "err", err)
+		return
+	}
+	for _, line := range lines {
+		l.logs(line)
+	}
+}
+
+// instanceEvent changes the row of the instance, if it still has one.
+func (l *Loop) instanceEvent(tx *store.Tx, e lrp.Event) ([]lrp.LogLine, error) {
+	row, err := tx.ActualByInstance(e.GUID)
+	if err != nil {
+		if store.IsNotFound(err) {
+			err = nil
+		}
+		return nil, err
+	}
+	was, next := *row, *row
+	switch e.Type {
+	case lrp.EventRunning:
+		if !was.State.CanBecome(lrp.Running) {
+			return nil, nil
+		}
+		if was.State != lrp.Running {
+			next.State, next.Since = lrp.Running, tx.Now
+		}
+		next.Address = e.Address
+	case lrp.EventReady, lrp.EventNotReady:
+		next.Ready = e.Type == lrp.EventReady && !was.Stopping
+	case lrp.EventExited:
+		return l.exited(tx, was, e.Exit)
+	}
+	_, err = tx.SwapActual(was, next)
+	return nil, err
+}
+
+// exited removes the row of an instance that was stopped, and counts any other
+// end as a crash.
+func (l *Loop) exited(tx *store.Tx, was lrp.Actual, exit lrp.Exit) ([]lrp.LogLine, error) {
+	if was.Stopping || exit.Stopped {
+		_, err := tx.DeleteActual(was)
+		return nil, err
+	}
+	next := crashed(was, exit.Reason, tx.Now)
+	if _, err := tx.SwapActual(was, next); err != nil {
+		return nil, err
+	}
+	l.log.Info("instance crashed", "process_guid", was.ProcessGUID, "index", was.Index, "instance_guid", was.InstanceGUID,
+		"crash_count", next.CrashCount, "reason", next.CrashReason)
+	lines, err := recordCrash(tx, was, next)
+	if store.IsNotFound(err) {
+		return nil, nil
+	}
+	return lines, err
+}
+
+// taskEvent settles a task that has ended.
+func (l *Loop) taskEvent(tx *store.Tx, e lrp.Event) error {
+	if e.Type != lrp.EventExited {
+		return nil
+	}
+	t, err := store.LRPTasks.Get(tx, e.GUID)
+	if err != nil || t.State != lrp.TaskRunning {
+		if store.IsNotFound(err) {
+			err = nil
+		}
+		return err
+	}
+	if _, err := tx.DeleteLRPTask(*t); err != nil {
+		return err
+	}
+	o := outcome{failed: e.Exit.Failed || e.Exit.Stopped, reason: e.Exit.Reason, result: e.Result, outputs: e.Outputs}
+	if e.Exit.Stopped && o.reason == "" {
+		o.reason = reasonCancelled
+	}
+	return l.settle(tx, *t, o)
+}

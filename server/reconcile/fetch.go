@@ -1,0 +1,109 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"cupola/runtime/lrp"
+	"cupola/server/buildpack"
+	"cupola/server/desire"
+	"cupola/store/cf"
+)
+
+// maxFetches is how many buildpacks are fetched at once.
+const maxFetches = 2
+
+// fetches are the buildpacks given by URL of the builds that are staging. Each
+// build fetches its own: what a URL leads to may change.
+type fetches struct {
+	fetch func(ctx context.Context, url string) (digest string, err error)
+	logs  func(lrp.LogLine)
+	log   *slog.Logger
+	done  func() // called after each
+	slots chan struct{}
+
+	mu     sync.Mutex
+	builds map[string]*fetch
+}
+
+// fetch is what one build fetches.
+type fetch struct {
+	digests map[string]string // by URL, once fetched
+	err     error
+	cancel  context.CancelFunc
+}
+
+func newFetches() *fetches {
+	return &fetches{slots: make(chan struct{}, maxFetches), builds: map[string]*fetch{}}
+}
+
+// of gives what a build has fetched so far, and what went wrong.
+func (f *fetches) of(build string) (digests map[string]string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := f.builds[build]
+	if b == nil {
+		return nil, nil
+	}
+	digests = map[string]string{}
+	for url, d := range b.digests {
+		digests[url] = d
+	}
+	return digests, b.err
+}
+
+// want begins to fetch what a build needs. It needs the same as long as it is
+// staging.
+func (f *fetches) want(build *cf.Build, app *cf.App, urls []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.builds[build.GUID] != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), desire.StagingTimeout)
+	b := &fetch{digests: map[string]string{}, cancel: cancel}
+	f.builds[build.GUID] = b
+	for _, url := range urls {
+		go f.run(ctx, b, app.GUID, url)
+	}
+}
+
+// keep forgets, and ends, what other builds than these fetch.
+func (f *fetches) keep(work []Work) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for guid, b := range f.builds {
+		if !slices.ContainsFunc(work, func(w Work) bool { return w.GUID == guid }) {
+			b.cancel()
+			delete(f.builds, guid)
+		}
+	}
+}
+
+func (f *fetches) run(ctx context.Context, b *fetch, appGUID, url string) {
+	f.slots <- struct{}{}
+	defer func() { <-f.slots }()
+	f.say(appGUID, false, "Downloading buildpack %s ...", buildpack.Redact(url))
+	digest, err := f.fetch(ctx, url)
+	if err != nil {
+		f.say(appGUID, true, "Buildpack %s was not downloaded: %v", buildpack.Redact(url), err)
+		f.log.InfoContext(ctx, "buildpack was not downloaded", "app_guid", appGUID, "err", err)
+		err = desire.BuildError{ID: "BuildpackCompileFailed", Detail: fmt.Sprintf("App staging failed in the buildpack compile phase: buildpack %s was not downloaded: %v", buildpack.Redact(url), err)}
+	}
+	f.mu.Lock()
+	if err != nil {
+		b.err = err
+	} else {
+		b.digests[url] = digest
+	}
+	f.mu.Unlock()
+	f.done()
+}
+
+func (f *fetches) say(appGUID string, isErr bool, format string, args ...any) {
+	f.logs(lrp.LogLine{Target: lrp.LogTarget{GUID: appGUID, Source: "STG", Instance: "0"}, At: time.Now(), Err: isErr, Text: fmt.Appendf(nil, format, args...)})
+}

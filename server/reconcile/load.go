@@ -1,0 +1,223 @@
+package reconcile
+
+import (
+	"slices"
+
+	"cupola/server/desire"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// watched are the tables that a World is made of.
+func watched() []string {
+	return []string{
+		store.Apps.Name(), store.Processes.Name(), store.Droplets.Name(), store.Builds.Name(), store.Tasks.Name(),
+		store.Routes.Name(), store.Domains.Name(), store.SecurityGroups.Name(), store.Buildpacks.Name(), store.Stacks.Name(),
+		store.EnvGroups.Name(), store.ActualLRPs.Name(), store.LRPTasks.Name(),
+	}
+}
+
+// loader reads a World out of one transaction.
+type loader struct {
+	tx       *store.Tx
+	api      string
+	fetches  *fetches
+	platform desire.Platform
+	stacks   map[string]*cf.Stack // by name
+	apps     map[string]*cf.App
+	spaces   map[string]*cf.Space
+	orgs     map[string]*cf.Org
+	droplets map[string]*cf.Droplet
+	routed   map[string][]routed // by app GUID
+	packs    []*cf.Buildpack     // by position
+	builds   []*cf.Build         // that are staging
+	tasks    []*cf.Task          // that have not ended
+
+	world World
+}
+
+// load reads all but the cells.
+func load(tx *store.Tx, api string, f *fetches) (World, error) {
+	l := &loader{tx: tx, api: api, fetches: f, world: World{Now: tx.Now}}
+	for _, step := range []func() error{l.loadPlatform, l.loadOwners, l.loadApps, l.loadRoutes, l.loadProcesses, l.workOfBuilds, l.workOfTasks, l.loadRows} {
+		if err := step(); err != nil {
+			return World{}, err
+		}
+	}
+	return l.world, nil
+}
+
+func (l *loader) loadPlatform() error {
+	l.platform.API = l.api
+	groups, err := store.EnvGroups.All(l.tx)
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
+		if g.Name == "running" {
+			l.platform.Running = g.Vars
+		} else {
+			l.platform.Staging = g.Vars
+		}
+	}
+	if l.platform.Groups, err = store.SecurityGroups.All(l.tx); err != nil {
+		return err
+	}
+	if l.packs, _, err = store.Buildpacks.List(l.tx, store.Query{Order: "position"}); err != nil {
+		return err
+	}
+	stacks, err := store.Stacks.All(l.tx)
+	l.stacks = index(stacks, func(s *cf.Stack) string { return s.Name })
+	return err
+}
+
+// loadOwners reads what wants something to run once.
+func (l *loader) loadOwners() (err error) {
+	if l.builds, err = store.Builds.By(l.tx, "states", string(cf.BuildStaging)); err != nil {
+		return err
+	}
+	l.tasks, err = store.Tasks.By(l.tx, "states", string(cf.TaskPending), string(cf.TaskRunning), string(cf.TaskCanceling))
+	return err
+}
+
+func (l *loader) appsAtWork() []string {
+	var guids []string
+	for _, b := range l.builds {
+		guids = append(guids, b.AppGUID)
+	}
+	for _, t := range l.tasks {
+		guids = append(guids, t.AppGUID)
+	}
+	return guids
+}
+
+// loadApps reads the apps that have something to run, and where they live.
+func (l *loader) loadApps() error {
+	l.apps = map[string]*cf.App{}
+	started, err := store.Apps.By(l.tx, "states", string(cf.Started))
+	if err != nil {
+		return err
+	}
+	atWork, err := store.Apps.By(l.tx, "guids", l.appsAtWork()...)
+	if err != nil {
+		return err
+	}
+	for _, a := range slices.Concat(started, atWork) {
+		l.apps[a.GUID] = a
+	}
+	spaces, err := store.Spaces.All(l.tx)
+	if err != nil {
+		return err
+	}
+	l.spaces = index(spaces, func(s *cf.Space) string { return s.GUID })
+	orgs, err := store.Orgs.All(l.tx)
+	l.orgs = index(orgs, func(o *cf.Org) string { return o.GUID })
+	return err
+}
+
+func index[T any](list []*T, key func(*T) string) map[string]*T {
+	m := make(map[string]*T, len(list))
+	for _, v := range list {
+		m[key(v)] = v
+	}
+	return m
+}
+
+// routed is a destination of a route, with the name that leads there.
+type routed struct {
+	uri string
+	to  cf.Destination
+}
+
+func (l *loader) loadRoutes() error {
+	domains, err := store.Domains.All(l.tx)
+	if err != nil {
+		return err
+	}
+	named := index(domains, func(d *cf.Domain) string { return d.GUID })
+	routes, err := store.Routes.All(l.tx)
+	l.routed = map[string][]routed{}
+	for _, r := range routes {
+		d := named[r.DomainGUID]
+		for _, to := range r.Destinations {
+			if d != nil {
+				l.routed[to.AppGUID] = append(l.routed[to.AppGUID], routed{desire.URI(r, d), to})
+			}
+		}
+	}
+	return err
+}
+
+// owner is the app with the routes that lead to it; all types of process when
+// processType is "".
+func (l *loader) owner(app *cf.App, processType string) (o desire.Owner, ports []uint16, ok bool) {
+	o = desire.Owner{Platform: l.platform, App: app, Space: l.spaces[app.SpaceGUID]}
+	if o.Space == nil || l.orgs[o.Space.OrgGUID] == nil {
+		return o, nil, false
+	}
+	o.Org = l.orgs[o.Space.OrgGUID]
+	seen := map[string]bool{}
+	for _, r := range l.routed[app.GUID] {
+		if processType != "" && desire.ProcessType(r.to) != processType {
+			continue
+		}
+		if !seen[r.uri] {
+			seen[r.uri] = true
+			o.URIs = append(o.URIs, r.uri)
+		}
+		if r.to.Port != 0 {
+			ports = append(ports, uint16(r.to.Port))
+		}
+	}
+	return o, ports, true
+}
+
+// loadProcesses derives what apps that are started desire.
+func (l *loader) loadProcesses() error {
+	var guids, droplets []string
+	for _, a := range l.apps {
+		if a.State == cf.Started && a.DropletGUID != "" {
+			guids, droplets = append(guids, a.GUID), append(droplets, a.DropletGUID)
+		}
+	}
+	if err := l.loadDroplets(droplets); err != nil {
+		return err
+	}
+	processes, err := store.Processes.By(l.tx, "app_guids", guids...)
+	for _, p := range processes {
+		app := l.apps[p.AppGUID]
+		d := l.droplets[app.DropletGUID]
+		o, ports, ok := l.owner(app, p.Type)
+		if ok && d != nil {
+			l.world.Desired = append(l.world.Desired, desire.Process(desire.ProcessIn{Owner: o, Process: p, Droplet: d, Ports: ports}))
+		}
+	}
+	return err
+}
+
+// loadDroplets reads those of the droplets that are STAGED.
+func (l *loader) loadDroplets(guids []string) error {
+	if l.droplets == nil {
+		l.droplets = map[string]*cf.Droplet{}
+	}
+	rows, _, err := store.Droplets.List(l.tx, store.Query{Where: map[string][]string{"guids": guids, "states": {string(cf.DropletStaged)}}})
+	for _, d := range rows {
+		l.droplets[d.GUID] = d
+	}
+	return err
+}
+
+func (l *loader) loadRows() error {
+	actuals, err := store.ActualLRPs.All(l.tx)
+	if err != nil {
+		return err
+	}
+	for _, a := range actuals {
+		l.world.Actuals = append(l.world.Actuals, *a)
+	}
+	tasks, err := store.LRPTasks.All(l.tx)
+	for _, t := range tasks {
+		l.world.Tasks = append(l.world.Tasks, *t)
+	}
+	return err
+}

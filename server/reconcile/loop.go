@@ -1,0 +1,224 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"cupola/runtime/lrp"
+	"cupola/server/desire"
+	"cupola/store"
+)
+
+// Cell is what the loop needs of a cell. Start and Stop return at once; what
+// becomes of a container is told by events, which go to Loop.Event.
+type Cell interface {
+	Start(lrp.Container)
+	Stop(guid string)
+	Containers() []lrp.ContainerStatus
+	Stats(guid string) (lrp.Stats, bool)
+	Presence() lrp.Cell
+}
+
+// Config is what a Loop is made of.
+type Config struct {
+	Store *store.Store
+	Cells []Cell
+	API   string // URL of the API, which apps are told
+	// Fetch stores the buildpack that a URL leads to and gives its digest.
+	Fetch func(ctx context.Context, url string) (digest string, err error)
+	Logs  func(lrp.LogLine) // takes what the loop says in apps' logs; nil: nobody does
+	Log   *slog.Logger
+}
+
+// Loop makes what runs like what is desired.
+type Loop struct {
+	store   *store.Store
+	cells   []Cell
+	api     string
+	logs    func(lrp.LogLine)
+	log     *slog.Logger
+	fetches *fetches
+	wake    chan struct{}
+}
+
+// tick is Diego's convergence interval: how long a lost event goes unnoticed.
+const tick = 30 * time.Second
+
+// retry is how long the loop waits after an error.
+const retry = time.Second
+
+// New makes a Loop. Set it to take the cells' events before the cells run.
+func New(c Config) *Loop {
+	l := &Loop{store: c.Store, cells: c.Cells, api: c.API, logs: c.Logs, log: c.Log, wake: make(chan struct{}, 1)}
+	if l.logs == nil {
+		l.logs = func(lrp.LogLine) {}
+	}
+	if l.log == nil {
+		l.log = slog.New(slog.DiscardHandler)
+	}
+	l.fetches = newFetches()
+	l.fetches.fetch, l.fetches.logs, l.fetches.log, l.fetches.done = c.Fetch, l.logs, l.log, l.poke
+	return l
+}
+
+// poke has the loop look again.
+func (l *Loop) poke() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run reconciles until ctx ends. What runs goes on running then.
+func (l *Loop) Run(ctx context.Context) error {
+	changed, stop := l.store.Watch(watched()...)
+	defer stop()
+	defer l.fetches.keep(nil)
+	for {
+		began := time.Now()
+		next, err := l.step(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			l.log.ErrorContext(ctx, "reconciliation was not done", "err", err)
+			next = time.Now().Add(retry)
+		}
+		// Many changes at once are looked at together: looking takes at most
+		// half of the time.
+		if !sleep(ctx, time.Since(began)) {
+			return nil
+		}
+		if until := began.Add(tick); next.IsZero() || next.After(until) {
+			next = until
+		}
+		timer := time.NewTimer(time.Until(next))
+		select {
+		case <-changed:
+		case <-l.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// step looks, decides, writes and acts once, and tells when to look again.
+func (l *Loop) step(ctx context.Context) (next time.Time, err error) {
+	effects, w, err := l.decide(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	l.act(effects)
+	return Wake(w), nil
+}
+
+// decide does all of a step but telling the cells. The cells are looked at
+// before the rows: a row that was claimed by an earlier step then has its
+// container, or has lost it.
+func (l *Loop) decide(ctx context.Context) (effects []told, w World, err error) {
+	cells := l.look()
+	err = l.store.Read(ctx, func(tx *store.Tx) (err error) {
+		w, err = load(tx, l.api, l.fetches)
+		return err
+	})
+	if err != nil {
+		return nil, w, err
+	}
+	w.Cells = cells
+	l.fetches.keep(w.Work)
+	actions := Plan(w)
+	if len(actions) == 0 {
+		return nil, w, nil
+	}
+	err = l.store.Write(ctx, func(tx *store.Tx) (err error) {
+		effects, err = l.commit(tx, actions)
+		return err
+	})
+	for _, a := range actions {
+		l.log.Debug("action was decided", "action", a.String())
+	}
+	return effects, w, err
+}
+
+func (l *Loop) look() []CellState {
+	var cells []CellState
+	for _, c := range l.cells {
+		cells = append(cells, CellState{Cell: c.Presence(), Containers: c.Containers()})
+	}
+	return cells
+}
+
+func (l *Loop) act(effects []told) {
+	for _, t := range effects {
+		for _, c := range l.cells {
+			if c.Presence().ID == t.cellID {
+				t.effect(c)
+			}
+		}
+	}
+}
+
+// ErrNoInstance says that there is no such instance.
+var ErrNoInstance = errors.New("no such instance")
+
+// Retire ends an instance so that a new one takes its place.
+func (l *Loop) Retire(ctx context.Context, key lrp.Key) error {
+	return l.store.Write(ctx, func(tx *store.Tx) error {
+		ok, err := tx.RetireActual(key)
+		if err == nil && !ok {
+			err = ErrNoInstance
+		}
+		return err
+	})
+}
+
+// Stats is the use of an instance or a task by its GUID, on whichever cell it
+// is.
+func (l *Loop) Stats(guid string) (lrp.Stats, bool) {
+	for _, c := range l.cells {
+		if s, ok := c.Stats(guid); ok {
+			return s, true
+		}
+	}
+	return lrp.Stats{}, false
+}
+
+// Routes are the routes with the instances that serve them now. They change
+// with the tables that RouteTables names.
+func Routes(tx *store.Tx) ([]desire.RouteEntry, error) {
+	var in desire.RoutesIn
+	var err error
+	if in.Routes, err = store.Routes.All(tx); err != nil {
+		return nil, err
+	}
+	if in.Domains, err = store.Domains.All(tx); err != nil {
+		return nil, err
+	}
+	if in.Processes, err = store.Processes.All(tx); err != nil {
+		return nil, err
+	}
+	if in.Instances, err = store.ActualLRPs.All(tx); err != nil {
+		return nil, err
+	}
+	return desire.Routes(in), nil
+}
+
+// RouteTables are the tables that Routes reads, for store.Watch.
+func RouteTables() []string {
+	return []string{store.Routes.Name(), store.Domains.Name(), store.Processes.Name(), store.ActualLRPs.Name()}
+}

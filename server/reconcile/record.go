@@ -1,0 +1,82 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"cupola/runtime/lrp"
+	"cupola/server/desire"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// recordDroplet writes Cloud Controller's audit event of a staged droplet.
+func (l *Loop) recordDroplet(tx *store.Tx, b *cf.Build, d *cf.Droplet) error {
+	app, err := store.Apps.Get(tx, b.AppGUID)
+	if err != nil {
+		return err
+	}
+	return record(tx, app, cf.Event{Type: "audit.app.droplet.create", Actor: b.CreatedBy,
+		TargetGUID: app.GUID, TargetName: app.Name,
+		Data: map[string]any{"droplet_guid": d.GUID, "package_guid": d.PackageGUID}})
+}
+
+// record writes an event about an app, in its space and org.
+func record(tx *store.Tx, app *cf.App, e cf.Event) error {
+	space, err := store.Spaces.Get(tx, app.SpaceGUID)
+	if err != nil {
+		return err
+	}
+	e.TargetType, e.SpaceGUID, e.OrgGUID = "app", space.GUID, space.OrgGUID
+	return store.Events.Insert(tx, &e)
+}
+
+// crash is what Cloud Controller is told of a crash; the names are its own.
+type crash struct {
+	Instance  string `json:"instance"`
+	Index     int    `json:"index"`
+	CellID    string `json:"cell_id"`
+	Reason    string `json:"reason"`
+	Exit      string `json:"exit_description"`
+	Count     int    `json:"crash_count"`
+	Timestamp int64  `json:"crash_timestamp"` // nanoseconds
+	Version   string `json:"version"`
+}
+
+// recordCrash writes Cloud Controller's two audit events of a crash, and gives
+// the lines that it writes to the app's log. was is the row before the crash.
+func recordCrash(tx *store.Tx, was, now lrp.Actual) ([]lrp.LogLine, error) {
+	p, err := store.Processes.Get(tx, desire.CFProcess(was.ProcessGUID))
+	if err != nil {
+		return nil, err
+	}
+	app, err := store.Apps.Get(tx, p.AppGUID)
+	if err != nil {
+		return nil, err
+	}
+	c := crash{Instance: was.InstanceGUID, Index: was.Index, CellID: was.CellID, Reason: string(lrp.Crashed), Exit: now.CrashReason,
+		Count: now.CrashCount, Timestamp: tx.Now.UnixNano(), Version: was.ProcessGUID[len(p.GUID)+1:]}
+	byApp := map[string]any{"instance": c.Instance, "index": c.Index, "cell_id": c.CellID, "exit_description": c.Exit, "reason": c.Reason}
+	err = record(tx, app, cf.Event{Type: "app.crash", Actor: cf.Actor{GUID: p.GUID, Type: "app", Name: app.Name},
+		TargetGUID: p.GUID, TargetName: app.Name, Data: byApp})
+	if err != nil {
+		return nil, err
+	}
+	byProcess := map[string]any{"crash_count": c.Count, "crash_timestamp": c.Timestamp, "version": c.Version}
+	for k, v := range byApp {
+		byProcess[k] = v
+	}
+	err = record(tx, app, cf.Event{Type: "audit.app.process.crash", Actor: cf.Actor{GUID: p.GUID, Type: "process", Name: p.Type},
+		TargetGUID: app.GUID, TargetName: app.Name, Data: byProcess})
+	payload, _ := json.Marshal(c)
+	return []lrp.LogLine{
+		note(app.GUID, `Process has crashed with type: "%s"`, p.Type),
+		note(app.GUID, "App instance exited with guid %s payload: %s", p.GUID, payload),
+	}, err
+}
+
+// note is a line that Cloud Controller writes to an app's log.
+func note(appGUID, format string, args ...any) lrp.LogLine {
+	return lrp.LogLine{Target: lrp.LogTarget{GUID: appGUID, Source: "API", Instance: "0"}, At: time.Now(), Text: fmt.Appendf(nil, format, args...)}
+}

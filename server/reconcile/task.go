@@ -1,0 +1,81 @@
+package reconcile
+
+import (
+	"time"
+
+	"cupola/runtime/lrp"
+)
+
+// Diego's rules and texts for tasks.
+const (
+	maxPending     = 30 * time.Minute
+	rejectInterval = 30 * time.Second // between two attempts that count
+
+	reasonCancelled = "task was cancelled"
+	reasonPending   = "not started within time limit"
+	reasonLost      = "cell disappeared before completion"
+)
+
+// tasks compares the rows with the work that their owners want.
+func (p *planner) tasks() {
+	rows := map[string]lrp.Task{}
+	work := map[string]bool{}
+	for _, t := range p.w.Tasks {
+		rows[t.GUID] = t
+	}
+	for _, w := range p.w.Work {
+		work[w.GUID] = true
+		t, ok := rows[w.GUID]
+		if !ok {
+			t = lrp.Task{GUID: w.GUID, Domain: w.Domain, State: lrp.TaskPending, CreatedAt: p.w.Now, UpdatedAt: p.w.Now}
+			p.do(Action{Op: CreateTask, Task: t})
+		}
+		p.task(t, w, ok)
+	}
+	for _, t := range p.w.Tasks {
+		if !work[t.GUID] {
+			p.do(Action{Op: DropTask, Task: t})
+		}
+	}
+}
+
+// task deals with a row; known tells whether it was there before this plan.
+func (p *planner) task(t lrp.Task, w Work, known bool) {
+	fail := func(reason string) { p.do(Action{Op: FailTask, Task: t, CellID: t.CellID, Reason: reason}) }
+	_, runs := p.has[t.GUID]
+	switch {
+	case w.Cancelled:
+		fail(reasonCancelled)
+	case t.State == lrp.TaskRunning && runs:
+		p.wanted[t.GUID] = true
+	case t.State == lrp.TaskRunning && repeatable(t):
+		p.do(Action{Op: Requeue, Task: t, Reason: reasonLost})
+	case t.State == lrp.TaskRunning, w.Begun && !known:
+		fail(reasonLost)
+	case w.Fault != "":
+		p.do(Action{Op: FailTask, Task: t, Fault: w.Fault})
+	case p.w.Now.Sub(t.CreatedAt) >= maxPending:
+		fail(reasonPending)
+	case !w.Waits:
+		c := lrp.Container{GUID: t.GUID, Kind: lrp.KindTask, Domain: w.Domain, RunInfo: w.Run}
+		p.places = append(p.places, placement{task: t, container: c})
+	}
+}
+
+// repeatable tells whether a task that was lost with its cell may run again. A
+// staging does not act on the world, an app's task may.
+func repeatable(t lrp.Task) bool {
+	return t.Domain == lrp.DomainStaging && t.Rejections < lrp.MaxTaskRejections
+}
+
+// unplaced is what becomes of a task that found no place: Diego rejects it, and
+// gives up when it was rejected too often before.
+func (p *planner) unplaced(t lrp.Task, reason string) {
+	switch {
+	case t.Rejections > 0 && p.w.Now.Sub(t.UpdatedAt) < rejectInterval:
+	case t.Rejections >= lrp.MaxTaskRejections:
+		p.do(Action{Op: FailTask, Task: t, Reason: reason})
+	default:
+		p.do(Action{Op: RejectTask, Task: t, Reason: reason})
+	}
+}

@@ -1,0 +1,34 @@
+package reconcile
+
+import (
+	"time"
+
+	"cupola/runtime/lrp"
+)
+
+// World is all that a Plan depends on.
+type World struct {
+	Now     time.Time
+	Desired []lrp.Desired
+	Actuals []lrp.Actual
+	Work    []Work
+	Tasks   []lrp.Task
+	Cells   []CellState
+}
+
+// CellState is a cell with what it has.
+type CellState struct {
+	lrp.Cell
+	Containers []lrp.ContainerStatus
+}
+
+// Work is what an owner, a build or an app's task, wants to run once.
+type Work struct {
+	GUID      string // the owner's, and its Task's
+	Domain    string
+	Run       lrp.RunInfo
+	Waits     bool   // something it needs is on its way
+	Fault     string // why it cannot run, for the owner; "" when it can
+	Cancelled bool   // the owner no longer wants it
+	Begun     bool   // the owner knows that it has begun
+}
