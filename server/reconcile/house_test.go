@@ -1,0 +1,208 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"cupola/runtime/lrp"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// house is a Loop with a real store and a fake cell, in a synctest bubble.
+type house struct {
+	t     *testing.T
+	store *store.Store
+	cell  *fakeCell
+	loop  *Loop
+	space cf.Space
+	fetch func(url string) (string, error)
+	stop  func()
+
+	mu    sync.Mutex
+	lines []lrp.LogLine
+}
+
+// inHouse runs a test in a bubble, with the loop running.
+func inHouse(t *testing.T, f func(h *house)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		h := &house{t: t, cell: newFakeCell("cell-1")}
+		h.fetch = func(string) (string, error) { return "", errors.New("no network") }
+		dir := t.TempDir()
+		s, err := store.Open(store.Config{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		h.store = s
+		h.seed()
+		h.begin()
+		defer func() { h.stop() }()
+		f(h)
+		h.cell.sane(t)
+	})
+}
+
+// begin starts a loop, as a daemon does.
+func (h *house) begin() {
+	ctx, cancel := context.WithCancel(h.t.Context())
+	h.loop = New(Config{Store: h.store, Cells: []Cell{h.cell}, API: "http://api.localhost",
+		Fetch: func(_ context.Context, url string) (string, error) { return h.fetch(url) },
+		Logs: func(l lrp.LogLine) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.lines = append(h.lines, l)
+		}})
+	h.cell.event = h.loop.Event
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := h.loop.Run(ctx); err != nil {
+			h.t.Error(err)
+		}
+	}()
+	h.stop = func() {
+		cancel()
+		<-done
+	}
+	h.settle()
+}
+
+// settle waits until nothing is left to do but to wait.
+func (h *house) settle() { synctest.Wait() }
+
+func (h *house) write(f func(*store.Tx) error) {
+	h.t.Helper()
+	if err := h.store.Write(h.t.Context(), f); err != nil {
+		h.t.Fatal(err)
+	}
+	h.settle()
+}
+
+func (h *house) read(f func(*store.Tx) error) {
+	h.t.Helper()
+	if err := h.store.Read(h.t.Context(), f); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *house) seed() {
+	h.write(func(tx *store.Tx) error {
+		org := cf.Org{Name: "org"}
+		if err := store.Orgs.Insert(tx, &org); err != nil {
+			return err
+		}
+		h.space = cf.Space{Name: "dev", OrgGUID: org.GUID}
+		if err := store.Spaces.Insert(tx, &h.space); err != nil {
+			return err
+		}
+		if err := store.Stacks.Insert(tx, &cf.Stack{Name: "minifs", State: "ACTIVE", Default: true}); err != nil {
+			return err
+		}
+		return store.Buildpacks.Insert(tx, &cf.Buildpack{Name: "binary_buildpack", State: "READY", Enabled: true, Position: 1, Lifecycle: "buildpack", Digest: "b1"})
+	})
+}
+
+// app makes a started app with a droplet and a web process.
+func (h *house) app(name string, instances, memoryMB int) (*cf.App, *cf.Process) {
+	h.t.Helper()
+	app := &cf.App{Name: name, SpaceGUID: h.space.GUID, State: cf.Stopped, Lifecycle: cf.Lifecycle{Type: cf.LifecycleBuildpack, Stack: "minifs"}}
+	p := &cf.Process{Type: "web", Instances: instances, MemoryMB: memoryMB, DiskMB: 64, LogRateLimit: -1}
+	h.write(func(tx *store.Tx) error {
+		if err := store.Apps.Insert(tx, app); err != nil {
+			return err
+		}
+		d := &cf.Droplet{AppGUID: app.GUID, State: cf.DropletStaged, Digest: "d1", Stack: "minifs", ProcessTypes: map[string]string{"web": "./run"}}
+		if err := store.Droplets.Insert(tx, d); err != nil {
+			return err
+		}
+		app.DropletGUID, app.State = d.GUID, cf.Started
+		p.AppGUID = app.GUID
+		if err := store.Processes.Insert(tx, p); err != nil {
+			return err
+		}
+		return store.Apps.Update(tx, app)
+	})
+	return app, p
+}
+
+// build makes a build of a package of the app.
+func (h *house) build(app *cf.App, buildpacks ...string) *cf.Build {
+	h.t.Helper()
+	b := &cf.Build{AppGUID: app.GUID, State: cf.BuildStaging, MemoryMB: 512, DiskMB: 512, LogRateLimit: -1,
+		Lifecycle: cf.Lifecycle{Type: cf.LifecycleBuildpack, Stack: "minifs", Buildpacks: buildpacks}}
+	h.write(func(tx *store.Tx) error {
+		p := &cf.Package{AppGUID: app.GUID, Type: "bits", State: cf.PackageReady, Digest: "p1"}
+		if err := store.Packages.Insert(tx, p); err != nil {
+			return err
+		}
+		b.PackageGUID = p.GUID
+		return store.Builds.Insert(tx, b)
+	})
+	return b
+}
+
+func (h *house) actuals() []*lrp.Actual {
+	h.t.Helper()
+	var rows []*lrp.Actual
+	h.read(func(tx *store.Tx) (err error) {
+		rows, _, err = store.ActualLRPs.List(tx, store.Query{Order: "index"})
+		return err
+	})
+	return rows
+}
+
+// states are the states of all instances by index.
+func (h *house) states() string {
+	h.t.Helper()
+	s := ""
+	for _, a := range h.actuals() {
+		s += fmt.Sprintf("%d:%s", a.Index, a.State)
+		if a.Stopping {
+			s += "(stopping)"
+		}
+		if a.PlacementError != "" {
+			s += "(" + a.PlacementError + ")"
+		}
+		s += " "
+	}
+	return s
+}
+
+func (h *house) wantStates(want string) {
+	h.t.Helper()
+	if got := h.states(); got != want {
+		h.t.Fatalf("got %q; want %q", got, want)
+	}
+}
+
+// runAll has all instances that are being made run.
+func (h *house) runAll() {
+	for _, g := range h.cell.guids(lrp.PhaseCreating) {
+		h.cell.run(g)
+	}
+	h.settle()
+}
+
+// exitAll has all instances exit that were told to stop.
+func (h *house) exitAll() {
+	for _, g := range h.cell.guids(lrp.PhaseStopping) {
+		h.cell.exit(g, lrp.Event{})
+	}
+	h.settle()
+}
+
+func get[T any](h *house, table *store.Table[T], guid string) *T {
+	h.t.Helper()
+	var v *T
+	h.read(func(tx *store.Tx) (err error) {
+		v, err = table.Get(tx, guid)
+		return err
+	})
+	return v
+}
