@@ -206,8 +206,12 @@ func sourceIn(p netip.Prefix) []expr.Any {
 func accept() []expr.Any { return []expr.Any{&expr.Verdict{Kind: expr.VerdictAccept}} }
 func drop() []expr.Any   { return []expr.Any{&expr.Verdict{Kind: expr.VerdictDrop}} }
 
-// refuse lets a program know at once that it may not connect.
-func refuse() []expr.Any {
+// refuse lets a program know at once that it may not connect. TCP gets a reset,
+// since the kernel sends but one ICMP message a second to a container.
+func refuse() [][]expr.Any {
 	const portUnreachable = 3
-	return []expr.Any{&expr.Reject{Type: unix.NFT_REJECT_ICMP_UNREACH, Code: portUnreachable}}
+	return [][]expr.Any{
+		append(protocolIs("tcp"), &expr.Reject{Type: unix.NFT_REJECT_TCP_RST}),
+		{&expr.Reject{Type: unix.NFT_REJECT_ICMP_UNREACH, Code: portUnreachable}},
+	}
 }

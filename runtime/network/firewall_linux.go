@@ -145,7 +145,9 @@ func (f *firewall) staticChains() []staticChain {
 	decide := [][]expr.Any{
 		slices.Concat(f.from(), answers(), accept()),
 		slices.Concat(f.from(), f.lookUp()),
-		slices.Concat(f.from(), refuse()),
+	}
+	for _, no := range refuse() {
+		decide = append(decide, slices.Concat(f.from(), no))
 	}
 	return []staticChain{
 		// A container may send from its own address only.

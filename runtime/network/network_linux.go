@@ -363,13 +363,13 @@ func (n *Network) Close() error {
 // Teardown closes the Network and takes away all it has made: namespaces and
 // with them links, the table, the host's address, and IP forwarding if it was
 // turned on for containers.
-func (n *Network) Teardown(ctx context.Context) error {
-	ids, _ := n.List()
-	var errs []error
-	for _, id := range ids {
-		errs = append(errs, n.Release(ctx, id))
-	}
-	errs = append(errs, n.filter.remove(), n.unforward(), n.Close(), n.wires.dismantle())
+func (n *Network) Teardown(context.Context) error {
+	errs := []error{n.filter.remove(), n.unforward(), n.Close(), n.wires.dismantle()}
 	n.wires.host.Close()
-	return errors.Join(append(errs, os.RemoveAll(n.cfg.Dir))...)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	clear(n.slots)
+	clear(n.used)
+	errs = append(errs, n.dropStray(), os.RemoveAll(n.cfg.Dir))
+	return errors.Join(errs...)
 }
