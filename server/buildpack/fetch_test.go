@@ -278,17 +278,3 @@ func TestGitIsBounded(t *testing.T) {
 		t.Error("a cancelled fetch went on")
 	}
 }
-
-func TestRedact(t *testing.T) {
-	for _, c := range []struct{ url, want string }{
-		{"https://example.com/x.git#main", "https://example.com/x.git#main"},
-		{"https://user:pa@ss@example.com/x.zip", "https://***:***@example.com/x.zip"},
-		{"https://token@example.com", "https://***:***@example.com"},
-		{"https://example.com/a@b", "https://example.com/a@b"},
-		{"ruby_buildpack", "ruby_buildpack"},
-	} {
-		if got := Redact(c.url); got != c.want {
-			t.Errorf("%s: got %s; want %s", c.url, got, c.want)
-		}
-	}
-}

@@ -24,6 +24,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 	"github.com/go-git/go-git/v5/storage/filesystem"
+
+	"cupola/server/desire"
 )
 
 // maxSubmodules bounds how deep submodules may nest.
@@ -177,7 +179,7 @@ func submoduleURL(u *url.URL, raw string) (*url.URL, error) {
 	}
 	from, err := url.Parse(raw)
 	if err != nil || from.Scheme != "http" && from.Scheme != "https" {
-		return nil, fmt.Errorf("submodule URL %s is not supported, only http and https are", Redact(raw))
+		return nil, fmt.Errorf("submodule URL %s is not supported, only http and https are", desire.Redact(raw))
 	}
 	return from, nil
 }

@@ -81,5 +81,25 @@ func IsURL(name string) bool {
 	return slices.ContainsFunc([]string{"http://", "https://", "git://", "ssh://"}, func(scheme string) bool { return strings.HasPrefix(name, scheme) })
 }
 
-// keyOfURL is the URL without what the builder would take for the end of a key.
-func keyOfURL(url string) string { return strings.ReplaceAll(url, ",", "%2C") }
+// keyOfURL is the URL without its secrets, since the builder may print it, and
+// without what the builder would take for the end of a key.
+func keyOfURL(url string) string { return strings.ReplaceAll(Redact(url), ",", "%2C") }
+
+// Redact is a URL without the secrets that it may hold, as Cloud Controller
+// shows it.
+func Redact(raw string) string {
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok {
+		return raw
+	}
+	authority, path, slash := strings.Cut(rest, "/")
+	i := strings.LastIndexByte(authority, '@')
+	if i < 0 {
+		return raw
+	}
+	redacted := scheme + "://***:***@" + authority[i+1:]
+	if slash {
+		redacted += "/" + path
+	}
+	return redacted
+}

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/google/uuid"
 
@@ -88,6 +89,7 @@ func applyActual(tx *store.Tx, a Action) error {
 func (l *Loop) start(tx *store.Tx, a Action) (string, effect, error) {
 	c := a.Container
 	c.GUID = uuid.NewString()
+	c.Log.Tags = instanceTags(c)
 	next := a.Actual
 	next.State, next.InstanceGUID, next.CellID, next.Since = lrp.Claimed, c.GUID, a.CellID, tx.Now
 	next.PlacementError, next.Ports = "", c.Ports
@@ -96,6 +98,17 @@ func (l *Loop) start(tx *store.Tx, a Action) (string, effect, error) {
 		return "", nil, err
 	}
 	return a.CellID, func(cell Cell) { cell.Start(c) }, err
+}
+
+// instanceTags are the tags of an instance's logs: those of its Desired, and
+// the two that Cloud Controller has Diego fill in.
+func instanceTags(c lrp.Container) map[string]string {
+	tags := maps.Clone(c.Log.Tags)
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	tags["process_instance_id"], tags["instance_id"] = c.GUID, c.Log.Instance
+	return tags
 }
 
 func (l *Loop) startTask(tx *store.Tx, a Action) (string, effect, error) {

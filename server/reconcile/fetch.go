@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"cupola/runtime/lrp"
-	"cupola/server/buildpack"
 	"cupola/server/desire"
 	"cupola/store/cf"
 )
@@ -35,10 +34,6 @@ type fetch struct {
 	digests map[string]string // by URL, once fetched
 	err     error
 	cancel  context.CancelFunc
-}
-
-func newFetches() *fetches {
-	return &fetches{slots: make(chan struct{}, maxFetches), builds: map[string]*fetch{}}
 }
 
 // of gives what a build has fetched so far, and what went wrong.
@@ -87,12 +82,12 @@ func (f *fetches) keep(work []Work) {
 func (f *fetches) run(ctx context.Context, b *fetch, appGUID, url string) {
 	f.slots <- struct{}{}
 	defer func() { <-f.slots }()
-	f.say(appGUID, false, "Downloading buildpack %s ...", buildpack.Redact(url))
+	f.say(appGUID, false, "Downloading buildpack %s ...", desire.Redact(url))
 	digest, err := f.fetch(ctx, url)
 	if err != nil {
-		f.say(appGUID, true, "Buildpack %s was not downloaded: %v", buildpack.Redact(url), err)
+		f.say(appGUID, true, "Buildpack %s was not downloaded: %v", desire.Redact(url), err)
 		f.log.InfoContext(ctx, "buildpack was not downloaded", "app_guid", appGUID, "err", err)
-		err = desire.BuildError{ID: "BuildpackCompileFailed", Detail: fmt.Sprintf("App staging failed in the buildpack compile phase: buildpack %s was not downloaded: %v", buildpack.Redact(url), err)}
+		err = desire.BuildError{ID: "BuildpackCompileFailed", Detail: fmt.Sprintf("App staging failed in the buildpack compile phase: buildpack %s was not downloaded: %v", desire.Redact(url), err)}
 	}
 	f.mu.Lock()
 	if err != nil {

@@ -26,7 +26,8 @@ type Config struct {
 	Store *store.Store
 	Cells []Cell
 	API   string // URL of the API, which apps are told
-	// Fetch stores the buildpack that a URL leads to and gives its digest.
+	// Fetch stores the buildpack that a URL leads to and gives its digest. It
+	// is required where apps may name buildpacks so.
 	Fetch func(ctx context.Context, url string) (digest string, err error)
 	Logs  func(lrp.LogLine) // takes what the loop says in apps' logs; nil: nobody does
 	Log   *slog.Logger
@@ -58,8 +59,8 @@ func New(c Config) *Loop {
 	if l.log == nil {
 		l.log = slog.New(slog.DiscardHandler)
 	}
-	l.fetches = newFetches()
-	l.fetches.fetch, l.fetches.logs, l.fetches.log, l.fetches.done = c.Fetch, l.logs, l.log, l.poke
+	l.fetches = &fetches{fetch: c.Fetch, logs: l.logs, log: l.log, done: l.poke,
+		slots: make(chan struct{}, maxFetches), builds: map[string]*fetch{}}
 	return l
 }
 

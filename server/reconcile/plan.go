@@ -25,6 +25,10 @@ func Plan(w World) []Action {
 	return p.actions
 }
 
+// maxInstances is how many instances of a Desired are looked at. No cell holds
+// as many, but a client may ask for two billions.
+const maxInstances = 5000
+
 type planner struct {
 	w       World
 	actions []Action
@@ -48,7 +52,7 @@ func (p *planner) instances() {
 		p.instance(a, d, ok && a.Index < d.Instances)
 	}
 	for _, d := range p.w.Desired {
-		for i := range d.Instances {
+		for i := range min(d.Instances, maxInstances) {
 			key := lrp.Key{ProcessGUID: d.ProcessGUID, Index: i}
 			if rows[key] {
 				continue

@@ -58,8 +58,8 @@ func recordCrash(tx *store.Tx, was, now lrp.Actual) ([]lrp.LogLine, error) {
 	c := crash{Instance: was.InstanceGUID, Index: was.Index, CellID: was.CellID, Reason: string(lrp.Crashed), Exit: now.CrashReason,
 		Count: now.CrashCount, Timestamp: tx.Now.UnixNano(), Version: was.ProcessGUID[len(p.GUID)+1:]}
 	byApp := map[string]any{"instance": c.Instance, "index": c.Index, "cell_id": c.CellID, "exit_description": c.Exit, "reason": c.Reason}
-	err = record(tx, app, cf.Event{Type: "app.crash", Actor: cf.Actor{GUID: p.GUID, Type: "app", Name: app.Name},
-		TargetGUID: p.GUID, TargetName: app.Name, Data: byApp})
+	err = record(tx, app, cf.Event{Type: "app.crash", Actor: cf.Actor{GUID: app.GUID, Type: "app", Name: app.Name},
+		TargetGUID: app.GUID, TargetName: app.Name, Data: byApp})
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func recordCrash(tx *store.Tx, was, now lrp.Actual) ([]lrp.LogLine, error) {
 	payload, _ := json.Marshal(c)
 	return []lrp.LogLine{
 		note(app.GUID, `Process has crashed with type: "%s"`, p.Type),
-		note(app.GUID, "App instance exited with guid %s payload: %s", p.GUID, payload),
+		note(app.GUID, "App instance exited with guid %s payload: %s", app.GUID, payload),
 	}, err
 }
 

@@ -1,0 +1,190 @@
+package desire
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cupola/runtime/lrp"
+	"cupola/store/cf"
+)
+
+func owner() Owner {
+	icmp := 8
+	return Owner{
+		Platform: Platform{
+			API: "http://api.localhost:8080", Running: map[string]string{"GROUP": "running", "KEY": "group"}, Staging: map[string]string{"GROUP": "staging", "KEY": "group"},
+			Groups: []*cf.SecurityGroup{
+				{GlobalRunning: true, Rules: []cf.SecurityRule{{Protocol: "tcp", Destination: "0.0.0.0-9.255.255.255, 11.0.0.0/8", Ports: "443, 8000-8100"}}},
+				{RunningSpaces: []string{"s"}, Rules: []cf.SecurityRule{{Protocol: "icmp", Destination: "10.0.0.1", Type: &icmp, Log: true}}},
+				{StagingSpaces: []string{"s"}, Rules: []cf.SecurityRule{{Protocol: "all", Destination: "10.0.0.2"}}},
+				{RunningSpaces: []string{"other"}, Rules: []cf.SecurityRule{{Protocol: "all", Destination: "10.0.0.3"}}},
+			},
+		},
+		App:   &cf.App{Resource: cf.Resource{GUID: "a"}, Name: "hello", Env: map[string]string{"KEY": "app", "B": "2"}},
+		Space: &cf.Space{Resource: cf.Resource{GUID: "s"}, Name: "dev"},
+		Org:   &cf.Org{Resource: cf.Resource{GUID: "o"}, Name: "acme"},
+		URIs:  []string{"hello.localhost"},
+	}
+}
+
+func processIn() ProcessIn {
+	return ProcessIn{
+		Owner: owner(),
+		Process: &cf.Process{Resource: cf.Resource{GUID: "p"}, AppGUID: "a", Type: "web", Instances: 2, MemoryMB: 256, DiskMB: 1024, LogRateLimit: -1,
+			HealthCheck: cf.HealthCheck{InvocationTimeout: 3}},
+		Droplet: &cf.Droplet{Digest: "d", Stack: "minifs", ProcessTypes: map[string]string{"web": "./run", "worker": "./work"}, ExecutionMetadata: "{}",
+			Sidecars: []cf.Sidecar{{Name: "side", Command: "./side", ProcessTypes: []string{"web"}, MemoryMB: 16}, {Name: "other", ProcessTypes: []string{"worker"}}}},
+		Ports: []uint16{9000, 8080, 9000},
+	}
+}
+
+// lookup is the value that counts of each variable.
+func lookup(env []lrp.EnvVar) map[string]string {
+	m := map[string]string{}
+	for _, v := range env {
+		m[v.Name] = v.Value
+	}
+	return m
+}
+
+func TestProcess(t *testing.T) {
+	in := processIn()
+	got := Process(in)
+	env := got.Env
+	got.Env = nil
+	want := lrp.Desired{
+		ProcessGUID: ProcessGUID(in.Process, in.App), Domain: "cf-apps", Instances: 2,
+		RunInfo: lrp.RunInfo{
+			RootFS: "preloaded:minifs",
+			Layers: []lrp.Layer{{Digest: "d", Dest: "/home/vcap"}},
+			Action: lrp.Run{Path: "/tmp/lifecycle/launcher", Args: []string{"app", "./run", "{}"}, Dir: "/home/vcap", User: "vcap", Nofile: 16384},
+			Sidecars: []lrp.Sidecar{{Name: "side", MemoryMB: 16,
+				Run: lrp.Run{Path: "/tmp/lifecycle/launcher", Args: []string{"app", "./side", "{}"}, Dir: "/home/vcap", User: "vcap", Nofile: 16384}}},
+			Check:        lrp.Check{Type: lrp.CheckPort, Port: 8080, InvocationTimeout: 3 * time.Second},
+			Readiness:    lrp.Check{Type: lrp.CheckProcess},
+			StartTimeout: 60 * time.Second,
+			MemoryMB:     256, DiskMB: 1024, CPUWeight: 3, LogRateLimitByte: -1,
+			Ports: []uint16{8080, 9000},
+			Egress: []lrp.EgressRule{
+				{Protocol: "tcp", Destinations: []string{"0.0.0.0-9.255.255.255", "11.0.0.0/8"}, Ports: "443,8000-8100", ICMPType: -1, ICMPCode: -1},
+				{Protocol: "icmp", Destinations: []string{"10.0.0.1"}, ICMPType: 8, ICMPCode: -1, Log: true},
+			},
+			Log: lrp.LogTarget{GUID: "a", Source: "APP/PROC/WEB", Tags: map[string]string{
+				"source_id": "a", "app_id": "a", "app_name": "hello", "space_id": "s", "space_name": "dev",
+				"organization_id": "o", "organization_name": "acme", "process_id": "p", "process_type": "web"}},
+		},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	vars := lookup(env)
+	var vcap map[string]any
+	if err := json.Unmarshal([]byte(vars["VCAP_APPLICATION"]), &vcap); err != nil {
+		t.Fatal(err)
+	}
+	delete(vars, "VCAP_APPLICATION")
+	wantVars := map[string]string{"LANG": "en_US.UTF-8", "GROUP": "running", "KEY": "app", "B": "2", "MEMORY_LIMIT": "256m", "VCAP_SERVICES": "{}",
+		"VCAP_APP_PORT": "8080", "PORT": "8080", "VCAP_APP_HOST": "0.0.0.0"}
+	if d := cmp.Diff(wantVars, vars); d != "" {
+		t.Error(d)
+	}
+	v := version(in.Process, in.App)
+	wantVCAP := map[string]any{
+		"cf_api": "http://api.localhost:8080", "limits": map[string]any{"fds": 16384.0, "mem": 256.0, "disk": 1024.0},
+		"application_name": "hello", "name": "hello", "application_id": "a", "application_uris": []any{"hello.localhost"}, "uris": []any{"hello.localhost"},
+		"space_name": "dev", "space_id": "s", "organization_id": "o", "organization_name": "acme", "users": nil,
+		"process_id": "p", "process_type": "web", "version": v, "application_version": v,
+	}
+	if d := cmp.Diff(wantVCAP, vcap); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestAUserCannotSetWhatTheSystemKnows(t *testing.T) {
+	in := processIn()
+	in.App.Env = map[string]string{"VCAP_APPLICATION": "mine", "PORT": "1", "MEMORY_LIMIT": "9g", "LANG": "C"}
+	vars := lookup(Process(in).Env)
+	if vars["VCAP_APPLICATION"] == "mine" || vars["PORT"] != "8080" || vars["MEMORY_LIMIT"] != "256m" {
+		t.Errorf("got %v", vars)
+	}
+	if vars["LANG"] != "C" {
+		t.Errorf("got LANG %q; want the app's", vars["LANG"])
+	}
+}
+
+func TestTheSameRowsMakeTheSameDesired(t *testing.T) {
+	if d := cmp.Diff(Process(processIn()), Process(processIn())); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestCommand(t *testing.T) {
+	in := processIn()
+	in.Process.Type = "worker"
+	if got := Process(in).Action.Args[1]; got != "./work" {
+		t.Errorf("got %q; want the droplet's", got)
+	}
+	in.Process.Command, in.Process.User = "./mine", "root"
+	got := Process(in).Action
+	if got.Args[1] != "./mine" || got.User != "root" {
+		t.Errorf("got %+v; want the user's", got)
+	}
+}
+
+func TestChecks(t *testing.T) {
+	for _, c := range []struct {
+		name, processType string
+		health, ready     cf.HealthCheck
+		check, readiness  lrp.Check
+		timeout           time.Duration
+	}{
+		{"web", "web", cf.HealthCheck{}, cf.HealthCheck{}, lrp.Check{Type: lrp.CheckPort, Port: 8080}, lrp.Check{Type: lrp.CheckProcess}, time.Minute},
+		{"worker", "worker", cf.HealthCheck{InvocationTimeout: 9}, cf.HealthCheck{}, lrp.Check{Type: lrp.CheckProcess}, lrp.Check{Type: lrp.CheckProcess}, time.Minute},
+		{"http", "worker", cf.HealthCheck{Type: "http", Timeout: 5, Interval: 7}, cf.HealthCheck{Type: "http", Endpoint: "/r"},
+			lrp.Check{Type: lrp.CheckHTTP, Port: 8080, Path: "/", Interval: 7 * time.Second}, lrp.Check{Type: lrp.CheckHTTP, Port: 8080, Path: "/r"}, 5 * time.Second},
+		{"ready by port", "web", cf.HealthCheck{Type: "process"}, cf.HealthCheck{Type: "port"}, lrp.Check{Type: lrp.CheckProcess}, lrp.Check{Type: lrp.CheckPort, Port: 8080}, time.Minute},
+	} {
+		in := processIn()
+		in.Process.Type, in.Process.HealthCheck, in.Process.ReadinessCheck = c.processType, c.health, c.ready
+		got := Process(in)
+		if got.Check != c.check || got.Readiness != c.readiness || got.StartTimeout != c.timeout {
+			t.Errorf("%s: got %+v, %+v, %v; want %+v, %+v, %v", c.name, got.Check, got.Readiness, got.StartTimeout, c.check, c.readiness, c.timeout)
+		}
+	}
+}
+
+func TestUserSidecarsComeBeforeTheDroplets(t *testing.T) {
+	in := processIn()
+	in.Process.Sidecars = []cf.Sidecar{{Name: "side", Command: "./mine", ProcessTypes: []string{"web"}}}
+	got := Process(in).Sidecars
+	if len(got) != 1 || got[0].Run.Args[1] != "./mine" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestCPUWeight(t *testing.T) {
+	for memory, want := range map[int]int{1: 1, 128: 1, 256: 3, 1024: 12, 8192: 100, 65536: 100} {
+		if got := cpuWeight(memory); got != want {
+			t.Errorf("%d MB: got %d; want %d", memory, got, want)
+		}
+	}
+}
+
+func TestAStopMakesANewProcessGUID(t *testing.T) {
+	p, app := &cf.Process{Resource: cf.Resource{GUID: "0d9b7f2e-guid"}}, &cf.App{}
+	first := ProcessGUID(p, app)
+	if got := CFProcess(first); got != p.GUID {
+		t.Errorf("got %q; want %q", got, p.GUID)
+	}
+	if !strings.HasPrefix(first, p.GUID+"-") || ProcessGUID(p, app) != first {
+		t.Errorf("got %q", first)
+	}
+	app.Rev++
+	if ProcessGUID(p, app) == first {
+		t.Error("a new revision has the same process GUID")
+	}
+}

@@ -1,0 +1,59 @@
+package desire
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cupola/runtime/lrp"
+	"cupola/store/cf"
+)
+
+func instance(process, guid string, index int, change func(*lrp.Actual)) *lrp.Actual {
+	a := &lrp.Actual{Key: lrp.Key{ProcessGUID: process + "-0123abcd", Index: index}, InstanceGUID: guid, State: lrp.Running, Ready: true, Address: "10.0.0.1"}
+	if change != nil {
+		change(a)
+	}
+	return a
+}
+
+func TestRoutes(t *testing.T) {
+	resource := func(guid string) cf.Resource { return cf.Resource{GUID: guid} }
+	in := RoutesIn{
+		Domains: []*cf.Domain{{Resource: resource("d"), Name: "example.com"}, {Resource: resource("i"), Name: "apps.internal", Internal: true}},
+		Processes: []*cf.Process{
+			{Resource: resource("web-1"), AppGUID: "a", Type: "web"},
+			{Resource: resource("work-1"), AppGUID: "a", Type: "worker"},
+		},
+		Instances: []*lrp.Actual{
+			instance("web-1", "i0", 0, nil),
+			instance("web-1", "i1", 1, func(a *lrp.Actual) { a.Ready = false }),
+			instance("web-1", "i2", 2, func(a *lrp.Actual) { a.Stopping = true }),
+			instance("web-1", "i3", 3, func(a *lrp.Actual) { a.State = lrp.Claimed }),
+			instance("web-1", "i4", 4, func(a *lrp.Actual) { a.Address = "fd00::1" }),
+			instance("work-1", "w0", 0, nil),
+			instance("gone-1", "g0", 0, nil),
+		},
+		Routes: []*cf.Route{
+			{Host: "hello", DomainGUID: "d", Destinations: []cf.Destination{{AppGUID: "a", ProcessType: "web"}}, Options: map[string]any{"loadbalancing": "least-connection"}},
+			{Host: "hello", Path: "/work", DomainGUID: "d", Destinations: []cf.Destination{{AppGUID: "a", ProcessType: "worker", Port: 9000, Protocol: "http2"}}},
+			{Host: "*", DomainGUID: "d", Destinations: []cf.Destination{{AppGUID: "a", ProcessType: "clock"}}},
+			{DomainGUID: "d", Destinations: []cf.Destination{{AppGUID: "b"}}},
+			{Host: "unmapped", DomainGUID: "d"},
+			{Host: "hello", DomainGUID: "i", Destinations: []cf.Destination{{AppGUID: "a"}}},
+		},
+	}
+	want := []RouteEntry{
+		{Host: "hello.example.com", AppGUID: "a", Options: map[string]any{"loadbalancing": "least-connection"}, Endpoints: []Endpoint{
+			{Address: "10.0.0.1:8080", Protocol: "http1", AppGUID: "a", ProcessGUID: "web-1", InstanceGUID: "i0"},
+			{Address: "[fd00::1]:8080", Protocol: "http1", AppGUID: "a", ProcessGUID: "web-1", InstanceGUID: "i4", Index: 4},
+		}},
+		{Host: "hello.example.com", Path: "/work", AppGUID: "a", Endpoints: []Endpoint{
+			{Address: "10.0.0.1:9000", Protocol: "http2", AppGUID: "a", ProcessGUID: "work-1", InstanceGUID: "w0"}}},
+		{Host: "*.example.com", AppGUID: "a"},
+		{Host: "example.com", AppGUID: "b"},
+	}
+	if d := cmp.Diff(want, Routes(in)); d != "" {
+		t.Error(d)
+	}
+}

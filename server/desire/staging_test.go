@@ -1,0 +1,212 @@
+package desire
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cupola/runtime/lrp"
+	"cupola/store/cf"
+)
+
+func stagingIn() StagingIn {
+	return StagingIn{
+		Owner: owner(), Build: &cf.Build{Resource: cf.Resource{GUID: "b"}, LogRateLimit: -1, Env: map[string]string{"KEY": "build", "CF_STACK": "mine"}},
+		Package: &cf.Package{Digest: "app"}, Stack: &cf.Stack{Name: "host", Compat: "cflinuxfs4"},
+		Buildpacks: []Buildpack{{Key: "go_buildpack", Digest: "b1"}, {Key: "binary_buildpack", Digest: "b2"}}, Named: true, Cache: "c",
+	}
+}
+
+func TestStaging(t *testing.T) {
+	got := Staging(stagingIn())
+	env := got.Env
+	got.Env, got.Egress, got.Log.Tags = nil, nil, nil
+	want := lrp.RunInfo{
+		RootFS: "preloaded:host",
+		Inputs: []lrp.Input{
+			{Digest: "app", Dest: "/tmp/app"},
+			{Digest: "b1", Dest: "/tmp/buildpacks/8f1ccf4d0a8ce6a8"},
+			{Digest: "b2", Dest: "/tmp/buildpacks/7a3abdc9b4c2c4ca"},
+			{Digest: "c", Dest: "/tmp/cache", Optional: true},
+		},
+		Action: lrp.Run{Path: "/tmp/lifecycle/builder", User: "vcap", Nofile: 16384, Args: []string{
+			"-buildDir=/tmp/app", "-outputDroplet=/tmp/droplet", "-outputMetadata=/tmp/result.json", "-outputBuildArtifactsCache=/tmp/output-cache",
+			"-buildpacksDir=/tmp/buildpacks", "-buildpacksDownloadDir=/tmp/buildpackdownloads", "-buildArtifactsCacheDir=/tmp/cache",
+			"-buildpackOrder=go_buildpack,binary_buildpack", "-skipDetect=true", "-skipCertVerify=false"}},
+		Timeout: 15 * time.Minute, MemoryMB: 1024, DiskMB: 4096, CPUWeight: 50, LogRateLimitByte: -1,
+		Log:        lrp.LogTarget{GUID: "a", Source: "STG", Instance: "0"},
+		ResultFile: "/tmp/result.json",
+		Outputs:    []lrp.Output{{Name: "droplet", Path: "/tmp/droplet"}, {Name: "cache", Path: "/tmp/output-cache", Optional: true}},
+	}
+	for i := range want.Inputs[1:3] {
+		want.Inputs[i+1].Dest = got.Inputs[i+1].Dest // checked below
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	vars := lookup(env)
+	if vars["CF_STACK"] != "cflinuxfs4" || vars["KEY"] != "build" || vars["GROUP"] != "staging" || vars["MEMORY_LIMIT"] != "1024m" || vars["VCAP_SERVICES"] != "{}" {
+		t.Errorf("got %v", vars)
+	}
+	var vcap map[string]any
+	if err := json.Unmarshal([]byte(vars["VCAP_APPLICATION"]), &vcap); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := vcap["process_id"]; ok || vcap["application_id"] != "a" {
+		t.Errorf("got %v; want an app and no process", vcap)
+	}
+}
+
+func TestABuildpackLiesWhereTheBuilderLooks(t *testing.T) {
+	// XXH64 of the empty string, and of "a": published test values.
+	for key, want := range map[string]string{"": "/tmp/buildpacks/ef46db3751d8e999", "a": "/tmp/buildpacks/d24ec4f1a98c6e5b"} {
+		in := stagingIn()
+		in.Buildpacks = []Buildpack{{Key: key}}
+		if got := Staging(in).Inputs[1].Dest; got != want {
+			t.Errorf("%q: got %s; want %s", key, got, want)
+		}
+	}
+}
+
+func TestStagingEgress(t *testing.T) {
+	got := Staging(stagingIn()).Egress
+	if len(got) != 1 || got[0].Destinations[0] != "10.0.0.2" {
+		t.Errorf("got %+v; want the space's staging rule alone", got)
+	}
+}
+
+func TestTask(t *testing.T) {
+	in := TaskIn{Owner: owner(), Droplet: processIn().Droplet,
+		Task: &cf.Task{Name: "migrate", Command: "rake db:migrate", MemoryMB: 512, DiskMB: 64, LogRateLimit: 99, Env: map[string]string{"KEY": "task"}}}
+	got := Task(in)
+	vars := lookup(got.Env)
+	if vars["KEY"] != "task" || vars["MEMORY_LIMIT"] != "512m" || vars["PORT"] != "" {
+		t.Errorf("got %v", vars)
+	}
+	if got.Log.Source != "APP/TASK/migrate" || got.Log.GUID != "a" || got.Log.Instance != "0" {
+		t.Errorf("got %+v", got.Log)
+	}
+	if d := cmp.Diff([]string{"app", "rake db:migrate", "{}"}, got.Action.Args); d != "" {
+		t.Error(d)
+	}
+	if got.CPUWeight != 6 || got.MemoryMB != 512 || got.DiskMB != 64 || got.LogRateLimitByte != 99 || got.Timeout != 0 || len(got.Ports) != 0 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	all := []*cf.Buildpack{
+		{Name: "static", Digest: "s0", Enabled: true},
+		{Name: "go", Digest: "g0", Enabled: true},
+		{Name: "go", Digest: "g1", Enabled: true, Stack: "host"},
+		{Name: "java", Digest: "j1", Enabled: true, Stack: "fs4"},
+		{Name: "off", Digest: "o1"},
+		{Name: "empty", Enabled: true},
+	}
+	url, secret := "https://example.com/bp.zip", "https://u:p@example.com/a,b"
+	for _, c := range []struct {
+		name    string
+		in      []string
+		fetched map[string]string
+		want    Choice
+		err     string
+	}{
+		{name: "detect", want: Choice{Buildpacks: []Buildpack{{"static", "s0"}, {"go", "g1"}}}},
+		{name: "named", in: []string{"go", "static"}, want: Choice{Named: true, Buildpacks: []Buildpack{{"go", "g1"}, {"static", "s0"}}}},
+		{name: "not fetched", in: []string{url}, want: Choice{Named: true, URLs: []string{url}, Buildpacks: []Buildpack{{url, ""}}}},
+		{name: "fetched", in: []string{url}, fetched: map[string]string{url: "z"}, want: Choice{Named: true, Buildpacks: []Buildpack{{url, "z"}}}},
+		{name: "secret", in: []string{secret}, fetched: map[string]string{secret: "z"}, want: Choice{Named: true, Buildpacks: []Buildpack{{"https://***:***@example.com/a%2Cb", "z"}}}},
+		{name: "disabled", in: []string{"off"}, err: `StagingError - Staging error: buildpack "off" is not there, is disabled, or has no bits for stack "host"`},
+		{name: "of another stack", in: []string{"java"}, err: `StagingError - Staging error: buildpack "java" is not there, is disabled, or has no bits for stack "host"`},
+		{name: "empty", in: []string{"empty"}, err: `StagingError - Staging error: buildpack "empty" is not there, is disabled, or has no bits for stack "host"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := Choose(cf.Lifecycle{Stack: "host", Buildpacks: c.in}, all, c.fetched)
+			if c.err != "" {
+				if err == nil || err.Error() != c.err {
+					t.Errorf("got %v; want %s", err, c.err)
+				}
+				return
+			}
+			if d := cmp.Diff(c.want, got); d != "" || err != nil {
+				t.Error(d, err)
+			}
+		})
+	}
+	if _, err := Choose(cf.Lifecycle{Stack: "host"}, nil, nil); err == nil || err.Error() != "NoBuildpacksFound - There are no buildpacks available" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestStagingFailure(t *testing.T) {
+	for reason, want := range map[string]string{
+		"STG: Exited with status 222":                       "NoAppDetectedError - An app was not successfully detected by any available buildpack",
+		"STG: Exited with status 223":                       "BuildpackCompileFailed - App staging failed in the buildpack compile phase",
+		"STG: Exited with status 224":                       "BuildpackReleaseFailed - App staging failed in the buildpack release phase",
+		"STG: Exited with status 225":                       "StagingError - Staging error: staging failed",
+		"insufficient resources: disk, memory":              "InsufficientResources - Insufficient resources",
+		"found no compatible cell for required rootfs":      "NoCompatibleCell - Found no compatible cell",
+		"exceeded 15m0s timeout":                            "StagingTimeExpired - Staging time expired: staging took longer than 15m0s",
+		"":                                                  "StagingError - Staging error: staging failed",
+		"failed to create container: no space left on disk": "StagingError - Staging error: staging failed",
+	} {
+		if got := StagingFailure(reason).Error(); got != want {
+			t.Errorf("%s: got %s; want %s", reason, got, want)
+		}
+	}
+}
+
+const resultJSON = `{"lifecycle_metadata":{"buildpack_key":"k2","detected_buildpack":"ruby 1.2","buildpacks":[{"key":"k1","name":"go","version":"1"},{"key":"k2","name":"ruby","version":"1.2","config":{}}]},
+"process_types":{"web":"./run","worker":"./work"},"processes":[{"type":"web","command":"./run"}],
+"sidecars":[{"name":"side","process_types":["web"],"command":"./side","memory":7}],"execution_metadata":"x","lifecycle_type":"buildpack"}`
+
+func TestReadResult(t *testing.T) {
+	want := cf.Droplet{ProcessTypes: map[string]string{"web": "./run", "worker": "./work"}, ExecutionMetadata: "x",
+		Buildpacks: []cf.DropletBuildpack{{Name: "k1", BuildpackName: "go", Version: "1"}, {Name: "k2", BuildpackName: "ruby", Version: "1.2", DetectOutput: "ruby 1.2"}},
+		Sidecars:   []cf.Sidecar{{Name: "side", Command: "./side", ProcessTypes: []string{"web"}, MemoryMB: 7, Origin: "buildpack"}}}
+	var got cf.Droplet
+	if err := ReadResult([]byte(resultJSON), &got, false); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if err := ReadResult([]byte(resultJSON), &got, true); err != nil || got.Buildpacks[1].DetectOutput != "" {
+		t.Errorf("got %+v, %v; want no detect output when none detected", got.Buildpacks, err)
+	}
+}
+
+func FuzzReadResult(f *testing.F) {
+	for _, s := range []string{resultJSON, "", "null", "[]", `{"lifecycle_type":"docker"}`, `{"lifecycle_type":"buildpack","process_types":null}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var d cf.Droplet
+		if ReadResult(text, &d, false) != nil {
+			return
+		}
+		if d.ProcessTypes == nil {
+			t.Error("process types are nil")
+		}
+		if slices.ContainsFunc(d.Sidecars, func(s cf.Sidecar) bool { return s.MemoryMB < 0 }) {
+			t.Error("a sidecar has negative memory")
+		}
+	})
+}
+
+func TestRedact(t *testing.T) {
+	for _, c := range []struct{ url, want string }{
+		{"https://example.com/x.git#main", "https://example.com/x.git#main"},
+		{"https://user:pa@ss@example.com/x.zip", "https://***:***@example.com/x.zip"},
+		{"https://token@example.com", "https://***:***@example.com"},
+		{"https://example.com/a@b", "https://example.com/a@b"},
+		{"ruby_buildpack", "ruby_buildpack"},
+	} {
+		if got := Redact(c.url); got != c.want {
+			t.Errorf("%s: got %s; want %s", c.url, got, c.want)
+		}
+	}
+}
