@@ -58,6 +58,7 @@ func finish(t *tree, packages []*installed) error {
 		{"certificates", finishCertificates},
 		{"openssl", finishOpenSSL},
 		{"alternatives", finishAlternatives},
+		{"libraries", finishLibraries},
 		{"dpkg database", finishDpkg},
 	}
 	for _, s := range steps {

@@ -18,6 +18,7 @@ import (
 const (
 	maxLinks    = 40 // as the kernel's limit for one path
 	maxNodes    = 2_000_000
+	maxTree     = 32 << 30 // bytes of all files
 	maxReadBack = 64 << 20
 	noPackage   = "" // owner of what the build itself makes
 )
@@ -210,8 +211,10 @@ func (t *tree) write(name string, m meta, r io.Reader) (int64, error) {
 		return 0, err
 	}
 	t.nodes[full] = &node{meta: m}
-	n, err := io.CopyBuffer(struct{ io.Writer }{f}, r, t.buffer)
-	t.written += n
+	n, err := io.CopyBuffer(struct{ io.Writer }{f}, io.LimitReader(r, maxTree-t.written), t.buffer)
+	if t.written += n; err == nil && t.written >= maxTree {
+		err = fmt.Errorf("tree has more than %d bytes", int64(maxTree))
+	}
 	if err == nil && t.chown {
 		err = f.Chown(m.uid+t.shift, m.gid+t.shift)
 	}

@@ -57,6 +57,9 @@ func (u *unpacker) entry(h *tar.Header, r io.Reader) error {
 	case tar.TypeDir:
 		return u.tree.mkdir(name, m)
 	case tar.TypeReg:
+		if h.PAXRecords["GNU.sparse.major"] != "" || h.PAXRecords["GNU.sparse.map"] != "" {
+			return fmt.Errorf("is sparse: no package has such files, and they can be of any size")
+		}
 		if u.bytes += h.Size; u.bytes > maxUnpacked {
 			return fmt.Errorf("package unpacks to more than %d bytes", int64(maxUnpacked))
 		}
