@@ -120,7 +120,9 @@ func showBuild(c *call) (*response, error) {
 			return res, err
 		}
 		if b.State != cf.BuildStaging {
-			c.sleep(time.Until(b.UpdatedAt.Add(logDelay)))
+			if c.delaysLogs() {
+				c.sleep(time.Until(b.UpdatedAt.Add(logDelay)))
+			}
 			return res, nil
 		}
 		if !c.wait(changed, deadline) {

@@ -49,8 +49,14 @@ func (c *call) guid() string { return c.param("guid") }
 // fromCLI tells whether the official CLI or our own asks: they have no
 // overall time-out, so their polls may be held until there is news.
 func (c *call) fromCLI() bool {
-	ua := c.Request.UserAgent()
-	return strings.HasPrefix(ua, "cf/") || strings.HasPrefix(ua, "cf8/") || strings.HasPrefix(ua, "cf7/") || strings.HasPrefix(ua, "cupola/")
+	return c.delaysLogs() || strings.HasPrefix(c.Request.UserAgent(), "cupola/")
+}
+
+// delaysLogs tells whether the official CLI asks, which shows no line of a log
+// before it is 2 s old. Its user agent is its file's name and version.
+func (c *call) delaysLogs() bool {
+	name, _, _ := strings.Cut(c.Request.UserAgent(), "/")
+	return name == "cf" || name == "cf7" || name == "cf8" || name == "cf9"
 }
 
 // warn adds a warning that the CLI prints.

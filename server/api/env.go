@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -181,4 +182,35 @@ func updateEnvGroup(c *call) (*response, error) {
 		return nil, err
 	}
 	return showEnvGroup(c)
+}
+
+// vcapApplication is VCAP_APPLICATION as the app's web process gets it.
+func (c *call) vcapApplication(app *cf.App) (any, error) {
+	o := desire.Owner{App: app, Platform: desire.Platform{API: c.s.URL}}
+	var err error
+	if o.Space, err = store.Spaces.Get(c.Tx, app.SpaceGUID); err != nil {
+		return nil, err
+	}
+	if o.Org, err = store.Orgs.Get(c.Tx, o.Space.OrgGUID); err != nil {
+		return nil, err
+	}
+	routes, err := store.Routes.By(c.Tx, "app_guids", app.GUID)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range routes {
+		d, err := store.Domains.Get(c.Tx, r.DomainGUID)
+		if err != nil {
+			return nil, err
+		}
+		o.URIs = append(o.URIs, desire.URI(r, d))
+	}
+	web, err := store.Processes.First(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}, "types": {"web"}}})
+	if store.IsNotFound(err) {
+		return desire.VCAPApplication(o, defaultMemoryMB, defaultDiskMB), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return desire.VCAPApplication(o, web.MemoryMB, web.DiskMB), nil
 }

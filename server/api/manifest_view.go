@@ -64,6 +64,9 @@ func (c *call) manifestProcesses(m map[string]any, app *cf.App, forDiff bool) er
 	seen := map[string]bool{}
 	for _, p := range processes {
 		entry := manifestProcess(p)
+		if forDiff {
+			entry["disk-quota"] = entry["disk_quota"] // as the CLI writes it
+		}
 		if forDiff && p.Type == "web" {
 			for k, v := range entry {
 				m[k] = v

@@ -27,13 +27,11 @@ type Config struct {
 	Stats func(instanceGUID string) (lrp.Stats, bool)
 	// Retire has an instance of a process replaced.
 	Retire func(process *cf.Process, app *cf.App, index int)
-	// LRPGUID names the Desired of a process of an app.
-	LRPGUID func(process *cf.Process, app *cf.App) string
 	// Note says in an app's log what the API did to it.
 	Note func(appGUID, text string)
 
-	CLIURL string // where to get the cf CLI; shown by /v3/info
-	SSH    SSHInfo
+	URL string // of the API, as apps are told it
+	SSH SSHInfo
 }
 
 // SSHInfo is what the root document says of cf ssh; the zero value leaves it

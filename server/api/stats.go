@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"cupola/runtime/lrp"
+	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -15,7 +16,7 @@ const holdStats = 8 * time.Second
 // instances are the rows of a process's instances by index; one that has no
 // row yet, or none any longer, is missing.
 func (c *call) instances(p *cf.Process, app *cf.App) (map[int]*lrp.Actual, error) {
-	rows, err := store.ActualLRPs.By(c.Tx, "process_guids", c.s.LRPGUID(p, app))
+	rows, err := store.ActualLRPs.By(c.Tx, "process_guids", desire.ProcessGUID(p, app))
 	byIndex := map[int]*lrp.Actual{}
 	for _, r := range rows {
 		if have := byIndex[r.Index]; have == nil || have.Stopping {
@@ -139,5 +140,3 @@ func showProcessInstances(c *call) (*response, error) {
 	return ok(doc{"resources": c.processInstances(p), "links": doc{
 		"self": c.link("/v3/processes/%s/process_instances", p.GUID), "process": c.link("/v3/processes/%s", p.GUID)}})
 }
-
-func (c *call) vcapApplication(app *cf.App) (doc, error) { return doc{}, nil }

@@ -84,3 +84,7 @@ func (a vcapApplication) text() string {
 	}
 	return string(b)
 }
+
+// VCAPApplication is VCAP_APPLICATION as `cf env` shows it, without what only
+// a process or an instance has.
+func VCAPApplication(o Owner, memoryMB, diskMB int) any { return o.vcapApplication(memoryMB, diskMB) }

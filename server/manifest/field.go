@@ -167,7 +167,16 @@ func (f *fields) size(key string) *int64 {
 	return &n
 }
 
-func (f *fields) megabytes(key string) *int {
+// megabytes reads the first of the keys that is there: the CLI writes
+// disk-quota where manifests have disk_quota.
+func (f *fields) megabytes(keys ...string) *int {
+	key := keys[0]
+	for _, k := range keys {
+		if f.m[k] != nil {
+			key = k
+			break
+		}
+	}
 	n := f.size(key)
 	if n == nil {
 		return nil

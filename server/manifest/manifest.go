@@ -287,7 +287,7 @@ func (p Process) given() bool {
 }
 
 func readProcess(f *fields) Process {
-	p := Process{Command: f.command(), Instances: f.number("instances", 0), MemoryMB: f.megabytes("memory"), DiskMB: f.megabytes("disk_quota"), LogRate: f.rate("log-rate-limit-per-second")}
+	p := Process{Command: f.command(), Instances: f.number("instances", 0), MemoryMB: f.megabytes("memory"), DiskMB: f.megabytes("disk_quota", "disk-quota"), LogRate: f.rate("log-rate-limit-per-second")}
 	p.Health = f.check("health-check")
 	p.Health.Timeout = f.number("timeout", 1)
 	p.Readiness = f.check("readiness-health-check")

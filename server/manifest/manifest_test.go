@@ -35,6 +35,7 @@ applications:
   processes:
   - type: worker
     memory: 64MB
+    disk-quota: 2G
     health-check-type: process
   features: {ssh: false}
   metadata:
@@ -54,7 +55,7 @@ applications:
 		Processes: []Process{
 			{Type: "web", Command: ptr(""), Instances: ptr(2), MemoryMB: ptr(256), DiskMB: ptr(1024), LogRate: ptr(int64(-1)),
 				Health: Check{Type: ptr("http"), Endpoint: ptr("/h"), Timeout: ptr(90)}},
-			{Type: "worker", MemoryMB: ptr(64), Health: Check{Type: ptr("process")}},
+			{Type: "worker", MemoryMB: ptr(64), DiskMB: ptr(2048), Health: Check{Type: ptr("process")}},
 		}}
 	if d := cmp.Diff(want, m.Apps[0], cmpopts.IgnoreUnexported(App{})); d != "" {
 		t.Error(d)
