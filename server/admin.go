@@ -1,0 +1,91 @@
+package server
+
+import (
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cupola/server/api"
+	"cupola/server/authz"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// passwordFile is where the admin's password is kept for `cupola credentials`.
+func passwordFile(dataDir string) string { return filepath.Join(dataDir, "db", "admin-password") }
+
+// AdminPassword reads the admin's password of a data directory.
+func AdminPassword(dataDir string) (string, error) {
+	b, err := os.ReadFile(passwordFile(dataDir))
+	return strings.TrimSpace(string(b)), err
+}
+
+// adminPassword is the configured password, else the kept one, else a new one.
+// It is kept, so that `cupola credentials` can tell it.
+func (h *house) adminPassword() (string, error) {
+	password := h.AdminPassword
+	if password == "" {
+		kept, err := AdminPassword(h.DataDir)
+		if err == nil && kept != "" {
+			return kept, nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		password = strings.ToLower(rand.Text()[:20])
+	}
+	tmp := passwordFile(h.DataDir) + ".new"
+	if err := os.WriteFile(tmp, []byte(password+"\n"), 0o600); err != nil {
+		return "", err
+	}
+	return password, os.Rename(tmp, passwordFile(h.DataDir))
+}
+
+// visible tells, with an error when not, whether whom a token speaks for sees
+// an app.
+func (h *house) visible(tx *store.Tx, id api.Identity, appGUID string) error {
+	roles, err := store.Roles.By(tx, "user_guids", id.UserGUID)
+	if err != nil {
+		return err
+	}
+	scope, err := authz.NewActor(id.UserGUID, id.Username, "user", id.Scopes, roles).Scope(func(orgs []string) ([]string, error) {
+		spaces, err := store.Spaces.By(tx, "organization_guids", orgs...)
+		var guids []string
+		for _, s := range spaces {
+			guids = append(guids, s.GUID)
+		}
+		return guids, err
+	})
+	if err != nil {
+		return err
+	}
+	_, err = store.Apps.Visible(tx, appGUID, scope)
+	return err
+}
+
+// firstPlace makes the org and space that a first `cf push` goes to.
+func firstPlace(tx *store.Tx) error {
+	if n, err := store.Orgs.Count(tx, store.Query{}); err != nil || n > 0 {
+		return err
+	}
+	org := &cf.Org{Name: "cupola"}
+	if q, err := store.OrgQuotas.First(tx, store.Query{}); err == nil {
+		org.QuotaGUID = q.GUID
+	}
+	if err := store.Orgs.Insert(tx, org); err != nil {
+		return err
+	}
+	return store.Spaces.Insert(tx, &cf.Space{Name: "dev", OrgGUID: org.GUID, AllowSSH: true})
+}
+
+// sharedDomain makes the domain of apps, where there is none of its name.
+func sharedDomain(tx *store.Tx, name string) error {
+	n, err := store.Domains.Count(tx, store.Query{Where: map[string][]string{"names": {name}}})
+	if err != nil || n > 0 {
+		return err
+	}
+	return store.Domains.Insert(tx, &cf.Domain{Name: name})
+}

@@ -1,0 +1,86 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// Config says how a daemon runs. The zero value of a field takes the default
+// that stands with it.
+type Config struct {
+	DataDir       string // /var/lib/cupola
+	HTTP          string // 127.0.0.1:8080; port 0 takes a free one
+	HTTPS         string // 127.0.0.1:8443; "off" for none
+	Domain        string // of apps; "localhost"
+	AdminPassword string // made once and kept in the data directory
+	DefaultStack  string // the best there is
+	Stop          StopMode
+	Log           *slog.Logger
+}
+
+// StopMode says what becomes of apps when the daemon ends.
+type StopMode int
+
+// The modes.
+const (
+	KeepApps StopMode = iota // they run on, and the next daemon adopts them
+	StopApps                 // everything is taken down
+)
+
+// The defaults of Config.
+const (
+	DefaultDataDir = "/var/lib/cupola"
+	DefaultHTTP    = "127.0.0.1:8080"
+	DefaultHTTPS   = "127.0.0.1:8443"
+	DefaultDomain  = "localhost"
+)
+
+var domainPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
+
+// normalize fills in the defaults and says what cannot be, by the flag's name.
+func (c *Config) normalize() error {
+	set(&c.DataDir, DefaultDataDir)
+	set(&c.HTTP, DefaultHTTP)
+	set(&c.HTTPS, DefaultHTTPS)
+	set(&c.Domain, DefaultDomain)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	c.Domain = strings.ToLower(strings.Trim(c.Domain, "."))
+	dir, err := filepath.Abs(c.DataDir)
+	if err != nil {
+		return fmt.Errorf("--data-dir: %w", err)
+	}
+	c.DataDir = dir
+	var faults []error
+	if !domainPattern.MatchString(c.Domain) || len(c.Domain) > 253 {
+		faults = append(faults, fmt.Errorf("--domain %q is no domain name, like apps.example.com", c.Domain))
+	}
+	for flag, addr := range map[string]string{"--http": c.HTTP, "--https": c.HTTPS} {
+		if _, _, err := net.SplitHostPort(addr); err != nil && addr != "off" {
+			faults = append(faults, fmt.Errorf("%s %q is no address like 127.0.0.1:8080: %w", flag, addr, err))
+		}
+	}
+	if len(c.AdminPassword) > 72 {
+		faults = append(faults, errors.New("--admin-password is longer than 72 bytes"))
+	}
+	if os.Geteuid() != 0 {
+		faults = append(faults, errors.New("containers need root: run it with sudo"))
+	}
+	return errors.Join(faults...)
+}
+
+func set(s *string, value string) {
+	if *s == "" {
+		*s = value
+	}
+}
+
+// APIHost is the host of the API beside IP addresses and localhost.
+func (c *Config) APIHost() string { return "api." + c.Domain }

@@ -1,0 +1,56 @@
+package server
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"cupola/server/uaa"
+	"cupola/store"
+)
+
+// front is the one handler of every listener: the API's hosts get the API, the
+// UAA and the log cache; every other host is an app's.
+func (h *house) front() http.Handler {
+	control := http.NewServeMux()
+	control.Handle("/", h.api)
+	for _, p := range uaa.Paths() {
+		control.Handle(p, h.uaa)
+	}
+	control.Handle("/api/v1/", h.logs.Handler(h.mayReadLogs))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if h.isAPI(r.Host) {
+			control.ServeHTTP(w, r)
+			return
+		}
+		h.router.ServeHTTP(w, r)
+	})
+}
+
+// isAPI tells whether a Host is the API's: an IP address, localhost or
+// api.<domain>.
+func (h *house) isAPI(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if host == "localhost" || host == h.APIHost() {
+		return true
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil
+}
+
+// mayReadLogs lets those read an app's log who see the app. Without a source
+// it asks for a valid token only.
+func (h *house) mayReadLogs(r *http.Request, sourceID string) error {
+	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	id, err := h.authenticate(token)
+	if err != nil || sourceID == "" {
+		return err
+	}
+	return h.store.Read(r.Context(), func(tx *store.Tx) error {
+		return h.visible(tx, id, sourceID)
+	})
+}

@@ -1,0 +1,211 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"cupola/rootfs"
+	"cupola/runtime/cell"
+	"cupola/runtime/container"
+	"cupola/runtime/lifecycle"
+	"cupola/runtime/lrp"
+	"cupola/runtime/network"
+	"cupola/server/api"
+	"cupola/server/logcache"
+	"cupola/server/reconcile"
+	"cupola/server/router"
+	"cupola/server/uaa"
+	"cupola/store"
+	"cupola/store/blob"
+)
+
+// CellID names the one cell of this machine.
+const CellID = "cupola"
+
+// idMap is the host's range of user IDs that containers have: high enough to
+// meet none of the host's, and below those that hosts give to rootless users
+// of their own accord.
+var idMap = struct{ Base, Size uint32 }{0x6c000000, 1 << 16}
+
+// house is the daemon's parts.
+type house struct {
+	Config
+	lock       *os.File
+	store      *store.Store
+	blobs      *blob.Store
+	roots      *rootfs.Store
+	containers *container.Engine
+	network    *network.Network
+	cell       *cell.Cell
+	loop       *reconcile.Loop
+	uaa        *uaa.UAA
+	logs       *logcache.Cache
+	router     *router.Router
+	api        http.Handler
+	stackNote  string // which stack is the default, and why
+}
+
+func (h *house) path(name ...string) string {
+	return filepath.Join(append([]string{h.DataDir}, name...)...)
+}
+
+// open opens the parts in the order in which they need each other. What of
+// them ran before goes on running.
+func open(ctx context.Context, c Config) (h *house, err error) {
+	h = &house{Config: c}
+	defer func() {
+		if err != nil {
+			h.close()
+		}
+	}()
+	for _, step := range []struct {
+		what string
+		open func(context.Context) error
+	}{
+		{"data directory", h.openDir}, {"store", h.openStore}, {"root filesystems", h.openRoots},
+		{"containers", h.openContainers}, {"network", h.openNetwork}, {"cell", h.openCell},
+		{"seeds", h.seed}, {"control plane", h.openControl},
+	} {
+		if err := step.open(ctx); err != nil {
+			return nil, fmt.Errorf("open the %s: %w", step.what, err)
+		}
+	}
+	return h, nil
+}
+
+// openDir makes the data directory and takes its lock. It may be passed
+// through, since containers reach their roots through it, but not listed.
+func (h *house) openDir(context.Context) error {
+	if err := os.MkdirAll(h.DataDir, 0o711); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(h.path("lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		lock.Close()
+		return fmt.Errorf("%s is in use by another cupola: stop that one, or give --data-dir", h.DataDir)
+	}
+	h.lock = lock
+	return nil
+}
+
+func (h *house) openStore(context.Context) (err error) {
+	if h.store, err = store.Open(store.Config{Dir: h.path("db"), Log: h.Log}); err != nil {
+		return err
+	}
+	h.blobs, err = blob.Open(h.path("blobs"))
+	return err
+}
+
+func (h *house) openRoots(context.Context) (err error) {
+	if err := lifecycle.Install(h.path("lifecycle")); err != nil {
+		return err
+	}
+	h.roots, err = rootfs.New(rootfs.Config{Dir: h.path("rootfs"), IDMap: rootfs.IDMap(idMap), Tools: lifecycle.Tools(), Log: h.Log})
+	return err
+}
+
+func (h *house) openContainers(context.Context) (err error) {
+	h.containers, err = container.New(container.Config{Dir: h.path("containers"), CgroupParent: h.name(), IDMap: container.IDMap(idMap),
+		HelperDir: h.path("lifecycle"), Log: h.Log})
+	return err
+}
+
+func (h *house) openNetwork(context.Context) (err error) {
+	h.network, err = network.New(h.networkConfig())
+	return err
+}
+
+func (h *house) openCell(context.Context) (err error) {
+	h.logs = logcache.New(logcache.Config{})
+	h.logs.Load(h.path("logs.gob"), h.Log)
+	h.cell, err = cell.New(cell.Config{Dir: h.path("cell"), Presence: h.presence(), Containers: cell.Engine(h.containers), Network: h.network, RootFS: h.roots,
+		Blob: h.blobs.Path, Keep: h.keep, Logs: h.logLine, Events: func(e lrp.Event) { h.loop.Event(e) }, Log: h.Log})
+	return err
+}
+
+// presence is what this machine offers: its memory and disk, and Diego's 250
+// containers.
+func (h *house) presence() lrp.Cell {
+	p := lrp.Cell{ID: CellID, Containers: 250, MemoryMB: memoryMB(), DiskMB: 1 << 20}
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(h.DataDir, &fs); err == nil {
+		p.DiskMB = int(uint64(fs.Bsize) * fs.Blocks >> 20)
+	}
+	for _, s := range h.roots.Stacks() {
+		p.RootFSes = append(p.RootFSes, s.Name)
+	}
+	return p
+}
+
+func memoryMB() int {
+	var info syscall.Sysinfo_t
+	if err := syscall.Sysinfo(&info); err != nil {
+		return 1 << 10
+	}
+	return int(uint64(info.Totalram) * uint64(info.Unit) >> 20)
+}
+
+// keep stores an output of a task as a blob.
+func (h *house) keep(ctx context.Context, name string, f *os.File) (lrp.Blob, error) {
+	b, err := h.blobs.Put(ctx, f)
+	return lrp.Blob{Name: name, Digest: b.Digest, Size: b.Size}, err
+}
+
+func (h *house) openControl(ctx context.Context) (err error) {
+	if h.uaa, err = uaa.New(ctx, h.store, h.Log); err != nil {
+		return err
+	}
+	h.router = router.New(router.Config{Log: h.Log, AccessLog: h.logAccess, DistrustForwarded: true})
+	h.loop = reconcile.New(h.loopConfig())
+	h.api = api.New(ctx, api.Config{
+		Store: h.store, Blobs: h.blobs, Log: h.Log, Authenticate: h.authenticate, Stats: h.cell.Stats,
+		Retire: h.retire, Note: h.note, URL: h.apiURL(),
+	})
+	return nil
+}
+
+func (h *house) authenticate(token string) (api.Identity, error) {
+	id, err := h.uaa.Verify(token)
+	return api.Identity(id), err
+}
+
+// close closes the parts. Apps go on running.
+func (h *house) close() {
+	var errs []error
+	if h.logs != nil {
+		errs = append(errs, h.logs.Save(h.path("logs.gob")))
+	}
+	if h.network != nil {
+		errs = append(errs, h.network.Close())
+	}
+	if h.roots != nil {
+		errs = append(errs, h.roots.Close())
+	}
+	if h.store != nil {
+		errs = append(errs, h.store.Close())
+	}
+	if h.lock != nil {
+		h.lock.Close()
+	}
+	if err := errors.Join(errs...); err != nil {
+		h.Log.Error("stopped with errors", "err", err)
+	}
+}
+
+// name tells this daemon's kernel objects from those of another one on the
+// machine: the default data directory's are called cupola, others' have a
+// number behind.
+func (h *house) name() string {
+	if h.DataDir == DefaultDataDir {
+		return "cupola"
+	}
+	return "cupola-" + shortHash(h.DataDir)
+}

@@ -1,0 +1,30 @@
+package server
+
+import (
+	"context"
+	"net"
+
+	"cupola/runtime/lrp"
+	"cupola/server/buildpack"
+	"cupola/server/desire"
+	"cupola/server/reconcile"
+	"cupola/store/cf"
+)
+
+func (h *house) loopConfig() reconcile.Config {
+	return reconcile.Config{Store: h.store, Cells: []reconcile.Cell{h.cell}, API: h.apiURL(), Fetch: buildpack.New(buildpack.Config{Blobs: h.blobs, TempDir: h.path("tmp")}).Fetch, Logs: h.logLine, Log: h.Log}
+}
+
+// retire has an instance replaced.
+func (h *house) retire(p *cf.Process, a *cf.App, index int) {
+	key := lrp.Key{ProcessGUID: desire.ProcessGUID(p, a), Index: index}
+	if err := h.loop.Retire(context.Background(), key); err != nil {
+		h.Log.Error("instance not retired", "process_guid", p.GUID, "index", index, "err", err)
+	}
+}
+
+// apiURL is the API as apps are told it in VCAP_APPLICATION.
+func (h *house) apiURL() string {
+	_, port, _ := net.SplitHostPort(h.HTTP)
+	return "http://" + net.JoinHostPort(h.APIHost(), port)
+}

@@ -1,0 +1,62 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"cupola/runtime/lifecycle"
+	"cupola/server/api"
+	"cupola/server/uaa"
+	"cupola/store"
+)
+
+// seed brings the rows up to what this daemon and machine offer: stacks,
+// system buildpacks, Cloud Foundry's default security groups, the domain, the
+// admin. At the first start it also makes an org and a space.
+func (h *house) seed(ctx context.Context) error {
+	password, err := h.adminPassword()
+	if err != nil {
+		return err
+	}
+	buildpacks, err := h.systemBuildpacks(ctx)
+	if err != nil {
+		return err
+	}
+	return h.store.Write(ctx, func(tx *store.Tx) error {
+		for _, step := range []func() error{
+			func() error { return uaa.EnsureAdmin(tx, password) },
+			func() error { return api.SeedStacks(tx, h.systemStacks()) },
+			func() error { return api.SeedBuildpacks(tx, buildpacks) },
+			func() error { return api.SeedSecurityGroups(tx) },
+			func() error { return api.SeedQuota(tx) },
+			func() error { return sharedDomain(tx, h.Domain) },
+			func() error { return firstPlace(tx) },
+		} {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (h *house) systemBuildpacks(ctx context.Context) (out []api.SystemBuildpack, err error) {
+	for _, b := range lifecycle.Buildpacks() {
+		kept, err := h.blobs.Put(ctx, bytes.NewReader(b.Zip))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, api.SystemBuildpack{Name: b.Name, Filename: b.Filename, Digest: kept.Digest})
+	}
+	return out, nil
+}
+
+func (h *house) systemStacks() (out []api.SystemStack) {
+	name, why := h.roots.Default(h.DefaultStack)
+	h.stackNote = fmt.Sprintf("%s (%s)", name, why)
+	for _, s := range h.roots.Stacks() {
+		out = append(out, api.SystemStack{Name: s.Name, Description: s.Description, Compat: s.Compat, Default: s.Name == name})
+	}
+	return out
+}

@@ -1,0 +1,82 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// teardownTime bounds the end of everything that runs.
+const teardownTime = 60 * time.Second
+
+// teardown ends all containers and takes away every kernel object of this
+// daemon. The data directory's files stay.
+func (h *house) teardown() error {
+	ctx, cancel := context.WithTimeout(context.Background(), teardownTime)
+	defer cancel()
+	var errs []error
+	for _, list := range []func() ([]string, error){h.containerIDs, h.roots.List, h.network.List} {
+		ids, err := list()
+		errs = append(errs, err)
+		for _, id := range ids {
+			errs = append(errs, h.end(ctx, id))
+		}
+	}
+	errs = append(errs, h.network.Teardown(ctx), h.containers.Teardown())
+	h.network = nil
+	return errors.Join(errs...)
+}
+
+func (h *house) containerIDs() (ids []string, err error) {
+	states, err := h.containers.List()
+	for _, s := range states {
+		ids = append(ids, s.ID)
+	}
+	return ids, err
+}
+
+func (h *house) end(ctx context.Context, id string) error {
+	return errors.Join(h.containers.Remove(ctx, id), h.roots.Unmount(ctx, id), h.network.Release(ctx, id), os.RemoveAll(h.path("cell", id)))
+}
+
+// Cleanup ends all that runs of a data directory whose daemon has ended: what
+// `cupola cleanup` does.
+func Cleanup(ctx context.Context, c Config) error {
+	h, err := openRuntime(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	return h.teardown()
+}
+
+// Leaks lists what of a data directory's daemon is in the kernel or on disk
+// and belongs to no container that runs.
+func Leaks(ctx context.Context, c Config) ([]string, error) {
+	h, err := openRuntime(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer h.close()
+	return h.cell.Leaks(ctx)
+}
+
+// openRuntime opens what the data plane needs, and nothing that decides.
+func openRuntime(ctx context.Context, c Config) (*house, error) {
+	if err := c.normalize(); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(c.DataDir); err != nil {
+		return nil, fmt.Errorf("no data directory: %w", err)
+	}
+	h := &house{Config: c}
+	for _, open := range []func(context.Context) error{h.openDir, h.openStore, h.openRoots, h.openContainers, h.openNetwork, h.openCell} {
+		if err := open(ctx); err != nil {
+			h.close()
+			return nil, err
+		}
+	}
+	return h, nil
+}

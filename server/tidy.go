@@ -1,0 +1,45 @@
+package server
+
+import (
+	"context"
+	"io/fs"
+	"time"
+
+	"cupola/store"
+)
+
+// How often what nobody needs any longer is thrown away, and how old a blob or
+// job must be: an upload names its blobs when it ends.
+const (
+	tidyInterval = 10 * time.Minute
+	blobGrace    = time.Hour
+)
+
+// tidy throws away blobs and unpacked layers that no row names, until ctx
+// ends.
+func (h *house) tidy(ctx context.Context) error {
+	t := time.NewTicker(tidyInterval)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+			if err := h.prune(ctx); err != nil && ctx.Err() == nil {
+				h.Log.ErrorContext(ctx, "not tidied", "err", err)
+			}
+		}
+	}
+}
+
+func (h *house) prune(ctx context.Context) error {
+	keep := map[string]bool{}
+	err := h.store.Read(ctx, func(tx *store.Tx) error { return tx.NamedBlobs(keep) })
+	if err != nil {
+		return err
+	}
+	if _, err := h.blobs.Prune(ctx, keep, func(i fs.FileInfo) bool { return time.Since(i.ModTime()) > blobGrace }); err != nil {
+		return err
+	}
+	return h.roots.Prune(ctx, func(digest string) bool { return keep[digest] })
+}
