@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"cupola/examples"
+	"cupola/server"
+)
+
+type demoCmd struct {
+	Once bool   `help:"End when the page was served, and leave nothing behind."`
+	HTTP string `help:"Listen here." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
+}
+
+// Run runs a daemon on a directory of its own, pushes the sample app to it
+// and fetches its page. All of it ends with the command.
+func (d *demoCmd) Run(e *env) error {
+	dir, err := demoDir()
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	ctx, stop := context.WithCancel(e.ctx)
+	defer stop()
+	ready, ended := make(chan server.Ready, 1), make(chan error, 1)
+	started := time.Now()
+	go func() {
+		ended <- server.Run(ctx, server.Config{DataDir: dir, HTTP: freeAddr(d.HTTP), HTTPS: "off", Stop: server.StopApps, Log: e.log},
+			func(r server.Ready) { ready <- r })
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case r := <-ready:
+		fmt.Fprintf(e.out, "cupola started in %.1f s, on the stack %s\n\n", time.Since(started).Seconds(), r.Stack)
+		err = d.show(ctx, e, r)
+		if err == nil && !d.Once {
+			fmt.Fprintf(e.out, "\nIt stays up until Ctrl-C. Try your own, in another terminal:\n  cf login -a %s -u admin -p %s\n  cf push\n", apiURL(r), r.AdminPassword)
+			<-ctx.Done()
+		}
+	}
+	stop()
+	return errors.Join(err, <-ended)
+}
+
+// demoDir makes the demo's data directory. Containers reach their files
+// through it, so others may pass.
+func demoDir() (string, error) {
+	dir, err := os.MkdirTemp("", "cupola-demo-")
+	if err != nil {
+		return "", err
+	}
+	return dir, os.Chmod(dir, 0o711)
+}
+
+// freeAddr is addr, or the same with any free port where that one is taken.
+func freeAddr(addr string) string {
+	l, err := net.Listen("tcp", addr)
+	if err == nil {
+		l.Close()
+		return addr
+	}
+	host, _, _ := net.SplitHostPort(addr)
+	return net.JoinHostPort(host, "0")
+}
+
+func (d *demoCmd) show(ctx context.Context, e *env, r server.Ready) error {
+	c, err := login(ctx, r.HTTP, "admin", r.AdminPassword)
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	page, err := (&pusher{client: c, show: newProgress(e)}).push(ctx, "cupola", "dev", app{name: "demo", files: examples.Demo()})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.out, "  %-10s in %.1f s\n\n", "done", time.Since(started).Seconds())
+	status, title, err := fetch(ctx, page, r.HTTP)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.out, "GET %s → %s  %q\n", page, status, title)
+	return nil
+}
+
+// fetch gets a page and its title. It asks the daemon's listener whatever the
+// page's name resolves to: *.localhost resolves in browsers and curl, and not
+// in every libc.
+func fetch(ctx context.Context, page, listener string) (status, title string, err error) {
+	at, err := url.Parse(listener)
+	if err != nil {
+		return "", "", err
+	}
+	h := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, network, at.Host)
+	}}}
+	req, err := http.NewRequestWithContext(ctx, "GET", page, nil)
+	if err != nil {
+		return "", "", err
+	}
+	res, err := h.Do(req)
+	if err != nil {
+		return "", "", err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	if err != nil {
+		return "", "", err
+	}
+	if res.StatusCode != http.StatusOK {
+		return "", "", fmt.Errorf("GET %s answered %s", page, res.Status)
+	}
+	_, rest, _ := strings.Cut(string(body), "<title>")
+	title, _, _ = strings.Cut(rest, "</title>")
+	return res.Status, strings.TrimSpace(title), nil
+}

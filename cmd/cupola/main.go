@@ -1,0 +1,99 @@
+// Command cupola is Cloud Foundry on one machine: the daemon and its own
+// small CLI.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	"github.com/lmittmann/tint"
+	"golang.org/x/term"
+)
+
+// cli is the command line. Every flag of serve can be given by environment and
+// by file too.
+type cli struct {
+	Config kong.ConfigFlag `help:"Read flags from this YAML file; its keys are the flags' names." placeholder:"FILE" env:"CUPOLA_CONFIG"`
+	Debug  bool            `help:"Log what happens inside." env:"CUPOLA_DEBUG"`
+
+	Serve       serveCmd       `cmd:"" help:"Run the daemon."`
+	Demo        demoCmd        `cmd:"" help:"Show it: a daemon, an app pushed from source, its page."`
+	Push        pushCmd        `cmd:"" help:"Push an app to a running daemon, without the cf CLI."`
+	Doctor      doctorCmd      `cmd:"" help:"Check this machine, and say how to mend what is amiss."`
+	Credentials credentialsCmd `cmd:"" help:"Tell the admin's password."`
+	Stack       stackCmd       `cmd:"" help:"List, build, import and remove stacks."`
+	Cleanup     cleanupCmd     `cmd:"" help:"End all that still runs of a daemon that has ended."`
+	Version     versionCmd     `cmd:"" help:"Tell the version."`
+}
+
+// env is what commands share.
+type env struct {
+	ctx      context.Context
+	out, err io.Writer
+	log      *slog.Logger
+	terminal bool // out is one: progress may be drawn
+}
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run runs a command line and returns the exit code: 0, or 1 when it failed,
+// or 2 when it could not be understood.
+func run(args []string, stdout, stderr *os.File) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var c cli
+	exit := -1
+	parser, err := kong.New(&c, kong.Name("cupola"), kong.Description("Cloud Foundry on one machine, in one process."),
+		kong.Configuration(loadYAML), kong.Writers(stdout, stderr), kong.Exit(func(code int) { exit = code }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.UsageOnError())
+	if err != nil {
+		fmt.Fprintln(stderr, "cupola:", err)
+		return 2
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	k, err := parser.Parse(args)
+	if exit >= 0 {
+		return exit
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "cupola: %v\nTry 'cupola --help'.\n", err)
+		return 2
+	}
+	e := &env{ctx: ctx, out: stdout, err: stderr, log: newLogger(stderr, c.Debug), terminal: term.IsTerminal(int(stdout.Fd()))}
+	err = k.Run(e)
+	var quiet exitCode
+	if errors.As(err, &quiet) {
+		return int(quiet)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "cupola: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// exitCode is an error that has been told already.
+type exitCode int
+
+func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+
+// newLogger logs for people on a terminal, and as JSON otherwise.
+func newLogger(w *os.File, debug bool) *slog.Logger {
+	level := slog.LevelInfo
+	if debug {
+		level = slog.LevelDebug
+	}
+	if term.IsTerminal(int(w.Fd())) {
+		return slog.New(tint.NewHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05"}))
+	}
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+}

@@ -1,0 +1,321 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"cupola/server"
+)
+
+type pushCmd struct {
+	daemonFlags
+	Dir       string   `arg:"" optional:"" help:"The app's directory." default:"." type:"existingdir"`
+	API       string   `help:"The daemon's API." default:"http://localhost:8080" env:"CUPOLA_API" placeholder:"URL"`
+	User      string   `help:"Whom to log in as." default:"admin" env:"CUPOLA_USER"`
+	Password  string   `help:"The user's password; the admin's is read from the data directory when not given." env:"CUPOLA_PASSWORD"`
+	Org       string   `help:"The org." default:"cupola" short:"o"`
+	Space     string   `help:"The space." default:"dev" short:"s"`
+	Name      string   `help:"The app's name; that of the manifest, or of the directory, when not given." short:"n"`
+	Buildpack []string `help:"A buildpack, by name or URL; may be repeated." short:"b"`
+	Stack     string   `help:"The stack."`
+}
+
+// Run pushes.
+func (p *pushCmd) Run(e *env) error {
+	password := p.Password
+	if password == "" {
+		var err error
+		if password, err = server.AdminPassword(p.DataDir); err != nil {
+			return errors.New("no password: give --password or CUPOLA_PASSWORD, or run it as root on the daemon's machine")
+		}
+	}
+	c, err := login(e.ctx, p.API, p.User, password)
+	if err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(p.Dir)
+	if err != nil {
+		return err
+	}
+	name := p.Name
+	if name == "" {
+		name = filepath.Base(dir)
+	}
+	app := app{name: name, named: p.Name != "", files: os.DirFS(dir), buildpacks: p.Buildpack, stack: p.Stack}
+	started := time.Now()
+	url, err := (&pusher{client: c, show: newProgress(e)}).push(e.ctx, p.Org, p.Space, app)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.out, "\n  %s   (%.1f s)\n", url, time.Since(started).Seconds())
+	return nil
+}
+
+// app is what is pushed.
+type app struct {
+	name       string
+	named      bool // on the command line: it wins over the manifest's
+	files      fs.FS
+	buildpacks []string
+	stack      string
+}
+
+// manifest is the manifest to apply: that of the app's directory, if it has
+// one, with what the command line says instead.
+func (a *app) manifest() ([]byte, error) {
+	m := struct {
+		Applications []doc `yaml:"applications"`
+	}{Applications: []doc{{}}}
+	text, err := fs.ReadFile(a.files, "manifest.yml")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err := yaml.Unmarshal(text, &m); err != nil {
+		return nil, fmt.Errorf("manifest.yml: %w", err)
+	}
+	if len(m.Applications) != 1 {
+		return nil, fmt.Errorf("manifest.yml has %d applications: cupola push takes one, cf push any number", len(m.Applications))
+	}
+	one := m.Applications[0]
+	if name, ok := one["name"].(string); ok && !a.named {
+		a.name = name
+	}
+	one["name"] = a.name
+	if len(a.buildpacks) > 0 {
+		one["buildpacks"] = a.buildpacks
+	}
+	if a.stack != "" {
+		one["stack"] = a.stack
+	}
+	if one["no-route"] == nil && one["routes"] == nil && one["random-route"] == nil {
+		one["default-route"] = true
+	}
+	return yaml.Marshal(m)
+}
+
+// pusher pushes an app by the calls that cf push makes.
+type pusher struct {
+	client *client
+	show   *progress
+}
+
+// push gives the app's URL when an instance of it runs.
+func (p *pusher) push(ctx context.Context, org, space string, a app) (string, error) {
+	text, err := a.manifest()
+	if err != nil {
+		return "", err
+	}
+	p.show.title("Pushing %s to %s / %s", a.name, org, space)
+	spaceGUID, err := p.target(ctx, org, space)
+	if err != nil {
+		return "", err
+	}
+	if err := p.apply(ctx, spaceGUID, text); err != nil {
+		return "", err
+	}
+	appGUID, err := p.client.first(ctx, "app "+a.name, "/v3/apps?"+url.Values{"names": {a.name}, "space_guids": {spaceGUID}}.Encode())
+	if err != nil {
+		return "", err
+	}
+	pkg, err := p.upload(ctx, appGUID, a.files)
+	if err != nil {
+		return "", err
+	}
+	droplet, err := p.stage(ctx, appGUID, pkg)
+	if err != nil {
+		return "", err
+	}
+	if err := p.start(ctx, appGUID, droplet); err != nil {
+		return "", err
+	}
+	return p.address(ctx, appGUID)
+}
+
+func (p *pusher) target(ctx context.Context, org, space string) (string, error) {
+	orgGUID, err := p.client.first(ctx, "org "+org, "/v3/organizations?"+url.Values{"names": {org}}.Encode())
+	if err != nil {
+		return "", err
+	}
+	return p.client.first(ctx, "space "+space, "/v3/spaces?"+url.Values{"names": {space}, "organization_guids": {orgGUID}}.Encode())
+}
+
+func (p *pusher) apply(ctx context.Context, space string, manifest []byte) error {
+	req, err := http.NewRequestWithContext(ctx, "POST", p.client.url("/v3/spaces/"+space+"/actions/apply_manifest"), bytes.NewReader(manifest))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/x-yaml")
+	res, err := p.client.send(req)
+	if err != nil {
+		return err
+	}
+	res.Body.Close()
+	return p.client.job(ctx, res.Header.Get("Location"))
+}
+
+// upload makes a package of the files and gives its GUID.
+func (p *pusher) upload(ctx context.Context, app string, files fs.FS) (string, error) {
+	f, err := os.CreateTemp("", "cupola-push-*.zip")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	n, err := archive(f, files)
+	if err != nil {
+		return "", err
+	}
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return "", err
+	}
+	p.show.step("files", "%d, %s packed", n, bytesText(size))
+	var pkg struct{ GUID string }
+	if err := p.client.call(ctx, "POST", "/v3/packages", doc{"type": "bits", "relationships": doc{"app": doc{"data": doc{"guid": app}}}}, &pkg); err != nil {
+		return "", err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	return pkg.GUID, p.send(ctx, pkg.GUID, f, size)
+}
+
+// send uploads a zip, and shows how far it is.
+func (p *pusher) send(ctx context.Context, pkg string, f io.Reader, size int64) error {
+	r, w := io.Pipe()
+	form := multipart.NewWriter(w)
+	go func() {
+		w.CloseWithError(func() error {
+			if err := form.WriteField("resources", "[]"); err != nil {
+				return err
+			}
+			part, err := form.CreateFormFile("bits", "package.zip")
+			if err != nil {
+				return err
+			}
+			if _, err := io.Copy(part, p.show.reader("uploading", f, size)); err != nil {
+				return err
+			}
+			return form.Close()
+		}())
+	}()
+	req, err := http.NewRequestWithContext(ctx, "POST", p.client.url("/v3/packages/"+pkg+"/upload"), r)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", form.FormDataContentType())
+	err = p.client.do(req, nil)
+	p.show.end()
+	return err
+}
+
+// stage makes a droplet of a package, and shows the log of it.
+func (p *pusher) stage(ctx context.Context, app, pkg string) (string, error) {
+	p.show.step("staging", "")
+	log := p.follow(ctx, app, time.Now())
+	defer log.stop()
+	var b struct {
+		GUID, State string
+		Error       string
+		Droplet     struct{ GUID string }
+	}
+	if err := p.client.call(ctx, "POST", "/v3/builds", doc{"package": doc{"guid": pkg}}, &b); err != nil {
+		return "", err
+	}
+	for b.State == "STAGING" {
+		if err := p.client.call(ctx, "GET", "/v3/builds/"+b.GUID, nil, &b); err != nil {
+			return "", err
+		}
+	}
+	log.stop()
+	if b.State != "STAGED" {
+		return "", fmt.Errorf("staging failed: %s", b.Error)
+	}
+	return b.Droplet.GUID, nil
+}
+
+// start runs the app on a droplet, and waits for an instance.
+func (p *pusher) start(ctx context.Context, app, droplet string) error {
+	if err := p.client.call(ctx, "PATCH", "/v3/apps/"+app+"/relationships/current_droplet", doc{"data": doc{"guid": droplet}}, nil); err != nil {
+		return err
+	}
+	log := p.follow(ctx, app, time.Now())
+	log.quiet = true
+	defer log.stop()
+	if err := p.client.call(ctx, "POST", "/v3/apps/"+app+"/actions/restart", nil, nil); err != nil {
+		return err
+	}
+	for {
+		states, err := p.states(ctx, app)
+		if err != nil {
+			return err
+		}
+		switch n := len(states); {
+		case n == 0 || states["RUNNING"] > 0:
+			p.show.step("running", "%d of %d", states["RUNNING"], sum(states))
+			return nil
+		case states["CRASHED"] == sum(states):
+			log.tell(p.show)
+			return errors.New("the app crashed as it started: the lines above are its log")
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+func sum(m map[string]int) (n int) {
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
+
+func (p *pusher) states(ctx context.Context, app string) (map[string]int, error) {
+	var stats struct {
+		Resources []struct {
+			State   string
+			Details string
+		}
+	}
+	if err := p.client.call(ctx, "GET", "/v3/apps/"+app+"/processes/web/stats", nil, &stats); err != nil {
+		return nil, err
+	}
+	states := map[string]int{}
+	for _, r := range stats.Resources {
+		if r.Details != "" {
+			return nil, fmt.Errorf("an instance cannot be placed: %s", r.Details)
+		}
+		states[r.State]++
+	}
+	return states, nil
+}
+
+// address is the URL of the app's first route, on the port of the API.
+func (p *pusher) address(ctx context.Context, app string) (string, error) {
+	var routes struct{ Resources []struct{ URL string } }
+	if err := p.client.call(ctx, "GET", "/v3/apps/"+app+"/routes", nil, &routes); err != nil || len(routes.Resources) == 0 {
+		return "", err
+	}
+	base, err := url.Parse(p.client.api)
+	if err != nil {
+		return "", err
+	}
+	host, path, _ := splitURL(routes.Resources[0].URL)
+	if port := base.Port(); port != "" {
+		host += ":" + port
+	}
+	return base.Scheme + "://" + host + path, nil
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"cupola/server"
+)
+
+// daemonFlags say which daemon is meant.
+type daemonFlags struct {
+	DataDir string `help:"Where everything is kept." default:"/var/lib/cupola" env:"CUPOLA_DATA_DIR" placeholder:"DIR"`
+}
+
+type serveCmd struct {
+	daemonFlags
+	HTTP          string `help:"Listen here for API and apps." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
+	HTTPS         string `help:"Listen here with TLS; 'off' for not at all." default:"127.0.0.1:8443" env:"CUPOLA_HTTPS" placeholder:"ADDR"`
+	Domain        string `help:"The domain of apps. The API is api.DOMAIN, localhost and every IP address." default:"localhost" env:"CUPOLA_DOMAIN"`
+	AdminPassword string `help:"The admin's password; made once when not given." env:"CUPOLA_ADMIN_PASSWORD" placeholder:"PASSWORD"`
+	DefaultStack  string `help:"The stack of apps that name none; the best this machine has when not given." env:"CUPOLA_DEFAULT_STACK" placeholder:"NAME"`
+}
+
+// Run runs the daemon until a signal ends it.
+func (s *serveCmd) Run(e *env) error {
+	return server.Run(e.ctx, server.Config{DataDir: s.DataDir, HTTP: s.HTTP, HTTPS: s.HTTPS, Domain: s.Domain,
+		AdminPassword: s.AdminPassword, DefaultStack: s.DefaultStack, Log: e.log}, func(r server.Ready) { welcome(e.out, r) })
+}
+
+// welcome says what a newcomer needs to know of a daemon that serves.
+func welcome(w io.Writer, r server.Ready) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(k, format string, args ...any) {
+		fmt.Fprintf(t, "  %s\t"+format+"\n", append([]any{k}, args...)...)
+	}
+	fmt.Fprintln(t, "cupola is ready.")
+	row("API", "%s", apiURL(r))
+	row("apps", "%s", strings.Replace(apiURL(r), hostOf(apiURL(r)), "<app>."+r.Domain, 1))
+	if r.HTTPS != "" {
+		row("TLS", "%s  (its CA: %s)", r.HTTPS, r.CA)
+	}
+	row("log in", "cf login -a %s -u admin -p \"$(sudo cupola credentials%s)\"", apiURL(r), dataDirFlag(r))
+	row("stack", "%s", r.Stack)
+	row("data", "%s", r.DataDir)
+	if r.Running > 0 {
+		row("running", "%d containers, adopted from before", r.Running)
+	}
+	t.Flush()
+}
+
+// apiURL is the URL of the API as a client on this machine should type it.
+func apiURL(r server.Ready) string {
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(r.HTTP, "http://"))
+	return "http://" + net.JoinHostPort("api."+r.Domain, port)
+}
+
+func hostOf(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return raw
+	}
+	return u.Hostname()
+}
+
+func dataDirFlag(r server.Ready) string {
+	if r.DataDir == server.DefaultDataDir {
+		return ""
+	}
+	return " --data-dir " + r.DataDir
+}
+
+type credentialsCmd struct{ daemonFlags }
+
+// Run prints the password and nothing else, so that it can be used in a
+// command line.
+func (c *credentialsCmd) Run(e *env) error {
+	password, err := server.AdminPassword(c.DataDir)
+	if errors.Is(err, fs.ErrPermission) {
+		return errors.New("only root may read the password: run it with sudo")
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s has no password yet: start the daemon with 'sudo cupola serve', or give --data-dir", c.DataDir)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(e.out, password)
+	return err
+}
+
+type cleanupCmd struct{ daemonFlags }
+
+// Run ends what still runs.
+func (c *cleanupCmd) Run(e *env) error {
+	if _, err := os.Stat(c.DataDir); errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(e.out, "%s does not exist: nothing to clean up.\n", c.DataDir)
+		return nil
+	}
+	if err := server.Cleanup(e.ctx, server.Config{DataDir: c.DataDir, Log: e.log}); err != nil {
+		return err
+	}
+	fmt.Fprintf(e.out, "Nothing of %s runs any longer. Its apps start again with the next 'cupola serve'.\n", c.DataDir)
+	return nil
+}
