@@ -1,6 +1,82 @@
-SHELL := /bin/bash
-TAGS := seccomp netgo osusergo
+# cupola: see `make help`.
+SHELL      := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+TAGS       := -tags "seccomp netgo osusergo"
+LINT       := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+FUZZTIME   ?= 10s
+SUDO       := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$(PATH)")
+
+HELPERS    := runtime/lifecycle/bin/lifecycle runtime/lifecycle/bin/init
+SOURCES    := $(shell find cmd server store runtime rootfs examples web -name '*.go' -o -path '*/migrations/*.sql' 2>/dev/null) go.mod
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: deps
+deps: ## install what building needs, or say what to install
+	@.ci/deps build
 
 .PHONY: build
-build: ## build bin/cupola
-	@:
+build: bin/cupola ## build bin/cupola, one static binary
+
+bin/cupola: $(SOURCES) $(HELPERS)
+	@.ci/deps build
+	CGO_ENABLED=1 go build $(TAGS) -trimpath -ldflags "-s -w -extldflags=-static -X main.release=$(VERSION)" -o $@ ./cmd/cupola
+
+# The programs that run inside containers: static, and in any image.
+runtime/lifecycle/bin/lifecycle: $(shell find cmd/lifecycle runtime/lifecycle -name '*.go') go.mod
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o $@ ./cmd/lifecycle
+
+runtime/lifecycle/bin/init: $(shell find cmd/lifecycle/init runtime/lifecycle/boot runtime/lifecycle/launcher -name '*.go' 2>/dev/null) go.mod
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o $@ ./cmd/lifecycle/init
+
+.PHONY: demo
+demo: build ## run the demo: a daemon, an app pushed from source, its page
+	$(SUDO) bin/cupola demo
+
+.PHONY: test
+test: ## run all that CI runs
+	@.ci/deps test
+	$(MAKE) build
+	$(MAKE) lint
+	$(MAKE) test-unit
+	$(MAKE) test-root
+	$(MAKE) e2e
+
+.PHONY: test-unit
+test-unit: $(HELPERS) ## run the tests that need no root, with the race detector
+	CGO_ENABLED=1 go test $(TAGS) -race ./...
+
+.PHONY: test-root
+test-root: $(HELPERS) ## run the tests on real containers, mounts and networks
+	$(SUDO) env CUPOLA_TEST_ROOT=1 CGO_ENABLED=1 go test $(TAGS) -p 1 ./runtime/... ./rootfs/... ./server/doctor/...
+
+.PHONY: e2e
+e2e: build ## drive the built daemon as a user does
+	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CGO_ENABLED=1 go test $(TAGS) -count=1 -timeout 20m ./cmd/cupola/...
+
+.PHONY: lint
+lint: ## vet and lint
+	go vet $(TAGS) ./...
+	go run $(LINT) run --build-tags seccomp,netgo,osusergo ./...
+
+.PHONY: fuzz
+fuzz: $(HELPERS) ## run every fuzz target for FUZZTIME (10s)
+	@for pkg in $$(go list $(TAGS) ./...); do \
+	  dir=$$(go list $(TAGS) -f '{{.Dir}}' $$pkg); \
+	  for f in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go 2>/dev/null | cut -d' ' -f2); do \
+	    echo "== $$pkg $$f"; go test $(TAGS) -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; done
+
+.PHONY: bench
+bench: build ## measure, side by side with runc and nginx
+	@.ci/deps bench
+	$(SUDO) bench/run
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin runtime/lifecycle/bin/lifecycle runtime/lifecycle/bin/init
