@@ -82,10 +82,9 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 			id, err := ua.Verify(token)
 			return Identity{UserGUID: id.UserGUID, Username: id.Username, ClientID: id.ClientID, Scopes: id.Scopes}, err
 		},
-		Stats:   func(string) (lrp.Stats, bool) { return lrp.Stats{}, false },
-		Retire:  func(p *cf.Process, _ *cf.App, i int) { w.retired = append(w.retired, fmt.Sprintf("%s/%d", p.GUID, i)) },
-		LRPGUID: func(p *cf.Process, _ *cf.App) string { return p.GUID },
-		Note:    func(string, string) {},
+		Stats:  func(string) (lrp.Stats, bool) { return lrp.Stats{}, false },
+		Retire: func(p *cf.Process, _ *cf.App, i int) { w.retired = append(w.retired, fmt.Sprintf("%s/%d", p.GUID, i)) },
+		Note:   func(string, string) {},
 	}
 }
 
