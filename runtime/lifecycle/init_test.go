@@ -113,6 +113,20 @@ func TestInitJoinsCgroupsAndClosesThem(t *testing.T) {
 	}
 }
 
+func TestInitPassesNoDescriptorOn(t *testing.T) {
+	leak, err := os.CreateTemp(t.TempDir(), "leak")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leak.Close()
+	if code, out := runInit(t, []*os.File{leak}, "--", "/bin/sh", "-c", "echo x >&3"); code == 0 {
+		t.Errorf("got %d %q; want descriptor 3 closed", code, out)
+	}
+	if text, err := os.ReadFile(leak.Name()); err != nil || len(text) > 0 {
+		t.Errorf("got %q, %v written through a leaked descriptor", text, err)
+	}
+}
+
 func TestInitMovesIntoRealCgroup(t *testing.T) {
 	if os.Getenv("CUPOLA_TEST_ROOT") != "1" {
 		t.Skip("needs CUPOLA_TEST_ROOT=1 and root")

@@ -39,26 +39,33 @@ func worlds(t *testing.T, files map[string]string) []world {
 	t.Helper()
 	home := filepath.Join(t.TempDir(), "vcap")
 	all := []world{{name: "bash", home: home, run: func(t *testing.T, env []string, args ...string) (int, string) {
-		return launchIn(t, "", home, programsDir, env, args)
+		return place{programs: programsDir, dir: home}.run(t, env, append([]string{"launcher"}, args...))
 	}}}
 	writeFiles(t, home, files)
 	if os.Getenv("CUPOLA_TEST_ROOT") == "1" {
 		root := bareRoot(t)
 		writeFiles(t, filepath.Join(root, "home/vcap"), files)
 		all = append(all, world{name: "bare", home: "/home/vcap", run: func(t *testing.T, env []string, args ...string) (int, string) {
-			return launchIn(t, root, "/home/vcap", Dir, env, args)
+			return place{root, Dir, "/home/vcap"}.run(t, env, append([]string{"launcher"}, args...))
 		}})
 	}
 	return all
 }
 
-func launchIn(t *testing.T, root, home, programs string, env, args []string) (int, string) {
+// place is where init runs a program of ours.
+type place struct {
+	root     string // empty is the machine's
+	programs string // directory of the programs in root
+	dir      string // working directory in root
+}
+
+func (p place) run(t *testing.T, env, argv []string) (int, string) {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(programs, "init"), append([]string{"--", filepath.Join(programs, "launcher")}, args...)...)
-	cmd.Dir, cmd.Env = home, env
-	if root != "" {
+	cmd := exec.Command(filepath.Join(p.programs, "init"), append([]string{"--", filepath.Join(p.programs, argv[0])}, argv[1:]...)...)
+	cmd.Dir, cmd.Env = p.dir, env
+	if p.root != "" {
 		cmd.Err = nil // the path is one of the root's
-		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: p.root}
 	}
 	out, err := cmd.CombinedOutput()
 	return exitCode(t, err), string(out)
@@ -82,8 +89,10 @@ func bareRoot(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink("init", filepath.Join(root, Dir, "launcher")); err != nil {
-		t.Fatal(err)
+	for name, target := range links {
+		if err := os.Symlink(target, filepath.Join(root, Dir, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, name := range Tools() {
 		if err := os.Symlink(Dir+"/lifecycle", filepath.Join(root, "bin", name)); err != nil {

@@ -31,7 +31,8 @@ var links = map[string]string{
 	"sh":          "lifecycle",
 }
 
-// errNotBuilt is returned by Install in a binary made by a bare `go build`.
+// errNotBuilt is what Install returns, with the program's name, in a binary
+// made by a bare `go build`.
 var errNotBuilt = errors.New("built without the lifecycle binary: run make build")
 
 // Install writes the programs and their links into dir, which it creates.
@@ -61,7 +62,7 @@ func Install(dir string) error {
 func installProgram(programs fs.FS, dir, name string) error {
 	f, err := programs.Open("bin/" + name)
 	if err != nil {
-		return errNotBuilt
+		return fmt.Errorf("%w (%s is missing)", errNotBuilt, name)
 	}
 	defer f.Close()
 	program := f.(io.ReadSeeker) // embed promises it for files

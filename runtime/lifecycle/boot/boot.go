@@ -44,6 +44,7 @@ func Main(args []string) int {
 	if err := joinCgroups(o.cgroupFDs); err != nil {
 		return fail(ExitSetup, err)
 	}
+	closeOnExec()
 	if o.seccomp != "" {
 		if err := confine(o.seccomp); err != nil {
 			return fail(ExitSetup, err)

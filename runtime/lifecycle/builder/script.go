@@ -2,16 +2,21 @@ package builder
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // outputLimit bounds what is kept of a script's standard output.
 const outputLimit = 1 << 20
+
+// outputDelay is how long what a script left running may hold its output open.
+const outputDelay = 2 * time.Second
 
 // detect asks the buildpacks in order; the first that takes the app wins.
 func (b *builder) detect() (choice, error) {
@@ -97,7 +102,12 @@ func (b *builder) script(dir, script string, args []string, stdout io.Writer) er
 	cmd := exec.Command(filepath.Join(dir, "bin", script), args...)
 	cmd.Stdout = stdout
 	cmd.Stderr = b.stderr
-	return cmd.Run()
+	cmd.WaitDelay = outputDelay
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		return nil // the script itself ended well
+	}
+	return err
 }
 
 // limitedWriter drops what exceeds its limit and keeps the writer happy, so

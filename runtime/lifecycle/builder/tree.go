@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 // Owner of everything in a droplet: the user every stack has.
@@ -53,7 +54,8 @@ func (t *tree) add(root, name string) error {
 
 func (t *tree) write(file, entry string, info fs.FileInfo) error {
 	h := &tar.Header{
-		Name: entry, Mode: int64(info.Mode().Perm()), ModTime: info.ModTime(),
+		// Tar would round the time up, into the future.
+		Name: entry, Mode: int64(info.Mode().Perm()), ModTime: info.ModTime().Truncate(time.Second),
 		Uid: vcapID, Gid: vcapID, Uname: vcapName, Gname: vcapName,
 	}
 	switch {
