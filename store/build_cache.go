@@ -22,6 +22,12 @@ func (tx *Tx) SetBuildCache(appGUID, stack, digest string) error {
 	return err
 }
 
+// ClearBuildCachesOf forgets the build caches of an app.
+func (tx *Tx) ClearBuildCachesOf(appGUID string) error {
+	_, err := tx.exec("build_caches", "DELETE FROM build_caches WHERE app_guid = ?", appGUID)
+	return err
+}
+
 // ClearBuildCaches forgets all build caches.
 func (tx *Tx) ClearBuildCaches() error {
 	_, err := tx.exec("build_caches", "DELETE FROM build_caches")

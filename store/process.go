@@ -18,6 +18,7 @@ var Processes = &Table[cf.Process]{
 		"guids":              "processes.guid",
 		"app_guids":          "app_guid",
 		"types":              "type",
+		"sidecar_guids":      "EXISTS (SELECT 1 FROM json_each(sidecars) s WHERE s.value ->> 'guid' IN (SELECT value FROM json_each(?)))",
 		"space_guids":        "app_guid IN (SELECT guid FROM apps WHERE space_guid IN (SELECT value FROM json_each(?)))",
 		"organization_guids": "app_guid IN (SELECT a.guid FROM apps a JOIN spaces s ON s.guid = a.space_guid WHERE s.org_guid IN (SELECT value FROM json_each(?)))",
 	},

@@ -289,7 +289,7 @@ func (c *call) setState(app *cf.App, state cf.AppState) error {
 	}
 	app.State = state
 	c.note(app, "Updated app with guid %s ({\"state\"=>\"%s\"})", app.GUID, state)
-	return c.saveApp(app)
+	return c.withinQuota(app.SpaceGUID, func() error { return c.saveApp(app) })
 }
 
 func setCurrentDroplet(c *call) (*response, error) {
@@ -342,47 +342,21 @@ func currentDropletRelationship(c *call) (*response, error) {
 		"related": c.link("/v3/apps/%s/droplets/current", app.GUID)}})
 }
 
-// listApps can include spaces and orgs.
-var listApps = inTx(func(c *call) (*response, error) {
-	q, err := parseQuery(c.Request.URL.Query(), store.Apps, "include=space|space.organization|org")
-	if err != nil {
-		return nil, err
-	}
-	q.Visible = c.scope
-	found, total, err := store.Apps.List(c.Tx, q.Query)
-	if err != nil {
-		return nil, err
-	}
-	d := page(c, q, found, total, viewApp)
-	if len(q.include) > 0 {
-		spaces := guidsOf(found, func(a *cf.App) string { return a.SpaceGUID })
-		if d["included"], err = c.includeSpaces(q.include, spaces); err != nil {
-			return nil, err
-		}
-	}
-	return ok(d)
-})
+const appIncludes = "include=space|space.organization|org"
 
-// includeSpaces is the "included" of things in spaces.
-func (c *call) includeSpaces(include, guids []string) (doc, error) {
-	spaces, err := store.Spaces.By(c.Tx, "guids", guids...)
-	if err != nil {
-		return nil, err
+func includeOfApps(c *call, rows []*cf.App, what string) (string, []doc, error) {
+	spaces := guidsOf(rows, func(a *cf.App) string { return a.SpaceGUID })
+	if what == "space" {
+		docs, err := including(c, store.Spaces, viewSpace, spaces)
+		return "spaces", docs, err
 	}
-	out := doc{}
-	for _, what := range include {
-		if what == "space" {
-			out["spaces"] = views(c, spaces, viewSpace)
-			continue
-		}
-		orgs, err := store.Orgs.By(c.Tx, "guids", guidsOf(spaces, func(s *cf.Space) string { return s.OrgGUID })...)
-		if err != nil {
-			return nil, err
-		}
-		out["organizations"] = views(c, orgs, viewOrg)
-	}
-	return out, nil
+	docs, err := includingOrgsOf(c, spaces)
+	return "organizations", docs, err
 }
+
+var listApps = inTx(func(c *call) (*response, error) {
+	return listIncluding(c, store.Apps, viewApp, includeOfApps, appIncludes)
+})
 
 func views[T any](c *call, rows []*T, v view[T]) []doc {
 	out := []doc{}

@@ -133,7 +133,7 @@ func (c *call) insertRoute(r *cf.Route, d *cf.Domain) error {
 	if len(fqdn(r, d)) > 253 {
 		return cf.Unprocessable("Host combined with domain name must be no more than 253 characters")
 	}
-	err := store.Routes.Insert(c.Tx, r)
+	err := c.withinQuota(r.SpaceGUID, func() error { return store.Routes.Insert(c.Tx, r) })
 	if store.IsTaken(err) {
 		return c.routeTaken(r, d)
 	}
@@ -384,6 +384,26 @@ func updateDestination(c *call) (*response, error) {
 	}
 	return ok(viewDestinations(r)[i])
 }
+
+const routeIncludes = "include=domain|space|space.organization"
+
+func includeOfRoutes(c *call, rows []*cf.Route, what string) (string, []doc, error) {
+	spaces := guidsOf(rows, func(r *cf.Route) string { return r.SpaceGUID })
+	switch what {
+	case "domain":
+		docs, err := including(c, store.Domains, viewDomain, guidsOf(rows, func(r *cf.Route) string { return r.DomainGUID }))
+		return "domains", docs, err
+	case "space":
+		docs, err := including(c, store.Spaces, viewSpace, spaces)
+		return "spaces", docs, err
+	}
+	docs, err := includingOrgsOf(c, spaces)
+	return "organizations", docs, err
+}
+
+var listRoutes = inTx(func(c *call) (*response, error) {
+	return listIncluding(c, store.Routes, viewRoute, includeOfRoutes, routeIncludes)
+})
 
 func listAppRoutes(c *call) (*response, error) {
 	app, err := c.app()

@@ -27,6 +27,17 @@ type spaceRequest struct {
 	} `json:"relationships"`
 }
 
+const spaceIncludes = "include=org|organization"
+
+func includeOfSpaces(c *call, rows []*cf.Space, _ string) (string, []doc, error) {
+	docs, err := including(c, store.Orgs, viewOrg, guidsOf(rows, func(s *cf.Space) string { return s.OrgGUID }))
+	return "organizations", docs, err
+}
+
+var listSpaces = inTx(func(c *call) (*response, error) {
+	return listIncluding(c, store.Spaces, viewSpace, includeOfSpaces, spaceIncludes)
+})
+
 func createSpace(c *call) (*response, error) {
 	var req spaceRequest
 	if err := decode(c, &req); err != nil {

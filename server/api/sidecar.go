@@ -1,0 +1,205 @@
+package api
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// appSidecar is a sidecar with the app whose processes have it.
+type appSidecar struct {
+	cf.Sidecar
+	app *cf.App
+}
+
+func viewSidecar(_ *call, s *appSidecar) doc {
+	return with(resource(cf.Resource{GUID: s.GUID, CreatedAt: s.app.CreatedAt}), doc{
+		"name": s.Name, "command": s.Command, "process_types": s.ProcessTypes, "memory_in_mb": zeroNil(s.MemoryMB), "origin": s.Origin,
+		"relationships": doc{"app": toOne(s.app.GUID)},
+	})
+}
+
+// sidecarsOf are the sidecars of processes of an app, each once.
+func sidecarsOf(app *cf.App, processes ...*cf.Process) (out []*appSidecar) {
+	for _, p := range processes {
+		for _, s := range p.Sidecars {
+			if !slices.ContainsFunc(out, func(have *appSidecar) bool { return have.GUID == s.GUID }) {
+				out = append(out, &appSidecar{s, app})
+			}
+		}
+	}
+	return out
+}
+
+// listSidecars answers with a page of sidecars.
+func (c *call) listSidecars(found []*appSidecar) (*response, error) {
+	q, err := parseQuery(c.Request.URL.Query(), noRows{})
+	if err != nil {
+		return nil, err
+	}
+	return ok(page(c, q, window(found, q), len(found), viewSidecar))
+}
+
+func listProcessSidecars(c *call) (*response, error) {
+	p, app, err := c.process()
+	if err != nil {
+		return nil, err
+	}
+	return c.listSidecars(sidecarsOf(app, p))
+}
+
+func listAppSidecars(c *call) (*response, error) {
+	app, err := c.app()
+	if err != nil {
+		return nil, err
+	}
+	processes, err := store.Processes.By(c.Tx, "app_guids", app.GUID)
+	if err != nil {
+		return nil, err
+	}
+	return c.listSidecars(sidecarsOf(app, processes...))
+}
+
+// sidecar is the sidecar of {guid}, if the actor sees its app and satisfies
+// the rule.
+func (c *call) sidecar() (*appSidecar, error) {
+	processes, _, err := store.Processes.List(c.Tx, store.Query{Where: map[string][]string{"sidecar_guids": {c.guid()}}, Visible: c.scope})
+	if err != nil {
+		return nil, err
+	}
+	if len(processes) == 0 {
+		return nil, cf.Errorf(cf.ResourceNotFound, "Sidecar not found")
+	}
+	app, err := c.appBy(processes[0].AppGUID)
+	if err != nil {
+		return nil, err
+	}
+	all := sidecarsOf(app, processes...)
+	return all[slices.IndexFunc(all, func(s *appSidecar) bool { return s.GUID == c.guid() })], nil
+}
+
+func showSidecar(c *call) (*response, error) {
+	s, err := c.sidecar()
+	if err != nil {
+		return nil, err
+	}
+	return ok(viewSidecar(c, s))
+}
+
+type sidecarRequest struct {
+	Name         opt[string]   `json:"name"`
+	Command      opt[string]   `json:"command"`
+	ProcessTypes opt[[]string] `json:"process_types"`
+	MemoryMB     opt[int]      `json:"memory_in_mb"`
+}
+
+func (r sidecarRequest) apply(s *cf.Sidecar) error {
+	s.Name, s.Command = r.Name.or(s.Name), r.Command.or(s.Command)
+	s.ProcessTypes, s.MemoryMB = r.ProcessTypes.or(s.ProcessTypes), r.MemoryMB.or(s.MemoryMB)
+	return invalid(must(s.Name != "", "Name can't be blank", s.Command != "", "Command can't be blank",
+		len(s.ProcessTypes) > 0, "Process types must have at least 1 process_type",
+		r.MemoryMB.or(1) > 0, "Memory in mb must be greater than 0"))
+}
+
+func createSidecar(c *call) (*response, error) {
+	app, err := c.app()
+	if err != nil {
+		return nil, err
+	}
+	var req sidecarRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	s := &appSidecar{cf.Sidecar{GUID: uuid.NewString(), Origin: "user"}, app}
+	if err := req.apply(&s.Sidecar); err != nil {
+		return nil, err
+	}
+	if err := c.putSidecar(s); err != nil {
+		return nil, err
+	}
+	return created(viewSidecar(c, s))
+}
+
+func updateSidecar(c *call) (*response, error) {
+	s, err := c.sidecar()
+	if err != nil {
+		return nil, err
+	}
+	var req sidecarRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	if err := req.apply(&s.Sidecar); err != nil {
+		return nil, err
+	}
+	if err := c.putSidecar(s); err != nil {
+		return nil, err
+	}
+	return ok(viewSidecar(c, s))
+}
+
+func deleteSidecar(c *call) (*response, error) {
+	s, err := c.sidecar()
+	if err != nil {
+		return nil, err
+	}
+	s.ProcessTypes = nil
+	if err := c.putSidecar(s); err != nil {
+		return nil, err
+	}
+	return noContent()
+}
+
+// putSidecar gives a sidecar to the processes of its types, and takes it from
+// the others.
+func (c *call) putSidecar(s *appSidecar) error {
+	processes, err := store.Processes.By(c.Tx, "app_guids", s.app.GUID)
+	if err != nil {
+		return err
+	}
+	missing := without(s.ProcessTypes, func(t string) bool {
+		return slices.ContainsFunc(processes, func(p *cf.Process) bool { return p.Type == t })
+	})
+	if len(missing) > 0 {
+		return cf.Unprocessable("Process types %s are none of the app's", inspect(missing))
+	}
+	for _, p := range processes {
+		if err := c.putSidecarOf(p, s.Sidecar); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *call) putSidecarOf(p *cf.Process, s cf.Sidecar) error {
+	had := len(p.Sidecars)
+	p.Sidecars = without(p.Sidecars, func(have cf.Sidecar) bool { return have.GUID == s.GUID })
+	wanted := slices.Contains(s.ProcessTypes, p.Type)
+	if !wanted && len(p.Sidecars) == had {
+		return nil
+	}
+	if wanted {
+		p.Sidecars = append(p.Sidecars, s)
+	}
+	return orElse(sidecarFaults(p), store.Processes.Update(c.Tx, p))
+}
+
+// sidecarFaults refuses sidecars that cannot be told apart, or leave their
+// process no memory.
+func sidecarFaults(p *cf.Process) error {
+	memory, names := 0, map[string]bool{}
+	for _, s := range p.Sidecars {
+		if names[s.Name] {
+			return cf.Unprocessable("Sidecar with name '%s' already exists for given app", s.Name)
+		}
+		names[s.Name] = true
+		memory += s.MemoryMB
+	}
+	if memory >= p.MemoryMB && memory > 0 {
+		return cf.Unprocessable("The memory allocation defined is too large to run with the dependent %q process", p.Type)
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package api
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+
+	"cupola/server/authz"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// commandReader may see what a task runs: Cloud Controller's secrets in a
+// space, which a supporter does not see.
+const commandReader = authz.SpaceDeveloper | authz.AdminReadOnly
+
+func taskApp(t *cf.Task) string { return t.AppGUID }
+
+func viewTask(c *call, t *cf.Task) doc {
+	return with(viewListedTask(c, t), doc{"command": t.Command})
+}
+
+// viewListedTask leaves the command out.
+func viewListedTask(c *call, t *cf.Task) doc {
+	self := "/v3/tasks/" + t.GUID
+	return with(resource(t.Resource), doc{
+		"sequence_id": t.SequenceID, "name": t.Name, "user": orNil(t.User), "state": t.State,
+		"memory_in_mb": t.MemoryMB, "disk_in_mb": t.DiskMB, "log_rate_limit_in_bytes_per_second": t.LogRateLimit,
+		"result": doc{"failure_reason": orNil(t.FailureReason)}, "droplet_guid": t.DropletGUID, "metadata": metadata(t.Metadata),
+		"relationships": doc{"app": toOne(t.AppGUID)},
+		"links": doc{
+			"self":    c.link("%s", self),
+			"app":     c.link("/v3/apps/%s", t.AppGUID),
+			"cancel":  c.action("POST", "%s/actions/cancel", self),
+			"droplet": c.link("/v3/droplets/%s", t.DropletGUID),
+		},
+	})
+}
+
+// taskViewAt is how the actor sees the tasks of an app.
+func (c *call) taskViewAt(app *cf.App) (view[cf.Task], error) {
+	place, err := c.placeOf(app)
+	if err == nil && c.Actor.May(commandReader, place) {
+		return viewTask, nil
+	}
+	return viewListedTask, err
+}
+
+type taskRequest struct {
+	Name         opt[string]    `json:"name"`
+	Command      opt[string]    `json:"command"`
+	MemoryMB     opt[int]       `json:"memory_in_mb"`
+	DiskMB       opt[int]       `json:"disk_in_mb"`
+	LogRateLimit opt[int64]     `json:"log_rate_limit_in_bytes_per_second"`
+	DropletGUID  opt[string]    `json:"droplet_guid"`
+	User         opt[string]    `json:"user"`
+	Metadata     *metadataPatch `json:"metadata"`
+	Template     *struct {
+		Process struct {
+			GUID string `json:"guid"`
+		} `json:"process"`
+	} `json:"template"`
+}
+
+// maxTaskCommand bounds a task's command in characters, as Cloud Controller
+// does.
+const maxTaskCommand = 4096
+
+func (r taskRequest) validate() []string {
+	return must(r.Command.V != "" || r.Template != nil, "Command No command or template provided",
+		len(r.Command.V) <= maxTaskCommand, fmt.Sprintf("Command must be shorter than %d characters", maxTaskCommand+1),
+		r.MemoryMB.or(1) > 0, "Memory in mb must be greater than 0",
+		r.DiskMB.or(1) > 0, "Disk in mb must be greater than 0",
+		r.DiskMB.V <= maxDiskMB, fmt.Sprintf("Cannot request disk_in_mb greater than %d", maxDiskMB),
+		r.LogRateLimit.V >= -1, "Log rate limit in bytes per second must be greater than -2",
+		!r.User.Set || r.User.Null || len(r.User.V) >= 1 && len(r.User.V) <= 255, "User must be between 1 and 255 characters")
+}
+
+func createTask(c *call) (*response, error) {
+	var req taskRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	app, err := c.app()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.feature("task_creation"); err != nil {
+		return nil, err
+	}
+	t, err := c.newTask(app, req)
+	if err != nil {
+		return nil, err
+	}
+	if err := req.Metadata.apply(&t.Metadata); err != nil {
+		return nil, err
+	}
+	if err := c.withinQuota(app.SpaceGUID, func() error { return store.Tasks.Insert(c.Tx, t) }); err != nil {
+		return nil, err
+	}
+	if err := c.appEvent("audit.app.task.create", app, doc{"task_guid": t.GUID, "request": doc{"name": t.Name, "memory_in_mb": t.MemoryMB, "command": "[PRIVATE DATA HIDDEN]"}}); err != nil {
+		return nil, err
+	}
+	return &response{status: http.StatusAccepted, body: viewTask(c, t)}, nil
+}
+
+// newTask is the task that a request wants of an app.
+func (c *call) newTask(app *cf.App, req taskRequest) (*cf.Task, error) {
+	like, err := c.taskTemplate(app, req)
+	if err != nil {
+		return nil, err
+	}
+	t := &cf.Task{AppGUID: app.GUID, Name: req.Name.or(randomName()), State: cf.TaskPending, Env: app.Env,
+		Command: req.Command.or(like.Command), User: req.User.or(like.User),
+		MemoryMB: req.MemoryMB.or(like.MemoryMB), DiskMB: req.DiskMB.or(like.DiskMB), LogRateLimit: req.LogRateLimit.or(like.LogRateLimit)}
+	if t.DropletGUID, err = c.taskDroplet(app, req.DropletGUID.V); err != nil {
+		return nil, err
+	}
+	last, _, err := store.Tasks.List(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}}, Desc: true, Page: 1, PerPage: 1})
+	if err != nil {
+		return nil, err
+	}
+	t.SequenceID = 1
+	if len(last) > 0 {
+		t.SequenceID = last[0].SequenceID + 1
+	}
+	return t, nil
+}
+
+// randomName is Cloud Controller's name for a task that was given none: eight
+// hexadecimal digits.
+func randomName() string {
+	b := make([]byte, 4)
+	rand.Read(b)
+	return hex.EncodeToString(b)
+}
+
+// taskTemplate is the process after which a task is made, with its command.
+func (c *call) taskTemplate(app *cf.App, req taskRequest) (*cf.Process, error) {
+	if req.Template == nil {
+		return newProcess(app, "task"), nil
+	}
+	p, err := store.Processes.Visible(c.Tx, req.Template.Process.GUID, c.scope)
+	if err != nil {
+		return nil, err
+	}
+	owner, err := store.Apps.Get(c.Tx, p.AppGUID)
+	if err != nil {
+		return nil, err
+	}
+	p.Command, err = c.commandOf(p, owner)
+	return p, err
+}
+
+func (c *call) taskDroplet(app *cf.App, guid string) (string, error) {
+	if guid == "" {
+		guid = app.DropletGUID
+	}
+	if guid == "" {
+		return "", cf.Unprocessable("Task must have a droplet. Specify droplet or assign current droplet to app.")
+	}
+	d, err := store.Droplets.Get(c.Tx, guid)
+	if err == nil && d.AppGUID != app.GUID {
+		err = cf.Errorf(cf.ResourceNotFound, "Droplet not found")
+	}
+	return guid, err
+}
+
+// showTask holds the answer to the CLI while the task is under way.
+func showTask(c *call) (*response, error) {
+	return hold(c, store.Tasks.Name(), func(c *call) (*response, bool, error) {
+		t, app, err := ofApp(c, store.Tasks, taskApp)
+		if err != nil {
+			return nil, false, err
+		}
+		v, err := c.taskViewAt(app)
+		return &response{body: v(c, t)}, t.State == cf.TaskSucceeded || t.State == cf.TaskFailed, err
+	})
+}
+
+func listAppTasks(c *call) (*response, error) {
+	app, err := c.app()
+	if err != nil {
+		return nil, err
+	}
+	v, err := c.taskViewAt(app)
+	if err != nil {
+		return nil, err
+	}
+	return listRows(c, store.Tasks, v, func(q *listQuery) error {
+		q.Where["app_guids"] = []string{app.GUID}
+		return nil
+	})
+}
+
+func updateTask(c *call) (*response, error) {
+	var req struct {
+		Metadata *metadataPatch `json:"metadata"`
+	}
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	t, _, err := ofApp(c, store.Tasks, taskApp)
+	if err != nil {
+		return nil, err
+	}
+	if err := req.Metadata.apply(&t.Metadata); err != nil {
+		return nil, err
+	}
+	if err := store.Tasks.Update(c.Tx, t); err != nil {
+		return nil, err
+	}
+	return ok(viewTask(c, t))
+}
+
+// cancelTask marks a task; what runs of it is then stopped.
+func cancelTask(c *call) (*response, error) {
+	t, app, err := ofApp(c, store.Tasks, taskApp)
+	if err != nil {
+		return nil, err
+	}
+	if t.State == cf.TaskSucceeded || t.State == cf.TaskFailed {
+		return nil, cf.Unprocessable("Task state is %s and therefore cannot be canceled", t.State)
+	}
+	t.State = cf.TaskCanceling
+	if err := store.Tasks.Update(c.Tx, t); err != nil {
+		return nil, err
+	}
+	if err := c.appEvent("audit.app.task.cancel", app, doc{"task_guid": t.GUID}); err != nil {
+		return nil, err
+	}
+	return &response{status: http.StatusAccepted, body: viewTask(c, t)}, nil
+}
