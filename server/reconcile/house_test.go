@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -28,7 +29,7 @@ type house struct {
 }
 
 // inHouse runs a test in a bubble, with the loop running.
-func inHouse(t *testing.T, f func(h *house)) {
+func inHouse(t *testing.T, f func(t *testing.T, h *house)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		h := &house{t: t, cell: newFakeCell("cell-1")}
@@ -43,7 +44,7 @@ func inHouse(t *testing.T, f func(h *house)) {
 		h.seed()
 		h.begin()
 		defer func() { h.stop() }()
-		f(h)
+		f(t, h)
 		h.cell.sane(t)
 	})
 }
@@ -205,4 +206,20 @@ func get[T any](h *house, table *store.Table[T], guid string) *T {
 		return err
 	})
 	return v
+}
+
+func (h *house) wantOneOf(want ...string) {
+	h.t.Helper()
+	if got := h.states(); !slices.Contains(want, got) {
+		h.t.Fatalf("got %q; want one of %q", got, want)
+	}
+}
+
+func (h *house) wantLine(source, text string) {
+	h.t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !slices.ContainsFunc(h.lines, func(l lrp.LogLine) bool { return l.Target.Source == source && string(l.Text) == text }) {
+		h.t.Errorf("no line %s %q in %v", source, text, h.lines)
+	}
 }

@@ -1,7 +1,13 @@
 package reconcile
 
 import (
+	"errors"
+	"maps"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"cupola/runtime/lrp"
 	"cupola/store"
@@ -9,7 +15,7 @@ import (
 )
 
 func TestAnAppIsStartedScaledAndStopped(t *testing.T) {
-	inHouse(t, func(h *house) {
+	inHouse(t, func(t *testing.T, h *house) {
 		app, p := h.app("hello", 2, 64)
 		h.wantStates("0:CLAIMED 1:CLAIMED ")
 		h.runAll()
@@ -39,7 +45,7 @@ const result = `{"lifecycle_metadata":{"detected_buildpack":"binary","buildpacks
 "process_types":{"web":"./run"},"execution_metadata":"","lifecycle_type":"buildpack"}`
 
 func TestABuildIsStaged(t *testing.T) {
-	inHouse(t, func(h *house) {
+	inHouse(t, func(t *testing.T, h *house) {
 		app, _ := h.app("hello", 0, 64)
 		b := h.build(app)
 		if s := h.cell.started; len(s) != 1 || s[0].GUID != b.GUID || s[0].Log.Source != "STG" {
@@ -64,5 +70,378 @@ func TestABuildIsStaged(t *testing.T) {
 			}
 			return nil
 		})
+	})
+}
+
+func TestABuildFailsInCloudControllersWords(t *testing.T) {
+	for _, c := range []struct {
+		name, reason, result, want string
+		state                      cf.BuildState
+	}{
+		{"detect", "STG: Exited with status 222", "", "NoAppDetectedError - An app was not successfully detected by any available buildpack", cf.BuildFailed},
+		{"compile", "STG: Exited with status 223", "", "BuildpackCompileFailed - App staging failed in the buildpack compile phase", cf.BuildFailed},
+		{"finalize", "STG: Exited with status 226", "", "StagingError - Staging error: staging failed", cf.BuildFailed},
+		{"no result", "", "", "StagingError - Staging error: staging failed", cf.BuildFailed},
+		{"bad result", "", "{", "StagingError - Staging error: staging failed", cf.BuildFailed},
+		{"good", "", result, "", cf.BuildStaged},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inHouse(t, func(t *testing.T, h *house) {
+				app, _ := h.app("hello", 0, 64)
+				b := h.build(app)
+				h.cell.exit(b.GUID, lrp.Event{Exit: lrp.Exit{Failed: c.reason != "", Reason: c.reason}, Result: []byte(c.result), Outputs: []lrp.Blob{{Name: "droplet", Digest: "d2"}}})
+				h.settle()
+				if got := get(h, store.Builds, b.GUID); got.State != c.state || got.Error != c.want {
+					t.Errorf("got %s, %q; want %s, %q", got.State, got.Error, c.state, c.want)
+				}
+			})
+		})
+	}
+}
+
+func TestABuildWithoutRoomIsRejectedThreeTimes(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		h.cell.presence.MemoryMB = 100
+		app, _ := h.app("hello", 0, 64)
+		b := h.build(app)
+		time.Sleep(89 * time.Second)
+		if got := get(h, store.Builds, b.GUID); got.State != cf.BuildStaging {
+			t.Fatalf("got %+v; want it to be tried again", got)
+		}
+		time.Sleep(2 * time.Second)
+		h.settle()
+		if got := get(h, store.Builds, b.GUID); got.Error != "InsufficientResources - Insufficient resources" {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+func TestABuildWaitsForTheBuildpacksItNamesByURL(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		answer := make(chan string)
+		h.fetch = func(string) (string, error) {
+			if d := <-answer; d != "" {
+				return d, nil
+			}
+			return "", errors.New("the server says 404 Not Found")
+		}
+		app, _ := h.app("hello", 0, 64)
+		b := h.build(app, "https://u:p@example.com/a.zip", "binary_buildpack")
+		if len(h.cell.started) != 0 {
+			t.Fatal("a build began without its buildpack")
+		}
+		answer <- "fetched"
+		h.settle()
+		if s := h.cell.started; len(s) != 1 || s[0].Inputs[1].Digest != "fetched" || s[0].Inputs[2].Digest != "b1" {
+			t.Fatalf("got %+v", s)
+		}
+		h.cell.exit(b.GUID, lrp.Event{Exit: lrp.Exit{Failed: true}})
+		h.settle()
+		b = h.build(app, "https://u:p@example.com/a.zip")
+		answer <- ""
+		h.settle()
+		want := "BuildpackCompileFailed - App staging failed in the buildpack compile phase: buildpack https://***:***@example.com/a.zip was not downloaded: the server says 404 Not Found"
+		if got := get(h, store.Builds, b.GUID); got.Error != want {
+			t.Errorf("got %q; want %q", got.Error, want)
+		}
+		h.wantLine("STG", "Downloading buildpack https://***:***@example.com/a.zip ...")
+		h.wantLine("STG", "Buildpack https://***:***@example.com/a.zip was not downloaded: the server says 404 Not Found")
+	})
+}
+
+func TestATaskRunsOnce(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		end    func(h *house, guid string)
+		state  cf.TaskState
+		reason string
+	}{
+		{"well", func(h *house, guid string) { h.cell.exit(guid, lrp.Event{}) }, cf.TaskSucceeded, ""},
+		{"badly", func(h *house, guid string) { h.cell.crash(guid, "APP/TASK/x: Exited with status 1") }, cf.TaskFailed, "APP/TASK/x: Exited with status 1"},
+		{"cancelled", func(h *house, guid string) {
+			row := get(h, store.Tasks, guid)
+			row.State = cf.TaskCanceling
+			h.write(func(tx *store.Tx) error { return store.Tasks.Update(tx, row) })
+			h.exitAll()
+		}, cf.TaskFailed, "task was cancelled"},
+		{"lost", func(h *house, guid string) { h.cell.lose(guid); time.Sleep(tick) }, cf.TaskFailed, "cell disappeared before completion"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inHouse(t, func(t *testing.T, h *house) {
+				app, _ := h.app("hello", 0, 64)
+				row := &cf.Task{AppGUID: app.GUID, DropletGUID: app.DropletGUID, SequenceID: 1, Name: "x", Command: "true", State: cf.TaskPending, MemoryMB: 64, LogRateLimit: -1}
+				h.write(func(tx *store.Tx) error { return store.Tasks.Insert(tx, row) })
+				if got := get(h, store.Tasks, row.GUID); got.State != cf.TaskRunning {
+					t.Fatalf("got %s; want RUNNING", got.State)
+				}
+				c.end(h, row.GUID)
+				h.settle()
+				if got := get(h, store.Tasks, row.GUID); got.State != c.state || got.FailureReason != c.reason {
+					t.Errorf("got %s, %q; want %s, %q", got.State, got.FailureReason, c.state, c.reason)
+				}
+				if n := len(h.cell.started); n != 1 {
+					t.Errorf("it was started %d times", n)
+				}
+				if left := h.cell.Containers(); len(left) != 0 {
+					t.Errorf("containers were left: %v", left)
+				}
+			})
+		})
+	}
+}
+
+func TestACrashLoopFollowsDiegosTable(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		h.app("hello", 1, 64)
+		at := time.Now()
+		for i, wait := range []time.Duration{0, 0, 30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, 16 * time.Minute} {
+			h.cell.crash(h.cell.guids(lrp.PhaseCreating)[0], "APP/PROC/WEB: Exited with status 4")
+			h.settle()
+			if wait > 0 {
+				time.Sleep(wait - time.Millisecond)
+				h.settle()
+				h.wantStates("0:CRASHED ")
+				time.Sleep(time.Millisecond)
+				h.settle()
+			}
+			h.wantStates("0:CLAIMED ")
+			if got := h.actuals()[0]; got.CrashCount != i+1 || got.CrashReason == "" || !got.Since.Equal(time.Now()) {
+				t.Fatalf("got %+v", got)
+			}
+			at = at.Add(wait)
+		}
+		if !at.Equal(time.Now()) {
+			t.Errorf("got %v too late", time.Since(at))
+		}
+		h.runAll()
+		time.Sleep(5*time.Minute + time.Second)
+		h.cell.crash(h.cell.guids(lrp.PhaseRunning)[0], "APP/PROC/WEB: Exited with status 4")
+		h.settle()
+		h.wantStates("0:CLAIMED ")
+		if got := h.actuals()[0].CrashCount; got != 1 {
+			t.Errorf("got crash count %d after a good run; want 1", got)
+		}
+	})
+}
+
+func TestACrashIsRecorded(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		app, p := h.app("hello", 1, 64)
+		h.runAll()
+		was := h.actuals()[0]
+		h.cell.crash(was.InstanceGUID, "APP/PROC/WEB: Exited with status 4")
+		var events []*cf.Event
+		h.read(func(tx *store.Tx) (err error) {
+			events, err = store.Events.All(tx)
+			return err
+		})
+		byApp := map[string]any{"instance": was.InstanceGUID, "index": 0.0, "cell_id": "cell-1", "reason": "CRASHED", "exit_description": "APP/PROC/WEB: Exited with status 4"}
+		byProcess := maps.Clone(byApp)
+		byProcess["crash_count"], byProcess["version"] = 1.0, strings.TrimPrefix(was.ProcessGUID, p.GUID+"-")
+		byProcess["crash_timestamp"] = float64(events[0].CreatedAt.UnixNano())
+		want := []*cf.Event{
+			{Type: "app.crash", Actor: cf.Actor{GUID: app.GUID, Type: "app", Name: "hello"}, TargetGUID: app.GUID, Data: byApp},
+			{Type: "audit.app.process.crash", Actor: cf.Actor{GUID: p.GUID, Type: "process", Name: "web"}, TargetGUID: app.GUID, Data: byProcess},
+		}
+		for i, w := range want {
+			w.Resource, w.TargetType, w.TargetName, w.SpaceGUID, w.OrgGUID = events[i].Resource, "app", "hello", h.space.GUID, h.space.OrgGUID
+		}
+		if d := cmp.Diff(want, events); d != "" {
+			t.Error(d)
+		}
+		h.wantLine("API", `Process has crashed with type: "web"`)
+	})
+}
+
+func TestARetiredInstanceIsReplaced(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		_, _ = h.app("hello", 2, 64)
+		h.runAll()
+		was := h.actuals()[1]
+		if err := h.loop.Retire(t.Context(), was.Key); err != nil {
+			t.Fatal(err)
+		}
+		h.settle()
+		h.wantStates("0:RUNNING 1:RUNNING(stopping) ")
+		h.exitAll()
+		h.wantStates("0:RUNNING 1:CLAIMED ")
+		if now := h.actuals()[1]; now.InstanceGUID == was.InstanceGUID || now.CrashCount != 0 {
+			t.Errorf("got %+v", now)
+		}
+		if err := h.loop.Retire(t.Context(), lrp.Key{ProcessGUID: was.ProcessGUID, Index: 9}); !errors.Is(err, ErrNoInstance) {
+			t.Errorf("got %v; want no such instance", err)
+		}
+	})
+}
+
+func TestARestartWaitsForRoomWithoutComplaint(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		h.cell.presence.MemoryMB = 100
+		app, _ := h.app("hello", 1, 80)
+		h.runAll()
+		app.Rev++
+		h.write(func(tx *store.Tx) error { return store.Apps.Update(tx, app) })
+		h.wantOneOf("0:RUNNING(stopping) 0:UNCLAIMED ", "0:UNCLAIMED 0:RUNNING(stopping) ")
+		h.exitAll()
+		h.wantStates("0:CLAIMED ")
+	})
+}
+
+func TestWhatDoesNotFitIsDeniedUntilItDoes(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		h.cell.presence.MemoryMB = 100
+		_, p := h.app("hello", 3, 40)
+		h.wantStates("0:CLAIMED 1:CLAIMED 2:UNCLAIMED(insufficient resources: memory) ")
+		h.cell.presence.MemoryMB = 200
+		time.Sleep(tick)
+		h.settle()
+		h.wantStates("0:CLAIMED 1:CLAIMED 2:CLAIMED ")
+		p.Instances = 1000
+		h.write(func(tx *store.Tx) error { return store.Processes.Update(tx, p) })
+		if n := len(h.actuals()); n != 1000 {
+			t.Errorf("got %d rows; want one for each instance", n)
+		}
+	})
+}
+
+func TestLostEventsAreMadeUpFor(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		h.app("hello", 2, 64)
+		h.cell.event = func(lrp.Event) {}
+		h.runAll()
+		h.wantStates("0:CLAIMED 1:CLAIMED ")
+		time.Sleep(tick)
+		h.settle()
+		h.wantStates("0:RUNNING 1:RUNNING ")
+		h.cell.lose(h.actuals()[1].InstanceGUID)
+		time.Sleep(tick)
+		h.settle()
+		h.wantStates("0:RUNNING 1:CLAIMED ")
+	})
+}
+
+func TestAnEventOfAnotherInstanceChangesNothing(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		h.app("hello", 1, 64)
+		h.runAll()
+		key := h.actuals()[0].Key
+		for _, e := range []lrp.EventType{lrp.EventRunning, lrp.EventReady, lrp.EventNotReady, lrp.EventExited} {
+			h.loop.Event(lrp.Event{Type: e, GUID: "stale", Kind: lrp.KindInstance, Key: key})
+			h.loop.Event(lrp.Event{Type: e, GUID: "stale", Kind: lrp.KindTask})
+		}
+		h.settle()
+		h.wantStates("0:RUNNING ")
+		if !h.actuals()[0].Ready {
+			t.Error("it is not ready any longer")
+		}
+	})
+}
+
+func TestAnInstanceThatIsNotReadyLosesItsRoutes(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		app, _ := h.app("hello", 1, 64)
+		h.write(func(tx *store.Tx) error {
+			d := &cf.Domain{Name: "localhost"}
+			if err := store.Domains.Insert(tx, d); err != nil {
+				return err
+			}
+			return store.Routes.Insert(tx, &cf.Route{SpaceGUID: h.space.GUID, DomainGUID: d.GUID, Host: "hello", Destinations: []cf.Destination{{AppGUID: app.GUID, ProcessType: "web"}}})
+		})
+		endpoints := func() int {
+			n := -1
+			h.read(func(tx *store.Tx) error {
+				r, err := Routes(tx)
+				if len(r) == 1 && r[0].Host == "hello.localhost" {
+					n = len(r[0].Endpoints)
+				}
+				return err
+			})
+			return n
+		}
+		guid := h.cell.guids(lrp.PhaseCreating)[0]
+		for _, step := range []struct {
+			do   func()
+			want int
+		}{
+			{func() {}, 0},
+			{func() { h.cell.run(guid) }, 1},
+			{func() {
+				h.cell.event(h.cell.take(guid, func(f *fakeContainer) { f.Ready = false }).event(lrp.EventNotReady))
+			}, 0},
+			{func() {
+				h.cell.event(h.cell.take(guid, func(f *fakeContainer) { f.Ready = true }).event(lrp.EventReady))
+			}, 1},
+			{func() { h.cell.crash(guid, "") }, 0},
+		} {
+			step.do()
+			h.settle()
+			if got := endpoints(); got != step.want {
+				t.Fatalf("got %d endpoints; want %d", got, step.want)
+			}
+		}
+	})
+}
+
+func TestTheDaemonIsKilledBetweenAnyTwoSteps(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		app, p := h.app("hello", 2, 64)
+		b := h.build(app)
+		changes := []func(){
+			func() { h.runAll() },
+			func() {
+				h.cell.exit(b.GUID, lrp.Event{Result: []byte(result), Outputs: []lrp.Blob{{Name: "droplet", Digest: "d2"}}})
+			},
+			func() {
+				p.Instances = 4
+				h.write(func(tx *store.Tx) error { return store.Processes.Update(tx, p) })
+			},
+			func() { h.cell.crash(h.cell.guids(lrp.PhaseRunning)[0], "died") },
+			func() { h.cell.lose(h.cell.guids(lrp.PhaseRunning)[0]) },
+			func() {
+				app.Rev++
+				h.write(func(tx *store.Tx) error { return store.Apps.Update(tx, app) })
+			},
+			func() { h.exitAll() },
+		}
+		for i, change := range changes {
+			for _, told := range []bool{false, true} {
+				// The daemon dies with the change written and nothing, or all
+				// but the cell's part, done about it.
+				h.stop()
+				if !told {
+					change()
+				} else if _, _, err := h.loop.decide(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				h.begin()
+			}
+			h.runAll()
+			h.exitAll()
+			h.cell.sane(t)
+			if got := get(h, store.Builds, b.GUID); i > 0 && got.State != cf.BuildStaged {
+				t.Fatalf("after change %d: got %+v", i, got)
+			}
+		}
+		h.runAll()
+		h.exitAll()
+		h.runAll()
+		h.wantStates("0:RUNNING 1:RUNNING 2:RUNNING 3:RUNNING ")
+		if n := len(h.cell.Containers()); n != 4 {
+			t.Errorf("got %d containers; want 4", n)
+		}
+	})
+}
+
+func TestADeletedAppLeavesNothing(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		app, _ := h.app("hello", 2, 64)
+		h.build(app)
+		h.runAll()
+		h.write(func(tx *store.Tx) error { return store.Apps.Delete(tx, app.GUID) })
+		h.exitAll()
+		h.wantStates("")
+		if left := h.cell.Containers(); len(left) != 0 {
+			t.Errorf("got %v", left)
+		}
 	})
 }

@@ -103,20 +103,11 @@ type offer struct {
 
 // offers are the cells with what this plan leaves on them.
 func (p *planner) offers() []*offer {
-	stops := map[string]bool{}
-	for _, a := range p.actions {
-		switch a.Op {
-		case Stop:
-			stops[a.Actual.InstanceGUID] = true
-		case Halt:
-			stops[a.Container.GUID] = true
-		}
-	}
 	var offers []*offer
 	for _, c := range p.w.Cells {
 		o := &offer{cell: c.Cell, free: resources{c.MemoryMB, c.DiskMB, c.Cell.Containers}, instances: map[string]int{}}
 		for _, s := range c.Containers {
-			o.hold(s, stops[s.GUID] || leaving(s.Phase))
+			o.hold(s, p.ends[s.GUID] || leaving(s.Phase))
 		}
 		offers = append(offers, o)
 	}

@@ -12,7 +12,7 @@ import (
 // Plan returns what to do now, in order. It reads w alone: no clock, no store,
 // no cell.
 func Plan(w World) []Action {
-	p := &planner{w: w, has: map[string]lrp.ContainerStatus{}, wanted: map[string]bool{}}
+	p := &planner{w: w, has: map[string]lrp.ContainerStatus{}, wanted: map[string]bool{}, ends: map[string]bool{}}
 	for _, c := range w.Cells {
 		for _, s := range c.Containers {
 			p.has[s.GUID] = s
@@ -34,10 +34,19 @@ type planner struct {
 	actions []Action
 	has     map[string]lrp.ContainerStatus // by container GUID
 	wanted  map[string]bool                // containers that are to go on
+	ends    map[string]bool                // containers that an action ends
 	places  []placement                    // what wants a cell
 }
 
-func (p *planner) do(a Action) { p.actions = append(p.actions, a) }
+func (p *planner) do(a Action) {
+	p.actions = append(p.actions, a)
+	switch a.Op {
+	case Stop:
+		p.ends[a.Actual.InstanceGUID] = true
+	case Halt:
+		p.ends[a.Container.GUID] = true
+	}
+}
 
 // instances compares the rows with what is desired.
 func (p *planner) instances() {
@@ -132,19 +141,12 @@ func (p *planner) offer(a lrp.Actual, d lrp.Desired) {
 func (p *planner) orphans() {
 	for _, cell := range p.w.Cells {
 		for _, c := range cell.Containers {
-			if p.wanted[c.GUID] || leaving(c.Phase) || p.stops(c.GUID) {
+			if p.wanted[c.GUID] || p.ends[c.GUID] || leaving(c.Phase) {
 				continue
 			}
 			p.do(Action{Op: Halt, CellID: cell.ID, Container: lrp.Container{GUID: c.GUID}})
 		}
 	}
-}
-
-// stops tells whether an action already ends the container.
-func (p *planner) stops(guid string) bool {
-	return slices.ContainsFunc(p.actions, func(a Action) bool {
-		return a.Op == Stop && a.Actual.InstanceGUID == guid
-	})
 }
 
 func leaving(p lrp.Phase) bool { return p == lrp.PhaseStopping || p == lrp.PhaseExited }
