@@ -61,7 +61,6 @@ func newExchange(r *Router, w http.ResponseWriter, req *http.Request) *exchange 
 	}
 	if req.ContentLength != 0 && req.Body != nil {
 		x.body = &countingBody{ReadCloser: req.Body}
-		req.Body = x.body
 	}
 	return x
 }
@@ -111,18 +110,23 @@ func (x *exchange) resolve() []*endpoint {
 }
 
 // take gives the request one of candidates that it has not tried; false when
-// there is none.
+// there is none. One that Set removed meanwhile is let go again: Settle may
+// have said already that it is idle.
 func (x *exchange) take(candidates []*endpoint) bool {
-	if x.pool == nil {
-		return false
+	for x.pool != nil {
+		e := x.pool.pick(candidates, choice{sticky: x.sticky, tried: x.tried})
+		if e == nil {
+			return false
+		}
+		e.acquire()
+		if !e.removed.Load() {
+			x.endpoint, x.held = e, true
+			return true
+		}
+		e.release()
+		candidates = x.resolve()
 	}
-	e := x.pool.pick(candidates, choice{sticky: x.sticky, tried: x.tried})
-	if e == nil {
-		return false
-	}
-	e.acquire()
-	x.endpoint, x.held = e, true
-	return true
+	return false
 }
 
 // unreachable notes that the endpoint could not be connected to and lets it go.

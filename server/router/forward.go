@@ -2,6 +2,7 @@ package router
 
 import (
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -36,7 +37,11 @@ func newForwarder(c Config) *forwarder {
 // serve forwards x and its answer. It panics with http.ErrAbortHandler when
 // the endpoint fails after the answer has begun.
 func (f *forwarder) serve(x *exchange) {
-	f.proxy.ServeHTTP(x, x.request.WithContext(x))
+	req := x.request.WithContext(x)
+	if x.body != nil {
+		req.Body = x.body // of the copy alone: the server looks at its own, when 100-continue was expected
+	}
+	f.proxy.ServeHTTP(x, req)
 }
 
 // rewrite prepares the forwarded request, but for what depends on its endpoint.
@@ -49,6 +54,7 @@ func rewrite(pr *httputil.ProxyRequest) {
 	} else {
 		out.URL.RawQuery = pr.In.URL.RawQuery
 	}
+	out.Trailer = x.request.Trailer // the server fills it at the end of the body
 	x.setForwarded(out.Header)
 	x.header = out.Header
 	x.sent = time.Now()
@@ -60,6 +66,9 @@ func rewrite(pr *httputil.ProxyRequest) {
 func (f *forwarder) RoundTrip(req *http.Request) (*http.Response, error) {
 	x := exchangeOf(req.Context())
 	candidates, lastErr := x.candidates, errNoEndpoint
+	if req.Body != nil {
+		req.Body = io.NopCloser(req.Body) // a failed attempt closes it, and the next one needs it
+	}
 	for range f.maxAttempts {
 		if !x.take(candidates) {
 			break

@@ -9,8 +9,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -277,4 +279,53 @@ func TestDrainAndSettle(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestReplacementUnderLoad replaces the only instance of an app again and
+// again while requests come: none may fail.
+func TestReplacementUnderLoad(t *testing.T) {
+	s := newSite(t, Config{})
+	start := func(i int) (*httptest.Server, Endpoint) {
+		server := httptest.NewServer(http.HandlerFunc(echo))
+		return server, endpointOf(server.Listener.Addr().String(), fmt.Sprint("instance-", i), 0)
+	}
+	server, endpoint := start(0)
+	s.Set(Table{[]Route{route("app.test", endpoint)}})
+	ctx, stop := context.WithCancel(t.Context())
+	var clients sync.WaitGroup
+	var served atomic.Int64
+	for range 4 {
+		clients.Go(func() {
+			for ctx.Err() == nil {
+				req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.addr+"/", strings.NewReader("body"))
+				req.Host = "app.test"
+				res, err := http.DefaultTransport.RoundTrip(req)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != 200 {
+					t.Errorf("got %d, %v, %s", res.StatusCode, err, res.Header.Get("X-Cf-RouterError"))
+				}
+				res.Body.Close()
+				served.Add(1)
+			}
+		})
+	}
+	for i := range 30 {
+		for goal := served.Load() + 20; served.Load() < goal && !t.Failed(); {
+			runtime.Gosched()
+		}
+		old, oldEndpoint := server, endpoint
+		server, endpoint = start(i + 1)
+		s.Set(Table{[]Route{route("app.test", endpoint)}})
+		if err := s.Settle(t.Context(), oldEndpoint.InstanceGUID); err != nil {
+			t.Error(err)
+		}
+		old.CloseClientConnections() // as a kill would
+		old.Close()
+	}
+	stop()
+	clients.Wait()
+	server.Close()
 }
