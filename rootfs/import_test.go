@@ -24,7 +24,7 @@ import (
 )
 
 // tarText makes a tar of files by name, with links as "name -> target".
-func tarText(t *testing.T, files ...string) []byte {
+func tarText(t testing.TB, files ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -188,6 +189,25 @@ func TestIntoTar(t *testing.T) {
 				t.Errorf("got %+v; want 7 entries of 11 bytes", stats)
 			}
 		})
+	}
+}
+
+// xzTar is a tar of one file f holding hello, compressed by xz -9e.
+const xzTar = "/Td6WFoAAATm1rRGAgAhARwAAAAQz1jM4Cf/AFRdADMAM1AYaImDAdzibiEFVzU4Vk1nwQHMQvG/iiLIxUWKgogBjeftrRAIxrTS" +
+	"i3+w6Pt8lQsUdD0ys7oqjydO4Fn1CZZaj/6G4zkYWoKqJS+YUYKBAADyDOUd4xW0oQABcIBQAAAALGacsrHEZ/sCAAAAAARZWg=="
+
+func TestIntoXZ(t *testing.T) {
+	t.Parallel()
+	b, err := base64.StdEncoding.DecodeString(xzTar)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := into(t, dir, b, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{`f 644 "hello"`}, tree(t, dir)); d != "" {
+		t.Error(d)
 	}
 }
 
