@@ -220,6 +220,9 @@ type wiring struct {
 	mtu     int
 }
 
+// addressLabel tells the host's address from what others have on the loopback.
+const addressLabel = "lo:cupola"
+
 // newWiring gives the host the gateway's address, on the loopback since no link
 // lasts as long as the network.
 func newWiring(gateway netip.Addr) (*wiring, error) {
@@ -228,7 +231,7 @@ func newWiring(gateway netip.Addr) (*wiring, error) {
 		return nil, fmt.Errorf("open netlink: %w", err)
 	}
 	w := &wiring{host: h, gateway: gateway, mtu: uplinkMTU(h)}
-	if err := h.AddrReplace(loopback(), &netlink.Addr{IPNet: hostNet(gateway)}); err != nil {
+	if err := h.AddrReplace(loopback(), &netlink.Addr{IPNet: hostNet(gateway), Label: addressLabel}); err != nil {
 		h.Close()
 		return nil, fmt.Errorf("set address %s on lo: %w", gateway, err)
 	}

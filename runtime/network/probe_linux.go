@@ -1,0 +1,135 @@
+package network
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/google/nftables"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// ProbeFilter tries whether the kernel takes the nftables table, in a network
+// namespace that ends with the call.
+func ProbeFilter() error {
+	return elsewhere(func() error {
+		f, err := newFirewall(Config{}.withDefaults())
+		if err != nil {
+			return err
+		}
+		return f.close()
+	})
+}
+
+// ProbeLink tries whether the kernel makes a container's link, in a network
+// namespace that ends with the call.
+func ProbeLink() error {
+	return elsewhere(func() error {
+		h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+		if err != nil {
+			return fmt.Errorf("open netlink: %w", err)
+		}
+		defer h.Close()
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name = "probe"
+		if err := h.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: "eborp"}); err != nil {
+			return fmt.Errorf("make a veth link: %w", err)
+		}
+		return nil
+	})
+}
+
+// elsewhere runs do on a thread in a new network namespace.
+func elsewhere(do func() error) error {
+	host, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		return err
+	}
+	defer host.Close()
+	result := make(chan error, 1)
+	go func() {
+		// As in newNamespace: a thread that cannot return ends.
+		runtime.LockOSThread()
+		err := unix.Unshare(unix.CLONE_NEWNET)
+		if err == nil {
+			err = do()
+		} else {
+			err = fmt.Errorf("make a network namespace: %w", err)
+		}
+		if unix.Setns(int(host.Fd()), unix.CLONE_NEWNET) == nil {
+			runtime.UnlockOSThread()
+		}
+		result <- err
+	}()
+	return <-result
+}
+
+// Look takes a Survey.
+func Look() (Survey, error) {
+	var s Survey
+	links, err := net.Interfaces()
+	if err != nil {
+		return s, fmt.Errorf("list links: %w", err)
+	}
+	for _, l := range links {
+		if slices.Equal(l.HardwareAddr, hostMAC) {
+			s.Links = append(s.Links, l.Name)
+		}
+	}
+	if s.Addresses, err = addresses(); err != nil {
+		return s, err
+	}
+	conn, err := nftables.New()
+	if err != nil {
+		return s, explain(err)
+	}
+	tables, err := conn.ListTablesOfFamily(nftables.TableFamilyIPv4)
+	if err != nil {
+		return s, explain(err)
+	}
+	for _, t := range tables {
+		if strings.HasPrefix(t.Name, "cupola") {
+			s.Tables = append(s.Tables, t.Name)
+		}
+	}
+	s.Dropping, err = dropping(conn)
+	return s, err
+}
+
+func addresses() (found []netip.Addr, err error) {
+	all, err := netlink.AddrList(loopback(), netlink.FAMILY_V4)
+	if err != nil {
+		return nil, fmt.Errorf("list addresses: %w", err)
+	}
+	for _, a := range all {
+		if addr, ok := netip.AddrFromSlice(a.IP.To4()); ok && a.Label == addressLabel {
+			found = append(found, addr)
+		}
+	}
+	return found, nil
+}
+
+func dropping(conn *nftables.Conn) (names []string, err error) {
+	for _, family := range []nftables.TableFamily{nftables.TableFamilyIPv4, nftables.TableFamilyINet} {
+		chains, err := conn.ListChainsOfTableFamily(family)
+		if err != nil {
+			return nil, explain(err)
+		}
+		for _, c := range chains {
+			if c.Hooknum != nil && *c.Hooknum == *nftables.ChainHookForward && c.Policy != nil && *c.Policy == nftables.ChainPolicyDrop &&
+				!strings.HasPrefix(c.Table.Name, "cupola") {
+				names = append(names, c.Table.Name+" "+c.Name)
+			}
+		}
+	}
+	return names, nil
+}
+
+// HostResolvers are the host's name servers that containers can use: Resolvers
+// of a Network that is told none.
+func HostResolvers() []netip.Addr { return hostResolvers() }

@@ -1,0 +1,137 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// hierarchies are the mounted cgroups: the unified one of version 2, if it is
+// the machine's only one, else those of version 1 by controller.
+type hierarchies struct {
+	unified string
+	v1      map[string]string
+	hybrid  bool // version 2 is there too, without controllers
+}
+
+// parseHierarchies reads a mountinfo.
+func parseHierarchies(mountinfo string) hierarchies {
+	h := hierarchies{v1: map[string]string{}}
+	for line := range strings.Lines(mountinfo) {
+		left, right, ok := strings.Cut(line, " - ")
+		at, kind := strings.Fields(left), strings.Fields(right)
+		if !ok || len(at) < 5 || len(kind) < 3 || !strings.HasPrefix(at[4], "/sys/fs/cgroup") {
+			continue
+		}
+		switch kind[0] {
+		case "cgroup":
+			for controller := range strings.SplitSeq(kind[2], ",") {
+				h.v1[controller] = at[4]
+			}
+		case "cgroup2":
+			if at[4] == "/sys/fs/cgroup" {
+				h.unified = at[4]
+			} else {
+				h.hybrid = true
+			}
+		}
+	}
+	return h
+}
+
+func (m *machine) hierarchies() hierarchies { return parseHierarchies(m.read("proc/self/mountinfo")) }
+
+func (m *machine) cgroup(context.Context) Result {
+	h := m.hierarchies()
+	if h.unified != "" {
+		return m.cgroup2(h.unified)
+	}
+	return m.cgroup1(h)
+}
+
+func (m *machine) cgroup2(root string) Result {
+	have := strings.Fields(m.read(filepath.Join(root, "cgroup.controllers")))
+	if missing := without([]string{"memory", "cpu", "pids"}, have); len(missing) > 0 {
+		return failure("cgroup v2 lacks the controllers "+strings.Join(missing, ", "), bootWith("cgroup_enable=memory"))
+	}
+	if m.superuser {
+		if err := m.tryCgroup(root); err != nil {
+			return failed(err, "run cupola on the machine itself, or in a container that is --privileged --cgroupns=host")
+		}
+		// Only the true root of the hierarchy may have both processes and
+		// controlled children.
+		if m.exists(filepath.Join(root, "cgroup.type")) && m.read(filepath.Join(root, "cgroup.procs")) != "" {
+			return failure("/sys/fs/cgroup is a part of the hierarchy with processes of its own, so nothing below it can be limited",
+				"run cupola on the machine itself, or in a container that is --privileged --cgroupns=host")
+		}
+	}
+	return fine("v2 with memory, cpu, pids")
+}
+
+func (m *machine) cgroup1(h hierarchies) Result {
+	if len(h.v1) == 0 {
+		return failure("no cgroups are mounted", "sudo mount -t cgroup2 none /sys/fs/cgroup")
+	}
+	need := []string{"memory", "cpu", "cpuacct", "pids", "devices"}
+	for _, controller := range need {
+		if h.v1[controller] == "" {
+			dir := "/sys/fs/cgroup/" + controller
+			return failure("cgroup v1 lacks the controller "+controller,
+				fmt.Sprintf("sudo mkdir -p %s && sudo mount -t cgroup -o %s cgroup %s", dir, controller, dir))
+		}
+		if m.superuser {
+			if err := m.tryCgroup(h.v1[controller]); err != nil {
+				return failed(err, "run cupola on the machine itself, or in a container that is --privileged")
+			}
+		}
+	}
+	text := "v1"
+	if h.hybrid {
+		text = "v1, hybrid,"
+	}
+	return fine(text + " with memory, cpu, pids, devices")
+}
+
+func (m *machine) tryCgroup(root string) error {
+	dir := m.path(filepath.Join(root, fmt.Sprintf("cupola-doctor-%d", os.Getpid())))
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("make a cgroup: %w", err)
+	}
+	return os.Remove(dir)
+}
+
+// swap checks that an app that reaches its memory limit cannot go on in swap.
+func (m *machine) swap(context.Context) Result {
+	if strings.Count(m.read("proc/swaps"), "\n") == 0 {
+		return fine("none")
+	}
+	h := m.hierarchies()
+	limited := h.v1["memory"] != "" && m.exists(filepath.Join(h.v1["memory"], "memory.memsw.limit_in_bytes"))
+	if h.unified != "" {
+		// The root itself has no limits: the groups below it show what groups have.
+		limited = m.any(h.unified, "*/memory.swap.max") || !m.any(h.unified, "*/memory.max")
+	}
+	if !limited {
+		return warning("the kernel does not account swap: an app over its memory limit swaps before it is killed", bootWith("swapaccount=1"))
+	}
+	return fine("accounted; apps get none")
+}
+
+func (m *machine) any(dir, pattern string) bool {
+	found, _ := filepath.Glob(m.path(filepath.Join(dir, pattern))) // the patterns are well-formed
+	return len(found) > 0
+}
+
+// bootWith is how Debian and Ubuntu take a parameter into the kernel's command
+// line.
+func bootWith(parameter string) string {
+	return fmt.Sprintf(`sudo sed -i 's/^GRUB_CMDLINE_LINUX="/&%s /' /etc/default/grub && sudo update-grub && sudo reboot`, parameter)
+}
+
+func without(list, gone []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(gone, s) })
+}

@@ -1,0 +1,68 @@
+package doctor
+
+import (
+	"context"
+	"sync"
+)
+
+type check struct {
+	name string
+	root bool // it is tried as root only
+	run  func(context.Context) Result
+}
+
+func (m *machine) checks() []check {
+	return []check{
+		{"root", false, m.privileges},
+		{"kernel", false, m.kernel},
+		{"namespaces", true, m.userns},
+		{"cgroup", false, m.cgroup},
+		{"swap", false, m.swap},
+		{"seccomp", false, m.seccomp},
+		{"security", false, m.modules},
+		{"data dir", false, m.way},
+		{"disk", false, m.disk},
+		{"overlayfs", true, m.overlay},
+		{"quota", true, m.quota},
+		{"memory", false, m.memory},
+		{"open files", false, m.nofile},
+		{"nftables", true, m.nftables},
+		{"veth", true, m.veth},
+		{"forwarding", false, m.forward},
+		{"firewall", true, m.firewall},
+		{"subnet", false, m.subnet},
+		{"http", false, m.http},
+		{"https", false, m.https},
+		{"names", false, m.names},
+		{"resolvers", false, m.resolvers},
+		{"proxy", false, m.proxy},
+		{"clock", false, m.clock},
+		{"host stack", true, m.hostStack},
+	}
+}
+
+// Check makes all checks, at the same time, and returns what they found in a
+// fixed order. Without root, those that need it are left out, and the first
+// one says so.
+func Check(ctx context.Context, o Options) []Result {
+	return thisMachine(o).check(ctx)
+}
+
+func (m *machine) check(ctx context.Context) []Result {
+	var todo []check
+	for _, c := range m.checks() {
+		if m.superuser || !c.root {
+			todo = append(todo, c)
+		}
+	}
+	results := make([]Result, len(todo))
+	var wg sync.WaitGroup
+	for i, c := range todo {
+		wg.Go(func() {
+			results[i] = c.run(ctx)
+			results[i].Name = c.name
+		})
+	}
+	wg.Wait()
+	return results
+}

@@ -1,0 +1,63 @@
+package doctor
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Daemon is a cupola that runs.
+type Daemon struct {
+	PID     int
+	DataDir string // as that daemon names it
+}
+
+// Daemons lists the daemons of this machine that the caller may see: root sees
+// all. A daemon holds a lock on the file "lock" of its data directory for as
+// long as it lives, and the file says how it names the directory.
+func Daemons() []Daemon { return thisMachine(Options{}).daemons() }
+
+func (m *machine) daemons() (all []Daemon) {
+	files, _ := filepath.Glob(m.path("proc/[0-9]*/fd/*")) // the pattern is well-formed
+	for _, name := range files {
+		to, err := os.Readlink(name)
+		if err != nil || filepath.Base(to) != "lock" {
+			continue
+		}
+		info, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(name)), "fdinfo", filepath.Base(name)))
+		if err != nil || !strings.Contains(string(info), "FLOCK") {
+			continue
+		}
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(name))))
+		d := Daemon{PID: pid, DataDir: filepath.Dir(to)}
+		if text, err := os.ReadFile(m.path(to)); err == nil && filepath.IsAbs(strings.TrimSpace(string(text))) {
+			d.DataDir = strings.TrimSpace(string(text))
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// daemon finds the daemon of a data directory.
+func (m *machine) daemon(dataDir string) (Daemon, bool) {
+	for _, d := range m.daemons() {
+		if same(d.DataDir, dataDir) {
+			return d, true
+		}
+	}
+	return Daemon{}, false
+}
+
+// same tells whether two names lead to one directory.
+func same(a, b string) bool {
+	if a == b {
+		return true
+	}
+	sa, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	sb, err := os.Stat(b)
+	return err == nil && os.SameFile(sa, sb)
+}

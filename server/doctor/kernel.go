@@ -1,0 +1,74 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The oldest kernels: loop devices are set up by LOOP_CONFIGURE (5.8), and
+// below 5.15 nobody has tried.
+var oldestKernel, triedKernel = version{5, 8}, version{5, 15}
+
+type version [2]int
+
+func (v version) String() string { return fmt.Sprintf("%d.%d", v[0], v[1]) }
+
+func (v version) before(w version) bool { return v[0] < w[0] || v[0] == w[0] && v[1] < w[1] }
+
+// parseVersion reads the first two numbers of a release like "6.1.0-18-amd64".
+func parseVersion(release string) (v version, ok bool) {
+	parts := strings.SplitN(release, ".", 3)
+	if len(parts) < 2 {
+		return v, false
+	}
+	digits := func(s string) string {
+		if end := strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+			return s[:end]
+		}
+		return s
+	}
+	for i := range v {
+		n, err := strconv.Atoi(digits(parts[i]))
+		if err != nil {
+			return v, false
+		}
+		v[i] = n
+	}
+	return v, true
+}
+
+func (m *machine) kernel(context.Context) Result {
+	const mend = "sudo apt-get update && sudo apt-get -y full-upgrade && sudo reboot   # or a newer release of the distribution"
+	release := m.read("proc/sys/kernel/osrelease")
+	v, ok := parseVersion(release)
+	switch {
+	case !ok:
+		return warning(fmt.Sprintf("release %q cannot be read", release), "uname -r   # "+oldestKernel.String()+" or later?")
+	case v.before(oldestKernel):
+		return failure(fmt.Sprintf("Linux %s is older than %s", release, oldestKernel), mend)
+	case v.before(triedKernel):
+		return warning(fmt.Sprintf("Linux %s is older than %s, the oldest that was tried", release, triedKernel), mend)
+	}
+	return fine("Linux " + release)
+}
+
+func (m *machine) seccomp(context.Context) Result {
+	actions := m.read("proc/sys/kernel/seccomp/actions_avail")
+	if actions == "" {
+		return failure("the kernel has no system call filters", "boot a kernel with CONFIG_SECCOMP_FILTER=y: sudo apt-get install -y linux-image-$(dpkg --print-architecture)")
+	}
+	return fine("system call filters")
+}
+
+// modules tells of what else has a say about containers.
+func (m *machine) modules(context.Context) Result {
+	switch {
+	case m.read("sys/fs/selinux/enforce") == "1":
+		return warning("SELinux is enforcing; cupola sets no labels", "sudo setenforce 0   # if containers are refused; 'ausearch -m avc' tells")
+	case m.read("sys/module/apparmor/parameters/enabled") == "Y":
+		return fine("AppArmor, which does not confine cupola's containers")
+	}
+	return fine("neither SELinux nor AppArmor is in force")
+}

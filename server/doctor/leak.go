@@ -1,0 +1,147 @@
+package doctor
+
+import (
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Owner says what a daemon calls what it makes on the machine.
+type Owner struct {
+	DataDir    string
+	Table      string // of nftables
+	Cgroup     string // below the root of every hierarchy
+	LinkPrefix string
+	Subnet     netip.Prefix
+}
+
+// Leak is something that a daemon made and that belongs to none that lives.
+type Leak struct {
+	Kind string `json:"kind"` // mount, loop device, cgroup, process, link, address, nftables table, directory
+	Name string `json:"name"`
+	Mend string `json:"mend"` // the command that takes it away
+}
+
+// String is one line for people.
+func (l Leak) String() string { return fmt.Sprintf("%s %s", l.Kind, l.Name) }
+
+// owns tells whether the leak would be the owner's own.
+func (o Owner) owns(f finding) bool {
+	switch f.Kind {
+	case kindTable:
+		return f.key == o.Table
+	case kindCgroup, kindProcess:
+		return f.key == o.Cgroup
+	case kindLink:
+		return strings.HasPrefix(f.key, o.LinkPrefix) && strings.Trim(f.key[len(o.LinkPrefix):], "0123456789") == ""
+	case kindAddress:
+		return f.key == o.Subnet.Addr().Next().String()
+	}
+	return below(f.key, o.DataDir) || below(f.key, realPath(o.DataDir))
+}
+
+// The kinds.
+const (
+	kindTable     = "nftables table"
+	kindLink      = "link"
+	kindAddress   = "address"
+	kindCgroup    = "cgroup"
+	kindProcess   = "process"
+	kindMount     = "mount"
+	kindLoop      = "loop device"
+	kindDirectory = "directory"
+)
+
+// finding is what may be a leak, with what its owner is known by: a name or
+// a path.
+type finding struct {
+	Leak
+	key string
+}
+
+func below(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
+
+func realPath(dir string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
+}
+
+// linkName matches the host's ends of links, whoever's they are.
+var linkName = regexp.MustCompile(`^(cup|c[0-9a-f]{6})[0-9]+$`)
+
+// unowned keeps the findings that none of the owners has.
+func unowned(found []finding, owners []Owner) (left []finding) {
+	for _, f := range found {
+		if !slices.ContainsFunc(owners, func(o Owner) bool { return o.owns(f) }) {
+			left = append(left, f)
+		}
+	}
+	return left
+}
+
+// mountShapes are where in a data directory, or in one of its parts', mounts
+// are. The first group is the directory.
+var mountShapes = []struct {
+	kinds []string // of file system; none is any
+	at    *regexp.Regexp
+}{
+	{[]string{"nsfs"}, regexp.MustCompile(`^(.+?)(?:/netns)?/ns/[0-9]+$`)},
+	{[]string{"overlay"}, regexp.MustCompile(`^(.+?)(?:/rootfs)?/run/[^/]+/root$`)},
+	{[]string{"ext4"}, regexp.MustCompile(`^(.+?)(?:/rootfs)?/(?:run/[^/]+|templates/\.probe-[^/]+)/disk$`)},
+	{nil, regexp.MustCompile(`^(.*/[^/]*cupola[^/]*)/rootfs/run$`)},
+}
+
+// imageShape is the file behind a container's loop device.
+var imageShape = regexp.MustCompile(`^(.+?)(?:/rootfs)?/(?:run/[^/]+|templates/\.probe-[^/]+)/disk\.img$`)
+
+// parseMounts reads what is ours off a mountinfo, the latest mount first: in
+// this order they can be taken off.
+func parseMounts(mountinfo string) (found []finding) {
+	for line := range strings.Lines(mountinfo) {
+		left, right, ok := strings.Cut(line, " - ")
+		at, kind := strings.Fields(left), strings.Fields(right)
+		if !ok || len(at) < 5 || len(kind) < 1 {
+			continue
+		}
+		point := unescape(at[4])
+		name := strings.TrimSuffix(point, "//deleted")
+		for _, s := range mountShapes {
+			if len(s.kinds) > 0 && !slices.Contains(s.kinds, kind[0]) || !s.at.MatchString(name) {
+				continue
+			}
+			found = append(found, finding{Leak{kindMount, point, "sudo umount -l " + quoted(point)}, name})
+			break
+		}
+	}
+	slices.Reverse(found)
+	return found
+}
+
+// unescape reads a path of mountinfo, in which blanks and the like are octal.
+func unescape(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			var n byte
+			if _, err := fmt.Sscanf(s[i+1:i+4], "%03o", &n); err == nil {
+				b.WriteByte(n)
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+func quoted(s string) string {
+	if !strings.ContainsAny(s, " '\"\\$`*?()[]<>|&;!#~\t\n") {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

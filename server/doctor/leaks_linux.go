@@ -1,0 +1,166 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"cupola/runtime/network"
+)
+
+// settleTime is how long the kernel may take to clear away what was given up:
+// a link goes a moment after its namespace.
+const settleTime = 300 * time.Millisecond
+
+// Leaks lists what daemons of this machine, of whatever data directory, have
+// left in the kernel or in the directory for temporary files. What belongs to
+// a daemon that lives is none, and what belongs to spare neither. owner names
+// what the daemon of a data directory has. It needs root.
+func Leaks(ctx context.Context, owner func(dataDir string) Owner, spare ...string) ([]Leak, error) {
+	m := thisMachine(Options{})
+	first, err := m.leaks(owner, spare)
+	if err != nil || len(first) == 0 {
+		return nil, err
+	}
+	// The lists are not of one moment: what is a leak is one twice.
+	select {
+	case <-time.After(settleTime):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	second, err := m.leaks(owner, spare)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(first, func(l Leak) bool { return !slices.Contains(second, l) }), nil
+}
+
+func (m *machine) leaks(owner func(string) Owner, spare []string) ([]Leak, error) {
+	found, err := m.survey()
+	if err != nil {
+		return nil, err
+	}
+	// Daemons are listed after what they may have made since.
+	var owners []Owner
+	for _, d := range m.daemons() {
+		owners = append(owners, owner(d.DataDir))
+	}
+	for _, dir := range spare {
+		owners = append(owners, owner(dir))
+	}
+	var leaks []Leak
+	for _, f := range unowned(found, owners) {
+		leaks = append(leaks, f.Leak)
+	}
+	return leaks, nil
+}
+
+// survey finds everything, in an order in which it can be taken away.
+func (m *machine) survey() (found []finding, err error) {
+	seen, err := network.Look()
+	if err != nil {
+		return nil, err
+	}
+	found = append(found, m.cgroups()...)
+	found = append(found, parseMounts(m.read("proc/self/mountinfo"))...)
+	found = append(found, m.loops()...)
+	for _, name := range seen.Links {
+		found = append(found, finding{Leak{kindLink, name, "sudo ip link delete " + name}, name})
+	}
+	for _, a := range seen.Addresses {
+		found = append(found, finding{Leak{kindAddress, a.String() + " on lo", fmt.Sprintf("sudo ip address delete %s/32 dev lo", a)}, a.String()})
+	}
+	for _, name := range seen.Tables {
+		found = append(found, finding{Leak{kindTable, name, "sudo nft delete table ip " + name}, name})
+	}
+	return append(found, m.directories()...), nil
+}
+
+var cgroupName = regexp.MustCompile(`^cupola(-[0-9a-z]+)?$`)
+
+// cgroups finds the groups of daemons, and the processes in them: one leak for
+// each group, though version 1 has it in many hierarchies.
+func (m *machine) cgroups() (found []finding) {
+	h := m.hierarchies()
+	roots := map[string]bool{h.unified: h.unified != ""}
+	for _, root := range h.v1 {
+		roots[root] = true
+	}
+	at, pids := map[string][]string{}, map[string][]string{}
+	for root := range roots {
+		entries, _ := os.ReadDir(m.path(root)) // gone is as good as empty
+		for _, e := range entries {
+			if !roots[root] || !e.IsDir() || !cgroupName.MatchString(e.Name()) {
+				continue
+			}
+			dir := filepath.Join(root, e.Name())
+			at[e.Name()] = append(at[e.Name()], dir)
+			pids[e.Name()] = append(pids[e.Name()], m.pids(dir)...)
+		}
+	}
+	for name, dirs := range at {
+		slices.Sort(pids[name])
+		for _, pid := range slices.Compact(pids[name]) {
+			text := fmt.Sprintf("%s (%s) in cgroup %s", pid, m.read("proc/"+pid+"/comm"), name)
+			found = append(found, finding{Leak{kindProcess, text, "sudo kill -9 " + pid}, name})
+		}
+		slices.Sort(dirs)
+		found = append(found, finding{Leak{kindCgroup, name, "sudo find " + strings.Join(dirs, " ") + " -depth -type d -delete"}, name})
+	}
+	slices.SortStableFunc(found, func(a, b finding) int { return strings.Compare(a.key, b.key) })
+	return found
+}
+
+// pids are the processes in a cgroup and below.
+func (m *machine) pids(dir string) (all []string) {
+	_ = filepath.WalkDir(m.path(dir), func(path string, e os.DirEntry, err error) error {
+		if err == nil && e.Name() == "cgroup.procs" {
+			text, _ := os.ReadFile(path)
+			all = append(all, strings.Fields(string(text))...)
+		}
+		return nil // a group that goes meanwhile has nothing to tell
+	})
+	return all
+}
+
+func (m *machine) loops() (found []finding) {
+	files, _ := filepath.Glob(m.path("sys/block/loop*/loop/backing_file")) // the pattern is well-formed
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // it was freed meanwhile
+		}
+		file := strings.TrimSuffix(string(text), "\n")
+		path := strings.TrimSuffix(file, " (deleted)")
+		if !imageShape.MatchString(path) {
+			continue
+		}
+		dev := "/dev/" + filepath.Base(filepath.Dir(filepath.Dir(name)))
+		found = append(found, finding{Leak{kindLoop, dev + " of " + file, "sudo losetup -d " + dev}, path})
+	}
+	return found
+}
+
+// abandoned is how old the directory of a check must be, which lasts a second,
+// to be one that a killed doctor left.
+const abandoned = time.Minute
+
+// directories finds what daemons of the demo, and checks, have left.
+func (m *machine) directories() (found []finding) {
+	for _, pattern := range []string{filepath.Join(os.TempDir(), "cupola-demo-*"), "/var/lib/.cupola-doctor-*", filepath.Join(os.TempDir(), ".cupola-doctor-*")} {
+		dirs, _ := filepath.Glob(m.path(pattern)) // the patterns are well-formed
+		for _, dir := range dirs {
+			st, err := os.Stat(dir)
+			if err != nil || !st.IsDir() || strings.Contains(pattern, "doctor") && m.now.Sub(st.ModTime()) < abandoned {
+				continue
+			}
+			found = append(found, finding{Leak{kindDirectory, dir, "sudo rm -rf --one-file-system " + quoted(dir)}, dir})
+		}
+	}
+	return found
+}

@@ -1,0 +1,167 @@
+package doctor
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"cupola/runtime/network"
+)
+
+func (m *machine) nftables(context.Context) Result {
+	if err := network.ProbeFilter(); err != nil {
+		text, _, _ := strings.Cut(err.Error(), " (load")
+		return failure(text, "sudo modprobe -a nf_tables nft_ct nft_fib_ipv4 nft_reject_ipv4 nft_masq nft_chain_nat")
+	}
+	return fine("a table like cupola's was made and dropped")
+}
+
+func (m *machine) veth(context.Context) Result {
+	if err := network.ProbeLink(); err != nil {
+		return failed(err, "sudo modprobe veth")
+	}
+	return fine("a link was made and dropped, in a network namespace of its own")
+}
+
+func (m *machine) forward(context.Context) Result {
+	switch m.read("proc/sys/net/ipv4/ip_forward") {
+	case "1":
+		return fine("on")
+	case "0":
+		if !m.writable("proc/sys/net/ipv4/ip_forward") {
+			return warning("off, and this system does not let it be turned on: apps reach no network", "sudo sysctl -w net.ipv4.ip_forward=1   # on the host of this container")
+		}
+		return fine("off; cupola turns it on with the first app that may reach a network")
+	}
+	return failure("the kernel has no IPv4", "boot without ipv4.disable=1")
+}
+
+// firewall looks for others' chains that drop what containers send.
+func (m *machine) firewall(context.Context) Result {
+	s, err := network.Look()
+	if err != nil {
+		return warning(err.Error(), "sudo modprobe nf_tables")
+	}
+	return judgeFirewall(s.Dropping)
+}
+
+func judgeFirewall(dropping []string) Result {
+	if len(dropping) == 0 {
+		return fine("nobody else drops what containers send")
+	}
+	const allow = "sudo iptables -I %[1]s -i c+ -j ACCEPT && sudo iptables -I %[1]s -o c+ -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT"
+	return warning("forwarded packets are dropped by "+strings.Join(dropping, ", ")+": apps serve, but reach no network", fmt.Sprintf(allow, "FORWARD"))
+}
+
+// subnet looks for routes of the machine where containers' addresses are.
+func (m *machine) subnet(context.Context) Result {
+	for _, r := range parseRoutes(m.read("proc/net/route")) {
+		if r.prefix.Bits() > 0 && r.prefix.Overlaps(m.Subnet) && !ours(r.link) {
+			return failure(fmt.Sprintf("%s of containers overlaps %s on %s", m.Subnet, r.prefix, r.link),
+				fmt.Sprintf("sudo ip route del %s dev %s   # or a --data-dir of its own, which has other addresses", r.prefix, r.link))
+		}
+	}
+	return fine(m.Subnet.String() + " is free")
+}
+
+// ours tells the links of containers by their names.
+func ours(link string) bool { return linkName.MatchString(link) }
+
+type route struct {
+	link   string
+	prefix netip.Prefix
+}
+
+// parseRoutes reads /proc/net/route, whose addresses are in the machine's byte
+// order.
+func parseRoutes(table string) (all []route) {
+	for line := range strings.Lines(table) {
+		f := strings.Fields(line)
+		if len(f) < 8 {
+			continue
+		}
+		dst, ok := routeWord(f[1])
+		mask, ok2 := routeWord(f[7])
+		if !ok || !ok2 {
+			continue
+		}
+		bits := 0
+		for m := mask; m&(1<<31) != 0; m <<= 1 {
+			bits++
+		}
+		var a [4]byte
+		binary.BigEndian.PutUint32(a[:], dst)
+		all = append(all, route{f[0], netip.PrefixFrom(netip.AddrFrom4(a), bits).Masked()})
+	}
+	return all
+}
+
+func routeWord(s string) (uint32, bool) {
+	b, err := hex.DecodeString(s)
+	if err != nil || len(b) != 4 {
+		return 0, false
+	}
+	var native [4]byte
+	binary.NativeEndian.PutUint32(native[:], binary.BigEndian.Uint32(b))
+	return binary.BigEndian.Uint32(native[:]), true
+}
+
+func (m *machine) resolvers(context.Context) Result { return judgeResolvers(network.HostResolvers()) }
+
+func judgeResolvers(found []netip.Addr) Result {
+	if len(found) == 0 {
+		return warning("/etc/resolv.conf names no IPv4 server beyond the loopback: apps resolve no names", `echo "nameserver 1.1.1.1" | sudo tee -a /etc/resolv.conf   # or your own`)
+	}
+	var names []string
+	for _, a := range found {
+		names = append(names, a.String())
+	}
+	return fine("apps ask " + strings.Join(names, ", "))
+}
+
+// proxy checks that clients on this machine do not look for it behind a proxy.
+func (m *machine) proxy(context.Context) Result {
+	var set string
+	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {
+		if v := m.getenv(name); v != "" && set == "" {
+			set = name + "=" + redacted(v)
+		}
+	}
+	if set == "" {
+		return fine("none")
+	}
+	host := "api." + m.Domain
+	if covered(m.getenv("NO_PROXY")+","+m.getenv("no_proxy"), host) {
+		return fine(set + ", not for ." + m.Domain)
+	}
+	return warning(fmt.Sprintf("%s: cf and curl look for %s behind it", set, host), fmt.Sprintf(`export NO_PROXY="${NO_PROXY:+$NO_PROXY,}localhost,127.0.0.1,.%s"`, m.Domain))
+}
+
+func redacted(proxy string) string {
+	u, err := url.Parse(proxy)
+	if err != nil {
+		return "…"
+	}
+	return u.Redacted()
+}
+
+// covered tells whether NO_PROXY's list names the host or a domain above it.
+func covered(list, host string) bool {
+	for entry := range strings.SplitSeq(list, ",") {
+		entry = strings.TrimPrefix(strings.TrimSpace(entry), "*")
+		if entry == "" {
+			if list == "*" {
+				return true
+			}
+			continue
+		}
+		if host == entry || strings.HasSuffix(host, "."+strings.TrimPrefix(entry, ".")) {
+			return true
+		}
+	}
+	return strings.Contains(","+list+",", ",*,")
+}

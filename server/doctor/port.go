@@ -1,0 +1,99 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+func (m *machine) http(ctx context.Context) Result  { return m.listens(ctx, "--http", m.HTTP) }
+func (m *machine) https(ctx context.Context) Result { return m.listens(ctx, "--https", m.HTTPS) }
+
+// listens checks that the daemon can listen at addr, or does.
+func (m *machine) listens(ctx context.Context, flag, addr string) Result {
+	if addr == "off" || addr == "" {
+		return fine("off")
+	}
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", addr)
+	if err == nil {
+		l.Close()
+		return fine(addr + " is free")
+	}
+	other := fmt.Sprintf("sudo cupola serve %s %s", flag, otherPort(addr))
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return m.taken(addr, other)
+	case errors.Is(err, syscall.EACCES):
+		return failure(addr+" is for root alone", "run it with sudo")
+	}
+	return failure(err.Error(), other)
+}
+
+// taken tells who has addr.
+func (m *machine) taken(addr, other string) Result {
+	_, text, _ := net.SplitHostPort(addr)
+	port, _ := strconv.Atoi(text)
+	pid := m.listener(port)
+	if pid == 0 {
+		return failure(addr+" is taken", other)
+	}
+	who := fmt.Sprintf("%s (pid %d)", m.read(fmt.Sprintf("proc/%d/comm", pid)), pid)
+	if d, ok := m.daemon(m.DataDir); ok && d.PID == pid {
+		return fine(addr + ": cupola is running, pid " + strconv.Itoa(pid))
+	}
+	return failure(addr+" is taken by "+who, other+fmt.Sprintf("   # or: sudo kill %d", pid))
+}
+
+func otherPort(addr string) string {
+	host, text, _ := net.SplitHostPort(addr)
+	port, err := strconv.Atoi(text)
+	if err != nil || port > 64000 {
+		port = 8080
+	}
+	return net.JoinHostPort(host, strconv.Itoa(port+1000))
+}
+
+// listener is a process that listens on a TCP port, or 0.
+func (m *machine) listener(port int) int {
+	sockets := map[string]bool{}
+	for _, name := range []string{"proc/net/tcp", "proc/net/tcp6"} {
+		for _, inode := range listening(m.read(name), port) {
+			sockets["socket:["+inode+"]"] = true
+		}
+	}
+	if len(sockets) == 0 {
+		return 0
+	}
+	files, _ := filepath.Glob(m.path("proc/[0-9]*/fd/*"))
+	for _, name := range files {
+		if to, err := os.Readlink(name); err == nil && sockets[to] {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(name))))
+			return pid
+		}
+	}
+	return 0
+}
+
+// listening reads the inodes of the sockets that listen on port off
+// /proc/net/tcp.
+func listening(table string, port int) (inodes []string) {
+	const listen = "0A" // TCP_LISTEN
+	for line := range strings.Lines(table) {
+		f := strings.Fields(line)
+		if len(f) < 10 || f[3] != listen {
+			continue
+		}
+		_, text, _ := strings.Cut(f[1], ":")
+		if n, err := strconv.ParseUint(text, 16, 16); err == nil && int(n) == port {
+			inodes = append(inodes, f[9])
+		}
+	}
+	return inodes
+}

@@ -1,0 +1,141 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"cupola/rootfs"
+)
+
+// storeFacts are what a store of root file systems said of itself.
+type storeFacts struct {
+	quota, quotaWhy string
+	stack, stackWhy string
+}
+
+// store opens a store of root file systems beside the data directory: that it
+// makes one, and how, is what is checked.
+func (m *machine) store() (f storeFacts, err error) {
+	err = m.try(func(dir string) error {
+		s, err := rootfs.New(rootfs.Config{Dir: filepath.Join(dir, "rootfs"), IDMap: m.IDMap, Tools: m.Tools, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			return err
+		}
+		f.quota, f.quotaWhy = s.Quota()
+		f.stack, f.stackWhy = s.Default("")
+		return s.Close()
+	})
+	return f, err
+}
+
+const newDir = "sudo cupola serve --data-dir DIR   # on a local disk"
+
+func (m *machine) quota(context.Context) Result {
+	f, err := m.facts()
+	if err != nil {
+		return failed(err, newDir)
+	}
+	return judgeQuota(f.quota, f.quotaWhy)
+}
+
+func judgeQuota(method, why string) Result {
+	switch {
+	case !strings.HasPrefix(method, "plain"):
+		return fine("held by " + method)
+	case strings.Contains(why, "mkfs"):
+		return warning("apps can fill the disk: "+why, "sudo apt-get install -y e2fsprogs")
+	}
+	return warning("apps can fill the disk: "+why, "sudo modprobe loop")
+}
+
+// hostStack tells whether apps can run on this machine's programs, and which
+// of those that buildpacks use there are.
+func (m *machine) hostStack(ctx context.Context) Result {
+	f, err := m.facts()
+	if err != nil {
+		return failed(err, newDir)
+	}
+	if f.stack != "host" {
+		return warning(f.stackWhy+"; apps run on minifs, which has static binaries and simple commands only", "sudo cupola stack build debian12")
+	}
+	return fine(toolText(toolVersions(ctx, m.root)))
+}
+
+// toolchain is a program that buildpacks look for, and how it tells its
+// version.
+type toolchain struct {
+	name string
+	args []string
+	dirs []string // beside the usual ones
+}
+
+func toolchains() []toolchain {
+	return []toolchain{
+		{name: "bash", args: []string{"--version"}},
+		{name: "python3", args: []string{"--version"}},
+		{name: "node", args: []string{"--version"}},
+		{name: "ruby", args: []string{"--version"}},
+		{name: "java", args: []string{"-version"}},
+		{name: "go", args: []string{"version"}, dirs: []string{"usr/local/go/bin", "usr/lib/go/bin"}},
+	}
+}
+
+const toolTime = 2 * time.Second
+
+// toolVersions asks all programs at once; the version of one that is not there
+// is "".
+func toolVersions(ctx context.Context, root string) []string {
+	ctx, cancel := context.WithTimeout(ctx, toolTime)
+	defer cancel()
+	list := toolchains()
+	versions := make([]string, len(list))
+	var wg sync.WaitGroup
+	for i, t := range list {
+		wg.Go(func() { versions[i] = t.version(ctx, root) })
+	}
+	wg.Wait()
+	return versions
+}
+
+var versionNumber = regexp.MustCompile(`\d+(\.\d+)+`)
+
+func (t toolchain) version(ctx context.Context, root string) string {
+	for _, dir := range append([]string{"usr/local/bin", "usr/bin", "bin"}, t.dirs...) {
+		program := filepath.Join(root, dir, t.name)
+		if _, err := exec.LookPath(program); err != nil {
+			continue
+		}
+		out, err := exec.CommandContext(ctx, program, t.args...).CombinedOutput()
+		if err != nil {
+			continue
+		}
+		if v := versionNumber.FindString(string(out)); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// toolText names what there is with its version, then what there is not.
+func toolText(versions []string) string {
+	var have, lack []string
+	for i, t := range toolchains() {
+		if versions[i] == "" {
+			lack = append(lack, t.name)
+		} else {
+			have = append(have, fmt.Sprintf("%s %s", t.name, versions[i]))
+		}
+	}
+	text := strings.Join(have, ", ")
+	if len(lack) > 0 {
+		text += "; no " + strings.Join(lack, ", ")
+	}
+	return text
+}

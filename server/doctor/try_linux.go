@@ -1,0 +1,123 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// privileges checks the one thing that much else needs.
+func (m *machine) privileges(context.Context) Result {
+	if !m.superuser {
+		return failure("not root: what needs root was not tried", "sudo cupola doctor")
+	}
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&hdr, &data[0]); err != nil {
+		return failed(err, "run cupola on the machine itself, or in a container that is --privileged")
+	}
+	return judgeCapabilities(uint64(data[0].Effective) | uint64(data[1].Effective)<<32)
+}
+
+func judgeCapabilities(effective uint64) Result {
+	need := []struct {
+		name string
+		bit  int
+	}{
+		{"chown", unix.CAP_CHOWN}, {"dac_override", unix.CAP_DAC_OVERRIDE}, {"kill", unix.CAP_KILL}, {"mknod", unix.CAP_MKNOD}, {"net_admin", unix.CAP_NET_ADMIN},
+		{"setgid", unix.CAP_SETGID}, {"setuid", unix.CAP_SETUID}, {"sys_admin", unix.CAP_SYS_ADMIN}, {"sys_chroot", unix.CAP_SYS_CHROOT}, {"sys_ptrace", unix.CAP_SYS_PTRACE},
+	}
+	var missing []string
+	for _, c := range need {
+		if effective&(1<<c.bit) == 0 {
+			missing = append(missing, c.name)
+		}
+	}
+	if len(missing) > 0 {
+		return failure("root, without the capabilities "+strings.Join(missing, ", "), "run cupola on the machine itself, or in a container that is --privileged")
+	}
+	return fine("with all capabilities that containers take")
+}
+
+// userns makes a process in all the namespaces of a container, with the
+// daemon's range of IDs.
+func (m *machine) userns(ctx context.Context) Result {
+	if m.read("proc/sys/user/max_user_namespaces") == "0" {
+		return failure("user namespaces are switched off", "sudo sysctl -w user.max_user_namespaces=15000")
+	}
+	program, err := exec.LookPath("true")
+	if err != nil {
+		return warning("not tried: there is no program 'true'", "sudo apt-get install -y coreutils")
+	}
+	cmd := exec.CommandContext(ctx, program)
+	ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: int(m.IDMap.Base), Size: int(m.IDMap.Size)}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
+		UidMappings: ids, GidMappings: ids,
+	}
+	if err := cmd.Run(); err != nil {
+		return failed(fmt.Errorf("run a process in namespaces of its own: %w", err), "sudo sysctl -w user.max_user_namespaces=15000 kernel.unprivileged_userns_clone=1")
+	}
+	return fine("a process ran in user, pid, mount, network, ipc, uts and cgroup namespaces")
+}
+
+// overlay mounts one on the data directory's file system, in a mount namespace
+// of one thread, which ends with it.
+func (m *machine) overlay(context.Context) Result {
+	err := m.try(func(dir string) error {
+		return throwaway(func() error { return mountOverlay(dir) })
+	})
+	switch {
+	case err == nil:
+		return fine("mounted on " + m.base())
+	case errors.Is(err, unix.ENODEV):
+		return failed(err, "sudo modprobe overlay")
+	case errors.Is(err, unix.EINVAL):
+		return failed(fmt.Errorf("%w: the file system of %s carries no overlay", err, m.base()), m.elsewhere())
+	}
+	return failed(err, "run cupola on the machine itself, or in a container that is --privileged; or choose another --data-dir")
+}
+
+func mountOverlay(dir string) error {
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("make a mount namespace: %w", err)
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make mounts private: %w", err)
+	}
+	for _, name := range []string{"lower", "upper", "work", "root"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			return err
+		}
+	}
+	at := filepath.Join(dir, "root")
+	opts := fmt.Sprintf("lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work", dir, dir, dir)
+	if err := unix.Mount("overlay", at, "overlay", unix.MS_NODEV, opts); err != nil {
+		return fmt.Errorf("mount an overlay: %w", err)
+	}
+	return errors.Join(os.WriteFile(filepath.Join(at, "file"), nil, 0o600), unix.Unmount(at, 0))
+}
+
+// throwaway runs do on a thread that ends with it. It is never the process's
+// first one, which cannot end.
+func throwaway(do func() error) error {
+	res := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // unlocked only where nothing was done
+		if unix.Gettid() != unix.Getpid() {
+			res <- do()
+			return
+		}
+		res <- throwaway(do)
+		runtime.UnlockOSThread()
+	}()
+	return <-res
+}
