@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
+	"strings"
 )
 
 // admit finds out whether the request can be forwarded at all. If not it is
@@ -26,8 +27,20 @@ func (x *exchange) admit() bool {
 		x.refuseRoute()
 		return false
 	}
+	dropH2C(x.request.Header)
 	x.sticky = stickyInstance(x.request, x.router.config.StickyCookies)
 	return true
+}
+
+// dropH2C forgets an offer to go on in HTTP/2: it is for this server, which
+// declines. Passed on, it would open a tunnel to the app past the router.
+func dropH2C(h http.Header) {
+	for _, offer := range h["Upgrade"] {
+		if strings.Contains(strings.ToLower(offer), "h2c") {
+			h.Del("Upgrade")
+			return
+		}
+	}
 }
 
 func (x *exchange) refuseRoute() {

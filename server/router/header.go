@@ -39,8 +39,9 @@ func (x *exchange) setForwarded(out http.Header) {
 		values[4] = strconv.FormatInt(x.started.UnixMilli(), 10)
 		out[requestStartHeader] = values[4:5:5]
 	}
-	delete(out, appInstanceHeader)
-	delete(out, processInstanceHeader)
+	for _, name := range []string{appInstanceHeader, processInstanceHeader, "X-Cf-Proxy-Signature", "Proxy"} {
+		delete(out, name) // CGI programs take Proxy for the variable HTTP_PROXY
+	}
 }
 
 // setEndpoint writes the headers that name the endpoint.

@@ -92,6 +92,18 @@ func TestHopByHopHeaders(t *testing.T) {
 	}
 }
 
+// TestNoHTTP2Tunnel: an Upgrade to h2c is not for the app.
+func TestNoHTTP2Tunnel(t *testing.T) {
+	s := newSite(t, Config{})
+	s.Set(Table{[]Route{route("app.test", app(t, "app", 0, mirror))}})
+	got := s.get(t, "app.test/", "Connection", "Upgrade, HTTP2-Settings", "Upgrade", "H2C", "Http2-Settings", "AAMAAABkAAQAAP__", "Proxy", "http://evil.test")
+	for _, name := range []string{"Upgrade", "Connection", "Http2-Settings", "Proxy"} {
+		if seen(got, name) != "" {
+			t.Errorf("the app got %s %q; want none", name, seen(got, name))
+		}
+	}
+}
+
 func TestRequestURIComesThroughAsItIs(t *testing.T) {
 	s := newSite(t, Config{})
 	s.Set(Table{[]Route{route("app.test", app(t, "app", 0, mirror))}})
