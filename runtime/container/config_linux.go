@@ -20,6 +20,7 @@ type settings struct {
 	ids       IDMap
 	helperDir string
 	sysDir    string // a read-only sysfs without submounts
+	devDir    string // what /dev holds
 	parent    string // cgroup
 	v2        bool
 	nofile    uint64 // the daemon's own hard limit
@@ -41,7 +42,6 @@ func (s settings) libConfig(spec Spec) *configs.Config {
 		// allows one mapped user; the seccomp filter denies all use of keys.
 		NoNewKeyring:  true,
 		Mounts:        s.mounts(spec.Mounts),
-		Devices:       deviceNodes(),
 		MaskPaths:     maskedPaths(),
 		ReadonlyPaths: readonlyPaths(),
 		Rlimits:       s.rlimits(spec.Process),

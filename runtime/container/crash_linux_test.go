@@ -244,7 +244,7 @@ func leftovers(t *testing.T, d daemon) string {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(mounts)) {
-		if strings.Contains(line, filepath.Dir(d.Rootfs)) && !strings.Contains(line, "/state/sys ") {
+		if strings.Contains(line, filepath.Dir(d.Rootfs)) && !strings.Contains(line, "/state/sys ") && !strings.Contains(line, "/state/dev ") {
 			found = append(found, "mount "+line)
 		}
 	}

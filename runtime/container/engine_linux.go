@@ -66,8 +66,8 @@ func New(cfg Config) (*Engine, error) {
 	if err := writeFilter(cfg.HelperDir); err != nil {
 		return nil, err
 	}
-	sys := filepath.Join(cfg.Dir, "sys")
-	if err := mountSys(sys); err != nil {
+	sys, dev := filepath.Join(cfg.Dir, "sys"), filepath.Join(cfg.Dir, "dev")
+	if err := errors.Join(mountSys(sys), mountDev(dev)); err != nil {
 		return nil, err
 	}
 	var nofile unix.Rlimit
@@ -76,7 +76,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	return &Engine{
 		shared: settings{
-			ids: cfg.IDMap, helperDir: cfg.HelperDir, sysDir: sys,
+			ids: cfg.IDMap, helperDir: cfg.HelperDir, sysDir: sys, devDir: dev,
 			parent: cfg.CgroupParent, v2: tree.v2, nofile: nofile.Max,
 		},
 		states: states, tree: tree, log: cfg.Log, open: map[string]*running{},
@@ -277,11 +277,13 @@ func (e *Engine) inspect(id string) State {
 	return s
 }
 
-// Teardown takes away what all containers share: a mount in Dir and the parent
-// cgroups. It fails while containers exist; Remove them first.
+// Teardown takes away what all containers share: two mounts in Dir and the
+// parent cgroups. It fails while containers exist; Remove them first.
 func (e *Engine) Teardown() error {
-	if err := unix.Unmount(e.shared.sysDir, unix.MNT_DETACH); err != nil && err != unix.EINVAL && err != unix.ENOENT {
-		return fmt.Errorf("unmount %s: %w", e.shared.sysDir, err)
+	for _, dir := range []string{e.shared.sysDir, e.shared.devDir} {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil && err != unix.EINVAL && err != unix.ENOENT {
+			return fmt.Errorf("unmount %s: %w", dir, err)
+		}
 	}
 	return e.tree.rmdir("")
 }

@@ -15,10 +15,9 @@ func (s settings) mounts(extra []Mount) []*configs.Mount {
 	const safe = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	all := []*configs.Mount{
 		{Source: "proc", Destination: "/proc", Device: "proc", Flags: safe},
-		{Source: "tmpfs", Destination: "/dev", Device: "tmpfs", Flags: unix.MS_NOSUID | unix.MS_NOEXEC | unix.MS_STRICTATIME, Data: "mode=755,size=64k"},
+		bind(s.devDir, "/dev", unix.MS_NOSUID|unix.MS_NOEXEC|unix.MS_RDONLY),
 		{Source: "devpts", Destination: "/dev/pts", Device: "devpts", Flags: unix.MS_NOSUID | unix.MS_NOEXEC, Data: "newinstance,ptmxmode=0666,mode=0620,gid=5"},
 		{Source: "shm", Destination: "/dev/shm", Device: "tmpfs", Flags: safe, Data: "mode=1777,size=64m"},
-		{Source: "mqueue", Destination: "/dev/mqueue", Device: "mqueue", Flags: safe},
 		bind(s.sysDir, "/sys", safe|unix.MS_RDONLY),
 	}
 	if s.v2 {
@@ -62,11 +61,7 @@ func mountSys(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		return fmt.Errorf("stat %s: %w", dir, err)
-	}
-	if st.Type == unix.SYSFS_MAGIC {
+	if is(dir, unix.SYSFS_MAGIC) {
 		return nil
 	}
 	errs := make(chan error, 1)

@@ -29,7 +29,7 @@ func files() []attempt {
 		"/proc/sys/kernel/core_pattern", "/proc/sys/kernel/hostname", "/proc/sys/net/ipv4/ip_forward", "/proc/sysrq-trigger",
 		"/proc/irq/default_smp_affinity", "/sys/kernel/uevent_helper", "/sys/power/state", "/sys/class/net/lo/mtu",
 		"/tmp/lifecycle/init", "/tmp/lifecycle/evil", "/proc/self/setgroups", "/proc/self/uid_map",
-		"/proc/self/oom_score_adj_lower", "/dev/sda", "/dev/mem", "/dev/kmsg", "/dev/fuse",
+		"/proc/self/oom_score_adj_lower", "/dev/sda", "/dev/mem", "/dev/kmsg", "/dev/fuse", "/dev/evil",
 	} {
 		all = append(all, attempt{"write " + path, func() error {
 			flags := os.O_WRONLY
