@@ -20,8 +20,11 @@ func (l *Loop) Event(e lrp.Event) {
 		lines, err = l.instanceEvent(tx, e)
 		return err
 	})
+	if e.Type == lrp.EventExited || err != nil {
+		defer l.poke()
+	}
 	if err != nil {
-		// What is lost here is found at the next look at the cell.
+		// What is lost here is found when the cell is looked at.
 		l.log.ErrorContext(ctx, "event was not written", "instance_guid", e.GUID, "event", e.Type, "err", err)
 		return
 	}

@@ -31,7 +31,18 @@ func newFakeCell(id string) *fakeCell {
 		containers: map[string]*fakeContainer{}, event: func(lrp.Event) {}}
 }
 
-func (c *fakeCell) Presence() lrp.Cell { return c.presence }
+func (c *fakeCell) Presence() lrp.Cell {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.presence
+}
+
+// size changes the memory of the cell.
+func (c *fakeCell) size(memoryMB int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.presence.MemoryMB = memoryMB
+}
 
 func (c *fakeCell) Start(spec lrp.Container) {
 	c.mu.Lock()

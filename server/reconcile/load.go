@@ -8,12 +8,13 @@ import (
 	"cupola/store/cf"
 )
 
-// watched are the tables that a World is made of.
+// watched are the tables that a World is made of, but for the rows of what
+// runs: those change by the loop's own doing, and it knows when to look again.
 func watched() []string {
 	return []string{
 		store.Apps.Name(), store.Processes.Name(), store.Droplets.Name(), store.Builds.Name(), store.Tasks.Name(),
 		store.Routes.Name(), store.Domains.Name(), store.SecurityGroups.Name(), store.Buildpacks.Name(), store.Stacks.Name(),
-		store.EnvGroups.Name(), store.ActualLRPs.Name(), store.LRPTasks.Name(),
+		store.EnvGroups.Name(),
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"cupola/runtime/lrp"
-	"cupola/server/desire"
 	"cupola/store"
 )
 
@@ -146,6 +145,7 @@ func (l *Loop) decide(ctx context.Context) (effects []told, w World, err error) 
 	if len(actions) == 0 {
 		return nil, w, nil
 	}
+	l.poke() // whether the plan was the last word is seen by looking again
 	err = l.store.Write(ctx, func(tx *store.Tx) (err error) {
 		effects, err = l.commit(tx, actions)
 		return err
@@ -179,6 +179,7 @@ var ErrNoInstance = errors.New("no such instance")
 
 // Retire ends an instance so that a new one takes its place.
 func (l *Loop) Retire(ctx context.Context, key lrp.Key) error {
+	defer l.poke()
 	return l.store.Write(ctx, func(tx *store.Tx) error {
 		ok, err := tx.RetireActual(key)
 		if err == nil && !ok {
@@ -197,29 +198,4 @@ func (l *Loop) Stats(guid string) (lrp.Stats, bool) {
 		}
 	}
 	return lrp.Stats{}, false
-}
-
-// Routes are the routes with the instances that serve them now. They change
-// with the tables that RouteTables names.
-func Routes(tx *store.Tx) ([]desire.RouteEntry, error) {
-	var in desire.RoutesIn
-	var err error
-	if in.Routes, err = store.Routes.All(tx); err != nil {
-		return nil, err
-	}
-	if in.Domains, err = store.Domains.All(tx); err != nil {
-		return nil, err
-	}
-	if in.Processes, err = store.Processes.All(tx); err != nil {
-		return nil, err
-	}
-	if in.Instances, err = store.ActualLRPs.All(tx); err != nil {
-		return nil, err
-	}
-	return desire.Routes(in), nil
-}
-
-// RouteTables are the tables that Routes reads, for store.Watch.
-func RouteTables() []string {
-	return []string{store.Routes.Name(), store.Domains.Name(), store.Processes.Name(), store.ActualLRPs.Name()}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cupola/runtime/lrp"
+	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -101,7 +102,7 @@ func TestABuildFailsInCloudControllersWords(t *testing.T) {
 
 func TestABuildWithoutRoomIsRejectedThreeTimes(t *testing.T) {
 	inHouse(t, func(t *testing.T, h *house) {
-		h.cell.presence.MemoryMB = 100
+		h.cell.size(100)
 		app, _ := h.app("hello", 0, 64)
 		b := h.build(app)
 		time.Sleep(89 * time.Second)
@@ -276,7 +277,7 @@ func TestARetiredInstanceIsReplaced(t *testing.T) {
 
 func TestARestartWaitsForRoomWithoutComplaint(t *testing.T) {
 	inHouse(t, func(t *testing.T, h *house) {
-		h.cell.presence.MemoryMB = 100
+		h.cell.size(100)
 		app, _ := h.app("hello", 1, 80)
 		h.runAll()
 		app.Rev++
@@ -289,10 +290,10 @@ func TestARestartWaitsForRoomWithoutComplaint(t *testing.T) {
 
 func TestWhatDoesNotFitIsDeniedUntilItDoes(t *testing.T) {
 	inHouse(t, func(t *testing.T, h *house) {
-		h.cell.presence.MemoryMB = 100
+		h.cell.size(100)
 		_, p := h.app("hello", 3, 40)
 		h.wantStates("0:CLAIMED 1:CLAIMED 2:UNCLAIMED(insufficient resources: memory) ")
-		h.cell.presence.MemoryMB = 200
+		h.cell.size(200)
 		time.Sleep(tick)
 		h.settle()
 		h.wantStates("0:CLAIMED 1:CLAIMED 2:CLAIMED ")
@@ -350,7 +351,7 @@ func TestAnInstanceThatIsNotReadyLosesItsRoutes(t *testing.T) {
 		endpoints := func() int {
 			n := -1
 			h.read(func(tx *store.Tx) error {
-				r, err := Routes(tx)
+				r, err := routes(tx)
 				if len(r) == 1 && r[0].Host == "hello.localhost" {
 					n = len(r[0].Endpoints)
 				}
@@ -444,4 +445,14 @@ func TestADeletedAppLeavesNothing(t *testing.T) {
 			t.Errorf("got %v", left)
 		}
 	})
+}
+
+func routes(tx *store.Tx) ([]desire.RouteEntry, error) {
+	var in desire.RoutesIn
+	var errs [4]error
+	in.Routes, errs[0] = store.Routes.All(tx)
+	in.Domains, errs[1] = store.Domains.All(tx)
+	in.Processes, errs[2] = store.Processes.All(tx)
+	in.Instances, errs[3] = store.ActualLRPs.All(tx)
+	return desire.Routes(in), errors.Join(errs[:]...)
 }
