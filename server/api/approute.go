@@ -127,6 +127,12 @@ func (c *call) insertRoute(r *cf.Route, d *cf.Domain) error {
 	if err := invalid(routeFaults(r.Host, r.Path)); err != nil {
 		return err
 	}
+	if r.Host == "*" && d.OrgGUID == "" && !c.Actor.Admin {
+		return cf.Unprocessable("You do not have sufficient permissions to create a route with a wildcard host on a domain not scoped to an organization.")
+	}
+	if r.Host == "*" && d.Internal {
+		return cf.Unprocessable("Wildcard hosts are not supported for internal domains.")
+	}
 	if r.Host == "" && d.OrgGUID == "" {
 		return cf.Unprocessable("Missing host. Routes in shared domains must have a host defined.")
 	}

@@ -80,6 +80,9 @@ func (c *call) stagable(guid string) (*cf.Package, *cf.App, error) {
 		return nil, nil, unprocessable(err, "Unable to use package. Ensure that the package exists and you have access to it.")
 	}
 	app, err := c.appBy(p.AppGUID)
+	if isKind(err, cf.NotAuthorized) {
+		err = cf.Unprocessable("Unable to use package. Ensure that the package exists and you have access to it.")
+	}
 	if err != nil {
 		return nil, nil, err
 	}

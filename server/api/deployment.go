@@ -54,12 +54,12 @@ func createDeployment(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	app, err := store.Apps.Visible(c.Tx, req.Relationships.App.guid(), c.scope)
-	if err != nil {
-		c.permitted = true
-		return nil, unprocessable(err, "Unable to use app. Ensure that the app exists and you have access to it.")
+	c.permitted = true
+	_, err := c.appBy(req.Relationships.App.guid())
+	if isKind(err, cf.ResourceNotFound) || isKind(err, cf.NotAuthorized) {
+		err = cf.Unprocessable("Unable to use app. Ensure that the app exists and you have access to it.")
 	}
-	if _, err := c.appBy(app.GUID); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return nil, cf.Unprocessable("Deployments are not available here yet. Push or restart without --strategy.")

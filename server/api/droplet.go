@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"cupola/server/authz"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -76,7 +75,7 @@ func (c *call) dropletFor(d *cf.Droplet, app *cf.App) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !c.Actor.May(authz.SecretReader, place) {
+	if !c.Actor.May(commandReader, place) {
 		return ok(viewDropletWith(c, d, doc{"redacted_message": "[PRIVATE DATA HIDDEN]"}, "[PRIVATE DATA HIDDEN]"))
 	}
 	return ok(viewDroplet(c, d))

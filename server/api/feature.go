@@ -24,14 +24,15 @@ func (r featureRequest) validate() []string {
 // that no app can have yet.
 type appFeature struct {
 	name, description string
+	rule              authz.Rule // who may change it
 	on                func(*cf.App) *bool
 }
 
 var appFeatures = []appFeature{
-	{"ssh", "Enable SSHing into the app.", func(a *cf.App) *bool { return &a.SSHEnabled }},
-	{"revisions", "Enable versioning of an application", func(a *cf.App) *bool { return &a.RevisionsOn }},
-	{"service-binding-k8s", "Enable k8s service bindings for the app", nil},
-	{"file-based-vcap-services", "Enable file-based VCAP service bindings for the app", nil},
+	{"ssh", "Enable SSHing into the app.", authz.SpaceDeveloper, func(a *cf.App) *bool { return &a.SSHEnabled }},
+	{"revisions", "Enable versioning of an application", authz.SpaceOperator, func(a *cf.App) *bool { return &a.RevisionsOn }},
+	{"service-binding-k8s", "Enable k8s service bindings for the app", authz.SpaceDeveloper, nil},
+	{"file-based-vcap-services", "Enable file-based VCAP service bindings for the app", authz.SpaceDeveloper, nil},
 }
 
 func (f appFeature) view(a *cf.App) doc {
@@ -86,6 +87,13 @@ func updateAppFeature(c *call) (*response, error) {
 	f, err := findFeature(c.param("name"))
 	if err != nil {
 		return nil, err
+	}
+	place, err := c.placeOf(app)
+	if err != nil {
+		return nil, err
+	}
+	if !c.Actor.May(f.rule, place) {
+		return nil, notAuthorized()
 	}
 	if err := c.setFeature(app, f, req.Enabled.V); err != nil {
 		return nil, err

@@ -165,6 +165,9 @@ func matchResources(c *call) (*response, error) {
 		return nil, err
 	}
 	c.permitted = true
+	if err := c.feature("app_bits_upload"); err != nil {
+		return nil, err
+	}
 	if n := len(req.Resources); n == 0 || n > 5000 {
 		return nil, cf.Unprocessable("Resources must have between 1 and 5000 items")
 	}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cupola/server/authz"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -133,7 +132,7 @@ func showProcess(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !c.Actor.May(authz.SecretReader, place) {
+	if !c.Actor.May(commandReader, place) {
 		command = "[PRIVATE DATA HIDDEN]"
 	}
 	return ok(viewProcessWith(c, p, orNil(command)))

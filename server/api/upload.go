@@ -124,6 +124,9 @@ func (c *call) expectBits() error {
 	if err != nil {
 		return err
 	}
+	if err := c.feature("app_bits_upload"); err != nil {
+		return err
+	}
 	if p.Type != "bits" {
 		return cf.Unprocessable("Package type must be bits.")
 	}

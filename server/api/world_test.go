@@ -34,6 +34,7 @@ type world struct {
 	tokens  map[string]string
 	saved   map[string]string // what steps kept, for {name} in later steps
 	retired []string
+	seeds   bool // the directory is new
 }
 
 // roleUsers are the users of a world, each named for his role.
@@ -49,31 +50,38 @@ var scopeUsers = map[string][]string{
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), tokens: map[string]string{}, saved: map[string]string{}}
+	w := &world{t: t, dir: t.TempDir(), tokens: map[string]string{}, saved: map[string]string{}, seeds: true}
+	w.open()
+	return w
+}
+
+// open serves what lies in the world's directory.
+func (w *world) open() {
+	w.t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	var err error
 	if w.store, err = store.Open(store.Config{Dir: w.dir, Log: log}); err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	if w.blobs, err = blob.Open(filepath.Join(w.dir, "blobs")); err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
-	w.write(w.seed)
+	if w.seeds {
+		w.write(w.seed)
+	}
 	ua, err := uaa.New(ctx, w.store, log)
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
-	api := New(ctx, w.config(ua, log))
 	mux := http.NewServeMux()
-	mux.Handle("/", api)
+	mux.Handle("/", New(ctx, w.config(ua, log)))
 	for _, p := range uaa.Paths() {
 		mux.Handle(p, ua)
 	}
 	server := httptest.NewServer(mux)
 	w.url = server.URL
-	t.Cleanup(func() { cancel(); server.Close(); w.store.Close() })
-	return w
+	w.t.Cleanup(func() { cancel(); server.Close(); w.store.Close() })
 }
 
 func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {

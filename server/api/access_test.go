@@ -1,0 +1,281 @@
+package api
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cupola/server/authz"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// where a write takes place, which decides what one sees who may not make it.
+type where int
+
+const (
+	platform   where = iota // known to all: 403
+	inOrg                   // seen by the org's members: others get 404
+	inSpace                 // seen by the space's members and the org's managers: others get 404
+	namedOrg                // the same, but named in the body: others get 422
+	namedSpace              // likewise
+	named422                // whoever may not gets 422
+)
+
+// attempt is a request of a write route that an admin succeeds with.
+type attempt struct {
+	path   string
+	body   string
+	status int
+	where  where
+}
+
+const (
+	toSpace      = `"relationships": {"space": {"data": {"guid": "space-1"}}}`
+	toApp        = `"relationships": {"app": {"data": {"guid": "app-1"}}}`
+	toOrg        = `"relationships": {"organization": {"data": {"guid": "org-1"}}}`
+	labels       = `{"metadata": {"labels": {"a": "b"}}}`
+	someManifest = "applications:\n- name: hello\n"
+)
+
+// attempts has every write route of the table: TestAccess fails for one that
+// is not here.
+var attempts = map[string]attempt{
+	"POST /v3/admin/actions/clear_buildpack_cache": {"/v3/admin/actions/clear_buildpack_cache", "", 202, platform},
+	"POST /v3/apps":          {"/v3/apps", `{"name": "new", ` + toSpace + `}`, 201, namedSpace},
+	"PATCH /v3/apps/{guid}":  {"/v3/apps/app-1", labels, 200, inSpace},
+	"DELETE /v3/apps/{guid}": {"/v3/apps/app-1", "", 202, inSpace},
+	"POST /v3/apps/{guid}/actions/clear_buildpack_cache":                     {"/v3/apps/app-1/actions/clear_buildpack_cache", "", 202, inSpace},
+	"POST /v3/apps/{guid}/actions/start":                                     {"/v3/apps/app-1/actions/start", "", 200, inSpace},
+	"POST /v3/apps/{guid}/actions/stop":                                      {"/v3/apps/app-1/actions/stop", "", 200, inSpace},
+	"POST /v3/apps/{guid}/actions/restart":                                   {"/v3/apps/app-1/actions/restart", "", 200, inSpace},
+	"PATCH /v3/apps/{guid}/environment_variables":                            {"/v3/apps/app-1/environment_variables", `{"var": {"A": "B"}}`, 200, inSpace},
+	"PATCH /v3/apps/{guid}/features/{name}":                                  {"/v3/apps/app-1/features/revisions", `{"enabled": true}`, 200, inSpace},
+	"PATCH /v3/apps/{guid}/processes/{type}":                                 {"/v3/apps/app-1/processes/web", labels, 200, inSpace},
+	"POST /v3/apps/{guid}/processes/{type}/actions/scale":                    {"/v3/apps/app-1/processes/web/actions/scale", `{"instances": 2}`, 202, inSpace},
+	"DELETE /v3/apps/{guid}/processes/{type}/instances/{index}":              {"/v3/apps/app-1/processes/web/instances/0", "", 204, inSpace},
+	"PATCH /v3/apps/{guid}/relationships/current_droplet":                    {"/v3/apps/app-1/relationships/current_droplet", `{"data": {"guid": "droplet-1"}}`, 200, inSpace},
+	"POST /v3/apps/{guid}/sidecars":                                          {"/v3/apps/app-1/sidecars", `{"name": "new", "command": "c", "process_types": ["web"]}`, 201, inSpace},
+	"POST /v3/apps/{guid}/tasks":                                             {"/v3/apps/app-1/tasks", `{"command": "x"}`, 202, inSpace},
+	"POST /v3/builds":                                                        {"/v3/builds", `{"package": {"guid": "package-1"}}`, 201, named422},
+	"PATCH /v3/builds/{guid}":                                                {"/v3/builds/build-1", labels, 200, inSpace},
+	"POST /v3/buildpacks":                                                    {"/v3/buildpacks", `{"name": "new"}`, 201, platform},
+	"PATCH /v3/buildpacks/{guid}":                                            {"/v3/buildpacks/buildpack-1", labels, 200, platform},
+	"DELETE /v3/buildpacks/{guid}":                                           {"/v3/buildpacks/buildpack-1", "", 202, platform},
+	"POST /v3/buildpacks/{guid}/upload":                                      {"/v3/buildpacks/buildpack-1/upload", uploadBody, 202, platform},
+	"POST /v3/deployments":                                                   {"/v3/deployments", `{` + toApp + `}`, 422, named422},
+	"POST /v3/domains":                                                       {"/v3/domains", `{"name": "new.test", ` + toOrg + `}`, 201, namedOrg},
+	"PATCH /v3/domains/{guid}":                                               {"/v3/domains/domain-2", labels, 200, inOrg},
+	"DELETE /v3/domains/{guid}":                                              {"/v3/domains/domain-2", "", 202, inOrg},
+	"POST /v3/domains/{guid}/relationships/shared_organizations":             {"/v3/domains/domain-2/relationships/shared_organizations", `{"data": []}`, 200, inOrg},
+	"DELETE /v3/domains/{guid}/relationships/shared_organizations/{org}":     {"/v3/domains/domain-2/relationships/shared_organizations/org-2", "", 204, inOrg},
+	"PATCH /v3/droplets/{guid}":                                              {"/v3/droplets/droplet-1", labels, 200, inSpace},
+	"DELETE /v3/droplets/{guid}":                                             {"/v3/droplets/droplet-2", "", 202, inSpace},
+	"PATCH /v3/environment_variable_groups/{name}":                           {"/v3/environment_variable_groups/running", `{"var": {"A": "B"}}`, 200, platform},
+	"PATCH /v3/feature_flags/{name}":                                         {"/v3/feature_flags/diego_docker", `{"enabled": true}`, 200, platform},
+	"POST /v3/isolation_segments":                                            {"/v3/isolation_segments", `{"name": "x"}`, 422, platform},
+	"POST /v3/organizations":                                                 {"/v3/organizations", `{"name": "new"}`, 201, platform},
+	"PATCH /v3/organizations/{guid}":                                         {"/v3/organizations/org-1", labels, 200, inOrg},
+	"DELETE /v3/organizations/{guid}":                                        {"/v3/organizations/org-1", "", 202, inOrg},
+	"PATCH /v3/organizations/{guid}/relationships/default_isolation_segment": {"/v3/organizations/org-1/relationships/default_isolation_segment", `{"data": null}`, 200, inOrg},
+	"POST /v3/organization_quotas":                                           {"/v3/organization_quotas", `{"name": "new"}`, 201, platform},
+	"PATCH /v3/organization_quotas/{guid}":                                   {"/v3/organization_quotas/quota-2", `{"name": "x"}`, 200, platform},
+	"DELETE /v3/organization_quotas/{guid}":                                  {"/v3/organization_quotas/quota-2", "", 202, platform},
+	"POST /v3/organization_quotas/{guid}/relationships/organizations":        {"/v3/organization_quotas/quota-2/relationships/organizations", `{"data": [{"guid": "org-1"}]}`, 200, platform},
+	"POST /v3/packages":                                                      {"/v3/packages", `{"type": "bits", ` + toApp + `}`, 201, namedSpace},
+	"PATCH /v3/packages/{guid}":                                              {"/v3/packages/package-1", labels, 200, inSpace},
+	"DELETE /v3/packages/{guid}":                                             {"/v3/packages/package-1", "", 202, inSpace},
+	"POST /v3/packages/{guid}/upload":                                        {"/v3/packages/package-2/upload", uploadBody, 200, inSpace},
+	"PATCH /v3/processes/{guid}":                                             {"/v3/processes/app-1", labels, 200, inSpace},
+	"POST /v3/processes/{guid}/actions/scale":                                {"/v3/processes/app-1/actions/scale", `{"instances": 2}`, 202, inSpace},
+	"DELETE /v3/processes/{guid}/instances/{index}":                          {"/v3/processes/app-1/instances/0", "", 204, inSpace},
+	"POST /v3/resource_matches":                                              {"/v3/resource_matches", `{"resources": [{"path": "a", "mode": "644", "checksum": {"value": "55ca6286e3e4f4fba5d0448333fa99fc5a404a73"}, "size_in_bytes": 3}]}`, 201, platform},
+	"PATCH /v3/revisions/{guid}":                                             {"/v3/revisions/revision-1", labels, 200, inSpace},
+	"POST /v3/roles":                                                         {"/v3/roles", `{"type": "space_auditor", "relationships": {"space": {"data": {"guid": "space-1"}}, "user": {"data": {"guid": "user-org_user"}}}}`, 201, platform},
+	"DELETE /v3/roles/{guid}":                                                {"/v3/roles/role-space_auditor", "", 202, inSpace},
+	"POST /v3/routes":                                                        {"/v3/routes", `{"host": "new", "relationships": {"space": {"data": {"guid": "space-1"}}, "domain": {"data": {"guid": "domain-1"}}}}`, 201, namedSpace},
+	"PATCH /v3/routes/{guid}":                                                {"/v3/routes/route-1", labels, 200, inSpace},
+	"DELETE /v3/routes/{guid}":                                               {"/v3/routes/route-1", "", 202, inSpace},
+	"POST /v3/routes/{guid}/destinations":                                    {"/v3/routes/route-1/destinations", `{"destinations": [{"app": {"guid": "app-1"}, "port": 9000}]}`, 200, inSpace},
+	"PATCH /v3/routes/{guid}/destinations":                                   {"/v3/routes/route-1/destinations", `{"destinations": []}`, 200, inSpace},
+	"PATCH /v3/routes/{guid}/destinations/{destination}":                     {"/v3/routes/route-1/destinations/dest-1", `{"protocol": "http2"}`, 200, inSpace},
+	"DELETE /v3/routes/{guid}/destinations/{destination}":                    {"/v3/routes/route-1/destinations/dest-1", "", 204, inSpace},
+	"PATCH /v3/routes/{guid}/relationships/space":                            {"/v3/routes/route-1/relationships/space", `{"data": {"guid": "space-1"}}`, 200, inSpace},
+	"POST /v3/security_groups":                                               {"/v3/security_groups", `{"name": "new"}`, 201, platform},
+	"PATCH /v3/security_groups/{guid}":                                       {"/v3/security_groups/group-1", `{"name": "x"}`, 200, inSpace},
+	"DELETE /v3/security_groups/{guid}":                                      {"/v3/security_groups/group-1", "", 202, inSpace},
+	"POST /v3/security_groups/{guid}/relationships/{kind}":                   {"/v3/security_groups/group-1/relationships/staging_spaces", `{"data": [{"guid": "space-1"}]}`, 200, inSpace},
+	"DELETE /v3/security_groups/{guid}/relationships/{kind}/{space}":         {"/v3/security_groups/group-1/relationships/running_spaces/space-1", "", 204, inSpace},
+	"PATCH /v3/sidecars/{guid}":                                              {"/v3/sidecars/sidecar-1", `{"command": "x"}`, 200, inSpace},
+	"DELETE /v3/sidecars/{guid}":                                             {"/v3/sidecars/sidecar-1", "", 204, inSpace},
+	"POST /v3/spaces":                                                        {"/v3/spaces", `{"name": "new", ` + toOrg + `}`, 201, namedOrg},
+	"PATCH /v3/spaces/{guid}":                                                {"/v3/spaces/space-1", labels, 200, inSpace},
+	"DELETE /v3/spaces/{guid}":                                               {"/v3/spaces/space-1", "", 202, inSpace},
+	"POST /v3/spaces/{guid}/actions/apply_manifest":                          {"/v3/spaces/space-1/actions/apply_manifest", someManifest, 202, inSpace},
+	"PATCH /v3/spaces/{guid}/features/{name}":                                {"/v3/spaces/space-1/features/ssh", `{"enabled": true}`, 200, inSpace},
+	"POST /v3/spaces/{guid}/manifest_diff":                                   {"/v3/spaces/space-1/manifest_diff", someManifest, 201, inSpace},
+	"PATCH /v3/spaces/{guid}/relationships/isolation_segment":                {"/v3/spaces/space-1/relationships/isolation_segment", `{"data": null}`, 200, inSpace},
+	"DELETE /v3/spaces/{guid}/routes":                                        {"/v3/spaces/space-1/routes?unmapped=true", "", 202, inSpace},
+	"POST /v3/stacks":                                                        {"/v3/stacks", `{"name": "new"}`, 201, platform},
+	"PATCH /v3/stacks/{guid}":                                                {"/v3/stacks/stack-1", labels, 200, platform},
+	"DELETE /v3/stacks/{guid}":                                               {"/v3/stacks/stack-1", "", 204, platform},
+	"PATCH /v3/tasks/{guid}":                                                 {"/v3/tasks/task-1", labels, 200, inSpace},
+	"PUT /v3/tasks/{guid}/cancel":                                            {"/v3/tasks/task-1/cancel", "", 202, inSpace},
+	"POST /v3/tasks/{guid}/actions/cancel":                                   {"/v3/tasks/task-1/actions/cancel", "", 202, inSpace},
+	"POST /v3/users":                                                         {"/v3/users", `{"guid": "new"}`, 201, platform},
+	"PATCH /v3/users/{guid}":                                                 {"/v3/users/user-org_user", labels, 200, inOrg},
+	"DELETE /v3/users/{guid}":                                                {"/v3/users/user-org_user", "", 202, inOrg},
+}
+
+// uploadBody stands for a multipart body with a buildpack's zip.
+const uploadBody = "upload"
+
+// seedAccess adds the rows that attempts need.
+func seedAccess(tx *store.Tx) error {
+	for _, row := range []func() error{
+		func() error { return seedApp(tx, "app-2", "other") },
+		func() error {
+			a, err := store.Apps.Get(tx, "app-2")
+			if err != nil {
+				return err
+			}
+			a.DropletGUID = ""
+			return store.Apps.Update(tx, a)
+		},
+		func() error {
+			p, err := store.Packages.Get(tx, "package-2")
+			if err != nil {
+				return err
+			}
+			p.State = cf.PackageAwaiting
+			return store.Packages.Update(tx, p)
+		},
+		func() error {
+			return store.Buildpacks.Insert(tx, &cf.Buildpack{Resource: guid("buildpack-1"), Name: "bp", State: "AWAITING_UPLOAD", Position: 4, Enabled: true, Lifecycle: "buildpack"})
+		},
+		func() error {
+			return store.Domains.Insert(tx, &cf.Domain{Resource: guid("domain-2"), Name: "own.test", OrgGUID: "org-1", SharedOrgs: []string{"org-2"}})
+		},
+		func() error { return store.OrgQuotas.Insert(tx, &cf.OrgQuota{Resource: guid("quota-2"), Name: "q2"}) },
+		func() error {
+			return store.Revisions.Insert(tx, &cf.Revision{Resource: guid("revision-1"), AppGUID: "app-1", Version: 1})
+		},
+		func() error {
+			return store.SecurityGroups.Insert(tx, &cf.SecurityGroup{Resource: guid("group-1"), Name: "sg", RunningSpaces: []string{"space-1"}})
+		},
+		func() error {
+			return store.Stacks.Insert(tx, &cf.Stack{Resource: guid("stack-1"), Name: "s1", State: "ACTIVE"})
+		},
+		func() error {
+			return store.Tasks.Insert(tx, &cf.Task{Resource: guid("task-1"), AppGUID: "app-1", DropletGUID: "droplet-1", SequenceID: 1, State: cf.TaskRunning})
+		},
+		func() error {
+			p, err := store.Processes.Get(tx, "app-1")
+			if err != nil {
+				return err
+			}
+			p.Sidecars = []cf.Sidecar{{GUID: "sidecar-1", Name: "s", Command: "c", ProcessTypes: []string{"web"}}}
+			return store.Processes.Update(tx, p)
+		},
+	} {
+		if err := row(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expected is what the route table says of a user's attempt.
+func expected(rule authz.Rule, user string, a attempt) int {
+	var roles []*cf.Role
+	t, ofRole := roleUsers[user]
+	if ofRole {
+		roles = []*cf.Role{{Type: t, OrgGUID: "org-1"}}
+		if !t.OfOrg() {
+			roles[0].SpaceGUID = "space-1"
+		}
+	}
+	actor := authz.NewActor("", "", "", append([]string{"cloud_controller.read", "cloud_controller.write"}, scopeUsers[user]...), roles)
+	sees := ofRole || user != "nobody"
+	if a.where == inSpace || a.where == namedSpace {
+		sees = actor.May(authz.SpaceReader, authz.Place{OrgGUID: "org-1", SpaceGUID: "space-1"})
+	}
+	switch {
+	case actor.May(rule, authz.Place{OrgGUID: "org-1", SpaceGUID: "space-1"}) && (sees || a.where == platform):
+		return a.status
+	case a.where == named422, !sees && (a.where == namedOrg || a.where == namedSpace):
+		return 422
+	case !sees && a.where != platform:
+		return 404
+	}
+	return 403
+}
+
+// TestAccess makes every attempt as every user. Those that succeed change a
+// copy of the world.
+func TestAccess(t *testing.T) {
+	w := newWorld(t)
+	w.write(seedAccess)
+	users := slices.Sorted(maps.Keys(roleUsers))
+	users = append(users, slices.Sorted(maps.Keys(scopeUsers))...)
+	zip := string(zipOf(t, "bin/compile", "x"))
+	for _, rt := range (&Server{}).routes() {
+		method, _, _ := strings.Cut(rt.pattern, " ")
+		if method == "GET" {
+			continue
+		}
+		a, ok := attempts[rt.pattern]
+		if !ok {
+			t.Errorf("%s: add it to attempts", rt.pattern)
+			continue
+		}
+		for _, user := range users {
+			want := expected(rt.rule, user, a)
+			world := w
+			if want == a.status {
+				world = w.copy(t)
+			}
+			got := world.attempt(user, method, a, zip)
+			if got.status != want {
+				t.Errorf("%s: %s: got %d %s; want %d", rt.pattern, user, got.status, got.text, want)
+			}
+		}
+	}
+	for pattern := range attempts {
+		if !slices.ContainsFunc((&Server{}).routes(), func(rt route) bool { return rt.pattern == pattern }) {
+			t.Errorf("%s is no route", pattern)
+		}
+	}
+}
+
+func (w *world) attempt(user, method string, a attempt, zip string) answer {
+	switch a.body {
+	case uploadBody:
+		return w.upload(user, a.path, "bits.zip", []byte(zip))
+	case someManifest:
+		return w.ask(user, method, a.path, a.body, "application/x-yaml")
+	}
+	return w.ask(user, method, a.path, a.body, "")
+}
+
+// copy is a world of its own with the same rows, in which the same tokens are
+// good.
+func (w *world) copy(t *testing.T) *world {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"cupola.db", "cupola.db-wal", "store.key"} {
+		data, err := os.ReadFile(filepath.Join(w.dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &world{t: t, dir: dir, tokens: w.tokens, saved: map[string]string{}}
+	c.open()
+	return c
+}
