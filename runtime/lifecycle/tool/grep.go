@@ -8,8 +8,7 @@ import (
 	"strconv"
 )
 
-// grep knows -i -v -q -c -n -o -l -x -F -E; basic expressions are read as
-// extended ones.
+// grep knows -i -v -q -c -n -o -l -x -F -E -e -h -H.
 func grep(s streams, args []string) error {
 	o, rest, err := parse("ivqcnolxFEe:hH", args)
 	if err != nil {
@@ -22,16 +21,16 @@ func grep(s streams, args []string) error {
 		}
 		pattern, rest = rest[0], rest[1:]
 	}
+	extended := o.has('E')
 	if o.has('F') {
-		pattern = regexp.QuoteMeta(pattern)
+		pattern, extended = regexp.QuoteMeta(pattern), true
 	}
-	if o.has('x') {
+	if o.has('x') && !extended {
+		pattern = "^" + pattern + "$"
+	} else if o.has('x') {
 		pattern = "^(?:" + pattern + ")$"
 	}
-	if o.has('i') {
-		pattern = "(?i)" + pattern
-	}
-	expr, err := regexp.Compile(pattern)
+	expr, err := compile(pattern, extended, o.has('i'))
 	if err != nil {
 		fmt.Fprintf(s.err, "grep: %v\n", err)
 		return status(2)

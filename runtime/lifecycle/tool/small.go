@@ -17,7 +17,7 @@ import (
 
 func small() map[string]tool {
 	return map[string]tool{
-		"basename": basename, "date": date, "dirname": dirname, "env": env, "false": fail, "hostname": hostname,
+		"basename": basename, "date": date, "dirname": dirname, "echo": echo, "env": env, "false": fail, "hostname": hostname,
 		"id": id, "printenv": printenv, "sleep": sleep, "true": succeed, "uname": uname, "which": which,
 		"whoami": whoami,
 	}
@@ -25,6 +25,16 @@ func small() map[string]tool {
 
 func succeed(streams, []string) error { return nil }
 func fail(streams, []string) error    { return status(1) }
+
+// echo is for those that start it without a shell.
+func echo(s streams, args []string) error {
+	end := "\n"
+	if len(args) > 0 && args[0] == "-n" {
+		args, end = args[1:], ""
+	}
+	_, err := fmt.Fprint(s.out, strings.Join(args, " ")+end)
+	return err
+}
 
 func basename(s streams, args []string) error {
 	if len(args) == 0 {

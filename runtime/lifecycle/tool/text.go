@@ -13,8 +13,8 @@ import (
 
 func text() map[string]tool {
 	return map[string]tool{
-		"cut": cut, "grep": grep, "head": head, "seq": seq, "sort": sortLines, "tail": tail, "tee": tee, "tr": tr,
-		"uniq": uniq, "wc": wc,
+		"cat": cat, "cut": cut, "grep": grep, "head": head, "sed": sed, "seq": seq, "sort": sortLines, "tail": tail, "tee": tee, "tr": tr,
+		"uniq": uniq, "wc": wc, "xargs": xargs,
 	}
 }
 
@@ -56,6 +56,18 @@ func eachLine(s streams, names []string, f func(line string)) error {
 			f(lines.Text())
 		}
 		return lines.Err()
+	})
+}
+
+// cat knows nothing but its files.
+func cat(s streams, args []string) error {
+	_, names, err := parse("u", args)
+	if err != nil {
+		return err
+	}
+	return eachInput(s, names, func(_ string, r io.Reader) error {
+		_, err := io.Copy(s.out, r)
+		return err
 	})
 }
 

@@ -1,7 +1,7 @@
-// Package tool is the userland of a stack that has none: the core commands of
-// u-root and small ones of our own, chosen by the name the program is called
-// by. They do what profile scripts and simple start commands ask of them and
-// are no replacement for a distribution's.
+// Package tool is the userland of a stack that has none, chosen by the name
+// the program is called by. The tools do what profile scripts and simple start
+// commands ask of them, with the options those use, and are no replacement for
+// a distribution's.
 package tool
 
 import (
@@ -12,20 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-
-	"github.com/u-root/u-root/pkg/core"
-	"github.com/u-root/u-root/pkg/core/base64"
-	"github.com/u-root/u-root/pkg/core/cat"
-	"github.com/u-root/u-root/pkg/core/chmod"
-	"github.com/u-root/u-root/pkg/core/find"
-	"github.com/u-root/u-root/pkg/core/gzip"
-	"github.com/u-root/u-root/pkg/core/ls"
-	"github.com/u-root/u-root/pkg/core/mkdir"
-	"github.com/u-root/u-root/pkg/core/mv"
-	"github.com/u-root/u-root/pkg/core/rm"
-	"github.com/u-root/u-root/pkg/core/shasum"
-	"github.com/u-root/u-root/pkg/core/touch"
-	"github.com/u-root/u-root/pkg/core/xargs"
 )
 
 // streams are a tool's standard descriptors.
@@ -43,27 +29,11 @@ type status int
 func (s status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
 func tools() map[string]tool {
-	all := map[string]tool{
-		"base64": uroot(base64.New), "cat": uroot(cat.New), "chmod": uroot(chmod.New), "find": uroot(find.New),
-		"ls": uroot(ls.New), "mkdir": uroot(mkdir.New), "mv": uroot(mv.New), "rm": uroot(rm.New),
-		"shasum": uroot(shasum.New), "touch": uroot(touch.New), "xargs": uroot(xargs.New),
+	all := map[string]tool{}
+	for _, group := range []map[string]tool{small(), text(), files(), directories(), digests(), archives()} {
+		maps.Copy(all, group)
 	}
-	for _, name := range []string{"gzip", "gunzip", "gzcat", "zcat"} {
-		all[name] = uroot(func() core.Command { return gzip.New(name) })
-	}
-	maps.Copy(all, small())
-	maps.Copy(all, text())
-	maps.Copy(all, files())
 	return all
-}
-
-// uroot makes a tool of one of u-root's commands.
-func uroot(newCommand func() core.Command) tool {
-	return func(s streams, args []string) error {
-		c := newCommand()
-		c.SetIO(s.in, s.out, s.err)
-		return c.Run(args...)
-	}
 }
 
 // Names lists the tools, sorted.
@@ -92,4 +62,20 @@ func run(t tool, argv []string, s streams) int {
 	}
 	fmt.Fprintf(s.err, "%s: %v\n", argv[0], err)
 	return 1
+}
+
+// each calls f with each name and goes on after an error, which it reports as
+// the tool's; the exit code is then 1.
+func each(s streams, tool string, names []string, f func(name string) error) error {
+	if len(names) == 0 {
+		return errors.New("missing operand")
+	}
+	var failed error
+	for _, name := range names {
+		if err := f(name); err != nil {
+			fmt.Fprintf(s.err, "%s: %v\n", tool, err)
+			failed = status(1)
+		}
+	}
+	return failed
 }

@@ -34,9 +34,39 @@ func TestTools(t *testing.T) {
 		{command: "grep -v b", in: "abc\ndef\n", out: "def\n"},
 		{command: "grep -c b", in: "abc\nb\n", out: "2\n"},
 		{command: "grep -in B", in: "x\nabc\n", out: "2:abc\n"},
-		{command: "grep -o [0-9]+", in: "a12b3\n", out: "12\n3\n"},
+		{command: "grep -oE [0-9]+", in: "a12b3\n", out: "12\n3\n"},
+		{command: "grep -o a+", in: "aa+\n", out: "a+\n"},
+		{command: `grep -x a\+`, in: "aaa\nb\n", out: "aaa\n"},
+		{command: "sed s/a/b/", in: "aa\nc", out: "ba\nc"},
+		{command: `sed s,\(a\)\(b\),\2\1&$1,g`, in: "abab\n", out: "baab$1baab$1\n"},
+		{command: `sed -E s/(a|b)+/[&]/`, in: "xabay\n", out: "x[aba]y\n"},
+		{command: "sed -n /b/p", in: "a\nb\n", out: "b\n"},
+		{command: "sed 2,3d", in: "1\n2\n3\n4\n", out: "1\n4\n"},
+		{command: "sed $d", in: "1\n2\n", out: "1\n"},
+		{command: "sed /2/!d", in: "1\n2\n", out: "2\n"},
+		{command: "sed 1q", in: "1\n2\n", out: "1\n"},
+		{command: "sed -e s/1/a/ -e s/2/b/", in: "1\n2\n", out: "a\nb\n"},
+		{command: "sed y/a/b/", in: "1\n", exit: 1},
+		{command: "sed s/a", exit: 1},
+		{command: "xargs echo", in: "a 'b c'\nd\n", out: "a b c d\n"},
+		{command: "xargs -n1 echo x", in: "a b", out: "x a\nx b\n"},
+		{command: "xargs -I{} echo <{}>", in: "a b\nc\n", out: "<a b>\n<c>\n"},
+		{command: "xargs -r false", in: ""},
+		{command: "xargs false", in: "a", exit: 123},
+		{command: "xargs no-such-program", in: "a", exit: 127},
+		{command: "sha256sum", in: "", out: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  -\n"},
+		{command: "shasum", in: "", out: "da39a3ee5e6b4b0d3255bfef95601890afd80709  -\n"},
+		{command: "md5sum", in: "", out: "d41d8cd98f00b204e9800998ecf8427e  -\n"},
+		{command: "base64 -d", in: "aGVs\nbG8=\n", out: "hello"},
+		{command: "base64 -w0", in: "hello", out: "aGVsbG8="},
+		{command: "echo -n a b", out: "a b"},
+		{command: "zcat", in: "plain", exit: 1},
+		{command: "ls /no/such/file", exit: 2},
+		{command: "rm -f /no/such/file"},
+		{command: "rm /no/such/file", exit: 1},
+		{command: "rm -rf ..", exit: 1},
 		{command: "grep -q z", in: "abc\n", exit: 1},
-		{command: "grep (", in: "abc\n", exit: 2},
+		{command: "grep -E (", in: "abc\n", exit: 2},
 		{command: "grep -F .", in: "abc\na.c\n", out: "a.c\n"},
 		{command: "cut -d : -f 1,3-", in: "a:b:c:d\nplain\n", out: "a:c:d\nplain\n"},
 		{command: "cut -c 2-3", in: "abcd\n", out: "bc\n"},
@@ -123,4 +153,91 @@ func TestMktemp(t *testing.T) {
 	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
 		t.Errorf("got %s, %v; want a file", name, err)
 	}
+}
+
+func TestDirectoryTools(t *testing.T) {
+	t.Chdir(t.TempDir())
+	call(t, "mkdir", "-p", "a/b", "a/.c")
+	call(t, "mkdir", "-m", "700", "m")
+	call(t, "touch", "-d", "2020-01-02", "a/x", "a/b/y.txt")
+	call(t, "chmod", "u+x,g=r,o-rwx", "a/x")
+	tests := []struct{ command, want string }{
+		{"ls", "a\nm\n"},
+		{"ls -1F a", "b/\nx*\n"},
+		{"ls -A a", ".c\nb\nx\n"},
+		{"ls -a a", ".\n..\n.c\nb\nx\n"},
+		{"ls -d a a/b", "a\na/b\n"},
+		{"ls a/b a/x", "a/x\n\na/b:\ny.txt\n"},
+		{"ls -R a", "a:\nb\nx\n\na/b:\ny.txt\n"},
+		{"find . -name *.txt", "./a/b/y.txt\n"},
+		{"find a -maxdepth 1 -type d", "a\na/.c\na/b\n"},
+		{"find a -type f -print", "a/b/y.txt\na/x\n"},
+		{"find a -mindepth 2", "a/b/y.txt\n"},
+		{"find a -empty -type d", "a/.c\n"},
+		{"find a/ -path a/b/*", "a/b/y.txt\n"},
+	}
+	for _, test := range tests {
+		if got := call(t, strings.Fields(test.command)...); got != test.want {
+			t.Errorf("%s: got %q; want %q", test.command, got, test.want)
+		}
+	}
+	if got := call(t, "ls", "-ln", "a/x"); !strings.HasPrefix(got, "-rwxr----- 1 ") || !strings.Contains(got, " 0 Jan  2 00:00 a/x") {
+		t.Errorf("ls -ln: got %q", got)
+	}
+	if info, err := os.Stat("m"); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("m: got %v, %v; want mode 0700", info, err)
+	}
+	call(t, "mv", "a/x", "m")
+	call(t, "gzip", "-k", "m/x")
+	call(t, "mv", "m/x.gz", "z.gz")
+	call(t, "gunzip", "z.gz")
+	call(t, "find", "a", "-delete")
+	call(t, "rm", "-r", "m")
+	if got := call(t, "ls"); got != "z\n" {
+		t.Errorf("left: got %q; want z alone", got)
+	}
+	call(t, "mkdir", "-p", "p/q")
+	call(t, "rmdir", "-p", "p/q")
+}
+
+func TestNewMode(t *testing.T) {
+	tests := []struct {
+		old  os.FileMode
+		text string
+		want uint32
+	}{
+		{0o644, "755", 0o755},
+		{0o644, "+x", 0o755},
+		{0o644, "u+x,go=", 0o700},
+		{0o755, "a-x", 0o644},
+		{0o644, "a+X", 0o644},
+		{0o744, "a+X", 0o755},
+		{0o755 | os.ModeDir, "+t", 0o1755},
+		{0o4755, "u-s", 0o755},
+		{0o600 | os.ModeSetuid, "g+r", 0o4640},
+	}
+	for _, test := range tests {
+		if got, err := newMode(test.old, test.text); err != nil || got != test.want {
+			t.Errorf("newMode(%v, %s): got %o, %v; want %o", test.old, test.text, got, err, test.want)
+		}
+	}
+	for _, text := range []string{"", "u", "u+q", "9", "x"} {
+		if _, err := newMode(0, text); err == nil {
+			t.Errorf("newMode(0, %q) was accepted", text)
+		}
+	}
+}
+
+func FuzzSed(f *testing.F) {
+	f.Add("s/\\(a\\)[^]b]*/\\1&/gp;$!d", "abc\nd", false)
+	f.Add("/x/,3s,a{2},b,", "aa\n", true)
+	f.Fuzz(func(t *testing.T, script, text string, extended bool) {
+		commands, err := parseSed(script, extended)
+		if err != nil {
+			return
+		}
+		if _, err := (editor{commands: commands}).edit(strings.NewReader(text)); err != nil {
+			t.Error(err)
+		}
+	})
 }
