@@ -24,11 +24,14 @@ type NewStack struct {
 	Origin      string // what it is made from, for people
 }
 
-// Add makes a stack whose tree build fills in: dir is there and empty, and its files are to belong to the host's ids of
+// Add makes a stack whose tree build makes at dir, where nothing is yet; its files are to belong to the host's ids of
 // IDMap. What build returns is kept as the stack's bill of materials (see Store.Lock); it may be nil. After an error
 // nothing stays.
 func (s *Store) Add(ctx context.Context, n NewStack, build func(ctx context.Context, dir string) (lock []byte, err error)) (Stack, error) {
 	return s.add(ctx, n, func(ctx context.Context, _, tree string) (made, error) {
+		if err := os.Remove(tree); err != nil {
+			return made{}, err
+		}
 		lock, err := build(ctx, tree)
 		return made{lock: lock}, err
 	})

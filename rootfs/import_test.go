@@ -286,6 +286,9 @@ func TestAddAndRemove(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, Config{})
 	build := func(_ context.Context, dir string) ([]byte, error) {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return nil, err
+		}
 		return []byte("lock"), os.WriteFile(filepath.Join(dir, "file"), []byte("x"), 0o644)
 	}
 	n := NewStack{Name: "built", Origin: "a test"}
