@@ -130,7 +130,7 @@ func (s *Store) claim(id string) error {
 	if err := holdRun(s.path("run")); err != nil {
 		return err
 	}
-	err := os.Mkdir(s.path("run", id), 0o700)
+	err := s.takeSpare(s.path("run", id))
 	if errors.Is(err, fs.ErrExist) {
 		return ErrMounted
 	}
@@ -139,7 +139,7 @@ func (s *Store) claim(id string) error {
 
 func (s *Store) assemble(r Request, rec record, lowers []string) error {
 	dir := s.path("run", r.ID)
-	if err := writeJSON(filepath.Join(dir, recordFile), rec); err != nil {
+	if err := writeRecord(dir, rec); err != nil {
 		return err
 	}
 	size := disk.Size{Bytes: r.DiskBytes, Inodes: r.Inodes}
@@ -153,7 +153,7 @@ func (s *Store) assemble(r Request, rec record, lowers []string) error {
 	}
 	upper, work := filepath.Join(dir, disk.Data, "upper"), filepath.Join(dir, disk.Data, "work")
 	for _, d := range []string{upper, work, filepath.Join(dir, "root")} {
-		if err := os.Mkdir(d, 0o700); err != nil {
+		if err := os.Mkdir(d, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
@@ -185,7 +185,7 @@ func (s *Store) dismantle(id string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.spent.put(dir); err != nil {
+	if err := s.retire(dir); err != nil {
 		return err
 	}
 	return s.releaseRunLocked()
@@ -194,7 +194,7 @@ func (s *Store) dismantle(id string) error {
 // releaseRunLocked undoes holdRun after the last container.
 func (s *Store) releaseRunLocked() error {
 	entries, err := os.ReadDir(s.path("run"))
-	if err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != runTrash }) {
+	if err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name()[0] != '.' }) {
 		return err
 	}
 	return unmountAll(s.path("run"))
@@ -227,6 +227,15 @@ func (s *Store) List() ([]string, error) {
 	}
 	maps.DeleteFunc(ids, func(id string, _ bool) bool { return checkID(id) != nil })
 	return slices.Sorted(maps.Keys(ids)), nil
+}
+
+// writeRecord writes in place: a torn record is as good as none, since what it is of is mounted only afterwards.
+func writeRecord(dir string, rec record) error {
+	b, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, recordFile), b, 0o600)
 }
 
 func (s *Store) record(id string) (record, error) {

@@ -92,7 +92,7 @@ func New(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s.trash, s.spent = newTrash(s.path("trash"), s.log), newTrash(s.path("run", runTrash), s.log)
-	if err := errors.Join(s.dropHalfLayers(), s.loadStacks()); err != nil {
+	if err := errors.Join(s.dropSpares(), s.dropHalfLayers(), s.loadStacks()); err != nil {
 		return nil, err
 	}
 	s.trash.sweep()
@@ -115,7 +115,7 @@ func realDir(dir string) (string, error) {
 // makeDirs lays out the store. Layers and disks are for root's eyes alone; run lets the containers' root pass, and no
 // other user of this machine, for whom the files of apps would else be readable.
 func (s *Store) makeDirs() error {
-	for _, name := range []string{"layers", "stacks", "templates", "trash", "run", "run/" + runTrash} {
+	for _, name := range []string{"layers", "stacks", "templates", "trash", "run", "run/" + runTrash, "run/" + runSpare} {
 		if err := os.Mkdir(s.path(name), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}

@@ -46,8 +46,8 @@ type Disks struct {
 // Data is where in a container's directory its writes go.
 const Data = "disk"
 
-// image is the file in a container's directory behind a loop device.
-const image = "disk.img"
+// Image is the file in a container's directory behind a loop device.
+const Image = "disk.img"
 
 // New probes what works in dir, which holds templates and must lie on the file system of the containers' directories.
 func New(dir string, log *slog.Logger) (*Disks, error) {
@@ -111,7 +111,7 @@ func (d *Disks) dropProbes() error {
 	return err
 }
 
-// Create makes dir/disk, empty and limited to s. On error it leaves nothing mounted or attached.
+// Create makes dir/disk, limited to s; if it is there it must be empty. On error it leaves nothing mounted or attached.
 func (d *Disks) Create(dir string, s Size) error {
 	if s.Inodes <= 0 || s.Inodes > MaxInodes {
 		s.Inodes = MaxInodes
@@ -128,7 +128,7 @@ func (d *Disks) Create(dir string, s Size) error {
 }
 
 func (d *Disks) make(m Method, dir string, s Size) error {
-	if err := os.Mkdir(filepath.Join(dir, Data), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, Data), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	switch m {
@@ -142,13 +142,13 @@ func (d *Disks) make(m Method, dir string, s Size) error {
 
 // Remove takes away what Create added to dir beyond plain files, in whatever state it is; deleting dir is the caller's.
 func (d *Disks) Remove(dir string) error {
-	return errors.Join(unmount(filepath.Join(dir, Data)), detach(filepath.Join(dir, image)), freeProject(filepath.Join(dir, Data)))
+	return errors.Join(unmount(filepath.Join(dir, Data)), detach(filepath.Join(dir, Image)), freeProject(filepath.Join(dir, Data)))
 }
 
 // Used tells how many bytes the writes in dir occupy.
 func (d *Disks) Used(dir string) (int64, error) {
 	data := filepath.Join(dir, Data)
-	if _, err := os.Lstat(filepath.Join(dir, image)); err == nil {
+	if _, err := os.Lstat(filepath.Join(dir, Image)); err == nil {
 		return usedMount(data)
 	}
 	if n, ok := usedProject(data); ok {

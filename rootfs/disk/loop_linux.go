@@ -21,7 +21,7 @@ func (d *Disks) makeLoop(dir string, s Size) error {
 		return err
 	}
 	defer tpl.Close()
-	img := filepath.Join(dir, image)
+	img := filepath.Join(dir, Image)
 	if err := cloneSparse(tpl, img); err != nil {
 		return fmt.Errorf("copy disk template: %w", err)
 	}

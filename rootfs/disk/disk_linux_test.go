@@ -1,0 +1,198 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"cupola/rootfs/internal/thread"
+)
+
+func needRoot(t testing.TB) {
+	t.Helper()
+	if os.Getenv("CUPOLA_TEST_ROOT") != "1" {
+		t.Skip("needs CUPOLA_TEST_ROOT=1 and root")
+	}
+}
+
+func newDisks(t testing.TB) (d *Disks, base string) {
+	t.Helper()
+	base = t.TempDir()
+	d, err := New(filepath.Join(base, "templates"), slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, base
+}
+
+// makeDisk makes a disk that is gone after the test.
+func makeDisk(t testing.TB, d *Disks, dir string, s Size) {
+	t.Helper()
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Create(dir, s); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Remove(dir); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// asContainer runs do without the capability that quotas spare, as overlayfs does for containers.
+func asContainer(t testing.TB, do func() error) error {
+	t.Helper()
+	return thread.Throwaway(func() error {
+		if err := dropResource(); err != nil {
+			return fmt.Errorf("drop CAP_SYS_RESOURCE: %v", err)
+		}
+		return do()
+	})
+}
+
+// fill writes until it may not.
+func fill(t testing.TB, name string) (sum int64, err error) {
+	t.Helper()
+	return sum, asContainer(t, func() error {
+		f, err := os.Create(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		block := make([]byte, 64<<10)
+		for sum < 1<<30 {
+			n, err := f.Write(block)
+			sum += int64(n)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func TestSizes(t *testing.T) {
+	needRoot(t)
+	d, base := newDisks(t)
+	m, why := d.Method()
+	if m == Plain {
+		t.Skip(why)
+	}
+	for _, mb := range []int64{4, 20, 64, 300} {
+		dir := filepath.Join(base, "d"+strconv.FormatInt(mb, 10))
+		makeDisk(t, d, dir, Size{Bytes: mb * mib})
+		if used, err := d.Used(dir); err != nil || used > 64<<10 {
+			t.Errorf("%d MiB: got %d bytes used, %v; want next to none", mb, used, err)
+		}
+		got, err := fill(t, filepath.Join(dir, Data, "f"))
+		if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+			t.Errorf("%d MiB: got %v; want ENOSPC or EDQUOT", mb, err)
+		}
+		// the image is a grain and a little too large at most, and never too small but for block maps
+		if got < mb*mib-mib/2 || got > mb*mib+grain+mib {
+			t.Errorf("%d MiB: got %d bytes written", mb, got)
+		}
+		if used, err := d.Used(dir); err != nil || used < got || used > got+mib {
+			t.Errorf("%d MiB: got %d bytes used, %v; want %d", mb, used, err, got)
+		}
+	}
+}
+
+func TestInodes(t *testing.T) {
+	needRoot(t)
+	d, base := newDisks(t)
+	if m, why := d.Method(); m == Plain {
+		t.Skip(why)
+	}
+	dir := filepath.Join(base, "c")
+	makeDisk(t, d, dir, Size{Bytes: 64 * mib, Inodes: 2000})
+	n := 0
+	err := asContainer(t, func() (err error) {
+		for ; err == nil && n < 10_000; n++ {
+			err = os.Mkdir(filepath.Join(dir, Data, strconv.Itoa(n)), 0o755)
+		}
+		return err
+	})
+	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) || n < 1900 || n > 2100 {
+		t.Errorf("got %v after %d directories; want no space after about 2000", err, n)
+	}
+}
+
+func TestRemove(t *testing.T) {
+	needRoot(t)
+	d, base := newDisks(t)
+	dir := filepath.Join(base, "c")
+	makeDisk(t, d, dir, Size{Bytes: 8 * mib})
+	busy, err := os.Open(filepath.Join(dir, Data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // with someone still in it, and once more when all is gone
+		if err := d.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	busy.Close()
+	if loops, err := Loops(base); err != nil || len(loops) > 0 {
+		t.Errorf("got %v, %v after the last user left; want no loop device", loops, err)
+	}
+}
+
+// TestKilledProbe finds what a daemon killed in New leaves.
+func TestKilledProbe(t *testing.T) {
+	needRoot(t)
+	d, base := newDisks(t)
+	makeDisk(t, d, filepath.Join(base, "templates", probePrefix+"1"), Size{Bytes: 4 * mib})
+	if _, err := New(filepath.Join(base, "templates"), slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(base, "templates", probePrefix+"*")); err != nil || len(left) > 0 {
+		t.Errorf("got %q, %v; want no probe", left, err)
+	}
+	if loops, err := Loops(base); err != nil || len(loops) > 0 {
+		t.Errorf("got %v, %v; want no loop device", loops, err)
+	}
+}
+
+// TestPlain needs no privilege: a disk without a limit counts its files.
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	d := &Disks{method: Plain, log: slog.New(slog.DiscardHandler)}
+	dir := t.TempDir()
+	if err := d.Create(dir, Size{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, Data, "f"), make([]byte, 100_000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if used, err := d.Used(dir); err != nil || used < 100_000 || used > 200_000 {
+		t.Errorf("got %d, %v; want about 100 000", used, err)
+	}
+}
+
+// TestTemplates bounds how many sizes are kept.
+func TestTemplates(t *testing.T) {
+	t.Parallel()
+	if _, err := findMkfs(); err != nil {
+		t.Skip(err)
+	}
+	d := &Disks{dir: t.TempDir(), log: slog.New(slog.DiscardHandler)}
+	for n := range int64(maxTemplates + 5) {
+		f, err := d.template(Size{Bytes: 4*mib + n*4096, Inodes: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	all, err := filepath.Glob(filepath.Join(d.dir, "*"))
+	if err != nil || len(all) > maxTemplates {
+		t.Errorf("got %d templates, %v; want at most %d", len(all), err, maxTemplates)
+	}
+}
