@@ -158,6 +158,23 @@ func (t cgroupTree) set(id, controller, file, value string) error {
 	return nil
 }
 
+// forbidSwap sees to a container without a memory limit: one with a limit has
+// the same for memory and swap together.
+func (t cgroupTree) forbidSwap(id string, l Limits) error {
+	if l.MemoryBytes > 0 {
+		return nil
+	}
+	file := "memory.swappiness"
+	if t.v2 {
+		file = "memory.swap.max"
+	}
+	err := os.WriteFile(filepath.Join(t.dir("memory", id), file), []byte("0"), 0)
+	if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrPermission) {
+		return fmt.Errorf("forbid swap: %w", err)
+	}
+	return nil // a kernel that does not account swap has no such file
+}
+
 // list names every container that has a cgroup in any hierarchy.
 func (t cgroupTree) list() ([]string, error) {
 	var ids []string

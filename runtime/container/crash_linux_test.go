@@ -175,6 +175,9 @@ func TestKilledDaemonLeaksNothing(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
 	for range 12 {
 		kill := d.launch(t)
 		pause(t)

@@ -135,6 +135,9 @@ func (e *Engine) run(spec Spec) (*process, error) {
 	if err := c.Run(proc); err != nil {
 		return nil, err
 	}
+	if err := e.tree.forbidSwap(spec.ID, spec.Limits); err != nil {
+		return nil, err
+	}
 	pid, err := proc.Pid()
 	if err != nil {
 		return nil, err

@@ -3,7 +3,6 @@
 package container
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -263,25 +262,53 @@ func TestExec(t *testing.T) {
 	_, r := b.start(t, b.spec("app", "sleep"))
 	waitLine(t, r, "ready\n")
 	for _, e := range []*Engine{b.Engine, b.reopen(t)} {
-		var out bytes.Buffer
-		pr, pw, err := os.Pipe()
+		out, in, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := e.Exec(t.Context(), "app", Process{Args: []string{"/bin/probe", "cat", "/proc/self/cgroup"}, UID: 2000}, Stdio{Out: pw, Err: pw})
-		pw.Close()
+		defer out.Close()
+		x, err := e.Exec(t.Context(), "app", Process{Args: []string{"/bin/probe", "catch"}, UID: 2000}, Stdio{Out: in, Err: in})
+		in.Close()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.Copy(&out, pr); err != nil {
+		waitLine(t, out, "ready\n")
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", x.PID))
+		if want := fmt.Sprintf("/%s/app\n", b.cfg.CgroupParent); err != nil || !strings.Contains(string(data), want) {
+			t.Errorf("got cgroups\n%s, %v; want %s in them", data, err, want)
+		}
+		if err := x.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
-		exit, err := x.Wait(t.Context())
-		if err != nil || !exit.Known || exit.Code != 0 {
-			t.Errorf("got %+v, %v; want exit 0", exit, err)
+		if exit, err := x.Wait(t.Context()); err != nil || exit != (Exit{Code: 7, Known: true}) {
+			t.Errorf("got %+v, %v; want exit 7", exit, err)
 		}
-		if want := fmt.Sprintf("/%s/app", b.cfg.CgroupParent); !strings.Contains(out.String(), want) {
-			t.Errorf("got cgroups\n%s; want %s in them", out.String(), want)
-		}
+	}
+}
+
+// TestExecDespiteMovedHelper has root in the container put its own program where
+// the helper was.
+func TestExecDespiteMovedHelper(t *testing.T) {
+	b := newBench(t)
+	spec := b.spec("app", "usurp")
+	spec.Process.UID, spec.Process.GID = 0, 0
+	_, r := b.start(t, spec)
+	waitLine(t, r, "ready\n")
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	x, err := b.Exec(t.Context(), "app", Process{Args: []string{"/bin/probe", "cat", "/proc/self/status"}}, Stdio{Out: in, Err: in})
+	in.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := io.ReadAll(out)
+	if err != nil || !strings.Contains(string(status), "Seccomp:\t2") {
+		t.Errorf("got %q, %v; want the process under the filter", status, err)
+	}
+	if exit, err := x.Wait(t.Context()); err != nil || exit.Code != 0 {
+		t.Errorf("got %+v, %v; want exit 0", exit, err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"runtime"
 
+	"github.com/opencontainers/cgroups"
+	_ "github.com/opencontainers/cgroups/devices" // refuses devices on cgroup v2
 	"github.com/opencontainers/runc/libcontainer"
 	_ "github.com/opencontainers/runc/libcontainer/nsenter" // sets up the namespaces in C, before Go starts its threads
 )
@@ -22,4 +24,6 @@ func init() {
 		libcontainer.Init()
 	}
 	runtime.LockOSThread()
+	// On v1, where libcontainer is given no cgroup, cgroupTree refuses devices.
+	cgroups.DevicesSetV1 = nil
 }

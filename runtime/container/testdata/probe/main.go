@@ -57,6 +57,8 @@ func main() {
 		fmt.Println("survived")
 	case "hostile":
 		hostile()
+	case "usurp": // puts itself where the helper was
+		usurp()
 	case "fork": // starts processes until it may not
 		fork()
 	case "lines":
@@ -75,4 +77,22 @@ func fork() {
 		}
 		_ = p.Release()
 	}
+}
+
+func usurp() {
+	data, err := os.ReadFile("/bin/probe")
+	for _, step := range []func() error{
+		func() error { return err },
+		func() error { return os.Rename("/tmp", "/moved") },
+		func() error { return os.MkdirAll("/tmp/lifecycle", 0o755) },
+		func() error { return os.WriteFile("/tmp/lifecycle/init", data, 0o755) },
+		func() error { return os.WriteFile("/tmp/lifecycle/seccomp.bpf", nil, 0o755) },
+	} {
+		if err := step(); err != nil {
+			fmt.Println("error:", err)
+			return
+		}
+	}
+	fmt.Println("ready")
+	syscall.Pause()
 }
