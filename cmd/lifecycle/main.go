@@ -1,3 +1,5 @@
+//go:build linux
+
 // The lifecycle command is everything that runs inside containers beside the
 // app, but for what its start needs (see init): builder, healthcheck, the
 // system buildpacks and the tools of stacks that have none. It does what the

@@ -1,3 +1,5 @@
+//go:build linux
+
 // The init command starts every container: as `init` it completes the sandbox
 // and becomes the app, as `launcher` it prepares a buildpack app's environment
 // first. It is kept apart from the lifecycle command because its start is on

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package boot is the first program of every container: it joins the cgroups
 // the daemon opened for it, installs the seccomp filter the daemon compiled,
 // and becomes the app.

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package tool is the userland of a stack that has none, chosen by the name
 // the program is called by. The tools do what profile scripts and simple start
 // commands ask of them, with the options those use, and are no replacement for
