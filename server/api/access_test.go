@@ -72,6 +72,8 @@ var attempts = map[string]attempt{
 	"DELETE /v3/domains/{guid}":                                              {"/v3/domains/domain-2", "", 202, inOrg},
 	"POST /v3/domains/{guid}/relationships/shared_organizations":             {"/v3/domains/domain-2/relationships/shared_organizations", `{"data": []}`, 200, inOrg},
 	"DELETE /v3/domains/{guid}/relationships/shared_organizations/{org}":     {"/v3/domains/domain-2/relationships/shared_organizations/org-2", "", 204, inOrg},
+	"POST /v3/droplets":                                                      {"/v3/droplets", `{` + toApp + `}`, 201, namedSpace},
+	"POST /v3/droplets/{guid}/upload":                                        {"/v3/droplets/droplet-3/upload", uploadDropletBody, 202, inSpace},
 	"PATCH /v3/droplets/{guid}":                                              {"/v3/droplets/droplet-1", labels, 200, inSpace},
 	"DELETE /v3/droplets/{guid}":                                             {"/v3/droplets/droplet-2", "", 202, inSpace},
 	"PATCH /v3/environment_variable_groups/{name}":                           {"/v3/environment_variable_groups/running", `{"var": {"A": "B"}}`, 200, platform},
@@ -130,8 +132,11 @@ var attempts = map[string]attempt{
 	"DELETE /v3/users/{guid}":                                                {"/v3/users/user-org_user", "", 202, inOrg},
 }
 
-// uploadBody stands for a multipart body with a buildpack's zip.
-const uploadBody = "upload"
+// These stand for multipart bodies with a buildpack's zip and a droplet.
+const (
+	uploadBody        = "upload"
+	uploadDropletBody = "upload a droplet"
+)
 
 // seedAccess adds the rows that attempts need.
 func seedAccess(tx *store.Tx) error {
@@ -155,6 +160,9 @@ func seedAccess(tx *store.Tx) error {
 		},
 		func() error {
 			return store.Buildpacks.Insert(tx, &cf.Buildpack{Resource: guid("buildpack-1"), Name: "bp", State: "AWAITING_UPLOAD", Position: 4, Enabled: true, Lifecycle: "buildpack"})
+		},
+		func() error {
+			return store.Droplets.Insert(tx, &cf.Droplet{Resource: guid("droplet-3"), AppGUID: "app-1", State: cf.DropletAwaiting})
 		},
 		func() error {
 			return store.Domains.Insert(tx, &cf.Domain{Resource: guid("domain-2"), Name: "own.test", OrgGUID: "org-1", SharedOrgs: []string{"org-2"}})
@@ -255,6 +263,8 @@ func (w *world) attempt(user, method string, a attempt, zip string) answer {
 	switch a.body {
 	case uploadBody:
 		return w.upload(user, a.path, "bits.zip", []byte(zip))
+	case uploadDropletBody:
+		return w.upload(user, a.path, "d.tgz", tgzOf(w.t, "app/run", "x"))
 	case someManifest:
 		return w.ask(user, method, a.path, a.body, "application/x-yaml")
 	}

@@ -98,10 +98,12 @@ func (s *Server) routes() []route {
 		{"DELETE /v3/domains/{guid}/relationships/shared_organizations/{org}", orgAdmin, inTx(unshareDomain)},
 
 		{"GET /v3/droplets", anyone, list(store.Droplets, viewListedDroplet)},
+		{"POST /v3/droplets", develop, inTx(createDroplet)},
 		{"GET /v3/droplets/{guid}", read, inTx(showDroplet)},
 		{"PATCH /v3/droplets/{guid}", develop, inTx(updateDroplet)},
 		{"DELETE /v3/droplets/{guid}", develop, inTx(deleteDroplet)},
 		{"GET /v3/droplets/{guid}/download", authz.SpaceReader &^ authz.SpaceSupporter, inTx(downloadDroplet)},
+		{"POST /v3/droplets/{guid}/upload", develop, uploadDroplet},
 
 		{"GET /v3/environment_variable_groups/{name}", anyone, inTx(showEnvGroup)},
 		{"PATCH /v3/environment_variable_groups/{name}", admin, inTx(updateEnvGroup)},

@@ -1,0 +1,150 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"cupola/server/bits"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+type dropletRequest struct {
+	ProcessTypes  opt[map[string]string] `json:"process_types"`
+	Relationships struct {
+		App ref `json:"app"`
+	} `json:"relationships"`
+}
+
+func (r dropletRequest) validate() []string {
+	_, unnamed := r.ProcessTypes.V[""]
+	return must(!unnamed, "Process types key must not be empty")
+}
+
+// createDroplet makes a droplet that awaits its upload, or a copy of another.
+func createDroplet(c *call) (*response, error) {
+	var req dropletRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	source := c.Request.URL.Query().Get("source_guid")
+	app, err := c.dropletTarget(req.Relationships.App.guid(), source)
+	if err != nil {
+		return nil, err
+	}
+	d := &cf.Droplet{State: cf.DropletAwaiting, Lifecycle: app.Lifecycle, Stack: app.Lifecycle.Stack, ProcessTypes: req.ProcessTypes.or(map[string]string{"web": ""})}
+	if source != "" {
+		if d, err = c.copyOf(source); err != nil {
+			return nil, err
+		}
+	}
+	d.AppGUID = app.GUID
+	if err := store.Droplets.Insert(c.Tx, d); err != nil {
+		return nil, err
+	}
+	if err := c.appEvent("audit.app.droplet.create", app, doc{"droplet_guid": d.GUID}); err != nil {
+		return nil, err
+	}
+	return created(viewDroplet(c, d))
+}
+
+// dropletTarget is the app that a droplet is made for. For a copy it is a 404
+// when the actor does not see it, as in Cloud Controller.
+func (c *call) dropletTarget(guid, source string) (*cf.App, error) {
+	_, err := store.Apps.Visible(c.Tx, guid, c.scope)
+	if err != nil && source == "" {
+		err = unprocessable(err, "App with guid %q does not exist, or you do not have access to it.", guid)
+	}
+	if err != nil {
+		c.permitted = true
+		return nil, err
+	}
+	return c.appBy(guid)
+}
+
+// copyOf is a new droplet with the bits of another.
+func (c *call) copyOf(guid string) (*cf.Droplet, error) {
+	d, err := store.Droplets.Visible(c.Tx, guid, c.scope)
+	if err != nil {
+		return nil, err
+	}
+	if d.State != cf.DropletStaged {
+		return nil, cf.Unprocessable("source droplet is not staged")
+	}
+	d.Resource, d.Metadata, d.PackageGUID, d.BuildGUID = cf.Resource{}, cf.Metadata{}, "", ""
+	return d, nil
+}
+
+// uploadDroplet takes a droplet's bits. Its job is done when it answers.
+func uploadDroplet(c *call) (*response, error) {
+	if err := c.tx(true, func() error { _, _, err := c.awaitingDroplet(); return err }); err != nil {
+		return nil, err
+	}
+	u, err := c.readUpload()
+	if err != nil {
+		return nil, err
+	}
+	defer u.discard()
+	if err := checkDropletBits(c, u); err != nil {
+		return nil, err
+	}
+	b, err := u.bits.Commit()
+	if err != nil {
+		return nil, err
+	}
+	return inTx(func(c *call) (*response, error) { return c.keepDroplet(b.Digest, b.Size) })(c)
+}
+
+func badDroplet(format string, args ...any) error {
+	return cf.Unprocessable("Uploaded droplet file is invalid: "+format, args...)
+}
+
+func checkDropletBits(c *call, u *upload) error {
+	if u.bits == nil {
+		return badDroplet("A droplet tgz file must be uploaded as 'bits'")
+	}
+	if !strings.HasSuffix(u.name, ".tgz") && !strings.HasSuffix(u.name, ".tar.gz") {
+		return badDroplet("%s is not a tgz", u.name)
+	}
+	info, err := u.bits.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() == 0 {
+		return badDroplet("%s cannot be empty", u.name)
+	}
+	err = bits.Droplet(c.Context(), u.bits.File)
+	if bits.IsInvalid(err) {
+		return badDroplet("%s", err)
+	}
+	return err
+}
+
+// awaitingDroplet is the droplet of {guid}, if it awaits its upload.
+func (c *call) awaitingDroplet() (*cf.Droplet, *cf.App, error) {
+	d, app, err := ofApp(c, store.Droplets, dropletApp)
+	if err == nil && d.State != cf.DropletAwaiting {
+		err = cf.Unprocessable("Droplet may be uploaded only once. Create a new droplet to upload bits.")
+	}
+	return d, app, err
+}
+
+func (c *call) keepDroplet(digest string, size int64) (*response, error) {
+	d, app, err := c.awaitingDroplet()
+	if err != nil {
+		return nil, err
+	}
+	d.State, d.Digest, d.Size = cf.DropletStaged, digest, size
+	if err := store.Droplets.Update(c.Tx, d); err != nil {
+		return nil, err
+	}
+	if err := c.appEvent("audit.app.droplet.upload", app, doc{"droplet_guid": d.GUID}); err != nil {
+		return nil, err
+	}
+	res, err := c.accepted("droplet.upload", "droplets", d.GUID)
+	if err != nil {
+		return nil, err
+	}
+	res.status, res.body = http.StatusAccepted, viewDroplet(c, d)
+	return res, nil
+}

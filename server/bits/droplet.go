@@ -1,0 +1,91 @@
+package bits
+
+import (
+	"archive/tar"
+	"bufio"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// Droplet checks an uploaded droplet: a gzipped tar of files, directories and
+// links that stays in its tree. Where symbolic links lead is left to the
+// container in which it is unpacked: buildpacks make absolute ones.
+func Droplet(ctx context.Context, f *os.File) error {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	z, err := gzip.NewReader(bufio.NewReader(&ctxReader{ctx, f}))
+	if err != nil {
+		return &Invalid{"", "is no valid tgz file"}
+	}
+	d := &dropletChecker{check: newChecker(DefaultLimits), tar: tar.NewReader(z)}
+	for {
+		h, err := d.tar.Next()
+		if err == io.EOF {
+			return d.complete()
+		}
+		if err == nil {
+			err = d.entry(h)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return invalidTar(err)
+		}
+	}
+}
+
+type dropletChecker struct {
+	check *checker
+	tar   *tar.Reader
+	files int
+}
+
+func (d *dropletChecker) entry(h *tar.Header) error {
+	mode := h.FileInfo().Mode()
+	switch h.Typeflag {
+	case tar.TypeReg, tar.TypeDir, tar.TypeSymlink:
+	case tar.TypeLink:
+		mode = 0
+		if _, err := cleanPath(h.Linkname); err != nil {
+			return err
+		}
+	default:
+		return &Invalid{h.Name, "is neither a file, a directory nor a link"}
+	}
+	if mode.Type()&^(fs.ModeDir|fs.ModeSymlink) != 0 {
+		return &Invalid{h.Name, "is neither a file, a directory nor a link"}
+	}
+	if _, err := d.check.entry(h.Name, mode); err != nil {
+		return err
+	}
+	d.files++
+	if h.Size > d.check.left {
+		return &Invalid{"", fmt.Sprintf("unpacks to more than %d bytes", d.check.limits.Bytes)}
+	}
+	n, err := io.Copy(io.Discard, d.tar)
+	d.check.left -= n
+	return err
+}
+
+func (d *dropletChecker) complete() error {
+	if d.files == 0 {
+		return &Invalid{"", "holds no files"}
+	}
+	return nil
+}
+
+// invalidTar says that the archive is broken, unless err says more.
+func invalidTar(err error) error {
+	var e *Invalid
+	if errors.As(err, &e) {
+		return err
+	}
+	return &Invalid{"", "is no valid tgz file: " + err.Error()}
+}
