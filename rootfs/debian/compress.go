@@ -1,6 +1,7 @@
 package debian
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 
@@ -15,6 +16,7 @@ const maxDictionary = 128 << 20
 
 // decompress wraps r by the extension of name: ".gz", ".xz", ".zst" or none.
 func decompress(name string, r io.Reader) (io.ReadCloser, error) {
+	r = bufio.NewReaderSize(r, 256<<10)
 	switch extension(name) {
 	case ".gz":
 		return gzip.NewReader(r)

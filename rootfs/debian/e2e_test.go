@@ -50,7 +50,7 @@ func TestBuildFromHostMirror(t *testing.T) {
 	}
 	commands := []string{
 		"/bin/sh -c 'echo sh'", "bash --version", "perl -v", "git --version", "curl --version", "jq --version", "openssl version",
-		"dpkg -l", "id vcap", "ls -ld /app /tmp /bin /home/vcap/app", "awk 'BEGIN{print 1}'",
+		"dpkg -l", "id vcap", "ls -ld /app /tmp /bin /home/vcap/app", "awk 'BEGIN{print 1}'", "/usr/sbin/ldconfig -p | grep libc.so.6",
 		"openssl verify -CAfile /etc/ssl/certs/ca-certificates.crt /usr/share/ca-certificates/mozilla/ISRG_Root_X1.crt",
 	}
 	for _, c := range commands {

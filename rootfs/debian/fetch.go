@@ -94,7 +94,8 @@ func (f *fetcher) download(ctx context.Context, url, path string, d digest) erro
 	return nil
 }
 
-// resume appends to part what is missing and reports whether that was anything.
+// resume appends to part what is missing and reports whether it is longer than before: a
+// server that knows no ranges and always breaks off at one place makes no progress.
 func (f *fetcher) resume(ctx context.Context, url, part string, d digest) (progress bool, err error) {
 	out, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE, 0o644)
 	if err != nil {
@@ -120,7 +121,7 @@ func (f *fetcher) resume(ctx context.Context, url, part string, d digest) (progr
 	if err == nil && from+n < d.size {
 		err = io.ErrUnexpectedEOF
 	}
-	return n > 0, err
+	return from+n > at, err
 }
 
 // request asks for url from byte at on and returns the body and where it really

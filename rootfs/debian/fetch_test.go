@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -64,6 +65,23 @@ func TestFetchResumes(t *testing.T) {
 		if ranges && sent.Load() != int64(len(content)) {
 			t.Errorf("got %d bytes sent; want each byte once, %d", sent.Load(), len(content))
 		}
+	}
+}
+
+func TestFetchGivesUpOnAServerThatAlwaysBreaksOff(t *testing.T) {
+	content := bytes.Repeat([]byte("x"), 1000)
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Content-Length", "1000")
+		w.Write(content[:500])
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	defer server.Close()
+	_, _, err := testFetcher(t).file(t.Context(), digest{sum(content), 1000}, server.URL)
+	if !errors.Is(err, io.ErrUnexpectedEOF) || asked.Load() > fetchTries+1 {
+		t.Errorf("got %v after %d tries; want %v", err, asked.Load(), io.ErrUnexpectedEOF)
 	}
 }
 

@@ -36,26 +36,31 @@ const (
 	ubuntu2018        = "F6ECB3762474EDA9D21B7022871920D1991BC93C"
 )
 
-// lookupSuite finds a suite by the name a user gives: "debian12" or its
-// codename "bookworm".
-func lookupSuite(name string) (suite, error) {
+// Suites lists the names that Options.Suite takes, without their aliases.
+func Suites() []string { return slices.Sorted(maps.Keys(suites())) }
+
+func suites() map[string]suite {
 	debian := []string{debian12Automatic, debian12Security, debian12Stable, debian13Automatic, debian13Security, debian13Stable}
-	suites := map[string]suite{
+	return map[string]suite{
 		"debian12": debianSuite("bookworm", debian),
 		"debian13": debianSuite("trixie", debian),
 		"jammy":    ubuntuSuite("jammy"),
 		"noble":    ubuntuSuite("noble"),
 	}
+}
+
+// lookupSuite finds a suite by the name a user gives: "debian12" or its
+// codename "bookworm".
+func lookupSuite(name string) (suite, error) {
 	aliases := map[string]string{
 		"bookworm": "debian12", "trixie": "debian13", "ubuntu22.04": "jammy", "ubuntu24.04": "noble",
 	}
 	if full, ok := aliases[name]; ok {
 		name = full
 	}
-	s, ok := suites[name]
+	s, ok := suites()[name]
 	if !ok {
-		known := slices.Sorted(maps.Keys(suites))
-		return suite{}, fmt.Errorf("suite %q is not known: choose one of %s", name, strings.Join(known, ", "))
+		return suite{}, fmt.Errorf("suite %q is not known: choose one of %s", name, strings.Join(Suites(), ", "))
 	}
 	return s, nil
 }

@@ -144,7 +144,7 @@ func (t *tree) at(name string) (full string, dir *os.Root, base string, err erro
 		return "", nil, "", err
 	}
 	if t.parent == nil || t.parentPath != up {
-		r, err := t.root.OpenRoot(cmpPath(up))
+		r, err := t.root.OpenRoot(osPath(up))
 		if err != nil {
 			return "", nil, "", err
 		}
@@ -156,7 +156,8 @@ func (t *tree) at(name string) (full string, dir *os.Root, base string, err erro
 	return full, t.parent, path.Base(full), nil
 }
 
-func cmpPath(p string) string {
+// osPath is how os.Root calls the directory p.
+func osPath(p string) string {
 	if p == "" {
 		return "."
 	}
@@ -367,11 +368,11 @@ func (t *tree) finish() error {
 			continue
 		}
 		if t.chown {
-			if err := t.root.Chown(cmpPath(name), n.uid+t.shift, n.gid+t.shift); err != nil {
+			if err := t.root.Chown(osPath(name), n.uid+t.shift, n.gid+t.shift); err != nil {
 				return err
 			}
 		}
-		if err := t.root.Chmod(cmpPath(name), n.mode); err != nil {
+		if err := t.root.Chmod(osPath(name), n.mode); err != nil {
 			return err
 		}
 		if err := t.setTime(name, n.mtime); err != nil {
