@@ -164,7 +164,7 @@ func repository(t *testing.T) (base string, commits map[string]string) {
 	if err != nil {
 		t.Skip("needs git")
 	}
-	out, err := exec.Command(git, "--exec-path").Output()
+	out, err := exec.CommandContext(t.Context(), git, "--exec-path").Output()
 	if err != nil {
 		t.Skip(err)
 	}
@@ -175,7 +175,7 @@ func repository(t *testing.T) (base string, commits map[string]string) {
 	root := t.TempDir()
 	run := func(dir string, args ...string) string {
 		t.Helper()
-		cmd := exec.Command(git, args...)
+		cmd := exec.CommandContext(t.Context(), git, args...)
 		cmd.Dir = filepath.Join(root, dir)
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "HOME="+root, "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
 		b, err := cmd.CombinedOutput()

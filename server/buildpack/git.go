@@ -70,7 +70,7 @@ func (w *treeWriter) repository(u *url.URL, revision, dir string, depth int) err
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp)
+	defer func() { _ = os.RemoveAll(tmp) }()
 	s := filesystem.NewStorage(osfs.New(tmp), cache.NewObjectLRUDefault())
 	hash, err := w.f.fetchCommit(w.ctx, u, revision, s)
 	if err != nil {
@@ -281,7 +281,7 @@ func (f *Fetcher) receive(ctx context.Context, session transport.UploadPackSessi
 	if err != nil {
 		return fmt.Errorf("the server does not send it: %w", cause(err))
 	}
-	defer res.Close()
+	defer func() { _ = res.Close() }()
 	limited := &limitedReader{r: res, left: f.max}
 	if err := packfile.UpdateObjectStorage(s, limited); err != nil {
 		if limited.left < 0 {

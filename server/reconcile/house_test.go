@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"cupola/runtime/lrp"
 	"cupola/store"
@@ -76,6 +77,12 @@ func (h *house) begin() {
 
 // settle waits until nothing is left to do but to wait.
 func (h *house) settle() { synctest.Wait() }
+
+// pass lets time pass, in which what is due happens.
+func (h *house) pass(d time.Duration) {
+	<-time.After(d)
+	h.settle()
+}
 
 func (h *house) write(f func(*store.Tx) error) {
 	h.t.Helper()

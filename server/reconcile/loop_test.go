@@ -105,11 +105,11 @@ func TestABuildWithoutRoomIsRejectedThreeTimes(t *testing.T) {
 		h.cell.size(100)
 		app, _ := h.app("hello", 0, 64)
 		b := h.build(app)
-		time.Sleep(89 * time.Second)
+		h.pass(89 * time.Second)
 		if got := get(h, store.Builds, b.GUID); got.State != cf.BuildStaging {
 			t.Fatalf("got %+v; want it to be tried again", got)
 		}
-		time.Sleep(2 * time.Second)
+		h.pass(2 * time.Second)
 		h.settle()
 		if got := get(h, store.Builds, b.GUID); got.Error != "InsufficientResources - Insufficient resources" {
 			t.Errorf("got %+v", got)
@@ -165,7 +165,7 @@ func TestATaskRunsOnce(t *testing.T) {
 			h.write(func(tx *store.Tx) error { return store.Tasks.Update(tx, row) })
 			h.exitAll()
 		}, cf.TaskFailed, "task was cancelled"},
-		{"lost", func(h *house, guid string) { h.cell.lose(guid); time.Sleep(tick) }, cf.TaskFailed, "cell disappeared before completion"},
+		{"lost", func(h *house, guid string) { h.cell.lose(guid); h.pass(tick) }, cf.TaskFailed, "cell disappeared before completion"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inHouse(t, func(t *testing.T, h *house) {
@@ -199,10 +199,10 @@ func TestACrashLoopFollowsDiegosTable(t *testing.T) {
 			h.cell.crash(h.cell.guids(lrp.PhaseCreating)[0], "APP/PROC/WEB: Exited with status 4")
 			h.settle()
 			if wait > 0 {
-				time.Sleep(wait - time.Millisecond)
+				h.pass(wait - time.Millisecond)
 				h.settle()
 				h.wantStates("0:CRASHED ")
-				time.Sleep(time.Millisecond)
+				h.pass(time.Millisecond)
 				h.settle()
 			}
 			h.wantStates("0:CLAIMED ")
@@ -215,7 +215,7 @@ func TestACrashLoopFollowsDiegosTable(t *testing.T) {
 			t.Errorf("got %v too late", time.Since(at))
 		}
 		h.runAll()
-		time.Sleep(5*time.Minute + time.Second)
+		h.pass(5*time.Minute + time.Second)
 		h.cell.crash(h.cell.guids(lrp.PhaseRunning)[0], "APP/PROC/WEB: Exited with status 4")
 		h.settle()
 		h.wantStates("0:CLAIMED ")
@@ -294,8 +294,7 @@ func TestWhatDoesNotFitIsDeniedUntilItDoes(t *testing.T) {
 		_, p := h.app("hello", 3, 40)
 		h.wantStates("0:CLAIMED 1:CLAIMED 2:UNCLAIMED(insufficient resources: memory) ")
 		h.cell.size(200)
-		time.Sleep(tick)
-		h.settle()
+		h.pass(tick)
 		h.wantStates("0:CLAIMED 1:CLAIMED 2:CLAIMED ")
 		p.Instances = 1000
 		h.write(func(tx *store.Tx) error { return store.Processes.Update(tx, p) })
@@ -311,12 +310,10 @@ func TestLostEventsAreMadeUpFor(t *testing.T) {
 		h.cell.event = func(lrp.Event) {}
 		h.runAll()
 		h.wantStates("0:CLAIMED 1:CLAIMED ")
-		time.Sleep(tick)
-		h.settle()
+		h.pass(tick)
 		h.wantStates("0:RUNNING 1:RUNNING ")
 		h.cell.lose(h.actuals()[1].InstanceGUID)
-		time.Sleep(tick)
-		h.settle()
+		h.pass(tick)
 		h.wantStates("0:RUNNING 1:CLAIMED ")
 	})
 }

@@ -69,7 +69,10 @@ func recordCrash(tx *store.Tx, was, now lrp.Actual) ([]lrp.LogLine, error) {
 	}
 	err = record(tx, app, cf.Event{Type: "audit.app.process.crash", Actor: cf.Actor{GUID: p.GUID, Type: "process", Name: p.Type},
 		TargetGUID: app.GUID, TargetName: app.Name, Data: byProcess})
-	payload, _ := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	payload, err := json.Marshal(c)
 	return []lrp.LogLine{
 		note(app.GUID, `Process has crashed with type: "%s"`, p.Type),
 		note(app.GUID, "App instance exited with guid %s payload: %s", app.GUID, payload),
