@@ -47,7 +47,6 @@ type house struct {
 	logs       *logcache.Cache
 	router     *router.Router
 	api        http.Handler
-	stackNote  string // which stack is the default, and why
 }
 
 func (h *house) path(name ...string) string {
@@ -78,6 +77,9 @@ func open(ctx context.Context, c Config) (h *house, err error) {
 	return h, nil
 }
 
+// errInUse says that a daemon lives on the data directory.
+var errInUse = errors.New("is in use by another cupola")
+
 // openDir makes the data directory and takes its lock. It may be passed
 // through, since containers reach their roots through it, but not listed.
 func (h *house) openDir(context.Context) error {
@@ -90,10 +92,12 @@ func (h *house) openDir(context.Context) error {
 	}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		lock.Close()
-		return fmt.Errorf("%s is in use by another cupola: stop that one, or give --data-dir", h.DataDir)
+		return fmt.Errorf("%s %w: stop that one, or give --data-dir", h.DataDir, errInUse)
 	}
 	h.lock = lock
-	return nil
+	// For who finds the lock and not the name the directory was given by.
+	_, err = lock.WriteAt([]byte(h.DataDir+"\n"), 0)
+	return err
 }
 
 func (h *house) openStore(context.Context) (err error) {
@@ -113,7 +117,7 @@ func (h *house) openRoots(context.Context) (err error) {
 }
 
 func (h *house) openContainers(context.Context) (err error) {
-	h.containers, err = container.New(container.Config{Dir: h.path("containers"), CgroupParent: h.name(), IDMap: container.IDMap(idMap),
+	h.containers, err = container.New(container.Config{Dir: h.path("containers"), CgroupParent: names(h.DataDir).Cgroup, IDMap: container.IDMap(idMap),
 		HelperDir: h.path("lifecycle"), Log: h.Log})
 	return err
 }
@@ -198,14 +202,4 @@ func (h *house) close() {
 	if err := errors.Join(errs...); err != nil {
 		h.Log.Error("stopped with errors", "err", err)
 	}
-}
-
-// name tells this daemon's kernel objects from those of another one on the
-// machine: the default data directory's are called cupola, others' have a
-// number behind.
-func (h *house) name() string {
-	if h.DataDir == DefaultDataDir {
-		return "cupola"
-	}
-	return "cupola-" + shortHash(h.DataDir)
 }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"cupola/runtime/network"
+	"cupola/server/doctor"
 )
 
 func shortHash(s string) string {
@@ -13,16 +14,20 @@ func shortHash(s string) string {
 	return hex.EncodeToString(sum[:3])
 }
 
-// networkConfig gives each daemon of a machine its own names and addresses.
-// The default data directory's are fixed; another one's follow from its path,
-// so that the next daemon with it finds them again.
-func (h *house) networkConfig() network.Config {
-	c := network.Config{Dir: h.path("netns"), Table: h.name(), Log: h.Log}
-	if h.DataDir == DefaultDataDir {
-		return c
+// names tells the kernel objects of a data directory's daemon from those of
+// another one on the machine. The default directory's are fixed; another one's
+// follow from its path, so that the next daemon with it finds them again.
+func names(dataDir string) doctor.Owner {
+	if dataDir == DefaultDataDir {
+		return doctor.Owner{DataDir: dataDir, Table: "cupola", Cgroup: "cupola", LinkPrefix: "cup", Subnet: netip.MustParsePrefix("10.251.0.0/16")}
 	}
-	sum := sha256.Sum256([]byte(h.DataDir))
-	c.LinkPrefix = "c" + shortHash(h.DataDir)
-	c.Subnet = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 128 + sum[3]%100, 0, 0}), 16)
-	return c
+	sum := sha256.Sum256([]byte(dataDir))
+	name := "cupola-" + shortHash(dataDir)
+	return doctor.Owner{DataDir: dataDir, Table: name, Cgroup: name, LinkPrefix: "c" + shortHash(dataDir),
+		Subnet: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 128 + sum[3]%100, 0, 0}), 16)}
+}
+
+func (h *house) networkConfig() network.Config {
+	n := names(h.DataDir)
+	return network.Config{Dir: h.path("netns"), Table: n.Table, LinkPrefix: n.LinkPrefix, Subnet: n.Subnet, Log: h.Log}
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"context"
-	"fmt"
 
 	"cupola/runtime/lifecycle"
 	"cupola/server/api"
@@ -53,8 +52,7 @@ func (h *house) systemBuildpacks(ctx context.Context) (out []api.SystemBuildpack
 }
 
 func (h *house) systemStacks() (out []api.SystemStack) {
-	name, why := h.roots.Default(h.DefaultStack)
-	h.stackNote = fmt.Sprintf("%s (%s)", name, why)
+	name, _ := h.roots.Default(h.DefaultStack)
 	for _, s := range h.roots.Stacks() {
 		out = append(out, api.SystemStack{Name: s.Name, Description: s.Description, Compat: s.Compat, Default: s.Name == name})
 	}

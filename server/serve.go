@@ -72,6 +72,7 @@ func (h *house) serve(ctx, live context.Context, stop func(), listeners []net.Li
 	})
 	group.Go(func() error { return h.route(live) })
 	group.Go(func() error { return h.tidy(live) })
+	group.Go(func() error { return h.serveControl(live) })
 	group.Go(func() error {
 		select {
 		case <-ctx.Done():
@@ -134,7 +135,13 @@ func (h *house) bind(flag, addr string) (net.Listener, error) {
 }
 
 func (h *house) announce(info Ready, ready func(Ready)) {
-	info.Domain, info.DataDir, info.Stack, info.Running = h.Domain, h.DataDir, h.stackNote, len(h.cell.Containers())
+	info.Domain, info.DataDir, info.Stack, info.Running = h.Domain, h.DataDir, h.stackNote(), len(h.cell.Containers())
 	info.AdminPassword, _ = AdminPassword(h.DataDir)
 	ready(info)
+}
+
+// stackNote says which stack is the default, and why.
+func (h *house) stackNote() string {
+	name, why := h.roots.Default(h.DefaultStack)
+	return fmt.Sprintf("%s (%s)", name, why)
 }

@@ -52,17 +52,6 @@ func Cleanup(ctx context.Context, c Config) error {
 	return h.teardown()
 }
 
-// Leaks lists what of a data directory's daemon is in the kernel or on disk
-// and belongs to no container that runs.
-func Leaks(ctx context.Context, c Config) ([]string, error) {
-	h, err := openRuntime(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	defer h.close()
-	return h.cell.Leaks(ctx)
-}
-
 // openRuntime opens what the data plane needs, and nothing that decides.
 func openRuntime(ctx context.Context, c Config) (*house, error) {
 	if err := c.normalize(); err != nil {

@@ -1,9 +1,170 @@
 package main
 
-type doctorCmd struct{ daemonFlags }
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
 
-func (doctorCmd) Run(*env) error { return nil }
+	"golang.org/x/term"
 
-type stackCmd struct{}
+	"cupola/server"
+	"cupola/server/doctor"
+)
 
-func (stackCmd) Run(*env) error { return nil }
+type doctorCmd struct {
+	daemonFlags
+	HTTP   string `help:"The address of 'cupola serve --http'." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
+	HTTPS  string `help:"The address of 'cupola serve --https'." default:"127.0.0.1:8443" env:"CUPOLA_HTTPS" placeholder:"ADDR"`
+	Domain string `help:"The domain of apps." default:"localhost" env:"CUPOLA_DOMAIN"`
+	Leaks  bool   `help:"List instead what cupola left behind in the kernel or on disk, and belongs to nothing."`
+	JSON   bool   `help:"Print JSON." name:"json"`
+}
+
+// Run checks the machine; the exit code is 1 if a check fails, or if something
+// leaked.
+func (d *doctorCmd) Run(e *env) error {
+	c := server.Config{DataDir: d.DataDir, HTTP: d.HTTP, HTTPS: d.HTTPS, Domain: d.Domain, Log: e.log}
+	if d.Leaks {
+		return d.leaks(e, c)
+	}
+	results := server.Checkup(e.ctx, c)
+	if d.JSON {
+		if err := writeJSON(e.out, results); err != nil {
+			return err
+		}
+	} else {
+		writeResults(e.out, results, look{color: colored(e), width: width(e)})
+	}
+	if _, _, fail := doctor.Count(results); fail > 0 {
+		return exitCode(1)
+	}
+	return nil
+}
+
+func (d *doctorCmd) leaks(e *env, c server.Config) error {
+	if os.Geteuid() != 0 {
+		return errors.New("only root sees what is in the kernel: run it with sudo")
+	}
+	leaks, err := server.Leaks(e.ctx, c)
+	if err != nil {
+		return err
+	}
+	if d.JSON {
+		if err := writeJSON(e.out, append([]doctor.Leak{}, leaks...)); err != nil {
+			return err
+		}
+	} else {
+		writeLeaks(e.out, leaks)
+	}
+	if len(leaks) > 0 {
+		return exitCode(1)
+	}
+	return nil
+}
+
+func writeJSON(w io.Writer, v any) error {
+	j := json.NewEncoder(w)
+	j.SetIndent("", "  ")
+	j.SetEscapeHTML(false)
+	return j.Encode(v)
+}
+
+func writeLeaks(w io.Writer, leaks []doctor.Leak) {
+	if len(leaks) == 0 {
+		fmt.Fprintln(w, "nothing leaked")
+		return
+	}
+	for _, l := range leaks {
+		fmt.Fprintf(w, "%s\n    %s\n", l, l.Mend)
+	}
+	fmt.Fprintf(w, "\n%d leaked; the command below each takes it away\n", len(leaks))
+}
+
+// look is how output should look. The zero value is plain.
+type look struct {
+	color bool
+	width int // of the terminal; 0 does not wrap
+}
+
+// colored follows no-color.org.
+func colored(e *env) bool {
+	return e.terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// width is the terminal's, or 0 where there is none.
+func width(e *env) int {
+	f, ok := e.out.(*os.File)
+	if !ok || !e.terminal {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
+}
+
+// writeResults writes a line for each result, what mends it below, and a line
+// that counts them. Commands are not wrapped: they are there to be copied.
+func writeResults(w io.Writer, results []doctor.Result, l look) {
+	names := 0
+	for _, r := range results {
+		names = max(names, len(r.Name))
+	}
+	indent := strings.Repeat(" ", len("fail  ")+names+2)
+	for _, r := range results {
+		fmt.Fprintf(w, "%s  %-*s  %s\n", l.level(r.Level), names, r.Name, l.wrap(r.Detail, indent))
+		if r.Level != doctor.OK && r.Mend != "" {
+			fmt.Fprintf(w, "%s%s\n", indent, l.paint(1, r.Mend))
+		}
+	}
+	ok, warn, fail := doctor.Count(results)
+	fmt.Fprintf(w, "\n%d OK, %s, %s\n", ok, counted(warn, "warning"), counted(fail, "failure"))
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func (l look) level(v doctor.Level) string {
+	const red, green, yellow = 31, 32, 33
+	return l.paint([]int{green, yellow, red}[v], fmt.Sprintf("%-4s", v))
+}
+
+// paint sets text in a colour of the terminal; 1 is bold.
+func (l look) paint(code int, text string) string {
+	if !l.color {
+		return text
+	}
+	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", code, text)
+}
+
+// wrap breaks text between words, so that it stays right of the indent.
+func (l look) wrap(text, indent string) string {
+	room := l.width - len(indent)
+	if l.width == 0 || room < 20 {
+		return text
+	}
+	var b strings.Builder
+	column := 0
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case column == 0:
+		case column+1+len(word) > room:
+			b.WriteString("\n" + indent)
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String()
+}

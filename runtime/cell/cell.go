@@ -60,6 +60,7 @@ type Cell struct {
 	ctx       context.Context // of Run; nil before it has adopted
 	instances map[string]*instance
 	unclean   map[string]bool // GUIDs that could not be taken down yet
+	rootFSes  []string        // that the cell offers
 }
 
 // New makes a Cell. It has nothing until Run has adopted.
@@ -80,7 +81,7 @@ func New(cfg Config) (*Cell, error) {
 		cfg: cfg, boot: bootID(),
 		slots: make(chan struct{}, cfg.Workers), adopted: make(chan struct{}),
 		follow: followFIFO, check: health.Run,
-		instances: map[string]*instance{}, unclean: map[string]bool{},
+		instances: map[string]*instance{}, unclean: map[string]bool{}, rootFSes: cfg.Presence.RootFSes,
 	}, nil
 }
 
@@ -179,7 +180,21 @@ func (c *Cell) Containers() []lrp.ContainerStatus {
 }
 
 // Presence tells what the cell is and offers.
-func (c *Cell) Presence() lrp.Cell { return c.cfg.Presence }
+func (c *Cell) Presence() lrp.Cell {
+	p := c.cfg.Presence
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.RootFSes = slices.Clone(c.rootFSes)
+	return p
+}
+
+// SetRootFSes changes which root filesystems Presence offers. What runs goes
+// on.
+func (c *Cell) SetRootFSes(names []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rootFSes = slices.Clone(names)
+}
 
 // errStopped ends the creation of a container that Stop was called for.
 var errStopped = errors.New("stopped")

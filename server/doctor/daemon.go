@@ -31,8 +31,8 @@ func (m *machine) daemons() (all []Daemon) {
 		}
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(name))))
 		d := Daemon{PID: pid, DataDir: filepath.Dir(to)}
-		if text, err := os.ReadFile(m.path(to)); err == nil && filepath.IsAbs(strings.TrimSpace(string(text))) {
-			d.DataDir = strings.TrimSpace(string(text))
+		if given, _, _ := strings.Cut(m.read(to), "\n"); filepath.IsAbs(given) {
+			d.DataDir = given
 		}
 		all = append(all, d)
 	}

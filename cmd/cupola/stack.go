@@ -1,0 +1,158 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"cupola/rootfs/debian"
+	"cupola/server"
+)
+
+type stackCmd struct {
+	List   stackListCmd   `cmd:"" help:"List the stacks."`
+	Build  stackBuildCmd  `cmd:"" help:"Build a stack from a distribution's signed packages."`
+	Import stackImportCmd `cmd:"" help:"Import a root filesystem's tar, an OCI image layout or what 'docker save' wrote."`
+	Rm     stackRmCmd     `cmd:"" help:"Remove a stack that no app uses."`
+}
+
+// withStacks runs do with the stacks of a data directory, whether its daemon
+// runs or not.
+func (d daemonFlags) withStacks(e *env, do func(server.Stacks) error) error {
+	s, err := server.OpenStacks(e.ctx, server.Config{DataDir: d.DataDir, Log: e.log})
+	if err != nil {
+		return err
+	}
+	err = errors.Join(do(s), s.Close())
+	if e.ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	return err
+}
+
+type stackListCmd struct {
+	daemonFlags
+	JSON bool `help:"Print JSON." name:"json"`
+}
+
+// Run lists the stacks.
+func (c *stackListCmd) Run(e *env) error {
+	return c.withStacks(e, func(s server.Stacks) error {
+		all, err := s.List(e.ctx)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return writeJSON(e.out, all)
+		}
+		return writeStacks(e.out, all)
+	})
+}
+
+func writeStacks(w io.Writer, all []server.StackInfo) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "NAME\tCF_STACK\tSIZE\tMADE\tWHAT")
+	for _, s := range all {
+		size, made, what := "-", "-", s.Description
+		if !s.Created.IsZero() {
+			size, made = bytesText(s.Bytes), s.Created.Local().Format("2006-01-02 15:04")
+		}
+		if s.Default {
+			what += " (default)"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", s.Name, s.Compat, size, made, what)
+	}
+	return t.Flush()
+}
+
+type stackBuildCmd struct {
+	daemonFlags
+	Suite   string `arg:"" optional:"" help:"debian12, debian13, jammy or noble; the one of --lock when not given."`
+	Name    string `help:"The stack's name; SUITE when not given." placeholder:"NAME"`
+	Variant string `help:"core runs compiled apps and shell scripts; dev adds compilers, Python, Node.js and Ruby." enum:"core,dev,none" default:"core"`
+	Mirror  string `help:"The archive's URL; the one of this machine's apt sources when not given." placeholder:"URL"`
+	Lock    string `help:"Build exactly what this lock file of a stack says." type:"existingfile" placeholder:"FILE"`
+	Compat  string `help:"What CF_STACK says in containers, for buildpacks that know certain stacks only." placeholder:"STACK"`
+}
+
+// Run builds a stack.
+func (c *stackBuildCmd) Run(e *env) error {
+	b := server.StackBuild{Suite: c.Suite, Variant: c.Variant, Name: c.Name, Compat: c.Compat, Mirror: c.Mirror}
+	if c.Lock != "" {
+		lock, err := readLock(c.Lock)
+		if err != nil {
+			return err
+		}
+		b.Lock = lock
+	} else if c.Suite == "" {
+		return errors.New("name what to build: debian12, debian13, jammy or noble; or give a --lock")
+	}
+	return c.withStacks(e, func(s server.Stacks) error {
+		p := newStackProgress(e)
+		info, err := s.Build(e.ctx, b, p.step)
+		return p.end(c.daemonFlags, "Built", info, err)
+	})
+}
+
+func readLock(name string) (*debian.Lock, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return debian.ReadLock(f)
+}
+
+type stackImportCmd struct {
+	daemonFlags
+	Name   string `arg:"" help:"The stack's name."`
+	Path   string `arg:"" help:"The file, or the directory of an OCI layout." type:"path"`
+	Compat string `help:"What CF_STACK says in containers, for buildpacks that know certain stacks only." placeholder:"STACK"`
+}
+
+// Run imports a stack.
+func (c *stackImportCmd) Run(e *env) error {
+	path, err := filepath.Abs(c.Path)
+	if err != nil {
+		return err
+	}
+	return c.withStacks(e, func(s server.Stacks) error {
+		p := newStackProgress(e)
+		info, err := s.Import(e.ctx, server.StackImport{Name: c.Name, Compat: c.Compat, Path: path}, p.step)
+		return p.end(c.daemonFlags, "Imported", info, err)
+	})
+}
+
+type stackRmCmd struct {
+	daemonFlags
+	Name string `arg:"" help:"The stack's name."`
+}
+
+// Run removes a stack.
+func (c *stackRmCmd) Run(e *env) error {
+	return c.withStacks(e, func(s server.Stacks) error {
+		if err := s.Remove(e.ctx, c.Name); err != nil {
+			return err
+		}
+		fmt.Fprintf(e.out, "Removed the stack %s.\n", c.Name)
+		return nil
+	})
+}
+
+// end says what came of a build or import.
+func (p *stackProgress) end(d daemonFlags, done string, info server.StackInfo, err error) error {
+	p.clear()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "%s the stack %s in %.1f s: %s, CF_STACK=%s\n", done, info.Name, time.Since(p.started).Seconds(), bytesText(info.Bytes), info.Compat)
+	if info.Lock != "" {
+		fmt.Fprintf(p.out, "  the same again   sudo cupola stack build --name NAME --lock %s\n", info.Lock)
+	}
+	fmt.Fprintf(p.out, "  an app on it     cf push -s %s\n", info.Name)
+	return nil
+}

@@ -1,0 +1,115 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"cupola/rootfs"
+	"cupola/runtime/cell"
+	"cupola/runtime/lifecycle"
+	"cupola/server/doctor"
+)
+
+// Checkup checks the machine for a daemon of this configuration. It needs no
+// data directory, and of what it tries nothing stays.
+func Checkup(ctx context.Context, c Config) []doctor.Result {
+	if err := c.normalize(); err != nil && os.Geteuid() == 0 {
+		return []doctor.Result{{Name: "flags", Level: doctor.Fail, Detail: err.Error(), Mend: "cupola serve --help"}}
+	}
+	return doctor.Check(ctx, doctor.Options{DataDir: c.DataDir, HTTP: c.HTTP, HTTPS: c.HTTPS, Domain: c.Domain,
+		Subnet: names(c.DataDir).Subnet, IDMap: rootfs.IDMap(idMap), Tools: lifecycle.Tools()})
+}
+
+// Leaks lists what is in the kernel or on disk and belongs to nothing: of the
+// data directory, if it is there, what is of no container of its; of other
+// daemons of the machine, what they left when they ended. The daemon of the
+// data directory may run.
+func Leaks(ctx context.Context, c Config) ([]doctor.Leak, error) {
+	if err := c.normalize(); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(c.DataDir); errors.Is(err, fs.ErrNotExist) {
+		return doctor.Leaks(ctx, names)
+	}
+	own, err := ownLeaks(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	others, err := doctor.Leaks(ctx, names, c.DataDir)
+	return append(own, others...), err
+}
+
+// ownLeaks asks the daemon of the data directory, or looks in its place.
+func ownLeaks(ctx context.Context, c Config) ([]doctor.Leak, error) {
+	h := &house{Config: c}
+	err := h.openDir(ctx)
+	if errors.Is(err, errInUse) {
+		var lines []string
+		if err := newControl(c.DataDir).get(ctx, "/leaks", &lines); err != nil {
+			return nil, err
+		}
+		return containerLeaks(c, lines), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer h.close()
+	lines, err := h.stillLeaks(ctx)
+	return containerLeaks(c, lines), err
+}
+
+// containerLeaks makes leaks of the cell's lines.
+func containerLeaks(c Config, lines []string) (leaks []doctor.Leak) {
+	for _, l := range lines {
+		leaks = append(leaks, doctor.Leak{Kind: "container", Name: l, Mend: "sudo cupola serve --data-dir " + c.DataDir + "   # a start clears away what is half made"})
+	}
+	return leaks
+}
+
+// stillLeaks is the cell's Leaks without a network that is made ready for
+// containers: an audit leaves nothing behind.
+func (h *house) stillLeaks(ctx context.Context) ([]string, error) {
+	for _, open := range []func(context.Context) error{h.openStore, h.openRoots, h.openContainers} {
+		if err := open(ctx); err != nil {
+			return nil, err
+		}
+	}
+	audit, err := cell.New(cell.Config{Dir: h.path("cell"), Containers: cell.Engine(h.containers), Network: stillNetwork{ids: h.path("netns", "ids")}, RootFS: h.roots, Log: h.Log})
+	if err != nil {
+		return nil, err
+	}
+	leaks, err := audit.Leaks(ctx)
+	return leaks, errors.Join(err, h.unopenContainers())
+}
+
+// unopenContainers takes away what containers share, if there are none: the
+// audit may have put it there.
+func (h *house) unopenContainers() error {
+	ids, err := h.containerIDs()
+	if err != nil || len(ids) > 0 {
+		return err
+	}
+	return h.containers.Teardown()
+}
+
+// stillNetwork lists containers' namespaces, and does nothing else.
+type stillNetwork struct {
+	cell.Network
+	ids string
+}
+
+// List reads the state directory of a network.Network.
+func (n stillNetwork) List() ([]string, error) {
+	entries, err := os.ReadDir(n.ids)
+	if err != nil && !errors.Is(err, syscall.ENOENT) {
+		return nil, err
+	}
+	var ids []string
+	for _, e := range entries {
+		ids = append(ids, e.Name())
+	}
+	return ids, nil
+}

@@ -1,0 +1,202 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"cupola/rootfs"
+	"cupola/rootfs/debian"
+	"cupola/server/api"
+	"cupola/store"
+)
+
+// StackInfo is a stack as operators see it.
+type StackInfo struct {
+	rootfs.Stack
+	Default bool
+	Lock    string // the file that says what it is made of; "" without one
+}
+
+// StackBuild asks for a stack made of a distribution's packages.
+type StackBuild struct {
+	Suite   string // debian12, debian13, jammy, noble or a codename; "" with a Lock: the lock's
+	Variant string // core (also ""), dev or none
+	Name    string // "": the suite's
+	Compat  string // what CF_STACK says; "" guesses
+	Mirror  string // "": the one in the machine's apt sources
+	Lock    *debian.Lock
+}
+
+// StackImport asks for a stack made of a file or directory of this machine.
+type StackImport struct {
+	Name, Compat string
+	Path         string // absolute
+}
+
+// StackStep says how far a build or import is. Total is 0 where it is not
+// known.
+type StackStep struct {
+	Step        string // of debian.Step; "import", "save"; "warning" for what the operator should know
+	Detail      string
+	Done, Total int64
+}
+
+// Stacks are the stacks of a data directory, with or without a daemon that
+// runs on it.
+type Stacks interface {
+	List(context.Context) ([]StackInfo, error)
+	Build(context.Context, StackBuild, func(StackStep)) (StackInfo, error)
+	Import(context.Context, StackImport, func(StackStep)) (StackInfo, error)
+	Remove(ctx context.Context, name string) error
+	Close() error
+}
+
+// OpenStacks finds the stacks of a data directory: through its daemon if that
+// runs, else in its place, and then no daemon can start until Close.
+func OpenStacks(ctx context.Context, c Config) (Stacks, error) {
+	if err := c.normalize(); err != nil {
+		return nil, err
+	}
+	h := &house{Config: c}
+	err := h.openDir(ctx)
+	if errors.Is(err, errInUse) {
+		return newControl(c.DataDir), nil
+	}
+	for _, open := range []func(context.Context) error{h.openStore, h.openRoots} {
+		if err == nil {
+			err = open(ctx)
+		}
+	}
+	if err != nil {
+		h.close()
+		return nil, err
+	}
+	return localStacks{h}, nil
+}
+
+// localStacks are the stacks of a house, which may be open or only half so.
+type localStacks struct{ *house }
+
+// List lists the stacks by name.
+func (l localStacks) List(context.Context) (all []StackInfo, err error) {
+	for _, s := range l.roots.Stacks() {
+		all = append(all, l.info(s))
+	}
+	return all, nil
+}
+
+func (l localStacks) info(s rootfs.Stack) StackInfo {
+	name, _ := l.roots.Default(l.DefaultStack)
+	i := StackInfo{Stack: s, Default: s.Name == name}
+	lock := l.path("rootfs", "stacks", s.Name, "lock.json")
+	if _, err := os.Stat(lock); err == nil {
+		i.Lock = lock
+	}
+	return i
+}
+
+// Build makes a stack of packages.
+func (l localStacks) Build(ctx context.Context, b StackBuild, progress func(StackStep)) (StackInfo, error) {
+	if b.Suite == "" && b.Lock != nil {
+		b.Suite = b.Lock.Suite
+	}
+	n := rootfs.NewStack{Name: cmp.Or(b.Name, b.Suite), Compat: b.Compat, Origin: strings.TrimSpace(b.Suite + " " + b.Variant)}
+	s, err := l.roots.Add(ctx, n, func(ctx context.Context, dir string) ([]byte, error) {
+		r, err := debian.Build(ctx, debian.Options{Suite: b.Suite, Variant: b.Variant, Dest: dir, Mirror: b.Mirror, Lock: b.Lock, IDShift: l.roots.IDShift(),
+			Progress: func(p debian.Progress) { progress(StackStep{string(p.Step), p.Detail, p.Done, p.Total}) }})
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range r.Warnings {
+			progress(StackStep{Step: "warning", Detail: w})
+		}
+		progress(StackStep{Step: "save"})
+		var lock bytes.Buffer
+		_, err = r.Lock.WriteTo(&lock)
+		return lock.Bytes(), err
+	})
+	if err != nil {
+		return StackInfo{}, fmt.Errorf("build the stack %s: %w", n.Name, err)
+	}
+	return l.info(s), l.offer(ctx)
+}
+
+// Import makes a stack of a file.
+func (l localStacks) Import(ctx context.Context, i StackImport, progress func(StackStep)) (StackInfo, error) {
+	if !filepath.IsAbs(i.Path) {
+		return StackInfo{}, fmt.Errorf("import %s: the path is not absolute", i.Path)
+	}
+	var told time.Time
+	s, err := l.roots.Import(ctx, i.Name, i.Compat, i.Path, func(done, total int64) {
+		if time.Since(told) > 50*time.Millisecond || done == total {
+			told = time.Now()
+			progress(StackStep{Step: "import", Detail: filepath.Base(i.Path), Done: done, Total: total})
+		}
+	})
+	if err != nil {
+		return StackInfo{}, err
+	}
+	return l.info(s), l.offer(ctx)
+}
+
+// Remove removes a stack that no app uses.
+func (l localStacks) Remove(ctx context.Context, name string) error {
+	if err := l.unused(ctx, name); err != nil {
+		return err
+	}
+	if err := l.roots.Remove(name); err != nil {
+		return err
+	}
+	err := l.store.Write(ctx, func(tx *store.Tx) error {
+		rows, err := store.Stacks.By(tx, "names", name)
+		if err != nil {
+			return err
+		}
+		for _, s := range rows {
+			if err := store.Stacks.Delete(tx, s.GUID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return errors.Join(err, l.offer(ctx))
+}
+
+func (l localStacks) unused(ctx context.Context, name string) error {
+	return l.store.Read(ctx, func(tx *store.Tx) error {
+		apps, err := store.Apps.By(tx, "stacks", name)
+		if err != nil || len(apps) == 0 {
+			return err
+		}
+		var users []string
+		for _, a := range apps[:min(len(apps), 5)] {
+			users = append(users, a.Name)
+		}
+		if len(apps) > len(users) {
+			users = append(users, "…")
+		}
+		return fmt.Errorf("%d apps are on the stack %s (%s): push them to another one first", len(apps), name, strings.Join(users, ", "))
+	})
+}
+
+// offer brings the API's rows and, in a daemon, the cell up to the stacks that
+// are there.
+func (l localStacks) offer(ctx context.Context) error {
+	if l.cell != nil {
+		l.cell.SetRootFSes(l.presence().RootFSes)
+	}
+	return l.store.Write(ctx, func(tx *store.Tx) error { return api.SeedStacks(tx, l.systemStacks()) })
+}
+
+// Close closes what OpenStacks opened.
+func (l localStacks) Close() error {
+	l.close()
+	return nil
+}
