@@ -19,7 +19,7 @@ type bundle interface {
 	has(name string) bool
 	// open gives access to a file until the bundle is closed.
 	open(name string) (*io.SectionReader, error)
-	Close() error
+	io.Closer
 }
 
 // dirBundle is a directory; os.Root keeps what its documents name inside.

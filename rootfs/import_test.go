@@ -218,12 +218,12 @@ func checkImported(t *testing.T, kind, dir string) {
 func TestCompat(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, Config{Compat: map[string]string{"ruled": "cflinuxfs9"}})
-	plain, labelled := testImage(t, nil), testImage(t, map[string]string{compatLabel: "special"})
+	plain, labeled := testImage(t, nil), testImage(t, map[string]string{compatLabel: "special"})
 	cases := []struct {
 		stack, compat, source, want string
 	}{
-		{"explicit", "mine", dockerArchive(t, labelled, "a/b:1"), "mine"},
-		{"label", "", dockerArchive(t, labelled, "cloudfoundry/cflinuxfs5:1"), "special"},
+		{"explicit", "mine", dockerArchive(t, labeled, "a/b:1"), "mine"},
+		{"label", "", dockerArchive(t, labeled, "cloudfoundry/cflinuxfs5:1"), "special"},
 		{"repository", "", dockerArchive(t, plain, "cloudfoundry/cflinuxfs5:1"), "cflinuxfs5"},
 		{"release", "", dockerArchive(t, plain, "a/b:1"), "cflinuxfs4"},
 		{"name", "", writeFile(t, "r.tar", tarText(t, "bin/sh=x")), "name"},

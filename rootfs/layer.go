@@ -175,10 +175,10 @@ func layerDirs(l Layer) []node {
 	for i := range parts {
 		name := path.Join(parts[:i+1]...)
 		n := dirNode(name, 0o755)
-		switch {
-		case name == "tmp" || name == "var/tmp":
+		switch name {
+		case "tmp", "var/tmp":
 			n.mode = fs.ModeDir | fs.ModeSticky | 0o777
-		case name == "home/vcap":
+		case "home/vcap":
 			n.owner = vcap
 		}
 		nodes = append(nodes, n)

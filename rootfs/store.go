@@ -74,7 +74,8 @@ type Store struct {
 }
 
 // New opens the store in cfg.Dir, finishing what a crash interrupted: half layers are dropped, mounts of containers that
-// may still run are left alone. It builds minifs and the host stack.
+// may still run are left alone. It builds minifs and the host stack. A directory has one open store at a time, since New
+// takes what another has under way for the work of a crashed one; whoever opens it sees to that.
 func New(cfg Config) (*Store, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -154,7 +155,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// keyLocks serialises work on one key.
+// keyLocks serializes work on one key.
 type keyLocks struct {
 	mu   sync.Mutex
 	held map[string]*keyLock

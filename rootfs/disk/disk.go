@@ -86,12 +86,11 @@ func (d *Disks) try(m Method) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
 	err = d.make(m, dir, Size{Bytes: probeBytes, Inodes: 64})
 	if err == nil && m == Project {
 		err = overfill(filepath.Join(dir, Data))
 	}
-	return errors.Join(err, d.Remove(dir))
+	return errors.Join(err, d.Remove(dir), os.RemoveAll(dir))
 }
 
 const (

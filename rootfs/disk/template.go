@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 const (
@@ -17,6 +19,8 @@ const (
 	grain = 4 * mib
 	// maxTemplates bounds what is kept; a template is some 200 KiB on disk and takes 10 ms to make anew.
 	maxTemplates = 64
+	// formatTimeout is for disks that hang: mkfs writes some 200 KiB.
+	formatTimeout = time.Minute
 )
 
 // inodesFor bounds the inodes of small disks: ext4 has no room for 200 000 in 64 MiB.
@@ -62,7 +66,9 @@ func format(name string, s Size) error {
 		return err
 	}
 	// No journal: nothing here outlives a crash. The inode tables stay holes.
-	out, err := exec.Command(mkfs, "-q", "-F", "-b", "4096", "-m", "0", "-N", strconv.FormatInt(inodesFor(s), 10),
+	ctx, cancel := context.WithTimeout(context.Background(), formatTimeout)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, mkfs, "-q", "-F", "-b", "4096", "-m", "0", "-N", strconv.FormatInt(inodesFor(s), 10),
 		"-O", "^has_journal,^resize_inode", "-E", "lazy_itable_init=1,nodiscard", name).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s: %v: %s", mkfs, err, strings.TrimSpace(string(out)))

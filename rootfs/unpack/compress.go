@@ -155,10 +155,9 @@ func (a *ahead) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close ends the reading goroutine and waits for it, so that the source may be closed.
-func (a *ahead) Close() error {
+// end stops the reading goroutine and waits for it, so that the source may be closed.
+func (a *ahead) end() {
 	a.stop.Do(func() { close(a.quit) })
 	for range a.full {
 	}
-	return nil
 }

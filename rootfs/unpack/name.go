@@ -55,7 +55,7 @@ func linkAbove(name string, links map[string]struct{}) (string, bool) {
 	if len(links) == 0 {
 		return "", false
 	}
-	for i := 0; i < len(name); i++ {
+	for i := range len(name) {
 		if name[i] != '/' {
 			continue
 		}

@@ -49,7 +49,7 @@ func removeOthers(fd int, dir string, keep pathSet) error {
 		if err != nil {
 			return err
 		}
-		defer unix.Close(sub)
+		defer closeFD(sub)
 		return removeOthers(sub, name, keep)
 	})
 }

@@ -19,7 +19,7 @@ func (w *walk) tar(ctx context.Context, r io.Reader) error {
 	}
 	defer plain.Close()
 	ahead := readAhead(plain)
-	defer ahead.Close()
+	defer ahead.end()
 	tr := tar.NewReader(ahead)
 	for {
 		hdr, err := tr.Next()

@@ -106,7 +106,7 @@ func (t *target) own(dirfd int, base string) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	if t.o.Owner != nil {
 		uid, gid := t.o.Owner(0, 0)
 		if err := unix.Fchown(fd, uid, gid); err != nil {
@@ -116,9 +116,12 @@ func (t *target) own(dirfd int, base string) error {
 	return unix.Fchmod(fd, 0o755)
 }
 
+// closeFD closes a descriptor through which nothing was written.
+func closeFD(fd int) { _ = unix.Close(fd) }
+
 func (t *target) forget() {
 	for _, fd := range t.dirs {
-		unix.Close(fd)
+		closeFD(fd)
 	}
 	clear(t.dirs)
 }
@@ -305,7 +308,7 @@ func (t *target) link(e entry, to string) error {
 	if from, err = unix.FcntlInt(uintptr(from), unix.F_DUPFD_CLOEXEC, 0); err != nil {
 		return t.fault(e.name, err)
 	}
-	defer unix.Close(from)
+	defer closeFD(from)
 	fd, base, err := t.parent(e.name)
 	if err != nil {
 		return err
@@ -329,7 +332,7 @@ func (t *target) whiteout(name string) error {
 	if err != nil {
 		return t.fault(name, err)
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	t.forget()
 	if err := removeAll(fd, base); err != nil {
 		return t.fault(name, err)
@@ -346,7 +349,7 @@ func (t *target) opaque(dir string) error {
 	if err != nil {
 		return t.fault(dir, err)
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	t.forget()
 	if err := removeOthers(fd, dir, t.mine); err != nil {
 		return t.fault(dir, err)
@@ -372,7 +375,7 @@ func (t *target) settle(e entry) error {
 	if err != nil {
 		return t.fault(e.name, err)
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	if e.name == "." && t.o.Owner != nil {
 		uid, gid := t.o.Owner(e.uid, e.gid)
 		if err := unix.Fchown(fd, uid, gid); err != nil {
