@@ -24,7 +24,9 @@ const HelperMount = "/tmp/lifecycle"
 
 // Config says where an Engine keeps its state and what its containers share.
 type Config struct {
-	// Dir is the state directory, made 0700. One Engine owns it.
+	// Dir is the state directory, made 0711; the state itself is the daemon's
+	// alone. One Engine owns it. Nothing in it outlives a boot, so that it may
+	// lie in /run, where starts spare a disk's file system.
 	Dir string
 	// CgroupParent names the cgroup below each hierarchy's root that holds one
 	// cgroup per container, for example "cupola". One Engine owns it.

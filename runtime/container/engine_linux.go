@@ -60,7 +60,9 @@ func New(cfg Config) (*Engine, error) {
 	if err := os.MkdirAll(states, 0o700); err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(cfg.Dir, 0o700); err != nil {
+	// The mapped root user passes, to bind the shared mounts itself: libcontainer
+	// would go back and forth with the daemon for each.
+	if err := os.Chmod(cfg.Dir, 0o711); err != nil {
 		return nil, err
 	}
 	if err := writeFilter(cfg.HelperDir); err != nil {
