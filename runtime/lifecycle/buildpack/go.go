@@ -123,6 +123,9 @@ func (b goBuild) list(patterns ...string) ([]goPackage, error) {
 }
 
 func (b goBuild) compile(programs []goPackage) (string, error) {
+	if isEmptyDirectory(filepath.Join(b.cache, "go-build")) && os.Getenv("GOCACHE") == "" {
+		b.info("The app's first build compiles Go's standard library as well; later ones find it in the cache.")
+	}
 	for _, p := range programs {
 		name := p.program()
 		b.step("Running: go build -o bin/%s %s", name, p.path)

@@ -23,7 +23,7 @@ func detectNodeJS(app string) bool { return exists(filepath.Join(app, "package.j
 // supplyNodeJS installs what package.json names, unless the app brings its
 // node_modules.
 func supplyNodeJS(s *stage) error {
-	node, err := s.find("choose a stack with Node.js", []string{"node", "nodejs"}, "/usr/local/bin", "/usr/lib/nodejs/bin")
+	node, err := s.find("", []string{"node", "nodejs"}, "/usr/local/bin", "/usr/lib/nodejs/bin")
 	if err != nil {
 		return err
 	}

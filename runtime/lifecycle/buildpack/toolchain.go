@@ -20,11 +20,16 @@ func (e errNoTool) Error() string {
 	if e.stack != "" {
 		stack = fmt.Sprintf("stack '%s'", e.stack)
 	}
-	return fmt.Sprintf("no %s in %s: push with `-s` and a stack that has it (see `cf stacks`; `host` has what this machine has), or %s", e.tool, stack, e.instead)
+	text := fmt.Sprintf("no %s in %s: push with `-s` and a stack that has it (see `cf stacks`; `host` has what this machine has)", e.tool, stack)
+	if e.instead != "" {
+		text += ", or " + e.instead
+	}
+	return text
 }
 
 // find returns the path of the first of names that is in PATH or in dirs.
-// instead completes the error: what the user can do without the program.
+// instead completes the error: what the user can do without the program; it may
+// be empty.
 func (s *stage) find(instead string, names []string, dirs ...string) (string, error) {
 	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {

@@ -53,7 +53,9 @@ func newShell(env []string, dir string, params ...string) (*shell, error) {
 		return nil, err
 	}
 	s.runner = runner
-	return s, nil
+	// Every shell exports it; the interpreter only sets it.
+	exportPWD := &syntax.DeclClause{Variant: &syntax.Lit{Value: "export"}, Args: []*syntax.Assign{{Naked: true, Name: &syntax.Lit{Value: "PWD"}}}}
+	return s, runner.Run(context.Background(), exportPWD)
 }
 
 // run interprets a script and returns its exit code. With replace, the
