@@ -21,13 +21,23 @@ import (
 type Config struct {
 	Blobs    *blob.Store
 	MaxBytes int64          // of a zip, of a repository's pack and of its files; 0: DefaultMaxBytes
-	Deny     []netip.Prefix // addresses that are not connected to
+	Deny     []netip.Prefix // addresses that are not connected to; nil: those of DefaultDeny
 	TempDir  string         // for packs; "": the system's
 }
 
 // DefaultMaxBytes is the limit where Config has none: the largest upstream
 // buildpacks with all their dependencies have about 1.5 GB.
 const DefaultMaxBytes = 2 << 30
+
+// DefaultDeny are the addresses where no buildpack can be: link-local ones,
+// which on a rented machine lead to its credentials, multicast, and none.
+func DefaultDeny() []netip.Prefix {
+	var list []netip.Prefix
+	for _, p := range []string{"169.254.0.0/16", "fe80::/10", "224.0.0.0/4", "ff00::/8", "0.0.0.0/32", "::/128"} {
+		list = append(list, netip.MustParsePrefix(p))
+	}
+	return list
+}
 
 // Fetcher fetches buildpacks. It is safe for concurrent use.
 type Fetcher struct {
@@ -42,6 +52,9 @@ func New(c Config) *Fetcher {
 	f := &Fetcher{blobs: c.Blobs, max: c.MaxBytes, temp: c.TempDir}
 	if f.max == 0 {
 		f.max = DefaultMaxBytes
+	}
+	if c.Deny == nil {
+		c.Deny = DefaultDeny()
 	}
 	d := &net.Dialer{Timeout: 30 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
 		return denied(c.Deny, address)

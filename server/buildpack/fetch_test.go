@@ -127,6 +127,13 @@ func TestZip(t *testing.T) {
 	}
 }
 
+func TestALinkLocalAddressIsNotAskedUnlessAllowed(t *testing.T) {
+	f, _ := newFetcher(t, Config{})
+	if _, err := f.Fetch(t.Context(), "http://169.254.169.254/x.zip"); !strings.Contains(errText(err), "connections to 169.254.169.254 are not allowed") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func errText(err error) string {
 	if err == nil {
 		return ""

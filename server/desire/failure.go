@@ -33,7 +33,7 @@ func StagingFailure(reason string) BuildError {
 	case strings.HasPrefix(reason, "found no compatible cell"):
 		return BuildError{"NoCompatibleCell", "Found no compatible cell"}
 	case reason == "unable to communicate to compatible cells":
-		return BuildError{"StagingError", "Staging error: staging failed"}
+		return stagingError(reason)
 	case strings.Contains(reason, "exceeded "+StagingTimeout.String()+" timeout"):
 		return BuildError{"StagingTimeExpired", "Staging time expired: staging took longer than " + StagingTimeout.String()}
 	}

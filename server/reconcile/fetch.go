@@ -25,6 +25,8 @@ type fetches struct {
 	done  func() // called after each
 	slots chan struct{}
 
+	running sync.WaitGroup
+
 	mu     sync.Mutex
 	builds map[string]*fetch
 }
@@ -63,7 +65,7 @@ func (f *fetches) want(build *cf.Build, app *cf.App, urls []string) {
 	b := &fetch{digests: map[string]string{}, cancel: cancel}
 	f.builds[build.GUID] = b
 	for _, url := range urls {
-		go f.run(ctx, b, app.GUID, url)
+		f.running.Go(func() { f.run(ctx, b, app.GUID, url) })
 	}
 }
 
@@ -79,8 +81,18 @@ func (f *fetches) keep(work []Work) {
 	}
 }
 
+// end ends all fetches and waits for them.
+func (f *fetches) end() {
+	f.keep(nil)
+	f.running.Wait()
+}
+
 func (f *fetches) run(ctx context.Context, b *fetch, appGUID, url string) {
-	f.slots <- struct{}{}
+	select {
+	case f.slots <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
 	defer func() { <-f.slots }()
 	f.say(appGUID, false, "Downloading buildpack %s ...", desire.Redact(url))
 	digest, err := f.fetch(ctx, url)

@@ -25,6 +25,8 @@ type house struct {
 	fetch func(url string) (string, error)
 	stop  func()
 
+	fetchUntil func(ctx context.Context, url string) // before fetch
+
 	mu    sync.Mutex
 	lines []lrp.LogLine
 }
@@ -54,7 +56,12 @@ func inHouse(t *testing.T, f func(t *testing.T, h *house)) {
 func (h *house) begin() {
 	ctx, cancel := context.WithCancel(h.t.Context())
 	h.loop = New(Config{Store: h.store, Cells: []Cell{h.cell}, API: "http://api.localhost",
-		Fetch: func(_ context.Context, url string) (string, error) { return h.fetch(url) },
+		Fetch: func(ctx context.Context, url string) (string, error) {
+			if h.fetchUntil != nil {
+				h.fetchUntil(ctx, url)
+			}
+			return h.fetch(url)
+		},
 		Logs: func(l lrp.LogLine) {
 			h.mu.Lock()
 			defer h.mu.Unlock()

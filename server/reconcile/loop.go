@@ -75,7 +75,7 @@ func (l *Loop) poke() {
 func (l *Loop) Run(ctx context.Context) error {
 	changed, stop := l.store.Watch(watched()...)
 	defer stop()
-	defer l.fetches.keep(nil)
+	defer l.fetches.end()
 	for {
 		began := time.Now()
 		next, err := l.step(ctx)

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"strings"
@@ -147,6 +148,22 @@ func TestABuildWaitsForTheBuildpacksItNamesByURL(t *testing.T) {
 		}
 		h.wantLine("STG", "Downloading buildpack https://***:***@example.com/a.zip ...")
 		h.wantLine("STG", "Buildpack https://***:***@example.com/a.zip was not downloaded: the server says 404 Not Found")
+	})
+}
+
+func TestAFetchEndsWithItsBuild(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		ended := make(chan string, 3)
+		h.fetchUntil = func(ctx context.Context, url string) { <-ctx.Done(); ended <- url }
+		app, _ := h.app("hello", 0, 64)
+		b := h.build(app, "https://example.com/1.zip", "https://example.com/2.zip", "https://example.com/3.zip")
+		h.write(func(tx *store.Tx) error { return store.Builds.Delete(tx, b.GUID) })
+		if len(ended) != maxFetches {
+			t.Errorf("got %d ended; want the %d that had begun", len(ended), maxFetches)
+		}
+		if len(h.cell.started) != 0 {
+			t.Errorf("got %v started", h.cell.started)
+		}
 	})
 }
 
