@@ -64,7 +64,7 @@ func installProgram(programs fs.FS, dir, name string) error {
 	if err != nil {
 		return fmt.Errorf("%w (%s is missing)", errNotBuilt, name)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	program := f.(io.ReadSeeker) // embed promises it for files
 	path := filepath.Join(dir, name)
 	if sameProgram(path, f) {
@@ -77,7 +77,7 @@ func installProgram(programs fs.FS, dir, name string) error {
 	if err != nil {
 		return fmt.Errorf("install %s: %w", name, err)
 	}
-	defer os.Remove(temp.Name())
+	defer func() { _ = os.Remove(temp.Name()) }() // renamed when all went well
 	_, err = io.Copy(temp, program)
 	err = errors.Join(err, temp.Chmod(0o755), temp.Close())
 	if err == nil {

@@ -83,6 +83,6 @@ func isSelf(path string) bool {
 }
 
 func fail(code int, err error) int {
-	os.Stderr.WriteString("init: " + err.Error() + "\n")
+	_, _ = os.Stderr.WriteString("init: " + err.Error() + "\n")
 	return code
 }

@@ -24,7 +24,9 @@ func joinCgroups(fds []int) error {
 		if _, err := unix.Write(fd, []byte("0")); err != nil {
 			return fmt.Errorf("join cgroup by descriptor %d: %w", fd, err)
 		}
-		unix.Close(fd)
+		if err := unix.Close(fd); err != nil {
+			return fmt.Errorf("close descriptor %d of a cgroup: %w", fd, err)
+		}
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (b *builder) run() error {
 	if err := b.makeDirectories(); err != nil {
 		return errSetup.by(err)
 	}
-	defer os.RemoveAll(b.contents)
+	defer func() { _ = os.RemoveAll(b.contents) }()
 	chosen, err := b.choose()
 	if err != nil {
 		return err

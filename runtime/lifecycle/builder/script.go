@@ -4,6 +4,7 @@ package builder
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -101,7 +102,8 @@ func (b *builder) capture(dir, script string, args ...string) ([]byte, error) {
 }
 
 func (b *builder) script(dir, script string, args []string, stdout io.Writer) error {
-	cmd := exec.Command(filepath.Join(dir, "bin", script), args...)
+	// A staging that is given up ends with its container.
+	cmd := exec.CommandContext(context.Background(), filepath.Join(dir, "bin", script), args...)
 	cmd.Stdout = stdout
 	cmd.Stderr = b.stderr
 	cmd.WaitDelay = outputDelay

@@ -64,7 +64,7 @@ func (s *stage) readPackage() (packageJSON, error) {
 	if err != nil {
 		return p, err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	text, err := readOptional(root, "package.json")
 	if err != nil || text == nil {
 		return p, err

@@ -66,7 +66,7 @@ func readStaticfile(app string) (static.Config, []string, error) {
 	if err != nil {
 		return static.Config{}, nil, err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	text, err := readOptional(root, "Staticfile")
 	if err != nil {
 		return static.Config{}, nil, err

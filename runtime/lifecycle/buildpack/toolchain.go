@@ -2,6 +2,7 @@ package buildpack
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -10,12 +11,12 @@ import (
 	"strings"
 )
 
-// errNoTool says that the stack lacks a program and how to go on.
-type errNoTool struct {
+// noToolError says that the stack lacks a program and how to go on.
+type noToolError struct {
 	tool, stack, instead string
 }
 
-func (e errNoTool) Error() string {
+func (e noToolError) Error() string {
 	stack := "this stack"
 	if e.stack != "" {
 		stack = fmt.Sprintf("stack '%s'", e.stack)
@@ -46,7 +47,7 @@ func (s *stage) find(instead string, names []string, dirs ...string) (string, er
 			}
 		}
 	}
-	return "", errNoTool{tool: names[0], stack: os.Getenv("CF_STACK"), instead: instead}
+	return "", noToolError{tool: names[0], stack: os.Getenv("CF_STACK"), instead: instead}
 }
 
 // call is a program to run.
@@ -57,7 +58,8 @@ type call struct {
 }
 
 func (s *stage) command(c call) *exec.Cmd {
-	cmd := exec.Command(c.argv[0], c.argv[1:]...)
+	// A staging that is given up ends with its container.
+	cmd := exec.CommandContext(context.Background(), c.argv[0], c.argv[1:]...)
 	cmd.Dir = c.dir
 	if cmd.Dir == "" {
 		cmd.Dir = s.app

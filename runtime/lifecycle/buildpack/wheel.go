@@ -34,7 +34,7 @@ func (s *stage) installWheels(python, target string) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	for _, wheel := range wheels {
 		s.info("%s", filepath.Base(wheel))
 		if err := installWheel(root, wheel, python); err != nil {
@@ -49,7 +49,7 @@ func installWheel(root *os.Root, wheel, python string) error {
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	for _, f := range r.File {
 		name, ok := wheelPath(f.Name)
 		if !ok || strings.HasSuffix(f.Name, "/") {

@@ -37,12 +37,12 @@ func TestProbes(t *testing.T) {
 		switch r.URL.Path {
 		case "/ok":
 			if r.Header.Get("User-Agent") != "diego-healthcheck" || r.Header.Get("X-Forwarded-Proto") != "https" {
-				w.WriteHeader(400)
+				w.WriteHeader(http.StatusBadRequest)
 			}
 		case "/slow":
 			<-release
 		default:
-			w.WriteHeader(503)
+			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}))
 	closed := closedPort(t)

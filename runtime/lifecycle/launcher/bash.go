@@ -35,7 +35,7 @@ func (s Start) runBash(name string) int {
 	if err := os.Chdir(s.Dir); err != nil {
 		return fail(name, exitStart, err)
 	}
-	os.Stdout.WriteString(PreStartMessage + "\n" + StartMessage + "\n")
+	_, _ = os.Stdout.WriteString(PreStartMessage + "\n" + StartMessage + "\n")
 	env := set(s.Env, "PWD", s.Dir)
 	if argv, ok := plainWords(s.Command, s.Env); ok {
 		// Whatever goes wrong here, bash finds again and words as users

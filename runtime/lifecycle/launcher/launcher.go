@@ -119,7 +119,7 @@ func delegate(argv []string) int {
 }
 
 func fail(name string, code int, err error) int {
-	os.Stderr.WriteString(name + ": " + err.Error() + "\n")
+	_, _ = os.Stderr.WriteString(name + ": " + err.Error() + "\n")
 	return code
 }
 

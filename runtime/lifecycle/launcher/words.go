@@ -8,7 +8,7 @@ import "strings"
 // replaced when their values are plain too. Saving the shell saves a
 // millisecond of each start.
 func plainWords(command string, env []string) ([]string, bool) {
-	for i := 0; i < len(command); i++ {
+	for i := range len(command) {
 		if !isPlainByte(command[i]) && strings.IndexByte(" \t${}", command[i]) < 0 {
 			return nil, false
 		}
@@ -57,7 +57,7 @@ func isAlphanumeric(c byte) bool {
 
 // isPlain reports whether a shell takes s as it stands, unquoted.
 func isPlain(s string) bool {
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		if !isPlainByte(s[i]) {
 			return false
 		}

@@ -39,7 +39,7 @@ func NewHandler(config Config, app string) (*Handler, error) {
 	if name == "." {
 		return &Handler{config: config, root: root, hides: true}, nil
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	sub, err := root.OpenRoot(name)
 	if err != nil {
 		return nil, err

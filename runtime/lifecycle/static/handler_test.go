@@ -164,14 +164,14 @@ func TestCompressesAndValidates(t *testing.T) {
 		}
 		tag = res.Header.Get("Etag")
 	}
-	if res, body := ask(t, s, "GET", "/big.css", "Accept-Encoding", "gzip", "If-None-Match", tag); res.StatusCode != 304 || body != "" {
+	if res, body := ask(t, s, "GET", "/big.css", "Accept-Encoding", "gzip", "If-None-Match", tag); res.StatusCode != http.StatusNotModified || body != "" {
 		t.Errorf("same tag: got %d; want 304", res.StatusCode)
 	}
 	res, _ := ask(t, s, "GET", "/big.css", "If-None-Match", tag)
-	if res.StatusCode != 200 || res.Header.Get("Etag") == tag {
+	if res.StatusCode != http.StatusOK || res.Header.Get("Etag") == tag {
 		t.Errorf("the tag of the gzipped answer: got %d with tag %s; want 200 and another", res.StatusCode, res.Header.Get("Etag"))
 	}
-	if res, _ := ask(t, s, "GET", "/a.txt", "If-Modified-Since", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)); res.StatusCode != 304 {
+	if res, _ := ask(t, s, "GET", "/a.txt", "If-Modified-Since", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)); res.StatusCode != http.StatusNotModified {
 		t.Errorf("not modified: got %d; want 304", res.StatusCode)
 	}
 }

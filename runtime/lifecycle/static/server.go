@@ -42,12 +42,13 @@ func serve(ctx context.Context, c Config, app string) error {
 	if err != nil {
 		return err
 	}
-	defer handler.Close()
+	defer func() { _ = handler.Close() }()
 	port := os.Getenv("PORT")
 	if port == "" {
 		port = "8080"
 	}
-	l, err := net.Listen("tcp", ":"+port)
+	var listen net.ListenConfig
+	l, err := listen.Listen(ctx, "tcp", ":"+port)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // tarTool knows c, x, t with z, v, f and C, dash or none before the letters.
-// A gzipped archive is recognised when it is read. Nothing is written outside
+// A gzipped archive is recognized when it is read. Nothing is written outside
 // the directory, whatever the archive says.
 func tarTool(s streams, args []string) error {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
@@ -134,7 +134,7 @@ func readTar(s streams, o options, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	r := tar.NewReader(in)
 	for {
 		h, err := r.Next()

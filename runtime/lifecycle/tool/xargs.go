@@ -3,6 +3,7 @@
 package tool
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -68,7 +69,7 @@ func commandLine(command []string, placeholder string, items []string) []string 
 }
 
 func start(s streams, argv []string) error {
-	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd := exec.CommandContext(context.Background(), argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = s.out, s.err
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrNotFound) {
