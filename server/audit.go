@@ -5,7 +5,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"syscall"
+	"slices"
+	"time"
 
 	"cupola/rootfs"
 	"cupola/runtime/cell"
@@ -95,6 +96,29 @@ func (h *house) unopenContainers() error {
 	return h.containers.Teardown()
 }
 
+// leaks is what a daemon says of itself.
+func (h *house) leaks(ctx context.Context) ([]string, error) {
+	lines, err := h.cell.Leaks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first, err := h.network.Stray()
+	if err != nil || len(first) == 0 {
+		return lines, err
+	}
+	select {
+	case <-time.After(straySettle):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	second, err := h.network.Stray()
+	stray := slices.DeleteFunc(first, func(s string) bool { return !slices.Contains(second, s) })
+	return append(lines, stray...), err
+}
+
+// straySettle is how long a link may stay after its namespace.
+const straySettle = 300 * time.Millisecond
+
 // stillNetwork lists containers' namespaces, and does nothing else.
 type stillNetwork struct {
 	cell.Network
@@ -104,7 +128,7 @@ type stillNetwork struct {
 // List reads the state directory of a network.Network.
 func (n stillNetwork) List() ([]string, error) {
 	entries, err := os.ReadDir(n.ids)
-	if err != nil && !errors.Is(err, syscall.ENOENT) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	var ids []string

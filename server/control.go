@@ -58,7 +58,7 @@ func (h *house) serveControl(ctx context.Context) error {
 func (h *house) control() http.Handler {
 	stacks := localStacks{h}
 	mux := http.NewServeMux()
-	mux.Handle("GET /leaks", answer(func(r *http.Request) (any, error) { return h.cell.Leaks(r.Context()) }))
+	mux.Handle("GET /leaks", answer(func(r *http.Request) (any, error) { return h.leaks(r.Context()) }))
 	mux.Handle("GET /stacks", answer(func(r *http.Request) (any, error) { return stacks.List(r.Context()) }))
 	mux.Handle("DELETE /stacks/{name}", answer(func(r *http.Request) (any, error) { return nil, stacks.Remove(r.Context(), r.PathValue("name")) }))
 	mux.Handle("POST /stacks/build", stream(stacks.Build))

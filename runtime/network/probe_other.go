@@ -18,3 +18,6 @@ func Look() (Survey, error) { return Survey{}, errors.ErrUnsupported }
 
 // HostResolvers returns nothing.
 func HostResolvers() []netip.Addr { return nil }
+
+// Stray returns errors.ErrUnsupported.
+func (*Network) Stray() ([]string, error) { return nil, errors.ErrUnsupported }

@@ -30,13 +30,19 @@ func (m *machine) daemons() (all []Daemon) {
 			continue
 		}
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(name))))
-		d := Daemon{PID: pid, DataDir: filepath.Dir(to)}
-		if given, _, _ := strings.Cut(m.read(to), "\n"); filepath.IsAbs(given) {
-			d.DataDir = given
-		}
-		all = append(all, d)
+		all = append(all, Daemon{PID: pid, DataDir: m.given(filepath.Dir(to))})
 	}
 	return all
+}
+
+// given is how the last daemon of a data directory named it, which need not be
+// by the path without links.
+func (m *machine) given(dir string) string {
+	name, _, _ := strings.Cut(m.read(filepath.Join(dir, "lock")), "\n")
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return dir
 }
 
 // daemon finds the daemon of a data directory.

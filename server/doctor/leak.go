@@ -53,13 +53,14 @@ const (
 	kindMount     = "mount"
 	kindLoop      = "loop device"
 	kindDirectory = "directory"
+	kindDaemon    = "daemon"
 )
 
 // finding is what may be a leak, with what its owner is known by: a name or
-// a path.
+// a path. base is the data directory that the path shows, if it does.
 type finding struct {
 	Leak
-	key string
+	key, base string
 }
 
 func below(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
@@ -82,6 +83,47 @@ func unowned(found []finding, owners []Owner) (left []finding) {
 		}
 	}
 	return left
+}
+
+// stopped makes one leak of all that belongs to a data directory that is there,
+// and whose daemon has ended: its containers may go on, and one command ends
+// them. isData tells data directories.
+func stopped(found []finding, owner func(string) Owner, isData func(string) bool) []Leak {
+	var leaks []Leak
+	for _, f := range found {
+		if f.base == "" || !isData(f.base) {
+			continue
+		}
+		own := owner(f.base)
+		if !slices.ContainsFunc(found, func(f finding) bool { return own.owns(f) && f.Kind != kindDirectory }) {
+			continue // files alone
+		}
+		leaks = append(leaks, own.leak(found))
+		found = unowned(found, []Owner{own})
+	}
+	for _, f := range found {
+		leaks = append(leaks, f.Leak)
+	}
+	return leaks
+}
+
+// leak tells of what the owner's daemon left.
+func (o Owner) leak(found []finding) Leak {
+	l := Leak{Kind: kindDaemon, Name: "of " + o.DataDir + " has ended", Mend: "sudo cupola cleanup --data-dir " + quoted(o.DataDir)}
+	processes := 0
+	for _, f := range found {
+		switch {
+		case !o.owns(f):
+		case f.Kind == kindProcess:
+			processes++
+		case f.Kind == kindDirectory:
+			l.Mend += " && " + f.Mend
+		}
+	}
+	if processes > 0 {
+		l.Name += fmt.Sprintf(", and %s", counted(processes, "process of its apps goes on", "processes of its apps go on"))
+	}
+	return l
 }
 
 // mountShapes are where in a data directory, or in one of its parts', mounts
@@ -112,10 +154,11 @@ func parseMounts(mountinfo string) (found []finding) {
 		point := unescape(at[4])
 		name := strings.TrimSuffix(point, "//deleted")
 		for _, s := range mountShapes {
-			if len(s.kinds) > 0 && !slices.Contains(s.kinds, kind[0]) || !s.at.MatchString(name) {
+			at := s.at.FindStringSubmatch(name)
+			if at == nil || len(s.kinds) > 0 && !slices.Contains(s.kinds, kind[0]) {
 				continue
 			}
-			found = append(found, finding{Leak{kindMount, point, "sudo umount -l " + quoted(point)}, name})
+			found = append(found, finding{Leak{kindMount, point, "sudo umount -l " + quoted(point)}, name, at[1]})
 			break
 		}
 	}
@@ -145,4 +188,11 @@ func quoted(s string) string {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

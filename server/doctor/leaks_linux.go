@@ -53,11 +53,10 @@ func (m *machine) leaks(owner func(string) Owner, spare []string) ([]Leak, error
 	for _, dir := range spare {
 		owners = append(owners, owner(dir))
 	}
-	var leaks []Leak
-	for _, f := range unowned(found, owners) {
-		leaks = append(leaks, f.Leak)
+	isData := func(dir string) bool {
+		return m.exists(filepath.Join(dir, "lock")) && m.exists(filepath.Join(dir, "db"))
 	}
-	return leaks, nil
+	return stopped(unowned(found, owners), func(dir string) Owner { return owner(m.given(dir)) }, isData), nil
 }
 
 // survey finds everything, in an order in which it can be taken away.
@@ -70,13 +69,13 @@ func (m *machine) survey() (found []finding, err error) {
 	found = append(found, parseMounts(m.read("proc/self/mountinfo"))...)
 	found = append(found, m.loops()...)
 	for _, name := range seen.Links {
-		found = append(found, finding{Leak{kindLink, name, "sudo ip link delete " + name}, name})
+		found = append(found, finding{Leak{kindLink, name, "sudo ip link delete " + name}, name, ""})
 	}
 	for _, a := range seen.Addresses {
-		found = append(found, finding{Leak{kindAddress, a.String() + " on lo", fmt.Sprintf("sudo ip address delete %s/32 dev lo", a)}, a.String()})
+		found = append(found, finding{Leak{kindAddress, a.String() + " on lo", fmt.Sprintf("sudo ip address delete %s/32 dev lo", a)}, a.String(), ""})
 	}
 	for _, name := range seen.Tables {
-		found = append(found, finding{Leak{kindTable, name, "sudo nft delete table ip " + name}, name})
+		found = append(found, finding{Leak{kindTable, name, "sudo nft delete table ip " + name}, name, ""})
 	}
 	return append(found, m.directories()...), nil
 }
@@ -107,10 +106,10 @@ func (m *machine) cgroups() (found []finding) {
 		slices.Sort(pids[name])
 		for _, pid := range slices.Compact(pids[name]) {
 			text := fmt.Sprintf("%s (%s) in cgroup %s", pid, m.read("proc/"+pid+"/comm"), name)
-			found = append(found, finding{Leak{kindProcess, text, "sudo kill -9 " + pid}, name})
+			found = append(found, finding{Leak{kindProcess, text, "sudo kill -9 " + pid}, name, ""})
 		}
 		slices.Sort(dirs)
-		found = append(found, finding{Leak{kindCgroup, name, "sudo find " + strings.Join(dirs, " ") + " -depth -type d -delete"}, name})
+		found = append(found, finding{Leak{kindCgroup, name, "sudo find " + strings.Join(dirs, " ") + " -depth -type d -delete"}, name, ""})
 	}
 	slices.SortStableFunc(found, func(a, b finding) int { return strings.Compare(a.key, b.key) })
 	return found
@@ -137,11 +136,12 @@ func (m *machine) loops() (found []finding) {
 		}
 		file := strings.TrimSuffix(string(text), "\n")
 		path := strings.TrimSuffix(file, " (deleted)")
-		if !imageShape.MatchString(path) {
+		at := imageShape.FindStringSubmatch(path)
+		if at == nil {
 			continue
 		}
 		dev := "/dev/" + filepath.Base(filepath.Dir(filepath.Dir(name)))
-		found = append(found, finding{Leak{kindLoop, dev + " of " + file, "sudo losetup -d " + dev}, path})
+		found = append(found, finding{Leak{kindLoop, dev + " of " + file, "sudo losetup -d " + dev}, path, at[1]})
 	}
 	return found
 }
@@ -159,7 +159,7 @@ func (m *machine) directories() (found []finding) {
 			if err != nil || !st.IsDir() || strings.Contains(pattern, "doctor") && m.now.Sub(st.ModTime()) < abandoned {
 				continue
 			}
-			found = append(found, finding{Leak{kindDirectory, dir, "sudo rm -rf --one-file-system " + quoted(dir)}, dir})
+			found = append(found, finding{Leak{kindDirectory, dir, "sudo rm -rf --one-file-system " + quoted(dir)}, dir, dir})
 		}
 	}
 	return found

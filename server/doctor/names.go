@@ -27,7 +27,7 @@ func (m *machine) names(ctx context.Context) Result {
 	case local && api:
 		return fine("api.localhost resolves; apps do in curl and browsers, in other programs with a line of theirs in /etc/hosts")
 	case local:
-		return warning("*.localhost resolves in curl and browsers, and not in the cf CLI: log in with 'cf login -a http://127.0.0.1:"+m.port()+"', or", hosts)
+		return warning("*.localhost resolves in curl and browsers, and not in the cf CLI: log in with 'cf login -a http://localhost:"+m.port()+"', or", hosts)
 	case api:
 		return warning("api."+m.Domain+" resolves, apps do not", fmt.Sprintf("add *.%s to your DNS; or for each app: echo '127.0.0.1 APP.%s' | sudo tee -a /etc/hosts", m.Domain, m.Domain))
 	}
