@@ -45,7 +45,8 @@ type Result struct {
 
 // Build makes the root filesystem of a stack in o.Dest. Owners are set only when
 // the process is root; the tree is the same in every other respect. Ending ctx ends the
-// build, which then leaves nothing at o.Dest.
+// build, which then leaves nothing at o.Dest. The work goes on beside it, in a
+// directory ".building-*" that only a killed process leaves behind.
 func Build(ctx context.Context, o Options) (Result, error) {
 	if o.Lock != nil {
 		if err := o.Lock.check(); err != nil {
