@@ -33,17 +33,22 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 	if err := c.normalize(); err != nil {
 		return err
 	}
+	// Clients that come while the parts are opened wait in the listeners.
+	plain, secure, err := listen(ctx, &c)
+	if err != nil {
+		return err
+	}
 	// The parts outlive ctx by as long as requests are drained.
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	h, err := open(live, c)
 	if err != nil {
-		return err
+		return errors.Join(err, closeAll(plain, secure))
 	}
 	defer h.close()
-	listeners, info, err := h.listen()
+	listeners, info, err := h.guard(plain, secure)
 	if err != nil {
-		return err
+		return errors.Join(err, closeAll(plain, secure))
 	}
 	err = h.serve(ctx, live, stop, listeners, func() { h.announce(info, ready) })
 	if c.Stop == StopApps {
@@ -104,34 +109,54 @@ func (h *house) drain(srv *http.Server) {
 	}
 }
 
-func (h *house) listen() (listeners []net.Listener, info Ready, err error) {
-	l, err := h.bind("--http", h.HTTP)
-	if err != nil {
-		return nil, info, err
+// listen binds the listeners; secure is nil where there is to be none. Where a
+// port was left open, the configuration is told which it became.
+func listen(ctx context.Context, c *Config) (plain, secure net.Listener, err error) {
+	if plain, err = bind(ctx, "--http", c.HTTP); err != nil {
+		return nil, nil, err
 	}
-	listeners, info.HTTP = append(listeners, l), "http://"+l.Addr().String()
-	if h.HTTPS == "off" {
-		return listeners, info, nil
+	c.HTTP = plain.Addr().String()
+	if c.HTTPS == "off" {
+		return plain, nil, nil
 	}
-	cert, err := h.certificate()
-	if err == nil {
-		l, err = h.bind("--https", h.HTTPS)
+	if secure, err = bind(ctx, "--https", c.HTTPS); err != nil {
+		return nil, nil, errors.Join(err, plain.Close())
 	}
-	if err != nil {
-		listeners[0].Close()
-		return nil, info, err
-	}
-	secure := tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12})
-	info.HTTPS, info.CA = "https://"+l.Addr().String(), h.path("ca.pem")
-	return append(listeners, secure), info, nil
+	c.HTTPS = secure.Addr().String()
+	return plain, secure, nil
 }
 
-func (h *house) bind(flag, addr string) (net.Listener, error) {
-	l, err := net.Listen("tcp", addr)
+func bind(ctx context.Context, flag, addr string) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("%w: give another address with %s, like %s 127.0.0.1:9080", err, flag, flag)
 	}
 	return l, nil
+}
+
+func closeAll(listeners ...net.Listener) (err error) {
+	for _, l := range listeners {
+		if l != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}
+	return err
+}
+
+// guard has the listeners refuse requests that can be read in two ways, and
+// secure speak TLS.
+func (h *house) guard(plain, secure net.Listener) (listeners []net.Listener, info Ready, err error) {
+	listeners, info.HTTP = append(listeners, router.Guard(plain, nil)), "http://"+plain.Addr().String()
+	if secure == nil {
+		return listeners, info, nil
+	}
+	cert, err := h.certificate()
+	if err != nil {
+		return nil, info, err
+	}
+	info.HTTPS, info.CA = "https://"+secure.Addr().String(), h.path("ca.pem")
+	return append(listeners, router.Guard(secure, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12})), info, nil
 }
 
 func (h *house) announce(info Ready, ready func(Ready)) {
