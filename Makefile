@@ -31,7 +31,7 @@ bin/cupola: $(SOURCES) $(HELPERS)
 runtime/lifecycle/bin/lifecycle: $(shell find cmd/lifecycle runtime/lifecycle -name '*.go') go.mod
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o $@ ./cmd/lifecycle
 
-runtime/lifecycle/bin/init: $(shell find cmd/lifecycle/init runtime/lifecycle/boot runtime/lifecycle/launcher -name '*.go' 2>/dev/null) go.mod
+runtime/lifecycle/bin/init: $(shell find cmd/lifecycle/init runtime/lifecycle/boot runtime/lifecycle/launcher runtime/lifecycle/vcap -name '*.go' 2>/dev/null) go.mod
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o $@ ./cmd/lifecycle/init
 
 .PHONY: demo

@@ -154,7 +154,7 @@ func memoryMB() int {
 	if err := syscall.Sysinfo(&info); err != nil {
 		return 1 << 10
 	}
-	return int(uint64(info.Totalram) * uint64(info.Unit) >> 20)
+	return int(info.Totalram * uint64(info.Unit) >> 20)
 }
 
 // keep stores an output of a task as a blob.

@@ -269,4 +269,7 @@ func TestForeignKeysHaveIndexes(t *testing.T) {
 		}
 		t.Errorf("%s.%s has no index", table, column)
 	}
+	if err := rows.Err(); err != nil {
+		t.Error(err)
+	}
 }

@@ -15,7 +15,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -125,15 +124,6 @@ func (d *daemon) start() {
 func (d *daemon) kill() {
 	d.cmd.Process.Kill()
 	d.cmd.Wait()
-}
-
-// stop ends it with SIGTERM, and fails the test when it does not exit well.
-func (d *daemon) stop() {
-	d.t.Helper()
-	d.cmd.Process.Signal(syscall.SIGTERM)
-	if err := d.cmd.Wait(); err != nil {
-		d.t.Errorf("the daemon's end: %v\n%s", err, d.log)
-	}
 }
 
 func (d *daemon) destroy() {

@@ -93,7 +93,7 @@ func newLogger(w *os.File, debug bool) *slog.Logger {
 		level = slog.LevelDebug
 	}
 	if term.IsTerminal(int(w.Fd())) {
-		return slog.New(tint.NewHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05"}))
+		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05"}))
 	}
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 }

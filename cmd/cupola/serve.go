@@ -42,7 +42,7 @@ func welcome(w io.Writer, r server.Ready) {
 	}
 	fmt.Fprintln(t, "cupola is ready.")
 	row("API", "%s", apiURL(r))
-	row("apps", "%s", strings.Replace(apiURL(r), hostOf(apiURL(r)), "<app>."+r.Domain, 1))
+	row("apps", "http://<app>.%s%s", r.Domain, strings.TrimPrefix(apiURL(r), "http://"+hostOf(apiURL(r))))
 	if r.HTTPS != "" {
 		row("TLS", "%s  (its CA: %s)", r.HTTPS, r.CA)
 	}
@@ -58,7 +58,11 @@ func welcome(w io.Writer, r server.Ready) {
 // apiURL is the URL of the API as a client on this machine should type it.
 func apiURL(r server.Ready) string {
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(r.HTTP, "http://"))
-	return "http://" + net.JoinHostPort("api."+r.Domain, port)
+	host := "api." + r.Domain
+	if r.Domain == "localhost" {
+		host = "localhost" // names below it resolve in browsers and curl, and not for the cf CLI
+	}
+	return "http://" + net.JoinHostPort(host, port)
 }
 
 func hostOf(raw string) string {

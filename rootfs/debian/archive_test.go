@@ -183,7 +183,6 @@ type testArchive struct {
 	key     *openpgp.Entity
 	keyFile string
 	suite   suite
-	debs    map[string]testDeb
 
 	mu    sync.Mutex
 	files map[string][]byte // by URL path

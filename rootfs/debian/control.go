@@ -50,9 +50,9 @@ func (p paragraph) String() string {
 func paragraphs(text string) iter.Seq2[paragraph, error] {
 	return func(yield func(paragraph, error) bool) {
 		var p paragraph
-		for line, n := "", 1; text != ""; n++ {
-			line, text, _ = strings.Cut(text, "\n")
-			line = strings.TrimSuffix(line, "\r")
+		for n := 1; text != ""; n++ {
+			line, rest, _ := strings.Cut(text, "\n")
+			line, text = strings.TrimSuffix(line, "\r"), rest
 			if strings.TrimLeft(line, " \t") == "" {
 				if len(p) > 0 && !yield(p, nil) {
 					return
@@ -74,10 +74,10 @@ func paragraphs(text string) iter.Seq2[paragraph, error] {
 
 // add appends the field of line, or folds line into the last field.
 func (p paragraph) add(line string) (paragraph, error) {
-	switch {
-	case line[0] == '#':
+	switch line[0] {
+	case '#':
 		return p, nil
-	case line[0] == ' ' || line[0] == '\t':
+	case ' ', '\t':
 		if len(p) == 0 {
 			return p, fmt.Errorf("continuation line before any field")
 		}

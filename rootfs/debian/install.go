@@ -241,8 +241,8 @@ func replacing(a, b *installed) (string, error) {
 	return "", fmt.Errorf("package %s has it too, and neither replaces the other", b.Name)
 }
 
-func (in *installed) replacesFilesOf(other *installed) bool {
-	return slices.ContainsFunc(in.replaces, func(c clause) bool {
+func (p *installed) replacesFilesOf(other *installed) bool {
+	return slices.ContainsFunc(p.replaces, func(c clause) bool {
 		return c[0].name == other.Name && c[0].allows(other.Version)
 	})
 }

@@ -28,7 +28,6 @@ type daemon struct {
 
 	mu     sync.Mutex
 	events []lrp.Event
-	lines  []string
 	told   []string // events and lines, in order
 	checks chan health.Event
 }

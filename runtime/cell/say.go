@@ -8,9 +8,6 @@ import (
 	"cupola/runtime/lrp"
 )
 
-// healthSource is where Diego logs why a check failed.
-const healthSource = "HEALTH"
-
 // line logs text under the container's name, as coming from source.
 func (i *instance) line(source string, isErr bool, text string) {
 	target := i.spec.Log

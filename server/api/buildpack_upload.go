@@ -1,7 +1,9 @@
 package api
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 
 	"cupola/server/bits"
@@ -45,7 +47,9 @@ func checkBuildpackBits(c *call, u *upload) (stack string, err error) {
 		return "", err
 	}
 	magic := make([]byte, 4)
-	u.bits.ReadAt(magic, 0)
+	if _, err := u.bits.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
 	switch {
 	case info.Size() == 0:
 		return "", badBuildpack("%s cannot be empty", u.name)

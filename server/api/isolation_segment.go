@@ -23,7 +23,7 @@ func viewSegment(c *call, s *segment) doc {
 }
 
 // segmentRows is what parseQuery needs to know of isolation segments.
-type segmentRows struct{ noRows }
+type segmentRows struct{}
 
 func (segmentRows) Filters() []string { return []string{"guids", "names", "organization_guids"} }
 func (segmentRows) Orders() []string  { return []string{"created_at", "updated_at", "name"} }

@@ -49,11 +49,6 @@ func page[T any](c *call, q listQuery, found []*T, total int, v view[T]) doc {
 	return doc{"pagination": c.pagination(q.Page, q.PerPage, total), "resources": resources}
 }
 
-// all is the JSON of a list that is never longer than a page.
-func all[T any](c *call, found []*T, v view[T]) doc {
-	return page(c, listQuery{Query: store.Query{Page: 1, PerPage: max(defaultPerPage, len(found))}}, found, len(found), v)
-}
-
 func (c *call) pagination(number, perPage, total int) doc {
 	pages := max(1, int(math.Ceil(float64(total)/float64(perPage))))
 	at := func(n int) any {

@@ -58,7 +58,7 @@ func newWorld(t testing.TB) *world {
 // open serves what lies in the world's directory.
 func (w *world) open() {
 	w.t.Helper()
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	log := slog.New(slog.DiscardHandler)
 	ctx, cancel := context.WithCancel(context.Background())
 	var err error
 	if w.store, err = store.Open(store.Config{Dir: w.dir, Log: log}); err != nil {

@@ -3,7 +3,6 @@ package logcache
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -170,7 +169,7 @@ func TestSaveLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := New(Config{})
-	again.Load(path, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	again.Load(path, slog.New(slog.DiscardHandler))
 	if diff := cmp.Diff(c.all(), again.all()); diff != "" {
 		t.Errorf("after a restart (-want +got):\n%s", diff)
 	}

@@ -63,7 +63,7 @@ func (l *tlsListener) accept() {
 		if err != nil {
 			var timeout net.Error
 			if errors.As(err, &timeout) && timeout.Timeout() || isTemporary(err) {
-				time.Sleep(acceptPause) // out of files: they come back
+				<-time.After(acceptPause) // out of files: they come back
 				continue
 			}
 			l.close(err)

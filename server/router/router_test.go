@@ -28,7 +28,7 @@ type site struct {
 func newSite(t *testing.T, c Config) *site {
 	t.Helper()
 	s := &site{}
-	c.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	c.Log = slog.New(slog.DiscardHandler)
 	c.AccessLog = func(e AccessEntry) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
