@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// printLogs prints the recent log of an app, each line with its source type:
+// logs APP_GUID.
+func printLogs(ts *testscript.TestScript, s *session, args []string) outcome {
+	if len(args) != 1 {
+		ts.Fatalf("usage: logs APP_GUID")
+	}
+	var answer struct {
+		Envelopes struct {
+			Batch []struct {
+				Tags map[string]string
+				Log  struct {
+					Payload []byte
+					Type    string
+				}
+			}
+		}
+	}
+	// The CLI's own question.
+	path := "/api/v1/read/" + args[0] + "?descending=true&envelope_types=LOG&limit=1000&start_time=-6795364578871345152"
+	if err := s.client.call(context.Background(), "GET", path, nil, &answer); err != nil {
+		return outcome{err: err}
+	}
+	var b strings.Builder
+	for i := range answer.Envelopes.Batch {
+		e := answer.Envelopes.Batch[len(answer.Envelopes.Batch)-1-i]
+		fmt.Fprintf(&b, "[%s/%s] %s %s\n", e.Tags["source_type"], e.Tags["instance_id"], e.Log.Type, e.Log.Payload)
+	}
+	return outcome{stdout: b.String()}
+}
+
+// serveDirectory serves a directory over HTTP until the script ends, and the
+// git repositories in it below /git/: serve VARIABLE DIR.
+func serveDirectory(ts *testscript.TestScript, _ *session, args []string) outcome {
+	if len(args) != 2 {
+		ts.Fatalf("usage: serve VARIABLE DIR")
+	}
+	dir := ts.MkAbs(args[1])
+	mux := http.NewServeMux()
+	mux.Handle("/", http.FileServer(http.Dir(dir)))
+	if out, err := exec.Command("git", "--exec-path").Output(); err == nil {
+		mux.Handle("/git/", &cgi.Handler{
+			Path: filepath.Join(strings.TrimSpace(string(out)), "git-http-backend"),
+			Root: "/git",
+			Env:  []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"},
+		})
+	}
+	srv := httptest.NewServer(mux)
+	ts.Defer(srv.Close)
+	ts.Setenv(args[0], srv.URL)
+	return outcome{}
+}
