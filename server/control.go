@@ -31,8 +31,9 @@ func inSocketDir(dataDir string, do func(name string) error) error {
 	return do(fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(controlSocket)))
 }
 
-// serveControl answers other commands of cupola, until ctx ends.
-func (h *house) serveControl(ctx context.Context) error {
+// serveControl answers other commands of cupola, until ctx ends. It calls
+// listening when they can reach it.
+func (h *house) serveControl(ctx context.Context, listening func()) error {
 	var l *net.UnixListener
 	err := inSocketDir(h.DataDir, func(name string) (err error) {
 		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -45,6 +46,7 @@ func (h *house) serveControl(ctx context.Context) error {
 		return fmt.Errorf("listen for cupola's commands: %w", err)
 	}
 	l.SetUnlinkOnClose(false) // the name it was made by does not last
+	listening()
 	srv := &http.Server{Handler: h.control(), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()

@@ -77,7 +77,8 @@ func (h *house) serve(ctx, live context.Context, stop func(), listeners []net.Li
 	})
 	group.Go(func() error { return h.route(live) })
 	group.Go(func() error { return h.tidy(live) })
-	group.Go(func() error { return h.serveControl(live) })
+	listening := make(chan struct{})
+	group.Go(func() error { return h.serveControl(live, func() { close(listening) }) })
 	group.Go(func() error {
 		select {
 		case <-ctx.Done():
@@ -88,7 +89,11 @@ func (h *house) serve(ctx, live context.Context, stop func(), listeners []net.Li
 		return nil
 	})
 	<-h.cell.Adopted()
-	ready()
+	select {
+	case <-listening:
+		ready()
+	case <-live.Done():
+	}
 	err := group.Wait()
 	if errors.Is(err, context.Canceled) {
 		return nil

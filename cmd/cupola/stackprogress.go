@@ -19,11 +19,13 @@ type stackProgress struct {
 	now      func() time.Time
 	drawn    time.Time
 	last     map[string]server.StackStep // by Step
+	began    map[string]time.Time
 	lastName string
 }
 
 func newStackProgress(e *env) *stackProgress {
-	return &stackProgress{out: e.out, terminal: e.terminal, width: width(e), started: time.Now(), now: time.Now, last: map[string]server.StackStep{}}
+	return &stackProgress{out: e.out, terminal: e.terminal, width: width(e), started: time.Now(), now: time.Now,
+		last: map[string]server.StackStep{}, began: map[string]time.Time{}}
 }
 
 const (
@@ -38,6 +40,9 @@ func (p *stackProgress) step(s server.StackStep) {
 		return
 	}
 	p.last[s.Step] = s
+	if _, ok := p.began[s.Step]; !ok {
+		p.began[s.Step] = p.now()
+	}
 	fresh := p.fresh(s.Step)
 	p.lastName = s.Step
 	since := p.now().Sub(p.drawn)
@@ -83,7 +88,7 @@ func (p *stackProgress) line(s server.StackStep) string {
 	case "save":
 		return "  save       to the disk"
 	case "import":
-		return "  import     " + p.bar(share(s), s.Done)
+		return "  import     " + p.bar(s, share(s))
 	}
 	return "  " + s.Step + "  " + s.Detail
 }
@@ -91,7 +96,7 @@ func (p *stackProgress) line(s server.StackStep) string {
 // packages tells of downloading and unpacking in one line.
 func (p *stackProgress) packages() string {
 	got, open := p.last["download"], p.last["unpack"]
-	text := p.bar((share(got)+share(open))/2, got.Done)
+	text := p.bar(got, (share(got)+share(open))/2)
 	if open.Total > 0 {
 		text += fmt.Sprintf("  package %d of %d: %s", open.Done, open.Total, open.Detail)
 	}
@@ -105,14 +110,17 @@ func share(s server.StackStep) float64 {
 	return min(1, float64(s.Done)/float64(s.Total))
 }
 
-// bar draws what part is done, the bytes so far with their rate, and how long
-// the rest will take.
-func (p *stackProgress) bar(part float64, bytes int64) string {
+// bar draws what part of all is done, the bytes of s so far, their rate while
+// there are more to come, and how long the rest of all will take.
+func (p *stackProgress) bar(s server.StackStep, part float64) string {
 	const cells = 20
 	full := int(part * cells)
-	elapsed := max(p.now().Sub(p.started).Seconds(), 0.001)
-	text := fmt.Sprintf("[%s%s] %3.0f %%  %s, %s/s", strings.Repeat("=", full), strings.Repeat(" ", cells-full), 100*part, bytesText(bytes), bytesText(int64(float64(bytes)/elapsed)))
-	if part > 0.02 && part < 1 {
+	elapsed := p.now().Sub(p.began[s.Step]).Seconds()
+	text := fmt.Sprintf("[%s%s] %3.0f %%  %s", strings.Repeat("=", full), strings.Repeat(" ", cells-full), 100*part, bytesText(s.Done))
+	if s.Done < s.Total && elapsed > 0.2 {
+		text += fmt.Sprintf(", %s/s", bytesText(int64(float64(s.Done)/elapsed)))
+	}
+	if part > 0.02 && part < 1 && elapsed > 0.2 {
 		text += fmt.Sprintf(", %.0f s left", elapsed*(1-part)/part)
 	}
 	return text
