@@ -246,8 +246,7 @@ func (e *Engine) kill(ctx context.Context, id string) error {
 	if err := r.init.signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	_, err = r.init.wait(ctx)
-	return err
+	return r.init.waitEnd(ctx)
 }
 
 // List returns every container that has left a trace: a state directory or a

@@ -24,7 +24,8 @@ type process struct {
 	pid   int
 	ticks uint64
 	file  *os.File
-	done  chan struct{} // closed when exit is set
+	ended chan struct{} // closed when it runs no more
+	done  chan struct{} // closed when exit is set, for which somebody must have reaped it
 	exit  Exit          // without OOM
 }
 
@@ -46,7 +47,9 @@ func openProcess(pid int, ticks uint64) (*process, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("find process %d: %w", pid, err)
 	}
-	p := &process{pid: pid, ticks: started, file: os.NewFile(uintptr(fd), "pidfd"), done: make(chan struct{})}
+	p := &process{
+		pid: pid, ticks: started, file: os.NewFile(uintptr(fd), "pidfd"), ended: make(chan struct{}), done: make(chan struct{}),
+	}
 	go p.watch()
 	return p, nil
 }
@@ -72,7 +75,7 @@ func parseStartTicks(stat []byte) (uint64, error) {
 
 func (p *process) alive() bool {
 	select {
-	case <-p.done:
+	case <-p.ended:
 		return false
 	default:
 		return true
@@ -105,16 +108,30 @@ func (p *process) wait(ctx context.Context) (Exit, error) {
 	}
 }
 
+// waitEnd returns when the process runs no more, reaped or not.
+func (p *process) waitEnd(ctx context.Context) error {
+	select {
+	case <-p.ended:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // watch waits for the end of the process, reaps it if it is a child, and learns
 // its exit status either way where the kernel tells.
 func (p *process) watch() {
-	defer close(p.done)
-	defer p.file.Close()
+	defer func() {
+		if p.alive() {
+			close(p.ended)
+		}
+		close(p.done)
+		p.file.Close()
+	}()
 	conn, err := p.file.SyscallConn()
 	if err != nil {
 		return
 	}
-	ended := false
 	_ = conn.Read(func(fd uintptr) bool {
 		if p.reap(int(fd)) {
 			return true
@@ -123,8 +140,8 @@ func (p *process) watch() {
 		if events == 0 {
 			return false
 		}
-		if !ended {
-			ended = true
+		if p.alive() {
+			close(p.ended)
 			_ = p.file.SetReadDeadline(time.Now().Add(reapTimeout))
 		}
 		p.exit = exitInfo(int(fd))
