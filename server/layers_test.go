@@ -1,0 +1,116 @@
+package server
+
+import (
+	"encoding/json"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+type pkg struct {
+	ImportPath, Doc, Dir string
+	Imports              []string
+	Standard             bool
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-tags", "seccomp netgo osusergo", "-json=ImportPath,Doc,Dir,Imports", "cupola/...")
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var all []pkg
+	for d := json.NewDecoder(out); ; {
+		var p pkg
+		err := d.Decode(&p)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	if err := cmd.Wait(); err != nil || len(all) < 20 {
+		t.Fatalf("got %d packages, %v", len(all), err)
+	}
+	return all
+}
+
+func within(path, room string) bool {
+	return path == "cupola/"+room || strings.HasPrefix(path, "cupola/"+room+"/")
+}
+
+// TestDoorsOpenOneWay holds the rules of ARCHITECTURE.md on who may import
+// whom.
+func TestDoorsOpenOneWay(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, i := range p.Imports {
+			for _, room := range []string{"runtime", "rootfs"} {
+				if within(p.ImportPath, room) && (within(i, "store") || within(i, "server") || within(i, "cmd")) {
+					t.Errorf("%s imports %s: the data plane knows nothing of the control plane", p.ImportPath, i)
+				}
+			}
+			if p.ImportPath == "cupola/store" && strings.HasPrefix(i, "cupola/") && i != "cupola/store/cf" && i != "cupola/runtime/lrp" {
+				t.Errorf("store imports %s: it knows only the nouns", i)
+			}
+			if (p.ImportPath == "cupola/store/cf" || p.ImportPath == "cupola/runtime/lrp") && strings.Contains(i, ".") {
+				t.Errorf("%s imports %s: nouns import the standard library only", p.ImportPath, i)
+			}
+			if within(p.ImportPath, "server") && p.ImportPath != "cupola/server" && (i == "cupola/server" || within(i, "cmd")) {
+				t.Errorf("%s imports %s: the daemon knows its parts, not they it", p.ImportPath, i)
+			}
+			if pure := []string{"cupola/server/authz", "cupola/server/desire", "cupola/server/manifest"}; slices.Contains(pure, p.ImportPath) && slices.Contains([]string{"net/http", "os", "database/sql"}, i) {
+				t.Errorf("%s imports %s: it is pure", p.ImportPath, i)
+			}
+		}
+	}
+}
+
+// TestEffectsHaveOneRoom holds each module with effects to one room.
+func TestEffectsHaveOneRoom(t *testing.T) {
+	rooms := map[string]string{
+		"github.com/opencontainers/runc/":         "runtime/container",
+		"github.com/google/nftables":              "runtime/network server/doctor",
+		"github.com/vishvananda/netlink":          "runtime/network server/doctor",
+		"modernc.org/sqlite":                      "store",
+		"github.com/golang-jwt/jwt/":              "server/uaa",
+		"github.com/go-git/go-git/":               "server/buildpack cmd/cupola",
+		"github.com/google/go-containerregistry/": "rootfs",
+		"github.com/ProtonMail/go-crypto/":        "rootfs/debian",
+	}
+	for _, p := range packages(t) {
+		for _, i := range p.Imports {
+			for module, allowed := range rooms {
+				if strings.HasPrefix(i, module) && !anyRoom(p.ImportPath, allowed) {
+					t.Errorf("%s imports %s, which belongs to %s", p.ImportPath, i, allowed)
+				}
+			}
+		}
+	}
+}
+
+func anyRoom(path, rooms string) bool {
+	for _, r := range strings.Fields(rooms) {
+		if within(path, r) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestPackagesSayWhatTheyAre wants a doc on every package.
+func TestPackagesSayWhatTheyAre(t *testing.T) {
+	for _, p := range packages(t) {
+		if p.Doc == "" && !strings.Contains(p.ImportPath, "/testdata/") {
+			t.Errorf("%s has no package doc", p.ImportPath)
+		}
+	}
+}
