@@ -182,7 +182,7 @@ func (l localStacks) unused(ctx context.Context, name string) error {
 		if len(apps) > len(users) {
 			users = append(users, "…")
 		}
-		return fmt.Errorf("%d apps are on the stack %s (%s): push them to another one first", len(apps), name, strings.Join(users, ", "))
+		return fmt.Errorf("stack %q is used by apps: %s; push them to another one first", name, strings.Join(users, ", "))
 	})
 }
 

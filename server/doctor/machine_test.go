@@ -149,10 +149,10 @@ func TestNames(t *testing.T) {
 		detail, mend  string
 	}{
 		{"localhost", "api. cupola-doctor.", OK, "*.localhost resolves", ""},
-		{"localhost", "", Warn, "cf login -a http://localhost:8080", "127.0.0.1 api.localhost"},
-		{"localhost", "api.", OK, "api.localhost resolves", ""},
+		{"localhost", "", Warn, "the API is at http://localhost:8080", "127.0.0.1 api.localhost"},
+		{"localhost", "api.", Warn, "curl and browsers find APP.localhost", "APP.localhost"},
 		{"apps.example.com", "api. cupola-doctor.", OK, "*.apps.example.com resolves", ""},
-		{"apps.example.com", "api.", Warn, "apps do not", "add *.apps.example.com to your DNS"},
+		{"apps.example.com", "api.", Warn, "apps do not", "APP.apps.example.com"},
 		{"apps.example.com", "", Warn, "does not resolve", "127.0.0.1 api.apps.example.com"},
 	} {
 		m := files(t, nil)

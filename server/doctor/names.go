@@ -19,17 +19,14 @@ func (m *machine) names(ctx context.Context) Result {
 	defer cancel()
 	api := m.finds(ctx, "api."+m.Domain)
 	app := m.finds(ctx, "cupola-doctor."+m.Domain)
-	hosts := fmt.Sprintf("echo '127.0.0.1 api.%s' | sudo tee -a /etc/hosts", m.Domain)
-	local := m.Domain == "localhost"
+	hosts := fmt.Sprintf("echo '127.0.0.1 api.%[1]s APP.%[1]s' | sudo tee -a /etc/hosts   # APP: each app that is to be found", m.Domain)
 	switch {
 	case api && app:
 		return fine("*." + m.Domain + " resolves")
-	case local && api:
-		return fine("api.localhost resolves; apps do in curl and browsers, in other programs with a line of theirs in /etc/hosts")
-	case local:
-		return warning("*.localhost resolves in curl and browsers, and not in the cf CLI: log in with 'cf login -a http://localhost:"+m.port()+"', or", hosts)
+	case m.Domain == "localhost":
+		return warning("curl and browsers find APP.localhost, and the API is at http://localhost:"+m.port()+"; other programs do not find APP.localhost", hosts)
 	case api:
-		return warning("api."+m.Domain+" resolves, apps do not", fmt.Sprintf("add *.%s to your DNS; or for each app: echo '127.0.0.1 APP.%s' | sudo tee -a /etc/hosts", m.Domain, m.Domain))
+		return warning("api."+m.Domain+" resolves, apps do not", hosts)
 	}
 	return warning("*."+m.Domain+" does not resolve: apps are found with 'curl -H Host:', the API by its IP address; or", hosts)
 }
