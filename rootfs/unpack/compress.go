@@ -11,7 +11,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-	"github.com/therootcompany/xz"
+	"github.com/mikelolasagasti/xz"
 )
 
 // Decompress sniffs gzip, zstd and xz by their magic numbers; anything else is passed through. Closing the result frees
