@@ -204,12 +204,16 @@ func (w *world) stage() {
 		if err != nil {
 			return err
 		}
-		d := &cf.Droplet{AppGUID: b.AppGUID, PackageGUID: b.PackageGUID, BuildGUID: b.GUID, State: cf.DropletStaged, Lifecycle: b.Lifecycle,
-			Digest: w.saved["digest"], ProcessTypes: map[string]string{"web": "./run"}}
-		if err := store.Droplets.Insert(tx, d); err != nil {
-			return err
-		}
-		b.State, b.DropletGUID = cf.BuildStaged, d.GUID
-		return store.Builds.Update(tx, b)
+		return w.stageBuild(tx, b)
 	})
+}
+
+func (w *world) stageBuild(tx *store.Tx, b *cf.Build) error {
+	d := &cf.Droplet{AppGUID: b.AppGUID, PackageGUID: b.PackageGUID, BuildGUID: b.GUID, State: cf.DropletStaged, Lifecycle: b.Lifecycle,
+		Digest: w.saved["digest"], ProcessTypes: map[string]string{"web": "./run"}}
+	if err := store.Droplets.Insert(tx, d); err != nil {
+		return err
+	}
+	b.State, b.DropletGUID = cf.BuildStaged, d.GUID
+	return store.Builds.Update(tx, b)
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"cupola/runtime/lrp"
+	"cupola/server/logcache"
 	"cupola/server/uaa"
 	"cupola/store"
 	"cupola/store/blob"
@@ -79,6 +80,7 @@ func (w *world) open() {
 	for _, p := range uaa.Paths() {
 		mux.Handle(p, ua)
 	}
+	mux.Handle("/api/v1/", logcache.New(logcache.Config{}).Handler(func(*http.Request, string) error { return nil }))
 	server := httptest.NewServer(mux)
 	w.url = server.URL
 	w.t.Cleanup(func() { cancel(); server.Close(); w.store.Close() })

@@ -79,7 +79,7 @@ func New(ctx context.Context, s *store.Store, log *slog.Logger) (*UAA, error) {
 
 // Paths are the path prefixes that are the UAA's.
 func Paths() []string {
-	return []string{"/login", "/info", "/oauth/", "/token_key", "/token_keys", "/check_token", "/userinfo", "/Users"}
+	return []string{"/login", "/info", "/oauth/", "/token_key", "/token_keys", "/check_token", "/userinfo", "/Users", "/Users/"}
 }
 
 // ServeHTTP serves one request.

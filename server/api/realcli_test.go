@@ -1,0 +1,176 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"cupola/runtime/lrp"
+	"cupola/server/desire"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// TestOfficialCLI drives the API with the cf CLI itself, where it is
+// installed.
+func TestOfficialCLI(t *testing.T) {
+	program, err := exec.LookPath("cf")
+	if err != nil || testing.Short() {
+		t.Skip("needs the cf CLI and time")
+	}
+	w := newWorld(t)
+	w.write(func(tx *store.Tx) error { return seedCLI(tx, w) })
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go w.reconcile(ctx)
+	home := t.TempDir()
+	w.files(home, map[string][]byte{"sg.json": []byte(`[{"protocol": "tcp", "destination": "10.0.0.0/8", "ports": "80"}]`), "d/index.html": []byte("hi"),
+		"d.tgz": tgzOf(t, "./app/run", "x"), "bp.zip": zipOf(t, "bin/compile", "x")})
+	w.cf(program, home, "api "+w.url, "API version:    "+Version)
+	for _, c := range commands {
+		w.cf(program, home, c[0], c[1])
+	}
+}
+
+// commands are what TestOfficialCLI runs, with a part of what each must print.
+var commands = [][2]string{
+	{"auth admin pw", "OK"},
+	{"target -o org -s dev", "space:          dev"},
+	{"orgs", "other"},
+	{"org org", "quota:                default"},
+	{"create-org o2", "OK"},
+	{"rename-org o2 o3", "OK"},
+	{"delete-org -f o3", "OK"},
+	{"space dev", "running security groups:   public_networks, dns"},
+	{"create-space sp2", "Assigning role SpaceDeveloper to user admin"},
+	{"create-space sp2", "Space 'sp2' already exists."},
+	{"delete-space -f sp2", "OK"},
+	{"create-user newu pw", "OK"},
+	{"create-user newu pw", "User 'newu' already exists."},
+	{"set-org-role newu org OrgManager", "OK"},
+	{"set-org-role newu org OrgManager", "User 'newu' already has role 'OrgManager' in org 'org'."},
+	{"set-space-role newu org dev SpaceDeveloper", "OK"},
+	{"org-users org", "newu (uaa)"},
+	{"unset-space-role newu org dev SpaceDeveloper", "OK"},
+	{"space-users org dev", "space_supporter (uaa)"},
+	{"delete-user -f newu", "OK"},
+	{"delete-user -f newu", "User 'newu' does not exist."},
+	{"feature-flags", "user_org_creation                             disabled"},
+	{"enable-feature-flag diego_docker", "OK"},
+	{"update-stack cflinuxfs4 --state deprecated", "state:         DEPRECATED"},
+	{"create-buildpack newbp bp.zip 2", "Processing uploaded buildpack newbp..."},
+	{"update-buildpack newbp --position 1 --lock", "OK"},
+	{"buildpacks", "1          newbp                          true      true     READY"},
+	{"delete-buildpack -f newbp", "OK"},
+	{"create-security-group sg2 sg.json", "OK"},
+	{"create-security-group sg2 sg.json", "Security group with name 'sg2' already exists."},
+	{"bind-security-group sg2 org", "OK"},
+	{"security-groups", "sg2               org            dev     running"},
+	{"unbind-security-group sg2 org dev", "OK"},
+	{"delete-security-group -f sg2", "OK"},
+	{"create-org-quota q2 -m 1G", "OK"},
+	{"set-org-quota org q2", "OK"},
+	{"org-quota q2", "total memory:            1G"},
+	{"set-org-quota org default", "OK"},
+	{"isolation-segments", "shared"},
+	{"create-route apps.test --hostname foo", "OK"},
+	{"create-route apps.test --hostname foo", "Route already exists with host 'foo' for domain 'apps.test'."},
+	{"map-route hello apps.test --hostname foo", "OK"},
+	{"routes", "dev     foo     apps.test"},
+	{"ssh-enabled hello", "ssh is disabled globally"},
+	{"set-label app hello k=v", "OK"},
+	{"apps --labels k=v", "hello   stopped"},
+	{"run-task hello --command x --wait", "Task has completed successfully."},
+	{"terminate-task hello 1", "Task state is SUCCEEDED and therefore cannot be canceled"},
+	{"tasks hello", "SUCCEEDED"},
+	{"revisions pre", "No revisions found"},
+	{"start hello", "instances:      1/1"},
+	{"scale hello -i 2", "instances:      2/2"},
+	{"restart-app-instance hello 0", "OK"},
+	{"push new -p d", "start command:   ./run"},
+	{"push dropapp --droplet d.tgz", "instances:      1/1"},
+	{"delete -f -r new", "OK"},
+	{"logout", "OK"},
+}
+
+func (w *world) files(dir string, files map[string][]byte) {
+	w.t.Helper()
+	for name, data := range files {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// cf runs the CLI. Its exit code is not looked at: what it prints tells more.
+func (w *world) cf(program, home, command, want string) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	defer cancel()
+	run := exec.CommandContext(ctx, program, strings.Fields(command)...)
+	run.Env = append(os.Environ(), "CF_HOME="+home, "HOME="+home, "CF_COLOR=false")
+	run.Dir = home
+	out, err := run.CombinedOutput()
+	if !strings.Contains(string(out), want) {
+		w.t.Errorf("cf %s: %v\n%s", command, err, out)
+	}
+}
+
+// reconcile stages builds, ends tasks and runs apps, as the reconciler would.
+func (w *world) reconcile(ctx context.Context) {
+	changed, stop := w.store.Watch()
+	defer stop()
+	for ctx.Err() == nil {
+		w.store.Write(ctx, w.settle)
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (w *world) settle(tx *store.Tx) error {
+	builds, err := store.Builds.By(tx, "states", string(cf.BuildStaging))
+	if err != nil {
+		return err
+	}
+	for _, b := range builds {
+		if err := w.stageBuild(tx, b); err != nil {
+			return err
+		}
+	}
+	tasks, err := store.Tasks.By(tx, "states", string(cf.TaskPending))
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		t.State = cf.TaskSucceeded
+		if err := store.Tasks.Update(tx, t); err != nil {
+			return err
+		}
+	}
+	apps, err := store.Apps.By(tx, "states", string(cf.Started))
+	for _, a := range apps {
+		p, err := store.Processes.Get(tx, a.GUID)
+		if err != nil {
+			return err
+		}
+		for i := range p.Instances {
+			key := lrp.Key{ProcessGUID: desire.ProcessGUID(p, a), Index: i}
+			err := tx.InsertActual(lrp.Actual{Key: key, Domain: lrp.DomainApps, InstanceGUID: fmt.Sprint(key), CellID: "cell", State: lrp.Running, Since: tx.Now, Ready: true})
+			if err != nil && !store.IsTaken(err) {
+				return err
+			}
+		}
+	}
+	return err
+}
