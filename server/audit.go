@@ -20,8 +20,9 @@ func Checkup(ctx context.Context, c Config) []doctor.Result {
 	if err := c.normalize(); err != nil && os.Geteuid() == 0 {
 		return []doctor.Result{{Name: "flags", Level: doctor.Fail, Detail: err.Error(), Mend: "cupola serve --help"}}
 	}
+	n := names(c.DataDir)
 	return doctor.Check(ctx, doctor.Options{DataDir: c.DataDir, HTTP: c.HTTP, HTTPS: c.HTTPS, Domain: c.Domain,
-		Subnet: names(c.DataDir).Subnet, IDMap: rootfs.IDMap(idMap), Tools: lifecycle.Tools()})
+		Subnet: n.Subnet, LinkPrefix: n.LinkPrefix, IDMap: rootfs.IDMap(idMap), Tools: lifecycle.Tools()})
 }
 
 // Leaks lists what is in the kernel or on disk and belongs to nothing: of the

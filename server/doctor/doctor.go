@@ -43,6 +43,7 @@ type Options struct {
 	HTTP, HTTPS string // addresses, or "off"
 	Domain      string // of apps
 	Subnet      netip.Prefix
+	LinkPrefix  string       // of the host's ends of containers' links
 	IDMap       rootfs.IDMap // of containers
 	Tools       []string     // of minifs
 }

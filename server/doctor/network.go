@@ -46,15 +46,15 @@ func (m *machine) firewall(context.Context) Result {
 	if err != nil {
 		return warning(err.Error(), "sudo modprobe nf_tables")
 	}
-	return judgeFirewall(s.Dropping)
+	return m.judgeFirewall(s.Dropping)
 }
 
-func judgeFirewall(dropping []string) Result {
+func (m *machine) judgeFirewall(dropping []string) Result {
 	if len(dropping) == 0 {
 		return fine("nobody else drops what containers send")
 	}
-	const allow = "sudo iptables -I %[1]s -i c+ -j ACCEPT && sudo iptables -I %[1]s -o c+ -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT"
-	return warning("forwarded packets are dropped by "+strings.Join(dropping, ", ")+": apps serve, but reach no network", fmt.Sprintf(allow, "FORWARD"))
+	return warning("forwarded packets are dropped by "+strings.Join(dropping, ", ")+": apps serve, but reach no network",
+		fmt.Sprintf("sudo iptables -I FORWARD -i %[1]s+ -j ACCEPT && sudo iptables -I FORWARD -o %[1]s+ -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT", m.LinkPrefix))
 }
 
 // subnet looks for routes of the machine where containers' addresses are.
