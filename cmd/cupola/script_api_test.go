@@ -89,6 +89,7 @@ func (s *session) note(res *http.Response, text []byte) outcome {
 		text = append(pretty.Bytes(), '\n')
 	}
 	out := outcome{stdout: string(text), stderr: header.String()}
+	s.printed = out
 	if res.StatusCode >= 400 {
 		out.err = errors.New(res.Status)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/cgi"
@@ -63,4 +64,39 @@ func serveDirectory(ts *testscript.TestScript, _ *session, args []string) outcom
 	ts.Defer(srv.Close)
 	ts.Setenv(args[0], srv.URL)
 	return outcome{}
+}
+
+// stageApp does what the CLI does from the package to the droplet: stage
+// VARIABLE APP_GUID DIR. The build's error is on stdout.
+func stageApp(ts *testscript.TestScript, s *session, args []string) outcome {
+	if len(args) != 3 {
+		ts.Fatalf("usage: stage VARIABLE APP_GUID DIR")
+	}
+	file := filepath.Join(s.dir, "stage-"+args[0]+".zip")
+	zipDirectory(ts, s, []string{file, args[2]})
+	step := func(method, path, body string) outcome {
+		return s.exchange(method, path, "application/json", strings.NewReader(body))
+	}
+	if out := step("POST", "/v3/packages", `{"type":"bits","relationships":{"app":{"data":{"guid":"`+args[1]+`"}}}}`); out.err != nil {
+		return out
+	}
+	setVariable(ts, s, []string{"PACKAGE", "guid"})
+	if out := uploadFile(ts, s, []string{"/v3/packages/" + ts.Getenv("PACKAGE") + "/upload", file}); out.err != nil {
+		return out
+	}
+	if out := step("POST", "/v3/builds", `{"package":{"guid":"`+ts.Getenv("PACKAGE")+`"}}`); out.err != nil {
+		return out
+	}
+	setVariable(ts, s, []string{"BUILD", "guid"})
+	out := step("GET", "/v3/builds/"+ts.Getenv("BUILD"), "")
+	for out.err == nil && strings.Contains(out.stdout, `"STAGING"`) {
+		out = step("GET", "/v3/builds/"+ts.Getenv("BUILD"), "")
+	}
+	if out.err == nil && strings.Contains(out.stdout, `"FAILED"`) {
+		out.err = errors.New("the build failed")
+	}
+	if out.err == nil {
+		setVariable(ts, s, []string{args[0], "droplet.guid"})
+	}
+	return out
 }

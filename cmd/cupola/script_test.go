@@ -54,12 +54,13 @@ func scriptCondition(name string) (bool, error) {
 
 // session is the state of one script.
 type session struct {
-	d      *daemon
-	client *client
-	dir    string
-	env    []string // of the CLI
-	job    string   // URL of the last job that an answer named
-	last   any      // JSON of the last answer
+	d       *daemon
+	client  *client
+	dir     string
+	env     []string // of the CLI
+	job     string   // URL of the last job that an answer named
+	last    any      // JSON of the last answer
+	printed outcome  // the last answer
 }
 
 type sessionKey struct{}
@@ -127,6 +128,7 @@ func scriptCommands() map[string]command {
 		"get":      getPage,
 		"logs":     printLogs,
 		"serve":    serveDirectory,
+		"stage":    stageApp,
 		"cf":       runCLI,
 		"cf-login": logInCLI,
 	}
@@ -162,7 +164,7 @@ func untilItMatches(all map[string]command, ts *testscript.TestScript, s *sessio
 }
 
 // let NAME path.in.the.last.answer: sets a variable; a list is indexed by
-// number.
+// number. stdout is the answer again.
 func setVariable(ts *testscript.TestScript, s *session, args []string) outcome {
 	if len(args) != 2 {
 		ts.Fatalf("usage: let NAME path.in.the.last.answer")
@@ -189,7 +191,7 @@ func setVariable(ts *testscript.TestScript, s *session, args []string) outcome {
 		text = string(b)
 	}
 	ts.Setenv(args[0], text)
-	return outcome{stdout: text + "\n"}
+	return s.printed
 }
 
 // runCLI runs the official CLI: cf ARGUMENT…
