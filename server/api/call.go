@@ -21,6 +21,7 @@ type call struct {
 	rule      authz.Rule
 	identity  Identity
 	requestID string
+	received  bool // the body was read
 
 	Tx        *store.Tx // inside a transaction only
 	Actor     *authz.Actor

@@ -41,12 +41,16 @@ func decode(c *call, v any) error {
 func readBody(r *http.Request, limit int64) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
 	if err != nil {
-		return nil, cf.Errorf(cf.MessageParseError, "Request invalid due to parse error: the body could not be read")
+		return nil, brokenBody()
 	}
 	if int64(len(body)) > limit {
 		return nil, cf.Errorf(cf.RequestTooLarge, "The request body is larger than %d bytes", limit)
 	}
 	return body, nil
+}
+
+func brokenBody() error {
+	return cf.Errorf(cf.MessageParseError, "Request invalid due to parse error: the body could not be read")
 }
 
 // invalid makes one 422 of messages, joined as Cloud Controller joins them.

@@ -1,8 +1,10 @@
 package api
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 
@@ -87,6 +89,9 @@ func (c *call) authenticate() error {
 // rule with permit.
 func inTx(h func(*call) (*response, error)) endpoint {
 	return func(c *call) (res *response, err error) {
+		if err := c.receive(); err != nil {
+			return nil, err
+		}
 		err = c.tx(c.writes(), func() error {
 			if res, err = h(c); err != nil {
 				return err
@@ -104,6 +109,21 @@ func inTx(h func(*call) (*response, error)) endpoint {
 		}
 		return res, nil
 	}
+}
+
+// receive reads the body before there is a transaction: nobody else may write
+// during one, and a client can take as long as it likes to send.
+func (c *call) receive() error {
+	if c.received || !c.writes() {
+		return nil
+	}
+	c.received = true
+	body, err := io.ReadAll(io.LimitReader(c.Request.Body, maxBody+1))
+	if err != nil {
+		return brokenBody()
+	}
+	c.Request.Body = io.NopCloser(bytes.NewReader(body))
+	return nil
 }
 
 // tx runs f in a transaction in which c may be used.

@@ -34,6 +34,7 @@ func (u *upload) discard() {
 
 // readUpload streams a multipart body to disk.
 func (c *call) readUpload() (*upload, error) {
+	c.received = true
 	kind, params, err := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
 	if err != nil || !strings.HasPrefix(kind, "multipart/") {
 		return nil, cf.Unprocessable("Upload must be a multipart/form-data body with the part 'bits'")
