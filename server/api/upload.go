@@ -19,11 +19,15 @@ import (
 // packages.max_package_size and droplets.max_upload_size.
 const maxUpload = 1 << 30
 
-// upload is a multipart body: the part bits as a file, others as text.
+// maxResources bounds the part resources of an upload, which is held in memory:
+// only files worth remembering are in it. Bytes.
+const maxResources = 16 << 20
+
+// upload is a multipart body. Parts other than these are passed over.
 type upload struct {
-	bits  *blob.Temp // nil when there was none
-	name  string     // the file name that the client gave
-	texts map[string]string
+	bits      *blob.Temp // nil when there was none
+	name      string     // the file name that the client gave
+	resources string     // JSON of the files that are known; "" for none
 }
 
 func (u *upload) discard() {
@@ -39,7 +43,7 @@ func (c *call) readUpload() (*upload, error) {
 	if err != nil || !strings.HasPrefix(kind, "multipart/") {
 		return nil, cf.Unprocessable("Upload must be a multipart/form-data body with the part 'bits'")
 	}
-	u := &upload{texts: map[string]string{}}
+	u := &upload{}
 	r := multipart.NewReader(http.MaxBytesReader(c.w, c.Request.Body, maxUpload), params["boundary"])
 	for {
 		part, err := r.NextPart()
@@ -57,10 +61,16 @@ func (c *call) readUpload() (*upload, error) {
 }
 
 func (c *call) readPart(u *upload, part *multipart.Part) error {
-	if part.FormName() != "bits" || part.FileName() == "" {
-		text, err := io.ReadAll(io.LimitReader(part, 64<<20))
-		u.texts[part.FormName()] = string(text)
+	if part.FormName() == "resources" {
+		text, err := io.ReadAll(io.LimitReader(part, maxResources+1))
+		if len(text) > maxResources {
+			err = cf.Unprocessable("Resources are larger than %d bytes", maxResources)
+		}
+		u.resources = string(text)
 		return err
+	}
+	if part.FormName() != "bits" || part.FileName() == "" {
+		return nil
 	}
 	if u.bits != nil {
 		return cf.Unprocessable("Upload has the part 'bits' twice")
@@ -100,7 +110,7 @@ func uploadPackage(c *call) (*response, error) {
 		return nil, err
 	}
 	defer u.discard()
-	known, err := parseResources(u.texts["resources"])
+	known, err := parseResources(u.resources)
 	if err != nil {
 		return nil, err
 	}

@@ -85,15 +85,19 @@ func TestHostileUploadsAreRefusedAndLeaveNothing(t *testing.T) {
 		{"backslash", small, []entry{{`..\b`, "x", 0o644}}, "is no path"},
 		{"link out", small, []entry{{"a/l", "../../x", 0o777 | fs.ModeSymlink}}, "links to \"../../x\", which is outside"},
 		{"absolute link", small, []entry{{"l", "/etc", 0o777 | fs.ModeSymlink}}, "outside the app's directory"},
+		{"link out by way of a link", small, []entry{{"a/b/up", "../..", 0o777 | fs.ModeSymlink}, {"l", "a/b/up/../x", 0o777 | fs.ModeSymlink}}, "outside the app's directory"},
 		{"file through a link", small, []entry{{"l", "d", 0o777 | fs.ModeSymlink}, {"l/f", "x", 0o644}}, "which is no directory"},
 		{"device", small, []entry{{"null", "", fs.ModeDevice | fs.ModeCharDevice | 0o666}}, "is neither a file, a directory nor a symbolic link"},
 		{"fifo", small, []entry{{"pipe", "", fs.ModeNamedPipe | 0o666}}, "is neither a file"},
 		{"twice", small, []entry{{"a", "x", 0o644}, {"./a", "y", 0o644}}, "is there twice"},
 		{"bomb", small, []entry{{"bomb", bomb, 0o644}}, "unpacks to more than 1048576 bytes"},
-		{"too many", small, many, "has more than 10 entries"},
+		{"too many", small, many, "has more than 11 entries"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			blobs, dir := openBlobs(t)
+			// What comes before is worth remembering, and is not.
+			c.entries = append([]entry{{"before", strings.Repeat("x", minPooled), 0o644}}, c.entries...)
+			c.limits.Entries++
 			_, err := Pack(context.Background(), blobs, Upload{Zip: zipOf(t, c.entries...), Limits: c.limits})
 			if !IsInvalid(err) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v; want %s", err, c.want)
@@ -177,6 +181,62 @@ func TestUnknownResourceIsRefused(t *testing.T) {
 	var e *Invalid
 	if !errors.As(err, &e) || e.Entry != "a" {
 		t.Errorf("got %v; want it to name a", err)
+	}
+}
+
+func TestLinksWithinAreTaken(t *testing.T) {
+	blobs, _ := openBlobs(t)
+	link := fs.ModeSymlink | 0o777
+	if _, err := Pack(context.Background(), blobs, Upload{Zip: zipOf(t, entry{"a/b/up", "../..", link}, entry{"l", "a/b/up/c", link}, entry{"dangling", "no/such", link},
+		entry{"loop", "loop", link})}); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is known counts as much as what is sent: else a small upload could name
+// one large file any number of times.
+func TestKnownFilesCount(t *testing.T) {
+	blobs, _ := openBlobs(t)
+	b, err := blobs.Put(context.Background(), strings.NewReader(strings.Repeat("x", 70000)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := Upload{Limits: Limits{Entries: 100, Bytes: 200000, Ratio: 1100}, Pool: func(string, int64) (string, bool) { return b.Digest, true }}
+	for i := range 3 {
+		u.Resources = append(u.Resources, Resource{Path: fmt.Sprint("f", i), Mode: 0o644, SHA1: "x", Size: 70000})
+	}
+	if _, err := Pack(context.Background(), blobs, u); !IsInvalid(err) || !strings.Contains(err.Error(), "unpacks to more than 200000 bytes") {
+		t.Errorf("got %v; want too large", err)
+	}
+}
+
+// A zip says itself how large its directory is, and where; what is read into
+// memory is bounded whatever it says.
+func TestLargeDirectoriesAreNotRead(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "a.zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := zip.NewWriter(f)
+	for i := range 1000 {
+		if _, err := w.CreateHeader(&zip.FileHeader{Name: fmt.Sprint(i), Extra: make([]byte, 65000)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The size of the directory stands 10 bytes before the end.
+	if _, err := f.WriteAt([]byte{46, 0, 0, 0}, info.Size()-10); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenZip(f); !IsInvalid(err) || !strings.Contains(err.Error(), "has too many entries") {
+		t.Errorf("got %v; want too many entries", err)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -25,8 +24,14 @@ func Buildpack(ctx context.Context, f *os.File) (stack string, err error) {
 	if err := p.openZip(); err != nil {
 		return "", err
 	}
+	if err := p.checkTree(); err != nil {
+		return "", err
+	}
 	for _, e := range p.zip.File {
-		if err := p.checkEntry(e); err != nil {
+		if !e.Mode().IsRegular() {
+			continue
+		}
+		if err := p.check.content(ctx, e, io.Discard); err != nil {
 			return "", err
 		}
 	}
@@ -34,21 +39,6 @@ func Buildpack(ctx context.Context, f *os.File) (stack string, err error) {
 		return "", &Invalid{"", "holds no buildpack: it lacks bin/compile, bin/supply and bin/finalize"}
 	}
 	return p.manifestStack()
-}
-
-func (p *packer) checkEntry(f *zip.File) error {
-	name, err := p.check.entry(f.Name, f.Mode())
-	switch {
-	case err != nil || f.Mode().IsDir():
-		return err
-	case f.Mode()&fs.ModeSymlink == 0:
-		return p.check.content(p.ctx, f, io.Discard)
-	}
-	to, err := p.target(f)
-	if err != nil {
-		return err
-	}
-	return p.check.link(name, to)
 }
 
 // holdsBuildpack finds a buildpack's programs, at the root or in a directory

@@ -54,11 +54,12 @@ func IsInvalid(err error) bool {
 type checker struct {
 	limits Limits
 	kinds  map[string]fs.FileMode // path → type
+	links  map[string]string      // path → target
 	left   int64                  // bytes that may still come
 }
 
 func newChecker(l Limits) *checker {
-	return &checker{limits: l, kinds: map[string]fs.FileMode{}, left: l.Bytes}
+	return &checker{limits: l, kinds: map[string]fs.FileMode{}, links: map[string]string{}, left: l.Bytes}
 }
 
 // entry checks name and type of an entry. It gives the clean path; "" is the
@@ -109,13 +110,79 @@ func cleanPath(name string) (string, error) {
 	return clean, nil
 }
 
-// link checks where a symbolic link leads.
+// link takes a symbolic link in; linksStay then looks where it leads.
 func (c *checker) link(name, to string) error {
 	if to == "" || path.IsAbs(to) || strings.Contains(to, "\x00") {
-		return &Invalid{name, fmt.Sprintf("links to %q, which is outside the app's directory", to)}
+		return outside(name, to)
 	}
-	if t := path.Join(path.Dir(name), to); t == ".." || strings.HasPrefix(t, "../") {
-		return &Invalid{name, fmt.Sprintf("links to %q, which is outside the app's directory", to)}
+	c.links[name] = to
+	return nil
+}
+
+func outside(name, to string) error {
+	return &Invalid{name, fmt.Sprintf("links to %q, which is outside the app's directory", to)}
+}
+
+// linksStay finds a link that leads out of the tree, by way of other links too.
+func (c *checker) linksStay() error {
+	left := maxWalk
+	for name, to := range c.links {
+		if c.leaves(name, &left) {
+			return outside(name, to)
+		}
+		if left < 0 {
+			return &Invalid{name, "is one of too many links"}
+		}
+	}
+	return nil
+}
+
+const (
+	maxFollowed = 40      // how many links Linux follows in one path
+	maxWalk     = 1 << 30 // bytes of paths that are looked up
+)
+
+// leaves tells whether a path is outside the tree when links are followed. It
+// takes what it looks up from left, and gives up when there is none.
+func (c *checker) leaves(name string, left *int) bool {
+	at, todo := ".", strings.Split(name, "/")
+	for followed := 0; len(todo) > 0 && *left >= 0; {
+		next := todo[0]
+		todo = todo[1:]
+		if next == ".." {
+			if at == "." {
+				return true
+			}
+			at = path.Dir(at)
+			continue
+		}
+		here := path.Join(at, next)
+		*left -= len(here)
+		to, isLink := c.links[here]
+		if !isLink {
+			at = here
+			continue
+		}
+		if followed++; followed > maxFollowed {
+			return false // nobody gets there
+		}
+		todo = append(strings.Split(to, "/"), todo...)
+	}
+	return false
+}
+
+// sizes holds what the entries say of their sizes to the limits, before any of
+// them is read.
+func (c *checker) sizes(files []*zip.File) error {
+	left := c.left
+	for _, f := range files {
+		size := int64(f.UncompressedSize64)
+		if left -= size; size < 0 || left < 0 {
+			return c.tooLarge()
+		}
+		if size > ratioFree && size/max(1, int64(f.CompressedSize64)) > c.limits.Ratio {
+			return &Invalid{f.Name, "is packed too well to be true"}
+		}
 	}
 	return nil
 }
@@ -123,12 +190,6 @@ func (c *checker) link(name, to string) error {
 // content reads an entry's content into w and holds it to what it said.
 func (c *checker) content(ctx context.Context, f *zip.File, w io.Writer) error {
 	size := int64(f.UncompressedSize64)
-	if size < 0 || size > c.left {
-		return &Invalid{"", fmt.Sprintf("unpacks to more than %d bytes", c.limits.Bytes)}
-	}
-	if size > ratioFree && size/max(1, int64(f.CompressedSize64)) > c.limits.Ratio {
-		return &Invalid{f.Name, "is packed too well to be true"}
-	}
 	r, err := f.Open()
 	if err != nil {
 		return &Invalid{f.Name, err.Error()}
@@ -146,6 +207,10 @@ func (c *checker) content(ctx context.Context, f *zip.File, w io.Writer) error {
 		return &Invalid{f.Name, fmt.Sprintf("has not the %d bytes that it says", size)}
 	}
 	return nil
+}
+
+func (c *checker) tooLarge() error {
+	return &Invalid{"", fmt.Sprintf("unpacks to more than %d bytes", c.limits.Bytes)}
 }
 
 type ctxReader struct {

@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -67,7 +66,7 @@ func (d *dropletChecker) entry(h *tar.Header) error {
 	}
 	d.files++
 	if h.Size > d.check.left {
-		return &Invalid{"", fmt.Sprintf("unpacks to more than %d bytes", d.check.limits.Bytes)}
+		return d.check.tooLarge()
 	}
 	n, err := io.Copy(io.Discard, d.tar)
 	d.check.left -= n

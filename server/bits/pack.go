@@ -2,10 +2,8 @@ package bits
 
 import (
 	"archive/zip"
-	"bytes"
 	"context"
 	"crypto/sha1"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"hash"
@@ -93,19 +91,9 @@ type packer struct {
 	out    *Packed
 }
 
-func (p *packer) openZip() error {
-	info, err := p.upload.Zip.Stat()
-	if err != nil {
-		return err
-	}
-	if err := countEntries(p.upload.Zip, info.Size(), p.upload.Limits.Entries); err != nil {
-		return err
-	}
-	p.zip, err = zip.NewReader(p.upload.Zip, info.Size())
-	if err != nil {
-		return &Invalid{"", "is no valid zip file: " + strings.TrimPrefix(err.Error(), "zip: ")}
-	}
-	return nil
+func (p *packer) openZip() (err error) {
+	p.zip, err = OpenZip(p.upload.Zip)
+	return err
 }
 
 // checkZip reads every entry, and takes the files worth remembering out.
@@ -113,28 +101,47 @@ func (p *packer) checkZip() error {
 	if p.zip == nil {
 		return nil
 	}
+	if err := p.checkTree(); err != nil {
+		return err
+	}
 	for _, f := range p.zip.File {
-		name, err := p.check.entry(f.Name, f.Mode())
-		if err != nil {
-			return err
-		}
-		if err := p.checkContent(f, name); err != nil {
+		if err := p.checkContent(f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *packer) checkContent(f *zip.File, name string) error {
-	switch {
-	case f.Mode().IsDir():
-		return nil
-	case f.Mode()&fs.ModeSymlink != 0:
-		to, err := p.target(f)
+// checkTree checks names, types, sizes and links of all entries, so that little
+// was read and nothing was kept when one of them is refused.
+func (p *packer) checkTree() error {
+	if err := p.check.sizes(p.zip.File); err != nil {
+		return err
+	}
+	for _, f := range p.zip.File {
+		name, err := p.check.entry(f.Name, f.Mode())
+		if err == nil && f.Mode()&fs.ModeSymlink != 0 {
+			err = p.checkLink(f, name)
+		}
 		if err != nil {
 			return err
 		}
-		return p.check.link(name, to)
+	}
+	return p.check.linksStay()
+}
+
+func (p *packer) checkLink(f *zip.File, name string) error {
+	to, err := p.target(f)
+	if err != nil {
+		return err
+	}
+	return p.check.link(name, to)
+}
+
+func (p *packer) checkContent(f *zip.File) error {
+	switch {
+	case !f.Mode().IsRegular():
+		return nil
 	case !Pooled(int64(f.UncompressedSize64)):
 		return p.check.content(p.ctx, f, io.Discard)
 	}
@@ -208,6 +215,9 @@ func (p *packer) add(w *zip.Writer, r Resource) error {
 	if !ok || name == "" {
 		return &Invalid{r.Path, "is not known here: upload it"}
 	}
+	if p.check.left -= r.Size; p.check.left < 0 {
+		return p.check.tooLarge()
+	}
 	f, err := p.blobs.Open(digest)
 	if err != nil {
 		return fmt.Errorf("open the known file %s: %w", r.Path, err)
@@ -233,31 +243,4 @@ func ParseMode(s string) (fs.FileMode, error) {
 		return 0, &Invalid{"", fmt.Sprintf("has a resource of the mode %q, which is no octal number", s)}
 	}
 	return fs.FileMode(n).Perm(), nil
-}
-
-// maxDirectory bounds the directory at the end of a zip, which is read into
-// memory whole: 300,000 entries of 200 bytes.
-const maxDirectory = 60 << 20
-
-// countEntries finds how large the directory of a zip is, and refuses one with
-// too many entries before it is read.
-func countEntries(r io.ReaderAt, size int64, most int) error {
-	tail := make([]byte, min(size, 66<<10))
-	if _, err := r.ReadAt(tail, size-int64(len(tail))); err != nil && err != io.EOF {
-		return err
-	}
-	i := bytes.LastIndex(tail, []byte("PK\x05\x06"))
-	if i < 0 || len(tail) < i+22 {
-		return &Invalid{"", "is no valid zip file"}
-	}
-	// A zip with more than 65,535 entries states all ones here; then whatever
-	// stands before the end may be directory.
-	directory := int64(binary.LittleEndian.Uint32(tail[i+12:]))
-	if directory == 1<<32-1 {
-		directory = size
-	}
-	if directory > maxDirectory {
-		return &Invalid{"", fmt.Sprintf("has more than %d entries", most)}
-	}
-	return nil
 }

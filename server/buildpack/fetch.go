@@ -1,7 +1,6 @@
 package buildpack
 
 import (
-	"archive/zip"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"cupola/server/bits"
 	"cupola/store/blob"
 )
 
@@ -123,8 +123,8 @@ func (f *Fetcher) fetchZip(ctx context.Context, u *url.URL) (string, error) {
 	if n > f.max {
 		return "", errTooLarge(f.max)
 	}
-	if _, err := zip.NewReader(t, n); err != nil {
-		return "", errors.New("it is not a zip file")
+	if _, err := bits.OpenZip(t.File); err != nil {
+		return "", fmt.Errorf("it %w", err)
 	}
 	b, err := t.Commit()
 	return b.Digest, err

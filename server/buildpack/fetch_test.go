@@ -105,7 +105,7 @@ func TestZip(t *testing.T) {
 		{"/good.zip", ""},
 		{"/good.zip#ignored", ""},
 		{"/moved.zip", ""},
-		{"/bad.zip", "it is not a zip file"},
+		{"/bad.zip", "it is no valid zip file: not a valid zip file"},
 		{"/large.zip", "it has more than 4096 bytes"},
 		{"/broken.zip", "the download broke off after 50 bytes: unexpected EOF"},
 		{"/absent.zip", "the server says 404 Not Found"},

@@ -1,8 +1,11 @@
 package api
 
 import (
+	"bytes"
 	"io"
+	"mime/multipart"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 )
@@ -49,5 +52,30 @@ func TestASlowBodyHoldsNobodyUp(t *testing.T) {
 	send.Close()
 	if got := <-answered; got != 200 {
 		t.Errorf("the slow request: got %d; want 200", got)
+	}
+}
+
+func TestUploadsAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.write(seedAccess)
+	send := func(field string, size int) answer {
+		var b bytes.Buffer
+		m := multipart.NewWriter(&b)
+		if err := m.WriteField(field, "[]"+strings.Repeat(" ", size)); err != nil {
+			t.Fatal(err)
+		}
+		part, err := m.CreateFormFile("bits", "a.zip")
+		if err != nil {
+			t.Fatal(err)
+		}
+		part.Write(zipOf(t, "a", "b"))
+		m.Close()
+		return w.ask("space_developer", "POST", "/v3/packages/package-2/upload", b.String(), m.FormDataContentType())
+	}
+	if got := send("resources", maxResources); got.status != 422 || !strings.Contains(got.text, "Resources are larger than") {
+		t.Errorf("got %d %s; want 422", got.status, got.text)
+	}
+	if got := send("unheard-of", 10); got.status != 200 {
+		t.Errorf("got %d %s; want the unknown part to be passed over", got.status, got.text)
 	}
 }
