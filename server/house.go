@@ -168,7 +168,11 @@ func (h *house) openControl(ctx context.Context) (err error) {
 		return err
 	}
 	h.router = router.New(router.Config{Log: h.Log, AccessLog: h.logAccess, DistrustForwarded: true})
-	h.loop = reconcile.New(h.loopConfig())
+	loop, err := h.loopConfig()
+	if err != nil {
+		return err
+	}
+	h.loop = reconcile.New(loop)
 	h.api = api.New(ctx, api.Config{
 		Store: h.store, Blobs: h.blobs, Log: h.Log, Authenticate: h.authenticate, Stats: h.cell.Stats,
 		Retire: h.retire, Note: h.note, URL: h.apiURL(),

@@ -11,8 +11,12 @@ import (
 	"cupola/store/cf"
 )
 
-func (h *house) loopConfig() reconcile.Config {
-	return reconcile.Config{Store: h.store, Cells: []reconcile.Cell{h.cell}, API: h.apiURL(), Fetch: buildpack.New(buildpack.Config{Blobs: h.blobs, TempDir: h.path("tmp")}).Fetch, Logs: h.logLine, Log: h.Log}
+func (h *house) loopConfig() (reconcile.Config, error) {
+	f, err := buildpack.New(buildpack.Config{Blobs: h.blobs, TempDir: h.path("tmp")})
+	if err != nil {
+		return reconcile.Config{}, err
+	}
+	return reconcile.Config{Store: h.store, Cells: []reconcile.Cell{h.cell}, API: h.apiURL(), Fetch: f.Fetch, Logs: h.logLine, Log: h.Log}, nil
 }
 
 // retire has an instance replaced.

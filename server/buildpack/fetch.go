@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"slices"
 	"syscall"
 	"time"
@@ -22,7 +23,7 @@ type Config struct {
 	Blobs    *blob.Store
 	MaxBytes int64          // of a zip, of a repository's pack and of its files; 0: DefaultMaxBytes
 	Deny     []netip.Prefix // addresses that are not connected to; nil: those of DefaultDeny
-	TempDir  string         // for packs; "": the system's
+	TempDir  string         // for packs; New makes and empties it; "": the system's
 }
 
 // DefaultMaxBytes is the limit where Config has none: the largest upstream
@@ -33,7 +34,7 @@ const DefaultMaxBytes = 2 << 30
 // which on a rented machine lead to its credentials, multicast, and none.
 func DefaultDeny() []netip.Prefix {
 	var list []netip.Prefix
-	for _, p := range []string{"169.254.0.0/16", "fe80::/10", "224.0.0.0/4", "ff00::/8", "0.0.0.0/32", "::/128"} {
+	for _, p := range []string{"169.254.0.0/16", "fe80::/10", "fd00:ec2::/32", "64:ff9b::a9fe:0/112", "224.0.0.0/4", "ff00::/8", "0.0.0.0/32", "::/128"} {
 		list = append(list, netip.MustParsePrefix(p))
 	}
 	return list
@@ -47,8 +48,13 @@ type Fetcher struct {
 	client *http.Client
 }
 
-// New makes a Fetcher.
-func New(c Config) *Fetcher {
+// New makes a Fetcher. What one that was killed left in the TempDir goes.
+func New(c Config) (*Fetcher, error) {
+	if c.TempDir != "" {
+		if err := errors.Join(os.RemoveAll(c.TempDir), os.MkdirAll(c.TempDir, 0o700)); err != nil {
+			return nil, err
+		}
+	}
 	f := &Fetcher{blobs: c.Blobs, max: c.MaxBytes, temp: c.TempDir}
 	if f.max == 0 {
 		f.max = DefaultMaxBytes
@@ -63,7 +69,7 @@ func New(c Config) *Fetcher {
 		DialContext: d.DialContext, ForceAttemptHTTP2: true,
 		TLSHandshakeTimeout: 30 * time.Second, ResponseHeaderTimeout: 2 * time.Minute, IdleConnTimeout: time.Minute,
 	}}
-	return f
+	return f, nil
 }
 
 // denied looks at the address that a name led to, so that no name and no
@@ -73,7 +79,8 @@ func denied(deny []netip.Prefix, address string) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(deny, func(p netip.Prefix) bool { return p.Contains(to.Addr().Unmap()) }) {
+	addr := to.Addr().Unmap().WithZone("") // no prefix contains an address with a zone
+	if slices.ContainsFunc(deny, func(p netip.Prefix) bool { return p.Contains(addr) }) {
 		return fmt.Errorf("connections to %s are not allowed", to.Addr())
 	}
 	return nil

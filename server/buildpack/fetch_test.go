@@ -27,13 +27,20 @@ func newFetcher(t *testing.T, c Config) (*Fetcher, *blob.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Blobs, c.TempDir = blobs, t.TempDir()
+	c.Blobs, c.TempDir = blobs, filepath.Join(t.TempDir(), "packs")
+	if err := os.MkdirAll(filepath.Join(c.TempDir, "of-one-that-was-killed"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		if left, _ := os.ReadDir(c.TempDir); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}
 	})
-	return New(c), blobs
+	f, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, blobs
 }
 
 // contents reads a zip: "mode content" by name.
@@ -129,8 +136,14 @@ func TestZip(t *testing.T) {
 
 func TestALinkLocalAddressIsNotAskedUnlessAllowed(t *testing.T) {
 	f, _ := newFetcher(t, Config{})
-	if _, err := f.Fetch(t.Context(), "http://169.254.169.254/x.zip"); !strings.Contains(errText(err), "connections to 169.254.169.254 are not allowed") {
-		t.Errorf("got %v", err)
+	for _, host := range []string{"169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::169.254.169.254", "fe80::1%25lo", "fd00:ec2::254"} {
+		url := "http://" + host + "/x.zip"
+		if strings.Contains(host, ":") {
+			url = "http://[" + host + "]/x.zip"
+		}
+		if _, err := f.Fetch(t.Context(), url); !strings.Contains(errText(err), "are not allowed") {
+			t.Errorf("%s: got %v", url, err)
+		}
 	}
 }
 
