@@ -1,6 +1,5 @@
 // Command router measures cupola's router beside nginx as a plain proxy to the
-// same backend: wrk at 1 and 64 connections, interleaved, the median of some
-// rounds. It needs wrk and nginx, and uses the loopback only.
+// same backend: wrk at 1 and 64 connections by turns, the median of some rounds. It needs wrk and nginx, and uses the loopback only.
 package main
 
 import (
@@ -15,18 +14,18 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
+	"syscall"
 	"time"
 
 	"cupola/server/router"
 )
 
 func main() {
-	rounds := flag.Int("rounds", 3, "how often each is measured")
-	seconds := flag.Int("seconds", 5, "how long each time")
+	rounds := flag.Int("rounds", 5, "how often each is measured")
+	seconds := flag.Int("seconds", 4, "how long each time")
 	serve := flag.String("serve", "", "internal: be the router, for the backend at this address")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
 	defer stop()
 	var err error
 	if *serve != "" {
@@ -44,7 +43,8 @@ func main() {
 // on until its stdin ends.
 func serveRouter(backend string) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	r := router.New(router.Config{Log: log})
+	line := func(e router.AccessEntry) { _ = append([]byte(nil), e.Line...) } // as a log that keeps it
+	r := router.New(router.Config{Log: log, AccessLog: line, DistrustForwarded: true})
 	r.Set(router.Table{Routes: []router.Route{{
 		Host:      "127.0.0.1", // wrk sends the address
 		Endpoints: []router.Endpoint{{Address: backend, AppGUID: "app", InstanceGUID: "instance"}},
@@ -58,7 +58,7 @@ func serveRouter(backend string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}()
-	return router.NewServer(r, log, router.Timeouts{}).Serve(l)
+	return router.NewServer(r, log, router.Timeouts{}).Serve(router.Guard(l, nil))
 }
 
 func measure(ctx context.Context, rounds, seconds int) error {
@@ -82,30 +82,7 @@ func measure(ctx context.Context, rounds, seconds int) error {
 		return err
 	}
 	defer ours.stop()
-	return compare(ctx, []*process{backend, nginx, ours}, rounds, seconds)
-}
-
-func compare(ctx context.Context, targets []*process, rounds, seconds int) error {
-	fmt.Printf("%d CPUs, %s, median of %d x %d s\n", runtime.NumCPU(), runtime.Version(), rounds, seconds)
-	for _, connections := range []int{1, 64} {
-		results := make([][]result, len(targets))
-		for range rounds {
-			for i, target := range targets {
-				r, err := runWrk(ctx, target, connections, seconds)
-				if err != nil {
-					return err
-				}
-				results[i] = append(results[i], r)
-			}
-		}
-		nginx := median(results[1])
-		for i, target := range targets {
-			m := median(results[i])
-			fmt.Printf("c=%-3d %-8s %9.0f req/s  p99 %10s  %6.1f us CPU/req  x nginx %.2f  errors %d\n",
-				connections, target.name, m.perSecond, m.p99, m.cpuMicros, m.perSecond/nginx.perSecond, errorsOf(results[i]))
-		}
-	}
-	return nil
+	return compare(ctx, []*process{backend, nginx, ours}, rounds, time.Duration(seconds)*time.Second)
 }
 
 // waitFor returns once something answers HTTP at addr.

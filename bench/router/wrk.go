@@ -2,13 +2,13 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"regexp"
-	"slices"
 	"strconv"
+	"time"
 )
 
 // process is a server under test.
@@ -21,8 +21,8 @@ type process struct {
 // result is what one run of wrk says.
 type result struct {
 	perSecond float64
-	p99       string
-	cpuMicros float64 // for each request
+	p99       time.Duration
+	cpu       time.Duration // for each request
 	errors    int
 }
 
@@ -32,40 +32,35 @@ var (
 	errorPattern = regexp.MustCompile(`Non-2xx or 3xx responses: (\d+)|connect (\d+), read (\d+), write (\d+), timeout (\d+)`)
 )
 
-func runWrk(ctx context.Context, target *process, connections, seconds int) (result, error) {
+func runWrk(ctx context.Context, target *process, connections int, length time.Duration) (result, error) {
 	before := cpuTime(target.pid)
 	out, err := exec.CommandContext(ctx, "wrk", "--latency", "-t", strconv.Itoa(min(connections, 2)),
-		"-c", strconv.Itoa(connections), "-d", strconv.Itoa(seconds), "http://"+target.addr+"/").CombinedOutput()
+		"-c", strconv.Itoa(connections), "-d", length.String(), "http://"+target.addr+"/").CombinedOutput()
 	if err != nil {
 		return result{}, fmt.Errorf("wrk: %w: %s", err, bytes.TrimSpace(out))
 	}
+	r, err := parseWrk(out)
+	if err != nil {
+		return r, err
+	}
+	r.cpu = time.Duration(float64(cpuTime(target.pid)-before) / (r.perSecond * length.Seconds()))
+	return r, nil
+}
+
+func parseWrk(out []byte) (result, error) {
 	rate, p99 := ratePattern.FindSubmatch(out), p99Pattern.FindSubmatch(out)
 	if rate == nil || p99 == nil {
 		return result{}, fmt.Errorf("wrk said %q", out)
 	}
-	r := result{p99: string(p99[1])}
-	if r.perSecond, err = strconv.ParseFloat(string(rate[1]), 64); err != nil {
-		return result{}, err
-	}
-	r.cpuMicros = float64((cpuTime(target.pid) - before).Microseconds()) / (r.perSecond * float64(seconds))
+	var r result
+	var err, err2 error
+	r.perSecond, err = strconv.ParseFloat(string(rate[1]), 64)
+	r.p99, err2 = time.ParseDuration(string(p99[1]))
 	for _, m := range errorPattern.FindAllSubmatch(out, -1) {
 		for _, field := range m[1:] {
 			n, _ := strconv.Atoi(string(field)) // an empty one is none
 			r.errors += n
 		}
 	}
-	return r, nil
-}
-
-// median is the run in the middle by requests a second.
-func median(rs []result) result {
-	sorted := slices.SortedFunc(slices.Values(rs), func(a, b result) int { return cmp.Compare(a.perSecond, b.perSecond) })
-	return sorted[len(sorted)/2]
-}
-
-func errorsOf(rs []result) (sum int) {
-	for _, r := range rs {
-		sum += r.errors
-	}
-	return sum
+	return r, errors.Join(err, err2)
 }

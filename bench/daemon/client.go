@@ -1,0 +1,93 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// Push runs `cupola push` of the app in dir, through the API at api.
+func (d *Daemon) Push(ctx context.Context, api, dir, name string) error {
+	cmd := exec.CommandContext(ctx, d.Binary, "push", dir, "--api", api, "--name", name)
+	cmd.Env = append(os.Environ(), "CUPOLA_PASSWORD="+Password)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("cupola push: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// Client calls the API as the admin.
+type Client struct {
+	api, token string
+}
+
+// Login gets a token.
+func (d *Daemon) Login(ctx context.Context) (*Client, error) {
+	form := url.Values{"grant_type": {"password"}, "username": {"admin"}, "password": {Password}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL()+"/oauth/token", strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, err
+	}
+	req.SetBasicAuth("cf", "")
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	var answer struct {
+		Token string `json:"access_token"`
+	}
+	if err := send(req, &answer); err != nil {
+		return nil, err
+	}
+	return &Client{d.URL(), "bearer " + answer.Token}, nil
+}
+
+// Call makes a request and decodes the answer into out, unless that is nil.
+func (c *Client) Call(ctx context.Context, method, path string, body, out any) error {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.api+path, bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", c.token)
+	req.Header.Set("Content-Type", "application/json")
+	return send(req, out)
+}
+
+// GUID is that of the first resource of a list.
+func (c *Client) GUID(ctx context.Context, path string) (string, error) {
+	var list struct{ Resources []struct{ GUID string } }
+	if err := c.Call(ctx, http.MethodGet, path, nil, &list); err != nil {
+		return "", err
+	}
+	if len(list.Resources) == 0 {
+		return "", fmt.Errorf("%s is empty", path)
+	}
+	return list.Resources[0].GUID, nil
+}
+
+func send(req *http.Request, out any) error {
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err
+	}
+	if res.StatusCode >= 400 {
+		return fmt.Errorf("%s %s: %s: %s", req.Method, req.URL.Path, res.Status, text)
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(text, out)
+}

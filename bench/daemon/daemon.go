@@ -1,0 +1,88 @@
+// Package daemon runs the built cupola on a directory of its own for the
+// programs that measure it.
+package daemon
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"syscall"
+	"time"
+)
+
+// Password is the admin's.
+const Password = "a-password-for-measuring"
+
+// Daemon is a running `cupola serve`.
+type Daemon struct {
+	Binary string
+	Dir    string // its data directory
+	Port   string // of its HTTP listener, on the loopback
+	Ready  time.Duration
+	cmd    *exec.Cmd
+}
+
+var apiLine = regexp.MustCompile(`API +http://[^:]+:(\d+)`)
+
+// Start starts a daemon that logs to log. Ready is how long it took until it
+// served.
+func Start(binary string, log *os.File) (*Daemon, error) {
+	dir, err := os.MkdirTemp("", "bench-cupola-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(dir, 0o711); err != nil { // containers reach their roots through it
+		return nil, err
+	}
+	d := &Daemon{Binary: binary, Dir: dir}
+	// Not CommandContext: however this ends, Stop takes the daemon down in order.
+	d.cmd = exec.Command(binary, "serve", "--data-dir", dir, "--http", "127.0.0.1:0", "--https", "off", "--admin-password", Password) //nolint:noctx
+	d.cmd.Stderr = log
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's Ctrl-C is not for it
+	out, err := d.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	if err := d.cmd.Start(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	lines := bufio.NewScanner(out)
+	for d.Port == "" && lines.Scan() {
+		if m := apiLine.FindStringSubmatch(lines.Text()); m != nil {
+			d.Port, d.Ready = m[1], time.Since(begin)
+		}
+	}
+	go func() {
+		for lines.Scan() { // it goes on writing
+		}
+	}()
+	if d.Port == "" {
+		return nil, errors.Join(errors.New("the daemon did not start"), d.Stop())
+	}
+	return d, nil
+}
+
+// PID is the daemon's process.
+func (d *Daemon) PID() int { return d.cmd.Process.Pid }
+
+// URL is the API's.
+func (d *Daemon) URL() string { return "http://127.0.0.1:" + d.Port }
+
+// Stop ends the daemon and takes all that it ran away, its directory too.
+func (d *Daemon) Stop() error {
+	errs := []error{d.cmd.Process.Signal(syscall.SIGTERM), d.cmd.Wait()}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for _, args := range [][]string{{"cleanup"}, {"doctor", "--leaks"}} {
+		out, err := exec.CommandContext(ctx, d.Binary, append(args, "--data-dir", d.Dir)...).CombinedOutput()
+		if err != nil {
+			errs = append(errs, fmt.Errorf("cupola %s: %w\n%s", args[0], err, out))
+		}
+	}
+	return errors.Join(append(errs, os.RemoveAll(d.Dir))...)
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"cupola/bench/report"
+)
+
+// base is the index of the target that the others are compared with.
+const base = 1
+
+// compare measures the targets by turns and prints the medians. The ratios are
+// medians of those of each round, so that a load that comes and goes tells less.
+func compare(ctx context.Context, targets []*process, rounds int, length time.Duration) error {
+	fmt.Printf("Requests of a small page, median of %d × %s by turns:\n\n", rounds, length)
+	table := report.NewTable("server", "connections", "requests/s", "× nginx", "p99, ms", "× nginx", "CPU, µs/request", "errors")
+	for _, connections := range []int{1, 64} {
+		results := make([][]result, len(targets))
+		for range rounds {
+			for i, target := range targets {
+				r, err := runWrk(ctx, target, connections, length)
+				if err != nil {
+					return err
+				}
+				results[i] = append(results[i], r)
+			}
+		}
+		for i, target := range targets {
+			table.Add(row(target.name, connections, results[i], results[base])...)
+		}
+	}
+	table.Print(os.Stdout)
+	return nil
+}
+
+func row(name string, connections int, own, base []result) []string {
+	rate := func(r result) float64 { return r.perSecond }
+	p99 := func(r result) float64 { return report.MS(r.p99) }
+	cpu := func(r result) float64 { return float64(r.cpu) / float64(time.Microsecond) }
+	errors := 0
+	for _, r := range own {
+		errors += r.errors
+	}
+	return []string{
+		name, strconv.Itoa(connections),
+		report.Figure(report.Median(figures(own, rate)), 0), report.Figure(report.Median(ratios(own, base, rate)), 2),
+		report.Figure(report.Median(figures(own, p99)), 2), report.Figure(report.Median(ratios(own, base, p99)), 2),
+		report.Figure(report.Median(figures(own, cpu)), 1), strconv.Itoa(errors),
+	}
+}
+
+func figures(all []result, of func(result) float64) (values []float64) {
+	for _, r := range all {
+		values = append(values, of(r))
+	}
+	return values
+}
+
+func ratios(own, base []result, of func(result) float64) (values []float64) {
+	for i := range own {
+		values = append(values, of(own[i])/of(base[i]))
+	}
+	return values
+}

@@ -1,0 +1,169 @@
+//go:build linux && cgo
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"cupola/bench/report"
+	"cupola/runtime/container"
+	"cupola/runtime/lrp"
+)
+
+// appPath is the app in its containers.
+const appPath = "/home/vcap/app/app"
+
+// limits are those of every container here.
+var limits = container.Limits{MemoryBytes: 64 << 20, CPUShares: 256, Pids: 1024}
+
+// way is a way to start a container and see its first byte.
+type way struct {
+	name  string
+	start func(ctx context.Context, id string) (time.Duration, error)
+	took  []time.Duration
+}
+
+// firstBytes measures all ways by turns, and one round more than it counts.
+func firstBytes(ctx context.Context, w *world, r *runc, rounds int) error {
+	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
+	defer cancel()
+	ways := []*way{
+		{name: "runc run", start: r.firstByte},
+		{name: "engine", start: w.engineFirstByte},
+		{name: "engine + network", start: w.networkFirstByte},
+		{name: "cell: root + network + engine + log", start: w.cellFirstByte},
+	}
+	for round := range rounds + 1 {
+		for n, way := range ways {
+			took, err := way.start(ctx, fmt.Sprintf("first-%d-%d", n, round))
+			if err != nil {
+				return fmt.Errorf("%s: %w", way.name, err)
+			}
+			if round > 0 {
+				way.took = append(way.took, took)
+			}
+		}
+	}
+	fmt.Printf("Start to the first byte of output, median of %d by turns:\n\n", rounds)
+	base := report.Median(ways[0].took)
+	table := report.NewTable("container", "ms", "min", "p90", "× runc")
+	for _, way := range ways {
+		m := report.Median(way.took)
+		table.Add(way.name, ms(m), ms(slices.Min(way.took)), ms(report.Quantile(way.took, 0.9)), ratio(m, base))
+	}
+	table.Print(os.Stdout)
+	return nil
+}
+
+func ms(d time.Duration) string { return report.Figure(report.MS(d), 1) }
+
+func ratio(d, base time.Duration) string { return report.Figure(float64(d)/float64(base), 2) }
+
+// firstByte is that of `runc run`; what comes after it is not counted.
+func (r *runc) firstByte(ctx context.Context, id string) (time.Duration, error) {
+	out, in, err := os.Pipe()
+	if err != nil {
+		return 0, err
+	}
+	defer out.Close()
+	cmd := r.command(ctx, "run", "--bundle", r.path("once"), id)
+	cmd.Stdout, cmd.Stderr = in, os.Stderr
+	begin := time.Now()
+	err = cmd.Start()
+	in.Close()
+	if err != nil {
+		return 0, err
+	}
+	took, err := readByte(out, begin)
+	if waited := cmd.Wait(); waited != nil {
+		err = waited
+	}
+	return took, err
+}
+
+func (w *world) engineFirstByte(ctx context.Context, id string) (time.Duration, error) {
+	return w.engineStart(ctx, id, time.Now(), "")
+}
+
+func (w *world) networkFirstByte(ctx context.Context, id string) (time.Duration, error) {
+	begin := time.Now()
+	a, err := w.net.Acquire(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	took, err := w.engineStart(ctx, id, begin, a.NetNS)
+	if err != nil {
+		return 0, err
+	}
+	return took, w.net.Release(ctx, id)
+}
+
+func (w *world) engineStart(ctx context.Context, id string, begin time.Time, netns string) (time.Duration, error) {
+	out, in, err := os.Pipe()
+	if err != nil {
+		return 0, err
+	}
+	defer out.Close()
+	_, err = w.engine.Start(ctx, w.spec(id, netns, in, appPath))
+	in.Close()
+	if err != nil {
+		return 0, err
+	}
+	took, err := readByte(out, begin)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := w.engine.Wait(ctx, id); err != nil {
+		return 0, err
+	}
+	return took, w.engine.Remove(ctx, id)
+}
+
+func (w *world) spec(id, netns string, out *os.File, args ...string) container.Spec {
+	spec := container.Spec{
+		ID: id, Rootfs: w.root.Path, Hostname: "bench", NetNS: netns, Limits: limits, Stdout: out, Stderr: out,
+		Process: container.Process{Args: args, Env: []string{"PATH=/bin"}, UID: vcap, GID: vcap},
+	}
+	for _, m := range w.root.Binds {
+		spec.Mounts = append(spec.Mounts, container.Mount(m))
+	}
+	return spec
+}
+
+// cellFirstByte is the first line as the cell hands it to the log: what an
+// app's user sees.
+func (w *world) cellFirstByte(ctx context.Context, id string) (time.Duration, error) {
+	begin := time.Now()
+	w.cell.Start(w.instance(id))
+	if _, err := await(ctx, w.lines, 1); err != nil {
+		return 0, err
+	}
+	took := time.Since(begin)
+	_, err := await(ctx, w.ended, 1)
+	return took, err
+}
+
+func (w *world) instance(guid string, args ...string) lrp.Container {
+	return lrp.Container{
+		GUID: guid, Kind: lrp.KindInstance, ProcessGUID: "p",
+		RunInfo: lrp.RunInfo{
+			RootFS: "preloaded:minifs", Layers: []lrp.Layer{{Digest: w.digest, Dest: "/home/vcap"}},
+			Action:   lrp.Run{Path: appPath, Args: args, User: "vcap"},
+			MemoryMB: int(limits.MemoryBytes >> 20), DiskMB: 64, CPUWeight: 25, MaxPids: int(limits.Pids), LogRateLimitByte: -1, Ports: []uint16{8080},
+			Log: lrp.LogTarget{GUID: guid, Source: "APP"},
+		},
+	}
+}
+
+func readByte(r io.Reader, begin time.Time) (time.Duration, error) {
+	var b [1]byte
+	if _, err := io.ReadFull(r, b[:]); err != nil {
+		return 0, fmt.Errorf("read the first byte: %w", err)
+	}
+	return time.Since(begin), nil
+}

@@ -1,0 +1,45 @@
+//go:build linux && cgo
+
+// Command start measures the start of containers beside `runc run` of the same
+// root file system, user namespace, mounts, limits and allowed system calls,
+// taking turns, and then how long 250 of them take with a network each. It
+// needs root and runc, and touches no network but its containers' own.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	rounds := flag.Int("rounds", 31, "how often each start is measured")
+	crowds := flag.Int("crowds", 3, "how often many containers are started")
+	count := flag.Int("count", 250, "how many they are")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
+	defer stop()
+	if err := measure(ctx, *rounds, *crowds, *count); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/start:", err)
+		os.Exit(1)
+	}
+}
+
+func measure(ctx context.Context, rounds, crowds, count int) (err error) {
+	w, err := newWorld(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.close(&err)
+	r, err := newRunc(w)
+	if err != nil {
+		return err
+	}
+	if err := firstBytes(ctx, w, r, rounds); err != nil {
+		return err
+	}
+	return density(ctx, w, r, crowds, count)
+}
