@@ -23,8 +23,9 @@ func printLogs(ts *testscript.TestScript, s *session, args []string) outcome {
 	var answer struct {
 		Envelopes struct {
 			Batch []struct {
-				Tags map[string]string
-				Log  struct {
+				InstanceID string `json:"instance_id"`
+				Tags       map[string]string
+				Log        struct {
 					Payload []byte
 					Type    string
 				}
@@ -39,7 +40,7 @@ func printLogs(ts *testscript.TestScript, s *session, args []string) outcome {
 	var b strings.Builder
 	for i := range answer.Envelopes.Batch {
 		e := answer.Envelopes.Batch[len(answer.Envelopes.Batch)-1-i]
-		fmt.Fprintf(&b, "[%s/%s] %s %s\n", e.Tags["source_type"], e.Tags["instance_id"], e.Log.Type, e.Log.Payload)
+		fmt.Fprintf(&b, "[%s/%s] %s %s\n", e.Tags["source_type"], e.InstanceID, e.Log.Type, e.Log.Payload)
 	}
 	return outcome{stdout: b.String()}
 }

@@ -130,6 +130,7 @@ func scriptCommands() map[string]command {
 		"serve":    serveDirectory,
 		"stage":    stageApp,
 		"cf":       runCLI,
+		"cf-until": runCLIUntil,
 		"cf-login": logInCLI,
 	}
 	all["eventually"] = func(ts *testscript.TestScript, s *session, args []string) outcome {
@@ -207,6 +208,30 @@ func runCLI(ts *testscript.TestScript, s *session, args []string) outcome {
 		err = fmt.Errorf("cf %s: %v", strings.Join(args, " "), err)
 	}
 	return outcome{stdout.String(), stderr.String(), err}
+}
+
+// runCLIUntil runs the official CLI until it has printed what matches, and ends
+// it: cf-until REGEXP ARGUMENT…
+func runCLIUntil(ts *testscript.TestScript, s *session, args []string) outcome {
+	if len(args) < 2 {
+		ts.Fatalf("usage: cf-until REGEXP ARGUMENT…")
+	}
+	want, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	cmd := exec.Command("cf", args[1:]...)
+	var out logBuffer
+	cmd.Env, cmd.Stdout, cmd.Stderr = s.env, &out, &out
+	ts.Check(cmd.Start())
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	for deadline := time.Now().Add(30 * time.Second); !want.MatchString(out.String()); <-time.After(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return outcome{stdout: out.String(), err: fmt.Errorf("after 30 s: no match of %q", args[0])}
+		}
+	}
+	return outcome{stdout: out.String()}
 }
 
 // logInCLI logs the CLI in as admin, and targets the script's space.
