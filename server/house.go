@@ -131,7 +131,8 @@ func (h *house) openCell(context.Context) (err error) {
 	h.logs = logcache.New(logcache.Config{})
 	h.logs.Load(h.path("logs.gob"), h.Log)
 	h.cell, err = cell.New(cell.Config{Dir: h.path("cell"), Presence: h.presence(), Containers: cell.Engine(h.containers), Network: h.network, RootFS: h.roots,
-		Blob: h.blobs.Path, Keep: h.keep, Logs: h.logLine, Events: func(e lrp.Event) { h.loop.Event(e) }, Log: h.Log})
+		Blob: h.blobs.Path, Keep: h.keep, Logs: h.logLine, Events: func(e lrp.Event) { h.loop.Event(e) },
+		Freed: func() { h.loop.Freed() }, Log: h.Log})
 	return err
 }
 

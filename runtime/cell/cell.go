@@ -34,6 +34,9 @@ type Config struct {
 	// tells it again. Run waits for calls under way before it returns.
 	Logs   func(lrp.LogLine)
 	Events func(lrp.Event)
+	// Freed is told that a container was forgotten: what waited for its room
+	// may have it. nil: nobody waits.
+	Freed func()
 
 	Log     *slog.Logger
 	Workers int // containers created at once; 0: 8
@@ -137,8 +140,11 @@ func (c *Cell) launch(i *instance, live func(context.Context)) {
 // forget ends what launch began.
 func (c *Cell) forget(i *instance) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	delete(c.instances, i.spec.GUID)
+	c.mu.Unlock()
+	if c.cfg.Freed != nil {
+		c.cfg.Freed()
+	}
 }
 
 // Stop ends a container: SIGTERM, SIGKILL after 10 s. It returns at once; the

@@ -14,6 +14,7 @@ import (
 type fakeCell struct {
 	presence lrp.Cell
 	event    func(lrp.Event)
+	freed    func()
 
 	mu         sync.Mutex
 	containers map[string]*fakeContainer
@@ -28,7 +29,7 @@ type fakeContainer struct {
 
 func newFakeCell(id string) *fakeCell {
 	return &fakeCell{presence: lrp.Cell{ID: id, MemoryMB: 4096, DiskMB: 65536, Containers: 100, RootFSes: []string{"minifs"}},
-		containers: map[string]*fakeContainer{}, event: func(lrp.Event) {}}
+		containers: map[string]*fakeContainer{}, event: func(lrp.Event) {}, freed: func() {}}
 }
 
 func (c *fakeCell) Presence() lrp.Cell {
@@ -145,6 +146,7 @@ func (c *fakeCell) exit(guid string, e lrp.Event) {
 	told.Exit, told.Result, told.Outputs = e.Exit, e.Result, e.Outputs
 	c.event(told)
 	c.lose(guid)
+	c.freed()
 }
 
 func (c *fakeCell) crash(guid, reason string) {

@@ -67,7 +67,7 @@ func (h *house) begin() {
 			defer h.mu.Unlock()
 			h.lines = append(h.lines, l)
 		}})
-	h.cell.event = h.loop.Event
+	h.cell.event, h.cell.freed = h.loop.Event, h.loop.Freed
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -71,6 +71,10 @@ func (l *Loop) poke() {
 	}
 }
 
+// Freed has the loop look again because a cell forgot a container: the event of
+// its end came while the cell still counted it.
+func (l *Loop) Freed() { l.poke() }
+
 // Run reconciles until ctx ends. What runs goes on running then.
 func (l *Loop) Run(ctx context.Context) error {
 	changed, stop := l.store.Watch(watched()...)
