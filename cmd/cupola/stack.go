@@ -34,6 +34,14 @@ func (d daemonFlags) withStacks(e *env, do func(server.Stacks) error) error {
 	return err
 }
 
+// withKnownStacks is withStacks where a data directory is: looking makes none.
+func (d daemonFlags) withKnownStacks(e *env, do func(server.Stacks) error) error {
+	if _, err := os.Stat(d.DataDir); err != nil {
+		return fmt.Errorf("no data directory: %w; name it with --data-dir, or start 'cupola serve' first", err)
+	}
+	return d.withStacks(e, do)
+}
+
 type stackListCmd struct {
 	daemonFlags
 	JSON bool `help:"Print JSON." name:"json"`
@@ -41,7 +49,7 @@ type stackListCmd struct {
 
 // Run lists the stacks.
 func (c *stackListCmd) Run(e *env) error {
-	return c.withStacks(e, func(s server.Stacks) error {
+	return c.withKnownStacks(e, func(s server.Stacks) error {
 		all, err := s.List(e.ctx)
 		if err != nil {
 			return err
@@ -134,7 +142,7 @@ type stackRmCmd struct {
 
 // Run removes a stack.
 func (c *stackRmCmd) Run(e *env) error {
-	return c.withStacks(e, func(s server.Stacks) error {
+	return c.withKnownStacks(e, func(s server.Stacks) error {
 		if err := s.Remove(e.ctx, c.Name); err != nil {
 			return err
 		}

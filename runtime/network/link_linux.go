@@ -51,8 +51,8 @@ func (w *wiring) build(s slot) error {
 		return err
 	}
 	// The kernel lets the end that was up first send only when a worker has seen
-	// its carrier, or when it is asked (since Linux 6.8).
-	_, err = os.ReadFile("/sys/class/net/" + s.link + "/carrier")
+	// its carrier, or when the link is asked for (since Linux 6.8).
+	_, err = w.host.LinkByName(s.link)
 	return err
 }
 
