@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -65,11 +66,40 @@ func New(c Config) (*Fetcher, error) {
 	d := &net.Dialer{Timeout: 30 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
 		return denied(c.Deny, address)
 	}}
-	f.client = &http.Client{Transport: &http.Transport{
+	f.client = &http.Client{Transport: bounded{&http.Transport{
 		DialContext: d.DialContext, ForceAttemptHTTP2: true,
 		TLSHandshakeTimeout: 30 * time.Second, ResponseHeaderTimeout: 2 * time.Minute, IdleConnTimeout: time.Minute,
-	}}
+	}}}
 	return f, nil
+}
+
+// The bounds of answers that are read into memory whole, in bytes: an error's
+// text, and a repository's list of references.
+const (
+	maxErrorText  = 4 << 10
+	maxReferences = 32 << 20
+)
+
+// bounded cuts those answers off.
+type bounded struct{ next http.RoundTripper }
+
+func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := b.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case res.StatusCode >= http.StatusBadRequest:
+		res.Body = cutBody{io.LimitReader(res.Body, maxErrorText), res.Body}
+	case strings.HasSuffix(req.URL.Path, "/info/refs"):
+		res.Body = cutBody{io.LimitReader(res.Body, maxReferences), res.Body}
+	}
+	return res, nil
+}
+
+type cutBody struct {
+	io.Reader
+	io.Closer
 }
 
 // denied looks at the address that a name led to, so that no name and no

@@ -176,6 +176,25 @@ func TestWhatIsNotFetched(t *testing.T) {
 	}
 }
 
+// A server that answers without end is not listened to for long, and its
+// answer's text never has the password that it was asked with.
+func TestAnEndlessAnswerIsCutOff(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		for r.Context().Err() == nil {
+			if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+				return
+			}
+		}
+	}))
+	defer srv.Close()
+	f, _ := newFetcher(t, Config{})
+	_, err := f.Fetch(t.Context(), strings.Replace(srv.URL, "http://", "http://user:secret@", 1)+"/x")
+	if text := errText(err); !strings.Contains(text, "authentication required") || len(text) > 2*maxErrorText || strings.Contains(text, "secret") {
+		t.Errorf("got %d bytes: %.200s", len(text), text)
+	}
+}
+
 // repository serves a real git repository over HTTP: with a branch, a tag, a
 // link, an executable and a submodule.
 func repository(t *testing.T) (base string, commits map[string]string) {

@@ -28,8 +28,12 @@ import (
 	"cupola/server/desire"
 )
 
-// maxSubmodules bounds how deep submodules may nest.
-const maxSubmodules = 5
+// maxSubmodules bounds how deep submodules may nest, and maxModules the bytes
+// of the file that names them.
+const (
+	maxSubmodules = 5
+	maxModules    = 1 << 20
+)
 
 // fetchGit makes a zip of the files of a commit. Nothing is ever checked out
 // into a directory, so that no link in a repository can lead anywhere.
@@ -147,6 +151,9 @@ func (w *treeWriter) submodule(u *url.URL, tree *object.Tree, name string, commi
 	file, err := tree.File(".gitmodules")
 	if err != nil {
 		return fmt.Errorf("submodule %s is not in .gitmodules", name)
+	}
+	if file.Size > maxModules {
+		return errors.New("its .gitmodules is too large")
 	}
 	text, err := file.Contents()
 	if err != nil {
