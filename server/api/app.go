@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"cupola/server/authz"
+	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -36,9 +37,9 @@ func viewLifecycle(l cf.Lifecycle) doc {
 	if l.Type == cf.LifecycleDocker {
 		return doc{"type": l.Type, "data": doc{}}
 	}
-	buildpacks := l.Buildpacks
-	if buildpacks == nil {
-		buildpacks = []string{}
+	buildpacks := []string{}
+	for _, b := range l.Buildpacks {
+		buildpacks = append(buildpacks, desire.Redact(b))
 	}
 	return doc{"type": l.Type, "data": doc{"buildpacks": buildpacks, "stack": orNil(l.Stack)}}
 }
