@@ -69,7 +69,7 @@ var attempts = map[string]attempt{
 	"POST /v3/deployments":                                                   {"/v3/deployments", `{` + toApp + `}`, 422, named422},
 	"POST /v3/domains":                                                       {"/v3/domains", `{"name": "new.test", ` + toOrg + `}`, 201, namedOrg},
 	"PATCH /v3/domains/{guid}":                                               {"/v3/domains/domain-2", labels, 200, inOrg},
-	"DELETE /v3/domains/{guid}":                                              {"/v3/domains/domain-2", "", 202, inOrg},
+	"DELETE /v3/domains/{guid}":                                              {"/v3/domains/domain-3", "", 202, inOrg},
 	"POST /v3/domains/{guid}/relationships/shared_organizations":             {"/v3/domains/domain-2/relationships/shared_organizations", `{"data": []}`, 200, inOrg},
 	"DELETE /v3/domains/{guid}/relationships/shared_organizations/{org}":     {"/v3/domains/domain-2/relationships/shared_organizations/org-2", "", 204, inOrg},
 	"POST /v3/droplets":                                                      {"/v3/droplets", `{` + toApp + `}`, 201, namedSpace},
@@ -167,6 +167,13 @@ func seedAccess(tx *store.Tx) error {
 		func() error {
 			return store.Domains.Insert(tx, &cf.Domain{Resource: guid("domain-2"), Name: "own.test", OrgGUID: "org-1", SharedOrgs: []string{"org-2"}})
 		},
+		func() error {
+			return store.Roles.Insert(tx, &cf.Role{Type: cf.OrgUser, UserGUID: "user-org_manager", OrgGUID: "org-2"})
+		},
+		func() error {
+			return store.Domains.Insert(tx, &cf.Domain{Resource: guid("domain-3"), Name: "alone.test", OrgGUID: "org-1"})
+		},
+		func() error { return store.FeatureFlags.Put(tx, &cf.FeatureFlag{Name: "route_sharing", Enabled: true}) },
 		func() error { return store.OrgQuotas.Insert(tx, &cf.OrgQuota{Resource: guid("quota-2"), Name: "q2"}) },
 		func() error {
 			return store.Revisions.Insert(tx, &cf.Revision{Resource: guid("revision-1"), AppGUID: "app-1", Version: 1})

@@ -139,6 +139,9 @@ func (c *call) insertRoute(r *cf.Route, d *cf.Domain) error {
 	if len(fqdn(r, d)) > 253 {
 		return cf.Unprocessable("Host combined with domain name must be no more than 253 characters")
 	}
+	if err := c.routeFree(r, d); err != nil {
+		return err
+	}
 	err := c.withinQuota(r.SpaceGUID, func() error { return store.Routes.Insert(c.Tx, r) })
 	if store.IsTaken(err) {
 		return c.routeTaken(r, d)
@@ -314,7 +317,7 @@ func (c *call) destinations(r *cf.Route) doc {
 // mapRoute adds destinations that the route does not have yet.
 func (c *call) mapRoute(r *cf.Route, wanted ...cf.Destination) error {
 	for _, d := range wanted {
-		app, err := store.Apps.Get(c.Tx, d.AppGUID)
+		app, err := store.Apps.Visible(c.Tx, d.AppGUID, c.scope)
 		if err != nil {
 			return unprocessable(err, "App(s) with guid(s) \"%s\" do not exist or you do not have access.", d.AppGUID)
 		}
@@ -424,6 +427,9 @@ func listAppRoutes(c *call) (*response, error) {
 
 // moveRoute gives a route to another space.
 func moveRoute(c *call) (*response, error) {
+	if err := c.feature("route_sharing"); err != nil {
+		return nil, err
+	}
 	var req ref
 	if err := decode(c, &req); err != nil {
 		return nil, err

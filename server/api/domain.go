@@ -43,6 +43,8 @@ func (r domainRequest) validate() []string {
 	return must(r.Name != "", "Name can't be blank",
 		len(r.Name) >= 3 && len(r.Name) <= 253, "Name is too short (minimum is 3 characters)",
 		domainPattern.MatchString(r.Name), "Name does not comply with RFC 1035 standards",
+		r.Relationships.Organization.guid() != "" || len(r.Relationships.SharedOrgs.Data) == 0, "Relationships cannot contain shared_organizations without an owning organization.",
+		!r.Internal.V || r.Relationships.Organization.guid() == "", "Cannot associate an internal domain with an organization",
 		!r.RouterGroup.Set || r.RouterGroup.Null, "Router group cannot be used: there are no TCP routes here")
 }
 
@@ -60,17 +62,23 @@ func createDomain(c *call) (*response, error) {
 			return nil, err
 		}
 	}
+	if err := c.shareable(d.OrgGUID, d.SharedOrgs); err != nil {
+		return nil, err
+	}
 	if err := req.Metadata.apply(&d.Metadata); err != nil {
 		return nil, err
 	}
-	if err := c.domainFree(d); err != nil {
-		return nil, err
+	taken, err := c.domainNamed(d.Name)
+	if err == nil && taken != nil {
+		err = cf.Unprocessable(`The domain name "%s" is already in use`, d.Name)
 	}
-	err := store.Domains.Insert(c.Tx, d)
-	if store.IsTaken(err) {
-		return nil, cf.Unprocessable(`The domain name "%s" is already in use`, d.Name)
+	if err == nil {
+		err = c.domainFree(d)
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := c.withinOrgQuota(d.OrgGUID, func() error { return store.Domains.Insert(c.Tx, d) }); err != nil {
 		return nil, err
 	}
 	if err := c.event("audit.domain.create", target{"domain", d.GUID, d.Name, authz.Place{OrgGUID: d.OrgGUID}}, nil); err != nil {
@@ -96,18 +104,20 @@ func (c *call) domainPlace(org string) error {
 	return c.permit(authz.Place{OrgGUID: org})
 }
 
-// domainFree refuses a domain within another org's private domain.
-func (c *call) domainFree(d *cf.Domain) error {
-	all, err := store.Domains.All(c.Tx)
-	if err != nil {
-		return err
-	}
-	for _, other := range all {
-		if other.OrgGUID == "" || other.OrgGUID == d.OrgGUID {
-			continue
-		}
-		if strings.HasSuffix(d.Name, "."+other.Name) || strings.HasSuffix(other.Name, "."+d.Name) {
-			return cf.Unprocessable(`The domain name "%s" cannot be created because "%s" is already reserved by another domain`, d.Name, other.Name)
+// shareable refuses to share a domain with orgs in which the actor may not do
+// what he may in its own.
+func (c *call) shareable(owner string, orgs []string) error {
+	for _, g := range orgs {
+		o, err := store.Orgs.Visible(c.Tx, g, c.scope)
+		switch {
+		case err != nil:
+			return unprocessable(err, "Organization with guid '%s' does not exist, or you do not have access to it.", g)
+		case g == owner:
+			return cf.Unprocessable("Domain cannot be shared with owning organization.")
+		case !c.Actor.May(c.rule, authz.Place{OrgGUID: g}):
+			return cf.Unprocessable("You do not have sufficient permissions for organization '%s' to share domain.", o.Name)
+		case o.Suspended && !c.Actor.Admin:
+			return cf.Unprocessable("Organization '%s' is suspended.", o.Name)
 		}
 	}
 	return nil
@@ -149,6 +159,9 @@ func deleteDomain(c *call) (*response, error) {
 	d, err := c.domain()
 	if err != nil {
 		return nil, err
+	}
+	if len(d.SharedOrgs) > 0 {
+		return nil, cf.Unprocessable("This domain is shared with other organizations. Unshare before deleting.")
 	}
 	routes, err := store.Routes.By(c.Tx, "domain_guids", d.GUID)
 	if err != nil {
@@ -218,13 +231,13 @@ func shareDomain(c *call) (*response, error) {
 		return nil, err
 	}
 	if d.OrgGUID == "" {
-		return nil, cf.Unprocessable("Domains can not be shared with other organizations unless they are scoped to an organization.")
+		return nil, cf.Unprocessable("Domains cannot be shared with other organizations unless they are scoped to an organization.")
+	}
+	if err := c.shareable(d.OrgGUID, req.guids()); err != nil {
+		return nil, err
 	}
 	for _, g := range req.guids() {
-		if _, err := store.Orgs.Visible(c.Tx, g, c.scope); err != nil {
-			return nil, unprocessable(err, "Organization with guid '%s' does not exist, or you do not have access to it.", g)
-		}
-		if g != d.OrgGUID && !slices.Contains(d.SharedOrgs, g) {
+		if !slices.Contains(d.SharedOrgs, g) {
 			d.SharedOrgs = append(d.SharedOrgs, g)
 		}
 	}
@@ -234,19 +247,42 @@ func shareDomain(c *call) (*response, error) {
 	return ok(toMany(d.SharedOrgs))
 }
 
+// unshareDomain takes a share back, or leaves one: either org's manager may.
 func unshareDomain(c *call) (*response, error) {
-	d, err := c.domain()
+	d, err := store.Domains.Visible(c.Tx, c.guid(), c.scope)
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(d.SharedOrgs, c.param("org")) {
-		return nil, cf.Unprocessable("Unable to unshare domain from organization with guid '%s'. Ensure the domain is shared to this organization.", c.param("org"))
+	place := authz.Place{OrgGUID: d.OrgGUID}
+	if !c.Actor.May(c.rule, place) {
+		place.OrgGUID = c.param("org")
 	}
-	d.SharedOrgs = without(d.SharedOrgs, func(g string) bool { return g == c.param("org") })
-	if err := store.Domains.Update(c.Tx, d); err != nil {
+	if err := c.permit(place); err != nil {
+		return nil, err
+	}
+	if err := c.unshare(d, c.param("org")); err != nil {
 		return nil, err
 	}
 	return noContent()
+}
+
+func (c *call) unshare(d *cf.Domain, org string) error {
+	o, err := store.Orgs.Visible(c.Tx, org, c.scope)
+	if err != nil {
+		return unprocessable(err, "Organization with guid '%s' does not exist or you do not have access to it.", org)
+	}
+	if !slices.Contains(d.SharedOrgs, org) {
+		return cf.Unprocessable("Unable to unshare domain from organization with name '%s'. Ensure the domain is shared to this organization.", o.Name)
+	}
+	n, err := store.Routes.Count(c.Tx, store.Query{Where: map[string][]string{"domain_guids": {d.GUID}, "organization_guids": {org}}})
+	if err == nil && n > 0 {
+		err = cf.Unprocessable("This domain has associated routes in this organization. Delete the routes before unsharing.")
+	}
+	if err != nil {
+		return err
+	}
+	d.SharedOrgs = without(d.SharedOrgs, func(g string) bool { return g == org })
+	return store.Domains.Update(c.Tx, d)
 }
 
 // showReservation tells whether a route exists, in any space.

@@ -95,6 +95,7 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 		Stats:  func(string) (lrp.Stats, bool) { return lrp.Stats{}, false },
 		Retire: func(p *cf.Process, _ *cf.App, i int) { w.retired = append(w.retired, fmt.Sprintf("%s/%d", p.GUID, i)) },
 		Note:   func(string, string) {},
+		URL:    "http://api.apps.test",
 	}
 }
 

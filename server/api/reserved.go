@@ -1,0 +1,111 @@
+package api
+
+import (
+	"net/url"
+	"strings"
+
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// The names under which apps are reached are one tree for all orgs and spaces:
+// nobody may make a domain or a route by which requests for another's app would
+// come to his own.
+
+// suffixes are the names of two labels and more that a name ends with, itself
+// included.
+func suffixes(name string) (list []string) {
+	for strings.Contains(name, ".") {
+		list = append(list, name)
+		_, name, _ = strings.Cut(name, ".")
+	}
+	return list
+}
+
+// domainFree refuses a domain within another org's, around another org's, or
+// where a route leads.
+func (c *call) domainFree(d *cf.Domain) error {
+	if d.OrgGUID != "" && d.Name == c.systemHost() {
+		return domainReserved(d, d.Name, "the system")
+	}
+	for _, name := range suffixes(d.Name) {
+		if err := c.suffixFree(d, name); err != nil {
+			return err
+		}
+	}
+	if d.OrgGUID == "" {
+		return nil
+	}
+	all, err := store.Domains.All(c.Tx)
+	for _, other := range all {
+		if other.OrgGUID != d.OrgGUID && strings.HasSuffix(other.Name, "."+d.Name) {
+			return domainReserved(d, other.Name, "another domain")
+		}
+	}
+	return err
+}
+
+// suffixFree looks who has a name that a domain's name ends with.
+func (c *call) suffixFree(d *cf.Domain, name string) error {
+	other, err := c.domainNamed(name)
+	if err != nil {
+		return err
+	}
+	if other != nil && other.OrgGUID != "" && other.OrgGUID != d.OrgGUID {
+		return domainReserved(d, name, "another domain")
+	}
+	host, parent, _ := strings.Cut(name, ".")
+	if other, err = c.domainNamed(parent); err != nil || other == nil {
+		return err
+	}
+	n, err := store.Routes.Count(c.Tx, store.Query{Where: map[string][]string{"domain_guids": {other.GUID}, "hosts": {host}}})
+	if err == nil && n > 0 {
+		err = domainReserved(d, name, "a route")
+	}
+	return err
+}
+
+func domainReserved(d *cf.Domain, name, by string) error {
+	return cf.Unprocessable(`The domain name "%s" cannot be created because "%s" is already reserved by %s`, d.Name, name, by)
+}
+
+// domainNamed is the domain of a name; nil when there is none.
+func (c *call) domainNamed(name string) (*cf.Domain, error) {
+	d, err := store.Domains.First(c.Tx, store.Query{Where: map[string][]string{"names": {name}}})
+	if store.IsNotFound(err) {
+		return nil, nil
+	}
+	return d, err
+}
+
+// routeFree refuses a route whose name a domain or the API has, or another
+// space: with a path of its own it would take a part of that one's app.
+func (c *call) routeFree(r *cf.Route, d *cf.Domain) error {
+	if r.Host != "" {
+		if other, err := c.domainNamed(fqdn(r, d)); err != nil || other != nil {
+			return orElse(err, cf.Unprocessable("Route conflicts with domain '%s'.", fqdn(r, d)))
+		}
+	}
+	if fqdn(r, d) == c.systemHost() {
+		return cf.Unprocessable("Route conflicts with a reserved system route.")
+	}
+	if d.OrgGUID != "" {
+		return nil
+	}
+	same, _, err := store.Routes.List(c.Tx, store.Query{Where: map[string][]string{"domain_guids": {d.GUID}, "hosts": {r.Host}}})
+	for _, other := range same {
+		if other.SpaceGUID != r.SpaceGUID && other.Path != r.Path {
+			return cf.Unprocessable("Routes for this host and domain have been reserved for another space.")
+		}
+	}
+	return err
+}
+
+// systemHost is the name of the API.
+func (c *call) systemHost() string {
+	u, err := url.Parse(c.s.URL)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}

@@ -1,0 +1,70 @@
+package api
+
+import (
+	"fmt"
+	"testing"
+
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// seedStranger makes a user who has an org and a space to himself.
+func seedStranger(tx *store.Tx) error {
+	for _, r := range []*cf.Role{{Type: cf.OrgUser}, {Type: cf.OrgManager}, {Type: cf.SpaceDeveloper, SpaceGUID: "space-2"}} {
+		r.UserGUID, r.OrgGUID = "user-nobody", "org-2"
+		if err := store.Roles.Insert(tx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newRoute(space, domain, host, path string) string {
+	return fmt.Sprintf(`{"host": %q, "path": %q, "relationships": {"space": {"data": {"guid": %q}}, "domain": {"data": {"guid": %q}}}}`, host, path, space, domain)
+}
+
+func newDomain(name, org string) string {
+	return fmt.Sprintf(`{"name": %q, "relationships": {"organization": {"data": {"guid": %q}}}}`, name, org)
+}
+
+// Nobody gets requests for another's app by a route or domain of his own.
+func TestNamesOfOthersAreReserved(t *testing.T) {
+	w := newWorld(t)
+	w.write(seedStranger)
+	reserved := func(name, by string) string {
+		return detail(10008, fmt.Sprintf(`The domain name "%s" cannot be created because "%s" is already reserved by %s`, name, name, by))
+	}
+	w.run(t, []step{
+		{as: "nobody", method: "POST", path: "/v3/routes", body: newRoute("space-2", "domain-1", "hello", "/admin"), status: 422, want: detail(10008, "Routes for this host and domain have been reserved for another space.")},
+		{as: "nobody", method: "POST", path: "/v3/routes", body: newRoute("space-2", "domain-1", "HELLO", ""), status: 422, want: detail(10008, "Route already exists with host 'hello' for domain 'apps.test'.")},
+		{as: "space_developer", method: "POST", path: "/v3/routes", body: newRoute("space-1", "domain-1", "hello", "/admin"), status: 201},
+		{as: "nobody", method: "POST", path: "/v3/routes", body: newRoute("space-2", "domain-1", "api", ""), status: 422, want: detail(10008, "Route conflicts with a reserved system route.")},
+		{as: "nobody", method: "POST", path: "/v3/domains", body: newDomain("hello.apps.test", "org-2"), status: 422, want: reserved("hello.apps.test", "a route")},
+		{as: "nobody", method: "POST", path: "/v3/domains", body: newDomain("api.apps.test", "org-2"), status: 422, want: reserved("api.apps.test", "the system")},
+		{as: "nobody", method: "POST", path: "/v3/domains", body: newDomain("apps.test", "org-2"), status: 422, want: detail(10008, `The domain name "apps.test" is already in use`)},
+		{as: "nobody", method: "POST", path: "/v3/domains", body: newDomain("b.test", "org-2"), status: 201, save: "b"},
+		{as: "org_manager", method: "POST", path: "/v3/domains", body: newDomain("a.b.test", "org-1"), status: 422,
+			want: detail(10008, `The domain name "a.b.test" cannot be created because "b.test" is already reserved by another domain`)},
+		{as: "org_manager", method: "POST", path: "/v3/domains", body: newDomain("x.y.test", "org-1"), status: 201},
+		{as: "nobody", method: "POST", path: "/v3/domains", body: newDomain("y.test", "org-2"), status: 422,
+			want: detail(10008, `The domain name "y.test" cannot be created because "x.y.test" is already reserved by another domain`)},
+		{as: "nobody", method: "POST", path: "/v3/domains", body: newDomain("free.apps.test", "org-2"), status: 201},
+		{as: "space_developer", method: "POST", path: "/v3/routes", body: newRoute("space-1", "domain-1", "free", ""), status: 422, want: detail(10008, "Route conflicts with domain 'free.apps.test'.")},
+	})
+}
+
+func TestDomainsAreSharedByThoseWhoMayInBothOrgs(t *testing.T) {
+	w := newWorld(t)
+	w.write(seedStranger)
+	shared := `{"name": "s.test", "relationships": {"organization": {"data": {"guid": "org-1"}}, "shared_organizations": {"data": [{"guid": "org-2"}]}}}`
+	w.run(t, []step{
+		{as: "org_manager", method: "POST", path: "/v3/domains", body: shared, status: 422, want: detail(10008, "Organization with guid 'org-2' does not exist, or you do not have access to it.")},
+		{method: "POST", path: "/v3/domains", body: shared, status: 201, save: "s"},
+		{method: "DELETE", path: "/v3/domains/{s}", status: 422, want: detail(10008, "This domain is shared with other organizations. Unshare before deleting.")},
+		{as: "nobody", method: "POST", path: "/v3/routes", body: newRoute("space-2", "{s}", "a", ""), status: 201, save: "r"},
+		{method: "DELETE", path: "/v3/domains/{s}/relationships/shared_organizations/org-2", status: 422, want: detail(10008, "This domain has associated routes in this organization. Delete the routes before unsharing.")},
+		{as: "nobody", method: "DELETE", path: "/v3/routes/{r}", status: 202},
+		{as: "nobody", method: "DELETE", path: "/v3/domains/{s}/relationships/shared_organizations/org-2", status: 204},
+		{as: "org_manager", method: "DELETE", path: "/v3/domains/{s}", status: 202},
+	})
+}
