@@ -20,5 +20,5 @@ var Domains = &Table[cf.Domain]{
 		"usable_by_organization_guids": "org_guid IS NULL OR org_guid IN (SELECT value FROM json_each(?)) OR EXISTS (SELECT 1 FROM json_each(shared_orgs) o WHERE o.value IN (SELECT value FROM json_each(?)))",
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "name"},
-	visible: "org_guid IS NULL OR org_guid IN :orgs OR EXISTS (SELECT 1 FROM json_each(shared_orgs) o WHERE o.value IN :orgs)",
+	visible: "org_guid IS NULL OR org_guid IN :domain_orgs OR EXISTS (SELECT 1 FROM json_each(shared_orgs) o WHERE o.value IN :domain_orgs)",
 }

@@ -20,5 +20,5 @@ var Events = &Table[cf.Event]{
 		"organization_guids": "org_guid",
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at"},
-	visible: "space_guid IN :spaces OR (space_guid = '' AND org_guid IN :orgs)",
+	visible: "space_guid IN :event_spaces OR org_guid IN :event_orgs",
 }

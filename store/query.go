@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"sort"
 	"strings"
 	"time"
@@ -22,11 +23,20 @@ type Query struct {
 	Visible *Scope // nil: all rows
 }
 
-// Scope is what an actor may see: rows of these orgs and spaces.
+// Scope is what an actor may see: rows of these orgs and spaces, by GUID.
 type Scope struct {
-	Orgs   []string // GUIDs
-	Spaces []string // GUIDs
-	Users  []string // GUIDs: the actor's own
+	Orgs        []string
+	Spaces      []string
+	Users       []string // the actor's own
+	DomainOrgs  []string // whose private domains it sees
+	RouteSpaces []string // whose routes it sees
+	EventOrgs   []string // of which it sees all audit events
+	EventSpaces []string // of which it sees audit events
+}
+
+func (s *Scope) list(name string) []string {
+	return map[string][]string{":orgs": s.Orgs, ":spaces": s.Spaces, ":users": s.Users, ":domain_orgs": s.DomainOrgs,
+		":route_spaces": s.RouteSpaces, ":event_orgs": s.EventOrgs, ":event_spaces": s.EventSpaces}[name]
 }
 
 // LabelOp is an operator of a label selector.
@@ -128,28 +138,18 @@ func (c *condition) time(table string, r TimeRange) {
 	c.add(fmt.Sprintf("%s.%s / 1000000 %s ?", table, r.Column, r.Op), r.Time.Unix())
 }
 
-// visible limits rows to a scope. Every ":orgs", ":spaces" and ":users" of the
-// table's expression stands for a list.
+var scopeName = regexp.MustCompile(`:[a-z_]+`)
+
+// visible limits rows to a scope. ":orgs" and the like in the table's expression
+// stand for the scope's lists.
 func (c *condition) visible(expr string, s *Scope) {
 	if s == nil || expr == "" {
 		return
 	}
 	var args []any
-	rest, out := expr, ""
-	for {
-		i := strings.Index(rest, ":")
-		if i < 0 {
-			break
-		}
-		out += rest[:i] + "(SELECT value FROM json_each(?))"
-		switch {
-		case strings.HasPrefix(rest[i:], ":orgs"):
-			args, rest = append(args, list(s.Orgs)), rest[i+len(":orgs"):]
-		case strings.HasPrefix(rest[i:], ":users"):
-			args, rest = append(args, list(s.Users)), rest[i+len(":users"):]
-		default:
-			args, rest = append(args, list(s.Spaces)), rest[i+len(":spaces"):]
-		}
-	}
-	c.add(out+rest, args...)
+	c.add(scopeName.ReplaceAllStringFunc(expr, func(name string) string {
+		args = append(args, list(s.list(name)))
+		return "(SELECT value FROM json_each(?))"
+	}))
+	c.args = append(c.args, args...)
 }

@@ -23,5 +23,5 @@ var Routes = &Table[cf.Route]{
 		"ports":              "EXISTS (SELECT 1 FROM json_each(?) p WHERE p.value IN ('', '0'))",
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at"},
-	visible: "space_guid IN :spaces",
+	visible: "space_guid IN :route_spaces",
 }

@@ -23,6 +23,8 @@ const (
 	namedOrg                // the same, but named in the body: others get 422
 	namedSpace              // likewise
 	named422                // whoever may not gets 422
+	ofRoute                 // seen by the org's auditors too: others get 404
+	ofDomain                // of an org: not seen by its users without another role
 )
 
 // attempt is a request of a write route that an admin succeeds with.
@@ -68,10 +70,10 @@ var attempts = map[string]attempt{
 	"POST /v3/buildpacks/{guid}/upload":                                      {"/v3/buildpacks/buildpack-1/upload", uploadBody, 202, platform},
 	"POST /v3/deployments":                                                   {"/v3/deployments", `{` + toApp + `}`, 422, named422},
 	"POST /v3/domains":                                                       {"/v3/domains", `{"name": "new.test", ` + toOrg + `}`, 201, namedOrg},
-	"PATCH /v3/domains/{guid}":                                               {"/v3/domains/domain-2", labels, 200, inOrg},
-	"DELETE /v3/domains/{guid}":                                              {"/v3/domains/domain-3", "", 202, inOrg},
-	"POST /v3/domains/{guid}/relationships/shared_organizations":             {"/v3/domains/domain-2/relationships/shared_organizations", `{"data": []}`, 200, inOrg},
-	"DELETE /v3/domains/{guid}/relationships/shared_organizations/{org}":     {"/v3/domains/domain-2/relationships/shared_organizations/org-2", "", 204, inOrg},
+	"PATCH /v3/domains/{guid}":                                               {"/v3/domains/domain-2", labels, 200, ofDomain},
+	"DELETE /v3/domains/{guid}":                                              {"/v3/domains/domain-3", "", 202, ofDomain},
+	"POST /v3/domains/{guid}/relationships/shared_organizations":             {"/v3/domains/domain-2/relationships/shared_organizations", `{"data": []}`, 200, ofDomain},
+	"DELETE /v3/domains/{guid}/relationships/shared_organizations/{org}":     {"/v3/domains/domain-2/relationships/shared_organizations/org-2", "", 204, ofDomain},
 	"POST /v3/droplets":                                                      {"/v3/droplets", `{` + toApp + `}`, 201, namedSpace},
 	"POST /v3/droplets/{guid}/upload":                                        {"/v3/droplets/droplet-3/upload", uploadDropletBody, 202, inSpace},
 	"PATCH /v3/droplets/{guid}":                                              {"/v3/droplets/droplet-1", labels, 200, inSpace},
@@ -99,13 +101,13 @@ var attempts = map[string]attempt{
 	"POST /v3/roles":                                                         {"/v3/roles", `{"type": "space_auditor", "relationships": {"space": {"data": {"guid": "space-1"}}, "user": {"data": {"guid": "user-org_user"}}}}`, 201, platform},
 	"DELETE /v3/roles/{guid}":                                                {"/v3/roles/role-space_auditor", "", 202, inSpace},
 	"POST /v3/routes":                                                        {"/v3/routes", `{"host": "new", "relationships": {"space": {"data": {"guid": "space-1"}}, "domain": {"data": {"guid": "domain-1"}}}}`, 201, namedSpace},
-	"PATCH /v3/routes/{guid}":                                                {"/v3/routes/route-1", labels, 200, inSpace},
-	"DELETE /v3/routes/{guid}":                                               {"/v3/routes/route-1", "", 202, inSpace},
-	"POST /v3/routes/{guid}/destinations":                                    {"/v3/routes/route-1/destinations", `{"destinations": [{"app": {"guid": "app-1"}, "port": 9000}]}`, 200, inSpace},
-	"PATCH /v3/routes/{guid}/destinations":                                   {"/v3/routes/route-1/destinations", `{"destinations": []}`, 200, inSpace},
-	"PATCH /v3/routes/{guid}/destinations/{destination}":                     {"/v3/routes/route-1/destinations/dest-1", `{"protocol": "http2"}`, 200, inSpace},
-	"DELETE /v3/routes/{guid}/destinations/{destination}":                    {"/v3/routes/route-1/destinations/dest-1", "", 204, inSpace},
-	"PATCH /v3/routes/{guid}/relationships/space":                            {"/v3/routes/route-1/relationships/space", `{"data": {"guid": "space-1"}}`, 200, inSpace},
+	"PATCH /v3/routes/{guid}":                                                {"/v3/routes/route-1", labels, 200, ofRoute},
+	"DELETE /v3/routes/{guid}":                                               {"/v3/routes/route-1", "", 202, ofRoute},
+	"POST /v3/routes/{guid}/destinations":                                    {"/v3/routes/route-1/destinations", `{"destinations": [{"app": {"guid": "app-1"}, "port": 9000}]}`, 200, ofRoute},
+	"PATCH /v3/routes/{guid}/destinations":                                   {"/v3/routes/route-1/destinations", `{"destinations": []}`, 200, ofRoute},
+	"PATCH /v3/routes/{guid}/destinations/{destination}":                     {"/v3/routes/route-1/destinations/dest-1", `{"protocol": "http2"}`, 200, ofRoute},
+	"DELETE /v3/routes/{guid}/destinations/{destination}":                    {"/v3/routes/route-1/destinations/dest-1", "", 204, ofRoute},
+	"PATCH /v3/routes/{guid}/relationships/space":                            {"/v3/routes/route-1/relationships/space", `{"data": {"guid": "space-1"}}`, 200, ofRoute},
 	"POST /v3/security_groups":                                               {"/v3/security_groups", `{"name": "new"}`, 201, platform},
 	"PATCH /v3/security_groups/{guid}":                                       {"/v3/security_groups/group-1", `{"name": "x"}`, 200, inSpace},
 	"DELETE /v3/security_groups/{guid}":                                      {"/v3/security_groups/group-1", "", 202, inSpace},
@@ -130,6 +132,54 @@ var attempts = map[string]attempt{
 	"POST /v3/users":                                                         {"/v3/users", `{"guid": "new"}`, 201, platform},
 	"PATCH /v3/users/{guid}":                                                 {"/v3/users/user-org_user", labels, 200, inOrg},
 	"DELETE /v3/users/{guid}":                                                {"/v3/users/user-org_user", "", 202, inOrg},
+}
+
+// TestWhoReads makes requests that show what only some of those who see an app
+// may: 200, or what others get.
+func TestWhoReads(t *testing.T) {
+	w := newWorld(t)
+	w.write(seedAccess)
+	w.write(func(tx *store.Tx) error {
+		b, err := w.blobs.Put(t.Context(), strings.NewReader("a zip"))
+		if err != nil {
+			return err
+		}
+		p, err := store.Packages.Get(tx, "package-1")
+		if err != nil {
+			return err
+		}
+		p.Digest = b.Digest
+		if err := store.Packages.Update(tx, p); err != nil {
+			return err
+		}
+		return store.Events.Insert(tx, &cf.Event{Resource: guid("event-1"), Type: "audit.app.start", SpaceGUID: "space-1", OrgGUID: "org-1"})
+	})
+	const members = "space_developer space_manager space_auditor space_supporter org_manager read_only_admin global_auditor "
+	for path, readers := range map[string]string{
+		"/v3/apps/app-1":                                 members,
+		"/v3/apps/app-1/environment_variables":           "space_developer space_supporter read_only_admin",
+		"/v3/apps/app-1/env":                             "space_developer space_supporter read_only_admin",
+		"/v3/apps/app-1/manifest":                        "space_developer read_only_admin",
+		"/v3/packages/package-1/download":                "space_developer read_only_admin",
+		"/v3/revisions/revision-1/environment_variables": "space_developer read_only_admin",
+		"/v3/routes/route-1":                             members + "org_auditor",
+		"/v3/routes/route-1/destinations":                members + "org_auditor",
+		"/v3/domains/domain-2":                           members + "org_auditor",
+		"/v3/audit_events/event-1":                       "space_developer space_auditor space_supporter org_auditor read_only_admin global_auditor",
+		"/v3/organizations/org-1":                        members + "org_auditor org_billing_manager org_user",
+		"/v3/info/usage_summary":                         "read_only_admin global_auditor",
+	} {
+		may := append(strings.Fields(readers), "admin")
+		for _, user := range append(slices.Collect(maps.Keys(roleUsers)), slices.Collect(maps.Keys(scopeUsers))...) {
+			got := w.ask(user, "GET", path, "", "")
+			if slices.Contains(may, user) != (got.status == 200) || got.status >= 500 {
+				t.Errorf("%s: %s: got %d %s", path, user, got.status, got.text)
+			}
+		}
+	}
+	if got := w.ask("space_supporter", "GET", "/v3/apps/app-1/env", "", ""); !strings.Contains(got.text, `"system_env_json":{"redacted_message":"[PRIVATE DATA HIDDEN]"}`) {
+		t.Errorf("a supporter sees what services say: %s", got.text)
+	}
 }
 
 // These stand for multipart bodies with a buildpack's zip and a droplet.
@@ -215,8 +265,9 @@ func expected(rule authz.Rule, user string, a attempt) int {
 	}
 	actor := authz.NewActor("", "", "", append([]string{"cloud_controller.read", "cloud_controller.write"}, scopeUsers[user]...), roles)
 	sees := ofRole || user != "nobody"
-	if a.where == inSpace || a.where == namedSpace {
-		sees = actor.May(authz.SpaceReader, authz.Place{OrgGUID: "org-1", SpaceGUID: "space-1"})
+	readers := map[where]authz.Rule{inSpace: authz.SpaceReader, namedSpace: authz.SpaceReader, ofRoute: authz.RouteReader, ofDomain: authz.RouteReader}
+	if rule, ok := readers[a.where]; ok {
+		sees = actor.May(rule, authz.Place{OrgGUID: "org-1", SpaceGUID: "space-1"})
 	}
 	switch {
 	case actor.May(rule, authz.Place{OrgGUID: "org-1", SpaceGUID: "space-1"}) && (sees || a.where == platform):

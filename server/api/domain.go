@@ -201,6 +201,9 @@ func showDefaultDomain(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d, err = store.Domains.Visible(c.Tx, d.GUID, c.scope); err != nil {
+		return nil, err
+	}
 	return ok(viewDomain(c, d))
 }
 

@@ -157,7 +157,7 @@ func (c *call) loadActor() error {
 	}
 	c.Actor = authz.NewActor(guid, name, kind, id.Scopes, roles)
 	if c.writes() && !c.Actor.MayWrite() || !c.writes() && !c.Actor.MayRead() {
-		return cf.Errorf(cf.InsufficientScope, "Your token lacks the necessary scopes to access this resource.")
+		return notAuthorized()
 	}
 	c.scope, err = c.Actor.Scope(func(orgs []string) ([]string, error) {
 		spaces, err := store.Spaces.By(c.Tx, "organization_guids", orgs...)

@@ -136,8 +136,16 @@ func showAppEnv(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
+	place, err := c.placeOf(app)
+	if err != nil {
+		return nil, err
+	}
+	system := doc{"VCAP_SERVICES": doc{}}
+	if !c.Actor.May(commandReader, place) {
+		system = doc{"redacted_message": "[PRIVATE DATA HIDDEN]"}
+	}
 	return ok(doc{"environment_variables": orEmpty(app.Env), "staging_env_json": staging, "running_env_json": running,
-		"system_env_json": doc{"VCAP_SERVICES": doc{}}, "application_env_json": doc{"VCAP_APPLICATION": vcap}})
+		"system_env_json": system, "application_env_json": doc{"VCAP_APPLICATION": vcap}})
 }
 
 func (c *call) envGroup(name string) (map[string]string, error) {

@@ -26,7 +26,6 @@ var faults = map[cf.Kind]fault{
 	cf.InvalidRequest:        {400, 10004, "CF-InvalidRequest"},
 	cf.BadQueryParameter:     {400, 10005, "CF-BadQueryParameter"},
 	cf.ResourceInUse:         {400, 10006, "CF-AssociationNotEmpty"},
-	cf.InsufficientScope:     {403, 10007, "CF-InsufficientScope"},
 	cf.UnprocessableEntity:   {422, 10008, "CF-UnprocessableEntity"},
 	cf.ResourceNotFound:      {404, 10010, "CF-ResourceNotFound"},
 	cf.TooManyRequests:       {429, 10013, "CF-RateLimitExceeded"},

@@ -3,6 +3,8 @@
 package authz
 
 import (
+	"slices"
+
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -25,6 +27,8 @@ const (
 	GlobalAuditor // cloud_controller.global_auditor
 	Anyone        // whoever has a valid token
 	Public        // no token is needed
+
+	spaceMember // a role in a space of the org
 )
 
 // Rules that many routes share.
@@ -32,6 +36,8 @@ const (
 	Admin       Rule = 0
 	OrgReader        = OrgManager | OrgAuditor | OrgBillingManager | OrgUser | SpaceReader
 	SpaceReader      = OrgManager | SpaceDeveloper | SpaceManager | SpaceAuditor | SpaceSupporter | AdminReadOnly | GlobalAuditor
+	// RouteReader may see routes and where they lead.
+	RouteReader = SpaceReader | OrgAuditor
 	// SpaceOperator may run what is there: Cloud Controller's space supporter
 	// and above.
 	SpaceOperator = SpaceDeveloper | SpaceSupporter
@@ -83,7 +89,7 @@ func NewActor(guid, name, kind string, scopes []string, roles []*cf.Role) *Actor
 			continue
 		}
 		a.space[r.SpaceGUID] |= ruleOf[r.Type]
-		a.orgs[r.OrgGUID] |= OrgUser
+		a.orgs[r.OrgGUID] |= OrgUser | spaceMember
 	}
 	return a
 }
@@ -106,27 +112,37 @@ func (a *Actor) May(rule Rule, p Place) bool {
 // everywhere tells whether the actor sees all there is.
 func (a *Actor) everywhere() bool { return a.Admin || a.wide != 0 }
 
+// The roles by which one sees the domains of an org, and the audit events of a
+// space.
+const (
+	domainReader = OrgManager | OrgAuditor | spaceMember
+	eventReader  = SpaceDeveloper | SpaceAuditor | SpaceSupporter
+)
+
 // Scope is what the actor sees; nil is everything. spacesOf gives the GUIDs of
-// the spaces of orgs, for the orgs the actor manages.
+// the spaces of orgs.
 func (a *Actor) Scope(spacesOf func(orgs []string) ([]string, error)) (*store.Scope, error) {
 	if a.everywhere() {
 		return nil, nil
 	}
-	s := &store.Scope{Users: []string{a.GUID}}
-	var managed []string
-	for g, rule := range a.orgs {
-		s.Orgs = append(s.Orgs, g)
-		if rule&OrgManager != 0 {
-			managed = append(managed, g)
+	s := &store.Scope{Users: []string{a.GUID}, Orgs: having(a.orgs, ^Rule(0)), DomainOrgs: having(a.orgs, domainReader), EventOrgs: having(a.orgs, OrgAuditor),
+		Spaces: having(a.space, ^Rule(0)), EventSpaces: having(a.space, eventReader)}
+	managed, err := spacesOf(having(a.orgs, OrgManager))
+	if err != nil {
+		return nil, err
+	}
+	s.Spaces = append(s.Spaces, managed...)
+	audited, err := spacesOf(s.EventOrgs)
+	s.RouteSpaces = slices.Concat(s.Spaces, audited)
+	return s, err
+}
+
+// having are the places where one of the roles is held.
+func having(places map[string]Rule, roles Rule) (list []string) {
+	for guid, rule := range places {
+		if rule&roles != 0 {
+			list = append(list, guid)
 		}
 	}
-	for g := range a.space {
-		s.Spaces = append(s.Spaces, g)
-	}
-	if len(managed) == 0 {
-		return s, nil
-	}
-	more, err := spacesOf(managed)
-	s.Spaces = append(s.Spaces, more...)
-	return s, err
+	return list
 }

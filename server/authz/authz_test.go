@@ -2,6 +2,7 @@ package authz
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"cupola/store/cf"
@@ -46,18 +47,32 @@ func TestMay(t *testing.T) {
 }
 
 func TestScope(t *testing.T) {
-	spaces := func(orgs []string) ([]string, error) { return []string{"in-" + orgs[0]}, nil }
+	spaces := func(orgs []string) (list []string, err error) {
+		for _, o := range orgs {
+			list = append(list, "in-"+o)
+		}
+		return list, nil
+	}
 	if s, _ := NewActor("u", "u", "user", []string{"cloud_controller.admin"}, nil).Scope(spaces); s != nil {
 		t.Errorf("admin: got %v; want everything", s)
 	}
-	a := NewActor("u", "u", "user", nil, []*cf.Role{role(cf.OrgManager, "o", ""), role(cf.SpaceAuditor, "p", "s")})
+	a := NewActor("u", "u", "user", nil, []*cf.Role{role(cf.OrgManager, "o", ""), role(cf.SpaceManager, "p", "s"), role(cf.SpaceAuditor, "p", "t"),
+		role(cf.OrgAuditor, "q", ""), role(cf.OrgUser, "r", ""), role(cf.OrgBillingManager, "r", "")})
 	s, err := a.Scope(spaces)
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.Sort(s.Orgs)
-	slices.Sort(s.Spaces)
-	if !slices.Equal(s.Orgs, []string{"o", "p"}) || !slices.Equal(s.Spaces, []string{"in-o", "s"}) {
-		t.Errorf("got %+v", s)
+	for _, c := range []struct {
+		what string
+		got  []string
+		want string
+	}{
+		{"orgs", s.Orgs, "o p q r"}, {"spaces", s.Spaces, "in-o s t"}, {"users", s.Users, "u"}, {"orgs' domains", s.DomainOrgs, "o p q"},
+		{"spaces' routes", s.RouteSpaces, "in-o in-q s t"}, {"orgs' events", s.EventOrgs, "q"}, {"spaces' events", s.EventSpaces, "t"},
+	} {
+		slices.Sort(c.got)
+		if got := strings.Join(c.got, " "); got != c.want {
+			t.Errorf("%s: got %s; want %s", c.what, got, c.want)
+		}
 	}
 }

@@ -41,7 +41,6 @@ const (
 	TooManyRequests       Kind = "RateLimitExceeded"
 	StackInvalid          Kind = "StackValidationFailed"
 	Unknown               Kind = "UnknownError"
-	InsufficientScope     Kind = "InsufficientScope"
 	OrgSuspended          Kind = "OrgSuspended"
 )
 
