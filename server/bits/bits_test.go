@@ -258,3 +258,44 @@ func FuzzPack(f *testing.F) {
 		}
 	})
 }
+
+// TestDirectoryIsCounted reads a directory in pieces that cut its entries
+// anywhere.
+func TestDirectoryIsCounted(t *testing.T) {
+	text := strings.Repeat("x"+directoryEntry+"yz", 100)
+	for size := 1; size < 20; size++ {
+		b := &boundedReader{r: strings.NewReader(text), left: 1 << 20, entries: 100}
+		p := make([]byte, size)
+		for off := 0; off < len(text); off += size {
+			if _, err := b.ReadAt(p, int64(off)); err != nil && err != io.EOF {
+				t.Fatalf("pieces of %d: %v", size, err)
+			}
+		}
+		if b.entries != 0 {
+			t.Errorf("pieces of %d: %d of 100 were not counted", size, b.entries)
+		}
+		b.entries = 0
+		if _, err := b.ReadAt(make([]byte, 50), 0); !IsInvalid(err) {
+			t.Errorf("got %v; want invalid", err)
+		}
+	}
+}
+
+func TestLateFaultKeepsNothing(t *testing.T) {
+	f := zipOf(t, entry{"big", strings.Repeat("0123456789abcdef", 8<<10), 0o755}, entry{"last", strings.Repeat("abc", 1000), 0o644})
+	data, err := os.ReadFile(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[bytes.LastIndex(data, []byte(directoryEntry))+16]++ // its checksum
+	if err := os.WriteFile(f.Name(), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	blobs, dir := openBlobs(t)
+	if _, err := Pack(context.Background(), blobs, Upload{Zip: f}); !IsInvalid(err) {
+		t.Errorf("got %v; want invalid", err)
+	}
+	if left := files(t, dir); len(left) != 0 {
+		t.Errorf("left %v", left)
+	}
+}

@@ -200,10 +200,12 @@ func (c *checker) content(ctx context.Context, f *zip.File, w io.Writer) error {
 		return ctx.Err()
 	}
 	c.left -= n
-	if err != nil {
+	switch {
+	case errors.Is(err, zip.ErrChecksum):
+		return &Invalid{f.Name, "has not the checksum that it says"}
+	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, zip.ErrFormat):
 		return &Invalid{f.Name, err.Error()}
-	}
-	if n != size {
+	case err != nil || n != size:
 		return &Invalid{f.Name, fmt.Sprintf("has not the %d bytes that it says", size)}
 	}
 	return nil

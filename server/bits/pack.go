@@ -6,7 +6,6 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -55,8 +54,8 @@ type Pooling struct {
 	Digest string
 }
 
-// Pack checks an upload and keeps it as one zip. When it fails nothing is kept
-// but blobs that nobody names, which the store prunes.
+// Pack checks an upload and keeps it as one zip. Nothing of an upload that is
+// refused is kept.
 func Pack(ctx context.Context, blobs *blob.Store, u Upload) (*Packed, error) {
 	if u.Limits == (Limits{}) {
 		u.Limits = DefaultLimits
@@ -70,6 +69,7 @@ func Pack(ctx context.Context, blobs *blob.Store, u Upload) (*Packed, error) {
 	if u.Zip == nil && len(u.Resources) == 0 {
 		return nil, &Invalid{"", "holds no files"}
 	}
+	defer p.discard()
 	if err := p.checkZip(); err != nil {
 		return nil, err
 	}
@@ -79,7 +79,10 @@ func Pack(ctx context.Context, blobs *blob.Store, u Upload) (*Packed, error) {
 	} else {
 		p.out.Blob, err = p.merge()
 	}
-	return p.out, err
+	if err != nil {
+		return nil, err
+	}
+	return p.out, p.remember()
 }
 
 type packer struct {
@@ -88,7 +91,15 @@ type packer struct {
 	upload Upload
 	check  *checker
 	zip    *zip.Reader
+	found  []found
 	out    *Packed
+}
+
+// found is a file worth remembering, until all of the upload is known to be
+// good.
+type found struct {
+	file *blob.Temp
+	sha1 string
 }
 
 func (p *packer) openZip() (err error) {
@@ -149,18 +160,31 @@ func (p *packer) checkContent(f *zip.File) error {
 	if err != nil {
 		return err
 	}
-	defer t.Discard()
 	h := sha1.New()
 	if err := p.check.content(p.ctx, f, io.MultiWriter(t, h)); err != nil {
+		t.Discard()
 		return err
 	}
-	return p.remember(t, h)
+	p.found = append(p.found, found{t, hex.EncodeToString(h.Sum(nil))})
+	return t.Rest()
 }
 
-func (p *packer) remember(t *blob.Temp, h hash.Hash) error {
-	b, err := t.Commit()
-	p.out.Pool = append(p.out.Pool, Pooling{SHA1: hex.EncodeToString(h.Sum(nil)), Size: b.Size, Digest: b.Digest})
-	return err
+// remember keeps what was found.
+func (p *packer) remember() error {
+	for _, f := range p.found {
+		b, err := f.file.Commit()
+		if err != nil {
+			return err
+		}
+		p.out.Pool = append(p.out.Pool, Pooling{SHA1: f.sha1, Size: b.Size, Digest: b.Digest})
+	}
+	return nil
+}
+
+func (p *packer) discard() {
+	for _, f := range p.found {
+		f.file.Discard()
+	}
 }
 
 func (p *packer) target(f *zip.File) (string, error) {

@@ -53,7 +53,14 @@ func (s *Store) Temp() (*Temp, error) {
 // Temp is a file on its way into the store.
 type Temp struct {
 	*os.File
-	store *Store
+	store   *Store
+	resting bool
+}
+
+// Rest closes the file until Commit, so that many can wait for theirs.
+func (t *Temp) Rest() error {
+	t.resting = true
+	return t.Close()
 }
 
 // Discard removes the file; after Commit it does nothing.
@@ -64,6 +71,13 @@ func (t *Temp) Discard() {
 
 // Commit makes the file a blob.
 func (t *Temp) Commit() (Blob, error) {
+	if t.resting {
+		f, err := os.Open(t.Name())
+		if err != nil {
+			return Blob{}, err
+		}
+		t.File = f
+	}
 	if _, err := t.Seek(0, io.SeekStart); err != nil {
 		return Blob{}, err
 	}
