@@ -46,7 +46,7 @@ func (h *house) isAPI(host string) bool {
 // it asks for a valid token only.
 func (h *house) mayReadLogs(r *http.Request, sourceID string) error {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	id, err := h.authenticate(token)
+	id, err := h.authenticate(r.Context(), token)
 	if err != nil || sourceID == "" {
 		return err
 	}

@@ -181,8 +181,8 @@ func (h *house) openControl(ctx context.Context) (err error) {
 	return nil
 }
 
-func (h *house) authenticate(token string) (api.Identity, error) {
-	id, err := h.uaa.Verify(token)
+func (h *house) authenticate(ctx context.Context, token string) (api.Identity, error) {
+	id, err := h.uaa.Verify(ctx, token)
 	return api.Identity(id), err
 }
 

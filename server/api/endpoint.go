@@ -76,7 +76,7 @@ func (c *call) authenticate() error {
 	if token == "" {
 		return cf.Errorf(cf.NotAuthenticated, "Authentication error")
 	}
-	id, err := c.s.Authenticate(token)
+	id, err := c.s.Authenticate(c.Context(), token)
 	if err != nil || !strings.EqualFold(scheme, "bearer") {
 		return cf.Errorf(cf.InvalidAuthToken, "Invalid Auth Token")
 	}

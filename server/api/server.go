@@ -22,7 +22,7 @@ type Config struct {
 	Log   *slog.Logger
 
 	// Authenticate tells whose a bearer token is.
-	Authenticate func(token string) (Identity, error)
+	Authenticate func(ctx context.Context, token string) (Identity, error)
 	// Instances gives the live use of instances, by instance GUID.
 	Stats func(instanceGUID string) (lrp.Stats, bool)
 	// Retire has an instance of a process replaced.

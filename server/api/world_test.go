@@ -88,8 +88,8 @@ func (w *world) open() {
 
 func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 	return Config{Store: w.store, Blobs: w.blobs, Log: log,
-		Authenticate: func(token string) (Identity, error) {
-			id, err := ua.Verify(token)
+		Authenticate: func(ctx context.Context, token string) (Identity, error) {
+			id, err := ua.Verify(ctx, token)
 			return Identity{UserGUID: id.UserGUID, Username: id.Username, ClientID: id.ClientID, Scopes: id.Scopes}, err
 		},
 		Stats:  func(string) (lrp.Stats, bool) { return lrp.Stats{}, false },

@@ -1,6 +1,7 @@
 package uaa
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -76,10 +77,10 @@ func (u *UAA) grantee(r *http.Request, grant string) (*cf.User, error) {
 	}
 	c, err := u.parse(r.PostForm.Get("refresh_token"))
 	if err != nil || !c.Refresh {
-		return nil, refuse(http.StatusUnauthorized, "invalid_token", "The token expired, was revoked, or the token ID is incorrect: %s", r.PostForm.Get("client_id"))
+		return nil, refuse(http.StatusUnauthorized, "invalid_token", "The token expired, was revoked, or the token ID is incorrect.")
 	}
-	user, err := u.user(r, c.UserID)
-	if err != nil || signature(user) != c.RevSig {
+	user, err := u.holder(r.Context(), c)
+	if err != nil {
 		return nil, refuse(http.StatusUnauthorized, "invalid_token", "The token expired, was revoked, or the token ID is incorrect.")
 	}
 	return user, nil
@@ -93,10 +94,13 @@ var noUser = sync.OnceValue(func() []byte {
 })
 
 func (u *UAA) byPassword(r *http.Request, name, password string) (*cf.User, error) {
+	if len(name) > maxUsername { // which nobody has, and the lockout need not remember
+		return nil, refuse(http.StatusUnauthorized, "unauthorized", "Bad credentials")
+	}
 	if !u.locks.allows(name) {
 		return nil, refuse(http.StatusUnauthorized, "access_denied", "Your account has been locked because of too many failed attempts to login.")
 	}
-	user, err := u.named(r, name)
+	user, err := u.named(r.Context(), name)
 	if err != nil && !store.IsNotFound(err) {
 		return nil, err
 	}
@@ -112,19 +116,34 @@ func (u *UAA) byPassword(r *http.Request, name, password string) (*cf.User, erro
 	return user, nil
 }
 
-func (u *UAA) user(r *http.Request, guid string) (user *cf.User, err error) {
-	err = u.store.Read(r.Context(), func(tx *store.Tx) error {
+func (u *UAA) user(ctx context.Context, guid string) (user *cf.User, err error) {
+	err = u.store.Read(ctx, func(tx *store.Tx) error {
 		user, err = store.Users.Get(tx, guid)
 		return err
 	})
 	return user, err
 }
 
-func (u *UAA) named(r *http.Request, name string) (user *cf.User, err error) {
-	err = u.store.Read(r.Context(), func(tx *store.Tx) error {
+func (u *UAA) named(ctx context.Context, name string) (user *cf.User, err error) {
+	err = u.store.Read(ctx, func(tx *store.Tx) error {
 		user, err = store.Users.First(tx, store.Query{Where: map[string][]string{"usernames": {name}, "origins": {Origin}}})
 		return err
 	})
+	return user, err
+}
+
+// holder is the user by whose password a token was got: the client admin's is
+// that of the user admin. A token is void when the user is gone or has another
+// password.
+func (u *UAA) holder(ctx context.Context, c *claims) (user *cf.User, err error) {
+	if c.UserID != "" {
+		user, err = u.user(ctx, c.UserID)
+	} else {
+		user, err = u.named(ctx, c.ClientID)
+	}
+	if err == nil && signature(user) != c.RevSig {
+		err = refuse(http.StatusUnauthorized, "invalid_token", "The token was revoked")
+	}
 	return user, err
 }
 
@@ -134,12 +153,13 @@ func (u *UAA) clientToken(r *http.Request, client, secret string) (int, any, err
 	if client != "admin" {
 		return 0, nil, refuse(http.StatusUnauthorized, "invalid_client", "Bad credentials")
 	}
-	if _, err := u.byPassword(r, "admin", secret); err != nil {
+	user, err := u.byPassword(r, "admin", secret)
+	if err != nil {
 		return 0, nil, refuse(http.StatusUnauthorized, "invalid_client", "Bad credentials")
 	}
 	scopes := append([]string{"cloud_controller.read", "cloud_controller.write"}, AdminScopes...)
 	c := newClaims(r, scopes, client, "client_credentials", accessLife)
-	c.Subject = client
+	c.Subject, c.RevSig = client, signature(user)
 	return u.answer(c, nil)
 }
 
@@ -166,8 +186,8 @@ func (c *claims) ofUser(user *cf.User) {
 	c.RevSig = signature(user)
 }
 
-// signature changes with the user's password: the refresh tokens of an older
-// one are void.
+// signature changes with the user's password: the tokens of an older one are
+// void.
 func signature(user *cf.User) string {
 	sum := sha256.Sum256([]byte(user.GUID + user.PasswordHash))
 	return hex.EncodeToString(sum[:4])
@@ -212,10 +232,13 @@ type Identity struct {
 }
 
 // Verify tells whom an access token speaks for.
-func (u *UAA) Verify(token string) (Identity, error) {
+func (u *UAA) Verify(ctx context.Context, token string) (Identity, error) {
 	c, err := u.parse(token)
 	if err == nil && c.Refresh {
 		err = refuse(http.StatusUnauthorized, "invalid_token", "a refresh token gives no access")
+	}
+	if err == nil {
+		_, err = u.holder(ctx, c)
 	}
 	return Identity{UserGUID: c.UserID, Username: c.UserName, ClientID: c.ClientID, Scopes: c.Scope}, err
 }
@@ -226,7 +249,7 @@ func (u *UAA) bearer(r *http.Request, scope string) (Identity, error) {
 	if !strings.EqualFold(scheme, "bearer") {
 		return Identity{}, refuse(http.StatusUnauthorized, "unauthorized", "Full authentication is required to access this resource")
 	}
-	id, err := u.Verify(token)
+	id, err := u.Verify(r.Context(), token)
 	if err != nil {
 		return id, refuse(http.StatusUnauthorized, "invalid_token", "The token is invalid or has expired")
 	}

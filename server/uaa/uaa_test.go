@@ -69,11 +69,11 @@ func TestPasswordGrant(t *testing.T) {
 	if status != 200 || body["token_type"] != "bearer" {
 		t.Fatalf("got %d %v", status, body)
 	}
-	id, err := u.Verify(body["access_token"].(string))
+	id, err := u.Verify(t.Context(), body["access_token"].(string))
 	if err != nil || id.Username != "admin" || id.UserGUID == "" {
 		t.Fatalf("got %+v, %v", id, err)
 	}
-	if _, err := u.Verify(body["refresh_token"].(string)); err == nil {
+	if _, err := u.Verify(t.Context(), body["refresh_token"].(string)); err == nil {
 		t.Error("a refresh token gave access")
 	}
 	status, again := grant(t, srv, "cf", "", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {body["refresh_token"].(string)}})
@@ -108,24 +108,91 @@ func TestRefusedGrants(t *testing.T) {
 func TestClientGrant(t *testing.T) {
 	u, srv := start(t)
 	_, body := grant(t, srv, "", "", url.Values{"grant_type": {"client_credentials"}, "client_id": {"admin"}, "client_secret": {"pw"}})
-	id, err := u.Verify(body["access_token"].(string))
+	id, err := u.Verify(t.Context(), body["access_token"].(string))
 	if err != nil || id.ClientID != "admin" || id.UserGUID != "" {
 		t.Errorf("got %+v, %v", id, err)
 	}
 }
 
-func TestNewPasswordVoidsRefreshTokens(t *testing.T) {
-	_, srv := start(t)
+func TestNewPasswordVoidsTokens(t *testing.T) {
+	u, srv := start(t)
 	_, body := grant(t, srv, "cf", "", password("admin", "pw"))
-	id := userID(t, srv, body)
-	req, _ := http.NewRequest("PUT", srv.URL+"/Users/"+id+"/password", strings.NewReader(`{"oldPassword":"pw","password":"new"}`))
-	req.Header.Set("Authorization", "bearer "+body["access_token"].(string))
-	if status, got := do(t, req); status != 200 {
+	_, client := grant(t, srv, "", "", url.Values{"grant_type": {"client_credentials"}, "client_id": {"admin"}, "client_secret": {"pw"}})
+	path := "/Users/" + userID(t, srv, body) + "/password"
+	if status, got := ask(t, srv, body, "PUT", path, `{"oldPassword":"pw","password":"new"}`); status != 200 {
 		t.Fatalf("got %d %v", status, got)
 	}
 	if status, _ := grant(t, srv, "cf", "", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {body["refresh_token"].(string)}}); status != 401 {
-		t.Errorf("got %d; want 401", status)
+		t.Errorf("refresh: got %d; want 401", status)
 	}
+	for _, tokens := range []map[string]any{body, client} {
+		if _, err := u.Verify(t.Context(), tokens["access_token"].(string)); err == nil {
+			t.Error("a token of the old password gives access")
+		}
+	}
+}
+
+func TestTokensOfDeletedUsersAreVoid(t *testing.T) {
+	u, srv := start(t)
+	_, admin := grant(t, srv, "cf", "", password("admin", "pw"))
+	_, joe := ask(t, srv, admin, "POST", "/Users", `{"userName":"joe","password":"x"}`)
+	_, tokens := grant(t, srv, "cf", "", password("joe", "x"))
+	if _, err := u.Verify(t.Context(), tokens["access_token"].(string)); err != nil {
+		t.Fatal(err)
+	}
+	if status, got := ask(t, srv, admin, "DELETE", "/Users/"+joe["id"].(string), ""); status != 200 {
+		t.Fatalf("got %d %v", status, got)
+	}
+	if _, err := u.Verify(t.Context(), tokens["access_token"].(string)); err == nil {
+		t.Error("the token gives access")
+	}
+	if status, _ := grant(t, srv, "cf", "", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens["refresh_token"].(string)}}); status != 401 {
+		t.Errorf("refresh: got %d; want 401", status)
+	}
+}
+
+func TestOldPasswordsAreNotGuessed(t *testing.T) {
+	_, srv := start(t)
+	_, admin := grant(t, srv, "cf", "", password("admin", "pw"))
+	_, joe := ask(t, srv, admin, "POST", "/Users", `{"userName":"joe","password":"x"}`)
+	_, tokens := grant(t, srv, "cf", "", password("joe", "x"))
+	path := "/Users/" + joe["id"].(string) + "/password"
+	for range lockoutFailures {
+		if status, got := ask(t, srv, tokens, "PUT", path, `{"oldPassword":"wrong","password":"new"}`); status != 401 {
+			t.Fatalf("got %d %v; want 401", status, got)
+		}
+	}
+	if status, got := ask(t, srv, tokens, "PUT", path, `{"oldPassword":"x","password":"new"}`); status != 401 {
+		t.Errorf("after so many guesses: got %d %v; want 401", status, got)
+	}
+	if status, got := ask(t, srv, tokens, "PUT", "/Users/"+userID(t, srv, admin)+"/password", `{"oldPassword":"pw","password":"new"}`); status != 403 {
+		t.Errorf("another's password: got %d %v; want 403", status, got)
+	}
+	if status, got := ask(t, srv, admin, "PUT", path, `{"password":"new"}`); status != 200 {
+		t.Errorf("an admin: got %d %v; want 200", status, got)
+	}
+}
+
+// The lockout remembers no names that nobody can have.
+func TestLongNamesAreNotRemembered(t *testing.T) {
+	u, srv := start(t)
+	if status, body := grant(t, srv, "cf", "", password(strings.Repeat("x", maxUsername+1), "pw")); status != 401 || body["error"] != "unauthorized" {
+		t.Errorf("got %d %v", status, body)
+	}
+	if len(u.locks.attempts) != 0 {
+		t.Error("the name is remembered")
+	}
+}
+
+// ask makes a request with an access token.
+func ask(t *testing.T, srv *httptest.Server, tokens map[string]any, method, path, body string) (int, map[string]any) {
+	t.Helper()
+	req, err := http.NewRequest(method, srv.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "bearer "+tokens["access_token"].(string))
+	return do(t, req)
 }
 
 func userID(t *testing.T, srv *httptest.Server, tokens map[string]any) string {

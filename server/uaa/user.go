@@ -1,12 +1,11 @@
 package uaa
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"regexp"
 	"strings"
-
-	"golang.org/x/crypto/bcrypt"
 
 	"cupola/store"
 	"cupola/store/cf"
@@ -56,6 +55,9 @@ func (u *UAA) listUsers(r *http.Request) (int, any, error) {
 	return http.StatusOK, doc{"resources": found, "startIndex": 1, "itemsPerPage": 100, "totalResults": len(found), "schemas": []string{"urn:scim:schemas:core:1.0"}}, err
 }
 
+// maxUsername is UAA's limit of a name, in bytes.
+const maxUsername = 255
+
 type userRequest struct {
 	UserName string `json:"userName"`
 	Password string `json:"password"`
@@ -74,7 +76,7 @@ func (u *UAA) createUser(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	var req userRequest
-	if err := json.NewDecoder(r.Body).Decode(&req); err != nil || strings.TrimSpace(req.UserName) == "" || len(req.UserName) > 255 {
+	if err := json.NewDecoder(r.Body).Decode(&req); err != nil || strings.TrimSpace(req.UserName) == "" || len(req.UserName) > maxUsername {
 		return 0, nil, refuse(http.StatusBadRequest, "invalid_scim_resource", "A username must be provided.")
 	}
 	if req.Origin != "" && req.Origin != Origin {
@@ -108,7 +110,7 @@ func (u *UAA) showUser(r *http.Request) (int, any, error) {
 			return 0, nil, err
 		}
 	}
-	user, err := u.user(r, r.PathValue("id"))
+	user, err := u.user(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return 0, nil, notFound(r, err)
 	}
@@ -126,7 +128,7 @@ func (u *UAA) deleteUser(r *http.Request) (int, any, error) {
 	if _, err := u.bearer(r, "scim.write"); err != nil {
 		return 0, nil, err
 	}
-	user, err := u.user(r, r.PathValue("id"))
+	user, err := u.user(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return 0, nil, notFound(r, err)
 	}
@@ -147,18 +149,35 @@ func (u *UAA) changePassword(r *http.Request) (int, any, error) {
 	if err := json.NewDecoder(r.Body).Decode(&req); err != nil || req.Password == "" {
 		return 0, nil, refuse(http.StatusUnprocessableEntity, "invalid_password", "Password must be at least 1 characters in length.")
 	}
-	user, err := u.user(r, r.PathValue("id"))
+	user, err := u.user(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return 0, nil, notFound(r, err)
 	}
-	_, admin := u.bearer(r, "uaa.admin")
-	own := id.UserGUID == user.GUID
-	if admin != nil && (!own || bcrypt.CompareHashAndPassword([]byte(user.PasswordHash), []byte(req.OldPassword)) != nil) {
-		return 0, nil, refuse(http.StatusUnauthorized, "unauthorized", "Old password is incorrect")
+	if _, notAdmin := u.bearer(r, "uaa.admin"); notAdmin != nil {
+		if id.UserGUID != user.GUID {
+			return 0, nil, refuse(http.StatusForbidden, "insufficient_scope", "Insufficient scope for this resource")
+		}
+		if _, err := u.byPassword(r, user.Username, req.OldPassword); err != nil {
+			return 0, nil, refuse(http.StatusUnauthorized, "unauthorized", "Old password is incorrect")
+		}
 	}
-	if user.PasswordHash, err = hash(req.Password); err != nil {
-		return 0, nil, err
+	if err := u.setPassword(r.Context(), user.GUID, req.Password); err != nil {
+		return 0, nil, notFound(r, err)
 	}
-	err = u.store.Write(r.Context(), func(tx *store.Tx) error { return store.Users.Update(tx, user) })
-	return http.StatusOK, doc{"status": "ok", "message": "password updated"}, err
+	return http.StatusOK, doc{"status": "ok", "message": "password updated"}, nil
+}
+
+func (u *UAA) setPassword(ctx context.Context, guid, password string) error {
+	hashed, err := hash(password)
+	if err != nil {
+		return err
+	}
+	return u.store.Write(ctx, func(tx *store.Tx) error {
+		user, err := store.Users.Get(tx, guid)
+		if err != nil {
+			return err
+		}
+		user.PasswordHash = hashed
+		return store.Users.Update(tx, user)
+	})
 }
