@@ -47,6 +47,7 @@ type house struct {
 	logs       *logcache.Cache
 	router     *router.Router
 	api        http.Handler
+	endPolls   func() // answers the requests that wait for news
 }
 
 func (h *house) path(name ...string) string {
@@ -174,7 +175,9 @@ func (h *house) openControl(ctx context.Context) (err error) {
 		return err
 	}
 	h.loop = reconcile.New(loop)
-	h.api = api.New(ctx, api.Config{
+	polls, endPolls := context.WithCancel(ctx)
+	h.endPolls = endPolls
+	h.api = api.New(polls, api.Config{
 		Store: h.store, Blobs: h.blobs, Log: h.Log, Authenticate: h.authenticate, Stats: h.cell.Stats,
 		Retire: h.retire, Note: h.note, URL: h.apiURL(),
 	})

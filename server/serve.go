@@ -62,6 +62,7 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 func (h *house) serve(ctx, live context.Context, stop func(), listeners []net.Listener, ready func()) error {
 	group, live := errgroup.WithContext(live)
 	srv := router.NewServer(h.front(), h.Log, router.Timeouts{})
+	srv.RegisterOnShutdown(h.endPolls) // or the drain would wait for them
 	for _, l := range listeners {
 		group.Go(func() error {
 			if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {

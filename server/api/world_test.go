@@ -36,6 +36,8 @@ type world struct {
 	saved   map[string]string // what steps kept, for {name} in later steps
 	retired []string
 	seeds   bool // the directory is new
+	stop    func()
+	server  *httptest.Server
 }
 
 // roleUsers are the users of a world, each named for his role.
@@ -81,9 +83,9 @@ func (w *world) open() {
 		mux.Handle(p, ua)
 	}
 	mux.Handle("/api/v1/", logcache.New(logcache.Config{}).Handler(func(*http.Request, string) error { return nil }))
-	server := httptest.NewServer(mux)
-	w.url = server.URL
-	w.t.Cleanup(func() { cancel(); server.Close(); w.store.Close() })
+	w.server, w.stop = httptest.NewServer(mux), cancel
+	w.url = w.server.URL
+	w.t.Cleanup(func() { cancel(); w.server.Close(); w.store.Close() })
 }
 
 func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
