@@ -156,7 +156,11 @@ func (c *call) applyLifecycle(l *cf.Lifecycle, req *lifecycleRequest) error {
 }
 
 func updateApp(c *call) (*response, error) {
-	var req appRequest
+	var req struct {
+		Name      opt[string]       `json:"name"`
+		Lifecycle *lifecycleRequest `json:"lifecycle"`
+		Metadata  *metadataPatch    `json:"metadata"`
+	}
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}

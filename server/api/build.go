@@ -87,11 +87,11 @@ func (c *call) stagable(guid string) (*cf.Package, *cf.App, error) {
 		return nil, nil, err
 	}
 	if p.State != cf.PackageReady {
-		return nil, nil, cf.Errorf(cf.InvalidRequest, "Cannot stage package whose state is not ready.")
+		return nil, nil, cf.Errorf(cf.BadRequest, "Bad request: Cannot stage package whose state is not ready.")
 	}
 	n, err := store.Builds.Count(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}, "states": {string(cf.BuildStaging)}}})
 	if err == nil && n > 0 {
-		err = cf.Unprocessable("Only one build can be STAGING at a time per application.")
+		err = cf.Errorf(cf.StagingInProgress, "Only one build can be STAGING at a time per application.")
 	}
 	return p, app, err
 }

@@ -44,7 +44,7 @@ func readBody(r *http.Request, limit int64) ([]byte, error) {
 		return nil, brokenBody()
 	}
 	if int64(len(body)) > limit {
-		return nil, cf.Errorf(cf.RequestTooLarge, "The request body is larger than %d bytes", limit)
+		return nil, cf.Errorf(cf.RequestTooLarge, "Bad request: The request body is larger than %d bytes", limit)
 	}
 	return body, nil
 }

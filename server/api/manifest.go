@@ -18,11 +18,11 @@ import (
 func (c *call) readManifest() (*manifest.Manifest, error) {
 	kind, _, _ := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
 	if !slices.Contains([]string{"application/x-yaml", "application/yaml", "text/yaml", "text/x-yaml", "application/vnd.yaml"}, kind) {
-		return nil, cf.Errorf(cf.BadRequest, "Content-Type must be yaml")
+		return nil, cf.Errorf(cf.BadRequest, "Bad request: Content-Type must be yaml")
 	}
 	text, err := readBody(c.Request, manifest.MaxBytes)
 	if isKind(err, cf.RequestTooLarge) {
-		return nil, cf.Errorf(cf.RequestTooLarge, "Manifest size is too large. The maximum supported manifest size is 1MB.")
+		return nil, cf.Errorf(cf.BadRequest, "Bad request: Manifest size is too large. The maximum supported size is 1MB.")
 	}
 	if err != nil {
 		return nil, err
@@ -36,6 +36,8 @@ func (c *call) readManifest() (*manifest.Manifest, error) {
 			many = append(many, cf.Unprocessable("%s", f))
 		}
 		return nil, many
+	case errors.Is(err, manifest.ErrAliases):
+		return nil, cf.Errorf(cf.BadRequest, "%s", err)
 	case err != nil:
 		return nil, cf.Errorf(cf.MessageParseError, "%s", err)
 	}

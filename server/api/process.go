@@ -1,6 +1,8 @@
 package api
 
 import (
+	"strings"
+
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -219,7 +221,10 @@ func updateProcess(c *call) (*response, error) {
 		p.Command = req.Command.V
 	}
 	if req.User.Set {
-		p.User = req.User.V
+		p.User = strings.ToLower(req.User.V)
+	}
+	if err := checkUser(p.User); err != nil {
+		return nil, err
 	}
 	if err := req.HealthCheck.apply(&p.HealthCheck, "Health check"); err != nil {
 		return nil, err
@@ -237,6 +242,15 @@ func updateProcess(c *call) (*response, error) {
 		return nil, err
 	}
 	return ok(viewProcess(c, p))
+}
+
+// checkUser refuses users other than the one that apps run as; "" is that one.
+// Cloud Controller lets an operator name more.
+func checkUser(name string) error {
+	if name == "" || name == "vcap" {
+		return nil
+	}
+	return cf.Unprocessable("user invalid (requested user '%s' not allowed, permitted users are: 'vcap')", name)
 }
 
 type scaleRequest struct {

@@ -86,7 +86,10 @@ func (c *call) space() (*cf.Space, error) {
 }
 
 func updateSpace(c *call) (*response, error) {
-	var req spaceRequest
+	var req struct {
+		Name     opt[string]    `json:"name"`
+		Metadata *metadataPatch `json:"metadata"`
+	}
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"cupola/server/authz"
 	"cupola/store"
@@ -112,8 +113,11 @@ func (c *call) newTask(app *cf.App, req taskRequest) (*cf.Task, error) {
 		return nil, err
 	}
 	t := &cf.Task{AppGUID: app.GUID, Name: req.Name.or(randomName()), State: cf.TaskPending, Env: app.Env,
-		Command: req.Command.or(like.Command), User: req.User.or(like.User),
+		Command: req.Command.or(like.Command), User: strings.ToLower(req.User.or(like.User)),
 		MemoryMB: req.MemoryMB.or(like.MemoryMB), DiskMB: req.DiskMB.or(like.DiskMB), LogRateLimit: req.LogRateLimit.or(like.LogRateLimit)}
+	if err := checkUser(t.User); err != nil {
+		return nil, err
+	}
 	if t.DropletGUID, err = c.taskDroplet(app, req.DropletGUID.V); err != nil {
 		return nil, err
 	}

@@ -92,7 +92,7 @@ func uploadError(err error) error {
 	case errors.As(err, &e):
 		return err
 	case errors.As(err, &tooLarge):
-		return cf.Errorf(cf.RequestTooLarge, "The upload is larger than %d bytes", int64(maxUpload))
+		return cf.Errorf(cf.RequestTooLarge, "Bad request: The upload is larger than %d bytes", int64(maxUpload))
 	case errors.Is(err, io.ErrUnexpectedEOF) || strings.HasPrefix(err.Error(), "multipart:"):
 		return cf.Errorf(cf.MessageParseError, "Request invalid due to parse error: the multipart body is broken")
 	}

@@ -85,11 +85,15 @@ type Invalid []string
 
 func (e Invalid) Error() string { return strings.Join(e, ", ") }
 
-// ErrSyntax says that a text is no YAML, or not the YAML of a manifest.
-var ErrSyntax = errors.New("Request invalid due to parse error: invalid request body")
+// What Parse says, in Cloud Controller's words, of a text that is no YAML or not
+// the YAML of a manifest, and of one that could unfold without end.
+var (
+	ErrSyntax  = errors.New("Request invalid due to parse error: invalid request body")
+	ErrAliases = errors.New("Bad request: Manifest does not support Anchors and Aliases")
+)
 
 // Parse reads a manifest and checks it whole: the error is an Invalid with all
-// that is wrong, or ErrSyntax. Keys that Cloud Controller does not know are
+// that is wrong, ErrSyntax or ErrAliases. Keys that Cloud Controller does not know are
 // passed over, as it does.
 func Parse(text []byte) (*Manifest, error) {
 	var root yaml.Node
@@ -98,7 +102,7 @@ func Parse(text []byte) (*Manifest, error) {
 		return nil, ErrSyntax
 	}
 	if aliased(&root) {
-		return nil, Invalid{"Manifest does not support Anchors and Aliases"}
+		return nil, ErrAliases
 	}
 	var top map[string]any
 	if err := root.Decode(&top); err != nil {

@@ -74,7 +74,6 @@ func TestFaults(t *testing.T) {
 		"applications: [{name: a, features: [x]}]":                                     "For application 'a': Features must be a map of valid feature names to booleans (true = enabled, false = disabled)",
 		"applications: [{name: a, processes: [{memory: 1G}]}]":                         "For application 'a': All Processes must specify a type",
 		"applications: [{name: a, routes: [{route: 5}]}]":                              "For application 'a': Routes must be a list of route objects",
-		"applications:\n- &x {name: a}\n- *x":                                          "Manifest does not support Anchors and Aliases",
 		"applications: [{name: a, memory: 1}, {name: b, random-route: maybe}]":         "For application 'b': Random route must be a boolean",
 		"applications: [{name: a, processes: [{type: web, memory: x}], buildpack: y}]": `For application 'a': Process "web": Memory must use`,
 	} {
@@ -86,6 +85,9 @@ func TestFaults(t *testing.T) {
 	}
 	if _, err := Parse([]byte("applications: [")); !errors.Is(err, ErrSyntax) {
 		t.Errorf("got %v; want %v", err, ErrSyntax)
+	}
+	if _, err := Parse([]byte("applications:\n- &x {name: a}\n- *x")); !errors.Is(err, ErrAliases) {
+		t.Errorf("got %v; want %v", err, ErrAliases)
 	}
 }
 

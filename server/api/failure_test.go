@@ -1,0 +1,69 @@
+package api
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"cupola/store/cf"
+)
+
+func TestEveryKindOfErrorHasAFault(t *testing.T) {
+	text, err := os.ReadFile("../../store/cf/error.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`Kind = "(\w+)"`).FindAllStringSubmatch(string(text), -1) {
+		if f := faults[cf.Kind(m[1])]; f.status < 400 || f.code == 0 || f.title == "" {
+			t.Errorf("%s: got %+v", m[1], f)
+		}
+	}
+}
+
+// The codes and texts are Cloud Controller's: clients match on them.
+func TestRequestsThatCannotBe(t *testing.T) {
+	w := newWorld(t)
+	w.write(seedAccess)
+	w.run(t, []step{
+		{method: "PATCH", path: "/v3/apps/app-1", body: `{"name": `, status: 400, want: detail(1001, "Request invalid due to parse error: invalid request body")},
+		{method: "PATCH", path: "/v3/apps/app-1", body: `[]`, status: 400, want: detail(1001, "Request invalid due to parse error: invalid request body")},
+		{method: "PATCH", path: "/v3/apps/app-1", body: strings.Repeat(`{"a":`, 20000), status: 400, want: detail(1001, "Request invalid due to parse error: invalid request body")},
+		{method: "PATCH", path: "/v3/apps/app-1", body: `{"environment_variables": {}, "b": 1}`, status: 422, want: detail(10008, "Unknown field(s): 'b', 'environment_variables'")},
+		{method: "PATCH", path: "/v3/apps/app-1", body: `{"name": "` + strings.Repeat("x", maxBody) + `"}`, status: 413},
+		{method: "PATCH", path: "/v3/apps/%00", body: `{}`, status: 404, want: detail(10010, "App not found")},
+		{method: "GET", path: "/v3/apps/../apps", status: 200},
+		{method: "GET", path: "/v3/apps?bogus=1", status: 400},
+		{method: "GET", path: "/v3/nothing", status: 404, want: detail(10000, "Unknown request")},
+		{method: "PUT", path: "/v3/apps", status: 404, want: detail(10000, "Unknown request")},
+		{method: "GET", path: "/v2/info", status: 404, want: detail(10000, "Unknown request")},
+		{method: "POST", path: "/v3/spaces/space-1/actions/apply_manifest", body: someManifest, status: 400, want: detail(1004, "Bad request: Content-Type must be yaml")},
+		{method: "POST", path: "/v3/builds", body: `{"package": {"guid": "package-2"}}`, status: 400, want: detail(1004, "Bad request: Cannot stage package whose state is not ready.")},
+		{method: "POST", path: "/v3/builds", body: `{"package": {"guid": "package-1"}}`, status: 201},
+		{method: "POST", path: "/v3/builds", body: `{"package": {"guid": "package-1"}}`, status: 422, want: detail(170017, "Only one build can be STAGING at a time per application.")},
+		{method: "PATCH", path: "/v3/processes/app-1", body: `{"user": "root"}`, status: 422, want: detail(10008, "user invalid (requested user 'root' not allowed, permitted users are: 'vcap')")},
+		{method: "POST", path: "/v3/apps/app-1/tasks", body: `{"command": "x", "user": "root"}`, status: 422, want: detail(10008, "user invalid (requested user 'root' not allowed, permitted users are: 'vcap')")},
+		{method: "PATCH", path: "/v3/processes/app-1", body: `{"user": "VCAP"}`, status: 200, want: `{"user": "vcap"}`},
+	})
+	for _, c := range []struct {
+		text string
+		code int
+		want string
+	}{
+		{"applications: &a\n- name: x\n", 1004, "Bad request: Manifest does not support Anchors and Aliases"},
+		{"applications:\n- name: x\n" + strings.Repeat("#", 1<<20), 1004, "Bad request: Manifest size is too large. The maximum supported size is 1MB."},
+		{"- a\n", 1001, "Request invalid due to parse error: invalid request body"},
+		{strings.Repeat("[", 1<<19), 1001, "Request invalid due to parse error: invalid request body"},
+		{"applications:\n", 10008, "Cannot parse manifest with no 'applications' field."},
+	} {
+		got := w.ask("admin", "POST", "/v3/spaces/space-1/actions/apply_manifest", c.text, "application/x-yaml")
+		var want any
+		if err := json.Unmarshal([]byte(detail(c.code, c.want)), &want); err != nil {
+			t.Fatal(err)
+		}
+		if why := lacks(want, got.json, ""); why != "" {
+			t.Errorf("%.30q: %s: got %d %.200s", c.text, why, got.status, got.text)
+		}
+	}
+}
