@@ -14,10 +14,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 )
 
 // Store is a directory of blobs. It is safe for concurrent use.
-type Store struct{ dir string }
+type Store struct {
+	dir string
+	mu  sync.Mutex // held while a name is given or taken away
+}
 
 // Blob names a blob.
 type Blob struct {
@@ -98,10 +102,25 @@ func (s *Store) keep(f *os.File, b Blob) error {
 		return err
 	}
 	to := s.path(b.Digest)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), to)
+	if err := os.Rename(f.Name(), to); err != nil {
+		return err
+	}
+	// A row that names the blob must not outlive the name.
+	return errors.Join(syncDir(filepath.Dir(to)), syncDir(s.dir))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
 }
 
 // Put keeps what r gives, until it ends or ctx does.
@@ -159,14 +178,25 @@ func (s *Store) Prune(ctx context.Context, keep map[string]bool, old func(fs.Fil
 		if d.IsDir() || !digestPattern.MatchString(d.Name()) || keep[d.Name()] {
 			return nil
 		}
-		info, err := d.Info()
-		if err != nil || !old(info) {
-			return err
+		gone, err := s.removeOld(p, old)
+		if gone {
+			removed++
 		}
-		removed++
-		return os.Remove(p)
+		return err
 	})
 	return removed, err
+}
+
+// removeOld removes a file, unless it was just put there again.
+func (s *Store) removeOld(p string, old func(fs.FileInfo) bool) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	info, err := os.Stat(p)
+	if err != nil || !old(info) {
+		return false, err
+	}
+	err = os.Remove(p)
+	return err == nil, err
 }
 
 func (s *Store) path(digest string) string {
