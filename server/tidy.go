@@ -8,15 +8,15 @@ import (
 	"cupola/store"
 )
 
-// How often what nobody needs any longer is thrown away, and how old a blob or
-// job must be: an upload names its blobs when it ends.
+// How often what nobody needs any longer is thrown away, and how old a blob
+// must be: an upload names its blobs when it ends.
 const (
 	tidyInterval = 10 * time.Minute
 	blobGrace    = time.Hour
 )
 
-// tidy throws away blobs and unpacked layers that no row names, until ctx
-// ends.
+// tidy throws away old rows, and blobs and unpacked layers that no row names,
+// until ctx ends.
 func (h *house) tidy(ctx context.Context) error {
 	t := time.NewTicker(tidyInterval)
 	defer t.Stop()
@@ -33,6 +33,9 @@ func (h *house) tidy(ctx context.Context) error {
 }
 
 func (h *house) prune(ctx context.Context) error {
+	if err := h.store.Write(ctx, (*store.Tx).DropOld); err != nil {
+		return err
+	}
 	keep := map[string]bool{}
 	err := h.store.Read(ctx, func(tx *store.Tx) error { return tx.NamedBlobs(keep) })
 	if err != nil {

@@ -5,7 +5,7 @@ func (tx *Tx) NamedBlobs(named map[string]bool) error {
 	rows, err := tx.sql.QueryContext(tx.ctx, `
 		SELECT digest FROM packages UNION SELECT digest FROM droplets UNION SELECT digest FROM buildpacks
 		UNION SELECT digest FROM resources UNION SELECT digest FROM build_caches
-		UNION SELECT json_extract(o.value, '$.Digest') FROM lrp_tasks t, json_each(t.outputs) o`)
+		UNION SELECT coalesce(json_extract(o.value, '$.Digest'), '') FROM lrp_tasks t, json_each(t.outputs) o`)
 	if err != nil {
 		return err
 	}

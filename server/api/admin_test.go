@@ -1,9 +1,15 @@
 package api
 
-import "testing"
+import (
+	"testing"
+
+	"cupola/store"
+)
 
 func TestFeatureFlags(t *testing.T) {
 	w := newWorld(t)
+	w.write(func(tx *store.Tx) error { return tx.RememberFile("s1", 70000, "d") })
+	knownFile := `{"resources": [{"path": "a", "mode": "644", "checksum": {"value": "s1"}, "size_in_bytes": 70000}, {"path": "b", "checksum": {"value": "s1"}, "size_in_bytes": 1}]}`
 	route := `{"host": "x", "relationships": {"space": {"data": {"guid": "space-1"}}, "domain": {"data": {"guid": "domain-1"}}}}`
 	w.run(t, []step{
 		{method: "GET", path: "/v3/feature_flags?per_page=2&page=2", status: 200, want: `{"pagination": {"total_results": 19, "total_pages": 10}, "resources": [{"name": "diego_cnb", "enabled": false, "custom_error_message": null}, {"name": "diego_docker"}]}`},
@@ -22,6 +28,9 @@ func TestFeatureFlags(t *testing.T) {
 		{as: "read_only_admin", method: "GET", path: "/v3/apps/app-1/environment_variables", status: 200},
 		{method: "PATCH", path: "/v3/feature_flags/app_scaling", body: `{"enabled": false}`, status: 200},
 		{as: "space_developer", method: "POST", path: "/v3/processes/app-1/actions/scale", body: `{"instances": 2}`, status: 403, want: detail(330002, "Feature Disabled: app_scaling")},
+		{method: "POST", path: "/v3/resource_matches", body: knownFile, status: 201, want: `{"resources": [{"path": "a"}]}`},
+		{method: "PATCH", path: "/v3/feature_flags/resource_matching", body: `{"enabled": false}`, status: 200},
+		{method: "POST", path: "/v3/resource_matches", body: knownFile, status: 201, want: `{"resources": []}`},
 		{method: "PATCH", path: "/v3/feature_flags/set_roles_by_username", body: `{"enabled": false}`, status: 200},
 		{as: "org_manager", method: "POST", path: "/v3/roles", body: orgRole("organization_auditor", `{"username": "org_user"}`), status: 403},
 		{as: "org_manager", method: "POST", path: "/v3/roles", body: orgRole("organization_auditor", `{"guid": "user-org_user"}`), status: 201},

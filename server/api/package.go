@@ -172,14 +172,25 @@ func matchResources(c *call) (*response, error) {
 		return nil, cf.Unprocessable("Resources must have between 1 and 5000 items")
 	}
 	known := []resourceRequest{}
+	matching, err := c.flag("resource_matching")
+	if err != nil {
+		return nil, err
+	}
+	if !matching.Enabled {
+		req.Resources = nil
+	}
 	for _, r := range req.Resources {
-		_, have, err := c.Tx.KnownFile(r.Checksum.Value, r.Size)
+		digest, have, err := c.Tx.KnownFile(r.Checksum.Value, r.Size)
 		if err != nil {
 			return nil, err
 		}
-		if have {
-			known = append(known, r)
+		if !have {
+			continue
 		}
+		if err := c.Tx.RememberFile(r.Checksum.Value, r.Size, digest); err != nil { // it is still in use
+			return nil, err
+		}
+		known = append(known, r)
 	}
 	return &response{status: http.StatusCreated, body: doc{"resources": known}}, nil
 }

@@ -1,0 +1,120 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cupola/runtime/lrp"
+	"cupola/store/cf"
+)
+
+func TestDropOldKeepsWhatIsYoungOrInUse(t *testing.T) {
+	s := openTest(t)
+	_, _, app := seed(t, s)
+	day := func(n int) cf.Resource {
+		return cf.Resource{GUID: fmt.Sprint(n), CreatedAt: time.Now().Add(-time.Duration(n) * 24 * time.Hour).Truncate(time.Microsecond)}
+	}
+	write(t, s, func(tx *Tx) error {
+		for _, n := range []int{1, 30, 32, 89, 91} {
+			rows := []error{Events.Insert(tx, &cf.Event{Resource: day(n)}), Jobs.Insert(tx, &cf.Job{Resource: day(n), State: cf.JobComplete}),
+				Tasks.Insert(tx, &cf.Task{Resource: day(n), AppGUID: app.GUID, SequenceID: n, State: cf.TaskFailed}),
+				Tasks.Insert(tx, &cf.Task{Resource: day(1000 + n), AppGUID: app.GUID, SequenceID: 1000 + n, State: cf.TaskRunning})}
+			for _, err := range rows {
+				if err != nil {
+					return err
+				}
+			}
+		}
+		young := tx.Now
+		tx.Now = young.Add(-40 * 24 * time.Hour)
+		if err := tx.RememberFile("old", 1, "d1"); err != nil {
+			return err
+		}
+		tx.Now = young
+		return tx.RememberFile("new", 1, "d2")
+	})
+	write(t, s, (*Tx).DropOld)
+	read(t, s, func(tx *Tx) error {
+		events, _ := Events.All(tx)
+		jobs, _ := Jobs.All(tx)
+		tasks, err := Tasks.All(tx)
+		for _, c := range []struct{ what, got, want string }{
+			{"events", guids(events, func(e *cf.Event) string { return e.GUID }), "1 30"},
+			{"jobs", guids(jobs, func(j *cf.Job) string { return j.GUID }), "1 30 32 89"},
+			{"tasks", guids(tasks, func(t *cf.Task) string { return t.GUID }), "1 1001 1030 1032 1089 1091 30"},
+		} {
+			if c.got != c.want {
+				t.Errorf("%s: got %s; want %s", c.what, c.got, c.want)
+			}
+		}
+		if _, ok, _ := tx.KnownFile("old", 1); ok {
+			t.Error("the old file is known")
+		}
+		if _, ok, _ := tx.KnownFile("new", 1); !ok {
+			t.Error("the new file is not known")
+		}
+		return err
+	})
+}
+
+func guids[T any](rows []*T, guid func(*T) string) string {
+	var list []string
+	for _, r := range rows {
+		list = append(list, guid(r))
+	}
+	slices.Sort(list)
+	return strings.Join(list, " ")
+}
+
+// An app keeps the bits of its five newest packages and droplets, and of those
+// that something uses; the blobs of no others are named.
+func TestDropOldLetsBitsExpire(t *testing.T) {
+	s := openTest(t)
+	_, _, app := seed(t, s)
+	write(t, s, func(tx *Tx) error {
+		for n := range 10 {
+			id := cf.Resource{GUID: fmt.Sprint(n)}
+			if err := Packages.Insert(tx, &cf.Package{Resource: id, AppGUID: app.GUID, Type: "bits", State: cf.PackageReady, Digest: fmt.Sprint("p", n)}); err != nil {
+				return err
+			}
+			if err := Droplets.Insert(tx, &cf.Droplet{Resource: id, AppGUID: app.GUID, PackageGUID: id.GUID, State: cf.DropletStaged, Digest: fmt.Sprint("d", n)}); err != nil {
+				return err
+			}
+		}
+		app.DropletGUID = "0"
+		if err := Apps.Update(tx, &app); err != nil {
+			return err
+		}
+		if err := Builds.Insert(tx, &cf.Build{AppGUID: app.GUID, PackageGUID: "1", State: cf.BuildStaging}); err != nil {
+			return err
+		}
+		if err := tx.InsertLRPTask(lrp.Task{GUID: "t", State: lrp.TaskPending}); err != nil { // has no outputs yet
+			return err
+		}
+		return Tasks.Insert(tx, &cf.Task{AppGUID: app.GUID, DropletGUID: "2", SequenceID: 1, State: cf.TaskRunning})
+	})
+	write(t, s, (*Tx).DropOld)
+	read(t, s, func(tx *Tx) error {
+		named := map[string]bool{}
+		err := tx.NamedBlobs(named)
+		delete(named, "")
+		want := map[string]bool{"p0": true, "p1": true, "d0": true, "d2": true}
+		for n := 5; n < 10; n++ {
+			want[fmt.Sprint("p", n)], want[fmt.Sprint("d", n)] = true, true
+		}
+		if d := cmp.Diff(want, named); d != "" {
+			t.Error(d)
+		}
+		p, _ := Packages.Get(tx, "4")
+		d, _ := Droplets.Get(tx, "4")
+		if p.State != cf.PackageExpired || d.State != cf.DropletExpired {
+			t.Errorf("got %s and %s; want both EXPIRED", p.State, d.State)
+		}
+		return err
+	})
+}
