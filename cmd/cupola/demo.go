@@ -49,7 +49,11 @@ func (d *demoCmd) Run(e *env) error {
 		}
 	}
 	stop()
-	return errors.Join(err, <-ended)
+	err = errors.Join(err, <-ended)
+	if err != nil && e.ctx.Err() == nil {
+		return fmt.Errorf("%w\n  to see what this machine lacks: sudo cupola doctor", err)
+	}
+	return err
 }
 
 // demoDir makes the demo's data directory. Containers reach their files

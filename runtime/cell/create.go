@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 
 	"cupola/rootfs"
 	"cupola/runtime/lrp"
@@ -92,7 +93,12 @@ type blame struct {
 	err  error
 }
 
-func (b *blame) Error() string { return b.text + ": " + b.err.Error() }
+func (b *blame) Error() string {
+	if cause := b.err.Error(); !strings.HasSuffix(b.text, cause) {
+		return b.text + ": " + cause
+	}
+	return b.text
+}
 func (b *blame) Unwrap() error { return b.err }
 
 // reason says in Diego's words why a container was not created.
