@@ -28,7 +28,7 @@ type result struct {
 
 var (
 	ratePattern  = regexp.MustCompile(`Requests/sec:\s+([\d.]+)`)
-	p99Pattern   = regexp.MustCompile(`99%\s+(\S+)`)
+	p99Pattern   = regexp.MustCompile(`(?m)^\s+99%\s+(\S+)`)
 	errorPattern = regexp.MustCompile(`Non-2xx or 3xx responses: (\d+)|connect (\d+), read (\d+), write (\d+), timeout (\d+)`)
 )
 
