@@ -50,33 +50,36 @@ type world struct {
 	stop   func() error // ends the cell's Run
 }
 
-func newWorld(ctx context.Context) (w *world, err error) {
+func newWorld(ctx context.Context) (*world, error) {
 	dir, err := os.MkdirTemp("", "bench-start-")
 	if err != nil {
 		return nil, err
 	}
 	var id [3]byte
 	_, _ = rand.Read(id[:])
-	w = &world{
+	w := &world{
 		dir: dir, name: hex.EncodeToString(id[:]), stop: func() error { return nil },
 		lines: make(chan string, 1024), ended: make(chan lrp.Event, 1024),
 	}
-	defer func() {
-		if err != nil {
-			w.close(&err)
-		}
-	}()
-	if err := os.Chmod(dir, 0o711); err != nil {
+	if err := w.build(ctx); err != nil {
+		w.close(&err)
 		return nil, err
+	}
+	return w, nil
+}
+
+func (w *world) build(ctx context.Context) error {
+	if err := os.Chmod(w.dir, 0o711); err != nil { // containers reach their roots through it
+		return err
 	}
 	if err := w.buildApp(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if err := w.open(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	w.run(ctx)
-	return w, w.mountShared(ctx)
+	return w.mountShared(ctx)
 }
 
 func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
