@@ -3,7 +3,9 @@ package server
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"net"
 	"net/netip"
+	"strconv"
 
 	"cupola/runtime/network"
 	"cupola/server/doctor"
@@ -29,5 +31,19 @@ func names(dataDir string) doctor.Owner {
 
 func (h *house) networkConfig() network.Config {
 	n := names(h.DataDir)
-	return network.Config{Dir: h.path("netns"), Table: n.Table, LinkPrefix: n.LinkPrefix, Subnet: n.Subnet, Log: h.Log}
+	return network.Config{Dir: h.path("netns"), Table: n.Table, LinkPrefix: n.LinkPrefix, Subnet: n.Subnet, HostPorts: ports(h.HTTP, h.HTTPS), Log: h.Log}
+}
+
+// ports are those of the addresses that have one.
+func ports(addrs ...string) (all []uint16) {
+	for _, a := range addrs {
+		_, port, err := net.SplitHostPort(a)
+		if err != nil {
+			continue
+		}
+		if n, err := strconv.ParseUint(port, 10, 16); err == nil {
+			all = append(all, uint16(n))
+		}
+	}
+	return all
 }

@@ -32,6 +32,9 @@ func (f *firewall) compile(policies []Policy) (map[netip.Addr]string, map[string
 			if len(r.Destinations) > 0 {
 				list = append(list, r)
 			}
+			if len(r.Destinations) > 0 && r.sparesHost() && len(f.hostPorts) > 0 && (r.Protocol == "tcp" || r.Protocol == "all") {
+				list = append(list, Rule{Protocol: "tcp", Destinations: r.Destinations, Ports: f.hostPorts, Log: r.Log})
+			}
 		}
 		if len(list) == 0 {
 			continue
@@ -42,8 +45,12 @@ func (f *firewall) compile(policies []Policy) (map[netip.Addr]string, map[string
 	return want, rules, nil
 }
 
+// meaning is what the digest of rules changes with, beside the rules: how they
+// become expressions. A later daemon takes chains of the same name as they are.
+const meaning = "2"
+
 func digest(rules []Rule) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%v", rules))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %v", meaning, rules))
 	return hex.EncodeToString(sum[:8])
 }
 
@@ -71,6 +78,9 @@ func (f *firewall) ruleExprs(r Rule) ([]expr.Any, error) {
 		return nil, err
 	}
 	exprs := slices.Concat(protocolIs(r.Protocol), to)
+	if r.sparesHost() {
+		exprs = slices.Concat(leaves(), exprs)
+	}
 	switch r.Protocol {
 	case "tcp", "udp":
 		ports, err := f.portIn(r.Ports)
@@ -85,6 +95,12 @@ func (f *firewall) ruleExprs(r Rule) ([]expr.Any, error) {
 		exprs = append(exprs, &expr.Log{Key: 1 << unix.NFTA_LOG_PREFIX, Data: []byte(f.table.Name + " egress ")})
 	}
 	return append(exprs, accept()...), nil
+}
+
+// leaves matches packets that are not for the host: those have a link to leave
+// by.
+func leaves() []expr.Any {
+	return []expr.Any{&expr.Meta{Key: expr.MetaKeyOIF, Register: 1}, &expr.Cmp{Op: expr.CmpOpNeq, Register: 1, Data: make([]byte, 4)}}
 }
 
 func protocolIs(name string) []expr.Any {

@@ -80,9 +80,12 @@ func wantReached(t *testing.T, a Attachment, addr string, reached bool) {
 }
 
 func TestEgressRules(t *testing.T) {
-	n := newNetwork(t, testConfig(t, 24))
+	cfg := testConfig(t, 24)
+	cfg.HostPorts = []uint16{7443}
+	n := newNetwork(t, cfg)
 	w := newWorld(t, n)
 	a, b := acquire(t, n, "a"), acquire(t, n, "b")
+	serve(t, "", w.host.String()+":7443")
 	for _, port := range []int{80, 81, 443} {
 		serve(t, w.netns, w.port(port))
 	}
@@ -101,8 +104,12 @@ func TestEgressRules(t *testing.T) {
 		{"another address", []Rule{rule(t, "tcp", "198.18.0.0-198.18.0.1,9.0.0.0/8", "")}, map[string]bool{w.port(80): false}},
 		{"two rules", []Rule{rule(t, "udp", "0.0.0.0/0", "53"), rule(t, "tcp", "198.0.0.0/8", "")}, map[string]bool{w.port(81): true}},
 		{"everything, but not containers", []Rule{all}, map[string]bool{
-			w.port(80): true, w.host.String() + ":7080": true, b.Address.String() + ":80": false, a.Gateway.String() + ":7080": false,
+			w.port(80): true, w.host.String() + ":7080": false, b.Address.String() + ":80": false, a.Gateway.String() + ":7080": false,
 		}},
+		{"the router", []Rule{all}, map[string]bool{w.host.String() + ":7443": true}},
+		{"not the router", []Rule{rule(t, "tcp", w.addr.String(), "")}, map[string]bool{w.host.String() + ":7443": false}},
+		{"ports of the host", []Rule{rule(t, "tcp", "198.18.0.0/15", "7080")}, map[string]bool{w.host.String() + ":7080": true}},
+		{"the host", []Rule{rule(t, "all", w.host.String(), "")}, map[string]bool{w.host.String() + ":7080": true}},
 		{"one container", []Rule{rule(t, "tcp", b.Address.String(), "80")}, map[string]bool{b.Address.String() + ":80": true, w.port(80): false}},
 	} {
 		set(t, n, a.allow(c.rules...), b.allow(all))

@@ -23,9 +23,10 @@ const chainPrefix = "egress-"
 // firewall is the nftables table: static chains, the map, and one chain for
 // each distinct list of rules.
 type firewall struct {
-	table  *nftables.Table
-	links  string
-	subnet netip.Prefix
+	table     *nftables.Table
+	links     string
+	subnet    netip.Prefix
+	hostPorts []PortRange
 
 	mu     sync.Mutex
 	conn   *nftables.Conn
@@ -41,6 +42,10 @@ func newFirewall(cfg Config) (*firewall, error) {
 		table: &nftables.Table{Name: cfg.Table, Family: nftables.TableFamilyIPv4},
 		links: cfg.LinkPrefix, subnet: cfg.Subnet,
 	}
+	for _, p := range cfg.HostPorts {
+		f.hostPorts = append(f.hostPorts, PortRange{p, p})
+	}
+	f.hostPorts = mergePorts(f.hostPorts)
 	if err := f.connect(); err != nil {
 		return nil, err
 	}

@@ -30,6 +30,10 @@ type Config struct {
 	// LinkPrefix starts the name of every link on the host, "" is "cup". At most
 	// nine characters. No other link of the host may start with it.
 	LinkPrefix string
+	// HostPorts are TCP ports of the host that are open to those who may reach
+	// the network that its address is in: the router's, whose apps are found by
+	// that address.
+	HostPorts []uint16
 	// Resolvers are the name servers of containers; nil takes the host's own
 	// that are not on the loopback.
 	Resolvers []netip.Addr

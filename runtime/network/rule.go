@@ -15,6 +15,8 @@ type Rule struct {
 	Protocol string
 	// Destinations are IPv4 ranges. One that only touches the containers' subnet
 	// does not open it: to allow another container, a range must lie inside it.
+	// Nor does a range open the host, wherever its addresses are, unless the rule
+	// names ports: networks are other machines.
 	Destinations []Range
 	// Ports bound tcp and udp; none means all.
 	Ports []PortRange
@@ -29,6 +31,11 @@ type Range struct{ From, To netip.Addr }
 
 // PortRange is all ports from From to To, both included.
 type PortRange struct{ From, To uint16 }
+
+// sparesHost tells whether the rule allows whole networks, and so not the host.
+func (r Rule) sparesHost() bool {
+	return len(r.Ports) == 0 && slices.ContainsFunc(r.Destinations, func(d Range) bool { return d.From != d.To })
+}
 
 // ParseDestination reads the destination of a CF security group rule: an
 // address, a CIDR block or "from-to", or several of them with commas.
