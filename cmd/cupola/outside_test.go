@@ -1,0 +1,120 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// outside stands for all other machines: a network namespace of its own, joined
+// to this one by a link. One address in it is public, one private.
+type outside struct {
+	link            string // this machine's end
+	gateway         net.IP
+	public, private net.IP
+	listening       []net.Listener
+}
+
+// newOutside takes connections on port 80 of both addresses until the test
+// ends.
+func newOutside(t *testing.T) *outside {
+	t.Helper()
+	// From the benchmarking range of RFC 2544, which security groups take for
+	// public.
+	n := byte(rand.IntN(256))
+	o := &outside{
+		link:    fmt.Sprintf("e2e%dx%d", os.Getpid()%1_000_000, n),
+		gateway: net.IPv4(198, 19, n, 1), public: net.IPv4(198, 19, n, 2), private: net.IPv4(172, 30, n, 2),
+	}
+	t.Cleanup(o.close)
+	made := make(chan error)
+	go func() {
+		// The thread ends with the goroutine; the listeners keep the namespace.
+		runtime.LockOSThread()
+		made <- o.furnish()
+	}()
+	if err := errors.Join(<-made, o.join()); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range o.listening {
+		go accept(l)
+	}
+	return o
+}
+
+// accept closes every connection.
+func accept(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		c.Close()
+	}
+}
+
+// furnish makes the namespace that of the thread.
+func (o *outside) furnish() error {
+	here, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		return err
+	}
+	defer here.Close()
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		return err
+	}
+	veth := &netlink.Veth{LinkAttrs: netlink.NewLinkAttrs(), PeerName: o.link, PeerNamespace: netlink.NsFd(here.Fd())}
+	veth.Name = "out"
+	if err := netlink.LinkAdd(veth); err != nil {
+		return err
+	}
+	if err := up(veth.Name, o.public, 24, &netlink.Route{Gw: o.gateway}); err != nil {
+		return err
+	}
+	if err := up(veth.Name, o.private, 32, nil); err != nil {
+		return err
+	}
+	for _, ip := range []net.IP{o.public, o.private} {
+		l, err := net.Listen("tcp4", ip.String()+":80")
+		if err != nil {
+			return err
+		}
+		o.listening = append(o.listening, l)
+	}
+	return nil
+}
+
+// join makes this machine's end the way to both addresses.
+func (o *outside) join() error {
+	return up(o.link, o.gateway, 24, &netlink.Route{Dst: &net.IPNet{IP: o.private, Mask: net.CIDRMask(32, 32)}})
+}
+
+// up gives a link an address and, but for nil, a route.
+func up(name string, ip net.IP, bits int, route *netlink.Route) error {
+	link, err := netlink.LinkByName(name)
+	if err != nil {
+		return err
+	}
+	addr := &netlink.Addr{IPNet: &net.IPNet{IP: ip.To4(), Mask: net.CIDRMask(bits, 32)}}
+	if err := errors.Join(netlink.AddrAdd(link, addr), netlink.LinkSetUp(link)); err != nil || route == nil {
+		return err
+	}
+	route.LinkIndex = link.Attrs().Index
+	return netlink.RouteAdd(route)
+}
+
+func (o *outside) close() {
+	for _, l := range o.listening {
+		l.Close()
+	}
+	if link, err := netlink.LinkByName(o.link); err == nil {
+		_ = netlink.LinkDel(link)
+	}
+}

@@ -1,0 +1,58 @@
+// Command probe is an app that does, when it is asked to, what containers hold
+// apps back from.
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"time"
+)
+
+func main() {
+	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ready") })
+	http.HandleFunc("/dial", dial)
+	http.HandleFunc("/eat", eat)
+	http.HandleFunc("/fill", fill)
+	fmt.Println(http.ListenAndServe(":"+os.Getenv("PORT"), nil))
+	os.Exit(1)
+}
+
+// dial says whether to=HOST:PORT takes connections.
+func dial(w http.ResponseWriter, r *http.Request) {
+	c, err := net.DialTimeout("tcp", r.FormValue("to"), 3*time.Second)
+	if err != nil {
+		fmt.Fprintln(w, err)
+		return
+	}
+	c.Close()
+	fmt.Fprintln(w, "reached")
+}
+
+var eaten [][]byte
+
+// eat takes memory until there is none.
+func eat(http.ResponseWriter, *http.Request) {
+	for {
+		b := make([]byte, 1<<20)
+		for i := range b {
+			b[i] = 1
+		}
+		eaten = append(eaten, b)
+	}
+}
+
+// fill writes to the disk until it cannot, and says how much it was.
+func fill(w http.ResponseWriter, _ *http.Request) {
+	f, err := os.Create(os.Getenv("HOME") + "/filled")
+	written := 0
+	for block := make([]byte, 1<<20); err == nil && written < 1<<30; {
+		var n int
+		n, err = f.Write(block)
+		written += n
+	}
+	fmt.Fprintln(w, written, err)
+	f.Close()
+	os.Remove(f.Name())
+}
