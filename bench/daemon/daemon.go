@@ -42,7 +42,9 @@ func Start(binary string, log *os.File) (*Daemon, error) {
 	// Not CommandContext: however this ends, Stop takes the daemon down in order.
 	d.cmd = exec.Command(binary, "serve", "--data-dir", dir, "--http", "127.0.0.1:0", "--https", "off", "--admin-password", Password) //nolint:noctx
 	d.cmd.Stderr = log
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's Ctrl-C is not for it
+	// The terminal's Ctrl-C is not for it, and it does not outlive a benchmark
+	// that is killed.
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err

@@ -158,6 +158,7 @@ func startNginx(ctx context.Context, dir, name string, config func(addr string) 
 	}
 	cmd := exec.CommandContext(ctx, "nginx", "-p", prefix, "-c", file, "-e", "stderr")
 	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
