@@ -41,10 +41,6 @@ func TestScripts(t *testing.T) {
 
 // scriptCondition knows [cf]: whether the official CLI is installed.
 func scriptCondition(name string) (bool, error) {
-	if program, ok := strings.CutPrefix(name, "has:"); ok {
-		_, err := exec.LookPath(program)
-		return err == nil, nil
-	}
 	if name != "cf" {
 		return false, fmt.Errorf("unknown condition %q", name)
 	}
