@@ -49,7 +49,11 @@ func (c *call) manifestRoutes(m map[string]any, app *cf.App) error {
 				protocol = to.Protocol
 			}
 		}
-		list = append(list, map[string]any{"route": fqdn(r, d) + r.Path, "protocol": protocol})
+		entry := map[string]any{"route": fqdn(r, d) + r.Path, "protocol": protocol}
+		if len(r.Options) > 0 {
+			entry["options"] = r.Options
+		}
+		list = append(list, entry)
 	}
 	m["routes"] = list
 	return nil
