@@ -52,6 +52,7 @@ func TestCLI(t *testing.T) {
 	w := newWorld(t)
 	w.write(func(tx *store.Tx) error { return seedCLI(tx, w) })
 	w.saved["user"] = "user-bob"
+	w.needs = readNeeds(t)
 	command := ""
 	for _, line := range strings.Split(string(text), "\n") {
 		switch {
@@ -60,6 +61,13 @@ func TestCLI(t *testing.T) {
 			w.saved["org"], w.saved["space"] = "org-1", "space-1" // what the CLI targets
 		case line != "" && !strings.HasPrefix(line, "#"):
 			w.replay(t, command, parseCLI(t, line))
+		}
+	}
+	for _, n := range w.needs {
+		for _, f := range n.fields {
+			if !n.proved[f.String()] {
+				t.Errorf("%s: no answer showed %s", n.line, f)
+			}
 		}
 	}
 }
@@ -108,6 +116,14 @@ func (w *world) replay(t *testing.T, command string, r cliRequest) {
 	if why := w.unfit(r.method, got); why != "" {
 		t.Errorf("%s: %s: %s", at, why, got.text)
 	}
+	bare, _, _ := strings.Cut(path, "?")
+	for _, n := range w.needs {
+		if n.path.MatchString(r.method+" "+bare) && got.status < 300 {
+			if why := n.check(t, got); why != "" {
+				t.Errorf("%s: %s: %s", at, why, got.text)
+			}
+		}
+	}
 	w.remember(path, got)
 	if r.method == "POST" && path == "/v3/builds" {
 		w.stage()
@@ -138,6 +154,9 @@ func (w *world) unfit(method string, a answer) string {
 	}
 	if method == "DELETE" || a.status == 204 || a.header.Get("Location") != "" || strings.Contains(kind, "yaml") || strings.Contains(kind, "gzip") {
 		return ""
+	}
+	if object, ok := a.json.(map[string]any); ok && object["operation"] != nil && object["state"] != string(cf.JobComplete) {
+		return "the job is not done"
 	}
 	if a.json == nil || !strings.HasPrefix(kind, "application/json") {
 		return "the answer is no JSON"

@@ -35,6 +35,7 @@ type world struct {
 	tokens  map[string]string
 	saved   map[string]string // what steps kept, for {name} in later steps
 	retired []string
+	needs   []*need
 	seeds   bool // the directory is new
 	stop    func()
 	server  *httptest.Server
