@@ -10,7 +10,7 @@ import (
 // Ours must find what other buildpacks supplied and hand it on to the app, by
 // the layout that all Cloud Foundry buildpacks share.
 func TestSystemBuildpackUsesWhatOthersSupply(t *testing.T) {
-	need(t, "node")
+	need(t, "npm")
 	s := newStaging(t, map[string]string{
 		"package.json": `{"scripts":{"start":"tool $GREETING; echo lib=$LD_LIBRARY_PATH","heroku-prebuild":"echo staging has $STAGED; tool there"}}`,
 	})
