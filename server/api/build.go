@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"time"
 
 	"cupola/store"
@@ -40,6 +41,14 @@ type buildRequest struct {
 	DiskMB       opt[int]          `json:"staging_disk_in_mb"`
 	LogRateLimit opt[int64]        `json:"staging_log_rate_limit_bytes_per_second"`
 	Metadata     *metadataPatch    `json:"metadata"`
+}
+
+func (r buildRequest) validate() []string {
+	return must(r.MemoryMB.or(1) > 0, "Staging memory in mb must be greater than 0",
+		r.MemoryMB.V <= maxMB, fmt.Sprintf("Staging memory in mb must be less than or equal to %d", maxMB),
+		r.DiskMB.or(1) > 0, "Staging disk in mb must be greater than 0",
+		r.DiskMB.V <= maxDiskMB, "disk limit exceeded",
+		r.LogRateLimit.V >= -1, "Staging log rate limit bytes per second must be greater than or equal to -1")
 }
 
 func createBuild(c *call) (*response, error) {

@@ -163,22 +163,27 @@ func deleteDomain(c *call) (*response, error) {
 	if len(d.SharedOrgs) > 0 {
 		return nil, cf.Unprocessable("This domain is shared with other organizations. Unshare before deleting.")
 	}
-	routes, err := store.Routes.By(c.Tx, "domain_guids", d.GUID)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range routes {
-		if err := store.Routes.Delete(c.Tx, r.GUID); err != nil {
-			return nil, err
-		}
-	}
-	if err := store.Domains.Delete(c.Tx, d.GUID); err != nil {
+	if err := removeDomain(c, d); err != nil {
 		return nil, err
 	}
 	if err := c.event("audit.domain.delete-request", target{"domain", d.GUID, d.Name, authz.Place{OrgGUID: d.OrgGUID}}, nil); err != nil {
 		return nil, err
 	}
 	return c.accepted("domain.delete", "domains", d.GUID)
+}
+
+// removeDomain deletes a domain and the routes in it.
+func removeDomain(c *call, d *cf.Domain) error {
+	routes, err := store.Routes.By(c.Tx, "domain_guids", d.GUID)
+	if err != nil {
+		return err
+	}
+	for _, r := range routes {
+		if err := store.Routes.Delete(c.Tx, r.GUID); err != nil {
+			return err
+		}
+	}
+	return store.Domains.Delete(c.Tx, d.GUID)
 }
 
 func listOrgDomains(c *call) (*response, error) {

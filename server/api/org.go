@@ -164,7 +164,7 @@ func leaveDomains(c *call, org string) error {
 	for _, d := range domains {
 		switch {
 		case d.OrgGUID == org:
-			err = store.Domains.Delete(c.Tx, d.GUID)
+			err = removeDomain(c, d)
 		case slices.Contains(d.SharedOrgs, org):
 			d.SharedOrgs = slices.DeleteFunc(d.SharedOrgs, func(g string) bool { return g == org })
 			err = store.Domains.Update(c.Tx, d)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"strings"
 
 	"cupola/store"
@@ -13,6 +14,14 @@ const (
 	defaultDiskMB   = 1024
 	maxDiskMB       = 10240
 	defaultLogRate  = 1 << 20 // bytes a second
+)
+
+// The bounds of what a request may ask for. Cloud Controller's of a size is the
+// same; its bound of instances is that too, which one machine could not even
+// count.
+const (
+	maxInstances = 10_000
+	maxMB        = 2147483647
 )
 
 // newProcess is a process as Cloud Controller makes one: a web process wants
@@ -262,13 +271,17 @@ type scaleRequest struct {
 
 func (r scaleRequest) validate() []string {
 	return must(!r.Instances.Set || r.Instances.V >= 0, "Instances must be greater than or equal to 0",
-		r.Instances.V <= 2147483647, "Instances must be less than or equal to 2147483647",
+		r.Instances.V <= maxInstances, fmt.Sprintf("Instances must be less than or equal to %d", maxInstances),
 		!r.MemoryMB.Set || r.MemoryMB.V > 0, "Memory in mb must be greater than 0",
+		r.MemoryMB.V <= maxMB, fmt.Sprintf("Memory in mb must be less than or equal to %d", maxMB),
 		!r.DiskMB.Set || r.DiskMB.V > 0, "Disk in mb must be greater than 0",
 		!r.LogRateLimit.Set || r.LogRateLimit.V >= -1, "Log rate limit in bytes per second must be greater than or equal to -1")
 }
 
 func (r scaleRequest) apply(p *cf.Process) error {
+	if err := invalid(r.validate()); err != nil {
+		return err
+	}
 	p.Instances, p.MemoryMB, p.DiskMB = r.Instances.or(p.Instances), r.MemoryMB.or(p.MemoryMB), r.DiskMB.or(p.DiskMB)
 	p.LogRateLimit = r.LogRateLimit.or(p.LogRateLimit)
 	if p.DiskMB > maxDiskMB {

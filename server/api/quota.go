@@ -1,6 +1,8 @@
 package api
 
 import (
+	"math"
+
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -75,6 +77,10 @@ func (u *usage) add(n, memoryMB int, logRate int64) {
 	u.largestMB = max(u.largestMB, memoryMB)
 	if logRate < 0 {
 		u.unlimited = true
+		return
+	}
+	if logRate > (math.MaxInt64-u.logRate)/int64(n) {
+		u.logRate = math.MaxInt64 // and no farther, or it would be below nothing
 		return
 	}
 	u.logRate += int64(n) * logRate

@@ -83,6 +83,7 @@ func (r roleRelationships) faults(t cf.RoleType) []string {
 	return must(!u.GUID.Set || !u.Username.Set, "Username cannot be specified when identifying user by guid",
 		!u.GUID.Set || !u.Origin.Set, "User origin cannot be specified when identifying user by guid",
 		u.Username.Set || !u.Origin.Set, "User origin cannot be specified without specifying the username",
+		len(u.GUID.V) <= 200, "User guid must be between 1 and 200 characters",
 		u.Username.V != "" || u.GUID.V != "", "User must have a username or guid specified",
 		org || space, "must specify either a space or an organization.",
 		!space || !t.Valid() || !t.OfOrg(), fmt.Sprintf("Space cannot be provided with the organization role type: '%s'.", t),

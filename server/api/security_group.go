@@ -224,7 +224,7 @@ func unbindSecurityGroup(c *call) (*response, error) {
 		return nil, err
 	}
 	guid := c.param("space")
-	space, err := store.Spaces.Get(c.Tx, guid)
+	space, err := store.Spaces.Visible(c.Tx, guid, c.scope)
 	notBound := cf.Unprocessable("Unable to unbind security group from space with guid '%s'. Ensure the space is bound to this security group.", guid)
 	if err != nil {
 		c.permitted = true

@@ -72,6 +72,7 @@ func (r taskRequest) validate() []string {
 	return must(r.Command.V != "" || r.Template != nil, "Command No command or template provided",
 		len(r.Command.V) <= maxTaskCommand, fmt.Sprintf("Command must be shorter than %d characters", maxTaskCommand+1),
 		r.MemoryMB.or(1) > 0, "Memory in mb must be greater than 0",
+		r.MemoryMB.V <= maxMB, fmt.Sprintf("Memory in mb must be less than or equal to %d", maxMB),
 		r.DiskMB.or(1) > 0, "Disk in mb must be greater than 0",
 		r.DiskMB.V <= maxDiskMB, fmt.Sprintf("Cannot request disk_in_mb greater than %d", maxDiskMB),
 		r.LogRateLimit.V >= -1, "Log rate limit in bytes per second must be greater than -2",

@@ -168,6 +168,9 @@ func (app *App) read(f *fields) {
 			app.Buildpacks = []string{*b}
 		}
 	}
+	if f.m["buildpacks"] != nil && f.m["buildpack"] != nil {
+		f.fault("Buildpack and Buildpacks fields cannot be used together.")
+	}
 	app.Env = f.object("env")
 	app.Docker = f.m["docker"] != nil
 	app.NoRoute, app.RandomRoute, app.DefaultRoute = f.flag("no-route"), f.flag("random-route"), f.flag("default-route")

@@ -71,6 +71,7 @@ func TestFaults(t *testing.T) {
 		"applications: [{name: a, instances: x}]":                                      "For application 'a': Instances is not a number",
 		"applications: [{name: a, instances: -1}]":                                     "For application 'a': Instances must be greater than or equal to 0",
 		"applications: [{name: a, health-check-type: x}]":                              `For application 'a': Health check type must be "port", "process", or "http"`,
+		"applications: [{name: a, buildpack: x, buildpacks: [y]}]":                     "For application 'a': Buildpack and Buildpacks fields cannot be used together.",
 		"applications: [{name: a, features: [x]}]":                                     "For application 'a': Features must be a map of valid feature names to booleans (true = enabled, false = disabled)",
 		"applications: [{name: a, processes: [{memory: 1G}]}]":                         "For application 'a': All Processes must specify a type",
 		"applications: [{name: a, routes: [{route: 5}]}]":                              "For application 'a': Routes must be a list of route objects",
