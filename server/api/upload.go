@@ -43,6 +43,9 @@ func (c *call) readUpload() (*upload, error) {
 	if err != nil || !strings.HasPrefix(kind, "multipart/") {
 		return nil, cf.Unprocessable("Upload must be a multipart/form-data body with the part 'bits'")
 	}
+	if c.Request.ContentLength > maxUpload {
+		return nil, tooLarge()
+	}
 	u := &upload{}
 	r := multipart.NewReader(http.MaxBytesReader(c.w, c.Request.Body, maxUpload), params["boundary"])
 	for {
@@ -50,12 +53,14 @@ func (c *call) readUpload() (*upload, error) {
 		if err == io.EOF {
 			return u, nil
 		}
-		if err == nil {
-			err = c.readPart(u, part)
+		if err != nil {
+			err = brokenForm(err)
+		} else {
+			err = uploadError(c.readPart(u, part))
 		}
 		if err != nil {
 			u.discard()
-			return nil, uploadError(err)
+			return nil, err
 		}
 	}
 }
@@ -84,17 +89,28 @@ func (c *call) readPart(u *upload, part *multipart.Part) error {
 	return err
 }
 
+func tooLarge() error {
+	return cf.Errorf(cf.RequestTooLarge, "Bad request: The upload is larger than %d bytes", int64(maxUpload))
+}
+
+// brokenForm is what is wrong with a body whose parts cannot be told apart.
+func brokenForm(err error) error {
+	var over *http.MaxBytesError
+	if errors.As(err, &over) {
+		return tooLarge()
+	}
+	return cf.Errorf(cf.MessageParseError, "Request invalid due to parse error: the multipart body is broken")
+}
+
 // uploadError tells a client's fault from ours.
 func uploadError(err error) error {
-	var tooLarge *http.MaxBytesError
+	var over *http.MaxBytesError
 	var e *cf.Error
 	switch {
-	case errors.As(err, &e):
+	case err == nil || errors.As(err, &e):
 		return err
-	case errors.As(err, &tooLarge):
-		return cf.Errorf(cf.RequestTooLarge, "Bad request: The upload is larger than %d bytes", int64(maxUpload))
-	case errors.Is(err, io.ErrUnexpectedEOF) || strings.HasPrefix(err.Error(), "multipart:"):
-		return cf.Errorf(cf.MessageParseError, "Request invalid due to parse error: the multipart body is broken")
+	case errors.As(err, &over) || errors.Is(err, io.ErrUnexpectedEOF) || strings.HasPrefix(err.Error(), "multipart:"):
+		return brokenForm(err)
 	}
 	return err
 }
