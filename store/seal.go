@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // sealer encrypts what must not be readable in the database file.
@@ -34,7 +35,7 @@ func openSealer(file string) (*sealer, error) {
 }
 
 // newKey writes the key through a temporary file, so that a crash cannot leave
-// a short one.
+// a short one, nor a database without its key.
 func newKey(file string) ([]byte, error) {
 	key := make([]byte, 32)
 	rand.Read(key)
@@ -53,7 +54,15 @@ func newKey(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return key, os.Rename(tmp, file)
+	if err := os.Rename(tmp, file); err != nil {
+		return nil, err
+	}
+	dir, err := os.Open(filepath.Dir(file))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return key, dir.Sync()
 }
 
 func (s *sealer) seal(plain []byte) []byte {

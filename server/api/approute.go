@@ -104,7 +104,10 @@ func createRoute(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &cf.Route{SpaceGUID: space.GUID, DomainGUID: d.GUID, Host: strings.ToLower(req.Host.V), Path: req.Path.V, Options: req.Options.V}
+	r := &cf.Route{SpaceGUID: space.GUID, DomainGUID: d.GUID, Host: strings.ToLower(req.Host.V), Path: req.Path.V}
+	if r.Options, err = patchOptions(nil, req.Options.V); err != nil {
+		return nil, err
+	}
 	if err := req.Metadata.apply(&r.Metadata); err != nil {
 		return nil, err
 	}
@@ -180,6 +183,28 @@ func (c *call) appRoute() (*cf.Route, error) {
 	return r, err
 }
 
+// patchOptions sets the options that have a value and removes those that are
+// null. There is one: hash-based routing is a feature that is off.
+func patchOptions(have, p map[string]any) (map[string]any, error) {
+	out := map[string]any{}
+	for k, v := range have {
+		out[k] = v
+	}
+	for k, v := range p {
+		switch {
+		case k != "loadbalancing":
+			return nil, cf.Unprocessable("Options Unknown field(s): '%s'", k)
+		case v == nil:
+			delete(out, k)
+		case v != "round-robin" && v != "least-connection":
+			return nil, cf.Unprocessable("Options Loadbalancing must be one of 'round-robin, least-connection' if present")
+		default:
+			out[k] = v
+		}
+	}
+	return out, nil
+}
+
 func updateRoute(c *call) (*response, error) {
 	var req struct {
 		Options  opt[map[string]any] `json:"options"`
@@ -192,13 +217,8 @@ func updateRoute(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	for k, v := range req.Options.V {
-		if r.Options == nil {
-			r.Options = map[string]any{}
-		}
-		if r.Options[k] = v; v == nil {
-			delete(r.Options, k)
-		}
+	if r.Options, err = patchOptions(r.Options, req.Options.V); err != nil {
+		return nil, err
 	}
 	if err := req.Metadata.apply(&r.Metadata); err != nil {
 		return nil, err

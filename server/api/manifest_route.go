@@ -59,8 +59,8 @@ func (c *call) mapURLs(app *cf.App, routes []manifest.Route) error {
 		if err != nil {
 			return err
 		}
-		if want.Options != nil {
-			r.Options = want.Options
+		if r.Options, err = patchOptions(r.Options, want.Options); err != nil {
+			return err
 		}
 		protocol := want.Protocol
 		if protocol == "" {

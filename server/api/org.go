@@ -108,6 +108,9 @@ func updateOrg(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if req.Suspended.V && !c.Actor.Admin {
+		return nil, notAuthorized()
+	}
 	o.Name, o.Suspended = req.Name.or(o.Name), req.Suspended.or(o.Suspended)
 	if err := invalid(nameFaults(o.Name)); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"cupola/store"
@@ -66,5 +67,33 @@ func TestDomainsAreSharedByThoseWhoMayInBothOrgs(t *testing.T) {
 		{as: "nobody", method: "DELETE", path: "/v3/routes/{r}", status: 202},
 		{as: "nobody", method: "DELETE", path: "/v3/domains/{s}/relationships/shared_organizations/org-2", status: 204},
 		{as: "org_manager", method: "DELETE", path: "/v3/domains/{s}", status: 202},
+	})
+}
+
+func TestRouteOptions(t *testing.T) {
+	w := newWorld(t)
+	w.run(t, []step{
+		{method: "PATCH", path: "/v3/routes/route-1", body: `{"options": {"loadbalancing": "least-connection"}}`, status: 200, want: `{"options": {"loadbalancing": "least-connection"}}`},
+		{method: "PATCH", path: "/v3/routes/route-1", body: `{"options": {"loadbalancing": "random"}}`, status: 422, want: detail(10008, "Options Loadbalancing must be one of 'round-robin, least-connection' if present")},
+		{method: "PATCH", path: "/v3/routes/route-1", body: `{"options": {"color": "blue"}}`, status: 422, want: detail(10008, "Options Unknown field(s): 'color'")},
+		{method: "PATCH", path: "/v3/routes/route-1", body: `{"options": {"loadbalancing": null}}`, status: 200},
+		{method: "GET", path: "/v3/routes/route-1", status: 200, want: `{"options": {}}`},
+	})
+	if got := w.ask("admin", "GET", "/v3/routes/route-1", "", ""); !strings.Contains(got.text, `"options":{}`) {
+		t.Errorf("got %s; want no option left", got.text)
+	}
+}
+
+// Only an admin suspends an org; then only an admin changes what is in it.
+func TestSuspendedOrgs(t *testing.T) {
+	w := newWorld(t)
+	suspended := detail(10017, "The organization is suspended")
+	w.run(t, []step{
+		{as: "org_manager", method: "PATCH", path: "/v3/organizations/org-1", body: `{"suspended": true}`, status: 403, want: detail(10003, "You are not authorized to perform the requested action")},
+		{method: "PATCH", path: "/v3/organizations/org-1", body: `{"suspended": true}`, status: 200},
+		{as: "org_manager", method: "PATCH", path: "/v3/organizations/org-1", body: `{"suspended": false}`, status: 403, want: suspended},
+		{as: "space_developer", method: "POST", path: "/v3/apps/app-1/actions/start", status: 403, want: suspended},
+		{as: "space_developer", method: "GET", path: "/v3/apps/app-1", status: 200},
+		{method: "POST", path: "/v3/apps/app-1/actions/start", status: 200},
 	})
 }
