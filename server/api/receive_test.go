@@ -2,9 +2,12 @@ package api
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"mime/multipart"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -77,5 +80,48 @@ func TestUploadsAreBounded(t *testing.T) {
 	}
 	if got := send("unheard-of", 10); got.status != 200 {
 		t.Errorf("got %d %s; want the unknown part to be passed over", got.status, got.text)
+	}
+}
+
+// An upload that breaks off leaves nothing, and can be made again.
+func TestAnUploadThatBreaksOff(t *testing.T) {
+	w := newWorld(t)
+	w.write(seedAccess)
+	for _, c := range []struct {
+		path, name string
+		data       []byte
+		status     int
+	}{
+		{"/v3/packages/package-2/upload", "a.zip", zipOf(t, "a", "b"), 200},
+		{"/v3/droplets/droplet-3/upload", "d.tgz", tgzOf(t, "app/run", "x"), 202},
+		{"/v3/buildpacks/buildpack-1/upload", "b.zip", zipOf(t, "bin/compile", "x"), 202},
+	} {
+		body, send := io.Pipe()
+		m := multipart.NewWriter(send)
+		go func() {
+			part, err := m.CreateFormFile("bits", c.name)
+			if err == nil {
+				_, err = part.Write(c.data[:len(c.data)/2])
+			}
+			send.CloseWithError(errors.Join(err, errors.New("the client is gone")))
+		}()
+		req, err := http.NewRequest("POST", w.url+c.path, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", m.FormDataContentType())
+		req.Header.Set("Authorization", "bearer "+w.token("admin"))
+		if res, err := http.DefaultClient.Do(req); err == nil {
+			res.Body.Close()
+			t.Errorf("%s: got %s; want no answer", c.path, res.Status)
+		}
+		if got := w.upload("admin", c.path, c.name, c.data); got.status != c.status {
+			t.Errorf("%s again: got %d %s; want %d", c.path, got.status, got.text, c.status)
+		}
+	}
+	w.server.Close() // waits for what is under way
+	left, err := os.ReadDir(filepath.Join(w.dir, "blobs", "tmp"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
 	}
 }
