@@ -33,6 +33,9 @@ func (u *UAA) checkToken(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	c, err := u.parse(r.PostFormValue("token"))
+	if err == nil {
+		_, err = u.holder(r.Context(), c)
+	}
 	if err != nil || c.Refresh {
 		return 0, nil, refuse(http.StatusBadRequest, "invalid_token", "The token is invalid or has expired")
 	}

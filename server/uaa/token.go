@@ -108,7 +108,14 @@ func (u *UAA) byPassword(r *http.Request, name, password string) (*cf.User, erro
 	if user != nil && user.PasswordHash != "" {
 		stored = []byte(user.PasswordHash)
 	}
-	if bcrypt.CompareHashAndPassword(stored, []byte(password)) != nil || user == nil {
+	select {
+	case u.hashing <- struct{}{}:
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+	err = bcrypt.CompareHashAndPassword(stored, []byte(password))
+	<-u.hashing
+	if err != nil || user == nil {
 		u.locks.failed(name)
 		return nil, refuse(http.StatusUnauthorized, "unauthorized", "Bad credentials")
 	}

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"time"
 
 	"golang.org/x/crypto/bcrypt"
@@ -46,6 +47,10 @@ type UAA struct {
 	key   *rsa.PrivateKey
 	locks *lockout
 	mux   *http.ServeMux
+
+	// hashing is held while a password is compared, which is meant to take
+	// long: whoever tries many must leave the machine to those it works for.
+	hashing chan struct{}
 }
 
 // New returns a UAA that signs with the store's key, which it makes when there
@@ -55,7 +60,7 @@ func New(ctx context.Context, s *store.Store, log *slog.Logger) (*UAA, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &UAA{store: s, log: log, key: key, locks: newLockout(), mux: http.NewServeMux()}
+	u := &UAA{store: s, log: log, key: key, locks: newLockout(), mux: http.NewServeMux(), hashing: make(chan struct{}, max(1, runtime.NumCPU()/2))}
 	for pattern, h := range map[string]handler{
 		"GET /login":                      u.login,
 		"GET /info":                       u.login,

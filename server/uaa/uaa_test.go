@@ -140,11 +140,27 @@ func TestTokensOfDeletedUsersAreVoid(t *testing.T) {
 	if _, err := u.Verify(t.Context(), tokens["access_token"].(string)); err != nil {
 		t.Fatal(err)
 	}
+	check := func() int {
+		req, err := http.NewRequest("POST", srv.URL+"/check_token", strings.NewReader(url.Values{"token": {tokens["access_token"].(string)}}.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.SetBasicAuth("admin", "pw")
+		status, _ := do(t, req)
+		return status
+	}
+	if got := check(); got != 200 {
+		t.Errorf("check_token: got %d; want 200", got)
+	}
 	if status, got := ask(t, srv, admin, "DELETE", "/Users/"+joe["id"].(string), ""); status != 200 {
 		t.Fatalf("got %d %v", status, got)
 	}
 	if _, err := u.Verify(t.Context(), tokens["access_token"].(string)); err == nil {
 		t.Error("the token gives access")
+	}
+	if got := check(); got != 400 {
+		t.Errorf("check_token: got %d; want 400", got)
 	}
 	if status, _ := grant(t, srv, "cf", "", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens["refresh_token"].(string)}}); status != 401 {
 		t.Errorf("refresh: got %d; want 401", status)
