@@ -1,0 +1,150 @@
+package rootfs
+
+import (
+	"strings"
+	"testing"
+)
+
+var someDigest = "sha256:" + strings.Repeat("0a", 32)
+
+func TestParseReference(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]string{
+		"docker://busybox":                                   "docker://docker.io/library/busybox:latest",
+		"docker:///busybox":                                  "docker://docker.io/library/busybox:latest",
+		"docker:///foo/bar#tag":                              "docker://docker.io/foo/bar:tag",
+		"docker://library/busybox":                           "docker://docker.io/library/busybox:latest",
+		"docker://cloudfoundry/cflinuxfs4:1.268.0":           "docker://docker.io/cloudfoundry/cflinuxfs4:1.268.0",
+		"docker://docker.io/cloudfoundry/cflinuxfs4:1.268.0": "docker://docker.io/cloudfoundry/cflinuxfs4:1.268.0",
+		"docker://index.docker.io/busybox":                   "docker://docker.io/library/busybox:latest",
+		"docker://registry-1.docker.io/library/busybox":      "docker://docker.io/library/busybox:latest",
+		"docker:///a.b/c":                                    "docker://docker.io/a.b/c:latest",
+		"docker://localhost/a":                               "docker://localhost/a:latest",
+		"docker://localhost:5000/a/b/c:v1":                   "docker://localhost:5000/a/b/c:v1",
+		"docker://[::1]:5000/a":                              "docker://[::1]:5000/a:latest",
+		"docker://127.0.0.1:5000/a__b/c-d--e.f":              "docker://127.0.0.1:5000/a__b/c-d--e.f:latest",
+		"docker://Reg.Example.COM/a#V_1.x":                   "docker://reg.example.com/a:V_1.x",
+		"docker://reg.example.com/a@" + someDigest:           "docker://reg.example.com/a@" + someDigest,
+		"docker://reg.example.com:1/a/b:t@" + someDigest:     "docker://reg.example.com:1/a/b:t@" + someDigest,
+		"docker://host:80/a":                                 "docker://host:80/a:latest",
+		"docker://myregistry/a":                              "docker://docker.io/myregistry/a:latest",
+		"oci:/srv/image":                                     "oci:/srv/image",
+		"oci:///srv//image/":                                 "oci:/srv/image",
+		"preloaded:cflinuxfs4":                               "preloaded:cflinuxfs4",
+		"precached:cflinuxfs4":                               "preloaded:cflinuxfs4",
+	} {
+		r, err := ParseReference(s)
+		if err != nil || r.String() != want {
+			t.Errorf("%s: got %q, %v; want %q", s, r, err, want)
+			continue
+		}
+		if again, err := ParseReference(r.String()); err != nil || again != r {
+			t.Errorf("%s: got %+v, %v the second time; want %+v", s, again, err, r)
+		}
+	}
+}
+
+func TestParseReferenceRefuses(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]string{
+		"":                       "no scheme",
+		"cflinuxfs4":             "no scheme",
+		"https://reg.io/a":       "scheme is none of",
+		"docker:busybox":         "write docker://",
+		"docker:/busybox":        "write docker://",
+		"docker://":              "names no image",
+		"docker:///":             "names no image",
+		"docker://reg.io/":       "the name \"\"",
+		"docker://reg.io/a/":     "may hold lower-case",
+		"docker://reg.io//a":     "may hold lower-case",
+		"docker://reg.io/a/../b": "may hold lower-case",
+		"docker://reg.io/A":      "may hold lower-case",
+		"docker://reg.io/a b":    "may hold lower-case",
+		"docker://reg.io/a%2fb":  "may hold lower-case",
+		"docker://reg.io/a_-b":   "may hold lower-case",
+		"docker://reg.io/" + strings.Repeat("a", 256):      "longer than 255",
+		"docker://reg.io/a:":                               "tag is empty",
+		"docker://reg.io/a#":                               "tag is empty",
+		"docker://reg.io/a:-x":                             "the tag",
+		"docker://reg.io/a:x/y":                            "the tag",
+		"docker://reg.io/a:" + strings.Repeat("x", 129):    "the tag",
+		"docker://reg.io/a:b#c":                            "two tags",
+		"docker://reg.io/a?x=y":                            "query",
+		"docker://reg.io/a@":                               "digest is empty",
+		"docker://reg.io/a@sha256:abc":                     "the digest",
+		"docker://reg.io/a@sha512:" + someDigest[7:]:       "the digest",
+		"docker://reg.io/a@" + strings.ToUpper(someDigest): "the digest",
+		"docker://user:secret@reg.io/a":                    "credentials",
+		"docker://reg.io:99999/a":                          "no port",
+		"docker://reg.io:0/a":                              "no port",
+		"docker://reg.io:x/a":                              "no host",
+		"docker://-reg.io/a":                               "no host",
+		"docker://../a":                                    "no host",
+		"docker://[::1/a":                                  "no host",
+		"oci:":                                             "absolute",
+		"oci:image":                                        "absolute",
+		"oci:/":                                            "absolute",
+		"preloaded:":                                       "no name",
+		"preloaded:../x":                                   "no name",
+		"docker://" + strings.Repeat("a/", 4000):           "too long",
+	} {
+		if r, err := ParseReference(s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60s: got %q, %v; want %q", s, r, err, want)
+		} else if strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: the password is in %v", s, err)
+		}
+	}
+}
+
+func TestReferenceRegistry(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		ref, registry string
+		is, isNot     []string
+	}{
+		{"docker://busybox", "docker.io", []string{"docker.io", "index.docker.io", "Docker.io"}, []string{"", "quay.io"}},
+		{"docker://Reg.example.com:5000/a", "reg.example.com:5000", []string{"reg.example.com:5000", "REG.example.com:5000"}, []string{"reg.example.com", "docker.io"}},
+		{"preloaded:x", "", nil, []string{"", "docker.io"}},
+	} {
+		r, err := ParseReference(c.ref)
+		if err != nil || r.Registry() != c.registry {
+			t.Errorf("%s: got registry %q, %v; want %q", c.ref, r.Registry(), err, c.registry)
+		}
+		for _, host := range c.is {
+			if !r.IsRegistry(host) {
+				t.Errorf("%s: %q is not its registry", c.ref, host)
+			}
+		}
+		for _, host := range c.isNot {
+			if r.IsRegistry(host) {
+				t.Errorf("%s: %q is its registry", c.ref, host)
+			}
+		}
+	}
+	r, _ := ParseReference("docker://reg.io/a:t") // as above
+	if got, want := r.WithDigest(someDigest).String(), "docker://reg.io/a:t@"+someDigest; got != want {
+		t.Errorf("got %q; want %q", got, want)
+	}
+}
+
+// FuzzParseReference holds that what is taken can be written down and read back, and lies within one registry.
+func FuzzParseReference(f *testing.F) {
+	for _, s := range []string{"docker://busybox", "docker:///foo/bar#tag", "docker://[::1]:5000/a:t@" + someDigest, "docker://u:p@h.io/a", "oci:/a/../b", "precached:x"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		r, err := ParseReference(s)
+		if err != nil {
+			return
+		}
+		if again, err := ParseReference(r.String()); err != nil || again != r {
+			t.Errorf("%q: got %+v, %v read back; want %+v", s, again, err, r)
+		}
+		if r.Scheme != SchemeDocker {
+			return
+		}
+		if _, err := r.repository(); err != nil || !r.IsRegistry(r.Registry()) || strings.Contains(r.Repository, "..") {
+			t.Errorf("%q: got %+v, %v", s, r, err)
+		}
+	})
+}
