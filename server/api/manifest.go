@@ -158,7 +158,7 @@ func (c *call) applyProcesses(app *cf.App, m *manifest.App) error {
 		if err := applyProcess(p, want); err != nil {
 			return err
 		}
-		if err := store.Processes.Update(c.Tx, p); err != nil {
+		if err := c.withinQuota(app.SpaceGUID, func() error { return store.Processes.Update(c.Tx, p) }); err != nil {
 			return err
 		}
 	}
@@ -203,14 +203,29 @@ func (c *call) applySidecars(app *cf.App, m *manifest.App) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range processes {
-		for _, s := range m.Sidecars {
-			p.Sidecars = without(p.Sidecars, func(have cf.Sidecar) bool { return have.Name == s.Name })
-			if slices.Contains(s.ProcessTypes, p.Type) {
-				p.Sidecars = append(p.Sidecars, newSidecar(s))
-			}
+	for _, s := range m.Sidecars {
+		if err := c.applySidecar(processes, newSidecar(s)); err != nil {
+			return err
 		}
-		if err := store.Processes.Update(c.Tx, p); err != nil {
+	}
+	return nil
+}
+
+// applySidecar gives a sidecar to the processes of its types in place of one of
+// its name, whose GUID it takes.
+func (c *call) applySidecar(processes []*cf.Process, s cf.Sidecar) error {
+	named := func(have cf.Sidecar) bool { return have.Name == s.Name }
+	for _, p := range processes {
+		if i := slices.IndexFunc(p.Sidecars, named); i >= 0 {
+			s.GUID = p.Sidecars[i].GUID
+		}
+	}
+	for _, p := range processes {
+		p.Sidecars = without(p.Sidecars, named)
+		if slices.Contains(s.ProcessTypes, p.Type) {
+			p.Sidecars = append(p.Sidecars, s)
+		}
+		if err := orElse(sidecarFaults(p), store.Processes.Update(c.Tx, p)); err != nil {
 			return err
 		}
 	}

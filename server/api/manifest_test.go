@@ -7,6 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"cupola/store"
+	"cupola/store/cf"
 )
 
 const richManifest = `
@@ -96,4 +99,51 @@ func TestManifestRoundTrip(t *testing.T) {
 	if routes, ok := first["applications"].([]any)[0].(map[string]any)["routes"].([]any); !ok || !strings.Contains(fmt.Sprint(routes[1]), "least-connection") {
 		t.Errorf("got the routes %v; want an option", routes)
 	}
+}
+
+func TestManifestsKeepToTheQuota(t *testing.T) {
+	w := newWorld(t)
+	w.write(func(tx *store.Tx) error {
+		a, err := store.Apps.Get(tx, "app-1")
+		if err != nil {
+			return err
+		}
+		a.State = cf.Started
+		if err := store.Apps.Update(tx, a); err != nil {
+			return err
+		}
+		q, err := store.OrgQuotas.First(tx, store.Query{})
+		if err != nil {
+			return err
+		}
+		limit := 2048
+		q.Limits.TotalMemoryMB = &limit
+		return store.OrgQuotas.Update(tx, q)
+	})
+	got := w.ask("space_developer", "POST", "/v3/spaces/space-1/actions/apply_manifest", "applications:\n- name: hello\n  instances: 3\n", "application/x-yaml")
+	w.saved["job"] = guidOf(got)
+	w.run(t, []step{
+		{method: "GET", path: "/v3/jobs/{job}", status: 200, want: `{"state": "FAILED", "errors": [{"detail": "For application 'hello': memory quota_exceeded"}]}`},
+		{method: "GET", path: "/v3/processes/app-1", status: 200, want: `{"instances": 1}`},
+	})
+	w.apply(t, "applications:\n- name: hello\n  instances: 2\n")
+}
+
+// A sidecar of several processes is one, and the same when it is applied again.
+func TestManifestSidecars(t *testing.T) {
+	w := newWorld(t)
+	const text = `
+applications:
+- name: hello
+  processes: [{type: web, memory: 512M}, {type: worker, memory: 64M}]
+  sidecars: [{name: s, command: ./s, process_types: [web, worker], memory: 32M}]
+`
+	w.apply(t, text)
+	first := w.ask("admin", "GET", "/v3/apps/app-1/sidecars", "", "")
+	w.saved["sidecar"] = firstGUID(t, first)
+	w.apply(t, text)
+	w.run(t, []step{{method: "GET", path: "/v3/apps/app-1/sidecars", status: 200, want: `{"pagination": {"total_results": 1}, "resources": [{"guid": "{sidecar}", "process_types": ["web", "worker"]}]}`}})
+	got := w.ask("space_developer", "POST", "/v3/spaces/space-1/actions/apply_manifest", strings.Replace(text, "32M", "64M", 1), "application/x-yaml")
+	w.saved["job"] = guidOf(got)
+	w.run(t, []step{{method: "GET", path: "/v3/jobs/{job}", status: 200, want: `{"state": "FAILED", "errors": [{"detail": "For application 'hello': The memory allocation defined is too large to run with the dependent \"worker\" process"}]}`}})
 }
