@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"cupola/store"
+	"cupola/store/cf"
 )
 
 func TestFeatureFlags(t *testing.T) {
@@ -102,4 +103,37 @@ func TestOrgQuotas(t *testing.T) {
 		{as: "org_manager", method: "PATCH", path: "/v3/organization_quotas/{q}", body: `{}`, status: 403},
 		{as: "nobody", method: "GET", path: "/v3/organization_quotas/{q}", status: 200, want: `{"relationships": {"organizations": {"data": []}}}`},
 	})
+}
+
+func TestStackStates(t *testing.T) {
+	w := newWorld(t)
+	w.write(func(tx *store.Tx) error {
+		for _, state := range []string{"DEPRECATED", "RESTRICTED", "DISABLED"} {
+			if err := store.Stacks.Insert(tx, &cf.Stack{Name: state, State: state, StateReason: "Old."}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	refused := func(state string) string {
+		return "ERROR: Staging failed. The stack '" + state + "' is '" + state + "' and cannot be used for staging. Old."
+	}
+	onStack := func(name, stack string) string {
+		return `{"name": "` + name + `", "lifecycle": {"type": "buildpack", "data": {"stack": "` + stack + `"}}, ` + toSpace + `}`
+	}
+	change := func(stack string) string {
+		return `{"lifecycle": {"type": "buildpack", "data": {"stack": "` + stack + `"}}}`
+	}
+	w.run(t, []step{
+		{method: "POST", path: "/v3/apps", body: onStack("a", "DISABLED"), status: 422, want: detail(10008, refused("DISABLED"))},
+		{method: "POST", path: "/v3/apps", body: onStack("a", "RESTRICTED"), status: 422, want: detail(10008, refused("RESTRICTED"))},
+		{method: "POST", path: "/v3/apps", body: onStack("a", "DEPRECATED"), status: 201},
+		{method: "PATCH", path: "/v3/apps/app-1", body: change("DISABLED"), status: 422, want: detail(10008, refused("DISABLED"))},
+		{method: "PATCH", path: "/v3/apps/app-1", body: change("RESTRICTED"), status: 200},
+		{method: "POST", path: "/v3/builds", body: `{"package": {"guid": "package-1"}, "lifecycle": {"type": "buildpack", "data": {"stack": "DISABLED"}}}`, status: 422, want: detail(250004, refused("DISABLED"))},
+	})
+	got := w.ask("admin", "POST", "/v3/builds", `{"package": {"guid": "package-1"}}`, "")
+	if want := "WARNING%3A+The+stack+%27RESTRICTED%27+is+%27RESTRICTED%27+and+will+be+removed+in+the+future.+Old."; got.status != 201 || got.header.Get("X-Cf-Warnings") != want {
+		t.Errorf("got %d and the warning %s; want %s", got.status, got.header.Get("X-Cf-Warnings"), want)
+	}
 }

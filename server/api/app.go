@@ -111,6 +111,9 @@ func (c *call) insertApp(app *cf.App, lifecycle *lifecycleRequest) error {
 		}
 		app.Lifecycle.Stack = stack.Name
 	}
+	if err := c.stackServes(app.Lifecycle.Stack, true); err != nil {
+		return err
+	}
 	err := store.Apps.Insert(c.Tx, app)
 	if store.IsTaken(err) {
 		return cf.Unprocessable("App with the name '%s' already exists.", app.Name)
@@ -155,6 +158,18 @@ func (c *call) applyLifecycle(l *cf.Lifecycle, req *lifecycleRequest) error {
 	return c.checkLifecycle(*l)
 }
 
+// changeLifecycle is applyLifecycle for an app that is there.
+func (c *call) changeLifecycle(app *cf.App, req *lifecycleRequest) error {
+	if err := c.applyLifecycle(&app.Lifecycle, req); err != nil || req == nil || !req.Data.Stack.Set {
+		return err
+	}
+	fresh, err := c.fresh(app)
+	if err != nil {
+		return err
+	}
+	return c.stackServes(app.Lifecycle.Stack, fresh)
+}
+
 func updateApp(c *call) (*response, error) {
 	var req struct {
 		Name      opt[string]       `json:"name"`
@@ -172,7 +187,7 @@ func updateApp(c *call) (*response, error) {
 	if err := invalid(nameFaults(app.Name)); err != nil {
 		return nil, err
 	}
-	if err := c.applyLifecycle(&app.Lifecycle, req.Lifecycle); err != nil {
+	if err := c.changeLifecycle(app, req.Lifecycle); err != nil {
 		return nil, err
 	}
 	if err := req.Metadata.apply(&app.Metadata); err != nil {

@@ -65,7 +65,11 @@ func createBuild(c *call) (*response, error) {
 	if err := c.applyLifecycle(&b.Lifecycle, req.Lifecycle); err != nil {
 		return nil, err
 	}
-	if err := c.stackStages(b.Lifecycle.Stack); err != nil {
+	fresh, err := c.fresh(app)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.stackStages(b.Lifecycle.Stack, fresh); err != nil {
 		return nil, err
 	}
 	if err := req.Metadata.apply(&b.Metadata); err != nil {

@@ -90,7 +90,7 @@ func (c *call) applyApp(space *cf.Space, m *manifest.App) error {
 		app = &cf.App{Name: m.Name, SpaceGUID: space.GUID}
 		err = c.insertApp(app, lifecycleOf(m))
 	} else if err == nil {
-		err = c.applyLifecycle(&app.Lifecycle, lifecycleOf(m))
+		err = c.changeLifecycle(app, lifecycleOf(m))
 	}
 	if err != nil {
 		return err

@@ -63,9 +63,9 @@ func isURL(name string) bool {
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https" || u.Scheme == "git") || strings.HasPrefix(name, "git@")
 }
 
-// stackStages refuses a build on a stack that is shut for it (RFC-0045), and
-// warns of one that will be.
-func (c *call) stackStages(name string) error {
+// stackStages refuses to stage on a stack that is shut for it, and warns of one
+// that will be (RFC-0045). fresh is what was never built: it is let onto fewer.
+func (c *call) stackStages(name string, fresh bool) error {
 	if name == "" {
 		return nil
 	}
@@ -73,11 +73,31 @@ func (c *call) stackStages(name string) error {
 	if err != nil {
 		return err
 	}
-	switch s.State {
-	case "DISABLED":
-		return cf.Errorf(cf.StackInvalid, "ERROR: Staging failed. The stack '%s' is 'DISABLED' and cannot be used for staging. %s", s.Name, s.StateReason)
-	case "DEPRECATED", "RESTRICTED":
-		c.warn("WARNING: The stack '%s' is '%s' and will be removed in the future. %s", s.Name, s.State, s.StateReason)
+	reason := ""
+	if s.StateReason != "" {
+		reason = " " + s.StateReason
+	}
+	switch {
+	case s.State == "DISABLED", s.State == "RESTRICTED" && fresh:
+		return cf.Errorf(cf.StackInvalid, "ERROR: Staging failed. The stack '%s' is '%s' and cannot be used for staging.%s", s.Name, s.State, reason)
+	case s.State != "ACTIVE":
+		c.warn("WARNING: The stack '%s' is '%s' and will be removed in the future.%s", s.Name, s.State, reason)
 	}
 	return nil
+}
+
+// stackServes is stackStages for an app that is made or changed, of which it is
+// a 422 like any other.
+func (c *call) stackServes(name string, fresh bool) error {
+	err := c.stackStages(name, fresh)
+	if isKind(err, cf.StackInvalid) {
+		err = cf.Unprocessable("%s", err)
+	}
+	return err
+}
+
+// fresh tells whether an app was never built.
+func (c *call) fresh(app *cf.App) (bool, error) {
+	n, err := store.Builds.Count(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}}})
+	return n == 0, err
 }
