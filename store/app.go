@@ -9,7 +9,7 @@ var Apps = &Table[cf.App]{
 	fields: func(v *cf.App, k *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
-			&v.Name, &v.SpaceGUID, &v.State, jsonColumn{&v.Lifecycle},
+			&v.Name, &v.SpaceGUID, &v.State, lifecycleColumn{k, &v.Lifecycle},
 			sealedColumn{k, &v.Env}, nullColumn{&v.DropletGUID},
 			&v.SSHEnabled, &v.RevisionsOn, &v.Rev, nullColumn{&v.CurrentRevision}}
 	},

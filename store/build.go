@@ -10,7 +10,7 @@ var Builds = &Table[cf.Build]{
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
 			&v.AppGUID, &v.PackageGUID, nullColumn{&v.DropletGUID}, &v.State, &v.Error,
-			jsonColumn{&v.Lifecycle}, &v.MemoryMB, &v.DiskMB, &v.LogRateLimit, jsonColumn{&v.CreatedBy}, sealedColumn{k, &v.Env}}
+			lifecycleColumn{k, &v.Lifecycle}, &v.MemoryMB, &v.DiskMB, &v.LogRateLimit, jsonColumn{&v.CreatedBy}, sealedColumn{k, &v.Env}}
 	},
 	resource: func(v *cf.Build) *cf.Resource { return &v.Resource },
 	filters: map[string]string{

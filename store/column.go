@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"cupola/store/cf"
 )
 
 // jsonColumn keeps a value as JSON text.
@@ -89,6 +91,44 @@ func (c sealedColumn) Scan(src any) error {
 		return fmt.Errorf("open a sealed column (is store.key the one this database was made with?): %w", err)
 	}
 	return json.Unmarshal(plain, c.v)
+}
+
+// lifecycleColumn keeps a lifecycle as JSON in which the buildpacks are sealed:
+// a URL of one may hold a password. Type and stack are there to be filtered by.
+type lifecycleColumn struct {
+	seal *sealer
+	v    *cf.Lifecycle
+}
+
+type lifecycleJSON struct {
+	Type       string
+	Stack      string
+	Buildpacks []string `json:",omitempty"` // of a row that an older cupola wrote
+	Sealed     []byte   `json:",omitempty"`
+}
+
+func (c lifecycleColumn) Value() (driver.Value, error) {
+	out := lifecycleJSON{Type: c.v.Type, Stack: c.v.Stack}
+	if len(c.v.Buildpacks) > 0 {
+		plain, err := json.Marshal(c.v.Buildpacks)
+		if err != nil {
+			return nil, err
+		}
+		out.Sealed = c.seal.seal(plain)
+	}
+	return jsonColumn{out}.Value()
+}
+
+func (c lifecycleColumn) Scan(src any) error {
+	var in lifecycleJSON
+	if err := (jsonColumn{&in}).Scan(src); err != nil {
+		return err
+	}
+	*c.v = cf.Lifecycle{Type: in.Type, Stack: in.Stack, Buildpacks: in.Buildpacks}
+	if len(in.Sealed) == 0 {
+		return nil
+	}
+	return sealedColumn{c.seal, &c.v.Buildpacks}.Scan(in.Sealed)
 }
 
 func bytesOf(src any) ([]byte, error) {

@@ -10,7 +10,7 @@ var Droplets = &Table[cf.Droplet]{
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
 			&v.AppGUID, nullColumn{&v.PackageGUID}, nullColumn{&v.BuildGUID}, &v.State, &v.Error,
-			&v.Digest, &v.Size, &v.Stack, jsonColumn{&v.Lifecycle}, jsonColumn{&v.Buildpacks},
+			&v.Digest, &v.Size, &v.Stack, lifecycleColumn{k, &v.Lifecycle}, jsonColumn{&v.Buildpacks},
 			jsonColumn{&v.ProcessTypes}, jsonColumn{&v.Sidecars}, &v.ExecutionMetadata, &v.Image}
 	},
 	resource: func(v *cf.Droplet) *cf.Resource { return &v.Resource },

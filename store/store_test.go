@@ -51,7 +51,7 @@ func seed(t *testing.T, s *Store) (org cf.Org, space cf.Space, app cf.App) {
 			return err
 		}
 		app = cf.App{Name: "hello", SpaceGUID: space.GUID, State: cf.Stopped, Env: map[string]string{"KEY": "very secret"},
-			Lifecycle: cf.Lifecycle{Type: "buildpack", Stack: "minifs"}}
+			Lifecycle: cf.Lifecycle{Type: "buildpack", Stack: "minifs", Buildpacks: []string{"https://joe:very secret@example.com/bp.zip"}}}
 		return Apps.Insert(tx, &app)
 	})
 	return org, space, app
@@ -196,6 +196,25 @@ func TestSecretsAreNotInTheFile(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(dir, "store.key")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("store.key: %v, %v; want mode 0600", info, err)
 	}
+}
+
+func TestRowsOfAnOlderLifecycleAreRead(t *testing.T) {
+	s := openTest(t)
+	_, _, app := seed(t, s)
+	write(t, s, func(tx *Tx) error {
+		_, err := tx.exec("apps", `UPDATE apps SET lifecycle = '{"Type":"buildpack","Buildpacks":["a","b"],"Stack":"minifs"}'`)
+		return err
+	})
+	read(t, s, func(tx *Tx) error {
+		got, err := Apps.First(tx, Query{Where: map[string][]string{"stacks": {"minifs"}, "guids": {app.GUID}}})
+		if err != nil {
+			return err
+		}
+		if d := cmp.Diff(cf.Lifecycle{Type: "buildpack", Buildpacks: []string{"a", "b"}, Stack: "minifs"}, got.Lifecycle); d != "" {
+			t.Error(d)
+		}
+		return nil
+	})
 }
 
 func TestFailedWriteChangesNothingAndTellsNobody(t *testing.T) {
