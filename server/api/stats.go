@@ -65,9 +65,7 @@ func showStats(c *call) (*response, error) {
 			resources := []doc{}
 			for i := range p.Instances {
 				a := byIndex[i]
-				if s := instanceState(a); s != "STARTING" && !(s == "DOWN" && a == nil) {
-					pending = false
-				}
+				pending = pending && comes(p, a)
 				resources = append(resources, c.viewStats(p, i, a))
 			}
 			return ok(doc{"resources": resources})
@@ -76,6 +74,19 @@ func showStats(c *call) (*response, error) {
 			return res, err
 		}
 	}
+}
+
+// comes tells whether an instance is about to run: its row is not there yet, or
+// it starts, or runs but has no route yet, which without a readiness check is a
+// matter of a moment.
+func comes(p *cf.Process, a *lrp.Actual) bool {
+	switch instanceState(a) {
+	case "DOWN":
+		return a == nil
+	case "RUNNING":
+		return !a.Ready && p.ReadinessCheck.Type != "http" && p.ReadinessCheck.Type != "port"
+	}
+	return instanceState(a) == "STARTING"
 }
 
 func (c *call) viewStats(p *cf.Process, index int, a *lrp.Actual) doc {
