@@ -1,9 +1,9 @@
 //go:build linux
 
 // The lifecycle command is everything that runs inside containers beside the
-// app, but for what its start needs (see init): builder, healthcheck, the
-// system buildpacks and the tools of stacks that have none. It does what the
-// name it is called by says, or else its first argument.
+// app, but for what its start needs (see init): builder, healthcheck, what
+// `cf ssh` talks to, the system buildpacks and the tools of stacks that have
+// none. It does what the name it is called by says, or else its first argument.
 package main
 
 import (
@@ -16,7 +16,9 @@ import (
 	"cupola/runtime/lifecycle/builder"
 	"cupola/runtime/lifecycle/buildpack"
 	"cupola/runtime/lifecycle/healthcheck"
+	"cupola/runtime/lifecycle/scp"
 	"cupola/runtime/lifecycle/shell"
+	"cupola/runtime/lifecycle/sshd"
 	"cupola/runtime/lifecycle/static"
 	"cupola/runtime/lifecycle/tool"
 )
@@ -39,7 +41,7 @@ func run(argv []string) int {
 		}
 		argv = argv[1:]
 	}
-	fmt.Fprintln(os.Stderr, "usage: lifecycle builder|buildpack|healthcheck|init|launcher|sh|static|<tool> …")
+	fmt.Fprintln(os.Stderr, "usage: lifecycle builder|buildpack|healthcheck|init|launcher|scp|sh|sshd|static|<tool> …")
 	return 2
 }
 
@@ -55,6 +57,10 @@ func dispatch(argv []string) (code int, ok bool) {
 		return healthcheck.Main(args), true
 	case "launcher":
 		return shell.Launcher().Main(argv), true
+	case "sshd":
+		return sshd.Main(args), true
+	case "scp":
+		return scp.Main(args), true
 	case "init":
 		return boot.Main(args), true
 	case "sh", "shell":

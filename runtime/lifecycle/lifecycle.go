@@ -29,6 +29,7 @@ var links = map[string]string{
 	"healthcheck": "lifecycle",
 	"shell":       "lifecycle",
 	"sh":          "lifecycle",
+	"scp":         "lifecycle",
 }
 
 // errNotBuilt is what Install returns, with the program's name, in a binary

@@ -10,8 +10,9 @@ import (
 )
 
 // Main is sh: `sh [-eux…] [-c command [name]] [file] [args…]`, a script from
-// standard input when it is given neither. It returns the exit code, unless
-// the process became the script's last command.
+// standard input when it is given neither, or what the user types where that
+// is a terminal. It returns the exit code, unless the process became the
+// script's last command.
 func Main(argv []string) int {
 	name := argv[0]
 	options, rest, fromArgument, err := parseArguments(argv[1:])
@@ -43,6 +44,9 @@ func Main(argv []string) int {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		return exitUsage
+	}
+	if script == os.Stdin && isTerminal(os.Stdin) {
+		return s.talk(os.Stdin, os.Stderr)
 	}
 	return s.run(script, name, true)
 }
