@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"cupola/runtime/container"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
 )
@@ -25,7 +26,8 @@ type instance struct {
 
 	mu    sync.Mutex
 	rec   record
-	out   output // nil before its pipes are made
+	out   output            // nil before its pipes are made
+	entry container.Process // how Attach enters; without Env where it was adopted
 	usage usage
 }
 

@@ -32,6 +32,7 @@ func (b *build) startProcess(ctx context.Context) error {
 		},
 		Stdout: stdout, Stderr: stderr,
 	}
+	b.setEntry(spec.Process)
 	for _, m := range b.root.Binds {
 		spec.Mounts = append(spec.Mounts, container.Mount(m))
 	}
@@ -53,7 +54,7 @@ func (b *build) startSidecars(ctx context.Context) error {
 		started = append(started, sidecarRecord{PID: p.ID(), StartTicks: startTicks(p.ID())})
 	}
 	return b.save(func(r *record) {
-		r.Phase, r.StartedAt, r.Sidecars = lrp.PhaseStarting, time.Now(), started
+		r.Phase, r.StartedAt, r.Sidecars, r.User = lrp.PhaseStarting, time.Now(), started, loginOf(b.user)
 	})
 }
 

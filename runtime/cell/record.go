@@ -20,6 +20,7 @@ type record struct {
 	Phase     lrp.Phase
 	Address   string
 	StartedAt time.Time // zero: it was never started
+	User      login     // of the action
 	Ready     bool
 	Sidecars  []sidecarRecord
 	Ending    *ending // once the action has ended
