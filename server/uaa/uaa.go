@@ -46,6 +46,7 @@ type UAA struct {
 	log   *slog.Logger
 	key   *rsa.PrivateKey
 	locks *lockout
+	codes codes
 	mux   *http.ServeMux
 
 	// hashing is held while a password is compared, which is meant to take
@@ -60,11 +61,13 @@ func New(ctx context.Context, s *store.Store, log *slog.Logger) (*UAA, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &UAA{store: s, log: log, key: key, locks: newLockout(), mux: http.NewServeMux(), hashing: make(chan struct{}, max(1, runtime.NumCPU()/2))}
+	u := &UAA{store: s, log: log, key: key, locks: newLockout(), codes: codes{waiting: map[string]grantedCode{}}, mux: http.NewServeMux(),
+		hashing: make(chan struct{}, max(1, runtime.NumCPU()/2))}
 	for pattern, h := range map[string]handler{
 		"GET /login":                      u.login,
 		"GET /info":                       u.login,
 		"POST /oauth/token":               u.token,
+		"GET /oauth/authorize":            u.authorize,
 		"GET /token_key":                  u.tokenKey,
 		"GET /token_keys":                 u.tokenKeys,
 		"POST /check_token":               u.checkToken,
@@ -169,6 +172,11 @@ func (u *UAA) serve(h handler) http.HandlerFunc {
 			status, body = http.StatusInternalServerError, &fault{Code: "server_error", Description: "An unknown error occurred."}
 		}
 		w.Header().Set("Cache-Control", "no-store")
+		if to, ok := body.(redirect); ok {
+			w.Header().Set("Location", string(to))
+			w.WriteHeader(status)
+			return
+		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
 		if body != nil {
