@@ -1,0 +1,169 @@
+package sshproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"cupola/runtime/lrp"
+	"cupola/server/authz"
+	"cupola/server/desire"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// target is the instance that a connection was let into.
+type target struct {
+	instanceGUID string
+	log          lrp.LogTarget
+}
+
+// Why a user is not let in. Who may not see an app is not told that it is
+// there.
+var (
+	errCode       = errors.New("the one-time code is wrong, was used or has expired: get another with 'cf ssh-code'")
+	errApp        = errors.New("there is no such process, or you are not authorized to enter it")
+	errUnentered  = errors.New("ssh cannot be had just now: the daemon's log says why")
+	errAppSSH     = errors.New("ssh is disabled for app")
+	errSuspended  = errors.New("the organization is suspended")
+	errNotRunning = errors.New("the instance is not running")
+)
+
+// The audit events, and the actor of one that nobody is known of, are Cloud
+// Controller's.
+const (
+	authorizedEvent   = "audit.app.ssh-authorized"
+	unauthorizedEvent = "audit.app.ssh-unauthorized"
+)
+
+var unknownActor = cf.Actor{GUID: "unknown-user-guid", Type: "user", Name: "unknown-user-email"}
+
+// admit decides whether who shows the code may enter, and writes the audit
+// event. The code is used up in any case.
+func (p *Proxy) admit(ctx context.Context, user, code string) (target, error) {
+	at, err := parseLogin(user)
+	if err != nil {
+		return target{}, err
+	}
+	id, bad := p.Redeem(ctx, code)
+	if bad != nil {
+		p.auditStranger(ctx, at)
+		return target{}, errCode
+	}
+	var to target
+	var refusal error
+	err = p.Store.Write(ctx, func(tx *store.Tx) error {
+		e, err := find(tx, at)
+		if store.IsNotFound(err) {
+			refusal = errApp
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		roles, err := store.Roles.By(tx, "user_guids", id.UserGUID)
+		if err != nil {
+			return err
+		}
+		actor := authz.NewActor(id.UserGUID, id.Username, "user", id.Scopes, roles)
+		kind := authorizedEvent
+		if refusal = e.refuse(actor); refusal != nil {
+			kind = unauthorizedEvent
+		}
+		if err := e.audit(tx, kind, cf.Actor{GUID: actor.GUID, Type: actor.Type, Name: actor.Name}, at); err != nil {
+			return err
+		}
+		if refusal == nil {
+			to, refusal = e.instance(tx, at)
+		}
+		return nil
+	})
+	if err != nil {
+		p.Log.ErrorContext(ctx, "ssh login not checked", "process_guid", at.processGUID, "err", err)
+		return target{}, errUnentered
+	}
+	return to, refusal
+}
+
+// strangersLimit is how many wrong codes a minute are written into the audit
+// events, so that a stranger cannot fill the disk.
+const strangersLimit = 30
+
+// auditStranger writes down that a wrong code was shown.
+func (p *Proxy) auditStranger(ctx context.Context, at login) {
+	if !p.strangers.allow() {
+		return
+	}
+	err := p.Store.Write(ctx, func(tx *store.Tx) error {
+		e, err := find(tx, at)
+		if store.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return e.audit(tx, unauthorizedEvent, unknownActor, at)
+	})
+	if err != nil {
+		p.Log.ErrorContext(ctx, "ssh login not audited", "process_guid", at.processGUID, "err", err)
+	}
+}
+
+// entrance is a process with all that decides who may enter it.
+type entrance struct {
+	process *cf.Process
+	app     *cf.App
+	space   *cf.Space
+	org     *cf.Org
+}
+
+func find(tx *store.Tx, at login) (e entrance, err error) {
+	if e.process, err = store.Processes.Get(tx, at.processGUID); err != nil {
+		return e, err
+	}
+	if e.app, err = store.Apps.Get(tx, e.process.AppGUID); err != nil {
+		return e, err
+	}
+	if e.space, err = store.Spaces.Get(tx, e.app.SpaceGUID); err != nil {
+		return e, err
+	}
+	e.org, err = store.Orgs.Get(tx, e.space.OrgGUID)
+	return e, err
+}
+
+// refuse says why the actor may not enter, by Cloud Controller's rules: he has
+// to be able to change the process, and ssh to be on for app and space.
+func (e entrance) refuse(actor *authz.Actor) error {
+	place := authz.Place{OrgGUID: e.org.GUID, SpaceGUID: e.space.GUID}
+	switch {
+	case !actor.MayWrite() || !actor.May(authz.SpaceDeveloper, place):
+		return errApp
+	case e.org.Suspended && !actor.Admin:
+		return errSuspended
+	case !e.space.AllowSSH:
+		return fmt.Errorf("ssh is disabled for space '%s'", e.space.Name)
+	case !e.app.SSHEnabled:
+		return errAppSSH
+	}
+	return nil
+}
+
+func (e entrance) audit(tx *store.Tx, kind string, actor cf.Actor, at login) error {
+	return store.Events.Insert(tx, &cf.Event{Type: kind, Actor: actor, TargetType: "app", TargetGUID: e.app.GUID, TargetName: e.app.Name,
+		SpaceGUID: e.space.GUID, OrgGUID: e.org.GUID, Data: map[string]any{"index": strconv.Itoa(at.index)}})
+}
+
+// instance finds the container.
+func (e entrance) instance(tx *store.Tx, at login) (target, error) {
+	name := desire.ProcessGUID(e.process, e.app)
+	actual, err := store.ActualLRPs.First(tx, store.Query{Where: map[string][]string{
+		"process_guids": {name}, "indices": {strconv.Itoa(at.index)}, "states": {string(lrp.Running)}}})
+	if err != nil || actual.InstanceGUID == "" {
+		return target{}, errNotRunning
+	}
+	tags := map[string]string{"app_id": e.app.GUID, "app_name": e.app.Name, "process_id": e.process.GUID, "process_type": e.process.Type,
+		"space_id": e.space.GUID, "space_name": e.space.Name, "organization_id": e.org.GUID, "organization_name": e.org.Name}
+	return target{instanceGUID: actual.InstanceGUID,
+		log: lrp.LogTarget{GUID: e.app.GUID, Source: "SSH", Instance: strconv.Itoa(at.index), Tags: tags}}, nil
+}

@@ -1,0 +1,229 @@
+// Package sshproxy is `cf ssh`: an SSH server that lets users into the
+// containers of their apps, as Diego's ssh-proxy does. The user name says which
+// instance, the password is a one-time code of the UAA. The proxy checks both,
+// has the lifecycle's sshd started inside the container, and passes channels
+// and requests on: what a session does, it does there.
+package sshproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"cupola/runtime/lrp"
+	"cupola/store"
+)
+
+// Identity is whom a code was given to.
+type Identity struct {
+	UserGUID string
+	Username string
+	ClientID string
+	Scopes   []string
+}
+
+// Config is what the proxy needs of the rest of the house.
+type Config struct {
+	Store   *store.Store
+	HostKey ssh.Signer
+	// Redeem tells whom a one-time code was given to. A code is good once.
+	Redeem func(ctx context.Context, code string) (Identity, error)
+	// Attach starts the lifecycle's sshd in the container of an instance and
+	// gives its standard input and output.
+	Attach func(ctx context.Context, instanceGUID string) (io.ReadWriteCloser, error)
+	// Logs takes the lines that an app's log says of sessions.
+	Logs func(lrp.LogLine)
+	Log  *slog.Logger
+}
+
+// The limits of the proxy.
+const (
+	maxTries       = 3                // passwords of one connection
+	greetTime      = 30 * time.Second // from connection to session
+	maxConnections = 256
+	maxGreeting    = 64  // connections that have not shown a code yet
+	maxChannels    = 128 // of one connection
+)
+
+// Proxy serves SSH.
+type Proxy struct {
+	Config
+	strangers *window
+}
+
+// New returns a Proxy.
+func New(c Config) *Proxy {
+	return &Proxy{Config: c, strangers: &window{limit: strangersLimit, span: time.Minute}}
+}
+
+// Serve serves the connections of l until ctx ends, then ends the sessions,
+// closes l and returns.
+func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
+	var connections sync.WaitGroup
+	defer connections.Wait()
+	defer cancel()
+	all, greeting := make(chan struct{}, maxConnections), make(chan struct{}, maxGreeting)
+	for {
+		conn, err := l.Accept()
+		if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+			if err == nil {
+				_ = conn.Close()
+			}
+			return nil
+		}
+		if err != nil {
+			p.Log.WarnContext(ctx, "ssh connection not accepted", "err", err)
+			if !pause(ctx) {
+				return nil
+			}
+			continue
+		}
+		if !take(all) {
+			_ = conn.Close()
+			continue
+		}
+		if !take(greeting) {
+			<-all
+			_ = conn.Close()
+			continue
+		}
+		connections.Go(func() {
+			defer func() { <-all }()
+			p.serve(ctx, conn, func() { <-greeting })
+		})
+	}
+}
+
+// take takes a place if there is one.
+func take(places chan struct{}) bool {
+	select {
+	case places <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// pause waits a little, as for descriptors to be had again, and reports whether
+// to go on.
+func pause(ctx context.Context) bool {
+	select {
+	case <-time.After(100 * time.Millisecond):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// serve serves one connection; greeted is called once it is known who it is.
+func (p *Proxy) serve(ctx context.Context, conn net.Conn, greeted func()) {
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	_ = conn.SetDeadline(time.Now().Add(greetTime))
+	var to target
+	user, channels, requests, err := ssh.NewServerConn(conn, p.serverConfig(ctx, &to))
+	greeted()
+	if err != nil {
+		p.Log.DebugContext(ctx, "ssh connection refused", "address", conn.RemoteAddr().String(), "err", err)
+		return
+	}
+	go ssh.DiscardRequests(requests)
+	defer user.Close()
+	if err := p.session(ctx, user, channels, to, func() { _ = conn.SetDeadline(time.Time{}) }); err != nil {
+		p.Log.WarnContext(ctx, "ssh session not begun", "instance_guid", to.instanceGUID, "err", err)
+		refuseAll(channels, err)
+	}
+}
+
+// refuseAll answers every channel with the reason why there is none, for as
+// long as the client has to have connected.
+func refuseAll(channels <-chan ssh.NewChannel, err error) {
+	for c := range channels {
+		_ = c.Reject(ssh.ConnectionFailed, "the instance cannot be entered: "+err.Error())
+	}
+}
+
+// session joins a user's connection to one to the container until either ends.
+func (p *Proxy) session(ctx context.Context, user ssh.Conn, channels <-chan ssh.NewChannel, to target, begun func()) error {
+	stream, err := p.Attach(ctx, to.instanceGUID)
+	if err != nil {
+		return err
+	}
+	pipe := &pipe{ReadWriteCloser: stream}
+	defer pipe.Close()
+	// The client's own deadline ends a container that does not answer.
+	defer context.AfterFunc(connectionEnd(user), func() { _ = pipe.Close() })()
+	inner, inChannels, inRequests, err := ssh.NewClientConn(pipe, "container", clientConfig())
+	if err != nil {
+		return fmt.Errorf("greet the container's sshd: %w", err)
+	}
+	defer inner.Close()
+	go ssh.DiscardRequests(inRequests)
+	go rejectAll(inChannels)
+	begun()
+	p.note(to, "Successful remote access by "+user.RemoteAddr().String())
+	defer p.note(to, "Remote access ended for "+user.RemoteAddr().String())
+	go func() { // the instance has ended, or the connection to it
+		_ = inner.Wait()
+		_ = user.Close()
+	}()
+	relay(channels, inner)
+	return nil
+}
+
+// connectionEnd is a context that ends with the connection.
+func connectionEnd(c ssh.Conn) context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		_ = c.Wait()
+		cancel()
+	}()
+	return ctx
+}
+
+// rejectAll refuses channels that a container opens towards the user: agents
+// and X11 are not forwarded.
+func rejectAll(channels <-chan ssh.NewChannel) {
+	for c := range channels {
+		_ = c.Reject(ssh.Prohibited, "not allowed")
+	}
+}
+
+// note writes a line of Diego's about a session into the app's log.
+func (p *Proxy) note(to target, text string) {
+	p.Logs(lrp.LogLine{Target: to.log, At: time.Now(), Text: []byte(text)})
+}
+
+func (p *Proxy) serverConfig(ctx context.Context, to *target) *ssh.ServerConfig {
+	c := &ssh.ServerConfig{
+		MaxAuthTries:  maxTries,
+		ServerVersion: "SSH-2.0-cupola",
+		PasswordCallback: func(meta ssh.ConnMetadata, password []byte) (*ssh.Permissions, error) {
+			admitted, err := p.admit(ctx, meta.User(), string(password))
+			if err != nil {
+				p.Log.InfoContext(ctx, "ssh login refused", "user", printable(meta.User()), "address", meta.RemoteAddr().String(), "err", err)
+				return nil, &ssh.BannerError{Err: err, Message: err.Error() + "\r\n"}
+			}
+			*to = admitted
+			return nil, nil
+		},
+	}
+	c.AddHostKey(p.HostKey)
+	return c
+}
+
+// clientConfig asks the container for no proof: the pipe leads there and
+// nowhere else.
+func clientConfig() *ssh.ClientConfig {
+	return &ssh.ClientConfig{User: "cf", HostKeyCallback: func(string, net.Addr, ssh.PublicKey) error { return nil }}
+}

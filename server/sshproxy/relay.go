@@ -1,0 +1,84 @@
+package sshproxy
+
+import (
+	"errors"
+	"io"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// relay opens in the container what the user opens, and joins the two, until
+// the user's connection ends. It returns when all channels have.
+func relay(channels <-chan ssh.NewChannel, to ssh.Conn) {
+	places := make(chan struct{}, maxChannels)
+	var open sync.WaitGroup
+	defer open.Wait()
+	defer to.Close()
+	for c := range channels {
+		if kind := c.ChannelType(); kind != "session" && kind != "direct-tcpip" {
+			_ = c.Reject(ssh.UnknownChannelType, "unknown channel type")
+			continue
+		}
+		if !take(places) {
+			_ = c.Reject(ssh.ResourceShortage, "too many sessions and forwarded connections at once")
+			continue
+		}
+		open.Go(func() {
+			defer func() { <-places }()
+			relayChannel(c, to)
+		})
+	}
+}
+
+// relayChannel is one channel from its opening to its end.
+func relayChannel(c ssh.NewChannel, to ssh.Conn) {
+	inner, innerRequests, err := to.OpenChannel(c.ChannelType(), c.ExtraData())
+	if refused, ok := errors.AsType[*ssh.OpenChannelError](err); ok {
+		_ = c.Reject(refused.Reason, refused.Message)
+		return
+	}
+	if err != nil {
+		_ = c.Reject(ssh.ConnectionFailed, "the instance has ended")
+		return
+	}
+	user, userRequests, err := c.Accept()
+	if err != nil {
+		_ = inner.Close()
+		go ssh.DiscardRequests(innerRequests)
+		return
+	}
+	go func() {
+		_, _ = io.Copy(inner, user)
+		_ = inner.CloseWrite()
+	}()
+	go func() {
+		forward(userRequests, inner)
+		_ = inner.Close()
+	}()
+	fromContainer(inner, innerRequests, user)
+}
+
+// fromContainer passes on what the container sends. The channel is closed only
+// after all of it: the exit status comes as a request beside the output.
+func fromContainer(inner ssh.Channel, requests <-chan *ssh.Request, user ssh.Channel) {
+	var all sync.WaitGroup
+	all.Go(func() { _, _ = io.Copy(user.Stderr(), inner.Stderr()) })
+	all.Go(func() {
+		_, _ = io.Copy(user, inner)
+		_ = user.CloseWrite()
+	})
+	all.Go(func() { forward(requests, user) })
+	all.Wait()
+	_ = user.Close()
+}
+
+// forward passes requests on, and the answers back, until there are no more.
+func forward(requests <-chan *ssh.Request, to ssh.Channel) {
+	for r := range requests {
+		ok, err := to.SendRequest(r.Type, r.WantReply, r.Payload)
+		if r.WantReply {
+			_ = r.Reply(ok && err == nil, nil)
+		}
+	}
+}
