@@ -17,6 +17,7 @@ type Config struct {
 	DataDir       string // /var/lib/cupola
 	HTTP          string // 127.0.0.1:8080; port 0 takes a free one
 	HTTPS         string // 127.0.0.1:8443; "off" for none
+	SSH           string // 127.0.0.1:2222, or a free port where that is taken; "off" for none
 	Domain        string // of apps; "localhost"
 	AdminPassword string // made once and kept in the data directory
 	DefaultStack  string // the best there is
@@ -38,6 +39,7 @@ const (
 	DefaultDataDir = "/var/lib/cupola"
 	DefaultHTTP    = "127.0.0.1:8080"
 	DefaultHTTPS   = "127.0.0.1:8443"
+	DefaultSSH     = "127.0.0.1:2222"
 	DefaultDomain  = "localhost"
 )
 
@@ -62,8 +64,8 @@ func (c *Config) normalize() error {
 	if !domainPattern.MatchString(c.Domain) || len(c.Domain) > 253 {
 		faults = append(faults, fmt.Errorf("--domain %q is no domain name, like apps.example.com", c.Domain))
 	}
-	for flag, addr := range map[string]string{"--http": c.HTTP, "--https": c.HTTPS} {
-		if _, _, err := net.SplitHostPort(addr); err != nil && addr != "off" {
+	for flag, addr := range map[string]string{"--http": c.HTTP, "--https": c.HTTPS, "--ssh": c.SSH} {
+		if _, _, err := net.SplitHostPort(addr); err != nil && addr != "off" && addr != "" {
 			faults = append(faults, fmt.Errorf("%s %q is no address like 127.0.0.1:8080: %w", flag, addr, err))
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"cupola/server/logcache"
 	"cupola/server/reconcile"
 	"cupola/server/router"
+	"cupola/server/sshproxy"
 	"cupola/server/uaa"
 	"cupola/store"
 	"cupola/store/blob"
@@ -46,6 +47,8 @@ type house struct {
 	uaa        *uaa.UAA
 	logs       *logcache.Cache
 	router     *router.Router
+	ssh        *sshproxy.Proxy // nil where there is none
+	sshKey     string          // the fingerprint of its key
 	api        http.Handler
 	endPolls   func() // answers the requests that wait for news
 }
@@ -69,7 +72,7 @@ func open(ctx context.Context, c Config) (h *house, err error) {
 	}{
 		{"data directory", h.openDir}, {"store", h.openStore}, {"root filesystems", h.openRoots},
 		{"containers", h.openContainers}, {"network", h.openNetwork}, {"cell", h.openCell},
-		{"seeds", h.seed}, {"control plane", h.openControl},
+		{"seeds", h.seed}, {"ssh proxy", h.openSSH}, {"control plane", h.openControl},
 	} {
 		if err := step.open(ctx); err != nil {
 			return nil, fmt.Errorf("open the %s: %w", step.what, err)
@@ -179,7 +182,7 @@ func (h *house) openControl(ctx context.Context) (err error) {
 	h.endPolls = endPolls
 	h.api = api.New(polls, api.Config{
 		Store: h.store, Blobs: h.blobs, Log: h.Log, Authenticate: h.authenticate, Stats: h.cell.Stats,
-		Retire: h.retire, Note: h.note, URL: h.apiURL(),
+		Retire: h.retire, Note: h.note, URL: h.apiURL(), SSH: h.sshInfo(),
 	})
 	return nil
 }

@@ -20,6 +20,7 @@ const drainTime = 10 * time.Second
 // Ready tells of a daemon that serves.
 type Ready struct {
 	HTTP, HTTPS   string // URLs; "" where there is no listener
+	SSH           string // host:port; "" where there is no listener
 	Domain        string
 	DataDir       string
 	CA            string // file
@@ -38,32 +39,42 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 	if err != nil {
 		return err
 	}
+	door, err := bindSSH(ctx, &c)
+	if err != nil {
+		return errors.Join(err, closeAll(plain, secure))
+	}
 	// The parts outlive ctx by as long as requests are drained.
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	h, err := open(live, c)
 	if err != nil {
-		return errors.Join(err, closeAll(plain, secure))
+		return errors.Join(err, closeAll(plain, secure, door))
 	}
 	defer h.close()
 	listeners, info, err := h.guard(plain, secure)
 	if err != nil {
-		return errors.Join(err, closeAll(plain, secure))
+		return errors.Join(err, closeAll(plain, secure, door))
 	}
-	err = h.serve(ctx, live, stop, listeners, func() { h.announce(info, ready) })
+	err = h.serve(ctx, live, stop, doors{listeners, door}, func() { h.announce(info, ready) })
 	if c.Stop == StopApps {
 		err = errors.Join(err, h.teardown())
 	}
 	return err
 }
 
+// doors are the listeners; ssh is nil where there is none.
+type doors struct {
+	http []net.Listener
+	ssh  net.Listener
+}
+
 // serve runs the parts. When ctx ends it drains, then stops them by stop; live
 // is what stop ends.
-func (h *house) serve(ctx, live context.Context, stop func(), listeners []net.Listener, ready func()) error {
+func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready func()) error {
 	group, live := errgroup.WithContext(live)
 	srv := router.NewServer(h.front(), h.Log, router.Timeouts{})
 	srv.RegisterOnShutdown(h.endPolls) // or the drain would wait for them
-	for _, l := range listeners {
+	for _, l := range doors.http {
 		group.Go(func() error {
 			if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 				return err
@@ -78,6 +89,7 @@ func (h *house) serve(ctx, live context.Context, stop func(), listeners []net.Li
 	})
 	group.Go(func() error { return h.route(live) })
 	group.Go(func() error { return h.tidy(live) })
+	group.Go(func() error { return h.serveSSH(ctx, live, doors.ssh) })
 	listening := make(chan struct{})
 	group.Go(func() error { return h.serveControl(live, func() { close(listening) }) })
 	group.Go(func() error {
@@ -167,6 +179,9 @@ func (h *house) guard(plain, secure net.Listener) (listeners []net.Listener, inf
 
 func (h *house) announce(info Ready, ready func(Ready)) {
 	info.Domain, info.DataDir, info.Stack, info.Running = h.Domain, h.DataDir, h.stackNote(), len(h.cell.Containers())
+	if h.ssh != nil {
+		info.SSH = h.SSH
+	}
 	info.AdminPassword, _ = AdminPassword(h.DataDir)
 	ready(info)
 }

@@ -23,6 +23,7 @@ type serveCmd struct {
 	daemonFlags
 	HTTP          string `help:"Listen here for API and apps." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
 	HTTPS         string `help:"Listen here with TLS; 'off' for not at all." default:"127.0.0.1:8443" env:"CUPOLA_HTTPS" placeholder:"ADDR"`
+	SSH           string `name:"ssh" help:"Listen here for 'cf ssh'; 'off' for not at all. 127.0.0.1:2222 when not given, or a free port where that is taken." env:"CUPOLA_SSH" placeholder:"ADDR"`
 	Domain        string `help:"The domain of apps. The API is api.DOMAIN, localhost and every IP address." default:"localhost" env:"CUPOLA_DOMAIN"`
 	AdminPassword string `help:"The admin's password; made once when not given." env:"CUPOLA_ADMIN_PASSWORD" placeholder:"PASSWORD"`
 	DefaultStack  string `help:"The stack of apps that name none; the best this machine has when not given." env:"CUPOLA_DEFAULT_STACK" placeholder:"NAME"`
@@ -30,7 +31,7 @@ type serveCmd struct {
 
 // Run runs the daemon until a signal ends it.
 func (s *serveCmd) Run(e *env) error {
-	return server.Run(e.ctx, server.Config{DataDir: s.DataDir, HTTP: s.HTTP, HTTPS: s.HTTPS, Domain: s.Domain,
+	return server.Run(e.ctx, server.Config{DataDir: s.DataDir, HTTP: s.HTTP, HTTPS: s.HTTPS, SSH: s.SSH, Domain: s.Domain,
 		AdminPassword: s.AdminPassword, DefaultStack: s.DefaultStack, Log: e.log}, func(r server.Ready) { welcome(e.out, r) })
 }
 
@@ -45,6 +46,9 @@ func welcome(w io.Writer, r server.Ready) {
 	row("apps", "http://<app>.%s%s", r.Domain, strings.TrimPrefix(apiURL(r), "http://"+hostOf(apiURL(r))))
 	if r.HTTPS != "" {
 		row("TLS", "%s  (its CA: %s)", r.HTTPS, r.CA)
+	}
+	if r.SSH != "" {
+		row("ssh", "%s  (cf ssh APP)", r.SSH)
 	}
 	row("log in", "cf login -a %s -u admin -p \"$(sudo cupola credentials%s)\"", apiURL(r), dataDirFlag(r))
 	row("stack", "%s", r.Stack)

@@ -1,5 +1,10 @@
 package api
 
+import (
+	"net"
+	"strings"
+)
+
 // showRoot is the one document that `cf api` reads. Everything is served by
 // one listener: each link names the host that the client used.
 func showRoot(c *call) (*response, error) {
@@ -19,7 +24,7 @@ func showRoot(c *call) (*response, error) {
 		"app_ssh":             nil,
 	}
 	if ssh := c.s.SSH; ssh.Address != "" {
-		links["app_ssh"] = doc{"href": ssh.Address, "meta": doc{"host_key_fingerprint": ssh.HostKeyFingerprint, "oauth_client": ssh.ClientID}}
+		links["app_ssh"] = doc{"href": c.sshAddress(), "meta": doc{"host_key_fingerprint": ssh.HostKeyFingerprint, "oauth_client": ssh.ClientID}}
 	}
 	return ok(doc{"links": links})
 }
@@ -43,4 +48,15 @@ func showInfo(c *call) (*response, error) {
 		"osbapi_version": "2.17",
 		"links":          doc{"self": c.link("/v3/info"), "support": doc{"href": ""}},
 	})
+}
+
+// sshAddress is the proxy's host and port: it is reached at the host that the
+// client used for the API.
+func (c *call) sshAddress() string {
+	_, port, _ := net.SplitHostPort(c.s.SSH.Address)
+	host := c.Request.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return net.JoinHostPort(strings.Trim(host, "[]"), port)
 }

@@ -1,0 +1,77 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"syscall"
+
+	"cupola/runtime/lifecycle"
+	"cupola/server/api"
+	"cupola/server/sshproxy"
+	"cupola/server/uaa"
+)
+
+// bindSSH binds the listener of `cf ssh`; nil where there is to be none. The
+// clients learn the port from the API, so that where the default is taken
+// (another daemon has it, say) and none was asked for, any will do.
+func bindSSH(ctx context.Context, c *Config) (net.Listener, error) {
+	if c.SSH == "off" {
+		return nil, nil
+	}
+	addr := c.SSH
+	set(&addr, DefaultSSH)
+	l, err := bind(ctx, "--ssh", addr)
+	if err != nil && c.SSH == "" && errors.Is(err, syscall.EADDRINUSE) {
+		if l, err = bind(ctx, "--ssh", "127.0.0.1:0"); err == nil {
+			c.Log.Info("default ssh port was taken", "address", l.Addr().String())
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.SSH = l.Addr().String()
+	return l, nil
+}
+
+// openSSH makes the proxy, with a host key that is made once.
+func (h *house) openSSH(context.Context) error {
+	if h.SSH == "off" {
+		return nil
+	}
+	key, err := sshproxy.HostKey(h.path("ssh_host_key"))
+	if err != nil {
+		return err
+	}
+	h.sshKey = sshproxy.Fingerprint(key.PublicKey())
+	h.ssh = sshproxy.New(sshproxy.Config{Store: h.store, HostKey: key, Logs: h.logLine, Log: h.Log,
+		Redeem: func(ctx context.Context, code string) (sshproxy.Identity, error) {
+			id, err := h.uaa.Redeem(ctx, uaa.SSHClient, code)
+			return sshproxy.Identity(id), err
+		},
+		Attach: func(ctx context.Context, instanceGUID string) (io.ReadWriteCloser, error) {
+			return h.cell.Attach(ctx, instanceGUID, lifecycle.Dir+"/lifecycle", "sshd")
+		}})
+	return nil
+}
+
+// sshInfo is what the API says of `cf ssh`.
+func (h *house) sshInfo() api.SSHInfo {
+	if h.ssh == nil {
+		return api.SSHInfo{}
+	}
+	return api.SSHInfo{Address: h.SSH, HostKeyFingerprint: h.sshKey, ClientID: uaa.SSHClient}
+}
+
+// serveSSH serves sessions on l until ctx or live ends: a daemon that ends
+// waits for requests, and not for users to leave.
+func (h *house) serveSSH(ctx, live context.Context, l net.Listener) error {
+	if l == nil {
+		return nil
+	}
+	live, stop := context.WithCancel(live)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)()
+	return h.ssh.Serve(live, l)
+}
