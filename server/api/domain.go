@@ -21,9 +21,17 @@ func viewDomain(c *call, d *cf.Domain) doc {
 	}
 	return with(resource(d.Resource), doc{
 		"name": d.Name, "internal": d.Internal, "router_group": nil, "supported_protocols": []string{"http"}, "metadata": metadata(d.Metadata),
-		"relationships": doc{"organization": toOne(d.OrgGUID), "shared_organizations": toMany(d.SharedOrgs)},
+		"relationships": doc{"organization": toOne(d.OrgGUID), "shared_organizations": toMany(c.visibleOrgs(d.SharedOrgs))},
 		"links":         links,
 	})
+}
+
+// visibleOrgs are those of the orgs that the actor sees.
+func (c *call) visibleOrgs(guids []string) []string {
+	if c.scope == nil {
+		return guids
+	}
+	return without(guids, func(g string) bool { return !slices.Contains(c.scope.Orgs, g) })
 }
 
 type domainRequest struct {
@@ -252,7 +260,7 @@ func shareDomain(c *call) (*response, error) {
 	if err := store.Domains.Update(c.Tx, d); err != nil {
 		return nil, err
 	}
-	return ok(toMany(d.SharedOrgs))
+	return ok(toMany(c.visibleOrgs(d.SharedOrgs)))
 }
 
 // unshareDomain takes a share back, or leaves one: either org's manager may.

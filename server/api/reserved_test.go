@@ -61,6 +61,9 @@ func TestDomainsAreSharedByThoseWhoMayInBothOrgs(t *testing.T) {
 	w.run(t, []step{
 		{as: "org_manager", method: "POST", path: "/v3/domains", body: shared, status: 422, want: detail(10008, "Organization with guid 'org-2' does not exist, or you do not have access to it.")},
 		{method: "POST", path: "/v3/domains", body: shared, status: 201, save: "s"},
+		{method: "GET", path: "/v3/domains/{s}", status: 200, want: `{"relationships": {"shared_organizations": {"data": [{"guid": "org-2"}]}}}`},
+		{as: "nobody", method: "GET", path: "/v3/domains/{s}", status: 200, want: `{"relationships": {"shared_organizations": {"data": [{"guid": "org-2"}]}}}`},
+		{as: "org_manager", method: "GET", path: "/v3/domains?names=s.test", status: 200, want: `{"resources": [{"relationships": {"shared_organizations": {"data": []}}}]}`},
 		{method: "DELETE", path: "/v3/domains/{s}", status: 422, want: detail(10008, "This domain is shared with other organizations. Unshare before deleting.")},
 		{as: "nobody", method: "POST", path: "/v3/routes", body: newRoute("space-2", "{s}", "a", ""), status: 201, save: "r"},
 		{method: "DELETE", path: "/v3/domains/{s}/relationships/shared_organizations/org-2", status: 422, want: detail(10008, "This domain has associated routes in this organization. Delete the routes before unsharing.")},
