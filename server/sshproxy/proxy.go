@@ -162,8 +162,12 @@ func (p *Proxy) session(ctx context.Context, user ssh.Conn, channels <-chan ssh.
 	pipe := &pipe{ReadWriteCloser: stream}
 	defer pipe.Close()
 	// The client's own deadline ends a container that does not answer.
-	defer context.AfterFunc(connectionEnd(user), func() { _ = pipe.Close() })()
+	left := connectionEnd(user)
+	defer context.AfterFunc(left, func() { _ = pipe.Close() })()
 	inner, inChannels, inRequests, err := ssh.NewClientConn(pipe, "container", clientConfig())
+	if left.Err() != nil {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("greet the container's sshd: %w", err)
 	}

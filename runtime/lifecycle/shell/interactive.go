@@ -106,6 +106,7 @@ func (t *talker) command(statement *syntax.Stmt) bool {
 	err := t.runner.Run(ctx, statement)
 	t.setCancel(nil)
 	if ctx.Err() != nil {
+		fmt.Fprintln(t.out) // after the ^C that the terminal shows
 		t.code = exitInterrupted
 		return false
 	}
