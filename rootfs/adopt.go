@@ -18,6 +18,10 @@ func (s *Store) adopt(tree string) (release string, err error) {
 		return "", err
 	}
 	defer root.Close()
+	return s.adoptRoot(root)
+}
+
+func (s *Store) adoptRoot(root *os.File) (release string, err error) {
 	for _, n := range skeleton(minifsShell) {
 		if n.mode.IsDir() {
 			err = errors.Join(err, s.adoptDir(root, n))

@@ -29,6 +29,7 @@ type (
 	descriptor struct {
 		MediaType   string            `json:"mediaType"`
 		Digest      string            `json:"digest"`
+		Size        int64             `json:"size"`
 		Annotations map[string]string `json:"annotations"`
 		Platform    *struct {
 			Architecture string `json:"architecture"`
@@ -36,13 +37,22 @@ type (
 		} `json:"platform"`
 	}
 	manifest struct {
+		MediaType string       `json:"mediaType"`
 		Manifests []descriptor `json:"manifests"` // of an index
 		Config    descriptor   `json:"config"`
 		Layers    []descriptor `json:"layers"`
 	}
 	imageConfig struct {
-		Config struct {
-			Labels map[string]string `json:"Labels"`
+		Architecture string `json:"architecture"`
+		OS           string `json:"os"`
+		Config       struct {
+			User         string              `json:"User"`
+			Env          []string            `json:"Env"`
+			Entrypoint   []string            `json:"Entrypoint"`
+			Cmd          []string            `json:"Cmd"`
+			WorkingDir   string              `json:"WorkingDir"`
+			ExposedPorts map[string]struct{} `json:"ExposedPorts"`
+			Labels       map[string]string   `json:"Labels"`
 		} `json:"config"`
 		RootFS struct {
 			DiffIDs []string `json:"diff_ids"`

@@ -17,6 +17,8 @@ type mark struct {
 	Entries int
 	Boot    string // the boot it was written in
 	Synced  bool
+
+	Compat, Kernel string `json:",omitempty"` // of an image's whole tree, in the layer on its top
 }
 
 const markFile = "layer.json"

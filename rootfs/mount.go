@@ -17,7 +17,9 @@ import (
 
 // Request asks for the root of one container.
 type Request struct {
-	ID        string // names the container; letters, digits, '-', '_' and '.'
+	ID string // names the container; letters, digits, '-', '_' and '.'
+	// Stack is a stack's name, or a RootFS as ParseReference reads it. An image must be in the store, or else the error is
+	// ErrNotPulled, and is named by its digest.
 	Stack     string
 	Layers    []Layer // later ones lie above earlier ones
 	DiskBytes int64   // the layers' files and what the container writes; 0 is unlimited
@@ -56,6 +58,9 @@ func (s *Store) Mount(ctx context.Context, r Request) (Root, error) {
 		return Root{}, err
 	}
 	defer s.locks.lock(r.ID)()
+	if err := s.bringLayout(ctx, r.Stack); err != nil {
+		return Root{}, err
+	}
 	st, release, err := s.hold(r)
 	if err != nil {
 		return Root{}, err
@@ -80,35 +85,26 @@ func (s *Store) rootPath(id string) string { return s.path("run", id, "root") }
 func (s *Store) hold(r Request) (st Stack, release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st, ok := s.stacks[r.Stack]
-	if !ok {
-		return st, nil, fmt.Errorf("stack %q is not here", r.Stack)
+	if st, err = s.findLocked(r.Stack); err != nil {
+		return st, nil, err
 	}
-	held := []string{st.id}
+	held := st.parts()
 	for _, l := range r.Layers {
 		if err := l.check(); err != nil {
 			return st, nil, err
 		}
 		held = append(held, l.key(s.cfg.IDMap))
 	}
-	for _, name := range held {
-		s.using[name]++
-	}
-	return st, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for _, name := range held {
-			if s.using[name]--; s.using[name] == 0 {
-				delete(s.using, name)
-			}
-		}
-	}, nil
+	return st, s.holdLocked(held), nil
 }
 
 // lowers unpacks what is missing and returns the overlay's lower directories, the topmost first.
 func (s *Store) lowers(ctx context.Context, st Stack, layers []Layer) ([]string, record, error) {
 	dirs := []string{st.dir}
-	rec := record{Stack: st.Name, Dirs: []string{st.id}}
+	if st.Kind == KindImage {
+		dirs = s.chainDirs(st.chains)
+	}
+	rec := record{Stack: st.Name, Dirs: st.parts()}
 	for _, l := range layers {
 		m, err := s.layer(ctx, l)
 		if err != nil {
@@ -160,7 +156,7 @@ func (s *Store) assemble(r Request, rec record, lowers []string) error {
 	if err := errors.Join(settleNode(upper, node{mode: fs.ModeDir | 0o755}, s.cfg.IDMap), s.openToContainers(dir)); err != nil {
 		return err
 	}
-	return mountOverlay(filepath.Join(dir, "root"), lowers, upper, work)
+	return mountOverlay(s.path("chains"), filepath.Join(dir, "root"), lowers, upper, work)
 }
 
 // Unmount takes away all that Mount made for id, or half made. An id that is not there is no error.

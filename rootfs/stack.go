@@ -23,6 +23,7 @@ const (
 	KindMinifs Kind = "minifs" // made by the store itself
 	KindHost   Kind = "host"   // this machine's /usr, read-only
 	KindDir    Kind = "dir"    // a tree in the store: imported or built
+	KindImage  Kind = "image"  // the layers of an image in the store
 )
 
 // Stack is an operating system's files, which apps run on.
@@ -39,6 +40,8 @@ type Stack struct {
 	id    string // names the stack's directory
 	dir   string // its tree
 	binds []Bind
+
+	chains []string // of an image instead of dir
 }
 
 // Stacks lists the stacks that can be used, by name.
@@ -210,6 +213,11 @@ func (s *Store) readStack(name string) (Stack, error) {
 	if c := s.cfg.Compat[name]; c != "" {
 		st.Compat = c
 	}
+	if st.Kind == KindImage {
+		c, err := s.cachedImage(st.Digest)
+		st.dir, st.chains = "", c.Chains
+		return st, err
+	}
 	if _, err := os.Stat(st.dir); err != nil {
 		return Stack{}, err
 	}
@@ -224,7 +232,7 @@ func (s *Store) Remove(name string) error {
 	if !ok {
 		return fmt.Errorf("stack %q is not here", name)
 	}
-	if st.Kind != KindDir {
+	if st.Kind != KindDir && st.Kind != KindImage {
 		return fmt.Errorf("stack %q is part of cupola and cannot be removed", name)
 	}
 	used, err := s.mountedDirs()

@@ -32,8 +32,10 @@ type Config struct {
 	Tools []string
 	// Compat overrides, by the stack's name, what CF_STACK says in its containers.
 	Compat map[string]string
-	Limits unpack.Limits // on layers and what Extract unpacks
-	Log    *slog.Logger  // nil discards
+	Limits unpack.Limits // on layers, images and what Extract unpacks
+	// Registries are those that Pull and Resolve ask.
+	Registries Registries
+	Log        *slog.Logger // nil discards
 }
 
 // IDMap maps the ids in a container onto the host's: 0 … Size-1 to Base … Base+Size-1. The zero value maps each id to itself.
@@ -57,12 +59,13 @@ func (m IDMap) Host(id uint32) uint32 {
 
 // Store keeps stacks and unpacked layers and mounts roots. Its methods may be called at once.
 type Store struct {
-	cfg   Config
-	log   *slog.Logger
-	disks *disk.Disks
-	trash *trash
-	spent *trash   // of containers' directories, which no rename takes out of the mount that run is
-	locks keyLocks // per container id
+	cfg    Config
+	log    *slog.Logger
+	disks  *disk.Disks
+	trash  *trash
+	spent  *trash   // of containers' directories, which no rename takes out of the mount that run is
+	locks  keyLocks // per container id
+	client *client
 
 	bg sync.WaitGroup // work that Close waits for
 
@@ -86,6 +89,7 @@ func New(cfg Config) (*Store, error) {
 	}
 	cfg.Dir = dir
 	s := &Store{cfg: cfg, log: cfg.Log, flights: map[string]*flight{}, using: map[string]int{}, stacks: map[string]Stack{}, probes: map[string]error{}}
+	s.client = newClient(cfg.Registries)
 	if err := s.makeDirs(); err != nil {
 		return nil, err
 	}
@@ -93,7 +97,7 @@ func New(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s.trash, s.spent = newTrash(s.path("trash"), s.log), newTrash(s.path("run", runTrash), s.log)
-	if err := errors.Join(s.dropSpares(), s.dropHalfLayers(), s.loadStacks()); err != nil {
+	if err := errors.Join(s.dropSpares(), s.dropHalfLayers(), s.dropHalfChains(), s.loadStacks()); err != nil {
 		return nil, err
 	}
 	s.trash.sweep()
@@ -116,7 +120,7 @@ func realDir(dir string) (string, error) {
 // makeDirs lays out the store. Layers and disks are for root's eyes alone; run lets the containers' root pass, and no
 // other user of this machine, for whom the files of apps would else be readable.
 func (s *Store) makeDirs() error {
-	for _, name := range []string{"layers", "stacks", "templates", "trash", "run", "run/" + runTrash, "run/" + runSpare} {
+	for _, name := range []string{"layers", "chains", "images", "oci", "stacks", "templates", "trash", "run", "run/" + runTrash, "run/" + runSpare} {
 		if err := os.Mkdir(s.path(name), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 	"time"
 )
 
@@ -18,7 +19,11 @@ func (w *walk) tar(ctx context.Context, r io.Reader) error {
 		return err
 	}
 	defer plain.Close()
-	ahead := readAhead(plain)
+	var source io.Reader = plain
+	if w.o.Plain != nil {
+		source = io.TeeReader(plain, w.o.Plain)
+	}
+	ahead := readAhead(source)
 	defer ahead.end()
 	tr := tar.NewReader(ahead)
 	for {
@@ -57,6 +62,9 @@ func (w *walk) header(ctx context.Context, hdr *tar.Header, r io.Reader) error {
 	}
 	info := hdr.FileInfo().Mode()
 	e := entry{name: name, mode: info &^ fs.ModeType, uid: hdr.Uid, gid: hdr.Gid, mtime: sane(hdr.ModTime)}
+	if w.o.Image {
+		e.xattrs = xattrsOf(hdr)
+	}
 	switch hdr.Typeflag {
 	case tar.TypeReg, tar.TypeRegA, tar.TypeCont, tar.TypeGNUSparse: //nolint:staticcheck // old archives have TypeRegA
 		return w.add(e, 0, "", r)
@@ -71,6 +79,23 @@ func (w *walk) header(ctx context.Context, hdr *tar.Header, r io.Reader) error {
 	}
 	return &EntryError{Name: name, Reason: fmt.Sprintf("is of the unknown type %q", hdr.Typeflag)}
 }
+
+// xattrsOf returns the extended attributes that a layer may bring: those that only name things of its own. The kernel's
+// own, such as what overlay file systems keep in trusted.overlay, are not for archives to set.
+func xattrsOf(hdr *tar.Header) (kept map[string]string) {
+	for key, value := range hdr.PAXRecords {
+		name, ok := strings.CutPrefix(key, "SCHILY.xattr.")
+		if ok && (name == capability || strings.HasPrefix(name, "user.") && !strings.HasPrefix(name, "user.overlay.")) {
+			if kept == nil {
+				kept = map[string]string{}
+			}
+			kept[name] = value
+		}
+	}
+	return kept
+}
+
+const capability = "security.capability"
 
 // sane keeps a time within what every file system takes.
 func sane(t time.Time) time.Time {

@@ -1,6 +1,7 @@
 package unpack
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -228,17 +229,8 @@ func (t *target) file(e entry, r io.Reader, buf []byte) error {
 }
 
 func (t *target) fill(fd int, e entry, r io.Reader, buf []byte) error {
-	for {
-		n, rerr := r.Read(buf)
-		if err := writeAll(fd, buf[:n]); err != nil {
-			return fmt.Errorf("unpack %s: %w", e.name, err)
-		}
-		if rerr == io.EOF {
-			break
-		}
-		if rerr != nil {
-			return rerr
-		}
+	if err := writeSparse(fd, e.name, r, buf); err != nil {
+		return err
 	}
 	if t.o.Owner != nil {
 		uid, gid := t.o.Owner(e.uid, e.gid)
@@ -249,8 +241,57 @@ func (t *target) fill(fd int, e entry, r io.Reader, buf []byte) error {
 	if err := unix.Fchmod(fd, unixMode(e.mode)); err != nil { // after the owner: chown drops set-id bits
 		return t.fault(e.name, err)
 	}
+	if err := t.setXattrs(fd, e); err != nil {
+		return err
+	}
 	ts := times(e.mtime)
 	return unix.Futimes(fd, []unix.Timeval{unix.NsecToTimeval(ts[0].Nano()), unix.NsecToTimeval(ts[1].Nano())})
+}
+
+// holeSize is what a run of zeros must have to be left out of a file.
+const holeSize = 64 << 10
+
+// writeSparse writes a file's content with holes for its zeros: archives spell out what was sparse.
+func writeSparse(fd int, name string, r io.Reader, buf []byte) error {
+	zeros := make([]byte, holeSize)
+	var size int64
+	hole := false // at the end of what is written
+	for {
+		n, rerr := fill(r, buf)
+		for p := buf[:n]; len(p) > 0; {
+			part := p[:min(len(p), holeSize)]
+			p = p[len(part):]
+			size += int64(len(part))
+			var err error
+			if hole = bytes.Equal(part, zeros); hole {
+				_, err = unix.Seek(fd, int64(len(part)), io.SeekCurrent)
+			} else {
+				err = writeAll(fd, part)
+			}
+			if err != nil {
+				return fmt.Errorf("unpack %s: %w", name, err)
+			}
+		}
+		if rerr == io.EOF && hole {
+			return unix.Ftruncate(fd, size)
+		}
+		if rerr == io.EOF {
+			return nil
+		}
+		if rerr != nil {
+			return rerr
+		}
+	}
+}
+
+// fill reads until buf is full or r ends, with the error of r as it is: an archive that is cut short is no end of file.
+func fill(r io.Reader, buf []byte) (n int, err error) {
+	for n < len(buf) && err == nil {
+		var m int
+		m, err = r.Read(buf[n:])
+		n += m
+	}
+	return n, err
 }
 
 func writeAll(fd int, p []byte) error {
@@ -384,6 +425,9 @@ func (t *target) settle(e entry) error {
 	}
 	if err := unix.Fchmod(fd, unixMode(e.mode)); err != nil {
 		return t.fault(e.name, err)
+	}
+	if err := t.setXattrs(fd, e); err != nil {
+		return err
 	}
 	tv := unix.NsecToTimeval(e.mtime.UnixNano())
 	return unix.Futimes(fd, []unix.Timeval{tv, tv})

@@ -22,8 +22,11 @@ type Options struct {
 	// Owner maps the numeric owner an archive names to the one on this host. Nil leaves the owner alone.
 	Owner func(uid, gid int) (hostUID, hostGID int)
 	// Image selects the rules for an operating system's files: OCI whiteouts are applied, links are followed inside
-	// the root, set-id and sticky bits stay, devices and FIFOs are skipped instead of refused.
+	// the root, set-id and sticky bits stay as do users' extended attributes and file capabilities, devices and FIFOs are
+	// skipped instead of refused.
 	Image bool
+	// Plain, when set, is written the tar as it is without compression, to the last byte.
+	Plain io.Writer
 	// Contained refuses symbolic links whose target lies outside of the archive.
 	Contained bool
 	Limits    Limits
@@ -64,7 +67,8 @@ const (
 	ratioFloor     = 256 << 20
 )
 
-func (l Limits) filled() Limits {
+// Filled returns l with its defaults in place of zeros.
+func (l Limits) Filled() Limits {
 	if l.Entries == 0 {
 		l.Entries = defaultEntries
 	}

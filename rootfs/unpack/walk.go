@@ -16,6 +16,7 @@ type entry struct {
 	mode     fs.FileMode // permission and set-id bits
 	uid, gid int
 	mtime    time.Time
+	xattrs   map[string]string // of an image's file or directory
 }
 
 // sink receives the entries that passed the rules.
@@ -40,7 +41,7 @@ type walk struct {
 }
 
 func newWalk(to sink, o Options) *walk {
-	return &walk{to: to, o: o, lim: o.Limits.filled(), links: map[string]struct{}{}, buf: make([]byte, 256<<10)}
+	return &walk{to: to, o: o, lim: o.Limits.Filled(), links: map[string]struct{}{}, buf: make([]byte, 256<<10)}
 }
 
 func (w *walk) archive(ctx context.Context, a *io.SectionReader) error {
@@ -49,7 +50,7 @@ func (w *walk) archive(ctx context.Context, a *io.SectionReader) error {
 	if _, err := a.ReadAt(magic[:], 0); err != nil && err != io.EOF {
 		return fmt.Errorf("read archive: %w", err)
 	}
-	if string(magic[:]) == "PK" {
+	if string(magic[:]) == "PK" && !w.o.Image { // no layer is a zip, but a tar's first name may begin so
 		return w.zip(ctx, a)
 	}
 	return w.tar(ctx, io.NewSectionReader(a, 0, w.size))

@@ -1,0 +1,321 @@
+package rootfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"cupola/rootfs/unpack"
+)
+
+// PullOptions is what a pull needs beside the reference.
+type PullOptions struct {
+	Username, Password string              // "" for an image that everybody may have
+	Progress           func(LayerProgress) // nil; never called twice at the same time
+}
+
+// LayerProgress says how far one layer is. Layers are fetched at the same time and unpacked one after the other.
+type LayerProgress struct {
+	Digest      string // of the layer
+	Index       int    // from 0, the lowest
+	Layers      int    // of the image
+	Phase       Phase
+	Done, Total int64 // bytes of the layer as it is moved
+}
+
+// Phase is what happens to a layer.
+type Phase string
+
+// The phases of a layer.
+const (
+	PhaseFetch  Phase = "fetch"
+	PhaseUnpack Phase = "unpack"
+	PhaseHere   Phase = "here" // nothing had to be done, or all is done
+)
+
+const (
+	parallelLayers = 4   // fetched at once
+	maxLayers      = 127 // as docker has it
+	toldInterval   = 50 * time.Millisecond
+)
+
+// pull is one image on its way into the store.
+type pull struct {
+	s        *Store
+	ref      Reference
+	digest   string
+	doc      imageDocument
+	connects []func(context.Context) (origin, error)
+	progress func(LayerProgress)
+	close    func() // of what connect opened
+
+	mu      sync.Mutex
+	origins map[int]origin // by index in connects
+	told    map[int]time.Time
+	files   []string // of blobs, in hex
+}
+
+// Pull brings an image into the store, from a registry or an OCI layout, and returns it once it is whole and on disk.
+// What a pull that was interrupted has fetched is not fetched again. An image that is here by its digest and was pulled
+// from the same repository moves nothing and asks nobody; from another one, the registry is asked whether the credentials
+// may have it. An error may be ErrImageDenied or ErrImageMissing.
+func (s *Store) Pull(ctx context.Context, r Reference, o PullOptions) (Image, error) {
+	if !privileged() {
+		return Image{}, errors.New("pulling images needs root")
+	}
+	if c, err := s.cachedImage(r.Digest); err == nil && c.allows(r) {
+		s.touch(c.Digest)
+		return c.known(r), nil
+	}
+	p := &pull{s: s, ref: r, progress: o.Progress, close: func() {}, origins: map[int]origin{}, told: map[int]time.Time{}}
+	img, err := p.run(ctx, Auth{o.Username, o.Password})
+	if err != nil {
+		return Image{}, fmt.Errorf("pull %s: %w", r, err)
+	}
+	return img, nil
+}
+
+// known is the image as the reference r names it.
+func (c cached) known(r Reference) Image {
+	c.Reference = r.String()
+	return c.Image
+}
+
+func (p *pull) run(ctx context.Context, auth Auth) (Image, error) {
+	if err := p.connect(ctx, auth); err != nil {
+		return Image{}, err
+	}
+	defer p.close()
+	defer p.s.locks.lock("image " + p.digest)()
+	if c, err := p.s.cachedImage(p.digest); err == nil {
+		return c.known(p.ref), p.s.addPlace(c, p.ref)
+	}
+	if err := p.describe(ctx); err != nil {
+		return Image{}, err
+	}
+	defer p.s.holdAll(p.names())()
+	c, err := p.layers(ctx)
+	if err != nil {
+		return Image{}, err
+	}
+	return c.Image, p.commit(c)
+}
+
+// connect finds who has the image, and its digest.
+func (p *pull) connect(ctx context.Context, auth Auth) error {
+	switch p.ref.Scheme {
+	case SchemeOCI:
+		l, digest, err := openLayout(p.ref.Name)
+		if err != nil {
+			return err
+		}
+		p.digest = digest
+		p.connects = append(p.connects, func(context.Context) (origin, error) { return l, nil })
+		p.close = func() { l.root.Close() } // it was read only
+		return nil
+	case SchemeDocker:
+	default:
+		return errors.New("it is in no registry")
+	}
+	for _, connect := range p.s.client.sources(p.ref, auth) {
+		p.connects = append(p.connects, func(ctx context.Context) (origin, error) { return connect(ctx) })
+	}
+	var err error
+	p.digest, err = p.s.Resolve(ctx, p.ref, auth)
+	return err
+}
+
+// origin returns the one to ask the n-th time, logged in.
+func (p *pull) origin(ctx context.Context, n int) (origin, error) {
+	n %= len(p.connects)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if o := p.origins[n]; o != nil {
+		return o, nil
+	}
+	o, err := p.connects[n](ctx)
+	if err == nil {
+		p.origins[n] = o
+	}
+	return o, err
+}
+
+// tell reports on a layer, not too often.
+func (p *pull) tell(l LayerProgress) {
+	if p.progress == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l.Phase != PhaseHere && l.Done < l.Total && time.Since(p.told[l.Index]) < toldInterval {
+		return
+	}
+	p.told[l.Index] = time.Now()
+	l.Digest, l.Layers = p.doc.manifest.Layers[l.Index].Digest, len(p.doc.manifest.Layers)
+	p.progress(l)
+}
+
+// layers fetches the layers side by side, and unpacks each as soon as those below it are.
+func (p *pull) layers(ctx context.Context) (cached, error) {
+	group, ctx := errgroup.WithContext(ctx)
+	fetched := make([]chan *os.File, len(p.doc.manifest.Layers))
+	for n := range fetched {
+		fetched[n] = make(chan *os.File, 1)
+	}
+	slots := make(chan struct{}, parallelLayers)
+	group.Go(func() error {
+		for n, d := range p.doc.manifest.Layers {
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+			group.Go(func() error {
+				defer func() { <-slots }()
+				f, err := p.blob(ctx, d, func(done int64) { p.tell(LayerProgress{Index: n, Phase: PhaseFetch, Done: done, Total: d.Size}) })
+				if err != nil {
+					return fmt.Errorf("fetch layer %d: %w", n+1, err)
+				}
+				fetched[n] <- f
+				return nil
+			})
+		}
+		return nil
+	})
+	var c cached
+	group.Go(func() (err error) {
+		c, err = p.unpackAll(ctx, fetched)
+		return err
+	})
+	err := group.Wait()
+	for _, ch := range fetched {
+		close(ch)
+		for f := range ch {
+			f.Close() // nothing was written through it since it was checked
+		}
+	}
+	return c, err
+}
+
+func (p *pull) unpackAll(ctx context.Context, fetched []chan *os.File) (cached, error) {
+	c := p.record()
+	left := p.s.cfg.Limits.Filled()
+	digest := ""
+	for n, ch := range fetched {
+		var f *os.File
+		select {
+		case f = <-ch:
+		case <-ctx.Done():
+			return c, context.Cause(ctx)
+		}
+		digest = chainDigest(digest, p.doc.config.RootFS.DiffIDs[n])
+		m, err := p.unpack(ctx, n, digest, c.Chains, f, left)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return c, fmt.Errorf("unpack layer %d: %w", n+1, err)
+		}
+		c.Chains = append(c.Chains, chainKey(digest, p.s.cfg.IDMap))
+		c.Bytes += m.Bytes
+		if left, err = rest(left, m); err != nil {
+			return c, err
+		}
+		p.tell(LayerProgress{Index: n, Phase: PhaseHere, Done: p.doc.manifest.Layers[n].Size, Total: p.doc.manifest.Layers[n].Size})
+	}
+	return p.top(c, digest)
+}
+
+// rest is what of an image's limits a layer leaves to those above it.
+func rest(l unpack.Limits, m mark) (unpack.Limits, error) {
+	if l.Entries > 0 {
+		if l.Entries -= m.Entries; l.Entries <= 0 {
+			return l, errors.New("image has too many files")
+		}
+	}
+	if l.Bytes > 0 {
+		if l.Bytes -= m.Bytes; l.Bytes <= 0 {
+			return l, errors.New("image unpacks to too many bytes")
+		}
+	}
+	return l, nil
+}
+
+func (p *pull) unpack(ctx context.Context, n int, digest string, below []string, archive *os.File, limits unpack.Limits) (mark, error) {
+	d := p.doc.manifest.Layers[n]
+	return p.s.chain(digest, below, func(root *os.File, m *mark) error {
+		if _, err := archive.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		stats, err := p.s.unpackImageLayer(ctx, root, archive, p.doc.config.RootFS.DiffIDs[n], unpack.Options{Limits: limits,
+			Progress: func(done int64) { p.tell(LayerProgress{Index: n, Phase: PhaseUnpack, Done: done, Total: d.Size}) }})
+		m.Bytes, m.Entries = stats.Bytes, stats.Entries
+		return err
+	})
+}
+
+// top adds the layer with what Diego's lifecycle needs of every root, and looks at the tree as a whole.
+func (p *pull) top(c cached, digest string) (cached, error) {
+	own := p.s.topDigest(digest)
+	m, err := p.s.chain(own, c.Chains, func(root *os.File, m *mark) error {
+		release, err := p.s.adoptRoot(root)
+		m.Compat, m.Kernel = compatOfRelease(release), kernelOf(root)
+		return err
+	})
+	if err != nil {
+		return c, fmt.Errorf("prepare the image's accounts and directories: %w", err)
+	}
+	c.Chains = append(c.Chains, chainKey(own, p.s.cfg.IDMap))
+	c.Kernel = m.Kernel
+	if c.Compat == "" {
+		c.Compat = m.Compat
+	}
+	return c, nil
+}
+
+// commit makes what was pulled survive a crash of the machine, and then says in a record that it is here.
+func (p *pull) commit(c cached) error {
+	s := p.s
+	if err := syncTree(s.path("chains")); err != nil {
+		return err
+	}
+	for _, key := range c.Chains {
+		dir := s.path("chains", key)
+		m, err := readMark(dir)
+		if err != nil {
+			return err
+		}
+		m.Synced = true
+		if err := writeMark(dir, m); err != nil {
+			return err
+		}
+	}
+	for _, sum := range c.Blobs {
+		if err := s.keepBlob(sum); err != nil {
+			return err
+		}
+	}
+	if err := syncTree(s.path("chains")); err != nil {
+		return err
+	}
+	return writeSynced(s.recordPath(c.Digest), c)
+}
+
+// addPlace notes that an image was pulled from the repository of r, too.
+func (s *Store) addPlace(c cached, r Reference) error {
+	if c.allows(r) && slices.Contains(c.Origins, r.String()) {
+		s.touch(c.Digest)
+		return nil
+	}
+	if !c.allows(r) {
+		c.Repositories = append(c.Repositories, r.place())
+	}
+	if !slices.Contains(c.Origins, r.String()) {
+		c.Origins = append(c.Origins, r.String())
+	}
+	return writeSynced(s.recordPath(c.Digest), c)
+}

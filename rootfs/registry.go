@@ -1,0 +1,204 @@
+package rootfs
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+)
+
+// Registries says how registries are spoken to. The zero value speaks TLS with those that the machine's CAs vouch for, and
+// plain HTTP with loopback alone.
+type Registries struct {
+	// Mirrors are asked first, in order, for what is in the registry of a host ("docker.io"). They get no credentials.
+	Mirrors map[string][]string
+	// PlainHTTP are the hosts, with their ports, that may be spoken to without TLS.
+	PlainHTTP []string
+	RootCAs   *x509.CertPool // nil: the machine's
+}
+
+// Auth is what a registry wants to know. The zero value is nobody.
+type Auth struct{ Username, Password string }
+
+// What a registry said of an image, beside being unreachable.
+var (
+	ErrImageDenied  = errors.New("the registry refuses access: the image is private or the credentials are wrong")
+	ErrImageMissing = errors.New("the registry has no such image")
+)
+
+// client speaks to registries.
+type client struct {
+	cfg       Registries
+	transport http.RoundTripper
+}
+
+func newClient(cfg Registries) *client {
+	t := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:       &tls.Config{RootCAs: cfg.RootCAs, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: 30 * time.Second,
+		IdleConnTimeout:       30 * time.Second,
+		ForceAttemptHTTP2:     true,
+		DisableCompression:    true, // blobs have the digest of what is sent
+	}
+	c := &client{cfg: cfg}
+	c.transport = guarded{t, c.plainAllowed}
+	return c
+}
+
+// plainAllowed tells whether host may be spoken to without TLS.
+func (c *client) plainAllowed(host string) bool {
+	if slices.ContainsFunc(c.cfg.PlainHTTP, func(h string) bool { return strings.EqualFold(h, host) }) {
+		return true
+	}
+	h := (&url.URL{Host: host}).Hostname()
+	ip := net.ParseIP(h)
+	return h == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// guarded refuses plain HTTP where it is not allowed, be it that a registry redirects to it.
+type guarded struct {
+	next    http.RoundTripper
+	allowed func(host string) bool
+}
+
+// RoundTrip sends a request.
+func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != "https" && !g.allowed(r.URL.Host) {
+		return nil, fmt.Errorf("%s is not to be spoken to without TLS", r.URL.Host)
+	}
+	return g.next.RoundTrip(r)
+}
+
+// source is one registry that an image may come from.
+type source struct {
+	repo   name.Repository
+	client *http.Client // holds the credentials
+}
+
+// sources are where the image of r is looked for, in order: the mirrors, then the registry itself.
+func (c *client) sources(r Reference, auth Auth) []func(context.Context) (source, error) {
+	var all []func(context.Context) (source, error)
+	for _, host := range c.cfg.Mirrors[r.Host] {
+		m := r
+		m.Host = strings.ToLower(host)
+		all = append(all, func(ctx context.Context) (source, error) { return c.connect(ctx, m, Auth{}) })
+	}
+	return append(all, func(ctx context.Context) (source, error) { return c.connect(ctx, r, auth) })
+}
+
+// connect logs in to a registry, for reading one repository.
+func (c *client) connect(ctx context.Context, r Reference, auth Auth) (source, error) {
+	var opts []name.Option
+	if c.plainAllowed(r.Host) {
+		opts = append(opts, name.Insecure) // TLS is still tried first
+	}
+	repo, err := name.NewRepository(r.Host+"/"+r.Repository, opts...)
+	if err != nil {
+		return source{}, err
+	}
+	who := authn.Anonymous
+	if auth.Username != "" {
+		who = authn.FromConfig(authn.AuthConfig{Username: auth.Username, Password: auth.Password})
+	}
+	rt, err := transport.NewWithContext(ctx, repo.Registry, who, c.transport, []string{repo.Scope(transport.PullScope)})
+	if err != nil {
+		return source{}, registryError(err)
+	}
+	return source{repo, &http.Client{Transport: rt}}, nil
+}
+
+// do sends a request for something in the repository. The caller closes the body of an answer with one of the codes.
+func (s source) do(ctx context.Context, method, what string, header http.Header, codes ...int) (*http.Response, error) {
+	u := url.URL{Scheme: s.repo.Scheme(), Host: s.repo.RegistryStr(), Path: "/v2/" + s.repo.RepositoryStr() + "/" + what}
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header = header
+	res, err := s.client.Do(req)
+	if err != nil {
+		return nil, registryError(err)
+	}
+	if err := transport.CheckError(res, codes...); err != nil {
+		return nil, errors.Join(registryError(err), res.Body.Close())
+	}
+	return res, nil
+}
+
+// documents are the media types of what describes an image, docker's and OCI's.
+var documents = []string{
+	"application/vnd.oci.image.index.v1+json", "application/vnd.oci.image.manifest.v1+json",
+	"application/vnd.docker.distribution.manifest.list.v2+json", "application/vnd.docker.distribution.manifest.v2+json",
+}
+
+// manifest fetches the document of a tag or digest.
+func (s source) manifest(ctx context.Context, tagOrDigest string) ([]byte, error) {
+	res, err := s.do(ctx, http.MethodGet, "manifests/"+tagOrDigest, http.Header{"Accept": documents}, http.StatusOK)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxDocument+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the manifest: %w", err)
+	}
+	if len(text) > maxDocument {
+		return nil, fmt.Errorf("the manifest is larger than %d bytes", maxDocument)
+	}
+	return text, nil
+}
+
+// digest asks which digest a tag or digest has, without fetching anything where the registry can.
+func (s source) digest(ctx context.Context, tagOrDigest string) (string, error) {
+	res, err := s.do(ctx, http.MethodHead, "manifests/"+tagOrDigest, http.Header{"Accept": documents}, http.StatusOK)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	if d := res.Header.Get("Docker-Content-Digest"); digests.MatchString(d) {
+		return d, nil
+	}
+	text, err := s.manifest(ctx, tagOrDigest)
+	return digestText(text), err
+}
+
+// registryError says what of an error is for people, and marks what callers tell apart.
+func registryError(err error) error {
+	te, ok := errors.AsType[*transport.Error](err)
+	if !ok {
+		if ue, ok := errors.AsType[*url.Error](err); ok {
+			return ue.Err // its URL may be signed
+		}
+		return err
+	}
+	var said []string
+	for _, d := range te.Errors {
+		said = append(said, strings.TrimSuffix(string(d.Code)+": "+d.Message, ": "))
+	}
+	text := strings.Join(said, "; ")
+	if text == "" {
+		text = fmt.Sprintf("it answers %d %s", te.StatusCode, http.StatusText(te.StatusCode))
+	}
+	switch te.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return fmt.Errorf("%w (%s)", ErrImageDenied, text)
+	case http.StatusNotFound:
+		return fmt.Errorf("%w (%s)", ErrImageMissing, text)
+	}
+	return errors.New(text)
+}

@@ -1,0 +1,55 @@
+package rootfs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+)
+
+// Resolve asks the registry, or its mirrors, which digest an image has now; it moves no layer. A reference with a digest
+// is asked for as well: that it is there and auth may have it. An error may be ErrImageDenied or ErrImageMissing.
+func (s *Store) Resolve(ctx context.Context, r Reference, auth Auth) (digest string, err error) {
+	if r.Scheme != SchemeDocker {
+		return "", fmt.Errorf("%s is in no registry", r)
+	}
+	err = s.firstSource(ctx, r, auth, func(from source) error {
+		digest, err = from.digest(ctx, r.tagOrDigest())
+		if err == nil && r.Digest != "" && digest != r.Digest {
+			err = fmt.Errorf("the registry has %s instead", digest)
+		}
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("resolve %s: %w", r, err)
+	}
+	return digest, nil
+}
+
+func (r Reference) tagOrDigest() string {
+	if r.Digest != "" {
+		return r.Digest
+	}
+	return r.Tag
+}
+
+// firstSource calls do with one source after the other until one serves. What the last, the registry itself, said is the
+// error.
+func (s *Store) firstSource(ctx context.Context, r Reference, auth Auth, do func(source) error) (err error) {
+	for _, connect := range s.client.sources(r, auth) {
+		var from source
+		if from, err = connect(ctx); err == nil {
+			err = do(from)
+		}
+		if err == nil || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+	}
+	return err
+}
+
+func digestText(text []byte) string {
+	sum := sha256.Sum256(text)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
