@@ -39,7 +39,7 @@ func (s *Store) adoptRoot(root *os.File) (release string, err error) {
 		s.adoptAccount(root, "etc/passwd", fmt.Sprintf("vcap:x:%d:%d:vcap:/home/vcap:%s", vcap, vcap, shell), passwd(shell)),
 		s.adoptAccount(root, "etc/group", fmt.Sprintf("vcap:x:%d:", vcap), group()),
 		s.adoptFile(root, "etc/hosts", "127.0.0.1\tlocalhost\n"), s.adoptFile(root, "etc/resolv.conf", ""),
-		s.adoptCertificates(root), adoptLink(root, "app", "/home/vcap/app"))
+		s.adoptCertificates(root), s.adoptLink(root, "app", "/home/vcap/app"))
 	if err != nil {
 		return "", err
 	}

@@ -20,6 +20,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv("ROOTFS_CRASH_DIR"); dir != "" {
 		mountForever(dir, os.Getenv("ROOTFS_CRASH_ARCHIVE"), os.Getenv("ROOTFS_CRASH_DIGEST"))
 	}
+	if dir := os.Getenv("ROOTFS_PULL_DIR"); dir != "" {
+		pullForever(dir, os.Getenv("ROOTFS_PULL_REF"), os.Getenv("ROOTFS_PULL_CERT"))
+	}
 	os.Exit(m.Run())
 }
 

@@ -112,6 +112,9 @@ func parseManifest(text []byte) (manifest, error) {
 		if strings.HasSuffix(l.MediaType, "+encrypted") {
 			return m, errors.New("its layers are encrypted")
 		}
+		if _, _, err := blobFile(l.Digest); err != nil {
+			return m, err
+		}
 	}
 	return m, nil
 }

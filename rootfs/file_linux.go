@@ -60,10 +60,14 @@ func existsIn(root *os.File, name string) bool {
 }
 
 // adoptLink makes a symbolic link at the top of root unless something bears its name.
-func adoptLink(root *os.File, name, to string) error {
+func (s *Store) adoptLink(root *os.File, name, to string) error {
 	err := unix.Symlinkat(to, int(root.Fd()), name)
 	if err == unix.EEXIST {
 		return nil
+	}
+	if err == nil && privileged() {
+		id := int(s.cfg.IDMap.Host(0))
+		err = unix.Fchownat(int(root.Fd()), name, id, id, unix.AT_SYMLINK_NOFOLLOW)
 	}
 	return err
 }

@@ -1,9 +1,10 @@
+//go:build linux
+
 package rootfs
 
 import (
 	"archive/tar"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -20,8 +21,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
-
-func isError(err, want error) bool { return errors.Is(err, want) }
 
 var userSecret = PullOptions{Username: "user", Password: "secret"}
 

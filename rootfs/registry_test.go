@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -259,3 +260,5 @@ func TestUntrusted(t *testing.T) {
 		t.Error("a registry was believed whose certificate nobody vouches for")
 	}
 }
+
+func isError(err, want error) bool { return errors.Is(err, want) }

@@ -1,0 +1,34 @@
+package rootfs
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"time"
+)
+
+// pullForever pulls and takes away until it is killed, writing a line for each.
+func pullForever(dir, ref, cert string) {
+	s, err := New(Config{Dir: dir, IDMap: testIDs, Registries: Registries{RootCAs: poolOf(cert)}})
+	if err != nil {
+		fmt.Println("error:", err)
+		os.Exit(1)
+	}
+	r, err := ParseReference(ref)
+	for err == nil {
+		fmt.Println("begin")
+		if _, err = s.Pull(context.Background(), r, PullOptions{Progress: func(p LayerProgress) { fmt.Println(p.Phase, p.Index) }}); err == nil {
+			fmt.Println("pulled")
+			_, err = s.GC(context.Background(), Policy{All: true, Grace: time.Nanosecond})
+		}
+	}
+	fmt.Println("error:", err)
+	os.Exit(1)
+}
+
+func poolOf(cert string) *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM([]byte(cert))
+	return pool
+}
