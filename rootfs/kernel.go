@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
+	"strings"
 )
 
 // cLibraries are where images keep what says which kernels their programs run on. musl says nothing.
@@ -66,3 +68,21 @@ func abiNote(f *os.File) string {
 }
 
 func align4(n int) int { return (n + 3) &^ 3 }
+
+// KernelWarning says what to expect of an image whose C library wants a newer kernel than this machine's; "" when there is
+// nothing to say.
+func KernelWarning(i Image) string {
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil || i.Kernel == "" || !olderKernel(string(release), i.Kernel) {
+		return ""
+	}
+	return fmt.Sprintf("its programs want Linux %s or newer, and this machine has %s: they will say \"kernel too old\"", i.Kernel, strings.TrimSpace(string(release)))
+}
+
+// olderKernel compares the numbers that two versions begin with.
+func olderKernel(have, want string) bool {
+	var h, w [3]int
+	_, _ = fmt.Sscanf(have, "%d.%d.%d", &h[0], &h[1], &h[2]) // what is missing is 0
+	_, _ = fmt.Sscanf(want, "%d.%d.%d", &w[0], &w[1], &w[2])
+	return slices.Compare(h[:], w[:]) < 0
+}
