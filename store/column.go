@@ -103,12 +103,13 @@ type lifecycleColumn struct {
 type lifecycleJSON struct {
 	Type       string
 	Stack      string
-	Buildpacks []string `json:",omitempty"` // of a row that an older cupola wrote
-	Sealed     []byte   `json:",omitempty"`
+	Image      *cf.StackImage `json:",omitempty"`
+	Buildpacks []string       `json:",omitempty"` // of a row that an older cupola wrote
+	Sealed     []byte         `json:",omitempty"`
 }
 
 func (c lifecycleColumn) Value() (driver.Value, error) {
-	out := lifecycleJSON{Type: c.v.Type, Stack: c.v.Stack}
+	out := lifecycleJSON{Type: c.v.Type, Stack: c.v.Stack, Image: c.v.Image}
 	if len(c.v.Buildpacks) > 0 {
 		plain, err := json.Marshal(c.v.Buildpacks)
 		if err != nil {
@@ -124,7 +125,7 @@ func (c lifecycleColumn) Scan(src any) error {
 	if err := (jsonColumn{&in}).Scan(src); err != nil {
 		return err
 	}
-	*c.v = cf.Lifecycle{Type: in.Type, Stack: in.Stack, Buildpacks: in.Buildpacks}
+	*c.v = cf.Lifecycle{Type: in.Type, Stack: in.Stack, Image: in.Image, Buildpacks: in.Buildpacks}
 	if len(in.Sealed) == 0 {
 		return nil
 	}

@@ -51,7 +51,9 @@ func seed(t *testing.T, s *Store) (org cf.Org, space cf.Space, app cf.App) {
 			return err
 		}
 		app = cf.App{Name: "hello", SpaceGUID: space.GUID, State: cf.Stopped, Env: map[string]string{"KEY": "very secret"},
-			Lifecycle: cf.Lifecycle{Type: "buildpack", Stack: "minifs", Buildpacks: []string{"https://joe:very secret@example.com/bp.zip"}}}
+			Lifecycle: cf.Lifecycle{Type: "buildpack", Stack: "docker://reg.io/a", Buildpacks: []string{"https://joe:very secret@example.com/bp.zip"},
+				Image: &cf.StackImage{Reference: "docker://reg.io/a@sha256:1", Compat: "a"}},
+			Credentials: cf.Credentials{"reg.io": {Username: "joe", Password: "very secret"}}}
 		return Apps.Insert(tx, &app)
 	})
 	return org, space, app

@@ -100,6 +100,8 @@ type Cell struct {
 	DiskMB     int
 	Containers int
 	RootFSes   []string // names for preloaded:
+	// RootFSProviders are the schemes of RootFSes that the cell has not preloaded.
+	RootFSProviders []string
 }
 
 // LogLine is one line of output of a container, or one that the cell says

@@ -13,7 +13,7 @@ func TestFeatureFlags(t *testing.T) {
 	knownFile := `{"resources": [{"path": "a", "mode": "644", "checksum": {"value": "s1"}, "size_in_bytes": 70000}, {"path": "b", "checksum": {"value": "s1"}, "size_in_bytes": 1}]}`
 	route := `{"host": "x", "relationships": {"space": {"data": {"guid": "space-1"}}, "domain": {"data": {"guid": "domain-1"}}}}`
 	w.run(t, []step{
-		{method: "GET", path: "/v3/feature_flags?per_page=2&page=2", status: 200, want: `{"pagination": {"total_results": 19, "total_pages": 10}, "resources": [{"name": "diego_cnb", "enabled": false, "custom_error_message": null}, {"name": "diego_docker"}]}`},
+		{method: "GET", path: "/v3/feature_flags?per_page=2&page=2", status: 200, want: `{"pagination": {"total_results": 20, "total_pages": 10}, "resources": [{"name": "diego_cnb", "enabled": false, "custom_error_message": null}, {"name": "diego_custom_stacks"}]}`},
 		{as: "nobody", method: "GET", path: "/v3/feature_flags/route_creation", status: 200, want: `{"enabled": true, "links": {"self": {"href": "{url}/v3/feature_flags/route_creation"}}}`},
 		{method: "GET", path: "/v3/feature_flags/none", status: 404, want: detail(10010, "Feature flag not found")},
 		{as: "org_manager", method: "PATCH", path: "/v3/feature_flags/route_creation", body: `{"enabled": false}`, status: 403},

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"cupola/server/authz"
-	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -12,7 +11,7 @@ import (
 func viewApp(c *call, a *cf.App) doc {
 	self := "/v3/apps/" + a.GUID
 	return with(resource(a.Resource), doc{
-		"name": a.Name, "state": a.State, "lifecycle": viewLifecycle(a.Lifecycle), "metadata": metadata(a.Metadata),
+		"name": a.Name, "state": a.State, "lifecycle": viewLifecycle(a.Lifecycle, a.Credentials), "metadata": metadata(a.Metadata),
 		"relationships": doc{"space": toOne(a.SpaceGUID), "current_droplet": toOne(a.DropletGUID)},
 		"links": doc{
 			"self":                  c.link("%s", self),
@@ -33,17 +32,6 @@ func viewApp(c *call, a *cf.App) doc {
 	})
 }
 
-func viewLifecycle(l cf.Lifecycle) doc {
-	if l.Type == cf.LifecycleDocker {
-		return doc{"type": l.Type, "data": doc{}}
-	}
-	buildpacks := []string{}
-	for _, b := range l.Buildpacks {
-		buildpacks = append(buildpacks, desire.Redact(b))
-	}
-	return doc{"type": l.Type, "data": doc{"buildpacks": buildpacks, "stack": orNil(l.Stack)}}
-}
-
 type appRequest struct {
 	Name          opt[string]          `json:"name"`
 	Lifecycle     *lifecycleRequest    `json:"lifecycle"`
@@ -52,14 +40,6 @@ type appRequest struct {
 	Relationships struct {
 		Space ref `json:"space"`
 	} `json:"relationships"`
-}
-
-type lifecycleRequest struct {
-	Type string `json:"type"`
-	Data struct {
-		Buildpacks opt[[]string] `json:"buildpacks"`
-		Stack      opt[string]   `json:"stack"`
-	} `json:"data"`
 }
 
 func createApp(c *call) (*response, error) {
@@ -101,7 +81,7 @@ func (c *call) targetSpace(guid string) (*cf.Space, error) {
 func (c *call) insertApp(app *cf.App, lifecycle *lifecycleRequest) error {
 	app.State, app.SSHEnabled, app.RevisionsOn = cf.Stopped, true, true
 	app.Lifecycle = cf.Lifecycle{Type: cf.LifecycleBuildpack}
-	if err := c.applyLifecycle(&app.Lifecycle, lifecycle); err != nil {
+	if err := c.applyLifecycle(&app.Lifecycle, &app.Credentials, lifecycle); err != nil {
 		return err
 	}
 	if app.Lifecycle.Type == cf.LifecycleBuildpack && app.Lifecycle.Stack == "" {
@@ -136,38 +116,6 @@ func (c *call) note(app *cf.App, format string, args ...any) {
 
 func (c *call) defaultStack() (*cf.Stack, error) {
 	return store.Stacks.First(c.Tx, store.Query{Where: map[string][]string{"default": {"true"}}})
-}
-
-func (c *call) applyLifecycle(l *cf.Lifecycle, req *lifecycleRequest) error {
-	if req == nil {
-		return nil
-	}
-	switch req.Type {
-	case "", cf.LifecycleBuildpack:
-	case cf.LifecycleDocker:
-		return cf.Unprocessable("The docker lifecycle is not available here")
-	default:
-		return cf.Unprocessable("Lifecycle type is not included in list: buildpack, docker")
-	}
-	if req.Data.Buildpacks.Set {
-		l.Buildpacks = req.Data.Buildpacks.V
-	}
-	if req.Data.Stack.Set {
-		l.Stack = req.Data.Stack.V
-	}
-	return c.checkLifecycle(*l)
-}
-
-// changeLifecycle is applyLifecycle for an app that is there.
-func (c *call) changeLifecycle(app *cf.App, req *lifecycleRequest) error {
-	if err := c.applyLifecycle(&app.Lifecycle, req); err != nil || req == nil || !req.Data.Stack.Set {
-		return err
-	}
-	fresh, err := c.fresh(app)
-	if err != nil {
-		return err
-	}
-	return c.stackServes(app.Lifecycle.Stack, fresh)
 }
 
 func updateApp(c *call) (*response, error) {
@@ -303,6 +251,11 @@ func (c *call) restart(app *cf.App) error {
 func (c *call) setState(app *cf.App, state cf.AppState) error {
 	if state == cf.Started && app.DropletGUID == "" {
 		return cf.Unprocessable("Assign a droplet before starting this app.")
+	}
+	if state == cf.Started {
+		if err := c.customStackAllowed(app.Lifecycle); err != nil {
+			return err
+		}
 	}
 	if app.State == cf.Started && state == cf.Stopped {
 		app.Rev++

@@ -17,7 +17,7 @@ const (
 func viewBuild(c *call, b *cf.Build) doc {
 	d := with(resource(b.Resource), doc{
 		"created_by": doc{"guid": b.CreatedBy.GUID, "name": b.CreatedBy.Name, "email": b.CreatedBy.Name},
-		"state":      b.State, "error": orNil(b.Error), "lifecycle": viewLifecycle(b.Lifecycle), "metadata": metadata(b.Metadata),
+		"state":      b.State, "error": orNil(b.Error), "lifecycle": viewLifecycle(b.Lifecycle, b.Credentials), "metadata": metadata(b.Metadata),
 		"staging_memory_in_mb": b.MemoryMB, "staging_disk_in_mb": b.DiskMB, "staging_log_rate_limit_bytes_per_second": b.LogRateLimit,
 		"package": doc{"guid": b.PackageGUID}, "droplet": guidOrNil(b.DropletGUID),
 		"relationships": doc{"app": toOne(b.AppGUID)},
@@ -60,9 +60,9 @@ func createBuild(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &cf.Build{AppGUID: app.GUID, PackageGUID: p.GUID, State: cf.BuildStaging, Lifecycle: app.Lifecycle, Env: app.Env, CreatedBy: c.who(),
+	b := &cf.Build{AppGUID: app.GUID, PackageGUID: p.GUID, State: cf.BuildStaging, Lifecycle: app.Lifecycle, Env: app.Env, Credentials: app.Credentials, CreatedBy: c.who(),
 		MemoryMB: req.MemoryMB.or(stagingMemoryMB), DiskMB: req.DiskMB.or(stagingDiskMB), LogRateLimit: req.LogRateLimit.or(-1)}
-	if err := c.applyLifecycle(&b.Lifecycle, req.Lifecycle); err != nil {
+	if err := c.applyLifecycle(&b.Lifecycle, &b.Credentials, req.Lifecycle); err != nil {
 		return nil, err
 	}
 	fresh, err := c.fresh(app)

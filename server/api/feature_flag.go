@@ -13,6 +13,7 @@ var featureFlags = []cf.FeatureFlag{
 	{Name: "app_bits_upload", Enabled: true},
 	{Name: "app_scaling", Enabled: true},
 	{Name: "diego_cnb"},
+	{Name: "diego_custom_stacks"},
 	{Name: "diego_docker"},
 	{Name: "env_var_visibility", Enabled: true},
 	{Name: "hash_based_routing"},

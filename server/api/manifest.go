@@ -117,6 +117,9 @@ func lifecycleOf(m *manifest.App) *lifecycleRequest {
 	if m.BuildpackSet {
 		r.Data.Buildpacks = opt[[]string]{Set: true, V: m.Buildpacks}
 	}
+	if m.CredentialsSet {
+		r.Data.Credentials = opt[map[string]any]{Set: true, V: m.Credentials}
+	}
 	if m.Stack != nil {
 		r.Data.Stack = opt[string]{Set: true, V: *m.Stack}
 	}

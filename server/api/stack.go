@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 
+	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -14,22 +15,6 @@ func viewStack(c *call, s *cf.Stack) doc {
 		"build_rootfs_image": s.Name, "run_rootfs_image": s.Name, "metadata": metadata(s.Metadata),
 		"links": doc{"self": c.link("/v3/stacks/%s", s.GUID)},
 	})
-}
-
-// checkLifecycle says in Cloud Controller's words what of a lifecycle does not
-// exist.
-func (c *call) checkLifecycle(l cf.Lifecycle) error {
-	if l.Stack != "" {
-		if _, err := c.stackNamed(l.Stack); err != nil {
-			return err
-		}
-	}
-	for _, b := range l.Buildpacks {
-		if err := c.checkBuildpack(b, l.Stack); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (c *call) stackNamed(name string) (*cf.Stack, error) {
@@ -70,6 +55,9 @@ func (c *call) stackStages(name string, fresh bool) error {
 		return nil
 	}
 	s, err := c.stackNamed(name)
+	if desire.IsImage(name) && isKind(err, cf.UnprocessableEntity) {
+		return c.feature(customStacks)
+	}
 	if err != nil {
 		return err
 	}

@@ -174,22 +174,6 @@ func TestKnownFilesAreMerged(t *testing.T) {
 	}
 }
 
-func TestKnownFilesStayInTheTree(t *testing.T) {
-	blobs, _ := openBlobs(t)
-	b, err := blobs.Put(context.Background(), strings.NewReader("known"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := func(string, int64) (string, bool) { return b.Digest, true }
-	for _, name := range []string{"../x", "/etc/passwd", "a/../../x", "l/x", "taken", ".", ""} {
-		_, err := Pack(context.Background(), blobs, Upload{Pool: pool, Resources: []Resource{{Path: name, Mode: 0o644, SHA1: "x", Size: 5}},
-			Zip: zipOf(t, entry{"taken", "x", 0o644}, entry{"l", "taken", 0o777 | fs.ModeSymlink})})
-		if !IsInvalid(err) {
-			t.Errorf("%q: got %v; want it refused", name, err)
-		}
-	}
-}
-
 func TestUnknownResourceIsRefused(t *testing.T) {
 	blobs, _ := openBlobs(t)
 	_, err := Pack(context.Background(), blobs, Upload{Resources: []Resource{{Path: "a", SHA1: "x", Size: 70000}},

@@ -42,7 +42,7 @@ func Process(in ProcessIn) lrp.Desired {
 		Domain:      lrp.DomainApps,
 		Instances:   p.Instances,
 		RunInfo: lrp.RunInfo{
-			RootFS: rootFS(in.Droplet),
+			RootFS: rootFS(in.Droplet.Lifecycle, in.Droplet.Stack),
 			Layers: []lrp.Layer{{Digest: in.Droplet.Digest, Dest: home}},
 			Env:    in.env(ports[0]),
 			Action: run(p.User, in.command(), in.Droplet.ExecutionMetadata),
@@ -60,8 +60,6 @@ func Process(in ProcessIn) lrp.Desired {
 		},
 	}
 }
-
-func rootFS(d *cf.Droplet) string { return "preloaded:" + d.Stack }
 
 // run is the launcher's command line. "app" is the app's directory.
 func run(as, command, metadata string) lrp.Run {

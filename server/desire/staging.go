@@ -33,7 +33,7 @@ type StagingIn struct {
 	Owner
 	Build      *cf.Build
 	Package    *cf.Package
-	Stack      *cf.Stack
+	Stack      *cf.Stack   // Name and Compat matter; those of an image are its own
 	Buildpacks []Buildpack // in order
 	Named      bool        // the user named them: none is asked whether it can
 	Cache      string      // digest of the app's build cache; "" for none
@@ -50,7 +50,7 @@ func Staging(in StagingIn) lrp.RunInfo {
 	b := in.Build
 	memory, disk := orElse(b.MemoryMB, stagingMemoryMB), orElse(b.DiskMB, stagingDiskMB)
 	return lrp.RunInfo{
-		RootFS: "preloaded:" + in.Stack.Name,
+		RootFS: rootFS(b.Lifecycle, in.Stack.Name),
 		Inputs: in.inputs(),
 		Env:    in.env(memory, disk),
 		Action: lrp.Run{Path: builder, Args: in.args(), User: user, Nofile: maxFiles},

@@ -16,7 +16,7 @@ type TaskIn struct {
 func Task(in TaskIn) lrp.RunInfo {
 	t := in.Task
 	return lrp.RunInfo{
-		RootFS: rootFS(in.Droplet),
+		RootFS: rootFS(in.Droplet.Lifecycle, in.Droplet.Stack),
 		Layers: []lrp.Layer{{Digest: in.Droplet.Digest, Dest: home}},
 		Env:    in.env(),
 		Action: run(t.User, t.Command, in.Droplet.ExecutionMetadata),

@@ -27,19 +27,23 @@ type App struct {
 	Buildpacks   []string
 	BuildpackSet bool // Buildpacks was given, if only to reset it
 	Stack        *string
-	Env          map[string]any
-	Features     map[string]bool
-	Labels       map[string]*string
-	Annotations  map[string]*string
-	Processes    []Process // the entry's own keys are those of the process web
-	Sidecars     []Sidecar
-	Services     []string
-	Docker       bool
-	Routes       []Route
-	RoutesSet    bool
-	NoRoute      bool
-	RandomRoute  bool
-	DefaultRoute bool
+	// Credentials of image registries: the CLI has them under this key for any
+	// lifecycle.
+	Credentials    map[string]any
+	CredentialsSet bool
+	Env            map[string]any
+	Features       map[string]bool
+	Labels         map[string]*string
+	Annotations    map[string]*string
+	Processes      []Process // the entry's own keys are those of the process web
+	Sidecars       []Sidecar
+	Services       []string
+	Docker         bool
+	Routes         []Route
+	RoutesSet      bool
+	NoRoute        bool
+	RandomRoute    bool
+	DefaultRoute   bool
 
 	raw map[string]any // as it was written: for a diff
 }
@@ -172,6 +176,8 @@ func (app *App) read(f *fields) {
 		f.fault("Buildpack and Buildpacks fields cannot be used together.")
 	}
 	app.Env = f.object("env")
+	app.Credentials = f.object("cnb-credentials")
+	app.CredentialsSet = app.Credentials != nil
 	app.Docker = f.m["docker"] != nil
 	app.NoRoute, app.RandomRoute, app.DefaultRoute = f.flag("no-route"), f.flag("random-route"), f.flag("default-route")
 	if app.Docker && app.BuildpackSet {

@@ -10,16 +10,20 @@ import (
 
 	"cupola/runtime/lrp"
 	"cupola/server/desire"
+	"cupola/store"
 	"cupola/store/cf"
 )
 
 // maxFetches is how many buildpacks are fetched at once.
 const maxFetches = 2
 
-// fetches are the buildpacks given by URL of the builds that are staging. Each
-// build fetches its own: what a URL leads to may change.
+// fetches are the buildpacks given by URL, and the images, of the builds that
+// are staging. Each build fetches its own: what a URL or a tag leads to may
+// change.
 type fetches struct {
 	fetch func(ctx context.Context, url string) (digest string, err error)
+	pull  func(context.Context, ImagePull) (cf.StackImage, error)
+	store *store.Store
 	logs  func(lrp.LogLine)
 	log   *slog.Logger
 	done  func() // called after each
@@ -55,7 +59,7 @@ func (f *fetches) of(build string) (digests map[string]string, err error) {
 
 // want begins to fetch what a build needs. It needs the same as long as it is
 // staging.
-func (f *fetches) want(build *cf.Build, app *cf.App, urls []string) {
+func (f *fetches) want(build *cf.Build, app *cf.App, urls []string, image string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.builds[build.GUID] != nil {
@@ -65,7 +69,10 @@ func (f *fetches) want(build *cf.Build, app *cf.App, urls []string) {
 	b := &fetch{digests: map[string]string{}, cancel: cancel}
 	f.builds[build.GUID] = b
 	for _, url := range urls {
-		f.running.Go(func() { f.run(ctx, b, app.GUID, url) })
+		f.running.Go(func() { f.run(ctx, b, func() error { return f.buildpack(ctx, b, app.GUID, url) }) })
+	}
+	if image != "" {
+		f.running.Go(func() { f.run(ctx, b, func() error { return f.image(ctx, build, image) }) })
 	}
 }
 
@@ -87,28 +94,34 @@ func (f *fetches) end() {
 	f.running.Wait()
 }
 
-func (f *fetches) run(ctx context.Context, b *fetch, appGUID, url string) {
+// run does one fetch of a build when it is its turn.
+func (f *fetches) run(ctx context.Context, b *fetch, do func() error) {
 	select {
 	case f.slots <- struct{}{}:
 	case <-ctx.Done():
 		return
 	}
 	defer func() { <-f.slots }()
+	if err := do(); err != nil {
+		f.mu.Lock()
+		b.err = err
+		f.mu.Unlock()
+	}
+	f.done()
+}
+
+func (f *fetches) buildpack(ctx context.Context, b *fetch, appGUID, url string) error {
 	f.say(appGUID, false, "Downloading buildpack %s ...", desire.Redact(url))
 	digest, err := f.fetch(ctx, url)
 	if err != nil {
 		f.say(appGUID, true, "Buildpack %s was not downloaded: %v", desire.Redact(url), err)
 		f.log.InfoContext(ctx, "buildpack was not downloaded", "app_guid", appGUID, "err", err)
-		err = desire.BuildError{ID: "BuildpackCompileFailed", Detail: fmt.Sprintf("App staging failed in the buildpack compile phase: buildpack %s was not downloaded: %v", desire.Redact(url), err)}
+		return desire.BuildError{ID: "BuildpackCompileFailed", Detail: fmt.Sprintf("App staging failed in the buildpack compile phase: buildpack %s was not downloaded: %v", desire.Redact(url), err)}
 	}
 	f.mu.Lock()
-	if err != nil {
-		b.err = err
-	} else {
-		b.digests[url] = digest
-	}
-	f.mu.Unlock()
-	f.done()
+	defer f.mu.Unlock()
+	b.digests[url] = digest
+	return nil
 }
 
 func (f *fetches) say(appGUID string, isErr bool, format string, args ...any) {

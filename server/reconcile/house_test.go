@@ -23,6 +23,7 @@ type house struct {
 	loop  *Loop
 	space cf.Space
 	fetch func(url string) (string, error)
+	pull  func(ImagePull) (cf.StackImage, error)
 	stop  func()
 
 	fetchUntil func(ctx context.Context, url string) // before fetch
@@ -62,6 +63,7 @@ func (h *house) begin() {
 			}
 			return h.fetch(url)
 		},
+		Pull: func(_ context.Context, p ImagePull) (cf.StackImage, error) { return h.pull(p) },
 		Logs: func(l lrp.LogLine) {
 			h.mu.Lock()
 			defer h.mu.Unlock()

@@ -21,12 +21,12 @@ func (l *loader) workOfBuilds() error {
 
 func (l *loader) build(b *cf.Build) (Work, error) {
 	w := Work{GUID: b.GUID, Domain: lrp.DomainStaging}
-	in := desire.StagingIn{Build: b, Stack: l.stacks[b.Lifecycle.Stack]}
-	if in.Stack == nil {
-		w.Fault = desire.BuildError{ID: "StackNotFound", Detail: "The stack could not be found: " + b.Lifecycle.Stack}.Error()
+	in := desire.StagingIn{Build: b}
+	image, err := l.stackOf(b, &in)
+	if err != nil {
+		w.Fault = err.Error()
 		return w, nil
 	}
-	var err error
 	in.Package, err = store.Packages.Get(l.tx, b.PackageGUID)
 	app := l.apps[b.AppGUID]
 	if err != nil || app == nil || in.Package.Digest == "" {
@@ -35,7 +35,7 @@ func (l *loader) build(b *cf.Build) (Work, error) {
 		}
 		return w, err
 	}
-	if in.Cache, err = l.tx.BuildCache(b.AppGUID, b.Lifecycle.Stack); err != nil {
+	if in.Cache, err = l.tx.BuildCache(b.AppGUID, desire.CacheKey(b.Lifecycle)); err != nil {
 		return w, err
 	}
 	var ok bool
@@ -43,14 +43,31 @@ func (l *loader) build(b *cf.Build) (Work, error) {
 		w.Fault = desire.StagingFailure("").Error()
 		return w, nil
 	}
-	l.choose(b, &in, &w)
+	l.choose(b, &in, image, &w)
 	w.Run = desire.Staging(in)
 	return w, nil
 }
 
+// stackOf gives the staging its stack. image is the reference of one that is
+// not there yet.
+func (l *loader) stackOf(b *cf.Build, in *desire.StagingIn) (image string, err error) {
+	if in.Stack = l.stacks[b.Lifecycle.Stack]; in.Stack != nil {
+		return "", nil
+	}
+	if !desire.IsImage(b.Lifecycle.Stack) {
+		return "", desire.BuildError{ID: "StackNotFound", Detail: "The stack could not be found: " + b.Lifecycle.Stack}
+	}
+	in.Stack = &cf.Stack{Name: b.Lifecycle.Stack}
+	if b.Lifecycle.Image == nil {
+		return b.Lifecycle.Stack, nil
+	}
+	in.Stack.Compat = b.Lifecycle.Image.Compat
+	return "", nil
+}
+
 // choose gives the staging its buildpacks, and has those fetched that are named
-// by URL.
-func (l *loader) choose(b *cf.Build, in *desire.StagingIn, w *Work) {
+// by URL, and the image.
+func (l *loader) choose(b *cf.Build, in *desire.StagingIn, image string, w *Work) {
 	fetched, failed := l.fetches.of(b.GUID)
 	c, err := desire.Choose(b.Lifecycle, l.packs, fetched)
 	if err != nil {
@@ -58,14 +75,15 @@ func (l *loader) choose(b *cf.Build, in *desire.StagingIn, w *Work) {
 		return
 	}
 	in.Buildpacks, in.Named = c.Buildpacks, c.Named
-	if len(c.URLs) > 0 && failed != nil {
+	if len(c.URLs) == 0 && image == "" {
+		return
+	}
+	if failed != nil {
 		w.Fault = failed.Error()
 		return
 	}
-	if len(c.URLs) > 0 {
-		w.Waits = true
-		l.fetches.want(b, in.App, c.URLs)
-	}
+	w.Waits = true
+	l.fetches.want(b, in.App, c.URLs, image)
 }
 
 // workOfTasks derives what apps' tasks want to run.

@@ -8,6 +8,7 @@ import (
 
 	"cupola/runtime/lrp"
 	"cupola/store"
+	"cupola/store/cf"
 )
 
 // Cell is what the loop needs of a cell. Start and Stop return at once; what
@@ -28,8 +29,11 @@ type Config struct {
 	// Fetch stores the buildpack that a URL leads to and gives its digest. It
 	// is required where apps may name buildpacks so.
 	Fetch func(ctx context.Context, url string) (digest string, err error)
-	Logs  func(lrp.LogLine) // takes what the loop says in apps' logs; nil: nobody does
-	Log   *slog.Logger
+	// Pull takes an image into the cache. It is required where apps may name
+	// images as their stack.
+	Pull func(context.Context, ImagePull) (cf.StackImage, error)
+	Logs func(lrp.LogLine) // takes what the loop says in apps' logs; nil: nobody does
+	Log  *slog.Logger
 }
 
 // Loop makes what runs like what is desired.
@@ -58,7 +62,7 @@ func New(c Config) *Loop {
 	if l.log == nil {
 		l.log = slog.New(slog.DiscardHandler)
 	}
-	l.fetches = &fetches{fetch: c.Fetch, logs: l.logs, log: l.log, done: l.poke,
+	l.fetches = &fetches{fetch: c.Fetch, pull: c.Pull, store: c.Store, logs: l.logs, log: l.log, done: l.poke,
 		slots: make(chan struct{}, maxFetches), builds: map[string]*fetch{}}
 	return l
 }

@@ -187,8 +187,11 @@ func choose(cells []*offer, c lrp.Container) (best *offer, waits bool, reason st
 }
 
 func offersRootFS(cell lrp.Cell, rootFS string) bool {
-	name, ok := strings.CutPrefix(rootFS, "preloaded:")
-	return ok && slices.Contains(cell.RootFSes, name)
+	scheme, name, _ := strings.Cut(rootFS, ":")
+	if scheme == "preloaded" {
+		return slices.Contains(cell.RootFSes, name)
+	}
+	return slices.Contains(cell.RootFSProviders, scheme)
 }
 
 // insufficient names what every cell lacks; when each lacks something else it

@@ -21,8 +21,9 @@ type App struct {
 	DropletGUID     string            // the current droplet; "" for none
 	SSHEnabled      bool
 	RevisionsOn     bool
-	Rev             int    // grows when STARTED becomes STOPPED: instances of an older one are replaced
-	CurrentRevision string // GUID; "" for none
+	Rev             int         // grows when STARTED becomes STOPPED: instances of an older one are replaced
+	CurrentRevision string      // GUID; "" for none
+	Credentials     Credentials // sealed at rest
 }
 
 // The types of a Lifecycle.
@@ -35,7 +36,28 @@ const (
 type Lifecycle struct {
 	Type       string
 	Buildpacks []string // names or URLs, in order; empty: detect
-	Stack      string   // the name of a stack
+	Stack      string   // the name of a stack, or an image's reference
+	// Image is the image that Stack was when a build took it; nil for a stack
+	// with a name, and until then.
+	Image *StackImage `json:",omitempty"`
+}
+
+// StackImage is an image as a stack, which never changes.
+type StackImage struct {
+	Reference string // with the digest
+	Compat    string // what CF_STACK says
+}
+
+// Credentials are those of image registries by their host, as the user wrote
+// it.
+type Credentials map[string]Credential
+
+// Credential is what a registry asks for: a user with a password, or a token,
+// which serves buildpacks only.
+type Credential struct {
+	Username string `json:"username,omitempty"`
+	Password string `json:"password,omitempty"`
+	Token    string `json:"token,omitempty"`
 }
 
 // Process is one type of process of an app.

@@ -51,6 +51,7 @@ type Build struct {
 	LogRateLimit int64
 	CreatedBy    Actor
 	Env          map[string]string // app env at the time, sealed at rest
+	Credentials  Credentials       // sealed at rest
 }
 
 // Actor is who did something.

@@ -1,0 +1,104 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+func onImage(name, more string) string {
+	return fmt.Sprintf(`{"name": %q, "relationships": {"space": {"data": {"guid": "space-1"}}}, "lifecycle": {"type": "buildpack", %s}}`, name, more)
+}
+
+func TestAnImageIsAStackWhereThatIsAllowed(t *testing.T) {
+	const image = `"data": {"stack": "docker://reg.io/img:1", "buildpacks": ["https://packs.io/b.zip"]}`
+	const off = "Feature Disabled: diego_custom_stacks"
+	w := newWorld(t)
+	w.run(t, []step{
+		{as: "space_developer", method: "POST", path: "/v3/apps", body: onImage("a", image), status: 403, want: detail(330002, off)},
+		{method: "POST", path: "/v3/apps", body: onImage("a", image), status: 403, want: detail(330002, off)},
+		{method: "PATCH", path: "/v3/feature_flags/diego_custom_stacks", body: `{"enabled": true}`, status: 200},
+		{as: "space_developer", method: "POST", path: "/v3/apps", body: onImage("a", image), status: 201, save: "a", want: `{"lifecycle": {"data": {"stack": "docker://reg.io/img:1"}}}`},
+		{method: "POST", path: "/v3/apps", body: onImage("b", `"data": {"stack": "docker:///foo/bar#tag"}`), status: 201},
+		{method: "POST", path: "/v3/apps", body: onImage("c", `"data": {"stack": "docker://reg.io/img:"}`), status: 422},
+		{method: "POST", path: "/v3/apps", body: onImage("c", `"data": {"stack": "lucid64"}`), status: 422,
+			want: detail(10008, "Stack must be an existing stack, or an image: docker://host[:port]/namespace/name[:tag|@digest]")},
+		{method: "POST", path: "/v3/apps", body: onImage("c", `"data": {"stack": "docker://reg.io/img", "buildpacks": ["none"]}`), status: 422,
+			want: detail(10008, `Buildpack "none" for stack "docker://reg.io/img" must be an existing admin buildpack or a valid git URI`)},
+	})
+	w.write(func(tx *store.Tx) error {
+		app, err := store.Apps.Get(tx, w.saved["a"])
+		if err != nil {
+			return err
+		}
+		app.DropletGUID = "d"
+		if err := store.Packages.Insert(tx, &cf.Package{Resource: cf.Resource{GUID: "p"}, AppGUID: app.GUID, Type: "bits", State: cf.PackageReady, Digest: "x"}); err != nil {
+			return err
+		}
+		return store.Apps.Update(tx, app)
+	})
+	build := `{"package": {"guid": "p"}}`
+	w.run(t, []step{
+		{method: "POST", path: "/v3/builds", body: build, status: 201},
+		{method: "PATCH", path: "/v3/feature_flags/diego_custom_stacks", body: `{"enabled": false}`, status: 200},
+		{method: "POST", path: "/v3/apps/{a}/actions/start", status: 403, want: detail(330002, off)},
+		{method: "POST", path: "/v3/apps/{a}/actions/restart", status: 403, want: detail(330002, off)},
+	})
+	w.write(func(tx *store.Tx) error {
+		all, err := store.Builds.By(tx, "app_guids", w.saved["a"])
+		if err != nil {
+			return err
+		}
+		all[0].State = cf.BuildFailed
+		return store.Builds.Update(tx, all[0])
+	})
+	w.run(t, []step{{method: "POST", path: "/v3/builds", body: build, status: 403, want: detail(330002, off)}})
+}
+
+func TestAnImageNeedsABuildpackThatIsForAnyStack(t *testing.T) {
+	w := newWorld(t)
+	w.run(t, []step{{method: "PATCH", path: "/v3/feature_flags/diego_custom_stacks", body: `{"enabled": true}`, status: 200}})
+	w.write(func(tx *store.Tx) error {
+		all, err := store.Buildpacks.All(tx)
+		for _, b := range all {
+			b.Stack = "minifs"
+			if err == nil {
+				err = store.Buildpacks.Update(tx, b)
+			}
+		}
+		return err
+	})
+	got := w.ask("admin", "POST", "/v3/apps", onImage("a", `"data": {"stack": "docker://reg.io/img:1"}`), "")
+	if got.status != 422 || !strings.Contains(got.text, `for stack \"docker://reg.io/img:1\" must be an existing admin buildpack or a valid git URI`) {
+		t.Errorf("got %d %s", got.status, got.text)
+	}
+}
+
+func TestCredentialsOfRegistriesAreKeptAndNeverShown(t *testing.T) {
+	const beside = `"data": {"stack": "docker://reg.io/img:1"}, "credentials": {"reg.io": {"username": "u", "password": "hush"}, "packs.io": {"token": "hush"}}`
+	const within = `"data": {"stack": "docker://reg.io/img:1", "credentials": {"reg.io": {"username": "u", "password": "hush"}}}`
+	w := newWorld(t)
+	w.run(t, []step{
+		{method: "PATCH", path: "/v3/feature_flags/diego_custom_stacks", body: `{"enabled": true}`, status: 200},
+		{method: "POST", path: "/v3/apps", body: onImage("a", beside), status: 201, save: "a", want: `{"lifecycle": {"data": {"credentials": "***"}}}`},
+		{method: "POST", path: "/v3/apps", body: onImage("b", within), status: 201, want: `{"lifecycle": {"data": {"credentials": "***"}}}`},
+		{method: "POST", path: "/v3/apps", body: onImage("c", strings.Replace(within, `"username": "u", `, "", 1)), status: 422,
+			want: detail(10008, "Credentials for registry 'reg.io' must include 'username' and 'password'")},
+		{method: "POST", path: "/v3/apps", body: onImage("c", strings.Replace(within, `{"username": "u", "password": "hush"}`, `"hush"`, 1)), status: 422,
+			want: detail(10008, "Credentials for registry 'reg.io' must be a hash")},
+		{method: "PATCH", path: "/v3/apps/{a}", body: `{"lifecycle": {"type": "buildpack", "data": {"buildpacks": []}}}`, status: 200, want: `{"lifecycle": {"data": {"credentials": "***"}}}`},
+	})
+	if got := w.ask("admin", "GET", w.fill("/v3/apps/{a}"), "", ""); strings.Contains(got.text, "hush") {
+		t.Errorf("got %s", got.text)
+	}
+	w.write(func(tx *store.Tx) error {
+		app, err := store.Apps.Get(tx, w.saved["a"])
+		if err == nil && app.Credentials["reg.io"] != (cf.Credential{Username: "u", Password: "hush"}) {
+			t.Errorf("got %v", app.Credentials)
+		}
+		return err
+	})
+}
