@@ -107,14 +107,11 @@ func prepare(argv []string, decode func([]byte) (StagingInfo, error)) (Start, in
 }
 
 // delegate executes the same command line in the large program, which lies
-// beside this one.
+// beside this one. Where that is argv says: the link to the running program is
+// the host's in a process that joined the container.
 func delegate(argv []string) int {
-	self, err := os.Readlink("/proc/self/exe")
-	if err != nil {
-		return fail(argv[0], exitStart, err)
-	}
-	full := filepath.Join(filepath.Dir(self), "lifecycle")
-	err = syscall.Exec(full, append([]string{"launcher"}, argv[1:]...), os.Environ())
+	full := filepath.Join(filepath.Dir(argv[0]), "lifecycle")
+	err := syscall.Exec(full, append([]string{"launcher"}, argv[1:]...), os.Environ())
 	return fail(argv[0], exitStart, fmt.Errorf("exec %s: %w", full, err))
 }
 
