@@ -143,7 +143,7 @@ func (h *house) openCell(context.Context) (err error) {
 // presence is what this machine offers: its memory and disk, and Diego's 250
 // containers.
 func (h *house) presence() lrp.Cell {
-	p := lrp.Cell{ID: CellID, Containers: 250, MemoryMB: memoryMB(), DiskMB: 1 << 20}
+	p := lrp.Cell{ID: CellID, Containers: 250, MemoryMB: memoryMB(), DiskMB: 1 << 20, RootFSProviders: []string{string(rootfs.SchemeDocker)}}
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(h.DataDir, &fs); err == nil {
 		p.DiskMB = int(uint64(fs.Bsize) * fs.Blocks >> 20)

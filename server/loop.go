@@ -16,7 +16,7 @@ func (h *house) loopConfig() (reconcile.Config, error) {
 	if err != nil {
 		return reconcile.Config{}, err
 	}
-	return reconcile.Config{Store: h.store, Cells: []reconcile.Cell{h.cell}, API: h.apiURL(), Fetch: f.Fetch, Logs: h.logLine, Log: h.Log}, nil
+	return reconcile.Config{Store: h.store, Cells: []reconcile.Cell{h.cell}, API: h.apiURL(), Fetch: f.Fetch, Pull: h.pull, Logs: h.logLine, Log: h.Log}, nil
 }
 
 // retire has an instance replaced.

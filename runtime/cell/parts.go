@@ -3,8 +3,6 @@ package cell
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
 	"cupola/rootfs"
 	"cupola/runtime/lrp"
@@ -36,10 +34,6 @@ func (c *Cell) releaseNetwork(ctx context.Context, guid string) error {
 }
 
 func (b *build) mountRoot(ctx context.Context) error {
-	stack, ok := strings.CutPrefix(b.full.RootFS, "preloaded:")
-	if !ok {
-		return fmt.Errorf("root filesystem %q is not preloaded", b.full.RootFS)
-	}
 	owner := layerOwner(b.full.Action.User)
 	layers := make([]rootfs.Layer, len(b.full.Layers))
 	for n, l := range b.full.Layers {
@@ -50,7 +44,7 @@ func (b *build) mountRoot(ctx context.Context) error {
 		layers[n] = rootfs.Layer{Digest: l.Digest, Archive: archive, Dest: l.Dest, UID: owner.UID, GID: owner.GID}
 	}
 	root, err := b.cell.cfg.RootFS.Mount(ctx, rootfs.Request{
-		ID: b.guid(), Stack: stack, Layers: layers,
+		ID: b.guid(), Stack: b.full.RootFS, Layers: layers,
 		DiskBytes: int64(b.full.DiskMB) << 20, Inodes: inodes,
 	})
 	if err != nil {

@@ -5,7 +5,7 @@ import "time"
 // RunInfo is what a Desired and a Task share: what to run, and in which
 // container. Paths are paths inside the container.
 type RunInfo struct {
-	RootFS string  // "preloaded:<stack>"
+	RootFS string  // "preloaded:<stack>", "docker://host/name@sha256:<digest>"
 	Layers []Layer // unpacked once a machine and shared read-only, lowest first
 	Inputs []Input // unpacked into this container alone, in order
 	Files  []File  // written before the action starts

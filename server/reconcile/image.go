@@ -22,23 +22,43 @@ func (f *fetches) image(ctx context.Context, build *cf.Build, reference string) 
 	f.say(build.AppGUID, false, "Pulling stack %s ...", reference)
 	image, err := f.pull(ctx, ImagePull{Reference: reference, Credentials: build.Credentials,
 		Say: func(line string) { f.say(build.AppGUID, false, "%s", line) }})
+	var was string
 	if err == nil {
-		err = f.store.Write(ctx, func(tx *store.Tx) error { return keepImage(tx, build.GUID, image) })
+		err = f.store.Write(ctx, func(tx *store.Tx) (err error) {
+			was, err = keepImage(tx, build.GUID, image)
+			return err
+		})
 	}
 	if err != nil {
-		f.say(build.AppGUID, true, "Stack %s was not pulled: %v", reference, err)
+		f.say(build.AppGUID, true, "The stack was not pulled: %v", err)
 		f.log.InfoContext(ctx, "image was not pulled", "app_guid", build.AppGUID, "err", err)
-		return desire.BuildError{ID: "StagingError", Detail: fmt.Sprintf("Staging error: the stack %s was not pulled: %v", reference, err)}
+		return desire.BuildError{ID: "StagingError", Detail: fmt.Sprintf("Staging error: the stack was not pulled: %v", err)}
 	}
 	f.say(build.AppGUID, false, "Stack is %s", image.Reference)
+	if was != "" && was != image.Reference {
+		f.say(build.AppGUID, false, "WARNING: the stack %s has moved since the app was staged last, then it was %s", reference, was)
+	}
 	return nil
 }
 
-func keepImage(tx *store.Tx, build string, image cf.StackImage) error {
+// keepImage writes an image into its build. was is the one that the same
+// reference meant to the app's droplet, if it has such a droplet.
+func keepImage(tx *store.Tx, build string, image cf.StackImage) (was string, err error) {
 	b, err := store.Builds.Get(tx, build)
 	if err != nil || b.State != cf.BuildStaging {
-		return err
+		return "", err
 	}
 	b.Lifecycle.Image = &image
-	return store.Builds.Update(tx, b)
+	if err := store.Builds.Update(tx, b); err != nil {
+		return "", err
+	}
+	app, err := store.Apps.Get(tx, b.AppGUID)
+	if err != nil || app.DropletGUID == "" {
+		return "", err
+	}
+	d, err := store.Droplets.Get(tx, app.DropletGUID)
+	if err == nil && d.Lifecycle.Stack == b.Lifecycle.Stack && d.Lifecycle.Image != nil {
+		was = d.Lifecycle.Image.Reference
+	}
+	return was, err
 }

@@ -86,7 +86,7 @@ func TestAnImageThatIsNotPulledEndsItsBuild(t *testing.T) {
 	inHouse(t, func(t *testing.T, h *house) {
 		h.pull = func(ImagePull) (cf.StackImage, error) { return cf.StackImage{}, errors.New("401 Unauthorized") }
 		b := h.onImage(nil)
-		if got := get(h, store.Builds, b.GUID); got.State != cf.BuildFailed || !strings.HasSuffix(got.Error, "the stack docker://reg.io/img:1 was not pulled: 401 Unauthorized") {
+		if got := get(h, store.Builds, b.GUID); got.State != cf.BuildFailed || !strings.HasSuffix(got.Error, "the stack was not pulled: 401 Unauthorized") {
 			t.Errorf("got %s %q", got.State, got.Error)
 		}
 		if len(h.cell.started) != 0 {

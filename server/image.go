@@ -1,0 +1,74 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"cupola/rootfs"
+	"cupola/server/desire"
+	"cupola/server/reconcile"
+	"cupola/store/cf"
+)
+
+// pull takes an image that is to be a stack into the cache.
+func (h *house) pull(ctx context.Context, p reconcile.ImagePull) (cf.StackImage, error) {
+	ref, err := rootfs.ParseReference(p.Reference)
+	if err != nil {
+		return cf.StackImage{}, err
+	}
+	have := desire.CredentialFor(p.Credentials, ref.Host)
+	img, err := h.roots.Pull(ctx, ref, rootfs.PullOptions{Username: have.Username, Password: have.Password, Progress: newPullReport(p.Say).layer})
+	if err != nil {
+		return cf.StackImage{}, err
+	}
+	ref.Tag, ref.Digest = "", img.Digest
+	return cf.StackImage{Reference: ref.String(), Compat: cmp.Or(img.Compat, p.Reference)}, nil
+}
+
+// reportInterval is how often a pull is told of in a log.
+const reportInterval = time.Second
+
+// pullReport sums up the layers of a pull.
+type pullReport struct {
+	say         func(string)
+	began, told time.Time
+	layers      map[int]rootfs.LayerProgress
+	of          int
+}
+
+func newPullReport(say func(string)) *pullReport {
+	now := time.Now()
+	return &pullReport{say: say, began: now, told: now, layers: map[int]rootfs.LayerProgress{}}
+}
+
+func (r *pullReport) layer(p rootfs.LayerProgress) {
+	if have, ok := r.layers[p.Index]; ok && have.Phase == rootfs.PhaseFetch && p.Phase != rootfs.PhaseFetch {
+		p.Done, p.Total = have.Total, have.Total // unpacking reads it once more
+	}
+	r.layers[p.Index], r.of = p, p.Layers
+	if time.Since(r.told) < reportInterval {
+		return
+	}
+	r.told = time.Now()
+	r.say(r.line())
+}
+
+func (r *pullReport) line() string {
+	var here int
+	var done, total int64
+	for _, l := range r.layers {
+		if l.Phase == rootfs.PhaseHere {
+			here++
+		}
+		done, total = done+l.Done, total+l.Total
+	}
+	const mega = 1e6
+	perSecond := float64(done) / time.Since(r.began).Seconds()
+	line := fmt.Sprintf("%d of %d layers, %.1f of %.1f MB, %.1f MB/s", here, r.of, float64(done)/mega, float64(total)/mega, perSecond/mega)
+	if left := total - done; left > 0 && perSecond > 0 {
+		line += fmt.Sprintf(", %.0f s left", float64(left)/perSecond)
+	}
+	return line
+}
