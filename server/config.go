@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"cupola/rootfs"
 )
 
 // Config says how a daemon runs. The zero value of a field takes the default
@@ -22,6 +24,7 @@ type Config struct {
 	AdminPassword string // made once and kept in the data directory
 	DefaultStack  string // the best there is
 	Stop          StopMode
+	Registries    rootfs.Registries // of images
 	Log           *slog.Logger
 }
 

@@ -65,6 +65,17 @@ func (h *house) control() http.Handler {
 	mux.Handle("DELETE /stacks/{name}", answer(func(r *http.Request) (any, error) { return nil, stacks.Remove(r.Context(), r.PathValue("name")) }))
 	mux.Handle("POST /stacks/build", stream(stacks.Build))
 	mux.Handle("POST /stacks/import", stream(stacks.Import))
+	mux.Handle("POST /stacks/pull", stream(stacks.Pull))
+	mux.Handle("POST /stacks/export", stream(stacks.Export))
+	mux.Handle("GET /images", answer(func(r *http.Request) (any, error) { return stacks.Images(r.Context()) }))
+	mux.Handle("GET /image", answer(func(r *http.Request) (any, error) { return stacks.Image(r.Context(), r.URL.Query().Get("name")) }))
+	mux.Handle("POST /images/gc", answer(func(r *http.Request) (any, error) {
+		var g StackGC
+		if err := json.NewDecoder(r.Body).Decode(&g); err != nil {
+			return nil, err
+		}
+		return stacks.GC(r.Context(), g)
+	}))
 	return mux
 }
 

@@ -116,7 +116,7 @@ func (h *house) openRoots(context.Context) (err error) {
 	if err := lifecycle.Install(h.path("lifecycle")); err != nil {
 		return err
 	}
-	h.roots, err = rootfs.New(rootfs.Config{Dir: h.path("rootfs"), IDMap: rootfs.IDMap(idMap), Tools: lifecycle.Tools(), Log: h.Log})
+	h.roots, err = rootfs.New(rootfs.Config{Dir: h.path("rootfs"), IDMap: rootfs.IDMap(idMap), Tools: lifecycle.Tools(), Registries: h.Registries, Log: h.Log})
 	return err
 }
 

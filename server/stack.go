@@ -43,7 +43,7 @@ type StackImport struct {
 // StackStep says how far a build or import is. Total is 0 where it is not
 // known.
 type StackStep struct {
-	Step        string // of debian.Step; "import", "save"; "warning" for what the operator should know
+	Step        string // of debian.Step; "import", "layer", "export", "save"; "warning" for what the operator should know
 	Detail      string
 	Done, Total int64
 }
@@ -55,6 +55,11 @@ type Stacks interface {
 	Build(context.Context, StackBuild, func(StackStep)) (StackInfo, error)
 	Import(context.Context, StackImport, func(StackStep)) (StackInfo, error)
 	Remove(ctx context.Context, name string) error
+	Images(context.Context) ([]ImageInfo, error)
+	Image(ctx context.Context, name string) (ImageInfo, error)
+	Pull(context.Context, StackPull, func(StackStep)) (StackInfo, error)
+	Export(context.Context, StackExport, func(StackStep)) (StackInfo, error)
+	GC(context.Context, StackGC) (rootfs.Removed, error)
 	Close() error
 }
 

@@ -46,9 +46,15 @@ func collect(n *kong.Node, known map[string]bool) {
 // Resolve gives a flag its value, if the file has one.
 func (y *yamlResolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	for _, name := range []string{flag.Name, strings.ReplaceAll(flag.Name, "-", "_")} {
-		if v, ok := y.values[name]; ok {
-			return fmt.Sprint(v), nil
+		v, ok := y.values[name]
+		if !ok {
+			continue
 		}
+		switch v.(type) {
+		case map[string]any, []any:
+			return v, nil
+		}
+		return fmt.Sprint(v), nil
 	}
 	return nil, nil
 }

@@ -21,6 +21,7 @@ type daemonFlags struct {
 
 type serveCmd struct {
 	daemonFlags
+	registryFlags
 	HTTP          string `help:"Listen here for API and apps." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
 	HTTPS         string `help:"Listen here with TLS; 'off' for not at all." default:"127.0.0.1:8443" env:"CUPOLA_HTTPS" placeholder:"ADDR"`
 	SSH           string `name:"ssh" help:"Listen here for 'cf ssh'; 'off' for not at all. 127.0.0.1:2222 when not given, or a free port where that is taken." env:"CUPOLA_SSH" placeholder:"ADDR"`
@@ -31,8 +32,12 @@ type serveCmd struct {
 
 // Run runs the daemon until a signal ends it.
 func (s *serveCmd) Run(e *env) error {
+	registries, err := s.registries()
+	if err != nil {
+		return err
+	}
 	return server.Run(e.ctx, server.Config{DataDir: s.DataDir, HTTP: s.HTTP, HTTPS: s.HTTPS, SSH: s.SSH, Domain: s.Domain,
-		AdminPassword: s.AdminPassword, DefaultStack: s.DefaultStack, Log: e.log}, func(r server.Ready) { welcome(e.out, r) })
+		AdminPassword: s.AdminPassword, DefaultStack: s.DefaultStack, Registries: registries, Log: e.log}, func(r server.Ready) { welcome(e.out, r) })
 }
 
 // welcome says what a newcomer needs to know of a daemon that serves.

@@ -14,16 +14,24 @@ import (
 )
 
 type stackCmd struct {
-	List   stackListCmd   `cmd:"" help:"List the stacks."`
-	Build  stackBuildCmd  `cmd:"" help:"Build a stack from a distribution's signed packages."`
-	Import stackImportCmd `cmd:"" help:"Import a root filesystem's tar, an OCI image layout or what 'docker save' wrote."`
-	Rm     stackRmCmd     `cmd:"" help:"Remove a stack that no app uses."`
+	List    stackListCmd    `cmd:"" aliases:"ls" help:"List the stacks and the images."`
+	Build   stackBuildCmd   `cmd:"" help:"Build a stack from a distribution's signed packages."`
+	Import  stackImportCmd  `cmd:"" help:"Import a root filesystem's tar, an OCI image layout or what 'docker save' wrote."`
+	Pull    stackPullCmd    `cmd:"" help:"Pull an image from a registry, for apps that name it or as a stack."`
+	Inspect stackInspectCmd `cmd:"" help:"Tell all of an image that was pulled."`
+	Export  stackExportCmd  `cmd:"" help:"Write an image that was pulled as an OCI image layout."`
+	Gc      stackGCCmd      `cmd:"" help:"Take images away that nothing needs."`
+	Rm      stackRmCmd      `cmd:"" help:"Remove a stack that no app uses."`
 }
 
 // withStacks runs do with the stacks of a data directory, whether its daemon
 // runs or not.
 func (d daemonFlags) withStacks(e *env, do func(server.Stacks) error) error {
-	s, err := server.OpenStacks(e.ctx, server.Config{DataDir: d.DataDir, Log: e.log})
+	return withStacksOf(e, server.Config{DataDir: d.DataDir, Log: e.log}, do)
+}
+
+func withStacksOf(e *env, c server.Config, do func(server.Stacks) error) error {
+	s, err := server.OpenStacks(e.ctx, c)
 	if err != nil {
 		return err
 	}
@@ -57,7 +65,11 @@ func (c *stackListCmd) Run(e *env) error {
 		if c.JSON {
 			return writeJSON(e.out, all)
 		}
-		return writeStacks(e.out, all)
+		images, err := s.Images(e.ctx)
+		if err != nil {
+			return err
+		}
+		return errors.Join(writeStacks(e.out, all), writeImages(e.out, images))
 	})
 }
 

@@ -40,25 +40,49 @@ func (p *stackProgress) step(s server.StackStep) {
 		return
 	}
 	p.last[s.Step] = s
+	if s.Step == "layer" {
+		p.layer(s)
+		return
+	}
 	if _, ok := p.began[s.Step]; !ok {
 		p.began[s.Step] = p.now()
 	}
 	fresh := p.fresh(s.Step)
 	p.lastName = s.Step
+	p.draw(p.line(s), fresh)
+}
+
+// draw shows a line: at once, or when the last one has stood for long enough.
+func (p *stackProgress) draw(line string, now bool) {
 	since := p.now().Sub(p.drawn)
 	switch {
-	case p.terminal && (fresh || since >= redraw):
-		text := []rune(p.line(s))
+	case p.terminal && (now || since >= redraw):
+		text := []rune(line)
 		if p.width > 0 && len(text) >= p.width {
 			text = text[:p.width-1]
 		}
 		fmt.Fprintf(p.out, "\r\x1b[K%s", string(text))
-	case !p.terminal && (fresh || since >= retell):
-		fmt.Fprintln(p.out, p.line(s))
+	case !p.terminal && (now || since >= retell):
+		fmt.Fprintln(p.out, line)
 	default:
 		return
 	}
 	p.drawn = p.now()
+}
+
+// layer tells of one of an image's layers, which come side by side: one that
+// is done keeps its line.
+func (p *stackProgress) layer(s server.StackStep) {
+	key := s.Step + s.Detail
+	if _, ok := p.began[key]; !ok {
+		p.began[key] = p.now()
+	}
+	if strings.HasSuffix(s.Detail, " here") {
+		p.clear()
+		fmt.Fprintf(p.out, "  layer      %s  %s\n", strings.TrimSuffix(s.Detail, " here"), bytesText(s.Total))
+		return
+	}
+	p.draw(fmt.Sprintf("  layer      %-15s %s", s.Detail, p.barOf(key, s, share(s))), false)
 }
 
 // fresh tells whether a step is another one than before. Downloading and
@@ -87,8 +111,8 @@ func (p *stackProgress) line(s server.StackStep) string {
 		return "  finish     accounts, certificates, alternatives, dpkg's database"
 	case "save":
 		return "  save       to the disk"
-	case "import":
-		return "  import     " + p.bar(s, share(s))
+	case "import", "export":
+		return fmt.Sprintf("  %-10s %s", s.Step, p.bar(s, share(s)))
 	}
 	return "  " + s.Step + "  " + s.Detail
 }
@@ -112,10 +136,12 @@ func share(s server.StackStep) float64 {
 
 // bar draws what part of all is done, the bytes of s so far, their rate while
 // there are more to come, and how long the rest of all will take.
-func (p *stackProgress) bar(s server.StackStep, part float64) string {
+func (p *stackProgress) bar(s server.StackStep, part float64) string { return p.barOf(s.Step, s, part) }
+
+func (p *stackProgress) barOf(key string, s server.StackStep, part float64) string {
 	const cells = 20
 	full := int(part * cells)
-	elapsed := p.now().Sub(p.began[s.Step]).Seconds()
+	elapsed := p.now().Sub(p.began[key]).Seconds()
 	text := fmt.Sprintf("[%s%s] %3.0f %%  %s", strings.Repeat("=", full), strings.Repeat(" ", cells-full), 100*part, bytesText(s.Done))
 	if s.Done < s.Total && elapsed > 0.2 {
 		text += fmt.Sprintf(", %s/s", bytesText(int64(float64(s.Done)/elapsed)))

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"crypto/x509"
+	"fmt"
+	"os"
+
+	"cupola/rootfs"
+)
+
+// registryFlags say how the registries of images are spoken to.
+type registryFlags struct {
+	Mirrors    map[string][]string `help:"Ask these hosts first for the images of a registry; they get no credentials." placeholder:"REGISTRY=HOST,..." env:"CUPOLA_MIRRORS"`
+	PlainHTTP  []string            `help:"Registries to speak to without TLS, beside those on this machine." name:"plain-http" placeholder:"HOST:PORT,..." env:"CUPOLA_PLAIN_HTTP"`
+	RegistryCA []string            `help:"Trust registries that these PEM files vouch for, beside those that the machine trusts." name:"registry-ca" placeholder:"FILE,..." env:"CUPOLA_REGISTRY_CA"`
+}
+
+func (f registryFlags) registries() (rootfs.Registries, error) {
+	r := rootfs.Registries{Mirrors: f.Mirrors, PlainHTTP: f.PlainHTTP}
+	if len(f.RegistryCA) == 0 {
+		return r, nil
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		return r, err
+	}
+	for _, name := range f.RegistryCA {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return r, fmt.Errorf("--registry-ca: %w", err)
+		}
+		if !pool.AppendCertsFromPEM(text) {
+			return r, fmt.Errorf("--registry-ca: %s holds no certificate", name)
+		}
+	}
+	r.RootCAs = pool
+	return r, nil
+}

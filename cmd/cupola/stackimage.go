@@ -1,0 +1,132 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"cupola/server"
+)
+
+type stackPullCmd struct {
+	daemonFlags
+	registryFlags
+	Reference string `arg:"" help:"The image: docker://host/namespace/name:tag, without a host on Docker Hub; oci:DIR for an image layout."`
+	Name      string `help:"Make a stack of this name of it, which everybody's apps may use." placeholder:"NAME"`
+	Compat    string `help:"What CF_STACK says on that stack, for buildpacks that know certain stacks only." placeholder:"STACK"`
+	Username  string `help:"The registry's user." env:"CUPOLA_REGISTRY_USERNAME" placeholder:"USER"`
+	Password  string `help:"The user's password; better given by the environment." env:"CUPOLA_REGISTRY_PASSWORD,CF_DOCKER_PASSWORD" placeholder:"PASSWORD"`
+}
+
+// Run pulls an image. Where a daemon runs, its flags for registries count.
+func (c *stackPullCmd) Run(e *env) error {
+	registries, err := c.registries()
+	if err != nil {
+		return err
+	}
+	if c.Compat != "" && c.Name == "" {
+		return errors.New("--compat is of a stack: give it a --name, too")
+	}
+	return withStacksOf(e, server.Config{DataDir: c.DataDir, Registries: registries, Log: e.log}, func(s server.Stacks) error {
+		p := newStackProgress(e)
+		info, err := s.Pull(e.ctx, server.StackPull{Reference: c.Reference, Name: c.Name, Compat: c.Compat, Username: c.Username, Password: c.Password}, p.step)
+		if err != nil || c.Name != "" {
+			return p.end(c.daemonFlags, "Pulled", info, err)
+		}
+		p.clear()
+		fmt.Fprintf(e.out, "Pulled %s in %.1f s: %s\n  digest           %s\n", info.Name, time.Since(p.started).Seconds(), bytesText(info.Bytes), info.Digest)
+		return nil
+	})
+}
+
+type stackInspectCmd struct {
+	daemonFlags
+	Name string `arg:"" help:"The image: a reference, a digest, or the stack that is made of it."`
+}
+
+// Run tells all of an image, as JSON.
+func (c *stackInspectCmd) Run(e *env) error {
+	return c.withKnownStacks(e, func(s server.Stacks) error {
+		image, err := s.Image(e.ctx, c.Name)
+		if err != nil {
+			return err
+		}
+		return writeJSON(e.out, image)
+	})
+}
+
+type stackExportCmd struct {
+	daemonFlags
+	Name string `arg:"" help:"The image: a reference, a digest, or the stack that is made of it."`
+	Path string `arg:"" help:"The directory to make."`
+}
+
+// Run exports an image.
+func (c *stackExportCmd) Run(e *env) error {
+	path, err := filepath.Abs(c.Path)
+	if err != nil {
+		return err
+	}
+	return c.withKnownStacks(e, func(s server.Stacks) error {
+		p := newStackProgress(e)
+		info, err := s.Export(e.ctx, server.StackExport{Name: c.Name, Path: path}, p.step)
+		p.clear()
+		if err == nil {
+			fmt.Fprintf(e.out, "Exported %s to %s.\n", info.Digest, path)
+		}
+		return err
+	})
+}
+
+type stackGCCmd struct {
+	daemonFlags
+	OlderThan time.Duration `help:"Take away what was not used for so long." placeholder:"168h"`
+	MaxMB     int64         `help:"Take away what was used longest ago until the rest has at most so many MiB." name:"max-mb" placeholder:"MB"`
+	All       bool          `help:"Take away all that nothing needs."`
+}
+
+// Run takes images away.
+func (c *stackGCCmd) Run(e *env) error {
+	if c.OlderThan <= 0 && c.MaxMB <= 0 && !c.All {
+		return errors.New("say which images are to go: --older-than, --max-mb or --all; what apps need stays in any case")
+	}
+	return c.withKnownStacks(e, func(s server.Stacks) error {
+		r, err := s.GC(e.ctx, server.StackGC{OlderThan: c.OlderThan, MaxBytes: c.MaxMB << 20, All: c.All})
+		if err != nil {
+			return err
+		}
+		for _, i := range r.Images {
+			fmt.Fprintf(e.out, "Removed %s (%s).\n", i.Reference, bytesText(i.DiskBytes))
+		}
+		fmt.Fprintf(e.out, "Removed %d images.\n", len(r.Images))
+		return nil
+	})
+}
+
+// writeImages lists images, if there are any.
+func writeImages(w io.Writer, all []server.ImageInfo) error {
+	if len(all) == 0 {
+		return nil
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "\nIMAGE\tDIGEST\tSIZE\tUSED\tNEEDED BY")
+	for _, i := range all {
+		var by []string
+		if i.Pinned {
+			by = append(by, "apps")
+		}
+		if i.Mounted {
+			by = append(by, "containers")
+		}
+		if len(i.Stacks) > 0 {
+			by = append(by, "stack "+strings.Join(i.Stacks, ", "))
+		}
+		fmt.Fprintf(t, "%s\t%.19s\t%s\t%s\t%s\n", i.Reference, i.Digest, bytesText(i.DiskBytes), i.Used.Local().Format("2006-01-02 15:04"), cmp.Or(strings.Join(by, ", "), "-"))
+	}
+	return t.Flush()
+}
