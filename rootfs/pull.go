@@ -128,7 +128,7 @@ func (p *pull) connect(ctx context.Context, auth Auth) error {
 		p.connects = append(p.connects, func(ctx context.Context) (origin, error) { return connect(ctx) })
 	}
 	var err error
-	p.digest, err = p.s.Resolve(ctx, p.ref, auth)
+	p.digest, err = p.s.resolve(ctx, p.ref, auth)
 	return err
 }
 

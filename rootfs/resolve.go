@@ -11,8 +11,15 @@ import (
 // Resolve asks the registry, or its mirrors, which digest an image has now; it moves no layer. A reference with a digest
 // is asked for as well: that it is there and auth may have it. An error may be ErrImageDenied or ErrImageMissing.
 func (s *Store) Resolve(ctx context.Context, r Reference, auth Auth) (digest string, err error) {
+	if digest, err = s.resolve(ctx, r, auth); err != nil {
+		return "", fmt.Errorf("resolve %s: %w", r, err)
+	}
+	return digest, nil
+}
+
+func (s *Store) resolve(ctx context.Context, r Reference, auth Auth) (digest string, err error) {
 	if r.Scheme != SchemeDocker {
-		return "", fmt.Errorf("%s is in no registry", r)
+		return "", errors.New("it is in no registry")
 	}
 	err = s.firstSource(ctx, r, auth, func(from source) error {
 		digest, err = from.digest(ctx, r.tagOrDigest())
@@ -21,10 +28,7 @@ func (s *Store) Resolve(ctx context.Context, r Reference, auth Auth) (digest str
 		}
 		return err
 	})
-	if err != nil {
-		return "", fmt.Errorf("resolve %s: %w", r, err)
-	}
-	return digest, nil
+	return digest, err
 }
 
 func (r Reference) tagOrDigest() string {

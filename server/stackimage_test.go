@@ -1,0 +1,167 @@
+package server
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"cupola/rootfs"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// loopbackImage starts a registry that has an image and returns the image's
+// reference and digest.
+func loopbackImage(t *testing.T) (ref, digest string) {
+	t.Helper()
+	reg := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(reg.Close)
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	err := errors.Join(w.WriteHeader(&tar.Header{Name: "etc/motd", Typeflag: tar.TypeReg, Mode: 0o644, Size: 5}), second(w.Write([]byte("hello"))), w.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := mutate.AppendLayers(empty.Image, layer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file = file.DeepCopy()
+	file.OS, file.Architecture = "linux", runtime.GOARCH
+	if img, err = mutate.ConfigFile(img, file); err != nil {
+		t.Fatal(err)
+	}
+	short := strings.TrimPrefix(reg.URL, "http://") + "/team/stack:v1"
+	tag, err := name.NewTag(short)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(tag, img); err != nil {
+		t.Fatal(err)
+	}
+	hash, err := img.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return short, hash.String()
+}
+
+func second(_ int, err error) error { return err }
+
+// TestImagesThroughDaemon pulls, shows, exports and collects an image as the
+// commands do.
+func TestImagesThroughDaemon(t *testing.T) {
+	if os.Getenv("CUPOLA_TEST_ROOT") != "1" {
+		t.Skip("needs CUPOLA_TEST_ROOT=1 and root")
+	}
+	h, c := stackHouse(t)
+	ref, digest := loopbackImage(t)
+	quiet := func(StackStep) {}
+	if _, err := c.Pull(t.Context(), StackPull{Reference: ref + "x"}, quiet); err == nil || !strings.Contains(err.Error(), "no such image") {
+		t.Errorf("got %v; want that there is no such image", err)
+	}
+	var steps []StackStep
+	info, err := c.Pull(t.Context(), StackPull{Reference: ref}, func(s StackStep) { steps = append(steps, s) })
+	if err != nil || info.Digest != digest || len(steps) == 0 || steps[0].Step != "layer" {
+		t.Fatalf("got %+v, %v and steps %+v; want %s", info, err, steps, digest)
+	}
+	if info, err = c.Pull(t.Context(), StackPull{Reference: "docker://" + ref, Name: "mine", Compat: "cflinuxfs4"}, quiet); err != nil || info.Name != "mine" || info.Compat != "cflinuxfs4" {
+		t.Fatalf("got %+v, %v; want the stack mine", info, err)
+	}
+	if names := rows(t, h); !slices.Contains(names, "mine") {
+		t.Errorf("got %q in the API; want mine among them", names)
+	}
+	for _, by := range []string{ref, "docker://" + ref, digest, "mine"} {
+		if i, err := c.Image(t.Context(), by); err != nil || i.Digest != digest || i.Pinned || i.Arch != runtime.GOARCH {
+			t.Errorf("%s: got %+v, %v; want %s", by, i, err, digest)
+		}
+	}
+	layout := filepath.Join(t.TempDir(), "layout")
+	if _, err := c.Export(t.Context(), StackExport{Name: ref, Path: layout}, quiet); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Pull(t.Context(), StackPull{Reference: "oci:" + layout}, quiet); err != nil {
+		t.Error(err)
+	}
+	if err := c.Remove(t.Context(), "mine"); err != nil {
+		t.Error(err)
+	}
+	checkCollected(t, h, c, digest)
+}
+
+// checkCollected holds that an image goes when no droplet names it any longer.
+func checkCollected(t *testing.T, h *house, c control, digest string) {
+	t.Helper()
+	if _, err := c.GC(t.Context(), StackGC{}); err == nil {
+		t.Error("images were collected without a reason")
+	}
+	long := time.Now().Add(-time.Hour)
+	record := h.path("rootfs", "images", strings.TrimPrefix(digest, "sha256:")+".json")
+	if err := os.Chtimes(record, long, long); err != nil {
+		t.Fatal(err)
+	}
+	pinned := &cf.Droplet{State: cf.DropletStaged, Lifecycle: cf.Lifecycle{Type: cf.LifecycleBuildpack, Image: &cf.StackImage{Reference: "docker://example.com/team/stack@" + digest}}}
+	write := func(do func(*store.Tx) error) {
+		t.Helper()
+		if err := h.store.Write(t.Context(), do); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(func(tx *store.Tx) error {
+		if err := firstPlace(tx); err != nil {
+			return err
+		}
+		spaces, err := store.Spaces.All(tx)
+		if err != nil {
+			return err
+		}
+		app := &cf.App{Name: "blog", SpaceGUID: spaces[0].GUID, State: "STOPPED", Lifecycle: cf.Lifecycle{Type: cf.LifecycleBuildpack, Stack: "minifs"}}
+		if err := store.Apps.Put(tx, app); err != nil {
+			return err
+		}
+		pinned.AppGUID = app.GUID
+		return store.Droplets.Put(tx, pinned)
+	})
+	if r, err := c.GC(t.Context(), StackGC{All: true}); err != nil || len(r.Images) > 0 {
+		t.Errorf("got %v, %v; want what a droplet names to stay", r, err)
+	}
+	if i, err := c.Image(t.Context(), digest); err != nil || !i.Pinned {
+		t.Errorf("got %+v, %v; want it pinned", i, err)
+	}
+	write(func(tx *store.Tx) error { return store.Droplets.Delete(tx, pinned.GUID) })
+	if r, err := c.GC(t.Context(), StackGC{All: true}); err != nil || len(r.Images) != 1 {
+		t.Errorf("got %v, %v; want the image gone", r, err)
+	}
+	if all, err := c.Images(context.Background()); err != nil || len(all) > 0 {
+		t.Errorf("got %v, %v; want none", all, err)
+	}
+	if _, err := c.Image(t.Context(), digest); err == nil || !strings.Contains(err.Error(), rootfs.ErrNotPulled.Error()) {
+		t.Errorf("got %v; want ErrNotPulled", err)
+	}
+}
