@@ -308,7 +308,7 @@ func main() {
 // sshForwards is `cf ssh -L`: the container itself makes the connection.
 func (d *daemon) sshForwards() {
 	c := d.enter(0)
-	web := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{Dial: c.Dial, DisableKeepAlives: true}}
+	web := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DialContext: c.DialContext, DisableKeepAlives: true}}
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {

@@ -36,6 +36,12 @@ func (c *copier) takeAll(target string, into bool) error {
 		if err != nil {
 			return err
 		}
+		if told, err := c.told(line); told {
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		if line != "" && line[0] == 'T' {
 			t, err := parseTimes(line)
 			if err != nil {
@@ -59,6 +65,19 @@ func (c *copier) takeAll(target string, into bool) error {
 		}
 		stamp = nil
 	}
+}
+
+// told takes what the other end says of a file that it cannot send, for which
+// it wants no answer. The error is that it gives up.
+func (c *copier) told(line string) (told bool, err error) {
+	if line == "" || line[0] != warning && line[0] != fatal {
+		return false, nil
+	}
+	c.faults++
+	if line[0] == fatal {
+		err = errors.New("the other end says: " + line[1:])
+	}
+	return true, err
 }
 
 // refuse ends the copy: what comes next cannot be told.
