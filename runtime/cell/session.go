@@ -69,12 +69,20 @@ const attachedGrace = 8 * time.Second
 
 func (a *attached) Close() error {
 	closeAll(a.in, a.out)
-	ctx, cancel := context.WithTimeout(context.Background(), attachedGrace)
-	defer cancel()
-	if _, err := a.process.Wait(ctx); err == nil {
+	if a.wait(attachedGrace) == nil {
 		return nil
 	}
-	return a.process.Signal(syscall.SIGKILL)
+	if err := a.process.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("end a session's process: %w", err)
+	}
+	return a.wait(exitWait)
+}
+
+func (a *attached) wait(limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	_, err := a.process.Wait(ctx)
+	return err
 }
 
 // setEntry keeps what Attach needs of the container's own process.
