@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"cupola/rootfs"
@@ -12,19 +14,37 @@ import (
 	"cupola/store/cf"
 )
 
-// pull takes an image that is to be a stack into the cache.
-func (h *house) pull(ctx context.Context, p reconcile.ImagePull) (cf.StackImage, error) {
+// pull takes an image that containers are to run on into the cache.
+func (h *house) pull(ctx context.Context, p reconcile.ImagePull) (img reconcile.Image, err error) {
 	ref, err := rootfs.ParseReference(p.Reference)
 	if err != nil {
-		return cf.StackImage{}, err
+		return img, err
 	}
 	have := desire.CredentialFor(p.Credentials, ref.Host)
-	img, err := h.roots.Pull(ctx, ref, rootfs.PullOptions{Username: have.Username, Password: have.Password, Progress: newPullReport(p.Say).layer})
+	got, err := h.roots.Pull(ctx, ref, rootfs.PullOptions{Username: have.Username, Password: have.Password, Progress: newPullReport(p.Say).layer})
 	if err != nil {
-		return cf.StackImage{}, err
+		return img, err
 	}
-	ref.Tag, ref.Digest = "", img.Digest
-	return cf.StackImage{Reference: ref.String(), Compat: cmp.Or(img.Compat, p.Reference)}, nil
+	ref.Tag, ref.Digest = "", got.Digest
+	img.StackImage = cf.StackImage{Reference: ref.String(), Compat: cmp.Or(got.Compat, p.Reference), Env: got.Config.Env}
+	img.Metadata = dockerMetadata(got.Config)
+	return img, nil
+}
+
+func dockerMetadata(c rootfs.ImageConfig) desire.DockerMetadata {
+	m := desire.DockerMetadata{Cmd: c.Cmd, Entrypoint: c.Entrypoint, Workdir: c.WorkingDir, User: c.User}
+	for _, exposed := range c.ExposedPorts {
+		port, protocol, ok := strings.Cut(exposed, "/")
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil || n == 0 {
+			continue // not what an image may say
+		}
+		if !ok {
+			protocol = "tcp"
+		}
+		m.Ports = append(m.Ports, desire.DockerPort{Port: uint16(n), Protocol: protocol})
+	}
+	return m
 }
 
 // reportInterval is how often a pull is told of in a log.

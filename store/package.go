@@ -5,11 +5,11 @@ import "cupola/store/cf"
 // Packages are the packages of apps.
 var Packages = &Table[cf.Package]{
 	name: "packages", singular: "Package", labelled: true,
-	columns: "guid, created_at, updated_at, labels, annotations, app_guid, type, state, error, digest, size, image",
-	fields: func(v *cf.Package, _ *sealer) []any {
+	columns: "guid, created_at, updated_at, labels, annotations, app_guid, type, state, error, digest, size, image, credential",
+	fields: func(v *cf.Package, k *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
-			&v.AppGUID, &v.Type, &v.State, &v.Error, &v.Digest, &v.Size, &v.Image}
+			&v.AppGUID, &v.Type, &v.State, &v.Error, &v.Digest, &v.Size, &v.Image, sealedColumn{k, &v.Credential}}
 	},
 	resource: func(v *cf.Package) *cf.Resource { return &v.Resource },
 	filters: map[string]string{

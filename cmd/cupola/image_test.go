@@ -56,37 +56,56 @@ func startRegistry(t *testing.T) *privateRegistry {
 	return r
 }
 
-// push puts an image under a tag whose os-release has the name.
-func (r *privateRegistry) push(t *testing.T, tag, osName string) {
+// smallStack is the layer of a small stack whose os-release has the name.
+func smallStack(t *testing.T, osName string) []byte {
 	t.Helper()
 	helper, err := os.ReadFile(filepath.FromSlash("../../runtime/lifecycle/bin/lifecycle"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return layerOf(t, tarEntry{tar.Header{Name: "etc/os-release", Mode: 0o644}, []byte("NAME=" + osName + "\n")},
+		tarEntry{tar.Header{Name: "bin/tools", Mode: 0o755}, helper},
+		tarEntry{tar.Header{Name: "bin/sh", Typeflag: tar.TypeLink, Linkname: "bin/tools"}, nil},
+		tarEntry{tar.Header{Name: "bin/cat", Typeflag: tar.TypeLink, Linkname: "bin/tools"}, nil},
+		tarEntry{tar.Header{Name: "bin/id", Typeflag: tar.TypeLink, Linkname: "bin/tools"}, nil},
+		tarEntry{tar.Header{Name: "bin/sleep", Typeflag: tar.TypeLink, Linkname: "bin/tools"}, nil})
+}
+
+type tarEntry struct {
+	tar.Header
+	content []byte
+}
+
+func layerOf(t *testing.T, entries ...tarEntry) []byte {
+	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	add := func(h tar.Header, content []byte) {
-		h.Size = int64(len(content))
-		if err := w.WriteHeader(&h); err != nil {
+	for _, e := range entries {
+		e.Size = int64(len(e.content))
+		if err := w.WriteHeader(&e.Header); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.Write(content); err != nil {
+		if _, err := w.Write(e.content); err != nil {
 			t.Fatal(err)
 		}
-	}
-	add(tar.Header{Name: "etc/os-release", Mode: 0o644}, []byte("NAME="+osName+"\n"))
-	add(tar.Header{Name: "bin/tools", Mode: 0o755}, helper)
-	for _, tool := range []string{"sh", "cat", "sleep"} {
-		add(tar.Header{Name: "bin/" + tool, Typeflag: tar.TypeLink, Linkname: "bin/tools"}, nil)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	image, err := mutate.AppendLayers(empty.Image, static.NewLayer(b.Bytes(), types.DockerUncompressedLayer))
-	if err != nil {
-		t.Fatal(err)
+	return b.Bytes()
+}
+
+// push puts an image of layers under a tag.
+func (r *privateRegistry) push(t *testing.T, tag string, config v1.Config, layers ...[]byte) {
+	t.Helper()
+	image := empty.Image
+	for _, l := range layers {
+		var err error
+		if image, err = mutate.AppendLayers(image, static.NewLayer(l, types.DockerUncompressedLayer)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	image, err = mutate.Config(image, v1.Config{Labels: map[string]string{"maker": osName}})
+	image, err := mutate.Config(image, config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +154,7 @@ func credentialsOf(host, text string) string {
 func TestAnImageAsTheStack(t *testing.T) {
 	d := startDaemon(t, needBinary(t))
 	r := startRegistry(t)
-	r.push(t, "1", "first")
+	r.push(t, "1", v1.Config{}, smallStack(t, "first"))
 	image := "docker://" + r.host + "/stacks/small:1"
 	right := credentialsOf(r.host, fmt.Sprintf("{username: %s, password: %s}", registryUser, registryPassword))
 
@@ -168,7 +187,7 @@ func TestAnImageAsTheStack(t *testing.T) {
 
 	// The tag moves, the registry goes, and the daemon dies: nothing of the app
 	// changes, nor asks for anything.
-	r.push(t, "1", "second")
+	r.push(t, "1", v1.Config{}, smallStack(t, "second"))
 	asked := r.requests.Load()
 	d.kill()
 	d.start()

@@ -81,6 +81,9 @@ func (c *call) targetSpace(guid string) (*cf.Space, error) {
 func (c *call) insertApp(app *cf.App, lifecycle *lifecycleRequest) error {
 	app.State, app.SSHEnabled, app.RevisionsOn = cf.Stopped, true, true
 	app.Lifecycle = cf.Lifecycle{Type: cf.LifecycleBuildpack}
+	if lifecycle != nil && lifecycle.Type == cf.LifecycleDocker {
+		app.Lifecycle.Type = cf.LifecycleDocker
+	}
 	if err := c.applyLifecycle(&app.Lifecycle, &app.Credentials, lifecycle); err != nil {
 		return err
 	}
@@ -253,7 +256,7 @@ func (c *call) setState(app *cf.App, state cf.AppState) error {
 		return cf.Unprocessable("Assign a droplet before starting this app.")
 	}
 	if state == cf.Started {
-		if err := c.customStackAllowed(app.Lifecycle); err != nil {
+		if err := c.imageAllowed(app.Lifecycle); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"cupola/rootfs"
+	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -62,6 +64,9 @@ func createBuild(c *call) (*response, error) {
 	}
 	b := &cf.Build{AppGUID: app.GUID, PackageGUID: p.GUID, State: cf.BuildStaging, Lifecycle: app.Lifecycle, Env: app.Env, Credentials: app.Credentials, CreatedBy: c.who(),
 		MemoryMB: req.MemoryMB.or(stagingMemoryMB), DiskMB: req.DiskMB.or(stagingDiskMB), LogRateLimit: req.LogRateLimit.or(-1)}
+	if err := c.dockerBuild(b, p); err != nil {
+		return nil, err
+	}
 	if err := c.applyLifecycle(&b.Lifecycle, &b.Credentials, req.Lifecycle); err != nil {
 		return nil, err
 	}
@@ -83,6 +88,21 @@ func createBuild(c *call) (*response, error) {
 		return nil, err
 	}
 	return created(viewBuild(c, b))
+}
+
+// dockerBuild gives the build of an image what its registry asks for.
+func (c *call) dockerBuild(b *cf.Build, p *cf.Package) error {
+	if err := c.imageAllowed(b.Lifecycle); err != nil || p.Type != "docker" {
+		return err
+	}
+	ref, err := rootfs.ParseReference(desire.ImageScheme + p.Image)
+	if err != nil {
+		return cf.Unprocessable("%s", err)
+	}
+	if p.Credential.Username != "" {
+		b.Credentials = cf.Credentials{ref.Host: p.Credential}
+	}
+	return nil
 }
 
 // stagable is the package that a request wants staged, with its app.

@@ -74,11 +74,14 @@ func (c *call) applyLifecycle(l *cf.Lifecycle, have *cf.Credentials, req *lifecy
 		return nil
 	}
 	switch req.Type {
-	case "", cf.LifecycleBuildpack:
-	case cf.LifecycleDocker:
-		return cf.Unprocessable("The docker lifecycle is not available here")
+	case "", l.Type:
+	case cf.LifecycleBuildpack, cf.LifecycleDocker:
+		return cf.Unprocessable("Lifecycle type cannot be changed")
 	default:
 		return cf.Unprocessable("Lifecycle type is not included in list: buildpack, docker")
+	}
+	if l.Type == cf.LifecycleDocker {
+		return c.feature(dockerLifecycle)
 	}
 	if req.Data.Buildpacks.Set {
 		l.Buildpacks = req.Data.Buildpacks.V
@@ -150,13 +153,18 @@ func (c *call) checkStack(l cf.Lifecycle) error {
 // customStacks is the feature flag of RFC-0046.
 const customStacks = "diego_custom_stacks"
 
-// customStackAllowed refuses what would run on an image while that is not
-// allowed.
-func (c *call) customStackAllowed(l cf.Lifecycle) error {
-	if !desire.IsImage(l.Stack) {
-		return nil
+// dockerLifecycle is Cloud Controller's flag for apps that are images.
+const dockerLifecycle = "diego_docker"
+
+// imageAllowed refuses what would run on an image while that is not allowed.
+func (c *call) imageAllowed(l cf.Lifecycle) error {
+	switch {
+	case l.Type == cf.LifecycleDocker:
+		return c.feature(dockerLifecycle)
+	case desire.IsImage(l.Stack):
+		return c.feature(customStacks)
 	}
-	return c.feature(customStacks)
+	return nil
 }
 
 // checkAnyBuildpack refuses a stack on which no admin buildpack runs.

@@ -102,3 +102,39 @@ func TestCredentialsOfRegistriesAreKeptAndNeverShown(t *testing.T) {
 		return err
 	})
 }
+
+func TestAnAppMayBeAnImage(t *testing.T) {
+	const off = "Feature Disabled: diego_docker"
+	docker := func(name string) string {
+		return fmt.Sprintf(`{"name": %q, "relationships": {"space": {"data": {"guid": "space-1"}}}, "lifecycle": {"type": "docker", "data": {}}}`, name)
+	}
+	image := func(app, data string) string {
+		return fmt.Sprintf(`{"type": "docker", "data": %s, "relationships": {"app": {"data": {"guid": %q}}}}`, data, app)
+	}
+	const private = `{"image": "reg.io/a/b:1", "username": "u", "password": "hush"}`
+	w := newWorld(t)
+	w.run(t, []step{
+		{as: "space_developer", method: "POST", path: "/v3/apps", body: docker("a"), status: 403, want: detail(330002, off)},
+		{method: "PATCH", path: "/v3/feature_flags/diego_docker", body: `{"enabled": true}`, status: 200},
+		{as: "space_developer", method: "POST", path: "/v3/apps", body: docker("a"), status: 201, save: "a", want: `{"lifecycle": {"type": "docker", "data": {}}}`},
+		{method: "PATCH", path: "/v3/apps/{a}", body: `{"lifecycle": {"type": "buildpack", "data": {}}}`, status: 422, want: detail(10008, "Lifecycle type cannot be changed")},
+		{method: "POST", path: "/v3/packages", body: image("app-1", private), status: 422, want: detail(10008, "Cannot create Docker package for a buildpack app.")},
+		{method: "POST", path: "/v3/packages", body: `{"type": "bits", "relationships": {"app": {"data": {"guid": "{a}"}}}}`, status: 422, want: detail(10008, "Cannot create bits package for a Docker app.")},
+		{method: "POST", path: "/v3/packages", body: image("{a}", `{}`), status: 422, want: detail(10008, "Image can't be blank")},
+		{method: "POST", path: "/v3/packages", body: image("{a}", `{"image": "docker://a/b"}`), status: 422, want: detail(10008, "Docker URI [docker://a/b] should not contain scheme")},
+		{method: "POST", path: "/v3/packages", body: image("{a}", `{"image": "a/b", "password": "x"}`), status: 422, want: detail(10008, "Username and password can only be given together")},
+		{as: "space_developer", method: "POST", path: "/v3/packages", body: image("{a}", private), status: 201, save: "p", want: `{"state": "READY", "data": {"image": "reg.io/a/b:1", "username": "u", "password": "***"}}`},
+		{method: "GET", path: "/v3/packages/{p}/download", status: 422},
+		{as: "space_developer", method: "POST", path: "/v3/builds", body: `{"package": {"guid": "{p}"}}`, status: 201, save: "b", want: `{"state": "STAGING", "lifecycle": {"type": "docker", "data": {}}}`},
+	})
+	if got := w.ask("admin", "GET", w.fill("/v3/apps/{a}/manifest"), "", ""); !strings.Contains(got.text, "image: reg.io/a/b:1") || !strings.Contains(got.text, "username: u") || strings.Contains(got.text, "hush") {
+		t.Errorf("got %s", got.text)
+	}
+	w.write(func(tx *store.Tx) error {
+		b, err := store.Builds.Get(tx, w.saved["b"])
+		if err == nil && b.Credentials["reg.io"] != (cf.Credential{Username: "u", Password: "hush"}) {
+			t.Errorf("got %v", b.Credentials)
+		}
+		return err
+	})
+}

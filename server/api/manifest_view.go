@@ -20,6 +20,11 @@ func (c *call) manifestOf(app *cf.App, forDiff bool) (map[string]any, error) {
 	if len(app.Lifecycle.Buildpacks) > 0 {
 		m["buildpacks"] = anyList(app.Lifecycle.Buildpacks)
 	}
+	if app.Lifecycle.Type == cf.LifecycleDocker {
+		if err := c.manifestImage(m, app); err != nil {
+			return nil, err
+		}
+	}
 	if len(app.Env) > 0 {
 		m["env"] = anyMap(app.Env)
 	}
@@ -30,6 +35,20 @@ func (c *call) manifestOf(app *cf.App, forDiff bool) (map[string]any, error) {
 		return nil, err
 	}
 	return m, c.manifestProcesses(m, app, forDiff)
+}
+
+// manifestImage names the image of the newest package.
+func (c *call) manifestImage(m map[string]any, app *cf.App) error {
+	packages, _, err := store.Packages.List(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}}, Order: "created_at", Desc: true, Page: 1, PerPage: 1})
+	if err != nil || len(packages) == 0 {
+		return err
+	}
+	image := map[string]any{"image": packages[0].Image}
+	if u := packages[0].Credential.Username; u != "" {
+		image["username"] = u
+	}
+	m["docker"] = image
+	return nil
 }
 
 func (c *call) manifestRoutes(m map[string]any, app *cf.App) error {

@@ -1,8 +1,12 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
 
+	"cupola/rootfs"
+	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -17,7 +21,10 @@ func viewPackage(c *call, p *cf.Package) doc {
 		links["upload"] = c.action("POST", "%s/upload", self)
 		links["download"] = c.action("GET", "%s/download", self)
 	} else {
-		data = doc{"image": p.Image, "username": nil, "password": nil}
+		data = doc{"image": p.Image, "username": orNil(p.Credential.Username), "password": nil}
+		if p.Credential.Password != "" {
+			data["password"] = redacted
+		}
 	}
 	return with(resource(p.Resource), doc{"type": p.Type, "state": p.State, "data": data, "metadata": metadata(p.Metadata),
 		"relationships": doc{"app": toOne(p.AppGUID)}, "links": links})
@@ -25,11 +32,30 @@ func viewPackage(c *call, p *cf.Package) doc {
 
 type packageRequest struct {
 	Type          string         `json:"type"`
-	Data          doc            `json:"data"`
+	Data          packageImage   `json:"data"`
 	Metadata      *metadataPatch `json:"metadata"`
 	Relationships struct {
 		App ref `json:"app"`
 	} `json:"relationships"`
+}
+
+// packageImage is the data of a package that is an image.
+type packageImage struct {
+	Image    string      `json:"image"`
+	Username opt[string] `json:"username"`
+	Password opt[string] `json:"password"`
+}
+
+func (i packageImage) validate() []string {
+	faults := must(i.Image != "", "Image can't be blank",
+		(i.Username.V == "") == (i.Password.V == ""), "Username and password can only be given together")
+	if strings.Contains(i.Image, "://") {
+		return append(faults, fmt.Sprintf("Docker URI [%s] should not contain scheme", i.Image))
+	}
+	if _, err := rootfs.ParseReference(desire.ImageScheme + i.Image); err != nil && i.Image != "" {
+		faults = append(faults, fmt.Sprintf("Invalid image name [%s]: %s", i.Image, err))
+	}
+	return faults
 }
 
 func createPackage(c *call) (*response, error) {
@@ -38,22 +64,26 @@ func createPackage(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	if source == "" && req.Type != "bits" {
+	if source == "" && req.Type != "bits" && req.Type != "docker" {
 		c.permitted = true
-		if req.Type == "docker" {
-			return nil, cf.Unprocessable("The docker lifecycle is not available here")
-		}
 		return nil, cf.Unprocessable("Type must be one of 'bits, docker'")
 	}
 	app, err := c.packageTarget(req.Relationships.App.guid())
 	if err != nil {
 		return nil, err
 	}
-	p := &cf.Package{AppGUID: app.GUID, Type: "bits", State: cf.PackageAwaiting}
+	p := &cf.Package{AppGUID: app.GUID, Type: req.Type, State: cf.PackageAwaiting}
 	if source != "" {
-		if err := c.copyBits(p, source); err != nil {
-			return nil, err
-		}
+		err = c.copyBits(p, source)
+	} else if p.Type == "docker" {
+		p.State, p.Image, p.Credential = cf.PackageReady, req.Data.Image, cf.Credential{Username: req.Data.Username.V, Password: req.Data.Password.V}
+		err = invalid(req.Data.validate())
+	}
+	if err == nil {
+		err = packageSuits(p, app)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := req.Metadata.apply(&p.Metadata); err != nil {
 		return nil, err
@@ -65,6 +95,19 @@ func createPackage(c *call) (*response, error) {
 		return nil, err
 	}
 	return created(viewPackage(c, p))
+}
+
+// packageSuits refuses an image for an app that is staged, and bits for one
+// that is not.
+func packageSuits(p *cf.Package, app *cf.App) error {
+	docker := app.Lifecycle.Type == cf.LifecycleDocker
+	switch {
+	case p.Type == "docker" && !docker:
+		return cf.Unprocessable("Cannot create Docker package for a buildpack app.")
+	case p.Type == "bits" && docker:
+		return cf.Unprocessable("Cannot create bits package for a Docker app.")
+	}
+	return nil
 }
 
 func (c *call) packageTarget(guid string) (*cf.App, error) {
@@ -84,7 +127,7 @@ func (c *call) copyBits(p *cf.Package, source string) error {
 	if _, err := c.appBy(from.AppGUID); err != nil {
 		return err
 	}
-	p.State, p.Digest, p.Size = from.State, from.Digest, from.Size
+	p.Type, p.State, p.Digest, p.Size, p.Image, p.Credential = from.Type, from.State, from.Digest, from.Size, from.Image, from.Credential
 	return nil
 }
 

@@ -6,11 +6,11 @@ import (
 	"cupola/store/cf"
 )
 
-// imageScheme begins the reference of an image that is a stack.
-const imageScheme = "docker://"
+// ImageScheme begins the reference of an image.
+const ImageScheme = "docker://"
 
 // IsImage tells whether a stack is an image's reference; else it is a name.
-func IsImage(stack string) bool { return strings.HasPrefix(stack, imageScheme) }
+func IsImage(stack string) bool { return strings.HasPrefix(stack, ImageScheme) }
 
 // rootFS is what a lifecycle's containers run on. stack is the name of the one
 // that it was staged on, for a lifecycle without an image.

@@ -1,6 +1,7 @@
 package desire
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -43,9 +44,9 @@ func Process(in ProcessIn) lrp.Desired {
 		Instances:   p.Instances,
 		RunInfo: lrp.RunInfo{
 			RootFS: rootFS(in.Droplet.Lifecycle, in.Droplet.Stack),
-			Layers: []lrp.Layer{{Digest: in.Droplet.Digest, Dest: home}},
+			Layers: layers(in.Droplet),
 			Env:    in.env(ports[0]),
-			Action: run(p.User, in.command(), in.Droplet.ExecutionMetadata),
+			Action: run(in.Droplet, p.User, in.command()),
 
 			Sidecars:     in.sidecars(),
 			Check:        check(p.HealthCheck, p.Type, ports[0]),
@@ -61,25 +62,38 @@ func Process(in ProcessIn) lrp.Desired {
 	}
 }
 
-// run is the launcher's command line. "app" is the app's directory.
-func run(as, command, metadata string) lrp.Run {
-	if as == "" {
-		as = user
+func layers(d *cf.Droplet) []lrp.Layer {
+	if isDocker(d) {
+		return nil
 	}
-	return lrp.Run{Path: launcher, Args: []string{"app", command, metadata}, Dir: home, User: as, Nofile: maxFiles}
+	return []lrp.Layer{{Digest: d.Digest, Dest: home}}
 }
 
-// command is what the user asked for, else what the droplet has for the type.
+// run is what runs a command of a droplet: for a buildpack's, the launcher.
+// "app" is the app's directory.
+func run(d *cf.Droplet, as, command string) lrp.Run {
+	if isDocker(d) {
+		return dockerRun(d, as, command)
+	}
+	return lrp.Run{Path: launcher, Args: []string{"app", command, d.ExecutionMetadata}, Dir: home, User: cmp.Or(as, user), Nofile: maxFiles}
+}
+
+// command is what the user asked for, else what the droplet has for the type;
+// an image knows its own.
 func (in ProcessIn) command() string {
-	if in.Process.Command != "" {
+	if in.Process.Command != "" || isDocker(in.Droplet) {
 		return in.Process.Command
 	}
 	return in.Droplet.ProcessTypes[in.Process.Type]
 }
 
-// ports are the ports of the process, DefaultPort first.
+// ports are the ports of the process, first the one that it listens on by
+// default.
 func (in ProcessIn) ports() []uint16 {
 	ports := []uint16{DefaultPort}
+	if isDocker(in.Droplet) {
+		ports = dockerPorts(in.Droplet)
+	}
 	for _, p := range slices.Sorted(slices.Values(in.Ports)) {
 		if !slices.Contains(ports, p) {
 			ports = append(ports, p)
@@ -91,7 +105,7 @@ func (in ProcessIn) ports() []uint16 {
 // env is the environment in Cloud Controller's order.
 func (in ProcessIn) env(port uint16) []lrp.EnvVar {
 	var v vars
-	v.set("LANG", defaultLang)
+	v.base(in.Droplet)
 	v.merge(in.Running)
 	v.merge(in.App.Env)
 	app := in.vcapApplication(in.Process.MemoryMB, in.Process.DiskMB)
@@ -99,9 +113,11 @@ func (in ProcessIn) env(port uint16) []lrp.EnvVar {
 	app.Version = version(in.Process, in.App)
 	app.ApplicationVersion = app.Version
 	v.system(app)
-	v.set("VCAP_APP_PORT", itoa(port))
 	v.set("PORT", itoa(port))
-	v.set("VCAP_APP_HOST", "0.0.0.0")
+	if !isDocker(in.Droplet) {
+		v.set("VCAP_APP_PORT", itoa(port))
+		v.set("VCAP_APP_HOST", "0.0.0.0")
+	}
 	return v
 }
 
@@ -115,7 +131,7 @@ func (in ProcessIn) sidecars() []lrp.Sidecar {
 			continue
 		}
 		seen[s.Name] = true
-		list = append(list, lrp.Sidecar{Name: s.Name, MemoryMB: s.MemoryMB, Run: run(in.Process.User, s.Command, in.Droplet.ExecutionMetadata)})
+		list = append(list, lrp.Sidecar{Name: s.Name, MemoryMB: s.MemoryMB, Run: run(in.Droplet, in.Process.User, s.Command)})
 	}
 	return list
 }

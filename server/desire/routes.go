@@ -91,22 +91,31 @@ func (in RoutesIn) served() map[service][]*lrp.Actual {
 }
 
 func endpoints(to cf.Destination, instances []*lrp.Actual) []Endpoint {
-	port := to.Port
-	if port == 0 {
-		port = DefaultPort
-	}
 	protocol := to.Protocol
 	if protocol == "" {
 		protocol = "http1"
 	}
 	var list []Endpoint
 	for _, a := range instances {
+		port := uint16(to.Port)
+		if port == 0 {
+			port = firstPort(a)
+		}
 		list = append(list, Endpoint{
-			Address: net.JoinHostPort(a.Address, itoa(uint16(port))), Protocol: protocol,
+			Address: net.JoinHostPort(a.Address, itoa(port)), Protocol: protocol,
 			AppGUID: to.AppGUID, ProcessGUID: CFProcess(a.ProcessGUID), InstanceGUID: a.InstanceGUID, Index: a.Index,
 		})
 	}
 	return list
+}
+
+// firstPort is the one that an instance listens on unless a route says
+// otherwise.
+func firstPort(a *lrp.Actual) uint16 {
+	if len(a.Ports) > 0 {
+		return a.Ports[0]
+	}
+	return DefaultPort
 }
 
 // URI is the name of a route as VCAP_APPLICATION has it.

@@ -17,9 +17,9 @@ func Task(in TaskIn) lrp.RunInfo {
 	t := in.Task
 	return lrp.RunInfo{
 		RootFS: rootFS(in.Droplet.Lifecycle, in.Droplet.Stack),
-		Layers: []lrp.Layer{{Digest: in.Droplet.Digest, Dest: home}},
+		Layers: layers(in.Droplet),
 		Env:    in.env(),
-		Action: run(t.User, t.Command, in.Droplet.ExecutionMetadata),
+		Action: run(in.Droplet, t.User, t.Command),
 
 		MemoryMB: t.MemoryMB, DiskMB: t.DiskMB, CPUWeight: cpuWeight(t.MemoryMB),
 		LogRateLimitByte: t.LogRateLimit,
@@ -30,7 +30,7 @@ func Task(in TaskIn) lrp.RunInfo {
 
 func (in TaskIn) env() []lrp.EnvVar {
 	var v vars
-	v.set("LANG", defaultLang)
+	v.base(in.Droplet)
 	v.merge(in.Running)
 	v.merge(in.Task.Env)
 	v.system(in.vcapApplication(in.Task.MemoryMB, in.Task.DiskMB))

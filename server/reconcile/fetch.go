@@ -22,7 +22,7 @@ const maxFetches = 2
 // change.
 type fetches struct {
 	fetch func(ctx context.Context, url string) (digest string, err error)
-	pull  func(context.Context, ImagePull) (cf.StackImage, error)
+	pull  func(context.Context, ImagePull) (Image, error)
 	store *store.Store
 	logs  func(lrp.LogLine)
 	log   *slog.Logger

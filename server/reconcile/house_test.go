@@ -23,7 +23,7 @@ type house struct {
 	loop  *Loop
 	space cf.Space
 	fetch func(url string) (string, error)
-	pull  func(ImagePull) (cf.StackImage, error)
+	pull  func(ImagePull) (Image, error)
 	stop  func()
 
 	fetchUntil func(ctx context.Context, url string) // before fetch
@@ -63,7 +63,7 @@ func (h *house) begin() {
 			}
 			return h.fetch(url)
 		},
-		Pull: func(_ context.Context, p ImagePull) (cf.StackImage, error) { return h.pull(p) },
+		Pull: func(_ context.Context, p ImagePull) (Image, error) { return h.pull(p) },
 		Logs: func(l lrp.LogLine) {
 			h.mu.Lock()
 			defer h.mu.Unlock()

@@ -9,32 +9,47 @@ import (
 	"cupola/store/cf"
 )
 
-// ImagePull asks for an image that is to be a stack.
+// ImagePull asks for an image that containers are to run on.
 type ImagePull struct {
 	Reference   string // as the user wrote it
 	Credentials cf.Credentials
 	Say         func(line string) // takes what the user should see of it
 }
 
+// Image is an image that was pulled.
+type Image struct {
+	cf.StackImage
+	Metadata desire.DockerMetadata
+}
+
 // image pulls the image of a build and writes down which one it is, so that the
-// build, and what comes of it, stays on it.
+// build, and what comes of it, stays on it. A build of the docker lifecycle is
+// done then.
 func (f *fetches) image(ctx context.Context, build *cf.Build, reference string) error {
-	f.say(build.AppGUID, false, "Pulling stack %s ...", reference)
+	docker := build.Lifecycle.Type == cf.LifecycleDocker
+	what := "stack"
+	if docker {
+		what = "image"
+	}
+	f.say(build.AppGUID, false, "Pulling %s %s ...", what, reference)
 	image, err := f.pull(ctx, ImagePull{Reference: reference, Credentials: build.Credentials,
 		Say: func(line string) { f.say(build.AppGUID, false, "%s", line) }})
 	var was string
 	if err == nil {
 		err = f.store.Write(ctx, func(tx *store.Tx) (err error) {
-			was, err = keepImage(tx, build.GUID, image)
+			if docker {
+				return settleDocker(tx, build.GUID, image)
+			}
+			was, err = keepImage(tx, build.GUID, image.StackImage)
 			return err
 		})
 	}
 	if err != nil {
-		f.say(build.AppGUID, true, "The stack was not pulled: %v", err)
+		f.say(build.AppGUID, true, "The %s was not pulled: %v", what, err)
 		f.log.InfoContext(ctx, "image was not pulled", "app_guid", build.AppGUID, "err", err)
-		return desire.BuildError{ID: "StagingError", Detail: fmt.Sprintf("Staging error: the stack was not pulled: %v", err)}
+		return desire.BuildError{ID: "StagingError", Detail: fmt.Sprintf("Staging error: the %s was not pulled: %v", what, err)}
 	}
-	f.say(build.AppGUID, false, "Stack is %s", image.Reference)
+	f.say(build.AppGUID, false, "The %s is %s", what, image.Reference)
 	if was != "" && was != image.Reference {
 		f.say(build.AppGUID, false, "WARNING: the stack %s has moved since the app was staged last, then it was %s", reference, was)
 	}
@@ -48,6 +63,7 @@ func keepImage(tx *store.Tx, build string, image cf.StackImage) (was string, err
 	if err != nil || b.State != cf.BuildStaging {
 		return "", err
 	}
+	image.Env = nil
 	b.Lifecycle.Image = &image
 	if err := store.Builds.Update(tx, b); err != nil {
 		return "", err
@@ -61,4 +77,28 @@ func keepImage(tx *store.Tx, build string, image cf.StackImage) (was string, err
 		was = d.Lifecycle.Image.Reference
 	}
 	return was, err
+}
+
+// settleDocker ends a build whose package is an image: the droplet is what the
+// image says of itself.
+func settleDocker(tx *store.Tx, build string, image Image) error {
+	b, err := store.Builds.Get(tx, build)
+	if err != nil || b.State != cf.BuildStaging {
+		return err
+	}
+	p, err := store.Packages.Get(tx, b.PackageGUID)
+	if err != nil {
+		return err
+	}
+	b.Lifecycle.Image = &image.StackImage
+	d := &cf.Droplet{AppGUID: b.AppGUID, PackageGUID: p.GUID, BuildGUID: b.GUID, State: cf.DropletStaged, Lifecycle: b.Lifecycle, Image: p.Image,
+		ProcessTypes: map[string]string{"web": image.Metadata.Command()}, ExecutionMetadata: image.Metadata.Text()}
+	if err := store.Droplets.Insert(tx, d); err != nil {
+		return err
+	}
+	b.State, b.DropletGUID = cf.BuildStaged, d.GUID
+	if err := store.Builds.Update(tx, b); err != nil {
+		return err
+	}
+	return recordDroplet(tx, b, d)
 }

@@ -38,10 +38,10 @@ func TestWhatWasStagedOnAnImageStaysOnIt(t *testing.T) {
 	inHouse(t, func(t *testing.T, h *house) {
 		h.cell.presence.RootFSProviders = []string{"docker"}
 		var pulls []ImagePull
-		h.pull = func(p ImagePull) (cf.StackImage, error) {
+		h.pull = func(p ImagePull) (Image, error) {
 			pulls = append(pulls, p)
 			p.Say("10 MB of 10 MB")
-			return cf.StackImage{Reference: imageDigest, Compat: "cflinuxfs4"}, nil
+			return Image{StackImage: cf.StackImage{Reference: imageDigest, Compat: "cflinuxfs4"}}, nil
 		}
 		credentials := cf.Credentials{"reg.io": {Username: "u", Password: "p"}}
 		b := h.onImage(credentials)
@@ -84,7 +84,7 @@ func TestWhatWasStagedOnAnImageStaysOnIt(t *testing.T) {
 
 func TestAnImageThatIsNotPulledEndsItsBuild(t *testing.T) {
 	inHouse(t, func(t *testing.T, h *house) {
-		h.pull = func(ImagePull) (cf.StackImage, error) { return cf.StackImage{}, errors.New("401 Unauthorized") }
+		h.pull = func(ImagePull) (Image, error) { return Image{}, errors.New("401 Unauthorized") }
 		b := h.onImage(nil)
 		if got := get(h, store.Builds, b.GUID); got.State != cf.BuildFailed || !strings.HasSuffix(got.Error, "the stack was not pulled: 401 Unauthorized") {
 			t.Errorf("got %s %q", got.State, got.Error)

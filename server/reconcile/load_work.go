@@ -21,6 +21,9 @@ func (l *loader) workOfBuilds() error {
 
 func (l *loader) build(b *cf.Build) (Work, error) {
 	w := Work{GUID: b.GUID, Domain: lrp.DomainStaging}
+	if b.Lifecycle.Type == cf.LifecycleDocker {
+		return l.dockerBuild(b, w)
+	}
 	in := desire.StagingIn{Build: b}
 	image, err := l.stackOf(b, &in)
 	if err != nil {
@@ -45,6 +48,26 @@ func (l *loader) build(b *cf.Build) (Work, error) {
 	}
 	l.choose(b, &in, image, &w)
 	w.Run = desire.Staging(in)
+	return w, nil
+}
+
+// dockerBuild has the image of a build pulled; nothing runs for it.
+func (l *loader) dockerBuild(b *cf.Build, w Work) (Work, error) {
+	p, err := store.Packages.Get(l.tx, b.PackageGUID)
+	app := l.apps[b.AppGUID]
+	if store.IsNotFound(err) || err == nil && app == nil {
+		w.Fault = desire.StagingFailure("").Error()
+		return w, nil
+	}
+	if err != nil {
+		return w, err
+	}
+	if _, failed := l.fetches.of(b.GUID); failed != nil {
+		w.Fault = failed.Error()
+		return w, nil
+	}
+	w.Waits = true
+	l.fetches.want(b, app, nil, desire.ImageScheme+p.Image)
 	return w, nil
 }
 

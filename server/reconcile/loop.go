@@ -8,7 +8,6 @@ import (
 
 	"cupola/runtime/lrp"
 	"cupola/store"
-	"cupola/store/cf"
 )
 
 // Cell is what the loop needs of a cell. Start and Stop return at once; what
@@ -31,7 +30,7 @@ type Config struct {
 	Fetch func(ctx context.Context, url string) (digest string, err error)
 	// Pull takes an image into the cache. It is required where apps may name
 	// images as their stack.
-	Pull func(context.Context, ImagePull) (cf.StackImage, error)
+	Pull func(context.Context, ImagePull) (Image, error)
 	Logs func(lrp.LogLine) // takes what the loop says in apps' logs; nil: nobody does
 	Log  *slog.Logger
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // recordDroplet writes Cloud Controller's audit event of a staged droplet.
-func (l *Loop) recordDroplet(tx *store.Tx, b *cf.Build, d *cf.Droplet) error {
+func recordDroplet(tx *store.Tx, b *cf.Build, d *cf.Droplet) error {
 	app, err := store.Apps.Get(tx, b.AppGUID)
 	if err != nil {
 		return err

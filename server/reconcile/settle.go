@@ -68,7 +68,7 @@ func (l *Loop) settleBuild(tx *store.Tx, guid string, o outcome) error {
 	if err := store.Builds.Update(tx, b); err != nil {
 		return err
 	}
-	return l.recordDroplet(tx, b, d)
+	return recordDroplet(tx, b, d)
 }
 
 // droplet is the droplet that a staging made, or why it made none.

@@ -37,15 +37,16 @@ type Lifecycle struct {
 	Type       string
 	Buildpacks []string // names or URLs, in order; empty: detect
 	Stack      string   // the name of a stack, or an image's reference
-	// Image is the image that Stack was when a build took it; nil for a stack
-	// with a name, and until then.
+	// Image is the image that Stack, or the docker lifecycle's package, was
+	// when a build took it; nil for a stack with a name, and until then.
 	Image *StackImage `json:",omitempty"`
 }
 
-// StackImage is an image as a stack, which never changes.
+// StackImage is an image that containers run on, which never changes.
 type StackImage struct {
-	Reference string // with the digest
-	Compat    string // what CF_STACK says
+	Reference string   // with the digest
+	Compat    string   // what CF_STACK says
+	Env       []string `json:",omitempty"` // NAME=value; of an image of the docker lifecycle
 }
 
 // Credentials are those of image registries by their host, as the user wrote

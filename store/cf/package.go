@@ -24,6 +24,8 @@ type Package struct {
 	Digest  string // sha256 of the blob (a zip), hex; "" until READY
 	Size    int64  // bytes
 	Image   string // docker
+	// Credential is for the registry of Image; sealed at rest.
+	Credential Credential
 }
 
 // BuildState is the state of a build.

@@ -1,0 +1,101 @@
+package desire
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"cupola/runtime/lrp"
+	"cupola/store/cf"
+)
+
+// DockerMetadata is the execution metadata of a droplet that is an image, as
+// CF's docker lifecycle writes it.
+type DockerMetadata struct {
+	Cmd        []string     `json:"cmd,omitempty"`
+	Entrypoint []string     `json:"entrypoint,omitempty"`
+	Workdir    string       `json:"workdir,omitempty"`
+	Ports      []DockerPort `json:"ports,omitempty"`
+	User       string       `json:"user,omitempty"`
+}
+
+// DockerPort is a port that an image exposes.
+type DockerPort struct {
+	Port     uint16 `json:"Port"`
+	Protocol string `json:"Protocol"` // tcp or udp
+}
+
+// Text is the metadata as a droplet has it.
+func (m DockerMetadata) Text() string {
+	b, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // strings and numbers always marshal
+	}
+	return string(b)
+}
+
+// Command is what the image runs, in one line.
+func (m DockerMetadata) Command() string {
+	return strings.Join(slices.Concat(m.Entrypoint, m.Cmd), " ")
+}
+
+func isDocker(d *cf.Droplet) bool { return d.Lifecycle.Type == cf.LifecycleDocker }
+
+func dockerMetadata(d *cf.Droplet) (m DockerMetadata) {
+	_ = json.Unmarshal([]byte(d.ExecutionMetadata), &m) // what does not read has no command, which the launcher says
+	return m
+}
+
+// dockerRun runs a command in an image, or what the image says, as whom the
+// image says: root where it does not.
+func dockerRun(d *cf.Droplet, as, command string) lrp.Run {
+	m := dockerMetadata(d)
+	argv := slices.Concat(m.Entrypoint, m.Cmd)
+	if command != "" {
+		argv = []string{"/bin/sh", "-c", command}
+	}
+	if len(argv) == 0 {
+		argv = []string{launcher, "/", "", d.ExecutionMetadata} // which says that there is none
+	}
+	r := lrp.Run{Path: argv[0], Args: argv[1:], Dir: m.Workdir, User: as, Nofile: maxFiles}
+	if r.User == "" {
+		r.User = m.User
+	}
+	if r.User == "" {
+		r.User = "root"
+	}
+	if r.Dir == "" {
+		r.Dir = "/"
+	}
+	return r
+}
+
+// dockerPorts are the TCP ports that an image exposes, else DefaultPort.
+func dockerPorts(d *cf.Droplet) []uint16 {
+	var ports []uint16
+	for _, p := range dockerMetadata(d).Ports {
+		if p.Protocol == "tcp" && !slices.Contains(ports, p.Port) {
+			ports = append(ports, p.Port)
+		}
+	}
+	if len(ports) == 0 {
+		return []uint16{DefaultPort}
+	}
+	return ports
+}
+
+// base begins an environment: with what the image has, or for buildpacks with
+// the language.
+func (v *vars) base(d *cf.Droplet) {
+	if !isDocker(d) {
+		v.set("LANG", defaultLang)
+		return
+	}
+	if d.Lifecycle.Image == nil {
+		return
+	}
+	for _, e := range d.Lifecycle.Image.Env {
+		name, value, _ := strings.Cut(e, "=")
+		v.set(name, value)
+	}
+}

@@ -1,0 +1,2 @@
+-- What the registry of a package's image asks for, sealed.
+ALTER TABLE packages ADD COLUMN credential BLOB NOT NULL DEFAULT x'';
