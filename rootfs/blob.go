@@ -180,47 +180,63 @@ const (
 	maxBlob    = 1 << 40
 )
 
-// fill brings a partial to its end: from wherever something comes, until nothing does.
+// fill brings a partial to its end. What was here before is not trusted over an origin, nor is one that sent something else
+// asked again: the next is.
 func (p *pull) fill(ctx context.Context, part *partial) error {
 	old := part.n > 0
-	stalls := 0
-	var err error
-	for part.n < part.want.Size {
+	for first := 0; ; {
+		err := p.fetchRest(ctx, part, first)
+		if err == nil {
+			err = part.check()
+		}
+		if _, damaged := errors.AsType[*damagedError](err); !damaged {
+			return err
+		}
+		if !old {
+			first++
+		}
+		old = false
+		if first == len(p.connects) {
+			return err
+		}
+		if err := part.restart(); err != nil {
+			return err
+		}
+	}
+}
+
+// fetchRest asks the origins from the first on, one after the other, until there is nothing more to come or nothing comes.
+func (p *pull) fetchRest(ctx context.Context, part *partial, first int) error {
+	origins := len(p.connects) - first
+	for stalls := 0; part.n < part.want.Size; {
 		before := part.n
-		from, cerr := p.origin(ctx, stalls)
-		if err = cerr; err == nil {
+		from, err := p.origin(ctx, first+stalls%origins)
+		if err == nil {
 			err = part.more(ctx, from)
 		}
 		_, damaged := errors.AsType[*damagedError](err)
-		if ctx.Err() != nil || damaged {
-			return errors.Join(context.Cause(ctx), err)
+		if err == nil || damaged || ctx.Err() != nil {
+			return errors.Join(err, context.Cause(ctx))
 		}
 		if stalls++; part.n > before {
 			stalls = 0
 		}
-		if stalls >= p.patience(err) {
+		if stalls >= patience(err, origins) {
 			return err
 		}
-		if err != nil && !pause(ctx, time.Duration(stalls)*200*time.Millisecond) {
+		if !pause(ctx, time.Duration(stalls)*200*time.Millisecond) {
 			return context.Cause(ctx)
 		}
 	}
-	err = part.check()
-	if err == nil || !old {
-		return err
-	}
-	if err := part.restart(); err != nil { // what was here before is what is damaged
-		return err
-	}
-	return p.fill(ctx, part)
+	return nil
 }
 
 // patience is how often in a row nothing may come: what a registry refuses will not come the next time either.
-func (p *pull) patience(err error) int {
+func patience(err error, origins int) int {
 	if errors.Is(err, ErrImageDenied) || errors.Is(err, ErrImageMissing) {
-		return len(p.connects)
+		return origins
 	}
-	return max(maxStalls, len(p.connects))
+	return max(maxStalls, origins)
 }
 
 func pause(ctx context.Context, d time.Duration) bool {

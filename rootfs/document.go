@@ -53,6 +53,7 @@ func (p *pull) document(ctx context.Context, digest string) (manifest, error) {
 		return manifest{}, err
 	}
 	p.files = append(p.files, sum)
+	p.hold(blobName(sum))
 	for _, name := range []string{sum, sum + partSuffix} {
 		if text, err := readLimited(p.s.path("oci", name)); err == nil && digestText(text) == digest {
 			return parseManifest(text)
@@ -146,6 +147,11 @@ func (p *pull) configure(ctx context.Context) error {
 	if d.Size > maxDocument {
 		return fmt.Errorf("its config has %d bytes", d.Size)
 	}
+	_, sum, err := blobFile(d.Digest)
+	if err != nil {
+		return err
+	}
+	p.hold(blobName(sum))
 	f, err := p.blob(ctx, d, func(int64) {})
 	if err != nil {
 		return fmt.Errorf("fetch its config: %w", err)

@@ -2,7 +2,6 @@ package rootfs
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -196,8 +195,8 @@ func readBlob(ctx context.Context, b bundle, d descriptor, v any) error {
 
 // blobFile is where a layout keeps the blob of a digest.
 func blobFile(digest string) (file, sum string, err error) {
-	sum, ok := strings.CutPrefix(digest, "sha256:")
-	if b, err := hex.DecodeString(sum); !ok || err != nil || len(b) != 32 {
+	sum = strings.TrimPrefix(digest, "sha256:")
+	if !digests.MatchString(digest) {
 		return "", "", fmt.Errorf("digest %q is no sha256", digest)
 	}
 	return "blobs/sha256/" + sum, sum, nil

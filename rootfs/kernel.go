@@ -2,7 +2,9 @@ package rootfs
 
 import (
 	"debug/elf"
+	"encoding/binary"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"slices"
@@ -33,36 +35,56 @@ func kernelOf(root *os.File) string {
 
 const (
 	maxNote    = 64 << 10
+	maxProgs   = 64
 	noteABITag = 1
 )
 
-// abiNote finds the note NT_GNU_ABI_TAG in an ELF file: its words are the system, 0 for Linux, and a version's three parts.
-func abiNote(f *os.File) string {
-	e, err := elf.NewFile(f)
-	if err != nil {
+// abiNote finds the note NT_GNU_ABI_TAG in a 64-bit ELF file. It reads what is needed of the file and no more, since the
+// file is anybody's.
+func abiNote(f io.ReaderAt) string {
+	var h [64]byte
+	if _, err := f.ReadAt(h[:], 0); err != nil || string(h[:4]) != elf.ELFMAG || elf.Class(h[elf.EI_CLASS]) != elf.ELFCLASS64 || elf.Data(h[elf.EI_DATA]) != elf.ELFDATA2LSB {
 		return ""
 	}
-	for _, p := range e.Progs {
-		if p.Type != elf.PT_NOTE || p.Filesz > maxNote {
+	order := binary.LittleEndian
+	size := int64(order.Uint16(h[54:]))
+	for n := range int64(min(order.Uint16(h[56:]), maxProgs)) {
+		var prog [56]byte
+		at, ok := offset(order.Uint64(h[32:]), uint64(n*size))
+		if _, err := f.ReadAt(prog[:], at); !ok || err != nil {
+			return ""
+		}
+		at, ok = offset(order.Uint64(prog[8:]), 0)
+		length := order.Uint64(prog[32:])
+		if elf.ProgType(order.Uint32(prog[:])) != elf.PT_NOTE || length > maxNote || !ok {
 			continue
 		}
-		b := make([]byte, p.Filesz)
-		if _, err := p.ReadAt(b, 0); err != nil {
+		notes := make([]byte, length)
+		if _, err := f.ReadAt(notes, at); err != nil {
 			continue
 		}
-		for order := e.ByteOrder; len(b) >= 12; {
-			nameSize, descSize, kind := int(order.Uint32(b)), int(order.Uint32(b[4:])), order.Uint32(b[8:])
-			b = b[12:]
-			name, desc := align4(nameSize), align4(descSize)
-			if nameSize < 0 || descSize < 0 || name < 0 || desc < 0 || name+desc < 0 || name+desc > len(b) {
-				break
-			}
-			d := b[name:]
-			if kind == noteABITag && string(b[:nameSize]) == "GNU\x00" && descSize == 16 && order.Uint32(d) == 0 {
-				return fmt.Sprintf("%d.%d.%d", order.Uint32(d[4:]), order.Uint32(d[8:]), order.Uint32(d[12:]))
-			}
-			b = b[name+desc:]
+		if kernel := kernelNote(notes, order); kernel != "" {
+			return kernel
 		}
+	}
+	return ""
+}
+
+func offset(a, b uint64) (int64, bool) { return int64(a + b), a < 1<<48 }
+
+// kernelNote finds the ABI tag among notes: its words are the system, 0 for Linux, and a version's three parts.
+func kernelNote(b []byte, order binary.ByteOrder) string {
+	for len(b) >= 12 {
+		nameSize, descSize, kind := int(order.Uint32(b)), int(order.Uint32(b[4:])), order.Uint32(b[8:])
+		b = b[12:]
+		if nameSize > maxNote || descSize > maxNote || align4(nameSize)+align4(descSize) > len(b) {
+			return ""
+		}
+		d := b[align4(nameSize):]
+		if kind == noteABITag && string(b[:nameSize]) == "GNU\x00" && descSize == 16 && order.Uint32(d) == 0 {
+			return fmt.Sprintf("%d.%d.%d", order.Uint32(d[4:]), order.Uint32(d[8:]), order.Uint32(d[12:]))
+		}
+		b = d[align4(descSize):]
 	}
 	return ""
 }

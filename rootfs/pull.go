@@ -60,6 +60,7 @@ type pull struct {
 	origins map[int]origin // by index in connects
 	told    map[int]time.Time
 	files   []string // of blobs, in hex
+	held    []func()
 }
 
 // Pull brings an image into the store, from a registry or an OCI layout, and returns it once it is whole and on disk.
@@ -70,8 +71,7 @@ func (s *Store) Pull(ctx context.Context, r Reference, o PullOptions) (Image, er
 	if !privileged() {
 		return Image{}, errors.New("pulling images needs root")
 	}
-	if c, err := s.cachedImage(r.Digest); err == nil && c.allows(r) {
-		s.touch(c.Digest)
+	if c, err := s.take(r.Digest, r, false); err == nil {
 		return c.known(r), nil
 	}
 	p := &pull{s: s, ref: r, progress: o.Progress, close: func() {}, origins: map[int]origin{}, told: map[int]time.Time{}}
@@ -94,13 +94,14 @@ func (p *pull) run(ctx context.Context, auth Auth) (Image, error) {
 	}
 	defer p.close()
 	defer p.s.locks.lock("image " + p.digest)()
-	if c, err := p.s.cachedImage(p.digest); err == nil {
-		return c.known(p.ref), p.s.addPlace(c, p.ref)
+	if c, err := p.s.take(p.digest, p.ref, true); err == nil {
+		return c.known(p.ref), nil
 	}
+	defer p.release()
 	if err := p.describe(ctx); err != nil {
 		return Image{}, err
 	}
-	defer p.s.holdAll(p.names())()
+	p.hold(p.names()...)
 	c, err := p.layers(ctx)
 	if err != nil {
 		return Image{}, err
@@ -303,6 +304,34 @@ func (p *pull) commit(c cached) error {
 		return err
 	}
 	return writeSynced(s.recordPath(c.Digest), c)
+}
+
+// hold keeps what bears the names until release.
+func (p *pull) hold(names ...string) { p.held = append(p.held, p.s.holdAll(names)) }
+
+func (p *pull) release() {
+	for _, release := range p.held {
+		release()
+	}
+}
+
+// take finds an image that is here for one who is to have it now, and notes the use. One that was pulled from another
+// repository than that of r is taken when the registry was asked.
+func (s *Store) take(digest string, r Reference, asked bool) (cached, error) {
+	s.mu.Lock() // or GC may take it away in between
+	defer s.mu.Unlock()
+	c, err := s.cachedImage(digest)
+	if err != nil {
+		return c, err
+	}
+	if !asked && !c.allows(r) {
+		return c, ErrNotPulled
+	}
+	if !asked {
+		s.touch(digest)
+		return c, nil
+	}
+	return c, s.addPlace(c, r)
 }
 
 // addPlace notes that an image was pulled from the repository of r, too.

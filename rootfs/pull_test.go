@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -89,11 +90,11 @@ func TestPull(t *testing.T) {
 func checkSecondPull(t *testing.T, reg *testRegistry, s *Store, ref Reference, digest string) {
 	t.Helper()
 	reg.forget()
-	if _, err := s.Pull(t.Context(), ref.WithDigest(digest), PullOptions{}); err != nil || reg.asked("", "") > 0 || len(reg.requests) > 0 {
-		t.Errorf("got %v and requests %q of a second pull; want none", err, reg.requests)
+	if _, err := s.Pull(t.Context(), ref.WithDigest(digest), PullOptions{}); err != nil || reg.asked("", "") > 0 || len(reg.all()) > 0 {
+		t.Errorf("got %v and requests %q of a second pull; want none", err, reg.all())
 	}
 	if _, err := s.Pull(t.Context(), ref, userSecret); err != nil || reg.asked("GET", "/blobs/") > 0 {
-		t.Errorf("got %v and requests %q of a second pull by the tag; want no blob", err, reg.requests)
+		t.Errorf("got %v and requests %q of a second pull by the tag; want no blob", err, reg.all())
 	}
 	// Another repository's image with the same digest is another's: the registry is asked whether one may have it.
 	if _, err := s.Pull(t.Context(), reg.ref("other/app").WithDigest(digest), userSecret); !isError(err, ErrImageMissing) {
@@ -259,8 +260,11 @@ func TestPullResumes(t *testing.T) {
 	if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if want := blobBytes(t, img); c.served != want || c.cuts != 0 {
-		t.Errorf("got %d bytes served, starting at %d; want %d", c.served, c.starts, want)
+	reg.mu.Lock()
+	served, starts, cuts := c.served, c.starts, c.cuts
+	reg.mu.Unlock()
+	if want := blobBytes(t, img); served != want || cuts != 0 {
+		t.Errorf("got %d bytes served, starting at %d; want %d", served, starts, want)
 	}
 	inRoot(t, s, ref.WithDigest(digest).String(), func(root string) {
 		if got := read(t, filepath.Join(root, "big")); string(got) != noise(1, 1<<20) {
@@ -321,13 +325,18 @@ func TestPullGoesOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		reg.mu.Lock()
 		c.cut, c.starts = 0, nil
+		reg.mu.Unlock()
 		reg.setSpoil(c.serve)
 		if _, err := again.Pull(t.Context(), ref, PullOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if want := map[bool]int{false: 1, true: 2}[damage]; len(c.starts) != want || c.starts[0] == 0 {
-			t.Errorf("damage %t: got requests from bytes %d; want %d, the first from where it was cut", damage, c.starts, want)
+		reg.mu.Lock()
+		starts := c.starts
+		reg.mu.Unlock()
+		if want := map[bool]int{false: 1, true: 2}[damage]; len(starts) != want || starts[0] == 0 {
+			t.Errorf("damage %t: got requests from bytes %d; want %d, the first from where it was cut", damage, starts, want)
 		}
 		if err := again.Close(); err != nil {
 			t.Error(err)
@@ -353,11 +362,105 @@ func TestPullMirror(t *testing.T) {
 		}
 		return false
 	})
-	if _, err := s.Pull(t.Context(), ref, userSecret); err != nil || len(reg.requests) > 0 || mirror.asked("GET", "/blobs/") != 2 {
-		t.Errorf("got %v, %q of the registry and %q of the mirror", err, reg.requests, mirror.requests)
+	if _, err := s.Pull(t.Context(), ref, userSecret); err != nil || len(reg.all()) > 0 || mirror.asked("GET", "/blobs/") != 2 {
+		t.Errorf("got %v, %q of the registry and %q of the mirror", err, reg.all(), mirror.all())
 	}
 	if _, err := s.Pull(t.Context(), lone, userSecret); err != nil || reg.asked("GET", "/blobs/") != 2 {
-		t.Errorf("got %v, %q of the registry; want what the mirror lacks", err, reg.requests)
+		t.Errorf("got %v, %q of the registry; want what the mirror lacks", err, reg.all())
+	}
+}
+
+// TestPullLyingMirror holds that what a mirror sends is not believed, and does not keep the image from coming.
+func TestPullLyingMirror(t *testing.T) {
+	needRoot(t)
+	reg, mirror := newRegistry(t, loginNone), newRegistry(t, loginNone)
+	cfg := reg.config()
+	cfg.RootCAs.AddCert(mirror.Certificate())
+	cfg.Mirrors = map[string][]string{reg.host: {mirror.host}}
+	s := newStore(t, Config{Registries: cfg})
+	img := imageOf(t, v1.Config{}, tarText(t, "a=1"))
+	ref, digest := reg.push("a", img)
+	mirror.push("a", img)
+	mirror.setSpoil(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+		if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/blobs/") {
+			return false
+		}
+		rec := &recorder{header: http.Header{}}
+		next.ServeHTTP(rec, r)
+		_, _ = w.Write(make([]byte, rec.body.Len()))
+		return true
+	})
+	if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil || reg.asked("GET", "/blobs/") != 2 {
+		t.Errorf("got %v, %q of the registry; want all blobs from there", err, reg.all())
+	}
+	inRoot(t, s, ref.WithDigest(digest).String(), func(root string) {
+		if got := string(read(t, filepath.Join(root, "a"))); got != "1" {
+			t.Errorf("got %q; want 1", got)
+		}
+	})
+}
+
+// TestPullTogether pulls images that share layers at the same time, and takes away meanwhile: each blob moves once.
+func TestPullTogether(t *testing.T) {
+	needRoot(t)
+	reg := newRegistry(t, loginNone)
+	s := newStore(t, Config{Registries: reg.config()})
+	base := tarText(t, "base="+noise(4, 200_000))
+	var refs []Reference
+	for n := range 3 {
+		r, digest := reg.push(fmt.Sprintf("app%d", n), imageOf(t, v1.Config{}, base, tarText(t, fmt.Sprintf("own=%d", n))))
+		refs = append(refs, r.WithDigest(digest), r)
+	}
+	var wg sync.WaitGroup
+	for _, r := range slices.Concat(refs, refs) {
+		wg.Go(func() {
+			if _, err := s.Pull(t.Context(), r, PullOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Go(func() {
+			if _, err := s.GC(t.Context(), Policy{All: true}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := reg.asked("GET", "/blobs/"); n != 1+2*3 {
+		t.Errorf("got %d blobs moved; want the shared layer, and a config and a layer for each", n)
+	}
+	for n := range 3 {
+		inRoot(t, s, refs[2*n].String(), func(root string) {
+			if got := string(read(t, filepath.Join(root, "own"))); got != strconv.Itoa(n) {
+				t.Errorf("got %q; want %d", got, n)
+			}
+		})
+	}
+}
+
+// BenchmarkMountImage mounts images of few and many layers.
+func BenchmarkMountImage(b *testing.B) {
+	needRoot(b)
+	reg := newRegistry(b, loginNone)
+	for _, layers := range []int{1, 5, 30} {
+		b.Run(strconv.Itoa(layers), func(b *testing.B) {
+			s := newStore(b, Config{Registries: reg.config()})
+			var all [][]byte
+			for n := range layers {
+				all = append(all, tarText(b, fmt.Sprintf("f%d=%d", n, n)))
+			}
+			ref, digest := reg.push(fmt.Sprintf("layers%d", layers), imageOf(b, v1.Config{}, all...))
+			if _, err := s.Pull(b.Context(), ref, PullOptions{}); err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				if _, err := s.Mount(b.Context(), Request{ID: "bench", Stack: ref.WithDigest(digest).String()}); err != nil {
+					b.Fatal(err)
+				}
+				if err := s.Unmount(b.Context(), "bench"); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

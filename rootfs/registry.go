@@ -9,9 +9,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -47,7 +49,7 @@ type client struct {
 func newClient(cfg Registries) *client {
 	t := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: noLinkLocal}).DialContext,
 		TLSClientConfig:       &tls.Config{RootCAs: cfg.RootCAs, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:   10 * time.Second,
 		ResponseHeaderTimeout: 30 * time.Second,
@@ -58,6 +60,15 @@ func newClient(cfg Registries) *client {
 	c := &client{cfg: cfg}
 	c.transport = guarded{t, c.plainAllowed}
 	return c
+}
+
+// noLinkLocal refuses the addresses at which clouds keep their machines' secrets: references are anybody's to write.
+func noLinkLocal(_, address string, _ syscall.RawConn) error {
+	a, err := netip.ParseAddrPort(address)
+	if err == nil && a.Addr().Unmap().IsLinkLocalUnicast() {
+		return fmt.Errorf("%s is no address of a registry", a.Addr())
+	}
+	return err
 }
 
 // plainAllowed tells whether host may be spoken to without TLS.

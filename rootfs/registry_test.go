@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -98,6 +99,13 @@ func (reg *testRegistry) asked(method, part string) (n int) {
 		}
 	}
 	return n
+}
+
+// all returns every request.
+func (reg *testRegistry) all() []string {
+	reg.mu.Lock()
+	defer reg.mu.Unlock()
+	return slices.Clone(reg.requests)
 }
 
 func (reg *testRegistry) forget() {
@@ -262,3 +270,12 @@ func TestUntrusted(t *testing.T) {
 }
 
 func isError(err, want error) bool { return errors.Is(err, want) }
+
+func TestNoLinkLocal(t *testing.T) {
+	t.Parallel()
+	for address, ok := range map[string]bool{"169.254.169.254:80": false, "[fe80::1%eth0]:443": false, "[::ffff:169.254.169.254]:80": false, "127.0.0.1:80": true, "10.0.0.1:443": true, "[2001:db8::1]:443": true} {
+		if err := noLinkLocal("tcp", address, nil); (err == nil) != ok {
+			t.Errorf("%s: got %v; want ok %t", address, err, ok)
+		}
+	}
+}

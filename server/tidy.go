@@ -13,9 +13,10 @@ import (
 const (
 	tidyInterval = 10 * time.Minute
 	blobGrace    = time.Hour
+	imageAge     = 7 * 24 * time.Hour // since the last use
 )
 
-// tidy throws away old rows, and blobs and unpacked layers that no row names,
+// tidy throws away old rows, and blobs, unpacked layers and images that no row names,
 // until ctx ends.
 func (h *house) tidy(ctx context.Context) error {
 	t := time.NewTicker(tidyInterval)
@@ -44,5 +45,9 @@ func (h *house) prune(ctx context.Context) error {
 	if _, err := h.blobs.Prune(ctx, keep, func(i fs.FileInfo) bool { return time.Since(i.ModTime()) > blobGrace }); err != nil {
 		return err
 	}
-	return h.roots.Prune(ctx, func(digest string) bool { return keep[digest] })
+	if err := h.roots.Prune(ctx, func(digest string) bool { return keep[digest] }); err != nil {
+		return err
+	}
+	_, err = localStacks{h}.GC(ctx, StackGC{OlderThan: imageAge})
+	return err
 }

@@ -1,0 +1,50 @@
+package rootfs
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"testing"
+)
+
+// FuzzParseManifest holds that what is taken is either an index or an image, and names nothing but digests.
+func FuzzParseManifest(f *testing.F) {
+	for _, text := range []string{
+		`{"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[{"digest":"` + someDigest + `","platform":{"os":"linux","architecture":"amd64"}}]}`,
+		`{"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"digest":"` + someDigest + `"},"layers":[{"digest":"` + someDigest + `","size":1}]}`,
+		`{"manifests":[{}],"layers":[{}]}`, `{"layers":[{"digest":"sha256:../x"}]}`, `null`, `[]`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, err := parseManifest(text)
+		if err != nil {
+			return
+		}
+		if len(m.Manifests) > 0 == (len(m.Layers) > 0) {
+			t.Errorf("%s: it is both or neither", text)
+		}
+		for _, l := range m.Layers {
+			if !digests.MatchString(l.Digest) {
+				t.Errorf("%s: took the digest %q", text, l.Digest)
+			}
+		}
+		if d, err := choose(m.Manifests); err == nil && len(m.Manifests) > 0 {
+			if _, err := json.Marshal(d); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// FuzzABINote reads libraries that are anything.
+func FuzzABINote(f *testing.F) {
+	for _, name := range []string{"/lib/x86_64-linux-gnu/libc.so.6", "/bin/true"} {
+		if text, err := os.ReadFile(name); err == nil {
+			f.Add(text[:min(len(text), 4096)])
+		}
+	}
+	f.Fuzz(func(_ *testing.T, text []byte) {
+		abiNote(bytes.NewReader(text))
+	})
+}
