@@ -85,6 +85,7 @@ func TestEffectsHaveOneRoom(t *testing.T) {
 		"github.com/go-git/go-git/":               "server/buildpack cmd/cupola",
 		"github.com/google/go-containerregistry/": "rootfs",
 		"github.com/ProtonMail/go-crypto/":        "rootfs/debian",
+		"github.com/pkg/sftp":                     "runtime/lifecycle/sshd",
 	}
 	for _, p := range packages(t) {
 		for _, i := range p.Imports {
