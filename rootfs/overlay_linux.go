@@ -27,8 +27,9 @@ func (o overlay) throwaway(hidden string, do func(root *os.File) error) error {
 		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 			return fmt.Errorf("unshare mounts: %w", err)
 		}
-		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-			return fmt.Errorf("make mounts private: %w", err)
+		// What is unmounted outside goes here, too; what is mounted here stays here.
+		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+			return fmt.Errorf("make mounts slaves: %w", err)
 		}
 		if err := unmountAll(hidden); err != nil {
 			return err

@@ -56,11 +56,15 @@ type pull struct {
 	progress func(LayerProgress)
 	close    func() // of what connect opened
 
-	mu      sync.Mutex
-	origins map[int]origin // by index in connects
-	told    map[int]time.Time
-	files   []string // of blobs, in hex
-	held    []func()
+	files []string // of blobs, in hex
+	held  []func()
+
+	connecting sync.Mutex
+	origins    map[int]origin // by index in connects
+	gone       map[int]error  // mirrors that could not be reached: they are not waited for twice
+
+	mu   sync.Mutex
+	told map[int]time.Time
 }
 
 // Pull brings an image into the store, from a registry or an OCI layout, and returns it once it is whole and on disk.
@@ -74,7 +78,7 @@ func (s *Store) Pull(ctx context.Context, r Reference, o PullOptions) (Image, er
 	if c, err := s.take(r.Digest, r, false); err == nil {
 		return c.known(r), nil
 	}
-	p := &pull{s: s, ref: r, progress: o.Progress, close: func() {}, origins: map[int]origin{}, told: map[int]time.Time{}}
+	p := &pull{s: s, ref: r, progress: o.Progress, close: func() {}, origins: map[int]origin{}, gone: map[int]error{}, told: map[int]time.Time{}}
 	img, err := p.run(ctx, Auth{o.Username, o.Password})
 	if err != nil {
 		return Image{}, fmt.Errorf("pull %s: %w", r, err)
@@ -136,14 +140,17 @@ func (p *pull) connect(ctx context.Context, auth Auth) error {
 // origin returns the one to ask the n-th time, logged in.
 func (p *pull) origin(ctx context.Context, n int) (origin, error) {
 	n %= len(p.connects)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if o := p.origins[n]; o != nil {
-		return o, nil
+	p.connecting.Lock()
+	defer p.connecting.Unlock()
+	if o, err := p.origins[n], p.gone[n]; o != nil || err != nil {
+		return o, err
 	}
 	o, err := p.connects[n](ctx)
-	if err == nil {
+	switch {
+	case err == nil:
 		p.origins[n] = o
+	case n < len(p.connects)-1 && ctx.Err() == nil:
+		p.gone[n] = err
 	}
 	return o, err
 }

@@ -4,6 +4,9 @@
 // and shared read-only by all who mount it, and on top a writable directory in a file system of the container's size.
 // Everything belongs to shifted owners, since containers run in user namespaces.
 //
+// Images come from registries (Pull) and stay, by their digest, until GC takes them: whole, with the layers as they were
+// moved, and each unpacked once for all images that have it above the same others.
+//
 // All state is in the file system, in mounts and in loop devices: a store opened after a crash finds in List what the
 // crashed one left, and Unmount takes it away whatever state it is in.
 package rootfs
