@@ -1,6 +1,7 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
@@ -19,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
 )
@@ -42,6 +44,34 @@ func TestSSH(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) { test.run(d.on(t)) })
 	}
 	d.sshEnds()
+}
+
+// TestSSHIntoABareImage enters a container that has its app and nothing else:
+// no shell, no users, no tools.
+func TestSSHIntoABareImage(t *testing.T) {
+	d := startDaemon(t, needBinary(t))
+	r := startRegistry(t)
+	r.push(t, "bare", v1.Config{Entrypoint: []string{"/srv/hello"}, WorkingDir: "/srv", Env: []string{"GREETING=from the image"}},
+		layerOf(t, tarEntry{tar.Header{Name: "srv/hello", Mode: 0o755}, helloProgram(t)}))
+	d.api("PATCH", "/v3/feature_flags/diego_docker", doc{"enabled": true}, nil)
+	if fault := d.pushDocker(t, "probe", r.host+"/stacks/small:bare", registryPassword); fault != "" {
+		t.Fatal(fault)
+	}
+	d.running("probe", "web", 1)
+	c := d.enter(0)
+	for _, command := range []string{
+		`test "$GREETING" = "from the image" && cd /srv && test -x hello`,
+		"ls -l /srv | grep hello", "echo kept > /kept && cat /kept", "id",
+	} {
+		if out, err := d.newSession(c).CombinedOutput(command); err != nil {
+			t.Errorf("%s: got %v, %s", command, err, out)
+		}
+	}
+	s := d.newSession(c)
+	s.Stdin = bytes.NewReader([]byte{0, 0, 0})
+	if got, err := s.Output("scp -f /kept"); err != nil || string(got) != "C0644 5 kept\nkept\n\x00" {
+		t.Errorf("got %q, %v", got, err)
+	}
 }
 
 // sshCode is what `cf ssh-code` prints.

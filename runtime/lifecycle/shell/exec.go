@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/runtime/lifecycle/tool"
+
 	"golang.org/x/sys/unix"
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/interp"
@@ -47,12 +49,29 @@ func (s *shell) exec(next interp.ExecHandlerFunc) interp.ExecHandlerFunc {
 			args = args[1:]
 			become(hc, args)
 			// A shell that cannot exec ends.
-			os.Exit(code(next(ctx, args)))
+			os.Exit(code(next(ctx, withTool(hc, args))))
 		case strings.HasPrefix(mark, builtinMark):
 			return builtins[strings.TrimPrefix(mark, builtinMark)](hc, args[1:])
 		}
-		return next(ctx, args)
+		return next(ctx, withTool(hc, args))
 	}
+}
+
+// withTool turns a command that the container does not have, and this program
+// does, into a call of this program: in an image without a userland somebody
+// may want to look around.
+func withTool(hc interp.HandlerContext, args []string) []string {
+	if strings.Contains(args[0], "/") || !tool.Has(args[0]) {
+		return args
+	}
+	if _, err := interp.LookPathDir(hc.Dir, hc.Env, args[0]); err == nil {
+		return args
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return args
+	}
+	return append([]string{self}, args...)
 }
 
 // become replaces the process by args, with the environment, directory and

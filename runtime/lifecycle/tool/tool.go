@@ -51,6 +51,12 @@ func Main(argv []string) (exit int, ok bool) {
 	return run(t, argv, streams{os.Stdin, os.Stdout, os.Stderr}), true
 }
 
+// Has tells whether there is a tool of that name.
+func Has(name string) bool {
+	_, ok := tools()[name]
+	return ok
+}
+
 func run(t tool, argv []string, s streams) int {
 	err := t(s, argv[1:])
 	if err == nil {
