@@ -28,7 +28,7 @@ type cli struct {
 	Push        pushCmd        `cmd:"" help:"Push an app to a running daemon, without the cf CLI."`
 	Doctor      doctorCmd      `cmd:"" help:"Check this machine, and say how to mend what is amiss."`
 	Credentials credentialsCmd `cmd:"" help:"Tell the admin's password."`
-	Stack       stackCmd       `cmd:"" help:"List, build, import and remove stacks."`
+	Stack       stackCmd       `cmd:"" help:"List, build, import, pull and remove stacks."`
 	Cleanup     cleanupCmd     `cmd:"" help:"End all that still runs of a daemon that has ended."`
 	Version     versionCmd     `cmd:"" help:"Tell the version."`
 }
