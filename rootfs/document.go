@@ -168,6 +168,13 @@ func (p *pull) configure(ctx context.Context) error {
 	if len(c.RootFS.DiffIDs) != len(p.doc.manifest.Layers) {
 		return fmt.Errorf("it has %d layers but %d diff ids; is it a container image?", len(p.doc.manifest.Layers), len(c.RootFS.DiffIDs))
 	}
+	var total int64
+	limit := p.s.cfg.Limits.Filled().Bytes
+	for _, l := range p.doc.manifest.Layers {
+		if total += l.Size; limit > 0 && (l.Size > limit || total > limit) {
+			return fmt.Errorf("its layers have more than %d bytes", limit)
+		}
+	}
 	for _, id := range c.RootFS.DiffIDs {
 		if _, _, err := blobFile(id); err != nil {
 			return err

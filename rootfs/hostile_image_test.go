@@ -152,6 +152,9 @@ func TestLimits(t *testing.T) {
 		if images, err := s.Images(); err != nil || len(images) > 0 {
 			t.Errorf("%s: got %v, %v; want no image", c.name, images, err)
 		}
+		if left, err := os.ReadDir(s.path("oci")); err != nil || len(left) > 0 {
+			t.Errorf("%s: got %v, %v; want nothing kept of what nobody will have", c.name, left, err)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"sync"
@@ -108,9 +109,31 @@ func (p *pull) run(ctx context.Context, auth Auth) (Image, error) {
 	p.hold(p.names()...)
 	c, err := p.layers(ctx)
 	if err != nil {
-		return Image{}, err
+		return Image{}, errors.Join(err, p.discard(err))
 	}
 	return c.Image, p.commit(c)
+}
+
+// discard deletes what was fetched of an image that is at fault itself: nobody will go on with it, and it must not fill the
+// disk. What another pull is at stays.
+func (p *pull) discard(why error) (err error) {
+	_, entry := errors.AsType[*unpack.EntryError](why)
+	_, damaged := errors.AsType[*damagedError](why)
+	if !entry && !damaged {
+		return nil
+	}
+	p.release()
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	for _, sum := range p.blobNames() {
+		if p.s.using[blobName(sum)] > 0 {
+			continue
+		}
+		if rerr := os.Remove(p.s.path("oci", sum+partSuffix)); !errors.Is(rerr, fs.ErrNotExist) {
+			err = errors.Join(err, rerr)
+		}
+	}
+	return err
 }
 
 // connect finds who has the image, and its digest.
@@ -242,12 +265,12 @@ func (p *pull) unpackAll(ctx context.Context, fetched []chan *os.File) (cached, 
 func rest(l unpack.Limits, m mark) (unpack.Limits, error) {
 	if l.Entries > 0 {
 		if l.Entries -= m.Entries; l.Entries <= 0 {
-			return l, errors.New("image has too many files")
+			return l, &damagedError{"image has too many files"}
 		}
 	}
 	if l.Bytes > 0 {
 		if l.Bytes -= m.Bytes; l.Bytes <= 0 {
-			return l, errors.New("image unpacks to too many bytes")
+			return l, &damagedError{"image unpacks to too many bytes"}
 		}
 	}
 	return l, nil
@@ -320,6 +343,7 @@ func (p *pull) release() {
 	for _, release := range p.held {
 		release()
 	}
+	p.held = nil
 }
 
 // take finds an image that is here for one who is to have it now, and notes the use. One that was pulled from another
