@@ -58,6 +58,7 @@ test-root: $(HELPERS) ## run the tests on real containers, mounts and networks
 .PHONY: e2e
 e2e: build ## drive the built daemon as a user does
 	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CGO_ENABLED=1 go test $(TAGS) -count=1 -timeout 20m ./cmd/cupola/...
+	$(SUDO) bin/cupola doctor --leaks
 
 .PHONY: lint
 lint: ## vet and lint
