@@ -30,9 +30,7 @@ func demo(t *testing.T, run func(*exec.Cmd) ([]byte, error), flags ...string) {
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "cupola-demo-*")); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
-	if out, err := exec.Command(binary, "doctor", "--leaks", "--data-dir", filepath.Join(t.TempDir(), "none")).CombinedOutput(); err != nil {
-		t.Errorf("doctor --leaks: %v\n%s", err, out)
-	}
+	checkLeaks(t, binary, noDir)
 }
 
 // withoutNetwork runs a command in a network namespace that has nothing but
