@@ -15,14 +15,19 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/signal"
 	"time"
 
 	"golang.org/x/crypto/ssh"
+	"golang.org/x/sys/unix"
 )
 
 // Main serves one connection on the standard input and output, and returns the
 // exit code once nothing of its sessions is left.
 func Main([]string) int {
+	// A daemon that has gone must not end this with its first unread byte,
+	// before the sessions have ended. Not ignored: programs would inherit that.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
 	kin := adopt()
 	defer kin.end()
 	if err := serve(stdio{}, kin); err != nil {
