@@ -102,6 +102,8 @@ type Cell struct {
 	RootFSes   []string // names for preloaded:
 	// RootFSProviders are the schemes of RootFSes that the cell has not preloaded.
 	RootFSProviders []string
+	Tags            []string // compared without case; each under 64 characters
+	VolumeDrivers   []string
 }
 
 // LogLine is one line of output of a container, or one that the cell says

@@ -27,6 +27,10 @@ type RunInfo struct {
 	Ports            []uint16
 	Egress           []EgressRule
 
+	Constraint Constraint // which cells may run it; immutable
+	// VolumeDrivers are the drivers that mount its volumes.
+	VolumeDrivers []string
+
 	Log LogTarget
 
 	ResultFile string   // read back into Event.Result; "" for none
