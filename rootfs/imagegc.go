@@ -13,6 +13,7 @@ import (
 type ImageInfo struct {
 	Image
 	References []string  // all that it was pulled by
+	Fallbacks  []string  // where else it is to be had
 	DiskBytes  int64     // of its files and of its layers as they were moved; images share layers, so sums count these twice
 	Pulled     time.Time // first
 	Used       time.Time // last pulled or mounted
@@ -38,7 +39,11 @@ func (s *Store) imagesLocked() ([]ImageInfo, error) {
 	}
 	var infos []ImageInfo
 	for _, c := range all {
-		i := ImageInfo{Image: c.Image, References: c.Origins, DiskBytes: c.Bytes, Pulled: c.Pulled, Used: c.used}
+		fallbacks, err := s.fallbacksLocked(c.Origins)
+		if err != nil {
+			return nil, err
+		}
+		i := ImageInfo{Image: c.Image, References: c.Origins, Fallbacks: fallbacks, DiskBytes: c.Bytes, Pulled: c.Pulled, Used: c.used}
 		for _, l := range c.Layers {
 			i.DiskBytes += l.Bytes
 		}

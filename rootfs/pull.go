@@ -20,6 +20,12 @@ import (
 type PullOptions struct {
 	Username, Password string              // "" for an image that everybody may have
 	Progress           func(LayerProgress) // nil; never called twice at the same time
+	// Fallbacks are other references of the same image, which are asked in order for what the reference's own registry does
+	// not give. They must have the same digest, and are kept for later pulls of the reference. Nil asks those that are kept,
+	// and an empty slice forgets them.
+	Fallbacks []Reference
+	Others    func(Reference) Auth // for fallbacks; nil is nobody
+	Warn      func(string)         // nil; takes what people should know of a pull that went well
 }
 
 // LayerProgress says how far one layer is. Layers are fetched at the same time and unpacked one after the other.
@@ -55,7 +61,9 @@ type pull struct {
 	doc      imageDocument
 	connects []func(context.Context) (origin, error)
 	progress func(LayerProgress)
-	close    func() // of what connect opened
+	warn     func(string)
+	close    func()    // of what connect opened
+	from     Reference // where it is, by which it may be had
 
 	files []string // of blobs, in hex
 	held  []func()
@@ -76,11 +84,16 @@ func (s *Store) Pull(ctx context.Context, r Reference, o PullOptions) (Image, er
 	if !privileged() {
 		return Image{}, errors.New("pulling images needs root")
 	}
-	if c, err := s.take(r.Digest, r, false); err == nil {
-		return c.known(r), nil
+	if o.Fallbacks == nil {
+		if c, err := s.take(r.Digest, r); err == nil {
+			return c.known(r), nil
+		}
 	}
-	p := &pull{s: s, ref: r, progress: o.Progress, close: func() {}, origins: map[int]origin{}, gone: map[int]error{}, told: map[int]time.Time{}}
-	img, err := p.run(ctx, Auth{o.Username, o.Password})
+	p := &pull{s: s, ref: r, from: r, progress: o.Progress, warn: o.Warn, close: func() {}, origins: map[int]origin{}, gone: map[int]error{}, told: map[int]time.Time{}}
+	if p.warn == nil {
+		p.warn = func(string) {}
+	}
+	img, err := p.run(ctx, o)
 	if err != nil {
 		return Image{}, fmt.Errorf("pull %s: %w", r, err)
 	}
@@ -93,13 +106,22 @@ func (c cached) known(r Reference) Image {
 	return c.Image
 }
 
-func (p *pull) run(ctx context.Context, auth Auth) (Image, error) {
-	if err := p.connect(ctx, auth); err != nil {
+func (p *pull) run(ctx context.Context, o PullOptions) (Image, error) {
+	if err := p.connect(ctx, o); err != nil {
 		return Image{}, err
 	}
 	defer p.close()
+	img, err := p.bring(ctx)
+	if err == nil && p.ref.Scheme == SchemeDocker && (o.Fallbacks != nil || p.from == p.ref) {
+		err = p.s.publish(p.ref, p.digest, o.Fallbacks)
+	}
+	return img, err
+}
+
+// bring takes the image that was found into the store.
+func (p *pull) bring(ctx context.Context) (Image, error) {
 	defer p.s.locks.lock("image " + p.digest)()
-	if c, err := p.s.take(p.digest, p.ref, true); err == nil {
+	if c, err := p.s.takeFrom(p.digest, p.ref, p.from); err == nil {
 		return c.known(p.ref), nil
 	}
 	defer p.release()
@@ -137,7 +159,7 @@ func (p *pull) discard(why error) (err error) {
 }
 
 // connect finds who has the image, and its digest.
-func (p *pull) connect(ctx context.Context, auth Auth) error {
+func (p *pull) connect(ctx context.Context, o PullOptions) error {
 	switch p.ref.Scheme {
 	case SchemeOCI:
 		l, digest, err := openLayout(p.ref.Name)
@@ -152,12 +174,19 @@ func (p *pull) connect(ctx context.Context, auth Auth) error {
 	default:
 		return errors.New("it is in no registry")
 	}
-	for _, connect := range p.s.client.sources(p.ref, auth) {
-		p.connects = append(p.connects, func(ctx context.Context) (origin, error) { return connect(ctx) })
+	all, known, err := p.places(o)
+	if err != nil {
+		return err
 	}
-	var err error
-	p.digest, err = p.s.resolve(ctx, p.ref, auth)
-	return err
+	for _, at := range all {
+		for _, connect := range p.s.client.sources(at.ref, at.auth) {
+			p.connects = append(p.connects, func(ctx context.Context) (origin, error) { return connect(ctx) })
+		}
+	}
+	if err := p.find(ctx, all, known); err != nil || o.Fallbacks == nil {
+		return err
+	}
+	return p.compare(ctx, all)
 }
 
 // origin returns the one to ask the n-th time, logged in.
@@ -315,13 +344,7 @@ func (p *pull) commit(c cached) error {
 		return err
 	}
 	for _, key := range c.Chains {
-		dir := s.path("chains", key)
-		m, err := readMark(dir)
-		if err != nil {
-			return err
-		}
-		m.Synced = true
-		if err := writeMark(dir, m); err != nil {
+		if err := s.settleChain(key); err != nil {
 			return err
 		}
 	}
@@ -336,6 +359,17 @@ func (p *pull) commit(c cached) error {
 	return writeSynced(s.recordPath(c.Digest), c)
 }
 
+// settleChain says that a chain is on disk. Images that share it may be pulled at the same time.
+func (s *Store) settleChain(key string) error {
+	defer s.locks.lock("chain " + key)()
+	m, err := readMark(s.path("chains", key))
+	if err != nil || m.Synced {
+		return err
+	}
+	m.Synced = true
+	return writeMark(s.path("chains", key), m)
+}
+
 // hold keeps what bears the names until release.
 func (p *pull) hold(names ...string) { p.held = append(p.held, p.s.holdAll(names)) }
 
@@ -347,35 +381,37 @@ func (p *pull) release() {
 }
 
 // take finds an image that is here for one who is to have it now, and notes the use. One that was pulled from another
-// repository than that of r is taken when the registry was asked.
-func (s *Store) take(digest string, r Reference, asked bool) (cached, error) {
+// repository than that of r is not: the registry is to be asked.
+func (s *Store) take(digest string, r Reference) (cached, error) {
 	s.mu.Lock() // or GC may take it away in between
+	defer s.mu.Unlock()
+	c, err := s.cachedImage(digest)
+	if err == nil && !c.allows(r) {
+		err = ErrNotPulled
+	}
+	if err == nil {
+		s.touch(digest)
+	}
+	return c, err
+}
+
+// takeFrom is take for one who asked the registry of from for what r names, and may have it.
+func (s *Store) takeFrom(digest string, r, from Reference) (cached, error) {
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, err := s.cachedImage(digest)
 	if err != nil {
 		return c, err
 	}
-	if !asked && !c.allows(r) {
-		return c, ErrNotPulled
-	}
-	if !asked {
+	if c.allows(from) && slices.Contains(c.Origins, r.String()) {
 		s.touch(digest)
 		return c, nil
 	}
-	return c, s.addPlace(c, r)
-}
-
-// addPlace notes that an image was pulled from the repository of r, too.
-func (s *Store) addPlace(c cached, r Reference) error {
-	if c.allows(r) && slices.Contains(c.Origins, r.String()) {
-		s.touch(c.Digest)
-		return nil
-	}
-	if !c.allows(r) {
-		c.Repositories = append(c.Repositories, r.place())
+	if !c.allows(from) {
+		c.Repositories = append(c.Repositories, from.place())
 	}
 	if !slices.Contains(c.Origins, r.String()) {
 		c.Origins = append(c.Origins, r.String())
 	}
-	return writeSynced(s.recordPath(c.Digest), c)
+	return c, writeSynced(s.recordPath(digest), c)
 }

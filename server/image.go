@@ -20,15 +20,28 @@ func (h *house) pull(ctx context.Context, p reconcile.ImagePull) (img reconcile.
 	if err != nil {
 		return img, err
 	}
-	have := desire.CredentialFor(p.Credentials, ref.Host)
-	got, err := h.roots.Pull(ctx, ref, rootfs.PullOptions{Username: have.Username, Password: have.Password, Progress: newPullReport(p.Say).layer})
+	warn := func(what string) { p.Say("WARNING: " + what) }
+	got, err := h.roots.Pull(ctx, ref, pullOptions(ref, p.Credentials, newPullReport(p.Say).layer, warn))
 	if err != nil {
 		return img, err
+	}
+	if w := rootfs.KernelWarning(got); w != "" {
+		warn(w)
 	}
 	ref.Tag, ref.Digest = "", got.Digest
 	img.StackImage = cf.StackImage{Reference: ref.String(), Compat: cmp.Or(got.Compat, p.Reference), Env: got.Config.Env}
 	img.Metadata = dockerMetadata(got.Config)
 	return img, nil
+}
+
+// pullOptions gives each registry the credentials that are kept for it.
+func pullOptions(ref rootfs.Reference, all cf.Credentials, progress func(rootfs.LayerProgress), warn func(string)) rootfs.PullOptions {
+	auth := func(r rootfs.Reference) rootfs.Auth {
+		have := desire.CredentialFor(all, r.Host)
+		return rootfs.Auth{Username: have.Username, Password: have.Password}
+	}
+	own := auth(ref)
+	return rootfs.PullOptions{Username: own.Username, Password: own.Password, Others: auth, Progress: progress, Warn: warn}
 }
 
 func dockerMetadata(c rootfs.ImageConfig) desire.DockerMetadata {

@@ -10,17 +10,23 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"cupola/rootfs"
 	"cupola/store"
+	"cupola/store/cf"
 )
 
 // StackPull asks for an image of a registry or an OCI layout.
 type StackPull struct {
-	Reference          string // as rootfs.ParseReference reads it; docker:// may be left out
-	Name, Compat       string // of a stack that is to be made of it; "" makes none, or guesses
-	Username, Password string
+	Reference          string         // as rootfs.ParseReference reads it; docker:// may be left out
+	Name, Compat       string         // of a stack that is to be made of it; "" makes none, or guesses
+	Username, Password string         // of the reference's registry
+	Credentials        cf.Credentials // of this and other registries
+	// Fallbacks are references that have the same image, asked when the first does not give it, now and whenever it is
+	// pulled again. Nil leaves those there are; an empty slice forgets them.
+	Fallbacks []string
 }
 
 // StackExport asks for a copy of an image as an OCI layout.
@@ -96,14 +102,16 @@ func (l localStacks) Pull(ctx context.Context, p StackPull, progress func(StackS
 	if err != nil {
 		return StackInfo{}, err
 	}
-	img, err := l.roots.Pull(ctx, ref, rootfs.PullOptions{Username: p.Username, Password: p.Password, Progress: func(s rootfs.LayerProgress) {
-		progress(StackStep{Step: "layer", Detail: fmt.Sprintf("%d of %d %s", s.Index+1, s.Layers, s.Phase), Done: s.Done, Total: s.Total})
-	}})
+	o, err := p.options(ref, progress)
+	if err != nil {
+		return StackInfo{}, err
+	}
+	img, err := l.roots.Pull(ctx, ref, o)
 	if err != nil {
 		return StackInfo{}, err
 	}
 	if w := rootfs.KernelWarning(img); w != "" {
-		progress(StackStep{Step: "warning", Detail: w})
+		o.Warn(w)
 	}
 	if p.Name == "" {
 		return StackInfo{Stack: imageStack(ref, img)}, nil
@@ -113,6 +121,32 @@ func (l localStacks) Pull(ctx context.Context, p StackPull, progress func(StackS
 		return StackInfo{}, err
 	}
 	return l.info(s), l.offer(ctx)
+}
+
+func (p StackPull) options(ref rootfs.Reference, progress func(StackStep)) (rootfs.PullOptions, error) {
+	var mu sync.Mutex // warnings come beside layers
+	tell := func(s StackStep) {
+		mu.Lock()
+		defer mu.Unlock()
+		progress(s)
+	}
+	o := pullOptions(ref, p.Credentials, func(s rootfs.LayerProgress) {
+		tell(StackStep{Step: "layer", Detail: fmt.Sprintf("%d of %d %s", s.Index+1, s.Layers, s.Phase), Done: s.Done, Total: s.Total})
+	}, func(w string) { tell(StackStep{Step: "warning", Detail: w}) })
+	if p.Username != "" || p.Password != "" {
+		o.Username, o.Password = p.Username, p.Password
+	}
+	if p.Fallbacks != nil {
+		o.Fallbacks = []rootfs.Reference{}
+	}
+	for _, text := range p.Fallbacks {
+		r, err := rootfs.ParseReference(withScheme(text))
+		if err != nil {
+			return o, err
+		}
+		o.Fallbacks = append(o.Fallbacks, r)
+	}
+	return o, nil
 }
 
 // withScheme completes an image's reference that is written as docker has it.

@@ -91,6 +91,7 @@ func TestImagesThroughDaemon(t *testing.T) {
 	if err != nil || info.Digest != digest || len(steps) == 0 || steps[0].Step != "layer" {
 		t.Fatalf("got %+v, %v and steps %+v; want %s", info, err, steps, digest)
 	}
+	checkFallbacks(t, c, ref)
 	if info, err = c.Pull(t.Context(), StackPull{Reference: "docker://" + ref, Name: "mine", Compat: "cflinuxfs4"}, quiet); err != nil || info.Name != "mine" || info.Compat != "cflinuxfs4" {
 		t.Fatalf("got %+v, %v; want the stack mine", info, err)
 	}
@@ -113,6 +114,30 @@ func TestImagesThroughDaemon(t *testing.T) {
 		t.Error(err)
 	}
 	checkCollected(t, h, c, digest)
+}
+
+// checkFallbacks holds that fallbacks are kept until they are forgotten, and
+// that one that is down is told of.
+func checkFallbacks(t *testing.T, c control, ref string) {
+	t.Helper()
+	const down = "127.0.0.1:1/team/stack:v1"
+	for _, p := range []struct {
+		fallbacks, want []string
+		warnings        int
+	}{{[]string{down}, []string{"docker://" + down}, 1}, {nil, []string{"docker://" + down}, 0}, {[]string{}, nil, 0}} {
+		warnings := 0
+		_, err := c.Pull(t.Context(), StackPull{Reference: ref, Fallbacks: p.fallbacks}, func(s StackStep) {
+			if s.Step == "warning" {
+				warnings++
+			}
+		})
+		if err != nil || warnings != p.warnings {
+			t.Errorf("%q: got %v and %d warnings; want %d", p.fallbacks, err, warnings, p.warnings)
+		}
+		if i, err := c.Image(t.Context(), ref); err != nil || !slices.Equal(i.Fallbacks, p.want) {
+			t.Errorf("%q: got %q, %v; want %q", p.fallbacks, i.Fallbacks, err, p.want)
+		}
+	}
 }
 
 // checkCollected holds that an image goes when no droplet names it any longer.

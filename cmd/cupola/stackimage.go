@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,11 +17,14 @@ import (
 type stackPullCmd struct {
 	daemonFlags
 	registryFlags
-	Reference string `arg:"" help:"The image: docker://host/namespace/name:tag, without a host on Docker Hub; oci:DIR for an image layout."`
-	Name      string `help:"Make a stack of this name of it, which everybody's apps may use." placeholder:"NAME"`
-	Compat    string `help:"What CF_STACK says on that stack, for buildpacks that know certain stacks only." placeholder:"STACK"`
-	Username  string `help:"The registry's user." env:"CUPOLA_REGISTRY_USERNAME" placeholder:"USER"`
-	Password  string `help:"The user's password; better given by the environment." env:"CUPOLA_REGISTRY_PASSWORD,CF_DOCKER_PASSWORD" placeholder:"PASSWORD"`
+	Reference   string   `arg:"" help:"The image: docker://host/namespace/name:tag, without a host on Docker Hub; oci:DIR for an image layout."`
+	Name        string   `help:"Make a stack of this name of it, which everybody's apps may use." placeholder:"NAME"`
+	Compat      string   `help:"What CF_STACK says on that stack, for buildpacks that know certain stacks only." placeholder:"STACK"`
+	Fallback    []string `help:"Other references of the same image, asked in this order when the first does not give it, also by later pulls and by apps that name the image. May be given several times." placeholder:"IMAGE" xor:"fallback"`
+	Forget      bool     `help:"Forget the fallbacks that were given earlier." name:"no-fallback" xor:"fallback"`
+	Username    string   `help:"The registry's user." env:"CUPOLA_REGISTRY_USERNAME" placeholder:"USER"`
+	Password    string   `help:"The user's password; better given by the environment." env:"CUPOLA_REGISTRY_PASSWORD,CF_DOCKER_PASSWORD" placeholder:"PASSWORD"`
+	Credentials string   `help:"Users and passwords by registry, as JSON, for fallbacks, too; better given by the environment." env:"CUPOLA_REGISTRY_CREDENTIALS" placeholder:"JSON"`
 }
 
 // Run pulls an image. Where a daemon runs, its flags for registries count.
@@ -32,9 +36,13 @@ func (c *stackPullCmd) Run(e *env) error {
 	if c.Compat != "" && c.Name == "" {
 		return errors.New("--compat is of a stack: give it a --name, too")
 	}
+	what, err := c.what()
+	if err != nil {
+		return err
+	}
 	return withStacksOf(e, server.Config{DataDir: c.DataDir, Registries: registries, Log: e.log}, func(s server.Stacks) error {
 		p := newStackProgress(e)
-		info, err := s.Pull(e.ctx, server.StackPull{Reference: c.Reference, Name: c.Name, Compat: c.Compat, Username: c.Username, Password: c.Password}, p.step)
+		info, err := s.Pull(e.ctx, what, p.step)
 		if err != nil || c.Name != "" {
 			return p.end(c.daemonFlags, "Pulled", info, err)
 		}
@@ -42,6 +50,20 @@ func (c *stackPullCmd) Run(e *env) error {
 		fmt.Fprintf(e.out, "Pulled %s in %.1f s: %s\n  digest           %s\n", info.Name, time.Since(p.started).Seconds(), bytesText(info.Bytes), info.Digest)
 		return nil
 	})
+}
+
+func (c *stackPullCmd) what() (server.StackPull, error) {
+	p := server.StackPull{Reference: c.Reference, Name: c.Name, Compat: c.Compat, Username: c.Username, Password: c.Password, Fallbacks: c.Fallback}
+	if c.Forget {
+		p.Fallbacks = []string{}
+	}
+	if c.Credentials == "" {
+		return p, nil
+	}
+	if err := json.Unmarshal([]byte(c.Credentials), &p.Credentials); err != nil {
+		return p, errors.New(`the credentials are not like {"registry.example.com": {"username": "u", "password": "p"}}`)
+	}
+	return p, nil
 }
 
 type stackInspectCmd struct {

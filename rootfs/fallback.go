@@ -1,0 +1,198 @@
+package rootfs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+)
+
+// published says where else an image is to be had. It outlives the image in the store: what was collected can be pulled
+// again from any of its places.
+type published struct {
+	Reference string   // without a digest, unless that is all it has
+	Fallbacks []string // other references of the same image, in the order they are asked
+	Digest    string   // what Reference meant when it was pulled last
+}
+
+// fallbacksLocked are the references that are asked for what those of origins have not.
+func (s *Store) fallbacksLocked(origins []string) (fallbacks []string, err error) {
+	for _, text := range origins {
+		r, err := ParseReference(text)
+		if err != nil || r.Scheme != SchemeDocker {
+			continue // a layout has none
+		}
+		_, at, err := s.publishedLocked(r.unpinned())
+		if err != nil {
+			return nil, err
+		}
+		fallbacks = append(fallbacks, at.Fallbacks...)
+	}
+	return fallbacks, nil
+}
+
+func (s *Store) publishedPath() string { return s.path("images", "fallbacks") }
+
+// publishedLocked reads what is published and finds what is of the image that r means, by its tag or by its digest.
+func (s *Store) publishedLocked(r Reference) (all []published, at published, err error) {
+	text, err := os.ReadFile(s.publishedPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, at, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil {
+		return nil, at, fmt.Errorf("read the fallbacks of images: %w", err)
+	}
+	for _, p := range all {
+		of, err := ParseReference(p.Reference)
+		if err == nil && of.place() == r.place() && (r.Digest == "" && of.Tag == r.Tag || r.Digest != "" && p.Digest == r.Digest) {
+			return all, p, nil
+		}
+	}
+	return all, at, nil
+}
+
+// publish notes what r means and what it falls back on; nil leaves that as it was, and none at all forgets it.
+func (s *Store) publish(r Reference, digest string, fallbacks []Reference) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all, at, err := s.publishedLocked(r)
+	if err != nil {
+		return err
+	}
+	old := at
+	at.Digest = digest
+	if at.Reference == "" {
+		at.Reference = r.unpinned().String()
+	}
+	if fallbacks != nil {
+		at.Fallbacks = nil
+		for _, f := range fallbacks {
+			at.Fallbacks = append(at.Fallbacks, f.String())
+		}
+	}
+	if len(old.Fallbacks)+len(at.Fallbacks) == 0 || old.Digest == at.Digest && slices.Equal(old.Fallbacks, at.Fallbacks) {
+		return nil
+	}
+	all = slices.DeleteFunc(all, func(p published) bool { return p.Reference == at.Reference })
+	if len(at.Fallbacks) > 0 {
+		all = append(all, at)
+	}
+	return writeSynced(s.publishedPath(), all)
+}
+
+// unpinned is the reference by its tag, if it has one.
+func (r Reference) unpinned() Reference {
+	if r.Tag != "" {
+		r.Digest = ""
+	}
+	return r
+}
+
+// place is a reference that an image may be had by.
+type place struct {
+	ref  Reference
+	auth Auth
+}
+
+// places are where the image is asked for, in order. known is the digest that it must have in all but the first; "" where
+// nothing is known of it.
+func (p *pull) places(o PullOptions) (all []place, known string, err error) {
+	all = []place{{p.ref, Auth{o.Username, o.Password}}}
+	known = p.ref.Digest
+	fallbacks := o.Fallbacks
+	if fallbacks == nil {
+		p.s.mu.Lock()
+		_, at, perr := p.s.publishedLocked(p.ref)
+		p.s.mu.Unlock()
+		if perr != nil || len(at.Fallbacks) == 0 {
+			return all, known, perr
+		}
+		known = at.Digest
+		for _, text := range at.Fallbacks {
+			r, err := ParseReference(text)
+			if err != nil {
+				return nil, "", err
+			}
+			fallbacks = append(fallbacks, r)
+		}
+	}
+	for _, r := range fallbacks {
+		if r.Scheme != SchemeDocker {
+			return nil, "", fmt.Errorf("the fallback %s is in no registry", r)
+		}
+		all = append(all, place{r, o.authOf(r)})
+	}
+	return all, known, nil
+}
+
+// authOf is what a fallback's registry is told.
+func (o PullOptions) authOf(r Reference) Auth {
+	if o.Others == nil {
+		return Auth{}
+	}
+	return o.Others(r)
+}
+
+// find asks one place after the other until one has the image: that is where it comes from.
+func (p *pull) find(ctx context.Context, all []place, known string) error {
+	var failed error
+	for n, at := range all {
+		digest, err := p.resolveAt(ctx, at, known, n > 0)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err == nil {
+			p.digest, p.from = digest, at.ref
+			if n > 0 {
+				p.warn(fmt.Sprintf("%s: %v; took it from %s", p.ref, failed, at.ref))
+			}
+			return nil
+		}
+		if n == 0 {
+			failed = err
+		} else {
+			failed = fmt.Errorf("%w; the fallback %s: %w", failed, at.ref, err)
+		}
+	}
+	return failed
+}
+
+// resolveAt asks a place which digest the image has there. A fallback must have the one that is known, under its tag or none.
+func (p *pull) resolveAt(ctx context.Context, at place, known string, fallback bool) (string, error) {
+	if !fallback || known == "" {
+		return p.s.resolve(ctx, at.ref, at.auth)
+	}
+	if _, err := p.s.resolve(ctx, at.ref.WithDigest(known), at.auth); err == nil || !errors.Is(err, ErrImageMissing) {
+		return known, err
+	}
+	digest, err := p.s.resolve(ctx, at.ref, at.auth)
+	if err == nil && digest != known {
+		err = fmt.Errorf("it is %s there, not %s", digest, known)
+	}
+	return digest, err
+}
+
+// compare sees that new fallbacks have the image that was found. One that does not answer now may do so once it is needed.
+func (p *pull) compare(ctx context.Context, all []place) error {
+	for _, at := range all[1:] {
+		if at.ref == p.from {
+			continue
+		}
+		digest, err := p.s.resolve(ctx, at.ref, at.auth)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			p.warn(fmt.Sprintf("the fallback %s was not looked at: %v", at.ref, err))
+		case digest != p.digest:
+			return fmt.Errorf("the fallback %s is %s, but %s is %s", at.ref, digest, p.from, p.digest)
+		}
+	}
+	return nil
+}
