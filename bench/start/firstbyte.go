@@ -152,8 +152,8 @@ func (w *world) instance(guid string, args ...string) lrp.Container {
 	return lrp.Container{
 		GUID: guid, Kind: lrp.KindInstance, ProcessGUID: "p",
 		RunInfo: lrp.RunInfo{
-			RootFS: "preloaded:minifs", Layers: []lrp.Layer{{Digest: w.digest, Dest: "/home/vcap"}},
-			Action:   lrp.Run{Path: appPath, Args: args, User: "vcap"},
+			RootFS: "preloaded:minifs", Layers: []lrp.Layer{{Source: lrp.Blobbed(w.digest), Dest: "/home/vcap"}},
+			Action:   lrp.Run{Path: appPath, Args: args, User: "vcap"}.Action(),
 			MemoryMB: int(limits.MemoryBytes >> 20), DiskMB: 64, CPUWeight: 25, MaxPids: int(limits.Pids), LogRateLimitByte: -1, Ports: []uint16{8080},
 			Log: lrp.LogTarget{GUID: guid, Source: "APP"},
 		},

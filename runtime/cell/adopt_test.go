@@ -53,7 +53,7 @@ func TestAdoptStopping(t *testing.T) {
 		m, dir := newMachine(t), t.TempDir()
 		first := boot(t, m, dir)
 		spec := web()
-		spec.Action.Args = []string{"deaf"}
+		spec.Action.Run.Args = []string{"deaf"}
 		first.Start(spec)
 		synctest.Wait()
 		first.Stop("g1")
@@ -158,7 +158,7 @@ func TestKilledAnywhere(t *testing.T) {
 
 func killAt(t *testing.T, spec lrp.Container, n int, early bool) {
 	m, dir, copied := newMachine(t), t.TempDir(), filepath.Join(t.TempDir(), "state")
-	spec.Sidecars = []lrp.Sidecar{{Name: "side", Run: lrp.Run{Path: "/bin/side"}}}
+	spec.Action = lrp.Codependent(spec.Action, side())
 	m.killAt, m.early = n, early
 	m.onKill = func() {
 		if err := copyTree(dir, copied); err != nil {

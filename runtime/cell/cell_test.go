@@ -137,9 +137,9 @@ func web() lrp.Container {
 	return lrp.Container{
 		GUID: "g1", Kind: lrp.KindInstance, ProcessGUID: "p1", Index: 2,
 		RunInfo: lrp.RunInfo{
-			RootFS: "preloaded:minifs", Layers: []lrp.Layer{{Digest: "droplet", Dest: "/home/vcap"}},
-			Inputs: []lrp.Input{{Digest: "in", Dest: "/tmp/app"}},
-			Action: lrp.Run{Path: "/bin/web"}, MemoryMB: 64, DiskMB: 128, CPUWeight: 50,
+			RootFS: "preloaded:minifs", Layers: []lrp.Layer{{Source: lrp.Blobbed("droplet"), Dest: "/home/vcap"}},
+			Setup:  lrp.Download{Source: lrp.Blobbed("in"), To: "/tmp/app"}.Action(),
+			Action: lrp.Run{Path: "/bin/web"}.Action(), MemoryMB: 64, DiskMB: 128, CPUWeight: 50,
 			Log:   lrp.LogTarget{GUID: "app", Source: "APP/PROC/WEB", Instance: "2"},
 			Ports: []uint16{8080}, Env: []lrp.EnvVar{{Name: "SECRET", Value: "s3cr3t"}},
 			Egress: []lrp.EgressRule{{Protocol: "all", Destinations: []string{"0.0.0.0/0"}}},
@@ -152,8 +152,15 @@ func task() lrp.Container {
 	c.GUID, c.Kind, c.Ports = "t1", lrp.KindTask, nil
 	c.Log.Source = "STG"
 	c.ResultFile = "/tmp/result.json"
-	c.Outputs = []lrp.Output{{Name: "droplet", Path: "/tmp/droplet"}, {Name: "cache", Path: "/tmp/cache", Optional: true}}
+	c.Action = lrp.Serial(c.Action,
+		lrp.Upload{Artifact: "droplet", From: "/tmp/droplet", To: "blob:droplet"}.Action(),
+		lrp.Tried(lrp.Upload{Artifact: "cache", From: "/tmp/cache", To: "blob:cache"}.Action()))
 	return c
+}
+
+// side is the action of a sidecar.
+func side() lrp.Action {
+	return lrp.Run{Path: "/bin/side", LogSource: "APP/PROC/WEB/SIDECAR/SIDE"}.Action()
 }
 
 func TestLifeAndCrash(t *testing.T) {
@@ -207,7 +214,7 @@ func TestEveryStepFails(t *testing.T) {
 		"extract": "Copying into the container failed: broken",
 		"write":   "failed to create volume mounted files",
 		"start":   "failed to create container: process: broken",
-		"exec":    "failed to create container: sidecars: side: broken",
+		"exec":    "failed to create container: sidecars: APP/PROC/WEB/SIDECAR/SIDE: broken",
 	}
 	for call, want := range tests {
 		t.Run(call, func(t *testing.T) {
@@ -215,7 +222,7 @@ func TestEveryStepFails(t *testing.T) {
 				d := boot(t, newMachine(t), t.TempDir())
 				defer d.kill()
 				spec := web()
-				spec.Sidecars = []lrp.Sidecar{{Name: "side", Run: lrp.Run{Path: "/bin/side"}}}
+				spec.Action = lrp.Codependent(spec.Action, side())
 				d.m.mu.Lock()
 				d.m.fail[call] = errors.New("broken")
 				d.m.mu.Unlock()
@@ -240,20 +247,21 @@ func TestBlobMissing(t *testing.T) {
 		d := boot(t, newMachine(t), t.TempDir())
 		defer d.kill()
 		spec := web()
-		spec.Inputs = []lrp.Input{{Digest: "missing", Dest: "/tmp", Optional: true}}
+		missing := lrp.Download{Source: lrp.Blobbed("missing"), To: "/tmp"}.Action()
+		spec.Setup = lrp.Tried(missing)
 		d.Start(spec)
 		synctest.Wait()
 		if got := d.Containers()[0].Phase; got != lrp.PhaseRunning {
 			t.Errorf("got %s without an optional input; want running", got)
 		}
 		spec.GUID = "g2"
-		spec.Inputs[0].Optional = false
+		spec.Setup = missing
 		d.Start(spec)
 		if got := d.last(t).Exit.Reason; got != "Downloading failed" {
 			t.Errorf("got %q; want Downloading failed", got)
 		}
 		spec.GUID = "g3"
-		spec.Layers = []lrp.Layer{{Digest: "missing"}}
+		spec.Layers = []lrp.Layer{{Source: lrp.Blobbed("missing")}}
 		d.Start(spec)
 		if got := d.last(t).Exit.Reason; got != "failed to download cached artifacts" {
 			t.Errorf("got %q; want failed to download cached artifacts", got)
@@ -307,7 +315,7 @@ func TestStop(t *testing.T) {
 				d := boot(t, newMachine(t), t.TempDir())
 				defer d.kill()
 				spec := web()
-				spec.Action.Args = []string{tt.arg}
+				spec.Action.Run.Args = []string{tt.arg}
 				d.Start(spec)
 				synctest.Wait()
 				began := time.Now()
@@ -344,7 +352,7 @@ func TestSidecarEndsContainer(t *testing.T) {
 				d := boot(t, newMachine(t), t.TempDir())
 				defer d.kill()
 				spec := web()
-				spec.Sidecars = []lrp.Sidecar{{Name: "side", Run: lrp.Run{Path: "/bin/side"}}}
+				spec.Action = lrp.Codependent(spec.Action, side())
 				d.Start(spec)
 				synctest.Wait()
 				d.m.running["g1"].sidecars[0].end(tt.exit)
@@ -364,8 +372,7 @@ func TestMainEndsSidecars(t *testing.T) {
 		d := boot(t, newMachine(t), t.TempDir())
 		defer d.kill()
 		spec := web()
-		side := lrp.Sidecar{Name: "side", Run: lrp.Run{Path: "/bin/side"}}
-		spec.Sidecars = []lrp.Sidecar{side, side}
+		spec.Action = lrp.Codependent(spec.Action, side(), side())
 		d.Start(spec)
 		synctest.Wait()
 		killed := container.Exit{Code: 137, Signal: 9, Known: true}
@@ -385,7 +392,7 @@ func TestHealth(t *testing.T) {
 		d := boot(t, newMachine(t), t.TempDir())
 		defer d.kill()
 		spec := web()
-		spec.Check = lrp.Check{Type: lrp.CheckPort, Port: 8080}
+		spec.Checks.Liveness = []lrp.Check{{Type: lrp.CheckPort, Port: 8080}}
 		d.Start(spec)
 		synctest.Wait()
 		for _, step := range []struct {
@@ -466,7 +473,7 @@ func TestTaskTimeout(t *testing.T) {
 		d := boot(t, newMachine(t), t.TempDir())
 		defer d.kill()
 		spec := task()
-		spec.Timeout = 2 * time.Second
+		spec.Action = lrp.Within(2*time.Second, spec.Action)
 		d.Start(spec)
 		got := d.last(t).Exit
 		if diff := cmp.Diff(lrp.Exit{Code: 143, Failed: true, Reason: "exceeded 2s timeout"}, got); diff != "" {
@@ -480,10 +487,10 @@ func TestRecordHoldsNoSecrets(t *testing.T) {
 		d := boot(t, newMachine(t), t.TempDir())
 		defer d.kill()
 		spec := web()
-		spec.Action.Args = []string{"s3cr3t"}
-		spec.Action.Env = spec.Env
-		spec.Sidecars = []lrp.Sidecar{{Name: "s", Run: spec.Action}}
-		spec.Files = []lrp.File{{Path: "/f", Content: []byte("s3cr3t")}}
+		spec.Action.Run.Args = []string{"s3cr3t"}
+		spec.Action.Run.Env = spec.Env
+		spec.Action = lrp.Codependent(spec.Action, spec.Action)
+		spec.Files = []lrp.File{{Path: "f", Content: []byte("s3cr3t")}}
 		d.Start(spec)
 		synctest.Wait()
 		content, err := os.ReadFile(filepath.Join(d.cfg.Dir, "g1", recordFile))

@@ -15,7 +15,7 @@ type checkFunc func(context.Context, health.Spec, func(health.Event))
 // healthSpec says how to watch a container that has come as far as rec says.
 func (i *instance) healthSpec(rec record) health.Spec {
 	spec := health.Spec{
-		Check: i.spec.Check, Readiness: i.spec.Readiness,
+		Check: first(i.spec.Checks.Liveness), Readiness: first(i.spec.Checks.Readiness),
 		StartTimeout: i.spec.StartTimeout,
 		Healthy:      rec.Phase == lrp.PhaseRunning,
 		Log:          func(l health.Line) { i.line(l.Source, l.Err, l.Text) },
@@ -26,4 +26,11 @@ func (i *instance) healthSpec(rec record) health.Spec {
 		spec.StartTimeout = max(time.Until(rec.StartedAt.Add(spec.StartTimeout)), time.Second)
 	}
 	return spec
+}
+
+func first(all []lrp.Check) lrp.Check {
+	if len(all) == 0 {
+		return lrp.Check{}
+	}
+	return all[0]
 }

@@ -15,6 +15,7 @@ import (
 type build struct {
 	*instance
 	full lrp.Container
+	flat flat
 	net  network.Attachment
 	root rootfs.Root
 	user user
@@ -24,7 +25,10 @@ type build struct {
 func (i *instance) create(ctx context.Context, full lrp.Container) {
 	defer i.cell.forget(i)
 	b := &build{instance: i, full: full}
-	err := b.run(ctx)
+	var err error
+	if b.flat, err = flatten(full.Setup, full.Action); err == nil {
+		err = b.run(ctx)
+	}
 	if out := i.output(); err != nil && out != nil {
 		out.Close()
 	}

@@ -32,10 +32,11 @@ type instance struct {
 }
 
 func newInstance(c *Cell, spec lrp.Container) *instance {
+	plan, _ := flatten(spec.Setup, spec.Action)
 	i := &instance{cell: c, spec: stripped(spec), dir: filepath.Join(c.cfg.Dir, spec.GUID)}
 	i.egress, i.badEgress = egressRules(spec.Egress)
 	i.halt, i.requestStop = context.WithCancel(context.Background())
-	i.rec = record{Container: i.spec, Boot: c.boot, Phase: lrp.PhaseCreating}
+	i.rec = record{Container: i.spec, Plan: plan.stripped(), Boot: c.boot, Phase: lrp.PhaseCreating}
 	return i
 }
 

@@ -244,8 +244,8 @@ func TestRealAdoption(t *testing.T) {
 	w := newWorld(t)
 	t.Cleanup(func() { w.wantNothingLeft(t) })
 	spec := w.instance("g", "serve")
-	spec.Check = lrp.Check{Type: lrp.CheckHTTP, Port: 8080, Path: "/"}
-	spec.Sidecars = []lrp.Sidecar{{Name: "side", Run: lrp.Run{Path: "/home/vcap/app/app", Args: []string{"sleep", "1h"}}}}
+	spec.Checks.Liveness = []lrp.Check{{Type: lrp.CheckHTTP, Port: 8080, Path: "/"}}
+	spec.Action = lrp.Codependent(spec.Action, lrp.Run{Path: "/home/vcap/app/app", Args: []string{"sleep", "1h"}}.Action())
 	first := w.spawn(t)
 	first.order(t, order{Start: &spec})
 	address := first.find(t, "g", lrp.EventReady).Address

@@ -70,8 +70,8 @@ func (w *watch) run(ctx context.Context) bool {
 		case <-ctx.Done():
 		}
 	})
-	if w.spec.Timeout > 0 {
-		w.timeout = time.After(time.Until(rec.StartedAt.Add(w.spec.Timeout)))
+	if rec.Plan.Timeout > 0 {
+		w.timeout = time.After(time.Until(rec.StartedAt.Add(rec.Plan.Timeout)))
 	}
 	if rec.Ending != nil { // an earlier daemon began to stop it
 		w.end, w.stop = *rec.Ending, nil
@@ -94,7 +94,7 @@ func (w *watch) supervise(ctx context.Context) bool {
 			w.stopped()
 		case <-w.timeout:
 			w.timeout = nil
-			w.terminate("exceeded " + w.spec.Timeout.String() + " timeout")
+			w.terminate("exceeded " + w.record().Plan.Timeout.String() + " timeout")
 		case <-w.doubt:
 			w.sidecarEnded(w.doubted)
 		case <-w.kill:

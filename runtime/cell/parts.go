@@ -3,6 +3,7 @@ package cell
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"cupola/rootfs"
 	"cupola/runtime/lrp"
@@ -34,14 +35,15 @@ func (c *Cell) releaseNetwork(ctx context.Context, guid string) error {
 }
 
 func (b *build) mountRoot(ctx context.Context) error {
-	owner := layerOwner(b.full.Action.User)
+	owner := layerOwner(b.flat.Run.User)
 	layers := make([]rootfs.Layer, len(b.full.Layers))
 	for n, l := range b.full.Layers {
-		archive, err := b.cell.cfg.Blob(l.Digest)
+		digest := strings.TrimPrefix(l.From, lrp.BlobScheme)
+		archive, err := b.cell.cfg.Blob(digest)
 		if err != nil {
 			return &blame{"failed to download cached artifacts", err}
 		}
-		layers[n] = rootfs.Layer{Digest: l.Digest, Archive: archive, Dest: l.Dest, UID: owner.UID, GID: owner.GID}
+		layers[n] = rootfs.Layer{Digest: digest, Archive: archive, Dest: l.Dest, UID: owner.UID, GID: owner.GID}
 	}
 	root, err := b.cell.cfg.RootFS.Mount(ctx, rootfs.Request{
 		ID: b.guid(), Stack: b.full.RootFS, Layers: layers,
@@ -51,12 +53,12 @@ func (b *build) mountRoot(ctx context.Context) error {
 		return err
 	}
 	b.root = root
-	b.user, err = b.lookUp(b.full.Action.User)
+	b.user, err = b.lookUp(b.flat.Run.User)
 	return err
 }
 
 func (b *build) extractInputs(ctx context.Context) error {
-	for _, in := range b.full.Inputs {
+	for _, in := range b.flat.Inputs {
 		if err := b.extract(ctx, in); err != nil && (!in.Optional || ctx.Err() != nil) {
 			return err
 		}
@@ -64,13 +66,13 @@ func (b *build) extractInputs(ctx context.Context) error {
 	return nil
 }
 
-func (b *build) extract(ctx context.Context, in lrp.Input) error {
-	archive, err := b.cell.cfg.Blob(in.Digest)
+func (b *build) extract(ctx context.Context, in input) error {
+	archive, err := b.cell.cfg.Blob(strings.TrimPrefix(in.From, lrp.BlobScheme))
 	if err != nil {
 		return &blame{"Downloading failed", err}
 	}
 	owner := rootfs.Owner{UID: b.user.UID, GID: b.user.GID}
-	if err := b.cell.cfg.RootFS.Extract(ctx, b.guid(), archive, in.Dest, owner); err != nil {
+	if err := b.cell.cfg.RootFS.Extract(ctx, b.guid(), archive, in.To, owner); err != nil {
 		return &blame{"Copying into the container failed: " + err.Error(), err}
 	}
 	return nil

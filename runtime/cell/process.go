@@ -24,7 +24,7 @@ func (b *build) startProcess(ctx context.Context) error {
 	defer closeAll(stdout, stderr)
 	spec := container.Spec{
 		ID: b.guid(), Rootfs: b.root.Path, Hostname: hostname(b.guid()),
-		Process: b.process(b.user, b.full.Action), NetNS: b.net.NetNS,
+		Process: b.process(b.user, b.flat.Run), NetNS: b.net.NetNS,
 		Limits: container.Limits{
 			MemoryBytes: int64(b.full.MemoryMB) << 20,
 			CPUShares:   cpuShares(b.full.CPUWeight),
@@ -45,10 +45,10 @@ func (b *build) startProcess(ctx context.Context) error {
 // startSidecars starts the other processes, which makes the container complete.
 func (b *build) startSidecars(ctx context.Context) error {
 	var started []sidecarRecord
-	for n, s := range b.full.Sidecars {
+	for n, s := range b.flat.Sidecars {
 		p, err := b.startSidecar(ctx, n, s)
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.Name, err)
+			return fmt.Errorf("%s: %w", b.sidecarSource(n), err)
 		}
 		b.sidecars = append(b.sidecars, p)
 		started = append(started, sidecarRecord{PID: p.ID(), StartTicks: startTicks(p.ID())})
@@ -58,8 +58,8 @@ func (b *build) startSidecars(ctx context.Context) error {
 	})
 }
 
-func (b *build) startSidecar(ctx context.Context, n int, s lrp.Sidecar) (Process, error) {
-	u, err := b.lookUp(s.Run.User)
+func (b *build) startSidecar(ctx context.Context, n int, run lrp.Run) (Process, error) {
+	u, err := b.lookUp(run.User)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (b *build) startSidecar(ctx context.Context, n int, s lrp.Sidecar) (Process
 	}
 	defer closeAll(stdout, stderr)
 	stdio := container.Stdio{Out: stdout, Err: stderr}
-	return b.cell.cfg.Containers.Exec(ctx, b.guid(), b.process(u, s.Run), stdio)
+	return b.cell.cfg.Containers.Exec(ctx, b.guid(), b.process(u, run), stdio)
 }
 
 func (b *build) startError(err error) error {
@@ -115,7 +115,7 @@ func sidecarPipe(n int) string { return fmt.Sprintf("sidecar-%d-", n) }
 // pipes names the FIFOs of all processes, the main one first.
 func (i *instance) pipes() []string {
 	names := []string{mainPipe}
-	for n := range i.spec.Sidecars {
+	for n := range i.record().Plan.Sidecars {
 		names = append(names, sidecarPipe(n))
 	}
 	return names

@@ -120,9 +120,11 @@ func TestRealEnvironment(t *testing.T) {
 	c, w, r := runReal(t)
 	spec := w.instance("g", "show", "$PORT", "$CF_INSTANCE_ADDR", "$CF_INSTANCE_INDEX", "$A", "$HOME", "/etc/hostname", "/etc/hosts", "/extra/file", "/tmp/in/app/app/x")
 	spec.Env = []lrp.EnvVar{{Name: "A", Value: "definition"}, {Name: "PORT", Value: "9"}}
-	spec.Action.Env = []lrp.EnvVar{{Name: "A", Value: "run"}}
+	spec.Action.Run.Env = []lrp.EnvVar{{Name: "A", Value: "run"}}
 	spec.Files = []lrp.File{{Path: "/extra/file", Content: []byte("content")}}
-	spec.Inputs = []lrp.Input{{Digest: w.Digest, Dest: "/tmp/in"}, {Digest: "none", Dest: "/tmp/in", Optional: true}}
+	spec.Setup = lrp.Serial(
+		lrp.Download{Source: lrp.Blobbed(w.Digest), To: "/tmp/in"}.Action(),
+		lrp.Tried(lrp.Download{Source: lrp.Blobbed("none"), To: "/tmp/in"}.Action()))
 	c.Start(spec)
 	address := r.find(t, "g", lrp.EventRunning).Address
 	for _, want := range []string{
@@ -140,9 +142,10 @@ func TestRealEnvironment(t *testing.T) {
 func TestRealHealthAndSidecar(t *testing.T) {
 	c, w, r := runReal(t)
 	spec := w.instance("g", "serve")
-	spec.Check = lrp.Check{Type: lrp.CheckHTTP, Port: 8080, Path: "/"}
+	spec.Checks.Liveness = []lrp.Check{{Type: lrp.CheckHTTP, Port: 8080, Path: "/"}}
 	spec.StartTimeout = 10 * time.Second
-	spec.Sidecars = []lrp.Sidecar{{Name: "side", Run: lrp.Run{Path: "/home/vcap/app/app", Args: []string{"sleep", "1s"}}}}
+	spec.Action = lrp.Codependent(spec.Action,
+		lrp.Run{Path: "/home/vcap/app/app", Args: []string{"sleep", "1s"}, LogSource: "APP/PROC/WEB/SIDECAR/SIDE"}.Action())
 	c.Start(spec)
 	r.find(t, "g", lrp.EventReady)
 	r.wantLine(t, "CELL: Container became healthy")
@@ -156,7 +159,9 @@ func TestRealTask(t *testing.T) {
 	c, w, r := runReal(t)
 	spec := w.instance("t", "stage")
 	spec.Kind, spec.Ports, spec.ResultFile = lrp.KindTask, nil, "/tmp/result.json"
-	spec.Outputs = []lrp.Output{{Name: "droplet", Path: "/tmp/droplet"}, {Name: "cache", Path: "/tmp/none", Optional: true}}
+	spec.Action = lrp.Serial(spec.Action,
+		lrp.Upload{Artifact: "droplet", From: "/tmp/droplet", To: "blob:droplet"}.Action(),
+		lrp.Tried(lrp.Upload{Artifact: "cache", From: "/tmp/none", To: "blob:cache"}.Action()))
 	c.Start(spec)
 	got := r.find(t, "t", lrp.EventExited)
 	if diff := cmp.Diff(lrp.Exit{}, got.Exit); diff != "" {

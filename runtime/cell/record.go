@@ -16,6 +16,7 @@ import (
 // nothing that is secret.
 type record struct {
 	Container lrp.Container // without what stripped removes
+	Plan      flat          // without commands
 	Boot      string        // of the machine when the container was started
 	Phase     lrp.Phase
 	Address   string
@@ -48,14 +49,18 @@ const recordFile = "container.json"
 
 // stripped is c without environment, files and commands.
 func stripped(c lrp.Container) lrp.Container {
-	c.Env, c.Files, c.Layers, c.Inputs = nil, nil, nil, nil
-	c.Action = lrp.Run{}
-	sidecars := make([]lrp.Sidecar, len(c.Sidecars))
-	for n, s := range c.Sidecars {
-		sidecars[n].Name = s.Name
-	}
-	c.Sidecars = sidecars
+	c.Env, c.Files, c.Layers, c.CachedDependencies = nil, nil, nil, nil
+	c.Setup, c.Action, c.Monitor, c.Sidecars = lrp.Action{}, lrp.Action{}, lrp.Action{}, nil
+	c.ImageUsername, c.ImagePassword = "", ""
 	return c
+}
+
+func (f flat) stripped() flat {
+	sidecars := make([]lrp.Run, len(f.Sidecars))
+	for n, s := range f.Sidecars {
+		sidecars[n].LogSource = s.LogSource
+	}
+	return flat{Sidecars: sidecars, Outputs: f.Outputs, Timeout: f.Timeout}
 }
 
 // writeRecord replaces the record in dir. A killed daemon leaves the old one or

@@ -1,8 +1,8 @@
 package cell
 
 import (
+	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	"cupola/runtime/lrp"
@@ -34,7 +34,7 @@ func (i *instance) cellSource() string {
 	return i.spec.Log.Source
 }
 
-// sidecarSource is the source that CC gives the output of a sidecar.
+// sidecarSource is the source of the output of a sidecar.
 func (i *instance) sidecarSource(n int) string {
-	return i.spec.Log.Source + "/SIDECAR/" + strings.ToUpper(i.spec.Sidecars[n].Name)
+	return cmp.Or(i.record().Plan.Sidecars[n].LogSource, i.spec.Log.Source)
 }

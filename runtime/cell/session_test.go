@@ -46,7 +46,7 @@ func TestRealAttach(t *testing.T) {
 	c, w, r := runReal(t)
 	spec := w.instance("g", "sleep", "1h")
 	spec.Env = []lrp.EnvVar{{Name: "A", Value: "definition"}}
-	spec.Action.Env = []lrp.EnvVar{{Name: "A", Value: "run"}}
+	spec.Action.Run.Env = []lrp.EnvVar{{Name: "A", Value: "run"}}
 	c.Start(spec)
 	r.find(t, "g", lrp.EventRunning)
 	for _, adopted := range []bool{false, true} {

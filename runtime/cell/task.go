@@ -33,7 +33,7 @@ func (i *instance) collect(ctx context.Context, end ending) (leftBehind, error) 
 	if failed {
 		return left, nil
 	}
-	for _, o := range i.spec.Outputs {
+	for _, o := range i.record().Plan.Outputs {
 		blob, err := i.keepOutput(ctx, o)
 		if errors.Is(err, os.ErrNotExist) && o.Optional {
 			continue
@@ -65,7 +65,7 @@ func (i *instance) readResult() ([]byte, error) {
 	return result, nil
 }
 
-func (i *instance) keepOutput(ctx context.Context, o lrp.Output) (lrp.Blob, error) {
+func (i *instance) keepOutput(ctx context.Context, o output1) (lrp.Blob, error) {
 	f, err := i.cell.cfg.RootFS.Open(i.guid(), o.Path)
 	if err != nil {
 		return lrp.Blob{}, err

@@ -234,8 +234,8 @@ func (w world) instance(guid string, args ...string) lrp.Container {
 	return lrp.Container{
 		GUID: guid, Kind: lrp.KindInstance, ProcessGUID: "p", Index: 1,
 		RunInfo: lrp.RunInfo{
-			RootFS: "preloaded:minifs", Layers: []lrp.Layer{{Digest: w.Digest, Dest: "/home/vcap"}},
-			Action:   lrp.Run{Path: "/home/vcap/app/app", Args: args},
+			RootFS: "preloaded:minifs", Layers: []lrp.Layer{{Source: lrp.Blobbed(w.Digest), Dest: "/home/vcap"}},
+			Action:   lrp.Run{Path: "/home/vcap/app/app", Args: args}.Action(),
 			MemoryMB: 64, DiskMB: 64, CPUWeight: 1, LogRateLimitByte: -1, Ports: []uint16{8080},
 			Log: lrp.LogTarget{GUID: "app", Source: "APP/PROC/WEB", Instance: "1"},
 		},

@@ -5,19 +5,28 @@ import "time"
 // RunInfo is what a Desired and a Task share: what to run, and in which
 // container. Paths are paths inside the container.
 type RunInfo struct {
-	RootFS string  // "preloaded:<stack>", "docker://host/name@sha256:<digest>"
-	Layers []Layer // unpacked once a machine and shared read-only, lowest first
-	Inputs []Input // unpacked into this container alone, in order
-	Files  []File  // written before the action starts
+	RootFS        string // "preloaded:<stack>", "docker://host/name@sha256:<digest>"
+	ImageUsername string // for a RootFS that is in a registry
+	ImagePassword string
+	Privileged    bool    // refused: no container is
+	Layers        []Layer // lowest first
+	// CachedDependencies are fetched and unpacked once a machine, and shown
+	// read-only.
+	CachedDependencies []CachedDependency
+	// Files are shown read-only at FilesPath, before anything runs. The cell can
+	// replace them while the container runs.
+	Files []File
 
 	Env      []EnvVar // later entries win
-	Action   Run
+	Setup    Action   // before all else; a failure ends the container
+	Action   Action
 	Sidecars []Sidecar
 
-	Check        Check         // liveness: when it fails the container is stopped
-	Readiness    Check         // when it fails the container only loses its routes
+	// Checks watch the container. Where there is none, Monitor does: an action
+	// that is done again and again, and fails when the container is not healthy.
+	Checks       CheckDefinition
+	Monitor      Action
 	StartTimeout time.Duration // 0: the check may take for ever to pass first
-	Timeout      time.Duration // 0: the action may run for ever
 
 	MemoryMB         int   // 0: no limit
 	DiskMB           int   // 0: no limit
@@ -31,58 +40,58 @@ type RunInfo struct {
 	// VolumeDrivers are the drivers that mount its volumes.
 	VolumeDrivers []string
 
+	// OrganizationalUnits are those of the instance identity certificate
+	// ("app:<guid>", …), Diego's certificate_properties; none: no certificate.
+	OrganizationalUnits []string
+	// SystemCertificatesPath is where the certificates lie that the container
+	// should trust, Diego's trusted_system_certificates_path; "" for nowhere.
+	SystemCertificatesPath string
+
 	Log LogTarget
 
-	ResultFile string   // read back into Event.Result; "" for none
-	Outputs    []Output // files kept as blobs when the action ends well
+	ResultFile string // read back into Event.Result; "" for none
 }
 
 // EnvVar is one environment variable.
 type EnvVar struct{ Name, Value string }
 
-// Run is Diego's RunAction: one process.
-type Run struct {
-	Path   string
-	Args   []string
-	Dir    string
-	Env    []EnvVar
-	User   string // a name of the root filesystem's passwd, or "uid[:gid]"
-	Nofile uint64 // 0: the cell's default (16384)
-}
-
-// Sidecar is a further process of the same container. When one ends, so does
-// the container: Diego's codependent action.
+// Sidecar is a further action of the same container. When one ends, so does
+// the container.
 type Sidecar struct {
-	Name     string
-	Run      Run
-	MemoryMB int // 0: shares the container's
+	Action   Action
+	MemoryMB int // 0: no more than the container's limit
+	DiskMB   int // counted with the container's
 }
 
-// Layer is an archive by digest whose content is the same for every container
-// that names it.
+// Layer is an archive (tar, plain or compressed, or zip) that lies unpacked in
+// the root filesystem.
 type Layer struct {
-	Digest string // sha256, hex
-	Dest   string
+	Source
+	Name string // what it is called in the log; "" for not a word
+	Dest string
+	// Exclusive has it unpacked into this container alone. Otherwise that is done
+	// once a machine, and containers share the files until they write to them.
+	Exclusive bool
 }
 
-// Input is an archive (zip or tar.gz) that a container gets a copy of.
-type Input struct {
-	Digest   string // sha256, hex
-	Dest     string
-	Optional bool // Diego's try: a missing one is no error
+// CachedDependency is an archive that all containers share read-only.
+type CachedDependency struct {
+	Source
+	Name      string // what it is called in the log; "" for not a word
+	To        string
+	LogSource string
 }
 
-// File is a small file of the container, owned by root, readable by all.
+// FilesPath is where a container finds its Files.
+const FilesPath = "/etc/cf-service-bindings"
+
+// MaxFilesBytes bounds the contents of a container's Files: Diego's limit.
+const MaxFilesBytes = 1 << 20
+
+// File is a small file that the container's user alone can read.
 type File struct {
-	Path    string
+	Path    string // relative, with slashes
 	Content []byte
-}
-
-// Output is a file that the action leaves behind.
-type Output struct {
-	Name     string // "droplet", "cache"
-	Path     string
-	Optional bool
 }
 
 // CheckType says how a check looks at a container.
@@ -94,6 +103,18 @@ const (
 	CheckPort    CheckType = "port"
 	CheckHTTP    CheckType = "http"
 )
+
+// CheckDefinition says how a container is watched. Lists of which no check has
+// anything to probe are passed at once.
+type CheckDefinition struct {
+	// Liveness checks must all pass once before the container counts as running;
+	// from then on the first that fails ends it.
+	Liveness []Check
+	// Readiness checks, while not all of them pass, keep the container from
+	// getting requests.
+	Readiness []Check
+	LogSource string // of failures; "" is HEALTH
+}
 
 // Check is a health check. The zero value is CheckProcess.
 type Check struct {

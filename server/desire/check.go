@@ -1,6 +1,7 @@
 package desire
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -8,40 +9,26 @@ import (
 	"cupola/store/cf"
 )
 
-// check is a process' liveness check. Cloud Controller checks the port of web
+// liveness is how a process is watched. Cloud Controller checks the port of web
 // processes and nothing of others, unless told otherwise.
-func check(h cf.HealthCheck, processType string, port uint16) lrp.Check {
-	c := lrp.Check{Type: lrp.CheckType(h.Type), InvocationTimeout: seconds(h.InvocationTimeout), Interval: seconds(h.Interval)}
-	if c.Type == "" {
-		c.Type = lrp.CheckProcess
-		if processType == "web" {
-			c.Type = lrp.CheckPort
-		}
+func liveness(h cf.HealthCheck, processType string, port uint16) []lrp.Check {
+	if h.Type == "" && processType == "web" {
+		h.Type = string(lrp.CheckPort)
 	}
-	return probe(c, h.Endpoint, port)
+	return checks(h, port)
 }
 
-func readiness(h cf.HealthCheck, port uint16) lrp.Check {
-	c := lrp.Check{Type: lrp.CheckType(h.Type), InvocationTimeout: seconds(h.InvocationTimeout), Interval: seconds(h.Interval)}
-	if c.Type == "" {
-		c.Type = lrp.CheckProcess
-	}
-	return probe(c, h.Endpoint, port)
-}
-
-// probe says where c looks. One that looks at the process alone has no timing.
-func probe(c lrp.Check, endpoint string, port uint16) lrp.Check {
+// checks are none where h looks at the process alone.
+func checks(h cf.HealthCheck, port uint16) []lrp.Check {
+	c := lrp.Check{Type: lrp.CheckType(h.Type), Port: port, InvocationTimeout: seconds(h.InvocationTimeout), Interval: seconds(h.Interval)}
 	switch c.Type {
-	case lrp.CheckProcess:
-		return lrp.Check{Type: lrp.CheckProcess}
+	case lrp.CheckPort:
 	case lrp.CheckHTTP:
-		c.Path = endpoint
-		if c.Path == "" {
-			c.Path = "/"
-		}
+		c.Path = cmp.Or(h.Endpoint, "/")
+	default:
+		return nil
 	}
-	c.Port = port
-	return c
+	return []lrp.Check{c}
 }
 
 func startTimeout(h cf.HealthCheck) time.Duration {

@@ -31,3 +31,13 @@ func (o Owner) tags() map[string]string {
 		"organization_name": o.Org.Name,
 	}
 }
+
+// units are the organizational units that Cloud Controller asks for in an
+// instance's identity certificate.
+func (o Owner) units() []string {
+	return []string{"organization:" + o.Org.GUID, "space:" + o.Space.GUID, "app:" + o.App.GUID}
+}
+
+// systemCertificates is where Cloud Controller has containers look for
+// certificates to trust.
+const systemCertificates = "/etc/cf-system-certificates"

@@ -46,11 +46,12 @@ func Process(in ProcessIn) lrp.Desired {
 			RootFS: rootFS(in.Droplet.Lifecycle, in.Droplet.Stack),
 			Layers: layers(in.Droplet),
 			Env:    in.env(ports[0]),
-			Action: run(in.Droplet, p.User, in.command()),
+			Action: in.action(),
 
-			Sidecars:     in.sidecars(),
-			Check:        check(p.HealthCheck, p.Type, ports[0]),
-			Readiness:    readiness(p.ReadinessCheck, ports[0]),
+			Checks: lrp.CheckDefinition{
+				Liveness:  liveness(p.HealthCheck, p.Type, ports[0]),
+				Readiness: checks(p.ReadinessCheck, ports[0]),
+			},
 			StartTimeout: startTimeout(p.HealthCheck),
 
 			MemoryMB: p.MemoryMB, DiskMB: p.DiskMB, CPUWeight: cpuWeight(p.MemoryMB),
@@ -58,6 +59,8 @@ func Process(in ProcessIn) lrp.Desired {
 			Ports:            ports,
 			Egress:           in.egress(false),
 			Log:              in.log(),
+
+			OrganizationalUnits: in.units(), SystemCertificatesPath: systemCertificates,
 		},
 	}
 }
@@ -66,7 +69,7 @@ func layers(d *cf.Droplet) []lrp.Layer {
 	if isDocker(d) {
 		return nil
 	}
-	return []lrp.Layer{{Digest: d.Digest, Dest: home}}
+	return []lrp.Layer{{Source: lrp.Blobbed(d.Digest), Dest: home}}
 }
 
 // run is what runs a command of a droplet: for a buildpack's, the launcher.
@@ -121,19 +124,21 @@ func (in ProcessIn) env(port uint16) []lrp.EnvVar {
 	return v
 }
 
-// sidecars are those of the process' type: the user's, and the droplet's where
-// the user has none of that name.
-func (in ProcessIn) sidecars() []lrp.Sidecar {
-	var list []lrp.Sidecar
+// action is the process and its sidecars: those of its type, the user's, and the
+// droplet's where the user has none of that name. When one ends, so do all.
+func (in ProcessIn) action() lrp.Action {
+	all := []lrp.Action{run(in.Droplet, in.Process.User, in.command()).Action()}
 	seen := map[string]bool{}
 	for _, s := range slices.Concat(in.Process.Sidecars, in.Droplet.Sidecars) {
 		if seen[s.Name] || !slices.Contains(s.ProcessTypes, in.Process.Type) {
 			continue
 		}
 		seen[s.Name] = true
-		list = append(list, lrp.Sidecar{Name: s.Name, MemoryMB: s.MemoryMB, Run: run(in.Droplet, in.Process.User, s.Command)})
+		r := run(in.Droplet, in.Process.User, s.Command)
+		r.LogSource = in.log().Source + "/SIDECAR/" + strings.ToUpper(s.Name)
+		all = append(all, r.Action())
 	}
-	return list
+	return lrp.Codependent(all...)
 }
 
 func (in ProcessIn) log() lrp.LogTarget {

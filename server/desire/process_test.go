@@ -2,6 +2,7 @@ package desire
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,12 +61,12 @@ func TestProcess(t *testing.T) {
 		ProcessGUID: ProcessGUID(in.Process, in.App), Domain: "cf-apps", Instances: 2,
 		RunInfo: lrp.RunInfo{
 			RootFS: "preloaded:minifs",
-			Layers: []lrp.Layer{{Digest: "d", Dest: "/home/vcap"}},
-			Action: lrp.Run{Path: "/tmp/lifecycle/launcher", Args: []string{"app", "./run", "{}"}, Dir: "/home/vcap", User: "vcap", Nofile: 16384},
-			Sidecars: []lrp.Sidecar{{Name: "side", MemoryMB: 16,
-				Run: lrp.Run{Path: "/tmp/lifecycle/launcher", Args: []string{"app", "./side", "{}"}, Dir: "/home/vcap", User: "vcap", Nofile: 16384}}},
-			Check:        lrp.Check{Type: lrp.CheckPort, Port: 8080, InvocationTimeout: 3 * time.Second},
-			Readiness:    lrp.Check{Type: lrp.CheckProcess},
+			Layers: []lrp.Layer{{Source: lrp.Blobbed("d"), Dest: "/home/vcap"}},
+			Action: lrp.Codependent(
+				lrp.Run{Path: "/tmp/lifecycle/launcher", Args: []string{"app", "./run", "{}"}, Dir: "/home/vcap", User: "vcap", Nofile: 16384}.Action(),
+				lrp.Run{Path: "/tmp/lifecycle/launcher", Args: []string{"app", "./side", "{}"}, Dir: "/home/vcap", User: "vcap", Nofile: 16384,
+					LogSource: "APP/PROC/WEB/SIDECAR/SIDE"}.Action()),
+			Checks:       lrp.CheckDefinition{Liveness: []lrp.Check{{Type: lrp.CheckPort, Port: 8080, InvocationTimeout: 3 * time.Second}}},
 			StartTimeout: 60 * time.Second,
 			MemoryMB:     256, DiskMB: 1024, CPUWeight: 3, LogRateLimitByte: -1,
 			Ports: []uint16{8080, 9000},
@@ -76,6 +77,7 @@ func TestProcess(t *testing.T) {
 			Log: lrp.LogTarget{GUID: "a", Source: "APP/PROC/WEB", Tags: map[string]string{
 				"source_id": "a", "app_id": "a", "app_name": "hello", "space_id": "s", "space_name": "dev",
 				"organization_id": "o", "organization_name": "acme", "process_id": "p", "process_type": "web"}},
+			OrganizationalUnits: []string{"organization:o", "space:s", "app:a"}, SystemCertificatesPath: "/etc/cf-system-certificates",
 		},
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -125,11 +127,11 @@ func TestTheSameRowsMakeTheSameDesired(t *testing.T) {
 func TestCommand(t *testing.T) {
 	in := processIn()
 	in.Process.Type = "worker"
-	if got := Process(in).Action.Args[1]; got != "./work" {
+	if got := Process(in).Action.Runs()[0].Args[1]; got != "./work" {
 		t.Errorf("got %q; want the droplet's", got)
 	}
 	in.Process.Command, in.Process.User = "./mine", "root"
-	got := Process(in).Action
+	got := Process(in).Action.Runs()[0]
 	if got.Args[1] != "./mine" || got.User != "root" {
 		t.Errorf("got %+v; want the user's", got)
 	}
@@ -139,20 +141,20 @@ func TestChecks(t *testing.T) {
 	for _, c := range []struct {
 		name, processType string
 		health, ready     cf.HealthCheck
-		check, readiness  lrp.Check
+		check, readiness  []lrp.Check
 		timeout           time.Duration
 	}{
-		{"web", "web", cf.HealthCheck{}, cf.HealthCheck{}, lrp.Check{Type: lrp.CheckPort, Port: 8080}, lrp.Check{Type: lrp.CheckProcess}, time.Minute},
-		{"worker", "worker", cf.HealthCheck{InvocationTimeout: 9}, cf.HealthCheck{}, lrp.Check{Type: lrp.CheckProcess}, lrp.Check{Type: lrp.CheckProcess}, time.Minute},
+		{"web", "web", cf.HealthCheck{}, cf.HealthCheck{}, []lrp.Check{{Type: lrp.CheckPort, Port: 8080}}, nil, time.Minute},
+		{"worker", "worker", cf.HealthCheck{InvocationTimeout: 9}, cf.HealthCheck{}, nil, nil, time.Minute},
 		{"http", "worker", cf.HealthCheck{Type: "http", Timeout: 5, Interval: 7}, cf.HealthCheck{Type: "http", Endpoint: "/r"},
-			lrp.Check{Type: lrp.CheckHTTP, Port: 8080, Path: "/", Interval: 7 * time.Second}, lrp.Check{Type: lrp.CheckHTTP, Port: 8080, Path: "/r"}, 5 * time.Second},
-		{"ready by port", "web", cf.HealthCheck{Type: "process"}, cf.HealthCheck{Type: "port"}, lrp.Check{Type: lrp.CheckProcess}, lrp.Check{Type: lrp.CheckPort, Port: 8080}, time.Minute},
+			[]lrp.Check{{Type: lrp.CheckHTTP, Port: 8080, Path: "/", Interval: 7 * time.Second}}, []lrp.Check{{Type: lrp.CheckHTTP, Port: 8080, Path: "/r"}}, 5 * time.Second},
+		{"ready by port", "web", cf.HealthCheck{Type: "process"}, cf.HealthCheck{Type: "port"}, nil, []lrp.Check{{Type: lrp.CheckPort, Port: 8080}}, time.Minute},
 	} {
 		in := processIn()
 		in.Process.Type, in.Process.HealthCheck, in.Process.ReadinessCheck = c.processType, c.health, c.ready
 		got := Process(in)
-		if got.Check != c.check || got.Readiness != c.readiness || got.StartTimeout != c.timeout {
-			t.Errorf("%s: got %+v, %+v, %v; want %+v, %+v, %v", c.name, got.Check, got.Readiness, got.StartTimeout, c.check, c.readiness, c.timeout)
+		if !slices.Equal(got.Checks.Liveness, c.check) || !slices.Equal(got.Checks.Readiness, c.readiness) || got.StartTimeout != c.timeout {
+			t.Errorf("%s: got %+v, %+v, %v; want %+v, %+v, %v", c.name, got.Checks.Liveness, got.Checks.Readiness, got.StartTimeout, c.check, c.readiness, c.timeout)
 		}
 	}
 }
@@ -160,8 +162,8 @@ func TestChecks(t *testing.T) {
 func TestUserSidecarsComeBeforeTheDroplets(t *testing.T) {
 	in := processIn()
 	in.Process.Sidecars = []cf.Sidecar{{Name: "side", Command: "./mine", ProcessTypes: []string{"web"}}}
-	got := Process(in).Sidecars
-	if len(got) != 1 || got[0].Run.Args[1] != "./mine" {
+	got := Process(in).Action.Runs()
+	if len(got) != 2 || got[1].Args[1] != "./mine" {
 		t.Errorf("got %+v", got)
 	}
 }

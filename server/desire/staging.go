@@ -51,21 +51,17 @@ func Staging(in StagingIn) lrp.RunInfo {
 	memory, disk := orElse(b.MemoryMB, stagingMemoryMB), orElse(b.DiskMB, stagingDiskMB)
 	return lrp.RunInfo{
 		RootFS: rootFS(b.Lifecycle, in.Stack.Name),
-		Inputs: in.inputs(),
 		Env:    in.env(memory, disk),
-		Action: lrp.Run{Path: builder, Args: in.args(), User: user, Nofile: maxFiles},
+		Action: in.action(),
 
-		Timeout:  StagingTimeout,
 		MemoryMB: memory, DiskMB: disk, CPUWeight: stagingCPUWeight,
 		LogRateLimitByte: b.LogRateLimit,
 		Egress:           in.egress(true),
 		Log:              lrp.LogTarget{GUID: in.App.GUID, Source: "STG", Instance: "0", Tags: in.tags()},
 
 		ResultFile: "/tmp/result.json",
-		Outputs: []lrp.Output{
-			{Name: OutputDroplet, Path: "/tmp/droplet"},
-			{Name: OutputCache, Path: "/tmp/output-cache", Optional: true},
-		},
+
+		OrganizationalUnits: in.units(), SystemCertificatesPath: systemCertificates,
 	}
 }
 
@@ -76,15 +72,30 @@ func orElse(n, other int) int {
 	return n
 }
 
-func (in StagingIn) inputs() []lrp.Input {
-	inputs := []lrp.Input{{Digest: in.Package.Digest, Dest: "/tmp/app"}}
+// action is Cloud Controller's: fetch what the builder needs, run it, keep what
+// it has made.
+func (in StagingIn) action() lrp.Action {
+	return lrp.Within(StagingTimeout, lrp.Serial(
+		lrp.Parallel(in.downloads()...),
+		lrp.Run{Path: builder, Args: in.args(), User: user, Nofile: maxFiles}.Action(),
+		lrp.Parallel(
+			lrp.Upload{Artifact: "droplet", From: "/tmp/droplet", To: lrp.BlobScheme + OutputDroplet, User: user}.Action(),
+			lrp.Tried(lrp.Upload{Artifact: "build artifacts cache", From: "/tmp/output-cache", To: lrp.BlobScheme + OutputCache, User: user}.Action()),
+		)))
+}
+
+func (in StagingIn) downloads() []lrp.Action {
+	get := func(digest, to, artifact string) lrp.Action {
+		return lrp.Download{Source: lrp.Blobbed(digest), To: to, User: user, Artifact: artifact}.Action()
+	}
+	all := []lrp.Action{get(in.Package.Digest, "/tmp/app", "app package")}
 	for _, b := range in.Buildpacks {
-		inputs = append(inputs, lrp.Input{Digest: b.Digest, Dest: fmt.Sprintf("/tmp/buildpacks/%016x", xxhash.Sum64String(b.Key))})
+		all = append(all, get(b.Digest, fmt.Sprintf("/tmp/buildpacks/%016x", xxhash.Sum64String(b.Key)), ""))
 	}
 	if in.Cache != "" {
-		inputs = append(inputs, lrp.Input{Digest: in.Cache, Dest: "/tmp/cache", Optional: true})
+		all = append(all, lrp.Tried(get(in.Cache, "/tmp/cache", "build artifacts cache")))
 	}
-	return inputs
+	return all
 }
 
 // args are the builder's, which splits the order at commas.

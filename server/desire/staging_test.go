@@ -26,20 +26,24 @@ func TestStaging(t *testing.T) {
 	got.Env, got.Egress, got.Log.Tags = nil, nil, nil
 	want := lrp.RunInfo{
 		RootFS: "preloaded:host",
-		Inputs: []lrp.Input{
-			{Digest: "app", Dest: "/tmp/app"},
-			{Digest: "b1", Dest: "/tmp/buildpacks/c140bb4b47565b59"},
-			{Digest: "b2", Dest: "/tmp/buildpacks/c72221dcda75b656"},
-			{Digest: "c", Dest: "/tmp/cache", Optional: true},
-		},
-		Action: lrp.Run{Path: "/tmp/lifecycle/builder", User: "vcap", Nofile: 16384, Args: []string{
-			"-buildDir=/tmp/app", "-outputDroplet=/tmp/droplet", "-outputMetadata=/tmp/result.json", "-outputBuildArtifactsCache=/tmp/output-cache",
-			"-buildpacksDir=/tmp/buildpacks", "-buildpacksDownloadDir=/tmp/buildpackdownloads", "-buildArtifactsCacheDir=/tmp/cache",
-			"-buildpackOrder=go_buildpack,binary_buildpack", "-skipDetect=true", "-skipCertVerify=false"}},
-		Timeout: 15 * time.Minute, MemoryMB: 1024, DiskMB: 4096, CPUWeight: 50, LogRateLimitByte: -1,
+		Action: lrp.Within(15*time.Minute, lrp.Serial(
+			lrp.Parallel(
+				lrp.Download{Source: lrp.Blobbed("app"), To: "/tmp/app", User: "vcap", Artifact: "app package"}.Action(),
+				lrp.Download{Source: lrp.Blobbed("b1"), To: "/tmp/buildpacks/c140bb4b47565b59", User: "vcap"}.Action(),
+				lrp.Download{Source: lrp.Blobbed("b2"), To: "/tmp/buildpacks/c72221dcda75b656", User: "vcap"}.Action(),
+				lrp.Tried(lrp.Download{Source: lrp.Blobbed("c"), To: "/tmp/cache", User: "vcap", Artifact: "build artifacts cache"}.Action())),
+			lrp.Run{Path: "/tmp/lifecycle/builder", User: "vcap", Nofile: 16384, Args: []string{
+				"-buildDir=/tmp/app", "-outputDroplet=/tmp/droplet", "-outputMetadata=/tmp/result.json", "-outputBuildArtifactsCache=/tmp/output-cache",
+				"-buildpacksDir=/tmp/buildpacks", "-buildpacksDownloadDir=/tmp/buildpackdownloads", "-buildArtifactsCacheDir=/tmp/cache",
+				"-buildpackOrder=go_buildpack,binary_buildpack", "-skipDetect=true", "-skipCertVerify=false"}}.Action(),
+			lrp.Parallel(
+				lrp.Upload{Artifact: "droplet", From: "/tmp/droplet", To: "blob:droplet", User: "vcap"}.Action(),
+				lrp.Tried(lrp.Upload{Artifact: "build artifacts cache", From: "/tmp/output-cache", To: "blob:cache", User: "vcap"}.Action())))),
+		MemoryMB: 1024, DiskMB: 4096, CPUWeight: 50, LogRateLimitByte: -1,
 		Log:        lrp.LogTarget{GUID: "a", Source: "STG", Instance: "0"},
 		ResultFile: "/tmp/result.json",
-		Outputs:    []lrp.Output{{Name: "droplet", Path: "/tmp/droplet"}, {Name: "cache", Path: "/tmp/output-cache", Optional: true}},
+
+		OrganizationalUnits: []string{"organization:o", "space:s", "app:a"}, SystemCertificatesPath: "/etc/cf-system-certificates",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -57,12 +61,24 @@ func TestStaging(t *testing.T) {
 	}
 }
 
+// downloaded lists the downloads of an action.
+func downloaded(a lrp.Action) []*lrp.Download {
+	if a.Download != nil {
+		return []*lrp.Download{a.Download}
+	}
+	var all []*lrp.Download
+	for _, inner := range a.Inner() {
+		all = append(all, downloaded(inner)...)
+	}
+	return all
+}
+
 func TestABuildpackLiesWhereTheBuilderLooks(t *testing.T) {
 	// XXH64 of the empty string, and of "a": published test values.
 	for key, want := range map[string]string{"": "/tmp/buildpacks/ef46db3751d8e999", "a": "/tmp/buildpacks/d24ec4f1a98c6e5b"} {
 		in := stagingIn()
 		in.Buildpacks = []Buildpack{{Key: key}}
-		if got := Staging(in).Inputs[1].Dest; got != want {
+		if got := downloaded(Staging(in).Action)[1].To; got != want {
 			t.Errorf("%q: got %s; want %s", key, got, want)
 		}
 	}
@@ -86,10 +102,10 @@ func TestTask(t *testing.T) {
 	if got.Log.Source != "APP/TASK/migrate" || got.Log.GUID != "a" || got.Log.Instance != "0" {
 		t.Errorf("got %+v", got.Log)
 	}
-	if d := cmp.Diff([]string{"app", "rake db:migrate", "{}"}, got.Action.Args); d != "" {
+	if d := cmp.Diff([]string{"app", "rake db:migrate", "{}"}, got.Action.Run.Args); d != "" {
 		t.Error(d)
 	}
-	if got.CPUWeight != 6 || got.MemoryMB != 512 || got.DiskMB != 64 || got.LogRateLimitByte != 99 || got.Timeout != 0 || len(got.Ports) != 0 {
+	if got.CPUWeight != 6 || got.MemoryMB != 512 || got.DiskMB != 64 || got.LogRateLimitByte != 99 || len(got.Ports) != 0 {
 		t.Errorf("got %+v", got)
 	}
 }

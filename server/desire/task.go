@@ -19,12 +19,14 @@ func Task(in TaskIn) lrp.RunInfo {
 		RootFS: rootFS(in.Droplet.Lifecycle, in.Droplet.Stack),
 		Layers: layers(in.Droplet),
 		Env:    in.env(),
-		Action: run(in.Droplet, t.User, t.Command),
+		Action: run(in.Droplet, t.User, t.Command).Action(),
 
 		MemoryMB: t.MemoryMB, DiskMB: t.DiskMB, CPUWeight: cpuWeight(t.MemoryMB),
 		LogRateLimitByte: t.LogRateLimit,
 		Egress:           in.egress(false),
 		Log:              lrp.LogTarget{GUID: in.App.GUID, Source: "APP/TASK/" + t.Name, Instance: "0", Tags: in.tags()},
+
+		OrganizationalUnits: in.units(), SystemCertificatesPath: systemCertificates,
 	}
 }
 
