@@ -86,11 +86,55 @@ func (c sealedColumn) Scan(src any) error {
 	if err != nil || len(b) == 0 {
 		return err
 	}
-	plain, err := c.seal.open(b)
+	plain, err := c.seal.unseal(b)
 	if err != nil {
-		return fmt.Errorf("open a sealed column (is store.key the one this database was made with?): %w", err)
+		return err
 	}
 	return json.Unmarshal(plain, c.v)
+}
+
+// textColumn keeps JSON text as it was given, nil as "".
+type textColumn struct{ v *json.RawMessage }
+
+func (c textColumn) Value() (driver.Value, error) { return string(*c.v), nil }
+
+func (c textColumn) Scan(src any) error {
+	b, err := bytesOf(src)
+	*c.v = textOf(b)
+	return err
+}
+
+// textOf is a copy of JSON text, nil of none.
+func textOf(b []byte) json.RawMessage {
+	if len(b) == 0 {
+		return nil
+	}
+	return append(json.RawMessage(nil), b...)
+}
+
+// sealedTextColumn keeps JSON text as it was given, sealed: the order of its
+// keys and how its numbers are written matter. nil is an empty column.
+type sealedTextColumn struct {
+	seal *sealer
+	v    *json.RawMessage
+}
+
+func (c sealedTextColumn) Value() (driver.Value, error) {
+	if *c.v == nil {
+		return []byte{}, nil
+	}
+	return c.seal.seal(*c.v), nil
+}
+
+func (c sealedTextColumn) Scan(src any) error {
+	b, err := bytesOf(src)
+	*c.v = nil
+	if err != nil || len(b) == 0 {
+		return err
+	}
+	plain, err := c.seal.unseal(b)
+	*c.v = textOf(plain)
+	return err
 }
 
 // lifecycleColumn keeps a lifecycle as JSON in which the buildpacks are sealed:

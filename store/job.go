@@ -12,8 +12,10 @@ var Jobs = &Table[cf.Job]{
 	},
 	resource: func(v *cf.Job) *cf.Resource { return &v.Resource },
 	filters: map[string]string{
-		"guids":  "jobs.guid",
-		"states": "state",
+		"guids":          "jobs.guid",
+		"states":         "state",
+		"operations":     "operation",
+		"resource_guids": "resource_guid",
 	},
 	orders: map[string]string{"created_at": "created_at", "updated_at": "updated_at"},
 }

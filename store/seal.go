@@ -78,3 +78,12 @@ func (s *sealer) open(sealed []byte) ([]byte, error) {
 	}
 	return s.aead.Open(nil, sealed[:n], sealed[n:], nil)
 }
+
+// unseal is open for a column.
+func (s *sealer) unseal(sealed []byte) ([]byte, error) {
+	plain, err := s.open(sealed)
+	if err != nil {
+		return nil, fmt.Errorf("open a sealed column (is store.key the one this database was made with?): %w", err)
+	}
+	return plain, nil
+}

@@ -1,0 +1,39 @@
+package store
+
+import "cupola/store/cf"
+
+// ServiceInstances are the service instances.
+var ServiceInstances = &Table[cf.ServiceInstance]{
+	name: "service_instances", singular: "Service instance", labelled: true,
+	columns: "guid, created_at, updated_at, labels, annotations, name, type, space_guid, shared_spaces, tags, last_operation, " +
+		"credentials, syslog_drain_url, route_service_url, plan_guid, dashboard_url, maintenance_version, broker_metadata",
+	fields: func(v *cf.ServiceInstance, k *sealer) []any {
+		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
+			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
+			&v.Name, &v.Type, &v.SpaceGUID, jsonColumn{&v.SharedSpaces}, jsonColumn{&v.Tags}, jsonColumn{&v.LastOperation},
+			sealedTextColumn{k, &v.Credentials}, sealedColumn{k, &v.SyslogDrainURL}, sealedColumn{k, &v.RouteServiceURL},
+			nullColumn{&v.PlanGUID}, &v.DashboardURL, &v.MaintenanceVersion, textColumn{&v.BrokerMetadata}}
+	},
+	resource: func(v *cf.ServiceInstance) *cf.Resource { return &v.Resource },
+	filters: map[string]string{
+		"guids":              "service_instances.guid",
+		"names":              "name",
+		"type":               "type",
+		"space_guids":        sharedOr("space_guid IN (SELECT value FROM json_each(?))", "s.value IN (SELECT value FROM json_each(?))"),
+		"organization_guids": sharedOr("space_guid IN ("+spacesOfOrgs+")", "s.value IN ("+spacesOfOrgs+")"),
+		"owner_space_guids":  "space_guid",
+		"shared_space_guids": "EXISTS (SELECT 1 FROM json_each(shared_spaces) s WHERE s.value IN (SELECT value FROM json_each(?)))",
+		"service_plan_guids": "plan_guid",
+		"operation_states":   "last_operation ->> 'state'",
+	},
+	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "name"},
+	visible: sharedOr("space_guid IN :spaces", "s.value IN :spaces"),
+}
+
+const spacesOfOrgs = "SELECT guid FROM spaces WHERE org_guid IN (SELECT value FROM json_each(?))"
+
+// sharedOr is a condition on the space of a service instance, or on one that it
+// is shared with, s.value.
+func sharedOr(own, shared string) string {
+	return own + " OR EXISTS (SELECT 1 FROM json_each(shared_spaces) s WHERE " + shared + ")"
+}
