@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/google/uuid"
+
 	"cupola/runtime/lrp"
 	"cupola/store/cf"
 )
@@ -10,11 +12,11 @@ import (
 // it expects to find.
 var ActualLRPs = &Table[lrp.Actual]{
 	name: "actual_lrps", singular: "Actual LRP",
-	columns: "process_guid, idx, domain, instance_guid, cell_id, state, crash_count, crash_reason, placement_error, since, address, ports, ready, stopping",
+	columns: "process_guid, idx, domain, instance_guid, cell_id, state, crash_count, crash_reason, placement_error, since, address, ports, ready, stopping, epoch, revision",
 	fields: func(v *lrp.Actual, _ *sealer) []any {
 		return []any{&v.ProcessGUID, &v.Index, &v.Domain, &v.InstanceGUID, &v.CellID, &v.State,
 			&v.CrashCount, &v.CrashReason, &v.PlacementError, timeColumn{&v.Since},
-			&v.Address, jsonColumn{&v.Ports}, &v.Ready, &v.Stopping}
+			&v.Address, jsonColumn{&v.Ports}, &v.Ready, &v.Stopping, &v.Tag.Epoch, &v.Tag.Index}
 	},
 	resource: func(*lrp.Actual) *cf.Resource { return nil },
 	filters: map[string]string{
@@ -28,26 +30,47 @@ var ActualLRPs = &Table[lrp.Actual]{
 
 // InsertActual adds a row; IsTaken when the index has one.
 func (tx *Tx) InsertActual(a lrp.Actual) error {
-	fields := ActualLRPs.fields(&a, tx.seal)
-	_, err := tx.exec("actual_lrps", "INSERT INTO actual_lrps ("+ActualLRPs.columns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", fields...)
-	return convert(err)
+	a.Tag = lrp.Tag{Epoch: uuid.NewString()}
+	if err := ActualLRPs.Insert(tx, &a); err != nil {
+		return err
+	}
+	tx.note(Change{After: &a})
+	return nil
 }
 
 // SwapActual writes next over the row that still has was's state, instance
-// GUID and stopping mark, and tells whether there was one. The key stays.
-func (tx *Tx) SwapActual(was, next lrp.Actual) (bool, error) {
-	fields := ActualLRPs.fields(&next, tx.seal)[3:]
-	n, err := tx.exec("actual_lrps", `UPDATE actual_lrps SET instance_guid = ?, cell_id = ?, state = ?, crash_count = ?, crash_reason = ?,
-		placement_error = ?, since = ?, address = ?, ports = ?, ready = ?, stopping = ?`+actualIs,
+// GUID and stopping mark, and tells whether there was one. The key stays; the
+// tag counts.
+func (tx *Tx) SwapActual(was, next lrp.Actual) (bool, error) { return tx.swapActual(was, next, false) }
+
+// CrashActual is SwapActual for a row whose instance crashed.
+func (tx *Tx) CrashActual(was, next lrp.Actual) (bool, error) { return tx.swapActual(was, next, true) }
+
+func (tx *Tx) swapActual(was, next lrp.Actual, crash bool) (bool, error) {
+	all := ActualLRPs.fields(&next, tx.seal)
+	fields := all[3 : len(all)-2]
+	after, err := ActualLRPs.change(tx, `UPDATE actual_lrps SET instance_guid = ?, cell_id = ?, state = ?, crash_count = ?, crash_reason = ?,
+		placement_error = ?, since = ?, address = ?, ports = ?, ready = ?, stopping = ?, revision = revision + 1`+actualIs,
 		append(fields, actualArgs(was)...)...)
-	return n > 0, err
+	for _, a := range after {
+		was.Domain, was.Tag = a.Domain, lrp.Tag{Epoch: a.Tag.Epoch, Index: a.Tag.Index - 1}
+		tx.note(Change{Before: &was, After: a, Crash: crash})
+	}
+	return len(after) > 0, err
 }
 
 // DeleteActual removes the row that still has was's state, instance GUID and
 // stopping mark, and tells whether there was one.
 func (tx *Tx) DeleteActual(was lrp.Actual) (bool, error) {
-	n, err := tx.exec("actual_lrps", "DELETE FROM actual_lrps"+actualIs, actualArgs(was)...)
-	return n > 0, err
+	return tx.deleteActuals(actualIs, actualArgs(was)...)
+}
+
+func (tx *Tx) deleteActuals(where string, args ...any) (bool, error) {
+	gone, err := ActualLRPs.change(tx, "DELETE FROM actual_lrps"+where, args...)
+	for _, a := range gone {
+		tx.note(Change{Before: a})
+	}
+	return len(gone) > 0, err
 }
 
 const actualIs = " WHERE process_guid = ? AND idx = ? AND state = ? AND instance_guid = ? AND stopping = ?"
@@ -65,12 +88,20 @@ func (tx *Tx) ActualByInstance(guid string) (*lrp.Actual, error) {
 // RetireActualLRP. It tells whether there is such an instance. One that has a
 // container goes when the container has.
 func (tx *Tx) RetireActual(key lrp.Key) (bool, error) {
-	n, err := tx.exec("actual_lrps", "DELETE FROM actual_lrps WHERE process_guid = ? AND idx = ? AND state IN ('UNCLAIMED', 'CRASHED')",
-		key.ProcessGUID, key.Index)
-	if err != nil || n > 0 {
-		return n > 0, err
+	return tx.retire(" WHERE process_guid = ? AND idx = ?", key.ProcessGUID, key.Index)
+}
+
+// RetireFrom ends the instances whose index is from or more.
+func (tx *Tx) RetireFrom(processGUID string, from int) error {
+	_, err := tx.retire(" WHERE process_guid = ? AND idx >= ?", processGUID, from)
+	return err
+}
+
+func (tx *Tx) retire(where string, args ...any) (bool, error) {
+	gone, err := tx.deleteActuals(where+" AND state IN ('UNCLAIMED', 'CRASHED')", args...)
+	if err != nil {
+		return false, err
 	}
-	n, err = tx.exec("actual_lrps", "UPDATE actual_lrps SET stopping = 1, ready = 0 WHERE process_guid = ? AND idx = ?",
-		key.ProcessGUID, key.Index)
-	return n > 0, err
+	n, err := tx.exec("actual_lrps", "UPDATE actual_lrps SET stopping = 1, ready = 0"+where, args...)
+	return gone || n > 0, err
 }

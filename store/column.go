@@ -187,3 +187,28 @@ func bytesOf(src any) ([]byte, error) {
 	}
 	return nil, fmt.Errorf("column holds %T", src)
 }
+
+// sealedBytes keeps bytes as they are, sealed; none are none.
+type sealedBytes struct {
+	seal *sealer
+	b    *[]byte
+}
+
+func (c sealedBytes) Value() (driver.Value, error) {
+	if len(*c.b) == 0 {
+		return []byte{}, nil
+	}
+	return c.seal.seal(*c.b), nil
+}
+
+func (c sealedBytes) Scan(src any) error {
+	b, err := bytesOf(src)
+	*c.b = nil
+	if err != nil || len(b) == 0 {
+		return err
+	}
+	if *c.b, err = c.seal.open(b); err != nil {
+		return fmt.Errorf("open a sealed column (is store.key the one this database was made with?): %w", err)
+	}
+	return nil
+}

@@ -22,12 +22,14 @@ type Config struct {
 
 // Store is the database. It is safe for concurrent use.
 type Store struct {
-	writer *sql.DB // one connection: SQLite has one writer
-	reader *sql.DB
-	seal   *sealer
-	feed   *feed
-	log    *slog.Logger
-	now    func() time.Time
+	writer    *sql.DB // one connection: SQLite has one writer
+	reader    *sql.DB
+	seal      *sealer
+	feed      *feed
+	turn      chan struct{} // held by the one who writes
+	followers *followers
+	log       *slog.Logger
+	now       func() time.Time
 }
 
 // Open opens the database below c.Dir, makes it when there is none and brings
@@ -46,7 +48,7 @@ func Open(c Config) (*Store, error) {
 		return nil, err
 	}
 	writer.SetMaxOpenConns(1)
-	s := &Store{writer: writer, seal: seal, feed: newFeed(), log: c.Log, now: time.Now}
+	s := &Store{writer: writer, seal: seal, feed: newFeed(), turn: make(chan struct{}, 1), followers: newFollowers(), log: c.Log, now: time.Now}
 	if err := s.migrate(file); err != nil {
 		writer.Close()
 		return nil, fmt.Errorf("migrate %s: %w", file, err)
@@ -80,11 +82,13 @@ func (s *Store) Close() error {
 // Tx is a transaction. Now is the time at its start: all that one transaction
 // writes bears the same time.
 type Tx struct {
-	Now     time.Time
-	ctx     context.Context
-	sql     *sql.Tx
-	seal    *sealer
-	changed map[string]bool
+	Now      time.Time
+	ctx      context.Context
+	sql      *sql.Tx
+	seal     *sealer
+	changed  map[string]bool
+	followed bool // somebody wants changes
+	changes  []Change
 }
 
 // Read runs f in a transaction that only reads.
@@ -96,6 +100,12 @@ func (s *Store) Read(ctx context.Context, f func(*Tx) error) error {
 // nil. f may be run by nobody else meanwhile: keep it short, and do nothing in
 // it but SQL.
 func (s *Store) Write(ctx context.Context, f func(*Tx) error) error {
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-s.turn }()
 	return s.run(ctx, s.writer, f)
 }
 
@@ -105,7 +115,7 @@ func (s *Store) run(ctx context.Context, db *sql.DB, f func(*Tx) error) error {
 		return err
 	}
 	defer t.Rollback()
-	tx := &Tx{Now: s.now().UTC().Truncate(time.Microsecond), ctx: ctx, sql: t, seal: s.seal, changed: map[string]bool{}}
+	tx := &Tx{Now: s.now().UTC().Truncate(time.Microsecond), ctx: ctx, sql: t, seal: s.seal, changed: map[string]bool{}, followed: s.followers.any()}
 	if err := f(tx); err != nil {
 		return err
 	}
@@ -113,6 +123,7 @@ func (s *Store) run(ctx context.Context, db *sql.DB, f func(*Tx) error) error {
 		return err
 	}
 	s.feed.publish(tx.changed)
+	s.followers.publish(tx.changes)
 	return nil
 }
 

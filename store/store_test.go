@@ -105,6 +105,10 @@ func TestEveryTableListsWithEveryFilterAndOrder(t *testing.T) {
 		probe(t, tx, EnvGroups)
 		probe(t, tx, ActualLRPs)
 		probe(t, tx, LRPTasks)
+		probe(t, tx, BBSDesireds)
+		probe(t, tx, BBSDesiredKeys)
+		probe(t, tx, BBSDomains)
+		probe(t, tx, BBSTasks)
 		return nil
 	})
 }

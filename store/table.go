@@ -167,6 +167,16 @@ func (t *Table[T]) query(tx *Tx, text string, args ...any) ([]*T, error) {
 	return list, rows.Err()
 }
 
+// change runs an UPDATE or DELETE and returns the rows that it wrote, or
+// removed.
+func (t *Table[T]) change(tx *Tx, text string, args ...any) ([]*T, error) {
+	rows, err := t.query(tx, text+" RETURNING "+t.columns, args...)
+	if len(rows) > 0 {
+		tx.changed[t.name] = true
+	}
+	return rows, convert(err)
+}
+
 // Insert adds a row. An empty GUID is filled in, and so is CreatedAt.
 func (t *Table[T]) Insert(tx *Tx, v *T) error {
 	if r := t.resource(v); r != nil {

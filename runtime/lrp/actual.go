@@ -28,6 +28,13 @@ type Actual struct {
 	Ports          []uint16
 	Ready          bool // the readiness check passes: routable
 	Stopping       bool // the cell was told to stop it; the row goes when it has
+	Tag            Tag  // of the row as it was read; the store keeps it
+}
+
+// Tag is Diego's modification tag: which of two looks at one row is the newer.
+type Tag struct {
+	Epoch string // of the row: another one is another row
+	Index uint32 // grows with every change
 }
 
 // CanBecome tells whether Diego allows the transition of an Actual's state

@@ -5,12 +5,14 @@ import "time"
 // TaskState is the state of a Task, in Diego's words.
 type TaskState string
 
-// The states of a Task. Resolving is the moment in which its owner (a build,
-// an app's task) takes the result over, after which the Task is deleted.
+// The states of a Task. Resolving is the time in which its owner takes the
+// result over, after which the Task is deleted; for a build and an app's task
+// it is a moment that nobody sees.
 const (
 	TaskPending   TaskState = "PENDING"
 	TaskRunning   TaskState = "RUNNING"
 	TaskCompleted TaskState = "COMPLETED"
+	TaskResolving TaskState = "RESOLVING"
 )
 
 // MaxTaskRejections is how often a task may fail to be placed: Diego's

@@ -69,7 +69,7 @@ func (l *Loop) exited(tx *store.Tx, was lrp.Actual, exit lrp.Exit) ([]lrp.LogLin
 		return nil, err
 	}
 	next := crashed(was, exit.Reason, tx.Now)
-	if _, err := tx.SwapActual(was, next); err != nil {
+	if _, err := tx.CrashActual(was, next); err != nil {
 		return nil, err
 	}
 	l.log.Info("instance crashed", "process_guid", was.ProcessGUID, "index", was.Index, "instance_guid", was.InstanceGUID,

@@ -1,0 +1,77 @@
+package store
+
+import (
+	"github.com/google/uuid"
+
+	"cupola/runtime/lrp"
+	"cupola/store/cf"
+)
+
+// BBSDesired is a DesiredLRP that a client of the BBS asked for.
+type BBSDesired struct {
+	ProcessGUID string
+	Domain      string
+	Instances   int
+	Tag         lrp.Tag
+	Message     []byte // Diego's protobuf message
+}
+
+// BBSDesireds are the DesiredLRPs of the BBS.
+var BBSDesireds = &Table[BBSDesired]{
+	name: "bbs_desired_lrps", singular: "Desired LRP",
+	columns: "process_guid, domain, instances, epoch, revision, message",
+	fields: func(v *BBSDesired, k *sealer) []any {
+		return []any{&v.ProcessGUID, &v.Domain, &v.Instances, &v.Tag.Epoch, &v.Tag.Index, sealedBytes{k, &v.Message}}
+	},
+	resource: func(*BBSDesired) *cf.Resource { return nil },
+	filters:  map[string]string{"guids": "process_guid", "domains": "domain"},
+}
+
+// BBSDesiredKeys are the rows without their messages, which take most of the
+// time to read. running leaves those out that have no instances.
+var BBSDesiredKeys = &Table[BBSDesired]{
+	name: BBSDesireds.name, singular: BBSDesireds.singular,
+	columns: "process_guid, domain, instances, epoch, revision",
+	fields: func(v *BBSDesired, _ *sealer) []any {
+		return []any{&v.ProcessGUID, &v.Domain, &v.Instances, &v.Tag.Epoch, &v.Tag.Index}
+	},
+	resource: func(*BBSDesired) *cf.Resource { return nil },
+	filters:  map[string]string{"guids": "process_guid", "domains": "domain", "running": "? IS NOT NULL AND instances > 0"},
+}
+
+// InsertBBSDesired adds a row; IsTaken when there is one of its GUID. It sets
+// the tag, and message is made once the tag is known.
+func (tx *Tx) InsertBBSDesired(d *BBSDesired, message func(lrp.Tag) ([]byte, error)) (err error) {
+	d.Tag = lrp.Tag{Epoch: uuid.NewString()}
+	if d.Message, err = message(d.Tag); err != nil {
+		return err
+	}
+	if err := BBSDesireds.Insert(tx, d); err != nil {
+		return err
+	}
+	tx.note(Change{After: d})
+	return nil
+}
+
+// UpdateBBSDesired writes d over the row was that was read in this transaction.
+// It counts the tag, and message is made once that is known.
+func (tx *Tx) UpdateBBSDesired(was, d *BBSDesired, message func(lrp.Tag) ([]byte, error)) (err error) {
+	d.Tag = lrp.Tag{Epoch: was.Tag.Epoch, Index: was.Tag.Index + 1}
+	if d.Message, err = message(d.Tag); err != nil {
+		return err
+	}
+	if err := BBSDesireds.Update(tx, d); err != nil {
+		return err
+	}
+	tx.note(Change{Before: was, After: d})
+	return nil
+}
+
+// DeleteBBSDesired removes a row and tells whether there was one.
+func (tx *Tx) DeleteBBSDesired(processGUID string) (bool, error) {
+	gone, err := BBSDesireds.change(tx, "DELETE FROM bbs_desired_lrps WHERE process_guid = ?", processGUID)
+	for _, d := range gone {
+		tx.note(Change{Before: d})
+	}
+	return len(gone) > 0, err
+}

@@ -1,0 +1,40 @@
+package store
+
+import (
+	"time"
+
+	"cupola/store/cf"
+)
+
+// BBSDomain is a domain whose owner said that what it desires is all there.
+type BBSDomain struct {
+	Name      string
+	ExpiresAt time.Time // zero: never
+}
+
+// BBSDomains are the domains that are, or were, fresh.
+var BBSDomains = &Table[BBSDomain]{
+	name: "bbs_domains", singular: "Domain",
+	columns: "domain, expires_at",
+	fields: func(v *BBSDomain, _ *sealer) []any {
+		return []any{&v.Name, timeColumn{&v.ExpiresAt}}
+	},
+	resource: func(*BBSDomain) *cf.Resource { return nil },
+	filters:  map[string]string{"guids": "domain"},
+}
+
+// FreshDomains are the names of the domains that are fresh now, and when the
+// next of them ceases to be; the zero time is never.
+func (tx *Tx) FreshDomains() (names []string, until time.Time, err error) {
+	all, err := BBSDomains.All(tx)
+	for _, d := range all {
+		if !d.ExpiresAt.IsZero() && !d.ExpiresAt.After(tx.Now) {
+			continue
+		}
+		names = append(names, d.Name)
+		if !d.ExpiresAt.IsZero() && (until.IsZero() || d.ExpiresAt.Before(until)) {
+			until = d.ExpiresAt
+		}
+	}
+	return names, until, err
+}
