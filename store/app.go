@@ -5,13 +5,13 @@ import "cupola/store/cf"
 // Apps are the apps.
 var Apps = &Table[cf.App]{
 	name: "apps", singular: "App", labelled: true,
-	columns: "guid, created_at, updated_at, labels, annotations, name, space_guid, state, lifecycle, env, droplet_guid, ssh_enabled, revisions_on, rev, current_revision, credentials",
+	columns: "guid, created_at, updated_at, labels, annotations, name, space_guid, state, lifecycle, env, droplet_guid, ssh_enabled, revisions_on, rev, current_revision, credentials, binding_form",
 	fields: func(v *cf.App, k *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
 			&v.Name, &v.SpaceGUID, &v.State, lifecycleColumn{k, &v.Lifecycle},
 			sealedColumn{k, &v.Env}, nullColumn{&v.DropletGUID},
-			&v.SSHEnabled, &v.RevisionsOn, &v.Rev, nullColumn{&v.CurrentRevision}, sealedColumn{k, &v.Credentials}}
+			&v.SSHEnabled, &v.RevisionsOn, &v.Rev, nullColumn{&v.CurrentRevision}, sealedColumn{k, &v.Credentials}, &v.BindingForm}
 	},
 	resource: func(v *cf.App) *cf.Resource { return &v.Resource },
 	filters: map[string]string{

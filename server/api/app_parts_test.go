@@ -13,11 +13,17 @@ func TestAppFeatures(t *testing.T) {
 	w := newWorld(t)
 	w.run(t, []step{
 		{as: "space_auditor", method: "GET", path: "/v3/apps/app-1/features", status: 200, want: `{"resources": [{"name": "ssh", "enabled": true}, {"name": "revisions", "description": "Enable versioning of an application"},
-			{"name": "service-binding-k8s", "enabled": false}, {"name": "file-based-vcap-services"}], "pagination": {"total_results": 4, "next": null}}`},
+			{"name": "service-binding-k8s", "enabled": false}, {"name": "file-based-vcap-services"}, {"name": "file-based-servicebinding-io"}], "pagination": {"total_results": 5, "next": null}}`},
 		{method: "GET", path: "/v3/apps/app-1/features/none", status: 404, want: detail(10010, "Feature not found")},
 		{method: "PATCH", path: "/v3/apps/app-1/features/ssh", body: `{"enabled": false}`, status: 200, want: `{"name": "ssh", "description": "Enable SSHing into the app.", "enabled": false}`},
 		{method: "PATCH", path: "/v3/apps/app-1/features/ssh", body: `{}`, status: 422, want: detail(10008, "Enabled must be a boolean")},
 		{as: "space_auditor", method: "PATCH", path: "/v3/apps/app-1/features/ssh", body: `{"enabled": true}`, status: 403},
+		{as: "space_developer", method: "PATCH", path: "/v3/apps/app-1/features/file-based-vcap-services", body: `{"enabled": true}`, status: 200, want: `{"enabled": true}`},
+		{method: "PATCH", path: "/v3/apps/app-1/features/service-binding-k8s", body: `{"enabled": false}`, status: 200, want: `{"enabled": false}`},
+		{method: "PATCH", path: "/v3/apps/app-1/features/service-binding-k8s", body: `{"enabled": true}`, status: 422,
+			want: detail(10008, "'file-based-vcap-services' and 'service-binding-k8s' features cannot be enabled at the same time.")},
+		{method: "PATCH", path: "/v3/apps/app-1/features/file-based-vcap-services", body: `{"enabled": false}`, status: 200, want: `{"enabled": false}`},
+		{method: "PATCH", path: "/v3/apps/app-1/features/file-based-servicebinding-io", body: `{"enabled": true}`, status: 200, want: `{"enabled": true}`},
 		{method: "GET", path: "/v3/apps/app-1/ssh_enabled", status: 200, want: `{"enabled": false, "reason": "ssh is disabled globally"}`},
 		{as: "space_developer", method: "GET", path: "/v3/apps/app-1/permissions", status: 200, want: `{"read_basic_data": true, "read_sensitive_data": true}`},
 		{as: "space_auditor", method: "GET", path: "/v3/apps/app-1/permissions", status: 200, want: `{"read_basic_data": true, "read_sensitive_data": false}`},

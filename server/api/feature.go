@@ -1,7 +1,10 @@
 package api
 
 import (
+	"slices"
+
 	"cupola/server/authz"
+	"cupola/server/bindings"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -20,23 +23,64 @@ func (r featureRequest) validate() []string {
 	return must(r.Enabled.Set && !r.Enabled.Null, "Enabled must be a boolean")
 }
 
-// appFeature is a feature of apps; on gives where an app keeps it, nil for one
-// that no app can have yet.
+// appFeature is a feature of apps.
 type appFeature struct {
 	name, description string
-	rule              authz.Rule // who may change it
-	on                func(*cf.App) *bool
+	rule              authz.Rule          // who may change it
+	flag              func(*cf.App) *bool // where an app keeps it; nil for a form of bindings
 }
 
+// appFeatures are Cloud Controller's, and the one that RFC-0030 adds.
 var appFeatures = []appFeature{
 	{"ssh", "Enable SSHing into the app.", authz.SpaceDeveloper, func(a *cf.App) *bool { return &a.SSHEnabled }},
 	{"revisions", "Enable versioning of an application", authz.SpaceOperator, func(a *cf.App) *bool { return &a.RevisionsOn }},
-	{"service-binding-k8s", "Enable k8s service bindings for the app", authz.SpaceDeveloper, nil},
-	{"file-based-vcap-services", "Enable file-based VCAP service bindings for the app", authz.SpaceDeveloper, nil},
+	{string(bindings.FormK8s), "Enable k8s service bindings for the app", authz.SpaceDeveloper, nil},
+	{string(bindings.FormVCAP), "Enable file-based VCAP service bindings for the app", authz.SpaceDeveloper, nil},
+	{string(bindings.FormServiceBindingIO), "Enable file-based service bindings of RFC-0030 for the app", authz.SpaceDeveloper, nil},
+}
+
+// on tells whether an app has the feature.
+func (f appFeature) on(a *cf.App) bool {
+	if f.flag != nil {
+		return *f.flag(a)
+	}
+	return a.BindingForm == f.name
+}
+
+// set turns the feature on or off. An app has one form of bindings.
+func (f appFeature) set(a *cf.App, on bool) error {
+	switch {
+	case f.flag != nil:
+		*f.flag(a) = on
+	case on && a.BindingForm != "" && a.BindingForm != f.name:
+		two := []string{a.BindingForm, f.name}
+		slices.Sort(two)
+		return cf.Unprocessable("'%s' and '%s' features cannot be enabled at the same time.", two[0], two[1])
+	case on:
+		a.BindingForm = f.name
+	case a.BindingForm == f.name:
+		a.BindingForm = ""
+	}
+	return nil
+}
+
+// setFeatures sets what a manifest names. What it turns off goes first, so that
+// it can change one form of bindings for another.
+func setFeatures(a *cf.App, want map[string]bool) error {
+	for _, on := range []bool{false, true} {
+		for _, f := range appFeatures {
+			if v, given := want[f.name]; given && v == on {
+				if err := f.set(a, on); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func (f appFeature) view(a *cf.App) doc {
-	return doc{"name": f.name, "description": f.description, "enabled": f.on != nil && *f.on(a)}
+	return doc{"name": f.name, "description": f.description, "enabled": f.on(a)}
 }
 
 func featureNotFound() error { return cf.Errorf(cf.ResourceNotFound, "Feature not found") }
@@ -102,13 +146,9 @@ func updateAppFeature(c *call) (*response, error) {
 }
 
 func (c *call) setFeature(app *cf.App, f appFeature, on bool) error {
-	if f.on == nil {
-		if on {
-			return cf.Unprocessable("The app feature '%s' is not available here", f.name)
-		}
-		return nil
+	if err := f.set(app, on); err != nil {
+		return err
 	}
-	*f.on(app) = on
 	if err := c.saveApp(app); err != nil {
 		return err
 	}

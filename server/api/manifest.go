@@ -139,11 +139,8 @@ func (c *call) applyAttributes(app *cf.App, m *manifest.App) error {
 	if err := meta.apply(&app.Metadata); err != nil {
 		return err
 	}
-	if on, given := m.Features["ssh"]; given {
-		app.SSHEnabled = on
-	}
-	if on, given := m.Features["revisions"]; given {
-		app.RevisionsOn = on
+	if err := setFeatures(app, m.Features); err != nil {
+		return err
 	}
 	return c.saveApp(app)
 }

@@ -12,8 +12,11 @@ import (
 // keys of the process web stand at the top too, where manifests mostly have
 // them.
 func (c *call) manifestOf(app *cf.App, forDiff bool) (map[string]any, error) {
-	m := map[string]any{"name": app.Name, "lifecycle": app.Lifecycle.Type,
-		"features": map[string]any{"ssh": app.SSHEnabled, "revisions": app.RevisionsOn}}
+	features := map[string]any{}
+	for _, f := range appFeatures {
+		features[f.name] = f.on(app)
+	}
+	m := map[string]any{"name": app.Name, "lifecycle": app.Lifecycle.Type, "features": features}
 	if app.Lifecycle.Stack != "" {
 		m["stack"] = app.Lifecycle.Stack
 	}

@@ -6,9 +6,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"cupola/server/bindings"
 )
 
 // MaxBytes is Cloud Controller's limit of a manifest's size.
@@ -200,26 +204,46 @@ func (app *App) readMetadata(f *fields) {
 	f.faults = append(f.faults, meta.faults...)
 }
 
+// features are the app features that a manifest may name.
+var features = []string{"ssh", "revisions", string(bindings.FormK8s), string(bindings.FormVCAP), string(bindings.FormServiceBindingIO)}
+
+// readFeatures takes Cloud Controller's map and both lists that RFC-0030
+// proposes: of "name: true" and of {name, enabled}.
 func (app *App) readFeatures(f *fields) {
-	const fault = "Features must be a map of valid feature names to booleans (true = enabled, false = disabled)"
-	v, ok := f.m["features"]
-	if !ok || v == nil {
+	v := f.m["features"]
+	if v == nil {
 		return
 	}
-	m, ok := v.(map[string]any)
-	if !ok {
-		f.fault(fault)
-		return
-	}
+	named, ok := featureMap(v)
 	app.Features = map[string]bool{}
-	for name, on := range m {
-		b, ok := on.(bool)
-		if !ok || (name != "ssh" && name != "revisions") {
-			f.fault(fault)
-			return
-		}
-		app.Features[name] = b
+	for name, on := range named {
+		var is bool
+		app.Features[name], is = on.(bool)
+		ok = ok && is && slices.Contains(features, name)
 	}
+	if !ok {
+		f.fault("Features must be a map of valid feature names to booleans (true = enabled, false = disabled)")
+	}
+}
+
+func featureMap(v any) (named map[string]any, ok bool) {
+	list, isList := v.([]any)
+	if !isList {
+		named, ok = v.(map[string]any)
+		return named, ok
+	}
+	named = map[string]any{}
+	for _, item := range list {
+		m, ok := item.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		if name, ok := m["name"].(string); ok && len(m) == 2 {
+			m = map[string]any{name: m["enabled"]}
+		}
+		maps.Copy(named, m)
+	}
+	return named, true
 }
 
 func (app *App) readRoutes(f *fields) {

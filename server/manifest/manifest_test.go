@@ -72,6 +72,8 @@ func TestFaults(t *testing.T) {
 		"applications: [{name: a, instances: -1}]":                                     "For application 'a': Instances must be greater than or equal to 0",
 		"applications: [{name: a, health-check-type: x}]":                              `For application 'a': Health check type must be "port", "process", or "http"`,
 		"applications: [{name: a, buildpack: x, buildpacks: [y]}]":                     "For application 'a': Buildpack and Buildpacks fields cannot be used together.",
+		"applications: [{name: a, features: [{ssh: 1}]}]":                              "For application 'a': Features must be a map of valid feature names to booleans (true = enabled, false = disabled)",
+		"applications: [{name: a, features: {x: true}}]":                               "For application 'a': Features must be a map of valid feature names to booleans (true = enabled, false = disabled)",
 		"applications: [{name: a, features: [x]}]":                                     "For application 'a': Features must be a map of valid feature names to booleans (true = enabled, false = disabled)",
 		"applications: [{name: a, processes: [{memory: 1G}]}]":                         "For application 'a': All Processes must specify a type",
 		"applications: [{name: a, routes: [{route: 5}]}]":                              "For application 'a': Routes must be a list of route objects",
@@ -121,4 +123,22 @@ func FuzzParse(f *testing.F) {
 			Diff(m, func(string) (map[string]any, bool) { return nil, false })
 		}
 	})
+}
+
+// TestFeatures has Cloud Controller's form and the two that RFC-0030 proposes.
+func TestFeatures(t *testing.T) {
+	for _, text := range []string{
+		"{file-based-servicebinding-io: true, ssh: false}",
+		"[{file-based-servicebinding-io: true}, {ssh: false}]",
+		"[{name: file-based-servicebinding-io, enabled: true}, {name: ssh, enabled: false}]",
+	} {
+		m, err := Parse([]byte("applications: [{name: a, features: " + text + "}]"))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if diff := cmp.Diff(map[string]bool{"file-based-servicebinding-io": true, "ssh": false}, m.Apps[0].Features); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
 }

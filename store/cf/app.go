@@ -24,6 +24,7 @@ type App struct {
 	Rev             int         // grows when STARTED becomes STOPPED: instances of an older one are replaced
 	CurrentRevision string      // GUID; "" for none
 	Credentials     Credentials // sealed at rest
+	BindingForm     string      // how it learns of its service bindings: the name of an app feature; "" for VCAP_SERVICES
 }
 
 // The types of a Lifecycle.
