@@ -109,6 +109,11 @@ func TestEveryTableListsWithEveryFilterAndOrder(t *testing.T) {
 		probe(t, tx, BBSDesiredKeys)
 		probe(t, tx, BBSDomains)
 		probe(t, tx, BBSTasks)
+		probe(t, tx, ServiceBrokers)
+		probe(t, tx, ServiceOfferings)
+		probe(t, tx, ServicePlans)
+		probe(t, tx, ServicePlanVisibilities)
+		probe(t, tx, BrokerOperations)
 		return nil
 	})
 }

@@ -126,7 +126,8 @@ func (a *Actor) Scope(spacesOf func(orgs []string) ([]string, error)) (*store.Sc
 		return nil, nil
 	}
 	s := &store.Scope{Users: []string{a.GUID}, Orgs: having(a.orgs, ^Rule(0)), DomainOrgs: having(a.orgs, domainReader), EventOrgs: having(a.orgs, OrgAuditor),
-		Spaces: having(a.space, ^Rule(0)), EventSpaces: having(a.space, eventReader)}
+		Spaces: having(a.space, ^Rule(0)), EventSpaces: having(a.space, eventReader),
+		MemberSpaces: having(a.space, ^Rule(0)), ServiceSpaces: having(a.space, SpaceOperator)}
 	managed, err := spacesOf(having(a.orgs, OrgManager))
 	if err != nil {
 		return nil, err
