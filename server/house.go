@@ -16,6 +16,7 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
 	"cupola/server/api"
+	"cupola/server/deploy"
 	"cupola/server/logcache"
 	"cupola/server/reconcile"
 	"cupola/server/router"
@@ -47,6 +48,8 @@ type house struct {
 	uaa        *uaa.UAA
 	logs       *logcache.Cache
 	router     *router.Router
+	routing    *routing
+	deploys    *deploy.Loop
 	ssh        *sshproxy.Proxy // nil where there is none
 	sshKey     string          // the fingerprint of its key
 	api        http.Handler
@@ -172,8 +175,9 @@ func (h *house) openControl(ctx context.Context) (err error) {
 	if h.uaa, err = uaa.New(ctx, h.store, h.Log); err != nil {
 		return err
 	}
-	h.router = router.New(router.Config{Log: h.Log, AccessLog: h.logAccess, DistrustForwarded: true})
-	loop, err := h.loopConfig()
+	h.router, h.routing = router.New(router.Config{Log: h.Log, AccessLog: h.logAccess, DistrustForwarded: true}), newRouting()
+	h.deploys = deploy.New(deploy.Config{Store: h.store, Within: api.WithinQuota, Log: h.Log})
+	loop, err := h.loopConfig(ctx)
 	if err != nil {
 		return err
 	}

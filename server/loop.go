@@ -11,12 +11,13 @@ import (
 	"cupola/store/cf"
 )
 
-func (h *house) loopConfig() (reconcile.Config, error) {
+func (h *house) loopConfig(ctx context.Context) (reconcile.Config, error) {
 	f, err := buildpack.New(buildpack.Config{Blobs: h.blobs, TempDir: h.path("tmp")})
 	if err != nil {
 		return reconcile.Config{}, err
 	}
-	return reconcile.Config{Store: h.store, Cells: []reconcile.Cell{h.cell}, API: h.apiURL(), Fetch: f.Fetch, Pull: h.pull, Logs: h.logLine, Log: h.Log}, nil
+	cell := &draining{Cell: h.cell, ctx: ctx, settle: h.settle, waits: map[string]bool{}}
+	return reconcile.Config{Store: h.store, Cells: []reconcile.Cell{cell}, API: h.apiURL(), Fetch: f.Fetch, Pull: h.pull, Logs: h.logLine, Log: h.Log}, nil
 }
 
 // retire has an instance replaced.

@@ -3,26 +3,93 @@ package server
 import (
 	"context"
 	"strconv"
+	"sync"
 
 	"cupola/server/desire"
 	"cupola/server/router"
 	"cupola/store"
 )
 
+// routing counts how often the router's table was set.
+type routing struct {
+	kick chan struct{} // asks for one more time
+
+	mu    sync.Mutex
+	begun uint64
+	done  uint64        // the last of begun that is
+	set   chan struct{} // closed at the next done
+}
+
+func newRouting() *routing {
+	return &routing{kick: make(chan struct{}, 1), set: make(chan struct{})}
+}
+
+func (r *routing) begin() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.begun++
+	return r.begun
+}
+
+func (r *routing) end(n uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done = n
+	close(r.set)
+	r.set = make(chan struct{})
+}
+
+// current waits until the table holds what the rows say now, or later.
+func (r *routing) current(ctx context.Context) error {
+	r.mu.Lock()
+	want := r.begun + 1
+	r.mu.Unlock()
+	select {
+	case r.kick <- struct{}{}:
+	default:
+	}
+	for {
+		r.mu.Lock()
+		done, set := r.done, r.set
+		r.mu.Unlock()
+		if done >= want {
+			return nil
+		}
+		select {
+		case <-set:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
 // route keeps the router's table as the rows want it, until ctx ends.
 func (h *house) route(ctx context.Context) error {
 	changed, stop := h.store.Watch(store.ActualLRPs.Name(), store.Routes.Name(), store.Domains.Name(), store.Processes.Name(), store.Apps.Name())
 	defer stop()
 	for {
-		if err := h.setRoutes(ctx); err != nil && ctx.Err() == nil {
+		n := h.routing.begin()
+		if err := h.setRoutes(ctx); err == nil {
+			h.routing.end(n)
+		} else if ctx.Err() == nil {
 			h.Log.ErrorContext(ctx, "routes not updated", "err", err)
 		}
 		select {
 		case <-changed:
+		case <-h.routing.kick:
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+// settle waits until no request is under way to an instance whose row says that
+// it gets none.
+func (h *house) settle(ctx context.Context, instanceGUID string) error {
+	if err := h.routing.current(ctx); err != nil {
+		return err
+	}
+	return h.router.Settle(ctx, instanceGUID)
 }
 
 func (h *house) setRoutes(ctx context.Context) error {

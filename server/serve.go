@@ -88,6 +88,10 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 		return h.loop.Run(live)
 	})
 	group.Go(func() error { return h.route(live) })
+	group.Go(func() error {
+		<-h.cell.Adopted() // rows of what has ended meanwhile tell nothing
+		return h.deploys.Run(live)
+	})
 	group.Go(func() error { return h.tidy(live) })
 	group.Go(func() error { return h.serveSSH(ctx, live, doors.ssh) })
 	listening := make(chan struct{})

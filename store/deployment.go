@@ -2,24 +2,33 @@ package store
 
 import "cupola/store/cf"
 
-// Deployments are the deployments of apps.
+// Deployments are the deployments of apps. An app has at most one that is
+// ACTIVE.
 var Deployments = &Table[cf.Deployment]{
 	name: "deployments", singular: "Deployment", labelled: true,
-	columns: "guid, created_at, updated_at, labels, annotations, app_guid, strategy, status_value, status_reason, status_since, droplet_guid, previous_droplet, revision_guid, revision_version, max_in_flight, new_processes",
+	columns: "guid, created_at, updated_at, labels, annotations, app_guid, strategy, state, status_value, status_reason, status_since, last_healthy, error, " +
+		"droplet_guid, previous_droplet, revision_guid, revision_version, options, canary_step, original_instances, web_process, new_processes",
 	fields: func(v *cf.Deployment, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
-			&v.AppGUID, &v.Strategy, &v.StatusValue, &v.StatusReason, &v.StatusSince, &v.DropletGUID, &v.PreviousDroplet,
-			&v.RevisionGUID, &v.RevisionVersion, &v.MaxInFlight, jsonColumn{&v.NewProcesses}}
+			&v.AppGUID, &v.Strategy, &v.State, &v.StatusValue, &v.StatusReason, timeColumn{&v.StatusSince}, timeColumn{&v.LastHealthy}, &v.Error,
+			&v.DropletGUID, &v.PreviousDroplet, &v.RevisionGUID, &v.RevisionVersion,
+			jsonColumn{&v.Options}, &v.CanaryStep, &v.OriginalInstances, &v.WebProcess, jsonColumn{&v.NewProcesses}}
 	},
 	resource: func(v *cf.Deployment) *cf.Resource { return &v.Resource },
 	filters: map[string]string{
 		"guids":          "deployments.guid",
 		"app_guids":      "app_guid",
-		"states":         "status_value",
+		"states":         "state",
 		"status_values":  "status_value",
 		"status_reasons": "status_reason",
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at"},
 	visible: "app_guid IN (SELECT guid FROM apps WHERE space_guid IN :spaces)",
+}
+
+// ActiveDeployment is the deployment of an app that is under way, or
+// cf.ResourceNotFound.
+func (tx *Tx) ActiveDeployment(appGUID string) (*cf.Deployment, error) {
+	return Deployments.First(tx, Query{Where: map[string][]string{"app_guids": {appGUID}, "status_values": {cf.Active}}})
 }

@@ -14,9 +14,10 @@ var Revisions = &Table[cf.Revision]{
 	},
 	resource: func(v *cf.Revision) *cf.Resource { return &v.Resource },
 	filters: map[string]string{
-		"guids":     "revisions.guid",
-		"app_guids": "app_guid",
-		"versions":  "CAST(version AS TEXT)",
+		"guids":      "revisions.guid",
+		"app_guids":  "app_guid",
+		"versions":   "CAST(version AS TEXT)",
+		"deployable": "iif(droplet_guid IN (SELECT guid FROM droplets WHERE state = 'STAGED'), 'true', 'false')",
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "version": "version"},
 	visible: "app_guid IN (SELECT guid FROM apps WHERE space_guid IN :spaces)",

@@ -23,6 +23,7 @@ const (
 	namedOrg                // the same, but named in the body: others get 422
 	namedSpace              // likewise
 	named422                // whoever may not gets 422
+	hidden                  // whoever may not gets 404
 	ofRoute                 // seen by the org's auditors too: others get 404
 	ofDomain                // of an org: not seen by its users without another role
 )
@@ -68,7 +69,10 @@ var attempts = map[string]attempt{
 	"PATCH /v3/buildpacks/{guid}":                                            {"/v3/buildpacks/buildpack-1", labels, 200, platform},
 	"DELETE /v3/buildpacks/{guid}":                                           {"/v3/buildpacks/buildpack-1", "", 202, platform},
 	"POST /v3/buildpacks/{guid}/upload":                                      {"/v3/buildpacks/buildpack-1/upload", uploadBody, 202, platform},
-	"POST /v3/deployments":                                                   {"/v3/deployments", `{` + toApp + `}`, 422, named422},
+	"PATCH /v3/deployments/{guid}":                                           {"/v3/deployments/deployment-1", labels, 200, inSpace},
+	"POST /v3/deployments/{guid}/actions/cancel":                             {"/v3/deployments/deployment-1/actions/cancel", "", 200, hidden},
+	"POST /v3/deployments/{guid}/actions/continue":                           {"/v3/deployments/deployment-1/actions/continue", "", 200, hidden},
+	"POST /v3/deployments":                                                   {"/v3/deployments", `{` + toApp + `}`, 201, named422},
 	"POST /v3/domains":                                                       {"/v3/domains", `{"name": "new.test", ` + toOrg + `}`, 201, namedOrg},
 	"PATCH /v3/domains/{guid}":                                               {"/v3/domains/domain-2", labels, 200, ofDomain},
 	"DELETE /v3/domains/{guid}":                                              {"/v3/domains/domain-3", "", 202, ofDomain},
@@ -229,6 +233,10 @@ func seedAccess(tx *store.Tx) error {
 			return store.Revisions.Insert(tx, &cf.Revision{Resource: guid("revision-1"), AppGUID: "app-1", Version: 1})
 		},
 		func() error {
+			return store.Deployments.Insert(tx, &cf.Deployment{Resource: guid("deployment-1"), AppGUID: "app-2", Strategy: cf.Canary, State: cf.Paused, StatusValue: cf.Active,
+				StatusReason: "PAUSED", DropletGUID: "droplet-2", PreviousDroplet: "droplet-2", WebProcess: "app-2"})
+		},
+		func() error {
 			return store.SecurityGroups.Insert(tx, &cf.SecurityGroup{Resource: guid("group-1"), Name: "sg", RunningSpaces: []string{"space-1"}})
 		},
 		func() error {
@@ -265,7 +273,7 @@ func expected(rule authz.Rule, user string, a attempt) int {
 	}
 	actor := authz.NewActor("", "", "", append([]string{"cloud_controller.read", "cloud_controller.write"}, scopeUsers[user]...), roles)
 	sees := ofRole || user != "nobody"
-	readers := map[where]authz.Rule{inSpace: authz.SpaceReader, namedSpace: authz.SpaceReader, ofRoute: authz.RouteReader, ofDomain: authz.RouteReader}
+	readers := map[where]authz.Rule{hidden: authz.SpaceReader, inSpace: authz.SpaceReader, namedSpace: authz.SpaceReader, ofRoute: authz.RouteReader, ofDomain: authz.RouteReader}
 	if rule, ok := readers[a.where]; ok {
 		sees = actor.May(rule, authz.Place{OrgGUID: "org-1", SpaceGUID: "space-1"})
 	}
@@ -274,7 +282,7 @@ func expected(rule authz.Rule, user string, a attempt) int {
 		return a.status
 	case a.where == named422, !sees && (a.where == namedOrg || a.where == namedSpace):
 		return 422
-	case !sees && a.where != platform:
+	case !sees && a.where != platform, a.where == hidden:
 		return 404
 	}
 	return 403

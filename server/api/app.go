@@ -220,6 +220,14 @@ func (c *call) start(app *cf.App) error {
 	if app.State == cf.Started {
 		return nil
 	}
+	if _, err := c.revise(app); err != nil {
+		return err
+	}
+	return c.startAs(app)
+}
+
+// startAs starts an app with its latest revision.
+func (c *call) startAs(app *cf.App) error {
 	if err := c.setState(app, cf.Started); err != nil {
 		return err
 	}
@@ -237,6 +245,9 @@ func (c *call) stop(app *cf.App) error {
 }
 
 func (c *call) restart(app *cf.App) error {
+	if _, err := c.revise(app); err != nil {
+		return err
+	}
 	if app.State == cf.Started {
 		if err := c.setState(app, cf.Stopped); err != nil {
 			return err
@@ -259,6 +270,9 @@ func (c *call) setState(app *cf.App, state cf.AppState) error {
 		if err := c.imageAllowed(app.Lifecycle); err != nil {
 			return err
 		}
+		if err := c.runAs(app); err != nil {
+			return err
+		}
 	}
 	if app.State == cf.Started && state == cf.Stopped {
 		app.Rev++
@@ -275,6 +289,9 @@ func setCurrentDroplet(c *call) (*response, error) {
 	}
 	app, err := c.app()
 	if err != nil {
+		return nil, err
+	}
+	if err := c.notDeploying(app, noDroplet); err != nil {
 		return nil, err
 	}
 	if err := c.assignDroplet(app, req.guid()); err != nil {

@@ -117,26 +117,11 @@ func TestRevisions(t *testing.T) {
 		{method: "GET", path: "/v3/apps/app-1/revisions?versions=2&page=1&per_page=2", status: 200, want: `{"resources": []}`},
 		{method: "GET", path: "/v3/apps/app-1/revisions/deployed", status: 200, want: `{"resources": []}`},
 		{method: "POST", path: "/v3/apps/app-1/actions/start", status: 200},
-		{method: "GET", path: "/v3/apps/app-1/revisions/deployed", status: 200, want: `{"resources": [{"guid": "revision-1"}]}`},
+		{method: "GET", path: "/v3/apps/app-1/revisions/deployed", status: 200, want: `{"resources": [{"version": 2, "description": "New environment variables deployed."}]}`},
 		{method: "GET", path: "/v3/revisions/revision-1/environment_variables", status: 200, want: `{"var": {"K": "V"}}`},
 		{as: "space_auditor", method: "GET", path: "/v3/revisions/revision-1/environment_variables", status: 403},
 		{method: "PATCH", path: "/v3/revisions/revision-1", body: `{"metadata": {"labels": {"a": "b"}}}`, status: 200, want: `{"metadata": {"labels": {"a": "b"}}}`},
 		{method: "GET", path: "/v3/revisions/none", status: 404, want: detail(10010, "Revision not found")},
-	})
-}
-
-func TestDeployments(t *testing.T) {
-	w := newWorld(t)
-	w.write(func(tx *store.Tx) error {
-		return store.Deployments.Insert(tx, &cf.Deployment{Resource: guid("deployment-1"), AppGUID: "app-1", Strategy: "rolling", StatusValue: "ACTIVE", StatusReason: "DEPLOYING", DropletGUID: "droplet-1", MaxInFlight: 1,
-			NewProcesses: []cf.DeploymentProcess{{GUID: "p", Type: "web"}}})
-	})
-	w.run(t, []step{
-		{method: "GET", path: "/v3/deployments?app_guids=app-1&order_by=-created_at&page=1&per_page=1&status_values=ACTIVE", status: 200,
-			want: `{"resources": [{"strategy": "rolling", "status": {"value": "ACTIVE", "reason": "DEPLOYING", "details": {"last_status_change": "1970-01-01T00:00:00Z"}}, "options": {"max_in_flight": 1}, "new_processes": [{"guid": "p", "type": "web"}]}]}`},
-		{method: "GET", path: "/v3/deployments/none", status: 404, want: detail(10010, "Deployment not found")},
-		{method: "POST", path: "/v3/deployments", body: `{"droplet": {"guid": "droplet-1"}, "strategy": "rolling", "relationships": {"app": {"data": {"guid": "app-1"}}}}`, status: 422},
-		{as: "nobody", method: "POST", path: "/v3/deployments", body: `{"relationships": {"app": {"data": {"guid": "app-1"}}}}`, status: 422, want: detail(10008, "Unable to use app. Ensure that the app exists and you have access to it.")},
 	})
 }
 

@@ -213,7 +213,7 @@ func (c *call) vcapApplication(app *cf.App) (any, error) {
 		}
 		o.URIs = append(o.URIs, desire.URI(r, d))
 	}
-	web, err := store.Processes.First(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}, "types": {"web"}}})
+	web, err := c.processOf(app, "web")
 	if store.IsNotFound(err) {
 		return desire.VCAPApplication(o, defaultMemoryMB, defaultDiskMB), nil
 	}

@@ -147,7 +147,7 @@ func (c *call) applyAttributes(app *cf.App, m *manifest.App) error {
 
 func (c *call) applyProcesses(app *cf.App, m *manifest.App) error {
 	for _, want := range m.Processes {
-		p, err := store.Processes.First(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}, "types": {want.Type}}})
+		p, err := c.processOf(app, want.Type)
 		if store.IsNotFound(err) {
 			p = newProcess(app, want.Type)
 			err = store.Processes.Insert(c.Tx, p)
@@ -155,7 +155,7 @@ func (c *call) applyProcesses(app *cf.App, m *manifest.App) error {
 		if err != nil {
 			return err
 		}
-		if err := applyProcess(p, want); err != nil {
+		if err := c.applyProcess(app, p, want); err != nil {
 			return err
 		}
 		if err := c.withinQuota(app.SpaceGUID, func() error { return store.Processes.Update(c.Tx, p) }); err != nil {
@@ -165,7 +165,12 @@ func (c *call) applyProcesses(app *cf.App, m *manifest.App) error {
 	return nil
 }
 
-func applyProcess(p *cf.Process, m manifest.Process) error {
+func (c *call) applyProcess(app *cf.App, p *cf.Process, m manifest.Process) error {
+	if m != (manifest.Process{Type: m.Type}) {
+		if err := c.mayChange(p, app, noUpdate); err != nil {
+			return err
+		}
+	}
 	if m.Command != nil {
 		p.Command = *m.Command
 	}

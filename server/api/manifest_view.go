@@ -88,7 +88,14 @@ func (c *call) manifestProcesses(m map[string]any, app *cf.App, forDiff bool) er
 	}
 	var list, sidecars []any
 	seen := map[string]bool{}
+	web, err := c.webProcesses(app)
+	if err != nil {
+		return err
+	}
 	for _, p := range processes {
+		if p.Type == "web" && p.GUID != web[len(web)-1].GUID {
+			continue // a deployment is about to remove it
+		}
 		entry := manifestProcess(p)
 		if forDiff {
 			entry["disk-quota"] = entry["disk_quota"] // as the CLI writes it

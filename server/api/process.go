@@ -126,8 +126,27 @@ func (c *call) process() (*cf.Process, *cf.App, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := store.Processes.First(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}, "types": {kind}}})
+	p, err := c.processOf(app, kind)
 	return p, app, err
+}
+
+// processOf is an app's process of a type: during a deployment the newest one.
+func (c *call) processOf(app *cf.App, kind string) (*cf.Process, error) {
+	return store.Processes.First(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}, "types": {kind}}, Desc: true})
+}
+
+// webProcesses are an app's, oldest first.
+func (c *call) webProcesses(app *cf.App) ([]*cf.Process, error) {
+	list, _, err := store.Processes.List(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}, "types": {"web"}}})
+	return list, err
+}
+
+// mayChange refuses to change a process that a deployment is changing.
+func (c *call) mayChange(p *cf.Process, app *cf.App, why string) error {
+	if p.Type != "web" {
+		return nil
+	}
+	return c.notDeploying(app, "%s", why)
 }
 
 func showProcess(c *call) (*response, error) {
@@ -226,6 +245,9 @@ func updateProcess(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.mayChange(p, app, noUpdate); err != nil {
+		return nil, err
+	}
 	if req.Command.Set {
 		p.Command = req.Command.V
 	}
@@ -300,6 +322,9 @@ func scaleProcess(c *call) (*response, error) {
 		return nil, err
 	}
 	if err := c.feature("app_scaling"); err != nil {
+		return nil, err
+	}
+	if err := c.mayChange(p, app, noScale); err != nil {
 		return nil, err
 	}
 	if err := req.apply(p); err != nil {

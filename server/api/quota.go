@@ -169,3 +169,9 @@ func showUsage(c *call) (*response, error) {
 	u, err := c.usageOf()
 	return &response{body: doc{"usage_summary": u.view(), "links": doc{"self": c.link("/v3/info/usage_summary")}}}, err
 }
+
+// WithinQuota makes a change in a space, outside of a request, and refuses it
+// when it breaks the quota of the org.
+func WithinQuota(tx *store.Tx, spaceGUID string, change func() error) error {
+	return (&call{Tx: tx}).withinQuota(spaceGUID, change)
+}

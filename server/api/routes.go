@@ -86,7 +86,10 @@ func (s *Server) routes() []route {
 
 		{"GET /v3/deployments", anyone, list(store.Deployments, viewDeployment)},
 		{"POST /v3/deployments", operate, inTx(createDeployment)},
-		{"GET /v3/deployments/{guid}", read, inTx(showDeployment)},
+		{"GET /v3/deployments/{guid}", read, showDeployment},
+		{"PATCH /v3/deployments/{guid}", develop, inTx(updateDeployment)},
+		{"POST /v3/deployments/{guid}/actions/cancel", operate, inTx(cancelDeployment)},
+		{"POST /v3/deployments/{guid}/actions/continue", operate, inTx(continueDeployment)},
 
 		{"GET /v3/domains", anyone, list(store.Domains, viewDomain)},
 		{"POST /v3/domains", orgAdmin, inTx(createDomain)},

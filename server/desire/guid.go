@@ -10,8 +10,8 @@ import (
 )
 
 // ProcessGUID names the Desired of an app's process: Diego's process_guid, the
-// process' GUID and a version. A stop of the app changes it, so that the next
-// start makes new instances.
+// process' GUID and a version. A stop of the app, or a restart of the process
+// alone, changes it, so that the next start makes new instances.
 func ProcessGUID(p *cf.Process, app *cf.App) string {
 	return p.GUID + "-" + version(p, app)[:8]
 }
@@ -26,5 +26,5 @@ func CFProcess(processGUID string) string {
 
 // version is the process' version in Cloud Controller's sense: a UUID.
 func version(p *cf.Process, app *cf.App) string {
-	return uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "%s/%d", p.GUID, app.Rev)).String()
+	return uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "%s/%d", p.GUID, app.Rev+p.Rev)).String()
 }

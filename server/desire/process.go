@@ -30,8 +30,25 @@ const defaultStartTimeout = 60 * time.Second
 type ProcessIn struct {
 	Owner
 	Process *cf.Process
-	Droplet *cf.Droplet // the app's current one, STAGED
+	Droplet *cf.Droplet // that of DropletGUID, STAGED
 	Ports   []uint16    // of the process' route destinations, DefaultPort or other
+}
+
+// DropletGUID names the droplet that a process runs: the one that it was started
+// with, else the app's.
+func DropletGUID(p *cf.Process, app *cf.App) string { return cmp.Or(p.DropletGUID, app.DropletGUID) }
+
+// At is what a process depends on when it was started with a revision: that one's
+// environment and command, whatever the app's are by now. nil changes nothing,
+// and neither does a revision of an app that has none any longer.
+func (in ProcessIn) At(r *cf.Revision) ProcessIn {
+	if r == nil || !in.App.RevisionsOn {
+		return in
+	}
+	app, p := *in.App, *in.Process
+	app.Env, p.Command = r.Env, r.Commands[p.Type]
+	in.App, in.Process = &app, &p
+	return in
 }
 
 // Process is the Desired of a process of a STARTED app.

@@ -20,19 +20,20 @@ func watched() []string {
 
 // loader reads a World out of one transaction.
 type loader struct {
-	tx       *store.Tx
-	api      string
-	fetches  *fetches
-	platform desire.Platform
-	stacks   map[string]*cf.Stack // by name
-	apps     map[string]*cf.App
-	spaces   map[string]*cf.Space
-	orgs     map[string]*cf.Org
-	droplets map[string]*cf.Droplet
-	routed   map[string][]routed // by app GUID
-	packs    []*cf.Buildpack     // by position
-	builds   []*cf.Build         // that are staging
-	tasks    []*cf.Task          // that have not ended
+	tx        *store.Tx
+	api       string
+	fetches   *fetches
+	platform  desire.Platform
+	stacks    map[string]*cf.Stack // by name
+	apps      map[string]*cf.App
+	spaces    map[string]*cf.Space
+	orgs      map[string]*cf.Org
+	droplets  map[string]*cf.Droplet
+	revisions map[string]*cf.Revision
+	routed    map[string][]routed // by app GUID
+	packs     []*cf.Buildpack     // by position
+	builds    []*cf.Build         // that are staging
+	tasks     []*cf.Task          // that have not ended
 
 	world World
 }
@@ -175,24 +176,49 @@ func (l *loader) owner(app *cf.App, processType string) (o desire.Owner, ports [
 
 // loadProcesses derives what apps that are started desire.
 func (l *loader) loadProcesses() error {
-	var guids, droplets []string
+	var guids []string
 	for _, a := range l.apps {
 		if a.State == cf.Started && a.DropletGUID != "" {
-			guids, droplets = append(guids, a.GUID), append(droplets, a.DropletGUID)
+			guids = append(guids, a.GUID)
+		}
+	}
+	processes, err := store.Processes.By(l.tx, "app_guids", guids...)
+	if err != nil {
+		return err
+	}
+	var droplets, revisions []string
+	for _, p := range processes {
+		droplets = append(droplets, desire.DropletGUID(p, l.apps[p.AppGUID]))
+		if p.RevisionGUID != "" {
+			revisions = append(revisions, p.RevisionGUID)
 		}
 	}
 	if err := l.loadDroplets(droplets); err != nil {
 		return err
 	}
-	processes, err := store.Processes.By(l.tx, "app_guids", guids...)
-	for _, p := range processes {
-		app := l.apps[p.AppGUID]
-		d := l.droplets[app.DropletGUID]
-		o, ports, ok := l.owner(app, p.Type)
-		if ok && d != nil {
-			l.world.Desired = append(l.world.Desired, desire.Process(desire.ProcessIn{Owner: o, Process: p, Droplet: d, Ports: ports}))
-		}
+	if err := l.loadRevisions(revisions); err != nil {
+		return err
 	}
+	for _, p := range processes {
+		l.process(p)
+	}
+	return nil
+}
+
+func (l *loader) process(p *cf.Process) {
+	app := l.apps[p.AppGUID]
+	o, ports, ok := l.owner(app, p.Type)
+	d := l.droplets[desire.DropletGUID(p, app)]
+	if ok && d != nil {
+		in := desire.ProcessIn{Owner: o, Process: p, Droplet: d, Ports: ports}
+		l.world.Desired = append(l.world.Desired, desire.Process(in.At(l.revisions[p.RevisionGUID])))
+	}
+}
+
+// loadRevisions reads what processes were started with.
+func (l *loader) loadRevisions(guids []string) error {
+	rows, err := store.Revisions.By(l.tx, "guids", guids...)
+	l.revisions = index(rows, func(r *cf.Revision) string { return r.GUID })
 	return err
 }
 

@@ -75,8 +75,9 @@ type Process struct {
 	LogRateLimit   int64 // bytes a second; -1: no limit
 	HealthCheck    HealthCheck
 	ReadinessCheck HealthCheck
-	Version        string // changes whenever instances must be replaced
-	RevisionGUID   string
+	RevisionGUID   string // that it was started with; "" for none
+	DropletGUID    string // that it was started with; "" for the app's
+	Rev            int    // grows when it alone is restarted
 	User           string
 	Sidecars       []Sidecar // of the droplet or the user
 }

@@ -1,0 +1,138 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"cupola/store/cf"
+)
+
+type deploymentRequest struct {
+	Relationships struct {
+		App ref `json:"app"`
+	} `json:"relationships"`
+	Droplet  *named               `json:"droplet"`
+	Revision *named               `json:"revision"`
+	Strategy opt[string]          `json:"strategy"`
+	Options  opt[json.RawMessage] `json:"options"`
+	Metadata *metadataPatch       `json:"metadata"`
+
+	options cf.DeploymentOptions
+	scale   scaleRequest // of the new web process
+}
+
+// named names a thing outside of relationships.
+type named struct {
+	GUID string `json:"guid"`
+}
+
+func (n *named) guid() string {
+	if n == nil {
+		return ""
+	}
+	return n.GUID
+}
+
+func (r *deploymentRequest) strategy() string { return r.Strategy.or(cf.Rolling) }
+
+func (r *deploymentRequest) validate() []string {
+	faults := must(r.strategy() == cf.Rolling || r.strategy() == cf.Canary, "Strategy '"+r.Strategy.V+"' is not a supported deployment strategy",
+		r.Droplet == nil || r.Revision == nil, "Droplet Cannot set both fields 'droplet' and 'revision'")
+	r.options.MaxInFlight = 1
+	if !r.Options.Set || r.Options.Null {
+		return faults
+	}
+	var o map[string]json.RawMessage
+	if json.Unmarshal(r.Options.V, &o) != nil {
+		return append(faults, "Options must be an object")
+	}
+	maps.DeleteFunc(o, func(_ string, v json.RawMessage) bool { return string(v) == "null" })
+	faults = append(faults, unsupported("Options", o, "canary", "max_in_flight", "web_instances", "memory_in_mb", "disk_in_mb", "log_rate_limit_in_bytes_per_second")...)
+	faults = append(faults, r.readScale(o)...)
+	if v, given := o["max_in_flight"]; given && (json.Unmarshal(v, &r.options.MaxInFlight) != nil || r.options.MaxInFlight < 1) {
+		faults = append(faults, "Max in flight must be an integer greater than 0")
+	}
+	if v, given := o["canary"]; given {
+		faults = append(faults, r.readCanary(v)...)
+	}
+	return faults
+}
+
+// unsupported names the keys of an object that are none of the allowed.
+func unsupported(what string, o map[string]json.RawMessage, allowed ...string) []string {
+	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(o)), func(k string) bool { return slices.Contains(allowed, k) })
+	if len(keys) == 0 {
+		return nil
+	}
+	return []string{what + " has unsupported key(s): " + strings.Join(keys, ", ")}
+}
+
+// readScale reads what the new web process is to have.
+func (r *deploymentRequest) readScale(o map[string]json.RawMessage) (faults []string) {
+	integer := func(name, what string, into any) {
+		v, given := o[name]
+		if given && json.Unmarshal(v, into) != nil {
+			why := " is not a number"
+			if bytes.ContainsAny(v, ".eE") && json.Valid(v) && v[0] != '"' {
+				why = " must be an integer"
+			}
+			faults = append(faults, what+why)
+		}
+	}
+	integer("web_instances", "Web instances", &r.scale.Instances)
+	integer("memory_in_mb", "Memory in mb", &r.scale.MemoryMB)
+	integer("disk_in_mb", "Disk in mb", &r.scale.DiskMB)
+	integer("log_rate_limit_in_bytes_per_second", "Log rate limit in bytes per second", &r.scale.LogRateLimit)
+	if faults != nil {
+		return faults
+	}
+	for _, f := range r.scale.validate() {
+		faults = append(faults, strings.Replace(f, "Instances", "Web instances", 1))
+	}
+	if s := r.scale; s.Instances.Set {
+		r.options.WebInstances = &s.Instances.V
+	}
+	if s := r.scale; s.LogRateLimit.Set {
+		r.options.LogRateLimit = &s.LogRateLimit.V
+	}
+	r.options.MemoryMB, r.options.DiskMB = r.scale.MemoryMB.V, r.scale.DiskMB.V
+	return faults
+}
+
+func (r *deploymentRequest) readCanary(text json.RawMessage) []string {
+	var canary map[string]json.RawMessage
+	if json.Unmarshal(text, &canary) != nil {
+		return []string{"Options canary must be an object"}
+	}
+	if r.strategy() != cf.Canary {
+		return []string{"Options canary are only valid for Canary deployments"}
+	}
+	steps, given := canary["steps"]
+	if !given || string(steps) == "null" {
+		return nil
+	}
+	var list []map[string]json.RawMessage
+	if json.Unmarshal(steps, &list) != nil || slices.ContainsFunc(list, func(s map[string]json.RawMessage) bool { return s == nil }) {
+		return []string{"Options canary steps must be an array of objects"}
+	}
+	return r.readSteps(list)
+}
+
+func (r *deploymentRequest) readSteps(steps []map[string]json.RawMessage) (faults []string) {
+	const weight = "Options canary steps instance weight"
+	missing, wrong := false, false
+	for _, s := range steps {
+		faults = append(faults, unsupported("Options canary steps", s, "instance_weight")...)
+		n := 0
+		v, given := s["instance_weight"]
+		missing = missing || !given
+		wrong = wrong || json.Unmarshal(v, &n) != nil || n < 1 || n > 100
+		r.options.Weights = append(r.options.Weights, n)
+	}
+	return append(faults, must(!missing, `Options canary steps missing key: "instance_weight"`,
+		!wrong, weight+" must be an Integer between 1-100 (inclusive)",
+		wrong || slices.IsSorted(r.options.Weights), weight+" must be sorted in ascending order")...)
+}

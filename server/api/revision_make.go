@@ -1,0 +1,198 @@
+package api
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// maxRevision is the last version of Cloud Controller, after which it begins
+// again.
+const maxRevision = 9999
+
+// latestRevision is nil for an app that has none, or is to have none.
+func (c *call) latestRevision(app *cf.App) (*cf.Revision, error) {
+	if !app.RevisionsOn {
+		return nil, nil
+	}
+	r, err := store.Revisions.First(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}}, Desc: true})
+	if store.IsNotFound(err) {
+		return nil, nil
+	}
+	return r, err
+}
+
+// revise gives the revision of what an app is to run now: the latest if it is
+// that, else a new one. It is nil where there is to be none.
+func (c *call) revise(app *cf.App) (*cf.Revision, error) {
+	if !app.RevisionsOn || app.DropletGUID == "" {
+		return nil, nil
+	}
+	latest, err := c.latestRevision(app)
+	if err != nil {
+		return nil, err
+	}
+	next, err := c.revisionOf(app)
+	if err != nil {
+		return nil, err
+	}
+	if latest == nil {
+		next.Description = "Initial revision."
+		return next, c.addRevision(app, next, nil)
+	}
+	reasons := changes(latest, next)
+	if len(reasons) == 0 {
+		return latest, nil
+	}
+	next.Description = strings.Join(reasons, " ")
+	return next, c.addRevision(app, next, latest)
+}
+
+// rollBack makes a revision that is like an older one.
+func (c *call) rollBack(app *cf.App, to *cf.Revision) (*cf.Revision, error) {
+	latest, err := c.latestRevision(app)
+	if err != nil {
+		return nil, err
+	}
+	next := &cf.Revision{AppGUID: app.GUID, DropletGUID: to.DropletGUID, Env: to.Env, Commands: to.Commands, Sidecars: to.Sidecars}
+	reasons := changes(latest, next)
+	if len(reasons) == 0 {
+		return nil, cf.Unprocessable("Unable to rollback. The code and configuration you are rolling back to is the same as the deployed revision.")
+	}
+	next.Description = strings.Join(append(reasons, fmt.Sprintf("Rolled back to revision %d.", to.Version)), " ")
+	return next, c.addRevision(app, next, latest)
+}
+
+// revisionOf is what an app would run if it was started now. Of several web
+// processes the newest one counts.
+func (c *call) revisionOf(app *cf.App) (*cf.Revision, error) {
+	processes, err := store.Processes.By(c.Tx, "app_guids", app.GUID)
+	if err != nil {
+		return nil, err
+	}
+	r := &cf.Revision{AppGUID: app.GUID, DropletGUID: app.DropletGUID, Env: app.Env, Commands: map[string]string{}}
+	for _, p := range processes {
+		r.Commands[p.Type] = p.Command
+	}
+	for _, s := range sidecarsOf(app, processes...) {
+		r.Sidecars = append(r.Sidecars, s.Sidecar)
+	}
+	slices.SortFunc(r.Sidecars, func(a, b cf.Sidecar) int { return cmp.Compare(a.Name, b.Name) })
+	return r, nil
+}
+
+// addRevision numbers a revision and adds it, in the place of one that had the
+// number before.
+func (c *call) addRevision(app *cf.App, r, latest *cf.Revision) error {
+	r.Version = 1
+	if latest != nil && latest.Version < maxRevision {
+		r.Version = latest.Version + 1
+	}
+	old, err := store.Revisions.By(c.Tx, "app_guids", app.GUID)
+	if err != nil {
+		return err
+	}
+	for _, o := range old {
+		if o.Version == r.Version {
+			if err := store.Revisions.Delete(c.Tx, o.GUID); err != nil {
+				return err
+			}
+		}
+	}
+	if err := store.Revisions.Insert(c.Tx, r); err != nil {
+		return err
+	}
+	c.note(app, "Creating revision for app with guid %s", app.GUID)
+	return c.revisionEvent("audit.app.revision.create", app, r)
+}
+
+func (c *call) revisionEvent(kind string, app *cf.App, r *cf.Revision) error {
+	return c.appEvent(kind, app, doc{"revision_guid": r.GUID, "revision_version": r.Version})
+}
+
+// changes tells in Cloud Controller's words how two revisions differ.
+func changes(was, next *cf.Revision) []string {
+	reasons := must(was.DropletGUID == next.DropletGUID, "New droplet deployed.",
+		maps.Equal(was.Env, next.Env), "New environment variables deployed.",
+		slices.EqualFunc(was.Sidecars, next.Sidecars, sameSidecar), "Sidecars updated.")
+	for kind, command := range next.Commands {
+		before, there := was.Commands[kind]
+		switch {
+		case !there:
+			reasons = append(reasons, fmt.Sprintf("New process type '%s' added.", kind))
+		case before != command:
+			reasons = append(reasons, fmt.Sprintf("Custom start command %s for '%s' process.", commandChange(before, command), kind))
+		}
+	}
+	for kind := range was.Commands {
+		if _, there := next.Commands[kind]; !there {
+			reasons = append(reasons, fmt.Sprintf("Process type '%s' removed.", kind))
+		}
+	}
+	slices.Sort(reasons)
+	return reasons
+}
+
+func commandChange(before, command string) string {
+	switch {
+	case before == "":
+		return "added"
+	case command == "":
+		return "removed"
+	}
+	return "updated"
+}
+
+// sameSidecar compares what runs: a sidecar that was deleted and made anew has
+// another GUID.
+func sameSidecar(a, b cf.Sidecar) bool {
+	return a.Name == b.Name && a.Command == b.Command && a.MemoryMB == b.MemoryMB && slices.Equal(a.ProcessTypes, b.ProcessTypes)
+}
+
+// applySidecarsOf gives an app the sidecars of a revision, and no others.
+func (c *call) applySidecarsOf(app *cf.App, r *cf.Revision) error {
+	processes, err := store.Processes.By(c.Tx, "app_guids", app.GUID)
+	if err != nil {
+		return err
+	}
+	for _, p := range processes {
+		p.Sidecars = nil
+		for _, s := range r.Sidecars {
+			if slices.Contains(s.ProcessTypes, p.Type) {
+				p.Sidecars = append(p.Sidecars, s)
+			}
+		}
+		if err := orElse(sidecarFaults(p), store.Processes.Update(c.Tx, p)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runAs has all processes of an app run its droplet and its latest revision
+// from their next start on.
+func (c *call) runAs(app *cf.App) error {
+	r, err := c.latestRevision(app)
+	if err != nil {
+		return err
+	}
+	processes, err := store.Processes.By(c.Tx, "app_guids", app.GUID)
+	if err != nil {
+		return err
+	}
+	for _, p := range processes {
+		p.DropletGUID = app.DropletGUID
+		if r != nil {
+			p.RevisionGUID = r.GUID
+		}
+		if err := store.Processes.Update(c.Tx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}

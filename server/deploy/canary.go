@@ -1,0 +1,48 @@
+package deploy
+
+import (
+	"math"
+
+	"cupola/store/cf"
+)
+
+// Share is how a step of a canary deployment divides the instances.
+type Share struct {
+	Canary   int // of the new web process
+	Original int // of all others
+}
+
+// DesiredInstances is how many instances a deployment ends with.
+func DesiredInstances(d *cf.Deployment) int {
+	if n := d.Options.WebInstances; n != nil {
+		return *n
+	}
+	return d.OriginalInstances
+}
+
+// FirstInstances is how many instances a deployment begins with.
+func FirstInstances(d *cf.Deployment) int {
+	n := DesiredInstances(d)
+	if d.Strategy == cf.Canary {
+		n = CanaryStep(d).Canary
+	}
+	return min(d.Options.MaxInFlight, n)
+}
+
+// CanaryStep is the current step of a canary deployment. Without weights there
+// is one step, of one instance beside all that were there.
+func CanaryStep(d *cf.Deployment) Share {
+	if len(d.Options.Weights) == 0 {
+		return Share{1, d.OriginalInstances}
+	}
+	n := d.OriginalInstances
+	if d.Options.WebInstances != nil {
+		n = min(n, *d.Options.WebInstances)
+	}
+	weight := d.Options.Weights[min(max(d.CanaryStep, 1), len(d.Options.Weights))-1]
+	canary := max(1, int(math.Round(float64(n)*float64(weight)/100)))
+	if weight == 100 {
+		return Share{canary, 0}
+	}
+	return Share{canary, n - canary + 1}
+}

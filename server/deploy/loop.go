@@ -1,0 +1,179 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"cupola/server/desire"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// Config is what a Loop is made of.
+type Config struct {
+	Store *store.Store
+	// Within makes a change in a space, or says which quota it breaks: that is
+	// then the deployment's error.
+	Within func(tx *store.Tx, spaceGUID string, change func() error) error
+	Log    *slog.Logger
+}
+
+// Loop moves the deployments on.
+type Loop struct{ Config }
+
+// New makes a Loop.
+func New(c Config) *Loop { return &Loop{c} }
+
+// retry is how long the loop waits after an error.
+const retry = time.Second
+
+// Run moves deployments on until ctx ends.
+func (l *Loop) Run(ctx context.Context) error {
+	changed, stop := l.Store.Watch(store.Deployments.Name(), store.ActualLRPs.Name(), store.Apps.Name(), store.Processes.Name())
+	defer stop()
+	for {
+		next := healthyInterval
+		if err := l.steps(ctx); err != nil && ctx.Err() == nil {
+			l.Log.ErrorContext(ctx, "deployments were not moved on", "err", err)
+			next = retry
+		}
+		timer := time.NewTimer(next)
+		select {
+		case <-changed:
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		}
+		timer.Stop()
+	}
+}
+
+// steps makes a step of each deployment that is under way.
+func (l *Loop) steps(ctx context.Context) error {
+	var active []*cf.Deployment
+	err := l.Store.Read(ctx, func(tx *store.Tx) (err error) {
+		active, err = store.Deployments.By(tx, "status_values", cf.Active)
+		return err
+	})
+	for _, d := range active {
+		err = errors.Join(err, l.step(ctx, d.GUID))
+	}
+	return err
+}
+
+// step makes a step of a deployment. The rows are looked at twice: most looks
+// find nothing to do, and only one who does keeps others from writing.
+func (l *Loop) step(ctx context.Context, guid string) error {
+	idle := false
+	look := func(tx *store.Tx) error {
+		_, c, err := decide(tx, guid)
+		idle = c.Empty()
+		return err
+	}
+	if err := l.Store.Read(ctx, look); err != nil || idle {
+		return err
+	}
+	err := l.Store.Write(ctx, func(tx *store.Tx) error {
+		w, c, err := decide(tx, guid)
+		if err != nil || c.Empty() {
+			return err
+		}
+		return l.Within(tx, w.App.SpaceGUID, func() error { return write(tx, c) })
+	})
+	var fault *cf.Error
+	if errors.As(err, &fault) {
+		return l.blame(ctx, guid, fault.Detail)
+	}
+	if err == nil {
+		l.Log.DebugContext(ctx, "deployment was moved on", "deployment_guid", guid)
+	}
+	return err
+}
+
+// decide loads a deployment and has Step decide. One that is gone or done needs
+// no change.
+func decide(tx *store.Tx, guid string) (World, Change, error) {
+	d, err := store.Deployments.Get(tx, guid)
+	if store.IsNotFound(err) || err == nil && d.StatusValue != cf.Active {
+		return World{}, Change{}, nil
+	}
+	if err != nil {
+		return World{}, Change{}, err
+	}
+	w, err := load(tx, d)
+	if err != nil {
+		return w, Change{}, err
+	}
+	return w, Step(w), nil
+}
+
+// blame writes down why a deployment does not get on.
+func (l *Loop) blame(ctx context.Context, guid, why string) error {
+	return l.Store.Write(ctx, func(tx *store.Tx) error {
+		d, err := store.Deployments.Get(tx, guid)
+		if err != nil || d.Error == why {
+			return err
+		}
+		d.Error = why
+		return store.Deployments.Update(tx, d)
+	})
+}
+
+func write(tx *store.Tx, c Change) error {
+	for _, guid := range c.Delete {
+		if err := store.Processes.Delete(tx, guid); err != nil {
+			return err
+		}
+	}
+	for _, p := range c.Update {
+		if err := store.Processes.Update(tx, &p); err != nil {
+			return err
+		}
+	}
+	return store.Deployments.Update(tx, c.Deployment)
+}
+
+// load reads the world of a deployment.
+func load(tx *store.Tx, d *cf.Deployment) (World, error) {
+	w := World{Now: tx.Now, Deployment: *d, Superseded: map[string]cf.DeploymentState{}}
+	app, err := store.Apps.Get(tx, d.AppGUID)
+	if err != nil {
+		return w, err
+	}
+	w.App = *app
+	processes, err := store.Processes.By(tx, "app_guids", app.GUID)
+	if err != nil {
+		return w, err
+	}
+	for _, p := range processes {
+		if p.Type != "web" {
+			w.Others = append(w.Others, *p)
+			continue
+		}
+		actuals, err := store.ActualLRPs.By(tx, "process_guids", desire.ProcessGUID(p, app))
+		if err != nil {
+			return w, err
+		}
+		w.Web = append(w.Web, Web{*p, actuals})
+	}
+	return w, w.loadPast(tx)
+}
+
+// loadPast reads what came before a deployment, and what it is to end with.
+func (w *World) loadPast(tx *store.Tx) error {
+	past, _, err := store.Deployments.List(tx, store.Query{Where: map[string][]string{"app_guids": {w.App.GUID}, "status_reasons": {cf.Superseded}}})
+	for _, d := range past {
+		w.Superseded[d.WebProcess] = d.State
+	}
+	if err != nil || w.Deployment.RevisionGUID == "" {
+		return err
+	}
+	w.Revision, err = store.Revisions.Get(tx, w.Deployment.RevisionGUID)
+	if store.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

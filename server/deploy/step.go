@@ -1,0 +1,217 @@
+package deploy
+
+import (
+	"slices"
+	"time"
+
+	"cupola/runtime/lrp"
+	"cupola/store/cf"
+)
+
+// healthyInterval is how often LastHealthy is brought up to date: Cloud
+// Controller's interval between two steps.
+const healthyInterval = 5 * time.Second
+
+// Step returns what is to be changed now. It reads w alone.
+func Step(w World) Change {
+	s := &step{World: w, was: w.Deployment, changed: map[string]cf.Process{}, gone: map[string]bool{}}
+	s.new = slices.IndexFunc(w.Web, func(p Web) bool { return p.GUID == w.Deployment.WebProcess })
+	if s.new < 0 {
+		return Change{}
+	}
+	s.Web = slices.Clone(w.Web)
+	switch {
+	case w.Deployment.State == cf.Canceling:
+		s.cancel()
+	case w.App.State != cf.Started: // it waits for the next start
+	case w.Deployment.State == cf.Deploying:
+		n := DesiredInstances(&w.Deployment)
+		if s.scale(n, n) {
+			s.finalize()
+		}
+	case w.Deployment.State == cf.Prepaused:
+		at := CanaryStep(&w.Deployment)
+		if s.scale(at.Canary+at.Original, at.Canary) {
+			s.Deployment.LastHealthy = w.Now
+			s.Deployment.Become(cf.Paused, string(cf.Paused), w.Now)
+		}
+	}
+	return s.change()
+}
+
+type step struct {
+	World
+	new     int // index in Web of the deployment's process
+	was     cf.Deployment
+	changed map[string]cf.Process
+	order   []string
+	gone    map[string]bool
+}
+
+func (s *step) change() Change {
+	var c Change
+	for _, guid := range s.order {
+		if s.gone[guid] {
+			c.Delete = append(c.Delete, guid)
+		} else if p, ok := s.changed[guid]; ok {
+			c.Update = append(c.Update, p)
+		}
+	}
+	d := s.Deployment
+	if !c.Empty() || d.State != s.was.State || d.Error != s.was.Error || !d.LastHealthy.Equal(s.was.LastHealthy) {
+		c.Deployment = &d
+	}
+	return c
+}
+
+func (s *step) touch(guid string) {
+	if !slices.Contains(s.order, guid) {
+		s.order = append(s.order, guid)
+	}
+}
+
+// resize gives the web process i another number of instances.
+func (s *step) resize(i, n int) {
+	p := &s.Web[i]
+	if p.Instances == n {
+		return
+	}
+	p.Instances = n
+	s.touch(p.GUID)
+	s.changed[p.GUID] = p.Process
+}
+
+func (s *step) destroy(i int) {
+	s.Web[i].Instances = 0
+	s.touch(s.Web[i].GUID)
+	s.gone[s.Web[i].GUID] = true
+}
+
+// scale takes instances of older processes away that are made up for, and adds
+// some of the new one: up to interim of it, where there shall be target of all.
+// It tells whether those that shall be are.
+func (s *step) scale(target, interim int) (finished bool) {
+	web, inFlight := s.Web[s.new], s.Deployment.Options.MaxInFlight
+	n := web.count()
+	// Fewer routable ones than that are ones which nobody has looked at yet.
+	room := n.starting < inFlight && n.unhealthy == 0 && n.routable >= web.Instances-inFlight
+	surplus := s.older() - max(target-n.routable, 0)
+	if !room && surplus <= 0 {
+		return false
+	}
+	s.Deployment.Error = ""
+	s.reduce(surplus)
+	if web.Instances >= interim && n.routable >= interim {
+		return true
+	}
+	if room {
+		s.resize(s.new, max(web.Instances, min(n.routable+inFlight, interim)))
+		if len(s.order) > 0 || s.Now.Sub(s.Deployment.LastHealthy) >= healthyInterval {
+			s.Deployment.LastHealthy = s.Now
+		}
+	}
+	return false
+}
+
+// older is how many instances the other web processes want.
+func (s *step) older() (n int) {
+	for i, p := range s.Web {
+		if i != s.new {
+			n += p.Instances
+		}
+	}
+	return n
+}
+
+// reduce takes n instances of older processes away: first those of canaries
+// that were superseded, which nobody approved, then those of the oldest. What a
+// deployment made and has no instances left goes; the oldest process stays
+// until the end, to be canceled to.
+func (s *step) reduce(n int) {
+	for _, i := range s.oldest() {
+		p := s.Web[i]
+		less := min(p.Instances, n)
+		if less <= 0 {
+			continue
+		}
+		n -= less
+		if p.Instances == less && i > 0 {
+			s.destroy(i)
+			continue
+		}
+		s.resize(i, p.Instances-less)
+	}
+}
+
+// oldest are the older web processes in the order in which they are reduced.
+func (s *step) oldest() (order []int) {
+	for i, p := range s.Web {
+		if i != s.new && s.Superseded[p.GUID] == cf.Canceled {
+			order = append(order, i)
+		}
+	}
+	for i, p := range s.Web {
+		if i != s.new && s.Superseded[p.GUID] != cf.Canceled {
+			order = append(order, i)
+		}
+	}
+	return order
+}
+
+// finalize leaves the new web process alone, and restarts the others with what
+// was deployed.
+func (s *step) finalize() {
+	for i := range s.Web {
+		if i != s.new {
+			s.destroy(i)
+		}
+	}
+	for _, p := range s.Others {
+		if s.Revision != nil {
+			p.Command, p.RevisionGUID = s.Revision.Commands[p.Type], s.Revision.GUID
+		}
+		p.DropletGUID = s.Deployment.DropletGUID
+		p.Rev++
+		s.touch(p.GUID)
+		s.changed[p.GUID] = p
+	}
+	s.Deployment.Become(cf.Deployed, string(cf.Deployed), s.Now)
+}
+
+// cancel goes back to the process that was before: the newest one of a
+// superseded deployment that has an instance, or the oldest. Where it has none
+// that is routable but some that start, they are waited for.
+func (s *step) cancel() {
+	prior := 0
+	for i, p := range s.Web {
+		if i != s.new && s.Superseded[p.GUID] == cf.Deployed && p.runs() {
+			prior = i
+		}
+	}
+	s.resize(prior, s.Deployment.OriginalInstances)
+	n := s.Web[prior].count()
+	if s.App.State == cf.Started && n.routable == 0 && s.comes(prior, n) && s.Web[s.new].count().routable > 0 {
+		return
+	}
+	for i := range s.Web {
+		if i != prior {
+			s.destroy(i)
+		}
+	}
+	s.Deployment.Error = ""
+	s.Deployment.Become(cf.Canceled, string(cf.Canceled), s.Now)
+}
+
+// comes tells whether an instance of a process is on its way: it starts, or was
+// asked for just now.
+func (s *step) comes(i int, n count) bool {
+	_, resized := s.changed[s.Web[i].GUID]
+	return n.starting > 0 || resized || len(s.Web[i].Actuals) == 0 && s.Web[i].Instances > 0
+}
+
+// runs tells whether an instance runs, routable or not.
+func (w Web) runs() bool {
+	return slices.ContainsFunc(w.Actuals, func(a *lrp.Actual) bool {
+		return a.State == lrp.Running && !a.Stopping && a.Index < w.Instances
+	})
+}

@@ -1,0 +1,63 @@
+package deploy
+
+import (
+	"time"
+
+	"cupola/runtime/lrp"
+	"cupola/store/cf"
+)
+
+// World is all that a Step depends on.
+type World struct {
+	Now        time.Time
+	App        cf.App
+	Deployment cf.Deployment // ACTIVE
+	Web        []Web         // the app's web processes, oldest first
+	Others     []cf.Process  // the app's other processes
+	Revision   *cf.Revision  // of the deployment; nil without
+	// Superseded are the states of the deployments that another one took the
+	// place of, by the GUID of the web process that each made.
+	Superseded map[string]cf.DeploymentState
+}
+
+// Web is a web process with its instances of now.
+type Web struct {
+	cf.Process
+	Actuals []*lrp.Actual // of the app's and the process' revision
+}
+
+// Change is what a Step changes. The zero value changes nothing.
+type Change struct {
+	Deployment *cf.Deployment
+	Update     []cf.Process
+	Delete     []string // GUIDs of processes
+}
+
+// Empty tells whether there is nothing to write.
+func (c Change) Empty() bool {
+	return c.Deployment == nil && len(c.Update) == 0 && len(c.Delete) == 0
+}
+
+// count is how the instances of a process are.
+type count struct{ starting, routable, unhealthy int }
+
+// count tells how the desired instances are, as Cloud Controller's
+// InstancesReporter does: one that is not there is DOWN.
+func (w Web) count() (n count) {
+	byIndex := map[int]*lrp.Actual{}
+	for _, a := range w.Actuals {
+		byIndex[a.Index] = a
+	}
+	for i := range w.Instances {
+		a := byIndex[i]
+		switch {
+		case a == nil || a.Stopping || a.State == lrp.Crashed || a.State == lrp.Unclaimed && a.PlacementError != "":
+			n.unhealthy++
+		case a.State == lrp.Running && a.Ready:
+			n.routable++
+		default:
+			n.starting++
+		}
+	}
+	return n
+}
