@@ -2,6 +2,7 @@ package cell
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -49,34 +50,60 @@ func (b *build) rootFile(path string) string {
 	return string(content)
 }
 
-// resolveUser turns a name, "uid" or "uid:gid" into a user. "" is vcap.
+// resolveUser turns what an image's USER may be into a user: a name or uid and,
+// after a colon, a group or gid. "" is vcap. As docker has it, who names a group
+// is in no other one.
 func resolveUser(name, passwd, group string) (user, error) {
-	if name == "" {
-		name = vcap.Name
+	who, groupName, both := strings.Cut(cmp.Or(name, vcap.Name), ":")
+	u, ok := findUser(who, passwd)
+	if !ok {
+		return user{}, fmt.Errorf("no user %q in the root filesystem", name)
 	}
+	if !both {
+		u.Groups = supplementary(group, u.Name)
+		return u, nil
+	}
+	if u.GID, ok = findGroup(groupName, group); !ok {
+		return user{}, fmt.Errorf("no group of the user %q in the root filesystem", name)
+	}
+	return u, nil
+}
+
+// findUser finds a user by name or uid. An id need not be known to a passwd file,
+// nor need root and vcap.
+func findUser(name, passwd string) (user, bool) {
 	u, numeric := numericUser(name)
 	known, found := findPasswd(passwd, func(e user) bool {
 		return e.Name == name || numeric && e.UID == u.UID
 	})
 	switch {
-	case numeric && found:
-		if strings.Contains(name, ":") {
-			known.GID = u.GID
-		}
-		u = known
+	case found:
+		return known, true
 	case numeric:
 		u.Home = "/"
-	case found:
-		u = known
+		return u, true
 	case name == vcap.Name:
-		u = vcap
+		return vcap, true
 	case name == "root":
-		u = user{Name: "root", Home: "/root"}
-	default:
-		return user{}, fmt.Errorf("no user %q in the root filesystem", name)
+		return user{Name: "root", Home: "/root"}, true
 	}
-	u.Groups = supplementary(group, u.Name)
-	return u, nil
+	return user{}, false
+}
+
+// findGroup finds a group by name or gid, which need not be known.
+func findGroup(name, group string) (gid uint32, ok bool) {
+	lines := bufio.NewScanner(strings.NewReader(group))
+	for lines.Scan() {
+		fields := strings.Split(lines.Text(), ":")
+		if len(fields) < 4 || fields[0] != name {
+			continue
+		}
+		if gid, err := strconv.ParseUint(fields[2], 10, 32); err == nil {
+			return uint32(gid), true
+		}
+	}
+	n, err := strconv.ParseUint(name, 10, 32)
+	return uint32(n), err == nil
 }
 
 // numericUser parses "uid" and "uid:gid"; the group is 0 where none is named.

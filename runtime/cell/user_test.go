@@ -22,11 +22,16 @@ func TestResolveUser(t *testing.T) {
 		{"", user{UID: 2000, GID: 2001, Name: "vcap", Home: "/home/vcap"}, ""},
 		{"web", user{UID: 33, GID: 33, Groups: []uint32{4, 44}, Name: "web", Home: "/var/www"}, ""},
 		{"33", user{UID: 33, GID: 33, Groups: []uint32{4, 44}, Name: "web", Home: "/var/www"}, ""},
-		{"33:7", user{UID: 33, GID: 7, Groups: []uint32{4, 44}, Name: "web", Home: "/var/www"}, ""},
+		{"33:7", user{UID: 33, GID: 7, Name: "web", Home: "/var/www"}, ""},
+		{"web:video", user{UID: 33, GID: 44, Name: "web", Home: "/var/www"}, ""},
+		{"web:4711", user{UID: 33, GID: 4711, Name: "web", Home: "/var/www"}, ""},
+		{"5:adm", user{UID: 5, GID: 4, Home: "/"}, ""},
 		{"5:6", user{UID: 5, GID: 6, Home: "/"}, ""},
 		{"5", user{UID: 5, Home: "/"}, ""},
 		{"nobody", user{}, `no user "nobody" in the root filesystem`},
-		{"5:", user{}, `no user "5:" in the root filesystem`},
+		{"nobody:adm", user{}, `no user "nobody:adm" in the root filesystem`},
+		{"web:none", user{}, `no group of the user "web:none" in the root filesystem`},
+		{"5:", user{}, `no group of the user "5:" in the root filesystem`},
 	}
 	for _, tt := range tests {
 		got, err := resolveUser(tt.name, passwdText, groupText)
