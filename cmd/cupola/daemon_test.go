@@ -35,6 +35,7 @@ type daemon struct {
 	binary string
 	dir    string
 	addr   string // host:port of the HTTP listener
+	flags  []string
 	cmd    *exec.Cmd
 	log    *logBuffer
 }
@@ -66,9 +67,9 @@ func (d *daemon) on(t testing.TB) *daemon {
 
 const adminPassword = "a-password-for-tests"
 
-// startDaemon runs a daemon on a directory of its own, and takes all of it
-// down when the test ends.
-func startDaemon(t testing.TB, binary string) *daemon {
+// startDaemon runs a daemon with flags on a directory of its own, and takes all
+// of it down when the test ends.
+func startDaemon(t testing.TB, binary string, flags ...string) *daemon {
 	t.Helper()
 	// Containers reach their roots through the directory, so it can't be one of
 	// t.TempDir, which is 0700 above.
@@ -79,7 +80,7 @@ func startDaemon(t testing.TB, binary string) *daemon {
 	if err := os.Chmod(dir, 0o711); err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{t: t, binary: binary, dir: dir, addr: "127.0.0.1:0", log: &logBuffer{}}
+	d := &daemon{t: t, binary: binary, dir: dir, addr: "127.0.0.1:0", flags: flags, log: &logBuffer{}}
 	t.Cleanup(d.destroy)
 	d.start()
 	return d
@@ -90,7 +91,8 @@ var apiLine = regexp.MustCompile(`API +http://[^:]+:(\d+)`)
 // start starts the daemon; after the first time, on the same port.
 func (d *daemon) start() {
 	d.t.Helper()
-	d.cmd = exec.Command(d.binary, "serve", "--data-dir", d.dir, "--http", d.addr, "--https", "off", "--admin-password", adminPassword)
+	flags := []string{"serve", "--data-dir", d.dir, "--http", d.addr, "--https", "off", "--admin-password", adminPassword}
+	d.cmd = exec.Command(d.binary, append(flags, d.flags...)...)
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
 		d.t.Fatal(err)

@@ -1,226 +1,212 @@
 package main
 
 import (
-	"archive/tar"
-	"bytes"
+	"archive/zip"
+	"encoding/json"
 	"fmt"
-	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/authn"
-	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/static"
-	"github.com/google/go-containerregistry/pkg/v1/types"
+	"go.yaml.in/yaml/v3"
 )
 
-// privateRegistry is a registry that asks for a password, and counts requests.
-type privateRegistry struct {
-	*httptest.Server
-	host     string
-	requests atomic.Int64
+// ownBuildpack is what its URL leads to: it says on what it staged, and has the
+// app's program started.
+var ownBuildpack = map[string]string{
+	"bin/detect":   "#!/bin/sh\n",
+	"bin/supply":   "#!/bin/sh\necho staged on $(cat /etc/os-release)\n",
+	"bin/finalize": "#!/bin/sh\n",
+	"bin/release":  "#!/bin/sh\necho '---\ndefault_process_types:\n  web: ./hello'\n",
 }
 
-const (
-	registryUser     = "joe"
-	registryPassword = "open sesame"
-)
-
-func startRegistry(t *testing.T) *privateRegistry {
+// serveBuildpack gives the URL of ownBuildpack.
+func serveBuildpack(t *testing.T) string {
 	t.Helper()
-	r := &privateRegistry{}
-	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
-	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		r.requests.Add(1)
-		if u, p, _ := req.BasicAuth(); u != registryUser || p != registryPassword {
-			w.Header().Set("WWW-Authenticate", `Basic realm="images"`)
-			http.Error(w, "who are you?", http.StatusUnauthorized)
-			return
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		z := zip.NewWriter(w)
+		for name, script := range ownBuildpack {
+			header := &zip.FileHeader{Name: name}
+			header.SetMode(0o755)
+			if f, err := z.CreateHeader(header); err == nil {
+				fmt.Fprint(f, script)
+			}
 		}
-		inner.ServeHTTP(w, req)
+		z.Close()
 	}))
-	t.Cleanup(r.Close)
-	r.host = strings.TrimPrefix(r.URL, "http://")
-	return r
+	t.Cleanup(s.Close)
+	return s.URL + "/own.zip"
 }
 
-// smallStack is the layer of a small stack whose os-release has the name.
-func smallStack(t *testing.T, osName string) []byte {
-	t.Helper()
-	helper, err := os.ReadFile(filepath.FromSlash("../../runtime/lifecycle/bin/lifecycle"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return layerOf(t, tarEntry{tar.Header{Name: "etc/os-release", Mode: 0o644}, []byte("NAME=" + osName + "\n")},
-		tarEntry{tar.Header{Name: "bin/tools", Mode: 0o755}, helper},
-		tarEntry{tar.Header{Name: "bin/sh", Typeflag: tar.TypeLink, Linkname: "bin/tools"}, nil},
-		tarEntry{tar.Header{Name: "bin/cat", Typeflag: tar.TypeLink, Linkname: "bin/tools"}, nil},
-		tarEntry{tar.Header{Name: "bin/id", Typeflag: tar.TypeLink, Linkname: "bin/tools"}, nil},
-		tarEntry{tar.Header{Name: "bin/sleep", Typeflag: tar.TypeLink, Linkname: "bin/tools"}, nil})
-}
+// imageApp is an app that is the Go example on an image, with a sidecar that
+// says on what it runs.
+type imageApp struct{ name, image, buildpack string }
 
-type tarEntry struct {
-	tar.Header
-	content []byte
-}
-
-func layerOf(t *testing.T, entries ...tarEntry) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	for _, e := range entries {
-		e.Size = int64(len(e.content))
-		if err := w.WriteHeader(&e.Header); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(e.content); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-// push puts an image of layers under a tag.
-func (r *privateRegistry) push(t *testing.T, tag string, config v1.Config, layers ...[]byte) {
-	t.Helper()
-	image := empty.Image
-	for _, l := range layers {
-		var err error
-		if image, err = mutate.AppendLayers(image, static.NewLayer(l, types.DockerUncompressedLayer)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	image, err := mutate.Config(image, config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ref, err := name.ParseReference(r.host + "/stacks/small:" + tag)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := remote.Write(ref, image, remote.WithAuth(&authn.Basic{Username: registryUser, Password: registryPassword})); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// onImage is an app's directory whose manifest asks for the image.
-func onImage(t *testing.T, app, image, credentials string) string {
+// dir is a directory to push.
+func (a imageApp) dir(t *testing.T, credentials doc) string {
 	t.Helper()
 	dir := t.TempDir()
-	manifest := fmt.Sprintf(`applications:
-- name: %s
-  memory: 64M
-  disk_quota: 128M
-  stack: %s
-  buildpacks: [staticfile_buildpack]
-  sidecars:
-  - name: teller
-    process_types: [web]
-    command: echo sidecar on $(cat /etc/os-release); sleep 1000
-%s`, app, image, credentials)
-	for file, content := range map[string]string{"manifest.yml": manifest, "Staticfile": "root: public\n", "public/index.html": "hello from " + app} {
-		path := filepath.Join(dir, filepath.FromSlash(file))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile(filepath.Join(dir, "hello"), helloProgram(t), 0o755); err != nil {
+		t.Fatal(err)
 	}
+	a.writeManifest(t, dir, credentials)
 	return dir
 }
 
-func credentialsOf(host, text string) string {
-	return fmt.Sprintf("  cnb-credentials:\n    %q: %s\n", host, text)
+func (a imageApp) writeManifest(t *testing.T, dir string, credentials doc) {
+	t.Helper()
+	teller := doc{"name": "teller", "process_types": []string{"web"}, "command": "echo sidecar on $(cat /etc/os-release); exec sleep 1000"}
+	app := doc{"name": a.name, "memory": "64M", "disk_quota": "128M", "stack": a.image, "buildpacks": []string{a.buildpack}, "sidecars": []doc{teller}}
+	if len(credentials) > 0 {
+		app["cnb-credentials"] = credentials
+	}
+	text, err := yaml.Marshal(doc{"applications": []doc{app}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "manifest.yml"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
-// TestAnImageAsTheStack pushes onto an image of a private registry, and shows
-// that what was staged on it needs the registry no longer.
+// credentials are the right ones of a registry, as manifests and lifecycles have them.
+func (r *imageRegistry) credentials() doc {
+	return doc{r.host: doc{"username": registryUser, "password": registryPassword}}
+}
+
+// TestAnImageAsTheStack pushes onto an image of a private registry by a
+// buildpack of the user's, and shows that what was staged on it needs the
+// registry no longer.
 func TestAnImageAsTheStack(t *testing.T) {
-	d := startDaemon(t, needBinary(t))
-	r := startRegistry(t)
-	r.push(t, "1", v1.Config{}, smallStack(t, "first"))
-	image := "docker://" + r.host + "/stacks/small:1"
-	right := credentialsOf(r.host, fmt.Sprintf("{username: %s, password: %s}", registryUser, registryPassword))
-
-	refused := func(credentials, why string) {
-		t.Helper()
-		if out, err := d.run("push", onImage(t, "refused", image, credentials)); err == nil || !strings.Contains(out, why) {
-			t.Errorf("push with %q: got %v; want it refused with %q\n%s", credentials, err, why, out)
-		}
+	for name, start := range map[string]func(*testing.T) *imageRegistry{"go-containerregistry": startTLSRegistry, "debian": startDebianRegistry} {
+		t.Run(name, func(t *testing.T) {
+			binary := needBinary(t)
+			r := start(t)
+			imageAsTheStack(t, startDaemon(t, binary, "--registry-ca", r.ca), r)
+		})
 	}
-	refused(right, "Feature Disabled: diego_custom_stacks")
-	d.api("PATCH", "/v3/feature_flags/diego_custom_stacks", map[string]any{"enabled": true}, nil)
-	const denied = "the registry refuses access"
-	refused("", denied)
-	refused(credentialsOf(r.host, "{username: joe, password: wrong}"), denied)
-	refused(credentialsOf(r.host, "{token: secret}"), denied)
-	refused(credentialsOf(r.host, "{password: alone}"), "must include 'username' and 'password'")
+}
 
-	push := func(instances int) {
+func imageAsTheStack(t *testing.T, d *daemon, r *imageRegistry) {
+	first := r.push(t, "1", v1.Config{}, smallStack(t, "first"))
+	image := "docker://" + r.host + "/stacks/small:1"
+	d.flag("diego_custom_stacks", true)
+	dir := imageApp{"on-image", image, serveBuildpack(t)}.dir(t, r.credentials())
+	push := func(instances int, osName, digest string) {
 		t.Helper()
-		if out, err := d.run("push", onImage(t, "on-image", image, right)); err != nil {
+		if out, err := d.run("push", dir); err != nil {
 			t.Fatalf("push: %v\n%s", err, out)
 		}
 		d.running("on-image", "web", instances)
 		d.answers("on-image", "hello from on-image")
+		d.logged("on-image", "staged on NAME="+osName)
+		d.logged("on-image", "sidecar on NAME="+osName)
+		d.tells(t, "on-image", "cat /etc/os-release", "NAME="+osName)
+		d.standsOn(t, digest)
 	}
-	push(1)
+	push(1, "first", first)
 	d.logged("on-image", "Pulling stack "+image)
-	d.logged("on-image", "sidecar on NAME=first")
-	d.tasks(t, "on-image", "NAME=first")
 
-	// The tag moves, the registry goes, and the daemon dies: nothing of the app
-	// changes, nor asks for anything.
-	r.push(t, "1", v1.Config{}, smallStack(t, "second"))
+	// The tag moves, and the daemon dies: nothing of the app changes, nor asks
+	// for anything.
+	second := r.push(t, "1", v1.Config{}, smallStack(t, "second"))
 	asked := r.requests.Load()
 	d.kill()
 	d.start()
-	d.scaleTo("on-image", 5)
-	d.api("POST", "/v3/apps/"+d.app("on-image")+"/actions/restart", nil, nil)
-	d.running("on-image", "web", 5)
-	d.tasks(t, "on-image", "NAME=first")
+	d.livesOn(t, "on-image", first)
+	d.tells(t, "on-image", "cat /etc/os-release", "NAME=first")
 	if now := r.requests.Load(); now != asked {
 		t.Errorf("got %d requests of the registry; want none", now-asked)
 	}
 
-	push(5)
+	push(5, "second", second)
 	d.logged("on-image", "WARNING: the stack "+image+" has moved")
-	d.logged("on-image", "sidecar on NAME=second")
-	r.Close()
-	d.api("POST", "/v3/apps/"+d.app("on-image")+"/actions/restart", nil, nil)
+	d.scaleTo("on-image", 1)
+
+	// The image goes, then the registry, then the daemon.
+	r.remove(t, second)
+	knocks := r.vanish(t)
+	d.kill()
+	d.start()
+	d.livesOn(t, "on-image", second)
+	d.tells(t, "on-image", "cat /etc/os-release", "NAME=second")
+	if n := knocks.Load(); n != 0 {
+		t.Errorf("got %d connections to a registry that is gone; want none", n)
+	}
+	if out, err := d.run("push", dir); err == nil || knocks.Load() == 0 {
+		t.Errorf("a push without the registry: got %v, %d connections; want it tried in vain\n%s", err, knocks.Load(), out)
+	}
 	d.running("on-image", "web", 5)
+	d.standsOn(t, second)
 	d.deleted("on-image")
+	d.emptied(t)
 }
 
-// tasks runs a task that tells what it runs on.
-func (d *daemon) tasks(t *testing.T, app, want string) {
+// livesOn scales an app's one instance to five, restarts them and crashes one:
+// all come back on the image with the digest.
+func (d *daemon) livesOn(t *testing.T, app, digest string) {
 	t.Helper()
-	said := fmt.Sprintf("task %d on ", time.Now().UnixNano())
-	var task struct{ GUID string }
-	d.api("POST", "/v3/apps/"+d.app(app)+"/tasks", map[string]any{"command": "echo " + said + "$(cat /etc/os-release)"}, &task)
+	d.scaleTo(app, 5)
+	d.standsOn(t, digest)
+	d.api("POST", "/v3/apps/"+d.app(app)+"/actions/restart", nil, nil)
+	before := map[string]bool{}
+	for _, i := range d.running(app, "web", 5) {
+		before[i.InstanceGUID] = true
+	}
+	d.answers(app, "hello from "+app)
+	if _, _, err := d.get(app+".localhost", "/crash"); err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, 30*time.Second, func() string {
-		var now struct{ State string }
-		d.api("GET", "/v3/tasks/"+task.GUID, nil, &now)
-		if now.State == "SUCCEEDED" {
+		now := d.running(app, "web", 5)
+		if slices.ContainsFunc(now, func(i instance) bool { return !before[i.InstanceGUID] }) {
 			return ""
 		}
-		return "the task is " + now.State
+		return "the crashed instance was not replaced"
 	})
-	d.logged(app, said+want)
+	d.standsOn(t, digest)
+}
+
+// roots are the records of what containers' roots are made of.
+func (d *daemon) roots(t *testing.T) []string {
+	t.Helper()
+	records, err := filepath.Glob(filepath.Join(d.dir, "rootfs", "run", "*", "root.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return records
+}
+
+// emptied waits until no container has a root.
+func (d *daemon) emptied(t *testing.T) {
+	t.Helper()
+	eventually(t, 20*time.Second, func() string { return strings.Join(d.roots(t), " ") })
+}
+
+// standsOn waits until the roots of all containers are made of one image.
+func (d *daemon) standsOn(t *testing.T, digest string) {
+	t.Helper()
+	eventually(t, 15*time.Second, func() string {
+		records := d.roots(t)
+		if len(records) == 0 {
+			return "there is no root"
+		}
+		for _, file := range records {
+			text, err := os.ReadFile(file)
+			if os.IsNotExist(err) {
+				continue // it has ended
+			}
+			var root struct{ Stack string }
+			if err := json.Unmarshal(text, &root); err != nil || !strings.HasSuffix(root.Stack, "@"+digest) {
+				return fmt.Sprintf("got a root of %q, %v; want the digest %s", root.Stack, err, digest)
+			}
+		}
+		return ""
+	})
 }

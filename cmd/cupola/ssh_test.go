@@ -53,7 +53,7 @@ func TestSSHIntoABareImage(t *testing.T) {
 	r := startRegistry(t)
 	r.push(t, "bare", v1.Config{Entrypoint: []string{"/srv/hello"}, WorkingDir: "/srv", Env: []string{"GREETING=from the image"}},
 		layerOf(t, tarEntry{tar.Header{Name: "srv/hello", Mode: 0o755}, helloProgram(t)}))
-	d.api("PATCH", "/v3/feature_flags/diego_docker", doc{"enabled": true}, nil)
+	d.flag("diego_docker", true)
 	if fault := d.pushDocker(t, "probe", r.host+"/stacks/small:bare", registryPassword); fault != "" {
 		t.Fatal(fault)
 	}

@@ -72,7 +72,7 @@ func TestStackImages(t *testing.T) {
 	stack("Removed 0 images", "gc", "--all") // it was used just now
 	stack("cupola: say which", "gc")
 	d.kill()
-	r.Close()
+	r.stop()
 	stack("docker://"+image, "ls")
 	stack(`"User": "app"`, "inspect", image)
 }
