@@ -478,7 +478,7 @@ func TestPullFiles(t *testing.T) {
 	above := tarOfHeaders(t,
 		entryOf("lib/foo", "foo", tar.TypeReg), entryOf("abs/bar", "bar", tar.TypeReg), entryOf("etc/conf/new", "new", tar.TypeReg),
 		entryOf("etc/conf/.wh..wh..opq", "", tar.TypeReg), entryOf("second", "first", tar.TypeLink), entryOf(".wh.dir", "", tar.TypeReg),
-		entryOf("dir/other", "y", tar.TypeReg))
+		entryOf("dir/other", "y", tar.TypeReg), deviceOf("abs/pipe", tar.TypeFifo, 0, 0))
 	ref, digest := reg.push("files", imageOf(t, v1.Config{}, base, above))
 	if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil {
 		t.Fatal(err)
@@ -514,6 +514,9 @@ func TestPullFiles(t *testing.T) {
 		}
 		if got := xattr(t, at("ping"), "security.capability"); len(got) != 24 || got[3] != 3 {
 			t.Errorf("got the capability %q; want one of the container's namespace", got)
+		}
+		if st, err := os.Lstat(at("usr/lib/pipe")); err != nil || st.Mode() != os.ModeNamedPipe|0o666 {
+			t.Errorf("got %v, %v; want a FIFO", st, err)
 		}
 		if uid, _ := ownerOf(t, at("usr/lib/foo")); uid != testIDs.Base {
 			t.Errorf("got owner %d; want %d", uid, testIDs.Base)

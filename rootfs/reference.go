@@ -36,7 +36,7 @@ const (
 	referenceHelp = "docker://host[:port]/namespace/name[:tag][@digest]"
 )
 
-// ParseReference reads docker://…, oci:DIR, preloaded:NAME and precached:NAME. In docker://a/b the first part is a
+// ParseReference reads docker://…, oci:DIR, preloaded:NAME and precached:NAME, the latter also with // before the name. In docker://a/b the first part is a
 // registry's host if it holds a '.' or ':' or is localhost, as docker has it; otherwise, and in docker:///a/b, the image
 // is on Docker Hub. The tag may also follow a '#', as Diego's references have it; without tag and digest it is latest.
 func ParseReference(s string) (Reference, error) {
@@ -58,9 +58,9 @@ func ParseReference(s string) (Reference, error) {
 	case "oci":
 		r, err = parseLayout(rest)
 	case "preloaded", "precached":
-		r = Reference{Scheme: SchemePreloaded, Name: rest}
-		if !stackNames.MatchString(rest) {
-			err = fmt.Errorf("%q is no name of a stack", rest)
+		r = Reference{Scheme: SchemePreloaded, Name: strings.TrimPrefix(rest, "//")}
+		if !stackNames.MatchString(r.Name) {
+			err = fmt.Errorf("%q is no name of a stack", r.Name)
 		}
 	default:
 		return refuse("its scheme is none of docker, oci and preloaded; write %s", referenceHelp)

@@ -32,6 +32,8 @@ func TestParseReference(t *testing.T) {
 		"oci:///srv//image/":                                 "oci:/srv/image",
 		"preloaded:cflinuxfs4":                               "preloaded:cflinuxfs4",
 		"precached:cflinuxfs4":                               "preloaded:cflinuxfs4",
+		"preloaded://cflinuxfs4":                             "preloaded:cflinuxfs4",
+		"precached://cflinuxfs4":                             "preloaded:cflinuxfs4",
 	} {
 		r, err := ParseReference(s)
 		if err != nil || r.String() != want {
@@ -86,6 +88,8 @@ func TestParseReferenceRefuses(t *testing.T) {
 		"oci:/":                                            "absolute",
 		"preloaded:":                                       "no name",
 		"preloaded:../x":                                   "no name",
+		"preloaded://":                                     "no name",
+		"preloaded:///x":                                   "no name",
 		"docker://" + strings.Repeat("a/", 4000):           "too long",
 	} {
 		if r, err := ParseReference(s); err == nil || !strings.Contains(err.Error(), want) {

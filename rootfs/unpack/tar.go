@@ -74,8 +74,12 @@ func (w *walk) header(ctx context.Context, hdr *tar.Header, r io.Reader) error {
 		return w.add(e, fs.ModeSymlink, hdr.Linkname, nil)
 	case tar.TypeLink:
 		return w.link(e, hdr.Linkname)
-	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
+	case tar.TypeChar:
+		return w.add(e, fs.ModeDevice|fs.ModeCharDevice, "", nil)
+	case tar.TypeBlock:
 		return w.add(e, fs.ModeDevice, "", nil)
+	case tar.TypeFifo:
+		return w.add(e, fs.ModeNamedPipe, "", nil)
 	}
 	return &EntryError{Name: name, Reason: fmt.Sprintf("is of the unknown type %q", hdr.Typeflag)}
 }

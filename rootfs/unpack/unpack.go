@@ -22,8 +22,8 @@ type Options struct {
 	// Owner maps the numeric owner an archive names to the one on this host. Nil leaves the owner alone.
 	Owner func(uid, gid int) (hostUID, hostGID int)
 	// Image selects the rules for an operating system's files: OCI whiteouts are applied, links are followed inside
-	// the root, set-id and sticky bits stay as do users' extended attributes and file capabilities, devices and FIFOs are
-	// skipped instead of refused.
+	// the root, set-id and sticky bits stay as do users' extended attributes and file capabilities, FIFOs are made, and
+	// devices in /dev, which containers have one of their own of, are left out. Other devices are refused under both.
 	Image bool
 	// Plain, when set, is written the tar as it is without compression, to the last byte.
 	Plain io.Writer

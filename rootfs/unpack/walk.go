@@ -24,6 +24,7 @@ type sink interface {
 	dir(e entry) error
 	file(e entry, r io.Reader, buf []byte) error
 	symlink(e entry, to string) error
+	fifo(e entry) error
 	link(e entry, to string) error
 	whiteout(name string) error
 	opaque(dir string) error
@@ -84,10 +85,7 @@ func (w *walk) add(e entry, kind fs.FileMode, target string, r io.Reader) error 
 	case fs.ModeSymlink:
 		return w.symlink(e, target)
 	}
-	if w.o.Image {
-		return nil
-	}
-	return &EntryError{Name: e.name, Reason: "is a device, FIFO or socket"}
+	return w.special(e, kind)
 }
 
 func (w *walk) symlink(e entry, target string) error {
@@ -178,6 +176,7 @@ func (nowhere) file(_ entry, r io.Reader, buf []byte) error {
 	}
 }
 func (nowhere) symlink(entry, string) error { return nil }
+func (nowhere) fifo(entry) error            { return nil }
 func (nowhere) link(entry, string) error    { return nil }
 func (nowhere) whiteout(string) error       { return nil }
 func (nowhere) opaque(string) error         { return nil }
