@@ -11,39 +11,43 @@ import (
 )
 
 // adopt adds to a foreign tree what Diego's lifecycle relies on and is missing: the account vcap, its home, the usual
-// directories, CA certificates. It returns the tree's os-release.
-func (s *Store) adopt(tree string) (release string, err error) {
+// directories, CA certificates. It returns what the tree is, and refuses one for another machine.
+func (s *Store) adopt(tree string) (traits, error) {
 	root, err := os.Open(tree)
 	if err != nil {
-		return "", err
+		return traits{}, err
 	}
 	defer root.Close()
 	return s.adoptRoot(root)
 }
 
-func (s *Store) adoptRoot(root *os.File) (release string, err error) {
+func (s *Store) adoptRoot(root *os.File) (traits, error) {
+	is := traitsOf(root, s.readOwn(root, "etc/os-release"))
+	if err := is.runs(); err != nil {
+		return is, err
+	}
+	return is, s.completeRoot(root)
+}
+
+func (s *Store) completeRoot(root *os.File) (err error) {
 	for _, n := range skeleton(minifsShell) {
 		if n.mode.IsDir() {
 			err = errors.Join(err, s.adoptDir(root, n))
 		}
 	}
 	if err != nil {
-		return "", err
+		return err
 	}
 	shell := "/bin/sh"
 	if f, err := openRegular(root, "bin/bash"); err == nil {
 		f.Close()
 		shell = "/bin/bash"
 	}
-	err = errors.Join(
+	return errors.Join(
 		s.adoptAccount(root, "etc/passwd", fmt.Sprintf("vcap:x:%d:%d:vcap:/home/vcap:%s", vcap, vcap, shell), passwd(shell)),
 		s.adoptAccount(root, "etc/group", fmt.Sprintf("vcap:x:%d:", vcap), group()),
 		s.adoptFile(root, "etc/hosts", "127.0.0.1\tlocalhost\n"), s.adoptFile(root, "etc/resolv.conf", ""),
 		s.adoptCertificates(root), s.adoptLink(root, "app", "/home/vcap/app"))
-	if err != nil {
-		return "", err
-	}
-	return s.readOwn(root, "etc/os-release"), nil
 }
 
 // adoptDir makes a directory if nothing bears its name. One that is there keeps its mode, but for those all users write to.

@@ -21,6 +21,7 @@ type Image struct {
 	Bytes     int64        // of its regular files, unpacked
 	Compat    string       // which of CF's stacks it is like: its label, its name, its os-release; "" for none
 	Kernel    string       // the oldest Linux that its C library runs on, such as 3.2.0; "" when it does not say
+	Libc      string       // the newest symbols of its C library, such as GLIBC_2.36; or musl 1.2.5; "" when it has none
 	Arch      string       // as Go calls it
 }
 

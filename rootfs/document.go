@@ -180,11 +180,7 @@ func (p *pull) configure(ctx context.Context) error {
 			return err
 		}
 	}
-	os, arch := cmp.Or(c.OS, "linux"), cmp.Or(c.Architecture, runtime.GOARCH)
-	if os != "linux" || arch != runtime.GOARCH {
-		return fmt.Errorf("it is for %s/%s; this machine is linux/%s", os, arch, runtime.GOARCH)
-	}
-	return nil
+	return c.runs()
 }
 
 // record is what is known of the image before it is unpacked.

@@ -2,8 +2,10 @@ package rootfs
 
 import (
 	"bytes"
+	"debug/elf"
 	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -37,14 +39,24 @@ func FuzzParseManifest(f *testing.F) {
 	})
 }
 
-// FuzzABINote reads libraries that are anything.
-func FuzzABINote(f *testing.F) {
+// FuzzLibrary reads libraries that are anything.
+func FuzzLibrary(f *testing.F) {
 	for _, name := range []string{"/lib/x86_64-linux-gnu/libc.so.6", "/bin/true"} {
 		if text, err := os.ReadFile(name); err == nil {
 			f.Add(text[:min(len(text), 4096)])
 		}
 	}
-	f.Fuzz(func(_ *testing.T, text []byte) {
-		abiNote(bytes.NewReader(text))
+	f.Add(libcFile(elf.EM_AARCH64, "GLIBC_2.17", "GLIBC_2.4"))
+	f.Add([]byte("\x7fELF musl libc\x001.2.5\x00"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r := bytes.NewReader(text)
+		abiNote(r)
+		machineOf(r)
+		if v := muslVersion(r); v != "" && !strings.HasPrefix(v, "musl") {
+			t.Errorf("got %q of musl", v)
+		}
+		if v := symbolVersion(r); v != "" && !strings.HasPrefix(v, symbolsOf) {
+			t.Errorf("got the version %q", v)
+		}
 	})
 }

@@ -3,9 +3,7 @@
 package rootfs
 
 import (
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -47,32 +45,4 @@ func TestExport(t *testing.T) {
 		t.Fatalf("got %q, %v; want %q", img.Digest, err, digest)
 	}
 	inRoot(t, other, r.String(), func(root string) { checkImported(t, "exported", root) })
-}
-
-func TestKernel(t *testing.T) {
-	t.Parallel()
-	root, err := os.Open("/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	got := kernelOf(root)
-	t.Logf("this machine's C library wants Linux %q", got)
-	if _, err := os.Stat("/lib/x86_64-linux-gnu/libc.so.6"); err == nil && !strings.Contains(got, ".") {
-		t.Errorf("got %q; want a version", got)
-	}
-	for _, c := range []struct {
-		have, want string
-		older      bool
-	}{{"6.18.1-generic", "3.2.0", false}, {"3.10.0-1160.el7", "3.2.0", false}, {"3.2", "3.2.0", false}, {"2.6.32", "3.2.0", true}, {"5.4.0", "5.10.0", true}} {
-		if got := olderKernel(c.have, c.want); got != c.older {
-			t.Errorf("%s, %s: got %t; want %t", c.have, c.want, got, c.older)
-		}
-	}
-	if text := KernelWarning(Image{Kernel: "99.0.0"}); !strings.Contains(text, "99.0.0") {
-		t.Errorf("got %q; want a warning", text)
-	}
-	if text := KernelWarning(Image{Kernel: "2.6.0"}) + KernelWarning(Image{}); text != "" {
-		t.Errorf("got %q; want none", text)
-	}
 }

@@ -1,6 +1,7 @@
 package rootfs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -111,6 +112,9 @@ func readDockerArchive(b bundle) (image, error) {
 	if err := readDocument(b, m.Config, &cfg); err != nil {
 		return image{}, err
 	}
+	if err := cfg.runs(); err != nil {
+		return image{}, err
+	}
 	if len(cfg.RootFS.DiffIDs) != len(m.Layers) {
 		return image{}, fmt.Errorf("image has %d layers but %d digests", len(m.Layers), len(cfg.RootFS.DiffIDs))
 	}
@@ -167,6 +171,9 @@ func readManifest(ctx context.Context, b bundle, m manifest) (image, error) {
 	if err := readBlob(ctx, b, m.Config, &cfg); err != nil {
 		return image{}, err
 	}
+	if err := cfg.runs(); err != nil {
+		return image{}, err
+	}
 	img := image{labels: cfg.Config.Labels}
 	for _, l := range m.Layers {
 		file, digest, err := blobFile(l.Digest)
@@ -191,6 +198,15 @@ func readBlob(ctx context.Context, b bundle, d descriptor, v any) error {
 		return err
 	}
 	return readDocument(b, file, v)
+}
+
+// runs refuses an image that says it is for another machine.
+func (c imageConfig) runs() error {
+	os, arch := cmp.Or(c.OS, "linux"), cmp.Or(c.Architecture, runtime.GOARCH)
+	if os != "linux" || arch != runtime.GOARCH {
+		return fmt.Errorf("it is for %s/%s; this machine is linux/%s", os, arch, runtime.GOARCH)
+	}
+	return nil
 }
 
 // blobFile is where a layout keeps the blob of a digest.

@@ -149,7 +149,7 @@ func (s *Store) AddImage(n NewStack, digest string) (Stack, error) {
 	}
 	origin := cmp.Or(n.Origin, c.Reference)
 	st := Stack{Name: n.Name, Compat: cmp.Or(n.Compat, c.Compat, n.Name), Description: cmp.Or(n.Description, origin), Kind: KindImage,
-		Origin: origin, Digest: digest, Bytes: c.Bytes, Created: time.Now().UTC()}
+		Origin: origin, Digest: digest, Bytes: c.Bytes, Created: time.Now().UTC(), Kernel: c.Kernel, Libc: c.Libc, Arch: c.Arch}
 	tmp, err := os.MkdirTemp(s.path("stacks"), ".new-")
 	if err != nil {
 		return Stack{}, err

@@ -108,9 +108,9 @@ func (s *Store) fillStack(ctx context.Context, n NewStack, tmp string, fill func
 	if err != nil {
 		return Stack{}, err
 	}
-	release, err := s.adopt(tree)
+	is, err := s.adopt(tree)
 	if err != nil {
-		return Stack{}, fmt.Errorf("prepare the stack's accounts and directories: %w", err)
+		return Stack{}, fmt.Errorf("prepare the stack's root: %w", err)
 	}
 	bytes, err := treeBytes(ctx, tree)
 	if err != nil {
@@ -118,8 +118,8 @@ func (s *Store) fillStack(ctx context.Context, n NewStack, tmp string, fill func
 	}
 	st := Stack{
 		Name: n.Name, Description: cmp.Or(n.Description, n.Origin), Kind: KindDir, Origin: n.Origin,
-		Compat: cmp.Or(n.Compat, m.compat, compatOfRelease(release), n.Name),
-		Digest: m.digest, Bytes: bytes, Created: time.Now().UTC(),
+		Compat: cmp.Or(n.Compat, m.compat, is.Compat, n.Name),
+		Digest: m.digest, Bytes: bytes, Created: time.Now().UTC(), Kernel: is.Kernel, Libc: is.Libc, Arch: is.Arch,
 	}
 	if m.lock != nil {
 		if err := os.WriteFile(filepath.Join(tmp, lockFile), m.lock, 0o600); err != nil {

@@ -6,32 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"slices"
 	"strings"
 )
-
-// cLibraries are where images keep what says which kernels their programs run on. musl says nothing.
-var cLibraries = []string{
-	"lib/x86_64-linux-gnu/libc.so.6", "lib/aarch64-linux-gnu/libc.so.6", "lib64/libc.so.6", "usr/lib64/libc.so.6",
-	"usr/lib/libc.so.6", "lib/libc.so.6",
-}
-
-// kernelOf reads the note of the C library in an image's tree that names the oldest Linux it runs on; "" without one.
-func kernelOf(root *os.File) string {
-	for _, name := range cLibraries {
-		f, err := openFollowing(root, path.Clean(name))
-		if err != nil {
-			continue
-		}
-		kernel := abiNote(f)
-		f.Close()
-		if kernel != "" {
-			return kernel
-		}
-	}
-	return ""
-}
 
 const (
 	maxNote    = 64 << 10
@@ -91,20 +68,20 @@ func kernelNote(b []byte, order binary.ByteOrder) string {
 
 func align4(n int) int { return (n + 3) &^ 3 }
 
-// KernelWarning says what to expect of an image whose C library wants a newer kernel than this machine's; "" when there is
+// KernelWarning says what to expect of a system whose C library wants kernel, such as 3.2.0, or a newer one; "" when there is
 // nothing to say.
-func KernelWarning(i Image) string {
+func KernelWarning(kernel string) string {
 	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
-	if err != nil || i.Kernel == "" || !olderKernel(string(release), i.Kernel) {
+	if err != nil || kernel == "" || !olderVersion(string(release), kernel) {
 		return ""
 	}
-	return fmt.Sprintf("its programs want Linux %s or newer, and this machine has %s: they will say \"kernel too old\"", i.Kernel, strings.TrimSpace(string(release)))
+	return fmt.Sprintf("its programs want Linux %s or newer, and this machine has %s: they will say \"kernel too old\"", kernel, strings.TrimSpace(string(release)))
 }
 
-// olderKernel compares the numbers that two versions begin with.
-func olderKernel(have, want string) bool {
-	var h, w [3]int
-	_, _ = fmt.Sscanf(have, "%d.%d.%d", &h[0], &h[1], &h[2]) // what is missing is 0
-	_, _ = fmt.Sscanf(want, "%d.%d.%d", &w[0], &w[1], &w[2])
+// olderVersion compares the numbers that two versions begin with, of kernels or of symbols.
+func olderVersion(have, want string) bool {
+	var h, w [3]int // what is missing is 0
+	_, _ = fmt.Sscanf(strings.TrimPrefix(have, symbolsOf), "%d.%d.%d", &h[0], &h[1], &h[2])
+	_, _ = fmt.Sscanf(strings.TrimPrefix(want, symbolsOf), "%d.%d.%d", &w[0], &w[1], &w[2])
 	return slices.Compare(h[:], w[:]) < 0
 }

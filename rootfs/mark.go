@@ -18,7 +18,7 @@ type mark struct {
 	Boot    string // the boot it was written in
 	Synced  bool
 
-	Compat, Kernel string `json:",omitempty"` // of an image's whole tree, in the layer on its top
+	traits // of an image's whole tree, in the layer on its top
 }
 
 const markFile = "layer.json"

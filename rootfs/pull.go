@@ -321,16 +321,15 @@ func (p *pull) unpack(ctx context.Context, n int, digest string, below []string,
 // top adds the layer with what Diego's lifecycle needs of every root, and looks at the tree as a whole.
 func (p *pull) top(c cached, digest string) (cached, error) {
 	own := p.s.topDigest(digest)
-	m, err := p.s.chain(own, c.Chains, func(root *os.File, m *mark) error {
-		release, err := p.s.adoptRoot(root)
-		m.Compat, m.Kernel = compatOfRelease(release), kernelOf(root)
+	m, err := p.s.chain(own, c.Chains, func(root *os.File, m *mark) (err error) {
+		m.traits, err = p.s.adoptRoot(root)
 		return err
 	})
 	if err != nil {
-		return c, fmt.Errorf("prepare the image's accounts and directories: %w", err)
+		return c, fmt.Errorf("prepare the image's root: %w", err)
 	}
 	c.Chains = append(c.Chains, chainKey(own, p.s.cfg.IDMap))
-	c.Kernel = m.Kernel
+	c.Kernel, c.Libc = m.Kernel, m.Libc
 	if c.Compat == "" {
 		c.Compat = m.Compat
 	}

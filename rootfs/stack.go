@@ -36,6 +36,8 @@ type Stack struct {
 	Digest      string    // sha256 of what it was made from, when that is known
 	Bytes       int64     // of its regular files, for a KindDir
 	Created     time.Time // zero for those the store makes
+	// What its files tell of it, "" where they do not: see Image.
+	Kernel, Libc, Arch string `json:",omitempty"`
 
 	id    string // names the stack's directory
 	dir   string // its tree

@@ -25,7 +25,7 @@ func (h *house) pull(ctx context.Context, p reconcile.ImagePull) (img reconcile.
 	if err != nil {
 		return img, err
 	}
-	if w := rootfs.KernelWarning(got); w != "" {
+	if w := rootfs.KernelWarning(got.Kernel); w != "" {
 		warn(w)
 	}
 	ref.Tag, ref.Digest = "", got.Digest

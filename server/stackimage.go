@@ -61,7 +61,7 @@ func (l localStacks) Images(ctx context.Context) ([]ImageInfo, error) {
 	}
 	infos := []ImageInfo{}
 	for _, i := range all {
-		infos = append(infos, ImageInfo{i, pinned[i.Digest], rootfs.KernelWarning(i.Image)})
+		infos = append(infos, ImageInfo{i, pinned[i.Digest], rootfs.KernelWarning(i.Kernel)})
 	}
 	return infos, nil
 }
@@ -77,7 +77,7 @@ func (l localStacks) Image(ctx context.Context, name string) (ImageInfo, error) 
 		return ImageInfo{}, err
 	}
 	pinned, err := l.pinned(ctx)
-	return ImageInfo{i, pinned[i.Digest], rootfs.KernelWarning(i.Image)}, err
+	return ImageInfo{i, pinned[i.Digest], rootfs.KernelWarning(i.Kernel)}, err
 }
 
 // pinned are the digests of the images that apps run on or may run on again.
@@ -110,7 +110,7 @@ func (l localStacks) Pull(ctx context.Context, p StackPull, progress func(StackS
 	if err != nil {
 		return StackInfo{}, err
 	}
-	if w := rootfs.KernelWarning(img); w != "" {
+	if w := rootfs.KernelWarning(img.Kernel); w != "" {
 		o.Warn(w)
 	}
 	if p.Name == "" {
