@@ -3,8 +3,10 @@ package rootfs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -102,6 +104,32 @@ func (s *Store) GC(ctx context.Context, p Policy) (Removed, error) {
 		r.Images, r.Bytes = append(r.Images, i), r.Bytes+i.DiskBytes
 	}
 	return r, s.sweepLocked(ctx)
+}
+
+// RemoveImage takes away an image, and the layers that no other one needs. One that a stack is made of or a container has
+// mounted stays, and the error says so.
+func (s *Store) RemoveImage(ctx context.Context, digest string) (Removed, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all, err := s.imagesLocked()
+	if err != nil {
+		return Removed{}, err
+	}
+	at := slices.IndexFunc(all, func(i ImageInfo) bool { return i.Digest == digest })
+	if at < 0 {
+		return Removed{}, fmt.Errorf("%s: %w", digest, ErrNotPulled)
+	}
+	i := all[at]
+	switch {
+	case len(i.Stacks) > 0:
+		return Removed{}, fmt.Errorf("image %s is what the stack %s is made of", i.Reference, strings.Join(i.Stacks, ", "))
+	case i.Mounted:
+		return Removed{}, fmt.Errorf("image %s is used by running containers", i.Reference)
+	}
+	if err := s.trash.put(s.recordPath(digest)); err != nil {
+		return Removed{}, err
+	}
+	return Removed{Images: []ImageInfo{i}, Bytes: i.DiskBytes}, s.sweepLocked(ctx)
 }
 
 // takes tells whether an image goes. sum are the bytes of those used later that stay, and its own.

@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"cupola/rootfs"
 )
 
 // controlSocket is where, in the data directory, the daemon listens to the
@@ -62,7 +64,8 @@ func (h *house) control() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /leaks", answer(func(r *http.Request) (any, error) { return h.leaks(r.Context()) }))
 	mux.Handle("GET /stacks", answer(func(r *http.Request) (any, error) { return stacks.List(r.Context()) }))
-	mux.Handle("DELETE /stacks/{name}", answer(func(r *http.Request) (any, error) { return nil, stacks.Remove(r.Context(), r.PathValue("name")) }))
+	mux.Handle("DELETE /stacks/{name}", answer(func(r *http.Request) (any, error) { return stacks.Remove(r.Context(), r.PathValue("name")) }))
+	mux.Handle("GET /inspect", answer(func(r *http.Request) (any, error) { return stacks.Inspect(r.Context(), r.URL.Query().Get("name")) }))
 	mux.Handle("POST /stacks/build", stream(stacks.Build))
 	mux.Handle("POST /stacks/import", stream(stacks.Import))
 	mux.Handle("POST /stacks/pull", stream(stacks.Pull))
@@ -195,12 +198,13 @@ func (c control) Import(ctx context.Context, i StackImport, progress func(StackS
 }
 
 // Remove lets the daemon remove a stack.
-func (c control) Remove(ctx context.Context, name string) error {
+func (c control) Remove(ctx context.Context, name string) (r rootfs.Removed, err error) {
 	res, err := c.send(ctx, "DELETE", "/stacks/"+url.PathEscape(name), nil)
 	if err != nil {
-		return err
+		return r, err
 	}
-	return res.Body.Close()
+	defer res.Body.Close()
+	return r, json.NewDecoder(res.Body).Decode(&r)
 }
 
 // Close does nothing.

@@ -54,7 +54,9 @@ type Stacks interface {
 	List(context.Context) ([]StackInfo, error)
 	Build(context.Context, StackBuild, func(StackStep)) (StackInfo, error)
 	Import(context.Context, StackImport, func(StackStep)) (StackInfo, error)
-	Remove(ctx context.Context, name string) error
+	// Remove takes away a stack, or else the image of a reference or digest; the latter is told of.
+	Remove(ctx context.Context, name string) (rootfs.Removed, error)
+	Inspect(ctx context.Context, name string) (StackDetail, error)
 	Images(context.Context) ([]ImageInfo, error)
 	Image(ctx context.Context, name string) (ImageInfo, error)
 	Pull(context.Context, StackPull, func(StackStep)) (StackInfo, error)
@@ -130,7 +132,7 @@ func (l localStacks) Build(ctx context.Context, b StackBuild, progress func(Stac
 	if err != nil {
 		return StackInfo{}, fmt.Errorf("build the stack %s: %w", n.Name, err)
 	}
-	return l.info(s), l.offer(ctx)
+	return l.made(ctx, s, progress)
 }
 
 // Import makes a stack of a file.
@@ -148,47 +150,15 @@ func (l localStacks) Import(ctx context.Context, i StackImport, progress func(St
 	if err != nil {
 		return StackInfo{}, err
 	}
+	return l.made(ctx, s, progress)
+}
+
+// made offers a new stack, and warns where this machine does not suit it.
+func (l localStacks) made(ctx context.Context, s rootfs.Stack, progress func(StackStep)) (StackInfo, error) {
+	if w := rootfs.KernelWarning(s.Kernel); w != "" {
+		progress(StackStep{Step: "warning", Detail: w})
+	}
 	return l.info(s), l.offer(ctx)
-}
-
-// Remove removes a stack that no app uses.
-func (l localStacks) Remove(ctx context.Context, name string) error {
-	if err := l.unused(ctx, name); err != nil {
-		return err
-	}
-	if err := l.roots.Remove(name); err != nil {
-		return err
-	}
-	err := l.store.Write(ctx, func(tx *store.Tx) error {
-		rows, err := store.Stacks.By(tx, "names", name)
-		if err != nil {
-			return err
-		}
-		for _, s := range rows {
-			if err := store.Stacks.Delete(tx, s.GUID); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return errors.Join(err, l.offer(ctx))
-}
-
-func (l localStacks) unused(ctx context.Context, name string) error {
-	return l.store.Read(ctx, func(tx *store.Tx) error {
-		apps, err := store.Apps.By(tx, "stacks", name)
-		if err != nil || len(apps) == 0 {
-			return err
-		}
-		var users []string
-		for _, a := range apps[:min(len(apps), 5)] {
-			users = append(users, a.Name)
-		}
-		if len(apps) > len(users) {
-			users = append(users, "…")
-		}
-		return fmt.Errorf("stack %q is used by apps: %s; push them to another one first", name, strings.Join(users, ", "))
-	})
 }
 
 // offer brings the API's rows and, in a daemon, the cell up to the stacks that

@@ -121,7 +121,7 @@ func TestStacksThroughDaemon(t *testing.T) {
 	if names := rows(t, h); !slices.Contains(names, "mine") {
 		t.Errorf("got %q in the API; want mine among them", names)
 	}
-	if err := c.Remove(t.Context(), "mine"); err != nil {
+	if _, err := c.Remove(t.Context(), "mine"); err != nil {
 		t.Fatal(err)
 	}
 	if names := append(stackNames(t, c), rows(t, h)...); slices.Contains(names, "mine") {
@@ -147,12 +147,20 @@ func TestStackOfAppStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Remove(t.Context(), "mine"); err == nil || !strings.Contains(err.Error(), "blog") {
+	if _, err := c.Remove(t.Context(), "mine"); err == nil || !strings.Contains(err.Error(), "is used by apps: cupola/dev/blog;") {
 		t.Errorf("got %v; want that blog is on it", err)
+	}
+	if d, err := c.Inspect(t.Context(), "mine"); err != nil || d.Stack == nil || d.Stack.Name != "mine" || d.Image != nil || !slices.Equal(d.Users, []string{"cupola/dev/blog"}) {
+		t.Errorf("got %+v, %v", d, err)
 	}
 	if names := stackNames(t, c); !slices.Contains(names, "mine") {
 		t.Errorf("got %q; want mine still there", names)
 	}
+}
+
+func removed(c control, name string) error {
+	_, err := c.Remove(context.Background(), name)
+	return err
 }
 
 func TestStackErrorsThroughDaemon(t *testing.T) {
@@ -179,9 +187,10 @@ func TestStackErrorsThroughDaemon(t *testing.T) {
 			_, err := c.Build(t.Context(), StackBuild{Suite: "plan9"}, quiet)
 			return err
 		}, "debian12"},
-		{"own stack", func() error { return c.Remove(t.Context(), "minifs") }, "part of cupola"},
-		{"no stack", func() error { return c.Remove(t.Context(), "a/b") }, "not here"},
-		{"no daemon", func() error { return newControl(t.TempDir()).Remove(t.Context(), "x") }, "no such file"},
+		{"own stack", func() error { return removed(c, "minifs") }, "part of cupola"},
+		{"no stack", func() error { return removed(c, "a/b") }, "docker://docker.io/a/b:latest: image is not in the cache"},
+		{"neither", func() error { return removed(c, "sha256:12") }, "no stack and no image"},
+		{"no daemon", func() error { return removed(newControl(t.TempDir()), "x") }, "no such file"},
 	} {
 		if err := e.call(); err == nil || !strings.Contains(err.Error(), e.want) {
 			t.Errorf("%s: got %v; want %q", e.name, err, e.want)

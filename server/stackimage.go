@@ -46,7 +46,7 @@ type StackGC struct {
 type ImageInfo struct {
 	rootfs.ImageInfo
 	Pinned  bool   // an app or build names it
-	Warning string // what to expect of it on this machine; "" for nothing
+	Warning string `json:",omitempty"` // what to expect of it on this machine
 }
 
 // Images lists the images, the one used last first.

@@ -110,10 +110,22 @@ func TestImagesThroughDaemon(t *testing.T) {
 	if _, err := c.Pull(t.Context(), StackPull{Reference: "oci:" + layout}, quiet); err != nil {
 		t.Error(err)
 	}
-	if err := c.Remove(t.Context(), "mine"); err != nil {
-		t.Error(err)
+	if _, err := c.Remove(t.Context(), digest); err == nil || !strings.Contains(err.Error(), "the stack mine is made of") {
+		t.Errorf("got %v; want that a stack is made of it", err)
+	}
+	if d, err := c.Inspect(t.Context(), "mine"); err != nil || d.Stack.Name != "mine" || d.Image.Digest != digest || len(d.Users) > 0 {
+		t.Errorf("got %+v, %v", d, err)
+	}
+	if r, err := c.Remove(t.Context(), "mine"); err != nil || len(r.Images) > 0 {
+		t.Errorf("got %+v, %v; want a stack removed", r, err)
 	}
 	checkCollected(t, h, c, digest)
+	if _, err := c.Pull(t.Context(), StackPull{Reference: ref}, quiet); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := c.Remove(t.Context(), ref); err != nil || len(r.Images) != 1 || r.Images[0].Digest != digest || r.Bytes == 0 {
+		t.Errorf("got %+v, %v; want the image removed", r, err)
+	}
 }
 
 // checkFallbacks holds that fallbacks are kept until they are forgotten, and
@@ -178,6 +190,12 @@ func checkCollected(t *testing.T, h *house, c control, digest string) {
 	}
 	if i, err := c.Image(t.Context(), digest); err != nil || !i.Pinned {
 		t.Errorf("got %+v, %v; want it pinned", i, err)
+	}
+	if _, err := c.Remove(t.Context(), digest); err == nil || !strings.Contains(err.Error(), "is used by apps: cupola/dev/blog;") {
+		t.Errorf("got %v; want that blog is on it", err)
+	}
+	if d, err := c.Inspect(t.Context(), digest); err != nil || d.Stack != nil || !slices.Equal(d.Users, []string{"cupola/dev/blog"}) {
+		t.Errorf("got %+v, %v", d, err)
 	}
 	write(func(tx *store.Tx) error { return store.Droplets.Delete(tx, pinned.GUID) })
 	if r, err := c.GC(t.Context(), StackGC{All: true}); err != nil || len(r.Images) != 1 {

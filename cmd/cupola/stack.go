@@ -18,10 +18,10 @@ type stackCmd struct {
 	Build   stackBuildCmd   `cmd:"" help:"Build a stack from a distribution's signed packages."`
 	Import  stackImportCmd  `cmd:"" help:"Import a root filesystem's tar, an OCI image layout or what 'docker save' wrote."`
 	Pull    stackPullCmd    `cmd:"" help:"Pull an image from a registry, for apps that name it or as a stack."`
-	Inspect stackInspectCmd `cmd:"" help:"Tell all of an image that was pulled."`
+	Inspect stackInspectCmd `cmd:"" help:"Tell all of a stack or an image: what it is and who needs it."`
 	Export  stackExportCmd  `cmd:"" help:"Write an image that was pulled as an OCI image layout."`
 	Gc      stackGCCmd      `cmd:"" help:"Take images away that nothing needs."`
-	Rm      stackRmCmd      `cmd:"" help:"Remove a stack that no app uses."`
+	Rm      stackRmCmd      `cmd:"" help:"Remove a stack or an image that nothing needs."`
 }
 
 // withStacks runs do with the stacks of a data directory, whether its daemon
@@ -149,16 +149,22 @@ func (c *stackImportCmd) Run(e *env) error {
 
 type stackRmCmd struct {
 	daemonFlags
-	Name string `arg:"" help:"The stack's name."`
+	Name string `arg:"" help:"The stack's name, or the reference or digest of an image."`
 }
 
-// Run removes a stack.
+// Run removes a stack or an image.
 func (c *stackRmCmd) Run(e *env) error {
 	return c.withKnownStacks(e, func(s server.Stacks) error {
-		if err := s.Remove(e.ctx, c.Name); err != nil {
+		r, err := s.Remove(e.ctx, c.Name)
+		if err != nil {
 			return err
 		}
-		fmt.Fprintf(e.out, "Removed the stack %s.\n", c.Name)
+		if len(r.Images) == 0 {
+			fmt.Fprintf(e.out, "Removed the stack %s.\n", c.Name)
+		}
+		for _, i := range r.Images {
+			fmt.Fprintf(e.out, "Removed the image %s (%s).\n", i.Reference, bytesText(i.DiskBytes))
+		}
 		return nil
 	})
 }

@@ -66,22 +66,6 @@ func (c *stackPullCmd) what() (server.StackPull, error) {
 	return p, nil
 }
 
-type stackInspectCmd struct {
-	daemonFlags
-	Name string `arg:"" help:"The image: a reference, a digest, or the stack that is made of it."`
-}
-
-// Run tells all of an image, as JSON.
-func (c *stackInspectCmd) Run(e *env) error {
-	return c.withKnownStacks(e, func(s server.Stacks) error {
-		image, err := s.Image(e.ctx, c.Name)
-		if err != nil {
-			return err
-		}
-		return writeJSON(e.out, image)
-	})
-}
-
 type stackExportCmd struct {
 	daemonFlags
 	Name string `arg:"" help:"The image: a reference, a digest, or the stack that is made of it."`

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -62,7 +63,10 @@ func TestStackImages(t *testing.T) {
 	stack("Pulled docker://"+image, "pull", image)
 	stack("Pulled the stack small", "pull", image, "--name", "small")
 	stack("stack small", "ls")
-	stack(`"User": "app"`, "inspect", "small")
+	stack(`"User": "app"`, "inspect", "small", "--json")
+	for _, want := range []string{"user        app", "linux/" + runtime.GOARCH, "needed by   nothing"} {
+		stack(want, "inspect", "small")
+	}
 	layout := filepath.Join(t.TempDir(), "layout")
 	stack("Exported sha256:", "export", "small", layout)
 	if _, err := os.Stat(filepath.Join(layout, "index.json")); err != nil {
@@ -70,9 +74,12 @@ func TestStackImages(t *testing.T) {
 	}
 	stack("Removed the stack small", "rm", "small")
 	stack("Removed 0 images", "gc", "--all") // it was used just now
+	stack("cupola: ", "rm", "nothing/there")
+	stack("Removed the image docker://"+image, "rm", image)
+	stack("Pulled docker://"+image, "pull", image)
 	stack("cupola: say which", "gc")
 	d.kill()
 	r.stop()
 	stack("docker://"+image, "ls")
-	stack(`"User": "app"`, "inspect", image)
+	stack(`"User": "app"`, "inspect", image, "--json")
 }

@@ -98,11 +98,11 @@ func deleteStack(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := store.Apps.Count(c.Tx, store.Query{Where: map[string][]string{"stacks": {s.Name}}})
+	users, err := c.Tx.StackUsers(s.Name)
 	if err != nil {
 		return nil, err
 	}
-	if n > 0 {
+	if len(users) > 0 { // who they are GET …/apps tells
 		return nil, cf.Unprocessable("Cannot delete stack '%s' because apps are currently using the stack.", s.Name)
 	}
 	if err := store.Stacks.Delete(c.Tx, s.GUID); err != nil {

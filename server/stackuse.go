@@ -1,0 +1,112 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"cupola/rootfs"
+	"cupola/store"
+)
+
+// StackDetail is all there is to tell of a stack or an image.
+type StackDetail struct {
+	Stack    *StackInfo `json:",omitempty"`
+	Image    *ImageInfo `json:",omitempty"` // that the stack is made of, or that was asked for
+	Users    []string   // the apps that need it, as org/space/app
+	Warnings []string   // what to expect of it on this machine
+}
+
+// Inspect tells of a stack, or of an image named as for Image.
+func (l localStacks) Inspect(ctx context.Context, name string) (d StackDetail, err error) {
+	s, ok := l.roots.Stack(name)
+	if ok {
+		info := l.info(s)
+		d.Stack = &info
+	}
+	if !ok || s.Kind == rootfs.KindImage {
+		image, err := l.Image(ctx, name)
+		if err != nil {
+			return d, err
+		}
+		d.Image, s.Kernel = &image, image.Kernel
+	}
+	if w := rootfs.KernelWarning(s.Kernel); w != "" {
+		d.Warnings = append(d.Warnings, w)
+	}
+	return d, l.store.Read(ctx, func(tx *store.Tx) error {
+		if ok {
+			d.Users, err = tx.StackUsers(name)
+		} else {
+			d.Users, err = tx.ImageUsers(d.Image.Digest)
+		}
+		return err
+	})
+}
+
+// Remove removes a stack, or else an image, that no app uses.
+func (l localStacks) Remove(ctx context.Context, name string) (rootfs.Removed, error) {
+	if _, ok := l.roots.Stack(name); ok {
+		return rootfs.Removed{}, l.removeStack(ctx, name)
+	}
+	i, err := l.roots.FindImage(withScheme(name))
+	if err != nil {
+		return rootfs.Removed{}, fmt.Errorf("no stack and no image is called that: %w", err)
+	}
+	users, err := l.users(ctx, func(tx *store.Tx) ([]string, error) { return tx.ImageUsers(i.Digest) })
+	if err != nil {
+		return rootfs.Removed{}, err
+	}
+	if users != "" {
+		return rootfs.Removed{}, fmt.Errorf("image %s is used by apps: %s; delete their droplets, or the apps, first", i.Reference, users)
+	}
+	return l.roots.RemoveImage(ctx, i.Digest)
+}
+
+func (l localStacks) removeStack(ctx context.Context, name string) error {
+	users, err := l.users(ctx, func(tx *store.Tx) ([]string, error) { return tx.StackUsers(name) })
+	if err != nil {
+		return err
+	}
+	if users != "" {
+		return fmt.Errorf("stack %q is used by apps: %s; push them to another one first", name, users)
+	}
+	if err := l.roots.Remove(name); err != nil {
+		return err
+	}
+	err = l.store.Write(ctx, func(tx *store.Tx) error {
+		rows, err := store.Stacks.By(tx, "names", name)
+		if err != nil {
+			return err
+		}
+		for _, s := range rows {
+			if err := store.Stacks.Delete(tx, s.GUID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return errors.Join(err, l.offer(ctx))
+}
+
+const maxUsers = 50 // that a refusal lists
+
+// users lists the apps that find finds, for people.
+func (l localStacks) users(ctx context.Context, find func(*store.Tx) ([]string, error)) (text string, err error) {
+	err = l.store.Read(ctx, func(tx *store.Tx) error {
+		all, err := find(tx)
+		text = strings.Join(all[:min(len(all), maxUsers)], ", ")
+		if more := len(all) - maxUsers; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		return err
+	})
+	return text, err
+}
+
+// Inspect asks for a stack or an image.
+func (c control) Inspect(ctx context.Context, name string) (d StackDetail, err error) {
+	return d, c.get(ctx, "/inspect?"+url.Values{"name": {name}}.Encode(), &d)
+}
