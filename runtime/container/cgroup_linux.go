@@ -176,21 +176,19 @@ func (t cgroupTree) forbidSwap(id string, l Limits) error {
 }
 
 // list names every container that has a cgroup in any hierarchy.
-func (t cgroupTree) list() ([]string, error) {
+func (t cgroupTree) list() []string {
 	var ids []string
 	for _, dir := range t.dirs("") {
-		entries, err := os.ReadDir(dir)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, err
-		}
-		for _, e := range entries {
-			if e.IsDir() {
-				ids = append(ids, e.Name())
+		for _, name := range dirsIn(dir) {
+			if strings.HasPrefix(name, groupMark) {
+				ids = append(ids, dirsIn(filepath.Join(dir, name))...)
+			} else {
+				ids = append(ids, name)
 			}
 		}
 	}
 	slices.Sort(ids)
-	return slices.Compact(ids), nil
+	return slices.Compact(ids)
 }
 
 // pids are the processes in any cgroup of the container.

@@ -46,7 +46,7 @@ func (s settings) libConfig(spec Spec) *configs.Config {
 		ReadonlyPaths: readonlyPaths(),
 		Rlimits:       s.rlimits(spec.Process),
 		Cgroups: &cgroups.Cgroup{
-			Path:      filepath.Join("/", s.parent, spec.ID),
+			Path:      filepath.Join("/", s.parent, placeOf(spec.Group, spec.ID)),
 			Resources: s.resources(spec.Limits),
 		},
 	}

@@ -33,6 +33,10 @@ type Config struct {
 	CgroupParent string
 	// IDMap is the user and group range of all containers.
 	IDMap IDMap
+	// Groups are cgroups below the parent that containers may share, by Spec.Group;
+	// each bounds what its containers use together. One that is not named any
+	// longer goes when New finds it empty.
+	Groups []Group
 	// HelperDir is a host directory that holds the static program "init", which
 	// attaches itself to the cgroups, installs the seccomp filter and executes
 	// the process. It is mounted read-only at HelperMount. New writes the filter
@@ -57,6 +61,15 @@ type Limits struct {
 	// CPUShares is the weight of cgroup v1: 1024 is one app's ordinary share.
 	CPUShares uint64
 	Pids      int64
+}
+
+// Group is a cgroup that containers share. Its name is made like an ID.
+type Group struct {
+	Name string
+	// MemoryBytes bounds the memory of all together; 0 means no limit. One below
+	// what they use when New is called is put off until a later New.
+	MemoryBytes int64
+	CPUShares   uint64 // against other groups; 0 means cgroup's default
 }
 
 // Process is what runs in a container.
@@ -85,6 +98,8 @@ type Spec struct {
 	// NetNS is the path of a network namespace; "" gives an empty one.
 	NetNS  string
 	Limits Limits
+	// Group is one of Config.Groups; "" is none.
+	Group string
 	// Stdout and Stderr are inherited as they are; nil is /dev/null. A FIFO opened
 	// O_RDWR lets the container outlive the daemon's end of it.
 	Stdout, Stderr *os.File

@@ -33,8 +33,9 @@ type Engine struct {
 	tree   cgroupTree
 	log    *slog.Logger
 
-	mu   sync.Mutex
-	open map[string]*running
+	mu     sync.Mutex
+	open   map[string]*running
+	places map[string]string // of containers' cgroups below the parent, by ID
 }
 
 // running is a container whose init this Engine holds.
@@ -76,13 +77,14 @@ func New(cfg Config) (*Engine, error) {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &nofile); err != nil {
 		return nil, err
 	}
-	return &Engine{
+	e := &Engine{
 		shared: settings{
 			ids: cfg.IDMap, helperDir: cfg.HelperDir, sysDir: sys, devDir: dev,
 			parent: cfg.CgroupParent, v2: tree.v2, nofile: nofile.Max,
 		},
-		states: states, tree: tree, log: cfg.Log, open: map[string]*running{},
-	}, nil
+		states: states, tree: tree, log: cfg.Log, open: map[string]*running{}, places: map[string]string{},
+	}
+	return e, e.setGroups(cfg.Groups)
 }
 
 // Start makes the container and returns when its process is executed. If it
@@ -121,7 +123,8 @@ func (e *Engine) run(spec Spec) (*process, error) {
 	if err := writeState(e.stateDir(spec.ID), spec.ID, config); err != nil {
 		return nil, err
 	}
-	tasks, err := e.tree.create(spec.ID, spec.Limits)
+	place := e.setPlace(spec.Group, spec.ID)
+	tasks, err := e.tree.create(place, spec.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +140,7 @@ func (e *Engine) run(spec Spec) (*process, error) {
 	if err := c.Run(proc); err != nil {
 		return nil, err
 	}
-	if err := e.tree.forbidSwap(spec.ID, spec.Limits); err != nil {
+	if err := e.tree.forbidSwap(place, spec.Limits); err != nil {
 		return nil, err
 	}
 	pid, err := proc.Pid()
@@ -154,7 +157,7 @@ func (e *Engine) stateDir(id string) string { return filepath.Join(e.states, id)
 func (e *Engine) Wait(ctx context.Context, id string) (Exit, error) {
 	r, err := e.find(id)
 	if errors.Is(err, unix.ESRCH) {
-		return Exit{OOM: e.tree.oomKilled(id)}, nil
+		return Exit{OOM: e.tree.oomKilled(e.place(id))}, nil
 	}
 	if err != nil {
 		return Exit{}, err
@@ -168,7 +171,7 @@ func (e *Engine) Wait(ctx context.Context, id string) (Exit, error) {
 		exit.Signal, exit.Code = int(r.stopped), 128+int(r.stopped)
 	}
 	e.mu.Unlock()
-	exit.OOM = e.tree.oomKilled(id)
+	exit.OOM = e.tree.oomKilled(e.place(id))
 	return exit, nil
 }
 
@@ -214,7 +217,7 @@ func (e *Engine) Signal(id string, sig syscall.Signal) error {
 }
 
 // Stats reads the container's cgroups.
-func (e *Engine) Stats(id string) (Stats, error) { return e.tree.stats(id) }
+func (e *Engine) Stats(id string) (Stats, error) { return e.tree.stats(e.place(id)) }
 
 // Remove kills all that runs in the container and deletes its cgroups and state.
 // A container that does not exist is no error.
@@ -225,7 +228,7 @@ func (e *Engine) Remove(ctx context.Context, id string) error {
 	if err := e.kill(ctx, id); err != nil {
 		return fmt.Errorf("remove container %s: %w", id, err)
 	}
-	if err := e.tree.remove(ctx, id); err != nil {
+	if err := e.tree.remove(ctx, e.place(id)); err != nil {
 		return fmt.Errorf("remove container %s: %w", id, err)
 	}
 	if err := os.RemoveAll(e.stateDir(id)); err != nil {
@@ -233,6 +236,7 @@ func (e *Engine) Remove(ctx context.Context, id string) error {
 	}
 	e.mu.Lock()
 	delete(e.open, id)
+	delete(e.places, id)
 	e.mu.Unlock()
 	return nil
 }
@@ -252,10 +256,7 @@ func (e *Engine) kill(ctx context.Context, id string) error {
 // List returns every container that has left a trace: a state directory or a
 // cgroup.
 func (e *Engine) List() ([]State, error) {
-	ids, err := e.tree.list()
-	if err != nil {
-		return nil, err
-	}
+	ids := e.tree.list()
 	entries, err := os.ReadDir(e.states)
 	if err != nil {
 		return nil, err
@@ -287,6 +288,11 @@ func (e *Engine) Teardown() error {
 	for _, dir := range []string{e.shared.sysDir, e.shared.devDir} {
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil && err != unix.EINVAL && err != unix.ENOENT {
 			return fmt.Errorf("unmount %s: %w", dir, err)
+		}
+	}
+	for _, group := range e.tree.allGroups() {
+		if err := e.tree.rmdir(group); err != nil {
+			return err
 		}
 	}
 	return e.tree.rmdir("")

@@ -46,7 +46,7 @@ func (e *Engine) enter(id string, p Process, stdio Stdio) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	tasks, err := e.tree.tasks(id)
+	tasks, err := e.tree.tasks(e.place(id))
 	if err != nil {
 		return nil, err
 	}
