@@ -71,6 +71,16 @@ func ParseReference(s string) (Reference, error) {
 	return r, nil
 }
 
+// SplitScheme tells what a cell must offer for a RootFS: the preloaded stack of a name, or else the scheme. It does not
+// check the rest.
+func SplitScheme(s string) (scheme Scheme, name string) {
+	before, name, _ := strings.Cut(s, ":")
+	if scheme = Scheme(before); before == "precached" {
+		scheme = SchemePreloaded
+	}
+	return scheme, strings.TrimPrefix(name, "//")
+}
+
 // withoutUser hides the user and password of what looks like a URL.
 func withoutUser(s string) string {
 	scheme, rest, ok := strings.Cut(s, "://")

@@ -31,6 +31,7 @@ func TestParseReference(t *testing.T) {
 		"oci:/srv/image":                                     "oci:/srv/image",
 		"oci:///srv//image/":                                 "oci:/srv/image",
 		"preloaded:cflinuxfs4":                               "preloaded:cflinuxfs4",
+		"preloaded://cflinuxfs2":                             "preloaded:cflinuxfs2",
 		"precached:cflinuxfs4":                               "preloaded:cflinuxfs4",
 		"preloaded://cflinuxfs4":                             "preloaded:cflinuxfs4",
 		"precached://cflinuxfs4":                             "preloaded:cflinuxfs4",

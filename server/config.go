@@ -25,6 +25,9 @@ type Config struct {
 	DefaultStack  string // the best there is
 	Stop          StopMode
 	Registries    rootfs.Registries // of images
+	Cells         []CellConfig      // none: the machine is one
+	Preloaded     map[string]string // name of a root filesystem → a stack, a path or an image; nil: the stacks
+	Providers     []string          // schemes of other root filesystems; nil: docker, oci
 	Log           *slog.Logger
 }
 
@@ -71,6 +74,10 @@ func (c *Config) normalize() error {
 		if _, _, err := net.SplitHostPort(addr); err != nil && addr != "off" && addr != "" {
 			faults = append(faults, fmt.Errorf("%s %q is no address like 127.0.0.1:8080: %w", flag, addr, err))
 		}
+	}
+	faults = append(faults, c.normalizeCells())
+	if _, err := c.preloads(); err != nil {
+		faults = append(faults, err)
 	}
 	if len(c.AdminPassword) > 72 {
 		faults = append(faults, errors.New("--admin-password is longer than 72 bytes"))

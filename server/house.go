@@ -26,9 +26,6 @@ import (
 	"cupola/store/blob"
 )
 
-// CellID names the one cell of this machine.
-const CellID = "cupola"
-
 // idMap is the host's range of user IDs that containers have: high enough to
 // meet none of the host's, and below those that hosts give to rootless users
 // of their own accord.
@@ -125,7 +122,7 @@ func (h *house) openRoots(context.Context) (err error) {
 
 func (h *house) openContainers(context.Context) (err error) {
 	h.containers, err = container.New(container.Config{Dir: h.path("containers"), CgroupParent: names(h.DataDir).Cgroup, IDMap: container.IDMap(idMap),
-		HelperDir: h.path("lifecycle"), Log: h.Log})
+		Groups: h.groups(), HelperDir: h.path("lifecycle"), Log: h.Log})
 	return err
 }
 
@@ -137,32 +134,10 @@ func (h *house) openNetwork(context.Context) (err error) {
 func (h *house) openCell(context.Context) (err error) {
 	h.logs = logcache.New(logcache.Config{})
 	h.logs.Load(h.path("logs.gob"), h.Log)
-	h.cell, err = cell.New(cell.Config{Dir: h.path("cell"), Presence: h.presence(), Containers: cell.Engine(h.containers), Network: h.network, RootFS: h.roots,
+	h.cell, err = cell.New(cell.Config{Dir: h.path("cell"), Presence: h.machine(), Parts: h.parts(), Containers: cell.Engine(h.containers), Network: h.network, RootFS: h.roots,
 		Blob: h.blobs.Path, Keep: h.keep, Logs: h.logLine, Events: func(e lrp.Event) { h.loop.Event(e) },
 		Freed: func() { h.loop.Freed() }, Log: h.Log})
 	return err
-}
-
-// presence is what this machine offers: its memory and disk, and Diego's 250
-// containers.
-func (h *house) presence() lrp.Cell {
-	p := lrp.Cell{ID: CellID, Containers: 250, MemoryMB: memoryMB(), DiskMB: 1 << 20, RootFSProviders: []string{string(rootfs.SchemeDocker)}}
-	var fs syscall.Statfs_t
-	if err := syscall.Statfs(h.DataDir, &fs); err == nil {
-		p.DiskMB = int(uint64(fs.Bsize) * fs.Blocks >> 20)
-	}
-	for _, s := range h.roots.Stacks() {
-		p.RootFSes = append(p.RootFSes, s.Name)
-	}
-	return p
-}
-
-func memoryMB() int {
-	var info syscall.Sysinfo_t
-	if err := syscall.Sysinfo(&info); err != nil {
-		return 1 << 10
-	}
-	return int(info.Totalram * uint64(info.Unit) >> 20)
 }
 
 // keep stores an output of a task as a blob.

@@ -16,8 +16,15 @@ func (h *house) loopConfig(ctx context.Context) (reconcile.Config, error) {
 	if err != nil {
 		return reconcile.Config{}, err
 	}
-	cell := &draining{Cell: h.cell, ctx: ctx, settle: h.settle, waits: map[string]bool{}}
-	return reconcile.Config{Store: h.store, Cells: []reconcile.Cell{cell}, API: h.apiURL(), Fetch: f.Fetch, Pull: h.pull, Logs: h.logLine, Log: h.Log}, nil
+	return reconcile.Config{Store: h.store, Cells: h.loopCells(ctx), API: h.apiURL(), Fetch: f.Fetch, Pull: h.pull, Logs: h.logLine, Log: h.Log}, nil
+}
+
+// loopCells are the logical cells, which drain what they stop until ctx ends.
+func (h *house) loopCells(ctx context.Context) (all []reconcile.Cell) {
+	for _, p := range h.cell.Parts() {
+		all = append(all, &draining{Cell: p, ctx: ctx, settle: h.settle, waits: map[string]bool{}})
+	}
+	return all
 }
 
 // retire has an instance replaced.

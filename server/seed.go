@@ -56,5 +56,9 @@ func (h *house) systemStacks() (out []api.SystemStack) {
 	for _, s := range h.roots.Stacks() {
 		out = append(out, api.SystemStack{Name: s.Name, Description: s.Description, Compat: s.Compat, Default: s.Name == name})
 	}
+	for _, alias := range h.aliases() {
+		s, _ := h.roots.Stack(alias.of)
+		out = append(out, api.SystemStack{Name: alias.name, Description: s.Description, Compat: s.Compat})
+	}
 	return out
 }

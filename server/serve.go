@@ -93,6 +93,7 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 		return h.deploys.Run(live)
 	})
 	group.Go(func() error { return h.tidy(live) })
+	group.Go(func() error { return h.preload(live) })
 	group.Go(func() error { return h.serveSSH(ctx, live, doors.ssh) })
 	listening := make(chan struct{})
 	group.Go(func() error { return h.serveControl(live, func() { close(listening) }) })

@@ -165,7 +165,7 @@ func (l localStacks) made(ctx context.Context, s rootfs.Stack, progress func(Sta
 // are there.
 func (l localStacks) offer(ctx context.Context) error {
 	if l.cell != nil {
-		l.cell.SetRootFSes(l.presence().RootFSes)
+		l.offerRootFSes()
 	}
 	return l.store.Write(ctx, func(tx *store.Tx) error { return api.SeedStacks(tx, l.systemStacks()) })
 }

@@ -22,6 +22,7 @@ type daemonFlags struct {
 type serveCmd struct {
 	daemonFlags
 	registryFlags
+	cellFlags
 	HTTP          string `help:"Listen here for API and apps." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
 	HTTPS         string `help:"Listen here with TLS; 'off' for not at all." default:"127.0.0.1:8443" env:"CUPOLA_HTTPS" placeholder:"ADDR"`
 	SSH           string `name:"ssh" help:"Listen here for 'cf ssh'; 'off' for not at all. 127.0.0.1:2222 when not given, or a free port where that is taken." env:"CUPOLA_SSH" placeholder:"ADDR"`
@@ -36,8 +37,10 @@ func (s *serveCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	return server.Run(e.ctx, server.Config{DataDir: s.DataDir, HTTP: s.HTTP, HTTPS: s.HTTPS, SSH: s.SSH, Domain: s.Domain,
-		AdminPassword: s.AdminPassword, DefaultStack: s.DefaultStack, Registries: registries, Log: e.log}, func(r server.Ready) { welcome(e.out, r) })
+	c := server.Config{DataDir: s.DataDir, HTTP: s.HTTP, HTTPS: s.HTTPS, SSH: s.SSH, Domain: s.Domain,
+		AdminPassword: s.AdminPassword, DefaultStack: s.DefaultStack, Registries: registries, Log: e.log}
+	s.apply(&c)
+	return server.Run(e.ctx, c, func(r server.Ready) { welcome(e.out, r) })
 }
 
 // welcome says what a newcomer needs to know of a daemon that serves.

@@ -18,7 +18,10 @@ import (
 // Config says what a Cell is made of. All is required but what says otherwise.
 type Config struct {
 	Dir      string   // state of the containers: <Dir>/<guid>/; made 0700
-	Presence lrp.Cell // what the cell is and offers
+	Presence lrp.Cell // what the machine is and offers
+	// Parts are the logical cells that the machine is carved into; nil: one, which
+	// is Presence.
+	Parts []PartConfig
 
 	Containers Containers
 	Network    Network
@@ -43,7 +46,8 @@ type Config struct {
 	MaxPids int // for containers that name no limit; 0: 1024
 }
 
-// Cell runs containers.
+// Cell runs the containers of a machine. What is placed on it is placed on one
+// of its Parts.
 type Cell struct {
 	cfg     Config
 	boot    string
@@ -58,15 +62,15 @@ type Cell struct {
 	check  checkFunc
 
 	policies policies
+	parts    []*Part // set by New
 
 	mu        sync.Mutex
 	ctx       context.Context // of Run; nil before it has adopted
 	instances map[string]*instance
 	unclean   map[string]bool // GUIDs that could not be taken down yet
-	rootFSes  []string        // that the cell offers
 }
 
-// New makes a Cell. It has nothing until Run has adopted.
+// New makes a Cell. Its parts are known at once; it has nothing until Run has adopted.
 func New(cfg Config) (*Cell, error) {
 	if cfg.Workers == 0 {
 		cfg.Workers = 8
@@ -80,12 +84,13 @@ func New(cfg Config) (*Cell, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make state directory: %w", err)
 	}
-	return &Cell{
+	c := &Cell{
 		cfg: cfg, boot: bootID(),
 		slots: make(chan struct{}, cfg.Workers), adopted: make(chan struct{}),
 		follow: followFIFO, check: health.Run,
-		instances: map[string]*instance{}, unclean: map[string]bool{}, rootFSes: cfg.Presence.RootFSes,
-	}, nil
+		instances: map[string]*instance{}, unclean: map[string]bool{},
+	}
+	return c, c.makeParts()
 }
 
 // sweepInterval is how often a container that could not be taken down is
@@ -183,23 +188,6 @@ func (c *Cell) Containers() []lrp.ContainerStatus {
 	}
 	slices.SortFunc(list, func(a, b lrp.ContainerStatus) int { return cmp.Compare(a.GUID, b.GUID) })
 	return list
-}
-
-// Presence tells what the cell is and offers.
-func (c *Cell) Presence() lrp.Cell {
-	p := c.cfg.Presence
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p.RootFSes = slices.Clone(c.rootFSes)
-	return p
-}
-
-// SetRootFSes changes which root filesystems Presence offers. What runs goes
-// on.
-func (c *Cell) SetRootFSes(names []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.rootFSes = slices.Clone(names)
 }
 
 // errStopped ends the creation of a container that Stop was called for.

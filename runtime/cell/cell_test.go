@@ -171,7 +171,7 @@ func TestLifeAndCrash(t *testing.T) {
 		synctest.Wait()
 		want := []lrp.ContainerStatus{{
 			GUID: "g1", Kind: lrp.KindInstance, ProcessGUID: "p1", Index: 2, Phase: lrp.PhaseRunning,
-			Address: "10.200.0.1", Ready: true, MemoryMB: 64, DiskMB: 128,
+			Address: "10.200.0.1", Ready: true, MemoryMB: 64, DiskMB: 128, CellID: "C", RootFS: "preloaded:minifs",
 		}}
 		if diff := cmp.Diff(want, d.Containers()); diff != "" {
 			t.Error(diff)

@@ -53,14 +53,14 @@ func (b *build) run(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	b.say("Cell %s creating container for instance %s", b.cell.cfg.Presence.ID, b.guid())
+	b.say("Cell %s creating container for instance %s", b.cellID(), b.guid())
 	if err := b.makeState(); err != nil {
 		return err
 	}
 	if err := b.bringUp(ctx); err != nil {
 		return err
 	}
-	b.say("Cell %s successfully created container for instance %s", b.cell.cfg.Presence.ID, b.guid())
+	b.say("Cell %s successfully created container for instance %s", b.cellID(), b.guid())
 	return nil
 }
 
@@ -79,10 +79,10 @@ func (i *instance) abandon(ctx context.Context, err error) {
 	exit := lrp.Exit{Code: -1, Failed: true, Reason: reason(err)}
 	if errors.Is(err, errStopped) {
 		exit.Stopped, exit.Failed = true, i.spec.Kind == lrp.KindTask
-		i.say("Cell %s stopping instance %s", i.cell.cfg.Presence.ID, i.guid())
+		i.say("Cell %s stopping instance %s", i.cellID(), i.guid())
 	} else {
 		i.cell.cfg.Log.ErrorContext(ctx, "container was not created", "instance_guid", i.guid(), "err", err)
-		i.complain("Cell %s failed to create container for instance %s: %s", i.cell.cfg.Presence.ID, i.guid(), err)
+		i.complain("Cell %s failed to create container for instance %s: %s", i.cellID(), i.guid(), err)
 	}
 	i.update(func(r *record) { r.Phase, r.Address = lrp.PhaseExited, "" })
 	i.cell.discard(ctx, i.guid())

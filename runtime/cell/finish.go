@@ -30,13 +30,13 @@ func (i *instance) settle(ctx context.Context) {
 			}
 		})
 	}
-	i.say("Cell %s destroying container for instance %s", i.cell.cfg.Presence.ID, i.guid())
+	i.say("Cell %s destroying container for instance %s", i.cellID(), i.guid())
 	i.update(func(r *record) { r.Address = "" })
 	err := i.cell.takeDown(ctx, i.guid())
 	if err != nil {
-		i.complain("Cell %s failed to destroy container for instance %s", i.cell.cfg.Presence.ID, i.guid())
+		i.complain("Cell %s failed to destroy container for instance %s", i.cellID(), i.guid())
 	} else {
-		i.say("Cell %s successfully destroyed container for instance %s", i.cell.cfg.Presence.ID, i.guid())
+		i.say("Cell %s successfully destroyed container for instance %s", i.cellID(), i.guid())
 	}
 	i.tellEnd()
 	i.keep(func(r *record) { r.Told = true })

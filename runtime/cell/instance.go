@@ -42,6 +42,9 @@ func newInstance(c *Cell, spec lrp.Container) *instance {
 
 func (i *instance) guid() string { return i.spec.GUID }
 
+// cellID is the logical cell that i is on.
+func (i *instance) cellID() string { return i.cell.partID(i.spec) }
+
 // update changes the record in memory.
 func (i *instance) update(change func(*record)) {
 	i.mu.Lock()
@@ -87,7 +90,7 @@ func (i *instance) status() lrp.ContainerStatus {
 	return lrp.ContainerStatus{
 		GUID: i.guid(), Kind: i.spec.Kind, ProcessGUID: i.spec.ProcessGUID, Index: i.spec.Index,
 		Phase: r.Phase, Address: r.Address, Ready: r.Ready,
-		MemoryMB: i.spec.MemoryMB, DiskMB: i.spec.DiskMB,
+		MemoryMB: i.spec.MemoryMB, DiskMB: i.spec.DiskMB, CellID: i.cellID(), RootFS: i.spec.RootFS,
 	}
 }
 

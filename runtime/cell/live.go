@@ -167,7 +167,7 @@ func (w *watch) setReady(ready bool) {
 func (w *watch) stopped() {
 	w.stop = nil
 	w.end.Stopped = true
-	w.say("Cell %s stopping instance %s", w.cell.cfg.Presence.ID, w.guid())
+	w.say("Cell %s stopping instance %s", w.cellID(), w.guid())
 	w.terminate("")
 }
 

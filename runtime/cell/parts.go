@@ -46,7 +46,7 @@ func (b *build) mountRoot(ctx context.Context) error {
 		layers[n] = rootfs.Layer{Digest: digest, Archive: archive, Dest: l.Dest, UID: owner.UID, GID: owner.GID}
 	}
 	root, err := b.cell.cfg.RootFS.Mount(ctx, rootfs.Request{
-		ID: b.guid(), Stack: b.full.RootFS, Layers: layers,
+		ID: b.guid(), Stack: b.cell.part(b.cellID()).rootFS(b.full.RootFS), Layers: layers,
 		DiskBytes: int64(b.full.DiskMB) << 20, Inodes: inodes,
 	})
 	if err != nil {

@@ -30,6 +30,7 @@ func (b *build) startProcess(ctx context.Context) error {
 			CPUShares:   cpuShares(b.full.CPUWeight),
 			Pids:        int64(b.maxPids()),
 		},
+		Group:  b.cell.part(b.cellID()).group(),
 		Stdout: stdout, Stderr: stderr,
 	}
 	b.setEntry(spec.Process)

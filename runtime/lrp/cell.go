@@ -19,6 +19,7 @@ type Container struct {
 	Domain      string
 	ProcessGUID string // KindInstance
 	Index       int    // KindInstance
+	CellID      string // where it is; set when it is started
 	RunInfo
 }
 
@@ -45,6 +46,8 @@ type ContainerStatus struct {
 	Ready       bool
 	MemoryMB    int
 	DiskMB      int
+	CellID      string
+	RootFS      string
 }
 
 // Event is what a cell tells about a container. A container's events come in
@@ -104,6 +107,9 @@ type Cell struct {
 	RootFSProviders []string
 	Tags            []string // compared without case; each under 64 characters
 	VolumeDrivers   []string
+	// Leaving says that the configuration does not name the cell any longer: it
+	// takes nothing new, and what is on it goes to others.
+	Leaving bool
 }
 
 // LogLine is one line of output of a container, or one that the cell says

@@ -12,12 +12,8 @@ import (
 // Plan returns what to do now, in order. It reads w alone: no clock, no store,
 // no cell.
 func Plan(w World) []Action {
-	p := &planner{w: w, has: map[string]lrp.ContainerStatus{}, wanted: map[string]bool{}, ends: map[string]bool{}}
-	for _, c := range w.Cells {
-		for _, s := range c.Containers {
-			p.has[s.GUID] = s
-		}
-	}
+	p := &planner{w: &w, unsettled: map[string]bool{}}
+	p.look()
 	p.instances()
 	p.tasks()
 	p.orphans()
@@ -30,75 +26,135 @@ func Plan(w World) []Action {
 const maxInstances = 5000
 
 type planner struct {
-	w       World
-	actions []Action
-	has     map[string]lrp.ContainerStatus // by container GUID
-	wanted  map[string]bool                // containers that are to go on
-	ends    map[string]bool                // containers that an action ends
-	places  []placement                    // what wants a cell
+	w         *World
+	actions   []Action
+	has       map[string]int         // containers by GUID: their place in held and fates
+	held      []*lrp.ContainerStatus // all containers, cell by cell
+	on        []int                  // the cell of each
+	fates     []fate                 // what becomes of each
+	places    []*placement           // what wants a cell
+	movers    []*placement           // instances on cells that are to go
+	unsettled map[string]bool        // processes of which an instance comes or goes
+}
+
+// fate is what becomes of a container.
+type fate uint8
+
+const (
+	unknown fate = iota // nothing wants it
+	wanted              // it is to go on
+	ends                // an action ends it
+)
+
+// look lists the containers.
+func (p *planner) look() {
+	n := 0
+	for i := range p.w.Cells {
+		n += len(p.w.Cells[i].Containers)
+	}
+	p.has, p.fates = make(map[string]int, n), make([]fate, n)
+	p.held, p.on = make([]*lrp.ContainerStatus, 0, n), make([]int, 0, n)
+	for i := range p.w.Cells {
+		list := p.w.Cells[i].Containers
+		for j := range list {
+			p.has[list[j].GUID] = len(p.held)
+			p.held, p.on = append(p.held, &list[j]), append(p.on, i)
+		}
+	}
 }
 
 func (p *planner) do(a Action) {
 	p.actions = append(p.actions, a)
+	guid := a.Actual.InstanceGUID
 	switch a.Op {
-	case Stop:
-		p.ends[a.Actual.InstanceGUID] = true
 	case Halt:
-		p.ends[a.Container.GUID] = true
+		guid = a.Container.GUID
+	case Stop:
+	default:
+		return
 	}
+	if n, ok := p.has[guid]; ok {
+		p.fates[n] = ends
+	}
+}
+
+// wish is a Desired with the indices that have a row.
+type wish struct {
+	*lrp.Desired
+	rows []bool
 }
 
 // instances compares the rows with what is desired.
 func (p *planner) instances() {
-	desired := map[string]lrp.Desired{}
-	for _, d := range p.w.Desired {
-		desired[d.ProcessGUID] = d
+	wishes := make(map[string]*wish, len(p.w.Desired))
+	for i := range p.w.Desired {
+		d := &p.w.Desired[i]
+		wishes[d.ProcessGUID] = &wish{d, make([]bool, max(min(d.Instances, maxInstances), 0))}
 	}
-	rows := map[lrp.Key]bool{}
-	for _, a := range p.w.Actuals {
-		rows[a.Key] = true
-		d, ok := desired[a.ProcessGUID]
-		p.instance(a, d, ok && a.Index < d.Instances)
+	for i := range p.w.Actuals {
+		a := &p.w.Actuals[i]
+		d := wishes[a.ProcessGUID]
+		ok := d != nil && a.Index >= 0 && a.Index < d.Instances
+		if ok && a.Index < len(d.rows) {
+			d.rows[a.Index] = true
+		}
+		p.instance(a, d, ok)
 	}
-	for _, d := range p.w.Desired {
-		for i := range min(d.Instances, maxInstances) {
-			key := lrp.Key{ProcessGUID: d.ProcessGUID, Index: i}
-			if rows[key] {
+	for i := range p.w.Desired {
+		d := wishes[p.w.Desired[i].ProcessGUID]
+		for index, there := range d.rows {
+			if there {
 				continue
 			}
+			d.rows[index] = true
+			key := lrp.Key{ProcessGUID: d.ProcessGUID, Index: index}
 			a := lrp.Actual{Key: key, Domain: d.Domain, State: lrp.Unclaimed, Since: p.w.Now}
 			p.do(Action{Op: Create, Actual: a})
-			p.offer(a, d)
+			p.offer(a, d.Desired)
 		}
 	}
 }
 
-func (p *planner) instance(a lrp.Actual, d lrp.Desired, wanted bool) {
+func (p *planner) instance(a *lrp.Actual, d *wish, wants bool) {
 	if a.State == lrp.Unclaimed || a.State == lrp.Crashed {
-		p.idle(a, d, wanted)
+		p.idle(*a, d, wants)
 		return
 	}
-	c, ok := p.has[a.InstanceGUID]
+	n, ok := p.has[a.InstanceGUID]
 	switch {
-	case !ok && (a.Stopping || !wanted):
-		p.do(Action{Op: Remove, Actual: a})
+	case !ok && (a.Stopping || !wants):
+		p.do(Action{Op: Remove, Actual: *a})
 	case !ok:
-		p.do(Action{Op: Unclaim, Actual: a})
-		p.offer(unclaimed(a, p.w.Now), d)
+		p.do(Action{Op: Unclaim, Actual: *a})
+		p.offer(unclaimed(*a, p.w.Now), d.Desired)
 	case a.Stopping: // a container that does not know it yet is an orphan
-	case !wanted:
-		p.do(Action{Op: Stop, Actual: a})
+		p.unsettled[a.ProcessGUID] = true
+	case !wants:
+		p.do(Action{Op: Stop, Actual: *a})
 	default:
-		p.wanted[c.GUID] = true
-		if next := amended(a, c, p.w.Now); !same(a, next) {
-			p.do(Action{Op: Amend, Actual: a, Next: next})
-		}
+		p.fates[n] = wanted
+		p.keep(a, n, d.Desired)
+	}
+}
+
+// keep deals with an instance that is to go on.
+func (p *planner) keep(a *lrp.Actual, n int, d *lrp.Desired) {
+	c := p.held[n]
+	next := amended(a, c, p.w.Now)
+	if next != nil {
+		p.do(Action{Op: Amend, Actual: *a, Next: *next})
+	}
+	switch {
+	case a.State == lrp.Claimed:
+		p.unsettled[a.ProcessGUID] = true
+	case next == nil && p.w.Cells[p.on[n]].Leaving:
+		p.movers = append(p.movers, wanting(*a, d))
 	}
 }
 
 // idle deals with a row that has no container.
-func (p *planner) idle(a lrp.Actual, d lrp.Desired, wanted bool) {
-	if !wanted || a.Stopping {
+func (p *planner) idle(a lrp.Actual, d *wish, wants bool) {
+	if !wants || a.Stopping {
 		p.do(Action{Op: Remove, Actual: a})
 		return
 	}
@@ -110,41 +166,41 @@ func (p *planner) idle(a lrp.Actual, d lrp.Desired, wanted bool) {
 		p.do(Action{Op: Unclaim, Actual: a})
 		a = unclaimed(a, p.w.Now)
 	}
-	p.offer(a, d)
+	p.offer(a, d.Desired)
 }
 
-// amended is the row as the container says it should be. One that is ending is
-// about to say so itself.
-func amended(a lrp.Actual, c lrp.ContainerStatus, now time.Time) lrp.Actual {
-	if c.Phase != lrp.PhaseRunning {
-		return a
+// amended is the row as the container says it should be; nil when it is. One
+// that is ending is about to say so itself.
+func amended(a *lrp.Actual, c *lrp.ContainerStatus, now time.Time) *lrp.Actual {
+	if c.Phase != lrp.PhaseRunning || a.State == lrp.Running && a.Address == c.Address && a.Ready == c.Ready {
+		return nil
 	}
+	next := *a
 	if a.State != lrp.Running {
-		a.State, a.Since = lrp.Running, now
+		next.State, next.Since = lrp.Running, now
 	}
-	a.Address, a.Ready = c.Address, c.Ready
-	return a
-}
-
-func same(a, b lrp.Actual) bool {
-	return a.State == b.State && a.Address == b.Address && a.Ready == b.Ready
+	next.Address, next.Ready = c.Address, c.Ready
+	return &next
 }
 
 // offer has an instance placed.
-func (p *planner) offer(a lrp.Actual, d lrp.Desired) {
+func (p *planner) offer(a lrp.Actual, d *lrp.Desired) {
+	p.unsettled[a.ProcessGUID] = true
+	p.places = append(p.places, wanting(a, d))
+}
+
+// wanting is an instance that wants a cell.
+func wanting(a lrp.Actual, d *lrp.Desired) *placement {
 	c := lrp.Container{Kind: lrp.KindInstance, Domain: d.Domain, ProcessGUID: a.ProcessGUID, Index: a.Index, RunInfo: d.RunInfo}
 	c.Log.Instance = strconv.Itoa(a.Index)
-	p.places = append(p.places, placement{actual: a, container: c})
+	return &placement{actual: a, container: c}
 }
 
 // orphans ends the containers that nothing wants.
 func (p *planner) orphans() {
-	for _, cell := range p.w.Cells {
-		for _, c := range cell.Containers {
-			if p.wanted[c.GUID] || p.ends[c.GUID] || leaving(c.Phase) {
-				continue
-			}
-			p.do(Action{Op: Halt, CellID: cell.ID, Container: lrp.Container{GUID: c.GUID}})
+	for n, c := range p.held {
+		if p.fates[n] == unknown && !leaving(c.Phase) {
+			p.do(Action{Op: Halt, CellID: p.w.Cells[p.on[n]].ID, Container: lrp.Container{GUID: c.GUID}})
 		}
 	}
 }

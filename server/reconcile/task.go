@@ -42,12 +42,12 @@ func (p *planner) tasks() {
 // task deals with a row; known tells whether it was there before this plan.
 func (p *planner) task(t lrp.Task, w Work, known bool) {
 	fail := func(reason string) { p.do(Action{Op: FailTask, Task: t, CellID: t.CellID, Reason: reason}) }
-	_, runs := p.has[t.GUID]
+	n, runs := p.has[t.GUID]
 	switch {
 	case w.Cancelled:
 		fail(reasonCancelled)
 	case t.State == lrp.TaskRunning && runs:
-		p.wanted[t.GUID] = true
+		p.fates[n] = wanted
 	case t.State == lrp.TaskRunning && repeatable(t):
 		p.do(Action{Op: Requeue, Task: t, Reason: reasonLost})
 	case t.State == lrp.TaskRunning, w.Begun && !known:
@@ -58,7 +58,7 @@ func (p *planner) task(t lrp.Task, w Work, known bool) {
 		fail(reasonPending)
 	case !w.Waits:
 		c := lrp.Container{GUID: t.GUID, Kind: lrp.KindTask, Domain: w.Domain, RunInfo: w.Run}
-		p.places = append(p.places, placement{task: t, container: c})
+		p.places = append(p.places, &placement{task: t, container: c})
 	}
 }
 

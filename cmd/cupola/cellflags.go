@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"go.yaml.in/yaml/v3"
+
+	"cupola/server"
+	"cupola/server/manifest"
+)
+
+// cellFlags say into which cells the machine is carved, and what those offer.
+type cellFlags struct {
+	Cells             cellList  `help:"Carve the machine into these cells: a YAML list of {name, tags, memory, disk, containers, preloaded_rootfses, rootfs_providers}." placeholder:"YAML" env:"CUPOLA_CELLS"`
+	PreloadedRootFSes preloaded `name:"preloaded-rootfses" help:"The root filesystems that cells have, as YAML: name to stack, path or image, or a list of stacks. All stacks when not given." placeholder:"YAML" env:"CUPOLA_PRELOADED_ROOTFSES"`
+	RootFSProviders   []string  `name:"rootfs-providers" help:"What cells may fetch further root filesystems from: docker, oci; both when not given." placeholder:"SCHEME,..." env:"CUPOLA_ROOTFS_PROVIDERS"`
+}
+
+func (f cellFlags) apply(c *server.Config) {
+	c.Preloaded, c.Providers = f.PreloadedRootFSes, f.RootFSProviders
+	for _, e := range f.Cells {
+		c.Cells = append(c.Cells, server.CellConfig{Name: e.Name, Tags: e.Tags, MemoryMB: int(e.Memory), DiskMB: int(e.Disk), Containers: e.Containers,
+			Preloaded: e.Preloaded, Providers: e.Providers})
+	}
+}
+
+// cellList is the value of cells.
+type cellList []cellEntry
+
+type cellEntry struct {
+	Name       string    `yaml:"name"`
+	Tags       []string  `yaml:"tags"`
+	Memory     megabytes `yaml:"memory"`
+	Disk       megabytes `yaml:"disk"`
+	Containers int       `yaml:"containers"`
+	Preloaded  preloaded `yaml:"preloaded_rootfses"`
+	Providers  []string  `yaml:"rootfs_providers"`
+}
+
+// Decode reads the list from the configuration file, or from a flag's text.
+func (l *cellList) Decode(ctx *kong.DecodeContext) error { return decodeFlag(ctx, "cells", l) }
+
+// preloaded maps the name of a root filesystem to what it is.
+type preloaded map[string]string
+
+// Decode is like cellList's.
+func (p *preloaded) Decode(ctx *kong.DecodeContext) error {
+	return decodeFlag(ctx, "preloaded_rootfses", p)
+}
+
+// UnmarshalYAML takes a list of stacks too.
+func (p *preloaded) UnmarshalYAML(n *yaml.Node) error {
+	*p = preloaded{}
+	if n.Kind != yaml.SequenceNode {
+		return n.Decode((*map[string]string)(p))
+	}
+	var names []string
+	if err := n.Decode(&names); err != nil {
+		return err
+	}
+	for _, name := range names {
+		(*p)[name] = ""
+	}
+	return nil
+}
+
+// megabytes are written with a unit, like 512M.
+type megabytes int
+
+// UnmarshalYAML reads a size.
+func (m *megabytes) UnmarshalYAML(n *yaml.Node) error {
+	bytes, ok := manifest.ParseSize(n.Value)
+	if !ok || bytes < 1<<20 || bytes > 1<<60 {
+		return fmt.Errorf("line %d: %q is no size of 1M or more: write it like 512M or 4G", n.Line, n.Value)
+	}
+	*m = megabytes(bytes >> 20)
+	return nil
+}
+
+// decodeFlag reads YAML into out: what the configuration file has parsed, or
+// the text of a flag.
+func decodeFlag(ctx *kong.DecodeContext, name string, out any) error {
+	t, err := ctx.Scan.PopValue(name)
+	if err != nil {
+		return err
+	}
+	text, ok := t.Value.(string)
+	if !ok {
+		encoded, err := yaml.Marshal(t.Value)
+		if err != nil {
+			return err
+		}
+		text = string(encoded)
+	}
+	d := yaml.NewDecoder(strings.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(out); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"cupola/rootfs"
+)
+
+// preloadRetry is how long after a failure a root filesystem is fetched again.
+const preloadRetry = time.Minute
+
+// preloads are the root filesystems that the configuration has made of paths
+// and images, by the name of the stack that they become.
+func (c *Config) preloads() (map[string]string, error) {
+	all := map[string]string{}
+	lists := []map[string]string{c.Preloaded}
+	for _, cell := range c.Cells {
+		lists = append(lists, cell.Preloaded)
+	}
+	for _, list := range lists {
+		for name, from := range list {
+			if stackOf(name, from) != name || from == "" {
+				continue
+			}
+			if had, ok := all[name]; ok && had != from {
+				return nil, fmt.Errorf("preloaded_rootfses.%s is %s and %s: give the second another name", name, had, from)
+			}
+			all[name] = from
+		}
+	}
+	return all, nil
+}
+
+// preload makes the stacks that the configuration names and that are not here
+// yet, until all are or ctx ends. The cells offer each once it is there.
+func (h *house) preload(ctx context.Context) error {
+	missing, err := h.preloads()
+	if err != nil {
+		return err
+	}
+	for len(missing) > 0 {
+		for name, from := range maps.Clone(missing) {
+			if err := h.preloadOne(ctx, name, from); err != nil && ctx.Err() == nil {
+				h.Log.ErrorContext(ctx, "root filesystem was not preloaded", "name", name, "from", from, "err", err)
+				continue
+			}
+			delete(missing, name)
+		}
+		if len(missing) == 0 {
+			break
+		}
+		select {
+		case <-time.After(preloadRetry):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return nil
+}
+
+func (h *house) preloadOne(ctx context.Context, name, from string) error {
+	if have, ok := h.roots.Stack(name); ok {
+		if have.Origin != origin(from) {
+			h.Log.WarnContext(ctx, "root filesystem is an older stack of that name; remove it with cupola stack remove to have it made anew",
+				"name", name, "from", from, "made_from", have.Origin)
+		}
+		return nil
+	}
+	quiet := func(StackStep) {}
+	if strings.HasPrefix(from, "/") {
+		_, err := localStacks{h}.Import(ctx, StackImport{Name: name, Path: from}, quiet)
+		return err
+	}
+	_, err := localStacks{h}.Pull(ctx, StackPull{Reference: from, Name: name}, quiet)
+	return err
+}
+
+// origin is what a stack that was made of a path or an image says of it.
+func origin(from string) string {
+	if strings.HasPrefix(from, "/") {
+		return filepath.Base(from)
+	}
+	if r, err := rootfs.ParseReference(from); err == nil {
+		return r.String()
+	}
+	return from
+}

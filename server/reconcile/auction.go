@@ -1,0 +1,242 @@
+package reconcile
+
+import (
+	"slices"
+	"strings"
+
+	"cupola/rootfs"
+	"cupola/runtime/lrp"
+)
+
+// auction gives containers their cells. What a container needs is looked at in
+// Diego's order: root filesystem, volume drivers, placement constraint,
+// resources. Room only shrinks while an auction is held; that is what makes it
+// fast with many cells.
+type auction struct {
+	cells     []*offer
+	classes   map[classKey]*class
+	processes map[string]*spread  // of those that are placed
+	pulled    map[string][]*class // by the image that cells fetch for them
+}
+
+// classKey tells containers apart by what of a cell suits them.
+type classKey struct {
+	kind       lrp.Kind
+	rootFS     string
+	constraint string
+}
+
+// class is what the containers of one key have in common.
+type class struct {
+	mismatch string   // why no cell suits them; "" when cells are what suits them
+	cells    []*offer // in order
+	now      queues   // of cells by what is free
+	later    queues   // of cells by what will be, once those on their way out are gone
+	least    resources
+	denied   map[resources]string
+}
+
+// spread counts the instances of a process on cells.
+type spread struct {
+	on    map[*offer]int
+	floor int // no cell has fewer
+	at    int // how many cells have as few; -1 when that is not known
+}
+
+func newAuction(cells []*offer) *auction {
+	return &auction{cells: cells, classes: map[classKey]*class{}, processes: map[string]*spread{}, pulled: map[string][]*class{}}
+}
+
+// enter makes known what is to be placed, before the first is chosen for.
+func (a *auction) enter(p *placement) {
+	c := &p.container
+	key := classKey{kind: c.Kind, rootFS: c.RootFS}
+	if len(c.Constraint.Require)+len(c.Constraint.Disallow)+len(c.VolumeDrivers) > 0 {
+		key.constraint = strings.ToLower(strings.Join(c.Constraint.Require, "\n")+"\n\n"+strings.Join(c.Constraint.Disallow, "\n")) +
+			"\n\n\n" + strings.Join(c.VolumeDrivers, "\n")
+	}
+	p.class = a.classes[key]
+	if p.class == nil {
+		p.class = a.newClass(c)
+		a.classes[key] = p.class
+	}
+	p.class.least = p.class.least.least(need(c))
+	if c.Kind == lrp.KindInstance && a.processes[c.ProcessGUID] == nil {
+		a.processes[c.ProcessGUID] = &spread{on: map[*offer]int{}, at: -1}
+	}
+}
+
+// newClass finds the cells that suit a container.
+func (a *auction) newClass(c *lrp.Container) *class {
+	cl := &class{least: need(c), denied: map[resources]string{}}
+	cl.cells, cl.mismatch = suitable(a.cells, c)
+	scheme, _ := rootfs.SplitScheme(c.RootFS)
+	pulled := scheme != rootfs.SchemePreloaded
+	if pulled {
+		a.pulled[c.RootFS] = append(a.pulled[c.RootFS], cl)
+	}
+	cl.now = newQueues(cl.cells, c, pulled, func(o *offer) resources { return o.free })
+	leaving := slices.DeleteFunc(slices.Clone(cl.cells), func(o *offer) bool { return o.leaving == resources{} })
+	cl.later = newQueues(leaving, c, pulled, func(o *offer) resources { return o.free.plus(o.leaving) })
+	return cl
+}
+
+// suitable are the cells that may run a container if they have room; without
+// any there is a reason, in the words of Diego's auctioneer.
+func suitable(cells []*offer, c *lrp.Container) (found []*offer, mismatch string) {
+	if len(cells) == 0 {
+		return nil, "unable to communicate to compatible cells"
+	}
+	for _, rule := range []struct {
+		holds    func(lrp.Cell) bool
+		mismatch string
+	}{
+		{func(cell lrp.Cell) bool { return offersRootFS(cell, c.RootFS) }, "found no compatible cell for required rootfs"},
+		{func(cell lrp.Cell) bool { return hasAll(cell.VolumeDrivers, c.VolumeDrivers) }, "found no compatible cell with required volume drivers"},
+		{func(cell lrp.Cell) bool { return c.Constraint.Allows(cell.Tags) }, "found no compatible cell" + tagText(c.Constraint)},
+	} {
+		found = nil
+		for _, o := range cells {
+			if rule.holds(o.cell) {
+				found = append(found, o)
+			}
+		}
+		if len(found) == 0 {
+			return nil, rule.mismatch
+		}
+		cells = found
+	}
+	return found, ""
+}
+
+// offersRootFS is the test of a cell's root filesystems: the name of a
+// preloaded one, else the scheme.
+func offersRootFS(cell lrp.Cell, rootFS string) bool {
+	scheme, name := rootfs.SplitScheme(rootFS)
+	if scheme == rootfs.SchemePreloaded {
+		return slices.Contains(cell.RootFSes, name)
+	}
+	return slices.Contains(cell.RootFSProviders, string(scheme))
+}
+
+func hasAll(have, want []string) bool {
+	return !slices.ContainsFunc(want, func(s string) bool { return !slices.Contains(have, s) })
+}
+
+// tagText says what a constraint asks for. Diego's has only what is required.
+func tagText(c lrp.Constraint) string {
+	text := ""
+	if len(c.Require) > 0 {
+		text = " with placement " + quoted(c.Require)
+	}
+	if len(c.Disallow) == 0 {
+		return text
+	}
+	if text != "" {
+		text += " and"
+	}
+	return text + " without placement " + quoted(c.Disallow)
+}
+
+// quoted lists tags like: tags "a", "b" and "c".
+func quoted(tags []string) string {
+	if len(tags) == 1 {
+		return `tag "` + tags[0] + `"`
+	}
+	return `tags "` + strings.Join(tags[:len(tags)-1], `", "`) + `" and "` + tags[len(tags)-1] + `"`
+}
+
+// choose gives the cell for a container that was entered. waits says that it
+// has room only when what is on its way out has gone. Without a cell there is a
+// reason, in the words of Diego's auctioneer.
+func (a *auction) choose(p *placement) (best *offer, waits bool, reason string) {
+	cl := p.class
+	if cl.mismatch != "" {
+		return nil, false, cl.mismatch
+	}
+	n := need(&p.container)
+	if reason, ok := cl.denied[n]; ok {
+		return nil, false, reason
+	}
+	of := a.processes[p.container.ProcessGUID] // nil for a task
+	of.settle(cl)
+	if o := cl.now.best(n, cl.least, of); o != nil {
+		return o, false, ""
+	}
+	if o := cl.later.best(n, cl.least, of); o != nil {
+		return o, true, ""
+	}
+	cl.denied[n] = insufficient(cl.cells, n)
+	return nil, false, cl.denied[n]
+}
+
+// take gives a container its cell.
+func (a *auction) take(o *offer, c *lrp.Container) {
+	o.take(c)
+	if !o.images[c.RootFS] {
+		o.images[c.RootFS] = true
+		for _, cl := range a.pulled[c.RootFS] {
+			cl.warm(o)
+		}
+	}
+	if of := a.processes[c.ProcessGUID]; of != nil && c.Kind == lrp.KindInstance {
+		of.add(o)
+	}
+}
+
+// warm makes known that a cell has the image now.
+func (cl *class) warm(o *offer) {
+	if !slices.Contains(cl.cells, o) {
+		return
+	}
+	cl.now.warmUp(o)
+	if (o.leaving != resources{}) {
+		cl.later.warmUp(o)
+	}
+}
+
+// add counts an instance.
+func (s *spread) add(o *offer) {
+	s.on[o]++
+	if s.at > 0 && s.on[o] == s.floor+1 {
+		s.at--
+	}
+}
+
+// settle brings floor up to date with the cells of a class.
+func (s *spread) settle(cl *class) {
+	if s == nil || s.at > 0 {
+		return
+	}
+	s.at = 0
+	for _, o := range cl.cells {
+		switch n := s.on[o]; {
+		case s.at == 0 || n < s.floor:
+			s.floor, s.at = n, 1
+		case n == s.floor:
+			s.at++
+		}
+	}
+}
+
+// count is how many instances a cell has.
+func (s *spread) count(o *offer) int {
+	if s == nil {
+		return 0
+	}
+	return s.on[o]
+}
+
+// insufficient names what every cell lacks; when each lacks something else it
+// names nothing, as Diego does.
+func insufficient(cells []*offer, n resources) string {
+	lacks := cells[0].free.lacks(n)
+	for _, o := range cells[1:] {
+		other := o.free.lacks(n)
+		lacks = slices.DeleteFunc(lacks, func(name string) bool { return !slices.Contains(other, name) })
+	}
+	if len(lacks) == 0 {
+		return "insufficient resources"
+	}
+	return "insufficient resources: " + strings.Join(lacks, ", ")
+}

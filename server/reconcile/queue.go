@@ -1,0 +1,142 @@
+package reconcile
+
+import "cupola/runtime/lrp"
+
+// coldPenalty is what a cell's score suffers for an image that it would have to
+// fetch: as much as four containers that start.
+const coldPenalty = 1
+
+// queues are the cells of a class, the best first: those that have the image
+// and those that do not.
+type queues struct {
+	warm, cold queue
+	failed     map[resources]bool // needs that no cell has room for
+}
+
+// queue is a heap of cells by their score without what is a process's own.
+// Scores only grow while an auction is held, so an entry that is behind is
+// found when it comes to the top.
+type queue struct {
+	entries []entry
+	room    func(*offer) resources
+	task    bool
+	image   string // whose cells are the cold ones; "" for none
+}
+
+type entry struct {
+	score float64
+	o     *offer
+}
+
+func (e entry) before(f entry) bool {
+	return e.score < f.score || e.score == f.score && e.o.order < f.o.order
+}
+
+// newQueues sorts cells into queues. pulled says that the container's image is
+// fetched where it is not there.
+func newQueues(cells []*offer, c *lrp.Container, pulled bool, room func(*offer) resources) queues {
+	task := c.Kind == lrp.KindTask
+	q := queues{warm: queue{room: room, task: task}, cold: queue{room: room, task: task, image: c.RootFS}, failed: map[resources]bool{}}
+	for _, o := range cells {
+		if to := &q.warm; !pulled || o.images[c.RootFS] {
+			to.push(entry{o.score(task), o})
+		} else {
+			q.cold.push(entry{o.score(task), o})
+		}
+	}
+	return q
+}
+
+// best is the cell with the lowest score that has room for n; nil if none has.
+// Cells that have not even room for least are dropped.
+func (q *queues) best(n, least resources, of *spread) *offer {
+	if q.failed[n] {
+		return nil
+	}
+	best := q.cold.best(n, least, of)
+	best.score += coldPenalty
+	if warm := q.warm.best(n, least, of); warm.o != nil && (best.o == nil || warm.before(best)) {
+		best = warm
+	}
+	if best.o == nil {
+		q.failed[n] = true
+	}
+	return best.o
+}
+
+// warmUp has a cell that has the image now among the warm ones. It leaves the
+// cold ones when it comes to their top.
+func (q *queues) warmUp(o *offer) { q.warm.push(entry{o.score(q.warm.task), o}) }
+
+// best is the best entry; it has no o if there is none.
+func (q *queue) best(n, least resources, of *spread) (best entry) {
+	floor := 0.0
+	if of != nil {
+		floor = sameProcess * float64(of.floor)
+	}
+	var aside []entry
+	for len(q.entries) > 0 {
+		top := q.entries[0]
+		if score := top.o.score(q.task); score != top.score {
+			q.entries[0].score = score
+			q.down(0)
+			continue
+		}
+		if best.o != nil && !(entry{top.score + floor, top.o}).before(best) {
+			break
+		}
+		q.pop()
+		if q.image != "" && top.o.images[q.image] {
+			continue
+		}
+		room := q.room(top.o)
+		if !room.holds(least) {
+			continue
+		}
+		aside = append(aside, top)
+		bid := entry{top.score + sameProcess*float64(of.count(top.o)), top.o}
+		if room.holds(n) && (best.o == nil || bid.before(best)) {
+			best = bid
+		}
+	}
+	for _, e := range aside {
+		q.push(e)
+	}
+	return best
+}
+
+func (q *queue) push(e entry) {
+	q.entries = append(q.entries, e)
+	for i := len(q.entries) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !q.entries[i].before(q.entries[up]) {
+			return
+		}
+		q.entries[i], q.entries[up] = q.entries[up], q.entries[i]
+		i = up
+	}
+}
+
+// pop takes the first away.
+func (q *queue) pop() {
+	last := len(q.entries) - 1
+	q.entries[0] = q.entries[last]
+	q.entries = q.entries[:last]
+	q.down(0)
+}
+
+func (q *queue) down(i int) {
+	for {
+		least := i
+		for _, child := range []int{2*i + 1, 2*i + 2} {
+			if child < len(q.entries) && q.entries[child].before(q.entries[least]) {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		q.entries[i], q.entries[least] = q.entries[least], q.entries[i]
+		i = least
+	}
+}
