@@ -11,9 +11,30 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"cupola/server"
 )
 
-// client makes the calls of the v3 API that a push needs.
+// apiFlags say where a daemon's API is, and who calls it.
+type apiFlags struct {
+	daemonFlags
+	API      string `help:"The daemon's API." default:"http://localhost:8080" env:"CUPOLA_API" placeholder:"URL"`
+	User     string `help:"Whom to log in as." default:"admin" env:"CUPOLA_USER"`
+	Password string `help:"The user's password; the admin's is read from the data directory when not given." env:"CUPOLA_PASSWORD"`
+}
+
+func (f *apiFlags) login(ctx context.Context) (*client, error) {
+	password := f.Password
+	if password == "" {
+		var err error
+		if password, err = server.AdminPassword(f.DataDir); err != nil {
+			return nil, errors.New("no password: give --password or CUPOLA_PASSWORD, or run it as root on the daemon's machine")
+		}
+	}
+	return login(ctx, f.API, f.User, password)
+}
+
+// client makes calls of the v3 API.
 type client struct {
 	api   string // base URL
 	token string
@@ -139,6 +160,45 @@ func (c *client) first(ctx context.Context, what, path string) (string, error) {
 		return "", fmt.Errorf("there is no %s", what)
 	}
 	return list.Resources[0].GUID, nil
+}
+
+// list gives all resources of a list.
+func list[T any](ctx context.Context, c *client, path string) (all []T, err error) {
+	for path != "" {
+		var page struct {
+			Pagination struct{ Next struct{ Href string } }
+			Resources  []T
+		}
+		if err := c.call(ctx, "GET", path, nil, &page); err != nil {
+			return nil, err
+		}
+		all, path = append(all, page.Resources...), page.Pagination.Next.Href
+	}
+	return all, nil
+}
+
+// toOne is a relationship as requests write it.
+func toOne(guid string) doc { return doc{"data": doc{"guid": guid}} }
+
+// stage makes a droplet of a package, and waits for it.
+func stage(ctx context.Context, c *client, pkg string) (droplet string, err error) {
+	var b struct {
+		GUID, State string
+		Error       string
+		Droplet     struct{ GUID string }
+	}
+	if err := c.call(ctx, "POST", "/v3/builds", doc{"package": doc{"guid": pkg}}, &b); err != nil {
+		return "", err
+	}
+	for b.State == "STAGING" {
+		if err := c.call(ctx, "GET", "/v3/builds/"+b.GUID, nil, &b); err != nil {
+			return "", err
+		}
+	}
+	if b.State != "STAGED" {
+		return "", fmt.Errorf("staging failed: %s", b.Error)
+	}
+	return b.Droplet.GUID, nil
 }
 
 // job waits for the job of a 202.

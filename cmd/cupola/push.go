@@ -15,16 +15,11 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
-
-	"cupola/server"
 )
 
 type pushCmd struct {
-	daemonFlags
+	apiFlags
 	Dir       string   `arg:"" optional:"" help:"The app's directory." default:"." type:"existingdir"`
-	API       string   `help:"The daemon's API." default:"http://localhost:8080" env:"CUPOLA_API" placeholder:"URL"`
-	User      string   `help:"Whom to log in as." default:"admin" env:"CUPOLA_USER"`
-	Password  string   `help:"The user's password; the admin's is read from the data directory when not given." env:"CUPOLA_PASSWORD"`
 	Org       string   `help:"The org." default:"cupola" short:"o"`
 	Space     string   `help:"The space." default:"dev" short:"s"`
 	Name      string   `help:"The app's name; that of the manifest, or of the directory, when not given." short:"n"`
@@ -34,14 +29,7 @@ type pushCmd struct {
 
 // Run pushes.
 func (p *pushCmd) Run(e *env) error {
-	password := p.Password
-	if password == "" {
-		var err error
-		if password, err = server.AdminPassword(p.DataDir); err != nil {
-			return errors.New("no password: give --password or CUPOLA_PASSWORD, or run it as root on the daemon's machine")
-		}
-	}
-	c, err := login(e.ctx, p.API, p.User, password)
+	c, err := p.login(e.ctx)
 	if err != nil {
 		return err
 	}
@@ -183,7 +171,7 @@ func (p *pusher) upload(ctx context.Context, app string, files fs.FS) (string, e
 	}
 	p.show.step("files", "%d, %s packed", n, bytesText(size))
 	var pkg struct{ GUID string }
-	if err := p.client.call(ctx, "POST", "/v3/packages", doc{"type": "bits", "relationships": doc{"app": doc{"data": doc{"guid": app}}}}, &pkg); err != nil {
+	if err := p.client.call(ctx, "POST", "/v3/packages", doc{"type": "bits", "relationships": doc{"app": toOne(app)}}, &pkg); err != nil {
 		return "", err
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -224,31 +212,13 @@ func (p *pusher) send(ctx context.Context, pkg string, f io.Reader, size int64) 
 // stage makes a droplet of a package, and shows the log of it.
 func (p *pusher) stage(ctx context.Context, app, pkg string) (string, error) {
 	p.show.step("staging", "")
-	log := p.follow(ctx, app, time.Now())
-	defer log.stop()
-	var b struct {
-		GUID, State string
-		Error       string
-		Droplet     struct{ GUID string }
-	}
-	if err := p.client.call(ctx, "POST", "/v3/builds", doc{"package": doc{"guid": pkg}}, &b); err != nil {
-		return "", err
-	}
-	for b.State == "STAGING" {
-		if err := p.client.call(ctx, "GET", "/v3/builds/"+b.GUID, nil, &b); err != nil {
-			return "", err
-		}
-	}
-	log.stop()
-	if b.State != "STAGED" {
-		return "", fmt.Errorf("staging failed: %s", b.Error)
-	}
-	return b.Droplet.GUID, nil
+	defer p.follow(ctx, app, time.Now()).stop()
+	return stage(ctx, p.client, pkg)
 }
 
 // start runs the app on a droplet, and waits for an instance.
 func (p *pusher) start(ctx context.Context, app, droplet string) error {
-	if err := p.client.call(ctx, "PATCH", "/v3/apps/"+app+"/relationships/current_droplet", doc{"data": doc{"guid": droplet}}, nil); err != nil {
+	if err := p.client.call(ctx, "PATCH", "/v3/apps/"+app+"/relationships/current_droplet", toOne(droplet), nil); err != nil {
 		return err
 	}
 	log := p.follow(ctx, app, time.Now())

@@ -20,6 +20,7 @@ type stackCmd struct {
 	Pull    stackPullCmd    `cmd:"" help:"Pull an image from a registry, for apps that name it or as a stack."`
 	Inspect stackInspectCmd `cmd:"" help:"Tell all of a stack or an image: what it is and who needs it."`
 	Export  stackExportCmd  `cmd:"" help:"Write an image that was pulled as an OCI image layout."`
+	Migrate stackMigrateCmd `cmd:"" help:"Bring all apps of a stack to another, without downtime."`
 	Gc      stackGCCmd      `cmd:"" help:"Take images away that nothing needs."`
 	Rm      stackRmCmd      `cmd:"" help:"Remove a stack or an image that nothing needs."`
 }

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// openRegistry is a registry that asks for nothing.
+func openRegistry(t *testing.T) *privateRegistry {
+	t.Helper()
+	r := &privateRegistry{Server: httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))}
+	t.Cleanup(r.Close)
+	r.host = strings.TrimPrefix(r.URL, "http://")
+	return r
+}
+
+// TestStackMigrate brings ten apps from a stack to an image while requests flow
+// to each, is cut short on the way, and goes on.
+func TestStackMigrate(t *testing.T) {
+	d := startDaemon(t, needBinary(t))
+	r := openRegistry(t)
+	for _, tag := range []string{"old", "new"} {
+		r.push(t, tag, v1.Config{}, smallStack(t, tag))
+	}
+	image := "docker://" + r.host + "/stacks/small:"
+	if out, err := d.run("stack", "pull", image+"old", "--name", "old", "--data-dir", d.dir); err != nil {
+		t.Fatalf("stack pull: %v\n%s", err, out)
+	}
+	d.api("PATCH", "/v3/feature_flags/diego_custom_stacks", doc{"enabled": true}, nil)
+	var apps []string
+	for n := range 10 {
+		apps = append(apps, fmt.Sprintf("mover-%d", n))
+	}
+	for _, app := range append(apps, "idle") {
+		if out, err := d.run("push", onImage(t, app, "old", "")); err != nil {
+			t.Fatalf("push %s: %v\n%s", app, err, out)
+		}
+	}
+	d.api("POST", "/v3/apps/"+d.app("idle")+"/actions/stop", nil, nil)
+	if out, err := d.run("stack", "rm", "old", "--data-dir", d.dir); err == nil || !strings.Contains(out, "mover-3") {
+		t.Errorf("stack rm: got %v; want it refused with who uses it\n%s", err, out)
+	}
+	if out, err := d.run("stack", "migrate", "--from", "old", "--to", image+"new", "--dry-run"); err != nil || strings.Count(out, "\n") != 12 {
+		t.Errorf("dry run: got %v\n%s", err, out)
+	}
+
+	stop := d.constantly(apps)
+	d.cutShort("stack", "migrate", "--from", "old", "--to", image+"new", "--parallel", "3")
+	out, err := d.run("stack", "migrate", "--from", "old", "--to", image+"new", "--parallel", "3")
+	if err != nil || !strings.Contains(out, "restaged") {
+		t.Errorf("stack migrate: %v\n%s", err, out)
+	}
+	sent, failures := stop()
+	t.Logf("%d requests\n%s", sent, out)
+	if len(failures) > 0 || sent < 100 {
+		t.Errorf("%d of %d requests failed: %q", len(failures), sent, failures[:min(len(failures), 5)])
+	}
+	for _, app := range apps {
+		d.running(app, "web", 1)
+		d.logged(app, "sidecar on NAME=new")
+	}
+	if out, err := d.run("stack", "rm", "old", "--data-dir", d.dir); err != nil {
+		t.Errorf("stack rm: %v\n%s", err, out)
+	}
+	if out, err := d.run("stack", "migrate", "--from", "old", "--to", image+"new"); err != nil || !strings.Contains(out, "No app") {
+		t.Errorf("once more: got %v\n%s", err, out)
+	}
+}
+
+// cutShort runs cupola, and kills it when the first app is done.
+func (d *daemon) cutShort(args ...string) {
+	d.t.Helper()
+	cmd := exec.Command(d.binary, args...)
+	cmd.Env = append(os.Environ(), "CUPOLA_API=http://"+d.addr, "CUPOLA_PASSWORD="+adminPassword)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); lines.Scan() && !strings.Contains(lines.Text(), "rolled"); {
+		d.t.Log(lines.Text())
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+}
+
+// constantly asks each app through the router, until stop is called.
+func (d *daemon) constantly(apps []string) (stop func() (sent int64, failures []string)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var (
+		mu   sync.Mutex
+		bad  []string
+		n    atomic.Int64
+		each sync.WaitGroup
+	)
+	for _, app := range apps {
+		each.Go(func() {
+			for tick := time.NewTicker(40 * time.Millisecond); ctx.Err() == nil; <-tick.C {
+				status, body, err := d.get(app+".localhost", "/")
+				n.Add(1)
+				if err != nil || status != 200 {
+					mu.Lock()
+					bad = append(bad, fmt.Sprint(app, status, body, err))
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	return func() (int64, []string) {
+		cancel()
+		each.Wait()
+		return n.Load(), bad
+	}
+}
