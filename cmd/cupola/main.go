@@ -29,8 +29,14 @@ type cli struct {
 	Doctor      doctorCmd      `cmd:"" help:"Check this machine, and say how to mend what is amiss."`
 	Credentials credentialsCmd `cmd:"" help:"Tell the admin's password."`
 	Stack       stackCmd       `cmd:"" help:"List, build, import, pull and remove stacks."`
-	Cleanup     cleanupCmd     `cmd:"" help:"End all that still runs of a daemon that has ended."`
-	Version     versionCmd     `cmd:"" help:"Tell the version."`
+
+	AppFeatures       appFeaturesCmd       `cmd:"" aliases:"app-feature-flags" help:"List an app's features."`
+	AppFeature        appFeatureCmd        `cmd:"" aliases:"app-feature-flag" help:"Show a feature of an app."`
+	EnableAppFeature  enableAppFeatureCmd  `cmd:"" aliases:"enable-app-feature-flag" help:"Turn a feature of an app on."`
+	DisableAppFeature disableAppFeatureCmd `cmd:"" aliases:"disable-app-feature-flag" help:"Turn a feature of an app off."`
+
+	Cleanup cleanupCmd `cmd:"" help:"End all that still runs of a daemon that has ended."`
+	Version versionCmd `cmd:"" help:"Tell the version."`
 }
 
 // env is what commands share.
