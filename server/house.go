@@ -17,6 +17,7 @@ import (
 	"cupola/runtime/network"
 	"cupola/server/api"
 	"cupola/server/deploy"
+	"cupola/server/drain"
 	"cupola/server/logcache"
 	"cupola/server/reconcile"
 	"cupola/server/router"
@@ -44,6 +45,7 @@ type house struct {
 	loop       *reconcile.Loop
 	uaa        *uaa.UAA
 	logs       *logcache.Cache
+	drains     *drain.Drains
 	router     *router.Router
 	routing    *routing
 	deploys    *deploy.Loop
@@ -134,6 +136,7 @@ func (h *house) openNetwork(context.Context) (err error) {
 func (h *house) openCell(context.Context) (err error) {
 	h.logs = logcache.New(logcache.Config{})
 	h.logs.Load(h.path("logs.gob"), h.Log)
+	h.drains = drain.New(drain.Config{Local: h.DrainLocal, Report: h.reportDrain})
 	h.cell, err = cell.New(cell.Config{Dir: h.path("cell"), Presence: h.machine(), Parts: h.parts(), Containers: cell.Engine(h.containers), Network: h.network, RootFS: h.roots,
 		Blob: h.blobs.Path, Keep: h.keep, Logs: h.logLine, Events: func(e lrp.Event) { h.loop.Event(e) },
 		Freed: func() { h.loop.Freed() }, Log: h.Log})

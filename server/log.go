@@ -20,12 +20,12 @@ func (h *house) logLine(l lrp.LogLine) {
 		tags = map[string]string{}
 	}
 	tags["source_type"] = l.Target.Source
-	h.logs.Append(logcache.Envelope{Timestamp: l.At, SourceID: l.Target.GUID, InstanceID: l.Target.Instance, Tags: tags, Payload: l.Text, Err: l.Err})
+	h.log(logcache.Envelope{Timestamp: l.At, SourceID: l.Target.GUID, InstanceID: l.Target.Instance, Tags: tags, Payload: l.Text, Err: l.Err})
 }
 
 // note says in an app's log what the API did to it.
 func (h *house) note(appGUID, text string) {
-	h.logs.Append(logcache.Envelope{Timestamp: time.Now(), SourceID: appGUID, InstanceID: "0",
+	h.log(logcache.Envelope{Timestamp: time.Now(), SourceID: appGUID, InstanceID: "0",
 		Tags: map[string]string{"source_type": "API"}, Payload: []byte(text)})
 }
 
@@ -38,6 +38,6 @@ func (h *house) logAccess(e router.AccessEntry) {
 	if instance == "" {
 		instance = "0"
 	}
-	h.logs.Append(logcache.Envelope{Timestamp: e.At, SourceID: e.AppGUID, InstanceID: instance,
+	h.log(logcache.Envelope{Timestamp: e.At, SourceID: e.AppGUID, InstanceID: instance,
 		Tags: map[string]string{"source_type": "RTR"}, Payload: e.Line})
 }

@@ -28,6 +28,7 @@ type serveCmd struct {
 	SSH           string `name:"ssh" help:"Listen here for 'cf ssh'; 'off' for not at all. 127.0.0.1:2222 when not given, or a free port where that is taken." env:"CUPOLA_SSH" placeholder:"ADDR"`
 	Domain        string `help:"The domain of apps. The API is api.DOMAIN, localhost and every IP address." default:"localhost" env:"CUPOLA_DOMAIN"`
 	AdminPassword string `help:"The admin's password; made once when not given." env:"CUPOLA_ADMIN_PASSWORD" placeholder:"PASSWORD"`
+	DrainLocal    bool   `help:"Let users drain their apps' logs to this machine's loopback addresses, where services may trust whoever connects." env:"CUPOLA_DRAIN_LOCAL"`
 	DefaultStack  string `help:"The stack of apps that name none; the best this machine has when not given." env:"CUPOLA_DEFAULT_STACK" placeholder:"NAME"`
 }
 
@@ -38,7 +39,7 @@ func (s *serveCmd) Run(e *env) error {
 		return err
 	}
 	c := server.Config{DataDir: s.DataDir, HTTP: s.HTTP, HTTPS: s.HTTPS, SSH: s.SSH, Domain: s.Domain,
-		AdminPassword: s.AdminPassword, DefaultStack: s.DefaultStack, Registries: registries, Log: e.log}
+		AdminPassword: s.AdminPassword, DefaultStack: s.DefaultStack, DrainLocal: s.DrainLocal, Registries: registries, Log: e.log}
 	s.apply(&c)
 	return server.Run(e.ctx, c, func(r server.Ready) { welcome(e.out, r) })
 }

@@ -1,0 +1,7 @@
+// Package drain sends the logs of apps to where their users want them: syslog
+// over TCP or TLS, in the words that Cloud Foundry's syslog agent uses (RFC
+// 5424 in the octet-counted frames of RFC 6587).
+//
+// Nobody waits for a drain: each has a bounded queue, and what it cannot hold is
+// lost, counted, and told in the app's log.
+package drain

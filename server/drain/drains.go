@@ -1,0 +1,88 @@
+package drain
+
+import (
+	"bytes"
+	"context"
+	"sync"
+)
+
+// Config is what Drains need.
+type Config struct {
+	// Report says in an app's log what became of its drain.
+	Report func(appGUID, text string)
+	// Local allows drains on this machine's loopback addresses.
+	Local bool
+}
+
+// Drains are the drains of all apps.
+type Drains struct {
+	Config
+	dialer
+
+	mu      sync.RWMutex
+	workers map[string][]*worker // by app GUID
+	running sync.WaitGroup
+}
+
+// New has no drains yet.
+func New(c Config) *Drains {
+	return &Drains{Config: c, dialer: dialer{local: c.Local}, workers: map[string][]*worker{}}
+}
+
+// Set makes all the drains that there are now. Those that stay keep their
+// connection and their queue.
+func (d *Drains) Set(all []Drain) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	old := map[Drain]*worker{}
+	for _, list := range d.workers {
+		for _, w := range list {
+			old[w.to] = w
+		}
+	}
+	d.workers = map[string][]*worker{}
+	seen := map[Drain]bool{}
+	for _, to := range all {
+		if seen[to] {
+			continue
+		}
+		seen[to] = true
+		w := old[to]
+		if delete(old, to); w == nil {
+			w = d.start(to)
+		}
+		d.workers[to.AppGUID] = append(d.workers[to.AppGUID], w)
+	}
+	for _, w := range old {
+		w.stop()
+	}
+}
+
+func (d *Drains) start(to Drain) *worker {
+	ctx, stop := context.WithCancel(context.Background())
+	w := &worker{Drains: d, to: to, queue: make(chan Message, queueSize), stop: stop}
+	d.running.Go(func() { w.run(ctx) })
+	d.running.Go(func() { w.tell(ctx) })
+	return w
+}
+
+// Append gives a message to the drains of its app, and keeps nothing of the
+// caller's but the tags, which are not to be changed after. It does not wait.
+func (d *Drains) Append(m Message) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	workers := d.workers[m.AppGUID]
+	if len(workers) == 0 {
+		return
+	}
+	m.Text = bytes.Clone(m.Text)
+	for _, w := range workers {
+		w.put(m)
+	}
+}
+
+// Close ends all drains and waits for them. What is still queued is lost.
+func (d *Drains) Close() {
+	d.Set(nil)
+	d.running.Wait()
+}

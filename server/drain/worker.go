@@ -1,0 +1,132 @@
+package drain
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// queueSize is how many messages wait for a drain at most: as many as the
+// syslog agent holds.
+const queueSize = 10_000
+
+// The pauses between tries to connect: twice as long each time.
+const (
+	firstPause = 50 * time.Millisecond
+	maxPause   = 15 * time.Second
+)
+
+// reportInterval is how often an app is told of what was lost, at most.
+const reportInterval = 10 * time.Second
+
+// worker serves one drain.
+type worker struct {
+	*Drains
+	to    Drain
+	queue chan Message
+	stop  context.CancelFunc
+
+	mu   sync.Mutex
+	lost int
+}
+
+// put queues a message, or counts it as lost.
+func (w *worker) put(m Message) {
+	select {
+	case w.queue <- m:
+	default:
+		w.mu.Lock()
+		w.lost++
+		w.mu.Unlock()
+	}
+}
+
+// run sends what is queued until ctx ends.
+func (w *worker) run(ctx context.Context) {
+	var conn net.Conn
+	defer func() {
+		if conn != nil {
+			_ = conn.Close()
+		}
+	}()
+	for {
+		select {
+		case m := <-w.queue:
+			if conn = w.send(ctx, conn, frame(w.to.Host, m)); conn == nil {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// send writes a frame, if need be on a new connection, which it returns; nil
+// when ctx has ended. A frame whose writing failed is sent again.
+func (w *worker) send(ctx context.Context, conn net.Conn, frame []byte) net.Conn {
+	for pause, told := firstPause, false; ; pause = min(2*pause, maxPause) {
+		var err error
+		if conn == nil {
+			conn, err = w.connect(ctx)
+		}
+		if err == nil {
+			_ = conn.SetWriteDeadline(time.Now().Add(writeTime))
+			if _, err = conn.Write(frame); err == nil {
+				return conn
+			}
+			_ = conn.Close()
+			conn = nil
+		}
+		if !told && pause > time.Second { // a blink of the network is nobody's concern
+			w.Report(w.to.AppGUID, fmt.Sprintf("Failed to connect to user provided syslog drain with url %s: %v", w.to.shown(), err))
+			told = true
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// connect connects to the drain. A connection that the other end closes is
+// closed here at once, lest a frame is written where nobody reads it.
+func (w *worker) connect(ctx context.Context) (net.Conn, error) {
+	conn, err := w.dial(ctx, w.to)
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, conn)
+		_ = conn.Close()
+	}()
+	return conn, nil
+}
+
+// tell tells the app of what was lost.
+func (w *worker) tell(ctx context.Context) {
+	tick := time.NewTicker(reportInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			w.report()
+		case <-ctx.Done():
+			w.report()
+			return
+		}
+	}
+}
+
+func (w *worker) report() {
+	w.mu.Lock()
+	lost := w.lost
+	w.lost = 0
+	w.mu.Unlock()
+	if lost > 0 {
+		w.Report(w.to.AppGUID, fmt.Sprintf("%d messages lost for application %s in user provided syslog drain with url %s", lost, w.to.AppGUID, w.to.shown()))
+	}
+}
