@@ -215,16 +215,19 @@ func (g *migration) migrate(ctx context.Context, a migrant) (what string, err er
 	if err != nil {
 		return "", err
 	}
-	droplet, err := g.droplet(ctx, a)
+	current, err := g.droplet(ctx, a)
 	switch {
 	case err != nil:
 		return "", err
-	case droplet.GUID == "":
+	case current.GUID == "":
 		return "renamed", nil // it was never staged
-	case active != "" && droplet.Stack != g.From: // an earlier command's
+	case active != "" && current.Stack != g.From: // an earlier command's
 		return "rolled", g.settle(ctx, a, active)
 	}
-	next, err := g.restage(ctx, droplet)
+	if err := g.staged(ctx, a); err != nil {
+		return "", err
+	}
+	next, err := g.restage(ctx, current)
 	if err != nil {
 		return "", err
 	}
@@ -243,16 +246,16 @@ func (g *migration) name(ctx context.Context, a migrant, stack string) error {
 	return g.client.call(ctx, "PATCH", "/v3/apps/"+a.GUID, doc{"lifecycle": doc{"type": "buildpack", "data": doc{"stack": stack}}}, nil)
 }
 
-type staged struct {
+type droplet struct {
 	GUID, Stack string
 	Links       struct{ Package struct{ Href string } }
 }
 
 // droplet is an app's current one; without a GUID if it has none.
-func (g *migration) droplet(ctx context.Context, a migrant) (staged, error) {
-	all, err := list[staged](ctx, g.client, "/v3/apps/"+a.GUID+"/droplets?"+url.Values{"current": {"true"}}.Encode())
+func (g *migration) droplet(ctx context.Context, a migrant) (droplet, error) {
+	all, err := list[droplet](ctx, g.client, "/v3/apps/"+a.GUID+"/droplets?"+url.Values{"current": {"true"}}.Encode())
 	if err != nil || len(all) == 0 {
-		return staged{}, err
+		return droplet{}, err
 	}
 	return all[0], nil
 }
@@ -267,8 +270,21 @@ func (g *migration) active(ctx context.Context, a migrant) (string, error) {
 	return all[0].GUID, nil
 }
 
+// staged waits until no build of the app is under way, of which there can be
+// one at a time.
+func (g *migration) staged(ctx context.Context, a migrant) error {
+	type build struct{ GUID, State string }
+	all, err := list[build](ctx, g.client, "/v3/builds?"+url.Values{"app_guids": {a.GUID}, "states": {"STAGING"}}.Encode())
+	for _, b := range all {
+		for err == nil && b.State == "STAGING" {
+			err = g.client.call(ctx, "GET", "/v3/builds/"+b.GUID, nil, &b)
+		}
+	}
+	return err
+}
+
 // restage makes a droplet of the package that another was made of.
-func (g *migration) restage(ctx context.Context, of staged) (string, error) {
+func (g *migration) restage(ctx context.Context, of droplet) (string, error) {
 	_, pkg, ok := strings.Cut(of.Links.Package.Href, "/v3/packages/")
 	if !ok {
 		return "", errors.New("its droplet was uploaded, and has no source to stage again: push it")

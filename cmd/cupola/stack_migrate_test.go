@@ -4,9 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"log"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -15,29 +12,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
-
-// openRegistry is a registry that asks for nothing.
-func openRegistry(t *testing.T) *privateRegistry {
-	t.Helper()
-	r := &privateRegistry{Server: httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))}
-	t.Cleanup(r.Close)
-	r.host = strings.TrimPrefix(r.URL, "http://")
-	return r
-}
 
 // TestStackMigrate brings ten apps from a stack to an image while requests flow
 // to each, is cut short on the way, and goes on.
 func TestStackMigrate(t *testing.T) {
 	d := startDaemon(t, needBinary(t))
-	r := openRegistry(t)
+	r := startRegistry(t)
+	buildpack := serveBuildpack(t)
 	for _, tag := range []string{"old", "new"} {
 		r.push(t, tag, v1.Config{}, smallStack(t, tag))
 	}
 	image := "docker://" + r.host + "/stacks/small:"
-	if out, err := d.run("stack", "pull", image+"old", "--name", "old", "--data-dir", d.dir); err != nil {
+	if out, err := d.run("stack", "pull", image+"old", "--name", "old", "--username", registryUser, "--password", registryPassword, "--data-dir", d.dir); err != nil {
 		t.Fatalf("stack pull: %v\n%s", err, out)
 	}
 	d.api("PATCH", "/v3/feature_flags/diego_custom_stacks", doc{"enabled": true}, nil)
@@ -46,7 +34,7 @@ func TestStackMigrate(t *testing.T) {
 		apps = append(apps, fmt.Sprintf("mover-%d", n))
 	}
 	for _, app := range append(apps, "idle") {
-		if out, err := d.run("push", onImage(t, app, "old", "")); err != nil {
+		if out, err := d.run("push", imageApp{app, "old", buildpack}.dir(t, r.credentials())); err != nil {
 			t.Fatalf("push %s: %v\n%s", app, err, out)
 		}
 	}
