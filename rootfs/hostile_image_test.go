@@ -33,9 +33,9 @@ var hostileLayers = []struct {
 	{"climbing link, then through it", "CVE-2014-6407", "", []*tarEntry{entryOf("l", "../../../../../..", tar.TypeSymlink), entryOf("l/evil", "x", tar.TypeReg)}},
 	{"hard link to a file of the host", "CVE-2014-6407", "no file", []*tarEntry{entryOf("l", "/etc/passwd", tar.TypeLink)}},
 	{"climbing hard link", "CVE-2014-6407", "bad target", []*tarEntry{entryOf("l", "../../../etc/passwd", tar.TypeLink)}},
-	{"file over a link to the host", "CVE-2018-15664", "", []*tarEntry{entryOf("l", "/EVIL/evil", tar.TypeSymlink), entryOf("l", "x", tar.TypeReg)}},
+	{"file over a link to the host", "CVE-2025-47290", "", []*tarEntry{entryOf("l", "/EVIL/evil", tar.TypeSymlink), entryOf("l", "x", tar.TypeReg)}},
 	{"directory over a link to the host", "CVE-2021-32760", "", []*tarEntry{entryOf("l", "/EVIL", tar.TypeSymlink), entryOf("l/", "", tar.TypeDir)}},
-	{"root as a link", "CVE-2018-15664", "replaces the root", []*tarEntry{entryOf("./", "/EVIL", tar.TypeSymlink)}},
+	{"root as a link", "CVE-2021-29136", "replaces the root", []*tarEntry{entryOf("./", "/EVIL", tar.TypeSymlink)}},
 	{"root as a file", "", "replaces the root", []*tarEntry{entryOf(".", "x", tar.TypeReg)}},
 	{"block device", "", `"disk" is a device`, []*tarEntry{deviceOf("disk", tar.TypeBlock, 8, 0)}},
 	{"disk in /dev", "", `"dev/sda" is a device`, []*tarEntry{deviceOf("dev/sda", tar.TypeBlock, 8, 0)}},
@@ -44,11 +44,17 @@ var hostileLayers = []struct {
 	{"overlay's whiteout as a device", "", `"white" is a device`, []*tarEntry{deviceOf("white", tar.TypeChar, 0, 0)}},
 	{"root as a FIFO", "", "replaces the root", []*tarEntry{deviceOf(".", tar.TypeFifo, 0, 0)}},
 	{"the usual devices", "", "", []*tarEntry{deviceOf("dev/null", tar.TypeChar, 1, 3), deviceOf("./dev/console", tar.TypeChar, 5, 1), deviceOf("/dev/net/tun", tar.TypeChar, 10, 200), deviceOf("dev/loop0", tar.TypeBlock, 7, 0)}},
-	{"FIFO over a link to the host", "CVE-2018-15664", "", []*tarEntry{entryOf("l", "/EVIL/fifo", tar.TypeSymlink), deviceOf("l", tar.TypeFifo, 0, 0)}},
-	{"whiteout of what is above", "CVE-2024-21626", "whiteout of nothing", []*tarEntry{entryOf(".wh...", "", tar.TypeReg)}},
-	{"whiteout through a link to the host", "CVE-2018-15664", "", []*tarEntry{entryOf("l", "/EVIL", tar.TypeSymlink), entryOf("l/.wh.keep", "", tar.TypeReg)}},
-	{"opaque through a link to the host", "CVE-2018-15664", "", []*tarEntry{entryOf("l", "/EVIL", tar.TypeSymlink), entryOf("l/.wh..wh..opq", "", tar.TypeReg)}},
+	{"FIFO over a link to the host", "CVE-2025-47290", "", []*tarEntry{entryOf("l", "/EVIL/fifo", tar.TypeSymlink), deviceOf("l", tar.TypeFifo, 0, 0)}},
+	{"whiteout of what is above", "", "whiteout of nothing", []*tarEntry{entryOf(".wh...", "", tar.TypeReg)}},
+	{"whiteout through a link to the host", "CVE-2024-23652", "", []*tarEntry{entryOf("l", "/EVIL", tar.TypeSymlink), entryOf("l/.wh.keep", "", tar.TypeReg)}},
+	{"opaque through a link to the host", "CVE-2024-23652", "", []*tarEntry{entryOf("l", "/EVIL", tar.TypeSymlink), entryOf("l/.wh..wh..opq", "", tar.TypeReg)}},
 	{"whiteout of the root", "", "", []*tarEntry{entryOf(".wh..wh..opq", "", tar.TypeReg)}},
+	// What is added to every root must not be written, nor read, through an image's links.
+	{"accounts as links to the host", "CVE-2024-9676", "", []*tarEntry{entryOf("etc/passwd", "/EVIL/keep", tar.TypeSymlink), entryOf("etc/group", "../../../../../EVIL/keep", tar.TypeSymlink)}},
+	{"accounts as FIFOs", "CVE-2024-9676", "", []*tarEntry{deviceOf("etc/passwd", tar.TypeFifo, 0, 0), deviceOf("etc/group", tar.TypeFifo, 0, 0), deviceOf("etc/os-release", tar.TypeFifo, 0, 0), deviceOf("bin/sh", tar.TypeFifo, 0, 0)}},
+	{"directories as links to the host", "CVE-2020-10696", "no such file", []*tarEntry{entryOf("etc", "/EVIL", tar.TypeSymlink), entryOf("home", "/EVIL", tar.TypeSymlink)}},
+	{"places as links to the host", "CVE-2020-10696", "symbolic links", []*tarEntry{entryOf("home/vcap", "/EVIL", tar.TypeSymlink), entryOf("tmp", "/EVIL", tar.TypeSymlink)}},
+	{"files as links to the host", "CVE-2020-10696", "", []*tarEntry{entryOf("app", "/EVIL", tar.TypeSymlink), entryOf("etc/ssl/certs/ca-certificates.crt", "/EVIL/ca", tar.TypeSymlink), entryOf("etc/hosts", "/EVIL/hosts", tar.TypeSymlink)}},
 	{"set-uid root", "CVE-2021-41103", "", []*tarEntry{modeOf("su", 0o4755)}},
 	{"long name", "", "too long", []*tarEntry{entryOf(strings.Repeat("x", 300), "x", tar.TypeReg)}},
 }
@@ -148,10 +154,10 @@ func TestLimits(t *testing.T) {
 		{"entries of all layers", "more than", unpack.Limits{Entries: 100}, [][]byte{tarText(t, names...), tarText(t, append(names, "z=")...)}},
 		{"bytes", "more than 1000000 bytes", unpack.Limits{Bytes: 1e6}, [][]byte{tarText(t, "f="+strings.Repeat("0", 2e6))}},
 		{"bytes of all layers", "more than", unpack.Limits{Bytes: 3e6}, [][]byte{tarText(t, "f="+strings.Repeat("0", 2e6)), tarText(t, "f="+strings.Repeat("1", 2e6))}},
-		{"bomb", "times its size", unpack.Limits{}, [][]byte{tarText(t, "f="+strings.Repeat("0", 300<<20))}},
+		{"bomb, cve-2017-14992", "times its size", unpack.Limits{}, [][]byte{tarText(t, "f="+strings.Repeat("0", 300<<20))}},
 	} {
 		s := newStore(t, Config{Registries: reg.config(), Limits: c.limits})
-		ref, _ := reg.push(strings.ReplaceAll(c.name, " ", "-"), imageOf(t, v1.Config{}, c.layers...))
+		ref, _ := reg.push(strings.NewReplacer(" ", "-", ",", "").Replace(c.name), imageOf(t, v1.Config{}, c.layers...))
 		if _, err := s.Pull(t.Context(), ref, PullOptions{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v; want %q", c.name, err, c.want)
 		}
@@ -208,7 +214,7 @@ func TestLies(t *testing.T) {
 		img             v1.Image
 		spoil           func(http.ResponseWriter, *http.Request, http.Handler) bool
 	}{
-		{"wrong diffID", "CVE-2024-24557", "not to the " + wrong.String(), lie(func(c *v1.ConfigFile) { c.RootFS.DiffIDs[0] = wrong }), nil},
+		{"wrong diffID", "CVE-2014-8178", "not to the " + wrong.String(), lie(func(c *v1.ConfigFile) { c.RootFS.DiffIDs[0] = wrong }), nil},
 		{"no diffID", "", "0 diff ids", lie(func(c *v1.ConfigFile) { c.RootFS.DiffIDs = nil }), nil},
 		{"climbing diffID", "CVE-2024-3727", "no sha256", lie(func(c *v1.ConfigFile) { c.RootFS.DiffIDs[0] = v1.Hash{Algorithm: "sha256", Hex: "../../x"} }), nil},
 		{"long blob", "", "longer than", honest, blob(strings.Repeat("x", 1<<20))},
@@ -224,6 +230,11 @@ func TestLies(t *testing.T) {
 		{"index that says image", "CVE-2021-41190", "both an index and an image", honest, document(`{"mediaType":"application/vnd.oci.image.manifest.v1+json","manifests":[{"digest":"` + someDigest + `"}]}`)},
 		{"endless manifest", "CVE-2023-25153", "larger than", honest, document(strings.Repeat(" ", maxDocument+10))},
 		{"huge config", "CVE-2023-25153", "config has", honest, document(`{"config":{"digest":"` + someDigest + `","size":1000000000},"layers":[{"digest":"` + someDigest + `","size":1}]}`)},
+		{"null for a manifest", "CVE-2021-21285", "no layers", honest, document(`null`)},
+		{"null for a layer", "CVE-2021-21285", "no sha256", honest, document(`{"config":{"digest":"` + someDigest + `","size":1},"layers":[null]}`)},
+		{"null for an image of an index", "CVE-2021-21285", "no image for linux", honest, document(`{"manifests":[null,null]}`)},
+		{"nothing but an empty object", "CVE-2021-21285", "no layers", honest, document(`{}`)},
+		{"other types", "CVE-2021-21285", "does not parse", honest, document(`{"layers":{"a":1},"manifests":"x"}`)},
 		{"negative size", "", "of -1 bytes", honest, document(`{"config":{"digest":"` + someDigest + `","size":-1},"layers":[{"digest":"` + someDigest + `","size":1}]}`)},
 		{"no image at all", "", "no container image", honest, document(`{"mediaType":"application/vnd.cncf.helm","layers":[{"digest":"` + someDigest + `"}]}`)},
 	}

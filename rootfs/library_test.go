@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,23 +26,23 @@ func libcFile(machine elf.Machine, versions ...string) []byte {
 		order.PutUint32(def[20:], uint32(len(names)))
 		defs, names = append(defs, def...), append(append(names, v...), 0)
 	}
-	b := make([]byte, 64+2*64)
-	copy(b, elf.ELFMAG)
-	b[elf.EI_CLASS], b[elf.EI_DATA] = byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB)
-	order.PutUint16(b[18:], uint16(machine))
-	order.PutUint64(b[40:], 64)
-	order.PutUint16(b[58:], 64)
-	order.PutUint16(b[60:], 2)
-	head := func(n int, kind elf.SectionType, content []byte) {
-		h := b[64+n*64:]
+	head, b := make([]byte, 64+2*64), []byte{}
+	copy(head, elf.ELFMAG)
+	head[elf.EI_CLASS], head[elf.EI_DATA] = byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB)
+	order.PutUint16(head[18:], uint16(machine))
+	order.PutUint64(head[40:], 64)
+	order.PutUint16(head[58:], 64)
+	order.PutUint16(head[60:], 2)
+	add := func(n int, kind elf.SectionType, content []byte) {
+		h := head[64+n*64:]
 		order.PutUint32(h[4:], uint32(kind))
-		order.PutUint64(h[24:], uint64(len(b)))
+		order.PutUint64(h[24:], uint64(len(head)+len(b)))
 		order.PutUint64(h[32:], uint64(len(content)))
 		b = append(b, content...)
 	}
-	head(0, elf.SHT_STRTAB, names)
-	head(1, elf.SHT_GNU_VERDEF, defs)
-	return b
+	add(0, elf.SHT_STRTAB, names)
+	add(1, elf.SHT_GNU_VERDEF, defs)
+	return slices.Concat(head, b)
 }
 
 func TestLibrary(t *testing.T) {

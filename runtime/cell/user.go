@@ -70,11 +70,12 @@ func resolveUser(name, passwd, group string) (user, error) {
 }
 
 // findUser finds a user by name or uid. An id need not be known to a passwd file,
-// nor need root and vcap.
+// nor need root and vcap. A number is never a name, also when it is too large for
+// an id: else an image's passwd file could call root so.
 func findUser(name, passwd string) (user, bool) {
 	u, numeric := numericUser(name)
 	known, found := findPasswd(passwd, func(e user) bool {
-		return e.Name == name || numeric && e.UID == u.UID
+		return numeric && e.UID == u.UID || !isNumber(name) && e.Name == name
 	})
 	switch {
 	case found:
@@ -95,7 +96,7 @@ func findGroup(name, group string) (gid uint32, ok bool) {
 	lines := bufio.NewScanner(strings.NewReader(group))
 	for lines.Scan() {
 		fields := strings.Split(lines.Text(), ":")
-		if len(fields) < 4 || fields[0] != name {
+		if len(fields) < 4 || fields[0] != name || isNumber(name) {
 			continue
 		}
 		if gid, err := strconv.ParseUint(fields[2], 10, 32); err == nil {
@@ -104,6 +105,11 @@ func findGroup(name, group string) (gid uint32, ok bool) {
 	}
 	n, err := strconv.ParseUint(name, 10, 32)
 	return uint32(n), err == nil
+}
+
+// isNumber tells whether a user or group is meant by its id.
+func isNumber(name string) bool {
+	return name != "" && strings.Trim(name, "0123456789") == ""
 }
 
 // numericUser parses "uid" and "uid:gid"; the group is 0 where none is named.

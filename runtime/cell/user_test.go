@@ -54,6 +54,25 @@ func TestResolveUser(t *testing.T) {
 	}
 }
 
+// TestNumbersAreNoNames holds that no image makes a number mean root, by calling
+// root so (CVE-2016-3697, CVE-2026-46680) or by a number too large (CVE-2024-40635).
+func TestNumbersAreNoNames(t *testing.T) {
+	const passwd = "1000:x:0:0::/root:/bin/sh\n4294967296:x:0:0::/root:/bin/sh\n99999999999999999999:x:0:0::/root:/bin/sh\n-1:x:5:5::/:/bin/sh\n"
+	const group = "1000:x:0:\n4294967296:x:0:\nbig:x:4294967296:\n"
+	for name, want := range map[string]user{
+		"1000": {UID: 1000, Home: "/"}, "1000:1000": {UID: 1000, GID: 1000, Home: "/"}, "4294967295": {UID: 4294967295, Home: "/"},
+	} {
+		if got, err := resolveUser(name, passwd, group); err != nil || !cmp.Equal(got, want) {
+			t.Errorf("%s: got %+v, %v; want %+v", name, got, err, want)
+		}
+	}
+	for _, name := range []string{"4294967296", "99999999999999999999", "0x0", "4294967296:0", "1000:4294967296", "1000:big"} {
+		if got, err := resolveUser(name, passwd, group); err == nil {
+			t.Errorf("%s: got %+v; want it refused", name, got)
+		}
+	}
+}
+
 func FuzzResolveUser(f *testing.F) {
 	f.Add("web", passwdText, groupText)
 	f.Add("33:7", passwdText, groupText)

@@ -117,8 +117,8 @@ func TestHostileImage(t *testing.T) {
 		}
 	}
 	for name, spoil := range map[string]func(root string) error{
-		"dev link":  link("/victim", "dev"),
-		"proc link": link("/victim", "proc"),
+		"dev link":  link("/victim", "dev"),  // CVE-2026-41579
+		"proc link": link("/victim", "proc"), // CVE-2023-27561
 		"sys link":  link("/victim", "sys"),
 		"tmp link":  link("/victim", "tmp"),
 		"up link":   link("../../../../../../../../victim", "dev"),
@@ -142,6 +142,72 @@ func TestHostileImage(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestHostileMountPoint binds directories where the image has links that lead to
+// the host, and has a working directory made behind one: CVE-2021-30465,
+// CVE-2024-1753, CVE-2026-55686.
+func TestHostileMountPoint(t *testing.T) {
+	b := newBench(t)
+	up := filepath.Dir(b.rootfs)
+	victim, shown := filepath.Join(up, "victim"), filepath.Join(up, "shown")
+	for _, dir := range []string{victim, shown} {
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{"abs": victim, "up": "../../../../../../../.." + victim, "near": "../victim"} {
+		if err := os.Symlink(to, filepath.Join(b.rootfs, name)); err != nil {
+			t.Fatal(err)
+		}
+		for _, point := range []string{"/" + name, "/" + name + "/deep/er"} {
+			spec := b.spec("mount", "ls", "/")
+			spec.Mounts = []Mount{{Source: shown, Destination: point}}
+			spec.Process.Cwd = "/" + name + "/made"
+			if _, err := b.Start(t.Context(), spec); err == nil {
+				b.wait(t, "mount")
+			}
+			if err := b.Remove(t.Context(), "mount"); err != nil {
+				t.Error(err)
+			}
+			if entries, err := os.ReadDir(victim); err != nil || len(entries) > 0 {
+				t.Errorf("%s: got %v, %v; want the host's directory as it was", point, entries, err)
+			}
+		}
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil || strings.Contains(string(mounts), victim) {
+		t.Errorf("got a mount on %s, %v", victim, err)
+	}
+}
+
+// TestProgramThatIsTheEngine starts an image whose program is a link to whatever
+// executes it, so that it might be written over from within: CVE-2019-5736.
+func TestProgramThatIsTheEngine(t *testing.T) {
+	b := newBench(t)
+	init := filepath.Join(b.cfg.HelperDir, "init")
+	before, err := os.ReadFile(init)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/proc/self/exe", filepath.Join(b.rootfs, "bin/self")); err != nil {
+		t.Fatal(err)
+	}
+	spec := b.spec("self")
+	spec.Process.Args = []string{"/bin/self", "--seccomp", "/dev/null", "--", "/bin/probe", "ls", "/"}
+	spec.Process.UID, spec.Process.GID = 0, 0
+	if _, err := b.Start(t.Context(), spec); err == nil {
+		b.wait(t, "self")
+	}
+	hostile := b.spec("hostile", "hostile")
+	hostile.Process.UID, hostile.Process.GID = 0, 0
+	if out, _ := b.output(t, hostile); strings.Contains(out, "write /tmp/lifecycle/init: <nil>") {
+		t.Errorf("the helper could be written to:\n%s", out)
+	}
+	after, err := os.ReadFile(init)
+	if err != nil || string(after) != string(before) {
+		t.Errorf("the engine's program is another one, %v", err)
 	}
 }
 
