@@ -161,6 +161,9 @@ func downloadDroplet(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d.Lifecycle.Type == cf.LifecycleDocker {
+		return nil, cf.Unprocessable("Cannot download droplets with 'docker' lifecycle.")
+	}
 	if d.State != cf.DropletStaged || d.Digest == "" {
 		return nil, cf.Unprocessable("Only staged droplets can be downloaded.")
 	}

@@ -132,9 +132,16 @@ func TestAnAppMayBeAnImage(t *testing.T) {
 	}
 	w.write(func(tx *store.Tx) error {
 		b, err := store.Builds.Get(tx, w.saved["b"])
-		if err == nil && b.Credentials["reg.io"] != (cf.Credential{Username: "u", Password: "hush"}) {
+		if err != nil {
+			return err
+		}
+		if b.Credentials["reg.io"] != (cf.Credential{Username: "u", Password: "hush"}) {
 			t.Errorf("got %v", b.Credentials)
 		}
+		d := &cf.Droplet{AppGUID: b.AppGUID, State: cf.DropletStaged, Lifecycle: cf.Lifecycle{Type: cf.LifecycleDocker}}
+		err = store.Droplets.Insert(tx, d)
+		w.saved["d"] = d.GUID
 		return err
 	})
+	w.run(t, []step{{method: "GET", path: "/v3/droplets/{d}/download", status: 422, want: detail(10008, "Cannot download droplets with 'docker' lifecycle.")}})
 }
