@@ -131,3 +131,19 @@ func (h *house) aliases() (all []alias) {
 	}
 	return all
 }
+
+// cellUse are the cells with what their containers have of them. One that is to
+// go is left out once nothing is on it.
+func (h *house) cellUse() []lrp.CellUse {
+	all := []lrp.CellUse{}
+	for _, p := range h.cell.Parts() {
+		u := lrp.CellUse{Cell: p.Presence()}
+		for _, s := range p.Containers() {
+			u.UsedMemoryMB, u.UsedDiskMB, u.UsedContainers = u.UsedMemoryMB+s.MemoryMB, u.UsedDiskMB+s.DiskMB, u.UsedContainers+1
+		}
+		if !u.Leaving || u.UsedContainers > 0 {
+			all = append(all, u)
+		}
+	}
+	return all
+}

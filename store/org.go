@@ -5,11 +5,11 @@ import "cupola/store/cf"
 // Orgs are the organizations.
 var Orgs = &Table[cf.Org]{
 	name: "orgs", singular: "Organization", labelled: true,
-	columns: "guid, created_at, updated_at, labels, annotations, name, suspended, quota_guid",
+	columns: "guid, created_at, updated_at, labels, annotations, name, suspended, quota_guid, isolation_segment",
 	fields: func(v *cf.Org, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
-			&v.Name, &v.Suspended, nullColumn{&v.QuotaGUID}}
+			&v.Name, &v.Suspended, nullColumn{&v.QuotaGUID}, nullColumn{&v.SegmentGUID}}
 	},
 	resource: func(v *cf.Org) *cf.Resource { return &v.Resource },
 	filters: map[string]string{

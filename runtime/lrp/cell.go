@@ -112,6 +112,12 @@ type Cell struct {
 	Leaving bool
 }
 
+// CellUse is a cell with what its containers have of it.
+type CellUse struct {
+	Cell
+	UsedMemoryMB, UsedDiskMB, UsedContainers int
+}
+
 // LogLine is one line of output of a container, or one that the cell says
 // about it (Source CELL or HEALTH).
 type LogLine struct {

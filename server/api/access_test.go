@@ -84,7 +84,16 @@ var attempts = map[string]attempt{
 	"DELETE /v3/droplets/{guid}":                                             {"/v3/droplets/droplet-2", "", 202, inSpace},
 	"PATCH /v3/environment_variable_groups/{name}":                           {"/v3/environment_variable_groups/running", `{"var": {"A": "B"}}`, 200, platform},
 	"PATCH /v3/feature_flags/{name}":                                         {"/v3/feature_flags/diego_docker", `{"enabled": true}`, 200, platform},
-	"POST /v3/isolation_segments":                                            {"/v3/isolation_segments", `{"name": "x"}`, 422, platform},
+	"POST /v3/isolation_segments":                                            {"/v3/isolation_segments", `{"name": "x"}`, 201, platform},
+	"PATCH /v3/isolation_segments/{guid}":                                    {"/v3/isolation_segments/iso-1", labels, 200, inOrg},
+	"DELETE /v3/isolation_segments/{guid}":                                   {"/v3/isolation_segments/iso-1", "", 422, inOrg},
+	"POST /v3/isolation_segments/{guid}/relationships/organizations":         {"/v3/isolation_segments/iso-1/relationships/organizations", `{"data": [{"guid": "org-1"}]}`, 200, inOrg},
+	"DELETE /v3/isolation_segments/{guid}/relationships/organizations/{org}": {"/v3/isolation_segments/iso-1/relationships/organizations/org-1", "", 204, inOrg},
+	"POST /v3/placement_pools":                                               {"/v3/placement_pools", `{"name": "new"}`, 201, platform},
+	"PATCH /v3/placement_pools/{guid}":                                       {"/v3/placement_pools/pool-1", labels, 200, platform},
+	"DELETE /v3/placement_pools/{guid}":                                      {"/v3/placement_pools/pool-1", "", 202, platform},
+	"POST /v3/placement_pools/{guid}/relationships/spaces":                   {"/v3/placement_pools/pool-1/relationships/spaces", `{"data": [{"guid": "space-1"}]}`, 200, platform},
+	"DELETE /v3/placement_pools/{guid}/relationships/spaces/{space}":         {"/v3/placement_pools/pool-1/relationships/spaces/space-2", "", 204, platform},
 	"POST /v3/organizations":                                                 {"/v3/organizations", `{"name": "new"}`, 201, platform},
 	"PATCH /v3/organizations/{guid}":                                         {"/v3/organizations/org-1", labels, 200, inOrg},
 	"DELETE /v3/organizations/{guid}":                                        {"/v3/organizations/org-1", "", 202, inOrg},
@@ -238,6 +247,20 @@ func seedAccess(tx *store.Tx) error {
 		},
 		func() error {
 			return store.SecurityGroups.Insert(tx, &cf.SecurityGroup{Resource: guid("group-1"), Name: "sg", RunningSpaces: []string{"space-1"}})
+		},
+		func() error {
+			return store.IsolationSegments.Insert(tx, &cf.IsolationSegment{Resource: guid("iso-1"), Name: "iso", Orgs: []string{"org-1"}})
+		},
+		func() error {
+			return store.PlacementPools.Insert(tx, &cf.PlacementPool{Resource: guid("pool-1"), Name: "pool", Default: true})
+		},
+		func() error {
+			s, err := store.Spaces.Get(tx, "space-2")
+			if err != nil {
+				return err
+			}
+			s.PoolGUID = "pool-1"
+			return store.Spaces.Update(tx, s)
 		},
 		func() error {
 			return store.Stacks.Insert(tx, &cf.Stack{Resource: guid("stack-1"), Name: "s1", State: "ACTIVE"})

@@ -80,6 +80,9 @@ func createBuild(c *call) (*response, error) {
 	if err := req.Metadata.apply(&b.Metadata); err != nil {
 		return nil, err
 	}
+	if b.Placement, err = c.Tx.PlacementOf(app.SpaceGUID); err != nil {
+		return nil, err
+	}
 	if err := store.Builds.Insert(c.Tx, b); err != nil {
 		return nil, err
 	}

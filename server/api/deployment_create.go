@@ -172,6 +172,13 @@ func (c *call) deployBeside(like *cf.Process, d, before *cf.Deployment, r *cf.Re
 	p := *like
 	p.Resource, p.Rev, p.DropletGUID, p.RevisionGUID = cf.Resource{}, 0, d.DropletGUID, d.RevisionGUID
 	p.Sidecars = slices.Clone(like.Sidecars)
+	app, err := store.Apps.Get(c.Tx, p.AppGUID)
+	if err != nil {
+		return err
+	}
+	if p.Placement, err = c.Tx.PlacementOf(app.SpaceGUID); err != nil {
+		return err
+	}
 	if r != nil {
 		p.Command = r.Commands["web"]
 	}

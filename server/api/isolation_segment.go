@@ -2,130 +2,231 @@ package api
 
 import (
 	"slices"
-	"time"
+	"strings"
+	"unicode"
 
+	"cupola/store"
 	"cupola/store/cf"
 )
 
-// sharedSegment is the isolation segment that everything runs in that has no
-// other: there is one machine. The GUID is Cloud Controller's.
-var sharedSegment = segment{cf.Resource{GUID: "933b4c58-120b-499a-b85d-4b6fc9e2903b", CreatedAt: time.Unix(0, 0)}, "shared"}
-
-type segment struct {
-	cf.Resource
-	name string
-}
-
-func viewSegment(c *call, s *segment) doc {
+func viewSegment(c *call, s *cf.IsolationSegment) doc {
 	self := "/v3/isolation_segments/" + s.GUID
-	return with(resource(s.Resource), doc{"name": s.name, "metadata": metadata(cf.Metadata{}),
+	return with(resource(s.Resource), doc{"name": s.Name, "metadata": metadata(s.Metadata),
 		"links": doc{"self": c.link("%s", self), "organizations": c.link("%s/organizations", self)}})
 }
 
-// segmentRows is what parseQuery needs to know of isolation segments.
-type segmentRows struct{}
-
-func (segmentRows) Filters() []string { return []string{"guids", "names", "organization_guids"} }
-func (segmentRows) Orders() []string  { return []string{"created_at", "updated_at", "name"} }
-func (segmentRows) Labelled() bool    { return true }
-
-// listSegments lists the one segment to those who see the whole platform. No
-// org is entitled to it: none has to be.
-func listSegments(c *call) (*response, error) {
-	q, err := parseQuery(c.Request.URL.Query(), segmentRows{})
-	if err != nil {
-		return nil, err
-	}
-	var found []*segment
-	if c.scope == nil && accepts(q, "guids", sharedSegment.GUID) && accepts(q, "names", sharedSegment.name) && q.Where["organization_guids"] == nil && len(q.Labels) == 0 {
-		found = []*segment{&sharedSegment}
-	}
-	return ok(page(c, q, window(found, q), len(found), viewSegment))
+// segment is the isolation segment of {guid}, if the actor sees it: one does
+// whose org is entitled to it.
+func (c *call) segment() (*cf.IsolationSegment, error) {
+	return store.IsolationSegments.Visible(c.Tx, c.guid(), c.scope)
 }
 
-func accepts(q listQuery, filter, value string) bool {
-	values, set := q.Where[filter]
-	return !set || slices.Contains(values, value)
-}
-
-func (c *call) segment() (*segment, error) {
-	if c.scope != nil || c.guid() != sharedSegment.GUID {
-		return nil, cf.Errorf(cf.ResourceNotFound, "Isolation segment not found")
-	}
-	return &sharedSegment, nil
-}
-
-func showSegment(c *call) (*response, error) {
+// changeSegment is segment for one who may change it.
+func (c *call) changeSegment() (*cf.IsolationSegment, error) {
 	s, err := c.segment()
 	if err != nil {
 		return nil, err
 	}
-	return ok(viewSegment(c, s))
+	return s, c.permitAdmin()
 }
 
-// listSegmentOrgs lists the orgs that are entitled to a segment: none has to
-// be to the shared one.
-func listSegmentOrgs(c *call) (*response, error) {
-	if _, err := c.segment(); err != nil {
-		return nil, err
+type segmentRequest struct {
+	Name     opt[string]    `json:"name"`
+	Metadata *metadataPatch `json:"metadata"`
+}
+
+func (r segmentRequest) apply(s *cf.IsolationSegment) error {
+	s.Name = r.Name.or(s.Name)
+	blank := strings.TrimSpace(s.Name) == "" || strings.ContainsFunc(s.Name, func(r rune) bool { return !unicode.IsPrint(r) })
+	if err := invalid(append(nameFaults(s.Name), must(!blank, "Isolation Segment names can only contain non-blank unicode characters")...)); err != nil {
+		return err
 	}
-	return listNone(c)
+	return r.Metadata.apply(&s.Metadata)
+}
+
+func segmentTaken(err error) error {
+	if store.IsTaken(err) {
+		return cf.Unprocessable("Isolation Segment names are case insensitive and must be unique")
+	}
+	return err
 }
 
 func createSegment(c *call) (*response, error) {
 	if err := c.permitAdmin(); err != nil {
 		return nil, err
 	}
-	return nil, cf.Unprocessable("Isolation segments are not available here yet")
-}
-
-// segmentOf is the relationship of an org or space to its segment.
-func (c *call) segmentOf(path, relationship string) doc {
-	return doc{"data": nil, "links": doc{"self": c.link("/v3/%s/relationships/%s", path, relationship)}}
-}
-
-func showOrgSegment(c *call) (*response, error) {
-	o, err := c.org()
-	if err != nil {
-		return nil, err
-	}
-	return ok(c.segmentOf("organizations/"+o.GUID, "default_isolation_segment"))
-}
-
-func setOrgSegment(c *call) (*response, error) {
-	var req ref
+	var req segmentRequest
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	o, err := c.org()
+	s := &cf.IsolationSegment{}
+	if err := req.apply(s); err != nil {
+		return nil, err
+	}
+	if err := segmentTaken(store.IsolationSegments.Insert(c.Tx, s)); err != nil {
+		return nil, err
+	}
+	return created(viewSegment(c, s))
+}
+
+func updateSegment(c *call) (*response, error) {
+	s, err := c.changeSegment()
 	if err != nil {
 		return nil, err
 	}
-	if req.Data != nil {
-		return nil, cf.Unprocessable("Unable to assign isolation segment with guid '%s'. Ensure it has been entitled to the organization.", req.guid())
+	if s.GUID == cf.SharedSegment {
+		return nil, cf.Unprocessable("Cannot update the %s Isolation Segment", s.Name)
 	}
-	return ok(c.segmentOf("organizations/"+o.GUID, "default_isolation_segment"))
-}
-
-func showSpaceSegment(c *call) (*response, error) {
-	s, err := c.space()
-	if err != nil {
-		return nil, err
-	}
-	return ok(c.segmentOf("spaces/"+s.GUID, "isolation_segment"))
-}
-
-func setSpaceSegment(c *call) (*response, error) {
-	var req ref
+	var req segmentRequest
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	s, err := c.space()
+	if err := req.apply(s); err != nil {
+		return nil, err
+	}
+	if err := segmentTaken(store.IsolationSegments.Update(c.Tx, s)); err != nil {
+		return nil, err
+	}
+	return ok(viewSegment(c, s))
+}
+
+func deleteSegment(c *call) (*response, error) {
+	s, err := c.changeSegment()
 	if err != nil {
 		return nil, err
 	}
-	if req.Data != nil && req.guid() != sharedSegment.GUID {
-		return nil, cf.Unprocessable("Unable to assign isolation segment with guid '%s'. Ensure it has been entitled to the organization that this space belongs to.", req.guid())
+	if s.GUID == cf.SharedSegment {
+		return nil, cf.Unprocessable("Cannot delete the %s Isolation Segment", s.Name)
 	}
-	return ok(c.segmentOf("spaces/"+s.GUID, "isolation_segment"))
+	spaces, err := store.Spaces.By(c.Tx, "isolation_segment_guids", s.GUID)
+	if err != nil {
+		return nil, err
+	}
+	if len(spaces) > 0 {
+		return nil, cf.Unprocessable("Please delete the Space associations for your Isolation Segment.")
+	}
+	if len(s.Orgs) > 0 {
+		return nil, cf.Unprocessable("Please delete the Organization associations for your Isolation Segment.")
+	}
+	if err := store.IsolationSegments.Delete(c.Tx, s.GUID); err != nil {
+		return nil, err
+	}
+	return noContent()
+}
+
+// listSegmentOrgs lists the orgs that are entitled to a segment.
+func listSegmentOrgs(c *call) (*response, error) {
+	s, err := c.segment()
+	if err != nil {
+		return nil, err
+	}
+	return listRows(c, store.Orgs, viewOrg, func(q *listQuery) error {
+		q.Where["guids"] = s.Orgs
+		return nil
+	})
+}
+
+func (c *call) viewEntitled(s *cf.IsolationSegment) doc {
+	orgs := s.Orgs
+	if c.scope != nil {
+		orgs = without(orgs, func(g string) bool { return !slices.Contains(c.scope.Orgs, g) })
+	}
+	self := "/v3/isolation_segments/" + s.GUID
+	return with(toMany(orgs), doc{"links": doc{"self": c.link("%s/relationships/organizations", self), "related": c.link("%s/organizations", self)}})
+}
+
+func showEntitled(c *call) (*response, error) {
+	s, err := c.segment()
+	if err != nil {
+		return nil, err
+	}
+	return ok(c.viewEntitled(s))
+}
+
+func showSegmentSpaces(c *call) (*response, error) {
+	s, err := c.segment()
+	if err != nil {
+		return nil, err
+	}
+	spaces, _, err := store.Spaces.List(c.Tx, store.Query{Where: map[string][]string{"isolation_segment_guids": {s.GUID}}, Visible: c.scope})
+	if err != nil {
+		return nil, err
+	}
+	return ok(with(toMany(guidsOf(spaces, func(s *cf.Space) string { return s.GUID })),
+		doc{"links": doc{"self": c.link("/v3/isolation_segments/%s/relationships/spaces", s.GUID)}}))
+}
+
+// entitleOrgs lets orgs use a segment.
+func entitleOrgs(c *call) (*response, error) {
+	s, err := c.changeSegment()
+	if err != nil {
+		return nil, err
+	}
+	var req refs
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	found, err := store.Orgs.By(c.Tx, "guids", req.guids()...)
+	if err != nil {
+		return nil, err
+	}
+	known := guidsOf(found, func(o *cf.Org) string { return o.GUID })
+	if unknown := without(req.guids(), func(g string) bool { return slices.Contains(known, g) }); len(unknown) > 0 {
+		return nil, cf.Unprocessable("Unable to entitle organizations %s for isolation segment. Ensure the organizations exist and that you have access to them.", inspect(unknown))
+	}
+	for _, g := range known {
+		if !slices.Contains(s.Orgs, g) {
+			s.Orgs = append(s.Orgs, g)
+		}
+	}
+	if err := store.IsolationSegments.Update(c.Tx, s); err != nil {
+		return nil, err
+	}
+	return ok(c.viewEntitled(s))
+}
+
+// revokeOrg takes a segment from an org that does not use it.
+func revokeOrg(c *call) (*response, error) {
+	s, err := c.changeSegment()
+	if err != nil {
+		return nil, err
+	}
+	org, err := store.Orgs.Get(c.Tx, c.param("org"))
+	if err != nil {
+		return nil, err
+	}
+	if org.SegmentGUID == s.GUID {
+		return nil, cf.Unprocessable("Cannot remove the entitlement while this Isolation Segment is assigned as the Default Isolation Segment for the Organization.")
+	}
+	spaces, _, err := store.Spaces.List(c.Tx, store.Query{Where: map[string][]string{"isolation_segment_guids": {s.GUID}, "organization_guids": {org.GUID}}})
+	if err != nil {
+		return nil, err
+	}
+	if len(spaces) > 0 {
+		names := guidsOf(spaces, func(s *cf.Space) string { return "'" + s.Name + "'" })
+		return nil, cf.Unprocessable("Cannot remove the entitlement while this Isolation Segment is assigned to any Spaces. Currently assigned to: [%s]", strings.Join(names, ", "))
+	}
+	if err := c.leaveSegment(s, org.GUID); err != nil {
+		return nil, err
+	}
+	return noContent()
+}
+
+func (c *call) leaveSegment(s *cf.IsolationSegment, org string) error {
+	s.Orgs = without(s.Orgs, func(g string) bool { return g == org })
+	return store.IsolationSegments.Update(c.Tx, s)
+}
+
+// leaveSegments takes an org that is deleted out of the segments.
+func leaveSegments(c *call, org string) error {
+	all, err := store.IsolationSegments.By(c.Tx, "organization_guids", org)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if err := c.leaveSegment(s, org); err != nil {
+			return err
+		}
+	}
+	return nil
 }

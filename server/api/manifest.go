@@ -149,8 +149,7 @@ func (c *call) applyProcesses(app *cf.App, m *manifest.App) error {
 	for _, want := range m.Processes {
 		p, err := c.processOf(app, want.Type)
 		if store.IsNotFound(err) {
-			p = newProcess(app, want.Type)
-			err = store.Processes.Insert(c.Tx, p)
+			p, err = c.addProcess(app, want.Type)
 		}
 		if err != nil {
 			return err

@@ -149,6 +149,9 @@ func deleteOrg(c *call) (*response, error) {
 	if err := leaveDomains(c, o.GUID); err != nil {
 		return nil, err
 	}
+	if err := leaveSegments(c, o.GUID); err != nil {
+		return nil, err
+	}
 	if err := store.Orgs.Delete(c.Tx, o.GUID); err != nil {
 		return nil, err
 	}

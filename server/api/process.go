@@ -51,11 +51,27 @@ func (c *call) addProcesses(app *cf.App, d *cf.Droplet) error {
 		if byType[kind] != nil {
 			continue
 		}
-		if err := store.Processes.Insert(c.Tx, newProcess(app, kind)); err != nil {
+		if _, err := c.addProcess(app, kind); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// addProcess adds a process to an app. While the app runs it is placed like the
+// others.
+func (c *call) addProcess(app *cf.App, kind string) (*cf.Process, error) {
+	p := newProcess(app, kind)
+	if app.State == cf.Started {
+		like, err := store.Processes.By(c.Tx, "app_guids", app.GUID)
+		if err != nil {
+			return nil, err
+		}
+		if len(like) > 0 {
+			p.Placement = like[len(like)-1].Placement
+		}
+	}
+	return p, store.Processes.Insert(c.Tx, p)
 }
 
 func viewProcess(c *call, p *cf.Process) doc { return viewProcessWith(c, p, orNil(p.Command)) }
@@ -165,7 +181,7 @@ func showProcess(c *call) (*response, error) {
 	if !c.Actor.May(commandReader, place) {
 		command = "[PRIVATE DATA HIDDEN]"
 	}
-	return ok(viewProcessWith(c, p, orNil(command)))
+	return ok(with(viewProcessWith(c, p, orNil(command)), doc{"placement": c.viewPlacement(p)}))
 }
 
 // commandOf is the command a process starts with: its own, else the current

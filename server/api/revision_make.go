@@ -185,8 +185,12 @@ func (c *call) runAs(app *cf.App) error {
 	if err != nil {
 		return err
 	}
+	placement, err := c.Tx.PlacementOf(app.SpaceGUID)
+	if err != nil {
+		return err
+	}
 	for _, p := range processes {
-		p.DropletGUID = app.DropletGUID
+		p.DropletGUID, p.Placement = app.DropletGUID, placement
 		if r != nil {
 			p.RevisionGUID = r.GUID
 		}

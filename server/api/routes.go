@@ -115,10 +115,19 @@ func (s *Server) routes() []route {
 		{"GET /v3/feature_flags/{name}", anyone, inTx(showFeatureFlag)},
 		{"PATCH /v3/feature_flags/{name}", admin, inTx(updateFeatureFlag)},
 
-		{"GET /v3/isolation_segments", anyone, inTx(listSegments)},
+		{"GET /v1/cells", anyone, inTx(listCells)},
+		{"GET /v1/tags", anyone, inTx(listTags)},
+
+		{"GET /v3/isolation_segments", anyone, list(store.IsolationSegments, viewSegment)},
 		{"POST /v3/isolation_segments", admin, inTx(createSegment)},
-		{"GET /v3/isolation_segments/{guid}", anyone, inTx(showSegment)},
+		{"GET /v3/isolation_segments/{guid}", anyone, show(store.IsolationSegments, viewSegment)},
+		{"PATCH /v3/isolation_segments/{guid}", admin, inTx(updateSegment)},
+		{"DELETE /v3/isolation_segments/{guid}", admin, inTx(deleteSegment)},
 		{"GET /v3/isolation_segments/{guid}/organizations", anyone, inTx(listSegmentOrgs)},
+		{"GET /v3/isolation_segments/{guid}/relationships/organizations", anyone, inTx(showEntitled)},
+		{"POST /v3/isolation_segments/{guid}/relationships/organizations", admin, inTx(entitleOrgs)},
+		{"DELETE /v3/isolation_segments/{guid}/relationships/organizations/{org}", admin, inTx(revokeOrg)},
+		{"GET /v3/isolation_segments/{guid}/relationships/spaces", anyone, inTx(showSegmentSpaces)},
 
 		{"GET /v3/jobs/{guid}", anyone, inTx(showJob)},
 
@@ -149,6 +158,14 @@ func (s *Server) routes() []route {
 		{"POST /v3/packages/{guid}/upload", develop, uploadPackage},
 		{"GET /v3/packages/{guid}/download", commandReader, inTx(downloadPackage)},
 		{"GET /v3/packages/{guid}/droplets", read, inTx(listPackageDroplets)},
+
+		{"GET /v3/placement_pools", anyone, list(store.PlacementPools, viewPool)},
+		{"POST /v3/placement_pools", admin, inTx(createPool)},
+		{"GET /v3/placement_pools/{guid}", anyone, show(store.PlacementPools, viewPool)},
+		{"PATCH /v3/placement_pools/{guid}", admin, inTx(updatePool)},
+		{"DELETE /v3/placement_pools/{guid}", admin, inTx(deletePool)},
+		{"POST /v3/placement_pools/{guid}/relationships/spaces", admin, inTx(addPoolSpaces)},
+		{"DELETE /v3/placement_pools/{guid}/relationships/spaces/{space}", admin, inTx(removePoolSpace)},
 
 		{"GET /v3/processes", anyone, list(store.Processes, viewListedProcess, "embed=process_instances")},
 		{"GET /v3/processes/{guid}", read, inTx(showProcess)},

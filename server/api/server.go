@@ -25,6 +25,8 @@ type Config struct {
 	Authenticate func(ctx context.Context, token string) (Identity, error)
 	// Instances gives the live use of instances, by instance GUID.
 	Stats func(instanceGUID string) (lrp.Stats, bool)
+	// Cells are the cells of this machine, with their use.
+	Cells func() []lrp.CellUse
 	// Retire has an instance of a process replaced.
 	Retire func(process *cf.Process, app *cf.App, index int)
 	// Note says in an app's log what the API did to it.

@@ -96,6 +96,7 @@ func (c *call) viewStats(p *cf.Process, index int, a *lrp.Actual) doc {
 		return d
 	}
 	d["details"] = orNil(a.PlacementError)
+	d = c.placedStats(p, d)
 	if state != "RUNNING" {
 		if state == "DOWN" {
 			return d

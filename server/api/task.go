@@ -122,6 +122,9 @@ func (c *call) newTask(app *cf.App, req taskRequest) (*cf.Task, error) {
 	if t.DropletGUID, err = c.taskDroplet(app, req.DropletGUID.V); err != nil {
 		return nil, err
 	}
+	if t.Placement, err = c.Tx.PlacementOf(app.SpaceGUID); err != nil {
+		return nil, err
+	}
 	last, _, err := store.Tasks.List(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}}, Desc: true, Page: 1, PerPage: 1})
 	if err != nil {
 		return nil, err

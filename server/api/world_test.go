@@ -95,7 +95,11 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 			id, err := ua.Verify(ctx, token)
 			return Identity{UserGUID: id.UserGUID, Username: id.Username, ClientID: id.ClientID, Scopes: id.Scopes}, err
 		},
-		Stats:  func(string) (lrp.Stats, bool) { return lrp.Stats{}, false },
+		Stats: func(string) (lrp.Stats, bool) { return lrp.Stats{}, false },
+		Cells: func() []lrp.CellUse {
+			return []lrp.CellUse{{Cell: lrp.Cell{ID: "one", Tags: []string{"staging", "skynet"}, MemoryMB: 512, DiskMB: 1024, Containers: 250, RootFSes: []string{"lucid64", "cflinuxfs2"},
+				RootFSProviders: []string{"docker"}}, UsedMemoryMB: 64, UsedDiskMB: 128, UsedContainers: 1}, {Cell: lrp.Cell{ID: "two", Tags: []string{"Staging"}}}}
+		},
 		Retire: func(p *cf.Process, _ *cf.App, i int) { w.retired = append(w.retired, fmt.Sprintf("%s/%d", p.GUID, i)) },
 		Note:   func(string, string) {},
 		URL:    "http://api.apps.test",

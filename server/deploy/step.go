@@ -170,7 +170,7 @@ func (s *step) finalize() {
 		if s.Revision != nil {
 			p.Command, p.RevisionGUID = s.Revision.Commands[p.Type], s.Revision.GUID
 		}
-		p.DropletGUID = s.Deployment.DropletGUID
+		p.DropletGUID, p.Placement = s.Deployment.DropletGUID, s.Web[s.new].Placement
 		p.Rev++
 		s.touch(p.GUID)
 		s.changed[p.GUID] = p

@@ -75,6 +75,7 @@ func Process(in ProcessIn) lrp.Desired {
 			LogRateLimitByte: p.LogRateLimit,
 			Ports:            ports,
 			Egress:           in.egress(false),
+			Constraint:       constraint(p.Placement),
 			Log:              in.log(),
 
 			OrganizationalUnits: in.units(), SystemCertificatesPath: systemCertificates,

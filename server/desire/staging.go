@@ -57,6 +57,7 @@ func Staging(in StagingIn) lrp.RunInfo {
 		MemoryMB: memory, DiskMB: disk, CPUWeight: stagingCPUWeight,
 		LogRateLimitByte: b.LogRateLimit,
 		Egress:           in.egress(true),
+		Constraint:       constraint(b.Placement),
 		Log:              lrp.LogTarget{GUID: in.App.GUID, Source: "STG", Instance: "0", Tags: in.tags()},
 
 		ResultFile: "/tmp/result.json",

@@ -24,6 +24,7 @@ func Task(in TaskIn) lrp.RunInfo {
 		MemoryMB: t.MemoryMB, DiskMB: t.DiskMB, CPUWeight: cpuWeight(t.MemoryMB),
 		LogRateLimitByte: t.LogRateLimit,
 		Egress:           in.egress(false),
+		Constraint:       constraint(t.Placement),
 		Log:              lrp.LogTarget{GUID: in.App.GUID, Source: "APP/TASK/" + t.Name, Instance: "0", Tags: in.tags()},
 
 		OrganizationalUnits: in.units(), SystemCertificatesPath: systemCertificates,

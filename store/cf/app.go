@@ -75,9 +75,10 @@ type Process struct {
 	LogRateLimit   int64 // bytes a second; -1: no limit
 	HealthCheck    HealthCheck
 	ReadinessCheck HealthCheck
-	RevisionGUID   string // that it was started with; "" for none
-	DropletGUID    string // that it was started with; "" for the app's
-	Rev            int    // grows when it alone is restarted
+	RevisionGUID   string    // that it was started with; "" for none
+	DropletGUID    string    // that it was started with; "" for the app's
+	Rev            int       // grows when it alone is restarted
+	Placement      Placement // that it was started with
 	User           string
 	Sidecars       []Sidecar // of the droplet or the user
 }

@@ -4,18 +4,21 @@ package cf
 type Org struct {
 	Resource
 	Metadata
-	Name      string
-	Suspended bool
-	QuotaGUID string
+	Name        string
+	Suspended   bool
+	QuotaGUID   string
+	SegmentGUID string // its default isolation segment; "" for the shared one
 }
 
 // Space is where apps live.
 type Space struct {
 	Resource
 	Metadata
-	Name     string
-	OrgGUID  string
-	AllowSSH bool
+	Name        string
+	OrgGUID     string
+	AllowSSH    bool
+	SegmentGUID string // its isolation segment; "" for its org's
+	PoolGUID    string // its placement pool; "" for the default one
 }
 
 // OrgQuota limits what an org may use; nil is no limit.

@@ -54,6 +54,7 @@ type Build struct {
 	CreatedBy    Actor
 	Env          map[string]string // app env at the time, sealed at rest
 	Credentials  Credentials       // sealed at rest
+	Placement    Placement         // of the space at the time
 }
 
 // Actor is who did something.

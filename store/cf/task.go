@@ -28,4 +28,5 @@ type Task struct {
 	User          string
 	FailureReason string
 	Env           map[string]string // app env at the time, sealed at rest
+	Placement     Placement         // of the space at the time
 }

@@ -1,0 +1,36 @@
+package api
+
+import (
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// outdatedPlacement is what the stats of an instance say while it runs where an
+// earlier placement allowed it.
+const outdatedPlacement = "the placement of its space has changed: restart the app to apply that"
+
+// outdated tells whether the next start of a process would ask for other cells
+// than its instances were started with.
+func (c *call) outdated(p *cf.Process) bool {
+	app, err := store.Apps.Get(c.Tx, p.AppGUID)
+	if err != nil || app.State != cf.Started {
+		return false
+	}
+	now, err := c.Tx.PlacementOf(app.SpaceGUID)
+	return err == nil && !now.Same(p.Placement)
+}
+
+// viewPlacement is what a process was started with.
+func (c *call) viewPlacement(p *cf.Process) doc {
+	return doc{"pool": orNil(p.Placement.Pool), "require": orNone(p.Placement.Require), "disallow": orNone(p.Placement.Disallow),
+		"isolation_segment": orNil(p.Placement.Segment), "outdated": c.outdated(p)}
+}
+
+// placedStats adds to the stats of an instance that is there where it may run.
+func (c *call) placedStats(p *cf.Process, d doc) doc {
+	d["isolation_segment"] = orNil(p.Placement.Segment)
+	if d["details"] == nil && d["state"] != "DOWN" && c.outdated(p) {
+		d["details"] = outdatedPlacement
+	}
+	return d
+}

@@ -1,0 +1,146 @@
+package api
+
+import (
+	"strings"
+	"testing"
+
+	"cupola/runtime/lrp"
+	"cupola/server/desire"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+func TestPlacementPools(t *testing.T) {
+	w := newWorld(t)
+	long := strings.Repeat("x", 64)
+	w.run(t, []step{
+		{method: "GET", path: "/v3/placement_pools", status: 200, want: `{"resources": []}`},
+		{method: "POST", path: "/v3/placement_pools", body: `{"name": "prod", "require": ["Production", "production"], "disallow": ["skynet"]}`, status: 201, save: "prod",
+			want: `{"name": "prod", "require": ["production"], "disallow": ["skynet"], "default": false, "relationships": {"spaces": {"data": []}}}`},
+		{method: "POST", path: "/v3/placement_pools", body: `{"name": "PROD"}`, status: 422, want: detail(10008, "Placement pool with name 'PROD' already exists.")},
+		{method: "POST", path: "/v3/placement_pools", body: `{"require": ["a"]}`, status: 422, want: detail(10008, "Name can't be blank")},
+		{method: "POST", path: "/v3/placement_pools", body: `{"name": "x", "require": [""]}`, status: 422, want: detail(10008, "Require must not hold an empty tag")},
+		{method: "POST", path: "/v3/placement_pools", body: `{"name": "x", "disallow": ["` + long + `"]}`, status: 422, want: detail(10008, "Disallow tag '"+long+"' must be shorter than 64 characters")},
+		// Nobody asks whether a cell can have both.
+		{method: "POST", path: "/v3/placement_pools", body: `{"name": "odd", "require": ["a"], "disallow": ["a"], "default": true}`, status: 201, save: "odd", want: `{"default": true}`},
+		{method: "PATCH", path: "/v3/placement_pools/{prod}", body: `{"default": true}`, status: 200, want: `{"default": true, "require": ["production"]}`},
+		{method: "GET", path: "/v3/placement_pools?default=true", status: 200, want: `{"resources": [{"name": "prod"}]}`},
+		{method: "POST", path: "/v3/placement_pools/{odd}/relationships/spaces", body: `{"data": [{"guid": "space-1"}]}`, status: 200, want: `{"data": [{"guid": "space-1"}]}`},
+		{method: "POST", path: "/v3/placement_pools/{odd}/relationships/spaces", body: `{"data": [{"guid": "none"}]}`, status: 422, want: detail(10008, `Spaces with guids ["none"] do not exist.`)},
+		{as: "space_auditor", method: "GET", path: "/v3/placement_pools?names=odd", status: 200, want: `{"resources": [{"name": "odd"}]}`},
+		{method: "GET", path: "/v3/placement_pools?space_guids=space-1", status: 200, want: `{"resources": [{"name": "odd"}]}`},
+		{method: "DELETE", path: "/v3/placement_pools/{odd}/relationships/spaces/space-2", status: 422},
+		{method: "DELETE", path: "/v3/placement_pools/{odd}/relationships/spaces/space-1", status: 204},
+		{as: "space_auditor", method: "GET", path: "/v3/placement_pools/{odd}", status: 404},
+		{method: "POST", path: "/v3/placement_pools/{odd}/relationships/spaces", body: `{"data": [{"guid": "space-1"}]}`, status: 200},
+		{method: "DELETE", path: "/v3/placement_pools/{odd}", status: 202},
+		{method: "GET", path: "/v3/placement_pools?names=odd", status: 200, want: `{"resources": []}`},
+	})
+}
+
+// TestAPoolHoldsFromTheNextStart changes where an app may run while it runs.
+func TestAPoolHoldsFromTheNextStart(t *testing.T) {
+	w := newWorld(t)
+	run := func() {
+		w.write(func(tx *store.Tx) error {
+			p, err := store.Processes.Get(tx, "app-1")
+			if err != nil {
+				return err
+			}
+			app, err := store.Apps.Get(tx, "app-1")
+			if err != nil {
+				return err
+			}
+			return tx.InsertActual(lrp.Actual{Key: lrp.Key{ProcessGUID: desire.ProcessGUID(p, app)}, State: lrp.Running, InstanceGUID: "i-" + desire.ProcessGUID(p, app), Ready: true, Since: tx.Now})
+		})
+	}
+	old := detailOf(outdatedPlacement)
+	w.run(t, []step{
+		{method: "POST", path: "/v3/placement_pools", body: `{"name": "a", "require": ["staging"], "relationships": {"spaces": {"data": [{"guid": "space-1"}]}}}`, status: 201, save: "a"},
+		{method: "POST", path: "/v3/apps/app-1/actions/start", status: 200},
+		{method: "GET", path: "/v3/processes/app-1", status: 200, want: `{"placement": {"pool": "a", "require": ["staging"], "disallow": [], "isolation_segment": null, "outdated": false}}`},
+	})
+	run()
+	w.run(t, []step{
+		{method: "GET", path: "/v3/processes/app-1/stats", status: 200, want: `{"resources": [{"state": "RUNNING", "details": null, "isolation_segment": null}]}`},
+		{method: "PATCH", path: "/v3/placement_pools/{a}", body: `{"require": ["production"]}`, status: 200},
+		{method: "GET", path: "/v3/processes/app-1", status: 200, want: `{"placement": {"require": ["staging"], "outdated": true}}`},
+		{method: "GET", path: "/v3/processes/app-1/stats", status: 200, want: old},
+		{method: "POST", path: "/v3/apps/app-1/actions/restart", status: 200},
+		{method: "GET", path: "/v3/processes/app-1", status: 200, want: `{"placement": {"require": ["production"], "outdated": false}}`},
+	})
+	run()
+	w.run(t, []step{
+		{method: "POST", path: "/v3/isolation_segments", body: `{"name": "Iso"}`, status: 201, save: "iso"},
+		// A segment that nobody here uses changes nothing for who runs.
+		{method: "GET", path: "/v3/processes/app-1/stats", status: 200, want: `{"resources": [{"details": null}]}`},
+		{method: "POST", path: "/v3/isolation_segments/{iso}/relationships/organizations", body: `{"data": [{"guid": "org-1"}]}`, status: 200},
+		{method: "PATCH", path: "/v3/organizations/org-1/relationships/default_isolation_segment", body: `{"data": {"guid": "{iso}"}}`, status: 200},
+		{method: "GET", path: "/v3/processes/app-1/stats", status: 200, want: old},
+		{method: "POST", path: "/v3/apps/app-1/actions/restart", status: 200},
+	})
+	run()
+	w.run(t, []step{
+		{method: "GET", path: "/v3/processes/app-1/stats", status: 200, want: `{"resources": [{"isolation_segment": "Iso", "details": null}]}`},
+		{method: "PATCH", path: "/v3/spaces/space-1/relationships/isolation_segment", body: `{"data": {"guid": "` + cf.SharedSegment + `"}}`, status: 422},
+		{method: "POST", path: "/v3/isolation_segments/" + cf.SharedSegment + "/relationships/organizations", body: `{"data": [{"guid": "org-1"}]}`, status: 200},
+		{method: "PATCH", path: "/v3/spaces/space-1/relationships/isolation_segment", body: `{"data": {"guid": "` + cf.SharedSegment + `"}}`, status: 200},
+		{method: "GET", path: "/v3/processes/app-1", status: 200, want: `{"placement": {"isolation_segment": "Iso", "outdated": true}}`},
+		{method: "POST", path: "/v3/apps/app-1/actions/restart", status: 200},
+		{method: "GET", path: "/v3/processes/app-1", status: 200, want: `{"placement": {"isolation_segment": null, "outdated": false}}`},
+		{method: "POST", path: "/v3/apps/app-1/tasks", body: `{"command": "x"}`, status: 202, save: "task"},
+	})
+	w.write(func(tx *store.Tx) error {
+		task, err := store.Tasks.Get(tx, w.saved["task"])
+		if err != nil || task.Placement.Pool != "a" || strings.Join(task.Placement.Require, " ") != "production" || strings.Join(task.Placement.Others, " ") != "Iso" {
+			t.Errorf("got %+v, %v; want the task placed like its space", task, err)
+		}
+		return nil
+	})
+}
+
+func detailOf(text string) string {
+	return `{"resources": [{"state": "RUNNING", "details": "` + text + `"}]}`
+}
+
+func TestIsolationSegments(t *testing.T) {
+	w := newWorld(t)
+	w.run(t, []step{
+		{method: "PATCH", path: "/v3/isolation_segments/" + cf.SharedSegment, body: `{"name": "x"}`, status: 422, want: detail(10008, "Cannot update the shared Isolation Segment")},
+		{method: "DELETE", path: "/v3/isolation_segments/" + cf.SharedSegment, status: 422, want: detail(10008, "Cannot delete the shared Isolation Segment")},
+		{method: "POST", path: "/v3/isolation_segments", body: `{"name": "iso"}`, status: 201, save: "iso", want: `{"name": "iso"}`},
+		{method: "POST", path: "/v3/isolation_segments", body: `{"name": "ISO"}`, status: 422, want: detail(10008, "Isolation Segment names are case insensitive and must be unique")},
+		{method: "POST", path: "/v3/isolation_segments", body: `{"name": "a\u0007"}`, status: 422, want: detail(10008, "Isolation Segment names can only contain non-blank unicode characters")},
+		{method: "PATCH", path: "/v3/isolation_segments/{iso}", body: `{"name": "iso2", "metadata": {"labels": {"a": "b"}}}`, status: 200, want: `{"name": "iso2", "metadata": {"labels": {"a": "b"}}}`},
+		{as: "space_auditor", method: "GET", path: "/v3/isolation_segments/{iso}", status: 404},
+		{method: "POST", path: "/v3/isolation_segments/{iso}/relationships/organizations", body: `{"data": [{"guid": "org-1"}, {"guid": "org-2"}]}`, status: 200, want: `{"data": [{"guid": "org-1"}, {"guid": "org-2"}]}`},
+		{method: "POST", path: "/v3/isolation_segments/{iso}/relationships/organizations", body: `{"data": [{"guid": "none"}]}`, status: 422},
+		{as: "space_auditor", method: "GET", path: "/v3/isolation_segments/{iso}/relationships/organizations", status: 200, want: `{"data": [{"guid": "org-1"}]}`},
+		{as: "space_auditor", method: "GET", path: "/v3/isolation_segments/{iso}/organizations", status: 200, want: `{"resources": [{"guid": "org-1"}]}`},
+		{method: "GET", path: "/v3/isolation_segments?organization_guids=org-2", status: 200, want: `{"resources": [{"name": "iso2"}]}`},
+		{method: "PATCH", path: "/v3/spaces/space-1/relationships/isolation_segment", body: `{"data": {"guid": "{iso}"}}`, status: 200, want: `{"data": {"guid": "{iso}"}}`},
+		{method: "GET", path: "/v3/isolation_segments/{iso}/relationships/spaces", status: 200, want: `{"data": [{"guid": "space-1"}]}`},
+		{method: "DELETE", path: "/v3/isolation_segments/{iso}", status: 422, want: detail(10008, "Please delete the Space associations for your Isolation Segment.")},
+		{method: "DELETE", path: "/v3/isolation_segments/{iso}/relationships/organizations/org-1", status: 422,
+			want: detail(10008, "Cannot remove the entitlement while this Isolation Segment is assigned to any Spaces. Currently assigned to: ['dev']")},
+		{method: "PATCH", path: "/v3/spaces/space-1/relationships/isolation_segment", body: `{"data": null}`, status: 200},
+		{method: "PATCH", path: "/v3/organizations/org-1/relationships/default_isolation_segment", body: `{"data": {"guid": "{iso}"}}`, status: 200},
+		{method: "DELETE", path: "/v3/isolation_segments/{iso}/relationships/organizations/org-1", status: 422,
+			want: detail(10008, "Cannot remove the entitlement while this Isolation Segment is assigned as the Default Isolation Segment for the Organization.")},
+		{method: "PATCH", path: "/v3/organizations/org-1/relationships/default_isolation_segment", body: `{"data": null}`, status: 200},
+		{method: "DELETE", path: "/v3/isolation_segments/{iso}/relationships/organizations/org-1", status: 204},
+		{method: "DELETE", path: "/v3/organizations/org-2", status: 202},
+		{method: "DELETE", path: "/v3/isolation_segments/{iso}", status: 204},
+	})
+}
+
+func TestCellsAndTags(t *testing.T) {
+	w := newWorld(t)
+	w.run(t, []step{
+		{method: "GET", path: "/v1/cells", status: 200, want: `[{"cell_id": "one", "tags": ["staging", "skynet"], "preloaded_rootfses": ["lucid64", "cflinuxfs2"], "rootfs_providers": ["docker"],
+			"capacity": {"memory_mb": 512, "disk_mb": 1024, "containers": 250}, "used": {"memory_mb": 64, "disk_mb": 128, "containers": 1}}, {"cell_id": "two"}]`},
+		{method: "GET", path: "/v1/tags", status: 200, want: `["skynet", "staging"]`},
+		{as: "space_developer", method: "GET", path: "/v1/cells", status: 403},
+		{as: "space_developer", method: "GET", path: "/v1/tags", status: 403},
+	})
+}
