@@ -38,6 +38,8 @@ type Root struct {
 	// Binds are what the container's engine must bind into it, in this order, recursively (there may be mounts below a
 	// source), nosuid and nodev: the host stack's /usr and its like.
 	Binds []Bind
+	// Layers are where the layers lie unpacked on the host, each at its Dest, in the request's order.
+	Layers []string
 }
 
 // ErrMounted is returned by Mount for an id that has a root already.
@@ -76,7 +78,15 @@ func (s *Store) Mount(ctx context.Context, r Request) (Root, error) {
 	if err := s.assemble(r, rec, lowers); err != nil {
 		return Root{}, errors.Join(fmt.Errorf("mount %s: %w", r.ID, err), s.dismantle(r.ID))
 	}
-	return Root{Path: s.rootPath(r.ID), Binds: slices.Clone(st.binds)}, nil
+	return Root{Path: s.rootPath(r.ID), Binds: slices.Clone(st.binds), Layers: s.layerPaths(r.Layers)}, nil
+}
+
+func (s *Store) layerPaths(layers []Layer) []string {
+	var paths []string
+	for _, l := range layers {
+		paths = append(paths, s.path("layers", l.key(s.cfg.IDMap), "fs", l.Dest))
+	}
+	return paths
 }
 
 func (s *Store) rootPath(id string) string { return s.path("run", id, "root") }

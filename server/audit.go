@@ -79,7 +79,7 @@ func (h *house) stillLeaks(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 	}
-	audit, err := cell.New(cell.Config{Dir: h.path("cell"), Containers: cell.Engine(h.containers), Network: stillNetwork{ids: h.path("netns", "ids")}, RootFS: h.roots, Log: h.Log})
+	audit, err := cell.New(cell.Config{Dir: h.path("cell"), Containers: cell.Engine(h.containers), Network: stillNetwork{ids: h.path("netns", "ids")}, RootFS: h.roots, Files: h.files, Log: h.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,10 @@ import (
 	"syscall"
 
 	"cupola/rootfs"
+	"cupola/runtime/artifact"
 	"cupola/runtime/cell"
 	"cupola/runtime/container"
+	"cupola/runtime/files"
 	"cupola/runtime/lifecycle"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
@@ -40,6 +42,7 @@ type house struct {
 	blobs      *blob.Store
 	roots      *rootfs.Store
 	containers *container.Engine
+	files      *files.Store
 	network    *network.Network
 	cell       *cell.Cell
 	loop       *reconcile.Loop
@@ -125,6 +128,10 @@ func (h *house) openRoots(context.Context) (err error) {
 func (h *house) openContainers(context.Context) (err error) {
 	h.containers, err = container.New(container.Config{Dir: h.path("containers"), CgroupParent: names(h.DataDir).Cgroup, IDMap: container.IDMap(idMap),
 		Groups: h.groups(), HelperDir: h.path("lifecycle"), Log: h.Log})
+	if err != nil {
+		return err
+	}
+	h.files, err = files.New(files.Config{Dir: h.path("memory"), Base: idMap.Base})
 	return err
 }
 
@@ -137,7 +144,12 @@ func (h *house) openCell(context.Context) (err error) {
 	h.logs = logcache.New(logcache.Config{})
 	h.logs.Load(h.path("logs.gob"), h.Log)
 	h.drains = drain.New(drain.Config{Local: h.DrainLocal, Report: h.reportDrain})
+	artifacts, err := artifact.New(artifact.Config{Dir: h.path("artifacts")})
+	if err != nil {
+		return err
+	}
 	h.cell, err = cell.New(cell.Config{Dir: h.path("cell"), Presence: h.machine(), Parts: h.parts(), Containers: cell.Engine(h.containers), Network: h.network, RootFS: h.roots,
+		Files: h.files, Artifacts: artifacts,
 		Blob: h.blobs.Path, Keep: h.keep, Logs: h.logLine, Events: func(e lrp.Event) { h.loop.Event(e) },
 		Freed: func() { h.loop.Freed() }, Log: h.Log})
 	return err

@@ -17,7 +17,7 @@ func (h *house) teardown() error {
 	ctx, cancel := context.WithTimeout(context.Background(), teardownTime)
 	defer cancel()
 	var errs []error
-	for _, list := range []func() ([]string, error){h.containerIDs, h.roots.List, h.network.List} {
+	for _, list := range []func() ([]string, error){h.containerIDs, h.roots.List, h.files.List, h.network.List} {
 		ids, err := list()
 		errs = append(errs, err)
 		for _, id := range ids {
@@ -38,7 +38,7 @@ func (h *house) containerIDs() (ids []string, err error) {
 }
 
 func (h *house) end(ctx context.Context, id string) error {
-	return errors.Join(h.containers.Remove(ctx, id), h.roots.Unmount(ctx, id), h.network.Release(ctx, id), os.RemoveAll(h.path("cell", id)))
+	return errors.Join(h.containers.Remove(ctx, id), h.files.Remove(id), h.roots.Unmount(ctx, id), h.network.Release(ctx, id), os.RemoveAll(h.path("cell", id)))
 }
 
 // Cleanup ends all that runs of a data directory whose daemon has ended: what

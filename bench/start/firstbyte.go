@@ -130,7 +130,7 @@ func (w *world) spec(id, netns string, out *os.File, args ...string) container.S
 		Process: container.Process{Args: args, Env: []string{"PATH=/bin"}, UID: vcap, GID: vcap},
 	}
 	for _, m := range w.root.Binds {
-		spec.Mounts = append(spec.Mounts, container.Mount(m))
+		spec.Mounts = append(spec.Mounts, container.Mount{Source: m.Source, Destination: m.Destination, ReadOnly: m.ReadOnly})
 	}
 	return spec
 }

@@ -20,6 +20,7 @@ import (
 	"cupola/rootfs"
 	"cupola/runtime/cell"
 	"cupola/runtime/container"
+	"cupola/runtime/files"
 	"cupola/runtime/lifecycle"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
@@ -128,8 +129,12 @@ func (w *world) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	memory, err := files.New(files.Config{Dir: w.path("memory"), Base: idBase})
+	if err != nil {
+		return err
+	}
 	w.cell, err = cell.New(cell.Config{
-		Dir: w.path("cell"), Presence: lrp.Cell{ID: "bench"}, Containers: cell.Engine(w.engine), Network: w.net, RootFS: w.roots,
+		Dir: w.path("cell"), Presence: lrp.Cell{ID: "bench"}, Containers: cell.Engine(w.engine), Network: w.net, RootFS: w.roots, Files: memory,
 		Blob: func(string) (string, error) { return w.path("app.tgz"), nil },
 		Logs: func(l lrp.LogLine) {
 			if string(l.Text) == "x" {

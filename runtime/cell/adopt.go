@@ -2,13 +2,10 @@ package cell
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
-	"cupola/runtime/container"
 	"cupola/runtime/lrp"
 )
 
@@ -24,7 +21,7 @@ func (c *Cell) adopt(ctx context.Context) error {
 	c.mu.Unlock()
 	for guid := range found.all {
 		rec, known := found.records[guid]
-		if !known || !c.adoptOne(rec, found.alive[guid]) {
+		if !known || !c.adoptOne(rec) {
 			c.discard(ctx, guid)
 		}
 	}
@@ -34,24 +31,26 @@ func (c *Cell) adopt(ctx context.Context) error {
 // findings is what there is of containers, by GUID.
 type findings struct {
 	all     map[string][]string // where each was found
-	alive   map[string]bool
 	records map[string]record
 }
 
 // survey looks everywhere for containers.
 func (c *Cell) survey() (findings, error) {
-	f := findings{all: map[string][]string{}, alive: map[string]bool{}, records: map[string]record{}}
+	f := findings{all: map[string][]string{}, records: map[string]record{}}
 	states, err := c.cfg.Containers.List()
 	if err != nil {
 		return f, fmt.Errorf("list containers: %w", err)
 	}
 	for _, s := range states {
 		f.all[s.ID] = append(f.all[s.ID], "container")
-		f.alive[s.ID] = s.Alive
 	}
 	roots, err := c.cfg.RootFS.List()
 	if err != nil {
 		return f, fmt.Errorf("list root filesystems: %w", err)
+	}
+	memories, err := c.cfg.Files.List()
+	if err != nil {
+		return f, fmt.Errorf("list memory of containers: %w", err)
 	}
 	networks, err := c.cfg.Network.List()
 	if err != nil {
@@ -62,6 +61,9 @@ func (c *Cell) survey() (findings, error) {
 	}
 	for _, id := range networks {
 		f.all[id] = append(f.all[id], "network")
+	}
+	for _, id := range memories {
+		f.all[id] = append(f.all[id], "memory")
 	}
 	return f, c.surveyState(f)
 }
@@ -87,7 +89,7 @@ func (c *Cell) surveyState(f findings) error {
 // adoptOne takes one container over and reports whether there was something to
 // take. A container of before the machine came up ended with it, and nobody is
 // to blame: it is forgotten, and will be placed anew.
-func (c *Cell) adoptOne(rec record, alive bool) bool {
+func (c *Cell) adoptOne(rec record) bool {
 	sameBoot := rec.Boot == c.boot
 	settled := rec.Ending != nil && rec.Phase == lrp.PhaseExited
 	switch {
@@ -100,55 +102,24 @@ func (c *Cell) adoptOne(rec record, alive bool) bool {
 	i := newInstance(c, rec.Container)
 	i.rec = rec
 	live := i.rejoin
-	switch {
-	case settled:
+	if settled {
 		live = i.resettle
-	case !alive:
-		live = i.bury
 	}
 	c.launch(i, live)
 	return true
 }
 
-// rejoin goes on living the life of a container that an earlier daemon started.
+// rejoin goes on living the life of a container that an earlier daemon started,
+// even if it has ended since.
 func (i *instance) rejoin(ctx context.Context) {
 	defer i.cell.forget(i)
-	i.refollow(ctx)
-	for _, s := range i.record().Sidecars {
-		i.sidecars = append(i.sidecars, foundProcess(s))
-	}
-	i.live(ctx)
-}
-
-func (i *instance) refollow(ctx context.Context) {
-	out, err := i.cell.follow(i)
+	full, err := i.program()
 	if err != nil {
-		i.cell.cfg.Log.ErrorContext(ctx, "output was not found", "instance_guid", i.guid(), "err", err)
-		out = noOutput{}
+		i.cell.cfg.Log.ErrorContext(ctx, "container was given up", "instance_guid", i.guid(), "err", err)
+		i.finish(ctx, ending{Stopped: i.record().Stopped, Failed: true, Reasons: []string{errNoProgram.Error()}})
+		return
 	}
-	i.setOutput(out)
-}
-
-// bury ends the life of a container that ended while no daemon looked.
-func (i *instance) bury(ctx context.Context) {
-	defer i.cell.forget(i)
-	i.refollow(ctx)
-	out := i.output()
-	out.Start()
-	out.Drain()
-	var end ending
-	if rec := i.record(); rec.Ending != nil {
-		end = *rec.Ending
-	}
-	exit, err := i.cell.cfg.Containers.Wait(ctx, i.guid())
-	if err != nil {
-		i.cell.cfg.Log.InfoContext(ctx, "exit status was lost", "instance_guid", i.guid(), "err", err)
-	}
-	end.Exit = exit
-	if !end.Stopped && len(end.Reasons) == 0 {
-		end.Reasons = i.exitReason(exit)
-	}
-	i.finish(ctx, end)
+	i.live(ctx, &build{instance: i, full: full})
 }
 
 // resettle finishes what an earlier daemon had begun to finish.
@@ -156,41 +127,3 @@ func (i *instance) resettle(ctx context.Context) {
 	defer i.cell.forget(i)
 	i.settle(ctx)
 }
-
-// noOutput stands for output that cannot be read.
-type noOutput struct{}
-
-func (noOutput) Start()       {}
-func (noOutput) Drain()       {}
-func (noOutput) Close()       {}
-func (noOutput) Rate() uint64 { return 0 }
-
-// foundInterval is how often a process that somebody else started is looked
-// at.
-const foundInterval = time.Second
-
-// foundProcess is a sidecar that an earlier daemon started.
-type foundProcess sidecarRecord
-
-func (p foundProcess) ID() int { return p.PID }
-
-// Wait cannot tell the exit status: the kernel tells it to the parent alone.
-func (p foundProcess) Wait(ctx context.Context) (container.Exit, error) {
-	tick := time.NewTicker(foundInterval)
-	defer tick.Stop()
-	for p.alive() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return container.Exit{}, context.Cause(ctx)
-		}
-	}
-	return container.Exit{}, nil
-}
-
-func (p foundProcess) alive() bool {
-	return p.StartTicks != 0 && startTicks(p.PID) == p.StartTicks
-}
-
-// errEnded says that there is no process to signal.
-var errEnded = errors.New("process has ended")

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"cupola/runtime/artifact"
 	"cupola/runtime/health"
 	"cupola/runtime/lrp"
 )
@@ -26,6 +27,10 @@ type Config struct {
 	Containers Containers
 	Network    Network
 	RootFS     RootFS
+	Files      Files
+	// Artifacts fetches what containers name by URL, and uploads; nil: only
+	// blobs can be had.
+	Artifacts *artifact.Store
 
 	// Blob gives the archive with this digest (sha256, hex).
 	Blob func(digest string) (path string, err error)

@@ -37,14 +37,14 @@ func boot(t *testing.T, m *machine, dir string) *daemon {
 	d := &daemon{m: m, checks: make(chan health.Event)}
 	c, err := New(Config{
 		Dir: dir, Presence: lrp.Cell{ID: "C", MemoryMB: 8192},
-		Containers: m, Network: fakeNetwork{m}, RootFS: fakeRoots{m},
+		Containers: m, Network: fakeNetwork{m}, RootFS: fakeRoots{m}, Files: fakeFiles{m},
 		Blob: m.blob, Keep: keepFake, Logs: d.log, Events: d.event,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.boot = "this boot"
-	c.follow = func(*instance) (output, error) { return &fakeOutput{}, nil }
+	c.follow = func(*instance, string, string) (output, error) { return &fakeOutput{}, nil }
 	c.check = d.check
 	d.Cell = c
 	ctx, cancel := context.WithCancel(t.Context())
@@ -64,7 +64,8 @@ func (m *machine) blob(digest string) (string, error) {
 	if digest == "missing" {
 		return "", os.ErrNotExist
 	}
-	return "/blobs/" + digest, nil
+	path := filepath.Join(m.blobs, digest)
+	return path, os.WriteFile(path, []byte(digest), 0o600)
 }
 
 func keepFake(_ context.Context, name string, f *os.File) (lrp.Blob, error) {
@@ -91,7 +92,7 @@ func (d *daemon) log(l lrp.LogLine) {
 
 // check is healthy at once, but for a port check: that says what the test says.
 func (d *daemon) check(ctx context.Context, s health.Spec, event func(health.Event)) {
-	if s.Check.Type != lrp.CheckPort || s.Healthy {
+	if len(s.Checks.Liveness) == 0 || s.Healthy {
 		event(health.Event{Type: health.Healthy})
 		event(health.Event{Type: health.Ready})
 	}
@@ -99,6 +100,9 @@ func (d *daemon) check(ctx context.Context, s health.Spec, event func(health.Eve
 		select {
 		case e := <-d.checks:
 			event(e)
+			if e.Type == health.Unhealthy || e.Type == health.NeverHealthy {
+				return
+			}
 		case <-ctx.Done():
 			return
 		}
@@ -124,8 +128,8 @@ func (d *daemon) wantNothing(t *testing.T) {
 	m := d.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if n := len(m.running) + len(m.networks) + len(m.roots) + len(m.policies); n != 0 {
-		t.Errorf("got %v %v %v %v left; want nothing", m.running, m.networks, m.roots, m.policies)
+	if n := len(m.running) + len(m.networks) + len(m.roots) + len(m.memories) + len(m.policies); n != 0 {
+		t.Errorf("got %v %v %v %v %v left; want nothing", m.running, m.networks, m.roots, m.memories, m.policies)
 	}
 	entries, err := os.ReadDir(d.cfg.Dir)
 	if err != nil || len(entries) != 0 {
@@ -193,8 +197,8 @@ func TestLifeAndCrash(t *testing.T) {
 			t.Error(diff)
 		}
 		if diff := cmp.Diff([]string{
-			"acquire g1", "set ", "mount g1", "extract g1", "write g1", "write g1", "write g1", "start g1",
-			"remove g1", "unmount g1", "set ", "release g1",
+			"acquire g1", "set ", "mount g1", "write g1", "write g1", "write g1", "create g1", "extract g1", "start g1",
+			"remove g1", "forget g1", "unmount g1", "set ", "release g1",
 		}, d.m.calls[1:]); diff != "" {
 			t.Error(diff)
 		}
@@ -212,9 +216,10 @@ func TestEveryStepFails(t *testing.T) {
 		"set":     "failed to create container: network: set egress policies: broken",
 		"mount":   "failed to create container: root filesystem: broken",
 		"extract": "Copying into the container failed: broken",
-		"write":   "failed to create volume mounted files",
+		"write":   "failed to create container: files: broken",
+		"create":  "failed to create container: memory: broken",
 		"start":   "failed to create container: process: broken",
-		"exec":    "failed to create container: sidecars: APP/PROC/WEB/SIDECAR/SIDE: broken",
+		"exec":    "failed to create container: process: broken",
 	}
 	for call, want := range tests {
 		t.Run(call, func(t *testing.T) {
@@ -228,7 +233,11 @@ func TestEveryStepFails(t *testing.T) {
 				d.m.mu.Unlock()
 				d.Start(spec)
 				got := d.last(t).Exit
-				if diff := cmp.Diff(lrp.Exit{Code: -1, Failed: true, Reason: want}, got); diff != "" {
+				exit := lrp.Exit{Code: -1, Failed: true, Reason: want}
+				if call == "exec" {
+					exit.Code = 143 // of the first process, which had begun
+				}
+				if diff := cmp.Diff(exit, got); diff != "" {
 					t.Error(diff)
 				}
 				d.m.mu.Lock()
@@ -355,7 +364,7 @@ func TestSidecarEndsContainer(t *testing.T) {
 				spec.Action = lrp.Codependent(spec.Action, side())
 				d.Start(spec)
 				synctest.Wait()
-				d.m.running["g1"].sidecars[0].end(tt.exit)
+				d.m.beside("g1", 0).end(tt.exit)
 				if got := d.last(t).Exit; got.Reason != tt.want || !got.Failed {
 					t.Errorf("got %+v; want %q", got, tt.want)
 				}
@@ -376,8 +385,8 @@ func TestMainEndsSidecars(t *testing.T) {
 		d.Start(spec)
 		synctest.Wait()
 		killed := container.Exit{Code: 137, Signal: 9, Known: true}
-		d.m.running["g1"].sidecars[1].end(killed)
-		d.m.running["g1"].sidecars[0].end(killed)
+		d.m.beside("g1", 1).end(killed)
+		d.m.beside("g1", 0).end(killed)
 		synctest.Wait()
 		<-time.After(doubtTime / 2)
 		d.m.end("g1", container.Exit{Code: 4, Known: true})
@@ -433,10 +442,10 @@ func TestTask(t *testing.T) {
 			lrp.Exit{}, "{}", []lrp.Blob{{Name: "droplet", Digest: "tgz", Size: 3}}},
 		{"failed", map[string]string{"/tmp/result.json": "{}"}, container.Exit{Code: 222, Known: true},
 			lrp.Exit{Code: 222, Failed: true, Reason: "STG: Exited with status 222"}, "{}", nil},
-		{"no result", nil, container.Exit{Known: true}, lrp.Exit{Failed: true, Reason: "failed to fetch result"}, "", nil},
+		{"no result", map[string]string{"/tmp/droplet": "tgz"}, container.Exit{Known: true}, lrp.Exit{Failed: true, Reason: "failed to fetch result"}, "", nil},
 		{"no droplet", map[string]string{"/tmp/result.json": "{}"}, container.Exit{Known: true},
 			lrp.Exit{Failed: true, Reason: "Failed to upload payload for droplet"}, "{}", nil},
-		{"large result", map[string]string{"/tmp/result.json": strings.Repeat(" ", maxResult+1)}, container.Exit{Known: true},
+		{"large result", map[string]string{"/tmp/result.json": strings.Repeat(" ", maxResult+1), "/tmp/droplet": "tgz"}, container.Exit{Known: true},
 			lrp.Exit{Failed: true, Reason: "failed to fetch result"}, "", nil},
 	}
 	for _, tt := range tests {

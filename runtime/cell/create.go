@@ -15,7 +15,6 @@ import (
 type build struct {
 	*instance
 	full lrp.Container
-	flat flat
 	net  network.Attachment
 	root rootfs.Root
 	user user
@@ -25,16 +24,9 @@ type build struct {
 func (i *instance) create(ctx context.Context, full lrp.Container) {
 	defer i.cell.forget(i)
 	b := &build{instance: i, full: full}
-	var err error
-	if b.flat, err = flatten(full.Setup, full.Action); err == nil {
-		err = b.run(ctx)
-	}
-	if out := i.output(); err != nil && out != nil {
-		out.Close()
-	}
-	switch {
+	switch err := b.run(ctx); {
 	case err == nil:
-		i.live(ctx)
+		i.live(ctx, b)
 	case ctx.Err() != nil:
 		i.cell.discard(ctx, i.guid()) // the daemon ends: as if it had never begun
 	default:
@@ -42,18 +34,20 @@ func (i *instance) create(ctx context.Context, full lrp.Container) {
 	}
 }
 
-// run waits for its turn and brings the container up, until halt.
+// run waits for its turn and makes the parts of the container, until halt.
 func (b *build) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(b.halt, func() { cancel(errStopped) })()
-	select {
-	case b.cell.slots <- struct{}{}:
-		defer func() { <-b.cell.slots }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	release, err := b.cell.turn(ctx)
+	if err != nil {
+		return err
 	}
+	defer release()
 	b.say("Cell %s creating container for instance %s", b.cellID(), b.guid())
+	if b.full.Privileged {
+		return errPrivileged
+	}
 	if err := b.makeState(); err != nil {
 		return err
 	}
@@ -63,6 +57,9 @@ func (b *build) run(ctx context.Context) error {
 	b.say("Cell %s successfully created container for instance %s", b.cellID(), b.guid())
 	return nil
 }
+
+// errPrivileged refuses what would be root on the machine.
+var errPrivileged = errors.New("privileged containers are not supported")
 
 // makeState writes down that there is to be a container, before anything of it
 // exists.
@@ -79,7 +76,9 @@ func (i *instance) abandon(ctx context.Context, err error) {
 	exit := lrp.Exit{Code: -1, Failed: true, Reason: reason(err)}
 	if errors.Is(err, errStopped) {
 		exit.Stopped, exit.Failed = true, i.spec.Kind == lrp.KindTask
-		i.say("Cell %s stopping instance %s", i.cellID(), i.guid())
+		if !i.record().Stopped {
+			i.say("Cell %s stopping instance %s", i.cellID(), i.guid())
+		}
 	} else {
 		i.cell.cfg.Log.ErrorContext(ctx, "container was not created", "instance_guid", i.guid(), "err", err)
 		i.complain("Cell %s failed to create container for instance %s: %s", i.cellID(), i.guid(), err)
@@ -109,6 +108,9 @@ func (b *blame) Unwrap() error { return b.err }
 func reason(err error) string {
 	if errors.Is(err, errStopped) {
 		return "stopped-before-running"
+	}
+	if f, ok := errors.AsType[failure](err); ok {
+		return f.Error()
 	}
 	if b, ok := errors.AsType[*blame](err); ok {
 		return b.text

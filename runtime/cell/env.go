@@ -33,7 +33,7 @@ func (b *build) environment(u user, run lrp.Run) []string {
 // The router and other containers reach a container at its own address, so
 // that is its external address as well.
 func (b *build) systemEnv(u user) []lrp.EnvVar {
-	address := b.net.Address.String()
+	address := b.record().Address
 	env := []lrp.EnvVar{
 		{Name: "PATH", Value: searchPath(u)},
 		{Name: "HOME", Value: u.Home},

@@ -46,27 +46,12 @@ func exitedWith(source string, x container.Exit) []string {
 	return []string{fmt.Sprintf("%s: Exited with status %d", source, x.Code)}
 }
 
-// exitReason is why the end of the main process ends the container. An
-// instance has no good end: its action is codependent with others.
-func (i *instance) exitReason(x container.Exit) []string {
-	reasons := exitedWith(i.spec.Log.Source, x)
-	if reasons == nil && i.spec.Kind == lrp.KindInstance {
-		return []string{codependent}
-	}
-	return reasons
-}
-
 // exit is what the event says of end.
 func (i *instance) exit(end ending) lrp.Exit {
-	reasons := end.Reasons
-	if end.Killed {
-		reasons = append(reasons[:len(reasons):len(reasons)], overGrace)
-	}
-	x := lrp.Exit{Code: end.Exit.Code, Stopped: end.Stopped, Reason: strings.Join(reasons, "; ")}
+	x := lrp.Exit{Code: end.Exit.Code, Stopped: end.Stopped, Failed: end.Failed, Reason: strings.Join(end.Reasons, "; ")}
 	if !end.Exit.Known {
 		x.Code = -1
 	}
-	x.Failed = x.Code != 0 || len(reasons) > 0
 	if i.spec.Kind == lrp.KindInstance {
 		x.Failed = !end.Stopped
 	} else if end.Stopped {

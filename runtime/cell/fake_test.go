@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -15,6 +17,7 @@ import (
 
 	"cupola/rootfs"
 	"cupola/runtime/container"
+	"cupola/runtime/lrp"
 	"cupola/runtime/network"
 )
 
@@ -27,12 +30,14 @@ type machine struct {
 // host is a fake of all that outlives a daemon: processes, networks and mounts.
 // Several daemons, one after the other, may have it.
 type host struct {
-	dir string // of the files in roots
+	dir   string // of the files in roots
+	blobs string
 
 	mu       sync.Mutex
 	running  map[string]*fakeContainer
 	networks map[string]netip.Addr
 	roots    map[string]bool
+	memories map[string]map[string][]byte
 	policies []network.Policy
 	next     uint32
 	calls    []string
@@ -60,8 +65,8 @@ type fakeContainer struct {
 
 func newMachine(t *testing.T) *machine {
 	return &machine{host: &host{
-		dir: t.TempDir(), running: map[string]*fakeContainer{}, networks: map[string]netip.Addr{},
-		roots: map[string]bool{}, fail: map[string]error{}, block: map[string]chan struct{}{},
+		dir: t.TempDir(), blobs: t.TempDir(), running: map[string]*fakeContainer{}, networks: map[string]netip.Addr{},
+		roots: map[string]bool{}, memories: map[string]map[string][]byte{}, fail: map[string]error{}, block: map[string]chan struct{}{},
 	}}
 }
 
@@ -131,9 +136,32 @@ func (m *machine) Exec(ctx context.Context, id string, p container.Process, _ co
 	if m.running[id] == nil {
 		return nil, errors.New("no such container")
 	}
-	x := &fakeProcess{ended: make(chan struct{})}
+	m.next++
+	x := &fakeProcess{pid: int(m.next), args: p.Args, ended: make(chan struct{})}
 	m.running[id].sidecars = append(m.running[id].sidecars, x)
 	return x, nil
+}
+
+func (m *machine) Found(id string, pid int, _ uint64) Process {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c := m.running[id]; c != nil {
+		for _, s := range c.sidecars {
+			if s.pid == pid {
+				return s
+			}
+		}
+	}
+	gone := &fakeProcess{ended: make(chan struct{})}
+	gone.end(container.Exit{})
+	return gone
+}
+
+// beside is a process of a container that is not its first.
+func (m *machine) beside(id string, n int) *fakeProcess {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.running[id].sidecars[n]
 }
 
 // end lets the main process of a container end, as a process would.
@@ -219,12 +247,15 @@ func (m *machine) List() ([]container.State, error) {
 
 // fakeProcess is a sidecar.
 type fakeProcess struct {
+	pid   int
+	args  []string
 	exit  container.Exit
 	ended chan struct{}
 	once  sync.Once
 }
 
-func (p *fakeProcess) ID() int { return 0 }
+func (p *fakeProcess) ID() int       { return p.pid }
+func (p *fakeProcess) Ticks() uint64 { return 1 }
 
 func (p *fakeProcess) end(exit container.Exit) {
 	p.once.Do(func() {
@@ -313,7 +344,7 @@ func (r fakeRoots) Mount(ctx context.Context, req rootfs.Request) (rootfs.Root, 
 	r.roots[req.ID] = true
 	r.machine.mounts = append(r.machine.mounts, req)
 	dir := filepath.Join(r.dir, req.ID)
-	return rootfs.Root{Path: dir}, os.MkdirAll(dir, 0o700)
+	return rootfs.Root{Path: dir, Layers: make([]string, len(req.Layers))}, os.MkdirAll(dir, 0o700)
 }
 
 func (r fakeRoots) Unmount(ctx context.Context, id string) error {
@@ -362,13 +393,81 @@ func (r fakeRoots) Open(id, path string) (*os.File, error) {
 	return os.Open(filepath.Join(r.dir, id, path))
 }
 
+func (r fakeRoots) Pull(ctx context.Context, ref rootfs.Reference, o rootfs.PullOptions) (rootfs.Image, error) {
+	if err := r.call(ctx, "pull", ref.String()+" as "+o.Username); err != nil {
+		return rootfs.Image{}, err
+	}
+	return rootfs.Image{Digest: "sha256:" + strings.Repeat("0", 64)}, nil
+}
+
 func (r fakeRoots) DiskUsage(string) (int64, error) { return 4096, nil }
+
+type fakeFiles struct{ *machine }
+
+func (f fakeFiles) Create(id string) error {
+	if err := f.call(context.Background(), "create", id); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.memories[id] != nil {
+		return errors.New("memory exists")
+	}
+	f.memories[id] = map[string][]byte{}
+	return nil
+}
+
+func (f fakeFiles) Remove(id string) error {
+	if err := f.call(context.Background(), "forget", id); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.memories, id)
+	return nil
+}
+
+func (f fakeFiles) List() ([]string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Collect(maps.Keys(f.memories)), nil
+}
+
+func (f fakeFiles) Keep(id, name string, content []byte) error {
+	return f.Replace(id, "own", 0, []lrp.File{{Path: name, Content: content}})
+}
+
+func (f fakeFiles) Kept(id, name string) ([]byte, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	content, ok := f.memories[id]["own/"+name]
+	if !ok {
+		return nil, os.ErrNotExist
+	}
+	return content, nil
+}
+
+func (f fakeFiles) Replace(id, tree string, _ uint32, files []lrp.File) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.memories[id] == nil {
+		return os.ErrNotExist
+	}
+	maps.DeleteFunc(f.memories[id], func(name string, _ []byte) bool { return strings.HasPrefix(name, tree+"/") })
+	for _, file := range files {
+		f.memories[id][tree+"/"+file.Path] = file.Content
+	}
+	return nil
+}
+
+func (f fakeFiles) Path(id, tree string) string { return "/memory/" + id + "/" + tree }
+
+func (fakeFiles) Used(string) (int64, error) { return 4096, nil }
 
 // fakeOutput is output that nobody writes. A real one waits in the kernel,
 // which would stop the clock of synctest.
 type fakeOutput struct{ drained, closed bool }
 
-func (*fakeOutput) Start()       {}
-func (o *fakeOutput) Drain()     { o.drained = true }
-func (o *fakeOutput) Close()     { o.closed = true }
-func (*fakeOutput) Rate() uint64 { return 0 }
+func (*fakeOutput) Start()   {}
+func (o *fakeOutput) Drain() { o.drained = true }
+func (o *fakeOutput) Close() { o.closed = true }

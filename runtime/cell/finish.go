@@ -1,16 +1,17 @@
 package cell
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"cupola/runtime/lrp"
 )
 
-// finish takes down a container whose main process has ended, and tells it.
+// finish takes down a container whose program has ended, and tells it.
 // Each part is written down before the next begins, so that a killed daemon
 // goes on where it was.
 func (i *instance) finish(ctx context.Context, end ending) {
-	i.line(i.spec.Log.Source, false, exitLine(end.Exit, end.Killed))
 	i.keep(func(r *record) { r.Phase, r.Ready, r.Ending = lrp.PhaseExited, false, &end })
 	i.settle(ctx)
 }
@@ -19,14 +20,11 @@ func (i *instance) finish(ctx context.Context, end ending) {
 // takes it down.
 func (i *instance) settle(ctx context.Context) {
 	if rec := i.record(); i.spec.Kind == lrp.KindTask && !rec.Collected {
-		left, err := i.collect(ctx, *rec.Ending)
-		if ctx.Err() != nil {
-			return // the next Run collects
-		}
+		result, err := i.collect(*rec.Ending)
 		i.keep(func(r *record) {
-			r.Result, r.Outputs, r.Collected = left.result, left.outputs, true
+			r.Result, r.Collected = result, true
 			if err != nil {
-				r.Ending.Reasons = append(r.Ending.Reasons, reason(err))
+				r.Ending.Failed, r.Ending.Reasons = true, append(r.Ending.Reasons, reason(err))
 			}
 		})
 	}
@@ -47,6 +45,9 @@ func (i *instance) settle(ctx context.Context) {
 func (i *instance) tellEnd() {
 	rec := i.record()
 	e := i.event(lrp.EventExited)
-	e.Exit, e.Result, e.Outputs = i.exit(*rec.Ending), rec.Result, rec.Outputs
+	e.Exit, e.Result = i.exit(*rec.Ending), rec.Result
+	if !e.Exit.Failed {
+		e.Outputs = slices.SortedFunc(slices.Values(rec.Outputs), func(a, b lrp.Blob) int { return cmp.Compare(a.Name, b.Name) })
+	}
 	i.cell.cfg.Events(e)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cupola/runtime/container"
+	"cupola/runtime/logs"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
 )
@@ -22,21 +23,20 @@ type instance struct {
 	requestStop context.CancelFunc
 	egress      []network.Rule
 	badEgress   error
-	sidecars    []Process // as the living goroutine knows them
+	limiter     *logs.Limiter // of all output
 
 	mu    sync.Mutex
 	rec   record
-	out   output            // nil before its pipes are made
 	entry container.Process // how Attach enters; without Env where it was adopted
 	usage usage
 }
 
 func newInstance(c *Cell, spec lrp.Container) *instance {
-	plan, _ := flatten(spec.Setup, spec.Action)
 	i := &instance{cell: c, spec: stripped(spec), dir: filepath.Join(c.cfg.Dir, spec.GUID)}
 	i.egress, i.badEgress = egressRules(spec.Egress)
 	i.halt, i.requestStop = context.WithCancel(context.Background())
-	i.rec = record{Container: i.spec, Plan: plan.stripped(), Boot: c.boot, Phase: lrp.PhaseCreating}
+	i.limiter = logs.NewLimiter(spec.LogRateLimitByte)
+	i.rec = record{Container: i.spec, Boot: c.boot, Phase: lrp.PhaseCreating}
 	return i
 }
 
@@ -71,18 +71,6 @@ func (i *instance) record() record {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.rec
-}
-
-func (i *instance) output() output {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.out
-}
-
-func (i *instance) setOutput(out output) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.out = out
 }
 
 func (i *instance) status() lrp.ContainerStatus {

@@ -3,7 +3,6 @@ package cell
 import (
 	"bytes"
 	"context"
-	"os"
 	"sync"
 	"time"
 
@@ -11,21 +10,20 @@ import (
 	"cupola/runtime/lrp"
 )
 
-// output is what the processes of one container write.
+// output is what one process writes.
 type output interface {
-	Start()       // begins to read
-	Drain()       // the processes have ended: reads what is left, and ends
-	Close()       // ends; what was not read stays for the next daemon
-	Rate() uint64 // bytes a second
+	Start() // begins to read
+	Drain() // the process has ended: reads what is left, and ends
+	Close() // ends; what was not read stays for the next daemon
 }
 
-// followFunc opens the output of an instance whose pipes exist.
-type followFunc func(*instance) (output, error)
+// followFunc opens the output of a step's process, whose pipes exist. Nobody
+// sees it where source is "".
+type followFunc func(i *instance, at, source string) (output, error)
 
-// followers read the FIFOs of a container's processes, under one rate limit.
-type followers struct {
-	limiter *logs.Limiter
-	all     []*logs.Follower
+// follower reads the FIFOs of a process.
+type follower struct {
+	*logs.Follower
 	ctx     context.Context
 	cancel  context.CancelFunc
 	reading sync.WaitGroup
@@ -33,27 +31,18 @@ type followers struct {
 }
 
 // followFIFO is the followFunc of real containers.
-func followFIFO(i *instance) (output, error) {
-	o := &followers{limiter: logs.NewLimiter(i.spec.LogRateLimitByte)}
+func followFIFO(i *instance, at, source string) (output, error) {
+	f, err := logs.Open(logs.Config{
+		Stdout: i.stdoutPath(at), Stderr: i.stderrPath(at), Limiter: i.limiter, Sink: i.sink(source),
+	})
+	if err != nil {
+		return nil, err
+	}
+	o := &follower{Follower: f}
 	o.failed = func(err error) {
 		i.cell.cfg.Log.Error("output was not read to its end", "instance_guid", i.guid(), "err", err)
 	}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
-	for n, pipe := range i.pipes() {
-		source := i.spec.Log.Source
-		if n > 0 {
-			source = i.sidecarSource(n - 1)
-		}
-		f, err := logs.Open(logs.Config{
-			Stdout: i.stdoutPath(pipe), Stderr: i.stderrPath(pipe),
-			Limiter: o.limiter, Sink: i.sink(source),
-		})
-		if err != nil {
-			o.Close()
-			return nil, err
-		}
-		o.all = append(o.all, f)
-	}
 	return o, nil
 }
 
@@ -62,66 +51,35 @@ func (i *instance) sink(source string) logs.Sink {
 	target := i.spec.Log
 	target.Source = source
 	return func(line []byte, stderr bool, at time.Time) {
-		i.cell.cfg.Logs(lrp.LogLine{Target: target, At: at, Err: stderr, Text: bytes.Clone(line)})
-	}
-}
-
-func (o *followers) Start() {
-	for _, f := range o.all {
-		o.reading.Go(func() {
-			if err := f.Run(o.ctx); err != nil {
-				o.failed(err)
-			}
-		})
-	}
-}
-
-func (o *followers) Drain() {
-	for _, f := range o.all {
-		f.Drain()
-	}
-	o.reading.Wait()
-	o.cancel()
-}
-
-func (o *followers) Close() {
-	o.cancel()
-	o.reading.Wait()
-	for _, f := range o.all {
-		f.Close()
-	}
-}
-
-func (o *followers) Rate() uint64 { return o.limiter.Rate() }
-
-// makePipes makes the FIFOs of all processes and opens the reading ends, before
-// a process can write to them: what nobody has open loses its content.
-func (b *build) makePipes(context.Context) error {
-	for _, pipe := range b.pipes() {
-		for _, path := range []string{b.stdoutPath(pipe), b.stderrPath(pipe)} {
-			if err := logs.MakeFIFO(path); err != nil {
-				return err
-			}
+		if source != "" {
+			i.cell.cfg.Logs(lrp.LogLine{Target: target, At: at, Err: stderr, Text: bytes.Clone(line)})
 		}
 	}
-	out, err := b.cell.follow(b.instance)
-	if err != nil {
-		return err
-	}
-	b.setOutput(out)
-	return nil
 }
 
-// openPipes opens a process' ends of its FIFOs. The caller closes them.
-func (b *build) openPipes(pipe string) (stdout, stderr *os.File, err error) {
-	stdout, err = logs.OpenWriter(b.stdoutPath(pipe))
-	if err != nil {
-		return nil, nil, err
-	}
-	stderr, err = logs.OpenWriter(b.stderrPath(pipe))
-	if err != nil {
-		stdout.Close()
-		return nil, nil, err
-	}
-	return stdout, stderr, nil
+func (o *follower) Start() {
+	o.reading.Go(func() {
+		if err := o.Run(o.ctx); err != nil {
+			o.failed(err)
+		}
+	})
 }
+
+func (o *follower) Drain() {
+	o.Follower.Drain()
+	o.reading.Wait()
+	o.cancel()
+}
+
+func (o *follower) Close() {
+	o.cancel()
+	o.reading.Wait()
+	o.Follower.Close()
+}
+
+// noOutput stands for output that cannot be read.
+type noOutput struct{}
+
+func (noOutput) Start() {}
+func (noOutput) Drain() {}
+func (noOutput) Close() {}

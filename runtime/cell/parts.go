@@ -1,11 +1,13 @@
 package cell
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"strings"
+	"path"
 
 	"cupola/rootfs"
+	"cupola/runtime/artifact"
 	"cupola/runtime/lrp"
 )
 
@@ -34,55 +36,114 @@ func (c *Cell) releaseNetwork(ctx context.Context, guid string) error {
 	return errors.Join(err, c.cfg.Network.Release(ctx, guid))
 }
 
+// mountRoot mounts the root with its shared layers, below which lie the cached
+// dependencies.
 func (b *build) mountRoot(ctx context.Context) error {
-	owner := layerOwner(b.flat.Run.User)
-	layers := make([]rootfs.Layer, len(b.full.Layers))
-	for n, l := range b.full.Layers {
-		digest := strings.TrimPrefix(l.From, lrp.BlobScheme)
-		archive, err := b.cell.cfg.Blob(digest)
-		if err != nil {
-			return &blame{"failed to download cached artifacts", err}
-		}
-		layers[n] = rootfs.Layer{Digest: digest, Archive: archive, Dest: l.Dest, UID: owner.UID, GID: owner.GID}
+	layers, release, err := b.sharedLayers(ctx)
+	defer release()
+	if err != nil {
+		return err
 	}
-	root, err := b.cell.cfg.RootFS.Mount(ctx, rootfs.Request{
+	b.root, err = b.mount(ctx, rootfs.Request{
 		ID: b.guid(), Stack: b.cell.part(b.cellID()).rootFS(b.full.RootFS), Layers: layers,
 		DiskBytes: int64(b.full.DiskMB) << 20, Inodes: inodes,
 	})
 	if err != nil {
 		return err
 	}
-	b.root = root
-	b.user, err = b.lookUp(b.flat.Run.User)
+	b.user, err = b.lookUp(b.userName())
 	return err
 }
 
-func (b *build) extractInputs(ctx context.Context) error {
-	for _, in := range b.flat.Inputs {
-		if err := b.extract(ctx, in); err != nil && (!in.Optional || ctx.Err() != nil) {
+// mount mounts the root of an image that need not be here yet.
+func (b *build) mount(ctx context.Context, req rootfs.Request) (rootfs.Root, error) {
+	ref, err := rootfs.ParseReference(req.Stack)
+	if err != nil || ref.Scheme == rootfs.SchemePreloaded {
+		return b.cell.cfg.RootFS.Mount(ctx, req)
+	}
+	if ref.Digest != "" {
+		root, err := b.cell.cfg.RootFS.Mount(ctx, req)
+		if !errors.Is(err, rootfs.ErrNotPulled) {
+			return root, err
+		}
+	}
+	image, err := b.cell.cfg.RootFS.Pull(ctx, ref, rootfs.PullOptions{Username: b.full.ImageUsername, Password: b.full.ImagePassword})
+	if err != nil {
+		return rootfs.Root{}, err
+	}
+	ref.Digest = image.Digest
+	req.Stack = ref.String()
+	return b.cell.cfg.RootFS.Mount(ctx, req)
+}
+
+// userName is whom the files of the container are for: the user of its first
+// process.
+func (b *build) userName() string {
+	for _, r := range append(b.full.Action.Runs(), b.full.Setup.Runs()...) {
+		return r.User
+	}
+	return ""
+}
+
+// sharedLayers fetches what is unpacked once a machine. The caller releases it,
+// also when there is an error.
+func (b *build) sharedLayers(ctx context.Context) (layers []rootfs.Layer, release func(), err error) {
+	var files []artifact.File
+	release = func() {
+		for _, f := range files {
+			f.Release()
+		}
+	}
+	add := func(from lrp.Source, what, source, dest string, owner rootfs.Owner) error {
+		from.CacheKey = cmp.Or(from.CacheKey, from.From)
+		f, err := b.fetch(ctx, from, what, source)
+		if err != nil {
+			return &blame{"failed to download cached artifacts", err}
+		}
+		files = append(files, f)
+		layers = append(layers, rootfs.Layer{Digest: f.SHA256, Archive: f.Path, Dest: dest, UID: owner.UID, GID: owner.GID})
+		return nil
+	}
+	for _, d := range b.full.CachedDependencies {
+		if err := add(d.Source, d.Name, cmp.Or(d.LogSource, b.spec.Log.Source), path.Clean("/"+d.To), rootfs.Owner{}); err != nil {
+			return nil, release, err
+		}
+	}
+	for _, l := range b.full.Layers {
+		if l.Exclusive {
+			continue
+		}
+		if err := add(l.Source, l.Name, b.spec.Log.Source, l.Dest, layerOwner(b.userName())); err != nil {
+			return nil, release, err
+		}
+	}
+	return layers, release, nil
+}
+
+// extractLayers unpacks the layers that are this container's alone.
+func (b *build) extractLayers(ctx context.Context) error {
+	for _, l := range b.full.Layers {
+		if !l.Exclusive {
+			continue
+		}
+		archive, err := b.fetch(ctx, l.Source, l.Name, b.spec.Log.Source)
+		if err != nil {
+			return err
+		}
+		err = b.extract(ctx, archive.Path, l.Dest, rootfs.Owner{UID: b.user.UID, GID: b.user.GID})
+		archive.Release()
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *build) extract(ctx context.Context, in input) error {
-	archive, err := b.cell.cfg.Blob(strings.TrimPrefix(in.From, lrp.BlobScheme))
-	if err != nil {
-		return &blame{"Downloading failed", err}
-	}
-	owner := rootfs.Owner{UID: b.user.UID, GID: b.user.GID}
-	if err := b.cell.cfg.RootFS.Extract(ctx, b.guid(), archive, in.To, owner); err != nil {
-		return &blame{"Copying into the container failed: " + err.Error(), err}
-	}
-	return nil
-}
-
+// writeFiles writes the files that any container has.
 func (b *build) writeFiles(context.Context) error {
-	files := append(b.systemFiles(), b.full.Files...)
-	for _, f := range files {
+	for _, f := range b.systemFiles() {
 		if err := b.cell.cfg.RootFS.WriteFile(b.guid(), f.Path, f.Content, 0o644, 0, 0); err != nil {
-			return &blame{"failed to create volume mounted files", err}
+			return err
 		}
 	}
 	return nil

@@ -52,10 +52,10 @@ func TestRealExits(t *testing.T) {
 		exit       lrp.Exit
 	}{
 		{"crash", "APP/PROC/WEB: Exit status 4", []string{"exit", "4"}, lrp.Exit{Code: 4, Failed: true, Reason: "APP/PROC/WEB: Exited with status 4"}},
-		{"zero", "APP/PROC/WEB: leaving", []string{"exit", "0"}, lrp.Exit{Failed: true, Reason: "Codependent step exited"}},
+		{"zero", "APP/PROC/WEB: leaving", []string{"exit", "0"}, lrp.Exit{Failed: true}},
 		{"oom", "APP/PROC/WEB: Exit status 137 (out of memory)", []string{"eat"}, lrp.Exit{Code: 137, Failed: true, Reason: "APP/PROC/WEB: Exited with status 137 (out of memory)"}},
 		{"disk", "no space left on device", []string{"fill"}, lrp.Exit{Code: 28, Failed: true, Reason: "APP/PROC/WEB: Exited with status 28"}},
-		{"drain", "line 99999 of", []string{"chatter", "100000"}, lrp.Exit{Failed: true, Reason: "Codependent step exited"}},
+		{"drain", "line 99999 of", []string{"chatter", "100000"}, lrp.Exit{Failed: true}},
 	}
 	for _, tt := range tests {
 		c.Start(w.instance(tt.guid, tt.args...))
@@ -118,10 +118,10 @@ func TestRealStop(t *testing.T) {
 
 func TestRealEnvironment(t *testing.T) {
 	c, w, r := runReal(t)
-	spec := w.instance("g", "show", "$PORT", "$CF_INSTANCE_ADDR", "$CF_INSTANCE_INDEX", "$A", "$HOME", "/etc/hostname", "/etc/hosts", "/extra/file", "/tmp/in/app/app/x")
+	spec := w.instance("g", "show", "$PORT", "$CF_INSTANCE_ADDR", "$CF_INSTANCE_INDEX", "$A", "$HOME", "/etc/hostname", "/etc/hosts", "/etc/cf-service-bindings/extra/file", "/tmp/in/app/app/x")
 	spec.Env = []lrp.EnvVar{{Name: "A", Value: "definition"}, {Name: "PORT", Value: "9"}}
 	spec.Action.Run.Env = []lrp.EnvVar{{Name: "A", Value: "run"}}
-	spec.Files = []lrp.File{{Path: "/extra/file", Content: []byte("content")}}
+	spec.Files = []lrp.File{{Path: "extra/file", Content: []byte("content")}}
 	spec.Setup = lrp.Serial(
 		lrp.Download{Source: lrp.Blobbed(w.Digest), To: "/tmp/in"}.Action(),
 		lrp.Tried(lrp.Download{Source: lrp.Blobbed("none"), To: "/tmp/in"}.Action()))
@@ -129,7 +129,7 @@ func TestRealEnvironment(t *testing.T) {
 	address := r.find(t, "g", lrp.EventRunning).Address
 	for _, want := range []string{
 		"PORT=9", "CF_INSTANCE_ADDR=" + address + ":8080", "CF_INSTANCE_INDEX=1", "A=run", "HOME=/home/vcap",
-		"/etc/hostname: g; ", "/etc/hosts: 127.0.0.1 localhost;::1 localhost;" + address + " g; ", "/extra/file: content <nil>", "as 2000 2000 in /home/vcap on g",
+		"/etc/hostname: g; ", "/etc/hosts: 127.0.0.1 localhost;::1 localhost;" + address + " g; ", "/etc/cf-service-bindings/extra/file: content <nil>", "as 2000 2000 in /home/vcap on g",
 	} {
 		r.wantLine(t, want)
 	}

@@ -16,51 +16,40 @@ import (
 // nothing that is secret.
 type record struct {
 	Container lrp.Container // without what stripped removes
-	Plan      flat          // without commands
 	Boot      string        // of the machine when the container was started
 	Phase     lrp.Phase
 	Address   string
 	StartedAt time.Time // zero: it was never started
 	User      login     // of the action
 	Ready     bool
-	Sidecars  []sidecarRecord
-	Ending    *ending // once the action has ended
-	Collected bool    // results were read, outputs kept
-	Told      bool    // the end was told: only clearing away is left
+	HasFiles  bool                   // there is a place for Files
+	Steps     map[string]*stepRecord // of the program; guarded like the record
+	Exit      *container.Exit        // of the process that counts
+	ExitOf    string                 // its step
+	Stopped   bool                   // Stop was called
+	Ending    *ending                // once the program has ended
+	Collected bool                   // the result was read
+	Told      bool                   // the end was told: only clearing away is left
 	Result    []byte
 	Outputs   []lrp.Blob
-}
-
-// sidecarRecord names one process for good.
-type sidecarRecord struct {
-	PID        int
-	StartTicks uint64
 }
 
 // ending is how and why a container ended.
 type ending struct {
 	Exit    container.Exit
 	Stopped bool     // Stop was called
-	Killed  bool     // it did not end within the grace time
-	Reasons []string // why the cell ended it, in Diego's words
+	Failed  bool     // the program did not end well
+	Reasons []string // why, in Diego's words
 }
 
 const recordFile = "container.json"
 
-// stripped is c without environment, files and commands.
+// stripped is c without environment, files, commands and credentials.
 func stripped(c lrp.Container) lrp.Container {
 	c.Env, c.Files, c.Layers, c.CachedDependencies = nil, nil, nil, nil
 	c.Setup, c.Action, c.Monitor, c.Sidecars = lrp.Action{}, lrp.Action{}, lrp.Action{}, nil
 	c.ImageUsername, c.ImagePassword = "", ""
 	return c
-}
-
-func (f flat) stripped() flat {
-	sidecars := make([]lrp.Run, len(f.Sidecars))
-	for n, s := range f.Sidecars {
-		sidecars[n].LogSource = s.LogSource
-	}
-	return flat{Sidecars: sidecars, Outputs: f.Outputs, Timeout: f.Timeout}
 }
 
 // writeRecord replaces the record in dir. A killed daemon leaves the old one or

@@ -1,7 +1,6 @@
 package cell
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -32,9 +31,4 @@ func (i *instance) cellSource() string {
 		return "CELL"
 	}
 	return i.spec.Log.Source
-}
-
-// sidecarSource is the source of the output of a sidecar.
-func (i *instance) sidecarSource(n int) string {
-	return cmp.Or(i.record().Plan.Sidecars[n].LogSource, i.spec.Log.Source)
 }

@@ -8,6 +8,7 @@ import (
 
 	"cupola/rootfs"
 	"cupola/runtime/container"
+	"cupola/runtime/lrp"
 	"cupola/runtime/network"
 )
 
@@ -16,6 +17,8 @@ import (
 type Containers interface {
 	Start(context.Context, container.Spec) (container.State, error)
 	Exec(ctx context.Context, id string, p container.Process, io container.Stdio) (Process, error)
+	// Found is what an Exec of an earlier daemon started, by its ID and Ticks.
+	Found(id string, pid int, ticks uint64) Process
 	Signal(id string, sig syscall.Signal) error
 	Wait(ctx context.Context, id string) (container.Exit, error)
 	Stats(id string) (container.Stats, error)
@@ -25,7 +28,8 @@ type Containers interface {
 
 // Process is a further process of a container.
 type Process interface {
-	ID() int // as the host sees it
+	ID() int       // as the host sees it
+	Ticks() uint64 // when it started; with the ID they name one process for good
 	Signal(syscall.Signal) error
 	Wait(context.Context) (container.Exit, error)
 }
@@ -47,7 +51,20 @@ type RootFS interface {
 	Extract(ctx context.Context, id, archive, dest string, owner rootfs.Owner) error
 	WriteFile(id, path string, content []byte, mode os.FileMode, uid, gid uint32) error
 	Open(id, path string) (*os.File, error)
+	Pull(context.Context, rootfs.Reference, rootfs.PullOptions) (rootfs.Image, error)
 	DiskUsage(id string) (int64, error)
+}
+
+// Files keeps small files of containers in memory. Remove takes any ID.
+type Files interface {
+	Create(id string) error
+	Remove(id string) error
+	List() ([]string, error)
+	Keep(id, name string, content []byte) error
+	Kept(id, name string) ([]byte, error)
+	Replace(id, tree string, gid uint32, files []lrp.File) error
+	Path(id, tree string) string
+	Used(id string) (int64, error)
 }
 
 // Engine makes Containers of e.
@@ -63,6 +80,11 @@ func (e engine) Exec(ctx context.Context, id string, p container.Process, io con
 	return process{x}, nil
 }
 
+func (e engine) Found(id string, pid int, ticks uint64) Process {
+	return process{e.Engine.Found(id, pid, ticks)}
+}
+
 type process struct{ *container.Exec }
 
-func (p process) ID() int { return p.PID }
+func (p process) ID() int       { return p.PID }
+func (p process) Ticks() uint64 { return p.StartTicks }

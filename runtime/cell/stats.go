@@ -49,9 +49,7 @@ func (c *Cell) Stats(guid string) (lrp.Stats, bool) {
 	s := i.cpuStats(time.Now(), used.CPU)
 	s.MemoryBytes, s.MemoryQuota = used.MemoryBytes, uint64(i.spec.MemoryMB)<<20
 	s.DiskBytes, s.DiskQuota = uint64(disk), uint64(i.spec.DiskMB)<<20
-	if out := i.output(); out != nil {
-		s.LogRate = out.Rate()
-	}
+	s.LogRate = i.limiter.Rate()
 	return s, true
 }
 

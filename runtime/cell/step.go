@@ -24,13 +24,12 @@ type step struct {
 func (b *build) steps() []step {
 	c := b.cell
 	return []step{
-		{"log pipes", b.makePipes, nil},
 		{"network", b.acquireNetwork, c.releaseNetwork},
 		{"root filesystem", b.mountRoot, c.cfg.RootFS.Unmount},
-		{"inputs", b.extractInputs, nil},
+		{"layers", b.extractLayers, nil},
 		{"files", b.writeFiles, nil},
-		{"process", b.startProcess, c.cfg.Containers.Remove},
-		{"sidecars", b.startSidecars, nil},
+		{"memory", b.makeMemory, c.removeMemory},
+		{"processes", nil, c.cfg.Containers.Remove}, // which performer starts
 	}
 }
 
@@ -39,6 +38,9 @@ func (b *build) bringUp(ctx context.Context) error {
 	for _, s := range b.steps() {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if s.up == nil {
+			continue
 		}
 		if err := s.up(ctx); err != nil {
 			if ctx.Err() != nil {

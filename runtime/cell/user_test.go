@@ -82,15 +82,3 @@ func FuzzResolveUser(f *testing.F) {
 		}
 	})
 }
-
-func FuzzStartTicks(f *testing.F) {
-	f.Add([]byte("12 (a (b) c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20"))
-	f.Fuzz(func(_ *testing.T, stat []byte) { parseStartTicks(stat) })
-}
-
-func TestStartTicks(t *testing.T) {
-	got := parseStartTicks([]byte("12 (a (b) c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20"))
-	if got != 4711 {
-		t.Errorf("got %d; want 4711", got)
-	}
-}

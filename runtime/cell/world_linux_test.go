@@ -21,6 +21,7 @@ import (
 
 	"cupola/rootfs"
 	"cupola/runtime/container"
+	"cupola/runtime/files"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
 )
@@ -103,6 +104,7 @@ type leaves struct {
 	engine *container.Engine
 	net    *network.Network
 	roots  *rootfs.Store
+	files  *files.Store
 }
 
 func (w world) open() (*leaves, error) {
@@ -121,7 +123,11 @@ func (w world) open() (*leaves, error) {
 		return nil, err
 	}
 	roots, err := rootfs.New(rootfs.Config{Dir: w.path("rootfs"), IDMap: rootfs.IDMap{Base: base, Size: size}})
-	return &leaves{w, engine, net, roots}, err
+	if err != nil {
+		return nil, err
+	}
+	memory, err := files.New(files.Config{Dir: w.path("files"), Base: base})
+	return &leaves{w, engine, net, roots, memory}, err
 }
 
 // tearDown takes away what containers share, and fails the test if a container
@@ -129,7 +135,7 @@ func (w world) open() (*leaves, error) {
 func (l *leaves) tearDown(t testing.TB) {
 	t.Helper()
 	ctx := context.Background()
-	look, err := New(Config{Dir: l.path("cell"), Containers: Engine(l.engine), Network: l.net, RootFS: l.roots})
+	look, err := New(Config{Dir: l.path("cell"), Containers: Engine(l.engine), Network: l.net, RootFS: l.roots, Files: l.files})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +161,7 @@ func (l *leaves) tearDown(t testing.TB) {
 func (l *leaves) config(r *recorder) Config {
 	return Config{
 		Dir: l.path("cell"), Presence: lrp.Cell{ID: "C", MemoryMB: 8192},
-		Containers: Engine(l.engine), Network: l.net, RootFS: l.roots,
+		Containers: Engine(l.engine), Network: l.net, RootFS: l.roots, Files: l.files,
 		Blob: func(digest string) (string, error) {
 			if digest != l.Digest {
 				return "", os.ErrNotExist

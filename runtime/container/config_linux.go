@@ -93,6 +93,9 @@ func (s settings) rlimits(p Process) []configs.Rlimit {
 		n := min(p.Nofile, s.nofile)
 		limits = append(limits, configs.Rlimit{Type: unix.RLIMIT_NOFILE, Hard: n, Soft: n})
 	}
+	if p.Nproc > 0 {
+		limits = append(limits, configs.Rlimit{Type: unix.RLIMIT_NPROC, Hard: p.Nproc, Soft: p.Nproc})
+	}
 	return limits
 }
 

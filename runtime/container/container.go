@@ -53,6 +53,7 @@ type IDMap struct{ Base, Size uint32 }
 type Mount struct {
 	Source, Destination string
 	ReadOnly            bool
+	NoExec              bool
 }
 
 // Limits bound a container; 0 means no limit. Swap is never allowed.
@@ -83,6 +84,9 @@ type Process struct {
 	// Nofile is the limit of open files, cut to the daemon's own hard limit;
 	// 0 leaves the daemon's limit.
 	Nofile uint64
+	// Nproc is the limit of processes and threads of the user in the container;
+	// 0 leaves the container's own limit.
+	Nproc uint64
 }
 
 // Spec describes a container to start.

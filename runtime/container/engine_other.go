@@ -41,7 +41,13 @@ func (*Engine) List() ([]State, error) { return nil, errors.ErrUnsupported }
 func (*Engine) Teardown() error { return errors.ErrUnsupported }
 
 // Exec is a further process of a container.
-type Exec struct{ PID int }
+type Exec struct {
+	PID        int
+	StartTicks uint64
+}
+
+// Found returns a process that does nothing.
+func (*Engine) Found(string, int, uint64) *Exec { return &Exec{} }
 
 // Wait returns errors.ErrUnsupported.
 func (*Exec) Wait(context.Context) (Exit, error) { return Exit{}, errors.ErrUnsupported }

@@ -17,8 +17,12 @@ import (
 // Exec is a further process of a container.
 type Exec struct {
 	// PID is the process as the host sees it.
-	PID  int
+	PID int
+	// StartTicks is its start time in clock ticks since boot.
+	StartTicks uint64
+
 	proc *process
+	oom  func() bool // the kernel has killed a process of the container for memory
 }
 
 // Exec runs another process in the container, with the namespaces, cgroups,
@@ -38,7 +42,24 @@ func (e *Engine) Exec(ctx context.Context, id string, p Process, stdio Stdio) (*
 	if err != nil {
 		return nil, fmt.Errorf("exec in container %s: %w", id, err)
 	}
-	return &Exec{PID: proc.pid, proc: proc}, nil
+	return e.exec(id, proc), nil
+}
+
+func (e *Engine) exec(id string, p *process) *Exec {
+	return &Exec{PID: p.pid, StartTicks: p.ticks, proc: p, oom: func() bool { return e.tree.oomKilled(e.place(id)) }}
+}
+
+// Found is the process that an Exec of the container, of this Engine or an
+// earlier one, started. Where it has ended and nobody knows how, its Exit is
+// not Known.
+func (e *Engine) Found(id string, pid int, startTicks uint64) *Exec {
+	proc, err := openProcess(pid, startTicks)
+	if err != nil {
+		proc = &process{pid: pid, ticks: startTicks, ended: make(chan struct{}), done: make(chan struct{})}
+		close(proc.ended)
+		close(proc.done)
+	}
+	return e.exec(id, proc)
 }
 
 func (e *Engine) enter(id string, p Process, stdio Stdio) (*process, error) {
@@ -116,8 +137,17 @@ func (e *Engine) load(id string) (*libcontainer.Container, error) {
 	return libcontainer.Load(e.states, id)
 }
 
-// Wait returns when the process has ended. OOM is never set.
-func (x *Exec) Wait(ctx context.Context) (Exit, error) { return x.proc.wait(ctx) }
+// Wait returns when the process has ended.
+func (x *Exec) Wait(ctx context.Context) (Exit, error) {
+	exit, err := x.proc.wait(ctx)
+	exit.OOM = err == nil && exit.Signal == int(syscall.SIGKILL) && x.oom()
+	return exit, err
+}
 
 // Signal sends sig to the process.
-func (x *Exec) Signal(sig syscall.Signal) error { return x.proc.signal(sig) }
+func (x *Exec) Signal(sig syscall.Signal) error {
+	if x.proc.file == nil {
+		return os.ErrProcessDone
+	}
+	return x.proc.signal(sig)
+}

@@ -29,6 +29,9 @@ func (s settings) mounts(extra []Mount) []*configs.Mount {
 		if m.ReadOnly {
 			flags |= unix.MS_RDONLY
 		}
+		if m.NoExec {
+			flags |= unix.MS_NOEXEC
+		}
 		all = append(all, bind(m.Source, m.Destination, flags))
 	}
 	return all

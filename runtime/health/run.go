@@ -1,12 +1,12 @@
 package health
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
+	"sync"
 	"time"
-
-	"cupola/runtime/lrp"
 )
 
 // Run watches until ctx ends or the container turns out unhealthy, which is
@@ -18,8 +18,11 @@ func Run(ctx context.Context, spec Spec, event func(Event)) {
 }
 
 func run(ctx context.Context, spec Spec, dial dialFunc, event func(Event)) {
-	spec.Check, spec.Readiness = withDefaults(spec.Check), withDefaults(spec.Readiness)
-	w := &watch{spec: spec, prober: prober{address: spec.Address, dial: dial}, events: make(chan Event)}
+	p := prober{address: spec.Address, dial: dial}
+	w := &watch{spec: spec, live: p.probes(spec.Checks.Liveness), ready: p.probes(spec.Checks.Readiness), events: make(chan Event)}
+	if w.monitored = len(w.live) == 0 && spec.Monitor != nil; w.monitored {
+		w.live = []probe{{spec.Monitor, DefaultInterval, monitorPause}}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -38,9 +41,10 @@ func run(ctx context.Context, spec Spec, dial dialFunc, event func(Event)) {
 
 // watch is one Run.
 type watch struct {
-	spec   Spec
-	prober prober
-	events chan Event
+	spec        Spec
+	live, ready []probe
+	monitored   bool // live is the monitor
+	events      chan Event
 }
 
 func (w *watch) start(ctx context.Context) {
@@ -61,12 +65,12 @@ func (w *watch) start(ctx context.Context) {
 
 // startup probes until the first success. It reports whether there was one.
 func (w *watch) startup(ctx context.Context) bool {
-	if passive(w.spec.Check) {
+	if len(w.live) == 0 {
 		return true
 	}
 	w.log("CELL", false, "Starting health monitoring of container")
 	began := time.Now()
-	attempts, err := w.untilSuccess(ctx, w.spec.Check, w.spec.StartTimeout)
+	attempts, err := untilAll(ctx, w.live, w.spec.StartTimeout)
 	switch {
 	case ctx.Err() != nil:
 		return false
@@ -81,27 +85,52 @@ func (w *watch) startup(ctx context.Context) bool {
 func (w *watch) neverHealthy(ctx context.Context, took time.Duration, attempts int, err error) {
 	took = took.Round(time.Millisecond)
 	text := fmt.Sprintf("Timed out after %s (%d attempts) waiting for startup check to succeed: %v", w.spec.StartTimeout, attempts, err)
-	w.log("HEALTH", true, text)
-	w.log("CELL", true, fmt.Sprintf("Failed after %s: startup health check never passed.", took))
+	if w.monitored {
+		w.log("CELL", true, fmt.Sprintf("Timed out after %s: health check never passed.", w.spec.StartTimeout))
+		text = err.Error()
+	} else {
+		w.log(w.source(), true, text)
+		w.log("CELL", true, fmt.Sprintf("Failed after %s: startup health check never passed.", took))
+	}
 	w.emit(ctx, NeverHealthy, fmt.Sprintf("Instance never healthy after %s: %s", took, text))
 }
 
-// untilSuccess probes at growing distances. It returns how often it did, and
-// the last error if timeout (0: none) passed first.
-func (w *watch) untilSuccess(ctx context.Context, c lrp.Check, timeout time.Duration) (attempts int, err error) {
+// untilAll asks until every probe has had a good answer. It returns how often it
+// asked, and the last error if timeout (0: none) passed first.
+func untilAll(ctx context.Context, probes []probe, timeout time.Duration) (attempts int, err error) {
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+	type answer struct {
+		attempts int
+		err      error
+	}
+	answers := make([]answer, len(probes))
+	var asking sync.WaitGroup
+	for n, p := range probes {
+		asking.Go(func() { answers[n].attempts, answers[n].err = p.untilSuccess(ctx) })
+	}
+	asking.Wait()
+	for _, a := range answers {
+		if a.err != nil {
+			return a.attempts, a.err
+		}
+	}
+	return attempts, nil
+}
+
+// untilSuccess asks at growing distances until ctx ends.
+func (p probe) untilSuccess(ctx context.Context) (attempts int, err error) {
+	for pause := firstPause; ; pause = min(2*pause, p.pause) {
 		attempts++
-		probeErr := w.prober.probe(ctx, c)
-		if probeErr == nil {
+		askErr := p.ask(ctx)
+		if askErr == nil {
 			return attempts, nil
 		}
 		if err == nil || ctx.Err() == nil {
-			err = probeErr // one cut short by the end says less than the one before
+			err = askErr // one cut short by the end says less than the one before
 		}
 		if !sleep(ctx, pause) {
 			return attempts, err
@@ -111,49 +140,69 @@ func (w *watch) untilSuccess(ctx context.Context, c lrp.Check, timeout time.Dura
 
 // liveness probes a healthy container until a probe fails or ctx ends.
 func (w *watch) liveness(ctx context.Context) {
-	if passive(w.spec.Check) {
+	if len(w.live) == 0 {
 		<-ctx.Done()
 		return
 	}
-	err := w.untilFailure(ctx, w.spec.Check)
+	err := untilAny(ctx, w.live)
 	if err == nil {
 		return
 	}
-	text := "Liveness check unsuccessful: " + err.Error()
-	w.log("HEALTH", true, text)
+	text := err.Error()
+	if !w.monitored {
+		text = "Liveness check unsuccessful: " + text
+		w.log(w.source(), true, text)
+	}
 	w.log("CELL", true, "Container became unhealthy")
 	w.emit(ctx, Unhealthy, "Instance became unhealthy: "+text)
 }
 
 // readiness tells Ready and NotReady in turn until ctx ends.
 func (w *watch) readiness(ctx context.Context) {
-	if passive(w.spec.Readiness) {
+	if len(w.ready) == 0 {
 		w.emit(ctx, Ready, "")
 		return
 	}
 	w.log("CELL", false, "Starting readiness health monitoring of container")
 	for ctx.Err() == nil {
-		if _, err := w.untilSuccess(ctx, w.spec.Readiness, 0); err != nil {
+		if _, err := untilAll(ctx, w.ready, 0); err != nil {
 			return
 		}
 		w.log("CELL", false, "Container passed the readiness health check. Container marked ready and added to route pool.")
 		w.emit(ctx, Ready, "")
-		err := w.untilFailure(ctx, w.spec.Readiness)
+		err := untilAny(ctx, w.ready)
 		if err == nil {
 			return
 		}
 		text := "Readiness check unsuccessful: " + err.Error()
-		w.log("HEALTH", true, text)
+		w.log(w.source(), true, text)
 		w.log("CELL", false, "Container failed the readiness health check. Container marked not ready and removed from route pool.")
 		w.emit(ctx, NotReady, text)
 	}
 }
 
-// untilFailure probes every interval and returns the first failure, or nil
+// untilAny asks every probe's interval and returns the first bad answer, or nil
 // when ctx ended.
-func (w *watch) untilFailure(ctx context.Context, c lrp.Check) error {
-	for sleep(ctx, c.Interval) {
-		if err := w.prober.probe(ctx, c); err != nil && ctx.Err() == nil {
+func untilAny(ctx context.Context, probes []probe) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	failures := make(chan error)
+	for _, p := range probes {
+		go func() { failures <- p.untilFailure(ctx) }()
+	}
+	var first error
+	for range probes {
+		if err := <-failures; err != nil && first == nil {
+			first = err
+			cancel()
+		}
+	}
+	return first
+}
+
+func (p probe) untilFailure(ctx context.Context) error {
+	for sleep(ctx, p.interval) {
+		if err := p.ask(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
@@ -166,6 +215,9 @@ func (w *watch) emit(ctx context.Context, t EventType, reason string) {
 	case <-ctx.Done():
 	}
 }
+
+// source is where what checks found is logged.
+func (w *watch) source() string { return cmp.Or(w.spec.Checks.LogSource, "HEALTH") }
 
 func (w *watch) log(source string, isErr bool, text string) {
 	if w.spec.Log != nil {

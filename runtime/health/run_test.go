@@ -66,22 +66,22 @@ func TestRunEvents(t *testing.T) {
 		events []string
 	}{
 		{"process check", Spec{}, func() dialFunc { return hang }, []string{"0s healthy ", "0s ready "}},
-		{"at once", Spec{Check: port}, func() dialFunc { return between(0, never) }, []string{"0s healthy ", "0s ready "}},
-		{"second probe", Spec{Check: port}, func() dialFunc { return between(time.Millisecond, never) }, []string{"10ms healthy ", "10ms ready "}},
-		{"slow start", Spec{Check: port}, func() dialFunc { return between(5*time.Second, never) }, []string{"5.13s healthy ", "5.13s ready "}},
-		{"becomes unhealthy", Spec{Check: port}, func() dialFunc { return between(0, 45*time.Second) }, []string{"0s healthy ", "0s ready ",
+		{"at once", Spec{Checks: live(port)}, func() dialFunc { return between(0, never) }, []string{"0s healthy ", "0s ready "}},
+		{"second probe", Spec{Checks: live(port)}, func() dialFunc { return between(time.Millisecond, never) }, []string{"10ms healthy ", "10ms ready "}},
+		{"slow start", Spec{Checks: live(port)}, func() dialFunc { return between(5*time.Second, never) }, []string{"5.13s healthy ", "5.13s ready "}},
+		{"becomes unhealthy", Spec{Checks: live(port)}, func() dialFunc { return between(0, 45*time.Second) }, []string{"0s healthy ", "0s ready ",
 			"1m0s unhealthy Instance became unhealthy: Liveness check unsuccessful: failed to make TCP connection to 10.1.2.3:8080: dial tcp 10.1.2.3:8080: connect: connection refused"}},
-		{"own interval", Spec{Check: lrp.Check{Type: lrp.CheckPort, Port: 80, Interval: 3 * time.Second}}, func() dialFunc { return between(0, 4*time.Second) }, []string{"0s healthy ", "0s ready ",
+		{"own interval", Spec{Checks: live(lrp.Check{Type: lrp.CheckPort, Port: 80, Interval: 3 * time.Second})}, func() dialFunc { return between(0, 4*time.Second) }, []string{"0s healthy ", "0s ready ",
 			"6s unhealthy Instance became unhealthy: Liveness check unsuccessful: failed to make TCP connection to 10.1.2.3:80: dial tcp 10.1.2.3:80: connect: connection refused"}},
-		{"never healthy", Spec{Check: port, StartTimeout: 3 * time.Second}, func() dialFunc { return between(never, never) }, []string{
+		{"never healthy", Spec{Checks: live(port), StartTimeout: 3 * time.Second}, func() dialFunc { return between(never, never) }, []string{
 			"3s never-healthy Instance never healthy after 3s: Timed out after 3s (11 attempts) waiting for startup check to succeed: failed to make TCP connection to 10.1.2.3:8080: dial tcp 10.1.2.3:8080: connect: connection refused"}},
-		{"hangs", Spec{Check: port, StartTimeout: 2500 * time.Millisecond}, func() dialFunc { return hang }, []string{
+		{"hangs", Spec{Checks: live(port), StartTimeout: 2500 * time.Millisecond}, func() dialFunc { return hang }, []string{
 			"2.5s never-healthy Instance never healthy after 2.5s: Timed out after 2.5s (3 attempts) waiting for startup check to succeed: failed to make TCP connection to 10.1.2.3:8080: timed out after 1.00 seconds"}},
-		{"adopted and ill", Spec{Check: port, Healthy: true}, func() dialFunc { return between(never, never) }, []string{"0s healthy ", "0s ready ",
+		{"adopted and ill", Spec{Checks: live(port), Healthy: true}, func() dialFunc { return between(never, never) }, []string{"0s healthy ", "0s ready ",
 			"30s unhealthy Instance became unhealthy: Liveness check unsuccessful: failed to make TCP connection to 10.1.2.3:8080: dial tcp 10.1.2.3:8080: connect: connection refused"}},
-		{"readiness comes and goes", Spec{Readiness: port}, func() dialFunc { return between(time.Second, 40*time.Second) }, []string{"0s healthy ", "1.13s ready ",
+		{"readiness comes and goes", Spec{Checks: lrp.CheckDefinition{Readiness: []lrp.Check{port}}}, func() dialFunc { return between(time.Second, 40*time.Second) }, []string{"0s healthy ", "1.13s ready ",
 			"1m1.13s not-ready Readiness check unsuccessful: failed to make TCP connection to 10.1.2.3:8080: dial tcp 10.1.2.3:8080: connect: connection refused"}},
-		{"no start timeout", Spec{Check: port}, func() dialFunc { return between(never, never) }, nil},
+		{"no start timeout", Spec{Checks: live(port)}, func() dialFunc { return between(never, never) }, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestRunEvents(t *testing.T) {
 func TestRunLines(t *testing.T) {
 	port := lrp.Check{Type: lrp.CheckPort, Port: 8080}
 	synctest.Test(t, func(t *testing.T) {
-		_, got := observe(Spec{Check: port, StartTimeout: time.Second}, hang, time.Minute)
+		_, got := observe(Spec{Checks: live(port), StartTimeout: time.Second}, hang, time.Minute)
 		want := []string{
 			"CELL false Starting health monitoring of container",
 			"HEALTH true Timed out after 1s (1 attempts) waiting for startup check to succeed: failed to make TCP connection to 10.1.2.3:8080: timed out after 1.00 seconds",
@@ -107,7 +107,7 @@ func TestRunLines(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("never healthy (-want +got):\n%s", diff)
 		}
-		_, got = observe(Spec{Check: port}, between(0, time.Second), time.Minute)
+		_, got = observe(Spec{Checks: live(port)}, between(0, time.Second), time.Minute)
 		want = []string{
 			"CELL false Starting health monitoring of container",
 			"CELL false Container became healthy",
@@ -126,10 +126,13 @@ func TestRunEndsWithContext(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			run(ctx, Spec{Address: address, Check: lrp.Check{Type: lrp.CheckPort}}, hang, func(e Event) { t.Errorf("got event %v; want none", e) })
+			run(ctx, Spec{Address: address, Checks: live(lrp.Check{Type: lrp.CheckPort})}, hang, func(e Event) { t.Errorf("got event %v; want none", e) })
 		}()
 		synctest.Wait()
 		cancel(errors.New("stopped"))
 		<-done
 	})
 }
+
+// live watches by liveness checks alone.
+func live(all ...lrp.Check) lrp.CheckDefinition { return lrp.CheckDefinition{Liveness: all} }

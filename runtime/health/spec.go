@@ -1,6 +1,7 @@
 package health
 
 import (
+	"context"
 	"net/netip"
 	"time"
 
@@ -18,13 +19,19 @@ const (
 const (
 	firstPause = 10 * time.Millisecond
 	maxPause   = 500 * time.Millisecond
+	// monitorPause is Diego's: a monitor starts a process.
+	monitorPause = 2 * time.Second
 )
 
 // Spec says what to watch.
 type Spec struct {
-	Address   netip.Addr // of the container
-	Check     lrp.Check  // liveness; the zero value is healthy at once and for ever
-	Readiness lrp.Check  // the zero value is ready as soon as healthy
+	Address netip.Addr // of the container
+	// Checks say when it is healthy, and ready; where there is nothing to probe
+	// it is so at once and for ever.
+	Checks lrp.CheckDefinition
+	// Monitor is asked instead of liveness checks where there are none; nil is
+	// none.
+	Monitor func(context.Context) error
 
 	// StartTimeout bounds the wait for the first success; 0 waits for ever.
 	StartTimeout time.Duration
@@ -76,5 +83,22 @@ func withDefaults(c lrp.Check) lrp.Check {
 	return c
 }
 
-// passive tells that c is nothing to probe: the process lives, that is enough.
-func passive(c lrp.Check) bool { return c.Type != lrp.CheckPort && c.Type != lrp.CheckHTTP }
+// probe asks one thing of a container.
+type probe struct {
+	ask      func(context.Context) error
+	interval time.Duration // while the answer is good
+	pause    time.Duration // at most, while it is not
+}
+
+// probes are what of checks there is to ask; none where the process' life is
+// enough.
+func (p prober) probes(checks []lrp.Check) []probe {
+	var all []probe
+	for _, c := range checks {
+		if c.Type == lrp.CheckPort || c.Type == lrp.CheckHTTP {
+			c = withDefaults(c)
+			all = append(all, probe{func(ctx context.Context) error { return p.probe(ctx, c) }, c.Interval, maxPause})
+		}
+	}
+	return all
+}

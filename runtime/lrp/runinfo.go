@@ -82,18 +82,6 @@ type CachedDependency struct {
 	LogSource string
 }
 
-// FilesPath is where a container finds its Files.
-const FilesPath = "/etc/cf-service-bindings"
-
-// MaxFilesBytes bounds the contents of a container's Files: Diego's limit.
-const MaxFilesBytes = 1 << 20
-
-// File is a small file that the container's user alone can read.
-type File struct {
-	Path    string // relative, with slashes
-	Content []byte
-}
-
 // CheckType says how a check looks at a container.
 type CheckType string
 

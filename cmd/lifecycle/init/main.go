@@ -2,7 +2,8 @@
 
 // The init command starts every container: as `init` it completes the sandbox
 // and becomes the app, as `launcher` it prepares a buildpack app's environment
-// first. It is kept apart from the lifecycle command because its start is on
+// first, as `idle` it is the first process of a container that has none of its
+// own. It is kept apart from the lifecycle command because its start is on
 // the path of each instance, so it may import little.
 package main
 
@@ -21,6 +22,9 @@ func main() {
 	}
 	if filepath.Base(args[0]) == "launcher" {
 		os.Exit(launcher.Main(args))
+	}
+	if len(args) > 1 && args[1] == "idle" {
+		boot.Idle()
 	}
 	if len(args) > 1 && args[1] == "init" {
 		args = args[1:]

@@ -1,0 +1,125 @@
+package cell
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"cupola/runtime/lrp"
+)
+
+// do does one action, the step at of the program. It returns a failure, or
+// errCancelled when ctx has ended first; then nothing that it began runs any
+// more, unless the daemon ends.
+func (p *performer) do(ctx context.Context, at string, a lrp.Action, source string) error {
+	if ctx.Err() != nil && !p.under(at) {
+		return errCancelled
+	}
+	switch {
+	case a.Run != nil:
+		return p.run(ctx, at, *a.Run, cmp.Or(a.Run.LogSource, source))
+	case a.Download != nil:
+		return p.download(ctx, at, *a.Download, cmp.Or(a.Download.LogSource, source))
+	case a.Upload != nil:
+		return p.upload(ctx, at, *a.Upload, cmp.Or(a.Upload.LogSource, source))
+	case a.Timeout != nil:
+		return p.timeout(ctx, at, *a.Timeout, cmp.Or(a.Timeout.LogSource, source))
+	case a.EmitProgress != nil:
+		return p.emitProgress(ctx, at, *a.EmitProgress, cmp.Or(a.EmitProgress.LogSource, source))
+	case a.Try != nil:
+		return p.try(ctx, at, *a.Try, cmp.Or(a.Try.LogSource, source))
+	case a.Parallel != nil:
+		return p.parallel(ctx, at, *a.Parallel, cmp.Or(a.Parallel.LogSource, source))
+	case a.Serial != nil:
+		return p.serial(ctx, at, *a.Serial, cmp.Or(a.Serial.LogSource, source))
+	case a.Codependent != nil:
+		return p.codependent(ctx, at, *a.Codependent, cmp.Or(a.Codependent.LogSource, source))
+	}
+	return nil
+}
+
+func (p *performer) serial(ctx context.Context, at string, g lrp.Group, source string) error {
+	for n, a := range g.Actions {
+		if err := p.do(ctx, stepName(at, n), a, source); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parallel waits for all, also where one fails, as Diego does.
+func (p *performer) parallel(ctx context.Context, at string, g lrp.Group, source string) error {
+	ends := p.begin(ctx, at, g, source)
+	var errs []error
+	for range g.Actions {
+		errs = append(errs, <-ends)
+	}
+	return joined(errs)
+}
+
+// codependent ends all when one has ended, however it did.
+func (p *performer) codependent(ctx context.Context, at string, g lrp.Group, source string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ends := p.begin(ctx, at, g, source)
+	var errs []error
+	for range g.Actions {
+		err := <-ends
+		if err == nil && ctx.Err() == nil {
+			err = failure{codependent}
+		}
+		errs = append(errs, err)
+		p.endBegins()
+		cancel()
+	}
+	return joined(errs)
+}
+
+// begin does all actions of g at once.
+func (p *performer) begin(ctx context.Context, at string, g lrp.Group, source string) <-chan error {
+	ends := make(chan error)
+	for n, a := range g.Actions {
+		go func() { ends <- p.do(ctx, stepName(at, n), a, source) }()
+	}
+	return ends
+}
+
+func (p *performer) timeout(ctx context.Context, at string, t lrp.Timeout, source string) error {
+	left := time.Until(p.began(at).Add(t.After))
+	within, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	err := p.do(within, stepName(at, 0), t.Action, source)
+	if err != nil && ctx.Err() == nil && within.Err() != nil {
+		return append(failure{"exceeded " + t.After.String() + " timeout"}, reasonsOf(err)...)
+	}
+	return err
+}
+
+func (p *performer) try(ctx context.Context, at string, t lrp.Try, source string) error {
+	q := *p
+	q.tentative = true
+	err := q.do(ctx, stepName(at, 0), t.Action, source)
+	if err != nil && ctx.Err() != nil {
+		return errCancelled
+	}
+	return nil
+}
+
+func (p *performer) emitProgress(ctx context.Context, at string, e lrp.EmitProgress, source string) error {
+	if first := p.first(at); first && e.Start != "" {
+		p.line(source, false, e.Start)
+	}
+	err := p.do(ctx, stepName(at, 0), e.Action, source)
+	if p.life.Err() != nil || p.step(at).Done {
+		return err
+	}
+	_ = p.done(at, nil) // the end of the action is that of the step
+	reasons := failure(reasonsOf(err))
+	switch {
+	case err == nil && e.Success != "":
+		p.line(source, false, e.Success)
+	case len(reasons) > 0 && e.FailurePrefix != "":
+		p.line(source, true, e.FailurePrefix+": "+reasons.Error())
+	}
+	return err
+}

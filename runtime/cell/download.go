@@ -1,0 +1,119 @@
+package cell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"cupola/rootfs"
+	"cupola/runtime/lrp"
+)
+
+// download unpacks an archive into the container.
+func (p *performer) download(ctx context.Context, at string, d lrp.Download, source string) error {
+	if s := p.step(at); s.Done {
+		return s.err()
+	}
+	p.began(at)
+	err := p.fetchInto(ctx, d, source)
+	if err != nil && ctx.Err() != nil {
+		return p.done(at, errCancelled)
+	}
+	return p.done(at, err)
+}
+
+func (p *performer) fetchInto(ctx context.Context, d lrp.Download, source string) error {
+	u, err := p.lookUp(d.User)
+	if err != nil {
+		return failure{"Copying into the container failed: " + err.Error()}
+	}
+	archive, err := p.fetch(ctx, d.Source, d.Artifact, source)
+	if err != nil {
+		return err
+	}
+	defer archive.Release()
+	return p.extract(ctx, archive.Path, u.path(d.To), rootfs.Owner{UID: u.UID, GID: u.GID})
+}
+
+func (b *build) extract(ctx context.Context, archive, dest string, owner rootfs.Owner) error {
+	if err := b.cell.cfg.RootFS.Extract(ctx, b.guid(), archive, dest, owner); err != nil {
+		return failure{"Copying into the container failed: " + err.Error()}
+	}
+	return nil
+}
+
+// upload takes a file out of the container.
+func (p *performer) upload(ctx context.Context, at string, u lrp.Upload, source string) error {
+	if s := p.step(at); s.Done {
+		return s.err()
+	}
+	p.began(at)
+	size, err := p.send(ctx, u, source)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		err = errCancelled
+	case err != nil:
+		p.cell.cfg.Log.InfoContext(ctx, "file was not uploaded", "instance_guid", p.guid(), "err", err)
+		err = failure{"Failed to upload payload for " + u.Artifact}
+		if u.Artifact == "" {
+			err = failure{"Failed to upload payload"}
+		}
+	case u.Artifact != "":
+		p.line(source, false, fmt.Sprintf("Uploaded %s (%s)", u.Artifact, byteSize(size)))
+	}
+	return p.done(at, err)
+}
+
+func (p *performer) send(ctx context.Context, u lrp.Upload, source string) (int64, error) {
+	if u.Artifact != "" {
+		p.line(source, false, "Uploading "+u.Artifact+"...")
+	}
+	as, err := p.lookUp(u.User)
+	if err != nil {
+		return 0, err
+	}
+	f, err := p.cell.cfg.RootFS.Open(p.guid(), as.path(u.From))
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	if name, ok := blobName(u.To); ok {
+		return p.keepBlob(ctx, name, f)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if p.cell.cfg.Artifacts == nil {
+		return 0, errNoArtifacts
+	}
+	return info.Size(), p.cell.cfg.Artifacts.Upload(ctx, u.To, f, info.Size())
+}
+
+// keepBlob keeps a file in the cell's own store, and notes it for the event
+// that tells the end.
+func (p *performer) keepBlob(ctx context.Context, name string, f *os.File) (int64, error) {
+	if p.cell.cfg.Keep == nil {
+		return 0, errors.New("cell keeps no files")
+	}
+	blob, err := p.cell.cfg.Keep(ctx, name, f)
+	if err != nil {
+		return 0, err
+	}
+	p.update(func(r *record) { r.Outputs = append(r.Outputs, blob) })
+	return blob.Size, nil
+}
+
+// byteSize is a size as Diego writes it: 1.5M.
+func byteSize(n int64) string {
+	units := "BKMGTPE"
+	value, unit := float64(n), 0
+	for value >= 1024 && unit < len(units)-1 {
+		value, unit = value/1024, unit+1
+	}
+	if unit == 0 || value == float64(int64(value)) {
+		return fmt.Sprintf("%.0f%c", value, units[unit])
+	}
+	return fmt.Sprintf("%.1f%c", value, units[unit])
+}

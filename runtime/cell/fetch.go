@@ -1,0 +1,55 @@
+package cell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"cupola/runtime/artifact"
+	"cupola/runtime/lrp"
+)
+
+// blobName is the name of what the cell itself keeps.
+func blobName(url string) (string, bool) { return strings.CutPrefix(url, lrp.BlobScheme) }
+
+// fetch brings an archive onto the machine. The caller releases it.
+func (b *build) fetch(ctx context.Context, from lrp.Source, what, source string) (artifact.File, error) {
+	if what != "" {
+		b.line(source, false, "Downloading "+what+"...")
+	}
+	file, err := b.open(ctx, from)
+	if err != nil {
+		b.cell.cfg.Log.InfoContext(ctx, "archive was not fetched", "instance_guid", b.guid(), "err", err)
+		if what != "" && ctx.Err() == nil {
+			b.line(source, true, "Failed to download "+what)
+		}
+		return file, &blame{"Downloading failed", err}
+	}
+	switch {
+	case what == "":
+	case file.Cached:
+		b.line(source, false, "Downloaded "+what)
+	default:
+		b.line(source, false, fmt.Sprintf("Downloaded %s (%s)", what, byteSize(file.Size)))
+	}
+	return file, nil
+}
+
+// errNoArtifacts says that the cell moves nothing by HTTP.
+var errNoArtifacts = errors.New("cell fetches nothing by URL")
+
+func (b *build) open(ctx context.Context, from lrp.Source) (artifact.File, error) {
+	digest, own := blobName(from.From)
+	if !own && b.cell.cfg.Artifacts == nil {
+		return artifact.File{}, errNoArtifacts
+	}
+	if !own {
+		return b.cell.cfg.Artifacts.Fetch(ctx, artifact.Source{URL: from.From, Algorithm: from.Checksum.Algorithm, Value: from.Checksum.Value, CacheKey: from.CacheKey})
+	}
+	path, err := b.cell.cfg.Blob(digest)
+	if err != nil {
+		return artifact.File{}, err
+	}
+	return artifact.Local(path, digest)
+}

@@ -1,0 +1,51 @@
+package cell
+
+import (
+	"strconv"
+
+	"cupola/runtime/lrp"
+)
+
+// firstStep finds the process that is to be the first of the container: one
+// that runs before all others of the program and is not outlived by any. ""
+// where there is none.
+//
+// A container's first process costs nothing but its start, and its end is the
+// container's. It is what nearly all containers have.
+func (b *build) firstStep() string {
+	if len(b.full.Setup.Runs()) > 0 {
+		return ""
+	}
+	a := b.full.Action
+	if b.watched() && a.Codependent == nil {
+		return "" // the container outlives a good end of the action
+	}
+	at, _ := spanning("action", a)
+	return at
+}
+
+// spanning finds the process that spans all of an action's.
+func spanning(at string, a lrp.Action) (string, bool) {
+	if a.Run != nil {
+		return at, true
+	}
+	found, ok := "", false
+	for n, inner := range a.Inner() {
+		if len(inner.Runs()) == 0 {
+			continue
+		}
+		if ok {
+			return "", false // more than one has processes
+		}
+		if found, ok = spanning(stepName(at, n), inner); !ok {
+			return "", false
+		}
+		if a.Codependent != nil {
+			return found, true // the others end with it
+		}
+	}
+	return found, ok
+}
+
+// stepName names the nth step of the step at.
+func stepName(at string, n int) string { return at + "." + strconv.Itoa(n) }

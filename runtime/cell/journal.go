@@ -1,0 +1,112 @@
+package cell
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"cupola/runtime/container"
+)
+
+// stepRecord is what one step of a program has come to.
+type stepRecord struct {
+	Began     time.Time
+	PID       int // of its process, once there is one
+	Ticks     uint64
+	Done      bool
+	Failure   []string
+	Cancelled bool
+}
+
+// err is the end of a step that is done.
+func (s stepRecord) err() error {
+	switch {
+	case len(s.Failure) > 0:
+		return failure(s.Failure)
+	case s.Cancelled:
+		return errCancelled
+	}
+	return nil
+}
+
+// step tells what a step has come to; nothing for one that has not begun.
+func (p *performer) step(at string) stepRecord {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.rec.Steps[at]; s != nil {
+		return *s
+	}
+	return stepRecord{}
+}
+
+// under tells that a step, or one within it, has begun.
+func (p *performer) under(at string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name := range p.rec.Steps {
+		if name == at || strings.HasPrefix(name, at+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// note changes what is kept of a step.
+func (p *performer) note(at string, change func(*stepRecord)) {
+	if p.captured != nil {
+		return // a monitor begins anew
+	}
+	p.keepStarted(func(r *record) { change(r.step(at)) })
+}
+
+// step is the record of a step, made where there is none.
+func (r *record) step(at string) *stepRecord {
+	if r.Steps == nil {
+		r.Steps = map[string]*stepRecord{}
+	}
+	if r.Steps[at] == nil {
+		r.Steps[at] = &stepRecord{Began: time.Now()}
+	}
+	return r.Steps[at]
+}
+
+// began notes that a step begins, and tells when it did.
+func (p *performer) began(at string) time.Time {
+	p.first(at)
+	if s := p.step(at); !s.Began.IsZero() {
+		return s.Began
+	}
+	return time.Now()
+}
+
+// first notes that a step begins, and tells whether it had not before.
+func (p *performer) first(at string) bool {
+	if !p.step(at).Began.IsZero() {
+		return false
+	}
+	p.note(at, func(*stepRecord) {})
+	return true
+}
+
+// done notes the end of a step, and returns it.
+func (p *performer) done(at string, err error) error {
+	if p.life.Err() != nil {
+		return errCancelled
+	}
+	p.note(at, func(s *stepRecord) {
+		s.Done, s.Failure, s.Cancelled = true, reasonsOf(err), errors.Is(err, errCancelled)
+	})
+	return err
+}
+
+// exited notes the exit of a process as the container's.
+func (p *performer) exited(at string, x container.Exit) {
+	if p.captured != nil {
+		return
+	}
+	p.update(func(r *record) {
+		if r.ExitOf != p.init || r.ExitOf == "" {
+			r.Exit, r.ExitOf = &x, at
+		}
+	})
+}

@@ -1,0 +1,122 @@
+package cell
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"cupola/runtime/container"
+	"cupola/runtime/lrp"
+)
+
+// programFile holds what a container does, for a daemon that adopts it. It
+// names secrets, so that it lies in memory alone.
+const programFile = "program.json"
+
+// bindingsTree is the directory of a container's Files.
+const bindingsTree = "bindings"
+
+// ErrNoFiles says that a container was started without Files, and so has
+// nowhere to put them.
+var ErrNoFiles = errors.New("instance has no volume mounted files")
+
+// errNoProgram says that what a container does is lost, so that nobody can go
+// on with it.
+var errNoProgram = errors.New("missing garden container")
+
+// makeMemory makes what of the container lies in memory.
+func (b *build) makeMemory(context.Context) error {
+	files := b.cell.cfg.Files
+	if err := files.Create(b.guid()); err != nil {
+		return err
+	}
+	program, err := json.Marshal(b.full)
+	if err != nil {
+		return fmt.Errorf("encode program: %w", err)
+	}
+	if err := files.Keep(b.guid(), programFile, program); err != nil {
+		return fmt.Errorf("keep program: %w", err)
+	}
+	mounted, has := b.mountedFiles()
+	if !has {
+		return nil
+	}
+	if err := files.Replace(b.guid(), bindingsTree, b.user.GID, mounted); err != nil {
+		return &blame{"failed to create volume mounted files", err}
+	}
+	b.update(func(r *record) { r.HasFiles = true })
+	return nil
+}
+
+func (c *Cell) removeMemory(_ context.Context, guid string) error { return c.cfg.Files.Remove(guid) }
+
+// mountedFiles are those of the container and of all its processes, which lie
+// together. There may be none yet.
+func (b *build) mountedFiles() (all []lrp.File, has bool) {
+	all, has = b.full.Files, b.full.Files != nil
+	for _, a := range b.allActions() {
+		for _, r := range a.Runs() {
+			all, has = append(all, r.Files...), has || r.Files != nil
+		}
+	}
+	return all, has
+}
+
+// allActions are the parts of a program.
+func (b *build) allActions() []lrp.Action {
+	all := []lrp.Action{b.full.Setup, b.full.Action, b.full.Monitor}
+	for _, s := range b.full.Sidecars {
+		all = append(all, s.Action)
+	}
+	return all
+}
+
+// program is what an earlier daemon's container does.
+func (i *instance) program() (lrp.Container, error) {
+	var full lrp.Container
+	content, err := i.cell.cfg.Files.Kept(i.guid(), programFile)
+	if err == nil {
+		err = json.Unmarshal(content, &full)
+	}
+	if err != nil {
+		return full, fmt.Errorf("read program: %w", err)
+	}
+	return full, nil
+}
+
+// memoryMounts show the container what of its memory it may see.
+func (b *build) memoryMounts() []container.Mount {
+	var mounts []container.Mount
+	if b.record().HasFiles {
+		mounts = append(mounts, b.memoryMount(bindingsTree, lrp.FilesPath))
+	}
+	return mounts
+}
+
+func (b *build) memoryMount(tree, at string) container.Mount {
+	return container.Mount{Source: b.cell.cfg.Files.Path(b.guid(), tree), Destination: at, ReadOnly: true, NoExec: true}
+}
+
+// SetFiles gives a running container other Files, all at once: a process that
+// reads them sees the old ones or the new. The error is ErrNotRunning, or
+// ErrNoFiles for a container that was started without (Files that are not nil,
+// and none, make it ready for some).
+func (c *Cell) SetFiles(guid string, files []lrp.File) error {
+	<-c.adopted
+	i := c.instance(guid)
+	if i == nil {
+		return ErrNotRunning
+	}
+	rec := i.record()
+	switch {
+	case rec.Phase != lrp.PhaseStarting && rec.Phase != lrp.PhaseRunning:
+		return ErrNotRunning
+	case !rec.HasFiles:
+		return ErrNoFiles
+	}
+	if err := c.cfg.Files.Replace(guid, bindingsTree, rec.User.GID, files); err != nil {
+		return fmt.Errorf("replace volume mounted files: %w", err)
+	}
+	return nil
+}

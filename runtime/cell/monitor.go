@@ -1,0 +1,89 @@
+package cell
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"cupola/runtime/container"
+	"cupola/runtime/lrp"
+)
+
+// monitor does the monitor action once. Its failure is what its processes have
+// written, in Diego's way.
+func (p *performer) monitor(ctx context.Context) error {
+	q := *p
+	q.captured = &capture{}
+	err := q.do(ctx, "monitor", p.full.Monitor, p.spec.Log.Source)
+	if err == nil {
+		return nil
+	}
+	if said := q.captured.text(); said != "" {
+		return errors.New(said)
+	}
+	return err
+}
+
+// maxCapture is how much of what a monitor writes is kept.
+const maxCapture = 1024
+
+// capture keeps the beginning of what processes write.
+type capture struct {
+	mu   sync.Mutex
+	kept bytes.Buffer
+}
+
+func (c *capture) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept.Write(b[:min(len(b), maxCapture-c.kept.Len())])
+	return len(b), nil
+}
+
+func (c *capture) text() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strings.TrimSpace(c.kept.String())
+}
+
+// startCaptured starts a process of a monitor, whose output goes to p.captured.
+func (p *performer) startCaptured(ctx context.Context, r lrp.Run) (running, error) {
+	u, err := p.lookUp(r.User)
+	if err != nil {
+		return running{}, err
+	}
+	out, in, err := os.Pipe()
+	if err != nil {
+		return running{}, fmt.Errorf("make output pipe: %w", err)
+	}
+	defer in.Close()
+	proc, err := p.cell.cfg.Containers.Exec(ctx, p.guid(), p.processOf(u, r), container.Stdio{Out: in, Err: in})
+	if err != nil {
+		out.Close()
+		return running{}, err
+	}
+	return running{proc, &capturing{from: out, to: p.captured}}, nil
+}
+
+// capturing is the output of a monitor's process: it is read when the process
+// has ended, of which nobody would read more than a pipe holds.
+type capturing struct {
+	from *os.File
+	to   *capture
+}
+
+func (*capturing) Start()   {}
+func (c *capturing) Close() { c.from.Close() }
+
+func (c *capturing) Drain() {
+	defer c.from.Close()
+	// A process that it left behind may hold the pipe open.
+	_ = c.from.SetReadDeadline(time.Now())
+	_, _ = io.Copy(c.to, io.LimitReader(c.from, maxCapture))
+}

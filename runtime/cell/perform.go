@@ -1,0 +1,191 @@
+package cell
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"cupola/runtime/container"
+	"cupola/runtime/lrp"
+)
+
+// performer goes through what a container does. What it has come to is kept in
+// the record, step by step: another daemon's performer goes through the same
+// program, takes what is done as done and what runs as running, and so goes on
+// where this one was.
+type performer struct {
+	*build
+	life context.Context // of the daemon; when it ends, all is left as it is
+	init string          // the step whose process is the container's first; "" where it is an idle one
+	up   chan struct{}   // closed when the container's first process runs
+	down chan struct{}   // closed when it has ended
+	once *onces
+
+	tentative bool     // a failure is not the container's end
+	captured  *capture // nil, or what a monitor's processes write: nothing of it is kept
+}
+
+type onces struct{ up, down sync.Once }
+
+func newPerformer(life context.Context, b *build) *performer {
+	p := &performer{build: b, life: life, init: b.firstStep(), up: make(chan struct{}), down: make(chan struct{}), once: &onces{}}
+	if !b.record().StartedAt.IsZero() {
+		p.isUp()
+	}
+	return p
+}
+
+func (p *performer) isUp()   { p.once.up.Do(func() { close(p.up) }) }
+func (p *performer) isDown() { p.once.down.Do(func() { close(p.down) }) }
+
+// perform goes through the program, unless Stop is called before its end.
+func (p *performer) perform() error {
+	ctx, cancel := context.WithCancel(p.life)
+	var halting sync.WaitGroup
+	defer halting.Wait()
+	defer cancel()
+	halting.Go(func() {
+		select {
+		case <-p.halt.Done():
+			p.stopped()
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	if p.record().Stopped { // as an earlier daemon was told
+		cancel()
+	}
+	if p.init == "" {
+		if err := p.startIdle(ctx); err != nil {
+			return err
+		}
+	}
+	if err := p.do(ctx, "setup", p.full.Setup, p.spec.Log.Source); err != nil {
+		return err
+	}
+	return p.main(ctx)
+}
+
+// main is what follows the setup: the action, its sidecars and what watches
+// them. The first that fails ends the others.
+func (p *performer) main(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ends := make(chan error)
+	count, worked := 0, false
+	begin := func(f func() error) {
+		count++
+		go func() { ends <- f() }()
+	}
+	begin(func() error {
+		err := p.do(ctx, "action", p.full.Action, p.spec.Log.Source)
+		if err == nil {
+			p.isUp()
+			worked = true
+		}
+		if err == nil && !p.watched() {
+			cancel()
+		}
+		return err
+	})
+	for n, s := range p.full.Sidecars {
+		begin(func() error {
+			err := p.do(ctx, stepName("sidecar", n), s.Action, p.spec.Log.Source)
+			if err == nil && ctx.Err() == nil {
+				return failure{codependent}
+			}
+			return err
+		})
+	}
+	begin(func() error { return p.watch(ctx) })
+	var errs []error
+	for range count {
+		err := <-ends
+		errs = append(errs, err)
+		if err != nil {
+			p.endBegins()
+			cancel()
+		}
+	}
+	err := joined(errs)
+	if worked && errors.Is(err, errCancelled) {
+		return nil
+	}
+	return err
+}
+
+// watched tells that there is a check which outlives the end of the action.
+func (b *build) watched() bool {
+	return b.full.Kind == lrp.KindInstance && (!b.full.Monitor.IsZero() || active(b.full.Checks.Liveness))
+}
+
+func active(checks []lrp.Check) bool {
+	for _, c := range checks {
+		if c.Type == lrp.CheckPort || c.Type == lrp.CheckHTTP {
+			return true
+		}
+	}
+	return false
+}
+
+// stopped notes that Stop was called.
+func (p *performer) stopped() {
+	if p.life.Err() != nil {
+		return
+	}
+	p.say("Cell %s stopping instance %s", p.cellID(), p.guid())
+	p.keepStarted(func(r *record) { r.Phase, r.Ready, r.Stopped = lrp.PhaseStopping, false, true })
+}
+
+// endBegins notes that what still runs is being ended, and gets no more
+// requests.
+func (p *performer) endBegins() {
+	if p.life.Err() != nil || p.tentative || p.captured != nil {
+		return
+	}
+	p.keepStarted(func(r *record) {
+		if !r.StartedAt.IsZero() {
+			r.Phase, r.Ready = lrp.PhaseStopping, false
+		}
+	})
+}
+
+// keepStarted keeps a change on disk if there is a container that outlives the
+// daemon.
+func (p *performer) keepStarted(change func(*record)) {
+	if p.record().StartedAt.IsZero() {
+		p.update(change)
+		return
+	}
+	p.keep(change)
+}
+
+// live goes through the program of i, whose parts are there, then takes the
+// container down. When life ends it only looks away.
+func (i *instance) live(life context.Context, b *build) {
+	err := newPerformer(life, b).perform()
+	rec := i.record()
+	switch {
+	case life.Err() != nil && rec.StartedAt.IsZero():
+		i.cell.discard(life, i.guid()) // as if it had never begun
+	case life.Err() != nil:
+	case rec.StartedAt.IsZero():
+		if rec.Stopped && (err == nil || errors.Is(err, errCancelled)) {
+			err = errStopped
+		}
+		i.abandon(life, err)
+	default:
+		i.finish(life, i.endOf(err))
+	}
+}
+
+// endOf is the end of a program.
+func (i *instance) endOf(err error) ending {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	end := ending{Exit: container.Exit{Known: true}, Stopped: i.rec.Stopped, Failed: err != nil, Reasons: reasonsOf(err)}
+	if i.rec.Exit != nil {
+		end.Exit = *i.rec.Exit
+	}
+	return end
+}

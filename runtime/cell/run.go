@@ -1,0 +1,155 @@
+package cell
+
+import (
+	"context"
+	"syscall"
+	"time"
+
+	"cupola/runtime/container"
+	"cupola/runtime/lrp"
+)
+
+// Diego's times of a stop.
+const (
+	grace    = 10 * time.Second // from SIGTERM to SIGKILL
+	exitWait = time.Second      // from SIGKILL to giving up on the process
+)
+
+// doubtTime is how long a process that was killed waits for the end of the
+// container's first one: when that ends the kernel kills the others, and tells
+// of them first.
+const doubtTime = 250 * time.Millisecond
+
+// run is the life of one process.
+func (p *performer) run(ctx context.Context, at string, r lrp.Run, source string) error {
+	if s := p.step(at); s.Done {
+		p.ranFirst(at)
+		return s.err()
+	}
+	running, err := p.process(ctx, at, r, source)
+	if err != nil {
+		return p.done(at, err)
+	}
+	end := p.await(ctx, running)
+	if end.away {
+		running.out.Close()
+		return errCancelled
+	}
+	running.out.Drain()
+	defer p.ranFirst(at)
+	if p.endedByFirst(at, end) {
+		return p.done(at, errCancelled)
+	}
+	if p.captured == nil {
+		p.line(source, false, exitLine(end.exit, end.killed))
+	}
+	p.exited(at, end.exit)
+	return p.done(at, end.err(source))
+}
+
+// ranFirst notes the end of the container's first process.
+func (p *performer) ranFirst(at string) {
+	if at == p.init {
+		p.isDown()
+	}
+}
+
+// runEnd is the end of a process.
+type runEnd struct {
+	exit      container.Exit
+	cancelled bool // it was asked to end
+	killed    bool // which it did not within the grace time
+	lost      bool // not even when it was killed
+	away      bool // the daemon ends: it goes on
+}
+
+func (e runEnd) err(source string) error {
+	switch {
+	case e.lost:
+		return failure{"process did not exit"}
+	case e.killed:
+		return failure{overGrace}
+	case e.cancelled:
+		return errCancelled
+	}
+	if reasons := exitedWith(source, e.exit); reasons != nil {
+		return failure(reasons)
+	}
+	return nil
+}
+
+// await waits for the end of a process, and ends it when ctx does.
+func (p *performer) await(ctx context.Context, running running) runEnd {
+	exits := make(chan container.Exit, 1)
+	go func() {
+		exit, err := running.Wait(p.life)
+		if err != nil && p.life.Err() == nil {
+			p.cell.cfg.Log.ErrorContext(p.life, "exit status was lost", "instance_guid", p.guid(), "err", err)
+		}
+		exits <- exit
+	}()
+	select {
+	case x := <-exits:
+		return runEnd{exit: x, away: p.life.Err() != nil}
+	case <-ctx.Done():
+	}
+	select {
+	case x := <-exits: // it ended before it was asked to
+		return runEnd{exit: x, away: p.life.Err() != nil}
+	default:
+	}
+	if p.life.Err() != nil {
+		return runEnd{away: true}
+	}
+	return p.end(running, exits)
+}
+
+// end ends a process: SIGTERM, and SIGKILL after the grace time.
+func (p *performer) end(running running, exits <-chan container.Exit) runEnd {
+	e := runEnd{cancelled: true}
+	p.signal(running, syscall.SIGTERM)
+	kill := time.NewTimer(grace)
+	defer kill.Stop()
+	for {
+		select {
+		case e.exit = <-exits:
+			e.away = p.life.Err() != nil
+			return e
+		case <-p.life.Done():
+			e.away = true
+			return e
+		case <-kill.C:
+			if e.killed {
+				e.lost = true
+				return e
+			}
+			e.killed = true
+			p.signal(running, syscall.SIGKILL)
+			kill.Reset(exitWait)
+		}
+	}
+}
+
+// signal signals a process. One that has ended is no error worth telling: its
+// exit is on its way.
+func (p *performer) signal(running running, sig syscall.Signal) {
+	if err := running.Signal(sig); err != nil {
+		p.cell.cfg.Log.Debug("process was not signalled", "instance_guid", p.guid(), "err", err)
+	}
+}
+
+// endedByFirst tells that the kernel ended a process because the container's
+// first one did: that is no fault of its own.
+func (p *performer) endedByFirst(at string, end runEnd) bool {
+	if at == p.init || end.cancelled || end.exit.Known && end.exit.Signal != int(syscall.SIGKILL) {
+		return false
+	}
+	select {
+	case <-p.down:
+		return true
+	case <-time.After(doubtTime):
+		return false
+	case <-p.life.Done():
+		return true
+	}
+}

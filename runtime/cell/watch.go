@@ -1,0 +1,93 @@
+package cell
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"cupola/runtime/health"
+	"cupola/runtime/lrp"
+)
+
+// checkFunc watches a container's health until ctx ends, or until it has told
+// that the container is not healthy: health.Run.
+type checkFunc func(context.Context, health.Spec, func(health.Event))
+
+// watchStep is the step of a program that watches the container.
+const watchStep = "watch"
+
+// watch watches the container from the time when its first process runs. It
+// ends with a failure when the container is not healthy.
+func (p *performer) watch(ctx context.Context) error {
+	if s := p.step(watchStep); s.Done {
+		return s.err()
+	}
+	select {
+	case <-p.up:
+	case <-ctx.Done():
+		return errCancelled
+	}
+	var bad failure
+	p.cell.check(ctx, p.healthSpec(p.record()), func(e health.Event) {
+		if e.Type == health.Unhealthy || e.Type == health.NeverHealthy {
+			bad = failure{e.Reason}
+			return
+		}
+		p.checked(e)
+	})
+	if bad == nil {
+		return errCancelled
+	}
+	return p.done(watchStep, bad)
+}
+
+// healthSpec says how to watch a container that has come as far as rec says.
+func (p *performer) healthSpec(rec record) health.Spec {
+	spec := health.Spec{
+		Checks: p.spec.Checks, StartTimeout: p.spec.StartTimeout,
+		Healthy: rec.Phase == lrp.PhaseRunning,
+		Log:     func(l health.Line) { p.line(l.Source, l.Err, l.Text) },
+	}
+	if !p.full.Monitor.IsZero() {
+		spec.Monitor = p.monitor
+	}
+	spec.Address, _ = netip.ParseAddr(rec.Address) // written by ourselves
+	if spec.StartTimeout > 0 {
+		// What an earlier daemon waited counts.
+		spec.StartTimeout = max(time.Until(rec.StartedAt.Add(spec.StartTimeout)), time.Second)
+	}
+	return spec
+}
+
+// checked takes what the health check says.
+func (p *performer) checked(e health.Event) {
+	switch e.Type {
+	case health.Healthy:
+		p.healthy()
+	case health.Ready, health.NotReady:
+		p.setReady(e.Type == health.Ready)
+	}
+}
+
+// healthy tells that the container runs, once in its life: not again when a
+// restarted daemon finds it running.
+func (p *performer) healthy() {
+	if p.record().Phase != lrp.PhaseStarting {
+		return
+	}
+	p.keep(func(r *record) { r.Phase = lrp.PhaseRunning })
+	p.cell.cfg.Events(p.event(lrp.EventRunning))
+}
+
+func (p *performer) setReady(ready bool) {
+	rec := p.record()
+	if rec.Ready == ready || rec.Phase != lrp.PhaseRunning || p.spec.Kind == lrp.KindTask {
+		return
+	}
+	p.keep(func(r *record) { r.Ready = ready })
+	if ready {
+		p.cell.cfg.Events(p.event(lrp.EventReady))
+	} else {
+		p.cell.cfg.Events(p.event(lrp.EventNotReady))
+	}
+}

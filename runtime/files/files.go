@@ -1,0 +1,168 @@
+// Package files keeps the small files of containers in memory: one tmpfs for
+// each container, in which lie directories that the container may see, and
+// files that are the daemon's alone. They are there as long as the container,
+// whatever becomes of the daemon, and never on a disk.
+//
+// A directory changes as a whole, as a volume of Kubernetes does: its files lie
+// in a directory of their own, to which the link ..data leads, and through it
+// links with the files' names. The rename of ..data is the change.
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"cupola/runtime/lrp"
+)
+
+// Config says where a Store keeps its mounts.
+type Config struct {
+	// Dir is made 0711: containers reach their directories through it.
+	Dir string
+	// Base is the user and group of the host that is root in containers.
+	Base uint32
+}
+
+// Store keeps files. Its methods may be called at the same time.
+type Store struct {
+	cfg   Config
+	chown func(root *os.Root, name string, gid int) error
+
+	mu sync.Mutex // while mounts, or what is in them, changes
+}
+
+// New makes a Store. What an earlier one kept is there.
+func New(cfg Config) (*Store, error) {
+	if err := errors.Join(os.MkdirAll(cfg.Dir, 0o711), os.Chmod(cfg.Dir, 0o711)); err != nil {
+		return nil, fmt.Errorf("make directory of files: %w", err)
+	}
+	s := &Store{cfg: cfg}
+	s.chown = func(root *os.Root, name string, gid int) error {
+		return root.Lchown(name, int(cfg.Base), int(cfg.Base)+gid)
+	}
+	return s, nil
+}
+
+// Create makes the memory of a container.
+func (s *Store) Create(id string) error {
+	if !filepath.IsLocal(id) || filepath.Base(id) != id {
+		return fmt.Errorf("make memory of container %q: bad ID", id)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := hold(s.cfg.Dir); err != nil {
+		return fmt.Errorf("make memory of container %s: %w", id, err)
+	}
+	err := os.Mkdir(s.dir(id), 0o700)
+	if err == nil {
+		err = mount(s.dir(id), s.cfg.Base)
+	}
+	if err == nil {
+		err = os.Mkdir(filepath.Join(s.dir(id), own), 0o700)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("make memory of container %s: %w", id, err), s.remove(id))
+	}
+	return nil
+}
+
+// Remove takes all of a container away. One that is not there is no error.
+func (s *Store) Remove(id string) error {
+	if !filepath.IsLocal(id) || filepath.Base(id) != id {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.remove(id)
+}
+
+func (s *Store) remove(id string) error {
+	if err := unmount(s.dir(id)); err != nil {
+		return fmt.Errorf("unmount memory of container %s: %w", id, err)
+	}
+	if err := os.Remove(s.dir(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	entries, err := os.ReadDir(s.cfg.Dir)
+	if err != nil || len(entries) > 0 {
+		return err
+	}
+	return unmount(s.cfg.Dir)
+}
+
+// List names the containers that have memory.
+func (s *Store) List() ([]string, error) {
+	entries, err := os.ReadDir(s.cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, e := range entries {
+		ids = append(ids, e.Name())
+	}
+	return ids, nil
+}
+
+// Used tells how many bytes of memory the files of a container take.
+func (s *Store) Used(id string) (int64, error) { return used(s.dir(id)) }
+
+func (s *Store) dir(id string) string { return filepath.Join(s.cfg.Dir, id) }
+
+// own is the directory of what is the daemon's alone.
+const own = "own"
+
+// Keep writes a file that the container does not see.
+func (s *Store) Keep(id, name string, content []byte) error {
+	path := filepath.Join(s.dir(id), own, name)
+	if err := os.WriteFile(path+".new", content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// Kept reads what Keep wrote.
+func (s *Store) Kept(id, name string) ([]byte, error) {
+	return os.ReadFile(filepath.Join(s.dir(id), own, name))
+}
+
+// Path is where the directory of a tree lies, to be mounted into the container.
+func (s *Store) Path(id, tree string) string { return filepath.Join(s.dir(id), tree) }
+
+// Replace gives a tree of a container other files, all at once: who reads sees
+// the old ones or the new. They can be read by root and by the group gid of the
+// container. The first call makes the tree.
+func (s *Store) Replace(id, tree string, gid uint32, files []lrp.File) error {
+	if err := lrp.CheckFiles(files); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.makeTree(id, tree); err != nil {
+		return fmt.Errorf("make directory of files: %w", err)
+	}
+	root, err := os.OpenRoot(s.Path(id, tree))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return s.swap(root, gid, files)
+}
+
+func (s *Store) makeTree(id, tree string) error {
+	dir, err := os.OpenRoot(s.dir(id))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := dir.Mkdir(tree, 0o755); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return nil
+		}
+		return err
+	}
+	return errors.Join(dir.Chmod(tree, 0o755), s.chown(dir, tree, 0))
+}

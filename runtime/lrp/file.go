@@ -1,0 +1,46 @@
+package lrp
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+// FilesPath is where a container finds its Files.
+const FilesPath = "/etc/cf-service-bindings"
+
+// MaxFilesBytes bounds the contents of a container's Files: Diego's limit.
+const MaxFilesBytes = 1 << 20
+
+// File is a small file that the container's user alone can read.
+type File struct {
+	Path    string // relative, with slashes; no part begins with ".."
+	Content []byte
+}
+
+// CheckFiles tells what is wrong with a container's files: a path that leads
+// elsewhere, two that cannot both be, or too much.
+func CheckFiles(files []File) error {
+	total, isFile, isDir := 0, map[string]bool{}, map[string]bool{}
+	for _, f := range files {
+		if !fs.ValidPath(f.Path) || f.Path == "." || strings.HasPrefix(f.Path, "..") || strings.Contains(f.Path, "/..") || strings.ContainsRune(f.Path, 0) {
+			return fmt.Errorf("path %q of a volume mounted file is not allowed", f.Path)
+		}
+		if isFile[f.Path] || isDir[f.Path] {
+			return fmt.Errorf("path %q of a volume mounted file is there twice", f.Path)
+		}
+		isFile[f.Path] = true
+		for n, c := range f.Path {
+			if dir := f.Path[:n]; c == '/' && isFile[dir] {
+				return fmt.Errorf("path %q of a volume mounted file is there twice", dir)
+			} else if c == '/' {
+				isDir[dir] = true
+			}
+		}
+		total += len(f.Content)
+	}
+	if total > MaxFilesBytes {
+		return fmt.Errorf("volume mounted files exceed the maximum allowed bytesize of %d: %d", MaxFilesBytes, total)
+	}
+	return nil
+}
