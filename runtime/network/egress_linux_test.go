@@ -240,6 +240,30 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// TestRestartWithNothingLeft is about containers that went while no daemon was
+// there: their rules go too.
+func TestRestartWithNothingLeft(t *testing.T) {
+	cfg := testConfig(t, 24)
+	n := newNetwork(t, cfg)
+	w := newWorld(t, n)
+	serve(t, w.netns, w.port(80))
+	a := acquire(t, n, "a")
+	set(t, n, a.allow(rule(t, "tcp", "198.18.0.0/15", "80")))
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	wantReached(t, a, w.port(80), true)
+	set(t, again)
+	wantReached(t, a, w.port(80), false)
+	set(t, again, a.allow(rule(t, "tcp", "198.18.0.0/15", "80")))
+	wantReached(t, a, w.port(80), true)
+}
+
 func TestForeignPolicy(t *testing.T) {
 	n := newNetwork(t, testConfig(t, 24))
 	for _, p := range []Policy{

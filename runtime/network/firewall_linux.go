@@ -20,6 +20,11 @@ const mapName = "containers"
 // so that the name alone tells a later daemon what is in the kernel.
 const chainPrefix = "egress-"
 
+// unread stands for the chain of an element that the kernel had already: the
+// module reads no verdicts. It is no chain's name, so the next set makes the
+// element anew.
+const unread = "?"
+
 // firewall is the nftables table: static chains, the map, and one chain for
 // each distinct list of rules.
 type firewall struct {
@@ -116,8 +121,8 @@ func (f *firewall) read() error {
 		return fmt.Errorf("list containers' rules: %w", err)
 	}
 	for _, e := range elements {
-		if addr, ok := netip.AddrFromSlice(e.Key); ok && e.VerdictData != nil {
-			f.chosen[addr] = e.VerdictData.Chain
+		if addr, ok := netip.AddrFromSlice(e.Key); ok {
+			f.chosen[addr] = unread
 		}
 	}
 	return nil
