@@ -26,6 +26,24 @@ func (c *call) instances(p *cf.Process, app *cf.App) (map[int]*lrp.Actual, error
 	return byIndex, err
 }
 
+// leaving are the instances of a process that are on their way out: those of its
+// older revisions, and those of indices it has no longer.
+func (c *call) leaving(p *cf.Process, app *cf.App) ([]doc, error) {
+	rows, err := store.ActualLRPs.By(c.Tx, "of_processes", p.GUID)
+	if err != nil {
+		return nil, err
+	}
+	current, list := desire.ProcessGUID(p, app), []doc{}
+	for _, a := range rows {
+		old := a.ProcessGUID != current || a.Index >= p.Instances || app.State != cf.Started
+		if !old || a.Domain != lrp.DomainApps || a.InstanceGUID == "" {
+			continue
+		}
+		list = append(list, with(c.viewStats(p, a.Index, a), doc{"state": "STOPPING", "process_guid": a.ProcessGUID}))
+	}
+	return list, nil
+}
+
 // instanceState is Cloud Controller's word for a row's state (its
 // LrpStateTranslator); an index without a row is DOWN.
 func instanceState(a *lrp.Actual) string {
@@ -68,7 +86,11 @@ func showStats(c *call) (*response, error) {
 				pending = pending && comes(p, a)
 				resources = append(resources, c.viewStats(p, i, a))
 			}
-			return ok(doc{"resources": resources})
+			stopping, err := c.leaving(p, app)
+			if err != nil {
+				return nil, err
+			}
+			return ok(doc{"resources": resources, "stopping": stopping})
 		})(c)
 		if err != nil || !pending || !c.fromCLI() || !c.wait(changed, deadline) {
 			return res, err
