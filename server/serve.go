@@ -72,6 +72,10 @@ type doors struct {
 // is what stop ends.
 func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready func()) error {
 	group, live := errgroup.WithContext(live)
+	// What ran before is led to at once: requests wait in the listeners.
+	if err := h.setRoutes(live); err != nil {
+		return fmt.Errorf("set the routes: %w", err)
+	}
 	srv := router.NewServer(h.front(), h.Log, router.Timeouts{})
 	srv.RegisterOnShutdown(h.endPolls) // or the drain would wait for them
 	for _, l := range doors.http {
