@@ -179,8 +179,8 @@ func (s *step) finalize() {
 }
 
 // cancel goes back to the process that was before: the newest one of a
-// superseded deployment that has an instance, or the oldest. Where it has none
-// that is routable but some that start, they are waited for.
+// superseded deployment that has an instance, or the oldest. While no instance
+// of it is routable, but one may come to be, those of the others stay.
 func (s *step) cancel() {
 	prior := 0
 	for i, p := range s.Web {
@@ -190,7 +190,7 @@ func (s *step) cancel() {
 	}
 	s.resize(prior, s.Deployment.OriginalInstances)
 	n := s.Web[prior].count()
-	if s.App.State == cf.Started && n.routable == 0 && s.comes(prior, n) && s.Web[s.new].count().routable > 0 {
+	if s.App.State == cf.Started && n.routable == 0 && s.Web[prior].hopes() && s.Web[s.new].count().routable > 0 {
 		return
 	}
 	for i := range s.Web {
@@ -202,11 +202,16 @@ func (s *step) cancel() {
 	s.Deployment.Become(cf.Canceled, string(cf.Canceled), s.Now)
 }
 
-// comes tells whether an instance of a process is on its way: it starts, or was
-// asked for just now.
-func (s *step) comes(i int, n count) bool {
-	_, resized := s.changed[s.Web[i].GUID]
-	return n.starting > 0 || resized || len(s.Web[i].Actuals) == 0 && s.Web[i].Instances > 0
+// hopes tells whether an instance may come to be routable without more ado: one
+// that has neither crashed too often nor found no place.
+func (w Web) hopes() bool {
+	hopeless := 0
+	for _, a := range w.Actuals {
+		if a.Index < w.Instances && (a.State == lrp.Crashed || a.State == lrp.Unclaimed && a.PlacementError != "") {
+			hopeless++
+		}
+	}
+	return hopeless < w.Instances
 }
 
 // runs tells whether an instance runs, routable or not.

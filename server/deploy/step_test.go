@@ -96,6 +96,7 @@ func TestStep(t *testing.T) {
 		{"a canary of 100 %", canary(1, 100), "old:1 R, new:10 RRRRRRRRRR", "old:0 PAUSED/PAUSED"},
 		{"canceled", canceling(), "old:1 R, new:2 RR", "old:3 -new CANCELED/CANCELED"},
 		{"canceled to what is not there", canceling(), "old:0 , new:3 RRR", "old:3 CANCELING/CANCELING"},
+		{"canceled to what still stops", canceling(), "old:3 TTT, new:3 RRR", ""},
 		{"canceled to what starts", canceling(), "old:3 SSS, new:3 RRR", ""},
 		{"canceled to what came", canceling(), "old:3 RSS, new:3 RRR", "-new CANCELED/CANCELED"},
 		{"canceled to what cannot be", canceling(), "old:3 CCC, new:3 RRR", "-new CANCELED/CANCELED"},
