@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestToggles stops and starts an app a hundred times while requests flow and
+// the daemon is killed now and then. In the end there are exactly the instances
+// that are wanted, all of the last revision.
+func TestToggles(t *testing.T) {
+	const toggles, kills, instances = 100, 4, 3
+	d := startDaemon(t, needBinary(t))
+	if out, err := d.run("push", example(t, "node")); err != nil {
+		t.Fatalf("push: %v\n%s", err, out)
+	}
+	d.api("POST", "/v3/apps/"+d.app("hello-node")+"/processes/web/actions/scale", doc{"instances": instances}, nil)
+	before := d.running("hello-node", "web", instances)
+	load := d.send("hello-node.localhost", 50)
+	g := &toggler{client: d.client(), app: d.app("hello-node")}
+	stop := g.watch(t, instances)
+	at := map[int]bool{}
+	for len(at) < kills {
+		at[1+rand.IntN(toggles-1)] = true
+	}
+	var gaps []gap
+	for n := range toggles {
+		g.post(t, "stop")
+		if at[n] {
+			gap := gap{from: time.Now()}
+			g.gone(func() { d.kill(); d.start() })
+			gap.to = time.Now()
+			gaps = append(gaps, gap)
+		}
+		g.post(t, "start")
+		if n%20 == 0 {
+			d.answers("hello-node", "hello from") // or no start would ever get that far
+		}
+	}
+	polls := stop()
+	for _, f := range load.end(t, gaps...) {
+		if f.what[:3] != "404" && f.what[:3] != "503" {
+			t.Errorf("a request of %s failed other than for want of an instance: %s", f.began.Format(time.StampMilli), f.what)
+		}
+	}
+	after := d.running("hello-node", "web", instances)
+	replaced(t, before, after)
+	d.clean("hello-node", instances)
+	if left := d.containers(); !slices.Equal(left, guids(after)) {
+		t.Errorf("got containers %v; want those of %+v", left, after)
+	}
+	t.Logf("%d kills, stats were right at %d polls", len(gaps), polls)
+}
+
+// guids are the GUIDs of instances, sorted.
+func guids(list []instance) (all []string) {
+	for _, i := range list {
+		all = append(all, i.InstanceGUID)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// containers are the GUIDs of the containers that the daemon's cell keeps.
+func (d *daemon) containers() (guids []string) {
+	entries, err := os.ReadDir(d.dir + "/cell")
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, e := range entries {
+		guids = append(guids, e.Name())
+	}
+	slices.Sort(guids)
+	return guids
+}
+
+// toggler stops and starts an app.
+type toggler struct {
+	client *client
+	app    string
+
+	mu sync.RWMutex // held while there is no daemon
+}
+
+// gone runs what leaves no daemon for a while.
+func (g *toggler) gone(f func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f()
+}
+
+func (g *toggler) post(t *testing.T, action string) {
+	t.Helper()
+	if err := g.client.call(context.Background(), "POST", "/v3/apps/"+g.app+"/actions/"+action, nil, nil); err != nil {
+		t.Fatalf("%s: %v", action, err)
+	}
+}
+
+// watch polls the stats until it is stopped, which tells how often they were
+// right: each time there is one entry for each index that is wanted.
+func (g *toggler) watch(t *testing.T, instances int) (stop func() (polls int)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan int)
+	go func() {
+		polls := 0
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			if why := g.poll(ctx, instances); why != "" && ctx.Err() == nil {
+				t.Errorf("stats at poll %d: %s", polls, why)
+			}
+			polls++
+			<-tick.C
+		}
+		done <- polls
+	}()
+	return func() int { cancel(); return <-done }
+}
+
+// poll looks at the stats as nobody does whose answers are held.
+func (g *toggler) poll(ctx context.Context, instances int) string {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	req, err := http.NewRequestWithContext(ctx, "GET", g.client.url("/v3/apps/"+g.app+"/processes/web/stats"), nil)
+	if err != nil {
+		return err.Error()
+	}
+	req.Header.Set("Authorization", "bearer "+g.client.token)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err.Error()
+	}
+	defer res.Body.Close()
+	var stats struct{ Resources, Stopping []instance }
+	if err := json.NewDecoder(res.Body).Decode(&stats); err != nil {
+		return err.Error()
+	}
+	return oncePerIndex(stats.Resources, stats.Stopping, instances)
+}
+
+// oncePerIndex tells what is wrong: an index is missing or there twice, or an
+// instance is shown both as current and as leaving.
+func oncePerIndex(current, leaving []instance, want int) string {
+	if len(current) != want {
+		return fmt.Sprintf("got %d entries; want %d: %+v", len(current), want, current)
+	}
+	for n, i := range current {
+		if i.Index != n {
+			return fmt.Sprintf("entry %d is of index %d", n, i.Index)
+		}
+	}
+	for _, l := range leaving {
+		if l.State != "STOPPING" {
+			return fmt.Sprintf("instance %s leaves and is %s", l.InstanceGUID, l.State)
+		}
+		if slices.Contains(guids(current), l.InstanceGUID) {
+			return "instance " + l.InstanceGUID + " is shown twice"
+		}
+	}
+	return ""
+}
