@@ -24,6 +24,8 @@ var ActualLRPs = &Table[lrp.Actual]{
 		"indices":        "CAST(idx AS TEXT)",
 		"instance_guids": "instance_guid",
 		"states":         "state",
+		"domains":        "domain",
+		"cell_ids":       "cell_id",
 		// of all revisions of processes of Cloud Foundry
 		"of_processes": "EXISTS (SELECT 1 FROM json_each(?) WHERE process_guid BETWEEN value || '-' AND value || '.')",
 	},

@@ -23,18 +23,13 @@ var BBSDomains = &Table[BBSDomain]{
 	filters:  map[string]string{"guids": "domain"},
 }
 
-// FreshDomains are the names of the domains that are fresh now, and when the
-// next of them ceases to be; the zero time is never.
-func (tx *Tx) FreshDomains() (names []string, until time.Time, err error) {
+// FreshDomains are the names of the domains that are fresh now.
+func (tx *Tx) FreshDomains() (names []string, err error) {
 	all, err := BBSDomains.All(tx)
 	for _, d := range all {
-		if !d.ExpiresAt.IsZero() && !d.ExpiresAt.After(tx.Now) {
-			continue
-		}
-		names = append(names, d.Name)
-		if !d.ExpiresAt.IsZero() && (until.IsZero() || d.ExpiresAt.Before(until)) {
-			until = d.ExpiresAt
+		if d.ExpiresAt.IsZero() || d.ExpiresAt.After(tx.Now) {
+			names = append(names, d.Name)
 		}
 	}
-	return names, until, err
+	return names, err
 }

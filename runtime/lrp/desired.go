@@ -7,6 +7,12 @@ const (
 	DomainStaging = "cf-app-staging"
 )
 
+// OfCloudFoundry tells whether a domain is one of those that Cloud Controller
+// uses.
+func OfCloudFoundry(domain string) bool {
+	return domain == DomainApps || domain == DomainTasks || domain == DomainStaging
+}
+
 // Desired is Diego's DesiredLRP: this work, in this many instances.
 type Desired struct {
 	ProcessGUID string // unique: CF's process GUID and its version

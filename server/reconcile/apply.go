@@ -66,6 +66,9 @@ func applyActual(tx *store.Tx, a Action) error {
 	next := a.Actual
 	switch a.Op {
 	case Create:
+		if ok, err := stillWanted(tx, a.Actual); !ok {
+			return err
+		}
 		err := tx.InsertActual(a.Actual)
 		if store.IsTaken(err) {
 			return nil
@@ -118,17 +121,21 @@ func (l *Loop) startTask(tx *store.Tx, a Action) (string, effect, error) {
 	if !ok {
 		return "", nil, err
 	}
-	if a.Task.Domain == lrp.DomainTasks {
-		if err := begun(tx, a.Task.GUID); err != nil {
-			return "", nil, err
-		}
+	if err := begun(tx, next); err != nil {
+		return "", nil, err
 	}
 	return a.CellID, func(cell Cell) { cell.Start(a.Container) }, nil
 }
 
-// begun tells an app's task that it runs.
-func begun(tx *store.Tx, guid string) error {
-	t, err := store.Tasks.Get(tx, guid)
+// begun tells a task's owner that it runs.
+func begun(tx *store.Tx, task lrp.Task) error {
+	switch {
+	case task.Domain == lrp.DomainStaging:
+		return nil
+	case task.Domain != lrp.DomainTasks:
+		return changeBBSTask(tx, task, func(t *store.BBSTask) { t.State, t.CellID = lrp.TaskRunning, task.CellID })
+	}
+	t, err := store.Tasks.Get(tx, task.GUID)
 	if err != nil || t.State != cf.TaskPending {
 		return err
 	}
@@ -159,6 +166,9 @@ func (l *Loop) applyTask(tx *store.Tx, a Action) error {
 	next.State, next.CellID = lrp.TaskPending, ""
 	next.Rejections++
 	next.RejectionReason = a.Reason
-	_, err := tx.SwapLRPTask(a.Task, next)
-	return err
+	ok, err := tx.SwapLRPTask(a.Task, next)
+	if !ok || lrp.OfCloudFoundry(a.Task.Domain) {
+		return err
+	}
+	return changeBBSTask(tx, a.Task, func(t *store.BBSTask) { t.Rejections, t.RejectionReason = next.Rejections, lrp.Truncate(a.Reason) })
 }

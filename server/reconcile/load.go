@@ -3,6 +3,7 @@ package reconcile
 import (
 	"slices"
 
+	"cupola/server/bbs/rows"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -14,7 +15,7 @@ func watched() []string {
 	return []string{
 		store.Apps.Name(), store.Processes.Name(), store.Droplets.Name(), store.Builds.Name(), store.Tasks.Name(),
 		store.Routes.Name(), store.Domains.Name(), store.SecurityGroups.Name(), store.Buildpacks.Name(), store.Stacks.Name(),
-		store.EnvGroups.Name(),
+		store.EnvGroups.Name(), store.BBSDesireds.Name(), store.BBSTasks.Name(), store.BBSDomains.Name(),
 	}
 }
 
@@ -23,6 +24,7 @@ type loader struct {
 	tx        *store.Tx
 	api       string
 	fetches   *fetches
+	bbs       *rows.Cache
 	platform  desire.Platform
 	stacks    map[string]*cf.Stack // by name
 	apps      map[string]*cf.App
@@ -39,9 +41,9 @@ type loader struct {
 }
 
 // load reads all but the cells.
-func load(tx *store.Tx, api string, f *fetches) (World, error) {
-	l := &loader{tx: tx, api: api, fetches: f, world: World{Now: tx.Now}}
-	for _, step := range []func() error{l.loadPlatform, l.loadOwners, l.loadApps, l.loadRoutes, l.loadProcesses, l.workOfBuilds, l.workOfTasks, l.loadRows} {
+func (loop *Loop) load(tx *store.Tx) (World, error) {
+	l := &loader{tx: tx, api: loop.api, fetches: loop.fetches, bbs: loop.bbs, world: World{Now: tx.Now}}
+	for _, step := range []func() error{l.loadPlatform, l.loadOwners, l.loadApps, l.loadRoutes, l.loadProcesses, l.workOfBuilds, l.workOfTasks, l.loadBBS, l.loadRows, l.stale} {
 		if err := step(); err != nil {
 			return World{}, err
 		}

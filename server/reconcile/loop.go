@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cupola/runtime/lrp"
+	"cupola/server/bbs/rows"
 	"cupola/store"
 )
 
@@ -31,6 +32,7 @@ type Config struct {
 	// Pull takes an image into the cache. It is required where apps may name
 	// images as their stack.
 	Pull func(context.Context, ImagePull) (Image, error)
+	BBS  *rows.Cache       // reads what the BBS was asked for; nil makes one
 	Logs func(lrp.LogLine) // takes what the loop says in apps' logs; nil: nobody does
 	Log  *slog.Logger
 }
@@ -40,6 +42,7 @@ type Loop struct {
 	store   *store.Store
 	cells   []Cell
 	api     string
+	bbs     *rows.Cache
 	logs    func(lrp.LogLine)
 	log     *slog.Logger
 	fetches *fetches
@@ -54,7 +57,10 @@ const retry = time.Second
 
 // New makes a Loop. Set it to take the cells' events before the cells run.
 func New(c Config) *Loop {
-	l := &Loop{store: c.Store, cells: c.Cells, api: c.API, logs: c.Logs, log: c.Log, wake: make(chan struct{}, 1)}
+	l := &Loop{store: c.Store, cells: c.Cells, api: c.API, bbs: c.BBS, logs: c.Logs, log: c.Log, wake: make(chan struct{}, 1)}
+	if l.bbs == nil {
+		l.bbs = rows.New()
+	}
 	if l.logs == nil {
 		l.logs = func(lrp.LogLine) {}
 	}
@@ -65,6 +71,9 @@ func New(c Config) *Loop {
 		slots: make(chan struct{}, maxFetches), builds: map[string]*fetch{}}
 	return l
 }
+
+// Look has the loop look again: rows changed that it does not watch.
+func (l *Loop) Look() { l.poke() }
 
 // poke has the loop look again.
 func (l *Loop) poke() {
@@ -140,7 +149,7 @@ func (l *Loop) step(ctx context.Context) (next time.Time, err error) {
 func (l *Loop) decide(ctx context.Context) (effects []told, w World, err error) {
 	cells := l.look()
 	err = l.store.Read(ctx, func(tx *store.Tx) (err error) {
-		w, err = load(tx, l.api, l.fetches)
+		w, err = l.load(tx)
 		return err
 	})
 	if err != nil {

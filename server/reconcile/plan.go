@@ -129,6 +129,8 @@ func (p *planner) instance(a *lrp.Actual, d *wish, wants bool) {
 		p.offer(unclaimed(*a, p.w.Now), d.Desired)
 	case a.Stopping: // a container that does not know it yet is an orphan
 		p.unsettled[a.ProcessGUID] = true
+	case !wants && p.w.Stale[a.Domain]:
+		p.fates[n] = wanted
 	case !wants:
 		p.do(Action{Op: Stop, Actual: *a})
 	default:

@@ -24,6 +24,8 @@ func (l *Loop) settle(tx *store.Tx, t lrp.Task, o outcome) error {
 		err = l.settleBuild(tx, t.GUID, o)
 	case lrp.DomainTasks:
 		err = settleTask(tx, t.GUID, o)
+	default:
+		err = settleBBSTask(tx, t, o)
 	}
 	if store.IsNotFound(err) {
 		return nil

@@ -14,6 +14,8 @@ type World struct {
 	Work    []Work
 	Tasks   []lrp.Task
 	Cells   []CellState
+	// Stale are domains in which what is not desired goes on running.
+	Stale map[string]bool
 }
 
 // CellState is a cell with what it has.

@@ -1,0 +1,197 @@
+package bbs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"cupola/runtime/lrp"
+	"cupola/server/bbs/model"
+	"cupola/server/bbs/rows"
+	"cupola/store"
+)
+
+// Diego's times of a task that has ended.
+const (
+	callAttempts   = 3
+	kickInterval   = 30 * time.Second  // after which a callback is tried anew
+	completedLimit = 120 * time.Second // after which a task that nobody resolved is deleted
+)
+
+// cupola's own bounds of callbacks.
+const (
+	maxCalls    = 20
+	callTimeout = 10 * time.Second // of one attempt
+)
+
+// callbacks tell owners of tasks how they ended.
+type callbacks struct {
+	Config
+	http *http.Client
+
+	mu    sync.Mutex
+	calls map[string]bool // run GUIDs of tasks whose owners are being told
+}
+
+func newCallbacks(c Config) *callbacks {
+	client := &http.Client{Timeout: callTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &callbacks{Config: c, http: client, calls: map[string]bool{}}
+}
+
+// run looks after tasks that have ended, until ctx ends.
+func (c *callbacks) run(ctx context.Context) error {
+	changed, stop := c.Store.Watch(store.BBSTasks.Name())
+	defer stop()
+	var group errgroup.Group
+	defer group.Wait() //nolint:errcheck // calls tell errors themselves
+	for {
+		next, err := c.look(ctx, &group)
+		if err != nil && ctx.Err() == nil {
+			c.Log.ErrorContext(ctx, "ended tasks were not looked at", "err", err)
+		}
+		timer := time.NewTimer(next)
+		select {
+		case <-changed:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// look does what is due, and tells when to look again.
+func (c *callbacks) look(ctx context.Context, group *errgroup.Group) (next time.Duration, err error) {
+	next = kickInterval
+	var ended []*store.BBSTask
+	err = c.Store.Read(ctx, func(tx *store.Tx) error {
+		ended, err = store.BBSTasks.By(tx, "states", string(lrp.TaskCompleted), string(lrp.TaskResolving))
+		return err
+	})
+	if err != nil {
+		return time.Second, err
+	}
+	soonest := func(d time.Duration) { next = min(next, max(d, 0)+time.Millisecond) }
+	for _, t := range ended {
+		age, rest := time.Since(t.FirstCompletedAt), time.Since(t.UpdatedAt)
+		switch {
+		case c.calling(t.RunGUID): // its end is told by the row
+		case t.State == lrp.TaskResolving && rest > kickInterval:
+			_, fault := c.change(ctx, t, demote)
+			err = errors.Join(err, fault)
+		case t.State == lrp.TaskResolving:
+			soonest(kickInterval - rest)
+		case age > completedLimit:
+			_, fault := c.change(ctx, t, (*store.Tx).DeleteBBSTask)
+			err = errors.Join(err, fault)
+		case t.Callback:
+			c.start(ctx, group, t)
+		default:
+			soonest(completedLimit - age)
+		}
+	}
+	return next, err
+}
+
+// demote makes a task COMPLETED again that nobody has deleted.
+func demote(tx *store.Tx, t *store.BBSTask) error {
+	return tx.ChangeBBSTask(t, func(t *store.BBSTask) { t.State = lrp.TaskCompleted })
+}
+
+// change changes a task that still is in the state it was seen in, and tells
+// whether it was.
+func (c *callbacks) change(ctx context.Context, seen *store.BBSTask, change func(*store.Tx, *store.BBSTask) error) (ok bool, err error) {
+	err = c.Store.Write(ctx, func(tx *store.Tx) error {
+		t, err := store.BBSTasks.Get(tx, seen.GUID)
+		if store.IsNotFound(err) {
+			return nil
+		}
+		if err != nil || t.RunGUID != seen.RunGUID || t.State != seen.State {
+			return err
+		}
+		ok = true
+		return change(tx, t)
+	})
+	return ok, err
+}
+
+func (c *callbacks) calling(runGUID string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls[runGUID]
+}
+
+// start tells the owner of a task, unless as many are being told as may be: then
+// one of those wakes the next look.
+func (c *callbacks) start(ctx context.Context, group *errgroup.Group, t *store.BBSTask) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.calls) >= maxCalls {
+		return
+	}
+	c.calls[t.RunGUID] = true
+	group.Go(func() error {
+		defer func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			delete(c.calls, t.RunGUID)
+		}()
+		if err := c.tell(ctx, t); err != nil && ctx.Err() == nil {
+			c.Log.InfoContext(ctx, "owner of a task was not told", "task_guid", t.GUID, "err", err)
+		}
+		return nil
+	})
+}
+
+// tell tells the owner of a task, and deletes it then. The task of an owner who
+// cannot be told stays resolving, for a while.
+func (c *callbacks) tell(ctx context.Context, t *store.BBSTask) error {
+	if ok, err := c.change(ctx, t, resolve); !ok || err != nil {
+		return err
+	}
+	d, err := rows.DecodeTask(t)
+	if err != nil {
+		return err
+	}
+	body, err := model.Callback(t, d)
+	if err != nil {
+		return err
+	}
+	for range callAttempts {
+		if err = c.post(ctx, d.CompletionCallbackUrl, body); err == nil {
+			t.State = lrp.TaskResolving
+			_, err = c.change(ctx, t, (*store.Tx).DeleteBBSTask)
+			return err
+		}
+	}
+	return err
+}
+
+// post makes one attempt. Any answer will do, but 503 and 504: those come of a
+// router whose backend is away.
+func (c *callbacks) post(ctx context.Context, url string, body []byte) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := c.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	_, _ = io.CopyN(io.Discard, res.Body, 64<<10) // so that the connection can be used again
+	if res.StatusCode == http.StatusServiceUnavailable || res.StatusCode == http.StatusGatewayTimeout {
+		return fmt.Errorf("the callback answered %s", res.Status)
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package bbs
+
+import (
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"cupola/server/bbs/rows"
+	"cupola/store"
+)
+
+// topic is what an event is about. A stream has those of some topics.
+type topic int
+
+const (
+	aboutDesired topic = iota
+	aboutInstance
+	aboutCrash
+	aboutGroup // the deprecated events of instances
+	aboutTask
+)
+
+// event is one that subscribers are told.
+type event struct {
+	topic  topic
+	name   string
+	cellID string // aboutInstance, aboutCrash: the cell of the instance
+	data   []byte // the message
+}
+
+// maxBehind is how many events a subscriber may be behind, Diego's number. One
+// who is further is dropped, and must look at everything anew.
+const maxBehind = 1024
+
+// hub passes events to subscribers.
+type hub struct {
+	rows *rows.Cache
+	// message gives the DesiredLRP of an app's instance.
+	message func(processGUID string) metricTagged
+
+	mu          sync.Mutex
+	subscribers map[*subscriber]bool
+}
+
+// subscriber is a client that reads a stream.
+type subscriber struct {
+	events chan event // closed when the subscriber was too slow
+	wants  func(event) bool
+}
+
+func newHub(rows *rows.Cache) *hub {
+	return &hub{rows: rows, subscribers: map[*subscriber]bool{}, message: func(string) metricTagged { return nil }}
+}
+
+// subscribe has every event from now on that wants accepts sent.
+func (h *hub) subscribe(wants func(event) bool) *subscriber {
+	s := &subscriber{events: make(chan event, maxBehind), wants: wants}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.subscribers[s] = true
+	return s
+}
+
+func (h *hub) unsubscribe(s *subscriber) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.subscribers, s)
+}
+
+// idle tells that nobody listens.
+func (h *hub) idle() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.subscribers) == 0
+}
+
+func (h *hub) publish(events []event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range events {
+		for s := range h.subscribers {
+			if !s.wants(e) {
+				continue
+			}
+			select {
+			case s.events <- e:
+			default:
+				delete(h.subscribers, s)
+				close(s.events)
+			}
+		}
+	}
+}
+
+// changes takes the changes of a transaction.
+func (h *hub) changes(all []store.Change) {
+	if h.idle() {
+		return
+	}
+	var events []event
+	for _, c := range all {
+		events = append(events, h.translate(c)...)
+	}
+	h.publish(events)
+}
+
+// newEvent encodes an event's message. What cannot be encoded was never
+// decoded, so there is nothing of it to tell.
+func newEvent(t topic, name, cellID string, m proto.Message) event {
+	data, err := proto.Marshal(m)
+	if err != nil {
+		return event{}
+	}
+	return event{topic: t, name: name, cellID: cellID, data: data}
+}

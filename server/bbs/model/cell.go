@@ -1,0 +1,19 @@
+package model
+
+import (
+	"cupola/runtime/lrp"
+	"cupola/server/bbs/bbspb"
+)
+
+// Cell is a cell as a message. It has no address: cells are asked by nobody.
+func Cell(c lrp.Cell) *bbspb.CellPresence {
+	p := &bbspb.CellPresence{CellId: c.ID, PlacementTags: c.Tags,
+		Capacity: &bbspb.CellCapacity{MemoryMb: int32(c.MemoryMB), DiskMb: int32(c.DiskMB), Containers: int32(c.Containers)}}
+	if len(c.RootFSes) > 0 {
+		p.RootfsProviders = append(p.RootfsProviders, &bbspb.Provider{Name: "preloaded", Properties: c.RootFSes})
+	}
+	for _, scheme := range c.RootFSProviders {
+		p.RootfsProviders = append(p.RootfsProviders, &bbspb.Provider{Name: scheme})
+	}
+	return p
+}

@@ -1,0 +1,91 @@
+package bbs
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"cupola/runtime/lrp"
+	"cupola/server/bbs/rows"
+	"cupola/store"
+)
+
+// Config is what a Server is made of. All but Log is required.
+type Config struct {
+	Store *store.Store
+	Rows  *rows.Cache
+	// Apps gives what Cloud Foundry's apps desire, which depends on the rows of
+	// AppTables alone.
+	Apps      func(context.Context) ([]App, error)
+	AppTables []string
+	Cells     func() []lrp.Cell
+	Look      func() // has the loop look at the rows
+	Log       *slog.Logger
+}
+
+// App is what a process of an app desires.
+type App struct {
+	lrp.Desired
+	URIs []string // of the routes that lead to it: "host.domain/path"
+}
+
+// Server serves the BBS API.
+type Server struct {
+	Config
+	hub   *hub
+	apps  *apps
+	calls *callbacks
+}
+
+// New makes a Server.
+func New(c Config) *Server {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{Config: c, hub: newHub(c.Rows)}
+	s.apps = newApps(c, s.hub)
+	s.calls = newCallbacks(c)
+	return s
+}
+
+// Run tells subscribers of changes and owners of tasks of their results, until
+// ctx ends.
+func (s *Server) Run(ctx context.Context) error {
+	defer s.Store.Follow(s.hub.changes)()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.apps.run(ctx) })
+	group.Go(func() error { return s.calls.run(ctx) })
+	return group.Wait()
+}
+
+// Times that a client has.
+const (
+	headerTime = 10 * time.Second
+	bodyTime   = 30 * time.Second
+	writeTime  = 30 * time.Second // of an answer, or of one event
+	idleTime   = 2 * time.Minute
+)
+
+// Serve answers the clients of l, which must give one of config's CA as
+// its own certificate, until ctx ends.
+func (s *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	srv := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog:    slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+		// Diego speaks HTTP/1.1 alone.
+		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}}
+	stop := context.AfterFunc(ctx, func() { srv.Close() })
+	defer stop()
+	if err := srv.Serve(tls.NewListener(l, config)); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package bbs
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+
+	"cupola/runtime/lrp"
+	"cupola/server/bbs/bbspb"
+	"cupola/server/bbs/model"
+	"cupola/server/bbs/rows"
+	"cupola/store"
+)
+
+// taskMessage is a task as clients see it.
+func taskMessage(t *store.BBSTask) (*bbspb.Task, error) {
+	d, err := rows.DecodeTask(t)
+	if err != nil {
+		return nil, err
+	}
+	return model.TaskMessage(t, d), nil
+}
+
+func (s *Server) tasks(ctx context.Context, r *bbspb.TasksRequest) (found []*bbspb.Task, err error) {
+	where := map[string][]string{}
+	if r.Domain != "" {
+		where["domains"] = []string{r.Domain}
+	}
+	if r.CellId != "" {
+		where["cells"] = []string{r.CellId}
+	}
+	err = s.Store.Read(ctx, func(tx *store.Tx) error {
+		list, _, err := store.BBSTasks.List(tx, store.Query{Where: where})
+		if err != nil {
+			return err
+		}
+		for _, t := range list {
+			m, err := taskMessage(t)
+			if err != nil {
+				return err
+			}
+			found = append(found, m)
+		}
+		return nil
+	})
+	return found, err
+}
+
+func (s *Server) listTasks(ctx context.Context, r *bbspb.TasksRequest) (proto.Message, error) {
+	found, err := s.tasks(ctx, r)
+	return &bbspb.TasksResponse{Tasks: found}, err
+}
+
+func (s *Server) listTasks2(ctx context.Context, r *bbspb.TasksRequest) (proto.Message, error) {
+	found, err := s.tasks(ctx, r)
+	for i, t := range found {
+		found[i] = model.TaskDownTo2(t)
+	}
+	return &bbspb.TasksResponse{Tasks: found}, err
+}
+
+func (s *Server) task(ctx context.Context, guid string) (m *bbspb.Task, err error) {
+	if err := model.ValidateGUID("task_guid", guid); err != nil {
+		return nil, err
+	}
+	err = s.Store.Read(ctx, func(tx *store.Tx) error {
+		t, err := taskRow(tx, guid)
+		if err != nil {
+			return err
+		}
+		m, err = taskMessage(t)
+		return err
+	})
+	return m, err
+}
+
+func (s *Server) getTask(ctx context.Context, r *bbspb.TaskGUIDRequest) (proto.Message, error) {
+	m, err := s.task(ctx, r.TaskGuid)
+	return &bbspb.TaskResponse{Task: m}, err
+}
+
+func (s *Server) getTask2(ctx context.Context, r *bbspb.TaskGUIDRequest) (proto.Message, error) {
+	m, err := s.task(ctx, r.TaskGuid)
+	if err != nil {
+		return nil, err
+	}
+	return &bbspb.TaskResponse{Task: model.TaskDownTo2(m)}, nil
+}
+
+func (s *Server) desireTask(ctx context.Context, r *bbspb.DesireTaskRequest) (proto.Message, error) {
+	if err := model.ValidateTask(r); err != nil {
+		return nil, err
+	}
+	if lrp.OfCloudFoundry(r.Domain) {
+		return nil, model.ErrOwned("domain " + r.Domain)
+	}
+	definition, err := proto.Marshal(r.Definition)
+	if err != nil {
+		return nil, err
+	}
+	return &bbspb.LifecycleResponse{}, s.Store.Write(ctx, func(tx *store.Tx) error {
+		err := tx.InsertBBSTask(&store.BBSTask{GUID: r.TaskGuid, RunGUID: uuid.NewString(), Domain: r.Domain, State: lrp.TaskPending,
+			Callback: r.Definition.CompletionCallbackUrl != "", Definition: definition})
+		if store.IsTaken(err) {
+			return model.ErrExists
+		}
+		return err
+	})
+}
+
+// taskRow gives the row of a task, or ErrNotFound.
+func taskRow(tx *store.Tx, guid string) (*store.BBSTask, error) {
+	t, err := store.BBSTasks.Get(tx, guid)
+	if store.IsNotFound(err) {
+		return nil, model.ErrNotFound
+	}
+	return t, err
+}
+
+// changeTask has change write to a task.
+func (s *Server) changeTask(ctx context.Context, r *bbspb.TaskGUIDRequest, change func(*store.Tx, *store.BBSTask) error) (proto.Message, error) {
+	if err := model.ValidateGUID("task_guid", r.TaskGuid); err != nil {
+		return nil, err
+	}
+	return &bbspb.LifecycleResponse{}, s.Store.Write(ctx, func(tx *store.Tx) error {
+		t, err := taskRow(tx, r.TaskGuid)
+		if err != nil {
+			return err
+		}
+		return change(tx, t)
+	})
+}
+
+// cancelTask completes a task as failed. The loop then ends what runs for it.
+func (s *Server) cancelTask(ctx context.Context, r *bbspb.TaskGUIDRequest) (proto.Message, error) {
+	return s.changeTask(ctx, r, func(tx *store.Tx, t *store.BBSTask) error {
+		if t.State != lrp.TaskPending && t.State != lrp.TaskRunning {
+			return model.ErrTransition(t.State, lrp.TaskCompleted)
+		}
+		return tx.ChangeBBSTask(t, func(t *store.BBSTask) {
+			t.State, t.CellID, t.FirstCompletedAt = lrp.TaskCompleted, "", tx.Now
+			t.Failed, t.FailureReason = true, "task was cancelled"
+		})
+	})
+}
+
+func (s *Server) resolveTask(ctx context.Context, r *bbspb.TaskGUIDRequest) (proto.Message, error) {
+	return s.changeTask(ctx, r, resolve)
+}
+
+func resolve(tx *store.Tx, t *store.BBSTask) error {
+	if t.State != lrp.TaskCompleted {
+		return model.ErrTransition(t.State, lrp.TaskResolving)
+	}
+	return tx.ChangeBBSTask(t, func(t *store.BBSTask) { t.State = lrp.TaskResolving })
+}
+
+func (s *Server) deleteTask(ctx context.Context, r *bbspb.TaskGUIDRequest) (proto.Message, error) {
+	return s.changeTask(ctx, r, func(tx *store.Tx, t *store.BBSTask) error {
+		if t.State != lrp.TaskResolving {
+			return model.ErrTransition(t.State, lrp.TaskResolving)
+		}
+		return tx.DeleteBBSTask(t)
+	})
+}

@@ -1,0 +1,97 @@
+package reconcile
+
+import (
+	"context"
+	"slices"
+
+	"cupola/runtime/lrp"
+	"cupola/server/bbs/rows"
+	"cupola/server/desire"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// loadBBS reads what clients of the BBS asked for.
+func (l *loader) loadBBS() error {
+	wanted, err := l.bbs.Running(l.tx)
+	if err != nil {
+		return err
+	}
+	for _, d := range wanted {
+		l.world.Desired = append(l.world.Desired, d.LRP)
+	}
+	tasks, err := store.BBSTasks.By(l.tx, "states", string(lrp.TaskPending), string(lrp.TaskRunning))
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		run, err := rows.Run(t)
+		if err != nil {
+			return err
+		}
+		w := Work{GUID: t.RunGUID, Domain: t.Domain, Run: run, Begun: t.State == lrp.TaskRunning}
+		l.world.Work = append(l.world.Work, w)
+	}
+	return nil
+}
+
+// stale are the domains of which nobody says that all they desire is there:
+// then what is not desired may only not be known, and is not ended.
+func (l *loader) stale() error {
+	fresh, err := l.tx.FreshDomains()
+	if err != nil {
+		return err
+	}
+	l.world.Stale = map[string]bool{}
+	for _, a := range l.world.Actuals {
+		if !lrp.OfCloudFoundry(a.Domain) && !slices.Contains(fresh, a.Domain) {
+			l.world.Stale[a.Domain] = true
+		}
+	}
+	return nil
+}
+
+// App is what a process of an app desires, with the routes that lead to it.
+type App struct {
+	lrp.Desired
+	URIs []string // "host.domain/path"
+}
+
+// Apps gives what the apps of Cloud Foundry desire now.
+func (l *Loop) Apps(ctx context.Context) (apps []App, err error) {
+	err = l.store.Read(ctx, func(tx *store.Tx) (err error) {
+		apps, err = loadedApps(&loader{tx: tx, api: l.api})
+		return err
+	})
+	return apps, err
+}
+
+// AppTables are the tables that Apps depends on, for Store.Watch.
+func (l *Loop) AppTables() []string { return watched() }
+
+func loadedApps(l *loader) ([]App, error) {
+	for _, step := range []func() error{l.loadPlatform, l.loadApps, l.loadRoutes, l.loadProcesses} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	var guids []string
+	for _, d := range l.world.Desired {
+		guids = append(guids, desire.CFProcess(d.ProcessGUID))
+	}
+	processes, err := store.Processes.By(l.tx, "guids", guids...)
+	if err != nil {
+		return nil, err
+	}
+	of := index(processes, func(p *cf.Process) string { return p.GUID })
+	var apps []App
+	for _, d := range l.world.Desired {
+		a := App{Desired: d}
+		if p := of[desire.CFProcess(d.ProcessGUID)]; p != nil && l.apps[p.AppGUID] != nil {
+			o, _, _ := l.owner(l.apps[p.AppGUID], p.Type)
+			a.URIs = o.URIs
+		}
+		apps = append(apps, a)
+	}
+	return apps, nil
+}
