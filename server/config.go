@@ -20,6 +20,8 @@ type Config struct {
 	HTTP          string // 127.0.0.1:8080; port 0 takes a free one
 	HTTPS         string // 127.0.0.1:8443; "off" for none
 	SSH           string // 127.0.0.1:2222, or a free port where that is taken; "off" for none
+	BBS           string // Diego's BBS API; "" or "off" for none
+	BBSFiles      BBSFiles
 	Domain        string // of apps; "localhost"
 	AdminPassword string // made once and kept in the data directory
 	DefaultStack  string // the best there is
@@ -71,7 +73,7 @@ func (c *Config) normalize() error {
 	if !domainPattern.MatchString(c.Domain) || len(c.Domain) > 253 {
 		faults = append(faults, fmt.Errorf("--domain %q is no domain name, like apps.example.com", c.Domain))
 	}
-	for flag, addr := range map[string]string{"--http": c.HTTP, "--https": c.HTTPS, "--ssh": c.SSH} {
+	for flag, addr := range map[string]string{"--http": c.HTTP, "--https": c.HTTPS, "--ssh": c.SSH, "--bbs": c.BBS} {
 		if _, _, err := net.SplitHostPort(addr); err != nil && addr != "off" && addr != "" {
 			faults = append(faults, fmt.Errorf("%s %q is no address like 127.0.0.1:8080: %w", flag, addr, err))
 		}
@@ -82,6 +84,9 @@ func (c *Config) normalize() error {
 	}
 	if len(c.AdminPassword) > 72 {
 		faults = append(faults, errors.New("--admin-password is longer than 72 bytes"))
+	}
+	if f := c.BBSFiles; f != (BBSFiles{}) && (f.CA == "" || f.Cert == "" || f.Key == "") {
+		faults = append(faults, errors.New("--bbs-ca, --bbs-cert and --bbs-key go together"))
 	}
 	if os.Geteuid() != 0 {
 		faults = append(faults, errors.New("containers need root: run it with sudo"))

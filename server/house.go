@@ -18,6 +18,8 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
 	"cupola/server/api"
+	"cupola/server/bbs"
+	"cupola/server/bbs/bbsrows"
 	"cupola/server/deploy"
 	"cupola/server/drain"
 	"cupola/server/logcache"
@@ -52,6 +54,8 @@ type house struct {
 	router     *router.Router
 	routing    *routing
 	deploys    *deploy.Loop
+	wishes     *bbsrows.Cache // what clients of the BBS desire
+	bbs        *bbs.Server
 	ssh        *sshproxy.Proxy // nil where there is none
 	sshKey     string          // the fingerprint of its key
 	api        http.Handler
@@ -167,11 +171,13 @@ func (h *house) openControl(ctx context.Context) (err error) {
 	}
 	h.router, h.routing = router.New(router.Config{Log: h.Log, AccessLog: h.logAccess, DistrustForwarded: true}), newRouting()
 	h.deploys = deploy.New(deploy.Config{Store: h.store, Within: api.WithinQuota, Log: h.Log})
+	h.wishes = bbsrows.New()
 	loop, err := h.loopConfig(ctx)
 	if err != nil {
 		return err
 	}
 	h.loop = reconcile.New(loop)
+	h.openBBS()
 	polls, endPolls := context.WithCancel(ctx)
 	h.endPolls = endPolls
 	h.api = api.New(polls, api.Config{

@@ -21,6 +21,7 @@ const drainTime = 10 * time.Second
 type Ready struct {
 	HTTP, HTTPS   string // URLs; "" where there is no listener
 	SSH           string // host:port; "" where there is no listener
+	BBS           string // host:port; "" where there is no listener
 	Domain        string
 	DataDir       string
 	CA            string // file
@@ -43,29 +44,34 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 	if err != nil {
 		return errors.Join(err, closeAll(plain, secure))
 	}
+	diego, err := bindBBS(ctx, &c)
+	if err != nil {
+		return errors.Join(err, closeAll(plain, secure, door))
+	}
 	// The parts outlive ctx by as long as requests are drained.
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	h, err := open(live, c)
 	if err != nil {
-		return errors.Join(err, closeAll(plain, secure, door))
+		return errors.Join(err, closeAll(plain, secure, door, diego))
 	}
 	defer h.close()
 	listeners, info, err := h.guard(plain, secure)
 	if err != nil {
-		return errors.Join(err, closeAll(plain, secure, door))
+		return errors.Join(err, closeAll(plain, secure, door, diego))
 	}
-	err = h.serve(ctx, live, stop, doors{listeners, door}, func() { h.announce(info, ready) })
+	err = h.serve(ctx, live, stop, doors{listeners, door, diego}, func() { h.announce(info, ready) })
 	if c.Stop == StopApps {
 		err = errors.Join(err, h.teardown())
 	}
 	return err
 }
 
-// doors are the listeners; ssh is nil where there is none.
+// doors are the listeners; ssh and bbs are nil where there is none.
 type doors struct {
 	http []net.Listener
 	ssh  net.Listener
+	bbs  net.Listener
 }
 
 // serve runs the parts. When ctx ends it drains, then stops them by stop; live
@@ -100,6 +106,8 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 	group.Go(func() error { return h.tidy(live) })
 	group.Go(func() error { return h.preload(live) })
 	group.Go(func() error { return h.serveSSH(ctx, live, doors.ssh) })
+	group.Go(func() error { return h.runBBS(live) })
+	group.Go(func() error { return h.serveBBS(live, doors.bbs) })
 	listening := make(chan struct{})
 	group.Go(func() error { return h.serveControl(live, func() { close(listening) }) })
 	group.Go(func() error {
@@ -191,6 +199,9 @@ func (h *house) announce(info Ready, ready func(Ready)) {
 	info.Domain, info.DataDir, info.Stack, info.Running = h.Domain, h.DataDir, h.stackNote(), len(h.cell.Containers())
 	if h.ssh != nil {
 		info.SSH = h.SSH
+	}
+	if h.BBS != "off" {
+		info.BBS = h.BBS
 	}
 	info.AdminPassword, _ = AdminPassword(h.DataDir)
 	ready(info)

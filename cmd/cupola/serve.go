@@ -26,6 +26,10 @@ type serveCmd struct {
 	HTTP          string `help:"Listen here for API and apps." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
 	HTTPS         string `help:"Listen here with TLS; 'off' for not at all." default:"127.0.0.1:8443" env:"CUPOLA_HTTPS" placeholder:"ADDR"`
 	SSH           string `name:"ssh" help:"Listen here for 'cf ssh'; 'off' for not at all. 127.0.0.1:2222 when not given, or a free port where that is taken." env:"CUPOLA_SSH" placeholder:"ADDR"`
+	BBS           string `name:"bbs" help:"Listen here for clients of Diego's BBS API, like cfdot; not at all when not given." env:"CUPOLA_BBS" placeholder:"ADDR"`
+	BBSCA         string `name:"bbs-ca" help:"The CA of those clients' certificates; made once when not given." env:"CUPOLA_BBS_CA" placeholder:"FILE"`
+	BBSCert       string `name:"bbs-cert" help:"The certificate of the BBS API, with --bbs-ca." env:"CUPOLA_BBS_CERT" placeholder:"FILE"`
+	BBSKey        string `name:"bbs-key" help:"Its key." env:"CUPOLA_BBS_KEY" placeholder:"FILE"`
 	Domain        string `help:"The domain of apps. The API is api.DOMAIN, localhost and every IP address." default:"localhost" env:"CUPOLA_DOMAIN"`
 	AdminPassword string `help:"The admin's password; made once when not given." env:"CUPOLA_ADMIN_PASSWORD" placeholder:"PASSWORD"`
 	DrainLocal    bool   `help:"Let users drain their apps' logs to this machine's loopback addresses, where services may trust whoever connects." env:"CUPOLA_DRAIN_LOCAL"`
@@ -39,6 +43,7 @@ func (s *serveCmd) Run(e *env) error {
 		return err
 	}
 	c := server.Config{DataDir: s.DataDir, HTTP: s.HTTP, HTTPS: s.HTTPS, SSH: s.SSH, Domain: s.Domain,
+		BBS: s.BBS, BBSFiles: server.BBSFiles{CA: s.BBSCA, Cert: s.BBSCert, Key: s.BBSKey},
 		AdminPassword: s.AdminPassword, DefaultStack: s.DefaultStack, DrainLocal: s.DrainLocal, Registries: registries, Log: e.log}
 	s.apply(&c)
 	return server.Run(e.ctx, c, func(r server.Ready) { welcome(e.out, r) })
@@ -58,6 +63,9 @@ func welcome(w io.Writer, r server.Ready) {
 	}
 	if r.SSH != "" {
 		row("ssh", "%s  (cf ssh APP)", r.SSH)
+	}
+	if r.BBS != "" {
+		row("BBS", "https://%s  (eval \"$(sudo cupola credentials --bbs%s)\"; cfdot …)", r.BBS, dataDirFlag(r))
 	}
 	row("log in", "cf login -a %s -u admin -p \"$(sudo cupola credentials%s)\"", apiURL(r), dataDirFlag(r))
 	row("stack", "%s", r.Stack)
@@ -93,11 +101,17 @@ func dataDirFlag(r server.Ready) string {
 	return " --data-dir " + r.DataDir
 }
 
-type credentialsCmd struct{ daemonFlags }
+type credentialsCmd struct {
+	daemonFlags
+	BBS bool `name:"bbs" help:"Tell what clients of the BBS API, like cfdot, need in their environment instead."`
+}
 
 // Run prints the password and nothing else, so that it can be used in a
 // command line.
 func (c *credentialsCmd) Run(e *env) error {
+	if c.BBS {
+		return c.bbs(e)
+	}
 	password, err := server.AdminPassword(c.DataDir)
 	if errors.Is(err, fs.ErrPermission) {
 		return errors.New("only root may read the password: run it with sudo")
@@ -110,6 +124,23 @@ func (c *credentialsCmd) Run(e *env) error {
 	}
 	_, err = fmt.Fprintln(e.out, password)
 	return err
+}
+
+// bbs prints lines for a shell.
+func (c *credentialsCmd) bbs(e *env) error {
+	have, err := server.BBSCredentials(c.DataDir)
+	if errors.Is(err, fs.ErrPermission) {
+		return errors.New("only root may read the key: run it with sudo")
+	}
+	if err != nil {
+		return err
+	}
+	for _, v := range [][2]string{{"BBS_URL", have.URL}, {"CA_CERT_FILE", have.CA}, {"CLIENT_CERT_FILE", have.Cert}, {"CLIENT_KEY_FILE", have.Key}} {
+		if v[1] != "" {
+			fmt.Fprintf(e.out, "export %s='%s'\n", v[0], strings.ReplaceAll(v[1], "'", `'\''`))
+		}
+	}
+	return nil
 }
 
 type cleanupCmd struct{ daemonFlags }

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cupola/runtime/lrp"
+	"cupola/server/bbs/bbsrows"
 	"cupola/server/bbs/model"
-	"cupola/server/bbs/rows"
 	"cupola/store"
 )
 
@@ -158,7 +158,7 @@ func (c *callbacks) tell(ctx context.Context, t *store.BBSTask) error {
 	if ok, err := c.change(ctx, t, resolve); !ok || err != nil {
 		return err
 	}
-	d, err := rows.DecodeTask(t)
+	d, err := bbsrows.DecodeTask(t)
 	if err != nil {
 		return err
 	}

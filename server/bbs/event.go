@@ -5,8 +5,8 @@ import (
 
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbspb"
+	"cupola/server/bbs/bbsrows"
 	"cupola/server/bbs/model"
-	"cupola/server/bbs/rows"
 	"cupola/store"
 )
 
@@ -109,7 +109,7 @@ func decoded(v any) *bbspb.DesiredLRP {
 	if !ok {
 		return nil
 	}
-	d, err := rows.Decode(row)
+	d, err := bbsrows.Decode(row)
 	if err != nil {
 		return nil // the store had decoded it before it was written
 	}

@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"cupola/server/bbs/rows"
+	"cupola/server/bbs/bbsrows"
 	"cupola/store"
 )
 
@@ -34,7 +34,7 @@ const maxBehind = 1024
 
 // hub passes events to subscribers.
 type hub struct {
-	rows *rows.Cache
+	rows *bbsrows.Cache
 	// message gives the DesiredLRP of an app's instance.
 	message func(processGUID string) metricTagged
 
@@ -48,7 +48,7 @@ type subscriber struct {
 	wants  func(event) bool
 }
 
-func newHub(rows *rows.Cache) *hub {
+func newHub(rows *bbsrows.Cache) *hub {
 	return &hub{rows: rows, subscribers: map[*subscriber]bool{}, message: func(string) metricTagged { return nil }}
 }
 

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cupola/runtime/lrp"
-	"cupola/server/bbs/rows"
+	"cupola/server/bbs/bbsrows"
 	"cupola/store"
 )
 
 // Config is what a Server is made of. All but Log is required.
 type Config struct {
 	Store *store.Store
-	Rows  *rows.Cache
+	Rows  *bbsrows.Cache
 	// Apps gives what Cloud Foundry's apps desire, which depends on the rows of
 	// AppTables alone.
 	Apps      func(context.Context) ([]App, error)

@@ -2,6 +2,7 @@ package bbs
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -40,9 +41,11 @@ func (s *Server) stream(k kind) http.Handler {
 		}
 		rc := http.NewResponseController(w)
 		_ = rc.SetReadDeadline(time.Time{}) // nothing more is read
+		// What apps desire already is no news; what they desire from then on is.
+		err := s.apps.refresh(r.Context())
 		sub := s.hub.subscribe(func(e event) bool { return k.wants(e, req.CellId) })
 		defer s.hub.unsubscribe(sub)
-		if err := s.apps.refresh(r.Context()); err != nil { // what they desire from here on is news
+		if err = errors.Join(err, s.apps.refresh(r.Context())); err != nil {
 			http.Error(w, "the desired LRPs of apps were not read", http.StatusServiceUnavailable)
 			return
 		}

@@ -8,14 +8,14 @@ import (
 
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbspb"
+	"cupola/server/bbs/bbsrows"
 	"cupola/server/bbs/model"
-	"cupola/server/bbs/rows"
 	"cupola/store"
 )
 
 // taskMessage is a task as clients see it.
 func taskMessage(t *store.BBSTask) (*bbspb.Task, error) {
-	d, err := rows.DecodeTask(t)
+	d, err := bbsrows.DecodeTask(t)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,7 @@ package reconcile
 import (
 	"slices"
 
-	"cupola/server/bbs/rows"
+	"cupola/server/bbs/bbsrows"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -24,7 +24,7 @@ type loader struct {
 	tx        *store.Tx
 	api       string
 	fetches   *fetches
-	bbs       *rows.Cache
+	bbs       *bbsrows.Cache
 	platform  desire.Platform
 	stacks    map[string]*cf.Stack // by name
 	apps      map[string]*cf.App
@@ -41,14 +41,20 @@ type loader struct {
 }
 
 // load reads all but the cells.
-func (loop *Loop) load(tx *store.Tx) (World, error) {
-	l := &loader{tx: tx, api: loop.api, fetches: loop.fetches, bbs: loop.bbs, world: World{Now: tx.Now}}
-	for _, step := range []func() error{l.loadPlatform, l.loadOwners, l.loadApps, l.loadRoutes, l.loadProcesses, l.workOfBuilds, l.workOfTasks, l.loadBBS, l.loadRows, l.stale} {
+func (l *Loop) load(tx *store.Tx) (World, error) {
+	r := &loader{tx: tx, api: l.api, fetches: l.fetches, bbs: l.bbs, world: World{Now: tx.Now}}
+	err := r.do(r.loadPlatform, r.loadOwners, r.loadApps, r.loadRoutes, r.loadProcesses, r.workOfBuilds, r.workOfTasks, r.loadBBS, r.loadRows, r.stale)
+	return r.world, err
+}
+
+// do does steps until one fails.
+func (l *loader) do(steps ...func() error) error {
+	for _, step := range steps {
 		if err := step(); err != nil {
-			return World{}, err
+			return err
 		}
 	}
-	return l.world, nil
+	return nil
 }
 
 func (l *loader) loadPlatform() error {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"cupola/runtime/lrp"
-	"cupola/server/bbs/rows"
+	"cupola/server/bbs/bbsrows"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -25,7 +25,7 @@ func (l *loader) loadBBS() error {
 		return err
 	}
 	for _, t := range tasks {
-		run, err := rows.Run(t)
+		run, err := bbsrows.Run(t)
 		if err != nil {
 			return err
 		}
@@ -70,10 +70,8 @@ func (l *Loop) Apps(ctx context.Context) (apps []App, err error) {
 func (l *Loop) AppTables() []string { return watched() }
 
 func loadedApps(l *loader) ([]App, error) {
-	for _, step := range []func() error{l.loadPlatform, l.loadApps, l.loadRoutes, l.loadProcesses} {
-		if err := step(); err != nil {
-			return nil, err
-		}
+	if err := l.do(l.loadPlatform, l.loadApps, l.loadRoutes, l.loadProcesses); err != nil {
+		return nil, err
 	}
 	var guids []string
 	for _, d := range l.world.Desired {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"cupola/runtime/lrp"
-	"cupola/server/bbs/rows"
+	"cupola/server/bbs/bbsrows"
 	"cupola/store"
 )
 
@@ -32,7 +32,7 @@ type Config struct {
 	// Pull takes an image into the cache. It is required where apps may name
 	// images as their stack.
 	Pull func(context.Context, ImagePull) (Image, error)
-	BBS  *rows.Cache       // reads what the BBS was asked for; nil makes one
+	BBS  *bbsrows.Cache    // reads what the BBS was asked for; nil makes one
 	Logs func(lrp.LogLine) // takes what the loop says in apps' logs; nil: nobody does
 	Log  *slog.Logger
 }
@@ -42,7 +42,7 @@ type Loop struct {
 	store   *store.Store
 	cells   []Cell
 	api     string
-	bbs     *rows.Cache
+	bbs     *bbsrows.Cache
 	logs    func(lrp.LogLine)
 	log     *slog.Logger
 	fetches *fetches
@@ -59,7 +59,7 @@ const retry = time.Second
 func New(c Config) *Loop {
 	l := &Loop{store: c.Store, cells: c.Cells, api: c.API, bbs: c.BBS, logs: c.Logs, log: c.Log, wake: make(chan struct{}, 1)}
 	if l.bbs == nil {
-		l.bbs = rows.New()
+		l.bbs = bbsrows.New()
 	}
 	if l.logs == nil {
 		l.logs = func(lrp.LogLine) {}

@@ -1,6 +1,6 @@
-// Package rows reads what clients of the BBS asked for out of the store, and
+// Package bbsrows reads what clients of the BBS asked for out of the store, and
 // keeps it decoded: most of it is read again and again, and seldom changes.
-package rows
+package bbsrows
 
 import (
 	"fmt"

@@ -1,0 +1,131 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cupola/runtime/lrp"
+	"cupola/server/bbs"
+)
+
+// BBSFiles are certificates of one's own for the BBS API, in PEM. Without any,
+// the daemon makes them.
+type BBSFiles struct {
+	CA   string // signs clients' certificates
+	Cert string
+	Key  string
+}
+
+// bindBBS binds the listener of Diego's BBS API; nil where there is to be none.
+func bindBBS(ctx context.Context, c *Config) (net.Listener, error) {
+	if c.BBS == "" || c.BBS == "off" {
+		return nil, nil
+	}
+	l, err := bind(ctx, "--bbs", c.BBS)
+	if err != nil {
+		return nil, err
+	}
+	c.BBS = l.Addr().String()
+	return l, nil
+}
+
+// Where what a client needs is kept for `cupola credentials --bbs`.
+func bbsDir(dataDir string) string     { return filepath.Join(dataDir, "db", "bbs") }
+func bbsAddress(dataDir string) string { return filepath.Join(bbsDir(dataDir), "address") }
+
+// ownFiles says, after the address, that others make the certificates.
+const ownFiles = "certificates of one's own"
+
+func (h *house) openBBS() {
+	h.bbs = bbs.New(bbs.Config{Store: h.store, Rows: h.wishes, AppTables: h.loop.AppTables(), Look: h.loop.Look, Cells: h.presences, Log: h.Log,
+		Apps: func(ctx context.Context) (list []bbs.App, err error) {
+			apps, err := h.loop.Apps(ctx)
+			for _, a := range apps {
+				list = append(list, bbs.App(a))
+			}
+			return list, err
+		}})
+}
+
+func (h *house) presences() (all []lrp.Cell) {
+	for _, p := range h.cell.Parts() {
+		all = append(all, p.Presence())
+	}
+	return all
+}
+
+// runBBS runs what goes on without clients: tasks have callbacks also when the
+// listener was taken away.
+func (h *house) runBBS(ctx context.Context) error { return h.bbs.Run(ctx) }
+
+// serveBBS answers the clients of l, if there is one.
+func (h *house) serveBBS(ctx context.Context, l net.Listener) error {
+	if l == nil {
+		return nil
+	}
+	files, err := h.bbsFiles()
+	if err != nil {
+		return fmt.Errorf("make the certificates of the BBS API: %w", err)
+	}
+	config, err := files.TLS()
+	if err != nil {
+		return fmt.Errorf("read the certificates of the BBS API: %w", err)
+	}
+	if err := os.MkdirAll(bbsDir(h.DataDir), 0o700); err != nil {
+		return err
+	}
+	said := h.BBS + "\n"
+	if h.BBSFiles != (BBSFiles{}) {
+		said += ownFiles + "\n"
+	}
+	if err := os.WriteFile(bbsAddress(h.DataDir), []byte(said), 0o600); err != nil {
+		return err
+	}
+	return h.bbs.Serve(ctx, l, config)
+}
+
+func (h *house) bbsFiles() (bbs.Files, error) {
+	if own := h.BBSFiles; own != (BBSFiles{}) {
+		return bbs.Files{CA: own.CA, ServerCert: own.Cert, ServerKey: own.Key}, nil
+	}
+	// Diego's own name for it is among them, for clients that insist on one.
+	hosts := []string{"localhost", "bbs.service.cf.internal", h.APIHost()}
+	for _, ip := range addresses() {
+		hosts = append(hosts, ip.String())
+	}
+	if host, _, err := net.SplitHostPort(h.BBS); err == nil && net.ParseIP(host) == nil {
+		hosts = append(hosts, host)
+	}
+	return bbs.Make(bbsDir(h.DataDir), hosts)
+}
+
+// BBSClient is what a client of the BBS API needs. The files are "" where others
+// make the certificates.
+type BBSClient struct{ URL, CA, Cert, Key string }
+
+// BBSCredentials finds what a client of a data directory's daemon needs.
+func BBSCredentials(dataDir string) (BBSClient, error) {
+	dataDir, err := filepath.Abs(dataDir)
+	if err != nil {
+		return BBSClient{}, err
+	}
+	said, err := os.ReadFile(bbsAddress(dataDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return BBSClient{}, fmt.Errorf("the daemon of %s has not served the BBS API yet: start it with --bbs 127.0.0.1:8889", dataDir)
+	}
+	if err != nil {
+		return BBSClient{}, err
+	}
+	addr, own, _ := strings.Cut(strings.TrimSpace(string(said)), "\n")
+	if own == ownFiles {
+		return BBSClient{URL: "https://" + addr}, nil
+	}
+	f := bbs.FilesIn(bbsDir(dataDir))
+	return BBSClient{URL: "https://" + addr, CA: f.CA, Cert: f.ClientCert, Key: f.ClientKey}, nil
+}
