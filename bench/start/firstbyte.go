@@ -138,8 +138,14 @@ func (w *world) spec(id, netns string, out *os.File, args ...string) container.S
 // cellFirstByte is the first line as the cell hands it to the log: what an
 // app's user sees.
 func (w *world) cellFirstByte(ctx context.Context, id string) (time.Duration, error) {
+	return w.firstByteOn(ctx, id, "preloaded:minifs")
+}
+
+func (w *world) firstByteOn(ctx context.Context, id, rootFS string) (time.Duration, error) {
+	instance := w.instance(id)
+	instance.RootFS = rootFS
 	begin := time.Now()
-	w.cell.Start(w.instance(id))
+	w.cell.Start(instance)
 	if _, err := await(ctx, w.lines, 1); err != nil {
 		return 0, err
 	}

@@ -2,7 +2,8 @@
 
 // Command start measures the start of containers beside `runc run` of the same
 // root file system, user namespace, mounts, limits and allowed system calls,
-// taking turns, and then how long 250 of them take with a network each. It
+// taking turns; then the start on images of more and more layers; and then how
+// long 250 containers take with a network each. It
 // needs root and runc, and touches no network but its containers' own.
 package main
 
@@ -39,6 +40,9 @@ func measure(ctx context.Context, rounds, crowds, count int) (err error) {
 		return err
 	}
 	if err := firstBytes(ctx, w, r, rounds); err != nil {
+		return err
+	}
+	if err := byLayers(ctx, w, rounds); err != nil {
 		return err
 	}
 	return density(ctx, w, r, crowds, count)
