@@ -75,7 +75,7 @@ fuzz: $(HELPERS) ## run every fuzz target for FUZZTIME (10s)
 	  done; done
 
 .PHONY: bench
-bench: build ## measure, side by side with runc and nginx
+bench: build ## measure, side by side with runc, podman and nginx
 	@.ci/deps bench
 	$(SUDO) bench/run
 
