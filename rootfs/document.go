@@ -161,13 +161,6 @@ func (p *pull) configure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c := &p.doc.config
-	if err := json.Unmarshal(text, c); err != nil {
-		return fmt.Errorf("its config does not parse: %v", err)
-	}
-	if len(c.RootFS.DiffIDs) != len(p.doc.manifest.Layers) {
-		return fmt.Errorf("it has %d layers but %d diff ids; is it a container image?", len(p.doc.manifest.Layers), len(c.RootFS.DiffIDs))
-	}
 	var total int64
 	limit := p.s.cfg.Limits.Filled().Bytes
 	for _, l := range p.doc.manifest.Layers {
@@ -175,12 +168,24 @@ func (p *pull) configure(ctx context.Context) error {
 			return fmt.Errorf("its layers have more than %d bytes", limit)
 		}
 	}
+	p.doc.config, err = parseConfig(text, len(p.doc.manifest.Layers))
+	return err
+}
+
+// parseConfig reads the config of an image with so many layers.
+func parseConfig(text []byte, layers int) (c imageConfig, err error) {
+	if err := json.Unmarshal(text, &c); err != nil {
+		return c, fmt.Errorf("its config does not parse: %v", err)
+	}
+	if len(c.RootFS.DiffIDs) != layers {
+		return c, fmt.Errorf("it has %d layers but %d diff ids; is it a container image?", layers, len(c.RootFS.DiffIDs))
+	}
 	for _, id := range c.RootFS.DiffIDs {
 		if _, _, err := blobFile(id); err != nil {
-			return err
+			return c, err
 		}
 	}
-	return c.runs()
+	return c, c.runs()
 }
 
 // record is what is known of the image before it is unpacked.

@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"encoding/json"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -34,6 +35,30 @@ func FuzzParseManifest(f *testing.F) {
 		if d, err := choose(m.Manifests); err == nil && len(m.Manifests) > 0 {
 			if _, err := json.Marshal(d); err != nil {
 				t.Error(err)
+			}
+		}
+	})
+}
+
+// FuzzParseConfig holds that a config that is taken has a digest for each layer, and is for this machine.
+func FuzzParseConfig(f *testing.F) {
+	for _, text := range []string{
+		`{"os":"linux","rootfs":{"diff_ids":["` + someDigest + `"]},"config":{"User":"a","Env":["A=b"],"Entrypoint":["/x"],"ExposedPorts":{"80/tcp":{}},"Labels":{"a":"b"}}}`,
+		`{"rootfs":{"diff_ids":["sha256:../x"]}}`, `{"rootfs":{"diff_ids":[""]},"config":null}`, `null`, `{"architecture":"s390x","rootfs":{"diff_ids":["` + someDigest + `"]}}`,
+	} {
+		f.Add([]byte(text), 1)
+	}
+	f.Fuzz(func(t *testing.T, text []byte, layers int) {
+		c, err := parseConfig(text, layers)
+		if err != nil {
+			return
+		}
+		if len(c.RootFS.DiffIDs) != layers || c.Architecture != "" && c.Architecture != runtime.GOARCH {
+			t.Errorf("%s: took %d diff ids of %d layers for %s", text, len(c.RootFS.DiffIDs), layers, c.Architecture)
+		}
+		for _, id := range c.RootFS.DiffIDs {
+			if !digests.MatchString(id) {
+				t.Errorf("%s: took the diff id %q", text, id)
 			}
 		}
 	})
