@@ -143,6 +143,39 @@ func TestImageStack(t *testing.T) {
 }
 
 // TestLayoutMount holds that a layout is brought in when it is first mounted, and not needed afterwards.
+// TestDamagedStack holds that a stack whose image lost a layer is not offered, and can be made again.
+func TestDamagedStack(t *testing.T) {
+	needRoot(t)
+	reg := newRegistry(t, loginNone)
+	s := newStore(t, Config{Registries: reg.config()})
+	ref, digest := reg.push("cflinuxfs4", testImage(t, nil))
+	if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	st, err := s.AddImage(NewStack{Name: "mine"}, digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(s.path("chains", st.chains[0])); err != nil {
+		t.Fatal(err)
+	}
+	again, err := New(s.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if _, ok := again.Stack("mine"); ok {
+		t.Error("the damaged stack is offered")
+	}
+	if _, err := again.Pull(t.Context(), ref.WithDigest(digest), PullOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.AddImage(NewStack{Name: "mine"}, digest); err != nil {
+		t.Fatal(err)
+	}
+	inRoot(t, again, "mine", func(root string) { checkImported(t, "mended", root) })
+}
+
 func TestLayoutMount(t *testing.T) {
 	needRoot(t)
 	s := newStore(t, Config{})

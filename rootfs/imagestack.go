@@ -154,7 +154,10 @@ func (s *Store) AddImage(n NewStack, digest string) (Stack, error) {
 	if err != nil {
 		return Stack{}, err
 	}
-	err = errors.Join(writeSynced(filepath.Join(tmp, "stack.json"), st), os.Rename(tmp, s.path("stacks", n.Name)), syncTree(s.path("stacks")))
+	err = writeSynced(filepath.Join(tmp, "stack.json"), st)
+	if err == nil {
+		err = s.putStack(tmp, n.Name)
+	}
 	if err != nil {
 		return Stack{}, errors.Join(err, s.trash.put(tmp))
 	}

@@ -90,13 +90,28 @@ func (s *Store) add(ctx context.Context, n NewStack, fill func(ctx context.Conte
 	if err != nil {
 		return Stack{}, errors.Join(err, s.trash.put(tmp))
 	}
-	if err := errors.Join(os.Rename(tmp, s.path("stacks", n.Name)), syncTree(s.path("stacks"))); err != nil {
+	if err := s.putStack(tmp, n.Name); err != nil {
 		return Stack{}, errors.Join(err, s.trash.put(tmp))
 	}
 	st.id, st.dir = n.Name, s.path("stacks", n.Name, "fs")
 	s.register(st)
 	st, _ = s.Stack(n.Name)
 	return st, nil
+}
+
+// putStack gives a whole stack's directory its name, which only one that could not be read may bear.
+func (s *Store) putStack(tmp, name string) error {
+	used, err := s.mountedDirs()
+	if err == nil && used[name] {
+		err = fmt.Errorf("the damaged stack %q is used by running containers", name)
+	}
+	if err == nil {
+		err = s.trash.put(s.path("stacks", name))
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.Rename(tmp, s.path("stacks", name)), syncTree(s.path("stacks")))
 }
 
 func (s *Store) fillStack(ctx context.Context, n NewStack, tmp string, fill func(ctx context.Context, tmp, tree string) (made, error)) (Stack, error) {

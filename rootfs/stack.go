@@ -96,7 +96,7 @@ func (s *Store) loadStacks() error {
 		}
 		st, err := s.readStack(e.Name())
 		if err != nil {
-			s.log.Warn("stack was skipped", "stack", e.Name(), "err", err)
+			s.log.Warn("stack was skipped", "stack", e.Name(), "made_from", st.Origin, "err", err)
 			continue
 		}
 		s.stacks[st.Name] = st

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// The oldest kernels: loop devices are set up by LOOP_CONFIGURE (5.8), and
-// below 5.15 nobody has tried.
-var oldestKernel, triedKernel = version{5, 8}, version{5, 15}
+// The oldest kernels: processes are watched through descriptors that do not block
+// (PIDFD_NONBLOCK, 5.10), and below 5.15 nobody has tried.
+var oldestKernel, triedKernel = version{5, 10}, version{5, 15}
 
 type version [2]int
 

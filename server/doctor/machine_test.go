@@ -64,7 +64,7 @@ func TestChecks(t *testing.T) {
 	}{
 		{"kernel", map[string]string{"proc/sys/kernel/osrelease": "6.1.0-18-amd64\n"}, nil, (*machine).kernel, OK, "Linux 6.1.0-18-amd64", ""},
 		{"untried kernel", map[string]string{"proc/sys/kernel/osrelease": "5.10.0"}, nil, (*machine).kernel, Warn, "older than 5.15", "full-upgrade"},
-		{"old kernel", map[string]string{"proc/sys/kernel/osrelease": "4.19.0"}, nil, (*machine).kernel, Fail, "older than 5.8", "full-upgrade"},
+		{"old kernel", map[string]string{"proc/sys/kernel/osrelease": "4.19.0"}, nil, (*machine).kernel, Fail, "older than 5.10", "full-upgrade"},
 		{"odd kernel", map[string]string{"proc/sys/kernel/osrelease": "x"}, nil, (*machine).kernel, Warn, "cannot be read", "uname"},
 
 		{"cgroup v2", map[string]string{"proc/self/mountinfo": mountsV2, "sys/fs/cgroup/cgroup.controllers": "cpuset cpu io memory pids"}, root, (*machine).cgroup, OK, "v2 with", ""},
