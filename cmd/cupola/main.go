@@ -35,8 +35,10 @@ type cli struct {
 	EnableAppFeature  enableAppFeatureCmd  `cmd:"" aliases:"enable-app-feature-flag" help:"Turn a feature of an app on."`
 	DisableAppFeature disableAppFeatureCmd `cmd:"" aliases:"disable-app-feature-flag" help:"Turn a feature of an app off."`
 
-	Cleanup cleanupCmd `cmd:"" help:"End all that still runs of a daemon that has ended."`
-	Version versionCmd `cmd:"" help:"Tell the version."`
+	Cells          cellsCmd   `cmd:"" help:"List the cells: their tags, what they offer, their room."`
+	PlacementPools poolsCmd   `cmd:"" help:"List, make, change, delete and assign placement pools."`
+	Cleanup        cleanupCmd `cmd:"" help:"End all that still runs of a daemon that has ended."`
+	Version        versionCmd `cmd:"" help:"Tell the version."`
 }
 
 // env is what commands share.

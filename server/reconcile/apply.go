@@ -81,6 +81,9 @@ func applyActual(tx *store.Tx, a Action) error {
 		next = unclaimed(a.Actual, tx.Now)
 	case Deny:
 		next.PlacementError = lrp.Truncate(a.Reason)
+		if err := recordUnplaced(tx, next); err != nil {
+			return err
+		}
 	case Amend:
 		next = a.Next
 	}

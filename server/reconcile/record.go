@@ -79,6 +79,24 @@ func recordCrash(tx *store.Tx, was, now lrp.Actual) ([]lrp.LogLine, error) {
 	}, err
 }
 
+// recordUnplaced writes an event for an instance of an app that no cell takes.
+// Cloud Controller has none: it tells of the error in the stats alone.
+func recordUnplaced(tx *store.Tx, a lrp.Actual) error {
+	p, err := store.Processes.Get(tx, desire.CFProcess(a.ProcessGUID))
+	if store.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	app, err := store.Apps.Get(tx, p.AppGUID)
+	if err != nil {
+		return err
+	}
+	return record(tx, app, cf.Event{Type: "audit.app.process.unplaced", Actor: cf.Actor{GUID: p.GUID, Type: "process", Name: p.Type},
+		TargetGUID: app.GUID, TargetName: app.Name, Data: map[string]any{"index": a.Index, "reason": a.PlacementError}})
+}
+
 // note is a line that Cloud Controller writes to an app's log.
 func note(appGUID, format string, args ...any) lrp.LogLine {
 	return lrp.LogLine{Target: lrp.LogTarget{GUID: appGUID, Source: "API", Instance: "0"}, At: time.Now(), Text: fmt.Appendf(nil, format, args...)}

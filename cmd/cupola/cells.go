@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+type cellsCmd struct {
+	apiFlags
+	JSON bool `help:"Print JSON." name:"json"`
+}
+
+// cellView is a cell as GET /v1/cells shows it.
+type cellView struct {
+	ID        string   `json:"cell_id"`
+	Tags      []string `json:"tags"`
+	RootFSes  []string `json:"preloaded_rootfses"`
+	Providers []string `json:"rootfs_providers"`
+	Capacity  cellRoom `json:"capacity"`
+	Used      cellRoom `json:"used"`
+	Leaving   bool     `json:"leaving"`
+}
+
+type cellRoom struct {
+	MemoryMB   int `json:"memory_mb"`
+	DiskMB     int `json:"disk_mb"`
+	Containers int `json:"containers"`
+}
+
+// Run lists the cells.
+func (c *cellsCmd) Run(e *env) error {
+	api, err := c.login(e.ctx)
+	if err != nil {
+		return err
+	}
+	var cells []cellView
+	if err := api.call(e.ctx, "GET", "/v1/cells", nil, &cells); err != nil {
+		return err
+	}
+	if c.JSON {
+		return writeJSON(e.out, cells)
+	}
+	return writeCells(e.out, cells)
+}
+
+func writeCells(w io.Writer, cells []cellView) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "NAME\tTAGS\tROOTFSES\tPROVIDERS\tMEMORY\tDISK\tCONTAINERS")
+	for _, c := range cells {
+		name := c.ID
+		if c.Leaving {
+			name += " (leaving)"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, listText(c.Tags), listText(c.RootFSes), listText(c.Providers),
+			partText(c.Used.MemoryMB, c.Capacity.MemoryMB, sizeText), partText(c.Used.DiskMB, c.Capacity.DiskMB, sizeText),
+			partText(c.Used.Containers, c.Capacity.Containers, func(n int) string { return fmt.Sprint(n) }))
+	}
+	return t.Flush()
+}
+
+func listText(list []string) string {
+	if len(list) == 0 {
+		return "-"
+	}
+	return strings.Join(list, ", ")
+}
+
+// partText is used/total; a cell that is to go has no total.
+func partText(used, total int, text func(int) string) string {
+	if total == 0 {
+		return text(used)
+	}
+	return text(used) + "/" + text(total)
+}
+
+// sizeText is a size in the CLI's units.
+func sizeText(mb int) string {
+	if mb >= 1024 && mb%1024 == 0 {
+		return fmt.Sprintf("%dG", mb/1024)
+	}
+	return fmt.Sprintf("%dM", mb)
+}

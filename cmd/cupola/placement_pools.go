@@ -1,0 +1,259 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"text/tabwriter"
+)
+
+type poolsCmd struct {
+	List     poolListCmd     `cmd:"" aliases:"ls" help:"List the placement pools."`
+	Create   poolCreateCmd   `cmd:"" help:"Make a placement pool: the tags that cells must have, and must not."`
+	Update   poolUpdateCmd   `cmd:"" help:"Change a placement pool. Apps heed it from their next restart on."`
+	Delete   poolDeleteCmd   `cmd:"" aliases:"rm" help:"Delete a placement pool; its spaces fall to the default one."`
+	Assign   poolAssignCmd   `cmd:"" help:"Give a space a placement pool."`
+	Unassign poolUnassignCmd `cmd:"" help:"Leave a space to the default placement pool."`
+}
+
+// poolView is a placement pool as the API shows it.
+type poolView struct {
+	GUID          string   `json:"guid"`
+	Name          string   `json:"name"`
+	Require       []string `json:"require"`
+	Disallow      []string `json:"disallow"`
+	Default       bool     `json:"default"`
+	Relationships struct {
+		Spaces struct {
+			Data []struct {
+				GUID string `json:"guid"`
+			} `json:"data"`
+		} `json:"spaces"`
+	} `json:"relationships"`
+}
+
+type poolListCmd struct {
+	apiFlags
+	JSON bool `help:"Print JSON." name:"json"`
+}
+
+// Run lists the pools.
+func (c *poolListCmd) Run(e *env) error {
+	api, err := c.login(e.ctx)
+	if err != nil {
+		return err
+	}
+	var list struct{ Resources []poolView }
+	if err := api.call(e.ctx, "GET", "/v3/placement_pools?per_page=5000&order_by=name", nil, &list); err != nil {
+		return err
+	}
+	if c.JSON {
+		return writeJSON(e.out, list.Resources)
+	}
+	spaces, err := spaceNames(e, api)
+	if err != nil {
+		return err
+	}
+	return writePools(e.out, list.Resources, spaces)
+}
+
+// spaceNames are "org/space" by the space's GUID.
+func spaceNames(e *env, api *client) (map[string]string, error) {
+	var list struct {
+		Resources []struct {
+			GUID, Name    string
+			Relationships struct {
+				Organization struct{ Data struct{ GUID string } }
+			}
+		}
+		Included struct {
+			Organizations []struct{ GUID, Name string }
+		}
+	}
+	if err := api.call(e.ctx, "GET", "/v3/spaces?per_page=5000&include=organization", nil, &list); err != nil {
+		return nil, err
+	}
+	orgs, names := map[string]string{}, map[string]string{}
+	for _, o := range list.Included.Organizations {
+		orgs[o.GUID] = o.Name
+	}
+	for _, s := range list.Resources {
+		names[s.GUID] = orgs[s.Relationships.Organization.Data.GUID] + "/" + s.Name
+	}
+	return names, nil
+}
+
+func writePools(w io.Writer, pools []poolView, names map[string]string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "NAME\tREQUIRE\tDISALLOW\tSPACES")
+	for _, p := range pools {
+		var spaces []string
+		if p.Default {
+			spaces = append(spaces, "all others (default)")
+		}
+		for _, s := range p.Relationships.Spaces.Data {
+			spaces = append(spaces, names[s.GUID])
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.Name, listText(p.Require), listText(p.Disallow), listText(spaces))
+	}
+	return t.Flush()
+}
+
+// poolFlags are what a pool says; what is not given is left as it is.
+type poolFlags struct {
+	Require  []string `help:"Tags that cells must have." placeholder:"TAG,..."`
+	Disallow []string `help:"Tags that cells must not have." placeholder:"TAG,..."`
+	Default  *bool    `help:"Let it hold for spaces that have no pool." negatable:""`
+}
+
+func (f poolFlags) body() doc {
+	body := doc{}
+	if f.Require != nil {
+		body["require"] = f.Require
+	}
+	if f.Disallow != nil {
+		body["disallow"] = f.Disallow
+	}
+	if f.Default != nil {
+		body["default"] = *f.Default
+	}
+	return body
+}
+
+type poolCreateCmd struct {
+	apiFlags
+	poolFlags
+	Name string `arg:"" help:"The pool's name."`
+}
+
+// Run makes a pool.
+func (c *poolCreateCmd) Run(e *env) error {
+	api, err := c.login(e.ctx)
+	if err != nil {
+		return err
+	}
+	body := c.body()
+	body["name"] = c.Name
+	if err := api.call(e.ctx, "POST", "/v3/placement_pools", body, nil); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.out, "Made the placement pool %s.\n", c.Name)
+	return err
+}
+
+// poolArg names a pool.
+type poolArg struct {
+	apiFlags
+	Pool string `arg:"" help:"The pool's name."`
+}
+
+// open logs in and finds the pool.
+func (a *poolArg) open(e *env) (api *client, path string, err error) {
+	if api, err = a.login(e.ctx); err != nil {
+		return nil, "", err
+	}
+	guid, err := api.first(e.ctx, "placement pool "+a.Pool, "/v3/placement_pools?names="+url.QueryEscape(a.Pool))
+	return api, "/v3/placement_pools/" + guid, err
+}
+
+type poolUpdateCmd struct {
+	poolArg
+	poolFlags
+	Rename string `help:"Its new name." placeholder:"NAME"`
+	Any    bool   `help:"Forget what it required and disallowed before."`
+}
+
+// Run changes a pool.
+func (c *poolUpdateCmd) Run(e *env) error {
+	api, path, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	body := c.body()
+	if c.Rename != "" {
+		body["name"] = c.Rename
+	}
+	for _, field := range []string{"require", "disallow"} {
+		if _, given := body[field]; c.Any && !given {
+			body[field] = []string{}
+		}
+	}
+	if err := api.call(e.ctx, "PATCH", path, body, nil); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.out, "Changed the placement pool %s. Restart the apps of its spaces for it to take effect.\n", c.Pool)
+	return err
+}
+
+type poolDeleteCmd struct{ poolArg }
+
+// Run deletes a pool.
+func (c *poolDeleteCmd) Run(e *env) error {
+	api, path, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	if err := api.call(e.ctx, "DELETE", path, nil, nil); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.out, "Deleted the placement pool %s.\n", c.Pool)
+	return err
+}
+
+// spaceArg names a space.
+type spaceArg struct {
+	Org   string `arg:"" help:"The org."`
+	Space string `arg:"" help:"The space."`
+}
+
+func (a spaceArg) find(e *env, api *client) (string, error) {
+	org, err := api.first(e.ctx, "org "+a.Org, "/v3/organizations?names="+url.QueryEscape(a.Org))
+	if err != nil {
+		return "", err
+	}
+	return api.first(e.ctx, "space "+a.Space+" in the org "+a.Org, "/v3/spaces?organization_guids="+org+"&names="+url.QueryEscape(a.Space))
+}
+
+type poolAssignCmd struct {
+	poolArg
+	spaceArg
+}
+
+// Run gives a space a pool.
+func (c *poolAssignCmd) Run(e *env) error {
+	api, path, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	space, err := c.find(e, api)
+	if err != nil {
+		return err
+	}
+	if err := api.call(e.ctx, "POST", path+"/relationships/spaces", doc{"data": []doc{{"guid": space}}}, nil); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.out, "%s now has the placement pool %s. Restart its apps for it to take effect.\n", c.Org+"/"+c.Space, c.Pool)
+	return err
+}
+
+type poolUnassignCmd struct {
+	poolArg
+	spaceArg
+}
+
+// Run takes a space out of a pool.
+func (c *poolUnassignCmd) Run(e *env) error {
+	api, path, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	space, err := c.find(e, api)
+	if err != nil {
+		return err
+	}
+	if err := api.call(e.ctx, "DELETE", path+"/relationships/spaces/"+space, nil, nil); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.out, "%s/%s now has the default placement pool. Restart its apps for it to take effect.\n", c.Org, c.Space)
+	return err
+}
