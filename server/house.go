@@ -20,6 +20,7 @@ import (
 	"cupola/server/api"
 	"cupola/server/bbs"
 	"cupola/server/bbs/bbsrows"
+	"cupola/server/broker"
 	"cupola/server/deploy"
 	"cupola/server/drain"
 	"cupola/server/logcache"
@@ -48,6 +49,7 @@ type house struct {
 	network    *network.Network
 	cell       *cell.Cell
 	loop       *reconcile.Loop
+	brokers    *broker.Loop
 	uaa        *uaa.UAA
 	logs       *logcache.Cache
 	drains     *drain.Drains
@@ -178,6 +180,9 @@ func (h *house) openControl(ctx context.Context) (err error) {
 	}
 	h.loop = reconcile.New(loop)
 	h.openBBS()
+	if h.brokers, err = h.newBrokers(); err != nil {
+		return err
+	}
 	polls, endPolls := context.WithCancel(ctx)
 	h.endPolls = endPolls
 	h.api = api.New(polls, api.Config{

@@ -97,6 +97,7 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 		<-h.cell.Adopted()
 		return h.loop.Run(live)
 	})
+	group.Go(func() error { return h.brokers.Run(live) })
 	group.Go(func() error { return h.route(live) })
 	group.Go(func() error {
 		<-h.cell.Adopted() // rows of what has ended meanwhile tell nothing

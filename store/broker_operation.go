@@ -1,10 +1,6 @@
 package store
 
-import (
-	"time"
-
-	"cupola/store/cf"
-)
+import "cupola/store/cf"
 
 // BrokerOperations are the operations that brokers have not ended.
 var BrokerOperations = &Table[cf.BrokerOperation]{
@@ -21,12 +17,21 @@ var BrokerOperations = &Table[cf.BrokerOperation]{
 	},
 }
 
+// newBrokerJobs are the jobs of some kinds that have neither ended nor an
+// operation.
+const newBrokerJobs = ` FROM jobs WHERE state IN ('PROCESSING', 'POLLING') AND operation IN (SELECT value FROM json_each(?))
+AND NOT EXISTS (SELECT 1 FROM broker_operations b WHERE b.job_guid = jobs.guid)`
+
+// HasBrokerJobs tells whether BeginBrokerOperations has something to do.
+func (tx *Tx) HasBrokerJobs(kinds ...string) (has bool, err error) {
+	err = tx.sql.QueryRowContext(tx.ctx, "SELECT EXISTS (SELECT 1"+newBrokerJobs+")", list(kinds)).Scan(&has)
+	return has, err
+}
+
 // BeginBrokerOperations makes an operation for each job of one of the kinds
-// that has ended neither nor has one.
+// that has neither ended nor one.
 func (tx *Tx) BeginBrokerOperations(kinds ...string) error {
-	jobs, err := Jobs.query(tx, "SELECT "+Jobs.columns+` FROM jobs
-WHERE state IN ('PROCESSING', 'POLLING') AND operation IN (SELECT value FROM json_each(?))
-AND NOT EXISTS (SELECT 1 FROM broker_operations b WHERE b.job_guid = jobs.guid) ORDER BY id`, list(kinds))
+	jobs, err := Jobs.query(tx, "SELECT "+Jobs.columns+newBrokerJobs+" ORDER BY id", list(kinds))
 	if err != nil {
 		return err
 	}
@@ -37,15 +42,4 @@ AND NOT EXISTS (SELECT 1 FROM broker_operations b WHERE b.job_guid = jobs.guid) 
 		}
 	}
 	return nil
-}
-
-// NextBrokerOperation is when the next broker is to be asked; the zero time
-// when none is.
-func (tx *Tx) NextBrokerOperation() (due time.Time, err error) {
-	var at int64
-	err = tx.sql.QueryRowContext(tx.ctx, "SELECT coalesce(min(due_at), 0) FROM broker_operations").Scan(&at)
-	if at != 0 {
-		due = time.UnixMicro(at).UTC()
-	}
-	return due, err
 }

@@ -26,6 +26,7 @@ const (
 	hidden                  // whoever may not gets 404
 	ofRoute                 // seen by the org's auditors too: others get 404
 	ofDomain                // of an org: not seen by its users without another role
+	ofBroker                // seen by those with a role in its broker's space: others get 404
 )
 
 // attempt is a request of a write route that an admin succeeds with.
@@ -121,6 +122,16 @@ var attempts = map[string]attempt{
 	"PATCH /v3/routes/{guid}/destinations/{destination}":                     {"/v3/routes/route-1/destinations/dest-1", `{"protocol": "http2"}`, 200, ofRoute},
 	"DELETE /v3/routes/{guid}/destinations/{destination}":                    {"/v3/routes/route-1/destinations/dest-1", "", 204, ofRoute},
 	"PATCH /v3/routes/{guid}/relationships/space":                            {"/v3/routes/route-1/relationships/space", `{"data": {"guid": "space-1"}}`, 200, ofRoute},
+	"POST /v3/service_brokers":                                               {"/v3/service_brokers", `{"name": "new", "url": "http://b", "authentication": {"type": "basic", "credentials": {"username": "u", "password": "p"}}, ` + toSpace + `}`, 202, namedSpace},
+	"PATCH /v3/service_brokers/{guid}":                                       {"/v3/service_brokers/broker-1", `{"name": "x"}`, 202, inSpace},
+	"DELETE /v3/service_brokers/{guid}":                                      {"/v3/service_brokers/broker-1", "", 202, inSpace},
+	"PATCH /v3/service_offerings/{guid}":                                     {"/v3/service_offerings/offering-1", labels, 200, ofBroker},
+	"DELETE /v3/service_offerings/{guid}":                                    {"/v3/service_offerings/offering-1?purge=true", "", 204, ofBroker},
+	"PATCH /v3/service_plans/{guid}":                                         {"/v3/service_plans/plan-1", labels, 200, ofBroker},
+	"DELETE /v3/service_plans/{guid}":                                        {"/v3/service_plans/plan-1", "", 204, ofBroker},
+	"PATCH /v3/service_plans/{guid}/visibility":                              {"/v3/service_plans/plan-1/visibility", `{"type": "public"}`, 422, ofBroker},
+	"POST /v3/service_plans/{guid}/visibility":                               {"/v3/service_plans/plan-1/visibility", `{"type": "public"}`, 422, ofBroker},
+	"DELETE /v3/service_plans/{guid}/visibility/{org}":                       {"/v3/service_plans/plan-1/visibility/org-1", "", 422, ofBroker},
 	"POST /v3/security_groups":                                               {"/v3/security_groups", `{"name": "new"}`, 201, platform},
 	"PATCH /v3/security_groups/{guid}":                                       {"/v3/security_groups/group-1", `{"name": "x"}`, 200, inSpace},
 	"DELETE /v3/security_groups/{guid}":                                      {"/v3/security_groups/group-1", "", 202, inSpace},
@@ -236,6 +247,7 @@ func seedAccess(tx *store.Tx) error {
 		func() error {
 			return store.Domains.Insert(tx, &cf.Domain{Resource: guid("domain-3"), Name: "alone.test", OrgGUID: "org-1"})
 		},
+		func() error { return seedBroker(tx) },
 		func() error { return store.FeatureFlags.Put(tx, &cf.FeatureFlag{Name: "route_sharing", Enabled: true}) },
 		func() error { return store.OrgQuotas.Insert(tx, &cf.OrgQuota{Resource: guid("quota-2"), Name: "q2"}) },
 		func() error {
@@ -296,7 +308,8 @@ func expected(rule authz.Rule, user string, a attempt) int {
 	}
 	actor := authz.NewActor("", "", "", append([]string{"cloud_controller.read", "cloud_controller.write"}, scopeUsers[user]...), roles)
 	sees := ofRole || user != "nobody"
-	readers := map[where]authz.Rule{hidden: authz.SpaceReader, inSpace: authz.SpaceReader, namedSpace: authz.SpaceReader, ofRoute: authz.RouteReader, ofDomain: authz.RouteReader}
+	readers := map[where]authz.Rule{hidden: authz.SpaceReader, inSpace: authz.SpaceReader, namedSpace: authz.SpaceReader, ofRoute: authz.RouteReader, ofDomain: authz.RouteReader,
+		ofBroker: authz.SpaceReader &^ authz.OrgManager}
 	if rule, ok := readers[a.where]; ok {
 		sees = actor.May(rule, authz.Place{OrgGUID: "org-1", SpaceGUID: "space-1"})
 	}

@@ -30,6 +30,7 @@ const (
 	StackInvalid          Kind = "StackValidationFailed"
 	Unknown               Kind = "UnknownError"
 	OrgSuspended          Kind = "OrgSuspended"
+	BrokerNotRemovable    Kind = "ServiceBrokerNotRemovable"
 )
 
 // Error is an error that a client can act on. Detail is for people, in Cloud

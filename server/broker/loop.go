@@ -1,0 +1,247 @@
+package broker
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"cupola/server/osb"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// Config is what a Loop is made of. The zero value of a time takes the default
+// that stands with it.
+type Config struct {
+	Store  *store.Store
+	Client *osb.Client
+	Log    *slog.Logger
+	// Front is the address of the platform's own front for the port of a URL,
+	// "" for none: apps of the platform may be brokers of a space.
+	Front func(port string) string
+
+	FirstPoll   time.Duration // until the first poll; it doubles with every poll: 1 s
+	LongestPoll time.Duration // 60 s, Cloud Controller's interval
+	LongestRun  time.Duration // of an asynchronous operation: 7 days, Cloud Controller's
+	OrphanRetry time.Duration // until an orphan is tried again; it doubles up to an hour: 2 s
+}
+
+const (
+	firstPoll    = time.Second
+	longestPoll  = time.Minute
+	longestRun   = 7 * 24 * time.Hour
+	longestRetry = 24 * time.Hour // that a broker's Retry-After may ask for
+	orphanRetry  = 2 * time.Second
+	orphanRest   = time.Hour
+	tick         = 30 * time.Second
+	again        = time.Second // after an error of the database
+)
+
+// How many requests are made at once: so that one broker that is slow does not
+// hold up the others.
+const (
+	maxRequests  = 64
+	maxPerBroker = 8
+)
+
+// Loop takes jobs through their brokers.
+type Loop struct {
+	Config
+	wake    chan struct{}
+	workers sync.WaitGroup
+
+	mu      sync.Mutex
+	running map[string]string // operation GUID → broker GUID
+}
+
+// New makes a Loop.
+func New(c Config) *Loop {
+	for _, d := range []struct {
+		value *time.Duration
+		none  time.Duration
+	}{{&c.FirstPoll, firstPoll}, {&c.LongestPoll, longestPoll}, {&c.LongestRun, longestRun}, {&c.OrphanRetry, orphanRetry}} {
+		if *d.value == 0 {
+			*d.value = d.none
+		}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Front == nil {
+		c.Front = func(string) string { return "" }
+	}
+	return &Loop{Config: c, wake: make(chan struct{}, 1), running: map[string]string{}}
+}
+
+// Run works until ctx ends, which ends the requests that are under way too.
+// What is undone then is done by the next Run.
+func (l *Loop) Run(ctx context.Context) error {
+	changed, stop := l.Store.Watch(store.Jobs.Name(), store.BrokerOperations.Name())
+	defer stop()
+	defer l.workers.Wait()
+	for {
+		next, err := l.look(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			l.Log.ErrorContext(ctx, "broker operations were not looked at", "err", err)
+			next = time.Now().Add(again)
+		}
+		timer := time.NewTimer(time.Until(next))
+		select {
+		case <-changed:
+		case <-l.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+func (l *Loop) poke() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// look starts what is due, and tells when to look again.
+func (l *Loop) look(ctx context.Context) (next time.Time, err error) {
+	if err := l.begin(ctx); err != nil {
+		return next, err
+	}
+	var due []*step
+	err = l.Store.Read(ctx, func(tx *store.Tx) (err error) {
+		due, next, err = l.due(tx, time.Now())
+		return err
+	})
+	for _, s := range due {
+		l.start(ctx, s)
+	}
+	return next, err
+}
+
+// due are the steps whose time has come, and when to look for more.
+func (l *Loop) due(tx *store.Tx, now time.Time) (due []*step, next time.Time, err error) {
+	next = now.Add(tick)
+	ops, err := store.BrokerOperations.All(tx)
+	if err != nil {
+		return nil, next, err
+	}
+	for _, op := range ops {
+		switch {
+		case l.isRunning(op.GUID):
+		case op.DueAt.After(now):
+			if op.DueAt.Before(next) {
+				next = op.DueAt
+			}
+		default:
+			s, err := load(tx, op)
+			if err != nil {
+				return nil, next, err
+			}
+			due = append(due, s)
+		}
+	}
+	return due, next, nil
+}
+
+// begin makes operations of new jobs.
+func (l *Loop) begin(ctx context.Context) error {
+	fresh := false
+	err := l.Store.Read(ctx, func(tx *store.Tx) (err error) {
+		fresh, err = tx.HasBrokerJobs(jobKinds...)
+		return err
+	})
+	if err != nil || !fresh {
+		return err
+	}
+	return l.Store.Write(ctx, func(tx *store.Tx) error { return tx.BeginBrokerOperations(jobKinds...) })
+}
+
+func (l *Loop) isRunning(guid string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := l.running[guid]
+	return ok
+}
+
+// start makes a step in the background, if there is room for it: when there is
+// not, the end of another wakes the loop.
+func (l *Loop) start(ctx context.Context, s *step) {
+	if !l.enter(s) {
+		return
+	}
+	l.workers.Go(func() {
+		defer l.poke()
+		defer l.leave(s)
+		err := l.make(ctx, s)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		l.Log.ErrorContext(ctx, "step of a broker operation was not made", "job_guid", s.op.JobGUID, "err", err)
+		select {
+		case <-time.After(again):
+		case <-ctx.Done():
+		}
+	})
+}
+
+func (l *Loop) enter(s *step) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for _, b := range l.running {
+		if b == s.brokerGUID() {
+			n++
+		}
+	}
+	if len(l.running) >= maxRequests || n >= maxPerBroker {
+		return false
+	}
+	l.running[s.op.GUID] = s.brokerGUID()
+	return true
+}
+
+func (l *Loop) leave(s *step) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.running, s.op.GUID)
+}
+
+// make asks the broker and writes what came of it. What the loop saw may have
+// changed while the broker was asked: it is loaded again.
+func (l *Loop) make(ctx context.Context, s *step) error {
+	var a answer
+	if s.asks() {
+		a = l.ask(ctx, s)
+		if ctx.Err() != nil {
+			return ctx.Err() // nobody knows what came of it: it is asked again
+		}
+	}
+	return l.Store.Write(ctx, func(tx *store.Tx) error {
+		op, err := store.BrokerOperations.Get(tx, s.op.GUID)
+		if store.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		now, err := load(tx, op)
+		if err != nil {
+			return err
+		}
+		now.asked = s
+		return l.settle(tx, now, a)
+	})
+}
+
+// ask makes the request of a step.
+func (l *Loop) ask(ctx context.Context, s *step) answer {
+	if s.op.Phase == cf.PhasePoll {
+		return s.task.poll(ctx, l, s)
+	}
+	return s.task.send(ctx, l, s)
+}

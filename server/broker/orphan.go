@@ -1,0 +1,75 @@
+package broker
+
+import (
+	"context"
+
+	"cupola/server/osb"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// removeOrphan deletes at a broker what it may have made for a request that
+// failed.
+type removeOrphan struct{}
+
+// addOrphan has what a step may have left at its broker removed.
+func addOrphan(tx *store.Tx, s *step) error {
+	o := &cf.Orphan{BrokerGUID: s.broker.GUID, OfferingID: s.offering.CatalogID, PlanID: s.plan.CatalogID, InstanceGUID: s.instance.GUID}
+	if b, ok := s.task.(interface{ bindingGUID() string }); ok {
+		o.BindingGUID = b.bindingGUID()
+	}
+	return store.BrokerOperations.Insert(tx, &cf.BrokerOperation{Phase: cf.PhaseSend, DueAt: tx.Now, Orphan: o})
+}
+
+func (*removeOrphan) load(tx *store.Tx, s *step) (err error) {
+	s.broker, err = store.ServiceBrokers.Get(tx, s.op.Orphan.BrokerGUID)
+	return err
+}
+
+func orphaned(s *step) osb.Binding {
+	o := s.op.Orphan
+	return osb.Binding{GUID: o.BindingGUID, Instance: osb.Instance{GUID: o.InstanceGUID, OfferingID: o.OfferingID, PlanID: o.PlanID}}
+}
+
+func (*removeOrphan) send(ctx context.Context, l *Loop, s *step) answer {
+	var d osb.Deleted
+	var err error
+	if b := orphaned(s); b.GUID != "" {
+		d, err = l.Client.Unbind(ctx, l.target(s, s.broker), b)
+	} else {
+		d, err = l.Client.Deprovision(ctx, l.target(s, s.broker), b.Instance)
+	}
+	return answer{err: err, async: d.Async, operation: d.Operation}
+}
+
+func (*removeOrphan) poll(ctx context.Context, l *Loop, s *step) (a answer) {
+	if b := orphaned(s); b.GUID != "" {
+		a.state, a.err = l.Client.BindingOperation(ctx, l.target(s, s.broker), b, s.op.Operation)
+	} else {
+		a.state, a.err = l.Client.InstanceOperation(ctx, l.target(s, s.broker), b.Instance, s.op.Operation)
+	}
+	return a
+}
+
+func (*removeOrphan) began(*store.Tx, *step, answer) error     { return nil }
+func (*removeOrphan) said(*store.Tx, *step, string) error      { return nil }
+func (*removeOrphan) succeeded(*store.Tx, *step, answer) error { return nil }
+func (*removeOrphan) failed(*store.Tx, *step, fault) error     { return nil }
+func (*removeOrphan) words() words                             { return words{deletes: true} }
+
+// gone ends it: there is nobody left to ask.
+func (*removeOrphan) gone(*step) fault { return fault{} }
+
+// retryOrphan has an orphan that was not removed tried again, ever later. What
+// cannot be removed for as long as an operation may take is left, and said.
+func (l *Loop) retryOrphan(tx *store.Tx, s *step, why error) error {
+	if tx.Now.Sub(s.op.CreatedAt) > l.LongestRun {
+		o := s.op.Orphan
+		l.Log.Error("orphan was left at a service broker", "broker", s.broker.Name, "service_instance_guid", o.InstanceGUID, "service_binding_guid", o.BindingGUID, "err", why)
+		return store.BrokerOperations.Delete(tx, s.op.GUID)
+	}
+	s.op.Phase, s.op.Operation = cf.PhaseSend, ""
+	s.op.DueAt = tx.Now.Add(min(l.OrphanRetry<<min(s.op.Attempts, 20), orphanRest))
+	s.op.Attempts++
+	return store.BrokerOperations.Update(tx, s.op)
+}

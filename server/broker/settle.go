@@ -1,0 +1,164 @@
+package broker
+
+import (
+	"errors"
+	"time"
+
+	"cupola/server/osb"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// settle writes what came of a step.
+func (l *Loop) settle(tx *store.Tx, s *step, a answer) error {
+	switch {
+	case s.done:
+		return store.BrokerOperations.Delete(tx, s.op.GUID)
+	case s.moot != nil:
+		return l.vanished(tx, s, a)
+	case a.wait:
+		return l.later(tx, s, 0)
+	case s.op.Phase == cf.PhasePoll:
+		return l.settlePoll(tx, s, a)
+	case a.err != nil:
+		return l.refused(tx, s, a.err)
+	case a.async:
+		return l.began(tx, s, a)
+	}
+	return l.succeed(tx, s, a)
+}
+
+// vanished ends an operation whose row was taken away meanwhile. What the
+// broker may have made is an orphan.
+func (l *Loop) vanished(tx *store.Tx, s *step, a answer) error {
+	was := s.asked
+	if was.asks() && was.task.words().creates && (a.err == nil || osb.Orphan(a.err)) {
+		if err := addOrphan(tx, was); err != nil {
+			return err
+		}
+	}
+	if s.task.words().deletes {
+		return l.end(tx, s, nil)
+	}
+	return l.end(tx, s, s.moot)
+}
+
+// refused ends an operation that the broker did not begin.
+func (l *Loop) refused(tx *store.Tx, s *step, err error) error {
+	return l.fail(tx, s, sendFault(s, err), osb.Orphan(err))
+}
+
+// began writes that the broker does it.
+func (l *Loop) began(tx *store.Tx, s *step, a answer) error {
+	s.op.Phase, s.op.Operation = cf.PhasePoll, a.operation
+	if s.op.Orphan == nil {
+		s.op.Attempts = 0 // an orphan that fails again and again is tried ever later
+	}
+	if err := s.task.began(tx, s, a); err != nil {
+		return err
+	}
+	if s.job != nil {
+		s.job.State = cf.JobPolling
+		if err := store.Jobs.Update(tx, s.job); err != nil {
+			return err
+		}
+	}
+	return l.later(tx, s, 0)
+}
+
+func (l *Loop) settlePoll(tx *store.Tx, s *step, a answer) error {
+	state := a.state.State
+	if a.state.Gone {
+		state = osb.InProgress
+		if s.task.words().deletes {
+			state = osb.Succeeded
+		}
+	}
+	if fetch, ok := errors.AsType[fetchError](a.err); ok {
+		return l.refused(tx, s, fetch.error)
+	}
+	switch {
+	case a.err != nil:
+		l.Log.Info("last operation was not told", "job_guid", s.op.JobGUID, "err", a.err)
+		return l.later(tx, s, 0)
+	case state == osb.Succeeded:
+		return l.succeed(tx, s, a)
+	case state == osb.Failed:
+		return l.fail(tx, s, unable(s.task.words().poll, a.state.Description), true)
+	}
+	if err := s.task.said(tx, s, a.state.Description); err != nil {
+		return err
+	}
+	return l.later(tx, s, a.state.RetryAfter)
+}
+
+// later has the broker asked again: after what it asks for, or ever longer. An
+// operation that takes too long has failed.
+func (l *Loop) later(tx *store.Tx, s *step, retryAfter time.Duration) error {
+	wait := min(l.FirstPoll<<min(s.op.Attempts, 20), l.LongestPoll)
+	if retryAfter > 0 {
+		wait = min(retryAfter, longestRetry)
+	}
+	s.op.Attempts++
+	s.op.DueAt = tx.Now.Add(wait)
+	if s.job != nil && s.op.DueAt.After(s.op.CreatedAt.Add(l.longestRun(s))) {
+		return l.fail(tx, s, timedOut(s.task.words().timeout), true)
+	}
+	return store.BrokerOperations.Update(tx, s.op)
+}
+
+// longestRun is how long an operation may take: the plan may say less than the
+// platform.
+func (l *Loop) longestRun(s *step) time.Duration {
+	if s.plan != nil && s.plan.MaximumPollingDuration != nil {
+		return min(time.Duration(*s.plan.MaximumPollingDuration)*time.Second, l.LongestRun)
+	}
+	return l.LongestRun
+}
+
+// succeed ends an operation that the broker did. What the platform then finds
+// wrong with it makes it fail.
+func (l *Loop) succeed(tx *store.Tx, s *step, a answer) error {
+	err := s.task.succeeded(tx, s, a)
+	if f, ok := asFault(err); ok {
+		return l.fail(tx, s, f, true)
+	}
+	if err != nil {
+		return err
+	}
+	return l.end(tx, s, nil)
+}
+
+// fail ends an operation that the broker did not do; unsure, if it may have
+// done it nevertheless.
+func (l *Loop) fail(tx *store.Tx, s *step, f fault, unsure bool) error {
+	if s.op.Orphan != nil {
+		return l.retryOrphan(tx, s, f)
+	}
+	if unsure && s.task.words().creates {
+		if err := addOrphan(tx, s); err != nil {
+			return err
+		}
+	}
+	if err := s.task.failed(tx, s, f); err != nil {
+		return err
+	}
+	return l.end(tx, s, &f)
+}
+
+// end ends job and operation; f is nil when all went well.
+func (l *Loop) end(tx *store.Tx, s *step, f *fault) error {
+	if s.job == nil {
+		return store.BrokerOperations.Delete(tx, s.op.GUID)
+	}
+	s.job.State = cf.JobComplete
+	if f != nil {
+		s.job.State, s.job.Errors, s.job.Warnings = cf.JobFailed, []cf.JobError{f.shown}, nil
+		l.Log.Info("broker operation failed", "operation", s.job.Operation, "resource_guid", s.job.ResourceGUID, "title", f.shown.Title)
+	}
+	s.job.Input = "" // what it held is done with
+	if err := store.Jobs.Update(tx, s.job); err != nil {
+		return err
+	}
+	return store.BrokerOperations.Delete(tx, s.op.GUID)
+}

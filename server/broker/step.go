@@ -1,0 +1,137 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+
+	"cupola/server/osb"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// task is what is done for one kind of job, or for an orphan.
+type task interface {
+	// load reads the rows it is about. What is not there (any more) is a
+	// cf.ResourceNotFound, what makes the task moot a fault.
+	load(tx *store.Tx, s *step) error
+	// send asks the broker for it, poll how it stands.
+	send(ctx context.Context, l *Loop, s *step) answer
+	poll(ctx context.Context, l *Loop, s *step) answer
+	// began writes that the broker does it, said what the broker says of it,
+	// succeeded and failed how it ended.
+	began(tx *store.Tx, s *step, a answer) error
+	said(tx *store.Tx, s *step, description string) error
+	succeeded(tx *store.Tx, s *step, a answer) error
+	failed(tx *store.Tx, s *step, f fault) error
+	// gone is the fault of a task whose rows are gone.
+	gone(s *step) fault
+	words() words
+}
+
+// words are what Cloud Controller says of a task that fails.
+type words struct {
+	send    string // "provision": … could not be completed
+	poll    string // "create managed": … could not be completed
+	timeout string // Service Broker failed to … within the required time.
+	creates bool   // the broker may be left with an orphan
+	deletes bool   // what is gone is done
+}
+
+// answer is what came of asking.
+type answer struct {
+	err       error
+	async     bool
+	operation string
+	state     osb.Operation
+	wait      bool // it is too early to ask
+
+	provisioned osb.Provisioned
+	bound       osb.Bound
+	catalog     *osb.Catalog
+}
+
+// step is one step of an operation, and all that it takes to make it.
+type step struct {
+	op     *cf.BrokerOperation
+	task   task
+	job    *cf.Job // nil for an orphan
+	work   cf.ServiceWork
+	moot   *fault // why there is nothing to ask
+	done   bool   // the job has ended: only the operation is to be deleted
+	asked  *step  // what was seen when the broker was asked
+	broker *cf.ServiceBroker
+	reach  *reach
+
+	instance *cf.ServiceInstance
+	plan     *cf.ServicePlan
+	offering *cf.ServiceOffering
+	space    *cf.Space // the instance's
+	org      *cf.Org
+}
+
+// asks tells whether there is something to ask a broker.
+func (s *step) asks() bool { return !s.done && s.moot == nil }
+
+func (s *step) brokerGUID() string {
+	if s.broker == nil {
+		return ""
+	}
+	return s.broker.GUID
+}
+
+// taskOf is what a job asks for; nil for a job that is no broker's.
+func taskOf(j *cf.Job) task {
+	switch j.Operation {
+	case cf.JobSyncBroker:
+		return &syncBroker{}
+	case cf.JobUpdateBroker:
+		return &updateBroker{}
+	}
+	return nil
+}
+
+// jobKinds are the operations of jobs that taskOf knows.
+var jobKinds = []string{cf.JobSyncBroker, cf.JobUpdateBroker}
+
+// load reads what a step needs.
+func load(tx *store.Tx, op *cf.BrokerOperation) (*step, error) {
+	s := &step{op: op}
+	if err := s.loadTask(tx); err != nil || s.done {
+		return s, err
+	}
+	err := s.task.load(tx, s)
+	if store.IsNotFound(err) {
+		err = s.task.gone(s)
+	}
+	if f, ok := asFault(err); ok {
+		s.moot = &f
+		return s, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.reach, err = reachOf(tx, s.broker)
+	return s, err
+}
+
+func (s *step) loadTask(tx *store.Tx) error {
+	if s.op.Orphan != nil {
+		s.task = &removeOrphan{}
+		return nil
+	}
+	job, err := store.Jobs.Get(tx, s.op.JobGUID)
+	if err != nil {
+		return err
+	}
+	s.job, s.task = job, taskOf(job)
+	s.done = s.task == nil || job.State == cf.JobComplete || job.State == cf.JobFailed
+	return nil
+}
+
+// input reads the job's input.
+func (s *step) input(v any) error {
+	if s.job.Input == "" {
+		return nil
+	}
+	return json.Unmarshal([]byte(s.job.Input), v)
+}

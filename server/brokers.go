@@ -1,0 +1,52 @@
+package server
+
+import (
+	"crypto/x509"
+	"net"
+	"strings"
+
+	"cupola/server/broker"
+	"cupola/server/osb"
+)
+
+// newBrokers makes the loop that asks service brokers.
+func (h *house) newBrokers() (*broker.Loop, error) {
+	roots, err := h.brokerRoots()
+	if err != nil {
+		return nil, err
+	}
+	client := osb.New(osb.Config{APIInfo: strings.TrimPrefix(h.apiURL(), "http://") + "/", RootCAs: roots})
+	return broker.New(broker.Config{Store: h.store, Client: client, Log: h.Log, Front: h.frontOf}), nil
+}
+
+// brokerRoots are the authorities that certificates of brokers are trusted by:
+// the machine's, and our own, since a broker may be an app.
+func (h *house) brokerRoots() (*x509.CertPool, error) {
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if h.HTTPS == "off" {
+		return roots, nil
+	}
+	ca, _, err := h.authority()
+	if err == nil {
+		roots.AddCert(ca)
+	}
+	return roots, err
+}
+
+// frontOf is the address at which the router listens on a port; "" for none.
+func (h *house) frontOf(port string) string {
+	for _, listens := range []string{h.HTTP, h.HTTPS} {
+		host, p, err := net.SplitHostPort(listens)
+		if err != nil || p != port {
+			continue
+		}
+		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+			host = "127.0.0.1"
+		}
+		return net.JoinHostPort(host, p)
+	}
+	return ""
+}
