@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"net/url"
-	"syscall"
 	"time"
+
+	"cupola/server/outward"
 )
 
 // Drain is where the log of an app goes.
@@ -35,9 +35,6 @@ const (
 	writeTime = 20 * time.Second
 )
 
-// ErrAddress says that a drain is at an address where drains may not be.
-var ErrAddress = errors.New("the address of a drain must not be this machine's own")
-
 // dialer connects to drains.
 type dialer struct {
 	local bool // drains may be on this machine
@@ -51,7 +48,7 @@ func (d dialer) dial(ctx context.Context, to Drain) (net.Conn, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	plain := net.Dialer{ControlContext: d.control}
+	plain := net.Dialer{ControlContext: outward.Control(d.local)}
 	switch u.Scheme {
 	case "syslog":
 		return plain.DialContext(ctx, "tcp", hostPort(u, portTCP))
@@ -71,21 +68,6 @@ func hostPort(u *url.URL, port string) string {
 		port = p
 	}
 	return net.JoinHostPort(u.Hostname(), port)
-}
-
-// control refuses addresses at which the daemon would speak to its own machine,
-// or to the machine's keeper, in the place of a user. It sees the address that
-// a name was resolved to.
-func (d dialer) control(_ context.Context, _, address string, _ syscall.RawConn) error {
-	to, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return err
-	}
-	ip := to.Addr().Unmap()
-	if ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified() || ip.IsLoopback() && !d.local {
-		return ErrAddress
-	}
-	return nil
 }
 
 // tls is the configuration of a drain's connections.

@@ -27,6 +27,9 @@ func (x *exchange) admit() bool {
 		x.refuseRoute()
 		return false
 	}
+	if x.pool.service != nil && !x.throughService() {
+		return false
+	}
 	dropH2C(x.request.Header)
 	x.sticky = stickyInstance(x.request, x.router.config.StickyCookies)
 	return true

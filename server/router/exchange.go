@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -23,6 +24,10 @@ type exchange struct {
 	instance *instance // addressed by a header; may be nil
 	sticky   string    // InstanceGUID of __VCAP_ID__
 
+	service    *url.URL // the request goes to this route service; nil for none
+	serviceOf  string   // GUID of the app whose route it is
+	forwarded  string   // the URL that the route service is to send it on to
+	serviced   bool     // it comes from its route service
 	pool       *pool
 	candidates []*endpoint // of the first attempt
 	endpoint   *endpoint   // that has it, or had it last

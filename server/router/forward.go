@@ -1,6 +1,7 @@
 package router
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -18,11 +19,12 @@ var errNoEndpoint = errors.New("no endpoint is left")
 // forwarder takes admitted exchanges to their endpoints.
 type forwarder struct {
 	proxy       *httputil.ReverseProxy
+	outward     *http.Transport // to route services that are no apps
 	maxAttempts int
 }
 
 func newForwarder(c Config) *forwarder {
-	f := &forwarder{maxAttempts: c.MaxAttempts}
+	f := &forwarder{maxAttempts: c.MaxAttempts, outward: serviceTransport(c)}
 	f.proxy = &httputil.ReverseProxy{
 		Rewrite:        rewrite,
 		Transport:      f,
@@ -37,6 +39,11 @@ func newForwarder(c Config) *forwarder {
 // serve forwards x and its answer. It panics with http.ErrAbortHandler when
 // the endpoint fails after the answer has begun.
 func (f *forwarder) serve(x *exchange) {
+	if x.service != nil {
+		var cancel context.CancelFunc
+		x.Context, cancel = context.WithTimeout(x.Context, x.router.config.Timeouts.RouteService)
+		defer cancel()
+	}
 	req := x.request.WithContext(x)
 	if x.body != nil {
 		req.Body = x.body // of the copy alone: the server looks at its own, when 100-continue was expected
@@ -56,6 +63,9 @@ func rewrite(pr *httputil.ProxyRequest) {
 	}
 	out.Trailer = x.request.Trailer // the server fills it at the end of the body
 	x.setForwarded(out.Header)
+	if x.service != nil {
+		x.toService(out)
+	}
 	x.header = out.Header
 	x.sent = time.Now()
 }
@@ -65,6 +75,9 @@ func rewrite(pr *httputil.ProxyRequest) {
 // have acted on the request.
 func (f *forwarder) RoundTrip(req *http.Request) (*http.Response, error) {
 	x := exchangeOf(req.Context())
+	if x.pool == nil { // a route service that is no app of ours
+		return f.outward.RoundTrip(req)
+	}
 	candidates, lastErr := x.candidates, errNoEndpoint
 	if req.Body != nil {
 		req.Body = io.NopCloser(req.Body) // a failed attempt closes it, and the next one needs it
@@ -102,7 +115,9 @@ func answered(res *http.Response) error {
 	if res.Header[requestIDHeader] == nil {
 		res.Header[requestIDHeader] = []string{x.id}
 	}
-	x.stick(res)
+	if x.service == nil {
+		x.stick(res)
+	}
 	return nil
 }
 

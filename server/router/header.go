@@ -28,7 +28,7 @@ const (
 // whichever endpoint gets it.
 func (x *exchange) setForwarded(out http.Header) {
 	in := x.request.Header
-	if x.router.config.DistrustForwarded {
+	if x.router.config.DistrustForwarded && !x.serviced {
 		in = nil
 	} else if forwarded := in["Forwarded"]; forwarded != nil {
 		out["Forwarded"] = forwarded
@@ -39,7 +39,7 @@ func (x *exchange) setForwarded(out http.Header) {
 		values[4] = strconv.FormatInt(x.started.UnixMilli(), 10)
 		out[requestStartHeader] = values[4:5:5]
 	}
-	for _, name := range []string{appInstanceHeader, processInstanceHeader, "X-Cf-Proxy-Signature", "Proxy"} {
+	for _, name := range []string{appInstanceHeader, processInstanceHeader, serviceSignatureHeader, "Proxy"} {
 		delete(out, name) // CGI programs take Proxy for the variable HTTP_PROXY
 	}
 }

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -85,6 +86,9 @@ func (b *indexer) add(route Route) {
 			hosts, name = b.made.wildcard, rest
 		}
 		hosts[name] = append(hosts[name], p)
+	}
+	if u, err := url.Parse(route.ServiceURL); err == nil && u.Host != "" {
+		p.service = u
 	}
 	p.least = p.least || route.Options.LoadBalancing == LeastConnection
 	for _, e := range route.Endpoints {

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -11,7 +12,8 @@ import (
 type pool struct {
 	path      string
 	appGUID   string
-	least     bool // choose by the fewest requests under way
+	service   *url.URL // requests go there first; nil for none
+	least     bool     // choose by the fewest requests under way
 	endpoints []*endpoint
 	next      *atomic.Uint32 // shared with the pool of the table before
 }

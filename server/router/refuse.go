@@ -56,6 +56,8 @@ func (x *exchange) answer(status int, routerError, body string) {
 
 func (x *exchange) appGUID() string {
 	switch {
+	case x.service != nil:
+		return x.serviceOf
 	case x.endpoint != nil:
 		return x.endpoint.AppGUID
 	case x.pool != nil:

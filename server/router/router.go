@@ -3,6 +3,7 @@ package router
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -23,6 +24,10 @@ type Config struct {
 	// StickyCookies are the names of cookies that make a session sticky; nil
 	// is JSESSIONID (gorouter).
 	StickyCookies []string
+	// ServiceLocal lets route services be on this machine's loopback addresses.
+	ServiceLocal bool
+	// ServiceCAs vouch for route services; nil is the machine's.
+	ServiceCAs *x509.CertPool
 	// MaxAttempts is how many endpoints a request tries; 0 is 3 (gorouter).
 	MaxAttempts int
 }
@@ -33,6 +38,7 @@ type Timeouts struct {
 	Dial           time.Duration // to an endpoint; 5 s (gorouter)
 	ResponseHeader time.Duration // from the request's end to the answer's head; 900 s (Cloud Foundry)
 	BackendIdle    time.Duration // of a connection to an endpoint; 90 s
+	RouteService   time.Duration // for a request by way of a route service; 60 s (gorouter)
 	RequestHeader  time.Duration // for a client to send its request's head; 10 s
 	ClientIdle     time.Duration // of a client's connection; 75 s
 }
@@ -42,6 +48,7 @@ func (t Timeouts) withDefaults() Timeouts {
 		Dial:           cmp.Or(t.Dial, 5*time.Second),
 		ResponseHeader: cmp.Or(t.ResponseHeader, 900*time.Second),
 		BackendIdle:    cmp.Or(t.BackendIdle, 90*time.Second),
+		RouteService:   cmp.Or(t.RouteService, time.Minute),
 		RequestHeader:  cmp.Or(t.RequestHeader, 10*time.Second),
 		ClientIdle:     cmp.Or(t.ClientIdle, 75*time.Second),
 	}
@@ -52,6 +59,7 @@ func (t Timeouts) withDefaults() Timeouts {
 type Router struct {
 	config   Config
 	forward  *forwarder
+	seal     *seal
 	requests *inflight
 	draining atomic.Bool
 	index    atomic.Pointer[index]
@@ -71,7 +79,7 @@ func New(c Config) *Router {
 	if c.AccessLog == nil {
 		c.AccessLog = func(AccessEntry) {}
 	}
-	r := &Router{config: c, requests: newInflight(), retired: map[backendKey]*backend{}}
+	r := &Router{config: c, seal: newSeal(), requests: newInflight(), retired: map[backendKey]*backend{}}
 	r.forward = newForwarder(c)
 	r.index.Store(&index{})
 	return r

@@ -13,6 +13,9 @@ type Route struct {
 	AppGUID   string // whose log gets requests that reach no endpoint; may be ""
 	Options   Options
 	Endpoints []Endpoint // none: requests get a 503
+	// ServiceURL is where requests go before they come here: the route service
+	// that is bound to the route; "" for none.
+	ServiceURL string
 }
 
 // Options are the options of a route in Cloud Foundry's API.

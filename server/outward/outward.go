@@ -1,0 +1,31 @@
+// Package outward says where the daemon may connect when a user names the
+// address: not to the machine itself, whose services may trust whoever connects
+// from it, and not to link-local addresses, where clouds tell secrets.
+package outward
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"syscall"
+)
+
+// ErrAddress says that an address may not be connected to.
+var ErrAddress = errors.New("the address must not be this machine's own")
+
+// Control is for a net.Dialer's ControlContext: it sees the address that a name
+// was resolved to, so that no name leads around it. local allows loopback
+// addresses.
+func Control(local bool) func(context.Context, string, string, syscall.RawConn) error {
+	return func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return err
+		}
+		ip := to.Addr().Unmap()
+		if ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified() || ip.IsLoopback() && !local {
+			return ErrAddress
+		}
+		return nil
+	}
+}
