@@ -149,7 +149,7 @@ func (h *house) openNetwork(context.Context) (err error) {
 func (h *house) openCell(context.Context) (err error) {
 	h.logs = logcache.New(logcache.Config{})
 	h.logs.Load(h.path("logs.gob"), h.Log)
-	h.drains = drain.New(drain.Config{Local: h.DrainLocal, Report: h.reportDrain})
+	h.drains = drain.New(drain.Config{Local: h.AllowLoopback, Report: h.reportDrain})
 	artifacts, err := artifact.New(artifact.Config{Dir: h.path("artifacts")})
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (h *house) openControl(ctx context.Context) (err error) {
 	if h.uaa, err = uaa.New(ctx, h.store, h.Log); err != nil {
 		return err
 	}
-	h.router, h.routing = router.New(router.Config{Log: h.Log, AccessLog: h.logAccess, DistrustForwarded: true}), newRouting()
+	h.router, h.routing = router.New(router.Config{Log: h.Log, AccessLog: h.logAccess, DistrustForwarded: true, ServiceLocal: h.AllowLoopback}), newRouting()
 	h.deploys = deploy.New(deploy.Config{Store: h.store, Within: api.WithinQuota, Log: h.Log})
 	h.wishes = bbsrows.New()
 	loop, err := h.loopConfig(ctx)

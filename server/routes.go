@@ -65,7 +65,7 @@ func (r *routing) current(ctx context.Context) error {
 
 // route keeps the router's table as the rows want it, until ctx ends.
 func (h *house) route(ctx context.Context) error {
-	changed, stop := h.store.Watch(store.ActualLRPs.Name(), store.Routes.Name(), store.Domains.Name(), store.Processes.Name(), store.Apps.Name())
+	changed, stop := h.store.Watch(store.ActualLRPs.Name(), store.Routes.Name(), store.Domains.Name(), store.Processes.Name(), store.Apps.Name(), store.RouteBindings.Name())
 	defer stop()
 	for {
 		n := h.routing.begin()
@@ -104,6 +104,9 @@ func (h *house) setRoutes(ctx context.Context) error {
 		if in.Processes, err = store.Processes.All(tx); err != nil {
 			return err
 		}
+		if in.Services, err = store.RouteBindings.All(tx); err != nil {
+			return err
+		}
 		in.Instances, err = store.ActualLRPs.All(tx)
 		return err
 	})
@@ -117,7 +120,7 @@ func (h *house) setRoutes(ctx context.Context) error {
 func table(entries []desire.RouteEntry) router.Table {
 	var t router.Table
 	for _, e := range entries {
-		r := router.Route{Host: e.Host, Path: e.Path, AppGUID: e.AppGUID}
+		r := router.Route{Host: e.Host, Path: e.Path, AppGUID: e.AppGUID, ServiceURL: e.ServiceURL}
 		r.Options.LoadBalancing, _ = e.Options["loadbalancing"].(string)
 		for _, to := range e.Endpoints {
 			r.Endpoints = append(r.Endpoints, router.Endpoint{Address: to.Address, AppGUID: to.AppGUID, ProcessGUID: to.ProcessGUID,

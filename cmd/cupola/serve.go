@@ -32,7 +32,7 @@ type serveCmd struct {
 	BBSKey        string `name:"bbs-key" help:"Its key." env:"CUPOLA_BBS_KEY" placeholder:"FILE"`
 	Domain        string `help:"The domain of apps. The API is api.DOMAIN, localhost and every IP address." default:"localhost" env:"CUPOLA_DOMAIN"`
 	AdminPassword string `help:"The admin's password; made once when not given." env:"CUPOLA_ADMIN_PASSWORD" placeholder:"PASSWORD"`
-	DrainLocal    bool   `help:"Let users drain their apps' logs to this machine's loopback addresses, where services may trust whoever connects." env:"CUPOLA_DRAIN_LOCAL"`
+	AllowLoopback bool   `help:"Let users' syslog drains and route services be at this machine's loopback addresses, where services may trust whoever connects." env:"CUPOLA_ALLOW_LOOPBACK"`
 	DefaultStack  string `help:"The stack of apps that name none; the best this machine has when not given." env:"CUPOLA_DEFAULT_STACK" placeholder:"NAME"`
 }
 
@@ -44,7 +44,7 @@ func (s *serveCmd) Run(e *env) error {
 	}
 	c := server.Config{DataDir: s.DataDir, HTTP: s.HTTP, HTTPS: s.HTTPS, SSH: s.SSH, Domain: s.Domain,
 		BBS: s.BBS, BBSFiles: server.BBSFiles{CA: s.BBSCA, Cert: s.BBSCert, Key: s.BBSKey},
-		AdminPassword: s.AdminPassword, DefaultStack: s.DefaultStack, DrainLocal: s.DrainLocal, Registries: registries, Log: e.log}
+		AdminPassword: s.AdminPassword, DefaultStack: s.DefaultStack, AllowLoopback: s.AllowLoopback, Registries: registries, Log: e.log}
 	s.apply(&c)
 	return server.Run(e.ctx, c, func(r server.Ready) { welcome(e.out, r) })
 }

@@ -15,6 +15,8 @@ type RouteEntry struct {
 	AppGUID   string // of the first destination; "" when there is none
 	Options   map[string]any
 	Endpoints []Endpoint
+	// ServiceURL is that of the route service that is bound to it; "" for none.
+	ServiceURL string
 }
 
 // Endpoint is an instance that serves a route.
@@ -34,6 +36,7 @@ type RoutesIn struct {
 	Domains   []*cf.Domain
 	Processes []*cf.Process
 	Instances []*lrp.Actual
+	Services  []*cf.RouteBinding
 }
 
 // Routes are the routes with the instances that are running, ready and not
@@ -45,14 +48,14 @@ func Routes(in RoutesIn) []RouteEntry {
 	for _, d := range in.Domains {
 		domains[d.GUID] = d
 	}
-	served := in.served()
+	served, services := in.served(), in.services()
 	var entries []RouteEntry
 	for _, r := range in.Routes {
 		d := domains[r.DomainGUID]
 		if d == nil || d.Internal || len(r.Destinations) == 0 {
 			continue
 		}
-		e := RouteEntry{Host: strings.TrimPrefix(r.Host+"."+d.Name, "."), Path: r.Path, AppGUID: r.Destinations[0].AppGUID, Options: r.Options}
+		e := RouteEntry{Host: strings.TrimPrefix(r.Host+"."+d.Name, "."), Path: r.Path, AppGUID: r.Destinations[0].AppGUID, Options: r.Options, ServiceURL: services[r.GUID]}
 		for _, to := range r.Destinations {
 			e.Endpoints = append(e.Endpoints, endpoints(to, served[service{to.AppGUID, ProcessType(to)}])...)
 		}
@@ -70,6 +73,17 @@ func ProcessType(d cf.Destination) string {
 		return "web"
 	}
 	return d.ProcessType
+}
+
+// services are the URLs of the route services by the GUIDs of their routes.
+func (in RoutesIn) services() map[string]string {
+	urls := map[string]string{}
+	for _, b := range in.Services {
+		if !b.LastOperation.Is(cf.OpCreate, cf.OpInitial, cf.OpInProgress, cf.OpFailed) {
+			urls[b.RouteGUID] = b.RouteServiceURL
+		}
+	}
+	return urls
 }
 
 // served gives the routable instances of each service.
