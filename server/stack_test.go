@@ -51,6 +51,11 @@ func stackHouse(t *testing.T) (*house, control) {
 // rootTar writes a root file system of one file.
 func rootTar(t *testing.T) string {
 	t.Helper()
+	return rootTarOf(t, "etc/motd", []byte("hello"))
+}
+
+func rootTarOf(t *testing.T, file string, content []byte) string {
+	t.Helper()
 	name := filepath.Join(t.TempDir(), "cflinuxfs4.tar")
 	f, err := os.Create(name)
 	if err != nil {
@@ -60,12 +65,12 @@ func rootTar(t *testing.T) string {
 	w := tar.NewWriter(f)
 	for _, h := range []*tar.Header{
 		{Name: "etc/", Typeflag: tar.TypeDir, Mode: 0o755},
-		{Name: "etc/motd", Typeflag: tar.TypeReg, Mode: 0o644, Size: 5},
+		{Name: file, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(content))},
 	} {
 		if err := w.WriteHeader(h); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.Write([]byte("hello")[:h.Size]); err != nil {
+		if _, err := w.Write(content[:h.Size]); err != nil {
 			t.Fatal(err)
 		}
 	}

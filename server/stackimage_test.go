@@ -32,11 +32,16 @@ import (
 // reference and digest.
 func loopbackImage(t *testing.T) (ref, digest string) {
 	t.Helper()
+	return loopbackImageOf(t, "etc/motd", []byte("hello"))
+}
+
+func loopbackImageOf(t *testing.T, file string, content []byte) (ref, digest string) {
+	t.Helper()
 	reg := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(reg.Close)
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	err := errors.Join(w.WriteHeader(&tar.Header{Name: "etc/motd", Typeflag: tar.TypeReg, Mode: 0o644, Size: 5}), second(w.Write([]byte("hello"))), w.Close())
+	err := errors.Join(w.WriteHeader(&tar.Header{Name: file, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(content))}), second(w.Write(content)), w.Close())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,13 +53,13 @@ func loopbackImage(t *testing.T) (ref, digest string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := img.ConfigFile()
+	config, err := img.ConfigFile()
 	if err != nil {
 		t.Fatal(err)
 	}
-	file = file.DeepCopy()
-	file.OS, file.Architecture = "linux", runtime.GOARCH
-	if img, err = mutate.ConfigFile(img, file); err != nil {
+	config = config.DeepCopy()
+	config.OS, config.Architecture = "linux", runtime.GOARCH
+	if img, err = mutate.ConfigFile(img, config); err != nil {
 		t.Fatal(err)
 	}
 	short := strings.TrimPrefix(reg.URL, "http://") + "/team/stack:v1"
