@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -60,7 +59,7 @@ type house struct {
 	bbs        *bbs.Server
 	ssh        *sshproxy.Proxy // nil where there is none
 	sshKey     string          // the fingerprint of its key
-	api        http.Handler
+	api        *api.Server
 	endPolls   func() // answers the requests that wait for news
 }
 

@@ -98,6 +98,7 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 		return h.loop.Run(live)
 	})
 	group.Go(func() error { return h.brokers.Run(live) })
+	group.Go(func() error { return h.api.Run(live) })
 	group.Go(func() error { return h.route(live) })
 	group.Go(func() error {
 		<-h.cell.Adopted() // rows of what has ended meanwhile tell nothing

@@ -1,6 +1,11 @@
 package store
 
-import "cupola/store/cf"
+import (
+	"maps"
+	"slices"
+
+	"cupola/store/cf"
+)
 
 // ServiceBindings are the service credential bindings, of apps and keys. One is
 // seen by whoever sees its app, or the instance that it is a key of.
@@ -21,9 +26,16 @@ var ServiceBindings = &Table[cf.ServiceBinding]{
 		"service_instance_guids": "instance_guid",
 		"service_instance_names": "instance_guid IN (SELECT guid FROM service_instances WHERE name IN (SELECT value FROM json_each(?)))",
 		"service_plan_guids":     "instance_guid IN (SELECT guid FROM service_instances WHERE plan_guid IN (SELECT value FROM json_each(?)))",
-		"app_guids":              "app_guid",
-		"app_names":              "app_guid IN (SELECT guid FROM apps WHERE name IN (SELECT value FROM json_each(?)))",
-		"operation_states":       "last_operation ->> 'state'",
+		"service_plan_names":     "instance_guid IN (SELECT i.guid FROM service_instances i JOIN service_plans p ON p.guid = i.plan_guid WHERE p.name IN (SELECT value FROM json_each(?)))",
+		"service_offering_guids": "instance_guid IN (SELECT i.guid FROM service_instances i JOIN service_plans p ON p.guid = i.plan_guid WHERE p.offering_guid IN (SELECT value FROM json_each(?)))",
+		"service_offering_names": "instance_guid IN (SELECT i.guid FROM service_instances i JOIN service_plans p ON p.guid = i.plan_guid " +
+			"JOIN service_offerings o ON o.guid = p.offering_guid WHERE o.name IN (SELECT value FROM json_each(?)))",
+		"app_guids":        "app_guid",
+		"app_names":        "app_guid IN (SELECT guid FROM apps WHERE name IN (SELECT value FROM json_each(?)))",
+		"operation_states": "last_operation ->> 'state'",
+
+		// Not of the API.
+		"organization_guids": "instance_guid IN (SELECT guid FROM service_instances WHERE space_guid IN (" + spacesOfOrgs + "))",
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "name"},
 	visible: "CASE type WHEN 'app' THEN (SELECT space_guid FROM apps WHERE guid = app_guid) ELSE (SELECT space_guid FROM service_instances WHERE guid = instance_guid) END IN :spaces",
@@ -49,3 +61,49 @@ var RouteBindings = &Table[cf.RouteBinding]{
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at"},
 	visible: "(SELECT space_guid FROM service_instances WHERE guid = instance_guid) IN :spaces",
 }
+
+// AppServices are the bindings of apps by the app's GUID, in the order in which
+// they were made.
+func (tx *Tx) AppServices(apps ...string) (map[string][]cf.AppService, error) {
+	rows, err := ServiceBindings.By(tx, "app_guids", apps...)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	instances, err := byGUID(tx, ServiceInstances, rows, func(b *cf.ServiceBinding) string { return b.InstanceGUID })
+	if err != nil {
+		return nil, err
+	}
+	plans, err := byGUID(tx, ServicePlans, values(instances), func(i *cf.ServiceInstance) string { return i.PlanGUID })
+	if err != nil {
+		return nil, err
+	}
+	offerings, err := byGUID(tx, ServiceOfferings, values(plans), func(p *cf.ServicePlan) string { return p.OfferingGUID })
+	if err != nil {
+		return nil, err
+	}
+	of := map[string][]cf.AppService{}
+	for _, b := range rows {
+		s := cf.AppService{Binding: b, Instance: instances[b.InstanceGUID]}
+		if s.Plan = plans[s.Instance.PlanGUID]; s.Plan != nil {
+			s.Offering = offerings[s.Plan.OfferingGUID]
+		}
+		of[b.AppGUID] = append(of[b.AppGUID], s)
+	}
+	return of, nil
+}
+
+// byGUID gives what rows name of a table, by GUID.
+func byGUID[R, T any](tx *Tx, t *Table[T], rows []*R, guid func(*R) string) (map[string]*T, error) {
+	var guids []string
+	for _, r := range rows {
+		guids = append(guids, guid(r))
+	}
+	found, err := t.By(tx, "guids", guids...)
+	m := map[string]*T{}
+	for _, v := range found {
+		m[t.resource(v).GUID] = v
+	}
+	return m, err
+}
+
+func values[T any](m map[string]*T) []*T { return slices.Collect(maps.Values(m)) }

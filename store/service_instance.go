@@ -21,10 +21,14 @@ var ServiceInstances = &Table[cf.ServiceInstance]{
 		"type":               "type",
 		"space_guids":        sharedOr("space_guid IN (SELECT value FROM json_each(?))", "s.value IN (SELECT value FROM json_each(?))"),
 		"organization_guids": sharedOr("space_guid IN ("+spacesOfOrgs+")", "s.value IN ("+spacesOfOrgs+")"),
-		"owner_space_guids":  "space_guid",
-		"shared_space_guids": "EXISTS (SELECT 1 FROM json_each(shared_spaces) s WHERE s.value IN (SELECT value FROM json_each(?)))",
 		"service_plan_guids": "plan_guid",
+		"service_plan_names": "plan_guid IN (SELECT guid FROM service_plans WHERE name IN (SELECT value FROM json_each(?)))",
 		"operation_states":   "last_operation ->> 'state'",
+
+		// Not of the API.
+		"owner_space_guids":        "space_guid",
+		"owner_organization_guids": "space_guid IN (" + spacesOfOrgs + ")",
+		"shared_space_guids":       "EXISTS (SELECT 1 FROM json_each(shared_spaces) s WHERE s.value IN (SELECT value FROM json_each(?)))",
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "name"},
 	visible: sharedOr("space_guid IN :spaces", "s.value IN :spaces"),

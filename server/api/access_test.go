@@ -41,6 +41,7 @@ const (
 	toSpace      = `"relationships": {"space": {"data": {"guid": "space-1"}}}`
 	toApp        = `"relationships": {"app": {"data": {"guid": "app-1"}}}`
 	toOrg        = `"relationships": {"organization": {"data": {"guid": "org-1"}}}`
+	toService    = `"service_instance": {"data": {"guid": "ups-1"}}`
 	labels       = `{"metadata": {"labels": {"a": "b"}}}`
 	someManifest = "applications:\n- name: hello\n"
 )
@@ -156,6 +157,18 @@ var attempts = map[string]attempt{
 	"POST /v3/users":                                                         {"/v3/users", `{"guid": "new"}`, 201, platform},
 	"PATCH /v3/users/{guid}":                                                 {"/v3/users/user-org_user", labels, 200, inOrg},
 	"DELETE /v3/users/{guid}":                                                {"/v3/users/user-org_user", "", 202, inOrg},
+
+	"POST /v3/service_credential_bindings":                                    {"/v3/service_credential_bindings", `{"type": "app", "relationships": {"app": {"data": {"guid": "app-2"}}, ` + toService + `}}`, 201, namedSpace},
+	"PATCH /v3/service_credential_bindings/{guid}":                            {"/v3/service_credential_bindings/binding-1", labels, 200, inSpace},
+	"DELETE /v3/service_credential_bindings/{guid}":                           {"/v3/service_credential_bindings/binding-1", "", 204, inSpace},
+	"POST /v3/service_instances":                                              {"/v3/service_instances", `{"type": "user-provided", "name": "new", ` + toSpace + `}`, 201, namedSpace},
+	"PATCH /v3/service_instances/{guid}":                                      {"/v3/service_instances/ups-1", labels, 200, inSpace},
+	"DELETE /v3/service_instances/{guid}":                                     {"/v3/service_instances/ups-1", "", 204, inSpace},
+	"POST /v3/service_instances/{guid}/relationships/shared_spaces":           {"/v3/service_instances/db-1/relationships/shared_spaces", `{"data": [{"guid": "space-3"}]}`, 200, inSpace},
+	"DELETE /v3/service_instances/{guid}/relationships/shared_spaces/{space}": {"/v3/service_instances/db-2/relationships/shared_spaces/space-3", "", 204, inSpace},
+	"POST /v3/service_route_bindings":                                         {"/v3/service_route_bindings", `{"relationships": {"route": {"data": {"guid": "route-2"}}, ` + toService + `}}`, 201, namedSpace},
+	"PATCH /v3/service_route_bindings/{guid}":                                 {"/v3/service_route_bindings/rb-1", labels, 200, inSpace},
+	"DELETE /v3/service_route_bindings/{guid}":                                {"/v3/service_route_bindings/rb-1", "", 204, inSpace},
 }
 
 // TestWhoReads makes requests that show what only some of those who see an app
@@ -180,18 +193,23 @@ func TestWhoReads(t *testing.T) {
 	})
 	const members = "space_developer space_manager space_auditor space_supporter org_manager read_only_admin global_auditor "
 	for path, readers := range map[string]string{
-		"/v3/apps/app-1":                                 members,
-		"/v3/apps/app-1/environment_variables":           "space_developer space_supporter read_only_admin",
-		"/v3/apps/app-1/env":                             "space_developer space_supporter read_only_admin",
-		"/v3/apps/app-1/manifest":                        "space_developer read_only_admin",
-		"/v3/packages/package-1/download":                "space_developer read_only_admin",
-		"/v3/revisions/revision-1/environment_variables": "space_developer read_only_admin",
-		"/v3/routes/route-1":                             members + "org_auditor",
-		"/v3/routes/route-1/destinations":                members + "org_auditor",
-		"/v3/domains/domain-2":                           members + "org_auditor",
-		"/v3/audit_events/event-1":                       "space_developer space_auditor space_supporter org_auditor read_only_admin global_auditor",
-		"/v3/organizations/org-1":                        members + "org_auditor org_billing_manager org_user",
-		"/v3/info/usage_summary":                         "read_only_admin global_auditor",
+		"/v3/apps/app-1":                                    members,
+		"/v3/apps/app-1/environment_variables":              "space_developer space_supporter read_only_admin",
+		"/v3/apps/app-1/env":                                "space_developer space_supporter read_only_admin",
+		"/v3/apps/app-1/manifest":                           "space_developer read_only_admin",
+		"/v3/packages/package-1/download":                   "space_developer read_only_admin",
+		"/v3/revisions/revision-1/environment_variables":    "space_developer read_only_admin",
+		"/v3/routes/route-1":                                members + "org_auditor",
+		"/v3/routes/route-1/destinations":                   members + "org_auditor",
+		"/v3/domains/domain-2":                              members + "org_auditor",
+		"/v3/audit_events/event-1":                          "space_developer space_auditor space_supporter org_auditor read_only_admin global_auditor",
+		"/v3/organizations/org-1":                           members + "org_auditor org_billing_manager org_user",
+		"/v3/service_instances/ups-1":                       members,
+		"/v3/service_instances/ups-1/credentials":           "space_developer read_only_admin",
+		"/v3/service_credential_bindings/binding-1":         members,
+		"/v3/service_credential_bindings/binding-1/details": "space_developer read_only_admin",
+		"/v3/service_route_bindings/rb-1":                   members,
+		"/v3/info/usage_summary":                            "read_only_admin global_auditor",
 	} {
 		may := append(strings.Fields(readers), "admin")
 		for _, user := range append(slices.Collect(maps.Keys(roleUsers)), slices.Collect(maps.Keys(scopeUsers))...) {
@@ -249,6 +267,7 @@ func seedAccess(tx *store.Tx) error {
 		},
 		func() error { return seedBroker(tx) },
 		func() error { return store.FeatureFlags.Put(tx, &cf.FeatureFlag{Name: "route_sharing", Enabled: true}) },
+		func() error { return seedServices(tx) },
 		func() error { return store.OrgQuotas.Insert(tx, &cf.OrgQuota{Resource: guid("quota-2"), Name: "q2"}) },
 		func() error {
 			return store.Revisions.Insert(tx, &cf.Revision{Resource: guid("revision-1"), AppGUID: "app-1", Version: 1})

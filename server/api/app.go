@@ -166,15 +166,23 @@ func deleteApp(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := removeApp(c, app); err != nil {
+	d := &deletion{since: c.Tx.Now}
+	done, err := c.deleteIf(d, d.serviceless(c, []*cf.App{app}), func() error { return removeApp(c, app) })
+	if err != nil {
 		return nil, err
 	}
-	return c.accepted("app.delete", "apps", app.GUID)
+	if !done {
+		return c.waiting(jobDeleteApp, "apps", app.GUID)
+	}
+	return c.accepted(jobDeleteApp, "apps", app.GUID)
 }
 
 // removeApp deletes an app with all that is its own, and takes it out of its
 // routes. What runs of it is stopped, since nothing desires it any longer.
 func removeApp(c *call, app *cf.App) error {
+	if err := removeServices(c, app); err != nil {
+		return err
+	}
 	routes, err := store.Routes.By(c.Tx, "app_guids", app.GUID)
 	if err != nil {
 		return err
@@ -271,6 +279,9 @@ func (c *call) setState(app *cf.App, state cf.AppState) error {
 			return err
 		}
 		if err := c.runAs(app); err != nil {
+			return err
+		}
+		if err := c.bindingsFit(app); err != nil {
 			return err
 		}
 	}

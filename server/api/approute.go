@@ -241,7 +241,7 @@ func deleteRoute(c *call) (*response, error) {
 }
 
 func (c *call) removeRoute(r *cf.Route) error {
-	if err := store.Routes.Delete(c.Tx, r.GUID); err != nil {
+	if err := c.dropRoute(r); err != nil {
 		return err
 	}
 	return c.routeEvent("audit.route.delete-request", r)
@@ -261,7 +261,11 @@ func deleteUnmappedRoutes(c *call) (*response, error) {
 		return nil, err
 	}
 	for _, r := range routes {
-		if len(r.Destinations) > 0 {
+		n, err := store.RouteBindings.Count(c.Tx, store.Query{Where: map[string][]string{"route_guids": {r.GUID}}})
+		if err != nil {
+			return nil, err
+		}
+		if len(r.Destinations)+n > 0 {
 			continue
 		}
 		if err := c.removeRoute(r); err != nil {

@@ -16,6 +16,7 @@ import (
 // call is one request on its way through a handler.
 type call struct {
 	s         *Server
+	ctx       context.Context // of one without a Request
 	Request   *http.Request
 	w         http.ResponseWriter
 	rule      authz.Rule
@@ -35,7 +36,12 @@ type call struct {
 type doc = map[string]any
 
 // Context is the request's.
-func (c *call) Context() context.Context { return c.Request.Context() }
+func (c *call) Context() context.Context {
+	if c.Request == nil {
+		return c.ctx
+	}
+	return c.Request.Context()
+}
 
 func (c *call) writes() bool {
 	return c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead

@@ -26,6 +26,10 @@ func decode(c *call, v any) error {
 	if err != nil {
 		return err
 	}
+	return decodeBody(body, v)
+}
+
+func decodeBody(body []byte, v any) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		body = []byte("{}")
 	}

@@ -187,7 +187,7 @@ func removeDomain(c *call, d *cf.Domain) error {
 		return err
 	}
 	for _, r := range routes {
-		if err := store.Routes.Delete(c.Tx, r.GUID); err != nil {
+		if err := c.dropRoute(r); err != nil {
 			return err
 		}
 	}

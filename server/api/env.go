@@ -140,7 +140,10 @@ func showAppEnv(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	system := doc{"VCAP_SERVICES": doc{}}
+	system, err := c.systemEnv(app)
+	if err != nil {
+		return nil, err
+	}
 	if !c.Actor.May(commandReader, place) {
 		system = doc{"redacted_message": "[PRIVATE DATA HIDDEN]"}
 	}

@@ -38,6 +38,18 @@ var faults = map[cf.Kind]fault{
 	cf.BuildpackStackUnknown: {422, 390012, "CF-BuildpackStackDoesNotExist"},
 	cf.BrokerNotRemovable:    {400, 270010, "CF-ServiceBrokerNotRemovable"},
 	cf.FeatureDisabled:       {403, 330002, "CF-FeatureDisabled"},
+
+	cf.InvalidRelation:          {400, 1002, "CF-InvalidRelation"},
+	cf.UnableToPerform:          {400, 10009, "CF-UnableToPerform"},
+	cf.ServiceNotFound:          {404, 60004, "CF-ServiceInstanceNotFound"},
+	cf.ServiceBusy:              {409, 60016, "CF-AsyncServiceInstanceOperationInProgress"},
+	cf.ServiceBindingBusy:       {409, 90008, "CF-AsyncServiceBindingOperationInProgress"},
+	cf.ServiceParametersUnknown: {400, 120004, "CF-ServiceFetchInstanceParametersNotSupported"},
+	cf.BindingParametersUnknown: {400, 90007, "CF-ServiceFetchBindingParametersNotSupported"},
+	cf.RouteAlreadyBound:        {422, 130008, "CF-ServiceInstanceAlreadyBoundToSameRoute"},
+	cf.ServiceUnshareFailed:     {502, 390001, "CF-ServiceInstanceUnshareFailed"},
+	cf.SpaceDeletionFailed:      {502, 290008, "CF-SpaceDeletionFailed"},
+	cf.OrgDeletionFailed:        {502, 290010, "CF-OrganizationDeletionFailed"},
 }
 
 // failure is the answer to an error. What a client cannot act on is logged,

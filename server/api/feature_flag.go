@@ -33,7 +33,7 @@ var featureFlags = []cf.FeatureFlag{
 }
 
 // adminFlags are the flags that do not bind admins.
-var adminFlags = []string{"app_bits_upload", "app_scaling", "private_domain_creation", "route_creation", "set_roles_by_username",
+var adminFlags = []string{"app_bits_upload", "app_scaling", "private_domain_creation", "route_creation", "service_instance_creation", "set_roles_by_username",
 	"space_developer_env_var_visibility", "task_creation", "unset_roles_by_username"}
 
 func viewFeatureFlag(c *call, f *cf.FeatureFlag) doc {

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"strings"
+
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -15,7 +17,7 @@ func viewJob(c *call, j *cf.Job) doc {
 	}
 	links := doc{"self": c.link("/v3/jobs/%s", j.GUID)}
 	if j.ResourceType != "" {
-		links[j.ResourceType] = c.link("/v3/%s/%s", j.ResourceType, j.ResourceGUID)
+		links[j.ResourceType] = c.link("/v3/%ss/%s", strings.TrimSuffix(j.ResourceType, "s"), j.ResourceGUID)
 	}
 	return with(resource(j.Resource), doc{"operation": j.Operation, "state": j.State, "errors": errors, "warnings": warnings, "links": links})
 }

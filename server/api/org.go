@@ -131,34 +131,43 @@ func updateOrg(c *call) (*response, error) {
 	return ok(viewOrg(c, o))
 }
 
-// deleteOrg deletes the org and all that is in it, as Cloud Controller does.
 func deleteOrg(c *call) (*response, error) {
 	o, err := c.org()
 	if err != nil {
 		return nil, err
 	}
-	spaces, err := store.Spaces.By(c.Tx, "organization_guids", o.GUID)
+	d := &deletion{since: c.Tx.Now}
+	done, err := c.deleteIf(d, d.org(c, o), func() error { return removeOrg(c, o) })
 	if err != nil {
 		return nil, err
 	}
+	if !done {
+		return c.waiting(jobDeleteOrg, "organizations", o.GUID)
+	}
+	return c.accepted(jobDeleteOrg, "organizations", o.GUID)
+}
+
+// removeOrg deletes the org and all that is in it, as Cloud Controller does.
+func removeOrg(c *call, o *cf.Org) error {
+	spaces, err := store.Spaces.By(c.Tx, "organization_guids", o.GUID)
+	if err != nil {
+		return err
+	}
 	for _, s := range spaces {
 		if err := removeSpace(c, s); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := leaveDomains(c, o.GUID); err != nil {
-		return nil, err
+		return err
 	}
 	if err := leaveSegments(c, o.GUID); err != nil {
 		return nil, err
 	}
 	if err := store.Orgs.Delete(c.Tx, o.GUID); err != nil {
-		return nil, err
+		return err
 	}
-	if err := c.event("audit.organization.delete-request", target{"organization", o.GUID, o.Name, authz.Place{OrgGUID: o.GUID}}, nil); err != nil {
-		return nil, err
-	}
-	return c.accepted("organization.delete", "organizations", o.GUID)
+	return c.event("audit.organization.delete-request", target{"organization", o.GUID, o.Name, authz.Place{OrgGUID: o.GUID}}, nil)
 }
 
 // leaveDomains deletes an org's private domains and its shares of others'.

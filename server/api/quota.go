@@ -15,6 +15,8 @@ type usage struct {
 	tasks     int
 	routes    int
 	domains   int
+	services  int // managed
+	keys      int // of services
 	logRate   int64
 	unlimited bool // something has no log rate limit
 }
@@ -32,6 +34,9 @@ func (c *call) usageOf(orgs ...string) (u usage, err error) {
 		return u, err
 	}
 	if u.routes, err = store.Routes.Count(c.Tx, store.Query{Where: where}); err != nil {
+		return u, err
+	}
+	if err := c.countServices(&u, orgs); err != nil {
 		return u, err
 	}
 	domains, _, err := store.Domains.List(c.Tx, store.Query{Where: where})
@@ -66,6 +71,19 @@ func (c *call) countTasks(u *usage, where map[string][]string) error {
 		u.add(1, t.MemoryMB, t.LogRateLimit)
 		u.tasks++
 	}
+	return err
+}
+
+// countServices counts what brokers have for the orgs.
+func (c *call) countServices(u *usage, orgs []string) (err error) {
+	instances, keys := map[string][]string{"type": {cf.Managed}}, map[string][]string{"type": {cf.BindingKey}}
+	if len(orgs) > 0 {
+		instances["owner_organization_guids"], keys["organization_guids"] = orgs, orgs
+	}
+	if u.services, err = store.ServiceInstances.Count(c.Tx, store.Query{Where: instances}); err != nil {
+		return err
+	}
+	u.keys, err = store.ServiceBindings.Count(c.Tx, store.Query{Where: keys})
 	return err
 }
 
@@ -143,12 +161,14 @@ func exceeded(l cf.QuotaLimits, before, after usage, org string) []string {
 		!limitedLogs || !after.unlimited || before.unlimited, "log_rate_limit cannot be unlimited in organization '"+org+"'.",
 		!over(l.LogRateLimitBytes, int(before.logRate), int(after.logRate)), logs,
 		!over(l.TotalRoutes, before.routes, after.routes), "Routes quota exceeded for organization '"+org+"'.",
+		!over(l.TotalServiceInstances, before.services, after.services), "You have exceeded your organization's services limit.",
+		!over(l.TotalServiceKeys, before.keys, after.keys), "You have exceeded your organization's limit for service binding of type key.",
 		!over(l.TotalDomains, before.domains, after.domains), `The number of private domains exceeds the quota for organization "`+org+`"`)
 }
 
 func (u usage) view() doc {
-	return doc{"started_instances": u.instances, "memory_in_mb": u.memoryMB, "routes": u.routes, "service_instances": 0, "reserved_ports": 0,
-		"domains": u.domains, "per_app_tasks": u.tasks, "service_keys": 0}
+	return doc{"started_instances": u.instances, "memory_in_mb": u.memoryMB, "routes": u.routes, "service_instances": u.services, "reserved_ports": 0,
+		"domains": u.domains, "per_app_tasks": u.tasks, "service_keys": u.keys}
 }
 
 func showOrgUsage(c *call) (*response, error) {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 
@@ -32,8 +33,22 @@ type Config struct {
 	// Note says in an app's log what the API did to it.
 	Note func(appGUID, text string)
 
+	// Parameters asks a broker for the parameters of what it has; an object, or
+	// nil for none.
+	Parameters func(ctx context.Context, q ParameterQuery) (json.RawMessage, error)
+	// BindingsPerInstance bounds how many bindings an app can have to one
+	// service instance at a time; 0: 5.
+	BindingsPerInstance int
+
 	URL string // of the API, as apps are told it
 	SSH SSHInfo
+}
+
+// ParameterQuery says whose parameters a broker is asked for.
+type ParameterQuery struct {
+	InstanceGUID     string
+	BindingGUID      string // "" for the instance's own
+	RouteBindingGUID string // likewise
 }
 
 // SSHInfo is what the root document says of cf ssh; the zero value leaves it

@@ -122,14 +122,22 @@ func deleteSpace(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := removeSpace(c, s); err != nil {
+	d := &deletion{since: c.Tx.Now}
+	done, err := c.deleteIf(d, d.space(c, s), func() error { return removeSpace(c, s) })
+	if err != nil {
 		return nil, err
 	}
-	return c.accepted("space.delete", "spaces", s.GUID)
+	if !done {
+		return c.waiting(jobDeleteSpace, "spaces", s.GUID)
+	}
+	return c.accepted(jobDeleteSpace, "spaces", s.GUID)
 }
 
-// removeSpace deletes a space with its apps and routes.
+// removeSpace deletes a space with its apps, routes and services.
 func removeSpace(c *call, s *cf.Space) error {
+	if err := removeServicesOf(c, s); err != nil {
+		return err
+	}
 	apps, err := store.Apps.By(c.Tx, "space_guids", s.GUID)
 	if err != nil {
 		return err
@@ -144,7 +152,7 @@ func removeSpace(c *call, s *cf.Space) error {
 		return err
 	}
 	for _, r := range routes {
-		if err := store.Routes.Delete(c.Tx, r.GUID); err != nil {
+		if err := c.dropRoute(r); err != nil {
 			return err
 		}
 	}

@@ -30,10 +30,10 @@ func (v *vars) merge(m map[string]string) {
 }
 
 // system adds what Cloud Controller knows of the app.
-func (v *vars) system(app vcapApplication) {
+func (v *vars) system(o Owner, app vcapApplication) {
 	v.set("VCAP_APPLICATION", app.text())
 	v.set("MEMORY_LIMIT", fmt.Sprintf("%dm", app.Limits.MemoryMB))
-	v.set("VCAP_SERVICES", "{}")
+	v.services(o)
 }
 
 // vcapApplication is VCAP_APPLICATION with the keys that Cloud Controller

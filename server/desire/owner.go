@@ -1,6 +1,9 @@
 package desire
 
-import "cupola/store/cf"
+import (
+	"cupola/server/bindings"
+	"cupola/store/cf"
+)
 
 // Platform is what holds for every app.
 type Platform struct {
@@ -17,6 +20,8 @@ type Owner struct {
 	Space *cf.Space
 	Org   *cf.Org
 	URIs  []string // "host.domain/path" of the routes that lead to the app, or to the process
+
+	Bindings []bindings.Binding // those that count
 }
 
 // tags are the tags that Cloud Controller gives Diego for logs and metrics.

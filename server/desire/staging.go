@@ -127,7 +127,7 @@ func (in StagingIn) env(memoryMB, diskMB int) []lrp.EnvVar {
 	v.merge(in.Owner.Staging)
 	v.merge(in.Build.Env)
 	v.set("CF_STACK", in.compat())
-	v.system(in.vcapApplication(memoryMB, diskMB))
+	v.system(in.Owner, in.vcapApplication(memoryMB, diskMB))
 	return v
 }
 

@@ -36,6 +36,7 @@ func (in TaskIn) env() []lrp.EnvVar {
 	v.base(in.Droplet)
 	v.merge(in.Running)
 	v.merge(in.Task.Env)
-	v.system(in.vcapApplication(in.Task.MemoryMB, in.Task.DiskMB))
+	v.system(in.Owner, in.vcapApplication(in.Task.MemoryMB, in.Task.DiskMB))
+	v.database(in.Bindings)
 	return v
 }

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"maps"
 	"slices"
 
 	"cupola/server/bbs/bbsrows"
@@ -33,9 +34,10 @@ type loader struct {
 	droplets  map[string]*cf.Droplet
 	revisions map[string]*cf.Revision
 	routed    map[string][]routed // by app GUID
-	packs     []*cf.Buildpack     // by position
-	builds    []*cf.Build         // that are staging
-	tasks     []*cf.Task          // that have not ended
+	services  map[string][]cf.AppService
+	packs     []*cf.Buildpack // by position
+	builds    []*cf.Build     // that are staging
+	tasks     []*cf.Task      // that have not ended
 
 	world World
 }
@@ -120,6 +122,9 @@ func (l *loader) loadApps() error {
 		return err
 	}
 	l.spaces = index(spaces, func(s *cf.Space) string { return s.GUID })
+	if l.services, err = l.tx.AppServices(slices.Collect(maps.Keys(l.apps))...); err != nil {
+		return err
+	}
 	orgs, err := store.Orgs.All(l.tx)
 	l.orgs = index(orgs, func(o *cf.Org) string { return o.GUID })
 	return err
@@ -166,6 +171,7 @@ func (l *loader) owner(app *cf.App, processType string) (o desire.Owner, ports [
 		return o, nil, false
 	}
 	o.Org = l.orgs[o.Space.OrgGUID]
+	o.Bindings = desire.Bindings(l.services[app.GUID])
 	seen := map[string]bool{}
 	for _, r := range l.routed[app.GUID] {
 		if processType != "" && desire.ProcessType(r.to) != processType {

@@ -31,6 +31,18 @@ const (
 	Unknown               Kind = "UnknownError"
 	OrgSuspended          Kind = "OrgSuspended"
 	BrokerNotRemovable    Kind = "ServiceBrokerNotRemovable"
+
+	InvalidRelation          Kind = "InvalidRelation"
+	UnableToPerform          Kind = "UnableToPerform"
+	ServiceNotFound          Kind = "ServiceInstanceNotFound"
+	ServiceBusy              Kind = "AsyncServiceInstanceOperationInProgress"
+	ServiceBindingBusy       Kind = "AsyncServiceBindingOperationInProgress"
+	ServiceParametersUnknown Kind = "ServiceFetchInstanceParametersNotSupported"
+	BindingParametersUnknown Kind = "ServiceFetchBindingParametersNotSupported"
+	RouteAlreadyBound        Kind = "ServiceInstanceAlreadyBoundToSameRoute"
+	ServiceUnshareFailed     Kind = "ServiceInstanceUnshareFailed"
+	SpaceDeletionFailed      Kind = "SpaceDeletionFailed"
+	OrgDeletionFailed        Kind = "OrganizationDeletionFailed"
 )
 
 // Error is an error that a client can act on. Detail is for people, in Cloud

@@ -33,3 +33,11 @@ type RouteBinding struct {
 	RouteServiceURL string // sealed at rest
 	LastOperation   LastOperation
 }
+
+// AppService is a binding of an app, and what it is bound to.
+type AppService struct {
+	Binding  *ServiceBinding
+	Instance *ServiceInstance
+	Plan     *ServicePlan     // nil unless the instance is managed
+	Offering *ServiceOffering // likewise
+}

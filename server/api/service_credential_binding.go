@@ -1,0 +1,250 @@
+package api
+
+import (
+	"cupola/server/authz"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+func viewServiceBinding(c *call, b *cf.ServiceBinding) doc {
+	self := "/v3/service_credential_bindings/" + b.GUID
+	relationships := doc{"service_instance": toOne(b.InstanceGUID)}
+	links := doc{"self": c.link("%s", self), "details": c.link("%s/details", self), "service_instance": c.link("/v3/service_instances/%s", b.InstanceGUID)}
+	if i, err := store.ServiceInstances.Get(c.Tx, b.InstanceGUID); err == nil && i.Type == cf.Managed {
+		links["parameters"] = c.link("%s/parameters", self)
+	}
+	if b.AppGUID != "" {
+		relationships["app"], links["app"] = toOne(b.AppGUID), c.link("/v3/apps/%s", b.AppGUID)
+	}
+	return with(resource(b.Resource), doc{"name": b.Name, "type": b.Type, "last_operation": viewOperation(b.LastOperation),
+		"metadata": metadata(b.Metadata), "relationships": relationships, "links": links})
+}
+
+const bindingIncludes = "include=app|service_instance"
+
+func includeOfBindings(c *call, rows []*cf.ServiceBinding, what string) (string, []doc, error) {
+	if what == "app" {
+		apps := without(rows, func(b *cf.ServiceBinding) bool { return b.AppGUID == "" })
+		docs, err := including(c, store.Apps, viewApp, guidsOf(apps, func(b *cf.ServiceBinding) string { return b.AppGUID }))
+		return "apps", docs, err
+	}
+	docs, err := including(c, store.ServiceInstances, viewServiceInstance, guidsOf(rows, func(b *cf.ServiceBinding) string { return b.InstanceGUID }))
+	return "service_instances", docs, err
+}
+
+var listServiceBindings = inTx(func(c *call) (*response, error) {
+	if kind := c.Request.URL.Query().Get("type"); kind != "" && kind != cf.BindingApp && kind != cf.BindingKey {
+		return nil, badQuery("Type must be one of 'app', 'key'")
+	}
+	return listIncluding(c, store.ServiceBindings, viewServiceBinding, includeOfBindings, bindingIncludes)
+})
+
+// bound is the binding of {guid} with its instance, if the actor sees it.
+func (c *call) bound() (*cf.ServiceBinding, *cf.ServiceInstance, error) {
+	b, err := store.ServiceBindings.Visible(c.Tx, c.guid(), c.scope)
+	if err != nil {
+		return nil, nil, err
+	}
+	i, err := store.ServiceInstances.Get(c.Tx, b.InstanceGUID)
+	return b, i, err
+}
+
+// bindingSpace is the space of a binding: its app's, or of a key's instance.
+func (c *call) bindingSpace(b *cf.ServiceBinding, i *cf.ServiceInstance) (*cf.Space, error) {
+	guid := i.SpaceGUID
+	if b.AppGUID != "" {
+		app, err := store.Apps.Get(c.Tx, b.AppGUID)
+		if err != nil {
+			return nil, err
+		}
+		guid = app.SpaceGUID
+	}
+	return store.Spaces.Get(c.Tx, guid)
+}
+
+// showServiceBindingDetails shows what a binding holds. Who may not see it is
+// told that there is none.
+func showServiceBindingDetails(c *call) (*response, error) {
+	b, i, err := c.bound()
+	if err != nil {
+		return nil, err
+	}
+	space, err := c.bindingSpace(b, i)
+	if err != nil {
+		return nil, err
+	}
+	if !c.Actor.May(c.rule, authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}) {
+		return nil, cf.Errorf(cf.ResourceNotFound, "Service credential binding not found")
+	}
+	if err := notMade(b.Type, b.LastOperation); err != nil {
+		return nil, err
+	}
+	d := doc{}
+	if len(b.Credentials) > 0 {
+		d["credentials"] = b.Credentials
+	}
+	if b.SyslogDrainURL != "" {
+		d["syslog_drain_url"] = b.SyslogDrainURL
+	}
+	if len(b.VolumeMounts) > 0 {
+		d["volume_mounts"] = b.VolumeMounts
+	}
+	request := doc{"service_instance_guid": b.InstanceGUID}
+	if b.AppGUID != "" {
+		request["app_guid"] = b.AppGUID
+	}
+	return &response{body: d}, c.bindingEvent("show", b, i, request)
+}
+
+// notMade tells why there is nothing to show of a binding yet, or any longer.
+func notMade(kind string, op cf.LastOperation) error {
+	if op.Is(cf.OpCreate, cf.OpSucceeded) {
+		return nil
+	}
+	what := map[string]string{cf.BindingApp: "service binding", cf.BindingKey: "service key", bindingRoute: "route binding"}[kind]
+	operation := "Deletion"
+	if op.Type == cf.OpCreate {
+		operation = "Creation"
+	}
+	return cf.Errorf(cf.ResourceNotFound, "%s of %s %s", operation, what, op.State)
+}
+
+// bindingRoute is to route bindings what the types of cf.ServiceBinding are.
+const bindingRoute = "route"
+
+// bindingEvents are how Cloud Controller's audit events call the bindings.
+var bindingEvents = map[string]string{cf.BindingApp: "service_binding", cf.BindingKey: "service_key", bindingRoute: "service_route_binding"}
+
+// bindingEvent records an event of a credential binding, in its own space.
+func (c *call) bindingEvent(what string, b *cf.ServiceBinding, i *cf.ServiceInstance, request doc) error {
+	space, err := c.bindingSpace(b, i)
+	if err != nil {
+		return err
+	}
+	name := ""
+	if b.Name != nil {
+		name = *b.Name
+	}
+	kind := bindingEvents[b.Type]
+	return c.event("audit."+kind+"."+what, target{kind, b.GUID, name, authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, doc{"request": request})
+}
+
+func updateServiceBinding(c *call) (*response, error) {
+	var req struct {
+		Metadata *metadataPatch `json:"metadata"`
+	}
+	b, i, err := c.bound()
+	if err != nil {
+		return nil, err
+	}
+	space, err := c.bindingSpace(b, i)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.permit(authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}); err != nil {
+		return nil, err
+	}
+	if b.LastOperation.Is(cf.OpDelete, cf.OpInitial, cf.OpInProgress) {
+		return nil, cf.Unprocessable("The service binding is being deleted")
+	}
+	audited, err := decodeAudited(c, &req)
+	if err != nil {
+		return nil, err
+	}
+	if err := req.Metadata.apply(&b.Metadata); err != nil {
+		return nil, err
+	}
+	if err := store.ServiceBindings.Update(c.Tx, b); err != nil {
+		return nil, err
+	}
+	return &response{body: viewServiceBinding(c, b)}, c.bindingEvent("update", b, i, audited)
+}
+
+func deleteServiceBinding(c *call) (*response, error) {
+	b, i, err := c.bound()
+	if err != nil {
+		return nil, err
+	}
+	space, err := c.bindingSpace(b, i)
+	if err != nil {
+		return nil, err
+	}
+	place := authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}
+	if err := c.permit(place); err != nil {
+		return nil, err
+	}
+	if b.Type == cf.BindingKey && !c.Actor.May(authz.SpaceDeveloper, place) {
+		return nil, notAuthorized()
+	}
+	if err := bindingIdle(b.LastOperation, i); err != nil {
+		return nil, err
+	}
+	if i.Type == cf.Managed {
+		j, err := c.unbind(b)
+		if err != nil {
+			return nil, err
+		}
+		return c.job(j)
+	}
+	if err := c.removeBinding(b, i); err != nil {
+		return nil, err
+	}
+	return noContent()
+}
+
+// bindingIdle refuses to delete a binding while it, or its instance, changes.
+func bindingIdle(op cf.LastOperation, i *cf.ServiceInstance) error {
+	if op.Is(cf.OpCreate, cf.OpInitial) || op.Is(cf.OpDelete, cf.OpInitial, cf.OpInProgress) {
+		return cf.Unprocessable("There is an operation in progress for the service binding.")
+	}
+	if i.Type == cf.Managed && i.LastOperation.InProgress() {
+		return instanceBusy()
+	}
+	return nil
+}
+
+// unbind has the broker delete a binding, and gives the job that does it.
+func (c *call) unbind(b *cf.ServiceBinding) (*cf.Job, error) {
+	b.LastOperation = cf.Begin(cf.OpDelete, cf.OpInProgress, c.Tx.Now)
+	if err := store.ServiceBindings.Update(c.Tx, b); err != nil {
+		return nil, err
+	}
+	operation := cf.JobDeleteBinding
+	if b.Type == cf.BindingKey {
+		operation = cf.JobDeleteKey
+	}
+	return c.newServiceJob(operation, credentialBinding, b.GUID, cf.ServiceWork{})
+}
+
+// credentialBinding is what jobs of credential bindings call them.
+const credentialBinding = "service_credential_binding"
+
+// removeBinding forgets a binding. What runs of its app keeps what it got.
+func (c *call) removeBinding(b *cf.ServiceBinding, i *cf.ServiceInstance) error {
+	request := doc{"app_guid": orNil(b.AppGUID), "route_guid": nil, "service_instance_guid": b.InstanceGUID}
+	if err := c.bindingEvent("delete", b, i, request); err != nil {
+		return err
+	}
+	return store.ServiceBindings.Delete(c.Tx, b.GUID)
+}
+
+// serviceBindingParameters finds which binding's parameters its broker is asked
+// for.
+func serviceBindingParameters(c *call) (ParameterQuery, error) {
+	b, i, err := c.bound()
+	if err != nil {
+		return ParameterQuery{}, err
+	}
+	if err := notMade(b.Type, b.LastOperation); err != nil {
+		return ParameterQuery{}, err
+	}
+	unknown := cf.Errorf(cf.BindingParametersUnknown, "This service does not support fetching service binding parameters.")
+	if i.Type != cf.Managed {
+		return ParameterQuery{}, unknown
+	}
+	o, err := c.offerOf(i)
+	if err == nil && !o.offering.BindingsRetrievable {
+		err = unknown
+	}
+	return ParameterQuery{InstanceGUID: i.GUID, BindingGUID: b.GUID}, err
+}

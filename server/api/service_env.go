@@ -1,0 +1,65 @@
+package api
+
+import (
+	"encoding/json"
+
+	"cupola/server/authz"
+	"cupola/server/bindings"
+	"cupola/server/desire"
+	"cupola/store/cf"
+)
+
+// defaultBindings is how many bindings an app can have to one service instance
+// at a time, unless the operator says otherwise: enough to rotate them.
+const defaultBindings = 5
+
+// bindingsPerInstance bounds the bindings of an app to one service instance.
+func (s *Server) bindingsPerInstance() int {
+	if s.BindingsPerInstance == 0 {
+		return defaultBindings
+	}
+	return s.BindingsPerInstance
+}
+
+// boundTo are the bindings of an app that count.
+func (c *call) boundTo(app *cf.App) ([]bindings.Binding, error) {
+	all, err := c.Tx.AppServices(app.GUID)
+	return desire.Bindings(all[app.GUID]), err
+}
+
+// bindingsFit refuses bindings with which the app could not be started.
+func (c *call) bindingsFit(app *cf.App) error {
+	list, err := c.boundTo(app)
+	if err != nil {
+		return err
+	}
+	form := bindings.Form(app.BindingForm)
+	if form == bindings.FormNone {
+		err = bindings.CheckVariable([]byte(desire.VCAPServices(list)))
+		if err != nil {
+			return cf.Unprocessable("%s", err)
+		}
+		return nil
+	}
+	if _, err := bindings.Files(form, list); err != nil {
+		return cf.Unprocessable("Cannot build service binding files for app - %s", err)
+	}
+	return nil
+}
+
+func (c *call) mayDevelop(space *cf.Space) bool {
+	return c.Actor.May(authz.SpaceDeveloper, authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID})
+}
+
+// systemEnv is what of an app's environment the platform says of its services.
+func (c *call) systemEnv(app *cf.App) (doc, error) {
+	list, err := c.boundTo(app)
+	if err != nil {
+		return nil, err
+	}
+	if form := bindings.Form(app.BindingForm); form != bindings.FormNone {
+		where := form.Variable()
+		return doc{where.Name: where.Value}, nil
+	}
+	return doc{"VCAP_SERVICES": json.RawMessage(desire.VCAPServices(list))}, nil
+}

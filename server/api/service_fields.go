@@ -1,0 +1,229 @@
+package api
+
+import (
+	"slices"
+	"strings"
+
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// fieldSet is what "fields[x]" takes: the resources in Cloud Controller's order,
+// each with its keys.
+type fieldSet []struct {
+	resource string
+	keys     []string
+}
+
+// The fields of service instances, in a list and of one, and of shared spaces.
+var (
+	listedFields = fieldSet{
+		{"space", []string{"guid", "name", "relationships.organization"}},
+		{"space.organization", []string{"name", "guid"}},
+		{"service_plan", []string{"guid", "name", "relationships.service_offering"}},
+		{"service_plan.service_offering", []string{"name", "guid", "description", "documentation_url", "tags", "relationships.service_broker"}},
+		{"service_plan.service_offering.service_broker", []string{"name", "guid"}},
+	}
+	shownFields = fieldSet{
+		{"space", []string{"name", "guid"}},
+		{"space.organization", []string{"name", "guid"}},
+		{"service_plan", []string{"name", "guid"}},
+		{"service_plan.service_offering", []string{"name", "guid", "description", "tags", "documentation_url"}},
+		{"service_plan.service_offering.service_broker", []string{"name", "guid"}},
+	}
+	sharedFields = fieldSet{
+		{"space", []string{"name", "guid", "relationships.organization"}},
+		{"space.organization", []string{"name", "guid"}},
+	}
+)
+
+// checkFields refuses fields that a set does not have.
+func checkFields(asked map[string][]string, set fieldSet) error {
+	var names []string
+	for _, f := range set {
+		names = append(names, f.resource)
+		for _, key := range asked[f.resource] {
+			if !slices.Contains(f.keys, key) {
+				return badQuery("Fields valid keys for '%s' are: '%s'", f.resource, strings.Join(f.keys, "', '"))
+			}
+		}
+	}
+	for resource := range asked {
+		if !slices.Contains(names, resource) {
+			return badQuery("Fields [%s] valid resources are: '%s'", resource, strings.Join(names, "', '"))
+		}
+	}
+	return nil
+}
+
+// picked is what "fields" wants of a thing.
+func picked(keys []string, all doc) doc {
+	d := doc{}
+	for _, k := range keys {
+		name, relation, nested := strings.Cut(k, ".")
+		if !nested {
+			if v, ok := all[k]; ok {
+				d[k] = v
+			}
+			continue
+		}
+		d[name] = doc{relation: all[k]}
+	}
+	return d
+}
+
+// included is the "included" of an answer, which is made when it is needed.
+func included(d doc) doc {
+	if d["included"] == nil {
+		d["included"] = doc{}
+	}
+	return d["included"].(doc)
+}
+
+// includeSpaceFields adds what is wanted of spaces and their orgs. The names of
+// those that the actor does not see are left out.
+func (c *call) includeSpaceFields(d doc, fields map[string][]string, guids []string) error {
+	ofSpaces, ofOrgs := fields["space"], fields["space.organization"]
+	if ofSpaces == nil && ofOrgs == nil {
+		return nil
+	}
+	spaces, err := store.Spaces.By(c.Tx, "guids", guids...)
+	if err != nil {
+		return err
+	}
+	seen, err := visibleGUIDs(c, store.Spaces, guids)
+	if err != nil {
+		return err
+	}
+	list := []doc{}
+	for _, s := range spaces {
+		all := doc{"guid": s.GUID, "relationships.organization": toOne(s.OrgGUID)}
+		if seen[s.GUID] {
+			all["name"] = s.Name
+		}
+		list = append(list, picked(ofSpaces, all))
+	}
+	if ofSpaces != nil {
+		included(d)["spaces"] = list
+	}
+	if ofOrgs == nil {
+		return nil
+	}
+	return c.includeOrgFields(d, ofOrgs, guidsOf(spaces, func(s *cf.Space) string { return s.OrgGUID }))
+}
+
+func (c *call) includeOrgFields(d doc, keys, guids []string) error {
+	orgs, err := store.Orgs.By(c.Tx, "guids", guids...)
+	if err != nil {
+		return err
+	}
+	seen, err := visibleGUIDs(c, store.Orgs, guids)
+	list := []doc{}
+	for _, o := range orgs {
+		all := doc{"guid": o.GUID}
+		if seen[o.GUID] {
+			all["name"] = o.Name
+		}
+		list = append(list, picked(keys, all))
+	}
+	included(d)["organizations"] = list
+	return err
+}
+
+// visibleGUIDs tells which of the rows the actor sees.
+func visibleGUIDs[T any](c *call, t *store.Table[T], guids []string) (map[string]bool, error) {
+	seen := map[string]bool{}
+	for _, g := range guids {
+		_, err := t.Visible(c.Tx, g, c.scope)
+		if err != nil && !store.IsNotFound(err) {
+			return nil, err
+		}
+		seen[g] = err == nil
+	}
+	return seen, nil
+}
+
+// includeServiceFields adds what is wanted of the places, plans, offerings and
+// brokers of service instances.
+func (c *call) includeServiceFields(d doc, fields map[string][]string, rows []*cf.ServiceInstance) error {
+	if err := c.includeSpaceFields(d, fields, guidsOf(rows, func(i *cf.ServiceInstance) string { return i.SpaceGUID })); err != nil {
+		return err
+	}
+	managed := without(rows, func(i *cf.ServiceInstance) bool { return i.Type != cf.Managed })
+	if len(managed) == 0 {
+		return nil
+	}
+	plans, err := store.ServicePlans.By(c.Tx, "guids", guidsOf(managed, func(i *cf.ServiceInstance) string { return i.PlanGUID })...)
+	if err != nil {
+		return err
+	}
+	offerings, err := store.ServiceOfferings.By(c.Tx, "guids", guidsOf(plans, func(p *cf.ServicePlan) string { return p.OfferingGUID })...)
+	if err != nil {
+		return err
+	}
+	brokers, err := store.ServiceBrokers.By(c.Tx, "guids", guidsOf(offerings, func(o *cf.ServiceOffering) string { return o.BrokerGUID })...)
+	add := func(resource, key string, list []doc) {
+		if keys := fields[resource]; keys != nil {
+			views := []doc{}
+			for _, all := range list {
+				views = append(views, picked(keys, all))
+			}
+			included(d)[key] = views
+		}
+	}
+	add("service_plan", "service_plans", views(c, plans, fieldsOfPlan))
+	add("service_plan.service_offering", "service_offerings", views(c, offerings, fieldsOfOffering))
+	add("service_plan.service_offering.service_broker", "service_brokers", views(c, brokers, fieldsOfBroker))
+	return err
+}
+
+func fieldsOfPlan(_ *call, p *cf.ServicePlan) doc {
+	return doc{"guid": p.GUID, "name": p.Name, "relationships.service_offering": toOne(p.OfferingGUID)}
+}
+
+func fieldsOfOffering(_ *call, o *cf.ServiceOffering) doc {
+	tags := o.Tags
+	if tags == nil {
+		tags = []string{}
+	}
+	return doc{"guid": o.GUID, "name": o.Name, "description": o.Description, "tags": tags,
+		"documentation_url": orNil(o.DocumentationURL()), "relationships.service_broker": toOne(o.BrokerGUID)}
+}
+
+func fieldsOfBroker(_ *call, b *cf.ServiceBroker) doc { return doc{"guid": b.GUID, "name": b.Name} }
+
+var listServiceInstances = inTx(func(c *call) (*response, error) {
+	q, err := parseQuery(c.Request.URL.Query(), store.ServiceInstances, "fields")
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFields(q.fields, listedFields); err != nil {
+		return nil, err
+	}
+	if kind := q.Where["type"]; kind != nil && kind[0] != cf.Managed && kind[0] != cf.UserProvided {
+		return nil, badQuery("Type must be one of 'managed', 'user-provided'")
+	}
+	q.Visible = c.scope
+	rows, total, err := store.ServiceInstances.List(c.Tx, q.Query)
+	if err != nil {
+		return nil, err
+	}
+	d := page(c, q, rows, total, viewServiceInstance)
+	return &response{body: d}, c.includeServiceFields(d, q.fields, rows)
+})
+
+func showServiceInstance(c *call) (*response, error) {
+	q, err := parseQuery(c.Request.URL.Query(), noRows{}, "fields")
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFields(q.fields, shownFields); err != nil {
+		return nil, err
+	}
+	i, err := store.ServiceInstances.Visible(c.Tx, c.guid(), c.scope)
+	if err != nil {
+		return nil, err
+	}
+	d := viewServiceInstance(c, i)
+	return &response{body: d}, c.includeServiceFields(d, q.fields, []*cf.ServiceInstance{i})
+}

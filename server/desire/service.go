@@ -1,0 +1,83 @@
+package desire
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+
+	"cupola/server/bindings"
+	"cupola/store/cf"
+)
+
+func shown(b cf.AppService) bindings.Binding {
+	s := bindings.Binding{Name: b.Binding.Name, GUID: b.Binding.GUID, InstanceName: b.Instance.Name, InstanceGUID: b.Instance.GUID, Tags: b.Instance.Tags,
+		Credentials: b.Binding.Credentials, DrainURL: b.Binding.SyslogDrainURL, VolumeMounts: b.Binding.VolumeMounts}
+	if b.Offering != nil && b.Plan != nil {
+		s.Label, s.Plan = b.Offering.Name, b.Plan.Name
+		s.Tags = slices.Concat(b.Offering.Tags, b.Instance.Tags)
+	}
+	return s
+}
+
+// Bindings are those that count of an app's, which are in the order in which
+// they were made: of each instance the newest that was made without fault.
+func Bindings(all []cf.AppService) []bindings.Binding {
+	newest := map[string]int{}
+	for i, b := range all {
+		if b.Binding.LastOperation.Is(cf.OpCreate, cf.OpSucceeded) {
+			newest[b.Instance.GUID] = i
+		}
+	}
+	var list []bindings.Binding
+	for i, b := range all {
+		if at, ok := newest[b.Instance.GUID]; ok && at == i {
+			list = append(list, shown(b))
+		}
+	}
+	return list
+}
+
+// services adds what the app is bound to, or where it can read that.
+func (v *vars) services(o Owner) {
+	if form := bindings.Form(o.App.BindingForm); form != bindings.FormNone {
+		where := form.Variable()
+		v.set(where.Name, where.Value)
+		return
+	}
+	v.set("VCAP_SERVICES", VCAPServices(o.Bindings))
+}
+
+// VCAPServices is the variable of that name.
+func VCAPServices(list []bindings.Binding) string {
+	text, err := bindings.VCAPServices(list)
+	if err != nil {
+		return "{}" // what is no JSON was never taken
+	}
+	return string(text)
+}
+
+// rails are the kinds of database of which Cloud Controller makes a
+// DATABASE_URL, and what Rails calls them.
+var rails = map[string]string{"mysql": "mysql2", "mysql2": "mysql2", "postgres": "postgres", "postgresql": "postgres"}
+
+// database adds DATABASE_URL, the "uri" of the first binding that is of a
+// database.
+func (v *vars) database(list []bindings.Binding) {
+	for _, b := range list {
+		var c struct {
+			URI any `json:"uri"`
+		}
+		if json.Unmarshal(b.Credentials, &c) != nil {
+			continue
+		}
+		uri, _ := c.URI.(string)
+		u, err := url.Parse(uri)
+		if err != nil || rails[u.Scheme] == "" {
+			continue
+		}
+		_, rest, _ := strings.Cut(uri, ":")
+		v.set("DATABASE_URL", rails[u.Scheme]+":"+rest)
+		return
+	}
+}
