@@ -99,6 +99,8 @@ func TestDeleteOrgWithSharedDomain(t *testing.T) {
 	w.write(func(tx *store.Tx) error { return seedAccess(tx) })
 	w.run(t, []step{
 		{method: "POST", path: "/v3/routes", body: newRoute("space-2", "domain-2", "a", ""), status: 201, save: "route"},
+		{method: "DELETE", path: "/v3/service_instances/db-1?purge=true", status: 204}, // no broker is here to delete them
+		{method: "DELETE", path: "/v3/service_instances/db-2?purge=true", status: 204},
 		{method: "DELETE", path: "/v3/organizations/org-1", status: 202, save: "job"},
 		{method: "GET", path: "/v3/jobs/{job}", status: 200, want: `{"state": "COMPLETE"}`},
 		{method: "GET", path: "/v3/routes/{route}", status: 404},
