@@ -162,7 +162,7 @@ func removeOrg(c *call, o *cf.Org) error {
 		return err
 	}
 	if err := leaveSegments(c, o.GUID); err != nil {
-		return nil, err
+		return err
 	}
 	if err := store.Orgs.Delete(c.Tx, o.GUID); err != nil {
 		return err
