@@ -219,7 +219,7 @@ func (s *Server) routes() []route {
 		{"PATCH /v3/service_credential_bindings/{guid}", develop, inTx(updateServiceBinding)},
 		{"DELETE /v3/service_credential_bindings/{guid}", operate, inTx(deleteServiceBinding)},
 		{"GET /v3/service_credential_bindings/{guid}/details", commandReader, recorded(showServiceBindingDetails)},
-		{"GET /v3/service_credential_bindings/{guid}/parameters", anyone, parameters(serviceBindingParameters)},
+		{"GET /v3/service_credential_bindings/{guid}/parameters", anyone, askParameters(serviceBindingParameters)},
 
 		{"GET /v3/service_instances", anyone, listServiceInstances},
 		{"POST /v3/service_instances", develop, inTx(createServiceInstance)},
@@ -227,7 +227,7 @@ func (s *Server) routes() []route {
 		{"PATCH /v3/service_instances/{guid}", develop, inTx(updateServiceInstance)},
 		{"DELETE /v3/service_instances/{guid}", develop, inTx(deleteServiceInstance)},
 		{"GET /v3/service_instances/{guid}/credentials", commandReader, recorded(showServiceCredentials)},
-		{"GET /v3/service_instances/{guid}/parameters", anyone, parameters(serviceParameters)},
+		{"GET /v3/service_instances/{guid}/parameters", anyone, askParameters(serviceParameters)},
 		{"GET /v3/service_instances/{guid}/permissions", anyone, inTx(showServicePermissions)},
 		{"GET /v3/service_instances/{guid}/relationships/shared_spaces", anyone, inTx(showSharedSpaces)},
 		{"POST /v3/service_instances/{guid}/relationships/shared_spaces", develop, inTx(shareServiceInstance)},
@@ -253,7 +253,7 @@ func (s *Server) routes() []route {
 		{"GET /v3/service_route_bindings/{guid}", anyone, showIncluding(store.RouteBindings, viewRouteBinding, includeOfRouteBindings, routeBindingIncludes)},
 		{"PATCH /v3/service_route_bindings/{guid}", develop, inTx(updateRouteBinding)},
 		{"DELETE /v3/service_route_bindings/{guid}", operate, inTx(deleteRouteBinding)},
-		{"GET /v3/service_route_bindings/{guid}/parameters", develop, parameters(routeBindingParameters)},
+		{"GET /v3/service_route_bindings/{guid}/parameters", develop, askParameters(routeBindingParameters)},
 
 		{"GET /v3/sidecars/{guid}", read, inTx(showSidecar)},
 		{"PATCH /v3/sidecars/{guid}", develop, inTx(updateSidecar)},

@@ -17,9 +17,9 @@ func recorded(h func(*call) (*response, error)) endpoint {
 	}
 }
 
-// parameters is the endpoint that shows the parameters of what find finds. The
+// askParameters is the endpoint that shows the parameters of what find finds. The
 // broker is asked outside of the transaction.
-func parameters(find func(*call) (ParameterQuery, error)) endpoint {
+func askParameters(find func(*call) (ParameterQuery, error)) endpoint {
 	return func(c *call) (*response, error) {
 		var q ParameterQuery
 		err := c.tx(false, func() (err error) {
