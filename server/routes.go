@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"sync"
 
+	"cupola/server/bbs/bbsrows"
 	"cupola/server/desire"
 	"cupola/server/router"
 	"cupola/store"
@@ -65,7 +66,7 @@ func (r *routing) current(ctx context.Context) error {
 
 // route keeps the router's table as the rows want it, until ctx ends.
 func (h *house) route(ctx context.Context) error {
-	changed, stop := h.store.Watch(store.ActualLRPs.Name(), store.Routes.Name(), store.Domains.Name(), store.Processes.Name(), store.Apps.Name(), store.RouteBindings.Name())
+	changed, stop := h.store.Watch(store.ActualLRPs.Name(), store.Routes.Name(), store.Domains.Name(), store.Processes.Name(), store.Apps.Name(), store.RouteBindings.Name(), store.BBSDesireds.Name())
 	defer stop()
 	for {
 		n := h.routing.begin()
@@ -94,6 +95,7 @@ func (h *house) settle(ctx context.Context, instanceGUID string) error {
 
 func (h *house) setRoutes(ctx context.Context) error {
 	var in desire.RoutesIn
+	var wishes []*bbsrows.Desired
 	err := h.store.Read(ctx, func(tx *store.Tx) (err error) {
 		if in.Routes, err = store.Routes.All(tx); err != nil {
 			return err
@@ -107,13 +109,18 @@ func (h *house) setRoutes(ctx context.Context) error {
 		if in.Services, err = store.RouteBindings.All(tx); err != nil {
 			return err
 		}
+		if wishes, err = h.wishes.Running(tx); err != nil {
+			return err
+		}
 		in.Instances, err = store.ActualLRPs.All(tx)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	h.router.Set(table(desire.Routes(in)))
+	t := table(desire.Routes(in))
+	addWishes(&t, wishes, in.Instances)
+	h.router.Set(t)
 	return nil
 }
 
