@@ -83,7 +83,7 @@ func TestEffectsHaveOneRoom(t *testing.T) {
 		"modernc.org/sqlite":                      "store",
 		"github.com/golang-jwt/jwt/":              "server/uaa",
 		"github.com/go-git/go-git/":               "server/buildpack cmd/cupola",
-		"github.com/google/go-containerregistry/": "rootfs",
+		"github.com/google/go-containerregistry/": "rootfs bench",
 		"github.com/ProtonMail/go-crypto/":        "rootfs/debian",
 		"github.com/pkg/sftp":                     "runtime/lifecycle/sshd",
 	}
