@@ -40,20 +40,20 @@ func seedServices(tx *store.Tx) error {
 			return store.RouteBindings.Insert(tx, &cf.RouteBinding{Resource: guid("rb-1"), InstanceGUID: "ups-1", RouteGUID: "route-1", RouteServiceURL: "https://r.test", LastOperation: made})
 		},
 		func() error {
-			return store.ServiceBrokers.Insert(tx, &cf.ServiceBroker{Resource: guid("broker-1"), Name: "broker", URL: "http://b.test", State: cf.BrokerAvailable})
+			return store.ServiceBrokers.Insert(tx, &cf.ServiceBroker{Resource: guid("broker-s"), Name: "shared", URL: "http://b.test", State: cf.BrokerAvailable})
 		},
 		func() error {
-			return store.ServiceOfferings.Insert(tx, &cf.ServiceOffering{Resource: guid("offering-1"), BrokerGUID: "broker-1", CatalogID: "o", Name: "db", Active: true,
+			return store.ServiceOfferings.Insert(tx, &cf.ServiceOffering{Resource: guid("offering-s"), BrokerGUID: "broker-s", CatalogID: "o", Name: "db", Active: true,
 				Bindable: true, PlanUpdateable: true, Tags: []string{"relational"}, BrokerMetadata: shareable})
 		},
 		func() error {
-			return store.ServicePlans.Insert(tx, &cf.ServicePlan{Resource: guid("plan-1"), OfferingGUID: "offering-1", CatalogID: "p", Name: "small", Active: true, Free: true, Public: true})
+			return store.ServicePlans.Insert(tx, &cf.ServicePlan{Resource: guid("plan-s"), OfferingGUID: "offering-s", CatalogID: "p", Name: "small", Active: true, Free: true, Public: true})
 		},
 		func() error {
-			return store.ServiceInstances.Insert(tx, &cf.ServiceInstance{Resource: guid("db-1"), Name: "db1", Type: cf.Managed, SpaceGUID: "space-1", PlanGUID: "plan-1", LastOperation: made})
+			return store.ServiceInstances.Insert(tx, &cf.ServiceInstance{Resource: guid("db-1"), Name: "db1", Type: cf.Managed, SpaceGUID: "space-1", PlanGUID: "plan-s", LastOperation: made})
 		},
 		func() error {
-			return store.ServiceInstances.Insert(tx, &cf.ServiceInstance{Resource: guid("db-2"), Name: "db2", Type: cf.Managed, SpaceGUID: "space-1", PlanGUID: "plan-1",
+			return store.ServiceInstances.Insert(tx, &cf.ServiceInstance{Resource: guid("db-2"), Name: "db2", Type: cf.Managed, SpaceGUID: "space-1", PlanGUID: "plan-s",
 				SharedSpaces: []string{"space-3"}, LastOperation: made})
 		},
 	} {
