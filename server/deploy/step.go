@@ -100,7 +100,7 @@ func (s *step) scale(target, interim int) (finished bool) {
 		return false
 	}
 	s.Deployment.Error = ""
-	s.reduce(surplus)
+	s.reduce(surplus, s.routable()-target)
 	if web.Instances >= interim && n.routable >= interim {
 		return true
 	}
@@ -123,23 +123,37 @@ func (s *step) older() (n int) {
 	return n
 }
 
-// reduce takes n instances of older processes away: first those of canaries
-// that were superseded, which nobody approved, then those of the oldest. What a
-// deployment made and has no instances left goes; the oldest process stays
-// until the end, to be canceled to.
-func (s *step) reduce(n int) {
+// routable is how many instances of all web processes are.
+func (s *step) routable() (n int) {
+	for _, p := range s.Web {
+		n += p.count().routable
+	}
+	return n
+}
+
+// reduce takes up to n instances of older processes away, spare of them such
+// that are routable: Cloud Controller would take any. First come those of
+// canaries that were superseded, which nobody approved, then those of the
+// oldest. What a deployment made and has no instances left goes; the oldest
+// process stays until the end, to be canceled to.
+func (s *step) reduce(n, spare int) {
 	for _, i := range s.oldest() {
 		p := s.Web[i]
-		less := min(p.Instances, n)
-		if less <= 0 {
-			continue
+		left := p.Instances
+		for ; left > 0 && n > 0; n-- {
+			if p.routableAt(left - 1) {
+				if spare <= 0 {
+					break
+				}
+				spare--
+			}
+			left--
 		}
-		n -= less
-		if p.Instances == less && i > 0 {
+		if left == 0 && p.Instances > 0 && i > 0 {
 			s.destroy(i)
 			continue
 		}
-		s.resize(i, p.Instances-less)
+		s.resize(i, left)
 	}
 }
 

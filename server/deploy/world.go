@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"slices"
 	"time"
 
 	"cupola/runtime/lrp"
@@ -40,6 +41,13 @@ func (c Change) Empty() bool {
 
 // count is how the instances of a process are.
 type count struct{ starting, routable, unhealthy int }
+
+// routableAt tells whether the instance of an index is.
+func (w Web) routableAt(index int) bool {
+	return slices.ContainsFunc(w.Actuals, func(a *lrp.Actual) bool {
+		return a.Index == index && a.State == lrp.Running && a.Ready && !a.Stopping
+	})
+}
 
 // count tells how the desired instances are, as Cloud Controller's
 // InstancesReporter does: one that is not there is DOWN.
