@@ -11,9 +11,14 @@ const (
 	keptBits    = 5
 )
 
+// How many revisions and ended deployments an app keeps: Cloud Controller's
+// max_retained_revisions_per_app and max_retained_deployments_per_app.
+const keptPast = 100
+
 // DropOld deletes audit events, jobs, ended tasks and known files that are old,
-// and lets older bits of apps EXPIRE: the rows stay, what they named is no
-// longer kept. What is in use stays, however old.
+// and revisions and deployments of which an app has too many. It lets older bits
+// of apps EXPIRE: the rows stay, what they named is no longer kept. What is in
+// use stays, however old.
 func (tx *Tx) DropOld() error {
 	before := func(age time.Duration) int64 { return tx.Now.Add(-age).UnixMicro() }
 	for _, step := range []struct {
@@ -27,11 +32,18 @@ func (tx *Tx) DropOld() error {
 		{"droplets", `UPDATE droplets SET state = 'EXPIRED', digest = '', updated_at = ? WHERE guid IN (
 			SELECT guid FROM (SELECT guid, row_number() OVER (PARTITION BY app_guid ORDER BY id DESC) n FROM droplets WHERE state = 'STAGED') WHERE n > ?)
 			AND NOT EXISTS (SELECT 1 FROM apps WHERE droplet_guid = droplets.guid)
+			AND NOT EXISTS (SELECT 1 FROM processes WHERE droplet_guid = droplets.guid)
+			AND NOT EXISTS (SELECT 1 FROM deployments WHERE previous_droplet = droplets.guid AND status_value = 'ACTIVE')
 			AND NOT EXISTS (SELECT 1 FROM tasks WHERE droplet_guid = droplets.guid AND state NOT IN ('SUCCEEDED', 'FAILED'))`, []any{tx.Now.UnixMicro(), keptBits}},
 		{"packages", `UPDATE packages SET state = 'EXPIRED', digest = '', updated_at = ? WHERE guid IN (
 			SELECT guid FROM (SELECT guid, row_number() OVER (PARTITION BY app_guid ORDER BY id DESC) n FROM packages WHERE state = 'READY' AND type = 'bits') WHERE n > ?)
 			AND NOT EXISTS (SELECT 1 FROM builds WHERE package_guid = packages.guid AND state = 'STAGING')
 			AND NOT EXISTS (SELECT 1 FROM droplets d JOIN apps a ON a.droplet_guid = d.guid WHERE d.package_guid = packages.guid)`, []any{tx.Now.UnixMicro(), keptBits}},
+		{"revisions", `DELETE FROM revisions WHERE guid IN (
+			SELECT guid FROM (SELECT guid, row_number() OVER (PARTITION BY app_guid ORDER BY id DESC) n FROM revisions) WHERE n > ?)
+			AND NOT EXISTS (SELECT 1 FROM processes WHERE revision_guid = revisions.guid)`, []any{keptPast}},
+		{"deployments", `DELETE FROM deployments WHERE status_value = 'FINALIZED' AND guid IN (
+			SELECT guid FROM (SELECT guid, row_number() OVER (PARTITION BY app_guid ORDER BY id DESC) n FROM deployments) WHERE n > ?)`, []any{keptPast}},
 	} {
 		if _, err := tx.exec(step.table, step.sql, step.args...); err != nil {
 			return err

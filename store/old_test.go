@@ -86,6 +86,9 @@ func TestDropOldLetsBitsExpire(t *testing.T) {
 				return err
 			}
 		}
+		if err := Processes.Insert(tx, &cf.Process{AppGUID: app.GUID, Type: "web", DropletGUID: "3"}); err != nil {
+			return err
+		}
 		app.DropletGUID = "0"
 		if err := Apps.Update(tx, &app); err != nil {
 			return err
@@ -103,7 +106,7 @@ func TestDropOldLetsBitsExpire(t *testing.T) {
 		named := map[string]bool{}
 		err := tx.NamedBlobs(named)
 		delete(named, "")
-		want := map[string]bool{"p0": true, "p1": true, "d0": true, "d2": true}
+		want := map[string]bool{"p0": true, "p1": true, "d0": true, "d2": true, "d3": true}
 		for n := 5; n < 10; n++ {
 			want[fmt.Sprint("p", n)], want[fmt.Sprint("d", n)] = true, true
 		}
@@ -114,6 +117,42 @@ func TestDropOldLetsBitsExpire(t *testing.T) {
 		d, _ := Droplets.Get(tx, "4")
 		if p.State != cf.PackageExpired || d.State != cf.DropletExpired {
 			t.Errorf("got %s and %s; want both EXPIRED", p.State, d.State)
+		}
+		return err
+	})
+}
+
+// An app keeps its hundred newest revisions and deployments, and those that
+// something has or does.
+func TestDropOldForgetsThePast(t *testing.T) {
+	s := openTest(t)
+	_, _, app := seed(t, s)
+	write(t, s, func(tx *Tx) error {
+		if err := Processes.Insert(tx, &cf.Process{AppGUID: app.GUID, Type: "web", RevisionGUID: "2"}); err != nil {
+			return err
+		}
+		for n := range 103 {
+			id := cf.Resource{GUID: fmt.Sprint(n)}
+			if err := Revisions.Insert(tx, &cf.Revision{Resource: id, AppGUID: app.GUID, Version: n}); err != nil {
+				return err
+			}
+			d := &cf.Deployment{Resource: id, AppGUID: app.GUID, Strategy: cf.Rolling}
+			d.Become(cf.Deployed, "DEPLOYED", tx.Now)
+			if n == 1 {
+				d.Become(cf.Paused, "PAUSED", tx.Now)
+			}
+			if err := Deployments.Insert(tx, d); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	write(t, s, (*Tx).DropOld)
+	read(t, s, func(tx *Tx) error {
+		revisions, _ := Revisions.All(tx)
+		deployments, err := Deployments.All(tx)
+		if len(revisions) != 101 || revisions[0].GUID != "2" || len(deployments) != 101 || deployments[0].GUID != "1" || deployments[1].GUID != "3" {
+			t.Errorf("got %d revisions from %s, %d deployments from %s; want 101 from 2, 101 from 1", len(revisions), revisions[0].GUID, len(deployments), deployments[0].GUID)
 		}
 		return err
 	})

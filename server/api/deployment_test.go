@@ -185,3 +185,126 @@ func TestWhatCannotBeDeployed(t *testing.T) {
 		post(`{`+ofApp1+`, "revision": {"guid": "x"}}`, "Cannot create deployment from a revision for an app without revisions enabled"),
 	})
 }
+
+// TestDeploymentOfAStoppedApp: there is nothing to replace.
+func TestDeploymentOfAStoppedApp(t *testing.T) {
+	w := deploying(t)
+	w.run(t, []step{
+		{method: "POST", path: "/v3/deployments", body: `{` + ofApp1 + `, "options": {"web_instances": 2, "memory_in_mb": 64}}`, status: 201,
+			want: `{"status": {"value": "FINALIZED", "reason": "DEPLOYED"}, "new_processes": [], "options": {"web_instances": 2, "memory_in_mb": 64}, "revision": {"version": 1}}`},
+		{method: "GET", path: "/v3/apps/app-1", status: 200, want: `{"state": "STARTED"}`},
+		{method: "GET", path: "/v3/processes/app-1", status: 200, want: `{"instances": 2, "memory_in_mb": 64}`},
+		{method: "GET", path: "/v3/apps/app-1/revisions/deployed", status: 200, want: `{"resources": [{"version": 1}]}`},
+	})
+}
+
+func firstRevision(t *testing.T, w *world) string {
+	t.Helper()
+	guid := ""
+	err := w.store.Read(t.Context(), func(tx *store.Tx) error {
+		r, err := store.Revisions.First(tx, store.Query{})
+		if err == nil {
+			guid = r.GUID
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return guid
+}
+
+// TestSupersededDeployment begins a deployment while a canary of another one
+// pauses, and stops the app meanwhile.
+func TestSupersededDeployment(t *testing.T) {
+	w := deploying(t)
+	w.run(t, []step{
+		{method: "POST", path: "/v3/apps/app-1/actions/start", status: 200},
+		{method: "POST", path: "/v3/processes/app-1/actions/scale", body: `{"instances": 2}`, status: 202},
+		{method: "POST", path: "/v3/deployments", body: `{` + ofApp1 + `, "strategy": "canary"}`, status: 201, save: "first"},
+	})
+	w.ends(t, "first", "ACTIVE", "PAUSED")
+	w.run(t, []step{
+		{method: "POST", path: "/v3/apps/app-1/actions/stop", status: 200},
+		{method: "GET", path: "/v3/deployments/{first}", status: 200, want: `{"status": {"value": "ACTIVE", "reason": "PAUSED"}}`},
+		{method: "POST", path: "/v3/apps/app-1/actions/start", status: 200},
+		{method: "POST", path: "/v3/deployments", body: `{` + ofApp1 + `, "options": {"memory_in_mb": 99}}`, status: 201, save: "second"},
+		{method: "GET", path: "/v3/deployments/{first}", status: 200, want: `{"status": {"value": "FINALIZED", "reason": "SUPERSEDED"}}`},
+	})
+	w.ends(t, "second", "FINALIZED", "DEPLOYED")
+	w.run(t, []step{
+		{method: "GET", path: "/v3/apps/app-1/processes?types=web", status: 200, want: `{"resources": [{"instances": 2, "memory_in_mb": 99}]}`},
+		{method: "DELETE", path: "/v3/apps/app-1", status: 202},
+		{method: "GET", path: "/v3/deployments", status: 200, want: `{"resources": []}`},
+	})
+}
+
+// TestRollback goes back to a revision, and to one whose droplet is gone.
+func TestRollback(t *testing.T) {
+	w := deploying(t)
+	w.run(t, []step{
+		{method: "PATCH", path: "/v3/apps/app-1/environment_variables", body: `{"var": {"A": "1"}}`, status: 200},
+		{method: "POST", path: "/v3/apps/app-1/sidecars", body: `{"name": "s", "command": "./s", "process_types": ["web"]}`, status: 201, save: "s"},
+		{method: "POST", path: "/v3/apps/app-1/actions/start", status: 200},
+		{method: "PATCH", path: "/v3/apps/app-1/environment_variables", body: `{"var": {"A": "2"}}`, status: 200},
+		{method: "PATCH", path: "/v3/processes/app-1", body: `{"command": "./other"}`, status: 200},
+		{method: "DELETE", path: "/v3/sidecars/{s}", status: 204},
+		{method: "POST", path: "/v3/apps/app-1/actions/restart", status: 200},
+		{method: "GET", path: "/v3/apps/app-1/revisions?order_by=-created_at", status: 200, want: `{"resources": [
+			{"version": 2, "description": "Custom start command added for 'web' process. New environment variables deployed. Sidecars updated."},
+			{"version": 1, "description": "Initial revision.", "processes": {"web": {"command": null}}, "sidecars": [{"name": "s"}]}]}`},
+		{method: "GET", path: "/v3/apps/app-1/revisions?versions=1", status: 200, want: `{"resources": [{"version": 1}]}`},
+	})
+	w.saved["r1"] = firstRevision(t, w)
+	w.run(t, []step{
+		{method: "POST", path: "/v3/deployments", body: `{` + ofApp1 + `, "revision": {"guid": "{r1}"}}`, status: 201, save: "d", want: `{"revision": {"version": 3}}`},
+	})
+	w.ends(t, "d", "FINALIZED", "DEPLOYED")
+	w.run(t, []step{
+		{method: "GET", path: "/v3/apps/app-1/environment_variables", status: 200, want: `{"var": {"A": "1"}}`},
+		{method: "GET", path: "/v3/apps/app-1/processes/web", status: 200, want: `{"command": "./run"}`},
+		{method: "GET", path: "/v3/apps/app-1/sidecars", status: 200, want: `{"resources": [{"name": "s", "command": "./s"}]}`},
+		{method: "GET", path: "/v3/apps/app-1/revisions/deployed", status: 200, want: `{"resources": [{"version": 3, "description": "Custom start command removed for 'web' process. New environment variables deployed. Sidecars updated. Rolled back to revision 1."}]}`},
+		{method: "POST", path: "/v3/deployments", body: `{` + ofApp1 + `, "revision": {"guid": "{r1}"}}`, status: 422,
+			want: detail(10008, "Unable to rollback. The code and configuration you are rolling back to is the same as the deployed revision.")},
+		{method: "DELETE", path: "/v3/droplets/droplet-1", status: 422, want: detail(10008, "The droplet is currently used by the app")},
+	})
+	w.write(func(tx *store.Tx) error {
+		d, err := store.Droplets.Get(tx, "droplet-1")
+		if err != nil {
+			return err
+		}
+		d.State = cf.DropletExpired
+		return store.Droplets.Update(tx, d)
+	})
+	w.run(t, []step{
+		{method: "GET", path: "/v3/apps/app-1/revisions?deployable=true", status: 200, want: `{"resources": []}`},
+		{method: "POST", path: "/v3/deployments", body: `{` + ofApp1 + `, "revision": {"guid": "{r1}"}}`, status: 422,
+			want: detail(10008, "Unable to deploy this revision, the droplet for this revision no longer exists.")},
+	})
+}
+
+// TestDeploymentBeyondTheQuota is refused at once, or gets on no further and
+// says why.
+func TestDeploymentBeyondTheQuota(t *testing.T) {
+	w := deploying(t)
+	w.write(func(tx *store.Tx) error { return limitMemory(tx, 300) })
+	w.run(t, []step{
+		{method: "POST", path: "/v3/processes/app-1/actions/scale", body: `{"instances": 2, "memory_in_mb": 100}`, status: 202},
+		{method: "POST", path: "/v3/apps/app-1/actions/start", status: 200},
+		{method: "POST", path: "/v3/deployments", body: `{` + ofApp1 + `, "options": {"max_in_flight": 2}}`, status: 422,
+			want: detail(10008, "memory quota_exceeded for organization org. This organization's quota may not be large enough to support rolling deployments or your configured max-in-flight.")},
+		{method: "POST", path: "/v3/deployments", body: `{` + ofApp1 + `, "options": {"memory_in_mb": 200}}`, status: 422},
+		{method: "POST", path: "/v3/deployments", body: `{` + ofApp1 + `}`, status: 201, save: "d"},
+	})
+	w.ends(t, "d", "FINALIZED", "DEPLOYED")
+}
+
+func limitMemory(tx *store.Tx, mb int) error {
+	q, err := store.OrgQuotas.First(tx, store.Query{})
+	if err != nil {
+		return err
+	}
+	q.Limits.TotalMemoryMB = &mb
+	return store.OrgQuotas.Update(tx, q)
+}

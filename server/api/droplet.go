@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	"cupola/store"
 	"cupola/store/cf"
@@ -144,7 +145,11 @@ func deleteDroplet(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if app.DropletGUID == d.GUID {
+	processes, err := store.Processes.By(c.Tx, "app_guids", app.GUID)
+	if err != nil {
+		return nil, err
+	}
+	if app.DropletGUID == d.GUID || slices.ContainsFunc(processes, func(p *cf.Process) bool { return p.DropletGUID == d.GUID }) {
 		return nil, cf.Unprocessable("The droplet is currently used by the app")
 	}
 	if err := store.Droplets.Delete(c.Tx, d.GUID); err != nil {

@@ -2,7 +2,7 @@ package api
 
 import (
 	"context"
-	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"cupola/runtime/lrp"
-	"cupola/server/desire"
+	"cupola/server/deploy"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -28,6 +27,12 @@ func TestOfficialCLI(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go w.reconcile(ctx)
+	go func() {
+		loop := deploy.New(deploy.Config{Store: w.store, Within: WithinQuota, Log: slog.New(slog.DiscardHandler)})
+		if err := loop.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
 	home := t.TempDir()
 	w.files(home, map[string][]byte{"sg.json": []byte(`[{"protocol": "tcp", "destination": "10.0.0.0/8", "ports": "80"}]`), "d/index.html": []byte("hi"),
 		"d.tgz": tgzOf(t, "./app/run", "x"), "bp.zip": zipOf(t, "bin/compile", "x")})
@@ -107,6 +112,19 @@ var commands = [][2]string{
 	{"start hello", "instances:      1/1"},
 	{"scale hello -i 2", "instances:      2/2"},
 	{"restart-app-instance hello 0", "OK"},
+	{"restart hello --strategy rolling", "instances:      2/2"},
+	{"set-env hello A B", "OK"},
+	{"restart hello --strategy canary --instance-steps 50,100", "canary-steps:    1/2"},
+	{"scale hello -i 3", "Cannot scale this process while a deployment is in flight."},
+	{"revisions hello", "this app is in the middle of a deployment. More than one revision is deployed."},
+	{"continue-deployment hello", "canary-steps:    2/2"},
+	{"cancel-deployment hello", "OK"},
+	{"continue-deployment hello", "FAILED"},
+	{"restart hello --strategy rolling --max-in-flight 2", "instances:      2/2"},
+	{"rollback hello --version 1 -f", "instances:      2/2"},
+	{"rollback hello --version 1 -f", "Unable to rollback. The code and configuration you are rolling back to is the same as the deployed revision."},
+	{"revision hello --version 3", "A:   B"},
+	{"revisions hello", "4(deployed)"},
 	{"push new -p d", "start command:   ./run"},
 	{"push dropapp --droplet d.tgz", "instances:      1/1"},
 	{"delete -f -r new", "OK"},
@@ -173,19 +191,5 @@ func (w *world) settle(tx *store.Tx) error {
 			return err
 		}
 	}
-	apps, err := store.Apps.By(tx, "states", string(cf.Started))
-	for _, a := range apps {
-		p, err := store.Processes.Get(tx, a.GUID)
-		if err != nil {
-			return err
-		}
-		for i := range p.Instances {
-			key := lrp.Key{ProcessGUID: desire.ProcessGUID(p, a), Index: i}
-			err := tx.InsertActual(lrp.Actual{Key: key, Domain: lrp.DomainApps, InstanceGUID: fmt.Sprint(key), CellID: "cell", State: lrp.Running, Since: tx.Now, Ready: true})
-			if err != nil && !store.IsTaken(err) {
-				return err
-			}
-		}
-	}
-	return err
+	return instantiate(tx)
 }

@@ -1,0 +1,99 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cupola/runtime/lrp"
+	"cupola/server/reconcile"
+)
+
+// stoppable is a cell that notes whom it was told to stop.
+type stoppable struct {
+	reconcile.Cell
+	there   []string
+	stopped []string
+}
+
+func (c *stoppable) Stop(guid string) { c.stopped = append(c.stopped, guid) }
+
+func (c *stoppable) Containers() (list []lrp.ContainerStatus) {
+	for _, guid := range c.there {
+		list = append(list, lrp.ContainerStatus{GUID: guid, Phase: lrp.PhaseRunning, Ready: true})
+	}
+	return list
+}
+
+// TestDraining: a container is stopped once, when its requests are answered or
+// have had their time, and leaves from the start.
+func TestDraining(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithCancel(t.Context())
+		answered := make(chan struct{})
+		cell := &stoppable{there: []string{"slow", "endless", "other"}}
+		d := &draining{Cell: cell, ctx: ctx, waits: map[string]bool{}, settle: func(ctx context.Context, guid string) error {
+			select {
+			case <-answered:
+				if guid == "slow" {
+					return nil
+				}
+				<-ctx.Done()
+			case <-ctx.Done():
+			}
+			return ctx.Err()
+		}}
+		d.Stop("slow")
+		d.Stop("slow")
+		d.Stop("endless")
+		synctest.Wait()
+		for _, c := range d.Containers() {
+			if stopping := c.Phase == lrp.PhaseStopping && !c.Ready; stopping != (c.GUID != "other") {
+				t.Errorf("got %+v", c)
+			}
+		}
+		for _, step := range []struct {
+			do   func()
+			want []string
+		}{
+			{func() {}, nil},
+			{func() { close(answered) }, []string{"slow"}},
+			{func() { <-time.After(drainTime) }, []string{"slow", "endless"}},
+			{func() { cell.there = nil; d.Containers(); d.Stop("slow"); end() }, []string{"slow", "endless"}},
+		} {
+			step.do()
+			synctest.Wait()
+			if !slices.Equal(cell.stopped, step.want) {
+				t.Fatalf("got %v stopped; want %v", cell.stopped, step.want)
+			}
+		}
+	})
+}
+
+// TestRoutingIsCurrent waits for a table that was begun after the question.
+func TestRoutingIsCurrent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRouting()
+		under := r.begin()
+		asked := make(chan error, 1)
+		go func() { asked <- r.current(t.Context()) }()
+		synctest.Wait()
+		r.end(under)
+		synctest.Wait()
+		if len(asked) > 0 {
+			t.Fatal("a table that was begun before is no answer")
+		}
+		<-r.kick
+		r.end(r.begin())
+		if err := <-asked; err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := r.current(ctx); err == nil {
+			t.Error("got no error though nobody sets tables")
+		}
+	})
+}
