@@ -13,6 +13,7 @@ import (
 	"cupola/runtime/cell"
 	"cupola/runtime/container"
 	"cupola/runtime/files"
+	"cupola/runtime/identity"
 	"cupola/runtime/lifecycle"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
@@ -153,8 +154,12 @@ func (h *house) openCell(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	authority, err := identity.Open(h.path("identity"))
+	if err != nil {
+		return err
+	}
 	h.cell, err = cell.New(cell.Config{Dir: h.path("cell"), Presence: h.machine(), Parts: h.parts(), Containers: cell.Engine(h.containers), Network: h.network, RootFS: h.roots,
-		Files: h.files, Artifacts: artifacts,
+		Files: h.files, Artifacts: artifacts, Identities: authority,
 		Blob: h.blobs.Path, Keep: h.keep, Logs: h.logLine, Events: func(e lrp.Event) { h.loop.Event(e) },
 		Freed: func() { h.loop.Freed() }, Log: h.Log})
 	return err

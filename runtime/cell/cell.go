@@ -28,6 +28,8 @@ type Config struct {
 	Network    Network
 	RootFS     RootFS
 	Files      Files
+	// Identities issues certificates; nil: containers have none.
+	Identities Identities
 	// Artifacts fetches what containers name by URL, and uploads; nil: only
 	// blobs can be had.
 	Artifacts *artifact.Store
@@ -110,12 +112,14 @@ func (c *Cell) Run(ctx context.Context) error {
 		return err
 	}
 	c.once.Do(func() { close(c.adopted) })
+	c.renewAll(ctx)
 	tick := time.NewTicker(sweepInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
 			c.sweep(ctx)
+			c.renewAll(ctx)
 		case <-ctx.Done():
 			c.running.Wait()
 			return nil

@@ -43,6 +43,7 @@ func (b *build) systemEnv(u user) []lrp.EnvVar {
 		{Name: "CF_INSTANCE_INTERNAL_IP", Value: address},
 		{Name: "CF_INSTANCE_PORTS", Value: instancePorts(b.full.Ports)},
 	}
+	env = append(env, b.credentialEnv()...)
 	if len(b.full.Ports) > 0 {
 		port := strconv.Itoa(int(b.full.Ports[0]))
 		env = append(env,

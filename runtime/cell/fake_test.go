@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/netip"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,8 +42,9 @@ type host struct {
 	policies []network.Policy
 	next     uint32
 	calls    []string
-	fail     map[string]error         // by the name of a call
-	block    map[string]chan struct{} // a call waits until it is closed, or its context ends
+	fail     map[string]error          // by the name of a call
+	block    map[string]chan struct{}  // a call waits until it is closed, or its context ends
+	auto     map[string]container.Exit // processes that end at once, by their program
 	specs    []container.Spec
 	mounts   []rootfs.Request
 
@@ -139,6 +141,9 @@ func (m *machine) Exec(ctx context.Context, id string, p container.Process, _ co
 	m.next++
 	x := &fakeProcess{pid: int(m.next), args: p.Args, ended: make(chan struct{})}
 	m.running[id].sidecars = append(m.running[id].sidecars, x)
+	if exit, ok := m.auto[strings.Join(p.Args, " ")]; ok {
+		x.end(exit)
+	}
 	return x, nil
 }
 
@@ -162,6 +167,42 @@ func (m *machine) beside(id string, n int) *fakeProcess {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.running[id].sidecars[n]
+}
+
+// finish lets the process of a container end that runs a program.
+func (m *machine) finish(t *testing.T, id, program string, exit container.Exit) {
+	t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for n := range m.specs {
+		if s := m.specs[n]; s.ID == id && s.Process.Args[0] == program {
+			m.running[id].end(exit)
+			return
+		}
+	}
+	for _, p := range m.running[id].sidecars {
+		if p.args[0] == program {
+			p.end(exit)
+			return
+		}
+	}
+	t.Fatalf("no process of %s runs %s", id, program)
+}
+
+// programs lists the programs that were started in a container, in order.
+func (m *machine) programs(id string) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []string
+	for _, s := range m.specs {
+		if s.ID == id {
+			all = append(all, path.Base(s.Process.Args[len(s.Process.Args)-1]))
+		}
+	}
+	for _, p := range m.running[id].sidecars {
+		all = append(all, p.args[0])
+	}
+	return all
 }
 
 // end lets the main process of a container end, as a process would.

@@ -36,6 +36,8 @@ type order struct {
 	Start *lrp.Container
 	Stop  string
 	List  bool
+	Files []lrp.File // for the container For
+	For   string
 }
 
 // word is what a daemon says.
@@ -86,6 +88,10 @@ func beDaemon(place string) error {
 			c.Start(*o.Start)
 		case o.Stop != "":
 			c.Stop(o.Stop)
+		case o.For != "":
+			if err := c.SetFiles(o.For, o.Files); err != nil {
+				say(word{Line: "SetFiles: " + err.Error()})
+			}
 		case o.List:
 			say(word{Containers: c.Containers()})
 		}

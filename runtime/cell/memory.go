@@ -38,6 +38,9 @@ func (b *build) makeMemory(context.Context) error {
 	if err := files.Keep(b.guid(), programFile, program); err != nil {
 		return fmt.Errorf("keep program: %w", err)
 	}
+	if err := b.makeCredentials(); err != nil {
+		return err
+	}
 	mounted, has := b.mountedFiles()
 	if !has {
 		return nil
@@ -87,7 +90,7 @@ func (i *instance) program() (lrp.Container, error) {
 
 // memoryMounts show the container what of its memory it may see.
 func (b *build) memoryMounts() []container.Mount {
-	var mounts []container.Mount
+	mounts := b.credentialMounts()
 	if b.record().HasFiles {
 		mounts = append(mounts, b.memoryMount(bindingsTree, lrp.FilesPath))
 	}

@@ -68,22 +68,30 @@ func (p *performer) startCaptured(ctx context.Context, r lrp.Run) (running, erro
 		out.Close()
 		return running{}, err
 	}
-	return running{proc, &capturing{from: out, to: p.captured}}, nil
+	c := &capturing{from: out}
+	c.reading.Go(func() { _, _ = io.Copy(p.captured, out) }) // until Close, at the latest
+	return running{proc, c}, nil
 }
 
-// capturing is the output of a monitor's process: it is read when the process
-// has ended, of which nobody would read more than a pipe holds.
+// capturing is the output of a monitor's process.
 type capturing struct {
-	from *os.File
-	to   *capture
+	from    *os.File
+	reading sync.WaitGroup
 }
 
-func (*capturing) Start()   {}
-func (c *capturing) Close() { c.from.Close() }
+func (*capturing) Start() {}
+
+func (c *capturing) Close() {
+	c.from.Close()
+	c.reading.Wait()
+}
+
+// lateOutput is how long output may come of a process that a monitor's process
+// has left behind.
+const lateOutput = 100 * time.Millisecond
 
 func (c *capturing) Drain() {
-	defer c.from.Close()
-	// A process that it left behind may hold the pipe open.
-	_ = c.from.SetReadDeadline(time.Now())
-	_, _ = io.Copy(c.to, io.LimitReader(c.from, maxCapture))
+	_ = c.from.SetReadDeadline(time.Now().Add(lateOutput))
+	c.reading.Wait()
+	c.from.Close()
 }

@@ -15,23 +15,25 @@ import (
 // record is what container.json says: all that adopting a container takes, and
 // nothing that is secret.
 type record struct {
-	Container lrp.Container // without what stripped removes
-	Boot      string        // of the machine when the container was started
-	Phase     lrp.Phase
-	Address   string
-	StartedAt time.Time // zero: it was never started
-	User      login     // of the action
-	Ready     bool
-	HasFiles  bool                   // there is a place for Files
-	Steps     map[string]*stepRecord // of the program; guarded like the record
-	Exit      *container.Exit        // of the process that counts
-	ExitOf    string                 // its step
-	Stopped   bool                   // Stop was called
-	Ending    *ending                // once the program has ended
-	Collected bool                   // the result was read
-	Told      bool                   // the end was told: only clearing away is left
-	Result    []byte
-	Outputs   []lrp.Blob
+	Container      lrp.Container // without what stripped removes
+	Boot           string        // of the machine when the container was started
+	Phase          lrp.Phase
+	Address        string
+	StartedAt      time.Time // zero: it was never started
+	User           login     // of the action
+	Ready          bool
+	HasFiles       bool                   // there is a place for Files
+	HasAuthority   bool                   // there are certificates to trust
+	CertifiedUntil time.Time              // when its certificate ends; zero: it has none
+	Steps          map[string]*stepRecord // of the program; guarded like the record
+	Exit           *container.Exit        // of the process that counts
+	ExitOf         string                 // its step
+	Stopped        bool                   // Stop was called
+	Ending         *ending                // once the program has ended
+	Collected      bool                   // the result was read
+	Told           bool                   // the end was told: only clearing away is left
+	Result         []byte
+	Outputs        []lrp.Blob
 }
 
 // ending is how and why a container ended.

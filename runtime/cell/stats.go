@@ -49,6 +49,9 @@ func (c *Cell) Stats(guid string) (lrp.Stats, bool) {
 	s := i.cpuStats(time.Now(), used.CPU)
 	s.MemoryBytes, s.MemoryQuota = used.MemoryBytes, uint64(i.spec.MemoryMB)<<20
 	s.DiskBytes, s.DiskQuota = uint64(disk), uint64(i.spec.DiskMB)<<20
+	if memory, err := c.cfg.Files.Used(guid); err == nil {
+		s.DiskBytes += uint64(memory)
+	}
 	s.LogRate = i.limiter.Rate()
 	return s, true
 }

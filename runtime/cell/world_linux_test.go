@@ -20,8 +20,10 @@ import (
 	"time"
 
 	"cupola/rootfs"
+	"cupola/runtime/artifact"
 	"cupola/runtime/container"
 	"cupola/runtime/files"
+	"cupola/runtime/identity"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
 )
@@ -105,6 +107,8 @@ type leaves struct {
 	net    *network.Network
 	roots  *rootfs.Store
 	files  *files.Store
+	moved  *artifact.Store
+	issuer *identity.Authority
 }
 
 func (w world) open() (*leaves, error) {
@@ -126,8 +130,16 @@ func (w world) open() (*leaves, error) {
 	if err != nil {
 		return nil, err
 	}
+	authority, err := identity.Open(w.path("identity"))
+	if err != nil {
+		return nil, err
+	}
+	moved, err := artifact.New(artifact.Config{Dir: w.path("artifacts")})
+	if err != nil {
+		return nil, err
+	}
 	memory, err := files.New(files.Config{Dir: w.path("files"), Base: base})
-	return &leaves{w, engine, net, roots, memory}, err
+	return &leaves{w, engine, net, roots, memory, moved, authority}, err
 }
 
 // tearDown takes away what containers share, and fails the test if a container
@@ -161,7 +173,7 @@ func (l *leaves) tearDown(t testing.TB) {
 func (l *leaves) config(r *recorder) Config {
 	return Config{
 		Dir: l.path("cell"), Presence: lrp.Cell{ID: "C", MemoryMB: 8192},
-		Containers: Engine(l.engine), Network: l.net, RootFS: l.roots, Files: l.files,
+		Containers: Engine(l.engine), Network: l.net, RootFS: l.roots, Files: l.files, Artifacts: l.moved, Identities: l.issuer,
 		Blob: func(digest string) (string, error) {
 			if digest != l.Digest {
 				return "", os.ErrNotExist

@@ -24,6 +24,7 @@ type settings struct {
 	parent    string // cgroup
 	v2        bool
 	nofile    uint64 // the daemon's own hard limit
+	nproc     uint64 // likewise
 }
 
 // libConfig returns libcontainer's configuration for spec. It reads no state.
@@ -94,7 +95,8 @@ func (s settings) rlimits(p Process) []configs.Rlimit {
 		limits = append(limits, configs.Rlimit{Type: unix.RLIMIT_NOFILE, Hard: n, Soft: n})
 	}
 	if p.Nproc > 0 {
-		limits = append(limits, configs.Rlimit{Type: unix.RLIMIT_NPROC, Hard: p.Nproc, Soft: p.Nproc})
+		n := min(p.Nproc, s.nproc)
+		limits = append(limits, configs.Rlimit{Type: unix.RLIMIT_NPROC, Hard: n, Soft: n})
 	}
 	return limits
 }

@@ -84,8 +84,8 @@ type Process struct {
 	// Nofile is the limit of open files, cut to the daemon's own hard limit;
 	// 0 leaves the daemon's limit.
 	Nofile uint64
-	// Nproc is the limit of processes and threads of the user in the container;
-	// 0 leaves the container's own limit.
+	// Nproc is the limit of processes and threads of the user in the container,
+	// cut likewise; 0 leaves the container's own limit.
 	Nproc uint64
 }
 

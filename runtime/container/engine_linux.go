@@ -73,14 +73,14 @@ func New(cfg Config) (*Engine, error) {
 	if err := errors.Join(mountSys(sys), mountDev(dev)); err != nil {
 		return nil, err
 	}
-	var nofile unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &nofile); err != nil {
+	var nofile, nproc unix.Rlimit
+	if err := errors.Join(unix.Getrlimit(unix.RLIMIT_NOFILE, &nofile), unix.Getrlimit(unix.RLIMIT_NPROC, &nproc)); err != nil {
 		return nil, err
 	}
 	e := &Engine{
 		shared: settings{
 			ids: cfg.IDMap, helperDir: cfg.HelperDir, sysDir: sys, devDir: dev,
-			parent: cfg.CgroupParent, v2: tree.v2, nofile: nofile.Max,
+			parent: cfg.CgroupParent, v2: tree.v2, nofile: nofile.Max, nproc: nproc.Max,
 		},
 		states: states, tree: tree, log: cfg.Log, open: map[string]*running{}, places: map[string]string{},
 	}

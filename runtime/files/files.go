@@ -57,10 +57,10 @@ func (s *Store) Create(id string) error {
 	if err := hold(s.cfg.Dir); err != nil {
 		return fmt.Errorf("make memory of container %s: %w", id, err)
 	}
-	err := os.Mkdir(s.dir(id), 0o700)
-	if err == nil {
-		err = mount(s.dir(id), s.cfg.Base)
+	if err := os.Mkdir(s.dir(id), 0o700); err != nil {
+		return fmt.Errorf("make memory of container %s: %w", id, err)
 	}
+	err := mount(s.dir(id), s.cfg.Base)
 	if err == nil {
 		err = os.Mkdir(filepath.Join(s.dir(id), own), 0o700)
 	}

@@ -16,6 +16,7 @@ import (
 func main() {
 	behaviours := map[string]func([]string){
 		"exit": exit, "eat": eat, "fill": fill, "term": term, "chatter": chatter, "serve": serve, "show": show, "sleep": sleep, "stage": stage,
+		"look": look, "follow": follow, "limits": limits, "write": write,
 	}
 	behaviours[os.Args[1]](os.Args[2:])
 }
@@ -92,6 +93,69 @@ func show(args []string) {
 	host, _ := os.Hostname()
 	fmt.Println("as", os.Getuid(), os.Getgid(), "in", dir, "on", host)
 	time.Sleep(time.Hour)
+}
+
+// look prints mode and owner of files, and whether they can be written to.
+func look(args []string) {
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		if err != nil {
+			fmt.Println(arg, err)
+			continue
+		}
+		st := info.Sys().(*syscall.Stat_t)
+		writing := os.WriteFile(arg, nil, 0)
+		making := os.WriteFile(arg+"/new", nil, 0o600)
+		fmt.Println(arg, info.Mode(), st.Uid, st.Gid, errno(writing), errno(making))
+	}
+	time.Sleep(time.Hour)
+}
+
+func errno(err error) string {
+	if path, ok := err.(*os.PathError); ok {
+		return strings.ReplaceAll(path.Err.Error(), " ", "-")
+	}
+	return fmt.Sprint(err)
+}
+
+// follow prints the content of two files whenever it changes, one look at the
+// link ..data for both.
+func follow(args []string) {
+	for last := ""; ; time.Sleep(2 * time.Millisecond) {
+		to, err := os.Readlink(args[0] + "/..data")
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		a, err := os.ReadFile(args[0] + "/" + to + "/" + args[1])
+		b, err2 := os.ReadFile(args[0] + "/" + to + "/" + args[2])
+		if now := string(a) + " and " + string(b); err == nil && err2 == nil && now != last {
+			fmt.Println("follow:", now)
+			last = now
+		}
+	}
+}
+
+// limits prints its resource limits.
+func limits([]string) {
+	for name, resource := range map[string]int{"nofile": syscall.RLIMIT_NOFILE, "nproc": 6} {
+		var l syscall.Rlimit
+		err := syscall.Getrlimit(resource, &l)
+		fmt.Println(name, l.Cur, l.Max, err)
+	}
+}
+
+// write appends its other arguments to a file, and prints it.
+func write(args []string) {
+	f, err := os.OpenFile(args[0], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Fprintln(f, strings.Join(args[1:], " "))
+	f.Close()
+	content, _ := os.ReadFile(args[0])
+	fmt.Println(strings.ReplaceAll(string(content), "\n", ";"))
 }
 
 func sleep(args []string) {

@@ -1,0 +1,124 @@
+package cell
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cupola/runtime/identity"
+	"cupola/runtime/lrp"
+)
+
+func TestSetFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, dir := newMachine(t), t.TempDir()
+		d := boot(t, m, dir)
+		spec := web()
+		spec.Files = []lrp.File{{Path: "a", Content: []byte("1")}}
+		spec.Action.Run.Files = []lrp.File{{Path: "b", Content: []byte("of the action")}}
+		d.Start(spec)
+		none := web()
+		none.GUID = "g2"
+		d.Start(none)
+		synctest.Wait()
+		want := map[string]string{"bindings/a": "1", "bindings/b": "of the action"}
+		if diff := cmp.Diff(want, m.bindings("g1")); diff != "" {
+			t.Error(diff)
+		}
+		mounts := 0
+		for _, s := range m.specs {
+			for _, mount := range s.Mounts {
+				if mount.Destination == lrp.FilesPath && s.ID == "g1" && mount.ReadOnly && mount.NoExec {
+					mounts++
+				}
+			}
+		}
+		if mounts != 1 {
+			t.Errorf("got %d mounts of files; want one, read-only", mounts)
+		}
+		d.kill()
+		d = boot(t, m, dir)
+		defer d.kill()
+		if err := d.SetFiles("g1", []lrp.File{{Path: "a", Content: []byte("2")}}); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff(map[string]string{"bindings/a": "2"}, m.bindings("g1")); diff != "" {
+			t.Error(diff)
+		}
+		if err := d.SetFiles("g2", nil); !errors.Is(err, ErrNoFiles) {
+			t.Errorf("got %v; want %v", err, ErrNoFiles)
+		}
+		if err := d.SetFiles("g3", nil); !errors.Is(err, ErrNotRunning) {
+			t.Errorf("got %v; want %v", err, ErrNotRunning)
+		}
+	})
+}
+
+// bindings are the files that a container sees.
+func (m *machine) bindings(id string) map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := map[string]string{}
+	for name, content := range m.memories[id] {
+		if name != "own/"+programFile {
+			all[name] = string(content)
+		}
+	}
+	return all
+}
+
+// fakeIssuer counts what it issues.
+type fakeIssuer struct{ issued int }
+
+func (f *fakeIssuer) Issue(s identity.Subject) (identity.Credentials, error) {
+	f.issued++
+	text := fmt.Sprintf("%d %s %s %v", f.issued, s.InstanceGUID, s.Address, s.OrganizationalUnits)
+	return identity.Credentials{Certificate: []byte(text), Key: []byte("key"), NotAfter: time.Now().Add(identity.Life)}, nil
+}
+
+func (*fakeIssuer) Certificate() []byte { return []byte("authority") }
+
+// A certificate is replaced half an hour before it ends, whichever daemon is
+// there.
+func TestCertificateIsRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, dir, issuer := newMachine(t), t.TempDir(), &fakeIssuer{}
+		d := boot(t, m, dir)
+		d.Cell.cfg.Identities = issuer
+		spec := web()
+		spec.OrganizationalUnits, spec.SystemCertificatesPath = []string{"app:a"}, "/etc/trust"
+		d.Start(spec)
+		<-time.After(23*time.Hour + 29*time.Minute)
+		want := map[string]string{"credentials/instance.crt": "1 g1 10.200.0.1 [app:a]", "credentials/instance.key": "key", "authority/trusted-ca-1.crt": "authority"}
+		if diff := cmp.Diff(want, m.bindings("g1")); diff != "" {
+			t.Error(diff)
+		}
+		<-time.After(2 * time.Minute)
+		if issuer.issued != 2 {
+			t.Errorf("got %d certificates; want a second one", issuer.issued)
+		}
+		d.kill()
+		<-time.After(48 * time.Hour)
+		d = boot(t, m, dir)
+		defer d.kill()
+		d.Cell.cfg.Identities = issuer
+		<-time.After(sweepInterval + time.Second)
+		if issuer.issued != 3 || m.bindings("g1")["credentials/instance.crt"] != "3 g1 10.200.0.1 [app:a]" {
+			t.Errorf("got %d certificates, %v; want a new one of the next daemon", issuer.issued, m.bindings("g1"))
+		}
+		env := m.specs[0].Process.Env
+		for _, want := range []string{"CF_INSTANCE_CERT=/etc/cf-instance-credentials/instance.crt", "CF_INSTANCE_KEY=/etc/cf-instance-credentials/instance.key", "CF_SYSTEM_CERT_PATH=/etc/trust"} {
+			found := false
+			for _, v := range env {
+				found = found || v == want
+			}
+			if !found {
+				t.Errorf("got %v; want %s", env, want)
+			}
+		}
+	})
+}

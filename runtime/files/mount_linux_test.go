@@ -1,0 +1,68 @@
+package files
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"cupola/runtime/lrp"
+)
+
+func TestMounts(t *testing.T) {
+	if os.Getenv("CUPOLA_TEST_ROOT") != "1" {
+		t.Skip("needs CUPOLA_TEST_ROOT=1 and root")
+	}
+	s, err := New(Config{Dir: t.TempDir(), Base: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, id := range []string{"a", "b"} {
+			if err := s.Remove(id); err != nil {
+				t.Error(err)
+			}
+		}
+		if mounts, err := os.ReadFile("/proc/self/mountinfo"); err != nil || strings.Contains(string(mounts), s.cfg.Dir) {
+			t.Errorf("got mounts left in %s, %v", s.cfg.Dir, err)
+		}
+	})
+	for _, id := range []string{"a", "b"} {
+		if err := s.Create(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Create("a"); err == nil {
+		t.Error("got no error for a second memory")
+	}
+	if err := s.Create("../x"); err == nil {
+		t.Error("got no error for a bad ID")
+	}
+	if err := s.Replace("b", "tree", 2000, []lrp.File{{Path: "d/f", Content: make([]byte, 100<<10)}}); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(s.Path("b", "tree/d/f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := info.Sys().(*syscall.Stat_t); st.Uid != 1<<20 || st.Gid != 1<<20+2000 || info.Mode().Perm() != 0o440 {
+		t.Errorf("got %d:%d %s; want root and the group of the container", st.Uid, st.Gid, info.Mode())
+	}
+	if n, err := s.Used("b"); err != nil || n < 100<<10 || n > 1<<20 {
+		t.Errorf("got %d bytes, %v; want those of the file", n, err)
+	}
+	if ids, err := s.List(); err != nil || !slices.Equal(ids, []string{"a", "b"}) {
+		t.Errorf("got %v, %v", ids, err)
+	}
+	again, err := New(s.cfg) // another daemon's
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Remove("a"); err != nil {
+		t.Error(err)
+	}
+	if err := again.Replace("b", "tree", 2000, nil); err != nil {
+		t.Error(err)
+	}
+}

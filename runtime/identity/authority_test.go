@@ -1,0 +1,77 @@
+package identity
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestIssue(t *testing.T) {
+	a, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	units := []string{"organization:o", "space:s", "app:a"}
+	got, err := a.Issue(Subject{InstanceGUID: "0d9b7f2e", Address: netip.MustParseAddr("10.1.2.3"), OrganizationalUnits: units})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(got.Certificate, got.Key)
+	if err != nil || len(pair.Certificate) != 2 {
+		t.Fatalf("got %d certificates, %v; want the leaf and its issuer", len(pair.Certificate), err)
+	}
+	if block, _ := pem.Decode(got.Key); block == nil || block.Type != "RSA PRIVATE KEY" {
+		t.Errorf("got key %v; want RSA in PKCS #1", block)
+	}
+	leaf, roots := pair.Leaf, x509.NewCertPool()
+	roots.AppendCertsFromPEM(a.Certificate())
+	for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth} {
+		for _, name := range []string{"0d9b7f2e", "10.1.2.3"} {
+			if _, err := leaf.Verify(x509.VerifyOptions{DNSName: name, Roots: roots, KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	slices.Sort(units) // in DER they are a set
+	if leaf.Subject.CommonName != "0d9b7f2e" || !slices.Equal(slices.Sorted(slices.Values(leaf.Subject.OrganizationalUnit)), units) {
+		t.Errorf("got %v", leaf.Subject)
+	}
+	if left := time.Until(leaf.NotAfter); left > Life || left < Life-time.Minute || !leaf.NotAfter.Equal(got.NotAfter.Truncate(time.Second)) {
+		t.Errorf("got %s left; want %s", left, Life)
+	}
+}
+
+func TestAuthorityStays(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "identity")
+	first, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := Open(dir)
+	if err != nil || string(first.Certificate()) != string(second.Certificate()) {
+		t.Errorf("got another authority, %v", err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, keyFile)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("got %v, %v; want mode 0600", info, err)
+	}
+	// A crash between the two files leaves no authority: there is a new one.
+	if err := os.Remove(filepath.Join(dir, certFile)); err != nil {
+		t.Fatal(err)
+	}
+	third, err := Open(dir)
+	if err != nil || string(third.Certificate()) == string(first.Certificate()) {
+		t.Errorf("got the same authority, %v; want a new one", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, certFile), first.Certificate(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err == nil {
+		t.Error("got no error for a key of another certificate")
+	}
+}
