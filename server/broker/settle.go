@@ -17,22 +17,25 @@ func (l *Loop) settle(tx *store.Tx, s *step, a answer) error {
 	case s.moot != nil:
 		return l.vanished(tx, s, a)
 	case a.wait:
-		return l.later(tx, s, 0)
+		return l.wait(tx, s)
 	case s.op.Phase == cf.PhasePoll:
 		return l.settlePoll(tx, s, a)
 	case a.err != nil:
-		return l.refused(tx, s, a.err)
+		return l.refused(tx, s, a)
 	case a.async:
 		return l.began(tx, s, a)
 	}
 	return l.succeed(tx, s, a)
 }
 
-// vanished ends an operation whose row was taken away meanwhile. What the
-// broker may have made is an orphan.
+// vanished ends an operation that has become moot. When its row was taken away
+// meanwhile, what the broker may have made is an orphan.
 func (l *Loop) vanished(tx *store.Tx, s *step, a answer) error {
+	if s.moot.shown.Code != codeNotFound {
+		return l.end(tx, s, s.moot)
+	}
 	was := s.asked
-	if was.asks() && was.task.words().creates && (a.err == nil || osb.Orphan(a.err)) {
+	if was.asks() && was.task.words().creates && (a.err == nil && !a.wait || a.unsure || osb.Orphan(a.err)) {
 		if err := addOrphan(tx, was); err != nil {
 			return err
 		}
@@ -44,8 +47,26 @@ func (l *Loop) vanished(tx *store.Tx, s *step, a answer) error {
 }
 
 // refused ends an operation that the broker did not begin.
-func (l *Loop) refused(tx *store.Tx, s *step, err error) error {
-	return l.fail(tx, s, sendFault(s, err), osb.Orphan(err))
+func (l *Loop) refused(tx *store.Tx, s *step, a answer) error {
+	return l.fail(tx, s, sendFault(s, a.err), a.unsure || osb.Orphan(a.err))
+}
+
+// waiter is a task that other things come before.
+type waiter interface {
+	waits(tx *store.Tx, s *step) error
+}
+
+func (l *Loop) wait(tx *store.Tx, s *step) error {
+	if w, ok := s.task.(waiter); ok {
+		err := w.waits(tx, s)
+		if f, ok := asFault(err); ok {
+			return l.fail(tx, s, f, false)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return l.later(tx, s, l.FirstPoll)
 }
 
 // began writes that the broker does it.
@@ -74,8 +95,8 @@ func (l *Loop) settlePoll(tx *store.Tx, s *step, a answer) error {
 			state = osb.Succeeded
 		}
 	}
-	if fetch, ok := errors.AsType[fetchError](a.err); ok {
-		return l.refused(tx, s, fetch.error)
+	if _, ok := errors.AsType[fetchError](a.err); ok {
+		return l.refused(tx, s, a)
 	}
 	switch {
 	case a.err != nil:

@@ -43,7 +43,8 @@ type answer struct {
 	async     bool
 	operation string
 	state     osb.Operation
-	wait      bool // it is too early to ask
+	wait      bool // other things are to be done first
+	unsure    bool // the broker may have done it in spite of err
 
 	provisioned osb.Provisioned
 	bound       osb.Bound
@@ -86,12 +87,27 @@ func taskOf(j *cf.Job) task {
 		return &syncBroker{}
 	case cf.JobUpdateBroker:
 		return &updateBroker{}
+	case cf.JobCreateInstance:
+		return &createInstance{instanceTask{cf.OpCreate}}
+	case cf.JobUpdateInstance:
+		return &updateInstance{instanceTask: instanceTask{cf.OpUpdate}}
+	case cf.JobDeleteInstance:
+		return &deleteInstance{instanceTask: instanceTask{cf.OpDelete}}
+	case cf.JobCreateBinding, cf.JobCreateKey:
+		return createBinding{&bindingTask{kind: cf.OpCreate}}
+	case cf.JobDeleteBinding, cf.JobDeleteKey:
+		return deleteBinding{&bindingTask{kind: cf.OpDelete}}
+	case cf.JobCreateRouteBinding:
+		return createBinding{&bindingTask{kind: cf.OpCreate, ofRoute: true}}
+	case cf.JobDeleteRouteBinding:
+		return deleteBinding{&bindingTask{kind: cf.OpDelete, ofRoute: true}}
 	}
 	return nil
 }
 
 // jobKinds are the operations of jobs that taskOf knows.
-var jobKinds = []string{cf.JobSyncBroker, cf.JobUpdateBroker}
+var jobKinds = []string{cf.JobSyncBroker, cf.JobUpdateBroker, cf.JobCreateInstance, cf.JobUpdateInstance, cf.JobDeleteInstance,
+	cf.JobCreateBinding, cf.JobDeleteBinding, cf.JobCreateKey, cf.JobDeleteKey, cf.JobCreateRouteBinding, cf.JobDeleteRouteBinding}
 
 // load reads what a step needs.
 func load(tx *store.Tx, op *cf.BrokerOperation) (*step, error) {
