@@ -18,16 +18,52 @@ type model struct {
 	tasks   map[string]lrp.Task
 	settled map[string]int
 	next    int
+	varied  bool // cells have tags and come and go, and what is desired asks for some
 }
 
-func newModel(t *rapid.T) *model {
-	m := &model{rows: map[lrp.Key]lrp.Actual{}, tasks: map[string]lrp.Task{}, settled: map[string]int{}}
+func newModel(t *rapid.T, varied bool) *model {
+	m := &model{varied: varied, rows: map[lrp.Key]lrp.Actual{}, tasks: map[string]lrp.Task{}, settled: map[string]int{}}
 	m.w.Now = time.Unix(1_700_000_000, 0)
 	for i := range rapid.IntRange(1, 3).Draw(t, "cells") {
 		m.w.Cells = append(m.w.Cells, CellState{Cell: lrp.Cell{ID: fmt.Sprintf("cell-%d", i), DiskMB: 1 << 20, RootFSes: []string{"minifs"},
 			MemoryMB: rapid.IntRange(100, 1000).Draw(t, "memory"), Containers: rapid.IntRange(1, 20).Draw(t, "containers")}})
+		if varied {
+			c := &m.w.Cells[i]
+			c.Tags, c.DiskMB = someTags(t), rapid.IntRange(200, 2000).Draw(t, "disk")
+			if rapid.Bool().Draw(t, "docker") {
+				c.RootFSProviders = []string{"docker"}
+			}
+		}
 	}
 	return m
+}
+
+func someTags(t *rapid.T) (tags []string) {
+	for _, tag := range []string{"a", "B"} {
+		if rapid.Bool().Draw(t, tag) {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}
+
+// info draws what runs.
+func (m *model) info(t *rapid.T) lrp.RunInfo {
+	r := lrp.RunInfo{RootFS: "preloaded:minifs", MemoryMB: rapid.IntRange(10, 400).Draw(t, "size")}
+	if !m.varied {
+		return r
+	}
+	r.RootFS = rapid.SampledFrom([]string{"preloaded:minifs", "preloaded:minifs", "docker:///i", "preloaded:none"}).Draw(t, "rootfs")
+	r.DiskMB = rapid.IntRange(0, 300).Draw(t, "disk")
+	switch rapid.IntRange(0, 4).Draw(t, "constraint") {
+	case 0:
+		r.Constraint.Require = []string{"A"}
+	case 1:
+		r.Constraint.Disallow = []string{"b"}
+	case 2:
+		r.Constraint.Require, r.Constraint.Disallow = []string{"b"}, []string{"A"}
+	}
+	return r
 }
 
 // world is the model as a loop would load it.
@@ -168,6 +204,9 @@ func (m *model) start(a Action, tell bool) {
 		return
 	}
 	c, s := m.cell(a.CellID), a.Container
+	if _, mismatch := suitable([]*offer{{cell: c.Cell}}, &s); mismatch != "" || c.Leaving {
+		panic(fmt.Sprintf("%s: %s, leaving %t", a, mismatch, c.Leaving))
+	}
 	c.Containers = append(c.Containers, lrp.ContainerStatus{GUID: s.GUID, Kind: s.Kind, ProcessGUID: s.ProcessGUID, Index: s.Index,
 		Phase: lrp.PhaseCreating, MemoryMB: s.MemoryMB, DiskMB: s.DiskMB})
 }
@@ -209,14 +248,14 @@ func (m *model) check(t fataler) {
 	t.Helper()
 	live := map[lrp.Key]int{}
 	for _, c := range m.w.Cells {
-		memory := 0
+		memory, disk := 0, 0
 		for _, s := range c.Containers {
-			memory += s.MemoryMB
+			memory, disk = memory+s.MemoryMB, disk+s.DiskMB
 			if s.Kind == lrp.KindInstance {
 				live[lrp.Key{ProcessGUID: s.ProcessGUID, Index: s.Index}]++
 			}
 		}
-		if memory > c.MemoryMB || len(c.Containers) > c.Cell.Containers {
+		if memory > c.MemoryMB || disk > c.DiskMB || len(c.Containers) > c.Cell.Containers {
 			t.Fatalf("%s has %d of %d MB, %d of %d containers", c.ID, memory, c.MemoryMB, len(c.Containers), c.Cell.Containers)
 		}
 	}
@@ -238,21 +277,21 @@ func (m *model) desire(t *rapid.T) {
 	for i := range rapid.IntRange(0, 4).Draw(t, "apps") {
 		guid := fmt.Sprintf("p%d-%d", i, rapid.IntRange(0, 1).Draw(t, "rev"))
 		m.w.Desired = append(m.w.Desired, lrp.Desired{ProcessGUID: guid, Domain: lrp.DomainApps, Instances: rapid.IntRange(0, 5).Draw(t, "instances"),
-			RunInfo: lrp.RunInfo{RootFS: "preloaded:minifs", MemoryMB: rapid.IntRange(10, 400).Draw(t, "size")}})
+			RunInfo: m.info(t)})
 	}
 }
 
 func (m *model) addWork(t *rapid.T) {
 	m.next++
 	domain := rapid.SampledFrom([]string{lrp.DomainTasks, lrp.DomainStaging}).Draw(t, "domain")
-	m.w.Work = append(m.w.Work, Work{GUID: fmt.Sprintf("t-%d", m.next), Domain: domain, Run: lrp.RunInfo{RootFS: "preloaded:minifs", MemoryMB: rapid.IntRange(10, 400).Draw(t, "size")}})
+	m.w.Work = append(m.w.Work, Work{GUID: fmt.Sprintf("t-%d", m.next), Domain: domain, Run: m.info(t)})
 }
 
 // disturb has something happen that no plan asked for.
 func (m *model) disturb(t *rapid.T) {
 	all := m.guids(func(lrp.ContainerStatus) bool { return true })
 	pick := func() string { return rapid.SampledFrom(all).Draw(t, "container") }
-	switch rapid.IntRange(0, 6).Draw(t, "event") {
+	switch rapid.IntRange(0, 7).Draw(t, "event") {
 	case 0:
 		m.desire(t)
 	case 1:
@@ -277,17 +316,24 @@ func (m *model) disturb(t *rapid.T) {
 				c.Phase, c.Ready, c.Address = lrp.PhaseRunning, true, "10.0.0.1"
 			}
 		}
+	case 7:
+		if m.varied {
+			c := &m.w.Cells[rapid.IntRange(0, len(m.w.Cells)-1).Draw(t, "cell")]
+			c.Leaving = !c.Leaving
+		}
 	}
 }
 
 func TestWhateverHappensThePlanIsSafe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := newModel(t)
+		m := newModel(t, rapid.Bool().Draw(t, "varied"))
 		m.desire(t)
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			before := m.world()
 			actions := m.step(t, rapid.IntRange(0, 9).Draw(t, "told") > 0)
-			firstComeFirst(t, before, actions)
+			if !m.varied {
+				firstComeFirst(t, before, actions)
+			}
 			m.disturb(t)
 		}
 	})
@@ -324,16 +370,16 @@ func memoryOf(w World, a lrp.Actual) int {
 
 func TestEnoughRoomLeadsToAFixpoint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := newModel(t)
+		m := newModel(t, rapid.Bool().Draw(t, "varied"))
 		m.desire(t)
 		for range rapid.IntRange(0, 15).Draw(t, "steps") {
 			m.step(t, true)
 			m.disturb(t)
 		}
 		for i := range m.w.Cells {
-			m.w.Cells[i].MemoryMB, m.w.Cells[i].Cell.Containers = 1<<20, 1000
+			m.w.Cells[i].MemoryMB, m.w.Cells[i].DiskMB, m.w.Cells[i].Cell.Containers = 1<<20, 1<<20, 1000
 		}
-		for range 20 {
+		for range 40 {
 			m.w.Now = m.w.Now.Add(16 * time.Minute)
 			m.step(t, true)
 			for _, g := range m.guids(func(lrp.ContainerStatus) bool { return true }) {
@@ -350,9 +396,21 @@ func TestEnoughRoomLeadsToAFixpoint(t *testing.T) {
 		if left := Plan(m.world()); len(left) > 0 {
 			t.Fatalf("no fixpoint: %v", left)
 		}
-		wanted := 0
+		for _, c := range m.w.Cells {
+			for _, s := range c.Containers {
+				for _, d := range m.w.Desired {
+					if c.Leaving && s.ProcessGUID == d.ProcessGUID && m.placeable(d) {
+						t.Fatalf("%s/%d is still on %s, which is to go", s.ProcessGUID, s.Index, c.ID)
+					}
+				}
+			}
+		}
+		wanted, placeable := 0, 0
 		for _, d := range m.w.Desired {
 			wanted += d.Instances
+			if m.placeable(d) {
+				placeable += d.Instances
+			}
 		}
 		running := 0
 		for _, a := range m.rows {
@@ -360,8 +418,35 @@ func TestEnoughRoomLeadsToAFixpoint(t *testing.T) {
 				running++
 			}
 		}
-		if running != wanted || len(m.rows) != wanted || len(m.w.Work) != 0 || len(m.tasks) != 0 {
-			t.Fatalf("got %d running of %d rows; want %d; work left: %v", running, len(m.rows), wanted, m.w.Work)
+		if running < placeable || running > placeable+m.stranded() || len(m.rows) != wanted || len(m.w.Work) != 0 || len(m.tasks) != 0 {
+			t.Fatalf("got %d running of %d rows; want %d of %d; work left: %v", running, len(m.rows), placeable, wanted, m.w.Work)
 		}
 	})
+}
+
+// placeable tells whether a cell that stays suits a Desired.
+func (m *model) placeable(d lrp.Desired) bool {
+	var offers []*offer
+	for _, c := range m.w.Cells {
+		if !c.Leaving {
+			offers = append(offers, &offer{cell: c.Cell})
+		}
+	}
+	_, mismatch := suitable(offers, &lrp.Container{RunInfo: d.RunInfo})
+	return mismatch == ""
+}
+
+// stranded counts the instances that no cell but one that is to go, or one whose
+// tags they do not ask for any longer, may have: they go on there.
+func (m *model) stranded() (n int) {
+	for _, c := range m.w.Cells {
+		for _, s := range c.Containers {
+			for _, d := range m.w.Desired {
+				if s.Kind == lrp.KindInstance && s.ProcessGUID == d.ProcessGUID && !m.placeable(d) {
+					n++
+				}
+			}
+		}
+	}
+	return n
 }
