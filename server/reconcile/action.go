@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"strconv"
 
 	"cupola/runtime/lrp"
 )
@@ -31,13 +32,26 @@ const (
 // Action is one thing to do. Which fields have a meaning depends on Op.
 type Action struct {
 	Op        Op
-	Actual    lrp.Actual // the row as it was seen, or made by an earlier Action of the plan
-	Next      lrp.Actual // Amend
-	Task      lrp.Task   // like Actual
-	Container lrp.Container
+	Actual    lrp.Actual   // the row as it was seen, or made by an earlier Action of the plan
+	Next      *lrp.Actual  // Amend
+	Task      *lrp.Task    // like Actual
+	Run       *lrp.RunInfo // Start, StartTask: what to run, of the World
+	Container string       // Halt: its GUID
 	CellID    string
 	Reason    string // Deny, RejectTask, Requeue, FailTask: in Diego's words
 	Fault     string // FailTask: in the owner's words, instead of Reason
+}
+
+// container is what a Start or StartTask has a cell start; that of a Start has
+// no GUID yet.
+func (a Action) container() lrp.Container {
+	if a.Op == StartTask {
+		return lrp.Container{GUID: a.Task.GUID, Kind: lrp.KindTask, Domain: a.Task.Domain, CellID: a.CellID, RunInfo: *a.Run}
+	}
+	c := lrp.Container{Kind: lrp.KindInstance, Domain: a.Actual.Domain, ProcessGUID: a.Actual.ProcessGUID, Index: a.Actual.Index,
+		CellID: a.CellID, RunInfo: *a.Run}
+	c.Log.Instance = strconv.Itoa(a.Actual.Index)
+	return c
 }
 
 // String is for logs and tests.
@@ -47,7 +61,7 @@ func (a Action) String() string {
 	case CreateTask, StartTask, RejectTask, Requeue, FailTask, DropTask:
 		s += " " + a.Task.GUID
 	case Halt:
-		s += " " + a.Container.GUID
+		s += " " + a.Container
 	default:
 		s += fmt.Sprintf(" %s/%d", a.Actual.ProcessGUID, a.Actual.Index)
 	}

@@ -52,7 +52,7 @@ func (l *Loop) apply(tx *store.Tx, a Action) (cellID string, e effect, err error
 		}
 		return a.Actual.CellID, stop(a.Actual.InstanceGUID), err
 	case Halt:
-		return a.CellID, stop(a.Container.GUID), nil
+		return a.CellID, stop(a.Container), nil
 	case CreateTask, RejectTask, Requeue, FailTask, DropTask:
 		return "", nil, l.applyTask(tx, a)
 	}
@@ -85,7 +85,7 @@ func applyActual(tx *store.Tx, a Action) error {
 			return err
 		}
 	case Amend:
-		next = a.Next
+		next = *a.Next
 	}
 	_, err := tx.SwapActual(a.Actual, next)
 	return err
@@ -93,7 +93,7 @@ func applyActual(tx *store.Tx, a Action) error {
 
 // start claims the row for a new instance.
 func (l *Loop) start(tx *store.Tx, a Action) (string, effect, error) {
-	c := a.Container
+	c := a.container()
 	c.GUID = uuid.NewString()
 	c.Log.Tags = instanceTags(c)
 	next := a.Actual
@@ -118,16 +118,16 @@ func instanceTags(c lrp.Container) map[string]string {
 }
 
 func (l *Loop) startTask(tx *store.Tx, a Action) (string, effect, error) {
-	next := a.Task
+	next := *a.Task
 	next.State, next.CellID = lrp.TaskRunning, a.CellID
-	ok, err := tx.SwapLRPTask(a.Task, next)
+	ok, err := tx.SwapLRPTask(*a.Task, next)
 	if !ok {
 		return "", nil, err
 	}
 	if err := begun(tx, next); err != nil {
 		return "", nil, err
 	}
-	return a.CellID, func(cell Cell) { cell.Start(a.Container) }, nil
+	return a.CellID, func(cell Cell) { cell.Start(a.container()) }, nil
 }
 
 // begun tells a task's owner that it runs.
@@ -150,28 +150,28 @@ func begun(tx *store.Tx, task lrp.Task) error {
 func (l *Loop) applyTask(tx *store.Tx, a Action) error {
 	switch a.Op {
 	case CreateTask:
-		err := tx.InsertLRPTask(a.Task)
+		err := tx.InsertLRPTask(*a.Task)
 		if store.IsTaken(err) {
 			return nil
 		}
 		return err
 	case DropTask:
-		_, err := tx.DeleteLRPTask(a.Task)
+		_, err := tx.DeleteLRPTask(*a.Task)
 		return err
 	case FailTask:
-		ok, err := tx.DeleteLRPTask(a.Task)
+		ok, err := tx.DeleteLRPTask(*a.Task)
 		if !ok {
 			return err
 		}
-		return l.settle(tx, a.Task, outcome{failed: true, reason: a.Reason, fault: a.Fault})
+		return l.settle(tx, *a.Task, outcome{failed: true, reason: a.Reason, fault: a.Fault})
 	}
-	next := a.Task
+	next := *a.Task
 	next.State, next.CellID = lrp.TaskPending, ""
 	next.Rejections++
 	next.RejectionReason = a.Reason
-	ok, err := tx.SwapLRPTask(a.Task, next)
+	ok, err := tx.SwapLRPTask(*a.Task, next)
 	if !ok || lrp.OfCloudFoundry(a.Task.Domain) {
 		return err
 	}
-	return changeBBSTask(tx, a.Task, func(t *store.BBSTask) { t.Rejections, t.RejectionReason = next.Rejections, lrp.Truncate(a.Reason) })
+	return changeBBSTask(tx, *a.Task, func(t *store.BBSTask) { t.Rejections, t.RejectionReason = next.Rejections, lrp.Truncate(a.Reason) })
 }

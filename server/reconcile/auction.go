@@ -21,7 +21,7 @@ type auction struct {
 
 // classKey tells containers apart by what of a cell suits them.
 type classKey struct {
-	kind       lrp.Kind
+	task       bool
 	rootFS     string
 	constraint string
 }
@@ -49,41 +49,42 @@ func newAuction(cells []*offer) *auction {
 
 // enter makes known what is to be placed, before the first is chosen for.
 func (a *auction) enter(p *placement) {
-	c := &p.container
-	key := classKey{kind: c.Kind, rootFS: c.RootFS}
+	c := p.run
+	key := classKey{task: p.task != nil, rootFS: c.RootFS}
 	if len(c.Constraint.Require)+len(c.Constraint.Disallow)+len(c.VolumeDrivers) > 0 {
 		key.constraint = strings.ToLower(strings.Join(c.Constraint.Require, "\n")+"\n\n"+strings.Join(c.Constraint.Disallow, "\n")) +
 			"\n\n\n" + strings.Join(c.VolumeDrivers, "\n")
 	}
 	p.class = a.classes[key]
 	if p.class == nil {
-		p.class = a.newClass(c)
+		p.class = a.newClass(p)
 		a.classes[key] = p.class
 	}
-	p.class.least = p.class.least.least(need(c))
-	if c.Kind == lrp.KindInstance && a.processes[c.ProcessGUID] == nil {
-		a.processes[c.ProcessGUID] = &spread{on: map[*offer]int{}, at: -1}
+	p.class.least = p.class.least.least(p.need())
+	if guid := p.actual.ProcessGUID; p.task == nil && a.processes[guid] == nil {
+		a.processes[guid] = &spread{on: map[*offer]int{}, at: -1}
 	}
 }
 
 // newClass finds the cells that suit a container.
-func (a *auction) newClass(c *lrp.Container) *class {
-	cl := &class{least: need(c), denied: map[resources]string{}}
+func (a *auction) newClass(p *placement) *class {
+	c := p.run
+	cl := &class{least: p.need(), denied: map[resources]string{}}
 	cl.cells, cl.mismatch = suitable(a.cells, c)
 	scheme, _ := rootfs.SplitScheme(c.RootFS)
 	pulled := scheme != rootfs.SchemePreloaded
 	if pulled {
 		a.pulled[c.RootFS] = append(a.pulled[c.RootFS], cl)
 	}
-	cl.now = newQueues(cl.cells, c, pulled, func(o *offer) resources { return o.free })
+	cl.now = newQueues(cl.cells, p, pulled, func(o *offer) resources { return o.free })
 	leaving := slices.DeleteFunc(slices.Clone(cl.cells), func(o *offer) bool { return o.leaving == resources{} })
-	cl.later = newQueues(leaving, c, pulled, func(o *offer) resources { return o.free.plus(o.leaving) })
+	cl.later = newQueues(leaving, p, pulled, func(o *offer) resources { return o.free.plus(o.leaving) })
 	return cl
 }
 
 // suitable are the cells that may run a container if they have room; without
 // any there is a reason, in the words of Diego's auctioneer.
-func suitable(cells []*offer, c *lrp.Container) (found []*offer, mismatch string) {
+func suitable(cells []*offer, c *lrp.RunInfo) (found []*offer, mismatch string) {
 	if len(cells) == 0 {
 		return nil, "unable to communicate to compatible cells"
 	}
@@ -154,11 +155,11 @@ func (a *auction) choose(p *placement) (best *offer, waits bool, reason string) 
 	if cl.mismatch != "" {
 		return nil, false, cl.mismatch
 	}
-	n := need(&p.container)
+	n := p.need()
 	if reason, ok := cl.denied[n]; ok {
 		return nil, false, reason
 	}
-	of := a.processes[p.container.ProcessGUID] // nil for a task
+	of := a.processes[p.actual.ProcessGUID] // nil for a task
 	of.settle(cl)
 	if o := cl.now.best(n, cl.least, of); o != nil {
 		return o, false, ""
@@ -171,15 +172,15 @@ func (a *auction) choose(p *placement) (best *offer, waits bool, reason string) 
 }
 
 // take gives a container its cell.
-func (a *auction) take(o *offer, c *lrp.Container) {
-	o.take(c)
-	if !o.images[c.RootFS] {
-		o.images[c.RootFS] = true
-		for _, cl := range a.pulled[c.RootFS] {
+func (a *auction) take(o *offer, p *placement) {
+	o.take(p)
+	if rootFS := p.run.RootFS; !o.images[rootFS] {
+		o.images[rootFS] = true
+		for _, cl := range a.pulled[rootFS] {
 			cl.warm(o)
 		}
 	}
-	if of := a.processes[c.ProcessGUID]; of != nil && c.Kind == lrp.KindInstance {
+	if of := a.processes[p.actual.ProcessGUID]; of != nil && p.task == nil {
 		of.add(o)
 	}
 }

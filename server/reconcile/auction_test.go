@@ -139,14 +139,14 @@ func TestTheImageIsWhereItRunsAlready(t *testing.T) {
 
 // plainly is choose without what makes it fast.
 func plainly(a *auction, p *placement) (best *offer, waits bool, reason string) {
-	cells, mismatch := suitable(a.cells, &p.container)
+	cells, mismatch := suitable(a.cells, p.run)
 	if mismatch != "" {
 		return nil, false, mismatch
 	}
-	n, of := need(&p.container), a.processes[p.container.ProcessGUID]
+	n, of := p.need(), a.processes[p.actual.ProcessGUID]
 	score := func(o *offer) float64 {
-		s := o.score(p.container.Kind == lrp.KindTask) + sameProcess*float64(of.count(o))
-		if strings.HasPrefix(p.container.RootFS, "docker") && !o.images[p.container.RootFS] {
+		s := o.score(p.task != nil) + sameProcess*float64(of.count(o))
+		if strings.HasPrefix(p.run.RootFS, "docker") && !o.images[p.run.RootFS] {
 			s += coldPenalty
 		}
 		return s
@@ -166,7 +166,7 @@ func plainly(a *auction, p *placement) (best *offer, waits bool, reason string) 
 	if o := first(func(o *offer) resources { return o.free.plus(o.leaving) }); o != nil {
 		return o, true, ""
 	}
-	cells, _ = suitable(a.cells, &p.container)
+	cells, _ = suitable(a.cells, p.run)
 	return nil, false, insufficient(cells, n)
 }
 
@@ -188,17 +188,19 @@ func TestTheFastAuctionChoosesLikeThePlainOne(t *testing.T) {
 		}
 		a := newAuction(cells)
 		var places []*placement
-		for i := range rapid.IntRange(1, 40).Draw(t, "places") {
-			c := lrp.Container{GUID: fmt.Sprint(i), Kind: lrp.KindInstance, ProcessGUID: fmt.Sprint(size("process", 2)), RunInfo: lrp.RunInfo{MemoryMB: 10 * size("MB", 6), DiskMB: size("disk", 60)}}
+		for range rapid.IntRange(1, 40).Draw(t, "places") {
+			c := &lrp.RunInfo{MemoryMB: 10 * size("MB", 6), DiskMB: size("disk", 60)}
+			p := &placement{run: c}
+			p.actual.ProcessGUID = fmt.Sprint(size("process", 2))
 			c.RootFS = rapid.SampledFrom([]string{"preloaded:a", "docker:///i"}).Draw(t, "rootfs")
 			if rapid.IntRange(0, 4).Draw(t, "kind") == 0 {
-				c.Kind, c.ProcessGUID = lrp.KindTask, ""
+				p.task, p.actual.ProcessGUID = &lrp.Task{}, ""
 			}
 			if rapid.IntRange(0, 2).Draw(t, "constrained") == 0 {
 				c.Constraint.Require = []string{"x"}
 			}
-			places = append(places, &placement{container: c})
-			a.enter(places[i])
+			places = append(places, p)
+			a.enter(p)
 		}
 		for _, p := range places {
 			want, wantWaits, wantReason := plainly(a, p)
@@ -207,7 +209,7 @@ func TestTheFastAuctionChoosesLikeThePlainOne(t *testing.T) {
 				t.Fatalf("got %v, %t, %q; want %v, %t, %q", got, waits, reason, want, wantWaits, wantReason)
 			}
 			if got != nil {
-				a.take(got, &p.container)
+				a.take(got, p)
 			}
 		}
 	})

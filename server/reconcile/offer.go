@@ -38,8 +38,6 @@ func (r resources) lacks(need resources) []string {
 	return names
 }
 
-func need(c *lrp.Container) resources { return resources{c.MemoryMB, c.DiskMB, 1} }
-
 // offer is a cell during an auction.
 type offer struct {
 	cell     lrp.Cell
@@ -74,10 +72,10 @@ func (o *offer) hold(s *lrp.ContainerStatus, leaves bool) {
 }
 
 // take counts a container that the cell is given.
-func (o *offer) take(c *lrp.Container) {
-	o.free = o.free.minus(need(c))
+func (o *offer) take(p *placement) {
+	o.free = o.free.minus(p.need())
 	o.starting++
-	if c.Kind == lrp.KindTask {
+	if p.task != nil {
 		o.tasks++
 	}
 }

@@ -9,19 +9,21 @@ import (
 
 // placement is an instance or a task that wants a cell.
 type placement struct {
-	actual    lrp.Actual
-	task      lrp.Task
-	container lrp.Container // without GUID for an instance
-	class     *class
+	actual lrp.Actual
+	task   *lrp.Task // nil for an instance
+	run    *lrp.RunInfo
+	class  *class
 }
+
+func (c *placement) need() resources { return resources{c.run.MemoryMB, c.run.DiskMB, 1} }
 
 // rank is Diego's order of auction: every first instance, then tasks, then
 // further instances.
 func (c *placement) rank() int {
 	switch {
-	case c.container.Kind == lrp.KindTask:
+	case c.task != nil:
 		return 1
-	case c.container.Index == 0:
+	case c.actual.Index == 0:
 		return 0
 	}
 	return 2
@@ -30,13 +32,13 @@ func (c *placement) rank() int {
 // compare orders placements: by rank, and among equals the larger first, which
 // leaves fewer holes.
 func (c *placement) compare(d *placement) int {
-	return cmp.Or(
-		cmp.Compare(c.rank(), d.rank()),
-		cmp.Compare(d.container.MemoryMB, c.container.MemoryMB),
-		cmp.Compare(c.container.Index, d.container.Index),
-		cmp.Compare(c.container.ProcessGUID, d.container.ProcessGUID),
-		cmp.Compare(c.container.GUID, d.container.GUID),
-	)
+	if n := cmp.Or(cmp.Compare(c.rank(), d.rank()), cmp.Compare(d.run.MemoryMB, c.run.MemoryMB)); n != 0 {
+		return n
+	}
+	if c.task != nil {
+		return cmp.Compare(c.task.GUID, d.task.GUID)
+	}
+	return cmp.Or(cmp.Compare(c.actual.Index, d.actual.Index), cmp.Compare(c.actual.ProcessGUID, d.actual.ProcessGUID))
 }
 
 // place holds the auction, and then moves what is on cells that are to go.
@@ -44,10 +46,13 @@ func (p *planner) place() {
 	if len(p.places)+len(p.movers) == 0 {
 		return
 	}
-	slices.SortStableFunc(p.places, (*placement).compare)
+	slices.SortFunc(p.places, (*placement).compare)
 	a := newAuction(nil)
 	a.cells = p.offers()
-	for _, c := range slices.Concat(p.places, p.movers) {
+	for _, c := range p.places {
+		a.enter(c)
+	}
+	for _, c := range p.movers {
 		a.enter(c)
 	}
 	p.spread(a)
@@ -63,16 +68,15 @@ func (p *planner) placeOne(a *auction, c *placement) {
 	case waits:
 		// A container on its way out makes the room: nobody is
 		// denied it, and nobody may take it meanwhile.
-		a.take(o, &c.container)
+		a.take(o, c)
 	case o != nil:
-		a.take(o, &c.container)
+		a.take(o, c)
 		op := Start
-		if c.container.Kind == lrp.KindTask {
+		if c.task != nil {
 			op = StartTask
 		}
-		c.container.CellID = o.cell.ID
-		p.do(Action{Op: op, Actual: c.actual, Task: c.task, Container: c.container, CellID: o.cell.ID})
-	case c.container.Kind == lrp.KindTask:
+		p.do(Action{Op: op, Actual: c.actual, Task: c.task, Run: c.run, CellID: o.cell.ID})
+	case c.task != nil:
 		p.unplaced(c.task, reason)
 	case c.actual.PlacementError != reason:
 		p.do(Action{Op: Deny, Actual: c.actual, Reason: reason})
@@ -83,12 +87,12 @@ func (p *planner) placeOne(a *auction, c *placement) {
 // for it, and of a process one after the other, so that it goes on serving.
 func (p *planner) move(a *auction) {
 	for _, c := range p.movers {
-		if p.unsettled[c.container.ProcessGUID] {
+		if p.unsettled[c.actual.ProcessGUID] {
 			continue
 		}
 		if o, waits, _ := a.choose(c); o != nil && !waits {
-			a.take(o, &c.container)
-			p.unsettled[c.container.ProcessGUID] = true
+			a.take(o, c)
+			p.unsettled[c.actual.ProcessGUID] = true
 			p.do(Action{Op: Stop, Actual: c.actual})
 		}
 	}

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"time"
 
 	"cupola/runtime/lrp"
@@ -68,7 +67,7 @@ func (p *planner) do(a Action) {
 	guid := a.Actual.InstanceGUID
 	switch a.Op {
 	case Halt:
-		guid = a.Container.GUID
+		guid = a.Container
 	case Stop:
 	default:
 		return
@@ -86,10 +85,12 @@ type wish struct {
 
 // instances compares the rows with what is desired.
 func (p *planner) instances() {
-	wishes := make(map[string]*wish, len(p.w.Desired))
+	wishes, missing := make(map[string]*wish, len(p.w.Desired)), -len(p.w.Actuals)
 	for i := range p.w.Desired {
 		d := &p.w.Desired[i]
-		wishes[d.ProcessGUID] = &wish{d, make([]bool, max(min(d.Instances, maxInstances), 0))}
+		w := &wish{d, make([]bool, max(min(d.Instances, maxInstances), 0))}
+		wishes[d.ProcessGUID] = w
+		missing += len(w.rows)
 	}
 	for i := range p.w.Actuals {
 		a := &p.w.Actuals[i]
@@ -99,6 +100,9 @@ func (p *planner) instances() {
 			d.rows[a.Index] = true
 		}
 		p.instance(a, d, ok)
+	}
+	if missing > 0 { // each is made and started
+		p.actions, p.places = slices.Grow(p.actions, 2*missing), slices.Grow(p.places, missing)
 	}
 	for i := range p.w.Desired {
 		d := wishes[p.w.Desired[i].ProcessGUID]
@@ -144,7 +148,7 @@ func (p *planner) keep(a *lrp.Actual, n int, d *lrp.Desired) {
 	c := p.held[n]
 	next := amended(a, c, p.w.Now)
 	if next != nil {
-		p.do(Action{Op: Amend, Actual: *a, Next: *next})
+		p.do(Action{Op: Amend, Actual: *a, Next: next})
 	}
 	switch {
 	case a.State == lrp.Claimed:
@@ -193,16 +197,14 @@ func (p *planner) offer(a lrp.Actual, d *lrp.Desired) {
 
 // wanting is an instance that wants a cell.
 func wanting(a lrp.Actual, d *lrp.Desired) *placement {
-	c := lrp.Container{Kind: lrp.KindInstance, Domain: d.Domain, ProcessGUID: a.ProcessGUID, Index: a.Index, RunInfo: d.RunInfo}
-	c.Log.Instance = strconv.Itoa(a.Index)
-	return &placement{actual: a, container: c}
+	return &placement{actual: a, run: &d.RunInfo}
 }
 
 // orphans ends the containers that nothing wants.
 func (p *planner) orphans() {
 	for n, c := range p.held {
 		if p.fates[n] == unknown && !leaving(c.Phase) {
-			p.do(Action{Op: Halt, CellID: p.w.Cells[p.on[n]].ID, Container: lrp.Container{GUID: c.GUID}})
+			p.do(Action{Op: Halt, CellID: p.w.Cells[p.on[n]].ID, Container: c.GUID})
 		}
 	}
 }

@@ -69,7 +69,7 @@ func (m *model) info(t *rapid.T) lrp.RunInfo {
 // world is the model as a loop would load it.
 func (m *model) world() World {
 	w := m.w
-	w.Actuals, w.Tasks = nil, nil
+	w.Actuals, w.Tasks, w.Work = nil, nil, slices.Clone(w.Work)
 	for _, a := range m.rows {
 		w.Actuals = append(w.Actuals, a)
 	}
@@ -130,7 +130,7 @@ type fataler interface {
 
 func (m *model) apply(t fataler, a Action, tell bool) {
 	t.Helper()
-	row, task := m.rows[a.Actual.Key], m.tasks[a.Task.GUID]
+	row := m.rows[a.Actual.Key]
 	seen := row.State == a.Actual.State && row.InstanceGUID == a.Actual.InstanceGUID && row.Stopping == a.Actual.Stopping
 	switch a.Op {
 	case Create:
@@ -140,13 +140,13 @@ func (m *model) apply(t fataler, a Action, tell bool) {
 		m.rows[a.Actual.Key] = a.Actual
 		return
 	case Halt:
-		m.stop(a.Container.GUID, tell)
+		m.stop(a.Container, tell)
 		return
 	case CreateTask:
-		m.tasks[a.Task.GUID] = a.Task
+		m.tasks[a.Task.GUID] = *a.Task
 		return
 	case StartTask, RejectTask, Requeue, FailTask, DropTask:
-		if task.State != a.Task.State {
+		if task := m.tasks[a.Task.GUID]; task.State != a.Task.State {
 			t.Fatalf("%s: the task is %q", a, task.State)
 		}
 		m.applyTask(a, tell)
@@ -164,25 +164,24 @@ func (m *model) apply(t fataler, a Action, tell bool) {
 	case Deny:
 		row.PlacementError = a.Reason
 	case Amend:
-		row = a.Next
+		row = *a.Next
 	case Stop:
 		row.Stopping = true
 		m.stop(row.InstanceGUID, tell)
 	case Start:
 		m.next++
-		a.Container.GUID = fmt.Sprintf("i-%d", m.next)
-		row.State, row.InstanceGUID, row.CellID, row.PlacementError = lrp.Claimed, a.Container.GUID, a.CellID, ""
-		m.start(a, tell)
+		row.State, row.InstanceGUID, row.CellID, row.PlacementError = lrp.Claimed, fmt.Sprintf("i-%d", m.next), a.CellID, ""
+		m.start(a, row.InstanceGUID, tell)
 	}
 	m.rows[a.Actual.Key] = row
 }
 
 func (m *model) applyTask(a Action, tell bool) {
-	task := a.Task
+	task := *a.Task
 	switch a.Op {
 	case StartTask:
 		task.State, task.CellID = lrp.TaskRunning, a.CellID
-		m.start(a, tell)
+		m.start(a, task.GUID, tell)
 	case RejectTask, Requeue:
 		task.State, task.Rejections, task.UpdatedAt = lrp.TaskPending, task.Rejections+1, m.w.Now
 	case FailTask, DropTask:
@@ -199,15 +198,15 @@ func (m *model) settle(guid string) {
 	m.w.Work = slices.DeleteFunc(m.w.Work, func(w Work) bool { return w.GUID == guid })
 }
 
-func (m *model) start(a Action, tell bool) {
+func (m *model) start(a Action, guid string, tell bool) {
 	if !tell {
 		return
 	}
-	c, s := m.cell(a.CellID), a.Container
-	if _, mismatch := suitable([]*offer{{cell: c.Cell}}, &s); mismatch != "" || c.Leaving {
+	c, s := m.cell(a.CellID), a.container()
+	if _, mismatch := suitable([]*offer{{cell: c.Cell}}, a.Run); mismatch != "" || c.Leaving {
 		panic(fmt.Sprintf("%s: %s, leaving %t", a, mismatch, c.Leaving))
 	}
-	c.Containers = append(c.Containers, lrp.ContainerStatus{GUID: s.GUID, Kind: s.Kind, ProcessGUID: s.ProcessGUID, Index: s.Index,
+	c.Containers = append(c.Containers, lrp.ContainerStatus{GUID: guid, Kind: s.Kind, ProcessGUID: s.ProcessGUID, Index: s.Index,
 		Phase: lrp.PhaseCreating, MemoryMB: s.MemoryMB, DiskMB: s.DiskMB})
 }
 
@@ -345,8 +344,8 @@ func firstComeFirst(t *rapid.T, w World, actions []Action) {
 	further := -1
 	smallest := 0
 	for i, a := range actions {
-		if a.Op == Start && a.Actual.Index > 0 && (further < 0 || a.Container.MemoryMB < smallest) {
-			further, smallest = i, a.Container.MemoryMB
+		if a.Op == Start && a.Actual.Index > 0 && (further < 0 || a.Run.MemoryMB < smallest) {
+			further, smallest = i, a.Run.MemoryMB
 		}
 		if a.Op == Start && a.Actual.Index == 0 && further >= 0 {
 			t.Fatalf("%s comes after %s", a, actions[further])
@@ -432,7 +431,7 @@ func (m *model) placeable(d lrp.Desired) bool {
 			offers = append(offers, &offer{cell: c.Cell})
 		}
 	}
-	_, mismatch := suitable(offers, &lrp.Container{RunInfo: d.RunInfo})
+	_, mismatch := suitable(offers, &d.RunInfo)
 	return mismatch == ""
 }
 

@@ -1,7 +1,5 @@
 package reconcile
 
-import "cupola/runtime/lrp"
-
 // coldPenalty is what a cell's score suffers for an image that it would have to
 // fetch: as much as four containers that start.
 const coldPenalty = 1
@@ -34,11 +32,11 @@ func (e entry) before(f entry) bool {
 
 // newQueues sorts cells into queues. pulled says that the container's image is
 // fetched where it is not there.
-func newQueues(cells []*offer, c *lrp.Container, pulled bool, room func(*offer) resources) queues {
-	task := c.Kind == lrp.KindTask
-	q := queues{warm: queue{room: room, task: task}, cold: queue{room: room, task: task, image: c.RootFS}, failed: map[resources]bool{}}
+func newQueues(cells []*offer, p *placement, pulled bool, room func(*offer) resources) queues {
+	task, rootFS := p.task != nil, p.run.RootFS
+	q := queues{warm: queue{room: room, task: task}, cold: queue{room: room, task: task, image: rootFS}, failed: map[resources]bool{}}
 	for _, o := range cells {
-		if to := &q.warm; !pulled || o.images[c.RootFS] {
+		if to := &q.warm; !pulled || o.images[rootFS] {
 			to.push(entry{o.score(task), o})
 		} else {
 			q.cold.push(entry{o.score(task), o})

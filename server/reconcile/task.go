@@ -18,29 +18,30 @@ const (
 
 // tasks compares the rows with the work that their owners want.
 func (p *planner) tasks() {
-	rows := map[string]lrp.Task{}
+	rows := make(map[string]*lrp.Task, len(p.w.Tasks))
 	work := map[string]bool{}
-	for _, t := range p.w.Tasks {
-		rows[t.GUID] = t
+	for i := range p.w.Tasks {
+		rows[p.w.Tasks[i].GUID] = &p.w.Tasks[i]
 	}
-	for _, w := range p.w.Work {
+	for i := range p.w.Work {
+		w := &p.w.Work[i]
 		work[w.GUID] = true
 		t, ok := rows[w.GUID]
 		if !ok {
-			t = lrp.Task{GUID: w.GUID, Domain: w.Domain, State: lrp.TaskPending, CreatedAt: p.w.Now, UpdatedAt: p.w.Now}
+			t = &lrp.Task{GUID: w.GUID, Domain: w.Domain, State: lrp.TaskPending, CreatedAt: p.w.Now, UpdatedAt: p.w.Now}
 			p.do(Action{Op: CreateTask, Task: t})
 		}
 		p.task(t, w, ok)
 	}
-	for _, t := range p.w.Tasks {
-		if !work[t.GUID] {
+	for i := range p.w.Tasks {
+		if t := &p.w.Tasks[i]; !work[t.GUID] {
 			p.do(Action{Op: DropTask, Task: t})
 		}
 	}
 }
 
 // task deals with a row; known tells whether it was there before this plan.
-func (p *planner) task(t lrp.Task, w Work, known bool) {
+func (p *planner) task(t *lrp.Task, w *Work, known bool) {
 	fail := func(reason string) { p.do(Action{Op: FailTask, Task: t, CellID: t.CellID, Reason: reason}) }
 	n, runs := p.has[t.GUID]
 	switch {
@@ -57,20 +58,19 @@ func (p *planner) task(t lrp.Task, w Work, known bool) {
 	case p.w.Now.Sub(t.CreatedAt) >= maxPending:
 		fail(reasonPending)
 	case !w.Waits:
-		c := lrp.Container{GUID: t.GUID, Kind: lrp.KindTask, Domain: w.Domain, RunInfo: w.Run}
-		p.places = append(p.places, &placement{task: t, container: c})
+		p.places = append(p.places, &placement{task: t, run: &w.Run})
 	}
 }
 
 // repeatable tells whether a task that was lost with its cell may run again. A
 // staging does not act on the world, an app's task may.
-func repeatable(t lrp.Task) bool {
+func repeatable(t *lrp.Task) bool {
 	return t.Domain == lrp.DomainStaging && t.Rejections < lrp.MaxTaskRejections
 }
 
 // unplaced is what becomes of a task that found no place: Diego rejects it, and
 // gives up when it was rejected too often before.
-func (p *planner) unplaced(t lrp.Task, reason string) {
+func (p *planner) unplaced(t *lrp.Task, reason string) {
 	switch {
 	case t.Rejections > 0 && p.w.Now.Sub(t.UpdatedAt) < rejectInterval:
 	case t.Rejections >= lrp.MaxTaskRejections:
