@@ -125,11 +125,30 @@ func (s *Store) RemoveImage(ctx context.Context, digest string) (Removed, error)
 		return Removed{}, fmt.Errorf("image %s is what the stack %s is made of", i.Reference, strings.Join(i.Stacks, ", "))
 	case i.Mounted:
 		return Removed{}, fmt.Errorf("image %s is used by running containers", i.Reference)
+	case time.Since(s.claimed[digest]) < claimTime:
+		return Removed{}, fmt.Errorf("image %s was pulled for an app just now", i.Reference)
 	}
 	if err := s.trash.put(s.recordPath(digest)); err != nil {
 		return Removed{}, err
 	}
 	return Removed{Images: []ImageInfo{i}, Bytes: i.DiskBytes}, s.sweepLocked(ctx)
+}
+
+// claimTime is within what an image that was pulled for an app is named by its build.
+const claimTime = time.Minute
+
+// claimImage notes that an image, if there is one, was pulled for somebody who will name it.
+func (s *Store) claimImage(img *Image) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for digest, at := range s.claimed {
+		if time.Since(at) > claimTime {
+			delete(s.claimed, digest)
+		}
+	}
+	if img.Digest != "" {
+		s.claimed[img.Digest] = time.Now()
+	}
 }
 
 // takes tells whether an image goes. sum are the bytes of those used later that stay, and its own.

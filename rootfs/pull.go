@@ -26,6 +26,7 @@ type PullOptions struct {
 	Fallbacks []Reference
 	Others    func(Reference) Auth // for fallbacks; nil is nobody
 	Warn      func(string)         // nil; takes what people should know of a pull that went well
+	Claim     bool                 // what needs the image will say so soon: until then RemoveImage leaves it
 }
 
 // LayerProgress says how far one layer is. Layers are fetched at the same time and unpacked one after the other.
@@ -80,9 +81,12 @@ type pull struct {
 // What a pull that was interrupted has fetched is not fetched again. An image that is here by its digest and was pulled
 // from the same repository moves nothing and asks nobody; from another one, the registry is asked whether the credentials
 // may have it. An error may be ErrImageDenied or ErrImageMissing.
-func (s *Store) Pull(ctx context.Context, r Reference, o PullOptions) (Image, error) {
+func (s *Store) Pull(ctx context.Context, r Reference, o PullOptions) (img Image, err error) {
 	if !privileged() {
 		return Image{}, errors.New("pulling images needs root")
+	}
+	if o.Claim {
+		defer s.claimImage(&img)
 	}
 	if o.Fallbacks == nil {
 		if c, err := s.take(r.Digest, r); err == nil {
@@ -93,8 +97,7 @@ func (s *Store) Pull(ctx context.Context, r Reference, o PullOptions) (Image, er
 	if p.warn == nil {
 		p.warn = func(string) {}
 	}
-	img, err := p.run(ctx, o)
-	if err != nil {
+	if img, err = p.run(ctx, o); err != nil {
 		return Image{}, fmt.Errorf("pull %s: %w", r, err)
 	}
 	return img, nil

@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"cupola/rootfs/disk"
 	"cupola/rootfs/unpack"
@@ -74,9 +75,10 @@ type Store struct {
 
 	mu      sync.Mutex
 	stacks  map[string]Stack
-	flights map[string]*flight // layers being unpacked, by key
-	using   map[string]int     // layers and stacks that a Mount under way relies on, by directory
-	probes  map[string]error   // of stacks, by name: what their probe said
+	flights map[string]*flight   // layers being unpacked, by key
+	using   map[string]int       // layers and stacks that a Mount under way relies on, by directory
+	probes  map[string]error     // of stacks, by name: what their probe said
+	claimed map[string]time.Time // images, by digest, that were pulled for somebody
 }
 
 // New opens the store in cfg.Dir, finishing what a crash interrupted: half layers are dropped, mounts of containers that
@@ -91,7 +93,7 @@ func New(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	cfg.Dir = dir
-	s := &Store{cfg: cfg, log: cfg.Log, flights: map[string]*flight{}, using: map[string]int{}, stacks: map[string]Stack{}, probes: map[string]error{}}
+	s := &Store{cfg: cfg, log: cfg.Log, flights: map[string]*flight{}, using: map[string]int{}, stacks: map[string]Stack{}, probes: map[string]error{}, claimed: map[string]time.Time{}}
 	s.client = newClient(cfg.Registries)
 	if err := s.makeDirs(); err != nil {
 		return nil, err

@@ -21,7 +21,9 @@ func (h *house) pull(ctx context.Context, p reconcile.ImagePull) (img reconcile.
 		return img, err
 	}
 	warn := func(what string) { p.Say("WARNING: " + what) }
-	got, err := h.roots.Pull(ctx, ref, pullOptions(ref, p.Credentials, newPullReport(p.Say).layer, warn))
+	o := pullOptions(ref, p.Credentials, newPullReport(p.Say).layer, warn)
+	o.Claim = true
+	got, err := h.roots.Pull(ctx, ref, o)
 	if err != nil {
 		return img, err
 	}
@@ -32,6 +34,12 @@ func (h *house) pull(ctx context.Context, p reconcile.ImagePull) (img reconcile.
 	img.StackImage = cf.StackImage{Reference: ref.String(), Compat: cmp.Or(got.Compat, p.Reference), Env: got.Config.Env}
 	img.Metadata = dockerMetadata(got.Config)
 	return img, nil
+}
+
+// stackWarning says what to expect of a stack on this machine.
+func (h *house) stackWarning(name string) string {
+	s, _ := h.roots.Stack(name)
+	return rootfs.KernelWarning(s.Kernel)
 }
 
 // pullOptions gives each registry the credentials that are kept for it.

@@ -51,6 +51,10 @@ func TestKernelWarnings(t *testing.T) {
 	if !slices.ContainsFunc(said, func(line string) bool { return strings.HasPrefix(line, "WARNING: "+want) }) {
 		t.Errorf("got %q in the staging log; want a warning", said)
 	}
+	// The build that it was pulled for is about to name it.
+	if _, err := c.Remove(t.Context(), ref); err == nil || !strings.Contains(err.Error(), "pulled for an app just now") {
+		t.Errorf("got %v; want the image to stay", err)
+	}
 	var steps []StackStep
 	progress := func(s StackStep) { steps = append(steps, s) }
 	warned := func(s StackStep) bool { return s.Step == "warning" && told(s.Detail) }
@@ -60,6 +64,11 @@ func TestKernelWarnings(t *testing.T) {
 	steps = nil
 	if _, err := c.Import(t.Context(), StackImport{Name: "imported", Path: rootTarOf(t, "lib64/libc.so.6", futureLibc())}, progress); err != nil || !slices.ContainsFunc(steps, warned) {
 		t.Errorf("got %v and %+v of an import; want a warning", err, steps)
+	}
+	for name, want := range map[string]bool{"pulled": true, "imported": true, "minifs": false, "none": false} {
+		if got := h.stackWarning(name); told(got) != want {
+			t.Errorf("%s: got %q to those who build on it; want a warning %t", name, got, want)
+		}
 	}
 	for _, name := range []string{"pulled", "imported", ref} {
 		if d, err := c.Inspect(t.Context(), name); err != nil || !slices.ContainsFunc(d.Warnings, told) {

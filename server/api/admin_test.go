@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"testing"
 
 	"cupola/store"
@@ -113,7 +114,7 @@ func TestStackStates(t *testing.T) {
 				return err
 			}
 		}
-		return nil
+		return store.Stacks.Insert(tx, &cf.Stack{Name: "future", State: "ACTIVE"})
 	})
 	refused := func(state string) string {
 		return "ERROR: Staging failed. The stack '" + state + "' is '" + state + "' and cannot be used for staging. Old."
@@ -134,6 +135,18 @@ func TestStackStates(t *testing.T) {
 	})
 	got := w.ask("admin", "POST", "/v3/builds", `{"package": {"guid": "package-1"}}`, "")
 	if want := "WARNING%3A+The+stack+%27RESTRICTED%27+is+%27RESTRICTED%27+and+will+be+removed+in+the+future.+Old."; got.status != 201 || got.header.Get("X-Cf-Warnings") != want {
+		t.Errorf("got %d and the warning %s; want %s", got.status, got.header.Get("X-Cf-Warnings"), want)
+	}
+	w.write(func(tx *store.Tx) error { // an app has one build under way
+		builds, err := store.Builds.All(tx)
+		for _, b := range builds {
+			b.State = cf.BuildFailed
+			err = errors.Join(err, store.Builds.Update(tx, b))
+		}
+		return err
+	})
+	got = w.ask("admin", "POST", "/v3/builds", `{"package": {"guid": "package-1"}, "lifecycle": {"type": "buildpack", "data": {"stack": "future"}}}`, "")
+	if want := "WARNING%3A+The+stack+%27future%27+may+not+work+here%3A+it+wants+another+kernel"; got.status != 201 || got.header.Get("X-Cf-Warnings") != want {
 		t.Errorf("got %d and the warning %s; want %s", got.status, got.header.Get("X-Cf-Warnings"), want)
 	}
 }

@@ -87,6 +87,7 @@ func createBuild(c *call) (*response, error) {
 		return nil, err
 	}
 	c.note(app, "Creating build for app with guid %s", app.GUID)
+	c.warnOfStack(app, b.Lifecycle.Stack)
 	if err := c.appEvent("audit.app.build.create", app, doc{"build_guid": b.GUID, "package_guid": p.GUID}); err != nil {
 		return nil, err
 	}

@@ -32,6 +32,9 @@ type Config struct {
 	Retire func(process *cf.Process, app *cf.App, index int)
 	// Note says in an app's log what the API did to it.
 	Note func(appGUID, text string)
+	// StackWarning says what to expect of a stack on this machine, "" for
+	// nothing; nil warns of none.
+	StackWarning func(stack string) string
 
 	// Parameters asks a broker for the parameters of what it has; an object, or
 	// nil for none.

@@ -74,6 +74,18 @@ func (c *call) stackStages(name string, fresh bool) error {
 	return nil
 }
 
+// warnOfStack tells who builds on a stack that does not suit this machine. Of an
+// image its pull tells.
+func (c *call) warnOfStack(app *cf.App, stack string) {
+	if c.s.StackWarning == nil || desire.IsImage(stack) {
+		return
+	}
+	if w := c.s.StackWarning(stack); w != "" {
+		c.warn("WARNING: The stack '%s' may not work here: %s", stack, w)
+		c.note(app, "WARNING: The stack '%s' may not work here: %s", stack, w)
+	}
+}
+
 // stackServes is stackStages for an app that is made or changed, of which it is
 // a 422 like any other.
 func (c *call) stackServes(name string, fresh bool) error {

@@ -102,7 +102,13 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 		},
 		Retire: func(p *cf.Process, _ *cf.App, i int) { w.retired = append(w.retired, fmt.Sprintf("%s/%d", p.GUID, i)) },
 		Note:   func(string, string) {},
-		URL:    "http://api.apps.test",
+		StackWarning: func(stack string) string {
+			if stack == "future" {
+				return "it wants another kernel"
+			}
+			return ""
+		},
+		URL: "http://api.apps.test",
 	}
 }
 
