@@ -39,8 +39,9 @@ type class struct {
 // spread counts the instances of a process on cells.
 type spread struct {
 	on    map[*offer]int
-	floor int // no cell has fewer
-	at    int // how many cells have as few; -1 when that is not known
+	of    *class // whose cells floor and at are about
+	floor int    // no cell has fewer
+	at    int    // how many cells have as few; 0 when that is not known
 }
 
 func newAuction(cells []*offer) *auction {
@@ -62,7 +63,7 @@ func (a *auction) enter(p *placement) {
 	}
 	p.class.least = p.class.least.least(p.need())
 	if guid := p.actual.ProcessGUID; p.task == nil && a.processes[guid] == nil {
-		a.processes[guid] = &spread{on: map[*offer]int{}, at: -1}
+		a.processes[guid] = &spread{on: map[*offer]int{}}
 	}
 }
 
@@ -206,10 +207,10 @@ func (s *spread) add(o *offer) {
 
 // settle brings floor up to date with the cells of a class.
 func (s *spread) settle(cl *class) {
-	if s == nil || s.at > 0 {
+	if s == nil || s.at > 0 && s.of == cl {
 		return
 	}
-	s.at = 0
+	s.of, s.at = cl, 0
 	for _, o := range cl.cells {
 		switch n := s.on[o]; {
 		case s.at == 0 || n < s.floor:
