@@ -190,6 +190,9 @@ func (s source) digest(ctx context.Context, tagOrDigest string) (string, error) 
 
 // registryError says what of an error is for people, and marks what callers tell apart.
 func registryError(err error) error {
+	if ce, ok := errors.AsType[*tls.CertificateVerificationError](err); ok { // not what it then says without TLS
+		return ce
+	}
 	te, ok := errors.AsType[*transport.Error](err)
 	if !ok {
 		if ue, ok := errors.AsType[*url.Error](err); ok {
