@@ -127,6 +127,22 @@ func (d *daemon) process(app string) string {
 	return d.first("/v3/apps/" + d.app(app) + "/processes?types=web")
 }
 
+// TestARegistryMustBeTrusted pulls from a registry whose CA the daemon was not
+// told of.
+func TestARegistryMustBeTrusted(t *testing.T) {
+	binary, r := needBinary(t), startTLSRegistry(t)
+	d := startDaemon(t, binary)
+	r.push(t, "1", v1.Config{Cmd: []string{"sleep", "1000"}}, smallStack(t, "stranger"))
+	d.flag("diego_docker", true)
+	asked := r.requests.Load()
+	if fault := d.pushDocker(t, "stranger", r.host+"/stacks/small:1", registryPassword); !strings.Contains(fault, "certificate") {
+		t.Errorf("got %q; want that its certificate is not trusted", fault)
+	}
+	if n := r.requests.Load() - asked; n != 0 {
+		t.Errorf("got %d requests; want none to a stranger", n)
+	}
+}
+
 // TestImagesSayHowTheyRun runs images that say it in the ways there are. Each
 // prints who it is, where, and what it was given.
 func TestImagesSayHowTheyRun(t *testing.T) {
