@@ -26,24 +26,12 @@ func (t *bindingTask) load(tx *store.Tx, s *step) (err error) {
 	if err := s.input(&s.work); err != nil {
 		return err
 	}
-	instance := ""
 	if t.ofRoute {
-		if t.route, err = store.RouteBindings.Get(tx, s.job.ResourceGUID); err != nil {
-			return err
-		}
-		instance = t.route.InstanceGUID
-		err = t.loadRoute(tx)
+		err = t.loadRoute(tx, s)
 	} else {
-		if t.credentials, err = store.ServiceBindings.Get(tx, s.job.ResourceGUID); err != nil {
-			return err
-		}
-		instance = t.credentials.InstanceGUID
-		err = t.loadApp(tx)
+		err = t.loadApp(tx, s)
 	}
 	if err != nil {
-		return err
-	}
-	if err := s.loadInstance(tx, instance); err != nil {
 		return err
 	}
 	if last := t.last(); last.Type != t.kind {
@@ -52,9 +40,12 @@ func (t *bindingTask) load(tx *store.Tx, s *step) (err error) {
 	return nil
 }
 
-func (t *bindingTask) loadApp(tx *store.Tx) (err error) {
-	if t.credentials.AppGUID == "" {
-		return nil
+func (t *bindingTask) loadApp(tx *store.Tx, s *step) (err error) {
+	if t.credentials, err = store.ServiceBindings.Get(tx, s.job.ResourceGUID); err != nil {
+		return err
+	}
+	if err := s.loadInstance(tx, t.credentials.InstanceGUID); err != nil || t.credentials.AppGUID == "" {
+		return err
 	}
 	if t.app, err = store.Apps.Get(tx, t.credentials.AppGUID); err != nil {
 		return err
@@ -63,7 +54,13 @@ func (t *bindingTask) loadApp(tx *store.Tx) (err error) {
 	return err
 }
 
-func (t *bindingTask) loadRoute(tx *store.Tx) error {
+func (t *bindingTask) loadRoute(tx *store.Tx, s *step) (err error) {
+	if t.route, err = store.RouteBindings.Get(tx, s.job.ResourceGUID); err != nil {
+		return err
+	}
+	if err := s.loadInstance(tx, t.route.InstanceGUID); err != nil {
+		return err
+	}
 	r, err := store.Routes.Get(tx, t.route.RouteGUID)
 	if err != nil {
 		return err
@@ -226,14 +223,15 @@ func (t deleteBinding) poll(ctx context.Context, l *Loop, s *step) (a answer) {
 }
 
 func (t deleteBinding) succeeded(tx *store.Tx, s *step, _ answer) error {
-	err := error(nil)
-	if t.ofRoute {
-		err = store.RouteBindings.Delete(tx, t.route.GUID)
-	} else {
-		err = store.ServiceBindings.Delete(tx, t.credentials.GUID)
-	}
-	if err != nil {
+	if err := t.remove(tx); err != nil {
 		return err
 	}
 	return t.event(tx, s, "delete")
+}
+
+func (t *bindingTask) remove(tx *store.Tx) error {
+	if t.ofRoute {
+		return store.RouteBindings.Delete(tx, t.route.GUID)
+	}
+	return store.ServiceBindings.Delete(tx, t.credentials.GUID)
 }

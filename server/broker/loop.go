@@ -216,6 +216,9 @@ func (l *Loop) leave(s *step) {
 func (l *Loop) make(ctx context.Context, s *step) error {
 	var a answer
 	if s.asks() {
+		if err := l.note(ctx, s); err != nil {
+			return err
+		}
 		a = l.ask(ctx, s)
 		if ctx.Err() != nil {
 			return ctx.Err() // nobody knows what came of it: it is asked again
@@ -235,6 +238,23 @@ func (l *Loop) make(ctx context.Context, s *step) error {
 		}
 		now.asked = s
 		return l.settle(tx, now, a)
+	})
+}
+
+// note writes that a broker is about to be asked to make something: whoever
+// finds the note later asks again, and does not know what came of it before.
+func (l *Loop) note(ctx context.Context, s *step) error {
+	if s.op.Phase != cf.PhaseSend || !s.task.words().creates {
+		return nil
+	}
+	s.resent = s.op.Attempts > 0
+	s.op.Attempts++
+	return l.Store.Write(ctx, func(tx *store.Tx) error {
+		err := store.BrokerOperations.Update(tx, s.op)
+		if store.IsNotFound(err) {
+			return nil // nobody waits for it
+		}
+		return err
 	})
 }
 

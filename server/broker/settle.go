@@ -35,7 +35,7 @@ func (l *Loop) vanished(tx *store.Tx, s *step, a answer) error {
 		return l.end(tx, s, s.moot)
 	}
 	was := s.asked
-	if was.asks() && was.task.words().creates && (a.err == nil && !a.wait || a.unsure || osb.Orphan(a.err)) {
+	if was.asks() && was.task.words().creates && (a.err == nil && !a.wait || a.unsure || was.resent || osb.Orphan(a.err)) {
 		if err := addOrphan(tx, was); err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func (l *Loop) vanished(tx *store.Tx, s *step, a answer) error {
 
 // refused ends an operation that the broker did not begin.
 func (l *Loop) refused(tx *store.Tx, s *step, a answer) error {
-	return l.fail(tx, s, sendFault(s, a.err), a.unsure || osb.Orphan(a.err))
+	return l.fail(tx, s, sendFault(s, a.err), a.unsure || s.asked.resent || osb.Orphan(a.err))
 }
 
 // waiter is a task that other things come before.

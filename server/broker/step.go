@@ -60,6 +60,7 @@ type step struct {
 	moot   *fault // why there is nothing to ask
 	done   bool   // the job has ended: only the operation is to be deleted
 	asked  *step  // what was seen when the broker was asked
+	resent bool   // the broker was asked the same before
 	broker *cf.ServiceBroker
 	reach  *reach
 

@@ -90,15 +90,19 @@ func (c *Client) do(ctx context.Context, b Broker, r request) (*answer, error) {
 	if err != nil {
 		return nil, failed(err, r, true)
 	}
-	a := &answer{status: res.StatusCode, header: res.Header, body: body}
 	if len(body) > maxAnswer {
-		return nil, &Error{Name: Malformed, Status: a.status, Sent: true,
+		return nil, &Error{Name: Malformed, Status: res.StatusCode, Sent: true,
 			Detail: "The service broker returned an invalid response: the body is larger than 8388608 bytes"}
 	}
-	if json.Unmarshal(body, &a.object) != nil {
+	return newAnswer(res.StatusCode, res.Header, body), nil
+}
+
+func newAnswer(status int, header http.Header, body []byte) *answer {
+	a := &answer{status: status, header: header, body: body}
+	if tooDeep(body) || json.Unmarshal(body, &a.object) != nil {
 		a.object = nil
 	}
-	return a, nil
+	return a
 }
 
 func (c *Client) request(ctx context.Context, b Broker, r request) (*http.Request, error) {

@@ -8,6 +8,30 @@ import (
 	"strings"
 )
 
+// maxDepth bounds how deep JSON may be nested: Ruby's parser takes as much.
+const maxDepth = 100
+
+// tooDeep tells whether JSON is nested deeper than maxDepth.
+func tooDeep(body []byte) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
 // text is the string that raw is; "" when it is none.
 func text(raw json.RawMessage) string {
 	var s string
@@ -71,9 +95,15 @@ func elements(raw json.RawMessage) []json.RawMessage {
 	return list
 }
 
+// maxInspected bounds what is shown of a value; bytes.
+const maxInspected = 4096
+
 // inspect writes a value as Ruby's inspect does, which is how Cloud Controller
 // shows what a catalog has in the wrong place.
 func inspect(raw json.RawMessage) string {
+	if len(raw) > maxInspected {
+		return strings.ToValidUTF8(string(raw[:maxInspected]), "") + "..."
+	}
 	switch kindOf(raw) {
 	case "null":
 		return "nil"

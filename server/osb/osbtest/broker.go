@@ -34,6 +34,7 @@ type Broker struct {
 	async    bool
 	polls    int // that an asynchronous operation takes
 	requests []Request
+	watch    func(*http.Request)
 	faults   map[string]http.HandlerFunc // method and kind → what is answered instead
 	things   map[string]*thing           // by path
 }
@@ -83,6 +84,9 @@ func (b *Broker) Fault(method, kind string, f http.HandlerFunc) {
 	})
 }
 
+// Watch has f see each request before it is answered.
+func (b *Broker) Watch(f func(*http.Request)) { b.do(func() { b.watch = f }) }
+
 func (b *Broker) do(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -106,16 +110,19 @@ func Answer(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		io.WriteString(w, body)
+		_, _ = io.WriteString(w, body) // a client that left needs no answer
 	}
+}
+
+// Obey does what a request asks for, and answers nothing.
+func (b *Broker) Obey(r *http.Request) {
+	b.do(func() { b.handle(httptest.NewRecorder(), r, map[string]any{}) })
 }
 
 // Cut is a handler that does what it was asked for and cuts the connection
 // before it answers.
 func (b *Broker) Cut(w http.ResponseWriter, r *http.Request) {
-	b.mu.Lock()
-	b.handle(httptest.NewRecorder(), r, nil)
-	b.mu.Unlock()
+	b.Obey(r)
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err == nil {
 		conn.Close()
@@ -144,8 +151,11 @@ func (b *Broker) serve(w http.ResponseWriter, r *http.Request) {
 	r.Body = io.NopCloser(strings.NewReader(string(text)))
 	b.mu.Lock()
 	b.requests = append(b.requests, Request{r.Method, r.URL.Path, r.URL.RawQuery, r.Header, body})
-	fault := b.faults[r.Method+" "+kindOf(r.URL.Path)]
+	fault, watch := b.faults[r.Method+" "+kindOf(r.URL.Path)], b.watch
 	b.mu.Unlock()
+	if watch != nil {
+		watch(r)
+	}
 	if user, password, _ := r.BasicAuth(); user != Username || password != Password {
 		Answer(http.StatusUnauthorized, `{}`)(w, r)
 		return
