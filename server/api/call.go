@@ -29,7 +29,8 @@ type call struct {
 	scope     *store.Scope // what the actor sees
 	permitted bool
 	warnings  []string
-	after     []func() // run once the transaction is committed
+	after     []func()  // run once the transaction is committed
+	awaited   []awaited // bindings that a broker has to make
 }
 
 // doc is a JSON object of an answer.

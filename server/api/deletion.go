@@ -1,13 +1,9 @@
 package api
 
 import (
-	"context"
-	"encoding/json"
-	"log/slog"
 	"strings"
 	"time"
 
-	"cupola/server/authz"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -115,96 +111,36 @@ func (d *deletion) space(c *call, s *cf.Space) error {
 	return d.serviceless(c, apps)
 }
 
-// waiting answers with a job that deletes when brokers are done.
-func (c *call) waiting(operation, resourceType, guid string) (*response, error) {
-	input, err := json.Marshal(c.who())
-	if err != nil {
-		return nil, err
-	}
-	return c.job(&cf.Job{Operation: operation, ResourceGUID: guid, ResourceType: resourceType, State: cf.JobProcessing, Input: string(input)})
-}
-
-// resweep is how often deletions are looked at though nothing changed.
-const resweep = time.Minute
-
-// Run ends deletions that wait for brokers, until ctx ends.
-func (s *Server) Run(ctx context.Context) error {
-	changed, stop := s.Store.Watch(store.ServiceBindings.Name(), store.ServiceInstances.Name())
-	defer stop()
-	tick := time.NewTicker(resweep)
-	defer tick.Stop()
-	for {
-		if err := s.finishDeletions(ctx); err != nil && ctx.Err() == nil {
-			s.Log.ErrorContext(ctx, "deletions were not finished", slog.Any("err", err))
-		}
-		select {
-		case <-changed:
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// finishDeletions looks at each deletion that waits.
-func (s *Server) finishDeletions(ctx context.Context) error {
-	var jobs []*cf.Job
-	err := s.Store.Read(ctx, func(tx *store.Tx) (err error) {
-		jobs, _, err = store.Jobs.List(tx, store.Query{Where: map[string][]string{"states": {string(cf.JobProcessing)}, "operations": {jobDeleteApp, jobDeleteSpace, jobDeleteOrg}}})
-		return err
-	})
-	for _, j := range jobs {
-		if err := s.Store.Write(ctx, func(tx *store.Tx) error { return s.finishDeletion(ctx, tx, j) }); err != nil {
-			return err
-		}
-	}
-	return err
-}
-
-func (s *Server) finishDeletion(ctx context.Context, tx *store.Tx, j *cf.Job) error {
-	var who cf.Actor
-	if err := json.Unmarshal([]byte(j.Input), &who); err != nil {
-		return err
-	}
-	c := &call{s: s, ctx: ctx, Tx: tx, Actor: &authz.Actor{GUID: who.GUID, Name: who.Name, Type: who.Type}}
-	d := &deletion{since: j.CreatedAt}
-	done, err := c.delete(j, d)
-	switch {
-	case store.IsNotFound(err), err == nil && done:
-		j.State = cf.JobComplete
-	case err != nil:
-		return err
-	case d.left == 0:
-		j.State = cf.JobFailed
-		j.Errors = []cf.JobError{jobError(d.fault(c, j))}
-	default:
-		return nil
-	}
-	return store.Jobs.Update(tx, j)
-}
-
 // delete deletes what a job is to, if no broker has anything for it, and tells
-// whether it did.
+// whether it is gone.
 func (c *call) delete(j *cf.Job, d *deletion) (done bool, err error) {
 	switch j.Operation {
 	case jobDeleteApp:
 		app, err := store.Apps.Get(c.Tx, j.ResourceGUID)
 		if err != nil {
-			return false, err
+			return gone(err)
 		}
 		return c.deleteIf(d, d.serviceless(c, []*cf.App{app}), func() error { return removeApp(c, app) })
 	case jobDeleteSpace:
 		space, err := store.Spaces.Get(c.Tx, j.ResourceGUID)
 		if err != nil {
-			return false, err
+			return gone(err)
 		}
 		return c.deleteIf(d, d.space(c, space), func() error { return removeSpace(c, space) })
 	}
 	org, err := store.Orgs.Get(c.Tx, j.ResourceGUID)
 	if err != nil {
-		return false, err
+		return gone(err)
 	}
 	return c.deleteIf(d, d.org(c, org), func() error { return removeOrg(c, org) })
+}
+
+// gone tells that what is not found was deleted meanwhile.
+func gone(err error) (bool, error) {
+	if store.IsNotFound(err) {
+		return true, nil
+	}
+	return false, err
 }
 
 func (d *deletion) org(c *call, o *cf.Org) error {

@@ -62,7 +62,10 @@ func applyManifest(c *call) (*response, error) {
 				return nil, forApp(m.Apps[i].Name, err)
 			}
 		}
-		return c.accepted("space.apply_manifest", "spaces", space.GUID)
+		if len(c.awaited) > 0 {
+			return c.waiting(jobApplyManifest, "spaces", space.GUID)
+		}
+		return c.accepted(jobApplyManifest, "spaces", space.GUID)
 	})(c)
 	var e *cf.Error
 	if space == nil || !errors.As(err, &e) || e.Kind != cf.UnprocessableEntity {
@@ -70,7 +73,7 @@ func applyManifest(c *call) (*response, error) {
 	}
 	return inTx(func(c *call) (*response, error) {
 		c.permitted = true
-		return c.job(&cf.Job{Operation: "space.apply_manifest", ResourceGUID: space.GUID, ResourceType: "spaces", State: cf.JobFailed, Errors: []cf.JobError{jobError(e)}})
+		return c.job(&cf.Job{Operation: jobApplyManifest, ResourceGUID: space.GUID, ResourceType: "spaces", State: cf.JobFailed, Errors: []cf.JobError{jobError(e)}})
 	})(c)
 }
 
@@ -232,13 +235,6 @@ func (c *call) applySidecar(processes []*cf.Process, s cf.Sidecar) error {
 		if err := orElse(sidecarFaults(p), store.Processes.Update(c.Tx, p)); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (c *call) applyServices(_ *cf.App, m *manifest.App) error {
-	if len(m.Services) > 0 {
-		return cf.Unprocessable("Service instance '%s' not found", m.Services[0])
 	}
 	return nil
 }

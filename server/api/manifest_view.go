@@ -34,6 +34,9 @@ func (c *call) manifestOf(app *cf.App, forDiff bool) (map[string]any, error) {
 	if len(app.Labels)+len(app.Annotations) > 0 {
 		m["metadata"] = map[string]any{"labels": anyMap(app.Labels), "annotations": anyMap(app.Annotations)}
 	}
+	if err := c.manifestServices(m, app); err != nil {
+		return nil, err
+	}
 	if err := c.manifestRoutes(m, app); err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ type App struct {
 	Annotations    map[string]*string
 	Processes      []Process // the entry's own keys are those of the process web
 	Sidecars       []Sidecar
-	Services       []string
+	Services       []Service
 	Docker         bool
 	Routes         []Route
 	RoutesSet      bool
@@ -79,6 +79,13 @@ type Sidecar struct {
 	Command      string
 	ProcessTypes []string
 	MemoryMB     *int
+}
+
+// Service is a service instance that the app is to be bound to.
+type Service struct {
+	Name        string
+	BindingName *string        // nil: the binding gets none
+	Parameters  map[string]any // for the broker; nil for none
 }
 
 // Route is a route by its URL, without scheme.
@@ -269,21 +276,37 @@ func (app *App) readRoutes(f *fields) {
 func (app *App) readServices(f *fields) {
 	list, _ := f.list("services")
 	for _, v := range list {
-		switch s := v.(type) {
-		case string:
-			app.Services = append(app.Services, s)
-		case map[string]any:
-			name, ok := s["name"].(string)
-			if !ok {
-				f.fault("Services must be a list of service names or of maps with a name")
-				return
-			}
-			app.Services = append(app.Services, name)
-		default:
-			f.fault("Services must be a list of service names or of maps with a name")
+		s, ok := readService(v)
+		if !ok {
+			f.fault("Services must be a list of service instances")
 			return
 		}
+		app.Services = append(app.Services, s)
 	}
+}
+
+func readService(v any) (s Service, ok bool) {
+	if name, isText := v.(string); isText {
+		return Service{Name: name}, true
+	}
+	m, _ := v.(map[string]any)
+	for key, value := range m {
+		good := false
+		switch key {
+		case "name":
+			s.Name, good = value.(string)
+		case "binding_name":
+			var name string
+			name, good = value.(string)
+			s.BindingName = &name
+		case "parameters":
+			s.Parameters, good = value.(map[string]any)
+		}
+		if !good {
+			return s, false
+		}
+	}
+	return s, s.Name != ""
 }
 
 // readProcesses reads "processes", and the entry's own keys as those of web.
