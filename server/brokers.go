@@ -1,12 +1,17 @@
 package server
 
 import (
+	"context"
 	"crypto/x509"
+	"encoding/json"
+	"errors"
 	"net"
 	"strings"
 
+	"cupola/server/api"
 	"cupola/server/broker"
 	"cupola/server/osb"
+	"cupola/store/cf"
 )
 
 // newBrokers makes the loop that asks service brokers.
@@ -17,6 +22,15 @@ func (h *house) newBrokers() (*broker.Loop, error) {
 	}
 	client := osb.New(osb.Config{APIInfo: strings.TrimPrefix(h.apiURL(), "http://") + "/", RootCAs: roots})
 	return broker.New(broker.Config{Store: h.store, Client: client, Log: h.Log, Front: h.frontOf}), nil
+}
+
+// parameters asks a broker for the parameters of what it has.
+func (h *house) parameters(ctx context.Context, q api.ParameterQuery) (json.RawMessage, error) {
+	text, err := h.brokers.Parameters(ctx, q.InstanceGUID, q.BindingGUID, q.Actor)
+	if e, ok := errors.AsType[*osb.Error](err); ok {
+		err = cf.Errorf(cf.BrokerFailed, "%s", e.Detail)
+	}
+	return text, err
 }
 
 // brokerRoots are the authorities that certificates of brokers are trusted by:

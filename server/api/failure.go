@@ -46,6 +46,7 @@ var faults = map[cf.Kind]fault{
 	cf.ServiceBindingBusy:       {409, 90008, "CF-AsyncServiceBindingOperationInProgress"},
 	cf.ServiceParametersUnknown: {400, 120004, "CF-ServiceFetchInstanceParametersNotSupported"},
 	cf.BindingParametersUnknown: {400, 90007, "CF-ServiceFetchBindingParametersNotSupported"},
+	cf.BrokerFailed:             {502, 10001, "CF-ServiceBrokerBadResponse"},
 	cf.RouteAlreadyBound:        {422, 130008, "CF-ServiceInstanceAlreadyBoundToSameRoute"},
 	cf.ServiceUnshareFailed:     {502, 390001, "CF-ServiceInstanceUnshareFailed"},
 	cf.SpaceDeletionFailed:      {502, 290008, "CF-SpaceDeletionFailed"},

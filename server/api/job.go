@@ -22,11 +22,15 @@ func viewJob(c *call, j *cf.Job) doc {
 	return with(resource(j.Resource), doc{"operation": j.Operation, "state": j.State, "errors": errors, "warnings": warnings, "links": links})
 }
 
-// showJob shows a job to whoever knows its GUID, as Cloud Controller does.
+// showJob shows a job to whoever knows its GUID, as Cloud Controller does. It
+// holds the answer to the CLI until a broker has answered; while one takes its
+// time the CLI has to see that.
 func showJob(c *call) (*response, error) {
-	j, err := store.Jobs.Get(c.Tx, c.guid())
-	if err != nil {
-		return nil, err
-	}
-	return ok(viewJob(c, j))
+	return hold(c, store.Jobs.Name(), func(c *call) (*response, bool, error) {
+		j, err := store.Jobs.Get(c.Tx, c.guid())
+		if err != nil {
+			return nil, false, err
+		}
+		return &response{body: viewJob(c, j)}, j.State != cf.JobProcessing, nil
+	})
 }

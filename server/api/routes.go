@@ -129,7 +129,7 @@ func (s *Server) routes() []route {
 		{"DELETE /v3/isolation_segments/{guid}/relationships/organizations/{org}", admin, inTx(revokeOrg)},
 		{"GET /v3/isolation_segments/{guid}/relationships/spaces", anyone, inTx(showSegmentSpaces)},
 
-		{"GET /v3/jobs/{guid}", anyone, inTx(showJob)},
+		{"GET /v3/jobs/{guid}", anyone, showJob},
 
 		{"GET /v3/organizations", anyone, list(store.Orgs, viewOrg)},
 		{"POST /v3/organizations", admin, inTx(createOrg)},

@@ -49,9 +49,9 @@ type Config struct {
 
 // ParameterQuery says whose parameters a broker is asked for.
 type ParameterQuery struct {
-	InstanceGUID     string
-	BindingGUID      string // "" for the instance's own
-	RouteBindingGUID string // likewise
+	InstanceGUID string
+	BindingGUID  string // of a binding of the instance, of any kind; "" for the instance's own
+	Actor        cf.Actor
 }
 
 // SSHInfo is what the root document says of cf ssh; the zero value leaves it

@@ -24,6 +24,7 @@ func askParameters(find func(*call) (ParameterQuery, error)) endpoint {
 		var q ParameterQuery
 		err := c.tx(false, func() (err error) {
 			q, err = find(c)
+			q.Actor = c.who()
 			return err
 		})
 		if err != nil {

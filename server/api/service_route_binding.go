@@ -270,7 +270,7 @@ func routeBindingParameters(c *call) (ParameterQuery, error) {
 	if err == nil && !o.offering.BindingsRetrievable {
 		err = cf.Errorf(cf.BadRequest, "Bad request: this service does not support fetching route bindings parameters.")
 	}
-	return ParameterQuery{InstanceGUID: i.GUID, RouteBindingGUID: b.GUID}, err
+	return ParameterQuery{InstanceGUID: i.GUID, BindingGUID: b.GUID}, err
 }
 
 // dropRoute deletes a route, and its binding to a service.

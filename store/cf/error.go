@@ -39,6 +39,7 @@ const (
 	ServiceBindingBusy       Kind = "AsyncServiceBindingOperationInProgress"
 	ServiceParametersUnknown Kind = "ServiceFetchInstanceParametersNotSupported"
 	BindingParametersUnknown Kind = "ServiceFetchBindingParametersNotSupported"
+	BrokerFailed             Kind = "ServiceBrokerBadResponse"
 	RouteAlreadyBound        Kind = "ServiceInstanceAlreadyBoundToSameRoute"
 	ServiceUnshareFailed     Kind = "ServiceInstanceUnshareFailed"
 	SpaceDeletionFailed      Kind = "SpaceDeletionFailed"
