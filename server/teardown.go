@@ -24,7 +24,7 @@ func (h *house) teardown() error {
 			errs = append(errs, h.end(ctx, id))
 		}
 	}
-	errs = append(errs, h.network.Teardown(ctx), h.containers.Teardown())
+	errs = append(errs, h.network.Teardown(ctx), h.containers.Teardown(), h.files.Teardown())
 	h.network = nil
 	return errors.Join(errs...)
 }

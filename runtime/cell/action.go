@@ -12,7 +12,7 @@ import (
 // errCancelled when ctx has ended first; then nothing that it began runs any
 // more, unless the daemon ends.
 func (p *performer) do(ctx context.Context, at string, a lrp.Action, source string) error {
-	if ctx.Err() != nil && !p.under(at) {
+	if ctx.Err() != nil && !a.IsZero() && !p.under(at) {
 		return errCancelled
 	}
 	switch {

@@ -116,7 +116,7 @@ func (i *instance) rejoin(ctx context.Context) {
 	full, err := i.program()
 	if err != nil {
 		i.cell.cfg.Log.ErrorContext(ctx, "container was given up", "instance_guid", i.guid(), "err", err)
-		i.finish(ctx, ending{Stopped: i.record().Stopped, Failed: true, Reasons: []string{errNoProgram.Error()}})
+		i.finish(ctx, ending{Stopped: i.record().Stopped, Failed: true, Reasons: []string{errGone.Error()}})
 		return
 	}
 	i.live(ctx, &build{instance: i, full: full})

@@ -53,7 +53,7 @@ func TestAdoptStopping(t *testing.T) {
 		m, dir := newMachine(t), t.TempDir()
 		first := boot(t, m, dir)
 		spec := web()
-		spec.Action.Run.Args = []string{"deaf"}
+		spec.Setup, spec.Action.Run.Args = lrp.Action{}, []string{"deaf"}
 		first.Start(spec)
 		synctest.Wait()
 		first.Stop("g1")
@@ -123,6 +123,7 @@ func TestForeignLeftovers(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.roots["c"] = true
+		m.memories["e"] = map[string][]byte{}
 		m.policies = []network.Policy{{}}
 		if err := errors.Join(os.MkdirAll(filepath.Join(dir, "d"), 0o700), os.WriteFile(filepath.Join(dir, "d", recordFile), []byte("{"), 0o600)); err != nil {
 			t.Fatal(err)
@@ -132,7 +133,7 @@ func TestForeignLeftovers(t *testing.T) {
 			t.Fatal(err)
 		}
 		leaks, err := look.Leaks(t.Context())
-		if diff := cmp.Diff([]string{"a: container", "b: network", "c: root filesystem", "d: state directory"}, leaks); diff != "" || err != nil {
+		if diff := cmp.Diff([]string{"a: container", "b: network", "c: root filesystem", "d: state directory", "e: memory"}, leaks); diff != "" || err != nil {
 			t.Error(diff, err)
 		}
 		d := boot(t, m, dir)
@@ -145,10 +146,13 @@ func TestForeignLeftovers(t *testing.T) {
 // leaves nothing that the next does not adopt or clear away; and what has
 // started is told to have ended.
 func TestKilledAnywhere(t *testing.T) {
-	for _, spec := range []lrp.Container{web(), task()} {
-		for n := 2; n <= 20; n++ { // the first is adopting nothing
+	idle := task()
+	idle.Action = lrp.Serial(lrp.Run{Path: "/bin/before"}.Action(), idle.Action)
+	idle.GUID = "t2"
+	for _, spec := range []lrp.Container{web(), task(), idle} {
+		for n := 2; n <= 24; n++ { // the first is adopting nothing
 			for _, early := range []bool{true, false} {
-				t.Run(fmt.Sprintf("%s/%d/early %t", spec.Kind, n, early), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%d/early %t", spec.GUID, n, early), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) { killAt(t, spec, n, early) })
 				})
 			}

@@ -37,7 +37,7 @@ func boot(t *testing.T, m *machine, dir string) *daemon {
 	d := &daemon{m: m, checks: make(chan health.Event)}
 	c, err := New(Config{
 		Dir: dir, Presence: lrp.Cell{ID: "C", MemoryMB: 8192},
-		Containers: m, Network: fakeNetwork{m}, RootFS: fakeRoots{m}, Files: fakeFiles{m},
+		Containers: m, Network: fakeNetwork{m}, RootFS: fakeRoots{m}, Files: fakeFiles{m}, Identities: m.issuer,
 		Blob: m.blob, Keep: keepFake, Logs: d.log, Events: d.event,
 	})
 	if err != nil {

@@ -31,8 +31,9 @@ type machine struct {
 // host is a fake of all that outlives a daemon: processes, networks and mounts.
 // Several daemons, one after the other, may have it.
 type host struct {
-	dir   string // of the files in roots
-	blobs string
+	dir    string // of the files in roots
+	blobs  string
+	issuer Identities
 
 	mu       sync.Mutex
 	running  map[string]*fakeContainer

@@ -313,8 +313,12 @@ func TestRealKilledAtRandom(t *testing.T) {
 	t.Logf("seed %d", seed)
 	for round := range 20 {
 		c := w.spawn(t)
-		for n, args := range [][]string{{"serve"}, {"exit", "1"}, {"stage"}} {
+		for n, args := range [][]string{{"serve"}, {"exit", "1"}, {"stage"}, {"sleep", "200ms"}} {
 			spec := w.instance(fmt.Sprintf("g%d-%d", round, n), args...)
+			spec.Files, spec.OrganizationalUnits = []lrp.File{{Path: "a"}}, []string{"app:a"}
+			if args[0] == "sleep" { // beside an idle process
+				spec.Action = lrp.Serial(spec.Action, do("exit", "0").Action(), do("sleep", "1h").Action())
+			}
 			if args[0] == "stage" {
 				spec.Kind, spec.ResultFile = lrp.KindTask, "/tmp/result.json"
 			}

@@ -21,9 +21,9 @@ const bindingsTree = "bindings"
 // nowhere to put them.
 var ErrNoFiles = errors.New("instance has no volume mounted files")
 
-// errNoProgram says that what a container does is lost, so that nobody can go
-// on with it.
-var errNoProgram = errors.New("missing garden container")
+// errGone says that a container is not what it was: its first process has ended,
+// or what it does is lost.
+var errGone = errors.New("missing garden container")
 
 // makeMemory makes what of the container lies in memory.
 func (b *build) makeMemory(context.Context) error {
@@ -41,6 +41,7 @@ func (b *build) makeMemory(context.Context) error {
 	if err := b.makeCredentials(); err != nil {
 		return err
 	}
+	b.update(func(r *record) { r.User = loginOf(b.user) })
 	mounted, has := b.mountedFiles()
 	if !has {
 		return nil
@@ -101,7 +102,7 @@ func (b *build) memoryMount(tree, at string) container.Mount {
 	return container.Mount{Source: b.cell.cfg.Files.Path(b.guid(), tree), Destination: at, ReadOnly: true, NoExec: true}
 }
 
-// SetFiles gives a running container other Files, all at once: a process that
+// SetFiles gives a container other Files, all at once: a process that
 // reads them sees the old ones or the new. The error is ErrNotRunning, or
 // ErrNoFiles for a container that was started without (Files that are not nil,
 // and none, make it ready for some).
@@ -113,7 +114,7 @@ func (c *Cell) SetFiles(guid string, files []lrp.File) error {
 	}
 	rec := i.record()
 	switch {
-	case rec.Phase != lrp.PhaseStarting && rec.Phase != lrp.PhaseRunning:
+	case rec.Phase == lrp.PhaseStopping, rec.Phase == lrp.PhaseExited, rec.Phase == lrp.PhaseCreating && !rec.HasFiles:
 		return ErrNotRunning
 	case !rec.HasFiles:
 		return ErrNoFiles

@@ -3,6 +3,7 @@ package cell
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,11 +73,10 @@ func (m *machine) bindings(id string) map[string]string {
 }
 
 // fakeIssuer counts what it issues.
-type fakeIssuer struct{ issued int }
+type fakeIssuer struct{ issued atomic.Int32 }
 
 func (f *fakeIssuer) Issue(s identity.Subject) (identity.Credentials, error) {
-	f.issued++
-	text := fmt.Sprintf("%d %s %s %v", f.issued, s.InstanceGUID, s.Address, s.OrganizationalUnits)
+	text := fmt.Sprintf("%d %s %s %v", f.issued.Add(1), s.InstanceGUID, s.Address, s.OrganizationalUnits)
 	return identity.Credentials{Certificate: []byte(text), Key: []byte("key"), NotAfter: time.Now().Add(identity.Life)}, nil
 }
 
@@ -87,8 +87,8 @@ func (*fakeIssuer) Certificate() []byte { return []byte("authority") }
 func TestCertificateIsRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, dir, issuer := newMachine(t), t.TempDir(), &fakeIssuer{}
+		m.issuer = issuer
 		d := boot(t, m, dir)
-		d.Cell.cfg.Identities = issuer
 		spec := web()
 		spec.OrganizationalUnits, spec.SystemCertificatesPath = []string{"app:a"}, "/etc/trust"
 		d.Start(spec)
@@ -98,17 +98,16 @@ func TestCertificateIsRenewed(t *testing.T) {
 			t.Error(diff)
 		}
 		<-time.After(2 * time.Minute)
-		if issuer.issued != 2 {
-			t.Errorf("got %d certificates; want a second one", issuer.issued)
+		if issuer.issued.Load() != 2 {
+			t.Errorf("got %d certificates; want a second one", issuer.issued.Load())
 		}
 		d.kill()
 		<-time.After(48 * time.Hour)
 		d = boot(t, m, dir)
 		defer d.kill()
-		d.Cell.cfg.Identities = issuer
-		<-time.After(sweepInterval + time.Second)
-		if issuer.issued != 3 || m.bindings("g1")["credentials/instance.crt"] != "3 g1 10.200.0.1 [app:a]" {
-			t.Errorf("got %d certificates, %v; want a new one of the next daemon", issuer.issued, m.bindings("g1"))
+		<-time.After(time.Second)
+		if issuer.issued.Load() != 3 || m.bindings("g1")["credentials/instance.crt"] != "3 g1 10.200.0.1 [app:a]" {
+			t.Errorf("got %d certificates, %v; want a new one of the next daemon", issuer.issued.Load(), m.bindings("g1"))
 		}
 		env := m.specs[0].Process.Env
 		for _, want := range []string{"CF_INSTANCE_CERT=/etc/cf-instance-credentials/instance.crt", "CF_INSTANCE_KEY=/etc/cf-instance-credentials/instance.key", "CF_SYSTEM_CERT_PATH=/etc/trust"} {

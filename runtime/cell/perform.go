@@ -21,6 +21,7 @@ type performer struct {
 	down chan struct{}   // closed when it has ended
 	once *onces
 
+	adopted   bool     // an earlier daemon started the container
 	tentative bool     // a failure is not the container's end
 	captured  *capture // nil, or what a monitor's processes write: nothing of it is kept
 }
@@ -30,6 +31,7 @@ type onces struct{ up, down sync.Once }
 func newPerformer(life context.Context, b *build) *performer {
 	p := &performer{build: b, life: life, init: b.firstStep(), up: make(chan struct{}), down: make(chan struct{}), once: &onces{}}
 	if !b.record().StartedAt.IsZero() {
+		p.adopted = true
 		p.isUp()
 	}
 	return p
@@ -186,6 +188,9 @@ func (i *instance) endOf(err error) ending {
 	end := ending{Exit: container.Exit{Known: true}, Stopped: i.rec.Stopped, Failed: err != nil, Reasons: reasonsOf(err)}
 	if i.rec.Exit != nil {
 		end.Exit = *i.rec.Exit
+	}
+	if end.Failed && !end.Stopped && len(end.Reasons) == 0 {
+		end.Reasons = []string{errGone.Error()} // its idle process was ended by somebody else
 	}
 	return end
 }

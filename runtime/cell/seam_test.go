@@ -148,11 +148,20 @@ func testProcesses(t *testing.T, s seams) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Signal(syscall.SIGKILL); err != nil {
+	found := s.Found("a", x.ID(), x.Ticks())
+	if found.ID() != x.ID() || found.Ticks() != x.Ticks() {
+		t.Errorf("got process %d; want %d", found.ID(), x.ID())
+	}
+	if err := found.Signal(syscall.SIGKILL); err != nil {
 		t.Error(err)
 	}
-	if got, err := x.Wait(t.Context()); got.Code != 137 || err != nil {
-		t.Errorf("got %+v, %v; want %+v", got, err, killed)
+	for _, p := range []Process{x, found} {
+		if got, err := p.Wait(t.Context()); got.Code != 137 && got.Known || err != nil {
+			t.Errorf("got %+v, %v; want %+v", got, err, killed)
+		}
+	}
+	if got, err := s.Found("a", 1<<30, 1).Wait(t.Context()); got.Known || err != nil {
+		t.Errorf("got %+v, %v; want nothing known of a process that is gone", got, err)
 	}
 	if err := s.Signal("a", syscall.SIGKILL); err != nil {
 		t.Error(err)

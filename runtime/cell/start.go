@@ -126,7 +126,7 @@ func (p *performer) startFirst(ctx context.Context, at string, first container.P
 // it runs.
 func (p *performer) startIdle(ctx context.Context) error {
 	if p.record().StartedAt.IsZero() {
-		idle := container.Process{Args: []string{container.HelperMount + "/init", "idle"}, Cwd: "/", Env: p.environment(p.user, lrp.Run{}), UID: p.user.UID, GID: p.user.GID}
+		idle := container.Process{Args: []string{container.HelperMount + "/init", "idle"}, Cwd: "/", Env: p.environment(p.user, lrp.Run{}), UID: p.user.UID, GID: p.user.GID, Groups: p.user.Groups, Nofile: defaultNofile}
 		state, err := p.startContainer(ctx, p.container(idle))
 		if err == nil {
 			err = p.save(func(r *record) {

@@ -52,9 +52,8 @@ func (p *performer) healthSpec(rec record) health.Spec {
 		spec.Monitor = p.monitor
 	}
 	spec.Address, _ = netip.ParseAddr(rec.Address) // written by ourselves
-	if spec.StartTimeout > 0 {
-		// What an earlier daemon waited counts.
-		spec.StartTimeout = max(time.Until(rec.StartedAt.Add(spec.StartTimeout)), time.Second)
+	if waited := time.Since(rec.StartedAt); p.adopted {
+		spec.Waited = waited
 	}
 	return spec
 }

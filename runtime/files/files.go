@@ -87,6 +87,18 @@ func (s *Store) remove(id string) error {
 	if err := os.Remove(s.dir(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	return s.release()
+}
+
+// Teardown takes away what containers share, if there are none.
+func (s *Store) Teardown() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.release()
+}
+
+// release undoes hold after the last container.
+func (s *Store) release() error {
 	entries, err := os.ReadDir(s.cfg.Dir)
 	if err != nil || len(entries) > 0 {
 		return err

@@ -69,8 +69,12 @@ func (w *watch) startup(ctx context.Context) bool {
 		return true
 	}
 	w.log("CELL", false, "Starting health monitoring of container")
-	began := time.Now()
-	attempts, err := untilAll(ctx, w.live, w.spec.StartTimeout)
+	began := time.Now().Add(-w.spec.Waited)
+	timeout := w.spec.StartTimeout
+	if timeout > 0 {
+		timeout = max(timeout-w.spec.Waited, DefaultInvocationTimeout) // it is asked once at least
+	}
+	attempts, err := untilAll(ctx, w.live, timeout)
 	switch {
 	case ctx.Err() != nil:
 		return false

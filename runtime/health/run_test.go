@@ -81,6 +81,13 @@ func TestRunEvents(t *testing.T) {
 			"30s unhealthy Instance became unhealthy: Liveness check unsuccessful: failed to make TCP connection to 10.1.2.3:8080: dial tcp 10.1.2.3:8080: connect: connection refused"}},
 		{"readiness comes and goes", Spec{Checks: lrp.CheckDefinition{Readiness: []lrp.Check{port}}}, func() dialFunc { return between(time.Second, 40*time.Second) }, []string{"0s healthy ", "1.13s ready ",
 			"1m1.13s not-ready Readiness check unsuccessful: failed to make TCP connection to 10.1.2.3:8080: dial tcp 10.1.2.3:8080: connect: connection refused"}},
+		{"adopted while it starts", Spec{Checks: live(port), StartTimeout: 3 * time.Second, Waited: 2 * time.Second}, func() dialFunc { return between(never, never) }, []string{
+			"1s never-healthy Instance never healthy after 3s: Timed out after 3s (7 attempts) waiting for startup check to succeed: failed to make TCP connection to 10.1.2.3:8080: dial tcp 10.1.2.3:8080: connect: connection refused"}},
+		{"both of two", Spec{Checks: live(port, lrp.Check{Type: lrp.CheckPort, Port: 81, Interval: time.Second})}, func() dialFunc { return late("10.1.2.3:81", time.Second, 5*time.Second) }, []string{"1.13s healthy ", "1.13s ready ",
+			"5.13s unhealthy Instance became unhealthy: Liveness check unsuccessful: failed to make TCP connection to 10.1.2.3:81: dial tcp 10.1.2.3:81: connect: connection refused"}},
+		{"monitor", Spec{Monitor: says("ill", time.Second, 40*time.Second)}, func() dialFunc { return hang }, []string{"1.27s healthy ", "1.27s ready ", "1m1.27s unhealthy Instance became unhealthy: ill"}},
+		{"monitor is never content", Spec{Monitor: says("ill", never, never), StartTimeout: 5 * time.Second}, func() dialFunc { return hang }, []string{"5s never-healthy Instance never healthy after 5s: ill"}},
+		{"checks before the monitor", Spec{Checks: live(port), Monitor: says("ill", never, never)}, func() dialFunc { return between(0, never) }, []string{"0s healthy ", "0s ready "}},
 		{"no start timeout", Spec{Checks: live(port)}, func() dialFunc { return between(never, never) }, nil},
 	}
 	for _, tt := range tests {
@@ -132,6 +139,31 @@ func TestRunEndsWithContext(t *testing.T) {
 		cancel(errors.New("stopped"))
 		<-done
 	})
+}
+
+// late is between for one address, and accepts at any time at others.
+func late(at string, from, to time.Duration) dialFunc {
+	dial, always := between(from, to), between(0, time.Hour)
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if address == at {
+			return dial(ctx, network, address)
+		}
+		return always(ctx, network, address)
+	}
+}
+
+// says is a monitor that is content between from and to after its first asking.
+func says(text string, from, to time.Duration) func(context.Context) error {
+	var began time.Time
+	return func(context.Context) error {
+		if began.IsZero() {
+			began = time.Now()
+		}
+		if at := time.Since(began); at < from || at >= to {
+			return errors.New(text)
+		}
+		return nil
+	}
 }
 
 // live watches by liveness checks alone.

@@ -35,6 +35,8 @@ type Spec struct {
 
 	// StartTimeout bounds the wait for the first success; 0 waits for ever.
 	StartTimeout time.Duration
+	// Waited is how much of it an earlier daemon has waited.
+	Waited time.Duration
 	// Healthy skips the startup phase: the container was healthy before the
 	// daemon restarted.
 	Healthy bool
