@@ -34,7 +34,7 @@ func addWishes(t *router.Table, wishes []*bbsrows.Desired, instances []*lrp.Actu
 			if !ok {
 				i = len(t.Routes)
 				at[n] = i
-				one := router.Route{Host: r.Host, Path: r.Path, AppGUID: w.LRP.Log.GUID}
+				one := router.Route{Host: r.Host, Path: r.Path, AppGUID: w.LRP.Log.GUID, ServiceURL: r.ServiceURL}
 				one.Options.LoadBalancing, _ = r.Options["loadbalancing"].(string)
 				t.Routes = append(t.Routes, one)
 			}

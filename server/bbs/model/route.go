@@ -15,6 +15,7 @@ type cfRoute struct {
 	Hostnames []string       `json:"hostnames"`
 	Port      uint32         `json:"port"`
 	Protocol  string         `json:"protocol,omitempty"`
+	Service   string         `json:"route_service_url,omitempty"`
 	Options   map[string]any `json:"options,omitempty"`
 }
 
@@ -24,7 +25,9 @@ type Route struct {
 	Path     string // "" or "/x"
 	Port     uint16 // of the container
 	Protocol string // "http1" or "http2"
-	Options  map[string]any
+	// ServiceURL is the route service that requests go to first; "" for none.
+	ServiceURL string
+	Options    map[string]any
 }
 
 // Routes are the routes of a DesiredLRP that the HTTP router serves. What is
@@ -49,7 +52,7 @@ func Routes(d *bbspb.DesiredLRP) (list []Route) {
 				path = "/" + path
 			}
 			if host != "" {
-				list = append(list, Route{Host: host, Path: path, Port: uint16(e.Port), Protocol: protocol, Options: e.Options})
+				list = append(list, Route{Host: host, Path: path, Port: uint16(e.Port), Protocol: protocol, ServiceURL: e.Service, Options: e.Options})
 			}
 		}
 	}
