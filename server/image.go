@@ -20,8 +20,12 @@ func (h *house) pull(ctx context.Context, p reconcile.ImagePull) (img reconcile.
 	if err != nil {
 		return img, err
 	}
+	credentials := p.Credentials
+	if p.Credential.Username != "" {
+		credentials = cf.Credentials{ref.Host: p.Credential}
+	}
 	warn := func(what string) { p.Say("WARNING: " + what) }
-	o := pullOptions(ref, p.Credentials, newPullReport(p.Say).layer, warn)
+	o := pullOptions(ref, credentials, newPullReport(p.Say).layer, warn)
 	o.Claim = true
 	got, err := h.roots.Pull(ctx, ref, o)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 type ImagePull struct {
 	Reference   string // as the user wrote it
 	Credentials cf.Credentials
+	Credential  cf.Credential     // instead of those, whatever the registry is
 	Say         func(line string) // takes what the user should see of it
 }
 

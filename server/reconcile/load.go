@@ -26,6 +26,7 @@ type loader struct {
 	api       string
 	fetches   *fetches
 	bbs       *bbsrows.Cache
+	images    *images
 	platform  desire.Platform
 	stacks    map[string]*cf.Stack // by name
 	apps      map[string]*cf.App
@@ -43,9 +44,9 @@ type loader struct {
 }
 
 // load reads all but the cells.
-func (l *Loop) load(tx *store.Tx) (World, error) {
-	r := &loader{tx: tx, api: l.api, fetches: l.fetches, bbs: l.bbs, world: World{Now: tx.Now}}
-	err := r.do(r.loadPlatform, r.loadOwners, r.loadApps, r.loadRoutes, r.loadProcesses, r.workOfBuilds, r.workOfTasks, r.loadBBS, r.loadRows, r.stale)
+func (l *Loop) load(tx *store.Tx, cells []CellState) (World, error) {
+	r := &loader{tx: tx, api: l.api, fetches: l.fetches, bbs: l.bbs, images: l.images, world: World{Now: tx.Now, Cells: cells}}
+	err := r.do(r.loadPlatform, r.loadOwners, r.loadApps, r.loadRoutes, r.loadProcesses, r.workOfBuilds, r.workOfTasks, r.loadRows, r.loadBBS, r.stale)
 	return r.world, err
 }
 

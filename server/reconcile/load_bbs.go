@@ -17,8 +17,17 @@ func (l *loader) loadBBS() error {
 	if err != nil {
 		return err
 	}
+	l.world.Waits = map[string]bool{}
+	placed := l.placed()
 	for _, d := range wanted {
-		l.world.Desired = append(l.world.Desired, d.LRP)
+		one := d.LRP
+		key := "lrp/" + one.ProcessGUID + "/" + d.Message.GetModificationTag().GetEpoch()
+		if placed[one.ProcessGUID] >= one.Instances {
+			l.images.still(key)
+		} else if l.images.settle(key, &one.RunInfo) {
+			l.world.Waits[one.ProcessGUID] = true
+		}
+		l.world.Desired = append(l.world.Desired, one)
 	}
 	tasks, err := store.BBSTasks.By(l.tx, "states", string(lrp.TaskPending), string(lrp.TaskRunning))
 	if err != nil {
@@ -30,9 +39,28 @@ func (l *loader) loadBBS() error {
 			return err
 		}
 		w := Work{GUID: t.RunGUID, Domain: t.Domain, Run: run, Begun: t.State == lrp.TaskRunning}
+		w.Waits = l.images.settle("task/"+t.RunGUID, &w.Run)
 		l.world.Work = append(l.world.Work, w)
 	}
 	return nil
+}
+
+// placed counts the instances that want no cell now, by process GUID.
+func (l *loader) placed() map[string]int {
+	n, has := map[string]int{}, map[string]bool{}
+	for _, cell := range l.world.Cells {
+		for _, c := range cell.Containers {
+			has[c.GUID] = true
+		}
+	}
+	for _, a := range l.world.Actuals {
+		at, ever := restartAt(a)
+		waits := a.State == lrp.Crashed && (!ever || at.After(l.world.Now))
+		if waits || has[a.InstanceGUID] {
+			n[a.ProcessGUID]++
+		}
+	}
+	return n
 }
 
 // stale are the domains of which nobody says that all they desire is there:

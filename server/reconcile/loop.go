@@ -43,6 +43,7 @@ type Loop struct {
 	cells   []Cell
 	api     string
 	bbs     *bbsrows.Cache
+	images  *images
 	logs    func(lrp.LogLine)
 	log     *slog.Logger
 	fetches *fetches
@@ -67,6 +68,8 @@ func New(c Config) *Loop {
 	if l.log == nil {
 		l.log = slog.New(slog.DiscardHandler)
 	}
+	c.Logs = l.logs
+	l.images = newImages(c, l.poke)
 	l.fetches = &fetches{fetch: c.Fetch, pull: c.Pull, store: c.Store, logs: l.logs, log: l.log, done: l.poke,
 		slots: make(chan struct{}, maxFetches), builds: map[string]*fetch{}}
 	return l
@@ -92,6 +95,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	changed, stop := l.store.Watch(watched()...)
 	defer stop()
 	defer l.fetches.end()
+	defer l.images.end()
 	for {
 		began := time.Now()
 		next, err := l.step(ctx)
@@ -149,14 +153,14 @@ func (l *Loop) step(ctx context.Context) (next time.Time, err error) {
 func (l *Loop) decide(ctx context.Context) (effects []told, w World, err error) {
 	cells := l.look()
 	err = l.store.Read(ctx, func(tx *store.Tx) (err error) {
-		w, err = l.load(tx)
+		w, err = l.load(tx, cells)
 		return err
 	})
 	if err != nil {
 		return nil, w, err
 	}
-	w.Cells = cells
 	l.fetches.keep(w.Work)
+	l.images.keep()
 	actions := Plan(w)
 	if len(actions) == 0 {
 		return nil, w, nil

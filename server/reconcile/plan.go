@@ -192,7 +192,9 @@ func amended(a *lrp.Actual, c *lrp.ContainerStatus, now time.Time) *lrp.Actual {
 // offer has an instance placed.
 func (p *planner) offer(a lrp.Actual, d *lrp.Desired) {
 	p.unsettled[a.ProcessGUID] = true
-	p.places = append(p.places, wanting(a, d))
+	if !p.w.Waits[a.ProcessGUID] {
+		p.places = append(p.places, wanting(a, d))
+	}
 }
 
 // wanting is an instance that wants a cell.

@@ -14,6 +14,8 @@ type World struct {
 	Work    []Work
 	Tasks   []lrp.Task
 	Cells   []CellState
+	// Waits are the process GUIDs of what something is on its way for.
+	Waits map[string]bool
 	// Stale are domains in which what is not desired goes on running.
 	Stale map[string]bool
 }

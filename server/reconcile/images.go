@@ -1,0 +1,142 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"cupola/runtime/lrp"
+	"cupola/server/desire"
+	"cupola/store/cf"
+)
+
+// maxPulls is how many images are pulled at once for what the BBS asks for.
+const maxPulls = 2
+
+// pullAgain is how long a pull that failed is what an instance starts with,
+// which then fails too. It is Diego's shortest wait for a restart.
+const pullAgain = minBackoff
+
+// images are those that LRPs and tasks of the BBS name by a tag. They are
+// pulled before anything of theirs is placed: cells ask no registry.
+type images struct {
+	pull func(context.Context, ImagePull) (Image, error)
+	logs func(lrp.LogLine)
+	done func() // called after each
+
+	running sync.WaitGroup
+	slots   chan struct{}
+
+	mu    sync.Mutex
+	pulls map[string]*pulled // by what wants it
+}
+
+// pulled is one image, for one that wants it.
+type pulled struct {
+	cancel context.CancelFunc
+	seen   bool // by the look under way
+	over   time.Time
+	image  Image
+	err    error
+}
+
+func newImages(c Config, done func()) *images {
+	return &images{pull: c.Pull, logs: c.Logs, done: done, slots: make(chan struct{}, maxPulls), pulls: map[string]*pulled{}}
+}
+
+// settle makes run name the image that a tag means, once that is pulled; until
+// then what wants it waits. An image that cannot be had is left to the cell,
+// which fails to create the container.
+func (i *images) settle(key string, run *lrp.RunInfo) (waits bool) {
+	if i.pull == nil || !strings.HasPrefix(run.RootFS, desire.ImageScheme) || strings.Contains(run.RootFS, "@sha256:") {
+		return false
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	p := i.pulls[key]
+	if p != nil && p.err != nil && time.Since(p.over) >= pullAgain {
+		p = nil
+	}
+	if p == nil {
+		p = i.begin(key, *run)
+	}
+	p.seen = true
+	switch {
+	case p.over.IsZero():
+		return true
+	case p.err == nil:
+		run.RootFS = p.image.Reference
+		run.Env = append(imageEnv(p.image), run.Env...)
+	}
+	return false
+}
+
+// still has an image kept that nothing is to be placed on now.
+func (i *images) still(key string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if p := i.pulls[key]; p != nil {
+		p.seen = true
+	}
+}
+
+// imageEnv is the environment that an image brings along.
+func imageEnv(image Image) (env []lrp.EnvVar) {
+	for _, e := range image.Env {
+		name, value, _ := strings.Cut(e, "=")
+		env = append(env, lrp.EnvVar{Name: name, Value: value})
+	}
+	return env
+}
+
+// begin begins to pull; i.mu is held.
+func (i *images) begin(key string, run lrp.RunInfo) *pulled {
+	ctx, cancel := context.WithTimeout(context.Background(), desire.StagingTimeout)
+	p := &pulled{cancel: cancel}
+	i.pulls[key] = p
+	i.running.Go(func() {
+		defer cancel()
+		select {
+		case i.slots <- struct{}{}:
+			defer func() { <-i.slots }()
+		case <-ctx.Done():
+			return
+		}
+		say := func(format string, args ...any) {
+			i.logs(lrp.LogLine{Target: lrp.LogTarget{GUID: run.Log.GUID, Source: "CELL", Instance: "0"}, At: time.Now(), Text: fmt.Appendf(nil, format, args...)})
+		}
+		say("Pulling image %s ...", run.RootFS)
+		image, err := i.pull(ctx, ImagePull{Reference: run.RootFS, Say: func(line string) { say("%s", line) },
+			Credential: cf.Credential{Username: run.ImageUsername, Password: run.ImagePassword}})
+		if err != nil {
+			say("The image was not pulled: %v", err)
+		}
+		i.mu.Lock()
+		p.image, p.err, p.over = image, err, time.Now()
+		i.mu.Unlock()
+		i.done()
+	})
+	return p
+}
+
+// keep forgets, and ends, what was not asked for since the last keep.
+func (i *images) keep() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for key, p := range i.pulls {
+		if !p.seen {
+			p.cancel()
+			delete(i.pulls, key)
+		}
+		p.seen = false
+	}
+}
+
+// end ends all pulls and waits for them.
+func (i *images) end() {
+	i.keep()
+	i.keep()
+	i.running.Wait()
+}
