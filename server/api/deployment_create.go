@@ -68,25 +68,28 @@ func (c *call) deploy(app *cf.App, d *cf.Deployment, req *deploymentRequest) err
 	if before != nil {
 		d.OriginalInstances = before.OriginalInstances
 	}
-	data := doc{"droplet_guid": d.DropletGUID, "type": nil, "revision_guid": orNil(d.RevisionGUID), "strategy": d.Strategy}
-	if req.Revision != nil {
-		data["type"] = "rollback"
-	}
 	newest := web[len(web)-1]
 	if app.State == cf.Stopped {
 		err = c.deployStopped(app, d, newest, req.scale)
 	} else {
-		err = c.wouldFit(app, *newest, req.scale)
-		if err == nil {
-			err = c.withinQuota(app.SpaceGUID, func() error { return c.deployBeside(newest, d, before, r, req.scale) })
-		}
-		err = aboutQuota(err, c, app)
+		err = aboutQuota(c.replace(app, d, deployed{newest, before, r, req.scale}), c, app)
 	}
 	if err != nil {
 		return err
 	}
+	return c.deploymentEvent(app, d, req)
+}
+
+func (c *call) deploymentEvent(app *cf.App, d *cf.Deployment, req *deploymentRequest) error {
 	c.note(app, "Creating deployment for app with guid %s", app.GUID)
-	data["deployment_guid"] = d.GUID
+	request := doc{"strategy": d.Strategy, "options": viewDeploymentOptions(d), "relationships": doc{"app": toOne(app.GUID)}}
+	data := doc{"deployment_guid": d.GUID, "droplet_guid": d.DropletGUID, "type": nil, "revision_guid": orNil(d.RevisionGUID), "strategy": d.Strategy, "request": request}
+	if req.Droplet != nil {
+		request["droplet"] = doc{"guid": req.Droplet.GUID}
+	}
+	if req.Revision != nil {
+		data["type"], request["revision"] = "rollback", doc{"guid": req.Revision.GUID}
+	}
 	return c.appEvent("audit.app.deployment.create", app, data)
 }
 
@@ -138,6 +141,27 @@ func (c *call) rollbackTarget(app *cf.App, guid string) (*cf.Revision, error) {
 	return r, err
 }
 
+// deployed is what a deployment begins with.
+type deployed struct {
+	like     *cf.Process    // the newest web process
+	before   *cf.Deployment // under way; nil: none
+	revision *cf.Revision   // to run; nil: the app has none
+	scale    scaleRequest
+}
+
+// replace begins a deployment of an app that runs, if the quota allows it.
+func (c *call) replace(app *cf.App, d *cf.Deployment, with deployed) error {
+	if err := c.wouldFit(app, *with.like, with.scale); err != nil {
+		return err
+	}
+	placement, err := c.Tx.PlacementOf(app.SpaceGUID)
+	if err != nil {
+		return err
+	}
+	with.like.Placement = placement
+	return c.withinQuota(app.SpaceGUID, func() error { return c.deployBeside(d, with) })
+}
+
 // wouldFit says whether the web process could be what the deployment is to make
 // of it, were there no other.
 func (c *call) wouldFit(app *cf.App, web cf.Process, scale scaleRequest) error {
@@ -168,21 +192,14 @@ func (c *call) deployStopped(app *cf.App, d *cf.Deployment, web *cf.Process, sca
 
 // deployBeside adds a web process like the newest one, that the deployment is
 // to scale up, and ends the deployment before.
-func (c *call) deployBeside(like *cf.Process, d, before *cf.Deployment, r *cf.Revision, scale scaleRequest) error {
-	p := *like
+func (c *call) deployBeside(d *cf.Deployment, with deployed) error {
+	p := *with.like
 	p.Resource, p.Rev, p.DropletGUID, p.RevisionGUID = cf.Resource{}, 0, d.DropletGUID, d.RevisionGUID
-	p.Sidecars = slices.Clone(like.Sidecars)
-	app, err := store.Apps.Get(c.Tx, p.AppGUID)
-	if err != nil {
-		return err
+	p.Sidecars = slices.Clone(p.Sidecars)
+	if with.revision != nil {
+		p.Command = with.revision.Commands["web"]
 	}
-	if p.Placement, err = c.Tx.PlacementOf(app.SpaceGUID); err != nil {
-		return err
-	}
-	if r != nil {
-		p.Command = r.Commands["web"]
-	}
-	if err := scale.apply(&p); err != nil {
+	if err := with.scale.apply(&p); err != nil {
 		return err
 	}
 	p.Instances = deploy.FirstInstances(d)
@@ -190,7 +207,7 @@ func (c *call) deployBeside(like *cf.Process, d, before *cf.Deployment, r *cf.Re
 		return err
 	}
 	d.WebProcess, d.NewProcesses = p.GUID, []cf.DeploymentProcess{{GUID: p.GUID, Type: p.Type}}
-	if before != nil {
+	if before := with.before; before != nil {
 		ended := cf.Canceled
 		if before.State == cf.Deploying {
 			ended = cf.Deployed

@@ -111,6 +111,8 @@ func TestRollingDeployment(t *testing.T) {
 		{method: "POST", path: "/v3/apps/app-1/actions/start", status: 200},
 		{method: "POST", path: "/v3/processes/app-1/actions/scale", body: `{"instances": 3}`, status: 202},
 		{method: "PATCH", path: "/v3/apps/app-1/environment_variables", body: `{"var": {"A": "1"}}`, status: 200},
+		{method: "POST", path: "/v3/placement_pools", body: `{"name": "a", "require": ["staging"], "relationships": {"spaces": {"data": [{"guid": "space-1"}]}}}`, status: 201},
+		{method: "GET", path: "/v3/processes/app-1", status: 200, want: `{"placement": {"outdated": true}}`},
 		{as: "space_supporter", method: "POST", path: "/v3/deployments", body: `{` + ofApp1 + `, "options": {"max_in_flight": 2, "web_instances": null}, "metadata": {"labels": {"a": "b"}}}`, status: 201, save: "d",
 			want: `{"strategy": "rolling", "options": {"max_in_flight": 2}, "droplet": {"guid": "droplet-1"}, "previous_droplet": {"guid": "droplet-1"}, "new_processes": [{"type": "web"}],
 				"status": {"value": "ACTIVE", "reason": "DEPLOYING"}, "revision": {"version": 2}, "metadata": {"labels": {"a": "b"}}, "links": {"cancel": {"method": "POST"}}}`},
@@ -119,6 +121,8 @@ func TestRollingDeployment(t *testing.T) {
 	w.run(t, []step{
 		{method: "GET", path: "/v3/apps/app-1/processes?types=web", status: 200, want: `{"resources": [{"instances": 3, "type": "web"}]}`},
 		{method: "GET", path: "/v3/apps/app-1/processes/web/stats", status: 200, want: `{"resources": [{"state": "RUNNING"}, {"state": "RUNNING"}, {"state": "RUNNING"}]}`},
+		{method: "GET", path: "/v3/apps/app-1/processes/web", status: 200, want: `{"placement": {"pool": "a", "require": ["staging"], "outdated": false}}`},
+		{method: "GET", path: "/v3/audit_events?types=audit.app.deployment.create", status: 200, want: `{"resources": [{"data": {"type": null, "strategy": "rolling", "droplet_guid": "droplet-1", "request": {"options": {"max_in_flight": 2}}}}]}`},
 		{method: "GET", path: "/v3/processes/app-1", status: 404, want: detail(10010, "Process not found")},
 		{method: "GET", path: "/v3/apps/app-1/revisions/deployed", status: 200, want: `{"resources": [{"version": 2, "description": "New environment variables deployed. New process type 'worker' added."}]}`},
 		{method: "GET", path: "/v3/deployments?app_guids=app-1&status_values=ACTIVE", status: 200, want: `{"resources": []}`},
