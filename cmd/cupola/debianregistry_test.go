@@ -55,7 +55,7 @@ func startDebianRegistry(t *testing.T) *imageRegistry {
 			t.Fatal(err)
 		}
 	}
-	r := &imageRegistry{ca: files.ca}
+	r := &imageRegistry{ca: files.ca, marks: make(chan struct{}, 8)}
 	r.run(t, exec.Command(binary, "serve", config))
 	return r
 }
@@ -101,7 +101,11 @@ func (r *imageRegistry) follow(from io.Reader, host chan<- string) {
 		if m := listening.FindStringSubmatch(lines.Text()); m != nil {
 			host <- m[1]
 		}
-		if strings.Contains(lines.Text(), `/v2/`) && strings.Contains(lines.Text(), " HTTP/") {
+		switch line := lines.Text(); {
+		case !strings.Contains(line, " HTTP/"): // not of the access log
+		case strings.Contains(line, mark):
+			r.marks <- struct{}{}
+		default:
 			r.requests.Add(1)
 		}
 	}

@@ -134,11 +134,11 @@ func TestARegistryMustBeTrusted(t *testing.T) {
 	d := startDaemon(t, binary)
 	r.push(t, "1", v1.Config{Cmd: []string{"sleep", "1000"}}, smallStack(t, "stranger"))
 	d.flag("diego_docker", true)
-	asked := r.requests.Load()
+	asked := r.asked(t)
 	if fault := d.pushDocker(t, "stranger", r.host+"/stacks/small:1", registryPassword); !strings.Contains(fault, "certificate") {
 		t.Errorf("got %q; want that its certificate is not trusted", fault)
 	}
-	if n := r.requests.Load() - asked; n != 0 {
+	if n := r.asked(t) - asked; n != 0 {
 		t.Errorf("got %d requests; want none to a stranger", n)
 	}
 }

@@ -116,12 +116,12 @@ func imageAsTheStack(t *testing.T, d *daemon, r *imageRegistry) {
 	// The tag moves, and the daemon dies: nothing of the app changes, nor asks
 	// for anything.
 	second := r.push(t, "1", v1.Config{}, smallStack(t, "second"))
-	asked := r.requests.Load()
+	asked := r.asked(t)
 	d.kill()
 	d.start()
 	d.livesOn(t, "on-image", first)
 	d.tells(t, "on-image", "cat /etc/os-release", "NAME=first")
-	if now := r.requests.Load(); now != asked {
+	if now := r.asked(t); now != asked {
 		t.Errorf("got %d requests of the registry; want none", now-asked)
 	}
 

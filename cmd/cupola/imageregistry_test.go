@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -29,7 +30,35 @@ type imageRegistry struct {
 	host     string
 	ca       string // the file of the CA that vouches for it; "" where it speaks plain HTTP
 	requests atomic.Int64
+	marks    chan struct{} // of marked requests that its log has told of; nil where requests are counted at once
 	stop     func()
+}
+
+// mark is the user agent of requests that do not count.
+const mark = "mark of a test"
+
+// asked is how many requests there were, all that were answered among them.
+func (r *imageRegistry) asked(t *testing.T) int64 {
+	t.Helper()
+	if r.marks == nil {
+		return r.requests.Load()
+	}
+	req, err := http.NewRequest("GET", "https://"+r.host+"/v2/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("User-Agent", mark)
+	res, err := (&http.Client{Transport: r.transport(t)}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	select {
+	case <-r.marks:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the registry did not tell of a request")
+	}
+	return r.requests.Load()
 }
 
 const (
@@ -147,6 +176,12 @@ func (r *imageRegistry) ref(t *testing.T, tagOrDigest string) name.Reference {
 
 func (r *imageRegistry) options(t *testing.T) []remote.Option {
 	t.Helper()
+	return []remote.Option{remote.WithAuth(&authn.Basic{Username: registryUser, Password: registryPassword}), remote.WithTransport(r.transport(t))}
+}
+
+// transport trusts the registry.
+func (r *imageRegistry) transport(t *testing.T) *http.Transport {
+	t.Helper()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	if r.ca != "" {
 		text, err := os.ReadFile(r.ca)
@@ -156,5 +191,5 @@ func (r *imageRegistry) options(t *testing.T) []remote.Option {
 		transport.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool()}
 		transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(text)
 	}
-	return []remote.Option{remote.WithAuth(&authn.Basic{Username: registryUser, Password: registryPassword}), remote.WithTransport(transport)}
+	return transport
 }
