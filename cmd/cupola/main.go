@@ -35,10 +35,11 @@ type cli struct {
 	EnableAppFeature  enableAppFeatureCmd  `cmd:"" aliases:"enable-app-feature-flag" help:"Turn a feature of an app on."`
 	DisableAppFeature disableAppFeatureCmd `cmd:"" aliases:"disable-app-feature-flag" help:"Turn a feature of an app off."`
 
-	Cells          cellsCmd   `cmd:"" help:"List the cells: their tags, what they offer, their room."`
-	PlacementPools poolsCmd   `cmd:"" help:"List, make, change, delete and assign placement pools."`
-	Cleanup        cleanupCmd `cmd:"" help:"End all that still runs of a daemon that has ended."`
-	Version        versionCmd `cmd:"" help:"Tell the version."`
+	Cells          cellsCmd    `cmd:"" help:"List the cells: their tags, what they offer, their room."`
+	PlacementPools poolsCmd    `cmd:"" help:"List, make, change, delete and assign placement pools."`
+	Simulate       simulateCmd `cmd:"" help:"Replay a synthetic fleet through the scheduler, and tell how long it plans and how well it places."`
+	Cleanup        cleanupCmd  `cmd:"" help:"End all that still runs of a daemon that has ended."`
+	Version        versionCmd  `cmd:"" help:"Tell the version."`
 }
 
 // env is what commands share.

@@ -17,6 +17,7 @@ type auction struct {
 	classes   map[classKey]*class
 	processes map[string]*spread  // of those that are placed
 	pulled    map[string][]*class // by the image that cells fetch for them
+	pools     map[poolKey]*queue
 }
 
 // classKey tells containers apart by what of a cell suits them.
@@ -26,13 +27,19 @@ type classKey struct {
 	constraint string
 }
 
+// poolKey tells the queues apart that classes share: most classes are suited by
+// the same cells.
+type poolKey struct {
+	task, later bool
+	cells       string // a bit for each
+}
+
 // class is what the containers of one key have in common.
 type class struct {
 	mismatch string   // why no cell suits them; "" when cells are what suits them
 	cells    []*offer // in order
 	now      queues   // of cells by what is free
 	later    queues   // of cells by what will be, once those on their way out are gone
-	least    resources
 	denied   map[resources]string
 }
 
@@ -45,7 +52,7 @@ type spread struct {
 }
 
 func newAuction(cells []*offer) *auction {
-	return &auction{cells: cells, classes: map[classKey]*class{}, processes: map[string]*spread{}, pulled: map[string][]*class{}}
+	return &auction{cells: cells, classes: map[classKey]*class{}, processes: map[string]*spread{}, pulled: map[string][]*class{}, pools: map[poolKey]*queue{}}
 }
 
 // enter makes known what is to be placed, before the first is chosen for.
@@ -61,7 +68,8 @@ func (a *auction) enter(p *placement) {
 		p.class = a.newClass(p)
 		a.classes[key] = p.class
 	}
-	p.class.least = p.class.least.least(p.need())
+	p.class.now.lower(p.need())
+	p.class.later.lower(p.need())
 	if guid := p.actual.ProcessGUID; p.task == nil && a.processes[guid] == nil {
 		a.processes[guid] = &spread{on: map[*offer]int{}}
 	}
@@ -70,17 +78,51 @@ func (a *auction) enter(p *placement) {
 // newClass finds the cells that suit a container.
 func (a *auction) newClass(p *placement) *class {
 	c := p.run
-	cl := &class{least: p.need(), denied: map[resources]string{}}
+	cl := &class{denied: map[resources]string{}}
 	cl.cells, cl.mismatch = suitable(a.cells, c)
 	scheme, _ := rootfs.SplitScheme(c.RootFS)
 	pulled := scheme != rootfs.SchemePreloaded
 	if pulled {
 		a.pulled[c.RootFS] = append(a.pulled[c.RootFS], cl)
 	}
-	cl.now = newQueues(cl.cells, p, pulled, func(o *offer) resources { return o.free })
 	leaving := slices.DeleteFunc(slices.Clone(cl.cells), func(o *offer) bool { return o.leaving == resources{} })
-	cl.later = newQueues(leaving, p, pulled, func(o *offer) resources { return o.free.plus(o.leaving) })
+	cl.now = queues{pool: a.pool(cl.cells, p, false), pulled: pulled, failed: map[resources]bool{}}
+	cl.later = queues{pool: a.pool(leaving, p, true), pulled: pulled, failed: map[resources]bool{}}
+	for _, q := range []*queues{&cl.now, &cl.later} {
+		q.warm = queue{room: q.pool.room, task: q.pool.task, least: p.need()}
+	}
+	if pulled {
+		for _, o := range cl.cells {
+			if o.images[c.RootFS] {
+				cl.warm(o)
+			}
+		}
+	}
 	return cl
+}
+
+// pool is the queue of some cells, by what is free or, later, will be.
+func (a *auction) pool(cells []*offer, p *placement, later bool) *queue {
+	var bits []byte
+	if n := len(cells); n > 0 {
+		bits = make([]byte, cells[n-1].order/8+1)
+	}
+	for _, o := range cells {
+		bits[o.order/8] |= 1 << (o.order % 8)
+	}
+	key := poolKey{task: p.task != nil, later: later, cells: string(bits)}
+	if q := a.pools[key]; q != nil {
+		return q
+	}
+	q := &queue{task: key.task, least: p.need(), room: func(o *offer) resources { return o.free }}
+	if later {
+		q.room = func(o *offer) resources { return o.free.plus(o.leaving) }
+	}
+	for _, o := range cells {
+		q.push(entry{o.score(q.task), o})
+	}
+	a.pools[key] = q
+	return q
 }
 
 // suitable are the cells that may run a container if they have room; without
@@ -162,10 +204,10 @@ func (a *auction) choose(p *placement) (best *offer, waits bool, reason string) 
 	}
 	of := a.processes[p.actual.ProcessGUID] // nil for a task
 	of.settle(cl)
-	if o := cl.now.best(n, cl.least, of); o != nil {
+	if o := cl.now.best(n, of); o != nil {
 		return o, false, ""
 	}
-	if o := cl.later.best(n, cl.least, of); o != nil {
+	if o := cl.later.best(n, of); o != nil {
 		return o, true, ""
 	}
 	cl.denied[n] = insufficient(cl.cells, n)

@@ -174,8 +174,9 @@ func TestTheFastAuctionChoosesLikeThePlainOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := func(name string, most int) int { return rapid.IntRange(0, most).Draw(t, name) }
 		var cells []*offer
-		for i := range rapid.IntRange(1, 8).Draw(t, "cells") {
-			o := &offer{order: i, images: map[string]bool{}, starting: size("starting", 2), tasks: size("tasks", 2), leaving: resources{memory: size("leaving", 1) * size("leaving MB", 100)},
+		for i := range rapid.IntRange(1, 12).Draw(t, "cells") {
+			o := &offer{order: 2 * i, // those that go leave gaps
+				images: map[string]bool{}, starting: size("starting", 2), tasks: size("tasks", 2), leaving: resources{memory: size("leaving", 1) * size("leaving MB", 100)},
 				cell: lrp.Cell{ID: fmt.Sprint(i), MemoryMB: 100 + size("memory", 400), DiskMB: 400, Containers: 2 + size("containers", 10), RootFSes: []string{"a"}, RootFSProviders: []string{"docker"}}}
 			o.free = resources{o.cell.MemoryMB - o.leaving.memory - size("used", 100), o.cell.DiskMB, o.cell.Containers}
 			if rapid.Bool().Draw(t, "tagged") {

@@ -15,8 +15,8 @@ const (
 	crashResetAfter   = 5 * time.Minute // of running: the next crash counts as the first
 )
 
-// crashed is a row after its instance crashed.
-func crashed(a lrp.Actual, reason string, now time.Time) lrp.Actual {
+// Crashed is a row after its instance crashed.
+func Crashed(a lrp.Actual, reason string, now time.Time) lrp.Actual {
 	if a.State == lrp.Running && now.Sub(a.Since) > crashResetAfter {
 		a.CrashCount = 0
 	}

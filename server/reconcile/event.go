@@ -68,7 +68,7 @@ func (l *Loop) exited(tx *store.Tx, was lrp.Actual, exit lrp.Exit) ([]lrp.LogLin
 		_, err := tx.DeleteActual(was)
 		return nil, err
 	}
-	next := crashed(was, exit.Reason, tx.Now)
+	next := Crashed(was, exit.Reason, tx.Now)
 	if _, err := tx.CrashActual(was, next); err != nil {
 		return nil, err
 	}

@@ -206,7 +206,7 @@ func TestCrashPolicy(t *testing.T) {
 	} {
 		was := row("p", 0, lrp.Running, "i")
 		was.CrashCount, was.Since = c.before, noon.Add(-c.ran)
-		got := crashed(was, "APP/PROC/WEB: Exited with status 4", noon)
+		got := Crashed(was, "APP/PROC/WEB: Exited with status 4", noon)
 		if got.CrashCount != c.count || got.State != c.state || got.InstanceGUID != "" || got.CrashReason == "" || !got.Since.Equal(noon) {
 			t.Errorf("crash %d after %v: got %+v", c.before+1, c.ran, got)
 		}
@@ -220,7 +220,7 @@ func TestCrashPolicy(t *testing.T) {
 func TestAnInstanceThatNeverRanKeepsItsCount(t *testing.T) {
 	was := row("p", 0, lrp.Claimed, "i")
 	was.CrashCount, was.Since = 2, noon.Add(-time.Hour)
-	if got := crashed(was, "", noon); got.CrashCount != 3 || got.State != lrp.Crashed {
+	if got := Crashed(was, "", noon); got.CrashCount != 3 || got.State != lrp.Crashed {
 		t.Errorf("got %+v", got)
 	}
 }

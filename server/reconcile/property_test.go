@@ -237,7 +237,7 @@ func (m *model) end(guid string, told bool) {
 		case a.Stopping || c.Phase == lrp.PhaseStopping:
 			delete(m.rows, k)
 		default:
-			m.rows[k] = crashed(a, "crashed", m.w.Now)
+			m.rows[k] = Crashed(a, "crashed", m.w.Now)
 		}
 	}
 }

@@ -4,11 +4,17 @@ package reconcile
 // fetch: as much as four containers that start.
 const coldPenalty = 1
 
-// queues are the cells of a class, the best first: those that have the image
-// and those that do not.
+// maxWarm is how many cells with its image a class knows. With more, the gain
+// is not worth the look at each.
+const maxWarm = 32
+
+// queues are the cells of a class: all of them, and some that have the image
+// where one is pulled.
 type queues struct {
-	warm, cold queue
-	failed     map[resources]bool // needs that no cell has room for
+	pool   *queue
+	pulled bool
+	warm   queue
+	failed map[resources]bool // needs that no cell has room for
 }
 
 // queue is a heap of cells by their score without what is a process's own.
@@ -17,8 +23,8 @@ type queues struct {
 type queue struct {
 	entries []entry
 	room    func(*offer) resources
+	least   resources // that anything needs that the queue is asked for
 	task    bool
-	image   string // whose cells are the cold ones; "" for none
 }
 
 type entry struct {
@@ -30,31 +36,29 @@ func (e entry) before(f entry) bool {
 	return e.score < f.score || e.score == f.score && e.o.order < f.o.order
 }
 
-// newQueues sorts cells into queues. pulled says that the container's image is
-// fetched where it is not there.
-func newQueues(cells []*offer, p *placement, pulled bool, room func(*offer) resources) queues {
-	task, rootFS := p.task != nil, p.run.RootFS
-	q := queues{warm: queue{room: room, task: task}, cold: queue{room: room, task: task, image: rootFS}, failed: map[resources]bool{}}
-	for _, o := range cells {
-		if to := &q.warm; !pulled || o.images[rootFS] {
-			to.push(entry{o.score(task), o})
-		} else {
-			q.cold.push(entry{o.score(task), o})
-		}
+// lower makes known that something needs as little as n.
+func (q *queues) lower(n resources) {
+	q.pool.least, q.warm.least = q.pool.least.least(n), q.warm.least.least(n)
+}
+
+// warmUp makes known that a cell has the image.
+func (q *queues) warmUp(o *offer) {
+	if len(q.warm.entries) < maxWarm {
+		q.warm.push(entry{o.score(q.warm.task), o})
 	}
-	return q
 }
 
 // best is the cell with the lowest score that has room for n; nil if none has.
-// Cells that have not even room for least are dropped.
-func (q *queues) best(n, least resources, of *spread) *offer {
+func (q *queues) best(n resources, of *spread) *offer {
 	if q.failed[n] {
 		return nil
 	}
-	best := q.cold.best(n, least, of)
-	best.score += coldPenalty
-	if warm := q.warm.best(n, least, of); warm.o != nil && (best.o == nil || warm.before(best)) {
-		best = warm
+	best := q.pool.best(n, of)
+	if q.pulled {
+		best.score += coldPenalty
+		if warm := q.warm.best(n, of); warm.o != nil && (best.o == nil || warm.before(best)) {
+			best = warm
+		}
 	}
 	if best.o == nil {
 		q.failed[n] = true
@@ -62,12 +66,9 @@ func (q *queues) best(n, least resources, of *spread) *offer {
 	return best.o
 }
 
-// warmUp has a cell that has the image now among the warm ones. It leaves the
-// cold ones when it comes to their top.
-func (q *queues) warmUp(o *offer) { q.warm.push(entry{o.score(q.warm.task), o}) }
-
-// best is the best entry; it has no o if there is none.
-func (q *queue) best(n, least resources, of *spread) (best entry) {
+// best is the best entry; it has no o if there is none. Cells that have not even
+// room for the least are dropped.
+func (q *queue) best(n resources, of *spread) (best entry) {
 	floor := 0.0
 	if of != nil {
 		floor = sameProcess * float64(of.floor)
@@ -84,11 +85,8 @@ func (q *queue) best(n, least resources, of *spread) (best entry) {
 			break
 		}
 		q.pop()
-		if q.image != "" && top.o.images[q.image] {
-			continue
-		}
 		room := q.room(top.o)
-		if !room.holds(least) {
+		if !room.holds(q.least) {
 			continue
 		}
 		aside = append(aside, top)
