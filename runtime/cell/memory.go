@@ -42,39 +42,18 @@ func (b *build) makeMemory(context.Context) error {
 		return err
 	}
 	b.update(func(r *record) { r.User = loginOf(b.user) })
-	mounted, has := b.mountedFiles()
-	if !has {
+	mounted := b.full.AllFiles()
+	if mounted == nil {
 		return nil
 	}
 	if err := files.Replace(b.guid(), bindingsTree, b.user.GID, mounted); err != nil {
 		return &blame{"failed to create volume mounted files", err}
 	}
-	b.update(func(r *record) { r.HasFiles = true })
+	b.update(func(r *record) { r.FilesDigest = lrp.FilesDigest(mounted) })
 	return nil
 }
 
 func (c *Cell) removeMemory(_ context.Context, guid string) error { return c.cfg.Files.Remove(guid) }
-
-// mountedFiles are those of the container and of all its processes, which lie
-// together. There may be none yet.
-func (b *build) mountedFiles() (all []lrp.File, has bool) {
-	all, has = b.full.Files, b.full.Files != nil
-	for _, a := range b.allActions() {
-		for _, r := range a.Runs() {
-			all, has = append(all, r.Files...), has || r.Files != nil
-		}
-	}
-	return all, has
-}
-
-// allActions are the parts of a program.
-func (b *build) allActions() []lrp.Action {
-	all := []lrp.Action{b.full.Setup, b.full.Action, b.full.Monitor}
-	for _, s := range b.full.Sidecars {
-		all = append(all, s.Action)
-	}
-	return all
-}
 
 // program is what an earlier daemon's container does.
 func (i *instance) program() (lrp.Container, error) {
@@ -92,7 +71,7 @@ func (i *instance) program() (lrp.Container, error) {
 // memoryMounts show the container what of its memory it may see.
 func (b *build) memoryMounts() []container.Mount {
 	mounts := b.credentialMounts()
-	if b.record().HasFiles {
+	if b.record().FilesDigest != "" {
 		mounts = append(mounts, b.memoryMount(bindingsTree, lrp.FilesPath))
 	}
 	return mounts
@@ -114,13 +93,15 @@ func (c *Cell) SetFiles(guid string, files []lrp.File) error {
 	}
 	rec := i.record()
 	switch {
-	case rec.Phase == lrp.PhaseStopping, rec.Phase == lrp.PhaseExited, rec.Phase == lrp.PhaseCreating && !rec.HasFiles:
+	case rec.Phase == lrp.PhaseStopping, rec.Phase == lrp.PhaseExited, rec.Phase == lrp.PhaseCreating && rec.FilesDigest == "":
 		return ErrNotRunning
-	case !rec.HasFiles:
+	case rec.FilesDigest == "":
 		return ErrNoFiles
 	}
 	if err := c.cfg.Files.Replace(guid, bindingsTree, rec.User.GID, files); err != nil {
 		return fmt.Errorf("replace volume mounted files: %w", err)
 	}
+	i.update(func(r *record) { r.FilesDigest = lrp.FilesDigest(files) })
+	i.say("Cell %s replaced the service binding files of instance %s", i.cellID(), guid)
 	return nil
 }

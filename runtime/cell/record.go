@@ -22,7 +22,7 @@ type record struct {
 	StartedAt      time.Time // zero: it was never started
 	User           login     // of the action
 	Ready          bool
-	HasFiles       bool                   // there is a place for Files
+	FilesDigest    string                 // of its Files; "" where there is no place for any
 	HasAuthority   bool                   // there are certificates to trust
 	CertifiedUntil time.Time              // when its certificate ends; zero: it has none
 	Steps          map[string]*stepRecord // of the program; guarded like the record

@@ -48,6 +48,7 @@ type ContainerStatus struct {
 	DiskMB      int
 	CellID      string
 	RootFS      string
+	FilesDigest string // of its Files; "" where there is no place for any
 }
 
 // Event is what a cell tells about a container. A container's events come in

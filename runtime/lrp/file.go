@@ -1,8 +1,11 @@
 package lrp
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 )
 
@@ -43,4 +46,37 @@ func CheckFiles(files []File) error {
 		return fmt.Errorf("volume mounted files exceed the maximum allowed bytesize of %d: %d", MaxFilesBytes, total)
 	}
 	return nil
+}
+
+// FilesDigest names the content of Files: the same for the same files, in
+// whatever order; "" where there is no place for any.
+func FilesDigest(files []File) string {
+	if files == nil {
+		return ""
+	}
+	sorted := slices.SortedFunc(slices.Values(files), func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	sum := sha256.New()
+	for _, f := range sorted {
+		fmt.Fprintf(sum, "%d %s %d ", len(f.Path), f.Path, len(f.Content))
+		sum.Write(f.Content)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// AllFiles are those of the container and of all its processes, which lie
+// together. They are nil where there is no place for any.
+func (r *RunInfo) AllFiles() []File {
+	all := r.Files
+	actions := []Action{r.Setup, r.Action, r.Monitor}
+	for _, s := range r.Sidecars {
+		actions = append(actions, s.Action)
+	}
+	for _, a := range actions {
+		for _, run := range a.Runs() {
+			if run.Files != nil {
+				all = slices.Concat([]File{}, all, run.Files)
+			}
+		}
+	}
+	return all
 }

@@ -22,7 +22,7 @@ const (
 )
 
 // Root is the directory of the files in a container.
-const Root = "/etc/cf-service-bindings"
+const Root = lrp.FilesPath
 
 // vcapFile is the one file of FormVCAP.
 const vcapFile = "vcap_services"
@@ -40,32 +40,29 @@ func (f Form) Variable() lrp.EnvVar {
 }
 
 // Files are the files of a form, their paths below Root. The errors are Cloud
-// Controller's texts.
+// Controller's texts; with the first of them come the files all the same, as
+// they would have been.
 func Files(form Form, all []Binding) ([]lrp.File, error) {
 	b := builder{form: form, at: map[string]int{}}
 	if form == FormVCAP {
 		text, err := VCAPServices(all)
-		if err != nil {
-			return nil, err
-		}
+		b.fail(err)
 		b.add(vcapFile, text)
-		return b.files, b.check()
+		return b.end()
 	}
 	names := map[string]Binding{}
 	for _, one := range all {
 		name := one.name()
 		if !entryName(name, bindingPattern) {
-			return nil, fmt.Errorf("Invalid binding name: '%s'. Name must match /^[a-z0-9\\-.]{1,253}$/", name) //nolint:staticcheck // Cloud Controller's text
+			b.fail(fmt.Errorf("Invalid binding name: '%s'. Name must match /^[a-z0-9\\-.]{1,253}$/", name)) //nolint:staticcheck // Cloud Controller's text
 		}
 		if other, taken := names[name]; taken {
-			return nil, form.duplicate(name, other, one)
+			b.fail(form.duplicate(name, other, one))
 		}
 		names[name] = one
-		if err := b.binding(name, one); err != nil {
-			return nil, err
-		}
+		b.binding(name, one)
 	}
-	return b.files, b.check()
+	return b.end()
 }
 
 // duplicate says that two bindings would have the same directory.
@@ -90,9 +87,10 @@ var (
 	filePattern    = regexp.MustCompile(`\A[a-z0-9\-._]{1,253}\z`)
 )
 
-// entryName tells whether a name can be one of a directory's entries.
+// entryName tells whether a name can be one of a directory's entries. What
+// begins with two dots is the cell's own.
 func entryName(name string, pattern *regexp.Regexp) bool {
-	return pattern.MatchString(name) && name != "." && name != ".."
+	return pattern.MatchString(name) && name != "." && !strings.HasPrefix(name, "..")
 }
 
 // builder gathers files.
@@ -101,6 +99,13 @@ type builder struct {
 	files []lrp.File
 	at    map[string]int // index in files by path
 	total int            // bytes of all that was added, as Cloud Controller counts: what is replaced counts twice
+	err   error          // the first
+}
+
+func (b *builder) fail(err error) {
+	if b.err == nil {
+		b.err = err
+	}
 }
 
 // add adds a file; one of the same path is replaced, in its place.
@@ -115,26 +120,20 @@ func (b *builder) add(path string, content []byte) {
 	b.files = append(b.files, file)
 }
 
-func (b *builder) check() error {
+func (b *builder) end() ([]lrp.File, error) {
 	if b.total > maxBytes {
-		return fmt.Errorf("Bindings exceed the maximum allowed bytesize of %d: %d", maxBytes, b.total) //nolint:staticcheck // Cloud Controller's text
+		b.fail(fmt.Errorf("Bindings exceed the maximum allowed bytesize of %d: %d", maxBytes, b.total)) //nolint:staticcheck // Cloud Controller's text
 	}
-	return nil
+	return b.files, b.err
 }
 
-func (b *builder) binding(dir string, one Binding) error {
+func (b *builder) binding(dir string, one Binding) {
 	credentials, err := one.credentials()
-	if err != nil {
-		return err
-	}
+	b.fail(err)
 	attributes, err := one.attributes()
-	if err != nil {
-		return err
-	}
+	b.fail(err)
 	for _, c := range credentials {
-		if err := b.entry(dir, c.name, c.value); err != nil {
-			return err
-		}
+		b.entry(dir, c.name, c.value)
 	}
 	attributes = append(attributes, attribute{"type", one.label()}, attribute{"provider", one.label()})
 	for _, a := range attributes {
@@ -142,17 +141,14 @@ func (b *builder) binding(dir string, one Binding) error {
 		if b.form == FormServiceBindingIO {
 			name = strings.ReplaceAll(name, "_", "-")
 		}
-		if err := b.entry(dir, name, a.value); err != nil {
-			return err
-		}
+		b.entry(dir, name, a.value)
 	}
-	return nil
 }
 
 // entry adds the file of a key, if its value makes one.
-func (b *builder) entry(dir, name string, v value) error {
+func (b *builder) entry(dir, name string, v value) {
 	if !entryName(name, filePattern) {
-		return b.form.invalid(dir, name)
+		b.fail(b.form.invalid(dir, name))
 	}
 	switch v := v.(type) {
 	case nil:
@@ -164,7 +160,6 @@ func (b *builder) entry(dir, name string, v value) error {
 			b.add(dir+"/"+name, text)
 		}
 	}
-	return nil
 }
 
 // invalid says that a key of credentials cannot be the name of a file.

@@ -62,6 +62,7 @@ func Process(in ProcessIn) lrp.Desired {
 		RunInfo: lrp.RunInfo{
 			RootFS: rootFS(in.Droplet.Lifecycle, in.Droplet.Stack),
 			Layers: layers(in.Droplet),
+			Files:  in.files(),
 			Env:    in.env(ports[0]),
 			Action: in.action(),
 

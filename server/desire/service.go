@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/runtime/lrp"
 	"cupola/server/bindings"
 	"cupola/store/cf"
 )
@@ -46,6 +47,19 @@ func (v *vars) services(o Owner) {
 		return
 	}
 	v.set("VCAP_SERVICES", VCAPServices(o.Bindings))
+}
+
+// files are those by which the app learns of its bindings; nil where it does by
+// VCAP_SERVICES. The API took none that cannot be files; should there be some by
+// now, as when a service instance was given another's name, the cell refuses
+// them.
+func (o Owner) files() []lrp.File {
+	form := bindings.Form(o.App.BindingForm)
+	if form == bindings.FormNone {
+		return nil
+	}
+	files, _ := bindings.Files(form, o.Bindings)
+	return append([]lrp.File{}, files...)
 }
 
 // VCAPServices is the variable of that name.

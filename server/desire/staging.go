@@ -51,6 +51,7 @@ func Staging(in StagingIn) lrp.RunInfo {
 	memory, disk := orElse(b.MemoryMB, stagingMemoryMB), orElse(b.DiskMB, stagingDiskMB)
 	return lrp.RunInfo{
 		RootFS: rootFS(b.Lifecycle, in.Stack.Name),
+		Files:  in.files(),
 		Env:    in.env(memory, disk),
 		Action: in.action(),
 

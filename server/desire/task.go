@@ -18,6 +18,7 @@ func Task(in TaskIn) lrp.RunInfo {
 	return lrp.RunInfo{
 		RootFS: rootFS(in.Droplet.Lifecycle, in.Droplet.Stack),
 		Layers: layers(in.Droplet),
+		Files:  in.files(),
 		Env:    in.env(),
 		Action: run(in.Droplet, t.User, t.Command).Action(),
 

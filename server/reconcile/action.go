@@ -20,6 +20,7 @@ const (
 	Stop    Op = "stop"    // an instance
 	Amend   Op = "amend"   // a row by what the cell has: an event was lost
 	Halt    Op = "halt"    // a container that no row wants
+	Refresh Op = "refresh" // the files of an instance that runs
 
 	CreateTask Op = "create-task" // a row for an owner's work
 	StartTask  Op = "start-task"
@@ -35,7 +36,7 @@ type Action struct {
 	Actual    lrp.Actual   // the row as it was seen, or made by an earlier Action of the plan
 	Next      *lrp.Actual  // Amend
 	Task      *lrp.Task    // like Actual
-	Run       *lrp.RunInfo // Start, StartTask: what to run, of the World
+	Run       *lrp.RunInfo // Start, StartTask, Refresh: what to run, of the World
 	Container string       // Halt: its GUID
 	CellID    string
 	Reason    string // Deny, RejectTask, Requeue, FailTask: in Diego's words

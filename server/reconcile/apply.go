@@ -51,12 +51,24 @@ func (l *Loop) apply(tx *store.Tx, a Action) (cellID string, e effect, err error
 			return "", nil, err
 		}
 		return a.Actual.CellID, stop(a.Actual.InstanceGUID), err
+	case Refresh:
+		return a.CellID, l.refresh(a), nil
 	case Halt:
 		return a.CellID, stop(a.Container), nil
 	case CreateTask, RejectTask, Requeue, FailTask, DropTask:
 		return "", nil, l.applyTask(tx, a)
 	}
 	return "", nil, applyActual(tx, a)
+}
+
+// refresh gives an instance the files that it should have. When that fails the
+// cell has the old ones still, and the next plan tries again.
+func (l *Loop) refresh(a Action) effect {
+	return func(c Cell) {
+		if err := c.SetFiles(a.Actual.InstanceGUID, a.Run.AllFiles()); err != nil {
+			l.log.Warn("files of an instance not replaced", "instance_guid", a.Actual.InstanceGUID, "err", err)
+		}
+	}
 }
 
 func stop(guid string) effect { return func(c Cell) { c.Stop(guid) } }

@@ -84,6 +84,15 @@ func (c *fakeCell) Stop(guid string) {
 	}
 }
 
+func (c *fakeCell) SetFiles(guid string, files []lrp.File) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := c.containers[guid]; f != nil {
+		f.FilesDigest = lrp.FilesDigest(files)
+	}
+	return nil
+}
+
 func (c *fakeCell) Containers() []lrp.ContainerStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,6 +16,7 @@ import (
 type Cell interface {
 	Start(lrp.Container)
 	Stop(guid string)
+	SetFiles(guid string, files []lrp.File) error
 	Containers() []lrp.ContainerStatus
 	Stats(guid string) (lrp.Stats, bool)
 	Presence() lrp.Cell

@@ -80,7 +80,16 @@ func (p *planner) do(a Action) {
 // wish is a Desired with the indices that have a row.
 type wish struct {
 	*lrp.Desired
-	rows []bool
+	rows   []bool
+	digest *string // of its files; nil until it was asked for
+}
+
+func (w *wish) filesDigest() string {
+	if w.digest == nil {
+		d := lrp.FilesDigest(w.AllFiles())
+		w.digest = &d
+	}
+	return *w.digest
 }
 
 // instances compares the rows with what is desired.
@@ -88,7 +97,7 @@ func (p *planner) instances() {
 	wishes, missing := make(map[string]*wish, len(p.w.Desired)), -len(p.w.Actuals)
 	for i := range p.w.Desired {
 		d := &p.w.Desired[i]
-		w := &wish{d, make([]bool, max(min(d.Instances, maxInstances), 0))}
+		w := &wish{Desired: d, rows: make([]bool, max(min(d.Instances, maxInstances), 0))}
 		wishes[d.ProcessGUID] = w
 		missing += len(w.rows)
 	}
@@ -139,13 +148,18 @@ func (p *planner) instance(a *lrp.Actual, d *wish, wants bool) {
 		p.do(Action{Op: Stop, Actual: *a})
 	default:
 		p.fates[n] = wanted
-		p.keep(a, n, d.Desired)
+		p.keep(a, n, d)
 	}
 }
 
 // keep deals with an instance that is to go on.
-func (p *planner) keep(a *lrp.Actual, n int, d *lrp.Desired) {
+func (p *planner) keep(a *lrp.Actual, n int, d *wish) {
 	c := p.held[n]
+	if (c.Phase == lrp.PhaseStarting || c.Phase == lrp.PhaseRunning) && c.FilesDigest != "" {
+		if want := d.filesDigest(); want != "" && want != c.FilesDigest {
+			p.do(Action{Op: Refresh, Actual: *a, Run: &d.RunInfo, CellID: c.CellID})
+		}
+	}
 	next := amended(a, c, p.w.Now)
 	if next != nil {
 		p.do(Action{Op: Amend, Actual: *a, Next: next})
@@ -154,7 +168,7 @@ func (p *planner) keep(a *lrp.Actual, n int, d *lrp.Desired) {
 	case a.State == lrp.Claimed:
 		p.unsettled[a.ProcessGUID] = true
 	case next == nil && p.w.Cells[p.on[n]].Leaving:
-		p.movers = append(p.movers, wanting(*a, d))
+		p.movers = append(p.movers, wanting(*a, d.Desired))
 	}
 }
 

@@ -242,3 +242,24 @@ func TestWake(t *testing.T) {
 		t.Errorf("got %v; want never", got)
 	}
 }
+
+// TestPlanOfFiles refreshes what runs with other files than it should, once.
+func TestPlanOfFiles(t *testing.T) {
+	files := func(content string) []lrp.File { return []lrp.File{{Path: "db/password", Content: []byte(content)}} }
+	d := desired("p", 3, 1)
+	d.Files = files("new")
+	with := func(guid string, phase lrp.Phase, files []lrp.File) lrp.ContainerStatus {
+		c := has(guid, phase, 1)
+		c.FilesDigest, c.CellID = lrp.FilesDigest(files), "c"
+		return c
+	}
+	w := World{Desired: []lrp.Desired{d}, Actuals: []lrp.Actual{row("p", 0, lrp.Running, "i0"), row("p", 1, lrp.Running, "i1"), row("p", 2, lrp.Claimed, "i2")},
+		Cells: []CellState{cell("c", 10, with("i0", lrp.PhaseRunning, files("old")), with("i1", lrp.PhaseRunning, files("new")), with("i2", lrp.PhaseCreating, files("old")))}}
+	if diff := cmp.Diff([]string{"refresh p/0 on c"}, plan(w)); diff != "" {
+		t.Errorf("plan (-want +got):\n%s", diff)
+	}
+	w.Cells[0].Containers[0].FilesDigest = "" // it was started without a place for files
+	if got := plan(w); len(got) > 0 {
+		t.Errorf("got %q; want nothing to do", got)
+	}
+}
