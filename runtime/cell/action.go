@@ -3,6 +3,7 @@ package cell
 import (
 	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	"cupola/runtime/lrp"
@@ -114,12 +115,12 @@ func (p *performer) emitProgress(ctx context.Context, at string, e lrp.EmitProgr
 		return err
 	}
 	_ = p.done(at, nil) // the end of the action is that of the step
-	reasons := failure(reasonsOf(err))
+	reasons := append([]string{e.FailurePrefix}, failure(reasonsOf(err)).Error())
 	switch {
 	case err == nil && e.Success != "":
 		p.line(source, false, e.Success)
-	case len(reasons) > 0 && e.FailurePrefix != "":
-		p.line(source, true, e.FailurePrefix+": "+reasons.Error())
+	case err != nil && e.FailurePrefix != "":
+		p.line(source, true, strings.TrimSuffix(strings.Join(reasons, ": "), ": "))
 	}
 	return err
 }

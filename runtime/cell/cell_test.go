@@ -444,7 +444,7 @@ func TestTask(t *testing.T) {
 			lrp.Exit{Code: 222, Failed: true, Reason: "STG: Exited with status 222"}, "{}", nil},
 		{"no result", map[string]string{"/tmp/droplet": "tgz"}, container.Exit{Known: true}, lrp.Exit{Failed: true, Reason: "failed to fetch result"}, "", nil},
 		{"no droplet", map[string]string{"/tmp/result.json": "{}"}, container.Exit{Known: true},
-			lrp.Exit{Failed: true, Reason: "Failed to upload payload for droplet"}, "{}", nil},
+			lrp.Exit{Failed: true, Reason: "Failed to establish stream from container for droplet"}, "{}", nil},
 		{"large result", map[string]string{"/tmp/result.json": strings.Repeat(" ", maxResult+1), "/tmp/droplet": "tgz"}, container.Exit{Known: true},
 			lrp.Exit{Failed: true, Reason: "failed to fetch result"}, "", nil},
 	}

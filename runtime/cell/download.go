@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"cupola/rootfs"
 	"cupola/runtime/lrp"
@@ -33,13 +34,13 @@ func (p *performer) fetchInto(ctx context.Context, d lrp.Download, source string
 		return err
 	}
 	defer archive.Release()
-	return p.extract(ctx, archive.Path, u.path(d.To), rootfs.Owner{UID: u.UID, GID: u.GID})
-}
-
-func (b *build) extract(ctx context.Context, archive, dest string, owner rootfs.Owner) error {
-	if err := b.cell.cfg.RootFS.Extract(ctx, b.guid(), archive, dest, owner); err != nil {
-		return failure{"Copying into the container failed: " + err.Error()}
+	owner := rootfs.Owner{UID: u.UID, GID: u.GID}
+	if err := p.cell.cfg.RootFS.Extract(ctx, p.guid(), archive.Path, u.path(d.To), owner); err != nil {
+		text := strings.Join(strings.Fields("Copying "+d.Artifact+" into the container failed:"), " ") + " " + err.Error()
+		p.moan(ctx, d.Artifact, source, text)
+		return failure{text}
 	}
+	p.downloaded(d.Artifact, source, archive)
 	return nil
 }
 
@@ -55,10 +56,15 @@ func (p *performer) upload(ctx context.Context, at string, u lrp.Upload, source 
 		err = errCancelled
 	case err != nil:
 		p.cell.cfg.Log.InfoContext(ctx, "file was not uploaded", "instance_guid", p.guid(), "err", err)
-		err = failure{"Failed to upload payload for " + u.Artifact}
-		if u.Artifact == "" {
-			err = failure{"Failed to upload payload"}
+		text := "Failed to upload payload"
+		if errors.Is(err, errNotInContainer) {
+			text = errNotInContainer.Error()
 		}
+		if u.Artifact != "" {
+			text += " for " + u.Artifact
+		}
+		p.moan(ctx, u.Artifact, source, text)
+		err = failure{text}
 	case u.Artifact != "":
 		p.line(source, false, fmt.Sprintf("Uploaded %s (%s)", u.Artifact, byteSize(size)))
 	}
@@ -75,7 +81,7 @@ func (p *performer) send(ctx context.Context, u lrp.Upload, source string) (int6
 	}
 	f, err := p.cell.cfg.RootFS.Open(p.guid(), as.path(u.From))
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("%w: %v", errNotInContainer, err)
 	}
 	defer f.Close()
 	if name, ok := blobName(u.To); ok {
@@ -90,6 +96,9 @@ func (p *performer) send(ctx context.Context, u lrp.Upload, source string) (int6
 	}
 	return info.Size(), p.cell.cfg.Artifacts.Upload(ctx, u.To, f, info.Size())
 }
+
+// errNotInContainer says that there is no such file.
+var errNotInContainer = errors.New("Failed to establish stream from container")
 
 // keepBlob keeps a file in the cell's own store, and notes it for the event
 // that tells the end.

@@ -12,7 +12,6 @@ import (
 const (
 	codependent = "Codependent step exited"
 	outOfMemory = " (out of memory)"
-	overGrace   = "exceeded graceful shutdown interval"
 )
 
 // exitLine is what Diego writes into the app's log when a process ends.

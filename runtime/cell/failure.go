@@ -13,9 +13,13 @@ func (f failure) Error() string { return strings.Join(f, "; ") }
 // errCancelled is the end of an action that was not let go on. Diego hides it.
 var errCancelled = errors.New("cancelled")
 
+// errGrace is the end of one that had to be killed. Diego tells it only where
+// nothing is around the process.
+var errGrace = errors.New("exceeded graceful shutdown interval")
+
 // reasonsOf are those that err tells.
 func reasonsOf(err error) []string {
-	if err == nil || errors.Is(err, errCancelled) {
+	if err == nil || errors.Is(err, errCancelled) || errors.Is(err, errGrace) {
 		return nil
 	}
 	if f, ok := errors.AsType[failure](err); ok {
@@ -30,7 +34,7 @@ func joined(errs []error) error {
 	var cancelled error
 	for _, err := range errs {
 		reasons = append(reasons, reasonsOf(err)...)
-		if errors.Is(err, errCancelled) {
+		if errors.Is(err, errCancelled) || errors.Is(err, errGrace) {
 			cancelled = errCancelled
 		}
 	}

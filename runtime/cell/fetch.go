@@ -21,11 +21,18 @@ func (b *build) fetch(ctx context.Context, from lrp.Source, what, source string)
 	file, err := b.open(ctx, from)
 	if err != nil {
 		b.cell.cfg.Log.InfoContext(ctx, "archive was not fetched", "instance_guid", b.guid(), "err", err)
-		if what != "" && ctx.Err() == nil {
-			b.line(source, true, "Failed to download "+what)
+		text := "Downloading failed"
+		if what != "" {
+			text = "Downloading " + what + " failed"
 		}
-		return file, &blame{"Downloading failed", err}
+		b.moan(ctx, what, source, text)
+		return file, &blame{text, err}
 	}
+	return file, nil
+}
+
+// downloaded says that an archive is where it should be.
+func (b *build) downloaded(what, source string, file artifact.File) {
 	switch {
 	case what == "":
 	case file.Cached:
@@ -33,7 +40,13 @@ func (b *build) fetch(ctx context.Context, from lrp.Source, what, source string)
 	default:
 		b.line(source, false, fmt.Sprintf("Downloaded %s (%s)", what, byteSize(file.Size)))
 	}
-	return file, nil
+}
+
+// moan logs what went wrong with a file that has a name.
+func (b *build) moan(ctx context.Context, what, source, text string) {
+	if what != "" && ctx.Err() == nil {
+		b.line(source, true, text)
+	}
 }
 
 // errNoArtifacts says that the cell moves nothing by HTTP.

@@ -16,6 +16,7 @@ type stepRecord struct {
 	Done      bool
 	Failure   []string
 	Cancelled bool
+	Killed    bool
 }
 
 // err is the end of a step that is done.
@@ -23,6 +24,8 @@ func (s stepRecord) err() error {
 	switch {
 	case len(s.Failure) > 0:
 		return failure(s.Failure)
+	case s.Killed:
+		return errGrace
 	case s.Cancelled:
 		return errCancelled
 	}
@@ -94,7 +97,8 @@ func (p *performer) done(at string, err error) error {
 		return errCancelled
 	}
 	p.note(at, func(s *stepRecord) {
-		s.Done, s.Failure, s.Cancelled = true, reasonsOf(err), errors.Is(err, errCancelled)
+		s.Done, s.Failure = true, reasonsOf(err)
+		s.Cancelled, s.Killed = errors.Is(err, errCancelled), errors.Is(err, errGrace)
 	})
 	return err
 }

@@ -100,6 +100,7 @@ func (b *build) sharedLayers(ctx context.Context) (layers []rootfs.Layer, releas
 		if err != nil {
 			return &blame{"failed to download cached artifacts", err}
 		}
+		b.downloaded(what, source, f)
 		files = append(files, f)
 		layers = append(layers, rootfs.Layer{Digest: f.SHA256, Archive: f.Path, Dest: dest, UID: owner.UID, GID: owner.GID})
 		return nil
@@ -130,11 +131,12 @@ func (b *build) extractLayers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = b.extract(ctx, archive.Path, l.Dest, rootfs.Owner{UID: b.user.UID, GID: b.user.GID})
+		err = b.cell.cfg.RootFS.Extract(ctx, b.guid(), archive.Path, l.Dest, rootfs.Owner{UID: b.user.UID, GID: b.user.GID})
 		archive.Release()
 		if err != nil {
-			return err
+			return &blame{"Copying into the container failed: " + err.Error(), err}
 		}
+		b.downloaded(l.Name, b.spec.Log.Source, archive)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package cell
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"cupola/runtime/container"
@@ -65,11 +66,26 @@ func (p *performer) perform() error {
 	if err := p.do(ctx, "setup", p.full.Setup, p.spec.Log.Source); err != nil {
 		return err
 	}
-	return p.main(ctx)
+	err := p.main(ctx)
+	if p.init == "" && errors.Is(err, errCancelled) && isClosed(p.down) {
+		return failure{errGone.Error()} // somebody else ended the idle process
+	}
+	return err
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // main is what follows the setup: the action, its sidecars and what watches
-// them. The first that fails ends the others.
+// them. The first that fails ends the others; where there are sidecars, the
+// first that ends does. A good end of an action alone that is watched ends
+// nothing: it may have left a process behind.
 func (p *performer) main(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -85,7 +101,7 @@ func (p *performer) main(ctx context.Context) error {
 			p.isUp()
 			worked = true
 		}
-		if err == nil && !p.watched() {
+		if err == nil && (!p.watched() || len(p.full.Sidecars) > 0) {
 			cancel()
 		}
 		return err
@@ -93,8 +109,8 @@ func (p *performer) main(ctx context.Context) error {
 	for n, s := range p.full.Sidecars {
 		begin(func() error {
 			err := p.do(ctx, stepName("sidecar", n), s.Action, p.spec.Log.Source)
-			if err == nil && ctx.Err() == nil {
-				return failure{codependent}
+			if err == nil {
+				cancel()
 			}
 			return err
 		})
@@ -104,14 +120,17 @@ func (p *performer) main(ctx context.Context) error {
 	for range count {
 		err := <-ends
 		errs = append(errs, err)
-		if err != nil {
+		if err != nil || ctx.Err() != nil {
 			p.endBegins()
 			cancel()
 		}
 	}
 	err := joined(errs)
-	if worked && errors.Is(err, errCancelled) {
+	switch {
+	case worked && errors.Is(err, errCancelled):
 		return nil
+	case count == 2 && !p.watched() && slices.Contains(errs, errGrace):
+		return errGrace // nothing is around the action
 	}
 	return err
 }
@@ -186,11 +205,11 @@ func (i *instance) endOf(err error) ending {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	end := ending{Exit: container.Exit{Known: true}, Stopped: i.rec.Stopped, Failed: err != nil, Reasons: reasonsOf(err)}
+	if errors.Is(err, errGrace) {
+		end.Reasons = []string{errGrace.Error()}
+	}
 	if i.rec.Exit != nil {
 		end.Exit = *i.rec.Exit
-	}
-	if end.Failed && !end.Stopped && len(end.Reasons) == 0 {
-		end.Reasons = []string{errGone.Error()} // its idle process was ended by somebody else
 	}
 	return end
 }

@@ -68,7 +68,7 @@ func (e runEnd) err(source string) error {
 	case e.lost:
 		return failure{"process did not exit"}
 	case e.killed:
-		return failure{overGrace}
+		return errGrace
 	case e.cancelled:
 		return errCancelled
 	}

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -64,5 +65,31 @@ func TestMounts(t *testing.T) {
 	}
 	if err := again.Replace("b", "tree", 2000, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// BenchmarkContainer is what a container's memory costs its start and its end.
+func BenchmarkContainer(b *testing.B) {
+	if os.Getenv("CUPOLA_TEST_ROOT") != "1" {
+		b.Skip("needs CUPOLA_TEST_ROOT=1 and root")
+	}
+	s, err := New(Config{Dir: b.TempDir(), Base: 1 << 20})
+	if err != nil {
+		b.Fatal(err)
+	}
+	files := []lrp.File{{Path: "instance.crt", Content: make([]byte, 2000)}, {Path: "instance.key", Content: make([]byte, 1700)}}
+	for b.Loop() {
+		err := s.Create("c")
+		for _, tree := range []string{"credentials", "authority"} {
+			if err == nil {
+				err = s.Replace("c", tree, 2000, files)
+			}
+		}
+		if err == nil {
+			err = s.Keep("c", "program.json", make([]byte, 8000))
+		}
+		if err = errors.Join(err, s.Remove("c")); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -90,12 +90,10 @@ func (w *watch) neverHealthy(ctx context.Context, took time.Duration, attempts i
 	took = took.Round(time.Millisecond)
 	text := fmt.Sprintf("Timed out after %s (%d attempts) waiting for startup check to succeed: %v", w.spec.StartTimeout, attempts, err)
 	if w.monitored {
-		w.log("CELL", true, fmt.Sprintf("Timed out after %s: health check never passed.", w.spec.StartTimeout))
 		text = err.Error()
-	} else {
-		w.log(w.source(), true, text)
-		w.log("CELL", true, fmt.Sprintf("Failed after %s: startup health check never passed.", took))
 	}
+	w.log(w.source(), true, text)
+	w.log("CELL", true, fmt.Sprintf("Failed after %s: startup health check never passed.", took))
 	w.emit(ctx, NeverHealthy, fmt.Sprintf("Instance never healthy after %s: %s", took, text))
 }
 
@@ -155,8 +153,8 @@ func (w *watch) liveness(ctx context.Context) {
 	text := err.Error()
 	if !w.monitored {
 		text = "Liveness check unsuccessful: " + text
-		w.log(w.source(), true, text)
 	}
+	w.log(w.source(), true, text)
 	w.log("CELL", true, "Container became unhealthy")
 	w.emit(ctx, Unhealthy, "Instance became unhealthy: "+text)
 }
@@ -221,7 +219,12 @@ func (w *watch) emit(ctx context.Context, t EventType, reason string) {
 }
 
 // source is where what checks found is logged.
-func (w *watch) source() string { return cmp.Or(w.spec.Checks.LogSource, "HEALTH") }
+func (w *watch) source() string {
+	if w.monitored {
+		return "CELL"
+	}
+	return cmp.Or(w.spec.Checks.LogSource, "HEALTH")
+}
 
 func (w *watch) log(source string, isErr bool, text string) {
 	if w.spec.Log != nil {
