@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"cupola/server/osb/osbtest"
 )
 
 // TestScripts runs testdata/script: each file takes the API, and where the
@@ -57,6 +59,7 @@ type session struct {
 	job     string   // URL of the last job that an answer named
 	last    any      // JSON of the last answer
 	printed outcome  // the last answer
+	broker  *osbtest.Broker
 }
 
 type sessionKey struct{}
@@ -125,6 +128,7 @@ func scriptCommands() map[string]command {
 		"logs":     printLogs,
 		"serve":    serveDirectory,
 		"stage":    stageApp,
+		"broker":   commandBroker,
 		"cf":       runCLI,
 		"cf-until": runCLIUntil,
 		"cf-login": logInCLI,

@@ -216,39 +216,9 @@ func (c *call) purgePlans(plans []*cf.ServicePlan) error {
 		return err
 	}
 	for _, i := range instances {
-		if err := c.purgeInstance(i); err != nil {
+		if err := removeServiceInstance(c, i, "audit.service_instance.purge"); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// purgeInstance forgets an instance with what is bound to it.
-func (c *call) purgeInstance(i *cf.ServiceInstance) error {
-	bindings, err := store.ServiceBindings.By(c.Tx, "service_instance_guids", i.GUID)
-	if err != nil {
-		return err
-	}
-	for _, b := range bindings {
-		if err := store.ServiceBindings.Delete(c.Tx, b.GUID); err != nil {
-			return err
-		}
-	}
-	routes, err := store.RouteBindings.By(c.Tx, "service_instance_guids", i.GUID)
-	if err != nil {
-		return err
-	}
-	for _, b := range routes {
-		if err := store.RouteBindings.Delete(c.Tx, b.GUID); err != nil {
-			return err
-		}
-	}
-	space, err := store.Spaces.Get(c.Tx, i.SpaceGUID)
-	if err != nil {
-		return err
-	}
-	if err := store.ServiceInstances.Delete(c.Tx, i.GUID); err != nil {
-		return err
-	}
-	return c.event("audit.service_instance.purge", target{"service_instance", i.GUID, i.Name, authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, doc{"request": nil})
 }
