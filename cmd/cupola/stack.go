@@ -22,7 +22,7 @@ type stackCmd struct {
 	Export  stackExportCmd  `cmd:"" help:"Write an image that was pulled as an OCI image layout."`
 	Migrate stackMigrateCmd `cmd:"" help:"Bring all apps of a stack to another, without downtime."`
 	Gc      stackGCCmd      `cmd:"" help:"Take images away that nothing needs."`
-	Rm      stackRmCmd      `cmd:"" help:"Remove a stack or an image that nothing needs."`
+	Rm      stackRmCmd      `cmd:"" aliases:"remove" help:"Remove a stack or an image that nothing needs."`
 }
 
 // withStacks runs do with the stacks of a data directory, whether its daemon
