@@ -32,3 +32,9 @@ var Deployments = &Table[cf.Deployment]{
 func (tx *Tx) ActiveDeployment(appGUID string) (*cf.Deployment, error) {
 	return Deployments.First(tx, Query{Where: map[string][]string{"app_guids": {appGUID}, "status_values": {cf.Active}}})
 }
+
+// ActiveDeployments are the deployments of all apps that are under way. It looks
+// at no others, of which there may be many.
+func (tx *Tx) ActiveDeployments() ([]*cf.Deployment, error) {
+	return Deployments.query(tx, "SELECT "+Deployments.columns+" FROM deployments WHERE status_value = 'ACTIVE' ORDER BY id")
+}

@@ -55,7 +55,7 @@ func (l *Loop) Run(ctx context.Context) error {
 func (l *Loop) steps(ctx context.Context) error {
 	var active []*cf.Deployment
 	err := l.Store.Read(ctx, func(tx *store.Tx) (err error) {
-		active, err = store.Deployments.By(tx, "status_values", cf.Active)
+		active, err = tx.ActiveDeployments()
 		return err
 	})
 	for _, d := range active {

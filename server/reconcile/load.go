@@ -34,8 +34,9 @@ type loader struct {
 	spaces    map[string]*cf.Space
 	orgs      map[string]*cf.Org
 	droplets  map[string]*cf.Droplet
-	revisions map[string]*cf.Revision
-	routed    map[string][]routed // by app GUID
+	revisions map[string]*cf.Revision // by GUID
+	known     map[string]*cf.Revision // that an earlier look read
+	routed    map[string][]routed     // by app GUID
 	services  map[string][]cf.AppService
 	packs     []*cf.Buildpack // by position
 	builds    []*cf.Build     // that are staging
@@ -46,8 +47,11 @@ type loader struct {
 
 // load reads all but the cells.
 func (l *Loop) load(tx *store.Tx, cells []CellState) (World, error) {
-	r := &loader{tx: tx, api: l.api, fetches: l.fetches, bbs: l.bbs, images: l.images, world: World{Now: tx.Now, Cells: cells}}
+	r := &loader{tx: tx, api: l.api, fetches: l.fetches, bbs: l.bbs, images: l.images, known: l.revisions, world: World{Now: tx.Now, Cells: cells}}
 	err := r.do(r.loadPlatform, r.loadOwners, r.loadApps, r.loadRoutes, r.loadProcesses, r.workOfBuilds, r.workOfTasks, r.loadRows, r.loadBBS, r.stale)
+	if err == nil {
+		l.revisions = r.revisions
+	}
 	return r.world, err
 }
 
@@ -231,10 +235,18 @@ func (l *loader) process(p *cf.Process) {
 	}
 }
 
-// loadRevisions reads what processes were started with.
+// loadRevisions reads what processes were started with. What runs of a revision
+// never changes, and its environment takes time to unseal: those that are known
+// already are not read again.
 func (l *loader) loadRevisions(guids []string) error {
-	rows, err := store.Revisions.By(l.tx, "guids", guids...)
+	missing := slices.DeleteFunc(slices.Clone(guids), func(guid string) bool { return l.known[guid] != nil })
+	rows, err := store.Revisions.By(l.tx, "guids", missing...)
 	l.revisions = index(rows, func(r *cf.Revision) string { return r.GUID })
+	for _, guid := range guids {
+		if r := l.known[guid]; r != nil {
+			l.revisions[guid] = r
+		}
+	}
 	return err
 }
 

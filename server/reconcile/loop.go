@@ -9,6 +9,7 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbsrows"
 	"cupola/store"
+	"cupola/store/cf"
 )
 
 // Cell is what the loop needs of a cell. Start and Stop return at once; what
@@ -49,6 +50,8 @@ type Loop struct {
 	log     *slog.Logger
 	fetches *fetches
 	wake    chan struct{}
+
+	revisions map[string]*cf.Revision // that the last look saw; of Run's goroutine
 }
 
 // tick is Diego's convergence interval: how long a lost event goes unnoticed.
