@@ -281,7 +281,7 @@ func (c *call) setState(app *cf.App, state cf.AppState) error {
 		if err := c.runAs(app); err != nil {
 			return err
 		}
-		if err := c.bindingsFit(app); err != nil {
+		if err := c.bindingsFit(app, theApp); err != nil {
 			return err
 		}
 	}

@@ -62,6 +62,9 @@ func createBuild(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.bindingsFit(app, ofStaging); err != nil {
+		return nil, err
+	}
 	b := &cf.Build{AppGUID: app.GUID, PackageGUID: p.GUID, State: cf.BuildStaging, Lifecycle: app.Lifecycle, Env: app.Env, Credentials: app.Credentials, CreatedBy: c.who(),
 		MemoryMB: req.MemoryMB.or(stagingMemoryMB), DiskMB: req.DiskMB.or(stagingDiskMB), LogRateLimit: req.LogRateLimit.or(-1)}
 	if err := c.dockerBuild(b, p); err != nil {

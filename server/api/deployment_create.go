@@ -28,6 +28,9 @@ func createDeployment(c *call) (*response, error) {
 	if req.Revision != nil && !app.RevisionsOn {
 		return nil, cf.Unprocessable("Cannot create deployment from a revision for an app without revisions enabled")
 	}
+	if err := c.bindingsFit(app, theApp); err != nil {
+		return nil, err
+	}
 	d := &cf.Deployment{AppGUID: app.GUID, Strategy: req.strategy(), Options: req.options, PreviousDroplet: app.DropletGUID}
 	if d.Strategy == cf.Canary {
 		d.CanaryStep = 1

@@ -146,7 +146,11 @@ func updateAppFeature(c *call) (*response, error) {
 }
 
 func (c *call) setFeature(app *cf.App, f appFeature, on bool) error {
+	form := app.BindingForm
 	if err := f.set(app, on); err != nil {
+		return err
+	}
+	if err := c.formFits(app, form); err != nil {
 		return err
 	}
 	if err := c.saveApp(app); err != nil {

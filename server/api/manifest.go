@@ -142,7 +142,11 @@ func (c *call) applyAttributes(app *cf.App, m *manifest.App) error {
 	if err := meta.apply(&app.Metadata); err != nil {
 		return err
 	}
+	form := app.BindingForm
 	if err := setFeatures(app, m.Features); err != nil {
+		return err
+	}
+	if err := c.formFits(app, form); err != nil {
 		return err
 	}
 	return c.saveApp(app)

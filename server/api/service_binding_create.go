@@ -112,7 +112,7 @@ func (c *call) insertAppBinding(b *cf.ServiceBinding, i *cf.ServiceInstance, app
 	if err := store.ServiceBindings.Insert(c.Tx, b); err != nil {
 		return err
 	}
-	return c.bindingsFit(app)
+	return c.bindingsFit(app, theApp)
 }
 
 // bindable refuses a managed instance that cannot be bound now. end is what

@@ -27,24 +27,41 @@ func (c *call) boundTo(app *cf.App) ([]bindings.Binding, error) {
 	return desire.Bindings(all[app.GUID]), err
 }
 
-// bindingsFit refuses bindings with which the app could not be started.
-func (c *call) bindingsFit(app *cf.App) error {
+// What of an app has to have room for its bindings, as Cloud Controller calls
+// it.
+const (
+	theApp    = "app"
+	ofTask    = "app task"
+	ofStaging = "staging task"
+)
+
+// bindingsFit refuses bindings with which what is of the app could not be
+// started.
+func (c *call) bindingsFit(app *cf.App, what string) error {
 	list, err := c.boundTo(app)
 	if err != nil {
 		return err
 	}
 	form := bindings.Form(app.BindingForm)
 	if form == bindings.FormNone {
-		err = bindings.CheckVariable([]byte(desire.VCAPServices(list)))
-		if err != nil {
+		if err := bindings.CheckVariable([]byte(desire.VCAPServices(list))); err != nil {
 			return cf.Unprocessable("%s", err)
 		}
 		return nil
 	}
 	if _, err := bindings.Files(form, list); err != nil {
-		return cf.Unprocessable("Cannot build service binding files for app - %s", err)
+		return cf.Unprocessable("Cannot build service binding files for %s - %s", what, err)
 	}
 	return nil
+}
+
+// formFits is bindingsFit for an app that had its bindings in another form
+// before.
+func (c *call) formFits(app *cf.App, before string) error {
+	if app.BindingForm == before {
+		return nil
+	}
+	return c.bindingsFit(app, theApp)
 }
 
 func (c *call) mayDevelop(space *cf.Space) bool {

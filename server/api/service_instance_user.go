@@ -130,7 +130,7 @@ func (c *call) passOn(i *cf.ServiceInstance) error {
 		if err != nil {
 			return err
 		}
-		if err := c.bindingsFit(app); err != nil {
+		if err := c.bindingsFit(app, theApp); err != nil {
 			return err
 		}
 	}

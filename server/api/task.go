@@ -91,6 +91,9 @@ func createTask(c *call) (*response, error) {
 	if err := c.feature("task_creation"); err != nil {
 		return nil, err
 	}
+	if err := c.bindingsFit(app, ofTask); err != nil {
+		return nil, err
+	}
 	t, err := c.newTask(app, req)
 	if err != nil {
 		return nil, err
