@@ -2,14 +2,20 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"cupola/rootfs"
 )
+
+// preloadPrefix begins the names of directories that are gone when a preload is
+// done, or the next daemon starts.
+const preloadPrefix = "preload-"
 
 // preloadRetry is how long after a failure a root filesystem is fetched again.
 const preloadRetry = time.Minute
@@ -43,6 +49,12 @@ func (h *house) preload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	stale, _ := filepath.Glob(h.path(preloadPrefix + "*"))
+	for _, dir := range stale {
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
 	for len(missing) > 0 {
 		for name, from := range maps.Clone(missing) {
 			if err := h.preloadOne(ctx, name, from); err != nil && ctx.Err() == nil {
@@ -72,11 +84,32 @@ func (h *house) preloadOne(ctx context.Context, name, from string) error {
 		return nil
 	}
 	quiet := func(StackStep) {}
+	if isTree(from) {
+		return h.preloadTree(ctx, name, from)
+	}
 	if strings.HasPrefix(from, "/") {
 		_, err := localStacks{h}.Import(ctx, StackImport{Name: name, Path: from}, quiet)
 		return err
 	}
 	_, err := localStacks{h}.Pull(ctx, StackPull{Reference: from, Name: name}, quiet)
+	return err
+}
+
+// preloadTree makes a stack of a directory, by way of an archive of it.
+func (h *house) preloadTree(ctx context.Context, name, dir string) error {
+	tmp, err := os.MkdirTemp(h.DataDir, preloadPrefix)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	archive, err := os.Create(filepath.Join(tmp, filepath.Base(dir))) // the stack's origin
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(packDir(ctx, dir, archive), archive.Close()); err != nil {
+		return err
+	}
+	_, err = localStacks{h}.Import(ctx, StackImport{Name: name, Path: archive.Name()}, func(StackStep) {})
 	return err
 }
 

@@ -175,6 +175,41 @@ func (d *daemon) denied(n int, reason string) {
 	})
 }
 
+// TestPreloadedRootFSes runs apps on a directory and on a stack that the
+// configuration gives other names, on the one cell that has them.
+func TestPreloadedRootFSes(t *testing.T) {
+	root := t.TempDir()
+	for _, dir := range []string{"etc", "tmp", "home", "proc", "sys", "dev"} {
+		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "etc", "passwd"), []byte("root:x:0:0::/root:/bin/sh\nvcap:x:2000:2000::/home/vcap:/bin/sh\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d := startDaemon(t, needBinary(t), "--config", writeFile(t, fmt.Sprintf(`
+cells:
+- {name: preloads, memory: 2G, preloaded_rootfses: {lucid64: minifs, cflinuxfs2: %s}}
+- {name: preloads-not, memory: 2G, preloaded_rootfses: [minifs]}
+`, root)))
+	eventually(t, 20*time.Second, func() string {
+		var cells []cellView
+		d.api("GET", "/v1/cells", nil, &cells)
+		if len(cells) == 2 && slices.Equal(cells[0].RootFSes, []string{"cflinuxfs2", "lucid64"}) && slices.Equal(cells[1].RootFSes, []string{"minifs"}) {
+			return ""
+		}
+		return fmt.Sprintf("the cells are %+v", cells)
+	})
+	for _, stack := range []string{"lucid64", "cflinuxfs2"} {
+		if out, err := d.run("push", example(t, "static"), "--stack", stack, "--name", "on-"+stack, "--buildpack", "staticfile_buildpack"); err != nil {
+			t.Fatalf("push: %v\n%s", err, out)
+		}
+		if got := d.spread("on-"+stack, 1); !slices.Equal(got, []string{"preloads"}) {
+			t.Errorf("%s: got cells %v; want the one that has it", stack, got)
+		}
+	}
+}
+
 // TestACellThatGoesIsLeftOneByOne kills the daemon, and starts it with other
 // cells: instances stay on those that are left, and leave those that are not,
 // while the app goes on serving.
