@@ -26,6 +26,7 @@ var rows = []string{
 	"stacks", "stack", "buildpacks", "create-buildpack", "update-buildpack", "delete-buildpack",
 	"packages", "droplets", "download-droplet", "set-droplet", "copy-source", "create-app-manifest", "apply-manifest",
 	"events", "run-task", "tasks", "terminate-task", "restart-app-instance", "get-health-check", "set-health-check",
+	"revisions", "revision", "rollback", "restart --strategy", "restage --strategy", "push --strategy", "continue-deployment", "cancel-deployment",
 	"feature-flags", "enable-feature-flag", "disable-feature-flag", "curl",
 }
 

@@ -34,13 +34,13 @@ func TestToggles(t *testing.T) {
 	var gaps []gap
 	for n := range toggles {
 		g.post(t, "stop")
-		if at[n] {
-			gap := gap{from: time.Now()}
-			g.gone(func() { d.kill(); d.start() })
-			gap.to = time.Now()
-			gaps = append(gaps, gap)
+		if at[n] && n%2 == 0 {
+			gaps = append(gaps, g.killed(d))
 		}
 		g.post(t, "start")
+		if at[n] && n%2 == 1 {
+			gaps = append(gaps, g.killed(d))
+		}
 		if n%20 == 0 {
 			d.answers("hello-node", "hello from") // or no start would ever get that far
 		}
@@ -90,11 +90,16 @@ type toggler struct {
 	mu sync.RWMutex // held while there is no daemon
 }
 
-// gone runs what leaves no daemon for a while.
-func (g *toggler) gone(f func()) {
+// killed kills the daemon at a random point of what it does now, and starts
+// another.
+func (g *toggler) killed(d *daemon) gap {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	f()
+	<-time.After(rand.N(100 * time.Millisecond))
+	from := time.Now()
+	d.kill()
+	d.start()
+	return gap{from, time.Now()}
 }
 
 func (g *toggler) post(t *testing.T, action string) {
