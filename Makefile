@@ -66,6 +66,10 @@ lint: ## vet and lint
 	go vet $(TAGS) ./...
 	go run $(LINT) run --build-tags seccomp,netgo,osusergo ./...
 
+.PHONY: proto
+proto: ## generate the messages of the BBS API; a test fails where this was forgotten
+	cd server/bbs/bbspb && go generate .
+
 .PHONY: fuzz
 fuzz: $(HELPERS) ## run every fuzz target for FUZZTIME (10s)
 	@for pkg in $$(go list $(TAGS) ./...); do \

@@ -86,6 +86,8 @@ func TestEffectsHaveOneRoom(t *testing.T) {
 		"github.com/google/go-containerregistry/": "rootfs bench",
 		"github.com/ProtonMail/go-crypto/":        "rootfs/debian",
 		"github.com/pkg/sftp":                     "runtime/lifecycle/sshd",
+		"google.golang.org/protobuf/":             "server/bbs bench",
+		"github.com/bufbuild/protocompile":        "server/bbs",
 	}
 	for _, p := range packages(t) {
 		for _, i := range p.Imports {

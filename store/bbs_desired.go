@@ -27,6 +27,10 @@ var BBSDesireds = &Table[BBSDesired]{
 	filters:  map[string]string{"guids": "process_guid", "domains": "domain"},
 }
 
+// BBSRunning is, for Store.Watch, those of BBSDesireds that have instances, or
+// had before the change: nobody runs the others.
+const BBSRunning = "bbs_desired_lrps running"
+
 // BBSDesiredKeys are the rows without their messages, which take most of the
 // time to read. running leaves those out that have no instances.
 var BBSDesiredKeys = &Table[BBSDesired]{
@@ -49,6 +53,7 @@ func (tx *Tx) InsertBBSDesired(d *BBSDesired, message func(lrp.Tag) ([]byte, err
 	if err := BBSDesireds.Insert(tx, d); err != nil {
 		return err
 	}
+	tx.runs(d)
 	tx.note(Change{After: d})
 	return nil
 }
@@ -63,6 +68,7 @@ func (tx *Tx) UpdateBBSDesired(was, d *BBSDesired, message func(lrp.Tag) ([]byte
 	if err := BBSDesireds.Update(tx, d); err != nil {
 		return err
 	}
+	tx.runs(was, d)
 	tx.note(Change{Before: was, After: d})
 	return nil
 }
@@ -70,8 +76,18 @@ func (tx *Tx) UpdateBBSDesired(was, d *BBSDesired, message func(lrp.Tag) ([]byte
 // DeleteBBSDesired removes a row and tells whether there was one.
 func (tx *Tx) DeleteBBSDesired(processGUID string) (bool, error) {
 	gone, err := BBSDesireds.change(tx, "DELETE FROM bbs_desired_lrps WHERE process_guid = ?", processGUID)
+	tx.runs(gone...)
 	for _, d := range gone {
 		tx.note(Change{Before: d})
 	}
 	return len(gone) > 0, err
+}
+
+// runs marks BBSRunning as changed if one of the rows has instances.
+func (tx *Tx) runs(rows ...*BBSDesired) {
+	for _, d := range rows {
+		if d.Instances > 0 {
+			tx.changed[BBSRunning] = true
+		}
+	}
 }

@@ -28,9 +28,9 @@ type Daemon struct {
 
 var apiLine = regexp.MustCompile(`API +http://[^:]+:(\d+)`)
 
-// Start starts a daemon that logs to log. Ready is how long it took until it
+// Start starts a daemon that logs to log, with further flags. Ready is how long it took until it
 // served.
-func Start(binary string, log *os.File) (*Daemon, error) {
+func Start(binary string, log *os.File, flags ...string) (*Daemon, error) {
 	dir, err := os.MkdirTemp("", "bench-cupola-")
 	if err != nil {
 		return nil, err
@@ -39,8 +39,9 @@ func Start(binary string, log *os.File) (*Daemon, error) {
 		return nil, err
 	}
 	d := &Daemon{Binary: binary, Dir: dir}
+	flags = append([]string{"serve", "--data-dir", dir, "--http", "127.0.0.1:0", "--https", "off", "--admin-password", Password}, flags...)
 	// Not CommandContext: however this ends, Stop takes the daemon down in order.
-	d.cmd = exec.Command(binary, "serve", "--data-dir", dir, "--http", "127.0.0.1:0", "--https", "off", "--admin-password", Password) //nolint:noctx
+	d.cmd = exec.Command(binary, flags...) //nolint:noctx
 	d.cmd.Stderr = log
 	// The terminal's Ctrl-C is not for it, and it does not outlive a benchmark
 	// that is killed.

@@ -168,8 +168,8 @@ func TestUpdate(t *testing.T) {
 		}
 		return err
 	})
-	<-w.looks // desire
-	<-w.looks // update
+	w.must("/v1/actual_lrps/retire", &bbspb.RetireActualLRPRequest{Key: &bbspb.ActualLRPKey{ProcessGuid: "p", Domain: "tests"}})
+	<-w.looks // the loop does not watch the rows of instances
 }
 
 func TestDomains(t *testing.T) {

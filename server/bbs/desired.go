@@ -1,7 +1,9 @@
 package bbs
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -68,14 +70,23 @@ func (s *Server) get(ctx context.Context, guid string) (*bbspb.DesiredLRP, error
 	if err := model.ValidateGUID("process_guid", guid); err != nil {
 		return nil, err
 	}
-	found, err := s.find(ctx, &bbspb.DesiredLRPsRequest{ProcessGuids: []string{guid}})
-	if err == nil && len(found) == 0 {
-		err = model.ErrNotFound
+	var row *store.BBSDesired
+	err := s.Store.Read(ctx, func(tx *store.Tx) (err error) {
+		row, err = store.BBSDesireds.Get(tx, guid)
+		return err
+	})
+	if err == nil {
+		d := &bbspb.DesiredLRP{}
+		return d, proto.Unmarshal(row.Message, d)
 	}
-	if err != nil {
+	if !store.IsNotFound(err) {
 		return nil, err
 	}
-	return found[0], nil
+	apps, err := s.apps.list(ctx)
+	if i := slices.IndexFunc(apps, func(d *bbspb.DesiredLRP) bool { return d.ProcessGuid == guid }); i >= 0 {
+		return apps[i], nil
+	}
+	return nil, cmp.Or(err, error(model.ErrNotFound))
 }
 
 // project makes a list of other things of one of DesiredLRPs.
@@ -139,7 +150,6 @@ func (s *Server) desire(ctx context.Context, r *bbspb.DesireLRPRequest) (proto.M
 	if lrp.OfCloudFoundry(d.Domain) {
 		return nil, model.ErrOwned("domain " + d.Domain)
 	}
-	defer s.Look()
 	return &bbspb.LifecycleResponse{}, s.Store.Write(ctx, func(tx *store.Tx) error {
 		app, err := ofCloudFoundry(tx, d.ProcessGuid)
 		if err != nil {
@@ -208,7 +218,6 @@ func (s *Server) updateDesired(ctx context.Context, r *bbspb.UpdateDesiredLRPReq
 	if err := model.ValidateUpdate(r); err != nil {
 		return nil, err
 	}
-	defer s.Look()
 	return &bbspb.LifecycleResponse{}, s.Store.Write(ctx, func(tx *store.Tx) error {
 		was, err := row(tx, r.ProcessGuid)
 		if err != nil {
@@ -235,7 +244,6 @@ func (s *Server) removeDesired(ctx context.Context, r *bbspb.ProcessGUIDRequest)
 	if err := model.ValidateGUID("process_guid", r.ProcessGuid); err != nil {
 		return nil, err
 	}
-	defer s.Look()
 	return &bbspb.LifecycleResponse{}, s.Store.Write(ctx, func(tx *store.Tx) error {
 		if _, err := row(tx, r.ProcessGuid); err != nil {
 			return err

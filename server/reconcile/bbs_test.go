@@ -78,7 +78,8 @@ func TestOnlyFreshDomainsLoseWhatIsNotDesired(t *testing.T) {
 		h.fresh("tests", time.Now().Add(time.Minute))
 		h.pass(2 * time.Minute)
 		h.write(func(tx *store.Tx) error { // as no client does: its call also retires the instances
-			return store.BBSDesireds.Delete(tx, "p")
+			_, err := tx.DeleteBBSDesired("p")
+			return err
 		})
 		h.wantStates("0:RUNNING 1:RUNNING ")
 		h.pass(time.Hour)

@@ -17,7 +17,7 @@ func watched() []string {
 		store.Apps.Name(), store.Processes.Name(), store.Droplets.Name(), store.Builds.Name(), store.Tasks.Name(),
 		store.Routes.Name(), store.Domains.Name(), store.SecurityGroups.Name(), store.Buildpacks.Name(), store.Stacks.Name(),
 		store.EnvGroups.Name(), store.ServiceBindings.Name(), store.ServiceInstances.Name(), store.ServiceOfferings.Name(), store.ServicePlans.Name(),
-		store.BBSDesireds.Name(), store.BBSTasks.Name(), store.BBSDomains.Name(),
+		store.BBSRunning, store.BBSTasks.Name(), store.BBSDomains.Name(),
 	}
 }
 

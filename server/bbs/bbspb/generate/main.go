@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -19,28 +20,32 @@ import (
 const source = "bbs.proto"
 
 func main() {
-	if err := generate(); err != nil {
+	text, err := generate(".")
+	if err == nil {
+		err = os.WriteFile("bbs.pb.go", []byte(text), 0o644)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}
 }
 
-func generate() error {
-	compiler := protocompile.Compiler{Resolver: &protocompile.SourceResolver{}, SourceInfoMode: protocompile.SourceInfoStandard}
+// generate gives the Go source of the messages in dir.
+func generate(dir string) (string, error) {
+	compiler := protocompile.Compiler{Resolver: &protocompile.SourceResolver{ImportPaths: []string{dir}}, SourceInfoMode: protocompile.SourceInfoStandard}
 	files, err := compiler.Compile(context.Background(), source)
 	if err != nil {
-		return err
+		return "", err
 	}
 	request := &pluginpb.CodeGeneratorRequest{FileToGenerate: []string{source}, ProtoFile: []*descriptorpb.FileDescriptorProto{protodesc.ToFileDescriptorProto(files[0])}}
 	plugin, err := protogen.Options{}.New(request)
 	if err != nil {
-		return err
+		return "", err
 	}
 	internal_gengo.GenerateFile(plugin, plugin.FilesByPath[source])
-	for _, f := range plugin.Response().File {
-		if err := os.WriteFile("bbs.pb.go", []byte(f.GetContent()), 0o644); err != nil {
-			return err
-		}
+	response := plugin.Response()
+	if response.Error != nil {
+		return "", errors.New(*response.Error)
 	}
-	return nil
+	return response.File[0].GetContent(), nil
 }
