@@ -32,7 +32,35 @@ type Store struct {
 	cfg   Config
 	chown func(root *os.Root, name string, gid int) error
 
-	mu sync.Mutex // while mounts, or what is in them, changes
+	mu    sync.Mutex // while containers come and go
+	using map[string]*use
+}
+
+// use is the right to change what is one container's.
+type use struct {
+	mu   sync.Mutex
+	want int // how many have it, or wait for it; guarded by the Store's mu
+}
+
+// lock keeps others from a container.
+func (s *Store) lock(id string) (unlock func()) {
+	s.mu.Lock()
+	u := s.using[id]
+	if u == nil {
+		u = &use{}
+		s.using[id] = u
+	}
+	u.want++
+	s.mu.Unlock()
+	u.mu.Lock()
+	return func() {
+		u.mu.Unlock()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if u.want--; u.want == 0 {
+			delete(s.using, id)
+		}
+	}
 }
 
 // New makes a Store. What an earlier one kept is there.
@@ -40,7 +68,7 @@ func New(cfg Config) (*Store, error) {
 	if err := errors.Join(os.MkdirAll(cfg.Dir, 0o711), os.Chmod(cfg.Dir, 0o711)); err != nil {
 		return nil, fmt.Errorf("make directory of files: %w", err)
 	}
-	s := &Store{cfg: cfg}
+	s := &Store{cfg: cfg, using: map[string]*use{}}
 	s.chown = func(root *os.Root, name string, gid int) error {
 		return root.Lchown(name, int(cfg.Base), int(cfg.Base)+gid)
 	}
@@ -52,12 +80,8 @@ func (s *Store) Create(id string) error {
 	if !filepath.IsLocal(id) || filepath.Base(id) != id {
 		return fmt.Errorf("make memory of container %q: bad ID", id)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := hold(s.cfg.Dir); err != nil {
-		return fmt.Errorf("make memory of container %s: %w", id, err)
-	}
-	if err := os.Mkdir(s.dir(id), 0o700); err != nil {
+	defer s.lock(id)()
+	if err := s.claim(id); err != nil {
 		return fmt.Errorf("make memory of container %s: %w", id, err)
 	}
 	err := mount(s.dir(id), s.cfg.Base)
@@ -70,13 +94,22 @@ func (s *Store) Create(id string) error {
 	return nil
 }
 
+// claim makes the container's directory, which keeps what containers share.
+func (s *Store) claim(id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := hold(s.cfg.Dir); err != nil {
+		return err
+	}
+	return os.Mkdir(s.dir(id), 0o700)
+}
+
 // Remove takes all of a container away. One that is not there is no error.
 func (s *Store) Remove(id string) error {
 	if !filepath.IsLocal(id) || filepath.Base(id) != id {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock(id)()
 	return s.remove(id)
 }
 
@@ -84,6 +117,8 @@ func (s *Store) remove(id string) error {
 	if err := unmount(s.dir(id)); err != nil {
 		return fmt.Errorf("unmount memory of container %s: %w", id, err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := os.Remove(s.dir(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -151,8 +186,7 @@ func (s *Store) Replace(id, tree string, gid uint32, files []lrp.File) error {
 	if err := lrp.CheckFiles(files); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock(id)()
 	if err := s.makeTree(id, tree); err != nil {
 		return fmt.Errorf("make directory of files: %w", err)
 	}
