@@ -53,8 +53,13 @@ func (h *house) groups() (all []container.Group) {
 	if len(h.Cells) == 0 {
 		return nil
 	}
+	promised := 0
 	for _, c := range h.cells() {
+		promised += c.MemoryMB
 		all = append(all, container.Group{Name: c.Name, MemoryBytes: int64(c.MemoryMB) << 20, CPUShares: uint64(max(c.MemoryMB*1024/fullShareMB, 2))})
+	}
+	if has := h.machine().MemoryMB; promised > has {
+		h.Log.Warn("cells have more memory than the machine", "memory_mb", promised, "machine_mb", has)
 	}
 	return all
 }
