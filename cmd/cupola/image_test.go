@@ -66,6 +66,11 @@ func (a imageApp) writeManifest(t *testing.T, dir string, credentials doc) {
 	if len(credentials) > 0 {
 		app["cnb-credentials"] = credentials
 	}
+	writeManifest(t, dir, app)
+}
+
+func writeManifest(t *testing.T, dir string, app doc) {
+	t.Helper()
 	text, err := yaml.Marshal(doc{"applications": []doc{app}})
 	if err != nil {
 		t.Fatal(err)

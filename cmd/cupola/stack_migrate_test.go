@@ -47,9 +47,9 @@ func TestStackMigrate(t *testing.T) {
 	}
 
 	stop := d.constantly(apps)
-	d.cutShort("stack", "migrate", "--from", "old", "--to", image+"new", "--parallel", "3")
+	done := d.cutShort("stack", "migrate", "--from", "old", "--to", image+"new", "--parallel", "3")
 	out, err := d.run("stack", "migrate", "--from", "old", "--to", image+"new", "--parallel", "3")
-	if err != nil || !strings.Contains(out, "restaged") {
+	if err != nil || !strings.Contains(done+out, "restaged") {
 		t.Errorf("stack migrate: %v\n%s", err, out)
 	}
 	sent, failures := stop()
@@ -69,8 +69,9 @@ func TestStackMigrate(t *testing.T) {
 	}
 }
 
-// cutShort runs cupola, and kills it when the first app is done.
-func (d *daemon) cutShort(args ...string) {
+// cutShort runs cupola, kills it when the first app is done, and gives what it
+// said.
+func (d *daemon) cutShort(args ...string) (said string) {
 	d.t.Helper()
 	cmd := exec.Command(d.binary, args...)
 	cmd.Env = append(os.Environ(), "CUPOLA_API=http://"+d.addr, "CUPOLA_PASSWORD="+adminPassword)
@@ -82,10 +83,11 @@ func (d *daemon) cutShort(args ...string) {
 		d.t.Fatal(err)
 	}
 	for lines := bufio.NewScanner(out); lines.Scan() && !strings.Contains(lines.Text(), "rolled"); {
-		d.t.Log(lines.Text())
+		said += lines.Text() + "\n"
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
+	return said
 }
 
 // constantly asks each app through the router, until stop is called.
