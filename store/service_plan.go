@@ -8,12 +8,12 @@ import "cupola/store/cf"
 var ServicePlans = &Table[cf.ServicePlan]{
 	name: "service_plans", singular: "Service plan", labelled: true,
 	columns: "guid, created_at, updated_at, labels, annotations, offering_guid, catalog_id, name, description, active, free, public, " +
-		"bindable, plan_updateable, maximum_polling_duration, maintenance_info, broker_metadata, schemas",
+		"bindable, plan_updateable, maximum_polling_duration, maintenance_info, broker_metadata, schemas, binding_rotatable",
 	fields: func(v *cf.ServicePlan, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
 			&v.OfferingGUID, &v.CatalogID, &v.Name, &v.Description, &v.Active, &v.Free, &v.Public,
-			&v.Bindable, &v.PlanUpdateable, &v.MaximumPollingDuration, jsonColumn{&v.MaintenanceInfo}, textColumn{&v.BrokerMetadata}, jsonColumn{&v.Schemas}}
+			&v.Bindable, &v.PlanUpdateable, &v.MaximumPollingDuration, jsonColumn{&v.MaintenanceInfo}, textColumn{&v.BrokerMetadata}, jsonColumn{&v.Schemas}, &v.BindingRotatable}
 	},
 	resource: func(v *cf.ServicePlan) *cf.Resource { return &v.Resource },
 	filters: map[string]string{

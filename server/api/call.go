@@ -23,6 +23,7 @@ type call struct {
 	identity  Identity
 	requestID string
 	received  bool // the body was read
+	guest     bool // there is no token
 
 	Tx        *store.Tx // inside a transaction only
 	Actor     *authz.Actor

@@ -73,6 +73,10 @@ func (c *call) authenticate() error {
 		return nil
 	}
 	scheme, token, _ := strings.Cut(c.Request.Header.Get("Authorization"), " ")
+	if token == "" && c.rule&authz.Guest != 0 {
+		c.guest = true
+		return nil
+	}
 	if token == "" {
 		return cf.Errorf(cf.NotAuthenticated, "Authentication error")
 	}
@@ -145,6 +149,9 @@ func (c *call) tx(write bool, f func() error) error {
 }
 
 func (c *call) loadActor() error {
+	if c.guest {
+		return c.browse()
+	}
 	id := c.identity
 	var roles []*cf.Role
 	guid, name, kind := id.UserGUID, id.Username, "user"

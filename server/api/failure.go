@@ -36,7 +36,7 @@ var faults = map[cf.Kind]fault{
 	cf.BuildpackNameTaken:    {422, 290000, "CF-BuildpackNameStackLifecycleTaken"},
 	cf.BuildpackStacksDiffer: {422, 390011, "CF-BuildpackStacksDontMatch"},
 	cf.BuildpackStackUnknown: {422, 390012, "CF-BuildpackStackDoesNotExist"},
-	cf.BrokerNotRemovable:    {400, 270010, "CF-ServiceBrokerNotRemovable"},
+	cf.BrokerNotRemovable:    {422, 270010, "CF-ServiceBrokerNotRemovable"},
 	cf.FeatureDisabled:       {403, 330002, "CF-FeatureDisabled"},
 
 	cf.InvalidRelation:          {400, 1002, "CF-InvalidRelation"},

@@ -234,13 +234,13 @@ func (s *Server) routes() []route {
 		{"GET /v3/service_instances/{guid}/relationships/shared_spaces/usage_summary", anyone, inTx(showSharesUse)},
 		{"DELETE /v3/service_instances/{guid}/relationships/shared_spaces/{space}", develop, unshareServiceInstance},
 
-		{"GET /v3/service_offerings", anyone, inTx(listServiceOfferings)},
-		{"GET /v3/service_offerings/{guid}", anyone, inTx(showServiceOffering)},
+		{"GET /v3/service_offerings", anyone | authz.Guest, inTx(listServiceOfferings)},
+		{"GET /v3/service_offerings/{guid}", anyone | authz.Guest, inTx(showServiceOffering)},
 		{"PATCH /v3/service_offerings/{guid}", develop, inTx(updateServiceOffering)},
 		{"DELETE /v3/service_offerings/{guid}", develop, inTx(deleteServiceOffering)},
 
-		{"GET /v3/service_plans", anyone, inTx(listServicePlans)},
-		{"GET /v3/service_plans/{guid}", anyone, inTx(showServicePlan)},
+		{"GET /v3/service_plans", anyone | authz.Guest, inTx(listServicePlans)},
+		{"GET /v3/service_plans/{guid}", anyone | authz.Guest, inTx(showServicePlan)},
 		{"PATCH /v3/service_plans/{guid}", develop, inTx(updateServicePlan)},
 		{"DELETE /v3/service_plans/{guid}", develop, inTx(deleteServicePlan)},
 		{"GET /v3/service_plans/{guid}/visibility", anyone, inTx(showVisibility)},

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -83,6 +84,37 @@ func TestWhoSeesPlans(t *testing.T) {
 	}
 }
 
+// TestMarketplaceOfGuests asks without a token.
+func TestMarketplaceOfGuests(t *testing.T) {
+	w := newWorld(t)
+	w.write(seedBroker)
+	w.write(seedMarket)
+	get := func(path string) answer {
+		res, err := http.Get(w.url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		a := answer{status: res.StatusCode}
+		if err := json.NewDecoder(res.Body).Decode(&a.json); err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	if got := guidsIn(t, get("/v3/service_plans")); got != "plan-p" {
+		t.Errorf("got %q", got)
+	}
+	for path, want := range map[string]int{"/v3/service_offerings/offering-2": 200, "/v3/service_plans/plan-a": 404, "/v3/service_brokers": 401} {
+		if got := get(path); got.status != want {
+			t.Errorf("%s: got %d; want %d", path, got.status, want)
+		}
+	}
+	w.ask("admin", "PATCH", "/v3/feature_flags/hide_marketplace_from_unauthenticated_users", `{"enabled": true}`, "")
+	if got := get("/v3/service_plans"); got.status != 401 {
+		t.Errorf("hidden: got %d", got.status)
+	}
+}
+
 func guidsIn(t *testing.T, a answer) string {
 	t.Helper()
 	var list []string
@@ -120,7 +152,7 @@ func TestBrokerWords(t *testing.T) {
 		{"POST /v3/service_brokers", `{"name": "all", "url": "http://b", ` + login + `}`, 422, "Name must be unique"},
 		{"POST /v3/service_brokers", `{"name": "n", "url": "http://b", ` + login + `, "relationships": {"space": {"data": {"guid": "no"}}}}`, 422, "Invalid space. Ensure that the space exists and you have access to it."},
 		{"PATCH /v3/service_brokers/broker-1", `{"name": "all"}`, 422, "Name must be unique"},
-		{"DELETE /v3/service_brokers/broker-2", "", 400, "Can not remove brokers that have associated service instances: all"},
+		{"DELETE /v3/service_brokers/broker-2", "", 422, "Can not remove brokers that have associated service instances: all"},
 		{"GET /v3/service_brokers/no", "", 404, "Service broker not found"},
 		{"GET /v3/service_plans?available=maybe", "", 400, "Available must be 'true' or 'false'"},
 		{"GET /v3/service_plans?fields[x]=y", "", 400, "Fields [x] valid resources are: 'service_offering.service_broker'"},

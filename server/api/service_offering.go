@@ -90,6 +90,16 @@ func checkAvailable(q listQuery) error {
 	return nil
 }
 
+// browse lets a guest look at the marketplace, unless the operator hides it.
+func (c *call) browse() error {
+	c.Actor, c.scope = authz.NewActor("", "", "", nil, nil), &store.Scope{}
+	hidden, err := c.flag("hide_marketplace_from_unauthenticated_users")
+	if err == nil && hidden.Enabled {
+		err = cf.Errorf(cf.NotAuthenticated, "Authentication error")
+	}
+	return err
+}
+
 func listServiceOfferings(c *call) (*response, error) {
 	q, err := parseQuery(c.Request.URL.Query(), store.ServiceOfferings, "fields")
 	if err != nil {

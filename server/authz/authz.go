@@ -27,6 +27,7 @@ const (
 	GlobalAuditor // cloud_controller.global_auditor
 	Anyone        // whoever has a valid token
 	Public        // no token is needed
+	Guest         // with Anyone: no token is needed, and without one only what is public is seen
 
 	spaceMember // a role in a space of the org
 )

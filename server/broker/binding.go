@@ -19,6 +19,7 @@ type bindingTask struct {
 
 	app      *cf.App   // that is bound; nil for a key and a route
 	appSpace *cf.Space // where it is
+	takes    string    // GUID of the binding that the new one takes over from
 	uri      string    // of the route
 }
 
@@ -50,7 +51,22 @@ func (t *bindingTask) loadApp(tx *store.Tx, s *step) (err error) {
 	if t.app, err = store.Apps.Get(tx, t.credentials.AppGUID); err != nil {
 		return err
 	}
-	t.appSpace, err = store.Spaces.Get(tx, t.app.SpaceGUID)
+	if t.appSpace, err = store.Spaces.Get(tx, t.app.SpaceGUID); err != nil || t.kind != cf.OpCreate || !s.plan.BindingRotatable {
+		return err
+	}
+	return t.loadPredecessor(tx)
+}
+
+// loadPredecessor finds the newest binding that the app has to the same
+// instance: where the plan allows it, a further one takes over from it.
+func (t *bindingTask) loadPredecessor(tx *store.Tx) error {
+	have, _, err := store.ServiceBindings.List(tx, store.Query{Where: map[string][]string{
+		"service_instance_guids": {t.credentials.InstanceGUID}, "app_guids": {t.credentials.AppGUID}}})
+	for _, b := range have {
+		if b.GUID != t.credentials.GUID && b.LastOperation.Is(cf.OpCreate, cf.OpSucceeded) {
+			t.takes = b.GUID
+		}
+	}
 	return err
 }
 
@@ -156,7 +172,7 @@ func (createBinding) words() words {
 }
 
 func (t createBinding) send(ctx context.Context, l *Loop, s *step) (a answer) {
-	r := osb.Bind{Binding: t.named(s), Context: s.context(), Parameters: s.work.Parameters, Route: t.uri, Requires: s.offering.Requires}
+	r := osb.Bind{Binding: t.named(s), Context: s.context(), Parameters: s.work.Parameters, Route: t.uri, Predecessor: t.takes, Requires: s.offering.Requires}
 	if t.app != nil {
 		r.AppGUID, r.AppSpaceGUID, r.AppAnnotations = t.app.GUID, t.app.SpaceGUID, t.app.Annotations
 	}

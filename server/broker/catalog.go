@@ -128,7 +128,7 @@ func (c *catalogSync) putPlan(o *cf.ServiceOffering, s osb.Plan) error {
 	was := jsonOf(p)
 	p.Name, p.Description, p.Active, p.Free = strings.TrimSpace(s.Name), s.Description, true, s.Free
 	p.Bindable, p.PlanUpdateable, p.MaximumPollingDuration = s.Bindable, s.PlanUpdateable, s.MaximumPollingDuration
-	p.BrokerMetadata = s.Metadata
+	p.BrokerMetadata, p.BindingRotatable = s.Metadata, s.BindingRotatable
 	p.Schemas = cf.PlanSchemas{CreateInstance: s.CreateInstance, UpdateInstance: s.UpdateInstance, CreateBinding: s.CreateBinding}
 	p.MaintenanceInfo = nil
 	if s.MaintenanceVersion != "" {

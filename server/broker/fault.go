@@ -31,7 +31,7 @@ const (
 	codeRequestRejected  = 270020
 	codeRequestMalformed = 270021
 	codeJobTimeout       = 290006
-	codeBrokerGone       = 270023
+	codeBrokerGone       = 270011
 )
 
 func newFault(code int, title, format string, args ...any) fault {

@@ -146,6 +146,23 @@ func TestWhatBrokersAreTold(t *testing.T) {
 	}
 }
 
+// TestRotation binds an app twice to one instance: the second binding is told
+// as the successor of the first.
+func TestRotation(t *testing.T) {
+	w := newWorld(t)
+	w.run()
+	w.sync()
+	i := w.create("db")
+	for n, want := range []any{nil, "binding-0", "binding-1"} {
+		b := w.binding(i, cf.BindingApp, fmt.Sprint(n))
+		w.job(cf.JobCreateBinding, b, work())
+		requests := w.broker.Requests()
+		if got := requests[len(requests)-1].Body["predecessor_binding_id"]; got != want {
+			t.Errorf("%s: got %v; want %v", b, got, want)
+		}
+	}
+}
+
 // TestParameters fetches what brokers keep of instances and bindings.
 func TestParameters(t *testing.T) {
 	w := newWorld(t)

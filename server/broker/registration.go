@@ -21,7 +21,7 @@ func (catalogTask) began(*store.Tx, *step, answer) error { return nil }
 func (catalogTask) said(*store.Tx, *step, string) error  { return nil }
 func (catalogTask) words() words                         { return words{send: "synchronize", timeout: "synchronize"} }
 func (catalogTask) gone(*step) fault {
-	return newFault(codeBrokerGone, "ServiceBrokerGone", "Service broker was deleted before synchronization could complete")
+	return newFault(codeBrokerGone, "ServiceBrokerGone", "The service broker was removed before the synchronization completed")
 }
 
 // syncBroker reads the catalog of a broker that was registered.

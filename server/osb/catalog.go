@@ -29,7 +29,8 @@ type Plan struct {
 	ID, Name, Description    string
 	Free                     bool
 	Bindable, PlanUpdateable *bool // nil: as the service says
-	MaximumPollingDuration   *int  // seconds
+	BindingRotatable         bool
+	MaximumPollingDuration   *int // seconds
 	MaintenanceVersion       string
 	MaintenanceDescription   string
 	Metadata                 json.RawMessage // nil for none
@@ -105,6 +106,7 @@ func plan(f map[string]json.RawMessage) Plan {
 	instance, binding := members(schemas["service_instance"]), members(schemas["service_binding"])
 	p := Plan{ID: text(f["id"]), Name: text(f["name"]), Description: text(f["description"]),
 		Free: absent(f["free"]) || truth(f["free"]), Bindable: truthOrNil(f["bindable"]), PlanUpdateable: truthOrNil(f["plan_updateable"]),
+		BindingRotatable:   truth(f["binding_rotatable"]),
 		MaintenanceVersion: text(info["version"]), MaintenanceDescription: text(info["description"]), Metadata: given(f["metadata"]),
 		CreateInstance: given(members(instance["create"])["parameters"]), UpdateInstance: given(members(instance["update"])["parameters"]),
 		CreateBinding: given(members(binding["create"])["parameters"])}

@@ -15,6 +15,7 @@ type ServicePlan struct {
 	Public                 bool  // visible to everyone
 	Bindable               *bool // nil: as the offering says
 	PlanUpdateable         *bool // nil: as the offering says
+	BindingRotatable       bool  // a binding may take over from another
 	MaximumPollingDuration *int  // seconds
 	MaintenanceInfo        *MaintenanceInfo
 	BrokerMetadata         json.RawMessage // "metadata" of the catalog; nil for none

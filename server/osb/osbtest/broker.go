@@ -52,7 +52,7 @@ type thing struct {
 const Catalog = `{"services": [{"id": "db-id", "name": "db", "description": "a database", "bindable": true, "plan_updateable": true,
 "instances_retrievable": true, "bindings_retrievable": true, "allow_context_updates": true, "tags": ["sql"], "requires": ["syslog_drain"],
 "metadata": {"shareable": true, "documentationUrl": "http://docs.example"},
-"plans": [{"id": "small-id", "name": "small", "description": "a small one", "maintenance_info": {"version": "1.0.0"},
+"plans": [{"id": "small-id", "name": "small", "description": "a small one", "binding_rotatable": true, "maintenance_info": {"version": "1.0.0"},
   "schemas": {"service_instance": {"create": {"parameters": {"$schema": "http://json-schema.org/draft-04/schema#", "type": "object"}}}}},
  {"id": "large-id", "name": "large", "description": "a large one", "free": false, "maintenance_info": {"version": "2.0.0"},
   "metadata": {"costs": [{"amount": {"usd": 9.5}, "unit": "MONTHLY"}]}}]},
