@@ -194,7 +194,9 @@ var collections = map[string]string{
 	"organizations": "org", "spaces": "space", "apps": "app", "packages": "package", "builds": "build", "droplets": "droplet", "routes": "route", "domains": "domain",
 	"roles": "role", "users": "user", "buildpacks": "buildpack", "stacks": "stack", "security_groups": "security_group", "organization_quotas": "organization_quota",
 	"tasks": "task", "isolation_segments": "isolation_segment", "revisions": "revision",
-	"service_brokers": "service_broker", "service_offerings": "service_offering", "service_plans": "service_plan",
+	"service_brokers":   "service_broker",
+	"service_instances": "service_instance", "service_credential_bindings": "service_credential_binding", "service_route_bindings": "service_route_binding",
+	"service_plans": "service_plan", "service_offerings": "service_offering",
 }
 
 // remember keeps the GUIDs that an answer shows.
@@ -206,6 +208,7 @@ func (w *world) remember(path string, a answer) {
 	if !ok {
 		return
 	}
+	w.rememberIncluded(object)
 	path, _, _ = strings.Cut(path, "?")
 	parts := strings.Split(path, "/")
 	if list, ok := object["resources"].([]any); ok {
@@ -225,6 +228,17 @@ func (w *world) remember(path string, a answer) {
 		}
 	}
 	w.rememberParts(object)
+}
+
+// rememberIncluded keeps the GUIDs of what an answer includes.
+func (w *world) rememberIncluded(object map[string]any) {
+	included, _ := object["included"].(map[string]any)
+	for part, v := range included {
+		list, _ := v.([]any)
+		if kind := collections[part]; kind != "" && strings.HasPrefix(part, "service_") && len(list) > 0 {
+			w.saved[kind], _ = list[0].(map[string]any)["guid"].(string)
+		}
+	}
 }
 
 func (w *world) rememberParts(object map[string]any) {

@@ -14,7 +14,6 @@ import (
 func seedServices(tx *store.Tx) error {
 	made := cf.Begin(cf.OpCreate, cf.OpSucceeded, time.Now())
 	secret := json.RawMessage(`{"password":"secret"}`)
-	shareable := json.RawMessage(`{"shareable":true}`)
 	for _, row := range []func() error{
 		func() error {
 			return store.Spaces.Insert(tx, &cf.Space{Resource: guid("space-3"), Name: "near", OrgGUID: "org-1"})
@@ -39,16 +38,7 @@ func seedServices(tx *store.Tx) error {
 		func() error {
 			return store.RouteBindings.Insert(tx, &cf.RouteBinding{Resource: guid("rb-1"), InstanceGUID: "ups-1", RouteGUID: "route-1", RouteServiceURL: "https://r.test", LastOperation: made})
 		},
-		func() error {
-			return store.ServiceBrokers.Insert(tx, &cf.ServiceBroker{Resource: guid("broker-s"), Name: "shared", URL: "http://b.test", State: cf.BrokerAvailable})
-		},
-		func() error {
-			return store.ServiceOfferings.Insert(tx, &cf.ServiceOffering{Resource: guid("offering-s"), BrokerGUID: "broker-s", CatalogID: "o", Name: "db", Active: true,
-				Bindable: true, PlanUpdateable: true, Tags: []string{"relational"}, BrokerMetadata: shareable})
-		},
-		func() error {
-			return store.ServicePlans.Insert(tx, &cf.ServicePlan{Resource: guid("plan-s"), OfferingGUID: "offering-s", CatalogID: "p", Name: "small", Active: true, Free: true, Public: true})
-		},
+		func() error { return seedOffering(tx) },
 		func() error {
 			return store.ServiceInstances.Insert(tx, &cf.ServiceInstance{Resource: guid("db-1"), Name: "db1", Type: cf.Managed, SpaceGUID: "space-1", PlanGUID: "plan-s", LastOperation: made})
 		},
@@ -58,6 +48,26 @@ func seedServices(tx *store.Tx) error {
 		},
 	} {
 		if err := row(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seedOffering makes a broker that offers a db, small and large.
+func seedOffering(tx *store.Tx) error {
+	err := store.ServiceBrokers.Insert(tx, &cf.ServiceBroker{Resource: guid("broker-s"), Name: "shared", URL: "http://b.test", State: cf.BrokerAvailable})
+	if err != nil {
+		return err
+	}
+	err = store.ServiceOfferings.Insert(tx, &cf.ServiceOffering{Resource: guid("offering-s"), BrokerGUID: "broker-s", CatalogID: "o", Name: "db", Active: true,
+		Bindable: true, PlanUpdateable: true, InstancesRetrievable: true, Tags: []string{"relational"}, BrokerMetadata: json.RawMessage(`{"shareable":true}`)})
+	if err != nil {
+		return err
+	}
+	for guid, name := range map[string]string{"plan-s": "small", "plan-l": "large"} {
+		p := &cf.ServicePlan{Resource: cf.Resource{GUID: guid}, OfferingGUID: "offering-s", CatalogID: name, Name: name, Active: true, Free: true, Public: true}
+		if err := store.ServicePlans.Insert(tx, p); err != nil {
 			return err
 		}
 	}

@@ -100,8 +100,9 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 			return []lrp.CellUse{{Cell: lrp.Cell{ID: "one", Tags: []string{"staging", "skynet"}, MemoryMB: 512, DiskMB: 1024, Containers: 250, RootFSes: []string{"lucid64", "cflinuxfs2"},
 				RootFSProviders: []string{"docker"}}, UsedMemoryMB: 64, UsedDiskMB: 128, UsedContainers: 1}, {Cell: lrp.Cell{ID: "two", Tags: []string{"Staging"}}}}
 		},
-		Retire: func(p *cf.Process, _ *cf.App, i int) { w.retired = append(w.retired, fmt.Sprintf("%s/%d", p.GUID, i)) },
-		Note:   func(string, string) {},
+		Retire:     func(p *cf.Process, _ *cf.App, i int) { w.retired = append(w.retired, fmt.Sprintf("%s/%d", p.GUID, i)) },
+		Note:       func(string, string) {},
+		Parameters: func(context.Context, ParameterQuery) (json.RawMessage, error) { return json.RawMessage(`{"a":1}`), nil },
 		StackWarning: func(stack string) string {
 			if stack == "future" {
 				return "it wants another kernel"
