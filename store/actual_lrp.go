@@ -26,10 +26,21 @@ var ActualLRPs = &Table[lrp.Actual]{
 		"states":         "state",
 		"domains":        "domain",
 		"cell_ids":       "cell_id",
+		"epochs":         "epoch",
 		// of all revisions of processes of Cloud Foundry
 		"of_processes": "EXISTS (SELECT 1 FROM json_each(?) WHERE process_guid BETWEEN value || '-' AND value || '.')",
 	},
 	orders: map[string]string{"index": "idx"},
+}
+
+// ActualLRPTags are the tags of the rows alone, which take little time to read:
+// every write of a row changes its tag. Rows of an older cupola have no epoch.
+var ActualLRPTags = &Table[lrp.Tag]{
+	name: ActualLRPs.name, singular: ActualLRPs.singular,
+	columns:  "epoch, revision",
+	fields:   func(v *lrp.Tag, _ *sealer) []any { return []any{&v.Epoch, &v.Index} },
+	resource: func(*lrp.Tag) *cf.Resource { return nil },
+	filters:  map[string]string{"domains": "domain", "cell_ids": "cell_id"},
 }
 
 // InsertActual adds a row; IsTaken when the index has one.

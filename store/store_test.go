@@ -104,6 +104,7 @@ func TestEveryTableListsWithEveryFilterAndOrder(t *testing.T) {
 		probe(t, tx, FeatureFlags)
 		probe(t, tx, EnvGroups)
 		probe(t, tx, ActualLRPs)
+		probe(t, tx, ActualLRPTags)
 		probe(t, tx, LRPTasks)
 		probe(t, tx, BBSDesireds)
 		probe(t, tx, BBSDesiredKeys)

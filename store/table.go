@@ -77,6 +77,12 @@ func (t *Table[T]) By(tx *Tx, filter string, values ...string) ([]*T, error) {
 	return rows, err
 }
 
+// Where returns all rows that every filter accepts, in the order they were made.
+func (t *Table[T]) Where(tx *Tx, where map[string][]string) ([]*T, error) {
+	rows, _, err := t.list(tx, Query{Where: where}, false)
+	return rows, err
+}
+
 // All returns all rows in the order they were made.
 func (t *Table[T]) All(tx *Tx) ([]*T, error) {
 	rows, _, err := t.list(tx, Query{}, false)

@@ -118,6 +118,29 @@ func (r *rounds) calls(ctx context.Context, what string, diegos float64, call fu
 	return nil
 }
 
+// settled waits until every instance was told that no cell has room for it.
+func (r *rounds) settled(ctx context.Context) error {
+	for {
+		all, told := &bbspb.ActualLRPsResponse{}, 0
+		if err := r.call(ctx, "/v1/actual_lrps/list", &bbspb.ActualLRPsRequest{}, all); err != nil {
+			return err
+		}
+		for _, a := range all.ActualLrps {
+			if a.PlacementError != "" {
+				told++
+			}
+		}
+		if told == r.count {
+			return nil
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // list gets a list of r.count twenty times. Its ratio is how many pings take as
 // long: Diego's took 0.5 ms in the median.
 func (r *rounds) list(ctx context.Context, what string, diegos float64, path string, into proto.Message) error {

@@ -101,6 +101,9 @@ func (r *rounds) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := r.settled(ctx); err != nil {
+		return err
+	}
 	if err := r.list(ctx, "list of ActualLRPs", diego.listActuals, "/v1/actual_lrps/list", &bbspb.ActualLRPsResponse{}); err != nil {
 		return err
 	}

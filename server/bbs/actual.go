@@ -16,7 +16,8 @@ import (
 // actuals gives the ActualLRPs that filters of the table choose.
 func (s *Server) actuals(ctx context.Context, where map[string][]string) (found []*bbspb.ActualLRP, err error) {
 	err = s.Store.Read(ctx, func(tx *store.Tx) error {
-		list, _, err := store.ActualLRPs.List(tx, store.Query{Where: where})
+		list, err := s.Rows.Actuals(tx, where)
+		found = make([]*bbspb.ActualLRP, 0, len(list))
 		for _, a := range list {
 			found = append(found, model.Actual(a, s.tagged(a.ProcessGUID)))
 		}

@@ -99,6 +99,13 @@ func TestLists(t *testing.T) {
 			t.Errorf("actuals of %v: got %v; want %d", c.r, res, c.want)
 		}
 	}
+	// Lists are kept decoded, and yet new.
+	w.swap("a-2", 0, false, func(a *lrp.Actual) { a.State, a.Address = lrp.Running, "10.0.0.1" })
+	w.must("/v1/actual_lrps/retire", &bbspb.RetireActualLRPRequest{Key: &bbspb.ActualLRPKey{ProcessGuid: "b-1", Domain: "of-b"}})
+	again := &bbspb.ActualLRPsResponse{}
+	if w.ask("/v1/actual_lrps/list", &bbspb.ActualLRPsRequest{}, again); len(again.ActualLrps) != 2 || again.ActualLrps[1].State != "RUNNING" || again.ActualLrps[1].NetInfo.Address != "10.0.0.1" {
+		t.Errorf("got %v", again)
+	}
 	by := &bbspb.ActualLRPsResponse{}
 	if w.ask("/v1/actual_lrps/list_by_process_guids", &bbspb.ActualLRPsByProcessGUIDsRequest{ProcessGuids: []string{"a-1", "a-2"}}, by); len(by.ActualLrps) != 2 {
 		t.Errorf("got %v", by)

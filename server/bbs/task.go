@@ -31,7 +31,7 @@ func (s *Server) tasks(ctx context.Context, r *bbspb.TasksRequest) (found []*bbs
 		where["cells"] = []string{r.CellId}
 	}
 	err = s.Store.Read(ctx, func(tx *store.Tx) error {
-		list, _, err := store.BBSTasks.List(tx, store.Query{Where: where})
+		list, err := store.BBSTasks.Where(tx, where)
 		if err != nil {
 			return err
 		}

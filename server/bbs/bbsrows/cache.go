@@ -25,12 +25,13 @@ type Desired struct {
 // Cache reads rows. It is safe for concurrent use.
 type Cache struct {
 	mu      sync.Mutex
-	desired map[string]*Desired // by process GUID
+	desired map[string]*Desired    // by process GUID
+	actuals map[string]*lrp.Actual // by the epoch of their tag
 }
 
 // New makes a Cache that has nothing yet.
 func New() *Cache {
-	return &Cache{desired: map[string]*Desired{}}
+	return &Cache{desired: map[string]*Desired{}, actuals: map[string]*lrp.Actual{}}
 }
 
 // maxIdle is how many rows are kept that the last look did not ask for.
@@ -43,7 +44,7 @@ func (c *Cache) Running(tx *store.Tx) ([]*Desired, error) {
 
 // List gives the DesiredLRPs that the filters of store.BBSDesiredKeys choose.
 func (c *Cache) List(tx *store.Tx, where map[string][]string) ([]*Desired, error) {
-	keys, _, err := store.BBSDesiredKeys.List(tx, store.Query{Where: where})
+	keys, err := store.BBSDesiredKeys.Where(tx, where)
 	if err != nil {
 		return nil, err
 	}
