@@ -26,7 +26,7 @@ type Config struct {
 	AdminPassword string // made once and kept in the data directory
 	DefaultStack  string // the best there is
 	Stop          StopMode
-	AllowLoopback bool              // syslog drains and route services may be at this machine's loopback addresses
+	AllowLoopback bool              // syslog drains, route services and brokers of spaces may be at this machine's loopback addresses
 	Registries    rootfs.Registries // of images
 	Cells         []CellConfig      // none: the machine is one
 	Preloaded     map[string]string // name of a root filesystem → a stack, a path or an image; nil: the stacks

@@ -32,7 +32,7 @@ type serveCmd struct {
 	BBSKey        string `name:"bbs-key" help:"Its key." env:"CUPOLA_BBS_KEY" placeholder:"FILE"`
 	Domain        string `help:"The domain of apps. The API is api.DOMAIN, localhost and every IP address." default:"localhost" env:"CUPOLA_DOMAIN"`
 	AdminPassword string `help:"The admin's password; made once when not given." env:"CUPOLA_ADMIN_PASSWORD" placeholder:"PASSWORD"`
-	AllowLoopback bool   `help:"Let users' syslog drains and route services be at this machine's loopback addresses, where services may trust whoever connects." env:"CUPOLA_ALLOW_LOOPBACK"`
+	AllowLoopback bool   `help:"Let users' syslog drains, route services and brokers of spaces be at this machine's loopback addresses, where services may trust whoever connects." env:"CUPOLA_ALLOW_LOOPBACK"`
 	DefaultStack  string `help:"The stack of apps that name none; the best this machine has when not given." env:"CUPOLA_DEFAULT_STACK" placeholder:"NAME"`
 }
 

@@ -21,6 +21,9 @@ type Config struct {
 	// "" for none: apps of the platform may be brokers of a space.
 	Front func(port string) string
 
+	// Loopback lets brokers of spaces be on this machine's loopback.
+	Loopback bool
+
 	FirstPoll   time.Duration // until the first poll; it doubles with every poll: 1 s
 	LongestPoll time.Duration // 60 s, Cloud Controller's interval
 	LongestRun  time.Duration // of an asynchronous operation: 7 days, Cloud Controller's

@@ -22,6 +22,7 @@ import (
 // let a developer ask whatever the platform's host can.
 type reach struct {
 	anywhere bool
+	loopback bool     // is within reach
 	domains  []string // whose hosts are the platform's own
 	rules    []cf.SecurityRule
 }
@@ -51,12 +52,13 @@ func reachOf(tx *store.Tx, b *cf.ServiceBroker) (*reach, error) {
 
 // target is a broker for the client.
 func (l *Loop) target(s *step, b *cf.ServiceBroker) osb.Broker {
-	return osb.Broker{URL: b.URL, Username: b.Username, Password: b.Password, Dial: s.reach.dialer(l.Front)}
+	return osb.Broker{URL: b.URL, Username: b.Username, Password: b.Password, Dial: s.reach.dialer(l.Front, l.Loopback)}
 }
 
 var errOutOfReach = errors.New("the apps of the broker's space may not connect to it by their security groups")
 
-func (r *reach) dialer(front func(port string) string) func(context.Context, string, string) (net.Conn, error) {
+func (r *reach) dialer(front func(port string) string, loopback bool) func(context.Context, string, string) (net.Conn, error) {
+	r.loopback = loopback
 	guarded := net.Dialer{Control: r.control}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		host, port, err := net.SplitHostPort(address)
@@ -92,6 +94,9 @@ func (r *reach) isOurs(host string) bool {
 // allows tells whether a rule lets apps connect to an address. No rule leads to
 // the host's own loopback and links, whatever its range.
 func (r *reach) allows(at netip.AddrPort) bool {
+	if r.loopback && at.Addr().IsLoopback() {
+		return true
+	}
 	if a := at.Addr(); a.IsLoopback() || a.IsUnspecified() || a.IsMulticast() || a.IsLinkLocalUnicast() {
 		return false
 	}
