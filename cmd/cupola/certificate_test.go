@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// certificateFiles are PEM files of a server on the loopback.
+// certificateFiles are PEM files of a server, or a client, on the loopback.
 type certificateFiles struct{ ca, cert, key string }
 
 // newCertificate makes a CA, and what it vouches for.
@@ -29,7 +29,7 @@ func newCertificate(t *testing.T) certificateFiles {
 	}
 	server := &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "a registry"}, NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	caKey, key := newKey(t), newKey(t)
 	sign(t, files.ca, ca, ca, caKey, caKey)
