@@ -130,11 +130,15 @@ func (r *rounds) settled(ctx context.Context) error {
 				told++
 			}
 		}
+		pause := 100 * time.Millisecond
 		if told == r.count {
-			return nil
+			pause = 2 * time.Second // what was written is also tidied up
 		}
 		select {
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(pause):
+			if told == r.count {
+				return nil
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -19,6 +19,10 @@ const maxPulls = 2
 // which then fails too. It is Diego's shortest wait for a restart.
 const pullAgain = minBackoff
 
+// askAgain is how long an image is taken for what its tag means, and for still
+// in the cache, which throws away what was not used for long.
+const askAgain = time.Hour
+
 // images are those that LRPs and tasks of the BBS name by a tag. They are
 // pulled before anything of theirs is placed: cells ask no registry.
 type images struct {
@@ -56,11 +60,8 @@ func (i *images) settle(key string, run *lrp.RunInfo) (waits bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	p := i.pulls[key]
-	if p != nil && p.err != nil && time.Since(p.over) >= pullAgain {
-		p = nil
-	}
-	if p == nil {
-		p = i.begin(key, *run)
+	if p == nil || p.stale() {
+		p = i.begin(key, *run, p)
 	}
 	p.seen = true
 	switch {
@@ -71,6 +72,12 @@ func (i *images) settle(key string, run *lrp.RunInfo) (waits bool) {
 		run.Env = append(imageEnv(p.image), run.Env...)
 	}
 	return false
+}
+
+// stale tells that it is time to ask the registry again.
+func (p *pulled) stale() bool {
+	age := time.Since(p.over)
+	return !p.over.IsZero() && (p.err != nil && age >= pullAgain || age >= askAgain)
 }
 
 // still has an image kept that nothing is to be placed on now.
@@ -91,8 +98,9 @@ func imageEnv(image Image) (env []lrp.EnvVar) {
 	return env
 }
 
-// begin begins to pull; i.mu is held.
-func (i *images) begin(key string, run lrp.RunInfo) *pulled {
+// begin begins to pull; i.mu is held. Where the registry is away, what was pulled
+// before will do.
+func (i *images) begin(key string, run lrp.RunInfo, before *pulled) *pulled {
 	ctx, cancel := context.WithTimeout(context.Background(), desire.StagingTimeout)
 	p := &pulled{cancel: cancel}
 	i.pulls[key] = p
@@ -112,6 +120,9 @@ func (i *images) begin(key string, run lrp.RunInfo) *pulled {
 			Credential: cf.Credential{Username: run.ImageUsername, Password: run.ImagePassword}})
 		if err != nil {
 			say("The image was not pulled: %v", err)
+		}
+		if err != nil && before != nil && before.err == nil {
+			image, err = before.image, nil
 		}
 		i.mu.Lock()
 		p.image, p.err, p.over = image, err, time.Now()
