@@ -27,6 +27,8 @@ var rows = []string{
 	"packages", "droplets", "download-droplet", "set-droplet", "copy-source", "create-app-manifest", "apply-manifest",
 	"events", "run-task", "tasks", "terminate-task", "restart-app-instance", "get-health-check", "set-health-check",
 	"revisions", "revision", "rollback", "restart --strategy", "restage --strategy", "push --strategy", "continue-deployment", "cancel-deployment",
+	"create-user-provided-service", "update-user-provided-service", "services", "service", "rename-service", "delete-service", "bind-service", "unbind-service",
+	"create-service-key", "share-service", "bind-route-service", "unbind-route-service",
 	"feature-flags", "enable-feature-flag", "disable-feature-flag", "curl",
 }
 
