@@ -33,7 +33,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, store: s, broker: osbtest.New(), stop: func() {}}
-	w.config = Config{Store: s, Client: osb.New(osb.Config{Timeout: 2 * time.Second, APIInfo: "api.test/"}),
+	w.config = Config{Store: s, Client: osb.New(osb.Config{APIInfo: "api.test/"}),
 		FirstPoll: time.Millisecond, LongestPoll: 5 * time.Millisecond, OrphanRetry: time.Millisecond}
 	t.Cleanup(func() { w.stop(); w.broker.Close(); s.Close() })
 	w.write(func(tx *store.Tx) error {
@@ -105,7 +105,7 @@ func (w *world) until(what string, f func(*store.Tx) bool) {
 	w.t.Helper()
 	changed, stop := w.store.Watch()
 	defer stop()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		found := false
 		w.read(func(tx *store.Tx) error { found = f(tx); return nil })
