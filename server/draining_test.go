@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,11 +15,17 @@ import (
 // stoppable is a cell that notes whom it was told to stop.
 type stoppable struct {
 	reconcile.Cell
-	there   []string
+	there []string
+
+	mu      sync.Mutex
 	stopped []string
 }
 
-func (c *stoppable) Stop(guid string) { c.stopped = append(c.stopped, guid) }
+func (c *stoppable) Stop(guid string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopped = append(c.stopped, guid)
+}
 
 func (c *stoppable) Containers() (list []lrp.ContainerStatus) {
 	for _, guid := range c.there {
