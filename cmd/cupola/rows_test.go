@@ -29,6 +29,8 @@ var rows = []string{
 	"revisions", "revision", "rollback", "restart --strategy", "restage --strategy", "push --strategy", "continue-deployment", "cancel-deployment",
 	"create-user-provided-service", "update-user-provided-service", "services", "service", "rename-service", "delete-service", "bind-service", "unbind-service",
 	"create-service-key", "share-service", "bind-route-service", "unbind-route-service",
+	"create-service-broker", "update-service-broker", "delete-service-broker", "marketplace", "service-access", "enable-service-access",
+	"disable-service-access", "purge-service-offering", "create-service", "update-service",
 	"feature-flags", "enable-feature-flag", "disable-feature-flag", "curl",
 }
 
