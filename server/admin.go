@@ -82,10 +82,10 @@ func firstPlace(tx *store.Tx) error {
 }
 
 // sharedDomain makes the domain of apps, where there is none of its name.
-func sharedDomain(tx *store.Tx, name string) error {
+func sharedDomain(tx *store.Tx, name string, internal bool) error {
 	n, err := store.Domains.Count(tx, store.Query{Where: map[string][]string{"names": {name}}})
 	if err != nil || n > 0 {
 		return err
 	}
-	return store.Domains.Insert(tx, &cf.Domain{Name: name})
+	return store.Domains.Insert(tx, &cf.Domain{Name: name, Internal: internal})
 }

@@ -10,6 +10,10 @@ import (
 	"cupola/store"
 )
 
+// internalDomain is where apps find each other, as Cloud Foundry's deployments
+// have it.
+const internalDomain = "apps.internal"
+
 // seed brings the rows up to what this daemon and machine offer: stacks,
 // system buildpacks, Cloud Foundry's default security groups, the domain, the
 // admin. At the first start it also makes an org and a space.
@@ -29,7 +33,8 @@ func (h *house) seed(ctx context.Context) error {
 			func() error { return api.SeedBuildpacks(tx, buildpacks) },
 			func() error { return api.SeedSecurityGroups(tx) },
 			func() error { return api.SeedQuota(tx) },
-			func() error { return sharedDomain(tx, h.Domain) },
+			func() error { return sharedDomain(tx, h.Domain, false) },
+			func() error { return sharedDomain(tx, internalDomain, true) },
 			func() error { return firstPlace(tx) },
 		} {
 			if err := step(); err != nil {

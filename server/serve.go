@@ -82,6 +82,10 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 	if err := h.setRoutes(live); err != nil {
 		return fmt.Errorf("set the routes: %w", err)
 	}
+	// And what ran before is adopted with the reach that it has by now.
+	if err := h.setReach(live); err != nil {
+		return fmt.Errorf("set the reach of containers: %w", err)
+	}
 	srv := router.NewServer(h.front(), h.Log, router.Timeouts{})
 	srv.RegisterOnShutdown(h.endPolls) // or the drain would wait for them
 	for _, l := range doors.http {
@@ -97,6 +101,7 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 		<-h.cell.Adopted()
 		return h.loop.Run(live)
 	})
+	group.Go(func() error { return h.keepReach(live) })
 	group.Go(func() error { return h.brokers.Run(live) })
 	group.Go(func() error { return h.api.Run(live) })
 	group.Go(func() error { return h.route(live) })

@@ -101,6 +101,7 @@ func TestEveryTableListsWithEveryFilterAndOrder(t *testing.T) {
 		probe(t, tx, Jobs)
 		probe(t, tx, Events)
 		probe(t, tx, SecurityGroups)
+		probe(t, tx, NetworkPolicies)
 		probe(t, tx, FeatureFlags)
 		probe(t, tx, EnvGroups)
 		probe(t, tx, ActualLRPs)

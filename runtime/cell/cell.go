@@ -73,6 +73,7 @@ type Cell struct {
 
 	mu        sync.Mutex
 	ctx       context.Context // of Run; nil before it has adopted
+	reach     reach
 	instances map[string]*instance
 	unclean   map[string]bool // GUIDs that could not be taken down yet
 }

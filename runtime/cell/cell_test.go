@@ -33,7 +33,7 @@ type daemon struct {
 }
 
 // boot runs a cell on m, in a synctest bubble.
-func boot(t *testing.T, m *machine, dir string) *daemon {
+func boot(t *testing.T, m *machine, dir string, before ...func(*Cell)) *daemon {
 	d := &daemon{m: m, checks: make(chan health.Event)}
 	c, err := New(Config{
 		Dir: dir, Presence: lrp.Cell{ID: "C", MemoryMB: 8192},
@@ -47,6 +47,9 @@ func boot(t *testing.T, m *machine, dir string) *daemon {
 	c.follow = func(*instance, string, string) (output, error) { return &fakeOutput{}, nil }
 	c.check = d.check
 	d.Cell = c
+	for _, do := range before {
+		do(c)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()

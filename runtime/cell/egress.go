@@ -2,10 +2,13 @@ package cell
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 
+	"cupola/runtime/lrp"
 	"cupola/runtime/network"
 )
 
@@ -44,14 +47,86 @@ func (c *Cell) applyPolicies(ctx context.Context) error {
 	return nil
 }
 
+// SetReach lets containers reach what r says from now on: those that run, and
+// those to come. Connections that are open stay so. A group whose rules cannot
+// be read is left out, and told. Before Run has adopted SetReach only notes r,
+// for Run: call it before Run, or after.
+func (c *Cell) SetReach(ctx context.Context, r lrp.Reach) error {
+	reach, err := newReach(r)
+	c.mu.Lock()
+	c.reach = reach
+	c.mu.Unlock()
+	select {
+	case <-c.adopted:
+		return errors.Join(err, c.applyPolicies(ctx))
+	default:
+		return err
+	}
+}
+
+// reach is an lrp.Reach in the network's terms.
+type reach struct {
+	egress map[string][]network.Rule      // by EgressGroup
+	routes map[string][]lrp.NetworkPolicy // by source
+}
+
+func newReach(r lrp.Reach) (out reach, faults error) {
+	out = reach{egress: map[string][]network.Rule{}, routes: map[string][]lrp.NetworkPolicy{}}
+	for group, rules := range r.Egress {
+		list, err := egressRules(rules)
+		if err != nil {
+			faults = errors.Join(faults, fmt.Errorf("%s: %w", group, err))
+			continue
+		}
+		out.egress[group] = list
+	}
+	for _, p := range r.Policies {
+		out.routes[p.Source] = append(out.routes[p.Source], p)
+	}
+	return out, faults
+}
+
+// currentPolicies are the rules of all containers. Those of one app are the
+// same, whatever order its containers are found in.
 func (c *Cell) currentPolicies() []network.Policy {
-	var all []network.Policy
+	addresses, members := map[*instance]netip.Addr{}, map[string][]network.Range{}
 	for _, i := range c.all() {
 		address, err := netip.ParseAddr(i.record().Address)
 		if err != nil {
 			continue // it has none
 		}
-		all = append(all, network.Policy{Address: address, Egress: i.egress})
+		addresses[i] = address
+		if group := i.spec.PolicyGroup; group != "" {
+			members[group] = append(members[group], network.Range{From: address, To: address})
+		}
+	}
+	for _, list := range members {
+		slices.SortFunc(list, func(a, b network.Range) int { return a.From.Compare(b.From) })
+	}
+	c.mu.Lock()
+	reach := c.reach
+	c.mu.Unlock()
+	var all []network.Policy
+	for i, address := range addresses {
+		all = append(all, network.Policy{Address: address, Egress: slices.Concat(reach.rules(i), reach.inside(i.spec.PolicyGroup, members))})
 	}
 	return all
+}
+
+// rules are what a container may reach outside.
+func (r reach) rules(i *instance) []network.Rule {
+	if rules, ok := r.egress[i.spec.EgressGroup]; ok && i.spec.EgressGroup != "" {
+		return rules
+	}
+	return i.egress
+}
+
+// inside are what the containers of a group may reach of others.
+func (r reach) inside(group string, members map[string][]network.Range) (rules []network.Rule) {
+	for _, p := range r.routes[group] {
+		if to := members[p.Destination]; len(to) > 0 && group != "" {
+			rules = append(rules, network.Rule{Protocol: p.Protocol, Destinations: to, Ports: []network.PortRange{{From: p.FirstPort, To: p.LastPort}}})
+		}
+	}
+	return rules
 }

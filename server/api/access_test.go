@@ -43,6 +43,7 @@ const (
 	toOrg        = `"relationships": {"organization": {"data": {"guid": "org-1"}}}`
 	toService    = `"service_instance": {"data": {"guid": "ups-1"}}`
 	labels       = `{"metadata": {"labels": {"a": "b"}}}`
+	policyBody   = `{"policies": [{"source": {"id": "app-1"}, "destination": {"id": "app-1", "protocol": "tcp", "ports": {"start": 8080, "end": 8080}}}]}`
 	someManifest = "applications:\n- name: hello\n"
 )
 
@@ -96,6 +97,8 @@ var attempts = map[string]attempt{
 	"DELETE /v3/placement_pools/{guid}":                                      {"/v3/placement_pools/pool-1", "", 202, platform},
 	"POST /v3/placement_pools/{guid}/relationships/spaces":                   {"/v3/placement_pools/pool-1/relationships/spaces", `{"data": [{"guid": "space-1"}]}`, 200, platform},
 	"DELETE /v3/placement_pools/{guid}/relationships/spaces/{space}":         {"/v3/placement_pools/pool-1/relationships/spaces/space-2", "", 204, platform},
+	"POST /networking/v1/external/policies":                                  {"/networking/v1/external/policies", policyBody, 200, platform},
+	"POST /networking/v1/external/policies/delete":                           {"/networking/v1/external/policies/delete", policyBody, 200, platform},
 	"POST /v3/organizations":                                                 {"/v3/organizations", `{"name": "new"}`, 201, platform},
 	"PATCH /v3/organizations/{guid}":                                         {"/v3/organizations/org-1", labels, 200, inOrg},
 	"DELETE /v3/organizations/{guid}":                                        {"/v3/organizations/org-1", "", 202, inOrg},

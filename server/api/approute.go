@@ -136,6 +136,9 @@ func (c *call) insertRoute(r *cf.Route, d *cf.Domain) error {
 	if r.Host == "*" && d.Internal {
 		return cf.Unprocessable("Wildcard hosts are not supported for internal domains.")
 	}
+	if r.Path != "" && d.Internal {
+		return cf.Unprocessable("Paths are not supported for internal domains.")
+	}
 	if r.Host == "" && d.OrgGUID == "" {
 		return cf.Unprocessable("Missing host. Routes in shared domains must have a host defined.")
 	}

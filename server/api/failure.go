@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"cupola/store/cf"
 )
@@ -67,6 +68,9 @@ func (s *Server) failure(r *http.Request, err error) *response {
 	default:
 		s.Log.ErrorContext(r.Context(), "request failed", slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Any("err", err))
 		many = cf.Errors{cf.Errorf(cf.Unknown, "An unknown error occurred.")}
+	}
+	if strings.HasPrefix(r.URL.Path, policyServer) {
+		return policyFailure(many[0])
 	}
 	list := []cf.JobError{}
 	for _, e := range many {

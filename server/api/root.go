@@ -13,7 +13,7 @@ func showRoot(c *call) (*response, error) {
 		"cloud_controller_v2": nil,
 		"cloud_controller_v3": doc{"href": c.url("/v3"), "meta": doc{"version": Version}},
 		"network_policy_v0":   nil,
-		"network_policy_v1":   nil,
+		"network_policy_v1":   c.link("/networking/v1/external"),
 		"login":               c.link(""),
 		"uaa":                 c.link(""),
 		"credhub":             nil,

@@ -131,6 +131,10 @@ func (s *Server) routes() []route {
 
 		{"GET /v3/jobs/{guid}", anyone, showJob},
 
+		{"GET /networking/v1/external/policies", develop, inTx(listPolicies)},
+		{"POST /networking/v1/external/policies", develop, inTx(createPolicies)},
+		{"POST /networking/v1/external/policies/delete", develop, inTx(deletePolicies)},
+
 		{"GET /v3/organizations", anyone, list(store.Orgs, viewOrg)},
 		{"POST /v3/organizations", admin, inTx(createOrg)},
 		{"GET /v3/organizations/{guid}", anyone, show(store.Orgs, viewOrg)},

@@ -76,6 +76,8 @@ func Process(in ProcessIn) lrp.Desired {
 			LogRateLimitByte: p.LogRateLimit,
 			Ports:            ports,
 			Egress:           in.egress(false),
+			EgressGroup:      in.egressGroup(false),
+			PolicyGroup:      in.App.GUID,
 			Constraint:       constraint(p.Placement),
 			Log:              in.log(),
 

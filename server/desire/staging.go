@@ -58,6 +58,8 @@ func Staging(in StagingIn) lrp.RunInfo {
 		MemoryMB: memory, DiskMB: disk, CPUWeight: stagingCPUWeight,
 		LogRateLimitByte: b.LogRateLimit,
 		Egress:           in.egress(true),
+		EgressGroup:      in.egressGroup(true),
+		PolicyGroup:      in.App.GUID,
 		Constraint:       constraint(b.Placement),
 		Log:              lrp.LogTarget{GUID: in.App.GUID, Source: "STG", Instance: "0", Tags: in.tags()},
 

@@ -25,6 +25,8 @@ func Task(in TaskIn) lrp.RunInfo {
 		MemoryMB: t.MemoryMB, DiskMB: t.DiskMB, CPUWeight: cpuWeight(t.MemoryMB),
 		LogRateLimitByte: t.LogRateLimit,
 		Egress:           in.egress(false),
+		EgressGroup:      in.egressGroup(false),
+		PolicyGroup:      in.App.GUID,
 		Constraint:       constraint(t.Placement),
 		Log:              lrp.LogTarget{GUID: in.App.GUID, Source: "APP/TASK/" + t.Name, Instance: "0", Tags: in.tags()},
 

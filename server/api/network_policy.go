@@ -1,0 +1,250 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"cupola/server/authz"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// The routes below are those of Cloud Foundry's policy server, with its words.
+const policyServer = "/networking/"
+
+// maxPolicies is how many policies one who is no admin may have for a source:
+// the policy server's max_policies_per_app_source.
+const maxPolicies = 150
+
+type policyDocument struct {
+	Total    int            `json:"total_policies"`
+	Policies []policyEntity `json:"policies"`
+}
+
+type policyEntity struct {
+	Source struct {
+		ID  string `json:"id"`
+		Tag string `json:"tag,omitempty"`
+	} `json:"source"`
+	Destination struct {
+		ID       string `json:"id"`
+		Tag      string `json:"tag,omitempty"`
+		Protocol string `json:"protocol"`
+		Ports    struct {
+			Start int `json:"start"`
+			End   int `json:"end"`
+		} `json:"ports"`
+	} `json:"destination"`
+}
+
+func (e policyEntity) policy() cf.NetworkPolicy {
+	to := e.Destination
+	return cf.NetworkPolicy{Source: e.Source.ID, Destination: to.ID, Protocol: to.Protocol, FirstPort: to.Ports.Start, LastPort: to.Ports.End}
+}
+
+func viewPolicy(p *cf.NetworkPolicy) (e policyEntity) {
+	e.Source.ID, e.Destination.ID, e.Destination.Protocol = p.Source, p.Destination, p.Protocol
+	e.Destination.Ports.Start, e.Destination.Ports.End = p.FirstPort, p.LastPort
+	return e
+}
+
+// fault is the first thing that the policy server finds wrong.
+func (e policyEntity) fault() string {
+	ports := e.Destination.Ports
+	switch {
+	case e.Source.ID == "":
+		return "missing source id"
+	case e.Destination.ID == "":
+		return "missing destination id"
+	case e.Destination.Protocol != "udp" && e.Destination.Protocol != "tcp":
+		return "invalid destination protocol, specify either udp or tcp"
+	case ports.Start > ports.End:
+		return fmt.Sprintf("invalid port range %d-%d, start must be less than or equal to end", ports.Start, ports.End)
+	case ports.Start < 0:
+		return fmt.Sprintf("invalid start port %d, must be in range 1-65535", ports.Start)
+	case ports.Start == 0:
+		return "missing start port"
+	case ports.End > 65535:
+		return fmt.Sprintf("invalid end port %d, must be in range 1-65535", ports.End)
+	case e.Source.Tag != "" || e.Destination.Tag != "":
+		return "tags may not be specified"
+	}
+	return ""
+}
+
+// policies reads the body.
+func (c *call) policies() (list []cf.NetworkPolicy, err error) {
+	body, err := readBody(c.Request, maxBody)
+	if err != nil {
+		return nil, err
+	}
+	var d policyDocument
+	if err := json.Unmarshal(body, &d); err != nil {
+		return nil, cf.Errorf(cf.BadRequest, "mapper: unmarshal json: %s", err)
+	}
+	fault := ""
+	if len(d.Policies) == 0 {
+		fault = "missing policies"
+	}
+	for _, e := range d.Policies {
+		if fault == "" {
+			fault = e.fault()
+		}
+		list = append(list, e.policy())
+	}
+	if fault != "" {
+		return nil, cf.Errorf(cf.BadRequest, "mapper: validate policies: %s", fault)
+	}
+	return list, nil
+}
+
+// networkAdmin tells whether the actor may have any policy.
+func (c *call) networkAdmin() bool {
+	return c.Actor.Admin || slices.Contains(c.identity.Scopes, "network.admin")
+}
+
+// developed are the apps among those of the GUIDs that the actor may have
+// policies for, and how many of the GUIDs are apps' at all.
+func (c *call) developed(guids []string) (may map[string]bool, known int, err error) {
+	apps, err := store.Apps.By(c.Tx, "guids", guids...)
+	if err != nil {
+		return nil, 0, err
+	}
+	may = map[string]bool{}
+	for _, a := range apps {
+		may[a.GUID] = c.networkAdmin() || c.Actor.May(c.rule, authz.Place{SpaceGUID: a.SpaceGUID})
+	}
+	return may, len(apps), nil
+}
+
+func appsOf(list []cf.NetworkPolicy) (guids []string) {
+	for _, p := range list {
+		guids = append(guids, p.Source, p.Destination)
+	}
+	slices.Sort(guids)
+	return slices.Compact(guids)
+}
+
+// permitPolicies checks that the actor is a developer of all the apps. Those
+// that are gone keep nobody from removing a policy.
+func (c *call) permitPolicies(list []cf.NetworkPolicy, all bool) error {
+	c.permitted = true
+	guids := appsOf(list)
+	may, known, err := c.developed(guids)
+	if err != nil {
+		return err
+	}
+	denied := all && known < len(guids)
+	for _, ok := range may {
+		denied = denied || !ok
+	}
+	if denied {
+		return cf.Errorf(cf.NotAuthorized, "one or more applications cannot be found or accessed")
+	}
+	return nil
+}
+
+func listPolicies(c *call) (*response, error) {
+	query := c.Request.URL.Query()
+	where := map[string][]string{}
+	for _, f := range []struct{ parameter, filter string }{{"id", "guids"}, {"source_id", "sources"}, {"dest_id", "destinations"}} {
+		if query.Has(f.parameter) && where["guids"] == nil {
+			where[f.filter] = strings.Split(query.Get(f.parameter), ",")
+		}
+	}
+	rows, _, err := store.NetworkPolicies.List(c.Tx, store.Query{Where: where})
+	if err != nil {
+		return nil, err
+	}
+	var guids []string
+	for _, p := range rows {
+		guids = append(guids, p.Source, p.Destination)
+	}
+	may, _, err := c.developed(guids)
+	if err != nil {
+		return nil, err
+	}
+	d := policyDocument{Policies: []policyEntity{}}
+	for _, p := range rows {
+		if may[p.Source] && may[p.Destination] {
+			d.Policies = append(d.Policies, viewPolicy(p))
+		}
+	}
+	d.Total = len(d.Policies)
+	return ok(d)
+}
+
+func createPolicies(c *call) (*response, error) {
+	list, err := c.policies()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.permitPolicies(list, true); err != nil {
+		return nil, err
+	}
+	if err := c.withinPolicies(list); err != nil {
+		return nil, err
+	}
+	for _, p := range list {
+		if err := c.Tx.AddNetworkPolicy(p); err != nil {
+			return nil, err
+		}
+	}
+	return ok(doc{})
+}
+
+// withinPolicies counts, as the policy server does, what is asked for on top of
+// what is there, even when it is the same.
+func (c *call) withinPolicies(list []cf.NetworkPolicy) error {
+	if c.networkAdmin() {
+		return nil
+	}
+	count := map[string]int{}
+	for _, p := range list {
+		count[p.Source]++
+	}
+	for source, asked := range count {
+		n, err := store.NetworkPolicies.Count(c.Tx, store.Query{Where: map[string][]string{"sources": {source}}})
+		if err != nil {
+			return err
+		}
+		if n+asked > maxPolicies {
+			return cf.Errorf(cf.NotAuthorized, "policy quota exceeded")
+		}
+	}
+	return nil
+}
+
+func deletePolicies(c *call) (*response, error) {
+	list, err := c.policies()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.permitPolicies(list, false); err != nil {
+		return nil, err
+	}
+	for _, p := range list {
+		if err := c.Tx.RemoveNetworkPolicy(p); err != nil {
+			return nil, err
+		}
+	}
+	return ok(doc{})
+}
+
+// policyFailure is an error as the policy server shows it.
+func policyFailure(e *cf.Error) *response {
+	res := &response{status: faults[e.Kind].status, body: doc{"error": e.Detail}}
+	switch e.Kind {
+	case cf.NotAuthenticated:
+		res.body = doc{"error": "missing authorization header"}
+	case cf.InvalidAuthToken:
+		res.body = doc{"error": "failed to verify token with uaa"}
+	}
+	if res.status == http.StatusUnauthorized {
+		res.header = http.Header{"Www-Authenticate": {"Bearer"}}
+	}
+	return res
+}

@@ -1,0 +1,58 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"cupola/runtime/lrp"
+	"cupola/server/desire"
+	"cupola/store"
+)
+
+// reachRetry is how long is waited after what containers may reach could not be
+// set.
+const reachRetry = time.Second
+
+// keepReach lets running containers reach what security groups and network
+// policies say, until ctx ends.
+func (h *house) keepReach(ctx context.Context) error {
+	changed, stop := h.store.Watch(store.SecurityGroups.Name(), store.Spaces.Name(), store.NetworkPolicies.Name())
+	defer stop()
+	<-h.cell.Adopted()
+	for {
+		var again <-chan time.Time
+		if err := h.setReach(ctx); err != nil && ctx.Err() == nil {
+			h.Log.ErrorContext(ctx, "reach of containers not updated", "err", err)
+			again = time.After(reachRetry)
+		}
+		select {
+		case <-changed:
+		case <-again:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (h *house) setReach(ctx context.Context) error {
+	reach, err := h.reach(ctx)
+	if err != nil {
+		return err
+	}
+	return h.cell.SetReach(ctx, reach)
+}
+
+func (h *house) reach(ctx context.Context) (lrp.Reach, error) {
+	var in desire.ReachIn
+	err := h.store.Read(ctx, func(tx *store.Tx) (err error) {
+		if in.Groups, err = store.SecurityGroups.All(tx); err != nil {
+			return err
+		}
+		if in.Spaces, err = store.Spaces.All(tx); err != nil {
+			return err
+		}
+		in.Policies, err = store.NetworkPolicies.All(tx)
+		return err
+	})
+	return desire.Reach(in), err
+}

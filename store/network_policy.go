@@ -1,0 +1,33 @@
+package store
+
+import "cupola/store/cf"
+
+// NetworkPolicies are the network policies. They go with their apps.
+var NetworkPolicies = &Table[cf.NetworkPolicy]{
+	name: "network_policies", singular: "Network policy",
+	columns: "source, destination, protocol, first_port, last_port",
+	fields: func(v *cf.NetworkPolicy, _ *sealer) []any {
+		return []any{&v.Source, &v.Destination, &v.Protocol, &v.FirstPort, &v.LastPort}
+	},
+	resource: func(*cf.NetworkPolicy) *cf.Resource { return nil },
+	filters: map[string]string{
+		"guids":        "source IN (SELECT value FROM json_each(?)) OR destination IN (SELECT value FROM json_each(?))",
+		"sources":      "source",
+		"destinations": "destination",
+	},
+}
+
+// AddNetworkPolicy adds a policy. One that is there already stays the only one.
+func (tx *Tx) AddNetworkPolicy(p cf.NetworkPolicy) error {
+	_, err := tx.exec(NetworkPolicies.name, `INSERT INTO network_policies (source, destination, protocol, first_port, last_port)
+		VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, p.Source, p.Destination, p.Protocol, p.FirstPort, p.LastPort)
+	return err
+}
+
+// RemoveNetworkPolicy removes a policy, if it is there.
+func (tx *Tx) RemoveNetworkPolicy(p cf.NetworkPolicy) error {
+	_, err := tx.exec(NetworkPolicies.name, `DELETE FROM network_policies
+		WHERE source = ? AND destination = ? AND protocol = ? AND first_port = ? AND last_port = ?`,
+		p.Source, p.Destination, p.Protocol, p.FirstPort, p.LastPort)
+	return err
+}
