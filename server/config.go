@@ -25,6 +25,7 @@ type Config struct {
 	Domain        string // of apps; "localhost"
 	AdminPassword string // made once and kept in the data directory
 	DefaultStack  string // the best there is
+	MaxBindings   int    // of an app to one service instance at a time; 5
 	Stop          StopMode
 	AllowLoopback bool              // syslog drains, route services and brokers of spaces may be at this machine's loopback addresses
 	Registries    rootfs.Registries // of images

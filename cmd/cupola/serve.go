@@ -33,6 +33,7 @@ type serveCmd struct {
 	Domain        string `help:"The domain of apps. The API is api.DOMAIN, localhost and every IP address." default:"localhost" env:"CUPOLA_DOMAIN"`
 	AdminPassword string `help:"The admin's password; made once when not given." env:"CUPOLA_ADMIN_PASSWORD" placeholder:"PASSWORD"`
 	AllowLoopback bool   `help:"Let users' syslog drains, route services and brokers of spaces be at this machine's loopback addresses, where services may trust whoever connects." env:"CUPOLA_ALLOW_LOOPBACK"`
+	MaxBindings   int    `name:"max-service-bindings" help:"How many bindings an app can have to one service instance at a time: more than one lets them be rotated." default:"5" env:"CUPOLA_MAX_SERVICE_BINDINGS" placeholder:"N"`
 	DefaultStack  string `help:"The stack of apps that name none; the best this machine has when not given." env:"CUPOLA_DEFAULT_STACK" placeholder:"NAME"`
 }
 
@@ -44,7 +45,7 @@ func (s *serveCmd) Run(e *env) error {
 	}
 	c := server.Config{DataDir: s.DataDir, HTTP: s.HTTP, HTTPS: s.HTTPS, SSH: s.SSH, Domain: s.Domain,
 		BBS: s.BBS, BBSFiles: server.BBSFiles{CA: s.BBSCA, Cert: s.BBSCert, Key: s.BBSKey},
-		AdminPassword: s.AdminPassword, DefaultStack: s.DefaultStack, AllowLoopback: s.AllowLoopback, Registries: registries, Log: e.log}
+		AdminPassword: s.AdminPassword, DefaultStack: s.DefaultStack, MaxBindings: s.MaxBindings, AllowLoopback: s.AllowLoopback, Registries: registries, Log: e.log}
 	s.apply(&c)
 	return server.Run(e.ctx, c, func(r server.Ready) { welcome(e.out, r) })
 }

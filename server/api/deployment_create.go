@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cupola/server/deploy"
+	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -161,7 +162,11 @@ func (c *call) replace(app *cf.App, d *cf.Deployment, with deployed) error {
 	if err != nil {
 		return err
 	}
-	with.like.Placement = placement
+	list, err := c.boundTo(app)
+	if err != nil {
+		return err
+	}
+	with.like.Placement, with.like.Services = placement, desire.StartedWith(list)
 	return c.withinQuota(app.SpaceGUID, func() error { return c.deployBeside(d, with) })
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -189,8 +190,12 @@ func (c *call) runAs(app *cf.App) error {
 	if err != nil {
 		return err
 	}
+	list, err := c.boundTo(app)
+	if err != nil {
+		return err
+	}
 	for _, p := range processes {
-		p.DropletGUID, p.Placement = app.DropletGUID, placement
+		p.DropletGUID, p.Placement, p.Services = app.DropletGUID, placement, desire.StartedWith(list)
 		if r != nil {
 			p.RevisionGUID = r.GUID
 		}

@@ -184,7 +184,7 @@ func (s *step) finalize() {
 		if s.Revision != nil {
 			p.Command, p.RevisionGUID = s.Revision.Commands[p.Type], s.Revision.GUID
 		}
-		p.DropletGUID, p.Placement = s.Deployment.DropletGUID, s.Web[s.new].Placement
+		p.DropletGUID, p.Placement, p.Services = s.Deployment.DropletGUID, s.Web[s.new].Placement, s.Web[s.new].Services
 		p.Rev++
 		s.touch(p.GUID)
 		s.changed[p.GUID] = p

@@ -136,8 +136,9 @@ func (in ProcessIn) env(port uint16) []lrp.EnvVar {
 	app.ProcessID, app.ProcessType = in.Process.GUID, in.Process.Type
 	app.Version = version(in.Process, in.App)
 	app.ApplicationVersion = app.Version
-	v.system(in.Owner, app)
-	v.database(in.Bindings)
+	o := in.startedWith()
+	v.system(o, app)
+	v.database(o.Bindings)
 	v.set("PORT", itoa(port))
 	if !isDocker(in.Droplet) {
 		v.set("VCAP_APP_PORT", itoa(port))

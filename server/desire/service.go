@@ -39,6 +39,26 @@ func Bindings(all []cf.AppService) []bindings.Binding {
 	return list
 }
 
+// StartedWith keeps the bindings that a process is started with: it has those
+// until it is started anew.
+func StartedWith(list []bindings.Binding) json.RawMessage {
+	text, err := json.Marshal(list)
+	if err != nil {
+		return nil // what is no JSON was never taken
+	}
+	return text
+}
+
+// startedWith is the owner with the bindings that the process was started with.
+func (in ProcessIn) startedWith() Owner {
+	o := in.Owner
+	var list []bindings.Binding
+	if len(in.Process.Services) > 0 && json.Unmarshal(in.Process.Services, &list) == nil {
+		o.Bindings = list
+	}
+	return o
+}
+
 // services adds what the app is bound to, or where it can read that.
 func (v *vars) services(o Owner) {
 	if form := bindings.Form(o.App.BindingForm); form != bindings.FormNone {

@@ -1,5 +1,7 @@
 package cf
 
+import "encoding/json"
+
 // AppState is what a user wants of an app.
 type AppState string
 
@@ -79,8 +81,11 @@ type Process struct {
 	DropletGUID    string    // that it was started with; "" for the app's
 	Rev            int       // grows when it alone is restarted
 	Placement      Placement // that it was started with
-	User           string
-	Sidecars       []Sidecar // of the droplet or the user
+	// Services are the bindings that it was started with, as server/desire
+	// writes them; nil: those that the app has now. Sealed at rest.
+	Services json.RawMessage
+	User     string
+	Sidecars []Sidecar // of the droplet or the user
 }
 
 // HealthCheck is the health_check or readiness_health_check of a process.
