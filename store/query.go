@@ -32,6 +32,7 @@ type Scope struct {
 	RouteSpaces []string // whose routes it sees
 	EventOrgs   []string // of which it sees all audit events
 	EventSpaces []string // of which it sees audit events
+	ManagedOrgs []string // whose manager it is
 
 	MemberSpaces  []string // in which it has a role itself
 	ServiceSpaces []string // in which it works with services
@@ -40,7 +41,7 @@ type Scope struct {
 func (s *Scope) list(name string) []string {
 	return map[string][]string{":orgs": s.Orgs, ":spaces": s.Spaces, ":users": s.Users, ":domain_orgs": s.DomainOrgs,
 		":route_spaces": s.RouteSpaces, ":event_orgs": s.EventOrgs, ":event_spaces": s.EventSpaces,
-		":member_spaces": s.MemberSpaces, ":service_spaces": s.ServiceSpaces}[name]
+		":managed_orgs": s.ManagedOrgs, ":member_spaces": s.MemberSpaces, ":service_spaces": s.ServiceSpaces}[name]
 }
 
 // LabelOp is an operator of a label selector.

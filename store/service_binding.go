@@ -35,6 +35,7 @@ var ServiceBindings = &Table[cf.ServiceBinding]{
 		"operation_states": "last_operation ->> 'state'",
 
 		// Not of the API.
+		"space_guids":        "instance_guid IN (SELECT guid FROM service_instances WHERE space_guid IN (SELECT value FROM json_each(?)))",
 		"organization_guids": "instance_guid IN (SELECT guid FROM service_instances WHERE space_guid IN (" + spacesOfOrgs + "))",
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "name"},

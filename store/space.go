@@ -5,12 +5,12 @@ import "cupola/store/cf"
 // Spaces are the spaces.
 var Spaces = &Table[cf.Space]{
 	name: "spaces", singular: "Space", labelled: true,
-	columns: "guid, created_at, updated_at, labels, annotations, name, org_guid, allow_ssh, isolation_segment, placement_pool",
+	columns: "guid, created_at, updated_at, labels, annotations, name, org_guid, allow_ssh, isolation_segment, placement_pool, quota_guid",
 	fields: func(v *cf.Space, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
 			&v.Name, &v.OrgGUID, &v.AllowSSH,
-			nullColumn{&v.SegmentGUID}, nullColumn{&v.PoolGUID}}
+			nullColumn{&v.SegmentGUID}, nullColumn{&v.PoolGUID}, nullColumn{&v.QuotaGUID}}
 	},
 	resource: func(v *cf.Space) *cf.Resource { return &v.Resource },
 	filters: map[string]string{
@@ -19,6 +19,7 @@ var Spaces = &Table[cf.Space]{
 		"organization_guids":      "org_guid",
 		"isolation_segment_guids": "isolation_segment",
 		"placement_pool_guids":    "placement_pool",
+		"space_quota_guids":       "quota_guid",
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "name"},
 	visible: "guid IN :spaces",

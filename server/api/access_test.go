@@ -143,6 +143,11 @@ var attempts = map[string]attempt{
 	"DELETE /v3/security_groups/{guid}/relationships/{kind}/{space}":         {"/v3/security_groups/group-1/relationships/running_spaces/space-1", "", 204, inSpace},
 	"PATCH /v3/sidecars/{guid}":                                              {"/v3/sidecars/sidecar-1", `{"command": "x"}`, 200, inSpace},
 	"DELETE /v3/sidecars/{guid}":                                             {"/v3/sidecars/sidecar-1", "", 204, inSpace},
+	"POST /v3/space_quotas":                                                  {"/v3/space_quotas", `{"name": "new", ` + toOrg + `}`, 201, platform},
+	"PATCH /v3/space_quotas/{guid}":                                          {"/v3/space_quotas/space-quota-1", `{"name": "x"}`, 200, inSpace},
+	"DELETE /v3/space_quotas/{guid}":                                         {"/v3/space_quotas/space-quota-1", "", 422, inSpace},
+	"POST /v3/space_quotas/{guid}/relationships/spaces":                      {"/v3/space_quotas/space-quota-1/relationships/spaces", `{"data": [{"guid": "space-1"}]}`, 200, inSpace},
+	"DELETE /v3/space_quotas/{guid}/relationships/spaces/{space}":            {"/v3/space_quotas/space-quota-1/relationships/spaces/space-1", "", 204, inSpace},
 	"POST /v3/spaces":                                                        {"/v3/spaces", `{"name": "new", ` + toOrg + `}`, 201, namedOrg},
 	"PATCH /v3/spaces/{guid}":                                                {"/v3/spaces/space-1", labels, 200, inSpace},
 	"DELETE /v3/spaces/{guid}":                                               {"/v3/spaces/space-1", "", 202, inSpace},
@@ -212,6 +217,8 @@ func TestWhoReads(t *testing.T) {
 		"/v3/service_credential_bindings/binding-1":         members,
 		"/v3/service_credential_bindings/binding-1/details": "space_developer read_only_admin",
 		"/v3/service_route_bindings/rb-1":                   members,
+		"/v3/spaces/space-1/usage_summary":                  members,
+		"/v3/space_quotas/space-quota-1":                    members,
 		"/v3/info/usage_summary":                            "read_only_admin global_auditor",
 	} {
 		may := append(strings.Fields(readers), "admin")
@@ -272,6 +279,17 @@ func seedAccess(tx *store.Tx) error {
 		func() error { return store.FeatureFlags.Put(tx, &cf.FeatureFlag{Name: "route_sharing", Enabled: true}) },
 		func() error { return seedServices(tx) },
 		func() error { return store.OrgQuotas.Insert(tx, &cf.OrgQuota{Resource: guid("quota-2"), Name: "q2"}) },
+		func() error {
+			return store.SpaceQuotas.Insert(tx, &cf.SpaceQuota{Resource: guid("space-quota-1"), Name: "sq", OrgGUID: "org-1", Limits: cf.QuotaLimits{PaidServices: true}})
+		},
+		func() error {
+			s, err := store.Spaces.Get(tx, "space-1")
+			if err != nil {
+				return err
+			}
+			s.QuotaGUID = "space-quota-1"
+			return store.Spaces.Update(tx, s)
+		},
 		func() error {
 			return store.Revisions.Insert(tx, &cf.Revision{Resource: guid("revision-1"), AppGUID: "app-1", Version: 1})
 		},

@@ -247,5 +247,9 @@ func aboutQuota(err error, c *call, app *cf.App) error {
 	if err != nil {
 		return err
 	}
-	return cf.Unprocessable("%s for organization %s. This organization's quota may not be large enough to support rolling deployments or your configured max-in-flight.", e.Detail, org.Name)
+	const small = "quota may not be large enough to support rolling deployments or your configured max-in-flight."
+	if strings.Contains(e.Detail, "space_quota_exceeded") || strings.Contains(e.Detail, "space_app_instance_limit_exceeded") {
+		return cf.Unprocessable("%s for space %s. This space's "+small, e.Detail, space.Name)
+	}
+	return cf.Unprocessable("%s for organization %s. This organization's "+small, e.Detail, org.Name)
 }

@@ -1,7 +1,8 @@
 package api
 
 import (
-	"fmt"
+	"math"
+	"slices"
 
 	"cupola/server/authz"
 	"cupola/store"
@@ -9,14 +10,8 @@ import (
 )
 
 func viewOrgQuota(c *call, q *cf.OrgQuota) doc {
-	l := q.Limits
-	return with(resource(q.Resource), doc{
-		"name": q.Name,
-		"apps": doc{"total_memory_in_mb": l.TotalMemoryMB, "per_process_memory_in_mb": l.InstanceMemoryMB, "total_instances": l.TotalInstances,
-			"per_app_tasks": l.AppTasks, "log_rate_limit_in_bytes_per_second": l.LogRateLimitBytes},
-		"services":      doc{"paid_services_allowed": l.PaidServices, "total_service_instances": l.TotalServiceInstances, "total_service_keys": l.TotalServiceKeys},
-		"routes":        doc{"total_routes": l.TotalRoutes, "total_reserved_ports": l.TotalReservedRoutePorts},
-		"domains":       doc{"total_domains": l.TotalDomains},
+	return with(with(resource(q.Resource), viewLimits(q.Name, q.Limits)), doc{
+		"domains":       doc{"total_domains": q.Limits.TotalDomains},
 		"relationships": doc{"organizations": toMany(c.orgsWith(q))},
 		"links":         doc{"self": c.link("/v3/organization_quotas/%s", q.GUID)},
 	})
@@ -31,24 +26,9 @@ func (c *call) orgsWith(q *cf.OrgQuota) []string {
 	return guidsOf(orgs, func(o *cf.Org) string { return o.GUID })
 }
 
-type quotaRequest struct {
-	Name opt[string] `json:"name"`
-	Apps struct {
-		TotalMemoryMB     opt[int] `json:"total_memory_in_mb"`
-		InstanceMemoryMB  opt[int] `json:"per_process_memory_in_mb"`
-		TotalInstances    opt[int] `json:"total_instances"`
-		AppTasks          opt[int] `json:"per_app_tasks"`
-		LogRateLimitBytes opt[int] `json:"log_rate_limit_in_bytes_per_second"`
-	} `json:"apps"`
-	Services struct {
-		PaidServices          opt[bool] `json:"paid_services_allowed"`
-		TotalServiceInstances opt[int]  `json:"total_service_instances"`
-		TotalServiceKeys      opt[int]  `json:"total_service_keys"`
-	} `json:"services"`
-	Routes struct {
-		TotalRoutes             opt[int] `json:"total_routes"`
-		TotalReservedRoutePorts opt[int] `json:"total_reserved_ports"`
-	} `json:"routes"`
+// orgQuotaRequest is a request about a quota of orgs.
+type orgQuotaRequest struct {
+	quotaRequest
 	Domains struct {
 		TotalDomains opt[int] `json:"total_domains"`
 	} `json:"domains"`
@@ -57,63 +37,36 @@ type quotaRequest struct {
 	} `json:"relationships"`
 }
 
-// limit is one number of a quota: its section and name as messages have them,
-// what the request says and where it goes.
-type limit struct {
-	section, name string
-	asked         opt[int]
-	to            **int
+func (r *orgQuotaRequest) domains(l *cf.QuotaLimits) []limit {
+	return []limit{{"Domains", "Total domains", r.Domains.TotalDomains, math.MaxInt32, &l.TotalDomains}}
 }
 
-func (r *quotaRequest) limits(l *cf.QuotaLimits) []limit {
-	return []limit{
-		{"Apps", "Total memory in mb", r.Apps.TotalMemoryMB, &l.TotalMemoryMB},
-		{"Apps", "Per process memory in mb", r.Apps.InstanceMemoryMB, &l.InstanceMemoryMB},
-		{"Apps", "Total instances", r.Apps.TotalInstances, &l.TotalInstances},
-		{"Apps", "Per app tasks", r.Apps.AppTasks, &l.AppTasks},
-		{"Apps", "Log rate limit in bytes per second", r.Apps.LogRateLimitBytes, &l.LogRateLimitBytes},
-		{"Services", "Total service instances", r.Services.TotalServiceInstances, &l.TotalServiceInstances},
-		{"Services", "Total service keys", r.Services.TotalServiceKeys, &l.TotalServiceKeys},
-		{"Routes", "Total routes", r.Routes.TotalRoutes, &l.TotalRoutes},
-		{"Routes", "Total reserved ports", r.Routes.TotalReservedRoutePorts, &l.TotalReservedRoutePorts},
-		{"Domains", "Total domains", r.Domains.TotalDomains, &l.TotalDomains},
-	}
+func (r *orgQuotaRequest) validate() []string {
+	return append(r.quotaRequest.validate(), limitFaults(r.domains(&cf.QuotaLimits{}))...)
 }
 
-func (r *quotaRequest) validate() []string {
-	faults := must(!r.Name.Set || r.Name.V != "", "Name can't be blank", len(r.Name.V) <= 250, "Name is too long (maximum is 250 characters)")
-	for _, l := range r.limits(&cf.QuotaLimits{}) {
-		if l.asked.V < 0 {
-			faults = append(faults, fmt.Sprintf("%s %s must be greater than or equal to 0", l.section, l.name))
-		}
+func (r *orgQuotaRequest) apply(q *cf.OrgQuota) error {
+	r.quotaRequest.apply(&q.Name, &q.Limits)
+	setLimits(r.domains(&q.Limits))
+	if !atMost(q.Limits.TotalReservedRoutePorts, q.Limits.TotalRoutes) {
+		return cf.Unprocessable("Total reserved ports must be -1, 0, or a positive integer, and must be less than or equal to total routes.")
 	}
-	return faults
-}
-
-// apply sets what the request names; null lifts a limit.
-func (r *quotaRequest) apply(q *cf.OrgQuota) {
-	q.Name = r.Name.or(q.Name)
-	q.Limits.PaidServices = r.Services.PaidServices.or(q.Limits.PaidServices)
-	for _, l := range r.limits(&q.Limits) {
-		switch {
-		case l.asked.Null:
-			*l.to = nil
-		case l.asked.Set:
-			*l.to = &l.asked.V
-		}
-	}
+	return nil
 }
 
 func createOrgQuota(c *call) (*response, error) {
 	if err := c.permitAdmin(); err != nil {
 		return nil, err
 	}
-	var req quotaRequest
-	if err := decode(c, &req); err != nil {
+	var req orgQuotaRequest
+	audited, err := decodeAudited(c, &req)
+	if err != nil {
 		return nil, err
 	}
 	q := &cf.OrgQuota{Limits: cf.QuotaLimits{PaidServices: true}}
-	req.apply(q)
+	if err := req.apply(q); err != nil {
+		return nil, err
+	}
 	if q.Name == "" {
 		return nil, cf.Unprocessable("Name can't be blank")
 	}
@@ -123,7 +76,7 @@ func createOrgQuota(c *call) (*response, error) {
 	if err := c.applyQuota(q, req.Relationships.Organizations.guids()); err != nil {
 		return nil, err
 	}
-	if err := c.quotaEvent("create", q); err != nil {
+	if err := c.quotaEvent("create", q, doc{"request": audited}); err != nil {
 		return nil, err
 	}
 	return created(viewOrgQuota(c, q))
@@ -136,8 +89,8 @@ func quotaTaken(q *cf.OrgQuota, err error) error {
 	return err
 }
 
-func (c *call) quotaEvent(what string, q *cf.OrgQuota) error {
-	return c.event("audit.organization_quota."+what, target{kind: "organization_quota", guid: q.GUID, name: q.Name}, nil)
+func (c *call) quotaEvent(what string, q *cf.OrgQuota, data doc) error {
+	return c.event("audit.organization_quota."+what, target{kind: "organization_quota", guid: q.GUID, name: q.Name}, data)
 }
 
 // orgQuota is the quota of {guid}, if the actor is an admin.
@@ -153,15 +106,21 @@ func updateOrgQuota(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	var req quotaRequest
-	if err := decode(c, &req); err != nil {
+	var req orgQuotaRequest
+	audited, err := decodeAudited(c, &req)
+	if err != nil {
 		return nil, err
 	}
-	req.apply(q)
+	if err := c.logsBounded(q, req.Apps.LogRateLimitBytes); err != nil {
+		return nil, err
+	}
+	if err := req.apply(q); err != nil {
+		return nil, err
+	}
 	if err := quotaTaken(q, store.OrgQuotas.Update(c.Tx, q)); err != nil {
 		return nil, err
 	}
-	if err := c.quotaEvent("update", q); err != nil {
+	if err := c.quotaEvent("update", q, doc{"request": audited}); err != nil {
 		return nil, err
 	}
 	return ok(viewOrgQuota(c, q))
@@ -182,7 +141,7 @@ func deleteOrgQuota(c *call) (*response, error) {
 	if err := store.OrgQuotas.Delete(c.Tx, q.GUID); err != nil {
 		return nil, err
 	}
-	if err := c.quotaEvent("delete", q); err != nil {
+	if err := c.quotaEvent("delete", q, nil); err != nil {
 		return nil, err
 	}
 	return c.accepted("organization_quota.delete", "organization_quotas", q.GUID)
@@ -204,29 +163,58 @@ func applyOrgQuota(c *call) (*response, error) {
 }
 
 // applyQuota gives orgs a quota.
-func (c *call) applyQuota(q *cf.OrgQuota, orgs []string) error {
-	var unknown []string
-	for _, guid := range orgs {
-		o, err := store.Orgs.Get(c.Tx, guid)
-		if store.IsNotFound(err) {
-			unknown = append(unknown, guid)
-			continue
-		}
+func (c *call) applyQuota(q *cf.OrgQuota, guids []string) error {
+	orgs, err := store.Orgs.By(c.Tx, "guids", guids...)
+	if err != nil {
+		return err
+	}
+	known := guidsOf(orgs, func(o *cf.Org) string { return o.GUID })
+	if unknown := without(guids, func(g string) bool { return slices.Contains(known, g) }); len(unknown) > 0 {
+		return cf.Unprocessable("Organizations with guids %s do not exist", inspect(unknown))
+	}
+	if q.Limits.LogRateLimitBytes != nil {
+		n, err := c.unlimitedLogs("organization_guids", known...)
 		if err != nil {
 			return err
 		}
+		if n > 0 {
+			return cf.Unprocessable("Current usage exceeds new quota values. The org(s) being assigned this quota contain apps running with an unlimited log rate limit.")
+		}
+	}
+	for _, o := range orgs {
 		o.QuotaGUID = q.GUID
 		if err := store.Orgs.Update(c.Tx, o); err != nil {
 			return err
 		}
-		if err := c.event("audit.organization_quota.apply", target{"organization_quota", q.GUID, q.Name, authz.Place{OrgGUID: guid}}, nil); err != nil {
+		if err := c.event("audit.organization_quota.apply", target{"organization_quota", q.GUID, q.Name, authz.Place{OrgGUID: o.GUID}},
+			doc{"organization_guid": o.GUID, "organization_name": o.Name}); err != nil {
 			return err
 		}
 	}
-	if len(unknown) > 0 {
-		return cf.Unprocessable("Organizations with guids %s do not exist", inspect(unknown))
-	}
 	return nil
+}
+
+// logsBounded refuses to bound the logs of a quota whose orgs have apps without
+// such a bound.
+func (c *call) logsBounded(q *cf.OrgQuota, asked opt[int]) error {
+	if !asked.Set || asked.Null {
+		return nil
+	}
+	orgs, _, err := store.Orgs.List(c.Tx, store.Query{Where: map[string][]string{"organization_quota_guids": {q.GUID}}, Order: "name"})
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, o := range orgs {
+		n, err := c.unlimitedLogs("organization_guids", o.GUID)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			names = append(names, o.Name)
+		}
+	}
+	return unboundedIn("org", names)
 }
 
 // SeedQuota makes the quota that new orgs get, with the limits of Cloud

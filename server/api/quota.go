@@ -1,55 +1,75 @@
 package api
 
 import (
+	"maps"
 	"math"
 
 	"cupola/store"
 	"cupola/store/cf"
 )
 
-// usage is what orgs use of their quotas.
+// usage is what an org or a space uses of its quota.
 type usage struct {
-	memoryMB  int // of started processes and tasks under way
-	instances int // started
-	largestMB int // memory of one instance
+	memoryMB  int         // of started processes and tasks under way
+	instances int         // started
+	sizes     map[int]int // memory of an instance in MB → instances of that size, and tasks
 	tasks     int
 	routes    int
 	domains   int
 	services  int // managed
 	keys      int // of services
 	logRate   int64
-	unlimited bool // something has no log rate limit
+	unlimited int // instances and tasks without a log rate limit
 }
 
-// usageOf counts what is in the orgs; in all when none is named.
-func (c *call) usageOf(orgs ...string) (u usage, err error) {
-	where := map[string][]string{}
-	if len(orgs) > 0 {
-		where["organization_guids"] = orgs
+// larger counts the instances and tasks above a size.
+func (u usage) larger(memoryMB int) (n int) {
+	for size, count := range u.sizes {
+		if size > memoryMB {
+			n += count
+		}
 	}
-	if err := c.countProcesses(&u, where); err != nil {
+	return n
+}
+
+// area is what a quota counts over: all, an org or a space.
+type area struct{ filter, guid string }
+
+func ofOrg(guid string) area   { return area{"organization_guids", guid} }
+func ofSpace(guid string) area { return area{"space_guids", guid} }
+
+// where adds the area to a query; prefix is put before its filter.
+func (a area) where(prefix string, more map[string][]string) map[string][]string {
+	w := map[string][]string{}
+	maps.Copy(w, more)
+	if a.guid != "" {
+		w[prefix+a.filter] = []string{a.guid}
+	}
+	return w
+}
+
+// usageOf counts what is in an area. The domains of a space are its org's.
+func (c *call) usageOf(a area, domains area) (u usage, err error) {
+	u.sizes = map[int]int{}
+	if err := c.countProcesses(&u, a); err != nil {
 		return u, err
 	}
-	if err := c.countTasks(&u, where); err != nil {
+	if err := c.countTasks(&u, a); err != nil {
 		return u, err
 	}
-	if u.routes, err = store.Routes.Count(c.Tx, store.Query{Where: where}); err != nil {
+	if u.routes, err = store.Routes.Count(c.Tx, store.Query{Where: a.where("", nil)}); err != nil {
 		return u, err
 	}
-	if err := c.countServices(&u, orgs); err != nil {
+	if err := c.countServices(&u, a); err != nil {
 		return u, err
 	}
-	domains, _, err := store.Domains.List(c.Tx, store.Query{Where: where})
-	u.domains = len(without(domains, func(d *cf.Domain) bool { return d.OrgGUID == "" }))
+	all, _, err := store.Domains.List(c.Tx, store.Query{Where: domains.where("", nil)})
+	u.domains = len(without(all, func(d *cf.Domain) bool { return d.OrgGUID == "" }))
 	return u, err
 }
 
-func (c *call) countProcesses(u *usage, where map[string][]string) error {
-	started := map[string][]string{"states": {string(cf.Started)}}
-	for k, v := range where {
-		started[k] = v
-	}
-	apps, _, err := store.Apps.List(c.Tx, store.Query{Where: started})
+func (c *call) countProcesses(u *usage, a area) error {
+	apps, _, err := store.Apps.List(c.Tx, store.Query{Where: a.where("", map[string][]string{"states": {string(cf.Started)}})})
 	if err != nil {
 		return err
 	}
@@ -61,12 +81,8 @@ func (c *call) countProcesses(u *usage, where map[string][]string) error {
 	return err
 }
 
-func (c *call) countTasks(u *usage, where map[string][]string) error {
-	running := map[string][]string{"states": {string(cf.TaskPending), string(cf.TaskRunning)}}
-	for k, v := range where {
-		running[k] = v
-	}
-	tasks, _, err := store.Tasks.List(c.Tx, store.Query{Where: running})
+func (c *call) countTasks(u *usage, a area) error {
+	tasks, _, err := store.Tasks.List(c.Tx, store.Query{Where: a.where("", map[string][]string{"states": {string(cf.TaskPending), string(cf.TaskRunning)}})})
 	for _, t := range tasks {
 		u.add(1, t.MemoryMB, t.LogRateLimit)
 		u.tasks++
@@ -74,16 +90,12 @@ func (c *call) countTasks(u *usage, where map[string][]string) error {
 	return err
 }
 
-// countServices counts what brokers have for the orgs.
-func (c *call) countServices(u *usage, orgs []string) (err error) {
-	instances, keys := map[string][]string{"type": {cf.Managed}}, map[string][]string{"type": {cf.BindingKey}}
-	if len(orgs) > 0 {
-		instances["owner_organization_guids"], keys["organization_guids"] = orgs, orgs
-	}
-	if u.services, err = store.ServiceInstances.Count(c.Tx, store.Query{Where: instances}); err != nil {
+// countServices counts what brokers have for the area.
+func (c *call) countServices(u *usage, a area) (err error) {
+	if u.services, err = store.ServiceInstances.Count(c.Tx, store.Query{Where: a.where("owner_", map[string][]string{"type": {cf.Managed}})}); err != nil {
 		return err
 	}
-	u.keys, err = store.ServiceBindings.Count(c.Tx, store.Query{Where: keys})
+	u.keys, err = store.ServiceBindings.Count(c.Tx, store.Query{Where: a.where("", map[string][]string{"type": {cf.BindingKey}})})
 	return err
 }
 
@@ -92,9 +104,9 @@ func (u *usage) add(n, memoryMB int, logRate int64) {
 		return
 	}
 	u.memoryMB += n * memoryMB
-	u.largestMB = max(u.largestMB, memoryMB)
+	u.sizes[memoryMB] += n
 	if logRate < 0 {
-		u.unlimited = true
+		u.unlimited += n
 		return
 	}
 	if logRate > (math.MaxInt64-u.logRate)/int64(n) {
@@ -104,18 +116,57 @@ func (u *usage) add(n, memoryMB int, logRate int64) {
 	u.logRate += int64(n) * logRate
 }
 
-// withinQuota is withinOrgQuota for a change in a space.
+// budget is a quota at work: what its org or space used before a change, and
+// after it.
+type budget struct {
+	limits        cf.QuotaLimits
+	area          area
+	name          string // of the org or space
+	before, after usage
+}
+
+// budgets are the quotas that hold in a space, or in an org where the space is
+// nil.
+func (c *call) budgets(org *cf.Org, space *cf.Space) (list []*budget, err error) {
+	q, err := store.OrgQuotas.Get(c.Tx, org.QuotaGUID)
+	if err == nil {
+		list = append(list, &budget{limits: q.Limits, area: ofOrg(org.GUID), name: org.Name})
+	}
+	if err != nil && !store.IsNotFound(err) || space == nil || space.QuotaGUID == "" {
+		return list, ifFound(err)
+	}
+	s, err := store.SpaceQuotas.Get(c.Tx, space.QuotaGUID)
+	if err != nil {
+		return nil, err
+	}
+	return append(list, &budget{limits: s.Limits, area: ofSpace(space.GUID), name: space.Name}), nil
+}
+
+// ifFound is err, but nil where it says that there is none.
+func ifFound(err error) error {
+	if store.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// withinQuota makes a change in a space, and refuses it when the space or its
+// org then uses more than before and more than a quota allows. Who uses too
+// much already may still use less.
 func (c *call) withinQuota(spaceGUID string, change func() error) error {
 	space, err := store.Spaces.Get(c.Tx, spaceGUID)
 	if err != nil {
 		return err
 	}
-	return c.withinOrgQuota(space.OrgGUID, change)
+	org, err := store.Orgs.Get(c.Tx, space.OrgGUID)
+	if err != nil {
+		return err
+	}
+	return c.within(org, space, change)
 }
 
-// withinOrgQuota makes a change in an org, and refuses it when it then uses
-// more than before and more than its quota allows. Who uses too much already
-// may still use less. What is in no org ("") has no quota.
+// withinOrgQuota is withinQuota for what is in no space. What is in no org ("")
+// has no quota.
 func (c *call) withinOrgQuota(orgGUID string, change func() error) error {
 	if orgGUID == "" {
 		return change()
@@ -124,46 +175,28 @@ func (c *call) withinOrgQuota(orgGUID string, change func() error) error {
 	if err != nil {
 		return err
 	}
-	quota, err := store.OrgQuotas.Get(c.Tx, org.QuotaGUID)
-	if store.IsNotFound(err) {
-		return change()
-	}
+	return c.within(org, nil, change)
+}
+
+func (c *call) within(org *cf.Org, space *cf.Space, change func() error) error {
+	list, err := c.budgets(org, space)
 	if err != nil {
 		return err
 	}
-	before, err := c.usageOf(org.GUID)
-	if err != nil {
-		return err
+	for _, b := range list {
+		if b.before, err = c.usageOf(b.area, ofOrg(org.GUID)); err != nil {
+			return err
+		}
 	}
 	if err := change(); err != nil {
 		return err
 	}
-	after, err := c.usageOf(org.GUID)
-	if err != nil {
-		return err
+	for _, b := range list {
+		if b.after, err = c.usageOf(b.area, ofOrg(org.GUID)); err != nil {
+			return err
+		}
 	}
-	return invalid(exceeded(quota.Limits, before, after, org.Name))
-}
-
-// exceeded tells in Cloud Controller's words which limits a change breaks.
-func exceeded(l cf.QuotaLimits, before, after usage, org string) []string {
-	over := func(limit *int, before, after int) bool { return limit != nil && after > before && after > *limit }
-	taskMade := after.tasks > before.tasks
-	memory, instance, logs := "memory quota_exceeded", "memory instance_memory_limit_exceeded", "log_rate_limit exceeds organization log rate quota"
-	if taskMade {
-		memory, instance = "memory_in_mb exceeds organization memory quota", "memory_in_mb exceeds organization instance memory quota"
-	}
-	limitedLogs := l.LogRateLimitBytes != nil
-	return must(!over(l.TotalMemoryMB, before.memoryMB, after.memoryMB), memory,
-		!over(l.InstanceMemoryMB, before.largestMB, after.largestMB), instance,
-		!over(l.TotalInstances, before.instances, after.instances), "app_instance_limit app_instance_limit_exceeded",
-		!over(l.AppTasks, before.tasks, after.tasks), "app_task_limit quota exceeded",
-		!limitedLogs || !after.unlimited || before.unlimited, "log_rate_limit cannot be unlimited in organization '"+org+"'.",
-		!over(l.LogRateLimitBytes, int(before.logRate), int(after.logRate)), logs,
-		!over(l.TotalRoutes, before.routes, after.routes), "Routes quota exceeded for organization '"+org+"'.",
-		!over(l.TotalServiceInstances, before.services, after.services), "You have exceeded your organization's services limit.",
-		!over(l.TotalServiceKeys, before.keys, after.keys), "You have exceeded your organization's limit for service binding of type key.",
-		!over(l.TotalDomains, before.domains, after.domains), `The number of private domains exceeds the quota for organization "`+org+`"`)
+	return invalid(exceeded(list))
 }
 
 func (u usage) view() doc {
@@ -176,22 +209,33 @@ func showOrgUsage(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := c.usageOf(o.GUID)
+	u, err := c.usageOf(ofOrg(o.GUID), ofOrg(o.GUID))
 	return &response{body: doc{"usage_summary": u.view(), "links": doc{
 		"self":         c.link("/v3/organizations/%s/usage_summary", o.GUID),
 		"organization": c.link("/v3/organizations/%s", o.GUID)}}}, err
+}
+
+func showSpaceUsage(c *call) (*response, error) {
+	s, err := c.space()
+	if err != nil {
+		return nil, err
+	}
+	u, err := c.usageOf(ofSpace(s.GUID), ofOrg(s.OrgGUID))
+	return &response{body: doc{"usage_summary": u.view(), "links": doc{
+		"self":  c.link("/v3/spaces/%s/usage_summary", s.GUID),
+		"space": c.link("/v3/spaces/%s", s.GUID)}}}, err
 }
 
 func showUsage(c *call) (*response, error) {
 	if !c.Actor.May(platformReader, everywhere) {
 		return nil, notAuthorized()
 	}
-	u, err := c.usageOf()
+	u, err := c.usageOf(area{}, area{})
 	return &response{body: doc{"usage_summary": u.view(), "links": doc{"self": c.link("/v3/info/usage_summary")}}}, err
 }
 
 // WithinQuota makes a change in a space, outside of a request, and refuses it
-// when it breaks the quota of the org.
+// when it breaks the quota of the space or of its org.
 func WithinQuota(tx *store.Tx, spaceGUID string, change func() error) error {
 	return (&call{Tx: tx}).withinQuota(spaceGUID, change)
 }

@@ -263,8 +263,13 @@ func (s *Server) routes() []route {
 		{"PATCH /v3/sidecars/{guid}", develop, inTx(updateSidecar)},
 		{"DELETE /v3/sidecars/{guid}", develop, inTx(deleteSidecar)},
 
-		{"GET /v3/space_quotas", anyone, inTx(listNone)},
-		{"GET /v3/space_quotas/{guid}", anyone, missing("Space quota")},
+		{"GET /v3/space_quotas", anyone, list(store.SpaceQuotas, viewSpaceQuota)},
+		{"POST /v3/space_quotas", orgAdmin, inTx(createSpaceQuota)},
+		{"GET /v3/space_quotas/{guid}", anyone, show(store.SpaceQuotas, viewSpaceQuota)},
+		{"PATCH /v3/space_quotas/{guid}", orgAdmin, inTx(updateSpaceQuota)},
+		{"DELETE /v3/space_quotas/{guid}", orgAdmin, inTx(deleteSpaceQuota)},
+		{"POST /v3/space_quotas/{guid}/relationships/spaces", orgAdmin, inTx(applySpaceQuota)},
+		{"DELETE /v3/space_quotas/{guid}/relationships/spaces/{space}", orgAdmin, inTx(removeSpaceQuota)},
 
 		{"GET /v3/spaces", anyone, listSpaces},
 		{"POST /v3/spaces", orgAdmin, inTx(createSpace)},
@@ -281,6 +286,7 @@ func (s *Server) routes() []route {
 		{"DELETE /v3/spaces/{guid}/routes", operate, inTx(deleteUnmappedRoutes)},
 		{"GET /v3/spaces/{guid}/running_security_groups", read, inTx(listRunningGroups)},
 		{"GET /v3/spaces/{guid}/staging_security_groups", read, inTx(listStagingGroups)},
+		{"GET /v3/spaces/{guid}/usage_summary", read, inTx(showSpaceUsage)},
 		{"GET /v3/spaces/{guid}/users", read, inTx(listSpaceUsers)},
 
 		{"GET /v3/stacks", anyone, list(store.Stacks, viewStack)},

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 
 	"cupola/store"
 	"cupola/store/cf"
@@ -87,18 +88,22 @@ func (c *call) createManaged(i *cf.ServiceInstance, req serviceRequest, audited 
 	return c.serviceJob(cf.JobCreateInstance, "service_instances", i.GUID, cf.ServiceWork{Parameters: objectOf(req.Parameters), Request: audited})
 }
 
-// paidAllowed refuses a plan that costs where the org's quota does.
+// paidAllowed refuses a plan that costs where the quota of the space or of its
+// org does.
 func (c *call) paidAllowed(plan *cf.ServicePlan, space *cf.Space) error {
 	org, err := store.Orgs.Get(c.Tx, space.OrgGUID)
 	if err != nil || plan.Free {
 		return err
 	}
-	quota, err := store.OrgQuotas.Get(c.Tx, org.QuotaGUID)
-	if err == nil && !quota.Limits.PaidServices {
-		return cf.Unprocessable("The service instance cannot be created because paid service plans are not allowed.")
-	}
-	if store.IsNotFound(err) {
-		return nil
+	list, err := c.budgets(org, space)
+	for _, b := range slices.Backward(list) {
+		switch {
+		case b.limits.PaidServices:
+		case b.ofSpace():
+			return cf.Unprocessable("The service instance cannot be created because paid service plans are not allowed for your space.")
+		default:
+			return cf.Unprocessable("The service instance cannot be created because paid service plans are not allowed.")
+		}
 	}
 	return err
 }

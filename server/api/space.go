@@ -9,7 +9,7 @@ import (
 func viewSpace(c *call, s *cf.Space) doc {
 	return with(resource(s.Resource), doc{
 		"name": s.Name, "metadata": metadata(s.Metadata),
-		"relationships": doc{"organization": toOne(s.OrgGUID), "quota": toOne("")},
+		"relationships": doc{"organization": toOne(s.OrgGUID), "quota": toOne(s.QuotaGUID)},
 		"links": doc{
 			"self":           c.link("/v3/spaces/%s", s.GUID),
 			"organization":   c.link("/v3/organizations/%s", s.OrgGUID),

@@ -129,7 +129,8 @@ func (a *Actor) Scope(spacesOf func(orgs []string) ([]string, error)) (*store.Sc
 	s := &store.Scope{Users: []string{a.GUID}, Orgs: having(a.orgs, ^Rule(0)), DomainOrgs: having(a.orgs, domainReader), EventOrgs: having(a.orgs, OrgAuditor),
 		Spaces: having(a.space, ^Rule(0)), EventSpaces: having(a.space, eventReader),
 		MemberSpaces: having(a.space, ^Rule(0)), ServiceSpaces: having(a.space, SpaceOperator)}
-	managed, err := spacesOf(having(a.orgs, OrgManager))
+	s.ManagedOrgs = having(a.orgs, OrgManager)
+	managed, err := spacesOf(s.ManagedOrgs)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ type Space struct {
 	AllowSSH    bool
 	SegmentGUID string // its isolation segment; "" for its org's
 	PoolGUID    string // its placement pool; "" for the default one
+	QuotaGUID   string // its own quota, of its org; "" for none
 }
 
 // OrgQuota limits what an org may use; nil is no limit.
@@ -26,6 +27,15 @@ type OrgQuota struct {
 	Resource
 	Name   string
 	Limits QuotaLimits
+}
+
+// SpaceQuota limits what each of the spaces that have it may use, of what its
+// org may.
+type SpaceQuota struct {
+	Resource
+	Name    string
+	OrgGUID string
+	Limits  QuotaLimits // without TotalDomains: domains are the org's
 }
 
 // QuotaLimits are the limits of a quota; nil is no limit.

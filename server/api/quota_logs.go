@@ -1,0 +1,38 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// unlimitedLogs counts the processes in orgs or spaces, as the filter says,
+// that may log without limit.
+func (c *call) unlimitedLogs(filter string, guids ...string) (n int, err error) {
+	processes, err := store.Processes.By(c.Tx, filter, guids...)
+	for _, p := range processes {
+		if p.LogRateLimit < 0 {
+			n++
+		}
+	}
+	return n, err
+}
+
+// unboundedIn says which orgs or spaces a quota cannot bound the logs of; nil
+// when there are none.
+func unboundedIn(what string, names []string) error {
+	const named = 2
+	if len(names) == 0 {
+		return nil
+	}
+	where := fmt.Sprintf("%ss '%s' which contain", what, strings.Join(names, "', '"))
+	switch {
+	case len(names) == 1:
+		where = fmt.Sprintf("%s '%s' which contains", what, names[0])
+	case len(names) > named:
+		where = fmt.Sprintf("%ss '%s' and %d other %ss which contain", what, strings.Join(names[:named], "', '"), len(names)-named, what)
+	}
+	return cf.Unprocessable("Current usage exceeds new quota values. This quota is applied to %s apps running with an unlimited log rate limit.", where)
+}

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"fmt"
+	"math"
+
+	"cupola/store/cf"
+)
+
+// quotaRequest is what requests about quotas of orgs and of spaces have in
+// common.
+type quotaRequest struct {
+	Name opt[string] `json:"name"`
+	Apps struct {
+		TotalMemoryMB     opt[int] `json:"total_memory_in_mb"`
+		InstanceMemoryMB  opt[int] `json:"per_process_memory_in_mb"`
+		TotalInstances    opt[int] `json:"total_instances"`
+		AppTasks          opt[int] `json:"per_app_tasks"`
+		LogRateLimitBytes opt[int] `json:"log_rate_limit_in_bytes_per_second"`
+	} `json:"apps"`
+	Services struct {
+		PaidServices          opt[bool] `json:"paid_services_allowed"`
+		TotalServiceInstances opt[int]  `json:"total_service_instances"`
+		TotalServiceKeys      opt[int]  `json:"total_service_keys"`
+	} `json:"services"`
+	Routes struct {
+		TotalRoutes             opt[int] `json:"total_routes"`
+		TotalReservedRoutePorts opt[int] `json:"total_reserved_ports"`
+	} `json:"routes"`
+}
+
+// limit is one number of a quota: its section and name as messages have them,
+// what the request says, the most it may be, and where it goes.
+type limit struct {
+	section, name string
+	asked         opt[int]
+	most          int
+	to            **int
+}
+
+func (r *quotaRequest) limits(l *cf.QuotaLimits) []limit {
+	const most = math.MaxInt32
+	return []limit{
+		{"Apps", "Total memory in mb", r.Apps.TotalMemoryMB, most, &l.TotalMemoryMB},
+		{"Apps", "Per process memory in mb", r.Apps.InstanceMemoryMB, most, &l.InstanceMemoryMB},
+		{"Apps", "Total instances", r.Apps.TotalInstances, most, &l.TotalInstances},
+		{"Apps", "Per app tasks", r.Apps.AppTasks, most, &l.AppTasks},
+		{"Apps", "Log rate limit in bytes per second", r.Apps.LogRateLimitBytes, math.MaxInt64, &l.LogRateLimitBytes},
+		{"Services", "Total service instances", r.Services.TotalServiceInstances, most, &l.TotalServiceInstances},
+		{"Services", "Total service keys", r.Services.TotalServiceKeys, most, &l.TotalServiceKeys},
+		{"Routes", "Total routes", r.Routes.TotalRoutes, most, &l.TotalRoutes},
+		{"Routes", "Total reserved ports", r.Routes.TotalReservedRoutePorts, most, &l.TotalReservedRoutePorts},
+	}
+}
+
+func (r *quotaRequest) validate() []string {
+	faults := must(!r.Name.Set || r.Name.V != "", "Name can't be blank", len(r.Name.V) <= 250, "Name is too long (maximum is 250 characters)")
+	return append(faults, limitFaults(r.limits(&cf.QuotaLimits{}))...)
+}
+
+func limitFaults(limits []limit) (faults []string) {
+	for _, l := range limits {
+		if l.asked.V < 0 {
+			faults = append(faults, fmt.Sprintf("%s %s must be greater than or equal to 0", l.section, l.name))
+		}
+		if l.asked.V > l.most {
+			faults = append(faults, fmt.Sprintf("%s %s must be less than or equal to %d", l.section, l.name, l.most))
+		}
+	}
+	return faults
+}
+
+// apply sets what the request names; null lifts a limit.
+func (r *quotaRequest) apply(name *string, to *cf.QuotaLimits) {
+	*name = r.Name.or(*name)
+	to.PaidServices = r.Services.PaidServices.or(to.PaidServices)
+	setLimits(r.limits(to))
+}
+
+func setLimits(limits []limit) {
+	for _, l := range limits {
+		switch {
+		case l.asked.Null:
+			*l.to = nil
+		case l.asked.Set:
+			*l.to = &l.asked.V
+		}
+	}
+}
+
+// viewLimits is what quotas of orgs and of spaces show alike.
+func viewLimits(name string, l cf.QuotaLimits) doc {
+	return doc{
+		"name": name,
+		"apps": doc{"total_memory_in_mb": l.TotalMemoryMB, "per_process_memory_in_mb": l.InstanceMemoryMB, "total_instances": l.TotalInstances,
+			"per_app_tasks": l.AppTasks, "log_rate_limit_in_bytes_per_second": l.LogRateLimitBytes},
+		"services": doc{"paid_services_allowed": l.PaidServices, "total_service_instances": l.TotalServiceInstances, "total_service_keys": l.TotalServiceKeys},
+		"routes":   doc{"total_routes": l.TotalRoutes, "total_reserved_ports": l.TotalReservedRoutePorts},
+	}
+}
+
+// atMost tells whether a limit, of which nil is none, is not above another.
+func atMost(a, b *int) bool {
+	return a == nil || b == nil || *a <= *b
+}
