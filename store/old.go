@@ -15,7 +15,7 @@ const (
 // max_retained_revisions_per_app and max_retained_deployments_per_app.
 const keptPast = 100
 
-// DropOld deletes audit events, jobs, ended tasks and known files that are old,
+// DropOld deletes audit events, usage events but for the last, jobs, ended tasks and known files that are old,
 // and revisions and deployments of which an app has too many. It lets older bits
 // of apps EXPIRE: the rows stay, what they named is no longer kept. What is in
 // use stays, however old.
@@ -26,6 +26,8 @@ func (tx *Tx) DropOld() error {
 		args       []any
 	}{
 		{"events", "DELETE FROM events WHERE created_at < ?", []any{before(keptHistory)}},
+		{"app_usage_events", "DELETE FROM app_usage_events WHERE created_at < ? AND id < (SELECT max(id) FROM app_usage_events)", []any{before(keptHistory)}},
+		{"service_usage_events", "DELETE FROM service_usage_events WHERE created_at < ? AND id < (SELECT max(id) FROM service_usage_events)", []any{before(keptHistory)}},
 		{"jobs", "DELETE FROM jobs WHERE created_at < ?", []any{before(keptJobs)}},
 		{"tasks", "DELETE FROM tasks WHERE state IN ('SUCCEEDED', 'FAILED') AND max(created_at, updated_at) < ?", []any{before(keptHistory)}},
 		{"resources", "DELETE FROM resources WHERE used_at < ?", []any{before(keptHistory)}},

@@ -50,7 +50,9 @@ const (
 // attempts has every write route of the table: TestAccess fails for one that
 // is not here.
 var attempts = map[string]attempt{
-	"POST /v3/admin/actions/clear_buildpack_cache": {"/v3/admin/actions/clear_buildpack_cache", "", 202, platform},
+	"POST /v3/admin/actions/clear_buildpack_cache":                             {"/v3/admin/actions/clear_buildpack_cache", "", 202, platform},
+	"POST /v3/app_usage_events/actions/destructively_purge_all_and_reseed":     {"/v3/app_usage_events/actions/destructively_purge_all_and_reseed", "", 200, platform},
+	"POST /v3/service_usage_events/actions/destructively_purge_all_and_reseed": {"/v3/service_usage_events/actions/destructively_purge_all_and_reseed", "", 200, platform},
 	"POST /v3/apps":          {"/v3/apps", `{"name": "new", ` + toSpace + `}`, 201, namedSpace},
 	"PATCH /v3/apps/{guid}":  {"/v3/apps/app-1", labels, 200, inSpace},
 	"DELETE /v3/apps/{guid}": {"/v3/apps/app-1", "", 202, inSpace},

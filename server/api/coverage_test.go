@@ -81,8 +81,8 @@ func TestCoverage(t *testing.T) {
 		}
 	}
 	for _, rt := range (&Server{}).routes() {
-		if !reached[rt.pattern] {
-			t.Errorf("%s is in the table neither of Cloud Controller nor of our own", rt.pattern)
+		if _, path, _ := strings.Cut(rt.pattern, " "); strings.HasPrefix(path, "/v3") && !reached[rt.pattern] {
+			t.Errorf("%s is not in testdata/cc-routes.txt: add it, as our own with +", rt.pattern)
 		}
 	}
 	if n := len(slices.DeleteFunc(slices.Clone(list), func(k known) bool { return k.own })); n != 250 {

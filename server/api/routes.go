@@ -30,6 +30,10 @@ func (s *Server) routes() []route {
 		{"GET /v3/info/usage_summary", anyone, inTx(showUsage)},
 		{"POST /v3/admin/actions/clear_buildpack_cache", admin, inTx(clearAllBuildCaches)},
 
+		{"GET /v3/app_usage_events", anyone, listUsage(store.AppUsageEvents, viewAppUsage, "app")},
+		{"GET /v3/app_usage_events/{guid}", anyone, show(store.AppUsageEvents, viewAppUsage)},
+		{"POST /v3/app_usage_events/actions/destructively_purge_all_and_reseed", admin, reseedUsage((*store.Tx).ReseedAppUsage)},
+
 		{"GET /v3/apps", anyone, listApps},
 		{"POST /v3/apps", develop, inTx(createApp)},
 		{"GET /v3/apps/{guid}", anyone, showIncluding(store.Apps, viewApp, includeOfApps, appIncludes)},
@@ -258,6 +262,10 @@ func (s *Server) routes() []route {
 		{"PATCH /v3/service_route_bindings/{guid}", develop, inTx(updateRouteBinding)},
 		{"DELETE /v3/service_route_bindings/{guid}", operate, inTx(deleteRouteBinding)},
 		{"GET /v3/service_route_bindings/{guid}/parameters", develop, askParameters(routeBindingParameters)},
+
+		{"GET /v3/service_usage_events", anyone, listUsage(store.ServiceUsageEvents, viewServiceUsage, "service")},
+		{"GET /v3/service_usage_events/{guid}", anyone, show(store.ServiceUsageEvents, viewServiceUsage)},
+		{"POST /v3/service_usage_events/actions/destructively_purge_all_and_reseed", admin, reseedUsage((*store.Tx).ReseedServiceUsage)},
 
 		{"GET /v3/sidecars/{guid}", read, inTx(showSidecar)},
 		{"PATCH /v3/sidecars/{guid}", develop, inTx(updateSidecar)},
