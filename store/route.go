@@ -5,11 +5,11 @@ import "cupola/store/cf"
 // Routes are the routes. All are HTTP: none has a port.
 var Routes = &Table[cf.Route]{
 	name: "routes", singular: "Route", labelled: true,
-	columns: "guid, created_at, updated_at, labels, annotations, space_guid, domain_guid, host, path, destinations, options",
+	columns: "guid, created_at, updated_at, labels, annotations, space_guid, domain_guid, host, path, destinations, options, shared_spaces",
 	fields: func(v *cf.Route, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
-			&v.SpaceGUID, &v.DomainGUID, &v.Host, &v.Path, jsonColumn{&v.Destinations}, jsonColumn{&v.Options}}
+			&v.SpaceGUID, &v.DomainGUID, &v.Host, &v.Path, jsonColumn{&v.Destinations}, jsonColumn{&v.Options}, jsonColumn{&v.SharedSpaces}}
 	},
 	resource: func(v *cf.Route) *cf.Resource { return &v.Resource },
 	filters: map[string]string{
@@ -17,11 +17,19 @@ var Routes = &Table[cf.Route]{
 		"hosts":              "host",
 		"paths":              "path",
 		"domain_guids":       "domain_guid",
-		"space_guids":        "space_guid",
+		"space_guids":        "space_guid IN (SELECT value FROM json_each(?)) OR " + routeShared + "(SELECT value FROM json_each(?)))",
 		"organization_guids": "space_guid IN (SELECT guid FROM spaces WHERE org_guid IN (SELECT value FROM json_each(?)))",
 		"app_guids":          "EXISTS (SELECT 1 FROM json_each(destinations) d WHERE d.value ->> 'app_guid' IN (SELECT value FROM json_each(?)))",
-		"ports":              "EXISTS (SELECT 1 FROM json_each(?) p WHERE p.value IN ('', '0'))",
+
+		// Not of the API.
+		"shared_space_guids":       routeShared + "(SELECT value FROM json_each(?)))",
+		"owner_space_guids":        "space_guid",
+		"owner_organization_guids": "space_guid IN (" + spacesOfOrgs + ")",
+
+		"ports": "EXISTS (SELECT 1 FROM json_each(?) p WHERE p.value IN ('', '0'))",
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at"},
-	visible: "space_guid IN :route_spaces",
+	visible: "space_guid IN :route_spaces OR " + routeShared + ":route_spaces)",
 }
+
+const routeShared = "EXISTS (SELECT 1 FROM json_each(shared_spaces) s WHERE s.value IN "

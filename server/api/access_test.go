@@ -127,6 +127,8 @@ var attempts = map[string]attempt{
 	"PATCH /v3/routes/{guid}/destinations":                                   {"/v3/routes/route-1/destinations", `{"destinations": []}`, 200, ofRoute},
 	"PATCH /v3/routes/{guid}/destinations/{destination}":                     {"/v3/routes/route-1/destinations/dest-1", `{"protocol": "http2"}`, 200, ofRoute},
 	"DELETE /v3/routes/{guid}/destinations/{destination}":                    {"/v3/routes/route-1/destinations/dest-1", "", 204, ofRoute},
+	"POST /v3/routes/{guid}/relationships/shared_spaces":                     {"/v3/routes/route-1/relationships/shared_spaces", `{"data": []}`, 200, ofRoute},
+	"DELETE /v3/routes/{guid}/relationships/shared_spaces/{space}":           {"/v3/routes/route-1/relationships/shared_spaces/space-1", "", 422, ofRoute},
 	"PATCH /v3/routes/{guid}/relationships/space":                            {"/v3/routes/route-1/relationships/space", `{"data": {"guid": "space-1"}}`, 200, ofRoute},
 	"POST /v3/service_brokers":                                               {"/v3/service_brokers", `{"name": "new", "url": "http://b", "authentication": {"type": "basic", "credentials": {"username": "u", "password": "p"}}, ` + toSpace + `}`, 202, namedSpace},
 	"PATCH /v3/service_brokers/{guid}":                                       {"/v3/service_brokers/broker-1", `{"name": "x"}`, 202, inSpace},

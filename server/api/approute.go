@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,7 +28,7 @@ func viewRoute(c *call, r *cf.Route) doc {
 	return with(resource(r.Resource), doc{
 		"protocol": "http", "host": r.Host, "path": r.Path, "port": nil, "url": url, "metadata": metadata(r.Metadata),
 		"destinations": viewDestinations(r), "options": orEmptyAny(r.Options),
-		"relationships": doc{"space": toOne(r.SpaceGUID), "domain": toOne(r.DomainGUID), "shared_spaces": toMany(nil)},
+		"relationships": doc{"space": toOne(r.SpaceGUID), "domain": toOne(r.DomainGUID), "shared_spaces": toMany(r.SharedSpaces)},
 		"links": doc{
 			"self":         c.link("/v3/routes/%s", r.GUID),
 			"space":        c.link("/v3/spaces/%s", r.SpaceGUID),
@@ -169,11 +168,15 @@ func (c *call) routeTaken(r *cf.Route, d *cf.Domain) error {
 }
 
 func (c *call) routeEvent(kind string, r *cf.Route) error {
-	space, err := store.Spaces.Get(c.Tx, r.SpaceGUID)
+	return c.routeEventWith(kind, r, r.SpaceGUID, nil)
+}
+
+func (c *call) routeEventWith(kind string, r *cf.Route, spaceGUID string, data doc) error {
+	space, err := store.Spaces.Get(c.Tx, spaceGUID)
 	if err != nil {
 		return err
 	}
-	return c.event(kind, target{"route", r.GUID, r.Host, authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, nil)
+	return c.event(kind, target{"route", r.GUID, r.Host, authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, data)
 }
 
 // appRoute is the route of {guid}, if the actor sees it and satisfies the rule.
@@ -259,7 +262,7 @@ func deleteUnmappedRoutes(c *call) (*response, error) {
 	if c.Request.URL.Query().Get("unmapped") != "true" {
 		return nil, cf.Unprocessable("Mass delete not supported for routes. Use 'unmapped' parameter to delete all unmapped routes.")
 	}
-	routes, err := store.Routes.By(c.Tx, "space_guids", s.GUID)
+	routes, err := store.Routes.By(c.Tx, "owner_space_guids", s.GUID)
 	if err != nil {
 		return nil, err
 	}
@@ -348,7 +351,7 @@ func (c *call) mapRoute(r *cf.Route, wanted ...cf.Destination) error {
 		if err != nil {
 			return unprocessable(err, "App(s) with guid(s) \"%s\" do not exist or you do not have access.", d.AppGUID)
 		}
-		if app.SpaceGUID != r.SpaceGUID {
+		if app.SpaceGUID != r.SpaceGUID && !slices.Contains(r.SharedSpaces, app.SpaceGUID) {
 			return cf.Unprocessable("Routes destinations must be in either the route's space or the route's shared spaces")
 		}
 		if slices.ContainsFunc(r.Destinations, func(have cf.Destination) bool {
@@ -450,31 +453,4 @@ func listAppRoutes(c *call) (*response, error) {
 		q.Where["app_guids"] = []string{app.GUID}
 		return nil
 	})
-}
-
-// moveRoute gives a route to another space.
-func moveRoute(c *call) (*response, error) {
-	if err := c.feature("route_sharing"); err != nil {
-		return nil, err
-	}
-	var req ref
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
-	r, err := c.appRoute()
-	if err != nil {
-		return nil, err
-	}
-	space, err := c.targetSpace(req.guid())
-	if err != nil {
-		return nil, err
-	}
-	if _, err := c.usableDomain(r.DomainGUID, space); err != nil {
-		return nil, err
-	}
-	r.SpaceGUID = space.GUID
-	if err := store.Routes.Update(c.Tx, r); err != nil {
-		return nil, err
-	}
-	return &response{status: http.StatusOK, body: toOne(space.GUID)}, nil
 }

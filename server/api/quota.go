@@ -57,7 +57,7 @@ func (c *call) usageOf(a area, domains area) (u usage, err error) {
 	if err := c.countTasks(&u, a); err != nil {
 		return u, err
 	}
-	if u.routes, err = store.Routes.Count(c.Tx, store.Query{Where: a.where("", nil)}); err != nil {
+	if u.routes, err = store.Routes.Count(c.Tx, store.Query{Where: a.where("owner_", nil)}); err != nil {
 		return u, err
 	}
 	if err := c.countServices(&u, a); err != nil {

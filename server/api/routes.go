@@ -205,6 +205,9 @@ func (s *Server) routes() []route {
 		{"PATCH /v3/routes/{guid}/destinations", operate, inTx(replaceDestinations)},
 		{"PATCH /v3/routes/{guid}/destinations/{destination}", operate, inTx(updateDestination)},
 		{"DELETE /v3/routes/{guid}/destinations/{destination}", operate, inTx(deleteDestination)},
+		{"GET /v3/routes/{guid}/relationships/shared_spaces", authz.RouteReader, inTx(showRouteShares)},
+		{"POST /v3/routes/{guid}/relationships/shared_spaces", operate, inTx(shareRoute)},
+		{"DELETE /v3/routes/{guid}/relationships/shared_spaces/{space}", operate, inTx(unshareRoute)},
 		{"PATCH /v3/routes/{guid}/relationships/space", develop, inTx(moveRoute)},
 
 		{"GET /v3/security_groups", anyone, list(store.SecurityGroups, viewSecurityGroup)},

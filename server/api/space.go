@@ -147,7 +147,7 @@ func removeSpace(c *call, s *cf.Space) error {
 			return err
 		}
 	}
-	routes, err := store.Routes.By(c.Tx, "space_guids", s.GUID)
+	routes, err := store.Routes.By(c.Tx, "owner_space_guids", s.GUID)
 	if err != nil {
 		return err
 	}
@@ -155,6 +155,9 @@ func removeSpace(c *call, s *cf.Space) error {
 		if err := c.dropRoute(r); err != nil {
 			return err
 		}
+	}
+	if err := leaveRoutes(c, s.GUID); err != nil {
+		return err
 	}
 	if err := leaveSecurityGroups(c, s.GUID); err != nil {
 		return err

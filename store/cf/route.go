@@ -15,6 +15,7 @@ type Route struct {
 	Resource
 	Metadata
 	SpaceGUID    string
+	SharedSpaces []string // further spaces to whose apps it may lead
 	DomainGUID   string
 	Host         string
 	Path         string // "" or "/x"
