@@ -22,6 +22,7 @@ import (
 	"cupola/server/bbs/bbsrows"
 	"cupola/server/broker"
 	"cupola/server/deploy"
+	"cupola/server/dns"
 	"cupola/server/drain"
 	"cupola/server/logcache"
 	"cupola/server/reconcile"
@@ -47,6 +48,7 @@ type house struct {
 	containers *container.Engine
 	files      *files.Store
 	network    *network.Network
+	names      *dns.Server // nil where the port is another's
 	cell       *cell.Cell
 	loop       *reconcile.Loop
 	brokers    *broker.Loop
@@ -142,8 +144,11 @@ func (h *house) openContainers(context.Context) (err error) {
 }
 
 func (h *house) openNetwork(context.Context) (err error) {
-	h.network, err = network.New(h.networkConfig())
-	return err
+	if h.network, err = network.New(h.networkConfig()); err != nil {
+		return err
+	}
+	h.openNames()
+	return nil
 }
 
 func (h *house) openCell(context.Context) (err error) {
@@ -158,7 +163,7 @@ func (h *house) openCell(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	h.cell, err = cell.New(cell.Config{Dir: h.path("cell"), Presence: h.machine(), Parts: h.parts(), Containers: cell.Engine(h.containers), Network: h.network, RootFS: h.roots,
+	h.cell, err = cell.New(cell.Config{Dir: h.path("cell"), Presence: h.machine(), Parts: h.parts(), Containers: cell.Engine(h.containers), Network: h.containerNetwork(), RootFS: h.roots,
 		Files: h.files, Artifacts: artifacts, Identities: authority,
 		Blob: h.blobs.Path, Keep: h.keep, Logs: h.logLine, Events: func(e lrp.Event) { h.loop.Event(e) },
 		Freed: func() { h.loop.Freed() }, Log: h.Log})
@@ -206,6 +211,9 @@ func (h *house) close() {
 	var errs []error
 	if h.logs != nil {
 		errs = append(errs, h.logs.Save(h.path("logs.gob")))
+	}
+	if h.names != nil {
+		_ = h.names.Close() // Run has, if it ran
 	}
 	if h.network != nil {
 		errs = append(errs, h.network.Close())

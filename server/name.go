@@ -31,7 +31,7 @@ func names(dataDir string) doctor.Owner {
 
 func (h *house) networkConfig() network.Config {
 	n := names(h.DataDir)
-	return network.Config{Dir: h.path("netns"), Table: n.Table, LinkPrefix: n.LinkPrefix, Subnet: n.Subnet, HostPorts: ports(h.HTTP, h.HTTPS), Log: h.Log}
+	return network.Config{Dir: h.path("netns"), Table: n.Table, LinkPrefix: n.LinkPrefix, Subnet: n.Subnet, HostPorts: ports(h.HTTP, h.HTTPS), Names: true, Log: h.Log}
 }
 
 // ports are those of the addresses that have one.

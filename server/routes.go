@@ -121,6 +121,9 @@ func (h *house) setRoutes(ctx context.Context) error {
 	t := table(desire.Routes(in))
 	addWishes(&t, wishes, in.Instances)
 	h.router.Set(t)
+	if h.names != nil {
+		h.names.Set(internalNames(in))
+	}
 	return nil
 }
 

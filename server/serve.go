@@ -102,6 +102,9 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 		return h.loop.Run(live)
 	})
 	group.Go(func() error { return h.keepReach(live) })
+	if h.names != nil {
+		group.Go(func() error { return h.names.Run(live) })
+	}
 	group.Go(func() error { return h.brokers.Run(live) })
 	group.Go(func() error { return h.api.Run(live) })
 	group.Go(func() error { return h.route(live) })

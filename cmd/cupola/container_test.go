@@ -192,19 +192,23 @@ func (d *daemon) egressIsHeld() {
 	d.opened(o.private.String())
 }
 
-// opened makes a security group for an address: it holds from the restart on.
+// opened makes a security group for an address: it holds at once.
 func (d *daemon) opened(ip string) {
 	d.t.Helper()
 	rule := doc{"protocol": "tcp", "destination": ip, "ports": "80"}
 	d.api("POST", "/v3/security_groups", doc{"name": "one", "globally_enabled": doc{"running": true}, "rules": []doc{rule}}, nil)
-	d.reaches(ip+":80", false)
-	d.api("POST", "/v3/apps/"+d.app("probe")+"/actions/restart", nil, nil)
-	eventually(d.t, 20*time.Second, func() string {
-		_, said, _ := d.get("probe.localhost", "/dial?to="+ip+":80")
-		if said == "reached\n" {
+	d.soonReaches("probe", ip+":80", true)
+}
+
+// soonReaches wants an app to reach an address, or not, 5 s from now at last.
+func (d *daemon) soonReaches(app, addr string, want bool) {
+	d.t.Helper()
+	eventually(d.t, 5*time.Second, func() string {
+		_, said, err := d.get(app+".localhost", "/dial?to="+addr)
+		if err == nil && (said == "reached\n") == want {
 			return ""
 		}
-		return said
+		return fmt.Sprintf("%s from %s: got %q, %v; want reached %v", addr, app, said, err, want)
 	})
 }
 

@@ -31,6 +31,7 @@ var rows = []string{
 	"create-service-key", "share-service", "bind-route-service", "unbind-route-service",
 	"create-service-broker", "update-service-broker", "delete-service-broker", "marketplace", "service-access", "enable-service-access",
 	"disable-service-access", "purge-service-offering", "create-service", "update-service",
+	"add-network-policy", "network-policies", "remove-network-policy",
 	"feature-flags", "enable-feature-flag", "disable-feature-flag", "curl",
 }
 

@@ -191,6 +191,19 @@ func answers() []expr.Any {
 	}
 }
 
+// asksNames are the rules that let containers ask the host's address for names,
+// by UDP and TCP.
+func (f *firewall) asksNames() (rules [][]expr.Any) {
+	const addressAt, portAt, port = 16, 2, 53
+	for _, protocol := range []string{"udp", "tcp"} {
+		rules = append(rules, slices.Concat(f.from(), protocolIs(protocol), []expr.Any{
+			&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: addressAt, Len: 4}, equal(f.subnet.Addr().Next().AsSlice()...),
+			&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: portAt, Len: 2}, equal(0, port),
+		}, accept()))
+	}
+	return rules
+}
+
 // lookUp goes to the chain of the container that sends.
 func (f *firewall) lookUp() []expr.Any {
 	const source, length, verdict = 12, 4, 0

@@ -348,3 +348,20 @@ func BenchmarkAttach(b *testing.B) {
 	b.ReportMetric(per(policy), "s/set-250")
 	b.ReportMetric(per(release), "s/release-250")
 }
+
+// TestNamesAreOpenToAll wants port 53 of the gateway, and nothing else of the
+// host, open to one that may reach nothing.
+func TestNamesAreOpenToAll(t *testing.T) {
+	cfg := testConfig(t, 24)
+	cfg.Names = true
+	n := newNetwork(t, cfg)
+	w := newWorld(t, n)
+	a := acquire(t, n, "a")
+	for _, addr := range []string{a.Gateway.String() + ":53", a.Gateway.String() + ":54", w.host.String() + ":53"} {
+		serve(t, "", addr)
+	}
+	set(t, n)
+	wantReached(t, a, a.Gateway.String()+":53", true)
+	wantReached(t, a, a.Gateway.String()+":54", false)
+	wantReached(t, a, w.host.String()+":53", false)
+}

@@ -32,6 +32,7 @@ type firewall struct {
 	links     string
 	subnet    netip.Prefix
 	hostPorts []PortRange
+	names     bool // the host's address answers names
 
 	mu     sync.Mutex
 	conn   *nftables.Conn
@@ -45,7 +46,7 @@ type firewall struct {
 func newFirewall(cfg Config) (*firewall, error) {
 	f := &firewall{
 		table: &nftables.Table{Name: cfg.Table, Family: nftables.TableFamilyIPv4},
-		links: cfg.LinkPrefix, subnet: cfg.Subnet,
+		links: cfg.LinkPrefix, subnet: cfg.Subnet, names: cfg.Names,
 	}
 	for _, p := range cfg.HostPorts {
 		f.hostPorts = append(f.hostPorts, PortRange{p, p})
@@ -159,12 +160,16 @@ func (f *firewall) staticChains() []staticChain {
 	for _, no := range refuse() {
 		decide = append(decide, slices.Concat(f.from(), no))
 	}
+	toHost := decide
+	if f.names {
+		toHost = slices.Concat(decide[:1], f.asksNames(), decide[1:])
+	}
 	return []staticChain{
 		// A container may send from its own address only.
 		{base("antispoof", filter, nftables.ChainHookPrerouting, nftables.ChainPriorityRaw), [][]expr.Any{
 			slices.Concat(f.from(), foreignSource(), drop()),
 		}},
-		{base("tohost", filter, nftables.ChainHookInput, nftables.ChainPriorityFilter), decide},
+		{base("tohost", filter, nftables.ChainHookInput, nftables.ChainPriorityFilter), toHost},
 		{base("forward", filter, nftables.ChainHookForward, nftables.ChainPriorityFilter), append(slices.Clone(decide),
 			slices.Concat(f.to(), answers(), accept()),
 			slices.Concat(f.to(), drop()),

@@ -34,6 +34,9 @@ type Config struct {
 	// the network that its address is in: the router's, whose apps are found by
 	// that address.
 	HostPorts []uint16
+	// Names opens port 53 of the host's address to all containers, whatever their
+	// rules: there they find each other.
+	Names bool
 	// Resolvers are the name servers of containers; nil takes the host's own
 	// that are not on the loopback.
 	Resolvers []netip.Addr

@@ -129,7 +129,3 @@ func dropping(conn *nftables.Conn) (names []string, err error) {
 	}
 	return names, nil
 }
-
-// HostResolvers are the host's name servers that containers can use: Resolvers
-// of a Network that is told none.
-func HostResolvers() []netip.Addr { return hostResolvers() }

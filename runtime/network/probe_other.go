@@ -4,7 +4,6 @@ package network
 
 import (
 	"errors"
-	"net/netip"
 )
 
 // ProbeFilter returns errors.ErrUnsupported.
@@ -15,9 +14,6 @@ func ProbeLink() error { return errors.ErrUnsupported }
 
 // Look returns errors.ErrUnsupported.
 func Look() (Survey, error) { return Survey{}, errors.ErrUnsupported }
-
-// HostResolvers returns nothing.
-func HostResolvers() []netip.Addr { return nil }
 
 // Stray returns errors.ErrUnsupported.
 func (*Network) Stray() ([]string, error) { return nil, errors.ErrUnsupported }

@@ -69,7 +69,8 @@ func TestProcess(t *testing.T) {
 			Checks:       lrp.CheckDefinition{Liveness: []lrp.Check{{Type: lrp.CheckPort, Port: 8080, InvocationTimeout: 3 * time.Second}}},
 			StartTimeout: 60 * time.Second,
 			MemoryMB:     256, DiskMB: 1024, CPUWeight: 3, LogRateLimitByte: -1,
-			Ports: []uint16{8080, 9000},
+			Ports:       []uint16{8080, 9000},
+			EgressGroup: "running/s", PolicyGroup: "a",
 			Egress: []lrp.EgressRule{
 				{Protocol: "tcp", Destinations: []string{"0.0.0.0-9.255.255.255", "11.0.0.0/8"}, Ports: "443,8000-8100", ICMPType: -1, ICMPCode: -1},
 				{Protocol: "icmp", Destinations: []string{"10.0.0.1"}, ICMPType: 8, ICMPCode: -1, Log: true},

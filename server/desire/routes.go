@@ -64,6 +64,37 @@ func Routes(in RoutesIn) []RouteEntry {
 	return entries
 }
 
+// InternalNames are the internal domains, and by the names in them that routes
+// have the instances that Routes would lead to. All are in lower case.
+func InternalNames(in RoutesIn) (zones []string, names map[string][]*lrp.Actual) {
+	domains, names := map[string]string{}, map[string][]*lrp.Actual{}
+	for _, d := range in.Domains {
+		if d.Internal {
+			domains[d.GUID] = strings.ToLower(d.Name)
+			zones = append(zones, domains[d.GUID])
+		}
+	}
+	var served map[service][]*lrp.Actual
+	for _, r := range in.Routes {
+		zone, ok := domains[r.DomainGUID]
+		if !ok {
+			continue
+		}
+		if served == nil {
+			served = in.served()
+		}
+		name, seen := strings.ToLower(r.Host)+"."+zone, map[service]bool{}
+		for _, to := range r.Destinations {
+			s := service{to.AppGUID, ProcessType(to)}
+			if !seen[s] { // by several ports
+				names[name] = append(names[name], served[s]...)
+			}
+			seen[s] = true
+		}
+	}
+	return zones, names
+}
+
 // service is what a destination leads to.
 type service struct{ appGUID, processType string }
 

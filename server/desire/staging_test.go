@@ -40,6 +40,7 @@ func TestStaging(t *testing.T) {
 				lrp.Upload{Artifact: "droplet", From: "/tmp/droplet", To: "blob:droplet", User: "vcap"}.Action(),
 				lrp.Tried(lrp.Upload{Artifact: "build artifacts cache", From: "/tmp/output-cache", To: "blob:cache", User: "vcap"}.Action())))),
 		MemoryMB: 1024, DiskMB: 4096, CPUWeight: 50, LogRateLimitByte: -1,
+		EgressGroup: "staging/s", PolicyGroup: "a",
 		Log:        lrp.LogTarget{GUID: "a", Source: "STG", Instance: "0"},
 		ResultFile: "/tmp/result.json",
 

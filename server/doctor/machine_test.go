@@ -181,7 +181,7 @@ func TestJudgements(t *testing.T) {
 		{"quota", judgeQuota("loop ext4", "no project quota: …"), OK, "held by loop ext4"},
 		{"no mkfs", judgeQuota("plain directory", "mkfs.ext4 is not there"), Warn, "fill the disk"},
 		{"no loop", judgeQuota("plain directory", "no loop device"), Warn, "fill the disk"},
-		{"resolvers", judgeResolvers([]netip.Addr{netip.MustParseAddr("9.9.9.9")}), OK, "apps ask 9.9.9.9"},
+		{"resolvers", judgeResolvers([]netip.AddrPort{netip.MustParseAddrPort("9.9.9.9:53")}), OK, "asked of 9.9.9.9"},
 		{"no resolvers", judgeResolvers(nil), Warn, "resolve no names"},
 		{"firewall", m.judgeFirewall(nil), OK, "nobody"},
 		{"docker", m.judgeFirewall([]string{"filter FORWARD"}), Warn, "dropped by filter FORWARD"},

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"cupola/runtime/network"
+	"cupola/server/dns"
 )
 
 func (m *machine) nftables(context.Context) Result {
@@ -110,17 +111,17 @@ func routeWord(s string) (uint32, bool) {
 	return binary.BigEndian.Uint32(native[:]), true
 }
 
-func (m *machine) resolvers(context.Context) Result { return judgeResolvers(network.HostResolvers()) }
+func (m *machine) resolvers(context.Context) Result { return judgeResolvers(dns.HostResolvers()) }
 
-func judgeResolvers(found []netip.Addr) Result {
+func judgeResolvers(found []netip.AddrPort) Result {
 	if len(found) == 0 {
-		return warning("/etc/resolv.conf names no IPv4 server beyond the loopback: apps resolve no names", `echo "nameserver 1.1.1.1" | sudo tee -a /etc/resolv.conf   # or your own`)
+		return warning("/etc/resolv.conf names no server: apps resolve no names but those of other apps", `echo "nameserver 1.1.1.1" | sudo tee -a /etc/resolv.conf   # or your own`)
 	}
 	var names []string
 	for _, a := range found {
-		names = append(names, a.String())
+		names = append(names, a.Addr().String())
 	}
-	return fine("apps ask " + strings.Join(names, ", "))
+	return fine("names that apps ask for are asked of " + strings.Join(names, ", "))
 }
 
 // proxy checks that clients on this machine do not look for it behind a proxy.

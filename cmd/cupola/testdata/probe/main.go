@@ -7,12 +7,16 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
 	"time"
 )
 
 func main() {
 	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ready") })
 	http.HandleFunc("/dial", dial)
+	http.HandleFunc("/lookup", lookUp)
+	http.HandleFunc("/resolv.conf", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, "/etc/resolv.conf") })
 	http.HandleFunc("/eat", eat)
 	http.HandleFunc("/fill", fill)
 	fmt.Println(http.ListenAndServe(":"+os.Getenv("PORT"), nil))
@@ -28,6 +32,17 @@ func dial(w http.ResponseWriter, r *http.Request) {
 	}
 	c.Close()
 	fmt.Fprintln(w, "reached")
+}
+
+// lookUp says which addresses a name has.
+func lookUp(w http.ResponseWriter, r *http.Request) {
+	addrs, err := net.DefaultResolver.LookupHost(r.Context(), r.FormValue("name"))
+	if err != nil {
+		fmt.Fprintln(w, err)
+		return
+	}
+	slices.Sort(addrs)
+	fmt.Fprintln(w, strings.Join(addrs, " "))
 }
 
 var eaten [][]byte

@@ -1,0 +1,56 @@
+package server
+
+import (
+	"net/netip"
+
+	"cupola/runtime/cell"
+	"cupola/runtime/network"
+	"cupola/server/desire"
+	"cupola/server/dns"
+)
+
+// namesPort is where resolvers listen.
+const namesPort = 53
+
+// openNames listens for containers' questions for names. Where another program
+// has the port on all addresses, apps find no internal names.
+func (h *house) openNames() {
+	subnet := names(h.DataDir).Subnet
+	s, err := dns.Listen(dns.Config{Address: netip.AddrPortFrom(subnet.Addr().Next(), namesPort), Clients: subnet, Log: h.Log})
+	if err != nil {
+		h.Log.Error("internal names of apps do not resolve: let the other program listen on its own addresses only", "err", err)
+		return
+	}
+	h.names = s
+}
+
+// containerNetwork is the network as containers are told of it: where there is
+// a server for names, they ask that one alone.
+func (h *house) containerNetwork() cell.Network {
+	if h.names == nil {
+		return h.network
+	}
+	return named{h.network, []netip.Addr{h.names.Address().Addr()}}
+}
+
+type named struct {
+	*network.Network
+	resolvers []netip.Addr
+}
+
+// Resolvers are for resolv.conf.
+func (n named) Resolvers() []netip.Addr { return n.resolvers }
+
+// internalNames is the table of what the routes in internal domains lead to.
+func internalNames(in desire.RoutesIn) dns.Table {
+	zones, names := desire.InternalNames(in)
+	t := dns.Table{Zones: zones, Hosts: make(map[string][]dns.Host, len(names))}
+	for name, instances := range names {
+		for _, i := range instances {
+			if a, err := netip.ParseAddr(i.Address); err == nil && a.Is4() {
+				t.Hosts[name] = append(t.Hosts[name], dns.Host{Address: a, Index: i.Index})
+			}
+		}
+	}
+	return t
+}
