@@ -51,8 +51,10 @@ func (b *build) mountRoot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.user, err = b.lookUp(b.userName())
-	return err
+	if b.user, err = b.lookUp(b.userName()); err != nil {
+		return b.startError(err) // as where it is found out later
+	}
+	return nil
 }
 
 // mount mounts the root of an image that need not be here yet.

@@ -144,6 +144,11 @@ func (p *performer) endedByFirst(at string, end runEnd) bool {
 	if at == p.init || end.cancelled || end.exit.Known && end.exit.Signal != int(syscall.SIGKILL) {
 		return false
 	}
+	return p.firstEnds()
+}
+
+// firstEnds tells that the container's first process has ended, or does so now.
+func (p *performer) firstEnds() bool {
 	select {
 	case <-p.down:
 		return true

@@ -2,6 +2,7 @@ package cell
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -38,7 +39,7 @@ func (p *performer) process(ctx context.Context, at string, r lrp.Run, source st
 	proc, err := p.startStep(ctx, at, r)
 	if err != nil {
 		out.Close()
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || errors.Is(err, errCancelled) {
 			return running{}, errCancelled
 		}
 		return running{}, p.startError(err)
@@ -68,8 +69,8 @@ func sourceOf(r lrp.Run, source string) string {
 }
 
 // startError says that a process did not start.
-func (p *performer) startError(err error) error {
-	if p.full.Kind == lrp.KindTask {
+func (b *build) startError(err error) error {
+	if b.full.Kind == lrp.KindTask {
 		return failure{"failed to run container: " + err.Error()}
 	}
 	return failure{"failed to create container: process: " + err.Error()}
@@ -96,7 +97,10 @@ func (p *performer) startStep(ctx context.Context, at string, r lrp.Run) (Proces
 		return nil, errCancelled
 	}
 	proc, err := p.cell.cfg.Containers.Exec(ctx, p.guid(), p.processOf(u, r), container.Stdio{Out: stdout, Err: stderr})
-	if err != nil {
+	switch {
+	case err != nil && p.firstEnds():
+		return nil, errCancelled // there is nothing to start it in
+	case err != nil:
 		return nil, err
 	}
 	p.note(at, func(s *stepRecord) { s.PID, s.Ticks = proc.ID(), proc.Ticks() })
