@@ -289,22 +289,42 @@ func (b *bbsClient) lrpCrashes() {
 }
 
 // logHas waits until the log of a source has a line.
-func (b *bbsClient) logHas(source, text string) {
+func (b *bbsClient) logHas(source, text string) { b.t.Helper(); b.logHasAll(source, text) }
+
+func (b *bbsClient) logHasAll(source string, texts ...string) {
 	b.t.Helper()
 	eventually(b.t, 20*time.Second, func() string {
-		var answer struct {
-			Envelopes struct {
-				Batch []struct{ Log struct{ Payload string } }
+		if len(texts) == 0 {
+			return ""
+		}
+		log := b.logOf(source)
+		for _, text := range texts {
+			if !strings.Contains(log, text) {
+				return fmt.Sprintf("no %q in the log of %s:\n%s", text, source, log)
 			}
 		}
-		b.api("GET", "/api/v1/read/"+source+"?envelope_types=LOG&limit=1000", nil, &answer)
-		for _, e := range answer.Envelopes.Batch {
-			if line, _ := base64.StdEncoding.DecodeString(e.Log.Payload); strings.Contains(string(line), text) {
-				return ""
-			}
-		}
-		return fmt.Sprintf("no %q in the log of %s: %v", text, source, answer)
+		return ""
 	})
+}
+
+// logOf is the log of a source, each line after whom it comes from.
+func (b *bbsClient) logOf(source string) string {
+	b.t.Helper()
+	var answer struct {
+		Envelopes struct {
+			Batch []struct {
+				Tags map[string]string
+				Log  struct{ Payload string }
+			}
+		}
+	}
+	b.api("GET", "/api/v1/read/"+source+"?envelope_types=LOG&limit=1000", nil, &answer)
+	var log strings.Builder
+	for _, e := range answer.Envelopes.Batch {
+		line, _ := base64.StdEncoding.DecodeString(e.Log.Payload)
+		fmt.Fprintf(&log, "%s: %s\n", e.Tags["source_type"], line)
+	}
+	return log.String()
 }
 
 // taskCallsBack runs a task to its end; its owner is told, and then it is gone.

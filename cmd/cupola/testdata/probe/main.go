@@ -13,12 +13,18 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 {
+		os.Exit(command(os.Args[1], os.Args[2:]))
+	}
 	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ready") })
 	http.HandleFunc("/dial", dial)
 	http.HandleFunc("/lookup", lookUp)
 	http.HandleFunc("/resolv.conf", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, "/etc/resolv.conf") })
 	http.HandleFunc("/eat", eat)
 	http.HandleFunc("/fill", fill)
+	http.HandleFunc("/file", file)
+	http.HandleFunc("/env", environ)
+	http.HandleFunc("/health", health)
 	fmt.Println(http.ListenAndServe(":"+os.Getenv("PORT"), nil))
 	os.Exit(1)
 }
