@@ -45,7 +45,7 @@ type StackGC struct {
 // ImageInfo is an image in the cache as operators see it.
 type ImageInfo struct {
 	rootfs.ImageInfo
-	Pinned  bool   // an app or build names it
+	Pinned  bool   // an app, a build or what is of the BBS names it
 	Warning string `json:",omitempty"` // what to expect of it on this machine
 }
 
@@ -80,7 +80,7 @@ func (l localStacks) Image(ctx context.Context, name string) (ImageInfo, error) 
 	return ImageInfo{i, pinned[i.Digest], rootfs.KernelWarning(i.Kernel)}, err
 }
 
-// pinned are the digests of the images that apps run on or may run on again.
+// pinned are the digests of the images that apps, or what is of the BBS, run on or may run on again.
 func (l localStacks) pinned(ctx context.Context) (map[string]bool, error) {
 	pinned := map[string]bool{}
 	return pinned, l.store.Read(ctx, func(tx *store.Tx) error {
@@ -92,7 +92,10 @@ func (l localStacks) pinned(ctx context.Context) (map[string]bool, error) {
 			}
 			pinned[r.Digest] = true
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return l.pinByBBS(tx, pinned)
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 type StackDetail struct {
 	Stack    *StackInfo `json:",omitempty"`
 	Image    *ImageInfo `json:",omitempty"` // that the stack is made of, or that was asked for
-	Users    []string   // the apps that need it, as org/space/app
+	Users    []string   // what needs it: apps as org/space/app, and "LRP guid" and "task guid" of the BBS
 	Warnings []string   // what to expect of it on this machine
 }
 
@@ -38,15 +38,15 @@ func (l localStacks) Inspect(ctx context.Context, name string) (d StackDetail, e
 	}
 	return d, l.store.Read(ctx, func(tx *store.Tx) error {
 		if ok {
-			d.Users, err = tx.StackUsers(name)
+			d.Users, err = l.stackUsers(tx, name)
 		} else {
-			d.Users, err = tx.ImageUsers(d.Image.Digest)
+			d.Users, err = l.imageUsers(tx, d.Image.Digest)
 		}
 		return err
 	})
 }
 
-// Remove removes a stack, or else an image, that no app uses.
+// Remove removes a stack, or else an image, that neither an app nor the BBS uses.
 func (l localStacks) Remove(ctx context.Context, name string) (rootfs.Removed, error) {
 	if _, ok := l.roots.Stack(name); ok {
 		return rootfs.Removed{}, l.removeStack(ctx, name)
@@ -62,6 +62,13 @@ func (l localStacks) Remove(ctx context.Context, name string) (rootfs.Removed, e
 	if users != "" {
 		return rootfs.Removed{}, fmt.Errorf("image %s is used by apps: %s; delete their droplets, or the apps, first", i.Reference, users)
 	}
+	users, err = l.users(ctx, func(tx *store.Tx) ([]string, error) { return l.bbsUsers(tx, "", i.Digest) })
+	if err != nil {
+		return rootfs.Removed{}, err
+	}
+	if users != "" {
+		return rootfs.Removed{}, errUsedByBBS("image "+i.Reference, users)
+	}
 	return l.roots.RemoveImage(ctx, i.Digest)
 }
 
@@ -72,6 +79,13 @@ func (l localStacks) removeStack(ctx context.Context, name string) error {
 	}
 	if users != "" {
 		return fmt.Errorf("stack %q is used by apps: %s; push them to another one first", name, users)
+	}
+	users, err = l.users(ctx, func(tx *store.Tx) ([]string, error) { return l.bbsUsers(tx, name, "") })
+	if err != nil {
+		return err
+	}
+	if users != "" {
+		return errUsedByBBS("stack "+name, users)
 	}
 	if err := l.roots.Remove(name); err != nil {
 		return err
@@ -93,7 +107,7 @@ func (l localStacks) removeStack(ctx context.Context, name string) error {
 
 const maxUsers = 50 // that a refusal lists
 
-// users lists the apps that find finds, for people.
+// users lists those that find finds, for people.
 func (l localStacks) users(ctx context.Context, find func(*store.Tx) ([]string, error)) (text string, err error) {
 	err = l.store.Read(ctx, func(tx *store.Tx) error {
 		all, err := find(tx)
