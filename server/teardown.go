@@ -17,7 +17,7 @@ func (h *house) teardown() error {
 	ctx, cancel := context.WithTimeout(context.Background(), teardownTime)
 	defer cancel()
 	var errs []error
-	for _, list := range []func() ([]string, error){h.containerIDs, h.roots.List, h.files.List, h.network.List} {
+	for _, list := range []func() ([]string, error){h.containerIDs, h.roots.List, h.files.List, h.network.List, h.stateIDs} {
 		ids, err := list()
 		errs = append(errs, err)
 		for _, id := range ids {
@@ -33,6 +33,16 @@ func (h *house) containerIDs() (ids []string, err error) {
 	states, err := h.containers.List()
 	for _, s := range states {
 		ids = append(ids, s.ID)
+	}
+	return ids, err
+}
+
+// stateIDs are the containers that the cell has a directory of, which is the
+// last of them to go.
+func (h *house) stateIDs() (ids []string, err error) {
+	entries, err := os.ReadDir(h.path("cell"))
+	for _, e := range entries {
+		ids = append(ids, e.Name())
 	}
 	return ids, err
 }

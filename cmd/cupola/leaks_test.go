@@ -48,3 +48,13 @@ func checkLeaks(t testing.TB, binary, dataDir string) {
 		}
 	}
 }
+
+// TestCleanupTakesTheLastOfAContainer has a daemon killed when all but a
+// container's directory was gone.
+func TestCleanupTakesTheLastOfAContainer(t *testing.T) {
+	d := startDaemon(t, needBinary(t))
+	d.kill()
+	if err := os.Mkdir(filepath.Join(d.dir, "cell", "11111111-2222-3333-4444-555555555555"), 0o700); err != nil {
+		t.Fatal(err)
+	} // and the test's own end cleans up, and looks for leaks
+}
