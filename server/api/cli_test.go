@@ -192,7 +192,7 @@ func (w *world) unfit(method string, a answer) string {
 // collections are what a path's parts name.
 var collections = map[string]string{
 	"organizations": "org", "spaces": "space", "apps": "app", "packages": "package", "builds": "build", "droplets": "droplet", "routes": "route", "domains": "domain",
-	"roles": "role", "users": "user", "buildpacks": "buildpack", "stacks": "stack", "security_groups": "security_group", "organization_quotas": "organization_quota",
+	"roles": "role", "users": "user", "buildpacks": "buildpack", "stacks": "stack", "security_groups": "security_group", "organization_quotas": "organization_quota", "space_quotas": "space_quota",
 	"tasks": "task", "isolation_segments": "isolation_segment", "revisions": "revision",
 	"service_brokers":   "service_broker",
 	"service_instances": "service_instance", "service_credential_bindings": "service_credential_binding", "service_route_bindings": "service_route_binding",

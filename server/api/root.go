@@ -46,6 +46,7 @@ func showInfo(c *call) (*response, error) {
 		"cli_version":    doc{"minimum": "", "recommended": ""},
 		"custom":         doc{},
 		"osbapi_version": "2.17",
+		"rate_limits":    doc{"enabled": false, "general_limit": "", "reset_interval_in_minutes": ""},
 		"links":          doc{"self": c.link("/v3/info"), "support": doc{"href": ""}},
 	})
 }
