@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -74,9 +76,26 @@ func (d *daemon) namesFollow() {
 	if status, _, _ := d.get(internal, "/"); status != 404 {
 		d.t.Errorf("the router says %d for an internal route; want 404", status)
 	}
+	front := d.running("front", "web", 1)[0].Host
 	d.kill()
+	said := make(chan string, 1)
+	go func() { said <- lookUpFrom(front, internal) }()
 	d.start()
+	if got := <-said; !strings.Contains(got, two[0].Host) {
+		d.t.Errorf("who asked while there was no daemon got %q; want the addresses when there is", got)
+	}
 	d.looksUp(strings.ToUpper(internal), two[0].Host, two[1].Host)
+}
+
+// lookUpFrom asks front at its own address.
+func lookUpFrom(host, name string) string {
+	res, err := http.Get("http://" + host + ":8080/lookup?name=" + name)
+	if err != nil {
+		return err.Error()
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	return fmt.Sprint(string(b), err)
 }
 
 // policiesHold lets front reach back, then not, then again; a daemon that is

@@ -204,6 +204,22 @@ func (f *firewall) asksNames() (rules [][]expr.Any) {
 	return rules
 }
 
+// nobodyKnowsNames is the rule that keeps from containers that nobody listens
+// for questions: they ask again some seconds later, when a daemon that is
+// started anew is there, where a refusal would be their answer.
+func (f *firewall) nobodyKnowsNames() []expr.Any {
+	const ownHeader, addressAt, ipHeader, portAt, port = 8, 16, 20, 2, 53 // of the packet that the message is about
+	load := func(offset, length uint32) expr.Any {
+		return &expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: offset, Len: length}
+	}
+	const unreachable, portUnreachable = 3, 3
+	return slices.Concat(f.to(), protocolIs("icmp"), []expr.Any{
+		load(0, 2), equal(unreachable, portUnreachable),
+		load(ownHeader+addressAt, 4), equal(f.subnet.Addr().Next().AsSlice()...),
+		load(ownHeader+ipHeader+portAt, 2), equal(0, port),
+	}, drop())
+}
+
 // lookUp goes to the chain of the container that sends.
 func (f *firewall) lookUp() []expr.Any {
 	const source, length, verdict = 12, 4, 0

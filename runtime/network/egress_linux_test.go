@@ -364,4 +364,25 @@ func TestNamesAreOpenToAll(t *testing.T) {
 	wantReached(t, a, a.Gateway.String()+":53", true)
 	wantReached(t, a, a.Gateway.String()+":54", false)
 	wantReached(t, a, w.host.String()+":53", false)
+	for port, refused := range map[string]bool{":53": false, ":54": true} {
+		_, err := inside(t, a.NetNS, func() (int, error) { return askNobody(a.Gateway.String() + port) })
+		if errors.Is(err, syscall.ECONNREFUSED) != refused {
+			t.Errorf("UDP %s, where nobody listens: got %v; want a refusal %v", port, err, refused)
+		}
+	}
+}
+
+func askNobody(addr string) (int, error) {
+	c, err := net.Dial("udp4", addr)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	if err := c.SetDeadline(time.Now().Add(300 * time.Millisecond)); err != nil {
+		return 0, err
+	}
+	if _, err := c.Write([]byte("?")); err != nil {
+		return 0, err
+	}
+	return c.Read(make([]byte, 1))
 }

@@ -160,9 +160,10 @@ func (f *firewall) staticChains() []staticChain {
 	for _, no := range refuse() {
 		decide = append(decide, slices.Concat(f.from(), no))
 	}
-	toHost := decide
+	toHost, fromHost := decide, [][]expr.Any(nil)
 	if f.names {
 		toHost = slices.Concat(decide[:1], f.asksNames(), decide[1:])
+		fromHost = [][]expr.Any{f.nobodyKnowsNames()}
 	}
 	return []staticChain{
 		// A container may send from its own address only.
@@ -170,6 +171,7 @@ func (f *firewall) staticChains() []staticChain {
 			slices.Concat(f.from(), foreignSource(), drop()),
 		}},
 		{base("tohost", filter, nftables.ChainHookInput, nftables.ChainPriorityFilter), toHost},
+		{base("fromhost", filter, nftables.ChainHookOutput, nftables.ChainPriorityFilter), fromHost},
 		{base("forward", filter, nftables.ChainHookForward, nftables.ChainPriorityFilter), append(slices.Clone(decide),
 			slices.Concat(f.to(), answers(), accept()),
 			slices.Concat(f.to(), drop()),

@@ -25,6 +25,9 @@ func Present(d lrp.Desired, uris []string) *bbspb.DesiredLRP {
 			"instance_id":         {Dynamic: bbspb.MetricTagDynamic_METRIC_TAG_INDEX},
 			"process_instance_id": {Dynamic: bbspb.MetricTagDynamic_METRIC_TAG_INSTANCE_GUID}},
 	}
+	if d.PolicyGroup != "" {
+		m.Network = &bbspb.Network{Properties: map[string]string{policyGroup: d.PolicyGroup}}
+	}
 	for k, v := range d.Log.Tags {
 		m.MetricTags[k] = &bbspb.MetricTagValue{Static: v}
 	}

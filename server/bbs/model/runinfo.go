@@ -11,6 +11,9 @@ import (
 	"cupola/server/bbs/bbspb"
 )
 
+// policyGroup is the network property that Cloud Controller gives an app's GUID.
+const policyGroup = "policy_group_id"
+
 // Desired is what a DesiredLRP wants to run. It was found valid.
 func Desired(d *bbspb.DesiredLRP) lrp.Desired {
 	r := lrp.RunInfo{
@@ -19,7 +22,7 @@ func Desired(d *bbspb.DesiredLRP) lrp.Desired {
 		Env: env(d.Env), Setup: action(d.Setup), Action: action(d.Action), Monitor: action(d.Monitor), Checks: checks(d.CheckDefinition),
 		StartTimeout: startTimeout(d),
 		MemoryMB:     int(d.MemoryMb), DiskMB: int(d.DiskMb), MaxPids: int(d.MaxPids), CPUWeight: int(d.CpuWeight),
-		LogRateLimitByte: logRate(d.LogRateLimit), Egress: egress(d.EgressRules),
+		LogRateLimitByte: logRate(d.LogRateLimit), Egress: egress(d.EgressRules), PolicyGroup: d.Network.GetProperties()[policyGroup],
 		VolumeDrivers: drivers(d.VolumeMounts), OrganizationalUnits: d.CertificateProperties.GetOrganizationalUnit(),
 		SystemCertificatesPath: d.TrustedSystemCertificatesPath,
 		Constraint:             lrp.Constraint{Require: d.PlacementTags},
@@ -49,7 +52,7 @@ func Task(d *bbspb.TaskDefinition) lrp.RunInfo {
 		Layers: layers(d.ImageLayers), CachedDependencies: dependencies(d.CachedDependencies), Files: files(d.VolumeMountedFiles),
 		Env: env(d.Env), Action: action(d.Action),
 		MemoryMB: int(d.MemoryMb), DiskMB: int(d.DiskMb), MaxPids: int(d.MaxPids), CPUWeight: int(d.CpuWeight),
-		LogRateLimitByte: logRate(d.LogRateLimit), Egress: egress(d.EgressRules),
+		LogRateLimitByte: logRate(d.LogRateLimit), Egress: egress(d.EgressRules), PolicyGroup: d.Network.GetProperties()[policyGroup],
 		VolumeDrivers: drivers(d.VolumeMounts), OrganizationalUnits: d.CertificateProperties.GetOrganizationalUnit(),
 		SystemCertificatesPath: d.TrustedSystemCertificatesPath,
 		Constraint:             lrp.Constraint{Require: d.PlacementTags},
