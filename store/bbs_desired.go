@@ -24,15 +24,25 @@ var BBSDesireds = &Table[BBSDesired]{
 		return []any{&v.ProcessGUID, &v.Domain, &v.Instances, &v.Tag.Epoch, &v.Tag.Index, sealedBytes{k, &v.Message}}
 	},
 	resource: func(*BBSDesired) *cf.Resource { return nil },
-	filters:  map[string]string{"guids": "process_guid", "domains": "domain"},
+	filters:  map[string]string{"guids": "process_guid", "domains": "domain", "epochs": "epoch"},
 }
 
 // BBSRunning is, for Store.Watch, those of BBSDesireds that have instances, or
 // had before the change: nobody runs the others.
 const BBSRunning = "bbs_desired_lrps running"
 
-// BBSDesiredKeys are the rows without their messages, which take most of the
-// time to read. running leaves those out that have no instances.
+// BBSDesiredTags are the tags of the rows alone, which take little time to read:
+// every write of a row changes its tag. running leaves those out that have no
+// instances.
+var BBSDesiredTags = &Table[lrp.Tag]{
+	name: BBSDesireds.name, singular: BBSDesireds.singular,
+	columns:  "epoch, revision",
+	fields:   func(v *lrp.Tag, _ *sealer) []any { return []any{&v.Epoch, &v.Index} },
+	resource: func(*lrp.Tag) *cf.Resource { return nil },
+	filters:  map[string]string{"guids": "process_guid", "domains": "domain", "running": "? IS NOT NULL AND instances > 0"},
+}
+
+// BBSDesiredKeys are the rows without their messages.
 var BBSDesiredKeys = &Table[BBSDesired]{
 	name: BBSDesireds.name, singular: BBSDesireds.singular,
 	columns: "process_guid, domain, instances, epoch, revision",
@@ -40,7 +50,7 @@ var BBSDesiredKeys = &Table[BBSDesired]{
 		return []any{&v.ProcessGUID, &v.Domain, &v.Instances, &v.Tag.Epoch, &v.Tag.Index}
 	},
 	resource: func(*BBSDesired) *cf.Resource { return nil },
-	filters:  map[string]string{"guids": "process_guid", "domains": "domain", "running": "? IS NOT NULL AND instances > 0"},
+	filters:  map[string]string{"guids": "process_guid", "domains": "domain"},
 }
 
 // InsertBBSDesired adds a row; IsTaken when there is one of its GUID. It sets

@@ -109,6 +109,7 @@ func TestEveryTableListsWithEveryFilterAndOrder(t *testing.T) {
 		probe(t, tx, LRPTasks)
 		probe(t, tx, BBSDesireds)
 		probe(t, tx, BBSDesiredKeys)
+		probe(t, tx, BBSDesiredTags)
 		probe(t, tx, BBSDomains)
 		probe(t, tx, BBSTasks)
 		probe(t, tx, ServiceBrokers)

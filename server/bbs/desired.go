@@ -10,6 +10,7 @@ import (
 
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbspb"
+	"cupola/server/bbs/bbsrows"
 	"cupola/server/bbs/model"
 	"cupola/server/desire"
 	"cupola/store"
@@ -17,7 +18,7 @@ import (
 
 // find gives the DesiredLRPs that a client asks for: those of the BBS in the
 // order they were made, then those of apps.
-func (s *Server) find(ctx context.Context, r *bbspb.DesiredLRPsRequest) (found []*bbspb.DesiredLRP, err error) {
+func (s *Server) find(ctx context.Context, r *bbspb.DesiredLRPsRequest) (found []*bbsrows.Desired, err error) {
 	where := map[string][]string{}
 	if r.Domain != "" {
 		where["domains"] = []string{r.Domain}
@@ -29,7 +30,7 @@ func (s *Server) find(ctx context.Context, r *bbspb.DesiredLRPsRequest) (found [
 		list, err := s.Rows.List(tx, where)
 		for _, d := range list {
 			if ofApp(d.Message.ProcessGuid, r.AppGuids) {
-				found = append(found, d.Message)
+				found = append(found, d)
 			}
 		}
 		return err
@@ -40,7 +41,7 @@ func (s *Server) find(ctx context.Context, r *bbspb.DesiredLRPsRequest) (found [
 	apps, err := s.apps.list(ctx)
 	for _, d := range apps {
 		if oneOf(d.ProcessGuid, r.ProcessGuids) && ofApp(d.ProcessGuid, r.AppGuids) {
-			found = append(found, d)
+			found = append(found, &bbsrows.Desired{Message: d})
 		}
 	}
 	return found, err
@@ -89,8 +90,8 @@ func (s *Server) get(ctx context.Context, guid string) (*bbspb.DesiredLRP, error
 	return nil, cmp.Or(err, error(model.ErrNotFound))
 }
 
-// project makes a list of other things of one of DesiredLRPs.
-func project[T any](list []*bbspb.DesiredLRP, to func(*bbspb.DesiredLRP) T) []T {
+// project makes a list of other things of one.
+func project[S, T any](list []S, to func(S) T) []T {
 	out := make([]T, 0, len(list))
 	for _, d := range list {
 		out = append(out, to(d))
@@ -98,24 +99,31 @@ func project[T any](list []*bbspb.DesiredLRP, to func(*bbspb.DesiredLRP) T) []T 
 	return out
 }
 
+// messages makes a list of messages of one of DesiredLRPs.
+func messages(list []*bbsrows.Desired, to func(*bbspb.DesiredLRP) *bbspb.DesiredLRP) []*bbspb.DesiredLRP {
+	return project(list, func(d *bbsrows.Desired) *bbspb.DesiredLRP { return to(d.Message) })
+}
+
+func same(d *bbspb.DesiredLRP) *bbspb.DesiredLRP { return d }
+
 func (s *Server) listDesired(ctx context.Context, r *bbspb.DesiredLRPsRequest) (proto.Message, error) {
 	found, err := s.find(ctx, r)
-	return &bbspb.DesiredLRPsResponse{DesiredLrps: found}, err
+	return &bbspb.DesiredLRPsResponse{DesiredLrps: messages(found, same)}, err
 }
 
 func (s *Server) listDesired2(ctx context.Context, r *bbspb.DesiredLRPsRequest) (proto.Message, error) {
 	found, err := s.find(ctx, r)
-	return &bbspb.DesiredLRPsResponse{DesiredLrps: project(found, model.DownTo2)}, err
+	return &bbspb.DesiredLRPsResponse{DesiredLrps: messages(found, model.DownTo2)}, err
 }
 
 func (s *Server) listRoutingInfos(ctx context.Context, r *bbspb.DesiredLRPsRequest) (proto.Message, error) {
 	found, err := s.find(ctx, r)
-	return &bbspb.DesiredLRPsResponse{DesiredLrps: project(found, model.RoutingInfo)}, err
+	return &bbspb.DesiredLRPsResponse{DesiredLrps: messages(found, model.RoutingInfo)}, err
 }
 
 func (s *Server) listSchedulingInfos(ctx context.Context, r *bbspb.DesiredLRPsRequest) (proto.Message, error) {
 	found, err := s.find(ctx, r)
-	return &bbspb.DesiredLRPSchedulingInfosResponse{Infos: project(found, model.SchedulingInfo)}, err
+	return &bbspb.DesiredLRPSchedulingInfosResponse{Infos: project(found, (*bbsrows.Desired).SchedulingInfo)}, err
 }
 
 func (s *Server) getSchedulingInfo(ctx context.Context, r *bbspb.ProcessGUIDRequest) (proto.Message, error) {

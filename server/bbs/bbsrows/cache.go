@@ -4,6 +4,8 @@ package bbsrows
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
@@ -19,19 +21,21 @@ type Desired struct {
 	Message *bbspb.DesiredLRP
 	LRP     lrp.Desired
 
-	tag lrp.Tag
+	tag  lrp.Tag
+	info *bbspb.DesiredLRPSchedulingInfo // nil: not yet made
 }
 
 // Cache reads rows. It is safe for concurrent use.
 type Cache struct {
 	mu      sync.Mutex
-	desired map[string]*Desired    // by process GUID
+	desired map[string]*Desired    // by the epoch of their tag
+	named   map[string]*Desired    // by process GUID
 	actuals map[string]*lrp.Actual // by the epoch of their tag
 }
 
 // New makes a Cache that has nothing yet.
 func New() *Cache {
-	return &Cache{desired: map[string]*Desired{}, actuals: map[string]*lrp.Actual{}}
+	return &Cache{desired: map[string]*Desired{}, named: map[string]*Desired{}, actuals: map[string]*lrp.Actual{}}
 }
 
 // maxIdle is how many rows are kept that the last look did not ask for.
@@ -42,54 +46,58 @@ func (c *Cache) Running(tx *store.Tx) ([]*Desired, error) {
 	return c.List(tx, map[string][]string{"running": nil})
 }
 
-// List gives the DesiredLRPs that the filters of store.BBSDesiredKeys choose.
+// List gives the DesiredLRPs that the filters of store.BBSDesiredTags choose, in
+// the order they were made.
 func (c *Cache) List(tx *store.Tx, where map[string][]string) ([]*Desired, error) {
-	keys, err := store.BBSDesiredKeys.Where(tx, where)
+	tags, err := store.BBSDesiredTags.Where(tx, where)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.fetch(tx, keys); err != nil {
-		return nil, err
-	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	list := make([]*Desired, 0, len(keys))
-	for _, k := range keys {
-		list = append(list, c.desired[k.ProcessGUID])
-	}
-	return list, nil
-}
-
-// fetch reads the messages of those rows that changed since they were read.
-func (c *Cache) fetch(tx *store.Tx, keys []*store.BBSDesired) error {
-	c.mu.Lock()
-	if len(c.desired) > len(keys)+maxIdle {
+	if len(c.desired) > len(tags)+maxIdle {
 		clear(c.desired)
+		clear(c.named)
 	}
-	var missing []string
-	for _, k := range keys {
-		if have := c.desired[k.ProcessGUID]; have == nil || have.tag != k.Tag {
-			missing = append(missing, k.ProcessGUID)
+	list := make([]*Desired, len(tags))
+	missing := map[string]int{} // where in list, by epoch
+	for i, t := range tags {
+		if list[i] = c.desired[t.Epoch]; list[i] == nil || list[i].tag != *t {
+			missing[t.Epoch] = i
 		}
 	}
 	c.mu.Unlock()
 	if len(missing) == 0 {
-		return nil
+		return list, nil
 	}
-	found, err := store.BBSDesireds.By(tx, "guids", missing...)
+	return list, c.fetch(tx, list, missing)
+}
+
+// fetch reads the rows of those epochs that are missing in a list.
+func (c *Cache) fetch(tx *store.Tx, list []*Desired, missing map[string]int) error {
+	rows, err := store.BBSDesireds.By(tx, "epochs", slices.Collect(maps.Keys(missing))...)
 	if err != nil {
 		return err
 	}
-	for _, row := range found {
+	for _, row := range rows {
 		d, err := Decode(row)
 		if err != nil {
 			return err
 		}
+		d.info = model.SchedulingInfo(d.Message)
+		list[missing[row.Tag.Epoch]] = d
 		c.mu.Lock()
-		c.desired[row.ProcessGUID] = d
+		c.desired[row.Tag.Epoch], c.named[row.ProcessGUID] = d, d
 		c.mu.Unlock()
 	}
 	return nil
+}
+
+// SchedulingInfo is what of a DesiredLRP a scheduler needs. It is shared, too.
+func (d *Desired) SchedulingInfo() *bbspb.DesiredLRPSchedulingInfo {
+	if d.info != nil {
+		return d.info
+	}
+	return model.SchedulingInfo(d.Message)
 }
 
 // Message gives the DesiredLRP of a GUID as it was read last; nil when it was
@@ -97,7 +105,7 @@ func (c *Cache) fetch(tx *store.Tx, keys []*store.BBSDesired) error {
 func (c *Cache) Message(processGUID string) *bbspb.DesiredLRP {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if d := c.desired[processGUID]; d != nil {
+	if d := c.named[processGUID]; d != nil {
 		return d.Message
 	}
 	return nil
