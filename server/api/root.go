@@ -31,9 +31,9 @@ func showRoot(c *call) (*response, error) {
 
 func showV3(c *call) (*response, error) {
 	links := doc{"self": c.link("/v3")}
-	for _, name := range []string{"apps", "audit_events", "builds", "buildpacks", "deployments", "domains", "droplets", "environment_variable_groups",
+	for _, name := range []string{"app_usage_events", "apps", "audit_events", "builds", "buildpacks", "deployments", "domains", "droplets", "environment_variable_groups",
 		"feature_flags", "info", "isolation_segments", "organizations", "organization_quotas", "packages", "processes", "resource_matches", "roles", "routes",
-		"security_groups", "service_brokers", "service_instances", "service_credential_bindings", "service_offerings", "service_plans", "service_route_bindings",
+		"security_groups", "service_brokers", "service_instances", "service_credential_bindings", "service_offerings", "service_plans", "service_route_bindings", "service_usage_events",
 		"sidecars", "spaces", "space_quotas", "stacks", "tasks", "users"} {
 		links[name] = c.link("/v3/%s", name)
 	}

@@ -138,21 +138,8 @@ func TestQuotasAtOnce(t *testing.T) {
 		{"routes", "/v3/routes", `{"host": "h%d", "relationships": {"space": {"data": {"guid": "space-1"}}, "domain": {"data": {"guid": "domain-1"}}}}`, "Routes quota exceeded for organization 'org'."},
 		{"tasks", "/v3/apps/app-1/tasks", `{"command": "x", "name": "t%d", "memory_in_mb": 16}`, "memory_in_mb exceeds organization memory quota, app_task_limit quota exceeded"},
 	} {
-		var made atomic.Int32
-		var wg sync.WaitGroup
-		for i := range requests {
-			wg.Go(func() {
-				switch got := w.ask("space_developer", "POST", c.path, fmt.Sprintf(c.body, i), ""); {
-				case got.status < 300:
-					made.Add(1)
-				case got.status != 422 || !strings.Contains(got.text, c.refused):
-					t.Errorf("%s: got %d %s; want %s", c.name, got.status, got.text, c.refused)
-				}
-			})
-		}
-		wg.Wait()
-		if made.Load() != room {
-			t.Errorf("%s: %d were made; want %d", c.name, made.Load(), room)
+		if made := w.atOnce(t, requests, c.refused, func(i int) (string, string) { return c.path, fmt.Sprintf(c.body, i) }); made != room {
+			t.Errorf("%s: %d were made; want %d", c.name, made, room)
 		}
 	}
 	w.run(t, []step{{method: "GET", path: "/v3/spaces/space-1/usage_summary", status: 200,
@@ -183,4 +170,73 @@ func TestSpaceServices(t *testing.T) {
 		{method: "POST", path: "/v3/service_credential_bindings", body: `{"type": "key", "name": "k", "relationships": {"service_instance": {"data": {"guid": "db-1"}}}}`, status: 422,
 			want: detail(10008, "You have exceeded your space's limit for service binding of type key.")},
 	})
+}
+
+// TestStartsAtOnce starts 50 apps at a time, and then scales one of those that
+// runs to 50 sizes: memory and instances stay within the quotas.
+func TestStartsAtOnce(t *testing.T) {
+	const apps, room = 50, 7
+	w := newWorld(t)
+	w.write(func(tx *store.Tx) error {
+		for n := range apps {
+			app := fmt.Sprintf("app-%d", 100+n)
+			if err := seedApp(tx, app, app); err != nil {
+				return err
+			}
+			p, err := store.Processes.Get(tx, app)
+			if err != nil {
+				return err
+			}
+			p.MemoryMB = 16
+			if err := store.Processes.Update(tx, p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	w.run(t, []step{
+		{method: "POST", path: "/v3/space_quotas", body: fmt.Sprintf(`{"name": "s", "apps": {"total_memory_in_mb": %d}, %s, "relationships": {"organization": {"data": {"guid": "org-1"}}, "spaces": {"data": [{"guid": "space-1"}]}}}`,
+			room*16, `"routes": {}`), status: 201, save: "s", want: `{"relationships": {"spaces": {"data": [{"guid": "space-1"}]}}}`},
+	})
+	started := w.atOnce(t, apps, "memory space_quota_exceeded", func(i int) (string, string) { return fmt.Sprintf("/v3/apps/app-%d/actions/start", 100+i), "" })
+	if started != room {
+		t.Errorf("%d apps were started; want %d", started, room)
+	}
+	w.run(t, []step{
+		{method: "PATCH", path: "/v3/space_quotas/{s}", body: fmt.Sprintf(`{"apps": {"total_memory_in_mb": null, "total_instances": %d}}`, 2*room), status: 200},
+	})
+	one := firstGUID(t, w.ask("admin", "GET", "/v3/app_usage_events?order_by=-created_at", "", "")) // the last that was started
+	app := w.ask("admin", "GET", "/v3/app_usage_events/"+one, "", "").json.(map[string]any)["app"].(map[string]any)["guid"].(string)
+	w.atOnce(t, apps, "app_instance_limit space_app_instance_limit_exceeded", func(i int) (string, string) {
+		return "/v3/apps/" + app + "/processes/web/actions/scale", fmt.Sprintf(`{"instances": %d}`, i)
+	})
+	u := w.ask("admin", "GET", "/v3/spaces/space-1/usage_summary", "", "").json.(map[string]any)["usage_summary"].(map[string]any)
+	if n := u["started_instances"].(float64); n > 2*room {
+		t.Errorf("%v instances are wanted; the quota allows %d", n, 2*room)
+	}
+	w.run(t, []step{
+		{method: "DELETE", path: "/v3/organizations/org-1", status: 202},
+		{method: "GET", path: "/v3/space_quotas/{s}", status: 404},
+	})
+}
+
+// atOnce makes requests beside each other, and counts those that succeed; the
+// others must be refused with the words.
+func (w *world) atOnce(t *testing.T, n int, refused string, request func(i int) (path, body string)) int {
+	t.Helper()
+	var made atomic.Int32
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			path, body := request(i)
+			switch got := w.ask("space_developer", "POST", path, body, ""); {
+			case got.status < 300:
+				made.Add(1)
+			case got.status != 422 || !strings.Contains(got.text, refused):
+				t.Errorf("%s: got %d %s; want %s", path, got.status, got.text, refused)
+			}
+		})
+	}
+	wg.Wait()
+	return int(made.Load())
 }
