@@ -10,8 +10,8 @@ import (
 )
 
 // reachRetry is how long is waited after what containers may reach could not be
-// set.
-const reachRetry = time.Second
+// set, or not all of it.
+const reachRetry = 5 * time.Second
 
 // keepReach lets running containers reach what security groups and network
 // policies say, until ctx ends.

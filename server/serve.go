@@ -84,7 +84,7 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 	}
 	// And what ran before is adopted with the reach that it has by now.
 	if err := h.setReach(live); err != nil {
-		return fmt.Errorf("set the reach of containers: %w", err)
+		h.Log.ErrorContext(live, "reach of containers not updated", "err", err)
 	}
 	srv := router.NewServer(h.front(), h.Log, router.Timeouts{})
 	srv.RegisterOnShutdown(h.endPolls) // or the drain would wait for them
