@@ -63,7 +63,7 @@ func (s *Server) failure(r *http.Request, err error) *response {
 	case errors.As(err, &many):
 	case errors.As(err, &one):
 		many = cf.Errors{one}
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), r.Context().Err() != nil: // of a client that left SQLite says other things
 		return &response{status: 499, body: doc{}}
 	default:
 		s.Log.ErrorContext(r.Context(), "request failed", slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Any("err", err))

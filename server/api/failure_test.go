@@ -1,7 +1,12 @@
 package api
 
 import (
+	"bytes"
+	"context"
+	"database/sql"
 	"encoding/json"
+	"log/slog"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"strings"
@@ -19,6 +24,17 @@ func TestEveryKindOfErrorHasAFault(t *testing.T) {
 		if f := faults[cf.Kind(m[1])]; f.status < 400 || f.code == 0 || f.title == "" {
 			t.Errorf("%s: got %+v", m[1], f)
 		}
+	}
+}
+
+func TestClientsThatLeaveAreNoError(t *testing.T) {
+	ctx, leave := context.WithCancel(t.Context())
+	r := httptest.NewRequestWithContext(ctx, "GET", "/v3/deployments/d", nil)
+	var log bytes.Buffer
+	s := &Server{Config: Config{Log: slog.New(slog.NewTextHandler(&log, nil))}}
+	leave()
+	if got := s.failure(r, sql.ErrTxDone); got.status != 499 || log.Len() > 0 {
+		t.Errorf("got %d, and logged %q; want 499, and nothing", got.status, log.String())
 	}
 }
 

@@ -1,0 +1,63 @@
+package bbsrows
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
+
+	"cupola/runtime/lrp"
+	"cupola/server/bbs/bbspb"
+	"cupola/store"
+)
+
+// One who looks at a few rows has the cache forget none that another is about
+// to return.
+func TestLooksDoNotDisturbEachOther(t *testing.T) {
+	s, err := store.Open(store.Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	err = s.Write(t.Context(), func(tx *store.Tx) error {
+		for i := range maxIdle + 1000 {
+			d := &store.BBSDesired{ProcessGUID: fmt.Sprintf("p-%d", i), Domain: "tests", Instances: 1}
+			text := func(lrp.Tag) ([]byte, error) { return proto.Marshal(&bbspb.DesiredLRP{ProcessGuid: d.ProcessGUID}) }
+			if err := tx.InsertBBSDesired(d, text); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New()
+	look := func(where map[string][]string, want int) func() error {
+		return func() error {
+			for range 50 {
+				err := s.Read(t.Context(), func(tx *store.Tx) error {
+					list, err := c.List(tx, where)
+					if err == nil && (len(list) != want || slices.Contains(list, nil)) {
+						err = fmt.Errorf("got %d rows, some of them nil", len(list))
+					}
+					return err
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	var g errgroup.Group
+	g.Go(look(nil, maxIdle+1000))
+	g.Go(look(map[string][]string{"running": nil}, maxIdle+1000))
+	g.Go(look(map[string][]string{"guids": {"p-1"}}, 1))
+	if err := g.Wait(); err != nil {
+		t.Error(err)
+	}
+}
