@@ -66,6 +66,9 @@ func TestSharing(t *testing.T) {
 	}
 	const shares = "/v3/service_instances/db-1/relationships/shared_spaces"
 	w.write(func(tx *store.Tx) error {
+		if err := store.Roles.Insert(tx, &cf.Role{Type: cf.SpaceDeveloper, UserGUID: "user-org_user", OrgGUID: "org-1", SpaceGUID: "space-3"}); err != nil {
+			return err
+		}
 		return store.Apps.Insert(tx, &cf.App{Resource: guid("app-3"), Name: "near", SpaceGUID: "space-3", State: cf.Stopped, Lifecycle: cf.Lifecycle{Type: cf.LifecycleBuildpack}})
 	})
 	bind := strings.ReplaceAll(bindTo("db-1", ""), "app-1", "app-3")
@@ -84,6 +87,10 @@ func TestSharing(t *testing.T) {
 		{method: "POST", path: "/v3/service_credential_bindings", body: bind, status: 202},
 		{method: "GET", path: "/v3/service_instances?space_guids=space-3&names=db1", status: 200, want: `{"resources": [{"guid": "db-1"}]}`},
 		{method: "GET", path: shares + "/usage_summary", status: 200, want: `{"usage_summary": [{"space": {"guid": "space-3"}, "bound_app_count": 1}]}`},
+		// Who has it by being shared with sees it, and not who else has.
+		{method: "GET", path: "/v3/service_instances/db-1", as: "org_user", status: 200},
+		{method: "GET", path: shares, as: "org_user", status: 404, want: detail(10010, "Service instance not found")},
+		{method: "GET", path: shares + "/usage_summary", as: "org_user", status: 404, want: detail(10010, "Service instance not found")},
 	})
 	w.brokered(cf.OpSucceeded, "")
 	asked := make(chan answer)

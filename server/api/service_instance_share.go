@@ -15,6 +15,20 @@ func viewSharedSpaces(c *call, i *cf.ServiceInstance) doc {
 	return d
 }
 
+// ownServiceInstance is the service instance of {guid}, if the actor sees the
+// space that it is in: those that it is shared with are nobody else's concern.
+func (c *call) ownServiceInstance() (*cf.ServiceInstance, error) {
+	i, err := store.ServiceInstances.Visible(c.Tx, c.guid(), c.scope)
+	if err != nil {
+		return nil, err
+	}
+	_, err = store.Spaces.Visible(c.Tx, i.SpaceGUID, c.scope)
+	if store.IsNotFound(err) {
+		err = cf.Errorf(cf.ResourceNotFound, "Service instance not found")
+	}
+	return i, err
+}
+
 func showSharedSpaces(c *call) (*response, error) {
 	q, err := parseQuery(c.Request.URL.Query(), noRows{}, "fields")
 	if err != nil {
@@ -23,7 +37,7 @@ func showSharedSpaces(c *call) (*response, error) {
 	if err := checkFields(q.fields, sharedFields); err != nil {
 		return nil, err
 	}
-	i, err := store.ServiceInstances.Visible(c.Tx, c.guid(), c.scope)
+	i, err := c.ownServiceInstance()
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +48,7 @@ func showSharedSpaces(c *call) (*response, error) {
 // showSharesUse counts, for each space that a service instance is shared with,
 // the apps that are bound there.
 func showSharesUse(c *call) (*response, error) {
-	i, err := store.ServiceInstances.Visible(c.Tx, c.guid(), c.scope)
+	i, err := c.ownServiceInstance()
 	if err != nil {
 		return nil, err
 	}
