@@ -54,7 +54,7 @@ func (c *Cache) List(tx *store.Tx, where map[string][]string) ([]*Desired, error
 		return nil, err
 	}
 	c.mu.Lock()
-	if len(c.desired) > len(tags)+maxIdle {
+	if whole(where) && len(c.desired) > len(tags)+maxIdle {
 		clear(c.desired)
 		clear(c.named)
 	}
@@ -70,6 +70,17 @@ func (c *Cache) List(tx *store.Tx, where map[string][]string) ([]*Desired, error
 		return list, nil
 	}
 	return list, c.fetch(tx, list, missing)
+}
+
+// whole tells that filters leave out nothing that the loop looks at: after a
+// look at a part, what is not of it is still in use.
+func whole(where map[string][]string) bool {
+	for filter := range where {
+		if filter != "running" {
+			return false
+		}
+	}
+	return true
 }
 
 // fetch reads the rows of those epochs that are missing in a list.
