@@ -21,6 +21,7 @@ type apps struct {
 
 	mu      sync.Mutex
 	changed <-chan struct{} // nil before the first look
+	stale   bool            // run was told of a change, maybe before changed is
 	stop    func()
 	known   map[string]*bbspb.DesiredLRP // by process GUID
 }
@@ -39,6 +40,7 @@ func (a *apps) run(ctx context.Context) error {
 	for {
 		select {
 		case <-changed:
+			a.outdate()
 			if a.hub.idle() {
 				continue // who comes next looks first
 			}
@@ -49,6 +51,13 @@ func (a *apps) run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// outdate makes the next look one.
+func (a *apps) outdate() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stale = true
 }
 
 func (a *apps) close() {
@@ -75,9 +84,12 @@ func (a *apps) refreshLocked(ctx context.Context) error {
 		select {
 		case <-a.changed:
 		default:
-			return nil
+			if !a.stale {
+				return nil
+			}
 		}
 	}
+	a.stale = false
 	list, err := a.Apps(ctx)
 	if err != nil {
 		a.stop()

@@ -106,10 +106,12 @@ func TestEventsOfApps(t *testing.T) {
 	}
 	app(1)
 	events := w.listen("POST", "/v1/events/lrp_instances.r1", &bbspb.EventsByCellIDRequest{})
-	app(2)
-	e := names(t, events, "desired_lrp_changed")[0]
-	if m := into[bbspb.DesiredLRPChangedEvent](t, e); m.Before.Instances != 1 || m.After.Instances != 2 || m.After.ModificationTag.Index <= m.Before.ModificationTag.Index {
-		t.Errorf("got %v", m)
+	for n := range int32(100) { // each change is told, also when it comes between a look and the wait for the next
+		app(int(n) + 2)
+		e := names(t, events, "desired_lrp_changed")[0]
+		if m := into[bbspb.DesiredLRPChangedEvent](t, e); m.Before.Instances != n+1 || m.After.Instances != n+2 || m.After.ModificationTag.Index <= m.Before.ModificationTag.Index {
+			t.Errorf("got %v", m)
+		}
 	}
 	w.mu.Lock()
 	w.apps = nil
