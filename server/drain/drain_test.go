@@ -182,6 +182,25 @@ func TestNobodyWaits(t *testing.T) {
 	})
 }
 
+// Long lines take no more memory than short ones.
+func TestQueueIsBoundedInBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, told := open(t, false)
+		d.Set([]Drain{{AppGUID: "a", URL: "syslog://127.0.0.1:1"}})
+		line := make([]byte, 1<<20)
+		d.Append(Message{AppGUID: "a", Text: line})
+		synctest.Wait() // it is being sent
+		for range queueBytes>>20 + 3 {
+			d.Append(Message{AppGUID: "a", Text: line})
+		}
+		time.Sleep(reportInterval + time.Second)
+		synctest.Wait()
+		if got := told.all(); !strings.Contains(got, "a: 3 messages lost") {
+			t.Errorf("got %q; want 3 messages lost", got)
+		}
+	})
+}
+
 func TestURLsRefused(t *testing.T) {
 	for url, want := range map[string]string{"http://h": "must begin with syslog://", "syslog://%zz": "cannot be parsed"} {
 		if _, err := (dialer{}).dial(t.Context(), Drain{URL: url}); err == nil || !strings.Contains(err.Error(), want) {

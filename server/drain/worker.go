@@ -13,6 +13,10 @@ import (
 // syslog agent holds.
 const queueSize = 10_000
 
+// queueBytes is how much text waits for a drain at most; cupola's own bound, for
+// lines are up to 60 KiB long.
+const queueBytes = 16 << 20
+
 // The pauses between tries to connect: twice as long each time.
 const (
 	firstPause = 50 * time.Millisecond
@@ -29,19 +33,32 @@ type worker struct {
 	queue chan Message
 	stop  context.CancelFunc
 
-	mu   sync.Mutex
-	lost int
+	mu     sync.Mutex
+	lost   int
+	queued int // bytes
 }
 
 // put queues a message, or counts it as lost.
 func (w *worker) put(m Message) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.queued+len(m.Text) > queueBytes {
+		w.lost++
+		return
+	}
 	select {
 	case w.queue <- m:
+		w.queued += len(m.Text)
 	default:
-		w.mu.Lock()
 		w.lost++
-		w.mu.Unlock()
 	}
+}
+
+// taken makes room for others.
+func (w *worker) taken(m Message) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queued -= len(m.Text)
 }
 
 // run sends what is queued until ctx ends.
@@ -55,6 +72,7 @@ func (w *worker) run(ctx context.Context) {
 	for {
 		select {
 		case m := <-w.queue:
+			w.taken(m)
 			if conn = w.send(ctx, conn, frame(w.to.Host, m)); conn == nil {
 				return
 			}
