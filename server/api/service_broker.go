@@ -232,7 +232,10 @@ func updateServiceBroker(c *call) (*response, error) {
 		}
 		return ok(viewServiceBroker(c, b))
 	}
-	update := cf.BrokerUpdate{Before: b.State, Actor: c.who(), Metadata: &changed}
+	update := cf.BrokerUpdate{Before: b.State, Actor: c.who()}
+	if req.Metadata != nil {
+		update.Metadata = &changed
+	}
 	return c.changeBroker(b, req, update)
 }
 

@@ -129,6 +129,28 @@ func guidsIn(t *testing.T, a answer) string {
 	return strings.Join(list, " ")
 }
 
+// A change of a broker's name ends when its catalog was read: what becomes of
+// its labels meanwhile stays.
+func TestRenamedBrokerKeepsLabels(t *testing.T) {
+	w := newWorld(t)
+	w.write(seedBroker)
+	w.run(t, []step{
+		{method: "PATCH", path: "/v3/service_brokers/broker-1", body: `{"name": "x"}`, status: 202},
+		{method: "PATCH", path: "/v3/service_brokers/broker-1", body: `{"metadata": {"labels": {"a": "b"}}}`, status: 200},
+	})
+	w.write(func(tx *store.Tx) error {
+		j, err := store.Jobs.First(tx, store.Query{Where: map[string][]string{"operations": {cf.JobUpdateBroker}}})
+		if err != nil {
+			return err
+		}
+		var got cf.BrokerUpdate
+		if err := json.Unmarshal([]byte(j.Input), &got); err != nil || got.Metadata != nil {
+			t.Errorf("got %s, %v; want no metadata", j.Input, err)
+		}
+		return nil
+	})
+}
+
 // TestBrokerWords asks for what cannot be, and wants Cloud Controller's words.
 func TestBrokerWords(t *testing.T) {
 	const login = `"authentication": {"type": "basic", "credentials": {"username": "u", "password": "p"}}`
