@@ -167,8 +167,16 @@ func writePair(certFile, keyFile string, der []byte, key *ecdsa.PrivateKey) erro
 	if err := os.Remove(certFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: text}), 0o600); err != nil {
+	if err := replace(keyFile, pem.Block{Type: "EC PRIVATE KEY", Bytes: text}, 0o600); err != nil {
 		return err
 	}
-	return os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644)
+	return replace(certFile, pem.Block{Type: "CERTIFICATE", Bytes: der}, 0o644)
+}
+
+// replace writes a file whole or not at all, whenever the daemon is killed.
+func replace(name string, block pem.Block, mode fs.FileMode) error {
+	if err := os.WriteFile(name+".new", pem.EncodeToMemory(&block), mode); err != nil {
+		return err
+	}
+	return os.Rename(name+".new", name)
 }
