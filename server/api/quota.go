@@ -35,8 +35,25 @@ func (u usage) larger(memoryMB int) (n int) {
 // area is what a quota counts over: all, an org or a space.
 type area struct{ filter, guid string }
 
-func ofOrg(guid string) area   { return area{"organization_guids", guid} }
-func ofSpace(guid string) area { return area{"space_guids", guid} }
+const inOrgs, inSpaces = "organization_guids", "space_guids"
+
+func ofOrg(guid string) area   { return area{inOrgs, guid} }
+func ofSpace(guid string) area { return area{inSpaces, guid} }
+
+// org is the GUID of an area that is one, "" for others; so is space.
+func (a area) org() string {
+	if a.filter == inOrgs {
+		return a.guid
+	}
+	return ""
+}
+
+func (a area) space() string {
+	if a.filter == inSpaces {
+		return a.guid
+	}
+	return ""
+}
 
 // where adds the area to a query; prefix is put before its filter.
 func (a area) where(prefix string, more map[string][]string) map[string][]string {
@@ -69,23 +86,19 @@ func (c *call) usageOf(a area, domains area) (u usage, err error) {
 }
 
 func (c *call) countProcesses(u *usage, a area) error {
-	apps, _, err := store.Apps.List(c.Tx, store.Query{Where: a.where("", map[string][]string{"states": {string(cf.Started)}})})
-	if err != nil {
-		return err
-	}
-	processes, err := store.Processes.By(c.Tx, "app_guids", guidsOf(apps, func(a *cf.App) string { return a.GUID })...)
+	processes, err := c.Tx.ProcessUse(a.org(), a.space())
 	for _, p := range processes {
-		u.add(p.Instances, p.MemoryMB, p.LogRateLimit)
+		u.add(p)
 		u.instances += p.Instances
 	}
 	return err
 }
 
 func (c *call) countTasks(u *usage, a area) error {
-	tasks, _, err := store.Tasks.List(c.Tx, store.Query{Where: a.where("", map[string][]string{"states": {string(cf.TaskPending), string(cf.TaskRunning)}})})
+	tasks, err := c.Tx.TaskUse(a.org(), a.space())
 	for _, t := range tasks {
-		u.add(1, t.MemoryMB, t.LogRateLimit)
-		u.tasks++
+		u.add(t)
+		u.tasks += t.Instances
 	}
 	return err
 }
@@ -99,21 +112,21 @@ func (c *call) countServices(u *usage, a area) (err error) {
 	return err
 }
 
-func (u *usage) add(n, memoryMB int, logRate int64) {
-	if n == 0 {
+func (u *usage) add(v store.Use) {
+	if v.Instances == 0 {
 		return
 	}
-	u.memoryMB += n * memoryMB
-	u.sizes[memoryMB] += n
-	if logRate < 0 {
-		u.unlimited += n
+	u.memoryMB += v.Instances * v.MemoryMB
+	u.sizes[v.MemoryMB] += v.Instances
+	if v.LogRate < 0 {
+		u.unlimited += v.Instances
 		return
 	}
-	if logRate > (math.MaxInt64-u.logRate)/int64(n) {
+	if v.LogRate > (math.MaxInt64-u.logRate)/int64(v.Instances) {
 		u.logRate = math.MaxInt64 // and no farther, or it would be below nothing
 		return
 	}
-	u.logRate += int64(n) * logRate
+	u.logRate += int64(v.Instances) * v.LogRate
 }
 
 // budget is a quota at work: what its org or space used before a change, and

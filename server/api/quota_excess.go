@@ -52,7 +52,7 @@ func (b *budget) logs(say func(bool, string, string) string) string {
 		say(is.logRate > was.logRate && is.logRate > int64(*l), "log_rate_limit exceeds space log rate quota", "log_rate_limit exceeds organization log rate quota"))
 }
 
-func (b *budget) ofSpace() bool { return b.area.filter == ofSpace("").filter }
+func (b *budget) ofSpace() bool { return b.area.filter == inSpaces }
 
 // exceeded tells, in the order in which Cloud Controller does, which limits a
 // change breaks. Of routes and services it names the space's alone where both
