@@ -92,10 +92,13 @@ func drivers(all []*bbspb.VolumeMount) (names []string) {
 	return names
 }
 
+// defaultLogSource is Diego's name of whoever writes without having one.
+const defaultLogSource = "LOG"
+
 // target says under which name the output goes to the log cache: the tag
 // source_id comes before the older log GUID.
 func target(guid, source string, metricTags map[string]*bbspb.MetricTagValue) lrp.LogTarget {
-	t := lrp.LogTarget{GUID: cmp.Or(metricTags["source_id"].GetStatic(), guid), Source: source, Tags: map[string]string{}}
+	t := lrp.LogTarget{GUID: cmp.Or(metricTags["source_id"].GetStatic(), guid), Source: cmp.Or(source, defaultLogSource), Tags: map[string]string{}}
 	for k, v := range metricTags {
 		if v.GetStatic() != "" {
 			t.Tags[k] = v.GetStatic()
