@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -83,6 +84,31 @@ func TestActions(t *testing.T) {
 				}
 				d.wantNothing(t)
 			})
+		})
+	}
+}
+
+// A process that could not be started because the container's first one had just
+// ended is no reason; one that could not for another is.
+func TestNoFaultOfItsOwn(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			d := boot(t, newMachine(t), t.TempDir())
+			defer d.kill()
+			d.m.fail["exec"] = errors.New("no such namespace")
+			spec := task()
+			spec.ResultFile, spec.Action = "", lrp.Codependent(act("a"), act("b"))
+			d.Start(spec)
+			synctest.Wait()
+			want := "failed to run container: no such namespace"
+			if first {
+				want = "Codependent step exited"
+				d.m.finish(t, "t1", "a", code(0))
+			}
+			<-time.After(time.Second)
+			if got := d.last(t).Exit.Reason; got != want {
+				t.Errorf("got %q; want %q", got, want)
+			}
 		})
 	}
 }
