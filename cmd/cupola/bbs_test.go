@@ -371,7 +371,7 @@ func (b *bbsClient) taskCallsBack() {
 // taskIsCancelled cancels one that runs, whose container goes.
 func (b *bbsClient) taskIsCancelled() {
 	b.must("/v1/tasks/desire.r2", &bbspb.DesireTaskRequest{TaskGuid: "long", Domain: "tests", Definition: &bbspb.TaskDefinition{
-		RootFs: "preloaded:minifs", Action: shell("sleep 1000"), MemoryMb: 64, LogGuid: "task-log", MetricTags: tags("task-log")}})
+		RootFs: "preloaded:minifs", Action: shell("echo begun; sleep 1000"), MemoryMb: 64, LogGuid: "long-log", MetricTags: tags("long-log")}})
 	task := func() *bbspb.Task {
 		res := &bbspb.TaskResponse{}
 		b.ask("/v1/tasks/get_by_task_guid.r2", &bbspb.TaskGUIDRequest{TaskGuid: "long"}, res)
@@ -383,9 +383,15 @@ func (b *bbsClient) taskIsCancelled() {
 		}
 		return ""
 	})
+	b.logHas("long-log", "LOG: begun")
 	b.must("/v1/tasks/cancel", &bbspb.TaskGUIDRequest{TaskGuid: "long"})
 	if got := task(); got.State != bbspb.TaskState_TASK_STATE_COMPLETED || !got.Failed || got.FailureReason != "task was cancelled" {
 		b.t.Errorf("got %v", got)
+	}
+	b.logHasAll("long-log", " stopping instance ", " successfully destroyed container for instance ")
+	again := &bbspb.LifecycleResponse{}
+	if b.ask("/v1/tasks/cancel", &bbspb.TaskGUIDRequest{TaskGuid: "long"}, again); again.Error.GetType() != 9 || again.Error.GetMessage() != "Cannot transition from Completed to Completed" {
+		b.t.Errorf("got %v", again.Error)
 	}
 	b.must("/v1/tasks/resolving", &bbspb.TaskGUIDRequest{TaskGuid: "long"})
 	b.must("/v1/tasks/delete", &bbspb.TaskGUIDRequest{TaskGuid: "long"})

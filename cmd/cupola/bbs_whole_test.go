@@ -53,6 +53,7 @@ func wholeLRP(t *testing.T, o *outside) (d *bbspb.DesiredLRP, shared *servedArch
 func (b *bbsClient) lrpHasAll() {
 	o := newOutside(b.t.(*testing.T))
 	d, shared := wholeLRP(b.t.(*testing.T), o)
+	events := b.names("/v1/events/lrp_instances.r1")
 	b.must("/v1/desired_lrp/desire.r2", &bbspb.DesireLRPRequest{DesiredLrp: d})
 	a := b.runningLRPs("whole", 1)[0]
 	b.serves("whole.bbs.test", "ready")
@@ -69,6 +70,9 @@ func (b *bbsClient) lrpHasAll() {
 	}
 	b.says(a, "/dial?to="+o.private.String()+":80", "reached")
 	b.says(a, "/dial?to="+o.public.String()+":80", "refused")
+	if written, _, _ := strings.Cut(b.inside(a, 8080, "/fill"), " "); len(written) != len("67108864") || written > "67108864" {
+		b.t.Errorf("got %s bytes written; want nearly 64 MiB", written)
+	}
 	if n := shared.asked.Load(); n != 1 {
 		b.t.Errorf("got %d downloads of a shared layer", n)
 	}
@@ -80,6 +84,23 @@ func (b *bbsClient) lrpHasAll() {
 		"CELL: Container passed the readiness health check. Container marked ready and added to route pool.",
 		"CELL: Container failed the readiness health check. Container marked not ready and removed from route pool.", "CELL: Container became unhealthy")
 	b.must("/v1/desired_lrp/remove", &bbspb.ProcessGUIDRequest{ProcessGuid: "whole"})
+	b.tellsAll(events)
+}
+
+// tellsAll wants Diego's events of what the whole LRP went through: each start
+// CLAIMED, RUNNING and perhaps routable apart, unready and ready again, two
+// crashes with a new instance each, and its end.
+func (b *bbsClient) tellsAll(events func() []string) {
+	b.t.Helper()
+	want := regexp.MustCompile(`^desired_lrp_created actual_lrp_instance_created (actual_lrp_instance_changed ){4,5}` +
+		`((actual_lrp_instance_changed )*actual_lrp_crashed actual_lrp_instance_created actual_lrp_instance_removed (actual_lrp_instance_changed ){2,3}){2}` +
+		`desired_lrp_removed (actual_lrp_instance_changed )*actual_lrp_instance_removed $`)
+	eventually(b.t, 20*time.Second, func() string {
+		if got := strings.Join(events(), " ") + " "; !want.MatchString(got) {
+			return got
+		}
+		return ""
+	})
 }
 
 // inside asks a port of a container, without the router.
