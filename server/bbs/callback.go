@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -178,15 +179,15 @@ func (c *callbacks) tell(ctx context.Context, t *store.BBSTask) error {
 
 // post makes one attempt. Any answer will do, but 503 and 504: those come of a
 // router whose backend is away.
-func (c *callbacks) post(ctx context.Context, url string, body []byte) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+func (c *callbacks) post(ctx context.Context, to string, body []byte) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return withoutURL(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	res, err := c.http.Do(req)
 	if err != nil {
-		return err
+		return withoutURL(err)
 	}
 	defer res.Body.Close()
 	_, _ = io.CopyN(io.Discard, res.Body, 64<<10) // so that the connection can be used again
@@ -194,4 +195,12 @@ func (c *callbacks) post(ctx context.Context, url string, body []byte) error {
 		return fmt.Errorf("the callback answered %s", res.Status)
 	}
 	return nil
+}
+
+// withoutURL leaves out a URL, which may hold a secret: the error is logged.
+func withoutURL(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
 }

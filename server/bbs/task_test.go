@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -201,5 +202,15 @@ func TestTaskEvents(t *testing.T) {
 	e := into[bbspb.TaskChangedEvent](t, got[2])
 	if e.Before.State != bbspb.TaskState_TASK_STATE_RUNNING || e.Before.CellId != "cell-1" || e.After.State != bbspb.TaskState_TASK_STATE_COMPLETED || e.After.FailureReason != "task was cancelled" {
 		t.Errorf("got %v", e)
+	}
+}
+
+// The URL of a callback may hold a secret, and what goes wrong is logged.
+func TestCallbackErrorsNameNoURL(t *testing.T) {
+	c := newCallbacks(Config{})
+	for _, to := range []string{"http://127.0.0.1:1/?token=secret", "http://secret:%zz@h"} {
+		if err := c.post(t.Context(), to, nil); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("got %v", err)
+		}
 	}
 }
