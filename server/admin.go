@@ -37,11 +37,15 @@ func (h *house) adminPassword() (string, error) {
 		}
 		password = strings.ToLower(rand.Text()[:20])
 	}
-	tmp := passwordFile(h.DataDir) + ".new"
-	if err := os.WriteFile(tmp, []byte(password+"\n"), 0o600); err != nil {
-		return "", err
+	return password, replaceFile(passwordFile(h.DataDir), []byte(password+"\n"), 0o600)
+}
+
+// replaceFile writes a file whole or not at all, whenever the daemon is killed.
+func replaceFile(name string, content []byte, mode fs.FileMode) error {
+	if err := os.WriteFile(name+".new", content, mode); err != nil {
+		return err
 	}
-	return password, os.Rename(tmp, passwordFile(h.DataDir))
+	return os.Rename(name+".new", name)
 }
 
 // visible tells, with an error when not, whether whom a token speaks for sees

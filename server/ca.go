@@ -98,10 +98,10 @@ func (h *house) newAuthority() (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	}
 	// The key first: a certificate without its key would be found at the next
 	// start, and taken for whole.
-	if err := os.WriteFile(h.path("db", "ca.key"), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: kder}), 0o600); err != nil {
+	if err := replaceFile(h.path("db", "ca.key"), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: kder}), 0o600); err != nil {
 		return nil, nil, err
 	}
-	if err := os.WriteFile(h.path("ca.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644); err != nil {
+	if err := replaceFile(h.path("ca.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644); err != nil {
 		return nil, nil, err
 	}
 	ca, err := x509.ParseCertificate(der)
