@@ -202,7 +202,7 @@ func (r managedChange) plan() string {
 	return r.Relationships.Plan.guid()
 }
 
-// only tells whether nothing but labels and annotations are asked to change.
+// onlyMetadata tells whether nothing but labels and annotations are asked to change.
 func (r managedChange) onlyMetadata() bool {
 	return r.Metadata != nil && !r.Name.Set && !r.Tags.Set && !r.Parameters.Set && r.Relationships == nil && !r.Maintenance.Set
 }

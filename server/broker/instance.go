@@ -72,7 +72,7 @@ func (t instanceTask) poll(ctx context.Context, l *Loop, s *step) (a answer) {
 	return a
 }
 
-// end writes how the operation on the instance stands.
+// state writes how the operation on the instance stands.
 func (t instanceTask) state(tx *store.Tx, s *step, state, description string) error {
 	o := &s.instance.LastOperation
 	o.State, o.Description, o.BrokerOperation, o.UpdatedAt = state, description, s.op.Operation, tx.Now

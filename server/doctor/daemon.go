@@ -13,11 +13,9 @@ type Daemon struct {
 	DataDir string // as that daemon names it
 }
 
-// Daemons lists the daemons of this machine that the caller may see: root sees
+// daemons lists the daemons of the machine that the caller may see: root sees
 // all. A daemon holds a lock on the file "lock" of its data directory for as
 // long as it lives, and the file says how it names the directory.
-func Daemons() []Daemon { return thisMachine(Options{}).daemons() }
-
 func (m *machine) daemons() (all []Daemon) {
 	files, _ := filepath.Glob(m.path("proc/[0-9]*/fd/*")) // the pattern is well-formed
 	for _, name := range files {
