@@ -2,10 +2,13 @@ package artifact
 
 import (
 	"bytes"
+	"context"
 	"crypto/md5"
+	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -110,6 +113,47 @@ func TestFetchCaches(t *testing.T) {
 	wantFetch(t, again, from, "two", true)
 	if left, err := filepath.Glob(filepath.Join(s.dir, temporary+"*")); err != nil || len(left) > 0 {
 		t.Errorf("got %v, %v left; want nothing", left, err)
+	}
+}
+
+// Whoever waits for one archive keeps nobody from another.
+func TestWaitingTakesNoTurn(t *testing.T) {
+	o, s := newOrigin(t), newStore(t, 0)
+	asked, answer := make(chan bool, 1), make(chan bool)
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked <- true
+		<-answer
+		fmt.Fprint(w, "slow")
+	}))
+	defer slow.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	var all sync.WaitGroup
+	from := Source{URL: slow.URL, CacheKey: "slow", Algorithm: "sha256", Value: fmt.Sprintf("%x", sha256.Sum256([]byte("slow")))}
+	for range concurrent {
+		all.Go(func() {
+			f, err := s.Fetch(t.Context(), from)
+			if err != nil {
+				t.Error(err)
+			}
+			f.Release()
+		})
+	}
+	<-asked
+	gone, leave := context.WithCancel(ctx)
+	leave()
+	if _, err := s.Fetch(gone, from); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v of one who left; want that", err)
+	}
+	f, err := s.Fetch(ctx, Source{URL: o.URL, CacheKey: "other"})
+	if err != nil {
+		t.Errorf("another archive: %v", err)
+	}
+	f.Release()
+	close(answer)
+	all.Wait()
+	if len(s.keys) > 0 {
+		t.Errorf("%d keys are left; want none", len(s.keys))
 	}
 }
 

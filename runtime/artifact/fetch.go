@@ -25,19 +25,17 @@ func (s *Store) Fetch(ctx context.Context, from Source) (File, error) {
 	if err := from.check(); err != nil {
 		return File{}, err
 	}
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-	case <-ctx.Done():
-		return File{}, context.Cause(ctx)
-	}
-	ctx, cancel := context.WithTimeout(ctx, moveTime)
-	defer cancel()
 	if from.CacheKey == "" {
 		name, k, err := s.get(ctx, from, kept{})
 		return File{Path: name, SHA256: k.SHA256, Size: k.Size, temporary: true}, err
 	}
-	defer s.lock(from.CacheKey)()
+	wait, cancel := context.WithTimeout(ctx, moveTime)
+	unlock, err := s.lock(wait, from.CacheKey)
+	cancel()
+	if err != nil {
+		return File{}, fmt.Errorf("wait for a download of the same archive: %w", err)
+	}
+	defer unlock()
 	had := s.find(from.CacheKey)
 	if from.Value != "" && had.Sums[from.Algorithm] == strings.ToLower(from.Value) {
 		return s.use(from.CacheKey, had, true)
@@ -78,11 +76,27 @@ type permanent struct{ error }
 // get fetches a file, unless it is the one that we had. It tries again where
 // the network or the server was at fault.
 func (s *Store) get(ctx context.Context, from Source, had kept) (name string, k kept, err error) {
+	ctx, done, err := s.begin(ctx)
+	if err != nil {
+		return "", kept{}, err
+	}
+	defer done()
 	err = again(ctx, func() error {
 		name, k, err = s.getOnce(ctx, from, had)
 		return err
 	})
 	return name, k, err
+}
+
+// begin waits for the turn to move a file, and gives the time for it.
+func (s *Store) begin(ctx context.Context) (timed context.Context, done func(), err error) {
+	select {
+	case s.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+	timed, cancel := context.WithTimeout(ctx, moveTime)
+	return timed, func() { cancel(); <-s.slots }, nil
 }
 
 // again does f until it succeeds, or fails for good.

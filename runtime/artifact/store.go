@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -41,7 +42,13 @@ type Store struct {
 	slots  chan struct{}
 
 	mu   sync.Mutex
-	keys map[string]*sync.Mutex // by cache key
+	keys map[string]*use // by cache key
+}
+
+// use is the right to what is kept under a key.
+type use struct {
+	turn chan struct{} // held by the one who has it
+	want int           // how many have it, or wait for it
 }
 
 // Source is where an archive comes from.
@@ -98,7 +105,7 @@ func New(cfg Config) (*Store, error) {
 	}
 	return &Store{
 		dir: cfg.Dir, max: cmp.Or(cfg.MaxBytes, maxBytes), client: &http.Client{Transport: transport},
-		slots: make(chan struct{}, concurrent), keys: map[string]*sync.Mutex{},
+		slots: make(chan struct{}, concurrent), keys: map[string]*use{},
 	}, nil
 }
 
@@ -124,16 +131,29 @@ func (s *Store) names(key string) (data, about string) {
 }
 
 // lock keeps others from a cache key.
-func (s *Store) lock(key string) (unlock func()) {
+func (s *Store) lock(ctx context.Context, key string) (unlock func(), err error) {
 	s.mu.Lock()
-	m := s.keys[key]
-	if m == nil {
-		m = &sync.Mutex{}
-		s.keys[key] = m
+	u := s.keys[key]
+	if u == nil {
+		u = &use{turn: make(chan struct{}, 1)}
+		s.keys[key] = u
 	}
+	u.want++
 	s.mu.Unlock()
-	m.Lock()
-	return m.Unlock
+	leave := func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if u.want--; u.want == 0 {
+			delete(s.keys, key)
+		}
+	}
+	select {
+	case u.turn <- struct{}{}:
+		return func() { <-u.turn; leave() }, nil
+	case <-ctx.Done():
+		leave()
+		return nil, context.Cause(ctx)
+	}
 }
 
 // find reads what is kept under a key; nothing where there is none.

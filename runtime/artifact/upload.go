@@ -16,14 +16,11 @@ func (s *Store) Upload(ctx context.Context, to string, f *os.File, size int64) e
 	if err := (Source{URL: to}).check(); err != nil {
 		return err
 	}
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	ctx, done, err := s.begin(ctx)
+	if err != nil {
+		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, moveTime)
-	defer cancel()
+	defer done()
 	sum := md5.New()
 	if _, err := io.Copy(sum, io.NewSectionReader(f, 0, size)); err != nil {
 		return err
