@@ -68,33 +68,3 @@ func TestServicesComeBackAsTheyWentInAndAreSealed(t *testing.T) {
 		}
 	}
 }
-
-func TestMigrationsFillGaps(t *testing.T) {
-	dir := t.TempDir()
-	s, err := Open(Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	// A file in which 3 was not run yet, as if it had come after 8.
-	for _, q := range []string{"DELETE FROM migrations WHERE number = 3", "ALTER TABLE packages DROP COLUMN credential"} {
-		if _, err := s.writer.Exec(q); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.Close()
-	if s, err = Open(Config{Dir: dir}); err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if _, err := s.writer.Exec("SELECT credential FROM packages"); err != nil {
-		t.Error(err)
-	}
-	// An older cupola's file has no table of them.
-	if _, err := s.writer.Exec("DROP TABLE migrations"); err != nil {
-		t.Fatal(err)
-	}
-	have, highest, err := s.migrated()
-	if err != nil || !have[1] || !have[highest] || len(have) != highest {
-		t.Errorf("got %v, %d, %v; want all", have, highest, err)
-	}
-}
