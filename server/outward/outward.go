@@ -13,6 +13,9 @@ import (
 // ErrAddress says that an address may not be connected to.
 var ErrAddress = errors.New("the address must not be this machine's own")
 
+// amazon is where its cloud tells secrets by IPv6: that is not link-local.
+var amazon = netip.MustParseAddr("fd00:ec2::254")
+
 // Control is for a net.Dialer's ControlContext: it sees the address that a name
 // was resolved to, so that no name leads around it. local allows loopback
 // addresses.
@@ -23,7 +26,7 @@ func Control(local bool) func(context.Context, string, string, syscall.RawConn) 
 			return err
 		}
 		ip := to.Addr().Unmap()
-		if ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified() || ip.IsLoopback() && !local {
+		if ip.IsLinkLocalUnicast() || ip == amazon || ip.IsMulticast() || ip.IsUnspecified() || ip.IsLoopback() && !local {
 			return ErrAddress
 		}
 		return nil

@@ -1,17 +1,26 @@
 package outward
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
 
 func TestControl(t *testing.T) {
-	for address, allowed := range map[string]bool{
-		"127.0.0.1:514": false, "[::1]:514": false, "169.254.169.254:80": false, "[::ffff:127.0.0.1]:514": false, "0.0.0.0:1": false,
-		"[fe80::1]:1": false, "224.0.0.1:1": false, "x": false, "192.0.2.1:514": true, "10.1.2.3:514": true, "[2001:db8::1]:514": true,
+	for _, c := range []struct {
+		address        string
+		refused, local bool
+	}{
+		{"192.0.2.1:514", false, false}, {"10.0.0.1:514", false, false}, {"[2001:db8::1]:514", false, false}, {"[fd00:ec2::1]:80", false, false},
+		{"127.0.0.1:514", true, false}, {"127.8.0.1:514", true, false}, {"[::1]:514", true, false}, {"[::ffff:127.0.0.1]:514", true, false},
+		{"127.0.0.1:514", false, true}, {"[::1]:514", false, true},
+		{"0.0.0.0:514", true, true}, {"[::]:514", true, true}, {"224.0.0.1:514", true, true},
+		{"169.254.169.254:80", true, true}, {"[fe80::1%lo]:80", true, true}, {"[::ffff:169.254.169.254]:80", true, true}, {"[fd00:ec2::254]:80", true, true},
 	} {
-		if err := Control(false)(t.Context(), "tcp", address, nil); (err == nil) != allowed {
-			t.Errorf("%s: got %v", address, err)
+		if err := Control(c.local)(t.Context(), "tcp", c.address, nil); errors.Is(err, ErrAddress) != c.refused {
+			t.Errorf("%s, local %t: got %v; want refused %t", c.address, c.local, err, c.refused)
 		}
 	}
-	if err := Control(true)(t.Context(), "tcp", "127.0.0.1:1", nil); err != nil {
-		t.Errorf("got %v; want it allowed", err)
+	if Control(true)(t.Context(), "tcp", "nowhere", nil) == nil {
+		t.Error("what is no address was let through")
 	}
 }
