@@ -27,6 +27,12 @@ func (c *stoppable) Stop(guid string) {
 	c.stopped = append(c.stopped, guid)
 }
 
+func (c *stoppable) told() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.stopped)
+}
+
 func (c *stoppable) Containers() (list []lrp.ContainerStatus) {
 	for _, guid := range c.there {
 		list = append(list, lrp.ContainerStatus{GUID: guid, Phase: lrp.PhaseRunning, Ready: true})
@@ -72,8 +78,8 @@ func TestDraining(t *testing.T) {
 		} {
 			step.do()
 			synctest.Wait()
-			if !slices.Equal(cell.stopped, step.want) {
-				t.Fatalf("got %v stopped; want %v", cell.stopped, step.want)
+			if got := cell.told(); !slices.Equal(got, step.want) {
+				t.Fatalf("got %v stopped; want %v", got, step.want)
 			}
 		}
 	})

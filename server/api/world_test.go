@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/crypto/bcrypt"
@@ -32,6 +33,7 @@ type world struct {
 	store   *store.Store
 	blobs   *blob.Store
 	dir     string
+	mu      sync.Mutex // guards tokens
 	tokens  map[string]string
 	saved   map[string]string // what steps kept, for {name} in later steps
 	retired []string
@@ -223,6 +225,8 @@ func seedUsers(tx *store.Tx) error {
 // token logs a user in.
 func (w *world) token(user string) string {
 	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if t := w.tokens[user]; t != "" {
 		return t
 	}
