@@ -275,15 +275,18 @@ func (b *bbsClient) lrpCrashes() {
 		}
 		return ""
 	})
-	crashes := 0
-	for _, name := range events() {
-		if name == "actual_lrp_crashed" {
-			crashes++
+	eventually(b.t, 10*time.Second, func() string { // events come after the rows
+		crashes := 0
+		for _, name := range events() {
+			if name == "actual_lrp_crashed" {
+				crashes++
+			}
 		}
-	}
-	if crashes != 3 {
-		b.t.Errorf("got %d crashes among %v", crashes, events())
-	}
+		if crashes == 3 {
+			return ""
+		}
+		return fmt.Sprintf("%d crashes among %v", crashes, events())
+	})
 	b.logHas("bad-log", "going down")
 	b.must("/v1/desired_lrp/remove", &bbspb.ProcessGUIDRequest{ProcessGuid: "crasher"})
 }
