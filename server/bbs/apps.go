@@ -32,23 +32,29 @@ func newApps(c Config, h *hub) *apps {
 	return a
 }
 
+// lookInterval bounds how late a change is told whose wake-up was lost.
+const lookInterval = 5 * time.Second
+
 // run tells subscribers what changes, until ctx ends.
 func (a *apps) run(ctx context.Context) error {
 	changed, stop := a.Store.Watch(a.AppTables...)
 	defer stop()
 	defer a.close()
+	tick := time.NewTicker(lookInterval)
+	defer tick.Stop()
 	for {
 		select {
+		case <-tick.C:
 		case <-changed:
-			a.outdate()
-			if a.hub.idle() {
-				continue // who comes next looks first
-			}
-			if err := a.refresh(ctx); err != nil && ctx.Err() == nil {
-				a.Log.ErrorContext(ctx, "desired LRPs of apps were not read", "err", err)
-			}
 		case <-ctx.Done():
 			return nil
+		}
+		a.outdate()
+		if a.hub.idle() {
+			continue // who comes next looks first
+		}
+		if err := a.refresh(ctx); err != nil && ctx.Err() == nil {
+			a.Log.ErrorContext(ctx, "desired LRPs of apps were not read", "err", err)
 		}
 	}
 }
