@@ -214,18 +214,26 @@ func (a spaceArg) find(e *env, api *client) (string, error) {
 	return api.first(e.ctx, "space "+a.Space+" in the org "+a.Org, "/v3/spaces?organization_guids="+org+"&names="+url.QueryEscape(a.Space))
 }
 
-type poolAssignCmd struct {
+// poolSpaceArg names a pool, and a space that has it or is to.
+type poolSpaceArg struct {
 	poolArg
 	spaceArg
 }
 
+// openWithSpace logs in and finds both.
+func (a *poolSpaceArg) openWithSpace(e *env) (api *client, path, space string, err error) {
+	if api, path, err = a.open(e); err != nil {
+		return nil, "", "", err
+	}
+	space, err = a.find(e, api)
+	return api, path, space, err
+}
+
+type poolAssignCmd struct{ poolSpaceArg }
+
 // Run gives a space a pool.
 func (c *poolAssignCmd) Run(e *env) error {
-	api, path, err := c.open(e)
-	if err != nil {
-		return err
-	}
-	space, err := c.find(e, api)
+	api, path, space, err := c.openWithSpace(e)
 	if err != nil {
 		return err
 	}
@@ -236,18 +244,11 @@ func (c *poolAssignCmd) Run(e *env) error {
 	return err
 }
 
-type poolUnassignCmd struct {
-	poolArg
-	spaceArg
-}
+type poolUnassignCmd struct{ poolSpaceArg }
 
 // Run takes a space out of a pool.
 func (c *poolUnassignCmd) Run(e *env) error {
-	api, path, err := c.open(e)
-	if err != nil {
-		return err
-	}
-	space, err := c.find(e, api)
+	api, path, space, err := c.openWithSpace(e)
 	if err != nil {
 		return err
 	}
