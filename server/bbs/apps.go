@@ -17,66 +17,63 @@ import (
 // so what has changed is found by comparing.
 type apps struct {
 	Config
-	hub *hub
+	hub  *hub
+	wake <-chan struct{} // has run look
+	stop func()          // ends both watches
 
 	mu      sync.Mutex
-	changed <-chan struct{} // nil before the first look
-	stale   bool            // run was told of a change, maybe before changed is
-	stop    func()
+	changed <-chan struct{}
+	stale   bool                         // the rows may have changed since the last look
 	known   map[string]*bbspb.DesiredLRP // by process GUID
 }
 
+// newApps watches from now on: who subscribes before run runs is told of all
+// the same.
 func newApps(c Config, h *hub) *apps {
-	a := &apps{Config: c, hub: h, known: map[string]*bbspb.DesiredLRP{}}
+	a := &apps{Config: c, hub: h, stale: true, known: map[string]*bbspb.DesiredLRP{}}
+	var stops [2]func()
+	a.wake, stops[0] = c.Store.Watch(c.AppTables...)
+	a.changed, stops[1] = c.Store.Watch(c.AppTables...)
+	a.stop = func() { stops[0](); stops[1]() }
 	h.message = a.message
 	return a
 }
 
-// lookInterval bounds how late a change is told whose wake-up was lost.
-const lookInterval = 5 * time.Second
+// retryInterval is the wait after a look that failed.
+const retryInterval = time.Second
 
 // run tells subscribers what changes, until ctx ends.
 func (a *apps) run(ctx context.Context) error {
-	changed, stop := a.Store.Watch(a.AppTables...)
-	defer stop()
-	defer a.close()
-	tick := time.NewTicker(lookInterval)
-	defer tick.Stop()
+	defer a.stop()
+	var retry <-chan time.Time
 	for {
 		select {
-		case <-tick.C:
-		case <-changed:
+		case <-a.wake:
+		case <-retry:
 		case <-ctx.Done():
 			return nil
 		}
+		retry = nil
 		a.outdate()
 		if a.hub.idle() {
 			continue // who comes next looks first
 		}
 		if err := a.refresh(ctx); err != nil && ctx.Err() == nil {
 			a.Log.ErrorContext(ctx, "desired LRPs of apps were not read", "err", err)
+			retry = time.After(retryInterval)
 		}
 	}
 }
 
-// outdate makes the next look one.
+// outdate makes the next look one: changed may be signalled later than wake.
 func (a *apps) outdate() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.stale = true
 }
 
-func (a *apps) close() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.stop != nil {
-		a.stop()
-		a.changed, a.stop = nil, nil
-	}
-}
-
-// refresh looks at the apps, if they may have changed since the last look, and
-// tells what did.
+// refresh looks at the apps, if they may have changed since the last look that
+// went well, and tells what did.
 func (a *apps) refresh(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -84,24 +81,19 @@ func (a *apps) refresh(ctx context.Context) error {
 }
 
 func (a *apps) refreshLocked(ctx context.Context) error {
-	if a.changed == nil {
-		a.changed, a.stop = a.Store.Watch(a.AppTables...)
-	} else {
-		select {
-		case <-a.changed:
-		default:
-			if !a.stale {
-				return nil
-			}
-		}
+	select {
+	case <-a.changed:
+		a.stale = true
+	default:
 	}
-	a.stale = false
+	if !a.stale {
+		return nil
+	}
 	list, err := a.Apps(ctx)
 	if err != nil {
-		a.stop()
-		a.changed, a.stop = nil, nil
 		return err
 	}
+	a.stale = false
 	was := a.known
 	a.known = make(map[string]*bbspb.DesiredLRP, len(list))
 	var events []event

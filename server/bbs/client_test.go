@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -36,11 +37,23 @@ type world struct {
 	files  Files
 	looks  chan struct{} // one for each time the loop was to look
 
-	mu   sync.Mutex
-	apps []App
+	ctx   context.Context
+	group sync.WaitGroup
+
+	mu     sync.Mutex
+	apps   []App
+	faults int // looks at the apps that will fail
 }
 
 func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := newStillWorld(t)
+	w.run()
+	return w
+}
+
+// newStillWorld is one whose server serves, but does not run yet.
+func newStillWorld(t *testing.T) *world {
 	t.Helper()
 	s, err := store.Open(store.Config{Dir: t.TempDir()})
 	if err != nil {
@@ -51,6 +64,10 @@ func newWorld(t *testing.T) *world {
 		Apps: func(context.Context) ([]App, error) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
+			if w.faults > 0 {
+				w.faults--
+				return nil, errors.New("not now")
+			}
 			return w.apps, nil
 		},
 		Cells: func() []lrp.Cell {
@@ -72,25 +89,28 @@ func newWorld(t *testing.T) *world {
 	}
 	w.url = "https://" + l.Addr().String()
 	w.http = &http.Client{Transport: &http.Transport{TLSClientConfig: w.clientTLS()}}
-	ctx, cancel := context.WithCancel(context.Background())
-	var group sync.WaitGroup
-	group.Go(func() {
-		if err := w.server.Serve(ctx, l, config); err != nil {
-			t.Error(err)
-		}
-	})
-	group.Go(func() {
-		if err := w.server.Run(ctx); err != nil {
+	var cancel func()
+	w.ctx, cancel = context.WithCancel(context.Background())
+	w.group.Go(func() {
+		if err := w.server.Serve(w.ctx, l, config); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Cleanup(func() {
 		cancel()
-		group.Wait()
+		w.group.Wait()
 		w.http.CloseIdleConnections()
 		s.Close()
 	})
 	return w
+}
+
+func (w *world) run() {
+	w.group.Go(func() {
+		if err := w.server.Run(w.ctx); err != nil {
+			w.t.Error(err)
+		}
+	})
 }
 
 func (w *world) clientTLS() *tls.Config {

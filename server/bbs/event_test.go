@@ -95,29 +95,58 @@ func TestEventsOfACell(t *testing.T) {
 	}
 }
 
+// desireApp has the one app desire n instances; none for 0.
+func (w *world) desireApp(n int) {
+	w.t.Helper()
+	w.mu.Lock()
+	w.apps = nil
+	if n > 0 {
+		w.apps = []App{{Desired: lrp.Desired{ProcessGUID: "app-1", Domain: lrp.DomainApps, Instances: n, RunInfo: lrp.RunInfo{Ports: []uint16{8080}}}, URIs: []string{"a.example.com"}}}
+	}
+	w.mu.Unlock()
+	w.write(func(tx *store.Tx) error { return touchApps(tx) })
+}
+
 // TestEventsOfApps wants what apps desire to be told of as well.
 func TestEventsOfApps(t *testing.T) {
 	w := newWorld(t)
-	app := func(instances int) {
-		w.mu.Lock()
-		w.apps = []App{{Desired: lrp.Desired{ProcessGUID: "app-1", Domain: lrp.DomainApps, Instances: instances, RunInfo: lrp.RunInfo{Ports: []uint16{8080}}}, URIs: []string{"a.example.com"}}}
-		w.mu.Unlock()
-		w.write(func(tx *store.Tx) error { return touchApps(tx) })
-	}
-	app(1)
+	w.desireApp(1)
 	events := w.listen("POST", "/v1/events/lrp_instances.r1", &bbspb.EventsByCellIDRequest{})
 	for n := range int32(100) { // each change is told, also when it comes between a look and the wait for the next
-		app(int(n) + 2)
+		w.desireApp(int(n) + 2)
 		e := names(t, events, "desired_lrp_changed")[0]
 		if m := into[bbspb.DesiredLRPChangedEvent](t, e); m.Before.Instances != n+1 || m.After.Instances != n+2 || m.After.ModificationTag.Index <= m.Before.ModificationTag.Index {
 			t.Errorf("got %v", m)
 		}
 	}
-	w.mu.Lock()
-	w.apps = nil
-	w.mu.Unlock()
-	w.write(func(tx *store.Tx) error { return touchApps(tx) })
+	w.desireApp(0)
 	names(t, events, "desired_lrp_removed")
+}
+
+// TestEventsBeforeRun wants a stream to lack nothing that was changed before
+// Run had begun.
+func TestEventsBeforeRun(t *testing.T) {
+	w := newStillWorld(t)
+	w.desireApp(1)
+	events := w.listen("POST", "/v1/events/lrp_instances.r1", &bbspb.EventsByCellIDRequest{})
+	w.desire(plain("p", 1))
+	names(t, events, "desired_lrp_created", "actual_lrp_instance_created")
+	w.desireApp(2)
+	w.run()
+	names(t, events, "desired_lrp_changed")
+}
+
+// TestEventsAfterFault wants a look that failed to be made again, though nothing
+// changes any more.
+func TestEventsAfterFault(t *testing.T) {
+	w := newWorld(t)
+	w.desireApp(1)
+	events := w.listen("POST", "/v1/events/lrp_instances.r1", &bbspb.EventsByCellIDRequest{})
+	w.mu.Lock()
+	w.faults = 1
+	w.mu.Unlock()
+	w.desireApp(2)
+	names(t, events, "desired_lrp_changed")
 }
 
 // TestSlowReaderIsDropped wants a reader who falls too far behind to be told so

@@ -38,17 +38,20 @@ type App struct {
 // Server serves the BBS API.
 type Server struct {
 	Config
-	hub   *hub
-	apps  *apps
-	calls *callbacks
+	hub      *hub
+	unfollow func()
+	apps     *apps
+	calls    *callbacks
 }
 
-// New makes a Server.
+// New makes a Server. It follows the store's changes from now on, so that no
+// stream which is served before Run runs lacks any.
 func New(c Config) *Server {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{Config: c, hub: newHub(c.Rows)}
+	s.unfollow = c.Store.Follow(s.hub.changes)
 	s.apps = newApps(c, s.hub)
 	s.calls = newCallbacks(c)
 	return s
@@ -57,7 +60,7 @@ func New(c Config) *Server {
 // Run tells subscribers of changes and owners of tasks of their results, until
 // ctx ends.
 func (s *Server) Run(ctx context.Context) error {
-	defer s.Store.Follow(s.hub.changes)()
+	defer s.unfollow()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.apps.run(ctx) })
 	group.Go(func() error { return s.calls.run(ctx) })
