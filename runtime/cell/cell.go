@@ -69,7 +69,8 @@ type Cell struct {
 	check  checkFunc
 
 	policies policies
-	parts    []*Part // set by New
+	podsMu   sync.Mutex // held while a container of a pod is given its network
+	parts    []*Part    // set by New
 
 	mu        sync.Mutex
 	ctx       context.Context // of Run; nil before it has adopted

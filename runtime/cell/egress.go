@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 
 	"cupola/runtime/lrp"
@@ -100,15 +102,28 @@ func (c *Cell) currentPolicies() []network.Policy {
 			members[group] = append(members[group], network.Range{From: address, To: address})
 		}
 	}
-	for _, list := range members {
+	for group, list := range members {
 		slices.SortFunc(list, func(a, b network.Range) int { return a.From.Compare(b.From) })
+		members[group] = slices.Compact(list) // those of a pod have one address
 	}
 	c.mu.Lock()
 	reach := c.reach
 	c.mu.Unlock()
-	var all []network.Policy
-	for i, address := range addresses {
-		all = append(all, network.Policy{Address: address, Egress: slices.Concat(reach.rules(i), reach.inside(i.spec.PolicyGroup, members))})
+	return reach.policies(addresses, members)
+}
+
+// policies are one for each address. The containers of a pod share theirs, and
+// reach what any of them may.
+func (r reach) policies(addresses map[*instance]netip.Addr, members map[string][]network.Range) []network.Policy {
+	sorted := slices.SortedFunc(maps.Keys(addresses), func(a, b *instance) int { return strings.Compare(a.guid(), b.guid()) })
+	egress := map[netip.Addr][]network.Rule{}
+	for _, i := range sorted {
+		address := addresses[i]
+		egress[address] = slices.Concat(egress[address], r.rules(i), r.inside(i.spec.PolicyGroup, members))
+	}
+	all := make([]network.Policy, 0, len(egress))
+	for address, rules := range egress {
+		all = append(all, network.Policy{Address: address, Egress: rules})
 	}
 	return all
 }

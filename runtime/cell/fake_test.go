@@ -332,12 +332,26 @@ func (n fakeNetwork) Acquire(ctx context.Context, id string) (network.Attachment
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if address, ok := n.networks[id]; ok {
-		return network.Attachment{NetNS: "/run/netns/" + id, Address: address, Gateway: fakeGateway}, nil
+		return network.Attachment{NetNS: "/run/netns/" + address.String(), Address: address, Gateway: fakeGateway}, nil
 	}
 	n.next++
 	address := netip.AddrFrom4([4]byte{10, 200, byte(n.next >> 8), byte(n.next)})
 	n.networks[id] = address
-	return network.Attachment{NetNS: "/run/netns/" + id, Address: address, Gateway: fakeGateway}, nil
+	return network.Attachment{NetNS: "/run/netns/" + address.String(), Address: address, Gateway: fakeGateway}, nil
+}
+
+func (n fakeNetwork) Share(ctx context.Context, id, with string) (network.Attachment, error) {
+	if err := n.call(ctx, "share", id); err != nil {
+		return network.Attachment{}, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	address, ok := n.networks[with]
+	if !ok {
+		return network.Attachment{}, os.ErrNotExist
+	}
+	n.networks[id] = address
+	return network.Attachment{NetNS: "/run/netns/" + address.String(), Address: address, Gateway: fakeGateway}, nil
 }
 
 func (n fakeNetwork) Release(ctx context.Context, id string) error {

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"os"
 	"path"
 
 	"cupola/rootfs"
 	"cupola/runtime/artifact"
 	"cupola/runtime/lrp"
+	"cupola/runtime/network"
 )
 
 // inodes is how many files a container may have: Diego's limit.
@@ -18,13 +20,32 @@ func (b *build) acquireNetwork(ctx context.Context) error {
 	if b.badEgress != nil {
 		return b.badEgress
 	}
-	net, err := b.cell.cfg.Network.Acquire(ctx, b.guid())
+	net, err := b.attach(ctx)
 	if err != nil {
 		return err
 	}
 	b.net = net
 	b.update(func(r *record) { r.Address = net.Address.String() })
 	return b.cell.applyPolicies(ctx)
+}
+
+// attach gives b a network: that of its pod, where another container has it.
+func (b *build) attach(ctx context.Context) (network.Attachment, error) {
+	c := b.cell
+	if b.full.Pod == "" {
+		return c.cfg.Network.Acquire(ctx, b.guid())
+	}
+	c.podsMu.Lock()
+	defer c.podsMu.Unlock()
+	for _, i := range c.all() {
+		if i.spec.Pod != b.full.Pod || i.guid() == b.guid() {
+			continue
+		}
+		if net, err := c.cfg.Network.Share(ctx, b.guid(), i.guid()); !errors.Is(err, os.ErrNotExist) {
+			return net, err
+		}
+	}
+	return c.cfg.Network.Acquire(ctx, b.guid())
 }
 
 // releaseNetwork takes the policy away before the address is another's.

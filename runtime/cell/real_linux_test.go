@@ -155,6 +155,29 @@ func TestRealHealthAndSidecar(t *testing.T) {
 	r.wantLine(t, "APP/PROC/WEB/SIDECAR/SIDE: Exit status 0")
 }
 
+// TestRealPod is about containers that share a network, which lasts as long as
+// any of them.
+func TestRealPod(t *testing.T) {
+	c, w, r := runReal(t)
+	pod := func(guid string, args ...string) string {
+		spec := w.instance(guid, args...)
+		spec.Pod = "pod"
+		c.Start(spec)
+		return r.find(t, guid, lrp.EventRunning).Address
+	}
+	first := pod("first", "serve")
+	r.wantLine(t, "APP/PROC/WEB: count")
+	if second := pod("second", "show", "/proc/net/tcp6"); second != first {
+		t.Errorf("got address %s; want the pod's, %s", second, first)
+	}
+	r.wantLine(t, "00000000000000000000000000000000:1F90") // where the first listens
+	c.Stop("first")
+	r.find(t, "first", lrp.EventExited)
+	if third := pod("third", "sleep", "1h"); third != first {
+		t.Errorf("got address %s; want the pod's still, %s", third, first)
+	}
+}
+
 func TestRealTask(t *testing.T) {
 	c, w, r := runReal(t)
 	spec := w.instance("t", "stage")

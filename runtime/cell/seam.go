@@ -37,6 +37,7 @@ type Process interface {
 // Network gives containers a network namespace. Release takes any ID.
 type Network interface {
 	Acquire(ctx context.Context, id string) (network.Attachment, error)
+	Share(ctx context.Context, id, with string) (network.Attachment, error)
 	Release(ctx context.Context, id string) error
 	Set(context.Context, []network.Policy) error
 	List() ([]string, error)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
 	"syscall"
 	"testing"
@@ -65,10 +66,23 @@ func testNetworks(t *testing.T, s seams) {
 	if a != again || a.Address == b.Address || a.NetNS == b.NetNS || !a.Gateway.IsValid() {
 		t.Errorf("got %v, %v, %v; want one for each container", a, again, b)
 	}
-	if ids, err := s.Network.List(); err != nil || len(ids) != 2 {
-		t.Errorf("got %v, %v; want a and b", ids, err)
+	c, err := s.Network.Share(t.Context(), "c", "a")
+	if err != nil || c != a {
+		t.Errorf("got %v, %v; want a's %v", c, err, a)
+	}
+	if ids, err := s.Network.List(); err != nil || len(ids) != 3 {
+		t.Errorf("got %v, %v; want a, b and c", ids, err)
 	}
 	if err := errors.Join(s.Network.Release(t.Context(), "a"), s.Network.Release(t.Context(), "b")); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Network.Share(t.Context(), "d", "a"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v for a share of what is released; want %v", err, os.ErrNotExist)
+	}
+	if d, err := s.Network.Share(t.Context(), "d", "c"); err != nil || d != a {
+		t.Errorf("got %v, %v; want what c still has, %v", d, err, a)
+	}
+	if err := errors.Join(s.Network.Release(t.Context(), "c"), s.Network.Release(t.Context(), "d")); err != nil {
 		t.Error(err)
 	}
 	if ids, err := s.Network.List(); err != nil || len(ids) != 0 {

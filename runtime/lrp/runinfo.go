@@ -34,8 +34,11 @@ type RunInfo struct {
 	CPUWeight        int   // 1..100, Diego's cpu_weight
 	LogRateLimitByte int64 // bytes a second; -1: no limit
 	Ports            []uint16
-	Egress           []EgressRule // until a Reach has others for EgressGroup
-	EgressGroup      string       // "": Egress is for good
+	// Pod names the containers that share one network: an address, ports and a
+	// loopback. "" is a network of its own.
+	Pod         string
+	Egress      []EgressRule // until a Reach has others for EgressGroup
+	EgressGroup string       // "": Egress is for good
 	// PolicyGroup is whom network policies know it by, Diego's network property
 	// policy_group_id; "": it has none.
 	PolicyGroup string

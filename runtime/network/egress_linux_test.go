@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -237,6 +238,40 @@ func TestRestart(t *testing.T) {
 	}
 	if b := acquire(t, again, "b"); b.Address == a.Address {
 		t.Errorf("got address %s again at once", b.Address)
+	}
+}
+
+// TestShareOverRestart is about a network that two containers have: also after
+// a restart it lasts until both are released.
+func TestShareOverRestart(t *testing.T) {
+	cfg := testConfig(t, 24)
+	n := newNetwork(t, cfg)
+	w := newWorld(t, n)
+	serve(t, w.netns, w.port(80))
+	a := acquire(t, n, "a")
+	if b, err := n.Share(t.Context(), "b", "a"); err != nil || b != a {
+		t.Fatalf("got %+v, %v; want %+v", b, err, a)
+	}
+	policy := a.allow(rule(t, "tcp", "198.18.0.0/15", "80"))
+	set(t, n, policy)
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	set(t, again, policy)
+	if err := again.Release(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	wantReached(t, a, w.port(80), true)
+	if err := again.Release(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(a.NetNS); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v for the namespace of nobody; want it gone", err)
 	}
 }
 

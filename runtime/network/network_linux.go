@@ -30,11 +30,12 @@ type Network struct {
 	stop   context.CancelFunc
 	done   chan struct{} // closed when the pool's goroutine has ended
 
-	mu    sync.Mutex
-	slots map[string]slot // by container
-	used  map[int]bool    // by index, ready ones too
-	ready []slot
-	next  int
+	mu      sync.Mutex
+	slots   map[string]slot // by container; those of a pod have the same
+	used    map[int]bool    // by index, ready ones too
+	leaving map[int]bool    // by index: being given up
+	ready   []slot
+	next    int
 }
 
 // New readies the nftables table and adopts the namespaces of containers that
@@ -54,7 +55,7 @@ func New(cfg Config) (*Network, error) {
 		cfg.Resolvers = hostResolvers()
 	}
 	n := &Network{
-		cfg: cfg, log: cfg.Log, slots: map[string]slot{}, used: map[int]bool{},
+		cfg: cfg, log: cfg.Log, slots: map[string]slot{}, used: map[int]bool{}, leaving: map[int]bool{},
 		refill: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	if err := n.adopt(); err != nil {
@@ -150,8 +151,8 @@ func (n *Network) capacity() int { return 1<<(32-n.cfg.Subnet.Bits()) - 3 }
 
 // Acquire gives the container id a namespace, the same one if it has one.
 func (n *Network) Acquire(ctx context.Context, id string) (Attachment, error) {
-	if id == "" || strings.ContainsAny(id, "/\x00") || id == "." || id == ".." {
-		return Attachment{}, fmt.Errorf("attach container %q: bad ID", id)
+	if err := checkID(id); err != nil {
+		return Attachment{}, err
 	}
 	if err := ctx.Err(); err != nil {
 		return Attachment{}, err
@@ -168,6 +169,39 @@ func (n *Network) Acquire(ctx context.Context, id string) (Attachment, error) {
 	}
 	n.wake()
 	return n.assign(id, s)
+}
+
+func checkID(id string) error {
+	if id == "" || strings.ContainsAny(id, "/\x00") || id == "." || id == ".." {
+		return fmt.Errorf("attach container %q: bad ID", id)
+	}
+	return nil
+}
+
+// Share gives the container id the namespace that the container with has, which
+// lasts until both are released. The error wraps os.ErrNotExist where with has
+// none, or is just giving it up.
+func (n *Network) Share(ctx context.Context, id, with string) (Attachment, error) {
+	if err := checkID(id); err != nil {
+		return Attachment{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Attachment{}, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s, ok := n.slots[with]
+	if !ok || n.leaving[s.index] {
+		return Attachment{}, fmt.Errorf("container %s has no network to share: %w", with, os.ErrNotExist)
+	}
+	if _, held := n.slots[id]; held {
+		return Attachment{}, fmt.Errorf("container %s has a network: %w", id, os.ErrExist)
+	}
+	if err := os.Symlink(strconv.Itoa(s.index), n.idPath(id)); err != nil {
+		return Attachment{}, err
+	}
+	n.slots[id] = s
+	return n.attachment(s), nil
 }
 
 // assign makes s the container's for good: the symbolic link is what adopt reads.
@@ -256,27 +290,54 @@ func (n *Network) drop(s slot) error {
 	return err
 }
 
-// Release drops the container's namespace and rules. A container that has none
-// is no error.
+// Release drops the container's namespace and rules, unless another container
+// shares them. A container that has none is no error.
 func (n *Network) Release(_ context.Context, id string) error {
-	n.mu.Lock()
-	s, ok := n.slots[id]
-	n.mu.Unlock()
+	s, ok := n.part(id)
 	if !ok {
-		return nil
+		return n.unlink(id)
 	}
 	if err := n.filter.forget(s.address); err != nil {
 		return err
 	}
-	if err := n.drop(s); err != nil {
+	if err := n.unlink(id); err != nil { // what no link leads to is stray
 		return err
 	}
-	if err := os.Remove(n.idPath(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := unpin(s.file); err != nil {
 		return err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.slots, id)
+	delete(n.used, s.index)
+	delete(n.leaving, s.index)
+	return nil
+}
+
+// part takes the container out of those that share its slot, and reports
+// whether it was the last: then the slot is still its, and no one else's any
+// more.
+func (n *Network) part(id string) (s slot, last bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s, ok := n.slots[id]
+	if !ok {
+		return s, false
+	}
+	for other, has := range n.slots {
+		if other != id && has.index == s.index {
+			delete(n.slots, id)
+			return s, false
+		}
+	}
+	n.leaving[s.index] = true
+	return s, true
+}
+
+func (n *Network) unlink(id string) error {
+	if err := os.Remove(n.idPath(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
 	return nil
 }
 

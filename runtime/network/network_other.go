@@ -19,6 +19,11 @@ func (*Network) Acquire(context.Context, string) (Attachment, error) {
 	return Attachment{}, errors.ErrUnsupported
 }
 
+// Share returns errors.ErrUnsupported.
+func (*Network) Share(context.Context, string, string) (Attachment, error) {
+	return Attachment{}, errors.ErrUnsupported
+}
+
 // Release returns errors.ErrUnsupported.
 func (*Network) Release(context.Context, string) error { return errors.ErrUnsupported }
 
