@@ -64,6 +64,7 @@ func TestBindingsAsFiles(t *testing.T) {
 	}
 	t.Run("nobody else", func(t *testing.T) { d.on(t).filesAreItsOwn() })
 	t.Run("kept fresh", func(t *testing.T) { d.on(t).filesAreFresh(service) })
+	t.Run("by a library of npm", func(t *testing.T) { d.on(t).filesByLibrary(t) })
 	t.Run("in a docker app", func(t *testing.T) { d.on(t).filesOfAnImage(t, service) })
 	t.Run("refused", func(t *testing.T) { d.on(t).filesRefused() })
 }
@@ -155,9 +156,9 @@ func (d *daemon) filesAreFresh(service string) {
 	c := d.enter(0)
 	defer c.Close()
 	s := d.newSession(c)
-	watcher := `cd $SERVICE_BINDING_ROOT; seen=0; last=
+	watcher := `cd $SERVICE_BINDING_ROOT/db; seen=0; last=
 while [ "$last" != ` + fmt.Sprint(rotations) + ` ]; do
-  at=$(cd -P ..data && pwd) && set -- $(cat $at/db/n $at/db/again 2>/dev/null | sed 's/\(.*\)\1/\1 same/') || continue
+  at=$(cd -P ..data && pwd) && set -- $(cat $at/n $at/again 2>/dev/null | sed 's/\(.*\)\1/\1 same/') || continue
   [ -d $at ] || continue
   [ "$2" = same ] || [ -z "$1" ] || { echo "half: $*"; exit 1; }
   [ "$1" = "$last" ] || { last=$1; seen=$((seen+1)); }

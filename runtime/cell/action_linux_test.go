@@ -203,7 +203,7 @@ func TestRealFiles(t *testing.T) {
 		text := []byte(fmt.Sprint(n))
 		return []lrp.File{{Path: "db/user", Content: text}, {Path: "db/password", Content: text}}
 	}
-	spec := w.instance("g", "follow", lrp.FilesPath, "db/user", "db/password")
+	spec := w.instance("g", "follow", lrp.FilesPath+"/db", "user", "password")
 	spec.Files = set(0)
 	other := w.instance("h", "look", lrp.FilesPath+"/db", lrp.FilesPath+"/db/user")
 	other.Files = set(0)

@@ -3,9 +3,11 @@
 // files that are the daemon's alone. They are there as long as the container,
 // whatever becomes of the daemon, and never on a disk.
 //
-// A directory changes as a whole, as a volume of Kubernetes does: its files lie
-// in a directory of their own, to which the link ..data leads, and through it
-// links with the files' names. The rename of ..data is the change.
+// What a program reads together changes together, as a volume of Kubernetes does:
+// its files lie in a directory of their own, to which the link ..data leads, and
+// through it links with the files' names. The rename of ..data is the change.
+// Each directory at the top of a tree is such a volume, so that the top of a
+// tree of bindings has nothing but bindings: readers take all there for one.
 package files
 
 import (
@@ -179,36 +181,32 @@ func (s *Store) Kept(id, name string) ([]byte, error) {
 // Path is where the directory of a tree lies, to be mounted into the container.
 func (s *Store) Path(id, tree string) string { return filepath.Join(s.dir(id), tree) }
 
-// Replace gives a tree of a container other files, all at once: who reads sees
-// the old ones or the new. They can be read by root and by the group gid of the
+// Replace gives a tree of a container other files. Who reads a directory at the
+// top of the tree sees its old files or the new, and so does who reads the files
+// at the top; what is the same stays untouched. They can be read by root and by the group gid of the
 // container. The first call makes the tree.
 func (s *Store) Replace(id, tree string, gid uint32, files []lrp.File) error {
 	if err := lrp.CheckFiles(files); err != nil {
 		return err
 	}
 	defer s.lock(id)()
-	if err := s.makeTree(id, tree); err != nil {
+	memory, err := os.OpenRoot(s.dir(id))
+	if err != nil {
+		return err
+	}
+	defer memory.Close()
+	if err := s.makeTree(memory, tree); err != nil {
 		return fmt.Errorf("make directory of files: %w", err)
 	}
-	root, err := os.OpenRoot(s.Path(id, tree))
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return s.swap(root, gid, files)
+	return s.fill(memory, tree, gid, files)
 }
 
-func (s *Store) makeTree(id, tree string) error {
-	dir, err := os.OpenRoot(s.dir(id))
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	if err := dir.Mkdir(tree, 0o755); err != nil {
+func (s *Store) makeTree(memory *os.Root, tree string) error {
+	if err := memory.Mkdir(tree, 0o755); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			return nil
 		}
 		return err
 	}
-	return errors.Join(dir.Chmod(tree, 0o755), s.chown(dir, tree, 0))
+	return errors.Join(memory.Chmod(tree, 0o755), s.chown(memory, tree, 0))
 }

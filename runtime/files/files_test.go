@@ -86,8 +86,44 @@ func TestReplace(t *testing.T) {
 		}
 	}
 	entries, err := os.ReadDir(s.Path("c", "bindings"))
-	if err != nil || len(entries) != 2 {
-		t.Errorf("got %v, %v; want one generation and the link to it", entries, err)
+	if err != nil || len(entries) != 0 {
+		t.Errorf("got %v, %v; want nothing left", entries, err)
+	}
+}
+
+// The top of a tree has the bindings alone, each with one generation of files
+// and the link to it; one that stays the same is not written again.
+func TestReplaceLeavesTheRest(t *testing.T) {
+	s := plain(t)
+	dir := s.Path("c", "b")
+	// an earlier release had one link for the whole tree
+	if err := os.MkdirAll(filepath.Join(dir, "..old", "b"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range map[string]string{data: "..old", "b": data + "/b", "gone": data + "/gone"} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	generation := ""
+	for _, user := range []string{"1", "2"} {
+		if err := s.Replace("c", "b", 0, []lrp.File{file("a/user", "same"), file("b/user", user), file("b/x/y", user)}); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{"a/user": "-r--r----- same", "b/user": "-r--r----- " + user, "b/x/y": "-r--r----- " + user}
+		if diff := cmp.Diff(want, visible(t, dir)); diff != "" {
+			t.Error(diff)
+		}
+		to, err := os.Readlink(filepath.Join(dir, "a", data))
+		if err != nil || generation != "" && to != generation {
+			t.Errorf("got %q, %v; want %q, which is the same", to, err, generation)
+		}
+		generation = to
+		for path, n := range map[string]int{".": 2, "a": 3, "b": 4, "../own": 0} {
+			if entries, err := os.ReadDir(filepath.Join(dir, path)); err != nil || len(entries) != n {
+				t.Errorf("%s: got %v, %v; want %d", path, entries, err, n)
+			}
+		}
 	}
 }
 
@@ -151,12 +187,12 @@ func TestReplaceIsAtomic(t *testing.T) {
 		default:
 		}
 		// One look at ..data is one generation, which may go while it is read.
-		to, err := os.Readlink(filepath.Join(s.Path("c", "b"), data))
+		to, err := os.Readlink(filepath.Join(s.Path("c", "b"), "db", data))
 		if err != nil {
 			t.Fatal(err)
 		}
-		user, err := os.ReadFile(filepath.Join(s.Path("c", "b"), to, "db/user"))
-		password, err2 := os.ReadFile(filepath.Join(s.Path("c", "b"), to, "db/password"))
+		user, err := os.ReadFile(filepath.Join(s.Path("c", "b"), "db", to, "user"))
+		password, err2 := os.ReadFile(filepath.Join(s.Path("c", "b"), "db", to, "password"))
 		if err == nil && err2 == nil {
 			if sets++; !bytes.Equal(user, password) {
 				t.Fatalf("got %s and %s; want one generation", user, password)

@@ -1,12 +1,12 @@
 package files
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
-	"strings"
 	"time"
 
 	"cupola/runtime/lrp"
@@ -16,10 +16,13 @@ import (
 // programs that watch for its change.
 const data = "..data"
 
-// swap writes files into a new directory and lets the link data lead to it. A
-// crash leaves the old files or the new; what else it leaves the next swap
-// clears away.
+// swap writes files into a new directory and lets the link data lead to it,
+// unless they are what it leads to. A crash leaves the old files or the new;
+// what else it leaves the next swap clears away.
 func (s *Store) swap(root *os.Root, gid uint32, files []lrp.File) error {
+	if leadsTo(root, files) {
+		return nil
+	}
 	next := ".." + time.Now().UTC().Format("2006_01_02_15_04_05.000000000")
 	if err := s.write(root, next, int(gid), files); err != nil {
 		return errors.Join(err, root.RemoveAll(next))
@@ -33,30 +36,53 @@ func (s *Store) swap(root *os.Root, gid uint32, files []lrp.File) error {
 	if err := root.Rename(data+"_tmp", data); err != nil {
 		return err
 	}
-	names := map[string]bool{data: true, next: true}
-	for _, f := range files {
-		name, _, _ := strings.Cut(f.Path, "/")
-		names[name] = true
+	for name := range parts(files) {
 		if err := root.Symlink(path.Join(data, name), name); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
-	return clear(root, names)
+	return nil
 }
 
-// clear removes what is not among names.
-func clear(root *os.Root, names map[string]bool) error {
-	dir, err := root.Open(".")
+// leadsTo tells whether the link data leads to just these files.
+func leadsTo(root *os.Root, files []lrp.File) bool {
+	to, err := root.Readlink(data)
 	if err != nil {
-		return err
+		return false
 	}
-	defer dir.Close()
-	entries, err := dir.ReadDir(-1)
-	if err != nil {
+	n := 0
+	err = fs.WalkDir(root.FS(), to, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			n++
+		}
 		return err
+	})
+	if err != nil || n != len(files) {
+		return false
 	}
+	for name := range parts(files) {
+		if _, err := root.Lstat(name); err != nil {
+			return false
+		}
+	}
+	for _, f := range files {
+		content, err := root.ReadFile(path.Join(to, f.Path))
+		if err != nil || !bytes.Equal(content, f.Content) {
+			return false
+		}
+	}
+	return true
+}
+
+// clear removes what swap left of other files, but for dirs.
+func clear(root *os.Root, files []lrp.File, dirs map[string][]lrp.File) error {
+	want := parts(files)
+	if to, err := root.Readlink(data); err == nil && len(files) > 0 {
+		want[data], want[to] = true, true
+	}
+	entries, err := fs.ReadDir(root.FS(), ".")
 	for _, e := range entries {
-		if !names[e.Name()] {
+		if dirs[e.Name()] == nil && !want[e.Name()] {
 			err = errors.Join(err, root.RemoveAll(e.Name()))
 		}
 	}
