@@ -1,0 +1,51 @@
+package bpm
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// MaxBytes bounds a bpm.yml; the largest of the known releases have 10 KB.
+const MaxBytes = 1 << 20
+
+// Parse reads a bpm.yml. Like bpm it passes over keys that it does not know,
+// takes scalars of any type for strings, and holds a text with nothing in it for
+// a job without processes. Whether what it says makes sense is told by Check.
+func Parse(text []byte) (Config, error) {
+	if len(text) > MaxBytes {
+		return Config{}, fmt.Errorf("bpm.yml has %d bytes; at most %d are read", len(text), MaxBytes)
+	}
+	var root yaml.Node
+	if err := yaml.Unmarshal(text, &root); err != nil {
+		return Config{}, fault(err)
+	}
+	if root.Kind == 0 {
+		return Config{}, nil
+	}
+	var c Config
+	if err := root.Decode(&c); err != nil {
+		return Config{}, fault(err)
+	}
+	c.Unknown = document.unknown(&root, "")
+	return c, nil
+}
+
+// FromValue takes what a deployment manifest has at quarks.bpm, as decoded YAML.
+func FromValue(v any) (Config, error) {
+	text, err := yaml.Marshal(v)
+	if err != nil {
+		return Config{}, fault(err)
+	}
+	return Parse(text)
+}
+
+func fault(err error) error {
+	var types *yaml.TypeError
+	if errors.As(err, &types) {
+		return fmt.Errorf("bpm.yml: %s", strings.ReplaceAll(strings.Join(types.Errors, "; "), "into bpm.", "as "))
+	}
+	return fmt.Errorf("bpm.yml: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+}
