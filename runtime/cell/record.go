@@ -48,7 +48,7 @@ const recordFile = "container.json"
 
 // stripped is c without environment, files, commands and credentials.
 func stripped(c lrp.Container) lrp.Container {
-	c.Env, c.Files, c.Layers, c.CachedDependencies = nil, nil, nil, nil
+	c.Env, c.Files, c.Trees, c.Layers, c.CachedDependencies = nil, nil, nil, nil, nil
 	c.Setup, c.Action, c.Monitor, c.Sidecars = lrp.Action{}, lrp.Action{}, lrp.Action{}, nil
 	c.ImageUsername, c.ImagePassword = "", ""
 	return c
