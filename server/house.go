@@ -159,7 +159,7 @@ func (h *house) openCell(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	authority, err := identity.Open(h.path("identity"))
+	authority, err := identity.Open(h.path("identity"), h.InstanceCertLife)
 	if err != nil {
 		return err
 	}
