@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"strconv"
+	"time"
 
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
@@ -59,7 +60,7 @@ func (b *build) makeMemory(context.Context) error {
 	if err := files.Replace(b.guid(), bindingsTree, b.user.GID, mounted); err != nil {
 		return &blame{"failed to create volume mounted files", err}
 	}
-	b.update(func(r *record) { r.FilesDigest = lrp.FilesDigest(mounted) })
+	b.update(func(r *record) { r.FilesDigest, r.FilesSince = lrp.FilesDigest(mounted), time.Now() })
 	return nil
 }
 
@@ -114,7 +115,7 @@ func (c *Cell) SetFiles(guid string, files []lrp.File) error {
 	if err := c.cfg.Files.Replace(guid, bindingsTree, rec.User.GID, files); err != nil {
 		return fmt.Errorf("replace volume mounted files: %w", err)
 	}
-	i.update(func(r *record) { r.FilesDigest = lrp.FilesDigest(files) })
+	i.update(func(r *record) { r.FilesDigest, r.FilesSince = lrp.FilesDigest(files), time.Now() })
 	i.say("Cell %s replaced the service binding files of instance %s", i.cellID(), guid)
 	return nil
 }

@@ -22,7 +22,8 @@ type record struct {
 	StartedAt      time.Time // zero: it was never started
 	User           login     // of the action
 	Ready          bool
-	FilesDigest    string                 // of its Files; "" where there is no place for any
+	FilesDigest    string // of its Files; "" where there is no place for any
+	FilesSince     time.Time
 	HasAuthority   bool                   // there are certificates to trust
 	CertifiedUntil time.Time              // when its certificate ends; zero: it has none
 	Steps          map[string]*stepRecord // of the program; guarded like the record

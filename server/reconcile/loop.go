@@ -147,7 +147,7 @@ func (l *Loop) step(ctx context.Context) (next time.Time, err error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	l.act(effects)
+	l.act(ctx, effects)
 	return Wake(w), nil
 }
 
@@ -188,11 +188,11 @@ func (l *Loop) look() []CellState {
 	return cells
 }
 
-func (l *Loop) act(effects []told) {
+func (l *Loop) act(ctx context.Context, effects []told) {
 	for _, t := range effects {
 		for _, c := range l.cells {
 			if c.Presence().ID == t.cellID {
-				t.effect(c)
+				t.effect(ctx, c)
 			}
 		}
 	}
