@@ -110,6 +110,9 @@ func New(cfg Config) (*Store, error) {
 	return s, s.releaseRunLocked() // nobody else has s yet
 }
 
+// Disks makes directories of a size on the store's file system, for others too.
+func (s *Store) Disks() *disk.Disks { return s.disks }
+
 // realDir makes dir and resolves it, since mountinfo and loop devices name the real path.
 func realDir(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o711); err != nil {

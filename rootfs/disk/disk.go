@@ -32,6 +32,8 @@ const MaxInodes = 200_000
 // Size is what a container may hold. Zero bytes mean no limit; zero inodes mean MaxInodes.
 type Size struct {
 	Bytes, Inodes int64
+	// Durable is what outlives the container and the machine's crashes: a file system of its own has a journal.
+	Durable bool
 }
 
 // Disks makes and removes containers' writable directories. Its methods may be called at once for different directories.
@@ -139,9 +141,28 @@ func (d *Disks) make(m Method, dir string, s Size) error {
 	return nil
 }
 
+// Open makes what Create made usable again, after the machine was started anew too.
+func (d *Disks) Open(dir string) error {
+	img, data := filepath.Join(dir, Image), filepath.Join(dir, Data)
+	if _, err := os.Lstat(img); errors.Is(err, fs.ErrNotExist) {
+		_, err := os.Lstat(data)
+		return err
+	}
+	mounted, err := isMount(data)
+	if err != nil || mounted {
+		return err
+	}
+	return mountLoop(img, data)
+}
+
+// Close takes what Open made out of the kernel.
+func (d *Disks) Close(dir string) error {
+	return errors.Join(unmount(filepath.Join(dir, Data)), detach(filepath.Join(dir, Image)))
+}
+
 // Remove takes away what Create added to dir beyond plain files, in whatever state it is; deleting dir is the caller's.
 func (d *Disks) Remove(dir string) error {
-	return errors.Join(unmount(filepath.Join(dir, Data)), detach(filepath.Join(dir, Image)), freeProject(filepath.Join(dir, Data)))
+	return errors.Join(d.Close(dir), freeProject(filepath.Join(dir, Data)))
 }
 
 // Used tells how many bytes the writes in dir occupy.

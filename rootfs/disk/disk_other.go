@@ -14,6 +14,8 @@ type LoopDevice struct{ Device, File string }
 func Loops(string) ([]LoopDevice, error) { return nil, nil }
 
 func (d *Disks) makeLoop(string, Size) error { _, _ = d.template, grain; return errors.ErrUnsupported }
+func mountLoop(string, string) error         { return errors.ErrUnsupported }
+func isMount(string) (bool, error)           { return false, errors.ErrUnsupported }
 func limitProject(string, Size) error        { return errors.ErrUnsupported }
 func freeProject(string) error               { return nil }
 func usedProject(string) (int64, bool)       { return 0, false }

@@ -25,17 +25,34 @@ func (d *Disks) makeLoop(dir string, s Size) error {
 	if err := cloneSparse(tpl, img); err != nil {
 		return fmt.Errorf("copy disk template: %w", err)
 	}
+	data := filepath.Join(dir, Data)
+	if err := mountLoop(img, data); err != nil {
+		return err
+	}
+	return os.Remove(filepath.Join(data, "lost+found"))
+}
+
+// mountLoop mounts an image.
+func mountLoop(img, data string) error {
 	dev, err := attach(img)
 	if err != nil {
 		return fmt.Errorf("attach loop device: %w", err)
 	}
 	defer dev.Close()
-	data := filepath.Join(dir, Data)
 	// The tables are holes already: a kernel thread zeroing them would fill them with real blocks.
 	if err := unix.Mount(dev.Name(), data, "ext4", unix.MS_NODEV|unix.MS_NOSUID|unix.MS_NOATIME, "noinit_itable"); err != nil {
 		return fmt.Errorf("mount disk image: %w", err)
 	}
-	return os.Remove(filepath.Join(data, "lost+found"))
+	return nil
+}
+
+// isMount tells whether something is mounted at dir.
+func isMount(dir string) (bool, error) {
+	var here, above unix.Stat_t
+	if err := errors.Join(unix.Lstat(dir, &here), unix.Lstat(filepath.Dir(dir), &above)); err != nil {
+		return false, fmt.Errorf("look for a mount at %s: %w", dir, err)
+	}
+	return here.Dev != above.Dev, nil
 }
 
 // cloneSparse copies in to a new file, by reference where the file system can, else block by block without the holes.

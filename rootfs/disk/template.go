@@ -19,6 +19,8 @@ const (
 	grain = 4 * mib
 	// maxTemplates bounds what is kept; a template is some 200 KiB on disk and takes 10 ms to make anew.
 	maxTemplates = 64
+	// journalBytes is what the journal of a durable disk takes beside its user's bytes.
+	journalBytes = 16 * mib
 	// formatTimeout is for disks that hang: mkfs writes some 200 KiB.
 	formatTimeout = time.Minute
 )
@@ -30,6 +32,9 @@ func inodesFor(s Size) int64 { return min(s.Inodes, max(1024, s.Bytes/2048)) }
 // most 16 MiB) that the kernel holds back for its own metadata come on top.
 func imageBytes(s Size) int64 {
 	n := s.Bytes + inodesFor(s)*256 + mib
+	if s.Durable {
+		n += journalBytes
+	}
 	n += min(n/48, 16*mib)
 	return (n + 4095) &^ 4095
 }
@@ -38,7 +43,11 @@ func imageBytes(s Size) int64 {
 func (d *Disks) template(s Size) (*os.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	name := filepath.Join(d.dir, fmt.Sprintf("ext4-%d-%d.img", s.Bytes, inodesFor(s)))
+	kind := "ext4"
+	if s.Durable {
+		kind = "ext4-durable"
+	}
+	name := filepath.Join(d.dir, fmt.Sprintf("%s-%d-%d.img", kind, s.Bytes, inodesFor(s)))
 	if f, err := os.Open(name); err == nil {
 		return f, nil
 	}
@@ -65,11 +74,16 @@ func format(name string, s Size) error {
 	if err := errors.Join(f.Truncate(imageBytes(s)), f.Close()); err != nil {
 		return err
 	}
-	// No journal: nothing here outlives a crash. The inode tables stay holes.
+	// No journal where nothing outlives a crash. The inode tables stay holes.
+	journal := []string{"-O", "^has_journal,^resize_inode"}
+	if s.Durable {
+		journal = []string{"-O", "has_journal,^resize_inode", "-J", fmt.Sprintf("size=%d", journalBytes/mib)}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), formatTimeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, mkfs, "-q", "-F", "-b", "4096", "-m", "0", "-N", strconv.FormatInt(inodesFor(s), 10),
-		"-O", "^has_journal,^resize_inode", "-E", "lazy_itable_init=1,nodiscard", name).CombinedOutput()
+	args := slices.Concat([]string{"-q", "-F", "-b", "4096", "-m", "0", "-N", strconv.FormatInt(inodesFor(s), 10)}, journal,
+		[]string{"-E", "lazy_itable_init=1,lazy_journal_init=1,nodiscard", name})
+	out, err := exec.CommandContext(ctx, mkfs, args...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s: %v: %s", mkfs, err, strings.TrimSpace(string(out)))
 	}

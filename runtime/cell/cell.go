@@ -34,6 +34,9 @@ type Config struct {
 	// blobs can be had.
 	Artifacts *artifact.Store
 
+	// Volumes gives the directory of a volume, ready to be mounted; nil: there
+	// are none.
+	Volumes func(name string) (dir string, err error)
 	// Blob gives the archive with this digest (sha256, hex).
 	Blob func(digest string) (path string, err error)
 	// Keep stores an output of a task. The caller closes f.
@@ -76,6 +79,7 @@ type Cell struct {
 	ctx       context.Context // of Run; nil before it has adopted
 	reach     reach
 	instances map[string]*instance
+	launched  int             // instances so far
 	unclean   map[string]bool // GUIDs that could not be taken down yet
 }
 
@@ -114,13 +118,14 @@ func (c *Cell) Run(ctx context.Context) error {
 		return err
 	}
 	c.once.Do(func() { close(c.adopted) })
-	c.running.Go(func() { c.renewEach(ctx) })
+	c.renewAll(ctx)
 	tick := time.NewTicker(sweepInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
 			c.sweep(ctx)
+			c.renewAll(ctx)
 		case <-ctx.Done():
 			c.running.Wait()
 			return nil
@@ -148,6 +153,8 @@ func (c *Cell) launch(i *instance, live func(context.Context)) {
 		return
 	}
 	ctx := c.ctx
+	c.launched++
+	i.order = c.launched
 	c.instances[i.spec.GUID] = i
 	c.running.Go(func() { live(ctx) })
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cupola/rootfs"
+	"cupola/runtime/container"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
 )
@@ -18,6 +19,8 @@ type build struct {
 	net  network.Attachment
 	root rootfs.Root
 	user user
+
+	volumes []container.Mount
 }
 
 // create lives the life of a new container.

@@ -19,6 +19,7 @@ type instance struct {
 	cell        *Cell
 	spec        lrp.Container // stripped
 	dir         string
+	order       int             // among the cell's; set before its goroutine runs
 	halt        context.Context // done when Stop was called
 	requestStop context.CancelFunc
 	egress      []network.Rule

@@ -167,6 +167,7 @@ func (p *performer) container(first container.Process) container.Spec {
 		spec.Mounts = append(spec.Mounts, container.Mount{Source: m.Source, Destination: m.Destination, ReadOnly: m.ReadOnly})
 	}
 	spec.Mounts = append(spec.Mounts, p.dependencyMounts()...)
+	spec.Mounts = append(spec.Mounts, p.volumes...)
 	spec.Mounts = append(spec.Mounts, p.memoryMounts()...)
 	return spec
 }

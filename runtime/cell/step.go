@@ -24,6 +24,7 @@ type step struct {
 func (b *build) steps() []step {
 	c := b.cell
 	return []step{
+		{"volumes", b.openVolumes, nil},
 		{"network", b.acquireNetwork, c.releaseNetwork},
 		{"root filesystem", b.mountRoot, c.cfg.RootFS.Unmount},
 		{"layers", b.extractLayers, nil},

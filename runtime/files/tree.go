@@ -48,8 +48,7 @@ func sorted(files []lrp.File) (flat []lrp.File, dirs map[string][]lrp.File) {
 	dirs = map[string][]lrp.File{}
 	for _, f := range files {
 		if dir, rest, ok := strings.Cut(f.Path, "/"); ok {
-			f.Path = rest
-			dirs[dir] = append(dirs[dir], f)
+			dirs[dir] = append(dirs[dir], lrp.File{Path: rest, Content: f.Content})
 		} else {
 			flat = append(flat, f)
 		}

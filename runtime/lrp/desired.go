@@ -7,10 +7,13 @@ const (
 	DomainStaging = "cf-app-staging"
 )
 
-// OfCloudFoundry tells whether a domain is one of those that Cloud Controller
-// uses.
-func OfCloudFoundry(domain string) bool {
-	return domain == DomainApps || domain == DomainTasks || domain == DomainStaging
+// DomainServices is that of the service instances that run here.
+const DomainServices = "cupola-services"
+
+// Derived tells whether what a domain desires follows from rows of ours: Cloud
+// Controller's domains and our own. That of others is as they tell.
+func Derived(domain string) bool {
+	return domain == DomainApps || domain == DomainTasks || domain == DomainStaging || domain == DomainServices
 }
 
 // Desired is Diego's DesiredLRP: this work, in this many instances.

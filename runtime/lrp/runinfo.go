@@ -16,8 +16,6 @@ type RunInfo struct {
 	// Files are shown read-only at FilesPath, before anything runs. The cell can
 	// replace them while the container runs.
 	Files []File
-	// Trees are shown read-only, each at its own path. They are in memory, too.
-	Trees []Tree
 
 	Env      []EnvVar // later entries win
 	Setup    Action   // before all else; a failure ends the container
@@ -46,6 +44,8 @@ type RunInfo struct {
 	PolicyGroup string
 
 	Constraint Constraint // which cells may run it; immutable
+	// Volumes are mounted before anything runs.
+	Volumes []Volume
 	// VolumeDrivers are the drivers that mount its volumes.
 	VolumeDrivers []string
 

@@ -1,0 +1,204 @@
+// Package volume keeps directories that outlive the containers that write to
+// them, each of a size that holds.
+//
+// A volume is a directory of the store's, in which lie its disk and the mark of
+// one that is whole. What a crash left half made is made anew, and what it left
+// half deleted the next Store deletes.
+package volume
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+
+	"cupola/rootfs/disk"
+)
+
+// Config says where a Store keeps its volumes.
+type Config struct {
+	// Dir is made 0711: containers' root passes through it, and nobody lists it.
+	Dir string
+	// Disks must have been made for Dir's file system.
+	Disks *disk.Disks
+	// Owner is the user and group of the host that new volumes belong to.
+	Owner uint32
+	Log   *slog.Logger // nil discards
+}
+
+// Store keeps volumes. Its methods may be called at once.
+type Store struct {
+	cfg Config
+	mu  sync.Mutex // while volumes come and go
+}
+
+// whole marks a volume that was made to the end; trash begins the name of one
+// that is being deleted.
+const (
+	whole = "whole"
+	trash = ".trash-"
+)
+
+// New opens the store and deletes what an earlier one was about to.
+func New(cfg Config) (*Store, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if err := errors.Join(os.MkdirAll(cfg.Dir, 0o711), os.Chmod(cfg.Dir, 0o711)); err != nil {
+		return nil, fmt.Errorf("make the directory of volumes: %w", err)
+	}
+	s := &Store{cfg: cfg}
+	entries, err := os.ReadDir(cfg.Dir)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), trash) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(cfg.Dir, e.Name())))
+		}
+	}
+	return s, err
+}
+
+var nameRule = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_-]{0,127}$`)
+
+func (s *Store) dir(name string) (string, error) {
+	if !nameRule.MatchString(name) {
+		return "", fmt.Errorf("volume %q: use letters, digits, '_' and '-'", name)
+	}
+	return filepath.Join(s.cfg.Dir, name), nil
+}
+
+// Create makes a volume that holds so many bytes. One that is there stays as it
+// is.
+func (s *Store) Create(name string, bytes int64) error {
+	dir, err := s.dir(name)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := os.Lstat(filepath.Join(dir, whole)); err == nil {
+		return nil
+	}
+	if err := s.removeLocked(dir); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o711); err != nil {
+		return err
+	}
+	if err := s.fill(dir, bytes); err != nil {
+		return errors.Join(fmt.Errorf("make volume %s: %w", name, err), s.removeLocked(dir))
+	}
+	return nil
+}
+
+// fill makes what is in a volume's directory, and sees it on the disk.
+func (s *Store) fill(dir string, bytes int64) error {
+	if err := s.cfg.Disks.Create(dir, disk.Size{Bytes: bytes, Durable: true}); err != nil {
+		return err
+	}
+	data := filepath.Join(dir, disk.Data)
+	if err := errors.Join(os.Chmod(data, 0o700), os.Chown(data, int(s.cfg.Owner), int(s.cfg.Owner))); err != nil {
+		return err
+	}
+	for _, name := range []string{filepath.Join(dir, disk.Image), data} {
+		if err := flush(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, whole), nil, 0o600); err != nil {
+		return err
+	}
+	return errors.Join(flush(dir), flush(filepath.Dir(dir)))
+}
+
+func flush(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// Open gives the directory of a volume, ready to be used.
+func (s *Store) Open(name string) (string, error) {
+	dir, err := s.dir(name)
+	if err != nil {
+		return "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := os.Lstat(filepath.Join(dir, whole)); err != nil {
+		return "", fmt.Errorf("open volume %s: %w", name, err)
+	}
+	if err := s.cfg.Disks.Open(dir); err != nil {
+		return "", fmt.Errorf("open volume %s: %w", name, err)
+	}
+	return filepath.Join(dir, disk.Data), nil
+}
+
+// Remove deletes a volume and all that is in it. One that is not there is no
+// error. Nothing may use it any longer.
+func (s *Store) Remove(name string) error {
+	dir, err := s.dir(name)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.removeLocked(dir); err != nil {
+		return fmt.Errorf("remove volume %s: %w", name, err)
+	}
+	return nil
+}
+
+// removeLocked takes the name away first, so that no crash leaves half a volume
+// under it.
+func (s *Store) removeLocked(dir string) error {
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := s.cfg.Disks.Remove(dir); err != nil {
+		return err
+	}
+	gone := filepath.Join(s.cfg.Dir, trash+rand.Text())
+	if err := os.Rename(dir, gone); err != nil {
+		return err
+	}
+	return os.RemoveAll(gone)
+}
+
+// Used tells how many bytes a volume occupies.
+func (s *Store) Used(name string) (int64, error) {
+	dir, err := s.dir(name)
+	if err != nil {
+		return 0, err
+	}
+	return s.cfg.Disks.Used(dir)
+}
+
+// List gives the names of the volumes.
+func (s *Store) List() (names []string, err error) {
+	entries, err := os.ReadDir(s.cfg.Dir)
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// Teardown takes away what volumes have in the kernel. Their content stays.
+func (s *Store) Teardown() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names, err := s.List()
+	for _, name := range names {
+		err = errors.Join(err, s.cfg.Disks.Close(filepath.Join(s.cfg.Dir, name)))
+	}
+	return err
+}
