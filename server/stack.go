@@ -28,10 +28,12 @@ type StackInfo struct {
 type StackBuild struct {
 	Suite   string // debian12, debian13, jammy, noble or a codename; "" with a Lock: the lock's
 	Variant string // core (also ""), dev or none
-	Name    string // "": the suite's
-	Compat  string // what CF_STACK says; "" guesses
-	Mirror  string // "": the one in the machine's apt sources
-	Lock    *debian.Lock
+	// Packages are wanted besides those of the variant.
+	Packages []string
+	Name     string // "": the suite's
+	Compat   string // what CF_STACK says; "" guesses
+	Mirror   string // "": the one in the machine's apt sources
+	Lock     *debian.Lock
 }
 
 // StackImport asks for a stack made of a file or directory of this machine.
@@ -116,7 +118,7 @@ func (l localStacks) Build(ctx context.Context, b StackBuild, progress func(Stac
 	}
 	n := rootfs.NewStack{Name: cmp.Or(b.Name, b.Suite), Compat: b.Compat, Origin: strings.TrimSpace(b.Suite + " " + b.Variant)}
 	s, err := l.roots.Add(ctx, n, func(ctx context.Context, dir string) ([]byte, error) {
-		r, err := debian.Build(ctx, debian.Options{Suite: b.Suite, Variant: b.Variant, Dest: dir, Mirror: b.Mirror, Lock: b.Lock, IDShift: l.roots.IDShift(),
+		r, err := debian.Build(ctx, debian.Options{Suite: b.Suite, Variant: b.Variant, Packages: b.Packages, Dest: dir, Mirror: b.Mirror, Lock: b.Lock, IDShift: l.roots.IDShift(),
 			Progress: func(p debian.Progress) { progress(StackStep{string(p.Step), p.Detail, p.Done, p.Total}) }})
 		if err != nil {
 			return nil, err

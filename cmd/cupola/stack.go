@@ -92,17 +92,18 @@ func writeStacks(w io.Writer, all []server.StackInfo) error {
 
 type stackBuildCmd struct {
 	daemonFlags
-	Suite   string `arg:"" optional:"" help:"debian12, debian13, jammy or noble; the one of --lock when not given."`
-	Name    string `help:"The stack's name; SUITE when not given." placeholder:"NAME"`
-	Variant string `help:"core runs compiled apps and shell scripts; dev adds compilers, Python, Node.js and Ruby." enum:"core,dev,none" default:"core"`
-	Mirror  string `help:"The archive's URL; the one of this machine's apt sources when not given." placeholder:"URL"`
-	Lock    string `help:"Build exactly what this lock file of a stack says." type:"existingfile" placeholder:"FILE"`
-	Compat  string `help:"What CF_STACK says in containers, for buildpacks that know certain stacks only." placeholder:"STACK"`
+	Suite   string   `arg:"" optional:"" help:"debian12, debian13, jammy or noble; the one of --lock when not given."`
+	Name    string   `help:"The stack's name; SUITE when not given." placeholder:"NAME"`
+	Variant string   `help:"core runs compiled apps and shell scripts; dev adds compilers, Python, Node.js and Ruby." enum:"core,dev,none" default:"core"`
+	Package []string `help:"A package to have besides those of the variant." placeholder:"NAME"`
+	Mirror  string   `help:"The archive's URL; the one of this machine's apt sources when not given." placeholder:"URL"`
+	Lock    string   `help:"Build exactly what this lock file of a stack says." type:"existingfile" placeholder:"FILE"`
+	Compat  string   `help:"What CF_STACK says in containers, for buildpacks that know certain stacks only." placeholder:"STACK"`
 }
 
 // Run builds a stack.
 func (c *stackBuildCmd) Run(e *env) error {
-	b := server.StackBuild{Suite: c.Suite, Variant: c.Variant, Name: c.Name, Compat: c.Compat, Mirror: c.Mirror}
+	b := server.StackBuild{Suite: c.Suite, Variant: c.Variant, Packages: c.Package, Name: c.Name, Compat: c.Compat, Mirror: c.Mirror}
 	if c.Lock != "" {
 		lock, err := readLock(c.Lock)
 		if err != nil {
