@@ -10,6 +10,7 @@ import (
 	"cupola/runtime/cell"
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
+	"cupola/server/databroker"
 )
 
 // CellID names the cell of a machine that is not carved into several.
@@ -103,6 +104,9 @@ func (h *house) rootFSes(preloaded map[string]string) []string {
 		if _, ok := h.roots.Stack(stackOf(name, preloaded[name])); ok {
 			names = append(names, name)
 		}
+	}
+	if _, named := preloaded[databroker.Stack]; !named && h.hasDataServices() && h.hasDataStack() {
+		names = append(names, databroker.Stack)
 	}
 	return names
 }

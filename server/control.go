@@ -63,6 +63,7 @@ func (h *house) control() http.Handler {
 	stacks := localStacks{h}
 	mux := http.NewServeMux()
 	mux.Handle("GET /leaks", answer(func(r *http.Request) (any, error) { return h.leaks(r.Context()) }))
+	mux.Handle("GET /data-services", answer(func(r *http.Request) (any, error) { return h.dataInstances(r.Context()) }))
 	mux.Handle("GET /stacks", answer(func(r *http.Request) (any, error) { return stacks.List(r.Context()) }))
 	mux.Handle("DELETE /stacks/{name}", answer(func(r *http.Request) (any, error) { return stacks.Remove(r.Context(), r.PathValue("name")) }))
 	mux.Handle("GET /inspect", answer(func(r *http.Request) (any, error) { return stacks.Inspect(r.Context(), r.URL.Query().Get("name")) }))
@@ -70,7 +71,6 @@ func (h *house) control() http.Handler {
 	mux.Handle("POST /stacks/import", stream(stacks.Import))
 	mux.Handle("POST /stacks/pull", stream(stacks.Pull))
 	mux.Handle("POST /stacks/export", stream(stacks.Export))
-	mux.HandleFunc("POST /backup", h.serveBackup)
 	mux.Handle("GET /images", answer(func(r *http.Request) (any, error) { return stacks.Images(r.Context()) }))
 	mux.Handle("GET /image", answer(func(r *http.Request) (any, error) { return stacks.Image(r.Context(), r.URL.Query().Get("name")) }))
 	mux.Handle("POST /images/gc", answer(func(r *http.Request) (any, error) {

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
-	"sync"
 	"syscall"
 
 	"cupola/rootfs"
+	"cupola/rootfs/volume"
 	"cupola/runtime/artifact"
 	"cupola/runtime/cell"
 	"cupola/runtime/container"
@@ -22,6 +23,7 @@ import (
 	"cupola/server/bbs"
 	"cupola/server/bbs/bbsrows"
 	"cupola/server/broker"
+	"cupola/server/databroker"
 	"cupola/server/deploy"
 	"cupola/server/dns"
 	"cupola/server/drain"
@@ -46,6 +48,7 @@ type house struct {
 	store      *store.Store
 	blobs      *blob.Store
 	roots      *rootfs.Store
+	volumes    *volume.Store
 	containers *container.Engine
 	files      *files.Store
 	network    *network.Network
@@ -53,6 +56,8 @@ type house struct {
 	cell       *cell.Cell
 	loop       *reconcile.Loop
 	brokers    *broker.Loop
+	dataBroker *databroker.Broker // the built-in service broker; nil where it is off
+	dataDoor   net.Listener       // where it listens
 	uaa        *uaa.UAA
 	logs       *logcache.Cache
 	drains     *drain.Drains
@@ -64,8 +69,7 @@ type house struct {
 	ssh        *sshproxy.Proxy // nil where there is none
 	sshKey     string          // the fingerprint of its key
 	api        *api.Server
-	endPolls   func()     // answers the requests that wait for news
-	keeping    sync.Mutex // held while what nobody names is taken away, or what is named is gathered
+	endPolls   func() // answers the requests that wait for news
 }
 
 func (h *house) path(name ...string) string {
@@ -85,9 +89,9 @@ func open(ctx context.Context, c Config) (h *house, err error) {
 		what string
 		open func(context.Context) error
 	}{
-		{"data directory", h.openDir}, {"store", h.openStore}, {"root filesystems", h.openRoots},
+		{"data directory", h.openDir}, {"store", h.openStore}, {"root filesystems", h.openRoots}, {"volumes", h.openVolumes},
 		{"containers", h.openContainers}, {"network", h.openNetwork}, {"cell", h.openCell},
-		{"seeds", h.seed}, {"ssh proxy", h.openSSH}, {"control plane", h.openControl},
+		{"seeds", h.seed}, {"ssh proxy", h.openSSH}, {"control plane", h.openControl}, {"built-in service broker", h.openDataServices},
 	} {
 		if err := step.open(ctx); err != nil {
 			return nil, fmt.Errorf("open the %s: %w", step.what, err)
@@ -114,9 +118,6 @@ func (h *house) openDir(context.Context) error {
 		return fmt.Errorf("%s %w: stop that one, or give --data-dir", h.DataDir, errInUse)
 	}
 	h.lock = lock
-	if err := h.sweepBackups(); err != nil {
-		return err
-	}
 	// For who finds the lock and not the name the directory was given by.
 	_, err = lock.WriteAt([]byte(h.DataDir+"\n"), 0)
 	return err
@@ -164,13 +165,13 @@ func (h *house) openCell(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	authority, err := identity.Open(h.path("identity"), h.InstanceCertLife)
+	authority, err := identity.Open(h.path("identity"))
 	if err != nil {
 		return err
 	}
 	h.cell, err = cell.New(cell.Config{Dir: h.path("cell"), Presence: h.machine(), Parts: h.parts(), Containers: cell.Engine(h.containers), Network: h.containerNetwork(), RootFS: h.roots,
 		Files: h.files, Artifacts: artifacts, Identities: authority,
-		Blob: h.blobs.Path, Keep: h.keep, Logs: h.logLine, Events: func(e lrp.Event) { h.loop.Event(e) },
+		Volumes: h.volumes.Open, Blob: h.blobs.Path, Keep: h.keep, Logs: h.logLine, Events: func(e lrp.Event) { h.loop.Event(e) },
 		Freed: func() { h.loop.Freed() }, Log: h.Log})
 	return err
 }
@@ -216,6 +217,9 @@ func (h *house) close() {
 	var errs []error
 	if h.logs != nil {
 		errs = append(errs, h.logs.Save(h.path("logs.gob")))
+	}
+	if h.dataDoor != nil {
+		_ = h.dataDoor.Close() // serving has, if it did
 	}
 	if h.names != nil {
 		_ = h.names.Close() // Run has, if it ran

@@ -16,7 +16,7 @@ const reachRetry = 5 * time.Second
 // keepReach lets running containers reach what security groups and network
 // policies say, until ctx ends.
 func (h *house) keepReach(ctx context.Context) error {
-	changed, stop := h.store.Watch(store.SecurityGroups.Name(), store.Spaces.Name(), store.NetworkPolicies.Name())
+	changed, stop := h.store.Watch(store.SecurityGroups.Name(), store.Spaces.Name(), store.NetworkPolicies.Name(), store.DataBindings.Name(), store.DataInstances.Name())
 	defer stop()
 	<-h.cell.Adopted()
 	for {
@@ -44,6 +44,7 @@ func (h *house) setReach(ctx context.Context) error {
 
 func (h *house) reach(ctx context.Context) (lrp.Reach, error) {
 	var in desire.ReachIn
+	var data []lrp.NetworkPolicy
 	err := h.store.Read(ctx, func(tx *store.Tx) (err error) {
 		if in.Groups, err = store.SecurityGroups.All(tx); err != nil {
 			return err
@@ -51,8 +52,13 @@ func (h *house) reach(ctx context.Context) (lrp.Reach, error) {
 		if in.Spaces, err = store.Spaces.All(tx); err != nil {
 			return err
 		}
+		if data, err = dataPolicies(tx); err != nil {
+			return err
+		}
 		in.Policies, err = store.NetworkPolicies.All(tx)
 		return err
 	})
-	return desire.Reach(in), err
+	r := desire.Reach(in)
+	r.Policies = append(r.Policies, data...)
+	return r, err
 }

@@ -9,6 +9,7 @@ import (
 	"cupola/server/desire"
 	"cupola/server/router"
 	"cupola/store"
+	"cupola/store/cf"
 )
 
 // routing counts how often the router's table was set.
@@ -66,7 +67,7 @@ func (r *routing) current(ctx context.Context) error {
 
 // route keeps the router's table as the rows want it, until ctx ends.
 func (h *house) route(ctx context.Context) error {
-	changed, stop := h.store.Watch(store.ActualLRPs.Name(), store.Routes.Name(), store.Domains.Name(), store.Processes.Name(), store.Apps.Name(), store.RouteBindings.Name(), store.BBSRunning)
+	changed, stop := h.store.Watch(store.ActualLRPs.Name(), store.Routes.Name(), store.Domains.Name(), store.Processes.Name(), store.Apps.Name(), store.RouteBindings.Name(), store.DataInstances.Name(), store.BBSRunning)
 	defer stop()
 	for {
 		n := h.routing.begin()
@@ -96,6 +97,7 @@ func (h *house) settle(ctx context.Context, instanceGUID string) error {
 func (h *house) setRoutes(ctx context.Context) error {
 	var in desire.RoutesIn
 	var wishes []*bbsrows.Desired
+	var databases []*cf.DataInstance
 	err := h.store.Read(ctx, func(tx *store.Tx) (err error) {
 		if in.Routes, err = store.Routes.All(tx); err != nil {
 			return err
@@ -107,6 +109,9 @@ func (h *house) setRoutes(ctx context.Context) error {
 			return err
 		}
 		if in.Services, err = store.RouteBindings.All(tx); err != nil {
+			return err
+		}
+		if databases, err = store.DataInstances.All(tx); err != nil {
 			return err
 		}
 		if wishes, err = h.wishes.Running(tx); err != nil {
@@ -122,7 +127,9 @@ func (h *house) setRoutes(ctx context.Context) error {
 	addWishes(&t, wishes, in.Instances)
 	h.router.Set(t)
 	if h.names != nil {
-		h.names.Set(internalNames(in))
+		names := internalNames(in)
+		addDataNames(&names, databases, in.Instances)
+		h.names.Set(names)
 	}
 	return nil
 }

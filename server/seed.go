@@ -6,6 +6,7 @@ import (
 
 	"cupola/runtime/lifecycle"
 	"cupola/server/api"
+	"cupola/server/databroker"
 	"cupola/server/uaa"
 	"cupola/store"
 )
@@ -59,6 +60,9 @@ func (h *house) systemBuildpacks(ctx context.Context) (out []api.SystemBuildpack
 func (h *house) systemStacks() (out []api.SystemStack) {
 	name, _ := h.roots.Default(h.DefaultStack)
 	for _, s := range h.roots.Stacks() {
+		if s.Name == databroker.Stack {
+			continue // no app is to run on it
+		}
 		out = append(out, api.SystemStack{Name: s.Name, Description: s.Description, Compat: s.Compat, Default: s.Name == name})
 	}
 	for _, alias := range h.aliases() {

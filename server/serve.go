@@ -106,6 +106,11 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 		group.Go(func() error { return h.names.Run(live) })
 	}
 	group.Go(func() error { return h.brokers.Run(live) })
+	if h.dataBroker != nil {
+		group.Go(func() error { return h.serveDataServices(live) })
+		group.Go(func() error { return h.publishDataPlans(live) })
+		group.Go(func() error { return h.dataBroker.Run(live) })
+	}
 	group.Go(func() error { return h.api.Run(live) })
 	group.Go(func() error { return h.route(live) })
 	group.Go(func() error {

@@ -24,7 +24,7 @@ func (h *house) teardown() error {
 			errs = append(errs, h.end(ctx, id))
 		}
 	}
-	errs = append(errs, h.network.Teardown(ctx), h.containers.Teardown(), h.files.Teardown())
+	errs = append(errs, h.network.Teardown(ctx), h.containers.Teardown(), h.files.Teardown(), h.volumes.Teardown())
 	h.network = nil
 	return errors.Join(errs...)
 }
@@ -71,7 +71,7 @@ func openRuntime(ctx context.Context, c Config) (*house, error) {
 		return nil, fmt.Errorf("no data directory: %w", err)
 	}
 	h := &house{Config: c}
-	for _, open := range []func(context.Context) error{h.openDir, h.openStore, h.openRoots, h.openContainers, h.openNetwork, h.openCell} {
+	for _, open := range []func(context.Context) error{h.openDir, h.openStore, h.openRoots, h.openVolumes, h.openContainers, h.openNetwork, h.openCell} {
 		if err := open(ctx); err != nil {
 			h.close()
 			return nil, err

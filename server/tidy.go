@@ -37,16 +37,6 @@ func (h *house) prune(ctx context.Context) error {
 	if err := h.store.Write(ctx, (*store.Tx).DropOld); err != nil {
 		return err
 	}
-	if err := h.pruneBlobs(ctx); err != nil {
-		return err
-	}
-	_, err := localStacks{h}.GC(ctx, StackGC{OlderThan: imageAge})
-	return err
-}
-
-func (h *house) pruneBlobs(ctx context.Context) error {
-	h.keeping.Lock()
-	defer h.keeping.Unlock()
 	keep := map[string]bool{}
 	err := h.store.Read(ctx, func(tx *store.Tx) error { return tx.NamedBlobs(keep) })
 	if err != nil {
@@ -55,5 +45,9 @@ func (h *house) pruneBlobs(ctx context.Context) error {
 	if _, err := h.blobs.Prune(ctx, keep, func(i fs.FileInfo) bool { return time.Since(i.ModTime()) > blobGrace }); err != nil {
 		return err
 	}
-	return h.roots.Prune(ctx, func(digest string) bool { return keep[digest] })
+	if err := h.roots.Prune(ctx, func(digest string) bool { return keep[digest] }); err != nil {
+		return err
+	}
+	_, err = localStacks{h}.GC(ctx, StackGC{OlderThan: imageAge})
+	return err
 }

@@ -106,21 +106,16 @@ func (b *bbsClient) tellsAll(events func() []string) {
 // inside asks a port of a container, without the router.
 func (b *bbsClient) inside(a *bbspb.ActualLRP, port int, path string) string {
 	b.t.Helper()
-	body, err := lookInside(a, port, path)
+	res, err := (&http.Client{Timeout: 10 * time.Second}).Get(fmt.Sprintf("http://%s:%d%s", a.NetInfo.InstanceAddress, port, path))
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return body
-}
-
-func lookInside(a *bbspb.ActualLRP, port int, path string) (string, error) {
-	res, err := (&http.Client{Timeout: time.Minute}).Get(fmt.Sprintf("http://%s:%d%s", a.NetInfo.InstanceAddress, port, path))
-	if err != nil {
-		return "", err
-	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
-	return string(body), err
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return string(body)
 }
 
 func (b *bbsClient) says(a *bbspb.ActualLRP, path, want string) {

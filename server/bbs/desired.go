@@ -155,7 +155,7 @@ func (s *Server) desire(ctx context.Context, r *bbspb.DesireLRPRequest) (proto.M
 		return nil, err
 	}
 	d := r.DesiredLrp
-	if lrp.OfCloudFoundry(d.Domain) {
+	if lrp.Derived(d.Domain) {
 		return nil, model.ErrOwned("domain " + d.Domain)
 	}
 	return &bbspb.LifecycleResponse{}, s.Store.Write(ctx, func(tx *store.Tx) error {

@@ -92,7 +92,7 @@ func (s *Server) desireTask(ctx context.Context, r *bbspb.DesireTaskRequest) (pr
 	if err := model.ValidateTask(r); err != nil {
 		return nil, err
 	}
-	if lrp.OfCloudFoundry(r.Domain) {
+	if lrp.Derived(r.Domain) {
 		return nil, model.ErrOwned("domain " + r.Domain)
 	}
 	definition, err := proto.Marshal(r.Definition)

@@ -8,7 +8,7 @@ import (
 // stillWanted tells whether an instance that was found missing still is
 // desired: where its domain is stale nobody would end it.
 func stillWanted(tx *store.Tx, a lrp.Actual) (bool, error) {
-	if lrp.OfCloudFoundry(a.Domain) {
+	if lrp.Derived(a.Domain) {
 		return true, nil
 	}
 	d, err := store.BBSDesiredKeys.Get(tx, a.ProcessGUID)

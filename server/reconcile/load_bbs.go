@@ -72,7 +72,7 @@ func (l *loader) stale() error {
 	}
 	l.world.Stale = map[string]bool{}
 	for _, a := range l.world.Actuals {
-		if !lrp.OfCloudFoundry(a.Domain) && !slices.Contains(fresh, a.Domain) {
+		if !lrp.Derived(a.Domain) && !slices.Contains(fresh, a.Domain) {
 			l.world.Stale[a.Domain] = true
 		}
 	}

@@ -34,9 +34,11 @@ type Config struct {
 	// Pull takes an image into the cache. It is required where apps may name
 	// images as their stack.
 	Pull func(context.Context, ImagePull) (Image, error)
-	BBS  *bbsrows.Cache    // reads what the BBS was asked for; nil makes one
-	Logs func(lrp.LogLine) // takes what the loop says in apps' logs; nil: nobody does
-	Log  *slog.Logger
+	// Others derives what is desired besides, from DataInstances; nil: nothing.
+	Others func(*store.Tx) ([]lrp.Desired, error)
+	BBS    *bbsrows.Cache    // reads what the BBS was asked for; nil makes one
+	Logs   func(lrp.LogLine) // takes what the loop says in apps' logs; nil: nobody does
+	Log    *slog.Logger
 }
 
 // Loop makes what runs like what is desired.
@@ -45,6 +47,7 @@ type Loop struct {
 	cells   []Cell
 	api     string
 	bbs     *bbsrows.Cache
+	others  func(*store.Tx) ([]lrp.Desired, error)
 	images  *images
 	logs    func(lrp.LogLine)
 	log     *slog.Logger
@@ -62,9 +65,12 @@ const retry = time.Second
 
 // New makes a Loop. Set it to take the cells' events before the cells run.
 func New(c Config) *Loop {
-	l := &Loop{store: c.Store, cells: c.Cells, api: c.API, bbs: c.BBS, logs: c.Logs, log: c.Log, wake: make(chan struct{}, 1)}
+	l := &Loop{store: c.Store, cells: c.Cells, api: c.API, bbs: c.BBS, others: c.Others, logs: c.Logs, log: c.Log, wake: make(chan struct{}, 1)}
 	if l.bbs == nil {
 		l.bbs = bbsrows.New()
+	}
+	if l.others == nil {
+		l.others = func(*store.Tx) ([]lrp.Desired, error) { return nil, nil }
 	}
 	if l.logs == nil {
 		l.logs = func(lrp.LogLine) {}
@@ -147,7 +153,7 @@ func (l *Loop) step(ctx context.Context) (next time.Time, err error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	l.act(ctx, effects)
+	l.act(effects)
 	return Wake(w), nil
 }
 
@@ -188,11 +194,11 @@ func (l *Loop) look() []CellState {
 	return cells
 }
 
-func (l *Loop) act(ctx context.Context, effects []told) {
+func (l *Loop) act(effects []told) {
 	for _, t := range effects {
 		for _, c := range l.cells {
 			if c.Presence().ID == t.cellID {
-				t.effect(ctx, c)
+				t.effect(c)
 			}
 		}
 	}

@@ -40,26 +40,16 @@ var (
 	status = map[string]int{}
 )
 
-// never is the status of a check that gets no answer.
-const never = 1
-
 // health answers a check of a name as it was last told to by set=STATUS.
 func health(w http.ResponseWriter, r *http.Request) {
-	name := r.FormValue("name")
 	mu.Lock()
-	code, err := strconv.Atoi(r.FormValue("set"))
-	if err == nil {
+	defer mu.Unlock()
+	name := r.FormValue("name")
+	if code, err := strconv.Atoi(r.FormValue("set")); err == nil {
 		status[name] = code
-		mu.Unlock()
 		return
 	}
-	code = status[name]
-	mu.Unlock()
-	switch code {
-	case 0:
-	case never:
-		<-r.Context().Done()
-	default:
+	if code := status[name]; code != 0 {
 		w.WriteHeader(code)
 	}
 }

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"cupola/server"
+)
+
+type brokerCmd struct {
+	Prepare brokerPrepareCmd `cmd:"" help:"Make the stack that the built-in service broker's databases run on."`
+	Status  brokerStatusCmd  `cmd:"" help:"Tell what the built-in service broker has."`
+}
+
+type brokerPrepareCmd struct {
+	daemonFlags
+	Suite  string `help:"Build it from this distribution's packages: debian12, debian13, jammy or noble." default:"debian12"`
+	Mirror string `help:"The archive's URL; the one of this machine's apt sources when not given." placeholder:"URL"`
+	Lock   string `help:"Build exactly what this lock file of a stack says." type:"existingfile" placeholder:"FILE"`
+}
+
+// Run builds the stack.
+func (c *brokerPrepareCmd) Run(e *env) error {
+	b, err := server.DataStack(c.Suite)
+	if err != nil {
+		return err
+	}
+	b.Mirror = c.Mirror
+	if c.Lock != "" {
+		if b.Lock, err = readLock(c.Lock); err != nil {
+			return err
+		}
+		b.Suite = b.Lock.Suite
+	}
+	return c.withStacks(e, func(s server.Stacks) error {
+		p := newStackProgress(e)
+		info, err := s.Build(e.ctx, b, p.step)
+		p.clear()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(e.out, "Built the stack %s: %s\n  the same again   sudo cupola broker prepare --lock %s\n", info.Name, bytesText(info.Bytes), info.Lock)
+		return nil
+	})
+}
+
+type brokerStatusCmd struct {
+	daemonFlags
+	JSON bool `help:"Print JSON." name:"json"`
+}
+
+// Run lists the instances.
+func (c *brokerStatusCmd) Run(e *env) error {
+	status, err := server.DataServicesStatus(e.ctx, server.Config{DataDir: c.DataDir, Log: e.log})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return writeJSON(e.out, status)
+	}
+	t := tabwriter.NewWriter(e.out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "SERVICE\tPLAN\tSTATE\tBINDINGS\tDISK\tINSTANCE")
+	for _, i := range status {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\n", i.Service, i.Plan, i.State, i.Bindings, bytesText(i.UsedBytes), i.GUID)
+	}
+	return t.Flush()
+}

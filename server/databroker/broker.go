@@ -1,0 +1,90 @@
+package databroker
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+
+	"cupola/runtime/lrp"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// Volumes keeps directories that outlive containers. Create and Remove may be
+// asked again.
+type Volumes interface {
+	Create(name string, bytes int64) error
+	Remove(name string) error
+}
+
+// Config is what a Broker is made of.
+type Config struct {
+	Store    *store.Store
+	Services []string // what is offered, of Names
+	// Username and Password are what the platform has to know.
+	Username, Password string
+	Volumes            Volumes
+	// Attach runs a command in a running container, and gives its standard input
+	// and output.
+	Attach func(ctx context.Context, containerGUID string, args ...string) (io.ReadWriteCloser, error)
+	// Containers lists what runs, and what is on its way out.
+	Containers func() []lrp.ContainerStatus
+	// HasStack tells whether the stack is here that databases run on.
+	HasStack func() bool
+	Log      *slog.Logger
+}
+
+// Broker is the broker. Run does what Handler promises.
+type Broker struct {
+	Config
+
+	mu    sync.Mutex
+	turns map[string]chan struct{} // who changes an instance holds its turn
+}
+
+// New makes a Broker.
+func New(c Config) *Broker {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Broker{Config: c, turns: map[string]chan struct{}{}}
+}
+
+// turn waits until nobody else changes an instance.
+func (b *Broker) turn(ctx context.Context, instanceGUID string) (release func(), err error) {
+	b.mu.Lock()
+	t := b.turns[instanceGUID]
+	if t == nil {
+		t = make(chan struct{}, 1)
+		b.turns[instanceGUID] = t
+	}
+	b.mu.Unlock()
+	select {
+	case t <- struct{}{}:
+		return func() { <-t }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// errNotRunning says that a database is not there now.
+var errNotRunning = errors.New("the database does not run at the moment")
+
+// container finds the container of an instance.
+func (b *Broker) container(ctx context.Context, i *cf.DataInstance) (guid string, err error) {
+	err = b.Store.Read(ctx, func(tx *store.Tx) error {
+		rows, err := store.ActualLRPs.By(tx, "process_guids", processGUID(i.GUID))
+		for _, a := range rows {
+			if a.State == lrp.Running && !a.Stopping {
+				guid = a.InstanceGUID
+			}
+		}
+		return err
+	})
+	if err == nil && guid == "" {
+		err = errNotRunning
+	}
+	return guid, err
+}

@@ -1,0 +1,419 @@
+package databroker
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"cupola/runtime/lrp"
+	"cupola/server/osb"
+	"cupola/store"
+	"cupola/store/cf"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// world is a broker with a real database of rows, on a machine that is not
+// there: containers run when their rows say so.
+type world struct {
+	*Broker
+	t *testing.T
+
+	mu      sync.Mutex
+	volumes map[string]int64
+	said    []string // statements that databases were given
+	refuses string   // what databases answer instead of doing it
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	s, err := store.Open(store.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	w := &world{t: t, volumes: map[string]int64{}}
+	w.Broker = New(Config{Store: s, Services: Names(), Username: "me", Password: "secret", Volumes: w, Attach: w.attach,
+		Containers: func() []lrp.ContainerStatus { return nil }, HasStack: func() bool { return true }})
+	return w
+}
+
+func (w *world) Create(name string, bytes int64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.volumes[name] = bytes
+	return nil
+}
+
+func (w *world) Remove(name string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.volumes, name)
+	return nil
+}
+
+// attach is a client of a database: it ends with the line that tells it to.
+func (w *world) attach(context.Context, string, ...string) (io.ReadWriteCloser, error) {
+	ours, theirs := net.Pipe()
+	go func() {
+		defer theirs.Close()
+		var text strings.Builder
+		for lines := bufio.NewScanner(theirs); lines.Scan() && lines.Text() != `\q` && lines.Text() != "QUIT"; {
+			text.WriteString(lines.Text() + "\n")
+		}
+		w.mu.Lock()
+		w.said = append(w.said, text.String())
+		answer := done
+		if w.refuses != "" {
+			answer = w.refuses
+		}
+		w.mu.Unlock()
+		_, _ = io.WriteString(theirs, answer+"\n") // one who left hears nothing
+	}()
+	return ours, nil
+}
+
+func (w *world) write(do func(tx *store.Tx) error) {
+	w.t.Helper()
+	if err := w.Store.Write(w.t.Context(), do); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) row(guid string) (i *cf.DataInstance) {
+	w.t.Helper()
+	err := w.Store.Read(w.t.Context(), func(tx *store.Tx) (err error) {
+		i, err = named(tx, store.DataInstances, guid)
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return i
+}
+
+// runs has the container of an instance run.
+func (w *world) runs(guid string) {
+	w.write(func(tx *store.Tx) error {
+		return tx.InsertActual(lrp.Actual{Key: lrp.Key{ProcessGUID: processGUID(guid)}, Domain: lrp.DomainServices, State: lrp.Running, InstanceGUID: "container", CellID: "C", Address: "10.0.0.2", Since: tx.Now})
+	})
+}
+
+// ready has an instance that was made.
+func (w *world) ready(guid string) {
+	w.t.Helper()
+	w.ask("PUT", "/v2/service_instances/"+guid+"?accepts_incomplete=true", provisionBody, 202)
+	k := &keeper{Broker: w.Broker, busy: map[string]bool{}}
+	w.runs(guid)
+	for _, want := range []cf.DataState{cf.DataMaking, cf.DataReady} {
+		if err := k.move(w.t.Context(), w.row(guid)); err != nil {
+			w.t.Fatal(err)
+		}
+		if got := w.row(guid).State; got != want {
+			w.t.Fatalf("got %s; want %s", got, want)
+		}
+	}
+}
+
+// ask makes a request as the platform does, and gives the answer's body.
+func (w *world) ask(method, path, body string, want int) object {
+	w.t.Helper()
+	r := httptest.NewRequestWithContext(w.t.Context(), method, path, strings.NewReader(body))
+	r.SetBasicAuth("me", "secret")
+	r.Header.Set("X-Broker-API-Version", "2.17")
+	rec := httptest.NewRecorder()
+	w.Handler().ServeHTTP(rec, r)
+	var o object
+	if err := json.Unmarshal(rec.Body.Bytes(), &o); err != nil || o == nil {
+		w.t.Fatalf("%s %s: got %q; want an object", method, path, rec.Body)
+	}
+	if rec.Code != want {
+		w.t.Errorf("%s %s: got %d %v; want %d", method, path, rec.Code, o, want)
+	}
+	return o
+}
+
+const (
+	provisionBody = `{"service_id": "cupola-postgres", "plan_id": "cupola-postgres-small", "organization_guid": "o", "space_guid": "s", "context": {"instance_name": "a"}}`
+	bindBody      = `{"service_id": "cupola-postgres", "plan_id": "cupola-postgres-small", "bind_resource": {"app_guid": "app"}}`
+	ids           = "service_id=cupola-postgres&plan_id=cupola-postgres-small"
+	async         = "accepts_incomplete=true"
+)
+
+func TestStrangersGetNothing(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct {
+		user, password, version string
+		want                    int
+	}{
+		{"", "", "2.17", 401}, {"me", "wrong", "2.17", 401}, {"you", "secret", "2.17", 401},
+		{"me", "secret", "", 412}, {"me", "secret", "3.0", 412}, {"me", "secret", "2.13", 200},
+	} {
+		r := httptest.NewRequest("GET", "/v2/catalog", nil)
+		if c.user != "" {
+			r.SetBasicAuth(c.user, c.password)
+		}
+		r.Header.Set("X-Broker-API-Version", c.version)
+		rec := httptest.NewRecorder()
+		w.Handler().ServeHTTP(rec, r)
+		if rec.Code != c.want {
+			t.Errorf("%+v: got %d", c, rec.Code)
+		}
+	}
+}
+
+// TestInstances holds the specification's statuses.
+func TestInstances(t *testing.T) {
+	w := newWorld(t)
+	const at = "/v2/service_instances/i1"
+	for _, c := range []struct {
+		method, path, body string
+		want               int
+		code               any
+	}{
+		{"GET", at + "/last_operation", "", 410, nil},
+		{"GET", at, "", 404, nil},
+		{"DELETE", at + "?" + async + "&" + ids, "", 410, nil},
+		{"DELETE", at + "?" + async, "", 400, nil},
+		{"PUT", at, provisionBody, 422, "AsyncRequired"},
+		{"PUT", at + "?" + async, `[`, 400, nil},
+		{"PUT", at + "?" + async, strings.Replace(provisionBody, "-small", "-huge", 1), 400, nil},
+		{"PUT", at + "?" + async, strings.Replace(provisionBody, "{", `{"parameters": {"a": 1}, `, 1), 400, nil},
+		{"PUT", "/v2/service_instances/..%2fetc?" + async, provisionBody, 400, nil},
+		{"PUT", at + "?" + async, provisionBody, 202, nil},
+		{"PUT", at + "?" + async, provisionBody, 202, nil},
+		{"PUT", at + "?" + async, strings.Replace(provisionBody, "-small", "-large", 1), 409, nil},
+		{"PUT", at + "/service_bindings/b1", bindBody, 422, "ConcurrencyError"},
+		{"PATCH", at + "?" + async, `{"service_id": "cupola-postgres"}`, 422, "ConcurrencyError"},
+		{"GET", at, "", 404, nil},
+		{"DELETE", at + "?" + ids, "", 422, "AsyncRequired"},
+		{"DELETE", at + "?" + async + "&" + ids, "", 202, nil},
+		{"DELETE", at + "?" + async + "&" + ids, "", 202, nil},
+		{"PUT", at + "?" + async, provisionBody, 422, "ConcurrencyError"},
+	} {
+		if got := w.ask(c.method, c.path, c.body, c.want)["error"]; got != c.code {
+			t.Errorf("%s %s: got error %v; want %v", c.method, c.path, got, c.code)
+		}
+	}
+	w.ready("i2")
+	const ready = "/v2/service_instances/i2"
+	w.ask("PUT", ready+"?"+async, provisionBody, 200)
+	w.ask("PATCH", ready+"?"+async, `{"service_id": "cupola-postgres", "context": {}}`, 200)
+	w.ask("PATCH", ready+"?"+async, `{"service_id": "cupola-postgres", "plan_id": "cupola-postgres-large"}`, 422)
+	if got := w.ask("GET", ready+"/last_operation", "", 200)["state"]; got != "succeeded" {
+		t.Errorf("got state %v", got)
+	}
+	want := object{"service_id": "cupola-postgres", "plan_id": "cupola-postgres-small"}
+	if diff := cmp.Diff(want, w.ask("GET", ready, "", 200)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestBindings(t *testing.T) {
+	w := newWorld(t)
+	w.ready("i1")
+	const at = "/v2/service_instances/i1/service_bindings/b1"
+	w.ask("PUT", "/v2/service_instances/none/service_bindings/b1", bindBody, 404)
+	w.ask("PUT", at, strings.Replace(bindBody, "-small", "-large", 1), 400)
+	w.ask("PUT", at, strings.Replace(bindBody, "{", `{"parameters": {"a": 1}, `, 1), 400)
+	w.ask("GET", at, "", 404)
+	w.ask("GET", at+"/last_operation", "", 410)
+	w.ask("DELETE", at+"?"+ids, "", 410)
+	made := w.ask("PUT", at, bindBody, 201)
+	if diff := cmp.Diff(made, w.ask("PUT", at, bindBody, 200)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(made, w.ask("GET", at, "", 200)); diff != "" {
+		t.Error(diff)
+	}
+	w.ask("PUT", at, strings.Replace(bindBody, `"app"`, `"other"`, 1), 409)
+	c := made["credentials"].(object)
+	if c["hostname"] != "i1.services.internal" || c["username"] == c["password"] || !strings.HasPrefix(c["uri"].(string), "postgres://"+c["username"].(string)+":") {
+		t.Errorf("got credentials %v", c)
+	}
+	if last := w.said[len(w.said)-1]; !strings.Contains(last, "PASSWORD '"+c["password"].(string)+"'") {
+		t.Errorf("got %q; want the user made", last)
+	}
+	if got := w.policies(); !slices.Equal(got, []lrp.NetworkPolicy{{Source: "app", Destination: "i1", Protocol: "tcp", FirstPort: 5432, LastPort: 5432}}) {
+		t.Errorf("got policies %v", got)
+	}
+	w.ask("DELETE", at+"?"+ids, "", 200)
+	w.ask("DELETE", at+"?"+ids, "", 410)
+	if got := w.policies(); len(got) != 0 || !strings.Contains(w.said[len(w.said)-1], "DROP ROLE") {
+		t.Errorf("got policies %v and statements %q", got, w.said)
+	}
+}
+
+func (w *world) policies() (list []lrp.NetworkPolicy) {
+	w.write(func(tx *store.Tx) error {
+		instances, err := store.DataInstances.All(tx)
+		bindings, err2 := store.DataBindings.All(tx)
+		list = Policies(instances, bindings)
+		return errors.Join(err, err2)
+	})
+	return list
+}
+
+// TestARefusalIsNotReadOut has a database that complains with the statement in
+// its answer.
+func TestARefusalIsNotReadOut(t *testing.T) {
+	w := newWorld(t)
+	w.ready("i1")
+	w.refuses = "ERROR:  disk full\nSTATEMENT: ALTER ROLE x PASSWORD 'secret'"
+	ctx, cancel := context.WithTimeout(t.Context(), betweenTry)
+	defer cancel()
+	err := w.execute(ctx, w.row("i1"), "ALTER ROLE x;\n\\q\n")
+	if err == nil || err.Error() != "the database refused: disk full" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnInstanceGoesWithAllItHas(t *testing.T) {
+	w := newWorld(t)
+	w.ready("i1")
+	w.ask("PUT", "/v2/service_instances/i1/service_bindings/b1", bindBody, 201)
+	w.ask("DELETE", "/v2/service_instances/i1?"+async+"&"+ids, "", 202)
+	if _, ok := Desired(w.row("i1")); ok {
+		t.Error("its container is desired still")
+	}
+	k := &keeper{Broker: w.Broker, busy: map[string]bool{}}
+	if err := k.move(t.Context(), w.row("i1")); err != nil || len(w.volumes) != 1 {
+		t.Fatalf("got %v, volumes %v; want it kept while the container is there", err, w.volumes)
+	}
+	w.write(func(tx *store.Tx) error {
+		a, err := store.ActualLRPs.All(tx)
+		if err == nil {
+			_, err = tx.DeleteActual(*a[0])
+		}
+		return err
+	})
+	if err := k.move(t.Context(), w.row("i1")); err != nil || len(w.volumes) != 0 || w.row("i1") != nil {
+		t.Fatalf("got %v, volumes %v, row %v; want nothing left", err, w.volumes, w.row("i1"))
+	}
+	w.ask("GET", "/v2/service_instances/i1/last_operation", "", 410)
+	w.ask("DELETE", "/v2/service_instances/i1/service_bindings/b1?"+ids, "", 410)
+}
+
+// TestAPollIsHeld wants news at once, and no answer without them for a while.
+func TestAPollIsHeld(t *testing.T) {
+	if got := operation(&cf.DataInstance{State: cf.DataFailed, Fault: "why"}).body; got["state"] != "failed" || got["description"] != "why" {
+		t.Errorf("got %v", got)
+	}
+	w := newWorld(t)
+	w.ask("PUT", "/v2/service_instances/i1?"+async, provisionBody, 202)
+	got := make(chan object)
+	go func() { got <- w.ask("GET", "/v2/service_instances/i1/last_operation", "", 200) }()
+	w.write(func(tx *store.Tx) error {
+		i, err := store.DataInstances.Get(tx, "i1")
+		if err != nil {
+			return err
+		}
+		i.State = cf.DataReady
+		return store.DataInstances.Update(tx, i)
+	})
+	if s := (<-got)["state"]; s != "succeeded" {
+		t.Errorf("got %v", s)
+	}
+}
+
+func TestHosts(t *testing.T) {
+	i := &cf.DataInstance{Resource: cf.Resource{GUID: "ABC"}, Service: "postgres", Plan: "small", State: cf.DataReady}
+	d, ok := Desired(i)
+	if !ok || d.Domain != lrp.DomainServices || !d.Volumes[0].Exclusive || len(d.Egress) != 0 {
+		t.Fatalf("got %+v", d)
+	}
+	running := &lrp.Actual{Key: lrp.Key{ProcessGUID: d.ProcessGUID}, State: lrp.Running, Address: "10.0.0.2"}
+	for _, c := range []struct {
+		actual *lrp.Actual
+		want   map[string]string
+	}{
+		{running, map[string]string{"abc.services.internal": "10.0.0.2"}},
+		{&lrp.Actual{Key: running.Key, State: lrp.Claimed}, map[string]string{}},
+		{&lrp.Actual{Key: lrp.Key{ProcessGUID: "other"}, State: lrp.Running, Address: "10.0.0.3"}, map[string]string{}},
+	} {
+		if diff := cmp.Diff(c.want, Hosts([]*cf.DataInstance{i}, []*lrp.Actual{c.actual})); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// TestAnInstanceThatDoesNotStart fails in words that help.
+func TestAnInstanceThatDoesNotStart(t *testing.T) {
+	w := newWorld(t)
+	w.ask("PUT", "/v2/service_instances/i1?"+async, provisionBody, 202)
+	k := &keeper{Broker: w.Broker, busy: map[string]bool{}}
+	if err := k.move(t.Context(), w.row("i1")); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.move(t.Context(), w.row("i1")); !errors.Is(err, errNotRunning) {
+		t.Fatalf("got %v; want it waited for", err)
+	}
+	w.write(func(tx *store.Tx) error {
+		return tx.InsertActual(lrp.Actual{Key: lrp.Key{ProcessGUID: processGUID("i1")}, Domain: lrp.DomainServices, State: lrp.Unclaimed, PlacementError: "insufficient resources: memory", Since: tx.Now})
+	})
+	old := w.row("i1")
+	old.CreatedAt = old.CreatedAt.Add(-2 * makeTime)
+	if err := k.move(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	if i := w.row("i1"); i.State != cf.DataFailed || !strings.HasSuffix(i.Fault, "insufficient resources: memory") {
+		t.Errorf("got %s, %q", i.State, i.Fault)
+	}
+	w.ask("PUT", "/v2/service_instances/i1?"+async, provisionBody, 409)
+	w.ask("DELETE", "/v2/service_instances/i1?"+async+"&"+ids, "", 202)
+}
+
+func TestWithoutTheStack(t *testing.T) {
+	w := newWorld(t)
+	w.HasStack = func() bool { return false }
+	got := w.ask("PUT", "/v2/service_instances/i1?"+async, provisionBody, 400)
+	if !strings.Contains(got["description"].(string), "cupola broker prepare") {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Config{})
+		release, err := b.turn(t.Context(), "i")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := b.turn(ctx, "i"); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v; want to have waited in vain", err)
+		}
+		release()
+		if release, err = b.turn(t.Context(), "i"); err != nil {
+			t.Fatal(err)
+		}
+		release()
+	})
+}
+
+// TestTheCatalogIsRight has the platform's own client read it.
+func TestTheCatalogIsRight(t *testing.T) {
+	w := newWorld(t)
+	srv := httptest.NewServer(w.Handler())
+	defer srv.Close()
+	catalog, err := osb.New(osb.Config{}).Catalog(t.Context(), osb.Broker{URL: srv.URL, Username: "me", Password: "secret"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if faults := catalog.Faults(osb.Known{}); faults != "" {
+		t.Errorf("got %s", faults)
+	}
+	if len(catalog.Services) != len(Names()) {
+		t.Errorf("got %d services; want %v", len(catalog.Services), Names())
+	}
+}

@@ -1,0 +1,76 @@
+package databroker
+
+import (
+	"strings"
+	"time"
+
+	"cupola/runtime/lrp"
+	"cupola/store/cf"
+)
+
+// Stack is the stack that databases run on.
+const Stack = "services"
+
+// Zone is the internal domain in which instances have their names.
+const Zone = "services.internal"
+
+// data is where a container finds its volume.
+const data = "/data"
+
+// startTimeout is how long a database may take to listen: it may have to
+// recover first.
+const startTimeout = 5 * time.Minute
+
+// Host is the name under which apps find an instance.
+func Host(instanceGUID string) string { return strings.ToLower(instanceGUID) + "." + Zone }
+
+// Desired is what runs for an instance; false: nothing does.
+func Desired(i *cf.DataInstance) (lrp.Desired, bool) {
+	s, p, ok := known(i)
+	if !ok || s.engine == nil || i.State != cf.DataMaking && i.State != cf.DataReady {
+		return lrp.Desired{}, false
+	}
+	const cpuWeight, rootMB = 10, 128
+	run := lrp.Run{Path: "/bin/sh", Args: []string{"-c", s.engine.script(p)}, Dir: data}
+	return lrp.Desired{ProcessGUID: processGUID(i.GUID), Domain: lrp.DomainServices, Instances: 1, RunInfo: lrp.RunInfo{
+		RootFS: "preloaded:" + Stack, Action: run.Action(),
+		Env:    append([]lrp.EnvVar{{Name: "PATH", Value: "/usr/local/bin:/usr/bin:/bin"}, {Name: "LANG", Value: "C.UTF-8"}}, s.engine.env(i)...),
+		Checks: lrp.CheckDefinition{Liveness: []lrp.Check{{Type: lrp.CheckPort, Port: s.port, InvocationTimeout: 10 * time.Second}}}, StartTimeout: startTimeout,
+		MemoryMB: p.memoryMB, DiskMB: rootMB, CPUWeight: cpuWeight, LogRateLimitByte: -1, Ports: []uint16{s.port},
+		Volumes:     []lrp.Volume{{Name: i.GUID, Path: data, Exclusive: true}},
+		PolicyGroup: i.GUID, Log: lrp.LogTarget{GUID: i.GUID, Source: "SERVICE/" + strings.ToUpper(s.name)},
+	}}, true
+}
+
+func processGUID(instanceGUID string) string { return "cupola-service-" + instanceGUID }
+
+// Policies let the apps that instances are bound to connect to them.
+func Policies(instances []*cf.DataInstance, bindings []*cf.DataBinding) (list []lrp.NetworkPolicy) {
+	ports := map[string]uint16{}
+	for _, i := range instances {
+		if s, _, ok := known(i); ok {
+			ports[i.GUID] = s.port
+		}
+	}
+	for _, b := range bindings {
+		if port := ports[b.InstanceGUID]; port != 0 && b.AppGUID != "" && b.State != cf.DataDeleting {
+			list = append(list, lrp.NetworkPolicy{Source: b.AppGUID, Destination: b.InstanceGUID, Protocol: "tcp", FirstPort: port, LastPort: port})
+		}
+	}
+	return list
+}
+
+// Hosts are the addresses of the instances that run, by the names that apps
+// know them by.
+func Hosts(instances []*cf.DataInstance, actuals []*lrp.Actual) map[string]string {
+	hosts, of := map[string]string{}, map[string]string{}
+	for _, i := range instances {
+		of[processGUID(i.GUID)] = Host(i.GUID)
+	}
+	for _, a := range actuals {
+		if host := of[a.ProcessGUID]; host != "" && a.State == lrp.Running && !a.Stopping {
+			hosts[host] = a.Address
+		}
+	}
+	return hosts
+}

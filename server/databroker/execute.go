@@ -1,0 +1,94 @@
+package databroker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"cupola/store/cf"
+)
+
+// How long statements may take, how often they are tried while the database
+// does not answer, and what of an answer is read.
+const (
+	patience    = 20 * time.Second
+	betweenTry  = 200 * time.Millisecond
+	maxSaid     = 64 << 10
+	statementsT = 30 * time.Second
+)
+
+// insist executes statements, and does so again while the database is just
+// starting.
+func (b *Broker) insist(ctx context.Context, i *cf.DataInstance, statements string) error {
+	until := time.Now().Add(patience)
+	for {
+		err := b.execute(ctx, i, statements)
+		if err == nil || ctx.Err() != nil || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-time.After(betweenTry):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// execute has the client of a database do statements, in its container.
+func (b *Broker) execute(ctx context.Context, i *cf.DataInstance, statements string) error {
+	s, _, ok := known(i)
+	if !ok || s.engine == nil {
+		return fmt.Errorf("%s has no database", i.Service)
+	}
+	guid, err := b.container(ctx, i)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, statementsT)
+	defer cancel()
+	session, err := b.Attach(ctx, guid, "/bin/sh", "-c", s.engine.client())
+	if err != nil {
+		return fmt.Errorf("run the database's client: %w", err)
+	}
+	closed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(closed)
+		session.Close()
+	})
+	said, err := converse(session, statements)
+	if stop() {
+		session.Close()
+	} else {
+		<-closed
+		return context.Cause(ctx)
+	}
+	if strings.Contains(said, done) {
+		return nil
+	}
+	if said = complaint(said); said != "" || err == nil {
+		err = errors.New("the database refused: " + said)
+	}
+	return err
+}
+
+func converse(s io.ReadWriter, statements string) (string, error) {
+	_, werr := io.WriteString(s, statements)
+	said, err := io.ReadAll(io.LimitReader(s, maxSaid))
+	return string(said), errors.Join(werr, err)
+}
+
+// complaint is the first error that a client tells. What it tells besides may
+// be the statement, which has a password.
+func complaint(said string) string {
+	for line := range strings.Lines(said) {
+		for _, mark := range []string{"ERROR:", "FATAL:", "error:", "ERR ", "WRONGPASS", "NOAUTH"} {
+			if _, text, ok := strings.Cut(line, mark); ok {
+				return strings.TrimSpace(text)
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,166 @@
+package databroker
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"regexp"
+	"time"
+
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// guidRule is what the platform's GUIDs are made of: they become names of
+// volumes and hosts.
+var guidRule = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9-]{0,59}$`)
+
+func (b *Broker) provision(r *http.Request) (a answer, err error) {
+	guid := r.PathValue("instance")
+	q, err := decode(r)
+	if err != nil {
+		return a, err
+	}
+	s, p, ok := b.find(q.ServiceID, q.PlanID)
+	switch {
+	case !ok:
+		return a, refuse(http.StatusBadRequest, "the catalog has no service %q with a plan %q", q.ServiceID, q.PlanID)
+	case !guidRule.MatchString(guid):
+		return a, refuse(http.StatusBadRequest, "the instance's id is no GUID")
+	case len(q.Parameters) > 0:
+		return a, refuse(http.StatusBadRequest, "%s takes no parameters", s.name)
+	case !b.HasStack():
+		return a, refuse(http.StatusBadRequest, "the stack %q is not here, which databases run on: an operator makes it with 'sudo cupola broker prepare'", Stack)
+	}
+	if err := acceptsAsync(r); err != nil {
+		return a, err
+	}
+	err = b.Store.Write(r.Context(), func(tx *store.Tx) error {
+		old, err := named(tx, store.DataInstances, guid)
+		if err != nil {
+			return err
+		}
+		if old != nil {
+			a, err = provisioned(old, q)
+			return err
+		}
+		a = answer{http.StatusAccepted, object{"operation": "provision"}}
+		return store.DataInstances.Insert(tx, &cf.DataInstance{Resource: cf.Resource{GUID: guid}, Service: s.name, Plan: p.name, Request: q.text(), Secret: rand.Text(), State: cf.DataNew})
+	})
+	return a, err
+}
+
+// provisioned answers who asks again for an instance.
+func provisioned(i *cf.DataInstance, q request) (answer, error) {
+	switch {
+	case i.State == cf.DataDeleting:
+		return answer{}, errBusy
+	case i.Request != q.text() || i.State == cf.DataFailed:
+		return answer{http.StatusConflict, object{}}, nil
+	case i.State == cf.DataReady:
+		return answer{http.StatusOK, object{}}, nil
+	}
+	return answer{http.StatusAccepted, object{"operation": "provision"}}, nil
+}
+
+// update changes nothing: no offering says that its plans can be changed.
+func (b *Broker) update(r *http.Request) (a answer, err error) {
+	q, err := decode(r)
+	if err != nil {
+		return a, err
+	}
+	i, err := b.instance(r)
+	switch {
+	case err != nil:
+		return a, err
+	case i == nil:
+		return a, refuse(http.StatusNotFound, "there is no such instance")
+	case i.State != cf.DataReady:
+		return a, errBusy
+	}
+	if s, p, ok := known(i); ok && (q.PlanID != "" && q.PlanID != s.planID(p) || len(q.Parameters) > 0) {
+		return a, refuse(http.StatusUnprocessableEntity, "an instance keeps its plan, and takes no parameters")
+	}
+	return answer{http.StatusOK, object{}}, nil
+}
+
+// instance reads the instance that the request names; nil where there is none.
+func (b *Broker) instance(r *http.Request) (i *cf.DataInstance, err error) {
+	err = b.Store.Read(r.Context(), func(tx *store.Tx) error {
+		i, err = named(tx, store.DataInstances, r.PathValue("instance"))
+		return err
+	})
+	return i, err
+}
+
+func (b *Broker) fetch(r *http.Request) (a answer, err error) {
+	i, err := b.instance(r)
+	if err != nil {
+		return a, err
+	}
+	if i == nil || i.State != cf.DataReady {
+		return a, refuse(http.StatusNotFound, "there is no such instance")
+	}
+	s, p, _ := known(i)
+	return answer{http.StatusOK, object{"service_id": s.id(), "plan_id": s.planID(p)}}, nil
+}
+
+// deprovision takes an instance in whatever state it is: who made half of it
+// wants it gone.
+func (b *Broker) deprovision(r *http.Request) (a answer, err error) {
+	q := r.URL.Query()
+	if q.Get("service_id") == "" || q.Get("plan_id") == "" {
+		return a, refuse(http.StatusBadRequest, "service_id and plan_id are required")
+	}
+	a = gone()
+	err = b.Store.Write(r.Context(), func(tx *store.Tx) error {
+		i, err := named(tx, store.DataInstances, r.PathValue("instance"))
+		if err != nil || i == nil {
+			return err
+		}
+		if err := acceptsAsync(r); err != nil {
+			return err
+		}
+		a = answer{http.StatusAccepted, object{"operation": "deprovision"}}
+		i.State = cf.DataDeleting
+		return store.DataInstances.Update(tx, i)
+	})
+	return a, err
+}
+
+// pollTime is how long a poll is held while there is no news, so that what is
+// done in seconds is known at once.
+const pollTime = 20 * time.Second
+
+func (b *Broker) lastOperation(r *http.Request) (a answer, err error) {
+	ctx, cancel := context.WithTimeout(r.Context(), pollTime)
+	defer cancel()
+	changed, stop := b.Store.Watch(store.DataInstances.Name())
+	defer stop()
+	for {
+		i, err := b.instance(r)
+		if err != nil {
+			return a, err
+		}
+		if a = operation(i); a.body["state"] != "in progress" {
+			return a, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return a, nil
+		}
+	}
+}
+
+func operation(i *cf.DataInstance) answer {
+	switch {
+	case i == nil:
+		return gone()
+	case i.State == cf.DataReady:
+		return answer{http.StatusOK, object{"state": "succeeded"}}
+	case i.State == cf.DataFailed:
+		return answer{http.StatusOK, object{"state": "failed", "description": i.Fault}}
+	}
+	return answer{http.StatusOK, object{"state": "in progress"}}
+}

@@ -1,0 +1,187 @@
+package databroker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"cupola/runtime/lrp"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// How often it is looked whether what is under way has come on, and how long an
+// instance may take to be made.
+const (
+	looks    = 250 * time.Millisecond
+	rest     = 30 * time.Second
+	makeTime = 3 * time.Minute
+)
+
+// Run makes and deletes instances, until ctx ends.
+func (b *Broker) Run(ctx context.Context) error {
+	changed, stop := b.Store.Watch(store.DataInstances.Name())
+	defer stop()
+	k := &keeper{Broker: b, busy: map[string]bool{}}
+	defer k.workers.Wait()
+	for {
+		pause := rest
+		if k.look(ctx) {
+			pause = looks
+		}
+		select {
+		case <-changed:
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// keeper is one Run.
+type keeper struct {
+	*Broker
+	workers sync.WaitGroup
+
+	mu   sync.Mutex
+	busy map[string]bool // instances, by GUID
+}
+
+// look moves on all that are under way, and tells whether there are any.
+func (k *keeper) look(ctx context.Context) (some bool) {
+	var list []*cf.DataInstance
+	err := k.Store.Read(ctx, func(tx *store.Tx) (err error) {
+		list, err = store.DataInstances.By(tx, "states", string(cf.DataNew), string(cf.DataMaking), string(cf.DataDeleting))
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		k.Log.ErrorContext(ctx, "instances were not looked at", "err", err)
+	}
+	for _, i := range list {
+		k.begin(ctx, i)
+	}
+	return err != nil || len(list) > 0
+}
+
+// begin moves an instance on by one step, beside all others.
+func (k *keeper) begin(ctx context.Context, i *cf.DataInstance) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.busy[i.GUID] {
+		return
+	}
+	k.busy[i.GUID] = true
+	k.workers.Go(func() {
+		if err := k.move(ctx, i); err != nil && ctx.Err() == nil && !errors.Is(err, errNotRunning) {
+			k.Log.WarnContext(ctx, "instance was not moved on", "service", i.Service, "instance_guid", i.GUID, "state", i.State, "err", err)
+		}
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		delete(k.busy, i.GUID)
+	})
+}
+
+func (k *keeper) move(ctx context.Context, i *cf.DataInstance) error {
+	release, err := k.turn(ctx, i.GUID)
+	if err != nil {
+		return err
+	}
+	defer release()
+	switch i.State {
+	case cf.DataNew:
+		return k.makeVolume(ctx, i)
+	case cf.DataMaking:
+		return k.make(ctx, i)
+	}
+	return k.remove(ctx, i)
+}
+
+// makeVolume comes before the container, which could not start without.
+func (k *keeper) makeVolume(ctx context.Context, i *cf.DataInstance) error {
+	_, p, ok := known(i)
+	if !ok {
+		return k.become(ctx, i, cf.DataFailed, "this cupola has no such service or plan")
+	}
+	if err := k.Volumes.Create(i.GUID, p.volumeBytes); err != nil {
+		return errors.Join(err, k.become(ctx, i, cf.DataFailed, "there is no room for its volume"))
+	}
+	return k.become(ctx, i, cf.DataMaking, "")
+}
+
+// make waits for the database and sets it up.
+func (k *keeper) make(ctx context.Context, i *cf.DataInstance) error {
+	s, _, _ := known(i)
+	var err error
+	if s.engine != nil {
+		err = k.execute(ctx, i, s.engine.setUp())
+	}
+	if err == nil {
+		return k.become(ctx, i, cf.DataReady, "")
+	}
+	if time.Since(i.CreatedAt) > makeTime {
+		return k.become(ctx, i, cf.DataFailed, k.why(ctx, i, err))
+	}
+	return err
+}
+
+// why says for what reason an instance was not made.
+func (k *keeper) why(ctx context.Context, i *cf.DataInstance, last error) string {
+	why := last.Error()
+	_ = k.Store.Read(ctx, func(tx *store.Tx) error { // the last error will do
+		rows, err := store.ActualLRPs.By(tx, "process_guids", processGUID(i.GUID))
+		for _, a := range rows {
+			for _, reason := range []string{a.CrashReason, a.PlacementError} {
+				if reason != "" {
+					why = reason
+				}
+			}
+		}
+		return err
+	})
+	return fmt.Sprintf("the database did not start within %s: %s", makeTime, why)
+}
+
+// become writes an instance's next state, unless it is another by now.
+func (k *keeper) become(ctx context.Context, i *cf.DataInstance, next cf.DataState, fault string) error {
+	return k.Store.Write(ctx, func(tx *store.Tx) error {
+		now, err := named(tx, store.DataInstances, i.GUID)
+		if err != nil || now == nil || now.State != i.State {
+			return err
+		}
+		now.State, now.Fault = next, fault
+		return store.DataInstances.Update(tx, now)
+	})
+}
+
+// remove deletes what an instance has once its container is gone, the row last.
+func (k *keeper) remove(ctx context.Context, i *cf.DataInstance) error {
+	process := processGUID(i.GUID)
+	runs := slices.ContainsFunc(k.Containers(), func(c lrp.ContainerStatus) bool { return c.ProcessGUID == process })
+	if !runs {
+		var rows []*lrp.Actual
+		err := k.Store.Read(ctx, func(tx *store.Tx) (err error) {
+			rows, err = store.ActualLRPs.By(tx, "process_guids", process)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		runs = len(rows) > 0
+	}
+	if runs {
+		return nil
+	}
+	if err := k.Volumes.Remove(i.GUID); err != nil {
+		return err
+	}
+	err := k.Store.Write(ctx, func(tx *store.Tx) error { return store.DataInstances.Delete(tx, i.GUID) })
+	if err == nil {
+		k.Broker.mu.Lock()
+		defer k.Broker.mu.Unlock()
+		delete(k.turns, i.GUID)
+	}
+	return err
+}

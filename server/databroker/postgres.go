@@ -1,0 +1,123 @@
+package databroker
+
+import (
+	"fmt"
+	"net/url"
+
+	"cupola/runtime/lrp"
+	"cupola/store/cf"
+)
+
+// engine is what a kind of database is run and ruled by. Statements are what
+// its client reads, and may be made again.
+type engine interface {
+	// script is a program of the shell, which starts in the volume.
+	script(plan) string
+	env(*cf.DataInstance) []lrp.EnvVar
+	// client is a command of the shell that does the statements it reads, says
+	// done and ends; what else it says is an error.
+	client() string
+	setUp() string
+	grant(user, password string) string
+	revoke(user string) string
+	credentials(access) object
+}
+
+// access is what an app needs to connect.
+type access struct {
+	host, user, password string
+	port                 uint16
+}
+
+func (a access) url(scheme, path, query string) string {
+	u := url.URL{Scheme: scheme, User: url.UserPassword(a.user, a.password), Host: fmt.Sprintf("%s:%d", a.host, a.port), Path: path, RawQuery: query}
+	return u.String()
+}
+
+// done is what a client says once it has done all.
+const done = "all statements are done"
+
+// postgres has one database, which belongs to a role that all bindings share:
+// what one made, the next can change, and nothing goes with a binding.
+type postgres struct{}
+
+const (
+	database = "db"
+	owner    = "owner"
+)
+
+// script makes the cluster beside its place, so that a half one is never taken
+// for whole. The superuser has no password: it comes by the container's own
+// socket alone. SIGINT is PostgreSQL's fast shutdown; SIGTERM would wait for
+// clients. The interlock file is another container's, which the volume's
+// exclusion has ended.
+func (postgres) script(p plan) string {
+	return fmt.Sprintf(`set -eu
+umask 077
+if [ ! -e pg ]; then
+  rm -rf new
+  bin=$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
+  "$bin/initdb" -D new -U vcap -E UTF8 --locale=C.UTF-8 --auth-local=peer --auth-host=scram-sha-256 --no-instructions --no-sync
+  printf '%%s\n' 'local all vcap peer' 'host all vcap all reject' 'host all all all scram-sha-256' > new/pg_hba.conf
+  sync -f new
+  mv new pg
+  sync -f .
+fi
+rm -f pg/postmaster.pid
+"/usr/lib/postgresql/$(cat pg/PG_VERSION)/bin/postgres" -D pg -c listen_addresses='*' -c unix_socket_directories=/tmp \
+  -c fsync=on -c synchronous_commit=on -c full_page_writes=on -c password_encryption=scram-sha-256 \
+  -c shared_buffers=%dMB -c max_connections=%d -c log_min_error_statement=panic &
+pid=$!
+trap 'kill -INT $pid' TERM
+wait $pid || code=$?
+trap - TERM
+wait $pid || code=$?
+exit ${code:-0}`, p.memoryMB/4, max(p.memoryMB/5, 50))
+}
+
+func (postgres) env(*cf.DataInstance) []lrp.EnvVar { return nil }
+
+func (postgres) client() string {
+	return "exec psql -h /tmp -d postgres -X -q -t -v ON_ERROR_STOP=1 2>&1"
+}
+
+func (postgres) setUp() string {
+	return `SELECT 'CREATE ROLE ` + owner + ` NOLOGIN' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '` + owner + `') \gexec
+SELECT 'CREATE DATABASE ` + database + ` OWNER ` + owner + `' WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '` + database + `') \gexec
+REVOKE ALL ON DATABASE ` + database + `, postgres, template1 FROM PUBLIC;
+\c ` + database + `
+ALTER SCHEMA public OWNER TO ` + owner + `;
+\echo ` + done + `
+\q
+`
+}
+
+func (postgres) grant(user, password string) string {
+	return `SELECT 'CREATE ROLE ` + user + `' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '` + user + `') \gexec
+ALTER ROLE ` + user + ` LOGIN PASSWORD '` + password + `';
+GRANT ` + owner + ` TO ` + user + `;
+ALTER ROLE ` + user + ` IN DATABASE ` + database + ` SET role = '` + owner + `';
+GRANT CONNECT ON DATABASE ` + database + ` TO ` + user + `;
+\echo ` + done + `
+\q
+`
+}
+
+// revoke lets nobody in any more before it ends who is in.
+func (postgres) revoke(user string) string {
+	return `SELECT 'ALTER ROLE ` + user + ` NOLOGIN' FROM pg_roles WHERE rolname = '` + user + `' \gexec
+SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = '` + user + `' \g /dev/null
+\c ` + database + `
+SELECT unnest(ARRAY['REASSIGN OWNED BY ` + user + ` TO ` + owner + `', 'DROP OWNED BY ` + user + `', 'DROP ROLE ` + user + `']) FROM pg_roles WHERE rolname = '` + user + `' \gexec
+\echo ` + done + `
+\q
+`
+}
+
+// credentials say not to ask for TLS, which many clients would insist on: the
+// way is a link of this machine.
+func (postgres) credentials(a access) object {
+	query := url.Values{"user": {a.user}, "password": {a.password}}
+	return object{"uri": a.url("postgres", database, "sslmode=disable"), "jdbcUrl": fmt.Sprintf("jdbc:postgresql://%s:%d/%s?%s&sslmode=disable", a.host, a.port, database, query.Encode()),
+		"host": a.host, "hostname": a.host, "port": a.port, "name": database, "database": database, "username": a.user, "password": a.password}
+}

@@ -1,0 +1,216 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"time"
+
+	"cupola/rootfs/volume"
+	"cupola/runtime/lrp"
+	"cupola/server/databroker"
+	"cupola/server/dns"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// dataBroker is the name by which the built-in broker is registered.
+const dataBroker = "cupola"
+
+// Settings of the store: the GUID of the built-in broker's registration, and
+// the catalog's IDs of the plans that all orgs were given once.
+const (
+	dataBrokerSetting = "data_broker"
+	dataPlansSetting  = "data_broker_plans"
+)
+
+func (h *house) openVolumes(context.Context) (err error) {
+	h.volumes, err = volume.New(volume.Config{Dir: h.path("volumes"), Disks: h.roots.Disks(), Owner: idMap.Base + vcapUID, Log: h.Log})
+	return err
+}
+
+// vcapUID is the user of apps in all of Cloud Foundry.
+const vcapUID = 2000
+
+// hasDataServices tells whether the built-in broker is on.
+func (c *Config) hasDataServices() bool { return len(c.DataServices) > 0 }
+
+// openDataServices opens the built-in broker, registers it as any broker is, and
+// listens where its registration says.
+func (h *house) openDataServices(ctx context.Context) error {
+	if !h.hasDataServices() {
+		return nil
+	}
+	row, err := h.dataBrokerRow(ctx)
+	if err != nil {
+		return err
+	}
+	if h.dataDoor, err = listenAgain(ctx, row.URL); err != nil {
+		return err
+	}
+	row.URL = "http://" + h.dataDoor.Addr().String()
+	h.dataBroker = databroker.New(databroker.Config{Store: h.store, Services: h.DataServices, Username: row.Username, Password: row.Password, Volumes: h.volumes,
+		Attach: h.cell.Attach, Containers: h.cell.Containers, HasStack: h.hasDataStack, Log: h.Log})
+	return h.store.Write(ctx, func(tx *store.Tx) error { return registerDataBroker(tx, row) })
+}
+
+func (h *house) hasDataStack() bool {
+	_, ok := h.roots.Stack(databroker.Stack)
+	return ok
+}
+
+// dataBrokerRow is the broker's registration, or what is to become it.
+func (h *house) dataBrokerRow(ctx context.Context) (row *cf.ServiceBroker, err error) {
+	row = &cf.ServiceBroker{Name: dataBroker, Username: dataBroker, Password: rand.Text()}
+	err = h.store.Read(ctx, func(tx *store.Tx) error {
+		var guid string
+		if ok, err := tx.Setting(dataBrokerSetting, &guid); !ok {
+			return err
+		}
+		was, err := store.ServiceBrokers.Get(tx, guid)
+		if err == nil {
+			row = was
+		}
+		if store.IsNotFound(err) {
+			err = nil // an admin took it away: it is made again
+		}
+		return err
+	})
+	return row, err
+}
+
+// listenAgain listens on the loopback at the port of a URL, or at any other one
+// where that is taken by now.
+func listenAgain(ctx context.Context, was string) (net.Listener, error) {
+	var lc net.ListenConfig
+	if u, err := url.Parse(was); err == nil && u.Port() != "" {
+		if l, err := lc.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", u.Port())); err == nil {
+			return l, nil
+		}
+	}
+	return lc.Listen(ctx, "tcp", "127.0.0.1:0")
+}
+
+// registerDataBroker writes the registration, and has the catalog read.
+func registerDataBroker(tx *store.Tx, row *cf.ServiceBroker) error {
+	row.State = cf.BrokerSynchronizing
+	err := store.ServiceBrokers.Put(tx, row)
+	if store.IsTaken(err) {
+		return fmt.Errorf("a service broker is called %q already, as the built-in one is: rename it with 'cf rename-service-broker'", dataBroker)
+	}
+	if err != nil {
+		return err
+	}
+	if err := tx.SetSetting(dataBrokerSetting, row.GUID); err != nil {
+		return err
+	}
+	work, err := json.Marshal(cf.ServiceWork{Actor: cf.Actor{GUID: row.GUID, Type: "service_broker", Name: row.Name}})
+	if err != nil {
+		return err
+	}
+	return store.Jobs.Insert(tx, &cf.Job{Operation: cf.JobSyncBroker, ResourceGUID: row.GUID, ResourceType: "service_brokers", State: cf.JobProcessing, Input: string(work)})
+}
+
+// serveDataServices answers the platform, and makes what it was promised.
+func (h *house) serveDataServices(ctx context.Context) error {
+	srv := &http.Server{Handler: h.dataBroker.Handler(), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	stop := context.AfterFunc(ctx, func() { srv.Close() })
+	defer stop()
+	if err := srv.Serve(h.dataDoor); ctx.Err() == nil {
+		return fmt.Errorf("serve the built-in service broker: %w", err)
+	}
+	return nil
+}
+
+// publishDataPlans gives every org the plans of the built-in broker, each once:
+// what an admin makes of that later, stays.
+func (h *house) publishDataPlans(ctx context.Context) error {
+	changed, stop := h.store.Watch(store.ServicePlans.Name())
+	defer stop()
+	for {
+		err := h.store.Write(ctx, publishNewPlans)
+		if err != nil && ctx.Err() == nil {
+			h.Log.ErrorContext(ctx, "plans of the built-in broker were not published", "err", err)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func publishNewPlans(tx *store.Tx) error {
+	var guid string
+	var known []string
+	if _, err := tx.Setting(dataBrokerSetting, &guid); err != nil {
+		return err
+	}
+	if _, err := tx.Setting(dataPlansSetting, &known); err != nil {
+		return err
+	}
+	offerings, err := store.ServiceOfferings.By(tx, "service_broker_guids", guid)
+	if err != nil {
+		return err
+	}
+	before := len(known)
+	for _, o := range offerings {
+		plans, err := store.ServicePlans.By(tx, "service_offering_guids", o.GUID)
+		if err != nil {
+			return err
+		}
+		for _, p := range plans {
+			if slices.Contains(known, p.GUID) {
+				continue
+			}
+			known, p.Public = append(known, p.GUID), true
+			if err := store.ServicePlans.Update(tx, p); err != nil {
+				return err
+			}
+		}
+	}
+	if len(known) == before {
+		return nil
+	}
+	return tx.SetSetting(dataPlansSetting, known)
+}
+
+// dataDesired is what the instances of the built-in broker desire.
+func (h *house) dataDesired(tx *store.Tx) (list []lrp.Desired, err error) {
+	if !h.hasDataServices() {
+		return nil, nil
+	}
+	instances, err := store.DataInstances.All(tx)
+	for _, i := range instances {
+		if d, ok := databroker.Desired(i); ok {
+			list = append(list, d)
+		}
+	}
+	return list, err
+}
+
+// dataPolicies let apps connect to what they are bound to.
+func dataPolicies(tx *store.Tx) ([]lrp.NetworkPolicy, error) {
+	instances, err := store.DataInstances.All(tx)
+	if err != nil || len(instances) == 0 {
+		return nil, err
+	}
+	bindings, err := store.DataBindings.All(tx)
+	return databroker.Policies(instances, bindings), err
+}
+
+// addDataNames adds the names of the built-in broker's instances.
+func addDataNames(t *dns.Table, instances []*cf.DataInstance, actuals []*lrp.Actual) {
+	t.Zones = append(t.Zones, databroker.Zone)
+	for name, address := range databroker.Hosts(instances, actuals) {
+		if a, err := netip.ParseAddr(address); err == nil {
+			t.Hosts[name] = []dns.Host{{Address: a}}
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"cupola/server/databroker"
+	"cupola/store"
+)
+
+// DataStack is the build of the stack that databases run on, from a suite's
+// packages.
+func DataStack(suite string) (StackBuild, error) {
+	packages, err := databroker.Packages(suite)
+	return StackBuild{Suite: suite, Variant: "none", Packages: packages, Name: databroker.Stack}, err
+}
+
+// DataInstance tells of an instance of the built-in service broker.
+type DataInstance struct {
+	GUID, Service, Plan, State string
+	Bindings                   int
+	UsedBytes                  int64 // of its volume
+}
+
+// DataServicesStatus lists what the built-in broker of a data directory has,
+// whether its daemon runs or not.
+func DataServicesStatus(ctx context.Context, c Config) (list []DataInstance, err error) {
+	if err := c.normalize(); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(c.DataDir); err != nil {
+		return nil, fmt.Errorf("no data directory: %w; name it with --data-dir, or start 'cupola serve' first", err)
+	}
+	h := &house{Config: c}
+	defer h.close()
+	err = h.openDir(ctx)
+	if errors.Is(err, errInUse) {
+		return list, newControl(c.DataDir).get(ctx, "/data-services", &list)
+	}
+	for _, open := range []func(context.Context) error{h.openStore, h.openRoots, h.openVolumes} {
+		if err == nil {
+			err = open(ctx)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return h.dataInstances(ctx)
+}
+
+func (h *house) dataInstances(ctx context.Context) (list []DataInstance, err error) {
+	list = []DataInstance{}
+	err = h.store.Read(ctx, func(tx *store.Tx) error {
+		rows, err := store.DataInstances.All(tx)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			n, err := store.DataBindings.Count(tx, store.Query{Where: map[string][]string{"instance_guids": {r.GUID}}})
+			if err != nil {
+				return err
+			}
+			list = append(list, DataInstance{GUID: r.GUID, Service: r.Service, Plan: r.Plan, State: string(r.State), Bindings: n})
+		}
+		return nil
+	})
+	for n := range list {
+		used, err := h.volumes.Used(list[n].GUID)
+		if err != nil {
+			h.Log.DebugContext(ctx, "volume was not looked at", "instance_guid", list[n].GUID, "err", err)
+		}
+		list[n].UsedBytes = used
+	}
+	return list, err
+}

@@ -1,0 +1,27 @@
+package store
+
+import "cupola/store/cf"
+
+// DataInstances are the service instances that the built-in broker has.
+var DataInstances = &Table[cf.DataInstance]{
+	name: "data_instances", singular: "Data instance",
+	columns: "guid, created_at, updated_at, service, plan, request, secret, state, fault",
+	fields: func(v *cf.DataInstance, k *sealer) []any {
+		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
+			&v.Service, &v.Plan, &v.Request, sealedColumn{k, &v.Secret}, &v.State, &v.Fault}
+	},
+	resource: func(v *cf.DataInstance) *cf.Resource { return &v.Resource },
+	filters:  map[string]string{"guids": "data_instances.guid", "states": "state"},
+}
+
+// DataBindings are who may use them. They go with their instance.
+var DataBindings = &Table[cf.DataBinding]{
+	name: "data_bindings", singular: "Data binding",
+	columns: "guid, created_at, updated_at, instance_guid, app_guid, request, password, state",
+	fields: func(v *cf.DataBinding, k *sealer) []any {
+		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
+			&v.InstanceGUID, &v.AppGUID, &v.Request, sealedColumn{k, &v.Password}, &v.State}
+	},
+	resource: func(v *cf.DataBinding) *cf.Resource { return &v.Resource },
+	filters:  map[string]string{"guids": "data_bindings.guid", "instance_guids": "instance_guid"},
+}
