@@ -1,14 +1,20 @@
 package store
 
-import "cupola/store/cf"
+import (
+	"database/sql"
+	"errors"
+	"time"
+
+	"cupola/store/cf"
+)
 
 // BrokerOperations are the operations that brokers have not ended.
 var BrokerOperations = &Table[cf.BrokerOperation]{
 	name: "broker_operations", singular: "Broker operation",
-	columns: "guid, created_at, updated_at, job_guid, phase, due_at, attempts, operation, orphan",
+	columns: "guid, created_at, updated_at, job_guid, broker_guid, phase, due_at, attempts, operation, orphan",
 	fields: func(v *cf.BrokerOperation, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
-			nullColumn{&v.JobGUID}, &v.Phase, timeColumn{&v.DueAt}, &v.Attempts, &v.Operation, jsonColumn{&v.Orphan}}
+			nullColumn{&v.JobGUID}, &v.BrokerGUID, &v.Phase, timeColumn{&v.DueAt}, &v.Attempts, &v.Operation, jsonColumn{&v.Orphan}}
 	},
 	resource: func(v *cf.BrokerOperation) *cf.Resource { return &v.Resource },
 	filters: map[string]string{
@@ -28,6 +34,11 @@ func (tx *Tx) HasBrokerJobs(kinds ...string) (has bool, err error) {
 	return has, err
 }
 
+// brokerOfJob is the broker that is to be asked for what a job is about.
+const brokerOfJob = `SELECT ?1 FROM service_brokers WHERE guid = ?1 UNION ALL
+SELECT o.broker_guid FROM service_instances i JOIN service_plans p ON p.guid = i.plan_guid JOIN service_offerings o ON o.guid = p.offering_guid
+WHERE i.guid IN (SELECT ?1 UNION ALL SELECT instance_guid FROM service_bindings WHERE guid = ?1 UNION ALL SELECT instance_guid FROM route_bindings WHERE guid = ?1)`
+
 // BeginBrokerOperations makes an operation for each job of one of the kinds
 // that has neither ended nor one.
 func (tx *Tx) BeginBrokerOperations(kinds ...string) error {
@@ -37,9 +48,29 @@ func (tx *Tx) BeginBrokerOperations(kinds ...string) error {
 	}
 	for _, j := range jobs {
 		op := &cf.BrokerOperation{Resource: cf.Resource{CreatedAt: j.CreatedAt}, JobGUID: j.GUID, Phase: cf.PhaseSend, DueAt: tx.Now}
+		err := tx.sql.QueryRowContext(tx.ctx, brokerOfJob, j.ResourceGUID).Scan(&op.BrokerGUID)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
 		if err := BrokerOperations.Insert(tx, op); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// DueBrokerOperations are those whose time has come but for some, by GUID, the
+// longest due first: of each broker, and altogether, no more than told.
+func (tx *Tx) DueBrokerOperations(but []string, ofEach, most int) ([]*cf.BrokerOperation, error) {
+	t := BrokerOperations
+	return t.query(tx, "SELECT "+t.columns+" FROM (SELECT *, row_number() OVER (PARTITION BY broker_guid ORDER BY due_at, id) turn FROM broker_operations "+
+		"WHERE due_at <= ? AND guid NOT"+inList+") WHERE turn <= ? ORDER BY due_at, id LIMIT ?", timeColumn{&tx.Now}, list(but), ofEach, most)
+}
+
+// NextBrokerOperation is when the next of those is due that are not yet; false
+// for none.
+func (tx *Tx) NextBrokerOperation() (at time.Time, has bool, err error) {
+	var next sql.Null[int64]
+	err = tx.sql.QueryRowContext(tx.ctx, "SELECT min(due_at) FROM broker_operations WHERE due_at > ?", timeColumn{&tx.Now}).Scan(&next)
+	return time.UnixMicro(next.V).UTC(), next.Valid, err
 }

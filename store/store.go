@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
@@ -30,6 +31,8 @@ type Store struct {
 	followers *followers
 	log       *slog.Logger
 	now       func() time.Time
+
+	statements atomic.Int64
 }
 
 // Open opens the database below c.Dir, makes it when there is none and brings
@@ -84,12 +87,36 @@ func (s *Store) Close() error {
 type Tx struct {
 	Now      time.Time
 	ctx      context.Context
-	sql      *sql.Tx
+	sql      counted
 	seal     *sealer
 	changed  map[string]bool
 	followed bool // somebody wants changes
 	changes  []Change
 }
+
+// counted is a transaction of which every statement counts.
+type counted struct {
+	tx *sql.Tx
+	n  *atomic.Int64
+}
+
+func (c counted) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	c.n.Add(1)
+	return c.tx.ExecContext(ctx, query, args...)
+}
+
+func (c counted) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	c.n.Add(1)
+	return c.tx.QueryContext(ctx, query, args...)
+}
+
+func (c counted) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	c.n.Add(1)
+	return c.tx.QueryRowContext(ctx, query, args...)
+}
+
+// Statements is how many statements transactions have run.
+func (s *Store) Statements() int64 { return s.statements.Load() }
 
 // Read runs f in a transaction that only reads.
 func (s *Store) Read(ctx context.Context, f func(*Tx) error) error {
@@ -115,7 +142,7 @@ func (s *Store) run(ctx context.Context, db *sql.DB, f func(*Tx) error) error {
 		return err
 	}
 	defer t.Rollback()
-	tx := &Tx{Now: s.now().UTC().Truncate(time.Microsecond), ctx: ctx, sql: t, seal: s.seal, changed: map[string]bool{}, followed: s.followers.any()}
+	tx := &Tx{Now: s.now().UTC().Truncate(time.Microsecond), ctx: ctx, sql: counted{t, &s.statements}, seal: s.seal, changed: map[string]bool{}, followed: s.followers.any()}
 	if err := f(tx); err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package broker
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,6 +30,7 @@ type Config struct {
 	LongestPoll time.Duration // 60 s, Cloud Controller's interval
 	LongestRun  time.Duration // of an asynchronous operation: 7 days, Cloud Controller's
 	OrphanRetry time.Duration // until an orphan is tried again; it doubles up to an hour: 2 s
+	OrphanCare  time.Duration // until an orphan is left where it is: 7 days
 }
 
 const (
@@ -63,7 +66,8 @@ func New(c Config) *Loop {
 	for _, d := range []struct {
 		value *time.Duration
 		none  time.Duration
-	}{{&c.FirstPoll, firstPoll}, {&c.LongestPoll, longestPoll}, {&c.LongestRun, longestRun}, {&c.OrphanRetry, orphanRetry}} {
+	}{{&c.FirstPoll, firstPoll}, {&c.LongestPoll, longestPoll}, {&c.LongestRun, longestRun}, {&c.OrphanRetry, orphanRetry},
+		{&c.OrphanCare, longestRun}} {
 		if *d.value == 0 {
 			*d.value = d.none
 		}
@@ -115,9 +119,10 @@ func (l *Loop) look(ctx context.Context) (next time.Time, err error) {
 	if err := l.begin(ctx); err != nil {
 		return next, err
 	}
+	busy := l.busy() // before the rows are read: what ends meanwhile is not to be begun again
 	var due []*step
 	err = l.Store.Read(ctx, func(tx *store.Tx) (err error) {
-		due, next, err = l.due(tx, time.Now())
+		due, next, err = l.due(tx, busy)
 		return err
 	})
 	for _, s := range due {
@@ -126,27 +131,30 @@ func (l *Loop) look(ctx context.Context) (next time.Time, err error) {
 	return next, err
 }
 
-// due are the steps whose time has come, and when to look for more.
-func (l *Loop) due(tx *store.Tx, now time.Time) (due []*step, next time.Time, err error) {
-	next = now.Add(tick)
-	ops, err := store.BrokerOperations.All(tx)
+// due are the steps whose time has come and for which there is room, and when to
+// look for more: the end of each makes room too, and wakes the loop.
+func (l *Loop) due(tx *store.Tx, busy []string) (due []*step, next time.Time, err error) {
+	next, has, err := tx.NextBrokerOperation()
+	if err != nil {
+		return nil, next, err
+	}
+	if last := tx.Now.Add(tick); !has || next.After(last) {
+		next = last
+	}
+	ops, err := tx.DueBrokerOperations(busy, maxPerBroker, maxRequests)
 	if err != nil {
 		return nil, next, err
 	}
 	for _, op := range ops {
-		switch {
-		case l.isRunning(op.GUID):
-		case op.DueAt.After(now):
-			if op.DueAt.Before(next) {
-				next = op.DueAt
-			}
-		default:
-			s, err := load(tx, op)
-			if err != nil {
-				return nil, next, err
-			}
-			due = append(due, s)
+		if !l.enter(op) {
+			continue
 		}
+		s, err := load(tx, op)
+		if err != nil {
+			l.leave(op)
+			return due, next, err
+		}
+		due = append(due, s)
 	}
 	return due, next, nil
 }
@@ -164,22 +172,18 @@ func (l *Loop) begin(ctx context.Context) error {
 	return l.Store.Write(ctx, func(tx *store.Tx) error { return tx.BeginBrokerOperations(jobKinds...) })
 }
 
-func (l *Loop) isRunning(guid string) bool {
+// busy are the operations of which a step is being made.
+func (l *Loop) busy() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, ok := l.running[guid]
-	return ok
+	return slices.Collect(maps.Keys(l.running))
 }
 
-// start makes a step in the background, if there is room for it: when there is
-// not, the end of another wakes the loop.
+// start makes a step in the background.
 func (l *Loop) start(ctx context.Context, s *step) {
-	if !l.enter(s) {
-		return
-	}
 	l.workers.Go(func() {
 		defer l.poke()
-		defer l.leave(s)
+		defer l.leave(s.op)
 		err := l.make(ctx, s)
 		if err == nil || ctx.Err() != nil {
 			return
@@ -192,26 +196,27 @@ func (l *Loop) start(ctx context.Context, s *step) {
 	})
 }
 
-func (l *Loop) enter(s *step) bool {
+// enter takes room for a step, if there is some.
+func (l *Loop) enter(op *cf.BrokerOperation) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := 0
 	for _, b := range l.running {
-		if b == s.brokerGUID() {
+		if b == op.BrokerGUID {
 			n++
 		}
 	}
 	if len(l.running) >= maxRequests || n >= maxPerBroker {
 		return false
 	}
-	l.running[s.op.GUID] = s.brokerGUID()
+	l.running[op.GUID] = op.BrokerGUID
 	return true
 }
 
-func (l *Loop) leave(s *step) {
+func (l *Loop) leave(op *cf.BrokerOperation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.running, s.op.GUID)
+	delete(l.running, op.GUID)
 }
 
 // make asks the broker and writes what came of it. What the loop saw may have

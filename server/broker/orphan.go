@@ -18,7 +18,7 @@ func addOrphan(tx *store.Tx, s *step) error {
 	if b, ok := s.task.(interface{ bindingGUID() string }); ok {
 		o.BindingGUID = b.bindingGUID()
 	}
-	return store.BrokerOperations.Insert(tx, &cf.BrokerOperation{Phase: cf.PhaseSend, DueAt: tx.Now, Orphan: o})
+	return store.BrokerOperations.Insert(tx, &cf.BrokerOperation{BrokerGUID: o.BrokerGUID, Phase: cf.PhaseSend, DueAt: tx.Now, Orphan: o})
 }
 
 func (*removeOrphan) load(tx *store.Tx, s *step) (err error) {
@@ -55,21 +55,35 @@ func (*removeOrphan) began(*store.Tx, *step, answer) error     { return nil }
 func (*removeOrphan) said(*store.Tx, *step, string) error      { return nil }
 func (*removeOrphan) succeeded(*store.Tx, *step, answer) error { return nil }
 func (*removeOrphan) failed(*store.Tx, *step, fault) error     { return nil }
-func (*removeOrphan) words() words                             { return words{deletes: true} }
+func (*removeOrphan) words() words                             { return words{send: "delete", poll: "delete", deletes: true} }
 
 // gone ends it: there is nobody left to ask.
 func (*removeOrphan) gone(*step) fault { return fault{} }
 
-// retryOrphan has an orphan that was not removed tried again, ever later. What
-// cannot be removed for as long as an operation may take is left, and said.
+// retryOrphan has an orphan that was not removed tried again, ever later.
 func (l *Loop) retryOrphan(tx *store.Tx, s *step, why error) error {
-	if tx.Now.Sub(s.op.CreatedAt) > l.LongestRun {
-		o := s.op.Orphan
-		l.Log.Error("orphan was left at a service broker", "broker", s.broker.Name, "service_instance_guid", o.InstanceGUID, "service_binding_guid", o.BindingGUID, "err", why)
-		return store.BrokerOperations.Delete(tx, s.op.GUID)
-	}
 	s.op.Phase, s.op.Operation = cf.PhaseSend, ""
 	s.op.DueAt = tx.Now.Add(min(l.OrphanRetry<<min(s.op.Attempts, 20), orphanRest))
 	s.op.Attempts++
-	return store.BrokerOperations.Update(tx, s.op)
+	return l.untilAbandoned(tx, s, why)
+}
+
+// untilAbandoned goes on with an orphan, if it has not been cared for long
+// enough: what could not be removed by then is left, and said. Cloud Controller gives up too, after ten attempts, and says nothing.
+func (l *Loop) untilAbandoned(tx *store.Tx, s *step, why error) error {
+	if !s.op.DueAt.After(s.op.CreatedAt.Add(l.OrphanCare)) {
+		return store.BrokerOperations.Update(tx, s.op)
+	}
+	o := s.op.Orphan
+	l.Log.Error("orphan was left at a service broker", "broker", s.broker.Name, "service_instance_guid", o.InstanceGUID, "service_binding_guid", o.BindingGUID, "err", why)
+	of := cf.Event{Type: "audit.service_broker.abandon_orphan", Actor: cf.Actor{GUID: s.broker.GUID, Type: "service_broker", Name: s.broker.Name},
+		TargetType: "service_broker", TargetGUID: s.broker.GUID, TargetName: s.broker.Name,
+		Data: map[string]any{"service_instance_guid": o.InstanceGUID, "service_binding_guid": nil, "reason": why.Error()}}
+	if o.BindingGUID != "" {
+		of.Data["service_binding_guid"] = o.BindingGUID
+	}
+	if err := store.Events.Insert(tx, &of); err != nil {
+		return err
+	}
+	return store.BrokerOperations.Delete(tx, s.op.GUID)
 }

@@ -122,7 +122,10 @@ func (l *Loop) later(tx *store.Tx, s *step, retryAfter time.Duration) error {
 	}
 	s.op.Attempts++
 	s.op.DueAt = tx.Now.Add(wait)
-	if s.job != nil && s.op.DueAt.After(s.op.CreatedAt.Add(l.longestRun(s))) {
+	if s.op.Orphan != nil {
+		return l.untilAbandoned(tx, s, errors.New("the service broker has not ended its deletion"))
+	}
+	if s.op.DueAt.After(s.op.CreatedAt.Add(l.longestRun(s))) {
 		return l.fail(tx, s, timedOut(s.task.words().timeout), true)
 	}
 	return store.BrokerOperations.Update(tx, s.op)

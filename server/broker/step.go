@@ -74,13 +74,6 @@ type step struct {
 // asks tells whether there is something to ask a broker.
 func (s *step) asks() bool { return !s.done && s.moot == nil }
 
-func (s *step) brokerGUID() string {
-	if s.broker == nil {
-		return ""
-	}
-	return s.broker.GUID
-}
-
 // taskOf is what a job asks for; nil for a job that is no broker's.
 func taskOf(j *cf.Job) task {
 	switch j.Operation {

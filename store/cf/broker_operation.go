@@ -6,12 +6,13 @@ import "time"
 // has come with its broker. CreatedAt is when it began.
 type BrokerOperation struct {
 	Resource
-	JobGUID   string // "" for an orphan
-	Phase     BrokerPhase
-	DueAt     time.Time // when the broker is asked next
-	Attempts  int       // how often it was asked in this phase
-	Operation string    // the broker's name of an asynchronous operation
-	Orphan    *Orphan
+	JobGUID    string // "" for an orphan
+	BrokerGUID string // "" when what the job is about was gone when it began
+	Phase      BrokerPhase
+	DueAt      time.Time // when the broker is asked next
+	Attempts   int       // how often it was asked in this phase
+	Operation  string    // the broker's name of an asynchronous operation
+	Orphan     *Orphan
 }
 
 // BrokerPhase is what is asked of a broker next.
