@@ -22,6 +22,7 @@ type Config struct {
 	HTTP          string // 127.0.0.1:8080; port 0 takes a free one
 	HTTPS         string // 127.0.0.1:8443; "off" for none
 	SSH           string // 127.0.0.1:2222, or a free port where that is taken; "off" for none
+	TCP           string // TCP routes: 127.0.0.1:1024-1123; "off" for none
 	BBS           string // Diego's BBS API; "" or "off" for none
 	BBSFiles      BBSFiles
 	Domain        string // of apps; "localhost"
@@ -64,6 +65,7 @@ func (c *Config) normalize() error {
 	set(&c.HTTP, DefaultHTTP)
 	set(&c.HTTPS, DefaultHTTPS)
 	set(&c.Domain, DefaultDomain)
+	set(&c.TCP, DefaultTCP)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -82,7 +84,7 @@ func (c *Config) normalize() error {
 			faults = append(faults, fmt.Errorf("%s %q is no address like 127.0.0.1:8080: %w", flag, addr, err))
 		}
 	}
-	faults = append(faults, c.normalizeCells())
+	faults = append(faults, c.normalizeCells(), c.checkTCP())
 	if _, err := c.preloads(); err != nil {
 		faults = append(faults, err)
 	}

@@ -34,6 +34,7 @@ import (
 	"cupola/server/uaa"
 	"cupola/store"
 	"cupola/store/blob"
+	"cupola/store/cf"
 )
 
 // idMap is the host's range of user IDs that containers have: high enough to
@@ -63,6 +64,8 @@ type house struct {
 	drains     *drain.Drains
 	router     *router.Router
 	routing    *routing
+	ports      *router.Ports // nil where there are no TCP routes
+	tcpPorts   cf.PortRanges
 	deploys    *deploy.Loop
 	wishes     *bbsrows.Cache // what clients of the BBS desire
 	bbs        *bbs.Server
@@ -187,6 +190,7 @@ func (h *house) openControl(ctx context.Context) (err error) {
 		return err
 	}
 	h.router, h.routing = router.New(router.Config{Log: h.Log, AccessLog: h.logAccess, DistrustForwarded: true, ServiceLocal: h.AllowLoopback}), newRouting()
+	h.openPorts()
 	h.deploys = deploy.New(deploy.Config{Store: h.store, Within: api.WithinQuota, Log: h.Log})
 	h.wishes = bbsrows.New()
 	loop, err := h.loopConfig(ctx)
@@ -203,6 +207,7 @@ func (h *house) openControl(ctx context.Context) (err error) {
 	h.api = api.New(polls, api.Config{
 		Store: h.store, Blobs: h.blobs, Log: h.Log, Authenticate: h.authenticate, Stats: h.cell.Stats, Cells: h.cellUse,
 		Retire: h.retire, Note: h.note, StackWarning: h.stackWarning, Parameters: h.parameters, BindingsPerInstance: h.MaxBindings, URL: h.apiURL(), SSH: h.sshInfo(),
+		TCPPorts: h.tcpPorts, PortUsable: h.portUsable,
 	})
 	return nil
 }

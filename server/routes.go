@@ -137,7 +137,7 @@ func (h *house) setRoutes(ctx context.Context) error {
 func table(entries []desire.RouteEntry) router.Table {
 	var t router.Table
 	for _, e := range entries {
-		r := router.Route{Host: e.Host, Path: e.Path, AppGUID: e.AppGUID, ServiceURL: e.ServiceURL}
+		r := router.Route{Port: e.Port, Host: e.Host, Path: e.Path, AppGUID: e.AppGUID, ServiceURL: e.ServiceURL}
 		r.Options.LoadBalancing, _ = e.Options["loadbalancing"].(string)
 		for _, to := range e.Endpoints {
 			r.Endpoints = append(r.Endpoints, router.Endpoint{Address: to.Address, AppGUID: to.AppGUID, ProcessGUID: to.ProcessGUID,

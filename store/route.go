@@ -2,20 +2,21 @@ package store
 
 import "cupola/store/cf"
 
-// Routes are the routes. All are HTTP: none has a port.
+// Routes are the routes.
 var Routes = &Table[cf.Route]{
 	name: "routes", singular: "Route", labelled: true,
-	columns: "guid, created_at, updated_at, labels, annotations, space_guid, domain_guid, host, path, destinations, options, shared_spaces",
+	columns: "guid, created_at, updated_at, labels, annotations, space_guid, domain_guid, host, path, port, destinations, options, shared_spaces",
 	fields: func(v *cf.Route, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
-			&v.SpaceGUID, &v.DomainGUID, &v.Host, &v.Path, jsonColumn{&v.Destinations}, jsonColumn{&v.Options}, jsonColumn{&v.SharedSpaces}}
+			&v.SpaceGUID, &v.DomainGUID, &v.Host, &v.Path, &v.Port, jsonColumn{&v.Destinations}, jsonColumn{&v.Options}, jsonColumn{&v.SharedSpaces}}
 	},
 	resource: func(v *cf.Route) *cf.Resource { return &v.Resource },
 	filters: map[string]string{
 		"guids":              "routes.guid",
 		"hosts":              "host",
 		"paths":              "path",
+		"ports":              "EXISTS (SELECT 1 FROM json_each(?) p WHERE CAST(p.value AS INTEGER) = port)", // of '' and 0: those that have none
 		"domain_guids":       "domain_guid",
 		"space_guids":        "space_guid IN (SELECT value FROM json_each(?)) OR " + routeShared + "(SELECT value FROM json_each(?)))",
 		"organization_guids": "space_guid IN (SELECT guid FROM spaces WHERE org_guid IN (SELECT value FROM json_each(?)))",
@@ -25,8 +26,7 @@ var Routes = &Table[cf.Route]{
 		"shared_space_guids":       routeShared + "(SELECT value FROM json_each(?)))",
 		"owner_space_guids":        "space_guid",
 		"owner_organization_guids": "space_guid IN (" + spacesOfOrgs + ")",
-
-		"ports": "EXISTS (SELECT 1 FROM json_each(?) p WHERE p.value IN ('', '0'))",
+		"with_port":                "(port > 0) IN (SELECT CAST(value AS INTEGER) FROM json_each(?))",
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at"},
 	visible: "space_guid IN :route_spaces OR " + routeShared + ":route_spaces)",

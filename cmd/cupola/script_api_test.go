@@ -214,3 +214,18 @@ func getPage(ts *testscript.TestScript, s *session, args []string) outcome {
 	status, body, err := s.d.get(args[0], args[1])
 	return outcome{stdout: fmt.Sprintf("%d\n%s", status, body), err: err}
 }
+
+// getAtPort asks an app by its TCP route: at PORT. That nobody answers is
+// printed, and no failure.
+func getAtPort(ts *testscript.TestScript, _ *session, args []string) outcome {
+	if len(args) != 1 {
+		ts.Fatalf("usage: at PORT")
+	}
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://127.0.0.1:" + args[0] + "/")
+	if err != nil {
+		return outcome{stdout: err.Error()}
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return outcome{stdout: fmt.Sprintf("%d\n%s", res.StatusCode, body), err: err}
+}

@@ -125,6 +125,7 @@ func scriptCommands() map[string]command {
 		"zip":      zipDirectory,
 		"push":     pushDirectory,
 		"get":      getPage,
+		"at":       getAtPort,
 		"logs":     printLogs,
 		"serve":    serveDirectory,
 		"stage":    stageApp,

@@ -26,6 +26,7 @@ type serveCmd struct {
 	HTTP          string   `help:"Listen here for API and apps." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
 	HTTPS         string   `help:"Listen here with TLS; 'off' for not at all." default:"127.0.0.1:8443" env:"CUPOLA_HTTPS" placeholder:"ADDR"`
 	SSH           string   `name:"ssh" help:"Listen here for 'cf ssh'; 'off' for not at all. 127.0.0.1:2222 when not given, or a free port where that is taken." env:"CUPOLA_SSH" placeholder:"ADDR"`
+	TCP           string   `name:"tcp" help:"Listen here for TCP routes: an address and the ports that they can have, like 127.0.0.1:1024-1123,2000; 'off' for no TCP routes." default:"127.0.0.1:1024-1123" env:"CUPOLA_TCP" placeholder:"ADDR"`
 	BBS           string   `name:"bbs" help:"Listen here for clients of Diego's BBS API, like cfdot; not at all when not given." env:"CUPOLA_BBS" placeholder:"ADDR"`
 	BBSCA         string   `name:"bbs-ca" help:"The CA of those clients' certificates; made once when not given." env:"CUPOLA_BBS_CA" placeholder:"FILE"`
 	BBSCert       string   `name:"bbs-cert" help:"The certificate of the BBS API, with --bbs-ca." env:"CUPOLA_BBS_CERT" placeholder:"FILE"`
@@ -44,7 +45,7 @@ func (s *serveCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	c := server.Config{DataDir: s.DataDir, HTTP: s.HTTP, HTTPS: s.HTTPS, SSH: s.SSH, Domain: s.Domain,
+	c := server.Config{DataDir: s.DataDir, HTTP: s.HTTP, HTTPS: s.HTTPS, SSH: s.SSH, TCP: s.TCP, Domain: s.Domain,
 		BBS: s.BBS, BBSFiles: server.BBSFiles{CA: s.BBSCA, Cert: s.BBSCert, Key: s.BBSKey},
 		AdminPassword: s.AdminPassword, DefaultStack: s.DefaultStack, MaxBindings: s.MaxBindings, DataServices: s.DataServices, AllowLoopback: s.AllowLoopback, Registries: registries, Log: e.log}
 	s.apply(&c)

@@ -78,7 +78,7 @@ func firstGUID(t *testing.T, a answer) string {
 func TestOrgQuotas(t *testing.T) {
 	w := newWorld(t)
 	w.run(t, []step{
-		{method: "GET", path: "/v3/organization_quotas", status: 200, want: `{"resources": [{"name": "default", "apps": {"total_memory_in_mb": 102400, "total_instances": null}, "routes": {"total_routes": 1000, "total_reserved_ports": 0},
+		{method: "GET", path: "/v3/organization_quotas", status: 200, want: `{"resources": [{"name": "default", "apps": {"total_memory_in_mb": 102400, "total_instances": null}, "routes": {"total_routes": 1000, "total_reserved_ports": 100},
 			"services": {"paid_services_allowed": true}, "relationships": {"organizations": {"data": [{"guid": "org-1"}]}}}]}`},
 		{method: "POST", path: "/v3/organization_quotas", body: `{"name": "q", "apps": {"total_memory_in_mb": 2048, "per_process_memory_in_mb": 1024, "total_instances": 2, "per_app_tasks": 1}, "routes": {"total_routes": 2}}`, status: 201, save: "q",
 			want: `{"apps": {"total_memory_in_mb": 2048, "log_rate_limit_in_bytes_per_second": null}, "domains": {"total_domains": null}}`},

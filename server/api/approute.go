@@ -2,12 +2,10 @@ package api
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"cupola/server/authz"
+	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -20,13 +18,20 @@ func fqdn(r *cf.Route, d *cf.Domain) string {
 	return r.Host + "." + d.Name
 }
 
+// uri is the whole of what a route is reached by.
+func uri(r *cf.Route, d *cf.Domain) string { return desire.URI(r, d) }
+
 func viewRoute(c *call, r *cf.Route) doc {
-	url := ""
+	url, protocol := "", "http"
 	if d, err := store.Domains.Get(c.Tx, r.DomainGUID); err == nil {
-		url = fqdn(r, d) + r.Path
+		url, protocol = uri(r, d), d.Protocol()
+	}
+	var port any
+	if r.Port > 0 {
+		port = r.Port
 	}
 	return with(resource(r.Resource), doc{
-		"protocol": "http", "host": r.Host, "path": r.Path, "port": nil, "url": url, "metadata": metadata(r.Metadata),
+		"protocol": protocol, "host": r.Host, "path": r.Path, "port": port, "url": url, "metadata": metadata(r.Metadata),
 		"destinations": viewDestinations(r), "options": orEmptyAny(r.Options),
 		"relationships": doc{"space": toOne(r.SpaceGUID), "domain": toOne(r.DomainGUID), "shared_spaces": toMany(r.SharedSpaces)},
 		"links": doc{
@@ -45,19 +50,6 @@ func orEmptyAny(m map[string]any) map[string]any {
 	return m
 }
 
-func viewDestinations(r *cf.Route) []doc {
-	out := []doc{}
-	for _, d := range r.Destinations {
-		port := d.Port
-		if port == 0 {
-			port = 8080
-		}
-		out = append(out, doc{"guid": d.GUID, "app": doc{"guid": d.AppGUID, "process": doc{"type": d.ProcessType}},
-			"weight": nil, "port": port, "protocol": d.Protocol})
-	}
-	return out
-}
-
 type routeRequest struct {
 	Host          opt[string]         `json:"host"`
 	Path          opt[string]         `json:"path"`
@@ -70,24 +62,22 @@ type routeRequest struct {
 	} `json:"relationships"`
 }
 
-var hostPattern = regexp.MustCompile(`^(\*|[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)?$`)
+var hostPattern = regexp.MustCompile(`^([A-Za-z0-9_-]+|\*)?$`)
 
 // routeFaults are Cloud Controller's messages for a host and path.
 func routeFaults(host, path string) []string {
 	return must(len(host) <= 63, "Host is too long (maximum is 63 characters)",
 		len(host) > 63 || hostPattern.MatchString(host), `Host must be either "*" or contain only alphanumeric characters, "_", or "-"`,
-		path == "" || strings.HasPrefix(path, "/"), "Path must start with /",
-		path != "/", "Path cannot be exactly '/'",
-		!strings.Contains(path, "?"), "Path cannot contain '?'",
+		path == "" || strings.HasPrefix(path, "/"), "Path must begin with /",
+		!strings.Contains(path, "?"), "Path cannot contain ?",
+		path != "/", "Path cannot be exactly /",
 		len(path) <= 128, "Path is too long (maximum is 128 characters)")
 }
 
 func (r routeRequest) validate() []string {
-	faults := routeFaults(r.Host.V, r.Path.V)
-	if r.Port.Set && !r.Port.Null {
-		faults = append(faults, "Routes with protocol 'http' do not support ports.")
-	}
-	return faults
+	return append(routeFaults(r.Host.V, r.Path.V), must(
+		r.Port.V >= 0, "Port must be greater than or equal to 0",
+		r.Port.V <= 65535, "Port must be less than or equal to 65535")...)
 }
 
 func createRoute(c *call) (*response, error) {
@@ -103,7 +93,12 @@ func createRoute(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &cf.Route{SpaceGUID: space.GUID, DomainGUID: d.GUID, Host: strings.ToLower(req.Host.V), Path: req.Path.V}
+	r := &cf.Route{SpaceGUID: space.GUID, DomainGUID: d.GUID, Host: strings.ToLower(req.Host.V), Path: req.Path.V, Port: req.Port.V}
+	if d.TCP() && !req.Port.Set {
+		if r.Port, err = c.anyPort(); err != nil {
+			return nil, err
+		}
+	}
 	if r.Options, err = patchOptions(nil, req.Options.V); err != nil {
 		return nil, err
 	}
@@ -129,6 +124,9 @@ func (c *call) insertRoute(r *cf.Route, d *cf.Domain) error {
 	if err := invalid(routeFaults(r.Host, r.Path)); err != nil {
 		return err
 	}
+	if err := c.checkPort(r, d); err != nil {
+		return err
+	}
 	if r.Host == "*" && d.OrgGUID == "" && !c.Actor.Admin {
 		return cf.Unprocessable("You do not have sufficient permissions to create a route with a wildcard host on a domain not scoped to an organization.")
 	}
@@ -138,11 +136,11 @@ func (c *call) insertRoute(r *cf.Route, d *cf.Domain) error {
 	if r.Path != "" && d.Internal {
 		return cf.Unprocessable("Paths are not supported for internal domains.")
 	}
-	if r.Host == "" && d.OrgGUID == "" {
+	if r.Host == "" && d.OrgGUID == "" && !d.TCP() {
 		return cf.Unprocessable("Missing host. Routes in shared domains must have a host defined.")
 	}
 	if len(fqdn(r, d)) > 253 {
-		return cf.Unprocessable("Host combined with domain name must be no more than 253 characters")
+		return cf.Unprocessable("Host combined with domain name must be no more than 253 characters.")
 	}
 	if err := c.routeFree(r, d); err != nil {
 		return err
@@ -158,6 +156,9 @@ func (c *call) insertRoute(r *cf.Route, d *cf.Domain) error {
 }
 
 func (c *call) routeTaken(r *cf.Route, d *cf.Domain) error {
+	if r.Port > 0 {
+		return cf.Unprocessable("Route already exists with port '%d' for domain '%s'.", r.Port, d.Name)
+	}
 	if r.Path != "" {
 		return cf.Unprocessable("Route already exists with host '%s' and path '%s' for domain '%s'.", r.Host, r.Path, d.Name)
 	}
@@ -187,28 +188,6 @@ func (c *call) appRoute() (*cf.Route, error) {
 	}
 	_, err = c.inSpace(r.SpaceGUID)
 	return r, err
-}
-
-// patchOptions sets the options that have a value and removes those that are
-// null. There is one: hash-based routing is a feature that is off.
-func patchOptions(have, p map[string]any) (map[string]any, error) {
-	out := map[string]any{}
-	for k, v := range have {
-		out[k] = v
-	}
-	for k, v := range p {
-		switch {
-		case k != "loadbalancing":
-			return nil, cf.Unprocessable("Options Unknown field(s): '%s'", k)
-		case v == nil:
-			delete(out, k)
-		case v != "round-robin" && v != "least-connection":
-			return nil, cf.Unprocessable("Options Loadbalancing must be one of 'round-robin, least-connection' if present")
-		default:
-			out[k] = v
-		}
-	}
-	return out, nil
 }
 
 func updateRoute(c *call) (*response, error) {
@@ -279,149 +258,6 @@ func deleteUnmappedRoutes(c *call) (*response, error) {
 		}
 	}
 	return c.accepted("space.delete_unmapped_routes", "spaces", s.GUID)
-}
-
-type destinationRequest struct {
-	App struct {
-		GUID    string `json:"guid"`
-		Process *struct {
-			Type string `json:"type"`
-		} `json:"process"`
-	} `json:"app"`
-	Weight   opt[int]    `json:"weight"`
-	Port     opt[int]    `json:"port"`
-	Protocol opt[string] `json:"protocol"`
-}
-
-func (d destinationRequest) destination() cf.Destination {
-	out := cf.Destination{GUID: uuid.NewString(), AppGUID: d.App.GUID, ProcessType: "web", Port: d.Port.or(0), Protocol: d.Protocol.or("http1")}
-	if d.App.Process != nil && d.App.Process.Type != "" {
-		out.ProcessType = d.App.Process.Type
-	}
-	return out
-}
-
-type destinationsRequest struct {
-	Destinations []destinationRequest `json:"destinations"`
-}
-
-func (r destinationsRequest) validate() (faults []string) {
-	for _, d := range r.Destinations {
-		faults = append(faults, must(!d.Weight.Set || d.Weight.Null, "Destination weights are not supported",
-			!d.Port.Set || d.Port.Null || d.Port.V >= 1024 && d.Port.V <= 65535, "Destinations must have a port between 1024 and 65535",
-			slices.Contains([]string{"http1", "http2"}, d.Protocol.or("http1")), "Destination protocol must be 'http1' or 'http2'")...)
-	}
-	return faults
-}
-
-func addDestinations(c *call) (*response, error)     { return c.changeDestinations(false) }
-func replaceDestinations(c *call) (*response, error) { return c.changeDestinations(true) }
-
-func (c *call) changeDestinations(replace bool) (*response, error) {
-	var req destinationsRequest
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
-	r, err := c.appRoute()
-	if err != nil {
-		return nil, err
-	}
-	var wanted []cf.Destination
-	for _, d := range req.Destinations {
-		wanted = append(wanted, d.destination())
-	}
-	if replace {
-		r.Destinations = nil
-	}
-	if err := c.mapRoute(r, wanted...); err != nil {
-		return nil, err
-	}
-	return ok(c.destinations(r))
-}
-
-func (c *call) destinations(r *cf.Route) doc {
-	return doc{"destinations": viewDestinations(r), "links": doc{
-		"self": c.link("/v3/routes/%s/destinations", r.GUID), "route": c.link("/v3/routes/%s", r.GUID)}}
-}
-
-// mapRoute adds destinations that the route does not have yet.
-func (c *call) mapRoute(r *cf.Route, wanted ...cf.Destination) error {
-	for _, d := range wanted {
-		app, err := store.Apps.Visible(c.Tx, d.AppGUID, c.scope)
-		if err != nil {
-			return unprocessable(err, "App(s) with guid(s) \"%s\" do not exist or you do not have access.", d.AppGUID)
-		}
-		if app.SpaceGUID != r.SpaceGUID && !slices.Contains(r.SharedSpaces, app.SpaceGUID) {
-			return cf.Unprocessable("Routes destinations must be in either the route's space or the route's shared spaces")
-		}
-		if slices.ContainsFunc(r.Destinations, func(have cf.Destination) bool {
-			return have.AppGUID == d.AppGUID && have.ProcessType == d.ProcessType && have.Port == d.Port
-		}) {
-			continue
-		}
-		r.Destinations = append(r.Destinations, d)
-		if err := c.appEvent("audit.app.map-route", app, doc{"route_guid": r.GUID}); err != nil {
-			return err
-		}
-	}
-	return store.Routes.Update(c.Tx, r)
-}
-
-func listDestinations(c *call) (*response, error) {
-	r, err := c.appRoute()
-	if err != nil {
-		return nil, err
-	}
-	return ok(c.destinations(r))
-}
-
-func deleteDestination(c *call) (*response, error) {
-	r, err := c.appRoute()
-	if err != nil {
-		return nil, err
-	}
-	i := slices.IndexFunc(r.Destinations, func(d cf.Destination) bool { return d.GUID == c.param("destination") })
-	if i < 0 {
-		return nil, cf.Unprocessable("Unable to unmap route from destination. Ensure the route has a destination with this guid.")
-	}
-	app, err := store.Apps.Get(c.Tx, r.Destinations[i].AppGUID)
-	if err == nil {
-		err = c.appEvent("audit.app.unmap-route", app, doc{"route_guid": r.GUID})
-	}
-	if err != nil && !store.IsNotFound(err) {
-		return nil, err
-	}
-	r.Destinations = slices.Delete(r.Destinations, i, i+1)
-	if err := store.Routes.Update(c.Tx, r); err != nil {
-		return nil, err
-	}
-	return noContent()
-}
-
-func updateDestination(c *call) (*response, error) {
-	var req struct {
-		Protocol opt[string] `json:"protocol"`
-	}
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
-	r, err := c.appRoute()
-	if err != nil {
-		return nil, err
-	}
-	i := slices.IndexFunc(r.Destinations, func(d cf.Destination) bool { return d.GUID == c.param("destination") })
-	if i < 0 {
-		return nil, cf.Errorf(cf.ResourceNotFound, "Destination not found")
-	}
-	protocol := req.Protocol.or("http1")
-	if protocol != "http1" && protocol != "http2" {
-		return nil, cf.Unprocessable("Destination protocol must be 'http1' or 'http2'")
-	}
-	r.Destinations[i].Protocol = protocol
-	if err := store.Routes.Update(c.Tx, r); err != nil {
-		return nil, err
-	}
-	return ok(viewDestinations(r)[i])
 }
 
 const routeIncludes = "include=domain|space|space.organization"

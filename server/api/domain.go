@@ -1,6 +1,8 @@
 package api
 
 import (
+	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,8 +21,13 @@ func viewDomain(c *call, d *cf.Domain) doc {
 		links["organization"] = c.link("/v3/organizations/%s", d.OrgGUID)
 		links["shared_organizations"] = c.link("/v3/domains/%s/relationships/shared_organizations", d.GUID)
 	}
+	var group any
+	if d.TCP() {
+		group = doc{"guid": d.RouterGroupGUID}
+		links["router_group"] = c.link("/routing/v1/router_groups/%s", d.RouterGroupGUID)
+	}
 	return with(resource(d.Resource), doc{
-		"name": d.Name, "internal": d.Internal, "router_group": nil, "supported_protocols": []string{"http"}, "metadata": metadata(d.Metadata),
+		"name": d.Name, "internal": d.Internal, "router_group": group, "supported_protocols": []string{d.Protocol()}, "metadata": metadata(d.Metadata),
 		"relationships": doc{"organization": toOne(d.OrgGUID), "shared_organizations": toMany(c.visibleOrgs(d.SharedOrgs))},
 		"links":         links,
 	})
@@ -37,7 +44,7 @@ func (c *call) visibleOrgs(guids []string) []string {
 type domainRequest struct {
 	Name          string         `json:"name"`
 	Internal      opt[bool]      `json:"internal"`
-	RouterGroup   opt[any]       `json:"router_group"`
+	RouterGroup   routerGroup    `json:"router_group"`
 	Metadata      *metadataPatch `json:"metadata"`
 	Relationships struct {
 		Organization ref  `json:"organization"`
@@ -53,7 +60,46 @@ func (r domainRequest) validate() []string {
 		domainPattern.MatchString(r.Name), "Name does not comply with RFC 1035 standards",
 		r.Relationships.Organization.guid() != "" || len(r.Relationships.SharedOrgs.Data) == 0, "Relationships cannot contain shared_organizations without an owning organization.",
 		!r.Internal.V || r.Relationships.Organization.guid() == "", "Cannot associate an internal domain with an organization",
-		!r.RouterGroup.Set || r.RouterGroup.Null, "Router group cannot be used: there are no TCP routes here")
+		!r.Internal.V || r.RouterGroup.GUID == "", "Internal domains cannot be associated to a router group.",
+		r.Relationships.Organization.guid() == "" || r.RouterGroup.GUID == "", "Domains scoped to an organization cannot be associated to a router group.")
+}
+
+// routerGroup names the group of a new domain; "" is none.
+type routerGroup struct{ GUID string }
+
+// UnmarshalJSON takes null or an object with a guid, in Cloud Controller's words.
+func (g *routerGroup) UnmarshalJSON(b []byte) error {
+	var m map[string]any
+	if err := json.Unmarshal(b, &m); err != nil {
+		return cf.Unprocessable("Router group must be an object")
+	}
+	if m == nil {
+		return nil
+	}
+	guid, isText := m["guid"].(string)
+	delete(m, "guid")
+	var faults []string
+	if len(m) > 0 {
+		faults = append(faults, "Router group Unknown field(s): '"+strings.Join(slices.Sorted(maps.Keys(m)), "', '")+"'")
+	}
+	if !isText {
+		faults = append(faults, "Router group guid must be a string")
+	}
+	g.GUID = guid
+	return invalid(faults)
+}
+
+// routerGroup refuses a group that there is not.
+func (c *call) routerGroup(g routerGroup) error {
+	switch {
+	case g.GUID == "":
+		return nil
+	case len(c.s.TCPPorts) == 0:
+		return routingDisabled()
+	case g.GUID != cf.DefaultTCPGUID:
+		return cf.Unprocessable("Router group with guid '%s' not found.", g.GUID)
+	}
+	return nil
 }
 
 func createDomain(c *call) (*response, error) {
@@ -61,7 +107,7 @@ func createDomain(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	d := &cf.Domain{Name: strings.ToLower(req.Name), Internal: req.Internal.V, OrgGUID: req.Relationships.Organization.guid(), SharedOrgs: req.Relationships.SharedOrgs.guids()}
+	d := &cf.Domain{Name: strings.ToLower(req.Name), Internal: req.Internal.V, RouterGroupGUID: req.RouterGroup.GUID, OrgGUID: req.Relationships.Organization.guid(), SharedOrgs: req.Relationships.SharedOrgs.guids()}
 	if err := c.domainPlace(d.OrgGUID); err != nil {
 		return nil, err
 	}
@@ -71,6 +117,9 @@ func createDomain(c *call) (*response, error) {
 		}
 	}
 	if err := c.shareable(d.OrgGUID, d.SharedOrgs); err != nil {
+		return nil, err
+	}
+	if err := c.routerGroup(req.RouterGroup); err != nil {
 		return nil, err
 	}
 	if err := req.Metadata.apply(&d.Metadata); err != nil {
@@ -227,7 +276,7 @@ func (c *call) defaultDomain(org string) (*cf.Domain, error) {
 	if err != nil {
 		return nil, err
 	}
-	domains = without(domains, func(d *cf.Domain) bool { return d.Internal })
+	domains = without(domains, func(d *cf.Domain) bool { return d.Internal || d.TCP() })
 	if i := slices.IndexFunc(domains, func(d *cf.Domain) bool { return d.OrgGUID == "" }); i >= 0 {
 		return domains[i], nil
 	}
@@ -308,7 +357,7 @@ func showReservation(c *call) (*response, error) {
 		return nil, err
 	}
 	q := c.Request.URL.Query()
-	n, err := store.Routes.Count(c.Tx, store.Query{Where: map[string][]string{"domain_guids": {d.GUID}, "hosts": {q.Get("host")}, "paths": {q.Get("path")}}})
+	n, err := store.Routes.Count(c.Tx, store.Query{Where: map[string][]string{"domain_guids": {d.GUID}, "hosts": {q.Get("host")}, "paths": {q.Get("path")}, "ports": {q.Get("port")}}})
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,7 @@ var faults = map[cf.Kind]fault{
 	cf.UnprocessableEntity:   {422, 10008, "CF-UnprocessableEntity"},
 	cf.ResourceNotFound:      {404, 10010, "CF-ResourceNotFound"},
 	cf.Taken:                 {422, 10008, "CF-UnprocessableEntity"},
+	cf.ServiceUnavailable:    {503, 10015, "CF-ServiceUnavailable"},
 	cf.OrgSuspended:          {403, 10017, "CF-OrgSuspended"},
 	cf.RequestTooLarge:       {413, 1004, "CF-BadRequest"}, // Cloud Controller leaves it to what stands before it
 	cf.StagingInProgress:     {422, 170017, "CF-StagingInProgress"},

@@ -5,6 +5,7 @@ import (
 	"mime"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -294,8 +295,9 @@ func showManifest(c *call) (*response, error) {
 }
 
 // routeURL splits a route's URL into what may be its host, domain and path:
-// every split in turn, longest domain first.
-func routeURL(url string) (names []string, path string) {
+// every split in turn, longest domain first. The port is 0 for none, -1 for one
+// that is none.
+func routeURL(url string) (names []string, port int, path string) {
 	_, rest, found := strings.Cut(url, "://")
 	if !found {
 		rest = url
@@ -304,12 +306,18 @@ func routeURL(url string) (names []string, path string) {
 	if path != "" {
 		path = "/" + path
 	}
-	name = strings.ToLower(name)
+	name, portText, _ := strings.Cut(strings.ToLower(name), ":")
+	if portText != "" {
+		n, err := strconv.ParseUint(portText, 10, 16)
+		if port = int(n); err != nil {
+			port = -1
+		}
+	}
 	for {
 		names = append(names, name)
 		_, tail, more := strings.Cut(name, ".")
 		if !more {
-			return names, path
+			return names, port, path
 		}
 		name = tail
 	}

@@ -1,8 +1,11 @@
 package api
 
 import (
+	"errors"
 	"math/rand/v2"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -52,31 +55,56 @@ func (c *call) mapURLs(app *cf.App, routes []manifest.Route) error {
 		return err
 	}
 	for _, want := range routes {
-		if want.Protocol == "tcp" {
-			return cf.Unprocessable("The route '%s' is a TCP route, and there are none here", want.URL)
-		}
-		r, err := c.routeByURL(want.URL, space)
-		if err != nil {
-			return err
-		}
-		if r.Options, err = patchOptions(r.Options, want.Options); err != nil {
-			return err
-		}
-		protocol := want.Protocol
-		if protocol == "" {
-			protocol = "http1"
-		}
-		if err := c.mapRoute(r, cf.Destination{GUID: newGUID(), AppGUID: app.GUID, ProcessType: "web", Protocol: protocol}); err != nil {
+		if err := c.mapURL(app, space, want); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// routeInvalid says of which route of a manifest an error is, as Cloud
+// Controller does.
+func routeInvalid(url string, err error) error {
+	if !isKind(err, cf.UnprocessableEntity) {
+		return err
+	}
+	return cf.Unprocessable("For route '%s': %s", url, err)
+}
+
+func (c *call) mapURL(app *cf.App, space *cf.Space, want manifest.Route) error {
+	r, err := c.routeByURL(want.URL, space)
+	if err != nil {
+		return err
+	}
+	if r.Options, err = patchOptions(r.Options, want.Options); err != nil {
+		return routeInvalid(want.URL, err)
+	}
+	if i := slices.IndexFunc(r.Destinations, func(d cf.Destination) bool { return d.AppGUID == app.GUID }); i >= 0 {
+		return routeInvalid(want.URL, c.remap(r, i, want.Protocol))
+	}
+	return routeInvalid(want.URL, c.mapRoute(r, cf.Destination{GUID: newGUID(), AppGUID: app.GUID, ProcessType: "web", Protocol: want.Protocol}))
+}
+
+// remap gives a destination that there is another protocol; "" leaves it as it is.
+func (c *call) remap(r *cf.Route, i int, protocol string) error {
+	if protocol != "" {
+		now := r.Destinations[i]
+		now.Protocol = protocol
+		if _, err := c.complete(r, []cf.Destination{now}); err != nil {
+			return err
+		}
+		r.Destinations[i] = now
+	}
+	return store.Routes.Update(c.Tx, r)
+}
+
 // routeByURL finds the route of a URL, or makes it in the domain with the
 // longest name that fits.
 func (c *call) routeByURL(url string, space *cf.Space) (*cf.Route, error) {
-	names, path := routeURL(url)
+	names, port, path := routeURL(url)
+	if port < 0 {
+		return nil, cf.Unprocessable("The route '%s' is not a properly formed URL", url)
+	}
 	for i, name := range names {
 		d, err := store.Domains.First(c.Tx, store.Query{Where: map[string][]string{"names": {name}, "usable_by_organization_guids": {space.OrgGUID}}})
 		if store.IsNotFound(err) {
@@ -92,18 +120,31 @@ func (c *call) routeByURL(url string, space *cf.Space) (*cf.Route, error) {
 		if strings.Contains(host, ".") {
 			break
 		}
-		return c.findOrMakeRoute(&cf.Route{SpaceGUID: space.GUID, DomainGUID: d.GUID, Host: host, Path: path}, d)
+		r, err := c.findOrMakeRoute(&cf.Route{SpaceGUID: space.GUID, DomainGUID: d.GUID, Host: host, Path: path, Port: port}, d)
+		if errors.Is(err, errRouteElsewhere) {
+			return nil, err
+		}
+		return r, routeInvalid(url, err)
 	}
-	return nil, cf.Unprocessable("The route '%s' did not match any existing domains.", url)
+	return nil, cf.Unprocessable("No domains exist for route %s", url)
 }
 
+// errRouteElsewhere is met where a route belongs to another space.
+var errRouteElsewhere = cf.Unprocessable("Routes cannot be mapped to destinations in different spaces")
+
+// findOrMakeRoute finds a route that apps of its space can be mapped to. In a TCP
+// domain a manifest's route without a port is any that there is.
 func (c *call) findOrMakeRoute(r *cf.Route, d *cf.Domain) (*cf.Route, error) {
-	found, err := store.Routes.First(c.Tx, store.Query{Where: map[string][]string{"domain_guids": {d.GUID}, "hosts": {r.Host}, "paths": {r.Path}}})
+	where := map[string][]string{"domain_guids": {d.GUID}, "hosts": {r.Host}, "paths": {r.Path}}
+	if r.Port > 0 || !d.TCP() {
+		where["ports"] = []string{strconv.Itoa(r.Port)}
+	}
+	found, err := store.Routes.First(c.Tx, store.Query{Where: where})
 	if store.IsNotFound(err) {
 		return r, c.insertRoute(r, d)
 	}
-	if err == nil && found.SpaceGUID != r.SpaceGUID {
-		return nil, cf.Unprocessable("Routes cannot be mapped to destinations in different spaces")
+	if err == nil && found.SpaceGUID != r.SpaceGUID && !slices.Contains(found.SharedSpaces, r.SpaceGUID) {
+		return nil, errRouteElsewhere
 	}
 	return found, err
 }

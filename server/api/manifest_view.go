@@ -74,7 +74,7 @@ func (c *call) manifestRoutes(m map[string]any, app *cf.App) error {
 				protocol = to.Protocol
 			}
 		}
-		entry := map[string]any{"route": fqdn(r, d) + r.Path, "protocol": protocol}
+		entry := map[string]any{"route": uri(r, d), "protocol": protocol}
 		if len(r.Options) > 0 {
 			entry["options"] = r.Options
 		}

@@ -224,7 +224,7 @@ func SeedQuota(tx *store.Tx) error {
 	if err != nil || n > 0 {
 		return err
 	}
-	memory, routes, ports := 102400, 1000, 0
+	memory, routes, ports := 102400, 1000, 100
 	return store.OrgQuotas.Insert(tx, &cf.OrgQuota{Name: "default", Limits: cf.QuotaLimits{
 		PaidServices: true, TotalMemoryMB: &memory, TotalRoutes: &routes, TotalReservedRoutePorts: &ports}})
 }

@@ -15,6 +15,7 @@ type usage struct {
 	sizes     map[int]int // memory of an instance in MB → instances of that size, and tasks
 	tasks     int
 	routes    int
+	ports     int // routes with a port
 	domains   int
 	services  int // managed
 	keys      int // of services
@@ -75,6 +76,9 @@ func (c *call) usageOf(a area, domains area) (u usage, err error) {
 		return u, err
 	}
 	if u.routes, err = store.Routes.Count(c.Tx, store.Query{Where: a.where("owner_", nil)}); err != nil {
+		return u, err
+	}
+	if u.ports, err = store.Routes.Count(c.Tx, store.Query{Where: a.where("owner_", map[string][]string{"with_port": {"1"}})}); err != nil {
 		return u, err
 	}
 	if err := c.countServices(&u, a); err != nil {
@@ -213,7 +217,7 @@ func (c *call) within(org *cf.Org, space *cf.Space, change func() error) error {
 }
 
 func (u usage) view() doc {
-	return doc{"started_instances": u.instances, "memory_in_mb": u.memoryMB, "routes": u.routes, "service_instances": u.services, "reserved_ports": 0,
+	return doc{"started_instances": u.instances, "memory_in_mb": u.memoryMB, "routes": u.routes, "service_instances": u.services, "reserved_ports": u.ports,
 		"domains": u.domains, "per_app_tasks": u.tasks, "service_keys": u.keys}
 }
 

@@ -4,7 +4,7 @@ import "cmp"
 
 // excess says in Cloud Controller's words which limits of one quota a change
 // breaks; "" for those it keeps.
-type excess struct{ memory, instance, instances, logs, tasks, routes, services, keys, domains string }
+type excess struct{ memory, instance, instances, logs, tasks, routes, ports, services, keys, domains string }
 
 // over tells whether a change adds to what is above a limit.
 func over(limit *int, before, after int) bool {
@@ -35,6 +35,7 @@ func (b *budget) excess() (e excess) {
 	e.logs = b.logs(say)
 	e.tasks = say(over(l.AppTasks, was.tasks, is.tasks), "app_task_limit quota exceeded", "app_task_limit quota exceeded")
 	e.routes = say(over(l.TotalRoutes, was.routes, is.routes), "Routes quota exceeded for space '"+b.name+"'.", "Routes quota exceeded for organization '"+b.name+"'.")
+	e.ports = say(over(l.TotalReservedRoutePorts, was.ports, is.ports), "Reserved route ports quota exceeded for space '"+b.name+"'.", "Reserved route ports quota exceeded for organization '"+b.name+"'.")
 	e.services = say(over(l.TotalServiceInstances, was.services, is.services), "You have exceeded your space's services limit.", "You have exceeded your organization's services limit.")
 	e.keys = say(over(l.TotalServiceKeys, was.keys, is.keys), "You have exceeded your space's limit for service binding of type key.",
 		"You have exceeded your organization's limit for service binding of type key.")
@@ -72,6 +73,6 @@ func exceeded(list []*budget) []string {
 	if task {
 		all = []string{org.memory, org.instance, space.memory, space.instance, org.logs, space.logs, org.tasks, space.tasks}
 	}
-	all = append(all, cmp.Or(space.routes, org.routes), cmp.Or(space.services, org.services), cmp.Or(space.keys, org.keys), org.domains)
+	all = append(all, cmp.Or(space.routes, space.ports, org.routes, org.ports), cmp.Or(space.services, org.services), cmp.Or(space.keys, org.keys), org.domains)
 	return without(all, func(s string) bool { return s == "" })
 }

@@ -81,6 +81,9 @@ func (c *call) domainNamed(name string) (*cf.Domain, error) {
 // routeFree refuses a route whose name a domain or the API has, or another
 // space: with a path of its own it would take a part of that one's app.
 func (c *call) routeFree(r *cf.Route, d *cf.Domain) error {
+	if d.TCP() {
+		return nil // its port is its name
+	}
 	if r.Host != "" {
 		if other, err := c.domainNamed(fqdn(r, d)); err != nil || other != nil {
 			return orElse(err, cf.Unprocessable("Route conflicts with domain '%s'.", fqdn(r, d)))

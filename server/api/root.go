@@ -17,7 +17,7 @@ func showRoot(c *call) (*response, error) {
 		"login":               c.link(""),
 		"uaa":                 c.link(""),
 		"credhub":             nil,
-		"routing":             nil,
+		"routing":             c.routing(),
 		"logging":             nil,
 		"log_cache":           c.link(""),
 		"log_stream":          nil,
@@ -27,6 +27,14 @@ func showRoot(c *call) (*response, error) {
 		links["app_ssh"] = doc{"href": c.sshAddress(), "meta": doc{"host_key_fingerprint": ssh.HostKeyFingerprint, "oauth_client": ssh.ClientID}}
 	}
 	return ok(doc{"links": links})
+}
+
+// routing is where router groups are listed, where there are any.
+func (c *call) routing() any {
+	if len(c.s.TCPPorts) == 0 {
+		return nil
+	}
+	return c.link("/routing")
 }
 
 func showV3(c *call) (*response, error) {

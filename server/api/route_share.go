@@ -38,7 +38,7 @@ func (c *call) sharedRoute() (*cf.Route, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	return r, fqdn(r, d) + r.Path, nil
+	return r, uri(r, d), nil
 }
 
 func shareRoute(c *call) (*response, error) {

@@ -135,6 +135,8 @@ func (s *Server) routes() []route {
 
 		{"GET /v3/jobs/{guid}", anyone, showJob},
 
+		{"GET /routing/v1/router_groups", anyone, inTx(listRouterGroups)},
+
 		{"GET /networking/v1/external/policies", develop, inTx(listPolicies)},
 		{"POST /networking/v1/external/policies", develop, inTx(createPolicies)},
 		{"POST /networking/v1/external/policies/delete", develop, inTx(deletePolicies)},

@@ -43,6 +43,12 @@ type Config struct {
 	// service instance at a time; 0: 5.
 	BindingsPerInstance int
 
+	// TCPPorts are the ports that routes can have; none: there are no TCP routes.
+	TCPPorts cf.PortRanges
+	// PortUsable is nil where this machine can listen at a port for routes, or
+	// does; nil knows of none in use.
+	PortUsable func(port int) error
+
 	URL string // of the API, as apps are told it
 	SSH SSHInfo
 }

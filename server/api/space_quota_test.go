@@ -26,7 +26,7 @@ func TestSpaceQuotas(t *testing.T) {
 			want: detail(10008, "Organization with guid 'none' does not exist, or you do not have access to it.")},
 		{method: "POST", path: "/v3/space_quotas", body: `{` + toOrg + `}`, status: 422, want: detail(10008, "Name can't be blank")},
 		{method: "POST", path: "/v3/space_quotas", body: quota(`, "apps": {"total_memory_in_mb": -1}`), status: 422, want: detail(10008, "Apps Total memory in mb must be greater than or equal to 0")},
-		{method: "POST", path: "/v3/space_quotas", body: quota(`, "routes": {"total_reserved_ports": 3}`), status: 422, want: detail(10008,
+		{method: "POST", path: "/v3/space_quotas", body: quota(`, "routes": {"total_reserved_ports": 300}`), status: 422, want: detail(10008,
 			"Total reserved ports must be -1, 0, or a positive integer, must be less than or equal to total routes, and must be less than or equal to total reserved ports for the organization quota.")},
 		{method: "POST", path: "/v3/space_quotas", body: quota(`, "domains": {"total_domains": 1}`), status: 422, want: detail(10008, "Unknown field(s): 'domains'")},
 		{as: "org_manager", method: "POST", path: "/v3/space_quotas", body: quota(`, "apps": {"total_memory_in_mb": 2048, "per_process_memory_in_mb": 1024, "total_instances": 2, "per_app_tasks": 1}, "routes": {"total_routes": 2}`),

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"golang.org/x/crypto/bcrypt"
@@ -111,7 +112,14 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 			}
 			return ""
 		},
-		URL: "http://api.apps.test",
+		URL:      "http://api.apps.test",
+		TCPPorts: cf.PortRanges{{First: 1024, Last: 1027}},
+		PortUsable: func(port int) error {
+			if port == 1026 {
+				return syscall.EADDRINUSE
+			}
+			return nil
+		},
 	}
 }
 

@@ -2,6 +2,7 @@ package desire
 
 import (
 	"net"
+	"strconv"
 	"strings"
 
 	"cupola/runtime/lrp"
@@ -10,6 +11,7 @@ import (
 
 // RouteEntry leads a host and path to the instances that serve it.
 type RouteEntry struct {
+	Port      int    // of a TCP route, which has no host and path; else 0
 	Host      string // "app.example.com", "*.example.com"
 	Path      string // "" or "/x"
 	AppGUID   string // of the first destination; "" when there is none
@@ -22,7 +24,7 @@ type RouteEntry struct {
 // Endpoint is an instance that serves a route.
 type Endpoint struct {
 	Address      string // "ip:port"
-	Protocol     string // "http1" or "http2"
+	Protocol     string // "http1", "http2" or "tcp"
 	AppGUID      string
 	ProcessGUID  string // the process' GUID in Cloud Foundry's sense
 	InstanceGUID string
@@ -55,7 +57,7 @@ func Routes(in RoutesIn) []RouteEntry {
 		if d == nil || d.Internal || len(r.Destinations) == 0 {
 			continue
 		}
-		e := RouteEntry{Host: strings.TrimPrefix(r.Host+"."+d.Name, "."), Path: r.Path, AppGUID: r.Destinations[0].AppGUID, Options: r.Options, ServiceURL: services[r.GUID]}
+		e := RouteEntry{Port: r.Port, Host: strings.TrimPrefix(r.Host+"."+d.Name, "."), Path: r.Path, AppGUID: r.Destinations[0].AppGUID, Options: r.Options, ServiceURL: services[r.GUID]}
 		for _, to := range r.Destinations {
 			e.Endpoints = append(e.Endpoints, endpoints(to, served[service{to.AppGUID, ProcessType(to)}])...)
 		}
@@ -165,5 +167,8 @@ func firstPort(a *lrp.Actual) uint16 {
 
 // URI is the name of a route as VCAP_APPLICATION has it.
 func URI(r *cf.Route, d *cf.Domain) string {
+	if r.Port > 0 {
+		return d.Name + ":" + strconv.Itoa(r.Port)
+	}
 	return strings.TrimPrefix(r.Host+"."+d.Name, ".") + r.Path
 }

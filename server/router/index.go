@@ -11,11 +11,15 @@ import (
 type index struct {
 	exact    map[string][]*pool // by host; the longest path first
 	wildcard map[string][]*pool // by what follows the star: ".example.com"
+	ports    map[int]*pool
 	backends map[backendKey]*backend
 }
 
 // routeKey names a pool across tables.
-type routeKey struct{ host, path string }
+type routeKey struct {
+	host, path string
+	port       int
+}
 
 // hostOf is the host of a Host header as routes have it.
 func hostOf(header string) string {
@@ -62,7 +66,7 @@ type indexer struct {
 
 func (b *indexer) build(t Table) *index {
 	b.pools = map[routeKey]*pool{}
-	b.made = &index{exact: map[string][]*pool{}, wildcard: map[string][]*pool{}, backends: map[backendKey]*backend{}}
+	b.made = &index{exact: map[string][]*pool{}, wildcard: map[string][]*pool{}, ports: map[int]*pool{}, backends: map[backendKey]*backend{}}
 	for _, route := range t.Routes {
 		b.add(route)
 	}
@@ -76,16 +80,12 @@ func (b *indexer) build(t Table) *index {
 }
 
 func (b *indexer) add(route Route) {
-	key := routeKey{strings.ToLower(route.Host), strings.ToLower(strings.TrimRight(route.Path, "/"))}
+	key := routeKey{strings.ToLower(route.Host), strings.ToLower(strings.TrimRight(route.Path, "/")), route.Port}
 	p := b.pools[key]
 	if p == nil {
 		p = &pool{path: key.path, appGUID: route.AppGUID, next: b.counter(key)}
 		b.pools[key] = p
-		hosts, name := b.made.exact, key.host
-		if rest, ok := strings.CutPrefix(key.host, "*"); ok {
-			hosts, name = b.made.wildcard, rest
-		}
-		hosts[name] = append(hosts[name], p)
+		b.place(key, p)
 	}
 	if u, err := url.Parse(route.ServiceURL); err == nil && u.Host != "" {
 		p.service = u
@@ -96,8 +96,27 @@ func (b *indexer) add(route Route) {
 	}
 }
 
+// place puts a new pool where it is looked up.
+func (b *indexer) place(key routeKey, p *pool) {
+	if key.port > 0 {
+		b.made.ports[key.port] = p
+		return
+	}
+	hosts, name := b.made.exact, key.host
+	if rest, ok := strings.CutPrefix(key.host, "*"); ok {
+		hosts, name = b.made.wildcard, rest
+	}
+	hosts[name] = append(hosts[name], p)
+}
+
 // counter keeps round robin going where it was.
 func (b *indexer) counter(key routeKey) *atomic.Uint32 {
+	if key.port > 0 {
+		if p := b.old.ports[key.port]; p != nil {
+			return p.next
+		}
+		return new(atomic.Uint32)
+	}
 	hosts, name := b.old.exact, key.host
 	if rest, ok := strings.CutPrefix(key.host, "*"); ok {
 		hosts, name = b.old.wildcard, rest

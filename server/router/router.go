@@ -63,7 +63,8 @@ type Router struct {
 	requests *inflight
 	draining atomic.Bool
 	index    atomic.Pointer[index]
-	lines    sync.Pool // of *[]byte, for the access log
+	lines    sync.Pool     // of *[]byte, for the access log
+	changed  chan struct{} // tells Ports of another table
 
 	mu      sync.Mutex // one Set at a time
 	retired map[backendKey]*backend
@@ -79,7 +80,7 @@ func New(c Config) *Router {
 	if c.AccessLog == nil {
 		c.AccessLog = func(AccessEntry) {}
 	}
-	r := &Router{config: c, seal: newSeal(), requests: newInflight(), retired: map[backendKey]*backend{}}
+	r := &Router{config: c, seal: newSeal(), requests: newInflight(), retired: map[backendKey]*backend{}, changed: make(chan struct{}, 1)}
 	r.forward = newForwarder(c)
 	r.index.Store(&index{})
 	return r
@@ -99,6 +100,10 @@ func (r *Router) Set(t Table) {
 			r.retired[key] = b
 			b.retire()
 		}
+	}
+	select {
+	case r.changed <- struct{}{}:
+	default:
 	}
 }
 

@@ -5,9 +5,10 @@ type Table struct {
 	Routes []Route
 }
 
-// Route leads a host and path to endpoints. Routes of the same host and path
-// are taken together.
+// Route leads a host and path, or a port, to endpoints. Routes of the same host
+// and path are taken together.
 type Route struct {
+	Port      int    // where Ports listens for what comes in no HTTP; such a route has no host and path
 	Host      string // "app.example.com" or "*.example.com"; case does not matter
 	Path      string // "" or "/x": that and all below it, whatever the case
 	AppGUID   string // whose log gets requests that reach no endpoint; may be ""
@@ -40,6 +41,6 @@ type Endpoint struct {
 	ProcessGUID  string
 	InstanceGUID string
 	Index        int
-	Protocol     string            // HTTP2, else HTTP/1.1
+	Protocol     string            // HTTP2, else HTTP/1.1; of a route with a port it means nothing
 	Tags         map[string]string // for the access log; not to be changed after Set
 }

@@ -30,6 +30,7 @@ const (
 	StackInvalid          Kind = "StackValidationFailed"
 	Unknown               Kind = "UnknownError"
 	OrgSuspended          Kind = "OrgSuspended"
+	ServiceUnavailable    Kind = "ServiceUnavailable"
 	BrokerNotRemovable    Kind = "ServiceBrokerNotRemovable"
 
 	InvalidRelation          Kind = "InvalidRelation"

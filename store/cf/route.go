@@ -8,9 +8,30 @@ type Domain struct {
 	Internal   bool
 	OrgGUID    string   // "" for a shared domain
 	SharedOrgs []string // further orgs of a private domain
+	// RouterGroupGUID is the group that gives the ports of the domain's routes,
+	// which are TCP then; "" for routes by host and path.
+	RouterGroupGUID string
 }
 
-// Route is a host and path of a domain.
+// DefaultTCP is the one router group: the ports for TCP routes that this
+// machine has.
+const (
+	DefaultTCP     = "default-tcp"
+	DefaultTCPGUID = "7d2c3a1e-5f0b-4e7a-9c31-0d6b1a5e2f48"
+)
+
+// TCP tells whether the domain's routes are TCP.
+func (d *Domain) TCP() bool { return d.RouterGroupGUID != "" }
+
+// Protocol of the domain's routes, as the API has it.
+func (d *Domain) Protocol() string {
+	if d.TCP() {
+		return "tcp"
+	}
+	return "http"
+}
+
+// Route is a host and path of a domain, or a port.
 type Route struct {
 	Resource
 	Metadata
@@ -19,6 +40,7 @@ type Route struct {
 	DomainGUID   string
 	Host         string
 	Path         string // "" or "/x"
+	Port         int    // of a TCP route, which has neither host nor path; else 0
 	Destinations []Destination
 	Options      map[string]any
 }
@@ -29,5 +51,8 @@ type Destination struct {
 	AppGUID     string `json:"app_guid"`
 	ProcessType string `json:"process_type"`
 	Port        int    `json:"port"`     // 0: the process's default, 8080
-	Protocol    string `json:"protocol"` // "http1" or "http2"
+	Protocol    string `json:"protocol"` // "http1", "http2", or "tcp" of TCP routes
+	// Weight is what Cloud Controller takes for a share in percent, 0 for none.
+	// As with gorouter it is kept, and has no effect.
+	Weight int `json:"weight,omitempty"`
 }

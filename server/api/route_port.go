@@ -1,0 +1,98 @@
+package api
+
+import (
+	"math/rand/v2"
+	"strconv"
+
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// routingDisabled is Cloud Controller's answer where there are no TCP routes.
+func routingDisabled() error {
+	return cf.Errorf(cf.ServiceUnavailable, "The Routing API is disabled.")
+}
+
+// anyPort chooses a port that no route has, and nothing else on this machine.
+func (c *call) anyPort() (int, error) {
+	free := c.s.TCPPorts.All()
+	rand.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
+	for _, port := range free {
+		_, taken, err := c.portTaken(port)
+		if err != nil {
+			return 0, err
+		}
+		if !taken && c.s.portUsable(port) == nil {
+			return port, nil
+		}
+	}
+	return 0, cf.Unprocessable("There are no more ports available for this domain.")
+}
+
+// portTaken tells whether a route has a port, and which.
+func (c *call) portTaken(port int) (*cf.Route, bool, error) {
+	r, err := store.Routes.First(c.Tx, store.Query{Where: map[string][]string{"ports": {strconv.Itoa(port)}}})
+	if store.IsNotFound(err) {
+		return nil, false, nil
+	}
+	return r, err == nil, err
+}
+
+// checkPort says in Cloud Controller's words why a new route cannot have its
+// port, or needs one; and of a TCP route that it can have nothing else.
+func (c *call) checkPort(r *cf.Route, d *cf.Domain) error {
+	switch {
+	case !d.TCP() && r.Port > 0:
+		return cf.Unprocessable("Routes with protocol 'http' do not support ports.")
+	case !d.TCP():
+		return nil
+	case len(c.s.TCPPorts) == 0:
+		return routingDisabled()
+	case r.Host != "":
+		return cf.Unprocessable("Hosts are not supported for TCP routes.")
+	case r.Path != "":
+		return cf.Unprocessable("Paths are not supported for TCP routes.")
+	case r.Port == 0:
+		return cf.Unprocessable("Routes with protocol 'tcp' must specify a port.")
+	}
+	other, taken, err := c.portTaken(r.Port)
+	switch {
+	case err != nil:
+		return err
+	case taken && other.DomainGUID == r.DomainGUID:
+		return c.routeTaken(r, d)
+	case taken || !c.s.TCPPorts.Contain(r.Port) || c.s.portUsable(r.Port) != nil:
+		return cf.Unprocessable("Port '%d' is not available. Try a different port or use a different domain.", r.Port)
+	}
+	return nil
+}
+
+// portUsable is nil when this machine can listen, or does, for routes at a port.
+func (s *Server) portUsable(port int) error {
+	if s.PortUsable == nil {
+		return nil
+	}
+	return s.PortUsable(port)
+}
+
+// warnOfPort tells who maps a route that nothing reaches it by its port yet.
+func (c *call) warnOfPort(r *cf.Route) {
+	if r.Port == 0 {
+		return
+	}
+	if err := c.s.portUsable(r.Port); err != nil {
+		c.warn("Port %d is in use by another program of this machine (%v): the route works as soon as it is free.", r.Port, err)
+	}
+}
+
+func listRouterGroups(c *call) (*response, error) {
+	groups := []doc{}
+	if len(c.s.TCPPorts) > 0 {
+		groups = append(groups, doc{"guid": cf.DefaultTCPGUID, "name": cf.DefaultTCP, "type": "tcp", "reservable_ports": c.s.TCPPorts.String()})
+	}
+	if name := c.Request.URL.Query().Get("name"); name != "" && (len(groups) == 0 || name != cf.DefaultTCP) {
+		// The routing API's own words and form.
+		return &response{status: 404, body: doc{"name": "ResourceNotFoundError", "message": "Router Group '" + name + "' not found"}}, nil
+	}
+	return ok(groups)
+}

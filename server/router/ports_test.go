@@ -1,0 +1,250 @@
+package router
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// tcpApp is an instance that says its name, then echoes until its client has
+// ended, then says goodbye.
+func tcpApp(t *testing.T, name string) Endpoint {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				fmt.Fprintln(c, name)
+				io.Copy(c, c)
+				fmt.Fprintln(c, "bye")
+			}()
+		}
+	}()
+	return endpointOf(l.Addr().String(), name, 0)
+}
+
+// freePort is one that nobody has at the moment.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// portSite is a router with its ports, which end with the test.
+type portSite struct {
+	*Router
+	*Ports
+	t       *testing.T
+	port    int
+	reports chan error
+	stop    func() // listening
+}
+
+func newPortSite(t *testing.T, c PortsConfig) *portSite {
+	t.Helper()
+	s := &portSite{t: t, port: freePort(t), reports: make(chan error, 10)}
+	c.Host, c.Report = "127.0.0.1", func(_ int, _ string, err error) { s.reports <- err }
+	s.Router = New(Config{Log: slog.New(slog.DiscardHandler)})
+	s.Ports = NewPorts(s.Router, c)
+	live, end := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancel(live)
+	s.stop = stop
+	ended := make(chan error)
+	go func() { ended <- s.Run(ctx, live) }()
+	t.Cleanup(func() {
+		end()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func (s *portSite) lead(endpoints ...Endpoint) {
+	s.Set(Table{Routes: []Route{{Port: s.port, AppGUID: appGUID, Endpoints: endpoints}}})
+}
+
+func (s *portSite) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// dial connects, waiting until the port is open, and reads which instance has it.
+func (s *portSite) dial() (*net.TCPConn, string) {
+	s.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; <-time.After(5 * time.Millisecond) {
+		c, err := net.Dial("tcp", s.addr())
+		if err == nil {
+			s.t.Cleanup(func() { c.Close() })
+			name, _ := bufio.NewReaderSize(c, 16).ReadString('\n')
+			return c.(*net.TCPConn), strings.TrimSpace(name)
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// closed waits until nobody listens at the port.
+func (s *portSite) closed() {
+	s.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; <-time.After(5 * time.Millisecond) {
+		c, err := net.Dial("tcp", s.addr())
+		if err != nil {
+			return
+		}
+		c.Close()
+		if time.Now().After(deadline) {
+			s.t.Fatal("the port stays open")
+		}
+	}
+}
+
+func TestPortsGoRoundAndCloseHalf(t *testing.T) {
+	s := newPortSite(t, PortsConfig{})
+	dead := endpointOf(deadAddr(t), "dead", 2)
+	s.lead(tcpApp(t, "a"), tcpApp(t, "b"), dead)
+	seen := map[string]int{}
+	for range 20 {
+		_, name := s.dial()
+		seen[name]++
+	}
+	if seen["a"] < 5 || seen["b"] < 5 || seen["a"]+seen["b"] != 20 {
+		t.Errorf("got %v; want both instances, and never the dead one", seen)
+	}
+	c, _ := s.dial()
+	big := strings.Repeat("x", 1<<20)
+	go func() {
+		io.WriteString(c, big)
+		c.CloseWrite()
+	}()
+	if back, err := io.ReadAll(c); err != nil || string(back) != big+"bye\n" {
+		t.Errorf("got %d bytes, %v; want what was sent, and what was said after the end of it", len(back), err)
+	}
+}
+
+func TestPortsWithoutInstancesReset(t *testing.T) {
+	s := newPortSite(t, PortsConfig{})
+	s.lead(endpointOf(deadAddr(t), "dead", 0))
+	c, name := s.dial()
+	if _, err := c.Read(make([]byte, 1)); name != "" || err == nil {
+		t.Errorf("got %q, %v; want a connection that ends", name, err)
+	}
+}
+
+func TestPortsCloseWithTheirRoute(t *testing.T) {
+	s := newPortSite(t, PortsConfig{Linger: 200 * time.Millisecond})
+	a := tcpApp(t, "a")
+	s.lead(a)
+	c, _ := s.dial()
+	s.Set(Table{})
+	s.closed()
+	if _, err := fmt.Fprint(c, "still here"); err != nil {
+		t.Errorf("got %v; want connections to go on for a while", err)
+	}
+	if _, err := io.ReadAll(c); err != nil && !errors.Is(err, net.ErrClosed) && !strings.Contains(err.Error(), "reset") {
+		t.Errorf("got %v; want the end of the connection", err)
+	}
+	s.lead(a)
+	if _, name := s.dial(); name != "a" {
+		t.Errorf("got %q from a port that is there again", name)
+	}
+}
+
+func TestPortsSettle(t *testing.T) {
+	s := newPortSite(t, PortsConfig{})
+	a, b := tcpApp(t, "a"), tcpApp(t, "b")
+	s.lead(a)
+	c, _ := s.dial()
+	s.lead(b)
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := s.Settle(short, "a"); err == nil {
+		t.Error("an instance is idle that has a connection")
+	}
+	if _, name := s.dial(); name != "b" {
+		t.Errorf("got %q; want the instance that is left", name)
+	}
+	c.Close()
+	if err := s.Settle(t.Context(), "a"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPortsOfOthers has another program on the port, which goes away.
+func TestPortsOfOthers(t *testing.T) {
+	s := newPortSite(t, PortsConfig{Retry: 10 * time.Millisecond})
+	other, err := net.Listen("tcp", s.addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Usable(s.port); err == nil {
+		t.Error("a port is usable that another program has")
+	}
+	s.lead(tcpApp(t, "a"))
+	if err := <-s.reports; err == nil || s.Usable(s.port) == nil {
+		t.Errorf("got %v; want to be told that the port is taken", err)
+	}
+	other.Close()
+	if err := <-s.reports; err != nil || s.Usable(s.port) != nil {
+		t.Errorf("got %v; want to be told that it is ours now", err)
+	}
+	if _, name := s.dial(); name != "a" {
+		t.Errorf("got %q", name)
+	}
+}
+
+func TestPortsHaveLimits(t *testing.T) {
+	s := newPortSite(t, PortsConfig{MaxConnections: 1})
+	s.lead(tcpApp(t, "a"))
+	first, _ := s.dial()
+	second, err := net.Dial("tcp", s.addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	second.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	if n, err := second.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Error("a second connection is served beside the one there may be")
+	}
+	first.Close()
+	second.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := second.Read(make([]byte, 1)); err != nil {
+		t.Errorf("got %v; want its turn", err)
+	}
+}
+
+func TestPortsDrain(t *testing.T) {
+	s := newPortSite(t, PortsConfig{})
+	s.lead(tcpApp(t, "a"))
+	c, _ := s.dial()
+	s.stop()
+	s.closed()
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := s.Drain(short); err == nil {
+		t.Error("nothing was waited for")
+	}
+	c.Close()
+	if err := s.Drain(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
