@@ -70,6 +70,12 @@ func said(source, script string) *bbspb.Action {
 	return a
 }
 
+// filed gives the process of an action files.
+func filed(a *bbspb.Action, files ...*bbspb.File) *bbspb.Action {
+	a.Run.VolumeMountedFiles = files
+	return a
+}
+
 // probeRun runs a command of the probe, which lies in /probe.
 func probeRun(args ...string) *bbspb.Action {
 	return &bbspb.Action{Run: &bbspb.Run{Path: "/probe/probe", Args: args, User: "vcap"}}
@@ -100,6 +106,8 @@ func (b *bbsClient) tasksEnd() {
 	quiet.Run.SuppressLogOutput = true
 	env := shell("echo $A $B $CF_INSTANCE_GUID")
 	env.Run.Env = []*bbspb.Env{{Name: "B", Value: "of-run"}}
+	layers := []*bbspb.ImageLayer{
+		serveZip(b.t, "of all ").layer("/shared", bbspb.LayerType_LAYER_TYPE_SHARED), serveArchive(b.t, "of one ").layer("/own", bbspb.LayerType_LAYER_TYPE_EXCLUSIVE)}
 	cases := map[string]taskCase{
 		"serial": {action: serial(shell("echo a > /tmp/r"), shell("echo b >> /tmp/r"), quiet), result: "a\nb\n", logs: []string{"T: Exit status 0"}},
 		"stops":  {action: serial(shell("exit 3"), shell("echo never")), reason: "T: Exited with status 3", logs: []string{"T: Exit status 3"}},
@@ -130,6 +138,23 @@ func (b *bbsClient) tasksEnd() {
 			logs: []string{"T: " + strings.Repeat("x", 100), "app instance exceeded log rate limit (1000 bytes/sec)"}},
 		"no-result": {action: shell("exit 0"), with: func(d *bbspb.TaskDefinition) { d.ResultFile = "/tmp/none" }, reason: "failed to fetch result"},
 		"no-user":   {action: &bbspb.Action{Run: &bbspb.Run{Path: "/bin/true", User: "who"}}, reason: `failed to run container: no user "who" in the root filesystem`},
+		"files": {action: filed(shell("cd /etc/cf-service-bindings && cat a/b c > /tmp/r && echo changed > c"), &bbspb.File{Path: "/c", Content: "of-run\xff"}), with: func(d *bbspb.TaskDefinition) {
+			d.VolumeMountedFiles = []*bbspb.File{{Path: "a/b", Content: "of-definition "}}
+		}, reason: "T: Exited with status 1", logs: []string{"T: open /etc/cf-service-bindings/c: read-only file system"}},
+		"files-kept": {action: filed(shell("cat /etc/cf-service-bindings/* > /tmp/r"), &bbspb.File{Path: "c", Content: "of-run\xff"}), result: "of-run\xff"},
+		"bad-files": {action: shell("exit 0"), with: func(d *bbspb.TaskDefinition) {
+			d.VolumeMountedFiles = []*bbspb.File{{Path: "a", Content: "a"}, {Path: "a/b", Content: "b"}}
+		}, reason: "failed to create volume mounted files"},
+		"layers": {action: shell("cat /shared/f /own/f > /tmp/r; [ -O /own/f ] || echo not mine >> /tmp/r; echo more > /shared/f; cat /shared/f >> /tmp/r"), with: func(d *bbspb.TaskDefinition) {
+			d.ImageLayers, d.LegacyDownloadUser = layers, "root"
+		}, result: "of all of one not mine\nmore\n"},
+		"no-layer": {action: shell("exit 0"), with: func(d *bbspb.TaskDefinition) {
+			bad := serveZip(b.t, "bad").layer("/bad", bbspb.LayerType_LAYER_TYPE_SHARED)
+			bad.DigestValue = strings.Repeat("0", 64)
+			d.ImageLayers = []*bbspb.ImageLayer{bad}
+		}, reason: "failed to download cached artifacts", logs: []string{"T: Downloading layer/bad failed"}},
+		"silent":    {action: probeRun("say"), with: func(d *bbspb.TaskDefinition) { d.LogRateLimit = &bbspb.LogRateLimit{} }},
+		"talkative": {action: serial(probeRun("say"), shell("echo at last")), with: func(d *bbspb.TaskDefinition) { d.LogRateLimit = &bbspb.LogRateLimit{BytesPerSecond: -1} }, logs: []string{"T: at last"}},
 		"privileged": {action: shell("exit 0"), with: func(d *bbspb.TaskDefinition) { d.Privileged = true },
 			reason: "failed to create container: privileged containers are not supported"},
 	}
@@ -147,7 +172,7 @@ func (b *bbsClient) tasksEnd() {
 	if got := u.got("/up"); got != "up\n" {
 		b.t.Errorf("got %q uploaded", got)
 	}
-	for guid, text := range map[string]string{"serial": "nobody hears", "stops": "never"} {
+	for guid, text := range map[string]string{"serial": "nobody hears", "stops": "never", "silent": "xxx", "talkative": "exceeded"} {
 		if log := b.logOf(guid); strings.Contains(log, text) {
 			b.t.Errorf("%s: got %s", guid, log)
 		}

@@ -20,14 +20,11 @@ import (
 // wholeLRP is an LRP that has nearly all that one can have.
 func wholeLRP(t *testing.T, o *outside) (d *bbspb.DesiredLRP, shared *servedArchive) {
 	shared, own, dependency := serveArchive(t, "of all"), serveArchive(t, "of one"), serveArchive(t, "a tool")
-	web := &bbspb.Run{Path: "/home/vcap/probe", User: "vcap", Env: []*bbspb.Env{{Name: "B", Value: "of-run"}}, ResourceLimits: &bbspb.ResourceLimits{Nofile: new(uint64(500))}}
+	web := &bbspb.Run{Path: "/home/vcap/probe", User: "vcap", Env: []*bbspb.Env{{Name: "B", Value: "of-run"}}, ResourceLimits: &bbspb.ResourceLimits{Nofile: new(uint64(500))},
+		VolumeMountedFiles: []*bbspb.File{{Path: "db/of-run", Content: "of the run"}}}
 	side := &bbspb.Run{Path: "/home/vcap/probe", User: "root", Env: []*bbspb.Env{{Name: "PORT", Value: "9090"}}}
 	check := func(name string) []*bbspb.Check {
 		return []*bbspb.Check{{Http: &bbspb.HTTPCheck{Port: 8080, Path: "/health?name=" + name, IntervalMs: 200}}}
-	}
-	layer := func(a *servedArchive, to string, kind bbspb.LayerType) *bbspb.ImageLayer {
-		return &bbspb.ImageLayer{Name: "layer" + to, Url: a.url, DestinationPath: to, LayerType: kind, MediaType: bbspb.MediaType_MEDIA_TYPE_TGZ,
-			DigestAlgorithm: bbspb.DigestAlgorithm_DIGEST_ALGORITHM_SHA256, DigestValue: a.sum}
 	}
 	return &bbspb.DesiredLRP{
 		ProcessGuid: "whole", Domain: "tests", RootFs: "preloaded:minifs", Instances: 1, MemoryMb: 96, DiskMb: 64, MaxPids: 100,
@@ -38,7 +35,7 @@ func wholeLRP(t *testing.T, o *outside) (d *bbspb.DesiredLRP, shared *servedArch
 		Action: &bbspb.Action{Run: web}, Sidecars: []*bbspb.Sidecar{{Action: &bbspb.Action{Run: side}}},
 		CheckDefinition: &bbspb.CheckDefinition{Checks: check("live"), ReadinessChecks: check("ready"), LogSource: "HEALTH"},
 		ImageLayers: []*bbspb.ImageLayer{
-			layer(shared, "/shared", bbspb.LayerType_LAYER_TYPE_SHARED), layer(own, "/own", bbspb.LayerType_LAYER_TYPE_EXCLUSIVE)},
+			shared.layer("/shared", bbspb.LayerType_LAYER_TYPE_SHARED), own.layer("/own", bbspb.LayerType_LAYER_TYPE_EXCLUSIVE)},
 		LegacyDownloadUser:    "vcap",
 		CachedDependencies:    []*bbspb.CachedDependency{{Name: "tool", From: dependency.url, To: "/dep", CacheKey: "tool", ChecksumAlgorithm: "sha256", ChecksumValue: dependency.sum}},
 		VolumeMountedFiles:    []*bbspb.File{{Path: "db/user", Content: "me\xff"}},
@@ -63,7 +60,8 @@ func (b *bbsClient) lrpHasAll() {
 	}
 	for path, want := range map[string]string{
 		"/shared/f": "-rw-r--r--\nwritten\nof all", "/own/f": "-rw-r--r--\nwritten\nof one", "/dep/f": "-rw-r--r--\nopen /dep/f: read-only file system\na tool",
-		"/tmp/set-up": "-rw-r--r--\nwritten\nof-definition not\n", "/etc/cf-service-bindings/db/user": "-r--r-----\nopen /etc/cf-service-bindings/db/user: read-only file system\nme\xff"} {
+		"/tmp/set-up": "-rw-r--r--\nwritten\nof-definition not\n", "/etc/cf-service-bindings/db/user": "-r--r-----\nopen /etc/cf-service-bindings/db/user: read-only file system\nme\xff",
+		"/etc/cf-service-bindings/db/of-run": "-r--r-----\nopen /etc/cf-service-bindings/db/of-run: read-only file system\nof the run"} {
 		if got := b.inside(a, 9090, "/file?path="+path); got != want { // the sidecar is root
 			b.t.Errorf("%s: got %q; want %q", path, got, want)
 		}

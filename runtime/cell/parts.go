@@ -154,7 +154,7 @@ func (b *build) extractLayers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = b.cell.cfg.RootFS.Extract(ctx, b.guid(), archive.Path, l.Dest, rootfs.Owner{UID: b.user.UID, GID: b.user.GID})
+		err = b.extractLayer(ctx, l, archive)
 		archive.Release()
 		if err != nil {
 			return &blame{"Copying into the container failed: " + err.Error(), err}
@@ -162,6 +162,18 @@ func (b *build) extractLayers(ctx context.Context) error {
 		b.downloaded(l.Name, b.spec.Log.Source, archive)
 	}
 	return nil
+}
+
+func (b *build) extractLayer(ctx context.Context, l lrp.Layer, archive artifact.File) error {
+	owner := b.user
+	if l.User != "" {
+		u, err := b.lookUp(l.User)
+		if err != nil {
+			return err
+		}
+		owner = u
+	}
+	return b.cell.cfg.RootFS.Extract(ctx, b.guid(), archive.Path, l.Dest, rootfs.Owner{UID: owner.UID, GID: owner.GID})
 }
 
 // writeFiles writes the files that any container has.

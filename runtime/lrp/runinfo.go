@@ -81,6 +81,9 @@ type Layer struct {
 	// Exclusive has it unpacked into this container alone. Otherwise that is done
 	// once a machine, and containers share the files until they write to them.
 	Exclusive bool
+	// User is whom the files of an exclusive layer belong to; "": the user of the
+	// container's first process.
+	User string
 }
 
 // CachedDependency is an archive that all containers share read-only.

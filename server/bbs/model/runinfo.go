@@ -18,7 +18,7 @@ const policyGroup = "policy_group_id"
 func Desired(d *bbspb.DesiredLRP) lrp.Desired {
 	r := lrp.RunInfo{
 		RootFS: d.RootFs, ImageUsername: d.ImageUsername, ImagePassword: d.ImagePassword, Privileged: d.Privileged,
-		Layers: layers(d.ImageLayers), CachedDependencies: dependencies(d.CachedDependencies), Files: files(d.VolumeMountedFiles),
+		Layers: layers(d.ImageLayers, d.LegacyDownloadUser), CachedDependencies: dependencies(d.CachedDependencies), Files: files(d.VolumeMountedFiles),
 		Env: env(d.Env), Setup: action(d.Setup), Action: action(d.Action), Monitor: action(d.Monitor), Checks: checks(d.CheckDefinition),
 		StartTimeout: startTimeout(d),
 		MemoryMB:     int(d.MemoryMb), DiskMB: int(d.DiskMb), MaxPids: int(d.MaxPids), CPUWeight: int(d.CpuWeight),
@@ -49,7 +49,7 @@ func startTimeout(d *bbspb.DesiredLRP) time.Duration {
 func Task(d *bbspb.TaskDefinition) lrp.RunInfo {
 	r := lrp.RunInfo{
 		RootFS: d.RootFs, ImageUsername: d.ImageUsername, ImagePassword: d.ImagePassword, Privileged: d.Privileged,
-		Layers: layers(d.ImageLayers), CachedDependencies: dependencies(d.CachedDependencies), Files: files(d.VolumeMountedFiles),
+		Layers: layers(d.ImageLayers, d.LegacyDownloadUser), CachedDependencies: dependencies(d.CachedDependencies), Files: files(d.VolumeMountedFiles),
 		Env: env(d.Env), Action: action(d.Action),
 		MemoryMB: int(d.MemoryMb), DiskMB: int(d.DiskMb), MaxPids: int(d.MaxPids), CPUWeight: int(d.CpuWeight),
 		LogRateLimitByte: logRate(d.LogRateLimit), Egress: egress(d.EgressRules), PolicyGroup: d.Network.GetProperties()[policyGroup],
@@ -152,11 +152,11 @@ func egress(all []*bbspb.SecurityGroupRule) (rules []lrp.EgressRule) {
 
 func number(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
-func layers(all []*bbspb.ImageLayer) (list []lrp.Layer) {
+func layers(all []*bbspb.ImageLayer, downloadUser string) (list []lrp.Layer) {
 	for _, l := range all {
 		list = append(list, lrp.Layer{Name: l.GetName(), Dest: l.GetDestinationPath(),
-			Exclusive: l.GetLayerType() == bbspb.LayerType_LAYER_TYPE_EXCLUSIVE,
-			Source:    lrp.Source{From: l.GetUrl(), Checksum: digest(l), CacheKey: l.GetDigestValue()}})
+			Exclusive: l.GetLayerType() == bbspb.LayerType_LAYER_TYPE_EXCLUSIVE, User: downloadUser,
+			Source: lrp.Source{From: l.GetUrl(), Checksum: digest(l), CacheKey: l.GetDigestValue()}})
 	}
 	return list
 }
