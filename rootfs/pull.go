@@ -93,14 +93,19 @@ func (s *Store) Pull(ctx context.Context, r Reference, o PullOptions) (img Image
 			return c.known(r), nil
 		}
 	}
-	p := &pull{s: s, ref: r, from: r, progress: o.Progress, warn: o.Warn, close: func() {}, origins: map[int]origin{}, gone: map[int]error{}, told: map[int]time.Time{}}
-	if p.warn == nil {
-		p.warn = func(string) {}
-	}
+	p := newPull(s, r, o)
 	if img, err = p.run(ctx, o); err != nil {
 		return Image{}, fmt.Errorf("pull %s: %w", r, err)
 	}
 	return img, nil
+}
+
+func newPull(s *Store, r Reference, o PullOptions) *pull {
+	p := &pull{s: s, ref: r, from: r, progress: o.Progress, warn: o.Warn, close: func() {}, origins: map[int]origin{}, gone: map[int]error{}, told: map[int]time.Time{}}
+	if p.warn == nil {
+		p.warn = func(string) {}
+	}
+	return p
 }
 
 // known is the image as the reference r names it.

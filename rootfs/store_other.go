@@ -3,7 +3,9 @@
 package rootfs
 
 import (
+	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 )
@@ -23,6 +25,7 @@ func (s *Store) makeDir(*os.File, string, Owner) error            { return error
 func (s *Store) replaceFile(*os.File, string, []byte, fs.FileMode, Owner) error {
 	return errors.ErrUnsupported
 }
-func openFollowing(*os.File, string) (*os.File, error)    { return nil, errors.ErrUnsupported }
-func existsIn(*os.File, string) bool                      { return false }
-func (s *Store) adoptLink(*os.File, string, string) error { return errors.ErrUnsupported }
+func openFollowing(*os.File, string) (*os.File, error)         { return nil, errors.ErrUnsupported }
+func existsIn(*os.File, string) bool                           { return false }
+func (s *Store) adoptLink(*os.File, string, string) error      { return errors.ErrUnsupported }
+func packTree(context.Context, string, IDMap, io.Writer) error { return errors.ErrUnsupported }

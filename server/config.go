@@ -10,8 +10,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"cupola/rootfs"
+	"cupola/runtime/identity"
 	"cupola/server/databroker"
 )
 
@@ -30,13 +32,17 @@ type Config struct {
 	DefaultStack  string // the best there is
 	MaxBindings   int    // of an app to one service instance at a time; 5
 	Stop          StopMode
-	DataServices  []string          // what the built-in service broker offers, of databroker.Names; nil: there is none
-	AllowLoopback bool              // syslog drains, route services and brokers of spaces may be at this machine's loopback addresses
-	Registries    rootfs.Registries // of images
-	Cells         []CellConfig      // none: the machine is one
-	Preloaded     map[string]string // name of a root filesystem → a stack, a path or an image; nil: the stacks
-	Providers     []string          // schemes of other root filesystems; nil: docker, oci
-	Log           *slog.Logger
+	// InstanceCertLife is how long instances' certificates are good: 10 s at
+	// least, a year at most; 24 h. They are replaced half an hour before their
+	// end, or a quarter of their life.
+	InstanceCertLife time.Duration
+	DataServices     []string          // what the built-in service broker offers, of databroker.Names; nil: there is none
+	AllowLoopback    bool              // syslog drains, route services and brokers of spaces may be at this machine's loopback addresses
+	Registries       rootfs.Registries // of images
+	Cells            []CellConfig      // none: the machine is one
+	Preloaded        map[string]string // name of a root filesystem → a stack, a path or an image; nil: the stacks
+	Providers        []string          // schemes of other root filesystems; nil: docker, oci
+	Log              *slog.Logger
 }
 
 // StopMode says what becomes of apps when the daemon ends.
@@ -55,6 +61,12 @@ const (
 	DefaultHTTPS   = "127.0.0.1:8443"
 	DefaultSSH     = "127.0.0.1:2222"
 	DefaultDomain  = "localhost"
+)
+
+// What an instance's certificate may live.
+const (
+	minCertLife = 10 * time.Second
+	maxCertLife = 365 * 24 * time.Hour
 )
 
 var domainPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
@@ -95,6 +107,12 @@ func (c *Config) normalize() error {
 	}
 	if len(c.AdminPassword) > 72 {
 		faults = append(faults, errors.New("--admin-password is longer than 72 bytes"))
+	}
+	if c.InstanceCertLife == 0 {
+		c.InstanceCertLife = identity.DefaultLife
+	}
+	if c.InstanceCertLife < minCertLife || c.InstanceCertLife > maxCertLife {
+		faults = append(faults, fmt.Errorf("--instance-cert-life %s is not between %s and %s", c.InstanceCertLife, minCertLife, maxCertLife))
 	}
 	if f := c.BBSFiles; f != (BBSFiles{}) && (f.CA == "" || f.Cert == "" || f.Key == "") {
 		faults = append(faults, errors.New("--bbs-ca, --bbs-cert and --bbs-key go together"))

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	"cupola/rootfs"
@@ -72,7 +73,8 @@ type house struct {
 	ssh        *sshproxy.Proxy // nil where there is none
 	sshKey     string          // the fingerprint of its key
 	api        *api.Server
-	endPolls   func() // answers the requests that wait for news
+	endPolls   func()     // answers the requests that wait for news
+	keeping    sync.Mutex // held while what nobody names is taken away, or what is named is gathered
 }
 
 func (h *house) path(name ...string) string {
@@ -121,6 +123,9 @@ func (h *house) openDir(context.Context) error {
 		return fmt.Errorf("%s %w: stop that one, or give --data-dir", h.DataDir, errInUse)
 	}
 	h.lock = lock
+	if err := h.sweepBackups(); err != nil {
+		return err
+	}
 	// For who finds the lock and not the name the directory was given by.
 	_, err = lock.WriteAt([]byte(h.DataDir+"\n"), 0)
 	return err
@@ -168,7 +173,7 @@ func (h *house) openCell(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	authority, err := identity.Open(h.path("identity"))
+	authority, err := identity.Open(h.path("identity"), h.InstanceCertLife)
 	if err != nil {
 		return err
 	}

@@ -48,6 +48,8 @@ func (l localStacks) Inspect(ctx context.Context, name string) (d StackDetail, e
 
 // Remove removes a stack, or else an image, that neither an app nor the BBS uses.
 func (l localStacks) Remove(ctx context.Context, name string) (rootfs.Removed, error) {
+	l.keeping.Lock()
+	defer l.keeping.Unlock()
 	if _, ok := l.roots.Stack(name); ok {
 		return rootfs.Removed{}, l.removeStack(ctx, name)
 	}

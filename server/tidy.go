@@ -37,6 +37,16 @@ func (h *house) prune(ctx context.Context) error {
 	if err := h.store.Write(ctx, (*store.Tx).DropOld); err != nil {
 		return err
 	}
+	if err := h.pruneBlobs(ctx); err != nil {
+		return err
+	}
+	_, err := localStacks{h}.GC(ctx, StackGC{OlderThan: imageAge})
+	return err
+}
+
+func (h *house) pruneBlobs(ctx context.Context) error {
+	h.keeping.Lock()
+	defer h.keeping.Unlock()
 	keep := map[string]bool{}
 	err := h.store.Read(ctx, func(tx *store.Tx) error { return tx.NamedBlobs(keep) })
 	if err != nil {
@@ -45,9 +55,5 @@ func (h *house) prune(ctx context.Context) error {
 	if _, err := h.blobs.Prune(ctx, keep, func(i fs.FileInfo) bool { return time.Since(i.ModTime()) > blobGrace }); err != nil {
 		return err
 	}
-	if err := h.roots.Prune(ctx, func(digest string) bool { return keep[digest] }); err != nil {
-		return err
-	}
-	_, err = localStacks{h}.GC(ctx, StackGC{OlderThan: imageAge})
-	return err
+	return h.roots.Prune(ctx, func(digest string) bool { return keep[digest] })
 }

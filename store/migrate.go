@@ -1,10 +1,12 @@
 package store
 
 import (
+	"context"
 	"embed"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -14,22 +16,22 @@ var migrations embed.FS
 
 // migrate runs the migrations the file does not have yet, each in a
 // transaction of its own, forward only. Before it touches a file that holds
-// rows it copies it to <file>.v<N>.
+// rows it copies it: see copyBefore.
 func (s *Store) migrate(file string) error {
 	var have int
 	if err := s.writer.QueryRow("PRAGMA user_version").Scan(&have); err != nil {
 		return err
 	}
-	steps, err := fs.Glob(migrations, "migrations/*.sql")
+	steps, err := migrationNames()
 	if err != nil {
 		return err
 	}
 	if have > len(steps) {
-		return fmt.Errorf("the database is of a newer cupola (schema %d, this one knows %d): run that one, or restore the copy it made before it migrated", have, len(steps))
+		return newerError(have, len(steps))
 	}
 	if have > 0 && have < len(steps) {
-		if err := s.backup(fmt.Sprintf("%s.v%d", file, have)); err != nil {
-			return err
+		if err := s.copyBefore(file, have+1); err != nil {
+			return fmt.Errorf("copy the database before it is migrated: %w", err)
 		}
 	}
 	for i := have; i < len(steps); i++ {
@@ -40,12 +42,39 @@ func (s *Store) migrate(file string) error {
 	return nil
 }
 
-func (s *Store) backup(to string) error {
-	if err := os.RemoveAll(to); err != nil {
+func migrationNames() ([]string, error) { return fs.Glob(migrations, "migrations/*.sql") }
+
+func newerError(have, known int) error {
+	return fmt.Errorf("the database is of a newer cupola (schema %d, this one knows %d): run that one, or restore the copy it made before it migrated", have, known)
+}
+
+// keptCopies is how many copies of databases from before migrations are kept.
+const keptCopies = 3
+
+// copyBefore copies the database aside, as <file>.before-<migration>, and drops
+// the oldest of such copies. A crash leaves no half of a copy under that name.
+func (s *Store) copyBefore(file string, migration int) error {
+	to := fmt.Sprintf("%s.before-%04d", file, migration)
+	if err := removeIfThere(to + ".new"); err != nil {
 		return err
 	}
-	_, err := s.writer.Exec("VACUUM INTO ?", to)
-	return err
+	if err := vacuumInto(context.Background(), s.writer, to+".new"); err != nil {
+		return err
+	}
+	if err := os.Rename(to+".new", to); err != nil {
+		return err
+	}
+	copies, err := filepath.Glob(file + ".before-[0-9][0-9][0-9][0-9]")
+	if err != nil {
+		return err
+	}
+	for len(copies) > keptCopies { // in the order of their numbers
+		if err := os.Remove(copies[0]); err != nil {
+			return err
+		}
+		copies = copies[1:]
+	}
+	return nil
 }
 
 func (s *Store) step(name string, version int) error {

@@ -3,7 +3,10 @@ package store
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +15,10 @@ import (
 )
 
 // sealer encrypts what must not be readable in the database file.
-type sealer struct{ aead cipher.AEAD }
+type sealer struct {
+	aead cipher.AEAD
+	mac  []byte // key of fingerprints
+}
 
 // openSealer reads the key, or makes one where there is none.
 func openSealer(file string) (*sealer, error) {
@@ -31,7 +37,7 @@ func openSealer(file string) (*sealer, error) {
 		return nil, err
 	}
 	aead, err := cipher.NewGCM(block)
-	return &sealer{aead}, err
+	return &sealer{aead, sum(key, []byte("fingerprint"))}, err
 }
 
 // newKey writes the key through a temporary file, so that a crash cannot leave
@@ -63,6 +69,18 @@ func newKey(file string) ([]byte, error) {
 	}
 	defer dir.Close()
 	return key, dir.Sync()
+}
+
+func sum(key, text []byte) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write(text)
+	return mac.Sum(nil)
+}
+
+// Fingerprint names a secret: the same for the same text, and of no use to who
+// would guess the text, for it takes the store's key. It is 16 hex digits.
+func (tx *Tx) Fingerprint(secret []byte) string {
+	return hex.EncodeToString(sum(tx.seal.mac, secret)[:8])
 }
 
 func (s *sealer) seal(plain []byte) []byte {

@@ -23,6 +23,7 @@ type Config struct {
 
 // Store is the database. It is safe for concurrent use.
 type Store struct {
+	dir       string
 	writer    *sql.DB // one connection: SQLite has one writer
 	reader    *sql.DB
 	seal      *sealer
@@ -41,17 +42,17 @@ func Open(c Config) (*Store, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	seal, err := openSealer(filepath.Join(c.Dir, "store.key"))
+	seal, err := openSealer(filepath.Join(c.Dir, KeyFile))
 	if err != nil {
 		return nil, err
 	}
-	file := filepath.Join(c.Dir, "cupola.db")
+	file := filepath.Join(c.Dir, DatabaseFile)
 	writer, err := open(file, "_txlock=immediate")
 	if err != nil {
 		return nil, err
 	}
 	writer.SetMaxOpenConns(1)
-	s := &Store{writer: writer, seal: seal, feed: newFeed(), turn: make(chan struct{}, 1), followers: newFollowers(), log: c.Log, now: time.Now}
+	s := &Store{dir: c.Dir, writer: writer, seal: seal, feed: newFeed(), turn: make(chan struct{}, 1), followers: newFollowers(), log: c.Log, now: time.Now}
 	if err := s.migrate(file); err != nil {
 		writer.Close()
 		return nil, fmt.Errorf("migrate %s: %w", file, err)

@@ -45,7 +45,7 @@ func (b *bbsClient) lrpsCrash() {
 	for guid, c := range cases {
 		b.comesTo("c-"+guid, c.reason)
 		b.logHasAll("c-"+guid, c.logs...)
-		b.must("/v1/desired_lrp/remove", &bbspb.ProcessGUIDRequest{ProcessGuid: "c-" + guid})
+		b.removeLRP("c-" + guid)
 	}
 }
 

@@ -173,9 +173,12 @@ func tags(logGUID string) map[string]*bbspb.MetricTagValue {
 
 // TestBBS lets a client of Diego's run LRPs and tasks in real containers.
 func TestBBS(t *testing.T) {
-	d := startDaemon(t, needBinary(t), "--bbs", "127.0.0.1:0")
+	d := startDaemon(t, needBinary(t), "--bbs", "127.0.0.1:0", "--instance-cert-life", "20s")
 	b := d.bbs()
 	b.must("/v1/domains/upsert", &bbspb.UpsertDomainRequest{Domain: "tests"})
+	var rotated func(*bbsClient)
+	archive := probeTar(t)
+	t.Run("identity", func(t *testing.T) { rotated = d.on(t).bbs().certificatesRotate(archive) })
 	t.Run("LRP", func(t *testing.T) {
 		b := d.on(t).bbs()
 		defer func() { d.cmd = b.cmd }() // it kills the daemon and starts another
@@ -185,6 +188,9 @@ func TestBBS(t *testing.T) {
 	t.Run("task", func(t *testing.T) { d.on(t).bbs().taskCallsBack() })
 	t.Run("cancel", func(t *testing.T) { d.on(t).bbs().taskIsCancelled() })
 	t.Run("apps", func(t *testing.T) { d.on(t).bbs().appsAreShown() })
+	if rotated != nil {
+		t.Run("rotated", func(t *testing.T) { rotated(d.on(t).bbs()) })
+	}
 }
 
 // lrpLives desires an LRP with a setup, a check, a route and a log, scales it,
@@ -366,9 +372,12 @@ func (b *bbsClient) taskCallsBack() {
 		return ""
 	})
 	want := "task_created task_changed task_changed task_changed task_removed" // running, completed, resolving
-	if got := strings.Join(events(), " "); got != want {
-		b.t.Errorf("got %s; want %s", got, want)
-	}
+	eventually(b.t, 10*time.Second, func() string {                            // events come after the rows
+		if got := strings.Join(events(), " "); got != want {
+			return fmt.Sprintf("got %s; want %s", got, want)
+		}
+		return ""
+	})
 }
 
 // taskIsCancelled cancels one that runs, whose container goes.

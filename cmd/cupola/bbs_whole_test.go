@@ -104,16 +104,21 @@ func (b *bbsClient) tellsAll(events func() []string) {
 // inside asks a port of a container, without the router.
 func (b *bbsClient) inside(a *bbspb.ActualLRP, port int, path string) string {
 	b.t.Helper()
-	res, err := (&http.Client{Timeout: 10 * time.Second}).Get(fmt.Sprintf("http://%s:%d%s", a.NetInfo.InstanceAddress, port, path))
+	body, err := lookInside(a, port, path)
 	if err != nil {
 		b.t.Fatal(err)
+	}
+	return body
+}
+
+func lookInside(a *bbspb.ActualLRP, port int, path string) (string, error) {
+	res, err := (&http.Client{Timeout: time.Minute}).Get(fmt.Sprintf("http://%s:%d%s", a.NetInfo.InstanceAddress, port, path))
+	if err != nil {
+		return "", err
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return string(body)
+	return string(body), err
 }
 
 func (b *bbsClient) says(a *bbspb.ActualLRP, path, want string) {

@@ -188,8 +188,18 @@ done; echo "whole: $seen"`
 	case <-time.After(20 * time.Second):
 		d.t.Error("the watcher has not seen the last of them")
 	}
-	if after := d.stats("probe", "web")[0].InstanceGUID; after != before {
+	now := d.stats("probe", "web")[0]
+	if now.InstanceGUID != before {
 		d.t.Error("the instance was replaced")
+	}
+	var events struct {
+		Resources []struct {
+			Data struct{ Instance, Revision string }
+		}
+	}
+	d.api("GET", "/v3/audit_events?order_by=-created_at&types=audit.app.process.refresh_bindings&target_guids="+d.app("probe"), nil, &events)
+	if len(events.Resources) == 0 || events.Resources[0].Data.Instance != before || events.Resources[0].Data.Revision != now.Bindings.Revision || !now.Bindings.Current {
+		d.t.Errorf("got %+v, and events %+v; want the current revision in both", now.Bindings, events.Resources[:min(1, len(events.Resources))])
 	}
 }
 

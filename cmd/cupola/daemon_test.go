@@ -217,6 +217,10 @@ type instance struct {
 	Host         string
 	InstanceGUID string `json:"instance_guid"`
 	Uptime       int
+	Bindings     struct {
+		Revision string
+		Current  bool
+	}
 }
 
 func (d *daemon) stats(app, process string) []instance {

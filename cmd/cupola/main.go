@@ -30,7 +30,10 @@ type cli struct {
 	Credentials credentialsCmd `cmd:"" help:"Tell the admin's password."`
 	Stack       stackCmd       `cmd:"" help:"List, build, import, pull and remove stacks."`
 
-	Broker brokerCmd `cmd:"" help:"Prepare and look at the built-in service broker, which 'serve --data-services' turns on."`
+	Backup  backupCmd  `cmd:"" help:"Write all of a daemon into one file, while it runs or not."`
+	Verify  verifyCmd  `cmd:"" help:"Check a backup to its last byte."`
+	Restore restoreCmd `cmd:"" help:"Make a data directory of a backup."`
+	Broker  brokerCmd  `cmd:"" help:"Prepare and look at the built-in service broker, which 'serve --data-services' turns on."`
 
 	AppFeatures       appFeaturesCmd       `cmd:"" aliases:"app-feature-flags" help:"List an app's features."`
 	AppFeature        appFeatureCmd        `cmd:"" aliases:"app-feature-flag" help:"Show a feature of an app."`

@@ -20,10 +20,11 @@ type outside struct {
 	gateway         net.IP
 	public, private net.IP
 	listening       []net.Listener
+	echoing         []net.PacketConn
 }
 
-// newOutside takes connections on port 80 of both addresses until the test
-// ends.
+// newOutside takes connections on port 80 of both addresses, and sends back what
+// comes to UDP ports 9000 and 9001 of the private one, until the test ends.
 func newOutside(t *testing.T) *outside {
 	t.Helper()
 	// From the benchmarking range of RFC 2544, which security groups take for
@@ -46,6 +47,9 @@ func newOutside(t *testing.T) *outside {
 	for _, l := range o.listening {
 		go accept(l)
 	}
+	for _, c := range o.echoing {
+		go echo(c)
+	}
 	return o
 }
 
@@ -57,6 +61,17 @@ func accept(l net.Listener) {
 			return
 		}
 		c.Close()
+	}
+}
+
+// echo sends everything back.
+func echo(c net.PacketConn) {
+	for b := make([]byte, 1500); ; {
+		n, from, err := c.ReadFrom(b)
+		if err != nil {
+			return
+		}
+		_, _ = c.WriteTo(b[:n], from)
 	}
 }
 
@@ -88,6 +103,13 @@ func (o *outside) furnish() error {
 		}
 		o.listening = append(o.listening, l)
 	}
+	for _, port := range []string{":9000", ":9001"} {
+		c, err := net.ListenPacket("udp4", o.private.String()+port)
+		if err != nil {
+			return err
+		}
+		o.echoing = append(o.echoing, c)
+	}
 	return nil
 }
 
@@ -113,6 +135,9 @@ func up(name string, ip net.IP, bits int, route *netlink.Route) error {
 func (o *outside) close() {
 	for _, l := range o.listening {
 		l.Close()
+	}
+	for _, c := range o.echoing {
+		c.Close()
 	}
 	if link, err := netlink.LinkByName(o.link); err == nil {
 		_ = netlink.LinkDel(link)

@@ -111,7 +111,9 @@ func (p *stackProgress) line(s server.StackStep) string {
 		return "  finish     accounts, certificates, alternatives, dpkg's database"
 	case "save":
 		return "  save       to the disk"
-	case "import", "export":
+	case "images", "stacks":
+		return fmt.Sprintf("  %-10s %d of %d", s.Step, s.Done+1, s.Total)
+	case "import", "export", "backup", "verify", "restore":
 		return fmt.Sprintf("  %-10s %s", s.Step, p.bar(s, share(s)))
 	}
 	return "  " + s.Step + "  " + s.Detail

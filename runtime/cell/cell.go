@@ -118,14 +118,13 @@ func (c *Cell) Run(ctx context.Context) error {
 		return err
 	}
 	c.once.Do(func() { close(c.adopted) })
-	c.renewAll(ctx)
+	c.running.Go(func() { c.renewEach(ctx) })
 	tick := time.NewTicker(sweepInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
 			c.sweep(ctx)
-			c.renewAll(ctx)
 		case <-ctx.Done():
 			c.running.Wait()
 			return nil

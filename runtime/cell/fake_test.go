@@ -460,7 +460,7 @@ func (r fakeRoots) DiskUsage(string) (int64, error) { return 4096, nil }
 
 type fakeFiles struct{ *machine }
 
-func (f fakeFiles) Create(id string) error {
+func (f fakeFiles) Create(id string, _ bool) error {
 	if err := f.call(context.Background(), "create", id); err != nil {
 		return err
 	}

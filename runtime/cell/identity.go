@@ -15,7 +15,8 @@ import (
 // Identities issues instance identity certificates: an identity.Authority.
 type Identities interface {
 	Issue(identity.Subject) (identity.Credentials, error)
-	Certificate() []byte // of the authority
+	Certificate() []byte        // of the authority
+	RenewBefore() time.Duration // how long before its end one is replaced
 }
 
 // Diego's names of a container's credentials.
@@ -32,10 +33,6 @@ const (
 	authorityTree   = "authority"
 )
 
-// renewBefore is how long before its end a certificate is replaced: Diego's
-// time.
-const renewBefore = 30 * time.Minute
-
 // makeCredentials gives the container its certificate, if it is to have one.
 func (b *build) makeCredentials() error {
 	issuer := b.cell.cfg.Identities
@@ -50,8 +47,7 @@ func (b *build) makeCredentials() error {
 	if b.full.SystemCertificatesPath == "" {
 		return nil
 	}
-	files := []lrp.File{{Path: authorityName, Content: issuer.Certificate()}}
-	if err := b.cell.cfg.Files.Replace(b.guid(), authorityTree, b.user.GID, files); err != nil {
+	if err := b.trust(b.user.GID); err != nil {
 		return &blame{"failed to create credentials directory", err}
 	}
 	b.update(func(r *record) { r.HasAuthority = true })
@@ -74,6 +70,12 @@ func (i *instance) renew(gid uint32) error {
 	}
 	i.update(func(r *record) { r.CertifiedUntil = c.NotAfter })
 	return nil
+}
+
+// trust gives the container the certificates that it should trust.
+func (i *instance) trust(gid uint32) error {
+	files := []lrp.File{{Path: authorityName, Content: i.cell.cfg.Identities.Certificate()}}
+	return i.cell.cfg.Files.Replace(i.guid(), authorityTree, gid, files)
 }
 
 // credentialMounts show the container its certificate, and those that it should
@@ -105,15 +107,28 @@ func (b *build) credentialEnv() []lrp.EnvVar {
 	return env
 }
 
-// renewAll replaces the certificates that end soon. A container whose
-// certificate could not be replaced is tried again the next time.
-func (c *Cell) renewAll(ctx context.Context) {
+// renewEach renews certificates in time, until ctx ends.
+func (c *Cell) renewEach(ctx context.Context) {
 	if c.cfg.Identities == nil {
 		return
 	}
+	tick := time.NewTicker(min(sweepInterval, c.cfg.Identities.RenewBefore()/2))
+	defer tick.Stop()
+	for c.renewAll(ctx); ; c.renewAll(ctx) {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// renewAll replaces the certificates that end soon. A container whose
+// certificate could not be replaced is tried again the next time.
+func (c *Cell) renewAll(ctx context.Context) {
 	for _, i := range c.all() {
 		rec := i.record()
-		if rec.CertifiedUntil.IsZero() || time.Until(rec.CertifiedUntil) > renewBefore || rec.Phase != lrp.PhaseStarting && rec.Phase != lrp.PhaseRunning {
+		if rec.CertifiedUntil.IsZero() || time.Until(rec.CertifiedUntil) > c.cfg.Identities.RenewBefore() || rec.Phase != lrp.PhaseStarting && rec.Phase != lrp.PhaseRunning {
 			continue
 		}
 		if err := i.renewKept(rec.User.GID); err != nil && ctx.Err() == nil {
@@ -125,6 +140,11 @@ func (c *Cell) renewAll(ctx context.Context) {
 func (i *instance) renewKept(gid uint32) error {
 	if err := i.renew(gid); err != nil {
 		return err
+	}
+	if i.record().HasAuthority { // which may have been renewed, too
+		if err := i.trust(gid); err != nil {
+			return err
+		}
 	}
 	if err := i.save(func(*record) {}); err != nil {
 		return fmt.Errorf("keep the time of the certificate: %w", err)

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
+	"strconv"
+	"time"
 
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
@@ -17,6 +20,9 @@ const programFile = "program.json"
 // bindingsTree is the directory of a container's Files.
 const bindingsTree = "bindings"
 
+// treeName is the directory of the nth of a container's Trees.
+func treeName(n int) string { return "tree-" + strconv.Itoa(n) }
+
 // ErrNoFiles says that a container was started without Files, and so has
 // nowhere to put them.
 var ErrNoFiles = errors.New("instance has no volume mounted files")
@@ -28,7 +34,7 @@ var errGone = errors.New("missing garden container")
 // makeMemory makes what of the container lies in memory.
 func (b *build) makeMemory(context.Context) error {
 	files := b.cell.cfg.Files
-	if err := files.Create(b.guid()); err != nil {
+	if err := files.Create(b.guid(), len(b.full.Trees) > 0); err != nil {
 		return err
 	}
 	program, err := json.Marshal(b.full)
@@ -42,6 +48,11 @@ func (b *build) makeMemory(context.Context) error {
 		return err
 	}
 	b.update(func(r *record) { r.User = loginOf(b.user) })
+	for n, t := range b.full.Trees {
+		if err := files.Replace(b.guid(), treeName(n), b.user.GID, t.Files); err != nil {
+			return fmt.Errorf("write %s: %w", t.Path, err)
+		}
+	}
 	mounted := b.full.AllFiles()
 	if mounted == nil {
 		return nil
@@ -49,7 +60,7 @@ func (b *build) makeMemory(context.Context) error {
 	if err := files.Replace(b.guid(), bindingsTree, b.user.GID, mounted); err != nil {
 		return &blame{"failed to create volume mounted files", err}
 	}
-	b.update(func(r *record) { r.FilesDigest = lrp.FilesDigest(mounted) })
+	b.update(func(r *record) { r.FilesDigest, r.FilesSince = lrp.FilesDigest(mounted), time.Now() })
 	return nil
 }
 
@@ -71,6 +82,9 @@ func (i *instance) program() (lrp.Container, error) {
 // memoryMounts show the container what of its memory it may see.
 func (b *build) memoryMounts() []container.Mount {
 	mounts := b.credentialMounts()
+	for n, t := range b.full.Trees {
+		mounts = append(mounts, container.Mount{Source: b.cell.cfg.Files.Path(b.guid(), treeName(n)), Destination: path.Clean("/" + t.Path), ReadOnly: true})
+	}
 	if b.record().FilesDigest != "" {
 		mounts = append(mounts, b.memoryMount(bindingsTree, lrp.FilesPath))
 	}
@@ -101,7 +115,7 @@ func (c *Cell) SetFiles(guid string, files []lrp.File) error {
 	if err := c.cfg.Files.Replace(guid, bindingsTree, rec.User.GID, files); err != nil {
 		return fmt.Errorf("replace volume mounted files: %w", err)
 	}
-	i.update(func(r *record) { r.FilesDigest = lrp.FilesDigest(files) })
+	i.update(func(r *record) { r.FilesDigest, r.FilesSince = lrp.FilesDigest(files), time.Now() })
 	i.say("Cell %s replaced the service binding files of instance %s", i.cellID(), guid)
 	return nil
 }

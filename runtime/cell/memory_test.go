@@ -77,10 +77,12 @@ type fakeIssuer struct{ issued atomic.Int32 }
 
 func (f *fakeIssuer) Issue(s identity.Subject) (identity.Credentials, error) {
 	text := fmt.Sprintf("%d %s %s %v", f.issued.Add(1), s.InstanceGUID, s.Address, s.OrganizationalUnits)
-	return identity.Credentials{Certificate: []byte(text), Key: []byte("key"), NotAfter: time.Now().Add(identity.Life)}, nil
+	return identity.Credentials{Certificate: []byte(text), Key: []byte("key"), NotAfter: time.Now().Add(identity.DefaultLife)}, nil
 }
 
 func (*fakeIssuer) Certificate() []byte { return []byte("authority") }
+
+func (*fakeIssuer) RenewBefore() time.Duration { return 30 * time.Minute }
 
 // A certificate is replaced half an hour before it ends, whichever daemon is
 // there.

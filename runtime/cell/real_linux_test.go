@@ -178,6 +178,19 @@ func TestRealPod(t *testing.T) {
 	}
 }
 
+// TestRealTree is about files in memory, of which some can be executed.
+func TestRealTree(t *testing.T) {
+	c, w, r := runReal(t)
+	spec := w.instance("g", "look", "/var/vcap/jobs/nats/bin/run", "/var/vcap/jobs/nats/config/nats.conf")
+	spec.Setup = lrp.Run{Path: "/var/vcap/jobs/nats/bin/run"}.Action()
+	spec.Trees = []lrp.Tree{{Path: "/var/vcap/jobs/nats", Files: []lrp.File{
+		{Path: "bin/run", Content: []byte("#!/home/vcap/app/app stage\n"), Program: true}, {Path: "config/nats.conf", Content: []byte("port: 4222")},
+	}}}
+	c.Start(spec)
+	r.wantLine(t, "/var/vcap/jobs/nats/bin/run -r-xr-x--- 0 2000 read-only-file-system not-a-directory")
+	r.wantLine(t, "/var/vcap/jobs/nats/config/nats.conf -r--r----- 0 2000 read-only-file-system not-a-directory")
+}
+
 func TestRealTask(t *testing.T) {
 	c, w, r := runReal(t)
 	spec := w.instance("t", "stage")

@@ -22,7 +22,8 @@ type record struct {
 	StartedAt      time.Time // zero: it was never started
 	User           login     // of the action
 	Ready          bool
-	FilesDigest    string                 // of its Files; "" where there is no place for any
+	FilesDigest    string // of its Files; "" where there is no place for any
+	FilesSince     time.Time
 	HasAuthority   bool                   // there are certificates to trust
 	CertifiedUntil time.Time              // when its certificate ends; zero: it has none
 	Steps          map[string]*stepRecord // of the program; guarded like the record
@@ -48,7 +49,7 @@ const recordFile = "container.json"
 
 // stripped is c without environment, files, commands and credentials.
 func stripped(c lrp.Container) lrp.Container {
-	c.Env, c.Files, c.Layers, c.CachedDependencies = nil, nil, nil, nil
+	c.Env, c.Files, c.Trees, c.Layers, c.CachedDependencies = nil, nil, nil, nil, nil
 	c.Setup, c.Action, c.Monitor, c.Sidecars = lrp.Action{}, lrp.Action{}, lrp.Action{}, nil
 	c.ImageUsername, c.ImagePassword = "", ""
 	return c

@@ -58,7 +58,7 @@ type RootFS interface {
 
 // Files keeps small files of containers in memory. Remove takes any ID.
 type Files interface {
-	Create(id string) error
+	Create(id string, programs bool) error
 	Remove(id string) error
 	List() ([]string, error)
 	Keep(id, name string, content []byte) error

@@ -53,6 +53,8 @@ func (c *Cell) Stats(guid string) (lrp.Stats, bool) {
 		s.DiskBytes += uint64(memory)
 	}
 	s.LogRate = i.limiter.Rate()
+	r := i.record()
+	s.FilesDigest, s.FilesSince = r.FilesDigest, r.FilesSince
 	return s, true
 }
 

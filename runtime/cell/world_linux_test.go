@@ -130,7 +130,7 @@ func (w world) open() (*leaves, error) {
 	if err != nil {
 		return nil, err
 	}
-	authority, err := identity.Open(w.path("identity"))
+	authority, err := identity.Open(w.path("identity"), identity.DefaultLife)
 	if err != nil {
 		return nil, err
 	}

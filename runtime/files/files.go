@@ -77,8 +77,9 @@ func New(cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Create makes the memory of a container.
-func (s *Store) Create(id string) error {
+// Create makes the memory of a container. Only where there are to be programs in
+// it can it be mounted so that they run.
+func (s *Store) Create(id string, programs bool) error {
 	if !filepath.IsLocal(id) || filepath.Base(id) != id {
 		return fmt.Errorf("make memory of container %q: bad ID", id)
 	}
@@ -86,7 +87,7 @@ func (s *Store) Create(id string) error {
 	if err := s.claim(id); err != nil {
 		return fmt.Errorf("make memory of container %s: %w", id, err)
 	}
-	err := mount(s.dir(id), s.cfg.Base)
+	err := mount(s.dir(id), s.cfg.Base, programs)
 	if err == nil {
 		err = os.Mkdir(filepath.Join(s.dir(id), own), 0o700)
 	}
@@ -183,8 +184,9 @@ func (s *Store) Path(id, tree string) string { return filepath.Join(s.dir(id), t
 
 // Replace gives a tree of a container other files. Who reads a directory at the
 // top of the tree sees its old files or the new, and so does who reads the files
-// at the top; what is the same stays untouched. They can be read by root and by the group gid of the
-// container. The first call makes the tree.
+// at the top; what is the same stays untouched. They can be read, and programs
+// executed, by root and by the group gid of the container. The first call makes
+// the tree.
 func (s *Store) Replace(id, tree string, gid uint32, files []lrp.File) error {
 	if err := lrp.CheckFiles(files); err != nil {
 		return err

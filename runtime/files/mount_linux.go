@@ -12,8 +12,11 @@ import (
 const size = "size=64m,nr_inodes=65536"
 
 // mount mounts a tmpfs on dir that the group base can pass.
-func mount(dir string, base uint32) error {
-	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+func mount(dir string, base uint32, programs bool) error {
+	var flags uintptr = unix.MS_NOSUID | unix.MS_NODEV
+	if !programs {
+		flags |= unix.MS_NOEXEC
+	}
 	opts := fmt.Sprintf("%s,mode=0710,uid=0,gid=%d", size, base)
 	err := unix.Mount("tmpfs", dir, "tmpfs", flags, opts+",noswap")
 	if errors.Is(err, unix.EINVAL) { // before Linux 6.4

@@ -30,14 +30,14 @@ func TestMounts(t *testing.T) {
 		}
 	})
 	for _, id := range []string{"a", "b"} {
-		if err := s.Create(id); err != nil {
+		if err := s.Create(id, false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Create("a"); err == nil {
+	if err := s.Create("a", false); err == nil {
 		t.Error("got no error for a second memory")
 	}
-	if err := s.Create("../x"); err == nil {
+	if err := s.Create("../x", false); err == nil {
 		t.Error("got no error for a bad ID")
 	}
 	if err := s.Replace("b", "tree", 2000, []lrp.File{{Path: "d/f", Content: make([]byte, 100<<10)}}); err != nil {
@@ -79,7 +79,7 @@ func BenchmarkContainer(b *testing.B) {
 	}
 	files := []lrp.File{{Path: "instance.crt", Content: make([]byte, 2000)}, {Path: "instance.key", Content: make([]byte, 1700)}}
 	for b.Loop() {
-		err := s.Create("c")
+		err := s.Create("c", false)
 		for _, tree := range []string{"credentials", "authority"} {
 			if err == nil {
 				err = s.Replace("c", tree, 2000, files)

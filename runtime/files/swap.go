@@ -98,7 +98,7 @@ func (s *Store) write(root *os.Root, dir string, gid int, files []lrp.File) erro
 		if err := s.makeDirs(root, path.Dir(name)); err != nil {
 			return err
 		}
-		if err := s.writeFile(root, name, gid, f.Content); err != nil {
+		if err := s.writeFile(root, name, gid, f); err != nil {
 			return err
 		}
 	}
@@ -123,9 +123,13 @@ func (s *Store) makeDir(root *os.Root, dir string) error {
 	return errors.Join(root.Chmod(dir, 0o755), s.chown(root, dir, 0))
 }
 
-func (s *Store) writeFile(root *os.Root, name string, gid int, content []byte) error {
-	if err := root.WriteFile(name, content, 0o400); err != nil {
+func (s *Store) writeFile(root *os.Root, name string, gid int, f lrp.File) error {
+	mode := fs.FileMode(0o440)
+	if f.Program {
+		mode = 0o550
+	}
+	if err := root.WriteFile(name, f.Content, 0o400); err != nil {
 		return fmt.Errorf("write file: %w", err)
 	}
-	return errors.Join(s.chown(root, name, gid), root.Chmod(name, 0o440))
+	return errors.Join(s.chown(root, name, gid), root.Chmod(name, mode))
 }

@@ -48,7 +48,8 @@ func sorted(files []lrp.File) (flat []lrp.File, dirs map[string][]lrp.File) {
 	dirs = map[string][]lrp.File{}
 	for _, f := range files {
 		if dir, rest, ok := strings.Cut(f.Path, "/"); ok {
-			dirs[dir] = append(dirs[dir], lrp.File{Path: rest, Content: f.Content})
+			f.Path = rest
+			dirs[dir] = append(dirs[dir], f)
 		} else {
 			flat = append(flat, f)
 		}

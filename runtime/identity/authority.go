@@ -30,17 +30,18 @@ type Authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 	text []byte // cert as PEM
+	life time.Duration
 	keys *keys
 }
 
 // Open reads the authority that lies in dir, and makes it where there is none,
-// or one that has ended.
-func Open(dir string) (*Authority, error) {
+// or one that has ended. What it issues is good for life.
+func Open(dir string, life time.Duration) (*Authority, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make directory of the identity authority: %w", err)
 	}
 	a, err := read(dir)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && time.Now().Add(2*Life).After(a.cert.NotAfter) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && time.Now().Add(2*life).After(a.cert.NotAfter) {
 		if err := create(dir); err != nil {
 			return nil, fmt.Errorf("make identity authority: %w", err)
 		}
@@ -49,7 +50,7 @@ func Open(dir string) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read identity authority: %w", err)
 	}
-	a.keys = newKeys()
+	a.keys, a.life = newKeys(), life
 	return a, nil
 }
 

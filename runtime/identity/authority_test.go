@@ -13,7 +13,7 @@ import (
 )
 
 func TestIssue(t *testing.T) {
-	a, err := Open(t.TempDir())
+	a, err := Open(t.TempDir(), DefaultLife)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,18 +42,18 @@ func TestIssue(t *testing.T) {
 	if leaf.Subject.CommonName != "0d9b7f2e" || !slices.Equal(slices.Sorted(slices.Values(leaf.Subject.OrganizationalUnit)), units) {
 		t.Errorf("got %v", leaf.Subject)
 	}
-	if left := time.Until(leaf.NotAfter); left > Life || left < Life-time.Minute || !leaf.NotAfter.Equal(got.NotAfter.Truncate(time.Second)) {
-		t.Errorf("got %s left; want %s", left, Life)
+	if left := time.Until(leaf.NotAfter); left > DefaultLife || left < DefaultLife-time.Minute || !leaf.NotAfter.Equal(got.NotAfter.Truncate(time.Second)) {
+		t.Errorf("got %s left; want %s", left, DefaultLife)
 	}
 }
 
 func TestAuthorityStays(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "identity")
-	first, err := Open(dir)
+	first, err := Open(dir, DefaultLife)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := Open(dir)
+	second, err := Open(dir, DefaultLife)
 	if err != nil || string(first.Certificate()) != string(second.Certificate()) {
 		t.Errorf("got another authority, %v", err)
 	}
@@ -64,14 +64,22 @@ func TestAuthorityStays(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, certFile)); err != nil {
 		t.Fatal(err)
 	}
-	third, err := Open(dir)
+	third, err := Open(dir, DefaultLife)
 	if err != nil || string(third.Certificate()) == string(first.Certificate()) {
 		t.Errorf("got the same authority, %v; want a new one", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, certFile), first.Certificate(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir); err == nil {
+	if _, err := Open(dir, DefaultLife); err == nil {
 		t.Error("got no error for a key of another certificate")
+	}
+}
+
+func TestRenewBefore(t *testing.T) {
+	for life, want := range map[time.Duration]time.Duration{DefaultLife: 30 * time.Minute, time.Minute: 15 * time.Second} {
+		if got := (&Authority{life: life}).RenewBefore(); got != want {
+			t.Errorf("%s: got %s; want %s", life, got, want)
+		}
 	}
 }

@@ -12,8 +12,15 @@ import (
 	"time"
 )
 
-// Life is how long a certificate is good for: Diego's 24 hours.
-const Life = 24 * time.Hour
+// DefaultLife is how long a certificate is good for in Diego.
+const DefaultLife = 24 * time.Hour
+
+// maxRenewal is Diego's time before the end of a certificate when it is
+// replaced.
+const maxRenewal = 30 * time.Minute
+
+// RenewBefore is how long before its end a certificate is to be replaced.
+func (a *Authority) RenewBefore() time.Duration { return min(maxRenewal, a.life/4) }
 
 // skew is how far clocks may be apart.
 const skew = 5 * time.Minute
@@ -43,7 +50,7 @@ func (a *Authority) Issue(s Subject) (Credentials, error) {
 	now := time.Now()
 	cert := &x509.Certificate{
 		SerialNumber: serial(), Subject: pkix.Name{CommonName: s.InstanceGUID, OrganizationalUnit: s.OrganizationalUnits},
-		NotBefore: now.Add(-skew), NotAfter: now.Add(Life),
+		NotBefore: now.Add(-skew), NotAfter: now.Add(a.life),
 		DNSNames:    []string{s.InstanceGUID},
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment | x509.KeyUsageKeyAgreement,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},

@@ -95,6 +95,8 @@ type Stats struct {
 	DiskQuota   uint64
 	LogRate     uint64 // bytes a second
 	Uptime      time.Duration
+	FilesDigest string    // of its Files; "" where there is no place for any
+	FilesSince  time.Time // when it got them
 }
 
 // Cell is the presence of a cell: what it is, has and offers.

@@ -19,6 +19,14 @@ const MaxFilesBytes = 1 << 20
 type File struct {
 	Path    string // relative, with slashes; no part begins with ".."
 	Content []byte
+	Program bool // it can be executed; in a Tree alone
+}
+
+// Tree is a directory of small files, programs too. It is read-only, and stays
+// as it is.
+type Tree struct {
+	Path  string // in the container
+	Files []File
 }
 
 // CheckFiles tells what is wrong with a container's files: a path that leads

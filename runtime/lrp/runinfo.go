@@ -16,6 +16,8 @@ type RunInfo struct {
 	// Files are shown read-only at FilesPath, before anything runs. The cell can
 	// replace them while the container runs.
 	Files []File
+	// Trees are shown read-only, each at its own path. They are in memory, too.
+	Trees []Tree
 
 	Env      []EnvVar // later entries win
 	Setup    Action   // before all else; a failure ends the container

@@ -38,29 +38,32 @@ func TestPlacementPools(t *testing.T) {
 	})
 }
 
+// runs gives app-1 an instance.
+func (w *world) runs() {
+	w.t.Helper()
+	w.write(func(tx *store.Tx) error {
+		p, err := store.Processes.Get(tx, "app-1")
+		if err != nil {
+			return err
+		}
+		app, err := store.Apps.Get(tx, "app-1")
+		if err != nil {
+			return err
+		}
+		return tx.InsertActual(lrp.Actual{Key: lrp.Key{ProcessGUID: desire.ProcessGUID(p, app)}, State: lrp.Running, InstanceGUID: "i-" + desire.ProcessGUID(p, app), Ready: true, Since: tx.Now})
+	})
+}
+
 // TestAPoolHoldsFromTheNextStart changes where an app may run while it runs.
 func TestAPoolHoldsFromTheNextStart(t *testing.T) {
 	w := newWorld(t)
-	run := func() {
-		w.write(func(tx *store.Tx) error {
-			p, err := store.Processes.Get(tx, "app-1")
-			if err != nil {
-				return err
-			}
-			app, err := store.Apps.Get(tx, "app-1")
-			if err != nil {
-				return err
-			}
-			return tx.InsertActual(lrp.Actual{Key: lrp.Key{ProcessGUID: desire.ProcessGUID(p, app)}, State: lrp.Running, InstanceGUID: "i-" + desire.ProcessGUID(p, app), Ready: true, Since: tx.Now})
-		})
-	}
 	old := detailOf(outdatedPlacement)
 	w.run(t, []step{
 		{method: "POST", path: "/v3/placement_pools", body: `{"name": "a", "require": ["staging"], "relationships": {"spaces": {"data": [{"guid": "space-1"}]}}}`, status: 201, save: "a"},
 		{method: "POST", path: "/v3/apps/app-1/actions/start", status: 200},
 		{method: "GET", path: "/v3/processes/app-1", status: 200, want: `{"placement": {"pool": "a", "require": ["staging"], "disallow": [], "isolation_segment": null, "outdated": false}}`},
 	})
-	run()
+	w.runs()
 	w.run(t, []step{
 		{method: "GET", path: "/v3/processes/app-1/stats", status: 200, want: `{"resources": [{"state": "RUNNING", "details": null, "isolation_segment": null}]}`},
 		{method: "PATCH", path: "/v3/placement_pools/{a}", body: `{"require": ["production"]}`, status: 200},
@@ -69,7 +72,7 @@ func TestAPoolHoldsFromTheNextStart(t *testing.T) {
 		{method: "POST", path: "/v3/apps/app-1/actions/restart", status: 200},
 		{method: "GET", path: "/v3/processes/app-1", status: 200, want: `{"placement": {"require": ["production"], "outdated": false}}`},
 	})
-	run()
+	w.runs()
 	w.run(t, []step{
 		{method: "POST", path: "/v3/isolation_segments", body: `{"name": "Iso"}`, status: 201, save: "iso"},
 		// A segment that nobody here uses changes nothing for who runs.
@@ -79,7 +82,7 @@ func TestAPoolHoldsFromTheNextStart(t *testing.T) {
 		{method: "GET", path: "/v3/processes/app-1/stats", status: 200, want: old},
 		{method: "POST", path: "/v3/apps/app-1/actions/restart", status: 200},
 	})
-	run()
+	w.runs()
 	w.run(t, []step{
 		{method: "GET", path: "/v3/processes/app-1/stats", status: 200, want: `{"resources": [{"isolation_segment": "Iso", "details": null}]}`},
 		{method: "PATCH", path: "/v3/spaces/space-1/relationships/isolation_segment", body: `{"data": {"guid": "` + cf.SharedSegment + `"}}`, status: 422},

@@ -39,7 +39,7 @@ func (c *call) leaving(p *cf.Process, app *cf.App) ([]doc, error) {
 		if !old || a.Domain != lrp.DomainApps || a.InstanceGUID == "" {
 			continue
 		}
-		list = append(list, with(c.viewStats(p, a.Index, a), doc{"state": "STOPPING", "process_guid": a.ProcessGUID}))
+		list = append(list, with(c.viewStats(p, a.Index, a, nil), doc{"state": "STOPPING", "process_guid": a.ProcessGUID}))
 	}
 	return list, nil
 }
@@ -80,11 +80,15 @@ func showStats(c *call) (*response, error) {
 				return nil, err
 			}
 			pending = app.State == cf.Started && p.Instances > 0
+			bound, err := c.bindingsNow(p, app)
+			if err != nil {
+				return nil, err
+			}
 			resources := []doc{}
 			for i := range p.Instances {
 				a := byIndex[i]
 				pending = pending && comes(p, a)
-				resources = append(resources, c.viewStats(p, i, a))
+				resources = append(resources, c.viewStats(p, i, a, bound))
 			}
 			stopping, err := c.leaving(p, app)
 			if err != nil {
@@ -111,7 +115,9 @@ func comes(p *cf.Process, a *lrp.Actual) bool {
 	return instanceState(a) == "STARTING"
 }
 
-func (c *call) viewStats(p *cf.Process, index int, a *lrp.Actual) doc {
+// viewStats is what the stats say of an instance; of one that is on its way out
+// not which bindings it has: b is nil then.
+func (c *call) viewStats(p *cf.Process, index int, a *lrp.Actual, b *boundNow) doc {
 	state := instanceState(a)
 	d := doc{"type": p.Type, "index": index, "state": state, "routable": nil, "uptime": 0, "isolation_segment": nil, "details": nil}
 	if a == nil {
@@ -127,6 +133,9 @@ func (c *call) viewStats(p *cf.Process, index int, a *lrp.Actual) doc {
 	}
 	s, _ := c.s.Stats(a.InstanceGUID)
 	d["routable"] = a.Ready
+	if b != nil {
+		b.on(c, a, s, d)
+	}
 	d["uptime"] = max(0, int64(time.Since(a.Since).Seconds()))
 	return with(d, c.quotas(p, a, s))
 }

@@ -38,6 +38,7 @@ type world struct {
 	tokens  map[string]string
 	saved   map[string]string // what steps kept, for {name} in later steps
 	retired []string
+	usage   lrp.Stats // of every instance
 	needs   []*need
 	seeds   bool // the directory is new
 	stop    func()
@@ -98,7 +99,7 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 			id, err := ua.Verify(ctx, token)
 			return Identity{UserGUID: id.UserGUID, Username: id.Username, ClientID: id.ClientID, Scopes: id.Scopes}, err
 		},
-		Stats: func(string) (lrp.Stats, bool) { return lrp.Stats{}, false },
+		Stats: func(string) (lrp.Stats, bool) { return w.usage, true },
 		Cells: func() []lrp.CellUse {
 			return []lrp.CellUse{{Cell: lrp.Cell{ID: "one", Tags: []string{"staging", "skynet"}, MemoryMB: 512, DiskMB: 1024, Containers: 250, RootFSes: []string{"lucid64", "cflinuxfs2"},
 				RootFSProviders: []string{"docker"}}, UsedMemoryMB: 64, UsedDiskMB: 128, UsedContainers: 1}, {Cell: lrp.Cell{ID: "two", Tags: []string{"Staging"}}}}

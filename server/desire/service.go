@@ -52,11 +52,17 @@ func StartedWith(list []bindings.Binding) json.RawMessage {
 // startedWith is the owner with the bindings that the process was started with.
 func (in ProcessIn) startedWith() Owner {
 	o := in.Owner
-	var list []bindings.Binding
-	if len(in.Process.Services) > 0 && json.Unmarshal(in.Process.Services, &list) == nil {
-		o.Bindings = list
-	}
+	o.Bindings = StartedBindings(in.Process, o.Bindings)
 	return o
+}
+
+// StartedBindings are those that StartedWith kept of a process, or else now.
+func StartedBindings(p *cf.Process, now []bindings.Binding) []bindings.Binding {
+	var list []bindings.Binding
+	if len(p.Services) > 0 && json.Unmarshal(p.Services, &list) == nil {
+		return list
+	}
+	return now
 }
 
 // services adds what the app is bound to, or where it can read that.

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"context"
 	"fmt"
 	"maps"
 
@@ -12,7 +13,7 @@ import (
 )
 
 // effect is what a cell is told once the rows say so.
-type effect func(Cell)
+type effect func(context.Context, Cell)
 
 // told is an effect for a cell.
 type told struct {
@@ -64,14 +65,21 @@ func (l *Loop) apply(tx *store.Tx, a Action) (cellID string, e effect, err error
 // refresh gives an instance the files that it should have. When that fails the
 // cell has the old ones still, and the next plan tries again.
 func (l *Loop) refresh(a Action) effect {
-	return func(c Cell) {
-		if err := c.SetFiles(a.Actual.InstanceGUID, a.Run.AllFiles()); err != nil {
+	return func(ctx context.Context, c Cell) {
+		files := a.Run.AllFiles()
+		err := c.SetFiles(a.Actual.InstanceGUID, files)
+		if err != nil {
 			l.log.Warn("files of an instance not replaced", "instance_guid", a.Actual.InstanceGUID, "err", err)
+			return
+		}
+		err = l.store.Write(ctx, func(tx *store.Tx) error { return recordRefreshed(tx, a, lrp.FilesDigest(files)) })
+		if err != nil && ctx.Err() == nil {
+			l.log.Error("event of an instance's new files not written", "instance_guid", a.Actual.InstanceGUID, "err", err)
 		}
 	}
 }
 
-func stop(guid string) effect { return func(c Cell) { c.Stop(guid) } }
+func stop(guid string) effect { return func(_ context.Context, c Cell) { c.Stop(guid) } }
 
 // applyActual does what changes a row alone.
 func applyActual(tx *store.Tx, a Action) error {
@@ -115,7 +123,7 @@ func (l *Loop) start(tx *store.Tx, a Action) (string, effect, error) {
 	if !ok {
 		return "", nil, err
 	}
-	return a.CellID, func(cell Cell) { cell.Start(c) }, err
+	return a.CellID, func(_ context.Context, cell Cell) { cell.Start(c) }, err
 }
 
 // instanceTags are the tags of an instance's logs: those of its Desired, and
@@ -139,7 +147,7 @@ func (l *Loop) startTask(tx *store.Tx, a Action) (string, effect, error) {
 	if err := begun(tx, next); err != nil {
 		return "", nil, err
 	}
-	return a.CellID, func(cell Cell) { cell.Start(a.container()) }, nil
+	return a.CellID, func(_ context.Context, cell Cell) { cell.Start(a.container()) }, nil
 }
 
 // begun tells a task's owner that it runs.

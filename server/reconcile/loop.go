@@ -153,7 +153,7 @@ func (l *Loop) step(ctx context.Context) (next time.Time, err error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	l.act(effects)
+	l.act(ctx, effects)
 	return Wake(w), nil
 }
 
@@ -194,11 +194,11 @@ func (l *Loop) look() []CellState {
 	return cells
 }
 
-func (l *Loop) act(effects []told) {
+func (l *Loop) act(ctx context.Context, effects []told) {
 	for _, t := range effects {
 		for _, c := range l.cells {
 			if c.Presence().ID == t.cellID {
-				t.effect(c)
+				t.effect(ctx, c)
 			}
 		}
 	}

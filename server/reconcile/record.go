@@ -32,6 +32,16 @@ func record(tx *store.Tx, app *cf.App, e cf.Event) error {
 	return store.Events.Insert(tx, &e)
 }
 
+// owner is whose an instance is.
+func owner(tx *store.Tx, a lrp.Actual) (*cf.Process, *cf.App, error) {
+	p, err := store.Processes.Get(tx, desire.CFProcess(a.ProcessGUID))
+	if err != nil {
+		return nil, nil, err
+	}
+	app, err := store.Apps.Get(tx, p.AppGUID)
+	return p, app, err
+}
+
 // crash is what Cloud Controller is told of a crash; the names are its own.
 type crash struct {
 	Instance  string `json:"instance"`
@@ -47,11 +57,7 @@ type crash struct {
 // recordCrash writes Cloud Controller's two audit events of a crash, and gives
 // the lines that it writes to the app's log. was is the row before the crash.
 func recordCrash(tx *store.Tx, was, now lrp.Actual) ([]lrp.LogLine, error) {
-	p, err := store.Processes.Get(tx, desire.CFProcess(was.ProcessGUID))
-	if err != nil {
-		return nil, err
-	}
-	app, err := store.Apps.Get(tx, p.AppGUID)
+	p, app, err := owner(tx, was)
 	if err != nil {
 		return nil, err
 	}
@@ -82,19 +88,33 @@ func recordCrash(tx *store.Tx, was, now lrp.Actual) ([]lrp.LogLine, error) {
 // recordUnplaced writes an event for an instance of an app that no cell takes.
 // Cloud Controller has none: it tells of the error in the stats alone.
 func recordUnplaced(tx *store.Tx, a lrp.Actual) error {
-	p, err := store.Processes.Get(tx, desire.CFProcess(a.ProcessGUID))
+	p, app, err := owner(tx, a)
 	if store.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	app, err := store.Apps.Get(tx, p.AppGUID)
+	return record(tx, app, cf.Event{Type: "audit.app.process.unplaced", Actor: cf.Actor{GUID: p.GUID, Type: "process", Name: p.Type},
+		TargetGUID: app.GUID, TargetName: app.Name, Data: map[string]any{"index": a.Index, "reason": a.PlacementError}})
+}
+
+// recordRefreshed writes an event of new files of bindings in a running
+// instance. Cloud Controller has none: there they change with a start alone.
+func recordRefreshed(tx *store.Tx, a Action, digest string) error {
+	if a.Actual.Domain != lrp.DomainApps {
+		return nil
+	}
+	p, app, err := owner(tx, a.Actual)
+	if store.IsNotFound(err) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	return record(tx, app, cf.Event{Type: "audit.app.process.unplaced", Actor: cf.Actor{GUID: p.GUID, Type: "process", Name: p.Type},
-		TargetGUID: app.GUID, TargetName: app.Name, Data: map[string]any{"index": a.Index, "reason": a.PlacementError}})
+	return record(tx, app, cf.Event{Type: "audit.app.process.refresh_bindings", Actor: cf.Actor{GUID: p.GUID, Type: "process", Name: p.Type},
+		TargetGUID: app.GUID, TargetName: app.Name, Data: map[string]any{"index": a.Actual.Index, "instance": a.Actual.InstanceGUID,
+			"cell_id": a.CellID, "revision": tx.Fingerprint([]byte(digest))}})
 }
 
 // note is a line that Cloud Controller writes to an app's log.

@@ -23,6 +23,13 @@ func command(name string, args []string) (status int) {
 		for range 100 {
 			fmt.Println(strings.Repeat("x", 100))
 		}
+	case "reach":
+		reach(args)
+	case "rotated":
+		if err := rotation(time.Minute); err != nil {
+			fmt.Println(err)
+			return 1
+		}
 	case "sleep":
 		time.Sleep(time.Hour)
 	}

@@ -40,16 +40,26 @@ var (
 	status = map[string]int{}
 )
 
+// never is the status of a check that gets no answer.
+const never = 1
+
 // health answers a check of a name as it was last told to by set=STATUS.
 func health(w http.ResponseWriter, r *http.Request) {
-	mu.Lock()
-	defer mu.Unlock()
 	name := r.FormValue("name")
-	if code, err := strconv.Atoi(r.FormValue("set")); err == nil {
+	mu.Lock()
+	code, err := strconv.Atoi(r.FormValue("set"))
+	if err == nil {
 		status[name] = code
+		mu.Unlock()
 		return
 	}
-	if code := status[name]; code != 0 {
+	code = status[name]
+	mu.Unlock()
+	switch code {
+	case 0:
+	case never:
+		<-r.Context().Done()
+	default:
 		w.WriteHeader(code)
 	}
 }

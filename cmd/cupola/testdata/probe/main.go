@@ -25,6 +25,10 @@ func main() {
 	http.HandleFunc("/file", file)
 	http.HandleFunc("/env", environ)
 	http.HandleFunc("/health", health)
+	http.HandleFunc("/open", open)
+	http.HandleFunc("/shut", shut)
+	http.HandleFunc("/rotated", rotated)
+	openDoors()
 	fmt.Println(http.ListenAndServe(":"+os.Getenv("PORT"), nil))
 	os.Exit(1)
 }

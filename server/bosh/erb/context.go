@@ -1,0 +1,38 @@
+package erb
+
+import (
+	"cupola/server/bosh/link"
+)
+
+// Context is what the templates of a job see for one instance. Values are made
+// of nil, bool, int, int64, uint64, float64, string, []any and map[string]any.
+type Context struct {
+	Spec map[string]any // with name, index, …
+	// Properties are those that the job declares, nested by the dots of their
+	// names; nil are those without a value.
+	Properties map[string]any
+	Links      map[string]link.Link
+}
+
+// job is what the templates call name: that of the job.
+func (c *Context) job() any {
+	if job, ok := c.Spec["job"].(map[string]any); ok {
+		return job["name"]
+	}
+	return nil
+}
+
+// linkValues is a link as templates see it.
+func linkValues(l link.Link) map[string]any {
+	instances := make([]any, len(l.Instances))
+	for i, from := range l.Instances {
+		az := any(nil)
+		if from.AZ != "" {
+			az = from.AZ
+		}
+		instances[i] = map[string]any{
+			"name": from.Name, "id": from.ID, "address": from.Address, "az": az, "index": from.Index, "bootstrap": from.Bootstrap,
+		}
+	}
+	return map[string]any{"address": l.Address, "properties": l.Properties, "instances": instances}
+}

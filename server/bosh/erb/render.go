@@ -1,0 +1,106 @@
+package erb
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strings"
+)
+
+// MaxOutput bounds what all templates of one call may come to.
+const MaxOutput = 64 << 20
+
+// Template is one to render for one instance.
+type Template struct {
+	Group, Job  string // whose it is, for messages
+	Index       int    // of the instance
+	Source      string // the name of its file
+	Destination string // the file to render, within the job
+	Text        []byte
+	Context     *Context // one pointer for all templates of a job and instance
+}
+
+// bpm tells whether a template renders the job's bpm.yml.
+func (t *Template) bpm() bool { return path.Base(t.Destination) == "bpm.yml" }
+
+// Render renders all templates, and returns what became of each, in their
+// order. The error is Faults with all that is wrong, MissingRuby, or what went
+// wrong with Ruby itself. A nil ruby is none.
+func Render(ctx context.Context, all []Template, ruby Ruby) ([][]byte, error) {
+	out := make([][]byte, len(all))
+	var faults Faults
+	var rest []int
+	simple := newCache()
+	for i := range all {
+		text, err := simple.render(&all[i])
+		var fault *Fault
+		switch {
+		case err == nil:
+			out[i] = text
+		case errors.As(err, &fault):
+			faults = append(faults, fault)
+		default:
+			rest = append(rest, i)
+		}
+	}
+	if len(rest) > 0 && ruby == nil {
+		return nil, errors.Join(faults.err(), missing(all, rest))
+	}
+	if len(rest) > 0 {
+		more, err := render(ctx, ruby, all, rest, out)
+		if err != nil {
+			return nil, err
+		}
+		faults = append(faults, more...)
+	}
+	return out, faults.err()
+}
+
+// cache keeps what templates are made of: each is there for many instances.
+type cache map[string]*scanned
+
+type scanned struct {
+	parts  []part
+	simple bool
+}
+
+func newCache() cache { return cache{} }
+
+func (c cache) render(t *Template) ([]byte, error) {
+	s, ok := c[string(t.Text)]
+	if !ok {
+		s = &scanned{}
+		s.parts, s.simple = scan(string(t.Text))
+		c[string(t.Text)] = s
+	}
+	if !s.simple {
+		return nil, errRuby
+	}
+	var b strings.Builder
+	for _, p := range s.parts {
+		text, err := p.render(t)
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString(text)
+	}
+	return []byte(b.String()), nil
+}
+
+func (p part) render(t *Template) (string, error) {
+	if p.print == nil {
+		return p.text, nil
+	}
+	v, err := p.print.evaluate(t.Context)
+	switch {
+	case errors.Is(err, errRuby):
+		return "", err
+	case err != nil:
+		return "", &Fault{Template: t, Line: p.line, What: err.Error()}
+	}
+	s, ok := text(v)
+	if !ok {
+		return "", errRuby
+	}
+	return s, nil
+}

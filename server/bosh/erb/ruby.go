@@ -1,0 +1,103 @@
+package erb
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Ruby runs a program in a Ruby that can reach nothing: it reads input from its
+// standard input, and what it writes to its standard output is returned, also
+// that of a program that failed or was ended for taking too much. An error says
+// what ended it.
+type Ruby func(ctx context.Context, program, input []byte) (output []byte, err error)
+
+// program needs nothing but what comes with Ruby 2.6 or newer.
+//
+//go:embed render.rb
+var program []byte
+
+type request struct {
+	Texts     [][]byte `json:"texts"`
+	Contexts  []any    `json:"contexts"`
+	Templates []toRuby `json:"templates"`
+	texts     map[string]int
+	contexts  map[*Context]int
+}
+
+type toRuby struct {
+	Text    int `json:"text"`
+	Context int `json:"context"`
+}
+
+type fromRuby struct {
+	Text  []byte `json:"text"`
+	Error string `json:"error"`
+	Line  int    `json:"line"`
+}
+
+// render has Ruby render the templates at those places of all into out.
+func render(ctx context.Context, ruby Ruby, all []Template, at []int, out [][]byte) (Faults, error) {
+	r := request{texts: map[string]int{}, contexts: map[*Context]int{}}
+	for _, i := range at {
+		r.add(&all[i])
+	}
+	input, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("tell Ruby what to render: %w", err)
+	}
+	output, failure := ruby(ctx, program, input)
+	var faults Faults
+	done := 0
+	for s := lines(output); done < len(at) && s.Scan(); done++ {
+		var got fromRuby
+		if err := json.Unmarshal(s.Bytes(), &got); err != nil {
+			break // it was cut off
+		}
+		out[at[done]] = got.Text
+		if got.Error != "" {
+			faults = append(faults, &Fault{&all[at[done]], got.Line, got.Error})
+		}
+	}
+	if done == len(at) {
+		return faults, nil
+	}
+	if failure == nil {
+		failure = errors.New("Ruby ended before all was rendered")
+	}
+	return nil, errors.Join(faults.err(), &Fault{Template: &all[at[done]], What: failure.Error()})
+}
+
+func lines(output []byte) *bufio.Scanner {
+	s := bufio.NewScanner(bytes.NewReader(output))
+	s.Buffer(nil, max(len(output), 1)+1)
+	return s
+}
+
+func (r *request) add(t *Template) {
+	text, ok := r.texts[string(t.Text)]
+	if !ok {
+		text = len(r.Texts)
+		r.texts[string(t.Text)] = text
+		r.Texts = append(r.Texts, t.Text)
+	}
+	at, ok := r.contexts[t.Context]
+	if !ok {
+		at = len(r.Contexts)
+		r.contexts[t.Context] = at
+		r.Contexts = append(r.Contexts, t.Context.forRuby())
+	}
+	r.Templates = append(r.Templates, toRuby{text, at})
+}
+
+func (c *Context) forRuby() map[string]any {
+	links := make(map[string]any, len(c.Links))
+	for name, l := range c.Links {
+		links[name] = linkValues(l)
+	}
+	return map[string]any{"spec": forRuby(c.Spec), "properties": forRuby(c.Properties), "links": forRuby(links)}
+}

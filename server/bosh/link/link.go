@@ -1,0 +1,17 @@
+package link
+
+// Link is what a job that consumes a link sees of it.
+type Link struct {
+	// Address leads to all instances that are ready.
+	Address    string
+	Properties map[string]any // nested by the dots of their names
+	Instances  []Instance
+}
+
+// Instance is one that provides a link.
+type Instance struct {
+	Name, ID, Address string
+	AZ                string // "" for none
+	Index             int
+	Bootstrap         bool
+}

@@ -1,0 +1,170 @@
+package manifest
+
+import (
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"cupola/server/bosh/tree"
+)
+
+// Lifecycle says when an instance group runs.
+type Lifecycle string
+
+// The lifecycles.
+const (
+	Service    Lifecycle = "service"     // always
+	Errand     Lifecycle = "errand"      // when somebody asks
+	AutoErrand Lifecycle = "auto-errand" // once for every change
+)
+
+// Lifecycles are all that there are.
+var Lifecycles = []Lifecycle{Service, Errand, AutoErrand}
+
+// InstanceGroup is a set of like instances, each of which runs all its jobs.
+type InstanceGroup struct {
+	At
+	Name               string
+	AZs                []string
+	Instances          int // in every AZ
+	Jobs               []*Job
+	VMType             string
+	VMExtensions       []string
+	VMResources        *VMResources
+	Stemcell           string // the alias of one
+	PersistentDiskMB   int    // 0: none
+	PersistentDiskType string
+	Networks           []Network
+	Update             Update // what it says itself; see Manifest.UpdateOf
+	MigratedFrom       []Migrated
+	Lifecycle          Lifecycle      // Service when not given
+	Properties         map[string]any // refused; without those of quarks
+	RequiredService    string         // quarks.required_service: what it waits for
+	Env                Env
+}
+
+// VMResources bound each container of a group. Zero is no bound.
+type VMResources struct {
+	CPU             float64 // vCPUs
+	RAMMB           int
+	EphemeralDiskMB int
+}
+
+// Network is one that a group names; there is only one, so it means little.
+type Network struct {
+	Name      string
+	StaticIPs []string
+	Default   []string
+}
+
+// Migrated is a group that this one was before; AZ is "" when not given.
+type Migrated struct {
+	At
+	Name, AZ string
+}
+
+func group(o *object) *InstanceGroup {
+	g := &InstanceGroup{At: o.At, Name: o.text("name"), AZs: o.texts("azs"), Instances: o.instances(), VMType: o.text("vm_type"),
+		VMExtensions: o.texts("vm_extensions"), Stemcell: o.text("stemcell"), PersistentDiskMB: o.number("persistent_disk"),
+		PersistentDiskType: o.text("persistent_disk_type"), Lifecycle: Lifecycle(o.text("lifecycle"))}
+	if g.Lifecycle == "" {
+		g.Lifecycle = Service
+	}
+	o.each("jobs", "name", func(j *object) { g.Jobs = append(g.Jobs, job(j)) })
+	if r := o.in("vm_resources"); r != nil {
+		g.VMResources = &VMResources{r.float("cpu"), r.number("ram"), r.number("ephemeral_disk_size")}
+		r.done()
+	}
+	o.each("networks", "name", func(n *object) {
+		g.Networks = append(g.Networks, Network{n.text("name"), n.texts("static_ips"), n.texts("default")})
+	})
+	g.Update = update(o.in("update"))
+	g.MigratedFrom = o.migrated()
+	g.Properties, g.RequiredService = o.groupProperties()
+	g.Env = agentEnv(o.in("env"))
+	return g
+}
+
+// instances is 1 when it is not given or yet to come from a variable.
+func (o *object) instances() int {
+	if n := o.maybe("instances"); n != nil {
+		return *n
+	}
+	return 1
+}
+
+// migrated reads names of groups, and BOSH's maps of a name and an AZ.
+func (o *object) migrated() (all []Migrated) {
+	for i, n := range o.list("migrated_from") {
+		m := Migrated{At: At{o.at("migrated_from", nil).Path + "/" + segment(n, "name", i), n.Line}}
+		switch n.Kind {
+		case yaml.ScalarNode:
+			m.Name = n.Value
+		case yaml.MappingNode:
+			each := &object{At: m.At, d: o.d, node: n, key: o.tableKey("migrated_from[]")}
+			m.Name, m.AZ = each.text("name"), each.text("az")
+			each.done()
+		default:
+			o.d.found.errorf(m.At, "expected the name of an instance group, got %s", tree.Kind(n))
+			continue
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// groupProperties reads the one property that a group may have, and the others.
+func (o *object) groupProperties() (all map[string]any, required string) {
+	props := o.in("properties")
+	if props == nil {
+		return nil, ""
+	}
+	all = tree.Value(props.node).(map[string]any)
+	delete(all, "quarks")
+	if len(all) == 0 {
+		o.d.forgive(o.tableKey("properties"))
+	}
+	if q := props.in("quarks"); q != nil {
+		required = q.text("required_service")
+		q.done()
+	}
+	return all, required
+}
+
+// Instance is one instance of a group.
+type Instance struct {
+	AZ      string // "" when the group has none
+	AZIndex int    // from 1; 1 when the group has none
+	Ordinal int    // within its AZ, from 0
+	Index   int    // within the group, from 0
+}
+
+// Index is the place of an instance in its group: AZs are counted from 1,
+// ordinals from 0, and replicas are those of one AZ.
+func Index(azIndex, replicas, ordinal int) int { return (azIndex-1)*replicas + ordinal }
+
+// Total is how many instances the group has in all its AZs.
+func (g *InstanceGroup) Total() int { return g.Instances * max(len(g.AZs), 1) }
+
+// All returns the group's instances by index.
+func (g *InstanceGroup) All() []Instance {
+	azs := g.AZs
+	if len(azs) == 0 {
+		azs = []string{""}
+	}
+	all := make([]Instance, 0, g.Total())
+	for i, az := range azs {
+		for n := range g.Instances {
+			all = append(all, Instance{az, i + 1, n, Index(i+1, g.Instances, n)})
+		}
+	}
+	return all
+}
+
+// Job returns the job of a name, or nil.
+func (g *InstanceGroup) Job(name string) *Job {
+	if i := slices.IndexFunc(g.Jobs, func(j *Job) bool { return j.Name == name }); i >= 0 {
+		return g.Jobs[i]
+	}
+	return nil
+}

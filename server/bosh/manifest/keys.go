@@ -1,0 +1,81 @@
+package manifest
+
+import "slices"
+
+// Use says what becomes of a key.
+type Use string
+
+// The uses.
+const (
+	Used    Use = "used"
+	Warned  Use = "warned"  // it has no effect here, and that is told
+	Refused Use = "refused" // it is an error
+)
+
+// Key is a key of manifests and what becomes of it.
+type Key struct {
+	Path string // a list is x[], a map by names that users choose x.*
+	Use  Use
+	Text string // what it does, or what is told of it; "" of one that is warned of: it is not used
+	// When is the only value that the use is of; any other is used. "" is any
+	// that is not empty.
+	When string
+}
+
+func keyOf(path string) (Key, bool) {
+	k, ok := keysByPath[path]
+	return k, ok
+}
+
+var keysByPath = func() map[string]Key {
+	all := make(map[string]Key, len(Keys))
+	for _, k := range Keys {
+		all[k.Path] = k
+	}
+	return all
+}()
+
+// Keys are all keys of a manifest. Jobs have the same keys wherever they stand.
+var Keys = slices.Concat(deploymentKeys, groupKeys, settingsKeys, jobKeys("instance_groups[].jobs[]."), quarksKeys("instance_groups[].jobs[].properties.quarks."),
+	addonKeys, jobKeys("addons[].jobs[]."), quarksKeys("addons[].jobs[].properties.quarks."), tailKeys)
+
+var deploymentKeys = []Key{
+	{Path: "name", Use: Used, Text: "the deployment's name; begins the names of all its objects"},
+	{Path: "director_uuid", Use: Warned},
+	{Path: "features", Use: Used},
+	{Path: "features.converge_variables", Use: Warned, Text: "use update_mode on the variable"},
+	{Path: "features.randomize_az_placement", Use: Used, Text: "AZs get their left over instances in another order for every group"},
+	{Path: "features.use_dns_addresses", Use: Refused, When: "false", Text: "addresses in links are always names; remove it"},
+	{Path: "features.use_tmpfs_config", Use: Used, Text: "rendered templates lie in memory"},
+	{Path: "features.use_tmpfs_job_config", Use: Used, Text: "the same"},
+	{Path: "features.use_short_dns_addresses", Use: Warned, Text: "not used: names are those of Services"},
+	{Path: "features.use_link_dns_names", Use: Warned, Text: "not used: names are those of Services"},
+
+	{Path: "releases", Use: Used},
+	{Path: "releases[].name", Use: Used, Text: "image = url/name:os-version-version"},
+	{Path: "releases[].version", Use: Used, Text: "no latest, no create"},
+	{Path: "releases[].url", Use: Used, Text: "the registry and organization"},
+	{Path: "releases[].sha1", Use: Used, Text: "has no effect: images have digests of their own"},
+	{Path: "releases[].stemcell", Use: Used, Text: "overrides that of the instance group"},
+	{Path: "releases[].stemcell.os", Use: Used},
+	{Path: "releases[].stemcell.version", Use: Used},
+	{Path: "releases[].credentials", Use: Used, Text: "those of the registry"},
+	{Path: "releases[].credentials.username", Use: Used},
+	{Path: "releases[].credentials.password", Use: Used},
+	{Path: "releases[].exported_from", Use: Used, Text: "has no effect"},
+
+	{Path: "stemcells", Use: Used, Text: "by alias, for groups' releases that have none of their own"},
+	{Path: "stemcells[].alias", Use: Used},
+	{Path: "stemcells[].os", Use: Used},
+	{Path: "stemcells[].name", Use: Warned, Text: "not used: give os"},
+	{Path: "stemcells[].version", Use: Used},
+
+	{Path: "update", Use: Used, Text: "for all groups that do not say otherwise"},
+	{Path: "update.canaries", Use: Used, Text: "instances, or a percentage, that are updated first"},
+	{Path: "update.canary_watch_time", Use: Used, Text: "ms, or low-high: how long to look at them, how long to wait"},
+	{Path: "update.max_in_flight", Use: Used, Text: "instances, or a percentage, that are updated at once"},
+	{Path: "update.update_watch_time", Use: Used, Text: "as canary_watch_time, for the others"},
+	{Path: "update.serial", Use: Used, Text: "groups wait for those before them; false when not given, other than in BOSH"},
+	{Path: "update.vm_strategy", Use: Warned},
+	{Path: "update.initial_deploy_az_update_strategy", Use: Used, Text: "serial or parallel"},
+}

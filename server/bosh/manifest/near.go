@@ -1,0 +1,57 @@
+package manifest
+
+import (
+	"fmt"
+	"strings"
+)
+
+// didYouMean is "" or names the closest of the candidates.
+func didYouMean(name string, candidates []string) string {
+	if n := nearest(name, candidates); n != "" {
+		return fmt.Sprintf(" (did you mean %q?)", n)
+	}
+	return ""
+}
+
+// nearest is the candidate that a slip of the keyboard or of the eye would
+// make name of, or "".
+func nearest(name string, candidates []string) (best string) {
+	const maxLen = 64
+	name = strings.ToLower(cut(name, maxLen))
+	if word, _, ok := strings.Cut(name, " "); ok {
+		name = word
+	}
+	least := 1 + min(3, len(name)/3)
+	for _, c := range candidates {
+		if d := distance(name, strings.ToLower(cut(c, maxLen))); d < least {
+			best, least = c, d
+		}
+	}
+	return best
+}
+
+func cut(s string, n int) string { return s[:min(len(s), n)] }
+
+// distance is how many characters have to be changed, added, dropped or
+// swapped with their neighbour to make b of a.
+func distance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}

@@ -1,0 +1,264 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"cupola/rootfs"
+	"cupola/server/backup"
+	"cupola/store"
+)
+
+// Restore makes a data directory of a backup, which it verifies first. The
+// directory must be empty or not there. Until it is whole it lies beside under
+// another name: a restore that is killed leaves no half of it, and what it left
+// the next one takes away. progress is told how far the step is.
+func Restore(ctx context.Context, c Config, file string, progress func(step string, done, total int64)) (backup.Report, error) {
+	if err := c.normalize(); err != nil {
+		return backup.Report{}, err
+	}
+	if err := checkEmpty(c.DataDir); err != nil {
+		return backup.Report{}, err
+	}
+	report, err := VerifyBackup(ctx, file, func(done, total int64) { progress("verify", done, total) })
+	if err != nil {
+		return report, err
+	}
+	r := &restore{Config: c, report: report, progress: progress}
+	return report, r.run(ctx, file)
+}
+
+// VerifyBackup verifies a backup's file.
+func VerifyBackup(ctx context.Context, file string, progress func(done, total int64)) (report backup.Report, err error) {
+	err = readFile(file, progress, func(r io.Reader) (err error) {
+		report, err = backup.Verify(ctx, r, "")
+		return err
+	})
+	return report, err
+}
+
+// readFile has read read a file, and tells how far it is.
+func readFile(file string, progress func(done, total int64), read func(io.Reader) error) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	count := &meter{w: io.Discard, total: info.Size(), told: progress}
+	return read(io.TeeReader(f, count))
+}
+
+// checkEmpty refuses a directory that holds anything.
+func checkEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("%s is not empty: a backup is restored into a directory of its own; name another with --data-dir", dir)
+	}
+	return nil
+}
+
+// restore is a data directory on its way.
+type restore struct {
+	Config
+	report   backup.Report
+	progress func(step string, done, total int64)
+	dir      string // until it is whole
+}
+
+func (r *restore) run(ctx context.Context, file string) (err error) {
+	if err := r.sweep(); err != nil {
+		return err
+	}
+	if err := r.makeDir(); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(r.dir))
+		}
+	}()
+	lock, err := lockDir(r.dir)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	err = readFile(file, func(done, total int64) { r.progress("restore", done, total) }, func(in io.Reader) error {
+		_, err := backup.Extract(ctx, in, r.dir)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.finish(ctx); err != nil {
+		return err
+	}
+	return r.place()
+}
+
+func (r *restore) prefix() string { return "." + filepath.Base(r.DataDir) + ".restore-" }
+
+// sweep takes away what restores left that were killed.
+func (r *restore) sweep() error {
+	entries, err := os.ReadDir(filepath.Dir(r.DataDir))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), r.prefix()) {
+			continue
+		}
+		dir := filepath.Join(filepath.Dir(r.DataDir), e.Name())
+		lock, err := lockDir(dir)
+		if err != nil {
+			continue // it is under way
+		}
+		if err := errors.Join(os.RemoveAll(dir), lock.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lockDir holds a directory, by itself, for as long as the file is open.
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// makeDir makes the directory beside, if there is room for all of it.
+func (r *restore) makeDir() (err error) {
+	parent := filepath.Dir(r.DataDir)
+	var at syscall.Statfs_t
+	if err := syscall.Statfs(parent, &at); err != nil {
+		return fmt.Errorf("%s: %w", parent, err)
+	}
+	if free := int64(at.Bavail) * at.Bsize; free < r.report.Bytes() {
+		return fmt.Errorf("%s has %d MB free; the backup unpacks to %d MB", parent, free>>20, r.report.Bytes()>>20)
+	}
+	if r.dir, err = os.MkdirTemp(parent, r.prefix()); err != nil {
+		return err
+	}
+	return os.Chmod(r.dir, 0o711) // as openDir
+}
+
+// finish unpacks what a backup holds packed, and makes the rows fit a machine
+// on which nothing runs.
+func (r *restore) finish(ctx context.Context) error {
+	c := r.Config
+	c.DataDir = r.dir
+	h := &house{Config: c}
+	defer h.close()
+	for _, step := range []func(context.Context) error{h.openDir, h.openStore, h.openRoots,
+		func(ctx context.Context) error { return h.store.Write(ctx, (*store.Tx).ForgetRunning) },
+		func(ctx context.Context) error { return r.images(ctx, h) },
+		func(ctx context.Context) error { return r.stacks(ctx, h) },
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	if _, err := os.Stat(h.path("ca.pem")); err == nil {
+		if err := os.Chmod(h.path("ca.pem"), 0o644); err != nil {
+			return err
+		}
+	}
+	return errors.Join(os.RemoveAll(h.path(backup.ImagesDir)), os.RemoveAll(h.path(backup.StacksDir)), os.Remove(h.path("lock")))
+}
+
+func (r *restore) images(ctx context.Context, h *house) error {
+	records, err := filepath.Glob(h.path(backup.ImagesDir, "*.json"))
+	if err != nil {
+		return err
+	}
+	for n, name := range records {
+		r.progress("images", int64(n), int64(len(records)))
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if err := h.roots.RestoreImage(ctx, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *restore) stacks(ctx context.Context, h *house) error {
+	all, err := filepath.Glob(h.path(backup.StacksDir, "*", "stack.json"))
+	if err != nil {
+		return err
+	}
+	for n, name := range all {
+		r.progress("stacks", int64(n), int64(len(all)))
+		if err := restoreStack(ctx, h.roots, filepath.Dir(name)); err != nil {
+			return fmt.Errorf("stack %s: %w", filepath.Base(filepath.Dir(name)), err)
+		}
+	}
+	return nil
+}
+
+func restoreStack(ctx context.Context, roots *rootfs.Store, dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, "stack.json"))
+	if err != nil {
+		return err
+	}
+	var st rootfs.SavedStack
+	if err := json.Unmarshal(text, &st); err != nil {
+		return err
+	}
+	lock, err := os.ReadFile(filepath.Join(dir, "lock.json"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return roots.RestoreStack(ctx, st, lock, filepath.Join(dir, "fs.tar"))
+}
+
+// place gives the directory its name once all of it is on disk.
+func (r *restore) place() error {
+	dir, err := os.Open(r.dir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := unix.Syncfs(int(dir.Fd())); err != nil {
+		return err
+	}
+	if err := os.Rename(r.dir, r.DataDir); err != nil {
+		if errors.Is(err, syscall.EBUSY) {
+			return fmt.Errorf("%s is where a file system is mounted: name a directory below it with --data-dir", r.DataDir)
+		}
+		return err
+	}
+	parent, err := os.Open(filepath.Dir(r.DataDir))
+	if err != nil {
+		return err
+	}
+	return errors.Join(parent.Sync(), parent.Close())
+}
