@@ -27,6 +27,12 @@ type cgroupTree struct {
 	roots map[string]string
 }
 
+// unifiedRoot is where v2 is mounted if it is the machine's only hierarchy.
+const unifiedRoot = "/sys/fs/cgroup"
+
+// controllersV2 are those that hold containers to their limits.
+func controllersV2() []string { return []string{"cpu", "memory", "pids"} }
+
 // usedControllers are those of v1 that a container is put into. The systemd
 // hierarchy is among them so that stopping the daemon's unit does not end the
 // containers.
@@ -36,7 +42,7 @@ func usedControllers() []string {
 
 func findCgroups(parent string) (cgroupTree, error) {
 	if cgroups.IsCgroup2UnifiedMode() {
-		return cgroupTree{v2: true, parent: parent, roots: map[string]string{"": "/sys/fs/cgroup"}}, nil
+		return cgroupTree{v2: true, parent: parent, roots: map[string]string{"": unifiedRoot}}, nil
 	}
 	t := cgroupTree{parent: parent, roots: map[string]string{}}
 	mounts, err := cgroups.GetCgroupMounts(true)
@@ -56,6 +62,37 @@ func findCgroups(parent string) (cgroupTree, error) {
 		}
 	}
 	return t, nil
+}
+
+// ready makes v2's parent and gives it the controllers, of which the kernel
+// gives a cgroup only what all above it pass on. That they are passed on below
+// the parent too keeps systemd from taking them away at the root again. On v1
+// each hierarchy has its controllers anywhere.
+func (t cgroupTree) ready() error {
+	if !t.v2 {
+		return nil
+	}
+	root, parent := t.roots[""], t.dir("", "")
+	if missing := t.missing(); len(missing) > 0 {
+		return fmt.Errorf("cgroup v2 at %s lacks the controllers %s", root, strings.Join(missing, ", "))
+	}
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return fmt.Errorf("make cgroup: %w", err)
+	}
+	for _, dir := range []string{root, parent} {
+		for _, controller := range controllersV2() {
+			if err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+controller), 0); err != nil {
+				return fmt.Errorf("pass on cgroup controller %s: %w", controller, err)
+			}
+		}
+	}
+	return nil
+}
+
+// missing are the controllers that v2's root has not got.
+func (t cgroupTree) missing() []string {
+	have, _ := os.ReadFile(filepath.Join(t.roots[""], "cgroup.controllers")) // none if it cannot be read
+	return slices.DeleteFunc(controllersV2(), func(c string) bool { return slices.Contains(strings.Fields(string(have)), c) })
 }
 
 // dir is where controller keeps the container's cgroup.

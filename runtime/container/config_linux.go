@@ -108,12 +108,20 @@ func (s settings) resources(l Limits) *cgroups.Resources {
 	}
 	r := &cgroups.Resources{Devices: deviceRules(), Memory: l.MemoryBytes, MemorySwap: l.MemoryBytes}
 	if l.CPUShares > 0 {
-		r.CpuWeight = cgroups.ConvertCPUSharesToCgroupV2Value(l.CPUShares)
+		r.CpuWeight = weightOf(l.CPUShares)
 	}
 	if l.Pids > 0 {
 		r.PidsLimit = &l.Pids
 	}
 	return r
+}
+
+// weightOf is v2's weight for the shares of v1, in proportion: libcontainer's own
+// formula is a curve, on which a container with a hundredth of another's shares
+// weighs a twenty-fifth of it.
+func weightOf(shares uint64) uint64 {
+	const ordinaryShares, ordinaryWeight, highest = 1024, 100, 10000
+	return min(max((shares*ordinaryWeight+ordinaryShares/2)/ordinaryShares, 1), highest)
 }
 
 func deviceRules() []*devices.Rule {

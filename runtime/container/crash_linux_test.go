@@ -252,7 +252,8 @@ func leftovers(t *testing.T, d daemon) string {
 		}
 	}
 	for _, pattern := range []string{
-		"/sys/fs/cgroup/*/" + d.Engine.CgroupParent + "/*/tasks", filepath.Join(d.Engine.Dir, "containers", "*"),
+		"/sys/fs/cgroup/*/" + d.Engine.CgroupParent + "/*/tasks", "/sys/fs/cgroup/" + d.Engine.CgroupParent + "/*/cgroup.procs",
+		filepath.Join(d.Engine.Dir, "containers", "*"),
 		filepath.Join(d.Network.Dir, "ids", "*"), filepath.Join(d.Network.Dir, "ns", "*"),
 	} {
 		paths, _ := filepath.Glob(pattern)
@@ -309,7 +310,11 @@ func TestAppOutlivesDaemon(t *testing.T) {
 	waitLine(t, out, "bye\n")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
+	begun := time.Now()
 	exit, err := second.Wait(ctx, "app")
+	if took := time.Since(begun); took >= reapTimeout {
+		t.Errorf("its end was seen after %s", took)
+	}
 	if err != nil || exit.Known && exit.Code != 7 {
 		t.Errorf("got %+v, %v; want exit 7, or unknown before Linux 6.15", exit, err)
 	}

@@ -57,6 +57,9 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := tree.ready(); err != nil {
+		return nil, err
+	}
 	states := filepath.Join(cfg.Dir, "containers")
 	if err := os.MkdirAll(states, 0o700); err != nil {
 		return nil, err

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/opencontainers/cgroups"
 	"golang.org/x/sys/unix"
 )
 
@@ -165,18 +164,11 @@ func (e *Engine) setGroupMemory(place string, g Group) error {
 // setGroupV2 is setGroup in the unified hierarchy, where a limit below the use
 // would have the kernel end processes.
 func (e *Engine) setGroupV2(place string, g Group) error {
-	root := e.tree.roots[""]
-	for _, dir := range []string{root, filepath.Join(root, e.tree.parent)} {
-		for _, controller := range []string{"+cpu", "+memory", "+pids"} {
-			// Where one is missing, the limit below says so.
-			_ = os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte(controller), 0)
-		}
-	}
 	write := func(file, value string) error {
 		return os.WriteFile(filepath.Join(e.tree.dir("", place), file), []byte(value), 0)
 	}
 	if g.CPUShares > 0 {
-		if err := write("cpu.weight", strconv.FormatUint(cgroups.ConvertCPUSharesToCgroupV2Value(g.CPUShares), 10)); err != nil {
+		if err := write("cpu.weight", strconv.FormatUint(weightOf(g.CPUShares), 10)); err != nil {
 			return err
 		}
 	}

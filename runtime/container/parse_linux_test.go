@@ -78,3 +78,11 @@ func TestHostname(t *testing.T) {
 		t.Errorf("got %q; want the last 49 characters", got)
 	}
 }
+
+func TestWeightOf(t *testing.T) {
+	for shares, want := range map[uint64]uint64{0: 1, 2: 1, 10: 1, 30: 3, 512: 50, 1024: 100, 4096: 400, 1 << 18: 10000} {
+		if got := weightOf(shares); got != want {
+			t.Errorf("%d shares: got weight %d; want %d", shares, got, want)
+		}
+	}
+}

@@ -144,8 +144,9 @@ func (p *process) watch() {
 			close(p.ended)
 			_ = p.file.SetReadDeadline(time.Now().Add(reapTimeout))
 		}
-		p.exit = exitInfo(int(fd))
-		return p.exit.Known || events&unix.POLLHUP != 0
+		exit, able := exitInfo(int(fd))
+		p.exit = exit
+		return exit.Known || !able || events&unix.POLLHUP != 0
 	})
 }
 
@@ -192,8 +193,9 @@ type pidfdInfo struct {
 	exitCode     int32
 }
 
-// exitInfo asks how a process ended that somebody else has reaped.
-func exitInfo(fd int) Exit {
+// exitInfo asks how a process ended that somebody else has reaped. able is false
+// where the kernel never tells, so that waiting for it is in vain.
+func exitInfo(fd int) (x Exit, able bool) {
 	const (
 		getInfo  = 3<<30 | 64<<16 | 0xff<<8 | 11 // PIDFD_GET_INFO: _IOWR(0xff, 11, 64 bytes)
 		infoExit = 1 << 3                        // PIDFD_INFO_EXIT
@@ -201,9 +203,9 @@ func exitInfo(fd int) Exit {
 	info := pidfdInfo{mask: infoExit}
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), getInfo, uintptr(unsafe.Pointer(&info)))
 	if errno != 0 || info.mask&infoExit == 0 {
-		return Exit{}
+		return Exit{}, errno != unix.ENOTTY && errno != unix.EINVAL
 	}
-	return exitOf(syscall.WaitStatus(info.exitCode))
+	return exitOf(syscall.WaitStatus(info.exitCode)), true
 }
 
 func exitOf(ws syscall.WaitStatus) Exit {

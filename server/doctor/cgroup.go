@@ -55,22 +55,59 @@ func (m *machine) cgroup(context.Context) Result {
 
 func (m *machine) cgroup2(root string) Result {
 	have := strings.Fields(m.read(filepath.Join(root, "cgroup.controllers")))
-	if missing := without([]string{"memory", "cpu", "pids"}, have); len(missing) > 0 {
-		return failure("cgroup v2 lacks the controllers "+strings.Join(missing, ", "), bootWith("cgroup_enable=memory"))
+	part := m.exists(filepath.Join(root, "cgroup.type")) // the true root has no type
+	if missing := without(limiting(), have); len(missing) > 0 {
+		return failure("cgroup v2 lacks the controllers "+strings.Join(missing, ", "), enableMissing(part, missing))
 	}
-	if m.superuser {
-		if err := m.tryCgroup(root); err != nil {
-			return failed(err, "run cupola on the machine itself, or in a container that is --privileged --cgroupns=host")
-		}
-		// Only the true root of the hierarchy may have both processes and
-		// controlled children.
-		if m.exists(filepath.Join(root, "cgroup.type")) && m.read(filepath.Join(root, "cgroup.procs")) != "" {
-			return failure("/sys/fs/cgroup is a part of the hierarchy with processes of its own, so nothing below it can be limited",
-				"run cupola on the machine itself, or in a container that is --privileged --cgroupns=host")
-		}
+	if !m.superuser {
+		return fine("v2 with memory, cpu, pids")
+	}
+	if err := m.tryCgroup(root); err != nil {
+		return failed(err, "run cupola on the machine itself, or in a container that is --privileged --cgroupns=host")
+	}
+	// Only the true root of the hierarchy may have both processes and
+	// controlled children.
+	if part && m.read(filepath.Join(root, "cgroup.procs")) != "" {
+		return failure("/sys/fs/cgroup is a part of the hierarchy with processes of its own, so nothing below it can be limited", moveProcesses)
+	}
+	if err := m.tryControllers(root); err != nil {
+		return failed(err, "run cupola on the machine itself, without a real-time scheduler for its processes")
 	}
 	return fine("v2 with memory, cpu, pids")
 }
+
+// enableMissing mends missing controllers: those of a part of the hierarchy are
+// for who made it to pass on.
+func enableMissing(part bool, missing []string) string {
+	switch {
+	case part:
+		return "run cupola on the machine itself, or in a container that is --privileged --cgroupns=host; under systemd, with Delegate=yes"
+	case slices.Contains(missing, "memory"):
+		return bootWith("cgroup_enable=memory")
+	}
+	return bootWith("cgroup_no_v1=all") + "   # if cgroup v1 has them: grep cgroup /proc/mounts"
+}
+
+// moveProcesses brings all that runs in a container whose cgroup is its root
+// into a cgroup below.
+const moveProcesses = "sudo sh -c 'mkdir -p /sys/fs/cgroup/init && xargs -rn1 < /sys/fs/cgroup/cgroup.procs > /sys/fs/cgroup/init/cgroup.procs'   # or start the container with --cgroupns=host"
+
+// tryControllers passes on what limits containers from the root to what lies
+// below, as the daemon does, and takes back what was not passed on before.
+func (m *machine) tryControllers(root string) error {
+	file := filepath.Join(root, "cgroup.subtree_control")
+	on := strings.Fields(m.read(file))
+	for _, controller := range without(limiting(), on) {
+		if err := m.write(file, "+"+controller); err != nil {
+			return fmt.Errorf("pass on the cgroup controller %s: %w", controller, err)
+		}
+		_ = m.write(file, "-"+controller) // somebody else has begun to use it
+	}
+	return nil
+}
+
+// limiting are the controllers that containers are limited by.
+func limiting() []string { return []string{"memory", "cpu", "pids"} }
 
 func (m *machine) cgroup1(h hierarchies) Result {
 	if len(h.v1) == 0 {

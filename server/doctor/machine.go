@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -51,6 +52,16 @@ func (m *machine) writable(name string) bool {
 		return false
 	}
 	return f.Close() == nil
+}
+
+// write changes a file that is there.
+func (m *machine) write(name, text string) error {
+	f, err := os.OpenFile(m.path(name), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }
 
 // base is the data directory, or the directory above it that is there.
