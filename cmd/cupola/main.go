@@ -40,6 +40,8 @@ type cli struct {
 	EnableAppFeature  enableAppFeatureCmd  `cmd:"" aliases:"enable-app-feature-flag" help:"Turn a feature of an app on."`
 	DisableAppFeature disableAppFeatureCmd `cmd:"" aliases:"disable-app-feature-flag" help:"Turn a feature of an app off."`
 
+	Deployment boshCmd `cmd:"" help:"Lint and interpolate the manifests of BOSH deployments."`
+
 	Cells          cellsCmd    `cmd:"" help:"List the cells: their tags, what they offer, their room."`
 	PlacementPools poolsCmd    `cmd:"" help:"List, make, change, delete and assign placement pools."`
 	Simulate       simulateCmd `cmd:"" help:"Replay a synthetic fleet through the scheduler, and tell how long it plans and how well it places."`

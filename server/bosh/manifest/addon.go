@@ -1,5 +1,10 @@
 package manifest
 
+import (
+	"maps"
+	"slices"
+)
+
 // Addon is jobs that are placed on the instance groups that its rules pick.
 type Addon struct {
 	At
@@ -46,4 +51,89 @@ func placement(o *object) *Placement {
 	})
 	o.each("jobs", "name", func(j *object) { p.Jobs = append(p.Jobs, PlacedJob{j.text("name"), j.text("release")}) })
 	return p
+}
+
+// PlacedOn tells whether an addon's jobs belong to a group. Without include
+// they belong to every service. Errands are picked only by rules that name
+// their lifecycle.
+func (m *Manifest) PlacedOn(a *Addon, g *InstanceGroup) bool {
+	errand := g.Lifecycle != Service
+	switch {
+	case a.Include == nil && errand:
+		return false
+	case a.Include != nil && (errand && a.Include.Lifecycle == "" || !m.holds(a.Include, g)):
+		return false
+	}
+	return a.Exclude == nil || !m.holds(a.Exclude, g)
+}
+
+// holds tells whether every part of a rule that is given holds for a group.
+func (m *Manifest) holds(p *Placement, g *InstanceGroup) bool {
+	parts := []struct{ given, holds bool }{
+		{p.Stemcells != nil, slices.ContainsFunc(p.Stemcells, func(s Stemcell) bool { return m.runsOn(g, s) })},
+		{p.Deployments != nil, slices.Contains(p.Deployments, m.Name)},
+		{p.Jobs != nil, slices.ContainsFunc(p.Jobs, g.has)},
+		{p.InstanceGroups != nil, slices.Contains(p.InstanceGroups, g.Name)},
+		{p.Networks != nil, slices.ContainsFunc(g.Networks, func(n Network) bool { return slices.Contains(p.Networks, n.Name) })},
+		{p.Teams != nil, false},
+		{p.AZs != nil, slices.ContainsFunc(g.AZs, func(az string) bool { return slices.Contains(p.AZs, az) })},
+		{p.Lifecycle != "", p.Lifecycle == g.Lifecycle},
+	}
+	for _, part := range parts {
+		if part.given && !part.holds {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *InstanceGroup) has(want PlacedJob) bool {
+	return slices.ContainsFunc(g.Jobs, func(j *Job) bool {
+		return (want.Name == "" || want.Name == j.Name) && (want.Release == "" || want.Release == j.Release)
+	})
+}
+
+// runsOn tells whether a job of the group has an image of an operating system.
+func (m *Manifest) runsOn(g *InstanceGroup, want Stemcell) bool {
+	return slices.ContainsFunc(g.Jobs, func(j *Job) bool {
+		r := m.Release(j.Release)
+		if r == nil {
+			return false
+		}
+		s := m.stemcellOf(g, r)
+		return s != nil && s.OS == want.OS && (want.Version == "" || want.Version == s.Version)
+	})
+}
+
+// WithAddons returns the manifest with the jobs of its addons in the groups
+// that they belong to, after the groups' own. The rules see the groups as they
+// were before. A job that a group has already is not placed again. What is
+// unchanged is shared with m.
+func (m *Manifest) WithAddons() *Manifest {
+	if len(m.Addons) == 0 {
+		return m
+	}
+	with := *m
+	with.InstanceGroups = make([]*InstanceGroup, len(m.InstanceGroups))
+	for i, g := range m.InstanceGroups {
+		grown := *g
+		for _, a := range m.Addons {
+			if !m.PlacedOn(a, g) {
+				continue
+			}
+			for _, j := range a.Jobs {
+				if grown.Job(j.Name) == nil {
+					grown.Jobs = append(slices.Clip(grown.Jobs), j.copy())
+				}
+			}
+		}
+		with.InstanceGroups[i] = &grown
+	}
+	return &with
+}
+
+func (j *Job) copy() *Job {
+	c := *j
+	c.Consumes, c.Provides, c.Properties = maps.Clone(j.Consumes), maps.Clone(j.Provides), maps.Clone(j.Properties)
+	return &c
 }

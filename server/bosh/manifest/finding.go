@@ -75,6 +75,10 @@ func (all *Findings) warnf(at At, format string, args ...any) {
 	all.add(Finding{Level: Warning, Path: at.Path, Line: at.Line, What: fmt.Sprintf(format, args...)})
 }
 
+func (all *Findings) infof(at At, format string, args ...any) {
+	all.add(Finding{Level: Info, Path: at.Path, Line: at.Line, What: fmt.Sprintf(format, args...)})
+}
+
 // Sort puts the worst first, and what is equally bad in the order of the
 // manifest.
 func (all Findings) Sort() {

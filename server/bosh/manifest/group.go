@@ -96,7 +96,7 @@ func (o *object) instances() int {
 // migrated reads names of groups, and BOSH's maps of a name and an AZ.
 func (o *object) migrated() (all []Migrated) {
 	for i, n := range o.list("migrated_from") {
-		m := Migrated{At: At{o.at("migrated_from", nil).Path + "/" + segment(n, "name", i), n.Line}}
+		m := Migrated{At: At{o.at("migrated_from", nil).Path + "/" + tree.Segment(n, "name", i), n.Line}}
 		switch n.Kind {
 		case yaml.ScalarNode:
 			m.Name = n.Value

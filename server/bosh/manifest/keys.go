@@ -41,6 +41,7 @@ var Keys = slices.Concat(deploymentKeys, groupKeys, settingsKeys, jobKeys("insta
 
 var deploymentKeys = []Key{
 	{Path: "name", Use: Used, Text: "the deployment's name; begins the names of all its objects"},
+	{Path: "manifest_version", Use: Used, Text: "has no effect"},
 	{Path: "director_uuid", Use: Warned},
 	{Path: "features", Use: Used},
 	{Path: "features.converge_variables", Use: Warned, Text: "use update_mode on the variable"},

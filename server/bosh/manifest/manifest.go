@@ -69,6 +69,7 @@ func (d *decoder) manifest(root *yaml.Node) *Manifest {
 	o := &object{At: At{"", root.Line}, d: d, node: root}
 	m.Name = o.text("name")
 	m.at = o.at("name", tree.Get(root, "name"))
+	o.text("manifest_version") // cf-deployment's own
 	m.DirectorUUID = o.text("director_uuid")
 	m.Features = features(o.in("features"))
 	o.each("releases", "name", func(r *object) { m.Releases = append(m.Releases, release(r)) })

@@ -16,13 +16,16 @@ func didYouMean(name string, candidates []string) string {
 // nearest is the candidate that a slip of the keyboard or of the eye would
 // make name of, or "".
 func nearest(name string, candidates []string) (best string) {
-	const maxLen = 64
+	const maxLen, maxCandidates = 64, 200
 	name = strings.ToLower(cut(name, maxLen))
 	if word, _, ok := strings.Cut(name, " "); ok {
 		name = word
 	}
 	least := 1 + min(3, len(name)/3)
-	for _, c := range candidates {
+	for _, c := range candidates[:min(len(candidates), maxCandidates)] {
+		if short := len(name) - len(c); short > least || -short > least {
+			continue
+		}
 		if d := distance(name, strings.ToLower(cut(c, maxLen))); d < least {
 			best, least = c, d
 		}

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -92,15 +91,10 @@ func empty(n *yaml.Node) bool {
 
 func (o *object) at(key string, n *yaml.Node) At {
 	line := o.Line
-	if n != nil {
+	if n != nil && n.Line != 0 { // 0: of an ops file
 		line = n.Line
 	}
-	return At{o.Path + "/" + escape(key), line}
-}
-
-// escape writes a key as a token of a path: as ops files do.
-func escape(key string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+	return At{o.Path + "/" + tree.Escape(key), line}
 }
 
 // want returns a key's value when it is of a kind. Otherwise it is nil, and
@@ -221,7 +215,7 @@ func (o *object) strings(key string) map[string]string {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := n.Content[i].Value, n.Content[i+1]
 		if v.Kind != yaml.ScalarNode {
-			o.d.found.errorf(At{o.at(key, nil).Path + "/" + escape(k), v.Line}, "expected text, got %s", tree.Kind(v))
+			o.d.found.errorf(At{o.at(key, nil).Path + "/" + tree.Escape(k), v.Line}, "expected text, got %s", tree.Kind(v))
 			continue
 		}
 		all[k] = v.Value
@@ -271,7 +265,7 @@ func (o *object) entries(key string, use func(name string, n *yaml.Node, entry *
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name, v := n.Content[i].Value, n.Content[i+1]
-		at := At{o.at(key, nil).Path + "/" + escape(name), v.Line}
+		at := At{o.at(key, nil).Path + "/" + tree.Escape(name), v.Line}
 		use(name, v, &object{At: at, d: o.d, node: v, key: o.tableKey(key) + ".*"})
 	}
 }
@@ -295,7 +289,7 @@ func (o *object) each(key, id string, use func(item *object)) {
 	}
 	base := o.at(key, nil).Path + "/"
 	for i, item := range items {
-		at := At{base + segment(item, id, i), item.Line}
+		at := At{base + tree.Segment(item, id, i), item.Line}
 		if item.Kind != yaml.MappingNode {
 			o.d.found.errorf(at, "expected a map, got %s", tree.Kind(item))
 			continue
@@ -304,13 +298,6 @@ func (o *object) each(key, id string, use func(item *object)) {
 		use(each)
 		each.done()
 	}
-}
-
-func segment(item *yaml.Node, id string, i int) string {
-	if n := tree.Get(item, id); n != nil && n.Kind == yaml.ScalarNode && n.Value != "" {
-		return id + "=" + escape(cut(n.Value, 100))
-	}
-	return strconv.Itoa(i)
 }
 
 var plainKey = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)

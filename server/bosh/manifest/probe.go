@@ -24,7 +24,8 @@ type Probe struct {
 	FailureThreshold     int
 	TerminationGraceSecs *int // terminationGracePeriodSeconds
 
-	kinds int // how many of the four were given
+	kinds           int // how many of the four were given
+	exec, tcp, grpc bool
 }
 
 // HTTPGet is a request that has to be answered with 200 to 399.
@@ -72,7 +73,7 @@ func readProbe(o *object) *Probe {
 
 func (p *Probe) handler(o *object) {
 	if e := o.in("exec"); e != nil {
-		p.Exec = e.texts("command")
+		p.Exec, p.exec = e.texts("command"), true
 		p.kinds++
 		e.done()
 	}
@@ -82,12 +83,12 @@ func (p *Probe) handler(o *object) {
 		h.done()
 	}
 	if t := o.in("tcpSocket"); t != nil {
-		p.TCPPort, p.TCPHost = t.text("port"), t.text("host")
+		p.TCPPort, p.TCPHost, p.tcp = t.text("port"), t.text("host"), true
 		p.kinds++
 		t.done()
 	}
 	if g := o.in("grpc"); g != nil {
-		p.GRPCPort, p.GRPCName = g.number("port"), g.text("service")
+		p.GRPCPort, p.GRPCName, p.grpc = g.number("port"), g.text("service"), true
 		p.kinds++
 		g.done()
 	}

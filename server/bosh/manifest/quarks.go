@@ -144,7 +144,7 @@ func (o *object) maps(key string) (all []map[string]any) {
 	for i, n := range o.list(key) {
 		m, ok := tree.Value(n).(map[string]any)
 		if !ok {
-			o.d.found.errorf(At{o.at(key, nil).Path + "/" + segment(n, "name", i), n.Line}, "expected a map, got %s", tree.Kind(n))
+			o.d.found.errorf(At{o.at(key, nil).Path + "/" + tree.Segment(n, "name", i), n.Line}, "expected a map, got %s", tree.Kind(n))
 			continue
 		}
 		all = append(all, m)

@@ -20,6 +20,8 @@ type Update struct {
 	Serial      *bool
 	VMStrategy  string
 	InitialAZs  string // initial_deploy_az_update_strategy: serial or parallel
+
+	line int
 }
 
 // Over returns u with what it does not say taken from base.
@@ -123,7 +125,7 @@ func update(o *object) (u Update) {
 	defer o.done()
 	return Update{Canaries: o.count("canaries"), MaxInFlight: o.count("max_in_flight"), CanaryWatch: o.watch("canary_watch_time"),
 		UpdateWatch: o.watch("update_watch_time"), Serial: o.switched("serial"), VMStrategy: o.text("vm_strategy"),
-		InitialAZs: o.text("initial_deploy_az_update_strategy")}
+		InitialAZs: o.text("initial_deploy_az_update_strategy"), line: o.Line}
 }
 
 func (o *object) watch(key string) *Watch {

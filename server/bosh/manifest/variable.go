@@ -1,5 +1,7 @@
 package manifest
 
+import "cupola/server/bosh/variables"
+
 // Variable is a value that is made when the deployment has none.
 type Variable struct {
 	At
@@ -7,19 +9,24 @@ type Variable struct {
 	Type       string // password, certificate, rsa or ssh
 	Options    map[string]any
 	UpdateMode string // no-overwrite, overwrite or converge; "" is the deployment's
-
-	Consumes map[string]any
-}
-
-// VariableTypes are those that can be made, with the options of each.
-var VariableTypes = map[string][]string{
-	"password": {"length", "exclude_upper", "exclude_lower", "exclude_number", "include_special"},
-	"certificate": {"ca", "common_name", "alternative_names", "is_ca", "key_usage", "extended_key_usage", "duration", "organization",
-		"organization_unit", "country", "state", "locality", "key_length", "self_sign"},
-	"rsa": {"key_length"},
-	"ssh": {"key_length", "ssh_comment"},
+	Consumes   map[string]any
 }
 
 func variable(o *object) Variable {
 	return Variable{At: o.At, Name: o.text("name"), Type: o.text("type"), Options: o.values("options"), UpdateMode: o.text("update_mode"), Consumes: o.values("consumes")}
+}
+
+// Declared are the variables of a manifest that Lint found nothing wrong with,
+// as package variables takes them. Their options have to be interpolated.
+func (m *Manifest) Declared() []variables.Declared {
+	all := make([]variables.Declared, 0, len(m.Variables))
+	for _, v := range m.Variables {
+		options, _ := variables.Parse(variables.Type(v.Type), v.Options)
+		d := variables.Declared{Name: v.Name, Type: variables.Type(v.Type), Options: options, Mode: variables.Mode(v.UpdateMode)}
+		if d.Mode == "" && m.Features.ConvergeVariables {
+			d.Mode = variables.Converge
+		}
+		all = append(all, d)
+	}
+	return all
 }

@@ -1,0 +1,80 @@
+package manifest
+
+import "strings"
+
+func (l *linter) releases() {
+	seen := map[string]bool{}
+	for i := range l.m.Releases {
+		r := &l.m.Releases[i]
+		l.name(r.At, "release", r.Name, seen)
+		if err := r.fit(); err != nil && !variableText.MatchString(r.Version+r.URL) {
+			f := Finding{Level: Error, Path: r.Path, Line: r.Line, What: err.Error(), Mend: r.mend(), soft: strings.HasPrefix(r.URL, "http")}
+			l.found.add(f)
+		}
+		if host, _, _ := strings.Cut(r.URL, "/"); host == "hub.docker.com" {
+			l.found.warnf(At{r.Path + "/url", r.Line}, "hub.docker.com is no registry; docker.io is its registry's name")
+		}
+		if s := r.Stemcell; s != nil {
+			l.stemcell(*s)
+		}
+		if c := r.Credentials; (c.Username == "") != (c.Password == "") {
+			l.found.errorf(At{r.Path + "/credentials", r.Line}, "username and password belong together; one is missing")
+		}
+	}
+}
+
+// mend says how to get an image from a release that none can come from.
+func (r *Release) mend() string {
+	switch {
+	case r.Version == "":
+		return "give version"
+	case r.Version == floating[0], r.Version == floating[1]:
+		return "give the version that the image was built from"
+	case r.URL == "":
+		return "give the registry and organization of its images, like docker.io/cfcontainerization"
+	}
+	return "give the registry and organization of its images, or file:// and the path of one"
+}
+
+// stemcell checks one that an image may be named for.
+func (l *linter) stemcell(s Stemcell) {
+	switch {
+	case s.OS == "":
+		l.found.errorf(s.At, "the stemcell has no os")
+	case s.Version == "":
+		l.found.errorf(s.At, "the stemcell has no version")
+	case s.Version == floating[0]:
+		l.found.errorf(s.At, "stemcell version %q is not supported; images are named for one", s.Version)
+	}
+}
+
+// stemcells checks those that a group names, and tells of the others: of them
+// nothing comes.
+func (l *linter) stemcells() {
+	needed := map[string]bool{}
+	for _, g := range l.m.InstanceGroups {
+		if g.Stemcell != "" && l.needsStemcell(g) {
+			needed[g.Stemcell] = true
+		}
+	}
+	seen := map[string]bool{}
+	for _, s := range l.m.Stemcells {
+		l.name(s.At, "stemcell", s.Alias, seen)
+		if needed[s.Alias] {
+			l.stemcell(s)
+		} else {
+			l.found.warnf(s.At, "not used")
+		}
+	}
+}
+
+// needsStemcell tells whether a release of the group's jobs has no stemcell of
+// its own.
+func (l *linter) needsStemcell(g *InstanceGroup) bool {
+	for _, j := range g.Jobs {
+		if r := l.m.Release(j.Release); r != nil && r.Stemcell == nil && !strings.HasPrefix(r.URL, "file://") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,47 @@
+package manifest
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update_ = flag.Bool("update", false, "write the golden files")
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func told(found Findings) string {
+	var b bytes.Buffer
+	for _, f := range found {
+		fmt.Fprintf(&b, "%-7s %s\n", f.Level, f)
+	}
+	return b.String()
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update_ {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(string(read(t, path)), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+func TestLintTellsEachFaultOfTheSeed(t *testing.T) {
+	_, found := Check(read(t, "testdata/seed.yml"), Options{Lenient: true})
+	golden(t, "testdata/seed.lint", told(found))
+}

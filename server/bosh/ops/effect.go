@@ -1,0 +1,152 @@
+package ops
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"cupola/server/bosh/tree"
+)
+
+// replace puts value where the path leads, and makes the way there where it is
+// optional.
+func (w *walk) replace(doc, value *yaml.Node) (*yaml.Node, error) {
+	if len(w.tokens) == 0 {
+		return value, nil
+	}
+	w.create = true
+	n, err := w.parent(doc)
+	if err != nil {
+		return nil, err
+	}
+	last := len(w.tokens) - 1
+	t := w.tokens[last]
+	switch t.kind {
+	case after:
+		if n.Kind != yaml.SequenceNode {
+			return nil, mismatch("an array", w.path(last), n)
+		}
+		n.Content = append(n.Content, value)
+		return doc, nil
+	case key:
+		at, err := w.key(n, last)
+		switch {
+		case err != nil:
+			return nil, err
+		case at < 0:
+			n.Content = append(n.Content, tree.Text(t.key), value)
+		default:
+			n.Content[at+1] = value
+		}
+		return doc, nil
+	}
+	at, there, err := w.item(n, last)
+	switch {
+	case err != nil:
+		return nil, err
+	case !there:
+		n.Content = append(n.Content, value)
+		return doc, nil
+	}
+	return doc, w.insert(n, at, value)
+}
+
+// insert replaces an item of a list, or puts value before or after it.
+func (w *walk) insert(n *yaml.Node, at int, value *yaml.Node) error {
+	last := len(w.tokens) - 1
+	t := w.tokens[last]
+	way := ""
+	if k := len(t.modifiers); k > 0 && (t.modifiers[k-1] == "before" || t.modifiers[k-1] == "after") {
+		way = t.modifiers[k-1]
+		w.tokens = slices.Clone(w.tokens)
+		w.tokens[last].modifiers = t.modifiers[:k-1]
+	}
+	for i, m := range t.modifiers[:max(len(t.modifiers)-1, 0)] {
+		if m == "before" || m == "after" {
+			return said("Expected to not find any modifiers after '%s' modifier, but found modifier '%s'", m, t.modifiers[i+1])
+		}
+	}
+	at, err := w.concrete(n, last, at)
+	if err != nil {
+		return err
+	}
+	switch way {
+	case "before":
+		n.Content = slices.Insert(n.Content, at, value)
+	case "after":
+		n.Content = slices.Insert(n.Content, at+1, value)
+	default:
+		n.Content[at] = value
+	}
+	return nil
+}
+
+// remove takes away what the path leads to; what is optional may not be there.
+func (w *walk) remove(doc *yaml.Node) error {
+	if len(w.tokens) == 0 {
+		return said("Cannot remove entire document")
+	}
+	n, err := w.parent(doc)
+	if errors.Is(err, errAbsent) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	last := len(w.tokens) - 1
+	switch w.tokens[last].kind {
+	case after:
+		return said("Expected to not find token 'patch.AfterLastIndexToken' at path '%s'", w.path(last))
+	case key:
+		at, err := w.key(n, last)
+		if at >= 0 {
+			n.Content = slices.Delete(n.Content, at, at+2)
+		}
+		return err
+	}
+	at, there, err := w.item(n, last)
+	if !there || err != nil {
+		return err
+	}
+	if at, err = w.concrete(n, last, at); err == nil {
+		n.Content = slices.Delete(n.Content, at, at+1)
+	}
+	return err
+}
+
+// find is what the path leads to; of something optional that is not there, a null.
+func (w *walk) find(doc *yaml.Node) (*yaml.Node, error) {
+	n := doc
+	for i, t := range w.tokens {
+		if t.kind == after {
+			return nil, said("Expected to not find token 'patch.AfterLastIndexToken' at path '%s'", w.path(i))
+		}
+		var err error
+		if n, err = w.descend(n, i); errors.Is(err, errAbsent) {
+			return tree.Null(), nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// test is an error unless the document is as the operation says.
+func (w *walk) test(doc *yaml.Node, op Op) error {
+	n, err := w.find(doc)
+	switch {
+	case op.Absent && err != nil:
+		return nil
+	case op.Absent && !tree.IsNull(n):
+		return said("Expected to not find '%s'", op.Path)
+	case op.Absent:
+		return nil
+	case err != nil:
+		return err
+	case !reflect.DeepEqual(tree.Value(n), tree.Value(op.Value)):
+		return said("Found value does not match expected value")
+	}
+	return nil
+}

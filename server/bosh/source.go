@@ -1,0 +1,109 @@
+// Package bosh puts deployments together from what their authors give: a
+// manifest, ops files and variables. It is pure.
+package bosh
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"cupola/server/bosh/interpolate"
+	"cupola/server/bosh/ops"
+	"cupola/server/bosh/tree"
+)
+
+// File is a file's text, and the name by which errors tell of it.
+type File struct {
+	Name string
+	Text []byte
+}
+
+// Source is what a deployment is made of.
+type Source struct {
+	Manifest File
+	Ops      []File             // applied in order, before variables
+	Values   interpolate.Values // of variables
+}
+
+// WithOps is the manifest with its ops applied.
+func (s Source) WithOps() (*yaml.Node, error) {
+	root, err := tree.Load(s.Manifest.Text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Manifest.Name, err)
+	}
+	for _, f := range s.Ops {
+		all, err := ops.Parse(f.Text)
+		if err == nil {
+			root, err = ops.Apply(root, all)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	return root, nil
+}
+
+// Tree is the manifest with its ops applied and all values in it.
+func (s Source) Tree() (*yaml.Node, interpolate.Report, error) {
+	root, err := s.WithOps()
+	if err != nil {
+		return nil, interpolate.Report{}, err
+	}
+	return interpolate.Apply(root, s.Values)
+}
+
+// Values reads a file of variables: a map of their values.
+func Values(f File) (interpolate.Values, error) {
+	n, err := tree.Load(f.Text)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", f.Name, err)
+	case tree.IsNull(n):
+		return nil, nil
+	case n.Kind != yaml.MappingNode:
+		return nil, fmt.Errorf("%s: expected a map of variables, got %s", f.Name, tree.Kind(n))
+	}
+	return tree.Value(n).(map[string]any), nil
+}
+
+// Assigned reads NAME=VALUE; the value is YAML, so that 5 is a number.
+func Assigned(text string) (name string, value any, err error) {
+	name, rest, ok := strings.Cut(text, "=")
+	if !ok || name == "" {
+		return "", nil, errors.New("expected NAME=VALUE")
+	}
+	n, err := tree.Load([]byte(rest))
+	if err != nil {
+		return "", nil, fmt.Errorf("the value of %s: %w", name, err)
+	}
+	return name, tree.Value(n), nil
+}
+
+// FromEnvironment are the values of variables PREFIX_name.
+func FromEnvironment(prefix string, environment []string) (interpolate.Values, error) {
+	values := interpolate.Values{}
+	for _, line := range environment {
+		assignment, ok := strings.CutPrefix(line, prefix+"_")
+		if !ok || strings.HasPrefix(assignment, "=") {
+			continue
+		}
+		name, value, err := Assigned(assignment)
+		if err != nil {
+			return nil, fmt.Errorf("the environment's %s_%w", prefix, err)
+		}
+		values[name] = value
+	}
+	return values, nil
+}
+
+// Merged are all values; those of later sets win.
+func Merged(sets ...interpolate.Values) interpolate.Values {
+	all := interpolate.Values{}
+	for _, s := range sets {
+		maps.Copy(all, s)
+	}
+	return all
+}
