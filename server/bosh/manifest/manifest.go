@@ -94,8 +94,9 @@ func features(o *object) (f Features) {
 		return f
 	}
 	defer o.done()
+	config, jobConfig := o.boolean("use_tmpfs_config"), o.boolean("use_tmpfs_job_config")
 	return Features{ConvergeVariables: o.boolean("converge_variables"), RandomizeAZPlacement: o.boolean("randomize_az_placement"),
-		UseDNSAddresses: o.switched("use_dns_addresses"), UseTmpfsConfig: o.boolean("use_tmpfs_config") || o.boolean("use_tmpfs_job_config"),
+		UseDNSAddresses: o.switched("use_dns_addresses"), UseTmpfsConfig: config || jobConfig,
 		UseShortDNSAddresses: o.switched("use_short_dns_addresses"), UseLinkDNSNames: o.switched("use_link_dns_names")}
 }
 
