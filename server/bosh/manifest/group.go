@@ -41,6 +41,8 @@ type InstanceGroup struct {
 	Properties         map[string]any // refused; without those of quarks
 	RequiredService    string         // quarks.required_service: what it waits for
 	Env                Env
+
+	unsure bool // how many instances it has is yet to come from a variable
 }
 
 // VMResources bound each container of a group. Zero is no bound.
@@ -69,6 +71,10 @@ func group(o *object) *InstanceGroup {
 		PersistentDiskType: o.text("persistent_disk_type"), Lifecycle: Lifecycle(o.text("lifecycle"))}
 	if g.Lifecycle == "" {
 		g.Lifecycle = Service
+	}
+	for _, key := range []string{"instances", "azs"} {
+		n := tree.Get(o.node, key)
+		g.unsure = g.unsure || n != nil && isVariable(n)
 	}
 	o.each("jobs", "name", func(j *object) { g.Jobs = append(g.Jobs, job(j)) })
 	if r := o.in("vm_resources"); r != nil {

@@ -31,14 +31,14 @@ func (l *linter) scale(g *InstanceGroup) {
 	if g.Instances > maxInstances {
 		l.found.errorf(At{g.Path + "/instances", g.Line}, "%d instances; at most %d can be in an AZ", g.Instances, maxInstances)
 	}
-	if (g.Lifecycle == Errand || g.Lifecycle == AutoErrand) && g.Instances != 1 {
+	if (g.Lifecycle == Errand || g.Lifecycle == AutoErrand) && g.Instances != 1 && !g.unsure {
 		l.soft(At{g.Path + "/instances", g.Line}, "errand instance group %q must have exactly 1 instance, has %d", g.Name, g.Instances)
 	}
 	seen := map[string]bool{}
 	for i, az := range g.AZs {
 		l.name(At{fmt.Sprintf("%s/azs/%d", g.Path, i), g.Line}, "AZ", az, seen)
 	}
-	if n := len(g.AZs); n > 0 && g.Lifecycle == Service {
+	if n := len(g.AZs); n > 0 && g.Lifecycle == Service && !g.unsure {
 		l.found.infof(g.At, "%d %s x %d %s = %d", g.Instances, plural("instance", g.Instances), n, plural("AZ", n), g.Total())
 	}
 }

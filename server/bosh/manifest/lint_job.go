@@ -137,7 +137,7 @@ func (l *linter) ports(j *Job, taken ports) {
 }
 
 func (l *linter) scaling(g *InstanceGroup, s *Scaling) {
-	if s == nil {
+	if s == nil || g.unsure {
 		return
 	}
 	n := g.Total()
