@@ -15,6 +15,7 @@ import (
 	"cupola/runtime/lifecycle/boot"
 	"cupola/runtime/lifecycle/builder"
 	"cupola/runtime/lifecycle/buildpack"
+	"cupola/runtime/lifecycle/directory"
 	"cupola/runtime/lifecycle/healthcheck"
 	"cupola/runtime/lifecycle/scp"
 	"cupola/runtime/lifecycle/shell"
@@ -41,7 +42,7 @@ func run(argv []string) int {
 		}
 		argv = argv[1:]
 	}
-	fmt.Fprintln(os.Stderr, "usage: lifecycle builder|buildpack|healthcheck|init|launcher|scp|sh|sshd|static|<tool> …")
+	fmt.Fprintln(os.Stderr, "usage: lifecycle builder|buildpack|directories|healthcheck|init|launcher|scp|sh|sshd|static|<tool> …")
 	return 2
 }
 
@@ -51,6 +52,8 @@ func dispatch(argv []string) (code int, ok bool) {
 		return builder.Main(args), true
 	case "buildpack":
 		return buildpack.Main(args), true
+	case "directories":
+		return directory.Main(args), true
 	case "static":
 		return static.Main(args), true
 	case "healthcheck":

@@ -1,5 +1,7 @@
 package lrp
 
+import "strings"
+
 // The domains that Cloud Controller uses with Diego.
 const (
 	DomainApps    = "cf-apps"
@@ -10,10 +12,19 @@ const (
 // DomainServices is that of the service instances that run here.
 const DomainServices = "cupola-services"
 
+// bosh begins the domains of BOSH's deployments.
+const bosh = "bosh."
+
+// BOSHDomain is the domain of a deployment of BOSH's.
+func BOSHDomain(deployment string) string { return bosh + deployment }
+
+// OfBOSH tells whether a domain is that of a deployment.
+func OfBOSH(domain string) bool { return strings.HasPrefix(domain, bosh) }
+
 // Derived tells whether what a domain desires follows from rows of ours: Cloud
 // Controller's domains and our own. That of others is as they tell.
 func Derived(domain string) bool {
-	return domain == DomainApps || domain == DomainTasks || domain == DomainStaging || domain == DomainServices
+	return domain == DomainApps || domain == DomainTasks || domain == DomainStaging || domain == DomainServices || OfBOSH(domain)
 }
 
 // Desired is Diego's DesiredLRP: this work, in this many instances.

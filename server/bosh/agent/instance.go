@@ -1,0 +1,130 @@
+package agent
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cupola/runtime/lrp"
+	"cupola/server/bosh/bpm"
+)
+
+// Instance is a spec, and what the instance is known by.
+type Instance struct {
+	Spec
+	GUID   string
+	Digest string // of the spec
+	Owner  string // the deployment's GUID: whom network policies and logs know
+	Store  string // the volume of its persistent disk; "": it has none
+	Egress []lrp.EgressRule
+	// EgressGroup has the rules that hold from then on, lrp.Reach's.
+	EgressGroup string
+}
+
+// user is whom the processes of BOSH run as.
+const user = "vcap"
+
+// ProcessGUID names what runs of a process. It has the digest of the spec, so
+// that the old and the new are told apart.
+func (i Instance) ProcessGUID(job, process string) string {
+	return strings.Join([]string{i.Deployment, i.Group, strconv.Itoa(i.Index), job, process, i.Digest}, ".")
+}
+
+// Desired is what runs while the instance does.
+func (i Instance) Desired() []lrp.Desired {
+	var all []lrp.Desired
+	for j := range i.Jobs {
+		job := &i.Jobs[j]
+		for p := range job.Processes {
+			all = append(all, i.desired(job, &job.Processes[p]))
+		}
+	}
+	return all
+}
+
+func (i Instance) desired(j *Job, p *Process) lrp.Desired {
+	run := i.container(j)
+	run.Setup = i.setup(j, p)
+	run.Action = command(p).Action()
+	run.MemoryMB, run.CPUWeight, run.MaxPids = p.MemoryMB, cpuWeight(p.CPUs), int(p.Limits.Processes)
+	run.Ports = p.Ports
+	watch(&run, p)
+	run.Log.Source = strings.Join([]string{i.Group, j.Name, p.Name}, "/")
+	return lrp.Desired{ProcessGUID: i.ProcessGUID(j.Name, p.Name), Domain: lrp.BOSHDomain(i.Deployment), Instances: 1, RunInfo: run}
+}
+
+// container is what all containers of a job have.
+func (i Instance) container(j *Job) lrp.RunInfo {
+	return lrp.RunInfo{
+		RootFS: j.Image, ImageUsername: j.ImageUsername, ImagePassword: j.ImagePassword,
+		Trees: []lrp.Tree{{Path: bpm.JobDir(j.Name), Files: j.Files}},
+		Pod:   "bosh." + i.GUID, Volumes: i.volumes(),
+		DiskMB: i.dataMB(), LogRateLimitByte: -1,
+		Egress: i.Egress, EgressGroup: i.EgressGroup, PolicyGroup: i.Owner,
+		Constraint: lrp.Constraint{Require: i.Require},
+		Log:        lrp.LogTarget{GUID: i.Owner, Instance: strconv.Itoa(i.Index), Tags: i.tags(j)},
+	}
+}
+
+func (i Instance) tags(j *Job) map[string]string {
+	return map[string]string{"deployment": i.Deployment, "job": i.Group, "index": strconv.Itoa(i.Index), "bosh_job": j.Name}
+}
+
+// command runs a process as bpm does.
+func command(p *Process) lrp.Run {
+	return lrp.Run{Path: p.Executable, Args: p.Args, Dir: p.Workdir, Env: environment(p.Env), User: user, Nofile: p.Limits.OpenFiles}
+}
+
+func environment(vars map[string]string) (env []lrp.EnvVar) {
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		env = append(env, lrp.EnvVar{Name: name, Value: vars[name]})
+	}
+	return env
+}
+
+// setup is what goes before each start of a process: its directories, and its
+// hook, as bpm runs it.
+func (i Instance) setup(j *Job, p *Process) lrp.Action {
+	dirs := makeDirectories(i.directories(j, p))
+	if p.Hooks.PreStart == "" {
+		return dirs
+	}
+	hook := command(p)
+	hook.Path, hook.Args = p.Hooks.PreStart, nil
+	return lrp.Serial(dirs, lrp.Within(bpm.PreStartLimit, hook.Action()))
+}
+
+// watch has the container checked as the probes say.
+func watch(run *lrp.RunInfo, p *Process) {
+	run.Checks.Liveness, run.Monitor = check(p.Liveness)
+	ready, by := check(p.Readiness)
+	run.Checks.Readiness = ready
+	if run.Monitor.IsZero() && !by.IsZero() {
+		run.Monitor = by
+	}
+}
+
+// check is how a probe is done: as a check, or as a program.
+func check(p *Probe) ([]lrp.Check, lrp.Action) {
+	switch {
+	case p == nil:
+		return nil, lrp.Action{}
+	case len(p.Exec) > 0:
+		return nil, lrp.Within(time.Duration(max(p.TimeoutSeconds, 1))*time.Second, lrp.Run{Path: p.Exec[0], Args: p.Exec[1:], User: user}.Action())
+	}
+	c := lrp.Check{Type: lrp.CheckPort, Port: p.Port, InvocationTimeout: time.Duration(p.TimeoutSeconds) * time.Second, Interval: time.Duration(p.PeriodSeconds) * time.Second}
+	if p.Path != "" {
+		c.Type, c.Path = lrp.CheckHTTP, p.Path
+	}
+	return []lrp.Check{c}, lrp.Action{}
+}
+
+// cpuWeight is Diego's weight for so many CPUs.
+func cpuWeight(cpus float64) int {
+	if cpus == 0 {
+		return 0
+	}
+	return min(max(int(cpus*100), 1), 100)
+}

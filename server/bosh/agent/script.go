@@ -1,0 +1,123 @@
+package agent
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"cupola/runtime/lrp"
+	"cupola/server/bosh/bpm"
+)
+
+// Script is a program of a job that BOSH's agent runs at its time.
+type Script string
+
+// The scripts, in the order in which an instance comes up and goes down again.
+// Errand is what an errand does: for a job without processes, its bin/run.
+const (
+	PreStart   Script = "pre-start"
+	PostStart  Script = "post-start"
+	PostDeploy Script = "post-deploy"
+	PreStop    Script = "pre-stop"
+	Drain      Script = "drain"
+	PostStop   Script = "post-stop"
+	Errand     Script = "run"
+)
+
+func (s Script) file() string { return "bin/" + string(s) }
+
+// Call is one run of a script, or of a process of an errand.
+type Call struct {
+	GUID    string
+	Job     string
+	Process string // of an errand; "" for a script
+	Script  Script
+	// Args and Env are what BOSH tells a script.
+	Args []string
+	Env  []lrp.EnvVar
+}
+
+// drainFile is where what a drain script writes is read.
+const drainFile = "/tmp/drain.out"
+
+// Run is what runs for a call. Scripts are root's, as on a machine of BOSH's; a
+// process of an errand is vcap's.
+func (i Instance) Run(c Call) (lrp.RunInfo, error) {
+	j := i.Job(c.Job)
+	if j == nil {
+		return lrp.RunInfo{}, fmt.Errorf("instance %s has no job %s", i.Name(), c.Job)
+	}
+	run := i.container(j)
+	run.Log.Source = strings.Join([]string{i.Group, j.Name, string(c.Script)}, "/")
+	if c.Process == "" {
+		run.Setup = makeDirectories(i.directories(j, &Process{}))
+		run.Action = j.script(c).Action()
+		if c.Script == Drain {
+			run.ResultFile = drainFile
+		}
+		return run, nil
+	}
+	p := j.Process(c.Process)
+	if p == nil {
+		return run, fmt.Errorf("job %s of %s has no process %s", j.Name, i.Name(), c.Process)
+	}
+	run.Setup, run.Action = i.setup(j, p), command(p).Action()
+	run.MemoryMB, run.MaxPids = p.MemoryMB, int(p.Limits.Processes)
+	run.Log.Source = strings.Join([]string{i.Group, j.Name, p.Name}, "/")
+	return run, nil
+}
+
+// script is the process of a script, which finds its job's directory as a
+// program of BOSH does.
+func (j *Job) script(c Call) lrp.Run {
+	run := lrp.Run{Path: bpm.JobDir(j.Name) + "/" + c.Script.file(), Args: c.Args, Dir: "/", User: "root"}
+	run.Env = append([]lrp.EnvVar{{Name: "PATH", Value: "/usr/sbin:/usr/bin:/sbin:/bin"}}, c.Env...)
+	if c.Script == Drain {
+		run.Args = append([]string{"-c", `exec "$0" "$@" > ` + drainFile, run.Path}, run.Args...)
+		run.Path = "/bin/sh"
+	}
+	return run
+}
+
+// DrainCall is what a drain script is called with: why the instance stops, for
+// the first time or to be asked again.
+func DrainCall(job string, changed, again bool) Call {
+	why, hash := "job_shutdown", "hash_unchanged"
+	if changed {
+		why, hash = "job_changed", "hash_changed"
+	}
+	if again {
+		why = "job_check_status"
+	}
+	return Call{Job: job, Script: Drain, Args: []string{why, hash}}
+}
+
+// DrainResult reads what a drain script has written: how long to wait, and
+// whether it is to be asked again then.
+func DrainResult(out []byte) (wait time.Duration, again bool, err error) {
+	const longest = 24 * 60 * 60
+	n, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil || n > longest || n < -longest {
+		return 0, false, fmt.Errorf("drain has to write a number of seconds, not %.40q", strings.TrimSpace(string(out)))
+	}
+	if n < 0 {
+		return time.Duration(-n) * time.Second, true, nil
+	}
+	return time.Duration(n) * time.Second, false, nil
+}
+
+// ErrandCalls are what an errand's instance runs: the processes of its jobs, or
+// their bin/run.
+func (s Spec) ErrandCalls() (calls []Call) {
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		for p := range j.Processes {
+			calls = append(calls, Call{Job: j.Name, Process: j.Processes[p].Name, Script: Errand})
+		}
+		if len(j.Processes) == 0 && j.Has(Errand) {
+			calls = append(calls, Call{Job: j.Name, Script: Errand})
+		}
+	}
+	return calls
+}

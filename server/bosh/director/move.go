@@ -1,0 +1,272 @@
+package director
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"cupola/server/bosh/agent"
+	"cupola/store/cf"
+)
+
+// scripts are what is run in a phase.
+var scripts = map[cf.BOSHPhase]agent.Script{
+	cf.BOSHPreStart: agent.PreStart, cf.BOSHPostStart: agent.PostStart,
+	cf.BOSHPreStop: agent.PreStop, cf.BOSHDraining: agent.Drain, cf.BOSHPostStop: agent.PostStop,
+}
+
+// move takes an instance as far as it gets now.
+func (s *step) move(i *item) {
+	for i.Chosen && !i.gone {
+		was := i.Phase
+		s.moveOnce(i)
+		if i.Phase == was {
+			return
+		}
+	}
+}
+
+// moveOnce takes an instance to its next phase, if it can go there.
+func (s *step) moveOnce(i *item) {
+	if i.mustStop() {
+		s.stop(i)
+		return
+	}
+	switch i.Phase {
+	case cf.BOSHStopped:
+		s.atRest(i)
+	case cf.BOSHPreStart:
+		s.after(i, cf.BOSHStarting)
+	case cf.BOSHStarting:
+		s.starting(i)
+	case cf.BOSHPostStart:
+		s.after(i, cf.BOSHRunning)
+	case cf.BOSHRunning:
+		s.settle(i)
+	case cf.BOSHPreStop:
+		s.after(i, cf.BOSHDraining)
+	case cf.BOSHDraining:
+		s.drain(i)
+	case cf.BOSHStopping:
+		if i.Empty {
+			s.enter(i, cf.BOSHPostStop)
+		}
+	case cf.BOSHPostStop:
+		s.after(i, cf.BOSHStopped)
+	}
+}
+
+// mustStop tells whether what is up of an instance has to come down first.
+func (i *item) mustStop() bool {
+	switch i.Phase {
+	case cf.BOSHPreStart, cf.BOSHStarting, cf.BOSHPostStart, cf.BOSHRunning:
+		return i.Goal != cf.BOSHStarted || i.Digest != i.BOSHInstance.Next || i.Renew != i.Renewed
+	}
+	return false
+}
+
+// stop begins to take an instance down. Only one that ran is asked to drain.
+func (s *step) stop(i *item) {
+	if i.Phase == cf.BOSHRunning || i.Phase == cf.BOSHPostStart {
+		s.enter(i, cf.BOSHPreStop)
+		return
+	}
+	if !calling(i) {
+		s.enter(i, cf.BOSHStopping)
+	}
+}
+
+func calling(i *item) bool {
+	for _, c := range i.Calls {
+		if c.State == cf.BOSHCalling {
+			return true
+		}
+	}
+	return false
+}
+
+// atRest begins the way up, or ends the way down.
+func (s *step) atRest(i *item) {
+	switch i.Goal {
+	case cf.BOSHGone:
+		i.gone = true
+		s.out.Delete = append(s.out.Delete, i.BOSHInstance)
+		s.event(s.stage(i), subject(i), "finished", "")
+	case cf.BOSHHalted:
+		s.settle(i)
+	case cf.BOSHStarted:
+		i.Digest, i.Renewed, i.Spec = i.BOSHInstance.Next, i.Renew, i.Instance.Next
+		s.enter(i, cf.BOSHPreStart)
+	}
+}
+
+// enter brings an instance to a phase, and has its scripts called.
+func (s *step) enter(i *item, phase cf.BOSHPhase) {
+	i.Phase, i.Since = phase, s.Now
+	i.Running, i.Empty = false, false // as nobody has looked since
+	s.forget(i)
+	script := scripts[phase]
+	if script == "" || i.Spec == nil {
+		return
+	}
+	for _, job := range i.Spec.With(script) {
+		call := agent.Call{Job: job, Script: script}
+		if script == agent.Drain {
+			call = agent.DrainCall(job, i.changes(), false)
+		}
+		s.call(i, phase, i.Digest, call)
+	}
+}
+
+// changes tells whether an instance stops to become another.
+func (i *item) changes() bool { return i.Goal == cf.BOSHStarted && i.Digest != i.BOSHInstance.Next }
+
+func (s *step) forget(i *item) {
+	for _, c := range i.Calls {
+		s.out.Forget = append(s.out.Forget, c.GUID)
+	}
+	i.Calls = nil
+}
+
+func (s *step) call(i *item, phase cf.BOSHPhase, digest string, c agent.Call) {
+	row := cf.BOSHCall{InstanceGUID: i.GUID, Phase: phase, Digest: digest, Job: c.Job, Process: c.Process, Script: string(c.Script), Args: c.Args, State: cf.BOSHCalling}
+	s.out.Calls = append(s.out.Calls, row)
+	i.Calls = append(i.Calls, row)
+}
+
+// after goes on to the next phase when the scripts of this one have ended well.
+func (s *step) after(i *item, next cf.BOSHPhase) {
+	if calling(i) {
+		return
+	}
+	if why := faults(i.Calls); why != "" {
+		s.fail(i, why)
+		return
+	}
+	s.enter(i, next)
+}
+
+// faults says in BOSH's words which calls failed; "" when none did.
+func faults(calls []cf.BOSHCall) string {
+	var bad, good []string
+	for _, c := range calls {
+		if c.State == cf.BOSHFailed {
+			bad = append(bad, c.Job)
+		} else {
+			good = append(good, c.Job)
+		}
+	}
+	if len(bad) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%d of %d %s scripts failed. Failed Jobs: %s.", len(bad), len(calls), calls[0].Script, strings.Join(bad, ", "))
+	if len(good) > 0 {
+		text += " Successful Jobs: " + strings.Join(good, ", ") + "."
+	}
+	return text
+}
+
+// starting waits until all processes run, and have for a while.
+func (s *step) starting(i *item) {
+	w := s.watchOf(i)
+	waited := s.Now.Sub(i.Since)
+	switch {
+	case i.Running && waited >= w.Low:
+		s.enter(i, cf.BOSHPostStart)
+	case i.Running:
+		s.wakeAt(i.Since.Add(w.Low))
+	case waited >= w.High:
+		s.fail(i, fmt.Sprintf("'%s/%d (%s)' is not running after update. Review logs for failed jobs: %s", i.Group, i.Index, i.GUID, strings.Join(i.jobs(), ", ")))
+	default:
+		s.wakeAt(i.Since.Add(w.High))
+	}
+}
+
+func (i *item) jobs() (names []string) {
+	if i.Spec == nil {
+		return nil
+	}
+	for _, j := range i.Spec.Jobs {
+		names = append(names, j.Name)
+	}
+	return names
+}
+
+// drain goes on when each drain script has said that it is done, and the time
+// that it asked for has passed.
+func (s *step) drain(i *item) {
+	latest := map[string]cf.BOSHCall{}
+	for _, c := range i.Calls {
+		latest[c.Job] = c
+	}
+	done := true
+	var bad []cf.BOSHCall
+	for _, job := range i.jobs() {
+		c, ok := latest[job]
+		if !ok {
+			continue
+		}
+		ready, err := s.drained(i, c)
+		if err != nil {
+			c.State = cf.BOSHFailed
+			bad = append(bad, c)
+		}
+		done = done && ready
+	}
+	switch {
+	case len(bad) > 0 && !calling(i):
+		s.fail(i, faults(bad))
+	case done && len(bad) == 0:
+		s.enter(i, cf.BOSHStopping)
+	}
+}
+
+// drained tells whether a job is drained; it asks again where it is to.
+func (s *step) drained(i *item, c cf.BOSHCall) (bool, error) {
+	switch c.State {
+	case cf.BOSHCalling:
+		return false, nil
+	case cf.BOSHFailed:
+		return false, fmt.Errorf("drain of %s: %s", c.Job, c.Reason)
+	}
+	wait, again, err := agent.DrainResult(c.Result)
+	if err != nil {
+		return false, err
+	}
+	if at := c.EndedAt.Add(wait); s.Now.Before(at) {
+		s.wakeAt(at)
+		return false, nil
+	}
+	if again {
+		s.call(i, cf.BOSHDraining, i.Digest, agent.DrainCall(c.Job, i.changes(), true))
+		return false, nil
+	}
+	return true, nil
+}
+
+// settle ends the change of an instance that is where it is to be.
+func (s *step) settle(i *item) {
+	i.Chosen = false
+	s.event(s.stage(i), subject(i), "finished", "")
+}
+
+// fail ends the change of an instance as it is.
+func (s *step) fail(i *item, why string) {
+	i.Chosen, i.Failure = false, why
+	s.event(s.stage(i), subject(i), "failed", why)
+}
+
+// watchOf is how long to wait for an instance.
+func (s *step) watchOf(i *item) (w struct{ Low, High time.Duration }) {
+	w.High = defaultWatch
+	for _, g := range s.Plan.Groups {
+		if g.Name != i.Group {
+			continue
+		}
+		if i.Canary {
+			return g.CanaryWatch
+		}
+		return g.UpdateWatch
+	}
+	return w
+}

@@ -1,0 +1,84 @@
+package director
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"cupola/server/bosh/manifest"
+)
+
+// Kind is what a task does.
+type Kind string
+
+// The kinds of tasks.
+const (
+	Deploy    Kind = "deploy"
+	Start     Kind = "start"
+	Stop      Kind = "stop"
+	Restart   Kind = "restart"
+	Recreate  Kind = "recreate"
+	Delete    Kind = "delete"
+	RunErrand Kind = "run-errand"
+)
+
+// Plan is what a task came to: how each group is to be changed. The instances
+// themselves know what they are to be.
+type Plan struct {
+	Groups []Group // in the manifest's order; those to go, too
+	Stage  Stage
+	// Errand is the group that a run-errand runs.
+	Errand string `json:",omitempty"`
+	// DropDisks has the disks of instances that go deleted with them.
+	DropDisks bool `json:",omitempty"`
+	// Result is what the task says when it has ended well.
+	Result string `json:",omitempty"`
+}
+
+// Stage is how far a task is.
+type Stage string
+
+// The stages of a task, in their order.
+const (
+	Updating     Stage = "" // the first
+	PostDeploy   Stage = "post-deploy"
+	Errands      Stage = "errands"
+	defaultWatch       = 5 * time.Minute
+)
+
+// Group is how an instance group is changed.
+type Group struct {
+	Name        string
+	Lifecycle   manifest.Lifecycle
+	Serial      bool // it waits for those before it, and those after it for it
+	Canaries    int
+	MaxInFlight int
+	CanaryWatch manifest.Watch
+	UpdateWatch manifest.Watch
+}
+
+// GroupOf is how a manifest has a group changed.
+func GroupOf(m *manifest.Manifest, g *manifest.InstanceGroup) Group {
+	u, n := m.UpdateOf(g), g.Total()
+	return Group{
+		Name: g.Name, Lifecycle: g.Lifecycle, Serial: u.InSerial(), Canaries: u.CanariesOf(n), MaxInFlight: u.MaxInFlightOf(n),
+		CanaryWatch: watch(u.CanaryWatch), UpdateWatch: watch(u.UpdateWatch),
+	}
+}
+
+// watch is how long to wait where the manifest does not say.
+func watch(w *manifest.Watch) manifest.Watch {
+	if w == nil {
+		return manifest.Watch{High: defaultWatch}
+	}
+	return *w
+}
+
+func (p Plan) encode() ([]byte, error) { return json.Marshal(p) }
+
+func decodePlan(text []byte) (p Plan, err error) {
+	if err := json.Unmarshal(text, &p); err != nil {
+		return p, fmt.Errorf("read the plan of a task: %w", err)
+	}
+	return p, nil
+}

@@ -1,0 +1,261 @@
+package director
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cupola/server/bosh/manifest"
+	"cupola/store/cf"
+)
+
+// Step says what is to be changed now. It reads w alone.
+func Step(w World) Change {
+	s := &step{World: w}
+	s.Instances = slices.Clone(w.Instances)
+	for n := range s.Instances {
+		s.all = append(s.all, &item{Instance: s.Instances[n], was: s.Instances[n].BOSHInstance})
+	}
+	s.work()
+	for _, i := range s.all {
+		if !i.gone && i.BOSHInstance != i.was {
+			s.out.Instances = append(s.out.Instances, i.BOSHInstance)
+		}
+	}
+	return s.out
+}
+
+type step struct {
+	World
+	all []*item
+	out Change
+}
+
+// item is an instance as this step changes it.
+type item struct {
+	Instance
+	was  cf.BOSHInstance
+	gone bool
+}
+
+// work moves what is chosen on, chooses more, and ends the task when there is
+// nothing more to do.
+func (s *step) work() {
+	for _, i := range s.all {
+		if i.Chosen && i.Phase != errandPhase(i) {
+			s.move(i)
+		}
+	}
+	switch s.Plan.Stage {
+	case Updating:
+		s.update()
+	case PostDeploy:
+		s.postDeploy()
+	case Errands:
+		s.errands()
+	}
+}
+
+// errandPhase is the phase in which an errand's instance is left alone: it has no
+// processes to bring up.
+func errandPhase(i *item) cf.BOSHPhase {
+	if i.Lifecycle != string(manifest.Service) && i.Goal == cf.BOSHStarted {
+		return cf.BOSHStopped
+	}
+	return ""
+}
+
+// update chooses instances group by group.
+func (s *step) update() {
+	if s.Plan.Errand != "" {
+		s.enterStage(Errands)
+		return
+	}
+	for n, g := range s.Plan.Groups {
+		if s.failed() {
+			break
+		}
+		if g.Serial && slices.ContainsFunc(s.Plan.Groups[:n], s.unsettled) {
+			break
+		}
+		s.group(g)
+		if g.Serial && s.unsettled(g) {
+			break
+		}
+	}
+	switch {
+	case slices.ContainsFunc(s.all, func(i *item) bool { return i.Chosen }):
+	case s.failed():
+		s.end(cf.BOSHError, s.failure())
+	case slices.ContainsFunc(s.Plan.Groups, s.unsettled):
+	case Kind(s.Task.Kind) == Deploy:
+		s.enterStage(PostDeploy)
+	default:
+		s.end(cf.BOSHDone, s.Plan.Result)
+	}
+}
+
+// pending are the instances of a group that are not as they are to be, and that
+// nobody works on: those to go first, the last of them first.
+func (s *step) pending(g Group) (gone, others []*item) {
+	for _, i := range s.all {
+		switch {
+		case i.Group != g.Name || i.gone || i.Chosen || i.TaskGUID == s.Task.GUID && i.Failure != "":
+		case i.Goal == cf.BOSHGone:
+			gone = append(gone, i)
+		case i.Lifecycle == string(manifest.Service) && !i.Settled():
+			others = append(others, i)
+		}
+	}
+	slices.Reverse(gone)
+	return gone, others
+}
+
+func (s *step) unsettled(g Group) bool {
+	gone, others := s.pending(g)
+	return len(gone)+len(others) > 0 || s.inFlight(g) > 0
+}
+
+func (s *step) inFlight(g Group) (n int) {
+	for _, i := range s.all {
+		if i.Group == g.Name && i.Chosen && !i.gone {
+			n++
+		}
+	}
+	return n
+}
+
+// group chooses more instances of a group, if more may be under way: those to go,
+// then the canaries, then the others, one AZ after the other.
+func (s *step) group(g Group) {
+	gone, others := s.pending(g)
+	room := g.MaxInFlight - s.inFlight(g)
+	for _, i := range gone {
+		if room > 0 {
+			s.choose(i, false)
+			room--
+		}
+	}
+	if len(gone) > 0 || len(others) == 0 {
+		return
+	}
+	canaries, waits := s.canaries(g)
+	if canaries > 0 {
+		for _, i := range others[:min(canaries, len(others))] {
+			s.choose(i, true)
+		}
+		return
+	}
+	if waits {
+		return
+	}
+	az := others[0].AZ
+	if slices.ContainsFunc(s.all, func(i *item) bool { return i.Group == g.Name && i.Chosen && i.AZ != az }) {
+		return
+	}
+	for _, i := range others {
+		if i.AZ == az && room > 0 {
+			s.choose(i, false)
+			room--
+		}
+	}
+}
+
+// canaries tells how many canaries are to be chosen yet, and whether those that
+// are must be waited for.
+func (s *step) canaries(g Group) (missing int, waits bool) {
+	n := 0
+	for _, i := range s.all {
+		if i.Group == g.Name && i.TaskGUID == s.Task.GUID && i.Canary {
+			n++
+			waits = waits || i.Chosen
+		}
+	}
+	return g.Canaries - n, waits
+}
+
+// choose begins to change an instance. One that failed before starts from
+// nothing.
+func (s *step) choose(i *item, canary bool) {
+	failed := i.Failure != ""
+	i.TaskGUID, i.Chosen, i.Canary, i.Failure = s.Task.GUID, true, canary, ""
+	s.event(s.stage(i), subject(i), "started", "")
+	if failed {
+		s.again(i)
+	}
+	s.move(i)
+}
+
+// again has an instance go down that failed on its way up, and try again what
+// failed on its way down.
+func (s *step) again(i *item) {
+	switch i.Phase {
+	case cf.BOSHPreStop, cf.BOSHDraining, cf.BOSHPostStop:
+		s.enter(i, i.Phase)
+	default:
+		i.Renew++
+	}
+}
+
+// stage is what BOSH calls what is done to an instance.
+func (s *step) stage(i *item) string {
+	switch {
+	case i.Goal == cf.BOSHGone:
+		return "Deleting unneeded instances " + i.Group
+	case i.Goal == cf.BOSHHalted:
+		return "Stopping instances"
+	case Kind(s.Task.Kind) == Start, Kind(s.Task.Kind) == Restart:
+		return "Starting instances"
+	}
+	return "Updating instance " + i.Group
+}
+
+func subject(i *item) string {
+	text := fmt.Sprintf("%s/%d (%s)", i.Group, i.Index, i.GUID)
+	if i.Canary {
+		text += " (canary)"
+	}
+	return text
+}
+
+// failed tells whether the task has failed; then nothing more is begun.
+func (s *step) failed() bool { return s.failure() != "" }
+
+func (s *step) failure() string {
+	var all []string
+	for _, i := range s.all {
+		if i.TaskGUID == s.Task.GUID && i.Failure != "" {
+			all = append(all, i.Failure)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+func (s *step) enterStage(stage Stage) {
+	s.Plan.Stage = stage
+	t := s.Task
+	text, err := s.Plan.encode()
+	if err != nil {
+		s.end(cf.BOSHError, err.Error())
+		return
+	}
+	t.Plan = text
+	s.out.Task = &t
+	switch stage {
+	case PostDeploy:
+		s.callAll()
+		s.postDeploy()
+	case Errands:
+		s.errands()
+	}
+}
+
+// end ends the task.
+func (s *step) end(state cf.BOSHTaskState, result string) {
+	t := s.Task
+	if s.out.Task != nil {
+		t = *s.out.Task
+	}
+	t.State, t.Result, t.EndedAt = state, result, s.Now
+	s.out.Task = &t
+}

@@ -1,0 +1,56 @@
+package director
+
+import (
+	"time"
+
+	"cupola/server/bosh/agent"
+	"cupola/store/cf"
+)
+
+// World is all that a Step depends on.
+type World struct {
+	Now       time.Time
+	Task      cf.BOSHTask // processing
+	Plan      Plan
+	Instances []Instance // by group and index
+}
+
+// Instance is an instance with what is seen of it.
+type Instance struct {
+	cf.BOSHInstance
+	Spec  *agent.Spec   // of Digest; nil before its first start
+	Next  *agent.Spec   // of the digest of that name
+	Calls []cf.BOSHCall // oldest first
+	// Running tells that all its processes run and are ready, Empty that nothing
+	// of them is left.
+	Running, Empty bool
+}
+
+// Change is what a Step changes.
+type Change struct {
+	Instances []cf.BOSHInstance // as they are to be
+	Delete    []cf.BOSHInstance
+	Calls     []cf.BOSHCall // to be made
+	Forget    []string      // GUIDs of calls
+	Events    []cf.BOSHTaskEvent
+	Task      *cf.BOSHTask
+	// Wake is when to look again; zero: when something changes.
+	Wake time.Time
+}
+
+// Empty tells whether there is nothing to write.
+func (c Change) Empty() bool {
+	return len(c.Instances)+len(c.Delete)+len(c.Calls)+len(c.Forget)+len(c.Events) == 0 && c.Task == nil
+}
+
+// event notes what the task does.
+func (s *step) event(stage, subject, state, detail string) {
+	s.out.Events = append(s.out.Events, cf.BOSHTaskEvent{TaskGUID: s.Task.GUID, Stage: stage, Subject: subject, State: state, Detail: detail})
+}
+
+// wakeAt has the next look at most then.
+func (s *step) wakeAt(at time.Time) {
+	if s.out.Wake.IsZero() || at.Before(s.out.Wake) {
+		s.out.Wake = at
+	}
+}

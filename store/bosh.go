@@ -1,0 +1,125 @@
+package store
+
+import "cupola/store/cf"
+
+// BOSHDeployments are BOSH's deployments.
+var BOSHDeployments = &Table[cf.BOSHDeployment]{
+	name: "bosh_deployments", singular: "Deployment",
+	columns: "guid, created_at, updated_at, name, version, manifest",
+	fields: func(v *cf.BOSHDeployment, k *sealer) []any {
+		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.Name, &v.Version, sealedBytes{k, &v.Manifest}}
+	},
+	resource: func(v *cf.BOSHDeployment) *cf.Resource { return &v.Resource },
+	filters:  map[string]string{"guids": "guid", "names": "name"},
+	orders:   map[string]string{"name": "name"},
+}
+
+// BOSHVariables are the values that deployments' manifests name.
+var BOSHVariables = &Table[cf.BOSHVariable]{
+	name: "bosh_variables", singular: "Variable",
+	columns: "guid, created_at, updated_at, deployment_guid, name, type, value",
+	fields: func(v *cf.BOSHVariable, k *sealer) []any {
+		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.DeploymentGUID, &v.Name, &v.Type, sealedBytes{k, &v.Value}}
+	},
+	resource: func(v *cf.BOSHVariable) *cf.Resource { return &v.Resource },
+	filters:  map[string]string{"guids": "guid", "deployment_guids": "deployment_guid", "names": "name"},
+	orders:   map[string]string{"name": "name"},
+}
+
+// BOSHDisks are the persistent disks.
+var BOSHDisks = &Table[cf.BOSHDisk]{
+	name: "bosh_disks", singular: "Disk",
+	columns: "guid, created_at, updated_at, deployment_name, group_name, idx, az, size_mb, orphaned_at",
+	fields: func(v *cf.BOSHDisk, _ *sealer) []any {
+		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
+			&v.DeploymentName, &v.Group, &v.Index, &v.AZ, &v.SizeMB, timeColumn{&v.OrphanedAt}}
+	},
+	resource: func(v *cf.BOSHDisk) *cf.Resource { return &v.Resource },
+	filters:  map[string]string{"guids": "guid", "deployment_names": "deployment_name"},
+}
+
+// BOSHInstances are the instances of deployments.
+var BOSHInstances = &Table[cf.BOSHInstance]{
+	name: "bosh_instances", singular: "Instance",
+	columns: "guid, created_at, updated_at, deployment_guid, group_name, idx, az, lifecycle, disk_guid, goal, phase, since, digest, next, renew, renewed, task_guid, chosen, canary, failure",
+	fields: func(v *cf.BOSHInstance, _ *sealer) []any {
+		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.DeploymentGUID, &v.Group, &v.Index, &v.AZ, &v.Lifecycle,
+			nullColumn{&v.DiskGUID}, &v.Goal, &v.Phase, timeColumn{&v.Since}, &v.Digest, &v.Next, &v.Renew, &v.Renewed,
+			&v.TaskGUID, &v.Chosen, &v.Canary, &v.Failure}
+	},
+	resource: func(v *cf.BOSHInstance) *cf.Resource { return &v.Resource },
+	filters:  map[string]string{"guids": "guid", "deployment_guids": "deployment_guid"},
+}
+
+// BOSHSpecs are what instances are made of, by digest.
+var BOSHSpecs = &Table[cf.BOSHSpec]{
+	name: "bosh_specs", singular: "Spec",
+	columns: "guid, created_at, updated_at, instance_guid, text",
+	fields: func(v *cf.BOSHSpec, k *sealer) []any {
+		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.InstanceGUID, sealedBytes{k, &v.Text}}
+	},
+	resource: func(v *cf.BOSHSpec) *cf.Resource { return &v.Resource },
+	filters:  map[string]string{"guids": "guid", "instance_guids": "instance_guid"},
+}
+
+// BOSHCalls are the runs of instances' scripts and errands.
+var BOSHCalls = &Table[cf.BOSHCall]{
+	name: "bosh_calls", singular: "Call",
+	columns: "guid, created_at, updated_at, instance_guid, phase, digest, job, process, script, args, state, result, reason, ended_at",
+	fields: func(v *cf.BOSHCall, k *sealer) []any {
+		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.InstanceGUID, &v.Phase, &v.Digest,
+			&v.Job, &v.Process, &v.Script, jsonColumn{&v.Args}, &v.State, sealedBytes{k, &v.Result}, &v.Reason, timeColumn{&v.EndedAt}}
+	},
+	resource: func(v *cf.BOSHCall) *cf.Resource { return &v.Resource },
+	filters:  map[string]string{"guids": "guid", "instance_guids": "instance_guid", "states": "state"},
+}
+
+// BOSHTasks are what deployments were asked to do.
+var BOSHTasks = &Table[cf.BOSHTask]{
+	name: "bosh_tasks", singular: "Task",
+	columns: "guid, created_at, updated_at, number, deployment_name, kind, user, state, ordered, plan, result, started_at, ended_at",
+	fields: func(v *cf.BOSHTask, k *sealer) []any {
+		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.Number, &v.DeploymentName, &v.Kind, &v.User, &v.State,
+			sealedBytes{k, &v.Order}, sealedBytes{k, &v.Plan}, &v.Result, timeColumn{&v.StartedAt}, timeColumn{&v.EndedAt}}
+	},
+	resource: func(v *cf.BOSHTask) *cf.Resource { return &v.Resource },
+	filters:  map[string]string{"guids": "guid", "numbers": "number", "deployment_names": "deployment_name", "states": "state"},
+	orders:   map[string]string{"number": "number"},
+}
+
+// BOSHTaskEvents are what tasks have done.
+var BOSHTaskEvents = &Table[cf.BOSHTaskEvent]{
+	name: "bosh_task_events", singular: "Event",
+	columns: "guid, created_at, updated_at, task_guid, stage, subject, state, detail",
+	fields: func(v *cf.BOSHTaskEvent, _ *sealer) []any {
+		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.TaskGUID, &v.Stage, &v.Subject, &v.State, &v.Detail}
+	},
+	resource: func(v *cf.BOSHTaskEvent) *cf.Resource { return &v.Resource },
+	filters:  map[string]string{"guids": "guid", "task_guids": "task_guid"},
+}
+
+// InsertBOSHTask adds a task with the next number.
+func (tx *Tx) InsertBOSHTask(t *cf.BOSHTask) error {
+	if err := tx.sql.QueryRowContext(tx.ctx, "SELECT coalesce(max(number), 0) + 1 FROM bosh_tasks").Scan(&t.Number); err != nil {
+		return err
+	}
+	return BOSHTasks.Insert(tx, t)
+}
+
+// OpenBOSHTasks are the tasks that have not ended, in the order they were asked
+// for.
+func (tx *Tx) OpenBOSHTasks() ([]*cf.BOSHTask, error) {
+	return BOSHTasks.query(tx, "SELECT "+BOSHTasks.columns+" FROM bosh_tasks WHERE state IN ('queued','processing') ORDER BY number")
+}
+
+// RunningBOSHCalls are the calls that have not ended.
+func (tx *Tx) RunningBOSHCalls() ([]*cf.BOSHCall, error) {
+	return BOSHCalls.query(tx, "SELECT "+BOSHCalls.columns+" FROM bosh_calls WHERE state = 'running' ORDER BY id")
+}
+
+// DropBOSHSpecs removes the specs that no instance has or is to have.
+func (tx *Tx) DropBOSHSpecs() error {
+	_, err := tx.exec(BOSHSpecs.name, "DELETE FROM bosh_specs WHERE guid NOT IN (SELECT digest FROM bosh_instances UNION SELECT next FROM bosh_instances)"+
+		" AND guid NOT IN (SELECT digest FROM bosh_calls WHERE state = 'running')")
+	return err
+}
