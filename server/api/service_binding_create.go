@@ -112,7 +112,13 @@ func (c *call) insertAppBinding(b *cf.ServiceBinding, i *cf.ServiceInstance, app
 	if err := store.ServiceBindings.Insert(c.Tx, b); err != nil {
 		return err
 	}
-	return c.bindingsFit(app, theApp)
+	// What a broker is asked for counts as if it had made it, but for the
+	// credentials: server/broker looks at those.
+	return c.bindingsFitOnce(app, theApp, func(s cf.AppService) {
+		if s.Binding.GUID == b.GUID {
+			s.Binding.LastOperation = c.done(cf.OpCreate, "")
+		}
+	})
 }
 
 // bindable refuses a managed instance that cannot be bound now. end is what

@@ -6,6 +6,7 @@ import (
 	"cupola/server/authz"
 	"cupola/server/bindings"
 	"cupola/server/desire"
+	"cupola/store"
 	"cupola/store/cf"
 )
 
@@ -38,19 +39,44 @@ const (
 // bindingsFit refuses bindings with which what is of the app could not be
 // started.
 func (c *call) bindingsFit(app *cf.App, what string) error {
-	list, err := c.boundTo(app)
+	return c.bindingsFitOnce(app, what, func(cf.AppService) {})
+}
+
+// bindingsFitOnce is bindingsFit for bindings as they are once they have changed.
+func (c *call) bindingsFitOnce(app *cf.App, what string, change func(cf.AppService)) error {
+	all, err := c.Tx.AppServices(app.GUID)
 	if err != nil {
 		return err
 	}
-	form := bindings.Form(app.BindingForm)
-	if form == bindings.FormNone {
-		if err := bindings.CheckVariable([]byte(desire.VCAPServices(list))); err != nil {
-			return cf.Unprocessable("%s", err)
-		}
-		return nil
+	for _, s := range all[app.GUID] {
+		change(s)
 	}
-	if _, err := bindings.Files(form, list); err != nil {
-		return cf.Unprocessable("Cannot build service binding files for %s - %s", what, err)
+	if err := bindings.Fit(bindings.Form(app.BindingForm), desire.Bindings(all[app.GUID]), what); err != nil {
+		return cf.Unprocessable("%s", err)
+	}
+	return nil
+}
+
+// nameFits refuses a name of an instance with which an app that is bound to it
+// could not be started.
+func (c *call) nameFits(i *cf.ServiceInstance, name string) error {
+	bound, err := store.ServiceBindings.Where(c.Tx, map[string][]string{"service_instance_guids": {i.GUID}, "type": {cf.BindingApp}})
+	if err != nil {
+		return err
+	}
+	for _, b := range bound {
+		app, err := store.Apps.Get(c.Tx, b.AppGUID)
+		if err != nil {
+			return err
+		}
+		err = c.bindingsFitOnce(app, theApp, func(s cf.AppService) {
+			if s.Instance.GUID == i.GUID {
+				s.Instance.Name = name
+			}
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

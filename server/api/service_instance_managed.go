@@ -309,7 +309,7 @@ func (c *call) mayRename(i *cf.ServiceInstance, _ offer, r managedChange) error 
 	if len(i.SharedSpaces) > 0 {
 		return cf.Unprocessable("Service instances that have been shared cannot be renamed")
 	}
-	return nil
+	return c.nameFits(i, r.Name.V)
 }
 
 // mayChangePlan looks at the plan that is asked for.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"cupola/server/bindings"
+	"cupola/server/desire"
 	"cupola/server/osb"
 	"cupola/store"
 	"cupola/store/cf"
@@ -212,7 +214,33 @@ func (t createBinding) succeeded(tx *store.Tx, s *step, a answer) error {
 	if err := t.state(tx, s, cf.OpSucceeded, a.state.Description); err != nil {
 		return err
 	}
+	if err := t.fits(tx, s); err != nil {
+		return err
+	}
 	return t.event(tx, s, "create")
+}
+
+// fits refuses a binding with which its app could not be started: credentials
+// are known only now. The platform keeps none of it, and the broker is asked to
+// delete it again.
+func (t createBinding) fits(tx *store.Tx, s *step) error {
+	if t.app == nil {
+		return nil
+	}
+	all, err := tx.AppServices(t.app.GUID)
+	if err != nil {
+		return err
+	}
+	err = bindings.Fit(bindings.Form(t.app.BindingForm), desire.Bindings(all[t.app.GUID]), "app")
+	if err == nil {
+		return nil
+	}
+	t.credentials.Credentials, t.credentials.SyslogDrainURL, t.credentials.VolumeMounts = nil, "", nil
+	verb := t.words().send
+	if s.op.Phase == cf.PhasePoll {
+		verb = t.words().poll
+	}
+	return unable(verb, err.Error())
 }
 
 // deleteBinding deletes a binding.
