@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"slices"
 
 	"cupola/rootfs"
 	"cupola/runtime/lrp"
@@ -47,13 +48,19 @@ func (l localStacks) bbsUsers(tx *store.Tx, stack, digest string) (who []string,
 	if err != nil {
 		return nil, err
 	}
+	names := []string{stack}
+	for _, a := range l.aliases() {
+		if a.of == stack {
+			names = append(names, a.name)
+		}
+	}
 	digests := map[string]string{} // by root filesystem
 	for _, u := range uses {
 		ref, err := rootfs.ParseReference(u.rootFS)
 		switch {
 		case err != nil: // nothing runs on it
 		case ref.Scheme == rootfs.SchemePreloaded:
-			if stack != "" && ref.Name == stack {
+			if stack != "" && slices.Contains(names, ref.Name) {
 				who = append(who, u.who)
 			}
 		case digest != "" && l.digest(digests, u.rootFS) == digest:

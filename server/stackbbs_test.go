@@ -33,12 +33,33 @@ func TestTheBBSNeedsImages(t *testing.T) {
 	if d, err := c.Inspect(t.Context(), "mine"); err != nil || !slices.Equal(d.Users, []string{"LRP by-stack"}) {
 		t.Errorf("got %v, %v", d.Users, err)
 	}
+	ofAPI := apiStacks{h}
+	err := h.store.Read(t.Context(), func(tx *store.Tx) error {
+		users, err := ofAPI.Users(tx, "mine")
+		if !slices.Equal(users, []string{"LRP by-stack"}) {
+			t.Errorf("got %v", users)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if err := ofAPI.Remove("minifs"); err == nil || !strings.Contains(err.Error(), "part of cupola") {
+		t.Errorf("got %v", err)
+	}
+	if err := ofAPI.Remove("of a row alone"); err != nil {
+		t.Error(err)
+	}
 	if _, err := c.Remove(t.Context(), "mine"); err == nil || !strings.Contains(err.Error(), "stack mine is used through the BBS API: LRP by-stack;") {
 		t.Errorf("got %v", err)
 	}
 	undesire(t, h, "by-stack")
-	if _, err := c.Remove(t.Context(), "mine"); err != nil {
+	if err := ofAPI.Remove("mine"); err != nil {
 		t.Fatal(err)
+	}
+	ofAPI.Offer()
+	if _, ok := h.roots.Stack("mine"); ok {
+		t.Error("the stack is still there")
 	}
 	long := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(h.path("rootfs", "images", strings.TrimPrefix(digest, "sha256:")+".json"), long, long); err != nil {

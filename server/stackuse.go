@@ -107,6 +107,32 @@ func (l localStacks) removeStack(ctx context.Context, name string) error {
 	return errors.Join(err, l.offer(ctx))
 }
 
+// apiStacks are the stacks of a daemon, for its API.
+type apiStacks struct{ *house }
+
+// Users lists what of the BBS needs a stack.
+func (a apiStacks) Users(tx *store.Tx, name string) ([]string, error) {
+	all, err := localStacks(a).bbsUsers(tx, name, "")
+	return all[:min(len(all), maxUsers)], err
+}
+
+// Remove takes the root filesystem of a stack away, if this machine has it.
+func (a apiStacks) Remove(name string) error {
+	if _, ok := a.roots.Stack(name); !ok {
+		return nil
+	}
+	return a.roots.Remove(name)
+}
+
+// Offer brings rows and cells up to the stacks that are left. What fails is made
+// up for at the next start.
+func (a apiStacks) Offer() {
+	ctx := context.Background()
+	if err := localStacks(a).offer(ctx); err != nil {
+		a.Log.ErrorContext(ctx, "stacks were not offered anew", "err", err)
+	}
+}
+
 const maxUsers = 50 // that a refusal lists
 
 // users lists those that find finds, for people.

@@ -179,6 +179,7 @@ func TestBBS(t *testing.T) {
 	var rotated func(*bbsClient)
 	archive := probeTar(t)
 	t.Run("identity", func(t *testing.T) { rotated = d.on(t).bbs().certificatesRotate(archive) })
+	t.Run("stack", func(t *testing.T) { d.on(t).bbs().stackStays() })
 	t.Run("LRP", func(t *testing.T) {
 		b := d.on(t).bbs()
 		defer func() { d.cmd = b.cmd }() // it kills the daemon and starts another

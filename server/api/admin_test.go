@@ -53,7 +53,12 @@ func TestStacks(t *testing.T) {
 		{as: "org_manager", method: "PATCH", path: "/v3/stacks/{new}", body: `{"state": "ACTIVE"}`, status: 403},
 		{method: "DELETE", path: "/v3/stacks/{new}", status: 204},
 		{method: "GET", path: "/v3/stacks/{new}", status: 404, want: detail(10010, "Stack not found")},
+		{method: "POST", path: "/v3/stacks", body: `{"name": "busy"}`, status: 201, save: "busy"},
+		{method: "DELETE", path: "/v3/stacks/{busy}", status: 422, want: detail(10008, "Cannot delete stack 'busy' because it is used through the BBS API: LRP web, task sum.")},
+		{method: "GET", path: "/v3/stacks/{busy}", status: 200},
 	})
+	w.saved["host"] = firstGUID(t, w.ask("admin", "GET", "/v3/stacks?names=host", "", ""))
+	w.run(t, []step{{method: "DELETE", path: "/v3/stacks/{host}", status: 422, want: detail(10008, "Cannot delete stack 'host': it is part of cupola.")}})
 	w.saved["minifs"] = firstGUID(t, w.ask("admin", "GET", "/v3/stacks?names=minifs", "", ""))
 	w.run(t, []step{
 		{as: "space_developer", method: "GET", path: "/v3/stacks/{minifs}/apps", status: 200, want: `{"resources": [{"name": "hello"}]}`},

@@ -35,6 +35,8 @@ type Config struct {
 	// StackWarning says what to expect of a stack on this machine, "" for
 	// nothing; nil warns of none.
 	StackWarning func(stack string) string
+	// Stacks are the root filesystems behind the stacks; nil: there are none.
+	Stacks Stacks
 
 	// Parameters asks a broker for the parameters of what it has; an object, or
 	// nil for none.
@@ -51,6 +53,18 @@ type Config struct {
 
 	URL string // of the API, as apps are told it
 	SSH SSHInfo
+}
+
+// Stacks are the root filesystems behind the stacks, by name.
+type Stacks interface {
+	// Users lists who needs one beside apps.
+	Users(tx *store.Tx, name string) ([]string, error)
+	// Remove takes one away that nobody needs, if it is there. It is called in a
+	// transaction.
+	Remove(name string) error
+	// Offer is called when some are gone: it brings rows and cells up to what is
+	// there.
+	Offer()
 }
 
 // ParameterQuery says whose parameters a broker is asked for.

@@ -105,10 +105,32 @@ func deleteStack(c *call) (*response, error) {
 	if len(users) > 0 { // who they are GET …/apps tells
 		return nil, cf.Unprocessable("Cannot delete stack '%s' because apps are currently using the stack.", s.Name)
 	}
+	if c.s.Stacks != nil {
+		if err := c.removeRoot(s.Name); err != nil {
+			return nil, err
+		}
+	}
 	if err := store.Stacks.Delete(c.Tx, s.GUID); err != nil {
 		return nil, err
 	}
 	return &response{status: http.StatusNoContent}, c.stackEvent("delete", s)
+}
+
+// removeRoot takes away the root filesystem of a stack that no app uses: with the
+// row alone, the next start of the daemon would have the stack back.
+func (c *call) removeRoot(stack string) error {
+	others, err := c.s.Stacks.Users(c.Tx, stack)
+	if err != nil {
+		return err
+	}
+	if len(others) > 0 {
+		return cf.Unprocessable("Cannot delete stack '%s' because it is used through the BBS API: %s.", stack, strings.Join(others, ", "))
+	}
+	if err := c.s.Stacks.Remove(stack); err != nil {
+		return cf.Unprocessable("Cannot delete stack '%s': %s.", stack, err)
+	}
+	c.then(c.s.Stacks.Offer)
+	return nil
 }
 
 func listStackApps(c *call) (*response, error) {

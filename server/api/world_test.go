@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -113,6 +114,7 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 			}
 			return ""
 		},
+		Stacks:   fakeStacks{},
 		URL:      "http://api.apps.test",
 		TCPPorts: cf.PortRanges{{First: 1024, Last: 1027}},
 		PortUsable: func(port int) error {
@@ -123,6 +125,25 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 		},
 	}
 }
+
+// fakeStacks has one that may go, one that the BBS uses and one that stays.
+type fakeStacks struct{}
+
+func (fakeStacks) Users(_ *store.Tx, name string) ([]string, error) {
+	if name == "busy" {
+		return []string{"LRP web", "task sum"}, nil
+	}
+	return nil, nil
+}
+
+func (fakeStacks) Remove(name string) error {
+	if name == "host" {
+		return errors.New("it is part of cupola")
+	}
+	return nil
+}
+
+func (fakeStacks) Offer() {}
 
 func (w *world) write(f func(*store.Tx) error) {
 	w.t.Helper()
