@@ -30,9 +30,10 @@ type StackBuild struct {
 	Variant string // core (also ""), dev or none
 	// Packages are wanted besides those of the variant.
 	Packages []string
-	Name     string // "": the suite's
-	Compat   string // what CF_STACK says; "" guesses
-	Mirror   string // "": the one in the machine's apt sources
+	Without  []string // packages that are left out though others depend on them: names, or patterns of path.Match
+	Name     string   // "": the suite's
+	Compat   string   // what CF_STACK says; "" guesses
+	Mirror   string   // "": the one in the machine's apt sources
 	Lock     *debian.Lock
 }
 
@@ -118,7 +119,7 @@ func (l localStacks) Build(ctx context.Context, b StackBuild, progress func(Stac
 	}
 	n := rootfs.NewStack{Name: cmp.Or(b.Name, b.Suite), Compat: b.Compat, Origin: strings.TrimSpace(b.Suite + " " + b.Variant)}
 	s, err := l.roots.Add(ctx, n, func(ctx context.Context, dir string) ([]byte, error) {
-		r, err := debian.Build(ctx, debian.Options{Suite: b.Suite, Variant: b.Variant, Packages: b.Packages, Dest: dir, Mirror: b.Mirror, Lock: b.Lock, IDShift: l.roots.IDShift(),
+		r, err := debian.Build(ctx, debian.Options{Suite: b.Suite, Variant: b.Variant, Packages: b.Packages, Without: b.Without, Dest: dir, Mirror: b.Mirror, Lock: b.Lock, IDShift: l.roots.IDShift(),
 			Progress: func(p debian.Progress) { progress(StackStep{string(p.Step), p.Detail, p.Done, p.Total}) }})
 		if err != nil {
 			return nil, err

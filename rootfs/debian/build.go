@@ -24,7 +24,8 @@ type Options struct {
 	AllowStale     bool     // accept an index that has run out, or is older than one seen before: for archives of old states
 
 	Packages []string // wanted besides those of the variant
-	Lock     *Lock    // if set, exactly these packages: no index is read, and Variant and Packages do not count
+	Without  []string // not wanted though others depend on them: names, or patterns of path.Match
+	Lock     *Lock    // if set, exactly these packages: no index is read, and Variant, Packages and Without do not count
 	Arch     string   // Debian's name of the architecture; "": the host's
 	IDShift  uint32   // added to every uid and gid, for user namespaces
 

@@ -3,6 +3,7 @@ package debian
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 )
@@ -66,21 +67,25 @@ func (c *catalog) satisfiers(r relation) []*available {
 type resolver struct {
 	catalog *catalog
 	prefer  []string
+	without []string // patterns of names that count as there
 	chosen  map[string]*available
 	reason  map[string]string // name of the package that asked, "" for a root
 	queue   []*available
 }
 
+// wish is what a set of packages is to be like.
+type wish struct{ packages, prefer, without []string }
+
 // resolve returns the essential packages, those wanted and all they depend on, by name.
-func resolve(c *catalog, wanted, prefer []string) ([]*available, error) {
-	r := &resolver{catalog: c, prefer: prefer, chosen: make(map[string]*available), reason: make(map[string]string)}
+func resolve(c *catalog, w wish) ([]*available, error) {
+	r := &resolver{catalog: c, prefer: w.prefer, without: w.without, chosen: make(map[string]*available), reason: make(map[string]string)}
 	for _, name := range slices.Sorted(maps.Keys(c.byName)) {
 		if a := c.byName[name]; a.essential {
 			r.choose(a, "")
 		}
 	}
 	var missing []string
-	for _, name := range wanted {
+	for _, name := range w.packages {
 		if found := c.satisfiers(relation{name: name}); len(found) > 0 {
 			r.choose(found[0], "")
 		} else {
@@ -118,9 +123,19 @@ func (r *resolver) follow(a *available) error {
 		if pick == nil {
 			return fmt.Errorf("nothing in the suite satisfies %q of %s", c, r.chain(a.name))
 		}
-		r.choose(pick, a.name)
+		if !r.omits(pick.name) {
+			r.choose(pick, a.name)
+		}
 	}
 	return nil
+}
+
+// omits tells whether a package is not to be there whatever depends on it.
+func (r *resolver) omits(name string) bool {
+	return slices.ContainsFunc(r.without, func(pattern string) bool {
+		ok, err := path.Match(pattern, name)
+		return ok && err == nil
+	})
 }
 
 // pick takes what is chosen already, else what is preferred, else the first that
