@@ -14,7 +14,7 @@ import (
 // packages.
 func DataStack(suite string) (StackBuild, error) {
 	packages, err := databroker.Packages(suite)
-	return StackBuild{Suite: suite, Variant: "none", Packages: packages, Name: databroker.Stack}, err
+	return StackBuild{Suite: suite, Variant: "none", Packages: packages, Without: databroker.Without(), Name: databroker.Stack}, err
 }
 
 // DataInstance tells of an instance of the built-in service broker.

@@ -65,7 +65,7 @@ if [ ! -e pg ]; then
 fi
 rm -f pg/postmaster.pid
 "/usr/lib/postgresql/$(cat pg/PG_VERSION)/bin/postgres" -D pg -c listen_addresses='*' -c unix_socket_directories=/tmp \
-  -c fsync=on -c synchronous_commit=on -c full_page_writes=on -c password_encryption=scram-sha-256 \
+  -c jit=off -c fsync=on -c synchronous_commit=on -c full_page_writes=on -c password_encryption=scram-sha-256 \
   -c shared_buffers=%dMB -c max_connections=%d -c log_min_error_statement=panic &
 pid=$!
 trap 'kill -INT $pid' TERM
@@ -78,7 +78,7 @@ exit ${code:-0}`, p.memoryMB/4, max(p.memoryMB/5, 50))
 func (postgres) env(*cf.DataInstance) []lrp.EnvVar { return nil }
 
 func (postgres) client() string {
-	return "exec psql -h /tmp -d postgres -X -q -t -v ON_ERROR_STOP=1 2>&1"
+	return "exec /usr/lib/postgresql/$(cat " + data + "/pg/PG_VERSION)/bin/psql -h /tmp -d postgres -X -q -t -v ON_ERROR_STOP=1 2>&1"
 }
 
 func (postgres) setUp() string {

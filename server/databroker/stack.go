@@ -20,3 +20,9 @@ func Packages(suite string) ([]string, error) {
 	}
 	return []string{"postgresql-" + major, "postgresql-client-" + major, "redis-server"}, nil
 }
+
+// Without are packages that the databases depend on and never use: what compiles
+// queries, which is off, and Debian's own scripts around them.
+func Without() []string {
+	return []string{"libllvm*", "libz3-*", "postgresql-common*", "postgresql-client-common", "perl", "libperl*", "perl-modules-*", "locales", "libc-l10n", "ssl-cert", "ucf"}
+}
