@@ -83,13 +83,8 @@ func (h *house) path(name ...string) string {
 
 // open opens the parts in the order in which they need each other. What of
 // them ran before goes on running.
-func open(ctx context.Context, c Config) (h *house, err error) {
-	h = &house{Config: c}
-	defer func() {
-		if err != nil {
-			h.close()
-		}
-	}()
+func open(ctx context.Context, c Config) (*house, error) {
+	h := &house{Config: c}
 	for _, step := range []struct {
 		what string
 		open func(context.Context) error
@@ -99,6 +94,7 @@ func open(ctx context.Context, c Config) (h *house, err error) {
 		{"seeds", h.seed}, {"ssh proxy", h.openSSH}, {"control plane", h.openControl}, {"built-in service broker", h.openDataServices},
 	} {
 		if err := step.open(ctx); err != nil {
+			h.close()
 			return nil, fmt.Errorf("open the %s: %w", step.what, err)
 		}
 	}

@@ -79,11 +79,17 @@ func (t cgroupTree) ready() error {
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return fmt.Errorf("make cgroup: %w", err)
 	}
+	// All at once: where memory is refused because the root has processes of its
+	// own, cpu alone would be taken, and make of all cgroups below some that no
+	// process can be put in.
+	all := "+" + strings.Join(controllersV2(), " +")
 	for _, dir := range []string{root, parent} {
-		for _, controller := range controllersV2() {
-			if err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+controller), 0); err != nil {
-				return fmt.Errorf("pass on cgroup controller %s: %w", controller, err)
-			}
+		err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte(all), 0)
+		if errors.Is(err, unix.EBUSY) {
+			return fmt.Errorf("cgroup %s has processes of its own, so nothing below it can be limited: see cupola doctor", dir)
+		}
+		if err != nil {
+			return fmt.Errorf("pass on the cgroup controllers %s: %w", all, err)
 		}
 	}
 	return nil

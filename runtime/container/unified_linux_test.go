@@ -38,9 +38,9 @@ func TestUnifiedControllersArePassedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{tree.roots[""], tree.dir("", "")} {
-		// A plain file keeps what was written last.
-		if got, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control")); err != nil || string(got) != "+pids" {
-			t.Errorf("%s: got %q, %v; want +pids", dir, got, err)
+		// As one write: see ready.
+		if got, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control")); err != nil || string(got) != "+cpu +memory +pids" {
+			t.Errorf("%s: got %q, %v; want all three", dir, got, err)
 		}
 	}
 }

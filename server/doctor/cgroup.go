@@ -96,13 +96,16 @@ const moveProcesses = "sudo sh -c 'mkdir -p /sys/fs/cgroup/init && xargs -rn1 < 
 // below, as the daemon does, and takes back what was not passed on before.
 func (m *machine) tryControllers(root string) error {
 	file := filepath.Join(root, "cgroup.subtree_control")
-	on := strings.Fields(m.read(file))
-	for _, controller := range without(limiting(), on) {
-		if err := m.write(file, "+"+controller); err != nil {
-			return fmt.Errorf("pass on the cgroup controller %s: %w", controller, err)
-		}
-		_ = m.write(file, "-"+controller) // somebody else has begun to use it
+	off := without(limiting(), strings.Fields(m.read(file)))
+	if len(off) == 0 {
+		return nil
 	}
+	// All at once: cpu alone may be taken, and make of all below cgroups that no
+	// process can be put in.
+	if err := m.write(file, "+"+strings.Join(off, " +")); err != nil {
+		return fmt.Errorf("pass on the cgroup controllers %s: %w", strings.Join(off, ", "), err)
+	}
+	_ = m.write(file, "-"+strings.Join(off, " -")) // somebody else has begun to use them
 	return nil
 }
 

@@ -71,7 +71,7 @@ func TestChecks(t *testing.T) {
 		{"cgroup v2 without memory", map[string]string{"proc/self/mountinfo": mountsV2, "sys/fs/cgroup/cgroup.controllers": "cpuset cpu io pids"}, nil, (*machine).cgroup, Fail, "lacks the controllers memory", "cgroup_enable=memory"},
 		{"cgroup v2 without pids", map[string]string{"proc/self/mountinfo": mountsV2, "sys/fs/cgroup/cgroup.controllers": "cpu memory"}, nil, (*machine).cgroup, Fail, "lacks the controllers pids", "cgroup_no_v1=all"},
 		{"cgroup v2 not delegated", map[string]string{"proc/self/mountinfo": mountsV2, "sys/fs/cgroup/cgroup.controllers": "memory pids", "sys/fs/cgroup/cgroup.type": "domain"}, nil, (*machine).cgroup, Fail, "lacks the controllers cpu", "Delegate=yes"},
-		{"cgroup v2 passes nothing on", map[string]string{"proc/self/mountinfo": mountsV2, "sys/fs/cgroup/cgroup.controllers": "cpu memory pids"}, root, (*machine).cgroup, Fail, "pass on the cgroup controller memory", "on the machine itself"},
+		{"cgroup v2 passes nothing on", map[string]string{"proc/self/mountinfo": mountsV2, "sys/fs/cgroup/cgroup.controllers": "cpu memory pids"}, root, (*machine).cgroup, Fail, "pass on the cgroup controllers memory, cpu, pids", "on the machine itself"},
 		{"cgroup v2 of a container", map[string]string{"proc/self/mountinfo": mountsV2, "sys/fs/cgroup/cgroup.controllers": "cpu memory pids", "sys/fs/cgroup/cgroup.type": "domain", "sys/fs/cgroup/cgroup.procs": "1\n"},
 			root, (*machine).cgroup, Fail, "processes of its own", "--cgroupns=host"},
 		{"cgroup hybrid", map[string]string{"proc/self/mountinfo": mountsHybrid, "sys/fs/cgroup/memory/": "", "sys/fs/cgroup/cpu,cpuacct/": "", "sys/fs/cgroup/pids/": "", "sys/fs/cgroup/devices/": ""},
