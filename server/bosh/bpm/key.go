@@ -23,13 +23,10 @@ var (
 	}}
 )
 
-// unknown lists the paths of keys below n that k does not have. Aliases are not
-// followed: what they lead to has been looked at where it is written.
+// unknown lists the paths of keys below n that k does not have.
 func (k keys) unknown(n *yaml.Node, path string) []string {
 	var all []string
 	switch n.Kind {
-	case yaml.DocumentNode:
-		return k.unknown(n.Content[0], path)
 	case yaml.SequenceNode:
 		for i, item := range n.Content {
 			all = append(all, k.unknown(item, fmt.Sprintf("%s/%d", path, i))...)
@@ -39,7 +36,7 @@ func (k keys) unknown(n *yaml.Node, path string) []string {
 			name := n.Content[i].Value
 			inner, known := k[name]
 			switch {
-			case !known && n.Content[i].Tag != "!!merge":
+			case !known:
 				all = append(all, path+"/"+name)
 			case inner != nil:
 				all = append(all, inner.unknown(n.Content[i+1], path+"/"+name)...)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"cupola/server/bosh/tree"
 )
 
 // MaxBytes bounds a bpm.yml; the largest of the known releases have 10 KB.
@@ -18,18 +20,15 @@ func Parse(text []byte) (Config, error) {
 	if len(text) > MaxBytes {
 		return Config{}, fmt.Errorf("bpm.yml has %d bytes; at most %d are read", len(text), MaxBytes)
 	}
-	var root yaml.Node
-	if err := yaml.Unmarshal(text, &root); err != nil {
+	root, err := tree.Load(text)
+	if err != nil {
 		return Config{}, fault(err)
-	}
-	if root.Kind == 0 {
-		return Config{}, nil
 	}
 	var c Config
 	if err := root.Decode(&c); err != nil {
 		return Config{}, fault(err)
 	}
-	c.Unknown = document.unknown(&root, "")
+	c.Unknown = document.unknown(root, "")
 	return c, nil
 }
 

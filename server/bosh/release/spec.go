@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"cupola/server/bosh/tree"
 )
 
 // Bounds of what is read; the largest of the known releases stay far below.
@@ -27,8 +29,8 @@ type spec struct {
 }
 
 type property struct {
-	Description string `yaml:"description"`
-	Default     any    `yaml:"default"`
+	Description string    `yaml:"description"`
+	Default     yaml.Node `yaml:"default"`
 }
 
 // table is a map; an empty list is one too, as old releases write it.
@@ -47,13 +49,17 @@ func ParseSpec(name string, text []byte) (Job, error) {
 	if len(text) > MaxSpecBytes {
 		return Job{}, fmt.Errorf("job %q: the spec has %d bytes; at most %d are read", name, len(text), MaxSpecBytes)
 	}
+	root, err := tree.Load(text)
+	if err != nil {
+		return Job{}, fmt.Errorf("job %q: spec: %w", name, err)
+	}
 	var s spec
-	if err := yaml.Unmarshal(text, &s); err != nil {
+	if err := root.Decode(&s); err != nil {
 		return Job{}, fmt.Errorf("job %q: spec: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	job := Job{Name: name, Provides: s.Provides, Consumes: s.Consumes, Packages: s.Packages, Properties: map[string]Property{}}
 	for key, p := range s.Properties {
-		job.Properties[key] = Property{p.Description, Normalize(p.Default)}
+		job.Properties[key] = Property{p.Description, tree.Value(&p.Default)}
 	}
 	for source, destination := range s.Templates {
 		job.Templates = append(job.Templates, Template{Source: source, Destination: destination})

@@ -1,0 +1,50 @@
+package link
+
+import (
+	"cupola/server/bosh/manifest"
+	"cupola/server/bosh/release"
+)
+
+// Deployment is what Resolve looks at.
+type Deployment struct {
+	Name   string
+	Groups []Group
+	// Shared returns what another deployment lets others consume, and whether it
+	// is there at all; nil knows of none.
+	Shared func(deployment string) (providers []Provider, exists bool)
+}
+
+// Group is an instance group.
+type Group struct {
+	Name      string
+	Address   string   // leads to all of its instances that are ready
+	Networks  []string // none is any
+	Instances []Instance
+	Jobs      []Job
+}
+
+// Job is a job of a group: what the manifest says of it, and its release.
+type Job struct {
+	*manifest.Job
+	Release release.Job
+}
+
+// Provider is a job that offers a link.
+type Provider struct {
+	Deployment, Group, Job string
+	Name                   string // that of the release
+	Alias                  string // the one by which others know it
+	Type                   string
+	Shared                 bool
+	Link                   Link
+	networks               []string
+}
+
+// Consumer is a job of a group.
+type Consumer struct{ Group, Job string }
+
+// Links are those of all jobs.
+type Links struct {
+	Of        map[Consumer]map[string]Link // by the name in the release; an optional one may be missing
+	Providers []Provider                   // of this deployment
+}
