@@ -17,9 +17,9 @@ type Deployment struct {
 // Group is an instance group.
 type Group struct {
 	Name      string
-	Address   string   // leads to all of its instances that are ready
-	Networks  []string // none is any
-	Instances []Instance
+	Address   string     // leads to all of its instances that are ready
+	Networks  []string   // none is any
+	Instances []Instance // names and IDs are given to them
 	Jobs      []Job
 }
 

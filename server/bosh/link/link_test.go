@@ -20,7 +20,7 @@ func database(consumes []release.Consumed, says map[string]manifest.Consume) Dep
 	return Deployment{Name: "d", Groups: []Group{
 		{
 			Name: "store", Address: "d-store", Networks: []string{"default"},
-			Instances: []Instance{{Name: "store-db", ID: "store-0-db", Address: "d-store-0", AZ: "z1", Bootstrap: true}, {Name: "store-db", ID: "store-1-db", Address: "d-store-1", Index: 1}},
+			Instances: []Instance{{Address: "d-store-0", AZ: "z1", Bootstrap: true}, {Address: "d-store-1", Index: 1}},
 			Jobs: []Job{
 				{&manifest.Job{Name: "db", Properties: map[string]any{"user": "me", "none": nil, "tls": map[string]any{"ca": "CA"}}}, db},
 				{&manifest.Job{Name: "db2", Provides: map[string]manifest.Provide{"db": {As: "second", Shared: true}}}, db},
@@ -107,7 +107,11 @@ func TestResolveGivesInstances(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l := of(got)["db"]; l.Address != "d-store" || !cmp.Equal(l.Instances, in.Groups[0].Instances) {
+	want := []Instance{
+		{Name: "store-db2", ID: "store-0-db2", Address: "d-store-0", AZ: "z1", Bootstrap: true},
+		{Name: "store-db2", ID: "store-1-db2", Address: "d-store-1", Index: 1},
+	}
+	if l := of(got)["db"]; l.Address != "d-store" || !cmp.Equal(l.Instances, want) {
 		t.Errorf("got %+v", l)
 	}
 	shared := 0

@@ -55,7 +55,11 @@ func (r *resolver) offer(g Group, j Job, p Provider, properties []string) {
 		release.Set(values, name, v)
 	}
 	p.Deployment, p.Group, p.Job, p.networks = r.in.Name, g.Name, j.Name, g.Networks
-	p.Link = Link{Address: g.Address, Properties: values, Instances: g.Instances}
+	p.Link = Link{Address: g.Address, Properties: values}
+	for _, i := range g.Instances {
+		i.Name, i.ID = InstanceName(g.Name, j.Name), InstanceID(g.Name, j.Name, i.Index)
+		p.Link.Instances = append(p.Link.Instances, i)
+	}
 	r.out.Providers = append(r.out.Providers, p)
 }
 
@@ -79,4 +83,13 @@ func (p Provider) String() string {
 		s += fmt.Sprintf(" with alias '%s'", p.Alias)
 	}
 	return s + fmt.Sprintf(" from job '%s' in instance group '%s' in deployment '%s'", p.Job, p.Group, p.Deployment)
+}
+
+// InstanceName is what the instances of a job of a group are called in its spec
+// and in links: cf-operator's names.
+func InstanceName(group, job string) string { return group + "-" + job }
+
+// InstanceID tells the instances of a job of a group apart.
+func InstanceID(group, job string, index int) string {
+	return fmt.Sprintf("%s-%d-%s", group, index, job)
 }

@@ -1,0 +1,93 @@
+package bosh
+
+import (
+	"io/fs"
+
+	"cupola/server/bosh/bpm"
+	"cupola/server/bosh/link"
+	"cupola/server/bosh/manifest"
+)
+
+// Deployment is all that an engine has to know: nothing is left to resolve.
+type Deployment struct {
+	Name   string
+	Tags   map[string]string
+	Groups []Group
+	// Provides are the links that its jobs offer; those that are shared are for
+	// other deployments.
+	Provides []link.Provider
+}
+
+// Group is an instance group.
+type Group struct {
+	Name               string
+	Lifecycle          manifest.Lifecycle
+	AZs                []string
+	Address            string // in DNS: leads to all instances that are ready
+	Instances          []Instance
+	Jobs               []Job
+	Update             manifest.Update
+	PersistentDiskMB   int // 0 for none
+	PersistentDiskType string
+	EphemeralDiskMB    int  // 0 for no bound
+	Tmpfs              bool // rendered files lie in memory
+	MigratedFrom       []manifest.Migrated
+	RequiredService    string            // what it waits for; "" for nothing
+	Settings           manifest.Settings // labels, annotations, affinity and what else Kubernetes is told
+	Hash               string            // changes when any instance's does
+}
+
+// Instance is one of a group.
+type Instance struct {
+	manifest.Instance
+	Address string     // in DNS
+	Jobs    []Rendered // as many as the group has, in its order
+	// Hash changes with all for which a running instance has to be replaced.
+	Hash string
+}
+
+// Rendered is what one instance has of a job.
+type Rendered struct {
+	Files     []File
+	Processes []Process
+}
+
+// File is a rendered template. It belongs to root and the group vcap.
+type File struct {
+	Path    string // below /var/vcap/jobs/<job>
+	Mode    fs.FileMode
+	Content []byte
+}
+
+// Job is a job of a group.
+type Job struct {
+	Name        string
+	Release     string
+	Version     string // of the release
+	Image       string
+	Credentials manifest.Credentials // of the image's registry
+	Addon       string               // the addon that placed it, or ""
+	// Processes are those of the first instance; Varies says that others have
+	// other ones.
+	Processes     []Process
+	Varies        bool
+	Ports         []manifest.Port
+	Scripts       Scripts
+	Scaling       *manifest.Scaling // nil where the manifest says nothing
+	PostStart     []string          // what has to succeed before post-start; nil for nothing
+	ActivePassive map[string]*manifest.Probe
+	Envs          []map[string]any // Kubernetes' EnvVars that have no plain value
+	Security      map[string]any   // Kubernetes' SecurityContext
+}
+
+// Process is a container: a process of a job with its defaults, what the
+// manifest has laid over it, and limits.
+type Process struct {
+	bpm.Process
+	Container           string  // its name
+	CPUs                float64 // 0 for no bound
+	Readiness, Liveness *manifest.Probe
+}
+
+// Scripts are those of BOSH's that a job has in bin.
+type Scripts struct{ PreStart, PostStart, PostDeploy, PreStop, Drain, PostStop bool }

@@ -1,0 +1,213 @@
+package bosh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"cupola/server/bosh/erb"
+	"cupola/server/bosh/link"
+	"cupola/server/bosh/manifest"
+	"cupola/server/bosh/release"
+)
+
+// Resolver makes Deployments.
+type Resolver struct {
+	// Job reads a job from a release image. It is asked once for each.
+	Job func(ctx context.Context, image string, as manifest.Credentials, job string) (release.Job, error)
+	// Ruby is nil where there is none; then templates have to be simple.
+	Ruby erb.Ruby
+	// Shared are the links of other deployments; nil knows of none.
+	Shared func(deployment string) (providers []link.Provider, exists bool)
+	// IP is the address of an instance; nil has templates see PlaceholderIP.
+	IP func(group string, index int) string
+}
+
+// Resolve makes a Deployment of a manifest that lint has passed, in which
+// variables have their values and addons' jobs their places. The error has a
+// line for all that is wrong in the first stage in which something is: releases,
+// links and properties, templates, processes.
+func (r Resolver) Resolve(ctx context.Context, m *manifest.Manifest) (*Deployment, error) {
+	s := &resolution{Resolver: r, m: m}
+	for _, stage := range []func(context.Context) error{s.read, s.link, s.render, s.finish} {
+		if err := stage(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s.deployment(), nil
+}
+
+// resolution is a Resolve under way.
+type resolution struct {
+	Resolver
+	m      *manifest.Manifest
+	groups []*group
+	links  link.Links
+}
+
+type group struct {
+	*manifest.InstanceGroup
+	jobs []*job
+}
+
+type job struct {
+	*manifest.Job
+	image      string
+	version    string
+	as         manifest.Credentials
+	release    release.Job
+	properties map[string]any
+	rendered   []Rendered // by instance
+}
+
+func (g *group) fault(j *job, err error) error {
+	return fmt.Errorf("instance group %q, job %q: %w", g.Name, j.Name, err)
+}
+
+// each joins the errors of f for all jobs.
+func (r *resolution) each(f func(*group, *job) error) error {
+	var faults []error
+	for _, g := range r.groups {
+		for _, j := range g.jobs {
+			if err := f(g, j); err != nil {
+				faults = append(faults, g.fault(j, err))
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// read reads the jobs from their images.
+func (r *resolution) read(ctx context.Context) error {
+	for _, g := range r.m.InstanceGroups {
+		resolved := &group{InstanceGroup: g}
+		for _, j := range g.Jobs {
+			resolved.jobs = append(resolved.jobs, &job{Job: j})
+		}
+		r.groups = append(r.groups, resolved)
+	}
+	type known struct{ image, job string }
+	seen := map[known]release.Job{}
+	return r.each(func(g *group, j *job) (err error) {
+		if j.image, err = Image(r.m, g.InstanceGroup, j.Release); err != nil {
+			return err
+		}
+		of := r.m.Release(j.Release)
+		j.version, j.as = of.Version, of.Credentials
+		read, ok := seen[known{j.image, j.Name}]
+		if !ok {
+			if read, err = r.Job(ctx, j.image, j.as, j.Name); err != nil {
+				return err
+			}
+			seen[known{j.image, j.Name}] = read
+		}
+		j.release = read
+		return nil
+	})
+}
+
+// link finds properties and links.
+func (r *resolution) link(context.Context) error {
+	in := link.Deployment{Name: r.m.Name, Shared: r.Shared}
+	for _, g := range r.groups {
+		of := link.Group{Name: g.Name, Address: r.m.Names().Group(g.Name)}
+		for _, n := range g.Networks {
+			of.Networks = append(of.Networks, n.Name)
+		}
+		for _, i := range g.All() {
+			of.Instances = append(of.Instances, link.Instance{Address: r.m.Names().Service(g.Name, i.Index), AZ: i.AZ, Index: i.Index, Bootstrap: i.Index == 0})
+		}
+		for _, j := range g.jobs {
+			of.Jobs = append(of.Jobs, link.Job{Job: j.Job, Release: j.release})
+		}
+		in.Groups = append(in.Groups, of)
+	}
+	var fault error
+	r.links, fault = link.Resolve(in)
+	return errors.Join(fault, r.each(func(_ *group, j *job) (err error) {
+		j.properties, err = visible(j.release, j.Properties)
+		return err
+	}))
+}
+
+// render renders all templates of all instances at once.
+func (r *resolution) render(ctx context.Context) error {
+	var all []erb.Template
+	_ = r.each(func(g *group, j *job) error {
+		for _, i := range g.All() {
+			sees := r.context(g, j, i)
+			for _, t := range j.release.Templates {
+				all = append(all, erb.Template{Group: g.Name, Job: j.Name, Index: i.Index, Source: t.Source, Destination: t.Destination, Text: t.Content, Context: sees})
+			}
+		}
+		return nil
+	})
+	out, err := erb.Render(ctx, all, r.Ruby)
+	if err != nil {
+		return err
+	}
+	return r.each(func(g *group, j *job) error {
+		j.rendered = make([]Rendered, g.Total())
+		for i := range j.rendered {
+			for _, t := range j.release.Templates {
+				j.rendered[i].Files = append(j.rendered[i].Files, File{t.Destination, t.Mode, out[0]})
+				out = out[1:]
+			}
+		}
+		return nil
+	})
+}
+
+// finish takes the processes from what was rendered.
+func (r *resolution) finish(context.Context) error {
+	faults := []error{r.each((*group).readProcesses)}
+	for _, g := range r.groups {
+		faults = append(faults, g.checkContainers())
+	}
+	return errors.Join(faults...)
+}
+
+func (r *resolution) deployment() *Deployment {
+	d := &Deployment{Name: r.m.Name, Tags: r.m.Tags, Provides: r.links.Providers}
+	for _, g := range r.groups {
+		d.Groups = append(d.Groups, r.group(g))
+	}
+	return d
+}
+
+func (r *resolution) group(g *group) Group {
+	of := Group{
+		Name: g.Name, Lifecycle: g.Lifecycle, AZs: g.AZs, Address: r.m.Names().Group(g.Name), Update: r.m.UpdateOf(g.InstanceGroup),
+		PersistentDiskMB: g.PersistentDiskMB, PersistentDiskType: g.PersistentDiskType, Tmpfs: r.m.Features.UseTmpfsConfig || g.Env.BOSH.JobDirTmpfs,
+		MigratedFrom: g.MigratedFrom, RequiredService: g.RequiredService, Settings: g.Env.BOSH.Settings,
+	}
+	if g.VMResources != nil {
+		of.EphemeralDiskMB = g.VMResources.EphemeralDiskMB
+	}
+	for _, j := range g.jobs {
+		of.Jobs = append(of.Jobs, j.final())
+	}
+	for n, i := range g.All() {
+		one := Instance{Instance: i, Address: r.m.Names().Service(g.Name, i.Index)}
+		for _, j := range g.jobs {
+			one.Jobs = append(one.Jobs, j.rendered[n])
+		}
+		of.Instances = append(of.Instances, one)
+	}
+	of.sign()
+	return of
+}
+
+func (j *job) final() Job {
+	of := Job{Name: j.Name, Release: j.Release, Version: j.version, Image: j.image, Credentials: j.as, Addon: j.Addon, Scripts: j.scripts()}
+	if len(j.rendered) > 0 {
+		of.Processes = j.rendered[0].Processes
+		of.Varies = slices.ContainsFunc(j.rendered, func(i Rendered) bool { return digest(i.Processes) != digest(of.Processes) })
+	}
+	if q := j.Quarks; q != nil {
+		of.Scaling, of.PostStart, of.Security = q.Run.Scaling, q.PostStart, q.Run.SecurityContext
+		of.Ports, of.ActivePassive, of.Envs = ports(q), probes(q.ActivePassive), special(q.Envs)
+	}
+	return of
+}

@@ -1,0 +1,276 @@
+package bosh
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cupola/server/bosh/bpm"
+	"cupola/server/bosh/link"
+	"cupola/server/bosh/manifest"
+	"cupola/server/bosh/release"
+)
+
+const deployment = `
+name: nats-deployment
+tags: {maintainer: Fry}
+releases:
+- {name: nats, version: "26", url: ghcr.io/org/, stemcell: {os: SLE, version: 27.8}, credentials: {username: u, password: p}}
+- {name: tests, version: "1", url: ghcr.io/org}
+stemcells:
+- {alias: default, os: opensuse, version: "42.3"}
+update: {canaries: 1, max_in_flight: 2}
+instance_groups:
+- name: nats
+  instances: 2
+  azs: [z1, z2]
+  persistent_disk: 1024
+  vm_resources: {cpu: 2, ram: 512, ephemeral_disk_size: 100}
+  env: {bosh: {agent: {settings: {labels: {a: b}}}}}
+  jobs:
+  - name: nats
+    release: nats
+    properties:
+      nats: {user: me, password: secret, unknown: x}
+      quarks:
+        ports: [{name: nats, protocol: TCP, internal: 4222}]
+        run:
+          memory: 128
+          virtual-cpus: 0.5
+          capabilities: [CHOWN]
+          healthcheck: {nats: {readiness: {tcpSocket: {port: 4222}}}}
+        envs: [{name: EXTRA, value: 1}, {name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]
+        bpm: {processes: [{name: side, executable: /side, limits: {memory: 1G}}]}
+- name: tests
+  lifecycle: errand
+  stemcell: default
+  jobs:
+  - {name: smoke, release: tests}
+`
+
+func jobs(files map[string]string, specs map[string]string) func(context.Context, string, manifest.Credentials, string) (release.Job, error) {
+	return func(_ context.Context, image string, _ manifest.Credentials, name string) (release.Job, error) {
+		spec, ok := specs[name]
+		if !ok {
+			return release.Job{}, fmt.Errorf("job %q is not in %s", name, image)
+		}
+		j, err := release.ParseSpec(name, []byte(spec))
+		for i := range j.Templates {
+			j.Templates[i].Content, j.Templates[i].Mode = []byte(files[j.Templates[i].Source]), 0o640
+		}
+		return j, err
+	}
+}
+
+func example() Resolver {
+	return Resolver{Job: jobs(map[string]string{
+		"bpm.yml.erb":   "processes:\n- name: nats\n  executable: /nats\n  args: [-i, <%= spec.index %>]\n  persistent_disk: true\n",
+		"nats.conf.erb": "<%= p('nats.user') %>@<%= p('nats.port') %> <%= spec.address %> <%= spec.az %> <%= spec.ip %> <%= spec.id %>\n",
+		"pre-start":     "#!/bin/sh\n",
+		"run.erb":       "curl <%= link('nats').address %> <%= link('nats').instances[1].address %> <%= link('nats').p('nats.password') %> <%= p('nats.password', 'none') %>\n",
+	}, map[string]string{
+		"nats": `
+templates: {bpm.yml.erb: config/bpm.yml, nats.conf.erb: config/nats.conf, pre-start: bin/pre-start}
+properties: {nats.user: , nats.password: , nats.port: {default: 4222}}
+provides: [{name: nats, type: nats, properties: [nats.password]}]`,
+		"smoke": `
+templates: {run.erb: bin/run}
+properties: {nats.password: }
+consumes: [{name: nats, type: nats}]`,
+	})}
+}
+
+func parse(t testing.TB, text string) *manifest.Manifest {
+	t.Helper()
+	m, found := manifest.Parse([]byte(text))
+	if err := found.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestResolve(t *testing.T) {
+	d, err := example().Resolve(t.Context(), parse(t, deployment))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nats, tests := d.Groups[0], d.Groups[1]
+	var conf []string
+	for _, i := range nats.Instances {
+		for _, f := range i.Jobs[0].Files {
+			if f.Path == "config/nats.conf" {
+				conf = append(conf, fmt.Sprintf("%s/%d %s %s", i.AZ, i.Ordinal, i.Address, f.Content))
+			}
+		}
+	}
+	want := []string{
+		"z1/0 nats-deployment-nats-0 me@4222 nats-deployment-nats-0 z1 @@SPEC_IP@@ nats-0-nats\n",
+		"z1/1 nats-deployment-nats-1 me@4222 nats-deployment-nats-1 z1 @@SPEC_IP@@ nats-1-nats\n",
+		"z2/0 nats-deployment-nats-2 me@4222 nats-deployment-nats-2 z2 @@SPEC_IP@@ nats-2-nats\n",
+		"z2/1 nats-deployment-nats-3 me@4222 nats-deployment-nats-3 z2 @@SPEC_IP@@ nats-3-nats\n",
+	}
+	if diff := cmp.Diff(want, conf); diff != "" {
+		t.Error(diff)
+	}
+	if got, want := string(tests.Instances[0].Jobs[0].Files[0].Content), "curl nats-deployment-nats nats-deployment-nats-1 secret none\n"; got != want {
+		t.Errorf("got %q; want %q", got, want)
+	}
+	j := nats.Jobs[0]
+	if j.Image != "ghcr.io/org/nats:SLE-27.8-26" || tests.Jobs[0].Image != "ghcr.io/org/tests:opensuse-42.3-1" || j.Credentials.Password != "p" {
+		t.Errorf("got images %s, %s", j.Image, tests.Jobs[0].Image)
+	}
+	if !j.Varies || tests.Jobs[0].Varies || j.Scripts != (Scripts{PreStart: true}) || len(j.Envs) != 1 || j.Ports[0].Internal != 4222 {
+		t.Errorf("got %+v", j)
+	}
+	if nats.Address != "nats-deployment-nats" || nats.EphemeralDiskMB != 100 || nats.PersistentDiskMB != 1024 || nats.Settings.Labels["a"] != "b" || nats.Update.CanariesOf(4) != 1 || d.Tags["maintainer"] != "Fry" {
+		t.Errorf("got %+v", nats)
+	}
+	checkProcesses(t, j.Processes, tests.Jobs[0].Processes)
+}
+
+func checkProcesses(t *testing.T, nats, smoke []Process) {
+	t.Helper()
+	env := map[string]string{
+		"EXTRA": "1", "TMPDIR": "/var/vcap/data/nats/tmp", "LANG": "en_US.UTF-8", "HOME": "/var/vcap/data/nats",
+		"PATH": "/var/vcap/jobs/nats/bin:/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin:.",
+	}
+	want := []Process{{
+		Process: bpm.Process{Name: "nats", Executable: "/nats", Args: []string{"-i", "0"}, Env: env, Workdir: "/var/vcap/jobs/nats", Capabilities: []string{"CHOWN"},
+			Limits: bpm.Limits{Memory: 128 << 20}, PersistentDisk: true, ShutdownSignal: "TERM"},
+		Container: "nats-nats", CPUs: 0.5, Readiness: &manifest.Probe{TCPPort: "4222"},
+	}, {
+		Process: bpm.Process{Name: "side", Executable: "/side", Env: env, Workdir: "/var/vcap/jobs/nats", Capabilities: []string{"CHOWN"},
+			Limits: bpm.Limits{Memory: 1 << 30}, ShutdownSignal: "TERM"},
+		Container: "nats-side", CPUs: 0.5,
+	}}
+	if diff := cmp.Diff(want, nats, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".kinds" }, cmp.Ignore())); diff != "" {
+		t.Error(diff)
+	}
+	if len(smoke) != 1 || smoke[0].Executable != "/var/vcap/jobs/smoke/bin/run" || smoke[0].Container != "smoke-run" {
+		t.Errorf("got %+v; want bin/run of the errand", smoke)
+	}
+}
+
+func TestHash(t *testing.T) {
+	resolve := func(old, now string) Group {
+		t.Helper()
+		if !strings.Contains(deployment, old) {
+			t.Fatalf("the example has no %q", old)
+		}
+		d, err := example().Resolve(t.Context(), parse(t, strings.Replace(deployment, old, now, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Groups[0]
+	}
+	base := resolve("user: me", "user: me")
+	for _, test := range []struct {
+		old, now string
+		changes  bool
+	}{
+		{"name: nats-deployment", "\n\nname: nats-deployment", false}, // other lines
+		{"canaries: 1", "canaries: 2", false},
+		{"persistent_disk: 1024", "persistent_disk: 2048", false},
+		{"username: u", "username: x", false},
+		{"unknown: x", "unknown: y", false},
+		{"instances: 2", "instances: 3", false}, // of the first one
+		{"user: me", "user: you", true},
+		{"memory: 128", "memory: 256", true},
+		{"ram: 512", "ram: 256", false}, // run.memory goes before it
+		{"internal: 4222", "internal: 4223", true},
+		{"{port: 4222}", "{port: 4223}", true},
+		{`version: "26"`, `version: "27"`, true},
+		{"{a: b}", "{a: c}", true},
+	} {
+		got := resolve(test.old, test.now)
+		if changed := got.Instances[0].Hash != base.Instances[0].Hash; changed != test.changes {
+			t.Errorf("%s: the hash of an instance changes: %v", test.now, changed)
+		}
+		if test.changes && got.Hash == base.Hash {
+			t.Errorf("%s: the hash of the group stays", test.now)
+		}
+	}
+}
+
+func TestResolveRefuses(t *testing.T) {
+	for _, test := range []struct{ old, now, want string }{
+		{"release: tests}", "release: no}", `instance group "tests", job "smoke": release 'no' not found`},
+		{"stemcell: default", "stemcell: other", `instance group "tests", job "smoke": stemcell could not be resolved for instance group tests`},
+		{`version: "26"`, `version: latest`, `instance group "nats", job "nats": release version "latest" is not supported`},
+		{"name: smoke", "name: no", `instance group "tests", job "no": job "no" is not in ghcr.io/org/tests:opensuse-42.3-1`},
+		{"name: smoke", "name: smoke, consumes: {nats: {from: x}}",
+			`instance group "tests": cannot resolve non-optional link for provider nats in job smoke: nothing provides type "nats" as "x"; there is "nats"`},
+		{"nats: {user: me,", "nats: {", `instance nats/0, job "nats", template nats.conf.erb:1: Can't find property 'nats.user'`},
+		{"nats: {user: me, password: secret, unknown: x}", "nats: text",
+			"instance group \"nats\", job \"nats\": Property 'nats.password' expects a hash, but received 'String'"},
+		{"persistent_disk: 1024", "", `instance group "nats", job "nats": job 'nats' wants to use persistent disk but instance group 'nats' doesn't have any persistent disk declaration`},
+		{"healthcheck: {nats:", "healthcheck: {x:", `instance group "nats", job "nats": the healthcheck is of process "x", which the job does not have`},
+		{"executable: /side", "x: y", `instance group "nats", job "nats": process "side": invalid config: executable`},
+		{"lifecycle: errand", "lifecycle: service", `instance group "tests", job "smoke": has no BPM information: its release renders no config/bpm.yml, and the manifest has no quarks.bpm.processes`},
+		{"{name: side, ", "{name: na-ts, ", ""},
+		{"{name: side, ", "{name: NATS, ", `instance group "nats": process "nats" of job "nats" and process "NATS" of job "nats" would both be the container nats-nats`},
+	} {
+		_, err := example().Resolve(t.Context(), parse(t, strings.Replace(deployment, test.old, test.now, 1)))
+		got := ""
+		if err != nil {
+			got, _, _ = strings.Cut(err.Error(), "\n")
+		}
+		if got != test.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", test.now, got, test.want)
+		}
+	}
+}
+
+func TestResolveNeedsRuby(t *testing.T) {
+	r := example()
+	r.Job = jobs(map[string]string{"a": "<% if true %>x<% end %>", "b": "<% 1 %>"}, map[string]string{
+		"nats":  "templates: {a: config/bpm.yml, b: x}\nprovides: [{name: nats, type: nats}]",
+		"smoke": "templates: {b: y}",
+	})
+	_, err := r.Resolve(t.Context(), parse(t, deployment))
+	want := `job "nats" needs Ruby to render 2 templates (bpm.yml: yes): install ruby (on Debian and Ubuntu: apt-get install ruby)
+job "smoke" needs Ruby to render 1 templates (bpm.yml: no): install ruby (on Debian and Ubuntu: apt-get install ruby)`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v; want %s", err, want)
+	}
+}
+
+func TestResolveTakesLinksOfOthers(t *testing.T) {
+	r := example()
+	r.IP = func(group string, index int) string { return fmt.Sprintf("10.0.0.%d", index+1) }
+	r.Shared = func(name string) ([]link.Provider, bool) {
+		return []link.Provider{{Name: "nats", Alias: "nats", Type: "nats", Shared: true, Link: link.Link{
+			Address: "theirs", Properties: map[string]any{"nats": map[string]any{"password": "other"}}, Instances: make([]link.Instance, 2),
+		}}}, name == "other"
+	}
+	d, err := r.Resolve(t.Context(), parse(t, strings.Replace(deployment, "name: smoke", "name: smoke, consumes: {nats: {from: nats, deployment: other}}", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(d.Groups[1].Instances[0].Jobs[0].Files[0].Content); !strings.HasPrefix(got, "curl theirs ") {
+		t.Errorf("got %q", got)
+	}
+	if got := string(d.Groups[0].Instances[3].Jobs[0].Files[2].Content); !strings.Contains(got, "10.0.0.4") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestVisible(t *testing.T) {
+	given := map[string]any{"a": map[string]any{"b": 1, "hidden": 2}, "list": []any{map[string]any{"x": 1}}}
+	j := release.Job{Properties: map[string]release.Property{
+		"a.b": {Default: 9}, "a.c": {Default: 3}, "a.d": {}, "list": {}, "none.deep": {}, "map": {Default: map[string]any{"k": "v"}}, "map.l": {Default: 1},
+	}}
+	got, err := visible(j, given)
+	want := map[string]any{
+		"a": map[string]any{"b": 1, "c": 3, "d": nil}, "list": []any{map[string]any{"x": 1}}, "none": map[string]any{"deep": nil}, "map": map[string]any{"k": "v", "l": 1},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	if len(j.Properties["map"].Default.(map[string]any)) != 1 {
+		t.Error("the release's own default has changed")
+	}
+}
