@@ -16,9 +16,9 @@ autoload :OpenSSL, 'openssl'
 autoload :Resolv, 'resolv'
 autoload :SecureRandom, 'securerandom'
 autoload :Set, 'set'
-autoload :Socket, 'socket'
 autoload :Time, 'time'
 autoload :Zlib, 'zlib'
+%i[Addrinfo Socket TCPSocket UDPSocket].each { |name| autoload name, 'socket' }
 
 Encoding.default_external = Encoding::UTF_8
 Encoding.default_internal = nil

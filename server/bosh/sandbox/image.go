@@ -1,0 +1,134 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"cupola/rootfs"
+	"cupola/server/bosh/manifest"
+	"cupola/server/bosh/release"
+)
+
+// Images reads the jobs of release images. Each is pulled and mounted once;
+// Close unmounts them all.
+type Images struct {
+	roots *rootfs.Store
+	pull  Pull
+
+	mu   sync.Mutex
+	open map[string]*image // by their names
+}
+
+// Pull brings an image into the store and returns a reference that means this
+// one for ever.
+type Pull func(ctx context.Context, reference string, as manifest.Credentials) (pinned string, err error)
+
+type image struct {
+	id     string
+	pinned string
+	root   *os.Root
+}
+
+// NewImages reads images; a nil pull takes them from their registries as they
+// are named.
+func (s *Sandbox) NewImages(pull Pull) *Images {
+	if pull == nil {
+		pull = s.pull
+	}
+	return &Images{roots: s.cfg.Roots, pull: pull, open: map[string]*image{}}
+}
+
+// Reference is an image of a manifest as a rootfs.Reference is written.
+func Reference(name string) string {
+	if strings.HasPrefix(name, string(rootfs.SchemeOCI)+":") {
+		return name
+	}
+	return string(rootfs.SchemeDocker) + "://" + name
+}
+
+// Job reads a job, as bosh.Resolver.Job does.
+func (i *Images) Job(ctx context.Context, name string, as manifest.Credentials, job string) (release.Job, error) {
+	img, err := i.image(ctx, name, as)
+	if err != nil {
+		return release.Job{}, err
+	}
+	return release.Read(img.root.FS(), job)
+}
+
+// Pinned is a reference of an image by its digest, once a job of it was read.
+func (i *Images) Pinned(name string) string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if img := i.open[name]; img != nil {
+		return img.pinned
+	}
+	return ""
+}
+
+// All are the images that were read, pinned: a Ruby may be in one of them.
+func (i *Images) All() (all []string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, img := range i.open {
+		all = append(all, img.pinned)
+	}
+	return all
+}
+
+// Close unmounts the images.
+func (i *Images) Close() error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), cleanupTime)
+	defer cancel()
+	var errs []error
+	for name, img := range i.open {
+		errs = append(errs, img.root.Close(), i.roots.Unmount(ctx, img.id))
+		delete(i.open, name)
+	}
+	return errors.Join(errs...)
+}
+
+func (i *Images) image(ctx context.Context, name string, as manifest.Credentials) (*image, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if img := i.open[name]; img != nil {
+		return img, nil
+	}
+	pinned, err := i.pull(ctx, Reference(name), as)
+	if err != nil {
+		return nil, err
+	}
+	img := &image{id: newID(), pinned: pinned}
+	root, err := i.roots.Mount(ctx, rootfs.Request{ID: img.id, Stack: pinned, DiskBytes: diskBytes, Inodes: inodes})
+	if err != nil {
+		return nil, err
+	}
+	if img.root, err = os.OpenRoot(root.Path); err != nil {
+		return nil, errors.Join(err, i.roots.Unmount(ctx, img.id))
+	}
+	i.open[name] = img
+	return img, nil
+}
+
+func (s *Sandbox) pull(ctx context.Context, reference string, as manifest.Credentials) (string, error) {
+	r, err := rootfs.ParseReference(reference)
+	if err != nil {
+		return "", err
+	}
+	img, err := s.cfg.Roots.Pull(ctx, r, rootfs.PullOptions{Username: as.Username, Password: as.Password, Claim: true})
+	if err != nil {
+		return "", err
+	}
+	if r.Scheme == rootfs.SchemeDocker {
+		r.Digest = img.Digest
+	}
+	if img.Digest == "" {
+		return "", fmt.Errorf("image %s has no digest", reference)
+	}
+	return r.String(), nil
+}

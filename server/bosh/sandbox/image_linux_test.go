@@ -1,0 +1,120 @@
+package sandbox
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"cupola/server/bosh/manifest"
+)
+
+// writeLayout writes an image of one layer as an OCI layout.
+func writeLayout(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	blob := func(media string, content []byte) map[string]any {
+		t.Helper()
+		sum := fmt.Sprintf("%x", sha256.Sum256(content))
+		name := filepath.Join(dir, "blobs", "sha256", sum)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return map[string]any{"mediaType": media, "digest": "sha256:" + sum, "size": len(content)}
+	}
+	text := func(v any) []byte {
+		t.Helper()
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	var layer bytes.Buffer
+	w := tar.NewWriter(&layer)
+	for name, content := range files {
+		h := &tar.Header{Name: name, Mode: 0o755, Size: int64(len(content)), Typeflag: tar.TypeReg}
+		if to, is := strings.CutPrefix(content, "-> "); is {
+			h.Typeflag, h.Linkname, h.Size, content = tar.TypeSymlink, to, 0, ""
+		}
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const media = "application/vnd.oci.image."
+	l := blob(media+"layer.v1.tar", layer.Bytes())
+	config := blob(media+"config.v1+json", text(map[string]any{"architecture": runtime.GOARCH, "os": "linux", "rootfs": map[string]any{"type": "layers", "diff_ids": []any{l["digest"]}}}))
+	m := blob(media+"manifest.v1+json", text(map[string]any{"schemaVersion": 2, "mediaType": media + "manifest.v1+json", "config": config, "layers": []any{l}}))
+	for name, content := range map[string][]byte{
+		"oci-layout": text(map[string]any{"imageLayoutVersion": "1.0.0"}),
+		"index.json": text(map[string]any{"schemaVersion": 2, "manifests": []any{m}}),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestImages(t *testing.T) {
+	s := newSandbox(t, Config{})
+	image := "oci:" + writeLayout(t, map[string]string{
+		"var/vcap/jobs-src/nats/job.MF":                  "templates: {nats.conf.erb: config/nats.conf}",
+		"var/vcap/jobs-src/nats/templates/nats.conf.erb": "port: 1",
+		"var/vcap/jobs-src/evil/spec":                    "templates: {passwd: bin/x}",
+		"var/vcap/jobs-src/evil/templates/passwd":        "-> /etc/passwd",
+		"var/vcap/jobs-src/worse/spec":                   "templates: {passwd: bin/x}",
+		"var/vcap/jobs-src/worse/templates/passwd":       "-> ../../../../../../../../../../../etc/passwd",
+		"var/vcap/packages/ruby-3/bin/ruby":              "#!/bin/sh",
+	})
+	images := s.NewImages(nil)
+	defer func() {
+		if err := images.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for range 2 {
+		j, err := images.Job(t.Context(), image, manifest.Credentials{}, "nats")
+		if err != nil || string(j.Templates[0].Content) != "port: 1" {
+			t.Fatalf("got %+v, %v", j, err)
+		}
+	}
+	for _, evil := range []string{"evil", "worse"} {
+		if j, err := images.Job(t.Context(), image, manifest.Credentials{}, evil); err == nil {
+			t.Errorf("%s: got %q", evil, j.Templates[0].Content)
+		}
+	}
+	if all := images.All(); len(all) != 1 || all[0] != images.Pinned(image) {
+		t.Errorf("got %v", all)
+	}
+	ruby, found, err := s.Ruby(t.Context(), images.All()...)
+	if want := (Interpreter{images.Pinned(image), "/var/vcap/packages/ruby-3/bin/ruby"}); ruby == nil || err != nil || found != want {
+		t.Errorf("got %v, %v; want %v", found, err, want)
+	}
+	if _, err := images.Job(t.Context(), "oci:/no/such", manifest.Credentials{}, "nats"); err == nil || images.Pinned("oci:/no/such") != "" {
+		t.Errorf("got %v for an image that is not there", err)
+	}
+}
+
+func TestReference(t *testing.T) {
+	for name, want := range map[string]string{"docker.io/a/b:c": "docker://docker.io/a/b:c", "oci:/dir": "oci:/dir"} {
+		if got := Reference(name); got != want {
+			t.Errorf("got %s; want %s", got, want)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+
+	"cupola/rootfs"
+	"cupola/runtime/container"
+)
+
+// fromOutput has Ruby read from its standard output, which is one end of a
+// socket: containers start without standard input.
+const fromOutput = "$stdin.reopen(IO.for_fd(1, 'rb', autoclose: false))"
+
+func newID() string { return "bosh-" + strings.ToLower(rand.Text()) }
+
+// errTime is why a run is ended that takes too long.
+var errTime = errors.New("time is over")
+
+// run runs a program; what it wrote is returned beside an error too.
+func (s *Sandbox) run(ctx context.Context, ruby Interpreter, program, input []byte) (output []byte, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.Time, errTime)
+	defer cancel()
+	err = s.with(ctx, ruby.Stack, func(id string, root rootfs.Root) error {
+		r := &running{Sandbox: s, id: id}
+		output, err = r.run(ctx, container.Spec{
+			ID: id, Rootfs: root.Path, Mounts: mounts(root),
+			Process: container.Process{Args: []string{ruby.Path, "-e", fromOutput, "-e", string(program)}, Env: []string{}, UID: nobody, GID: nobody, Nofile: maxFiles},
+			Limits:  container.Limits{MemoryBytes: s.cfg.MemoryBytes, CPUShares: cpuShares, Pids: maxProcesses},
+		}, input)
+		return errors.Join(err, r.remove(ctx))
+	})
+	return output, err
+}
+
+// running is one container.
+type running struct {
+	*Sandbox
+	id string
+}
+
+func (r *running) run(ctx context.Context, spec container.Spec, input []byte) ([]byte, error) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer ours.Close()
+	errOurs, errTheirs, err := os.Pipe()
+	if err != nil {
+		theirs.Close()
+		return nil, err
+	}
+	defer errOurs.Close()
+	spec.Stdout, spec.Stderr = theirs, errTheirs
+	_, err = r.cfg.Containers.Start(ctx, spec)
+	theirs.Close()
+	errTheirs.Close()
+	if err != nil {
+		return nil, err
+	}
+	// With its first process all of a container's end, and so do its ends of these.
+	kill := func() { _ = r.cfg.Containers.Signal(r.id, syscall.SIGKILL) }
+	defer context.AfterFunc(ctx, kill)()
+	said := make(chan string, 1)
+	go func() { said <- tail(errOurs) }()
+	go func() {
+		_, _ = ours.Write(input) // a program that has ended says so itself
+		_ = ours.CloseWrite()
+	}()
+	output, err := io.ReadAll(io.LimitReader(ours, r.cfg.OutputBytes+1))
+	tooMuch := int64(len(output)) > r.cfg.OutputBytes
+	if tooMuch || err != nil {
+		kill()
+	}
+	return output, errors.Join(err, r.end(ctx, tooMuch, said))
+}
+
+// end waits for the program, and tells why it did not end well.
+func (r *running) end(ctx context.Context, tooMuch bool, said <-chan string) error {
+	exit, err := r.cfg.Containers.Wait(ctx, r.id)
+	switch {
+	case errors.Is(context.Cause(ctx), errTime):
+		return fmt.Errorf("did not end within %s", r.cfg.Time)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return err
+	case tooMuch:
+		return fmt.Errorf("wrote more than %d MB", r.cfg.OutputBytes>>20)
+	case exit.OOM:
+		return fmt.Errorf("needed more than %d MB of memory", r.cfg.MemoryBytes>>20)
+	case exit.Code != 0:
+		return fmt.Errorf("ruby ended with status %d: %s", exit.Code, lastLine(<-said))
+	}
+	return nil
+}
+
+func (r *running) remove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+	defer cancel()
+	return r.cfg.Containers.Remove(ctx, r.id)
+}
+
+// tail reads all there is and keeps the last of it.
+func tail(f io.Reader) string {
+	const keep = 4096
+	var last []byte
+	buf := make([]byte, keep)
+	for {
+		n, err := f.Read(buf)
+		last = append(last, buf[:n]...)
+		last = last[max(0, len(last)-keep):]
+		if err != nil {
+			return strings.ToValidUTF8(string(last), "?")
+		}
+	}
+}
