@@ -48,12 +48,12 @@ type Instance struct {
 
 // Rendered is what one instance has of a job.
 type Rendered struct {
-	Files     []File
+	Files     []JobFile
 	Processes []Process
 }
 
-// File is a rendered template. It belongs to root and the group vcap.
-type File struct {
+// JobFile is a rendered template. It belongs to root and the group vcap.
+type JobFile struct {
 	Path    string // below /var/vcap/jobs/<job>
 	Mode    fs.FileMode
 	Content []byte
@@ -61,12 +61,12 @@ type File struct {
 
 // Job is a job of a group.
 type Job struct {
-	Name        string
-	Release     string
-	Version     string // of the release
-	Image       string
-	Credentials manifest.Credentials // of the image's registry
-	Addon       string               // the addon that placed it, or ""
+	Name    string
+	Release string
+	Version string // of the release
+	Image   manifest.Image
+	Pinned  string // the image by its digest; "" where that is not known
+	Addon   string // the addon that placed it, or ""
 	// Processes are those of the first instance; Varies says that others have
 	// other ones.
 	Processes     []Process

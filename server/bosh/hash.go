@@ -13,7 +13,7 @@ import (
 func (g *Group) sign() {
 	jobs := make([]Job, len(g.Jobs))
 	for n, j := range g.Jobs {
-		j.Processes, j.Varies, j.Scaling, j.Credentials, j.Addon = nil, false, nil, manifest.Credentials{}, ""
+		j.Processes, j.Varies, j.Scaling, j.Image.Credentials, j.Addon = nil, false, nil, manifest.Credentials{}, ""
 		jobs[n] = j
 	}
 	common := digest([]any{jobs, g.Lifecycle, g.PersistentDiskMB > 0, g.Tmpfs, placed(g.Settings)})

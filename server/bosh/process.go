@@ -50,8 +50,8 @@ func inline(j *job) (all []any) {
 
 // config is what the release says of the job's processes. An errand may have
 // BOSH's bin/run alone.
-func (j *job) config(g *group, files []File) (bpm.Config, error) {
-	has := func(path string) int { return slices.IndexFunc(files, func(f File) bool { return f.Path == path }) }
+func (j *job) config(g *group, files []JobFile) (bpm.Config, error) {
+	has := func(path string) int { return slices.IndexFunc(files, func(f JobFile) bool { return f.Path == path }) }
 	if at := has(bpmFile); at >= 0 {
 		return bpm.Parse(files[at].Content)
 	}

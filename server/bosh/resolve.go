@@ -15,7 +15,10 @@ import (
 // Resolver makes Deployments.
 type Resolver struct {
 	// Job reads a job from a release image. It is asked once for each.
-	Job func(ctx context.Context, image string, as manifest.Credentials, job string) (release.Job, error)
+	Job func(ctx context.Context, image manifest.Image, job string) (release.Job, error)
+	// Pinned names an image, of which a job was read, by its digest. Nil leaves
+	// images as the manifest names them.
+	Pinned func(manifest.Image) string
 	// Ruby is nil where there is none; then templates have to be simple.
 	Ruby erb.Ruby
 	// Shared are the links of other deployments; nil knows of none.
@@ -24,12 +27,12 @@ type Resolver struct {
 	IP func(group string, index int) string
 }
 
-// Resolve makes a Deployment of a manifest that lint has passed, in which
-// variables have their values and addons' jobs their places. The error has a
-// line for all that is wrong in the first stage in which something is: releases,
-// links and properties, templates, processes.
+// Resolve makes a Deployment of a manifest that lint has passed, and in which
+// variables have their values. The error has a line for all that is wrong in the
+// first stage in which something is: releases, links and properties, templates,
+// processes.
 func (r Resolver) Resolve(ctx context.Context, m *manifest.Manifest) (*Deployment, error) {
-	s := &resolution{Resolver: r, m: m}
+	s := &resolution{Resolver: r, m: m.WithAddons()}
 	for _, stage := range []func(context.Context) error{s.read, s.link, s.render, s.finish} {
 		if err := stage(ctx); err != nil {
 			return nil, err
@@ -53,9 +56,8 @@ type group struct {
 
 type job struct {
 	*manifest.Job
-	image      string
+	image      manifest.Image
 	version    string
-	as         manifest.Credentials
 	release    release.Job
 	properties map[string]any
 	rendered   []Rendered // by instance
@@ -87,17 +89,19 @@ func (r *resolution) read(ctx context.Context) error {
 		}
 		r.groups = append(r.groups, resolved)
 	}
-	type known struct{ image, job string }
+	type known struct {
+		image manifest.Image
+		job   string
+	}
 	seen := map[known]release.Job{}
 	return r.each(func(g *group, j *job) (err error) {
-		if j.image, err = Image(r.m, g.InstanceGroup, j.Release); err != nil {
+		if j.image, err = r.m.Image(g.InstanceGroup, j.Job); err != nil {
 			return err
 		}
-		of := r.m.Release(j.Release)
-		j.version, j.as = of.Version, of.Credentials
+		j.version = r.m.Release(j.Release).Version
 		read, ok := seen[known{j.image, j.Name}]
 		if !ok {
-			if read, err = r.Job(ctx, j.image, j.as, j.Name); err != nil {
+			if read, err = r.Job(ctx, j.image, j.Name); err != nil {
 				return err
 			}
 			seen[known{j.image, j.Name}] = read
@@ -151,7 +155,7 @@ func (r *resolution) render(ctx context.Context) error {
 		j.rendered = make([]Rendered, g.Total())
 		for i := range j.rendered {
 			for _, t := range j.release.Templates {
-				j.rendered[i].Files = append(j.rendered[i].Files, File{t.Destination, t.Mode, out[0]})
+				j.rendered[i].Files = append(j.rendered[i].Files, JobFile{t.Destination, t.Mode, out[0]})
 				out = out[1:]
 			}
 		}
@@ -186,7 +190,7 @@ func (r *resolution) group(g *group) Group {
 		of.EphemeralDiskMB = g.VMResources.EphemeralDiskMB
 	}
 	for _, j := range g.jobs {
-		of.Jobs = append(of.Jobs, j.final())
+		of.Jobs = append(of.Jobs, r.job(j))
 	}
 	for n, i := range g.All() {
 		one := Instance{Instance: i, Address: r.m.Names().Service(g.Name, i.Index)}
@@ -199,11 +203,14 @@ func (r *resolution) group(g *group) Group {
 	return of
 }
 
-func (j *job) final() Job {
-	of := Job{Name: j.Name, Release: j.Release, Version: j.version, Image: j.image, Credentials: j.as, Addon: j.Addon, Scripts: j.scripts()}
+func (r *resolution) job(j *job) Job {
+	of := Job{Name: j.Name, Release: j.Release, Version: j.version, Image: j.image, Addon: j.Addon, Scripts: j.scripts()}
 	if len(j.rendered) > 0 {
 		of.Processes = j.rendered[0].Processes
 		of.Varies = slices.ContainsFunc(j.rendered, func(i Rendered) bool { return digest(i.Processes) != digest(of.Processes) })
+	}
+	if r.Pinned != nil {
+		of.Pinned = r.Pinned(j.image)
 	}
 	if q := j.Quarks; q != nil {
 		of.Scaling, of.PostStart, of.Security = q.Run.Scaling, q.PostStart, q.Run.SecurityContext

@@ -1,5 +1,3 @@
-// Package bosh puts deployments together from what their authors give: a
-// manifest, ops files and variables. It is pure.
 package bosh
 
 import (

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 
 	"cupola/rootfs"
@@ -20,7 +19,7 @@ type Images struct {
 	pull  Pull
 
 	mu   sync.Mutex
-	open map[string]*image // by their names
+	open map[string]*image // by their references
 }
 
 // Pull brings an image into the store and returns a reference that means this
@@ -43,27 +42,28 @@ func (s *Sandbox) NewImages(pull Pull) *Images {
 }
 
 // Reference is an image of a manifest as a rootfs.Reference is written.
-func Reference(name string) string {
-	if strings.HasPrefix(name, string(rootfs.SchemeOCI)+":") {
-		return name
+func Reference(image manifest.Image) string {
+	if image.Local {
+		return string(rootfs.SchemeOCI) + ":" + image.Reference
 	}
-	return string(rootfs.SchemeDocker) + "://" + name
+	return string(rootfs.SchemeDocker) + "://" + image.Reference
 }
 
 // Job reads a job, as bosh.Resolver.Job does.
-func (i *Images) Job(ctx context.Context, name string, as manifest.Credentials, job string) (release.Job, error) {
-	img, err := i.image(ctx, name, as)
+func (i *Images) Job(ctx context.Context, image manifest.Image, job string) (release.Job, error) {
+	img, err := i.image(ctx, image)
 	if err != nil {
 		return release.Job{}, err
 	}
 	return release.Read(img.root.FS(), job)
 }
 
-// Pinned is a reference of an image by its digest, once a job of it was read.
-func (i *Images) Pinned(name string) string {
+// Pinned is a reference of an image by its digest, once a job of it was read; ""
+// for another.
+func (i *Images) Pinned(image manifest.Image) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if img := i.open[name]; img != nil {
+	if img := i.open[Reference(image)]; img != nil {
 		return img.pinned
 	}
 	return ""
@@ -86,20 +86,21 @@ func (i *Images) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupTime)
 	defer cancel()
 	var errs []error
-	for name, img := range i.open {
+	for reference, img := range i.open {
 		errs = append(errs, img.root.Close(), i.roots.Unmount(ctx, img.id))
-		delete(i.open, name)
+		delete(i.open, reference)
 	}
 	return errors.Join(errs...)
 }
 
-func (i *Images) image(ctx context.Context, name string, as manifest.Credentials) (*image, error) {
+func (i *Images) image(ctx context.Context, of manifest.Image) (*image, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if img := i.open[name]; img != nil {
+	reference := Reference(of)
+	if img := i.open[reference]; img != nil {
 		return img, nil
 	}
-	pinned, err := i.pull(ctx, Reference(name), as)
+	pinned, err := i.pull(ctx, reference, of.Credentials)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +112,7 @@ func (i *Images) image(ctx context.Context, name string, as manifest.Credentials
 	if img.root, err = os.OpenRoot(root.Path); err != nil {
 		return nil, errors.Join(err, i.roots.Unmount(ctx, img.id))
 	}
-	i.open[name] = img
+	i.open[reference] = img
 	return img, nil
 }
 

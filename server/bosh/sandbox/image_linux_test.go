@@ -73,7 +73,7 @@ func writeLayout(t *testing.T, files map[string]string) string {
 
 func TestImages(t *testing.T) {
 	s := newSandbox(t, Config{})
-	image := "oci:" + writeLayout(t, map[string]string{
+	image := manifest.Image{Local: true, Reference: writeLayout(t, map[string]string{
 		"var/vcap/jobs-src/nats/job.MF":                  "templates: {nats.conf.erb: config/nats.conf}",
 		"var/vcap/jobs-src/nats/templates/nats.conf.erb": "port: 1",
 		"var/vcap/jobs-src/evil/spec":                    "templates: {passwd: bin/x}",
@@ -81,7 +81,7 @@ func TestImages(t *testing.T) {
 		"var/vcap/jobs-src/worse/spec":                   "templates: {passwd: bin/x}",
 		"var/vcap/jobs-src/worse/templates/passwd":       "-> ../../../../../../../../../../../etc/passwd",
 		"var/vcap/packages/ruby-3/bin/ruby":              "#!/bin/sh",
-	})
+	})}
 	images := s.NewImages(nil)
 	defer func() {
 		if err := images.Close(); err != nil {
@@ -89,13 +89,13 @@ func TestImages(t *testing.T) {
 		}
 	}()
 	for range 2 {
-		j, err := images.Job(t.Context(), image, manifest.Credentials{}, "nats")
+		j, err := images.Job(t.Context(), image, "nats")
 		if err != nil || string(j.Templates[0].Content) != "port: 1" {
 			t.Fatalf("got %+v, %v", j, err)
 		}
 	}
 	for _, evil := range []string{"evil", "worse"} {
-		if j, err := images.Job(t.Context(), image, manifest.Credentials{}, evil); err == nil {
+		if j, err := images.Job(t.Context(), image, evil); err == nil {
 			t.Errorf("%s: got %q", evil, j.Templates[0].Content)
 		}
 	}
@@ -106,14 +106,15 @@ func TestImages(t *testing.T) {
 	if want := (Interpreter{images.Pinned(image), "/var/vcap/packages/ruby-3/bin/ruby"}); ruby == nil || err != nil || found != want {
 		t.Errorf("got %v, %v; want %v", found, err, want)
 	}
-	if _, err := images.Job(t.Context(), "oci:/no/such", manifest.Credentials{}, "nats"); err == nil || images.Pinned("oci:/no/such") != "" {
+	none := manifest.Image{Local: true, Reference: "/no/such"}
+	if _, err := images.Job(t.Context(), none, "nats"); err == nil || images.Pinned(none) != "" {
 		t.Errorf("got %v for an image that is not there", err)
 	}
 }
 
 func TestReference(t *testing.T) {
-	for name, want := range map[string]string{"docker.io/a/b:c": "docker://docker.io/a/b:c", "oci:/dir": "oci:/dir"} {
-		if got := Reference(name); got != want {
+	for image, want := range map[manifest.Image]string{{Reference: "docker.io/a/b:c"}: "docker://docker.io/a/b:c", {Reference: "/dir", Local: true}: "oci:/dir"} {
+		if got := Reference(image); got != want {
 			t.Errorf("got %s; want %s", got, want)
 		}
 	}
