@@ -35,7 +35,7 @@ func addWishes(t *router.Table, wishes []*bbsrows.Desired, instances []*lrp.Actu
 				i = len(t.Routes)
 				at[n] = i
 				one := router.Route{Host: r.Host, Path: r.Path, AppGUID: w.LRP.Log.GUID, ServiceURL: r.ServiceURL}
-				one.Options.LoadBalancing, _ = r.Options["loadbalancing"].(string)
+				one.Options = routeOptions(r.Options)
 				t.Routes = append(t.Routes, one)
 			}
 			t.Routes[i].Endpoints = append(t.Routes[i].Endpoints, endpoints(w, r, serving[w.LRP.ProcessGUID])...)

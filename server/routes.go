@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"sync"
 
@@ -138,7 +139,7 @@ func table(entries []desire.RouteEntry) router.Table {
 	var t router.Table
 	for _, e := range entries {
 		r := router.Route{Port: e.Port, Host: e.Host, Path: e.Path, AppGUID: e.AppGUID, ServiceURL: e.ServiceURL}
-		r.Options.LoadBalancing, _ = e.Options["loadbalancing"].(string)
+		r.Options = routeOptions(e.Options)
 		for _, to := range e.Endpoints {
 			r.Endpoints = append(r.Endpoints, router.Endpoint{Address: to.Address, AppGUID: to.AppGUID, ProcessGUID: to.ProcessGUID,
 				InstanceGUID: to.InstanceGUID, Index: to.Index, Protocol: to.Protocol, Tags: map[string]string{"instance_id": strconv.Itoa(to.Index)}})
@@ -146,4 +147,13 @@ func table(entries []desire.RouteEntry) router.Table {
 		t.Routes = append(t.Routes, r)
 	}
 	return t
+}
+
+// routeOptions are the options of a route as the API has them. Of a balance that
+// is no number nothing is taken.
+func routeOptions(options map[string]any) (o router.Options) {
+	o.LoadBalancing, _ = options["loadbalancing"].(string)
+	o.HashHeader, _ = options["hash_header"].(string)
+	o.HashBalance, _ = strconv.ParseFloat(fmt.Sprint(options["hash_balance"]), 64)
+	return o
 }

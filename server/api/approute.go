@@ -51,11 +51,11 @@ func orEmptyAny(m map[string]any) map[string]any {
 }
 
 type routeRequest struct {
-	Host          opt[string]         `json:"host"`
-	Path          opt[string]         `json:"path"`
-	Port          opt[int]            `json:"port"`
-	Options       opt[map[string]any] `json:"options"`
-	Metadata      *metadataPatch      `json:"metadata"`
+	Host          opt[string]    `json:"host"`
+	Path          opt[string]    `json:"path"`
+	Port          opt[int]       `json:"port"`
+	Options       opt[any]       `json:"options"`
+	Metadata      *metadataPatch `json:"metadata"`
 	Relationships struct {
 		Space  ref `json:"space"`
 		Domain ref `json:"domain"`
@@ -85,6 +85,10 @@ func createRoute(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
+	options, err := c.options(req.Options)
+	if err != nil {
+		return nil, err
+	}
 	space, err := c.targetSpace(req.Relationships.Space.guid())
 	if err != nil {
 		return nil, err
@@ -99,7 +103,7 @@ func createRoute(c *call) (*response, error) {
 			return nil, err
 		}
 	}
-	if r.Options, err = patchOptions(nil, req.Options.V); err != nil {
+	if r.Options, err = patchOptions(nil, options); err != nil {
 		return nil, err
 	}
 	if err := req.Metadata.apply(&r.Metadata); err != nil {
@@ -192,18 +196,24 @@ func (c *call) appRoute() (*cf.Route, error) {
 
 func updateRoute(c *call) (*response, error) {
 	var req struct {
-		Options  opt[map[string]any] `json:"options"`
-		Metadata *metadataPatch      `json:"metadata"`
+		Options  opt[any]       `json:"options"`
+		Metadata *metadataPatch `json:"metadata"`
 	}
 	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	options, err := c.options(req.Options)
+	if err != nil {
 		return nil, err
 	}
 	r, err := c.appRoute()
 	if err != nil {
 		return nil, err
 	}
-	if r.Options, err = patchOptions(r.Options, req.Options.V); err != nil {
-		return nil, err
+	if options != nil {
+		if r.Options, err = patchOptions(r.Options, options); err != nil {
+			return nil, err
+		}
 	}
 	if err := req.Metadata.apply(&r.Metadata); err != nil {
 		return nil, err

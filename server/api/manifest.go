@@ -32,17 +32,21 @@ func (c *call) readManifest() (*manifest.Manifest, error) {
 	var faults manifest.Invalid
 	switch {
 	case errors.As(err, &faults):
-		var many cf.Errors
-		for _, f := range faults {
-			many = append(many, cf.Unprocessable("%s", f))
-		}
-		return nil, many
+		return nil, invalidManifest(faults)
 	case errors.Is(err, manifest.ErrAliases):
 		return nil, cf.Errorf(cf.BadRequest, "%s", err)
 	case err != nil:
 		return nil, cf.Errorf(cf.MessageParseError, "%s", err)
 	}
 	return m, nil
+}
+
+func invalidManifest(faults manifest.Invalid) error {
+	var many cf.Errors
+	for _, f := range faults {
+		many = append(many, cf.Unprocessable("%s", f))
+	}
+	return many
 }
 
 // applyManifest brings a space's apps to what a manifest says, in one
@@ -56,6 +60,9 @@ func applyManifest(c *call) (*response, error) {
 	var space *cf.Space
 	res, err := inTx(func(c *call) (*response, error) {
 		if space, err = c.space(); err != nil {
+			return nil, err
+		}
+		if err := c.manifestOptions(m); err != nil {
 			return nil, err
 		}
 		for i := range m.Apps {
@@ -252,6 +259,9 @@ func diffManifest(c *call) (*response, error) {
 	}
 	space, err := c.space()
 	if err != nil {
+		return nil, err
+	}
+	if err := c.manifestOptions(m); err != nil {
 		return nil, err
 	}
 	current := map[string]map[string]any{}

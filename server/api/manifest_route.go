@@ -76,8 +76,10 @@ func (c *call) mapURL(app *cf.App, space *cf.Space, want manifest.Route) error {
 	if err != nil {
 		return err
 	}
-	if r.Options, err = patchOptions(r.Options, want.Options); err != nil {
-		return routeInvalid(want.URL, err)
+	if len(want.Options) > 0 {
+		if r.Options, err = patchOptions(r.Options, want.Options); err != nil {
+			return routeInvalid(want.URL, err)
+		}
 	}
 	if i := slices.IndexFunc(r.Destinations, func(d cf.Destination) bool { return d.AppGUID == app.GUID }); i >= 0 {
 		return routeInvalid(want.URL, c.remap(r, i, want.Protocol))

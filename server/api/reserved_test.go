@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"cupola/store"
@@ -71,20 +70,6 @@ func TestDomainsAreSharedByThoseWhoMayInBothOrgs(t *testing.T) {
 		{as: "nobody", method: "DELETE", path: "/v3/domains/{s}/relationships/shared_organizations/org-2", status: 204},
 		{as: "org_manager", method: "DELETE", path: "/v3/domains/{s}", status: 202},
 	})
-}
-
-func TestRouteOptions(t *testing.T) {
-	w := newWorld(t)
-	w.run(t, []step{
-		{method: "PATCH", path: "/v3/routes/route-1", body: `{"options": {"loadbalancing": "least-connection"}}`, status: 200, want: `{"options": {"loadbalancing": "least-connection"}}`},
-		{method: "PATCH", path: "/v3/routes/route-1", body: `{"options": {"loadbalancing": "random"}}`, status: 422, want: detail(10008, "Options Loadbalancing must be one of 'round-robin, least-connection' if present")},
-		{method: "PATCH", path: "/v3/routes/route-1", body: `{"options": {"color": "blue"}}`, status: 422, want: detail(10008, "Options Unknown field(s): 'color'")},
-		{method: "PATCH", path: "/v3/routes/route-1", body: `{"options": {"loadbalancing": null}}`, status: 200},
-		{method: "GET", path: "/v3/routes/route-1", status: 200, want: `{"options": {}}`},
-	})
-	if got := w.ask("admin", "GET", "/v3/routes/route-1", "", ""); !strings.Contains(got.text, `"options":{}`) {
-		t.Errorf("got %s; want no option left", got.text)
-	}
 }
 
 // Only an admin suspends an org; then only an admin changes what is in it.

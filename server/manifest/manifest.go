@@ -91,8 +91,10 @@ type Service struct {
 // Route is a route by its URL, without scheme.
 type Route struct {
 	URL      string
-	Protocol string // "" : http1
+	Protocol string // "" : http1, or tcp of a TCP route
 	Options  map[string]any
+	// OptionsSet tells that there are options; without Options they are no map.
+	OptionsSet bool
 }
 
 // Invalid is what is wrong with a manifest, in Cloud Controller's words.
@@ -265,6 +267,7 @@ func (app *App) readRoutes(f *fields) {
 		}
 		r := Route{URL: url}
 		r.Protocol, _ = m["protocol"].(string)
+		_, r.OptionsSet = m["options"]
 		r.Options, _ = m["options"].(map[string]any)
 		if r.Protocol != "" && r.Protocol != "http1" && r.Protocol != "http2" && r.Protocol != "tcp" {
 			f.fault("Route protocol must be 'http1', 'http2' or 'tcp'.")

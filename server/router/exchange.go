@@ -119,7 +119,7 @@ func (x *exchange) resolve() []*endpoint {
 // have said already that it is idle.
 func (x *exchange) take(candidates []*endpoint) bool {
 	for x.pool != nil {
-		e := x.pool.pick(candidates, choice{sticky: x.sticky, tried: x.tried})
+		e := x.pool.pick(candidates, choice{sticky: x.sticky, tried: x.tried, key: x.pool.key(x.request.Header)})
 		if e == nil {
 			return false
 		}

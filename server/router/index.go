@@ -12,6 +12,7 @@ type index struct {
 	exact    map[string][]*pool // by host; the longest path first
 	wildcard map[string][]*pool // by what follows the star: ".example.com"
 	ports    map[int]*pool
+	hashed   map[routeKey]*hashed
 	backends map[backendKey]*backend
 }
 
@@ -61,14 +62,19 @@ type indexer struct {
 	old        *index
 	newBackend func(Endpoint) *backend
 	pools      map[routeKey]*pool
+	hashed     map[routeKey]Options // of the routes that have a hash header
 	made       *index
 }
 
 func (b *indexer) build(t Table) *index {
-	b.pools = map[routeKey]*pool{}
-	b.made = &index{exact: map[string][]*pool{}, wildcard: map[string][]*pool{}, ports: map[int]*pool{}, backends: map[backendKey]*backend{}}
+	b.pools, b.hashed = map[routeKey]*pool{}, map[routeKey]Options{}
+	b.made = &index{exact: map[string][]*pool{}, wildcard: map[string][]*pool{}, ports: map[int]*pool{}, hashed: map[routeKey]*hashed{}, backends: map[backendKey]*backend{}}
 	for _, route := range t.Routes {
 		b.add(route)
+	}
+	for key, options := range b.hashed {
+		b.pools[key].hashed = newHashed(options, b.pools[key].endpoints, b.old.hashed[key])
+		b.made.hashed[key] = b.pools[key].hashed
 	}
 	byLength := func(a, b *pool) int { return len(b.path) - len(a.path) }
 	for _, hosts := range []map[string][]*pool{b.made.exact, b.made.wildcard} {
@@ -89,6 +95,9 @@ func (b *indexer) add(route Route) {
 	}
 	if u, err := url.Parse(route.ServiceURL); err == nil && u.Host != "" {
 		p.service = u
+	}
+	if o := route.Options; o.LoadBalancing == Hash && o.HashHeader != "" && route.Port == 0 {
+		b.hashed[key] = o
 	}
 	p.least = p.least || route.Options.LoadBalancing == LeastConnection
 	for _, e := range route.Endpoints {

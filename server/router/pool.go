@@ -14,6 +14,7 @@ type pool struct {
 	appGUID   string
 	service   *url.URL // requests go there first; nil for none
 	least     bool     // choose by the fewest requests under way
+	hashed    *hashed  // choose by a header; nil for none
 	endpoints []*endpoint
 	next      *atomic.Uint32 // shared with the pool of the table before
 }
@@ -32,6 +33,7 @@ func (p *pool) matches(path string) bool {
 type choice struct {
 	sticky string     // InstanceGUID that is liked best; may be ""
 	tried  []*backend // not again
+	key    string     // value of the route's hash header
 }
 
 // pick chooses among endpoints, which are the pool's or some of them. It
@@ -50,6 +52,11 @@ func (p *pool) pick(endpoints []*endpoint, c choice) *endpoint {
 	}
 	now := time.Now()
 	usable := func(e *endpoint) bool { return !e.down(now) && !slices.Contains(c.tried, e.backend) }
+	if p.hashed != nil && c.key != "" && len(endpoints) == len(p.endpoints) {
+		if e := p.hashed.pick(c.key, usable); e != nil {
+			return e
+		}
+	}
 	if e := p.balance(endpoints, usable); e != nil {
 		return e
 	}

@@ -21,13 +21,20 @@ type Route struct {
 
 // Options are the options of a route in Cloud Foundry's API.
 type Options struct {
-	LoadBalancing string // RoundRobin or LeastConnection; "" is RoundRobin
+	LoadBalancing string // RoundRobin, LeastConnection or Hash; "" is RoundRobin
+	// HashHeader, with Hash, is the header by whose value requests go to an
+	// instance. Those without it go round.
+	HashHeader string
+	// HashBalance, with Hash, is how many times the average an instance may have
+	// under way before its requests go to the next one; 0 is without limit.
+	HashBalance float64
 }
 
 // The ways to choose among endpoints.
 const (
 	RoundRobin      = "round-robin"
 	LeastConnection = "least-connection"
+	Hash            = "hash"
 )
 
 // HTTP2 is the Protocol of endpoints that speak HTTP/2 without TLS, as gRPC
