@@ -20,8 +20,11 @@ func Lint(m *Manifest, o Options) Findings {
 
 func (l *linter) all() {
 	for i := range l.m.Variables {
-		l.byName[l.m.Variables[i].Name] = &l.m.Variables[i]
+		v := &l.m.Variables[i]
+		l.byName[v.Name] = v
+		l.known = append(l.known, v.Name)
 	}
+	l.known = append(l.known, l.o.Given...)
 	l.keys()
 	l.deployment()
 	l.releases()
@@ -68,6 +71,7 @@ type linter struct {
 	o      Options
 	found  Findings
 	byName map[string]*Variable
+	known  []string // variables that are declared or given
 }
 
 // Limits of what one deployment can hold.

@@ -113,6 +113,8 @@ func (l *linter) references() {
 		text := strings.Join(append([]string{r.Name}, r.Fields...), ".")
 		v, field := l.declared(r)
 		switch {
+		case len(l.found) > maxFindings:
+			return
 		case told[r.Name] && v == nil, told[text]:
 		case v == nil:
 			l.missing(r, text)
@@ -144,11 +146,7 @@ func (l *linter) missing(r interpolate.Reference, text string) {
 	if slices.Contains(l.o.Given, r.Name) {
 		return
 	}
-	names := slices.Clone(l.o.Given)
-	for _, v := range l.m.Variables {
-		names = append(names, v.Name)
-	}
-	what := fmt.Sprintf("((%s)) is not declared%s", cut(text, 100), didYouMean(r.Name, names))
+	what := fmt.Sprintf("((%s)) is not declared%s", cut(text, 100), didYouMean(r.Name, l.known))
 	if l.o.Given != nil {
 		l.found.errorf(At{r.Path, r.Line}, "%s; give it a value", what)
 		return

@@ -79,7 +79,7 @@ func TestRules(t *testing.T) {
 		"twice a release":   {set("/releases/-", "{name: plain, version: '2', url: a/b}"), []string{`error /releases/name=plain: there is another release "plain"`}},
 		"half credentials":  {remove("/releases/name=capi-release/credentials/password"), []string{"error /releases/name=capi-release/credentials: username and password belong together; one is missing"}},
 		"half a stemcell":   {remove("/releases/name=capi-release/stemcell/os"), []string{"error /releases/name=capi-release/stemcell: the stemcell has no os"}},
-		"stemcell":          {set("/instance_groups/name=smoke/stemcell", "defualt"), []string{`error /instance_groups/name=smoke/jobs/name=smoke: stemcell could not be resolved for instance group smoke; no stemcell has the alias "defualt" (did you mean "default"?)`, "warning /stemcells/alias=default: not used"}},
+		"stemcell":          {set("/instance_groups/name=smoke/stemcell", "defalt"), []string{`error /instance_groups/name=smoke/jobs/name=smoke: stemcell could not be resolved for instance group smoke; no stemcell has the alias "defalt" (did you mean "default"?)`, "warning /stemcells/alias=default: not used"}},
 		"no stemcell":       {remove("/instance_groups/name=smoke/stemcell"), []string{`error /instance_groups/name=smoke/jobs/name=smoke: stemcell could not be resolved for instance group smoke; give the release "plain" a stemcell, or the group the alias of one`, "warning /stemcells/alias=default: not used"}},
 		"stemcell of none":  {set(api+"/stemcell", "default"), []string{"warning " + api + "/stemcell: not used"}},
 		"latest stemcell":   {set("/stemcells/alias=default/version", "latest"), []string{`error /stemcells/alias=default: stemcell version "latest" is not supported; images are named for one`}},
@@ -132,7 +132,7 @@ func TestRules(t *testing.T) {
 		"variable's type":   {set("/variables/name=adminPass/type", "passwd"), []string{`error /variables/name=adminPass/type: unsupported variable type "passwd"; it is password, certificate, rsa or ssh`}},
 		"twice a variable":  {set("/variables/-", "{name: adminPass, type: rsa}"), []string{`error /variables/name=adminPass: there is another variable "adminPass"`}},
 		"variable's option": {set("/variables/name=adminPass/options", "{common_name: x, is_ca: true}"), []string{"warning /variables/name=adminPass/options: common_name, is_ca have no effect on type password"}},
-		"a near option":     {set("/variables/name=adminPass/options", "{lenght: 3}"), []string{`warning /variables/name=adminPass/options: unknown key "lenght" (did you mean "length"?)`}},
+		"a near option":     {set("/variables/name=adminPass/options", "{lenth: 3}"), []string{`warning /variables/name=adminPass/options: unknown key "lenth" (did you mean "length"?)`}},
 		"option's value":    {set("/variables/name=adminPass/options/length", "-1"), []string{"error /variables/name=adminPass/options/length: expected a number from 4 to 1024"}},
 		"key usage":         {set("/variables/name=tls/options/extended_key_usage", "[x]"), []string{`error /variables/name=tls/options/extended_key_usage: unknown "x"; there are client_auth, code_signing, email_protection, server_auth, timestamping`}},
 		"update mode":       {set("/variables/name=ca/update_mode", "always"), []string{`error /variables/name=ca/update_mode: unknown mode "always"; it is no-overwrite, overwrite or converge`}},
@@ -185,11 +185,11 @@ func TestLenientAndStrict(t *testing.T) {
 }
 
 func TestWhoDeploysHasToGiveWhatIsMissing(t *testing.T) {
-	refer := `- {type: replace, path: "/tags?", value: {a: ((b)), c: ((sytem_domain)), d: ((d))}}`
+	refer := `- {type: replace, path: "/tags?", value: {a: ((b)), c: ((systm_domain)), d: ((d))}}`
 	got := changed(t, refer, Options{Given: []string{"d", "system_domain"}})
 	want := []string{
 		"error /tags/a: ((b)) is not declared; give it a value",
-		`error /tags/c: ((sytem_domain)) is not declared (did you mean "system_domain"?); give it a value`,
+		`error /tags/c: ((systm_domain)) is not declared (did you mean "system_domain"?); give it a value`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

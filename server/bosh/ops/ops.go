@@ -25,7 +25,7 @@ type Op struct {
 }
 
 // maxSteps bounds how many items all operations together look at.
-const maxSteps = 20_000_000
+const maxSteps = 5_000_000
 
 // Parse reads an ops file: a list of operations. An empty file has none.
 func Parse(text []byte) ([]Op, error) {

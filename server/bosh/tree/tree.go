@@ -15,7 +15,7 @@ import (
 // Limits of a document. The largest deployment manifests in use have about
 // 10,000 nodes in 120 kB.
 const (
-	MaxBytes     = 2 << 20  // of the text
+	MaxBytes     = 1 << 20  // of the text
 	MaxNodes     = 200_000  // with aliases resolved
 	MaxTextBytes = 16 << 20 // of all scalars, with aliases resolved
 	MaxDepth     = 64

@@ -1,0 +1,134 @@
+package manifest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestAddonsGoWhereBOSHPutsThem has for every rule the groups that it picks.
+func TestAddonsGoWhereBOSHPutsThem(t *testing.T) {
+	const groups = `
+name: dep
+releases:
+- {name: r, version: "1", url: a/b, stemcell: {os: jammy, version: "1"}}
+- {name: s, version: "1", url: a/b, stemcell: {os: sle, version: "2"}}
+instance_groups:
+- {name: one, azs: [z1], networks: [{name: n1}], jobs: [{name: a, release: r}, {name: b, release: s}]}
+- {name: two, azs: [z2], networks: [{name: n2}], jobs: [{name: a, release: s}]}
+- {name: err, azs: [z1], lifecycle: errand, jobs: [{name: a, release: r}]}
+- {name: auto, lifecycle: auto-errand, jobs: [{name: c, release: r}]}
+addons:
+- name: x
+  jobs: [{name: added, release: r}]
+`
+	for _, c := range []struct {
+		rules string
+		want  []string
+	}{
+		{``, []string{"one", "two"}},
+		{`include: {}`, []string{"one", "two"}},
+		{`include: {jobs: [{name: a, release: r}]}`, []string{"one"}},
+		{`include: {jobs: [{name: a}]}`, []string{"one", "two"}},
+		{`include: {jobs: [{release: s}]}`, []string{"one", "two"}},
+		{`include: {instance_groups: [two, err]}`, []string{"two"}},
+		{`include: {jobs: [{name: a}], azs: [z2]}`, []string{"two"}},
+		{`include: {networks: [n1, n9]}`, []string{"one"}},
+		{`include: {stemcell: [{os: sle}]}`, []string{"one", "two"}},
+		{`include: {stemcell: [{os: sle, version: "1"}]}`, nil},
+		{`include: {deployments: [dep]}`, []string{"one", "two"}},
+		{`include: {deployments: [other]}`, nil},
+		{`include: {teams: [t]}`, nil},
+		{`include: {lifecycle: errand}`, []string{"err"}},
+		{`include: {lifecycle: auto-errand}`, []string{"auto"}},
+		{`include: {lifecycle: service, azs: [z1]}`, []string{"one"}},
+		{`exclude: {azs: [z1]}`, []string{"two"}},
+		{`exclude: {azs: [z1], jobs: [{name: zz}]}`, []string{"one", "two"}},
+		{`include: {jobs: [{name: a}]}
+  exclude: {instance_groups: [one]}`, []string{"two"}},
+	} {
+		m, found := Parse([]byte(groups + "  " + c.rules + "\n"))
+		if found != nil {
+			t.Fatalf("%s: %s", c.rules, told(found))
+		}
+		var got []string
+		for _, g := range m.WithAddons().InstanceGroups {
+			if j := g.Job("added"); j != nil {
+				got = append(got, g.Name)
+				if j.Addon != "x" || g.Jobs[len(g.Jobs)-1] != j {
+					t.Errorf("got %+v in %s", j, g.Name)
+				}
+			}
+			if m.Group(g.Name).Job("added") != nil {
+				t.Errorf("%s: the manifest itself was changed", c.rules)
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.rules, diff)
+		}
+	}
+}
+
+func TestJobsAreNotPlacedTwice(t *testing.T) {
+	m, _ := Parse([]byte(`
+instance_groups: [{name: one, jobs: [{name: a, release: own}]}]
+addons: [{name: x, jobs: [{name: a, release: r}, {name: b, release: r}]}, {name: y, jobs: [{name: b, release: s}]}]
+`))
+	var got []string
+	for _, j := range m.WithAddons().InstanceGroups[0].Jobs {
+		got = append(got, fmt.Sprint(j.Name, " ", j.Release))
+	}
+	if diff := cmp.Diff([]string{"a own", "b r"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestImage(t *testing.T) {
+	// The example of the document that BOSH on Kubernetes began with.
+	m, found := Parse([]byte(`
+stemcells: [{alias: default, os: opensuse-42.3, version: 28.g837c5b3-30.263-7.0.0_234.gcd7d1132}]
+releases:
+- name: cflinuxfs3
+  version: 0.62.0
+  url: registry.example.com/cfcontainerization/
+  stemcell: {os: opensuse-15.0, version: 28.g837c5b3-30.263-7.0.0_233.gde0accd0}
+  credentials: {username: u, password: p}
+- {name: plain, version: 1, url: docker://localhost:5000/a}
+- {name: here, version: 1, url: file:///srv/images/here.tar}
+instance_groups:
+- {name: diego-cell, stemcell: default, jobs: [{name: a, release: cflinuxfs3}, {name: b, release: plain}, {name: c, release: here}]}
+`))
+	if found != nil {
+		t.Fatal(told(found))
+	}
+	g := m.InstanceGroups[0]
+	for i, want := range []Image{
+		{Reference: "registry.example.com/cfcontainerization/cflinuxfs3:opensuse-15.0-28.g837c5b3-30.263-7.0.0_233.gde0accd0-0.62.0", Credentials: Credentials{"u", "p"}},
+		{Reference: "localhost:5000/a/plain:opensuse-42.3-28.g837c5b3-30.263-7.0.0_234.gcd7d1132-1"},
+		{Reference: "/srv/images/here.tar", Local: true},
+	} {
+		if got, err := m.Image(g, g.Jobs[i]); err != nil || got != want {
+			t.Errorf("got %+v, %v; want %+v", got, err, want)
+		}
+	}
+}
+
+func TestUpdate(t *testing.T) {
+	m, _ := Parse([]byte(`
+update: {canaries: 30%, max_in_flight: 1, canary_watch_time: 1000-30000, update_watch_time: "5000", serial: true}
+instance_groups: [{name: a, update: {max_in_flight: 50%, serial: false}}]
+`))
+	u := m.UpdateOf(m.InstanceGroups[0])
+	for n, want := range map[int][2]int{1: {1, 1}, 2: {1, 1}, 10: {3, 5}, 0: {0, 0}} {
+		if got := [2]int{u.CanariesOf(n), u.MaxInFlightOf(n)}; got != want {
+			t.Errorf("of %d: got %v; want %v", n, got, want)
+		}
+	}
+	if u.InSerial() || !m.Update.InSerial() || (Update{}).InSerial() || (Update{}).CanariesOf(5) != 0 || (Update{}).MaxInFlightOf(5) != 1 {
+		t.Errorf("got %+v", u)
+	}
+	if got, want := fmt.Sprint(*u.CanaryWatch, *u.UpdateWatch), "{1s 30s} {0s 5s}"; got != want {
+		t.Errorf("got %s; want %s", got, want)
+	}
+}
