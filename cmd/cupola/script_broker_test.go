@@ -18,6 +18,7 @@ import (
 //	broker fault METHOD KIND STATUS BODY    answers so (osbtest.Broker.Fault)
 //	broker heal METHOD KIND                 answers as it should again
 //	broker things                           prints what it has, and the requests so far
+//	broker count                            prints how many things it has: "has 2"
 func commandBroker(ts *testscript.TestScript, s *session, args []string) outcome {
 	switch {
 	case len(args) == 2 && args[0] == "start":
@@ -42,8 +43,10 @@ func commandBroker(ts *testscript.TestScript, s *session, args []string) outcome
 		s.broker.Fault(args[1], args[2], nil)
 	case len(args) == 1 && args[0] == "things":
 		return s.things()
+	case len(args) == 1 && args[0] == "count":
+		return outcome{stdout: "has " + strconv.Itoa(len(s.broker.Things())) + "\n"}
 	default:
-		ts.Fatalf("usage: broker start|async|catalog|fault|heal|things …")
+		ts.Fatalf("usage: broker start|async|catalog|fault|heal|things|count …")
 	}
 	return outcome{}
 }
