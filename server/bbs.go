@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"cupola/runtime/lrp"
 	"cupola/server/bbs"
@@ -69,13 +71,9 @@ func (h *house) serveBBS(ctx context.Context, l net.Listener) error {
 	if l == nil {
 		return nil
 	}
-	files, err := h.bbsFiles()
+	live, err := newRenewed(bbsRenewal, h.bbsTLS, h.Log)
 	if err != nil {
-		return fmt.Errorf("make the certificates of the BBS API: %w", err)
-	}
-	config, err := files.TLS()
-	if err != nil {
-		return fmt.Errorf("read the certificates of the BBS API: %w", err)
+		return err
 	}
 	if err := os.MkdirAll(bbsDir(h.DataDir), 0o700); err != nil {
 		return err
@@ -87,7 +85,25 @@ func (h *house) serveBBS(ctx context.Context, l net.Listener) error {
 	if err := os.WriteFile(bbsAddress(h.DataDir), []byte(said), 0o600); err != nil {
 		return err
 	}
-	return h.bbs.Serve(ctx, l, config)
+	return h.bbs.Serve(ctx, l, &tls.Config{MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return live.get(), nil }})
+}
+
+// bbsRenewal is how often the certificates of the BBS API are looked at: ours, to
+// make those anew that near their end, or those that others renew.
+const bbsRenewal = 24 * time.Hour
+
+// bbsTLS is how the BBS API speaks.
+func (h *house) bbsTLS() (*tls.Config, error) {
+	files, err := h.bbsFiles()
+	if err != nil {
+		return nil, fmt.Errorf("make the certificates of the BBS API: %w", err)
+	}
+	config, err := files.TLS()
+	if err != nil {
+		return nil, fmt.Errorf("read the certificates of the BBS API: %w", err)
+	}
+	return config, nil
 }
 
 func (h *house) bbsFiles() (bbs.Files, error) {

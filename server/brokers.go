@@ -43,11 +43,12 @@ func (h *house) brokerRoots() (*x509.CertPool, error) {
 	if h.HTTPS == "off" {
 		return roots, nil
 	}
-	ca, _, err := h.authority()
-	if err == nil {
-		roots.AddCert(ca)
+	ca, err := h.authority()
+	if err != nil {
+		return nil, err
 	}
-	return roots, err
+	roots.AppendCertsFromPEM(ca.Trust())
+	return roots, nil
 }
 
 // frontOf is the address at which the router listens on a port; "" for none.

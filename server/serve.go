@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -203,12 +202,12 @@ func (h *house) guard(plain, secure net.Listener) (listeners []net.Listener, inf
 	if secure == nil {
 		return listeners, info, nil
 	}
-	cert, err := h.certificate()
+	config, err := h.httpsTLS()
 	if err != nil {
 		return nil, info, err
 	}
 	info.HTTPS, info.CA = "https://"+secure.Addr().String(), h.path("ca.pem")
-	return append(listeners, router.Guard(secure, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12})), info, nil
+	return append(listeners, router.Guard(secure, config)), info, nil
 }
 
 func (h *house) announce(info Ready, ready func(Ready)) {

@@ -5,8 +5,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -44,35 +42,6 @@ func TestIssue(t *testing.T) {
 	}
 	if left := time.Until(leaf.NotAfter); left > DefaultLife || left < DefaultLife-time.Minute || !leaf.NotAfter.Equal(got.NotAfter.Truncate(time.Second)) {
 		t.Errorf("got %s left; want %s", left, DefaultLife)
-	}
-}
-
-func TestAuthorityStays(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "identity")
-	first, err := Open(dir, DefaultLife)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := Open(dir, DefaultLife)
-	if err != nil || string(first.Certificate()) != string(second.Certificate()) {
-		t.Errorf("got another authority, %v", err)
-	}
-	if info, err := os.Stat(filepath.Join(dir, keyFile)); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("got %v, %v; want mode 0600", info, err)
-	}
-	// A crash between the two files leaves no authority: there is a new one.
-	if err := os.Remove(filepath.Join(dir, certFile)); err != nil {
-		t.Fatal(err)
-	}
-	third, err := Open(dir, DefaultLife)
-	if err != nil || string(third.Certificate()) == string(first.Certificate()) {
-		t.Errorf("got the same authority, %v; want a new one", err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, certFile), first.Certificate(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Open(dir, DefaultLife); err == nil {
-		t.Error("got no error for a key of another certificate")
 	}
 }
 

@@ -1,8 +1,6 @@
 package identity
 
 import (
-	"bytes"
-	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -10,6 +8,8 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"cupola/runtime/authority"
 )
 
 // DefaultLife is how long a certificate is good for in Diego.
@@ -21,9 +21,6 @@ const maxRenewal = 30 * time.Minute
 
 // RenewBefore is how long before its end a certificate is to be replaced.
 func (a *Authority) RenewBefore() time.Duration { return min(maxRenewal, a.life/4) }
-
-// skew is how far clocks may be apart.
-const skew = 5 * time.Minute
 
 // Subject is who a certificate is for.
 type Subject struct {
@@ -47,25 +44,23 @@ func (a *Authority) Issue(s Subject) (Credentials, error) {
 	if err != nil {
 		return Credentials{}, fmt.Errorf("make instance key: %w", err)
 	}
-	now := time.Now()
-	cert := &x509.Certificate{
-		SerialNumber: serial(), Subject: pkix.Name{CommonName: s.InstanceGUID, OrganizationalUnit: s.OrganizationalUnits},
-		NotBefore: now.Add(-skew), NotAfter: now.Add(a.life),
-		DNSNames:    []string{s.InstanceGUID},
+	until := time.Now().Add(a.life)
+	cert := x509.Certificate{
+		Subject:  pkix.Name{CommonName: s.InstanceGUID, OrganizationalUnit: s.OrganizationalUnits},
+		NotAfter: until, DNSNames: []string{s.InstanceGUID},
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment | x509.KeyUsageKeyAgreement,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 	}
 	if s.Address.IsValid() {
 		cert.IPAddresses = []net.IP{s.Address.AsSlice()}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, cert, a.cert, key.Public(), a.key)
+	chain, err := a.ca.Issue(cert, key.Public())
 	if err != nil {
 		return Credentials{}, fmt.Errorf("sign instance certificate: %w", err)
 	}
-	leaf := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	return Credentials{
-		Certificate: bytes.Join([][]byte{leaf, a.text}, nil),
+		Certificate: authority.PEM(chain...),
 		Key:         pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}),
-		NotAfter:    cert.NotAfter,
+		NotAfter:    until,
 	}, nil
 }

@@ -7,16 +7,14 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
-	"errors"
 	"fmt"
-	"io/fs"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"cupola/runtime/authority"
 )
 
 // Files are the files of certificates and keys, in PEM.
@@ -59,11 +57,11 @@ func Make(dir string, hosts []string) (Files, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return f, err
 	}
-	ca, key, err := authority(f.CA, filepath.Join(dir, "ca.key"))
+	ca, err := authority.Open(authority.Config{CertFile: f.CA, KeyFile: filepath.Join(dir, "ca.key"), Name: "cupola BBS CA"})
 	if err != nil {
-		return f, fmt.Errorf("make the certificate authority of the BBS: %w", err)
+		return f, err
 	}
-	s := signer{ca, key}
+	s := signer{ca}
 	if err := s.issue(f.ServerCert, f.ServerKey, hosts); err != nil {
 		return f, err
 	}
@@ -71,50 +69,14 @@ func Make(dir string, hosts []string) (Files, error) {
 }
 
 // How long certificates are good, and how long before the end they are made
-// anew when a daemon starts.
+// anew.
 const (
-	authorityYears = 10
-	certYears      = 2
-	renewBefore    = 180 * 24 * time.Hour
+	certYears   = 2
+	renewBefore = 180 * 24 * time.Hour
 )
 
-// authority reads a CA, or makes it.
-func authority(certFile, keyFile string) (*x509.Certificate, *ecdsa.PrivateKey, error) {
-	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
-	if err == nil {
-		key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
-		if !ok {
-			return nil, nil, fmt.Errorf("%s is no ECDSA key: remove it and %s for a new one", keyFile, certFile)
-		}
-		return pair.Leaf, key, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, err
-	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, nil, err
-	}
-	now := time.Now()
-	template := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: "cupola BBS CA"}, NotBefore: now.Add(-time.Hour),
-		NotAfter: now.AddDate(authorityYears, 0, 0), IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
-		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := writePair(certFile, keyFile, der, key); err != nil {
-		return nil, nil, err
-	}
-	ca, err := x509.ParseCertificate(der)
-	return ca, key, err
-}
-
 // signer issues certificates.
-type signer struct {
-	ca  *x509.Certificate
-	key *ecdsa.PrivateKey
-}
+type signer struct{ ca *authority.Authority }
 
 // issue makes a certificate for a server, or for a client where hosts is nil,
 // unless there is a good one.
@@ -126,9 +88,8 @@ func (s signer) issue(certFile, keyFile string, hosts []string) error {
 	if err != nil {
 		return err
 	}
-	now := time.Now()
-	template := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: "bbs client"}, NotBefore: now.Add(-time.Hour),
-		NotAfter: now.AddDate(certYears, 0, 0), KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	template := x509.Certificate{Subject: pkix.Name{CommonName: "bbs client"}, NotAfter: time.Now().AddDate(certYears, 0, 0),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	if hosts != nil {
 		template.Subject.CommonName, template.ExtKeyUsage = hosts[0], []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	}
@@ -139,44 +100,16 @@ func (s signer) issue(certFile, keyFile string, hosts []string) error {
 			template.DNSNames = append(template.DNSNames, h)
 		}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, s.ca, &key.PublicKey, s.key)
+	chain, err := s.ca.Issue(template, &key.PublicKey)
 	if err != nil {
 		return err
 	}
-	return writePair(certFile, keyFile, der, key)
+	return authority.WritePair(certFile, keyFile, chain[:1], key)
 }
 
 func (s signer) good(cert *x509.Certificate, hosts []string) bool {
-	if time.Until(cert.NotAfter) < renewBefore || cert.CheckSignatureFrom(s.ca) != nil {
+	if time.Until(cert.NotAfter) < renewBefore || !s.ca.Issued(cert) {
 		return false
 	}
 	return !slices.ContainsFunc(hosts, func(h string) bool { return cert.VerifyHostname(h) != nil })
-}
-
-func serial() *big.Int {
-	n, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)) // never fails
-	return n
-}
-
-// writePair writes the certificate last: without it there is no pair.
-func writePair(certFile, keyFile string, der []byte, key *ecdsa.PrivateKey) error {
-	text, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		return err
-	}
-	if err := os.Remove(certFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := replace(keyFile, pem.Block{Type: "EC PRIVATE KEY", Bytes: text}, 0o600); err != nil {
-		return err
-	}
-	return replace(certFile, pem.Block{Type: "CERTIFICATE", Bytes: der}, 0o644)
-}
-
-// replace writes a file whole or not at all, whenever the daemon is killed.
-func replace(name string, block pem.Block, mode fs.FileMode) error {
-	if err := os.WriteFile(name+".new", pem.EncodeToMemory(&block), mode); err != nil {
-		return err
-	}
-	return os.Rename(name+".new", name)
 }

@@ -1,0 +1,44 @@
+package server
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// renewed is what has certificates, and is made anew as long as the daemon runs.
+type renewed[T any] struct {
+	every time.Duration
+	make  func() (T, error)
+	log   *slog.Logger
+
+	mu    sync.Mutex
+	value T
+	until time.Time
+}
+
+// newRenewed makes the first one.
+func newRenewed[T any](every time.Duration, make func() (T, error), log *slog.Logger) (*renewed[T], error) {
+	value, err := make()
+	return &renewed[T]{every: every, make: make, log: log, value: value, until: time.Now().Add(every)}, err
+}
+
+// retryRenewal is how long one that could not be made anew is used on.
+const retryRenewal = time.Hour
+
+// get gives the one that counts.
+func (r *renewed[T]) get() T {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Now().Before(r.until) {
+		return r.value
+	}
+	next, err := r.make()
+	if err != nil {
+		r.log.Error("certificates were not renewed", "err", err)
+		r.until = time.Now().Add(retryRenewal)
+		return r.value
+	}
+	r.value, r.until = next, time.Now().Add(r.every)
+	return r.value
+}
