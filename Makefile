@@ -55,7 +55,7 @@ test-unit: $(HELPERS) ## run the tests that need no root, with the race detector
 
 .PHONY: test-root
 test-root: $(HELPERS) ## run the tests on real containers, mounts and networks
-	$(SUDO) env CUPOLA_TEST_ROOT=1 CGO_ENABLED=1 go test $(TAGS) -p 1 ./runtime/... ./rootfs/... ./server/doctor/...
+	$(SUDO) env CUPOLA_TEST_ROOT=1 CGO_ENABLED=1 go test $(TAGS) -p 1 ./runtime/... ./rootfs/... ./server/doctor/... ./server/bosh/sandbox/...
 
 .PHONY: e2e
 e2e: build ## drive the built daemon as a user does

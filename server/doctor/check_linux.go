@@ -38,6 +38,7 @@ func (m *machine) checks() []check {
 		{"proxy", false, m.proxy},
 		{"clock", false, m.clock},
 		{"host stack", true, m.hostStack},
+		{"templates", true, m.templates},
 	}
 }
 

@@ -39,7 +39,9 @@ const (
 // Sandbox runs programs that nobody trusts.
 type Sandbox struct{ cfg Config }
 
-// New makes a Sandbox. It starts nothing.
+// New makes a Sandbox. It starts nothing. A cell that has the same containers and
+// roots takes away, when it starts to run, what of them it does not know: use the
+// Sandbox after that. What a killed daemon leaves of a run goes with it.
 func New(c Config) *Sandbox {
 	c.Time = cmp.Or(c.Time, time.Minute)
 	c.MemoryBytes = cmp.Or(c.MemoryBytes, 512<<20)
