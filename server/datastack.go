@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"cupola/runtime/lrp"
 	"cupola/server/databroker"
 	"cupola/store"
 )
@@ -21,7 +22,8 @@ func DataStack(suite string) (StackBuild, error) {
 type DataInstance struct {
 	GUID, Service, Plan, State string
 	Bindings                   int
-	UsedBytes                  int64 // of its volume
+	UsedBytes                  int64  // of its volume
+	Address                    string // of its container, for this machine alone; "" while it does not run
 }
 
 // DataServicesStatus lists what the built-in broker of a data directory has,
@@ -64,7 +66,12 @@ func (h *house) dataInstances(ctx context.Context) (list []DataInstance, err err
 			}
 			list = append(list, DataInstance{GUID: r.GUID, Service: r.Service, Plan: r.Plan, State: string(r.State), Bindings: n})
 		}
-		return nil
+		actuals, err := store.ActualLRPs.By(tx, "domains", lrp.DomainServices)
+		hosts := databroker.Hosts(rows, actuals)
+		for n := range list {
+			list[n].Address = hosts[databroker.Host(list[n].GUID)]
+		}
+		return err
 	})
 	for n := range list {
 		used, err := h.volumes.Used(list[n].GUID)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"text/tabwriter"
 
@@ -59,9 +60,9 @@ func (c *brokerStatusCmd) Run(e *env) error {
 		return writeJSON(e.out, status)
 	}
 	t := tabwriter.NewWriter(e.out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "SERVICE\tPLAN\tSTATE\tBINDINGS\tDISK\tINSTANCE")
+	fmt.Fprintln(t, "SERVICE\tPLAN\tSTATE\tBINDINGS\tDISK\tADDRESS\tINSTANCE")
 	for _, i := range status {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\n", i.Service, i.Plan, i.State, i.Bindings, bytesText(i.UsedBytes), i.GUID)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", i.Service, i.Plan, i.State, i.Bindings, bytesText(i.UsedBytes), cmp.Or(i.Address, "-"), i.GUID)
 	}
 	return t.Flush()
 }

@@ -21,7 +21,7 @@ import (
 // and takes away what may go: the daemon, the database's container, the
 // binding, the instance.
 func TestDataServices(t *testing.T) {
-	d := startDaemon(t, needBinary(t), "--data-services", "postgres")
+	d := startDaemon(t, needBinary(t), "--data-services", "postgres,redis")
 	d.refusedWithoutStack()
 	began := time.Now()
 	d.prepared()
@@ -35,6 +35,7 @@ func TestDataServices(t *testing.T) {
 	d.restartApp("hello-postgres")
 	d.notesOutlive()
 	d.isCut(binding)
+	d.redisOutlives()
 	d.isGone(notes)
 }
 
@@ -180,7 +181,7 @@ func (d *daemon) notesOutlive() {
 	}()
 	for range 2 {
 		<-time.After(200 * time.Millisecond)
-		d.killDatabase()
+		d.killDatabase("PG_VERSION")
 		d.kill()
 		d.start()
 	}
@@ -204,12 +205,12 @@ func (d *daemon) notesOutlive() {
 	d.t.Logf("%d notes, none lost", kept)
 }
 
-// killDatabase kills the first process of the database's container, and with it
-// all others.
-func (d *daemon) killDatabase() {
+// killDatabase kills the first process of a database's container, and with it
+// all others. The script that it runs has mark.
+func (d *daemon) killDatabase(mark string) {
 	d.t.Helper()
 	eventually(d.t, 20*time.Second, func() string {
-		for _, pid := range d.databasePIDs() {
+		for _, pid := range d.databasePIDs(mark) {
 			if syscall.Kill(pid, syscall.SIGKILL) == nil {
 				return ""
 			}
@@ -218,8 +219,8 @@ func (d *daemon) killDatabase() {
 	})
 }
 
-// databasePIDs are those of the shells that run databases of this daemon.
-func (d *daemon) databasePIDs() (pids []int) {
+// databasePIDs are those of the shells that run such databases of this daemon.
+func (d *daemon) databasePIDs(mark string) (pids []int) {
 	d.t.Helper()
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -227,7 +228,7 @@ func (d *daemon) databasePIDs() (pids []int) {
 	}
 	for _, e := range entries {
 		line, err := os.ReadFile("/proc/" + e.Name() + "/cmdline")
-		if err != nil || !strings.Contains(string(line), "PG_VERSION") {
+		if err != nil || !strings.Contains(string(line), mark) {
 			continue
 		}
 		cgroup, err := os.ReadFile("/proc/" + e.Name() + "/cgroup")

@@ -401,6 +401,23 @@ func TestTurns(t *testing.T) {
 	})
 }
 
+// TestRedisIsRuledByUsers looks at what its client is told.
+func TestRedisIsRuledByUsers(t *testing.T) {
+	e := redis{}
+	for _, c := range []struct{ statements, want string }{
+		{e.setUp(), "PING"}, {e.grant("u1", "pw"), "ACL SETUSER u1 reset on >pw "}, {e.grant("u1", "pw"), " -@admin "},
+		{e.revoke("u1"), "ACL DELUSER u1\nACL SAVE\n"},
+	} {
+		if !strings.Contains(c.statements, c.want) || !strings.HasSuffix(c.statements, "ECHO \""+done+"\"\nQUIT\n") {
+			t.Errorf("got %q; want %q in it", c.statements, c.want)
+		}
+	}
+	got := e.credentials(access{"h", "u", "p/w", 6379})["uri"]
+	if want := "redis://u:p%2Fw@h:6379"; got != want {
+		t.Errorf("got %v; want %s", got, want)
+	}
+}
+
 // TestTheCatalogIsRight has the platform's own client read it.
 func TestTheCatalogIsRight(t *testing.T) {
 	w := newWorld(t)

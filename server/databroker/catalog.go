@@ -27,6 +27,8 @@ func services() []service {
 	return []service{
 		{name: "postgres", description: "PostgreSQL in a container of this machine", display: "PostgreSQL", tags: []string{"postgresql", "postgres", "relational", "sql"},
 			port: 5432, plans: plans(), engine: postgres{}},
+		{name: "redis", description: "Redis or Valkey in a container of this machine", display: "Redis", tags: []string{"redis", "valkey", "key-value"},
+			port: 6379, plans: plans(), engine: redis{}},
 	}
 }
 

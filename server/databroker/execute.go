@@ -65,11 +65,14 @@ func (b *Broker) execute(ctx context.Context, i *cf.DataInstance, statements str
 		<-closed
 		return context.Cause(ctx)
 	}
-	if strings.Contains(said, done) {
+	refused := complaint(said)
+	switch {
+	case refused != "":
+		return errors.New("the database refused: " + refused)
+	case strings.Contains(said, done):
 		return nil
-	}
-	if said = complaint(said); said != "" || err == nil {
-		err = errors.New("the database refused: " + said)
+	case err == nil:
+		err = errors.New("the database's client ended too soon")
 	}
 	return err
 }
@@ -84,7 +87,7 @@ func converse(s io.ReadWriter, statements string) (string, error) {
 // be the statement, which has a password.
 func complaint(said string) string {
 	for line := range strings.Lines(said) {
-		for _, mark := range []string{"ERROR:", "FATAL:", "error:", "ERR ", "WRONGPASS", "NOAUTH"} {
+		for _, mark := range []string{"ERROR:", "FATAL:", "error:", "ERR ", "WRONGPASS ", "NOAUTH ", "NOPERM ", "LOADING ", "Could not connect"} {
 			if _, text, ok := strings.Cut(line, mark); ok {
 				return strings.TrimSpace(text)
 			}

@@ -8,35 +8,6 @@ import (
 	"cupola/store/cf"
 )
 
-// engine is what a kind of database is run and ruled by. Statements are what
-// its client reads, and may be made again.
-type engine interface {
-	// script is a program of the shell, which starts in the volume.
-	script(plan) string
-	env(*cf.DataInstance) []lrp.EnvVar
-	// client is a command of the shell that does the statements it reads, says
-	// done and ends; what else it says is an error.
-	client() string
-	setUp() string
-	grant(user, password string) string
-	revoke(user string) string
-	credentials(access) object
-}
-
-// access is what an app needs to connect.
-type access struct {
-	host, user, password string
-	port                 uint16
-}
-
-func (a access) url(scheme, path, query string) string {
-	u := url.URL{Scheme: scheme, User: url.UserPassword(a.user, a.password), Host: fmt.Sprintf("%s:%d", a.host, a.port), Path: path, RawQuery: query}
-	return u.String()
-}
-
-// done is what a client says once it has done all.
-const done = "all statements are done"
-
 // postgres has one database, which belongs to a role that all bindings share:
 // what one made, the next can change, and nothing goes with a binding.
 type postgres struct{}
@@ -52,27 +23,21 @@ const (
 // clients. The interlock file is another container's, which the volume's
 // exclusion has ended.
 func (postgres) script(p plan) string {
-	return fmt.Sprintf(`set -eu
+	return `set -eu
 umask 077
 if [ ! -e pg ]; then
   rm -rf new
   bin=$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
   "$bin/initdb" -D new -U vcap -E UTF8 --locale=C.UTF-8 --auth-local=peer --auth-host=scram-sha-256 --no-instructions --no-sync
-  printf '%%s\n' 'local all vcap peer' 'host all vcap all reject' 'host all all all scram-sha-256' > new/pg_hba.conf
+  printf '%s\n' 'local all vcap peer' 'host all vcap all reject' 'host all all all scram-sha-256' > new/pg_hba.conf
   sync -f new
   mv new pg
   sync -f .
 fi
 rm -f pg/postmaster.pid
-"/usr/lib/postgresql/$(cat pg/PG_VERSION)/bin/postgres" -D pg -c listen_addresses='*' -c unix_socket_directories=/tmp \
+` + supervised(fmt.Sprintf(`"/usr/lib/postgresql/$(cat pg/PG_VERSION)/bin/postgres" -D pg -c listen_addresses='*' -c unix_socket_directories=/tmp \
   -c jit=off -c fsync=on -c synchronous_commit=on -c full_page_writes=on -c password_encryption=scram-sha-256 \
-  -c shared_buffers=%dMB -c max_connections=%d -c log_min_error_statement=panic &
-pid=$!
-trap 'kill -INT $pid' TERM
-wait $pid || code=$?
-trap - TERM
-wait $pid || code=$?
-exit ${code:-0}`, p.memoryMB/4, max(p.memoryMB/5, 50))
+  -c shared_buffers=%dMB -c max_connections=%d -c log_min_error_statement=panic`, p.memoryMB/4, max(p.memoryMB/5, 50)), "INT")
 }
 
 func (postgres) env(*cf.DataInstance) []lrp.EnvVar { return nil }
