@@ -7,9 +7,10 @@ type Use string
 
 // The uses.
 const (
-	Used    Use = "used"
-	Warned  Use = "warned"  // it has no effect here, and that is told
-	Refused Use = "refused" // it is an error
+	Used     Use = "used"
+	Accepted Use = "accepted" // it has no effect, and nothing is wrong with that
+	Warned   Use = "warned"   // it has no effect here, and that is told
+	Refused  Use = "refused"  // it is an error
 )
 
 // Key is a key of manifests and what becomes of it.
@@ -41,7 +42,7 @@ var Keys = slices.Concat(deploymentKeys, groupKeys, settingsKeys, jobKeys("insta
 
 var deploymentKeys = []Key{
 	{Path: "name", Use: Used, Text: "the deployment's name; begins the names of all its objects"},
-	{Path: "manifest_version", Use: Used, Text: "has no effect"},
+	{Path: "manifest_version", Use: Accepted},
 	{Path: "director_uuid", Use: Warned},
 	{Path: "features", Use: Used},
 	{Path: "features.converge_variables", Use: Warned, Text: "use update_mode on the variable"},
@@ -56,14 +57,14 @@ var deploymentKeys = []Key{
 	{Path: "releases[].name", Use: Used, Text: "image = url/name:os-version-version"},
 	{Path: "releases[].version", Use: Used, Text: "no latest, no create"},
 	{Path: "releases[].url", Use: Used, Text: "the registry and organization"},
-	{Path: "releases[].sha1", Use: Used, Text: "has no effect: images have digests of their own"},
+	{Path: "releases[].sha1", Use: Accepted, Text: "images have digests of their own"},
 	{Path: "releases[].stemcell", Use: Used, Text: "overrides that of the instance group"},
 	{Path: "releases[].stemcell.os", Use: Used},
 	{Path: "releases[].stemcell.version", Use: Used},
 	{Path: "releases[].credentials", Use: Used, Text: "those of the registry"},
 	{Path: "releases[].credentials.username", Use: Used},
 	{Path: "releases[].credentials.password", Use: Used},
-	{Path: "releases[].exported_from", Use: Used, Text: "has no effect"},
+	{Path: "releases[].exported_from", Use: Accepted},
 
 	{Path: "stemcells", Use: Used, Text: "by alias, for groups' releases that have none of their own"},
 	{Path: "stemcells[].alias", Use: Used},

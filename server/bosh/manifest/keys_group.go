@@ -60,7 +60,7 @@ var settingsKeys = []Key{
 	{Path: settingsPath + ".affinity", Use: Used, Text: "the pods' affinity"},
 	{Path: settingsPath + ".labels", Use: Used, Text: "labels of all objects of the group"},
 	{Path: settingsPath + ".annotations", Use: Used, Text: "annotations of all objects of the group"},
-	{Path: settingsPath + ".disable_log_sidecar", Use: Used, Text: "has no effect: there is none"},
+	{Path: settingsPath + ".disable_log_sidecar", Use: Accepted, Text: "there is none"},
 	{Path: settingsPath + ".serviceAccountName", Use: Used},
 	{Path: settingsPath + ".automountServiceAccountToken", Use: Used},
 	{Path: settingsPath + ".imagePullSecrets", Use: Used},

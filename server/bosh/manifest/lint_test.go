@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update_ = flag.Bool("update", false, "write the golden files")
+var rewrite = flag.Bool("update", false, "write the golden files")
 
 func read(t *testing.T, path string) []byte {
 	t.Helper()
@@ -31,7 +31,7 @@ func told(found Findings) string {
 
 func golden(t *testing.T, path, got string) {
 	t.Helper()
-	if *update_ {
+	if *rewrite {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -71,6 +73,8 @@ func of(v any, depth int) (*yaml.Node, error) {
 	switch x := v.(type) {
 	case string:
 		return Text(x), nil
+	case float64:
+		return ofFloat(x), nil
 	case map[string]any:
 		return ofMap(x, depth)
 	case []any:
@@ -89,6 +93,15 @@ func of(v any, depth int) (*yaml.Node, error) {
 		return nil, err
 	}
 	return n, nil
+}
+
+// ofFloat writes a number so that it is read as one with a fraction again.
+func ofFloat(f float64) *yaml.Node {
+	s := strconv.FormatFloat(f, 'g', -1, 64)
+	if !strings.ContainsAny(s, ".eIN") {
+		s += ".0"
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!float", Value: s}
 }
 
 func ofMap(m map[string]any, depth int) (*yaml.Node, error) {

@@ -1,0 +1,58 @@
+package bosh
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cupola/server/bosh/interpolate"
+	"cupola/server/bosh/tree"
+)
+
+func TestTree(t *testing.T) {
+	s := Source{
+		Manifest: File{"m.yml", []byte("name: ((name))\nlist: [1]\n")},
+		Ops:      []File{{"a.yml", []byte("- {type: replace, path: /list/-, value: ((two))}")}, {"b.yml", []byte("- {type: replace, path: /list/-1:before, value: x}")}},
+		Values:   interpolate.Values{"name": "dep", "two": 2},
+	}
+	root, report, err := s.Tree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(any(map[string]any{"name": "dep", "list": []any{1, "x", 2}}), tree.Value(root)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"name", "two"}, report.Used); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	s.Ops = append(s.Ops, File{"c.yml", []byte("- {type: remove, path: /gone}")})
+	if _, _, err := s.Tree(); err == nil || !strings.HasPrefix(err.Error(), "c.yml: Expected to find a map key 'gone'") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestValues(t *testing.T) {
+	environment, err := FromEnvironment("BOSH", []string{"BOSH_a=1", "BOSH_b=[x]", "BOSHC=1", "OTHER_a=2", "BOSH_=3", "BOSH_c=a=b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(interpolate.Values{"a": 1, "b": []any{"x"}, "c": "a=b"}, environment); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	file, err := Values(File{"v.yml", []byte("a: 2\nd: {e: f}\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(interpolate.Values{"a": 2, "b": []any{"x"}, "c": "a=b", "d": map[string]any{"e": "f"}}, Merged(environment, file)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for text, want := range map[string]string{"a": "expected NAME=VALUE", "=1": "expected NAME=VALUE", "a=[": "the value of a: line 1: did not find expected node content"} {
+		if _, _, err := Assigned(text); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v; want %s", text, err, want)
+		}
+	}
+	if _, err := Values(File{"v.yml", []byte("- a")}); err == nil || err.Error() != "v.yml: expected a map of variables, got a list" {
+		t.Errorf("got %v", err)
+	}
+}
