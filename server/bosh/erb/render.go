@@ -3,11 +3,13 @@ package erb
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"strings"
 )
 
-// MaxOutput bounds what all templates of one call may come to.
+// MaxOutput bounds, in bytes, what all templates that Go renders may come to in
+// one call. What Ruby may write is up to who runs it.
 const MaxOutput = 64 << 20
 
 // Template is one to render for one instance.
@@ -28,12 +30,28 @@ func (t *Template) bpm() bool { return path.Base(t.Destination) == "bpm.yml" }
 // wrong with Ruby itself. A nil ruby is none.
 func Render(ctx context.Context, all []Template, ruby Ruby) ([][]byte, error) {
 	out := make([][]byte, len(all))
-	var faults Faults
-	var rest []int
-	simple := newCache()
+	rest, faults, err := renderSimple(all, out)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(rest) > 0 && ruby == nil:
+		return nil, errors.Join(faults.err(), missing(all, rest))
+	case len(rest) > 0:
+		more, err := render(ctx, ruby, all, rest, out)
+		if err != nil {
+			return nil, errors.Join(faults.err(), err)
+		}
+		faults = append(faults, more...)
+	}
+	return out, faults.err()
+}
+
+// renderSimple renders what Go can, and returns the places of the rest.
+func renderSimple(all []Template, out [][]byte) (rest []int, faults Faults, err error) {
+	simple, total := newCache(), 0
 	for i := range all {
-		text, err := simple.render(&all[i])
 		var fault *Fault
+		text, err := simple.render(&all[i])
 		switch {
 		case err == nil:
 			out[i] = text
@@ -42,18 +60,11 @@ func Render(ctx context.Context, all []Template, ruby Ruby) ([][]byte, error) {
 		default:
 			rest = append(rest, i)
 		}
-	}
-	if len(rest) > 0 && ruby == nil {
-		return nil, errors.Join(faults.err(), missing(all, rest))
-	}
-	if len(rest) > 0 {
-		more, err := render(ctx, ruby, all, rest, out)
-		if err != nil {
-			return nil, err
+		if total += len(text); total > MaxOutput {
+			return nil, nil, fmt.Errorf("the templates come to more than %d MB", MaxOutput>>20)
 		}
-		faults = append(faults, more...)
 	}
-	return out, faults.err()
+	return rest, faults, nil
 }
 
 // cache keeps what templates are made of: each is there for many instances.

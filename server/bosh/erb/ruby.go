@@ -12,9 +12,19 @@ import (
 
 // Ruby runs a program in a Ruby that can reach nothing: it reads input from its
 // standard input, and what it writes to its standard output is returned, also
-// that of a program that failed or was ended for taking too much. An error says
-// what ended it.
+// that of a program that failed. The error is an Ended when the program is to
+// blame, and ErrNone when there is no Ruby after all.
 type Ruby func(ctx context.Context, program, input []byte) (output []byte, err error)
+
+// ErrNone says that there is no Ruby.
+var ErrNone = errors.New("there is no ruby")
+
+// Ended says what ended a program before it was done: that it failed, or took too
+// long or too much.
+type Ended string
+
+// Error is the text itself.
+func (e Ended) Error() string { return string(e) }
 
 // program needs nothing but what comes with Ruby 2.6 or newer.
 //
@@ -66,10 +76,16 @@ func render(ctx context.Context, ruby Ruby, all []Template, at []int, out [][]by
 	if done == len(at) {
 		return faults, nil
 	}
-	if failure == nil {
-		failure = errors.New("Ruby ended before all was rendered")
+	var ended Ended
+	switch {
+	case errors.Is(failure, ErrNone):
+		return nil, missing(all, at)
+	case failure == nil:
+		ended = "Ruby ended before all was rendered"
+	case !errors.As(failure, &ended):
+		return nil, fmt.Errorf("run Ruby: %w", failure)
 	}
-	return nil, errors.Join(faults.err(), &Fault{Template: &all[at[done]], What: failure.Error()})
+	return append(faults, &Fault{Template: &all[at[done]], What: ended.Error()}), nil
 }
 
 func lines(output []byte) *bufio.Scanner {

@@ -12,6 +12,7 @@ import (
 
 	"cupola/rootfs"
 	"cupola/runtime/container"
+	"cupola/server/bosh/erb"
 )
 
 // fromOutput has Ruby read from its standard output, which is one end of a
@@ -86,20 +87,22 @@ func (r *running) end(ctx context.Context, tooMuch bool, said <-chan string) err
 	exit, err := r.cfg.Containers.Wait(ctx, r.id)
 	switch {
 	case errors.Is(context.Cause(ctx), errTime):
-		return fmt.Errorf("did not end within %s", r.cfg.Time)
+		return ended("did not end within %s", r.cfg.Time)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
 		return err
 	case tooMuch:
-		return fmt.Errorf("wrote more than %d MB", r.cfg.OutputBytes>>20)
+		return ended("wrote more than %d MB", r.cfg.OutputBytes>>20)
 	case exit.OOM:
-		return fmt.Errorf("needed more than %d MB of memory", r.cfg.MemoryBytes>>20)
+		return ended("needed more than %d MB of memory", r.cfg.MemoryBytes>>20)
 	case exit.Code != 0:
-		return fmt.Errorf("ruby ended with status %d: %s", exit.Code, lastLine(<-said))
+		return ended("ruby ended with status %d: %s", exit.Code, lastLine(<-said))
 	}
 	return nil
 }
+
+func ended(format string, args ...any) error { return erb.Ended(fmt.Sprintf(format, args...)) }
 
 func (r *running) remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)

@@ -56,9 +56,13 @@ type Interpreter struct {
 }
 
 // Ruby finds a Ruby in the first of the stacks and images that has one, and
-// returns what runs it; nil if none has. Each run is a container of its own.
+// returns what runs it; nil if none has. A stack that is not here has none. Each
+// run is a container of its own.
 func (s *Sandbox) Ruby(ctx context.Context, stacks ...string) (erb.Ruby, Interpreter, error) {
 	for _, stack := range stacks {
+		if !s.has(stack) {
+			continue
+		}
 		found, err := s.find(ctx, stack)
 		if err != nil {
 			return nil, Interpreter{}, err
@@ -69,6 +73,19 @@ func (s *Sandbox) Ruby(ctx context.Context, stacks ...string) (erb.Ruby, Interpr
 		}
 	}
 	return nil, Interpreter{}, nil
+}
+
+// has tells whether a stack is here; an image is.
+func (s *Sandbox) has(stack string) bool {
+	scheme, name := rootfs.SplitScheme(stack)
+	switch {
+	case !strings.Contains(stack, ":"):
+		name = stack
+	case scheme != rootfs.SchemePreloaded:
+		return true
+	}
+	_, here := s.cfg.Roots.Stack(name)
+	return here
 }
 
 // places are where programs named ruby lie, in stacks and in release images.

@@ -80,14 +80,14 @@ func checkEmpty(t *testing.T, c Config) {
 
 func hostRuby(t *testing.T, s *Sandbox) erb.Ruby {
 	t.Helper()
-	ruby, found, err := s.Ruby(t.Context(), "minifs", "host")
+	ruby, found, err := s.Ruby(t.Context(), "minifs", "no-such-stack", "preloaded:host")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if ruby == nil {
 		t.Skip("needs ruby")
 	}
-	if found.Stack != "host" || !strings.HasSuffix(found.Path, "/ruby") {
+	if found.Stack != "preloaded:host" || !strings.HasSuffix(found.Path, "/ruby") {
 		t.Errorf("got %v", found)
 	}
 	return ruby
