@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ func (b *bbsClient) lrpsCrash() {
 	const never = `Instance never healthy after 1(\.\d+)?s: Timed out after 1s \(\d+ attempts\) waiting for startup check to succeed: `
 	cases := map[string]lrpCase{
 		"setup":     {lrp: &bbspb.DesiredLRP{Setup: serial(shell("exit 0"), said("SETUP", "exit 3")), Action: forever}, reason: "SETUP: Exited with status 3"},
+		"long":      {lrp: &bbspb.DesiredLRP{Action: said(strings.Repeat("x", 1100), "exit 3")}, reason: `x{1000}x{13}\(truncated\)`},
 		"no-setup":  {lrp: &bbspb.DesiredLRP{Setup: &bbspb.Action{Download: &bbspb.Download{From: probe + "x", To: ".", User: "vcap"}}, Action: forever}, reason: "Downloading failed"},
 		"good-end":  {lrp: &bbspb.DesiredLRP{Action: codependent(shell("exit 0"), forever)}, reason: "Codependent step exited"},
 		"late":      {lrp: &bbspb.DesiredLRP{Action: within(1500, forever)}, reason: `exceeded 1\.5s timeout`},

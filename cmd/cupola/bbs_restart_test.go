@@ -122,19 +122,21 @@ func TestBBSActions(t *testing.T) {
 	d := startDaemon(t, needBinary(t), "--bbs", "127.0.0.1:0")
 	d.bbs().must("/v1/domains/upsert", &bbspb.UpsertDomainRequest{Domain: "tests"})
 	o := newOwner(t)
-	var later, moody func(*bbsClient)
+	var later, moody, stubborn func(*bbsClient)
 	t.Run("kill", func(t *testing.T) {
 		b := d.on(t).bbs()
 		defer func() { d.cmd = b.cmd }()
 		later = b.survivesKill(o)
 	})
 	t.Run("monitor", func(t *testing.T) { moody = d.on(t).bbs().monitorTurnsBad() })
+	t.Run("stop", func(t *testing.T) { stubborn = d.on(t).bbs().stubbornIsKilled() })
+	t.Run("place", func(t *testing.T) { d.on(t).bbs().lrpsFindNoPlace() })
 	t.Run("whole", func(t *testing.T) { d.on(t).bbs().lrpHasAll() })
 	t.Run("reasons", func(t *testing.T) { d.on(t).bbs().lrpsCrash() })
 	t.Run("tasks", func(t *testing.T) { d.on(t).bbs().tasksEnd() })
 	t.Run("bad", func(t *testing.T) { d.on(t).bbs().lrpsTurnBad() })
 	t.Run("egress", func(t *testing.T) { d.on(t).bbs().egressHolds() })
-	for name, look := range map[string]func(*bbsClient){"later": later, "moody": moody} {
+	for name, look := range map[string]func(*bbsClient){"later": later, "moody": moody, "stopped": stubborn} {
 		if look != nil {
 			t.Run(name, func(t *testing.T) { look(d.on(t).bbs()) })
 		}

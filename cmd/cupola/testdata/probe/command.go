@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,6 +31,10 @@ func command(name string, args []string) (status int) {
 			fmt.Println(err)
 			return 1
 		}
+	case "stubborn":
+		signal.Ignore(syscall.SIGTERM)
+		fmt.Println("deaf to SIGTERM")
+		time.Sleep(time.Hour)
 	case "sleep":
 		time.Sleep(time.Hour)
 	}
