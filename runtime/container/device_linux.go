@@ -34,7 +34,8 @@ func mountDev(dir string) error {
 		if _, err := os.Lstat(filepath.Join(dir, "ptmx")); err == nil { // made last
 			return nil
 		}
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+		// EINVAL: it is no mount, but a directory of a tmpfs that all lies in.
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil && err != unix.EINVAL {
 			return fmt.Errorf("unmount %s: %w", dir, err)
 		}
 	}
