@@ -232,8 +232,8 @@ func TestResolveNeedsRuby(t *testing.T) {
 		"smoke": "templates: {b: y}",
 	})
 	_, err := r.Resolve(t.Context(), parse(t, deployment))
-	want := `job "nats" needs Ruby to render 2 templates (bpm.yml: yes): install ruby (on Debian and Ubuntu: apt-get install ruby), or make a stack that has it (cupola stack build --with ruby NAME)
-job "smoke" needs Ruby to render 1 templates (bpm.yml: no): install ruby (on Debian and Ubuntu: apt-get install ruby), or make a stack that has it (cupola stack build --with ruby NAME)`
+	want := `job "nats" needs Ruby to render 2 templates (bpm.yml: yes): install ruby (on Debian and Ubuntu: apt-get install ruby), or make a stack that has it (cupola stack build debian12 --package ruby)
+job "smoke" needs Ruby to render 1 templates (bpm.yml: no): install ruby (on Debian and Ubuntu: apt-get install ruby), or make a stack that has it (cupola stack build debian12 --package ruby)`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v; want %s", err, want)
 	}

@@ -62,7 +62,7 @@ func (e MissingRuby) Error() string {
 		bpm = "yes"
 	}
 	return fmt.Sprintf("job %q needs Ruby to render %d templates (bpm.yml: %s): install ruby (on Debian and Ubuntu: apt-get install ruby),"+
-		" or make a stack that has it (cupola stack build --with ruby NAME)", e.Job, e.Templates, bpm)
+		" or make a stack that has it (cupola stack build debian12 --package ruby)", e.Job, e.Templates, bpm)
 }
 
 // missing is a MissingRuby for each job of the templates at those places.
