@@ -31,6 +31,7 @@ func (l *linter) all() {
 	l.stemcells()
 	l.update(l.m.Update, "/update")
 	l.groups()
+	l.allPorts()
 	l.addons()
 	l.variables()
 	l.references()
@@ -84,7 +85,7 @@ const (
 var deploymentName = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 
 // plainName is that of what gets a directory or a file: no path leads out of it.
-var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 
 func (l *linter) soft(at At, format string, args ...any) {
 	l.found.add(Finding{Level: Error, Path: at.Path, Line: at.Line, What: fmt.Sprintf(format, args...), soft: true})
@@ -134,7 +135,7 @@ func (l *linter) name(at At, what, name string, seen map[string]bool) {
 	case name == "":
 		l.found.errorf(at, "the %s has no name", what)
 	case len(name) > maxName || !plainName.MatchString(name) || strings.Contains(name, ".."):
-		l.found.errorf(at, "%q cannot be the name of a %s; it takes up to %d letters, digits, underscores, hyphens and dots, and begins with none of the last two", cut(name, 60), what, maxName)
+		l.found.errorf(at, "%q cannot be the name of a %s; it takes up to %d letters, digits, underscores, hyphens and dots, and begins with a letter or a digit", cut(name, 60), what, maxName)
 	case seen[name]:
 		l.found.errorf(at, "there is another %s %q", what, name)
 	}

@@ -13,13 +13,12 @@ func (l *linter) jobs(g *InstanceGroup) {
 	if len(g.Jobs) == 0 {
 		l.found.warnf(g.At, "the group has no jobs: nothing runs")
 	}
-	seen, ports := map[string]bool{}, ports{at: map[string]string{}, names: map[string]string{}}
+	seen := map[string]bool{}
 	for _, j := range g.Jobs {
 		l.job(j, seen)
 		if j.Quarks != nil {
 			l.quarks(j.Quarks)
 			l.scaling(g, j.Quarks.Run.Scaling)
-			l.ports(j, ports)
 		}
 	}
 }
@@ -111,29 +110,49 @@ const maxPortName = 15
 // has each.
 type ports struct{ at, names map[string]string }
 
-func (l *linter) ports(j *Job, taken ports) {
-	for _, p := range j.Quarks.Ports {
-		protocol := p.Protocol
-		if protocol == "" {
-			protocol = "TCP"
+// allPorts checks the ports of groups with the jobs that addons place; what is
+// wrong with an addon's is told once.
+func (l *linter) allPorts() {
+	told := map[At]bool{}
+	for _, g := range l.m.WithAddons().InstanceGroups {
+		taken := ports{at: map[string]string{}, names: map[string]string{}}
+		for _, j := range g.Jobs {
+			if j.Quarks == nil {
+				continue
+			}
+			for _, p := range j.Quarks.Ports {
+				before := len(l.found)
+				l.port(j, p, taken)
+				if told[p.At] && len(l.found) > before {
+					l.found = l.found[:before]
+				}
+				told[p.At] = told[p.At] || len(l.found) > before
+			}
 		}
-		key := fmt.Sprintf("%d/%s", p.Internal, protocol)
-		switch {
-		case protocol != "TCP" && protocol != "UDP":
-			l.found.errorf(p.At, "the protocol is TCP or UDP, not %q", cut(p.Protocol, 60))
-		case p.Internal < 1 || p.Internal >= 1<<16:
-			l.found.errorf(p.At, "internal is a port from 1 to 65535, not %d", p.Internal)
-		case !portName.MatchString(p.Name):
-			l.found.errorf(p.At, "%q cannot be the name of a port; it takes small letters, digits and hyphens", cut(p.Name, 60))
-		case taken.at[key] != "":
-			l.found.errorf(p.At, "the port %s is that of the job %q of the same group already", key, taken.at[key])
-		case taken.names[p.Name] != "":
-			l.found.errorf(p.At, "the job %q of the same group has another port of this name", taken.names[p.Name])
-		case len(p.Name) > maxPortName:
-			l.found.warnf(p.At, "the name is longer than %d characters; in Kubernetes only the Service's port has it", maxPortName)
-		}
-		taken.at[key], taken.names[p.Name] = j.Name, j.Name
 	}
+}
+
+func (l *linter) port(j *Job, p Port, taken ports) {
+	protocol := p.Protocol
+	if protocol == "" {
+		protocol = "TCP"
+	}
+	key := fmt.Sprintf("%d/%s", p.Internal, protocol)
+	switch {
+	case protocol != "TCP" && protocol != "UDP":
+		l.found.errorf(p.At, "the protocol is TCP or UDP, not %q", cut(p.Protocol, 60))
+	case p.Internal < 1 || p.Internal >= 1<<16:
+		l.found.errorf(p.At, "internal is a port from 1 to 65535, not %d", p.Internal)
+	case !portName.MatchString(p.Name):
+		l.found.errorf(p.At, "%q cannot be the name of a port; it takes small letters, digits and hyphens", cut(p.Name, 60))
+	case taken.at[key] != "":
+		l.found.errorf(p.At, "the port %s is that of the job %q of the same group already", key, taken.at[key])
+	case taken.names[p.Name] != "":
+		l.found.errorf(p.At, "the job %q of the same group has another port of this name", taken.names[p.Name])
+	case len(p.Name) > maxPortName:
+		l.found.warnf(p.At, "the name is longer than %d characters; in Kubernetes only the Service's port has it", maxPortName)
+	}
+	taken.at[key], taken.names[p.Name] = j.Name, j.Name
 }
 
 func (l *linter) scaling(g *InstanceGroup, s *Scaling) {

@@ -1,6 +1,9 @@
 package manifest
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // names refuses objects that would have one name, and tells of names that are
 // shortened.
@@ -11,26 +14,37 @@ func (l *linter) names() {
 		if total += g.Total(); g.Name == "" || total > maxTotal || g.Instances > maxInstances {
 			continue // what is wrong is told already
 		}
-		l.take(taken, g, "Service "+n.Group(g.Name))
+		names := []string{"Service " + n.Group(g.Name), "secret " + n.Resolved(g.Name, 1)}
 		for i := range g.Total() {
-			l.take(taken, g, "Service "+n.Service(g.Name, i))
+			names = append(names, "Service "+n.Service(g.Name, i))
 		}
-		set := n.StatefulSet(g.Name, -1, 1)
-		if len(g.AZs) > 0 {
-			set = n.StatefulSet(g.Name, len(g.AZs)-1, 1)
+		l.take(taken, g.At, names)
+		l.shortened(n, g)
+		jobs := map[string]string{}
+		for _, j := range g.Jobs {
+			l.take(jobs, j.At, []string{"container " + clean(j.Name)})
 		}
-		l.take(taken, g, "secret "+n.Resolved(g.Name, 1))
-		if plain := l.m.Name + "-" + g.Name; g.Lifecycle == Service && len(set) == MaxController && len(clean(plain)) > MaxController-3 {
-			l.found.infof(g.At, "its name in Kubernetes is shortened to %s", set)
-		}
+	}
+	for _, r := range l.m.Releases {
+		l.take(taken, r.At, []string{"secret " + n.Registry(r.Name)})
 	}
 }
 
-// take gives a name to a group, unless another has it.
-func (l *linter) take(taken map[string]string, g *InstanceGroup, name string) {
-	if other, ok := taken[name]; ok && other != g.Path {
-		l.found.add(Finding{Level: Error, Path: g.Path, Line: g.Line, What: fmt.Sprintf("its %s has the name of one of %s", name, other), Mend: "rename one of the groups"})
-		return
+func (l *linter) shortened(n Names, g *InstanceGroup) {
+	set := n.StatefulSet(g.Name, len(g.AZs)-1, 1)
+	if plain := clean(l.m.Name + "-" + g.Name); g.Lifecycle == Service && !strings.HasPrefix(set, plain+"-") {
+		l.found.infof(g.At, "its name in Kubernetes is shortened to %s", set)
 	}
-	taken[name] = g.Path
+}
+
+// take gives names to what stands at a place, unless another has one of them.
+// Two of the same path have one name for the author too: that is told elsewhere.
+func (l *linter) take(taken map[string]string, at At, names []string) {
+	for _, name := range names {
+		if other, ok := taken[name]; ok && other != at.Path {
+			l.found.add(Finding{Level: Error, Path: at.Path, Line: at.Line, What: fmt.Sprintf("its %s would have the name of one of %s", name, other), Mend: "rename one of them"})
+			return
+		}
+		taken[name] = at.Path
+	}
 }

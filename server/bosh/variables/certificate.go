@@ -24,10 +24,7 @@ func (g *generator) certificate(d Declared) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := newKey(o)
-	if err != nil {
-		return nil, err
-	}
+	key := g.keys[d.Name]
 	parent, signs, ca := template, key, ""
 	if o.CA != "" && !o.SelfSign {
 		if parent, signs, err = g.authority(o.CA); err != nil {

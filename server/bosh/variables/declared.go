@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"maps"
 	"slices"
 )
 
@@ -74,9 +73,6 @@ func (v Value) Interpolated() any {
 	}
 	return m
 }
-
-// same tells whether the fields are the same; when it was made does not matter.
-func (v Value) same(other Value) bool { return maps.Equal(v.Fields, other.Fields) }
 
 // Digest is the same for the same type and options.
 func (d Declared) Digest() string {

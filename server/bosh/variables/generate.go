@@ -2,11 +2,17 @@ package variables
 
 import (
 	"context"
+	"crypto/rsa"
 	"fmt"
 	"io"
+	"maps"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Request is what Generate works from.
@@ -18,68 +24,108 @@ type Request struct {
 	Rand     io.Reader // for passwords and serial numbers
 }
 
-// Generate returns the values of all declared variables. One that exists is
-// kept unless it is to be rotated, its mode wants it made anew, or the one that
-// signs it has become another. What a user gave is made anew by rotation alone.
+// Generate returns the values of all declared variables: those that Anew names
+// are made, all others are kept.
 func Generate(ctx context.Context, r Request) (map[string]Value, error) {
 	order, err := Order(r.Declared)
 	if err != nil {
 		return nil, err
 	}
-	g := &generator{Request: r, made: map[string]Value{}}
+	anew := r.anew(order)
+	keys, err := newKeys(ctx, anew)
+	if err != nil {
+		return nil, err
+	}
+	g := &generator{Request: r, keys: keys, values: make(map[string]Value, len(order))}
 	for _, d := range order {
-		if err := ctx.Err(); err != nil {
-			return nil, context.Cause(ctx)
+		if _, ok := anew[d.Name]; !ok {
+			g.values[d.Name] = r.Existing[d.Name]
+			continue
 		}
-		v, err := g.value(d)
+		fields, err := g.make(d)
 		if err != nil {
 			return nil, fmt.Errorf("variable %q: %w", d.Name, err)
 		}
-		g.made[d.Name] = v
+		g.values[d.Name] = Value{Fields: fields, Made: d.Digest()}
 	}
-	return g.made, nil
+	return g.values, nil
+}
+
+// Anew names, sorted, the variables that Generate makes: those that have no
+// value, those to rotate, those that their mode wants made anew, and those
+// that were signed by one of them. What a user gave is made anew by rotation
+// alone.
+func Anew(r Request) ([]string, error) {
+	order, err := Order(r.Declared)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Sorted(maps.Keys(r.anew(order))), nil
+}
+
+// anew are the variables to make; what signs comes before what it signs.
+func (r Request) anew(order []Declared) map[string]Declared {
+	rotate := make(map[string]bool, len(r.Rotate))
+	for _, name := range r.Rotate {
+		rotate[name] = true
+	}
+	all := map[string]Declared{}
+	for _, d := range order {
+		had, exists := r.Existing[d.Name]
+		_, signerAnew := all[d.Options.CA]
+		if !exists || rotate[d.Name] || had.Made != "" && (signerAnew || r.unlike(d, had)) {
+			all[d.Name] = d
+		}
+	}
+	return all
+}
+
+// unlike tells whether the mode of a variable wants another value than it has.
+func (r Request) unlike(d Declared, had Value) bool {
+	if d.Mode != Converge {
+		return d.Mode == Overwrite
+	}
+	ca, ok := r.Existing[d.Options.CA]
+	return had.Made != d.Digest() || ok && had.Fields["ca"] != ca.Fields["certificate"]
+}
+
+// newKeys are the keys of all variables that have one, made on all processors:
+// nothing else here takes time.
+func newKeys(ctx context.Context, of map[string]Declared) (map[string]*rsa.PrivateKey, error) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	var mu sync.Mutex
+	keys := make(map[string]*rsa.PrivateKey, len(of))
+	for name, d := range of {
+		if d.Type == Password {
+			continue
+		}
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			key, err := newKey(d.Options)
+			if err != nil {
+				return fmt.Errorf("variable %q: %w", name, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			keys[name] = key
+			return nil
+		})
+	}
+	return keys, group.Wait()
 }
 
 type generator struct {
 	Request
-	made map[string]Value
+	keys   map[string]*rsa.PrivateKey // of those that are made
+	values map[string]Value
 }
 
-func (g *generator) value(d Declared) (Value, error) {
-	if had, ok := g.Existing[d.Name]; ok && g.keeps(d, had) {
-		return had, nil
-	}
-	fields, err := g.make(d)
-	return Value{Fields: fields, Made: d.Digest()}, err
-}
-
-// keeps tells whether a value that exists stays.
-func (g *generator) keeps(d Declared, had Value) bool {
-	switch {
-	case slices.Contains(g.Rotate, d.Name):
-		return false
-	case had.Made == "":
-		return true
-	case d.Mode == Overwrite, d.Mode == Converge && had.Made != d.Digest():
-		return false
-	}
-	return !g.signerChanged(d, had)
-}
-
-// signerChanged tells whether what signs a certificate is another than when it
-// was made: nobody who trusts the one trusts the other.
-func (g *generator) signerChanged(d Declared, had Value) bool {
-	if d.Type != Certificate || d.Options.CA == "" {
-		return false
-	}
-	now, ok := g.signer(d.Options.CA)
-	before, existed := g.Existing[d.Options.CA]
-	return ok && existed && !now.same(before) && had.Fields["ca"] != now.Fields["certificate"]
-}
-
-// signer is the value of a CA: one that was made or kept before, or was given.
+// signer is the value of a CA: a declared one, or one that was given.
 func (g *generator) signer(name string) (Value, bool) {
-	if v, ok := g.made[name]; ok {
+	if v, ok := g.values[name]; ok {
 		return v, true
 	}
 	v, ok := g.Existing[name]
@@ -94,9 +140,9 @@ func (g *generator) make(d Declared) (map[string]string, error) {
 	case Certificate:
 		return g.certificate(d)
 	case RSA:
-		return rsaPair(d.Options)
+		return rsaPair(g.keys[d.Name])
 	case SSH:
-		return sshPair(d.Options)
+		return sshPair(g.keys[d.Name], d.Options)
 	}
 	return nil, fmt.Errorf("unsupported variable type %q", d.Type)
 }

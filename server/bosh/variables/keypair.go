@@ -29,11 +29,7 @@ func block(kind string, der []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
-func rsaPair(o Options) (map[string]string, error) {
-	key, err := newKey(o)
-	if err != nil {
-		return nil, err
-	}
+func rsaPair(key *rsa.PrivateKey) (map[string]string, error) {
 	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
 	if err != nil {
 		return nil, err
@@ -41,11 +37,7 @@ func rsaPair(o Options) (map[string]string, error) {
 	return map[string]string{"private_key": encodeKey(key), "public_key": block("PUBLIC KEY", public)}, nil
 }
 
-func sshPair(o Options) (map[string]string, error) {
-	key, err := newKey(o)
-	if err != nil {
-		return nil, err
-	}
+func sshPair(key *rsa.PrivateKey, o Options) (map[string]string, error) {
 	public, err := ssh.NewPublicKey(&key.PublicKey)
 	if err != nil {
 		return nil, err
