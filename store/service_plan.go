@@ -66,13 +66,31 @@ var ServicePlanVisibilities = &Table[cf.ServicePlanVisibility]{
 
 // PlanVisibility is a plan's type of visibility, one of cf.Visible….
 func (tx *Tx) PlanVisibility(p *cf.ServicePlan) (kind string, err error) {
-	if p.Public {
-		return cf.VisiblePublic, nil
+	kinds, err := tx.PlanVisibilities([]*cf.ServicePlan{p})
+	return kinds[p.GUID], err
+}
+
+// PlanVisibilities are the plans' types of visibility, by GUID of the plan.
+func (tx *Tx) PlanVisibilities(plans []*cf.ServicePlan) (map[string]string, error) {
+	var guids []string
+	for _, p := range plans {
+		guids = append(guids, p.GUID)
 	}
-	const text = `SELECT CASE
-	WHEN EXISTS (SELECT 1 FROM service_brokers b JOIN service_offerings o ON o.broker_guid = b.guid WHERE o.guid = ? AND b.space_guid IS NOT NULL) THEN 'space'
-	WHEN EXISTS (SELECT 1 FROM service_plan_visibilities WHERE plan_guid = ?) THEN 'organization'
-	ELSE 'admin' END`
-	err = tx.sql.QueryRowContext(tx.ctx, text, p.OfferingGUID, p.GUID).Scan(&kind)
-	return kind, err
+	rows, err := tx.sql.QueryContext(tx.ctx, `SELECT guid, CASE WHEN public THEN '`+cf.VisiblePublic+`'
+	WHEN EXISTS (SELECT 1 FROM service_brokers b JOIN service_offerings o ON o.broker_guid = b.guid WHERE o.guid = offering_guid AND b.space_guid IS NOT NULL) THEN '`+cf.VisibleSpace+`'
+	WHEN EXISTS (SELECT 1 FROM service_plan_visibilities WHERE plan_guid = service_plans.guid) THEN '`+cf.VisibleOrganization+`'
+	ELSE '`+cf.VisibleAdmin+`' END FROM service_plans WHERE guid`+inList, list(guids))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	kinds := map[string]string{}
+	for rows.Next() {
+		var guid, kind string
+		if err := rows.Scan(&guid, &kind); err != nil {
+			return nil, err
+		}
+		kinds[guid] = kind
+	}
+	return kinds, rows.Err()
 }

@@ -23,7 +23,7 @@ func uri(r *cf.Route, d *cf.Domain) string { return desire.URI(r, d) }
 
 func viewRoute(c *call, r *cf.Route) doc {
 	url, protocol := "", "http"
-	if d, err := store.Domains.Get(c.Tx, r.DomainGUID); err == nil {
+	if d, err := recall(c, store.Domains, r.DomainGUID); err == nil {
 		url, protocol = uri(r, d), d.Protocol()
 	}
 	var port any

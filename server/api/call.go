@@ -30,8 +30,9 @@ type call struct {
 	scope     *store.Scope // what the actor sees
 	permitted bool
 	warnings  []string
-	after     []func()  // run once the transaction is committed
-	awaited   []awaited // bindings that a broker has to make
+	after     []func()       // run once the transaction is committed
+	awaited   []awaited      // bindings that a broker has to make
+	recalled  map[string]any // rows for views, by table and GUID
 }
 
 // doc is a JSON object of an answer.

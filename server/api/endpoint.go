@@ -137,7 +137,7 @@ func (c *call) tx(write bool, f func() error) error {
 		run = c.s.Store.Write
 	}
 	return run(c.Context(), func(tx *store.Tx) error {
-		c.Tx, c.permitted, c.after, c.warnings, c.awaited = tx, false, nil, nil, nil
+		c.Tx, c.permitted, c.after, c.warnings, c.awaited, c.recalled = tx, false, nil, nil, nil, nil
 		defer func() { c.Tx = nil }()
 		if c.rule&authz.Public == 0 {
 			if err := c.loadActor(); err != nil {

@@ -13,6 +13,11 @@ type includer[T any] func(c *call, rows []*T, what string) (key string, docs []d
 
 // listIncluding is listRows for a list that can include what its rows name.
 func listIncluding[T any](c *call, t *store.Table[T], v view[T], inc includer[T], also ...string) (*response, error) {
+	return listForeseeing(c, t, v, inc, func([]*T) error { return nil }, also...)
+}
+
+// listForeseeing is listIncluding for rows whose view recalls other rows.
+func listForeseeing[T any](c *call, t *store.Table[T], v view[T], inc includer[T], foresee func([]*T) error, also ...string) (*response, error) {
 	q, err := parseQuery(c.Request.URL.Query(), t, also...)
 	if err != nil {
 		return nil, err
@@ -20,6 +25,9 @@ func listIncluding[T any](c *call, t *store.Table[T], v view[T], inc includer[T]
 	q.Visible = c.scope
 	found, total, err := t.List(c.Tx, q.Query)
 	if err != nil {
+		return nil, err
+	}
+	if err := foresee(found); err != nil {
 		return nil, err
 	}
 	d := page(c, q, found, total, v)

@@ -10,7 +10,7 @@ func viewServiceBinding(c *call, b *cf.ServiceBinding) doc {
 	self := "/v3/service_credential_bindings/" + b.GUID
 	relationships := doc{"service_instance": toOne(b.InstanceGUID)}
 	links := doc{"self": c.link("%s", self), "details": c.link("%s/details", self), "service_instance": c.link("/v3/service_instances/%s", b.InstanceGUID)}
-	if i, err := store.ServiceInstances.Get(c.Tx, b.InstanceGUID); err == nil && i.Type == cf.Managed {
+	if i, err := recall(c, store.ServiceInstances, b.InstanceGUID); err == nil && i.Type == cf.Managed {
 		links["parameters"] = c.link("%s/parameters", self)
 	}
 	if b.AppGUID != "" {
@@ -28,7 +28,7 @@ func includeOfBindings(c *call, rows []*cf.ServiceBinding, what string) (string,
 		docs, err := including(c, store.Apps, viewApp, guidsOf(apps, func(b *cf.ServiceBinding) string { return b.AppGUID }))
 		return "apps", docs, err
 	}
-	docs, err := including(c, store.ServiceInstances, viewServiceInstance, guidsOf(rows, func(b *cf.ServiceBinding) string { return b.InstanceGUID }))
+	docs, err := includingInstances(c, guidsOf(rows, func(b *cf.ServiceBinding) string { return b.InstanceGUID }))
 	return "service_instances", docs, err
 }
 
@@ -36,7 +36,9 @@ var listServiceBindings = inTx(func(c *call) (*response, error) {
 	if kind := c.Request.URL.Query().Get("type"); kind != "" && kind != cf.BindingApp && kind != cf.BindingKey {
 		return nil, badQuery("Type must be one of 'app', 'key'")
 	}
-	return listIncluding(c, store.ServiceBindings, viewServiceBinding, includeOfBindings, bindingIncludes)
+	return listForeseeing(c, store.ServiceBindings, viewServiceBinding, includeOfBindings, func(rows []*cf.ServiceBinding) error {
+		return c.foreseeInstances(guidsOf(rows, func(b *cf.ServiceBinding) string { return b.InstanceGUID }))
+	}, bindingIncludes)
 })
 
 // bound is the binding of {guid} with its instance, if the actor sees it.

@@ -91,7 +91,7 @@ func (c *call) includeSpaceFields(d doc, fields map[string][]string, guids []str
 	if err != nil {
 		return err
 	}
-	seen, err := visibleGUIDs(c, store.Spaces, guids)
+	seen, err := visibleGUIDs(c, store.Spaces, func(s *cf.Space) string { return s.GUID }, guids)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (c *call) includeOrgFields(d doc, keys, guids []string) error {
 	if err != nil {
 		return err
 	}
-	seen, err := visibleGUIDs(c, store.Orgs, guids)
+	seen, err := visibleGUIDs(c, store.Orgs, func(o *cf.Org) string { return o.GUID }, guids)
 	list := []doc{}
 	for _, o := range orgs {
 		all := doc{"guid": o.GUID}
@@ -131,16 +131,13 @@ func (c *call) includeOrgFields(d doc, keys, guids []string) error {
 }
 
 // visibleGUIDs tells which of the rows the actor sees.
-func visibleGUIDs[T any](c *call, t *store.Table[T], guids []string) (map[string]bool, error) {
+func visibleGUIDs[T any](c *call, t *store.Table[T], guid func(*T) string, guids []string) (map[string]bool, error) {
+	rows, _, err := t.List(c.Tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: c.scope})
 	seen := map[string]bool{}
-	for _, g := range guids {
-		_, err := t.Visible(c.Tx, g, c.scope)
-		if err != nil && !store.IsNotFound(err) {
-			return nil, err
-		}
-		seen[g] = err == nil
+	for _, v := range rows {
+		seen[guid(v)] = true
 	}
-	return seen, nil
+	return seen, err
 }
 
 // includeServiceFields adds what is wanted of the places, plans, offerings and
@@ -206,6 +203,9 @@ var listServiceInstances = inTx(func(c *call) (*response, error) {
 	q.Visible = c.scope
 	rows, total, err := store.ServiceInstances.List(c.Tx, q.Query)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.foreseePlans(rows); err != nil {
 		return nil, err
 	}
 	d := page(c, q, rows, total, viewServiceInstance)

@@ -41,7 +41,7 @@ func (c *call) viewManaged(i *cf.ServiceInstance) doc {
 	if i.MaintenanceVersion != "" {
 		d["maintenance_info"] = doc{"version": i.MaintenanceVersion}
 	}
-	if plan, err := store.ServicePlans.Get(c.Tx, i.PlanGUID); err == nil {
+	if plan, err := recall(c, store.ServicePlans, i.PlanGUID); err == nil {
 		d["upgrade_available"] = versionOf(plan) != i.MaintenanceVersion
 	}
 	if len(i.BrokerMetadata) > 0 {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -49,6 +50,9 @@ func (u *unsharing) step(c *call) (*response, error) {
 	space, err := store.Spaces.Get(c.Tx, c.param("space"))
 	if err != nil {
 		return nil, unprocessable(err, "Unable to unshare service instance from space %s. Ensure the space exists.", c.param("space"))
+	}
+	if !slices.Contains(i.SharedSpaces, space.GUID) {
+		return noContent() // as Cloud Controller; what is bound in the instance's own space stays bound
 	}
 	bound, err := c.appBindingsOf(i)
 	if err != nil {

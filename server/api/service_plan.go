@@ -22,7 +22,7 @@ type planViewer struct {
 }
 
 func newPlanViewer(c *call, plans []*cf.ServicePlan) (*planViewer, error) {
-	v := &planViewer{offerings: map[string]*cf.ServiceOffering{}, brokers: map[string]*cf.ServiceBroker{}, types: map[string]string{}}
+	v := &planViewer{offerings: map[string]*cf.ServiceOffering{}, brokers: map[string]*cf.ServiceBroker{}}
 	offerings, err := store.ServiceOfferings.By(c.Tx, "guids", guidsOf(plans, func(p *cf.ServicePlan) string { return p.OfferingGUID })...)
 	if err != nil {
 		return nil, err
@@ -37,12 +37,8 @@ func newPlanViewer(c *call, plans []*cf.ServicePlan) (*planViewer, error) {
 	for _, b := range brokers {
 		v.brokers[b.GUID] = b
 	}
-	for _, p := range plans {
-		if v.types[p.GUID], err = c.Tx.PlanVisibility(p); err != nil {
-			return nil, err
-		}
-	}
-	return v, nil
+	v.types, err = c.Tx.PlanVisibilities(plans)
+	return v, err
 }
 
 func (v *planViewer) broker(p *cf.ServicePlan) *cf.ServiceBroker {

@@ -11,7 +11,7 @@ import (
 func viewRouteBinding(c *call, b *cf.RouteBinding) doc {
 	self := "/v3/service_route_bindings/" + b.GUID
 	links := doc{"self": c.link("%s", self), "service_instance": c.link("/v3/service_instances/%s", b.InstanceGUID), "route": c.link("/v3/routes/%s", b.RouteGUID)}
-	if i, err := store.ServiceInstances.Get(c.Tx, b.InstanceGUID); err == nil && i.Type == cf.Managed {
+	if i, err := recall(c, store.ServiceInstances, b.InstanceGUID); err == nil && i.Type == cf.Managed {
 		links["parameters"] = c.link("%s/parameters", self)
 	}
 	return with(resource(b.Resource), doc{"route_service_url": orNil(b.RouteServiceURL), "last_operation": viewOperation(b.LastOperation),
@@ -25,12 +25,14 @@ func includeOfRouteBindings(c *call, rows []*cf.RouteBinding, what string) (stri
 		docs, err := including(c, store.Routes, viewRoute, guidsOf(rows, func(b *cf.RouteBinding) string { return b.RouteGUID }))
 		return "routes", docs, err
 	}
-	docs, err := including(c, store.ServiceInstances, viewServiceInstance, guidsOf(rows, func(b *cf.RouteBinding) string { return b.InstanceGUID }))
+	docs, err := includingInstances(c, guidsOf(rows, func(b *cf.RouteBinding) string { return b.InstanceGUID }))
 	return "service_instances", docs, err
 }
 
 var listRouteBindings = inTx(func(c *call) (*response, error) {
-	return listIncluding(c, store.RouteBindings, viewRouteBinding, includeOfRouteBindings, routeBindingIncludes)
+	return listForeseeing(c, store.RouteBindings, viewRouteBinding, includeOfRouteBindings, func(rows []*cf.RouteBinding) error {
+		return c.foreseeInstances(guidsOf(rows, func(b *cf.RouteBinding) string { return b.InstanceGUID }))
+	}, routeBindingIncludes)
 })
 
 func createRouteBinding(c *call) (*response, error) {
