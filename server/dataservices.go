@@ -31,7 +31,7 @@ const (
 )
 
 func (h *house) openVolumes(context.Context) (err error) {
-	h.volumes, err = volume.New(volume.Config{Dir: h.path("volumes"), Disks: h.roots.Disks(), Owner: idMap.Base + vcapUID, Log: h.Log})
+	h.volumes, err = volume.New(volume.Config{Dir: h.path("volumes"), Disks: h.roots.Disks(), Root: idMap.Base, Owner: idMap.Base + vcapUID, Log: h.Log})
 	return err
 }
 
@@ -57,7 +57,15 @@ func (h *house) openDataServices(ctx context.Context) error {
 	row.URL = "http://" + h.dataDoor.Addr().String()
 	h.dataBroker = databroker.New(databroker.Config{Store: h.store, Services: h.DataServices, Username: row.Username, Password: row.Password, Volumes: h.volumes,
 		Attach: h.cell.Attach, Containers: h.cell.Containers, HasStack: h.hasDataStack, Log: h.Log})
-	return h.store.Write(ctx, func(tx *store.Tx) error { return registerDataBroker(tx, row) })
+	err = h.store.Write(ctx, func(tx *store.Tx) error { return registerDataBroker(tx, row) })
+	h.dataBrokerGUID = row.GUID
+	return err
+}
+
+// mountsFor tells whether a broker's volumes are here: those of the built-in one
+// are.
+func (h *house) mountsFor(brokerGUID string) bool {
+	return brokerGUID != "" && brokerGUID == h.dataBrokerGUID
 }
 
 func (h *house) hasDataStack() bool {

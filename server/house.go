@@ -60,21 +60,23 @@ type house struct {
 	brokers    *broker.Loop
 	dataBroker *databroker.Broker // the built-in service broker; nil where it is off
 	dataDoor   net.Listener       // where it listens
-	uaa        *uaa.UAA
-	logs       *logcache.Cache
-	drains     *drain.Drains
-	router     *router.Router
-	routing    *routing
-	ports      *router.Ports // nil where there are no TCP routes
-	tcpPorts   cf.PortRanges
-	deploys    *deploy.Loop
-	wishes     *bbsrows.Cache // what clients of the BBS desire
-	bbs        *bbs.Server
-	ssh        *sshproxy.Proxy // nil where there is none
-	sshKey     string          // the fingerprint of its key
-	api        *api.Server
-	endPolls   func()     // answers the requests that wait for news
-	keeping    sync.Mutex // held while what nobody names is taken away, or what is named is gathered
+	// dataBrokerGUID is that of its registration; "" where it is off.
+	dataBrokerGUID string
+	uaa            *uaa.UAA
+	logs           *logcache.Cache
+	drains         *drain.Drains
+	router         *router.Router
+	routing        *routing
+	ports          *router.Ports // nil where there are no TCP routes
+	tcpPorts       cf.PortRanges
+	deploys        *deploy.Loop
+	wishes         *bbsrows.Cache // what clients of the BBS desire
+	bbs            *bbs.Server
+	ssh            *sshproxy.Proxy // nil where there is none
+	sshKey         string          // the fingerprint of its key
+	api            *api.Server
+	endPolls       func()     // answers the requests that wait for news
+	keeping        sync.Mutex // held while what nobody names is taken away, or what is named is gathered
 }
 
 func (h *house) path(name ...string) string {
@@ -207,7 +209,7 @@ func (h *house) openControl(ctx context.Context) (err error) {
 	h.endPolls = endPolls
 	h.api = api.New(polls, api.Config{
 		Store: h.store, Blobs: h.blobs, Log: h.Log, Authenticate: h.authenticate, Stats: h.cell.Stats, Cells: h.cellUse,
-		Retire: h.retire, Note: h.note, StackWarning: h.stackWarning, Stacks: apiStacks{h}, Parameters: h.parameters, BindingsPerInstance: h.MaxBindings, URL: h.apiURL(), SSH: h.sshInfo(),
+		Retire: h.retire, Note: h.note, StackWarning: h.stackWarning, Stacks: apiStacks{h}, Parameters: h.parameters, BindingsPerInstance: h.MaxBindings, MountsFor: h.mountsFor, URL: h.apiURL(), SSH: h.sshInfo(),
 		TCPPorts: h.tcpPorts, PortUsable: h.portUsable,
 	})
 	return nil

@@ -21,7 +21,7 @@ import (
 // and takes away what may go: the daemon, the database's container, the
 // binding, the instance.
 func TestDataServices(t *testing.T) {
-	d := startDaemon(t, needBinary(t), "--data-services", "postgres,redis")
+	d := startDaemon(t, needBinary(t), "--data-services", "postgres,redis,files")
 	d.refusedWithoutStack()
 	began := time.Now()
 	d.prepared()
@@ -36,6 +36,7 @@ func TestDataServices(t *testing.T) {
 	d.notesOutlive()
 	d.isCut(binding)
 	d.redisOutlives()
+	d.filesAreShared()
 	d.isGone(notes)
 }
 

@@ -23,13 +23,15 @@ import (
 
 // Config says where a Store keeps its volumes.
 type Config struct {
-	// Dir is made 0711: containers' root passes through it, and nobody lists it.
+	// Dir is made 0710: the root of containers passes through it, and no other user
+	// of this machine does.
 	Dir string
 	// Disks must have been made for Dir's file system.
 	Disks *disk.Disks
-	// Owner is the user and group of the host that new volumes belong to.
-	Owner uint32
-	Log   *slog.Logger // nil discards
+	// Root is the user and group of the host that is root in containers, Owner
+	// the one that new volumes belong to.
+	Root, Owner uint32
+	Log         *slog.Logger // nil discards
 }
 
 // Store keeps volumes. Its methods may be called at once.
@@ -50,10 +52,10 @@ func New(cfg Config) (*Store, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if err := errors.Join(os.MkdirAll(cfg.Dir, 0o711), os.Chmod(cfg.Dir, 0o711)); err != nil {
+	s := &Store{cfg: cfg}
+	if err := errors.Join(os.MkdirAll(cfg.Dir, 0o700), s.open(cfg.Dir)); err != nil {
 		return nil, fmt.Errorf("make the directory of volumes: %w", err)
 	}
-	s := &Store{cfg: cfg}
 	entries, err := os.ReadDir(cfg.Dir)
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), trash) {
@@ -61,6 +63,18 @@ func New(cfg Config) (*Store, error) {
 		}
 	}
 	return s, err
+}
+
+// open lets the root of containers pass.
+func (s *Store) open(dir string) error {
+	return errors.Join(os.Chown(dir, 0, int(s.cfg.Root)), os.Chmod(dir, 0o710))
+}
+
+// Spec is what a volume is to be.
+type Spec struct {
+	Bytes int64 // that it holds
+	// Shared lets every user of a container write to it, not only its owner.
+	Shared bool
 }
 
 var nameRule = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_-]{0,127}$`)
@@ -72,9 +86,8 @@ func (s *Store) dir(name string) (string, error) {
 	return filepath.Join(s.cfg.Dir, name), nil
 }
 
-// Create makes a volume that holds so many bytes. One that is there stays as it
-// is.
-func (s *Store) Create(name string, bytes int64) error {
+// Create makes a volume. One that is there stays as it is.
+func (s *Store) Create(name string, v Spec) error {
 	dir, err := s.dir(name)
 	if err != nil {
 		return err
@@ -87,22 +100,25 @@ func (s *Store) Create(name string, bytes int64) error {
 	if err := s.removeLocked(dir); err != nil {
 		return err
 	}
-	if err := os.Mkdir(dir, 0o711); err != nil {
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	if err := s.fill(dir, bytes); err != nil {
+	if err := s.fill(dir, v); err != nil {
 		return errors.Join(fmt.Errorf("make volume %s: %w", name, err), s.removeLocked(dir))
 	}
 	return nil
 }
 
 // fill makes what is in a volume's directory, and sees it on the disk.
-func (s *Store) fill(dir string, bytes int64) error {
-	if err := s.cfg.Disks.Create(dir, disk.Size{Bytes: bytes, Durable: true}); err != nil {
+func (s *Store) fill(dir string, v Spec) error {
+	if err := s.cfg.Disks.Create(dir, disk.Size{Bytes: v.Bytes, Durable: true}); err != nil {
 		return err
 	}
-	data := filepath.Join(dir, disk.Data)
-	if err := errors.Join(os.Chmod(data, 0o700), os.Chown(data, int(s.cfg.Owner), int(s.cfg.Owner))); err != nil {
+	data, mode := filepath.Join(dir, disk.Data), os.FileMode(0o700)
+	if v.Shared {
+		mode = 0o777
+	}
+	if err := errors.Join(s.open(dir), os.Chmod(data, mode), os.Chown(data, int(s.cfg.Owner), int(s.cfg.Owner))); err != nil {
 		return err
 	}
 	for _, name := range []string{filepath.Join(dir, disk.Image), data} {

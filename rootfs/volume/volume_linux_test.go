@@ -29,7 +29,7 @@ func newStore(t *testing.T) (dir string, open func() *Store) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := New(Config{Dir: dir, Disks: disks, Owner: owner})
+		s, err := New(Config{Dir: dir, Disks: disks, Root: owner - 2000, Owner: owner})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func openVolume(t *testing.T, s *Store, name string) string {
 func TestAVolumeOutlivesTheStore(t *testing.T) {
 	_, open := newStore(t)
 	s := open()
-	if err := s.Create("db", 32<<20); err != nil {
+	if err := s.Create("db", Spec{Bytes: 32 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	at := openVolume(t, s, "db")
@@ -70,7 +70,7 @@ func TestAVolumeOutlivesTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = open()
-	if err := s.Create("db", 32<<20); err != nil {
+	if err := s.Create("db", Spec{Bytes: 32 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(filepath.Join(openVolume(t, s, "db"), "row"))
@@ -94,7 +94,7 @@ func TestAVolumeHoldsNoMoreThanItsSize(t *testing.T) {
 	if m, why := s.cfg.Disks.Method(); m != disk.Loop {
 		t.Skipf("disks are held by %s (%s), which spares root", m, why)
 	}
-	if err := s.Create("db", 16<<20); err != nil {
+	if err := s.Create("db", Spec{Bytes: 16 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	err := os.WriteFile(filepath.Join(openVolume(t, s, "db"), "big"), make([]byte, 20<<20), 0o600)
@@ -111,14 +111,14 @@ func TestAVolumeHoldsNoMoreThanItsSize(t *testing.T) {
 func TestWhatACrashLeft(t *testing.T) {
 	dir, open := newStore(t)
 	s := open()
-	if err := errors.Join(s.Create("half", 32<<20), os.Remove(filepath.Join(dir, "half", whole)), os.MkdirAll(filepath.Join(dir, trash+"x", "y"), 0o700)); err != nil {
+	if err := errors.Join(s.Create("half", Spec{Bytes: 32 << 20}), os.Remove(filepath.Join(dir, "half", whole)), os.MkdirAll(filepath.Join(dir, trash+"x", "y"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	s = open()
 	if _, err := s.Open("half"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v; want no half volume", err)
 	}
-	if err := s.Create("half", 32<<20); err != nil {
+	if err := s.Create("half", Spec{Bytes: 32 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	if names, err := s.List(); err != nil || !slices.Equal(names, []string{"half"}) {
@@ -132,7 +132,7 @@ func TestWhatACrashLeft(t *testing.T) {
 func TestNamesLeadNowhereElse(t *testing.T) {
 	s := &Store{cfg: Config{Dir: t.TempDir()}}
 	for _, name := range []string{"", "..", "a/b", ".hidden", "a b", "-x"} {
-		if err := s.Create(name, 1<<20); err == nil {
+		if err := s.Create(name, Spec{Bytes: 1 << 20}); err == nil {
 			t.Errorf("%q was taken", name)
 		}
 		if err := s.Remove(name); err == nil {

@@ -44,6 +44,9 @@ type Config struct {
 	// BindingsPerInstance bounds how many bindings an app can have to one
 	// service instance at a time; 0: 5.
 	BindingsPerInstance int
+	// MountsFor tells whether the volumes of a broker can be mounted here; nil:
+	// those of none can.
+	MountsFor func(brokerGUID string) bool
 
 	// TCPPorts are the ports that routes can have; none: there are no TCP routes.
 	TCPPorts cf.PortRanges

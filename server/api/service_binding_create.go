@@ -134,7 +134,7 @@ func (c *call) bindable(i *cf.ServiceInstance, end string) error {
 	switch {
 	case !o.plan.MayBind(o.offering):
 		return cf.Unprocessable("Service plan does not allow bindings%s", end)
-	case o.offering.Needs(cf.RequiresVolumes):
+	case o.offering.Needs(cf.RequiresVolumes) && !c.s.mountsFor(o.offering.BrokerGUID):
 		return cf.Unprocessable("Support for volume mount services is disabled%s", end)
 	case i.LastOperation.Is(cf.OpCreate, cf.OpFailed):
 		return cf.Unprocessable("Service instance not found")

@@ -22,6 +22,11 @@ func (s *Server) bindingsPerInstance() int {
 	return s.BindingsPerInstance
 }
 
+// mountsFor tells whether a broker's volumes can be mounted.
+func (s *Server) mountsFor(brokerGUID string) bool {
+	return s.MountsFor != nil && s.MountsFor(brokerGUID)
+}
+
 // boundTo are the bindings of an app that count.
 func (c *call) boundTo(app *cf.App) ([]bindings.Binding, error) {
 	all, err := c.Tx.AppServices(app.GUID)

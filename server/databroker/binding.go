@@ -55,6 +55,9 @@ func (b *Broker) reserve(r *http.Request, q request) (i *cf.DataInstance, n *cf.
 		if s, p, _ := known(i); q.ServiceID != s.id() || q.PlanID != s.planID(p) {
 			return refuse(http.StatusBadRequest, "the instance is of another service or plan")
 		}
+		if s, _, _ := known(i); s.engine == nil && q.app() == "" {
+			return errNoApp
+		}
 		if i.State != cf.DataReady {
 			return errBusy
 		}
@@ -111,6 +114,9 @@ func (b *Broker) grant(ctx context.Context, i *cf.DataInstance, n *cf.DataBindin
 
 func bound(i *cf.DataInstance, n *cf.DataBinding) object {
 	s, _, _ := known(i)
+	if s.engine == nil {
+		return mounted(i)
+	}
 	return object{"credentials": s.engine.credentials(access{host: Host(i.GUID), user: user(n.GUID), password: n.Password, port: s.port})}
 }
 

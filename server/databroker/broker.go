@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"cupola/rootfs/volume"
 	"cupola/runtime/lrp"
 	"cupola/store"
 	"cupola/store/cf"
@@ -15,7 +16,7 @@ import (
 // Volumes keeps directories that outlive containers. Create and Remove may be
 // asked again.
 type Volumes interface {
-	Create(name string, bytes int64) error
+	Create(name string, v volume.Spec) error
 	Remove(name string) error
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"cupola/rootfs/volume"
 	"cupola/runtime/lrp"
 	"cupola/server/osb"
 	"cupola/store"
@@ -47,10 +48,10 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) Create(name string, bytes int64) error {
+func (w *world) Create(name string, v volume.Spec) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.volumes[name] = bytes
+	w.volumes[name] = v.Bytes
 	return nil
 }
 
@@ -416,6 +417,39 @@ func TestRedisIsRuledByUsers(t *testing.T) {
 	if want := "redis://u:p%2Fw@h:6379"; got != want {
 		t.Errorf("got %v; want %s", got, want)
 	}
+}
+
+// TestFilesAreAVolume binds apps, and nothing else.
+func TestFilesAreAVolume(t *testing.T) {
+	w := newWorld(t)
+	w.HasStack = func() bool { return false } // it needs none
+	const files = `{"service_id": "cupola-files", "plan_id": "cupola-files-small"`
+	w.ask("PUT", "/v2/service_instances/i1?"+async, files+`}`, 202)
+	k := &keeper{Broker: w.Broker, busy: map[string]bool{}}
+	for range 2 {
+		if err := k.move(t.Context(), w.row("i1")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if i := w.row("i1"); i.State != cf.DataReady || w.volumes["i1"] != 1<<30 {
+		t.Fatalf("got %+v, volumes %v; want it ready", i, w.volumes)
+	}
+	if _, ok := Desired(w.row("i1")); ok {
+		t.Error("got a container for it")
+	}
+	const at = "/v2/service_instances/i1/service_bindings/b1"
+	if got := w.ask("PUT", at, files+`}`, 422)["error"]; got != "RequiresApp" {
+		t.Errorf("got error %v", got)
+	}
+	got := w.ask("PUT", at, files+`, "bind_resource": {"app_guid": "app"}}`, 201)["volume_mounts"].([]any)[0].(object)
+	want := object{"driver": "cupola", "container_dir": "/var/vcap/data/i1", "mode": "rw", "device_type": "shared", "device": object{"volume_id": "i1", "mount_config": object{}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if p := w.policies(); len(p) != 0 {
+		t.Errorf("got policies %v", p)
+	}
+	w.ask("DELETE", at+"?service_id=cupola-files&plan_id=cupola-files-small", "", 200)
 }
 
 // TestTheCatalogIsRight has the platform's own client read it.

@@ -12,7 +12,7 @@ type service struct {
 	tags                       []string
 	port                       uint16
 	plans                      []plan
-	engine                     engine
+	engine                     engine // nil: the volume itself is offered
 }
 
 // plan is how large an instance is.
@@ -29,6 +29,8 @@ func services() []service {
 			port: 5432, plans: plans(), engine: postgres{}},
 		{name: "redis", description: "Redis or Valkey in a container of this machine", display: "Redis", tags: []string{"redis", "valkey", "key-value"},
 			port: 6379, plans: plans(), engine: redis{}},
+		{name: "files", description: "a directory of this machine, mounted into every app that is bound to it", display: "Files", tags: []string{"files", "volume"},
+			plans: []plan{{name: "small", description: "1 GB of disk", volumeBytes: 1 << 30}, {name: "large", description: "10 GB of disk", volumeBytes: 10 << 30}}},
 	}
 }
 
@@ -101,6 +103,9 @@ func (b *Broker) catalog() answer {
 			all = append(all, object{"id": s.planID(p), "name": p.name, "description": p.description, "free": true, "binding_rotatable": true})
 		}
 		o["plans"] = all
+		if s.engine == nil {
+			o["requires"] = []string{cf.RequiresVolumes}
+		}
 		list = append(list, o)
 	}
 	return answer{200, object{"services": list}}

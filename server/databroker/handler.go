@@ -30,6 +30,7 @@ type errorCode string
 const (
 	asyncRequired errorCode = "AsyncRequired"
 	concurrency   errorCode = "ConcurrencyError"
+	requiresApp   errorCode = "RequiresApp"
 )
 
 // refusal is an error that the platform is told.
@@ -49,6 +50,7 @@ func gone() answer { return answer{http.StatusGone, object{}} }
 
 var (
 	errAsync = &refusal{http.StatusUnprocessableEntity, asyncRequired, "This request requires client support for asynchronous service operations."}
+	errNoApp = &refusal{http.StatusUnprocessableEntity, requiresApp, "This service supports generation of credentials through binding an application only."}
 	errBusy  = &refusal{http.StatusUnprocessableEntity, concurrency, "Another operation for this service instance is in progress."}
 )
 

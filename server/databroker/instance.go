@@ -29,7 +29,7 @@ func (b *Broker) provision(r *http.Request) (a answer, err error) {
 		return a, refuse(http.StatusBadRequest, "the instance's id is no GUID")
 	case len(q.Parameters) > 0:
 		return a, refuse(http.StatusBadRequest, "%s takes no parameters", s.name)
-	case !b.HasStack():
+	case s.engine != nil && !b.HasStack():
 		return a, refuse(http.StatusBadRequest, "the stack %q is not here, which databases run on: an operator makes it with 'sudo cupola broker prepare'", Stack)
 	}
 	if err := acceptsAsync(r); err != nil {

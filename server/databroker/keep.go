@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"cupola/rootfs/volume"
 	"cupola/runtime/lrp"
 	"cupola/store"
 	"cupola/store/cf"
@@ -101,11 +102,11 @@ func (k *keeper) move(ctx context.Context, i *cf.DataInstance) error {
 
 // makeVolume comes before the container, which could not start without.
 func (k *keeper) makeVolume(ctx context.Context, i *cf.DataInstance) error {
-	_, p, ok := known(i)
+	s, p, ok := known(i)
 	if !ok {
 		return k.become(ctx, i, cf.DataFailed, "this cupola has no such service or plan")
 	}
-	if err := k.Volumes.Create(i.GUID, p.volumeBytes); err != nil {
+	if err := k.Volumes.Create(i.GUID, volume.Spec{Bytes: p.volumeBytes, Shared: s.engine == nil}); err != nil {
 		return errors.Join(err, k.become(ctx, i, cf.DataFailed, "there is no room for its volume"))
 	}
 	return k.become(ctx, i, cf.DataMaking, "")

@@ -75,6 +75,7 @@ func Process(in ProcessIn) lrp.Desired {
 			MemoryMB: p.MemoryMB, DiskMB: p.DiskMB, CPUWeight: cpuWeight(p.MemoryMB),
 			LogRateLimitByte: p.LogRateLimit,
 			Ports:            ports,
+			Volumes:          volumes(in.startedWith().Bindings, in.Bindings),
 			Egress:           in.egress(false),
 			EgressGroup:      in.egressGroup(false),
 			PolicyGroup:      in.App.GUID,

@@ -24,6 +24,7 @@ func Task(in TaskIn) lrp.RunInfo {
 
 		MemoryMB: t.MemoryMB, DiskMB: t.DiskMB, CPUWeight: cpuWeight(t.MemoryMB),
 		LogRateLimitByte: t.LogRateLimit,
+		Volumes:          volumes(in.Bindings, in.Bindings),
 		Egress:           in.egress(false),
 		EgressGroup:      in.egressGroup(false),
 		PolicyGroup:      in.App.GUID,
