@@ -22,17 +22,20 @@ func (c *Context) job() any {
 	return nil
 }
 
-// linkValues is a link as templates see it.
+// linkValues is a link as Ruby is told of it.
 func linkValues(l link.Link) map[string]any {
 	instances := make([]any, len(l.Instances))
 	for i, from := range l.Instances {
-		az := any(nil)
-		if from.AZ != "" {
-			az = from.AZ
-		}
-		instances[i] = map[string]any{
-			"name": from.Name, "id": from.ID, "address": from.Address, "az": az, "index": from.Index, "bootstrap": from.Bootstrap,
-		}
+		instances[i] = instanceValues(from)
 	}
 	return map[string]any{"address": l.Address, "properties": l.Properties, "instances": instances}
+}
+
+// instanceValues is an instance of a link as templates see it.
+func instanceValues(i link.Instance) map[string]any {
+	az := any(nil)
+	if i.AZ != "" {
+		az = i.AZ
+	}
+	return map[string]any{"name": i.Name, "id": i.ID, "address": i.Address, "az": az, "index": i.Index, "bootstrap": i.Bootstrap}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"cupola/server/bosh/link"
 )
 
 // errRuby says that only Ruby can tell what an expression is here.
@@ -20,7 +22,7 @@ func (e *expression) evaluate(c *Context) (any, error) {
 			return nil, fmt.Errorf("Can't find link '%s'", e.link)
 		}
 		if e.property == "" {
-			return walk(linkValues(l), e.path)
+			return linkPart(l, e.path)
 		}
 		properties = l.Properties
 	}
@@ -57,6 +59,18 @@ func (e *expression) look(properties map[string]any) (any, error) {
 		return e.fallback, nil
 	}
 	return nil, fmt.Errorf("Can't find property '%s'", e.property)
+}
+
+// linkPart is the address of a link, or something of one of its instances.
+func linkPart(l link.Link, path []string) (any, error) {
+	if path[0] == "address" {
+		return l.Address, nil
+	}
+	n, err := strconv.Atoi(path[1])
+	if err != nil || n >= len(l.Instances) {
+		return nil, errRuby
+	}
+	return walk(instanceValues(l.Instances[n]), path[2:])
 }
 
 // walk follows names and indices. What is not there may be a method of Ruby's.

@@ -131,7 +131,7 @@ class Context
   attr_reader :raw_properties, :index, :name
 
   def initialize(values)
-    @raw_spec, @raw_properties, @raw_links = values.values_at('spec', 'properties', 'links')
+    @raw_spec, @raw_properties, @raw_links = values
     @index = @raw_spec['index']
     @name = (@raw_spec['job'] || {})['name']
   end
@@ -182,7 +182,8 @@ class Renderer
   def initialize(request)
     @templates = request['templates']
     @texts = request['texts'].map { |text| text.unpack1('m0').force_encoding('UTF-8') }
-    @contexts = request['contexts'].map { |context| Marshal.dump(context) } # for each its own
+    @values = request['values'].map { |value| Marshal.dump(value) } # a template may change its own
+    @contexts = request['contexts']
     @code = {}
   end
 
@@ -193,10 +194,14 @@ class Renderer
   private
 
   def answer(template)
-    context = Context.new(Marshal.load(@contexts[template['context']]))
+    context = Context.new(own_values(@contexts[template['context']]))
     { text: [eval(code(template['text']), context.empty_binding, FILE, 0).b].pack('m0') }
   rescue Exception => e # a template may do anything, also exit
     { error: said(e), line: line(e) }
+  end
+
+  def own_values(context)
+    [Marshal.load(Marshal.dump(context['spec'])), *context.values_at('properties', 'links').map { |at| Marshal.load(@values[at]) }]
   end
 
   def code(text)

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 )
 
 // Ruby runs a program in a Ruby that can reach nothing: it reads input from its
@@ -32,11 +33,20 @@ func (e Ended) Error() string { return string(e) }
 var program []byte
 
 type request struct {
-	Texts     [][]byte `json:"texts"`
-	Contexts  []any    `json:"contexts"`
-	Templates []toRuby `json:"templates"`
-	texts     map[string]int
-	contexts  map[*Context]int
+	Texts     [][]byte    `json:"texts"`
+	Values    []any       `json:"values"` // properties and links: those of a job are the same for many instances
+	Contexts  []inContext `json:"contexts"`
+	Templates []toRuby    `json:"templates"`
+
+	texts    map[string]int
+	values   map[uintptr]int
+	contexts map[*Context]int
+}
+
+type inContext struct {
+	Spec       any `json:"spec"`
+	Properties int `json:"properties"` // places in Values
+	Links      int `json:"links"`
 }
 
 type toRuby struct {
@@ -52,7 +62,7 @@ type fromRuby struct {
 
 // render has Ruby render the templates at those places of all into out.
 func render(ctx context.Context, ruby Ruby, all []Template, at []int, out [][]byte) (Faults, error) {
-	r := request{texts: map[string]int{}, contexts: map[*Context]int{}}
+	r := request{texts: map[string]int{}, values: map[uintptr]int{}, contexts: map[*Context]int{}}
 	for _, i := range at {
 		r.add(&all[i])
 	}
@@ -105,15 +115,32 @@ func (r *request) add(t *Template) {
 	if !ok {
 		at = len(r.Contexts)
 		r.contexts[t.Context] = at
-		r.Contexts = append(r.Contexts, t.Context.forRuby())
+		r.Contexts = append(r.Contexts, r.context(t.Context))
 	}
 	r.Templates = append(r.Templates, toRuby{text, at})
 }
 
-func (c *Context) forRuby() map[string]any {
-	links := make(map[string]any, len(c.Links))
-	for name, l := range c.Links {
-		links[name] = linkValues(l)
+func (r *request) context(c *Context) inContext {
+	return inContext{
+		Spec:       forRuby(c.Spec),
+		Properties: r.value(reflect.ValueOf(c.Properties), func() any { return forRuby(c.Properties) }),
+		Links: r.value(reflect.ValueOf(c.Links), func() any {
+			links := make(map[string]any, len(c.Links))
+			for name, l := range c.Links {
+				links[name] = forRuby(linkValues(l))
+			}
+			return links
+		}),
 	}
-	return map[string]any{"spec": forRuby(c.Spec), "properties": forRuby(c.Properties), "links": forRuby(links)}
+}
+
+// value is the place of a map among the values; one map has one place.
+func (r *request) value(m reflect.Value, values func() any) int {
+	at, ok := r.values[m.Pointer()]
+	if !ok {
+		at = len(r.Values)
+		r.values[m.Pointer()] = at
+		r.Values = append(r.Values, values())
+	}
+	return at
 }
