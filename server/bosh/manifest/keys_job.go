@@ -63,6 +63,7 @@ func quarksKeys(at string) []Key {
 		{Path: "run.security_context", Use: Used},
 		{Path: "bpm", Use: Used},
 		{Path: "bpm.processes", Use: Used, Text: "merged by name over those of the release"},
+		{Path: "bpm.unsupported_template", Use: Accepted, Text: "bpm.yml may differ by instance anyway"},
 		{Path: "envs", Use: Used, Text: "override the environment of processes"},
 		{Path: "pre_render_scripts", Use: Used},
 		{Path: "pre_render_scripts.bpm", Use: Used},

@@ -100,6 +100,9 @@ func (l *linter) probePort(at At, port string) {
 	l.found.errorf(at, "the probe's port is a number from 1 to 65535 or the name of one, not %q", cut(port, 60))
 }
 
+// givenPortName is what users may call a port: Sanitize makes a portName of it.
+var givenPortName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$`)
+
 // portName is what Kubernetes takes.
 var portName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
@@ -143,16 +146,16 @@ func (l *linter) port(j *Job, p Port, taken ports) {
 		l.found.errorf(p.At, "the protocol is TCP or UDP, not %q", cut(p.Protocol, 60))
 	case p.Internal < 1 || p.Internal >= 1<<16:
 		l.found.errorf(p.At, "internal is a port from 1 to 65535, not %d", p.Internal)
-	case !portName.MatchString(p.Name):
-		l.found.errorf(p.At, "%q cannot be the name of a port; it takes small letters, digits and hyphens", cut(p.Name, 60))
+	case !givenPortName.MatchString(p.Name):
+		l.found.errorf(p.At, "%q cannot be the name of a port; it takes letters, digits, hyphens and underscores", cut(p.Name, 60))
 	case taken.at[key] != "":
 		l.found.errorf(p.At, "the port %s is that of the job %q of the same group already", key, taken.at[key])
-	case taken.names[p.Name] != "":
-		l.found.errorf(p.At, "the job %q of the same group has another port of this name", taken.names[p.Name])
+	case taken.names[Sanitize(p.Name)] != "":
+		l.found.errorf(p.At, "the job %q of the same group has another port of this name", taken.names[Sanitize(p.Name)])
 	case len(p.Name) > maxPortName:
 		l.found.warnf(p.At, "the name is longer than %d characters; in Kubernetes only the Service's port has it", maxPortName)
 	}
-	taken.at[key], taken.names[p.Name] = j.Name, j.Name
+	taken.at[key], taken.names[Sanitize(p.Name)] = j.Name, j.Name
 }
 
 func (l *linter) scaling(g *InstanceGroup, s *Scaling) {

@@ -27,8 +27,8 @@ type Quarks struct {
 // Port is one that a job listens at.
 type Port struct {
 	At
-	Name     string
-	Protocol string // TCP or UDP
+	Name     string // Sanitize makes the one for Kubernetes of it
+	Protocol string // TCP or UDP; TCP when ""
 	Internal int
 }
 
@@ -86,6 +86,7 @@ func quarks(o *object) *Quarks {
 	})
 	if bpm := o.in("bpm"); bpm != nil {
 		q.Processes = bpm.maps("processes")
+		bpm.any("unsupported_template")
 		bpm.done()
 	}
 	if pre := o.in("pre_render_scripts"); pre != nil {

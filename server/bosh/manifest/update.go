@@ -89,8 +89,8 @@ func (u Update) InSerial() bool { return u.Serial != nil && *u.Serial }
 // stay, at most High for them to get ready. A single number is High alone.
 type Watch struct{ Low, High time.Duration }
 
-// maxWatch is a day: a longer wait is a slip of units.
-const maxWatch = 24 * time.Hour
+// maxWatch bounds what somebody waits for.
+const maxWatch = 30 * 24 * time.Hour
 
 var watchRange = regexp.MustCompile(`^\s*(\d+)\s*-\s*(\d+)\s*$`)
 var watchSingle = regexp.MustCompile(`^\s*(\d+)\s*$`)
@@ -109,7 +109,7 @@ func ParseWatch(s string) (Watch, error) {
 	lo, err1 := strconv.ParseInt(low, 10, 64)
 	hi, err2 := strconv.ParseInt(high, 10, 64)
 	if most := maxWatch.Milliseconds(); err1 != nil || err2 != nil || lo > most || hi > most {
-		return Watch{}, fmt.Errorf("the watch time %s is longer than a day; it is in milliseconds", strings.TrimSpace(cut(s, 60)))
+		return Watch{}, fmt.Errorf("the watch time %s is longer than 30 days; it is in milliseconds", strings.TrimSpace(cut(s, 60)))
 	}
 	w := Watch{time.Duration(lo) * time.Millisecond, time.Duration(hi) * time.Millisecond}
 	if w.Low > w.High {
@@ -130,7 +130,7 @@ func update(o *object) (u Update) {
 
 func (o *object) watch(key string) *Watch {
 	n := o.want(key, yaml.ScalarNode, "a watch time")
-	if n == nil || isVariable(n) {
+	if n == nil || n.Value == "" || isVariable(n) {
 		return nil
 	}
 	w, err := ParseWatch(n.Value)
@@ -145,7 +145,7 @@ var countText = regexp.MustCompile(`^\s*(\d{1,9})(%?)\s*$`)
 
 func (o *object) count(key string) *Count {
 	n := o.want(key, yaml.ScalarNode, "a number or a percentage")
-	if n == nil || isVariable(n) {
+	if n == nil || n.Value == "" || isVariable(n) {
 		return nil
 	}
 	m := countText.FindStringSubmatch(n.Value)
