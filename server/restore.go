@@ -165,7 +165,9 @@ func (r *restore) makeDir() (err error) {
 	if r.dir, err = os.MkdirTemp(parent, r.prefix()); err != nil {
 		return err
 	}
-	return os.Chmod(r.dir, 0o711) // as openDir
+	roots := filepath.Join(r.dir, "rootfs")
+	// Containers pass through both; all else is root's alone.
+	return errors.Join(os.Mkdir(roots, 0o711), os.Chmod(roots, 0o711), os.Chmod(r.dir, 0o711))
 }
 
 // finish unpacks what a backup holds packed, and makes the rows fit a machine
