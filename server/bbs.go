@@ -29,7 +29,7 @@ func bindBBS(ctx context.Context, c *Config) (net.Listener, error) {
 	if c.BBS == "" || c.BBS == "off" {
 		return nil, nil
 	}
-	l, err := bind(ctx, "--bbs", c.BBS)
+	l, err := bind(ctx, c, "bbs", c.BBS)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"cupola/rootfs"
 	"cupola/runtime/identity"
 	"cupola/server/databroker"
+	"cupola/server/systemd"
 )
 
 // Config says how a daemon runs. The zero value of a field takes the default
@@ -36,12 +37,14 @@ type Config struct {
 	// least, a year at most; 24 h. They are replaced half an hour before their
 	// end, or a quarter of their life.
 	InstanceCertLife time.Duration
-	DataServices     []string          // what the built-in service broker offers, of databroker.Names; nil: there is none
-	AllowLoopback    bool              // syslog drains, route services and brokers of spaces may be at this machine's loopback addresses
-	Registries       rootfs.Registries // of images
-	Cells            []CellConfig      // none: the machine is one
-	Preloaded        map[string]string // name of a root filesystem → a stack, a path or an image; nil: the stacks
-	Providers        []string          // schemes of other root filesystems; nil: docker, oci
+	DataServices     []string                // what the built-in service broker offers, of databroker.Names; nil: there is none
+	AllowLoopback    bool                    // syslog drains, route services and brokers of spaces may be at this machine's loopback addresses
+	Registries       rootfs.Registries       // of images
+	Cells            []CellConfig            // none: the machine is one
+	Preloaded        map[string]string       // name of a root filesystem → a stack, a path or an image; nil: the stacks
+	Providers        []string                // schemes of other root filesystems; nil: docker, oci
+	Listeners        map[string]net.Listener // handed over by the service manager, by the flag that names the address: http, https, ssh, bbs
+	Manager          systemd.Manager
 	Log              *slog.Logger
 }
 
@@ -96,7 +99,7 @@ func (c *Config) normalize() error {
 			faults = append(faults, fmt.Errorf("%s %q is no address like 127.0.0.1:8080: %w", flag, addr, err))
 		}
 	}
-	faults = append(faults, c.normalizeCells(), c.checkTCP())
+	faults = append(faults, c.normalizeCells(), c.checkTCP(), c.normalizeListeners())
 	if _, err := c.preloads(); err != nil {
 		faults = append(faults, err)
 	}
@@ -121,6 +124,23 @@ func (c *Config) normalize() error {
 		faults = append(faults, errors.New("containers need root: run it with sudo"))
 	}
 	return errors.Join(faults...)
+}
+
+// normalizeListeners refuses sockets that nobody would answer.
+func (c *Config) normalizeListeners() (err error) {
+	addrs := map[string]*string{"http": &c.HTTP, "https": &c.HTTPS, "ssh": &c.SSH, "bbs": &c.BBS}
+	for name, l := range c.Listeners {
+		addr := addrs[name]
+		switch {
+		case addr == nil:
+			err = errors.Join(err, fmt.Errorf("the service manager hands over a socket %q: it has to be called http, https, ssh or bbs (FileDescriptorName=)", name))
+		case *addr == "off":
+			err = errors.Join(err, fmt.Errorf("--%s is off, but the service manager has its socket: stop cupola-%s.socket", name, name))
+		default:
+			*addr = l.Addr().String()
+		}
+	}
+	return err
 }
 
 func set(s *string, value string) {

@@ -11,6 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cupola/server/router"
+	"cupola/server/systemd"
+	"cupola/store"
 )
 
 // drainTime bounds how long requests in flight are waited for at the end.
@@ -123,6 +125,7 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 	group.Go(func() error { return h.serveSSH(ctx, live, doors.ssh) })
 	group.Go(func() error { return h.runBBS(live) })
 	group.Go(func() error { return h.serveBBS(live, doors.bbs) })
+	group.Go(func() error { return h.Manager.KeepAlive(live, h.alive) })
 	listening := make(chan struct{})
 	group.Go(func() error { return h.serveControl(live, func() { close(listening) }) })
 	group.Go(func() error {
@@ -147,8 +150,16 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 	return err
 }
 
+// alive tells whether the daemon still does its work: whether it can read and
+// write its rows.
+func (h *house) alive(ctx context.Context) error {
+	nothing := func(*store.Tx) error { return nil }
+	return errors.Join(h.store.Read(ctx, nothing), h.store.Write(ctx, nothing))
+}
+
 // drain lets requests in flight finish and takes no new ones.
 func (h *house) drain(srv *http.Server) {
+	h.tell(systemd.Stopping)
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	if err := srv.Shutdown(ctx); err != nil {
@@ -163,25 +174,30 @@ func (h *house) drain(srv *http.Server) {
 // listen binds the listeners; secure is nil where there is to be none. Where a
 // port was left open, the configuration is told which it became.
 func listen(ctx context.Context, c *Config) (plain, secure net.Listener, err error) {
-	if plain, err = bind(ctx, "--http", c.HTTP); err != nil {
+	if plain, err = bind(ctx, c, "http", c.HTTP); err != nil {
 		return nil, nil, err
 	}
 	c.HTTP = plain.Addr().String()
 	if c.HTTPS == "off" {
 		return plain, nil, nil
 	}
-	if secure, err = bind(ctx, "--https", c.HTTPS); err != nil {
+	if secure, err = bind(ctx, c, "https", c.HTTPS); err != nil {
 		return nil, nil, errors.Join(err, plain.Close())
 	}
 	c.HTTPS = secure.Addr().String()
 	return plain, secure, nil
 }
 
-func bind(ctx context.Context, flag, addr string) (net.Listener, error) {
+// bind gives the listener that was handed over under a flag's name, else one of
+// its own.
+func bind(ctx context.Context, c *Config, flag, addr string) (net.Listener, error) {
+	if l := c.Listeners[flag]; l != nil {
+		return l, nil
+	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("%w: give another address with %s, like %s 127.0.0.1:9080", err, flag, flag)
+		return nil, fmt.Errorf("%w: give another address with --%s, like --%s 127.0.0.1:9080", err, flag, flag)
 	}
 	return l, nil
 }
@@ -219,7 +235,15 @@ func (h *house) announce(info Ready, ready func(Ready)) {
 		info.BBS = h.BBS
 	}
 	info.AdminPassword, _ = AdminPassword(h.DataDir)
+	h.tell(systemd.Ready)
 	ready(info)
+}
+
+// tell says a state to the service manager.
+func (h *house) tell(state string) {
+	if err := h.Manager.Notify(state); err != nil {
+		h.Log.Warn("service manager was not told", "state", state, "err", err)
+	}
 }
 
 // stackNote says which stack is the default, and why.

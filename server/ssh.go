@@ -22,9 +22,9 @@ func bindSSH(ctx context.Context, c *Config) (net.Listener, error) {
 	}
 	addr := c.SSH
 	set(&addr, DefaultSSH)
-	l, err := bind(ctx, "--ssh", addr)
+	l, err := bind(ctx, c, "ssh", addr)
 	if err != nil && c.SSH == "" && errors.Is(err, syscall.EADDRINUSE) {
-		if l, err = bind(ctx, "--ssh", "127.0.0.1:0"); err == nil {
+		if l, err = bind(ctx, c, "ssh", "127.0.0.1:0"); err == nil {
 			c.Log.Info("default ssh port was taken", "address", l.Addr().String())
 		}
 	}

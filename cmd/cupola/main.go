@@ -42,11 +42,13 @@ type cli struct {
 
 	Deployment boshCmd `cmd:"" help:"Lint and interpolate the manifests of BOSH deployments."`
 
-	Cells          cellsCmd    `cmd:"" help:"List the cells: their tags, what they offer, their room."`
-	PlacementPools poolsCmd    `cmd:"" help:"List, make, change, delete and assign placement pools."`
-	Simulate       simulateCmd `cmd:"" help:"Replay a synthetic fleet through the scheduler, and tell how long it plans and how well it places."`
-	Cleanup        cleanupCmd  `cmd:"" help:"End all that still runs of a daemon that has ended."`
-	Version        versionCmd  `cmd:"" help:"Tell the version."`
+	Cells          cellsCmd      `cmd:"" help:"List the cells: their tags, what they offer, their room."`
+	PlacementPools poolsCmd      `cmd:"" help:"List, make, change, delete and assign placement pools."`
+	Simulate       simulateCmd   `cmd:"" help:"Replay a synthetic fleet through the scheduler, and tell how long it plans and how well it places."`
+	Completion     completionCmd `cmd:"" help:"Write the script that lets a shell complete these commands."`
+	Man            manCmd        `cmd:"" help:"Write the manual page, cupola(1)."`
+	Cleanup        cleanupCmd    `cmd:"" help:"End all that still runs of a daemon that has ended."`
+	Version        versionCmd    `cmd:"" help:"Tell the version."`
 }
 
 // env is what commands share.
@@ -66,9 +68,7 @@ func run(args []string, stdout, stderr *os.File) int {
 	defer stop()
 	var c cli
 	exit := -1
-	parser, err := kong.New(&c, kong.Name("cupola"), kong.Description("Cloud Foundry on one machine, in one process."),
-		kong.Configuration(loadYAML), kong.Writers(stdout, stderr), kong.Exit(func(code int) { exit = code }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.UsageOnError())
+	parser, err := newParser(&c, stdout, stderr, func(code int) { exit = code })
 	if err != nil {
 		fmt.Fprintln(stderr, "cupola:", err)
 		return 2
@@ -95,6 +95,14 @@ func run(args []string, stdout, stderr *os.File) int {
 		return 1
 	}
 	return 0
+}
+
+// newParser makes the parser of c. What it prints by itself, like help, ends
+// with exit.
+func newParser(c *cli, stdout, stderr io.Writer, exit func(code int)) (*kong.Kong, error) {
+	return kong.New(c, kong.Name("cupola"), kong.Description("Cloud Foundry on one machine, in one process."),
+		kong.Configuration(loadYAML), kong.Writers(stdout, stderr), kong.Exit(exit),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.UsageOnError())
 }
 
 // exitCode is an error that has been told already.

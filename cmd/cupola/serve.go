@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cupola/server"
+	"cupola/server/systemd"
 )
 
 // daemonFlags say which daemon is meant.
@@ -47,7 +48,11 @@ func (s *serveCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	c := server.Config{DataDir: s.DataDir, HTTP: s.HTTP, HTTPS: s.HTTPS, SSH: s.SSH, TCP: s.TCP, Domain: s.Domain,
+	listeners, err := systemd.Listeners()
+	if err != nil {
+		return err
+	}
+	c := server.Config{Listeners: listeners, Manager: systemd.FromEnvironment(), DataDir: s.DataDir, HTTP: s.HTTP, HTTPS: s.HTTPS, SSH: s.SSH, TCP: s.TCP, Domain: s.Domain,
 		BBS: s.BBS, BBSFiles: server.BBSFiles{CA: s.BBSCA, Cert: s.BBSCert, Key: s.BBSKey},
 		AdminPassword: s.AdminPassword, DefaultStack: s.DefaultStack, MaxBindings: s.MaxBindings, DataServices: s.DataServices, AllowLoopback: s.AllowLoopback, InstanceCertLife: s.InstanceCertLife, Registries: registries, Log: e.log}
 	s.apply(&c)
