@@ -227,3 +227,51 @@ func (tx *Tx) ForgetRunning() error {
 	_, err := tx.exec("actual_lrps", "DELETE FROM actual_lrps")
 	return err
 }
+
+// SchemaOf tells the schema of the database in dir: 0 where there is none.
+func SchemaOf(ctx context.Context, dir string) (schema int, err error) {
+	file := filepath.Join(dir, DatabaseFile)
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	db, err := open(file, "_pragma=query_only(1)")
+	if err != nil {
+		return 0, err
+	}
+	return schema, errors.Join(db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&schema), db.Close())
+}
+
+// Revert brings back the database that was in dir before it was migrated beyond
+// a schema, from the copy that was made then. What the migrated one has got
+// since is kept beside, as cupola.db.failed. One that was not migrated stays.
+func Revert(ctx context.Context, dir string, schema int) error {
+	now, err := SchemaOf(ctx, dir)
+	if err != nil || now <= schema {
+		return err
+	}
+	file := filepath.Join(dir, DatabaseFile)
+	was := beforeMigration(file, schema+1)
+	if _, err := os.Stat(was); err != nil {
+		return fmt.Errorf("the database was migrated, and the copy from before is lost: %w", err)
+	}
+	if err := emptyLog(ctx, file); err != nil {
+		return err
+	}
+	failed := file + ".failed"
+	// At each moment there is a database under its name.
+	if err := errors.Join(removeIfThere(failed), os.Link(file, failed)); err != nil {
+		return err
+	}
+	return os.Rename(was, file)
+}
+
+// emptyLog brings what the write-ahead log of a database holds that nobody has
+// open into the database, so that it cannot be taken for another one's.
+func emptyLog(ctx context.Context, file string) error {
+	db, err := open(file, "")
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
+	return errors.Join(err, db.Close(), removeIfThere(file+"-wal"), removeIfThere(file+"-shm"))
+}

@@ -176,3 +176,47 @@ func TestInspectMigrates(t *testing.T) {
 		t.Errorf("got %+v, %v", c, err)
 	}
 }
+
+// What a newer cupola migrated, and then failed at, is as it was before.
+func TestRevert(t *testing.T) {
+	dir := t.TempDir()
+	older(t, dir, 2)
+	before, err := SchemaOf(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Revert(t.Context(), dir, before); err != nil {
+		t.Errorf("got %v for one that was not migrated", err)
+	}
+	s, err := Open(Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, s, func(tx *Tx) error { return Orgs.Insert(tx, &cf.Org{Name: "by the newer one"}) })
+	s.Close()
+	if err := Revert(t.Context(), dir, before); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := SchemaOf(t.Context(), dir); err != nil || got != before {
+		t.Errorf("got schema %d, %v; want %d", got, err, before)
+	}
+	if s, err = Open(Config{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	read(t, s, func(tx *Tx) error {
+		if n, err := Orgs.Count(tx, Query{}); err != nil || n != 0 {
+			t.Errorf("got %d orgs, %v; want what was before", n, err)
+		}
+		return nil
+	})
+	if _, err := os.Stat(filepath.Join(dir, "cupola.db.failed")); err != nil {
+		t.Errorf("what the newer one wrote is lost: %v", err)
+	}
+	if err := Revert(t.Context(), dir, 1); err == nil {
+		t.Error("got no error where there is no copy")
+	}
+	if n, err := SchemaOf(t.Context(), t.TempDir()); n != 0 || err != nil {
+		t.Errorf("got %d, %v for no database", n, err)
+	}
+}

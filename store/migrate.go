@@ -51,10 +51,16 @@ func newerError(have, known int) error {
 // keptCopies is how many copies of databases from before migrations are kept.
 const keptCopies = 3
 
+// beforeMigration is what the copy of a database is called that was made before
+// a migration.
+func beforeMigration(file string, migration int) string {
+	return fmt.Sprintf("%s.before-%04d", file, migration)
+}
+
 // copyBefore copies the database aside, as <file>.before-<migration>, and drops
 // the oldest of such copies. A crash leaves no half of a copy under that name.
 func (s *Store) copyBefore(file string, migration int) error {
-	to := fmt.Sprintf("%s.before-%04d", file, migration)
+	to := beforeMigration(file, migration)
 	if err := removeIfThere(to + ".new"); err != nil {
 		return err
 	}
