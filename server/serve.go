@@ -89,12 +89,15 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 	}
 	srv := router.NewServer(h.front(), h.Log, router.Timeouts{})
 	srv.RegisterOnShutdown(h.endPolls) // or the drain would wait for them
+	var coming arrivals
+	coming.watch(srv)
 	for _, l := range doors.http {
 		group.Go(func() error {
-			if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-				return err
+			err := srv.Serve(l)
+			if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) && ctx.Err() != nil {
+				return nil
 			}
-			return nil
+			return err
 		})
 	}
 	group.Go(func() error { return h.cell.Run(live) })
@@ -133,6 +136,8 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 		case <-ctx.Done():
 		case <-live.Done():
 		}
+		h.tell(systemd.Stopping)
+		h.closeDoors(doors.http, &coming)
 		h.drain(srv)
 		stop()
 		return nil
@@ -157,9 +162,19 @@ func (h *house) alive(ctx context.Context) error {
 	return errors.Join(h.store.Read(ctx, nothing), h.store.Write(ctx, nothing))
 }
 
+// closeDoors takes no new connections, and waits for those that have come to
+// say what they want.
+func (h *house) closeDoors(listeners []net.Listener, coming *arrivals) {
+	if err := closeAll(listeners...); err != nil {
+		h.Log.Warn("listeners not closed", "err", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), arrivalTime)
+	defer cancel()
+	coming.wait(ctx)
+}
+
 // drain lets requests in flight finish and takes no new ones.
 func (h *house) drain(srv *http.Server) {
-	h.tell(systemd.Stopping)
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	if err := srv.Shutdown(ctx); err != nil {

@@ -35,6 +35,10 @@ type cli struct {
 	Restore restoreCmd `cmd:"" help:"Make a data directory of a backup."`
 	Broker  brokerCmd  `cmd:"" help:"Prepare and look at the built-in service broker, which 'serve --data-services' turns on."`
 
+	Install   installCmd   `cmd:"" help:"Make a service of systemd's of this binary."`
+	Uninstall uninstallCmd `cmd:"" help:"Take the service away again, and end its apps."`
+	Upgrade   upgradeCmd   `cmd:"" help:"Replace the service's binary, with its apps running on."`
+
 	AppFeatures       appFeaturesCmd       `cmd:"" aliases:"app-feature-flags" help:"List an app's features."`
 	AppFeature        appFeatureCmd        `cmd:"" aliases:"app-feature-flag" help:"Show a feature of an app."`
 	EnableAppFeature  enableAppFeatureCmd  `cmd:"" aliases:"enable-app-feature-flag" help:"Turn a feature of an app on."`

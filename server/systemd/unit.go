@@ -1,7 +1,9 @@
 package systemd
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -9,6 +11,7 @@ import (
 type Service struct {
 	Command []string // the binary, by its path, and its arguments
 	Sockets []Socket // that the manager holds, also while the daemon is restarted
+	DataDir string   // for who uninstalls it
 }
 
 // Socket is one address that it listens at.
@@ -25,6 +28,21 @@ const (
 
 // Unit names the unit of a socket.
 func (s Socket) Unit() string { return "cupola-" + s.Name + ".socket" }
+
+// AllUnits are the names of all units that a service may have.
+func AllUnits() []string {
+	return []string{ServiceUnit, SliceUnit, Socket{Name: "http"}.Unit(), Socket{Name: "https"}.Unit(), Socket{Name: "ssh"}.Unit()}
+}
+
+// DataDirOf reads the data directory off the text of a service's unit.
+func DataDirOf(unit string) (string, error) {
+	for line := range strings.Lines(unit) {
+		if text, ok := strings.CutPrefix(line, "X-DataDir="); ok { // systemd leaves what begins with X- alone
+			return strconv.Unquote(strings.TrimSpace(text))
+		}
+	}
+	return "", errors.New("the unit names no data directory: it is none of 'cupola install'")
+}
 
 // Units are the units of a service, by the names of their files.
 func (s Service) Units() map[string]string {
@@ -44,7 +62,7 @@ func (s Service) service() string {
 		quoted = append(quoted, quote(word))
 	}
 	needs := strings.Join(sockets, " ")
-	return fmt.Sprintf(service, needs, needs, needs, strings.Join(quoted, " "))
+	return fmt.Sprintf(service, needs, needs, needs, strings.Join(quoted, " "), strconv.Quote(s.DataDir))
 }
 
 // quote writes a word of a command line so that systemd takes it for one, and
@@ -120,7 +138,7 @@ TasksMax=infinity
 # calls (SystemCallFilter=, Restrict…, LockPersonality=, MemoryDenyWriteExecute=):
 # apps would inherit it. The daemon confines them itself.
 CapabilityBoundingSet=~CAP_SYS_MODULE CAP_SYS_BOOT CAP_SYS_TIME CAP_SYS_RAWIO CAP_MAC_ADMIN CAP_MAC_OVERRIDE CAP_WAKE_ALARM CAP_BLOCK_SUSPEND CAP_AUDIT_CONTROL CAP_AUDIT_READ CAP_SYSLOG CAP_SYS_PACCT CAP_SYS_TTY_CONFIG CAP_LEASE
-KeyringMode=private
+X-DataDir=%s
 
 [Install]
 WantedBy=multi-user.target

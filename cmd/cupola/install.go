@@ -1,0 +1,309 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"cupola/server"
+	"cupola/server/systemd"
+)
+
+// Where an installation lies.
+const (
+	installedBinary = "/usr/local/bin/cupola"
+	installedConfig = "/etc/cupola/cupola.yml"
+	unitDir         = "/etc/systemd/system"
+)
+
+// sharedFiles are what an installation has for shells and readers, and what
+// writes them.
+var sharedFiles = map[string]func(io.Writer) error{
+	"/usr/local/share/man/man1/cupola.1":                     writeManual,
+	"/usr/local/share/bash-completion/completions/cupola":    func(w io.Writer) error { return writeCompletion(w, "bash") },
+	"/usr/local/share/zsh/site-functions/_cupola":            func(w io.Writer) error { return writeCompletion(w, "zsh") },
+	"/usr/local/share/fish/vendor_completions.d/cupola.fish": func(w io.Writer) error { return writeCompletion(w, "fish") },
+}
+
+const firstConfig = `# Flags of cupola serve, by their names: see 'cupola serve --help'. The data
+# directory and the addresses that systemd listens at are in the units: change
+# them by another 'cupola install'.
+`
+
+type installCmd struct {
+	daemonFlags
+	HTTP    string `help:"Listen here for API and apps." default:"127.0.0.1:8080" placeholder:"ADDR"`
+	HTTPS   string `help:"Listen here with TLS; 'off' for not at all." default:"127.0.0.1:8443" placeholder:"ADDR"`
+	SSH     string `name:"ssh" help:"Listen here for 'cf ssh'; 'off' for not at all." default:"127.0.0.1:2222" placeholder:"ADDR"`
+	Root    string `help:"Install below this directory, and start nothing: for images of machines and for packages." placeholder:"DIR"`
+	NoStart bool   `help:"Start nothing."`
+}
+
+// Run installs cupola as a service of systemd's. Once more, it brings what is
+// there up to date and changes nothing else.
+func (c *installCmd) Run(e *env) error {
+	dir, err := filepath.Abs(c.DataDir)
+	if err != nil {
+		return err
+	}
+	i := &installation{root: c.Root}
+	if err := i.installBinary(); err != nil {
+		return err
+	}
+	service := c.service(dir)
+	if err := i.write(service, dir); err != nil {
+		return err
+	}
+	for _, name := range i.changed {
+		fmt.Fprintf(e.out, "  wrote      %s\n", name)
+	}
+	if c.Root != "" || c.NoStart {
+		fmt.Fprintln(e.out, "Installed, and not started.")
+		return nil
+	}
+	if !systemdRuns() {
+		fmt.Fprintf(e.out, "Installed. systemd does not run here: nothing was started. Without it:\n  cupola serve --data-dir %s\n", dir)
+		return nil
+	}
+	if err := i.start(e.ctx, service); err != nil {
+		return err
+	}
+	fmt.Fprintf(e.out, "Installed, and running: journalctl -u %s tells its log.\n", strings.TrimSuffix(systemd.ServiceUnit, ".service"))
+	return nil
+}
+
+func (c *installCmd) service(dataDir string) systemd.Service {
+	s := systemd.Service{DataDir: dataDir, Command: []string{installedBinary, "serve", "--config", installedConfig, "--data-dir", dataDir}}
+	for _, k := range []systemd.Socket{{Name: "http", Address: c.HTTP}, {Name: "https", Address: c.HTTPS}, {Name: "ssh", Address: c.SSH}} {
+		s.Command = append(s.Command, "--"+k.Name, k.Address)
+		if k.Address != "off" {
+			s.Sockets = append(s.Sockets, k)
+		}
+	}
+	return s
+}
+
+// installation is what is installed below a root directory; "" is the machine's.
+type installation struct {
+	root    string
+	changed []string // files that were written
+}
+
+func (i *installation) path(name string) string { return filepath.Join("/", i.root, name) }
+
+// installBinary puts the program that runs in its place.
+func (i *installation) installBinary() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	to := i.path(installedBinary)
+	if self == to {
+		return nil
+	}
+	program, err := os.ReadFile(self)
+	if err != nil {
+		return err
+	}
+	return i.put(installedBinary, program, 0o755)
+}
+
+// write writes the units and all other files, and takes away the sockets that
+// are not wanted any longer.
+func (i *installation) write(s systemd.Service, dataDir string) error {
+	units := s.Units()
+	for name, text := range units {
+		if err := i.put(filepath.Join(unitDir, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	for _, name := range systemd.AllUnits() {
+		if _, ok := units[name]; !ok {
+			if err := i.remove(filepath.Join(unitDir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	for name, write := range sharedFiles {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			return err
+		}
+		if err := i.put(name, b.Bytes(), 0o644); err != nil {
+			return err
+		}
+	}
+	if _, err := os.Lstat(i.path(installedConfig)); !errors.Is(err, fs.ErrNotExist) {
+		return err // it is the operator's
+	}
+	return i.put(installedConfig, []byte(firstConfig), 0o600)
+}
+
+// put writes a file in one step, unless it is as it should be.
+func (i *installation) put(name string, content []byte, mode fs.FileMode) error {
+	to := i.path(name)
+	info, err := os.Lstat(to)
+	if err == nil && info.Mode() == mode {
+		if have, err := os.ReadFile(to); err == nil && bytes.Equal(have, content) {
+			return nil
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	_, err = writeBeside(to, func(w io.Writer) error {
+		if f, ok := w.(*os.File); ok {
+			if err := f.Chmod(mode); err != nil {
+				return err
+			}
+		}
+		_, err := w.Write(content)
+		return err
+	})
+	i.changed = append(i.changed, to)
+	return err
+}
+
+func (i *installation) remove(name string) error {
+	if err := os.Remove(i.path(name)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// start has systemd take what was written, and the service run it.
+func (i *installation) start(ctx context.Context, s systemd.Service) error {
+	sockets := make([]string, 0, len(s.Sockets))
+	for _, k := range s.Sockets {
+		sockets = append(sockets, k.Unit())
+	}
+	if err := systemctl(ctx, "daemon-reload"); err != nil {
+		return err
+	}
+	if err := systemctl(ctx, append([]string{"enable", "--now"}, sockets...)...); err != nil {
+		return err
+	}
+	verb := "start"
+	if len(i.changed) > 0 {
+		verb = "restart"
+	}
+	return errors.Join(systemctl(ctx, "enable", systemd.ServiceUnit), systemctl(ctx, verb, systemd.ServiceUnit))
+}
+
+// systemdRuns tells whether this machine was booted with systemd: sd_booted(3).
+func systemdRuns() bool {
+	_, err := os.Lstat("/run/systemd/system")
+	return err == nil
+}
+
+// systemctl runs it, and gives what it said as the error.
+func systemctl(ctx context.Context, args ...string) error {
+	out, err := exec.CommandContext(ctx, "systemctl", args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("systemctl %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+type uninstallCmd struct {
+	Purge bool   `help:"Remove the data directory and the configuration, too."`
+	Root  string `help:"What was installed below this directory." placeholder:"DIR"`
+}
+
+// Run takes away what install brought, and ends the apps. Where nothing is
+// installed it does nothing.
+func (c *uninstallCmd) Run(e *env) error {
+	i := &installation{root: c.Root}
+	dir, err := i.dataDir()
+	if err != nil {
+		return err
+	}
+	if c.Root == "" && systemdRuns() {
+		if err := i.stop(e.ctx); err != nil {
+			return err
+		}
+	}
+	if c.Root == "" && dir != "" {
+		if err := endApps(e, dir); err != nil {
+			return err
+		}
+	}
+	if err := i.removeAll(c.Purge); err != nil {
+		return err
+	}
+	switch {
+	case dir == "":
+		fmt.Fprintln(e.out, "Nothing is installed.")
+	case !c.Purge:
+		fmt.Fprintf(e.out, "Uninstalled. %s stays, with all apps in it; 'cupola uninstall --purge' would have removed it.\n", dir)
+	default:
+		if err := os.RemoveAll(i.path(dir)); err != nil {
+			return err
+		}
+		fmt.Fprintln(e.out, "Uninstalled; nothing is left.")
+	}
+	if c.Root == "" && systemdRuns() {
+		return systemctl(e.ctx, "daemon-reload")
+	}
+	return nil
+}
+
+// dataDir is that of what is installed; "" where nothing is.
+func (i *installation) dataDir() (string, error) {
+	text, err := os.ReadFile(i.path(filepath.Join(unitDir, systemd.ServiceUnit)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return systemd.DataDirOf(string(text))
+}
+
+func (i *installation) stop(ctx context.Context) error {
+	var there []string
+	for _, name := range systemd.AllUnits() {
+		if _, err := os.Lstat(i.path(filepath.Join(unitDir, name))); err == nil && name != systemd.SliceUnit {
+			there = append(there, name)
+		}
+	}
+	if len(there) == 0 {
+		return nil
+	}
+	return systemctl(ctx, append([]string{"disable", "--now"}, there...)...)
+}
+
+func endApps(e *env, dataDir string) error {
+	if _, err := os.Stat(dataDir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return server.Cleanup(e.ctx, server.Config{DataDir: dataDir, Log: e.log})
+}
+
+func (i *installation) removeAll(purge bool) error {
+	names := []string{installedBinary, installedBinary + oldSuffix}
+	for name := range sharedFiles {
+		names = append(names, name)
+	}
+	for _, name := range systemd.AllUnits() {
+		names = append(names, filepath.Join(unitDir, name))
+	}
+	if purge {
+		names = append(names, installedConfig)
+	}
+	var errs []error
+	for _, name := range names {
+		errs = append(errs, i.remove(name))
+	}
+	if purge {
+		_ = os.Remove(i.path(filepath.Dir(installedConfig))) // unless others have something there
+	}
+	return errors.Join(errs...)
+}
