@@ -112,7 +112,7 @@ func (c *Cell) renewEach(ctx context.Context) {
 	if c.cfg.Identities == nil {
 		return
 	}
-	tick := time.NewTicker(min(sweepInterval, c.cfg.Identities.RenewBefore()/2))
+	tick := time.NewTicker(min(sweepInterval, c.cfg.Identities.RenewBefore()/10))
 	defer tick.Stop()
 	for c.renewAll(ctx); ; c.renewAll(ctx) {
 		select {

@@ -19,7 +19,7 @@ const credentials = "/etc/cf-instance-credentials/..data"
 // what is wrong with one that it finds.
 func rotation(limit time.Duration) error {
 	var first *x509.Certificate
-	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		pair, err := readPair()
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it was replaced in between
