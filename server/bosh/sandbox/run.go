@@ -35,7 +35,7 @@ func (s *Sandbox) run(ctx context.Context, ruby Interpreter, program, input []by
 			Process: container.Process{Args: []string{ruby.Path, "-e", fromOutput, "-e", string(program)}, Env: []string{}, UID: nobody, GID: nobody, Nofile: maxFiles},
 			Limits:  container.Limits{MemoryBytes: s.cfg.MemoryBytes, CPUShares: cpuShares, Pids: maxProcesses},
 		}, input)
-		return errors.Join(err, r.remove(ctx))
+		return err
 	})
 	return output, err
 }
@@ -103,12 +103,6 @@ func (r *running) end(ctx context.Context, tooMuch bool, said <-chan string) err
 }
 
 func ended(format string, args ...any) error { return erb.Ended(fmt.Sprintf(format, args...)) }
-
-func (r *running) remove(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
-	defer cancel()
-	return r.cfg.Containers.Remove(ctx, r.id)
-}
 
 // tail reads all there is and keeps the last of it.
 func tail(f io.Reader) string {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path"
 	"path/filepath"
@@ -23,6 +24,7 @@ type Config struct {
 	Time        time.Duration // of one run; 60 s
 	MemoryBytes int64         // 512 MiB
 	OutputBytes int64         // 96 MiB, of which a third is how it is written
+	Log         *slog.Logger  // of what could not be taken away; nil discards it
 }
 
 // Bounds that nothing needs to change.
@@ -46,6 +48,9 @@ func New(c Config) *Sandbox {
 	c.Time = cmp.Or(c.Time, time.Minute)
 	c.MemoryBytes = cmp.Or(c.MemoryBytes, 512<<20)
 	c.OutputBytes = cmp.Or(c.OutputBytes, 96<<20)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
 	return &Sandbox{c}
 }
 
@@ -133,10 +138,17 @@ func (s *Sandbox) with(ctx context.Context, stack string, f func(id string, root
 	if err != nil {
 		return err
 	}
-	err = f(id, root)
+	defer s.clean(ctx, id)
+	return f(id, root)
+}
+
+// clean takes away what a run has left. Where it cannot, the next daemon does.
+func (s *Sandbox) clean(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 	defer cancel()
-	return errors.Join(err, s.cfg.Roots.Unmount(ctx, id))
+	if err := errors.Join(s.cfg.Containers.Remove(ctx, id), s.cfg.Roots.Unmount(ctx, id)); err != nil {
+		s.cfg.Log.WarnContext(ctx, "sandbox was not taken away", "id", id, "err", err)
+	}
 }
 
 func mounts(root rootfs.Root) (all []container.Mount) {
