@@ -30,12 +30,18 @@ func (h *house) httpsTLS() (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return cert.get(), nil }}, nil
+	return h.guarding(&tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return cert.get(), nil }}), nil
 }
 
 // certificate makes a certificate of the HTTPS listener, signed by the CA of
 // this machine. A client that is given <data>/ca.pem trusts it.
 func (h *house) certificate() (*tls.Certificate, error) {
+	return h.certificateFor([]string{h.APIHost(), "localhost", h.Domain, "*." + h.Domain}, addresses())
+}
+
+// certificateFor makes one for names, the first of which is its subject, and
+// addresses.
+func (h *house) certificateFor(names []string, ips []net.IP) (*tls.Certificate, error) {
 	ca, err := h.authority()
 	if err != nil {
 		return nil, err
@@ -45,9 +51,9 @@ func (h *house) certificate() (*tls.Certificate, error) {
 		return nil, err
 	}
 	chain, err := ca.Issue(x509.Certificate{
-		Subject: pkix.Name{CommonName: h.APIHost()}, NotAfter: time.Now().AddDate(1, 0, 0),
-		DNSNames:    []string{"localhost", h.Domain, "*." + h.Domain},
-		IPAddresses: addresses(), KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		Subject: pkix.Name{CommonName: names[0]}, NotAfter: time.Now().AddDate(1, 0, 0),
+		DNSNames:    names,
+		IPAddresses: ips, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}, &own.PublicKey)
 	if err != nil {
 		return nil, fmt.Errorf("sign the certificate of the HTTPS listener: %w", err)

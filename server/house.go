@@ -56,6 +56,7 @@ type house struct {
 	network    *network.Network
 	names      *dns.Server // nil where the port is another's
 	cell       *cell.Cell
+	identities *identity.Authority
 	loop       *reconcile.Loop
 	brokers    *broker.Loop
 	dataBroker *databroker.Broker // the built-in service broker; nil where it is off
@@ -171,12 +172,11 @@ func (h *house) openCell(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	authority, err := identity.Open(h.path("identity"), h.InstanceCertLife)
-	if err != nil {
+	if h.identities, err = identity.Open(h.path("identity"), h.InstanceCertLife); err != nil {
 		return err
 	}
 	h.cell, err = cell.New(cell.Config{Dir: h.path("cell"), Presence: h.machine(), Parts: h.parts(), Containers: cell.Engine(h.containers), Network: h.containerNetwork(), RootFS: h.roots,
-		Files: h.files, Artifacts: artifacts, Identities: authority,
+		Files: h.files, Artifacts: artifacts, Identities: h.identities,
 		Volumes: h.volumes.Open, Blob: h.blobs.Path, Keep: h.keep, Logs: h.logLine, Events: func(e lrp.Event) { h.loop.Event(e) },
 		Freed: func() { h.loop.Freed() }, Log: h.Log})
 	return err

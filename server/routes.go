@@ -68,7 +68,7 @@ func (r *routing) current(ctx context.Context) error {
 
 // route keeps the router's table as the rows want it, until ctx ends.
 func (h *house) route(ctx context.Context) error {
-	changed, stop := h.store.Watch(store.ActualLRPs.Name(), store.Routes.Name(), store.Domains.Name(), store.Processes.Name(), store.Apps.Name(), store.RouteBindings.Name(), store.DataInstances.Name(), store.BBSRunning)
+	changed, stop := h.store.Watch(store.ActualLRPs.Name(), store.Routes.Name(), store.Domains.Name(), store.Processes.Name(), store.Apps.Name(), store.RouteBindings.Name(), store.RoutePolicies.Name(), store.DataInstances.Name(), store.BBSRunning)
 	defer stop()
 	for {
 		n := h.routing.begin()
@@ -99,6 +99,7 @@ func (h *house) setRoutes(ctx context.Context) error {
 	var in desire.RoutesIn
 	var wishes []*bbsrows.Desired
 	var databases []*cf.DataInstance
+	var places map[string]router.Place
 	err := h.store.Read(ctx, func(tx *store.Tx) (err error) {
 		if in.Routes, err = store.Routes.All(tx); err != nil {
 			return err
@@ -110,6 +111,12 @@ func (h *house) setRoutes(ctx context.Context) error {
 			return err
 		}
 		if in.Services, err = store.RouteBindings.All(tx); err != nil {
+			return err
+		}
+		if in.Policies, err = store.RoutePolicies.All(tx); err != nil {
+			return err
+		}
+		if places, err = placesOf(tx, in.Domains); err != nil {
 			return err
 		}
 		if databases, err = store.DataInstances.All(tx); err != nil {
@@ -125,6 +132,8 @@ func (h *house) setRoutes(ctx context.Context) error {
 		return err
 	}
 	t := table(desire.Routes(in))
+	t.Guarded = guarded(in.Domains)
+	place(&t, places)
 	addWishes(&t, wishes, in.Instances)
 	h.router.Set(t)
 	if h.names != nil {
@@ -140,6 +149,9 @@ func table(entries []desire.RouteEntry) router.Table {
 	for _, e := range entries {
 		r := router.Route{Port: e.Port, Host: e.Host, Path: e.Path, AppGUID: e.AppGUID, ServiceURL: e.ServiceURL}
 		r.Options = routeOptions(e.Options)
+		if p := e.Policies; p != nil {
+			r.Policy = &router.Policy{Scope: p.Scope, Sources: p.Sources}
+		}
 		for _, to := range e.Endpoints {
 			r.Endpoints = append(r.Endpoints, router.Endpoint{Address: to.Address, AppGUID: to.AppGUID, ProcessGUID: to.ProcessGUID,
 				InstanceGUID: to.InstanceGUID, Index: to.Index, Protocol: to.Protocol, Tags: map[string]string{"instance_id": strconv.Itoa(to.Index)}})

@@ -6,11 +6,11 @@ import "cupola/store/cf"
 // those in which an org can have routes.
 var Domains = &Table[cf.Domain]{
 	name: "domains", singular: "Domain", labelled: true,
-	columns: "guid, created_at, updated_at, labels, annotations, name, internal, org_guid, shared_orgs, router_group_guid",
+	columns: "guid, created_at, updated_at, labels, annotations, name, internal, org_guid, shared_orgs, router_group_guid, enforces_policies, policies_scope",
 	fields: func(v *cf.Domain, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
-			&v.Name, &v.Internal, nullColumn{&v.OrgGUID}, jsonColumn{&v.SharedOrgs}, &v.RouterGroupGUID}
+			&v.Name, &v.Internal, nullColumn{&v.OrgGUID}, jsonColumn{&v.SharedOrgs}, &v.RouterGroupGUID, &v.EnforcesPolicies, &v.PoliciesScope}
 	},
 	resource: func(v *cf.Domain) *cf.Resource { return &v.Resource },
 	filters: map[string]string{

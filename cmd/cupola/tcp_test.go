@@ -24,12 +24,19 @@ func freePorts(t *testing.T, n int) (ports []int) {
 	return ports
 }
 
-// TestTCPRoute reaches an app by a port of its own: it outlives a kill of the
-// daemon, waits for a port that another program has, and ends with its route.
-func TestTCPRoute(t *testing.T) {
-	ports := freePorts(t, 2)
-	d := startDaemon(t, needBinary(t), "--tcp", fmt.Sprintf("127.0.0.1:%d,%d", ports[0], ports[1]))
+// TestRoutes has routes of other kinds than host and path lead to an app.
+func TestRoutes(t *testing.T) {
+	ports := freePorts(t, 3)
+	d := startDaemon(t, needBinary(t), "--tcp", fmt.Sprintf("127.0.0.1:%d,%d", ports[0], ports[1]), "--https", fmt.Sprintf("127.0.0.1:%d", ports[2]))
 	d.pushProbe("probe")
+	t.Run("policies", func(t *testing.T) { d.on(t).callersAreKnown(t, ports[2]) })
+	d.portsHold(t, ports) // it starts another process: no copy of d would do
+}
+
+// portsHold reaches an app by a port of its own: it outlives a kill of the
+// daemon, waits for a port that another program has, and ends with its route.
+func (d *daemon) portsHold(t *testing.T, ports []int) {
+	t.Helper()
 	var groups []struct{ GUID string }
 	d.api("GET", "/routing/v1/router_groups?name=default-tcp", nil, &groups)
 	var domain, route struct{ GUID string }

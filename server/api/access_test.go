@@ -120,6 +120,9 @@ var attempts = map[string]attempt{
 	"PATCH /v3/revisions/{guid}":                                             {"/v3/revisions/revision-1", labels, 200, inSpace},
 	"POST /v3/roles":                                                         {"/v3/roles", `{"type": "space_auditor", "relationships": {"space": {"data": {"guid": "space-1"}}, "user": {"data": {"guid": "user-org_user"}}}}`, 201, platform},
 	"DELETE /v3/roles/{guid}":                                                {"/v3/roles/role-space_auditor", "", 202, inSpace},
+	"POST /v3/route_policies":                                                {"/v3/route_policies", `{"source": "cf:space:d76446a1-f429-4444-8797-be2f78b75b08", "relationships": {"route": {"data": {"guid": "route-11"}}}}`, 201, ofRoute},
+	"PATCH /v3/route_policies/{guid}":                                        {"/v3/route_policies/policy-1", labels, 200, ofRoute},
+	"DELETE /v3/route_policies/{guid}":                                       {"/v3/route_policies/policy-1", "", 204, ofRoute},
 	"POST /v3/routes":                                                        {"/v3/routes", `{"host": "new", "relationships": {"space": {"data": {"guid": "space-1"}}, "domain": {"data": {"guid": "domain-1"}}}}`, 201, namedSpace},
 	"PATCH /v3/routes/{guid}":                                                {"/v3/routes/route-1", labels, 200, ofRoute},
 	"DELETE /v3/routes/{guid}":                                               {"/v3/routes/route-1", "", 202, ofRoute},
@@ -248,6 +251,7 @@ const (
 func seedAccess(tx *store.Tx) error {
 	for _, row := range []func() error{
 		func() error { return seedApp(tx, "app-2", "other") },
+		func() error { return seedPolicies(tx) },
 		func() error {
 			a, err := store.Apps.Get(tx, "app-2")
 			if err != nil {

@@ -270,7 +270,7 @@ func deleteUnmappedRoutes(c *call) (*response, error) {
 	return c.accepted("space.delete_unmapped_routes", "spaces", s.GUID)
 }
 
-const routeIncludes = "include=domain|space|space.organization"
+const routeIncludes = "include=domain|space|space.organization|route_policies"
 
 func includeOfRoutes(c *call, rows []*cf.Route, what string) (string, []doc, error) {
 	spaces := guidsOf(rows, func(r *cf.Route) string { return r.SpaceGUID })
@@ -278,6 +278,9 @@ func includeOfRoutes(c *call, rows []*cf.Route, what string) (string, []doc, err
 	case "domain":
 		docs, err := including(c, store.Domains, viewDomain, guidsOf(rows, func(r *cf.Route) string { return r.DomainGUID }))
 		return "domains", docs, err
+	case "route_policies":
+		policies, err := store.RoutePolicies.By(c.Tx, "route_guids", guidsOf(rows, func(r *cf.Route) string { return r.GUID })...)
+		return "route_policies", views(c, policies, viewRoutePolicy), err
 	case "space":
 		docs, err := including(c, store.Spaces, viewSpace, spaces)
 		return "spaces", docs, err

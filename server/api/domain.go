@@ -26,11 +26,15 @@ func viewDomain(c *call, d *cf.Domain) doc {
 		group = doc{"guid": d.RouterGroupGUID}
 		links["router_group"] = c.link("/routing/v1/router_groups/%s", d.RouterGroupGUID)
 	}
-	return with(resource(d.Resource), doc{
+	out := with(resource(d.Resource), doc{
 		"name": d.Name, "internal": d.Internal, "router_group": group, "supported_protocols": []string{d.Protocol()}, "metadata": metadata(d.Metadata),
 		"relationships": doc{"organization": toOne(d.OrgGUID), "shared_organizations": toMany(c.visibleOrgs(d.SharedOrgs))},
 		"links":         links,
 	})
+	if d.EnforcesPolicies {
+		out["enforce_route_policies"], out["route_policies_scope"] = true, d.PoliciesScope
+	}
+	return out
 }
 
 // visibleOrgs are those of the orgs that the actor sees.
@@ -45,6 +49,8 @@ type domainRequest struct {
 	Name          string         `json:"name"`
 	Internal      opt[bool]      `json:"internal"`
 	RouterGroup   routerGroup    `json:"router_group"`
+	Enforce       opt[bool]      `json:"enforce_route_policies"`
+	Scope         opt[any]       `json:"route_policies_scope"`
 	Metadata      *metadataPatch `json:"metadata"`
 	Relationships struct {
 		Organization ref  `json:"organization"`
@@ -61,7 +67,20 @@ func (r domainRequest) validate() []string {
 		r.Relationships.Organization.guid() != "" || len(r.Relationships.SharedOrgs.Data) == 0, "Relationships cannot contain shared_organizations without an owning organization.",
 		!r.Internal.V || r.Relationships.Organization.guid() == "", "Cannot associate an internal domain with an organization",
 		!r.Internal.V || r.RouterGroup.GUID == "", "Internal domains cannot be associated to a router group.",
+		!r.Internal.V || !r.Enforce.V, "Internal domains cannot have route policy enforcement. Internal routes bypass GoRouter.",
+		r.RouterGroup.GUID == "" || !r.Enforce.V, "Domains with a router group cannot have route policy enforcement. TCP routes do not support mTLS policy enforcement.",
+		r.Scope.V == nil || r.scope() != "", "Route policies scope must be one of 'any', 'org', 'space'",
+		!r.Enforce.V || r.Scope.V != nil, "Route policies scope is required when enforce_route_policies is true",
 		r.Relationships.Organization.guid() == "" || r.RouterGroup.GUID == "", "Domains scoped to an organization cannot be associated to a router group.")
+}
+
+// scope is that of the domain's policies; "" for none, or one that is none.
+func (r domainRequest) scope() string {
+	text, _ := r.Scope.V.(string)
+	if !slices.Contains([]string{"any", "org", "space"}, text) {
+		return ""
+	}
+	return text
 }
 
 // routerGroup names the group of a new domain; "" is none.
@@ -107,7 +126,7 @@ func createDomain(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	d := &cf.Domain{Name: strings.ToLower(req.Name), Internal: req.Internal.V, RouterGroupGUID: req.RouterGroup.GUID, OrgGUID: req.Relationships.Organization.guid(), SharedOrgs: req.Relationships.SharedOrgs.guids()}
+	d := &cf.Domain{Name: strings.ToLower(req.Name), Internal: req.Internal.V, RouterGroupGUID: req.RouterGroup.GUID, EnforcesPolicies: req.Enforce.V, PoliciesScope: req.scope(), OrgGUID: req.Relationships.Organization.guid(), SharedOrgs: req.Relationships.SharedOrgs.guids()}
 	if err := c.domainPlace(d.OrgGUID); err != nil {
 		return nil, err
 	}

@@ -197,6 +197,12 @@ func (s *Server) routes() []route {
 		{"GET /v3/roles/{guid}", anyone, showIncluding(store.Roles, viewRole, includeOfRoles, roleIncludes)},
 		{"DELETE /v3/roles/{guid}", manage, inTx(deleteRole)},
 
+		{"GET /v3/route_policies", anyone, listRoutePolicies},
+		{"POST /v3/route_policies", develop, inTx(createRoutePolicy)},
+		{"GET /v3/route_policies/{guid}", anyone, showRoutePolicy},
+		{"PATCH /v3/route_policies/{guid}", develop, inTx(updateRoutePolicy)},
+		{"DELETE /v3/route_policies/{guid}", develop, inTx(deleteRoutePolicy)},
+
 		{"GET /v3/routes", anyone, listRoutes},
 		{"POST /v3/routes", operate, inTx(createRoute)},
 		{"GET /v3/routes/{guid}", anyone, showIncluding(store.Routes, viewRoute, includeOfRoutes, routeIncludes)},

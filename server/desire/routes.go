@@ -19,6 +19,14 @@ type RouteEntry struct {
 	Endpoints []Endpoint
 	// ServiceURL is that of the route service that is bound to it; "" for none.
 	ServiceURL string
+	// Policies are those of a route in a domain that enforces them; nil for others.
+	Policies *Policies
+}
+
+// Policies say who may call a route.
+type Policies struct {
+	Scope   string // of the domain
+	Sources []string
 }
 
 // Endpoint is an instance that serves a route.
@@ -39,6 +47,7 @@ type RoutesIn struct {
 	Processes []*cf.Process
 	Instances []*lrp.Actual
 	Services  []*cf.RouteBinding
+	Policies  []*cf.RoutePolicy
 }
 
 // Routes are the routes with the instances that are running, ready and not
@@ -50,7 +59,7 @@ func Routes(in RoutesIn) []RouteEntry {
 	for _, d := range in.Domains {
 		domains[d.GUID] = d
 	}
-	served, services := in.served(), in.services()
+	served, services, sources := in.served(), in.services(), in.sources()
 	var entries []RouteEntry
 	for _, r := range in.Routes {
 		d := domains[r.DomainGUID]
@@ -58,6 +67,9 @@ func Routes(in RoutesIn) []RouteEntry {
 			continue
 		}
 		e := RouteEntry{Port: r.Port, Host: strings.TrimPrefix(r.Host+"."+d.Name, "."), Path: r.Path, AppGUID: r.Destinations[0].AppGUID, Options: r.Options, ServiceURL: services[r.GUID]}
+		if d.EnforcesPolicies {
+			e.Policies = &Policies{Scope: d.PoliciesScope, Sources: sources[r.GUID]}
+		}
 		for _, to := range r.Destinations {
 			e.Endpoints = append(e.Endpoints, endpoints(to, served[service{to.AppGUID, ProcessType(to)}])...)
 		}
@@ -117,6 +129,15 @@ func (in RoutesIn) services() map[string]string {
 		}
 	}
 	return urls
+}
+
+// sources are those of the policies by the GUIDs of their routes.
+func (in RoutesIn) sources() map[string][]string {
+	sources := map[string][]string{}
+	for _, p := range in.Policies {
+		sources[p.RouteGUID] = append(sources[p.RouteGUID], p.Source)
+	}
+	return sources
 }
 
 // served gives the routable instances of each service.

@@ -27,6 +27,9 @@ func (x *exchange) admit() bool {
 		x.refuseRoute()
 		return false
 	}
+	if !x.permitted() {
+		return false
+	}
 	if x.pool.service != nil && !x.throughService() {
 		return false
 	}

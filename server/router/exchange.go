@@ -22,6 +22,7 @@ type exchange struct {
 	host     string
 	path     string
 	instance *instance // addressed by a header; may be nil
+	caller   *caller   // of a route with a policy; else nil
 	sticky   string    // InstanceGUID of __VCAP_ID__
 
 	service    *url.URL // the request goes to this route service; nil for none
@@ -109,9 +110,9 @@ func (x *exchange) resolve() []*endpoint {
 	case x.pool == nil:
 		return nil
 	case x.instance != nil:
-		return x.instance.among(x.pool.endpoints)
+		return x.near(x.instance.among(x.pool.endpoints))
 	}
-	return x.pool.endpoints
+	return x.near(x.pool.endpoints)
 }
 
 // take gives the request one of candidates that it has not tried; false when

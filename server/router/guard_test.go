@@ -24,7 +24,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 func TestSmuggling(t *testing.T) {
 	s := newSite(t, Config{})
 	var arrived atomic.Int32
-	s.Set(Table{[]Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {
+	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/bad") {
 			if _, err := io.ReadAll(r.Body); err == nil {
 				arrived.Add(1)
@@ -72,7 +72,7 @@ func TestSmuggling(t *testing.T) {
 
 func TestGuardLetsThrough(t *testing.T) {
 	s := newSite(t, Config{})
-	s.Set(Table{[]Route{route("app.test", app(t, "app", 0, echo))}})
+	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, echo))}})
 	text := "POST /1 HTTP/1.1\r\nHost: app.test\r\nContent-Length: 5\r\n\r\nhello" +
 		"\r\nGET /2 HTTP/1.1\r\nHost: app.test\r\n\r\n" +
 		"POST /3 HTTP/1.1\r\nHost: app.test\r\nTransfer-Encoding: chunked\r\n\r\n5;ext=1\r\nhello\r\n6\r\n world\r\n0\r\nA: b\r\n\r\n" +
@@ -87,7 +87,7 @@ func TestGuardLetsThrough(t *testing.T) {
 
 func TestSlowAndGreedyClients(t *testing.T) {
 	s := newSite(t, Config{Timeouts: Timeouts{RequestHeader: 200 * time.Millisecond, ClientIdle: 200 * time.Millisecond}})
-	s.Set(Table{[]Route{route("app.test", app(t, "app", 0, echo))}})
+	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, echo))}})
 	tests := []struct{ name, text, want string }{
 		{"head never ends", "GET / HTTP/1.1\r\nHost: app.test\r\nX-A: b", ""},
 		{"nothing at all", "", ""},
@@ -110,7 +110,7 @@ func TestSlowAndGreedyClients(t *testing.T) {
 // connection that is none any more.
 func TestUpgradeEndsScanning(t *testing.T) {
 	s := newSite(t, Config{})
-	s.Set(Table{[]Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {
+	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {
 		conn, rw, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			t.Error(err)

@@ -39,6 +39,9 @@ func (x *exchange) setForwarded(out http.Header) {
 		values[4] = strconv.FormatInt(x.started.UnixMilli(), 10)
 		out[requestStartHeader] = values[4:5:5]
 	}
+	if x.router.config.DistrustForwarded && x.caller == nil && !x.serviced {
+		delete(out, clientCertHeader)
+	}
 	for _, name := range []string{appInstanceHeader, processInstanceHeader, serviceSignatureHeader, "Proxy"} {
 		delete(out, name) // CGI programs take Proxy for the variable HTTP_PROXY
 	}

@@ -30,7 +30,7 @@ func seen(a answer, name string) string {
 
 func TestForwardedHeaders(t *testing.T) {
 	s := newSite(t, Config{})
-	s.Set(Table{[]Route{route("app.test", app(t, "guid-7", 7, mirror))}})
+	s.Set(Table{Routes: []Route{route("app.test", app(t, "guid-7", 7, mirror))}})
 	got := s.get(t, "app.test/", "X-Vcap-Request-Id", "mine", "X-Cf-Instanceid", "forged", "X-Cf-Process-Instance", appGUID+":7")
 	uuid := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 	id := seen(got, "X-Vcap-Request-Id")
@@ -58,7 +58,7 @@ func TestForwardedTrust(t *testing.T) {
 		true:  {"127.0.0.1", "http", "app.test", "", "5"},
 	} {
 		s := newSite(t, Config{DistrustForwarded: distrust})
-		s.Set(Table{[]Route{route("app.test", app(t, "app", 0, mirror))}})
+		s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, mirror))}})
 		got := s.get(t, "app.test/", claims...)
 		var values []string
 		for i := 0; i < len(claims); i += 2 {
@@ -72,7 +72,7 @@ func TestForwardedTrust(t *testing.T) {
 
 func TestHopByHopHeaders(t *testing.T) {
 	s := newSite(t, Config{})
-	s.Set(Table{[]Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {
+	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "X-Back")
 		w.Header().Set("X-Back", "1")
 		w.Header().Set("Keep-Alive", "timeout=5")
@@ -95,7 +95,7 @@ func TestHopByHopHeaders(t *testing.T) {
 // TestNoHTTP2Tunnel: an Upgrade to h2c is not for the app.
 func TestNoHTTP2Tunnel(t *testing.T) {
 	s := newSite(t, Config{})
-	s.Set(Table{[]Route{route("app.test", app(t, "app", 0, mirror))}})
+	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, mirror))}})
 	got := s.get(t, "app.test/", "Connection", "Upgrade, HTTP2-Settings", "Upgrade", "H2C", "Http2-Settings", "AAMAAABkAAQAAP__", "Proxy", "http://evil.test")
 	for _, name := range []string{"Upgrade", "Connection", "Http2-Settings", "Proxy"} {
 		if seen(got, name) != "" {
@@ -106,7 +106,7 @@ func TestNoHTTP2Tunnel(t *testing.T) {
 
 func TestRequestURIComesThroughAsItIs(t *testing.T) {
 	s := newSite(t, Config{})
-	s.Set(Table{[]Route{route("app.test", app(t, "app", 0, mirror))}})
+	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, mirror))}})
 	for _, uri := range []string{"/", "/a%2Fb/../c//d", "/?", "/?a=1;b=2&c=%zz", "//double/slash", "/a|b{c}", "*", "/%61?x=//y"} {
 		method := "GET"
 		if uri == "*" {
@@ -156,7 +156,7 @@ func TestStickySessions(t *testing.T) {
 		"; Max-Age=100": "; Path=/api; HttpOnly",
 		"; Max-Age=0":   "; Path=/api; Max-Age=0; HttpOnly",
 	} {
-		s.Set(Table{[]Route{both(attributes)}})
+		s.Set(Table{Routes: []Route{both(attributes)}})
 		got := s.get(t, "app.test/api/login")
 		if vcap(got) != "__VCAP_ID__="+got.body+want {
 			t.Errorf("%q: got cookie %q; want %q", attributes, vcap(got), want)
@@ -192,7 +192,7 @@ func TestAccessLog(t *testing.T) {
 		w.WriteHeader(http.StatusTeapot)
 		io.WriteString(w, "short and stout")
 	})
-	s.Set(Table{[]Route{route("app.test", endpoint), route("empty.test"), route("dead.test", endpointOf(deadAddr(t), "dead", 3))}})
+	s.Set(Table{Routes: []Route{route("app.test", endpoint), route("empty.test"), route("dead.test", endpointOf(deadAddr(t), "dead", 3))}})
 	s.raw(t, "POST /pot?a=\"b HTTP/1.1\r\nHost: app.test\r\nUser-Agent: kettle\r\nReferer: http://x/\r\nX-Forwarded-For: 1.2.3.4\r\nConnection: close\r\nContent-Length: 5\r\n\r\nwater")
 	s.get(t, "none.test/")
 	s.get(t, "empty.test/")

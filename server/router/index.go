@@ -14,6 +14,7 @@ type index struct {
 	ports    map[int]*pool
 	hashed   map[routeKey]*hashed
 	backends map[backendKey]*backend
+	guarded  map[string]bool // domains
 }
 
 // routeKey names a pool across tables.
@@ -68,9 +69,12 @@ type indexer struct {
 
 func (b *indexer) build(t Table) *index {
 	b.pools, b.hashed = map[routeKey]*pool{}, map[routeKey]Options{}
-	b.made = &index{exact: map[string][]*pool{}, wildcard: map[string][]*pool{}, ports: map[int]*pool{}, hashed: map[routeKey]*hashed{}, backends: map[backendKey]*backend{}}
+	b.made = &index{exact: map[string][]*pool{}, wildcard: map[string][]*pool{}, ports: map[int]*pool{}, hashed: map[routeKey]*hashed{}, backends: map[backendKey]*backend{}, guarded: map[string]bool{}}
 	for _, route := range t.Routes {
 		b.add(route)
+	}
+	for _, domain := range t.Guarded {
+		b.made.guarded[strings.ToLower(domain)] = true
 	}
 	for key, options := range b.hashed {
 		b.pools[key].hashed = newHashed(options, b.pools[key].endpoints, b.old.hashed[key])
@@ -95,6 +99,9 @@ func (b *indexer) add(route Route) {
 	}
 	if u, err := url.Parse(route.ServiceURL); err == nil && u.Host != "" {
 		p.service = u
+	}
+	if route.Policy != nil {
+		p.policy = route.Policy
 	}
 	if o := route.Options; o.LoadBalancing == Hash && o.HashHeader != "" && route.Port == 0 {
 		b.hashed[key] = o

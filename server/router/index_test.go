@@ -72,9 +72,9 @@ func FuzzLookup(f *testing.F) {
 func TestSetKeepsBackends(t *testing.T) {
 	s := newSite(t, Config{})
 	one, two := Endpoint{Address: "10.0.0.1:80", InstanceGUID: "one"}, Endpoint{Address: "10.0.0.2:80", InstanceGUID: "two"}
-	s.Set(Table{[]Route{route("app.test", one, two)}})
+	s.Set(Table{Routes: []Route{route("app.test", one, two)}})
 	before := s.index.Load().lookup("app.test", "/").endpoints
-	s.Set(Table{[]Route{route("app.test", two), route("other.test", two)}})
+	s.Set(Table{Routes: []Route{route("app.test", two), route("other.test", two)}})
 	after := s.index.Load().lookup("app.test", "/").endpoints
 	if after[0].backend != before[1].backend || after[0].backend != s.index.Load().lookup("other.test", "/").endpoints[0].backend {
 		t.Error("the endpoint that stayed has another backend")
@@ -83,7 +83,7 @@ func TestSetKeepsBackends(t *testing.T) {
 		t.Error("got the wrong endpoint marked as removed")
 	}
 	before[0].acquire()
-	s.Set(Table{[]Route{route("app.test", one)}})
+	s.Set(Table{Routes: []Route{route("app.test", one)}})
 	if got := s.index.Load().lookup("app.test", "/").endpoints[0].backend; got.removed.Load() {
 		t.Error("the endpoint that came back is marked as removed")
 	}
@@ -92,7 +92,7 @@ func TestSetKeepsBackends(t *testing.T) {
 // TestSetMergesRoutes: two apps may share a route.
 func TestSetMergesRoutes(t *testing.T) {
 	s := newSite(t, Config{})
-	s.Set(Table{[]Route{route("app.test", app(t, "one", 0, nil)), route("APP.test", app(t, "two", 0, nil))}})
+	s.Set(Table{Routes: []Route{route("app.test", app(t, "one", 0, nil)), route("APP.test", app(t, "two", 0, nil))}})
 	got := map[string]int{}
 	for range 4 {
 		got[s.get(t, "app.test/").body]++
@@ -106,7 +106,7 @@ func TestLeastConnection(t *testing.T) {
 	s := newSite(t, Config{})
 	r := route("app.test", Endpoint{Address: "a", InstanceGUID: "a"}, Endpoint{Address: "b", InstanceGUID: "b"}, Endpoint{Address: "c", InstanceGUID: "c"})
 	r.Options.LoadBalancing = LeastConnection
-	s.Set(Table{[]Route{r}})
+	s.Set(Table{Routes: []Route{r}})
 	p := s.index.Load().lookup("app.test", "/")
 	for range 9 {
 		p.pick(p.endpoints, choice{}).acquire()
@@ -120,7 +120,7 @@ func TestLeastConnection(t *testing.T) {
 
 func TestDownEndpointsComeLast(t *testing.T) {
 	s := newSite(t, Config{})
-	s.Set(Table{[]Route{route("app.test", Endpoint{Address: "a", InstanceGUID: "a"}, Endpoint{Address: "b", InstanceGUID: "b"})}})
+	s.Set(Table{Routes: []Route{route("app.test", Endpoint{Address: "a", InstanceGUID: "a"}, Endpoint{Address: "b", InstanceGUID: "b"})}})
 	p := s.index.Load().lookup("app.test", "/")
 	p.endpoints[0].markDown(time.Now())
 	for range 4 {

@@ -15,6 +15,7 @@ type pool struct {
 	service   *url.URL // requests go there first; nil for none
 	least     bool     // choose by the fewest requests under way
 	hashed    *hashed  // choose by a header; nil for none
+	policy    *Policy  // who may come; nil: everybody
 	endpoints []*endpoint
 	next      *atomic.Uint32 // shared with the pool of the table before
 }

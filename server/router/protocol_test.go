@@ -20,7 +20,7 @@ import (
 
 func TestWebsocket(t *testing.T) {
 	s := newSite(t, Config{})
-	s.Set(Table{[]Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {
+	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {
 		c, err := websocket.Accept(w, r, nil)
 		if err != nil {
 			t.Error(err)
@@ -83,7 +83,7 @@ func h2cClient() *http.Transport {
 // at once, the result in a trailer.
 func TestGRPC(t *testing.T) {
 	s := newSite(t, Config{})
-	s.Set(Table{[]Route{route("app.test", h2cApp(t, func(w http.ResponseWriter, r *http.Request) {
+	s.Set(Table{Routes: []Route{route("app.test", h2cApp(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor != 2 || r.Header.Get("Te") != "trailers" {
 			t.Errorf("got %s, te %q; want HTTP/2 and trailers", r.Proto, r.Header.Get("Te"))
 		}
@@ -131,7 +131,7 @@ func TestGRPC(t *testing.T) {
 
 func TestTLS(t *testing.T) {
 	s := newSite(t, Config{})
-	s.Set(Table{[]Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {
+	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, r.Header.Get("X-Forwarded-Proto"), " ", r.Proto)
 	}))}})
 	template := httptest.NewTLSServer(nil)
@@ -186,7 +186,7 @@ func TestStreaming(t *testing.T) {
 	for _, length := range []string{"", "6"} {
 		s := newSite(t, Config{})
 		step := make(chan bool)
-		s.Set(Table{[]Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {
+		s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {
 			if length != "" {
 				w.Header().Set("Content-Length", length)
 			}
@@ -215,7 +215,7 @@ func TestStreaming(t *testing.T) {
 
 func TestTrailers(t *testing.T) {
 	s := newSite(t, Config{})
-	s.Set(Table{[]Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {
+	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		w.Header().Set("Trailer", "X-Sum")
 		io.WriteString(w, "body")
@@ -232,7 +232,7 @@ func TestTrailers(t *testing.T) {
 
 func TestExpectContinue(t *testing.T) {
 	s := newSite(t, Config{})
-	s.Set(Table{[]Route{
+	s.Set(Table{Routes: []Route{
 		route("app.test", app(t, "app", 0, echo)),
 		route("no.test", app(t, "no", 0, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusForbidden) })),
 	}})
@@ -267,7 +267,7 @@ func TestExpectContinue(t *testing.T) {
 
 func TestHTTP10(t *testing.T) {
 	s := newSite(t, Config{})
-	s.Set(Table{[]Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {
+	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "one ")
 		w.(http.Flusher).Flush() // of unknown length
 		io.WriteString(w, r.Proto)
@@ -280,7 +280,7 @@ func TestHTTP10(t *testing.T) {
 
 func TestRetryKeepsTheBody(t *testing.T) {
 	s := newSite(t, Config{})
-	s.Set(Table{[]Route{route("app.test", endpointOf(deadAddr(t), "dead", 0), endpointOf(deadAddr(t), "dead2", 1), app(t, "app", 2, echo))}})
+	s.Set(Table{Routes: []Route{route("app.test", endpointOf(deadAddr(t), "dead", 0), endpointOf(deadAddr(t), "dead2", 1), app(t, "app", 2, echo))}})
 	for range 3 {
 		got := s.raw(t, "POST / HTTP/1.1\r\nHost: app.test\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello")
 		if !strings.Contains(got, `POST / "hello"`) {
@@ -293,7 +293,7 @@ func TestRetryKeepsTheBody(t *testing.T) {
 func TestBrokenAnswers(t *testing.T) {
 	s := newSite(t, Config{})
 	calls := 0
-	s.Set(Table{[]Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {
+	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {
 		calls++
 		conn, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
@@ -323,7 +323,7 @@ func TestBrokenAnswers(t *testing.T) {
 func TestClientGone(t *testing.T) {
 	s := newSite(t, Config{})
 	arrived := make(chan bool)
-	s.Set(Table{[]Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {
+	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {
 		arrived <- true
 		<-r.Context().Done()
 		arrived <- true
@@ -349,7 +349,7 @@ func TestClientGone(t *testing.T) {
 
 func TestDrainingClosesConnections(t *testing.T) {
 	s := newSite(t, Config{})
-	s.Set(Table{[]Route{route("app.test", app(t, "app", 0, nil))}})
+	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, nil))}})
 	if err := s.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +360,7 @@ func TestDrainingClosesConnections(t *testing.T) {
 
 func TestResponseHeaderTimeout(t *testing.T) {
 	s := newSite(t, Config{Timeouts: Timeouts{ResponseHeader: 100 * time.Millisecond}})
-	s.Set(Table{[]Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))}})
+	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))}})
 	if got := s.get(t, "app.test/"); got.status != 502 || !strings.HasPrefix(got.header.Get("X-Cf-RouterError"), "endpoint_failure (") {
 		t.Errorf("got %d %v; want 502", got.status, got.header)
 	}

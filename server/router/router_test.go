@@ -152,7 +152,7 @@ func TestRouting(t *testing.T) {
 		}
 		routes = append(routes, Route{Host: host, Path: path, AppGUID: appGUID, Endpoints: []Endpoint{app(t, r, 0, nil)}})
 	}
-	s.Set(Table{routes})
+	s.Set(Table{Routes: routes})
 	tests := []struct{ url, want string }{
 		{"app.test/", "app.test"},
 		{"APP.test:8080/", "app.test"},
@@ -181,7 +181,7 @@ func TestRouting(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	s := newSite(t, Config{})
 	dead := endpointOf(deadAddr(t), "dead", 0)
-	s.Set(Table{[]Route{route("empty.test"), route("dead.test", dead), route("app.test", app(t, "one", 0, nil))}})
+	s.Set(Table{Routes: []Route{route("empty.test"), route("dead.test", dead), route("app.test", app(t, "one", 0, nil))}})
 	tests := []struct {
 		url     string
 		headers []string
@@ -214,7 +214,7 @@ func TestRefusals(t *testing.T) {
 
 func TestInstanceAddressing(t *testing.T) {
 	s := newSite(t, Config{})
-	s.Set(Table{[]Route{route("app.test", app(t, "zero", 0, nil), app(t, "one", 1, nil), app(t, "two", 2, nil))}})
+	s.Set(Table{Routes: []Route{route("app.test", app(t, "zero", 0, nil), app(t, "one", 1, nil), app(t, "two", 2, nil))}})
 	for range 3 {
 		if got := s.get(t, "app.test/", "X-Cf-App-Instance", appGUID+":1"); got.body != "one" {
 			t.Errorf("got %q; want one", got.body)
@@ -228,7 +228,7 @@ func TestInstanceAddressing(t *testing.T) {
 func TestRoundRobinAndRetry(t *testing.T) {
 	s := newSite(t, Config{})
 	one, two, dead := app(t, "one", 0, nil), app(t, "two", 1, nil), endpointOf(deadAddr(t), "dead", 2)
-	s.Set(Table{[]Route{route("app.test", one, two, dead)}})
+	s.Set(Table{Routes: []Route{route("app.test", one, two, dead)}})
 	got := map[string]int{}
 	for range 12 {
 		got[s.get(t, "app.test/").body]++
@@ -236,7 +236,7 @@ func TestRoundRobinAndRetry(t *testing.T) {
 	if got["one"]+got["two"] != 12 || got["one"] < 4 || got["two"] < 4 {
 		t.Errorf("got %v; want all answered by one and two alike", got)
 	}
-	s.Set(Table{[]Route{route("app.test", dead, two)}})
+	s.Set(Table{Routes: []Route{route("app.test", dead, two)}})
 	if got := s.get(t, "app.test/").body; got != "two" {
 		t.Errorf("got %q; want two", got)
 	}
@@ -254,7 +254,7 @@ func TestDrainAndSettle(t *testing.T) {
 		<-goOn
 		fmt.Fprint(w, "done")
 	})
-	s.Set(Table{[]Route{route("app.test", slow)}})
+	s.Set(Table{Routes: []Route{route("app.test", slow)}})
 	result := make(chan answer)
 	go func() { result <- s.get(t, "app.test/") }()
 	<-arrived
@@ -290,7 +290,7 @@ func TestReplacementUnderLoad(t *testing.T) {
 		return server, endpointOf(server.Listener.Addr().String(), fmt.Sprint("instance-", i), 0)
 	}
 	server, endpoint := start(0)
-	s.Set(Table{[]Route{route("app.test", endpoint)}})
+	s.Set(Table{Routes: []Route{route("app.test", endpoint)}})
 	ctx, stop := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
 	var served atomic.Int64
@@ -318,7 +318,7 @@ func TestReplacementUnderLoad(t *testing.T) {
 		}
 		old, oldEndpoint := server, endpoint
 		server, endpoint = start(i + 1)
-		s.Set(Table{[]Route{route("app.test", endpoint)}})
+		s.Set(Table{Routes: []Route{route("app.test", endpoint)}})
 		if err := s.Settle(t.Context(), oldEndpoint.InstanceGUID); err != nil {
 			t.Error(err)
 		}

@@ -2,7 +2,8 @@ package router
 
 // Table is all that a router routes.
 type Table struct {
-	Routes []Route
+	Routes  []Route
+	Guarded []string // domains whose routes have a Policy each
 }
 
 // Route leads a host and path, or a port, to endpoints. Routes of the same host
@@ -17,6 +18,7 @@ type Route struct {
 	// ServiceURL is where requests go before they come here: the route service
 	// that is bound to the route; "" for none.
 	ServiceURL string
+	Policy     *Policy // nil lets in everybody
 }
 
 // Options are the options of a route in Cloud Foundry's API.

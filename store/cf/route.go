@@ -11,6 +11,11 @@ type Domain struct {
 	// RouterGroupGUID is the group that gives the ports of the domain's routes,
 	// which are TCP then; "" for routes by host and path.
 	RouterGroupGUID string
+	// EnforcesPolicies lets only those apps reach its routes that show their
+	// certificates, that policies of the route name, and that are in PoliciesScope:
+	// "any", "org" or "space" of the app they reach.
+	EnforcesPolicies bool
+	PoliciesScope    string
 }
 
 // DefaultTCP is the one router group: the ports for TCP routes that this
