@@ -20,22 +20,22 @@ func TestHostileManifestsEnd(t *testing.T) {
 		return b.String()
 	}
 	for name, text := range map[string]string{
-		"unknown keys":    repeat("k%d: x\n", 30_000),
-		"near keys":       repeat("instance_group%d: x\n", 15_000),
-		"groups":          "instance_groups:\n" + repeat("- name: g%d\n", 15_000),
-		"jobs":            "instance_groups:\n- name: a\n  jobs:\n" + repeat("  - {name: j%d}\n", 15_000),
-		"releases":        "releases:\n" + repeat("- name: r%d\n", 15_000),
-		"jobs, releases":  "releases:\n" + repeat("- name: r%d\n", 450) + "instance_groups:\n- name: a\n  jobs:\n" + repeat("  - {name: j%d, release: r-x}\n", 4900),
-		"variables":       "variables:\n" + repeat("- {name: v%d, type: rsa}\n", 10_000),
-		"chain of CAs":    "variables:\n" + repeat("- {name: v%d, type: certificate, options: {ca: v, is_ca: true}}\n", 4900),
-		"references":      "variables:\n" + repeat("- {name: v%d, type: rsa}\n", 4900) + "tags:\n" + repeat("  t%d: ((w))((x))((v1.x))\n", 8_000),
-		"other variables": "variables:\n" + repeat("- {name: v%d, type: rsa}\n", 4900) + "tags:\n" + repeat("  t: ((some-long-name-of-a-variable-%d))\n", 1) + repeat("  u%[1]d: ((some-long-name-of-a-variable-%[1]d))\n", 6_000),
+		"unknown keys":    repeat("k%d: x\n", 10_000),
+		"near keys":       repeat("instance_group%d: x\n", 6_000),
+		"groups":          "instance_groups:\n" + repeat("- name: g%d\n", 6_000),
+		"jobs":            "instance_groups:\n- name: a\n  jobs:\n" + repeat("  - {name: j%d}\n", 6_000),
+		"releases":        "releases:\n" + repeat("- name: r%d\n", 6_000),
+		"jobs, releases":  "releases:\n" + repeat("- name: r%d\n", 450) + "instance_groups:\n- name: a\n  jobs:\n" + repeat("  - {name: j%d, release: r-x}\n", 2000),
+		"variables":       "variables:\n" + repeat("- {name: v%d, type: rsa}\n", 6_000),
+		"chain of CAs":    "variables:\n" + repeat("- {name: v%d, type: certificate, options: {ca: v, is_ca: true}}\n", 2000),
+		"references":      "variables:\n" + repeat("- {name: v%d, type: rsa}\n", 2000) + "tags:\n" + repeat("  t%d: ((w))((x))((v1.x))\n", 8_000),
+		"other variables": "variables:\n" + repeat("- {name: v%d, type: rsa}\n", 2000) + "tags:\n" + repeat("  t: ((some-long-name-of-a-variable-%d))\n", 1) + repeat("  u%[1]d: ((some-long-name-of-a-variable-%[1]d))\n", 6_000),
 		"instances":       "name: a\ninstance_groups:\n" + repeat("- {name: g%d, instances: 1000, azs: [a, b, c, d, e, f, g, h, i, j]}\n", 490),
 		"more instances":  "name: a\ninstance_groups:\n- {name: a, instances: 1099511627776, azs: [a, b]}\n",
 		"AZs":             "name: a\ninstance_groups:\n- {name: a, instances: 1000, azs: [" + strings.TrimSuffix(repeat("a%d,", 50_000), ",") + "]}\n",
 		"ports":           "instance_groups:\n- name: a\n  jobs:\n  - name: j\n    properties:\n      quarks:\n        ports:\n" + repeat("        - {name: p%[1]d, internal: %[1]d}\n", 5_000),
 		"addons":          "releases: [{name: r}]\naddons:\n" + repeat("- {name: a%d, jobs: [{name: j, release: r}]}\n", 99) + "instance_groups:\n" + repeat("- {name: g%d}\n", 490),
-		"migrations":      "instance_groups:\n- name: a\n  migrated_from: [" + strings.TrimSuffix(repeat("m%d,", 20_000), ",") + "]\n",
+		"migrations":      "instance_groups:\n- name: a\n  migrated_from: [" + strings.TrimSuffix(repeat("m%d,", 8_000), ",") + "]\n",
 	} {
 		start := time.Now()
 		_, found := Check([]byte(text), Options{})
