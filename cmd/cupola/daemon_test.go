@@ -91,7 +91,7 @@ var apiLine = regexp.MustCompile(`API +http://[^:]+:(\d+)`)
 // start starts the daemon; after the first time, on the same port.
 func (d *daemon) start() {
 	d.t.Helper()
-	flags := []string{"serve", "--data-dir", d.dir, "--http", d.addr, "--https", "off", "--admin-password", adminPassword}
+	flags := []string{"serve", "--data-dir", d.dir, "--http", d.addr, "--https", "off", "--allow-loopback", "--admin-password", adminPassword}
 	d.cmd = exec.Command(d.binary, append(flags, d.flags...)...)
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {

@@ -116,7 +116,7 @@ func TestDrains(t *testing.T) {
 	secure := startSyslog(t, "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert})
 	plain := startSyslog(t, "127.0.0.1:0", nil)
 
-	d := startDaemon(t, needBinary(t), "--allow-loopback")
+	d := startDaemon(t, needBinary(t))
 	d.pushProbe("probe")
 	drain := func(name, url string, credentials doc) {
 		var made struct{ GUID string }

@@ -21,7 +21,7 @@ func TestRouteService(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("SSL_CERT_FILE", files.ca) // whom the daemon trusts
-	d := startDaemon(t, needBinary(t), "--allow-loopback")
+	d := startDaemon(t, needBinary(t))
 	service := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		to, err := url.Parse(req.Header.Get("X-Cf-Forwarded-Url"))
 		if err != nil {

@@ -7,39 +7,27 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"cupola/server/bits"
+	"cupola/server/outward"
 	"cupola/store/blob"
 )
 
 // Config says how a Fetcher fetches.
 type Config struct {
 	Blobs    *blob.Store
-	MaxBytes int64          // of a zip, of a repository's pack and of its files; 0: DefaultMaxBytes
-	Deny     []netip.Prefix // addresses that are not connected to; nil: those of DefaultDeny
-	TempDir  string         // for packs; New makes and empties it; "": the system's
+	MaxBytes int64  // of a zip, of a repository's pack and of its files; 0: DefaultMaxBytes
+	Local    bool   // buildpacks may be at this machine's loopback addresses
+	TempDir  string // for packs; New makes and empties it; "": the system's
 }
 
 // DefaultMaxBytes is the limit where Config has none: the largest upstream
 // buildpacks with all their dependencies have about 1.5 GB.
 const DefaultMaxBytes = 2 << 30
-
-// DefaultDeny are the addresses where no buildpack can be: link-local ones,
-// which on a rented machine lead to its credentials, multicast, and none.
-func DefaultDeny() []netip.Prefix {
-	var list []netip.Prefix
-	for _, p := range []string{"169.254.0.0/16", "fe80::/10", "fd00:ec2::/32", "64:ff9b::a9fe:0/112", "224.0.0.0/4", "ff00::/8", "0.0.0.0/32", "::/128"} {
-		list = append(list, netip.MustParsePrefix(p))
-	}
-	return list
-}
 
 // Fetcher fetches buildpacks. It is safe for concurrent use.
 type Fetcher struct {
@@ -60,12 +48,7 @@ func New(c Config) (*Fetcher, error) {
 	if f.max == 0 {
 		f.max = DefaultMaxBytes
 	}
-	if c.Deny == nil {
-		c.Deny = DefaultDeny()
-	}
-	d := &net.Dialer{Timeout: 30 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
-		return denied(c.Deny, address)
-	}}
+	d := &net.Dialer{Timeout: 30 * time.Second, ControlContext: outward.Control(c.Local)}
 	f.client = &http.Client{Transport: bounded{&http.Transport{
 		DialContext: d.DialContext, ForceAttemptHTTP2: true,
 		TLSHandshakeTimeout: 30 * time.Second, ResponseHeaderTimeout: 2 * time.Minute, IdleConnTimeout: time.Minute,
@@ -100,20 +83,6 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 type cutBody struct {
 	io.Reader
 	io.Closer
-}
-
-// denied looks at the address that a name led to, so that no name and no
-// redirection leads around it.
-func denied(deny []netip.Prefix, address string) error {
-	to, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return err
-	}
-	addr := to.Addr().Unmap().WithZone("") // no prefix contains an address with a zone
-	if slices.ContainsFunc(deny, func(p netip.Prefix) bool { return p.Contains(addr) }) {
-		return fmt.Errorf("connections to %s are not allowed", to.Addr())
-	}
-	return nil
 }
 
 // Fetch stores the buildpack that a URL leads to and gives the digest of its
