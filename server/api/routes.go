@@ -121,6 +121,15 @@ func (s *Server) routes() []route {
 
 		{"GET /v1/cells", anyone, inTx(listCells)},
 		{"GET /v1/tags", anyone, inTx(listTags)},
+		{"GET /v1/deployments", anyone, inTx(listBOSHDeployments)},
+		{"POST /v1/deployments", admin, inTx(deployBOSH)},
+		{"GET /v1/deployments/{name}", anyone, inTx(showBOSHDeployment)},
+		{"GET /v1/deployments/{name}/instances", anyone, inTx(listBOSHInstances)},
+		{"GET /v1/deployments/{name}/variables", anyone, inTx(listBOSHVariables)},
+		{"POST /v1/deployments/{name}/tasks", admin, inTx(askBOSHTask)},
+		{"GET /v1/deployment_tasks", anyone, inTx(listBOSHTasks)},
+		{"GET /v1/deployment_tasks/{number}", anyone, inTx(showBOSHTask)},
+		{"GET /v1/disks", anyone, inTx(listBOSHDisks)},
 
 		{"GET /v3/isolation_segments", anyone, list(store.IsolationSegments, viewSegment)},
 		{"POST /v3/isolation_segments", admin, inTx(createSegment)},

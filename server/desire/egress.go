@@ -44,6 +44,9 @@ func egress(groups []*cf.SecurityGroup, space string, staging bool) []lrp.Egress
 	return rules
 }
 
+// Egress are the rules of the security groups that hold for all that runs.
+func Egress(groups []*cf.SecurityGroup) []lrp.EgressRule { return egress(groups, "", false) }
+
 // ReachIn is what the reach of running containers depends on.
 type ReachIn struct {
 	Groups   []*cf.SecurityGroup

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbsrows"
 	"cupola/server/desire"
 	"cupola/store"
@@ -18,7 +17,7 @@ func watched() []string {
 		store.Apps.Name(), store.Processes.Name(), store.Droplets.Name(), store.Builds.Name(), store.Tasks.Name(),
 		store.Routes.Name(), store.Domains.Name(), store.SecurityGroups.Name(), store.Buildpacks.Name(), store.Stacks.Name(),
 		store.EnvGroups.Name(), store.ServiceBindings.Name(), store.ServiceInstances.Name(), store.ServiceOfferings.Name(), store.ServicePlans.Name(),
-		store.DataInstances.Name(), store.BBSRunning, store.BBSTasks.Name(), store.BBSDomains.Name(),
+		store.BBSRunning, store.BBSTasks.Name(), store.BBSDomains.Name(),
 	}
 }
 
@@ -28,7 +27,7 @@ type loader struct {
 	api       string
 	fetches   *fetches
 	bbs       *bbsrows.Cache
-	others    func(*store.Tx) ([]lrp.Desired, error)
+	sources   []Source
 	images    *images
 	platform  desire.Platform
 	stacks    map[string]*cf.Stack // by name
@@ -49,8 +48,8 @@ type loader struct {
 
 // load reads all but the cells.
 func (l *Loop) load(tx *store.Tx, cells []CellState) (World, error) {
-	r := &loader{tx: tx, api: l.api, fetches: l.fetches, bbs: l.bbs, others: l.others, images: l.images, known: l.revisions, world: World{Now: tx.Now, Cells: cells}}
-	err := r.do(r.loadPlatform, r.loadOwners, r.loadApps, r.loadRoutes, r.loadProcesses, r.workOfBuilds, r.workOfTasks, r.loadRows, r.loadOthers, r.loadBBS, r.stale)
+	r := &loader{tx: tx, api: l.api, fetches: l.fetches, bbs: l.bbs, sources: l.sources, images: l.images, known: l.revisions, world: World{Now: tx.Now, Cells: cells}}
+	err := r.do(r.loadPlatform, r.loadOwners, r.loadApps, r.loadRoutes, r.loadProcesses, r.workOfBuilds, r.workOfTasks, r.loadRows, r.loadSources, r.loadBBS, r.stale)
 	if err == nil {
 		l.revisions = r.revisions
 	}
@@ -261,13 +260,6 @@ func (l *loader) loadDroplets(guids []string) error {
 	for _, d := range rows {
 		l.droplets[d.GUID] = d
 	}
-	return err
-}
-
-// loadOthers derives what neither apps nor the BBS desire.
-func (l *loader) loadOthers() error {
-	list, err := l.others(l.tx)
-	l.world.Desired = append(l.world.Desired, list...)
 	return err
 }
 

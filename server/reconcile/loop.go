@@ -34,11 +34,11 @@ type Config struct {
 	// Pull takes an image into the cache. It is required where apps may name
 	// images as their stack.
 	Pull func(context.Context, ImagePull) (Image, error)
-	// Others derives what is desired besides, from DataInstances; nil: nothing.
-	Others func(*store.Tx) ([]lrp.Desired, error)
-	BBS    *bbsrows.Cache    // reads what the BBS was asked for; nil makes one
-	Logs   func(lrp.LogLine) // takes what the loop says in apps' logs; nil: nobody does
-	Log    *slog.Logger
+	// Sources derive what is desired besides.
+	Sources []Source
+	BBS     *bbsrows.Cache    // reads what the BBS was asked for; nil makes one
+	Logs    func(lrp.LogLine) // takes what the loop says in apps' logs; nil: nobody does
+	Log     *slog.Logger
 }
 
 // Loop makes what runs like what is desired.
@@ -47,7 +47,7 @@ type Loop struct {
 	cells   []Cell
 	api     string
 	bbs     *bbsrows.Cache
-	others  func(*store.Tx) ([]lrp.Desired, error)
+	sources []Source
 	images  *images
 	logs    func(lrp.LogLine)
 	log     *slog.Logger
@@ -65,12 +65,9 @@ const retry = time.Second
 
 // New makes a Loop. Set it to take the cells' events before the cells run.
 func New(c Config) *Loop {
-	l := &Loop{store: c.Store, cells: c.Cells, api: c.API, bbs: c.BBS, others: c.Others, logs: c.Logs, log: c.Log, wake: make(chan struct{}, 1)}
+	l := &Loop{store: c.Store, cells: c.Cells, api: c.API, bbs: c.BBS, sources: c.Sources, logs: c.Logs, log: c.Log, wake: make(chan struct{}, 1)}
 	if l.bbs == nil {
 		l.bbs = bbsrows.New()
-	}
-	if l.others == nil {
-		l.others = func(*store.Tx) ([]lrp.Desired, error) { return nil, nil }
 	}
 	if l.logs == nil {
 		l.logs = func(lrp.LogLine) {}
@@ -102,7 +99,7 @@ func (l *Loop) Freed() { l.poke() }
 
 // Run reconciles until ctx ends. What runs goes on running then.
 func (l *Loop) Run(ctx context.Context) error {
-	changed, stop := l.store.Watch(watched()...)
+	changed, stop := l.store.Watch(l.watched()...)
 	defer stop()
 	defer l.fetches.end()
 	defer l.images.end()

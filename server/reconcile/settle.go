@@ -25,7 +25,11 @@ func (l *Loop) settle(tx *store.Tx, t lrp.Task, o outcome) error {
 	case lrp.DomainTasks:
 		err = settleTask(tx, t.GUID, o)
 	default:
-		err = settleBBSTask(tx, t, o)
+		if s := l.source(t.Domain); s != nil {
+			err = s.Ended(tx, t.GUID, o.result, o.ended())
+		} else {
+			err = settleBBSTask(tx, t, o)
+		}
 	}
 	if store.IsNotFound(err) {
 		return nil

@@ -8,6 +8,7 @@ type BOSHDeployment struct {
 	Name     string
 	Version  int    // of its manifest; 0: none was deployed yet
 	Manifest []byte // of that version; its variables stand in it by their names
+	Provides []byte // the links that its jobs offer, JSON
 }
 
 // BOSHVariable is a value of a deployment's.

@@ -29,7 +29,22 @@ const user = "vcap"
 // ProcessGUID names what runs of a process. It has the digest of the spec, so
 // that the old and the new are told apart.
 func (i Instance) ProcessGUID(job, process string) string {
-	return strings.Join([]string{i.Deployment, i.Group, strconv.Itoa(i.Index), job, process, i.Digest}, ".")
+	return i.Prefix() + strings.Join([]string{job, process, i.Digest}, ".")
+}
+
+// Prefix begins the ProcessGUIDs of all that ever runs of an instance.
+func (i Instance) Prefix() string {
+	return strings.Join([]string{i.Deployment, i.Group, strconv.Itoa(i.Index)}, ".") + "."
+}
+
+// Processes are the ProcessGUIDs of all processes.
+func (i Instance) Processes() (guids []string) {
+	for j := range i.Jobs {
+		for p := range i.Jobs[j].Processes {
+			guids = append(guids, i.ProcessGUID(i.Jobs[j].Name, i.Jobs[j].Processes[p].Name))
+		}
+	}
+	return guids
 }
 
 // Desired is what runs while the instance does.

@@ -1,0 +1,272 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cupola/runtime/lrp"
+	"cupola/server/bosh/agent"
+	"cupola/server/bosh/director"
+	"cupola/server/bosh/manifest"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// viewBOSHDeployment is a deployment of BOSH's, without its manifest.
+func viewBOSHDeployment(d *cf.BOSHDeployment) doc {
+	return with(resource(d.Resource), doc{"name": d.Name, "version": d.Version})
+}
+
+// boshDeployment is the deployment of {name}, for admins.
+func (c *call) boshDeployment() (*cf.BOSHDeployment, error) {
+	if err := c.onlyAdmins(); err != nil {
+		return nil, err
+	}
+	name := c.Request.PathValue("name")
+	d, err := store.BOSHDeployments.First(c.Tx, store.Query{Where: map[string][]string{"names": {name}}})
+	if store.IsNotFound(err) {
+		return nil, cf.Errorf(cf.ResourceNotFound, "Deployment '%s' doesn't exist", name)
+	}
+	return d, err
+}
+
+func listBOSHDeployments(c *call) (*response, error) {
+	if err := c.onlyAdmins(); err != nil {
+		return nil, err
+	}
+	rows, _, err := store.BOSHDeployments.List(c.Tx, store.Query{Order: "name"})
+	if err != nil {
+		return nil, err
+	}
+	list := []doc{}
+	for _, d := range rows {
+		list = append(list, viewBOSHDeployment(d))
+	}
+	return ok(list)
+}
+
+func showBOSHDeployment(c *call) (*response, error) {
+	d, err := c.boshDeployment()
+	if err != nil {
+		return nil, err
+	}
+	return ok(with(viewBOSHDeployment(d), doc{"manifest": string(d.Manifest)}))
+}
+
+// listBOSHInstances lists the instances with what runs of them now.
+func listBOSHInstances(c *call) (*response, error) {
+	d, err := c.boshDeployment()
+	if err != nil {
+		return nil, err
+	}
+	rows, err := store.BOSHInstances.By(c.Tx, "deployment_guids", d.GUID)
+	if err != nil {
+		return nil, err
+	}
+	actuals, err := store.ActualLRPs.By(c.Tx, "domains", lrp.BOSHDomain(d.Name))
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(rows, func(a, b *cf.BOSHInstance) int {
+		if n := strings.Compare(a.Group, b.Group); n != 0 {
+			return n
+		}
+		return a.Index - b.Index
+	})
+	list := []doc{}
+	for _, r := range rows {
+		list = append(list, viewBOSHInstance(d.Name, r, actuals))
+	}
+	return ok(list)
+}
+
+func viewBOSHInstance(deployment string, r *cf.BOSHInstance, actuals []*lrp.Actual) doc {
+	state, address, processes := string(r.Phase), "", []doc{}
+	prefix := agent.Instance{Spec: agent.Spec{Deployment: deployment, Group: r.Group, Index: r.Index}}.Prefix()
+	ready := true
+	for _, a := range actuals {
+		rest, is := strings.CutPrefix(a.ProcessGUID, prefix)
+		if !is {
+			continue
+		}
+		name, digest, _ := cutLast(rest, ".")
+		if digest != r.Digest {
+			continue
+		}
+		ready = ready && a.State == lrp.Running && a.Ready
+		if a.Address != "" {
+			address = a.Address
+		}
+		processes = append(processes, doc{"name": strings.ReplaceAll(name, ".", "/"), "state": strings.ToLower(string(a.State)), "ready": a.Ready,
+			"crash_count": a.CrashCount, "details": a.CrashReason + a.PlacementError})
+	}
+	if r.Phase == cf.BOSHRunning && !ready {
+		state = "failing"
+	}
+	return doc{"guid": r.GUID, "group": r.Group, "index": r.Index, "az": r.AZ, "lifecycle": r.Lifecycle, "state": state, "since": r.Since,
+		"address": address, "processes": processes, "up_to_date": r.Digest == r.Next, "failure": r.Failure}
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	at := strings.LastIndex(s, sep)
+	if at < 0 {
+		return s, "", false
+	}
+	return s[:at], s[at+len(sep):], true
+}
+
+// listBOSHVariables lists the names of a deployment's values, never the values.
+func listBOSHVariables(c *call) (*response, error) {
+	d, err := c.boshDeployment()
+	if err != nil {
+		return nil, err
+	}
+	rows, _, err := store.BOSHVariables.List(c.Tx, store.Query{Where: map[string][]string{"deployment_guids": {d.GUID}}, Order: "name"})
+	if err != nil {
+		return nil, err
+	}
+	list := []doc{}
+	for _, v := range rows {
+		kind := v.Type
+		if kind == "" {
+			kind = "given"
+		}
+		list = append(list, with(resource(v.Resource), doc{"name": v.Name, "type": kind}))
+	}
+	return ok(list)
+}
+
+// listBOSHDisks lists the persistent disks, those of nobody too.
+func listBOSHDisks(c *call) (*response, error) {
+	if err := c.onlyAdmins(); err != nil {
+		return nil, err
+	}
+	rows, err := store.BOSHDisks.All(c.Tx)
+	if err != nil {
+		return nil, err
+	}
+	list := []doc{}
+	for _, d := range rows {
+		list = append(list, with(resource(d.Resource), doc{"deployment": d.DeploymentName, "group": d.Group, "index": d.Index, "az": d.AZ,
+			"size_mb": d.SizeMB, "orphaned": !d.OrphanedAt.IsZero()}))
+	}
+	return ok(list)
+}
+
+// viewBOSHTask is a task, without what was asked for: that holds secrets.
+func viewBOSHTask(t *cf.BOSHTask) doc {
+	return doc{"id": t.Number, "deployment": t.DeploymentName, "kind": t.Kind, "user": t.User, "state": t.State, "result": t.Result,
+		"created_at": t.CreatedAt, "started_at": orNull(t.StartedAt), "ended_at": orNull(t.EndedAt)}
+}
+
+func listBOSHTasks(c *call) (*response, error) {
+	if err := c.onlyAdmins(); err != nil {
+		return nil, err
+	}
+	const last = 30 // as bosh tasks --recent
+	rows, _, err := store.BOSHTasks.List(c.Tx, store.Query{Order: "number", Desc: true, Page: 1, PerPage: last})
+	if err != nil {
+		return nil, err
+	}
+	list := []doc{}
+	for _, t := range rows {
+		list = append(list, viewBOSHTask(t))
+	}
+	return ok(list)
+}
+
+// showBOSHTask shows a task with what it has done, from the events on that come
+// after the query's "after", which is a count.
+func showBOSHTask(c *call) (*response, error) {
+	if err := c.onlyAdmins(); err != nil {
+		return nil, err
+	}
+	t, err := store.BOSHTasks.First(c.Tx, store.Query{Where: map[string][]string{"numbers": {c.Request.PathValue("number")}}})
+	if store.IsNotFound(err) {
+		return nil, cf.Errorf(cf.ResourceNotFound, "Task %s not found", c.Request.PathValue("number"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	rows, err := store.BOSHTaskEvents.By(c.Tx, "task_guids", t.GUID)
+	if err != nil {
+		return nil, err
+	}
+	after, _ := strconv.Atoi(c.Request.URL.Query().Get("after"))
+	events := []doc{}
+	for _, e := range rows[min(max(after, 0), len(rows)):] {
+		events = append(events, doc{"at": e.CreatedAt, "stage": e.Stage, "subject": e.Subject, "state": e.State, "detail": e.Detail})
+	}
+	return ok(with(viewBOSHTask(t), doc{"events": events}))
+}
+
+// deployRequest is a manifest to be deployed. Ops are applied by the client, as
+// the bosh CLI does it.
+type deployRequest struct {
+	Manifest string         `json:"manifest"`
+	Values   map[string]any `json:"values"`
+	Lenient  bool           `json:"lenient"`
+	Recreate bool           `json:"recreate"`
+	Rotate   []string       `json:"rotate"`
+	DryRun   bool           `json:"dry_run"`
+}
+
+// deployBOSH asks for a deploy. What is wrong with the manifest is told at once.
+func deployBOSH(c *call) (*response, error) {
+	if err := c.permitAdmin(); err != nil {
+		return nil, err
+	}
+	var req deployRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	m, found := manifest.Check([]byte(req.Manifest), manifest.Options{Lenient: req.Lenient})
+	if req.DryRun {
+		return ok(doc{"findings": found})
+	}
+	if err := found.Err(); err != nil {
+		return nil, cf.Unprocessable("%s", err)
+	}
+	return c.askBOSH(m.Name, director.Deploy, director.Order{Manifest: req.Manifest, Values: req.Values, Lenient: req.Lenient, Recreate: req.Recreate, Rotate: req.Rotate})
+}
+
+func (c *call) askBOSH(deployment string, kind director.Kind, o director.Order) (*response, error) {
+	t, err := director.Ask(c.Tx, deployment, c.identity.Username, kind, o)
+	if err != nil {
+		return nil, err
+	}
+	return &response{status: http.StatusAccepted, body: viewBOSHTask(t)}, nil
+}
+
+// boshTaskRequest is what a deployment that is there is to do.
+type boshTaskRequest struct {
+	Kind      string `json:"kind"`
+	Group     string `json:"group"`
+	Index     *int   `json:"index"`
+	Errand    string `json:"errand"`
+	DropDisks bool   `json:"delete_disks"`
+}
+
+func (r boshTaskRequest) validate() []string {
+	kinds := []director.Kind{director.Start, director.Stop, director.Restart, director.Recreate, director.Delete, director.RunErrand}
+	return must(slices.Contains(kinds, director.Kind(r.Kind)), "Kind must be one of start, stop, restart, recreate, delete and run-errand",
+		(r.Errand != "") == (r.Kind == string(director.RunErrand)), "Errand must be given for run-errand, and for nothing else",
+		r.Index == nil || r.Group != "", "Group must be given with Index")
+}
+
+func askBOSHTask(c *call) (*response, error) {
+	if err := c.permitAdmin(); err != nil {
+		return nil, err
+	}
+	d, err := c.boshDeployment()
+	if err != nil {
+		return nil, err
+	}
+	var req boshTaskRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	return c.askBOSH(d.Name, director.Kind(req.Kind), director.Order{Group: req.Group, Index: req.Index, Errand: req.Errand, DropDisks: req.DropDisks})
+}

@@ -1,0 +1,278 @@
+package director
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"cupola/server/bosh"
+	"cupola/server/bosh/interpolate"
+	"cupola/server/bosh/link"
+	"cupola/server/bosh/manifest"
+	"cupola/server/bosh/tree"
+	"cupola/server/bosh/variables"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// deploy is a deploy being prepared.
+type deploy struct {
+	task  *cf.BOSHTask
+	order Order
+	// existing are the variables that the deployment has, and given the values
+	// that users gave, now or before.
+	existing map[string]variables.Value
+	given    interpolate.Values
+	made     map[string]variables.Value
+	m        *manifest.Manifest // with all values
+	resolved *bosh.Deployment
+}
+
+func (l *Loop) prepareDeploy(ctx context.Context, t *cf.BOSHTask, o Order) error {
+	d := &deploy{task: t, order: o}
+	say := l.saying(ctx, t)
+	say("Preparing deployment", "manifest")
+	root, err := tree.Load([]byte(o.Manifest))
+	if err != nil {
+		return err
+	}
+	if err := l.Store.Read(ctx, d.loadVariables); err != nil {
+		return err
+	}
+	if err := d.fill(ctx, root); err != nil {
+		return err
+	}
+	d.resolved, err = l.Resolve(ctx, Request{Manifest: d.m, Say: say, Shared: l.shared(ctx)})
+	if err != nil {
+		return err
+	}
+	say("", "")
+	return l.Store.Write(ctx, func(tx *store.Tx) error { return l.writeDeploy(tx, d) })
+}
+
+// saying tells in the task's events what is being done; each ends what was done
+// before.
+func (l *Loop) saying(ctx context.Context, t *cf.BOSHTask) func(stage, subject string) {
+	var was *cf.BOSHTaskEvent
+	return func(stage, subject string) {
+		err := l.Store.Write(ctx, func(tx *store.Tx) error {
+			if was != nil {
+				was.GUID, was.State, was.CreatedAt = "", "finished", time.Time{}
+				if err := store.BOSHTaskEvents.Insert(tx, was); err != nil {
+					return err
+				}
+			}
+			if was = nil; stage == "" {
+				return nil
+			}
+			was = &cf.BOSHTaskEvent{TaskGUID: t.GUID, Stage: stage, Subject: subject, State: "started"}
+			return store.BOSHTaskEvents.Insert(tx, was)
+		})
+		if err != nil && ctx.Err() == nil {
+			l.Log.WarnContext(ctx, "event of a task was not written", "task", t.Number, "err", err)
+		}
+	}
+}
+
+// loadVariables reads the values that the deployment has from before.
+func (d *deploy) loadVariables(tx *store.Tx) error {
+	d.existing, d.given = map[string]variables.Value{}, interpolate.Values{}
+	dep, err := store.BOSHDeployments.First(tx, store.Query{Where: map[string][]string{"names": {d.task.DeploymentName}}})
+	if store.IsNotFound(err) {
+		err = nil
+	} else if err == nil {
+		err = d.loadRows(tx, dep.GUID)
+	}
+	for name, v := range d.order.Values {
+		d.given[name] = v
+	}
+	return err
+}
+
+func (d *deploy) loadRows(tx *store.Tx, deployment string) error {
+	rows, err := store.BOSHVariables.By(tx, "deployment_guids", deployment)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if r.Type == "" {
+			var v any
+			if err := json.Unmarshal(r.Value, &v); err != nil {
+				return fmt.Errorf("read the variable %s: %w", r.Name, err)
+			}
+			d.given[r.Name] = v
+			continue
+		}
+		var v variables.Value
+		if err := json.Unmarshal(r.Value, &v); err != nil {
+			return fmt.Errorf("read the variable %s: %w", r.Name, err)
+		}
+		d.existing[r.Name] = v
+	}
+	return nil
+}
+
+// fill gives the manifest its values: those that were given, then those that are
+// made.
+func (d *deploy) fill(ctx context.Context, root *yaml.Node) error {
+	root, _, err := interpolate.Apply(root, d.given)
+	if err != nil {
+		return err
+	}
+	m, found := manifest.Decode(root)
+	options := manifest.Options{Lenient: d.order.Lenient, Given: []string{}}
+	found = append(found.Graded(options), manifest.Lint(m, options)...)
+	found.Sort()
+	if err := found.Err(); err != nil {
+		return err
+	}
+	d.made, err = variables.Generate(ctx, variables.Request{Declared: m.Declared(), Existing: d.existing, Rotate: d.order.Rotate, Now: time.Now(), Rand: rand.Reader})
+	if err != nil {
+		return err
+	}
+	values := interpolate.Values{}
+	for name, v := range d.made {
+		values[name] = v.Interpolated()
+	}
+	full, report, err := interpolate.Apply(root, values)
+	if err != nil {
+		return err
+	}
+	if len(report.Missing) > 0 {
+		return fmt.Errorf("Expected to find variables: %s", strings.Join(report.Missing, ", ")) //nolint:staticcheck // BOSH's words
+	}
+	d.m, found = manifest.Decode(full)
+	return found.Graded(options).Err()
+}
+
+// shared finds the links that another deployment shares.
+func (l *Loop) shared(ctx context.Context) func(string) ([]link.Provider, bool) {
+	return func(name string) (providers []link.Provider, exists bool) {
+		err := l.Store.Read(ctx, func(tx *store.Tx) error {
+			d, err := store.BOSHDeployments.First(tx, store.Query{Where: map[string][]string{"names": {name}}})
+			if err != nil {
+				return err
+			}
+			exists = true
+			if len(d.Provides) == 0 {
+				return nil
+			}
+			return json.Unmarshal(d.Provides, &providers)
+		})
+		if err != nil && !store.IsNotFound(err) {
+			l.Log.WarnContext(ctx, "links of a deployment were not read", "deployment", name, "err", err)
+		}
+		return providers, exists
+	}
+}
+
+// writeDeploy writes all that a deploy came to.
+func (l *Loop) writeDeploy(tx *store.Tx, d *deploy) error {
+	row, err := store.BOSHTasks.Get(tx, d.task.GUID)
+	if err != nil || row.State != cf.BOSHProcessing {
+		return err
+	}
+	dep, err := d.writeDeployment(tx)
+	if err != nil {
+		return err
+	}
+	rows, err := store.BOSHInstances.By(tx, "deployment_guids", dep.GUID)
+	if err != nil {
+		return err
+	}
+	w := &rowWriter{tx: tx, deploy: d, deployment: dep, rows: map[string]*cf.BOSHInstance{}, azs: l.AZ}
+	for _, r := range rows {
+		w.rows[instanceKey(r.Group, r.Index)] = r
+	}
+	if err := w.migrate(); err != nil {
+		return err
+	}
+	p := Plan{}
+	for n := range d.resolved.Groups {
+		g := &d.resolved.Groups[n]
+		p.Groups = append(p.Groups, GroupOf(d.m, d.m.Group(g.Name)))
+		if err := w.group(g); err != nil {
+			return err
+		}
+	}
+	if err := w.dropRest(); err != nil {
+		return err
+	}
+	p.addMissing(rows)
+	return plan(tx, d.task, p)
+}
+
+// writeDeployment writes the deployment and its variables. Its version counts
+// when the manifest is another.
+func (d *deploy) writeDeployment(tx *store.Tx) (*cf.BOSHDeployment, error) {
+	provides, err := json.Marshal(d.resolved.Provides)
+	if err != nil {
+		return nil, fmt.Errorf("encode the links of %s: %w", d.m.Name, err)
+	}
+	dep, err := store.BOSHDeployments.First(tx, store.Query{Where: map[string][]string{"names": {d.m.Name}}})
+	switch {
+	case store.IsNotFound(err):
+		dep = &cf.BOSHDeployment{Name: d.m.Name, Version: 1, Manifest: []byte(d.order.Manifest), Provides: provides}
+		err = store.BOSHDeployments.Insert(tx, dep)
+	case err == nil:
+		if string(dep.Manifest) != d.order.Manifest {
+			dep.Version++
+		}
+		dep.Manifest, dep.Provides = []byte(d.order.Manifest), provides
+		err = store.BOSHDeployments.Update(tx, dep)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return dep, d.writeVariables(tx, dep.GUID)
+}
+
+// writeVariables makes the rows of variables what they are now.
+func (d *deploy) writeVariables(tx *store.Tx, deployment string) error {
+	old, err := store.BOSHVariables.By(tx, "deployment_guids", deployment)
+	if err != nil {
+		return err
+	}
+	rows := map[string]*cf.BOSHVariable{}
+	for _, r := range old {
+		rows[r.Name] = r
+	}
+	types := map[string]string{}
+	for _, v := range d.m.Variables {
+		types[v.Name] = v.Type
+	}
+	put := func(name, kind string, value any) error {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return fmt.Errorf("encode the variable %s: %w", name, err)
+		}
+		r, ok := rows[name]
+		delete(rows, name)
+		if !ok {
+			return store.BOSHVariables.Insert(tx, &cf.BOSHVariable{DeploymentGUID: deployment, Name: name, Type: kind, Value: text})
+		}
+		if r.Type == kind && string(r.Value) == string(text) {
+			return nil
+		}
+		r.Type, r.Value = kind, text
+		return store.BOSHVariables.Update(tx, r)
+	}
+	for name, v := range d.made {
+		err = errors.Join(err, put(name, types[name], v))
+	}
+	for name, v := range d.given {
+		if _, declared := d.made[name]; !declared {
+			err = errors.Join(err, put(name, "", v))
+		}
+	}
+	for _, r := range rows {
+		err = errors.Join(err, store.BOSHVariables.Delete(tx, r.GUID))
+	}
+	return err
+}

@@ -1,0 +1,199 @@
+package director
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"cupola/server/bosh"
+	"cupola/server/bosh/agent"
+	"cupola/server/bosh/link"
+	"cupola/server/bosh/manifest"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// Volumes keeps the disks of instances. Create of one that is there and Remove
+// of one that is not change nothing.
+type Volumes interface {
+	Create(name string, bytes int64) error
+	Remove(name string) error
+	List() ([]string, error)
+}
+
+// Request is a manifest to be resolved.
+type Request struct {
+	Manifest *manifest.Manifest // with the values of its variables
+	// Say takes the name of what is done next.
+	Say func(stage, subject string)
+	// Shared are the links of other deployments.
+	Shared func(deployment string) (providers []link.Provider, exists bool)
+}
+
+// Config is what a Loop is made of.
+type Config struct {
+	Store   *store.Store
+	Volumes Volumes
+	// Resolve brings the images of a manifest's releases here, and renders their
+	// jobs.
+	Resolve func(context.Context, Request) (*bosh.Deployment, error)
+	// AZ gives the tags of the cells that an AZ is made of; nil of one that is a
+	// name alone.
+	AZ  func(az string) []string
+	Log *slog.Logger
+}
+
+// Loop does what was asked of deployments.
+type Loop struct {
+	Config
+	specs specs
+	wake  chan struct{}
+
+	mu        sync.Mutex
+	preparing map[string]bool // GUIDs of tasks
+	running   sync.WaitGroup
+}
+
+// New makes a Loop.
+func New(c Config) *Loop {
+	return &Loop{Config: c, specs: specs{known: map[string]*agent.Spec{}}, wake: make(chan struct{}, 1), preparing: map[string]bool{}}
+}
+
+// tick is how long a change that nobody told of goes unnoticed; retry is how
+// long the loop waits after an error.
+const (
+	tick  = 30 * time.Second
+	retry = time.Second
+)
+
+// Run does tasks until ctx ends. What it was at goes on when another Run begins.
+func (l *Loop) Run(ctx context.Context) error {
+	changed, stop := l.Store.Watch(store.BOSHTasks.Name(), store.BOSHInstances.Name(), store.BOSHCalls.Name(), store.ActualLRPs.Name())
+	defer stop()
+	defer l.running.Wait()
+	if err := l.sweep(ctx); err != nil && ctx.Err() == nil {
+		l.Log.ErrorContext(ctx, "disks of instances were not looked through", "err", err)
+	}
+	for {
+		next, err := l.look(ctx)
+		if err != nil && ctx.Err() == nil {
+			l.Log.ErrorContext(ctx, "deployments were not moved on", "err", err)
+			next = time.Now().Add(retry)
+		}
+		if until := time.Now().Add(tick); next.IsZero() || next.After(until) {
+			next = until
+		}
+		timer := time.NewTimer(time.Until(next))
+		select {
+		case <-changed:
+		case <-l.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+func (l *Loop) poke() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// look moves the first task of each deployment on, and tells when to look again.
+func (l *Loop) look(ctx context.Context) (next time.Time, err error) {
+	var open []*cf.BOSHTask
+	err = l.Store.Read(ctx, func(tx *store.Tx) (err error) {
+		open, err = tx.OpenBOSHTasks()
+		return err
+	})
+	begun := map[string]bool{}
+	for _, t := range open {
+		if begun[t.DeploymentName] {
+			continue
+		}
+		begun[t.DeploymentName] = true
+		at, fault := l.do(ctx, t)
+		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+		err = errors.Join(err, fault)
+	}
+	return next, err
+}
+
+// do moves a task on.
+func (l *Loop) do(ctx context.Context, t *cf.BOSHTask) (time.Time, error) {
+	if len(t.Plan) == 0 {
+		l.begin(ctx, t)
+		return time.Time{}, nil
+	}
+	var c Change
+	decide := func(tx *store.Tx) error {
+		w, err := l.load(tx, t)
+		if err == nil {
+			c = Step(w)
+		}
+		return err
+	}
+	if err := l.Store.Read(ctx, decide); err != nil || c.Empty() {
+		return c.Wake, err
+	}
+	if err := l.makeDisks(ctx, c); err != nil {
+		return time.Time{}, err
+	}
+	var gone []string
+	err := l.Store.Write(ctx, func(tx *store.Tx) (err error) {
+		if err := decide(tx); err != nil {
+			return err
+		}
+		gone, err = l.write(tx, t, c)
+		return err
+	})
+	if err == nil {
+		err = l.dropDisks(gone)
+	}
+	l.poke() // there may be more to do at once
+	return c.Wake, err
+}
+
+// begin prepares a task, unless that is being done.
+func (l *Loop) begin(ctx context.Context, t *cf.BOSHTask) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.preparing[t.GUID] {
+		return
+	}
+	l.preparing[t.GUID] = true
+	l.running.Go(func() {
+		err := l.prepare(ctx, t)
+		if err != nil && ctx.Err() == nil {
+			err = l.giveUp(ctx, t, err)
+		}
+		l.mu.Lock()
+		delete(l.preparing, t.GUID)
+		l.mu.Unlock()
+		if err != nil && ctx.Err() == nil {
+			l.Log.ErrorContext(ctx, "task of a deployment was not begun", "deployment", t.DeploymentName, "task", t.Number, "err", err)
+		}
+		l.poke()
+	})
+}
+
+// giveUp ends a task that could not be prepared.
+func (l *Loop) giveUp(ctx context.Context, t *cf.BOSHTask, why error) error {
+	return l.Store.Write(ctx, func(tx *store.Tx) error {
+		row, err := store.BOSHTasks.Get(tx, t.GUID)
+		if err != nil {
+			return err
+		}
+		row.State, row.Result, row.EndedAt = cf.BOSHError, why.Error(), tx.Now
+		return store.BOSHTasks.Update(tx, row)
+	})
+}

@@ -1,0 +1,151 @@
+package director
+
+import (
+	"context"
+	"fmt"
+
+	"cupola/server/bosh/manifest"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// prepare finds what a task has to do, and writes its plan, with all that it
+// makes of instances, in one transaction.
+func (l *Loop) prepare(ctx context.Context, t *cf.BOSHTask) error {
+	o, err := orderOf(t)
+	if err != nil {
+		return err
+	}
+	if err := l.start(ctx, t); err != nil {
+		return err
+	}
+	if Kind(t.Kind) == Deploy {
+		return l.prepareDeploy(ctx, t, o)
+	}
+	return l.Store.Write(ctx, func(tx *store.Tx) error {
+		p, err := change(tx, t, o)
+		if err != nil {
+			return err
+		}
+		return plan(tx, t, p)
+	})
+}
+
+// start marks a task as being done.
+func (l *Loop) start(ctx context.Context, t *cf.BOSHTask) error {
+	return l.Store.Write(ctx, func(tx *store.Tx) error {
+		row, err := store.BOSHTasks.Get(tx, t.GUID)
+		if err != nil || row.State != cf.BOSHQueued {
+			return err
+		}
+		row.State, row.StartedAt = cf.BOSHProcessing, tx.Now
+		return store.BOSHTasks.Update(tx, row)
+	})
+}
+
+// plan writes what a task came to.
+func plan(tx *store.Tx, t *cf.BOSHTask, p Plan) error {
+	row, err := store.BOSHTasks.Get(tx, t.GUID)
+	if err != nil || row.State != cf.BOSHProcessing {
+		return err
+	}
+	if row.Plan, err = p.encode(); err != nil {
+		return err
+	}
+	return store.BOSHTasks.Update(tx, row)
+}
+
+// change has instances of a deployment become what a task wants, without
+// another manifest.
+func change(tx *store.Tx, t *cf.BOSHTask, o Order) (Plan, error) {
+	d, err := store.BOSHDeployments.First(tx, store.Query{Where: map[string][]string{"names": {t.DeploymentName}}})
+	if err != nil {
+		return Plan{}, err
+	}
+	m, findings := manifest.Parse(d.Manifest)
+	if len(d.Manifest) > 0 && findings.Err() != nil {
+		return Plan{}, fmt.Errorf("the manifest of deployment %s cannot be read any longer", d.Name)
+	}
+	rows, err := store.BOSHInstances.By(tx, "deployment_guids", d.GUID)
+	if err != nil {
+		return Plan{}, err
+	}
+	p := Plan{DropDisks: o.DropDisks, Errand: o.Errand}
+	for _, g := range m.InstanceGroups {
+		p.Groups = append(p.Groups, GroupOf(m, g))
+	}
+	p.addMissing(rows)
+	found := false
+	for _, r := range rows {
+		if o.Group != "" && r.Group != o.Group || o.Index != nil && r.Index != *o.Index {
+			continue
+		}
+		found = true
+		if aim(Kind(t.Kind), r) {
+			if err := store.BOSHInstances.Update(tx, r); err != nil {
+				return p, err
+			}
+		}
+	}
+	if !found && o.Group != "" {
+		return p, fmt.Errorf("deployment %s has no instance %s", d.Name, instanceName(o))
+	}
+	return p, checkErrand(d.Name, rows, o.Errand)
+}
+
+func instanceName(o Order) string {
+	if o.Index == nil {
+		return o.Group
+	}
+	return fmt.Sprintf("%s/%d", o.Group, *o.Index)
+}
+
+func checkErrand(deployment string, rows []*cf.BOSHInstance, errand string) error {
+	if errand == "" {
+		return nil
+	}
+	for _, r := range rows {
+		if r.Group == errand && r.Lifecycle != string(manifest.Service) {
+			return nil
+		}
+	}
+	return fmt.Errorf("Errand '%s' doesn't exist in deployment '%s'", errand, deployment) //nolint:staticcheck // BOSH's words
+}
+
+// addMissing plans for groups that instances have and the manifest has not any
+// longer.
+func (p *Plan) addMissing(rows []*cf.BOSHInstance) {
+	has := map[string]bool{}
+	for _, g := range p.Groups {
+		has[g.Name] = true
+	}
+	for _, r := range rows {
+		if !has[r.Group] {
+			has[r.Group] = true
+			p.Groups = append(p.Groups, Group{Name: r.Group, Lifecycle: manifest.Lifecycle(r.Lifecycle), MaxInFlight: 1, UpdateWatch: watch(nil), CanaryWatch: watch(nil)})
+		}
+	}
+}
+
+// aim has an instance become what a kind of task wants, and tells whether that
+// changes it.
+func aim(kind Kind, r *cf.BOSHInstance) bool {
+	was := *r
+	switch kind {
+	case Delete:
+		r.Goal = cf.BOSHGone
+	case Stop:
+		if r.Lifecycle == string(manifest.Service) {
+			r.Goal = cf.BOSHHalted
+		}
+	case Start, Restart, Recreate:
+		if r.Lifecycle != string(manifest.Service) {
+			return false
+		}
+		r.Goal = cf.BOSHStarted
+		if kind != Start {
+			r.Renew++
+		}
+	}
+	return *r != was
+}

@@ -1,0 +1,246 @@
+package director
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"cupola/runtime/lrp"
+	"cupola/server/bosh"
+	"cupola/server/bosh/agent"
+	"cupola/server/bosh/manifest"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// rowWriter makes the rows of instances what a deployment wants.
+type rowWriter struct {
+	tx         *store.Tx
+	deploy     *deploy
+	deployment *cf.BOSHDeployment
+	rows       map[string]*cf.BOSHInstance // that nobody has asked for yet
+	azs        func(az string) []string
+}
+
+func instanceKey(group string, index int) string { return group + "/" + strconv.Itoa(index) }
+
+// migrate gives the instances of groups that were renamed their new names: their
+// disks stay with them.
+func (w *rowWriter) migrate() error {
+	for _, g := range w.deploy.resolved.Groups {
+		for _, from := range g.MigratedFrom {
+			if err := w.rename(from, g.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *rowWriter) rename(from manifest.Migrated, to string) error {
+	if w.deploy.m.Group(from.Name) != nil {
+		return fmt.Errorf("instance group %s was to become %s, and is there itself still", from.Name, to)
+	}
+	for key, r := range w.rows {
+		if r.Group != from.Name || from.AZ != "" && r.AZ != from.AZ {
+			continue
+		}
+		if w.rows[instanceKey(to, r.Index)] != nil {
+			return fmt.Errorf("%s/%d cannot become %s/%d: that is there already", r.Group, r.Index, to, r.Index)
+		}
+		delete(w.rows, key)
+		r.Group = to
+		w.rows[instanceKey(to, r.Index)] = r
+		if err := store.BOSHInstances.Update(w.tx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// group makes the rows of a group.
+func (w *rowWriter) group(g *bosh.Group) error {
+	for n := range g.Instances {
+		if err := w.instance(g, &g.Instances[n]); err != nil {
+			return fmt.Errorf("instance %s/%d: %w", g.Name, g.Instances[n].Index, err)
+		}
+	}
+	return nil
+}
+
+func (w *rowWriter) instance(g *bosh.Group, i *bosh.Instance) error {
+	spec, err := specOf(w.deployment.Name, g, i)
+	if err != nil {
+		return err
+	}
+	if w.azs != nil {
+		spec.Require = w.azs(i.AZ)
+	}
+	text, digest, err := spec.Encode()
+	if err != nil {
+		return err
+	}
+	r, ok := w.rows[instanceKey(g.Name, i.Index)]
+	delete(w.rows, instanceKey(g.Name, i.Index))
+	if !ok {
+		r = &cf.BOSHInstance{DeploymentGUID: w.deployment.GUID, Group: g.Name, Index: i.Index, Phase: cf.BOSHStopped, Since: w.tx.Now}
+	}
+	if err := w.disk(r, g, i); err != nil {
+		return err
+	}
+	r.AZ, r.Lifecycle, r.Next = i.AZ, string(g.Lifecycle), digest
+	if r.Goal != cf.BOSHHalted { // what was stopped stays so until it is started
+		r.Goal = cf.BOSHStarted
+	}
+	if w.deploy.order.Recreate {
+		r.Renew++
+	}
+	if ok {
+		err = store.BOSHInstances.Update(w.tx, r)
+	} else {
+		err = store.BOSHInstances.Insert(w.tx, r)
+	}
+	if err != nil {
+		return err
+	}
+	err = store.BOSHSpecs.Insert(w.tx, &cf.BOSHSpec{Resource: cf.Resource{GUID: digest}, InstanceGUID: r.GUID, Text: text})
+	if store.IsTaken(err) {
+		return nil
+	}
+	return err
+}
+
+// disk gives an instance its persistent disk: the one that it has, the orphan of
+// one of its name, or a new one.
+func (w *rowWriter) disk(r *cf.BOSHInstance, g *bosh.Group, i *bosh.Instance) error {
+	if g.PersistentDiskMB == 0 || r.DiskGUID != "" {
+		return w.checkDisk(r, g)
+	}
+	all, err := store.BOSHDisks.By(w.tx, "deployment_names", w.deployment.Name)
+	if err != nil {
+		return err
+	}
+	for _, d := range all {
+		if !d.OrphanedAt.IsZero() && d.Group == g.Name && d.Index == i.Index && d.SizeMB == g.PersistentDiskMB {
+			r.DiskGUID, d.OrphanedAt = d.GUID, time.Time{}
+			return store.BOSHDisks.Update(w.tx, d)
+		}
+	}
+	d := &cf.BOSHDisk{DeploymentName: w.deployment.Name, Group: g.Name, Index: i.Index, AZ: i.AZ, SizeMB: g.PersistentDiskMB}
+	if err := store.BOSHDisks.Insert(w.tx, d); err != nil {
+		return err
+	}
+	r.DiskGUID = d.GUID
+	return nil
+}
+
+// checkDisk refuses to change the size of a disk that is there, and orphans one
+// that is wanted no longer.
+func (w *rowWriter) checkDisk(r *cf.BOSHInstance, g *bosh.Group) error {
+	if r.DiskGUID == "" {
+		return nil
+	}
+	d, err := store.BOSHDisks.Get(w.tx, r.DiskGUID)
+	if err != nil {
+		return err
+	}
+	if g.PersistentDiskMB == d.SizeMB {
+		return nil
+	}
+	if g.PersistentDiskMB != 0 {
+		return fmt.Errorf("its persistent disk has %d MB and cannot be made %d MB: keep the size, or delete the instance and its disk first", d.SizeMB, g.PersistentDiskMB)
+	}
+	d.OrphanedAt, r.DiskGUID = w.tx.Now, ""
+	return store.BOSHDisks.Update(w.tx, d)
+}
+
+// dropRest has the instances go that nobody asked for.
+func (w *rowWriter) dropRest() error {
+	for _, r := range w.rows {
+		r.Goal = cf.BOSHGone
+		if err := store.BOSHInstances.Update(w.tx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// specOf is what an instance is made of.
+func specOf(deployment string, g *bosh.Group, i *bosh.Instance) (agent.Spec, error) {
+	s := agent.Spec{Deployment: deployment, Group: g.Name, Index: i.Index, AZ: i.AZ, DataMB: g.EphemeralDiskMB, StoreMB: g.PersistentDiskMB}
+	for n := range g.Jobs {
+		j, rendered := &g.Jobs[n], &i.Jobs[n]
+		job := agent.Job{Name: j.Name, Image: j.Pinned, ImageUsername: j.Image.Credentials.Username, ImagePassword: j.Image.Credentials.Password}
+		for _, f := range rendered.Files {
+			job.Files = append(job.Files, lrp.File{Path: f.Path, Content: f.Content, Program: f.Mode&0o111 != 0})
+		}
+		if err := lrp.CheckFiles(job.Files); err != nil {
+			return s, fmt.Errorf("job %s: %w", j.Name, err)
+		}
+		for _, p := range rendered.Processes {
+			process, err := processOf(j, p)
+			if err != nil {
+				return s, fmt.Errorf("job %s, process %s: %w", j.Name, p.Name, err)
+			}
+			job.Processes = append(job.Processes, process)
+		}
+		s.Jobs = append(s.Jobs, job)
+	}
+	return s, nil
+}
+
+func processOf(j *bosh.Job, p bosh.Process) (agent.Process, error) {
+	if p.Unsafe.Privileged || p.Unsafe.HostPIDNamespace {
+		return agent.Process{}, fmt.Errorf("it wants to be privileged, and nothing is here: take unsafe.privileged and unsafe.host_pid_namespace out, or render the deployment for Kubernetes")
+	}
+	of := agent.Process{Process: p.Process, MemoryMB: int(p.Limits.Memory >> 20), CPUs: p.CPUs}
+	for _, port := range j.Ports {
+		of.Ports = append(of.Ports, uint16(port.Internal))
+	}
+	var err error
+	if of.Liveness, err = probeOf(p.Liveness, j.Ports); err != nil {
+		return of, fmt.Errorf("liveness: %w", err)
+	}
+	if of.Readiness, err = probeOf(p.Readiness, j.Ports); err != nil {
+		return of, fmt.Errorf("readiness: %w", err)
+	}
+	return of, nil
+}
+
+// probeOf is a probe as the cell does it. An exec of one word with spaces in it
+// is a command of the shell's.
+func probeOf(p *manifest.Probe, ports []manifest.Port) (*agent.Probe, error) {
+	if p == nil {
+		return nil, nil
+	}
+	of := &agent.Probe{Exec: p.Exec, TimeoutSeconds: p.TimeoutSeconds, PeriodSeconds: p.PeriodSeconds, InitialDelaySecs: p.InitialDelaySeconds}
+	if len(p.Exec) == 1 && strings.ContainsAny(p.Exec[0], " \t") {
+		of.Exec = []string{"/bin/sh", "-c", p.Exec[0]}
+	}
+	var err error
+	switch {
+	case len(p.Exec) > 0:
+	case p.HTTPGet != nil:
+		of.Path = "/" + strings.TrimPrefix(p.HTTPGet.Path, "/")
+		of.Port, err = portOf(p.HTTPGet.Port, ports)
+	case p.TCPPort != "":
+		of.Port, err = portOf(p.TCPPort, ports)
+	default:
+		err = fmt.Errorf("only exec, httpGet and tcpSocket are done here")
+	}
+	return of, err
+}
+
+func portOf(text string, ports []manifest.Port) (uint16, error) {
+	for _, p := range ports {
+		if p.Name == text {
+			return uint16(p.Internal), nil
+		}
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n == 0 {
+		return 0, fmt.Errorf("the job has no port %q", text)
+	}
+	return uint16(n), nil
+}

@@ -1,0 +1,141 @@
+package director
+
+import (
+	"fmt"
+
+	"cupola/runtime/lrp"
+	"cupola/server/bosh/agent"
+	"cupola/server/desire"
+	"cupola/server/reconcile"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// EgressGroup has the rules of what instances may reach outside of their
+// deployment: those of the security groups that hold for all running apps.
+const EgressGroup = "bosh"
+
+// Source is what deployments desire.
+func (l *Loop) Source() reconcile.Source {
+	return reconcile.Source{
+		Tables:  []string{store.BOSHInstances.Name(), store.BOSHCalls.Name()},
+		Desired: l.desired, Work: l.work, Owns: lrp.OfBOSH, Ended: ended,
+	}
+}
+
+// up are the phases in which processes run.
+func up(p cf.BOSHPhase) bool {
+	return p == cf.BOSHStarting || p == cf.BOSHPostStart || p == cf.BOSHRunning || p == cf.BOSHPreStop || p == cf.BOSHDraining
+}
+
+// desired is what runs of all instances that are up.
+func (l *Loop) desired(tx *store.Tx) ([]lrp.Desired, error) {
+	rows, err := store.BOSHInstances.All(tx)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	egress, err := outside(tx)
+	if err != nil {
+		return nil, err
+	}
+	var all []lrp.Desired
+	for _, r := range rows {
+		if !up(r.Phase) {
+			continue
+		}
+		i, err := l.instance(tx, r, r.Digest, egress)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, i.Desired()...)
+	}
+	return all, nil
+}
+
+// outside are the rules of EgressGroup.
+func outside(tx *store.Tx) ([]lrp.EgressRule, error) {
+	groups, err := store.SecurityGroups.All(tx)
+	return desire.Egress(groups), err
+}
+
+// instance is what runs for a row that has a spec.
+func (l *Loop) instance(tx *store.Tx, r *cf.BOSHInstance, digest string, egress []lrp.EgressRule) (agent.Instance, error) {
+	spec, err := l.specs.get(tx, digest)
+	if err != nil {
+		return agent.Instance{}, fmt.Errorf("instance %s/%d: %w", r.Group, r.Index, err)
+	}
+	i := agent.Instance{GUID: r.GUID, Digest: digest, Owner: r.DeploymentGUID, Egress: egress, EgressGroup: EgressGroup}
+	if spec != nil {
+		i.Spec = *spec
+	}
+	if r.DiskGUID != "" {
+		i.Store = diskVolume(r.DiskGUID)
+	}
+	return i, nil
+}
+
+// diskVolume is the volume of a persistent disk.
+func diskVolume(guid string) string { return "bosh-store-" + guid }
+
+// work is what calls want to run.
+func (l *Loop) work(tx *store.Tx) ([]reconcile.Work, error) {
+	calls, err := tx.RunningBOSHCalls()
+	if err != nil || len(calls) == 0 {
+		return nil, err
+	}
+	egress, err := outside(tx)
+	if err != nil {
+		return nil, err
+	}
+	var all []reconcile.Work
+	for _, c := range calls {
+		w, err := l.workOf(tx, c, egress)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+func (l *Loop) workOf(tx *store.Tx, c *cf.BOSHCall, egress []lrp.EgressRule) (reconcile.Work, error) {
+	w := reconcile.Work{GUID: c.GUID}
+	row, err := store.BOSHInstances.Get(tx, c.InstanceGUID)
+	if err != nil {
+		return w, err
+	}
+	i, err := l.instance(tx, row, c.Digest, egress)
+	if err != nil {
+		return w, err
+	}
+	w.Domain = lrp.BOSHDomain(i.Deployment)
+	call := agent.Call{GUID: c.GUID, Job: c.Job, Process: c.Process, Script: agent.Script(c.Script), Args: c.Args}
+	if w.Run, err = i.Run(call); err != nil {
+		w.Fault = err.Error()
+	}
+	return w, nil
+}
+
+// ended writes down how a call ended.
+func ended(tx *store.Tx, guid string, result []byte, reason string) error {
+	c, err := store.BOSHCalls.Get(tx, guid)
+	if err != nil || c.State != cf.BOSHCalling {
+		return err
+	}
+	c.State, c.Result, c.Reason, c.EndedAt = cf.BOSHSucceeded, result, reason, tx.Now
+	if reason != "" {
+		c.State = cf.BOSHFailed
+	}
+	return store.BOSHCalls.Update(tx, c)
+}
+
+// Policies let the instances of a deployment reach each other.
+func Policies(tx *store.Tx) (list []lrp.NetworkPolicy, err error) {
+	all, err := store.BOSHDeployments.All(tx)
+	for _, d := range all {
+		for _, protocol := range []string{"tcp", "udp"} {
+			list = append(list, lrp.NetworkPolicy{Source: d.GUID, Destination: d.GUID, Protocol: protocol, FirstPort: 1, LastPort: 65535})
+		}
+	}
+	return list, err
+}

@@ -1,0 +1,50 @@
+package director
+
+import (
+	"sync"
+
+	"cupola/server/bosh/agent"
+	"cupola/store"
+)
+
+// specs keeps what was read of specs, which never change.
+type specs struct {
+	mu    sync.Mutex
+	known map[string]*agent.Spec // by digest
+}
+
+// get reads a spec; nil for the digest "".
+func (s *specs) get(tx *store.Tx, digest string) (*agent.Spec, error) {
+	if digest == "" {
+		return nil, nil
+	}
+	s.mu.Lock()
+	spec := s.known[digest]
+	s.mu.Unlock()
+	if spec != nil {
+		return spec, nil
+	}
+	row, err := store.BOSHSpecs.Get(tx, digest)
+	if err != nil {
+		return nil, err
+	}
+	read, err := agent.Decode(row.Text)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known[digest] = &read
+	return &read, nil
+}
+
+// keep forgets all but these.
+func (s *specs) keep(digests map[string]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for d := range s.known {
+		if !digests[d] {
+			delete(s.known, d)
+		}
+	}
+}

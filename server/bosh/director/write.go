@@ -1,0 +1,170 @@
+package director
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cupola/server/bosh/agent"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// write does what a Step says, and returns the volumes that are no one's then.
+func (l *Loop) write(tx *store.Tx, t *cf.BOSHTask, c Change) (gone []string, err error) {
+	for n := range c.Instances {
+		if err := store.BOSHInstances.Update(tx, &c.Instances[n]); err != nil {
+			return nil, err
+		}
+	}
+	for _, guid := range c.Forget {
+		if err := store.BOSHCalls.Delete(tx, guid); err != nil && !store.IsNotFound(err) {
+			return nil, err
+		}
+	}
+	for n := range c.Calls {
+		if err := store.BOSHCalls.Insert(tx, &c.Calls[n]); err != nil {
+			return nil, err
+		}
+	}
+	for n := range c.Events {
+		if err := store.BOSHTaskEvents.Insert(tx, &c.Events[n]); err != nil {
+			return nil, err
+		}
+	}
+	drop, err := dropsDisks(t)
+	if err != nil {
+		return nil, err
+	}
+	for n := range c.Delete {
+		volumes, err := deleteInstance(tx, &c.Delete[n], drop)
+		if err != nil {
+			return nil, err
+		}
+		gone = append(gone, volumes...)
+	}
+	if c.Task == nil {
+		return gone, nil
+	}
+	return gone, l.writeTask(tx, c.Task)
+}
+
+func dropsDisks(t *cf.BOSHTask) (bool, error) {
+	p, err := decodePlan(t.Plan)
+	return p.DropDisks, err
+}
+
+// deleteInstance removes an instance. Its persistent disk is kept as an orphan,
+// unless it is to go.
+func deleteInstance(tx *store.Tx, r *cf.BOSHInstance, drop bool) (gone []string, err error) {
+	gone = agent.Instance{GUID: r.GUID}.Ephemeral()
+	if err := store.BOSHInstances.Delete(tx, r.GUID); err != nil || r.DiskGUID == "" {
+		return gone, err
+	}
+	if drop {
+		return append(gone, diskVolume(r.DiskGUID)), store.BOSHDisks.Delete(tx, r.DiskGUID)
+	}
+	d, err := store.BOSHDisks.Get(tx, r.DiskGUID)
+	if err != nil {
+		return nil, err
+	}
+	d.OrphanedAt = tx.Now
+	return gone, store.BOSHDisks.Update(tx, d)
+}
+
+// writeTask writes a task that has come further. With the end of a delete the
+// deployment goes.
+func (l *Loop) writeTask(tx *store.Tx, t *cf.BOSHTask) error {
+	if err := store.BOSHTasks.Update(tx, t); err != nil || t.State == cf.BOSHProcessing {
+		return err
+	}
+	if Kind(t.Kind) == Delete && t.State == cf.BOSHDone {
+		d, err := store.BOSHDeployments.First(tx, store.Query{Where: map[string][]string{"names": {t.DeploymentName}}})
+		if err == nil {
+			err = store.BOSHDeployments.Delete(tx, d.GUID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return tx.DropBOSHSpecs()
+}
+
+// makeDisks makes the disks of what comes up, and of errands.
+func (l *Loop) makeDisks(ctx context.Context, c Change) error {
+	needs := map[string]string{} // digest by instance
+	for _, r := range c.Instances {
+		if r.Phase == cf.BOSHPreStart || r.Phase == cf.BOSHStarting {
+			needs[r.GUID] = r.Digest
+		}
+	}
+	for _, call := range c.Calls {
+		if call.Phase == cf.BOSHErrand {
+			needs[call.InstanceGUID] = call.Digest
+		}
+	}
+	disks := map[string]int{}
+	err := l.Store.Read(ctx, func(tx *store.Tx) error {
+		for guid, digest := range needs {
+			row, err := store.BOSHInstances.Get(tx, guid)
+			if err != nil {
+				return err
+			}
+			i, err := l.instance(tx, row, digest, nil)
+			if err != nil {
+				return err
+			}
+			for name, mb := range i.Disks() {
+				disks[name] = mb
+			}
+		}
+		return nil
+	})
+	for name, mb := range disks {
+		if fault := l.Volumes.Create(name, int64(mb)<<20); fault != nil {
+			err = errors.Join(err, fmt.Errorf("make the disk %s: %w", name, fault))
+		}
+	}
+	return err
+}
+
+func (l *Loop) dropDisks(names []string) (err error) {
+	for _, name := range names {
+		if fault := l.Volumes.Remove(name); fault != nil {
+			err = errors.Join(err, fmt.Errorf("remove the disk %s: %w", name, fault))
+		}
+	}
+	return err
+}
+
+// sweep removes the volumes of instances and disks that are no more: a daemon
+// that was killed may have left them.
+func (l *Loop) sweep(ctx context.Context) error {
+	names, err := l.Volumes.List()
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	err = l.Store.Read(ctx, func(tx *store.Tx) error {
+		instances, err := store.BOSHInstances.All(tx)
+		if err != nil {
+			return err
+		}
+		for _, r := range instances {
+			for _, name := range (agent.Instance{GUID: r.GUID}).Ephemeral() {
+				wanted[name] = true
+			}
+		}
+		disks, err := store.BOSHDisks.All(tx)
+		for _, d := range disks {
+			wanted[diskVolume(d.GUID)] = true
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return l.dropDisks(slices.DeleteFunc(names, func(name string) bool { return wanted[name] || !strings.HasPrefix(name, "bosh-") }))
+}

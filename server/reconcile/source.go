@@ -1,0 +1,69 @@
+package reconcile
+
+import (
+	"cupola/runtime/lrp"
+	"cupola/store"
+)
+
+// Source derives what is desired from rows that the loop itself knows nothing
+// of. What it derives is in domains that are lrp.Derived.
+type Source struct {
+	Tables  []string // that it reads
+	Desired func(*store.Tx) ([]lrp.Desired, error)
+	// Work is what it wants to run once, each in a domain that Owns accepts. Ended
+	// is told how it ended, in the transaction that forgets the task; "" as reason
+	// is a good end. All three are nil where it wants nothing.
+	Work  func(*store.Tx) ([]Work, error)
+	Owns  func(domain string) bool
+	Ended func(tx *store.Tx, guid string, result []byte, reason string) error
+}
+
+// watched are the tables that what runs depends on.
+func (l *Loop) watched() []string {
+	tables := watched()
+	for _, s := range l.sources {
+		tables = append(tables, s.Tables...)
+	}
+	return tables
+}
+
+// source is that of a domain's work; nil where none is.
+func (l *Loop) source(domain string) *Source {
+	for n := range l.sources {
+		if s := &l.sources[n]; s.Owns != nil && s.Owns(domain) {
+			return s
+		}
+	}
+	return nil
+}
+
+// loadSources derives what neither apps nor the BBS desire.
+func (l *loader) loadSources() error {
+	for _, s := range l.sources {
+		list, err := s.Desired(l.tx)
+		if err != nil {
+			return err
+		}
+		l.world.Desired = append(l.world.Desired, list...)
+		if s.Work == nil {
+			continue
+		}
+		work, err := s.Work(l.tx)
+		if err != nil {
+			return err
+		}
+		l.world.Work = append(l.world.Work, work...)
+	}
+	return nil
+}
+
+// ended is how a task ended, in one text; "" is well.
+func (o outcome) ended() string {
+	switch {
+	case !o.failed && o.fault == "":
+		return ""
+	case o.reason+o.fault == "":
+		return "failed"
+	}
+	return o.reason + o.fault
+}
