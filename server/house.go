@@ -23,6 +23,7 @@ import (
 	"cupola/server/api"
 	"cupola/server/bbs"
 	"cupola/server/bbs/bbsrows"
+	"cupola/server/bosh/director"
 	"cupola/server/broker"
 	"cupola/server/databroker"
 	"cupola/server/deploy"
@@ -71,6 +72,7 @@ type house struct {
 	ports          *router.Ports // nil where there are no TCP routes
 	tcpPorts       cf.PortRanges
 	deploys        *deploy.Loop
+	director       *director.Loop
 	wishes         *bbsrows.Cache // what clients of the BBS desire
 	bbs            *bbs.Server
 	ssh            *sshproxy.Proxy // nil where there is none
@@ -194,6 +196,7 @@ func (h *house) openControl(ctx context.Context) (err error) {
 	}
 	h.router, h.routing = router.New(router.Config{Log: h.Log, AccessLog: h.logAccess, DistrustForwarded: true, ServiceLocal: h.AllowLoopback}), newRouting()
 	h.openPorts()
+	h.openDirector()
 	h.deploys = deploy.New(deploy.Config{Store: h.store, Within: api.WithinQuota, Log: h.Log})
 	h.wishes = bbsrows.New()
 	loop, err := h.loopConfig(ctx)

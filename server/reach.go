@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cupola/runtime/lrp"
+	"cupola/server/bosh/director"
 	"cupola/server/desire"
 	"cupola/store"
 )
@@ -16,7 +17,7 @@ const reachRetry = 5 * time.Second
 // keepReach lets running containers reach what security groups and network
 // policies say, until ctx ends.
 func (h *house) keepReach(ctx context.Context) error {
-	changed, stop := h.store.Watch(store.SecurityGroups.Name(), store.Spaces.Name(), store.NetworkPolicies.Name(), store.DataBindings.Name(), store.DataInstances.Name())
+	changed, stop := h.store.Watch(store.SecurityGroups.Name(), store.Spaces.Name(), store.NetworkPolicies.Name(), store.BOSHDeployments.Name(), store.DataBindings.Name(), store.DataInstances.Name())
 	defer stop()
 	<-h.cell.Adopted()
 	for {
@@ -44,7 +45,7 @@ func (h *house) setReach(ctx context.Context) error {
 
 func (h *house) reach(ctx context.Context) (lrp.Reach, error) {
 	var in desire.ReachIn
-	var data []lrp.NetworkPolicy
+	var data, deployed []lrp.NetworkPolicy
 	err := h.store.Read(ctx, func(tx *store.Tx) (err error) {
 		if in.Groups, err = store.SecurityGroups.All(tx); err != nil {
 			return err
@@ -55,10 +56,14 @@ func (h *house) reach(ctx context.Context) (lrp.Reach, error) {
 		if data, err = dataPolicies(tx); err != nil {
 			return err
 		}
+		if deployed, err = director.Policies(tx); err != nil {
+			return err
+		}
 		in.Policies, err = store.NetworkPolicies.All(tx)
 		return err
 	})
 	r := desire.Reach(in)
-	r.Policies = append(r.Policies, data...)
+	r.Policies = append(append(r.Policies, data...), deployed...)
+	r.Egress[director.EgressGroup] = desire.Egress(in.Groups)
 	return r, err
 }

@@ -68,7 +68,7 @@ func (r *routing) current(ctx context.Context) error {
 
 // route keeps the router's table as the rows want it, until ctx ends.
 func (h *house) route(ctx context.Context) error {
-	changed, stop := h.store.Watch(store.ActualLRPs.Name(), store.Routes.Name(), store.Domains.Name(), store.Processes.Name(), store.Apps.Name(), store.RouteBindings.Name(), store.RoutePolicies.Name(), store.DataInstances.Name(), store.BBSRunning)
+	changed, stop := h.store.Watch(store.ActualLRPs.Name(), store.Routes.Name(), store.Domains.Name(), store.Processes.Name(), store.Apps.Name(), store.RouteBindings.Name(), store.RoutePolicies.Name(), store.DataInstances.Name(), store.BBSRunning, store.BOSHDeployments.Name(), store.BOSHInstances.Name())
 	defer stop()
 	for {
 		n := h.routing.begin()
@@ -100,6 +100,7 @@ func (h *house) setRoutes(ctx context.Context) error {
 	var wishes []*bbsrows.Desired
 	var databases []*cf.DataInstance
 	var places map[string]router.Place
+	var deployed boshNames
 	err := h.store.Read(ctx, func(tx *store.Tx) (err error) {
 		if in.Routes, err = store.Routes.All(tx); err != nil {
 			return err
@@ -125,6 +126,9 @@ func (h *house) setRoutes(ctx context.Context) error {
 		if wishes, err = h.wishes.Running(tx); err != nil {
 			return err
 		}
+		if err = deployed.load(tx); err != nil {
+			return err
+		}
 		in.Instances, err = store.ActualLRPs.All(tx)
 		return err
 	})
@@ -139,6 +143,7 @@ func (h *house) setRoutes(ctx context.Context) error {
 	if h.names != nil {
 		names := internalNames(in)
 		addDataNames(&names, databases, in.Instances)
+		deployed.add(&names, in.Instances)
 		h.names.Set(names)
 	}
 	return nil

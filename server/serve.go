@@ -121,6 +121,10 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 		<-h.cell.Adopted() // rows of what has ended meanwhile tell nothing
 		return h.deploys.Run(live)
 	})
+	group.Go(func() error {
+		<-h.cell.Adopted()
+		return h.director.Run(live)
+	})
 	group.Go(func() error { return h.drainLogs(live) })
 	group.Go(func() error { return h.tidy(live) })
 	group.Go(func() error { return h.preload(live) })

@@ -14,7 +14,8 @@ import (
 // filesystem it names.
 type bbsUse struct{ who, rootFS string }
 
-// bbsUses are all LRPs of the BBS, and its tasks that have not ended.
+// bbsUses are all LRPs of the BBS, its tasks that have not ended, and what BOSH
+// deployments run on.
 func bbsUses(tx *store.Tx) (uses []bbsUse, err error) {
 	desired, err := store.BBSDesireds.Where(tx, nil)
 	if err != nil {
@@ -38,7 +39,8 @@ func bbsUses(tx *store.Tx) (uses []bbsUse, err error) {
 		}
 		uses = append(uses, bbsUse{"task " + row.GUID, d.RootFs})
 	}
-	return uses, nil
+	deployed, err := boshUses(tx)
+	return append(uses, deployed...), err
 }
 
 // bbsUsers says who of the BBS needs a stack of a name, or an image with a

@@ -13,6 +13,22 @@ import (
 )
 
 type boshCmd struct {
+	Deploy      boshDeployCmd      `cmd:"" help:"Deploy a manifest on this machine."`
+	Diff        boshDiffCmd        `cmd:"" help:"Show what a deploy would change; exit with 2 when there is something."`
+	List        boshListCmd        `cmd:"" aliases:"ls" help:"List the deployments."`
+	Inspect     boshInspectCmd     `cmd:"" aliases:"manifest" help:"Print the manifest of a deployment."`
+	Instances   boshInstancesCmd   `cmd:"" aliases:"is" help:"List the instances of a deployment: what runs, and where."`
+	Logs        boshLogsCmd        `cmd:"" help:"Show what the processes and scripts of a deployment write."`
+	RunErrand   boshErrandCmd      `cmd:"" help:"Run an errand."`
+	Start       boshStartCmd       `cmd:"" help:"Start instances."`
+	Stop        boshStopCmd        `cmd:"" help:"Stop instances, until they are started again."`
+	Restart     boshRestartCmd     `cmd:"" help:"Stop instances and start them again."`
+	Recreate    boshRecreateCmd    `cmd:"" help:"Make instances anew; persistent disks stay."`
+	Variables   boshVariablesCmd   `cmd:"" help:"List the variables of a deployment, without their values."`
+	Delete      boshDeleteCmd      `cmd:"" aliases:"rm" help:"Delete a deployment; persistent disks stay unless told otherwise."`
+	Task        boshTaskCmd        `cmd:"" help:"Show a task, and follow it if it has not ended."`
+	Tasks       boshTasksCmd       `cmd:"" help:"List the last tasks."`
+	Disks       boshDisksCmd       `cmd:"" help:"List the persistent disks."`
 	Lint        boshLintCmd        `cmd:"" help:"Tell all that is wrong with a manifest. Needs no daemon."`
 	Interpolate boshInterpolateCmd `cmd:"" aliases:"int" help:"Print a manifest with its ops and variables in it. Needs no daemon."`
 }

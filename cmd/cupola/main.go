@@ -44,7 +44,7 @@ type cli struct {
 	EnableAppFeature  enableAppFeatureCmd  `cmd:"" aliases:"enable-app-feature-flag" help:"Turn a feature of an app on."`
 	DisableAppFeature disableAppFeatureCmd `cmd:"" aliases:"disable-app-feature-flag" help:"Turn a feature of an app off."`
 
-	Deployment boshCmd `cmd:"" help:"Lint and interpolate the manifests of BOSH deployments."`
+	Deployment boshCmd `cmd:"" help:"Deploy BOSH manifests here, look after what runs of them, and lint them."`
 
 	Cells          cellsCmd      `cmd:"" help:"List the cells: their tags, what they offer, their room."`
 	PlacementPools poolsCmd      `cmd:"" help:"List, make, change, delete and assign placement pools."`

@@ -53,9 +53,11 @@ var attempts = map[string]attempt{
 	"POST /v3/admin/actions/clear_buildpack_cache":                             {"/v3/admin/actions/clear_buildpack_cache", "", 202, platform},
 	"POST /v3/app_usage_events/actions/destructively_purge_all_and_reseed":     {"/v3/app_usage_events/actions/destructively_purge_all_and_reseed", "", 200, platform},
 	"POST /v3/service_usage_events/actions/destructively_purge_all_and_reseed": {"/v3/service_usage_events/actions/destructively_purge_all_and_reseed", "", 200, platform},
-	"POST /v3/apps":          {"/v3/apps", `{"name": "new", ` + toSpace + `}`, 201, namedSpace},
-	"PATCH /v3/apps/{guid}":  {"/v3/apps/app-1", labels, 200, inSpace},
-	"DELETE /v3/apps/{guid}": {"/v3/apps/app-1", "", 202, inSpace},
+	"POST /v1/deployments":                                                   {"/v1/deployments", `{"manifest": "name: nats"}`, 202, platform},
+	"POST /v1/deployments/{name}/tasks":                                      {"/v1/deployments/nats/tasks", `{"kind": "start"}`, 202, platform},
+	"POST /v3/apps":                                                          {"/v3/apps", `{"name": "new", ` + toSpace + `}`, 201, namedSpace},
+	"PATCH /v3/apps/{guid}":                                                  {"/v3/apps/app-1", labels, 200, inSpace},
+	"DELETE /v3/apps/{guid}":                                                 {"/v3/apps/app-1", "", 202, inSpace},
 	"POST /v3/apps/{guid}/actions/clear_buildpack_cache":                     {"/v3/apps/app-1/actions/clear_buildpack_cache", "", 202, inSpace},
 	"POST /v3/apps/{guid}/actions/start":                                     {"/v3/apps/app-1/actions/start", "", 200, inSpace},
 	"POST /v3/apps/{guid}/actions/stop":                                      {"/v3/apps/app-1/actions/stop", "", 200, inSpace},
@@ -310,6 +312,9 @@ func seedAccess(tx *store.Tx) error {
 		},
 		func() error {
 			return store.IsolationSegments.Insert(tx, &cf.IsolationSegment{Resource: guid("iso-1"), Name: "iso", Orgs: []string{"org-1"}})
+		},
+		func() error {
+			return store.BOSHDeployments.Insert(tx, &cf.BOSHDeployment{Resource: guid("nats-1"), Name: "nats"})
 		},
 		func() error {
 			return store.PlacementPools.Insert(tx, &cf.PlacementPool{Resource: guid("pool-1"), Name: "pool", Default: true})

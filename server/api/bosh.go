@@ -158,7 +158,7 @@ func listBOSHDisks(c *call) (*response, error) {
 // viewBOSHTask is a task, without what was asked for: that holds secrets.
 func viewBOSHTask(t *cf.BOSHTask) doc {
 	return doc{"id": t.Number, "deployment": t.DeploymentName, "kind": t.Kind, "user": t.User, "state": t.State, "result": t.Result,
-		"created_at": t.CreatedAt, "started_at": orNull(t.StartedAt), "ended_at": orNull(t.EndedAt)}
+		"created_at": t.CreatedAt, "started_at": t.StartedAt, "ended_at": t.EndedAt}
 }
 
 func listBOSHTasks(c *call) (*response, error) {

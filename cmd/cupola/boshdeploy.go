@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+
+	"cupola/server/bosh/manifest"
+	"cupola/server/bosh/tree"
+)
+
+type boshDeployCmd struct {
+	apiFlags
+	sourceFlags
+	DryRun   bool     `help:"Only tell what is wrong, and what would change."`
+	Lenient  bool     `help:"Only warn of what BOSH itself would deploy."`
+	Recreate bool     `help:"Make all instances anew, also those that stay what they are."`
+	Rotate   []string `help:"Make these variables anew." placeholder:"NAME"`
+}
+
+// Run deploys a manifest, and shows what is done until that has ended.
+func (c *boshDeployCmd) Run(e *env) error {
+	s, err := c.source()
+	if err != nil {
+		return err
+	}
+	text, found, err := deployable(&c.sourceFlags, manifest.Options{Lenient: c.Lenient})
+	if err != nil {
+		return err
+	}
+	if len(found) > 0 {
+		if err := writeFindings(e, c.Manifest, found); err != nil {
+			return err
+		}
+	}
+	if found.Count(manifest.Error) > 0 {
+		return exitCode(1)
+	}
+	api, err := c.login(e.ctx)
+	if err != nil {
+		return err
+	}
+	if c.DryRun {
+		_, err := showDiff(e, api, text)
+		return err
+	}
+	var t boshTask
+	body := doc{"manifest": string(text), "values": s.Values, "lenient": c.Lenient, "recreate": c.Recreate, "rotate": c.Rotate}
+	if err := api.call(e.ctx, "POST", "/v1/deployments", body, &t); err != nil {
+		return err
+	}
+	return followTask(e, api, t)
+}
+
+// deployable is the manifest with its ops applied, and what is to be said of it
+// with its variables in it.
+func deployable(f *sourceFlags, o manifest.Options) ([]byte, manifest.Findings, error) {
+	s, err := f.source()
+	if err != nil {
+		return nil, nil, err
+	}
+	root, err := s.WithOps()
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err := tree.Write(root)
+	if err != nil {
+		return nil, nil, err
+	}
+	full, _, err := s.Tree()
+	if err != nil {
+		return nil, nil, err
+	}
+	m, found := manifest.Decode(full)
+	found = append(found.Graded(o), manifest.Lint(m, o)...)
+	found.Sort()
+	return text, found, nil
+}
+
+type boshDiffCmd struct {
+	apiFlags
+	sourceFlags
+}
+
+// Run shows what a deploy would change in the manifest: it exits with 2 when
+// there is something.
+func (c *boshDiffCmd) Run(e *env) error {
+	text, _, err := deployable(&c.sourceFlags, manifest.Options{Lenient: true})
+	if err != nil {
+		return err
+	}
+	api, err := c.login(e.ctx)
+	if err != nil {
+		return err
+	}
+	changed, err := showDiff(e, api, text)
+	if err == nil && changed {
+		return exitCode(2)
+	}
+	return err
+}
+
+// showDiff prints the lines in which a manifest is another than the one that is
+// deployed.
+func showDiff(e *env, api *client, text []byte) (changed bool, err error) {
+	m, _ := manifest.Parse(text)
+	was, err := deployedManifest(e, api, m.Name)
+	if err != nil {
+		return false, err
+	}
+	lines := diffLines(was, string(text))
+	if len(lines) == 0 {
+		_, err = fmt.Fprintln(e.out, "Nothing in the manifest changes.")
+		return false, err
+	}
+	for _, l := range lines {
+		fmt.Fprintln(e.out, l)
+	}
+	return true, nil
+}
+
+// deployedManifest is that of a deployment; "" where there is none.
+func deployedManifest(e *env, api *client, name string) (string, error) {
+	var all []struct{ Name string }
+	if err := api.call(e.ctx, "GET", "/v1/deployments", nil, &all); err != nil {
+		return "", err
+	}
+	for _, d := range all {
+		if d.Name == name {
+			var one struct{ Manifest string }
+			err := api.call(e.ctx, "GET", "/v1/deployments/"+url.PathEscape(name), nil, &one)
+			return one.Manifest, err
+		}
+	}
+	return "", nil
+}
