@@ -77,5 +77,5 @@ const helper = "/tmp/lifecycle/lifecycle"
 // makeDirectories makes directories for the processes' user, where they are not
 // there yet.
 func makeDirectories(dirs []string) lrp.Action {
-	return lrp.Run{Path: helper, Args: append([]string{"directories", user}, dirs...), Dir: "/", User: "root"}.Action()
+	return lrp.Run{Path: helper, Args: append([]string{"directories", user}, dirs...), Dir: "/", User: "root", Quiet: true}.Action()
 }

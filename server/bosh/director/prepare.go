@@ -72,7 +72,11 @@ func change(tx *store.Tx, t *cf.BOSHTask, o Order) (Plan, error) {
 	}
 	p := Plan{DropDisks: o.DropDisks, Errand: o.Errand}
 	for _, g := range m.InstanceGroups {
-		p.Groups = append(p.Groups, GroupOf(m, g))
+		of := GroupOf(m, g)
+		if kind := Kind(t.Kind); kind != Restart && kind != Recreate {
+			of.Canaries = 0 // nothing new comes up
+		}
+		p.Groups = append(p.Groups, of)
 	}
 	p.addMissing(rows)
 	found := false
