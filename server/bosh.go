@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"slices"
 
@@ -66,7 +65,7 @@ func (h *house) ruby(ctx context.Context, box *sandbox.Sandbox, images *sandbox.
 	}
 	run, _, err := box.Ruby(ctx, from...)
 	if err == nil && run == nil {
-		err = fmt.Errorf("templates need Ruby, and neither a release image nor a stack has it: cupola stack build --with ruby NAME makes one that does")
+		err = erb.ErrNone
 	}
 	return run, err
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"cupola/rootfs/volume"
 	"cupola/server/bosh"
 	"cupola/server/bosh/agent"
 	"cupola/server/bosh/link"
@@ -18,7 +19,7 @@ import (
 // Volumes keeps the disks of instances. Create of one that is there and Remove
 // of one that is not change nothing.
 type Volumes interface {
-	Create(name string, bytes int64) error
+	Create(name string, spec volume.Spec) error
 	Remove(name string) error
 	List() ([]string, error)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/rootfs/volume"
 	"cupola/server/bosh/agent"
 	"cupola/store"
 	"cupola/store/cf"
@@ -123,7 +124,7 @@ func (l *Loop) makeDisks(ctx context.Context, c Change) error {
 		return nil
 	})
 	for name, mb := range disks {
-		if fault := l.Volumes.Create(name, int64(mb)<<20); fault != nil {
+		if fault := l.Volumes.Create(name, volume.Spec{Bytes: int64(mb) << 20}); fault != nil {
 			err = errors.Join(err, fmt.Errorf("make the disk %s: %w", name, fault))
 		}
 	}
