@@ -69,7 +69,7 @@ func TestABackupBringsEveryAppBack(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "all.backup")
 	d.backUpUnderLoad(file)
-	r.stop()
+	knocks := r.vanish(t)
 	spoiled(t, binary, file)
 
 	e := d.elsewhere(t)
@@ -103,6 +103,9 @@ func TestABackupBringsEveryAppBack(t *testing.T) {
 	}
 	if out, err := e.run("stack", "ls", "--data-dir", e.dir); err != nil || !strings.Contains(out, "\nmine ") {
 		t.Errorf("%v\n%s", err, out)
+	}
+	if n := knocks.Load(); n != 0 {
+		t.Errorf("got %d connections to a registry that is gone; want none", n)
 	}
 	// The first one has gone on as if nothing were.
 	d.answers("hello-node", "hello from hello-node")
