@@ -1,117 +1,212 @@
 package main
 
 import (
+	"archive/tar"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// runHere runs a command that needs no daemon, in this process.
-func runHere(t *testing.T, args ...string) (code int, stdout, stderr string) {
+// releaseImage is the layer of a release: its jobs, the packages that they need,
+// and the least of a system.
+func releaseImage(t *testing.T) []byte {
 	t.Helper()
-	var files [2]*os.File
-	for i := range files {
-		f, err := os.Create(filepath.Join(t.TempDir(), "out"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		files[i] = f
+	entries := []tarEntry{
+		boshFile("etc/passwd", "root:x:0:0:root:/root:/bin/sh\nvcap:x:1000:1000::/home/vcap:/bin/sh\n"),
+		boshFile("etc/group", "root:x:0:\nvcap:x:1000:\n"),
 	}
-	code = run(args, files[0], files[1])
-	text := func(f *os.File) string {
-		b, err := os.ReadFile(f.Name())
-		if err != nil {
-			t.Fatal(err)
+	jobs := os.DirFS("testdata/bosh/jobs")
+	err := fs.WalkDir(jobs, ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
 		}
-		return string(b)
+		text, err := fs.ReadFile(jobs, name)
+		entries = append(entries, boshFile("var/vcap/jobs-src/"+name, string(text)))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return code, text(files[0]), text(files[1])
+	for name, pkg := range map[string]string{"nats-server": "github.com/nats-io/nats-server/v2", "smoke": "./smoke"} {
+		entries = append(entries, boshFile("var/vcap/packages/"+name+"/bin/"+name, program(t, pkg)))
+	}
+	for _, tool := range []string{"sh", "cat", "echo", "wc"} { // that all containers have
+		entries = append(entries, tarEntry{tar.Header{Name: "bin/" + tool, Typeflag: tar.TypeSymlink, Linkname: "/tmp/lifecycle/lifecycle"}, nil})
+	}
+	return layerOf(t, entries...)
 }
 
-// boshFiles are a deployment's files in a directory that becomes the working one.
-func boshFiles(t *testing.T) {
+func boshFile(name, text string) tarEntry {
+	return tarEntry{tar.Header{Name: name, Mode: 0o755}, []byte(text)}
+}
+
+// program builds a program of the module of the releases.
+func program(t *testing.T, pkg string) string {
 	t.Helper()
-	t.Chdir(t.TempDir())
-	for name, text := range map[string]string{
-		"manifest.yml": `name: ((name))
-director_uuid: x
-releases:
-- {name: r, version: latest, url: registry.example.com/org, stemcell: {os: jammy, version: "1"}}
-instance_groups:
-- name: g
-  azs: [z1]
-  instances: 2
-  jobs: [{name: j, release: r, properties: {a: ((one)), b: ((file)), c: ((env)), d: ((two))}}]
-`,
-		"version.yml":  "- {type: replace, path: /releases/name=r/version, value: '5'}\n",
-		"director.yml": "- {type: remove, path: /director_uuid}\n",
-		"vars.yml":     "one: 1\ntwo: from a file\nname: from a file\nover: 1\n",
-		"text":         "a\nb\n",
-	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	file := filepath.Join(t.TempDir(), "program")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, pkg)
+	build.Dir = "testdata/bosh"
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build %s: %v\n%s", pkg, err, out)
 	}
-	t.Setenv("MINE_env", "[1]")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
-var boshVariables = []string{"-l", "vars.yml", "--var-file", "file=text", "--vars-env", "MINE", "-v", "name=dep", "-v", "two=2"}
+// boshDaemon is a daemon with a registry of releases.
+type boshDaemon struct {
+	*daemon
+	registry *imageRegistry
+}
 
-func TestDeploymentLint(t *testing.T) {
-	boshFiles(t)
-	args := append([]string{"deployment", "lint", "-f", "manifest.yml"}, boshVariables...)
-	code, stdout, stderr := runHere(t, args...)
-	if diff := cmp.Diff(`error   /releases/name=r: release version "latest" is not supported; give the version that the image was built from (line 4)
-warning /director_uuid: not used (line 2)
-`, stderr); diff != "" || code != 1 {
-		t.Errorf("exit code %d, standard error (-want +got):\n%s", code, diff)
+// deploy deploys the manifest, changed by operations.
+func (b *boshDaemon) deploy(ops string, flags ...string) (string, error) {
+	b.t.Helper()
+	return b.run(append(b.deployArgs(ops, "deploy"), flags...)...)
+}
+
+func (b *boshDaemon) deployArgs(ops, verb string) []string {
+	b.t.Helper()
+	file := filepath.Join(b.t.TempDir(), "ops.yml")
+	if err := os.WriteFile(file, []byte(ops), 0o600); err != nil {
+		b.t.Fatal(err)
 	}
-	if want := "info    /instance_groups/name=g: 2 instances x 1 AZ = 2 (line 6)\nmanifest.yml: 1 error, 1 warning\n"; stdout != want {
-		t.Errorf("got %s; want %s", stdout, want)
+	return []string{"deployment", verb, "-f", "testdata/bosh/nats.yml", "-o", file,
+		"-v", "registry=" + b.registry.host, "-v", "registry_user=" + registryUser, "-v", "registry_password=" + registryPassword}
+}
+
+// change is an ops file that replaces a property of the servers.
+func change(property string, value any) string {
+	text, _ := json.Marshal([]doc{
+		{"type": "replace", "path": "/instance_groups/name=nats/jobs/name=nats/properties/" + property + "?", "value": value},
+	})
+	return string(text)
+}
+
+func (b *boshDaemon) must(out string, err error) string {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatalf("%v\n%s", err, out)
 	}
-	code, stdout, stderr = runHere(t, append(args, "-o", "version.yml", "-o", "director.yml")...)
-	if code != 0 || stderr != "" || !strings.HasSuffix(stdout, "manifest.yml: 0 errors, 0 warnings\n") {
-		t.Errorf("with ops: got %d, %s, %s", code, stdout, stderr)
+	return out
+}
+
+// instances are the instances of the deployment, as "nats/0 running".
+func (b *boshDaemon) instances() (all []string, views []boshInstanceView) {
+	b.t.Helper()
+	b.api("GET", "/v1/deployments/nats-deployment/instances", nil, &views)
+	for _, i := range views {
+		state := i.State
+		if !i.UpToDate && i.Lifecycle == "service" {
+			state += ", old"
+		}
+		all = append(all, fmt.Sprintf("%s/%d %s", i.Group, i.Index, state))
 	}
-	code, stdout, _ = runHere(t, append(args, "--json")...)
-	if code != 1 || !strings.Contains(stdout, `"level": "error"`) || !strings.Contains(stdout, `"path": "/releases/name=r"`) {
-		t.Errorf("as JSON: got %d, %s", code, stdout)
-	}
-	if code, _, stderr = runHere(t, "deployment", "lint", "-f", "gone.yml"); code != 1 || !strings.Contains(stderr, "gone.yml") {
-		t.Errorf("without a manifest: got %d, %s", code, stderr)
+	return all, views
+}
+
+func (b *boshDaemon) wantInstances(want string) {
+	b.t.Helper()
+	if got, views := b.instances(); strings.Join(got, "; ") != want {
+		b.t.Errorf("got %s; want %s\n%+v", strings.Join(got, "; "), want, views)
 	}
 }
 
-func TestDeploymentInterpolate(t *testing.T) {
-	boshFiles(t)
-	int := append([]string{"deployment", "int", "-f", "manifest.yml"}, boshVariables...)
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"--path", "/name"}, "dep\n"},
-		{[]string{"--path", "/instance_groups/name=g/jobs/0/properties"}, "{a: 1, b: \"a\\nb\\n\", c: [1], d: 2}\n"},
-		{[]string{"--path", "/releases/0/version", "-o", "version.yml"}, "5\n"},
-	} {
-		if code, stdout, stderr := runHere(t, append(int, c.args...)...); code != 0 || stdout != c.want {
-			t.Errorf("%v: got %d, %s%s; want %s", c.args, code, stdout, stderr, c.want)
+// wantLine waits for a line in the log of the deployment.
+func (b *boshDaemon) wantLine(text string) {
+	b.t.Helper()
+	eventually(b.t, 20*time.Second, func() string {
+		out, err := b.run("deployment", "logs", "nats-deployment")
+		if err != nil || !strings.Contains(out, text) {
+			return fmt.Sprintf("the log has no %q: %v\n%s", text, err, out)
 		}
+		return ""
+	})
+}
+
+// TestDeployment takes a deployment of two linked servers, with a generated
+// password and certificates, errands and disks, through its life.
+func TestDeployment(t *testing.T) {
+	binary := needBinary(t)
+	b := &boshDaemon{registry: startRegistry(t)}
+	b.registry.push(t, "test-1-1", v1.Config{}, releaseImage(t))
+	b.daemon = startDaemon(t, binary)
+
+	b.must(b.deploy("[]"))
+	const up = "nats/0 running; nats/1 running; setup/0 stopped; smoke-tests/0 stopped"
+	b.wantInstances(up)
+	b.wantLine("setting up version 1")
+	b.must(b.run("deployment", "run-errand", "nats-deployment", "smoke-tests"))
+	b.wantLine("all 2 servers hear each other")
+
+	_, before := b.instances()
+	if out := b.must(b.deploy("[]")); strings.Contains(out, "Updating instance") {
+		t.Errorf("got %s; want nothing done for the same manifest", out)
 	}
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
-		{append(int, "--var-errs-unused"), "cupola: Expected to use variables: over\n"},
-		{[]string{"deployment", "int", "-f", "manifest.yml", "--var-errs"}, "cupola: Expected to find variables: env, file, name, one, two\n"},
-		{append(int, "--path", "/gone"), "cupola: --path /gone: Expected to find a map key 'gone' for path '/gone' (found map keys: 'director_uuid', 'instance_groups', 'name', 'releases')\n"},
-		{append(int, "-v", "x"), "cupola: --var: expected NAME=VALUE\n"},
-	} {
-		if code, stdout, stderr := runHere(t, c.args...); code != 1 || stdout != "" || stderr != c.want {
-			t.Errorf("%v: got %d, %s%s; want %s", c.args, code, stdout, stderr, c.want)
+	out, err := b.deploy(change("broken", true))
+	if err == nil || !strings.Contains(out, "is not running after update. Review logs for failed jobs: nats") {
+		t.Errorf("got %v\n%s\nwant the canary's failure", err, out)
+	}
+	if _, now := b.instances(); now[1].State != "running" || now[1].UpToDate || now[1].Address != before[1].Address {
+		t.Errorf("got %+v; want the second instance untouched", now[1])
+	}
+	b.must(b.deploy(change("version", 2)))
+	b.wantInstances(up)
+	b.wantLine("draining 1: job_changed")
+
+	b.killedHalfWay(t)
+	b.wantInstances(up)
+	b.must(b.run("deployment", "run-errand", "nats-deployment", "smoke-tests"))
+
+	b.must(b.deploy(`[{"type": "replace", "path": "/instance_groups/name=nats/instances", "value": 1}]`))
+	b.wantInstances("nats/0 running; setup/0 stopped; smoke-tests/0 stopped")
+	b.wantLine("draining 1: job_shutdown")
+	b.must(b.run("deployment", "delete", "nats-deployment"))
+	if out := b.must(b.run("deployment", "disks")); strings.Count(out, "orphaned") != 2 {
+		t.Errorf("got %s; want the disks of both instances kept", out)
+	}
+	b.must(b.deploy("[]"))
+	b.wantLine("start 6 of 0") // it finds its disk again: v1, broken, v2, v3, one instance, now
+	b.must(b.run("deployment", "delete", "nats-deployment", "--delete-disks"))
+	if out := b.must(b.run("deployment", "disks")); strings.Contains(out, "nats/0") {
+		t.Errorf("got %s; want the disk of nats/0 gone", out)
+	}
+}
+
+// killedHalfWay kills the daemon in the middle of an update, which the next one
+// finishes.
+func (b *boshDaemon) killedHalfWay(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, b.binary, b.deployArgs(change("version", 3), "deploy")...)
+	cmd.Env = append(os.Environ(), "CUPOLA_API=http://"+b.addr, "CUPOLA_PASSWORD="+adminPassword)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 20*time.Second, func() string {
+		if _, now := b.instances(); now[0].State != "running" {
+			return ""
 		}
-	}
+		return "the update does not begin"
+	})
+	b.kill()
+	_ = cmd.Wait() // it has nobody to ask any longer
+	b.start()
+	var tasks []boshTask
+	b.api("GET", "/v1/deployment_tasks", nil, &tasks)
+	b.must(b.run("deployment", "task", fmt.Sprint(tasks[0].ID)))
 }
