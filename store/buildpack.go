@@ -19,5 +19,5 @@ var Buildpacks = &Table[cf.Buildpack]{
 		"stacks":    "stack",
 		"lifecycle": "lifecycle",
 	},
-	orders: map[string]string{"created_at": "created_at", "updated_at": "updated_at", "position": "position", "name": "name"},
+	orders: map[string]string{"created_at": "created_at", "updated_at": "updated_at", "position": "position", "lifecycle": "lifecycle", "name": "name"},
 }

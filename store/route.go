@@ -22,6 +22,8 @@ var Routes = &Table[cf.Route]{
 		"organization_guids": "space_guid IN (SELECT guid FROM spaces WHERE org_guid IN (SELECT value FROM json_each(?)))",
 		"app_guids":          "EXISTS (SELECT 1 FROM json_each(destinations) d WHERE d.value ->> 'app_guid' IN (SELECT value FROM json_each(?)))",
 
+		"service_instance_guids": "EXISTS (SELECT 1 FROM route_bindings b WHERE b.route_guid = routes.guid AND b.instance_guid IN (SELECT value FROM json_each(?)))",
+
 		// Not of the API.
 		"shared_space_guids":       routeShared + "(SELECT value FROM json_each(?)))",
 		"owner_space_guids":        "space_guid",

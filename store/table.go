@@ -2,6 +2,8 @@ package store
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -34,13 +36,9 @@ func (t *Table[T]) Filters() []string {
 	return names
 }
 
-// Orders are the names of the orders that List takes.
+// Orders are the names of the orders that List takes, sorted.
 func (t *Table[T]) Orders() []string {
-	var names []string
-	for n := range t.orders {
-		names = append(names, n)
-	}
-	return names
+	return slices.Sorted(maps.Keys(t.orders))
 }
 
 // Labelled tells whether rows can be chosen by label.

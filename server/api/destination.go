@@ -343,6 +343,16 @@ func listDestinations(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
+	q := c.Request.URL.Query()
+	for filter, value := range map[string]func(cf.Destination) string{
+		"guids":     func(d cf.Destination) string { return d.GUID },
+		"app_guids": func(d cf.Destination) string { return d.AppGUID },
+	} {
+		if q.Has(filter) {
+			wanted := splitList(q.Get(filter))
+			r.Destinations = slices.DeleteFunc(r.Destinations, func(d cf.Destination) bool { return !slices.Contains(wanted, value(d)) })
+		}
+	}
 	return ok(c.destinations(r))
 }
 

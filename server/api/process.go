@@ -76,13 +76,33 @@ func (c *call) addProcess(app *cf.App, kind string) (*cf.Process, error) {
 
 func viewProcess(c *call, p *cf.Process) doc { return viewProcessWith(c, p, orNil(p.Command)) }
 
+// embedsInstances is what can be embedded in processes, as parseQuery has it.
+const embedsInstances = "embed=process_instances"
+
 // viewListedProcess hides the command, as Cloud Controller does in lists.
 func viewListedProcess(c *call, p *cf.Process) doc {
-	if c.Request.URL.Query().Get("embed") == "process_instances" {
-		return with(viewProcessWith(c, p, "[PRIVATE DATA HIDDEN IN LISTS]"), doc{"process_instances": c.processInstances(p)})
-	}
-	return viewProcessWith(c, p, "[PRIVATE DATA HIDDEN IN LISTS]")
+	return c.embedInstances(viewProcessWith(c, p, "[PRIVATE DATA HIDDEN IN LISTS]"), p)
 }
+
+// embedInstances adds a process's instances when they are asked for.
+func (c *call) embedInstances(d doc, p *cf.Process) doc {
+	if c.embeds() {
+		d["process_instances"] = c.processInstances(p)
+	}
+	return d
+}
+
+// embeds tells whether anything is to be embedded: there is one thing that can be.
+func (c *call) embeds() bool { return c.Request.URL.Query().Has("embed") }
+
+var listProcesses = inTx(func(c *call) (*response, error) {
+	return listForeseeing(c, store.Processes, viewListedProcess, nil, func(found []*cf.Process) error {
+		if !c.embeds() {
+			return nil
+		}
+		return c.foreseeActuals(found)
+	}, embedsInstances)
+})
 
 func viewProcessWith(c *call, p *cf.Process, command any) doc {
 	self := "/v3/processes/" + p.GUID
@@ -166,6 +186,9 @@ func (c *call) mayChange(p *cf.Process, app *cf.App, why string) error {
 }
 
 func showProcess(c *call) (*response, error) {
+	if _, err := parseQuery(c.Request.URL.Query(), noRows{}, embedsInstances); err != nil {
+		return nil, err
+	}
 	p, app, err := c.process()
 	if err != nil {
 		return nil, err
@@ -181,7 +204,7 @@ func showProcess(c *call) (*response, error) {
 	if !c.Actor.May(commandReader, place) {
 		command = "[PRIVATE DATA HIDDEN]"
 	}
-	return ok(with(viewProcessWith(c, p, orNil(command)), doc{"placement": c.viewPlacement(p)}))
+	return ok(c.embedInstances(with(viewProcessWith(c, p, orNil(command)), doc{"placement": c.viewPlacement(p)}), p))
 }
 
 // commandOf is the command a process starts with: its own, else the current
@@ -367,5 +390,5 @@ func listAppProcesses(c *call) (*response, error) {
 	return listRows(c, store.Processes, viewListedProcess, func(q *listQuery) error {
 		q.Where["app_guids"] = []string{app.GUID}
 		return nil
-	}, "embed=process_instances")
+	}, embedsInstances)
 }

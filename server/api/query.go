@@ -101,9 +101,9 @@ func (q *listQuery) extra(base, bracket, value string, also []string) (bool, err
 			continue
 		}
 		values := splitList(value)
-		for _, v := range values {
-			if restricted && !slices.Contains(strings.Split(accepted, "|"), v) {
-				return true, badQuery("Invalid included resource: '%s'. Valid included resources are: '%s'", v, strings.ReplaceAll(accepted, "|", "', '"))
+		if restricted {
+			if err := checkResources(base, values, strings.Split(accepted, "|")); err != nil {
+				return true, err
 			}
 		}
 		switch base {
@@ -119,6 +119,21 @@ func (q *listQuery) extra(base, bracket, value string, also []string) (bool, err
 		return true, nil
 	}
 	return false, nil
+}
+
+// checkResources refuses what a parameter, include or embed, does not take, or
+// has twice.
+func checkResources(parameter string, values, accepted []string) error {
+	how := map[string]string{"include": "included", "embed": "embedded"}[parameter]
+	for i, v := range values {
+		if !slices.Contains(accepted, v) {
+			return badQuery("Invalid %s resource: '%s'. Valid %[1]s resources are: '%[3]s'", how, v, strings.Join(accepted, "', '"))
+		}
+		if slices.Contains(values[:i], v) {
+			return badQuery("Duplicate %s resource: '%s'", how, v)
+		}
+	}
+	return nil
 }
 
 // splitList splits a comma-separated value. A comma within one comes encoded

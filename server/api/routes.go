@@ -186,7 +186,7 @@ func (s *Server) routes() []route {
 		{"POST /v3/placement_pools/{guid}/relationships/spaces", admin, inTx(addPoolSpaces)},
 		{"DELETE /v3/placement_pools/{guid}/relationships/spaces/{space}", admin, inTx(removePoolSpace)},
 
-		{"GET /v3/processes", anyone, list(store.Processes, viewListedProcess, "embed=process_instances")},
+		{"GET /v3/processes", anyone, listProcesses},
 		{"GET /v3/processes/{guid}", read, inTx(showProcess)},
 		{"PATCH /v3/processes/{guid}", operate, inTx(updateProcess)},
 		{"GET /v3/processes/{guid}/stats", read, showStats},

@@ -34,11 +34,19 @@ func sidecarsOf(app *cf.App, processes ...*cf.Process) (out []*appSidecar) {
 	return out
 }
 
+// sidecarRows is what parseQuery knows of sidecars.
+type sidecarRows struct{ noRows }
+
+func (sidecarRows) Orders() []string { return []string{"created_at", "updated_at"} }
+
 // listSidecars answers with a page of sidecars.
 func (c *call) listSidecars(found []*appSidecar) (*response, error) {
-	q, err := parseQuery(c.Request.URL.Query(), noRows{})
+	q, err := parseQuery(c.Request.URL.Query(), sidecarRows{})
 	if err != nil {
 		return nil, err
+	}
+	if q.Desc { // all of an app are as old as each other
+		slices.Reverse(found)
 	}
 	return ok(page(c, q, window(found, q), len(found), viewSidecar))
 }

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"cupola/runtime/lrp"
@@ -16,7 +18,7 @@ const holdStats = 8 * time.Second
 // instances are the rows of a process's instances by index; one that has no
 // row yet, or none any longer, is missing.
 func (c *call) instances(p *cf.Process, app *cf.App) (map[int]*lrp.Actual, error) {
-	rows, err := store.ActualLRPs.By(c.Tx, "process_guids", desire.ProcessGUID(p, app))
+	rows, err := c.actuals(desire.ProcessGUID(p, app))
 	byIndex := map[int]*lrp.Actual{}
 	for _, r := range rows {
 		if have := byIndex[r.Index]; have == nil || have.Stopping {
@@ -24,6 +26,38 @@ func (c *call) instances(p *cf.Process, app *cf.App) (map[int]*lrp.Actual, error
 		}
 	}
 	return byIndex, err
+}
+
+// actuals are the rows of a Desired, which may have been foreseen.
+func (c *call) actuals(processGUID string) ([]*lrp.Actual, error) {
+	if rows, ok := c.recalled[store.ActualLRPs.Name()+" "+processGUID]; ok {
+		return rows.([]*lrp.Actual), nil
+	}
+	return store.ActualLRPs.By(c.Tx, "process_guids", processGUID)
+}
+
+// foreseeActuals gets what the embedded instances of processes are made of, all
+// at once.
+func (c *call) foreseeActuals(processes []*cf.Process) error {
+	if err := foresee(c, store.Apps, func(a *cf.App) string { return a.GUID }, guidsOf(processes, func(p *cf.Process) string { return p.AppGUID })); err != nil {
+		return err
+	}
+	of := map[string][]*lrp.Actual{}
+	for _, p := range processes {
+		app, err := recall(c, store.Apps, p.AppGUID)
+		if err != nil {
+			return err
+		}
+		of[desire.ProcessGUID(p, app)] = nil
+	}
+	rows, err := store.ActualLRPs.By(c.Tx, "process_guids", slices.Collect(maps.Keys(of))...)
+	for _, r := range rows {
+		of[r.ProcessGUID] = append(of[r.ProcessGUID], r)
+	}
+	for guid, rows := range of {
+		c.remember(store.ActualLRPs.Name(), guid, rows)
+	}
+	return err
 }
 
 // leaving are the instances of a process that are on their way out: those of its
@@ -157,7 +191,7 @@ func (c *call) quotas(p *cf.Process, a *lrp.Actual, s lrp.Stats) doc {
 // processInstances is the short form of the stats, for lists.
 func (c *call) processInstances(p *cf.Process) []doc {
 	out := []doc{}
-	app, err := store.Apps.Get(c.Tx, p.AppGUID)
+	app, err := recall(c, store.Apps, p.AppGUID)
 	if err != nil {
 		return out
 	}
