@@ -16,6 +16,7 @@ import (
 	"cupola/runtime/identity"
 	"cupola/server/databroker"
 	"cupola/server/systemd"
+	"cupola/server/uaa"
 )
 
 // Config says how a daemon runs. The zero value of a field takes the default
@@ -28,10 +29,11 @@ type Config struct {
 	TCP           string // TCP routes: 127.0.0.1:1024-1123; "off" for none
 	BBS           string // Diego's BBS API; "" or "off" for none
 	BBSFiles      BBSFiles
-	Domain        string // of apps; "localhost"
-	AdminPassword string // made once and kept in the data directory
-	DefaultStack  string // the best there is
-	MaxBindings   int    // of an app to one service instance at a time; 5
+	Domain        string             // of apps; "localhost"
+	AdminPassword string             // made once and kept in the data directory
+	Passwords     uaa.PasswordPolicy // of users' new ones
+	DefaultStack  string             // the best there is
+	MaxBindings   int                // of an app to one service instance at a time; 5
 	Stop          StopMode
 	// InstanceCertLife is how long instances' certificates are good: 10 s at
 	// least, a year at most; 24 h. They are replaced half an hour before their

@@ -191,7 +191,7 @@ func (h *house) keep(ctx context.Context, name string, f *os.File) (lrp.Blob, er
 }
 
 func (h *house) openControl(ctx context.Context) (err error) {
-	if h.uaa, err = uaa.New(ctx, h.store, h.Log); err != nil {
+	if h.uaa, err = uaa.New(ctx, uaa.Config{Store: h.store, Passwords: h.Passwords, Log: h.Log}); err != nil {
 		return err
 	}
 	h.router, h.routing = router.New(router.Config{Log: h.Log, AccessLog: h.logAccess, DistrustForwarded: true, ServiceLocal: h.AllowLoopback}), newRouting()

@@ -5,11 +5,11 @@ import "cupola/store/cf"
 // Users are the users of the UAA.
 var Users = &Table[cf.User]{
 	name: "users", singular: "User", labelled: true,
-	columns: "guid, created_at, updated_at, labels, annotations, username, origin, password_hash, given_name, family_name, email, scopes",
+	columns: "guid, created_at, updated_at, labels, annotations, username, origin, password_hash, given_name, family_name, email, scopes, token_salt",
 	fields: func(v *cf.User, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
-			&v.Username, &v.Origin, &v.PasswordHash, &v.GivenName, &v.FamilyName, &v.Email, jsonColumn{&v.Scopes}}
+			&v.Username, &v.Origin, &v.PasswordHash, &v.GivenName, &v.FamilyName, &v.Email, jsonColumn{&v.Scopes}, &v.TokenSalt}
 	},
 	resource: func(v *cf.User) *cf.Resource { return &v.Resource },
 	filters: map[string]string{

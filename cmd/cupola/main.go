@@ -28,6 +28,7 @@ type cli struct {
 	Push        pushCmd        `cmd:"" help:"Push an app to a running daemon, without the cf CLI."`
 	Doctor      doctorCmd      `cmd:"" help:"Check this machine, and say how to mend what is amiss."`
 	Credentials credentialsCmd `cmd:"" help:"Tell the admin's password."`
+	TokenKeys   tokenKeysCmd   `cmd:"" help:"List and rotate the keys that sign users' tokens."`
 	Stack       stackCmd       `cmd:"" help:"List, build, import, pull and remove stacks."`
 
 	Backup  backupCmd  `cmd:"" help:"Write all of a daemon into one file, while it runs or not."`

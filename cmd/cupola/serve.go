@@ -14,6 +14,7 @@ import (
 
 	"cupola/server"
 	"cupola/server/systemd"
+	"cupola/server/uaa"
 )
 
 // daemonFlags say which daemon is meant.
@@ -25,21 +26,22 @@ type serveCmd struct {
 	daemonFlags
 	registryFlags
 	cellFlags
-	HTTP             string        `help:"Listen here for API and apps." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
-	HTTPS            string        `help:"Listen here with TLS; 'off' for not at all." default:"127.0.0.1:8443" env:"CUPOLA_HTTPS" placeholder:"ADDR"`
-	SSH              string        `name:"ssh" help:"Listen here for 'cf ssh'; 'off' for not at all. 127.0.0.1:2222 when not given, or a free port where that is taken." env:"CUPOLA_SSH" placeholder:"ADDR"`
-	TCP              string        `name:"tcp" help:"Listen here for TCP routes: an address and the ports that they can have, like 127.0.0.1:1024-1123,2000; 'off' for no TCP routes." default:"127.0.0.1:1024-1123" env:"CUPOLA_TCP" placeholder:"ADDR"`
-	BBS              string        `name:"bbs" help:"Listen here for clients of Diego's BBS API, like cfdot; not at all when not given." env:"CUPOLA_BBS" placeholder:"ADDR"`
-	BBSCA            string        `name:"bbs-ca" help:"The CA of those clients' certificates; made once when not given." env:"CUPOLA_BBS_CA" placeholder:"FILE"`
-	BBSCert          string        `name:"bbs-cert" help:"The certificate of the BBS API, with --bbs-ca." env:"CUPOLA_BBS_CERT" placeholder:"FILE"`
-	BBSKey           string        `name:"bbs-key" help:"Its key." env:"CUPOLA_BBS_KEY" placeholder:"FILE"`
-	Domain           string        `help:"The domain of apps. The API is api.DOMAIN, localhost and every IP address." default:"localhost" env:"CUPOLA_DOMAIN"`
-	AdminPassword    string        `help:"The admin's password; made once when not given." env:"CUPOLA_ADMIN_PASSWORD" placeholder:"PASSWORD"`
-	AllowLoopback    bool          `help:"Let users' syslog drains, route services, buildpacks and brokers of spaces be at this machine's loopback addresses, where services may trust whoever connects." env:"CUPOLA_ALLOW_LOOPBACK"`
-	DataServices     []string      `name:"data-services" help:"What the built-in service broker offers, of postgres, redis and files; it is off when not given. It needs the stack of 'cupola broker prepare'." env:"CUPOLA_DATA_SERVICES" placeholder:"NAME,…"`
-	MaxBindings      int           `name:"max-service-bindings" help:"How many bindings an app can have to one service instance at a time: more than one lets them be rotated." default:"5" env:"CUPOLA_MAX_SERVICE_BINDINGS" placeholder:"N"`
-	InstanceCertLife time.Duration `help:"How long the certificates of instances are good. They are replaced half an hour before their end, or a quarter of their life." default:"24h" env:"CUPOLA_INSTANCE_CERT_LIFE" placeholder:"TIME"`
-	DefaultStack     string        `help:"The stack of apps that name none; the best this machine has when not given." env:"CUPOLA_DEFAULT_STACK" placeholder:"NAME"`
+	HTTP             string         `help:"Listen here for API and apps." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
+	HTTPS            string         `help:"Listen here with TLS; 'off' for not at all." default:"127.0.0.1:8443" env:"CUPOLA_HTTPS" placeholder:"ADDR"`
+	SSH              string         `name:"ssh" help:"Listen here for 'cf ssh'; 'off' for not at all. 127.0.0.1:2222 when not given, or a free port where that is taken." env:"CUPOLA_SSH" placeholder:"ADDR"`
+	TCP              string         `name:"tcp" help:"Listen here for TCP routes: an address and the ports that they can have, like 127.0.0.1:1024-1123,2000; 'off' for no TCP routes." default:"127.0.0.1:1024-1123" env:"CUPOLA_TCP" placeholder:"ADDR"`
+	BBS              string         `name:"bbs" help:"Listen here for clients of Diego's BBS API, like cfdot; not at all when not given." env:"CUPOLA_BBS" placeholder:"ADDR"`
+	BBSCA            string         `name:"bbs-ca" help:"The CA of those clients' certificates; made once when not given." env:"CUPOLA_BBS_CA" placeholder:"FILE"`
+	BBSCert          string         `name:"bbs-cert" help:"The certificate of the BBS API, with --bbs-ca." env:"CUPOLA_BBS_CERT" placeholder:"FILE"`
+	BBSKey           string         `name:"bbs-key" help:"Its key." env:"CUPOLA_BBS_KEY" placeholder:"FILE"`
+	Domain           string         `help:"The domain of apps. The API is api.DOMAIN, localhost and every IP address." default:"localhost" env:"CUPOLA_DOMAIN"`
+	AdminPassword    string         `help:"The admin's password; made once when not given." env:"CUPOLA_ADMIN_PASSWORD" placeholder:"PASSWORD"`
+	PasswordPolicy   map[string]int `help:"What users' new passwords must have: min-length, upper, lower, digits, special, like min-length=12,digits=1." mapsep:"," env:"CUPOLA_PASSWORD_POLICY" placeholder:"NAME=N,…"`
+	AllowLoopback    bool           `help:"Let users' syslog drains, route services, buildpacks and brokers of spaces be at this machine's loopback addresses, where services may trust whoever connects." env:"CUPOLA_ALLOW_LOOPBACK"`
+	DataServices     []string       `name:"data-services" help:"What the built-in service broker offers, of postgres, redis and files; it is off when not given. It needs the stack of 'cupola broker prepare'." env:"CUPOLA_DATA_SERVICES" placeholder:"NAME,…"`
+	MaxBindings      int            `name:"max-service-bindings" help:"How many bindings an app can have to one service instance at a time: more than one lets them be rotated." default:"5" env:"CUPOLA_MAX_SERVICE_BINDINGS" placeholder:"N"`
+	InstanceCertLife time.Duration  `help:"How long the certificates of instances are good. They are replaced half an hour before their end, or a quarter of their life." default:"24h" env:"CUPOLA_INSTANCE_CERT_LIFE" placeholder:"TIME"`
+	DefaultStack     string         `help:"The stack of apps that name none; the best this machine has when not given." env:"CUPOLA_DEFAULT_STACK" placeholder:"NAME"`
 }
 
 // Run runs the daemon until a signal ends it.
@@ -52,9 +54,13 @@ func (s *serveCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	passwords, err := uaa.ParsePolicy(s.PasswordPolicy)
+	if err != nil {
+		return fmt.Errorf("--password-policy: %w", err)
+	}
 	c := server.Config{Listeners: listeners, Manager: systemd.FromEnvironment(), DataDir: s.DataDir, HTTP: s.HTTP, HTTPS: s.HTTPS, SSH: s.SSH, TCP: s.TCP, Domain: s.Domain,
 		BBS: s.BBS, BBSFiles: server.BBSFiles{CA: s.BBSCA, Cert: s.BBSCert, Key: s.BBSKey},
-		AdminPassword: s.AdminPassword, DefaultStack: s.DefaultStack, MaxBindings: s.MaxBindings, DataServices: s.DataServices, AllowLoopback: s.AllowLoopback, InstanceCertLife: s.InstanceCertLife, Registries: registries, Log: e.log}
+		AdminPassword: s.AdminPassword, Passwords: passwords, DefaultStack: s.DefaultStack, MaxBindings: s.MaxBindings, DataServices: s.DataServices, AllowLoopback: s.AllowLoopback, InstanceCertLife: s.InstanceCertLife, Registries: registries, Log: e.log}
 	s.apply(&c)
 	return server.Run(e.ctx, c, func(r server.Ready) { welcome(e.out, r) })
 }

@@ -79,7 +79,7 @@ func (w *world) open() {
 	if w.seeds {
 		w.write(w.seed)
 	}
-	ua, err := uaa.New(ctx, w.store, log)
+	ua, err := uaa.New(ctx, uaa.Config{Store: w.store, Log: log})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -27,6 +27,8 @@ type codes struct {
 	waiting map[string]grantedCode
 }
 
+func newCodes() codes { return codes{waiting: map[string]grantedCode{}} }
+
 type grantedCode struct {
 	Identity
 	client    string

@@ -1,68 +1,189 @@
 package uaa
 
 import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"cupola/store"
 )
 
-// publicKey is the signing key as a JSON web key.
-func (u *UAA) publicKey() doc {
-	der, _ := x509.MarshalPKIXPublicKey(&u.key.PublicKey)
-	b64 := base64.RawURLEncoding.EncodeToString
-	return doc{"kty": "RSA", "use": "sig", "alg": "RS256", "kid": "cupola",
-		"value": string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})),
-		"n":     b64(u.key.N.Bytes()), "e": b64(big.NewInt(int64(u.key.E)).Bytes())}
+// firstKey is the ID of the key of a UAA that had but one.
+const firstKey = "cupola"
+
+// errNoKey says that a token was signed with a key that is none of ours any more.
+var errNoKey = errors.New("no key signs tokens like this one")
+
+// key is a key that signs tokens, or that did.
+type key struct {
+	ID      string
+	Made    time.Time
+	Retired time.Time // since when another signs; zero: this one does
+	DER     []byte    // PKCS #1
+	private *rsa.PrivateKey
 }
 
-func (u *UAA) tokenKey(*http.Request) (int, any, error) { return http.StatusOK, u.publicKey(), nil }
+// Key tells of a key that verifies tokens.
+type Key struct {
+	ID    string
+	Made  time.Time
+	Until time.Time // what it signed is good no longer than that; zero: it signs
+}
+
+// keyring is all keys that verify tokens; the first one signs.
+type keyring []*key
+
+// find is the key with the ID, while what it signed can be good.
+func (k keyring) find(id string, now time.Time) *key {
+	for _, one := range k {
+		if one.ID == id && !one.dead(now) {
+			return one
+		}
+	}
+	return nil
+}
+
+// dead tells whether all that the key signed has ended.
+func (k *key) dead(now time.Time) bool {
+	return !k.Retired.IsZero() && now.After(k.Retired.Add(refreshLife))
+}
+
+const keysSetting = "token-keys"
+
+// openKeys reads the store's keys and makes one when there is none.
+func openKeys(ctx context.Context, s *store.Store) (ring keyring, err error) {
+	err = s.Write(ctx, func(tx *store.Tx) error {
+		if ring, err = readKeys(tx); err != nil || len(ring) > 0 {
+			return err
+		}
+		first := &key{ID: firstKey, Made: tx.Now}
+		if _, err := tx.Setting("token-key", &first.DER); err != nil { // of an older cupola
+			return err
+		}
+		if first.DER == nil {
+			if first, err = newKey(tx.Now); err != nil {
+				return err
+			}
+		}
+		ring = keyring{first}
+		return tx.SetSetting(keysSetting, ring)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ring, ring.parse()
+}
+
+func readKeys(tx *store.Tx) (ring keyring, err error) {
+	_, err = tx.Setting(keysSetting, &ring)
+	return ring, err
+}
+
+func (k keyring) parse() (err error) {
+	for _, one := range k {
+		if one.private == nil {
+			if one.private, err = x509.ParsePKCS1PrivateKey(one.DER); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func newKey(now time.Time) (*key, error) {
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return nil, err
+	}
+	return &key{ID: "key-" + strings.ToLower(rand.Text()[:8]), Made: now, DER: x509.MarshalPKCS1PrivateKey(private), private: private}, nil
+}
+
+// Rotate makes a key that signs from now on. What others signed is good until
+// its end, or at once no longer: forget is for keys that somebody may have.
+func (u *UAA) Rotate(ctx context.Context, forget bool) (Key, error) {
+	next, err := newKey(time.Now())
+	if err != nil {
+		return Key{}, err
+	}
+	u.rotating.Lock()
+	defer u.rotating.Unlock()
+	ring := keyring{next}
+	err = u.store.Write(ctx, func(tx *store.Tx) error {
+		old, err := readKeys(tx)
+		if err != nil {
+			return err
+		}
+		for _, k := range old {
+			if k.Retired.IsZero() {
+				k.Retired = tx.Now
+			}
+			if !forget && !k.dead(tx.Now) {
+				ring = append(ring, k)
+			}
+		}
+		return tx.SetSetting(keysSetting, ring)
+	})
+	if err != nil {
+		return Key{}, err
+	}
+	if err := ring.parse(); err != nil {
+		return Key{}, err
+	}
+	u.keys.Store(&ring)
+	return next.public(), nil
+}
+
+// Keys lists the keys that verify tokens; the first one signs.
+func (u *UAA) Keys() (all []Key) {
+	for _, k := range u.liveKeys() {
+		all = append(all, k.public())
+	}
+	return all
+}
+
+func (u *UAA) liveKeys() keyring {
+	return slices.DeleteFunc(slices.Clone(*u.keys.Load()), func(k *key) bool { return k.dead(time.Now()) })
+}
+
+func (k *key) public() Key {
+	out := Key{ID: k.ID, Made: k.Made}
+	if !k.Retired.IsZero() {
+		out.Until = k.Retired.Add(refreshLife)
+	}
+	return out
+}
+
+// jwk is the public key as a JSON web key.
+func (k *key) jwk() (doc, error) {
+	der, err := x509.MarshalPKIXPublicKey(&k.private.PublicKey)
+	b64 := base64.RawURLEncoding.EncodeToString
+	return doc{"kty": "RSA", "use": "sig", "alg": "RS256", "kid": k.ID,
+		"value": string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})),
+		"n":     b64(k.private.N.Bytes()), "e": b64(big.NewInt(int64(k.private.E)).Bytes())}, err
+}
+
+func (u *UAA) tokenKey(*http.Request) (int, any, error) {
+	body, err := u.liveKeys()[0].jwk()
+	return http.StatusOK, body, err
+}
 
 func (u *UAA) tokenKeys(*http.Request) (int, any, error) {
-	return http.StatusOK, doc{"keys": []doc{u.publicKey()}}, nil
-}
-
-// checkToken tells the claims of a token, for a client that authenticates.
-func (u *UAA) checkToken(r *http.Request) (int, any, error) {
-	client, secret, _ := r.BasicAuth()
-	if client != "admin" {
-		return 0, nil, refuse(http.StatusUnauthorized, "unauthorized", "Bad credentials")
+	var all []doc
+	for _, k := range u.liveKeys() {
+		one, err := k.jwk()
+		if err != nil {
+			return 0, nil, err
+		}
+		all = append(all, one)
 	}
-	if _, err := u.byPassword(r, "admin", secret); err != nil {
-		return 0, nil, err
-	}
-	c, err := u.parse(r.PostFormValue("token"))
-	if err == nil {
-		_, err = u.holder(r.Context(), c)
-	}
-	if err != nil || c.Refresh {
-		return 0, nil, refuse(http.StatusBadRequest, "invalid_token", "The token is invalid or has expired")
-	}
-	return http.StatusOK, c, nil
-}
-
-func (u *UAA) userInfo(r *http.Request) (int, any, error) {
-	id, err := u.bearer(r, "openid")
-	if err != nil {
-		return 0, nil, err
-	}
-	return http.StatusOK, doc{"user_id": id.UserGUID, "sub": id.UserGUID, "user_name": id.Username, "email": id.Username}, nil
-}
-
-// revoke ends nothing: tokens live for ten minutes, and none says that it is
-// revocable, so the CLI does not ask.
-func (u *UAA) revoke(*http.Request) (int, any, error) {
-	return 0, nil, refuse(http.StatusNotFound, "not_found", "Revocable token not found")
-}
-
-func (u *UAA) showClient(r *http.Request) (int, any, error) {
-	if _, err := u.bearer(r, "uaa.admin"); err != nil {
-		return 0, nil, err
-	}
-	id := r.PathValue("id")
-	if id != "cf" && id != "admin" {
-		return 0, nil, refuse(http.StatusNotFound, "invalid_client", "No client with requested id: %s", id)
-	}
-	return http.StatusOK, doc{"client_id": id}, nil
+	return http.StatusOK, doc{"keys": all}, nil
 }

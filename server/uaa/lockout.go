@@ -1,54 +1,72 @@
 package uaa
 
 import (
-	"strings"
-	"sync"
+	"context"
+	"net/http"
 	"time"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"cupola/store"
 )
 
 // UAA's default lockout policy: five failures within an hour shut a name out
-// for five minutes.
+// for five minutes. Names that nobody has are counted like others, so that the
+// lockout tells nobody which there are.
 const (
 	lockoutFailures = 5
 	lockoutWindow   = time.Hour
 	lockoutTime     = 5 * time.Minute
 )
 
-// lockout counts failed attempts by user name.
-type lockout struct {
-	mu       sync.Mutex
-	attempts map[string][]time.Time
+// failures are the failed logins of a name within the window.
+type failures struct {
+	n    int
+	last time.Time
 }
 
-func newLockout() *lockout { return &lockout{attempts: map[string][]time.Time{}} }
-
-func (l *lockout) allows(name string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	a := l.recentLocked(name)
-	return len(a) < lockoutFailures || time.Since(a[len(a)-1]) > lockoutTime
+// lock tells whether they shut the name out.
+func (f failures) lock(now time.Time) bool {
+	return f.n >= lockoutFailures && now.Sub(f.last) <= lockoutTime
 }
 
-func (l *lockout) failed(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.attempts) > 10000 {
-		clear(l.attempts) // many names is an attack on memory, not on one user
+func (u *UAA) failures(ctx context.Context, name string) (f failures, err error) {
+	err = u.store.Read(ctx, func(tx *store.Tx) error {
+		f.n, f.last, err = tx.LoginFailures(name, tx.Now.Add(-lockoutWindow))
+		return err
+	})
+	return f, err
+}
+
+// guard compares a password with a stored hash for who goes by a name, and
+// counts what fails. Who is shut out gets an error, whatever the password.
+//
+// The count is read by whoever is about to compare: a thousand requests at
+// once must not all find it low.
+func (u *UAA) guard(ctx context.Context, name string, stored, password []byte) (bool, error) {
+	select {
+	case u.hashing <- struct{}{}:
+		defer func() { <-u.hashing }()
+	case <-ctx.Done():
+		return false, ctx.Err()
 	}
-	a := append(l.recentLocked(name), time.Now())
-	l.attempts[strings.ToLower(name)] = a[max(0, len(a)-lockoutFailures):]
-}
-
-func (l *lockout) succeeded(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.attempts, strings.ToLower(name))
-}
-
-func (l *lockout) recentLocked(name string) []time.Time {
-	a := l.attempts[strings.ToLower(name)]
-	for len(a) > 0 && time.Since(a[0]) > lockoutWindow {
-		a = a[1:]
+	before, err := u.failures(ctx, name)
+	if err != nil {
+		return false, err
 	}
-	return a
+	if before.lock(time.Now()) {
+		return false, refuse(http.StatusUnauthorized, "unauthorized", "Your account has been locked because of too many failed attempts to login.")
+	}
+	same := bcrypt.CompareHashAndPassword(stored, password) == nil
+	if same && before.n == 0 {
+		return true, nil
+	}
+	// A client that hangs up must not get its guess for nothing.
+	err = u.store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		if same {
+			return tx.ForgetLoginFailures(name)
+		}
+		return tx.AddLoginFailure(name, tx.Now, tx.Now.Add(-lockoutWindow))
+	})
+	return same, err
 }

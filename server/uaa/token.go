@@ -97,9 +97,6 @@ func (u *UAA) byPassword(r *http.Request, name, password string) (*cf.User, erro
 	if len(name) > maxUsername { // which nobody has, and the lockout need not remember
 		return nil, refuse(http.StatusUnauthorized, "unauthorized", "Bad credentials")
 	}
-	if !u.locks.allows(name) {
-		return nil, refuse(http.StatusUnauthorized, "access_denied", "Your account has been locked because of too many failed attempts to login.")
-	}
 	user, err := u.named(r.Context(), name)
 	if err != nil && !store.IsNotFound(err) {
 		return nil, err
@@ -108,18 +105,13 @@ func (u *UAA) byPassword(r *http.Request, name, password string) (*cf.User, erro
 	if user != nil && user.PasswordHash != "" {
 		stored = []byte(user.PasswordHash)
 	}
-	select {
-	case u.hashing <- struct{}{}:
-	case <-r.Context().Done():
-		return nil, r.Context().Err()
+	same, err := u.guard(r.Context(), name, stored, []byte(password))
+	if err != nil {
+		return nil, err
 	}
-	err = bcrypt.CompareHashAndPassword(stored, []byte(password))
-	<-u.hashing
-	if err != nil || user == nil {
-		u.locks.failed(name)
+	if !same || user == nil {
 		return nil, refuse(http.StatusUnauthorized, "unauthorized", "Bad credentials")
 	}
-	u.locks.succeeded(name)
 	return user, nil
 }
 
@@ -217,17 +209,27 @@ func (u *UAA) answer(access, refresh *claims) (int, any, error) {
 }
 
 func (u *UAA) sign(c *claims) (string, error) {
+	k := (*u.keys.Load())[0]
 	t := jwt.NewWithClaims(jwt.SigningMethodRS256, c)
-	t.Header["kid"] = "cupola"
-	return t.SignedString(u.key)
+	t.Header["kid"] = k.ID
+	return t.SignedString(k.private)
 }
 
 // parse reads a token that this UAA signed and that has not expired.
 func (u *UAA) parse(text string) (*claims, error) {
 	c := &claims{}
-	_, err := jwt.ParseWithClaims(text, c, func(*jwt.Token) (any, error) { return &u.key.PublicKey, nil },
-		jwt.WithValidMethods([]string{"RS256"}), jwt.WithExpirationRequired())
+	_, err := jwt.ParseWithClaims(text, c, u.keyOf, jwt.WithValidMethods([]string{"RS256"}), jwt.WithExpirationRequired())
 	return c, err
+}
+
+// keyOf is the key that a token says it was signed with.
+func (u *UAA) keyOf(t *jwt.Token) (any, error) {
+	id, _ := t.Header["kid"].(string)
+	k := u.keys.Load().find(id, time.Now())
+	if k == nil {
+		return nil, errNoKey
+	}
+	return &k.private.PublicKey, nil
 }
 
 // Identity is whom an access token speaks for.

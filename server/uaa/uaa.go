@@ -5,15 +5,14 @@ package uaa
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/bcrypt"
@@ -40,29 +39,38 @@ var (
 	AdminScopes = []string{"cloud_controller.admin", "scim.read", "scim.write", "uaa.admin", "doppler.firehose", "network.admin"}
 )
 
+// Config is what a UAA is made of.
+type Config struct {
+	Store     *store.Store
+	Passwords PasswordPolicy // of users' new passwords
+	Log       *slog.Logger
+}
+
 // UAA serves tokens and users.
 type UAA struct {
-	store *store.Store
-	log   *slog.Logger
-	key   *rsa.PrivateKey
-	locks *lockout
-	codes codes
-	mux   *http.ServeMux
+	store    *store.Store
+	policy   PasswordPolicy
+	log      *slog.Logger
+	rotating sync.Mutex // held while keys are changed
+	keys     atomic.Pointer[keyring]
+	codes    codes
+	mux      *http.ServeMux
 
 	// hashing is held while a password is compared, which is meant to take
 	// long: whoever tries many must leave the machine to those it works for.
 	hashing chan struct{}
 }
 
-// New returns a UAA that signs with the store's key, which it makes when there
-// is none.
-func New(ctx context.Context, s *store.Store, log *slog.Logger) (*UAA, error) {
-	key, err := signingKey(ctx, s)
+// New returns a UAA that signs with the store's keys, of which it makes the
+// first.
+func New(ctx context.Context, c Config) (*UAA, error) {
+	keys, err := openKeys(ctx, c.Store)
 	if err != nil {
 		return nil, err
 	}
-	u := &UAA{store: s, log: log, key: key, locks: newLockout(), codes: codes{waiting: map[string]grantedCode{}}, mux: http.NewServeMux(),
+	u := &UAA{store: c.Store, policy: c.Passwords, log: c.Log, codes: newCodes(), mux: http.NewServeMux(),
 		hashing: make(chan struct{}, max(1, runtime.NumCPU()/2))}
+	u.keys.Store(&keys)
 	for pattern, h := range map[string]handler{
 		"GET /login":                      u.login,
 		"GET /info":                       u.login,
@@ -93,25 +101,6 @@ func Paths() []string {
 // ServeHTTP serves one request.
 func (u *UAA) ServeHTTP(w http.ResponseWriter, r *http.Request) { u.mux.ServeHTTP(w, r) }
 
-func signingKey(ctx context.Context, s *store.Store) (key *rsa.PrivateKey, err error) {
-	err = s.Write(ctx, func(tx *store.Tx) error {
-		var der []byte
-		have, err := tx.Setting("token-key", &der)
-		if err != nil {
-			return err
-		}
-		if have {
-			key, err = x509.ParsePKCS1PrivateKey(der)
-			return err
-		}
-		if key, err = rsa.GenerateKey(rand.Reader, 2048); err != nil {
-			return err
-		}
-		return tx.SetSetting("token-key", x509.MarshalPKCS1PrivateKey(key))
-	})
-	return key, err
-}
-
 // EnsureAdmin makes the user admin, or gives it the password. The client admin
 // has the same secret.
 func EnsureAdmin(tx *store.Tx, password string) error {
@@ -134,11 +123,8 @@ func EnsureAdmin(tx *store.Tx, password string) error {
 	return store.Users.Update(tx, admin)
 }
 
-// hash is the bcrypt hash of a password, of which bcrypt uses 72 bytes.
+// hash is the bcrypt hash of a password of at most maxPassword bytes.
 func hash(password string) (string, error) {
-	if len(password) > 72 {
-		return "", refuse(http.StatusUnprocessableEntity, "invalid_password", "Password must be no more than 72 bytes in length.")
-	}
 	b, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.DefaultCost)
 	return string(b), err
 }

@@ -9,8 +9,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"cupola/store"
 )
@@ -22,7 +20,7 @@ func start(t *testing.T) (*UAA, *httptest.Server) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	u, err := New(context.Background(), s, slog.New(slog.DiscardHandler))
+	u, err := New(context.Background(), Config{Store: s, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,17 +187,6 @@ func TestOldPasswordsAreNotGuessed(t *testing.T) {
 	}
 }
 
-// The lockout remembers no names that nobody can have.
-func TestLongNamesAreNotRemembered(t *testing.T) {
-	u, srv := start(t)
-	if status, body := grant(t, srv, "cf", "", password(strings.Repeat("x", maxUsername+1), "pw")); status != 401 || body["error"] != "unauthorized" {
-		t.Errorf("got %d %v", status, body)
-	}
-	if len(u.locks.attempts) != 0 {
-		t.Error("the name is remembered")
-	}
-}
-
 // ask makes a request with an access token.
 func ask(t *testing.T, srv *httptest.Server, tokens map[string]any, method, path, body string) (int, map[string]any) {
 	t.Helper()
@@ -236,25 +223,6 @@ func TestUsersNeedScopes(t *testing.T) {
 	if status, body := do(t, req); status != 403 || body["error"] != "insufficient_scope" {
 		t.Errorf("got %d %v; want 403", status, body)
 	}
-}
-
-func TestFiveFailuresLockOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLockout()
-		for range lockoutFailures {
-			if !l.allows("Joe") {
-				t.Fatal("locked too early")
-			}
-			l.failed("joe")
-		}
-		if l.allows("joe") {
-			t.Error("not locked")
-		}
-		time.Sleep(lockoutTime + time.Second)
-		if !l.allows("joe") {
-			t.Error("still locked")
-		}
-	})
 }
 
 func FuzzParseFilter(f *testing.F) {

@@ -82,8 +82,8 @@ func (u *UAA) createUser(r *http.Request) (int, any, error) {
 	if req.Origin != "" && req.Origin != Origin {
 		return 0, nil, refuse(http.StatusBadRequest, "invalid_scim_resource", "Users are of the origin uaa here, not %q", req.Origin)
 	}
-	if req.Password == "" {
-		return 0, nil, refuse(http.StatusUnprocessableEntity, "invalid_password", "Password must be at least 1 characters in length.")
+	if err := u.policy.check(req.Password); err != nil {
+		return 0, nil, err
 	}
 	user := &cf.User{Username: req.UserName, Origin: Origin, GivenName: req.Name.GivenName, FamilyName: req.Name.FamilyName, Email: req.UserName}
 	if len(req.Emails) > 0 {
@@ -146,8 +146,11 @@ func (u *UAA) changePassword(r *http.Request) (int, any, error) {
 		OldPassword string `json:"oldPassword"`
 		Password    string `json:"password"`
 	}
-	if err := json.NewDecoder(r.Body).Decode(&req); err != nil || req.Password == "" {
-		return 0, nil, refuse(http.StatusUnprocessableEntity, "invalid_password", "Password must be at least 1 characters in length.")
+	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+		return 0, nil, refuse(http.StatusBadRequest, "invalid_password", "The request could not be read")
+	}
+	if err := u.policy.check(req.Password); err != nil {
+		return 0, nil, err
 	}
 	user, err := u.user(r.Context(), r.PathValue("id"))
 	if err != nil {

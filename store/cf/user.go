@@ -11,6 +11,7 @@ type User struct {
 	FamilyName   string
 	Email        string
 	Scopes       []string // beyond those of every user: "cloud_controller.admin", …
+	TokenSalt    string   // another one voids the user's tokens
 }
 
 // RoleType is the type of a Role, in Cloud Controller's words.

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"cupola/server"
+)
+
+type tokenKeysCmd struct {
+	List   tokenKeysListCmd   `cmd:"" default:"1" help:"List the keys that verify tokens."`
+	Rotate tokenKeysRotateCmd `cmd:"" help:"Sign with a new key. Tokens of the others are good until they end."`
+}
+
+type tokenKeysListCmd struct{ daemonFlags }
+
+// Run prints a line for each key.
+func (c *tokenKeysListCmd) Run(e *env) error {
+	keys, err := server.TokenKeys(e.ctx, c.DataDir)
+	if err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(e.out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "key\tmade\tverifies until")
+	for _, k := range keys {
+		until := "signs"
+		if !k.Until.IsZero() {
+			until = k.Until.Format(time.RFC3339)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", k.ID, k.Made.Format(time.RFC3339), until)
+	}
+	return t.Flush()
+}
+
+type tokenKeysRotateCmd struct {
+	daemonFlags
+	Forget bool `help:"Void all tokens of the other keys at once: everybody has to log in again. For keys that somebody may have."`
+}
+
+// Run prints the ID of the new key.
+func (c *tokenKeysRotateCmd) Run(e *env) error {
+	next, err := server.RotateTokenKey(e.ctx, c.DataDir, c.Forget)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(e.out, next.ID)
+	return nil
+}

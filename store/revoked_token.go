@@ -1,0 +1,19 @@
+package store
+
+import "time"
+
+// RevokeToken keeps that the token with the ID is void; after endsAt it is by
+// itself, and forgotten.
+func (tx *Tx) RevokeToken(jti string, endsAt time.Time) error {
+	if _, err := tx.exec("revoked_tokens", "DELETE FROM revoked_tokens WHERE ends_at < ?", tx.Now.UnixMicro()); err != nil {
+		return err
+	}
+	_, err := tx.exec("revoked_tokens", "INSERT INTO revoked_tokens (jti, ends_at) VALUES (?, ?) ON CONFLICT (jti) DO NOTHING", jti, endsAt.UnixMicro())
+	return err
+}
+
+// TokenRevoked tells whether the token with the ID was revoked.
+func (tx *Tx) TokenRevoked(jti string) (revoked bool, err error) {
+	err = tx.sql.QueryRowContext(tx.ctx, "SELECT EXISTS (SELECT 1 FROM revoked_tokens WHERE jti = ?)", jti).Scan(&revoked)
+	return revoked, err
+}
