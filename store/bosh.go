@@ -106,6 +106,12 @@ func (tx *Tx) InsertBOSHTask(t *cf.BOSHTask) error {
 	return BOSHTasks.Insert(tx, t)
 }
 
+// DropBOSHTasks removes the tasks up to a number that have ended.
+func (tx *Tx) DropBOSHTasks(upTo int) error {
+	_, err := tx.exec(BOSHTasks.name, "DELETE FROM bosh_tasks WHERE number <= ? AND state NOT IN ('queued','processing')", upTo)
+	return err
+}
+
 // OpenBOSHTasks are the tasks that have not ended, in the order they were asked
 // for.
 func (tx *Tx) OpenBOSHTasks() ([]*cf.BOSHTask, error) {

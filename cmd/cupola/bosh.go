@@ -28,7 +28,9 @@ type boshCmd struct {
 	Delete      boshDeleteCmd      `cmd:"" aliases:"rm" help:"Delete a deployment; persistent disks stay unless told otherwise."`
 	Task        boshTaskCmd        `cmd:"" help:"Show a task, and follow it if it has not ended."`
 	Tasks       boshTasksCmd       `cmd:"" help:"List the last tasks."`
+	CancelTask  boshCancelCmd      `cmd:"" help:"End a task; what it was changing stays as it is until the next one."`
 	Disks       boshDisksCmd       `cmd:"" help:"List the persistent disks."`
+	DeleteDisk  boshDeleteDiskCmd  `cmd:"" help:"Delete a persistent disk that is no instance's."`
 	Lint        boshLintCmd        `cmd:"" help:"Tell all that is wrong with a manifest. Needs no daemon."`
 	Interpolate boshInterpolateCmd `cmd:"" aliases:"int" help:"Print a manifest with its ops and variables in it. Needs no daemon."`
 }

@@ -106,6 +106,34 @@ func (c *boshTasksCmd) Run(e *env) error {
 	return w.Flush()
 }
 
+type boshCancelCmd struct {
+	apiFlags
+	ID int `arg:"" help:"The task's number."`
+}
+
+// Run cancels a task.
+func (c *boshCancelCmd) Run(e *env) error {
+	api, err := c.login(e.ctx)
+	if err != nil {
+		return err
+	}
+	return api.call(e.ctx, "DELETE", fmt.Sprintf("/v1/deployment_tasks/%d", c.ID), nil, nil)
+}
+
+type boshDeleteDiskCmd struct {
+	apiFlags
+	GUID string `arg:"" name:"guid" help:"The disk's GUID, from disks."`
+}
+
+// Run deletes a disk, with all that is on it.
+func (c *boshDeleteDiskCmd) Run(e *env) error {
+	api, err := c.login(e.ctx)
+	if err != nil {
+		return err
+	}
+	return api.call(e.ctx, "DELETE", "/v1/disks/"+url.PathEscape(c.GUID), nil, nil)
+}
+
 // when is a time for people; "-" for none.
 func when(t time.Time) string {
 	if t.IsZero() {
@@ -169,13 +197,14 @@ func (c *boshRecreateCmd) Run(e *env) error { return c.ask(e, "recreate") }
 
 type boshErrandCmd struct {
 	apiFlags
-	Deployment string `arg:"" help:"The deployment."`
-	Errand     string `arg:"" help:"The errand's instance group."`
+	Deployment  string `arg:"" help:"The deployment."`
+	Errand      string `arg:"" help:"The errand's instance group."`
+	WhenChanged bool   `help:"Not if it ran well as it is."`
 }
 
 // Run runs an errand.
 func (c *boshErrandCmd) Run(e *env) error {
-	return ask(e, &c.apiFlags, c.Deployment, doc{"kind": "run-errand", "errand": c.Errand})
+	return ask(e, &c.apiFlags, c.Deployment, doc{"kind": "run-errand", "errand": c.Errand, "when_changed": c.WhenChanged})
 }
 
 type boshDeleteCmd struct {

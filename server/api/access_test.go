@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"cupola/server/authz"
 	"cupola/store"
@@ -55,6 +56,8 @@ var attempts = map[string]attempt{
 	"POST /v3/service_usage_events/actions/destructively_purge_all_and_reseed": {"/v3/service_usage_events/actions/destructively_purge_all_and_reseed", "", 200, platform},
 	"POST /v1/deployments":                                                   {"/v1/deployments", `{"manifest": "name: nats"}`, 202, platform},
 	"POST /v1/deployments/{name}/tasks":                                      {"/v1/deployments/nats/tasks", `{"kind": "start"}`, 202, platform},
+	"DELETE /v1/deployment_tasks/{number}":                                   {"/v1/deployment_tasks/1", "", 200, platform},
+	"DELETE /v1/disks/{guid}":                                                {"/v1/disks/disk-1", "", 204, platform},
 	"POST /v3/apps":                                                          {"/v3/apps", `{"name": "new", ` + toSpace + `}`, 201, namedSpace},
 	"PATCH /v3/apps/{guid}":                                                  {"/v3/apps/app-1", labels, 200, inSpace},
 	"DELETE /v3/apps/{guid}":                                                 {"/v3/apps/app-1", "", 202, inSpace},
@@ -315,6 +318,12 @@ func seedAccess(tx *store.Tx) error {
 		},
 		func() error {
 			return store.BOSHDeployments.Insert(tx, &cf.BOSHDeployment{Resource: guid("nats-1"), Name: "nats"})
+		},
+		func() error {
+			return store.BOSHTasks.Insert(tx, &cf.BOSHTask{Resource: guid("task-of-nats"), Number: 1, DeploymentName: "nats", Kind: "stop", State: cf.BOSHQueued})
+		},
+		func() error {
+			return store.BOSHDisks.Insert(tx, &cf.BOSHDisk{Resource: guid("disk-1"), DeploymentName: "nats", Group: "nats", SizeMB: 1, OrphanedAt: time.Unix(1, 0)})
 		},
 		func() error {
 			return store.PlacementPools.Insert(tx, &cf.PlacementPool{Resource: guid("pool-1"), Name: "pool", Default: true})

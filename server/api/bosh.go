@@ -177,16 +177,51 @@ func listBOSHTasks(c *call) (*response, error) {
 	return ok(list)
 }
 
-// showBOSHTask shows a task with what it has done, from the events on that come
-// after the query's "after", which is a count.
-func showBOSHTask(c *call) (*response, error) {
+// boshTask is the task of {number}, for admins.
+func (c *call) boshTask() (*cf.BOSHTask, error) {
 	if err := c.onlyAdmins(); err != nil {
 		return nil, err
 	}
-	t, err := store.BOSHTasks.First(c.Tx, store.Query{Where: map[string][]string{"numbers": {c.Request.PathValue("number")}}})
+	number := c.Request.PathValue("number")
+	t, err := store.BOSHTasks.First(c.Tx, store.Query{Where: map[string][]string{"numbers": {number}}})
 	if store.IsNotFound(err) {
-		return nil, cf.Errorf(cf.ResourceNotFound, "Task %s not found", c.Request.PathValue("number"))
+		return nil, cf.Errorf(cf.ResourceNotFound, "Task %s not found", number)
 	}
+	return t, err
+}
+
+func cancelBOSHTask(c *call) (*response, error) {
+	if err := c.permitAdmin(); err != nil {
+		return nil, err
+	}
+	t, err := c.boshTask()
+	if err != nil {
+		return nil, err
+	}
+	if err := director.Cancel(c.Tx, t); err != nil {
+		return nil, err
+	}
+	return ok(viewBOSHTask(t))
+}
+
+func deleteBOSHDisk(c *call) (*response, error) {
+	if err := c.permitAdmin(); err != nil {
+		return nil, err
+	}
+	d, err := store.BOSHDisks.Get(c.Tx, c.Request.PathValue("guid"))
+	if err != nil {
+		return nil, err
+	}
+	if err := director.DeleteDisk(c.Tx, d); err != nil {
+		return nil, err
+	}
+	return noContent()
+}
+
+// showBOSHTask shows a task with what it has done, from the events on that come
+// after the query's "after", which is a count.
+func showBOSHTask(c *call) (*response, error) {
+	t, err := c.boshTask()
 	if err != nil {
 		return nil, err
 	}
@@ -247,6 +282,8 @@ type boshTaskRequest struct {
 	Index     *int   `json:"index"`
 	Errand    string `json:"errand"`
 	DropDisks bool   `json:"delete_disks"`
+	// WhenChanged leaves out an errand that ran well as it is.
+	WhenChanged bool `json:"when_changed"`
 }
 
 func (r boshTaskRequest) validate() []string {
@@ -268,5 +305,5 @@ func askBOSHTask(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	return c.askBOSH(d.Name, director.Kind(req.Kind), director.Order{Group: req.Group, Index: req.Index, Errand: req.Errand, DropDisks: req.DropDisks})
+	return c.askBOSH(d.Name, director.Kind(req.Kind), director.Order{Group: req.Group, Index: req.Index, Errand: req.Errand, WhenChanged: req.WhenChanged, DropDisks: req.DropDisks})
 }

@@ -129,7 +129,9 @@ func (s *Server) routes() []route {
 		{"POST /v1/deployments/{name}/tasks", admin, inTx(askBOSHTask)},
 		{"GET /v1/deployment_tasks", anyone, inTx(listBOSHTasks)},
 		{"GET /v1/deployment_tasks/{number}", anyone, inTx(showBOSHTask)},
+		{"DELETE /v1/deployment_tasks/{number}", admin, inTx(cancelBOSHTask)},
 		{"GET /v1/disks", anyone, inTx(listBOSHDisks)},
+		{"DELETE /v1/disks/{guid}", admin, inTx(deleteBOSHDisk)},
 
 		{"GET /v3/isolation_segments", anyone, list(store.IsolationSegments, viewSegment)},
 		{"POST /v3/isolation_segments", admin, inTx(createSegment)},

@@ -174,8 +174,7 @@ func (l *Loop) shared(ctx context.Context) func(string) ([]link.Provider, bool) 
 
 // writeDeploy writes all that a deploy came to.
 func (l *Loop) writeDeploy(tx *store.Tx, d *deploy) error {
-	row, err := store.BOSHTasks.Get(tx, d.task.GUID)
-	if err != nil || row.State != cf.BOSHProcessing {
+	if row, err := unplanned(tx, d.task); err != nil || row == nil {
 		return err
 	}
 	dep, err := d.writeDeployment(tx)

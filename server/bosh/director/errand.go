@@ -79,7 +79,7 @@ func (s *step) due(i *item) bool {
 		return false // it has run
 	}
 	if s.Plan.Errand != "" {
-		return i.Group == s.Plan.Errand
+		return i.Group == s.Plan.Errand && (i.Chosen || !s.Plan.WhenChanged || i.Digest != i.BOSHInstance.Next)
 	}
 	return i.Lifecycle == string(manifest.AutoErrand) && i.Goal == cf.BOSHStarted && (i.Chosen || i.Digest != i.BOSHInstance.Next)
 }

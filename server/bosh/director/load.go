@@ -11,9 +11,8 @@ import (
 )
 
 // load reads the world of a task that is prepared.
-func (l *Loop) load(tx *store.Tx, t *cf.BOSHTask) (World, error) {
-	w := World{Now: tx.Now, Task: *t}
-	var err error
+func (l *Loop) load(tx *store.Tx, t *cf.BOSHTask) (w World, err error) {
+	w.Now, w.Task = tx.Now, *t
 	if w.Plan, err = decodePlan(t.Plan); err != nil {
 		return w, err
 	}
@@ -35,8 +34,13 @@ func (l *Loop) load(tx *store.Tx, t *cf.BOSHTask) (World, error) {
 		}
 		return a.Index - b.Index
 	})
+	calls, err := callsOf(tx, rows)
+	if err != nil {
+		return w, err
+	}
 	for _, r := range rows {
 		i, err := l.seen(tx, r, actuals)
+		i.Calls = calls[r.GUID]
 		if err != nil {
 			return w, err
 		}
@@ -45,7 +49,24 @@ func (l *Loop) load(tx *store.Tx, t *cf.BOSHTask) (World, error) {
 	return w, nil
 }
 
-// seen is an instance with what is seen of it.
+// callsOf are the calls of instances, by their GUIDs.
+func callsOf(tx *store.Tx, rows []*cf.BOSHInstance) (map[string][]cf.BOSHCall, error) {
+	var guids []string
+	for _, r := range rows {
+		guids = append(guids, r.GUID)
+	}
+	if guids == nil {
+		return nil, nil
+	}
+	all, err := store.BOSHCalls.By(tx, "instance_guids", guids...)
+	of := map[string][]cf.BOSHCall{}
+	for _, c := range all {
+		of[c.InstanceGUID] = append(of[c.InstanceGUID], *c)
+	}
+	return of, err
+}
+
+// seen is an instance with what is seen of it, but for its calls.
 func (l *Loop) seen(tx *store.Tx, r *cf.BOSHInstance, actuals []*lrp.Actual) (i Instance, err error) {
 	i.BOSHInstance = *r
 	if i.Spec, err = l.specs.get(tx, r.Digest); err != nil {
@@ -54,16 +75,12 @@ func (l *Loop) seen(tx *store.Tx, r *cf.BOSHInstance, actuals []*lrp.Actual) (i 
 	if i.Next, err = l.specs.get(tx, r.Next); err != nil {
 		return i, err
 	}
-	calls, err := store.BOSHCalls.By(tx, "instance_guids", r.GUID)
-	for _, c := range calls {
-		i.Calls = append(i.Calls, *c)
-	}
 	if i.Spec != nil {
 		i.Running, i.Empty = Observed(agent.Instance{Spec: *i.Spec, Digest: r.Digest}, actuals)
 	} else {
 		i.Empty = true
 	}
-	return i, err
+	return i, nil
 }
 
 // Observed tells whether all processes of an instance run and are ready, and

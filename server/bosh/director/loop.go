@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,13 +54,13 @@ type Loop struct {
 	wake  chan struct{}
 
 	mu        sync.Mutex
-	preparing map[string]bool // GUIDs of tasks
+	preparing map[string]context.CancelFunc // by the GUIDs of tasks
 	running   sync.WaitGroup
 }
 
 // New makes a Loop.
 func New(c Config) *Loop {
-	return &Loop{Config: c, specs: specs{known: map[string]*agent.Spec{}}, wake: make(chan struct{}, 1), preparing: map[string]bool{}}
+	return &Loop{Config: c, specs: specs{known: map[string]*agent.Spec{}}, wake: make(chan struct{}, 1), preparing: map[string]context.CancelFunc{}}
 }
 
 // tick is how long a change that nobody told of goes unnoticed; retry is how
@@ -73,10 +74,10 @@ const (
 func (l *Loop) Run(ctx context.Context) error {
 	changed, stop := l.Store.Watch(store.BOSHTasks.Name(), store.BOSHInstances.Name(), store.BOSHCalls.Name(), store.ActualLRPs.Name())
 	defer stop()
+	disks, stopDisks := l.Store.Watch(store.BOSHDisks.Name())
+	defer stopDisks()
 	defer l.running.Wait()
-	if err := l.sweep(ctx); err != nil && ctx.Err() == nil {
-		l.Log.ErrorContext(ctx, "disks of instances were not looked through", "err", err)
-	}
+	l.sweep(ctx)
 	for {
 		next, err := l.look(ctx)
 		if err != nil && ctx.Err() == nil {
@@ -89,6 +90,8 @@ func (l *Loop) Run(ctx context.Context) error {
 		timer := time.NewTimer(time.Until(next))
 		select {
 		case <-changed:
+		case <-disks:
+			l.sweep(ctx)
 		case <-l.wake:
 		case <-timer.C:
 		case <-ctx.Done():
@@ -114,6 +117,10 @@ func (l *Loop) look(ctx context.Context) (next time.Time, err error) {
 		open, err = tx.OpenBOSHTasks()
 		return err
 	})
+	if err != nil {
+		return next, err
+	}
+	l.abandon(open)
 	begun := map[string]bool{}
 	for _, t := range open {
 		if begun[t.DeploymentName] {
@@ -136,9 +143,16 @@ func (l *Loop) do(ctx context.Context, t *cf.BOSHTask) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	var c Change
+	var lacking map[string]error
 	decide := func(tx *store.Tx) error {
-		w, err := l.load(tx, t)
+		row, err := store.BOSHTasks.Get(tx, t.GUID)
+		if err != nil || row.State != cf.BOSHProcessing {
+			c = Change{}
+			return err
+		}
+		w, err := l.load(tx, row)
 		if err == nil {
+			w.Lacking = lacking
 			c = Step(w)
 		}
 		return err
@@ -146,11 +160,12 @@ func (l *Loop) do(ctx context.Context, t *cf.BOSHTask) (time.Time, error) {
 	if err := l.Store.Read(ctx, decide); err != nil || c.Empty() {
 		return c.Wake, err
 	}
-	if err := l.makeDisks(ctx, c); err != nil {
+	lacking, err := l.makeDisks(ctx, c)
+	if err != nil {
 		return time.Time{}, err
 	}
 	var gone []string
-	err := l.Store.Write(ctx, func(tx *store.Tx) (err error) {
+	err = l.Store.Write(ctx, func(tx *store.Tx) (err error) {
 		if err := decide(tx); err != nil {
 			return err
 		}
@@ -164,15 +179,28 @@ func (l *Loop) do(ctx context.Context, t *cf.BOSHTask) (time.Time, error) {
 	return c.Wake, err
 }
 
+// abandon ends the preparation of tasks that were cancelled.
+func (l *Loop) abandon(open []*cf.BOSHTask) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for guid, cancel := range l.preparing {
+		if !slices.ContainsFunc(open, func(t *cf.BOSHTask) bool { return t.GUID == guid }) {
+			cancel()
+		}
+	}
+}
+
 // begin prepares a task, unless that is being done.
 func (l *Loop) begin(ctx context.Context, t *cf.BOSHTask) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.preparing[t.GUID] {
+	if l.preparing[t.GUID] != nil {
 		return
 	}
-	l.preparing[t.GUID] = true
+	ctx, cancel := context.WithCancel(ctx)
+	l.preparing[t.GUID] = cancel
 	l.running.Go(func() {
+		defer cancel()
 		err := l.prepare(ctx, t)
 		if err != nil && ctx.Err() == nil {
 			err = l.giveUp(ctx, t, err)
@@ -190,8 +218,8 @@ func (l *Loop) begin(ctx context.Context, t *cf.BOSHTask) {
 // giveUp ends a task that could not be prepared.
 func (l *Loop) giveUp(ctx context.Context, t *cf.BOSHTask, why error) error {
 	return l.Store.Write(ctx, func(tx *store.Tx) error {
-		row, err := store.BOSHTasks.Get(tx, t.GUID)
-		if err != nil {
+		row, err := unplanned(tx, t)
+		if err != nil || row == nil {
 			return err
 		}
 		row.State, row.Result, row.EndedAt = cf.BOSHError, why.Error(), tx.Now

@@ -2,6 +2,7 @@ package director
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,7 +61,7 @@ func (s *step) moveOnce(i *item) {
 func (i *item) mustStop() bool {
 	switch i.Phase {
 	case cf.BOSHPreStart, cf.BOSHStarting, cf.BOSHPostStart, cf.BOSHRunning:
-		return i.Goal != cf.BOSHStarted || i.Digest != i.BOSHInstance.Next || i.Renew != i.Renewed
+		return i.goal() != cf.BOSHStarted || i.Digest != i.BOSHInstance.Next || i.Renew != i.Renewed
 	}
 	return false
 }
@@ -87,14 +88,21 @@ func calling(i *item) bool {
 
 // atRest begins the way up, or ends the way down.
 func (s *step) atRest(i *item) {
-	switch i.Goal {
+	switch i.goal() {
 	case cf.BOSHGone:
 		i.gone = true
 		s.out.Delete = append(s.out.Delete, i.BOSHInstance)
 		s.event(s.stage(i), subject(i), "finished", "")
 	case cf.BOSHHalted:
 		s.settle(i)
+		if !i.service() {
+			i.Digest, i.TaskGUID = "", "" // as an errand it has not run
+		}
 	case cf.BOSHStarted:
+		if i.DiskGUID != "" && i.Instance.Next != nil && i.Instance.Next.StoreMB == 0 {
+			s.out.Orphans = append(s.out.Orphans, i.DiskGUID)
+			i.DiskGUID = ""
+		}
 		i.Digest, i.Renewed, i.Spec = i.BOSHInstance.Next, i.Renew, i.Instance.Next
 		s.enter(i, cf.BOSHPreStart)
 	}
@@ -119,7 +127,7 @@ func (s *step) enter(i *item, phase cf.BOSHPhase) {
 }
 
 // changes tells whether an instance stops to become another.
-func (i *item) changes() bool { return i.Goal == cf.BOSHStarted && i.Digest != i.BOSHInstance.Next }
+func (i *item) changes() bool { return i.goal() == cf.BOSHStarted && i.Digest != i.BOSHInstance.Next }
 
 func (s *step) forget(i *item) {
 	for _, c := range i.Calls {
@@ -238,6 +246,8 @@ func (s *step) drained(i *item, c cf.BOSHCall) (bool, error) {
 		return false, nil
 	}
 	if again {
+		s.out.Forget = append(s.out.Forget, c.GUID)
+		i.Calls = slices.DeleteFunc(i.Calls, func(o cf.BOSHCall) bool { return o.GUID == c.GUID })
 		s.call(i, cf.BOSHDraining, i.Digest, agent.DrainCall(c.Job, i.changes(), true))
 		return false, nil
 	}

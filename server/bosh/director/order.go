@@ -2,6 +2,7 @@ package director
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"cupola/server/bosh/interpolate"
@@ -31,6 +32,9 @@ type Order struct {
 	WhenChanged bool   `json:"when_changed,omitempty"` // not when it has run as it is
 }
 
+// keptTasks is how many tasks are kept, those that have not ended apart.
+const keptTasks = 500
+
 // Ask adds a task for a deployment. The tasks of one deployment are done one
 // after the other.
 func Ask(tx *store.Tx, deployment, user string, kind Kind, o Order) (*cf.BOSHTask, error) {
@@ -39,7 +43,10 @@ func Ask(tx *store.Tx, deployment, user string, kind Kind, o Order) (*cf.BOSHTas
 		return nil, fmt.Errorf("encode what is asked for: %w", err)
 	}
 	t := &cf.BOSHTask{DeploymentName: deployment, Kind: string(kind), User: user, State: cf.BOSHQueued, Order: text}
-	return t, tx.InsertBOSHTask(t)
+	if err := tx.InsertBOSHTask(t); err != nil {
+		return nil, err
+	}
+	return t, tx.DropBOSHTasks(t.Number - keptTasks)
 }
 
 func orderOf(t *cf.BOSHTask) (o Order, err error) {
@@ -47,4 +54,56 @@ func orderOf(t *cf.BOSHTask) (o Order, err error) {
 		return o, fmt.Errorf("read what task %d is to do: %w", t.Number, err)
 	}
 	return o, nil
+}
+
+// Cancel ends a task. What it was changing stays where it is, and the next task
+// begins with that anew; scripts and errands that run are ended.
+func Cancel(tx *store.Tx, t *cf.BOSHTask) error {
+	if t.State != cf.BOSHQueued && t.State != cf.BOSHProcessing {
+		return cf.Unprocessable("Cannot cancel task %d: invalid state (%s)", t.Number, t.State)
+	}
+	if t.State == cf.BOSHProcessing {
+		if err := release(tx, t); err != nil {
+			return err
+		}
+	}
+	t.State, t.Result, t.EndedAt = cf.BOSHCancelled, fmt.Sprintf("Task %d cancelled", t.Number), tx.Now
+	return store.BOSHTasks.Update(tx, t)
+}
+
+// release ends what a task does to instances.
+func release(tx *store.Tx, t *cf.BOSHTask) error {
+	d, err := store.BOSHDeployments.First(tx, store.Query{Where: map[string][]string{"names": {t.DeploymentName}}})
+	if store.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	rows, err := store.BOSHInstances.By(tx, "deployment_guids", d.GUID)
+	if err != nil {
+		return err
+	}
+	calls, err := callsOf(tx, rows)
+	for _, r := range rows {
+		for _, c := range calls[r.GUID] {
+			if c.State == cf.BOSHCalling {
+				err = errors.Join(err, store.BOSHCalls.Delete(tx, c.GUID))
+			}
+		}
+		if r.Chosen {
+			r.Chosen, r.Failure = false, fmt.Sprintf("task %d was cancelled", t.Number)
+			err = errors.Join(err, store.BOSHInstances.Update(tx, r))
+		}
+	}
+	return err
+}
+
+// DeleteDisk deletes a persistent disk that is no instance's; the loop removes
+// what was on it.
+func DeleteDisk(tx *store.Tx, d *cf.BOSHDisk) error {
+	if d.OrphanedAt.IsZero() {
+		return cf.Unprocessable("Disk %s is the disk of %s/%d of deployment %s: only a disk that is nobody's can be deleted", d.GUID, d.Group, d.Index, d.DeploymentName)
+	}
+	return store.BOSHDisks.Delete(tx, d.GUID)
 }

@@ -29,6 +29,8 @@ type Plan struct {
 	Stage  Stage
 	// Errand is the group that a run-errand runs.
 	Errand string `json:",omitempty"`
+	// WhenChanged leaves it out where it ran well as it is.
+	WhenChanged bool `json:",omitempty"`
 	// DropDisks has the disks of instances that go deleted with them.
 	DropDisks bool `json:",omitempty"`
 	// Result is what the task says when it has ended well.

@@ -23,6 +23,9 @@ func (l *Loop) prepare(ctx context.Context, t *cf.BOSHTask) error {
 		return l.prepareDeploy(ctx, t, o)
 	}
 	return l.Store.Write(ctx, func(tx *store.Tx) error {
+		if row, err := unplanned(tx, t); err != nil || row == nil {
+			return err
+		}
 		p, err := change(tx, t, o)
 		if err != nil {
 			return err
@@ -43,10 +46,20 @@ func (l *Loop) start(ctx context.Context, t *cf.BOSHTask) error {
 	})
 }
 
+// unplanned is the row of a task that was not prepared yet; nil when it was, or
+// has ended: the loop may have begun to prepare it a moment too late.
+func unplanned(tx *store.Tx, t *cf.BOSHTask) (*cf.BOSHTask, error) {
+	row, err := store.BOSHTasks.Get(tx, t.GUID)
+	if err != nil || row.State != cf.BOSHProcessing && row.State != cf.BOSHQueued || len(row.Plan) > 0 {
+		return nil, err
+	}
+	return row, nil
+}
+
 // plan writes what a task came to.
 func plan(tx *store.Tx, t *cf.BOSHTask, p Plan) error {
 	row, err := store.BOSHTasks.Get(tx, t.GUID)
-	if err != nil || row.State != cf.BOSHProcessing {
+	if err != nil {
 		return err
 	}
 	if row.Plan, err = p.encode(); err != nil {
@@ -70,7 +83,7 @@ func change(tx *store.Tx, t *cf.BOSHTask, o Order) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	p := Plan{DropDisks: o.DropDisks, Errand: o.Errand}
+	p := Plan{DropDisks: o.DropDisks, Errand: o.Errand, WhenChanged: o.WhenChanged}
 	for _, g := range m.InstanceGroups {
 		of := GroupOf(m, g)
 		if kind := Kind(t.Kind); kind != Restart && kind != Recreate {

@@ -135,24 +135,17 @@ func (w *rowWriter) disk(r *cf.BOSHInstance, g *bosh.Group, i *bosh.Instance) er
 	return nil
 }
 
-// checkDisk refuses to change the size of a disk that is there, and orphans one
-// that is wanted no longer.
+// checkDisk refuses to change the size of a disk that is there. One that is wanted
+// no longer is the instance's until that comes up without it.
 func (w *rowWriter) checkDisk(r *cf.BOSHInstance, g *bosh.Group) error {
-	if r.DiskGUID == "" {
+	if r.DiskGUID == "" || g.PersistentDiskMB == 0 {
 		return nil
 	}
 	d, err := store.BOSHDisks.Get(w.tx, r.DiskGUID)
-	if err != nil {
-		return err
+	if err == nil && g.PersistentDiskMB != d.SizeMB {
+		err = fmt.Errorf("its persistent disk has %d MB and cannot be made %d MB: keep the size, or delete the instance and its disk first", d.SizeMB, g.PersistentDiskMB)
 	}
-	if g.PersistentDiskMB == d.SizeMB {
-		return nil
-	}
-	if g.PersistentDiskMB != 0 {
-		return fmt.Errorf("its persistent disk has %d MB and cannot be made %d MB: keep the size, or delete the instance and its disk first", d.SizeMB, g.PersistentDiskMB)
-	}
-	d.OrphanedAt, r.DiskGUID = w.tx.Now, ""
-	return store.BOSHDisks.Update(w.tx, d)
+	return err
 }
 
 // dropRest has the instances go that nobody asked for.

@@ -68,7 +68,7 @@ func (l *Loop) instance(tx *store.Tx, r *cf.BOSHInstance, digest string, egress 
 	if spec != nil {
 		i.Spec = *spec
 	}
-	if r.DiskGUID != "" {
+	if r.DiskGUID != "" && i.StoreMB > 0 {
 		i.Store = diskVolume(r.DiskGUID)
 	}
 	return i, nil
@@ -88,8 +88,20 @@ func (l *Loop) work(tx *store.Tx) ([]reconcile.Work, error) {
 		return nil, err
 	}
 	var all []reconcile.Work
+	var guids []string
 	for _, c := range calls {
-		w, err := l.workOf(tx, c, egress)
+		guids = append(guids, c.InstanceGUID)
+	}
+	rows, err := store.BOSHInstances.By(tx, "guids", guids...)
+	if err != nil {
+		return nil, err
+	}
+	byGUID := map[string]*cf.BOSHInstance{}
+	for _, r := range rows {
+		byGUID[r.GUID] = r
+	}
+	for _, c := range calls {
+		w, err := l.workOf(tx, c, byGUID[c.InstanceGUID], egress)
 		if err != nil {
 			return nil, err
 		}
@@ -98,12 +110,8 @@ func (l *Loop) work(tx *store.Tx) ([]reconcile.Work, error) {
 	return all, nil
 }
 
-func (l *Loop) workOf(tx *store.Tx, c *cf.BOSHCall, egress []lrp.EgressRule) (reconcile.Work, error) {
+func (l *Loop) workOf(tx *store.Tx, c *cf.BOSHCall, row *cf.BOSHInstance, egress []lrp.EgressRule) (reconcile.Work, error) {
 	w := reconcile.Work{GUID: c.GUID}
-	row, err := store.BOSHInstances.Get(tx, c.InstanceGUID)
-	if err != nil {
-		return w, err
-	}
 	i, err := l.instance(tx, row, c.Digest, egress)
 	if err != nil {
 		return w, err

@@ -17,12 +17,29 @@ func Step(w World) Change {
 		s.all = append(s.all, &item{Instance: s.Instances[n], was: s.Instances[n].BOSHInstance})
 	}
 	s.work()
+	s.undoLacking()
 	for _, i := range s.all {
 		if !i.gone && i.BOSHInstance != i.was {
 			s.out.Instances = append(s.out.Instances, i.BOSHInstance)
 		}
 	}
 	return s.out
+}
+
+// undoLacking has instances stay down that were to come up, or to run an errand,
+// and have no disks.
+func (s *step) undoLacking() {
+	for _, i := range s.all {
+		err := s.Lacking[i.GUID]
+		if err == nil || i.gone {
+			continue
+		}
+		s.out.Calls = slices.DeleteFunc(s.out.Calls, func(c cf.BOSHCall) bool { return c.InstanceGUID == i.GUID })
+		s.out.Orphans = slices.DeleteFunc(s.out.Orphans, func(guid string) bool { return guid == i.was.DiskGUID })
+		i.Phase, i.Digest, i.Renewed, i.DiskGUID = cf.BOSHStopped, i.was.Digest, i.was.Renewed, i.was.DiskGUID
+		i.Chosen, i.Failure, i.TaskGUID = false, err.Error(), s.Task.GUID
+		s.event(s.stage(i), subject(i), "failed", err.Error())
+	}
 }
 
 type step struct {
@@ -42,7 +59,7 @@ type item struct {
 // nothing more to do.
 func (s *step) work() {
 	for _, i := range s.all {
-		if i.Chosen && i.Phase != errandPhase(i) {
+		if i.Chosen && !s.runs(i) {
 			s.move(i)
 		}
 	}
@@ -56,13 +73,20 @@ func (s *step) work() {
 	}
 }
 
-// errandPhase is the phase in which an errand's instance is left alone: it has no
-// processes to bring up.
-func errandPhase(i *item) cf.BOSHPhase {
-	if i.Lifecycle != string(manifest.Service) && i.Goal == cf.BOSHStarted {
-		return cf.BOSHStopped
+// service tells whether an instance has processes to bring up.
+func (i *item) service() bool { return i.Lifecycle == string(manifest.Service) }
+
+// goal is where an instance has to get: an errand's is at rest, but for its runs.
+func (i *item) goal() cf.BOSHGoal {
+	if i.Goal == cf.BOSHStarted && !i.service() {
+		return cf.BOSHHalted
 	}
-	return ""
+	return i.Goal
+}
+
+// runs tells whether an errand's instance does what errands do now.
+func (s *step) runs(i *item) bool {
+	return s.Plan.Stage == Errands && i.Goal != cf.BOSHGone && !i.service()
 }
 
 // update chooses instances group by group.
@@ -103,7 +127,7 @@ func (s *step) pending(g Group) (gone, others []*item) {
 		case i.Group != g.Name || i.gone || i.Chosen || i.TaskGUID == s.Task.GUID && i.Failure != "":
 		case i.Goal == cf.BOSHGone:
 			gone = append(gone, i)
-		case i.Lifecycle == string(manifest.Service) && !i.Settled():
+		case i.service() && !i.Settled() || !i.service() && i.Phase != cf.BOSHStopped:
 			others = append(others, i)
 		}
 	}
@@ -126,7 +150,8 @@ func (s *step) inFlight(g Group) (n int) {
 }
 
 // group chooses more instances of a group, if more may be under way: those to go,
-// then the canaries, then the others, one AZ after the other.
+// then the canaries, no more at once than others as BOSH has it, then the others,
+// one AZ after the other.
 func (s *step) group(g Group) {
 	gone, others := s.pending(g)
 	room := g.MaxInFlight - s.inFlight(g)
@@ -141,7 +166,7 @@ func (s *step) group(g Group) {
 	}
 	canaries, waits := s.canaries(g)
 	if canaries > 0 {
-		for _, i := range others[:min(canaries, len(others))] {
+		for _, i := range others[:max(min(canaries, len(others), room), 0)] {
 			s.choose(i, true)
 		}
 		return
@@ -202,7 +227,7 @@ func (s *step) stage(i *item) string {
 	switch {
 	case i.Goal == cf.BOSHGone:
 		return "Deleting unneeded instances " + i.Group
-	case i.Goal == cf.BOSHHalted:
+	case i.goal() == cf.BOSHHalted:
 		return "Stopping instances"
 	case Kind(s.Task.Kind) == Start, Kind(s.Task.Kind) == Restart:
 		return "Starting instances"

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"cupola/runtime/lrp"
 	"cupola/server/bosh/agent"
 	"cupola/server/bosh/bpm"
@@ -16,7 +18,7 @@ import (
 
 // fleet is a deployment whose rows a test keeps, and which does what Step says.
 type fleet struct {
-	t     *testing.T
+	t     rapid.TB
 	now   time.Time
 	task  cf.BOSHTask
 	plan  Plan
@@ -33,7 +35,7 @@ type fleet struct {
 	guids  int
 }
 
-func newFleet(t *testing.T, groups ...Group) *fleet {
+func newFleet(t rapid.TB, groups ...Group) *fleet {
 	f := &fleet{t: t, now: time.Unix(1e9, 0), specs: map[string]*agent.Spec{}, broken: map[string]bool{}, bad: map[string]bool{}, most: map[string]int{}}
 	f.order(Deploy, groups...)
 	return f
@@ -73,7 +75,7 @@ func (f *fleet) want(group string, n int, version string, scripts ...agent.Scrip
 				Lifecycle: "service", Goal: cf.BOSHStarted, Phase: cf.BOSHStopped})
 			at = len(f.rows) - 1
 		}
-		f.rows[at].Next = digest
+		f.rows[at].Next, f.rows[at].Goal = digest, cf.BOSHStarted
 	}
 	for n1 := range f.rows {
 		if r := &f.rows[n1]; r.Group == group && r.Index >= n {
@@ -349,6 +351,11 @@ func TestErrands(t *testing.T) {
 		if got := strings.Join(f.log, ", "); got != "started smoke/0 (smoke-0), smoke-0 run , finished smoke/0 (smoke-0)" || f.task.State != cf.BOSHDone {
 			t.Errorf("got %s, %s", f.task.State, got)
 		}
+	}
+	f.order(RunErrand, groups...)
+	f.plan.Errand, f.plan.WhenChanged = "smoke", true
+	if f.run(); len(f.log) > 0 || f.task.State != cf.BOSHDone {
+		t.Errorf("got %s, %s; want an errand that ran well left out", f.task.State, f.log)
 	}
 }
 

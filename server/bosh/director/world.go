@@ -12,7 +12,8 @@ type World struct {
 	Now       time.Time
 	Task      cf.BOSHTask // processing
 	Plan      Plan
-	Instances []Instance // by group and index
+	Instances []Instance       // by group and index
+	Lacking   map[string]error // why instances have no disks, by their GUIDs
 }
 
 // Instance is an instance with what is seen of it.
@@ -32,6 +33,7 @@ type Change struct {
 	Delete    []cf.BOSHInstance
 	Calls     []cf.BOSHCall // to be made
 	Forget    []string      // GUIDs of calls
+	Orphans   []string      // GUIDs of disks that instances no longer have
 	Events    []cf.BOSHTaskEvent
 	Task      *cf.BOSHTask
 	// Wake is when to look again; zero: when something changes.
@@ -40,7 +42,7 @@ type Change struct {
 
 // Empty tells whether there is nothing to write.
 func (c Change) Empty() bool {
-	return len(c.Instances)+len(c.Delete)+len(c.Calls)+len(c.Forget)+len(c.Events) == 0 && c.Task == nil
+	return len(c.Instances)+len(c.Delete)+len(c.Calls)+len(c.Forget)+len(c.Orphans)+len(c.Events) == 0 && c.Task == nil
 }
 
 // event notes what the task does.

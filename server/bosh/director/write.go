@@ -20,6 +20,11 @@ func (l *Loop) write(tx *store.Tx, t *cf.BOSHTask, c Change) (gone []string, err
 			return nil, err
 		}
 	}
+	for _, guid := range c.Orphans {
+		if err := orphan(tx, guid); err != nil {
+			return nil, err
+		}
+	}
 	for _, guid := range c.Forget {
 		if err := store.BOSHCalls.Delete(tx, guid); err != nil && !store.IsNotFound(err) {
 			return nil, err
@@ -67,12 +72,17 @@ func deleteInstance(tx *store.Tx, r *cf.BOSHInstance, drop bool) (gone []string,
 	if drop {
 		return append(gone, diskVolume(r.DiskGUID)), store.BOSHDisks.Delete(tx, r.DiskGUID)
 	}
-	d, err := store.BOSHDisks.Get(tx, r.DiskGUID)
+	return gone, orphan(tx, r.DiskGUID)
+}
+
+// orphan keeps a disk that is no instance's any longer.
+func orphan(tx *store.Tx, guid string) error {
+	d, err := store.BOSHDisks.Get(tx, guid)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	d.OrphanedAt = tx.Now
-	return gone, store.BOSHDisks.Update(tx, d)
+	return store.BOSHDisks.Update(tx, d)
 }
 
 // writeTask writes a task that has come further. With the end of a delete the
@@ -90,11 +100,26 @@ func (l *Loop) writeTask(tx *store.Tx, t *cf.BOSHTask) error {
 			return err
 		}
 	}
-	return tx.DropBOSHSpecs()
+	if err := tx.DropBOSHSpecs(); err != nil {
+		return err
+	}
+	return l.forgetSpecs(tx)
 }
 
-// makeDisks makes the disks of what comes up, and of errands.
-func (l *Loop) makeDisks(ctx context.Context, c Change) error {
+// forgetSpecs forgets the specs that no instance has any longer.
+func (l *Loop) forgetSpecs(tx *store.Tx) error {
+	rows, err := store.BOSHInstances.All(tx)
+	used := map[string]bool{}
+	for _, r := range rows {
+		used[r.Digest], used[r.Next] = true, true
+	}
+	l.specs.keep(used)
+	return err
+}
+
+// makeDisks makes the disks of what comes up, and of errands. It tells which
+// instances lack theirs, and why.
+func (l *Loop) makeDisks(ctx context.Context, c Change) (lacking map[string]error, err error) {
 	needs := map[string]string{} // digest by instance
 	for _, r := range c.Instances {
 		if r.Phase == cf.BOSHPreStart || r.Phase == cf.BOSHStarting {
@@ -106,8 +131,8 @@ func (l *Loop) makeDisks(ctx context.Context, c Change) error {
 			needs[call.InstanceGUID] = call.Digest
 		}
 	}
-	disks := map[string]int{}
-	err := l.Store.Read(ctx, func(tx *store.Tx) error {
+	disks := map[string]map[string]int{} // sizes by instance and name
+	err = l.Store.Read(ctx, func(tx *store.Tx) error {
 		for guid, digest := range needs {
 			row, err := store.BOSHInstances.Get(tx, guid)
 			if err != nil {
@@ -117,18 +142,19 @@ func (l *Loop) makeDisks(ctx context.Context, c Change) error {
 			if err != nil {
 				return err
 			}
-			for name, mb := range i.Disks() {
-				disks[name] = mb
-			}
+			disks[guid] = i.Disks()
 		}
 		return nil
 	})
-	for name, mb := range disks {
-		if fault := l.Volumes.Create(name, volume.Spec{Bytes: int64(mb) << 20}); fault != nil {
-			err = errors.Join(err, fmt.Errorf("make the disk %s: %w", name, fault))
+	lacking = map[string]error{}
+	for guid, all := range disks {
+		for name, mb := range all {
+			if fault := l.Volumes.Create(name, volume.Spec{Bytes: int64(mb) << 20}); fault != nil {
+				lacking[guid] = errors.Join(lacking[guid], fmt.Errorf("make the disk %s: %w", name, fault))
+			}
 		}
 	}
-	return err
+	return lacking, err
 }
 
 func (l *Loop) dropDisks(names []string) (err error) {
@@ -140,9 +166,15 @@ func (l *Loop) dropDisks(names []string) (err error) {
 	return err
 }
 
-// sweep removes the volumes of instances and disks that are no more: a daemon
-// that was killed may have left them.
-func (l *Loop) sweep(ctx context.Context) error {
+// sweep removes the volumes of instances and disks that are no more: somebody
+// deleted the disk, or a daemon that was killed has left them.
+func (l *Loop) sweep(ctx context.Context) {
+	if err := l.sweepVolumes(ctx); err != nil && ctx.Err() == nil {
+		l.Log.ErrorContext(ctx, "disks of instances were not looked through", "err", err)
+	}
+}
+
+func (l *Loop) sweepVolumes(ctx context.Context) error {
 	names, err := l.Volumes.List()
 	if err != nil {
 		return err

@@ -1,0 +1,175 @@
+package director
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"cupola/rootfs/volume"
+	"cupola/server/bosh/agent"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// shelf keeps the names of volumes.
+type shelf struct {
+	names []string
+	full  bool
+}
+
+func (s *shelf) Create(name string, _ volume.Spec) error {
+	if s.full {
+		return errors.New("no space left on device")
+	}
+	if !slices.Contains(s.names, name) {
+		s.names = append(s.names, name)
+	}
+	return nil
+}
+
+func (s *shelf) Remove(name string) error {
+	s.names = slices.DeleteFunc(s.names, func(n string) bool { return n == name })
+	return nil
+}
+
+func (s *shelf) List() ([]string, error) { return slices.Clone(s.names), nil }
+
+// newLoop is a loop with one deployment, of one instance that is to come up.
+func newLoop(t *testing.T) (*Loop, *shelf, *cf.BOSHTask) {
+	t.Helper()
+	s, err := store.Open(store.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	shelf := &shelf{}
+	l := New(Config{Store: s, Volumes: shelf, Log: slog.New(slog.DiscardHandler)})
+	var task *cf.BOSHTask
+	write(t, l, func(tx *store.Tx) error {
+		d := &cf.BOSHDeployment{Name: "nats"}
+		disk := &cf.BOSHDisk{DeploymentName: "nats", Group: "nats", SizeMB: 1}
+		err := errors.Join(store.BOSHDeployments.Insert(tx, d), store.BOSHDisks.Insert(tx, disk))
+		text, digest, encodeErr := agent.Spec{Deployment: "nats", Group: "nats", StoreMB: 1}.Encode()
+		row := &cf.BOSHInstance{DeploymentGUID: d.GUID, Group: "nats", Lifecycle: "service", Goal: cf.BOSHStarted, Phase: cf.BOSHStopped, Next: digest, DiskGUID: disk.GUID}
+		err = errors.Join(err, encodeErr, store.BOSHInstances.Insert(tx, row),
+			store.BOSHSpecs.Insert(tx, &cf.BOSHSpec{Resource: cf.Resource{GUID: digest}, InstanceGUID: row.GUID, Text: text}))
+		var askErr error
+		task, askErr = Ask(tx, "nats", "admin", Start, Order{})
+		return errors.Join(err, askErr)
+	})
+	return l, shelf, task
+}
+
+func write(t *testing.T, l *Loop, do func(*store.Tx) error) {
+	t.Helper()
+	if err := l.Store.Write(t.Context(), do); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// row reads the task and the instance.
+func row(t *testing.T, l *Loop, number string) (task *cf.BOSHTask, i *cf.BOSHInstance) {
+	t.Helper()
+	write(t, l, func(tx *store.Tx) error {
+		rows, err := store.BOSHInstances.All(tx)
+		if err == nil {
+			i = rows[0]
+			task, err = store.BOSHTasks.First(tx, store.Query{Where: map[string][]string{"numbers": {number}}})
+		}
+		return err
+	})
+	return task, i
+}
+
+// move looks until nothing is left to do at once.
+func move(t *testing.T, l *Loop) {
+	t.Helper()
+	for range 10 {
+		if _, err := l.look(context.WithoutCancel(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		l.running.Wait()
+	}
+}
+
+// TestNoRoomForDisks has the task fail, and the next one go on.
+func TestNoRoomForDisks(t *testing.T) {
+	l, shelf, _ := newLoop(t)
+	shelf.full = true
+	move(t, l)
+	if task, i := row(t, l, "1"); task.State != cf.BOSHError || i.Phase != cf.BOSHStopped || i.Chosen || i.Digest != "" {
+		t.Fatalf("got %s %q and %+v; want a task that failed and an instance that is down", task.State, task.Result, i)
+	}
+	shelf.full = false
+	write(t, l, func(tx *store.Tx) error { _, err := Ask(tx, "nats", "admin", Start, Order{}); return err })
+	move(t, l)
+	if task, i := row(t, l, "2"); task.State != cf.BOSHDone || !i.Settled() || len(shelf.names) != 3 {
+		t.Errorf("got %s %q, %+v and %q; want it up, with three disks", task.State, task.Result, i, shelf.names)
+	}
+}
+
+// TestPreparedOnce is a loop that read a task a moment before it was prepared.
+func TestPreparedOnce(t *testing.T) {
+	l, _, task := newLoop(t)
+	if err := errors.Join(l.prepare(t.Context(), task), l.prepare(t.Context(), task)); err != nil {
+		t.Fatal(err)
+	}
+	planned, _ := row(t, l, "1")
+	write(t, l, func(tx *store.Tx) error { return Cancel(tx, planned) })
+	if err := errors.Join(l.prepare(t.Context(), task), l.giveUp(t.Context(), task, errors.New("too late"))); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := row(t, l, "1"); got.State != cf.BOSHCancelled || got.Result != "Task 1 cancelled" {
+		t.Errorf("got %s %q; want it cancelled", got.State, got.Result)
+	}
+}
+
+func TestCancelAndDeleteDisk(t *testing.T) {
+	l, shelf, task := newLoop(t)
+	if err := l.prepare(t.Context(), task); err != nil {
+		t.Fatal(err)
+	}
+	write(t, l, func(tx *store.Tx) error {
+		rows, err := store.BOSHInstances.All(tx)
+		i := rows[0]
+		i.Chosen, i.Phase, i.TaskGUID, i.Digest = true, cf.BOSHPreStart, task.GUID, i.Next
+		return errors.Join(err, store.BOSHInstances.Update(tx, i),
+			store.BOSHCalls.Insert(tx, &cf.BOSHCall{InstanceGUID: i.GUID, Phase: i.Phase, Script: "pre-start", State: cf.BOSHCalling, Result: []byte{}}))
+	})
+	planned, _ := row(t, l, "1")
+	write(t, l, func(tx *store.Tx) error { return Cancel(tx, planned) })
+	if err := l.Store.Write(t.Context(), func(tx *store.Tx) error { return Cancel(tx, planned) }); err == nil {
+		t.Error("a task was cancelled twice")
+	}
+	write(t, l, func(tx *store.Tx) error {
+		calls, err := tx.RunningBOSHCalls()
+		if len(calls) > 0 {
+			t.Errorf("got %d calls; want them ended with the task", len(calls))
+		}
+		return err
+	})
+	write(t, l, func(tx *store.Tx) error { _, err := Ask(tx, "nats", "admin", Delete, Order{}); return err })
+	_, i := row(t, l, "1")
+	disk := func(tx *store.Tx) error {
+		d, err := store.BOSHDisks.Get(tx, i.DiskGUID)
+		if err == nil {
+			err = DeleteDisk(tx, d)
+		}
+		return err
+	}
+	if err := l.Store.Write(t.Context(), disk); err == nil {
+		t.Error("the disk of an instance was deleted")
+	}
+	shelf.names = []string{diskVolume(i.DiskGUID)}
+	move(t, l)
+	l.sweep(t.Context())
+	if len(shelf.names) != 1 {
+		t.Errorf("got %q; want the orphan kept", shelf.names)
+	}
+	write(t, l, disk)
+	if l.sweep(t.Context()); len(shelf.names) != 0 {
+		t.Errorf("got %q; want none", shelf.names)
+	}
+}
