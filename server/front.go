@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/server/logcache/query"
 	"cupola/server/uaa"
 	"cupola/store"
 )
@@ -20,6 +21,9 @@ func (h *house) front() http.Handler {
 		control.Handle(p, h.uaa)
 	}
 	control.Handle("/api/v1/", h.logs.Handler(h.mayReadLogs))
+	asked := query.Handler(h.logs, h.mayReadLogs)
+	control.Handle("/api/v1/query", asked)
+	control.Handle("/api/v1/query_range", asked)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h.isAPI(r.Host) {
 			control.ServeHTTP(w, r)

@@ -66,6 +66,7 @@ type house struct {
 	dataBrokerGUID string
 	uaa            *uaa.UAA
 	logs           *logcache.Cache
+	timerTags      timerTags
 	drains         *drain.Drains
 	router         *router.Router
 	routing        *routing

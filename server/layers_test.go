@@ -90,6 +90,7 @@ func TestEffectsHaveOneRoom(t *testing.T) {
 		"github.com/pkg/sftp":                     "runtime/lifecycle/sshd",
 		"google.golang.org/protobuf/":             "server/bbs bench",
 		"github.com/bufbuild/protocompile":        "server/bbs",
+		"github.com/prometheus/prometheus/":       "server/logcache/query",
 	}
 	for _, p := range packages(t) {
 		for _, i := range p.Imports {

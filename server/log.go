@@ -40,4 +40,5 @@ func (h *house) logAccess(e router.AccessEntry) {
 	}
 	h.log(logcache.Envelope{Timestamp: e.At, SourceID: e.AppGUID, InstanceID: instance,
 		Tags: map[string]string{"source_type": "RTR"}, Payload: e.Line})
+	h.logs.Append(h.timed(e, instance))
 }

@@ -126,6 +126,7 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 		return h.director.Run(live)
 	})
 	group.Go(func() error { return h.drainLogs(live) })
+	group.Go(func() error { return h.measure(live) })
 	group.Go(func() error { return h.tidy(live) })
 	group.Go(func() error { return h.preload(live) })
 	group.Go(func() error { return h.servePorts(ctx, live) })

@@ -58,6 +58,26 @@ func (c *Cell) Stats(guid string) (lrp.Stats, bool) {
 	return s, true
 }
 
+// Measured is what a container uses, with whose log it goes.
+type Measured struct {
+	lrp.Stats
+	Log          lrp.LogTarget // its tags are not to be changed
+	GUID         string
+	LogRateLimit int64   // bytes a second; -1: none
+	EntitledCPU  float64 // cores that its CPU share is worth
+}
+
+// Measure tells it of all containers that have begun.
+func (c *Cell) Measure() (all []Measured) {
+	<-c.adopted
+	for _, i := range c.all() {
+		if s, ok := c.Stats(i.guid()); ok {
+			all = append(all, Measured{Stats: s, Log: i.spec.Log, GUID: i.guid(), LogRateLimit: i.spec.LogRateLimitByte, EntitledCPU: c.entitledCores(i.spec.CPUWeight)})
+		}
+	}
+	return all
+}
+
 func (i *instance) cpuStats(now time.Time, cpu time.Duration) lrp.Stats {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -2,50 +2,47 @@ package logcache
 
 import (
 	"bytes"
+	"cmp"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
 )
 
-// Config bounds a Cache; zero values take the defaults.
+// Config bounds a Cache; zero values take the defaults. Log lines, gauges and
+// timers are bounded apart, so that none pushes the others out.
 type Config struct {
-	MaxPerSource int   // envelopes; 10 000
-	MaxBytes     int64 // of all sources together; 64 MiB
+	MaxPerSource   int   // envelopes of each of the three; 10 000
+	MaxBytes       int64 // of the log lines of all sources together; 64 MiB
+	MaxMetricBytes int64 // of all gauges and counters, and of all timers; 16 MiB
 }
 
 const (
-	defaultPerSource = 10_000
-	defaultBytes     = 64 << 20
-	// No source gets more than this part of all bytes, so that one that talks
-	// much does not push all others out.
-	sourceShare = 8
+	defaultPerSource   = 10_000
+	defaultBytes       = 64 << 20
+	defaultMetricBytes = 16 << 20
 )
 
 // Cache holds envelopes. It may be used from several goroutines.
 type Cache struct {
-	maxPerSource int
-	maxBytes     int64
-	began        time.Time
+	began time.Time
 
 	mu          sync.Mutex
-	sources     map[string]*ring
-	bytes       int64
-	clock       uint64 // counts appends: which source was written last
+	shelves     [shelves]shelf
 	subscribers map[string]map[*subscriber]struct{}
 }
 
 // New gives an empty cache.
 func New(c Config) *Cache {
-	if c.MaxPerSource <= 0 {
-		c.MaxPerSource = defaultPerSource
+	c.MaxPerSource = cmp.Or(max(c.MaxPerSource, 0), defaultPerSource)
+	c.MaxBytes = cmp.Or(max(c.MaxBytes, 0), defaultBytes)
+	c.MaxMetricBytes = cmp.Or(max(c.MaxMetricBytes, 0), defaultMetricBytes)
+	made := &Cache{began: time.Now(), subscribers: map[string]map[*subscriber]struct{}{}}
+	for i := range made.shelves {
+		made.shelves[i] = shelf{maxPerSource: c.MaxPerSource, maxBytes: c.MaxMetricBytes, sources: map[string]*ring{}}
 	}
-	if c.MaxBytes <= 0 {
-		c.MaxBytes = defaultBytes
-	}
-	return &Cache{
-		maxPerSource: c.MaxPerSource, maxBytes: c.MaxBytes, began: time.Now(),
-		sources: map[string]*ring{}, subscribers: map[string]map[*subscriber]struct{}{},
-	}
+	made.shelves[logShelf].maxBytes = c.MaxBytes
+	return made
 }
 
 // Append keeps a copy of e and hands it to who follows its source. One whose
@@ -58,72 +55,36 @@ func (c *Cache) Append(e Envelope) {
 	e.Payload = bytes.Clone(e.Payload)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e = c.insertLocked(e)
+	e = c.shelves[e.Kind.shelf()].insert(e)
 	for s := range c.subscribers[e.SourceID] {
 		s.send(e)
 	}
-}
-
-func (c *Cache) insertLocked(e Envelope) Envelope {
-	r := c.sources[e.SourceID]
-	if r == nil {
-		r = &ring{}
-		c.sources[e.SourceID] = r
-	}
-	c.clock++
-	r.touched = c.clock
-	e = r.insert(e)
-	c.bytes += e.bytes()
-	for n := len(r.live()); n > c.maxPerSource || n > 1 && r.bytes > c.maxBytes/sourceShare; n-- {
-		c.bytes -= r.evict()
-	}
-	for c.bytes > c.maxBytes && len(c.sources) > 1 {
-		c.evictSourceLocked()
-	}
-	return e
-}
-
-// evictSourceLocked drops the source that was written to the longest ago.
-func (c *Cache) evictSourceLocked() {
-	var oldest string
-	for id, r := range c.sources {
-		if oldest == "" || r.touched < c.sources[oldest].touched {
-			oldest = id
-		}
-	}
-	c.bytes -= c.sources[oldest].bytes
-	delete(c.sources, oldest)
 }
 
 // Delete forgets a source.
 func (c *Cache) Delete(sourceID string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r := c.sources[sourceID]; r != nil {
-		c.bytes -= r.bytes
-		delete(c.sources, sourceID)
+	for i := range c.shelves {
+		c.shelves[i].delete(sourceID)
 	}
 }
 
 // Query says what to read.
 type Query struct {
 	SourceID   string
-	Start      time.Time // inclusive
-	End        time.Time // exclusive; zero: open
-	Limit      int       // 0: all
-	Descending bool      // the newest first; Limit then cuts the oldest
+	Kinds      []Kind         // none: log lines
+	Name       *regexp.Regexp // of a gauge, counter or timer; nil: whatever the name
+	Start      time.Time      // inclusive
+	End        time.Time      // exclusive; zero: open
+	Limit      int            // 0: all
+	Descending bool           // the newest first; Limit then cuts the oldest
 }
 
 // Read returns the envelopes asked for, ordered by time. They are not to be
 // changed.
 func (c *Cache) Read(q Query) []Envelope {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := c.sources[q.SourceID]
-	if r == nil {
-		return nil
-	}
-	found := r.between(q.Start, q.End)
+	found := c.find(q)
 	if q.Limit > 0 && len(found) > q.Limit {
 		if q.Descending {
 			found = found[len(found)-q.Limit:]
@@ -131,9 +92,32 @@ func (c *Cache) Read(q Query) []Envelope {
 			found = found[:q.Limit]
 		}
 	}
-	found = slices.Clone(found)
 	if q.Descending {
 		slices.Reverse(found)
+	}
+	return found
+}
+
+// find is what q asks for but for its limit, the oldest first.
+func (c *Cache) find(q Query) (found []Envelope) {
+	if len(q.Kinds) == 0 {
+		q.Kinds = []Kind{Log}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	from := 0
+	for i := range c.shelves {
+		if !slices.ContainsFunc(q.Kinds, func(k Kind) bool { return k.shelf() == i }) {
+			continue
+		}
+		if r := c.shelves[i].sources[q.SourceID]; r != nil {
+			from++
+			found = append(found, r.between(q.Start, q.End)...)
+		}
+	}
+	found = slices.DeleteFunc(found, func(e Envelope) bool { return !slices.Contains(q.Kinds, e.Kind) || q.Name != nil && !e.named(q.Name) })
+	if from > 1 {
+		slices.SortStableFunc(found, func(a, b Envelope) int { return a.Timestamp.Compare(b.Timestamp) })
 	}
 	return found
 }
@@ -148,10 +132,25 @@ type Meta struct {
 func (c *Cache) Meta() map[string]Meta {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make(map[string]Meta, len(c.sources))
-	for id, r := range c.sources {
-		live := r.live()
-		all[id] = Meta{Count: int64(len(live)), Expired: r.expired, Oldest: live[0].Timestamp, Newest: live[len(live)-1].Timestamp}
+	all := map[string]Meta{}
+	for i := range c.shelves {
+		for id, r := range c.shelves[i].sources {
+			all[id] = all[id].with(r)
+		}
 	}
 	return all
+}
+
+// with is m and what r has; the zero Meta has nothing.
+func (m Meta) with(r *ring) Meta {
+	live := r.live()
+	oldest, newest := live[0].Timestamp, live[len(live)-1].Timestamp
+	if m.Count == 0 || oldest.Before(m.Oldest) {
+		m.Oldest = oldest
+	}
+	if newest.After(m.Newest) {
+		m.Newest = newest
+	}
+	m.Count, m.Expired = m.Count+int64(len(live)), m.Expired+r.expired
+	return m
 }

@@ -79,7 +79,7 @@ func TestBounds(t *testing.T) {
 	c = New(Config{MaxBytes: 8000})
 	for i := range 10 {
 		for at := range int64(3) {
-			c.Append(line(fmt.Sprint("s", i), at, strings.Repeat("x", 856))) // 1000 bytes each
+			c.Append(line(fmt.Sprint("s", i), at, strings.Repeat("x", 1000-envelopeOverhead))) // 1000 bytes each
 		}
 	}
 	var left []string
@@ -99,8 +99,8 @@ func TestDelete(t *testing.T) {
 	c.Append(line("a", 1, "x"))
 	c.Delete("a")
 	c.Delete("a")
-	if len(c.Meta()) != 0 || c.bytes != 0 {
-		t.Errorf("got %v and %d bytes; want nothing left", c.Meta(), c.bytes)
+	if len(c.Meta()) != 0 || c.shelves[logShelf].bytes != 0 {
+		t.Errorf("got %v and %d bytes; want nothing left", c.Meta(), c.shelves[logShelf].bytes)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestInvariants(t *testing.T) {
 			c.Append(line(source, int64(rapid.IntRange(0, 20).Draw(t, "at")), strings.Repeat("x", size)))
 		}
 		var sum int64
-		for id := range c.sources {
+		for id := range c.shelves[logShelf].sources {
 			es := c.Read(Query{SourceID: id, Start: time.Unix(0, -1)})
 			if len(es) == 0 || len(es) > 5 {
 				t.Fatalf("source %s has %d envelopes", id, len(es))
@@ -126,8 +126,8 @@ func TestInvariants(t *testing.T) {
 				}
 			}
 		}
-		if sum != c.bytes || sum > 4000+2200 {
-			t.Fatalf("got %d bytes in the books, %d really", c.bytes, sum)
+		if sum != c.shelves[logShelf].bytes || sum > 4000+2200 {
+			t.Fatalf("got %d bytes in the books, %d really", c.shelves[logShelf].bytes, sum)
 		}
 	})
 }

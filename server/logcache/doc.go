@@ -1,5 +1,5 @@
-// Package logcache keeps the newest log lines of every app in memory and
-// serves them by the log-cache API, which `cf logs` polls, and as live
-// streams. What it keeps is bounded by count for each source and by bytes
-// overall.
+// Package logcache keeps the newest log lines of every app in memory, and what
+// was measured of it, and serves them by the log-cache API, which `cf logs`
+// polls, and as live streams. What it keeps is bounded by count for each source
+// and by bytes overall.
 package logcache

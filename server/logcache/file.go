@@ -2,12 +2,14 @@ package logcache
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +22,8 @@ type fileHeader struct {
 	Count   int
 }
 
-var currentHeader = fileHeader{Format: "cupola log cache", Version: 1}
+// currentHeader: a file of version 1 has log lines alone.
+var currentHeader = fileHeader{Format: "cupola log cache", Version: 2}
 
 // Save writes the cache to a file, for a Load after a restart. The file is
 // replaced as a whole or not at all.
@@ -42,18 +45,17 @@ func (c *Cache) Save(path string) error {
 	return nil
 }
 
-// all is every envelope, the source written last at the end.
+// all is every envelope; of each shelf, the source written last is at the end.
 func (c *Cache) all() []Envelope {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	rings := make([]*ring, 0, len(c.sources))
-	for _, r := range c.sources {
-		rings = append(rings, r)
-	}
-	slices.SortFunc(rings, func(a, b *ring) int { return int(int64(a.touched) - int64(b.touched)) })
 	var all []Envelope
-	for _, r := range rings {
-		all = append(all, r.live()...)
+	for i := range c.shelves {
+		rings := slices.Collect(maps.Values(c.shelves[i].sources))
+		slices.SortFunc(rings, func(a, b *ring) int { return cmp.Compare(a.touched, b.touched) })
+		for _, r := range rings {
+			all = append(all, r.live()...)
+		}
 	}
 	return all
 }
@@ -87,7 +89,7 @@ func (c *Cache) Load(path string, log *slog.Logger) {
 	}
 	defer f.Close()
 	// What Save writes is hardly larger than the cache may be.
-	all, err := decode(io.LimitReader(bufio.NewReader(f), 2*c.maxBytes))
+	all, err := decode(io.LimitReader(bufio.NewReader(f), 2*c.maxBytes()))
 	if err != nil {
 		log.Warn("saved log lines were left out: the file is damaged or of another version", "err", err)
 		return
@@ -95,8 +97,15 @@ func (c *Cache) Load(path string, log *slog.Logger) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range all {
-		c.insertLocked(e)
+		c.shelves[e.Kind.shelf()].insert(e)
 	}
+}
+
+func (c *Cache) maxBytes() (sum int64) {
+	for i := range c.shelves {
+		sum += c.shelves[i].maxBytes
+	}
+	return sum
 }
 
 func decode(r io.Reader) ([]Envelope, error) {
@@ -105,7 +114,7 @@ func decode(r io.Reader) ([]Envelope, error) {
 	if err := dec.Decode(&header); err != nil {
 		return nil, err
 	}
-	if header.Format != currentHeader.Format || header.Version != currentHeader.Version {
+	if header.Format != currentHeader.Format || header.Version < 1 || header.Version > currentHeader.Version {
 		return nil, fmt.Errorf("got format %q version %d", header.Format, header.Version)
 	}
 	var all []Envelope
@@ -114,8 +123,8 @@ func decode(r io.Reader) ([]Envelope, error) {
 		if err := dec.Decode(&e); err != nil {
 			return nil, err
 		}
-		if e.SourceID == "" {
-			return nil, errors.New("got an envelope without a source")
+		if e.SourceID == "" || !slices.Contains(kinds, e.Kind) {
+			return nil, errors.New("got an envelope without a source or of no kind")
 		}
 		all = append(all, e)
 	}

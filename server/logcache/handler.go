@@ -45,45 +45,38 @@ func (c *Cache) Handler(authorize func(r *http.Request, sourceID string) error) 
 }
 
 func (c *Cache) read(w http.ResponseWriter, r *http.Request) {
-	q, logs, err := parseRead(r.PathValue("source_id"), r.URL.Query())
-	switch {
-	case err != nil:
+	q, err := parseRead(r.PathValue("source_id"), r.URL.Query())
+	if err != nil {
 		writeInvalid(w, err)
-	case !logs:
-		writeJSON(w, http.StatusOK, viewRead(nil))
-	default:
-		writeJSON(w, http.StatusOK, viewRead(c.Read(q)))
+		return
 	}
+	writeJSON(w, http.StatusOK, viewRead(c.Read(q)))
 }
 
-// parseRead also tells whether log lines are asked for at all: there is
-// nothing else yet.
-func parseRead(sourceID string, values url.Values) (q Query, logs bool, err error) {
+func parseRead(sourceID string, values url.Values) (q Query, err error) {
 	q = Query{SourceID: sourceID, Limit: defaultLimit, Start: time.Unix(0, 0)}
 	if err := parseSpan(&q, values); err != nil {
-		return q, false, err
+		return q, err
 	}
 	if v := values.Get("limit"); v != "" {
 		if q.Limit, err = parseLimit(v); err != nil {
-			return q, false, err
+			return q, err
 		}
 	}
 	if v := values.Get("descending"); v != "" {
 		if q.Descending, err = strconv.ParseBool(v); err != nil {
-			return q, false, fmt.Errorf("parsing field %q: %q is no boolean", "descending", v)
+			return q, fmt.Errorf("parsing field %q: %q is no boolean", "descending", v)
 		}
 	}
-	logs, err = wantsLogs(values["envelope_types"])
-	if err != nil {
-		return q, false, err
+	if q.Kinds, err = parseKinds(values["envelope_types"]); err != nil {
+		return q, err
 	}
 	if filter := values.Get("name_filter"); filter != "" {
-		logs = false // it filters metrics by name, and logs have none
-		if _, err := regexp.Compile(filter); err != nil {
-			return q, false, fmt.Errorf("name filter must be a valid regular expression: %v", err)
+		if q.Name, err = regexp.Compile(filter); err != nil {
+			return q, fmt.Errorf("name filter must be a valid regular expression: %v", err)
 		}
 	}
-	return q, logs, nil
+	return q, nil
 }
 
 func parseSpan(q *Query, values url.Values) (err error) {
@@ -118,17 +111,29 @@ func parseLimit(v string) (int, error) {
 	return n, nil
 }
 
-// wantsLogs checks envelope types by their names or numbers.
-func wantsLogs(types []string) (bool, error) {
-	logs := len(types) == 0
+// parseKinds reads envelope types by their names or numbers; none, like ANY,
+// are all. Of EVENT there are none here.
+func parseKinds(types []string) (found []Kind, err error) {
+	if len(types) == 0 {
+		return kinds, nil
+	}
 	for _, t := range types {
 		switch t {
-		case "ANY", "0", "LOG", "1":
-			logs = true
-		case "COUNTER", "2", "GAUGE", "3", "TIMER", "4", "EVENT", "5":
+		case "ANY", "0":
+			found = append(found, kinds...)
+		case "LOG", "1":
+			found = append(found, Log)
+		case "COUNTER", "2":
+			found = append(found, Counter)
+		case "GAUGE", "3":
+			found = append(found, Gauge)
+		case "TIMER", "4":
+			found = append(found, Timer)
+		case "EVENT", "5":
+			found = append(found, event)
 		default:
-			return false, fmt.Errorf("parsing list %q: %q is not valid", "envelope_types", t)
+			return nil, fmt.Errorf("parsing list %q: %q is not valid", "envelope_types", t)
 		}
 	}
-	return logs, nil
+	return found, nil
 }

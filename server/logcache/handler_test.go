@@ -89,7 +89,7 @@ func FuzzParseRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		q, _, err := parseRead("a", values)
+		q, err := parseRead("a", values)
 		if err == nil && (q.Limit < 1 || q.Limit > maxLimit) {
 			t.Fatalf("got limit %d", q.Limit)
 		}

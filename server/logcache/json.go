@@ -23,11 +23,31 @@ type (
 		SourceID   string            `json:"source_id"`
 		InstanceID string            `json:"instance_id"`
 		Tags       map[string]string `json:"tags,omitempty"`
-		Log        logView           `json:"log"`
+		Log        *logView          `json:"log,omitempty"`
+		Gauge      *gaugeView        `json:"gauge,omitempty"`
+		Counter    *counterView      `json:"counter,omitempty"`
+		Timer      *timerView        `json:"timer,omitempty"`
 	}
 	logView struct {
 		Payload []byte `json:"payload"`
 		Type    string `json:"type"`
+	}
+	gaugeView struct {
+		Metrics map[string]valueView `json:"metrics"`
+	}
+	valueView struct {
+		Unit  string  `json:"unit"`
+		Value float64 `json:"value"`
+	}
+	counterView struct {
+		Name  string `json:"name"`
+		Delta string `json:"delta"`
+		Total string `json:"total"`
+	}
+	timerView struct {
+		Name  string `json:"name"`
+		Start string `json:"start"`
+		Stop  string `json:"stop"`
 	}
 	metaAnswer struct {
 		Meta map[string]metaView `json:"meta"`
@@ -52,16 +72,35 @@ type (
 
 func viewRead(envelopes []Envelope) readAnswer {
 	batch := make([]envelopeView, len(envelopes))
-	for i, e := range envelopes {
-		batch[i] = envelopeView{
-			Timestamp: int64String(e.Timestamp.UnixNano()), SourceID: e.SourceID, InstanceID: e.InstanceID, Tags: e.Tags,
-			Log: logView{Payload: e.Payload, Type: "OUT"},
-		}
-		if e.Err {
-			batch[i].Log.Type = "ERR"
-		}
+	for i := range envelopes {
+		batch[i] = viewEnvelope(&envelopes[i])
 	}
 	return readAnswer{Envelopes: &batchView{Batch: batch}}
+}
+
+func viewEnvelope(e *Envelope) envelopeView {
+	v := envelopeView{Timestamp: int64String(e.Timestamp.UnixNano()), SourceID: e.SourceID, InstanceID: e.InstanceID, Tags: e.Tags}
+	switch e.Kind {
+	case Log:
+		v.Log = &logView{Payload: e.Payload, Type: "OUT"}
+		if e.Err {
+			v.Log.Type = "ERR"
+		}
+	case Gauge:
+		v.Gauge = &gaugeView{Metrics: map[string]valueView{}}
+		for _, m := range e.Metrics {
+			v.Gauge.Metrics[m.Name] = valueView{m.Unit, m.Value}
+		}
+	case Counter:
+		for _, m := range e.Metrics {
+			v.Counter = &counterView{Name: m.Name, Delta: "0", Total: int64String(int64(m.Value))}
+		}
+	case Timer:
+		for _, m := range e.Metrics {
+			v.Timer = &timerView{Name: m.Name, Start: int64String(e.Began.UnixNano()), Stop: int64String(e.Began.UnixNano() + int64(m.Value))}
+		}
+	}
+	return v
 }
 
 func viewMeta(m Meta) metaView {

@@ -9,8 +9,11 @@ import (
 type AccessEntry struct {
 	AppGUID string            // whose log it belongs to; "" for nobody's
 	Tags    map[string]string // of the endpoint; nil without one
-	At      time.Time         // of the end
-	Line    []byte            // gorouter's RTR line; valid while AccessLog runs
+	Began   time.Time
+	At      time.Time // of the end
+	Method  string
+	Status  int    // 0: none was sent
+	Line    []byte // gorouter's RTR line; valid while AccessLog runs
 }
 
 // log tells AccessLog of the exchange.
@@ -21,7 +24,7 @@ func (x *exchange) log() {
 		buf = new([]byte)
 	}
 	*buf = x.appendLine((*buf)[:0], now)
-	entry := AccessEntry{AppGUID: x.appGUID(), At: now, Line: *buf}
+	entry := AccessEntry{AppGUID: x.appGUID(), Began: x.started, At: now, Method: x.request.Method, Status: x.status, Line: *buf}
 	if x.endpoint != nil {
 		entry.Tags = x.endpoint.Tags
 	}

@@ -1,0 +1,188 @@
+// Package query answers PromQL over a log cache, by the API that log-cache has
+// from Prometheus and with Prometheus's own engine.
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+
+	"cupola/server/logcache"
+)
+
+// What a query may take. The time is log-cache's.
+const (
+	queryTimeout = 10 * time.Second
+	maxSamples   = 1_000_000
+	maxAtOnce    = 4
+	maxLength    = 64 << 10 // bytes of a form
+)
+
+// Handler serves GET and POST /api/v1/query and /api/v1/query_range. authorize
+// tells whether the request may see a source; as in log-cache a refusal looks
+// like a source that does not exist.
+func Handler(c *logcache.Cache, authorize func(r *http.Request, sourceID string) error) http.Handler {
+	s := &server{cache: c, authorize: authorize, parser: parser.NewParser(parser.Options{}), slots: make(chan struct{}, maxAtOnce)}
+	s.engine = promql.NewEngine(promql.EngineOpts{MaxSamples: maxSamples, Timeout: queryTimeout, Parser: s.parser, EnableAtModifier: true, EnableNegativeOffset: true,
+		NoStepSubqueryIntervalFn: func(int64) int64 { return defaultStep.Milliseconds() }})
+	mux := http.NewServeMux()
+	mux.HandleFunc("/api/v1/query", s.serve(parseInstant))
+	mux.HandleFunc("/api/v1/query_range", s.serve(parseRange))
+	return mux
+}
+
+type server struct {
+	cache     *logcache.Cache
+	authorize func(r *http.Request, sourceID string) error
+	parser    parser.Parser
+	engine    *promql.Engine
+	slots     chan struct{}
+}
+
+// errHidden says that a query names a source that is not for its user.
+var errHidden = errors.New("no such source")
+
+func (s *server) serve(parse func(form) (span, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxLength)
+		text := r.FormValue("query")
+		sources, err := s.sources(r, text)
+		if errors.Is(err, errHidden) {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		at, perr := parse(form{r.FormValue, time.Now()})
+		if err = errors.Join(err, perr); err != nil {
+			write(w, http.StatusBadRequest, answer{Status: "error", ErrorType: "bad_data", Error: err.Error()})
+			return
+		}
+		s.run(w, r, plan{text, sources, at})
+	}
+}
+
+// plan is a query, the sources that it may see, and when it is asked for.
+type plan struct {
+	text    string
+	sources map[string]bool
+	span    span
+}
+
+func (s *server) run(w http.ResponseWriter, r *http.Request, p plan) {
+	ctx, cancel := context.WithTimeout(r.Context(), queryTimeout)
+	defer cancel()
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+		write(w, http.StatusServiceUnavailable, answer{Status: "error", ErrorType: "timeout", Error: "too many queries at once"})
+		return
+	}
+	q, err := s.query(ctx, p)
+	if err != nil {
+		write(w, http.StatusBadRequest, answer{Status: "error", ErrorType: "bad_data", Error: err.Error()})
+		return
+	}
+	defer q.Close()
+	result := q.Exec(ctx)
+	if result.Err != nil {
+		write(w, http.StatusUnprocessableEntity, answer{Status: "error", ErrorType: "execution", Error: result.Err.Error()})
+		return
+	}
+	write(w, http.StatusOK, answer{Status: "success", Data: &data{result.Value.Type(), result.Value}})
+}
+
+func (s *server) query(ctx context.Context, p plan) (promql.Query, error) {
+	from := envelopes{s.cache, p.sources}
+	if p.span.step == 0 {
+		return s.engine.NewInstantQuery(ctx, from, nil, p.text, p.span.start)
+	}
+	return s.engine.NewRangeQuery(ctx, from, nil, p.text, p.span.start, p.span.end, p.span.step)
+}
+
+// sources are those that a query names, all of which its user may see. Of a
+// regular expression that is more than names it is those that they may see.
+func (s *server) sources(r *http.Request, text string) (map[string]bool, error) {
+	expr, err := s.parser.ParseExpr(text)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	for _, selector := range parser.ExtractSelectors(expr) {
+		named, err := s.named(r, selector)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(found, named)
+	}
+	if len(found) == 0 {
+		return nil, errors.New("query does not request any source_ids")
+	}
+	return found, nil
+}
+
+// named are the sources of one selector.
+func (s *server) named(r *http.Request, selector []*labels.Matcher) (map[string]bool, error) {
+	found := map[string]bool{}
+	for _, m := range selector {
+		if m.Name != sourceLabel {
+			continue
+		}
+		ids := m.SetMatches()
+		switch {
+		case m.Type == labels.MatchEqual && m.Value != "":
+			ids = []string{m.Value}
+		case m.Type == labels.MatchRegexp && len(ids) == 0:
+			ids = slices.Collect(maps.Keys(s.cache.Meta()))
+			ids = slices.DeleteFunc(ids, func(id string) bool { return !m.Matches(id) || s.authorize(r, id) != nil })
+		case m.Type != labels.MatchRegexp:
+			continue
+		}
+		for _, id := range ids {
+			if s.authorize(r, id) != nil {
+				return nil, errHidden
+			}
+			found[id] = true
+		}
+		return found, nil
+	}
+	return nil, fmt.Errorf("Metric '%s' does not have a 'source_id' label.", metricName(selector)) //nolint:revive,staticcheck // log-cache's text
+}
+
+func metricName(selector []*labels.Matcher) string {
+	for _, m := range selector {
+		if m.Name == model.MetricNameLabel {
+			return m.Value
+		}
+	}
+	return ""
+}
+
+// The JSON of the API is Prometheus's.
+type (
+	answer struct {
+		Status    string `json:"status"`
+		Data      *data  `json:"data,omitempty"`
+		ErrorType string `json:"errorType,omitempty"`
+		Error     string `json:"error,omitempty"`
+	}
+	data struct {
+		Type   parser.ValueType `json:"resultType"`
+		Result parser.Value     `json:"result"`
+	}
+)
+
+func write(w http.ResponseWriter, status int, a answer) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(a) // the client is gone: nobody to tell
+}

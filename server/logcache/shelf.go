@@ -1,0 +1,60 @@
+package logcache
+
+// A Cache has a shelf for each of these.
+const (
+	logShelf = iota
+	gaugeShelf
+	timerShelf
+	shelves
+)
+
+// sourceShare is the part of all bytes of a shelf that a source gets at most,
+// so that one that talks much does not push all others out.
+const sourceShare = 8
+
+// shelf is the rings of all sources, bounded together.
+type shelf struct {
+	maxPerSource int
+	maxBytes     int64
+	sources      map[string]*ring
+	bytes        int64
+	clock        uint64 // counts inserts: which source was written last
+}
+
+// insert gives e as it is kept.
+func (s *shelf) insert(e Envelope) Envelope {
+	r := s.sources[e.SourceID]
+	if r == nil {
+		r = &ring{}
+		s.sources[e.SourceID] = r
+	}
+	s.clock++
+	r.touched = s.clock
+	e = r.insert(e)
+	s.bytes += e.bytes()
+	for n := len(r.live()); n > s.maxPerSource || n > 1 && r.bytes > s.maxBytes/sourceShare; n-- {
+		s.bytes -= r.evict()
+	}
+	for s.bytes > s.maxBytes && len(s.sources) > 1 {
+		s.evictSource()
+	}
+	return e
+}
+
+// evictSource drops the source that was written to the longest ago.
+func (s *shelf) evictSource() {
+	var oldest string
+	for id, r := range s.sources {
+		if oldest == "" || r.touched < s.sources[oldest].touched {
+			oldest = id
+		}
+	}
+	s.delete(oldest)
+}
+
+func (s *shelf) delete(sourceID string) {
+	if r := s.sources[sourceID]; r != nil {
+		s.bytes -= r.bytes
+		delete(s.sources, sourceID)
+	}
+}
