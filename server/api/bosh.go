@@ -21,7 +21,7 @@ func viewBOSHDeployment(d *cf.BOSHDeployment) doc {
 
 // boshDeployment is the deployment of {name}, for admins.
 func (c *call) boshDeployment() (*cf.BOSHDeployment, error) {
-	if err := c.onlyAdmins(); err != nil {
+	if err := c.permitAdmin(); err != nil {
 		return nil, err
 	}
 	name := c.Request.PathValue("name")
@@ -33,7 +33,7 @@ func (c *call) boshDeployment() (*cf.BOSHDeployment, error) {
 }
 
 func listBOSHDeployments(c *call) (*response, error) {
-	if err := c.onlyAdmins(); err != nil {
+	if err := c.permitAdmin(); err != nil {
 		return nil, err
 	}
 	rows, _, err := store.BOSHDeployments.List(c.Tx, store.Query{Order: "name"})
@@ -140,7 +140,7 @@ func listBOSHVariables(c *call) (*response, error) {
 
 // listBOSHDisks lists the persistent disks, those of nobody too.
 func listBOSHDisks(c *call) (*response, error) {
-	if err := c.onlyAdmins(); err != nil {
+	if err := c.permitAdmin(); err != nil {
 		return nil, err
 	}
 	rows, err := store.BOSHDisks.All(c.Tx)
@@ -162,7 +162,7 @@ func viewBOSHTask(t *cf.BOSHTask) doc {
 }
 
 func listBOSHTasks(c *call) (*response, error) {
-	if err := c.onlyAdmins(); err != nil {
+	if err := c.permitAdmin(); err != nil {
 		return nil, err
 	}
 	const last = 30 // as bosh tasks --recent
@@ -179,7 +179,7 @@ func listBOSHTasks(c *call) (*response, error) {
 
 // boshTask is the task of {number}, for admins.
 func (c *call) boshTask() (*cf.BOSHTask, error) {
-	if err := c.onlyAdmins(); err != nil {
+	if err := c.permitAdmin(); err != nil {
 		return nil, err
 	}
 	number := c.Request.PathValue("number")

@@ -6,16 +6,7 @@ import (
 	"strings"
 
 	"cupola/runtime/lrp"
-	"cupola/store/cf"
 )
-
-// onlyAdmins refuses those who do not see the whole platform.
-func (c *call) onlyAdmins() error {
-	if c.scope != nil {
-		return cf.Errorf(cf.NotAuthorized, "You are not authorized to perform the requested action")
-	}
-	return nil
-}
 
 // viewCell is a cell as Diego's Receptor showed it, with what the proposals of
 // several root filesystems and of placement pools add.
@@ -31,7 +22,7 @@ func viewCell(u lrp.CellUse) doc {
 
 // listCells lists the cells to admins. It is no v3 list: there are no pages.
 func listCells(c *call) (*response, error) {
-	if err := c.onlyAdmins(); err != nil {
+	if err := c.permitAdmin(); err != nil {
 		return nil, err
 	}
 	cells := []doc{}
@@ -43,7 +34,7 @@ func listCells(c *call) (*response, error) {
 
 // listTags lists the tags that cells have, each once.
 func listTags(c *call) (*response, error) {
-	if err := c.onlyAdmins(); err != nil {
+	if err := c.permitAdmin(); err != nil {
 		return nil, err
 	}
 	tags := map[string]bool{}

@@ -125,7 +125,8 @@ func coverageDoc(list []known) string {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Coverage of the v3 API\n\nOf the 250 routes of Cloud Controller's v3 API, %d are served. A test compares this page with the route table.\n\n", total)
+	fmt.Fprintf(&b, "# Coverage of the v3 API\n\nOf the 250 routes of Cloud Controller's v3 API, %d are served. A test compares this page with the route table;\n"+
+		"[another](../server/api/testdata/roles-routes.txt) has what each role gets of each route.\n\n", total)
 	b.WriteString("| routes | of | served |\n|---|---:|---:|\n")
 	for _, g := range groups {
 		fmt.Fprintf(&b, "| %s | %d | %d |\n", g, all[g], served[g])

@@ -9,12 +9,6 @@ import (
 	"cupola/store/cf"
 )
 
-// everywhere is the place of what is in no org, and platformReader who may see
-// what concerns all orgs.
-var everywhere = authz.Place{}
-
-const platformReader = authz.AdminReadOnly | authz.GlobalAuditor
-
 type featureRequest struct {
 	Enabled opt[bool] `json:"enabled"`
 }

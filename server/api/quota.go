@@ -244,8 +244,8 @@ func showSpaceUsage(c *call) (*response, error) {
 }
 
 func showUsage(c *call) (*response, error) {
-	if !c.Actor.May(platformReader, everywhere) {
-		return nil, notAuthorized()
+	if err := c.permitAdmin(); err != nil {
+		return nil, err
 	}
 	u, err := c.usageOf(area{}, area{})
 	return &response{body: doc{"usage_summary": u.view(), "links": doc{"self": c.link("/v3/info/usage_summary")}}}, err

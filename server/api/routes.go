@@ -15,6 +15,7 @@ func (s *Server) routes() []route {
 	const (
 		anyone   = authz.Anyone
 		admin    = authz.Admin
+		wide     = authz.AdminReadOnly | authz.GlobalAuditor
 		orgRead  = authz.OrgReader
 		orgAdmin = authz.OrgManager
 		read     = authz.SpaceReader
@@ -27,7 +28,7 @@ func (s *Server) routes() []route {
 		{"GET /{$}", public, inTx(showRoot)},
 		{"GET /v3", public, inTx(showV3)},
 		{"GET /v3/info", public, inTx(showInfo)},
-		{"GET /v3/info/usage_summary", anyone, inTx(showUsage)},
+		{"GET /v3/info/usage_summary", wide, inTx(showUsage)},
 		{"POST /v3/admin/actions/clear_buildpack_cache", admin, inTx(clearAllBuildCaches)},
 
 		{"GET /v3/app_usage_events", anyone, listUsage(store.AppUsageEvents, viewAppUsage, "app")},
@@ -119,18 +120,18 @@ func (s *Server) routes() []route {
 		{"GET /v3/feature_flags/{name}", anyone, inTx(showFeatureFlag)},
 		{"PATCH /v3/feature_flags/{name}", admin, inTx(updateFeatureFlag)},
 
-		{"GET /v1/cells", anyone, inTx(listCells)},
-		{"GET /v1/tags", anyone, inTx(listTags)},
-		{"GET /v1/deployments", anyone, inTx(listBOSHDeployments)},
+		{"GET /v1/cells", wide, inTx(listCells)},
+		{"GET /v1/tags", wide, inTx(listTags)},
+		{"GET /v1/deployments", wide, inTx(listBOSHDeployments)},
 		{"POST /v1/deployments", admin, inTx(deployBOSH)},
-		{"GET /v1/deployments/{name}", anyone, inTx(showBOSHDeployment)},
-		{"GET /v1/deployments/{name}/instances", anyone, inTx(listBOSHInstances)},
-		{"GET /v1/deployments/{name}/variables", anyone, inTx(listBOSHVariables)},
+		{"GET /v1/deployments/{name}", wide, inTx(showBOSHDeployment)},
+		{"GET /v1/deployments/{name}/instances", wide, inTx(listBOSHInstances)},
+		{"GET /v1/deployments/{name}/variables", wide, inTx(listBOSHVariables)},
 		{"POST /v1/deployments/{name}/tasks", admin, inTx(askBOSHTask)},
-		{"GET /v1/deployment_tasks", anyone, inTx(listBOSHTasks)},
-		{"GET /v1/deployment_tasks/{number}", anyone, inTx(showBOSHTask)},
+		{"GET /v1/deployment_tasks", wide, inTx(listBOSHTasks)},
+		{"GET /v1/deployment_tasks/{number}", wide, inTx(showBOSHTask)},
 		{"DELETE /v1/deployment_tasks/{number}", admin, inTx(cancelBOSHTask)},
-		{"GET /v1/disks", anyone, inTx(listBOSHDisks)},
+		{"GET /v1/disks", wide, inTx(listBOSHDisks)},
 		{"DELETE /v1/disks/{guid}", admin, inTx(deleteBOSHDisk)},
 
 		{"GET /v3/isolation_segments", anyone, list(store.IsolationSegments, viewSegment)},
