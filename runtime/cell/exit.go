@@ -49,7 +49,7 @@ func exitedWith(source string, x container.Exit) []string {
 func (i *instance) exit(end ending) lrp.Exit {
 	x := lrp.Exit{Code: end.Exit.Code, Stopped: end.Stopped, Failed: end.Failed, Reason: strings.Join(end.Reasons, "; ")}
 	if !end.Exit.Known {
-		x.Code = -1
+		x.Code, x.Unknown = -1, true
 	}
 	if i.spec.Kind == lrp.KindInstance {
 		x.Failed = !end.Stopped

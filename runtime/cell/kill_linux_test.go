@@ -296,7 +296,7 @@ func TestRealDeathUnseen(t *testing.T) {
 	// Whether the kernel still tells depends on when init reaped the process.
 	got := second.find(t, "g", lrp.EventExited).Exit
 	known := lrp.Exit{Code: 4, Failed: true, Reason: "APP/PROC/WEB: Exited with status 4"}
-	unknown := lrp.Exit{Code: -1, Failed: true, Reason: "APP/PROC/WEB: Exited with unknown status"}
+	unknown := lrp.Exit{Code: -1, Failed: true, Unknown: true, Reason: "APP/PROC/WEB: Exited with unknown status"}
 	if got != known && got != unknown {
 		t.Errorf("got %+v; want %+v or %+v", got, known, unknown)
 	}

@@ -82,6 +82,7 @@ type Exit struct {
 	Failed  bool   // tasks: the work was not done. Instances: always a crash unless Stopped
 	Stopped bool   // because Stop was called
 	Reason  string // in Diego's words: "APP/PROC/WEB: Exited with status 4"
+	Unknown bool   // it ran, and nobody saw how it ended: there was no daemon
 }
 
 // Stats is what a container uses now.

@@ -183,7 +183,7 @@ func (l *Loop) applyTask(tx *store.Tx, a Action) error {
 		if !ok {
 			return err
 		}
-		return l.settle(tx, *a.Task, outcome{failed: true, reason: a.Reason, fault: a.Fault})
+		return l.settle(tx, *a.Task, outcome{failed: true, reason: a.Reason, fault: a.Fault, lost: a.Reason == reasonLost})
 	}
 	next := *a.Task
 	next.State, next.CellID = lrp.TaskPending, ""

@@ -96,7 +96,7 @@ func (l *Loop) taskEvent(tx *store.Tx, e lrp.Event) error {
 	if _, err := tx.DeleteLRPTask(*t); err != nil {
 		return err
 	}
-	o := outcome{failed: e.Exit.Failed || e.Exit.Stopped, reason: e.Exit.Reason, result: e.Result, outputs: e.Outputs}
+	o := outcome{failed: e.Exit.Failed || e.Exit.Stopped, reason: e.Exit.Reason, result: e.Result, outputs: e.Outputs, lost: e.Exit.Unknown && !e.Exit.Stopped}
 	if e.Exit.Stopped && o.reason == "" {
 		o.reason = reasonCancelled
 	}

@@ -11,6 +11,7 @@ import (
 type outcome struct {
 	failed  bool
 	reason  string // in Diego's words
+	lost    bool   // nobody knows how it ended
 	fault   string // in the owner's words, instead of reason
 	result  []byte
 	outputs []lrp.Blob
@@ -26,7 +27,7 @@ func (l *Loop) settle(tx *store.Tx, t lrp.Task, o outcome) error {
 		err = settleTask(tx, t.GUID, o)
 	default:
 		if s := l.source(t.Domain); s != nil {
-			err = s.Ended(tx, t.GUID, o.result, o.ended())
+			err = s.Ended(tx, t.GUID, Ending{Result: o.result, Reason: o.ended(), Lost: o.lost})
 		} else {
 			err = settleBBSTask(tx, t, o)
 		}

@@ -11,11 +11,20 @@ type Source struct {
 	Tables  []string // that it reads
 	Desired func(*store.Tx) ([]lrp.Desired, error)
 	// Work is what it wants to run once, each in a domain that Owns accepts. Ended
-	// is told how it ended, in the transaction that forgets the task; "" as reason
-	// is a good end. All three are nil where it wants nothing.
+	// is told how it ended, in the transaction that forgets the task. All three are
+	// nil where it wants nothing.
 	Work  func(*store.Tx) ([]Work, error)
 	Owns  func(domain string) bool
-	Ended func(tx *store.Tx, guid string, result []byte, reason string) error
+	Ended func(tx *store.Tx, guid string, end Ending) error
+}
+
+// Ending is how work of a Source ended.
+type Ending struct {
+	Result []byte
+	Reason string // of a bad end; "" of a good one
+	// Lost tells that nobody knows how it ended, since there was no daemon to see
+	// it, or that it went with its cell.
+	Lost bool
 }
 
 // watched are the tables that what runs depends on.

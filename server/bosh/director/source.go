@@ -125,16 +125,29 @@ func (l *Loop) workOf(tx *store.Tx, c *cf.BOSHCall, row *cf.BOSHInstance, egress
 }
 
 // ended writes down how a call ended.
-func ended(tx *store.Tx, guid string, result []byte, reason string) error {
+func ended(tx *store.Tx, guid string, end reconcile.Ending) error {
 	c, err := store.BOSHCalls.Get(tx, guid)
 	if err != nil || c.State != cf.BOSHCalling {
 		return err
 	}
-	c.State, c.Result, c.Reason, c.EndedAt = cf.BOSHSucceeded, result, reason, tx.Now
-	if reason != "" {
+	if end.Lost && c.Phase != cf.BOSHErrand {
+		return callAgain(tx, c)
+	}
+	c.State, c.Result, c.Reason, c.EndedAt = cf.BOSHSucceeded, end.Result, end.Reason, tx.Now
+	if end.Reason != "" {
 		c.State = cf.BOSHFailed
 	}
 	return store.BOSHCalls.Update(tx, c)
+}
+
+// callAgain has a script run once more of which nobody knows how it ended: BOSH
+// wants scripts that can be. An errand may have done what must not be done twice.
+func callAgain(tx *store.Tx, c *cf.BOSHCall) error {
+	if err := store.BOSHCalls.Delete(tx, c.GUID); err != nil {
+		return err
+	}
+	c.Resource = cf.Resource{}
+	return store.BOSHCalls.Insert(tx, c)
 }
 
 // Policies let the instances of a deployment reach each other.
