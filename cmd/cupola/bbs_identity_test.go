@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"strings"
+	"syscall"
+	"time"
 
 	"cupola/server/bbs/bbspb"
 )
@@ -21,6 +24,10 @@ func (b *bbsClient) certificatesRotate(archive string) (later func(*bbsClient)) 
 	said := make(chan string, 1)
 	go func() {
 		body, err := lookInside(a, 8080, "/rotated")
+		for n := 0; n < 100 && errors.Is(err, syscall.ECONNREFUSED); n++ { // nobody waited until it listens
+			<-time.After(50 * time.Millisecond)
+			body, err = lookInside(a, 8080, "/rotated")
+		}
 		if err != nil {
 			body = err.Error()
 		}
