@@ -3,6 +3,7 @@ package cell
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
@@ -15,13 +16,13 @@ const (
 )
 
 // exitLine is what Diego writes into the app's log when a process ends.
-func exitLine(x container.Exit, killed bool) string {
+func exitLine(x container.Exit, exceeded time.Duration) string {
 	if !x.Known {
 		return "Exit status unknown"
 	}
 	line := fmt.Sprintf("Exit status %d", x.Code)
-	if killed {
-		line += fmt.Sprintf(" (exceeded %s graceful shutdown interval)", grace)
+	if exceeded > 0 {
+		line += fmt.Sprintf(" (exceeded %s graceful shutdown interval)", exceeded)
 	}
 	if x.OOM && x.Code != 0 {
 		line += outOfMemory

@@ -15,12 +15,18 @@ import (
 	"cupola/runtime/lrp"
 )
 
-// monitor does the monitor action once. Its failure is what its processes have
-// written, in Diego's way.
-func (p *performer) monitor(ctx context.Context) error {
+// monitor does the monitor action once.
+func (p *performer) monitor(ctx context.Context) error { return p.ask(ctx, p.full.Monitor) }
+
+// exec runs the program of a check.
+func (p *performer) exec(ctx context.Context, r lrp.Run) error { return p.ask(ctx, r.Action()) }
+
+// ask does an action that looks at the container. Its failure is what its
+// processes have written, in Diego's way.
+func (p *performer) ask(ctx context.Context, a lrp.Action) error {
 	q := *p
 	q.captured = &capture{}
-	err := q.do(ctx, "monitor", p.full.Monitor, p.spec.Log.Source)
+	err := q.do(ctx, "monitor", a, p.spec.Log.Source)
 	if err == nil {
 		return nil
 	}

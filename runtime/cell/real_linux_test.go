@@ -116,6 +116,55 @@ func TestRealStop(t *testing.T) {
 	r.wantLine(t, "APP/PROC/WEB: asked to end")
 }
 
+func TestRealStopChain(t *testing.T) {
+	c, w, r := runReal(t)
+	spec := w.instance("g", "ignore")
+	spec.Action.Run.Stop = []lrp.Signal{{Name: "INT", Wait: time.Second}, {Name: "QUIT", Wait: time.Second}}
+	c.Start(spec)
+	r.wantLine(t, "ignoring")
+	began := time.Now()
+	c.Stop("g")
+	if got := r.find(t, "g", lrp.EventExited).Exit; !got.Stopped || got.Reason != "exceeded graceful shutdown interval" {
+		t.Errorf("got %+v; want the end by SIGKILL", got)
+	}
+	if took := time.Since(began); took < 2*time.Second {
+		t.Errorf("got %s; want both waits", took)
+	}
+	for _, want := range []string{"got interrupt", "got quit", "(exceeded 2s graceful shutdown interval)"} {
+		r.wantLine(t, want)
+	}
+	if strings.Contains(strings.Join(r.output(), "\n"), "got terminated") {
+		t.Error("got SIGTERM; want none")
+	}
+}
+
+// TestRealProgramsAsChecks has a program that fails for readiness leave the
+// container alone, and one for liveness end it.
+func TestRealProgramsAsChecks(t *testing.T) {
+	c, w, r := runReal(t)
+	program := func(args ...string) *lrp.Run { return &lrp.Run{Path: "/home/vcap/app/app", Args: args} }
+	spec := w.instance("g", "sleep", "1h")
+	spec.StartTimeout = 20 * time.Second
+	spec.Checks.Liveness = []lrp.Check{{Type: lrp.CheckExec, Run: program("exit", "0"), Interval: time.Hour, InvocationTimeout: 5 * time.Second}}
+	spec.Checks.Readiness = []lrp.Check{{Type: lrp.CheckExec, Run: program("exit", "3"), Interval: time.Second, InvocationTimeout: 5 * time.Second}}
+	c.Start(spec)
+	if e := r.find(t, "g", lrp.EventRunning); e.Exit.Failed {
+		t.Errorf("got %+v; want it running", e)
+	}
+	ill := w.instance("ill", "sleep", "1h")
+	ill.StartTimeout = time.Second
+	ill.Checks.Liveness = []lrp.Check{{Type: lrp.CheckExec, Run: program("exit", "3"), InvocationTimeout: 5 * time.Second}}
+	c.Start(ill)
+	if got := r.find(t, "ill", lrp.EventExited).Exit; !strings.Contains(got.Reason, "never healthy") {
+		t.Errorf("got %+v; want the end of it", got)
+	}
+	for _, s := range c.Containers() {
+		if s.GUID == "g" && s.Ready {
+			t.Error("it is ready; its readiness never passed")
+		}
+	}
+}
+
 func TestRealEnvironment(t *testing.T) {
 	c, w, r := runReal(t)
 	spec := w.instance("g", "show", "$PORT", "$CF_INSTANCE_ADDR", "$CF_INSTANCE_INDEX", "$A", "$HOME", "/etc/hostname", "/etc/hosts", "/etc/cf-service-bindings/extra/file", "/tmp/in/app/app/x")

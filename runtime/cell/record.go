@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,8 +52,17 @@ const recordFile = "container.json"
 func stripped(c lrp.Container) lrp.Container {
 	c.Env, c.Files, c.Trees, c.Layers, c.CachedDependencies = nil, nil, nil, nil, nil
 	c.Setup, c.Action, c.Monitor, c.Sidecars = lrp.Action{}, lrp.Action{}, lrp.Action{}, nil
+	c.Checks.Liveness, c.Checks.Readiness = withoutRuns(c.Checks.Liveness), withoutRuns(c.Checks.Readiness)
 	c.ImageUsername, c.ImagePassword = "", ""
 	return c
+}
+
+func withoutRuns(checks []lrp.Check) []lrp.Check {
+	checks = slices.Clone(checks)
+	for n := range checks {
+		checks[n].Run = nil
+	}
+	return checks
 }
 
 // writeRecord replaces the record in dir. A killed daemon leaves the old one or

@@ -15,6 +15,33 @@ const (
 	exitWait = time.Second      // from SIGKILL to giving up on the process
 )
 
+// stopOf is how a process is ended.
+func stopOf(r lrp.Run) []lrp.Signal {
+	if len(r.Stop) > 0 {
+		return r.Stop
+	}
+	return []lrp.Signal{{Name: "TERM", Wait: grace}}
+}
+
+// graceOf is how long a process may take to end.
+func graceOf(r lrp.Run) (all time.Duration) {
+	for _, s := range stopOf(r) {
+		all += s.Wait
+	}
+	return all
+}
+
+// signalOf is the signal of a name.
+func signalOf(name string) syscall.Signal {
+	switch name {
+	case "INT":
+		return syscall.SIGINT
+	case "QUIT":
+		return syscall.SIGQUIT
+	}
+	return syscall.SIGTERM
+}
+
 // doubtTime is how long a process that was killed waits for the end of the
 // container's first one: when that ends the kernel kills the others, and tells
 // of them first.
@@ -30,7 +57,7 @@ func (p *performer) run(ctx context.Context, at string, r lrp.Run, source string
 	if err != nil {
 		return p.done(at, err)
 	}
-	end := p.await(ctx, running)
+	end := p.await(ctx, running, stopOf(r))
 	if end.away {
 		running.out.Close()
 		return errCancelled
@@ -41,7 +68,11 @@ func (p *performer) run(ctx context.Context, at string, r lrp.Run, source string
 		return p.done(at, errCancelled)
 	}
 	if p.captured == nil {
-		p.line(source, false, exitLine(end.exit, end.killed))
+		exceeded := time.Duration(0)
+		if end.killed {
+			exceeded = graceOf(r)
+		}
+		p.line(source, false, exitLine(end.exit, exceeded))
 	}
 	p.exited(at, end.exit)
 	return p.done(at, end.err(source))
@@ -79,7 +110,7 @@ func (e runEnd) err(source string) error {
 }
 
 // await waits for the end of a process, and ends it when ctx does.
-func (p *performer) await(ctx context.Context, running running) runEnd {
+func (p *performer) await(ctx context.Context, running running, stop []lrp.Signal) runEnd {
 	exits := make(chan container.Exit, 1)
 	go func() {
 		exit, err := running.Wait(p.life)
@@ -101,15 +132,14 @@ func (p *performer) await(ctx context.Context, running running) runEnd {
 	if p.life.Err() != nil {
 		return runEnd{away: true}
 	}
-	return p.end(running, exits)
+	return p.end(running, exits, stop)
 }
 
-// end ends a process: SIGTERM, and SIGKILL after the grace time.
-func (p *performer) end(running running, exits <-chan container.Exit) runEnd {
+// end ends a process: with one signal after the other, and SIGKILL at last.
+func (p *performer) end(running running, exits <-chan container.Exit, stop []lrp.Signal) runEnd {
 	e := runEnd{cancelled: true}
-	p.signal(running, syscall.SIGTERM)
-	kill := time.NewTimer(grace)
-	defer kill.Stop()
+	next := time.NewTimer(0)
+	defer next.Stop()
 	for {
 		select {
 		case e.exit = <-exits:
@@ -118,14 +148,20 @@ func (p *performer) end(running running, exits <-chan container.Exit) runEnd {
 		case <-p.life.Done():
 			e.away = true
 			return e
-		case <-kill.C:
-			if e.killed {
+		case <-next.C:
+			switch {
+			case len(stop) > 0:
+				p.signal(running, signalOf(stop[0].Name))
+				next.Reset(stop[0].Wait)
+				stop = stop[1:]
+			case e.killed:
 				e.lost = true
 				return e
+			default:
+				e.killed = true
+				p.signal(running, syscall.SIGKILL)
+				next.Reset(exitWait)
 			}
-			e.killed = true
-			p.signal(running, syscall.SIGKILL)
-			kill.Reset(exitWait)
 		}
 	}
 }

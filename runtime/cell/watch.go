@@ -44,7 +44,7 @@ func (p *performer) watch(ctx context.Context) error {
 // healthSpec says how to watch a container that has come as far as rec says.
 func (p *performer) healthSpec(rec record) health.Spec {
 	spec := health.Spec{
-		Checks: p.spec.Checks, StartTimeout: p.spec.StartTimeout,
+		Checks: p.full.Checks, Exec: p.exec, StartTimeout: p.spec.StartTimeout,
 		Healthy: rec.Phase == lrp.PhaseRunning,
 		Log:     func(l health.Line) { p.line(l.Source, l.Err, l.Text) },
 	}

@@ -20,16 +20,32 @@ type dialFunc func(ctx context.Context, network, address string) (net.Conn, erro
 type prober struct {
 	address netip.Addr
 	dial    dialFunc
+	exec    func(context.Context, lrp.Run) error
 }
 
 // probe runs one check; the error's text is Diego's, nil means it passed.
 func (p prober) probe(ctx context.Context, c lrp.Check) error {
 	ctx, cancel := context.WithTimeout(ctx, c.InvocationTimeout)
 	defer cancel()
-	if c.Type == lrp.CheckHTTP {
+	switch c.Type {
+	case lrp.CheckHTTP:
 		return p.http(ctx, c)
+	case lrp.CheckExec:
+		return p.program(ctx, c)
 	}
 	return p.tcp(ctx, c)
+}
+
+// program runs the program of a check.
+func (p prober) program(ctx context.Context, c lrp.Check) error {
+	if p.exec == nil || c.Run == nil {
+		return errors.New("there is no program to run")
+	}
+	err := p.exec(ctx, *c.Run)
+	if err != nil && ctx.Err() == context.DeadlineExceeded {
+		return fmt.Errorf("%s timed out after %.2f seconds", c.Run.Path, c.InvocationTimeout.Seconds())
+	}
+	return err
 }
 
 func (p prober) tcp(ctx context.Context, c lrp.Check) error {
@@ -67,7 +83,7 @@ func (p prober) http(ctx context.Context, c lrp.Check) error {
 		return fmt.Errorf("%s: timed out after %.2f seconds", what, c.InvocationTimeout.Seconds())
 	case err != nil:
 		return fmt.Errorf("%s: connection refused", what)
-	case status != http.StatusOK:
+	case status < http.StatusOK || status > max(c.MaxStatus, http.StatusOK):
 		return fmt.Errorf("%s: received status code %d in %dms", what, status, time.Since(began).Milliseconds())
 	}
 	return nil

@@ -18,10 +18,10 @@ func Run(ctx context.Context, spec Spec, event func(Event)) {
 }
 
 func run(ctx context.Context, spec Spec, dial dialFunc, event func(Event)) {
-	p := prober{address: spec.Address, dial: dial}
+	p := prober{address: spec.Address, dial: dial, exec: spec.Exec}
 	w := &watch{spec: spec, live: p.probes(spec.Checks.Liveness), ready: p.probes(spec.Checks.Readiness), events: make(chan Event)}
 	if w.monitored = len(w.live) == 0 && spec.Monitor != nil; w.monitored {
-		w.live = []probe{{spec.Monitor, DefaultInterval, monitorPause}}
+		w.live = []probe{{ask: spec.Monitor, interval: DefaultInterval, pause: monitorPause}}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -125,17 +125,22 @@ func untilAll(ctx context.Context, probes []probe, timeout time.Duration) (attem
 
 // untilSuccess asks at growing distances until ctx ends.
 func (p probe) untilSuccess(ctx context.Context) (attempts int, err error) {
+	good := 0
 	for pause := firstPause; ; pause = min(2*pause, p.pause) {
 		attempts++
+		next := pause
 		askErr := p.ask(ctx)
-		if askErr == nil {
-			return attempts, nil
+		switch {
+		case askErr == nil:
+			if good++; good >= p.successes {
+				return attempts, nil
+			}
+			next = p.interval
+		case err == nil || ctx.Err() == nil:
+			good, err = 0, askErr // one cut short by the end says less than the one before
 		}
-		if err == nil || ctx.Err() == nil {
-			err = askErr // one cut short by the end says less than the one before
-		}
-		if !sleep(ctx, pause) {
-			return attempts, err
+		if !sleep(ctx, next) {
+			return attempts, cmp.Or(err, ctx.Err())
 		}
 	}
 }
@@ -166,6 +171,13 @@ func (w *watch) readiness(ctx context.Context) {
 		return
 	}
 	w.log("CELL", false, "Starting readiness health monitoring of container")
+	delay := time.Duration(0)
+	for _, p := range w.ready {
+		delay = max(delay, p.delay)
+	}
+	if !sleep(ctx, delay) {
+		return
+	}
 	for ctx.Err() == nil {
 		if _, err := untilAll(ctx, w.ready, 0); err != nil {
 			return
@@ -203,8 +215,13 @@ func untilAny(ctx context.Context, probes []probe) error {
 }
 
 func (p probe) untilFailure(ctx context.Context) error {
-	for sleep(ctx, p.interval) {
-		if err := p.ask(ctx); err != nil && ctx.Err() == nil {
+	for bad := 0; sleep(ctx, p.interval); {
+		err := p.ask(ctx)
+		if err == nil {
+			bad = 0
+			continue
+		}
+		if bad++; bad >= p.failures && ctx.Err() == nil {
 			return err
 		}
 	}

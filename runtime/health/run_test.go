@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -73,6 +74,10 @@ func TestRunEvents(t *testing.T) {
 			"1m0s unhealthy Instance became unhealthy: Liveness check unsuccessful: failed to make TCP connection to 10.1.2.3:8080: dial tcp 10.1.2.3:8080: connect: connection refused"}},
 		{"own interval", Spec{Checks: live(lrp.Check{Type: lrp.CheckPort, Port: 80, Interval: 3 * time.Second})}, func() dialFunc { return between(0, 4*time.Second) }, []string{"0s healthy ", "0s ready ",
 			"6s unhealthy Instance became unhealthy: Liveness check unsuccessful: failed to make TCP connection to 10.1.2.3:80: dial tcp 10.1.2.3:80: connect: connection refused"}},
+		{"third failure", Spec{Checks: live(lrp.Check{Type: lrp.CheckPort, Port: 80, Interval: 3 * time.Second, Failures: 3})}, func() dialFunc { return between(0, 4*time.Second) }, []string{"0s healthy ", "0s ready ",
+			"12s unhealthy Instance became unhealthy: Liveness check unsuccessful: failed to make TCP connection to 10.1.2.3:80: dial tcp 10.1.2.3:80: connect: connection refused"}},
+		{"second success, after a delay", Spec{Checks: lrp.CheckDefinition{Readiness: []lrp.Check{{Type: lrp.CheckPort, Port: 80, Interval: 3 * time.Second, InitialDelay: 5 * time.Second, Successes: 2}}}},
+			func() dialFunc { return between(0, never) }, []string{"0s healthy ", "8s ready "}},
 		{"never healthy", Spec{Checks: live(port), StartTimeout: 3 * time.Second}, func() dialFunc { return between(never, never) }, []string{
 			"3s never-healthy Instance never healthy after 3s: Timed out after 3s (11 attempts) waiting for startup check to succeed: failed to make TCP connection to 10.1.2.3:8080: dial tcp 10.1.2.3:8080: connect: connection refused"}},
 		{"hangs", Spec{Checks: live(port), StartTimeout: 2500 * time.Millisecond}, func() dialFunc { return hang }, []string{
@@ -168,3 +173,29 @@ func says(text string, from, to time.Duration) func(context.Context) error {
 
 // live watches by liveness checks alone.
 func live(all ...lrp.Check) lrp.CheckDefinition { return lrp.CheckDefinition{Liveness: all} }
+
+func TestExec(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		answers := func(_ context.Context, r lrp.Run) error {
+			if at := time.Since(began); at > 10*time.Second && at < 25*time.Second {
+				return errors.New(r.Path + " says no")
+			}
+			return nil
+		}
+		check := lrp.Check{Type: lrp.CheckExec, Run: &lrp.Run{Path: "look"}, Interval: 10 * time.Second}
+		got, _ := observe(Spec{Exec: answers, Checks: lrp.CheckDefinition{Readiness: []lrp.Check{check}}}, hang, 40*time.Second)
+		want := []string{"0s healthy ", "0s ready ", "20s not-ready Readiness check unsuccessful: look says no"}
+		if len(got) < 4 || !cmp.Equal(want, got[:3]) || got[3][len(got[3])-6:] != "ready " {
+			t.Errorf("got %q; want %q and ready again", got, want)
+		}
+		late := func(ctx context.Context, _ lrp.Run) error {
+			<-ctx.Done()
+			return errors.New("cancelled")
+		}
+		got, _ = observe(Spec{Exec: late, StartTimeout: 2500 * time.Millisecond, Checks: live(check)}, hang, 10*time.Second)
+		if len(got) != 1 || !strings.Contains(got[0], "look timed out after 1.00 seconds") {
+			t.Errorf("got %q; want it to time out", got)
+		}
+	})
+}

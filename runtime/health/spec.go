@@ -32,6 +32,9 @@ type Spec struct {
 	// Monitor is asked instead of liveness checks where there are none; nil is
 	// none.
 	Monitor func(context.Context) error
+	// Exec runs the program of a check in the container; it may be nil where no
+	// check has one.
+	Exec func(context.Context, lrp.Run) error
 
 	// StartTimeout bounds the wait for the first success; 0 waits for ever.
 	StartTimeout time.Duration
@@ -90,6 +93,9 @@ type probe struct {
 	ask      func(context.Context) error
 	interval time.Duration // while the answer is good
 	pause    time.Duration // at most, while it is not
+	delay    time.Duration // before the first, of readiness
+	// failures and successes are how many in a row count as one; 0: 1.
+	failures, successes int
 }
 
 // probes are what of checks there is to ask; none where the process' life is
@@ -97,10 +103,18 @@ type probe struct {
 func (p prober) probes(checks []lrp.Check) []probe {
 	var all []probe
 	for _, c := range checks {
-		if c.Type == lrp.CheckPort || c.Type == lrp.CheckHTTP {
-			c = withDefaults(c)
-			all = append(all, probe{func(ctx context.Context) error { return p.probe(ctx, c) }, c.Interval, maxPause})
+		if c.Type != lrp.CheckPort && c.Type != lrp.CheckHTTP && c.Type != lrp.CheckExec {
+			continue
 		}
+		c = withDefaults(c)
+		pause := maxPause
+		if c.Type == lrp.CheckExec {
+			pause = monitorPause
+		}
+		all = append(all, probe{
+			ask: func(ctx context.Context) error { return p.probe(ctx, c) }, interval: c.Interval, pause: pause,
+			delay: c.InitialDelay, failures: c.Failures, successes: c.Successes,
+		})
 	}
 	return all
 }

@@ -29,8 +29,17 @@ type Run struct {
 	Nofile    uint64 // open files; 0: the cell's default (16384)
 	Nproc     uint64 // processes of the user in this container; 0: no limit but MaxPids
 	LogSource string
-	Quiet     bool   // Diego's suppress_log_output
-	Files     []File // as RunInfo.Files, as RFC-0030 has it; all of a container's lie together
+	// Stop is how it is asked to end: one signal after the other, and SIGKILL at
+	// last. None is Diego's way: SIGTERM, and SIGKILL after 10 s.
+	Stop  []Signal
+	Quiet bool   // Diego's suppress_log_output
+	Files []File // as RunInfo.Files, as RFC-0030 has it; all of a container's lie together
+}
+
+// Signal asks a process to end, and gives it time for that.
+type Signal struct {
+	Name string // TERM, INT or QUIT
+	Wait time.Duration
 }
 
 // Download unpacks an archive (tar, plain or compressed, or zip) into the

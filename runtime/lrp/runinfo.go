@@ -99,11 +99,12 @@ type CachedDependency struct {
 // CheckType says how a check looks at a container.
 type CheckType string
 
-// The check types of Cloud Foundry.
+// The check types of Cloud Foundry, and CheckExec.
 const (
 	CheckProcess CheckType = "process" // it lives: that is enough
 	CheckPort    CheckType = "port"
 	CheckHTTP    CheckType = "http"
+	CheckExec    CheckType = "exec" // a program in the container ends well
 )
 
 // CheckDefinition says how a container is watched. Lists of which no check has
@@ -123,8 +124,14 @@ type Check struct {
 	Type              CheckType
 	Port              uint16
 	Path              string        // CheckHTTP
+	MaxStatus         int           // CheckHTTP: answers from 200 to it pass; 0: 200 alone, as in Diego
+	Run               *Run          // CheckExec
 	InvocationTimeout time.Duration // 0: 1 s
 	Interval          time.Duration // 0: 30 s
+	InitialDelay      time.Duration // before the first; of readiness only
+	// Failures is how many in a row make a container ill, Successes how many make
+	// it well; 0: 1.
+	Failures, Successes int
 }
 
 // EgressRule is a rule of a CF security group: where a container may connect.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -89,8 +90,18 @@ func (i Instance) tags(j *Job) map[string]string {
 
 // command runs a process as bpm does.
 func command(p *Process) lrp.Run {
-	return lrp.Run{Path: p.Executable, Args: p.Args, Dir: p.Workdir, Env: environment(p.Env), User: user, Nofile: p.Limits.OpenFiles}
+	return lrp.Run{
+		Path: p.Executable, Args: p.Args, Dir: p.Workdir, Env: environment(p.Env), User: user, Nofile: p.Limits.OpenFiles,
+		Stop: []lrp.Signal{{Name: cmp.Or(p.ShutdownSignal, "TERM"), Wait: untilQuit}, {Name: "QUIT", Wait: untilKill}},
+	}
 }
+
+// bpm's times of a stop: from its shutdown signal to SIGQUIT, and from that to
+// SIGKILL.
+const (
+	untilQuit = 15 * time.Second
+	untilKill = 2 * time.Second
+)
 
 func environment(vars map[string]string) (env []lrp.EnvVar) {
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
@@ -113,28 +124,44 @@ func (i Instance) setup(j *Job, p *Process) lrp.Action {
 
 // watch has the container checked as the probes say.
 func watch(run *lrp.RunInfo, p *Process) {
-	run.Checks.Liveness, run.Monitor = check(p.Liveness)
-	ready, by := check(p.Readiness)
-	run.Checks.Readiness = ready
-	if run.Monitor.IsZero() && !by.IsZero() {
-		run.Monitor = by
+	if p.Liveness != nil {
+		c := p.check(p.Liveness)
+		run.Checks.Liveness = []lrp.Check{c}
+		run.StartTimeout = c.InitialDelay + time.Duration(c.Failures)*c.Interval
+	}
+	if p.Readiness != nil {
+		run.Checks.Readiness = []lrp.Check{p.check(p.Readiness)}
 	}
 }
 
-// check is how a probe is done: as a check, or as a program.
-func check(p *Probe) ([]lrp.Check, lrp.Action) {
+// Kubernetes' defaults for probes.
+const (
+	probePeriod   = 10
+	probeFailures = 3
+)
+
+// check is a probe as the cell does it, with Kubernetes' defaults. A program has
+// the environment of the process that it looks at.
+func (p *Process) check(probe *Probe) lrp.Check {
+	seconds := func(n int) time.Duration { return time.Duration(n) * time.Second }
+	c := lrp.Check{
+		Type: lrp.CheckPort, Port: probe.Port,
+		InvocationTimeout: seconds(max(probe.TimeoutSeconds, 1)), Interval: seconds(cmp.Or(probe.PeriodSeconds, probePeriod)),
+		InitialDelay: seconds(probe.InitialDelaySecs), Failures: cmp.Or(probe.Failures, probeFailures), Successes: max(probe.Successes, 1),
+	}
 	switch {
-	case p == nil:
-		return nil, lrp.Action{}
-	case len(p.Exec) > 0:
-		return nil, lrp.Within(time.Duration(max(p.TimeoutSeconds, 1))*time.Second, lrp.Run{Path: p.Exec[0], Args: p.Exec[1:], User: user}.Action())
+	case len(probe.Exec) > 0:
+		run := command(p)
+		run.Path, run.Args, run.Stop = probe.Exec[0], probe.Exec[1:], nil
+		c.Type, c.Run = lrp.CheckExec, &run
+	case probe.Path != "":
+		c.Type, c.Path, c.MaxStatus = lrp.CheckHTTP, probe.Path, maxHTTPStatus
 	}
-	c := lrp.Check{Type: lrp.CheckPort, Port: p.Port, InvocationTimeout: time.Duration(p.TimeoutSeconds) * time.Second, Interval: time.Duration(p.PeriodSeconds) * time.Second}
-	if p.Path != "" {
-		c.Type, c.Path = lrp.CheckHTTP, p.Path
-	}
-	return []lrp.Check{c}, lrp.Action{}
+	return c
 }
+
+// maxHTTPStatus is the last status that Kubernetes takes for a good one.
+const maxHTTPStatus = 399
 
 // cpuWeight is Diego's weight for so many CPUs.
 func cpuWeight(cpus float64) int {

@@ -56,6 +56,8 @@ type Probe struct {
 	TimeoutSeconds   int      `json:",omitempty"` // 0: 1
 	PeriodSeconds    int      `json:",omitempty"` // 0: 10
 	InitialDelaySecs int      `json:",omitempty"`
+	Failures         int      `json:",omitempty"` // in a row; 0: 3
+	Successes        int      `json:",omitempty"` // in a row; 0: 1
 }
 
 // Encode gives the spec's text, and the digest that tells it from others.

@@ -207,7 +207,8 @@ func probeOf(p *manifest.Probe, ports []manifest.Port) (*agent.Probe, error) {
 	if p == nil {
 		return nil, nil
 	}
-	of := &agent.Probe{Exec: p.Exec, TimeoutSeconds: p.TimeoutSeconds, PeriodSeconds: p.PeriodSeconds, InitialDelaySecs: p.InitialDelaySeconds}
+	of := &agent.Probe{Exec: p.Exec, TimeoutSeconds: p.TimeoutSeconds, PeriodSeconds: p.PeriodSeconds, InitialDelaySecs: p.InitialDelaySeconds,
+		Failures: p.FailureThreshold, Successes: p.SuccessThreshold}
 	if len(p.Exec) == 1 && strings.ContainsAny(p.Exec[0], " \t") {
 		of.Exec = []string{"/bin/sh", "-c", p.Exec[0]}
 	}

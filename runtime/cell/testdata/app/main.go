@@ -16,7 +16,7 @@ import (
 func main() {
 	behaviours := map[string]func([]string){
 		"exit": exit, "eat": eat, "fill": fill, "term": term, "chatter": chatter, "serve": serve, "show": show, "sleep": sleep, "stage": stage,
-		"look": look, "follow": follow, "limits": limits, "write": write,
+		"look": look, "follow": follow, "limits": limits, "write": write, "ignore": ignore,
 	}
 	behaviours[os.Args[1]](os.Args[2:])
 }
@@ -57,6 +57,16 @@ func term([]string) {
 	fmt.Println("waiting")
 	<-asked
 	fmt.Println("asked to end")
+}
+
+// ignore tells which signals it gets, and goes on.
+func ignore([]string) {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
+	fmt.Println("ignoring")
+	for s := range asked {
+		fmt.Println("got", s)
+	}
 }
 
 func chatter(args []string) {
