@@ -91,6 +91,7 @@ func TestEffectsHaveOneRoom(t *testing.T) {
 		"google.golang.org/protobuf/":             "server/bbs bench",
 		"github.com/bufbuild/protocompile":        "server/bbs",
 		"github.com/prometheus/prometheus/":       "server/logcache/query",
+		"k8s.io/client-go/":                       "server/kube/apply",
 	}
 	for _, p := range packages(t) {
 		for _, i := range p.Imports {

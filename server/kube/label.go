@@ -23,6 +23,8 @@ const (
 	secretVerKey  = prefix + "secret-version"
 	sourceKey     = prefix + "source-description"
 	digestKey     = prefix + "content-digest"
+	variableKey   = prefix + "variable-name"
+	madeKey       = prefix + "variable-digest" // of what a variable was made
 	canaryKey     = prefix + "canary-watch-time-ms"
 	updateKey     = prefix + "update-watch-time-ms"
 	managedBy     = "app.kubernetes.io/managed-by"

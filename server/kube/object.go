@@ -27,6 +27,47 @@ func (o Object) Label(key string) string { return text(child(o.metadata(), "labe
 // Annotation is an annotation of the object, or "".
 func (o Object) Annotation(key string) string { return text(child(o.metadata(), "annotations"), key) }
 
+// Version is the cluster's of the object, or "".
+func (o Object) Version() string { return text(o.metadata(), "resourceVersion") }
+
+// Map is a map at a path, or nil.
+func (o Object) Map(path ...string) map[string]any {
+	m := doc(o)
+	for _, key := range path {
+		m = child(m, key)
+	}
+	return m
+}
+
+// Text is a text at a path, or "".
+func (o Object) Text(path ...string) string {
+	return text(o.Map(path[:len(path)-1]...), path[len(path)-1])
+}
+
+// Number is a whole number at a path, or 0.
+func (o Object) Number(path ...string) int64 {
+	switch n := o.Map(path[:len(path)-1]...)[path[len(path)-1]].(type) {
+	case int64:
+		return n
+	case int:
+		return int64(n)
+	case float64:
+		return int64(n)
+	}
+	return 0
+}
+
+// Items are the maps in a list at a path.
+func (o Object) Items(path ...string) (all []Object) {
+	items, _ := o.Map(path[:len(path)-1]...)[path[len(path)-1]].([]any)
+	for _, item := range items {
+		if m, ok := item.(doc); ok {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
 func (o Object) metadata() doc { return child(o, "metadata") }
 
 // child is a map in a map, or nil.

@@ -19,17 +19,17 @@ const (
 
 // Options say how a deployment is written.
 type Options struct {
-	Namespace   string // "" leaves it to whoever applies the objects
-	Phase       Phase
-	WithSecrets bool              // Secrets have their values
-	Lenient     bool              // what Kubernetes cannot do is a warning
-	StsVersion  int               // the number in names of StatefulSets; 0 is 1
-	ZoneLabel   string            // of nodes; "" is DefaultZoneLabel
-	Zones       map[string]string // what the label says for an AZ, where that is not its name
-	Ulimits     bool              // run processes through a shell that sets their limits
+	Namespace   string            `json:"namespace"` // "" leaves it to whoever applies the objects
+	Phase       Phase             `json:"phase"`
+	WithSecrets bool              `json:"with_secrets"` // Secrets have their values
+	Lenient     bool              `json:"lenient"`      // what Kubernetes cannot do is a warning
+	StsVersion  int               `json:"sts_version"`  // the number in names of StatefulSets; 0 is 1
+	ZoneLabel   string            `json:"zone_label"`   // of nodes; "" is DefaultZoneLabel
+	Zones       map[string]string `json:"zones"`        // what the label says for an AZ, where that is not its name
+	Ulimits     bool              `json:"ulimits"`      // run processes through a shell that sets their limits
 	// Known are the versions of Secrets that are there, by their names without
 	// "-v<N>": what has changed gets the next version.
-	Known map[string]Version
+	Known map[string]Version `json:"known"`
 }
 
 // DefaultZoneLabel is the label by which nodes tell their zone.
@@ -45,9 +45,10 @@ type Input struct {
 
 // Variable is one of the deployment's.
 type Variable struct {
-	Name     string
-	Implicit bool              // the user gives it
-	Fields   map[string]string // by the keys of its Secret
+	Name     string            `json:"name"`
+	Implicit bool              `json:"implicit"` // the user gives it
+	Made     string            `json:"made"`     // of what it was made, variables.Value's
+	Fields   map[string]string `json:"fields"`   // by the keys of its Secret
 }
 
 // Warning tells of what a deployment has and Kubernetes has not, or does another

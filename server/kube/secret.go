@@ -104,9 +104,14 @@ func (r *rendering) variables() error {
 	}
 	keys := manifest.VariableKeys(names)
 	for _, v := range r.Variables {
-		name, source := r.names.Variable(keys[v.Name]), "variable "+v.Name
+		name := r.names.Variable(keys[v.Name])
 		if v.Implicit {
 			name = r.names.ImplicitVariable(keys[v.Name])
+		}
+		meta := r.meta(name, "variable "+v.Name)
+		meta["annotations"].(doc)[variableKey] = v.Name
+		if v.Made != "" {
+			meta["annotations"].(doc)[madeKey] = v.Made
 		}
 		values := map[string][]byte{}
 		for field, value := range v.Fields {
@@ -115,7 +120,7 @@ func (r *rendering) variables() error {
 		if len(values) == 0 {
 			return fmt.Errorf("variable %q has no value", v.Name)
 		}
-		r.add(r.secret(r.meta(name, source), opaque, values))
+		r.add(r.secret(meta, opaque, values))
 	}
 	return nil
 }

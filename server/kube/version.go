@@ -3,12 +3,15 @@ package kube
 import (
 	"crypto/pbkdf2"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"cupola/server/bosh/manifest"
 )
 
 // Version is that of a Secret that is never changed.
@@ -31,6 +34,31 @@ func KnownOf(all []Object) map[string]Version {
 		}
 	}
 	return known
+}
+
+// VersionedOf selects the Secrets of a deployment that KnownOf tells of.
+func VersionedOf(deployment string) string {
+	return deploymentKey + "=" + manifest.Names{Deployment: deployment}.Label() + "," + secretKindKey + "=versionedSecret"
+}
+
+// VariablesOf selects the other Secrets of a deployment.
+func VariablesOf(deployment string) string {
+	return deploymentKey + "=" + manifest.Names{Deployment: deployment}.Label() + ",!" + secretKindKey
+}
+
+// VariableOf reads the variable of a Secret that has its values; false for one
+// that is of none, or of one that users give.
+func VariableOf(o Object) (Variable, bool) {
+	v := Variable{Name: o.Annotation(variableKey), Made: o.Annotation(madeKey), Fields: map[string]string{}}
+	for key, value := range child(o, "data") {
+		encoded, _ := value.(string)
+		b, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil {
+			return v, false
+		}
+		v.Fields[key] = string(b)
+	}
+	return v, v.Name != "" && v.Made != ""
 }
 
 // versioned adds a Secret that is never changed: what it holds changes with its

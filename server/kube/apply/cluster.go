@@ -1,0 +1,194 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"cupola/server/kube"
+)
+
+// manager is who has written a field.
+const manager = "cupola"
+
+// Config says which cluster it is, as kubectl has it.
+type Config struct {
+	Kubeconfig string // a file; "" is KUBECONFIG's, or the home directory's
+	Context    string // "" is the current one
+	Namespace  string // "" is the context's
+	Force      bool   // take fields from other managers
+	// Warn takes what the cluster warns of; nil lets it go.
+	Warn func(string)
+}
+
+// Cluster is one that objects are brought into.
+type Cluster struct {
+	Config
+	client dynamic.Interface
+}
+
+// Open finds the cluster. It makes no request.
+func Open(c Config) (*Cluster, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = c.Kubeconfig
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.Context}
+	overrides.Context.Namespace = c.Namespace
+	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+	to, err := config.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the cluster: %w", err)
+	}
+	if c.Namespace, _, err = config.Namespace(); err != nil {
+		return nil, fmt.Errorf("find the namespace: %w", err)
+	}
+	to.UserAgent, to.QPS, to.WarningHandler = manager, -1, warner(c.Warn)
+	client, err := dynamic.NewForConfig(to)
+	if err != nil {
+		return nil, fmt.Errorf("reach the cluster: %w", err)
+	}
+	return &Cluster{c, client}, nil
+}
+
+// warner hands on what a cluster warns of.
+type warner func(string)
+
+// HandleWarningHeader is called for each warning of an answer.
+func (w warner) HandleWarningHeader(code int, _ string, text string) {
+	if w != nil && code == 299 && text != "" {
+		w(text)
+	}
+}
+
+var _ rest.WarningHandler = warner(nil)
+
+// resources are where objects of a kind are. No more kinds are ever applied, so
+// nothing has to be discovered.
+var resources = map[string]schema.GroupVersionResource{
+	"Secret":                {Version: "v1", Resource: "secrets"},
+	"Service":               {Version: "v1", Resource: "services"},
+	"PersistentVolumeClaim": {Version: "v1", Resource: "persistentvolumeclaims"},
+	"Pod":                   {Version: "v1", Resource: "pods"},
+	"StatefulSet":           {Group: "apps", Version: "v1", Resource: "statefulsets"},
+	"Deployment":            {Group: "apps", Version: "v1", Resource: "deployments"},
+	"PodDisruptionBudget":   {Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
+	"CronJob":               {Group: "batch", Version: "v1", Resource: "cronjobs"},
+	"Job":                   {Group: "batch", Version: "v1", Resource: "jobs"},
+	"Ingress":               {Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
+	"HTTPRoute":             {Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"},
+}
+
+// of is where an object belongs.
+func (c *Cluster) of(o kube.Object) (dynamic.ResourceInterface, error) {
+	r, ok := resources[o.Kind()]
+	if !ok {
+		return nil, fmt.Errorf("objects of kind %q are not applied", o.Kind())
+	}
+	namespace := o.Namespace()
+	if namespace == "" {
+		namespace = c.Namespace
+	}
+	return c.client.Resource(r).Namespace(namespace), nil
+}
+
+// get is nil for what is not there.
+func (c *Cluster) get(ctx context.Context, o kube.Object) (kube.Object, error) {
+	r, err := c.of(o)
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.Get(ctx, o.Name(), metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("look at %s: %w", named(o), err)
+	}
+	return found.Object, nil
+}
+
+func named(o kube.Object) string { return o.Kind() + " " + o.Name() }
+
+// Change is what has become of an object.
+type Change string
+
+// The changes.
+const (
+	Created   Change = "created"
+	Changed   Change = "changed"
+	Unchanged Change = "unchanged"
+)
+
+// Apply brings objects into the cluster, in their order, and tells of each.
+func (c *Cluster) Apply(ctx context.Context, all []kube.Object, tell func(kube.Object, Change)) error {
+	for _, o := range all {
+		change, err := c.apply(ctx, o)
+		if err != nil {
+			return err
+		}
+		tell(o, change)
+	}
+	return nil
+}
+
+func (c *Cluster) apply(ctx context.Context, o kube.Object) (Change, error) {
+	was, err := c.get(ctx, o)
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		return "", fmt.Errorf("encode %s: %w", named(o), err)
+	}
+	r, err := c.of(o)
+	if err != nil {
+		return "", err
+	}
+	is, err := r.Patch(ctx, o.Name(), types.ApplyPatchType, text, metav1.PatchOptions{FieldManager: manager, Force: &c.Force})
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("apply %s: %w", named(o), err)
+	case was == nil:
+		return Created, nil
+	case was.Version() != kube.Object(is.Object).Version():
+		return Changed, nil
+	}
+	return Unchanged, nil
+}
+
+// Known are the versions of a deployment's Secrets in the cluster.
+func (c *Cluster) Known(ctx context.Context, deployment string) (map[string]kube.Version, error) {
+	all, err := c.secrets(ctx, kube.VersionedOf(deployment))
+	return kube.KnownOf(all), err
+}
+
+// Variables are those of a deployment that were made for it, as the cluster has
+// them.
+func (c *Cluster) Variables(ctx context.Context, deployment string) (variables []kube.Variable, err error) {
+	all, err := c.secrets(ctx, kube.VariablesOf(deployment))
+	for _, o := range all {
+		if v, ok := kube.VariableOf(o); ok {
+			variables = append(variables, v)
+		}
+	}
+	return variables, err
+}
+
+func (c *Cluster) secrets(ctx context.Context, selector string) (all []kube.Object, err error) {
+	secret := resources["Secret"]
+	list, err := c.client.Resource(secret).Namespace(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, fmt.Errorf("list the deployment's Secrets: %w", err)
+	}
+	for _, item := range list.Items {
+		all = append(all, item.Object)
+	}
+	return all, nil
+}

@@ -1,0 +1,174 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"cupola/server/kube"
+)
+
+// poll is how often the cluster is asked.
+const poll = time.Second
+
+// Wait waits until objects are ready, and tells whenever one has come closer. It
+// ends with an error when a Job has failed, or when ctx ends, and then says what
+// is the matter.
+func (c *Cluster) Wait(ctx context.Context, all []kube.Object, tell func(kube.Object, string)) error {
+	said := map[string]string{}
+	waiting := slices.Clone(all)
+	for {
+		var rest []kube.Object
+		for _, o := range waiting {
+			is, err := c.get(ctx, o)
+			if err != nil && ctx.Err() == nil {
+				return err
+			}
+			s := stateOf(is)
+			if s.err != nil {
+				return errors.Join(fmt.Errorf("%s: %w", named(o), s.err), c.why(o))
+			}
+			if s.text != "" && said[named(o)] != s.text {
+				said[named(o)] = s.text
+				tell(o, s.text)
+			}
+			if !s.ready {
+				rest = append(rest, o)
+			}
+		}
+		if waiting = rest; len(waiting) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return c.late(waiting, said)
+		case <-time.After(poll):
+		}
+	}
+}
+
+// late tells of what did not get ready.
+func (c *Cluster) late(waiting []kube.Object, said map[string]string) error {
+	var faults []error
+	for _, o := range waiting {
+		faults = append(faults, fmt.Errorf("%s did not get ready: %s", named(o), said[named(o)]), c.why(o))
+	}
+	return errors.Join(faults...)
+}
+
+// state is how far an object is.
+type state struct {
+	ready bool
+	text  string // "" for what is always ready
+	err   error  // it never will be
+}
+
+func stateOf(o kube.Object) state {
+	if o == nil {
+		return state{text: "gone"}
+	}
+	switch o.Kind() {
+	case "StatefulSet":
+		return statefulSet(o)
+	case "Deployment":
+		return replicas(o, o.Number("spec", "replicas"))
+	case "Job":
+		return job(o)
+	}
+	return state{ready: true}
+}
+
+func statefulSet(o kube.Object) state {
+	if o.Text("spec", "updateStrategy", "type") == "OnDelete" { // one is active; it is updated by hand
+		n := o.Number("status", "readyReplicas")
+		return state{seen(o) && n > 0, fmt.Sprintf("%d active", n), nil}
+	}
+	return replicas(o, o.Number("spec", "replicas")-o.Number("spec", "updateStrategy", "rollingUpdate", "partition"))
+}
+
+// replicas is the state of what has replicas, some of which are updated.
+func replicas(o kube.Object, update int64) state {
+	want, updated, ready := o.Number("spec", "replicas"), o.Number("status", "updatedReplicas"), o.Number("status", "availableReplicas")
+	if !seen(o) {
+		return state{text: "not seen yet"}
+	}
+	return state{updated >= update && ready >= want, fmt.Sprintf("%d of %d ready, %d updated", ready, want, updated), nil}
+}
+
+// seen tells whether the cluster has looked at the object as it is now.
+func seen(o kube.Object) bool {
+	return o.Number("status", "observedGeneration") >= o.Number("metadata", "generation")
+}
+
+func job(o kube.Object) state {
+	for _, c := range o.Items("status", "conditions") {
+		if c.Text("status") != "True" {
+			continue
+		}
+		switch c.Text("type") {
+		case "Complete":
+			return state{ready: true, text: "complete"}
+		case "Failed":
+			return state{err: fmt.Errorf("it has failed: %s", c.Text("message"))}
+		}
+	}
+	return state{text: "running"}
+}
+
+// whyLimit bounds how long is looked for what is the matter.
+const whyLimit = 10 * time.Second
+
+// why tells what the containers of an object's pods wait for; nil if there is
+// nothing to tell.
+func (c *Cluster) why(o kube.Object) error {
+	ctx, cancel := context.WithTimeout(context.Background(), whyLimit)
+	defer cancel()
+	match := o.Map("spec", "selector", "matchLabels")
+	if o.Kind() == "Job" {
+		match = map[string]any{"batch.kubernetes.io/job-name": o.Name()}
+	}
+	set := labels.Set{}
+	for key, value := range match {
+		set[key] = fmt.Sprint(value)
+	}
+	if len(set) == 0 {
+		return nil
+	}
+	list, err := c.client.Resource(resources["Pod"]).Namespace(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: set.String()})
+	if err != nil {
+		return nil //nolint:nilerr // it was only to say more
+	}
+	var faults []error
+	for _, item := range list.Items {
+		faults = append(faults, troubles(item.Object)...)
+	}
+	return errors.Join(faults...)
+}
+
+// troubles are why a pod's containers do not run.
+func troubles(pod kube.Object) (all []error) {
+	for _, c := range pod.Items("status", "conditions") {
+		if c.Text("type") == "PodScheduled" && c.Text("status") == "False" {
+			all = append(all, fmt.Errorf("pod %s: %s", pod.Name(), c.Text("message")))
+		}
+	}
+	for _, kind := range []string{"initContainerStatuses", "containerStatuses"} {
+		for _, c := range pod.Items("status", kind) {
+			for _, s := range []string{"waiting", "terminated"} {
+				reason := c.Text("state", s, "reason")
+				if reason == "" || reason == "Completed" || reason == "PodInitializing" {
+					continue
+				}
+				text := strings.TrimSuffix(reason+": "+c.Text("state", s, "message"), ": ")
+				all = append(all, fmt.Errorf("pod %s, container %s: %s", pod.Name(), c.Text("name"), text))
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,36 @@
+package kube
+
+// Finished are the objects of the phase Full, of those of the phase Canary that
+// are other then.
+func Finished(all []Object) (changed []Object) {
+	for _, o := range all {
+		if o.Number("spec", "updateStrategy", "rollingUpdate", "partition") == 0 {
+			continue
+		}
+		full, spec, strategy, rolling := copied(o), copied(o.Map("spec")), copied(o.Map("spec", "updateStrategy")), copied(o.Map("spec", "updateStrategy", "rollingUpdate"))
+		rolling["partition"] = 0
+		strategy["rollingUpdate"] = rolling
+		spec["updateStrategy"] = strategy
+		full["spec"] = spec
+		changed = append(changed, full)
+	}
+	return changed
+}
+
+// Hidden are the objects with placeholders for what Secrets hold.
+func Hidden(all []Object) []Object {
+	shown := make([]Object, len(all))
+	for i, o := range all {
+		if shown[i] = o; o.Kind() != "Secret" {
+			continue
+		}
+		secret, values := copied(o), doc{}
+		for key := range o.Map("data") {
+			values[key] = placeholder
+		}
+		delete(secret, "data")
+		secret["stringData"] = values
+		shown[i] = secret
+	}
+	return shown
+}
