@@ -13,7 +13,8 @@ import (
 )
 
 type boshCmd struct {
-	Deploy      boshDeployCmd      `cmd:"" help:"Deploy a manifest on this machine."`
+	Deploy      boshDeployCmd      `cmd:"" help:"Deploy a manifest on this machine, or to a Kubernetes cluster."`
+	Render      boshRenderCmd      `cmd:"" help:"Write a manifest's deployment as Kubernetes objects."`
 	Diff        boshDiffCmd        `cmd:"" help:"Show what a deploy would change; exit with 2 when there is something."`
 	List        boshListCmd        `cmd:"" aliases:"ls" help:"List the deployments."`
 	Inspect     boshInspectCmd     `cmd:"" aliases:"manifest" help:"Print the manifest of a deployment."`

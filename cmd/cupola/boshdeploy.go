@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 
+	"cupola/server/bosh"
 	"cupola/server/bosh/manifest"
 	"cupola/server/bosh/tree"
 )
@@ -15,15 +16,20 @@ type boshDeployCmd struct {
 	Lenient  bool     `help:"Only warn of what BOSH itself would deploy."`
 	Recreate bool     `help:"Make all instances anew, also those that stay what they are."`
 	Rotate   []string `help:"Make these variables anew." placeholder:"NAME"`
+	To       string   `help:"What runs it: this machine, or a Kubernetes cluster." enum:"here,kubernetes" default:"here"`
+	clusterFlags
 }
 
 // Run deploys a manifest, and shows what is done until that has ended.
 func (c *boshDeployCmd) Run(e *env) error {
+	if c.To == "kubernetes" {
+		return c.toKubernetes(e)
+	}
 	s, err := c.source()
 	if err != nil {
 		return err
 	}
-	text, found, err := deployable(&c.sourceFlags, manifest.Options{Lenient: c.Lenient})
+	text, found, err := deployable(s, manifest.Options{Lenient: c.Lenient})
 	if err != nil {
 		return err
 	}
@@ -53,11 +59,7 @@ func (c *boshDeployCmd) Run(e *env) error {
 
 // deployable is the manifest with its ops applied, and what is to be said of it
 // with its variables in it.
-func deployable(f *sourceFlags, o manifest.Options) ([]byte, manifest.Findings, error) {
-	s, err := f.source()
-	if err != nil {
-		return nil, nil, err
-	}
+func deployable(s bosh.Source, o manifest.Options) ([]byte, manifest.Findings, error) {
 	root, err := s.WithOps()
 	if err != nil {
 		return nil, nil, err
@@ -84,7 +86,11 @@ type boshDiffCmd struct {
 // Run shows what a deploy would change in the manifest: it exits with 2 when
 // there is something.
 func (c *boshDiffCmd) Run(e *env) error {
-	text, _, err := deployable(&c.sourceFlags, manifest.Options{Lenient: true})
+	s, err := c.source()
+	if err != nil {
+		return err
+	}
+	text, _, err := deployable(s, manifest.Options{Lenient: true})
 	if err != nil {
 		return err
 	}

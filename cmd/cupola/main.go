@@ -15,6 +15,8 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/lmittmann/tint"
 	"golang.org/x/term"
+
+	"cupola/server/kube"
 )
 
 // cli is the command line. Every flag of serve can be given by environment and
@@ -106,7 +108,7 @@ func run(args []string, stdout, stderr *os.File) int {
 // with exit.
 func newParser(c *cli, stdout, stderr io.Writer, exit func(code int)) (*kong.Kong, error) {
 	return kong.New(c, kong.Name("cupola"), kong.Description("Cloud Foundry on one machine, in one process."),
-		kong.Configuration(loadYAML), kong.Writers(stdout, stderr), kong.Exit(exit),
+		kong.Configuration(loadYAML), kong.Vars{"zoneLabel": kube.DefaultZoneLabel}, kong.Writers(stdout, stderr), kong.Exit(exit),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.UsageOnError())
 }
 

@@ -58,6 +58,7 @@ var attempts = map[string]attempt{
 	"POST /v3/app_usage_events/actions/destructively_purge_all_and_reseed":     {"/v3/app_usage_events/actions/destructively_purge_all_and_reseed", "", 200, platform},
 	"POST /v3/service_usage_events/actions/destructively_purge_all_and_reseed": {"/v3/service_usage_events/actions/destructively_purge_all_and_reseed", "", 200, platform},
 	"POST /v1/deployments":                                                   {"/v1/deployments", `{"manifest": "name: nats"}`, 202, platform},
+	"POST /v1/deployments/render":                                            {"/v1/deployments/render", `{"manifest": "name: nats"}`, 200, platform},
 	"POST /v1/deployments/{name}/tasks":                                      {"/v1/deployments/nats/tasks", `{"kind": "start"}`, 202, platform},
 	"DELETE /v1/deployment_tasks/{number}":                                   {"/v1/deployment_tasks/1", "", 200, platform},
 	"DELETE /v1/disks/{guid}":                                                {"/v1/disks/disk-1", "", 204, platform},

@@ -54,6 +54,10 @@ type Config struct {
 	// does; nil knows of none in use.
 	PortUsable func(port int) error
 
+	// RenderBOSH writes a deployment as Kubernetes objects. Its errors are those
+	// of what was asked for.
+	RenderBOSH func(context.Context, RenderRequest) (*Rendered, error)
+
 	URL string // of the API, as apps are told it
 	SSH SSHInfo
 }

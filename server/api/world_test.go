@@ -114,7 +114,10 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 			}
 			return ""
 		},
-		Stacks:   fakeStacks{},
+		Stacks: fakeStacks{},
+		RenderBOSH: func(context.Context, RenderRequest) (*Rendered, error) {
+			return &Rendered{Objects: "kind: Secret\n"}, nil
+		},
 		URL:      "http://api.apps.test",
 		TCPPorts: cf.PortRanges{{First: 1024, Last: 1027}},
 		PortUsable: func(port int) error {

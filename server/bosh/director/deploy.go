@@ -31,6 +31,7 @@ type deploy struct {
 	given    interpolate.Values
 	made     map[string]variables.Value
 	m        *manifest.Manifest // with all values
+	full     *yaml.Node         // what m was read from
 	resolved *bosh.Deployment
 }
 
@@ -147,6 +148,7 @@ func (d *deploy) fill(ctx context.Context, root *yaml.Node) error {
 	if len(report.Missing) > 0 {
 		return fmt.Errorf("Expected to find variables: %s", strings.Join(report.Missing, ", ")) //nolint:staticcheck // BOSH's words
 	}
+	d.full = full
 	d.m, found = manifest.Decode(full)
 	return found.Graded(options).Err()
 }

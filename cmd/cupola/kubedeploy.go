@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"cupola/server/kube"
+	"cupola/server/kube/apply"
+)
+
+// clusterFlags say which cluster a deployment is brought into, and how.
+type clusterFlags struct {
+	kubeFlags
+	Kubeconfig     string        `help:"How clusters are reached; KUBECONFIG's or ~/.kube/config when not given." placeholder:"FILE"`
+	Context        string        `help:"The kubeconfig's context of the cluster; the current one when not given." placeholder:"NAME"`
+	Phase          string        `help:"How far an update goes: to its canaries alone, to all instances at once, or to canaries and then to all." enum:"canary,full,both" default:"both"`
+	ForceConflicts bool          `help:"Take over fields that others have written."`
+	Timeout        time.Duration `help:"How long each phase may take until all is ready." default:"15m"`
+}
+
+func (f *clusterFlags) open(e *env) (*apply.Cluster, error) {
+	return apply.Open(apply.Config{Kubeconfig: f.Kubeconfig, Context: f.Context, Namespace: f.Namespace, Force: f.ForceConflicts, Warn: func(text string) {
+		fmt.Fprintf(e.err, "warning %s\n", strings.Map(printed, text))
+	}})
+}
+
+// toKubernetes renders the manifest as the cluster needs it: with the variables
+// and the versions that are there. It applies that, and waits.
+func (c *boshDeployCmd) toKubernetes(e *env) error {
+	cluster, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	api, err := c.login(e.ctx)
+	if err != nil {
+		return err
+	}
+	r := &renderer{env: e, api: api, source: &c.sourceFlags, lenient: c.Lenient}
+	if err := r.read(); err != nil {
+		return err
+	}
+	o := c.options()
+	o.WithSecrets, o.Phase = true, kube.Full
+	if c.Phase != string(kube.Full) {
+		o.Phase = kube.Canary
+	}
+	variables, err := cluster.Variables(e.ctx, r.name)
+	if err != nil {
+		return err
+	}
+	for _, name := range c.Rotate {
+		variables = without(variables, name)
+	}
+	if o.Known, err = cluster.Known(e.ctx, r.name); err != nil {
+		return err
+	}
+	objects, err := r.render(e.ctx, o, variables)
+	if err != nil {
+		return err
+	}
+	if c.DryRun {
+		return kube.Write(e.out, kube.Hidden(objects))
+	}
+	return c.bring(e, cluster, objects)
+}
+
+func without(all []kube.Variable, name string) (rest []kube.Variable) {
+	for _, v := range all {
+		if v.Name != name {
+			rest = append(rest, v)
+		}
+	}
+	return rest
+}
+
+// bring applies objects and waits for them, phase by phase.
+func (c *boshDeployCmd) bring(e *env, cluster *apply.Cluster, objects []kube.Object) error {
+	if err := c.phase(e, cluster, objects); err != nil {
+		return err
+	}
+	if c.Phase != "both" {
+		return nil
+	}
+	if rest := kube.Finished(objects); len(rest) > 0 {
+		return c.phase(e, cluster, rest)
+	}
+	return nil
+}
+
+func (c *boshDeployCmd) phase(e *env, cluster *apply.Cluster, objects []kube.Object) error {
+	ctx, cancel := context.WithTimeout(e.ctx, c.Timeout)
+	defer cancel()
+	tell := func(o kube.Object, what string) { fmt.Fprintf(e.out, "%s %s: %s\n", o.Kind(), o.Name(), what) }
+	if err := cluster.Apply(ctx, objects, func(o kube.Object, change apply.Change) { tell(o, string(change)) }); err != nil {
+		return err
+	}
+	return cluster.Wait(ctx, objects, tell)
+}

@@ -1,0 +1,65 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"cupola/server/api"
+	"cupola/server/bosh/director"
+	"cupola/server/bosh/variables"
+	"cupola/server/kube"
+)
+
+// renderBOSH writes a deployment as Kubernetes objects.
+func (h *house) renderBOSH(ctx context.Context, r api.RenderRequest) (*api.Rendered, error) {
+	existing := map[string]variables.Value{}
+	for _, v := range r.Existing {
+		existing[v.Name] = variables.Value{Fields: v.Fields, Made: v.Made}
+	}
+	made, err := h.director.Make(ctx, director.Order{Manifest: r.Manifest, Values: r.Values, Lenient: r.Lenient}, existing)
+	if err != nil {
+		return nil, err
+	}
+	in := kube.Input{Deployment: made.Deployment, WithOps: []byte(r.Manifest), Desired: made.Desired}
+	if in.Variables, err = kubeVariables(made); err != nil {
+		return nil, err
+	}
+	o := r.Options
+	o.Lenient = r.Lenient
+	objects, warnings, err := kube.Render(in, o)
+	if err != nil {
+		return nil, err
+	}
+	var text strings.Builder
+	if err := kube.Write(&text, objects); err != nil {
+		return nil, err
+	}
+	return &api.Rendered{Objects: text.String(), Warnings: warnings}, nil
+}
+
+// kubeVariables are all variables of a deployment, by name.
+func kubeVariables(made *director.Made) (all []kube.Variable, err error) {
+	for _, name := range slices.Sorted(maps.Keys(made.Variables)) {
+		v := made.Variables[name]
+		all = append(all, kube.Variable{Name: name, Fields: v.Fields, Made: v.Made})
+	}
+	for _, name := range slices.Sorted(maps.Keys(made.Given)) {
+		if _, declared := made.Variables[name]; declared {
+			continue
+		}
+		value, ok := made.Given[name].(string)
+		if !ok {
+			text, err := json.Marshal(made.Given[name])
+			if err != nil {
+				return nil, fmt.Errorf("encode the variable %s: %w", name, err)
+			}
+			value = string(text)
+		}
+		all = append(all, kube.Variable{Name: name, Implicit: true, Fields: map[string]string{"value": value}})
+	}
+	return all, nil
+}
