@@ -109,7 +109,7 @@ func run(args []string, stdout, stderr *os.File) int {
 func newParser(c *cli, stdout, stderr io.Writer, exit func(code int)) (*kong.Kong, error) {
 	return kong.New(c, kong.Name("cupola"), kong.Description("Cloud Foundry on one machine, in one process."),
 		kong.Configuration(loadYAML), kong.Vars{"zoneLabel": kube.DefaultZoneLabel}, kong.Writers(stdout, stderr), kong.Exit(exit),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.UsageOnError())
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}), kong.UsageOnError())
 }
 
 // exitCode is an error that has been told already.
