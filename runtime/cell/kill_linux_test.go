@@ -10,11 +10,16 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"cupola/runtime/lrp"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // childVar holds a world when this test binary is to be a daemon in it.
@@ -256,6 +261,10 @@ func TestRealAdoption(t *testing.T) {
 	first.order(t, order{Start: &spec})
 	address := first.find(t, "g", lrp.EventReady).Address
 	first.wantLine(t, "count 20")
+	// Of a process that is being started when its daemon dies, the next one knows
+	// nothing: it gives the container up.
+	w.wantProcess(t, "g", "action.0")
+	w.wantProcess(t, "g", "action.1")
 	started := get(t, address)
 	first.kill()
 	<-time.After(100 * time.Millisecond) // the app writes while nobody reads
@@ -278,6 +287,73 @@ func TestRealAdoption(t *testing.T) {
 	second.order(t, order{Stop: "g"})
 	if got := second.find(t, "g", lrp.EventExited).Exit; !got.Stopped {
 		t.Errorf("got %+v; want stopped", got)
+	}
+	second.end(t)
+}
+
+// wantProcess waits until the process of a container's step is on record, and
+// returns it.
+func (w world) wantProcess(t testing.TB, guid, at string) (pid int) {
+	t.Helper()
+	eventually(t, "a process of "+at, func() bool {
+		rec, err := readRecord(filepath.Join(w.path("cell"), guid))
+		if err == nil && rec.Steps[at] != nil {
+			pid = rec.Steps[at].PID
+		}
+		return pid != 0
+	})
+	return pid
+}
+
+// firstPIDs is the machine's own pid namespace, of which the number is fixed.
+const firstPIDs = "pid:[4026531836]"
+
+// How adopted processes end is known: a task that ends well has succeeded.
+func TestRealAdoptedExits(t *testing.T) {
+	for name, old := range map[string]bool{"this kernel": false, "before Linux 6.15": true} {
+		t.Run(name, func(t *testing.T) {
+			if pids, _ := os.Readlink("/proc/self/ns/pid"); old && pids != firstPIDs {
+				t.Skip("before Linux 6.15 the kernel tells only in its first pid namespace")
+			}
+			w := newWorld(t)
+			w.NoPIDFDInfo = old
+			t.Cleanup(func() { w.wantNothingLeft(t) })
+			adoptExits(t, w)
+		})
+	}
+}
+
+func adoptExits(t *testing.T, w world) {
+	beside := lrp.Serial(do("exit", "0").Action(), do("term").Action()) // an idle process
+	crash := w.instance("crash", "sleep", "1h")
+	tests := []struct {
+		spec lrp.Container
+		step string
+		sig  syscall.Signal
+		want lrp.Exit
+	}{
+		{realTask(w, "task", do("term").Action()), "action", syscall.SIGTERM, lrp.Exit{}},
+		{realTask(w, "beside", beside), "action.1", syscall.SIGTERM, lrp.Exit{}},
+		{realTask(w, "killed", do("term").Action()), "action", syscall.SIGKILL, lrp.Exit{Code: 137, Failed: true, Reason: "TASK: Exited with status 137"}},
+		{crash, "action", syscall.SIGTERM, lrp.Exit{Code: 2, Failed: true, Reason: "APP/PROC/WEB: Exited with status 2"}},
+	}
+	first := w.spawn(t)
+	pids := make([]int, len(tests))
+	for n, tt := range tests {
+		first.order(t, order{Start: &tt.spec})
+		pids[n] = w.wantProcess(t, tt.spec.GUID, tt.step)
+	}
+	eventually(t, "tasks are ready", func() bool { return strings.Count(strings.Join(first.output(), "\n"), "waiting") == 3 })
+	first.kill()
+	second := w.spawn(t)
+	for n, tt := range tests {
+		if err := syscall.Kill(pids[n], tt.sig); err != nil {
+			t.Fatal(err)
+		}
+		got := second.find(t, tt.spec.GUID, lrp.EventExited).Exit
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: %s", tt.spec.GUID, diff)
+		}
 	}
 	second.end(t)
 }

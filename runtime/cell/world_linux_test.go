@@ -36,6 +36,8 @@ type world struct {
 	Name   string
 	Subnet netip.Prefix
 	Digest string // of the archive that holds the test app
+	// NoPIDFDInfo is container.Config's.
+	NoPIDFDInfo bool
 }
 
 func needRoot(t testing.TB) {
@@ -115,7 +117,7 @@ func (w world) open() (*leaves, error) {
 	const base, size = 1 << 20, 1 << 16
 	engine, err := container.New(container.Config{
 		Dir: w.path("containers"), CgroupParent: "cellt-" + w.Name,
-		IDMap: container.IDMap{Base: base, Size: size}, HelperDir: w.path("helper"),
+		IDMap: container.IDMap{Base: base, Size: size}, HelperDir: w.path("helper"), NoPIDFDInfo: w.NoPIDFDInfo,
 	})
 	if err != nil {
 		return nil, err

@@ -44,6 +44,9 @@ type Config struct {
 	HelperDir string
 	// Log receives what an operator must know; nil discards it.
 	Log *slog.Logger
+	// NoPIDFDInfo has an Engine do as on a kernel before Linux 6.15, where a pidfd
+	// does not tell how a process ended that somebody else has reaped.
+	NoPIDFDInfo bool
 }
 
 // IDMap maps the container's IDs 0..Size-1 to the host's Base..Base+Size-1.

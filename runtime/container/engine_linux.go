@@ -32,6 +32,7 @@ type Engine struct {
 	states string // one directory per container
 	tree   cgroupTree
 	log    *slog.Logger
+	exits  *connector
 
 	mu     sync.Mutex
 	open   map[string]*running
@@ -85,7 +86,7 @@ func New(cfg Config) (*Engine, error) {
 			ids: cfg.IDMap, helperDir: cfg.HelperDir, sysDir: sys, devDir: dev,
 			parent: cfg.CgroupParent, v2: tree.v2, nofile: nofile.Max, nproc: nproc.Max,
 		},
-		states: states, tree: tree, log: cfg.Log, open: map[string]*running{}, places: map[string]string{},
+		states: states, tree: tree, log: cfg.Log, exits: newConnector(kernelRelease(), cfg.NoPIDFDInfo, cfg.Log), open: map[string]*running{}, places: map[string]string{},
 	}
 	return e, e.setGroups(cfg.Groups)
 }
@@ -193,7 +194,7 @@ func (e *Engine) find(id string) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
-	init, err := openProcess(rec.PID, rec.StartTicks)
+	init, err := e.exits.open(rec.PID, rec.StartTicks)
 	if err != nil {
 		return nil, err
 	}

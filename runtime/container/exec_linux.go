@@ -53,7 +53,7 @@ func (e *Engine) exec(id string, p *process) *Exec {
 // earlier one, started. Where it has ended and nobody knows how, its Exit is
 // not Known.
 func (e *Engine) Found(id string, pid int, startTicks uint64) *Exec {
-	proc, err := openProcess(pid, startTicks)
+	proc, err := e.exits.open(pid, startTicks)
 	if err != nil {
 		proc = &process{pid: pid, ticks: startTicks, ended: make(chan struct{}), done: make(chan struct{})}
 		close(proc.ended)

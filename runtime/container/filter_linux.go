@@ -188,15 +188,3 @@ func searchTree(spans []span) ([]unix.SockFilter, error) {
 }
 
 func arg(n uint32) uint32 { return offArgs + 8*n }
-
-func load(offset uint32) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
-}
-
-func jump(condition uint16, k uint32, yes, no uint8) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | condition, K: k, Jt: yes, Jf: no}
-}
-
-func ret(action uint32) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action}
-}

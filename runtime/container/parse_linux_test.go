@@ -3,26 +3,38 @@
 package container
 
 import (
+	"encoding/binary"
+	"strings"
 	"syscall"
 	"testing"
 )
 
-func TestParseStartTicks(t *testing.T) {
-	const stat = "42 (a ) b (c) S 1 42 42 0 -1 4194560 100 0 0 0 1 2 0 0 20 0 1 0 98765 1000 50 18446744073709551615"
-	got, err := parseStartTicks([]byte(stat))
-	if err != nil || got != 98765 {
-		t.Errorf("got %d, %v; want 98765", got, err)
+func TestParseStat(t *testing.T) {
+	const short = "42 (a ) b (c) S 1 42 42 0 -1 4194560 100 0 0 0 1 2 0 0 20 0 1 0 98765 1000 50 18446744073709551615"
+	dead := strings.Replace(short, "S", "Z", 1) + strings.Repeat(" 0", 26) + " 1792"
+	tests := map[string]stat{short: {ticks: 98765}, dead: {zombie: true, ticks: 98765, status: 7 << 8}}
+	for line, want := range tests {
+		if got, err := parseStat([]byte(line)); err != nil || got != want {
+			t.Errorf("%s: got %+v, %v; want %+v", line, got, err, want)
+		}
 	}
 	for _, bad := range []string{"", "42 (x", "42 (x) S 1 2"} {
-		if got, err := parseStartTicks([]byte(bad)); err == nil {
-			t.Errorf("%q: got %d; want an error", bad, got)
+		if got, err := parseStat([]byte(bad)); err == nil {
+			t.Errorf("%q: got %+v; want an error", bad, got)
 		}
 	}
 }
 
-func FuzzParseStartTicks(f *testing.F) {
+func FuzzParseStat(f *testing.F) {
 	f.Add([]byte("42 (a) S 1 42 42 0 -1 4194560 100 0 0 0 1 2 0 0 20 0 1 0 98765 1"))
-	f.Fuzz(func(_ *testing.T, data []byte) { _, _ = parseStartTicks(data) })
+	f.Fuzz(func(_ *testing.T, data []byte) { _, _ = parseStat(data) })
+}
+
+func FuzzParseExit(f *testing.F) {
+	exit := make([]byte, eventData+16)
+	binary.NativeEndian.PutUint32(exit[eventAt:], exitEvent)
+	f.Add(exit)
+	f.Fuzz(func(_ *testing.T, data []byte) { parseExit(data) })
 }
 
 func TestParseKey(t *testing.T) {

@@ -1,12 +1,10 @@
 package container
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"syscall"
 	"time"
 	"unsafe"
@@ -18,6 +16,10 @@ import (
 // which the kernel does not tell its exit code.
 const reapTimeout = 5 * time.Second
 
+// tellTimeout bounds the wait for the connector, which tells an exit right after
+// the pidfd does. It may have lost it.
+const tellTimeout = time.Second
+
 // process is one process held by a pidfd, so that its number cannot be reused
 // unseen. Its end is awaited on the runtime's poller: no thread, no polling.
 type process struct {
@@ -25,13 +27,27 @@ type process struct {
 	ticks uint64
 	file  *os.File
 	ended chan struct{} // closed when it runs no more
-	done  chan struct{} // closed when exit is set, for which somebody must have reaped it
+	done  chan struct{} // closed when exit is set, for which somebody must have reaped it as a rule
 	exit  Exit          // without OOM
+
+	corpse Exit      // what was to be seen before it was reaped
+	blind  bool      // its pidfd is not asked
+	told   chan Exit // by the connector; nil where it does not tell
+	forget func()    // nil, or called when done
 }
 
 // openProcess holds the process pid that started at ticks since boot, or at any
 // time if ticks is 0. It returns an ESRCH error when that process is gone.
 func openProcess(pid int, ticks uint64) (*process, error) {
+	p, err := holdProcess(pid, ticks)
+	if err == nil {
+		go p.watch()
+	}
+	return p, err
+}
+
+// holdProcess is openProcess, but watches it not yet.
+func holdProcess(pid int, ticks uint64) (*process, error) {
 	if pid <= 0 {
 		return nil, unix.ESRCH
 	}
@@ -47,30 +63,15 @@ func openProcess(pid int, ticks uint64) (*process, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("find process %d: %w", pid, err)
 	}
-	p := &process{
+	return &process{
 		pid: pid, ticks: started, file: os.NewFile(uintptr(fd), "pidfd"), ended: make(chan struct{}), done: make(chan struct{}),
-	}
-	go p.watch()
-	return p, nil
+	}, nil
 }
 
-// startTicks reads the 22nd field of /proc/PID/stat.
+// startTicks reads when a process started.
 func startTicks(pid int) (uint64, error) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0, unix.ESRCH
-	}
-	return parseStartTicks(data)
-}
-
-func parseStartTicks(stat []byte) (uint64, error) {
-	// The name in parentheses may hold spaces and parentheses of its own.
-	end := bytes.LastIndexByte(stat, ')')
-	fields := bytes.Fields(stat[end+1:])
-	if end < 0 || len(fields) < 20 {
-		return 0, errors.New("read process start time: short line")
-	}
-	return strconv.ParseUint(string(fields[19]), 10, 64)
+	st, err := readStat(pid)
+	return st.ticks, err
 }
 
 func (p *process) alive() bool {
@@ -127,6 +128,9 @@ func (p *process) watch() {
 		}
 		close(p.done)
 		p.file.Close()
+		if p.forget != nil {
+			p.forget()
+		}
 	}()
 	conn, err := p.file.SyscallConn()
 	if err != nil {
@@ -141,13 +145,46 @@ func (p *process) watch() {
 			return false
 		}
 		if p.alive() {
+			p.corpse = exitOfCorpse(p.pid, p.ticks)
 			close(p.ended)
 			_ = p.file.SetReadDeadline(time.Now().Add(reapTimeout))
+		}
+		if p.blind {
+			return true
 		}
 		exit, able := exitInfo(int(fd))
 		p.exit = exit
 		return exit.Known || !able || events&unix.POLLHUP != 0
 	})
+	if !p.exit.Known {
+		p.exit = p.heard()
+	}
+}
+
+// heard is the exit by what else tells than the pidfd.
+func (p *process) heard() Exit {
+	if p.told == nil {
+		return p.corpse
+	}
+	late := time.NewTimer(tellTimeout)
+	defer late.Stop()
+	select {
+	case x := <-p.told:
+		return x
+	case <-late.C:
+		return p.corpse
+	}
+}
+
+// over tells that it runs no more, before watch has seen it.
+func (p *process) over() bool {
+	conn, err := p.file.SyscallConn()
+	if err != nil {
+		return false
+	}
+	ended := false
+	_ = conn.Control(func(fd uintptr) { ended = pollNow(int(fd)) != 0 })
+	return ended
 }
 
 // reap reports whether the process was a child and has ended.

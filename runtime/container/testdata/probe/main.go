@@ -5,8 +5,10 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"syscall"
 	"unsafe"
@@ -61,6 +63,8 @@ func main() {
 		usurp()
 	case "fork": // starts processes until it may not
 		fork()
+	case "leave":
+		leave()
 	case "lines":
 		for s := bufio.NewScanner(os.Stdin); s.Scan(); {
 			fmt.Println("got", s.Text())
@@ -77,6 +81,19 @@ func fork() {
 		}
 		_ = p.Release()
 	}
+}
+
+// leave ends its first thread with 3, and all with 5 when its input ends.
+func leave() {
+	runtime.LockOSThread()
+	if syscall.Gettid() != os.Getpid() {
+		os.Exit(1)
+	}
+	go func() {
+		_, _ = io.ReadAll(os.Stdin)
+		os.Exit(5)
+	}()
+	_, _, _ = syscall.Syscall(syscall.SYS_EXIT, 3, 0, 0)
 }
 
 func usurp() {

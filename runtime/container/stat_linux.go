@@ -1,0 +1,53 @@
+package container
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// stat is what /proc/PID/stat says of a process.
+type stat struct {
+	zombie bool
+	ticks  uint64 // since boot, when it started
+	status syscall.WaitStatus
+}
+
+func readStat(pid int) (stat, error) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return stat{}, unix.ESRCH
+	}
+	return parseStat(data)
+}
+
+func parseStat(line []byte) (stat, error) {
+	// The name in parentheses may hold spaces and parentheses of its own.
+	end := bytes.LastIndexByte(line, ')')
+	fields := bytes.Fields(line[end+1:]) // from the third
+	if end < 0 || len(fields) < 20 {
+		return stat{}, errors.New("read process status: short line")
+	}
+	ticks, err := strconv.ParseUint(string(fields[19]), 10, 64)
+	s := stat{zombie: string(fields[0]) == "Z", ticks: ticks}
+	if err != nil || len(fields) < 50 {
+		return s, err
+	}
+	status, err := strconv.ParseUint(string(fields[49]), 10, 32)
+	s.status = syscall.WaitStatus(status)
+	return s, err
+}
+
+// exitOfCorpse is how a process ended that nobody has reaped yet, which its
+// parent is about to do; not Known when that is done.
+func exitOfCorpse(pid int, ticks uint64) Exit {
+	s, err := readStat(pid)
+	if err != nil || !s.zombie || s.ticks != ticks {
+		return Exit{}
+	}
+	return exitOf(s.status)
+}
