@@ -84,21 +84,21 @@ func TestRealActions(t *testing.T) {
 	limited.Nofile, limited.Nproc = 1000, 77
 	quiet := do("write", "/tmp/quiet", "quiet")
 	quiet.Quiet = true
-	root := do("write", "/tmp/log", "root")
-	root.User = "root"
+	root := do("write", "log", "root")
+	root.User, root.Dir = "root", "/home/vcap" // fs.protected_regular keeps others' files in /tmp from root
 	spec := realTask(w, "g", lrp.Serial(
 		lrp.Parallel(
 			lrp.Download{Source: s.source(), Artifact: "it", To: "in"}.Action(),
 			lrp.Tried(do("exit", "3").Action())),
 		do("show", "/home/vcap/in/file", "$CF_INSTANCE_GUID").Action()))
-	spec.Action.Serial.Actions[1].Run.Args = []string{"write", "/tmp/log", "first"}
-	spec.Setup = lrp.Action{EmitProgress: &lrp.EmitProgress{Action: do("write", "/tmp/log", "setup").Action(), Start: "setting up", Success: "set up"}}
+	spec.Action.Serial.Actions[1].Run.Args = []string{"write", "log", "first"}
+	spec.Setup = lrp.Action{EmitProgress: &lrp.EmitProgress{Action: do("write", "log", "setup").Action(), Start: "setting up", Success: "set up"}}
 	spec.Action.Serial.Actions = append(spec.Action.Serial.Actions,
 		limited.Action(), quiet.Action(), root.Action(),
 		lrp.Codependent(do("sleep", "1h").Action(), do("exit", "0", "50ms").Action()))
 	spec.Action.Serial.Actions[5] = lrp.Tried(spec.Action.Serial.Actions[5])
 	spec.Action.Serial.Actions = append(spec.Action.Serial.Actions,
-		lrp.Upload{Artifact: "log", From: "/tmp/log", To: s.URL}.Action(),
+		lrp.Upload{Artifact: "log", From: "log", To: s.URL}.Action(),
 		lrp.Upload{From: "in/file", To: "blob:copy"}.Action(),
 		do("exit", "9").Action())
 	c.Start(spec)
