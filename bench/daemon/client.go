@@ -52,13 +52,30 @@ func (c *Client) Call(ctx context.Context, method, path string, body, out any) e
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.api+path, bytes.NewReader(data))
+	req, err := c.request(ctx, method, path, "application/json", data)
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Authorization", c.token)
-	req.Header.Set("Content-Type", "application/json")
 	return send(req, out)
+}
+
+// Apply posts a manifest.
+func (c *Client) Apply(ctx context.Context, path, manifest string) error {
+	req, err := c.request(ctx, http.MethodPost, path, "application/x-yaml", []byte(manifest))
+	if err != nil {
+		return err
+	}
+	return send(req, nil)
+}
+
+func (c *Client) request(ctx context.Context, method, path, kind string, body []byte) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.api+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", c.token)
+	req.Header.Set("Content-Type", kind)
+	return req, nil
 }
 
 // GUID is that of the first resource of a list.
