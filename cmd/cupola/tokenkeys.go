@@ -9,7 +9,7 @@ import (
 )
 
 type tokenKeysCmd struct {
-	List   tokenKeysListCmd   `cmd:"" default:"1" help:"List the keys that verify tokens."`
+	List   tokenKeysListCmd   `cmd:"" default:"withargs" help:"List the keys that verify tokens."`
 	Rotate tokenKeysRotateCmd `cmd:"" help:"Sign with a new key. Tokens of the others are good until they end."`
 }
 

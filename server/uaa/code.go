@@ -2,26 +2,29 @@ package uaa
 
 import (
 	"context"
-	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
+
+	"crypto/rand"
+
+	"cupola/store/cf"
 )
 
-// SSHClient is the client that `cf ssh` gets its codes for.
-const SSHClient = "ssh-proxy"
-
-// The life of an authorization code is UAA's. A user who asks for more codes
-// than that loses the oldest.
+// The lives of codes are UAA's, and so is that of a browser's session. A user
+// who asks for more than codesOfUser loses the oldest.
 const (
 	codeLife    = 5 * time.Minute
+	sessionLife = 30 * time.Minute
 	codesOfUser = 16
 )
 
-// codes are the authorization codes that wait to be redeemed. They are in
-// memory alone: a restart of the daemon voids them.
+// codes are secrets that wait to be shown again: authorization codes,
+// passcodes, sessions. They are in memory alone, under their hashes: a restart
+// of the daemon voids them.
 type codes struct {
 	mu      sync.Mutex
 	waiting map[string]grantedCode
@@ -29,51 +32,41 @@ type codes struct {
 
 func newCodes() codes { return codes{waiting: map[string]grantedCode{}} }
 
+// grantedCode is what a code stands for.
 type grantedCode struct {
 	Identity
 	client    string
 	signature string // of the user's password
 	expires   time.Time
+
+	// Of authorization codes alone: what the token's request must match.
+	redirectURI string // as the request had it; "" when it had none
+	challenge   string // PKCE's, S256; "" when there was none
+	scopes      []string
+	nonce       string
 }
 
-// authorize is GET /oauth/authorize, for the one client whose users are not
-// asked whether they agree.
-func (u *UAA) authorize(r *http.Request) (int, any, error) {
-	id, err := u.bearer(r, "")
-	if err != nil {
-		return 0, nil, err
-	}
-	q := r.URL.Query()
-	switch {
-	case q.Get("client_id") != SSHClient:
-		return 0, nil, refuse(http.StatusUnauthorized, "invalid_client", "No client with requested id: %s", q.Get("client_id"))
-	case q.Get("response_type") != "code":
-		return 0, nil, refuse(http.StatusBadRequest, "unsupported_response_type", "Unsupported response types: [%s]", q.Get("response_type"))
-	case id.UserGUID == "":
-		return 0, nil, refuse(http.StatusForbidden, "access_denied", "A client cannot be given a code: log in as a user")
-	}
-	user, err := u.user(r.Context(), id.UserGUID)
-	if err != nil {
-		return 0, nil, err
-	}
-	code := u.codes.grant(grantedCode{Identity: id, client: SSHClient, signature: signature(user), expires: time.Now().Add(codeLife)})
-	// Clients read the code and follow nothing.
-	return http.StatusFound, redirect("/redirect/cf?code=" + code), nil
+// grantTo is a grant to a user that ends after a life.
+func grantTo(user *cf.User, life time.Duration) grantedCode {
+	return grantedCode{Identity: Identity{UserGUID: user.GUID, Username: user.Username}, signature: signature(user, nil), expires: time.Now().Add(life)}
 }
 
-// redirect is an answer without a body.
-type redirect string
+func codeKey(code string) string {
+	sum := sha256.Sum256([]byte(code))
+	return hex.EncodeToString(sum[:])
+}
 
+// grant makes a code.
 func (c *codes) grant(g grantedCode) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var own []string
-	for text, other := range c.waiting {
+	for key, other := range c.waiting {
 		switch {
 		case time.Now().After(other.expires):
-			delete(c.waiting, text)
+			delete(c.waiting, key)
 		case other.UserGUID == g.UserGUID:
-			own = append(own, text)
+			own = append(own, key)
 		}
 	}
 	slices.SortFunc(own, func(a, b string) int { return c.waiting[a].expires.Compare(c.waiting[b].expires) })
@@ -82,17 +75,25 @@ func (c *codes) grant(g grantedCode) string {
 		own = own[1:]
 	}
 	code := rand.Text()
-	c.waiting[code] = g
+	c.waiting[codeKey(code)] = g
 	return code
+}
+
+// look gives a code's grant, if it has not ended.
+func (c *codes) look(code string) (grantedCode, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g, ok := c.waiting[codeKey(code)]
+	return g, ok && time.Now().Before(g.expires)
 }
 
 // take gives a code's grant, once.
 func (c *codes) take(code string) (grantedCode, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	g, ok := c.waiting[code]
-	delete(c.waiting, code)
-	return g, ok
+	g, ok := c.waiting[codeKey(code)]
+	delete(c.waiting, codeKey(code))
+	return g, ok && time.Now().Before(g.expires)
 }
 
 // errBadCode says all that who guesses codes may know.
@@ -102,12 +103,20 @@ var errBadCode = errors.New("the authorization code is wrong, was used or has ex
 // five minutes, and void when its user is gone or has another password.
 func (u *UAA) Redeem(ctx context.Context, client, code string) (Identity, error) {
 	g, ok := u.codes.take(code)
-	if !ok || g.client != client || time.Now().After(g.expires) {
+	if !ok || g.client != client {
 		return Identity{}, errBadCode
 	}
-	user, err := u.user(ctx, g.UserGUID)
-	if err != nil || signature(user) != g.signature {
+	if _, err := u.grantee(ctx, g); err != nil {
 		return Identity{}, errBadCode
 	}
 	return g.Identity, nil
+}
+
+// grantee is the user of a grant, as long as it is the one it was made to.
+func (u *UAA) grantee(ctx context.Context, g grantedCode) (*cf.User, error) {
+	user, err := u.user(ctx, g.UserGUID)
+	if err == nil && signature(user, nil) != g.signature {
+		err = errVoid
+	}
+	return user, err
 }

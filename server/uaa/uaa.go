@@ -48,13 +48,15 @@ type Config struct {
 
 // UAA serves tokens and users.
 type UAA struct {
-	store    *store.Store
-	policy   PasswordPolicy
-	log      *slog.Logger
-	rotating sync.Mutex // held while keys are changed
-	keys     atomic.Pointer[keyring]
-	codes    codes
-	mux      *http.ServeMux
+	store     *store.Store
+	policy    PasswordPolicy
+	log       *slog.Logger
+	rotating  sync.Mutex // held while keys are changed
+	keys      atomic.Pointer[keyring]
+	codes     codes
+	passcodes codes
+	sessions  codes
+	mux       *http.ServeMux
 
 	// hashing is held while a password is compared, which is meant to take
 	// long: whoever tries many must leave the machine to those it works for.
@@ -68,34 +70,61 @@ func New(ctx context.Context, c Config) (*UAA, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &UAA{store: c.Store, policy: c.Passwords, log: c.Log, codes: newCodes(), mux: http.NewServeMux(),
+	u := &UAA{store: c.Store, policy: c.Passwords, log: c.Log, codes: newCodes(), passcodes: newCodes(), sessions: newCodes(), mux: http.NewServeMux(),
 		hashing: make(chan struct{}, max(1, runtime.NumCPU()/2))}
 	u.keys.Store(&keys)
-	for pattern, h := range map[string]handler{
-		"GET /login":                      u.login,
-		"GET /info":                       u.login,
-		"POST /oauth/token":               u.token,
-		"GET /oauth/authorize":            u.authorize,
-		"GET /token_key":                  u.tokenKey,
-		"GET /token_keys":                 u.tokenKeys,
-		"POST /check_token":               u.checkToken,
-		"GET /userinfo":                   u.userInfo,
-		"GET /oauth/clients/{id}":         u.showClient,
-		"GET /Users":                      u.listUsers,
-		"POST /Users":                     u.createUser,
-		"GET /Users/{id}":                 u.showUser,
-		"DELETE /Users/{id}":              u.deleteUser,
-		"PUT /Users/{id}/password":        u.changePassword,
-		"DELETE /oauth/token/revoke/{id}": u.revoke,
-	} {
+	for pattern, h := range u.routes() {
 		u.mux.HandleFunc(pattern, u.serve(h))
 	}
 	return u, nil
 }
 
+func (u *UAA) routes() map[string]handler {
+	return map[string]handler{
+		"GET /login":                            u.loginPage,
+		"POST /login.do":                        u.logIn,
+		"POST /logout.do":                       u.logOut,
+		"GET /passcode":                         u.passcode,
+		"GET /info":                             u.login,
+		"GET /.well-known/openid-configuration": u.discover,
+		"GET /oauth/token/.well-known/openid-configuration": u.discover, // below the issuer
+		"POST /oauth/token":                      u.token,
+		"GET /oauth/authorize":                   u.authorize,
+		"POST /oauth/authorize":                  u.decide,
+		"DELETE /oauth/token/revoke/{id}":        u.revoke,
+		"GET /oauth/token/revoke/user/{id}":      u.revokeUser,
+		"DELETE /oauth/token/revoke/user/{id}":   u.revokeUser,
+		"GET /oauth/token/revoke/client/{id}":    u.revokeClient,
+		"DELETE /oauth/token/revoke/client/{id}": u.revokeClient,
+		"GET /token_key":                         u.tokenKey,
+		"GET /token_keys":                        u.tokenKeys,
+		"POST /check_token":                      u.checkToken,
+		"POST /introspect":                       u.introspect,
+		"GET /userinfo":                          u.userInfo,
+		"GET /oauth/clients":                     u.listClients,
+		"POST /oauth/clients":                    u.createClient,
+		"GET /oauth/clients/{id}":                u.showClient,
+		"PUT /oauth/clients/{id}":                u.updateClient,
+		"PUT /oauth/clients/{id}/secret":         u.changeSecret,
+		"DELETE /oauth/clients/{id}":             u.deleteClient,
+		"GET /Users":                             u.listUsers,
+		"POST /Users":                            u.createUser,
+		"GET /Users/{id}":                        u.showUser,
+		"DELETE /Users/{id}":                     u.deleteUser,
+		"PUT /Users/{id}/password":               u.changePassword,
+		"PATCH /Users/{id}/status":               u.unlock,
+		"GET /Groups":                            u.listGroups,
+		"GET /Groups/{id}":                       u.showGroup,
+		"GET /Groups/{id}/members":               u.listMembers,
+		"POST /Groups/{id}/members":              u.addMember,
+		"DELETE /Groups/{id}/members/{member}":   u.removeMember,
+	}
+}
+
 // Paths are the path prefixes that are the UAA's.
 func Paths() []string {
-	return []string{"/login", "/info", "/oauth/", "/token_key", "/token_keys", "/check_token", "/userinfo", "/Users", "/Users/"}
+	return []string{"/login", "/login.do", "/logout.do", "/passcode", "/info", "/.well-known/openid-configuration", "/oauth/", "/token_key", "/token_keys",
+		"/check_token", "/introspect", "/userinfo", "/Users", "/Users/", "/Groups", "/Groups/"}
 }
 
 // ServeHTTP serves one request.
@@ -149,24 +178,36 @@ func (u *UAA) serve(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 		status, body, err := h(r)
-		var f *fault
-		switch {
-		case errors.As(err, &f):
-			status, body = f.status, f
-		case err != nil:
-			u.log.ErrorContext(r.Context(), "token request failed", slog.String("path", r.URL.Path), slog.Any("err", err))
-			status, body = http.StatusInternalServerError, &fault{Code: "server_error", Description: "An unknown error occurred."}
+		if err != nil {
+			f := u.faultOf(r, err)
+			if status, body = f.status, f; wantsPage(r) {
+				body = page{name: "fault", Title: "That did not work", Fault: f.Description}
+			}
 		}
 		w.Header().Set("Cache-Control", "no-store")
-		if to, ok := body.(redirect); ok {
-			w.Header().Set("Location", string(to))
+		switch b := body.(type) {
+		case redirect:
+			b.write(w, status)
+		case page:
+			if err := b.write(w, status); err != nil {
+				u.log.ErrorContext(r.Context(), "page was not written", slog.String("path", r.URL.Path), slog.Any("err", err))
+			}
+		default:
+			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(status)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		if body != nil {
-			json.NewEncoder(w).Encode(body)
+			if body != nil {
+				json.NewEncoder(w).Encode(body)
+			}
 		}
 	}
+}
+
+// faultOf is an error as clients may know it.
+func (u *UAA) faultOf(r *http.Request, err error) *fault {
+	var f *fault
+	if errors.As(err, &f) {
+		return f
+	}
+	u.log.ErrorContext(r.Context(), "token request failed", slog.String("path", r.URL.Path), slog.Any("err", err))
+	return &fault{http.StatusInternalServerError, "server_error", "An unknown error occurred."}
 }

@@ -224,13 +224,3 @@ func TestUsersNeedScopes(t *testing.T) {
 		t.Errorf("got %d %v; want 403", status, body)
 	}
 }
-
-func FuzzParseFilter(f *testing.F) {
-	f.Add(`userName eq "x" and origin eq "uaa"`)
-	f.Add(`id eq "\""`)
-	f.Fuzz(func(t *testing.T, s string) {
-		if where, err := parseFilter(s); err == nil && s != "" && len(where) == 0 {
-			t.Errorf("%q: got no condition and no error", s)
-		}
-	})
-}

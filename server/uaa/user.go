@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"regexp"
+	"slices"
 	"strings"
 
 	"cupola/store"
@@ -12,47 +12,37 @@ import (
 )
 
 func viewUser(u *cf.User) doc {
-	return doc{"id": u.GUID, "userName": u.Username, "origin": u.Origin, "active": true, "verified": true, "zoneId": "uaa",
-		"name": doc{"givenName": u.GivenName, "familyName": u.FamilyName}, "emails": []doc{{"value": u.Email, "primary": true}},
-		"meta": doc{"version": 0, "created": u.CreatedAt, "lastModified": u.UpdatedAt}, "schemas": []string{"urn:scim:schemas:core:1.0"}}
-}
-
-// filterPattern is what of SCIM's filters the CLI uses: a eq "b" and c eq "d".
-var filterPattern = regexp.MustCompile(`(?i)^\s*(username|origin|id)\s+eq\s+"((?:[^"\\]|\\.)*)"\s*(?:and\s+(.*))?$`)
-
-var filterNames = map[string]string{"username": "usernames", "origin": "origins", "id": "guids"}
-
-func parseFilter(text string) (map[string][]string, error) {
-	where := map[string][]string{}
-	for text != "" {
-		m := filterPattern.FindStringSubmatch(text)
-		if m == nil {
-			return nil, refuse(http.StatusBadRequest, "invalid_filter", "Invalid filter expression: [%s]", text)
-		}
-		value := strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(m[2])
-		where[filterNames[strings.ToLower(m[1])]] = []string{value}
-		text = m[3]
+	memberships := []doc{}
+	for _, name := range slices.Concat(userScopes, u.Scopes) {
+		memberships = append(memberships, doc{"value": groupID(name), "display": name, "type": "DIRECT"})
 	}
-	return where, nil
+	return doc{"groups": memberships, "id": u.GUID, "userName": u.Username, "origin": u.Origin, "active": true, "verified": true, "zoneId": "uaa",
+		"name": doc{"givenName": u.GivenName, "familyName": u.FamilyName}, "emails": []doc{{"value": u.Email, "primary": true}},
+		"meta": doc{"version": 0, "created": u.CreatedAt, "lastModified": u.UpdatedAt}, "schemas": scimSchemas}
 }
 
 func (u *UAA) listUsers(r *http.Request) (int, any, error) {
 	if _, err := u.bearer(r, "scim.read"); err != nil {
 		return 0, nil, err
 	}
-	where, err := parseFilter(r.URL.Query().Get("filter"))
-	if err != nil {
-		return 0, nil, err
-	}
-	found := []doc{}
-	err = u.store.Read(r.Context(), func(tx *store.Tx) error {
-		users, _, err := store.Users.List(tx, store.Query{Where: where})
+	var all []resource
+	err := u.store.Read(r.Context(), func(tx *store.Tx) error {
+		users, err := store.Users.By(tx, "origins", Origin)
 		for _, user := range users {
-			found = append(found, viewUser(user))
+			all = append(all, resource{userAttributes(user), func() doc { return viewUser(user) }})
 		}
 		return err
 	})
-	return http.StatusOK, doc{"resources": found, "startIndex": 1, "itemsPerPage": 100, "totalResults": len(found), "schemas": []string{"urn:scim:schemas:core:1.0"}}, err
+	if err != nil {
+		return 0, nil, err
+	}
+	return listPage(r, all)
+}
+
+func userAttributes(u *cf.User) attributes {
+	email, given, family := []string{u.Email}, []string{u.GivenName}, []string{u.FamilyName}
+	return attributes{"id": {u.GUID}, "username": {u.Username}, "origin": {u.Origin}, "active": {"true"}, "emails.value": email, "email": email,
+		"name.givenname": given, "givenname": given, "name.familyname": family, "familyname": family}
 }
 
 // maxUsername is UAA's limit of a name, in bytes.
@@ -101,7 +91,7 @@ func (u *UAA) createUser(r *http.Request) (int, any, error) {
 }
 
 func (u *UAA) showUser(r *http.Request) (int, any, error) {
-	id, err := u.bearer(r, "")
+	id, err := u.bearer(r)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -117,11 +107,34 @@ func (u *UAA) showUser(r *http.Request) (int, any, error) {
 	return http.StatusOK, viewUser(user), nil
 }
 
-func notFound(r *http.Request, err error) error {
+func notFound(r *http.Request, err error) error { return noUserWith(r.PathValue("id"), err) }
+
+func noUserWith(id string, err error) error {
 	if store.IsNotFound(err) {
-		return refuse(http.StatusNotFound, "scim_resource_not_found", "User %s does not exist", r.PathValue("id"))
+		return refuse(http.StatusNotFound, "scim_resource_not_found", "User %s does not exist", id)
 	}
 	return err
+}
+
+// unlock is PATCH /Users/{id}/status, with which an admin ends a lockout.
+func (u *UAA) unlock(r *http.Request) (int, any, error) {
+	if _, err := u.bearer(r, "scim.write"); err != nil {
+		return 0, nil, err
+	}
+	var req struct {
+		Locked *bool `json:"locked"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&req); err != nil || req.Locked == nil || *req.Locked {
+		return 0, nil, refuse(http.StatusBadRequest, "scim", "Cannot set user account to locked. User accounts only become locked through exceeding the allowed failed login attempts.")
+	}
+	err := u.store.Write(r.Context(), func(tx *store.Tx) error {
+		user, err := store.Users.Get(tx, r.PathValue("id"))
+		if err != nil {
+			return notFound(r, err)
+		}
+		return tx.ForgetLoginFailures(user.Username)
+	})
+	return http.StatusOK, doc{"locked": false}, err
 }
 
 func (u *UAA) deleteUser(r *http.Request) (int, any, error) {
@@ -138,7 +151,7 @@ func (u *UAA) deleteUser(r *http.Request) (int, any, error) {
 
 // changePassword wants the old password, but of an admin.
 func (u *UAA) changePassword(r *http.Request) (int, any, error) {
-	id, err := u.bearer(r, "")
+	id, err := u.bearer(r)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -155,6 +168,9 @@ func (u *UAA) changePassword(r *http.Request) (int, any, error) {
 	user, err := u.user(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return 0, nil, notFound(r, err)
+	}
+	if req.Password == req.OldPassword {
+		return 0, nil, refuse(http.StatusUnprocessableEntity, "invalid_password", "Your new password cannot be the same as the old password.")
 	}
 	if _, notAdmin := u.bearer(r, "uaa.admin"); notAdmin != nil {
 		if id.UserGUID != user.GUID {

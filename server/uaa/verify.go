@@ -1,0 +1,172 @@
+package uaa
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"golang.org/x/crypto/bcrypt"
+
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// noUser is compared with when there is no such user, so that an attempt takes
+// as long as with one.
+var noUser = sync.OnceValue(func() []byte {
+	b, _ := bcrypt.GenerateFromPassword([]byte(rand.Text()), bcrypt.DefaultCost)
+	return b
+})
+
+func (u *UAA) byPassword(r *http.Request, name, password string) (*cf.User, error) {
+	if len(name) > maxUsername { // which nobody has, and the lockout need not remember
+		return nil, refuse(http.StatusUnauthorized, "unauthorized", "Bad credentials")
+	}
+	user, err := u.named(r.Context(), name)
+	if err != nil && !store.IsNotFound(err) {
+		return nil, err
+	}
+	stored := noUser()
+	if user != nil && user.PasswordHash != "" {
+		stored = []byte(user.PasswordHash)
+	}
+	same, err := u.guard(r.Context(), name, stored, []byte(password))
+	if err != nil {
+		return nil, err
+	}
+	if !same || user == nil {
+		return nil, refuse(http.StatusUnauthorized, "unauthorized", "Bad credentials")
+	}
+	return user, nil
+}
+
+func (u *UAA) user(ctx context.Context, guid string) (user *cf.User, err error) {
+	err = u.store.Read(ctx, func(tx *store.Tx) error {
+		user, err = store.Users.Get(tx, guid)
+		return err
+	})
+	return user, err
+}
+
+func (u *UAA) named(ctx context.Context, name string) (user *cf.User, err error) {
+	err = u.store.Read(ctx, func(tx *store.Tx) error {
+		user, err = userNamed(tx, name)
+		return err
+	})
+	return user, err
+}
+
+func userNamed(tx *store.Tx, name string) (*cf.User, error) {
+	return store.Users.First(tx, store.Query{Where: map[string][]string{"usernames": {name}, "origins": {Origin}}})
+}
+
+// parse reads a token that this UAA signed and that has not expired.
+func (u *UAA) parse(text string) (*claims, error) {
+	c := &claims{}
+	_, err := jwt.ParseWithClaims(text, c, u.keyOf, jwt.WithValidMethods([]string{"RS256"}), jwt.WithExpirationRequired())
+	return c, err
+}
+
+// keyOf is the key that a token says it was signed with.
+func (u *UAA) keyOf(t *jwt.Token) (any, error) {
+	id, _ := t.Header["kid"].(string)
+	k := u.keys.Load().find(id, time.Now())
+	if k == nil {
+		return nil, errNoKey
+	}
+	return &k.private.PublicKey, nil
+}
+
+// errVoid says that a token is good no longer.
+var errVoid = refuse(http.StatusUnauthorized, "invalid_token", "The token was revoked")
+
+// holder is the user by whose password a token was got; nil for a client's,
+// but for the client admin's, who is the user admin. A token is void when it
+// was revoked, when its user or client is gone or has another password.
+func (u *UAA) holder(ctx context.Context, c *claims) (user *cf.User, err error) {
+	err = u.store.Read(ctx, func(tx *store.Tx) error {
+		revoked, err := tx.TokenRevoked(c.ID)
+		if err != nil {
+			return err
+		}
+		client, err := findClient(tx, c.ClientID) // an ID token has none
+		if err != nil {
+			return err
+		}
+		switch {
+		case c.UserID != "":
+			user, err = store.Users.Get(tx, c.UserID)
+		case c.ClientID == adminClient:
+			user, err = userNamed(tx, "admin")
+		}
+		if err != nil {
+			return err
+		}
+		if revoked || subtle.ConstantTimeCompare([]byte(signature(user, client)), []byte(c.RevSig)) != 1 {
+			return errVoid
+		}
+		return nil
+	})
+	return user, err
+}
+
+// Identity is whom an access token speaks for.
+type Identity struct {
+	UserGUID string // "" for a client
+	Username string
+	ClientID string
+	Scopes   []string
+}
+
+// Verify tells whom an access token speaks for.
+func (u *UAA) Verify(ctx context.Context, token string) (Identity, error) {
+	c, err := u.access(ctx, token)
+	if err != nil {
+		return Identity{}, err
+	}
+	return Identity{UserGUID: c.UserID, Username: c.UserName, ClientID: c.ClientID, Scopes: c.Scope}, nil
+}
+
+// access reads an access token that is good.
+func (u *UAA) access(ctx context.Context, token string) (*claims, error) {
+	c, err := u.parse(token)
+	if err == nil && c.Refresh {
+		err = refuse(http.StatusUnauthorized, "invalid_token", "a refresh token gives no access")
+	}
+	if err == nil {
+		_, err = u.holder(ctx, c)
+	}
+	return c, err
+}
+
+// bearerToken is the token of a request.
+func bearerToken(r *http.Request) (string, error) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "bearer") {
+		return "", refuse(http.StatusUnauthorized, "unauthorized", "Full authentication is required to access this resource")
+	}
+	return token, nil
+}
+
+// bearer is the identity of a request, if it has one of the scopes; without
+// any, every identity will do.
+func (u *UAA) bearer(r *http.Request, scopes ...string) (Identity, error) {
+	token, err := bearerToken(r)
+	if err != nil {
+		return Identity{}, err
+	}
+	id, err := u.Verify(r.Context(), token)
+	if err != nil {
+		return id, refuse(http.StatusUnauthorized, "invalid_token", "The token is invalid or has expired")
+	}
+	if len(scopes) > 0 && !slices.ContainsFunc(scopes, func(s string) bool { return slices.Contains(id.Scopes, s) }) {
+		return id, refuse(http.StatusForbidden, "insufficient_scope", "Insufficient scope for this resource")
+	}
+	return id, nil
+}
