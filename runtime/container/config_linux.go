@@ -4,6 +4,8 @@ package container
 
 import (
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/opencontainers/cgroups"
 	devices "github.com/opencontainers/cgroups/devices/config"
@@ -37,7 +39,7 @@ func (s settings) libConfig(spec Spec) *configs.Config {
 		Namespaces:      s.namespaces(spec.NetNS),
 		UIDMappings:     ids,
 		GIDMappings:     ids,
-		Capabilities:    capabilities(spec.Process.UID),
+		Capabilities:    capabilities(spec.Process),
 		NoNewPrivileges: true,
 		// A keyring per container would count against the 200 that the kernel
 		// allows one mapped user; the seccomp filter denies all use of keys.
@@ -75,17 +77,19 @@ func (s settings) namespaces(netns string) configs.Namespaces {
 	return all
 }
 
-// capabilities are none for a user, and for root the part of Garden's set that
-// reaches neither devices, raw packets nor the audit log.
-func capabilities(uid uint32) *configs.Capabilities {
-	if uid != 0 {
-		return &configs.Capabilities{}
-	}
+// capabilities are for root the part of Garden's set that reaches neither
+// devices, raw packets nor the audit log, and for a user what of it was asked for:
+// ambient, so that its program has it too.
+func capabilities(p Process) *configs.Capabilities {
 	set := []string{
 		"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FSETID", "CAP_FOWNER", "CAP_SETGID", "CAP_SETUID",
 		"CAP_SETFCAP", "CAP_SETPCAP", "CAP_NET_BIND_SERVICE", "CAP_SYS_CHROOT", "CAP_KILL",
 	}
-	return &configs.Capabilities{Bounding: set, Effective: set, Permitted: set}
+	if p.UID == 0 {
+		return &configs.Capabilities{Bounding: set, Effective: set, Permitted: set}
+	}
+	set = slices.DeleteFunc(set, func(name string) bool { return !slices.Contains(p.Capabilities, strings.TrimPrefix(name, "CAP_")) })
+	return &configs.Capabilities{Bounding: set, Effective: set, Permitted: set, Inheritable: set, Ambient: set}
 }
 
 func (s settings) rlimits(p Process) []configs.Rlimit {

@@ -90,6 +90,9 @@ type Process struct {
 	// Nproc is the limit of processes and threads of the user in the container,
 	// cut likewise; 0 leaves the container's own limit.
 	Nproc uint64
+	// Capabilities are those of a process that is not root, without CAP_; what root
+	// does not have in a container, nobody gets.
+	Capabilities []string
 }
 
 // Spec describes a container to start.

@@ -84,7 +84,7 @@ func (e *Engine) enter(id string, p Process, stdio Stdio) (*process, error) {
 	first := 3 + len(tasks)
 	proc.Args[0] = "/proc/self/fd/" + strconv.Itoa(first)
 	proc.Args[2] = "/proc/self/fd/" + strconv.Itoa(first+1)
-	proc.Capabilities = capabilities(p.UID)
+	proc.Capabilities = capabilities(p)
 	proc.Rlimits = e.shared.rlimits(p)
 	if stdio.In != nil {
 		proc.Stdin = stdio.In

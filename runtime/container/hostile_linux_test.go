@@ -59,6 +59,14 @@ func TestPosture(t *testing.T) {
 			t.Errorf("got no %q in\n%s", want, status)
 		}
 	}
+	able := b.spec("able", "cat", "/proc/self/status")
+	able.Process.Capabilities = []string{"NET_BIND_SERVICE", "SYS_ADMIN"} // the second is nobody's
+	status, _ = b.output(t, able)
+	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
+		if want := set + ":\t0000000000000400"; !strings.Contains(status, want) {
+			t.Errorf("got no %q in\n%s", want, status)
+		}
+	}
 	root := b.spec("root", "cat", "/proc/self/status")
 	root.Process.UID, root.Process.GID = 0, 0
 	status, _ = b.output(t, root)

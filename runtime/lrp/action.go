@@ -29,6 +29,9 @@ type Run struct {
 	Nofile    uint64 // open files; 0: the cell's default (16384)
 	Nproc     uint64 // processes of the user in this container; 0: no limit but MaxPids
 	LogSource string
+	// Capabilities are what a process has that is not root, without CAP_. Those that
+	// root does not have in a container are left out.
+	Capabilities []string
 	// Stop is how it is asked to end: one signal after the other, and SIGKILL at
 	// last. None is Diego's way: SIGTERM, and SIGKILL after 10 s.
 	Stop  []Signal

@@ -6,9 +6,10 @@ import "time"
 type BOSHDeployment struct {
 	Resource
 	Name     string
-	Version  int    // of its manifest; 0: none was deployed yet
-	Manifest []byte // of that version; its variables stand in it by their names
-	Provides []byte // the links that its jobs offer, JSON
+	Version  int      // of its manifest; 0: none was deployed yet
+	Manifest []byte   // of that version; its variables stand in it by their names
+	Provides []byte   // the links that its jobs offer, JSON
+	Consumes []string // the deployments whose links its jobs use
 }
 
 // BOSHVariable is a value of a deployment's.

@@ -91,7 +91,7 @@ func (i Instance) tags(j *Job) map[string]string {
 // command runs a process as bpm does.
 func command(p *Process) lrp.Run {
 	return lrp.Run{
-		Path: p.Executable, Args: p.Args, Dir: p.Workdir, Env: environment(p.Env), User: user, Nofile: p.Limits.OpenFiles,
+		Path: p.Executable, Args: p.Args, Dir: p.Workdir, Env: environment(p.Env), User: user, Nofile: p.Limits.OpenFiles, Capabilities: p.Capabilities,
 		Stop: []lrp.Signal{{Name: cmp.Or(p.ShutdownSignal, "TERM"), Wait: untilQuit}, {Name: "QUIT", Wait: untilKill}},
 	}
 }

@@ -42,3 +42,26 @@ func TestProbesAsKubernetes(t *testing.T) {
 		t.Errorf("got a monitor %+v and %s; want none, and 35 s to pass the first", got.Monitor, got.StartTimeout)
 	}
 }
+
+func TestConditionBeforePostStart(t *testing.T) {
+	i := instance(Process{})
+	post := Call{Job: "nats", Script: PostStart}
+	run, err := i.Run(post)
+	if err != nil || run.Action.Run == nil {
+		t.Fatalf("got %+v, %v; want the script alone", run.Action, err)
+	}
+	script := *run.Action.Run
+	i.Jobs[0].Condition = []string{"/bin/look", "twice"}
+	if run, err = i.Run(post); err != nil {
+		t.Fatal(err)
+	}
+	want := lrp.Serial(lrp.Within(15*time.Minute, lrp.Run{
+		Path: "/bin/sh", Args: []string{"-c", `until "$0" "$@"; do sleep 3; done`, "/bin/look", "twice"}, Dir: "/", User: "root", Quiet: true, Env: script.Env,
+	}.Action()), script.Action())
+	if diff := cmp.Diff(want, run.Action); diff != "" {
+		t.Error(diff)
+	}
+	if run, _ = i.Run(Call{Job: "nats", Script: PreStart}); run.Action.Run == nil {
+		t.Error("pre-start waits for the condition, too")
+	}
+}

@@ -53,8 +53,11 @@ func (i Instance) Run(c Call) (lrp.RunInfo, error) {
 	if c.Process == "" {
 		run.Setup = makeDirectories(i.directories(j, &Process{}))
 		run.Action = j.script(c).Action()
-		if c.Script == Drain {
+		switch {
+		case c.Script == Drain:
 			run.ResultFile = drainFile
+		case c.Script == PostStart && len(j.Condition) > 0:
+			run.Action = lrp.Serial(j.condition(), run.Action)
 		}
 		return run, nil
 	}
@@ -72,12 +75,30 @@ func (i Instance) Run(c Call) (lrp.RunInfo, error) {
 // program of BOSH does.
 func (j *Job) script(c Call) lrp.Run {
 	run := lrp.Run{Path: bpm.JobDir(j.Name) + "/" + c.Script.file(), Args: c.Args, Dir: "/", User: "root"}
-	run.Env = append([]lrp.EnvVar{{Name: "PATH", Value: "/usr/sbin:/usr/bin:/sbin:/bin"}}, c.Env...)
+	run.Env = append(scriptEnv(), c.Env...)
 	if c.Script == Drain {
 		run.Args = append([]string{"-c", `exec "$0" "$@" > ` + drainFile, run.Path}, run.Args...)
 		run.Path = "/bin/sh"
 	}
 	return run
+}
+
+// The times of a condition, those of the first who ran BOSH releases in pods.
+const (
+	conditionRetry = "3" // seconds
+	conditionLimit = 15 * time.Minute
+)
+
+// condition waits until the job's condition holds.
+func (j *Job) condition() lrp.Action {
+	run := lrp.Run{Path: "/bin/sh", Dir: "/", User: "root", Quiet: true, Env: scriptEnv()}
+	run.Args = append([]string{"-c", `until "$0" "$@"; do sleep ` + conditionRetry + `; done`}, j.Condition...)
+	return lrp.Within(conditionLimit, run.Action())
+}
+
+// scriptEnv is the environment of scripts.
+func scriptEnv() []lrp.EnvVar {
+	return []lrp.EnvVar{{Name: "PATH", Value: "/usr/sbin:/usr/bin:/sbin:/bin"}}
 }
 
 // DrainCall is what a drain script is called with: why the instance stops, for

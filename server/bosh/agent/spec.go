@@ -36,6 +36,8 @@ type Job struct {
 	ImagePassword string `json:",omitempty"`
 	Files         []lrp.File
 	Processes     []Process
+	// Condition is the program that has to end well before bin/post-start runs.
+	Condition []string `json:",omitempty"`
 }
 
 // Process is a process of a job, with all its defaults.

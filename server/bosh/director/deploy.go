@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,7 @@ type deploy struct {
 	m        *manifest.Manifest // with all values
 	full     *yaml.Node         // what m was read from
 	resolved *bosh.Deployment
+	consumes []string // the deployments whose links it uses
 }
 
 func (l *Loop) prepareDeploy(ctx context.Context, t *cf.BOSHTask, o Order) error {
@@ -49,7 +51,7 @@ func (l *Loop) prepareDeploy(ctx context.Context, t *cf.BOSHTask, o Order) error
 	if err := d.fill(ctx, root); err != nil {
 		return err
 	}
-	d.resolved, err = l.Resolve(ctx, Request{Manifest: d.m, Say: say, Shared: l.shared(ctx)})
+	d.resolved, err = l.Resolve(ctx, Request{Manifest: d.m, Say: say, Shared: d.using(l.shared(ctx))})
 	if err != nil {
 		return err
 	}
@@ -153,6 +155,16 @@ func (d *deploy) fill(ctx context.Context, root *yaml.Node) error {
 	return found.Graded(options).Err()
 }
 
+// using notes whose links are used.
+func (d *deploy) using(shared func(string) ([]link.Provider, bool)) func(string) ([]link.Provider, bool) {
+	return func(name string) ([]link.Provider, bool) {
+		if !slices.Contains(d.consumes, name) {
+			d.consumes = append(d.consumes, name)
+		}
+		return shared(name)
+	}
+}
+
 // shared finds the links that another deployment shares.
 func (l *Loop) shared(ctx context.Context) func(string) ([]link.Provider, bool) {
 	return func(name string) (providers []link.Provider, exists bool) {
@@ -219,13 +231,13 @@ func (d *deploy) writeDeployment(tx *store.Tx) (*cf.BOSHDeployment, error) {
 	dep, err := store.BOSHDeployments.First(tx, store.Query{Where: map[string][]string{"names": {d.m.Name}}})
 	switch {
 	case store.IsNotFound(err):
-		dep = &cf.BOSHDeployment{Name: d.m.Name, Version: 1, Manifest: []byte(d.order.Manifest), Provides: provides}
+		dep = &cf.BOSHDeployment{Name: d.m.Name, Version: 1, Manifest: []byte(d.order.Manifest), Provides: provides, Consumes: d.consumes}
 		err = store.BOSHDeployments.Insert(tx, dep)
 	case err == nil:
 		if string(dep.Manifest) != d.order.Manifest {
 			dep.Version++
 		}
-		dep.Manifest, dep.Provides = []byte(d.order.Manifest), provides
+		dep.Manifest, dep.Provides, dep.Consumes = []byte(d.order.Manifest), provides, d.consumes
 		err = store.BOSHDeployments.Update(tx, dep)
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"testing"
 
@@ -172,4 +173,30 @@ func TestCancelAndDeleteDisk(t *testing.T) {
 	if l.sweep(t.Context()); len(shelf.names) != 0 {
 		t.Errorf("got %q; want none", shelf.names)
 	}
+}
+
+// TestPoliciesAcrossDeployments lets a deployment reach those whose links it
+// uses, and not the other way round.
+func TestPoliciesAcrossDeployments(t *testing.T) {
+	l, _, _ := newLoop(t)
+	write(t, l, func(tx *store.Tx) error {
+		err := store.BOSHDeployments.Insert(tx, &cf.BOSHDeployment{Resource: cf.Resource{GUID: "app-guid"}, Name: "app", Consumes: []string{"nats", "gone"}})
+		if err != nil {
+			return err
+		}
+		nats, err := store.BOSHDeployments.First(tx, store.Query{Where: map[string][]string{"names": {"nats"}}})
+		if err != nil {
+			return err
+		}
+		list, err := Policies(tx)
+		pairs := map[string]int{}
+		for _, p := range list {
+			pairs[p.Source+" "+p.Destination]++
+		}
+		want := map[string]int{nats.GUID + " " + nats.GUID: 2, "app-guid app-guid": 2, "app-guid " + nats.GUID: 2}
+		if !maps.Equal(pairs, want) {
+			t.Errorf("got %v; want %v", pairs, want)
+		}
+		return err
+	})
 }

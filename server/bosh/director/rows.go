@@ -164,7 +164,7 @@ func specOf(deployment string, g *bosh.Group, i *bosh.Instance) (agent.Spec, err
 	s := agent.Spec{Deployment: deployment, Group: g.Name, Index: i.Index, AZ: i.AZ, DataMB: g.EphemeralDiskMB, StoreMB: g.PersistentDiskMB}
 	for n := range g.Jobs {
 		j, rendered := &g.Jobs[n], &i.Jobs[n]
-		job := agent.Job{Name: j.Name, Image: j.Pinned, ImageUsername: j.Image.Credentials.Username, ImagePassword: j.Image.Credentials.Password}
+		job := agent.Job{Name: j.Name, Image: j.Pinned, ImageUsername: j.Image.Credentials.Username, ImagePassword: j.Image.Credentials.Password, Condition: j.PostStart}
 		for _, f := range rendered.Files {
 			job.Files = append(job.Files, lrp.File{Path: f.Path, Content: f.Content, Program: f.Mode&0o111 != 0})
 		}

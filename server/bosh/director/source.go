@@ -150,12 +150,25 @@ func callAgain(tx *store.Tx, c *cf.BOSHCall) error {
 	return store.BOSHCalls.Insert(tx, c)
 }
 
-// Policies let the instances of a deployment reach each other.
+// Policies let the instances of a deployment reach each other, and those of the
+// deployments whose links they use.
 func Policies(tx *store.Tx) (list []lrp.NetworkPolicy, err error) {
 	all, err := store.BOSHDeployments.All(tx)
+	guids := map[string]string{} // by name
 	for _, d := range all {
-		for _, protocol := range []string{"tcp", "udp"} {
-			list = append(list, lrp.NetworkPolicy{Source: d.GUID, Destination: d.GUID, Protocol: protocol, FirstPort: 1, LastPort: 65535})
+		guids[d.Name] = d.GUID
+	}
+	for _, d := range all {
+		to := []string{d.GUID}
+		for _, name := range d.Consumes {
+			if guid := guids[name]; guid != "" && guid != d.GUID {
+				to = append(to, guid)
+			}
+		}
+		for _, guid := range to {
+			for _, protocol := range []string{"tcp", "udp"} {
+				list = append(list, lrp.NetworkPolicy{Source: d.GUID, Destination: guid, Protocol: protocol, FirstPort: 1, LastPort: 65535})
+			}
 		}
 	}
 	return list, err
