@@ -29,6 +29,7 @@ type Config struct {
 	TCP           string // TCP routes: 127.0.0.1:1024-1123; "off" for none
 	BBS           string // Diego's BBS API; "" or "off" for none
 	BBSFiles      BBSFiles
+	Metrics       string             // for Prometheus; "" or "off" for none
 	Domain        string             // of apps; "localhost"
 	AdminPassword string             // made once and kept in the data directory
 	Passwords     uaa.PasswordPolicy // of users' new ones
@@ -45,7 +46,7 @@ type Config struct {
 	Cells            []CellConfig            // none: the machine is one
 	Preloaded        map[string]string       // name of a root filesystem → a stack, a path or an image; nil: the stacks
 	Providers        []string                // schemes of other root filesystems; nil: docker, oci
-	Listeners        map[string]net.Listener // handed over by the service manager, by the flag that names the address: http, https, ssh, bbs
+	Listeners        map[string]net.Listener // handed over by the service manager, by the flag that names the address: http, https, ssh, bbs, metrics
 	Manager          systemd.Manager
 	Log              *slog.Logger
 }
@@ -96,7 +97,7 @@ func (c *Config) normalize() error {
 	if !domainPattern.MatchString(c.Domain) || len(c.Domain) > 253 {
 		faults = append(faults, fmt.Errorf("--domain %q is no domain name, like apps.example.com", c.Domain))
 	}
-	for flag, addr := range map[string]string{"--http": c.HTTP, "--https": c.HTTPS, "--ssh": c.SSH, "--bbs": c.BBS} {
+	for flag, addr := range map[string]string{"--http": c.HTTP, "--https": c.HTTPS, "--ssh": c.SSH, "--bbs": c.BBS, "--metrics": c.Metrics} {
 		if _, _, err := net.SplitHostPort(addr); err != nil && addr != "off" && addr != "" {
 			faults = append(faults, fmt.Errorf("%s %q is no address like 127.0.0.1:8080: %w", flag, addr, err))
 		}
@@ -130,12 +131,12 @@ func (c *Config) normalize() error {
 
 // normalizeListeners refuses sockets that nobody would answer.
 func (c *Config) normalizeListeners() (err error) {
-	addrs := map[string]*string{"http": &c.HTTP, "https": &c.HTTPS, "ssh": &c.SSH, "bbs": &c.BBS}
+	addrs := map[string]*string{"http": &c.HTTP, "https": &c.HTTPS, "ssh": &c.SSH, "bbs": &c.BBS, "metrics": &c.Metrics}
 	for name, l := range c.Listeners {
 		addr := addrs[name]
 		switch {
 		case addr == nil:
-			err = errors.Join(err, fmt.Errorf("the service manager hands over a socket %q: it has to be called http, https, ssh or bbs (FileDescriptorName=)", name))
+			err = errors.Join(err, fmt.Errorf("the service manager hands over a socket %q: it has to be called http, https, ssh, bbs or metrics (FileDescriptorName=)", name))
 		case *addr == "off":
 			err = errors.Join(err, fmt.Errorf("--%s is off, but the service manager has its socket: stop cupola-%s.socket", name, name))
 		default:

@@ -16,7 +16,7 @@ import (
 // UAA and the log cache; every other host is an app's.
 func (h *house) front() http.Handler {
 	control := http.NewServeMux()
-	control.Handle("/", h.api)
+	control.Handle("/", h.metrics.API(h.api))
 	for _, p := range uaa.Paths() {
 		control.Handle(p, h.uaa)
 	}

@@ -30,6 +30,7 @@ import (
 	"cupola/server/dns"
 	"cupola/server/drain"
 	"cupola/server/logcache"
+	"cupola/server/metrics"
 	"cupola/server/reconcile"
 	"cupola/server/router"
 	"cupola/server/sshproxy"
@@ -67,6 +68,7 @@ type house struct {
 	uaa            *uaa.UAA
 	logs           *logcache.Cache
 	timerTags      timerTags
+	metrics        *metrics.Metrics
 	drains         *drain.Drains
 	router         *router.Router
 	routing        *routing
@@ -96,7 +98,7 @@ func open(ctx context.Context, c Config) (*house, error) {
 		open func(context.Context) error
 	}{
 		{"data directory", h.openDir}, {"store", h.openStore}, {"root filesystems", h.openRoots}, {"volumes", h.openVolumes},
-		{"containers", h.openContainers}, {"network", h.openNetwork}, {"cell", h.openCell},
+		{"metrics", h.openMetrics}, {"containers", h.openContainers}, {"network", h.openNetwork}, {"cell", h.openCell},
 		{"seeds", h.seed}, {"ssh proxy", h.openSSH}, {"control plane", h.openControl}, {"built-in service broker", h.openDataServices},
 	} {
 		if err := step.open(ctx); err != nil {

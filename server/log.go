@@ -6,6 +6,7 @@ import (
 
 	"cupola/runtime/lrp"
 	"cupola/server/logcache"
+	"cupola/server/metrics"
 	"cupola/server/router"
 )
 
@@ -31,6 +32,7 @@ func (h *house) note(appGUID, text string) {
 
 // logAccess writes the router's line of a request into its app's log.
 func (h *house) logAccess(e router.AccessEntry) {
+	h.metrics.Requested(metrics.Request{Status: e.Status, Routed: e.AppGUID != "", Took: e.At.Sub(e.Began)})
 	if e.AppGUID == "" {
 		return
 	}

@@ -17,7 +17,7 @@ func (h *house) loopConfig(ctx context.Context) (reconcile.Config, error) {
 	if err != nil {
 		return reconcile.Config{}, err
 	}
-	return reconcile.Config{Store: h.store, Cells: h.loopCells(ctx), API: h.apiURL(), Fetch: f.Fetch, Pull: h.pull, BBS: h.wishes, Sources: []reconcile.Source{{Tables: []string{store.DataInstances.Name()}, Desired: h.dataDesired}, h.director.Source()}, Logs: h.logLine, Log: h.Log}, nil
+	return reconcile.Config{Store: h.store, Cells: h.loopCells(ctx), API: h.apiURL(), Fetch: f.Fetch, Pull: h.pull, BBS: h.wishes, Sources: []reconcile.Source{{Tables: []string{store.DataInstances.Name()}, Desired: h.dataDesired}, h.director.Source()}, Observe: h.metrics.Converged, Logs: h.logLine, Log: h.Log}, nil
 }
 
 // loopCells are the logical cells, which drain what they stop until ctx ends.

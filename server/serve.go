@@ -23,6 +23,7 @@ type Ready struct {
 	HTTP, HTTPS   string // URLs; "" where there is no listener
 	SSH           string // host:port; "" where there is no listener
 	BBS           string // host:port; "" where there is no listener
+	Metrics       string // URL; "" where there is no listener
 	Domain        string
 	DataDir       string
 	CA            string // file
@@ -49,30 +50,35 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 	if err != nil {
 		return errors.Join(err, closeAll(plain, secure, door))
 	}
+	meters, err := bindMetrics(ctx, &c)
+	if err != nil {
+		return errors.Join(err, closeAll(plain, secure, door, diego))
+	}
 	// The parts outlive ctx by as long as requests are drained.
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	h, err := open(live, c)
 	if err != nil {
-		return errors.Join(err, closeAll(plain, secure, door, diego))
+		return errors.Join(err, closeAll(plain, secure, door, diego, meters))
 	}
 	defer h.close()
 	listeners, info, err := h.guard(plain, secure)
 	if err != nil {
-		return errors.Join(err, closeAll(plain, secure, door, diego))
+		return errors.Join(err, closeAll(plain, secure, door, diego, meters))
 	}
-	err = h.serve(ctx, live, stop, doors{listeners, door, diego}, func() { h.announce(info, ready) })
+	err = h.serve(ctx, live, stop, doors{listeners, door, diego, meters}, func() { h.announce(info, ready) })
 	if c.Stop == StopApps {
 		err = errors.Join(err, h.teardown())
 	}
 	return err
 }
 
-// doors are the listeners; ssh and bbs are nil where there is none.
+// doors are the listeners; all but http are nil where there is none.
 type doors struct {
-	http []net.Listener
-	ssh  net.Listener
-	bbs  net.Listener
+	http    []net.Listener
+	ssh     net.Listener
+	bbs     net.Listener
+	metrics net.Listener
 }
 
 // serve runs the parts. When ctx ends it drains, then stops them by stop; live
@@ -133,6 +139,7 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 	group.Go(func() error { return h.serveSSH(ctx, live, doors.ssh) })
 	group.Go(func() error { return h.runBBS(live) })
 	group.Go(func() error { return h.serveBBS(live, doors.bbs) })
+	group.Go(func() error { return h.serveMetrics(live, doors.metrics) })
 	group.Go(func() error { return h.Manager.KeepAlive(live, h.alive) })
 	listening := make(chan struct{})
 	group.Go(func() error { return h.serveControl(live, func() { close(listening) }) })
@@ -253,6 +260,9 @@ func (h *house) announce(info Ready, ready func(Ready)) {
 	}
 	if h.BBS != "off" {
 		info.BBS = h.BBS
+	}
+	if h.Metrics != "" && h.Metrics != "off" {
+		info.Metrics = "http://" + h.Metrics + "/metrics"
 	}
 	info.AdminPassword, _ = AdminPassword(h.DataDir)
 	h.tell(systemd.Ready)

@@ -34,6 +34,7 @@ type serveCmd struct {
 	BBSCA            string         `name:"bbs-ca" help:"The CA of those clients' certificates; made once when not given." env:"CUPOLA_BBS_CA" placeholder:"FILE"`
 	BBSCert          string         `name:"bbs-cert" help:"The certificate of the BBS API, with --bbs-ca." env:"CUPOLA_BBS_CERT" placeholder:"FILE"`
 	BBSKey           string         `name:"bbs-key" help:"Its key." env:"CUPOLA_BBS_KEY" placeholder:"FILE"`
+	Metrics          string         `help:"Listen here for Prometheus, which gets /metrics without a password; not at all when not given." env:"CUPOLA_METRICS" placeholder:"ADDR"`
 	Domain           string         `help:"The domain of apps. The API is api.DOMAIN, localhost and every IP address." default:"localhost" env:"CUPOLA_DOMAIN"`
 	AdminPassword    string         `help:"The admin's password; made once when not given." env:"CUPOLA_ADMIN_PASSWORD" placeholder:"PASSWORD"`
 	PasswordPolicy   map[string]int `help:"What users' new passwords must have: min-length, upper, lower, digits, special, like min-length=12,digits=1." mapsep:"," env:"CUPOLA_PASSWORD_POLICY" placeholder:"NAME=N,…"`
@@ -59,7 +60,7 @@ func (s *serveCmd) Run(e *env) error {
 		return fmt.Errorf("--password-policy: %w", err)
 	}
 	c := server.Config{Listeners: listeners, Manager: systemd.FromEnvironment(), DataDir: s.DataDir, HTTP: s.HTTP, HTTPS: s.HTTPS, SSH: s.SSH, TCP: s.TCP, Domain: s.Domain,
-		BBS: s.BBS, BBSFiles: server.BBSFiles{CA: s.BBSCA, Cert: s.BBSCert, Key: s.BBSKey},
+		BBS: s.BBS, Metrics: s.Metrics, BBSFiles: server.BBSFiles{CA: s.BBSCA, Cert: s.BBSCert, Key: s.BBSKey},
 		AdminPassword: s.AdminPassword, Passwords: passwords, DefaultStack: s.DefaultStack, MaxBindings: s.MaxBindings, DataServices: s.DataServices, AllowLoopback: s.AllowLoopback, InstanceCertLife: s.InstanceCertLife, Registries: registries, Log: e.log}
 	s.apply(&c)
 	return server.Run(e.ctx, c, func(r server.Ready) { welcome(e.out, r) })
@@ -82,6 +83,9 @@ func welcome(w io.Writer, r server.Ready) {
 	}
 	if r.BBS != "" {
 		row("BBS", "https://%s  (eval \"$(sudo cupola credentials --bbs%s)\"; cfdot …)", r.BBS, dataDirFlag(r))
+	}
+	if r.Metrics != "" {
+		row("metrics", "%s", r.Metrics)
 	}
 	row("log in", "cf login -a %s -u admin -p \"$(sudo cupola credentials%s)\"", apiURL(r), dataDirFlag(r))
 	row("stack", "%s", r.Stack)

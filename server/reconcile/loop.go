@@ -37,22 +37,24 @@ type Config struct {
 	// Sources derive what is desired besides.
 	Sources []Source
 	BBS     *bbsrows.Cache    // reads what the BBS was asked for; nil makes one
+	Observe func(Look)        // is told of every look; nil: nobody is
 	Logs    func(lrp.LogLine) // takes what the loop says in apps' logs; nil: nobody does
 	Log     *slog.Logger
 }
 
 // Loop makes what runs like what is desired.
 type Loop struct {
-	store   *store.Store
-	cells   []Cell
-	api     string
-	bbs     *bbsrows.Cache
-	sources []Source
-	images  *images
-	logs    func(lrp.LogLine)
-	log     *slog.Logger
-	fetches *fetches
-	wake    chan struct{}
+	store    *store.Store
+	cells    []Cell
+	api      string
+	bbs      *bbsrows.Cache
+	sources  []Source
+	images   *images
+	logs     func(lrp.LogLine)
+	observer func(Look)
+	log      *slog.Logger
+	fetches  *fetches
+	wake     chan struct{}
 
 	revisions map[string]*cf.Revision // that the last look saw; of Run's goroutine
 }
@@ -65,7 +67,7 @@ const retry = time.Second
 
 // New makes a Loop. Set it to take the cells' events before the cells run.
 func New(c Config) *Loop {
-	l := &Loop{store: c.Store, cells: c.Cells, api: c.API, bbs: c.BBS, sources: c.Sources, logs: c.Logs, log: c.Log, wake: make(chan struct{}, 1)}
+	l := &Loop{store: c.Store, cells: c.Cells, api: c.API, bbs: c.BBS, sources: c.Sources, observer: c.Observe, logs: c.Logs, log: c.Log, wake: make(chan struct{}, 1)}
 	if l.bbs == nil {
 		l.bbs = bbsrows.New()
 	}
@@ -158,7 +160,7 @@ func (l *Loop) step(ctx context.Context) (next time.Time, err error) {
 // before the rows: a row that was claimed by an earlier step then has its
 // container, or has lost it.
 func (l *Loop) decide(ctx context.Context) (effects []told, w World, err error) {
-	cells := l.look()
+	cells, began := l.look(), time.Now()
 	err = l.store.Read(ctx, func(tx *store.Tx) (err error) {
 		w, err = l.load(tx, cells)
 		return err
@@ -169,6 +171,7 @@ func (l *Loop) decide(ctx context.Context) (effects []told, w World, err error) 
 	l.fetches.keep(w.Work)
 	l.images.keep()
 	actions := Plan(w)
+	l.observe(w, actions, began)
 	if len(actions) == 0 {
 		return nil, w, nil
 	}

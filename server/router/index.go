@@ -31,6 +31,16 @@ func hostOf(header string) string {
 	return strings.ToLower(header)
 }
 
+// routes is how many pools there are by host and path.
+func (x *index) routes() (n int) {
+	for _, hosts := range []map[string][]*pool{x.exact, x.wildcard} {
+		for _, pools := range hosts {
+			n += len(pools)
+		}
+	}
+	return n
+}
+
 // lookup finds the pool of a host and path: the exact host before a wildcard,
 // a longer wildcard before a shorter one, the longest path within a host.
 func (x *index) lookup(host, path string) *pool {

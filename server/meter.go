@@ -1,0 +1,67 @@
+package server
+
+import (
+	"context"
+	"net"
+	"os"
+	"time"
+
+	"cupola/runtime/lrp"
+	"cupola/server/metrics"
+	"cupola/store"
+)
+
+// bindMetrics binds the listener of scrapes; nil where there is to be none.
+func bindMetrics(ctx context.Context, c *Config) (net.Listener, error) {
+	if c.Metrics == "" || c.Metrics == "off" {
+		return nil, nil
+	}
+	l, err := bind(ctx, c, "metrics", c.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	c.Metrics = l.Addr().String()
+	return l, nil
+}
+
+func (h *house) openMetrics(context.Context) error {
+	began := time.Now()
+	h.metrics = metrics.New(metrics.Config{Environment: h.Domain, Log: h.Log, State: func(ctx context.Context) (metrics.State, error) {
+		s, err := h.meter(ctx)
+		s.Uptime = time.Since(began)
+		return s, err
+	}})
+	return nil
+}
+
+// serveMetrics answers the scrapes of l, if there is one.
+func (h *house) serveMetrics(ctx context.Context, l net.Listener) error {
+	if l == nil {
+		return nil
+	}
+	return h.metrics.Serve(ctx, l)
+}
+
+// meter is what is now.
+func (h *house) meter(ctx context.Context) (s metrics.State, err error) {
+	err = h.store.Read(ctx, func(tx *store.Tx) (err error) {
+		if s.Tally, err = tx.Tally(); err != nil {
+			return err
+		}
+		s.Domains, err = tx.FreshDomains()
+		return err
+	})
+	s.Domains = append(s.Domains, lrp.DomainApps, lrp.DomainTasks)
+	s.Cells, s.Routes = h.cellUse(), h.router.Routes()
+	s.DBBytes, s.WALBytes = fileBytes(h.path("db", store.DatabaseFile)), fileBytes(h.path("db", store.DatabaseFile+"-wal"))
+	return s, err
+}
+
+// fileBytes is 0 for a file that is not there.
+func fileBytes(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}

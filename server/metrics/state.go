@@ -1,0 +1,136 @@
+package metrics
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"cupola/runtime/lrp"
+	"cupola/server/reconcile"
+	"cupola/store"
+)
+
+// State is what is at one moment.
+type State struct {
+	store.Tally
+	Cells    []lrp.CellUse
+	Domains  []string // of Diego, that are fresh
+	Routes   int      // of the router's table
+	DBBytes  int64
+	WALBytes int64
+	Uptime   time.Duration
+}
+
+// stateCollector asks for what is at each scrape. What it tells depends on that,
+// so it describes nothing.
+type stateCollector struct {
+	look  *atomic.Pointer[reconcile.Look]
+	state func(context.Context) (State, error)
+	log   *slog.Logger
+}
+
+// Describe describes nothing: what there is to tell changes.
+func (c *stateCollector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect tells of all that is.
+func (c *stateCollector) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	s, err := c.state(ctx)
+	up := teller{out, nil}
+	if err != nil {
+		c.log.WarnContext(ctx, "metrics were not gathered", "err", err)
+		up.gauge("cupola_scrape_error", "Whether this scrape misses something.", 1)
+		return
+	}
+	up.gauge("cupola_scrape_error", "Whether this scrape misses something.", 0)
+	tellPlatform(up, s)
+	tellRouter(firehose(out, "router", "0", "gorouter"), s)
+	for _, cell := range s.Cells {
+		tellCell(firehose(out, "diego-cell", cell.ID, "rep"), cell)
+	}
+	bbs := firehose(out, "diego-api", "0", "bbs")
+	for _, d := range s.Domains {
+		bbs.gauge("domain_"+strings.NewReplacer("-", "_", ".", "_").Replace(d), "That the domain is fresh.", 1)
+	}
+	if look := c.look.Load(); look != nil {
+		tellBBS(bbs, look)
+	}
+}
+
+// teller tells metrics that have the same labels.
+type teller struct {
+	out    chan<- prometheus.Metric
+	labels prometheus.Labels
+}
+
+// firehose tells as the firehose exporter does of an origin.
+func firehose(out chan<- prometheus.Metric, job, id, origin string) teller {
+	l := labelsOf(job, origin)
+	l["bosh_job_id"] = id
+	return teller{out, l}
+}
+
+func (t teller) gauge(name, help string, value float64) {
+	if origin, ok := t.labels["origin"]; ok {
+		name = "firehose_value_metric_" + origin + "_" + name
+	}
+	m, err := prometheus.NewConstMetric(prometheus.NewDesc(name, help, nil, t.labels), prometheus.GaugeValue, value)
+	if err != nil {
+		m = prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(err), err)
+	}
+	t.out <- m
+}
+
+// gauges tells of values that need no words beside their names.
+func (t teller) gauges(help string, values map[string]int) {
+	for name, v := range values {
+		t.gauge(name, help, float64(v))
+	}
+}
+
+func tellRouter(t teller, s State) {
+	t.gauge("total_routes", "Routes with their endpoints' hosts and paths.", float64(s.Routes))
+	t.gauge("uptime", "Seconds since the start.", s.Uptime.Seconds())
+}
+
+// tellCell tells of a cell in Diego's units, MiB; its remaining room is what the
+// auction sees.
+func tellCell(t teller, u lrp.CellUse) {
+	t.gauges("What a cell has, in MiB and containers.", map[string]int{
+		"capacity_total_memory": u.MemoryMB, "capacity_total_disk": u.DiskMB, "capacity_total_containers": u.Containers,
+		"capacity_allocated_memory": u.UsedMemoryMB, "capacity_allocated_disk": u.UsedDiskMB,
+		"capacity_remaining_memory": max(u.MemoryMB-u.UsedMemoryMB, 0), "capacity_remaining_disk": max(u.DiskMB-u.UsedDiskMB, 0),
+		"capacity_remaining_containers": max(u.Containers-u.UsedContainers, 0), "container_count": u.UsedContainers,
+	})
+	t.gauge("garden_health_check_failed", "0: there is no container manager that could fail apart from the daemon.", 0)
+}
+
+func tellBBS(t teller, k *reconcile.Look) {
+	t.gauges("As the control loop last saw it.", map[string]int{
+		"lr_ps_desired": k.Desired, "lr_ps_missing": k.Missing, "lr_ps_extra": k.Extra,
+		"lr_ps_running": k.Running, "lr_ps_claimed": k.Claimed, "lr_ps_unclaimed": k.Unclaimed,
+		"crashed_actual_lr_ps": k.Crashed, "crashing_desired_lr_ps": k.Crashing,
+		"tasks_pending": k.TasksPending, "tasks_running": k.TasksRunning, "tasks_completed": k.TasksCompleted,
+	})
+	t.gauge("convergence_lrp_duration", "How long the last look took, in nanoseconds.", float64(k.Took))
+}
+
+// tellPlatform tells what Cloud Controller does, and of the daemon.
+func tellPlatform(t teller, s State) {
+	t.gauges("As Cloud Controller counts it.", map[string]int{
+		"cc_running_tasks_total": s.RunningTasks, "cc_users_total": s.Users,
+		"cc_deployments_in_progress_total": s.ActiveDeployments, "cc_job_queues_length_total": s.WaitingJobs,
+	})
+	t.gauge("cc_running_tasks_memory_bytes", "Memory that running tasks may use.", float64(s.RunningTasksMB)*(1<<20))
+	t.gauges("How many there are.", map[string]int{
+		"cupola_organizations": s.Orgs, "cupola_spaces": s.Spaces, "cupola_apps": s.Apps, "cupola_apps_started": s.StartedApps,
+		"cupola_routes": s.Tally.Routes, "cupola_service_instances": s.ServiceInstances, "cupola_stagings": s.Stagings,
+	})
+	t.gauge("cupola_db_size_bytes", "Of the database, without its log.", float64(s.DBBytes))
+	t.gauge("cupola_db_wal_bytes", "Of the database's log.", float64(s.WALBytes))
+}
