@@ -47,6 +47,38 @@ func TestAdoptRunning(t *testing.T) {
 	})
 }
 
+// A process beside the first that an earlier daemon had not come to start is
+// started by the next.
+func TestAdoptBeforeSidecar(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, dir := newMachine(t), t.TempDir()
+		m.block = map[string]chan struct{}{"exec": make(chan struct{})}
+		first := boot(t, m, dir)
+		spec := web()
+		spec.Setup, spec.Action = lrp.Action{}, lrp.Codependent(spec.Action, side())
+		first.Start(spec)
+		synctest.Wait()
+		first.kill()
+		if n := len(m.running["g1"].sidecars); n != 0 {
+			t.Fatalf("got %d processes beside the first; want none yet", n)
+		}
+
+		m.block = nil
+		second := boot(t, m, dir)
+		defer second.kill()
+		synctest.Wait()
+		if n := len(m.running["g1"].sidecars); n != 1 {
+			t.Errorf("got %d processes beside the first; want 1", n)
+		}
+		if len(second.events) > 0 && second.events[len(second.events)-1].Type == lrp.EventExited {
+			t.Errorf("got %v; want no end", second.told)
+		}
+		second.Stop("g1")
+		second.last(t)
+		second.wantNothing(t)
+	})
+}
+
 // What an earlier daemon began to stop is stopped, for the same reason.
 func TestAdoptStopping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 // stepRecord is what one step of a program has come to.
 type stepRecord struct {
 	Began     time.Time
-	PID       int // of its process, once there is one
+	Launched  bool // a process is being started, or was
+	PID       int  // of its process, once there is one
 	Ticks     uint64
 	Done      bool
 	Failure   []string

@@ -28,9 +28,10 @@ func (p *performer) process(ctx context.Context, at string, r lrp.Run, source st
 	if s := p.step(at); s.PID != 0 {
 		return p.findProcess(ctx, at, s, r, source), nil
 	}
-	if !p.first(at) {
+	if p.step(at).Launched {
 		return running{}, failure{"failed to run container: its daemon ended"}
 	}
+	p.first(at)
 	out, err := p.openOutput(at, r, source)
 	if err != nil {
 		return running{}, p.startError(err)
@@ -96,7 +97,11 @@ func (p *performer) startStep(ctx context.Context, at string, r lrp.Run) (Proces
 	case <-ctx.Done():
 		return nil, errCancelled
 	}
+	p.note(at, func(s *stepRecord) { s.Launched = true })
 	proc, err := p.cell.cfg.Containers.Exec(ctx, p.guid(), p.processOf(u, r), container.Stdio{Out: stdout, Err: stderr})
+	if err != nil {
+		p.note(at, func(s *stepRecord) { s.Launched = false })
+	}
 	switch {
 	case err != nil && p.firstEnds():
 		return nil, errCancelled // there is nothing to start it in
