@@ -310,14 +310,14 @@ const firstPIDs = "pid:[4026531836]"
 
 // How adopted processes end is known: a task that ends well has succeeded.
 func TestRealAdoptedExits(t *testing.T) {
+	w := newWorld(t)
+	t.Cleanup(func() { w.wantNothingLeft(t) })
 	for name, old := range map[string]bool{"this kernel": false, "before Linux 6.15": true} {
 		t.Run(name, func(t *testing.T) {
 			if pids, _ := os.Readlink("/proc/self/ns/pid"); old && pids != firstPIDs {
 				t.Skip("before Linux 6.15 the kernel tells only in its first pid namespace")
 			}
-			w := newWorld(t)
 			w.NoPIDFDInfo = old
-			t.Cleanup(func() { w.wantNothingLeft(t) })
 			adoptExits(t, w)
 		})
 	}
@@ -350,6 +350,8 @@ func adoptExits(t *testing.T, w world) {
 		if err := syscall.Kill(pids[n], tt.sig); err != nil {
 			t.Fatal(err)
 		}
+	}
+	for _, tt := range tests {
 		got := second.find(t, tt.spec.GUID, lrp.EventExited).Exit
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s: %s", tt.spec.GUID, diff)
