@@ -223,6 +223,19 @@ func (l *Loop) giveUp(ctx context.Context, t *cf.BOSHTask, why error) error {
 			return err
 		}
 		row.State, row.Result, row.EndedAt = cf.BOSHError, why.Error(), tx.Now
+		if err := endEvents(tx, t, why.Error()); err != nil {
+			return err
+		}
 		return store.BOSHTasks.Update(tx, row)
 	})
+}
+
+// endEvents notes that what a task was doing last has failed.
+func endEvents(tx *store.Tx, t *cf.BOSHTask, why string) error {
+	all, err := store.BOSHTaskEvents.By(tx, "task_guids", t.GUID)
+	if err != nil || len(all) == 0 || all[len(all)-1].State != "started" {
+		return err
+	}
+	last := all[len(all)-1]
+	return store.BOSHTaskEvents.Insert(tx, &cf.BOSHTaskEvent{TaskGUID: t.GUID, Stage: last.Stage, Subject: last.Subject, State: "failed", Detail: why})
 }

@@ -200,3 +200,24 @@ func TestPoliciesAcrossDeployments(t *testing.T) {
 		return err
 	})
 }
+
+// TestBadManifest ends the task, and what it was doing, with the reason.
+func TestBadManifest(t *testing.T) {
+	l, _, _ := newLoop(t)
+	var task *cf.BOSHTask
+	write(t, l, func(tx *store.Tx) (err error) {
+		task, err = Ask(tx, "other", "admin", Deploy, Order{Manifest: "name: ["})
+		return err
+	})
+	move(t, l)
+	if got, _ := row(t, l, "2"); got.State != cf.BOSHError || got.Result == "" {
+		t.Errorf("got %s %q; want an error", got.State, got.Result)
+	}
+	write(t, l, func(tx *store.Tx) error {
+		events, err := store.BOSHTaskEvents.By(tx, "task_guids", task.GUID)
+		if len(events) != 2 || events[1].State != "failed" || events[1].Stage != "Preparing deployment" || events[1].Detail == "" {
+			t.Errorf("got %+v; want its beginning and its failure", events)
+		}
+		return err
+	})
+}
