@@ -106,7 +106,7 @@ func (u *UAA) authenticate(r *http.Request) (*cf.Client, error) {
 	if c != nil {
 		stored = []byte(c.SecretHash)
 	}
-	same, err := u.guard(r.Context(), "client\x00"+id, stored, []byte(secret))
+	same, err := u.guard(r, "client\x00"+id, stored, []byte(secret))
 	switch {
 	case err != nil:
 		return nil, clientFault(err)

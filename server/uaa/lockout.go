@@ -39,11 +39,16 @@ func (u *UAA) failures(ctx context.Context, name string) (f failures, err error)
 }
 
 // guard compares a password with a stored hash for who goes by a name, and
-// counts what fails. Who is shut out gets an error, whatever the password.
+// counts what fails. Who is shut out, by name or by address, gets an error,
+// whatever the password.
 //
 // The count is read by whoever is about to compare: a thousand requests at
 // once must not all find it low.
-func (u *UAA) guard(ctx context.Context, name string, stored, password []byte) (bool, error) {
+func (u *UAA) guard(r *http.Request, name string, stored, password []byte) (bool, error) {
+	ctx := r.Context()
+	if err := u.limit.check(r); err != nil {
+		return false, err
+	}
 	select {
 	case u.hashing <- struct{}{}:
 		defer func() { <-u.hashing }()
@@ -60,6 +65,9 @@ func (u *UAA) guard(ctx context.Context, name string, stored, password []byte) (
 	same := bcrypt.CompareHashAndPassword(stored, password) == nil
 	if same && before.n == 0 {
 		return true, nil
+	}
+	if !same {
+		u.limit.failed(r)
 	}
 	// A client that hangs up must not get its guess for nothing.
 	err = u.store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {

@@ -56,6 +56,7 @@ type UAA struct {
 	codes     codes
 	passcodes codes
 	sessions  codes
+	limit     limiter
 	mux       *http.ServeMux
 
 	// hashing is held while a password is compared, which is meant to take

@@ -36,7 +36,7 @@ func (u *UAA) byPassword(r *http.Request, name, password string) (*cf.User, erro
 	if user != nil && user.PasswordHash != "" {
 		stored = []byte(user.PasswordHash)
 	}
-	same, err := u.guard(r.Context(), name, stored, []byte(password))
+	same, err := u.guard(r, name, stored, []byte(password))
 	if err != nil {
 		return nil, err
 	}
