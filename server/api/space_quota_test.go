@@ -240,3 +240,22 @@ func (w *world) atOnce(t *testing.T, n int, refused string, request func(i int) 
 	wg.Wait()
 	return int(made.Load())
 }
+
+// TestServicesAtOnce asks for 50 service instances at a time, and for 50 keys of
+// one: as many are made as the quota has room for.
+func TestServicesAtOnce(t *testing.T) {
+	const requests, room = 50, 7
+	w := newWorld(t)
+	w.write(seedServices)
+	w.run(t, []step{{method: "POST", path: "/v3/space_quotas", body: fmt.Sprintf(`{"name": "s", "services": {"total_service_instances": %d, "total_service_keys": %d},
+		"relationships": {"organization": {"data": {"guid": "org-1"}}, "spaces": {"data": [{"guid": "space-1"}]}}}`, room+2, room), status: 201}}) // two are there
+	made := w.atOnce(t, requests, "You have exceeded your space's services limit.", func(i int) (string, string) {
+		return "/v3/service_instances", fmt.Sprintf(`{"type": "managed", "name": "x%d", `, i) + toSpacePlan("plan-s")
+	})
+	keys := w.atOnce(t, requests, "You have exceeded your space's limit for service binding of type key.", func(i int) (string, string) {
+		return "/v3/service_credential_bindings", fmt.Sprintf(`{"type": "key", "name": "k%d", "relationships": {"service_instance": {"data": {"guid": "db-1"}}}}`, i)
+	})
+	if made != room || keys != room {
+		t.Errorf("%d service instances and %d keys were made; want %d of each", made, keys, room)
+	}
+}
