@@ -20,7 +20,7 @@ var Routes = &Table[cf.Route]{
 		"domain_guids":       "domain_guid",
 		"space_guids":        "space_guid IN (SELECT value FROM json_each(?)) OR " + routeShared + "(SELECT value FROM json_each(?)))",
 		"organization_guids": "space_guid IN (SELECT guid FROM spaces WHERE org_guid IN (SELECT value FROM json_each(?)))",
-		"app_guids":          "EXISTS (SELECT 1 FROM json_each(destinations) d WHERE d.value ->> 'app_guid' IN (SELECT value FROM json_each(?)))",
+		"app_guids":          "routes.guid IN (SELECT route_guid FROM route_apps WHERE app_guid IN (SELECT value FROM json_each(?)))",
 
 		"service_instance_guids": "EXISTS (SELECT 1 FROM route_bindings b WHERE b.route_guid = routes.guid AND b.instance_guid IN (SELECT value FROM json_each(?)))",
 
