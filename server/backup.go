@@ -79,6 +79,12 @@ func (h *house) sweepBackups() error {
 	return err
 }
 
+// Volumes is how many volumes a data directory has: no backup holds them.
+func Volumes(dataDir string) (int, error) {
+	found, err := filepath.Glob(filepath.Join(dataDir, "volumes", "[a-zA-Z0-9]*"))
+	return len(found), err
+}
+
 // meter tells how much was written, not too often.
 type meter struct {
 	w           io.Writer

@@ -38,7 +38,11 @@ func (c *backupCmd) Run(e *env) error {
 		return interrupted(e, err)
 	}
 	fmt.Fprintf(e.out, "Wrote %s (%s) in %.1f s. It holds the key of all secrets: keep it as you keep them.\n", c.File, bytesText(size), time.Since(p.started).Seconds())
-	return nil
+	n, err := server.Volumes(c.DataDir)
+	if n > 0 {
+		fmt.Fprintf(e.out, "Not in it: the content of volumes of data services and deployments (%d here). Dump it with their own tools.\n", n)
+	}
+	return err
 }
 
 func (c *backupCmd) stream(e *env) error {
