@@ -61,6 +61,13 @@ test-root: $(HELPERS) ## run the tests on real containers, mounts and networks
 e2e: build ## drive the built daemon as a user does
 	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CGO_ENABLED=1 go test $(TAGS) -count=1 -timeout 20m ./cmd/cupola/...
 
+KUBE_CACHE ?= $(HOME)/.cache/cupola/kube
+
+.PHONY: test-kube
+test-kube: ## bring a deployment into a Kubernetes control plane, which takes ten minutes to build, once
+	test/kube/build $(KUBE_CACHE)
+	CUPOLA_KUBE_BIN=$(KUBE_CACHE) go test $(TAGS) -count=1 -timeout 20m -run TestLive ./server/kube/apply
+
 .PHONY: lint
 lint: ## vet and lint
 	go vet $(TAGS) ./...

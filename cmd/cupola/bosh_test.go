@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,7 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"cupola/server/kube"
 )
 
 // releaseImage is the layer of a release: its jobs, the packages that they need,
@@ -169,6 +173,7 @@ func TestDeployment(t *testing.T) {
 
 	b.killedHalfWay(t)
 	b.wantInstances(up)
+	b.rendered(t)
 	b.must(b.run("deployment", "run-errand", "nats-deployment", "smoke-tests"))
 
 	b.must(b.deploy(`[{"type": "replace", "path": "/instance_groups/name=nats/instances", "value": 1}]`))
@@ -209,4 +214,42 @@ func (b *boshDaemon) killedHalfWay(t *testing.T) {
 	var tasks []boshTask
 	b.api("GET", "/v1/deployment_tasks", nil, &tasks)
 	b.must(b.run("deployment", "task", fmt.Sprint(tasks[0].ID)))
+}
+
+// rendered writes the deployment for Kubernetes: without secrets, and with them
+// for its owner alone.
+func (b *boshDaemon) rendered(t *testing.T) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "nats.yml")
+	args := b.deployArgs("[]", "render")
+	b.must(b.run(append(args, "--output", file, "--namespace", "nats")...))
+	objects := func(mode fs.FileMode) (all []kube.Object) {
+		t.Helper()
+		text, err := os.ReadFile(file)
+		if err == nil {
+			all, err = kube.Read(bytes.NewReader(text))
+		}
+		info, serr := os.Stat(file)
+		if err != nil || serr != nil || info.Mode().Perm() != mode {
+			t.Fatalf("got mode %v, %v, %v; want %v", info.Mode(), err, serr, mode)
+		}
+		return all
+	}
+	known := kube.KnownOf(objects(0o644))
+	b.must(b.run(append(args, "--output", file, "--with-secrets")...))
+	kinds := map[string]string{}
+	for _, o := range objects(0o600) {
+		kinds[o.Name()] = o.Kind()
+		if o.Kind() == "Secret" && len(o.Map("data")) == 0 {
+			t.Errorf("Secret %s has no values", o.Name())
+		}
+	}
+	for name, kind := range map[string]string{"nats-deployment-nats-v1": "StatefulSet", "nats-deployment-smoke-tests": "CronJob", "nats-deployment-nats-1": "Service", "nats-deployment.jobs.nats-v1": "Secret"} {
+		if kinds[name] != kind {
+			t.Errorf("%s is a %q; want a %s", name, kinds[name], kind)
+		}
+	}
+	if diff := cmp.Diff(known, kube.KnownOf(objects(0o600))); diff != "" {
+		t.Errorf("nothing has changed, but:\n%s", diff)
+	}
 }
