@@ -145,7 +145,7 @@ func TestDrains(t *testing.T) {
 
 	// Without the flag nothing is sent to this machine, and the app's log says so.
 	d.kill()
-	d.flags = nil
+	d.flags = []string{"--allow-loopback=false"}
 	d.start()
 	d.answers("probe", "ready")
 	eventually(t, 20*time.Second, func() string {
