@@ -98,6 +98,14 @@ func TestAnAppThatIsAnImage(t *testing.T) {
 	d.tells(t, "hello-image", "id -u", "1234")
 	d.tells(t, "hello-image", "echo $GREETING $PORT. in $PWD", "from the image . in /srv")
 
+	out, err := d.run("app", "render", "hello-image", "--controller", "statefulset")
+	for _, want := range []string{"kind: StatefulSet", "image: " + image, "containerPort: 9000", "number: 9000", "host: hello-image.", "VCAP_APPLICATION: REPLACE"} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("app render: %v\n%s\nwant %q", err, out, want)
+			break
+		}
+	}
+
 	// The image goes, then the registry, then the daemon.
 	r.remove(t, digest)
 	knocks := r.vanish(t)

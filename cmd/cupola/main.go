@@ -47,6 +47,7 @@ type cli struct {
 	EnableAppFeature  enableAppFeatureCmd  `cmd:"" aliases:"enable-app-feature-flag" help:"Turn a feature of an app on."`
 	DisableAppFeature disableAppFeatureCmd `cmd:"" aliases:"disable-app-feature-flag" help:"Turn a feature of an app off."`
 
+	App        appCmd  `cmd:"" help:"Write a pushed app as Kubernetes objects."`
 	Deployment boshCmd `cmd:"" help:"Deploy BOSH manifests here, look after what runs of them, and lint them."`
 
 	Cells          cellsCmd      `cmd:"" help:"List the cells: their tags, what they offer, their room."`

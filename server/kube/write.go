@@ -12,14 +12,18 @@ import (
 type Header struct {
 	Version string // of this program
 	Source  string // the manifest's name
-	SHA256  string // of its text
+	SHA256  string // of its text; "" of what has none
 	Target  string // what is given to kubectl: a file or a directory
 	Secrets bool   // the objects have the values of Secrets
 }
 
 // String is the comment.
 func (h Header) String() string {
-	s := fmt.Sprintf("# rendered by cupola %s from %s sha256:%s\n# apply: kubectl apply --server-side -f %s\n", h.Version, line(h.Source), h.SHA256, line(h.Target))
+	source := line(h.Source)
+	if h.SHA256 != "" {
+		source += " sha256:" + h.SHA256
+	}
+	s := fmt.Sprintf("# rendered by cupola %s from %s\n# apply: kubectl apply --server-side -f %s\n", h.Version, source, line(h.Target))
 	if !h.Secrets {
 		s += "# values of Secrets are not in here: " + placeholder + " stands for them; render again with --with-secrets to have them\n"
 	}

@@ -21,11 +21,10 @@ func insecure() *http.Transport {
 	return &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // a certificate of a minute ago, on loopback
 }
 
-// golden are the objects of the renderer's own test: its canary phase, with
-// values. The pretended kubelet makes volumes of one class alone.
-func golden(t *testing.T) []kube.Object {
+// golden are the objects of one of the renderer's own tests. The pretended kubelet makes volumes of one class alone.
+func golden(t *testing.T, name string) []kube.Object {
 	t.Helper()
-	text, err := os.ReadFile("../testdata/nats-secrets.golden.yml")
+	text, err := os.ReadFile("../testdata/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +80,7 @@ func (p *plane) pods(c *Cluster) (all []string) {
 func TestLive(t *testing.T) {
 	p := startPlane(t)
 	c := p.open()
-	all := golden(t)
+	all := golden(t, "nats-secrets.golden.yml") // the canary phase, with values
 	if got := p.bring(c, all); got[Created] != len(all) {
 		t.Errorf("got %v; want %d created", got, len(all))
 	}
@@ -95,6 +94,7 @@ func TestLive(t *testing.T) {
 	p.checkUpdate(c, all)
 	p.checkErrand(c, all)
 	p.checkDelete(c)
+	p.bring(c, golden(t, "app.golden.yml"))
 }
 
 func (p *plane) checkUpdate(c *Cluster, all []kube.Object) {

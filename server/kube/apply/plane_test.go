@@ -155,10 +155,11 @@ func (p *plane) open() *Cluster {
 		p.t.Fatal(err)
 	}
 	p.create(c, "v1", "namespaces", "Namespace", "nats", nil)
+	room := map[string]any{"cpu": "8", "memory": "16Gi", "pods": "50", "ephemeral-storage": "100Gi"}
 	for _, zone := range []string{"z1", "eu-2"} {
 		p.create(c, "v1", "nodes", "Node", "node-"+zone, map[string]any{
 			"metadata": map[string]any{"name": "node-" + zone, "labels": map[string]any{kube.DefaultZoneLabel: zone}, "annotations": map[string]any{"kwok.x-k8s.io/node": "fake"}},
-			"status":   map[string]any{"allocatable": map[string]any{"cpu": "8", "memory": "16Gi", "pods": "50"}, "capacity": map[string]any{"cpu": "8", "memory": "16Gi", "pods": "50"}},
+			"status":   map[string]any{"allocatable": room, "capacity": room},
 		})
 	}
 	return c

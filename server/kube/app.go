@@ -1,0 +1,370 @@
+package kube
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cupola/server/bosh/manifest"
+)
+
+// App is a pushed app, and all that belongs to it.
+type App struct {
+	Name      string
+	Image     string // what its processes run in
+	Env       map[string]string
+	Processes []AppProcess
+	Bindings  []AppBinding
+	Routes    []AppRoute
+}
+
+// AppProcess is a process of an app.
+type AppProcess struct {
+	Type              string
+	Command           string // a shell's; "" is the image's own
+	Instances         int
+	MemoryMB, DiskMB  int // 0 for no bound
+	Health, Readiness AppCheck
+}
+
+// AppCheck is how a process is checked, by Cloud Foundry's names: port, http or
+// process.
+type AppCheck struct {
+	Type              string
+	Endpoint          string // of http
+	TimeoutSeconds    int    // for the process to come up; 0: 60
+	InvocationSeconds int    // of one check; 0: 1
+	IntervalSeconds   int    // 0: Cloud Foundry's, 30 for the health and 2 for the readiness
+}
+
+// AppBinding is a service that an app is bound to.
+type AppBinding struct {
+	Name        string // of the binding, or of the service instance
+	Type        string // the offering's name, or user-provided
+	Provider    string
+	Credentials map[string]any
+}
+
+// AppRoute is a route to a process of an app.
+type AppRoute struct {
+	Host, Path string
+	Process    string
+	Port       int  // 0: 8080
+	TCP        bool // it has a port instead of a host
+}
+
+// AppOptions say how an app is written.
+type AppOptions struct {
+	Namespace   string
+	WithSecrets bool
+	Stateful    bool   // as StatefulSets, so that instances know their index
+	Gateway     string // routes are HTTPRoutes of this Gateway, not an Ingress
+	Ingress     string // the Ingress's class; "" is the cluster's default
+}
+
+// appPort is where a process listens that says nothing else.
+const appPort = 8080
+
+// bindingRoot is where bindings are mounted, one directory each, as
+// servicebinding.io has them.
+const bindingRoot = "/bindings"
+
+// RenderApp writes an app as objects, in the order in which they are to be
+// applied.
+func RenderApp(app App, o AppOptions) ([]Object, []Warning, error) {
+	if app.Image == "" {
+		return nil, nil, errors.New("the app has no image")
+	}
+	a := &appRendering{App: app, AppOptions: o, r: rendering{Options: Options{Namespace: o.Namespace, WithSecrets: o.WithSecrets}}}
+	a.secrets()
+	for i := range app.Processes {
+		a.workload(&app.Processes[i])
+	}
+	a.routes()
+	all, err := sorted(a.r.objects)
+	return all, a.r.warnings, err
+}
+
+// appRendering is a RenderApp under way. Its rendering takes objects and
+// warnings.
+type appRendering struct {
+	App
+	AppOptions
+	r rendering
+}
+
+// name is that of the app's part; "" and web are the app itself.
+func (a *appRendering) name(part string) string {
+	if part == "" || part == "web" {
+		return manifest.Sanitize(a.Name)
+	}
+	return manifest.Sanitize(a.Name + "-" + part)
+}
+
+func (a *appRendering) labels(process string) doc {
+	l := doc{managedBy: "cupola", "app.kubernetes.io/name": a.name("")}
+	if process != "" {
+		l["app.kubernetes.io/component"] = manifest.Sanitize(process)
+	}
+	return l
+}
+
+func (a *appRendering) meta(name, process, source string) doc {
+	return without(doc{"name": name, "namespace": a.Namespace, "labels": a.labels(process), "annotations": doc{sourceKey: source}})
+}
+
+// secrets adds that of the environment, and one for each binding.
+func (a *appRendering) secrets() {
+	if len(a.Env) > 0 {
+		values := map[string][]byte{}
+		for name, value := range a.Env {
+			values[name] = []byte(value)
+		}
+		a.keep("/environment_variables", values)
+		a.r.add(a.r.secret(a.meta(a.name("env"), "", "environment of app "+a.Name), opaque, values))
+	}
+	for _, b := range a.Bindings {
+		values := b.entries()
+		a.keep("/bindings/name="+b.Name, values)
+		a.r.add(a.r.secret(a.meta(a.bindingSecret(b), "", "binding "+b.Name+" of app "+a.Name), "servicebinding.io/"+manifest.Sanitize(b.Type), values))
+	}
+}
+
+var secretKey = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
+
+// keep drops what Kubernetes has no name for, and tells of it.
+func (a *appRendering) keep(path string, values map[string][]byte) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !secretKey.MatchString(name) {
+			a.r.warn(path, "%q cannot be a key of a Secret: it is left out", name)
+			delete(values, name)
+		}
+	}
+}
+
+func (a *appRendering) bindingSecret(b AppBinding) string { return a.name("binding-" + b.Name) }
+
+// entries are the files of a binding: texts as they are, all else as JSON.
+func (b AppBinding) entries() map[string][]byte {
+	all := map[string][]byte{}
+	for key, value := range b.Credentials {
+		if s, ok := value.(string); ok {
+			all[key] = []byte(s)
+		} else if text, err := json.Marshal(value); err == nil {
+			all[key] = text
+		}
+	}
+	all["type"] = []byte(b.Type)
+	if b.Provider != "" {
+		all["provider"] = []byte(b.Provider)
+	}
+	return all
+}
+
+// workload adds what runs a process.
+func (a *appRendering) workload(p *AppProcess) {
+	spec := doc{"replicas": p.Instances, "selector": doc{"matchLabels": a.labels(p.Type)}, "template": doc{
+		"metadata": doc{"labels": a.labels(p.Type)},
+		"spec": without(doc{
+			"automountServiceAccountToken": false, "enableServiceLinks": false, "containers": []any{a.container(p)}, "volumes": a.volumes(),
+			"securityContext": doc{"seccompProfile": doc{"type": "RuntimeDefault"}},
+		}),
+	}}
+	kind := "Deployment"
+	if a.Stateful {
+		kind = "StatefulSet"
+		spec["serviceName"], spec["podManagementPolicy"] = a.name(p.Type), "Parallel"
+	}
+	meta := a.meta(a.name(p.Type), p.Type, fmt.Sprintf("process %s of app %s", p.Type, a.Name))
+	a.r.add(Object{"apiVersion": "apps/v1", "kind": kind, "metadata": meta, "spec": spec})
+	if ports := a.ports(p.Type); len(ports) > 0 || a.Stateful {
+		list := []any{}
+		for _, n := range ports {
+			list = append(list, doc{"name": fmt.Sprintf("port-%d", n), "port": n, "targetPort": n, "protocol": "TCP"})
+		}
+		a.r.add(Object{"apiVersion": "v1", "kind": "Service", "metadata": a.meta(a.name(p.Type), p.Type, text(child(meta, "annotations"), sourceKey)),
+			"spec": without(a.headless(doc{"selector": a.labels(p.Type), "ports": list}, len(ports)))})
+	}
+}
+
+// headless has a Service without ports have no address either.
+func (a *appRendering) headless(spec doc, ports int) doc {
+	if ports == 0 {
+		spec["clusterIP"] = "None"
+	}
+	return spec
+}
+
+// ports are those that routes lead to.
+func (a *appRendering) ports(process string) (all []int) {
+	for _, r := range a.Routes {
+		if r.Process == process {
+			all = append(all, cmp.Or(r.Port, appPort))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func (a *appRendering) container(p *AppProcess) doc {
+	port := appPort
+	if ports := a.ports(p.Type); len(ports) > 0 {
+		port = ports[0]
+	}
+	c := doc{"name": manifest.Sanitize(p.Type), "image": a.Image, "env": a.env(p, port), "volumeMounts": a.mounts(),
+		"securityContext": doc{"allowPrivilegeEscalation": false}, "resources": p.resources(), "ports": []any{doc{"containerPort": port, "protocol": "TCP"}}}
+	if p.Command != "" {
+		c["command"], c["args"] = []any{"/bin/sh", "-c"}, []any{escaped(p.Command)}
+	}
+	if len(a.Env) > 0 {
+		c["envFrom"] = []any{doc{"secretRef": doc{"name": a.name("env")}}}
+	}
+	p.probes(c, port)
+	return without(c)
+}
+
+func (p *AppProcess) resources() doc {
+	limits := doc{}
+	if p.MemoryMB > 0 {
+		limits["memory"] = fmt.Sprintf("%dMi", p.MemoryMB)
+	}
+	if p.DiskMB > 0 {
+		limits["ephemeral-storage"] = fmt.Sprintf("%dMi", p.DiskMB)
+	}
+	return without(doc{"limits": limits})
+}
+
+// env is what Cloud Foundry tells each instance.
+func (a *appRendering) env(p *AppProcess, port int) []any {
+	field := func(name, path string) doc {
+		return doc{"name": name, "valueFrom": doc{"fieldRef": doc{"fieldPath": path}}}
+	}
+	env := []any{
+		doc{"name": "PORT", "value": strconv.Itoa(port)}, doc{"name": "VCAP_APP_HOST", "value": "0.0.0.0"}, doc{"name": "VCAP_APP_PORT", "value": strconv.Itoa(port)},
+		field("CF_INSTANCE_GUID", "metadata.uid"), field("CF_INSTANCE_INTERNAL_IP", "status.podIP"), field("CF_INSTANCE_IP", "status.hostIP"),
+	}
+	if p.MemoryMB > 0 {
+		env = append(env, doc{"name": "MEMORY_LIMIT", "value": fmt.Sprintf("%dm", p.MemoryMB)})
+	}
+	if a.Stateful {
+		for _, name := range []string{"CF_INSTANCE_INDEX", "INSTANCE_INDEX"} {
+			env = append(env, field(name, "metadata.labels['"+podIndex+"']"))
+		}
+	} else {
+		a.r.warn("/processes/"+p.Type, "instances of a Deployment have no CF_INSTANCE_INDEX; those of a StatefulSet do (--controller statefulset)")
+	}
+	if len(a.Bindings) > 0 {
+		env = append(env, doc{"name": "SERVICE_BINDING_ROOT", "value": bindingRoot})
+	}
+	return env
+}
+
+func (a *appRendering) volumes() (all []any) {
+	for i, b := range a.Bindings {
+		all = append(all, doc{"name": fmt.Sprintf("binding-%d", i), "secret": doc{"secretName": a.bindingSecret(b)}})
+	}
+	return all
+}
+
+func (a *appRendering) mounts() (all []any) {
+	for i, b := range a.Bindings {
+		all = append(all, doc{"name": fmt.Sprintf("binding-%d", i), "mountPath": bindingRoot + "/" + manifest.Sanitize(b.Name), "readOnly": true})
+	}
+	return all
+}
+
+// Cloud Foundry's own times, in seconds: of coming up, and between checks of
+// what is up.
+const (
+	startSeconds     = 60
+	startEvery       = 2
+	healthEvery      = 30
+	readinessEvery   = 2
+	invocationLimits = 1
+)
+
+// probes adds those of a process: that it comes up, that it lives, and that it is
+// ready, which it is when it lives unless it says more.
+func (p *AppProcess) probes(c doc, port int) {
+	if live := p.Health.probe(port); live != nil {
+		start := copied(live)
+		start["periodSeconds"], start["failureThreshold"] = startEvery, max(cmp.Or(p.Health.TimeoutSeconds, startSeconds)/startEvery, 1)
+		live["periodSeconds"] = cmp.Or(p.Health.IntervalSeconds, healthEvery)
+		c["startupProbe"], c["livenessProbe"] = start, live
+	}
+	ready := p.Readiness
+	if ready.probe(port) == nil {
+		ready = p.Health
+	}
+	if probe := ready.probe(port); probe != nil {
+		probe["periodSeconds"] = cmp.Or(p.Readiness.IntervalSeconds, readinessEvery)
+		c["readinessProbe"] = probe
+	}
+}
+
+// probe is nil for a check of the process alone: Kubernetes sees that itself.
+func (h AppCheck) probe(port int) doc {
+	probe := doc{"timeoutSeconds": cmp.Or(h.InvocationSeconds, invocationLimits)}
+	switch h.Type {
+	case "http":
+		probe["httpGet"] = doc{"path": cmp.Or(h.Endpoint, "/"), "port": port}
+	case "port":
+		probe["tcpSocket"] = doc{"port": port}
+	default:
+		return nil
+	}
+	return probe
+}
+
+// routes adds what leads from outside to the Services.
+func (a *appRendering) routes() {
+	byHost := map[string][]AppRoute{}
+	for _, r := range a.Routes {
+		if r.TCP {
+			a.r.warn("/routes", "a TCP route is not written: a Service of type LoadBalancer or a TCPRoute of your Gateway leads to Service %s, port %d", a.name(r.Process), cmp.Or(r.Port, appPort))
+			continue
+		}
+		byHost[r.Host] = append(byHost[r.Host], r)
+	}
+	if len(byHost) == 0 {
+		return
+	}
+	hosts := slices.Sorted(maps.Keys(byHost))
+	meta := a.meta(a.name(""), "", "routes of app "+a.Name)
+	rules := []any{}
+	if a.Gateway == "" {
+		for _, host := range hosts {
+			paths := []any{}
+			for _, r := range byHost[host] {
+				backend := doc{"service": doc{"name": a.name(r.Process), "port": doc{"number": cmp.Or(r.Port, appPort)}}}
+				paths = append(paths, doc{"path": cmp.Or(r.Path, "/"), "pathType": "Prefix", "backend": backend})
+			}
+			rules = append(rules, doc{"host": host, "http": doc{"paths": paths}})
+		}
+		a.r.add(Object{"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": meta, "spec": without(doc{"ingressClassName": a.Ingress, "rules": rules})})
+		return
+	}
+	for _, host := range hosts {
+		a.r.add(a.httpRoute(host, byHost[host]))
+	}
+}
+
+// httpRoute is that of one host: its rules hold for all hosts that it names.
+func (a *appRendering) httpRoute(host string, routes []AppRoute) Object {
+	rules := []any{}
+	for _, r := range routes {
+		rules = append(rules, doc{
+			"matches":     []any{doc{"path": doc{"type": "PathPrefix", "value": cmp.Or(r.Path, "/")}}},
+			"backendRefs": []any{doc{"name": a.name(r.Process), "port": cmp.Or(r.Port, appPort)}},
+		})
+	}
+	name := a.name(strings.ReplaceAll(strings.ReplaceAll(host, "*", "wildcard"), ".", "-"))
+	return Object{"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute", "metadata": a.meta(name, "", "route "+host+" of app "+a.Name),
+		"spec": doc{"parentRefs": []any{doc{"name": a.Gateway}}, "hostnames": []any{host}, "rules": rules}}
+}

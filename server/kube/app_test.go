@@ -1,0 +1,46 @@
+package kube
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+)
+
+func exampleApp() App {
+	return App{
+		Name: "My_Shop", Image: "registry.example.com/shop:1", Env: map[string]string{"COLOR": "blue", "VCAP_SERVICES": "{}", "odd name": "x"},
+		Processes: []AppProcess{
+			{Type: "web", Instances: 2, MemoryMB: 256, DiskMB: 1024, Health: AppCheck{Type: "http", Endpoint: "/health", TimeoutSeconds: 30}, Readiness: AppCheck{Type: "process"}},
+			{Type: "worker", Command: "work --at $(date)", Instances: 1, MemoryMB: 64, Health: AppCheck{Type: "process"}},
+		},
+		Bindings: []AppBinding{{Name: "db", Type: "postgres", Provider: "us", Credentials: map[string]any{"uri": "postgres://u:p@h/d", "port": 5432, "a/b": "c"}}},
+		Routes: []AppRoute{
+			{Host: "shop.example.com", Process: "web"}, {Host: "shop.example.com", Path: "/admin", Process: "web", Port: 9000},
+			{Host: "*.example.org", Process: "web"}, {Host: "tcp.example.com:1024", Process: "web", TCP: true},
+		},
+	}
+}
+
+func TestRenderApp(t *testing.T) {
+	for name, o := range map[string]AppOptions{
+		"app.golden.yml":         {},
+		"app-secrets.golden.yml": {Namespace: "shop", WithSecrets: true, Stateful: true, Gateway: "public"},
+	} {
+		all, warnings, err := RenderApp(exampleApp(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		out.WriteString(Header{Version: "v1", Source: "app My_Shop", Target: name, Secrets: o.WithSecrets}.String())
+		for _, w := range warnings {
+			fmt.Fprintf(&out, "# warning: %s\n", w)
+		}
+		if err := Write(&out, all); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name, out.Bytes())
+	}
+	if _, _, err := RenderApp(App{Name: "a"}, AppOptions{}); err == nil || err.Error() != "the app has no image" {
+		t.Errorf("got %v", err)
+	}
+}
