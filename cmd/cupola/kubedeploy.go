@@ -77,13 +77,24 @@ func without(all []kube.Variable, name string) (rest []kube.Variable) {
 
 // bring applies objects and waits for them, phase by phase.
 func (c *boshDeployCmd) bring(e *env, cluster *apply.Cluster, objects []kube.Object) error {
+	both := c.Phase == "both"
+	for i, o := range objects {
+		full, canaries := kube.FullOf(o)
+		if !both || !canaries {
+			continue
+		}
+		settled, err := cluster.Settled(e.ctx, full)
+		if err != nil {
+			return err
+		}
+		if settled { // there is no update to try on canaries
+			objects[i] = full
+		}
+	}
 	if err := c.phase(e, cluster, objects); err != nil {
 		return err
 	}
-	if c.Phase != "both" {
-		return nil
-	}
-	if rest := kube.Finished(objects); len(rest) > 0 {
+	if rest := kube.Finished(objects); both && len(rest) > 0 {
 		return c.phase(e, cluster, rest)
 	}
 	return nil

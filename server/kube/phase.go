@@ -4,17 +4,25 @@ package kube
 // are other then.
 func Finished(all []Object) (changed []Object) {
 	for _, o := range all {
-		if o.Number("spec", "updateStrategy", "rollingUpdate", "partition") == 0 {
-			continue
+		if full, is := FullOf(o); is {
+			changed = append(changed, full)
 		}
-		full, spec, strategy, rolling := copied(o), copied(o.Map("spec")), copied(o.Map("spec", "updateStrategy")), copied(o.Map("spec", "updateStrategy", "rollingUpdate"))
-		rolling["partition"] = 0
-		strategy["rollingUpdate"] = rolling
-		spec["updateStrategy"] = strategy
-		full["spec"] = spec
-		changed = append(changed, full)
 	}
 	return changed
+}
+
+// FullOf is an object of the phase Canary as it is in the phase Full; false for
+// one that is the same.
+func FullOf(o Object) (Object, bool) {
+	if o.Number("spec", "updateStrategy", "rollingUpdate", "partition") == 0 {
+		return o, false
+	}
+	full, spec, strategy, rolling := copied(o), copied(o.Map("spec")), copied(o.Map("spec", "updateStrategy")), copied(o.Map("spec", "updateStrategy", "rollingUpdate"))
+	rolling["partition"] = 0
+	strategy["rollingUpdate"] = rolling
+	spec["updateStrategy"] = strategy
+	full["spec"] = spec
+	return full, true
 }
 
 // Hidden are the objects with placeholders for what Secrets hold.

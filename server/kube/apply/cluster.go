@@ -143,24 +143,44 @@ func (c *Cluster) apply(ctx context.Context, o kube.Object) (Change, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := json.Marshal(o)
-	if err != nil {
-		return "", fmt.Errorf("encode %s: %w", named(o), err)
-	}
-	r, err := c.of(o)
-	if err != nil {
-		return "", err
-	}
-	is, err := r.Patch(ctx, o.Name(), types.ApplyPatchType, text, metav1.PatchOptions{FieldManager: manager, Force: &c.Force})
+	is, err := c.patch(ctx, o)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("apply %s: %w", named(o), err)
+		return "", err
 	case was == nil:
 		return Created, nil
-	case was.Version() != kube.Object(is.Object).Version():
+	case was.Version() != is.Version():
 		return Changed, nil
 	}
 	return Unchanged, nil
+}
+
+// patch applies an object, and returns what it is then.
+func (c *Cluster) patch(ctx context.Context, o kube.Object, dryRun ...string) (kube.Object, error) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", named(o), err)
+	}
+	r, err := c.of(o)
+	if err != nil {
+		return nil, err
+	}
+	is, err := r.Patch(ctx, o.Name(), types.ApplyPatchType, text, metav1.PatchOptions{FieldManager: manager, Force: &c.Force, DryRun: dryRun})
+	if err != nil {
+		return nil, fmt.Errorf("apply %s: %w", named(o), err)
+	}
+	return is.Object, nil
+}
+
+// Settled tells whether there is nothing to update: an object is not there yet,
+// or applying it would change nothing of what it specifies.
+func (c *Cluster) Settled(ctx context.Context, o kube.Object) (bool, error) {
+	was, err := c.get(ctx, o)
+	if err != nil || was == nil {
+		return err == nil, err
+	}
+	is, err := c.patch(ctx, o, metav1.DryRunAll)
+	return err == nil && was.Number("metadata", "generation") == is.Number("metadata", "generation"), err
 }
 
 // Known are the versions of a deployment's Secrets in the cluster.

@@ -129,10 +129,22 @@ func (p *plane) checkUpdate(c *Cluster, all []kube.Object) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	p.settled(c, changed, false)
 	p.bring(c, changed)
 	look("with canaries", was, is)
 	p.bring(c, kube.Finished(changed))
 	look("after all", is, is)
+	p.settled(c, changed, true)
+}
+
+// settled checks whether there is anything to update.
+func (p *plane) settled(c *Cluster, all []kube.Object, want bool) {
+	p.t.Helper()
+	for _, o := range kube.Finished(all) {
+		if got, err := c.Settled(p.t.Context(), o); err != nil || got != want {
+			p.t.Errorf("%s is settled: %v, %v; want %v", named(o), got, err, want)
+		}
+	}
 }
 
 // checkErrand runs the errand as a user does: kubectl create job --from=cronjob/…
