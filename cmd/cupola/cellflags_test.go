@@ -1,12 +1,12 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -21,7 +21,7 @@ func cellsOf(t testing.TB, text string, args ...string) (server.Config, error) {
 		t.Fatal(err)
 	}
 	var c cli
-	parser, err := kong.New(&c, kong.Configuration(loadYAML))
+	parser, err := newParser(&c, io.Discard, io.Discard, func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func FuzzCells(f *testing.F) {
 	f.Add("[{preloaded_rootfses: [a]}]")
 	f.Fuzz(func(t *testing.T, text string) {
 		var c cli
-		parser, err := kong.New(&c)
+		parser, err := newParser(&c, io.Discard, io.Discard, func(int) {})
 		if err != nil {
 			t.Fatal(err)
 		}

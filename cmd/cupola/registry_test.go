@@ -1,12 +1,12 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
 
 	"cupola/rootfs"
@@ -26,7 +26,7 @@ func TestRegistryFlags(t *testing.T) {
 		{"serve", "--mirrors", "docker.io=a.example,b.example;quay.io=c.example", "--plain-http", "reg.lab:5000"},
 	} {
 		var c cli
-		parser, err := kong.New(&c, kong.Configuration(loadYAML))
+		parser, err := newParser(&c, io.Discard, io.Discard, func(int) {})
 		if err != nil {
 			t.Fatal(err)
 		}
