@@ -51,7 +51,8 @@ test: ## run all that CI runs
 
 .PHONY: test-unit
 test-unit: $(HELPERS) ## run the tests that need no root, with the race detector
-	CGO_ENABLED=1 go test $(TAGS) -race ./...
+	CGO_ENABLED=1 go test $(TAGS) -race -short ./...
+	CGO_ENABLED=1 go test $(TAGS) ./rootfs/unpack ./server/api ./server/broker ./store # what takes long with it
 
 .PHONY: test-root
 test-root: $(HELPERS) ## run the tests on real containers, mounts and networks

@@ -66,6 +66,9 @@ func TestInspectTellsWhatRowsName(t *testing.T) {
 }
 
 func TestInspectRefuses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector, and has nothing for it")
+	}
 	run := func(sql string) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
 			db, err := open(filepath.Join(dir, DatabaseFile), "")

@@ -378,6 +378,9 @@ func found(rt route, user string, l look) string {
 // something is done in a copy of the world. The table in testdata is what all of
 // them get: a change of who may what shows there.
 func TestAccess(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector, and has nothing for it")
+	}
 	w := newWorld(t)
 	w.write(seedAccess)
 	w.seedLooks()

@@ -15,6 +15,9 @@ import (
 // before the broker did what it was asked for and once after it. A new loop
 // carries on. Nothing may fail, and nothing may be left at the broker.
 func TestKilledAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector, and has nothing for it")
+	}
 	for _, polls := range []int{0, 1} {
 		for at := 1; ; at++ {
 			killed := false

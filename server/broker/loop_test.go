@@ -13,6 +13,9 @@ import (
 // TestStatementsGrowWithOperations has a broker asked for ever more instances at
 // once: each costs the database the same.
 func TestStatementsGrowWithOperations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector, and has nothing for it")
+	}
 	each := func(n int) float64 {
 		w := newWorld(t)
 		w.run()

@@ -20,7 +20,7 @@ import (
 // noUser is compared with when there is no such user, so that an attempt takes
 // as long as with one.
 var noUser = sync.OnceValue(func() []byte {
-	b, _ := bcrypt.GenerateFromPassword([]byte(rand.Text()), bcrypt.DefaultCost)
+	b, _ := bcrypt.GenerateFromPassword([]byte(rand.Text()), cost)
 	return b
 })
 
