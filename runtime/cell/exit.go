@@ -2,6 +2,7 @@ package cell
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,10 @@ const (
 	codependent = "Codependent step exited"
 	outOfMemory = " (out of memory)"
 )
+
+// daemonEnded is why a process is given up that an earlier daemon was just
+// starting: nobody knows whether it ran.
+const daemonEnded = "failed to run container: its daemon ended"
 
 // exitLine is what Diego writes into the app's log when a process ends.
 func exitLine(x container.Exit, exceeded time.Duration) string {
@@ -50,8 +55,9 @@ func exitedWith(source string, x container.Exit) []string {
 func (i *instance) exit(end ending) lrp.Exit {
 	x := lrp.Exit{Code: end.Exit.Code, Stopped: end.Stopped, Failed: end.Failed, Reason: strings.Join(end.Reasons, "; ")}
 	if !end.Exit.Known {
-		x.Code, x.Unknown = -1, true
+		x.Code = -1
 	}
+	x.Unknown = !end.Exit.Known || slices.Contains(end.Reasons, daemonEnded)
 	if i.spec.Kind == lrp.KindInstance {
 		x.Failed = !end.Stopped
 	} else if end.Stopped {

@@ -29,7 +29,7 @@ func (p *performer) process(ctx context.Context, at string, r lrp.Run, source st
 		return p.findProcess(ctx, at, s, r, source), nil
 	}
 	if p.step(at).Launched {
-		return running{}, failure{"failed to run container: its daemon ended"}
+		return running{}, failure{daemonEnded}
 	}
 	p.first(at)
 	out, err := p.openOutput(at, r, source)
