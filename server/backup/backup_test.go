@@ -132,10 +132,26 @@ func TestABackupIsVerifiedAndExtracted(t *testing.T) {
 	}
 }
 
+// unpacked is what zstd makes of a backup; nil where it makes nothing.
+func unpacked(t *testing.T, b []byte) []byte {
+	t.Helper()
+	r, err := zstd.NewReader(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
 // Wherever a backup is cut off, and whatever byte of it is another, it is
-// refused.
+// refused, unless it unpacks to the same: some bits of zstd's mean nothing.
 func TestADamagedBackupIsRefused(t *testing.T) {
-	b := pack(t, plain(t, tree(t), Manifest{}))
+	all := plain(t, tree(t), Manifest{})
+	b := pack(t, all)
 	step := max(len(b)/97, 1)
 	for at := 0; at < len(b); at += step {
 		if err := Read(t.Context(), bytes.NewReader(b[:at]), Visitor{}); err == nil {
@@ -143,7 +159,7 @@ func TestADamagedBackupIsRefused(t *testing.T) {
 		}
 		other := slices.Clone(b)
 		other[at] ^= 0x10
-		if err := Read(t.Context(), bytes.NewReader(other), Visitor{}); err == nil {
+		if err := Read(t.Context(), bytes.NewReader(other), Visitor{}); err == nil && !bytes.Equal(unpacked(t, other), all) {
 			t.Errorf("byte %d of %d is another: it was not seen", at, len(b))
 		}
 	}
