@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// errNoEndpoint is met when all endpoints went away between attempts.
+// errNoEndpoint is met when all endpoints went away after the request was
+// admitted and before one was asked.
 var errNoEndpoint = errors.New("no endpoint is left")
 
 // forwarder takes admitted exchanges to their endpoints.

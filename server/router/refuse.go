@@ -34,6 +34,10 @@ func (x *exchange) failed(err error) {
 		x.answer(statusClientGone, routerError, "499 Request Cancelled")
 		return
 	}
+	if errors.Is(err, errNoEndpoint) {
+		x.refuseRoute()
+		return
+	}
 	if x.body != nil && x.body.broken.Load() {
 		x.refuse(http.StatusBadRequest, "invalid_request_body", "Request body could not be read")
 		return

@@ -246,6 +246,31 @@ func TestRoundRobinAndRetry(t *testing.T) {
 	}
 }
 
+// TestLastEndpointGoes lets a request be admitted and then takes the last
+// endpoint away, as a stopped app does.
+func TestLastEndpointGoes(t *testing.T) {
+	for _, tt := range []struct {
+		after  Table
+		status int
+		body   string
+	}{
+		{Table{Routes: []Route{route("app.test")}}, 503, "503 Service Unavailable: Requested route ('app.test') has no available endpoints."},
+		{Table{}, 404, "404 Not Found: Requested route ('app.test') does not exist."},
+	} {
+		s := newSite(t, Config{})
+		s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, nil))}})
+		endpoint := s.index.Load().lookup("app.test", "/").endpoints[0]
+		endpoint.removed.Store(true) // the request takes it, lets it go and looks again
+		result := make(chan answer)
+		go func() { result <- s.get(t, "app.test/") }()
+		<-endpoint.requests.zero
+		s.Set(tt.after)
+		if got := <-result; got.status != tt.status || got.body != tt.body {
+			t.Errorf("got %d %q; want %d %q", got.status, got.body, tt.status, tt.body)
+		}
+	}
+}
+
 func TestDrainAndSettle(t *testing.T) {
 	s := newSite(t, Config{})
 	arrived, goOn := make(chan bool), make(chan bool)
