@@ -115,6 +115,16 @@ func (x *exchange) resolve() []*endpoint {
 	return x.near(x.pool.endpoints)
 }
 
+// again is resolve for a request that was admitted: not by a policy that has come
+// since, which lets in nobody here.
+func (x *exchange) again() []*endpoint {
+	found := x.resolve()
+	if x.pool != nil && x.pool.policy != nil && (x.caller == nil || !x.pool.policy.named(*x.caller)) {
+		return nil
+	}
+	return found
+}
+
 // take gives the request one of candidates that it has not tried; false when
 // there is none. One that Set removed meanwhile is let go again: Settle may
 // have said already that it is idle.
@@ -130,7 +140,7 @@ func (x *exchange) take(candidates []*endpoint) bool {
 			return true
 		}
 		e.release()
-		candidates = x.resolve()
+		candidates = x.again()
 	}
 	return false
 }

@@ -99,7 +99,7 @@ func (f *forwarder) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		lastErr = err
 		x.unreachable()
-		candidates = x.resolve() // the table may have changed just now
+		candidates = x.again() // the table may have changed just now
 	}
 	return nil, lastErr
 }

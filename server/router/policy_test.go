@@ -159,3 +159,40 @@ func TestPolicies(t *testing.T) {
 		t.Error("it is reached without TLS")
 	}
 }
+
+// A route service that is an app of ours is reached without its front: a route
+// that leads there must not lead past its policy.
+func TestARouteServiceLeadsPastNoPolicy(t *testing.T) {
+	s := newGuardedSite(t)
+	secret := app(t, "secret", 0, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "secret") })
+	mine := route("mine.test", app(t, "mine", 1, func(http.ResponseWriter, *http.Request) {}))
+	mine.ServiceURL = "https://back.apps.identity/"
+	policy := &Policy{Scope: "any", Sources: []string{"cf:app:a"}}
+	s.Set(Table{Guarded: []string{"apps.identity"}, Routes: []Route{mine, {Host: "back.apps.identity", AppGUID: appGUID, Endpoints: []Endpoint{secret}, Policy: policy}}})
+	if got, body := s.call("mine.test", "mine.test", nil); got != http.StatusMisdirectedRequest || body == "secret" {
+		t.Errorf("got %d %q; want it refused", got, body)
+	}
+}
+
+// A policy that comes while a request is on its way holds for its next attempt.
+func TestAPolicyThatComesMeanwhile(t *testing.T) {
+	s := newGuardedSite(t)
+	secret := app(t, "secret", 0, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "secret") })
+	open := Route{Host: "back.apps.identity", AppGUID: appGUID, Endpoints: []Endpoint{secret}}
+	s.Set(Table{Routes: []Route{open}})
+	x := &exchange{router: s.Router, host: open.Host, path: "/"}
+	if got := x.again(); len(got) != 1 {
+		t.Fatalf("got %d endpoints; want 1", len(got))
+	}
+	open.Policy = &Policy{Scope: "any", Sources: []string{"cf:app:a"}}
+	s.Set(Table{Routes: []Route{open}})
+	for _, c := range []struct {
+		caller *caller
+		want   int
+	}{{nil, 0}, {&caller{app: "b"}, 0}, {&caller{app: "a"}, 1}} {
+		x.caller = c.caller
+		if got := x.again(); len(got) != c.want {
+			t.Errorf("%+v: got %d endpoints; want %d", c.caller, len(got), c.want)
+		}
+	}
+}

@@ -37,6 +37,10 @@ func (x *exchange) throughService() bool {
 	// An app of ours is reached as such, without a way around by its URL.
 	x.host, x.path, x.instance = hostOf(x.service.Host), x.service.EscapedPath(), nil
 	x.candidates = x.resolve()
+	if x.pool != nil && x.pool.policy != nil { // we show no app's certificate, and let nobody past it
+		x.refuse(http.StatusMisdirectedRequest, "mtls_mismatch", "The route service wants client certificates, which the router has none of.")
+		return false
+	}
 	if x.pool != nil && len(x.candidates) == 0 {
 		x.refuseRoute()
 		return false
