@@ -295,3 +295,40 @@ func TestUnlock(t *testing.T) {
 		t.Errorf("got %d %v", status, body)
 	}
 }
+
+// Who may make clients makes none that may do more than himself.
+func TestWhoWritesClientsIsNoAdmin(t *testing.T) {
+	_, srv := start(t)
+	_, admin := grant(t, srv, "cf", "", password("admin", "pw"))
+	ask(t, srv, admin, "POST", "/oauth/clients", `{"client_id":"maker","client_secret":"s","authorized_grant_types":["client_credentials"],"authorities":["clients.write","clients.read","cloud_controller.read"]}`)
+	ask(t, srv, admin, "POST", "/oauth/clients", workerClient)
+	_, maker := grant(t, srv, "", "", credentialsOf("maker", "s"))
+	client := func(id, grants, scopes, authorities string) string {
+		return fmt.Sprintf(`{"client_id":%q,"client_secret":"s","authorized_grant_types":[%q],"scope":[%s],"authorities":[%s]}`, id, grants, scopes, authorities)
+	}
+	for name, c := range map[string]struct {
+		body   string
+		status int
+	}{
+		"an admin":                 {client("a", "client_credentials", "", `"uaa.admin"`), 400},
+		"one of Cloud Controller":  {client("b", "client_credentials", "", `"cloud_controller.admin"`), 400},
+		"by its own name":          {client("cloud_controller", "client_credentials", "", `"cloud_controller.admin"`), 400},
+		"whose users are admins":   {client("d", "client_credentials", `"cloud_controller.admin"`, ""), 400},
+		"that takes passwords":     {client("e", "password", "", ""), 400},
+		"what it may itself":       {client("f", "client_credentials", `"cloud_controller.read"`, `"cloud_controller.read"`), 201},
+		"what is of the new alone": {client("g", "client_credentials", `"g.read"`, `"maker.x"`), 201},
+	} {
+		if status, body := ask(t, srv, maker, "POST", "/oauth/clients", c.body); status != c.status {
+			t.Errorf("%s: got %d %v; want %d", name, status, body, c.status)
+		}
+	}
+	if status, body := ask(t, srv, maker, "PUT", "/oauth/clients/f", client("f", "client_credentials", "", `"scim.write"`)); status != 400 {
+		t.Errorf("update: got %d %v", status, body)
+	}
+	if status, body := ask(t, srv, maker, "PUT", "/oauth/clients/maker", client("maker", "client_credentials", "", `"clients.write","uaa.admin"`)); status != 400 {
+		t.Errorf("its own: got %d %v", status, body)
+	}
+	if status, body := ask(t, srv, admin, "PUT", "/oauth/clients/f", client("f", "client_credentials", "", `"scim.write"`)); status != 200 {
+		t.Errorf("an admin: got %d %v", status, body)
+	}
+}

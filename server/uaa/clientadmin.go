@@ -134,13 +134,45 @@ func decodeClient(r *http.Request) (*clientRequest, error) {
 	return &req, nil
 }
 
+// permit refuses a client that could do more than who makes it, unless that is
+// an admin: else clients.write would be the right to everything.
+func (req *clientRequest) permit(by Identity) error {
+	if slices.Contains(by.Scopes, "uaa.admin") || slices.Contains(by.Scopes, "clients.admin") {
+		return nil
+	}
+	bad := func(what, name string) error {
+		return refuse(http.StatusBadRequest, "invalid_client", "%s is not an allowed %s for caller=%s. Must have prefix in [%s.,%s.] or be one of: %v", name, what, by.ClientID, by.ClientID, req.ID, by.Scopes)
+	}
+	if slices.Contains(req.GrantTypes, grantPassword) {
+		return refuse(http.StatusBadRequest, "invalid_client", "%s is not an allowed grant type for caller=%s", grantPassword, by.ClientID)
+	}
+	for what, names := range map[string][]string{"scope": req.Scopes, "authority": req.Authorities} {
+		for _, name := range names {
+			if !slices.Contains(by.Scopes, name) && (meaning(name) || !strings.HasPrefix(name, by.ClientID+".") && !strings.HasPrefix(name, req.ID+".")) {
+				return bad(what, name)
+			}
+		}
+	}
+	return nil
+}
+
+// meaning tells whether a scope is one that somebody here goes by, whatever
+// clients are called.
+func meaning(scope string) bool {
+	return slices.Contains(slices.Concat(userScopes, AdminScopes, otherScopes), scope)
+}
+
 func (u *UAA) createClient(r *http.Request) (int, any, error) {
-	if _, err := u.bearer(r, "uaa.admin", "clients.admin", "clients.write"); err != nil {
+	by, err := u.bearer(r, "uaa.admin", "clients.admin", "clients.write")
+	if err != nil {
 		return 0, nil, err
 	}
 	req, err := decodeClient(r)
 	if err == nil {
 		err = req.check()
+	}
+	if err == nil {
+		err = req.permit(by)
 	}
 	if err != nil {
 		return 0, nil, err
@@ -194,7 +226,8 @@ func noClient(r *http.Request, err error) error {
 
 // updateClient sets all but the secret, which has a way of its own.
 func (u *UAA) updateClient(r *http.Request) (int, any, error) {
-	if _, err := u.bearer(r, "uaa.admin", "clients.admin", "clients.write"); err != nil {
+	by, err := u.bearer(r, "uaa.admin", "clients.admin", "clients.write")
+	if err != nil {
 		return 0, nil, err
 	}
 	req, err := decodeClient(r)
@@ -204,6 +237,9 @@ func (u *UAA) updateClient(r *http.Request) (int, any, error) {
 	c, err := u.changeClient(r, func(tx *store.Tx, c *cf.Client) error {
 		req.ID, req.Secret = c.GUID, c.SecretHash
 		if err := req.check(); err != nil {
+			return err
+		}
+		if err := req.permit(by); err != nil {
 			return err
 		}
 		req.apply(c)
