@@ -47,15 +47,21 @@ func (h *house) isAPI(host string) bool {
 	return err == nil
 }
 
-// mayReadLogs lets those read an app's log who see the app, and those with
-// the firehose read everything. Without a source it asks for a valid token only.
-func (h *house) mayReadLogs(r *http.Request, sourceID string) error {
+// mayReadLogs lets those read an app's log who see the app, and those with the
+// firehose read everything.
+func (h *house) mayReadLogs(r *http.Request, sourceIDs ...string) (may map[string]bool, err error) {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	id, err := h.authenticate(r.Context(), token)
-	if err != nil || sourceID == "" || slices.Contains(id.Scopes, "doppler.firehose") {
-		return err
+	if err != nil || len(sourceIDs) == 0 {
+		return nil, err
 	}
-	return h.store.Read(r.Context(), func(tx *store.Tx) error {
-		return h.visible(tx, id, sourceID)
-	})
+	may = map[string]bool{}
+	if slices.Contains(id.Scopes, "doppler.firehose") {
+		for _, source := range sourceIDs {
+			may[source] = true
+		}
+		return may, nil
+	}
+	err = h.store.Read(r.Context(), func(tx *store.Tx) error { return h.markVisible(tx, id, sourceIDs, may) })
+	return may, err
 }

@@ -88,7 +88,13 @@ func (w *world) open() {
 	for _, p := range uaa.Paths() {
 		mux.Handle(p, ua)
 	}
-	mux.Handle("/api/v1/", logcache.New(logcache.Config{}).Handler(func(*http.Request, string) error { return nil }))
+	mux.Handle("/api/v1/", logcache.New(logcache.Config{}).Handler(func(_ *http.Request, ids ...string) (map[string]bool, error) {
+		may := map[string]bool{}
+		for _, id := range ids {
+			may[id] = true
+		}
+		return may, nil
+	}))
 	w.server, w.stop = httptest.NewServer(mux), cancel
 	w.url = w.server.URL
 	w.t.Cleanup(func() { cancel(); w.server.Close(); w.store.Close() })

@@ -2,9 +2,11 @@ package logcache
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -17,25 +19,30 @@ const (
 	maxLimit     = 1000 // log-cache's
 )
 
-// Handler serves GET /api/v1/{info,read/{source_id},meta}. authorize tells
-// whether the request may see a source; as in log-cache a refusal looks like
-// a source that does not exist.
-func (c *Cache) Handler(authorize func(r *http.Request, sourceID string) error) http.Handler {
+// Authorize gives those of the sources that whoever asks may read, and no others;
+// an error says that it is nobody who may ask at all.
+type Authorize func(r *http.Request, sourceIDs ...string) (map[string]bool, error)
+
+// Handler serves GET /api/v1/read/{source_id}, /api/v1/meta and /api/v1/info. As in
+// log-cache a source that is not for its user looks like one that does not exist.
+func (c *Cache) Handler(authorize Authorize) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/info", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, infoAnswer{Version: version, VMUptime: int64String(int64(time.Since(c.began).Seconds()))})
 	})
 	mux.HandleFunc("GET /api/v1/read/{source_id}", func(w http.ResponseWriter, r *http.Request) {
-		if authorize(r, r.PathValue("source_id")) != nil {
+		id := r.PathValue("source_id")
+		if may, err := authorize(r, id); err != nil || !may[id] {
 			w.WriteHeader(http.StatusNotFound)
 			return
 		}
 		c.read(w, r)
 	})
 	mux.HandleFunc("GET /api/v1/meta", func(w http.ResponseWriter, r *http.Request) {
-		answer := metaAnswer{Meta: map[string]metaView{}}
-		for id, m := range c.Meta() {
-			if authorize(r, id) == nil {
+		answer, all := metaAnswer{Meta: map[string]metaView{}}, c.Meta()
+		may, _ := authorize(r, slices.Collect(maps.Keys(all))...) // who may read nothing is told of nothing
+		for id, m := range all {
+			if may[id] {
 				answer.Meta[id] = viewMeta(m)
 			}
 		}

@@ -1,7 +1,6 @@
 package logcache
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -12,11 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func refuseSecret(_ *http.Request, sourceID string) error {
-	if sourceID == "secret" {
-		return errors.New("not yours")
+func refuseSecret(_ *http.Request, sourceIDs ...string) (map[string]bool, error) {
+	may := map[string]bool{}
+	for _, id := range sourceIDs {
+		if id != "secret" {
+			may[id] = true
+		}
 	}
-	return nil
+	return may, nil
 }
 
 // get returns status and body.

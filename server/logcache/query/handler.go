@@ -28,10 +28,9 @@ const (
 	maxLength    = 64 << 10 // bytes of a form
 )
 
-// Handler serves GET and POST /api/v1/query and /api/v1/query_range. authorize
-// tells whether the request may see a source; as in log-cache a refusal looks
-// like a source that does not exist.
-func Handler(c *logcache.Cache, authorize func(r *http.Request, sourceID string) error) http.Handler {
+// Handler serves GET and POST /api/v1/query and /api/v1/query_range. As in
+// log-cache a source that is not for its user looks like one that does not exist.
+func Handler(c *logcache.Cache, authorize logcache.Authorize) http.Handler {
 	s := &server{cache: c, authorize: authorize, parser: parser.NewParser(parser.Options{}), slots: make(chan struct{}, maxAtOnce)}
 	s.engine = promql.NewEngine(promql.EngineOpts{MaxSamples: maxSamples, Timeout: queryTimeout, Parser: s.parser, EnableAtModifier: true, EnableNegativeOffset: true,
 		NoStepSubqueryIntervalFn: func(int64) int64 { return defaultStep.Milliseconds() }})
@@ -43,7 +42,7 @@ func Handler(c *logcache.Cache, authorize func(r *http.Request, sourceID string)
 
 type server struct {
 	cache     *logcache.Cache
-	authorize func(r *http.Request, sourceID string) error
+	authorize logcache.Authorize
 	parser    parser.Parser
 	engine    *promql.Engine
 	slots     chan struct{}
@@ -54,6 +53,10 @@ var errHidden = errors.New("no such source")
 
 func (s *server) serve(parse func(form) (span, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		if _, err := s.authorize(r); err != nil { // before anything is made of what somebody asks
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxLength)
 		text := r.FormValue("query")
 		sources, err := s.sources(r, text)
@@ -132,7 +135,6 @@ func (s *server) sources(r *http.Request, text string) (map[string]bool, error) 
 
 // named are the sources of one selector.
 func (s *server) named(r *http.Request, selector []*labels.Matcher) (map[string]bool, error) {
-	found := map[string]bool{}
 	for _, m := range selector {
 		if m.Name != sourceLabel {
 			continue
@@ -143,17 +145,18 @@ func (s *server) named(r *http.Request, selector []*labels.Matcher) (map[string]
 			ids = []string{m.Value}
 		case m.Type == labels.MatchRegexp && len(ids) == 0:
 			ids = slices.Collect(maps.Keys(s.cache.Meta()))
-			ids = slices.DeleteFunc(ids, func(id string) bool { return !m.Matches(id) || s.authorize(r, id) != nil })
+			ids = slices.DeleteFunc(ids, func(id string) bool { return !m.Matches(id) })
+			return s.authorize(r, ids...)
 		case m.Type != labels.MatchRegexp:
 			continue
 		}
+		may, err := s.authorize(r, ids...)
 		for _, id := range ids {
-			if s.authorize(r, id) != nil {
+			if err != nil || !may[id] {
 				return nil, errHidden
 			}
-			found[id] = true
 		}
-		return found, nil
+		return may, nil
 	}
 	return nil, fmt.Errorf("Metric '%s' does not have a 'source_id' label.", metricName(selector)) //nolint:revive,staticcheck // log-cache's text
 }

@@ -16,11 +16,28 @@ import (
 )
 
 // mine lets everybody see all sources but those of others.
-func mine(_ *http.Request, id string) error {
-	if strings.HasPrefix(id, "theirs") {
-		return errors.New("not yours")
+func mine(r *http.Request, ids ...string) (map[string]bool, error) {
+	if r.Header.Get("Authorization") == "nobody" {
+		return nil, errors.New("who are you?")
 	}
-	return nil
+	may := map[string]bool{}
+	for _, id := range ids {
+		if !strings.HasPrefix(id, "theirs") {
+			may[id] = true
+		}
+	}
+	return may, nil
+}
+
+func TestNobodyIsAnsweredNothing(t *testing.T) {
+	for _, path := range []string{"/api/v1/query?query=1%2B", "/api/v1/query_range?query=cpu"} {
+		r, w := httptest.NewRequest("GET", path, nil), httptest.NewRecorder()
+		r.Header.Set("Authorization", "nobody")
+		Handler(measured(), mine).ServeHTTP(w, r)
+		if w.Code != http.StatusNotFound || w.Body.Len() > 0 {
+			t.Errorf("%s: got %d %s", path, w.Code, w.Body)
+		}
+	}
 }
 
 // measured is a cache of two instances of "a" and one of "theirs": cpu at 1000,
