@@ -125,7 +125,7 @@ func (s *Server) routes() []route {
 		{"GET /v1/deployments", wide, inTx(listBOSHDeployments)},
 		{"POST /v1/deployments", admin, inTx(deployBOSH)},
 		{"POST /v1/deployments/render", admin, renderBOSH},
-		{"GET /v1/deployments/{name}", wide, inTx(showBOSHDeployment)},
+		{"GET /v1/deployments/{name}", authz.AdminReadOnly, inTx(showBOSHDeployment)}, // manifests hold secrets
 		{"GET /v1/deployments/{name}/instances", wide, inTx(listBOSHInstances)},
 		{"GET /v1/deployments/{name}/variables", wide, inTx(listBOSHVariables)},
 		{"POST /v1/deployments/{name}/tasks", admin, inTx(askBOSHTask)},
