@@ -96,14 +96,15 @@ func (r Reference) unpinned() Reference {
 
 // place is a reference that an image may be had by.
 type place struct {
-	ref  Reference
-	auth Auth
+	ref     Reference
+	auth    Auth
+	trusted bool // an operator named it
 }
 
 // places are where the image is asked for, in order. known is the digest that it must have in all but the first; "" where
 // nothing is known of it.
 func (p *pull) places(o PullOptions) (all []place, known string, err error) {
-	all = []place{{p.ref, Auth{o.Username, o.Password}}}
+	all = []place{{p.ref, Auth{o.Username, o.Password}, o.Trusted}}
 	known = p.ref.Digest
 	fallbacks := o.Fallbacks
 	if fallbacks == nil {
@@ -126,7 +127,7 @@ func (p *pull) places(o PullOptions) (all []place, known string, err error) {
 		if r.Scheme != SchemeDocker {
 			return nil, "", fmt.Errorf("the fallback %s is in no registry", r)
 		}
-		all = append(all, place{r, o.authOf(r)})
+		all = append(all, place{r, o.authOf(r), true})
 	}
 	return all, known, nil
 }
@@ -166,12 +167,14 @@ func (p *pull) find(ctx context.Context, all []place, known string) error {
 // resolveAt asks a place which digest the image has there. A fallback must have the one that is known, under its tag or none.
 func (p *pull) resolveAt(ctx context.Context, at place, known string, fallback bool) (string, error) {
 	if !fallback || known == "" {
-		return p.s.resolve(ctx, at.ref, at.auth)
+		return p.s.resolve(ctx, at)
 	}
-	if _, err := p.s.resolve(ctx, at.ref.WithDigest(known), at.auth); err == nil || !errors.Is(err, ErrImageMissing) {
+	pinned := at
+	pinned.ref = at.ref.WithDigest(known)
+	if _, err := p.s.resolve(ctx, pinned); err == nil || !errors.Is(err, ErrImageMissing) {
 		return known, err
 	}
-	digest, err := p.s.resolve(ctx, at.ref, at.auth)
+	digest, err := p.s.resolve(ctx, at)
 	if err == nil && digest != known {
 		err = fmt.Errorf("it is %s there, not %s", digest, known)
 	}
@@ -184,7 +187,7 @@ func (p *pull) compare(ctx context.Context, all []place) error {
 		if at.ref == p.from {
 			continue
 		}
-		digest, err := p.s.resolve(ctx, at.ref, at.auth)
+		digest, err := p.s.resolve(ctx, at)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)

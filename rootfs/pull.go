@@ -26,6 +26,7 @@ type PullOptions struct {
 	Fallbacks []Reference
 	Others    func(Reference) Auth // for fallbacks; nil is nobody
 	Warn      func(string)         // nil; takes what people should know of a pull that went well
+	Trusted   bool                 // an operator asks: the registry may be anywhere
 	Claim     bool                 // what needs the image will say so soon: until then RemoveImage leaves it
 }
 
@@ -187,7 +188,7 @@ func (p *pull) connect(ctx context.Context, o PullOptions) error {
 		return err
 	}
 	for _, at := range all {
-		for _, connect := range p.s.client.sources(at.ref, at.auth) {
+		for _, connect := range p.s.client.sources(at) {
 			p.connects = append(p.connects, func(ctx context.Context) (origin, error) { return connect(ctx) })
 		}
 	}

@@ -1,6 +1,7 @@
 package rootfs
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -29,6 +30,10 @@ type Registries struct {
 	// PlainHTTP are the hosts, with their ports, that may be spoken to without TLS.
 	PlainHTTP []string
 	RootCAs   *x509.CertPool // nil: the machine's
+	// Guard refuses addresses, as a net.Dialer's ControlContext does, where a user named the registry, or what it leads to.
+	// Those that are named here, and those of a pull that is Trusted, are an operator's own affair. Nil refuses nothing but
+	// link-local addresses, which no registry may have.
+	Guard func(ctx context.Context, network, address string, conn syscall.RawConn) error
 }
 
 // Auth is what a registry wants to know. The zero value is nobody.
@@ -42,24 +47,56 @@ var (
 
 // client speaks to registries.
 type client struct {
-	cfg       Registries
-	transport http.RoundTripper
+	cfg     Registries
+	users   http.RoundTripper // for registries that users name
+	trusted http.RoundTripper // for those that operators name
 }
 
 func newClient(cfg Registries) *client {
+	c := &client{cfg: cfg}
+	anywhere := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: noLinkLocal}
+	c.trusted = c.transport(anywhere.DialContext)
+	if c.users = c.trusted; cfg.Guard == nil {
+		return c
+	}
+	within, proxies := anywhere, proxyAddresses()
+	within.Control, within.ControlContext = nil, func(ctx context.Context, network, address string, conn syscall.RawConn) error {
+		return errors.Join(noLinkLocal(network, address, conn), cfg.Guard(ctx, network, address, conn))
+	}
+	c.users = c.transport(func(ctx context.Context, network, address string) (net.Conn, error) {
+		if slices.Contains(proxies, address) {
+			return anywhere.DialContext(ctx, network, address)
+		}
+		return within.DialContext(ctx, network, address)
+	})
+	return c
+}
+
+// proxyAddresses are those of the proxies that the environment names: the machine's, wherever they are.
+func proxyAddresses() (all []string) {
+	ports := map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
+	for _, scheme := range []string{"http", "https"} {
+		u, err := http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: scheme, Host: "registry.invalid"}})
+		if err == nil && u != nil {
+			all = append(all, net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), ports[u.Scheme])))
+		}
+	}
+	return all
+}
+
+// transport connects by dial.
+func (c *client) transport(dial func(ctx context.Context, network, address string) (net.Conn, error)) http.RoundTripper {
 	t := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: noLinkLocal}).DialContext,
-		TLSClientConfig:       &tls.Config{RootCAs: cfg.RootCAs, MinVersion: tls.VersionTLS12},
+		DialContext:           dial,
+		TLSClientConfig:       &tls.Config{RootCAs: c.cfg.RootCAs, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:   10 * time.Second,
 		ResponseHeaderTimeout: 30 * time.Second,
 		IdleConnTimeout:       30 * time.Second,
 		ForceAttemptHTTP2:     true,
 		DisableCompression:    true, // blobs have the digest of what is sent
 	}
-	c := &client{cfg: cfg}
-	c.transport = guarded{t, c.plainAllowed}
-	return c
+	return guarded{t, c.plainAllowed}
 }
 
 // noLinkLocal refuses the addresses at which clouds keep their machines' secrets: references are anybody's to write.
@@ -73,12 +110,17 @@ func noLinkLocal(_, address string, _ syscall.RawConn) error {
 
 // plainAllowed tells whether host may be spoken to without TLS.
 func (c *client) plainAllowed(host string) bool {
-	if slices.ContainsFunc(c.cfg.PlainHTTP, func(h string) bool { return strings.EqualFold(h, host) }) {
+	if c.named(host) {
 		return true
 	}
 	h := (&url.URL{Host: host}).Hostname()
 	ip := net.ParseIP(h)
 	return h == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// named tells whether an operator named host as one to be spoken to without TLS.
+func (c *client) named(host string) bool {
+	return slices.ContainsFunc(c.cfg.PlainHTTP, func(h string) bool { return strings.EqualFold(h, host) })
 }
 
 // guarded refuses plain HTTP where it is not allowed, be it that a registry redirects to it.
@@ -101,19 +143,24 @@ type source struct {
 	client *http.Client // holds the credentials
 }
 
-// sources are where the image of r is looked for, in order: the mirrors, then the registry itself.
-func (c *client) sources(r Reference, auth Auth) []func(context.Context) (source, error) {
+// sources are where an image is looked for, in order: the mirrors, then the registry itself.
+func (c *client) sources(at place) []func(context.Context) (source, error) {
+	r := at.ref
 	var all []func(context.Context) (source, error)
 	for _, host := range c.cfg.Mirrors[r.Host] {
 		m := r
 		m.Host = strings.ToLower(host)
-		all = append(all, func(ctx context.Context) (source, error) { return c.connect(ctx, m, Auth{}) })
+		all = append(all, func(ctx context.Context) (source, error) { return c.connect(ctx, m, Auth{}, c.trusted) })
 	}
-	return append(all, func(ctx context.Context) (source, error) { return c.connect(ctx, r, auth) })
+	by := c.users
+	if at.trusted || c.named(r.Host) {
+		by = c.trusted
+	}
+	return append(all, func(ctx context.Context) (source, error) { return c.connect(ctx, r, at.auth, by) })
 }
 
 // connect logs in to a registry, for reading one repository.
-func (c *client) connect(ctx context.Context, r Reference, auth Auth) (source, error) {
+func (c *client) connect(ctx context.Context, r Reference, auth Auth, by http.RoundTripper) (source, error) {
 	var opts []name.Option
 	if c.plainAllowed(r.Host) {
 		opts = append(opts, name.Insecure) // TLS is still tried first
@@ -126,7 +173,7 @@ func (c *client) connect(ctx context.Context, r Reference, auth Auth) (source, e
 	if auth.Username != "" {
 		who = authn.FromConfig(authn.AuthConfig{Username: auth.Username, Password: auth.Password})
 	}
-	rt, err := transport.NewWithContext(ctx, repo.Registry, who, c.transport, []string{repo.Scope(transport.PullScope)})
+	rt, err := transport.NewWithContext(ctx, repo.Registry, who, by, []string{repo.Scope(transport.PullScope)})
 	if err != nil {
 		return source{}, registryError(err)
 	}

@@ -2,6 +2,7 @@ package rootfs
 
 import (
 	"bytes"
+	"context"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -277,5 +280,78 @@ func TestNoLinkLocal(t *testing.T) {
 		if err := noLinkLocal("tcp", address, nil); (err == nil) != ok {
 			t.Errorf("%s: got %v; want ok %t", address, err, ok)
 		}
+	}
+}
+
+// TestWhereUsersRegistriesAre has a user's registry lead to an address that is refused: by its own, by where it says that one
+// logs in, and by where it says that a blob is. What operators name may be there.
+func TestWhereUsersRegistriesAre(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	secret := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		io.WriteString(w, `{"token":"of the cloud"}`)
+	}))
+	defer secret.Close()
+	refused := errors.New("not there")
+	guard := func(address string) func(context.Context, string, string, syscall.RawConn) error {
+		return func(_ context.Context, _, to string, _ syscall.RawConn) error {
+			if to == address {
+				return refused
+			}
+			return nil
+		}
+	}
+	hidden := strings.TrimPrefix(secret.URL, "https://")
+	reg := newRegistry(t, loginNone)
+	ref, digest := reg.push("team/app", imageOf(t, v1.Config{}, tarText(t, "a=1")))
+	for name, spoil := range map[string]func(http.ResponseWriter, *http.Request, http.Handler) bool{
+		"login": func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="`+secret.URL+`/latest/meta-data",service="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return true
+		},
+		"redirect": func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if r.URL.Path == "/v2/" {
+				return false
+			}
+			http.Redirect(w, r, secret.URL+"/latest/meta-data", http.StatusTemporaryRedirect)
+			return true
+		},
+	} {
+		cfg := reg.config()
+		cfg.RootCAs.AddCert(secret.Certificate())
+		cfg.Guard = guard(hidden)
+		s := newStore(t, Config{Registries: cfg})
+		reg.setSpoil(spoil)
+		if _, err := s.Resolve(t.Context(), ref, Auth{}); err == nil { // the library has rules of its own for where one logs in
+			t.Errorf("%s: it was resolved", name)
+		}
+	}
+	reg.setSpoil(nil)
+	if n := asked.Load(); n > 0 {
+		t.Errorf("%d requests came where none may", n)
+	}
+	cfg := reg.config()
+	cfg.Guard = guard(reg.host)
+	s := newStore(t, Config{Registries: cfg})
+	if _, err := s.Resolve(t.Context(), ref, Auth{}); err == nil || !strings.Contains(err.Error(), refused.Error()) {
+		t.Errorf("got %v; want %v", err, refused)
+	}
+	if got, err := s.resolve(t.Context(), place{ref: ref, trusted: true}); err != nil || got != digest {
+		t.Errorf("an operator's pull: got %q, %v", got, err)
+	}
+	cfg.Mirrors = map[string][]string{"registry.test": {reg.host}}
+	s = newStore(t, Config{Registries: cfg})
+	mirrored := ref
+	mirrored.Host = "registry.test"
+	if got, err := s.Resolve(t.Context(), mirrored, Auth{}); err != nil || got != digest {
+		t.Errorf("a mirror: got %q, %v", got, err)
+	}
+	cfg = reg.config()
+	cfg.Guard, cfg.PlainHTTP = guard(reg.host), []string{reg.host}
+	s = newStore(t, Config{Registries: cfg})
+	if got, err := s.Resolve(t.Context(), ref, Auth{}); err != nil || got != digest {
+		t.Errorf("one that may be spoken to without TLS: got %q, %v", got, err)
 	}
 }

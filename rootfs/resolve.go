@@ -11,17 +11,18 @@ import (
 // Resolve asks the registry, or its mirrors, which digest an image has now; it moves no layer. A reference with a digest
 // is asked for as well: that it is there and auth may have it. An error may be ErrImageDenied or ErrImageMissing.
 func (s *Store) Resolve(ctx context.Context, r Reference, auth Auth) (digest string, err error) {
-	if digest, err = s.resolve(ctx, r, auth); err != nil {
+	if digest, err = s.resolve(ctx, place{ref: r, auth: auth}); err != nil {
 		return "", fmt.Errorf("resolve %s: %w", r, err)
 	}
 	return digest, nil
 }
 
-func (s *Store) resolve(ctx context.Context, r Reference, auth Auth) (digest string, err error) {
+func (s *Store) resolve(ctx context.Context, at place) (digest string, err error) {
+	r := at.ref
 	if r.Scheme != SchemeDocker {
 		return "", errors.New("it is in no registry")
 	}
-	err = s.firstSource(ctx, r, auth, func(from source) error {
+	err = s.firstSource(ctx, at, func(from source) error {
 		digest, err = from.digest(ctx, r.tagOrDigest())
 		if err == nil && r.Digest != "" && digest != r.Digest {
 			err = fmt.Errorf("the registry has %s instead", digest)
@@ -40,8 +41,8 @@ func (r Reference) tagOrDigest() string {
 
 // firstSource calls do with one source after the other until one serves. What the last, the registry itself, said is the
 // error.
-func (s *Store) firstSource(ctx context.Context, r Reference, auth Auth, do func(source) error) (err error) {
-	for _, connect := range s.client.sources(r, auth) {
+func (s *Store) firstSource(ctx context.Context, at place, do func(source) error) (err error) {
+	for _, connect := range s.client.sources(at) {
 		var from source
 		if from, err = connect(ctx); err == nil {
 			err = do(from)

@@ -147,7 +147,9 @@ func (h *house) openRoots(context.Context) (err error) {
 	if err := lifecycle.Install(h.path("lifecycle")); err != nil {
 		return err
 	}
-	h.roots, err = rootfs.New(rootfs.Config{Dir: h.path("rootfs"), IDMap: rootfs.IDMap(idMap), Tools: lifecycle.Tools(), Registries: h.Registries, Log: h.Log})
+	registries := h.Registries
+	registries.Guard = h.outward().Control
+	h.roots, err = rootfs.New(rootfs.Config{Dir: h.path("rootfs"), IDMap: rootfs.IDMap(idMap), Tools: lifecycle.Tools(), Registries: registries, Log: h.Log})
 	return err
 }
 
@@ -172,7 +174,7 @@ func (h *house) openNetwork(context.Context) (err error) {
 func (h *house) openCell(context.Context) (err error) {
 	h.logs = logcache.New(logcache.Config{})
 	h.logs.Load(h.path("logs.gob"), h.Log)
-	h.drains = drain.New(drain.Config{Local: h.AllowLoopback, Report: h.reportDrain})
+	h.drains = drain.New(drain.Config{Where: h.outward(), Report: h.reportDrain})
 	artifacts, err := artifact.New(artifact.Config{Dir: h.path("artifacts")})
 	if err != nil {
 		return err
@@ -197,7 +199,7 @@ func (h *house) openControl(ctx context.Context) (err error) {
 	if h.uaa, err = uaa.New(ctx, uaa.Config{Store: h.store, Passwords: h.Passwords, Log: h.Log}); err != nil {
 		return err
 	}
-	h.router, h.routing = router.New(router.Config{Log: h.Log, AccessLog: h.logAccess, DistrustForwarded: true, ServiceLocal: h.AllowLoopback}), newRouting()
+	h.router, h.routing = router.New(router.Config{Log: h.Log, AccessLog: h.logAccess, DistrustForwarded: true, Services: h.outward()}), newRouting()
 	h.openPorts()
 	h.openDirector()
 	h.deploys = deploy.New(deploy.Config{Store: h.store, Within: api.WithinQuota, Log: h.Log})

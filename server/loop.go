@@ -13,7 +13,7 @@ import (
 )
 
 func (h *house) loopConfig(ctx context.Context) (reconcile.Config, error) {
-	f, err := buildpack.New(buildpack.Config{Blobs: h.blobs, Local: h.AllowLoopback, TempDir: h.path("tmp")})
+	f, err := buildpack.New(buildpack.Config{Blobs: h.blobs, Where: h.outward(), TempDir: h.path("tmp")})
 	if err != nil {
 		return reconcile.Config{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cupola/server/osb"
+	"cupola/server/outward"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -23,8 +24,9 @@ type Config struct {
 	// "" for none: apps of the platform may be brokers of a space.
 	Front func(port string) string
 
-	// Loopback lets brokers of spaces be on this machine's loopback.
-	Loopback bool
+	// Where says where brokers of spaces may not be whatever the rules of
+	// security groups; with its Local they may be on the loopback.
+	Where outward.Guard
 
 	FirstPoll   time.Duration // until the first poll; it doubles with every poll: 1 s
 	LongestPoll time.Duration // 60 s, Cloud Controller's interval

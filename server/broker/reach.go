@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"cupola/server/osb"
+	"cupola/server/outward"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -22,7 +23,7 @@ import (
 // let a developer ask whatever the platform's host can.
 type reach struct {
 	anywhere bool
-	loopback bool     // is within reach
+	where    outward.Guard
 	domains  []string // whose hosts are the platform's own
 	rules    []cf.SecurityRule
 }
@@ -52,13 +53,13 @@ func reachOf(tx *store.Tx, b *cf.ServiceBroker) (*reach, error) {
 
 // target is a broker for the client.
 func (l *Loop) target(s *step, b *cf.ServiceBroker) osb.Broker {
-	return osb.Broker{URL: b.URL, Username: b.Username, Password: b.Password, Dial: s.reach.dialer(l.Front, l.Loopback)}
+	return osb.Broker{URL: b.URL, Username: b.Username, Password: b.Password, Dial: s.reach.dialer(l.Front, l.Where)}
 }
 
 var errOutOfReach = errors.New("the apps of the broker's space may not connect to it by their security groups")
 
-func (r *reach) dialer(front func(port string) string, loopback bool) func(context.Context, string, string) (net.Conn, error) {
-	r.loopback = loopback
+func (r *reach) dialer(front func(port string) string, where outward.Guard) func(context.Context, string, string) (net.Conn, error) {
+	r.where = where
 	guarded := net.Dialer{Control: r.control}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		host, port, err := net.SplitHostPort(address)
@@ -79,7 +80,7 @@ func (r *reach) control(_, address string, _ syscall.RawConn) error {
 		return nil
 	}
 	at, err := netip.ParseAddrPort(address)
-	if err == nil && !r.allows(netip.AddrPortFrom(at.Addr().Unmap(), at.Port())) {
+	if err == nil && !r.allows(at) {
 		err = errOutOfReach
 	}
 	return err
@@ -92,39 +93,69 @@ func (r *reach) isOurs(host string) bool {
 }
 
 // allows tells whether a rule lets apps connect to an address. No rule leads to
-// the host's own loopback and links, whatever its range.
+// the host's own loopback and links, whatever its range, and one for networks
+// neither to the host nor to containers: networks are other machines.
 func (r *reach) allows(at netip.AddrPort) bool {
-	if r.loopback && at.Addr().IsLoopback() {
-		return true
-	}
-	if a := at.Addr(); a.IsLoopback() || a.IsUnspecified() || a.IsMulticast() || a.IsLinkLocalUnicast() {
+	ip := outward.Plain(at.Addr())
+	inside := r.where.Containers.IsValid() && r.where.Containers.Contains(ip)
+	switch {
+	case outward.Forbidden(ip):
 		return false
+	case ip.IsLoopback():
+		return r.where.Local
 	}
+	own := r.where.Check(at) != nil
 	return slices.ContainsFunc(r.rules, func(rule cf.SecurityRule) bool {
-		return (rule.Protocol == "all" || rule.Protocol == "tcp" && inPorts(rule.Ports, at.Port())) && inDestinations(rule.Destination, at.Addr())
+		if rule.Protocol != "all" && (rule.Protocol != "tcp" || !inPorts(rule.Ports, at.Port())) {
+			return false
+		}
+		return slices.ContainsFunc(destinationsOf(rule.Destination, ip), func(d destination) bool {
+			switch {
+			case inside:
+				return r.where.Containers.Contains(d.first) && r.where.Containers.Contains(d.last)
+			case own:
+				return rule.Ports != "" || d.first == d.last
+			}
+			return true
+		})
 	})
 }
 
-func inDestinations(list string, a netip.Addr) bool {
-	for d := range strings.SplitSeq(list, ",") {
-		d = strings.TrimSpace(d)
-		if prefix, err := netip.ParsePrefix(d); err == nil {
-			if prefix.Contains(a) {
-				return true
-			}
-			continue
-		}
-		from, to, isRange := strings.Cut(d, "-")
-		if !isRange {
-			to = from
-		}
-		first, err1 := netip.ParseAddr(from)
-		last, err2 := netip.ParseAddr(to)
-		if err1 == nil && err2 == nil && first.BitLen() == a.BitLen() && first.Compare(a) <= 0 && a.Compare(last) <= 0 {
-			return true
+// destination is all addresses from first to last.
+type destination struct{ first, last netip.Addr }
+
+// destinationsOf are those of a list that have the address.
+func destinationsOf(list string, a netip.Addr) (found []destination) {
+	for text := range strings.SplitSeq(list, ",") {
+		d, err := parseDestination(strings.TrimSpace(text))
+		if err == nil && d.first.BitLen() == a.BitLen() && d.first.Compare(a) <= 0 && a.Compare(d.last) <= 0 {
+			found = append(found, d)
 		}
 	}
-	return false
+	return found
+}
+
+func parseDestination(text string) (d destination, err error) {
+	if block, err := netip.ParsePrefix(text); err == nil {
+		return blockOf(block.Masked()), nil
+	}
+	from, to, isRange := strings.Cut(text, "-")
+	if d.first, err = netip.ParseAddr(strings.TrimSpace(from)); err != nil || !isRange {
+		d.last = d.first
+		return d, err
+	}
+	d.last, err = netip.ParseAddr(strings.TrimSpace(to))
+	return d, err
+}
+
+// blockOf is a block whose host bits are zero.
+func blockOf(block netip.Prefix) destination {
+	last := block.Addr().AsSlice()
+	for bit := block.Bits(); bit < 8*len(last); bit++ {
+		last[bit/8] |= 1 << (7 - bit%8)
+	}
+	end, _ := netip.AddrFromSlice(last)
+	return destination{block.Addr(), end}
 }
 
 func inPorts(list string, port uint16) bool {

@@ -7,24 +7,27 @@ import (
 
 	"cupola/server/osb"
 	"cupola/server/osb/osbtest"
+	"cupola/server/outward"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
 // TestReach asks which addresses the rules of a space let its brokers be at.
 func TestReach(t *testing.T) {
-	r := &reach{rules: []cf.SecurityRule{
+	r := &reach{where: outward.Guard{Containers: netip.MustParsePrefix("10.251.0.0/16")}, rules: []cf.SecurityRule{
 		{Protocol: "all", Destination: "0.0.0.0-9.255.255.255"},
 		{Protocol: "tcp", Destination: "10.1.0.0/16, 10.9.9.9", Ports: "443,8000-8100"},
 		{Protocol: "udp", Destination: "10.2.0.0/16", Ports: "53"},
 		{Protocol: "all", Destination: "127.0.0.0/8,169.254.0.0/16,fc00::/7"},
+		{Protocol: "all", Destination: "10.250.0.0-10.252.255.255, 168.63.0.0/16"},
+		{Protocol: "all", Destination: "10.248.0.0/13,10.251.7.0/24"},
 	}}
 	for address, want := range map[string]bool{
 		"8.8.8.8:1": true, "11.0.0.1:443": false, "10.1.2.3:443": true, "10.1.2.3:8050": true, "10.1.2.3:80": false, "10.9.9.9:443": true,
 		"10.2.0.1:53": false, "127.0.0.1:443": false, "169.254.169.254:80": false, "0.0.0.0:80": false, "[::1]:80": false, "[fc00::1]:80": true, "[fe80::1]:80": false, "[::ffff:127.0.0.1]:80": false,
+		"10.250.9.9:6379": true, "10.252.255.255:6379": true, "10.251.3.4:6379": false, "[::ffff:10.251.3.4]:6379": false, "10.251.7.4:6379": true, "168.63.129.16:80": false, "168.63.129.17:80": true,
 	} {
-		at := netip.MustParseAddrPort(address)
-		if got := r.allows(netip.AddrPortFrom(at.Addr().Unmap(), at.Port())); got != want {
+		if got := r.allows(netip.MustParseAddrPort(address)); got != want {
 			t.Errorf("%s: got %v; want %v", address, got, want)
 		}
 	}
@@ -49,7 +52,7 @@ func TestBrokersOfSpaces(t *testing.T) {
 		"own app":  {"http://broker.apps.test:" + port, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w.config.Loopback = c.loopback
+			w.config.Where.Local = c.loopback
 			w.config.Front = func(p string) string {
 				if p == port && c.want == "" {
 					return address
@@ -68,5 +71,36 @@ func TestBrokersOfSpaces(t *testing.T) {
 				t.Errorf("got %+v", j.Errors)
 			}
 		})
+	}
+}
+
+// Networks that a rule names are other machines: this one only where the rule
+// says so.
+func TestReachOfThisMachine(t *testing.T) {
+	own := ""
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is4() && !p.Addr().IsLoopback() && !p.Addr().IsLinkLocalUnicast() {
+			own = p.Addr().String()
+		}
+	}
+	if own == "" {
+		t.Skip("this machine has no address but the loopback's")
+	}
+	for _, c := range []struct {
+		rule cf.SecurityRule
+		want bool
+	}{
+		{cf.SecurityRule{Protocol: "all", Destination: "0.0.0.0-255.255.255.255"}, false},
+		{cf.SecurityRule{Protocol: "tcp", Destination: "0.0.0.0/0", Ports: "9100"}, true},
+		{cf.SecurityRule{Protocol: "all", Destination: own}, true},
+	} {
+		r := &reach{rules: []cf.SecurityRule{c.rule}}
+		if got := r.allows(netip.MustParseAddrPort(own + ":9100")); got != c.want {
+			t.Errorf("%+v: got %t; want %t", c.rule, got, c.want)
+		}
 	}
 }

@@ -20,8 +20,8 @@ import (
 // Config says how a Fetcher fetches.
 type Config struct {
 	Blobs    *blob.Store
-	MaxBytes int64  // of a zip, of a repository's pack and of its files; 0: DefaultMaxBytes
-	Local    bool   // buildpacks may be at this machine's loopback addresses
+	MaxBytes int64 // of a zip, of a repository's pack and of its files; 0: DefaultMaxBytes
+	Where    outward.Guard
 	TempDir  string // for packs; New makes and empties it; "": the system's
 }
 
@@ -48,7 +48,7 @@ func New(c Config) (*Fetcher, error) {
 	if f.max == 0 {
 		f.max = DefaultMaxBytes
 	}
-	d := &net.Dialer{Timeout: 30 * time.Second, ControlContext: outward.Control(c.Local)}
+	d := &net.Dialer{Timeout: 30 * time.Second, ControlContext: c.Where.Control}
 	f.client = &http.Client{Transport: bounded{&http.Transport{
 		DialContext: d.DialContext, ForceAttemptHTTP2: true,
 		TLSHandshakeTimeout: 30 * time.Second, ResponseHeaderTimeout: 2 * time.Minute, IdleConnTimeout: time.Minute,

@@ -119,7 +119,7 @@ func TestZip(t *testing.T) {
 		{"/absent.zip", "the server says 404 Not Found"},
 	} {
 		t.Run(c.path, func(t *testing.T) {
-			f, blobs := newFetcher(t, Config{Local: true, MaxBytes: 4096})
+			f, blobs := newFetcher(t, Config{Where: outward.Guard{Local: true}, MaxBytes: 4096})
 			digest, err := f.Fetch(t.Context(), srv.URL+c.path)
 			if text := errText(err); text != c.err {
 				t.Fatalf("got %q; want %q", text, c.err)
@@ -136,7 +136,7 @@ func TestZip(t *testing.T) {
 }
 
 func TestALinkLocalAddressIsNeverAsked(t *testing.T) {
-	f, _ := newFetcher(t, Config{Local: true})
+	f, _ := newFetcher(t, Config{Where: outward.Guard{Local: true}})
 	for _, host := range []string{"169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::169.254.169.254", "fe80::1%25lo", "fd00:ec2::254"} {
 		url := "http://" + host + "/x.zip"
 		if strings.Contains(host, ":") {
@@ -188,7 +188,7 @@ func TestAnEndlessAnswerIsCutOff(t *testing.T) {
 		}
 	}))
 	defer srv.Close()
-	f, _ := newFetcher(t, Config{Local: true})
+	f, _ := newFetcher(t, Config{Where: outward.Guard{Local: true}})
 	_, err := f.Fetch(t.Context(), strings.Replace(srv.URL, "http://", "http://user:secret@", 1)+"/x")
 	if text := errText(err); !strings.Contains(text, "authentication required") || len(text) > 2*maxErrorText || strings.Contains(text, "secret") {
 		t.Errorf("got %d bytes: %.200s", len(text), text)
@@ -286,7 +286,7 @@ func TestGit(t *testing.T) {
 		{"/nothing", nil, "it is no git repository that can be read"},
 	} {
 		t.Run(c.url, func(t *testing.T) {
-			f, blobs := newFetcher(t, Config{Local: true})
+			f, blobs := newFetcher(t, Config{Where: outward.Guard{Local: true}})
 			digest, err := f.Fetch(t.Context(), base+c.url)
 			if c.err != "" {
 				if !strings.Contains(errText(err), c.err) {
@@ -306,7 +306,7 @@ func TestGit(t *testing.T) {
 
 func TestGitIsBounded(t *testing.T) {
 	base, _ := repository(t)
-	f, _ := newFetcher(t, Config{Local: true, MaxBytes: 10})
+	f, _ := newFetcher(t, Config{Where: outward.Guard{Local: true}, MaxBytes: 10})
 	_, err := f.Fetch(t.Context(), base+"/bp")
 	if !strings.Contains(errText(err), "more than 10 bytes") {
 		t.Errorf("got %v", err)

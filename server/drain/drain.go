@@ -37,7 +37,7 @@ const (
 
 // dialer connects to drains.
 type dialer struct {
-	local bool // drains may be on this machine
+	where outward.Guard
 }
 
 // dial connects to a drain.
@@ -48,7 +48,7 @@ func (d dialer) dial(ctx context.Context, to Drain) (net.Conn, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	plain := net.Dialer{ControlContext: outward.Control(d.local)}
+	plain := net.Dialer{ControlContext: d.where.Control}
 	switch u.Scheme {
 	case "syslog":
 		return plain.DialContext(ctx, "tcp", hostPort(u, portTCP))

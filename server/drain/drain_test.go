@@ -45,7 +45,7 @@ func (r *reports) all() string {
 func open(t *testing.T, local bool) (*Drains, *reports) {
 	t.Helper()
 	r := &reports{}
-	d := New(Config{Report: r.add, Local: local})
+	d := New(Config{Report: r.add, Where: outward.Guard{Local: local}})
 	t.Cleanup(d.Close)
 	return d, r
 }

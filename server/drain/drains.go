@@ -4,14 +4,16 @@ import (
 	"bytes"
 	"context"
 	"sync"
+
+	"cupola/server/outward"
 )
 
 // Config is what Drains need.
 type Config struct {
 	// Report says in an app's log what became of its drain.
 	Report func(appGUID, text string)
-	// Local allows drains on this machine's loopback addresses.
-	Local bool
+	// Where says where drains may be.
+	Where outward.Guard
 }
 
 // Drains are the drains of all apps.
@@ -26,7 +28,7 @@ type Drains struct {
 
 // New has no drains yet.
 func New(c Config) *Drains {
-	return &Drains{Config: c, dialer: dialer{local: c.Local}, workers: map[string][]*worker{}}
+	return &Drains{Config: c, dialer: dialer{where: c.Where}, workers: map[string][]*worker{}}
 }
 
 // Set makes all the drains that there are now. Those that stay keep their

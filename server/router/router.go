@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"cupola/server/outward"
 )
 
 // Config is how a Router works; only Log must be set.
@@ -24,8 +26,8 @@ type Config struct {
 	// StickyCookies are the names of cookies that make a session sticky; nil
 	// is JSESSIONID (gorouter).
 	StickyCookies []string
-	// ServiceLocal lets route services be on this machine's loopback addresses.
-	ServiceLocal bool
+	// Services says where route services may be that are no apps of ours.
+	Services outward.Guard
 	// ServiceCAs vouch for route services; nil is the machine's.
 	ServiceCAs *x509.CertPool
 	// MaxAttempts is how many endpoints a request tries; 0 is 3 (gorouter).

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	"cupola/server/outward"
 )
 
 // The headers between the router and route services.
@@ -94,7 +92,7 @@ func (x *exchange) toService(out *http.Request) {
 
 // serviceTransport connects to route services that are no apps of ours.
 func serviceTransport(c Config) *http.Transport {
-	dialer := &net.Dialer{Timeout: c.Timeouts.Dial, ControlContext: outward.Control(c.ServiceLocal)}
+	dialer := &net.Dialer{Timeout: c.Timeouts.Dial, ControlContext: c.Services.Control}
 	return &http.Transport{
 		DialContext:           dialer.DialContext,
 		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.ServiceCAs},
