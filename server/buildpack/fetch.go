@@ -33,6 +33,7 @@ const DefaultMaxBytes = 2 << 30
 type Fetcher struct {
 	blobs  *blob.Store
 	max    int64
+	most   int // files and directories of a repository, with those of its submodules
 	temp   string
 	client *http.Client
 }
@@ -44,7 +45,7 @@ func New(c Config) (*Fetcher, error) {
 			return nil, err
 		}
 	}
-	f := &Fetcher{blobs: c.Blobs, max: c.MaxBytes, temp: c.TempDir}
+	f := &Fetcher{blobs: c.Blobs, max: c.MaxBytes, most: bits.DefaultLimits.Entries, temp: c.TempDir}
 	if f.max == 0 {
 		f.max = DefaultMaxBytes
 	}

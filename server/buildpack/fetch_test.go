@@ -22,6 +22,9 @@ import (
 	"cupola/store/blob"
 )
 
+// anywhere is where the servers of tests are.
+var anywhere = outward.Guard{Local: true}
+
 func newFetcher(t *testing.T, c Config) (*Fetcher, *blob.Store) {
 	t.Helper()
 	blobs, err := blob.Open(t.TempDir())
@@ -119,7 +122,7 @@ func TestZip(t *testing.T) {
 		{"/absent.zip", "the server says 404 Not Found"},
 	} {
 		t.Run(c.path, func(t *testing.T) {
-			f, blobs := newFetcher(t, Config{Where: outward.Guard{Local: true}, MaxBytes: 4096})
+			f, blobs := newFetcher(t, Config{Where: anywhere, MaxBytes: 4096})
 			digest, err := f.Fetch(t.Context(), srv.URL+c.path)
 			if text := errText(err); text != c.err {
 				t.Fatalf("got %q; want %q", text, c.err)
@@ -136,7 +139,7 @@ func TestZip(t *testing.T) {
 }
 
 func TestALinkLocalAddressIsNeverAsked(t *testing.T) {
-	f, _ := newFetcher(t, Config{Where: outward.Guard{Local: true}})
+	f, _ := newFetcher(t, Config{Where: anywhere})
 	for _, host := range []string{"169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::169.254.169.254", "fe80::1%25lo", "fd00:ec2::254"} {
 		url := "http://" + host + "/x.zip"
 		if strings.Contains(host, ":") {
@@ -188,7 +191,7 @@ func TestAnEndlessAnswerIsCutOff(t *testing.T) {
 		}
 	}))
 	defer srv.Close()
-	f, _ := newFetcher(t, Config{Where: outward.Guard{Local: true}})
+	f, _ := newFetcher(t, Config{Where: anywhere})
 	_, err := f.Fetch(t.Context(), strings.Replace(srv.URL, "http://", "http://user:secret@", 1)+"/x")
 	if text := errText(err); !strings.Contains(text, "authentication required") || len(text) > 2*maxErrorText || strings.Contains(text, "secret") {
 		t.Errorf("got %d bytes: %.200s", len(text), text)
@@ -203,15 +206,7 @@ func repository(t *testing.T) (base string, commits map[string]string) {
 	if err != nil {
 		t.Skip("needs git")
 	}
-	out, err := exec.CommandContext(t.Context(), git, "--exec-path").Output()
-	if err != nil {
-		t.Skip(err)
-	}
-	backend := filepath.Join(strings.TrimSpace(string(out)), "git-http-backend")
-	if _, err := os.Stat(backend); err != nil {
-		t.Skip("needs git-http-backend")
-	}
-	root := t.TempDir()
+	base, root := served(t)
 	run := func(dir string, args ...string) string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), git, args...)
@@ -257,9 +252,24 @@ func repository(t *testing.T) (base string, commits map[string]string) {
 	run("bp", "config", "-f", ".gitmodules", "submodule.lib/sub.url", "../sub")
 	run("bp", "add", ".")
 	run("bp", "commit", "-qm", "3")
+	return base, commits
+}
+
+// served is a directory whose repositories are served over HTTP.
+func served(t *testing.T) (base, root string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "git", "--exec-path").Output()
+	if err != nil {
+		t.Skip(err)
+	}
+	backend := filepath.Join(strings.TrimSpace(string(out)), "git-http-backend")
+	if _, err := os.Stat(backend); err != nil {
+		t.Skip("needs git-http-backend")
+	}
+	root = t.TempDir()
 	srv := httptest.NewServer(&cgi.Handler{Path: backend, Stderr: io.Discard, Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "HOME=" + root, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"}})
 	t.Cleanup(srv.Close)
-	return srv.URL, commits
+	return srv.URL, root
 }
 
 func TestGit(t *testing.T) {
@@ -286,7 +296,7 @@ func TestGit(t *testing.T) {
 		{"/nothing", nil, "it is no git repository that can be read"},
 	} {
 		t.Run(c.url, func(t *testing.T) {
-			f, blobs := newFetcher(t, Config{Where: outward.Guard{Local: true}})
+			f, blobs := newFetcher(t, Config{Where: anywhere})
 			digest, err := f.Fetch(t.Context(), base+c.url)
 			if c.err != "" {
 				if !strings.Contains(errText(err), c.err) {
@@ -306,7 +316,7 @@ func TestGit(t *testing.T) {
 
 func TestGitIsBounded(t *testing.T) {
 	base, _ := repository(t)
-	f, _ := newFetcher(t, Config{Where: outward.Guard{Local: true}, MaxBytes: 10})
+	f, _ := newFetcher(t, Config{Where: anywhere, MaxBytes: 10})
 	_, err := f.Fetch(t.Context(), base+"/bp")
 	if !strings.Contains(errText(err), "more than 10 bytes") {
 		t.Errorf("got %v", err)

@@ -63,6 +63,8 @@ type treeWriter struct {
 	ctx  context.Context
 	zip  *zip.Writer
 	left int64 // bytes that may still be written
+
+	entries int // files and directories that were met
 }
 
 // repository writes what a repository has at the revision below the directory.
@@ -104,6 +106,9 @@ func (w *treeWriter) tree(u *url.URL, tree *object.Tree, dir string, depth int) 
 		}
 		if err := w.ctx.Err(); err != nil {
 			return err
+		}
+		if w.entries++; w.entries > w.f.most { // few objects can be a tree without end
+			return fmt.Errorf("it has more than %d files and directories", w.f.most)
 		}
 		switch entry.Mode {
 		case filemode.Dir:
@@ -290,13 +295,36 @@ func (f *Fetcher) receive(ctx context.Context, session transport.UploadPackSessi
 	}
 	defer func() { _ = res.Close() }()
 	limited := &limitedReader{r: res, left: f.max}
-	if err := packfile.UpdateObjectStorage(s, limited); err != nil {
+	if err := f.unpack(ctx, limited, s); err != nil {
 		if limited.left < 0 {
 			return errTooLarge(f.max)
 		}
 		return fmt.Errorf("read what the server sends: %w", cause(err))
 	}
 	return nil
+}
+
+// unpack stores the objects of a pack, once it has been seen that they fit.
+func (f *Fetcher) unpack(ctx context.Context, r io.Reader, s *filesystem.Storage) error {
+	pack, err := os.CreateTemp(s.Filesystem().Root(), "received-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = errors.Join(pack.Close(), os.Remove(pack.Name())) }() // with the repository, at the latest
+	if _, err := io.Copy(pack, r); err != nil {
+		return err
+	}
+	if _, err := pack.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	limits := packLimits{objects: maxObjects, chain: maxChain, all: maxUnpacks * f.max}
+	if err := limits.check(ctx, pack); err != nil {
+		return err
+	}
+	if _, err := pack.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return packfile.UpdateObjectStorage(s, pack)
 }
 
 // limitedReader fails when there is more than left, where io.LimitReader would
