@@ -72,6 +72,9 @@ func interrupted(e *env, err error) error {
 // it is whole and on disk.
 func writeBeside(name string, write func(io.Writer) error) (size int64, err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".") // 0600
+	if fault, ok := errors.AsType[*fs.PathError](err); ok {
+		return 0, fmt.Errorf("write %s: %w", name, fault.Err) // whoever named it knows of no other file
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -109,7 +112,7 @@ func (c *verifyCmd) Run(e *env) error {
 		return interrupted(e, fmt.Errorf("%s: %w", c.File, err))
 	}
 	fmt.Fprintf(e.out, "%s is sound: of %s by cupola %s, schema %d, %d files, %s.\n", c.File, r.Created.Local().Format("2006-01-02 15:04"), r.Version, r.Manifest.Schema, len(r.Members), bytesText(r.Bytes()))
-	tellLeft(e.out, r.Left, "")
+	tellLeft(e, r.Left, "")
 	return nil
 }
 
@@ -128,17 +131,19 @@ func (c *restoreCmd) Run(e *env) error {
 	if err != nil {
 		return interrupted(e, fmt.Errorf("restore %s: %w", c.File, err))
 	}
-	fmt.Fprintf(e.out, "Restored %s of %s into %s in %.1f s. Its apps start with the daemon:\n  sudo cupola serve --data-dir %s\n", c.File, r.Created.Local().Format("2006-01-02 15:04"), c.DataDir, time.Since(p.started).Seconds(), c.DataDir)
-	tellLeft(e.out, r.Left, c.DataDir)
+	fmt.Fprintf(e.out, "Restored %s of %s into %s in %.1f s. Its apps start with the daemon:\n", c.File, r.Created.Local().Format("2006-01-02 15:04"), c.DataDir, time.Since(p.started).Seconds())
+	fmt.Fprintf(e.out, e.called("  sudo cupola serve --data-dir %s\n"), c.DataDir)
+	tellLeft(e, r.Left, c.DataDir)
 	return nil
 }
 
 // tellLeft says how to get what a backup only names. dataDir is "" before it is
 // restored.
-func tellLeft(w io.Writer, left []backup.Left, dataDir string) {
+func tellLeft(e *env, left []backup.Left, dataDir string) {
 	if len(left) == 0 {
 		return
 	}
+	w := e.out
 	fmt.Fprintln(w, "It only names these, which its apps may need:")
 	for _, l := range left {
 		fmt.Fprintf(w, "  %s %s", l.Kind, l.Name)
@@ -153,9 +158,9 @@ func tellLeft(w io.Writer, left []backup.Left, dataDir string) {
 		_, err := os.Stat(lock)
 		switch {
 		case l.Kind == "image":
-			fmt.Fprintf(w, "    sudo cupola stack pull --data-dir %s %s\n", dataDir, l.Name)
+			fmt.Fprintf(w, e.called("    sudo cupola stack pull --data-dir %s %s\n"), dataDir, l.Name)
 		case err == nil:
-			fmt.Fprintf(w, "    sudo cupola stack build --data-dir %s --lock %s --name %s\n", dataDir, lock, l.Name)
+			fmt.Fprintf(w, e.called("    sudo cupola stack build --data-dir %s --lock %s --name %s\n"), dataDir, lock, l.Name)
 		}
 	}
 }

@@ -46,7 +46,7 @@ type boshLintCmd struct {
 // Run tells what is wrong: errors and warnings to standard error, the worst
 // first. It fails if there are errors.
 func (c *boshLintCmd) Run(e *env) error {
-	s, err := c.source()
+	s, err := c.source(e.ctx)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ type boshInterpolateCmd struct {
 
 // Run prints the manifest.
 func (c *boshInterpolateCmd) Run(e *env) error {
-	s, err := c.source()
+	s, err := c.source(e.ctx)
 	if err != nil {
 		return err
 	}

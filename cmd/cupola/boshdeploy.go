@@ -25,7 +25,7 @@ func (c *boshDeployCmd) Run(e *env) error {
 	if c.To == "kubernetes" {
 		return c.toKubernetes(e)
 	}
-	s, err := c.source()
+	s, err := c.source(e.ctx)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ type boshDiffCmd struct {
 // Run shows what a deploy would change in the manifest: it exits with 2 when
 // there is something.
 func (c *boshDiffCmd) Run(e *env) error {
-	s, err := c.source()
+	s, err := c.source(e.ctx)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -22,24 +23,24 @@ type sourceFlags struct {
 }
 
 // source reads all that the flags name.
-func (f *sourceFlags) source() (s bosh.Source, err error) {
-	if s.Manifest, err = readSource(f.Manifest); err != nil {
+func (f *sourceFlags) source(ctx context.Context) (s bosh.Source, err error) {
+	if s.Manifest, err = readSource(ctx, f.Manifest); err != nil {
 		return s, err
 	}
 	for _, path := range f.Ops {
-		file, err := readSource(path)
+		file, err := readSource(ctx, path)
 		if err != nil {
 			return s, err
 		}
 		s.Ops = append(s.Ops, file)
 	}
-	s.Values, err = f.values()
+	s.Values, err = f.values(ctx)
 	return s, err
 }
 
 // values are those of all flags; as in the bosh CLI, what is said of one
 // variable wins over files, and files win over the environment.
-func (f *sourceFlags) values() (interpolate.Values, error) {
+func (f *sourceFlags) values(ctx context.Context) (interpolate.Values, error) {
 	all := interpolate.Values{}
 	for _, prefix := range f.VarsEnv {
 		values, err := bosh.FromEnvironment(prefix, os.Environ())
@@ -49,7 +50,7 @@ func (f *sourceFlags) values() (interpolate.Values, error) {
 		all = bosh.Merged(all, values)
 	}
 	for _, path := range f.VarsFile {
-		file, err := readSource(path)
+		file, err := readSource(ctx, path)
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +65,7 @@ func (f *sourceFlags) values() (interpolate.Values, error) {
 		if !ok || name == "" {
 			return nil, fmt.Errorf("--var-file %s: expected NAME=FILE", assignment)
 		}
-		file, err := readSource(path)
+		file, err := readSource(ctx, path)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +82,7 @@ func (f *sourceFlags) values() (interpolate.Values, error) {
 }
 
 // readSource reads a file, as far as any is read.
-func readSource(path string) (bosh.File, error) {
+func readSource(ctx context.Context, path string) (bosh.File, error) {
 	in := io.Reader(os.Stdin)
 	if path != "-" {
 		f, err := os.Open(path)
@@ -91,6 +92,19 @@ func readSource(path string) (bosh.File, error) {
 		defer f.Close()
 		in = f
 	}
-	text, err := io.ReadAll(io.LimitReader(in, tree.MaxBytes+1))
-	return bosh.File{Name: path, Text: text}, err
+	type result struct {
+		text []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() { // who types in a terminal may think better of it
+		text, err := io.ReadAll(io.LimitReader(in, tree.MaxBytes+1))
+		done <- result{text, err}
+	}()
+	select {
+	case r := <-done:
+		return bosh.File{Name: path, Text: r.text}, r.err
+	case <-ctx.Done():
+		return bosh.File{}, ctx.Err()
+	}
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -15,7 +17,7 @@ import (
 type cellFlags struct {
 	Cells             cellList  `help:"Carve the machine into these cells: a YAML list of {name, tags, memory, disk, containers, preloaded_rootfses, rootfs_providers}." placeholder:"YAML" env:"CUPOLA_CELLS"`
 	PreloadedRootFSes preloaded `name:"preloaded-rootfses" help:"The root filesystems that cells have, as YAML: name to stack, path or image, or a list of stacks. All stacks when not given." placeholder:"YAML" env:"CUPOLA_PRELOADED_ROOTFSES"`
-	RootFSProviders   []string  `name:"rootfs-providers" help:"What cells may fetch further root filesystems from: docker, oci; both when not given." placeholder:"SCHEME,..." env:"CUPOLA_ROOTFS_PROVIDERS"`
+	RootFSProviders   []string  `name:"rootfs-providers" help:"What cells may fetch further root filesystems from: docker, oci; both when not given." placeholder:"SCHEME" env:"CUPOLA_ROOTFS_PROVIDERS"`
 }
 
 func (f cellFlags) apply(c *server.Config) {
@@ -97,7 +99,19 @@ func decodeFlag(ctx *kong.DecodeContext, name string, out any) error {
 	d := yaml.NewDecoder(strings.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(out); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return yamlFault(err)
 	}
 	return nil
+}
+
+// goType is what the YAML decoder calls a place by.
+var goType = regexp.MustCompile(` (?:into|in type) [\w.\[\]*]+`)
+
+// yamlFault is an error of the decoder without the names of types of this program.
+func yamlFault(err error) error {
+	fault, ok := errors.AsType[*yaml.TypeError](err)
+	if !ok {
+		return err
+	}
+	return errors.New(goType.ReplaceAllString(strings.Join(fault.Errors, "; "), ""))
 }

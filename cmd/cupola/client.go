@@ -3,13 +3,16 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"cupola/server"
@@ -24,14 +27,32 @@ type apiFlags struct {
 }
 
 func (f *apiFlags) login(ctx context.Context) (*client, error) {
+	if u, err := url.Parse(f.API); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("--api %s is no URL: write it like http://localhost:8080", f.API)
+	}
 	password := f.Password
 	if password == "" {
 		var err error
-		if password, err = server.AdminPassword(f.DataDir); err != nil {
-			return nil, errors.New("no password: give --password or CUPOLA_PASSWORD, or run it as root on the daemon's machine")
+		if password, err = f.adminPassword(); err != nil {
+			return nil, err
 		}
 	}
 	return login(ctx, f.API, f.User, password)
+}
+
+// adminPassword reads the password off the data directory, which root alone may.
+func (f *apiFlags) adminPassword() (string, error) {
+	if f.User != "admin" {
+		return "", fmt.Errorf("no password of %s: give --password or CUPOLA_PASSWORD", f.User)
+	}
+	password, err := server.AdminPassword(f.DataDir)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return "", errors.New("no password: give --password or CUPOLA_PASSWORD, or run it with sudo, since only root may read the admin's")
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("no password: no daemon has run on %s; start one with 'sudo cupola serve', name its directory with --data-dir, or give --password", f.DataDir)
+	}
+	return password, err
 }
 
 // client makes calls of the v3 API.
@@ -59,8 +80,14 @@ func login(ctx context.Context, api, user, password string) (*client, error) {
 	var answer struct {
 		Token string `json:"access_token"`
 	}
-	if err := c.do(req, &answer); err != nil {
+	err = c.do(req, &answer)
+	switch _, unreached := errors.AsType[unreached](err); {
+	case unreached:
+		return nil, err
+	case err != nil:
 		return nil, fmt.Errorf("log in as %s at %s: %w", user, c.api, err)
+	case answer.Token == "":
+		return nil, c.stranger()
 	}
 	c.token = answer.Token
 	return c, nil
@@ -104,7 +131,10 @@ func (c *client) do(req *http.Request, out any) error {
 		_, err = io.Copy(io.Discard, res.Body)
 		return err
 	}
-	return json.NewDecoder(res.Body).Decode(out)
+	if err := json.NewDecoder(res.Body).Decode(out); err != nil && req.Context().Err() == nil {
+		return c.stranger()
+	}
+	return req.Context().Err()
 }
 
 // send sends a request; an answer of 400 and above becomes an error with the
@@ -116,13 +146,34 @@ func (c *client) send(req *http.Request) (*http.Response, error) {
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, c.unreached(err)
 	}
 	if res.StatusCode < 400 {
 		return res, nil
 	}
 	defer res.Body.Close()
 	return nil, apiError(res)
+}
+
+// unreached is an error of an API that gave no answer, or a stranger's. It names
+// the API.
+type unreached struct{ error }
+
+func (c *client) stranger() error {
+	return unreached{fmt.Errorf("what answers at %s is not cupola's API: name that with --api", c.api)}
+}
+
+func (c *client) unreached(err error) error {
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return unreached{fmt.Errorf("nobody answers at %s: start a daemon with 'sudo cupola serve', or name its API with --api", c.api)}
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return unreached{fmt.Errorf("this machine does not trust the certificate of %s: trust the daemon's CA with SSL_CERT_FILE=<data-dir>/ca.pem", c.api)}
+	}
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err // its URL is that of one call
+	}
+	return unreached{fmt.Errorf("call %s: %w", c.api, err)}
 }
 
 func apiError(res *http.Response) error {

@@ -36,6 +36,9 @@ func (d *doctorCmd) Run(e *env) error {
 			return err
 		}
 	} else {
+		for i := range results {
+			results[i].Mend = e.called(results[i].Mend)
+		}
 		writeResults(e.out, results, look{color: colored(e), width: width(e)})
 	}
 	if _, _, fail := doctor.Count(results); fail > 0 {
@@ -57,6 +60,9 @@ func (d *doctorCmd) leaks(e *env, c server.Config) error {
 			return err
 		}
 	} else {
+		for i := range leaks {
+			leaks[i].Mend = e.called(leaks[i].Mend)
+		}
 		writeLeaks(e.out, leaks)
 	}
 	if len(leaks) > 0 {

@@ -82,7 +82,7 @@ type renderer struct {
 
 // read reads the manifest, and tells what is wrong with it.
 func (r *renderer) read() error {
-	s, err := r.source.source()
+	s, err := r.source.source(r.env.ctx)
 	if err != nil {
 		return err
 	}

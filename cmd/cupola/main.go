@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -64,7 +65,8 @@ type env struct {
 	ctx      context.Context
 	out, err io.Writer
 	log      *slog.Logger
-	terminal bool // out is one: progress may be drawn
+	terminal bool   // out is one: progress may be drawn
+	program  string // as a user calls it
 }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -74,6 +76,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 func run(args []string, stdout, stderr *os.File) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
 	var c cli
 	exit := -1
 	parser, err := newParser(&c, stdout, stderr, func(code int) { exit = code })
@@ -88,21 +91,40 @@ func run(args []string, stdout, stderr *os.File) int {
 	if exit >= 0 {
 		return exit
 	}
+	e := &env{ctx: ctx, out: stdout, err: stderr, log: newLogger(stderr, c.Debug), terminal: term.IsTerminal(int(stdout.Fd())), program: calledAs(os.Args[0])}
 	if err != nil {
-		fmt.Fprintf(stderr, "cupola: %v\nTry 'cupola --help'.\n", err)
+		fmt.Fprint(stderr, e.called(fmt.Sprintf("cupola: %v\nTry 'cupola %s'.\n", err, helpFor(err))))
 		return 2
 	}
-	e := &env{ctx: ctx, out: stdout, err: stderr, log: newLogger(stderr, c.Debug), terminal: term.IsTerminal(int(stdout.Fd()))}
 	err = k.Run(e)
-	var quiet exitCode
-	if errors.As(err, &quiet) {
+	if quiet, ok := errors.AsType[exitCode](err); ok {
 		return int(quiet)
 	}
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		err = errors.New("interrupted")
+	}
 	if err != nil {
-		fmt.Fprintf(stderr, "cupola: %v\n", err)
+		fmt.Fprintln(stderr, e.called("cupola: "+err.Error()))
 		return 1
 	}
 	return 0
+}
+
+// helpFor is what asks for the help of the command that a fault of a command line
+// is in, as far as the line names one.
+func helpFor(err error) string {
+	const flag = "--help"
+	fault, ok := errors.AsType[*kong.ParseError](err)
+	if !ok || fault.Context == nil {
+		return flag
+	}
+	var words []string
+	for _, p := range fault.Context.Path {
+		if p.Command != nil {
+			words = append(words, p.Command.Name)
+		}
+	}
+	return strings.Join(append(words, flag), " ")
 }
 
 // newParser makes the parser of c. What it prints by itself, like help, ends
@@ -110,7 +132,18 @@ func run(args []string, stdout, stderr *os.File) int {
 func newParser(c *cli, stdout, stderr io.Writer, exit func(code int)) (*kong.Kong, error) {
 	return kong.New(c, kong.Name("cupola"), kong.Description("Cloud Foundry on one machine, in one process."),
 		kong.Configuration(loadYAML), kong.Vars{"zoneLabel": kube.DefaultZoneLabel}, kong.Writers(stdout, stderr), kong.Exit(exit),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}), kong.UsageOnError())
+		kong.ValueFormatter(helpText), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}), kong.UsageOnError())
+}
+
+// helpText is what --help says of a flag: with its default, which kong shows only
+// where it stands for a value by itself, and with its environment variables.
+func helpText(v *kong.Value) string {
+	if v.HasDefault && v.Tag.PlaceHolder != "" {
+		with := *v
+		with.Help = strings.TrimSuffix(v.Help, ".") + "; " + v.Default + " when not given."
+		v = &with
+	}
+	return kong.DefaultHelpValueFormatter(v)
 }
 
 // exitCode is an error that has been told already.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -101,8 +102,8 @@ func writePools(w io.Writer, pools []poolView, names map[string]string) error {
 
 // poolFlags are what a pool says; what is not given is left as it is.
 type poolFlags struct {
-	Require  []string `help:"Tags that cells must have." placeholder:"TAG,..."`
-	Disallow []string `help:"Tags that cells must not have." placeholder:"TAG,..."`
+	Require  []string `help:"Tags that cells must have." placeholder:"TAG"`
+	Disallow []string `help:"Tags that cells must not have." placeholder:"TAG"`
 	Default  *bool    `help:"Let it hold for spaces that have no pool." negatable:""`
 }
 
@@ -165,11 +166,14 @@ type poolUpdateCmd struct {
 
 // Run changes a pool.
 func (c *poolUpdateCmd) Run(e *env) error {
+	body := c.body()
+	if len(body) == 0 && c.Rename == "" && !c.Any {
+		return errors.New("say what is to change: --require, --disallow, --default, --rename or --any")
+	}
 	api, path, err := c.open(e)
 	if err != nil {
 		return err
 	}
-	body := c.body()
 	if c.Rename != "" {
 		body["name"] = c.Rename
 	}

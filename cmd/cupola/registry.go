@@ -11,8 +11,8 @@ import (
 // registryFlags say how the registries of images are spoken to.
 type registryFlags struct {
 	Mirrors    map[string][]string `help:"Ask these hosts first for the images of a registry; they get no credentials." placeholder:"REGISTRY=HOST,..." env:"CUPOLA_MIRRORS"`
-	PlainHTTP  []string            `help:"Registries to speak to without TLS, beside those on this machine." name:"plain-http" placeholder:"HOST:PORT,..." env:"CUPOLA_PLAIN_HTTP"`
-	RegistryCA []string            `help:"Trust registries that these PEM files vouch for, beside those that the machine trusts." name:"registry-ca" placeholder:"FILE,..." env:"CUPOLA_REGISTRY_CA"`
+	PlainHTTP  []string            `help:"Registries to speak to without TLS, beside those on this machine." name:"plain-http" placeholder:"HOST:PORT" env:"CUPOLA_PLAIN_HTTP"`
+	RegistryCA []string            `help:"Trust registries that these PEM files vouch for, beside those that the machine trusts." name:"registry-ca" placeholder:"FILE" env:"CUPOLA_REGISTRY_CA"`
 }
 
 func (f registryFlags) registries() (rootfs.Registries, error) {

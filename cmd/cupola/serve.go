@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"net/url"
@@ -39,7 +38,7 @@ type serveCmd struct {
 	AdminPassword    string         `help:"The admin's password; made once when not given." env:"CUPOLA_ADMIN_PASSWORD" placeholder:"PASSWORD"`
 	PasswordPolicy   map[string]int `help:"What users' new passwords must have: min-length, upper, lower, digits, special, like min-length=12,digits=1." mapsep:"," env:"CUPOLA_PASSWORD_POLICY" placeholder:"NAME=N,…"`
 	AllowLoopback    bool           `help:"Let users' syslog drains, route services, buildpacks, registries of images and brokers of spaces be at this machine's own addresses, where services may trust whoever connects." env:"CUPOLA_ALLOW_LOOPBACK"`
-	DataServices     []string       `name:"data-services" help:"What the built-in service broker offers, of postgres, redis and files; it is off when not given. It needs the stack of 'cupola broker prepare'." env:"CUPOLA_DATA_SERVICES" placeholder:"NAME,…"`
+	DataServices     []string       `name:"data-services" help:"What the built-in service broker offers, of postgres, redis and files; it is off when not given. It needs the stack of 'cupola broker prepare'." env:"CUPOLA_DATA_SERVICES" placeholder:"NAME"`
 	MaxBindings      int            `name:"max-service-bindings" help:"How many bindings an app can have to one service instance at a time: more than one lets them be rotated." default:"5" env:"CUPOLA_MAX_SERVICE_BINDINGS" placeholder:"N"`
 	InstanceCertLife time.Duration  `help:"How long the certificates of instances are good. They are replaced half an hour before their end, or a quarter of their life." default:"24h" env:"CUPOLA_INSTANCE_CERT_LIFE" placeholder:"TIME"`
 	DefaultStack     string         `help:"The stack of apps that name none; the best this machine has when not given." env:"CUPOLA_DEFAULT_STACK" placeholder:"NAME"`
@@ -63,14 +62,14 @@ func (s *serveCmd) Run(e *env) error {
 		BBS: s.BBS, Metrics: s.Metrics, BBSFiles: server.BBSFiles{CA: s.BBSCA, Cert: s.BBSCert, Key: s.BBSKey},
 		AdminPassword: s.AdminPassword, Passwords: passwords, DefaultStack: s.DefaultStack, MaxBindings: s.MaxBindings, DataServices: s.DataServices, AllowLoopback: s.AllowLoopback, InstanceCertLife: s.InstanceCertLife, Registries: registries, Log: e.log}
 	s.apply(&c)
-	return server.Run(e.ctx, c, func(r server.Ready) { welcome(e.out, r) })
+	return server.Run(e.ctx, c, func(r server.Ready) { welcome(e, r) })
 }
 
 // welcome says what a newcomer needs to know of a daemon that serves.
-func welcome(w io.Writer, r server.Ready) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+func welcome(e *env, r server.Ready) {
+	t := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
 	row := func(k, format string, args ...any) {
-		fmt.Fprintf(t, "  %s\t"+format+"\n", append([]any{k}, args...)...)
+		fmt.Fprintf(t, "  %s\t%s\n", k, e.called(fmt.Sprintf(format, args...)))
 	}
 	fmt.Fprintln(t, "cupola is ready.")
 	row("API", "%s", apiURL(r))
@@ -174,6 +173,6 @@ func (c *cleanupCmd) Run(e *env) error {
 	if err := server.Cleanup(e.ctx, server.Config{DataDir: c.DataDir, Log: e.log}); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.out, "Nothing of %s runs any longer. Its apps start again with the next 'cupola serve'.\n", c.DataDir)
+	fmt.Fprint(e.out, e.called(fmt.Sprintf("Nothing of %s runs any longer. Its apps start again with the next 'cupola serve'.\n", c.DataDir)))
 	return nil
 }
