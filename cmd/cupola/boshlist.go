@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -211,12 +212,12 @@ type boshLogsCmd struct {
 
 // Run shows what the processes and scripts of a deployment have written of late.
 func (c *boshLogsCmd) Run(e *env) error {
-	var d boshView
-	if err := c.get(e, "", &d); err != nil {
-		return err
-	}
 	api, err := c.login(e.ctx)
 	if err != nil {
+		return err
+	}
+	var d boshView
+	if err := api.call(e.ctx, "GET", "/v1/deployments/"+url.PathEscape(c.Deployment), nil, &d); err != nil {
 		return err
 	}
 	for from := int64(0); ; {
@@ -231,8 +232,8 @@ func (c *boshLogsCmd) Run(e *env) error {
 	}
 }
 
-// showLogs prints lines from a time on, and tells when the last of them was
-// written.
+// showLogs prints lines from a time on, or the last ones when that is 0, and tells
+// when the last of them was written.
 func showLogs(e *env, api *client, guid string, from int64) (last int64, err error) {
 	var answer struct {
 		Envelopes struct {
@@ -244,8 +245,12 @@ func showLogs(e *env, api *client, guid string, from int64) (last int64, err err
 			}
 		}
 	}
-	if err := api.call(e.ctx, "GET", fmt.Sprintf("/api/v1/read/%s?envelope_types=LOG&limit=1000&start_time=%d", guid, from), nil, &answer); err != nil {
+	newest := from == 0
+	if err := api.call(e.ctx, "GET", fmt.Sprintf("/api/v1/read/%s?envelope_types=LOG&limit=1000&start_time=%d&descending=%t", guid, from, newest), nil, &answer); err != nil {
 		return from, err
+	}
+	if newest {
+		slices.Reverse(answer.Envelopes.Batch)
 	}
 	for _, line := range answer.Envelopes.Batch {
 		at, err := strconv.ParseInt(line.Timestamp, 10, 64)

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -32,11 +34,14 @@ const taskPoll = 300 * time.Millisecond
 // followTask shows what a task does until it has ended; it fails when the task
 // does.
 func followTask(e *env, api *client, t boshTask) error {
-	fmt.Fprintf(e.out, "Task %d\n\n", t.ID)
-	began, seen := map[string]time.Time{}, 0
+	began, seen, told, failed := map[string]time.Time{}, 0, false, ""
 	for {
 		if err := api.call(e.ctx, "GET", fmt.Sprintf("/v1/deployment_tasks/%d?after=%d", t.ID, seen), nil, &t); err != nil {
-			return err
+			return unfollowed(e, t, err)
+		}
+		if !told {
+			fmt.Fprintf(e.out, "Task %d\n\n", t.ID)
+			told = true
 		}
 		seen += len(t.Events)
 		for _, v := range t.Events {
@@ -49,19 +54,36 @@ func followTask(e *env, api *client, t boshTask) error {
 				fmt.Fprintf(e.out, "%s (%s)\n", line, v.At.Sub(began[key]).Round(time.Second/10))
 			default:
 				fmt.Fprintf(e.out, "%s (%s)\n                     L Error: %s\n", line, v.At.Sub(began[key]).Round(time.Second/10), v.Detail)
+				failed = v.Detail
 			}
 		}
 		if t.ended() {
 			break
 		}
 		if err := pause(e.ctx, taskPoll); err != nil {
-			return fmt.Errorf("task %d goes on: cupola deployment task %d shows it", t.ID, t.ID)
+			return unfollowed(e, t, err)
 		}
+	}
+	if t.State == "error" && failed != "" && failed == t.Result {
+		return fmt.Errorf("task %d ended with error: it stands above", t.ID)
 	}
 	if t.State != "done" {
 		return fmt.Errorf("task %d ended with %s: %s", t.ID, t.State, strings.TrimSpace(t.Result))
 	}
 	_, err := fmt.Fprintf(e.out, "\nTask %d done\n", t.ID)
+	return err
+}
+
+// unfollowed is why a task was not followed to its end. It goes on all the same,
+// be it with the next daemon.
+func unfollowed(e *env, t boshTask, err error) error {
+	_, unreached := errors.AsType[unreached](err)
+	switch goesOn := fmt.Sprintf("task %d goes on: 'cupola deployment task %d' shows it", t.ID, t.ID); {
+	case e.ctx.Err() != nil:
+		return errors.New(goesOn)
+	case unreached:
+		return fmt.Errorf("%w; with a daemon %s", err, goesOn)
+	}
 	return err
 }
 
@@ -117,7 +139,11 @@ func (c *boshCancelCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	return api.call(e.ctx, "DELETE", fmt.Sprintf("/v1/deployment_tasks/%d", c.ID), nil, nil)
+	if err := api.call(e.ctx, "DELETE", fmt.Sprintf("/v1/deployment_tasks/%d", c.ID), nil, nil); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.out, "Task %d is told to end.\n", c.ID)
+	return err
 }
 
 type boshDeleteDiskCmd struct {
@@ -131,7 +157,11 @@ func (c *boshDeleteDiskCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	return api.call(e.ctx, "DELETE", "/v1/disks/"+url.PathEscape(c.GUID), nil, nil)
+	if err := api.call(e.ctx, "DELETE", "/v1/disks/"+url.PathEscape(c.GUID), nil, nil); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.out, "Deleted the disk %s.\n", c.GUID)
+	return err
 }
 
 // when is a time for people; "-" for none.
@@ -168,8 +198,8 @@ func (f *boshInstancesFlags) ask(e *env, kind string) error {
 		group, index, one := strings.Cut(f.Instance, "/")
 		what["group"] = group
 		if one {
-			var n int
-			if _, err := fmt.Sscanf(index, "%d", &n); err != nil {
+			n, err := strconv.Atoi(index)
+			if err != nil || n < 0 {
 				return fmt.Errorf("%s is no instance: give a group, or an instance like %s/0", f.Instance, group)
 			}
 			what["index"] = n
