@@ -22,7 +22,7 @@ func (f *appFlags) find(ctx context.Context) (c *client, path string, err error)
 		return nil, "", err
 	}
 	query := url.Values{"names": {f.App}}
-	for _, of := range []struct{ kind, filter, name string }{{"organizations", "organization_guids", f.Org}, {"spaces", "space_guids", f.Space}} {
+	for _, of := range []struct{ what, kind, filter, name string }{{"org", "organizations", "organization_guids", f.Org}, {"space", "spaces", "space_guids", f.Space}} {
 		if of.name == "" {
 			continue
 		}
@@ -35,7 +35,7 @@ func (f *appFlags) find(ctx context.Context) (c *client, path string, err error)
 			guids = append(guids, one.GUID)
 		}
 		if len(guids) == 0 {
-			return nil, "", fmt.Errorf("there is no %s among the %s", of.name, of.kind)
+			return nil, "", fmt.Errorf("there is no %s %s", of.what, of.name)
 		}
 		query.Set(of.filter, strings.Join(guids, ","))
 	}
@@ -116,7 +116,11 @@ func (a *appFeatureCmd) set(e *env, on bool) error {
 	if err := c.call(e.ctx, "PATCH", path+"/"+url.PathEscape(a.Feature), doc{"enabled": on}, &f); err != nil {
 		return fmt.Errorf("%s: %w", a.Feature, err)
 	}
-	fmt.Fprintf(e.out, "%s is %s for %s. What runs has it from its next restart on.\n", f.Name, f.state(), a.App)
+	since := "What runs has it from its next restart on."
+	if f.Name == "ssh" || f.Name == "revisions" {
+		since = "That holds at once."
+	}
+	fmt.Fprintf(e.out, "%s is %s for %s. %s\n", f.Name, f.state(), a.App, since)
 	return nil
 }
 

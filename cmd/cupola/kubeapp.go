@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/rootfs"
 	"cupola/server/desire"
 	"cupola/server/kube"
 )
@@ -30,6 +31,11 @@ type appRenderCmd struct {
 
 // Run writes the objects of an app.
 func (c *appRenderCmd) Run(e *env) error {
+	if c.Image != "" {
+		if _, err := rootfs.ParseReference("docker://" + c.Image); err != nil {
+			return fmt.Errorf("--image: %w", err)
+		}
+	}
 	api, path, err := c.find(e.ctx)
 	if err != nil {
 		return err

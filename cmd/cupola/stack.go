@@ -46,7 +46,7 @@ func withStacksOf(e *env, c server.Config, do func(server.Stacks) error) error {
 // withKnownStacks is withStacks where a data directory is: looking makes none.
 func (d daemonFlags) withKnownStacks(e *env, do func(server.Stacks) error) error {
 	if _, err := os.Stat(d.DataDir); err != nil {
-		return fmt.Errorf("no data directory: %w; name it with --data-dir, or start 'cupola serve' first", err)
+		return fmt.Errorf("there is no data directory %s: name it with --data-dir, or start 'cupola serve' first", d.DataDir)
 	}
 	return d.withStacks(e, do)
 }
@@ -140,6 +140,9 @@ type stackImportCmd struct {
 func (c *stackImportCmd) Run(e *env) error {
 	path, err := filepath.Abs(c.Path)
 	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(path); err != nil {
 		return err
 	}
 	return c.withStacks(e, func(s server.Stacks) error {

@@ -36,13 +36,17 @@ func (m *stackMigrateCmd) Run(e *env) error {
 		return err
 	}
 	g := &migration{stackMigrateCmd: m, client: c, show: newProgress(e)}
+	if there, err := g.has(e.ctx, m.To); err != nil {
+		return err
+	} else if !there {
+		return fmt.Errorf("there is no stack %s: 'cupola stack list' names those that there are", m.To)
+	}
 	apps, err := g.find(e.ctx)
 	if err != nil {
 		return err
 	}
 	if len(apps) == 0 {
-		g.show.title("No app is on stack %s.", m.From)
-		return nil
+		return g.nothing(e.ctx)
 	}
 	if m.DryRun {
 		return g.list(apps)
@@ -112,6 +116,29 @@ func (g *migration) find(ctx context.Context) ([]migrant, error) {
 	return found, nil
 }
 
+// has tells whether a stack is there; an image is as far as anybody knows.
+func (g *migration) has(ctx context.Context, name string) (bool, error) {
+	if strings.HasPrefix(name, "docker:") {
+		return true, nil
+	}
+	found, err := list[struct{ GUID string }](ctx, g.client, "/v3/stacks?"+filter("names", name))
+	return len(found) > 0, err
+}
+
+// nothing says that no app is to be migrated: a name with a typing error in it has none, too.
+func (g *migration) nothing(ctx context.Context) error {
+	there, err := g.has(ctx, g.From)
+	if err != nil {
+		return err
+	}
+	more := "."
+	if !there {
+		more = ", and there is no such stack."
+	}
+	g.show.title("No app is on stack %s%s", g.From, more)
+	return nil
+}
+
 // halfway tells whether an app with the new stack runs what was made on the
 // old one, or is being deployed.
 func (g *migration) halfway(ctx context.Context, a migrant) (bool, error) {
@@ -148,9 +175,20 @@ func (g *migration) spaces(ctx context.Context) (map[string]string, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("there is no space %q in an org %q", g.Space, g.Org)
+		return nil, fmt.Errorf("there is no %s", g.where())
 	}
 	return found, nil
+}
+
+// where names the spaces to look at.
+func (g *migration) where() string {
+	switch {
+	case g.Space == "":
+		return strings.TrimSuffix("space in an org "+g.Org, " in an org ")
+	case g.Org == "":
+		return "space " + g.Space
+	}
+	return fmt.Sprintf("space %s in an org %s", g.Space, g.Org)
 }
 
 func filter(name, value string) string {

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"text/tabwriter"
-	"time"
 
 	"cupola/server"
 )
@@ -22,13 +21,13 @@ func (c *tokenKeysListCmd) Run(e *env) error {
 		return err
 	}
 	t := tabwriter.NewWriter(e.out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "key\tmade\tverifies until")
+	fmt.Fprintln(t, "KEY\tMADE\tVERIFIES UNTIL")
 	for _, k := range keys {
-		until := "signs"
+		until := "it signs"
 		if !k.Until.IsZero() {
-			until = k.Until.Format(time.RFC3339)
+			until = when(k.Until)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", k.ID, k.Made.Format(time.RFC3339), until)
+		fmt.Fprintf(t, "%s\t%s\t%s\n", k.ID, when(k.Made), until)
 	}
 	return t.Flush()
 }
