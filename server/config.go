@@ -99,7 +99,7 @@ func (c *Config) normalize() error {
 	}
 	for flag, addr := range map[string]string{"--http": c.HTTP, "--https": c.HTTPS, "--ssh": c.SSH, "--bbs": c.BBS, "--metrics": c.Metrics} {
 		if _, _, err := net.SplitHostPort(addr); err != nil && addr != "off" && addr != "" {
-			faults = append(faults, fmt.Errorf("%s %q is no address like 127.0.0.1:8080: %w", flag, addr, err))
+			faults = append(faults, fmt.Errorf("%s %q is no address like 127.0.0.1:8080", flag, addr))
 		}
 	}
 	faults = append(faults, c.normalizeCells(), c.checkTCP(), c.normalizeListeners())

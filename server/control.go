@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -139,8 +140,11 @@ func newControl(dataDir string) control {
 			c, err = d.DialContext(ctx, "unix", name)
 			return err
 		})
-		if err != nil {
-			err = fmt.Errorf("ask the daemon of %s, which may be just starting: %w", dataDir, err)
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			err = fmt.Errorf("only root may ask the daemon of %s: run it with sudo", dataDir)
+		case err != nil && ctx.Err() == nil:
+			err = fmt.Errorf("no daemon answers on %s: start it with 'sudo cupola serve', or wait if it is just starting", dataDir)
 		}
 		return c, err
 	}

@@ -33,7 +33,7 @@ func DataServicesStatus(ctx context.Context, c Config) (list []DataInstance, err
 		return nil, err
 	}
 	if _, err := os.Stat(c.DataDir); err != nil {
-		return nil, fmt.Errorf("no data directory: %w; name it with --data-dir, or start 'cupola serve' first", err)
+		return nil, fmt.Errorf("there is no data directory %s: name it with --data-dir, or start 'cupola serve' first", c.DataDir)
 	}
 	h := &house{Config: c}
 	defer h.close()

@@ -69,15 +69,23 @@ func (l localStacks) Images(ctx context.Context) ([]ImageInfo, error) {
 // Image finds an image by its digest, a reference it was pulled by, or the name
 // of a stack that is made of it.
 func (l localStacks) Image(ctx context.Context, name string) (ImageInfo, error) {
+	asked := name
 	if _, ok := l.roots.Stack(name); !ok {
 		name = withScheme(name)
 	}
 	i, err := l.roots.FindImage(name)
+	if errors.Is(err, rootfs.ErrNotPulled) {
+		return ImageInfo{}, errNothingCalled(asked)
+	}
 	if err != nil {
 		return ImageInfo{}, err
 	}
 	pinned, err := l.pinned(ctx)
 	return ImageInfo{i, pinned[i.Digest], rootfs.KernelWarning(i.Kernel)}, err
+}
+
+func errNothingCalled(name string) error {
+	return fmt.Errorf("no stack and no image is called %s: 'cupola stack list' names them", name)
 }
 
 // pinned are the digests of the images that apps, or what is of the BBS, run on or may run on again.

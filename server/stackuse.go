@@ -54,8 +54,11 @@ func (l localStacks) Remove(ctx context.Context, name string) (rootfs.Removed, e
 		return rootfs.Removed{}, l.removeStack(ctx, name)
 	}
 	i, err := l.roots.FindImage(withScheme(name))
+	if errors.Is(err, rootfs.ErrNotPulled) {
+		return rootfs.Removed{}, errNothingCalled(name)
+	}
 	if err != nil {
-		return rootfs.Removed{}, fmt.Errorf("no stack and no image is called that: %w", err)
+		return rootfs.Removed{}, err
 	}
 	users, err := l.users(ctx, func(tx *store.Tx) ([]string, error) { return tx.ImageUsers(i.Digest) })
 	if err != nil {

@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,6 +44,9 @@ func Open(c Config) (*Cluster, error) {
 	overrides.Context.Namespace = c.Namespace
 	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 	to, err := config.ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errors.New("find the cluster: there is no kubeconfig: give --kubeconfig, or name it in KUBECONFIG")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster: %w", err)
 	}
