@@ -79,7 +79,10 @@ func parseRead(sourceID string, values url.Values) (q Query, err error) {
 		return q, err
 	}
 	if filter := values.Get("name_filter"); filter != "" {
-		if q.Name, err = regexp.Compile(filter); err != nil {
+		if err = CheckPattern(filter); err == nil {
+			q.Name, err = regexp.Compile(filter)
+		}
+		if err != nil {
 			return q, fmt.Errorf("name filter must be a valid regular expression: %v", err)
 		}
 	}

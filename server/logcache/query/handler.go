@@ -115,7 +115,13 @@ func (s *server) query(ctx context.Context, p plan) (promql.Query, error) {
 // sources are those that a query names, all of which its user may see. Of a
 // regular expression that is more than names it is those that they may see.
 func (s *server) sources(r *http.Request, text string) (map[string]bool, error) {
+	if err := checkPatterns(text); err != nil {
+		return nil, err
+	}
 	expr, err := s.parser.ParseExpr(text)
+	if err == nil {
+		err = checkSize(expr)
+	}
 	if err != nil {
 		return nil, err
 	}
