@@ -33,7 +33,7 @@ func (c *call) readManifest() (*manifest.Manifest, error) {
 	switch {
 	case errors.As(err, &faults):
 		return nil, invalidManifest(faults)
-	case errors.Is(err, manifest.ErrAliases):
+	case errors.Is(err, manifest.ErrAliases), errors.Is(err, manifest.ErrLarge):
 		return nil, cf.Errorf(cf.BadRequest, "%s", err)
 	case err != nil:
 		return nil, cf.Errorf(cf.MessageParseError, "%s", err)

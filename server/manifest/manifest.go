@@ -109,8 +109,18 @@ var (
 	ErrAliases = errors.New("Bad request: Manifest does not support Anchors and Aliases")
 )
 
+// The YAML module compares each key of a map with all others: a megabyte of keys
+// would take it minutes.
+const (
+	maxNodes = 100_000
+	maxKeys  = 10_000 // of one map
+)
+
+// ErrLarge is what Parse says of a text that takes too long.
+var ErrLarge = fmt.Errorf("Bad request: Manifest is too large. It may have at most %d values, and %d keys in one map.", maxNodes, maxKeys) //nolint:staticcheck // as Cloud Controller writes
+
 // Parse reads a manifest and checks it whole: the error is an Invalid with all
-// that is wrong, ErrSyntax or ErrAliases. Keys that Cloud Controller does not know are
+// that is wrong, ErrSyntax, ErrAliases or ErrLarge. Keys that Cloud Controller does not know are
 // passed over, as it does.
 func Parse(text []byte) (*Manifest, error) {
 	var root yaml.Node
@@ -120,6 +130,9 @@ func Parse(text []byte) (*Manifest, error) {
 	}
 	if aliased(&root) {
 		return nil, ErrAliases
+	}
+	if left := maxNodes; !fits(&root, &left) {
+		return nil, ErrLarge
 	}
 	var top map[string]any
 	if err := root.Decode(&top); err != nil {
@@ -142,6 +155,19 @@ func Parse(text []byte) (*Manifest, error) {
 		return nil, faults
 	}
 	return m, nil
+}
+
+// fits tells whether a tree has no more nodes than are left, and no large map.
+func fits(n *yaml.Node, left *int) bool {
+	if *left--; *left < 0 || n.Kind == yaml.MappingNode && len(n.Content) > 2*maxKeys {
+		return false
+	}
+	for _, c := range n.Content {
+		if !fits(c, left) {
+			return false
+		}
+	}
+	return true
 }
 
 func aliased(n *yaml.Node) bool {

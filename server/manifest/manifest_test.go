@@ -2,8 +2,10 @@ package manifest
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -140,5 +142,35 @@ func TestFeatures(t *testing.T) {
 		if diff := cmp.Diff(map[string]bool{"file-based-servicebinding-io": true, "ssh": false}, m.Apps[0].Features); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
+	}
+}
+
+// Texts of a megabyte are read in seconds, whatever they are.
+func TestLargeManifestsEnd(t *testing.T) {
+	keys := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "k%x: 1\n", i)
+		}
+		return b.String()
+	}
+	start := time.Now()
+	for name, c := range map[string]struct {
+		text string
+		want error
+	}{
+		"keys":      {keys(MaxBytes / 12), ErrLarge},
+		"values":    {"[" + strings.Repeat("a,", maxNodes) + "]", ErrLarge},
+		"many maps": {strings.Repeat("- {a: b}\n", maxNodes/3), ErrLarge},
+	} {
+		if _, err := Parse([]byte(c.text)); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v; want %v", name, err, c.want)
+		}
+	}
+	if _, err := Parse([]byte("applications: [{name: a}]\n" + keys(maxKeys-1))); err != nil {
+		t.Errorf("got %v of the most keys there may be", err)
+	}
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("it took %v", took)
 	}
 }
