@@ -153,6 +153,8 @@ func TestDeployment(t *testing.T) {
 	const up = "nats/0 running; nats/1 running; setup/0 stopped; smoke-tests/0 stopped"
 	b.wantInstances(up)
 	b.wantLine("setting up version 1")
+	b.wantLine("[nats/1 nats/server]")
+	b.wantLine("[nats/1 CELL] Cell cupola successfully created container")
 	b.must(b.run("deployment", "run-errand", "nats-deployment", "smoke-tests"))
 	b.wantLine("all 2 servers hear each other")
 
@@ -166,6 +168,9 @@ func TestDeployment(t *testing.T) {
 	}
 	if _, now := b.instances(); now[1].State != "running" || now[1].UpToDate || now[1].Address != before[1].Address {
 		t.Errorf("got %+v; want the second instance untouched", now[1])
+	}
+	if out, err := b.deploy("[]", "--rotate", "nats_pasword"); err == nil || !strings.Contains(out, `variable "nats_pasword" is to be made anew, but is not declared`) {
+		t.Errorf("got %v\n%s\nwant a name that is no variable's refused", err, out)
 	}
 	b.must(b.deploy(change("version", 2)))
 	b.wantInstances(up)

@@ -238,10 +238,9 @@ func showLogs(e *env, api *client, guid string, from int64) (last int64, err err
 	var answer struct {
 		Envelopes struct {
 			Batch []struct {
-				Timestamp  string
-				InstanceID string `json:"instance_id"`
-				Tags       map[string]string
-				Log        struct{ Payload string }
+				Timestamp string
+				Tags      map[string]string
+				Log       struct{ Payload string }
 			}
 		}
 	}
@@ -259,8 +258,11 @@ func showLogs(e *env, api *client, guid string, from int64) (last int64, err err
 			continue
 		}
 		last = max(last, at)
-		group, process, _ := strings.Cut(line.Tags["source_type"], "/")
-		fmt.Fprintf(e.out, "%s [%s/%s %s] %s\n", time.Unix(0, at).Local().Format("15:04:05.00"), group, line.InstanceID, process, strings.Map(printed, string(text)))
+		// Each instance has LRPs of its own, so that the index in the envelope is
+		// always 0. The cell's own lines have no group in their source.
+		group := line.Tags["job"]
+		process := strings.TrimPrefix(line.Tags["source_type"], group+"/")
+		fmt.Fprintf(e.out, "%s [%s/%s %s] %s\n", time.Unix(0, at).Local().Format("15:04:05.00"), group, line.Tags["index"], process, strings.Map(printed, string(text)))
 	}
 	return last, nil
 }
