@@ -31,6 +31,9 @@ func (t *boshTask) ended() bool { return t.State != "queued" && t.State != "proc
 // taskPoll is how often a task is looked at.
 const taskPoll = 300 * time.Millisecond
 
+// taskError begins the error of a step, as the bosh CLI has it.
+const taskError = "                     L Error: "
+
 // followTask shows what a task does until it has ended; it fails when the task
 // does.
 func followTask(e *env, api *client, t boshTask) error {
@@ -53,7 +56,7 @@ func followTask(e *env, api *client, t boshTask) error {
 			case "finished":
 				fmt.Fprintf(e.out, "%s (%s)\n", line, v.At.Sub(began[key]).Round(time.Second/10))
 			default:
-				fmt.Fprintf(e.out, "%s (%s)\n                     L Error: %s\n", line, v.At.Sub(began[key]).Round(time.Second/10), v.Detail)
+				fmt.Fprintf(e.out, "%s (%s)\n%s%s\n", line, v.At.Sub(began[key]).Round(time.Second/10), taskError, strings.ReplaceAll(v.Detail, "\n", "\n"+strings.Repeat(" ", len(taskError))))
 				failed = v.Detail
 			}
 		}

@@ -31,6 +31,11 @@ func Generate(ctx context.Context, r Request) (map[string]Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, name := range r.Rotate {
+		if !slices.ContainsFunc(order, func(d Declared) bool { return d.Name == name }) {
+			return nil, fmt.Errorf("variable %q is to be made anew, but is not declared", name)
+		}
+	}
 	anew := r.anew(order)
 	keys, err := newKeys(ctx, anew)
 	if err != nil {

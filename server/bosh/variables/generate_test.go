@@ -204,6 +204,10 @@ func TestWhatCannotBeMade(t *testing.T) {
 			t.Errorf("got %v; want %s", err, c.want)
 		}
 	}
+	_, err := Generate(t.Context(), Request{Declared: chain, Rotate: []string{"root", "rooot"}, Now: now, Rand: rand.Reader})
+	if want := `variable "rooot" is to be made anew, but is not declared`; err == nil || err.Error() != want {
+		t.Errorf("got %v; want %s", err, want)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Generate(ctx, Request{Declared: chain, Now: now, Rand: rand.Reader}); !errors.Is(err, context.Canceled) {
