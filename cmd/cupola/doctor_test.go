@@ -122,9 +122,9 @@ func TestStacksOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `NAME       CF_STACK     SIZE     MADE               WHAT
-debian12   cflinuxfs4   190 MB   2026-01-02 03:04   debian12 core
-host       host         -        -                  this machine's /usr, read-only (default)
+	const want = `NAME             CF_STACK     SIZE     MADE               WHAT
+debian12         cflinuxfs4   190 MB   2026-01-02 03:04   debian12 core
+host (default)   host         -        -                  this machine's /usr, read-only
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("stacks (-want +got):\n%s", diff)

@@ -54,7 +54,11 @@ func (c *installCmd) Run(e *env) error {
 		return err
 	}
 	i := &installation{root: c.Root}
-	if err := i.installBinary(); err != nil {
+	err = i.installBinary()
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: run it with sudo", err)
+	}
+	if err != nil {
 		return err
 	}
 	service := c.service(dir)

@@ -78,14 +78,14 @@ func writeStacks(w io.Writer, all []server.StackInfo) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "NAME\tCF_STACK\tSIZE\tMADE\tWHAT")
 	for _, s := range all {
-		size, made, what := "-", "-", s.Description
+		name, size, made := s.Name, "-", "-"
 		if !s.Created.IsZero() {
 			size, made = bytesText(s.Bytes), s.Created.Local().Format("2006-01-02 15:04")
 		}
 		if s.Default {
-			what += " (default)"
+			name += " (default)"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", s.Name, s.Compat, size, made, what)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", name, s.Compat, size, made, s.Description)
 	}
 	return t.Flush()
 }
