@@ -128,6 +128,18 @@ func (d *Disks) Create(dir string, s Size) error {
 	return nil
 }
 
+// Grow has a disk hold s, if it holds less. A kill half way is mended by the next Grow. It may be in use where the daemon
+// may do all that root may; otherwise that is an error.
+func (d *Disks) Grow(dir string, s Size) error {
+	if s.Inodes <= 0 || s.Inodes > MaxInodes {
+		s.Inodes = MaxInodes
+	}
+	if _, err := os.Lstat(filepath.Join(dir, Image)); err == nil {
+		return d.growLoop(dir, s)
+	}
+	return growProject(filepath.Join(dir, Data), s)
+}
+
 func (d *Disks) make(m Method, dir string, s Size) error {
 	if err := os.Mkdir(filepath.Join(dir, Data), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err

@@ -15,6 +15,8 @@ func Loops(string) ([]LoopDevice, error) { return nil, nil }
 
 func (d *Disks) makeLoop(string, Size) error { _, _ = d.template, grain; return errors.ErrUnsupported }
 func mountLoop(string, string) error         { return errors.ErrUnsupported }
+func (d *Disks) growLoop(string, Size) error { return errors.ErrUnsupported }
+func growProject(string, Size) error         { return nil }
 func isMount(string) (bool, error)           { return false, errors.ErrUnsupported }
 func limitProject(string, Size) error        { return errors.ErrUnsupported }
 func freeProject(string) error               { return nil }

@@ -15,7 +15,7 @@ import (
 // makeLoop mounts a fresh ext4 of size s at dir/disk. The loop device clears itself with the last user, so no crash
 // leaves one behind that nothing uses.
 func (d *Disks) makeLoop(dir string, s Size) error {
-	s.Bytes = (s.Bytes + grain - 1) / grain * grain
+	s.Bytes = grained(s.Bytes)
 	tpl, err := d.template(s)
 	if err != nil {
 		return err
@@ -31,6 +31,8 @@ func (d *Disks) makeLoop(dir string, s Size) error {
 	}
 	return os.Remove(filepath.Join(data, "lost+found"))
 }
+
+func grained(bytes int64) int64 { return (bytes + grain - 1) / grain * grain }
 
 // mountLoop mounts an image.
 func mountLoop(img, data string) error {

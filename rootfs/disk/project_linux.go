@@ -128,6 +128,21 @@ func freeProject(dir string) error {
 	return nil
 }
 
+// growProject raises the limits of dir's project; a directory without one has none.
+func growProject(dir string, s Size) error {
+	d, id, q, ok := project(dir)
+	if !ok {
+		return nil
+	}
+	defer d.Close()
+	q.bhard, q.ihard = max(q.bhard, uint64(s.Bytes+quotaBlock-1)/quotaBlock), max(q.ihard, uint64(s.Inodes))
+	q.bsoft, q.isoft, q.valid = q.bhard, q.ihard, qifLimits
+	if err := quotactl(int(d.Fd()), qSetQuota, id, &q); err != nil {
+		return fmt.Errorf("raise quota: %w", err)
+	}
+	return nil
+}
+
 func usedProject(dir string) (int64, bool) {
 	d, _, q, ok := project(dir)
 	if !ok {

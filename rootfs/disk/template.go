@@ -90,17 +90,19 @@ func format(name string, s Size) error {
 	return nil
 }
 
-// findMkfs looks where users' PATHs do not lead as well.
-func findMkfs() (string, error) {
-	if p, err := exec.LookPath("mkfs.ext4"); err == nil {
+func findMkfs() (string, error) { return findTool("mkfs.ext4") }
+
+// findTool looks where users' PATHs do not lead as well.
+func findTool(name string) (string, error) {
+	if p, err := exec.LookPath(name); err == nil {
 		return p, nil
 	}
-	for _, p := range []string{"/usr/sbin/mkfs.ext4", "/sbin/mkfs.ext4"} {
+	for _, p := range []string{"/usr/sbin/" + name, "/sbin/" + name} {
 		if _, err := os.Stat(p); err == nil {
 			return p, nil
 		}
 	}
-	return "", errors.New("mkfs.ext4 is not installed (package e2fsprogs)")
+	return "", fmt.Errorf("%s is not installed (package e2fsprogs)", name)
 }
 
 func (d *Disks) dropOldTemplatesLocked() {

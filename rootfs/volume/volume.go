@@ -157,6 +157,24 @@ func (s *Store) Open(name string) (string, error) {
 	return filepath.Join(dir, disk.Data), nil
 }
 
+// Grow has a volume hold more; one that holds as much stays as it is, and so does
+// what is in it. That it is not in use is best: see disk.Disks.Grow.
+func (s *Store) Grow(name string, bytes int64) error {
+	if _, err := s.Open(name); err != nil {
+		return err
+	}
+	dir, err := s.dir(name)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.cfg.Disks.Grow(dir, disk.Size{Bytes: bytes, Durable: true}); err != nil {
+		return fmt.Errorf("grow volume %s: %w", name, err)
+	}
+	return nil
+}
+
 // Remove deletes a volume and all that is in it. One that is not there is no
 // error. Nothing may use it any longer.
 func (s *Store) Remove(name string) error {
@@ -213,6 +231,7 @@ func (s *Store) Teardown() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	names, err := s.List()
+	err = errors.Join(s.hideAll(), err)
 	for _, name := range names {
 		err = errors.Join(err, s.cfg.Disks.Close(filepath.Join(s.cfg.Dir, name)))
 	}

@@ -107,6 +107,118 @@ func TestAVolumeHoldsNoMoreThanItsSize(t *testing.T) {
 	}
 }
 
+// TestAVolumeGrows with what is in it.
+func TestAVolumeGrows(t *testing.T) {
+	dir, open := newStore(t)
+	s := open()
+	if m, why := s.cfg.Disks.Method(); m != disk.Loop {
+		t.Skipf("disks are held by %s (%s), which spares root", m, why)
+	}
+	if err := s.Create("db", Spec{Bytes: 16 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	at := openVolume(t, s, "db")
+	if err := os.WriteFile(filepath.Join(at, "kept"), []byte("1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fits := func(mb int) error {
+		t.Helper()
+		name := filepath.Join(openVolume(t, s, "db"), "big")
+		return errors.Join(os.WriteFile(name, make([]byte, mb<<20), 0o600), os.Remove(name))
+	}
+	if err := fits(40); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("got %v; want no space", err)
+	}
+	for range 2 {
+		if err := s.Grow("db", 48<<20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := fits(46); err != nil {
+		t.Errorf("got %v; want room for 46 of 48 MiB", err)
+	}
+	if err := s.Grow("db", 16<<20); err != nil { // never smaller
+		t.Error(err)
+	}
+	// a daemon that was killed has made the image larger, and no more
+	if err := errors.Join(s.Teardown(), os.Truncate(filepath.Join(dir, "db", disk.Image), 200<<20)); err != nil {
+		t.Fatal(err)
+	}
+	s = open()
+	if err := fits(100); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("got %v; want no space yet", err)
+	}
+	if err := s.Grow("db", 300<<20); err != nil {
+		t.Fatal(err)
+	}
+	if err := fits(290); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(openVolume(t, s, "db"), "kept")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestShow shows directories of a volume, which no link leads out of.
+func TestShow(t *testing.T) {
+	dir, open := newStore(t)
+	s := open()
+	if err := s.Create("db", Spec{Bytes: 16 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	data := openVolume(t, s, "db")
+	if _, err := s.Show("c", 0, "db", "a/b", nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v; want none made without an owner", err)
+	}
+	at, err := s.Show("c", 1, "db", "a/b", &Owner{UID: 1000, GID: 1001})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(data, "a", "b"))
+	if st := info.Sys().(*syscall.Stat_t); err != nil || info.Mode().Perm() != 0o700 || st.Uid != s.cfg.Root+1000 || st.Gid != s.cfg.Root+1001 {
+		t.Errorf("got %v, %d:%d, %v; want it its owner's alone", info.Mode(), st.Uid, st.Gid, err)
+	}
+	if info, err = os.Stat(filepath.Join(data, "a")); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("got %v, %v; want that everybody can pass", info.Mode(), err)
+	}
+	if err := os.WriteFile(filepath.Join(data, "a", "b", "file"), []byte("1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// what is shown stays shown, whatever becomes of its path
+	if err := errors.Join(os.Rename(filepath.Join(data, "a", "b"), filepath.Join(data, "c")), os.Symlink("/etc", filepath.Join(data, "a", "b")), os.Symlink("/", filepath.Join(data, "root"))); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(at, "file")); err != nil || string(text) != "1" {
+		t.Errorf("got %q, %v", text, err)
+	}
+	for _, bad := range []string{"a/b", "root/etc", "c/file", "a/b/../../../.."} {
+		at, err := s.Show("c", 2, "db", bad, &Owner{})
+		if bad == "a/b/../../../.." { // is the volume itself
+			if _, serr := os.Lstat(filepath.Join(at, "c")); err != nil || serr != nil {
+				t.Errorf("%s: got %v, %v; want the volume", bad, err, serr)
+			}
+			continue
+		}
+		if err == nil {
+			t.Errorf("%s leads out of the volume", bad)
+		}
+	}
+	for range 2 {
+		if err := s.Hide("c"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, shown)); err != nil || len(left) > 0 {
+		t.Errorf("got %v, %v; want nothing left", left, err)
+	}
+	if _, err := os.Stat(filepath.Join(data, "c", "file")); err != nil {
+		t.Errorf("got %v; want what is in the volume kept", err)
+	}
+	if err := s.Remove("db"); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestWhatACrashLeft has a volume half made and one half deleted.
 func TestWhatACrashLeft(t *testing.T) {
 	dir, open := newStore(t)

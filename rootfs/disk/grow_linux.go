@@ -1,0 +1,171 @@
+package disk
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The kernel's name of <linux/ext4.h> that x/sys does not have.
+const ext4IocResizeFS = 0x40086610
+
+const blockSize = 4096 // of our file systems
+
+// growLoop makes an image and the file system in it larger. ext4 does that itself while it is mounted, for whoever may
+// raise limits; otherwise a copy is made larger and takes the image's place, if nobody uses it. Each part is there
+// already, or is done.
+func (d *Disks) growLoop(dir string, s Size) error {
+	s.Bytes = grained(s.Bytes)
+	img, size := filepath.Join(dir, Image), imageBytes(s)
+	if err := ignoreGone(os.Remove(img + growing)); err != nil {
+		return err
+	}
+	has, err := fileSystemBytes(img)
+	if err != nil || has >= size {
+		return err
+	}
+	if info, err := os.Stat(img); err != nil {
+		return err
+	} else if info.Size() < size {
+		if err := os.Truncate(img, size); err != nil {
+			return err
+		}
+	}
+	if err := d.Open(dir); err != nil {
+		return err
+	}
+	err = growMounted(filepath.Join(dir, Data), size)
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.EOPNOTSUPP) {
+		return d.growCopy(dir, size)
+	}
+	return err
+}
+
+// growing is what the name of an image's larger copy ends with.
+const growing = ".new"
+
+// fileSystemBytes reads how large the file system of an image is.
+func fileSystemBytes(img string) (int64, error) {
+	f, err := os.Open(img)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	const superblock, low, high = 1024, 0x4, 0x150 // of the count of blocks
+	var b [4]byte
+	if _, err := f.ReadAt(b[:], superblock+low); err != nil {
+		return 0, err
+	}
+	blocks := int64(binary.LittleEndian.Uint32(b[:]))
+	if _, err := f.ReadAt(b[:], superblock+high); err != nil {
+		return 0, err
+	}
+	return (blocks | int64(binary.LittleEndian.Uint32(b[:]))<<32) * blockSize, nil
+}
+
+// growMounted has the kernel make a file system as large as its image.
+func growMounted(data string, size int64) error {
+	f, err := os.Open(data)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return err
+	}
+	dev, err := openLoop(int(unix.Minor(st.Dev)))
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
+	if err := unix.IoctlSetInt(int(dev.Fd()), unix.LOOP_SET_CAPACITY, 0); err != nil {
+		return fmt.Errorf("have the loop device see its image: %w", err)
+	}
+	blocks := uint64(size / blockSize)
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), ext4IocResizeFS, uintptr(unsafe.Pointer(&blocks))); errno != 0 {
+		return fmt.Errorf("grow the file system: %w", errno)
+	}
+	return nil
+}
+
+// growCopy replaces an image by a larger one, whole or not at all: the tool that does it may be killed at any time.
+func (d *Disks) growCopy(dir string, size int64) error {
+	img, data := filepath.Join(dir, Image), filepath.Join(dir, Data)
+	if err := unix.Unmount(data, unix.UMOUNT_NOFOLLOW); err != nil && err != unix.EINVAL {
+		return fmt.Errorf("unmount it to make it larger: %w", err)
+	}
+	if used, err := Loops(dir); err != nil || len(used) > 0 {
+		return errors.Join(err, errors.New("it cannot be made larger while containers have it"))
+	}
+	old, err := os.Open(img)
+	if err != nil {
+		return err
+	}
+	defer old.Close()
+	grown := img + growing
+	err = cloneSparse(old, grown)
+	if err == nil {
+		err = os.Truncate(grown, size)
+	}
+	if err == nil {
+		err = checked(grown)
+	}
+	if err == nil {
+		err = tool("resize2fs", grown)
+	}
+	if err == nil {
+		err = replace(grown, img)
+	}
+	if err != nil {
+		return errors.Join(err, ignoreGone(os.Remove(grown)))
+	}
+	return d.Open(dir)
+}
+
+// checked has a file system be without fault, which resize2fs asks for.
+func checked(img string) error {
+	err := tool("e2fsck", "-f", "-p", img)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 { // what was wrong no longer is
+		return nil
+	}
+	return err
+}
+
+// tool runs a program of e2fsprogs for as long as it takes: a large disk is read
+// whole.
+func tool(name string, args ...string) error {
+	path, err := findTool(name)
+	if err != nil {
+		return err
+	}
+	out, err := exec.Command(path, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", path, err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// replace has a file take another's name, once all of it is on the disk.
+func replace(from, to string) error {
+	f, err := os.OpenFile(from, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close(), os.Rename(from, to)); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

@@ -1,0 +1,92 @@
+package volume
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// shown is where directories of volumes are shown, by containers.
+const shown = ".shown"
+
+// Owner is a user of containers, by the numbers that the container knows.
+type Owner struct{ UID, GID uint32 }
+
+// Show gives a place of its own to a directory of a volume, for a container to
+// mount: what lies at its path may be changed by another container at any time,
+// to a link that leads out of the volume, but not what lies at the place. With an
+// owner the directory is made where it is missing, with those above it, and is
+// the owner's; without one it has to be there. n counts the places of a
+// container, which are taken away by Hide alone.
+func (s *Store) Show(container string, n int, name, dir string, owner *Owner) (at string, err error) {
+	if !nameRule.MatchString(container) {
+		return "", fmt.Errorf("container %q: use letters, digits, '_' and '-'", container)
+	}
+	data, err := s.Open(name)
+	if err != nil {
+		return "", err
+	}
+	fail := func(err error) (string, error) {
+		return "", fmt.Errorf("directory %s of volume %s: %w", cmp.Or(dir, "/"), name, err)
+	}
+	var parts []string
+	if clean := path.Clean("/" + dir); clean != "/" {
+		parts = strings.Split(clean[1:], "/")
+	}
+	if owner != nil {
+		owner = &Owner{UID: s.cfg.Root + owner.UID, GID: s.cfg.Root + owner.GID}
+	}
+	f, err := openDirectory(data, parts, s.cfg.Root, owner)
+	if err != nil {
+		return fail(err)
+	}
+	defer f.Close()
+	places := filepath.Join(s.cfg.Dir, shown)
+	at = filepath.Join(places, container, strconv.Itoa(n))
+	if err := os.MkdirAll(at, 0o700); err != nil {
+		return fail(err)
+	}
+	if err := errors.Join(s.open(places), s.open(filepath.Dir(at)), s.open(at)); err != nil {
+		return fail(err)
+	}
+	if err := bind(f, at); err != nil {
+		return fail(err)
+	}
+	return at, nil
+}
+
+// Hide takes away what Show has given a container, in whatever state it is.
+func (s *Store) Hide(container string) error {
+	if !nameRule.MatchString(container) {
+		return nil // Show gave it nothing
+	}
+	dir := filepath.Join(s.cfg.Dir, shown, container)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		at := filepath.Join(dir, e.Name())
+		// Nothing but an empty directory is deleted: what is mounted still is not ours.
+		err = errors.Join(err, unbind(at), os.Remove(at))
+	}
+	return errors.Join(err, os.Remove(dir))
+}
+
+// hideAll takes away what containers were shown.
+func (s *Store) hideAll() error {
+	entries, err := os.ReadDir(filepath.Join(s.cfg.Dir, shown))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		err = errors.Join(err, s.Hide(e.Name()))
+	}
+	return err
+}
