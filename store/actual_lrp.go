@@ -12,11 +12,11 @@ import (
 // it expects to find.
 var ActualLRPs = &Table[lrp.Actual]{
 	name: "actual_lrps", singular: "Actual LRP",
-	columns: "process_guid, idx, domain, instance_guid, cell_id, state, crash_count, crash_reason, placement_error, since, address, ports, ready, stopping, epoch, revision",
+	columns: "process_guid, idx, domain, instance_guid, cell_id, state, crash_count, crash_reason, placement_error, since, address, ports, ready, role, stopping, epoch, revision",
 	fields: func(v *lrp.Actual, _ *sealer) []any {
 		return []any{&v.ProcessGUID, &v.Index, &v.Domain, &v.InstanceGUID, &v.CellID, &v.State,
 			&v.CrashCount, &v.CrashReason, &v.PlacementError, timeColumn{&v.Since},
-			&v.Address, jsonColumn{&v.Ports}, &v.Ready, &v.Stopping, &v.Tag.Epoch, &v.Tag.Index}
+			&v.Address, jsonColumn{&v.Ports}, &v.Ready, &v.Role, &v.Stopping, &v.Tag.Epoch, &v.Tag.Index}
 	},
 	resource: func(*lrp.Actual) *cf.Resource { return nil },
 	filters: map[string]string{
@@ -65,7 +65,7 @@ func (tx *Tx) swapActual(was, next lrp.Actual, crash bool) (bool, error) {
 	all := ActualLRPs.fields(&next, tx.seal)
 	fields := all[3 : len(all)-2]
 	after, err := ActualLRPs.change(tx, `UPDATE actual_lrps SET instance_guid = ?, cell_id = ?, state = ?, crash_count = ?, crash_reason = ?,
-		placement_error = ?, since = ?, address = ?, ports = ?, ready = ?, stopping = ?, revision = revision + 1`+actualIs,
+		placement_error = ?, since = ?, address = ?, ports = ?, ready = ?, role = ?, stopping = ?, revision = revision + 1`+actualIs,
 		append(fields, actualArgs(was)...)...)
 	for _, a := range after {
 		was.Domain, was.Tag = a.Domain, lrp.Tag{Epoch: a.Tag.Epoch, Index: a.Tag.Index - 1}

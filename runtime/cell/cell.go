@@ -37,6 +37,8 @@ type Config struct {
 	// Volumes gives the directory of a volume, ready to be mounted; nil: there
 	// are none.
 	Volumes func(name string) (dir string, err error)
+	// Directories shows directories of volumes; nil: whole volumes alone.
+	Directories Directories
 	// Blob gives the archive with this digest (sha256, hex).
 	Blob func(digest string) (path string, err error)
 	// Keep stores an output of a task. The caller closes f.

@@ -411,18 +411,21 @@ func TestHealth(t *testing.T) {
 			say   health.EventType
 			phase lrp.Phase
 			ready bool
+			role  lrp.Role
 		}{
-			{"", lrp.PhaseStarting, false},
-			{health.Healthy, lrp.PhaseRunning, false},
-			{health.Ready, lrp.PhaseRunning, true},
-			{health.NotReady, lrp.PhaseRunning, false},
+			{"", lrp.PhaseStarting, false, lrp.NoRole},
+			{health.Healthy, lrp.PhaseRunning, false, lrp.NoRole},
+			{health.Passive, lrp.PhaseRunning, false, lrp.Passive},
+			{health.Ready, lrp.PhaseRunning, true, lrp.Passive},
+			{health.Active, lrp.PhaseRunning, true, lrp.Active},
+			{health.NotReady, lrp.PhaseRunning, false, lrp.Active},
 		} {
 			if step.say != "" {
 				d.checks <- health.Event{Type: step.say}
 			}
 			synctest.Wait()
-			if got := d.Containers()[0]; got.Phase != step.phase || got.Ready != step.ready {
-				t.Errorf("after %q got %s, ready %t; want %s, %t", step.say, got.Phase, got.Ready, step.phase, step.ready)
+			if got := d.Containers()[0]; got.Phase != step.phase || got.Ready != step.ready || got.Role != step.role {
+				t.Errorf("after %q got %s, ready %t, %q; want %s, %t, %q", step.say, got.Phase, got.Ready, got.Role, step.phase, step.ready, step.role)
 			}
 		}
 		d.checks <- health.Event{Type: health.Unhealthy, Reason: "Instance became unhealthy: x"}

@@ -78,7 +78,7 @@ func (i *instance) status() lrp.ContainerStatus {
 	r := i.record()
 	return lrp.ContainerStatus{
 		GUID: i.guid(), Kind: i.spec.Kind, ProcessGUID: i.spec.ProcessGUID, Index: i.spec.Index,
-		Phase: r.Phase, Address: r.Address, Ready: r.Ready,
+		Phase: r.Phase, Address: r.Address, Ready: r.Ready, Role: r.Role,
 		MemoryMB: i.spec.MemoryMB, DiskMB: i.spec.DiskMB, CellID: i.cellID(), RootFS: i.spec.RootFS, FilesDigest: r.FilesDigest,
 	}
 }

@@ -23,6 +23,7 @@ type record struct {
 	StartedAt      time.Time // zero: it was never started
 	User           login     // of the action
 	Ready          bool
+	Role           lrp.Role
 	FilesDigest    string // of its Files; "" where there is no place for any
 	FilesSince     time.Time
 	HasAuthority   bool                   // there are certificates to trust
@@ -52,7 +53,9 @@ const recordFile = "container.json"
 func stripped(c lrp.Container) lrp.Container {
 	c.Env, c.Files, c.Trees, c.Layers, c.CachedDependencies = nil, nil, nil, nil, nil
 	c.Setup, c.Action, c.Monitor, c.Sidecars = lrp.Action{}, lrp.Action{}, lrp.Action{}, nil
-	c.Checks.Liveness, c.Checks.Readiness = withoutRuns(c.Checks.Liveness), withoutRuns(c.Checks.Readiness)
+	for _, checks := range []*[]lrp.Check{&c.Checks.Liveness, &c.Checks.Readiness, &c.Checks.Active} {
+		*checks = withoutRuns(*checks)
+	}
 	c.ImageUsername, c.ImagePassword = "", ""
 	return c
 }

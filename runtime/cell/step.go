@@ -27,6 +27,7 @@ func (b *build) steps() []step {
 		{"volumes", b.openVolumes, nil},
 		{"network", b.acquireNetwork, c.releaseNetwork},
 		{"root filesystem", b.mountRoot, c.cfg.RootFS.Unmount},
+		{"directories", b.showDirectories, c.hideDirectories},
 		{"layers", b.extractLayers, nil},
 		{"files", b.writeFiles, nil},
 		{"memory", b.makeMemory, c.removeMemory},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"cupola/rootfs/volume"
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
 )
@@ -26,7 +27,7 @@ const (
 // it wants for itself alone are free.
 func (b *build) openVolumes(ctx context.Context) error {
 	for _, v := range b.full.Volumes {
-		if b.cell.cfg.Volumes == nil {
+		if b.cell.cfg.Volumes == nil || v.Dir != "" && b.cell.cfg.Directories == nil {
 			return errNoVolumes
 		}
 		if err := b.awaitVolume(ctx, v); err != nil {
@@ -36,9 +37,47 @@ func (b *build) openVolumes(ctx context.Context) error {
 		if err != nil {
 			return &blame{"failed to mount volume", err}
 		}
-		b.volumes = append(b.volumes, container.Mount{Source: dir, Destination: path.Clean(v.Path), ReadOnly: v.ReadOnly})
+		b.volumes = append(b.volumes, container.Mount{Source: dir, Destination: path.Clean(v.Path), ReadOnly: v.ReadOnly, NoExec: v.NoExec})
 	}
 	return nil
+}
+
+// Directories shows directories of volumes at places that no container can
+// change. Show makes a missing one if it is told whose it is to be; Hide takes
+// away what a container was shown, which may be nothing.
+type Directories interface {
+	Show(container string, n int, name, dir string, owner *volume.Owner) (at string, err error)
+	Hide(container string) error
+}
+
+// showDirectories replaces the volumes of which only a directory is wanted.
+func (b *build) showDirectories(context.Context) error {
+	for n, v := range b.full.Volumes {
+		if v.Dir == "" {
+			continue
+		}
+		var owner *volume.Owner
+		if v.Owner != "" {
+			u, err := b.lookUp(v.Owner)
+			if err != nil {
+				return err
+			}
+			owner = &volume.Owner{UID: u.UID, GID: u.GID}
+		}
+		at, err := b.cell.cfg.Directories.Show(b.guid(), n, v.Name, v.Dir, owner)
+		if err != nil {
+			return &blame{"failed to mount volume", err}
+		}
+		b.volumes[n].Source = at
+	}
+	return nil
+}
+
+func (c *Cell) hideDirectories(_ context.Context, guid string) error {
+	if c.cfg.Directories == nil {
+		return nil
+	}
+	return c.cfg.Directories.Hide(guid)
 }
 
 // awaitVolume waits until no other container has a volume that only one may

@@ -45,8 +45,8 @@ func (p *performer) watch(ctx context.Context) error {
 func (p *performer) healthSpec(rec record) health.Spec {
 	spec := health.Spec{
 		Checks: p.full.Checks, Exec: p.exec, StartTimeout: p.spec.StartTimeout,
-		Healthy: rec.Phase == lrp.PhaseRunning,
-		Log:     func(l health.Line) { p.line(l.Source, l.Err, l.Text) },
+		Healthy: rec.Phase == lrp.PhaseRunning, Ready: rec.Ready, Active: rec.Role == lrp.Active,
+		Log: func(l health.Line) { p.line(l.Source, l.Err, l.Text) },
 	}
 	if !p.full.Monitor.IsZero() {
 		spec.Monitor = p.monitor
@@ -65,6 +65,10 @@ func (p *performer) checked(e health.Event) {
 		p.healthy()
 	case health.Ready, health.NotReady:
 		p.setReady(e.Type == health.Ready)
+	case health.Active:
+		p.setRole(lrp.Active, lrp.EventActive)
+	case health.Passive:
+		p.setRole(lrp.Passive, lrp.EventPassive)
 	}
 }
 
@@ -89,4 +93,13 @@ func (p *performer) setReady(ready bool) {
 	} else {
 		p.cell.cfg.Events(p.event(lrp.EventNotReady))
 	}
+}
+
+func (p *performer) setRole(role lrp.Role, event lrp.EventType) {
+	rec := p.record()
+	if rec.Role == role || rec.Phase != lrp.PhaseRunning || p.spec.Kind == lrp.KindTask {
+		return
+	}
+	p.keep(func(r *record) { r.Role = role })
+	p.cell.cfg.Events(p.event(event))
 }

@@ -19,7 +19,7 @@ func Run(ctx context.Context, spec Spec, event func(Event)) {
 
 func run(ctx context.Context, spec Spec, dial dialFunc, event func(Event)) {
 	p := prober{address: spec.Address, dial: dial, exec: spec.Exec}
-	w := &watch{spec: spec, live: p.probes(spec.Checks.Liveness), ready: p.probes(spec.Checks.Readiness), events: make(chan Event)}
+	w := &watch{spec: spec, live: p.probes(spec.Checks.Liveness), ready: p.probes(spec.Checks.Readiness), active: steady(p.probes(spec.Checks.Active)), events: make(chan Event)}
 	if w.monitored = len(w.live) == 0 && spec.Monitor != nil; w.monitored {
 		w.live = []probe{{ask: spec.Monitor, interval: DefaultInterval, pause: monitorPause}}
 	}
@@ -41,10 +41,10 @@ func run(ctx context.Context, spec Spec, dial dialFunc, event func(Event)) {
 
 // watch is one Run.
 type watch struct {
-	spec        Spec
-	live, ready []probe
-	monitored   bool // live is the monitor
-	events      chan Event
+	spec                Spec
+	live, ready, active []probe
+	monitored           bool // live is the monitor
+	events              chan Event
 }
 
 func (w *watch) start(ctx context.Context) {
@@ -52,15 +52,16 @@ func (w *watch) start(ctx context.Context) {
 		return
 	}
 	w.emit(ctx, Healthy, "")
+	if len(w.active) > 0 && !w.spec.Active {
+		w.emit(ctx, Passive, "") // before it can be ready
+	}
 	ctx, cancel := context.WithCancel(ctx)
-	ready := make(chan struct{})
-	go func() {
-		defer close(ready)
-		w.readiness(ctx)
-	}()
+	var watching sync.WaitGroup
+	watching.Go(func() { w.readiness(ctx) })
+	watching.Go(func() { w.activity(ctx) })
 	w.liveness(ctx)
 	cancel()
-	<-ready
+	watching.Wait()
 }
 
 // startup probes until the first success. It reports whether there was one.
@@ -126,7 +127,7 @@ func untilAll(ctx context.Context, probes []probe, timeout time.Duration) (attem
 // untilSuccess asks at growing distances until ctx ends.
 func (p probe) untilSuccess(ctx context.Context) (attempts int, err error) {
 	good := 0
-	for pause := firstPause; ; pause = min(2*pause, p.pause) {
+	for pause := max(firstPause, p.least); ; pause = min(2*pause, p.pause) {
 		attempts++
 		next := pause
 		askErr := p.ask(ctx)
@@ -171,27 +172,54 @@ func (w *watch) readiness(ctx context.Context) {
 		return
 	}
 	w.log("CELL", false, "Starting readiness health monitoring of container")
-	delay := time.Duration(0)
-	for _, p := range w.ready {
-		delay = max(delay, p.delay)
-	}
-	if !sleep(ctx, delay) {
-		return
-	}
-	for ctx.Err() == nil {
-		if _, err := untilAll(ctx, w.ready, 0); err != nil {
-			return
-		}
+	inTurn(ctx, w.ready, w.spec.Ready, func() {
 		w.log("CELL", false, "Container passed the readiness health check. Container marked ready and added to route pool.")
 		w.emit(ctx, Ready, "")
-		err := untilAny(ctx, w.ready)
-		if err == nil {
-			return
-		}
+	}, func(err error) {
 		text := "Readiness check unsuccessful: " + err.Error()
 		w.log(w.source(), true, text)
 		w.log("CELL", false, "Container failed the readiness health check. Container marked not ready and removed from route pool.")
 		w.emit(ctx, NotReady, text)
+	})
+}
+
+// activity tells Active and Passive in turn until ctx ends.
+func (w *watch) activity(ctx context.Context) {
+	inTurn(ctx, w.active, w.spec.Active, func() {
+		w.log("CELL", false, "Container is active")
+		w.emit(ctx, Active, "")
+	}, func(err error) {
+		w.log("CELL", false, "Container is passive: "+err.Error())
+		w.emit(ctx, Passive, err.Error())
+	})
+}
+
+// inTurn calls good when all probes have come to pass, and bad when one of them
+// has come to fail, until ctx ends; passing says that they did already.
+func inTurn(ctx context.Context, probes []probe, passing bool, good func(), bad func(error)) {
+	if len(probes) == 0 {
+		return
+	}
+	delay := time.Duration(0)
+	for _, p := range probes {
+		delay = max(delay, p.delay)
+	}
+	if !passing && !sleep(ctx, delay) {
+		return
+	}
+	for ctx.Err() == nil {
+		if !passing {
+			if _, err := untilAll(ctx, probes, 0); err != nil {
+				return
+			}
+			good()
+		}
+		err := untilAny(ctx, probes)
+		if err == nil {
+			return
+		}
+		bad(err)
+		passing = false
 	}
 }
 

@@ -93,6 +93,12 @@ func TestRunEvents(t *testing.T) {
 		{"monitor", Spec{Monitor: says("ill", time.Second, 40*time.Second)}, func() dialFunc { return hang }, []string{"1.27s healthy ", "1.27s ready ", "1m1.27s unhealthy Instance became unhealthy: ill"}},
 		{"monitor is never content", Spec{Monitor: says("ill", never, never), StartTimeout: 5 * time.Second}, func() dialFunc { return hang }, []string{"5s never-healthy Instance never healthy after 5s: ill"}},
 		{"checks before the monitor", Spec{Checks: live(port), Monitor: says("ill", never, never)}, func() dialFunc { return between(0, never) }, []string{"0s healthy ", "0s ready "}},
+		{"active for a while", Spec{Checks: roles(port)}, func() dialFunc { return between(10*time.Second, 40*time.Second) }, []string{"0s healthy ", "0s passive ", "0s ready ", "30s active ",
+			"1m0s passive failed to make TCP connection to 10.1.2.3:8080: dial tcp 10.1.2.3:8080: connect: connection refused"}},
+		{"adopted, active", Spec{Checks: roles(port), Healthy: true, Active: true}, func() dialFunc { return between(never, never) }, []string{"0s healthy ", "0s ready ",
+			"30s passive failed to make TCP connection to 10.1.2.3:8080: dial tcp 10.1.2.3:8080: connect: connection refused"}},
+		{"adopted, and ready no longer", Spec{Checks: lrp.CheckDefinition{Readiness: []lrp.Check{port}}, Healthy: true, Ready: true}, func() dialFunc { return between(never, never) }, []string{"0s healthy ",
+			"30s not-ready Readiness check unsuccessful: failed to make TCP connection to 10.1.2.3:8080: dial tcp 10.1.2.3:8080: connect: connection refused"}},
 		{"no start timeout", Spec{Checks: live(port)}, func() dialFunc { return between(never, never) }, nil},
 	}
 	for _, tt := range tests {
@@ -173,6 +179,9 @@ func says(text string, from, to time.Duration) func(context.Context) error {
 
 // live watches by liveness checks alone.
 func live(all ...lrp.Check) lrp.CheckDefinition { return lrp.CheckDefinition{Liveness: all} }
+
+// roles tells who is active by a check.
+func roles(c lrp.Check) lrp.CheckDefinition { return lrp.CheckDefinition{Active: []lrp.Check{c}} }
 
 func TestExec(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

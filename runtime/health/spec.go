@@ -43,8 +43,10 @@ type Spec struct {
 	// Healthy skips the startup phase: the container was healthy before the
 	// daemon restarted.
 	Healthy bool
+	// Ready and Active say that it was so then: only a change is told.
+	Ready, Active bool
 	// Log gets the lines that Diego writes into the app's log, at times from
-	// two goroutines at once; may be nil.
+	// several goroutines at once; may be nil.
 	Log func(Line)
 }
 
@@ -65,10 +67,13 @@ const (
 	NeverHealthy EventType = "never-healthy"
 	Ready        EventType = "ready"
 	NotReady     EventType = "not-ready"
+	Active       EventType = "active"
+	Passive      EventType = "passive"
 )
 
 // Event is a change of the container's health. Reason is the crash reason in
-// Diego's words for Unhealthy and NeverHealthy, the probe's text for NotReady.
+// Diego's words for Unhealthy and NeverHealthy, the probe's text for NotReady and
+// Passive.
 type Event struct {
 	Type   EventType
 	At     time.Time
@@ -93,7 +98,8 @@ type probe struct {
 	ask      func(context.Context) error
 	interval time.Duration // while the answer is good
 	pause    time.Duration // at most, while it is not
-	delay    time.Duration // before the first, of readiness
+	least    time.Duration // at least, while it is not
+	delay    time.Duration // before the first; of liveness it is not heeded
 	// failures and successes are how many in a row count as one; 0: 1.
 	failures, successes int
 }
@@ -117,4 +123,13 @@ func (p prober) probes(checks []lrp.Check) []probe {
 		})
 	}
 	return all
+}
+
+// steady has probes asked at their interval, whatever the answer: what waits for
+// a passive instance to become active may wait for ever.
+func steady(probes []probe) []probe {
+	for n := range probes {
+		probes[n].pause, probes[n].least = probes[n].interval, probes[n].interval
+	}
+	return probes
 }

@@ -27,9 +27,21 @@ type Actual struct {
 	Address        string // of the container; "" until it runs
 	Ports          []uint16
 	Ready          bool // the readiness check passes: routable
+	Role           Role // since it runs
 	Stopping       bool // the cell was told to stop it; the row goes when it has
 	Tag            Tag  // of the row as it was read; the store keeps it
 }
+
+// Role is what an instance is among those of which one serves at a time.
+type Role string
+
+// The roles. NoRole is that of an instance whose container has no checks that
+// would tell.
+const (
+	NoRole  Role = ""
+	Active  Role = "active"
+	Passive Role = "passive"
+)
 
 // Tag is Diego's modification tag: which of two looks at one row is the newer.
 type Tag struct {

@@ -44,6 +44,7 @@ type ContainerStatus struct {
 	Phase       Phase
 	Address     string
 	Ready       bool
+	Role        Role
 	MemoryMB    int
 	DiskMB      int
 	CellID      string
@@ -73,7 +74,9 @@ const (
 	EventRunning  EventType = "running" // its check passed for the first time
 	EventReady    EventType = "ready"
 	EventNotReady EventType = "not-ready"
-	EventExited   EventType = "exited" // ended and cleaned up, whatever the cause
+	EventActive   EventType = "active"  // its Role is Active from now on
+	EventPassive  EventType = "passive" // its Role is Passive from now on
+	EventExited   EventType = "exited"  // ended and cleaned up, whatever the cause
 )
 
 // Exit says how a container ended.

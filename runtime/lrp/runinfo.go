@@ -116,6 +116,9 @@ type CheckDefinition struct {
 	// Readiness checks, while not all of them pass, keep the container from
 	// getting requests.
 	Readiness []Check
+	// Active checks make the container active while all of them pass, and passive
+	// while not: it has a Role. Without any it has none.
+	Active    []Check
 	LogSource string // of failures; "" is HEALTH
 }
 
@@ -128,7 +131,7 @@ type Check struct {
 	Run               *Run          // CheckExec
 	InvocationTimeout time.Duration // 0: 1 s
 	Interval          time.Duration // 0: 30 s
-	InitialDelay      time.Duration // before the first; of readiness only
+	InitialDelay      time.Duration // before the first; of liveness it is not heeded
 	// Failures is how many in a row make a container ill, Successes how many make
 	// it well; 0: 1.
 	Failures, Successes int

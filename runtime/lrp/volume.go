@@ -7,4 +7,10 @@ type Volume struct {
 	// Exclusive has the container wait until no other one has the volume.
 	Exclusive bool
 	ReadOnly  bool
+	NoExec    bool // programs in it cannot be run
+	// Dir is the directory of the volume that is shown; "" is all of it.
+	Dir string
+	// Owner is the user of the container, by name, whom Dir is made for where it is
+	// missing, and belongs to. "" has it be there already.
+	Owner string
 }

@@ -54,6 +54,10 @@ func (l *Loop) instanceEvent(tx *store.Tx, e lrp.Event) ([]lrp.LogLine, error) {
 		next.Address = e.Address
 	case lrp.EventReady, lrp.EventNotReady:
 		next.Ready = e.Type == lrp.EventReady && !was.Stopping
+	case lrp.EventActive:
+		next.Role = lrp.Active
+	case lrp.EventPassive:
+		next.Role = lrp.Passive
 	case lrp.EventExited:
 		return l.exited(tx, was, e.Exit)
 	}

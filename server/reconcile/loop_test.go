@@ -365,6 +365,32 @@ func TestAnEventOfAnotherInstanceChangesNothing(t *testing.T) {
 	})
 }
 
+func TestRolesAreWrittenDown(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		h.app("hello", 1, 64)
+		guid := h.cell.guids(lrp.PhaseCreating)[0]
+		h.cell.run(guid)
+		for _, step := range []struct {
+			event lrp.EventType
+			want  lrp.Role
+		}{{lrp.EventPassive, lrp.Passive}, {lrp.EventActive, lrp.Active}} {
+			h.cell.event(h.cell.take(guid, func(f *fakeContainer) { f.Role = step.want }).event(step.event))
+			if got := h.actuals()[0].Role; got != step.want {
+				t.Errorf("after %s: got %q; want %q", step.event, got, step.want)
+			}
+		}
+		h.cell.take(guid, func(f *fakeContainer) { f.Role = lrp.Passive }) // its event is lost
+		h.pass(tick)
+		if got := h.actuals()[0].Role; got != lrp.Passive {
+			t.Errorf("got %q; want what the cell says", got)
+		}
+		h.cell.crash(guid, "")
+		if got := h.actuals()[0].Role; got != lrp.NoRole {
+			t.Errorf("got %q of an instance that crashed; want none", got)
+		}
+	})
+}
+
 func TestAnInstanceThatIsNotReadyLosesItsRoutes(t *testing.T) {
 	inHouse(t, func(t *testing.T, h *house) {
 		app, _ := h.app("hello", 1, 64)
