@@ -2,8 +2,6 @@ package server
 
 import (
 	"context"
-	"net/netip"
-	"slices"
 
 	"cupola/rootfs"
 	"cupola/runtime/lrp"
@@ -12,8 +10,8 @@ import (
 	"cupola/server/bosh/director"
 	"cupola/server/bosh/erb"
 	"cupola/server/bosh/manifest"
+	"cupola/server/bosh/release"
 	"cupola/server/bosh/sandbox"
-	"cupola/server/dns"
 	"cupola/server/reconcile"
 	"cupola/store"
 	"cupola/store/cf"
@@ -54,7 +52,11 @@ func (h *house) resolve(ctx context.Context, r director.Request) (*bosh.Deployme
 		}
 		return run(ctx, program, input)
 	}
-	return bosh.Resolver{Job: images.Job, Pinned: images.Pinned, Ruby: ruby, Shared: r.Shared}.Resolve(ctx, r.Manifest)
+	patched := func(ctx context.Context, image manifest.Image, job string, by bosh.Patch) (release.Job, error) {
+		r.Say("Running pre_render_scripts", job)
+		return box.Patched(ctx, images, image, job, by)
+	}
+	return bosh.Resolver{Job: images.Job, Patched: patched, Pinned: images.Pinned, Ruby: ruby, Shared: r.Shared}.Resolve(ctx, r.Manifest)
 }
 
 // ruby is what runs Ruby: a release image's, or a stack's.
@@ -95,67 +97,4 @@ func boshUses(tx *store.Tx) (uses []bbsUse, err error) {
 		}
 	}
 	return uses, nil
-}
-
-// boshNames are the names by which instances of deployments find each other.
-type boshNames struct {
-	deployments []*cf.BOSHDeployment
-	instances   []*cf.BOSHInstance
-}
-
-func (b *boshNames) load(tx *store.Tx) (err error) {
-	if b.deployments, err = store.BOSHDeployments.All(tx); err != nil || len(b.deployments) == 0 {
-		return err
-	}
-	b.instances, err = store.BOSHInstances.All(tx)
-	return err
-}
-
-// clusterZone is where Kubernetes has the names of services: rendered there, a
-// deployment has the same.
-const clusterZone = "svc.cluster.local"
-
-// add adds the instances that run and are ready, each by its own name and by its
-// group's.
-func (b *boshNames) add(t *dns.Table, actuals []*lrp.Actual) {
-	if len(b.deployments) == 0 {
-		return
-	}
-	t.Zones = append(t.Zones, clusterZone)
-	for _, d := range b.deployments {
-		names := manifest.Names{Deployment: d.Name}
-		for _, i := range b.instances {
-			if i.DeploymentGUID != d.GUID || i.Lifecycle != string(manifest.Service) {
-				continue
-			}
-			own, group := names.Service(i.Group, i.Index), names.Group(i.Group)
-			for _, name := range []string{own, group} {
-				if !slices.Contains(t.Zones, name) {
-					t.Zones = append(t.Zones, name)
-				}
-			}
-			host, ok := hostOf(d.Name, i, actuals)
-			if !ok {
-				continue
-			}
-			for _, name := range []string{own, group} {
-				t.Hosts[name] = append(t.Hosts[name], host)
-				t.Hosts[name+".default."+clusterZone] = append(t.Hosts[name+".default."+clusterZone], host)
-			}
-		}
-	}
-}
-
-// hostOf is the address of an instance of which all processes run and are ready.
-func hostOf(deployment string, i *cf.BOSHInstance, actuals []*lrp.Actual) (dns.Host, bool) {
-	prefix := agent.Instance{Spec: agent.Spec{Deployment: deployment, Group: i.Group, Index: i.Index}}.Prefix()
-	address, ready := "", i.Phase == cf.BOSHRunning || i.Phase == cf.BOSHPostStart || i.Phase == cf.BOSHStarting
-	for _, a := range actuals {
-		if len(a.ProcessGUID) > len(prefix) && a.ProcessGUID[:len(prefix)] == prefix {
-			ready = ready && a.State == lrp.Running && a.Ready && !a.Stopping
-			address = a.Address
-		}
-	}
-	addr, err := netip.ParseAddr(address)
-	return dns.Host{Address: addr, Index: i.Index}, err == nil && ready
 }

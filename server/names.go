@@ -44,7 +44,7 @@ func (n named) Resolvers() []netip.Addr { return n.resolvers }
 // internalNames is the table of what the routes in internal domains lead to.
 func internalNames(in desire.RoutesIn) dns.Table {
 	zones, names := desire.InternalNames(in)
-	t := dns.Table{Zones: zones, Hosts: make(map[string][]dns.Host, len(names))}
+	t := dns.Table{Zones: zones, Hosts: make(map[string][]dns.Host, len(names)), Names: map[string]bool{}}
 	for name, instances := range names {
 		for _, i := range instances {
 			if a, err := netip.ParseAddr(i.Address); err == nil && a.Is4() {

@@ -156,7 +156,7 @@ func TestDeployment(t *testing.T) {
 	b.wantLine("[nats/1 nats/server]")
 	b.wantLine("[nats/1 CELL] Cell cupola successfully created container")
 	b.must(b.run("deployment", "run-errand", "nats-deployment", "smoke-tests"))
-	b.wantLine("all 2 servers hear each other")
+	b.wantLine("all 4 connections hear each other")
 
 	_, before := b.instances()
 	if out := b.must(b.deploy("[]")); strings.Contains(out, "Updating instance") {

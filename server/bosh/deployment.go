@@ -16,6 +16,7 @@ type Deployment struct {
 	// Provides are the links that its jobs offer; those that are shared are for
 	// other deployments.
 	Provides []link.Provider
+	Aliases  []manifest.Alias // further names in DNS
 }
 
 // Group is an instance group.
@@ -73,11 +74,11 @@ type Job struct {
 	Varies        bool
 	Ports         []manifest.Port
 	Scripts       Scripts
-	Scaling       *manifest.Scaling // nil where the manifest says nothing
-	PostStart     []string          // what has to succeed before post-start; nil for nothing
-	ActivePassive map[string]*manifest.Probe
-	Envs          []map[string]any // Kubernetes' EnvVars that have no plain value
-	Security      map[string]any   // Kubernetes' SecurityContext
+	Scaling       *manifest.Scaling          // nil where the manifest says nothing
+	PostStart     []string                   // what has to succeed before post-start; nil for nothing
+	ActivePassive map[string]*manifest.Probe // by container or process
+	Envs          []map[string]any           // Kubernetes' EnvVars that have no plain value
+	Security      map[string]any             // Kubernetes' SecurityContext
 }
 
 // Process is a container: a process of a job with its defaults, what the
@@ -87,6 +88,16 @@ type Process struct {
 	Container           string  // its name
 	CPUs                float64 // 0 for no bound
 	Readiness, Liveness *manifest.Probe
+}
+
+// Active is the probe that tells whether the instance is the active one, by a
+// process; nil is none. It is found by the names of the container and of the
+// process.
+func (j *Job) Active(p *Process) *manifest.Probe {
+	if probe := j.ActivePassive[p.Container]; probe != nil {
+		return probe
+	}
+	return j.ActivePassive[p.Name]
 }
 
 // Scripts are those of BOSH's that a job has in bin.

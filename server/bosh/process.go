@@ -79,6 +79,11 @@ func (g *group) contain(j *job, config bpm.Config) (all []Process, err error) {
 			return nil, fmt.Errorf("the healthcheck is of process %q, which the job does not have", name)
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(j.Quarks.ActivePassive)) {
+		if !slices.ContainsFunc(all, func(p Process) bool { return p.Container == name || p.Name == name }) {
+			return nil, fmt.Errorf("the activePassiveProbe is of container %q, which the job does not have", name)
+		}
+	}
 	return all, nil
 }
 

@@ -16,6 +16,9 @@ import (
 type Resolver struct {
 	// Job reads a job from a release image. It is asked once for each.
 	Job func(ctx context.Context, image manifest.Image, job string) (release.Job, error)
+	// Patched is Job after scripts have changed a copy of the image. Nil has none
+	// run.
+	Patched func(ctx context.Context, image manifest.Image, job string, by Patch) (release.Job, error)
 	// Pinned names an image, of which a job was read, by its digest. Nil leaves
 	// images as the manifest names them.
 	Pinned func(manifest.Image) string
@@ -32,7 +35,7 @@ type Resolver struct {
 // first stage in which something is: releases, links and properties, templates,
 // processes.
 func (r Resolver) Resolve(ctx context.Context, m *manifest.Manifest) (*Deployment, error) {
-	s := &resolution{Resolver: r, m: m.WithAddons()}
+	s := &resolution{Resolver: r, m: m.WithAddons(), aliases: m.Aliases()}
 	for _, stage := range []func(context.Context) error{s.read, s.link, s.render, s.finish} {
 		if err := stage(ctx); err != nil {
 			return nil, err
@@ -44,9 +47,10 @@ func (r Resolver) Resolve(ctx context.Context, m *manifest.Manifest) (*Deploymen
 // resolution is a Resolve under way.
 type resolution struct {
 	Resolver
-	m      *manifest.Manifest
-	groups []*group
-	links  link.Links
+	m       *manifest.Manifest
+	aliases []manifest.Alias
+	groups  []*group
+	links   link.Links
 }
 
 type group struct {
@@ -99,6 +103,10 @@ func (r *resolution) read(ctx context.Context) error {
 			return err
 		}
 		j.version = r.m.Release(j.Release).Version
+		if p := patchOf(j.Job); len(p.Scripts) > 0 {
+			j.release, err = r.patched(ctx, j, p)
+			return err
+		}
 		read, ok := seen[known{j.image, j.Name}]
 		if !ok {
 			if read, err = r.Job(ctx, j.image, j.Name); err != nil {
@@ -173,7 +181,7 @@ func (r *resolution) finish(context.Context) error {
 }
 
 func (r *resolution) deployment() *Deployment {
-	d := &Deployment{Name: r.m.Name, Tags: r.m.Tags, Provides: r.links.Providers}
+	d := &Deployment{Name: r.m.Name, Tags: r.m.Tags, Provides: r.links.Providers, Aliases: r.aliases}
 	for _, g := range r.groups {
 		d.Groups = append(d.Groups, r.group(g))
 	}

@@ -3,6 +3,7 @@ package bosh
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -209,6 +210,7 @@ func TestResolveRefuses(t *testing.T) {
 			"instance group \"nats\", job \"nats\": Property 'nats.password' expects a hash, but received 'String'"},
 		{"persistent_disk: 1024", "", `instance group "nats", job "nats": job 'nats' wants to use persistent disk but instance group 'nats' doesn't have any persistent disk declaration`},
 		{"healthcheck: {nats:", "healthcheck: {x:", `instance group "nats", job "nats": the healthcheck is of process "x", which the job does not have`},
+		{"envs: [{name: EXTRA", "activePassiveProbes: {x: {tcpSocket: {port: 4222}}}\n        envs: [{name: EXTRA", `instance group "nats", job "nats": the activePassiveProbe is of container "x", which the job does not have`},
 		{"executable: /side", "x: y", `instance group "nats", job "nats": process "side": invalid config: executable`},
 		{"lifecycle: errand", "lifecycle: service", `instance group "tests", job "smoke": has no BPM information: its release renders no config/bpm.yml, and the manifest has no quarks.bpm.processes`},
 		{"{name: side, ", "{name: na-ts, ", ""},
@@ -222,6 +224,35 @@ func TestResolveRefuses(t *testing.T) {
 		if got != test.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", test.now, got, test.want)
 		}
+	}
+}
+
+func TestScriptsPatchAJob(t *testing.T) {
+	const scripts = "pre_render_scripts: {jobs: [c], bpm: [b], ig_resolver: [a, a2]}\n        envs: [{name: EXTRA"
+	m := parse(t, strings.Replace(deployment, "envs: [{name: EXTRA", scripts, 1))
+	r := example()
+	_, err := r.Resolve(t.Context(), m)
+	if want := `instance group "nats", job "nats": there is no sandbox to run pre_render_scripts in`; err == nil || err.Error() != want {
+		t.Errorf("got %v; want %s", err, want)
+	}
+	var got []Patch
+	r.Patched = func(ctx context.Context, image manifest.Image, job string, by Patch) (release.Job, error) {
+		got = append(got, by)
+		j, err := r.Job(ctx, image, job)
+		j.Templates = slices.DeleteFunc(j.Templates, func(t release.Template) bool { return t.Destination == "config/nats.conf" })
+		return j, err
+	}
+	d, err := r.Resolve(t.Context(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := func(list string) string { return "pre_render_scripts." + list }
+	want := []Patch{{"nats", []Script{{name("ig_resolver[0]"), "a"}, {name("ig_resolver[1]"), "a2"}, {name("bpm[0]"), "b"}, {name("jobs[0]"), "c"}}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if files := d.Groups[0].Instances[0].Jobs[0].Files; len(files) != 2 {
+		t.Errorf("got %d files; want those of the patched job", len(files))
 	}
 }
 

@@ -84,8 +84,11 @@ func failed(query []byte) []byte {
 	return q.reply(dnsmessage.RCodeServerFailure, nil, overUDP)
 }
 
-// zone is the internal domain that a name is, or is in.
+// zone is the internal domain that a name is, or is in, or the name itself.
 func (t *Table) zone(name string) (string, bool) {
+	if t.Names[name] {
+		return name, true
+	}
 	for _, z := range t.Zones {
 		if name == z || strings.HasSuffix(name, "."+z) {
 			return z, true

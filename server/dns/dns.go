@@ -24,6 +24,7 @@ import (
 type Table struct {
 	Zones []string          // internal domains: nobody else is asked for names in them
 	Hosts map[string][]Host // by name; a name without any does not exist
+	Names map[string]bool   // nobody else is asked for these, though they are in no zone
 }
 
 // Host is an instance of an app: <index>.<name> is it alone.

@@ -19,7 +19,8 @@ import (
 var back = Table{Zones: []string{"apps.internal"}, Hosts: map[string][]Host{
 	"back.apps.internal": {{netip.MustParseAddr("10.9.0.2"), 0}, {netip.MustParseAddr("10.9.0.3"), 1}},
 	"idle.apps.internal": nil,
-}}
+	"nats.example.com":   {{netip.MustParseAddr("10.9.0.4"), 0}},
+}, Names: map[string]bool{"nats.example.com": true, "none.example.com": true}}
 
 func ask(t testing.TB, name string, kind dnsmessage.Type, size uint16) []byte {
 	t.Helper()
@@ -77,6 +78,9 @@ func TestAnswers(t *testing.T) {
 		{"none.apps.internal", dnsmessage.TypeAAAA, "NameError"},
 		{"apps.internal", dnsmessage.TypeA, "Success"},
 		{"myapps.internal", dnsmessage.TypeA, ""},
+		{"nats.example.com", dnsmessage.TypeA, "Success 10.9.0.4"},
+		{"none.example.com", dnsmessage.TypeA, "Success"},
+		{"x.none.example.com", dnsmessage.TypeA, ""},
 		{"example.com", dnsmessage.TypeA, ""},
 	} {
 		reply, ours := answer(ask(t, c.name, c.kind, 0), &back, overUDP)

@@ -178,19 +178,10 @@ func (g *group) any(f func(*bosh.Process) bool) bool {
 // readiness is what tells whether a container is ready. Of the instances of a
 // job that has an active one, only that is.
 func (g *group) readiness(j *bosh.Job, p *bosh.Process) *manifest.Probe {
-	if probe := g.active(j, p); probe != nil {
+	if probe := j.Active(p); probe != nil {
 		return probe
 	}
 	return p.Readiness
-}
-
-func (g *group) active(j *bosh.Job, p *bosh.Process) *manifest.Probe {
-	for _, name := range []string{p.Container, p.Name} {
-		if probe := j.ActivePassive[name]; probe != nil {
-			return probe
-		}
-	}
-	return nil
 }
 
 // activePassive tells whether only one instance is ready at a time.

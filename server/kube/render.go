@@ -69,6 +69,9 @@ func Render(in Input, o Options) ([]Object, []Warning, error) {
 	if err := r.secrets(); err != nil {
 		return nil, nil, err
 	}
+	for _, a := range in.Aliases {
+		r.warn("/addons", "the name %s is not written: a cluster's DNS has those of Services alone", a.Domain)
+	}
 	for i := range in.Groups {
 		if err := r.group(&in.Groups[i]); err != nil {
 			return nil, nil, fmt.Errorf("instance group %q: %w", in.Groups[i].Name, err)

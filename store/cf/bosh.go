@@ -10,6 +10,7 @@ type BOSHDeployment struct {
 	Manifest []byte   // of that version; its variables stand in it by their names
 	Provides []byte   // the links that its jobs offer, JSON
 	Consumes []string // the deployments whose links its jobs use
+	Aliases  []byte   // the names in DNS that it gives, JSON
 }
 
 // BOSHVariable is a value of a deployment's.

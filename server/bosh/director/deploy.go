@@ -228,16 +228,20 @@ func (d *deploy) writeDeployment(tx *store.Tx) (*cf.BOSHDeployment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the links of %s: %w", d.m.Name, err)
 	}
+	aliases, err := json.Marshal(d.resolved.Aliases)
+	if err != nil {
+		return nil, fmt.Errorf("encode the names of %s: %w", d.m.Name, err)
+	}
 	dep, err := store.BOSHDeployments.First(tx, store.Query{Where: map[string][]string{"names": {d.m.Name}}})
 	switch {
 	case store.IsNotFound(err):
-		dep = &cf.BOSHDeployment{Name: d.m.Name, Version: 1, Manifest: []byte(d.order.Manifest), Provides: provides, Consumes: d.consumes}
+		dep = &cf.BOSHDeployment{Name: d.m.Name, Version: 1, Manifest: []byte(d.order.Manifest), Provides: provides, Consumes: d.consumes, Aliases: aliases}
 		err = store.BOSHDeployments.Insert(tx, dep)
 	case err == nil:
 		if string(dep.Manifest) != d.order.Manifest {
 			dep.Version++
 		}
-		dep.Manifest, dep.Provides, dep.Consumes = []byte(d.order.Manifest), provides, d.consumes
+		dep.Manifest, dep.Provides, dep.Consumes, dep.Aliases = []byte(d.order.Manifest), provides, d.consumes, aliases
 		err = store.BOSHDeployments.Update(tx, dep)
 	}
 	if err != nil {

@@ -106,23 +106,22 @@ func (m *Manifest) runsOn(g *InstanceGroup, want Stemcell) bool {
 }
 
 // WithAddons returns the manifest with the jobs of its addons in the groups
-// that they belong to, after the groups' own. The rules see the groups as they
+// that they belong to, after the groups' own, and without those of which nothing
+// runs. The rules see the groups as they
 // were before. A job that a group has already is not placed again. What is
 // unchanged is shared with m.
 func (m *Manifest) WithAddons() *Manifest {
-	if len(m.Addons) == 0 {
-		return m
-	}
 	with := *m
 	with.InstanceGroups = make([]*InstanceGroup, len(m.InstanceGroups))
 	for i, g := range m.InstanceGroups {
 		grown := *g
+		grown.Jobs = slices.DeleteFunc(slices.Clone(g.Jobs), (*Job).onlyNames)
 		for _, a := range m.Addons {
 			if !m.PlacedOn(a, g) {
 				continue
 			}
 			for _, j := range a.Jobs {
-				if grown.Job(j.Name) == nil {
+				if grown.Job(j.Name) == nil && !j.onlyNames() {
 					grown.Jobs = append(slices.Clip(grown.Jobs), j.copy())
 				}
 			}
@@ -137,3 +136,6 @@ func (j *Job) copy() *Job {
 	c.Consumes, c.Provides, c.Properties = maps.Clone(j.Consumes), maps.Clone(j.Provides), maps.Clone(j.Properties)
 	return &c
 }
+
+// onlyNames tells whether a job is nothing but names in DNS.
+func (j *Job) onlyNames() bool { return j.Name == AliasesJob }

@@ -49,7 +49,7 @@ type Provide struct {
 	None    bool   // nil: it is not offered
 	As      string // the name that others know it by
 	Shared  bool   // other deployments may consume it
-	Aliases []any  // names in DNS
+	Aliases []LinkAlias
 }
 
 // CustomProvider is a link that the manifest has a job offer
@@ -113,5 +113,7 @@ func provide(n *yaml.Node, o *object) Provide {
 	}
 	defer o.done()
 	o.text("ip_addresses")
-	return Provide{At: o.At, As: o.text("as"), Shared: o.boolean("shared"), Aliases: o.anys("aliases")}
+	p := Provide{At: o.At, As: o.text("as"), Shared: o.boolean("shared")}
+	o.each("aliases", "domain", func(a *object) { p.Aliases = append(p.Aliases, linkAlias(a)) })
+	return p
 }

@@ -46,7 +46,7 @@ var deploymentKeys = []Key{
 	{Path: "director_uuid", Use: Warned},
 	{Path: "features", Use: Used},
 	{Path: "features.converge_variables", Use: Warned, Text: "use update_mode on the variable"},
-	{Path: "features.randomize_az_placement", Use: Used, Text: "AZs get their left over instances in another order for every group"},
+	{Path: "features.randomize_az_placement", Use: Accepted, Text: "instances are those of each AZ: none are left over"},
 	{Path: "features.use_dns_addresses", Use: Refused, When: "false", Text: "addresses in links are always names; remove it"},
 	{Path: "features.use_tmpfs_config", Use: Used, Text: "rendered templates lie in memory"},
 	{Path: "features.use_tmpfs_job_config", Use: Used, Text: "the same"},

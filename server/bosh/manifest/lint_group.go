@@ -62,7 +62,7 @@ func (l *linter) images(g *InstanceGroup) {
 	told := map[string]bool{}
 	for _, j := range g.Jobs {
 		r := l.m.Release(j.Release)
-		if r == nil || told[r.Name] || r.fit() != nil || variableText.MatchString(r.URL+r.Version+g.Stemcell) {
+		if r == nil || told[r.Name] || j.onlyNames() || r.fit() != nil || variableText.MatchString(r.URL+r.Version+g.Stemcell) {
 			continue // what is wrong with a release is told there
 		}
 		told[r.Name] = true

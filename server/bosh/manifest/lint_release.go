@@ -7,7 +7,7 @@ func (l *linter) releases() {
 	for i := range l.m.Releases {
 		r := &l.m.Releases[i]
 		l.name(r.At, "release", r.Name, seen)
-		if err := r.fit(); err != nil && !variableText.MatchString(r.Version+r.URL) {
+		if err := r.fit(); err != nil && !l.onlyNames(r) && !variableText.MatchString(r.Version+r.URL) {
 			f := Finding{Level: Error, Path: r.Path, Line: r.Line, What: err.Error(), Mend: r.mend(), soft: strings.HasPrefix(r.URL, "http")}
 			l.found.add(f)
 		}
@@ -72,7 +72,7 @@ func (l *linter) stemcells() {
 // its own.
 func (l *linter) needsStemcell(g *InstanceGroup) bool {
 	for _, j := range g.Jobs {
-		if r := l.m.Release(j.Release); r != nil && r.Stemcell == nil && !strings.HasPrefix(r.URL, "file://") {
+		if r := l.m.Release(j.Release); r != nil && !j.onlyNames() && r.Stemcell == nil && !strings.HasPrefix(r.URL, "file://") {
 			return true
 		}
 	}

@@ -31,8 +31,7 @@ type Manifest struct {
 
 // Features are the switches of a deployment. Nil was not given.
 type Features struct {
-	ConvergeVariables    bool // every variable is made anew when its options change
-	RandomizeAZPlacement bool
+	ConvergeVariables    bool  // every variable is made anew when its options change
 	UseDNSAddresses      *bool // false is refused
 	UseTmpfsConfig       bool  // rendered templates lie in memory
 	UseShortDNSAddresses *bool
@@ -95,7 +94,8 @@ func features(o *object) (f Features) {
 	}
 	defer o.done()
 	config, jobConfig := o.boolean("use_tmpfs_config"), o.boolean("use_tmpfs_job_config")
-	return Features{ConvergeVariables: o.boolean("converge_variables"), RandomizeAZPlacement: o.boolean("randomize_az_placement"),
+	o.boolean("randomize_az_placement")
+	return Features{ConvergeVariables: o.boolean("converge_variables"),
 		UseDNSAddresses: o.switched("use_dns_addresses"), UseTmpfsConfig: config || jobConfig,
 		UseShortDNSAddresses: o.switched("use_short_dns_addresses"), UseLinkDNSNames: o.switched("use_link_dns_names")}
 }

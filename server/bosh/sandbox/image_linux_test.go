@@ -7,11 +7,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
+	"cupola/server/bosh"
 	"cupola/server/bosh/manifest"
 )
 
@@ -109,6 +112,47 @@ func TestImages(t *testing.T) {
 	none := manifest.Image{Local: true, Reference: "/no/such"}
 	if _, err := images.Job(t.Context(), none, "nats"); err == nil || images.Pinned(none) != "" {
 		t.Errorf("got %v for an image that is not there", err)
+	}
+}
+
+// TestPatched has scripts change a job, and nothing else.
+func TestPatched(t *testing.T) {
+	s := newSandbox(t, Config{Time: 10 * time.Second})
+	file := filepath.Join(t.TempDir(), "sh")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "cupola/cmd/lifecycle")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if msg, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, msg)
+	}
+	sh, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := manifest.Image{Local: true, Reference: writeLayout(t, map[string]string{
+		"bin/sh":                        string(sh),
+		"var/vcap/jobs-src/nats/job.MF": "templates: {nats.conf.erb: config/nats.conf}",
+		"var/vcap/jobs-src/nats/templates/nats.conf.erb": "port: 1",
+	})}
+	images := s.NewImages(nil)
+	defer func() {
+		if err := images.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	const template = "/nats/templates/nats.conf.erb"
+	j, err := s.Patched(t.Context(), images, image, "nats", bosh.Patch{Release: "rel", Scripts: []bosh.Script{
+		{Name: "first", Text: "echo port: 2 > /var/vcap/all-releases/jobs-src/rel" + template},
+		{Name: "second", Text: "echo more >> /var/vcap/jobs-src" + template},
+	}})
+	if err != nil || string(j.Templates[0].Content) != "port: 2\nmore\n" {
+		t.Errorf("got %+v, %v", j, err)
+	}
+	if j, err = images.Job(t.Context(), image, "nats"); err != nil || string(j.Templates[0].Content) != "port: 1" {
+		t.Errorf("got %+v, %v; want the image as it was", j, err)
+	}
+	_, err = s.Patched(t.Context(), images, image, "nats", bosh.Patch{Release: "rel", Scripts: []bosh.Script{{Name: "pre_render_scripts.jobs[0]", Text: "echo no such line >&2; exit 3"}}})
+	if want := "pre_render_scripts.jobs[0]: the script ended with status 3: no such line"; err == nil || err.Error() != want {
+		t.Errorf("got %v; want %s", err, want)
 	}
 }
 

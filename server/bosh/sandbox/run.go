@@ -29,7 +29,7 @@ func (s *Sandbox) run(ctx context.Context, ruby Interpreter, program, input []by
 	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.Time, errTime)
 	defer cancel()
 	err = s.with(ctx, ruby.Stack, func(id string, root rootfs.Root) error {
-		r := &running{Sandbox: s, id: id}
+		r := &running{Sandbox: s, id: id, what: "ruby"}
 		output, err = r.run(ctx, container.Spec{
 			ID: id, Rootfs: root.Path, Mounts: mounts(root),
 			Process: container.Process{Args: []string{ruby.Path, "-e", fromOutput, "-e", string(program)}, Env: []string{}, UID: nobody, GID: nobody, Nofile: maxFiles},
@@ -43,7 +43,8 @@ func (s *Sandbox) run(ctx context.Context, ruby Interpreter, program, input []by
 // running is one container.
 type running struct {
 	*Sandbox
-	id string
+	id   string
+	what string // runs in it
 }
 
 func (r *running) run(ctx context.Context, spec container.Spec, input []byte) ([]byte, error) {
@@ -97,7 +98,7 @@ func (r *running) end(ctx context.Context, tooMuch bool, said <-chan string) err
 	case exit.OOM:
 		return ended("needed more than %d MB of memory", r.cfg.MemoryBytes>>20)
 	case exit.Code != 0:
-		return ended("ruby ended with status %d: %s", exit.Code, lastLine(<-said))
+		return ended("%s ended with status %d: %s", r.what, exit.Code, lastLine(<-said))
 	}
 	return nil
 }
