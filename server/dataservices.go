@@ -190,9 +190,9 @@ func publishNewPlans(tx *store.Tx) error {
 }
 
 // dataDesired is what the instances of the built-in broker desire.
-func (h *house) dataDesired(tx *store.Tx) (list []lrp.Desired, err error) {
+func (h *house) dataDesired(tx *store.Tx) (list []lrp.Desired, unknown []string, err error) {
 	if !h.hasDataServices() {
-		return nil, nil
+		return nil, nil, nil
 	}
 	instances, err := store.DataInstances.All(tx)
 	for _, i := range instances {
@@ -200,7 +200,7 @@ func (h *house) dataDesired(tx *store.Tx) (list []lrp.Desired, err error) {
 			list = append(list, d)
 		}
 	}
-	return list, err
+	return list, nil, err
 }
 
 // dataPolicies let apps connect to what they are bound to.

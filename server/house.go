@@ -184,7 +184,7 @@ func (h *house) openCell(context.Context) (err error) {
 	}
 	h.cell, err = cell.New(cell.Config{Dir: h.path("cell"), Presence: h.machine(), Parts: h.parts(), Containers: cell.Engine(h.containers), Network: h.containerNetwork(), RootFS: h.roots,
 		Files: h.files, Artifacts: artifacts, Identities: h.identities,
-		Volumes: h.volumes.Open, Blob: h.blobs.Path, Keep: h.keep, Logs: h.logLine, Events: func(e lrp.Event) { h.loop.Event(e) },
+		Volumes: h.volumes.Open, Directories: h.volumes, Blob: h.blobs.Path, Keep: h.keep, Logs: h.logLine, Events: func(e lrp.Event) { h.loop.Event(e) },
 		Freed: func() { h.loop.Freed() }, Log: h.Log})
 	return err
 }

@@ -94,6 +94,7 @@ type boshInstanceView struct {
 		Name       string `json:"name"`
 		State      string `json:"state"`
 		Ready      bool   `json:"ready"`
+		Role       string `json:"role"` // active or passive; "" has none
 		CrashCount int    `json:"crash_count"`
 		Details    string `json:"details"`
 	} `json:"processes"`
@@ -121,16 +122,19 @@ func (c *boshInstancesCmd) Run(e *env) error {
 		fmt.Fprintf(w, "%s/%d\t%s\t%s\t%s\t%s\t%s\n", i.Group, i.Index, i.State, orDash(i.AZ), orDash(i.Address), when(i.Since), note)
 		for _, p := range i.Processes {
 			if c.Processes {
-				fmt.Fprintf(w, "  %s\t%s\t\t\t\t%s\n", p.Name, processState(p.State, p.Ready), strings.ReplaceAll(p.Details, "\n", " "))
+				fmt.Fprintf(w, "  %s\t%s\t\t\t\t%s\n", p.Name, processState(p.State, p.Ready, p.Role), strings.ReplaceAll(p.Details, "\n", " "))
 			}
 		}
 	}
 	return w.Flush()
 }
 
-func processState(state string, ready bool) string {
-	if state == "running" && !ready {
+func processState(state string, ready bool, role string) string {
+	switch {
+	case state == "running" && !ready:
 		return "not ready"
+	case state == "running" && role != "":
+		return role
 	}
 	return state
 }

@@ -99,7 +99,7 @@ func viewBOSHInstance(deployment string, r *cf.BOSHInstance, actuals []*lrp.Actu
 		if a.Address != "" {
 			address = a.Address
 		}
-		processes = append(processes, doc{"name": strings.ReplaceAll(name, ".", "/"), "state": strings.ToLower(string(a.State)), "ready": a.Ready,
+		processes = append(processes, doc{"name": strings.ReplaceAll(name, ".", "/"), "state": strings.ToLower(string(a.State)), "ready": a.Ready, "role": a.Role,
 			"crash_count": a.CrashCount, "details": a.CrashReason + a.PlacementError})
 	}
 	if r.Phase == cf.BOSHRunning && !ready {

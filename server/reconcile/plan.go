@@ -142,7 +142,7 @@ func (p *planner) instance(a *lrp.Actual, d *wish, wants bool) {
 		p.offer(unclaimed(*a, p.w.Now), d.Desired)
 	case a.Stopping: // a container that does not know it yet is an orphan
 		p.unsettled[a.ProcessGUID] = true
-	case !wants && p.w.Stale[a.Domain]:
+	case !wants && (p.w.Stale[a.Domain] || p.w.Kept[a.ProcessGUID]):
 		p.fates[n] = wanted
 	case !wants:
 		p.do(Action{Op: Stop, Actual: *a})
@@ -192,14 +192,14 @@ func (p *planner) idle(a lrp.Actual, d *wish, wants bool) {
 // amended is the row as the container says it should be; nil when it is. One
 // that is ending is about to say so itself.
 func amended(a *lrp.Actual, c *lrp.ContainerStatus, now time.Time) *lrp.Actual {
-	if c.Phase != lrp.PhaseRunning || a.State == lrp.Running && a.Address == c.Address && a.Ready == c.Ready {
+	if c.Phase != lrp.PhaseRunning || a.State == lrp.Running && a.Address == c.Address && a.Ready == c.Ready && a.Role == c.Role {
 		return nil
 	}
 	next := *a
 	if a.State != lrp.Running {
 		next.State, next.Since = lrp.Running, now
 	}
-	next.Address, next.Ready = c.Address, c.Ready
+	next.Address, next.Ready, next.Role = c.Address, c.Ready, c.Role
 	return &next
 }
 

@@ -43,6 +43,20 @@ func row(guid string, index int, state lrp.ActualState, instance string) lrp.Act
 	return a
 }
 
+// TestWhatIsNotKnownStays has a container run that nothing is known to desire.
+func TestWhatIsNotKnownStays(t *testing.T) {
+	w := World{
+		Actuals: []lrp.Actual{row("kept", 0, lrp.Running, "k"), row("gone", 0, lrp.Running, "g")},
+		Cells:   []CellState{cell("c", 100, has("k", lrp.PhaseRunning, 10), has("g", lrp.PhaseRunning, 10))},
+		Kept:    map[string]bool{"kept": true},
+	}
+	got := plan(w)
+	w.Actuals, w.Cells = w.Actuals[1:], []CellState{cell("c", 100, has("g", lrp.PhaseRunning, 10))}
+	if diff := cmp.Diff(plan(w), got); diff != "" || len(got) != 1 {
+		t.Errorf("got %q; want the other one alone stopped: %s", got, diff)
+	}
+}
+
 func stopping(a lrp.Actual) lrp.Actual {
 	a.Stopping = true
 	return a

@@ -1,6 +1,9 @@
 package reconcile
 
 import (
+	"slices"
+	"strings"
+
 	"cupola/runtime/lrp"
 	"cupola/store"
 )
@@ -8,8 +11,11 @@ import (
 // Source derives what is desired from rows that the loop itself knows nothing
 // of. What it derives is in domains that are lrp.Derived.
 type Source struct {
-	Tables  []string // that it reads
-	Desired func(*store.Tx) ([]lrp.Desired, error)
+	Tables []string // that it reads
+	// Desired is what it wants to run. What begins the ProcessGUIDs of what it cannot
+	// tell is unknown: that stays as it is, so that one row which cannot be read is
+	// in nothing's way.
+	Desired func(*store.Tx) (all []lrp.Desired, unknown []string, err error)
 	// Work is what it wants to run once, each in a domain that Owns accepts. Ended
 	// is told how it ended, in the transaction that forgets the task. All three are
 	// nil where it wants nothing.
@@ -49,11 +55,12 @@ func (l *Loop) source(domain string) *Source {
 // loadSources derives what neither apps nor the BBS desire.
 func (l *loader) loadSources() error {
 	for _, s := range l.sources {
-		list, err := s.Desired(l.tx)
+		list, unknown, err := s.Desired(l.tx)
 		if err != nil {
 			return err
 		}
 		l.world.Desired = append(l.world.Desired, list...)
+		l.keep(unknown)
 		if s.Work == nil {
 			continue
 		}
@@ -64,6 +71,21 @@ func (l *loader) loadSources() error {
 		l.world.Work = append(l.world.Work, work...)
 	}
 	return nil
+}
+
+// keep has what runs under names that begin so go on.
+func (l *loader) keep(prefixes []string) {
+	if len(prefixes) == 0 {
+		return
+	}
+	if l.world.Kept == nil {
+		l.world.Kept = map[string]bool{}
+	}
+	for _, a := range l.world.Actuals {
+		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(a.ProcessGUID, p) }) {
+			l.world.Kept[a.ProcessGUID] = true
+		}
+	}
 }
 
 // ended is how a task ended, in one text; "" is well.

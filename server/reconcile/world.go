@@ -18,6 +18,9 @@ type World struct {
 	Waits map[string]bool
 	// Stale are domains in which what is not desired goes on running.
 	Stale map[string]bool
+	// Kept are the process GUIDs of what goes on running, though nothing that is
+	// known desires it.
+	Kept map[string]bool
 }
 
 // CellState is a cell with what it has.

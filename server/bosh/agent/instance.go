@@ -62,7 +62,7 @@ func (i Instance) Desired() []lrp.Desired {
 
 func (i Instance) desired(j *Job, p *Process) lrp.Desired {
 	run := i.container(j)
-	run.Setup = i.setup(j, p)
+	run.Volumes, run.Setup = i.mounts(j, p), i.setup(j, p)
 	run.Action = command(p).Action()
 	run.MemoryMB, run.CPUWeight, run.MaxPids = p.MemoryMB, cpuWeight(p.CPUs), int(p.Limits.Processes)
 	run.Ports = p.Ports
@@ -75,8 +75,8 @@ func (i Instance) desired(j *Job, p *Process) lrp.Desired {
 func (i Instance) container(j *Job) lrp.RunInfo {
 	return lrp.RunInfo{
 		RootFS: j.Image, ImageUsername: j.ImageUsername, ImagePassword: j.ImagePassword,
-		Trees: []lrp.Tree{{Path: bpm.JobDir(j.Name), Files: j.Files}},
-		Pod:   "bosh." + i.GUID, Volumes: i.volumes(),
+		Trees:  []lrp.Tree{{Path: bpm.JobDir(j.Name), Files: j.Files}},
+		Pod:    "bosh." + i.GUID,
 		DiskMB: i.dataMB(), LogRateLimitByte: -1,
 		Egress: i.Egress, EgressGroup: i.EgressGroup, PolicyGroup: i.Owner,
 		Constraint: lrp.Constraint{Require: i.Require},
@@ -110,16 +110,22 @@ func environment(vars map[string]string) (env []lrp.EnvVar) {
 	return env
 }
 
-// setup is what goes before each start of a process: its directories, and its
-// hook, as bpm runs it.
-func (i Instance) setup(j *Job, p *Process) lrp.Action {
-	dirs := makeDirectories(i.directories(j, p))
-	if p.Hooks.PreStart == "" {
+// setup is what goes before each start of a process: its hook, as bpm runs it, and
+// its directory on a disk that is shown whole.
+func (i Instance) setup(j *Job, p *Process) (a lrp.Action) {
+	if p.Hooks.PreStart != "" {
+		hook := command(p)
+		hook.Path, hook.Args = p.Hooks.PreStart, nil
+		a = lrp.Within(bpm.PreStartLimit, hook.Action())
+	}
+	if i.Store == "" || i.divided() {
+		return a
+	}
+	dirs := makeDirectories([]string{bpm.StoreDir(j.Name)})
+	if a.IsZero() {
 		return dirs
 	}
-	hook := command(p)
-	hook.Path, hook.Args = p.Hooks.PreStart, nil
-	return lrp.Serial(dirs, lrp.Within(bpm.PreStartLimit, hook.Action()))
+	return lrp.Serial(dirs, a)
 }
 
 // watch has the container checked as the probes say.
@@ -132,6 +138,11 @@ func watch(run *lrp.RunInfo, p *Process) {
 	if p.Readiness != nil {
 		run.Checks.Readiness = []lrp.Check{p.check(p.Readiness)}
 	}
+	if p.Active != nil {
+		probe := *p.Active
+		probe.PeriodSeconds, probe.Failures = cmp.Or(probe.PeriodSeconds, activePeriod), cmp.Or(probe.Failures, 1)
+		run.Checks.Active = []lrp.Check{p.check(&probe)}
+	}
 }
 
 // Kubernetes' defaults for probes.
@@ -139,6 +150,10 @@ const (
 	probePeriod   = 10
 	probeFailures = 3
 )
+
+// activePeriod is how often cf-operator asks who is active, in seconds. It takes
+// each answer as it is.
+const activePeriod = 30
 
 // check is a probe as the cell does it, with Kubernetes' defaults. A program has
 // the environment of the process that it looks at.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -28,12 +29,14 @@ func TestShutdownAsBPM(t *testing.T) {
 func TestProbesAsKubernetes(t *testing.T) {
 	p := Process{Process: bpm.Process{Env: map[string]string{"A": "b"}, Workdir: "/var"}}
 	p.Liveness = &Probe{Port: 80, Path: "/live", InitialDelaySecs: 5}
+	p.Active = &Probe{Port: 81}
 	p.Readiness = &Probe{Exec: []string{"/bin/look", "twice"}, TimeoutSeconds: 2, PeriodSeconds: 3, Failures: 4, Successes: 5}
 	got := instance(p).Desired()[0]
 	want := lrp.CheckDefinition{
 		Liveness: []lrp.Check{{Type: lrp.CheckHTTP, Port: 80, Path: "/live", MaxStatus: 399, InvocationTimeout: time.Second, Interval: 10 * time.Second, InitialDelay: 5 * time.Second, Failures: 3, Successes: 1}},
 		Readiness: []lrp.Check{{Type: lrp.CheckExec, Run: &lrp.Run{Path: "/bin/look", Args: []string{"twice"}, Dir: "/var", Env: []lrp.EnvVar{{Name: "A", Value: "b"}}, User: user},
 			InvocationTimeout: 2 * time.Second, Interval: 3 * time.Second, Failures: 4, Successes: 5}},
+		Active: []lrp.Check{{Type: lrp.CheckPort, Port: 81, InvocationTimeout: time.Second, Interval: 30 * time.Second, Failures: 1, Successes: 1}},
 	}
 	if diff := cmp.Diff(want, got.Checks); diff != "" {
 		t.Error(diff)
@@ -63,5 +66,52 @@ func TestConditionBeforePostStart(t *testing.T) {
 	}
 	if run, _ = i.Run(Call{Job: "nats", Script: PreStart}); run.Action.Run == nil {
 		t.Error("pre-start waits for the condition, too")
+	}
+}
+
+// TestVolumesAsBPM has a process see what bpm would show it, each as bpm mounts
+// it, and nothing else.
+func TestVolumesAsBPM(t *testing.T) {
+	p := Process{Process: bpm.Process{PersistentDisk: true, EphemeralDisk: true, AdditionalVolumes: []bpm.Volume{
+		{Path: "/var/vcap/data/shared", Writable: true, AllowExecutions: true}, {Path: "/var/vcap/sys/run/nats", Writable: true}, {Path: "/var/vcap/store/other", MountOnly: true},
+		{Path: "/var/vcap/jobs/other"}, {Path: "/var/vcap/data/shared"}, {Path: "/var/vcap/data"},
+	}}}
+	p.Unsafe.UnrestrictedVolumes = []bpm.Volume{{Path: "/var/vcap/data/nats/below"}, {Path: "/var/vcap/data/x*"}, {Path: "/etc"}, {Path: "/var/vcap/sys/log"}, {Path: "/var/vcap/data/nats-2"}}
+	i := instance(p)
+	i.Store = "store"
+	v := func(name, at, dir, owner string, readOnly, noExec bool) lrp.Volume {
+		return lrp.Volume{Name: name, Path: "/var/vcap/" + at, Dir: dir, Owner: owner, ReadOnly: readOnly, NoExec: noExec}
+	}
+	want := []lrp.Volume{
+		v("bosh-data-g", "data", "", "", true, true),
+		v("bosh-data-g", "data/nats", "nats", user, false, true),
+		v("bosh-data-g", "data/nats-2", "nats-2", "", true, true),
+		v("bosh-data-g", "data/nats/tmp", "nats/tmp", user, false, true),
+		v("bosh-data-g", "data/shared", "shared", user, false, false),
+		v("store", "store/nats", "nats", user, false, true),
+		v("store", "store/other", "other", "", true, true),
+		v("bosh-sys-g", "sys/log", "log", "", true, true),
+		v("bosh-sys-g", "sys/log/nats", "log/nats", user, false, true),
+		v("bosh-sys-g", "sys/run/nats", "run/nats", user, false, true),
+	}
+	got := i.Desired()[0]
+	if diff := cmp.Diff(want, got.Volumes); diff != "" {
+		t.Error(diff)
+	}
+	if !got.Setup.IsZero() {
+		t.Errorf("got %+v before the process; want nothing", got.Setup)
+	}
+	run, err := i.Run(Call{Job: "nats", Script: PreStart})
+	if want := []lrp.Volume{v("bosh-data-g", "data", "", "", false, false), v("store", "store", "", "", false, false), v("bosh-sys-g", "sys", "", "", false, false)}; err != nil || !cmp.Equal(want, run.Volumes) {
+		t.Errorf("got %+v, %v; want all disks whole for scripts", run.Volumes, err)
+	}
+}
+
+func TestADiskThatNobodyAsksForIsEverybodys(t *testing.T) {
+	i := instance(Process{})
+	i.Store = "store"
+	got := i.Desired()[0]
+	if !slices.Contains(got.Volumes, lrp.Volume{Name: "store", Path: "/var/vcap/store"}) || !slices.Contains(got.Setup.Run.Args, "/var/vcap/store/nats") {
+		t.Errorf("got %+v, %+v; want the disk, with a directory of the job's", got.Volumes, got.Setup)
 	}
 }

@@ -51,7 +51,7 @@ func (i Instance) Run(c Call) (lrp.RunInfo, error) {
 	run := i.container(j)
 	run.Log.Source = strings.Join([]string{i.Group, j.Name, string(c.Script)}, "/")
 	if c.Process == "" {
-		run.Setup = makeDirectories(i.directories(j, &Process{}))
+		run.Volumes, run.Setup = i.whole(), makeDirectories(j.directories())
 		run.Action = j.script(c).Action()
 		switch {
 		case c.Script == Drain:
@@ -65,7 +65,7 @@ func (i Instance) Run(c Call) (lrp.RunInfo, error) {
 	if p == nil {
 		return run, fmt.Errorf("job %s of %s has no process %s", j.Name, i.Name(), c.Process)
 	}
-	run.Setup, run.Action = i.setup(j, p), command(p).Action()
+	run.Volumes, run.Setup, run.Action = i.mounts(j, p), i.setup(j, p), command(p).Action()
 	run.MemoryMB, run.MaxPids = p.MemoryMB, int(p.Limits.Processes)
 	run.Log.Source = strings.Join([]string{i.Group, j.Name, p.Name}, "/")
 	return run, nil

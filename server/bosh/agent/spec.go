@@ -48,6 +48,7 @@ type Process struct {
 	Ports     []uint16 `json:",omitempty"`
 	Liveness  *Probe   `json:",omitempty"` // a process that fails it is started again
 	Readiness *Probe   `json:",omitempty"` // an instance that fails it has no name
+	Active    *Probe   `json:",omitempty"` // one instance that passes it has the group's name
 }
 
 // Probe tells whether a process is well. One of Exec and Port is given.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -9,7 +10,7 @@ import (
 	"cupola/server/bosh/bpm"
 )
 
-// Where the disks of an instance are seen, by all its containers.
+// Where the disks of an instance are seen.
 const (
 	dataDir  = "/var/vcap/data"
 	storeDir = "/var/vcap/store"
@@ -35,40 +36,113 @@ func (i Instance) Ephemeral() []string { return []string{i.data(), i.sys()} }
 func (i Instance) data() string { return "bosh-data-" + i.GUID }
 func (i Instance) sys() string  { return "bosh-sys-" + i.GUID }
 
-func (i Instance) volumes() []lrp.Volume {
-	all := []lrp.Volume{{Name: i.data(), Path: dataDir}, {Name: i.sys(), Path: sysDir}}
+// disks are the volumes of the instance, by where they are seen.
+func (i Instance) disks() map[string]string {
+	all := map[string]string{dataDir: i.data(), sysDir: i.sys()}
 	if i.Store != "" {
-		all = append(all, lrp.Volume{Name: i.Store, Path: storeDir})
+		all[storeDir] = i.Store
 	}
 	return all
 }
 
-// directories are what a process finds on the disks: what bpm makes for its job,
-// and for itself.
-func (i Instance) directories(j *Job, p *Process) []string {
-	dirs := []string{bpm.DataDir(j.Name), bpm.DataDir(j.Name) + "/tmp", path.Join(sysDir, "log", j.Name), path.Join(sysDir, "run", j.Name)}
-	if p.PersistentDisk {
-		dirs = append(dirs, bpm.StoreDir(j.Name))
+// whole are all disks of the instance as its scripts see them: whole, as on a
+// machine of BOSH's.
+func (i Instance) whole() (all []lrp.Volume) {
+	disks := i.disks()
+	for _, at := range slices.Sorted(maps.Keys(disks)) {
+		all = append(all, lrp.Volume{Name: disks[at], Path: at})
 	}
-	for _, v := range slices.Concat(p.AdditionalVolumes, p.Unsafe.UnrestrictedVolumes) {
-		if !v.MountOnly && i.onDisk(v.Path) {
-			dirs = append(dirs, v.Path)
-		}
-	}
-	return dirs
+	return all
 }
 
-// onDisk tells whether a path can be made on the instance's disks.
-func (i Instance) onDisk(at string) bool {
-	if strings.ContainsAny(at, "*?[") || path.Clean(at) != at {
-		return false
-	}
-	for _, dir := range []string{dataDir, sysDir} {
-		if strings.HasPrefix(at, dir+"/") {
-			return true
+// mounts are what a process sees of the disks: bpm's directories and those that
+// it names. What is nobody's by bpm's rules nobody sees, but for a persistent disk
+// of which no process of the instance asks for a part: that is shown whole.
+func (i Instance) mounts(j *Job, p *Process) (all []lrp.Volume) {
+	at := map[string]lrp.Volume{}
+	add := func(v bpm.Volume, made bool) {
+		if _, taken := at[v.Path]; !taken { // of two the first counts, as in bpm
+			if m, ok := i.mount(v, made); ok {
+				at[v.Path] = m
+			}
 		}
 	}
-	return i.Store != "" && strings.HasPrefix(at, storeDir+"/")
+	standard := standardVolumes(j, p)
+	for _, v := range standard {
+		add(v, true)
+	}
+	if !i.divided() && i.Store != "" {
+		at[storeDir] = lrp.Volume{Name: i.Store, Path: storeDir}
+	}
+	for _, v := range p.AdditionalVolumes {
+		add(v, !v.MountOnly)
+	}
+	for _, v := range p.Unsafe.UnrestrictedVolumes {
+		if !slices.ContainsFunc(standard, func(s bpm.Volume) bool { return within(v.Path, s.Path) }) {
+			add(v, false)
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(at)) { // those above first
+		all = append(all, at[path])
+	}
+	return all
+}
+
+// standardVolumes are the directories that bpm shows a process in any case.
+func standardVolumes(j *Job, p *Process) []bpm.Volume {
+	paths := []string{bpm.DataDir(j.Name) + "/tmp", path.Join(sysDir, "log", j.Name)}
+	if p.EphemeralDisk {
+		paths = append(paths, bpm.DataDir(j.Name))
+	}
+	if p.PersistentDisk {
+		paths = append(paths, bpm.StoreDir(j.Name))
+	}
+	all := make([]bpm.Volume, len(paths))
+	for n, at := range paths {
+		all[n] = bpm.Volume{Path: at, Writable: true}
+	}
+	return all
+}
+
+// mount is how a container sees a directory of a disk, which is made where it is
+// missing; false of what lies on no disk, or is a pattern.
+func (i Instance) mount(v bpm.Volume, made bool) (lrp.Volume, bool) {
+	if strings.ContainsAny(v.Path, "*?[") || path.Clean(v.Path) != v.Path {
+		return lrp.Volume{}, false
+	}
+	for at, name := range i.disks() {
+		if !within(v.Path, at) {
+			continue
+		}
+		m := lrp.Volume{Name: name, Path: v.Path, ReadOnly: !v.Writable, NoExec: !v.AllowExecutions, Dir: strings.TrimPrefix(v.Path[len(at):], "/")}
+		if made && m.Dir != "" {
+			m.Owner = user
+		}
+		return m, true
+	}
+	return lrp.Volume{}, false
+}
+
+// divided tells whether a process of the instance asks for a part of the
+// persistent disk.
+func (i Instance) divided() bool {
+	for _, j := range i.Jobs {
+		for _, p := range j.Processes {
+			if p.PersistentDisk || slices.ContainsFunc(p.AdditionalVolumes, func(v bpm.Volume) bool { return within(v.Path, storeDir) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// within tells whether a path is a directory, or lies in it.
+func within(at, dir string) bool { return at == dir || strings.HasPrefix(at, dir+"/") }
+
+// directories are what the scripts of a job find on the disks: what bpm makes for
+// it.
+func (j *Job) directories() []string {
+	return []string{bpm.DataDir(j.Name), bpm.DataDir(j.Name) + "/tmp", path.Join(sysDir, "log", j.Name), path.Join(sysDir, "run", j.Name)}
 }
 
 // helper is the program that all containers have from us.

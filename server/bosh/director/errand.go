@@ -56,6 +56,11 @@ func (s *step) errands() {
 		if !s.due(i) {
 			continue
 		}
+		if !i.Chosen && i.Instance.Next == nil && i.Fault != "" {
+			i.TaskGUID = s.Task.GUID
+			s.fail(i, i.Fault)
+			continue
+		}
 		if !i.Chosen {
 			s.forget(i)
 			i.TaskGUID, i.Chosen, i.Failure = s.Task.GUID, true, ""

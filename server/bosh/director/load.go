@@ -39,7 +39,7 @@ func (l *Loop) load(tx *store.Tx, t *cf.BOSHTask) (w World, err error) {
 		return w, err
 	}
 	for _, r := range rows {
-		i, err := l.seen(tx, r, actuals)
+		i, err := l.seen(tx, d.Name, r, actuals)
 		i.Calls = calls[r.GUID]
 		if err != nil {
 			return w, err
@@ -67,20 +67,31 @@ func callsOf(tx *store.Tx, rows []*cf.BOSHInstance) (map[string][]cf.BOSHCall, e
 }
 
 // seen is an instance with what is seen of it, but for its calls.
-func (l *Loop) seen(tx *store.Tx, r *cf.BOSHInstance, actuals []*lrp.Actual) (i Instance, err error) {
+func (l *Loop) seen(tx *store.Tx, deployment string, r *cf.BOSHInstance, actuals []*lrp.Actual) (i Instance, err error) {
 	i.BOSHInstance = *r
-	if i.Spec, err = l.specs.get(tx, r.Digest); err != nil {
-		return i, err
-	}
-	if i.Next, err = l.specs.get(tx, r.Next); err != nil {
-		return i, err
+	for _, of := range []struct {
+		spec   **agent.Spec
+		digest string
+	}{{&i.Spec, r.Digest}, {&i.Next, r.Next}} {
+		if *of.spec, err = l.specs.get(tx, of.digest); isBroken(err) {
+			i.Fault, err = err.Error(), nil
+		}
+		if err != nil {
+			return i, err
+		}
 	}
 	if i.Spec != nil {
 		i.Running, i.Empty = Observed(agent.Instance{Spec: *i.Spec, Digest: r.Digest}, actuals)
-	} else {
-		i.Empty = true
+		return i, nil
 	}
+	prefix := prefixOf(deployment, r)
+	i.Empty = !slices.ContainsFunc(actuals, func(a *lrp.Actual) bool { return strings.HasPrefix(a.ProcessGUID, prefix) })
 	return i, nil
+}
+
+// prefixOf begins the ProcessGUIDs of an instance's processes.
+func prefixOf(deployment string, r *cf.BOSHInstance) string {
+	return agent.Instance{Spec: agent.Spec{Deployment: deployment, Group: r.Group, Index: r.Index}}.Prefix()
 }
 
 // Observed tells whether all processes of an instance run and are ready, and

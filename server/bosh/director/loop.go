@@ -21,6 +21,8 @@ import (
 // of one that is not change nothing.
 type Volumes interface {
 	Create(name string, spec volume.Spec) error
+	// Grow has a volume that nobody uses hold more; one that does stays.
+	Grow(name string, bytes int64) error
 	Remove(name string) error
 	List() ([]string, error)
 }
@@ -55,6 +57,7 @@ type Loop struct {
 
 	mu        sync.Mutex
 	preparing map[string]context.CancelFunc // by the GUIDs of tasks
+	faults    map[string]string             // of instances that cannot run, by their GUIDs
 	running   sync.WaitGroup
 }
 
@@ -64,7 +67,7 @@ func New(c Config) *Loop {
 }
 
 // tick is how long a change that nobody told of goes unnoticed; retry is how
-// long the loop waits after an error.
+// long the loop waits after an error, and twice as long after each further one.
 const (
 	tick  = 30 * time.Second
 	retry = time.Second
@@ -78,11 +81,14 @@ func (l *Loop) Run(ctx context.Context) error {
 	defer stopDisks()
 	defer l.running.Wait()
 	l.sweep(ctx)
+	pause := retry
 	for {
 		next, err := l.look(ctx)
 		if err != nil && ctx.Err() == nil {
 			l.Log.ErrorContext(ctx, "deployments were not moved on", "err", err)
-			next = time.Now().Add(retry)
+			next, pause = time.Now().Add(pause), min(2*pause, tick)
+		} else {
+			pause = retry
 		}
 		if until := time.Now().Add(tick); next.IsZero() || next.After(until) {
 			next = until
@@ -121,6 +127,7 @@ func (l *Loop) look(ctx context.Context) (next time.Time, err error) {
 		return next, err
 	}
 	l.abandon(open)
+	err = l.tellFaults(ctx)
 	begun := map[string]bool{}
 	for _, t := range open {
 		if begun[t.DeploymentName] {
@@ -157,10 +164,14 @@ func (l *Loop) do(ctx context.Context, t *cf.BOSHTask) (time.Time, error) {
 		}
 		return err
 	}
-	if err := l.Store.Read(ctx, decide); err != nil || c.Empty() {
+	err := l.Store.Read(ctx, decide)
+	if isBroken(err) {
+		return time.Time{}, l.fail(ctx, t, err)
+	}
+	if err != nil || c.Empty() {
 		return c.Wake, err
 	}
-	lacking, err := l.makeDisks(ctx, c)
+	lacking, err = l.makeDisks(ctx, c)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -212,6 +223,21 @@ func (l *Loop) begin(ctx context.Context, t *cf.BOSHTask) {
 			l.Log.ErrorContext(ctx, "task of a deployment was not begun", "deployment", t.DeploymentName, "task", t.Number, "err", err)
 		}
 		l.poke()
+	})
+}
+
+// fail ends a task that cannot go on.
+func (l *Loop) fail(ctx context.Context, t *cf.BOSHTask, why error) error {
+	return l.Store.Write(ctx, func(tx *store.Tx) error {
+		row, err := store.BOSHTasks.Get(tx, t.GUID)
+		if err != nil || row.State != cf.BOSHProcessing {
+			return err
+		}
+		row.State, row.Result, row.EndedAt = cf.BOSHError, why.Error(), tx.Now
+		if err := errors.Join(release(tx, t, why.Error()), endEvents(tx, t, why.Error())); err != nil {
+			return err
+		}
+		return store.BOSHTasks.Update(tx, row)
 	})
 }
 

@@ -99,6 +99,10 @@ func (s *step) atRest(i *item) {
 			i.Digest, i.TaskGUID = "", "" // as an errand it has not run
 		}
 	case cf.BOSHStarted:
+		if i.Instance.Next == nil && i.Fault != "" {
+			s.fail(i, i.Fault)
+			return
+		}
 		if i.DiskGUID != "" && i.Instance.Next != nil && i.Instance.Next.StoreMB == 0 {
 			s.out.Orphans = append(s.out.Orphans, i.DiskGUID)
 			i.DiskGUID = ""

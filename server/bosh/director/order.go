@@ -63,7 +63,7 @@ func Cancel(tx *store.Tx, t *cf.BOSHTask) error {
 		return cf.Unprocessable("Cannot cancel task %d: invalid state (%s)", t.Number, t.State)
 	}
 	if t.State == cf.BOSHProcessing {
-		if err := release(tx, t); err != nil {
+		if err := release(tx, t, fmt.Sprintf("task %d was cancelled", t.Number)); err != nil {
 			return err
 		}
 	}
@@ -71,8 +71,8 @@ func Cancel(tx *store.Tx, t *cf.BOSHTask) error {
 	return store.BOSHTasks.Update(tx, t)
 }
 
-// release ends what a task does to instances.
-func release(tx *store.Tx, t *cf.BOSHTask) error {
+// release ends what a task does to instances, and says why.
+func release(tx *store.Tx, t *cf.BOSHTask, why string) error {
 	d, err := store.BOSHDeployments.First(tx, store.Query{Where: map[string][]string{"names": {t.DeploymentName}}})
 	if store.IsNotFound(err) {
 		return nil
@@ -92,7 +92,7 @@ func release(tx *store.Tx, t *cf.BOSHTask) error {
 			}
 		}
 		if r.Chosen {
-			r.Chosen, r.Failure = false, fmt.Sprintf("task %d was cancelled", t.Number)
+			r.Chosen, r.Failure = false, why
 			err = errors.Join(err, store.BOSHInstances.Update(tx, r))
 		}
 	}

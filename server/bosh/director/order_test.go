@@ -6,10 +6,13 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"cupola/rootfs/volume"
+	"cupola/server/bosh"
 	"cupola/server/bosh/agent"
+	"cupola/server/bosh/bpm"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -18,6 +21,15 @@ import (
 type shelf struct {
 	names []string
 	full  bool
+	grown map[string]int64
+}
+
+func (s *shelf) Grow(name string, bytes int64) error {
+	if s.grown == nil {
+		s.grown = map[string]int64{}
+	}
+	s.grown[name] = max(s.grown[name], bytes)
+	return nil
 }
 
 func (s *shelf) Create(name string, _ volume.Spec) error {
@@ -220,4 +232,117 @@ func TestBadManifest(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// TestDisksGrow with what an instance is made of, and are noted then.
+func TestDisksGrow(t *testing.T) {
+	l, shelf, _ := newLoop(t)
+	text, digest, err := agent.Spec{Deployment: "nats", Group: "nats", StoreMB: 5}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := func(mb int) *bosh.Group {
+		return &bosh.Group{Name: "nats", Instances: []bosh.Instance{{}}, PersistentDiskMB: mb}
+	}
+	write(t, l, func(tx *store.Tx) error {
+		rows, err := store.BOSHInstances.All(tx)
+		if err != nil {
+			return err
+		}
+		w := &rowWriter{tx: tx}
+		g := group(5)
+		if err := w.disk(rows[0], g, &g.Instances[0]); err != nil {
+			t.Errorf("got %v; want a disk that grows when its instance starts", err)
+		}
+		rows[0].Next = digest
+		return errors.Join(store.BOSHInstances.Update(tx, rows[0]), store.BOSHSpecs.Insert(tx, &cf.BOSHSpec{Resource: cf.Resource{GUID: digest}, InstanceGUID: rows[0].GUID, Text: text}))
+	})
+	move(t, l)
+	_, i := row(t, l, "1")
+	write(t, l, func(tx *store.Tx) error {
+		d, err := store.BOSHDisks.Get(tx, i.DiskGUID)
+		if err != nil || d.SizeMB != 5 || shelf.grown[diskVolume(d.GUID)] != 5<<20 {
+			t.Errorf("got %+v, %v, grown to %v; want 5 MB", d, err, shelf.grown)
+		}
+		g := group(4)
+		err = (&rowWriter{tx: tx}).disk(i, g, &g.Instances[0])
+		want := "/instance_groups/name=nats/persistent_disk: the disk has 5 MB and cannot become smaller, 4 MB: keep the size, or delete the instance and its disk first"
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v; want %s", err, want)
+		}
+		return nil
+	})
+}
+
+// TestASpecThatCannotBeRead is in nobody's way: what runs of the instance is left
+// alone, others are desired, and the deployment can be deleted.
+func TestASpecThatCannotBeRead(t *testing.T) {
+	l, _, _ := newLoop(t)
+	move(t, l)
+	_, i := row(t, l, "1")
+	if !i.Settled() {
+		t.Fatalf("got %+v; want it up", i)
+	}
+	write(t, l, func(tx *store.Tx) error {
+		text, digest, err := agent.Spec{Deployment: "other", Group: "web", Jobs: []agent.Job{{Name: "web", Processes: []agent.Process{{Process: bpm.Process{Name: "web"}}}}}}.Encode()
+		d := &cf.BOSHDeployment{Name: "other"}
+		err = errors.Join(err, store.BOSHDeployments.Insert(tx, d))
+		r := &cf.BOSHInstance{DeploymentGUID: d.GUID, Group: "web", Lifecycle: "service", Goal: cf.BOSHStarted, Phase: cf.BOSHRunning, Digest: digest, Next: digest}
+		err = errors.Join(err, store.BOSHInstances.Insert(tx, r), store.BOSHSpecs.Insert(tx, &cf.BOSHSpec{Resource: cf.Resource{GUID: digest}, InstanceGUID: r.GUID, Text: text}))
+		old, getErr := store.BOSHSpecs.Get(tx, i.Digest)
+		old.Text = []byte("{")
+		call := &cf.BOSHCall{InstanceGUID: i.GUID, Digest: i.Digest, Phase: cf.BOSHErrand, Script: "run", State: cf.BOSHCalling, Result: []byte{}}
+		return errors.Join(err, getErr, store.BOSHSpecs.Update(tx, old), store.BOSHCalls.Insert(tx, call))
+	})
+	l.specs.keep(nil)
+	const why = "instance nats/0: what it is made of cannot be read: "
+	write(t, l, func(tx *store.Tx) error {
+		all, unknown, err := l.desired(tx)
+		if err != nil || len(all) != 1 || all[0].Domain != "bosh.other" || !slices.Equal(unknown, []string{"nats.nats.0."}) {
+			t.Errorf("got %v, %q, %v; want the other deployment's, and what is not known", all, unknown, err)
+		}
+		work, err := l.work(tx)
+		if err != nil || len(work) != 1 || work[0].Domain != "bosh.nats" || !strings.HasPrefix(work[0].Fault, why) {
+			t.Errorf("got %+v, %v; want a call that cannot run, and why", work, err)
+		}
+		return nil
+	})
+	move(t, l)
+	if _, i = row(t, l, "1"); !strings.HasPrefix(i.Failure, why) {
+		t.Errorf("got %q; want the instance to say why it does not run", i.Failure)
+	}
+	write(t, l, func(tx *store.Tx) error {
+		calls, err := store.BOSHCalls.By(tx, "instance_guids", i.GUID)
+		for _, c := range calls {
+			err = errors.Join(err, store.BOSHCalls.Delete(tx, c.GUID))
+		}
+		_, askErr := Ask(tx, "nats", "admin", Restart, Order{})
+		return errors.Join(err, askErr)
+	})
+	move(t, l)
+	if task, _ := row(t, l, "2"); task.State != cf.BOSHError || !strings.Contains(task.Result, "what it is made of cannot be read") {
+		t.Errorf("got %s %q; want the restart to fail with what is wrong", task.State, task.Result)
+	}
+	write(t, l, func(tx *store.Tx) error { _, err := Ask(tx, "nats", "admin", Delete, Order{}); return err })
+	move(t, l)
+	if task, _ := row(t, l, "3"); task.State != cf.BOSHDone {
+		t.Errorf("got %s %q; want the deployment deleted", task.State, task.Result)
+	}
+}
+
+// TestAPlanThatCannotBeRead ends its task.
+func TestAPlanThatCannotBeRead(t *testing.T) {
+	l, _, task := newLoop(t)
+	if err := l.prepare(t.Context(), task); err != nil {
+		t.Fatal(err)
+	}
+	write(t, l, func(tx *store.Tx) error {
+		planned, err := store.BOSHTasks.Get(tx, task.GUID)
+		planned.Plan = []byte("{")
+		return errors.Join(err, store.BOSHTasks.Update(tx, planned))
+	})
+	move(t, l)
+	if got, _ := row(t, l, "1"); got.State != cf.BOSHError || !strings.HasPrefix(got.Result, "read the plan of a task: ") {
+		t.Errorf("got %s %q; want an error", got.State, got.Result)
+	}
 }

@@ -80,7 +80,7 @@ func (p Plan) encode() ([]byte, error) { return json.Marshal(p) }
 
 func decodePlan(text []byte) (p Plan, err error) {
 	if err := json.Unmarshal(text, &p); err != nil {
-		return p, fmt.Errorf("read the plan of a task: %w", err)
+		return p, broken{fmt.Errorf("read the plan of a task: %w", err)}
 	}
 	return p, nil
 }

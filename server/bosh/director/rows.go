@@ -112,7 +112,7 @@ func (w *rowWriter) instance(g *bosh.Group, i *bosh.Instance) error {
 }
 
 // disk gives an instance its persistent disk: the one that it has, the orphan of
-// one of its name, or a new one.
+// one of its name that is not too large, or a new one.
 func (w *rowWriter) disk(r *cf.BOSHInstance, g *bosh.Group, i *bosh.Instance) error {
 	if g.PersistentDiskMB == 0 || r.DiskGUID != "" {
 		return w.checkDisk(r, g)
@@ -122,7 +122,7 @@ func (w *rowWriter) disk(r *cf.BOSHInstance, g *bosh.Group, i *bosh.Instance) er
 		return err
 	}
 	for _, d := range all {
-		if !d.OrphanedAt.IsZero() && d.Group == g.Name && d.Index == i.Index && d.SizeMB == g.PersistentDiskMB {
+		if !d.OrphanedAt.IsZero() && d.Group == g.Name && d.Index == i.Index && d.SizeMB <= g.PersistentDiskMB {
 			r.DiskGUID, d.OrphanedAt = d.GUID, time.Time{}
 			return store.BOSHDisks.Update(w.tx, d)
 		}
@@ -135,15 +135,16 @@ func (w *rowWriter) disk(r *cf.BOSHInstance, g *bosh.Group, i *bosh.Instance) er
 	return nil
 }
 
-// checkDisk refuses to change the size of a disk that is there. One that is wanted
-// no longer is the instance's until that comes up without it.
+// checkDisk refuses to make a disk smaller that is there; a larger one it gets
+// when it starts. One that is wanted no longer is the instance's until that comes
+// up without it.
 func (w *rowWriter) checkDisk(r *cf.BOSHInstance, g *bosh.Group) error {
 	if r.DiskGUID == "" || g.PersistentDiskMB == 0 {
 		return nil
 	}
 	d, err := store.BOSHDisks.Get(w.tx, r.DiskGUID)
-	if err == nil && g.PersistentDiskMB != d.SizeMB {
-		err = fmt.Errorf("its persistent disk has %d MB and cannot be made %d MB: keep the size, or delete the instance and its disk first", d.SizeMB, g.PersistentDiskMB)
+	if err == nil && g.PersistentDiskMB < d.SizeMB {
+		err = fmt.Errorf("/instance_groups/name=%s/persistent_disk: the disk has %d MB and cannot become smaller, %d MB: keep the size, or delete the instance and its disk first", g.Name, d.SizeMB, g.PersistentDiskMB)
 	}
 	return err
 }
@@ -197,6 +198,9 @@ func processOf(j *bosh.Job, p bosh.Process) (agent.Process, error) {
 	}
 	if of.Readiness, err = probeOf(p.Readiness, j.Ports); err != nil {
 		return of, fmt.Errorf("readiness: %w", err)
+	}
+	if of.Active, err = probeOf(j.Active(&p), j.Ports); err != nil {
+		return of, fmt.Errorf("activePassiveProbes: %w", err)
 	}
 	return of, nil
 }

@@ -1,7 +1,9 @@
 package director
 
 import (
+	"context"
 	"fmt"
+	"maps"
 
 	"cupola/runtime/lrp"
 	"cupola/server/bosh/agent"
@@ -29,27 +31,73 @@ func up(p cf.BOSHPhase) bool {
 }
 
 // desired is what runs of all instances that are up.
-func (l *Loop) desired(tx *store.Tx) ([]lrp.Desired, error) {
+func (l *Loop) desired(tx *store.Tx) (all []lrp.Desired, unknown []string, err error) {
 	rows, err := store.BOSHInstances.All(tx)
 	if err != nil || len(rows) == 0 {
-		return nil, err
+		return nil, nil, err
 	}
 	egress, err := outside(tx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var all []lrp.Desired
+	faults := map[string]string{}
 	for _, r := range rows {
 		if !up(r.Phase) {
 			continue
 		}
 		i, err := l.instance(tx, r, r.Digest, egress)
+		if isBroken(err) {
+			faults[r.GUID] = err.Error()
+			var d *cf.BOSHDeployment
+			if d, err = store.BOSHDeployments.Get(tx, r.DeploymentGUID); err == nil {
+				unknown = append(unknown, prefixOf(d.Name, r))
+				continue
+			}
+		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		all = append(all, i.Desired()...)
 	}
-	return all, nil
+	l.setFaults(faults)
+	return all, unknown, nil
+}
+
+// setFaults takes why instances cannot run, for tellFaults.
+func (l *Loop) setFaults(faults map[string]string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !maps.Equal(l.faults, faults) {
+		l.faults = faults
+		l.poke()
+	}
+}
+
+// tellFaults writes down why instances cannot run: what runs of them goes on, and
+// so does all else.
+func (l *Loop) tellFaults(ctx context.Context) error {
+	l.mu.Lock()
+	faults := l.faults
+	l.mu.Unlock()
+	if len(faults) == 0 {
+		return nil
+	}
+	return l.Store.Write(ctx, func(tx *store.Tx) error {
+		for guid, why := range faults {
+			r, err := store.BOSHInstances.Get(tx, guid)
+			if store.IsNotFound(err) || err == nil && (r.Chosen || r.Failure == why) {
+				continue
+			}
+			if err == nil {
+				r.Failure = why
+				err = store.BOSHInstances.Update(tx, r)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // outside are the rules of EgressGroup.
@@ -112,11 +160,19 @@ func (l *Loop) work(tx *store.Tx) ([]reconcile.Work, error) {
 
 func (l *Loop) workOf(tx *store.Tx, c *cf.BOSHCall, row *cf.BOSHInstance, egress []lrp.EgressRule) (reconcile.Work, error) {
 	w := reconcile.Work{GUID: c.GUID}
-	i, err := l.instance(tx, row, c.Digest, egress)
+	d, err := store.BOSHDeployments.Get(tx, row.DeploymentGUID)
 	if err != nil {
 		return w, err
 	}
-	w.Domain = lrp.BOSHDomain(i.Deployment)
+	w.Domain = lrp.BOSHDomain(d.Name)
+	i, err := l.instance(tx, row, c.Digest, egress)
+	if isBroken(err) {
+		w.Fault = err.Error()
+		return w, nil
+	}
+	if err != nil {
+		return w, err
+	}
 	call := agent.Call{GUID: c.GUID, Job: c.Job, Process: c.Process, Script: agent.Script(c.Script), Args: c.Args}
 	if w.Run, err = i.Run(call); err != nil {
 		w.Fault = err.Error()

@@ -1,6 +1,8 @@
 package director
 
 import (
+	"errors"
+	"fmt"
 	"sync"
 
 	"cupola/server/bosh/agent"
@@ -25,18 +27,27 @@ func (s *specs) get(tx *store.Tx, digest string) (*agent.Spec, error) {
 		return spec, nil
 	}
 	row, err := store.BOSHSpecs.Get(tx, digest)
-	if err != nil {
+	if err == nil {
+		var read agent.Spec
+		if read, err = agent.Decode(row.Text); err == nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.known[digest] = &read
+			return &read, nil
+		}
+	}
+	if tx.Ended() {
 		return nil, err
 	}
-	read, err := agent.Decode(row.Text)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.known[digest] = &read
-	return &read, nil
+	return nil, broken{fmt.Errorf("what it is made of cannot be read: %w", err)}
 }
+
+// broken is an error that no trying again mends: a row that cannot be read.
+type broken struct{ error }
+
+func (b broken) Unwrap() error { return b.error }
+
+func isBroken(err error) bool { return errors.As(err, new(broken)) }
 
 // keep forgets all but these.
 func (s *specs) keep(digests map[string]bool) {

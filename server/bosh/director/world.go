@@ -21,6 +21,7 @@ type Instance struct {
 	cf.BOSHInstance
 	Spec  *agent.Spec   // of Digest; nil before its first start
 	Next  *agent.Spec   // of the digest of that name
+	Fault string        // why Spec or Next is nil though there is one
 	Calls []cf.BOSHCall // oldest first
 	// Running tells that all its processes run and are ready, Empty that nothing
 	// of them is left.

@@ -19,6 +19,9 @@ func (l *Loop) write(tx *store.Tx, t *cf.BOSHTask, c Change) (gone []string, err
 		if err := store.BOSHInstances.Update(tx, &c.Instances[n]); err != nil {
 			return nil, err
 		}
+		if err := l.noteSize(tx, &c.Instances[n]); err != nil {
+			return nil, err
+		}
 	}
 	for _, guid := range c.Orphans {
 		if err := orphan(tx, guid); err != nil {
@@ -55,6 +58,28 @@ func (l *Loop) write(tx *store.Tx, t *cf.BOSHTask, c Change) (gone []string, err
 		return gone, nil
 	}
 	return gone, l.writeTask(tx, c.Task)
+}
+
+// comesUp tells whether an instance is on its way up, for which it has to have its
+// disks.
+func comesUp(r *cf.BOSHInstance) bool { return r.Phase == cf.BOSHPreStart || r.Phase == cf.BOSHStarting }
+
+// noteSize writes down how large the persistent disk of an instance that comes up
+// is now.
+func (l *Loop) noteSize(tx *store.Tx, r *cf.BOSHInstance) error {
+	if !comesUp(r) || r.DiskGUID == "" {
+		return nil
+	}
+	spec, err := l.specs.get(tx, r.Digest)
+	if err != nil || spec == nil {
+		return err
+	}
+	d, err := store.BOSHDisks.Get(tx, r.DiskGUID)
+	if err != nil || d.SizeMB >= spec.StoreMB {
+		return err
+	}
+	d.SizeMB = spec.StoreMB
+	return store.BOSHDisks.Update(tx, d)
 }
 
 func dropsDisks(t *cf.BOSHTask) (bool, error) {
@@ -117,12 +142,12 @@ func (l *Loop) forgetSpecs(tx *store.Tx) error {
 	return err
 }
 
-// makeDisks makes the disks of what comes up, and of errands. It tells which
-// instances lack theirs, and why.
+// makeDisks makes the disks of what comes up, and of errands, as large as they are
+// to be. It tells which instances lack theirs, and why.
 func (l *Loop) makeDisks(ctx context.Context, c Change) (lacking map[string]error, err error) {
 	needs := map[string]string{} // digest by instance
 	for _, r := range c.Instances {
-		if r.Phase == cf.BOSHPreStart || r.Phase == cf.BOSHStarting {
+		if comesUp(&r) {
 			needs[r.GUID] = r.Digest
 		}
 	}
@@ -132,6 +157,7 @@ func (l *Loop) makeDisks(ctx context.Context, c Change) (lacking map[string]erro
 		}
 	}
 	disks := map[string]map[string]int{} // sizes by instance and name
+	lacking = map[string]error{}
 	err = l.Store.Read(ctx, func(tx *store.Tx) error {
 		for guid, digest := range needs {
 			row, err := store.BOSHInstances.Get(tx, guid)
@@ -139,6 +165,10 @@ func (l *Loop) makeDisks(ctx context.Context, c Change) (lacking map[string]erro
 				return err
 			}
 			i, err := l.instance(tx, row, digest, nil)
+			if isBroken(err) {
+				lacking[guid] = err
+				continue
+			}
 			if err != nil {
 				return err
 			}
@@ -146,15 +176,22 @@ func (l *Loop) makeDisks(ctx context.Context, c Change) (lacking map[string]erro
 		}
 		return nil
 	})
-	lacking = map[string]error{}
 	for guid, all := range disks {
 		for name, mb := range all {
-			if fault := l.Volumes.Create(name, volume.Spec{Bytes: int64(mb) << 20}); fault != nil {
+			if fault := l.makeDisk(name, int64(mb)<<20); fault != nil {
 				lacking[guid] = errors.Join(lacking[guid], fmt.Errorf("make the disk %s: %w", name, fault))
 			}
 		}
 	}
 	return lacking, err
+}
+
+// makeDisk makes a disk, or has one that is there be as large.
+func (l *Loop) makeDisk(name string, bytes int64) error {
+	if err := l.Volumes.Create(name, volume.Spec{Bytes: bytes}); err != nil {
+		return err
+	}
+	return l.Volumes.Grow(name, bytes)
 }
 
 func (l *Loop) dropDisks(names []string) (err error) {
