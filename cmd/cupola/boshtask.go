@@ -233,11 +233,12 @@ type boshErrandCmd struct {
 	Deployment  string `arg:"" help:"The deployment."`
 	Errand      string `arg:"" help:"The errand's instance group."`
 	WhenChanged bool   `help:"Not if it ran well as it is."`
+	KeepAlive   bool   `help:"Keep what it leaves on its ephemeral disk for its next run."`
 }
 
 // Run runs an errand.
 func (c *boshErrandCmd) Run(e *env) error {
-	return ask(e, &c.apiFlags, c.Deployment, doc{"kind": "run-errand", "errand": c.Errand, "when_changed": c.WhenChanged})
+	return ask(e, &c.apiFlags, c.Deployment, doc{"kind": "run-errand", "errand": c.Errand, "when_changed": c.WhenChanged, "keep_alive": c.KeepAlive})
 }
 
 type boshDeleteCmd struct {

@@ -142,7 +142,7 @@ func (b *build) watched() bool {
 
 func active(checks []lrp.Check) bool {
 	for _, c := range checks {
-		if c.Type == lrp.CheckPort || c.Type == lrp.CheckHTTP || c.Type == lrp.CheckExec {
+		if c.Asks() {
 			return true
 		}
 	}

@@ -165,6 +165,7 @@ func (p *performer) container(first container.Process) container.Spec {
 		Limits: container.Limits{
 			MemoryBytes: int64(p.full.MemoryMB) << 20,
 			CPUShares:   cpuShares(p.full.CPUWeight),
+			CPUs:        p.full.CPUs,
 			Pids:        int64(p.maxPids()),
 		},
 	}

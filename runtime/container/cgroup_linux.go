@@ -178,6 +178,9 @@ func (t cgroupTree) limit(id string, l Limits) error {
 	if l.CPUShares > 0 {
 		set = append(set, setting{"cpu", "cpu.shares", strconv.FormatUint(l.CPUShares, 10)})
 	}
+	if quota, period := quotaOf(l.CPUs); quota > 0 {
+		set = append(set, setting{"cpu", "cpu.cfs_period_us", strconv.FormatUint(period, 10)}, setting{"cpu", "cpu.cfs_quota_us", strconv.FormatInt(quota, 10)})
+	}
 	if l.Pids > 0 {
 		set = append(set, setting{"pids", "pids.max", strconv.FormatInt(l.Pids, 10)})
 	}
@@ -187,6 +190,16 @@ func (t cgroupTree) limit(id string, l Limits) error {
 		}
 	}
 	return nil
+}
+
+// quotaOf is how many microseconds of each period a container may run on so many
+// processors; 0 is any. The kernel takes no less than a millisecond.
+func quotaOf(cpus float64) (quota int64, period uint64) {
+	const usual, least = 100_000, 1000
+	if cpus <= 0 {
+		return 0, usual
+	}
+	return max(int64(cpus*usual), least), usual
 }
 
 func (t cgroupTree) set(id, controller, file, value string) error {

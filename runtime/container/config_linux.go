@@ -27,6 +27,7 @@ type settings struct {
 	v2        bool
 	nofile    uint64 // the daemon's own hard limit
 	nproc     uint64 // likewise
+	core      uint64 // likewise
 }
 
 // libConfig returns libcontainer's configuration for spec. It reads no state.
@@ -93,7 +94,8 @@ func capabilities(p Process) *configs.Capabilities {
 }
 
 func (s settings) rlimits(p Process) []configs.Rlimit {
-	limits := []configs.Rlimit{{Type: unix.RLIMIT_CORE}}
+	core := min(p.Core, s.core)
+	limits := []configs.Rlimit{{Type: unix.RLIMIT_CORE, Hard: core, Soft: core}}
 	if p.Nofile > 0 {
 		n := min(p.Nofile, s.nofile)
 		limits = append(limits, configs.Rlimit{Type: unix.RLIMIT_NOFILE, Hard: n, Soft: n})
@@ -113,6 +115,9 @@ func (s settings) resources(l Limits) *cgroups.Resources {
 	r := &cgroups.Resources{Devices: deviceRules(), Memory: l.MemoryBytes, MemorySwap: l.MemoryBytes}
 	if l.CPUShares > 0 {
 		r.CpuWeight = weightOf(l.CPUShares)
+	}
+	if quota, period := quotaOf(l.CPUs); quota > 0 {
+		r.CpuQuota, r.CpuPeriod = quota, period
 	}
 	if l.Pids > 0 {
 		r.PidsLimit = &l.Pids

@@ -64,6 +64,7 @@ type Limits struct {
 	MemoryBytes int64
 	// CPUShares is the weight of cgroup v1: 1024 is one app's ordinary share.
 	CPUShares uint64
+	CPUs      float64 // processors' time per time, whoever else wants any
 	Pids      int64
 }
 
@@ -87,6 +88,8 @@ type Process struct {
 	// Nofile is the limit of open files, cut to the daemon's own hard limit;
 	// 0 leaves the daemon's limit.
 	Nofile uint64
+	// Core is the size of core files, cut likewise; 0 has none written.
+	Core uint64
 	// Nproc is the limit of processes and threads of the user in the container,
 	// cut likewise; 0 leaves the container's own limit.
 	Nproc uint64

@@ -77,14 +77,14 @@ func New(cfg Config) (*Engine, error) {
 	if err := errors.Join(mountSys(sys), mountDev(dev)); err != nil {
 		return nil, err
 	}
-	var nofile, nproc unix.Rlimit
-	if err := errors.Join(unix.Getrlimit(unix.RLIMIT_NOFILE, &nofile), unix.Getrlimit(unix.RLIMIT_NPROC, &nproc)); err != nil {
+	var nofile, nproc, core unix.Rlimit
+	if err := errors.Join(unix.Getrlimit(unix.RLIMIT_NOFILE, &nofile), unix.Getrlimit(unix.RLIMIT_NPROC, &nproc), unix.Getrlimit(unix.RLIMIT_CORE, &core)); err != nil {
 		return nil, err
 	}
 	e := &Engine{
 		shared: settings{
 			ids: cfg.IDMap, helperDir: cfg.HelperDir, sysDir: sys, devDir: dev,
-			parent: cfg.CgroupParent, v2: tree.v2, nofile: nofile.Max, nproc: nproc.Max,
+			parent: cfg.CgroupParent, v2: tree.v2, nofile: nofile.Max, nproc: nproc.Max, core: core.Max,
 		},
 		states: states, tree: tree, log: cfg.Log, exits: newConnector(kernelRelease(), cfg.NoPIDFDInfo, cfg.Log), open: map[string]*running{}, places: map[string]string{},
 	}

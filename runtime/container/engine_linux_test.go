@@ -227,12 +227,19 @@ func TestSignal(t *testing.T) {
 func TestStats(t *testing.T) {
 	b := newBench(t)
 	spec := b.spec("app", "sleep")
-	spec.Limits = Limits{MemoryBytes: 64 << 20, CPUShares: 512, Pids: 100}
+	spec.Limits = Limits{MemoryBytes: 64 << 20, CPUShares: 512, CPUs: 1.5, Pids: 100}
 	_, r := b.start(t, spec)
 	waitLine(t, r, "ready\n")
 	s, err := b.Stats("app")
 	if err != nil || s.CPU <= 0 || s.MemoryBytes == 0 || s.MemoryBytes > 64<<20 || s.MemoryLimitBytes != 64<<20 || s.Pids == 0 {
 		t.Errorf("got %+v, %v; want use of CPU, memory and processes", s, err)
+	}
+	file, want := "cpu.cfs_quota_us", "150000\n"
+	if b.tree.v2 {
+		file, want = "cpu.max", "150000 100000\n"
+	}
+	if got, err := os.ReadFile(filepath.Join(b.tree.dir("cpu", "app"), file)); err != nil || string(got) != want {
+		t.Errorf("got %s %q, %v; want %q", file, got, err, want)
 	}
 }
 

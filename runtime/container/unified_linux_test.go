@@ -70,3 +70,21 @@ func TestUnifiedStats(t *testing.T) {
 		t.Error("got no kill for memory")
 	}
 }
+
+func TestLimitsOfProcessorsAndCoreFiles(t *testing.T) {
+	s := settings{v2: true, core: 100}
+	if r := s.resources(Limits{CPUs: 0.25}); r.CpuQuota != 25000 || r.CpuPeriod != 100000 {
+		t.Errorf("got %d of %d; want a quarter", r.CpuQuota, r.CpuPeriod)
+	}
+	if r := s.resources(Limits{CPUs: 0.001}); r.CpuQuota != 1000 {
+		t.Errorf("got %d; want the least that the kernel takes", r.CpuQuota)
+	}
+	if r := s.resources(Limits{}); r.CpuQuota != 0 || r.CpuPeriod != 0 {
+		t.Errorf("got %d of %d; want no bound", r.CpuQuota, r.CpuPeriod)
+	}
+	for size, want := range map[uint64]uint64{0: 0, 50: 50, 200: 100} {
+		if got := s.rlimits(Process{Core: size})[0]; got.Hard != want || got.Soft != want {
+			t.Errorf("got %+v for a core file of %d; want %d", got, size, want)
+		}
+	}
+}

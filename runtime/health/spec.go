@@ -109,7 +109,7 @@ type probe struct {
 func (p prober) probes(checks []lrp.Check) []probe {
 	var all []probe
 	for _, c := range checks {
-		if c.Type != lrp.CheckPort && c.Type != lrp.CheckHTTP && c.Type != lrp.CheckExec {
+		if !c.Asks() {
 			continue
 		}
 		c = withDefaults(c)

@@ -27,6 +27,7 @@ type Run struct {
 	Env       []EnvVar
 	User      string // a name of the root filesystem's passwd, or "uid[:gid]"
 	Nofile    uint64 // open files; 0: the cell's default (16384)
+	Core      uint64 // bytes of a core file, cut to the daemon's own limit; 0: none is written
 	Nproc     uint64 // processes of the user in this container; 0: no limit but MaxPids
 	LogSource string
 	// Capabilities are what a process has that is not root, without CAP_. Those that

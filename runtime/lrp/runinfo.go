@@ -30,10 +30,12 @@ type RunInfo struct {
 	Monitor      Action
 	StartTimeout time.Duration // 0: the check may take for ever to pass first
 
-	MemoryMB         int   // 0: no limit
-	DiskMB           int   // 0: no limit
-	MaxPids          int   // 0: the cell's default
-	CPUWeight        int   // 1..100, Diego's cpu_weight
+	MemoryMB  int // 0: no limit
+	DiskMB    int // 0: no limit
+	MaxPids   int // 0: the cell's default
+	CPUWeight int // 1..100, Diego's cpu_weight
+	// CPUs is how many of the machine's processors it gets at most; 0: no limit.
+	CPUs             float64
 	LogRateLimitByte int64 // bytes a second; -1: no limit
 	Ports            []uint16
 	// Pod names the containers that share one network: an address, ports and a
@@ -99,12 +101,13 @@ type CachedDependency struct {
 // CheckType says how a check looks at a container.
 type CheckType string
 
-// The check types of Cloud Foundry, and CheckExec.
+// The check types of Cloud Foundry, and those of Kubernetes.
 const (
 	CheckProcess CheckType = "process" // it lives: that is enough
 	CheckPort    CheckType = "port"
 	CheckHTTP    CheckType = "http"
 	CheckExec    CheckType = "exec" // a program in the container ends well
+	CheckGRPC    CheckType = "grpc" // grpc.health.v1 says SERVING at Port
 )
 
 // CheckDefinition says how a container is watched. Lists of which no check has
@@ -128,6 +131,10 @@ type Check struct {
 	Port              uint16
 	Path              string        // CheckHTTP
 	MaxStatus         int           // CheckHTTP: answers from 200 to it pass; 0: 200 alone, as in Diego
+	TLS               bool          // CheckHTTP: by https, whoever signed the certificate
+	Host              string        // CheckHTTP: who is asked for; it is the container that is asked
+	Headers           []Header      // CheckHTTP
+	Service           string        // CheckGRPC; "" is the server itself
 	Run               *Run          // CheckExec
 	InvocationTimeout time.Duration // 0: 1 s
 	Interval          time.Duration // 0: 30 s
@@ -136,6 +143,18 @@ type Check struct {
 	// it well; 0: 1.
 	Failures, Successes int
 }
+
+// Asks tells whether there is anything to ask: the life of a process is seen.
+func (c Check) Asks() bool {
+	switch c.Type {
+	case CheckPort, CheckHTTP, CheckExec, CheckGRPC:
+		return true
+	}
+	return false
+}
+
+// Header is a field of a request.
+type Header struct{ Name, Value string }
 
 // EgressRule is a rule of a CF security group: where a container may connect.
 type EgressRule struct {

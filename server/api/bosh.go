@@ -284,6 +284,8 @@ type boshTaskRequest struct {
 	DropDisks bool   `json:"delete_disks"`
 	// WhenChanged leaves out an errand that ran well as it is.
 	WhenChanged bool `json:"when_changed"`
+	// KeepAlive leaves what an errand has on its ephemeral disk to its next run.
+	KeepAlive bool `json:"keep_alive"`
 }
 
 func (r boshTaskRequest) validate() []string {
@@ -305,5 +307,5 @@ func askBOSHTask(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	return c.askBOSH(d.Name, director.Kind(req.Kind), director.Order{Group: req.Group, Index: req.Index, Errand: req.Errand, WhenChanged: req.WhenChanged, DropDisks: req.DropDisks})
+	return c.askBOSH(d.Name, director.Kind(req.Kind), director.Order{Group: req.Group, Index: req.Index, Errand: req.Errand, WhenChanged: req.WhenChanged, KeepAlive: req.KeepAlive, DropDisks: req.DropDisks})
 }

@@ -64,11 +64,16 @@ func (i Instance) desired(j *Job, p *Process) lrp.Desired {
 	run := i.container(j)
 	run.Volumes, run.Setup = i.mounts(j, p), i.setup(j, p)
 	run.Action = command(p).Action()
-	run.MemoryMB, run.CPUWeight, run.MaxPids = p.MemoryMB, cpuWeight(p.CPUs), int(p.Limits.Processes)
+	limit(&run, p)
 	run.Ports = p.Ports
 	watch(&run, p)
 	run.Log.Source = strings.Join([]string{i.Group, j.Name, p.Name}, "/")
 	return lrp.Desired{ProcessGUID: i.ProcessGUID(j.Name, p.Name), Domain: lrp.BOSHDomain(i.Deployment), Instances: 1, RunInfo: run}
+}
+
+// limit bounds a container as its process is.
+func limit(run *lrp.RunInfo, p *Process) {
+	run.MemoryMB, run.CPUWeight, run.CPUs, run.MaxPids = p.MemoryMB, cpuWeight(p.CPUs), p.CPUs, int(p.Limits.Processes)
 }
 
 // container is what all containers of a job have.
@@ -90,8 +95,12 @@ func (i Instance) tags(j *Job) map[string]string {
 
 // command runs a process as bpm does.
 func command(p *Process) lrp.Run {
+	core := uint64(0)
+	if p.Limits.CoreFileSize != nil {
+		core = *p.Limits.CoreFileSize
+	}
 	return lrp.Run{
-		Path: p.Executable, Args: p.Args, Dir: p.Workdir, Env: environment(p.Env), User: user, Nofile: p.Limits.OpenFiles, Capabilities: p.Capabilities,
+		Core: core, Path: p.Executable, Args: p.Args, Dir: p.Workdir, Env: environment(p.Env), User: user, Nofile: p.Limits.OpenFiles, Capabilities: p.Capabilities,
 		Stop: []lrp.Signal{{Name: cmp.Or(p.ShutdownSignal, "TERM"), Wait: untilQuit}, {Name: "QUIT", Wait: untilKill}},
 	}
 }
@@ -171,6 +180,9 @@ func (p *Process) check(probe *Probe) lrp.Check {
 		c.Type, c.Run = lrp.CheckExec, &run
 	case probe.Path != "":
 		c.Type, c.Path, c.MaxStatus = lrp.CheckHTTP, probe.Path, maxHTTPStatus
+		c.TLS, c.Host, c.Headers = probe.TLS, probe.Host, probe.Headers
+	case probe.GRPC:
+		c.Type, c.Service = lrp.CheckGRPC, probe.Service
 	}
 	return c
 }

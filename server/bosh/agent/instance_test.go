@@ -115,3 +115,27 @@ func TestADiskThatNobodyAsksForIsEverybodys(t *testing.T) {
 		t.Errorf("got %+v, %+v; want the disk, with a directory of the job's", got.Volumes, got.Setup)
 	}
 }
+
+func TestLimitsAsBPM(t *testing.T) {
+	core := uint64(1 << 20)
+	i := instance(Process{Process: bpm.Process{Limits: bpm.Limits{OpenFiles: 10, Processes: 20, CoreFileSize: &core}}, MemoryMB: 30, CPUs: 1.5})
+	got := i.Desired()[0]
+	if run := got.Action.Run; run.Nofile != 10 || run.Core != core || got.MaxPids != 20 || got.MemoryMB != 30 || got.CPUs != 1.5 || got.CPUWeight != 100 {
+		t.Errorf("got %+v, %+v", got, run)
+	}
+	if run := instance(Process{}).Desired()[0]; run.CPUs != 0 || run.Action.Run.Core != 0 {
+		t.Errorf("got %v processors and core files of %d; want no bound, and none", run.CPUs, run.Action.Run.Core)
+	}
+}
+
+func TestProbesOfServers(t *testing.T) {
+	headers := []lrp.Header{{Name: "A", Value: "b"}}
+	p := Process{Liveness: &Probe{Port: 443, Path: "/", TLS: true, Host: "me", Headers: headers}, Readiness: &Probe{Port: 9, GRPC: true, Service: "db"}}
+	got := instance(p).Desired()[0].Checks
+	if c := got.Liveness[0]; c.Type != lrp.CheckHTTP || !c.TLS || c.Host != "me" || !slices.Equal(c.Headers, headers) {
+		t.Errorf("got %+v", c)
+	}
+	if c := got.Readiness[0]; c.Type != lrp.CheckGRPC || c.Port != 9 || c.Service != "db" {
+		t.Errorf("got %+v", c)
+	}
+}

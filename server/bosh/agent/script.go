@@ -66,7 +66,7 @@ func (i Instance) Run(c Call) (lrp.RunInfo, error) {
 		return run, fmt.Errorf("job %s of %s has no process %s", j.Name, i.Name(), c.Process)
 	}
 	run.Volumes, run.Setup, run.Action = i.mounts(j, p), i.setup(j, p), command(p).Action()
-	run.MemoryMB, run.MaxPids = p.MemoryMB, int(p.Limits.Processes)
+	limit(&run, p)
 	run.Log.Source = strings.Join([]string{i.Group, j.Name, p.Name}, "/")
 	return run, nil
 }

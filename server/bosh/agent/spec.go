@@ -51,16 +51,22 @@ type Process struct {
 	Active    *Probe   `json:",omitempty"` // one instance that passes it has the group's name
 }
 
-// Probe tells whether a process is well. One of Exec and Port is given.
+// Probe tells whether a process is well. One of Exec and Port is given; without
+// Path and GRPC the port has to be open.
 type Probe struct {
-	Exec             []string `json:",omitempty"`
-	Port             uint16   `json:",omitempty"`
-	Path             string   `json:",omitempty"` // asked for by HTTP at Port
-	TimeoutSeconds   int      `json:",omitempty"` // 0: 1
-	PeriodSeconds    int      `json:",omitempty"` // 0: 10
-	InitialDelaySecs int      `json:",omitempty"`
-	Failures         int      `json:",omitempty"` // in a row; 0: 3
-	Successes        int      `json:",omitempty"` // in a row; 0: 1
+	Exec             []string     `json:",omitempty"`
+	Port             uint16       `json:",omitempty"`
+	Path             string       `json:",omitempty"` // asked for by HTTP at Port
+	TLS              bool         `json:",omitempty"` // by HTTPS
+	Host             string       `json:",omitempty"` // the request's
+	Headers          []lrp.Header `json:",omitempty"`
+	GRPC             bool         `json:",omitempty"` // grpc.health.v1 at Port
+	Service          string       `json:",omitempty"` // of GRPC
+	TimeoutSeconds   int          `json:",omitempty"` // 0: 1
+	PeriodSeconds    int          `json:",omitempty"` // 0: 10
+	InitialDelaySecs int          `json:",omitempty"`
+	Failures         int          `json:",omitempty"` // in a row; 0: 3
+	Successes        int          `json:",omitempty"` // in a row; 0: 1
 }
 
 // Encode gives the spec's text, and the digest that tells it from others.

@@ -175,6 +175,9 @@ func (l *Loop) do(ctx context.Context, t *cf.BOSHTask) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
+	if err := l.dropDisks(c.Discard); err != nil {
+		return time.Time{}, err
+	}
 	var gone []string
 	err = l.Store.Write(ctx, func(tx *store.Tx) (err error) {
 		if err := decide(tx); err != nil {

@@ -30,6 +30,7 @@ type Order struct {
 	// Of a run-errand.
 	Errand      string `json:"errand,omitempty"`
 	WhenChanged bool   `json:"when_changed,omitempty"` // not when it has run as it is
+	KeepAlive   bool   `json:"keep_alive,omitempty"`   // its ephemeral disks stay for the next run
 }
 
 // keptTasks is how many tasks are kept, those that have not ended apart.

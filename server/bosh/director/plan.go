@@ -31,6 +31,8 @@ type Plan struct {
 	Errand string `json:",omitempty"`
 	// WhenChanged leaves it out where it ran well as it is.
 	WhenChanged bool `json:",omitempty"`
+	// KeepAlive leaves its ephemeral disks to its next run.
+	KeepAlive bool `json:",omitempty"`
 	// DropDisks has the disks of instances that go deleted with them.
 	DropDisks bool `json:",omitempty"`
 	// Result is what the task says when it has ended well.

@@ -83,7 +83,7 @@ func change(tx *store.Tx, t *cf.BOSHTask, o Order) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	p := Plan{DropDisks: o.DropDisks, Errand: o.Errand, WhenChanged: o.WhenChanged}
+	p := Plan{DropDisks: o.DropDisks, Errand: o.Errand, WhenChanged: o.WhenChanged, KeepAlive: o.KeepAlive}
 	for _, g := range m.InstanceGroups {
 		of := GroupOf(m, g)
 		if kind := Kind(t.Kind); kind != Restart && kind != Recreate {

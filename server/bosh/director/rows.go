@@ -221,11 +221,17 @@ func probeOf(p *manifest.Probe, ports []manifest.Port) (*agent.Probe, error) {
 	case len(p.Exec) > 0:
 	case p.HTTPGet != nil:
 		of.Path = "/" + strings.TrimPrefix(p.HTTPGet.Path, "/")
+		of.TLS, of.Host = strings.EqualFold(p.HTTPGet.Scheme, "HTTPS"), p.HTTPGet.Host
+		for _, h := range p.HTTPGet.Headers {
+			of.Headers = append(of.Headers, lrp.Header{Name: fmt.Sprint(h["name"]), Value: fmt.Sprint(h["value"])})
+		}
 		of.Port, err = portOf(p.HTTPGet.Port, ports)
 	case p.TCPPort != "":
 		of.Port, err = portOf(p.TCPPort, ports)
+	case p.GRPCPort != 0:
+		of.GRPC, of.Service, of.Port = true, p.GRPCName, uint16(p.GRPCPort)
 	default:
-		err = fmt.Errorf("only exec, httpGet and tcpSocket are done here")
+		err = fmt.Errorf("the probe does nothing; give one of exec, httpGet, tcpSocket and grpc")
 	}
 	return of, err
 }

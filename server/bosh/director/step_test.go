@@ -381,3 +381,28 @@ func TestStopStartDelete(t *testing.T) {
 		f.wantState(cf.BOSHDone, tt.want...)
 	}
 }
+
+// TestAnErrandsDisksGoWithIt, unless they are to be kept; not before its last try.
+func TestAnErrandsDisksGoWithIt(t *testing.T) {
+	spec := &agent.Spec{Group: "tests", Jobs: []agent.Job{{Name: "smoke", Files: []lrp.File{{Path: "bin/run"}}}}}
+	for _, test := range []struct {
+		state     cf.BOSHCallState
+		lifecycle manifest.Lifecycle
+		keep      bool
+		want      int
+	}{
+		{cf.BOSHSucceeded, manifest.Errand, false, 2}, {cf.BOSHFailed, manifest.Errand, false, 2}, {cf.BOSHCalling, manifest.Errand, false, 0},
+		{cf.BOSHSucceeded, manifest.Errand, true, 0}, {cf.BOSHSucceeded, manifest.AutoErrand, false, 2}, {cf.BOSHFailed, manifest.AutoErrand, false, 0},
+	} {
+		plan := Plan{Stage: Errands, KeepAlive: test.keep}
+		if test.lifecycle == manifest.Errand {
+			plan.Errand = "tests"
+		}
+		i := cf.BOSHInstance{Resource: cf.Resource{GUID: "g"}, Group: "tests", Lifecycle: string(test.lifecycle), Goal: cf.BOSHStarted, Phase: cf.BOSHStopped, Next: "new", TaskGUID: "t", Chosen: true}
+		c := Step(World{Now: time.Unix(1e9, 0), Plan: plan, Task: cf.BOSHTask{Resource: cf.Resource{GUID: "t"}, Kind: string(RunErrand), State: cf.BOSHProcessing},
+			Instances: []Instance{{BOSHInstance: i, Next: spec, Empty: true, Calls: []cf.BOSHCall{{Job: "smoke", Script: "run", Phase: cf.BOSHErrand, State: test.state, EndedAt: time.Unix(1e9, 0)}}}}})
+		if len(c.Discard) != test.want {
+			t.Errorf("%+v: got %q discarded", test, c.Discard)
+		}
+	}
+}

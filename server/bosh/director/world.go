@@ -34,6 +34,7 @@ type Change struct {
 	Delete    []cf.BOSHInstance
 	Calls     []cf.BOSHCall // to be made
 	Forget    []string      // GUIDs of calls
+	Discard   []string      // volumes, before all else
 	Orphans   []string      // GUIDs of disks that instances no longer have
 	Events    []cf.BOSHTaskEvent
 	Task      *cf.BOSHTask
@@ -43,7 +44,7 @@ type Change struct {
 
 // Empty tells whether there is nothing to write.
 func (c Change) Empty() bool {
-	return len(c.Instances)+len(c.Delete)+len(c.Calls)+len(c.Forget)+len(c.Orphans)+len(c.Events) == 0 && c.Task == nil
+	return len(c.Instances)+len(c.Delete)+len(c.Calls)+len(c.Forget)+len(c.Discard)+len(c.Orphans)+len(c.Events) == 0 && c.Task == nil
 }
 
 // event notes what the task does.

@@ -62,7 +62,9 @@ func (l *Loop) write(tx *store.Tx, t *cf.BOSHTask, c Change) (gone []string, err
 
 // comesUp tells whether an instance is on its way up, for which it has to have its
 // disks.
-func comesUp(r *cf.BOSHInstance) bool { return r.Phase == cf.BOSHPreStart || r.Phase == cf.BOSHStarting }
+func comesUp(r *cf.BOSHInstance) bool {
+	return r.Phase == cf.BOSHPreStart || r.Phase == cf.BOSHStarting
+}
 
 // noteSize writes down how large the persistent disk of an instance that comes up
 // is now.
