@@ -2,7 +2,6 @@ package desire
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -154,7 +153,7 @@ func TestChecks(t *testing.T) {
 		in := processIn()
 		in.Process.Type, in.Process.HealthCheck, in.Process.ReadinessCheck = c.processType, c.health, c.ready
 		got := Process(in)
-		if !slices.Equal(got.Checks.Liveness, c.check) || !slices.Equal(got.Checks.Readiness, c.readiness) || got.StartTimeout != c.timeout {
+		if !cmp.Equal(got.Checks.Liveness, c.check) || !cmp.Equal(got.Checks.Readiness, c.readiness) || got.StartTimeout != c.timeout {
 			t.Errorf("%s: got %+v, %+v, %v; want %+v, %+v, %v", c.name, got.Checks.Liveness, got.Checks.Readiness, got.StartTimeout, c.check, c.readiness, c.timeout)
 		}
 	}
