@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ type clusterFlags struct {
 	Context        string        `help:"The kubeconfig's context of the cluster; the current one when not given." placeholder:"NAME"`
 	Phase          string        `help:"How far an update goes: to its canaries alone, to all instances at once, or to canaries and then to all." enum:"canary,full,both" default:"both"`
 	ForceConflicts bool          `help:"Take over fields that others have written."`
+	Prune          bool          `help:"Remove what a deploy before has applied and the manifest has no longer; volumes and variables that were made stay."`
 	Timeout        time.Duration `help:"How long each phase may take until all is ready." default:"15m"`
 }
 
@@ -29,6 +31,9 @@ func (f *clusterFlags) open(e *env) (*apply.Cluster, error) {
 // toKubernetes renders the manifest as the cluster needs it: with the variables
 // and the versions that are there. It applies that, and waits.
 func (c *boshDeployCmd) toKubernetes(e *env) error {
+	if c.Prune && c.Phase == string(kube.Canary) {
+		return errors.New("--prune would remove what instances use that are no canaries: give --phase both or full")
+	}
 	cluster, err := c.open(e)
 	if err != nil {
 		return err
@@ -61,9 +66,19 @@ func (c *boshDeployCmd) toKubernetes(e *env) error {
 		return err
 	}
 	if c.DryRun {
-		return kube.Write(e.out, kube.Hidden(objects))
+		if err := kube.Write(e.out, kube.Hidden(objects)); err != nil || !c.Prune {
+			return err
+		}
+		stale, err := cluster.Stale(e.ctx, r.name, objects)
+		for _, o := range stale {
+			fmt.Fprintf(e.err, "%s %s: would be removed\n", o.Kind(), o.Name())
+		}
+		return err
 	}
-	return c.bring(e, cluster, objects)
+	if err := c.bring(e, cluster, objects); err != nil || !c.Prune {
+		return err
+	}
+	return c.prune(e, cluster, r.name, objects)
 }
 
 func without(all []kube.Variable, name string) (rest []kube.Variable) {
@@ -103,9 +118,21 @@ func (c *boshDeployCmd) bring(e *env, cluster *apply.Cluster, objects []kube.Obj
 func (c *boshDeployCmd) phase(e *env, cluster *apply.Cluster, objects []kube.Object) error {
 	ctx, cancel := context.WithTimeout(e.ctx, c.Timeout)
 	defer cancel()
-	tell := func(o kube.Object, what string) { fmt.Fprintf(e.out, "%s %s: %s\n", o.Kind(), o.Name(), what) }
-	if err := cluster.Apply(ctx, objects, func(o kube.Object, change apply.Change) { tell(o, string(change)) }); err != nil {
+	if err := cluster.Apply(ctx, objects, e.tellChange); err != nil {
 		return err
 	}
-	return cluster.Wait(ctx, objects, tell)
+	return cluster.Wait(ctx, objects, e.tellObject)
+}
+
+// prune removes what the deployment has no longer.
+func (c *boshDeployCmd) prune(e *env, cluster *apply.Cluster, deployment string, objects []kube.Object) error {
+	ctx, cancel := context.WithTimeout(e.ctx, c.Timeout)
+	defer cancel()
+	return cluster.Prune(ctx, deployment, objects, e.tellChange)
+}
+
+func (e *env) tellChange(o kube.Object, change apply.Change) { e.tellObject(o, string(change)) }
+
+func (e *env) tellObject(o kube.Object, what string) {
+	fmt.Fprintf(e.out, "%s %s: %s\n", o.Kind(), o.Name(), what)
 }

@@ -36,6 +36,11 @@ func KnownOf(all []Object) map[string]Version {
 	return known
 }
 
+// ObjectsOf selects the objects of a deployment.
+func ObjectsOf(deployment string) string {
+	return managedBy + "=cupola," + deploymentKey + "=" + manifest.Names{Deployment: deployment}.Label()
+}
+
 // VersionedOf selects the Secrets of a deployment that KnownOf tells of.
 func VersionedOf(deployment string) string {
 	return deploymentKey + "=" + manifest.Names{Deployment: deployment}.Label() + "," + secretKindKey + "=versionedSecret"

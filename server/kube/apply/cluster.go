@@ -205,11 +205,15 @@ func (c *Cluster) Variables(ctx context.Context, deployment string) (variables [
 	return variables, err
 }
 
-func (c *Cluster) secrets(ctx context.Context, selector string) (all []kube.Object, err error) {
-	secret := resources["Secret"]
-	list, err := c.client.Resource(secret).Namespace(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+func (c *Cluster) secrets(ctx context.Context, selector string) ([]kube.Object, error) {
+	return c.list(ctx, resources["Secret"], selector)
+}
+
+// list are the objects of the namespace that a selector selects.
+func (c *Cluster) list(ctx context.Context, of schema.GroupVersionResource, selector string) (all []kube.Object, err error) {
+	list, err := c.client.Resource(of).Namespace(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
-		return nil, fmt.Errorf("list the deployment's Secrets: %w", err)
+		return nil, fmt.Errorf("list %s: %w", of.Resource, err)
 	}
 	for _, item := range list.Items {
 		all = append(all, item.Object)

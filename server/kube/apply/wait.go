@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"cupola/server/kube"
@@ -140,13 +139,13 @@ func (c *Cluster) why(o kube.Object) error {
 	if len(set) == 0 {
 		return nil
 	}
-	list, err := c.client.Resource(resources["Pod"]).Namespace(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: set.String()})
+	pods, err := c.list(ctx, resources["Pod"], set.String())
 	if err != nil {
 		return nil //nolint:nilerr // it was only to say more
 	}
 	var faults []error
-	for _, item := range list.Items {
-		faults = append(faults, troubles(item.Object)...)
+	for _, pod := range pods {
+		faults = append(faults, troubles(pod)...)
 	}
 	return errors.Join(faults...)
 }
