@@ -16,7 +16,7 @@ var Routes = &Table[cf.Route]{
 		"guids":              "routes.guid",
 		"hosts":              "host",
 		"paths":              "path",
-		"ports":              "EXISTS (SELECT 1 FROM json_each(?) p WHERE CAST(p.value AS INTEGER) = port)", // of '' and 0: those that have none
+		"ports":              "port IN (SELECT CAST(value AS INTEGER) FROM json_each(?))", // of '' and 0: those that have none
 		"domain_guids":       "domain_guid",
 		"space_guids":        "space_guid IN (SELECT value FROM json_each(?)) OR " + routeShared + "(SELECT value FROM json_each(?)))",
 		"organization_guids": "space_guid IN (SELECT guid FROM spaces WHERE org_guid IN (SELECT value FROM json_each(?)))",

@@ -2,6 +2,7 @@ package api
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	"cupola/store"
@@ -15,14 +16,18 @@ func routingDisabled() error {
 
 // anyPort chooses a port that no route has, and nothing else on this machine.
 func (c *call) anyPort() (int, error) {
-	free := c.s.TCPPorts.All()
+	routes, err := store.Routes.By(c.Tx, "with_port", "1")
+	if err != nil {
+		return 0, err
+	}
+	taken := map[int]bool{}
+	for _, r := range routes {
+		taken[r.Port] = true
+	}
+	free := slices.DeleteFunc(c.s.TCPPorts.All(), func(port int) bool { return taken[port] })
 	rand.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
 	for _, port := range free {
-		_, taken, err := c.portTaken(port)
-		if err != nil {
-			return 0, err
-		}
-		if !taken && c.s.portUsable(port) == nil {
+		if c.s.portUsable(port) == nil {
 			return port, nil
 		}
 	}

@@ -148,3 +148,24 @@ func TestTakenPortIsTold(t *testing.T) {
 		t.Errorf("got %d, warnings %q", got.status, text)
 	}
 }
+
+// A range that is nearly full is looked through once, not asked for port by port
+// while nobody else can write.
+func TestAnyPortOfMany(t *testing.T) {
+	w := newWorld(t)
+	w.write(seedTCP)
+	w.write(func(tx *store.Tx) error {
+		for port := 2000; port < 2300; port++ {
+			if err := store.Routes.Insert(tx, &cf.Route{SpaceGUID: "space-1", DomainGUID: "domain-9", Port: port}); err != nil {
+				return err
+			}
+		}
+		c := &call{s: &Server{Config: Config{TCPPorts: cf.PortRanges{{First: 2000, Last: 2300}}}}, Tx: tx}
+		before := w.store.Statements()
+		port, err := c.anyPort()
+		if n := w.store.Statements() - before; port != 2300 || n > 3 {
+			t.Errorf("got port %d, %v by %d statements; want 2300 by few", port, err, n)
+		}
+		return err
+	})
+}
