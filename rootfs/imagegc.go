@@ -164,7 +164,8 @@ func (p Policy) takes(i ImageInfo, sum int64) bool {
 	return p.All || p.OlderThan > 0 && idle > p.OlderThan || p.MaxBytes > 0 && sum > p.MaxBytes
 }
 
-// sweepLocked deletes the layers and blobs that no record names, no container has mounted and no pull is at.
+// sweepLocked deletes the layers and blobs that no record names, no container has mounted and no pull is at, and what was packed
+// a while ago.
 func (s *Store) sweepLocked(ctx context.Context) error {
 	all, err := s.cachedImages()
 	if err != nil {
@@ -194,7 +195,8 @@ func (s *Store) sweepLocked(ctx context.Context) error {
 		}
 		return keep[blobName(name)]
 	})
-	return errors.Join(chains, blobs)
+	packed := s.sweepDir(ctx, "packed", func(name string, age time.Duration) bool { return age < packedAge })
+	return errors.Join(chains, blobs, packed)
 }
 
 func (s *Store) sweepDir(ctx context.Context, dir string, keep func(name string, age time.Duration) bool) error {

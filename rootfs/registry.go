@@ -50,10 +50,16 @@ type client struct {
 	cfg     Registries
 	users   http.RoundTripper // for registries that users name
 	trusted http.RoundTripper // for those that operators name
+	answer  time.Duration     // until an answer begins
 }
 
 func newClient(cfg Registries) *client {
-	c := &client{cfg: cfg}
+	return newClientThatWaits(cfg, 30*time.Second)
+}
+
+// newClientThatWaits is newClient for requests whose answers begin so long after they were sent.
+func newClientThatWaits(cfg Registries, answer time.Duration) *client {
+	c := &client{cfg: cfg, answer: answer}
 	anywhere := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: noLinkLocal}
 	c.trusted = c.transport(anywhere.DialContext)
 	if c.users = c.trusted; cfg.Guard == nil {
@@ -91,7 +97,7 @@ func (c *client) transport(dial func(ctx context.Context, network, address strin
 		DialContext:           dial,
 		TLSClientConfig:       &tls.Config{RootCAs: c.cfg.RootCAs, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:   10 * time.Second,
-		ResponseHeaderTimeout: 30 * time.Second,
+		ResponseHeaderTimeout: c.answer,
 		IdleConnTimeout:       30 * time.Second,
 		ForceAttemptHTTP2:     true,
 		DisableCompression:    true, // blobs have the digest of what is sent
@@ -161,23 +167,31 @@ func (c *client) sources(at place) []func(context.Context) (source, error) {
 
 // connect logs in to a registry, for reading one repository.
 func (c *client) connect(ctx context.Context, r Reference, auth Auth, by http.RoundTripper) (source, error) {
-	var opts []name.Option
-	if c.plainAllowed(r.Host) {
-		opts = append(opts, name.Insecure) // TLS is still tried first
-	}
-	repo, err := name.NewRepository(r.Host+"/"+r.Repository, opts...)
+	repo, err := c.repository(r.Host + "/" + r.Repository)
 	if err != nil {
 		return source{}, err
 	}
-	who := authn.Anonymous
-	if auth.Username != "" {
-		who = authn.FromConfig(authn.AuthConfig{Username: auth.Username, Password: auth.Password})
-	}
-	rt, err := transport.NewWithContext(ctx, repo.Registry, who, by, []string{repo.Scope(transport.PullScope)})
+	rt, err := transport.NewWithContext(ctx, repo.Registry, auth.authenticator(), by, []string{repo.Scope(transport.PullScope)})
 	if err != nil {
 		return source{}, registryError(err)
 	}
 	return source{repo, &http.Client{Transport: rt}}, nil
+}
+
+// repository is one of a registry, as host/name.
+func (c *client) repository(of string) (name.Repository, error) {
+	var opts []name.Option
+	if host, _, _ := strings.Cut(of, "/"); c.plainAllowed(host) {
+		opts = append(opts, name.Insecure) // TLS is still tried first
+	}
+	return name.NewRepository(of, opts...)
+}
+
+func (a Auth) authenticator() authn.Authenticator {
+	if a.Username == "" {
+		return authn.Anonymous
+	}
+	return authn.FromConfig(authn.AuthConfig{Username: a.Username, Password: a.Password})
 }
 
 // do sends a request for something in the repository. The caller closes the body of an answer with one of the codes.

@@ -70,6 +70,7 @@ type Store struct {
 	spent  *trash   // of containers' directories, which no rename takes out of the mount that run is
 	locks  keyLocks // per container id
 	client *client
+	pack   chan struct{} // holds one while somebody packs: it takes all of a disk and a processor
 
 	bg sync.WaitGroup // work that Close waits for
 
@@ -93,7 +94,7 @@ func New(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	cfg.Dir = dir
-	s := &Store{cfg: cfg, log: cfg.Log, flights: map[string]*flight{}, using: map[string]int{}, stacks: map[string]Stack{}, probes: map[string]error{}, claimed: map[string]time.Time{}}
+	s := &Store{cfg: cfg, log: cfg.Log, flights: map[string]*flight{}, using: map[string]int{}, stacks: map[string]Stack{}, probes: map[string]error{}, claimed: map[string]time.Time{}, pack: make(chan struct{}, 1)}
 	s.client = newClient(cfg.Registries)
 	if err := s.makeDirs(); err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ func New(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s.trash, s.spent = newTrash(s.path("trash"), s.log), newTrash(s.path("run", runTrash), s.log)
-	if err := errors.Join(s.dropSpares(), s.dropHalfLayers(), s.dropHalfChains(), s.loadStacks()); err != nil {
+	if err := errors.Join(s.dropSpares(), s.dropHalfLayers(), s.dropHalfChains(), s.dropHalfPacked(), s.loadStacks()); err != nil {
 		return nil, err
 	}
 	s.trash.sweep()
@@ -128,7 +129,7 @@ func realDir(dir string) (string, error) {
 // makeDirs lays out the store. Layers and disks are for root's eyes alone; run lets the containers' root pass, and no
 // other user of this machine, for whom the files of apps would else be readable.
 func (s *Store) makeDirs() error {
-	for _, name := range []string{"layers", "chains", "images", "oci", "stacks", "templates", "trash", "run", "run/" + runTrash, "run/" + runSpare} {
+	for _, name := range []string{"layers", "chains", "images", "oci", "packed", "stacks", "templates", "trash", "run", "run/" + runTrash, "run/" + runSpare} {
 		if err := os.Mkdir(s.path(name), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}

@@ -29,3 +29,9 @@ func openFollowing(*os.File, string) (*os.File, error)         { return nil, err
 func existsIn(*os.File, string) bool                           { return false }
 func (s *Store) adoptLink(*os.File, string, string) error      { return errors.ErrUnsupported }
 func packTree(context.Context, string, IDMap, io.Writer) error { return errors.ErrUnsupported }
+func packTrees(context.Context, []subtree, IDMap, io.Writer) error {
+	return errors.ErrUnsupported
+}
+func fingerprintTrees(context.Context, []subtree, IDMap) (string, int64, error) {
+	return "", 0, errors.ErrUnsupported
+}
