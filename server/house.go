@@ -218,7 +218,7 @@ func (h *house) openControl(ctx context.Context) (err error) {
 	h.api = api.New(polls, api.Config{
 		Store: h.store, Blobs: h.blobs, Log: h.Log, Authenticate: h.authenticate, Stats: h.cell.Stats, Cells: h.cellUse,
 		Retire: h.retire, Note: h.note, StackWarning: h.stackWarning, Stacks: apiStacks{h}, Parameters: h.parameters, BindingsPerInstance: h.MaxBindings, MountsFor: h.mountsFor, URL: h.apiURL(), SSH: h.sshInfo(),
-		TCPPorts: h.tcpPorts, PortUsable: h.portUsable, RenderBOSH: h.renderBOSH,
+		TCPPorts: h.tcpPorts, PortUsable: h.portUsable, RenderBOSH: h.renderBOSH, PackDroplet: h.packDroplet, PackedLayer: h.packedLayer,
 	})
 	return nil
 }

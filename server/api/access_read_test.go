@@ -80,6 +80,7 @@ var looks = map[string]look{
 	"GET /v3/droplets":                                                           {path: "/v3/droplets", seen: bySpace, row: "droplet-1"},
 	"GET /v3/droplets/{guid}":                                                    {path: "/v3/droplets/droplet-1", seen: bySpace},
 	"GET /v3/droplets/{guid}/download":                                           {path: "/v3/droplets/droplet-1/download", seen: bySpace},
+	"GET /v1/droplets/{guid}/images/{image}/layers/{layer}":                      {path: "/v1/droplets/droplet-1/images/" + packedImage + "/layers/" + packedLayer, seen: bySpace},
 	"GET /v3/environment_variable_groups/{name}":                                 {path: "/v3/environment_variable_groups/running", seen: byAll},
 	"GET /v3/feature_flags":                                                      {path: "/v3/feature_flags", seen: byAll, row: "diego_docker"},
 	"GET /v3/feature_flags/{name}":                                               {path: "/v3/feature_flags/diego_docker", seen: byAll},

@@ -61,6 +61,7 @@ var attempts = map[string]attempt{
 	"POST /v1/deployments/render":                                            {"/v1/deployments/render", `{"manifest": "name: nats"}`, 200, platform},
 	"POST /v1/deployments/{name}/tasks":                                      {"/v1/deployments/nats/tasks", `{"kind": "start"}`, 202, platform},
 	"DELETE /v1/deployment_tasks/{number}":                                   {"/v1/deployment_tasks/1", "", 200, platform},
+	"POST /v1/droplets/{guid}/images":                                        {"/v1/droplets/droplet-1/images", "", 200, inSpace},
 	"DELETE /v1/disks/{guid}":                                                {"/v1/disks/disk-1", "", 204, platform},
 	"POST /v3/apps":                                                          {"/v3/apps", `{"name": "new", ` + toSpace + `}`, 201, namedSpace},
 	"PATCH /v3/apps/{guid}":                                                  {"/v3/apps/app-1", labels, 200, inSpace},

@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 
 	"cupola/store"
@@ -166,13 +167,21 @@ func downloadDroplet(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.Lifecycle.Type == cf.LifecycleDocker {
-		return nil, cf.Unprocessable("Cannot download droplets with 'docker' lifecycle.")
-	}
-	if d.State != cf.DropletStaged || d.Digest == "" {
-		return nil, cf.Unprocessable("Only staged droplets can be downloaded.")
+	if err := downloadable(d); err != nil {
+		return nil, err
 	}
 	return c.download(d.Digest, "application/gzip", fmt.Sprintf("droplet_%s.tgz", app.GUID))
+}
+
+// downloadable refuses a droplet that has no file.
+func downloadable(d *cf.Droplet) error {
+	if d.Lifecycle.Type == cf.LifecycleDocker {
+		return cf.Unprocessable("Cannot download droplets with 'docker' lifecycle.")
+	}
+	if d.State != cf.DropletStaged || d.Digest == "" {
+		return cf.Unprocessable("Only staged droplets can be downloaded.")
+	}
+	return nil
 }
 
 // download answers with a blob.
@@ -181,6 +190,11 @@ func (c *call) download(digest, contentType, name string) (*response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the blob %s: %w", digest, err)
 	}
+	return sendFile(f, contentType, name), nil
+}
+
+// sendFile answers with a file, and closes it.
+func sendFile(f *os.File, contentType, name string) *response {
 	return &response{raw: func(w http.ResponseWriter, r *http.Request) {
 		defer f.Close()
 		info, err := f.Stat()
@@ -191,5 +205,5 @@ func (c *call) download(digest, contentType, name string) (*response, error) {
 		w.Header().Set("Content-Type", contentType)
 		w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 		http.ServeContent(w, r, "", info.ModTime(), f)
-	}}, nil
+	}}
 }

@@ -132,6 +132,8 @@ func (s *Server) routes() []route {
 		{"GET /v1/deployment_tasks", wide, inTx(listBOSHTasks)},
 		{"GET /v1/deployment_tasks/{number}", wide, inTx(showBOSHTask)},
 		{"DELETE /v1/deployment_tasks/{number}", admin, inTx(cancelBOSHTask)},
+		{"POST /v1/droplets/{guid}/images", develop, packDroplet},
+		{"GET /v1/droplets/{guid}/images/{image}/layers/{layer}", authz.SpaceReader &^ authz.SpaceSupporter, inTx(downloadPackedLayer)},
 		{"GET /v1/disks", wide, inTx(listBOSHDisks)},
 		{"DELETE /v1/disks/{guid}", admin, inTx(deleteBOSHDisk)},
 

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"os"
 
+	"cupola/rootfs"
 	"cupola/runtime/lrp"
 	"cupola/store"
 	"cupola/store/blob"
@@ -57,6 +59,11 @@ type Config struct {
 	// RenderBOSH writes a deployment as Kubernetes objects. Its errors are those
 	// of what was asked for.
 	RenderBOSH func(context.Context, RenderRequest) (*Rendered, error)
+
+	// PackDroplet makes an image of a droplet, with a start command of its own.
+	PackDroplet func(ctx context.Context, d *cf.Droplet, command string, progress func(PackStep)) (rootfs.Packed, error)
+	// PackedLayer opens a layer of an image of a droplet; both are digests.
+	PackedLayer func(d *cf.Droplet, image, layer string) (*os.File, error)
 
 	URL string // of the API, as apps are told it
 	SSH SSHInfo

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 
+	"cupola/rootfs"
 	"cupola/runtime/lrp"
 	"cupola/server/logcache"
 	"cupola/server/uaa"
@@ -123,6 +125,16 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 		Stacks: fakeStacks{},
 		RenderBOSH: func(context.Context, RenderRequest) (*Rendered, error) {
 			return &Rendered{Objects: "kind: Secret\n"}, nil
+		},
+		PackDroplet: func(_ context.Context, d *cf.Droplet, command string, progress func(PackStep)) (rootfs.Packed, error) {
+			progress(PackStep{What: "droplet " + d.GUID + " for " + command, Done: 1, Total: 2})
+			return rootfs.Packed{Digest: packedImage}, nil
+		},
+		PackedLayer: func(d *cf.Droplet, image, layer string) (*os.File, error) {
+			if image != packedImage || layer != packedLayer {
+				return nil, rootfs.ErrNotPacked
+			}
+			return w.blobs.Open(d.Digest)
 		},
 		URL:      "http://api.apps.test",
 		TCPPorts: cf.PortRanges{{First: 1024, Last: 1027}},

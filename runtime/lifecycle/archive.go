@@ -1,0 +1,44 @@
+package lifecycle
+
+import (
+	"archive/tar"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// WriteTar writes the programs as the layer of an image, at Dir: equal bytes for equal builds of the daemon.
+func WriteTar(w io.Writer) error {
+	t := tar.NewWriter(w)
+	place := strings.TrimPrefix(Dir, "/")
+	for _, dir := range []struct {
+		name string
+		mode int64
+	}{{path.Dir(place), 0o1777}, {place, 0o755}} {
+		if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir.name + "/", Mode: dir.mode, ModTime: time.Unix(0, 0)}); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"init", "lifecycle"} {
+		program, err := programs.ReadFile("bin/" + name)
+		if err != nil {
+			return fmt.Errorf("%w (%s is missing)", errNotBuilt, name)
+		}
+		if err := t.WriteHeader(&tar.Header{Name: path.Join(place, name), Mode: 0o755, Size: int64(len(program)), ModTime: time.Unix(0, 0)}); err != nil {
+			return err
+		}
+		if _, err := t.Write(program); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(links)) {
+		if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: path.Join(place, name), Linkname: links[name], Mode: 0o777, ModTime: time.Unix(0, 0)}); err != nil {
+			return err
+		}
+	}
+	return t.Close()
+}
