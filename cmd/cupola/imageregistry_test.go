@@ -32,6 +32,7 @@ type imageRegistry struct {
 	requests atomic.Int64
 	marks    chan struct{} // of marked requests that its log has told of; nil where requests are counted at once
 	stop     func()
+	spoil    func(http.ResponseWriter, *http.Request) bool // true: it has answered; nil for none
 }
 
 // mark is the user agent of requests that do not count.
@@ -106,7 +107,9 @@ func (r *imageRegistry) handler() http.Handler {
 			http.Error(w, "who are you?", http.StatusUnauthorized)
 			return
 		}
-		inner.ServeHTTP(w, req)
+		if r.spoil == nil || !r.spoil(w, req) {
+			inner.ServeHTTP(w, req)
+		}
 	})
 }
 

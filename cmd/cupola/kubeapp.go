@@ -19,11 +19,13 @@ type appCmd struct {
 
 type appRenderCmd struct {
 	appFlags
-	To           string `help:"What to write." enum:"kubernetes" default:"kubernetes"`
-	Output       string `help:"Where to: a file, a directory for a file of each object, or - for standard output." default:"-" placeholder:"PATH"`
-	Namespace    string `help:"The namespace of the objects; none leaves it to whoever applies them." short:"n" placeholder:"NAME"`
-	WithSecrets  bool   `help:"Write the values of Secrets too."`
-	Image        string `help:"The image to run; a docker app's own when not given." placeholder:"REFERENCE"`
+	To          string `help:"What to write." enum:"kubernetes" default:"kubernetes"`
+	Output      string `help:"Where to: a file, a directory for a file of each object, or - for standard output." default:"-" placeholder:"PATH"`
+	Namespace   string `help:"The namespace of the objects; none leaves it to whoever applies them." short:"n" placeholder:"NAME"`
+	WithSecrets bool   `help:"Write the values of Secrets too."`
+	Image       string `help:"The image to run; a docker app's own when not given." placeholder:"REFERENCE" xor:"image"`
+	pushFlags
+	PullSecret   string `help:"The Secret of the namespace with what the cluster needs to pull the image." placeholder:"NAME"`
 	Controller   string `help:"What runs a process: only instances of a statefulset know their index." enum:"deployment,statefulset" default:"deployment"`
 	Gateway      string `help:"Write routes as HTTPRoutes of this Gateway, instead of an Ingress." placeholder:"NAME"`
 	IngressClass string `help:"The Ingress's class; the cluster's default when not given." placeholder:"NAME"`
@@ -40,12 +42,15 @@ func (c *appRenderCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	r := appReader{client: api, path: strings.TrimSuffix(path, "/features"), app: kube.App{Name: c.App, Image: c.Image}}
+	r := appReader{client: api, path: strings.TrimSuffix(path, "/features"), app: kube.App{Name: c.App, Image: c.Image}, pushes: c.Registry != ""}
 	if err := r.read(e.ctx); err != nil {
 		return err
 	}
+	if err := c.push(e, &r); err != nil {
+		return err
+	}
 	objects, warnings, err := kube.RenderApp(r.app, kube.AppOptions{Namespace: c.Namespace, WithSecrets: c.WithSecrets,
-		Stateful: c.Controller == "statefulset", Gateway: c.Gateway, Ingress: c.IngressClass})
+		Stateful: c.Controller == "statefulset", Gateway: c.Gateway, Ingress: c.IngressClass, PullSecret: c.PullSecret})
 	if err != nil {
 		return err
 	}
@@ -59,10 +64,12 @@ func (c *appRenderCmd) Run(e *env) error {
 // appReader gathers what the API tells of an app.
 type appReader struct {
 	*client
-	path string // of the app
-	app  kube.App
+	path   string // of the app
+	app    kube.App
+	pushes bool // an image is made of its droplet
 
 	droplet struct {
+		GUID         string
 		Image        string
 		ProcessTypes map[string]string `json:"process_types"`
 		Metadata     string            `json:"execution_metadata"`
@@ -85,13 +92,24 @@ func (r *appReader) port() int {
 }
 
 func (r *appReader) read(ctx context.Context) error {
-	if err := r.call(ctx, "GET", r.path+"/droplets/current", nil, &r.droplet); err != nil {
+	var app struct {
+		Relationships struct {
+			Current struct{ Data *struct{ GUID string } } `json:"current_droplet"`
+		}
+	}
+	if err := r.call(ctx, "GET", r.path, nil, &app); err != nil {
+		return fmt.Errorf("look at the app: %w", err)
+	}
+	if app.Relationships.Current.Data == nil {
+		return fmt.Errorf("app %s has no droplet: push it first", r.app.Name)
+	}
+	if err := r.call(ctx, "GET", "/v3/droplets/"+app.Relationships.Current.Data.GUID, nil, &r.droplet); err != nil {
 		return fmt.Errorf("look at the app's droplet: %w", err)
 	}
 	own := r.droplet.Image != ""
 	if r.app.Image == "" {
-		if r.app.Image = r.droplet.Image; !own {
-			return fmt.Errorf("app %s has a droplet, which is no image: build one of it, push it to a registry that the cluster reaches, and name it with --image", r.app.Name)
+		if r.app.Image = r.droplet.Image; !own && !r.pushes {
+			return fmt.Errorf("app %s has a droplet, which is no image: name a --registry that the cluster reaches, and one is made and pushed; or name one that is there with --image", r.app.Name)
 		}
 	}
 	if err := r.environment(ctx); err != nil {
@@ -100,7 +118,22 @@ func (r *appReader) read(ctx context.Context) error {
 	if err := r.processes(ctx, own); err != nil {
 		return err
 	}
+	if err := r.tasks(ctx); err != nil {
+		return err
+	}
 	return r.routes(ctx)
+}
+
+// tasks reads the names of those that were run.
+func (r *appReader) tasks(ctx context.Context) error {
+	all, err := list[struct{ Name string }](ctx, r.client, r.path+"/tasks")
+	if err != nil {
+		return fmt.Errorf("list the app's tasks: %w", err)
+	}
+	for _, t := range all {
+		r.app.Tasks = append(r.app.Tasks, t.Name)
+	}
+	return nil
 }
 
 // environment reads the variables, and the bindings that are in them.
@@ -165,12 +198,12 @@ func (r *appReader) processes(ctx context.Context, own bool) error {
 	}
 	for _, one := range all {
 		var p struct {
-			Type, Command string
-			Instances     int
-			MemoryMB      int      `json:"memory_in_mb"`
-			DiskMB        int      `json:"disk_in_mb"`
-			Health        appCheck `json:"health_check"`
-			Readiness     appCheck `json:"readiness_health_check"`
+			Type, Command, User string
+			Instances           int
+			MemoryMB            int      `json:"memory_in_mb"`
+			DiskMB              int      `json:"disk_in_mb"`
+			Health              appCheck `json:"health_check"`
+			Readiness           appCheck `json:"readiness_health_check"`
 		}
 		if err := r.call(ctx, "GET", "/v3/processes/"+one.GUID, nil, &p); err != nil {
 			return fmt.Errorf("look at a process: %w", err)
@@ -181,10 +214,32 @@ func (r *appReader) processes(ctx context.Context, own bool) error {
 		case p.Command == "" && !own:
 			p.Command = found
 		}
-		r.app.Processes = append(r.app.Processes, kube.AppProcess{Type: p.Type, Command: p.Command, Instances: p.Instances, MemoryMB: p.MemoryMB, DiskMB: p.DiskMB,
-			Health: p.Health.check(), Readiness: p.Readiness.check()})
+		if p.User == "vcap" && !own {
+			p.User = ""
+		}
+		beside, err := r.sidecars(ctx, one.GUID)
+		if err != nil {
+			return err
+		}
+		r.app.Processes = append(r.app.Processes, kube.AppProcess{Type: p.Type, Command: p.Command, User: p.User, Instances: p.Instances, MemoryMB: p.MemoryMB, DiskMB: p.DiskMB,
+			Health: p.Health.check(), Readiness: p.Readiness.check(), Sidecars: beside})
 	}
 	return nil
+}
+
+// sidecars reads those of a process.
+func (r *appReader) sidecars(ctx context.Context, process string) (beside []kube.AppSidecar, err error) {
+	all, err := list[struct {
+		Name, Command string
+		MemoryMB      int `json:"memory_in_mb"`
+	}](ctx, r.client, "/v3/processes/"+process+"/sidecars")
+	if err != nil {
+		return nil, fmt.Errorf("list a process' sidecars: %w", err)
+	}
+	for _, s := range all {
+		beside = append(beside, kube.AppSidecar(s))
+	}
+	return beside, nil
 }
 
 func (r *appReader) routes(ctx context.Context) error {
@@ -196,8 +251,9 @@ func (r *appReader) routes(ctx context.Context) error {
 		Port *int
 	}
 	all, err := list[struct {
-		URL, Path, Protocol string
-		Destinations        []destination
+		URL, Path    string
+		Port         int // of a TCP route
+		Destinations []destination
 	}](ctx, r.client, r.path+"/routes")
 	if err != nil {
 		return fmt.Errorf("list the app's routes: %w", err)
@@ -207,7 +263,7 @@ func (r *appReader) routes(ctx context.Context) error {
 			if !strings.HasSuffix(r.path, "/"+d.App.GUID) {
 				continue
 			}
-			to := kube.AppRoute{Host: strings.TrimSuffix(route.URL, route.Path), Path: route.Path, Process: d.App.Process.Type, TCP: route.Protocol == "tcp"}
+			to := kube.AppRoute{Host: strings.TrimSuffix(route.URL, route.Path), Path: route.Path, Process: d.App.Process.Type, TCPPort: route.Port}
 			if to.Port = r.port(); d.Port != nil && (to.Port == 0 || *d.Port != desire.DefaultPort) {
 				to.Port = *d.Port
 			}

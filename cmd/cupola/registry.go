@@ -10,13 +10,24 @@ import (
 
 // registryFlags say how the registries of images are spoken to.
 type registryFlags struct {
-	Mirrors    map[string][]string `help:"Ask these hosts first for the images of a registry; they get no credentials." placeholder:"REGISTRY=HOST,..." env:"CUPOLA_MIRRORS"`
-	PlainHTTP  []string            `help:"Registries to speak to without TLS, beside those on this machine." name:"plain-http" placeholder:"HOST:PORT" env:"CUPOLA_PLAIN_HTTP"`
-	RegistryCA []string            `help:"Trust registries that these PEM files vouch for, beside those that the machine trusts." name:"registry-ca" placeholder:"FILE" env:"CUPOLA_REGISTRY_CA"`
+	Mirrors map[string][]string `help:"Ask these hosts first for the images of a registry; they get no credentials." placeholder:"REGISTRY=HOST,..." env:"CUPOLA_MIRRORS"`
+	trustFlags
 }
 
 func (f registryFlags) registries() (rootfs.Registries, error) {
-	r := rootfs.Registries{Mirrors: f.Mirrors, PlainHTTP: f.PlainHTTP}
+	r, err := f.trustFlags.registries()
+	r.Mirrors = f.Mirrors
+	return r, err
+}
+
+// trustFlags say which registries are trusted.
+type trustFlags struct {
+	PlainHTTP  []string `help:"Registries to speak to without TLS, beside those on this machine." name:"plain-http" placeholder:"HOST:PORT" env:"CUPOLA_PLAIN_HTTP"`
+	RegistryCA []string `help:"Trust registries that these PEM files vouch for, beside those that the machine trusts." name:"registry-ca" placeholder:"FILE" env:"CUPOLA_REGISTRY_CA"`
+}
+
+func (f trustFlags) registries() (rootfs.Registries, error) {
+	r := rootfs.Registries{PlainHTTP: f.PlainHTTP}
 	if len(f.RegistryCA) == 0 {
 		return r, nil
 	}

@@ -52,7 +52,7 @@ func TestRegistryCA(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{empty: "no certificate", "/does/not/exist": "no such file"} {
-		if _, err := (registryFlags{RegistryCA: []string{file}}).registries(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (trustFlags{RegistryCA: []string{file}}).registries(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v; want %q", file, err, want)
 		}
 	}

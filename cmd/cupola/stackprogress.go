@@ -113,7 +113,9 @@ func (p *stackProgress) line(s server.StackStep) string {
 		return "  save       to the disk"
 	case "images", "stacks":
 		return fmt.Sprintf("  %-10s %d of %d", s.Step, s.Done+1, s.Total)
-	case "import", "export", "backup", "verify", "restore":
+	case "pack":
+		return fmt.Sprintf("  %-10s %s  %s", s.Step, s.Detail, p.bar(s, share(s)))
+	case "import", "export", "push", "backup", "verify", "restore":
 		return fmt.Sprintf("  %-10s %s", s.Step, p.bar(s, share(s)))
 	}
 	return "  " + s.Step + "  " + s.Detail

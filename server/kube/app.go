@@ -12,25 +12,36 @@ import (
 	"strings"
 
 	"cupola/server/bosh/manifest"
+	"cupola/server/desire"
 )
 
 // App is a pushed app, and all that belongs to it.
 type App struct {
 	Name      string
 	Image     string // what its processes run in
+	Launcher  bool   // the image starts commands as Cloud Foundry does; else they are a shell's
 	Env       map[string]string
 	Processes []AppProcess
 	Bindings  []AppBinding
 	Routes    []AppRoute
+	Tasks     []string // names of those that were run, which are not written
 }
 
 // AppProcess is a process of an app.
 type AppProcess struct {
 	Type              string
-	Command           string // a shell's; "" is the image's own
+	Command           string // "" is the image's own, or the launcher's
+	User              string // who it is to run as, where that is not the image's
 	Instances         int
 	MemoryMB, DiskMB  int // 0 for no bound
 	Health, Readiness AppCheck
+	Sidecars          []AppSidecar
+}
+
+// AppSidecar is a process beside another one.
+type AppSidecar struct {
+	Name, Command string
+	MemoryMB      int // of the process' memory; 0 for no part of its own
 }
 
 // AppCheck is how a process is checked, by Cloud Foundry's names: port, http or
@@ -55,8 +66,8 @@ type AppBinding struct {
 type AppRoute struct {
 	Host, Path string
 	Process    string
-	Port       int  // 0: 8080
-	TCP        bool // it has a port instead of a host
+	Port       int // 0: 8080
+	TCPPort    int // the port that it has instead of a host; 0 for one with a host
 }
 
 // AppOptions say how an app is written.
@@ -66,6 +77,7 @@ type AppOptions struct {
 	Stateful    bool   // as StatefulSets, so that instances know their index
 	Gateway     string // routes are HTTPRoutes of this Gateway, not an Ingress
 	Ingress     string // the Ingress's class; "" is the cluster's default
+	PullSecret  string // with the registry's credentials; "" for none
 }
 
 // appPort is where a process listens that says nothing else.
@@ -87,6 +99,9 @@ func RenderApp(app App, o AppOptions) ([]Object, []Warning, error) {
 		a.workload(&app.Processes[i])
 	}
 	a.routes()
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(app.Tasks))) {
+		a.r.warn("/tasks/name="+name, "tasks are not written: a Job with the image of Deployment %s and the task's command does the same", a.name(""))
+	}
 	all, err := sorted(a.r.objects)
 	return all, a.r.warnings, err
 }
@@ -169,10 +184,14 @@ func (b AppBinding) entries() map[string][]byte {
 
 // workload adds what runs a process.
 func (a *appRendering) workload(p *AppProcess) {
+	pull := []any{}
+	if a.PullSecret != "" {
+		pull = append(pull, doc{"name": a.PullSecret})
+	}
 	spec := doc{"replicas": p.Instances, "selector": doc{"matchLabels": a.labels(p.Type)}, "template": doc{
 		"metadata": doc{"labels": a.labels(p.Type)},
 		"spec": without(doc{
-			"automountServiceAccountToken": false, "enableServiceLinks": false, "containers": []any{a.container(p)}, "volumes": a.volumes(),
+			"automountServiceAccountToken": false, "enableServiceLinks": false, "containers": a.containers(p), "volumes": a.volumes(), "imagePullSecrets": pull,
 			"securityContext": doc{"seccompProfile": doc{"type": "RuntimeDefault"}},
 		}),
 	}}
@@ -212,30 +231,60 @@ func (a *appRendering) ports(process string) (all []int) {
 	return slices.Compact(all)
 }
 
-func (a *appRendering) container(p *AppProcess) doc {
+// containers are that of the process, and one for each of its sidecars.
+func (a *appRendering) containers(p *AppProcess) []any {
 	port := appPort
-	if ports := a.ports(p.Type); len(ports) > 0 {
+	if ports := a.ports(p.Type); len(ports) > 0 && !a.Launcher {
 		port = ports[0]
 	}
-	c := doc{"name": manifest.Sanitize(p.Type), "image": a.Image, "env": a.env(p, port), "volumeMounts": a.mounts(),
-		"securityContext": doc{"allowPrivilegeEscalation": false}, "resources": p.resources(), "ports": []any{doc{"containerPort": port, "protocol": "TCP"}}}
-	if p.Command != "" {
-		c["command"], c["args"] = []any{"/bin/sh", "-c"}, []any{escaped(p.Command)}
+	env, memory := a.env(p, port), p.MemoryMB
+	names := map[string]bool{}
+	var beside []any
+	for _, s := range p.Sidecars {
+		path := "/processes/" + p.Type + "/sidecars/name=" + s.Name
+		name := manifest.Sanitize(p.Type + "-" + s.Name)
+		if names[name] {
+			a.r.warn(path, "another sidecar's container is %s too: this one is left out", name)
+			continue
+		}
+		names[name] = true
+		if memory -= s.MemoryMB; s.MemoryMB == 0 && p.MemoryMB > 0 {
+			a.r.warn(path, "it has no memory of its own, and containers share none: its container has no limit")
+		}
+		beside = append(beside, without(a.container(name, s.Command, env, s.MemoryMB, 0)))
+		a.r.warn(path, "its container shares the pod's addresses with the process, but no files, and ends apart from it")
+	}
+	c := a.container(manifest.Sanitize(p.Type), p.Command, env, memory, p.DiskMB)
+	c["ports"] = []any{doc{"containerPort": port, "protocol": "TCP"}}
+	p.probes(c, port)
+	if p.User != "" {
+		a.r.warn("/processes/"+p.Type+"/user", "it runs as the image's user, not as %s: Kubernetes takes numbers (securityContext.runAsUser)", p.User)
+	}
+	return append([]any{without(c)}, beside...)
+}
+
+func (a *appRendering) container(name, command string, env []any, memoryMB, diskMB int) doc {
+	c := doc{"name": name, "image": a.Image, "env": env, "volumeMounts": a.mounts(), "securityContext": doc{"allowPrivilegeEscalation": false}, "resources": limits(memoryMB, diskMB)}
+	switch {
+	case a.Launcher:
+		c["args"] = escapedAll(desire.LauncherArgs(command))
+	case command != "":
+		c["command"], c["args"] = []any{"/bin/sh", "-c"}, []any{escaped(command)}
 	}
 	if len(a.Env) > 0 {
 		c["envFrom"] = []any{doc{"secretRef": doc{"name": a.name("env")}}}
 	}
-	p.probes(c, port)
-	return without(c)
+	return c
 }
 
-func (p *AppProcess) resources() doc {
+// limits are those of a container; 0 is none.
+func limits(memoryMB, diskMB int) doc {
 	limits := doc{}
-	if p.MemoryMB > 0 {
-		limits["memory"] = fmt.Sprintf("%dMi", p.MemoryMB)
+	if memoryMB > 0 {
+		limits["memory"] = fmt.Sprintf("%dMi", memoryMB)
 	}
-	if p.DiskMB > 0 {
-		limits["ephemeral-storage"] = fmt.Sprintf("%dMi", p.DiskMB)
+	if diskMB > 0 {
+		limits["ephemeral-storage"] = fmt.Sprintf("%dMi", diskMB)
 	}
 	return without(doc{"limits": limits})
 }
@@ -247,7 +296,7 @@ func (a *appRendering) env(p *AppProcess, port int) []any {
 	}
 	env := []any{
 		doc{"name": "PORT", "value": strconv.Itoa(port)}, doc{"name": "VCAP_APP_HOST", "value": "0.0.0.0"}, doc{"name": "VCAP_APP_PORT", "value": strconv.Itoa(port)},
-		field("CF_INSTANCE_GUID", "metadata.uid"), field("CF_INSTANCE_INTERNAL_IP", "status.podIP"), field("CF_INSTANCE_IP", "status.hostIP"),
+		field("CF_INSTANCE_GUID", "metadata.uid"), field("INSTANCE_GUID", "metadata.uid"), field("CF_INSTANCE_INTERNAL_IP", "status.podIP"), field("CF_INSTANCE_IP", "status.hostIP"),
 	}
 	if p.MemoryMB > 0 {
 		env = append(env, doc{"name": "MEMORY_LIMIT", "value": fmt.Sprintf("%dm", p.MemoryMB)})
@@ -324,13 +373,16 @@ func (h AppCheck) probe(port int) doc {
 
 // routes adds what leads from outside to the Services.
 func (a *appRendering) routes() {
-	byHost := map[string][]AppRoute{}
+	byHost, byPort := map[string][]AppRoute{}, map[string][]AppRoute{}
 	for _, r := range a.Routes {
-		if r.TCP {
-			a.r.warn("/routes", "a TCP route is not written: a Service of type LoadBalancer or a TCPRoute of your Gateway leads to Service %s, port %d", a.name(r.Process), cmp.Or(r.Port, appPort))
+		if r.TCPPort != 0 {
+			byPort[r.Process] = append(byPort[r.Process], r)
 			continue
 		}
 		byHost[r.Host] = append(byHost[r.Host], r)
+	}
+	for _, process := range slices.Sorted(maps.Keys(byPort)) {
+		a.tcp(process, byPort[process])
 	}
 	if len(byHost) == 0 {
 		return
@@ -353,6 +405,23 @@ func (a *appRendering) routes() {
 	for _, host := range hosts {
 		a.r.add(a.httpRoute(host, byHost[host]))
 	}
+}
+
+// tcp adds the Service that takes connections at the ports of a process' TCP routes.
+func (a *appRendering) tcp(process string, routes []AppRoute) {
+	name := a.name(process + "-tcp")
+	taken := map[int]bool{}
+	list := []any{}
+	for _, r := range routes {
+		if taken[r.TCPPort] {
+			a.r.warn("/routes", "TCP routes of several domains have port %d, and a Service has each port once: %s is left out", r.TCPPort, r.Host)
+			continue
+		}
+		taken[r.TCPPort] = true
+		list = append(list, doc{"name": fmt.Sprintf("port-%d", r.TCPPort), "port": r.TCPPort, "targetPort": cmp.Or(r.Port, appPort), "protocol": "TCP"})
+	}
+	a.r.add(Object{"apiVersion": "v1", "kind": "Service", "metadata": a.meta(name, process, "TCP routes of app "+a.Name),
+		"spec": doc{"type": "LoadBalancer", "selector": a.labels(process), "ports": list}})
 }
 
 // httpRoute is that of one host: its rules hold for all hosts that it names.

@@ -10,14 +10,17 @@ func exampleApp() App {
 	return App{
 		Name: "My_Shop", Image: "registry.example.com/shop:1", Env: map[string]string{"COLOR": "blue", "VCAP_SERVICES": "{}", "odd name": "x"},
 		Processes: []AppProcess{
-			{Type: "web", Instances: 2, MemoryMB: 256, DiskMB: 1024, Health: AppCheck{Type: "http", Endpoint: "/health", TimeoutSeconds: 30}, Readiness: AppCheck{Type: "process"}},
-			{Type: "worker", Command: "work --at $(date)", Instances: 1, MemoryMB: 64, Health: AppCheck{Type: "process"}},
+			{Type: "web", Instances: 2, MemoryMB: 256, DiskMB: 1024, Health: AppCheck{Type: "http", Endpoint: "/health", TimeoutSeconds: 30}, Readiness: AppCheck{Type: "process"},
+				Sidecars: []AppSidecar{{Name: "Config Server", Command: "serve $(pwd)", MemoryMB: 64}, {Name: "agent", Command: "./agent"}, {Name: "config server", Command: "x"}}},
+			{Type: "worker", User: "root", Command: "work --at $(date)", Instances: 1, MemoryMB: 64, Health: AppCheck{Type: "process"}},
 		},
 		Bindings: []AppBinding{{Name: "db", Type: "postgres", Provider: "us", Credentials: map[string]any{"uri": "postgres://u:p@h/d", "port": 5432, "a/b": "c"}}},
 		Routes: []AppRoute{
 			{Host: "shop.example.com", Process: "web"}, {Host: "shop.example.com", Path: "/admin", Process: "web", Port: 9000},
-			{Host: "*.example.org", Process: "web"}, {Host: "tcp.example.com:1024", Process: "web", TCP: true},
+			{Host: "*.example.org", Process: "web"}, {Host: "tcp.example.com:1024", Process: "web", TCPPort: 1024},
+			{Host: "tcp.example.com:1025", Process: "worker", Port: 5432, TCPPort: 1025}, {Host: "tcp.example.org:1025", Process: "worker", TCPPort: 1025},
 		},
+		Tasks: []string{"migrate", "clean", "migrate"},
 	}
 }
 
@@ -25,8 +28,11 @@ func TestRenderApp(t *testing.T) {
 	for name, o := range map[string]AppOptions{
 		"app.golden.yml":         {},
 		"app-secrets.golden.yml": {Namespace: "shop", WithSecrets: true, Stateful: true, Gateway: "public"},
+		"app-image.golden.yml":   {PullSecret: "registry"},
 	} {
-		all, warnings, err := RenderApp(exampleApp(), o)
+		app := exampleApp()
+		app.Launcher = o.PullSecret != ""
+		all, warnings, err := RenderApp(app, o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/term"
+
+	"cupola/rootfs"
+	"cupola/server"
+	"cupola/server/api"
+	"cupola/server/bosh/manifest"
+	"cupola/server/kube"
+	"cupola/store/cf"
+)
+
+// pushFlags say where an app's image is brought.
+type pushFlags struct {
+	Registry      string `help:"Make an image of the app's droplet and the stack it was staged on, and push it there, to PREFIX/APP with the droplet's GUID for a tag." placeholder:"PREFIX" xor:"image"`
+	RegistryUser  string `help:"The registry's user; without, what docker or podman has for the registry." name:"registry-username" env:"CUPOLA_REGISTRY_USERNAME" placeholder:"USER"`
+	PasswordStdin bool   `help:"Read the registry's password from standard input; without, CUPOLA_REGISTRY_PASSWORD or CF_DOCKER_PASSWORD has it." name:"registry-password-stdin"`
+	trustFlags
+}
+
+// maxPassword bounds what standard input has for a password, in bytes: tokens are long.
+const maxPassword = 64 << 10
+
+func (f *pushFlags) auth(in io.Reader) (rootfs.Auth, error) {
+	a := rootfs.Auth{Username: f.RegistryUser}
+	if a.Username == "" && f.PasswordStdin {
+		return a, errors.New("--registry-password-stdin is of a user: give --registry-username, too")
+	}
+	if a.Username == "" {
+		return a, nil
+	}
+	if f.PasswordStdin {
+		text, err := io.ReadAll(io.LimitReader(in, maxPassword))
+		if err != nil {
+			return a, fmt.Errorf("read the registry's password: %w", err)
+		}
+		a.Password = strings.TrimRight(string(text), "\r\n")
+	}
+	for _, name := range []string{"CUPOLA_REGISTRY_PASSWORD", "CF_DOCKER_PASSWORD"} {
+		if a.Password == "" {
+			a.Password = os.Getenv(name)
+		}
+	}
+	if a.Password == "" {
+		return a, fmt.Errorf("there is no password of the registry's user %s: set CUPOLA_REGISTRY_PASSWORD, or give it to --registry-password-stdin", a.Username)
+	}
+	return a, nil
+}
+
+// to is where the image of an app's droplet goes.
+func (f *pushFlags) to(app, droplet string) (rootfs.Reference, error) {
+	r, err := rootfs.ParseReference("docker://" + strings.Trim(f.Registry, "/") + "/" + manifest.Sanitize(app) + ":" + droplet)
+	if err != nil {
+		return r, fmt.Errorf("--registry: %w", err)
+	}
+	return r, nil
+}
+
+// push makes an image of the app's droplet and pushes it, where it is asked for and the app is none itself.
+func (f *pushFlags) push(e *env, r *appReader) error {
+	if f.Registry == "" {
+		return nil
+	}
+	if r.droplet.Image != "" {
+		fmt.Fprintf(e.err, "warning /image: app %s runs an image already, %s: nothing is pushed\n", r.app.Name, r.droplet.Image)
+		return nil
+	}
+	to, err := f.to(r.app.Name, r.droplet.GUID)
+	if err != nil {
+		return err
+	}
+	auth, err := f.auth(os.Stdin)
+	if err != nil {
+		return err
+	}
+	registries, err := f.registries()
+	if err != nil {
+		return err
+	}
+	p := newStackProgress(&env{out: e.err, terminal: isTerminal(e.err)})
+	defer p.clear()
+	packed, err := r.pack(e.ctx, p.step)
+	if err != nil {
+		return err
+	}
+	layers := r.imagesPath() + "/" + packed.Image.Digest + "/layers/"
+	ref, err := registries.Push(e.ctx, rootfs.Push{Packed: *packed.Image, To: to, Auth: auth,
+		Open: func(ctx context.Context, layer string) (io.ReadCloser, error) {
+			return r.ask(ctx, http.MethodGet, layers+layer)
+		},
+		Progress: func(done, total int64) { p.step(server.StackStep{Step: "push", Done: done, Total: total}) }})
+	if err != nil {
+		return err
+	}
+	p.clear()
+	r.app.Image, r.app.Launcher = strings.TrimPrefix(ref.String(), "docker://"), true
+	fmt.Fprintf(e.err, "Pushed %s:%s.\n", r.app.Image, to.Tag)
+	r.addSidecars(packed.Sidecars)
+	return nil
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+func (r *appReader) imagesPath() string { return "/v1/droplets/" + r.droplet.GUID + "/images" }
+
+// pack has the daemon make the image.
+func (r *appReader) pack(ctx context.Context, step func(server.StackStep)) (api.PackLine, error) {
+	res, err := r.ask(ctx, http.MethodPost, r.imagesPath())
+	if err != nil {
+		return api.PackLine{}, fmt.Errorf("make an image of the app's droplet: %w", err)
+	}
+	defer res.Close()
+	for lines := json.NewDecoder(res); ; {
+		var l api.PackLine
+		if err := lines.Decode(&l); err != nil {
+			return l, fmt.Errorf("make an image of the app's droplet: the daemon ended: %w", err)
+		}
+		switch {
+		case l.Step != nil:
+			step(server.StackStep{Step: "pack", Detail: strings.Map(printed, l.Step.What), Done: l.Step.Done, Total: l.Step.Total})
+		case l.Image != nil:
+			return l, nil
+		default:
+			return l, errors.New(l.Error)
+		}
+	}
+}
+
+// ask makes a request whose answer takes its time.
+func (r *appReader) ask(ctx context.Context, method, path string) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, method, r.url(path), nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := r.send(req)
+	if err != nil {
+		return nil, err
+	}
+	return res.Body, nil
+}
+
+// addSidecars adds those of a droplet to the processes that have none of their names.
+func (r *appReader) addSidecars(all []cf.Sidecar) {
+	for i := range r.app.Processes {
+		p := &r.app.Processes[i]
+		for _, s := range all {
+			if slices.Contains(s.ProcessTypes, p.Type) && !slices.ContainsFunc(p.Sidecars, func(have kube.AppSidecar) bool { return have.Name == s.Name }) {
+				p.Sidecars = append(p.Sidecars, kube.AppSidecar{Name: s.Name, Command: s.Command, MemoryMB: s.MemoryMB})
+			}
+		}
+	}
+}
