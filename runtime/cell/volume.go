@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
+	"syscall"
 	"time"
 
 	"cupola/rootfs/volume"
@@ -65,11 +67,13 @@ func (b *build) showDirectories(context.Context) error {
 			owner = &volume.Owner{UID: u.UID, GID: u.GID}
 		}
 		at, err := b.cell.cfg.Directories.Show(b.guid(), n, v.Name, v.Dir, owner)
-		if err != nil {
+		missing := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+		if err != nil && !(v.Optional && missing) {
 			return &blame{"failed to mount volume", err}
 		}
 		b.volumes[n].Source = at
 	}
+	b.volumes = slices.DeleteFunc(b.volumes, func(m container.Mount) bool { return m.Source == "" })
 	return nil
 }
 

@@ -1,10 +1,13 @@
 package cell
 
 import (
+	"fmt"
+	"io/fs"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"cupola/rootfs/volume"
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
 
@@ -87,6 +90,67 @@ func TestAVolumeThatStaysTaken(t *testing.T) {
 		if got, want := d.last(t).Exit.Reason, "failed to create container: volumes: volume db is another container's"; got != want {
 			t.Errorf("got %q; want %q", got, want)
 		}
+	})
+}
+
+// shelf has the directories that are there already, and makes those of owners.
+type shelf struct {
+	there map[string]bool
+	shown map[string]int
+}
+
+func (s *shelf) Show(container string, n int, name, dir string, owner *volume.Owner) (string, error) {
+	if !s.there[dir] && owner == nil {
+		return "", fs.ErrNotExist
+	}
+	s.shown[container]++
+	at := fmt.Sprintf("/shown/%s/%d", container, n)
+	if owner != nil {
+		at += fmt.Sprintf("/%d:%d", owner.UID, owner.GID)
+	}
+	return at, nil
+}
+
+func (s *shelf) Hide(container string) error {
+	delete(s.shown, container)
+	return nil
+}
+
+// TestDirectoriesOfVolumes are mounted from places of the container's own, which
+// go with it.
+func TestDirectoriesOfVolumes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{there: map[string]bool{"there": true}, shown: map[string]int{}}
+		d := boot(t, newMachine(t), t.TempDir(), haveVolumes, func(c *Cell) { c.cfg.Directories = s })
+		defer d.kill()
+		c := web()
+		c.GUID, c.ProcessGUID = "one", "one"
+		c.Volumes = []lrp.Volume{
+			{Name: "db", Path: "/data", Dir: "made", Owner: "vcap", NoExec: true}, {Name: "db", Path: "/data", Dir: "missing", Optional: true},
+			{Name: "db", Path: "/data", Dir: "there", ReadOnly: true}, {Name: "db", Path: "/data"},
+		}
+		d.Start(c)
+		synctest.Wait()
+		want := []container.Mount{
+			{Source: "/shown/one/0/2000:2000", Destination: "/data", NoExec: true}, {Source: "/shown/one/2", Destination: "/data", ReadOnly: true}, {Source: "/volumes/db", Destination: "/data"},
+		}
+		if diff := cmp.Diff(want, d.m.mounted()); diff != "" {
+			t.Error(diff)
+		}
+		if s.shown["one"] != 2 {
+			t.Errorf("got %v shown; want two", s.shown)
+		}
+		d.Stop("one")
+		d.last(t)
+		if len(s.shown) != 0 {
+			t.Errorf("got %v shown; want nothing left", s.shown)
+		}
+		c.GUID, c.ProcessGUID, c.Volumes = "two", "two", []lrp.Volume{{Name: "db", Path: "/data", Dir: "missing"}}
+		d.Start(c)
+		if got := d.last(t).Exit.Reason; got != "failed to mount volume" {
+			t.Errorf("got %q; want that the directory is missing", got)
+		}
+		d.wantNothing(t)
 	})
 }
 

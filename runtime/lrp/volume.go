@@ -13,4 +13,6 @@ type Volume struct {
 	// Owner is the user of the container, by name, whom Dir is made for where it is
 	// missing, and belongs to. "" has it be there already.
 	Owner string
+	// Optional leaves the volume out where there is no such Dir.
+	Optional bool
 }

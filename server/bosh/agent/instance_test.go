@@ -85,12 +85,12 @@ func TestVolumesAsBPM(t *testing.T) {
 	want := []lrp.Volume{
 		v("bosh-data-g", "data", "", "", true, true),
 		v("bosh-data-g", "data/nats", "nats", user, false, true),
-		v("bosh-data-g", "data/nats-2", "nats-2", "", true, true),
+		optional(v("bosh-data-g", "data/nats-2", "nats-2", "", true, true)),
 		v("bosh-data-g", "data/nats/tmp", "nats/tmp", user, false, true),
 		v("bosh-data-g", "data/shared", "shared", user, false, false),
 		v("store", "store/nats", "nats", user, false, true),
 		v("store", "store/other", "other", "", true, true),
-		v("bosh-sys-g", "sys/log", "log", "", true, true),
+		optional(v("bosh-sys-g", "sys/log", "log", "", true, true)),
 		v("bosh-sys-g", "sys/log/nats", "log/nats", user, false, true),
 		v("bosh-sys-g", "sys/run/nats", "run/nats", user, false, true),
 	}
@@ -105,6 +105,11 @@ func TestVolumesAsBPM(t *testing.T) {
 	if want := []lrp.Volume{v("bosh-data-g", "data", "", "", false, false), v("store", "store", "", "", false, false), v("bosh-sys-g", "sys", "", "", false, false)}; err != nil || !cmp.Equal(want, run.Volumes) {
 		t.Errorf("got %+v, %v; want all disks whole for scripts", run.Volumes, err)
 	}
+}
+
+func optional(v lrp.Volume) lrp.Volume {
+	v.Optional = true
+	return v
 }
 
 func TestADiskThatNobodyAsksForIsEverybodys(t *testing.T) {

@@ -60,26 +60,27 @@ func (i Instance) whole() (all []lrp.Volume) {
 // of which no process of the instance asks for a part: that is shown whole.
 func (i Instance) mounts(j *Job, p *Process) (all []lrp.Volume) {
 	at := map[string]lrp.Volume{}
-	add := func(v bpm.Volume, made bool) {
+	add := func(v bpm.Volume, made, optional bool) {
 		if _, taken := at[v.Path]; !taken { // of two the first counts, as in bpm
 			if m, ok := i.mount(v, made); ok {
+				m.Optional = optional
 				at[v.Path] = m
 			}
 		}
 	}
 	standard := standardVolumes(j, p)
 	for _, v := range standard {
-		add(v, true)
+		add(v, true, false)
 	}
 	if !i.divided() && i.Store != "" {
 		at[storeDir] = lrp.Volume{Name: i.Store, Path: storeDir}
 	}
 	for _, v := range p.AdditionalVolumes {
-		add(v, !v.MountOnly)
+		add(v, !v.MountOnly, false)
 	}
 	for _, v := range p.Unsafe.UnrestrictedVolumes {
 		if !slices.ContainsFunc(standard, func(s bpm.Volume) bool { return within(v.Path, s.Path) }) {
-			add(v, false)
+			add(v, false, true) // it is a pattern, which may match nothing
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(at)) { // those above first
