@@ -153,6 +153,13 @@ func TestDeployment(t *testing.T) {
 	const up = "nats/0 running; nats/1 running; setup/0 stopped; smoke-tests/0 stopped"
 	b.wantInstances(up)
 	b.wantLine("setting up version 1")
+	b.wantLine("patched for nats-deployment")
+	eventually(t, 20*time.Second, func() string {
+		if _, now := b.instances(); now[0].Processes[0].Role != "active" {
+			return fmt.Sprintf("nats/0 is %q; want it active", now[0].Processes[0].Role)
+		}
+		return ""
+	})
 	b.wantLine("[nats/1 nats/server]")
 	b.wantLine("[nats/1 CELL] Cell cupola successfully created container")
 	b.must(b.run("deployment", "run-errand", "nats-deployment", "smoke-tests"))
@@ -188,8 +195,11 @@ func TestDeployment(t *testing.T) {
 	if out := b.must(b.run("deployment", "disks")); strings.Count(out, "orphaned") != 2 {
 		t.Errorf("got %s; want the disks of both instances kept", out)
 	}
-	b.must(b.deploy("[]"))
-	b.wantLine("start 6 of 0") // it finds its disk again: v1, broken, v2, v3, one instance, now
+	b.must(b.deploy(`[{"type": "replace", "path": "/instance_groups/name=nats/persistent_disk", "value": 48}]`))
+	b.wantLine("start 6 of 0") // it finds its disk again, and has it grow: v1, broken, v2, v3, one instance, now
+	if out, err := b.deploy("[]"); err == nil || !strings.Contains(out, "/instance_groups/name=nats/persistent_disk: the disk has 48 MB and cannot become smaller, 32 MB") {
+		t.Errorf("got %v\n%s\nwant a smaller disk refused", err, out)
+	}
 	b.must(b.run("deployment", "delete", "nats-deployment", "--delete-disks"))
 	if out := b.must(b.run("deployment", "disks")); strings.Contains(out, "nats/0") {
 		t.Errorf("got %s; want the disk of nats/0 gone", out)
