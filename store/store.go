@@ -95,9 +95,6 @@ type Tx struct {
 	changes  []Change
 }
 
-// Ended tells whether the caller wants nothing more of the transaction.
-func (tx *Tx) Ended() bool { return tx.ctx.Err() != nil }
-
 // counted is a transaction of which every statement counts.
 type counted struct {
 	tx *sql.Tx

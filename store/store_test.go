@@ -308,3 +308,23 @@ func TestForeignKeysHaveIndexes(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestPassingErrors(t *testing.T) {
+	s := openTest(t)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, test := range map[string]struct {
+		ctx  context.Context
+		do   func(*Tx) error
+		want bool
+	}{
+		"nobody waits":    {gone, func(tx *Tx) error { _, err := Apps.All(tx); return err }, true},
+		"the database":    {t.Context(), func(tx *Tx) error { _, err := tx.exec("apps", "DELETE FROM nowhere"); return err }, true},
+		"no row":          {t.Context(), func(tx *Tx) error { _, err := Apps.Get(tx, "none"); return err }, false},
+		"somebody else's": {t.Context(), func(*Tx) error { return errors.New("no") }, false},
+	} {
+		if err := s.Write(test.ctx, test.do); err == nil || IsPassing(err) != test.want {
+			t.Errorf("%s: got %v, passing %v; want %v", name, err, IsPassing(err), test.want)
+		}
+	}
+}

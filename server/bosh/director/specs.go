@@ -36,7 +36,7 @@ func (s *specs) get(tx *store.Tx, digest string) (*agent.Spec, error) {
 			return &read, nil
 		}
 	}
-	if tx.Ended() {
+	if store.IsPassing(err) {
 		return nil, err
 	}
 	return nil, broken{fmt.Errorf("what it is made of cannot be read: %w", err)}
