@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -97,8 +98,11 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 	srv.RegisterOnShutdown(h.endPolls) // or the drain would wait for them
 	var coming arrivals
 	coming.watch(srv)
+	var open sync.WaitGroup
 	for _, l := range doors.http {
+		open.Add(1)
 		group.Go(func() error {
+			defer open.Done()
 			err := srv.Serve(l)
 			if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) && ctx.Err() != nil {
 				return nil
@@ -149,7 +153,7 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 		case <-live.Done():
 		}
 		h.tell(systemd.Stopping)
-		h.closeDoors(doors.http, &coming)
+		h.closeDoors(doors.http, &open, &coming)
 		h.drain(srv)
 		stop()
 		return nil
@@ -174,14 +178,23 @@ func (h *house) alive(ctx context.Context) error {
 	return errors.Join(h.store.Read(ctx, nothing), h.store.Write(ctx, nothing))
 }
 
-// closeDoors takes no new connections, and waits for those that have come to
-// say what they want.
-func (h *house) closeDoors(listeners []net.Listener, coming *arrivals) {
+// closeDoors takes no new connections, and waits for those that have come: until
+// TLS has been agreed on with them, and they have said what they want.
+func (h *house) closeDoors(listeners []net.Listener, open *sync.WaitGroup, coming *arrivals) {
 	if err := closeAll(listeners...); err != nil {
 		h.Log.Warn("listeners not closed", "err", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), arrivalTime)
 	defer cancel()
+	shut := make(chan struct{})
+	go func() {
+		open.Wait()
+		close(shut)
+	}()
+	select {
+	case <-shut:
+	case <-ctx.Done():
+	}
 	coming.wait(ctx)
 }
 

@@ -7,12 +7,14 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // Guard gives a listener whose connections refuse ambiguous requests, for a
 // server made by NewServer. With a TLS configuration it speaks TLS, offering
-// HTTP/2; nil is plain TCP. Closing it closes l.
+// HTTP/2; nil is plain TCP. Closing it closes l, but Accept fails only once
+// those have come whose handshake was under way; to close it again drops them.
 func Guard(l net.Listener, c *tls.Config) net.Listener {
 	if c == nil {
 		return &plainListener{l}
@@ -20,6 +22,7 @@ func Guard(l net.Listener, c *tls.Config) net.Listener {
 	c = c.Clone()
 	c.NextProtos = []string{"h2", "http/1.1"}
 	t := &tlsListener{Listener: l, config: c, ready: make(chan net.Conn), closed: make(chan struct{})}
+	t.live, t.drop = context.WithCancel(context.Background())
 	go t.accept()
 	return t
 }
@@ -51,10 +54,14 @@ type tlsListener struct {
 	net.Listener
 	config *tls.Config
 	ready  chan net.Conn
+	hands  sync.WaitGroup // being shaken; only accept adds to it
 
-	once   sync.Once
-	closed chan struct{}
-	err    error // of accept; read after closed
+	closed chan struct{} // closed by accept, when it has ended and no handshake is under way
+	err    error         // of accept; read after closed
+
+	closing atomic.Bool
+	live    context.Context // of handshakes; the second Close ends it, by drop
+	drop    func()
 }
 
 func (l *tlsListener) accept() {
@@ -66,10 +73,12 @@ func (l *tlsListener) accept() {
 				<-time.After(acceptPause) // out of files: they come back
 				continue
 			}
-			l.close(err)
+			l.hands.Wait()
+			l.err = err
+			close(l.closed)
 			return
 		}
-		go l.handshake(conn)
+		l.hands.Go(func() { l.handshake(conn) })
 	}
 }
 
@@ -81,12 +90,13 @@ func isTemporary(err error) bool {
 	return errors.As(err, &t) && t.Temporary()
 }
 
-// handshakeTimeout bounds TLS handshakes against slow clients.
+// handshakeTimeout bounds TLS handshakes against slow clients, and a server that
+// accepts nobody.
 const handshakeTimeout = 10 * time.Second
 
 func (l *tlsListener) handshake(conn net.Conn) {
 	secure := tls.Server(conn, l.config)
-	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout)
+	ctx, cancel := context.WithTimeout(l.live, handshakeTimeout)
 	defer cancel()
 	if err := secure.HandshakeContext(ctx); err != nil {
 		explain(err)
@@ -99,7 +109,7 @@ func (l *tlsListener) handshake(conn net.Conn) {
 	}
 	select {
 	case l.ready <- ready:
-	case <-l.closed:
+	case <-ctx.Done():
 		conn.Close()
 	}
 }
@@ -132,15 +142,12 @@ func (l *tlsListener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends the listener.
+// Close takes no more connections. The second time it drops those whose
+// handshake is under way.
 func (l *tlsListener) Close() error {
-	l.close(net.ErrClosed)
-	return l.Listener.Close()
-}
-
-func (l *tlsListener) close(err error) {
-	l.once.Do(func() {
-		l.err = err
-		close(l.closed)
-	})
+	if l.closing.CompareAndSwap(false, true) {
+		return l.Listener.Close()
+	}
+	l.drop()
+	return nil
 }
