@@ -46,7 +46,7 @@ type Config struct {
 	Cells            []CellConfig            // none: the machine is one
 	Preloaded        map[string]string       // name of a root filesystem → a stack, a path or an image; nil: the stacks
 	Providers        []string                // schemes of other root filesystems; nil: docker, oci
-	Listeners        map[string]net.Listener // handed over by the service manager, by the flag that names the address: http, https, ssh, bbs, metrics
+	Listeners        map[string]net.Listener // handed over by the service manager, by the flag that names the address: http, https, ssh, bbs, metrics; or by tcp- and the port
 	Manager          systemd.Manager
 	Log              *slog.Logger
 }
@@ -134,7 +134,9 @@ func (c *Config) normalizeListeners() (err error) {
 	addrs := map[string]*string{"http": &c.HTTP, "https": &c.HTTPS, "ssh": &c.SSH, "bbs": &c.BBS, "metrics": &c.Metrics}
 	for name, l := range c.Listeners {
 		addr := addrs[name]
+		_, isPort := portOf(name)
 		switch {
+		case isPort: // of a TCP route, from the daemon before
 		case addr == nil:
 			err = errors.Join(err, fmt.Errorf("the service manager hands over a socket %q: it has to be called http, https, ssh, bbs or metrics (FileDescriptorName=)", name))
 		case *addr == "off":

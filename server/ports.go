@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,10 +46,49 @@ func (c *Config) checkTCP() error {
 func (h *house) openPorts() {
 	host, ports, _ := h.tcp() // normalize has read it
 	if len(ports) == 0 {
+		for number, l := range h.heldPorts() {
+			h.forgetPort(number)
+			l.Close()
+		}
 		return
 	}
 	h.tcpPorts = ports
-	h.ports = router.NewPorts(h.router, router.PortsConfig{Host: host, Linger: drainTime, Report: h.reportPort})
+	h.ports = router.NewPorts(h.router, router.PortsConfig{Host: host, Linger: drainTime, Report: h.reportPort, Held: h.heldPorts(), Keep: h.keepPort, Forget: h.forgetPort})
+}
+
+// portPrefix begins the names by which the service manager keeps the sockets of
+// TCP routes. They are no sockets of units, since a port is listened at only
+// while a route has it.
+const portPrefix = "tcp-"
+
+// heldPorts are the sockets that the daemon before this one had.
+func (h *house) heldPorts() map[int]net.Listener {
+	held := map[int]net.Listener{}
+	for name, l := range h.Listeners {
+		if number, ok := portOf(name); ok {
+			held[number] = l
+		}
+	}
+	return held
+}
+
+// portOf is the port of a socket that was kept under a name.
+func portOf(name string) (number int, ok bool) {
+	text, ok := strings.CutPrefix(name, portPrefix)
+	number, err := strconv.Atoi(text)
+	return number, ok && err == nil && number > 0 && number < 1<<16
+}
+
+func (h *house) keepPort(number int, l *net.TCPListener) {
+	if err := h.Manager.Keep(portPrefix+strconv.Itoa(number), l); err != nil {
+		h.Log.Warn("socket of a tcp port is not kept: connections are refused when the daemon restarts", "port", number, "err", err)
+	}
+}
+
+func (h *house) forgetPort(number int) {
+	if err := h.Manager.Forget(portPrefix + strconv.Itoa(number)); err != nil {
+		h.Log.Warn("socket of a tcp port is still kept", "port", number, "err", err)
+	}
 }
 
 // servePorts listens until ctx ends; connections go on until live ends.

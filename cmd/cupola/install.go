@@ -42,6 +42,7 @@ type installCmd struct {
 	HTTP    string `help:"Listen here for API and apps." default:"127.0.0.1:8080" placeholder:"ADDR"`
 	HTTPS   string `help:"Listen here with TLS; 'off' for not at all." default:"127.0.0.1:8443" placeholder:"ADDR"`
 	SSH     string `name:"ssh" help:"Listen here for 'cf ssh'; 'off' for not at all." default:"127.0.0.1:2222" placeholder:"ADDR"`
+	TCP     string `name:"tcp" help:"Listen here for TCP routes, as 'cupola serve --tcp' says; as the configuration file says when not given." placeholder:"ADDR"`
 	Root    string `help:"Install below this directory, and start nothing: for images of machines and for packages." placeholder:"DIR"`
 	NoStart bool   `help:"Start nothing."`
 }
@@ -90,6 +91,9 @@ func (c *installCmd) service(dataDir string) systemd.Service {
 		if k.Address != "off" {
 			s.Sockets = append(s.Sockets, k)
 		}
+	}
+	if c.TCP != "" {
+		s.Command = append(s.Command, "--tcp", c.TCP)
 	}
 	return s
 }

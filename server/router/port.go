@@ -9,7 +9,7 @@ import (
 
 // port is one that is listened at, or cannot be.
 type port struct {
-	listener net.Listener
+	listener *net.TCPListener
 	err      error         // why there is no listener
 	slots    chan struct{} // one for each connection there may be
 

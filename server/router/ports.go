@@ -23,6 +23,13 @@ type PortsConfig struct {
 	// Report is told when a port cannot be listened at, once for each reason,
 	// and when it can after that (nil); may be nil.
 	Report func(port int, appGUID string, err error)
+	// Held are listeners from before, which are taken in place of new ones.
+	Held map[int]net.Listener
+	// Keep is told of a port that is listened at from now on, so that others hold
+	// its socket when this process ends, and Forget of one that is not any longer,
+	// or was not wanted of Held; may be nil.
+	Keep   func(port int, l *net.TCPListener)
+	Forget func(port int)
 }
 
 // Ports listens for the routes of a Router that have a port, and passes what
@@ -34,7 +41,8 @@ type Ports struct {
 
 	mu   sync.Mutex
 	open map[int]*port
-	left map[*port]bool // closed; their connections may go on
+	left map[*port]bool           // closed; their connections may go on
+	held map[int]*net.TCPListener // from before, and not taken yet
 }
 
 // NewPorts gives the ports of a router. Run opens them.
@@ -45,7 +53,32 @@ func NewPorts(r *Router, c PortsConfig) *Ports {
 	if c.Report == nil {
 		c.Report = func(int, string, error) {}
 	}
-	return &Ports{router: r, config: c, open: map[int]*port{}, left: map[*port]bool{}}
+	if c.Keep == nil {
+		c.Keep = func(int, *net.TCPListener) {}
+	}
+	if c.Forget == nil {
+		c.Forget = func(int) {}
+	}
+	p := &Ports{router: r, config: c, open: map[int]*port{}, left: map[*port]bool{}, held: map[int]*net.TCPListener{}}
+	for number, l := range c.Held {
+		if own, isTCP := l.(*net.TCPListener); isTCP && at(own, c.Host, number) {
+			p.held[number] = own
+			continue
+		}
+		c.Forget(number)
+		l.Close()
+	}
+	return p
+}
+
+// at tells whether a listener is at an address, as it is or for all of them.
+func at(l *net.TCPListener, host string, number int) bool {
+	addr, _ := l.Addr().(*net.TCPAddr)
+	wanted, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(host, strconv.Itoa(number)))
+	if err != nil || addr.Port != number {
+		return false
+	}
+	return addr.IP.Equal(wanted.IP) || addr.IP.IsUnspecified() && (wanted.IP == nil || wanted.IP.IsUnspecified())
 }
 
 // Run listens until ctx ends. Connections go on until live ends, which is later.
@@ -60,7 +93,7 @@ func (p *Ports) Run(ctx, live context.Context) error {
 		case <-ctx.Done():
 		}
 	}
-	p.follow(live, nil)
+	p.leave()
 	<-live.Done()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,13 +103,30 @@ func (p *Ports) Run(ctx, live context.Context) error {
 	return nil
 }
 
+// leave listens no more, and lets who keeps the sockets keep them.
+func (p *Ports) leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for number, port := range p.open {
+		p.closeLocked(number, port)
+	}
+}
+
 // follow opens the ports that routes have, and closes those that none has.
 func (p *Ports) follow(live context.Context, wanted map[int]*pool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for number, port := range p.open {
 		if wanted[number] == nil {
+			p.config.Forget(number) // first: a socket that is kept and not served would let clients wait
 			p.closeLocked(number, port)
+		}
+	}
+	for number, l := range p.held {
+		if wanted[number] == nil {
+			p.config.Forget(number)
+			l.Close()
+			delete(p.held, number)
 		}
 	}
 	for number, pool := range wanted {
@@ -103,10 +153,11 @@ func (p *Ports) closeLocked(number int, port *port) {
 
 func (p *Ports) openLocked(live context.Context, number int, appGUID string) {
 	before := p.open[number]
-	listener, err := p.listen(number)
+	listener, err := p.takeLocked(number)
 	made := &port{listener: listener, err: err, conns: map[net.Conn]bool{}, slots: make(chan struct{}, p.config.MaxConnections)}
 	p.open[number] = made
 	if err == nil {
+		p.config.Keep(number, listener)
 		go made.accept(func(client *net.TCPConn) { p.relay(live, number, made, client) })
 	}
 	if err != nil && (before == nil || before.err.Error() != err.Error()) || err == nil && before != nil {
@@ -115,8 +166,22 @@ func (p *Ports) openLocked(live context.Context, number int, appGUID string) {
 	}
 }
 
-func (p *Ports) listen(number int) (net.Listener, error) {
-	return net.Listen("tcp", net.JoinHostPort(p.config.Host, strconv.Itoa(number)))
+// takeLocked takes the listener that there was before, or makes one.
+func (p *Ports) takeLocked(number int) (*net.TCPListener, error) {
+	if l := p.held[number]; l != nil {
+		delete(p.held, number)
+		return l, nil
+	}
+	return p.listen(number)
+}
+
+func (p *Ports) listen(number int) (*net.TCPListener, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(p.config.Host, strconv.Itoa(number)))
+	if err != nil {
+		return nil, err
+	}
+	own, _ := l.(*net.TCPListener) // of tcp
+	return own, nil
 }
 
 // Usable is nil when a port is listened at, or can be.
@@ -125,6 +190,9 @@ func (p *Ports) Usable(number int) error {
 	defer p.mu.Unlock()
 	if port := p.open[number]; port != nil {
 		return port.err
+	}
+	if p.held[number] != nil {
+		return nil
 	}
 	l, err := p.listen(number)
 	if err != nil {

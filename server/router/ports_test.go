@@ -248,3 +248,62 @@ func TestPortsDrain(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A socket that was kept from before is served as it is, with who waits in it;
+// one that no route has is let go of, and so is one elsewhere. What is listened
+// at is kept, until its route ends, and not when listening does.
+func TestPortsAreHandedOver(t *testing.T) {
+	listener := func(address string) *net.TCPListener {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		return l.(*net.TCPListener)
+	}
+	wanted, idle, elsewhere := listener("127.0.0.1:0"), listener("127.0.0.1:0"), listener("127.0.0.2:0")
+	number := func(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
+	waiting, err := net.Dial("tcp", wanted.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer waiting.Close()
+	kept, forgot := make(chan int, 10), make(chan int, 10)
+	s := &portSite{t: t, port: number(wanted)}
+	s.Router = New(Config{Log: slog.New(slog.DiscardHandler)})
+	s.lead(tcpApp(t, "a"))
+	s.Ports = NewPorts(s.Router, PortsConfig{Host: "127.0.0.1", Held: map[int]net.Listener{number(wanted): wanted, number(idle): idle, number(elsewhere): elsewhere},
+		Keep: func(port int, _ *net.TCPListener) { kept <- port }, Forget: func(port int) { forgot <- port }})
+	if got := <-forgot; got != number(elsewhere) {
+		t.Errorf("forgot %d; want that of another address, %d", got, number(elsewhere))
+	}
+	live, end := context.WithCancel(t.Context())
+	ctx, stop := context.WithCancel(live)
+	ended := make(chan error)
+	go func() { ended <- s.Run(ctx, live) }()
+	if name, err := bufio.NewReaderSize(waiting, 16).ReadString('\n'); err != nil || name != "a\n" {
+		t.Errorf("who waited got %q, %v", name, err)
+	}
+	if got := <-kept; got != s.port {
+		t.Errorf("kept %d; want %d", got, s.port)
+	}
+	if got := <-forgot; got != number(idle) {
+		t.Errorf("forgot %d; want that without a route, %d", got, number(idle))
+	}
+	s.Set(Table{})
+	if got := <-forgot; got != s.port {
+		t.Errorf("forgot %d; want that whose route ended, %d", got, s.port)
+	}
+	s.closed()
+	s.lead(tcpApp(t, "a"))
+	<-kept
+	stop()
+	s.closed()
+	end()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if len(forgot) > 0 {
+		t.Errorf("forgot %d when listening ended", <-forgot)
+	}
+}

@@ -14,6 +14,10 @@ import (
 // SD_LISTEN_FDS_START.
 const firstFD = 3
 
+// maxListeners is how many sockets may be handed over: some that units name, and
+// one for each port that there can be.
+const maxListeners = 1<<16 + 64
+
 // Listeners are the sockets that a manager holds for this process, by the names
 // that its units give them (FileDescriptorName=). There are none where nobody
 // handed any over. They are taken from the environment.
@@ -26,7 +30,7 @@ func Listeners() (map[string]net.Listener, error) {
 		return nil, nil
 	}
 	n, err := strconv.Atoi(count)
-	if err != nil || n < 0 || n > 64 {
+	if err != nil || n < 0 || n > maxListeners {
 		return nil, fmt.Errorf("LISTEN_FDS is %q", count)
 	}
 	list := strings.Split(names, ":")

@@ -2,10 +2,13 @@ package systemd
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -38,7 +41,52 @@ func FromEnvironment() Manager {
 }
 
 // Notify says a state to the manager, if there is one.
-func (m Manager) Notify(state string) error {
+func (m Manager) Notify(state string) error { return m.send(state, nil) }
+
+// Keep has the manager keep a listener for the next process of this service,
+// which finds it by its name among its Listeners (FDSTORE=). It stays when this
+// process closes it, or is killed. A manager that keeps too many already, or may
+// keep none (FileDescriptorStoreMax=), does not.
+func (m Manager) Keep(name string, l *net.TCPListener) error {
+	if m.socket == "" {
+		return nil
+	}
+	f, err := l.File()
+	if err != nil {
+		return fmt.Errorf("give the socket %s to the service manager: %w", name, err)
+	}
+	defer f.Close()
+	return m.send("FDSTORE=1\nFDNAME="+name, syscall.UnixRights(int(f.Fd())))
+}
+
+// barrierTime is how long a manager is waited for that is to do what it was told.
+const barrierTime = time.Second
+
+// Forget ends Keep. When it returns the manager has let go of the socket, or
+// does not answer: nobody else can listen at the address before.
+func (m Manager) Forget(name string) error {
+	if m.socket == "" {
+		return nil
+	}
+	if err := m.send("FDSTOREREMOVE=1\nFDNAME="+name, nil); err != nil {
+		return err
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	// The manager closes what comes with this once it has done all before: sd_notify_barrier(3).
+	if err := errors.Join(m.send("BARRIER=1", syscall.UnixRights(int(w.Fd()))), w.Close(), r.SetReadDeadline(time.Now().Add(barrierTime))); err != nil {
+		return err
+	}
+	if _, err := r.Read(make([]byte, 1)); err != io.EOF {
+		return fmt.Errorf("wait for the service manager: %w", err)
+	}
+	return nil
+}
+
+func (m Manager) send(state string, rights []byte) error {
 	if m.socket == "" {
 		return nil
 	}
@@ -47,7 +95,16 @@ func (m Manager) Notify(state string) error {
 		return fmt.Errorf("notify the service manager: %w", err)
 	}
 	defer c.Close()
-	if _, err := c.Write([]byte(state)); err != nil {
+	raw, err := c.SyscallConn() // WriteMsgUnix takes no connected sockets
+	if err != nil {
+		return fmt.Errorf("notify the service manager: %w", err)
+	}
+	var sent error
+	err = raw.Write(func(fd uintptr) bool {
+		sent = syscall.Sendmsg(int(fd), []byte(state), rights, nil, syscall.MSG_NOSIGNAL)
+		return !errors.Is(sent, syscall.EAGAIN)
+	})
+	if err := errors.Join(err, sent); err != nil {
 		return fmt.Errorf("notify the service manager: %w", err)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -120,4 +121,77 @@ func TestNoManager(t *testing.T) {
 			t.Errorf("LISTEN_FDS=%s LISTEN_FDNAMES=%s was taken", bad[0], bad[1])
 		}
 	}
+}
+
+// TestKeptSockets has a manager keep a listener that is closed here, and then
+// forget it.
+func TestKeptSockets(t *testing.T) {
+	c, name := manager(t)
+	m := Manager{socket: name}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Keep("tcp-1024", l.(*net.TCPListener)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, kept := received(t, c)
+	if text != "FDSTORE=1\nFDNAME=tcp-1024" || kept == nil {
+		t.Fatalf("got %q and %v", text, kept)
+	}
+	again, err := net.FileListener(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if again.Addr().String() != l.Addr().String() {
+		t.Errorf("got %s; want %s", again.Addr(), l.Addr())
+	}
+	forgot := make(chan error, 1)
+	go func() { forgot <- m.Forget("tcp-1024") }()
+	if text, _ := received(t, c); text != "FDSTOREREMOVE=1\nFDNAME=tcp-1024" {
+		t.Errorf("got %q", text)
+	}
+	text, barrier := received(t, c)
+	select {
+	case err := <-forgot:
+		t.Errorf("it did not wait: %v", err)
+	default:
+	}
+	if text != "BARRIER=1" || barrier == nil {
+		t.Fatalf("got %q and %v", text, barrier)
+	}
+	barrier.Close()
+	if err := <-forgot; err != nil {
+		t.Error(err)
+	}
+	none := Manager{}
+	if err := errors.Join(none.Keep("x", l.(*net.TCPListener)), none.Forget("x")); err != nil {
+		t.Errorf("without a manager: %v", err)
+	}
+}
+
+// received is a message and the file that came with it; nil for none.
+func received(t *testing.T, c *net.UnixConn) (string, *os.File) {
+	t.Helper()
+	if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	var b, oob [256]byte
+	n, m, _, _, err := c.ReadMsgUnix(b[:], oob[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages, err := syscall.ParseSocketControlMessage(oob[:m])
+	if err != nil || len(messages) == 0 {
+		return string(b[:n]), nil
+	}
+	fds, err := syscall.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		t.Fatalf("got %v, %v", fds, err)
+	}
+	return string(b[:n]), os.NewFile(uintptr(fds[0]), "received")
 }

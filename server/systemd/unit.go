@@ -118,6 +118,9 @@ StartLimitIntervalSec=0
 Type=notify
 NotifyAccess=main
 Sockets=%s
+# The daemon gives the sockets of TCP routes to systemd, which hands them to the
+# next one: their ports are as many as there are routes.
+FileDescriptorStoreMax=65535
 ExecStart=%s
 Restart=always
 RestartSec=1

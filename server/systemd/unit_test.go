@@ -22,7 +22,7 @@ func TestUnits(t *testing.T) {
 	}
 	service := units[ServiceUnit]
 	for _, want := range []string{
-		"\nType=notify\n", "\nKillMode=process\n", "\nDelegate=yes\n", "\nSlice=cupola.slice\n", "\nRestart=always\n", "\nWatchdogSec=60\n",
+		"\nType=notify\n", "\nKillMode=process\n", "\nDelegate=yes\n", "\nSlice=cupola.slice\n", "\nRestart=always\n", "\nWatchdogSec=60\n", "\nFileDescriptorStoreMax=65535\n",
 		"\nSockets=cupola-http.socket cupola-https.socket cupola-ssh.socket\n",
 		"\nExecStart=/usr/local/bin/cupola serve --domain \"a b%%$$\\\"'\"\n",
 	} {
