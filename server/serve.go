@@ -206,6 +206,12 @@ func (h *house) drain(srv *http.Server) {
 		h.Log.Warn("requests cut off", "err", err)
 		srv.Close()
 	}
+	if h.ports != nil {
+		select {
+		case <-h.ports.Left():
+		case <-ctx.Done():
+		}
+	}
 	if err := h.router.Drain(ctx); err != nil {
 		h.Log.Warn("connections cut off", "err", err)
 	}

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -22,9 +24,14 @@ import (
 type supervised struct {
 	*daemon
 	program string
+	args    []string // beside those that all have
 	socket  *os.File
 	notify  *net.UnixConn
 	ended   chan error // of the process
+	states  chan string
+
+	mu   sync.Mutex
+	kept map[string]*os.File // sockets that the daemon gave, by name
 }
 
 // supervise takes the place of systemd for a daemon that was not started yet.
@@ -35,7 +42,7 @@ func supervise(t *testing.T, d *daemon, program string) *supervised {
 		t.Fatal(err)
 	}
 	d.addr = l.Addr().String()
-	s := &supervised{daemon: d, program: program}
+	s := &supervised{daemon: d, program: program, states: make(chan string, 1000), kept: map[string]*os.File{}}
 	if s.socket, err = l.(*net.TCPListener).File(); err != nil {
 		t.Fatal(err)
 	}
@@ -46,8 +53,67 @@ func supervise(t *testing.T, d *daemon, program string) *supervised {
 	if s.notify, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.socket.Close(); s.notify.Close() })
+	t.Cleanup(func() {
+		s.socket.Close()
+		s.notify.Close()
+		for _, f := range s.keeps() {
+			f.Close()
+		}
+	})
+	go s.listen()
 	return s
+}
+
+// listen hears what the daemon says, as systemd does.
+func (s *supervised) listen() {
+	for {
+		var b, oob [256]byte
+		n, m, _, _, err := s.notify.ReadMsgUnix(b[:], oob[:])
+		if err != nil {
+			return // the test has ended
+		}
+		s.hear(string(b[:n]), fileOf(oob[:m]))
+	}
+}
+
+// hear keeps, forgets, or hands on. Whoever sent a barrier waits for the end of
+// its file.
+func (s *supervised) hear(text string, f *os.File) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first, rest, _ := strings.Cut(text, "\n")
+	name := strings.TrimPrefix(rest, "FDNAME=")
+	switch {
+	case first == "FDSTORE=1" && s.kept[name] == nil:
+		s.kept[name] = f
+	case first == "FDSTOREREMOVE=1" && s.kept[name] != nil:
+		s.kept[name].Close()
+		delete(s.kept, name)
+	case f != nil: // a barrier, or one that is kept already
+		f.Close()
+	default:
+		s.states <- first
+	}
+}
+
+// fileOf is the file that came with a message; nil for none.
+func fileOf(oob []byte) *os.File {
+	messages, err := syscall.ParseSocketControlMessage(oob)
+	if err != nil || len(messages) == 0 {
+		return nil
+	}
+	fds, err := syscall.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		return nil
+	}
+	return os.NewFile(uintptr(fds[0]), "received")
+}
+
+// keeps are the sockets that the daemon gave.
+func (s *supervised) keeps() map[string]*os.File {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.kept)
 }
 
 // Stop ends the daemon as systemd does.
@@ -68,10 +134,14 @@ func (s *supervised) Restart(ctx context.Context) error {
 	if err := s.Stop(ctx); err != nil {
 		return err
 	}
-	script := `LISTEN_PID=$$ exec "$0" serve --data-dir "$1" --https off --ssh off --admin-password "$2"`
-	s.cmd = exec.Command("sh", "-c", script, s.program, s.dir, adminPassword)
-	s.cmd.Env = append(os.Environ(), "LISTEN_FDS=1", "LISTEN_FDNAMES=http", "NOTIFY_SOCKET="+s.notify.LocalAddr().String())
+	script := `LISTEN_PID=$$ exec "$0" serve --data-dir "$1" --https off --ssh off --admin-password "$2" "${@:3}"`
+	s.cmd = exec.Command("bash", append([]string{"-c", script, s.program, s.dir, adminPassword}, s.args...)...)
+	names := []string{"http"}
 	s.cmd.ExtraFiles = []*os.File{s.socket}
+	for name, f := range s.keeps() {
+		names, s.cmd.ExtraFiles = append(names, name), append(s.cmd.ExtraFiles, f)
+	}
+	s.cmd.Env = append(os.Environ(), fmt.Sprint("LISTEN_FDS=", len(names)), "LISTEN_FDNAMES="+strings.Join(names, ":"), "NOTIFY_SOCKET="+s.notify.LocalAddr().String())
 	s.cmd.Stdout, s.cmd.Stderr = io.Discard, s.log
 	if err := s.cmd.Start(); err != nil {
 		return err
@@ -88,23 +158,15 @@ func (s *supervised) Restart(ctx context.Context) error {
 
 // said is the next that the daemon says.
 func (s *supervised) said(within time.Duration) (string, error) {
-	var b [256]byte
-	for end := time.Now().Add(within); time.Now().Before(end); {
-		if err := s.notify.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
-			return "", err
-		}
-		n, err := s.notify.Read(b[:])
-		if err == nil {
-			return string(b[:n]), nil
-		}
-		select {
-		case err := <-s.ended:
-			s.ended = nil
-			return "", fmt.Errorf("it ended: %w", err)
-		default:
-		}
+	select {
+	case text := <-s.states:
+		return text, nil
+	case err := <-s.ended:
+		s.ended = nil
+		return "", fmt.Errorf("it ended: %w", err)
+	case <-time.After(within):
+		return "", fmt.Errorf("it said nothing for %v", within)
 	}
-	return "", fmt.Errorf("it said nothing for %v", within)
 }
 
 // requests asks an app until ctx ends, a new connection each time.
@@ -205,4 +267,98 @@ func TestAnUpgradeFailsNoRequest(t *testing.T) {
 	if version, err := versionOf(t.Context(), program); err != nil || version == "9.9" {
 		t.Errorf("got the version %q, %v", version, err)
 	}
+}
+
+// TestTCPRoutesOutliveTheDaemon restarts a daemon, and kills it, while an app is
+// asked at its port: nobody is refused, since the manager keeps the socket. Once
+// no route has the port, it does not.
+func TestTCPRoutesOutliveTheDaemon(t *testing.T) {
+	binary := needBinary(t)
+	port := freePorts(t, 1)[0]
+	tcp := []string{"--tcp", fmt.Sprintf("127.0.0.1:%d", port)}
+	d := startDaemon(t, binary, tcp...)
+	d.pushProbe("probe")
+	route := d.tcpRoute("probe", port)
+	answers(t, port, "ready")
+	d.kill()
+	s := supervise(t, d, binary)
+	s.args = tcp
+	t.Cleanup(func() { s.Stop(context.Background()) })
+	if err := s.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 10*time.Second, func() string {
+		if s.keeps()[fmt.Sprint("tcp-", port)] == nil {
+			return "the socket is not kept"
+		}
+		return ""
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var killed atomic.Bool
+	var sent atomic.Int64
+	failed := make(chan error, 1)
+	for range 4 {
+		go func() {
+			for ctx.Err() == nil {
+				err := askPort(port)
+				sent.Add(1)
+				// Who is connected to a daemon that is killed is cut off, and not refused.
+				if err != nil && ctx.Err() == nil && (!killed.Load() || errors.Is(err, syscall.ECONNREFUSED)) {
+					select {
+					case failed <- err:
+					default:
+					}
+				}
+			}
+		}()
+	}
+	for range 2 {
+		if err := s.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.asked(&sent)
+	}
+	killed.Store(true)
+	s.cmd.Process.Kill()
+	<-s.ended
+	s.ended = nil
+	if err := s.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.asked(&sent)
+	cancel()
+	select {
+	case err := <-failed:
+		t.Errorf("one of %d failed: %v", sent.Load(), err)
+	default:
+	}
+	d.api("DELETE", "/v3/routes/"+route, nil, nil)
+	answers(t, port, "refused")
+	if left := s.keeps(); len(left) > 0 {
+		t.Errorf("%v is still kept", left)
+	}
+}
+
+// asked waits until some more have been answered.
+func (s *supervised) asked(sent *atomic.Int64) {
+	s.t.Helper()
+	n := sent.Load()
+	eventually(s.t, 20*time.Second, func() string {
+		if sent.Load() < n+20 {
+			return "nobody answers"
+		}
+		return ""
+	})
+}
+
+// askPort asks an app at its port.
+func askPort(port int) error {
+	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Get(fmt.Sprintf("http://127.0.0.1:%d/", port))
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, res.Body)
+	return errors.Join(err, res.Body.Close())
 }

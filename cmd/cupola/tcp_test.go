@@ -37,13 +37,8 @@ func TestRoutes(t *testing.T) {
 // daemon, waits for a port that another program has, and ends with its route.
 func (d *daemon) portsHold(t *testing.T, ports []int) {
 	t.Helper()
-	var groups []struct{ GUID string }
-	d.api("GET", "/routing/v1/router_groups?name=default-tcp", nil, &groups)
-	var domain, route struct{ GUID string }
-	d.api("POST", "/v3/domains", doc{"name": "tcp.test", "router_group": doc{"guid": groups[0].GUID}}, &domain)
-	where := doc{"space": toOne(d.first("/v3/spaces?names=dev")), "domain": toOne(domain.GUID)}
-	d.api("POST", "/v3/routes", doc{"port": ports[0], "relationships": where}, &route)
-	d.api("POST", "/v3/routes/"+route.GUID+"/destinations", doc{"destinations": []doc{{"app": doc{"guid": d.app("probe")}}}}, nil)
+	route := d.tcpRoute("probe", ports[0])
+	where := doc{"space": toOne(d.first("/v3/spaces?names=dev")), "domain": toOne(d.first("/v3/domains?names=tcp.test"))}
 	answers(t, ports[0], "ready")
 
 	d.kill()
@@ -66,8 +61,21 @@ func (d *daemon) portsHold(t *testing.T, ports []int) {
 	if err := d.client().call(t.Context(), "POST", "/v3/routes", doc{"port": ports[1], "relationships": where}, nil); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v; want %q", err, want)
 	}
-	d.api("DELETE", "/v3/routes/"+route.GUID, nil, nil)
+	d.api("DELETE", "/v3/routes/"+route, nil, nil)
 	answers(t, ports[0], "refused")
+}
+
+// tcpRoute has a port lead to an app.
+func (d *daemon) tcpRoute(app string, port int) (guid string) {
+	d.t.Helper()
+	var groups []struct{ GUID string }
+	d.api("GET", "/routing/v1/router_groups?name=default-tcp", nil, &groups)
+	var domain, route struct{ GUID string }
+	d.api("POST", "/v3/domains", doc{"name": "tcp.test", "router_group": doc{"guid": groups[0].GUID}}, &domain)
+	where := doc{"space": toOne(d.first("/v3/spaces?names=dev")), "domain": toOne(domain.GUID)}
+	d.api("POST", "/v3/routes", doc{"port": port, "relationships": where}, &route)
+	d.api("POST", "/v3/routes/"+route.GUID+"/destinations", doc{"destinations": []doc{{"app": doc{"guid": d.app(app)}}}}, nil)
+	return route.GUID
 }
 
 // answers waits until who asks at a port gets an answer, or an error, that says so.

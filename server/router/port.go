@@ -18,8 +18,9 @@ type port struct {
 	over  bool              // there are to be no more
 }
 
-// accept hands connections on until the listener is closed.
-func (p *port) accept(serve func(*net.TCPConn)) {
+// accept hands connections on until the listener is closed. Each counts as a
+// request from when it was accepted.
+func (p *port) accept(requests *inflight, serve func(*net.TCPConn)) {
 	for {
 		p.slots <- struct{}{}
 		conn, err := p.listener.Accept()
@@ -32,8 +33,10 @@ func (p *port) accept(serve func(*net.TCPConn)) {
 			continue
 		}
 		client, _ := conn.(*net.TCPConn) // of a listener for TCP
+		requests.enter()
 		go func() {
 			defer func() { <-p.slots }()
+			defer requests.leave()
 			serve(client)
 		}()
 	}

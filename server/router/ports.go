@@ -41,8 +41,11 @@ type Ports struct {
 
 	mu   sync.Mutex
 	open map[int]*port
-	left map[*port]bool           // closed; their connections may go on
+	gone map[*port]bool           // closed; their connections may go on
 	held map[int]*net.TCPListener // from before, and not taken yet
+
+	accepting sync.WaitGroup
+	left      chan struct{}
 }
 
 // NewPorts gives the ports of a router. Run opens them.
@@ -59,7 +62,7 @@ func NewPorts(r *Router, c PortsConfig) *Ports {
 	if c.Forget == nil {
 		c.Forget = func(int) {}
 	}
-	p := &Ports{router: r, config: c, open: map[int]*port{}, left: map[*port]bool{}, held: map[int]*net.TCPListener{}}
+	p := &Ports{router: r, config: c, open: map[int]*port{}, gone: map[*port]bool{}, left: make(chan struct{}), held: map[int]*net.TCPListener{}}
 	for number, l := range c.Held {
 		if own, isTCP := l.(*net.TCPListener); isTCP && at(own, c.Host, number) {
 			p.held[number] = own
@@ -94,14 +97,22 @@ func (p *Ports) Run(ctx, live context.Context) error {
 		}
 	}
 	p.leave()
+	go func() {
+		p.accepting.Wait()
+		close(p.left)
+	}()
 	<-live.Done()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for port := range p.left {
+	for port := range p.gone {
 		port.cut()
 	}
 	return nil
 }
+
+// Left is closed when Run listens no more, and all connections that have come
+// count as requests of the router, which Drain waits for.
+func (p *Ports) Left() <-chan struct{} { return p.left }
 
 // leave listens no more, and lets who keeps the sockets keep them.
 func (p *Ports) leave() {
@@ -142,11 +153,11 @@ func (p *Ports) closeLocked(number int, port *port) {
 		return
 	}
 	port.listener.Close()
-	p.left[port] = true
+	p.gone[port] = true
 	time.AfterFunc(p.config.Linger, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		delete(p.left, port)
+		delete(p.gone, port)
 		port.cut()
 	})
 }
@@ -158,7 +169,9 @@ func (p *Ports) openLocked(live context.Context, number int, appGUID string) {
 	p.open[number] = made
 	if err == nil {
 		p.config.Keep(number, listener)
-		go made.accept(func(client *net.TCPConn) { p.relay(live, number, made, client) })
+		p.accepting.Go(func() {
+			made.accept(p.router.requests, func(client *net.TCPConn) { p.relay(live, number, made, client) })
+		})
 	}
 	if err != nil && (before == nil || before.err.Error() != err.Error()) || err == nil && before != nil {
 		p.router.config.Log.Warn("state of a tcp port changed", slog.Int("port", number), slog.String("app_guid", appGUID), slog.Any("err", err))

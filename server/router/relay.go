@@ -11,8 +11,6 @@ import (
 // relay serves one connection of a client. A client that no endpoint can be
 // found for sees its connection reset.
 func (p *Ports) relay(live context.Context, number int, at *port, client *net.TCPConn) {
-	p.router.requests.enter()
-	defer p.router.requests.leave()
 	defer client.Close()
 	if !at.hold(client) {
 		return
