@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -16,11 +15,10 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"cupola/rootfs/pack"
 )
 
 // packTree writes a stack's tree as a tar. Devices and sockets, of which a
@@ -174,7 +172,7 @@ func (p *packer) header(tree subtree, file, name string, info fs.FileInfo) (*tar
 		p.linked[at] = h.Name
 	}
 	if !tree.foreign && (info.Mode().IsRegular() || info.IsDir()) {
-		h.PAXRecords, err = attributes(file)
+		h.PAXRecords, err = pack.Attributes(file)
 	}
 	return h, err
 }
@@ -192,45 +190,4 @@ func (p *packer) settle(h *tar.Header, tree subtree) {
 	if h.Typeflag == tar.TypeDir || tree.timeless {
 		h.ModTime = time.Unix(0, 0)
 	}
-}
-
-// attributes are the extended attributes that unpacking sets again, as a tar
-// has them.
-func attributes(file string) (map[string]string, error) {
-	list := make([]byte, 64<<10) // the kernel's limit
-	size, err := unix.Llistxattr(file, list)
-	if errors.Is(err, unix.ENOTSUP) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	records := map[string]string{}
-	for name := range strings.SplitSeq(string(list[:size]), "\x00") {
-		if name != "security.capability" && !strings.HasPrefix(name, "user.") {
-			continue
-		}
-		value := make([]byte, 64<<10)
-		n, err := unix.Lgetxattr(file, name, value)
-		if err != nil {
-			return nil, err
-		}
-		records["SCHILY.xattr."+name] = string(unbound(name, value[:n]))
-	}
-	return records, nil
-}
-
-// unbound is an attribute as archives have it: a capability (struct
-// vfs_ns_cap_data, its third revision) without the root that it is bound to,
-// since unpacking binds it anew.
-func unbound(name string, value []byte) []byte {
-	const revision, second, third = 0xff000000, 0x02000000, 0x03000000
-	if name != "security.capability" || len(value) != 24 {
-		return value
-	}
-	if magic := binary.LittleEndian.Uint32(value); magic&revision == third {
-		binary.LittleEndian.PutUint32(value, magic&^uint32(revision)|second)
-		return value[:20]
-	}
-	return value
 }

@@ -25,6 +25,8 @@ type Options struct {
 	// the root, set-id and sticky bits stay as do users' extended attributes and file capabilities, FIFOs are made, and
 	// devices in /dev, which containers have one of their own of, are left out. Other devices are refused under both.
 	Image bool
+	// Verbatim has no names that are marks: files of an Image called like whiteouts are files. It is for what pack.Tree wrote.
+	Verbatim bool
 	// Plain, when set, is written the tar as it is without compression, to the last byte.
 	Plain io.Writer
 	// Contained refuses symbolic links whose target lies outside of the archive.

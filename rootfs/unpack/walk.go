@@ -74,7 +74,7 @@ func (w *walk) add(e entry, kind fs.FileMode, target string, r io.Reader) error 
 			return &EntryError{Name: e.name, Reason: fmt.Sprintf("goes through the symbolic link %q", above)}
 		}
 	}
-	if w.o.Image && kind == 0 && strings.HasPrefix(path.Base(e.name), whiteoutPrefix) {
+	if w.o.Image && !w.o.Verbatim && kind == 0 && strings.HasPrefix(path.Base(e.name), whiteoutPrefix) {
 		return w.hide(e.name)
 	}
 	switch kind {
