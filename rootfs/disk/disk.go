@@ -121,6 +121,17 @@ func (d *Disks) Create(dir string, s Size) error {
 	if s.Bytes <= 0 {
 		m = Plain
 	}
+	if m == Project && s.Durable {
+		// A file system of its own can be held still for a backup.
+		err := d.make(Loop, dir, s)
+		if err == nil {
+			return nil
+		}
+		d.log.Warn("disk is held by a project quota: while it is in use no backup can be made of it", "dir", dir, "err", err)
+		if err := errors.Join(d.Remove(dir), ignoreGone(os.Remove(filepath.Join(dir, Image)))); err != nil {
+			return err
+		}
+	}
 	err := d.make(m, dir, s)
 	if err != nil {
 		return errors.Join(err, d.Remove(dir))
@@ -138,6 +149,25 @@ func (d *Disks) Grow(dir string, s Size) error {
 		return d.growLoop(dir, s)
 	}
 	return growProject(filepath.Join(dir, Data), s)
+}
+
+// Own tells whether dir has a file system of its own, which Freeze can hold.
+func (d *Disks) Own(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, Image))
+	return err == nil
+}
+
+// Freeze brings all that was written to an open disk to its image, and lets
+// nobody write to it until Thaw: who tries waits. It outlives this process.
+func Freeze(dir string) error { return freeze(filepath.Join(dir, Data)) }
+
+// Thaw ends Freeze. A disk that is not frozen, or not open, stays as it is.
+func Thaw(dir string) error {
+	data := filepath.Join(dir, Data)
+	if mounted, err := isMount(data); err != nil || !mounted {
+		return ignoreGone(err)
+	}
+	return thaw(data)
 }
 
 func (d *Disks) make(m Method, dir string, s Size) error {

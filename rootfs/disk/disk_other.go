@@ -22,6 +22,8 @@ func limitProject(string, Size) error        { return errors.ErrUnsupported }
 func freeProject(string) error               { return nil }
 func usedProject(string) (int64, bool)       { return 0, false }
 func overfill(string) error                  { return errors.ErrUnsupported }
+func freeze(string) error                    { return errors.ErrUnsupported }
+func thaw(string) error                      { return errors.ErrUnsupported }
 func unmount(string) error                   { return nil }
 func detach(string) error                    { return nil }
 func usedMount(string) (int64, error)        { return 0, errors.ErrUnsupported }

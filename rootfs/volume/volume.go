@@ -31,13 +31,18 @@ type Config struct {
 	// Root is the user and group of the host that is root in containers, Owner
 	// the one that new volumes belong to.
 	Root, Owner uint32
-	Log         *slog.Logger // nil discards
+	// Holder is the command, without its last arguments, that runs Hold with the
+	// directory and the time that are those, its standard input and output. Save
+	// needs it.
+	Holder []string
+	Log    *slog.Logger // nil discards
 }
 
 // Store keeps volumes. Its methods may be called at once.
 type Store struct {
-	cfg Config
-	mu  sync.Mutex // while volumes come and go
+	cfg    Config
+	saving sync.Mutex // while one is copied, and none may be removed; taken before mu
+	mu     sync.Mutex // while volumes come and go
 }
 
 // whole marks a volume that was made to the end; trash begins the name of one
@@ -47,7 +52,8 @@ const (
 	trash = ".trash-"
 )
 
-// New opens the store and deletes what an earlier one was about to.
+// New opens the store, deletes what an earlier one was about to, and lets go of
+// what it held.
 func New(cfg Config) (*Store, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -60,7 +66,9 @@ func New(cfg Config) (*Store, error) {
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), trash) {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(cfg.Dir, e.Name())))
+			continue
 		}
+		err = errors.Join(err, disk.Thaw(filepath.Join(cfg.Dir, e.Name())))
 	}
 	return s, err
 }
@@ -160,6 +168,8 @@ func (s *Store) Open(name string) (string, error) {
 // Grow has a volume hold more; one that holds as much stays as it is, and so does
 // what is in it. That it is not in use is best: see disk.Disks.Grow.
 func (s *Store) Grow(name string, bytes int64) error {
+	s.saving.Lock() // one that is being copied cannot grow
+	defer s.saving.Unlock()
 	if _, err := s.Open(name); err != nil {
 		return err
 	}
@@ -176,12 +186,14 @@ func (s *Store) Grow(name string, bytes int64) error {
 }
 
 // Remove deletes a volume and all that is in it. One that is not there is no
-// error. Nothing may use it any longer.
+// error. Nothing may use it any longer. It waits until none is being copied.
 func (s *Store) Remove(name string) error {
 	dir, err := s.dir(name)
 	if err != nil {
 		return err
 	}
+	s.saving.Lock()
+	defer s.saving.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.removeLocked(dir); err != nil {
@@ -230,10 +242,5 @@ func (s *Store) List() (names []string, err error) {
 func (s *Store) Teardown() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	names, err := s.List()
-	err = errors.Join(s.hideAll(), err)
-	for _, name := range names {
-		err = errors.Join(err, s.cfg.Disks.Close(filepath.Join(s.cfg.Dir, name)))
-	}
-	return err
+	return errors.Join(s.hideAll(), Close(s.cfg.Dir))
 }

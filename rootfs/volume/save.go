@@ -1,0 +1,137 @@
+package volume
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"cupola/rootfs/disk"
+	"cupola/rootfs/pack"
+	"cupola/rootfs/unpack"
+)
+
+// ErrNone says that there is no such volume.
+var ErrNone = errors.New("there is no such volume")
+
+// Save writes what a volume holds at one moment as a tar, owned as its
+// containers see it. Who writes to the volume meanwhile waits, but no longer
+// than within: what has not been written by then is an error, and so is a volume
+// in use that has no file system of its own, which cannot be held still.
+func (s *Store) Save(ctx context.Context, name string, within time.Duration, w io.Writer) error {
+	dir, err := s.dir(name)
+	if err != nil {
+		return err
+	}
+	if _, err := s.Open(name); err != nil {
+		if _, serr := os.Lstat(filepath.Join(dir, whole)); errors.Is(serr, os.ErrNotExist) {
+			return ErrNone
+		}
+		return err
+	}
+	s.saving.Lock() // until it is done nobody removes one
+	defer s.saving.Unlock()
+	if _, err := os.Lstat(filepath.Join(dir, whole)); err != nil {
+		return ErrNone // it was removed just now
+	}
+	save := s.saveIdle
+	if s.cfg.Disks.Own(dir) {
+		save = s.saveHeld
+	}
+	if err := save(ctx, dir, within, w); err != nil {
+		return fmt.Errorf("copy volume %s: %w", name, err)
+	}
+	return nil
+}
+
+// saveHeld saves a volume whose file system is frozen meanwhile.
+func (s *Store) saveHeld(ctx context.Context, dir string, within time.Duration, w io.Writer) error {
+	letGo, err := s.hold(ctx, dir, within)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("it takes longer than %s, and who writes to it would have to wait", within))
+	defer cancel()
+	err = s.pack(ctx, dir, w)
+	if fault := letGo(); err == nil {
+		err = fault
+	}
+	return err
+}
+
+// saveIdle saves a volume that nobody uses, and that nobody begins to use.
+func (s *Store) saveIdle(ctx context.Context, dir string, _ time.Duration, w io.Writer) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	used, err := mountedElsewhere(filepath.Join(dir, disk.Data))
+	if err != nil {
+		return err
+	}
+	if used {
+		return errors.New("it is in use, and cannot be held still: it has no file system of its own, since there was no loop device when it was made. Stop what uses it")
+	}
+	return s.pack(ctx, dir, w)
+}
+
+func (s *Store) pack(ctx context.Context, dir string, w io.Writer) error {
+	out := bufio.NewWriterSize(w, 1<<20)
+	inside := func(id uint32) uint32 {
+		if id >= s.cfg.Root {
+			return id - s.cfg.Root
+		}
+		return id
+	}
+	if err := pack.Tree(ctx, filepath.Join(dir, disk.Data), pack.Options{Owner: inside, Root: true, Holes: true}, out); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// Restore makes a volume of what Save wrote.
+func (s *Store) Restore(ctx context.Context, name string, v Spec, archive *os.File) error {
+	if err := s.Create(name, v); err != nil {
+		return err
+	}
+	at, err := s.Open(name)
+	if err != nil {
+		return err
+	}
+	root, err := os.Open(at)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	section, err := unpack.Section(archive)
+	if err != nil {
+		return err
+	}
+	owner := func(uid, gid int) (int, int) { return uid + int(s.cfg.Root), gid + int(s.cfg.Root) }
+	// It may hold what its disk holds, and its holes may be of any size.
+	_, err = unpack.Into(ctx, root, section, unpack.Options{Image: true, Verbatim: true, Owner: owner, Limits: unpack.Limits{Entries: -1, Bytes: -1, Ratio: -1}})
+	if err != nil {
+		return fmt.Errorf("restore volume %s: %w", name, err)
+	}
+	return nil
+}
+
+// Abandon takes away what the volumes below dir have in the kernel, quotas too,
+// so that dir can be deleted.
+func Abandon(dir string) error { return each(dir, (&disk.Disks{}).Remove) }
+
+// Close closes the volumes below dir. Nobody may use them.
+func Close(dir string) error { return each(dir, (&disk.Disks{}).Close) }
+
+func each(dir string, do func(dir string) error) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		err = errors.Join(err, do(filepath.Join(dir, e.Name())))
+	}
+	return err
+}
