@@ -20,8 +20,11 @@ import (
 
 // BackupOptions say what a backup holds beside the database and the blobs.
 type BackupOptions struct {
-	Reference bool   // stacks and images are named only, to be built or pulled again
-	Version   string // of this cupola
+	Reference      bool // stacks and images are named only, to be built or pulled again
+	WithoutVolumes bool // the volumes of data services and deployments are named only
+	// Hold is for how long at most who writes to a volume waits while it is copied; a minute.
+	Hold    time.Duration
+	Version string // of this cupola
 }
 
 // backupPrefix begins the names of directories in which a backup is gathered,
@@ -59,7 +62,7 @@ func backupPlain(ctx context.Context, c Config, o BackupOptions, out *meter) err
 		return newControl(c.DataDir).backup(ctx, o, out)
 	}
 	defer h.close()
-	for _, open := range []func(context.Context) error{h.openStore, h.openRoots} {
+	for _, open := range []func(context.Context) error{h.openStore, h.openRoots, h.openVolumes} {
 		if err == nil {
 			err = open(ctx)
 		}
@@ -77,12 +80,6 @@ func (h *house) sweepBackups() error {
 		err = errors.Join(err, os.RemoveAll(dir))
 	}
 	return err
-}
-
-// Volumes is how many volumes a data directory has: no backup holds them.
-func Volumes(dataDir string) (int, error) {
-	found, err := filepath.Glob(filepath.Join(dataDir, "volumes", "[a-zA-Z0-9]*"))
-	return len(found), err
 }
 
 // meter tells how much was written, not too often.
@@ -134,7 +131,7 @@ func (h *house) gather(ctx context.Context, dir string, o BackupOptions, m *back
 		return err
 	}
 	defer kept.Release()
-	if err := h.gatherKeys(dir); err != nil {
+	if err := errors.Join(h.gatherKeys(dir), h.gatherVolumes(ctx, dir, o, m)); err != nil {
 		return err
 	}
 	if o.Reference {

@@ -31,9 +31,17 @@ const (
 )
 
 func (h *house) openVolumes(context.Context) (err error) {
-	h.volumes, err = volume.New(volume.Config{Dir: h.path("volumes"), Disks: h.roots.Disks(), Root: idMap.Base, Owner: idMap.Base + vcapUID, Log: h.Log})
+	h.volumes, err = volume.New(volume.Config{Dir: h.path(volumesDir), Disks: h.roots.Disks(), Root: idMap.Base, Owner: idMap.Base + vcapUID,
+		Holder: []string{"/proc/self/exe", HoldCommand}, Log: h.Log})
 	return err
 }
+
+// volumesDir has the volumes, in the data directory.
+const volumesDir = "volumes"
+
+// HoldCommand is the command of this program that runs volume.Hold with its
+// arguments.
+const HoldCommand = "hold-volume"
 
 // vcapUID is the user of apps in all of Cloud Foundry.
 const vcapUID = 2000

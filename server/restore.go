@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cupola/rootfs"
+	"cupola/rootfs/volume"
 	"cupola/server/backup"
 	"cupola/store"
 )
@@ -132,7 +134,7 @@ func (r *restore) sweep() error {
 		if err != nil {
 			continue // it is under way
 		}
-		if err := errors.Join(os.RemoveAll(dir), lock.Close()); err != nil {
+		if err := errors.Join(volume.Abandon(filepath.Join(dir, volumesDir)), os.RemoveAll(dir), lock.Close()); err != nil {
 			return err
 		}
 	}
@@ -159,8 +161,14 @@ func (r *restore) makeDir() (err error) {
 	if err := syscall.Statfs(parent, &at); err != nil {
 		return fmt.Errorf("%s: %w", parent, err)
 	}
-	if free := int64(at.Bavail) * at.Bsize; free < r.report.Bytes() {
-		return fmt.Errorf("%s has %d MB free; the backup unpacks to %d MB", parent, free>>20, r.report.Bytes()>>20)
+	need := r.report.Bytes()
+	for _, m := range r.report.Members {
+		if path.Dir(m.Name) == backup.TreesDir {
+			need += m.Size // beside its archive, for a while
+		}
+	}
+	if free := int64(at.Bavail) * at.Bsize; free < need {
+		return fmt.Errorf("%s has %d MB free; the backup unpacks to %d MB", parent, free>>20, need>>20)
 	}
 	if r.dir, err = os.MkdirTemp(parent, r.prefix()); err != nil {
 		return err
@@ -172,15 +180,18 @@ func (r *restore) makeDir() (err error) {
 
 // finish unpacks what a backup holds packed, and makes the rows fit a machine
 // on which nothing runs.
-func (r *restore) finish(ctx context.Context) error {
+func (r *restore) finish(ctx context.Context) (err error) {
 	c := r.Config
 	c.DataDir = r.dir
 	h := &house{Config: c}
 	defer h.close()
-	for _, step := range []func(context.Context) error{h.openDir, h.openStore, h.openRoots,
+	// Nothing may stay mounted in a directory that is to be renamed, or removed.
+	defer func() { err = errors.Join(err, volume.Close(h.path(volumesDir))) }()
+	for _, step := range []func(context.Context) error{h.openDir, h.openStore, h.openRoots, h.openVolumes,
 		func(ctx context.Context) error { return h.store.Write(ctx, (*store.Tx).ForgetRunning) },
 		func(ctx context.Context) error { return r.images(ctx, h) },
 		func(ctx context.Context) error { return r.stacks(ctx, h) },
+		func(ctx context.Context) error { return r.volumes(ctx, h) },
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -191,7 +202,7 @@ func (r *restore) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.Join(os.RemoveAll(h.path(backup.ImagesDir)), os.RemoveAll(h.path(backup.StacksDir)), os.Remove(h.path("lock")))
+	return errors.Join(os.RemoveAll(h.path(backup.ImagesDir)), os.RemoveAll(h.path(backup.StacksDir)), os.RemoveAll(h.path(backup.TreesDir)), os.Remove(h.path("lock")))
 }
 
 func (r *restore) images(ctx context.Context, h *house) error {
@@ -221,6 +232,26 @@ func (r *restore) stacks(ctx context.Context, h *house) error {
 		r.progress("stacks", int64(n), int64(len(all)))
 		if err := restoreStack(ctx, h.roots, filepath.Dir(name)); err != nil {
 			return fmt.Errorf("stack %s: %w", filepath.Base(filepath.Dir(name)), err)
+		}
+	}
+	return nil
+}
+
+// volumes makes the volumes. Each archive goes once it has been unpacked.
+func (r *restore) volumes(ctx context.Context, h *house) error {
+	for n, v := range r.report.Volumes {
+		r.progress("volumes", int64(n), int64(len(r.report.Volumes)))
+		name := h.path(filepath.FromSlash(backup.TreeName(v.Name)))
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		err = h.volumes.Restore(ctx, v.Name, volume.Spec{Bytes: v.Bytes, Shared: v.Shared}, f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+		if err := os.Remove(name); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"cupola/server"
@@ -16,9 +17,11 @@ import (
 
 type backupCmd struct {
 	daemonFlags
-	File    string `arg:"" help:"The file to write; '-' for standard output."`
-	Stacks  string `help:"whole has the stacks' files and the images in the backup; reference only names them, to be built or pulled again." enum:"whole,reference" default:"whole"`
-	Replace bool   `help:"Replace the file if there is one."`
+	File           string        `arg:"" help:"The file to write; '-' for standard output."`
+	Stacks         string        `help:"whole has the stacks' files and the images in the backup; reference only names them, to be built or pulled again." enum:"whole,reference" default:"whole"`
+	WithoutVolumes bool          `help:"Leave out what data services and deployments keep: those that are restored have lost it."`
+	Hold           time.Duration `help:"For how long at most who writes to a volume may have to wait while it is copied." default:"1m"`
+	Replace        bool          `help:"Replace the file if there is one."`
 }
 
 // Run writes a backup, whether the daemon runs or not.
@@ -38,11 +41,10 @@ func (c *backupCmd) Run(e *env) error {
 		return interrupted(e, err)
 	}
 	fmt.Fprintf(e.out, "Wrote %s (%s) in %.1f s. It holds the key of all secrets: keep it as you keep them.\n", c.File, bytesText(size), time.Since(p.started).Seconds())
-	n, err := server.Volumes(c.DataDir)
-	if n > 0 {
-		fmt.Fprintf(e.out, "Not in it: the content of volumes of data services and deployments (%d here). Dump it with their own tools.\n", n)
+	if c.WithoutVolumes {
+		fmt.Fprintln(e.out, "Not in it: the volumes of data services and deployments. Dump what they hold with their own tools.")
 	}
-	return err
+	return nil
 }
 
 func (c *backupCmd) stream(e *env) error {
@@ -55,7 +57,7 @@ func (c *backupCmd) stream(e *env) error {
 }
 
 func (c *backupCmd) write(ctx context.Context, e *env, w io.Writer, p *stackProgress) error {
-	o := server.BackupOptions{Reference: c.Stacks == "reference", Version: buildVersion()}
+	o := server.BackupOptions{Reference: c.Stacks == "reference", WithoutVolumes: c.WithoutVolumes, Hold: c.Hold, Version: buildVersion()}
 	return server.Backup(ctx, server.Config{DataDir: c.DataDir, Log: e.log}, o, w, func(done, total int64) {
 		p.step(server.StackStep{Step: "backup", Done: done, Total: total})
 	})
@@ -111,7 +113,7 @@ func (c *verifyCmd) Run(e *env) error {
 	if err != nil {
 		return interrupted(e, fmt.Errorf("%s: %w", c.File, err))
 	}
-	fmt.Fprintf(e.out, "%s is sound: of %s by cupola %s, schema %d, %d files, %s.\n", c.File, r.Created.Local().Format("2006-01-02 15:04"), r.Version, r.Manifest.Schema, len(r.Members), bytesText(r.Bytes()))
+	fmt.Fprintf(e.out, "%s is sound: of %s by cupola %s, schema %d, %d files, %d volumes, %s.\n", c.File, r.Created.Local().Format("2006-01-02 15:04"), r.Version, r.Manifest.Schema, len(r.Members), len(r.Volumes), bytesText(r.Bytes()))
 	tellLeft(e, r.Left, "")
 	return nil
 }
@@ -145,9 +147,15 @@ func tellLeft(e *env, left []backup.Left, dataDir string) {
 	}
 	w := e.out
 	fmt.Fprintln(w, "It only names these, which its apps may need:")
+	if slices.ContainsFunc(left, func(l backup.Left) bool { return l.Kind == "volume" }) {
+		fmt.Fprintln(w, "What has lost its volume does not start: delete it and make it again.")
+	}
 	for _, l := range left {
 		fmt.Fprintf(w, "  %s %s", l.Kind, l.Name)
-		if l.Origin != "" {
+		switch {
+		case l.Kind == "volume":
+			fmt.Fprintf(w, " (%s)", l.Origin)
+		case l.Origin != "":
 			fmt.Fprintf(w, " (made of %s)", l.Origin)
 		}
 		fmt.Fprintln(w)

@@ -58,6 +58,8 @@ type cli struct {
 	Man            manCmd        `cmd:"" help:"Write the manual page, cupola(1)."`
 	Cleanup        cleanupCmd    `cmd:"" help:"End all that still runs of a daemon that has ended."`
 	Version        versionCmd    `cmd:"" help:"Tell the version."`
+
+	HoldVolume holdVolumeCmd `cmd:"" hidden:""` // server.HoldCommand
 }
 
 // env is what commands share.

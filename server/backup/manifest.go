@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Format is the number of this file format.
-const Format = 1
+// Format is the number of this file format: the second has volumes.
+const Format = 2
 
 // Where, in a backup, that lies which becomes part of a data directory only by
 // being unpacked.
@@ -19,6 +19,7 @@ const (
 	StacksDir = "stacks" // <stack>/stack.json, lock.json, fs.tar
 	ImagesDir = "images" // <sha256>.json: the records of images
 	LocksDir  = "stack-locks"
+	TreesDir  = "volume-trees" // <volume>.tar
 )
 
 // Manifest says what a backup holds. All members of a file are there, in the
@@ -28,16 +29,27 @@ type Manifest struct {
 	Version string // of the cupola that wrote it
 	Schema  int    // of the database
 	Created time.Time
-	Left    []Left `json:",omitempty"`
+	Left    []Left   `json:",omitempty"`
+	Volumes []Volume `json:",omitempty"`
 	Members []Member
 }
 
 // Left is what the apps of a backup need, and that is only named in it.
 type Left struct {
-	Kind   string // stack or image
+	Kind   string // stack, image or volume
 	Name   string
-	Origin string // what the stack was made of
+	Origin string // what the stack was made of; whose the volume is
 }
+
+// Volume is a volume whose content is there, as the member TreeName.
+type Volume struct {
+	Name   string
+	Bytes  int64 // that it is to hold, not what it does
+	Shared bool  // every user of a container may write to it
+}
+
+// TreeName is the member that has a volume's content.
+func TreeName(volume string) string { return path.Join(TreesDir, volume+".tar") }
 
 // Member is a file of a backup.
 type Member struct {
@@ -75,6 +87,7 @@ var names = regexp.MustCompile(`^(` + strings.Join([]string{
 	`db/(cupola\.db|store\.key|admin-password|ca\.key)`, `db/bbs/[a-z]+\.(crt|key)`, `identity/ca\.(crt|key)`, `ca\.pem`, `ssh_host_key`,
 	`blobs/[0-9a-f]{2}/[0-9a-f]{64}`, `rootfs/oci/[0-9a-f]{64}`, `rootfs/images/fallbacks`, ImagesDir + `/[0-9a-f]{64}\.json`,
 	StacksDir + `/[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}/(stack\.json|lock\.json|fs\.tar)`, LocksDir + `/[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}\.json`,
+	TreesDir + `/[a-zA-Z0-9][a-zA-Z0-9_-]{0,127}\.tar`,
 }, "|") + `)$`)
 
 // What every backup has.
@@ -103,6 +116,30 @@ func (m Manifest) check() error {
 	for _, name := range needed {
 		if !seen[name] {
 			return fmt.Errorf("it has no %s", name)
+		}
+	}
+	return m.checkVolumes(seen)
+}
+
+// checkVolumes holds that each volume has its member, and each such member its
+// volume.
+func (m Manifest) checkVolumes(members map[string]bool) error {
+	volumes := map[string]bool{}
+	for _, v := range m.Volumes {
+		name := TreeName(v.Name)
+		switch {
+		case !members[name]:
+			return fmt.Errorf("the content of the volume %q is not there", v.Name)
+		case volumes[name]:
+			return fmt.Errorf("the volume %q is there twice", v.Name)
+		case v.Bytes < 1 || v.Bytes > maxMember:
+			return fmt.Errorf("the volume %q has %d bytes", v.Name, v.Bytes)
+		}
+		volumes[name] = true
+	}
+	for _, f := range m.Members {
+		if strings.HasPrefix(f.Name, TreesDir+"/") && !volumes[f.Name] {
+			return fmt.Errorf("member %q is no volume's", f.Name)
 		}
 	}
 	return nil

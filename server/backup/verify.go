@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"archive/tar"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,8 +26,8 @@ const maxDocument = 8 << 20 // of the record of an image or the description of a
 
 // Verify reads a backup to its end and checks all that can be checked of it:
 // every digest, the database's pages, references and schema, that the key opens
-// what it sealed, and that each blob, layer and image which the database names
-// is there. It writes below temp alone, a copy of the database, and removes it.
+// what it sealed, that each blob, layer and image which the database names is
+// there, and that the volumes can be unpacked. It writes below temp alone, a copy of the database, and removes it.
 func Verify(ctx context.Context, r io.Reader, temp string) (Report, error) {
 	dir, err := os.MkdirTemp(temp, "cupola-verify-")
 	if err != nil {
@@ -83,6 +84,8 @@ func (v *verifier) member(m Member, r io.Reader) error {
 	switch {
 	case m.Name == "db/"+store.DatabaseFile || m.Name == "db/"+store.KeyFile:
 		return writeFile(filepath.Join(v.dir, path.Base(m.Name)), r)
+	case strings.HasPrefix(m.Name, TreesDir+"/"):
+		return readTree(r)
 	case strings.HasPrefix(m.Name, ImagesDir+"/"), path.Base(m.Name) == "stack.json":
 		if m.Size > maxDocument {
 			return fmt.Errorf("it has %d bytes", m.Size)
@@ -92,6 +95,19 @@ func (v *verifier) member(m Member, r io.Reader) error {
 		return err
 	}
 	return nil
+}
+
+// readTree sees that a volume's content can be unpacked.
+func readTree(r io.Reader) error {
+	for t := tar.NewReader(r); ; {
+		_, err := t.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("its archive is damaged: %w", err)
+		}
+	}
 }
 
 // writeFile makes a file of root's of what r gives. What goes wrong in writing

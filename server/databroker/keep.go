@@ -106,10 +106,24 @@ func (k *keeper) makeVolume(ctx context.Context, i *cf.DataInstance) error {
 	if !ok {
 		return k.become(ctx, i, cf.DataFailed, "this cupola has no such service or plan")
 	}
-	if err := k.Volumes.Create(i.GUID, volume.Spec{Bytes: p.volumeBytes, Shared: s.engine == nil}); err != nil {
+	if err := k.Volumes.Create(i.GUID, volumeOf(s, p)); err != nil {
 		return errors.Join(err, k.become(ctx, i, cf.DataFailed, "there is no room for its volume"))
 	}
 	return k.become(ctx, i, cf.DataMaking, "")
+}
+
+func volumeOf(s service, p plan) volume.Spec {
+	return volume.Spec{Bytes: p.volumeBytes, Shared: s.engine == nil}
+}
+
+// Volume is the volume of an instance, which has its GUID for a name; false: it
+// has none yet, or need not have one any longer.
+func Volume(i *cf.DataInstance) (volume.Spec, bool) {
+	s, p, ok := known(i)
+	if !ok || i.State != cf.DataMaking && i.State != cf.DataReady {
+		return volume.Spec{}, false
+	}
+	return volumeOf(s, p), true
 }
 
 // make waits for the database and sets it up.

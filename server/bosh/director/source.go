@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 
+	"cupola/rootfs/volume"
 	"cupola/runtime/lrp"
 	"cupola/server/bosh/agent"
 	"cupola/server/desire"
@@ -124,6 +125,35 @@ func (l *Loop) instance(tx *store.Tx, r *cf.BOSHInstance, digest string, egress 
 
 // diskVolume is the volume of a persistent disk.
 func diskVolume(guid string) string { return "bosh-store-" + guid }
+
+// VolumesOf are the volumes of all instances and disks, as they were made.
+func VolumesOf(tx *store.Tx) (map[string]volume.Spec, error) {
+	all := map[string]volume.Spec{}
+	disks, err := store.BOSHDisks.All(tx)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range disks {
+		all[diskVolume(d.GUID)] = volume.Spec{Bytes: int64(d.SizeMB) << 20}
+	}
+	rows, err := store.BOSHInstances.All(tx)
+	if err != nil {
+		return nil, err
+	}
+	l := New(Config{})
+	for _, r := range rows {
+		i, err := l.instance(tx, r, r.Digest, nil)
+		if err != nil { // its disks may be good all the same
+			i = agent.Instance{GUID: r.GUID}
+		}
+		for name, mb := range i.Disks() {
+			if _, ok := all[name]; !ok {
+				all[name] = volume.Spec{Bytes: int64(mb) << 20}
+			}
+		}
+	}
+	return all, nil
+}
 
 // work is what calls want to run.
 func (l *Loop) work(tx *store.Tx) ([]reconcile.Work, error) {

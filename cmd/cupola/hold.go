@@ -1,0 +1,17 @@
+package main
+
+import (
+	"os"
+	"time"
+
+	"cupola/rootfs/volume"
+)
+
+// holdVolumeCmd is what a backup starts for each volume, and nobody else.
+type holdVolumeCmd struct {
+	Dir    string        `arg:""`
+	Within time.Duration `arg:""`
+}
+
+// Run holds a volume still until its standard input says or ends.
+func (c *holdVolumeCmd) Run(e *env) error { return volume.Hold(c.Dir, c.Within, os.Stdin, e.out) }
