@@ -12,10 +12,13 @@ import (
 type progress struct {
 	out      io.Writer
 	terminal bool
+	width    int // of the terminal; 0 does not wrap
 	drawn    time.Time
 }
 
-func newProgress(e *env) *progress { return &progress{out: e.out, terminal: e.terminal} }
+func newProgress(e *env) *progress {
+	return &progress{out: e.out, terminal: e.terminal, width: width(e)}
+}
 
 func (p *progress) title(format string, args ...any) { fmt.Fprintf(p.out, format+"\n", args...) }
 
@@ -23,8 +26,16 @@ func (p *progress) step(name, format string, args ...any) {
 	fmt.Fprintf(p.out, "  %-10s "+format+"\n", append([]any{name}, args...)...)
 }
 
-// line shows a line of the app's log.
-func (p *progress) line(text string) { fmt.Fprintf(p.out, "             %s\n", text) }
+// line shows a line of the app's log. What does not fit goes on below itself.
+func (p *progress) line(text string) {
+	const indent, least = "             ", 20
+	rest, room := []rune(text), p.width-len(indent)
+	for room >= least && len(rest) > room {
+		fmt.Fprintf(p.out, "%s%s\n", indent, string(rest[:room]))
+		rest = rest[room:]
+	}
+	fmt.Fprintf(p.out, "%s%s\n", indent, string(rest))
+}
 
 // reader counts what is read of r, which has size bytes.
 func (p *progress) reader(name string, r io.Reader, size int64) io.Reader {

@@ -30,7 +30,7 @@ func (s *simulateCmd) Run(e *env) error {
 	if err != nil {
 		return fmt.Errorf("--script: %w", err)
 	}
-	const row = "%-12s %6s %9s %13s %10s %10s %9s %7s\n"
+	const row = "%-12s %6s %8s %12s %9s %9s %8s %6s\n" // within 80 columns
 	if !s.JSON {
 		fmt.Fprintf(e.out, "%d cells, %d instances, seed %d\n\n", s.Cells, s.Instances, s.Seed)
 		fmt.Fprintf(e.out, row, "STEP", "TICKS", "ACTIONS", "LONGEST PLAN", "ITS CPU", "ALLOCATED", "RUNNING", "DENIED")
