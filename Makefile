@@ -65,9 +65,9 @@ e2e: build ## drive the built daemon as a user does
 KUBE_CACHE ?= $(HOME)/.cache/cupola/kube
 
 .PHONY: test-kube
-test-kube: ## bring a deployment into a Kubernetes control plane, which takes ten minutes to build, once
-	test/kube/build $(KUBE_CACHE)
-	CUPOLA_KUBE_BIN=$(KUBE_CACHE) go test $(TAGS) -count=1 -timeout 20m -run TestLive ./server/kube/apply
+test-kube: ## bring a deployment into a Kubernetes control plane, which takes minutes to build, once
+	program=$$(test/kube/build $(KUBE_CACHE)); \
+	  CUPOLA_KUBE_BIN=$$program go test $(TAGS) -count=1 -timeout 20m -run TestLive ./server/kube/apply
 
 .PHONY: lint
 lint: ## vet and lint

@@ -21,14 +21,14 @@ func insecure() *http.Transport {
 	return &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // a certificate of a minute ago, on loopback
 }
 
-// golden are the objects of one of the renderer's own tests. The pretended kubelet makes volumes of one class alone.
+// golden are the objects of one of the renderer's own tests.
 func golden(t *testing.T, name string) []kube.Object {
 	t.Helper()
 	text, err := os.ReadFile("../testdata/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := kube.Read(bytes.NewReader(bytes.ReplaceAll(text, []byte("storageClassName: fast"), []byte("storageClassName: kwok-volume"))))
+	all, err := kube.Read(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func (p *plane) pods(c *Cluster) (all []string) {
 
 // TestLive brings the renderer's example into a real cluster: all gets ready,
 // another time nothing changes, an update stops at its canaries and goes on, an
-// errand runs, and volumes outlive their pods.
+// errand runs, what is used no longer is removed, and volumes outlive their pods.
 func TestLive(t *testing.T) {
 	p := startPlane(t)
 	c := p.open()
@@ -93,6 +93,7 @@ func TestLive(t *testing.T) {
 	}
 	p.checkUpdate(c, all)
 	p.checkErrand(c, all)
+	p.checkPrune(c, all)
 	p.checkDelete(c)
 	p.bring(c, golden(t, "app.golden.yml"))
 }
@@ -121,20 +122,27 @@ func (p *plane) checkUpdate(c *Cluster, all []kube.Object) {
 		}
 	}
 	look("at first", was, was)
-	var text bytes.Buffer
-	if err := kube.Write(&text, all); err != nil {
-		p.t.Fatal(err)
-	}
-	changed, err := kube.Read(strings.NewReader(strings.ReplaceAll(text.String(), was, is)))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	changed := p.edited(all, was, is)
 	p.settled(c, changed, false)
 	p.bring(c, changed)
 	look("with canaries", was, is)
 	p.bring(c, kube.Finished(changed))
 	look("after all", is, is)
 	p.settled(c, changed, true)
+}
+
+// edited are objects with other texts in them: old, new, …
+func (p *plane) edited(all []kube.Object, texts ...string) []kube.Object {
+	p.t.Helper()
+	var text bytes.Buffer
+	if err := kube.Write(&text, all); err != nil {
+		p.t.Fatal(err)
+	}
+	changed, err := kube.Read(strings.NewReader(strings.NewReplacer(texts...).Replace(text.String())))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return changed
 }
 
 // settled checks whether there is anything to update.
@@ -151,8 +159,65 @@ func (p *plane) settled(c *Cluster, all []kube.Object, want bool) {
 func (p *plane) checkErrand(c *Cluster, all []kube.Object) {
 	p.t.Helper()
 	at := slices.IndexFunc(all, func(o kube.Object) bool { return o.Kind() == "CronJob" })
-	run := kube.Object{"apiVersion": "batch/v1", "kind": "Job", "metadata": map[string]any{"name": "smoke-1", "namespace": "nats"}, "spec": all[at].Map("spec", "jobTemplate", "spec")}
-	p.bring(c, []kube.Object{run})
+	meta := map[string]any{"name": "smoke-1", "namespace": "nats", "labels": all[at].Map("metadata", "labels")}
+	p.create(c, "batch/v1", "jobs", "Job", "smoke-1", map[string]any{"metadata": meta, "spec": all[at].Map("spec", "jobTemplate", "spec")})
+	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	defer cancel()
+	run := kube.Object{"kind": "Job", "metadata": meta}
+	if err := c.Wait(ctx, []kube.Object{run}, func(o kube.Object, text string) { p.t.Logf("%s: %s", named(o), text) }); err != nil {
+		p.t.Error(err)
+	}
+}
+
+// checkPrune takes a group and a variable from the deployment, and changes what
+// pods mount and what a job runs.
+func (p *plane) checkPrune(c *Cluster, all []kube.Object) {
+	p.t.Helper()
+	const name, mounted = "nats-deployment", "Secret nats-deployment.jobs.nats-v5"
+	p.bring(c, p.edited(all, "variable-name: nats_password", "variable-name: nats_password\n    quarks.cloudfoundry.org/variable-digest: made"))
+	p.copied(c, "nats-deployment.jobs.nats-v5", "copy")
+	rest := slices.DeleteFunc(slices.Clone(all), func(o kube.Object) bool {
+		return strings.Contains(o.Name(), "web") || strings.Contains(o.Name(), "password")
+	})
+	rest = p.edited(rest, "jobs.nats-v5", "jobs.nats-v6", "migrate-052953a6", "migrate-2")
+	p.bring(c, rest)
+	if stale, err := c.Stale(p.t.Context(), name, rest); err != nil || slices.ContainsFunc(stale, func(o kube.Object) bool { return named(o) == mounted }) {
+		p.t.Errorf("%s is mounted by what is no canary, but stale; %v", mounted, err)
+	}
+	p.bring(c, kube.Finished(rest))
+	prune := func() (removed []string) {
+		err := c.Prune(p.t.Context(), name, rest, func(o kube.Object, change Change) { removed = append(removed, named(o)+" "+string(change)) })
+		if err != nil {
+			p.t.Error(err)
+		}
+		return removed
+	}
+	want := []string{"Job nats-deployment-migrate-052953a6 removed", "StatefulSet nats-deployment-web-z0-v1 removed", "StatefulSet nats-deployment-web-z1-v1 removed",
+		"Service nats-deployment-web removed", "Service nats-deployment-web-0 removed", "Service nats-deployment-web-1 removed",
+		"Service nats-deployment-web-2 removed", "Service nats-deployment-web-3 removed", "Secret nats-deployment.bpm.web-v1 removed",
+		"Secret nats-deployment.ig-resolved.web-v1 removed", mounted + " removed", "Secret nats-deployment.jobs.web-v1 removed"}
+	if diff := cmp.Diff(want, prune()); diff != "" {
+		p.t.Errorf("removed:\n%s", diff)
+	}
+	if again := prune(); len(again) > 0 {
+		p.t.Errorf("removed the second time: %v", again)
+	}
+	for _, kept := range []string{"copy", "nats-deployment.var-nats-password"} {
+		if o, err := c.get(p.t.Context(), kube.Object{"kind": "Secret", "metadata": map[string]any{"name": kept}}); o == nil || err != nil {
+			p.t.Errorf("Secret %s is gone, %v", kept, err)
+		}
+	}
+}
+
+// copied makes another Secret of one, as somebody would by hand: cupola has not
+// applied it.
+func (p *plane) copied(c *Cluster, name, as string) {
+	p.t.Helper()
+	o, err := c.get(p.t.Context(), kube.Object{"kind": "Secret", "metadata": map[string]any{"name": name}})
+	if err != nil || o == nil {
+		p.t.Fatal(o, err)
+	}
+	p.create(c, "v1", "secrets", "Secret", as, map[string]any{"metadata": map[string]any{"name": as, "namespace": "nats", "labels": o.Map("metadata", "labels")}})
 }
 
 func (p *plane) checkDelete(c *Cluster) {

@@ -12,7 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -24,8 +24,8 @@ import (
 	"cupola/server/kube"
 )
 
-// plane is a real control plane whose kubelet only pretends, from the programs
-// that test/kube builds.
+// plane is a real control plane whose kubelet only pretends: the program of
+// test/kube, once for each part.
 type plane struct {
 	t      *testing.T
 	bin    string
@@ -33,8 +33,7 @@ type plane struct {
 	config string // the kubeconfig
 }
 
-// startPlane starts one, with a node in each of two zones. It listens on
-// loopback alone and ends with the test.
+// startPlane starts one. It listens on loopback alone and ends with the test.
 func startPlane(t *testing.T) *plane {
 	t.Helper()
 	p := &plane{t: t, bin: os.Getenv("CUPOLA_KUBE_BIN"), dir: t.TempDir()}
@@ -46,15 +45,14 @@ func startPlane(t *testing.T) *plane {
 	p.write("tokens", "token,admin,admin,system:masters\n")
 	p.write("key.pem", serviceKey(t))
 	p.write("kubeconfig", fmt.Sprintf(kubeconfig, port))
-	p.start("etcd", "--data-dir", p.dir+"/etcd", "--listen-client-urls", store, "--advertise-client-urls", store, "--listen-peer-urls", peer,
-		"--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer, "--unsafe-no-fsync")
-	p.start("kube-apiserver", "--etcd-servers", store, "--bind-address=127.0.0.1", "--secure-port", port, "--cert-dir", p.dir+"/certs",
+	p.start("etcd", p.dir+"/etcd", store, peer)
+	p.start("apiserver", "--etcd-servers", store, "--bind-address=127.0.0.1", "--secure-port", port, "--cert-dir", p.dir+"/certs",
 		"--token-auth-file", p.dir+"/tokens", "--authorization-mode=RBAC", "--service-cluster-ip-range=10.96.0.0/16",
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file", p.dir+"/key.pem", "--service-account-signing-key-file", p.dir+"/key.pem")
 	p.until("the API server is ready", func() bool { return p.healthy("https://127.0.0.1:" + port + "/readyz") })
-	p.start("kube-controller-manager", "--kubeconfig", p.config, "--leader-elect=false", "--secure-port=0", "--service-account-private-key-file", p.dir+"/key.pem")
-	p.start("kube-scheduler", "--kubeconfig", p.config, "--leader-elect=false", "--secure-port=0")
-	p.start("kwok", "--kubeconfig", p.config, "--config", p.stages(), "--manage-all-nodes", "--node-lease-duration-seconds=40")
+	p.start("controllers", p.config)
+	p.start("scheduler", "--kubeconfig", p.config, "--leader-elect=false", "--secure-port=0")
+	p.start("kubelet", p.config)
 	return p
 }
 
@@ -66,25 +64,6 @@ contexts: [{name: test, context: {cluster: test, user: admin, namespace: nats}}]
 current-context: test
 `
 
-// stages says what the kubelet pretends, in one file.
-func (p *plane) stages() string {
-	files, err := filepath.Glob(p.bin + "/stages/*.yaml")
-	if err != nil || len(files) == 0 {
-		p.t.Fatalf("no stages in %s: %v", p.bin, err)
-	}
-	var all strings.Builder
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		all.WriteString("---\n")
-		all.Write(text)
-		all.WriteString("\n")
-	}
-	return p.write("stages.yaml", all.String())
-}
-
 func (p *plane) write(name, text string) string {
 	p.t.Helper()
 	path := filepath.Join(p.dir, name)
@@ -94,13 +73,13 @@ func (p *plane) write(name, text string) string {
 	return path
 }
 
-func (p *plane) start(program string, args ...string) {
+func (p *plane) start(part string, args ...string) {
 	p.t.Helper()
-	log, err := os.Create(filepath.Join(p.dir, program+".log"))
+	log, err := os.Create(filepath.Join(p.dir, part+".log"))
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	cmd := exec.Command(filepath.Join(p.bin, program), args...)
+	cmd := exec.Command(p.bin, slices.Concat([]string{part}, args)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
@@ -111,7 +90,7 @@ func (p *plane) start(program string, args ...string) {
 		_ = cmd.Wait()
 		_ = log.Close()
 		if text, _ := os.ReadFile(log.Name()); p.t.Failed() {
-			p.t.Logf("%s: …%s", program, text[max(0, len(text)-2000):])
+			p.t.Logf("%s: …%s", part, text[max(0, len(text)-2000):])
 		}
 	})
 }
@@ -146,8 +125,8 @@ func (p *plane) until(what string, is func() bool) {
 	}
 }
 
-// open is the cluster, with its nodes and the namespace of the tests. What it
-// warns of fails the test.
+// open is the cluster, with a node in each of two zones, the manifest's class of
+// disks and the namespace of the tests. What it warns of fails the test.
 func (p *plane) open() *Cluster {
 	p.t.Helper()
 	c, err := Open(Config{Kubeconfig: p.config, Context: "test", Warn: func(text string) { p.t.Errorf("the cluster warns: %s", text) }})
@@ -155,10 +134,11 @@ func (p *plane) open() *Cluster {
 		p.t.Fatal(err)
 	}
 	p.create(c, "v1", "namespaces", "Namespace", "nats", nil)
+	p.create(c, "storage.k8s.io/v1", "storageclasses", "StorageClass", "fast", map[string]any{"provisioner": "pretended"})
 	room := map[string]any{"cpu": "8", "memory": "16Gi", "pods": "50", "ephemeral-storage": "100Gi"}
 	for _, zone := range []string{"z1", "eu-2"} {
 		p.create(c, "v1", "nodes", "Node", "node-"+zone, map[string]any{
-			"metadata": map[string]any{"name": "node-" + zone, "labels": map[string]any{kube.DefaultZoneLabel: zone}, "annotations": map[string]any{"kwok.x-k8s.io/node": "fake"}},
+			"metadata": map[string]any{"name": "node-" + zone, "labels": map[string]any{kube.DefaultZoneLabel: zone}},
 			"status":   map[string]any{"allocatable": room, "capacity": room},
 		})
 	}
@@ -171,8 +151,11 @@ func (p *plane) create(c *Cluster, version, resource, kind, name string, rest ma
 	for key, value := range rest {
 		o[key] = value
 	}
-	gvr := schema.GroupVersionResource{Version: version, Resource: resource}
-	if _, err := c.client.Resource(gvr).Create(p.t.Context(), &unstructured.Unstructured{Object: o}, metav1.CreateOptions{}); err != nil {
+	of, err := schema.ParseGroupVersion(version)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if _, err := c.client.Resource(of.WithResource(resource)).Namespace(kube.Object(o).Namespace()).Create(p.t.Context(), &unstructured.Unstructured{Object: o}, metav1.CreateOptions{}); err != nil {
 		p.t.Fatal(err)
 	}
 }
