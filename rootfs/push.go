@@ -33,7 +33,7 @@ type Push struct {
 // What a registry said of a push, beside being unreachable.
 var (
 	ErrPushDenied = errors.New("the registry refuses access: there are no credentials for it, they are wrong, or they may not write there")
-	ErrPushBroken = errors.New("the registry broke off; what it has taken is not sent again the next time")
+	ErrPushBroken = errors.New("the registry broke off; layers that it has whole are not sent again the next time")
 )
 
 const (

@@ -85,7 +85,7 @@ func TestPushFails(t *testing.T) {
 			http.Error(w, `{"errors":[{"code":"DENIED","message":"read only"}]}`, http.StatusForbidden)
 			return true
 		}, want: ErrPushDenied, says: "DENIED: read only"},
-		"gone half way": {spoil: gone, want: ErrPushBroken, says: "what it has taken is not sent again"},
+		"gone half way": {spoil: gone, want: ErrPushBroken, says: "layers that it has whole are not sent again"},
 		"layer is lost": {change: func(p *Push) {
 			p.Open = func(context.Context, string) (io.ReadCloser, error) { return nil, ErrNotPacked }
 		}, want: ErrNotPacked, says: "read layer sha256:"},

@@ -49,9 +49,10 @@ func (r *imageRegistry) configOf(t *testing.T, image string) v1.Config {
 	return file.Config
 }
 
-// profiled is an app whose start command needs all that the launcher does.
+// profiledCommand is a start command that tells what the launcher did for it.
 const profiledCommand = `echo "$PWD $HOME $USER $LANG $(id -u) $FROM_PROFILE $DEPS_DIR on $(cat /etc/os-release)"; exec ./hello`
 
+// pushProfiled pushes an app with a profile script and a sidecar.
 func (d *daemon) pushProfiled(app, stack string) {
 	d.t.Helper()
 	dir := d.t.TempDir()
