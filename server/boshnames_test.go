@@ -80,7 +80,7 @@ func TestAliases(t *testing.T) {
 	}
 	b, actuals := deployed(lrp.NoRole, lrp.NoRole, lrp.NoRole)
 	actuals[2].Ready = false // of the second
-	for _, a := range []manifest.Alias{
+	b.aliases = []manifest.Alias{
 		{Domain: "smart.internal", Targets: target("*")},
 		{Domain: "healthy.internal", Targets: target("q-s3")},
 		{Domain: "ill.internal", Targets: target("q-s1")},
@@ -90,8 +90,6 @@ func TestAliases(t *testing.T) {
 		{Domain: "nobody.internal", Targets: []manifest.AliasTarget{{Query: "*", Group: "x", Deployment: "nats"}}},
 		{Domain: "_.cell.internal", Targets: target("_")},
 		{Domain: "nats-db", Targets: target("q-s1")}, // of the group
-	} {
-		b.aliases = append(b.aliases, a)
 	}
 	table := emptyTable()
 	b.add(&table, actuals)
