@@ -19,7 +19,7 @@ import (
 // not run.
 func (d *daemon) elsewhere(t *testing.T) *daemon {
 	t.Helper()
-	above, err := os.MkdirTemp("", "cupola-e2e-")
+	above, err := os.MkdirTemp("", daemonDir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,6 +44,7 @@ func (d *daemon) writes(ctx context.Context, made *atomic.Int64) {
 // file on another directory, with no registry to be asked: what ran answers
 // there, secrets are readable, and what was under way has ended with a reason.
 func TestABackupBringsEveryAppBack(t *testing.T) {
+	t.Parallel()
 	binary, r := needBinary(t), startRegistry(t)
 	d := startDaemon(t, binary)
 	r.push(t, "hello", v1.Config{Entrypoint: []string{"/hello"}}, smallStack(t, "docker"), layerOf(t, tarEntry{tar.Header{Name: "hello", Mode: 0o755}, helloProgram(t)}))

@@ -119,6 +119,7 @@ func (b *bbsClient) forgets(guid string) {
 
 // TestBBSActions shows Diego's rules on real containers, by the API alone.
 func TestBBSActions(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, needBinary(t), "--bbs", "127.0.0.1:0")
 	d.bbs().must("/v1/domains/upsert", &bbspb.UpsertDomainRequest{Domain: "tests"})
 	o := newOwner(t)

@@ -173,6 +173,7 @@ func tags(logGUID string) map[string]*bbspb.MetricTagValue {
 
 // TestBBS lets a client of Diego's run LRPs and tasks in real containers.
 func TestBBS(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, needBinary(t), "--bbs", "127.0.0.1:0", "--instance-cert-life", "24s")
 	b := d.bbs()
 	b.must("/v1/domains/upsert", &bbspb.UpsertDomainRequest{Domain: "tests"})

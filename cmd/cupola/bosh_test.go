@@ -144,6 +144,7 @@ func (b *boshDaemon) wantLine(text string) {
 // TestDeployment takes a deployment of two linked servers, with a generated
 // password and certificates, errands and disks, through its life.
 func TestDeployment(t *testing.T) {
+	t.Parallel()
 	binary := needBinary(t)
 	b := &boshDaemon{registry: startRegistry(t)}
 	b.registry.push(t, "test-1-1", v1.Config{}, releaseImage(t))

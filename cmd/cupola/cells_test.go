@@ -82,6 +82,7 @@ cells:
 // TestConstraintsLandOnTheirCells runs an app with each constraint of the
 // proposal, and looks for its containers in the cgroups of the cells.
 func TestConstraintsLandOnTheirCells(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, needBinary(t), "--config", writeFile(t, seedTable))
 	if out, err := d.run("push", example(t, "static")); err != nil {
 		t.Fatalf("push: %v\n%s", err, out)
@@ -178,6 +179,7 @@ func (d *daemon) denied(n int, reason string) {
 // TestPreloadedRootFSes runs apps on a directory and on a stack that the
 // configuration gives other names, on the one cell that has them.
 func TestPreloadedRootFSes(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	for _, dir := range []string{"etc", "tmp", "home", "proc", "sys", "dev"} {
 		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
@@ -214,6 +216,7 @@ cells:
 // cells: instances stay on those that are left, and leave those that are not,
 // while the app goes on serving.
 func TestACellThatGoesIsLeftOneByOne(t *testing.T) {
+	t.Parallel()
 	file := writeFile(t, "cells:\n- {name: going-a, memory: 1200M}\n- {name: going-b, memory: 1200M}\n")
 	d := startDaemon(t, needBinary(t), "--config", file)
 	if out, err := d.run("push", example(t, "static")); err != nil {

@@ -49,6 +49,7 @@ func (d *daemon) push(dir, manifest string) {
 
 // TestContainers shows what holds an app, as the app and its user see it.
 func TestContainers(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, needBinary(t))
 	since := d.pushCrasher()
 	d.pushProbe("probe")

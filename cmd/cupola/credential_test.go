@@ -42,6 +42,7 @@ func (d *daemon) built(t *testing.T, guid string) (b build) {
 // manifest, in an app's lifecycle as Cloud Controller has it and beside its data
 // as RFC-0046 has it. Tokens are for buildpacks.
 func TestCredentialsOfTheStack(t *testing.T) {
+	t.Parallel()
 	binary, r := needBinary(t), startTLSRegistry(t)
 	d := startDaemon(t, binary, "--registry-ca", r.ca)
 	r.push(t, "1", v1.Config{}, smallStack(t, "private"))

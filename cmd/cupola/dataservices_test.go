@@ -21,6 +21,7 @@ import (
 // and takes away what may go: the daemon, the database's container, the
 // binding, the instance.
 func TestDataServices(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, needBinary(t), "--data-services", "postgres,redis,files")
 	d.refusedWithoutStack()
 	began := time.Now()

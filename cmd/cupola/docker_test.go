@@ -76,6 +76,7 @@ func (d *daemon) mapRoute(t *testing.T, app string) {
 // TestAnAppThatIsAnImage runs an image of a private registry as an app, and
 // shows that it needs the registry no longer.
 func TestAnAppThatIsAnImage(t *testing.T) {
+	t.Parallel()
 	binary, r := needBinary(t), startTLSRegistry(t)
 	d := startDaemon(t, binary, "--registry-ca", r.ca)
 	digest := r.push(t, "hello", v1.Config{Entrypoint: []string{"./hello"}, WorkingDir: "/srv", User: "1234", Env: []string{"PATH=/srv:/bin", "GREETING=from the image"},
@@ -138,6 +139,7 @@ func (d *daemon) process(app string) string {
 // TestARegistryMustBeTrusted pulls from a registry whose CA the daemon was not
 // told of.
 func TestARegistryMustBeTrusted(t *testing.T) {
+	t.Parallel()
 	binary, r := needBinary(t), startTLSRegistry(t)
 	d := startDaemon(t, binary)
 	r.push(t, "1", v1.Config{Cmd: []string{"sleep", "1000"}}, smallStack(t, "stranger"))
@@ -154,6 +156,7 @@ func TestARegistryMustBeTrusted(t *testing.T) {
 // TestImagesSayHowTheyRun runs images that say it in the ways there are. Each
 // prints who it is, where, and what it was given.
 func TestImagesSayHowTheyRun(t *testing.T) {
+	t.Parallel()
 	binary, r := needBinary(t), startTLSRegistry(t)
 	d := startDaemon(t, binary, "--registry-ca", r.ca)
 	d.flag("diego_docker", true)

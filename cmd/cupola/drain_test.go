@@ -99,6 +99,7 @@ func (s *syslogServer) gets(t *testing.T, parts ...string) {
 // TestDrains sends an app's log to syslog servers, one of which asks for a
 // certificate, and one that goes and comes back.
 func TestDrains(t *testing.T) {
+	t.Parallel()
 	files := newCertificate(t)
 	pair, err := tls.LoadX509KeyPair(files.cert, files.key)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 // life: answered, logged, scaled, crashed, restarted by the crash policy,
 // deleted.
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, needBinary(t))
 	for _, c := range []struct {
 		dir, app string
@@ -106,6 +107,7 @@ func (d *daemon) deleted(app string) {
 }
 
 func TestWebsocketAndWorker(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, needBinary(t))
 	for _, dir := range []string{"websocket", "procfile"} {
 		if out, err := d.run("push", example(t, dir)); err != nil {

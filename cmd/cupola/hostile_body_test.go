@@ -39,6 +39,7 @@ func part(name string) string {
 }
 
 func TestHostileBodies(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, needBinary(t))
 	for _, u := range uploadTargets(d) {
 		for _, c := range hostileBodies {

@@ -58,6 +58,7 @@ const maxPeak = 256 << 20
 // takes one: each is refused with words that name the trouble, leaves no file
 // behind, and the resource takes a good upload afterwards.
 func TestHostileUploads(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, needBinary(t))
 	for _, u := range uploadTargets(d) {
 		t.Run(u.name, func(t *testing.T) {

@@ -89,6 +89,7 @@ func (r *imageRegistry) credentials() doc {
 // buildpack of the user's, and shows that what was staged on it needs the
 // registry no longer.
 func TestAnImageAsTheStack(t *testing.T) {
+	t.Parallel()
 	for name, start := range map[string]func(*testing.T) *imageRegistry{"go-containerregistry": startTLSRegistry, "debian": startDebianRegistry} {
 		t.Run(name, func(t *testing.T) {
 			binary := needBinary(t)

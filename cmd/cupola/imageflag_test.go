@@ -13,6 +13,7 @@ import (
 // TestImagesNeedTheirFlags turns each flag off under an app that runs, and holds
 // that nothing new starts.
 func TestImagesNeedTheirFlags(t *testing.T) {
+	t.Parallel()
 	binary, r := needBinary(t), startTLSRegistry(t)
 	d := startDaemon(t, binary, "--registry-ca", r.ca)
 	r.push(t, "1", v1.Config{Cmd: []string{"sleep", "1000"}}, smallStack(t, "flagged"))

@@ -43,6 +43,7 @@ func newAssassin(b *osbtest.Broker) *assassin {
 // through their lives, and kills the daemon at any request to their broker.
 // Nothing is lost, and nothing is left at the broker.
 func TestKilledWhileBrokersAreAsked(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, needBinary(t))
 	b := osbtest.New()
 	defer b.Close()

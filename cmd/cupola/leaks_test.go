@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"cupola/server/doctor"
@@ -35,7 +36,8 @@ func leaks(binary, dataDir string) (found []doctor.Leak, err error) {
 	return found, err
 }
 
-// checkLeaks fails a test that has left something.
+// checkLeaks fails a test that has left something. Daemons of tests beside it
+// are killed now and then, and clean up themselves.
 func checkLeaks(t testing.TB, binary, dataDir string) {
 	t.Helper()
 	found, err := leaks(binary, dataDir)
@@ -43,7 +45,8 @@ func checkLeaks(t testing.TB, binary, dataDir string) {
 		t.Errorf("doctor --leaks: %v", err)
 	}
 	for _, l := range found {
-		if !slices.Contains(before, l) {
+		another := l.Kind == "daemon" && strings.Contains(l.Name, daemonDir) && !strings.Contains(l.Name, dataDir)
+		if !another && !slices.Contains(before, l) {
 			t.Errorf("leaked %s", l)
 		}
 	}
@@ -52,6 +55,7 @@ func checkLeaks(t testing.TB, binary, dataDir string) {
 // TestCleanupTakesTheLastOfAContainer has a daemon killed when all but a
 // container's directory was gone.
 func TestCleanupTakesTheLastOfAContainer(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, needBinary(t))
 	d.kill()
 	if err := os.Mkdir(filepath.Join(d.dir, "cell", "11111111-2222-3333-4444-555555555555"), 0o700); err != nil {

@@ -24,6 +24,7 @@ type sampled struct {
 // TestMetrics drives an app, and asks the log cache and Prometheus's endpoint
 // what they know of it.
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	at := fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])
 	d := startDaemon(t, needBinary(t), "--metrics", at)
 	d.pushProbe("probe")

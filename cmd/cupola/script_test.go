@@ -26,6 +26,7 @@ import (
 // variables are set: ORG, ORG_GUID, SPACE, SPACE_GUID, API (base URL), ADDR
 // (host:port), ADMIN_PASSWORD.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, needBinary(t))
 	cmds := map[string]func(*testscript.TestScript, bool, []string){}
 	for name, c := range scriptCommands() {

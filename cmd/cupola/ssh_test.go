@@ -29,6 +29,7 @@ import (
 // address and the key's fingerprint from the root document, a code from the
 // UAA, the process and the index as the user.
 func TestSSH(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, needBinary(t))
 	d.pushProbe("probe")
 	d.api("POST", "/v3/apps/"+d.app("probe")+"/processes/web/actions/scale", doc{"instances": 2}, nil)
@@ -49,6 +50,7 @@ func TestSSH(t *testing.T) {
 // TestSSHIntoABareImage enters a container that has its app and nothing else:
 // no shell, no users, no tools.
 func TestSSHIntoABareImage(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, needBinary(t))
 	r := startRegistry(t)
 	r.push(t, "bare", v1.Config{Entrypoint: []string{"/srv/hello"}, WorkingDir: "/srv", Env: []string{"GREETING=from the image"}},

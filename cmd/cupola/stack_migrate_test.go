@@ -18,6 +18,7 @@ import (
 // TestStackMigrate brings ten apps from a stack to an image while requests flow
 // to each, is cut short on the way, and goes on.
 func TestStackMigrate(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, needBinary(t))
 	r := startRegistry(t)
 	buildpack := serveBuildpack(t)

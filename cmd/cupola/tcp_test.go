@@ -26,6 +26,7 @@ func freePorts(t *testing.T, n int) (ports []int) {
 
 // TestRoutes has routes of other kinds than host and path lead to an app.
 func TestRoutes(t *testing.T) {
+	t.Parallel()
 	ports := freePorts(t, 3)
 	d := startDaemon(t, needBinary(t), "--tcp", fmt.Sprintf("127.0.0.1:%d,%d", ports[0], ports[1]), "--https", fmt.Sprintf("127.0.0.1:%d", ports[2]))
 	d.pushProbe("probe")

@@ -17,6 +17,7 @@ import (
 // the daemon is killed now and then. In the end there are exactly the instances
 // that are wanted, all of the last revision.
 func TestToggles(t *testing.T) {
+	t.Parallel()
 	const toggles, kills, instances = 100, 4, 3
 	d := startDaemon(t, needBinary(t))
 	if out, err := d.run("push", example(t, "node")); err != nil {
