@@ -52,6 +52,7 @@ func (d *daemon) webs(app string) []process {
 // a canary with steps, and rolling with the daemon killed half way. No request
 // may fail, but for those that a killed daemon had, or that found none.
 func TestRollingUnderLoad(t *testing.T) {
+	t.Parallel()
 	house := startDaemon(t, needBinary(t))
 	d := house.on(t)
 	if out, err := d.run("push", example(t, "node")); err != nil {

@@ -19,6 +19,7 @@ const kills = 20
 // app through its own address: none of them may fail, the app's processes stay,
 // and the routes are back within a second of the restart.
 func TestKilledUnderLoad(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, needBinary(t))
 	if out, err := d.run("push", example(t, "node")); err != nil {
 		t.Fatalf("push: %v\n%s", err, out)

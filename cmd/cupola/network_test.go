@@ -17,6 +17,7 @@ const internal = "back.apps.internal"
 // TestNetworkPolicies has two apps find each other by an internal route, and
 // reach each other when a policy lets them, while they run.
 func TestNetworkPolicies(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, needBinary(t))
 	d.pushProbe("front")
 	d.pushProbe("back")

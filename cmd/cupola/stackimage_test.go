@@ -46,7 +46,6 @@ func TestLayerProgress(t *testing.T) {
 // TestStackImages pulls, lists, exports and collects an image with a daemon
 // that runs, and one with none.
 func TestStackImages(t *testing.T) {
-	t.Parallel()
 	d := startDaemon(t, needBinary(t))
 	r := startRegistry(t)
 	r.push(t, "1", v1.Config{User: "app"}, smallStack(t, "first"))
@@ -91,7 +90,6 @@ func TestStackImages(t *testing.T) {
 // serves apps when the one they name is down, and that it stays as long as they
 // need it.
 func TestStackFallback(t *testing.T) {
-	t.Parallel()
 	d := startDaemon(t, needBinary(t))
 	one, two := startRegistry(t), startRegistry(t)
 	layer := smallStack(t, "first")

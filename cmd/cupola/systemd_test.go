@@ -211,6 +211,7 @@ func shellProgram(t *testing.T, text string) string {
 // manager, while an app is asked: no request fails and the instance stays, also
 // when the new binary does not come up and the old one is brought back.
 func TestAnUpgradeFailsNoRequest(t *testing.T) {
+	t.Parallel()
 	binary := needBinary(t)
 	d := startDaemon(t, binary)
 	if out, err := d.run("push", example(t, "node")); err != nil {
