@@ -115,8 +115,9 @@ func (b *bbsClient) runningLRPs(guid string, n int) []*bbspb.ActualLRP {
 	return all
 }
 
-// names reads a stream and gathers the names of its events.
-func (b *bbsClient) names(path string) func() []string {
+// names reads a stream and gathers the names of those events that have the text
+// in them.
+func (b *bbsClient) names(path, text string) func() []string {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	req, err := http.NewRequestWithContext(ctx, "POST", b.url+path, nil)
@@ -131,8 +132,13 @@ func (b *bbsClient) names(path string) func() []string {
 	var mu sync.Mutex
 	var names []string
 	go func() {
+		name := ""
 		for lines := bufio.NewScanner(res.Body); lines.Scan(); {
-			if name, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
+			if begins, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
+				name = begins
+			}
+			data, ok := strings.CutPrefix(lines.Text(), "data: ")
+			if event, err := base64.StdEncoding.DecodeString(data); ok && err == nil && strings.Contains(string(event), text) {
 				mu.Lock()
 				names = append(names, name)
 				mu.Unlock()
@@ -198,7 +204,7 @@ func TestBBS(t *testing.T) {
 // lrpLives desires an LRP with a setup, a check, a route and a log, scales it,
 // survives a kill of the daemon, moves its route and removes it.
 func (b *bbsClient) lrpLives() {
-	events := b.names("/v1/events/lrp_instances.r1")
+	events := b.names("/v1/events/lrp_instances.r1", "")
 	b.must("/v1/desired_lrp/desire.r2", &bbspb.DesireLRPRequest{DesiredLrp: &bbspb.DesiredLRP{
 		ProcessGuid: "web", Domain: "tests", RootFs: "preloaded:minifs", Instances: 1, MemoryMb: 64, DiskMb: 64,
 		Setup:  &bbspb.Action{Download: &bbspb.Download{From: probeTar(b.t.(*testing.T)), To: ".", User: "vcap"}},
@@ -272,7 +278,7 @@ func (b *bbsClient) servesAt(host, path, want string) {
 
 // lrpCrashes wants two restarts at once and then a wait, told by events.
 func (b *bbsClient) lrpCrashes() {
-	events := b.names("/v1/events/lrp_instances.r1")
+	events := b.names("/v1/events/lrp_instances.r1", "")
 	b.must("/v1/desired_lrp/desire.r2", &bbspb.DesireLRPRequest{DesiredLrp: &bbspb.DesiredLRP{
 		ProcessGuid: "crasher", Domain: "tests", RootFs: "preloaded:minifs", Instances: 1, MemoryMb: 64, LogSource: "BAD", LogGuid: "bad-log", MetricTags: tags("bad-log"),
 		Action: shell("echo going down; exit 7")}})
@@ -340,7 +346,7 @@ func (b *bbsClient) logOf(source string) string {
 
 // taskCallsBack runs a task to its end; its owner is told, and then it is gone.
 func (b *bbsClient) taskCallsBack() {
-	events := b.names("/v1/events/tasks.r1")
+	events := b.names("/v1/events/tasks.r1", "")
 	told := make(chan map[string]any, 10)
 	tries := 0
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

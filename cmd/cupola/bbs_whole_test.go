@@ -50,7 +50,7 @@ func wholeLRP(t *testing.T, o *outside) (d *bbspb.DesiredLRP, shared *servedArch
 func (b *bbsClient) lrpHasAll() {
 	o := newOutside(b.t.(*testing.T))
 	d, shared := wholeLRP(b.t.(*testing.T), o)
-	events := b.names("/v1/events/lrp_instances.r1")
+	events := b.names("/v1/events/lrp_instances.r1", "whole") // other LRPs crash meanwhile
 	b.must("/v1/desired_lrp/desire.r2", &bbspb.DesireLRPRequest{DesiredLrp: d})
 	a := b.runningLRPs("whole", 1)[0]
 	b.serves("whole.bbs.test", "ready")
