@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -251,6 +252,27 @@ func uplinkMTU(h *netlink.Handle) int {
 		return ethernet
 	}
 	return min(ethernet, link.Attrs().MTU)
+}
+
+// cut deletes the links that are still there. Most go with their namespaces,
+// but one of these lasts for minutes where a socket in it has something left to
+// send, or while somebody looks at it.
+func (w *wiring) cut(prefix string) error {
+	links, err := w.host.LinkList()
+	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) { // links come and go: what there is of the list is good
+		return fmt.Errorf("list links: %w", err)
+	}
+	var errs []error
+	for _, l := range links {
+		number, ok := strings.CutPrefix(l.Attrs().Name, prefix)
+		if _, err := strconv.Atoi(number); !ok || err != nil {
+			continue
+		}
+		if err := w.host.LinkDel(l); err != nil && !errors.Is(err, unix.ENODEV) {
+			errs = append(errs, fmt.Errorf("delete link %s: %w", l.Attrs().Name, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // dismantle takes the gateway's address back.

@@ -422,15 +422,15 @@ func (n *Network) Close() error {
 }
 
 // Teardown closes the Network and takes away all it has made: namespaces and
-// with them links, the table, the host's address, and IP forwarding if it was
-// turned on for containers.
+// links, the table, the host's address, and IP forwarding if it was turned on
+// for containers.
 func (n *Network) Teardown(context.Context) error {
-	errs := []error{n.filter.remove(), n.unforward(), n.Close(), n.wires.dismantle()}
-	n.wires.host.Close()
+	errs := []error{n.filter.remove(), n.unforward(), n.Close()}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	clear(n.slots)
 	clear(n.used)
-	errs = append(errs, n.dropStray(), os.RemoveAll(n.cfg.Dir))
+	errs = append(errs, n.dropStray(), n.wires.cut(n.cfg.LinkPrefix), n.wires.dismantle(), os.RemoveAll(n.cfg.Dir))
+	n.wires.host.Close()
 	return errors.Join(errs...)
 }

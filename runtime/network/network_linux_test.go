@@ -173,6 +173,24 @@ func acquire(t testing.TB, n *Network, id string) Attachment {
 	return a
 }
 
+// TestTeardownCutsLinks has somebody keep a container's namespace.
+func TestTeardownCutsLinks(t *testing.T) {
+	cfg := testConfig(t, 28)
+	n, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep, err := os.Open(acquire(t, n, "a").NetNS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer keep.Close()
+	if err := n.Teardown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "links and addresses are gone", func() bool { return leftovers(t, cfg) == "" })
+}
+
 func TestHostReachesContainer(t *testing.T) {
 	n := newNetwork(t, testConfig(t, 24))
 	a := acquire(t, n, "one")
