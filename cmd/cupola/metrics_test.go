@@ -54,7 +54,7 @@ func TestMetrics(t *testing.T) {
 	one("memory_quota"+source+"}", func(v float64) bool { return v > 0 && v == float64(int(v)>>20<<20) })
 	one("sum by (source_id) (container_age"+source+"})", func(v float64) bool { return v > 0 && v < float64(10*time.Minute) })
 
-	eventually(t, 20*time.Second, func() string {
+	eventually(t, 45*time.Second, func() string { // the control loop looks every 30 s at least
 		res, err := http.Get("http://" + at + "/metrics")
 		if err != nil {
 			return err.Error()
