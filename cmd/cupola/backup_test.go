@@ -27,7 +27,7 @@ func (d *daemon) elsewhere(t *testing.T) *daemon {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(above) })
-	return &daemon{t: t, binary: d.binary, dir: filepath.Join(above, "data"), addr: "127.0.0.1:0", log: &logBuffer{}}
+	return &daemon{t: t, binary: d.binary, dir: filepath.Join(above, "data"), addr: "127.0.0.1:0", log: &logBuffer{}, admin: &adminSession{}}
 }
 
 // writes makes orgs until ctx ends.

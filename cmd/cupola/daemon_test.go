@@ -39,6 +39,7 @@ type daemon struct {
 	flags  []string
 	cmd    *exec.Cmd
 	log    *logBuffer
+	admin  *adminSession
 }
 
 // logBuffer gathers what the daemon logs.
@@ -72,7 +73,7 @@ const adminPassword = "a-password-for-tests"
 // of it down when the test ends.
 func startDaemon(t testing.TB, binary string, flags ...string) *daemon {
 	t.Helper()
-	d := &daemon{t: t, binary: binary, dir: newDaemonDir(t), addr: "127.0.0.1:0", flags: flags, log: &logBuffer{}}
+	d := &daemon{t: t, binary: binary, dir: newDaemonDir(t), addr: "127.0.0.1:0", flags: flags, log: &logBuffer{}, admin: &adminSession{}}
 	t.Cleanup(d.destroy)
 	d.start()
 	return d
@@ -174,14 +175,28 @@ func (d *daemon) run(args ...string) (string, error) {
 	return string(out), err
 }
 
+// adminSession is the admin's, kept for as long as its token is surely good: a
+// password takes longer to check than most of what is asked.
+type adminSession struct {
+	mu     sync.Mutex
+	client *client
+	since  time.Time
+}
+
 // client is a client of the daemon's API, as admin.
 func (d *daemon) client() *client {
 	d.t.Helper()
-	c, err := login(context.Background(), "http://"+d.addr, "admin", adminPassword)
-	if err != nil {
-		d.t.Fatal(err)
+	s := d.admin
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if api := "http://" + d.addr; s.client == nil || s.client.api != api || time.Since(s.since) > 5*time.Minute {
+		c, err := login(context.Background(), api, "admin", adminPassword)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		s.client, s.since = c, time.Now()
 	}
-	return c
+	return s.client
 }
 
 // api makes a call and decodes its answer.
