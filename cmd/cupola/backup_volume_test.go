@@ -258,32 +258,32 @@ func (d *daemon) restored(file string) *daemon {
 }
 
 // keepsItsShape compares a volume with the one it was copied from.
-func (e *daemon) keepsItsShape(d *daemon, volume string) {
-	e.t.Helper()
+func (d *daemon) keepsItsShape(first *daemon, volume string) {
+	d.t.Helper()
 	for _, name := range []string{"own", "own/mark", "again", "sparse", "."} {
 		var got, want syscall.Stat_t
-		if err := syscall.Lstat(e.onDisk(volume, name), &got); err != nil {
-			e.t.Fatal(err)
+		if err := syscall.Lstat(d.onDisk(volume, name), &got); err != nil {
+			d.t.Fatal(err)
 		}
-		if err := syscall.Lstat(d.onDisk(volume, name), &want); err != nil {
-			e.t.Fatal(err)
+		if err := syscall.Lstat(first.onDisk(volume, name), &want); err != nil {
+			d.t.Fatal(err)
 		}
 		if got.Mode != want.Mode || got.Uid != want.Uid || got.Gid != want.Gid || got.Nlink != want.Nlink || name == "sparse" && (got.Size != want.Size || got.Blocks > 1024) {
-			e.t.Errorf("%s: got %+v; want %+v", name, got, want)
+			d.t.Errorf("%s: got %+v; want %+v", name, got, want)
 		}
 	}
-	if text, err := os.ReadFile(e.onDisk(volume, "link")); err != nil || string(text) != volumeMark+"\n" {
-		e.t.Errorf("got %q, %v", text, err)
+	if text, err := os.ReadFile(d.onDisk(volume, "link")); err != nil || string(text) != volumeMark+"\n" {
+		d.t.Errorf("got %q, %v", text, err)
 	}
 	var got, want syscall.Statfs_t
-	if err := syscall.Statfs(e.onDisk(volume, ""), &got); err != nil {
-		e.t.Fatal(err)
+	if err := syscall.Statfs(d.onDisk(volume, ""), &got); err != nil {
+		d.t.Fatal(err)
 	}
-	if err := syscall.Statfs(d.onDisk(volume, ""), &want); err != nil {
-		e.t.Fatal(err)
+	if err := syscall.Statfs(first.onDisk(volume, ""), &want); err != nil {
+		d.t.Fatal(err)
 	}
 	if got.Blocks != want.Blocks || got.Files != want.Files {
-		e.t.Errorf("it holds %d blocks and %d files; want %d and %d", got.Blocks, got.Files, want.Blocks, want.Files)
+		d.t.Errorf("it holds %d blocks and %d files; want %d and %d", got.Blocks, got.Files, want.Blocks, want.Files)
 	}
 }
 

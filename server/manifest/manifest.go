@@ -117,7 +117,7 @@ const (
 )
 
 // ErrLarge is what Parse says of a text that takes too long.
-var ErrLarge = fmt.Errorf("Bad request: Manifest is too large. It may have at most %d values, and %d keys in one map.", maxNodes, maxKeys) //nolint:staticcheck // as Cloud Controller writes
+var ErrLarge = fmt.Errorf("Bad request: Manifest is too large. It may have at most %d values, and %d keys in one map.", maxNodes, maxKeys) //nolint:revive,staticcheck // as Cloud Controller writes
 
 // Parse reads a manifest and checks it whole: the error is an Invalid with all
 // that is wrong, ErrSyntax, ErrAliases or ErrLarge. Keys that Cloud Controller does not know are
