@@ -5,10 +5,11 @@ VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo d
 TAGS       := -tags "seccomp netgo osusergo"
 LINT       := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME   ?= 10s
-# All is compiled alike, so that building, linting and testing share what they compile.
-export GOFLAGS := $(GOFLAGS) -trimpath
+# All is compiled alike, so that building, linting and testing share what they
+# compile; without what debuggers read, which is linked into nothing.
+export GOFLAGS := $(GOFLAGS) -trimpath -gcflags=all=-dwarf=false
 export CGO_ENABLED := 1
-# Tests are vetted by lint, and nobody debugs them: linking takes half the time without what debuggers read.
+# Tests are vetted by lint.
 TEST       := go test $(TAGS) -vet=off -ldflags "-s -w"
 SUDO       := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$(PATH)")
 

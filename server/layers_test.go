@@ -88,7 +88,7 @@ func TestEffectsHaveOneRoom(t *testing.T) {
 		"github.com/google/go-containerregistry/": "rootfs bench",
 		"github.com/ProtonMail/go-crypto/":        "rootfs/debian",
 		"github.com/pkg/sftp":                     "runtime/lifecycle/sshd",
-		"google.golang.org/protobuf/":             "server/bbs bench",
+		"google.golang.org/protobuf/":             "server/bbs runtime/health bench",
 		"github.com/bufbuild/protocompile":        "server/bbs",
 		"github.com/prometheus/prometheus/":       "server/logcache/query",
 		"k8s.io/client-go/":                       "server/kube/apply",
