@@ -62,9 +62,46 @@ var scopeUsers = map[string][]string{
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, dir: t.TempDir(), tokens: map[string]string{}, saved: map[string]string{}, seeds: true}
+	files, err := emptyWorld()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(w.dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	w.open()
 	return w
 }
+
+// emptyWorld are the files of a world in which nothing is: its tables and keys
+// take longer to make than most tests take.
+var emptyWorld = sync.OnceValues(func() (files map[string][]byte, err error) {
+	dir, err := os.MkdirTemp("", "cupola-api-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	log := slog.New(slog.DiscardHandler)
+	s, err := store.Open(store.Config{Dir: dir, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	_, err = uaa.New(ctx, uaa.Config{Store: s, Log: log})
+	cancel()
+	if err := errors.Join(err, s.Close()); err != nil {
+		return nil, err
+	}
+	files = map[string][]byte{}
+	for _, name := range []string{store.DatabaseFile, store.KeyFile} {
+		if files[name], err = os.ReadFile(filepath.Join(dir, name)); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+})
 
 // open serves what lies in the world's directory.
 func (w *world) open() {
