@@ -56,7 +56,7 @@ test: ## run all that CI runs
 
 .PHONY: test-unit
 test-unit: $(HELPERS) ## run the tests that need no root, with the race detector
-	$(TEST) -race -short ./...
+	$(TEST) -race -short -timeout 20m ./...
 	$(TEST) ./rootfs/unpack ./server/api ./server/broker ./store # what takes long with it
 
 .PHONY: test-root
