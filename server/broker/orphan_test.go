@@ -30,7 +30,7 @@ func TestOrphansAreAbandoned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.config.OrphanCare = 200 * time.Millisecond
+			w.config.OrphanCare = 2 * time.Second
 			w.run()
 			w.sync()
 			w.broker.Fault("DELETE", "instance", c.f)
