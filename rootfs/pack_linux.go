@@ -146,22 +146,10 @@ func (p *packer) write(h *tar.Header, file string) error {
 }
 
 func (p *packer) header(tree subtree, file, name string, info fs.FileInfo) (*tar.Header, error) {
-	target := ""
-	if info.Mode()&fs.ModeSymlink != 0 {
-		var err error
-		if target, err = os.Readlink(file); err != nil {
-			return nil, err
-		}
-	}
-	h, err := tar.FileInfoHeader(info, target)
+	h, err := pack.Header(file, name, info, p.ids.ownerInside)
 	if err != nil {
 		return nil, err
 	}
-	if h.Name = name; info.IsDir() {
-		h.Name += "/"
-	}
-	h.Uname, h.Gname = "", ""
-	h.Uid, h.Gid = int(p.ids.ownerInside(uint32(h.Uid))), int(p.ids.ownerInside(uint32(h.Gid)))
 	p.settle(h, tree)
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode().IsRegular() && st.Nlink > 1 {
 		at := inode{st.Dev, st.Ino}

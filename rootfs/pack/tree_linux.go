@@ -86,7 +86,9 @@ func (r *reader) Read(b []byte) (int, error) {
 	return r.Reader.Read(b)
 }
 
-func (p *packer) header(file string, info fs.FileInfo) (*tar.Header, error) {
+// Header is what a tar says of a file, whose name in it is given; owner tells
+// whose it is there.
+func Header(file, name string, info fs.FileInfo, owner func(uint32) uint32) (*tar.Header, error) {
 	target := ""
 	if info.Mode()&fs.ModeSymlink != 0 {
 		var err error
@@ -98,14 +100,23 @@ func (p *packer) header(file string, info fs.FileInfo) (*tar.Header, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.Name, err = filepath.Rel(p.dir, file); err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
+	if h.Name = name; info.IsDir() {
 		h.Name += "/"
 	}
 	h.Uname, h.Gname = "", ""
-	h.Uid, h.Gid = int(p.o.Owner(uint32(h.Uid))), int(p.o.Owner(uint32(h.Gid)))
+	h.Uid, h.Gid = int(owner(uint32(h.Uid))), int(owner(uint32(h.Gid)))
+	return h, nil
+}
+
+func (p *packer) header(file string, info fs.FileInfo) (*tar.Header, error) {
+	name, err := filepath.Rel(p.dir, file)
+	if err != nil {
+		return nil, err
+	}
+	h, err := Header(file, name, info, p.o.Owner)
+	if err != nil {
+		return nil, err
+	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode().IsRegular() && st.Nlink > 1 {
 		if first, ok := p.linked[st.Ino]; ok {
 			h.Typeflag, h.Linkname, h.Size = tar.TypeLink, first, 0
