@@ -44,29 +44,9 @@ func TestManifestsAtOnce(t *testing.T) {
 	const manifests, room, mb = 50, 7, 16
 	w := newWorld(t)
 	w.write(func(tx *store.Tx) error {
-		for n := range manifests {
-			name := fmt.Sprintf("app-%d", 100+n)
-			if err := seedApp(tx, name, name); err != nil {
-				return err
-			}
-			p, err := store.Processes.Get(tx, name)
-			if err != nil {
-				return err
-			}
-			p.MemoryMB, p.Instances = mb, 1
-			app, err := store.Apps.Get(tx, name)
-			if err != nil {
-				return err
-			}
-			app.State = cf.Started
-			if err := store.Processes.Update(tx, p); err != nil {
-				return err
-			}
-			if err := store.Apps.Update(tx, app); err != nil {
-				return err
-			}
-		}
-		return nil
+		return seedApps(tx, manifests, func(p *cf.Process, app *cf.App) {
+			p.MemoryMB, p.Instances, app.State = mb, 1, cf.Started
+		})
 	})
 	count := func(path string) float64 {
 		return w.ask("admin", "GET", path, "", "").json.(map[string]any)["pagination"].(map[string]any)["total_results"].(float64)

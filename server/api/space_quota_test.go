@@ -172,27 +172,36 @@ func TestSpaceServices(t *testing.T) {
 	})
 }
 
+// seedApps makes apps app-100 and on, as change has them.
+func seedApps(tx *store.Tx, n int, change func(*cf.Process, *cf.App)) error {
+	for i := range n {
+		name := fmt.Sprintf("app-%d", 100+i)
+		if err := seedApp(tx, name, name); err != nil {
+			return err
+		}
+		p, err := store.Processes.Get(tx, name)
+		if err != nil {
+			return err
+		}
+		app, err := store.Apps.Get(tx, name)
+		if err != nil {
+			return err
+		}
+		change(p, app)
+		if err := orElse(store.Processes.Update(tx, p), store.Apps.Update(tx, app)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // TestStartsAtOnce starts 50 apps at a time, and then scales one of those that
 // runs to 50 sizes: memory and instances stay within the quotas.
 func TestStartsAtOnce(t *testing.T) {
 	const apps, room = 50, 7
 	w := newWorld(t)
 	w.write(func(tx *store.Tx) error {
-		for n := range apps {
-			app := fmt.Sprintf("app-%d", 100+n)
-			if err := seedApp(tx, app, app); err != nil {
-				return err
-			}
-			p, err := store.Processes.Get(tx, app)
-			if err != nil {
-				return err
-			}
-			p.MemoryMB = 16
-			if err := store.Processes.Update(tx, p); err != nil {
-				return err
-			}
-		}
-		return nil
+		return seedApps(tx, apps, func(p *cf.Process, _ *cf.App) { p.MemoryMB = 16 })
 	})
 	w.run(t, []step{
 		{method: "POST", path: "/v3/space_quotas", body: fmt.Sprintf(`{"name": "s", "apps": {"total_memory_in_mb": %d}, %s, "relationships": {"organization": {"data": {"guid": "org-1"}}, "spaces": {"data": [{"guid": "space-1"}]}}}`,
