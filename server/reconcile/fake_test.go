@@ -57,12 +57,13 @@ func (c *fakeCell) Start(spec lrp.Container) {
 	c.check()
 }
 
-// check notes what must never be.
+// check notes what must never be. What has exited still takes its room, but may
+// have a successor: the loop can act on the end before the cell forgets it.
 func (c *fakeCell) check() {
 	memory, live := 0, map[lrp.Key]int{}
 	for _, f := range c.containers {
 		memory += f.MemoryMB
-		if f.Kind == lrp.KindInstance {
+		if f.Kind == lrp.KindInstance && f.Phase != lrp.PhaseExited {
 			live[lrp.Key{ProcessGUID: f.ProcessGUID, Index: f.Index}]++
 		}
 	}
