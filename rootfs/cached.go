@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"cupola/runtime/durable"
 )
 
 // Image is a container image in the store.
@@ -97,19 +98,11 @@ func (r Reference) place() string {
 
 // writeSynced is writeJSON that a crash of the machine does not undo.
 func writeSynced(name string, v any) error {
-	if err := writeJSON(name, v); err != nil {
+	b, err := json.Marshal(v)
+	if err != nil {
 		return err
 	}
-	for _, path := range []string{name, filepath.Dir(name)} {
-		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(f.Sync(), f.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
+	return durable.Write(name, b, 0o600)
 }
 
 // touch notes that an image is used now.

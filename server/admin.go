@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/runtime/durable"
 	"cupola/server/api"
 	"cupola/server/authz"
 	"cupola/store"
@@ -38,15 +39,7 @@ func (h *house) adminPassword() (string, error) {
 		}
 		password = strings.ToLower(rand.Text()[:20])
 	}
-	return password, replaceFile(passwordFile(h.DataDir), []byte(password+"\n"), 0o600)
-}
-
-// replaceFile writes a file whole or not at all, whenever the daemon is killed.
-func replaceFile(name string, content []byte, mode fs.FileMode) error {
-	if err := os.WriteFile(name+".new", content, mode); err != nil {
-		return err
-	}
-	return os.Rename(name+".new", name)
+	return password, durable.Write(passwordFile(h.DataDir), []byte(password+"\n"), 0o600)
 }
 
 // visibleAtOnce is how many apps are looked for in one query.

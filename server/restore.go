@@ -17,6 +17,7 @@ import (
 
 	"cupola/rootfs"
 	"cupola/rootfs/volume"
+	"cupola/runtime/durable"
 	"cupola/server/backup"
 	"cupola/store"
 )
@@ -289,9 +290,5 @@ func (r *restore) place() error {
 		}
 		return err
 	}
-	parent, err := os.Open(filepath.Dir(r.DataDir))
-	if err != nil {
-		return err
-	}
-	return errors.Join(parent.Sync(), parent.Close())
+	return durable.Sync(filepath.Dir(r.DataDir))
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"cupola/runtime/durable"
 )
 
 // The files of a database's directory that a backup needs.
@@ -262,7 +264,7 @@ func Revert(ctx context.Context, dir string, schema int) error {
 	if err := errors.Join(removeIfThere(failed), os.Link(file, failed)); err != nil {
 		return err
 	}
-	return os.Rename(was, file)
+	return durable.Rename(was, file)
 }
 
 // emptyLog brings what the write-ahead log of a database holds that nobody has

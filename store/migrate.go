@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"cupola/runtime/durable"
 )
 
 //go:embed migrations/*.sql
@@ -67,7 +69,7 @@ func (s *Store) copyBefore(file string, migration int) error {
 	if err := vacuumInto(context.Background(), s.writer, to+".new"); err != nil {
 		return err
 	}
-	if err := os.Rename(to+".new", to); err != nil {
+	if err := durable.Rename(to+".new", to); err != nil {
 		return err
 	}
 	copies, err := filepath.Glob(file + ".before-[0-9][0-9][0-9][0-9]")

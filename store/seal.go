@@ -11,7 +11,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
+
+	"cupola/runtime/durable"
 )
 
 // sealer encrypts what must not be readable in the database file.
@@ -40,35 +41,11 @@ func openSealer(file string) (*sealer, error) {
 	return &sealer{aead, sum(key, []byte("fingerprint"))}, err
 }
 
-// newKey writes the key through a temporary file, so that a crash cannot leave
-// a short one, nor a database without its key.
+// newKey makes a key, which is on the disk before anything is sealed with it.
 func newKey(file string) ([]byte, error) {
 	key := make([]byte, 32)
 	rand.Read(key)
-	tmp := file + ".new"
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	_, err = f.Write(key)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Rename(tmp, file); err != nil {
-		return nil, err
-	}
-	dir, err := os.Open(filepath.Dir(file))
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	return key, dir.Sync()
+	return key, durable.Write(file, key, 0o600)
 }
 
 func sum(key, text []byte) []byte {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"cupola/runtime/durable"
 	"cupola/server"
 	"cupola/server/backup"
 )
@@ -82,21 +83,11 @@ func writeBeside(name string, write func(io.Writer) error) (size int64, err erro
 	}
 	defer os.Remove(f.Name()) // unless it has another name by then
 	err = write(f)
-	if err == nil {
-		err = f.Sync()
-	}
 	info, serr := f.Stat()
 	if err = errors.Join(err, serr, f.Close()); err != nil {
 		return 0, err
 	}
-	if err := os.Rename(f.Name(), name); err != nil {
-		return 0, err
-	}
-	dir, err := os.Open(filepath.Dir(name))
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), errors.Join(dir.Sync(), dir.Close())
+	return info.Size(), durable.Rename(f.Name(), name)
 }
 
 type verifyCmd struct {

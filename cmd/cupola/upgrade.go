@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"cupola/runtime/durable"
 	"cupola/server/systemd"
 	"cupola/store"
 )
@@ -107,7 +108,7 @@ func (u *upgrade) swap(next string) error {
 	if err := os.Link(u.binary, old); err != nil {
 		return err
 	}
-	return os.Rename(next, u.binary)
+	return durable.Rename(next, u.binary)
 }
 
 // back brings back the old binary, and the database that it knows.
@@ -115,7 +116,7 @@ func (u *upgrade) back(ctx context.Context, schema int) error {
 	if err := u.service.Stop(ctx); err != nil {
 		return err
 	}
-	if err := os.Rename(u.binary+oldSuffix, u.binary); err != nil {
+	if err := durable.Rename(u.binary+oldSuffix, u.binary); err != nil {
 		return err
 	}
 	if schema > 0 {
@@ -141,7 +142,7 @@ func copyProgram(from, to string) error {
 		return err
 	}
 	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Chmod(0o755), out.Sync(), out.Close())
+	return errors.Join(err, out.Chmod(0o755), out.Close())
 }
 
 // versionOf asks a binary for its version, which shows that it runs here.

@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"cupola/runtime/durable"
 )
 
 // The kernel's name of <linux/ext4.h> that x/sys does not have.
@@ -122,7 +124,7 @@ func (d *Disks) growCopy(dir string, size int64) error {
 		err = tool("resize2fs", grown)
 	}
 	if err == nil {
-		err = replace(grown, img)
+		err = durable.Rename(grown, img)
 	}
 	if err != nil {
 		return errors.Join(err, ignoreGone(os.Remove(grown)))
@@ -152,20 +154,4 @@ func tool(name string, args ...string) error {
 		return fmt.Errorf("%s: %w: %s", path, err, strings.TrimSpace(string(out)))
 	}
 	return nil
-}
-
-// replace has a file take another's name, once all of it is on the disk.
-func replace(from, to string) error {
-	f, err := os.OpenFile(from, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(f.Sync(), f.Close(), os.Rename(from, to)); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(to))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }

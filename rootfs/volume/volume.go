@@ -19,6 +19,7 @@ import (
 	"sync"
 
 	"cupola/rootfs/disk"
+	"cupola/runtime/durable"
 )
 
 // Config says where a Store keeps its volumes.
@@ -130,22 +131,14 @@ func (s *Store) fill(dir string, v Spec) error {
 		return err
 	}
 	for _, name := range []string{filepath.Join(dir, disk.Image), data} {
-		if err := flush(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := durable.Sync(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, whole), nil, 0o600); err != nil {
 		return err
 	}
-	return errors.Join(flush(dir), flush(filepath.Dir(dir)))
-}
-
-func flush(name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return errors.Join(durable.Sync(dir), durable.Sync(filepath.Dir(dir)))
 }
 
 // Open gives the directory of a volume, ready to be used.

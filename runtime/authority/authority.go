@@ -16,6 +16,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"cupola/runtime/durable"
 )
 
 // How long an authority is good for, and how long before its end it is renewed:
@@ -116,7 +118,7 @@ func (a *Authority) renewLocked() error {
 		return err
 	}
 	certs := slices.DeleteFunc(slices.Insert(slices.Clone(a.certs), 0, next), func(c *x509.Certificate) bool { return time.Now().After(c.NotAfter) })
-	if err := replace(a.cfg.CertFile, encodeCertificates(certs), 0o644); err != nil {
+	if err := durable.Write(a.cfg.CertFile, encodeCertificates(certs), 0o644); err != nil {
 		return err
 	}
 	a.certs = certs

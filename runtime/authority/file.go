@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"cupola/runtime/durable"
 )
 
 // read reads the files. An error that is fs.ErrNotExist says that one of them
@@ -80,16 +82,8 @@ func WritePair(certFile, keyFile string, chain [][]byte, key *ecdsa.PrivateKey) 
 	if err := os.Remove(certFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := replace(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), 0o600); err != nil {
+	if err := durable.Write(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), 0o600); err != nil {
 		return err
 	}
-	return replace(certFile, PEM(chain...), 0o644)
-}
-
-// replace writes a file whole or not at all.
-func replace(name string, content []byte, mode fs.FileMode) error {
-	if err := os.WriteFile(name+".new", content, mode); err != nil {
-		return err
-	}
-	return os.Rename(name+".new", name)
+	return durable.Write(certFile, PEM(chain...), 0o644)
 }

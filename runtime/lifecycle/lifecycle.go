@@ -13,6 +13,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"cupola/runtime/durable"
 )
 
 // Dir is where the programs are in every container, mounted read-only.
@@ -82,7 +84,7 @@ func installProgram(programs fs.FS, dir, name string) error {
 	_, err = io.Copy(temp, program)
 	err = errors.Join(err, temp.Chmod(0o755), temp.Close())
 	if err == nil {
-		err = os.Rename(temp.Name(), path)
+		err = durable.Rename(temp.Name(), path)
 	}
 	if err != nil {
 		return fmt.Errorf("install %s: %w", name, err)

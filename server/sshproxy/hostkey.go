@@ -10,9 +10,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/crypto/ssh"
+
+	"cupola/runtime/durable"
 )
 
 // HostKey reads the private key of path, in OpenSSH's format. It makes one,
@@ -45,16 +46,7 @@ func makeHostKey(path string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".ssh_host_key-*") // 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // renamed when all went well
-	_, err = f.Write(pem.EncodeToMemory(block))
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return durable.Write(path, pem.EncodeToMemory(block), 0o600)
 }
 
 // Fingerprint is a key's SHA-256 as Cloud Foundry's clients compare it: base64

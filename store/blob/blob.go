@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"sync"
+
+	"cupola/runtime/durable"
 )
 
 // Store is a directory of blobs. It is safe for concurrent use.
@@ -111,16 +113,7 @@ func (s *Store) keep(f *os.File, b Blob) error {
 		return err
 	}
 	// A row that names the blob must not outlive the name.
-	return errors.Join(syncDir(filepath.Dir(to)), syncDir(s.dir))
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
+	return errors.Join(durable.Sync(filepath.Dir(to)), durable.Sync(s.dir))
 }
 
 // Put keeps what r gives, until it ends or ctx does.

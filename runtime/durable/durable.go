@@ -1,0 +1,51 @@
+// Package durable writes files that neither a killed daemon nor a power cut
+// leaves half, or takes away again: keys, and what rows of the database name.
+package durable
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Write has the file name hold content, whole or not at all. When it returns
+// nil, the file is on the disk. Until then the content is in name.new, which a
+// later Write takes over; two at once for one name are the caller's to prevent.
+func Write(name string, content []byte, mode fs.FileMode) error {
+	next := name + ".new"
+	f, err := os.OpenFile(next, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(next))
+	}
+	return take(next, name)
+}
+
+// Rename gives the regular file from the name to. Its content is on the disk
+// before it has the name, and the name when Rename returns nil.
+func Rename(from, to string) error {
+	if err := Sync(from); err != nil {
+		return err
+	}
+	return take(from, to)
+}
+
+func take(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return Sync(filepath.Dir(to))
+}
+
+// Sync brings a file's content to the disk, or the names in a directory.
+func Sync(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
