@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -382,15 +383,18 @@ func TestRealDeathUnseen(t *testing.T) {
 }
 
 // Twenty daemons killed at random moments of making and clearing away
-// containers leave nothing that the last one cannot end.
+// containers leave nothing that the last one cannot end. The first has the time
+// to make an instance, which outlives them all; it tells how long that takes
+// here.
 func TestRealKilledAtRandom(t *testing.T) {
 	w := newWorld(t)
 	t.Cleanup(func() { w.wantNothingLeft(t) })
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d", seed)
+	var making time.Duration
 	for round := range 20 {
-		c := w.spawn(t)
+		c, began := w.spawn(t), time.Now()
 		for n, args := range [][]string{{"serve"}, {"exit", "1"}, {"stage"}, {"sleep", "200ms"}} {
 			spec := w.instance(fmt.Sprintf("g%d-%d", round, n), args...)
 			spec.Files, spec.OrganizationalUnits = []lrp.File{{Path: "a"}}, []string{"app:a"}
@@ -405,14 +409,19 @@ func TestRealKilledAtRandom(t *testing.T) {
 		if round%4 == 3 {
 			c.order(t, order{Stop: fmt.Sprintf("g%d-0", round-1)})
 		}
-		<-time.After(time.Duration(random.IntN(400)) * time.Millisecond)
+		if round == 0 {
+			c.find(t, "g0-0", lrp.EventRunning)
+			making = time.Since(began)
+		} else {
+			<-time.After(time.Duration(random.Int64N(int64(2 * making))))
+		}
 		c.kill()
 	}
 	last := w.spawn(t)
-	if got := last.list(t); len(got) == 0 {
-		t.Error("got no container; want some that survived")
-	} else {
-		t.Logf("%d containers survived", len(got))
+	got := last.list(t)
+	if !slices.ContainsFunc(got, func(s lrp.ContainerStatus) bool { return s.GUID == "g0-0" }) {
+		t.Errorf("got %v; want g0-0, which survived", got)
 	}
+	t.Logf("%d containers survived, made in %s", len(got), making)
 	last.end(t)
 }
