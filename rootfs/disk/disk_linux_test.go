@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -142,6 +143,34 @@ func TestRemove(t *testing.T) {
 	busy.Close()
 	if loops, err := Loops(base); err != nil || len(loops) > 0 {
 		t.Errorf("got %v, %v after the last user left; want no loop device", loops, err)
+	}
+}
+
+// TestGrowPastABeginner grows a disk whose mount some process has a copy of, as
+// one that is about to be a container's does.
+func TestGrowPastABeginner(t *testing.T) {
+	needRoot(t)
+	d, base := newDisks(t)
+	dir := filepath.Join(base, "c")
+	makeDisk(t, d, dir, Size{Bytes: 8 * mib})
+	if _, err := os.Stat(filepath.Join(dir, Image)); err != nil {
+		t.Skip("disks are no loop devices here")
+	}
+	beginner := exec.Command("sleep", "0.5")
+	beginner.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	if err := beginner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = beginner.Wait() }()
+	img := filepath.Join(dir, Image)
+	if err := os.Truncate(img, 32*mib); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.growCopy(dir, 32*mib); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := fileSystemBytes(img); n != 32*mib || err != nil {
+		t.Errorf("got %d bytes, %v; want %d", n, err, 32*mib)
 	}
 }
 

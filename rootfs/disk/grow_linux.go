@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -104,8 +105,8 @@ func (d *Disks) growCopy(dir string, size int64) error {
 	if err := unix.Unmount(data, unix.UMOUNT_NOFOLLOW); err != nil && err != unix.EINVAL {
 		return fmt.Errorf("unmount it to make it larger: %w", err)
 	}
-	if used, err := Loops(dir); err != nil || len(used) > 0 {
-		return errors.Join(err, errors.New("it cannot be made larger while containers have it"))
+	if err := released(dir); err != nil {
+		return err
 	}
 	old, err := os.Open(img)
 	if err != nil {
@@ -130,6 +131,23 @@ func (d *Disks) growCopy(dir string, size int64) error {
 		return errors.Join(err, ignoreGone(os.Remove(grown)))
 	}
 	return d.Open(dir)
+}
+
+// releasing is how long a disk that was unmounted may stay in use: whatever begins in a mount namespace of its own has
+// all of the machine's mounts until it has left them.
+const releasing = 5 * time.Second
+
+// released waits until nobody has a disk.
+func released(dir string) error {
+	for end := time.Now().Add(releasing); ; <-time.After(10 * time.Millisecond) {
+		used, err := Loops(dir)
+		if err != nil || len(used) == 0 {
+			return err
+		}
+		if time.Now().After(end) {
+			return errors.New("it cannot be made larger while containers have it")
+		}
+	}
 }
 
 // checked has a file system be without fault, which resize2fs asks for.
