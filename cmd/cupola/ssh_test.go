@@ -242,19 +242,22 @@ func (s *screen) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
-// shows waits for what matches, after what was waited for before.
-func (s *screen) shows(t testing.TB, pattern string) {
+// shows waits for what matches, after what was waited for before, and gives it
+// with its groups.
+func (s *screen) shows(t testing.TB, pattern string) (found []string) {
 	t.Helper()
 	re := regexp.MustCompile(pattern)
 	eventually(t, 15*time.Second, func() string {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if at := re.FindIndex(s.text.Bytes()); at != nil {
-			s.text.Next(at[1])
-			return ""
+		at := re.FindIndex(s.text.Bytes())
+		if at == nil {
+			return fmt.Sprintf("the terminal shows %q, not %s", s.text.String(), pattern)
 		}
-		return fmt.Sprintf("the terminal shows %q, not %s", s.text.String(), pattern)
+		found = re.FindStringSubmatch(string(s.text.Next(at[1])))
+		return ""
 	})
+	return found
 }
 
 func (d *daemon) sshHasATerminal() {
@@ -285,8 +288,10 @@ func (d *daemon) sshHasATerminal() {
 	if err := s.WindowChange(50, 120); err != nil {
 		d.t.Error(err)
 	}
-	write(size + "\n")
-	shown.shows(d.t, "size 50 120\r\n")
+	for got := ""; got != "50 120"; { // what is typed may overtake the window
+		write(size + "\n")
+		got = shown.shows(d.t, "size (33 99|50 120)\r\n")[1]
+	}
 	write("sleep 60\n")
 	shown.shows(d.t, "sleep 60\r\n")
 	write("\x03")
