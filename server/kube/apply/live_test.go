@@ -3,22 +3,32 @@ package apply
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"fmt"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cupola/server/kube"
+	"cupola/server/kube/kubetest"
 )
 
-func insecure() *http.Transport {
-	return &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // a certificate of a minute ago, on loopback
+// plane is a control plane that a test brings things into.
+type plane struct {
+	*kubetest.Plane
+	t *testing.T
+}
+
+// open is the cluster. What it warns of fails the test.
+func (p *plane) open() *Cluster {
+	p.t.Helper()
+	c, err := Open(Config{Kubeconfig: p.Kubeconfig, Context: "test", Warn: func(text string) { p.t.Errorf("the cluster warns: %s", text) }})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return c
 }
 
 // golden are the objects of one of the renderer's own tests.
@@ -38,7 +48,7 @@ func golden(t *testing.T, name string) []kube.Object {
 // bring applies and waits, and counts what became of the objects.
 func (p *plane) bring(c *Cluster, all []kube.Object) map[Change]int {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(p.t.Context(), kubetest.Patience)
 	defer cancel()
 	changes := map[Change]int{}
 	if err := c.Apply(ctx, all, func(_ kube.Object, change Change) { changes[change]++ }); err != nil {
@@ -50,23 +60,9 @@ func (p *plane) bring(c *Cluster, all []kube.Object) map[Change]int {
 	return changes
 }
 
-// list are the cluster's objects of a kind, sorted by name.
-func (p *plane) list(c *Cluster, kind string) (all []kube.Object) {
-	p.t.Helper()
-	items, err := c.client.Resource(resources[kind]).Namespace("nats").List(p.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	for _, i := range items.Items {
-		all = append(all, i.Object)
-	}
-	slices.SortFunc(all, func(a, b kube.Object) int { return strings.Compare(a.Name(), b.Name()) })
-	return all
-}
-
 // pods are the pods of the services, each with its node's zone and its image.
-func (p *plane) pods(c *Cluster) (all []string) {
-	for _, o := range p.list(c, "Pod") {
+func (p *plane) pods() (all []string) {
+	for _, o := range p.List("v1", "Pod") {
 		if o.Label("apps.kubernetes.io/pod-index") != "" {
 			all = append(all, fmt.Sprintf("%s %s %s", o.Name(), strings.TrimPrefix(o.Text("spec", "nodeName"), "node-"), o.Items("spec", "containers")[0].Text("image")))
 		}
@@ -78,7 +74,7 @@ func (p *plane) pods(c *Cluster) (all []string) {
 // another time nothing changes, an update stops at its canaries and goes on, an
 // errand runs, what is used no longer is removed, and volumes outlive their pods.
 func TestLive(t *testing.T) {
-	p := startPlane(t)
+	p := &plane{kubetest.Start(t), t}
 	c := p.open()
 	all := golden(t, "nats-secrets.golden.yml") // the canary phase, with values
 	if got := p.bring(c, all); got[Created] != len(all) {
@@ -94,7 +90,7 @@ func TestLive(t *testing.T) {
 	p.checkUpdate(c, all)
 	p.checkErrand(c, all)
 	p.checkPrune(c, all)
-	p.checkDelete(c)
+	p.checkDelete()
 	p.bring(c, golden(t, "app.golden.yml"))
 }
 
@@ -109,7 +105,7 @@ func (p *plane) checkUpdate(c *Cluster, all []kube.Object) {
 	look := func(when string, images ...string) {
 		p.t.Helper()
 		var got []string
-		for _, pod := range p.pods(c) {
+		for _, pod := range p.pods() {
 			if strings.HasPrefix(pod, "nats-deployment-nats-v1-") { // no zone of its own
 				f := strings.Fields(pod)
 				pod = f[0] + " " + f[2]
@@ -155,15 +151,12 @@ func (p *plane) settled(c *Cluster, all []kube.Object, want bool) {
 	}
 }
 
-// checkErrand runs the errand as a user does: kubectl create job --from=cronjob/…
 func (p *plane) checkErrand(c *Cluster, all []kube.Object) {
 	p.t.Helper()
 	at := slices.IndexFunc(all, func(o kube.Object) bool { return o.Kind() == "CronJob" })
-	meta := map[string]any{"name": "smoke-1", "namespace": "nats", "labels": all[at].Map("metadata", "labels")}
-	p.create(c, "batch/v1", "jobs", "Job", "smoke-1", map[string]any{"metadata": meta, "spec": all[at].Map("spec", "jobTemplate", "spec")})
-	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	run := p.Trigger(all[at], "smoke-1")
+	ctx, cancel := context.WithTimeout(p.t.Context(), kubetest.Patience)
 	defer cancel()
-	run := kube.Object{"kind": "Job", "metadata": meta}
 	if err := c.Wait(ctx, []kube.Object{run}, func(o kube.Object, text string) { p.t.Logf("%s: %s", named(o), text) }); err != nil {
 		p.t.Error(err)
 	}
@@ -217,19 +210,15 @@ func (p *plane) copied(c *Cluster, name, as string) {
 	if err != nil || o == nil {
 		p.t.Fatal(o, err)
 	}
-	p.create(c, "v1", "secrets", "Secret", as, map[string]any{"metadata": map[string]any{"name": as, "namespace": "nats", "labels": o.Map("metadata", "labels")}})
+	p.Create("v1", "Secret", kube.Object{"metadata": map[string]any{"name": as, "labels": o.Map("metadata", "labels")}})
 }
 
-func (p *plane) checkDelete(c *Cluster) {
+func (p *plane) checkDelete() {
 	p.t.Helper()
-	policy := metav1.DeletePropagationForeground
-	sets := c.client.Resource(resources["StatefulSet"]).Namespace("nats")
-	if err := sets.DeleteCollection(p.t.Context(), metav1.DeleteOptions{PropagationPolicy: &policy}, metav1.ListOptions{}); err != nil {
-		p.t.Fatal(err)
-	}
-	p.until("the pods are gone", func() bool { return len(p.pods(c)) == 0 })
+	p.Delete("apps/v1", "StatefulSet")
+	p.Until("the pods are gone", func() bool { return len(p.pods()) == 0 })
 	var names []string
-	for _, o := range p.list(c, "PersistentVolumeClaim") {
+	for _, o := range p.List("v1", "PersistentVolumeClaim") {
 		names = append(names, o.Name()+" "+o.Text("status", "phase"))
 	}
 	want := []string{"nats-deployment-nats-pvc-nats-deployment-nats-v1-0 Bound", "nats-deployment-nats-pvc-nats-deployment-nats-v1-1 Bound"}

@@ -2,9 +2,12 @@ package apply
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -39,13 +42,22 @@ func (s *shelf) put(o kube.Object, by, how string) {
 	s.all = append(s.all, o)
 }
 
+const kubeconfig = `apiVersion: v1
+kind: Config
+clusters: [{name: test, cluster: {server: %q}}]
+contexts: [{name: test, context: {cluster: test, namespace: nats}}]
+current-context: test
+`
+
 // open is the cluster that has the shelf's objects.
 func (s *shelf) open() *Cluster {
 	s.t.Helper()
 	server := httptest.NewServer(s)
 	s.t.Cleanup(server.Close)
-	p := &plane{t: s.t, dir: s.t.TempDir()}
-	config := p.write("kubeconfig", strings.ReplaceAll(kubeconfig, "https://127.0.0.1:%s\", insecure-skip-tls-verify: true", server.URL+"\""))
+	config := filepath.Join(s.t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(config, fmt.Appendf(nil, kubeconfig, server.URL), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
 	c, err := Open(Config{Kubeconfig: config})
 	if err != nil {
 		s.t.Fatal(err)
