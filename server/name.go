@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net"
-	"net/netip"
 	"strconv"
 
 	"cupola/runtime/network"
@@ -18,15 +17,19 @@ func shortHash(s string) string {
 
 // names tells the kernel objects of a data directory's daemon from those of
 // another one on the machine. The default directory's are fixed; another one's
-// follow from its path, so that the next daemon with it finds them again.
+// follow from its path, so that the next daemon with it finds them again. The
+// subnet alone is one that was free.
 func names(dataDir string) doctor.Owner {
-	if dataDir == DefaultDataDir {
-		return doctor.Owner{DataDir: dataDir, Table: "cupola", Cgroup: "cupola", LinkPrefix: "cup", Subnet: netip.MustParsePrefix("10.251.0.0/16")}
+	o := doctor.Owner{DataDir: dataDir, Table: "cupola", Cgroup: "cupola", LinkPrefix: "cup"}
+	if dataDir != DefaultDataDir {
+		o.Table = "cupola-" + shortHash(dataDir)
+		o.Cgroup, o.LinkPrefix = o.Table, "c"+shortHash(dataDir)
 	}
-	sum := sha256.Sum256([]byte(dataDir))
-	name := "cupola-" + shortHash(dataDir)
-	return doctor.Owner{DataDir: dataDir, Table: name, Cgroup: name, LinkPrefix: "c" + shortHash(dataDir),
-		Subnet: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 128 + sum[3]%100, 0, 0}), 16)}
+	var err error
+	if o.Subnet, err = keptSubnet(dataDir); err != nil {
+		o.Subnet = subnets(dataDir)[0]
+	}
+	return o
 }
 
 func (h *house) networkConfig() network.Config {

@@ -71,7 +71,7 @@ func openRuntime(ctx context.Context, c Config) (*house, error) {
 		return nil, fmt.Errorf("no data directory: %w", err)
 	}
 	h := &house{Config: c}
-	for _, open := range []func(context.Context) error{h.openDir, h.openStore, h.openRoots, h.openVolumes, h.openContainers, h.openNetwork, h.openCell} {
+	for _, open := range []func(context.Context) error{h.openDir, h.openStore, h.takeSubnet, h.openRoots, h.openVolumes, h.openContainers, h.openNetwork, h.openCell} {
 		if err := open(ctx); err != nil {
 			h.close()
 			return nil, err

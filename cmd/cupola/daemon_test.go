@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -82,33 +81,18 @@ func startDaemon(t testing.TB, binary string, flags ...string) *daemon {
 // daemonDir begins the names of daemons' directories.
 const daemonDir = "cupola-e2e-"
 
-// subnets are those of the daemons that run beside one another.
-var subnets sync.Map
-
-// newDaemonDir makes a data directory whose addresses no other test's daemon
-// has: they follow from its path, and there are a hundred subnets.
+// newDaemonDir makes a data directory. Containers reach their roots through it,
+// so it can't be one of t.TempDir, which is 0700 above.
 func newDaemonDir(t testing.TB) string {
 	t.Helper()
-	for {
-		// Containers reach their roots through the directory, so it can't be one
-		// of t.TempDir, which is 0700 above.
-		dir, err := os.MkdirTemp("", daemonDir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		subnet := sha256.Sum256([]byte(dir))[3] % 100
-		if _, taken := subnets.LoadOrStore(subnet, true); taken {
-			if err := os.Remove(dir); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		t.Cleanup(func() { subnets.Delete(subnet) })
-		if err := os.Chmod(dir, 0o711); err != nil {
-			t.Fatal(err)
-		}
-		return dir
+	dir, err := os.MkdirTemp("", daemonDir)
+	if err != nil {
+		t.Fatal(err)
 	}
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 var apiLine = regexp.MustCompile(`API +http://[^:]+:(\d+)`)

@@ -29,7 +29,7 @@ func newWorld(t *testing.T, n *Network) world {
 	// The benchmarking range of RFC 2544, made to fit the network's random one.
 	b := n.cfg.Subnet.Addr().As4()
 	host, addr := netip.AddrFrom4([4]byte{198, 18, b[2], 1}), netip.AddrFrom4([4]byte{198, 18, b[2], 2})
-	w, err := newWiring(host)
+	w, err := newWiring("w"+n.cfg.LinkPrefix, host)
 	if err != nil {
 		t.Fatal(err)
 	}

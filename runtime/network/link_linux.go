@@ -221,20 +221,17 @@ type wiring struct {
 	mtu     int
 }
 
-// addressLabel tells the host's address from what others have on the loopback.
-const addressLabel = "lo:cupola"
-
 // newWiring gives the host the gateway's address, on the loopback since no link
 // lasts as long as the network.
-func newWiring(gateway netip.Addr) (*wiring, error) {
+func newWiring(linkPrefix string, gateway netip.Addr) (*wiring, error) {
 	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
 		return nil, fmt.Errorf("open netlink: %w", err)
 	}
 	w := &wiring{host: h, gateway: gateway, mtu: uplinkMTU(h)}
-	if err := h.AddrReplace(loopback(), &netlink.Addr{IPNet: hostNet(gateway), Label: addressLabel}); err != nil {
+	if err := w.claim(linkPrefix); err != nil {
 		h.Close()
-		return nil, fmt.Errorf("set address %s on lo: %w", gateway, err)
+		return nil, err
 	}
 	return w, nil
 }

@@ -65,7 +65,7 @@ func New(cfg Config) (*Network, error) {
 	if n.filter, err = newFirewall(cfg); err != nil {
 		return nil, err
 	}
-	if n.wires, err = newWiring(cfg.Subnet.Addr().Next()); err != nil {
+	if n.wires, err = newWiring(cfg.LinkPrefix, cfg.Subnet.Addr().Next()); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -3,7 +3,6 @@ package network
 import (
 	"fmt"
 	"net"
-	"net/netip"
 	"os"
 	"runtime"
 	"slices"
@@ -101,14 +100,18 @@ func Look() (Survey, error) {
 	return s, err
 }
 
-func addresses() (found []netip.Addr, err error) {
+func addresses() (found []Address, err error) {
 	all, err := netlink.AddrList(loopback(), netlink.FAMILY_V4)
 	if err != nil {
 		return nil, fmt.Errorf("list addresses: %w", err)
 	}
 	for _, a := range all {
-		if addr, ok := netip.AddrFromSlice(a.IP.To4()); ok && a.Label == addressLabel {
-			found = append(found, addr)
+		owner, ours := strings.CutPrefix(a.Label, labelPrefix)
+		if !ours {
+			owner = ""
+		}
+		if ours || a.Label == formerLabel {
+			found = append(found, Address{prefixOf(a.IPNet).Addr(), owner})
 		}
 	}
 	return found, nil

@@ -29,7 +29,7 @@ func TestLookFindsWhatNetworksHave(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(s.Tables, cfg.Table) || !slices.Contains(s.Links, a.HostLink) || !slices.Contains(s.Addresses, a.Gateway) {
+	if !slices.Contains(s.Tables, cfg.Table) || !slices.Contains(s.Links, a.HostLink) || !slices.Contains(s.Addresses, Address{a.Gateway, cfg.LinkPrefix}) {
 		t.Errorf("got %+v; want table %s, link %s and address %s in it", s, cfg.Table, a.HostLink, a.Gateway)
 	}
 }

@@ -65,3 +65,6 @@ func same(a, b string) bool {
 	sb, err := os.Stat(b)
 	return err == nil && os.SameFile(sa, sb)
 }
+
+// Daemons lists the cupolas of this machine that the caller may see.
+func Daemons() []Daemon { return thisMachine(Options{}).daemons() }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	"cupola/rootfs"
+	"cupola/runtime/network"
 )
 
 // Level says how a check ended.
@@ -42,10 +43,11 @@ type Options struct {
 	DataDir     string // absolute; it need not be there
 	HTTP, HTTPS string // addresses, or "off"
 	Domain      string // of apps
-	Subnet      netip.Prefix
-	LinkPrefix  string       // of the host's ends of containers' links
-	IDMap       rootfs.IDMap // of containers
-	Tools       []string     // of minifs
+	// Subnet is what containers would have their addresses in, and what overlaps it.
+	Subnet     func() (subnet netip.Prefix, inWay []network.Use, err error)
+	LinkPrefix string       // of the host's ends of containers' links
+	IDMap      rootfs.IDMap // of containers
+	Tools      []string     // of minifs
 }
 
 // Count adds up the results of each level.

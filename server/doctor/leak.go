@@ -38,7 +38,7 @@ func (o Owner) owns(f finding) bool {
 	case kindLink:
 		return strings.HasPrefix(f.key, o.LinkPrefix) && strings.Trim(f.key[len(o.LinkPrefix):], "0123456789") == ""
 	case kindAddress:
-		return f.key == o.Subnet.Addr().Next().String()
+		return f.key == o.LinkPrefix || f.key == o.Subnet.Addr().Next().String() // the latter of a former version
 	}
 	return below(f.key, o.DataDir) || below(f.key, realPath(o.DataDir))
 }
@@ -71,9 +71,6 @@ func realPath(dir string) string {
 	}
 	return dir
 }
-
-// linkName matches the host's ends of links, whoever's they are.
-var linkName = regexp.MustCompile(`^(cup|c[0-9a-f]{6})[0-9]+$`)
 
 // unowned keeps the findings that none of the owners has.
 func unowned(found []finding, owners []Owner) (left []finding) {

@@ -107,14 +107,8 @@ func FuzzMounts(f *testing.F) {
 }
 
 func FuzzTables(f *testing.F) {
-	f.Add("eth0\t0000000A\t00000000\t0001\t0\t0\t0\t000000FF\t0\t0\t0\n")
 	f.Add("   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 1 0")
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, r := range parseRoutes(text) {
-			if !r.prefix.IsValid() {
-				t.Errorf("route %+v is not valid", r)
-			}
-		}
 		listening(text, 8080)
 		parseVersion(text)
 	})

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -72,7 +73,7 @@ func (m *machine) survey() (found []finding, err error) {
 		found = append(found, finding{Leak{kindLink, name, "sudo ip link delete " + name}, name, ""})
 	}
 	for _, a := range seen.Addresses {
-		found = append(found, finding{Leak{kindAddress, a.String() + " on lo", fmt.Sprintf("sudo ip address delete %s/32 dev lo", a)}, a.String(), ""})
+		found = append(found, finding{Leak{kindAddress, a.String() + " on lo", fmt.Sprintf("sudo ip address delete %s/32 dev lo", a)}, cmp.Or(a.LinkPrefix, a.String()), ""})
 	}
 	for _, name := range seen.Tables {
 		found = append(found, finding{Leak{kindTable, name, "sudo nft delete table ip " + name}, name, ""})

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cupola/runtime/network"
 )
 
 // files makes a machine of files: a name that ends in "/" is a directory, a
@@ -16,7 +18,7 @@ import (
 func files(t *testing.T, content map[string]string) *machine {
 	t.Helper()
 	m := &machine{root: t.TempDir(), now: time.Now(), getenv: func(string) string { return "" }}
-	m.DataDir, m.Domain, m.HTTP, m.Subnet = "/var/lib/cupola", "localhost", "127.0.0.1:8080", netip.MustParsePrefix("10.251.0.0/16")
+	m.DataDir, m.Domain, m.HTTP = "/var/lib/cupola", "localhost", "127.0.0.1:8080"
 	for name, text := range content {
 		path := filepath.Join(m.root, name)
 		dir := filepath.Dir(path)
@@ -95,9 +97,9 @@ func TestChecks(t *testing.T) {
 		{"forwarding", map[string]string{"proc/sys/net/ipv4/ip_forward": "1\n"}, nil, (*machine).forward, OK, "on", ""},
 		{"forwarding off", map[string]string{"proc/sys/net/ipv4/ip_forward": "0\n"}, nil, (*machine).forward, OK, "turns it on", ""},
 		{"no ipv4", nil, nil, (*machine).forward, Fail, "no IPv4", "ipv4.disable"},
-		{"free subnet", map[string]string{"proc/net/route": routes("eth0", "0000000A", "000000FF") + routes("cup7", "0700FB0A", "FFFFFFFF")}, func(m *machine) { m.Subnet = netip.MustParsePrefix("192.168.0.0/16") }, (*machine).subnet, OK, "192.168.0.0/16 is free", ""},
-		{"subnet of ours", map[string]string{"proc/net/route": routes("eth0", "00000000", "00000000") + routes("cup7", "0700FB0A", "FFFFFFFF")}, nil, (*machine).subnet, OK, "10.251.0.0/16 is free", ""},
-		{"taken subnet", map[string]string{"proc/net/route": routes("tun0", "0000000A", "000000FF")}, nil, (*machine).subnet, Fail, "overlaps 10.0.0.0/8 on tun0", "ip route del 10.0.0.0/8 dev tun0"},
+		{"free subnet", nil, subnet(nil), (*machine).subnet, OK, "10.251.0.0/16 is free", ""},
+		{"overlapping subnet", nil, subnet(nil, network.Use{Prefix: netip.MustParsePrefix("10.0.0.0/8"), Link: "tun0"}), (*machine).subnet, Warn, "overlaps 10.0.0.0/8 on tun0", "sudo cupola cleanup --data-dir /var/lib/cupola"},
+		{"no subnet", nil, subnet(errors.New("no addresses are free")), (*machine).subnet, Fail, "no addresses are free", "ip route"},
 
 		{"memory", map[string]string{"proc/meminfo": "MemTotal:  8000000 kB\nMemAvailable:  4000000 kB\n"}, nil, (*machine).memory, OK, "3.8 GB free of 7.6 GB", ""},
 		{"little memory", map[string]string{"proc/meminfo": "MemTotal:  800000 kB\nMemAvailable:  400000 kB\n"}, nil, (*machine).memory, Warn, "390 MB free", "ps aux"},
@@ -127,9 +129,13 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// routes is a line of /proc/net/route on a little-endian machine.
-func routes(link, dst, mask string) string {
-	return link + "\t" + dst + "\t00000000\t0001\t0\t0\t0\t" + mask + "\t0\t0\t0\n"
+// subnet is that of containers, with what is in its way.
+func subnet(err error, inWay ...network.Use) func(*machine) {
+	return func(m *machine) {
+		m.Subnet = func() (netip.Prefix, []network.Use, error) {
+			return netip.MustParsePrefix("10.251.0.0/16"), inWay, err
+		}
+	}
 }
 
 func environment(pairs ...string) func(*machine) {

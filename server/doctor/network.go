@@ -2,8 +2,6 @@ package doctor
 
 import (
 	"context"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -58,57 +56,17 @@ func (m *machine) judgeFirewall(dropping []string) Result {
 		fmt.Sprintf("sudo iptables -I FORWARD -i %[1]s+ -j ACCEPT && sudo iptables -I FORWARD -o %[1]s+ -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT", m.LinkPrefix))
 }
 
-// subnet looks for routes of the machine where containers' addresses are.
+// subnet tells which addresses a daemon would have for containers.
 func (m *machine) subnet(context.Context) Result {
-	for _, r := range parseRoutes(m.read("proc/net/route")) {
-		if r.prefix.Bits() > 0 && r.prefix.Overlaps(m.Subnet) && !ours(r.link) {
-			return failure(fmt.Sprintf("%s of containers overlaps %s on %s", m.Subnet, r.prefix, r.link),
-				fmt.Sprintf("sudo ip route del %s dev %s   # or a --data-dir of its own, which has other addresses", r.prefix, r.link))
-		}
+	subnet, inWay, err := m.Subnet()
+	if err != nil {
+		return failed(err, "ip route   # and take away what needs no route of its own")
 	}
-	return fine(m.Subnet.String() + " is free")
-}
-
-// ours tells the links of containers by their names.
-func ours(link string) bool { return linkName.MatchString(link) }
-
-type route struct {
-	link   string
-	prefix netip.Prefix
-}
-
-// parseRoutes reads /proc/net/route, whose addresses are in the machine's byte
-// order.
-func parseRoutes(table string) (all []route) {
-	for line := range strings.Lines(table) {
-		f := strings.Fields(line)
-		if len(f) < 8 {
-			continue
-		}
-		dst, ok := routeWord(f[1])
-		mask, ok2 := routeWord(f[7])
-		if !ok || !ok2 {
-			continue
-		}
-		bits := 0
-		for m := mask; m&(1<<31) != 0; m <<= 1 {
-			bits++
-		}
-		var a [4]byte
-		binary.BigEndian.PutUint32(a[:], dst)
-		all = append(all, route{f[0], netip.PrefixFrom(netip.AddrFrom4(a), bits).Masked()})
+	if len(inWay) > 0 {
+		return warning(fmt.Sprintf("%s of containers overlaps %s, which they cannot reach", subnet, inWay[0]),
+			fmt.Sprintf("sudo cupola cleanup --data-dir %s   # with the daemon stopped; its next start takes other addresses", quoted(m.DataDir)))
 	}
-	return all
-}
-
-func routeWord(s string) (uint32, bool) {
-	b, err := hex.DecodeString(s)
-	if err != nil || len(b) != 4 {
-		return 0, false
-	}
-	var native [4]byte
-	binary.NativeEndian.PutUint32(native[:], binary.BigEndian.Uint32(b))
-	return binary.BigEndian.Uint32(native[:]), true
+	return fine(subnet.String() + " is free")
 }
 
 func (m *machine) resolvers(context.Context) Result { return judgeResolvers(dns.HostResolvers()) }

@@ -1,0 +1,140 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cupola/runtime/durable"
+	"cupola/runtime/network"
+	"cupola/server/doctor"
+)
+
+// subnetFile remembers in which block a data directory's containers have their
+// addresses. It is written before any of them is given.
+func subnetFile(dataDir string) string { return filepath.Join(dataDir, "subnet") }
+
+// subnets are what a data directory's containers may have their addresses in:
+// the default directory's first is 10.251.0.0/16, and another one's follows from
+// its path, so that it is most often the same.
+func subnets(dataDir string) (all []netip.Prefix) {
+	if dataDir == DefaultDataDir {
+		all = append(all, block(10, 251))
+	}
+	sum := sha256.Sum256([]byte(dataDir))
+	for n := range 100 {
+		all = append(all, block(10, 128+(int(sum[3])+n)%100))
+	}
+	for n := range 16 {
+		all = append(all, block(172, 16+n))
+	}
+	for n := range 64 {
+		all = append(all, block(100, 64+n))
+	}
+	return all
+}
+
+func block(a, b int) netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(a), byte(b), 0, 0}), 16)
+}
+
+// keptSubnet is what subnetFile says, or that of a daemon of a version before
+// there was the file. The error wraps fs.ErrNotExist where no daemon has had
+// one.
+func keptSubnet(dataDir string) (netip.Prefix, error) {
+	text, err := os.ReadFile(subnetFile(dataDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, serr := os.Stat(filepath.Join(dataDir, "netns")); serr == nil {
+			return subnets(dataDir)[0], nil
+		}
+	}
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	subnet, err := netip.ParsePrefix(strings.TrimSpace(string(text)))
+	if err != nil || !subnet.Addr().Is4() || subnet.Bits() > 29 {
+		return netip.Prefix{}, fmt.Errorf("%s says %.40q and not a block of addresses: remove it, after 'sudo cupola cleanup --data-dir %s'", subnetFile(dataDir), text, dataDir)
+	}
+	return subnet.Masked(), nil
+}
+
+// pickSubnet chooses where containers get their addresses. While there are some
+// it is where they have theirs, whatever is in its way.
+func pickSubnet(dataDir string) (subnet netip.Prefix, inWay []network.Use, err error) {
+	kept, err := keptSubnet(dataDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return kept, nil, err
+	}
+	live, err := network.Live(filepath.Join(dataDir, "netns"))
+	if err != nil {
+		return kept, nil, err
+	}
+	uses, err := network.Uses()
+	if err != nil {
+		return kept, nil, err
+	}
+	want := network.Want{LinkPrefix: names(dataDir).LinkPrefix, Kept: kept, Live: live && kept.IsValid(), Candidates: subnets(dataDir)}
+	return want.Pick(uses)
+}
+
+// openSubnet chooses the subnet of containers and makes it this daemon's, unless
+// running containers share theirs with another daemon's.
+func (h *house) openSubnet(ctx context.Context) error {
+	subnet, inWay, err := pickSubnet(h.DataDir)
+	if err != nil {
+		return err
+	}
+	for _, u := range inWay {
+		if u.Cupola {
+			return fmt.Errorf("the addresses %s of this one's containers overlap %s of %s: run 'sudo cupola cleanup --data-dir %s', after which containers get others", subnet, u, h.neighbour(u), h.DataDir)
+		}
+		h.Log.WarnContext(ctx, "addresses of containers overlap this machine's network, and what is there they cannot reach: stop the daemon and run 'cupola cleanup', after which they get others",
+			"containers", subnet, "network", u.String())
+	}
+	return h.takeSubnet(ctx)
+}
+
+// neighbour names the daemon that has an address.
+func (h *house) neighbour(u network.Use) string {
+	for _, d := range doctor.Daemons() {
+		if d.DataDir != h.DataDir && (u.Of(names(d.DataDir).LinkPrefix) || names(d.DataDir).Subnet.Overlaps(u.Prefix)) {
+			return "the cupola of " + d.DataDir
+		}
+	}
+	return "another cupola"
+}
+
+// takeSubnet chooses the subnet of containers, remembers it and then makes it
+// this daemon's. Another daemon may be faster: then it chooses again.
+func (h *house) takeSubnet(ctx context.Context) error {
+	for {
+		subnet, inWay, err := pickSubnet(h.DataDir)
+		if err != nil {
+			return err
+		}
+		if err := h.keepSubnet(ctx, subnet); err != nil {
+			return err
+		}
+		err = network.Claim(names(h.DataDir).LinkPrefix, subnet)
+		if !errors.Is(err, network.ErrTaken) || len(inWay) > 0 || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func (h *house) keepSubnet(ctx context.Context, subnet netip.Prefix) error {
+	if kept, err := keptSubnet(h.DataDir); err == nil && kept != subnet {
+		h.Log.InfoContext(ctx, "containers get other addresses, since theirs are in use", "addresses", subnet, "before", kept)
+	}
+	line := subnet.String() + "\n"
+	if text, err := os.ReadFile(subnetFile(h.DataDir)); err == nil && string(text) == line {
+		return nil // so that a full disk keeps nobody from cleaning up
+	}
+	return durable.Write(subnetFile(h.DataDir), []byte(line), 0o644)
+}
