@@ -97,7 +97,7 @@ func open(ctx context.Context, c Config) (*house, error) {
 		what string
 		open func(context.Context) error
 	}{
-		{"data directory", h.openDir}, {"store", h.openStore}, {"network's addresses", h.openSubnet}, {"root filesystems", h.openRoots}, {"volumes", h.openVolumes},
+		{"data directory", h.openDir}, {"API's address", h.sayAPI}, {"store", h.openStore}, {"network's addresses", h.openSubnet}, {"root filesystems", h.openRoots}, {"volumes", h.openVolumes},
 		{"metrics", h.openMetrics}, {"containers", h.openContainers}, {"network", h.openNetwork}, {"cell", h.openCell},
 		{"seeds", h.seed}, {"ssh proxy", h.openSSH}, {"control plane", h.openControl}, {"built-in service broker", h.openDataServices},
 	} {

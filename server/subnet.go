@@ -132,9 +132,15 @@ func (h *house) keepSubnet(ctx context.Context, subnet netip.Prefix) error {
 	if kept, err := keptSubnet(h.DataDir); err == nil && kept != subnet {
 		h.Log.InfoContext(ctx, "containers get other addresses, since theirs are in use", "addresses", subnet, "before", kept)
 	}
-	line := subnet.String() + "\n"
-	if text, err := os.ReadFile(subnetFile(h.DataDir)); err == nil && string(text) == line {
-		return nil // so that a full disk keeps nobody from cleaning up
+	return keepLine(subnetFile(h.DataDir), subnet.String())
+}
+
+// keepLine has a file hold a line that all may read. One that does so stays: a
+// full disk keeps nobody from cleaning up.
+func keepLine(name, line string) error {
+	content := line + "\n"
+	if text, err := os.ReadFile(name); err == nil && string(text) == content {
+		return nil
 	}
-	return durable.Write(subnetFile(h.DataDir), []byte(line), 0o644)
+	return durable.Write(name, []byte(content), 0o644)
 }

@@ -21,23 +21,50 @@ import (
 // apiFlags say where a daemon's API is, and who calls it.
 type apiFlags struct {
 	daemonFlags
-	API      string `help:"The daemon's API." default:"http://localhost:8080" env:"CUPOLA_API" placeholder:"URL"`
+	API      string `help:"The daemon's API; that of the daemon of --data-dir when not given." env:"CUPOLA_API" placeholder:"URL"`
 	User     string `help:"Whom to log in as." default:"admin" env:"CUPOLA_USER"`
 	Password string `help:"The user's password; the admin's is read from the data directory when not given." env:"CUPOLA_PASSWORD"`
 }
 
+// usualAPI is where a daemon is that nobody has told otherwise.
+const usualAPI = "http://localhost:8080"
+
 func (f *apiFlags) login(ctx context.Context) (*client, error) {
-	if u, err := url.Parse(f.API); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("--api %s is no URL: write it like http://localhost:8080", f.API)
+	api, err := f.address()
+	if err != nil {
+		return nil, err
 	}
 	password := f.Password
 	if password == "" {
-		var err error
 		if password, err = f.adminPassword(); err != nil {
 			return nil, err
 		}
 	}
-	return login(ctx, f.API, f.User, password)
+	return login(ctx, api, f.User, password)
+}
+
+// address is where the API is. The admin's password of a data directory is for
+// the daemon of that directory alone, so who reads it has to find that one.
+func (f *apiFlags) address() (string, error) {
+	if f.API != "" {
+		if u, err := url.Parse(f.API); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return "", fmt.Errorf("--api %s is no URL: write it like %s", f.API, usualAPI)
+		}
+		return f.API, nil
+	}
+	if f.Password == "" {
+		if err := server.CheckRuns(f.DataDir); err != nil {
+			return "", err
+		}
+	}
+	api, err := server.APIOf(f.DataDir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && f.DataDir == server.DefaultDataDir:
+		return usualAPI, nil // one of another machine, or of another data directory
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("no daemon has run on %s: start one with 'sudo cupola serve --data-dir %s', or name its API with --api", f.DataDir, f.DataDir)
+	}
+	return api, err
 }
 
 // adminPassword reads the password off the data directory, which root alone may.

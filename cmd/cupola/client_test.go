@@ -39,6 +39,7 @@ func TestLogInFails(t *testing.T) {
 		{apiFlags{API: "localhost:8080", User: "admin", Password: "p"}, "--api localhost:8080 is no URL: write it like http://localhost:8080"},
 		{apiFlags{API: gone.URL, User: "joe"}, "no password of joe: give --password or CUPOLA_PASSWORD"},
 		{apiFlags{API: gone.URL, User: "admin", daemonFlags: nowhere}, "no password: no daemon has run on " + nowhere.DataDir + "; start one with 'sudo cupola serve', name its directory with --data-dir, or give --password"},
+		{apiFlags{User: "admin", Password: "p", daemonFlags: nowhere}, "no daemon has run on " + nowhere.DataDir + ": start one with 'sudo cupola serve --data-dir " + nowhere.DataDir + "', or name its API with --api"},
 	} {
 		_, err := c.flags.login(context.Background())
 		if err == nil || err.Error() != c.want {

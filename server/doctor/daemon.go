@@ -66,5 +66,8 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(sa, sb)
 }
 
+// DaemonOf finds the daemon of a data directory. Root finds it if it lives.
+func DaemonOf(dataDir string) (Daemon, bool) { return thisMachine(Options{}).daemon(dataDir) }
+
 // Daemons lists the cupolas of this machine that the caller may see.
 func Daemons() []Daemon { return thisMachine(Options{}).daemons() }

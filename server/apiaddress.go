@@ -1,0 +1,52 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cupola/server/doctor"
+)
+
+// apiFile tells commands of this machine where a data directory's API is. All
+// may read it, as all may ask the API.
+func apiFile(dataDir string) string { return filepath.Join(dataDir, "api") }
+
+// sayAPI writes the file. Whoever comes before the daemon serves waits in the
+// listener.
+func (h *house) sayAPI(context.Context) error {
+	return keepLine(apiFile(h.DataDir), localURL(h.HTTP))
+}
+
+// localURL is how this machine reaches a listener. One at all addresses is at
+// those of IPv4 too.
+func localURL(addr string) string {
+	host, port, _ := net.SplitHostPort(addr) // it has been listened at
+	if host == "" || net.ParseIP(host).IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// APIOf is the URL of the API of a data directory's daemon, as the last one
+// left it. The error wraps fs.ErrNotExist where there was none.
+func APIOf(dataDir string) (string, error) {
+	text, err := os.ReadFile(apiFile(dataDir))
+	return strings.TrimSpace(string(text)), err
+}
+
+// CheckRuns fails where no daemon has the data directory. Only root can tell,
+// and nobody else is told so.
+func CheckRuns(dataDir string) error {
+	if _, runs := doctor.DaemonOf(dataDir); runs || os.Geteuid() != 0 {
+		return nil
+	}
+	with := ""
+	if dataDir != DefaultDataDir {
+		with = " --data-dir " + dataDir
+	}
+	return fmt.Errorf("no daemon runs on %s: start it with 'sudo cupola serve%s', or name another one's directory with --data-dir, or its API with --api", dataDir, with)
+}
