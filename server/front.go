@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"net"
 	"net/http"
 	"net/netip"
@@ -21,7 +22,7 @@ func (h *house) front() http.Handler {
 		control.Handle(p, h.uaa)
 	}
 	control.Handle("/api/v1/", h.logs.Handler(h.mayReadLogs))
-	asked := query.Handler(h.logs, h.mayReadLogs)
+	asked := query.Handler(h.logs, h.mayReadLogs, h.userOf)
 	control.Handle("/api/v1/query", asked)
 	control.Handle("/api/v1/query_range", asked)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,6 +46,16 @@ func (h *house) isAPI(host string) bool {
 	}
 	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	return err == nil
+}
+
+// userOf names whom a request's token speaks for: a user, or else a client.
+func (h *house) userOf(r *http.Request) string {
+	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	id, err := h.authenticate(r.Context(), token)
+	if err != nil {
+		return ""
+	}
+	return cmp.Or(id.UserGUID, id.ClientID)
 }
 
 // mayReadLogs lets those read an app's log who see the app, and those with the

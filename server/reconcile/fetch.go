@@ -10,12 +10,18 @@ import (
 
 	"cupola/runtime/lrp"
 	"cupola/server/desire"
+	"cupola/server/turns"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
-// maxFetches is how many buildpacks are fetched at once.
-const maxFetches = 2
+// What is fetched at once, in all and for one organization: slow downloads of
+// one hold nobody else's staging back. One that takes fetchTime is given up.
+const (
+	maxFetches    = 4
+	maxOrgFetches = 2
+	fetchTime     = 10 * time.Minute
+)
 
 // fetches are the buildpacks given by URL, and the images, of the builds that
 // are staging. Each build fetches its own: what a URL or a tag leads to may
@@ -27,7 +33,7 @@ type fetches struct {
 	logs  func(lrp.LogLine)
 	log   *slog.Logger
 	done  func() // called after each
-	slots chan struct{}
+	turns *turns.Turns
 
 	running sync.WaitGroup
 
@@ -57,22 +63,24 @@ func (f *fetches) of(build string) (digests map[string]string, err error) {
 	return digests, b.err
 }
 
-// want begins to fetch what a build needs. It needs the same as long as it is
-// staging.
-func (f *fetches) want(build *cf.Build, app *cf.App, urls []string, image string) {
+// want begins to fetch what a build in an organization needs. It needs the same
+// as long as it is staging.
+func (f *fetches) want(build *cf.Build, org string, urls []string, image string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.builds[build.GUID] != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), desire.StagingTimeout)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), desire.StagingTimeout, errSlow(desire.StagingTimeout))
 	b := &fetch{digests: map[string]string{}, cancel: cancel}
 	f.builds[build.GUID] = b
 	for _, url := range urls {
-		f.running.Go(func() { f.run(ctx, b, func() error { return f.buildpack(ctx, b, app.GUID, url) }) })
+		f.running.Go(func() {
+			f.run(ctx, b, org, func(ctx context.Context) error { return f.buildpack(ctx, b, build.AppGUID, url) })
+		})
 	}
 	if image != "" {
-		f.running.Go(func() { f.run(ctx, b, func() error { return f.image(ctx, build, image) }) })
+		f.running.Go(func() { f.run(ctx, b, org, func(ctx context.Context) error { return f.image(ctx, build, image) }) })
 	}
 }
 
@@ -94,15 +102,10 @@ func (f *fetches) end() {
 	f.running.Wait()
 }
 
-// run does one fetch of a build when it is its turn.
-func (f *fetches) run(ctx context.Context, b *fetch, do func() error) {
-	select {
-	case f.slots <- struct{}{}:
-	case <-ctx.Done():
-		return
-	}
-	defer func() { <-f.slots }()
-	if err := do(); err != nil {
+// run does one fetch of a build when it is its organization's turn.
+func (f *fetches) run(ctx context.Context, b *fetch, org string, do func(context.Context) error) {
+	err := f.inTurn(ctx, org, do)
+	if err != nil {
 		f.mu.Lock()
 		b.err = err
 		f.mu.Unlock()
@@ -110,10 +113,32 @@ func (f *fetches) run(ctx context.Context, b *fetch, do func() error) {
 	f.done()
 }
 
+// inTurn waits for the turn no longer than a staging may take.
+func (f *fetches) inTurn(ctx context.Context, org string, do func(context.Context) error) error {
+	done, err := f.turns.Take(ctx, org)
+	if err != nil {
+		return desire.StagingFailure("exceeded " + desire.StagingTimeout.String() + " timeout")
+	}
+	defer done()
+	ctx, cancel := context.WithTimeoutCause(ctx, fetchTime, errSlow(fetchTime))
+	defer cancel()
+	return do(ctx)
+}
+
+func errSlow(limit time.Duration) error { return fmt.Errorf("it took longer than %s", limit) }
+
+// cause is why a fetch failed: that it was ended, where it was.
+func cause(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
 func (f *fetches) buildpack(ctx context.Context, b *fetch, appGUID, url string) error {
 	f.say(appGUID, false, "Downloading buildpack %s ...", desire.Redact(url))
 	digest, err := f.fetch(ctx, url)
-	if err != nil {
+	if err = cause(ctx, err); err != nil {
 		f.say(appGUID, true, "Buildpack %s was not downloaded: %v", desire.Redact(url), err)
 		f.log.InfoContext(ctx, "buildpack was not downloaded", "app_guid", appGUID, "err", err)
 		return desire.BuildError{ID: "BuildpackCompileFailed", Detail: fmt.Sprintf("App staging failed in the buildpack compile phase: buildpack %s was not downloaded: %v", desire.Redact(url), err)}

@@ -36,7 +36,7 @@ func (f *fetches) image(ctx context.Context, build *cf.Build, reference string) 
 	image, err := f.pull(ctx, ImagePull{Reference: reference, Credentials: build.Credentials,
 		Say: func(line string) { f.say(build.AppGUID, false, "%s", line) }})
 	var was string
-	if err == nil {
+	if err = cause(ctx, err); err == nil {
 		err = f.store.Write(ctx, func(tx *store.Tx) (err error) {
 			if docker {
 				return settleDocker(tx, build.GUID, image)

@@ -195,6 +195,14 @@ func (l *loader) owner(app *cf.App, processType string) (o desire.Owner, ports [
 	return o, ports, true
 }
 
+// orgOf is the organization that an app is in; "" where that just goes.
+func (l *loader) orgOf(app *cf.App) string {
+	if space := l.spaces[app.SpaceGUID]; space != nil {
+		return space.OrgGUID
+	}
+	return ""
+}
+
 // loadProcesses derives what apps that are started desire.
 func (l *loader) loadProcesses() error {
 	var guids []string

@@ -67,7 +67,7 @@ func (l *loader) dockerBuild(b *cf.Build, w Work) (Work, error) {
 		return w, nil
 	}
 	w.Waits = true
-	l.fetches.want(b, app, nil, desire.ImageScheme+p.Image)
+	l.fetches.want(b, l.orgOf(app), nil, desire.ImageScheme+p.Image)
 	return w, nil
 }
 
@@ -106,7 +106,7 @@ func (l *loader) choose(b *cf.Build, in *desire.StagingIn, image string, w *Work
 		return
 	}
 	w.Waits = true
-	l.fetches.want(b, in.App, c.URLs, image)
+	l.fetches.want(b, l.orgOf(in.App), c.URLs, image)
 }
 
 // workOfTasks derives what apps' tasks want to run.

@@ -8,6 +8,7 @@ import (
 
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbsrows"
+	"cupola/server/turns"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -80,7 +81,7 @@ func New(c Config) *Loop {
 	c.Logs = l.logs
 	l.images = newImages(c, l.poke)
 	l.fetches = &fetches{fetch: c.Fetch, pull: c.Pull, store: c.Store, logs: l.logs, log: l.log, done: l.poke,
-		slots: make(chan struct{}, maxFetches), builds: map[string]*fetch{}}
+		turns: turns.New(maxFetches, maxOrgFetches), builds: map[string]*fetch{}}
 	return l
 }
 

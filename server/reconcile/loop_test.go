@@ -171,11 +171,61 @@ func TestAFetchEndsWithItsBuild(t *testing.T) {
 		app, _ := h.app("hello", 0, 64)
 		b := h.build(app, "https://example.com/1.zip", "https://example.com/2.zip", "https://example.com/3.zip")
 		h.write(func(tx *store.Tx) error { return store.Builds.Delete(tx, b.GUID) })
-		if len(ended) != maxFetches {
-			t.Errorf("got %d ended; want the %d that had begun", len(ended), maxFetches)
+		if len(ended) != maxOrgFetches {
+			t.Errorf("got %d ended; want the %d that had begun", len(ended), maxOrgFetches)
 		}
 		if len(h.cell.started) != 0 {
 			t.Errorf("got %v started", h.cell.started)
+		}
+	})
+}
+
+// TestSlowFetchesHoldUpTheirOwnOrganization has a server that sends nothing.
+func TestSlowFetchesHoldUpTheirOwnOrganization(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		h.fetchUntil = func(ctx context.Context, url string) {
+			if strings.Contains(url, "slow") {
+				<-ctx.Done()
+			}
+		}
+		h.fetch = func(url string) (string, error) {
+			if strings.Contains(url, "slow") {
+				return "", context.DeadlineExceeded
+			}
+			return "fetched", nil
+		}
+		slow, _ := h.app("slow", 0, 64)
+		var held []*cf.Build
+		for range 3 {
+			held = append(held, h.build(slow, "https://example.com/slow1.zip", "https://example.com/slow2.zip"))
+		}
+		h.write(func(tx *store.Tx) error {
+			org := cf.Org{Name: "another"}
+			if err := store.Orgs.Insert(tx, &org); err != nil {
+				return err
+			}
+			h.space = cf.Space{Name: "dev", OrgGUID: org.GUID}
+			return store.Spaces.Insert(tx, &h.space)
+		})
+		other, _ := h.app("other", 0, 64)
+		b := h.build(other, "https://example.com/fast.zip")
+		h.settle()
+		if s := h.cell.started; len(s) != 1 || s[0].GUID != b.GUID {
+			t.Fatalf("got %+v started; want the build of another organization", s)
+		}
+		h.pass(fetchTime)
+		h.settle()
+		want := "buildpack https://example.com/slow1.zip was not downloaded: it took longer than 10m0s"
+		other2 := strings.Replace(want, "slow1", "slow2", 1)
+		if got := get(h, store.Builds, held[0].GUID); !strings.HasSuffix(got.Error, want) && !strings.HasSuffix(got.Error, other2) {
+			t.Errorf("got %+v; want %q", got, want)
+		}
+		h.pass(desire.StagingTimeout)
+		h.settle()
+		for _, b := range held {
+			if got := get(h, store.Builds, b.GUID); got.State != cf.BuildFailed {
+				t.Errorf("got %+v; want none to wait for ever", got)
+			}
 		}
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 
 	"cupola/server/logcache"
+	"cupola/server/turns"
 )
 
 // What a query may take. The time is log-cache's.
@@ -25,15 +26,26 @@ const (
 	queryTimeout = 10 * time.Second
 	maxSamples   = 1_000_000
 	maxAtOnce    = 4
+	maxOfUser    = 2
 	maxLength    = 64 << 10 // bytes of a form
 )
 
 // Handler serves GET and POST /api/v1/query and /api/v1/query_range. As in
 // log-cache a source that is not for its user looks like one that does not exist.
-func Handler(c *logcache.Cache, authorize logcache.Authorize) http.Handler {
-	s := &server{cache: c, authorize: authorize, parser: parser.NewParser(parser.Options{}), slots: make(chan struct{}, maxAtOnce)}
+// user tells who asks, once that is somebody who may: nobody's queries take all
+// of the turns.
+func Handler(c *logcache.Cache, authorize logcache.Authorize, user func(*http.Request) string) http.Handler {
+	return newServer(c, authorize, user).handler()
+}
+
+func newServer(c *logcache.Cache, authorize logcache.Authorize, user func(*http.Request) string) *server {
+	s := &server{cache: c, authorize: authorize, user: user, parser: parser.NewParser(parser.Options{}), turns: turns.New(maxAtOnce, maxOfUser)}
 	s.engine = promql.NewEngine(promql.EngineOpts{MaxSamples: maxSamples, Timeout: queryTimeout, Parser: s.parser, EnableAtModifier: true, EnableNegativeOffset: true,
 		NoStepSubqueryIntervalFn: func(int64) int64 { return defaultStep.Milliseconds() }})
+	return s
+}
+
+func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/v1/query", s.serve(parseInstant))
 	mux.HandleFunc("/api/v1/query_range", s.serve(parseRange))
@@ -43,9 +55,10 @@ func Handler(c *logcache.Cache, authorize logcache.Authorize) http.Handler {
 type server struct {
 	cache     *logcache.Cache
 	authorize logcache.Authorize
+	user      func(*http.Request) string
 	parser    parser.Parser
 	engine    *promql.Engine
-	slots     chan struct{}
+	turns     *turns.Turns
 }
 
 // errHidden says that a query names a source that is not for its user.
@@ -83,13 +96,12 @@ type plan struct {
 func (s *server) run(w http.ResponseWriter, r *http.Request, p plan) {
 	ctx, cancel := context.WithTimeout(r.Context(), queryTimeout)
 	defer cancel()
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-	case <-ctx.Done():
+	done, err := s.turns.Take(ctx, s.user(r))
+	if err != nil {
 		write(w, http.StatusServiceUnavailable, answer{Status: "error", ErrorType: "timeout", Error: "too many queries at once"})
 		return
 	}
+	defer done()
 	q, err := s.query(ctx, p)
 	if err != nil {
 		write(w, http.StatusBadRequest, answer{Status: "error", ErrorType: "bad_data", Error: err.Error()})

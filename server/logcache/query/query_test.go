@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -29,11 +30,36 @@ func mine(r *http.Request, ids ...string) (map[string]bool, error) {
 	return may, nil
 }
 
+// asker is who says so.
+func asker(r *http.Request) string { return r.Header.Get("Authorization") }
+
+// TestOneUserLeavesTurns has one user ask for more than they get at once.
+func TestOneUserLeavesTurns(t *testing.T) {
+	s := newServer(measured(), mine, asker)
+	for range maxOfUser {
+		done, err := s.turns.Take(t.Context(), "greedy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer done()
+	}
+	for user, want := range map[string]int{"greedy": http.StatusServiceUnavailable, "modest": http.StatusOK} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		r, w := httptest.NewRequestWithContext(ctx, "GET", "/api/v1/query?time=1285&query="+url.QueryEscape(`cpu{source_id="a"}`), nil), httptest.NewRecorder()
+		r.Header.Set("Authorization", user)
+		s.handler().ServeHTTP(w, r)
+		cancel()
+		if w.Code != want {
+			t.Errorf("%s: got %d %s; want %d", user, w.Code, w.Body, want)
+		}
+	}
+}
+
 func TestNobodyIsAnsweredNothing(t *testing.T) {
 	for _, path := range []string{"/api/v1/query?query=1%2B", "/api/v1/query_range?query=cpu"} {
 		r, w := httptest.NewRequest("GET", path, nil), httptest.NewRecorder()
 		r.Header.Set("Authorization", "nobody")
-		Handler(measured(), mine).ServeHTTP(w, r)
+		Handler(measured(), mine, asker).ServeHTTP(w, r)
 		if w.Code != http.StatusNotFound || w.Body.Len() > 0 {
 			t.Errorf("%s: got %d %s", path, w.Code, w.Body)
 		}
@@ -67,7 +93,7 @@ func ask(c *logcache.Cache, path string, values ...string) string {
 		form.Set(values[i], values[i+1])
 	}
 	w := httptest.NewRecorder()
-	Handler(c, mine).ServeHTTP(w, httptest.NewRequest("GET", "/api/v1/"+path+"?"+form.Encode(), nil))
+	Handler(c, mine, asker).ServeHTTP(w, httptest.NewRequest("GET", "/api/v1/"+path+"?"+form.Encode(), nil))
 	return fmt.Sprint(w.Code, " ", strings.TrimSpace(w.Body.String()))
 }
 
