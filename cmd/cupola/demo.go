@@ -9,7 +9,10 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/signal"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"cupola/examples"
@@ -23,12 +26,16 @@ type demoCmd struct {
 
 // Run runs a daemon on a directory of its own, pushes the sample app to it
 // and fetches its page. All of it ends with the command.
-func (d *demoCmd) Run(e *env) error {
+func (d *demoCmd) Run(e *env) (err error) {
 	dir, err := demoDir()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	over := endPatiently(e, dir)
+	defer func() {
+		err = removeDemo(e, dir, err)
+		over()
+	}()
 	ctx, stop := context.WithCancel(e.ctx)
 	defer stop()
 	ready, ended := make(chan server.Ready, 1), make(chan error, 1)
@@ -54,6 +61,49 @@ func (d *demoCmd) Run(e *env) error {
 		return fmt.Errorf("%w\n  to see what this machine lacks: sudo cupola doctor", err)
 	}
 	return err
+}
+
+// endPatiently keeps a second interrupt from ending the demo while it cleans up.
+// It says what is to be done after a third, which does. over ends that.
+func endPatiently(e *env, dir string) (over func()) {
+	signals, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	next := func() bool {
+		select {
+		case <-signals:
+			return true
+		case <-done:
+			return false
+		}
+	}
+	go func() {
+		defer signal.Stop(signals)
+		if !next() {
+			return
+		}
+		fmt.Fprintln(e.out, "\nCleaning up: the app ends, and what it had of the machine goes …")
+		if next() {
+			fmt.Fprintf(e.out, "\n%s\n", e.called("Still cleaning up. Interrupt it once more to leave the rest to\n  "+demoMend(dir)))
+		}
+	}()
+	return func() { close(done) }
+}
+
+// demoMend is what takes a demo away that could not do so itself.
+func demoMend(dir string) string {
+	return fmt.Sprintf("sudo cupola cleanup --data-dir %[1]s && sudo rm -r %[1]s", dir)
+}
+
+// removeDemo removes the directory of a demo that ended with failed. Where that
+// is an error something may still run, or be mounted in it.
+func removeDemo(e *env, dir string, failed error) error {
+	if _, err := os.Stat(filepath.Join(dir, "lock")); failed != nil && err == nil {
+		err := server.Cleanup(context.WithoutCancel(e.ctx), server.Config{DataDir: dir, Log: e.log})
+		if err != nil {
+			return fmt.Errorf("%w\n%w\n  to clean up: %s", failed, err, demoMend(dir))
+		}
+	}
+	return errors.Join(failed, os.RemoveAll(dir))
 }
 
 // demoDir makes the demo's data directory. Containers reach their files

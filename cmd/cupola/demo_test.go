@@ -1,12 +1,18 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -50,4 +56,97 @@ func withoutNetwork(c *exec.Cmd) (out []byte, err error) {
 	}()
 	<-done
 	return out, err
+}
+
+// onTerminal starts a command at a terminal of its own, of which it gives the
+// other end.
+func onTerminal(t *testing.T, c *exec.Cmd) *os.File {
+	t.Helper()
+	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ours.Close() })
+	err = unix.IoctlSetPointerInt(int(ours.Fd()), unix.TIOCSPTLCK, 0)
+	number, nerr := unix.IoctlGetInt(int(ours.Fd()), unix.TIOCGPTN)
+	if err := errors.Join(err, nerr); err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close()
+	c.Stdin, c.Stdout, c.Stderr = theirs, theirs, theirs
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Process.Kill() })
+	return ours
+}
+
+// TestDemoInterrupted presses Ctrl-C at a demo: twice, and it still cleans up;
+// thrice, and what it said cleans up.
+func TestDemoInterrupted(t *testing.T) {
+	binary := needBinary(t)
+	for _, thrice := range []bool{false, true} {
+		t.Run(fmt.Sprint("thrice ", thrice), func(t *testing.T) {
+			c := exec.Command(binary, "demo", "--http", "127.0.0.1:0")
+			terminal := onTerminal(t, c)
+			var said logBuffer
+			ended := make(chan struct{})
+			go func() {
+				_, _ = io.Copy(&said, terminal) // ends with EIO, as terminals do
+				close(ended)
+			}()
+			says := func(text string) {
+				t.Helper()
+				eventually(t, time.Minute, func() string {
+					if strings.Contains(said.String(), text) {
+						return ""
+					}
+					return fmt.Sprintf("it does not say %q:\n%s", text, &said)
+				})
+			}
+			press := func() {
+				if _, err := terminal.WriteString("\x03"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			says("until Ctrl-C")
+			press()
+			says("Cleaning up")
+			press()
+			says("sudo rm -r ")
+			if thrice {
+				press()
+			}
+			<-ended
+			err := c.Wait()
+			if !thrice && err != nil {
+				t.Errorf("got %v\n%s", err, &said)
+			}
+			mend := regexp.MustCompile(`sudo (\S+ cleanup --data-dir \S+ && )sudo (rm -r \S+)`).FindStringSubmatch(said.String())
+			if mend == nil {
+				t.Fatalf("it does not say what cleans up:\n%s", &said)
+			}
+			if dir := strings.Fields(mend[2])[2]; exists(dir) {
+				if !thrice {
+					t.Errorf("left %s", dir)
+				}
+				if out, err := exec.Command("sh", "-c", mend[1]+mend[2]).CombinedOutput(); err != nil {
+					t.Errorf("what it said: %v\n%s", err, out)
+				}
+			} else if thrice {
+				t.Log("it was done before the third")
+			}
+			checkLeaks(t, binary, noDir)
+		})
+	}
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
 }
