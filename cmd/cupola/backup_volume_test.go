@@ -25,6 +25,7 @@ import (
 // restores it elsewhere: what was written before is there, without a gap. A
 // backup that is killed with the daemon leaves nothing held and no file.
 func TestABackupHasVolumes(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, needBinary(t), "--data-services", "postgres,files")
 	d.pushNotes()
 	v := d.sharedVolume()
@@ -59,6 +60,7 @@ func TestABackupHasVolumes(t *testing.T) {
 // TestABackupHasDatabases backs up while notes are kept in a database, and wants
 // those that were kept before in the restored one.
 func TestABackupHasDatabases(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, needBinary(t), "--data-services", "postgres")
 	d.prepared()
 	d.pushNotes()
