@@ -19,7 +19,7 @@ import (
 // Checkup checks the machine for a daemon of this configuration. It needs no
 // data directory, and of what it tries nothing stays.
 func Checkup(ctx context.Context, c Config) []doctor.Result {
-	if err := c.normalize(); err != nil && os.Geteuid() == 0 {
+	if err := c.normalize(); err != nil {
 		return []doctor.Result{{Name: "flags", Level: doctor.Fail, Detail: err.Error(), Mend: "cupola serve --help"}}
 	}
 	n := names(c.DataDir)
@@ -32,7 +32,7 @@ func Checkup(ctx context.Context, c Config) []doctor.Result {
 // daemons of the machine, what they left when they ended. The daemon of the
 // data directory may run.
 func Leaks(ctx context.Context, c Config) ([]doctor.Leak, error) {
-	if err := c.normalize(); err != nil {
+	if err := c.normalizeForRoot(); err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(c.DataDir); errors.Is(err, fs.ErrNotExist) {

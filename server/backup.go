@@ -35,7 +35,7 @@ const backupPrefix = "backup-"
 // runs, which goes on meanwhile. progress, which may be nil, is told how many
 // bytes there are and how many have been written, before they are compressed.
 func Backup(ctx context.Context, c Config, o BackupOptions, w io.Writer, progress func(done, total int64)) error {
-	if err := c.normalize(); err != nil {
+	if err := c.normalizeForRoot(); err != nil {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(c.DataDir, "db", store.DatabaseFile)); err != nil {

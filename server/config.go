@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -98,7 +99,7 @@ func (c *Config) normalize() error {
 		faults = append(faults, fmt.Errorf("--domain %q is no domain name, like apps.example.com", c.Domain))
 	}
 	for flag, addr := range map[string]string{"--http": c.HTTP, "--https": c.HTTPS, "--ssh": c.SSH, "--bbs": c.BBS, "--metrics": c.Metrics} {
-		if _, _, err := net.SplitHostPort(addr); err != nil && addr != "off" && addr != "" {
+		if !isAddress(addr) && addr != "off" && addr != "" {
 			faults = append(faults, fmt.Errorf("%s %q is no address like 127.0.0.1:8080", flag, addr))
 		}
 	}
@@ -123,10 +124,27 @@ func (c *Config) normalize() error {
 	if f := c.BBSFiles; f != (BBSFiles{}) && (f.CA == "" || f.Cert == "" || f.Key == "") {
 		faults = append(faults, errors.New("--bbs-ca, --bbs-cert and --bbs-key go together"))
 	}
-	if os.Geteuid() != 0 {
-		faults = append(faults, errors.New("containers need root: run it with sudo"))
-	}
 	return errors.Join(faults...)
+}
+
+// normalizeForRoot is normalize for what nobody else may do.
+func (c *Config) normalizeForRoot() error {
+	err := c.normalize()
+	if os.Geteuid() != 0 {
+		err = errors.Join(err, errors.New("containers need root: run it with sudo"))
+	}
+	return err
+}
+
+// Check says what cannot be, by the flag's name.
+func (c Config) Check() error { return c.normalize() }
+
+func isAddress(text string) bool {
+	_, port, err := net.SplitHostPort(text)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	return err == nil
 }
 
 // normalizeListeners refuses sockets that nobody would answer.

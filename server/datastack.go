@@ -29,7 +29,7 @@ type DataInstance struct {
 // DataServicesStatus lists what the built-in broker of a data directory has,
 // whether its daemon runs or not.
 func DataServicesStatus(ctx context.Context, c Config) (list []DataInstance, err error) {
-	if err := c.normalize(); err != nil {
+	if err := c.normalizeForRoot(); err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(c.DataDir); err != nil {

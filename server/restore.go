@@ -27,7 +27,7 @@ import (
 // another name: a restore that is killed leaves no half of it, and what it left
 // the next one takes away. progress is told how far the step is.
 func Restore(ctx context.Context, c Config, file string, progress func(step string, done, total int64)) (backup.Report, error) {
-	if err := c.normalize(); err != nil {
+	if err := c.normalizeForRoot(); err != nil {
 		return backup.Report{}, err
 	}
 	if err := checkEmpty(c.DataDir); err != nil {

@@ -35,7 +35,7 @@ type Ready struct {
 
 // Run runs a daemon until ctx ends. ready is called once it serves.
 func Run(ctx context.Context, c Config, ready func(Ready)) error {
-	if err := c.normalize(); err != nil {
+	if err := c.normalizeForRoot(); err != nil {
 		return err
 	}
 	// Clients that come while the parts are opened wait in the listeners.

@@ -71,7 +71,7 @@ type Stacks interface {
 // OpenStacks finds the stacks of a data directory: through its daemon if that
 // runs, else in its place, and then no daemon can start until Close.
 func OpenStacks(ctx context.Context, c Config) (Stacks, error) {
-	if err := c.normalize(); err != nil {
+	if err := c.normalizeForRoot(); err != nil {
 		return nil, err
 	}
 	h := &house{Config: c}

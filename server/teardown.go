@@ -64,7 +64,7 @@ func Cleanup(ctx context.Context, c Config) error {
 
 // openRuntime opens what the data plane needs, and nothing that decides.
 func openRuntime(ctx context.Context, c Config) (*house, error) {
-	if err := c.normalize(); err != nil {
+	if err := c.normalizeForRoot(); err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(c.DataDir); err != nil {

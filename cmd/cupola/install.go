@@ -54,6 +54,10 @@ func (c *installCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	flags := server.Config{DataDir: dir, HTTP: c.HTTP, HTTPS: c.HTTPS, SSH: c.SSH, TCP: c.TCP}
+	if err := flags.Check(); err != nil { // rather than a service that never starts
+		return err
+	}
 	i := &installation{root: c.Root}
 	err = i.installBinary()
 	if errors.Is(err, fs.ErrPermission) {

@@ -41,6 +41,17 @@ func TestInstall(t *testing.T) {
 	var out bytes.Buffer
 	e := &env{ctx: t.Context(), out: &out, err: &out, log: slog.New(slog.DiscardHandler)}
 	c := &installCmd{daemonFlags: daemonFlags{DataDir: "/srv/my cupola"}, HTTP: "127.0.0.1:8080", HTTPS: "127.0.0.1:8443", SSH: "off", Root: root}
+	wrong := *c
+	wrong.TCP, wrong.HTTP = "1024-1123", "127.0.0.1:eighty"
+	err := wrong.Run(e)
+	for _, want := range []string{`--tcp "1024-1123" is no address like 127.0.0.1:1024-1123: it has no port`, `--http "127.0.0.1:eighty" is no address like`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v; want %s", err, want)
+		}
+	}
+	if got := installed(t, root); len(got) > 0 {
+		t.Errorf("got %v installed with wrong flags", got)
+	}
 	if err := c.Run(e); err != nil {
 		t.Fatal(err)
 	}
