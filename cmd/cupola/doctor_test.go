@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cupola/rootfs"
 	"cupola/server"
 	"cupola/server/doctor"
 )
@@ -110,24 +109,6 @@ link cup3
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("leaks (-want +got):\n%s", diff)
-	}
-}
-
-func TestStacksOutput(t *testing.T) {
-	var out bytes.Buffer
-	err := writeStacks(&out, []server.StackInfo{
-		{Stack: rootfs.Stack{Name: "debian12", Compat: "cflinuxfs4", Description: "debian12 core", Bytes: 190e6, Created: time.Date(2026, 1, 2, 3, 4, 0, 0, time.Local)}},
-		{Stack: rootfs.Stack{Name: "host", Compat: "host", Description: "this machine's /usr, read-only"}, Default: true},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const want = `NAME             CF_STACK     SIZE     MADE               WHAT
-debian12         cflinuxfs4   190 MB   2026-01-02 03:04   debian12 core
-host (default)   host         -        -                  this machine's /usr, read-only
-`
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("stacks (-want +got):\n%s", diff)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
 	"time"
 
 	"cupola/rootfs/debian"
@@ -70,13 +69,13 @@ func (c *stackListCmd) Run(e *env) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(writeStacks(e.out, all), writeImages(e.out, images))
+		return errors.Join(writeStacks(e.out, all, width(e)), writeImages(e.out, images, width(e)))
 	})
 }
 
-func writeStacks(w io.Writer, all []server.StackInfo) error {
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "NAME\tCF_STACK\tSIZE\tMADE\tWHAT")
+func writeStacks(w io.Writer, all []server.StackInfo, width int) error {
+	t := table{width: width}
+	t.add("NAME", "CF_STACK", "SIZE", "MADE", "WHAT")
 	for _, s := range all {
 		name, size, made := s.Name, "-", "-"
 		if !s.Created.IsZero() {
@@ -85,9 +84,9 @@ func writeStacks(w io.Writer, all []server.StackInfo) error {
 		if s.Default {
 			name += " (default)"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", name, s.Compat, size, made, s.Description)
+		t.add(name, s.Compat, size, made, s.Description)
 	}
-	return t.Flush()
+	return t.write(w)
 }
 
 type stackBuildCmd struct {

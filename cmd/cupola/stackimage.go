@@ -8,7 +8,6 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"cupola/server"
@@ -115,12 +114,13 @@ func (c *stackGCCmd) Run(e *env) error {
 }
 
 // writeImages lists images, if there are any.
-func writeImages(w io.Writer, all []server.ImageInfo) error {
+func writeImages(w io.Writer, all []server.ImageInfo, width int) error {
 	if len(all) == 0 {
 		return nil
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "\nIMAGE\tDIGEST\tSIZE\tUSED\tNEEDED BY")
+	fmt.Fprintln(w)
+	t := table{width: width}
+	t.add("IMAGE", "DIGEST", "SIZE", "USED", "NEEDED BY")
 	for _, i := range all {
 		var by []string
 		if i.Pinned {
@@ -132,7 +132,7 @@ func writeImages(w io.Writer, all []server.ImageInfo) error {
 		if len(i.Stacks) > 0 {
 			by = append(by, "stack "+strings.Join(i.Stacks, ", "))
 		}
-		fmt.Fprintf(t, "%s\t%.19s\t%s\t%s\t%s\n", i.Reference, i.Digest, bytesText(i.DiskBytes), i.Used.Local().Format("2006-01-02 15:04"), cmp.Or(strings.Join(by, ", "), "-"))
+		t.add(i.Reference, fmt.Sprintf("%.19s", i.Digest), bytesText(i.DiskBytes), i.Used.Local().Format("2006-01-02 15:04"), cmp.Or(strings.Join(by, ", "), "-"))
 	}
-	return t.Flush()
+	return t.write(w)
 }

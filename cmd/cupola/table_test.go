@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cupola/rootfs"
+	"cupola/server"
+)
+
+const wideStacks = `NAME             CF_STACK     SIZE     MADE               WHAT
+debian12         cflinuxfs4   190 MB   2026-01-02 03:04   debian12 core
+host (default)   host         -        -                  this machine's /usr, read-only
+
+IMAGE                                                            DIGEST                SIZE     USED               NEEDED BY
+registry.example.com:5000/team/a-service-with-a-name:2026.1.17   sha256:0123456789ab   120 MB   2026-01-02 03:04   apps, containers, stack mine, other
+oci:/srv/i                                                       sha256:ba9876543210   1.2 GB   2026-01-02 03:04   -
+`
+
+const narrowStacks = `NAME             CF_STACK     SIZE     MADE               WHAT
+debian12         cflinuxfs4   190 MB   2026-01-02 03:04   debian12 core
+host (default)   host         -        -                  this machine's /usr,
+                                                          read-only
+
+IMAGE        DIGEST                SIZE     USED               NEEDED BY
+registry.example.com:5000/team/a-service-with-a-name:2026.1.17
+             sha256:0123456789ab   120 MB   2026-01-02 03:04   apps, containers,
+                                                               stack mine, other
+oci:/srv/i   sha256:ba9876543210   1.2 GB   2026-01-02 03:04   -
+`
+
+func TestStacksOutput(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 0, 0, time.Local)
+	stacks := []server.StackInfo{
+		{Stack: rootfs.Stack{Name: "debian12", Compat: "cflinuxfs4", Description: "debian12 core", Bytes: 190e6, Created: at}},
+		{Stack: rootfs.Stack{Name: "host", Compat: "host", Description: "this machine's /usr, read-only"}, Default: true},
+	}
+	images := []server.ImageInfo{
+		{ImageInfo: rootfs.ImageInfo{Image: rootfs.Image{Reference: "registry.example.com:5000/team/a-service-with-a-name:2026.1.17", Digest: "sha256:0123456789abcdef"}, DiskBytes: 120e6, Used: at, Mounted: true, Stacks: []string{"mine", "other"}}, Pinned: true},
+		{ImageInfo: rootfs.ImageInfo{Image: rootfs.Image{Reference: "oci:/srv/i", Digest: "sha256:ba9876543210fedc"}, DiskBytes: 1.2e9, Used: at}},
+	}
+	for width, want := range map[int]string{0: wideStacks, 80: narrowStacks} {
+		var out bytes.Buffer
+		if err := writeStacks(&out, stacks, width); err != nil {
+			t.Fatal(err)
+		}
+		if err := writeImages(&out, images, width); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("%d columns (-want +got):\n%s", width, diff)
+		}
+	}
+}
+
+// FuzzTable has a table of any cells lose none of their text, and fit the
+// terminal but for names.
+func FuzzTable(f *testing.F) {
+	f.Add(80, "a/long/reference@sha256:0123456789abcdef", "12 MB", "what it is, in many words")
+	f.Add(0, "a", "b", "c")
+	f.Add(1, "a\tb\x1b[1m", "é", strings.Repeat("x", 200))
+	f.Fuzz(func(t *testing.T, width int, a, b, c string) {
+		if width < 0 || width > 1000 || !utf8.ValidString(a+b+c) || len(b) > 100 {
+			return
+		}
+		tb := table{width: width}
+		tb.add("NAME", "MIDDLE", "LAST")
+		tb.add(a, b, c)
+		var out bytes.Buffer
+		if err := tb.write(&out); err != nil {
+			t.Fatal(err)
+		}
+		text := func(s string) string { return strings.Join(strings.Fields(strings.Map(printed, s)), "") }
+		if want, got := text("NAME MIDDLE LAST"+a+b+c), strings.Join(strings.Fields(out.String()), ""); got != want {
+			t.Errorf("got %q; want %q", got, want)
+		}
+		middle := max(utf8.RuneCountInString(b), len("MIDDLE"))
+		for line := range strings.Lines(out.String()) {
+			line = strings.TrimSuffix(line, "\n")
+			if n := utf8.RuneCountInString(line); width >= len("NAME")+middle+2*len(tableGap)+leastLast && n > width && line != strings.Map(printed, a) {
+				t.Errorf("%q has %d of %d columns", line, n, width)
+			}
+		}
+	})
+}
