@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cupola/rootfs"
+	"cupola/runtime/lrp"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -15,6 +16,19 @@ const (
 	stagingMemoryMB = 1024
 	stagingDiskMB   = 6144
 )
+
+// stagingSize is what a staging container has that nobody asked another size
+// for: the defaults, but on a small machine half of its largest cell, so that it
+// can stage at all, and beside what runs.
+func (c *call) stagingSize() (memoryMB, diskMB int) {
+	var largest lrp.Cell
+	for _, u := range c.s.Cells() {
+		if u.MemoryMB > largest.MemoryMB {
+			largest = u.Cell
+		}
+	}
+	return min(stagingMemoryMB, max(1, largest.MemoryMB/2)), min(stagingDiskMB, max(1, largest.DiskMB/2))
+}
 
 func viewBuild(c *call, b *cf.Build) doc {
 	d := with(resource(b.Resource), doc{
@@ -65,8 +79,9 @@ func createBuild(c *call) (*response, error) {
 	if err := c.bindingsFit(app, ofStaging); err != nil {
 		return nil, err
 	}
+	memoryMB, diskMB := c.stagingSize()
 	b := &cf.Build{AppGUID: app.GUID, PackageGUID: p.GUID, State: cf.BuildStaging, Lifecycle: app.Lifecycle, Env: app.Env, Credentials: app.Credentials, CreatedBy: c.who(),
-		MemoryMB: req.MemoryMB.or(stagingMemoryMB), DiskMB: req.DiskMB.or(stagingDiskMB), LogRateLimit: req.LogRateLimit.or(-1)}
+		MemoryMB: req.MemoryMB.or(memoryMB), DiskMB: req.DiskMB.or(diskMB), LogRateLimit: req.LogRateLimit.or(-1)}
 	if err := c.dockerBuild(b, p); err != nil {
 		return nil, err
 	}

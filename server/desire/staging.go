@@ -14,13 +14,8 @@ import (
 // StagingTimeout is how long a staging may take: Cloud Controller's default.
 const StagingTimeout = 15 * time.Minute
 
-// Cloud Controller's defaults of a staging container, for a build that says
-// nothing.
-const (
-	stagingMemoryMB  = 1024
-	stagingDiskMB    = 4096
-	stagingCPUWeight = 50
-)
+// stagingCPUWeight is Cloud Controller's of a staging container.
+const stagingCPUWeight = 50
 
 // The outputs of a staging.
 const (
@@ -48,14 +43,13 @@ type Buildpack struct {
 // Staging is what runs for a build.
 func Staging(in StagingIn) lrp.RunInfo {
 	b := in.Build
-	memory, disk := orElse(b.MemoryMB, stagingMemoryMB), orElse(b.DiskMB, stagingDiskMB)
 	return lrp.RunInfo{
 		RootFS: rootFS(b.Lifecycle, in.Stack.Name),
 		Files:  in.files(),
-		Env:    in.env(memory, disk),
+		Env:    in.env(b.MemoryMB, b.DiskMB),
 		Action: in.action(),
 
-		MemoryMB: memory, DiskMB: disk, CPUWeight: stagingCPUWeight,
+		MemoryMB: b.MemoryMB, DiskMB: b.DiskMB, CPUWeight: stagingCPUWeight,
 		LogRateLimitByte: b.LogRateLimit,
 		Egress:           in.egress(true),
 		EgressGroup:      in.egressGroup(true),
@@ -67,13 +61,6 @@ func Staging(in StagingIn) lrp.RunInfo {
 
 		OrganizationalUnits: in.units(), SystemCertificatesPath: systemCertificates,
 	}
-}
-
-func orElse(n, other int) int {
-	if n == 0 {
-		return other
-	}
-	return n
 }
 
 // action is Cloud Controller's: fetch what the builder needs, run it, keep what

@@ -14,7 +14,7 @@ import (
 
 func stagingIn() StagingIn {
 	return StagingIn{
-		Owner: owner(), Build: &cf.Build{Resource: cf.Resource{GUID: "b"}, LogRateLimit: -1, Env: map[string]string{"KEY": "build", "CF_STACK": "mine"}},
+		Owner: owner(), Build: &cf.Build{Resource: cf.Resource{GUID: "b"}, MemoryMB: 1024, DiskMB: 4096, LogRateLimit: -1, Env: map[string]string{"KEY": "build", "CF_STACK": "mine"}},
 		Package: &cf.Package{Digest: "app"}, Stack: &cf.Stack{Name: "host", Compat: "cflinuxfs4"},
 		Buildpacks: []Buildpack{{Key: "go_buildpack", Digest: "b1"}, {Key: "binary_buildpack", Digest: "b2"}}, Named: true, Cache: "c",
 	}
