@@ -13,10 +13,19 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/klauspost/compress/gzip"
+
+	"cupola/rootfs/disk"
 )
 
+// leastPacked is how many bytes of files are one of a layer where there is much that is the same in them.
+const leastPacked = 4
+
 // packLayer compresses a tar that write writes into a file named by its digest. total, of the bytes that write writes, may be 0.
+// Where it has surely no room it does not begin.
 func (s *Store) packLayer(ctx context.Context, what string, total int64, write func(io.Writer) error, progress func(string, int64, int64)) (l PackedLayer, err error) {
+	if err := disk.CheckRoom(s.path("packed"), what+", packed,", total/leastPacked); err != nil {
+		return l, err
+	}
 	f, err := os.CreateTemp(s.path("packed"), "new-*"+partSuffix)
 	if err != nil {
 		return l, err

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cupola/rootfs"
+	"cupola/rootfs/disk"
 	"cupola/rootfs/volume"
 	"cupola/runtime/durable"
 	"cupola/server/backup"
@@ -158,18 +159,14 @@ func lockDir(dir string) (*os.File, error) {
 // makeDir makes the directory beside, if there is room for all of it.
 func (r *restore) makeDir() (err error) {
 	parent := filepath.Dir(r.DataDir)
-	var at syscall.Statfs_t
-	if err := syscall.Statfs(parent, &at); err != nil {
-		return fmt.Errorf("%s: %w", parent, err)
-	}
 	need := r.report.Bytes()
 	for _, m := range r.report.Members {
 		if path.Dir(m.Name) == backup.TreesDir {
 			need += m.Size // beside its archive, for a while
 		}
 	}
-	if free := int64(at.Bavail) * at.Bsize; free < need {
-		return fmt.Errorf("%s has %d MB free; the backup unpacks to %d MB", parent, free>>20, need>>20)
+	if err := disk.CheckRoom(parent, "what the backup holds", need); err != nil {
+		return err
 	}
 	if r.dir, err = os.MkdirTemp(parent, r.prefix()); err != nil {
 		return err

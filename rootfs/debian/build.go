@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"time"
+
+	"cupola/rootfs/disk"
 )
 
 // Options say what to build and where from. Suite and Dest are needed.
@@ -82,6 +84,9 @@ func build(ctx context.Context, o Options, s suite, host fs.FS) (_ Result, err e
 		}
 	}
 	if err := lock.checkPackages(s); err != nil {
+		return Result{}, err
+	}
+	if err := b.checkRoom(lock); err != nil {
 		return Result{}, err
 	}
 	result, err := b.install(ctx, lock)
@@ -160,6 +165,23 @@ func (b *builder) makeDirs() (err error) {
 	}
 	b.fetcher = &fetcher{client: b.Client, dir: b.CacheDir, wait: 200 * time.Millisecond, got: b.counter.add}
 	return os.MkdirAll(b.CacheDir, 0o755)
+}
+
+// leastUnpacked is how many bytes of files a byte of a package has at least, on
+// the average, without what is left out.
+const leastUnpacked = 2
+
+// checkRoom refuses a stack for which there is surely no room, before anything of
+// it is downloaded. The cache is taken to be on the disk of Dest.
+func (b *builder) checkRoom(lock *Lock) error {
+	var need int64
+	for _, p := range lock.Packages {
+		need += leastUnpacked * p.SizeBytes
+		if info, err := os.Stat(filepath.Join(b.CacheDir, p.SHA256)); err != nil || info.Size() != p.SizeBytes {
+			need += p.SizeBytes
+		}
+	}
+	return disk.CheckRoom(filepath.Dir(b.Dest), fmt.Sprintf("a stack of these %d packages", len(lock.Packages)), need)
 }
 
 func (b *builder) cleanUp() error {

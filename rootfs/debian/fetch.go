@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -81,6 +82,9 @@ func (f *fetcher) file(ctx context.Context, d digest, urls ...string) (path stri
 func (f *fetcher) download(ctx context.Context, url, path string, d digest) error {
 	part := path + ".part"
 	err := f.retry(ctx, url, func(ctx context.Context) (bool, error) { return f.resume(ctx, url, part, d) })
+	if errors.Is(err, syscall.ENOSPC) {
+		return errors.Join(err, os.Remove(part)) // what there is of it would be in the way of others
+	}
 	if err != nil {
 		return err
 	}
@@ -171,7 +175,7 @@ func (f *fetcher) retry(ctx context.Context, url string, try func(context.Contex
 	wait := f.wait
 	for failed := 1; ; failed++ {
 		progress, err := try(ctx)
-		if err == nil || errors.Is(err, errNotFound) {
+		if err == nil || errors.Is(err, errNotFound) || errors.Is(err, syscall.ENOSPC) {
 			return err
 		}
 		if progress {
