@@ -59,7 +59,7 @@ func keptSubnet(dataDir string) (netip.Prefix, error) {
 	}
 	subnet, err := netip.ParsePrefix(strings.TrimSpace(string(text)))
 	if err != nil || !subnet.Addr().Is4() || subnet.Bits() > 29 {
-		return netip.Prefix{}, fmt.Errorf("%s says %.40q and not a block of addresses: remove it, after 'sudo cupola cleanup --data-dir %s'", subnetFile(dataDir), text, dataDir)
+		return netip.Prefix{}, fmt.Errorf("%s says %.40q and not a block of addresses like 10.130.0.0/16: write that of its containers, which 'ip route' shows, or remove it where none runs", subnetFile(dataDir), text)
 	}
 	return subnet.Masked(), nil
 }

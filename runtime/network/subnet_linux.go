@@ -18,18 +18,19 @@ import (
 // Uses lists all IPv4 addresses of this machine and the routes of all its
 // tables, but for the default ones.
 func Uses() ([]Use, error) {
-	links, err := linksByIndex()
-	if err != nil {
-		return nil, err
-	}
-	uses, err := usedRoutes(links)
-	if err != nil {
-		return nil, err
+	routes, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
+	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) { // they come and go: what there is of the list is good
+		return nil, fmt.Errorf("list routes: %w", err)
 	}
 	addrs, err := netlink.AddrList(nil, netlink.FAMILY_V4)
-	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) { // they come and go: what there is of the list is good
+	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return nil, fmt.Errorf("list addresses: %w", err)
 	}
+	links, err := linksByIndex() // after what leads to them: a link that is missing has gone
+	if err != nil {
+		return nil, err
+	}
+	uses := usedRoutes(routes, links)
 	for _, a := range addrs {
 		u := Use{Prefix: prefixOf(a.IPNet), Link: links[a.LinkIndex].Name}
 		if a.Label == formerLabel || strings.HasPrefix(a.Label, labelPrefix) {
@@ -52,22 +53,19 @@ func linksByIndex() (map[int]net.Interface, error) {
 	return byIndex, nil
 }
 
-func usedRoutes(links map[int]net.Interface) (uses []Use, err error) {
-	routes, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
-	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
-		return nil, fmt.Errorf("list routes: %w", err)
-	}
+func usedRoutes(routes []netlink.Route, links map[int]net.Interface) (uses []Use) {
 	for _, r := range routes {
 		if r.Dst == nil || r.Table == unix.RT_TABLE_LOCAL { // which says again what addresses say
 			continue
 		}
-		l, to := links[r.LinkIndex], prefixOf(r.Dst)
-		if to.Bits() == 0 {
+		l, there := links[r.LinkIndex]
+		to := prefixOf(r.Dst)
+		if to.Bits() == 0 || r.LinkIndex != 0 && !there {
 			continue
 		}
 		uses = append(uses, Use{Prefix: to, Link: l.Name, Cupola: slices.Equal(l.HardwareAddr, hostMAC)})
 	}
-	return uses, nil
+	return uses
 }
 
 func prefixOf(n *net.IPNet) netip.Prefix {
