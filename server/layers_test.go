@@ -91,7 +91,7 @@ func TestEffectsHaveOneRoom(t *testing.T) {
 		"google.golang.org/protobuf/":             "server/bbs runtime/health bench",
 		"github.com/bufbuild/protocompile":        "server/bbs",
 		"github.com/prometheus/prometheus/":       "server/logcache/query",
-		"k8s.io/client-go/":                       "server/kube/apply",
+		"k8s.io/client-go/":                       "server/kube/apply server/kube/kubetest",
 		"github.com/prometheus/client_golang/":    "server/metrics",
 	}
 	for _, p := range packages(t) {
