@@ -135,3 +135,5 @@ type Options struct {
 	// those that are missing are warnings; otherwise they are errors.
 	Given []string
 }
+
+func cut(s string, n int) string { return s[:min(len(s), n)] }

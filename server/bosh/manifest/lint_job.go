@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"cupola/server/bosh/near"
 )
 
 func (l *linter) jobs(g *InstanceGroup) {
@@ -34,7 +36,7 @@ func (l *linter) job(j *Job, seen map[string]bool) {
 		for _, r := range l.m.Releases {
 			names = append(names, r.Name)
 		}
-		l.found.errorf(j.At, "release '%s' not found%s", cut(j.Release, 100), didYouMean(j.Release, names))
+		l.found.errorf(j.At, "release '%s' not found%s", cut(j.Release, 100), near.Hint(j.Release, names))
 	}
 	l.aliases(j)
 	for _, name := range slices.Sorted(maps.Keys(j.Consumes)) {

@@ -1,23 +1,24 @@
-package manifest
+// Package near finds the name that somebody meant who wrote another one. It is pure.
+package near
 
 import (
 	"fmt"
 	"strings"
 )
 
-// didYouMean is "" or names the closest of the candidates.
-func didYouMean(name string, candidates []string) string {
-	if n := nearest(name, candidates); n != "" {
+// Hint ends the text of an error: "" or the closest of the candidates.
+func Hint(name string, candidates []string) string {
+	if n := Name(name, candidates); n != "" {
 		return fmt.Sprintf(" (did you mean %q?)", n)
 	}
 	return ""
 }
 
-// nearest is the candidate that a slip of the keyboard or of the eye would
+// Name is the candidate that a slip of the keyboard or of the eye would
 // make name of, or "".
-func nearest(name string, candidates []string) (best string) {
+func Name(name string, candidates []string) (best string) {
 	const maxLen, maxCandidates = 64, 200
-	name = strings.ToLower(cut(name, maxLen))
+	name = strings.ToLower(name[:min(len(name), maxLen)])
 	if word, _, ok := strings.Cut(name, " "); ok {
 		name = word
 	}
@@ -26,14 +27,12 @@ func nearest(name string, candidates []string) (best string) {
 		if short := len(name) - len(c); short > least || -short > least {
 			continue
 		}
-		if d := distance(name, strings.ToLower(cut(c, maxLen))); d < least {
+		if d := distance(name, strings.ToLower(c[:min(len(c), maxLen)])); d < least {
 			best, least = c, d
 		}
 	}
 	return best
 }
-
-func cut(s string, n int) string { return s[:min(len(s), n)] }
 
 // distance is how many characters have to be changed, added, dropped or
 // swapped with their neighbour to make b of a.
