@@ -166,6 +166,8 @@ func TestDeployment(t *testing.T) {
 	b.must(b.run("deployment", "run-errand", "nats-deployment", "smoke-tests"))
 	b.wantLine("all 4 connections hear each other")
 
+	b.unknownNames()
+
 	_, before := b.instances()
 	if out := b.must(b.deploy("[]")); strings.Contains(out, "Updating instance") {
 		t.Errorf("got %s; want nothing done for the same manifest", out)
@@ -204,6 +206,20 @@ func TestDeployment(t *testing.T) {
 	b.must(b.run("deployment", "delete", "nats-deployment", "--delete-disks"))
 	if out := b.must(b.run("deployment", "disks")); strings.Contains(out, "nats/0") {
 		t.Errorf("got %s; want the disk of nats/0 gone", out)
+	}
+}
+
+// unknownNames asks for what the deployment does not have.
+func (b *boshDaemon) unknownNames() {
+	b.t.Helper()
+	for want, args := range map[string][]string{
+		`Errand 'smoke-test' doesn't exist (did you mean "smoke-tests"?)`: {"run-errand", "nats-deployment", "smoke-test"},
+		`(did you mean "nats"?)`:                   {"restart", "nats-deployment", "nast"},
+		"the last instance of the group is nats/1": {"stop", "nats-deployment", "nats/2"},
+	} {
+		if out, err := b.run(append([]string{"deployment"}, args...)...); err == nil || !strings.Contains(out, want) || strings.Contains(out, "Task ") {
+			b.t.Errorf("%v: got %v\n%s\nwant it refused: %s", args, err, out, want)
+		}
 	}
 }
 

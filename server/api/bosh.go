@@ -289,10 +289,13 @@ type boshTaskRequest struct {
 }
 
 func (r boshTaskRequest) validate() []string {
-	kinds := []director.Kind{director.Start, director.Stop, director.Restart, director.Recreate, director.Delete, director.RunErrand}
+	ofInstances := []director.Kind{director.Start, director.Stop, director.Restart, director.Recreate}
+	kinds := append(slices.Clone(ofInstances), director.Delete, director.RunErrand)
 	return must(slices.Contains(kinds, director.Kind(r.Kind)), "Kind must be one of start, stop, restart, recreate, delete and run-errand",
 		(r.Errand != "") == (r.Kind == string(director.RunErrand)), "Errand must be given for run-errand, and for nothing else",
-		r.Index == nil || r.Group != "", "Group must be given with Index")
+		r.Index == nil || r.Group != "", "Group must be given with Index",
+		r.Group == "" || slices.Contains(ofInstances, director.Kind(r.Kind)), "Group must be given for start, stop, restart and recreate alone",
+		!r.DropDisks || r.Kind == string(director.Delete), "Delete_disks must be given for delete alone")
 }
 
 func askBOSHTask(c *call) (*response, error) {

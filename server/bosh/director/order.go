@@ -37,8 +37,13 @@ type Order struct {
 const keptTasks = 500
 
 // Ask adds a task for a deployment. The tasks of one deployment are done one
-// after the other.
+// after the other. A name that nothing has is refused.
 func Ask(tx *store.Tx, deployment, user string, kind Kind, o Order) (*cf.BOSHTask, error) {
+	if kind != Deploy {
+		if _, _, err := named(tx, deployment, o); err != nil {
+			return nil, err
+		}
+	}
 	text, err := json.Marshal(o)
 	if err != nil {
 		return nil, fmt.Errorf("encode what is asked for: %w", err)

@@ -71,17 +71,13 @@ func plan(tx *store.Tx, t *cf.BOSHTask, p Plan) error {
 // change has instances of a deployment become what a task wants, without
 // another manifest.
 func change(tx *store.Tx, t *cf.BOSHTask, o Order) (Plan, error) {
-	d, err := store.BOSHDeployments.First(tx, store.Query{Where: map[string][]string{"names": {t.DeploymentName}}})
+	d, rows, err := named(tx, t.DeploymentName, o)
 	if err != nil {
 		return Plan{}, err
 	}
 	m, findings := manifest.Parse(d.Manifest)
 	if len(d.Manifest) > 0 && findings.Err() != nil {
 		return Plan{}, fmt.Errorf("the manifest of deployment %s cannot be read any longer", d.Name)
-	}
-	rows, err := store.BOSHInstances.By(tx, "deployment_guids", d.GUID)
-	if err != nil {
-		return Plan{}, err
 	}
 	p := Plan{DropDisks: o.DropDisks, Errand: o.Errand, WhenChanged: o.WhenChanged, KeepAlive: o.KeepAlive}
 	for _, g := range m.InstanceGroups {
@@ -92,41 +88,17 @@ func change(tx *store.Tx, t *cf.BOSHTask, o Order) (Plan, error) {
 		p.Groups = append(p.Groups, of)
 	}
 	p.addMissing(rows)
-	found := false
 	for _, r := range rows {
 		if o.Group != "" && r.Group != o.Group || o.Index != nil && r.Index != *o.Index {
 			continue
 		}
-		found = true
 		if aim(Kind(t.Kind), r) {
 			if err := store.BOSHInstances.Update(tx, r); err != nil {
 				return p, err
 			}
 		}
 	}
-	if !found && o.Group != "" {
-		return p, fmt.Errorf("deployment %s has no instance %s", d.Name, instanceName(o))
-	}
-	return p, checkErrand(d.Name, rows, o.Errand)
-}
-
-func instanceName(o Order) string {
-	if o.Index == nil {
-		return o.Group
-	}
-	return fmt.Sprintf("%s/%d", o.Group, *o.Index)
-}
-
-func checkErrand(deployment string, rows []*cf.BOSHInstance, errand string) error {
-	if errand == "" {
-		return nil
-	}
-	for _, r := range rows {
-		if r.Group == errand && r.Lifecycle != string(manifest.Service) {
-			return nil
-		}
-	}
-	return fmt.Errorf("Errand '%s' doesn't exist in deployment '%s'", errand, deployment) //nolint:staticcheck // BOSH's words
+	return p, nil
 }
 
 // addMissing plans for groups that instances have and the manifest has not any

@@ -1,0 +1,71 @@
+package director
+
+import (
+	"slices"
+
+	"cupola/server/bosh/manifest"
+	"cupola/server/bosh/near"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// named finds a deployment with its instances. It fails, in a way that whoever
+// asks can act on, where the order names a group, an instance or an errand that is
+// none of its.
+func named(tx *store.Tx, deployment string, o Order) (*cf.BOSHDeployment, []*cf.BOSHInstance, error) {
+	d, err := store.BOSHDeployments.First(tx, store.Query{Where: map[string][]string{"names": {deployment}}})
+	if err != nil {
+		return nil, nil, err
+	}
+	rows, err := store.BOSHInstances.By(tx, "deployment_guids", d.GUID)
+	if err == nil {
+		err = checkInstances(deployment, rows, o)
+	}
+	if err == nil {
+		err = checkErrand(rows, o.Errand)
+	}
+	return d, rows, err
+}
+
+func checkInstances(deployment string, rows []*cf.BOSHInstance, o Order) error {
+	if o.Group == "" {
+		return nil
+	}
+	all := groups(rows, func(*cf.BOSHInstance) bool { return true })
+	if !slices.Contains(all, o.Group) {
+		return cf.Unprocessable("Instance group '%s' doesn't exist in deployment '%s'%s", o.Group, deployment, near.Hint(o.Group, all))
+	}
+	if o.Index == nil {
+		return nil
+	}
+	last := 0
+	for _, r := range rows {
+		if r.Group != o.Group {
+			continue
+		}
+		if r.Index == *o.Index {
+			return nil
+		}
+		last = max(last, r.Index)
+	}
+	return cf.Unprocessable("'%s/%s/%d' doesn't exist: the last instance of the group is %s/%d", deployment, o.Group, *o.Index, o.Group, last)
+}
+
+func checkErrand(rows []*cf.BOSHInstance, errand string) error {
+	all := groups(rows, func(r *cf.BOSHInstance) bool { return r.Lifecycle != string(manifest.Service) })
+	if errand == "" || slices.Contains(all, errand) {
+		return nil
+	}
+	return cf.Unprocessable("Errand '%s' doesn't exist%s", errand, near.Hint(errand, all))
+}
+
+// groups names, sorted, the groups of some instances.
+func groups(rows []*cf.BOSHInstance, of func(*cf.BOSHInstance) bool) (names []string) {
+	for _, r := range rows {
+		if of(r) {
+			names = append(names, r.Group)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
