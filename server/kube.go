@@ -20,7 +20,7 @@ func (h *house) renderBOSH(ctx context.Context, r api.RenderRequest) (*api.Rende
 	for _, v := range r.Existing {
 		existing[v.Name] = variables.Value{Fields: v.Fields, Made: v.Made}
 	}
-	made, err := h.director.Make(ctx, director.Order{Manifest: r.Manifest, Values: r.Values, Lenient: r.Lenient}, existing)
+	made, err := h.director.Make(ctx, director.Order{Manifest: r.Manifest, Values: r.Values, Lenient: r.Lenient, Rotate: r.Rotate}, existing)
 	if err != nil {
 		return nil, err
 	}

@@ -73,6 +73,7 @@ type renderer struct {
 	api     *client
 	source  *sourceFlags
 	lenient bool
+	rotate  []string // variables that are made anew
 
 	manifest []byte // with its ops applied
 	values   map[string]any
@@ -102,7 +103,7 @@ func (r *renderer) read() error {
 // render asks for the objects, and tells what they are warned of.
 func (r *renderer) render(ctx context.Context, o kube.Options, existing []kube.Variable) ([]kube.Object, error) {
 	var answer api.Rendered
-	body := api.RenderRequest{Manifest: string(r.manifest), Values: r.values, Lenient: r.lenient, Options: o, Existing: existing}
+	body := api.RenderRequest{Manifest: string(r.manifest), Values: r.values, Lenient: r.lenient, Options: o, Existing: existing, Rotate: r.rotate}
 	if err := r.api.call(ctx, "POST", "/v1/deployments/render", body, &answer); err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func (c *boshDeployCmd) toKubernetes(e *env) error {
 	if err != nil {
 		return err
 	}
-	r := &renderer{env: e, api: api, source: &c.sourceFlags, lenient: c.Lenient}
+	r := &renderer{env: e, api: api, source: &c.sourceFlags, lenient: c.Lenient, rotate: c.Rotate}
 	if err := r.read(); err != nil {
 		return err
 	}
@@ -54,9 +54,6 @@ func (c *boshDeployCmd) toKubernetes(e *env) error {
 	variables, err := cluster.Variables(e.ctx, r.name)
 	if err != nil {
 		return err
-	}
-	for _, name := range c.Rotate {
-		variables = without(variables, name)
 	}
 	if o.Known, err = cluster.Known(e.ctx, r.name); err != nil {
 		return err
@@ -79,15 +76,6 @@ func (c *boshDeployCmd) toKubernetes(e *env) error {
 		return err
 	}
 	return c.prune(e, cluster, r.name, objects)
-}
-
-func without(all []kube.Variable, name string) (rest []kube.Variable) {
-	for _, v := range all {
-		if v.Name != name {
-			rest = append(rest, v)
-		}
-	}
-	return rest
 }
 
 // bring applies objects and waits for them, phase by phase.

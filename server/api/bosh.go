@@ -10,6 +10,7 @@ import (
 	"cupola/server/bosh/agent"
 	"cupola/server/bosh/director"
 	"cupola/server/bosh/manifest"
+	"cupola/server/bosh/variables"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -262,6 +263,9 @@ func deployBOSH(c *call) (*response, error) {
 		return ok(doc{"findings": found})
 	}
 	if err := found.Err(); err != nil {
+		return nil, cf.Unprocessable("%s", err)
+	}
+	if err := variables.CheckRotate(m.Declared(), req.Rotate); err != nil {
 		return nil, cf.Unprocessable("%s", err)
 	}
 	return c.askBOSH(m.Name, director.Deploy, director.Order{Manifest: req.Manifest, Values: req.Values, Lenient: req.Lenient, Recreate: req.Recreate, Rotate: req.Rotate})

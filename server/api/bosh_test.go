@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"cupola/store"
@@ -37,5 +38,18 @@ func TestNamesOfABOSHDeployment(t *testing.T) {
 		{as: "admin", method: "POST", path: path, body: `{"kind": "stop", "group": "nats", "index": 1}`, status: 202},
 		{as: "admin", method: "POST", path: path, body: `{"kind": "run-errand", "errand": "smoke-tests"}`, status: 202},
 		{as: "admin", method: "POST", path: "/v1/deployments/none/tasks", body: `{"kind": "start"}`, status: 404},
+	})
+}
+
+// TestRotateOfNoVariable is refused before there is a task.
+func TestRotateOfNoVariable(t *testing.T) {
+	w := newWorld(t)
+	deploy := func(rotate string) string {
+		return fmt.Sprintf(`{"manifest": "name: dep\nvariables: [{name: nats_password, type: password}]", "rotate": [%q]}`, rotate)
+	}
+	w.run(t, []step{
+		{as: "admin", method: "POST", path: "/v1/deployments", body: deploy("nats_pasword"), status: 422,
+			want: detail(10008, `variable "nats_pasword" is to be made anew, but is not declared (did you mean "nats_password"?)`)},
+		{as: "admin", method: "POST", path: "/v1/deployments", body: deploy("nats_password"), status: 202},
 	})
 }

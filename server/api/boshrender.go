@@ -14,6 +14,8 @@ type RenderRequest struct {
 	Options  kube.Options   `json:"options"`
 	// Existing are variables as a cluster has them.
 	Existing []kube.Variable `json:"existing"`
+	// Rotate names variables that are made anew all the same.
+	Rotate []string `json:"rotate"`
 }
 
 // Rendered is what became of a manifest.

@@ -3,6 +3,7 @@ package variables
 import (
 	"context"
 	"crypto/rsa"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"cupola/server/bosh/near"
 )
 
 // Request is what Generate works from.
@@ -31,10 +34,8 @@ func Generate(ctx context.Context, r Request) (map[string]Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range r.Rotate {
-		if !slices.ContainsFunc(order, func(d Declared) bool { return d.Name == name }) {
-			return nil, fmt.Errorf("variable %q is to be made anew, but is not declared", name)
-		}
+	if err := CheckRotate(order, r.Rotate); err != nil {
+		return nil, err
 	}
 	anew := r.anew(order)
 	keys, err := newKeys(ctx, anew)
@@ -54,6 +55,21 @@ func Generate(ctx context.Context, r Request) (map[string]Value, error) {
 		g.values[d.Name] = Value{Fields: fields, Made: d.Digest()}
 	}
 	return g.values, nil
+}
+
+// CheckRotate tells which names that are to be made anew are of no variable.
+func CheckRotate(declared []Declared, rotate []string) error {
+	names := make([]string, len(declared))
+	for i, d := range declared {
+		names[i] = d.Name
+	}
+	var faults []error
+	for _, name := range rotate {
+		if !slices.Contains(names, name) {
+			faults = append(faults, fmt.Errorf("variable %q is to be made anew, but is not declared%s", name, near.Hint(name, names)))
+		}
+	}
+	return errors.Join(faults...)
 }
 
 // Anew names, sorted, the variables that Generate makes: those that have no
