@@ -206,7 +206,7 @@ func (l *Loop) writeDeploy(tx *store.Tx, d *deploy) error {
 	if err := w.migrate(); err != nil {
 		return err
 	}
-	p := Plan{}
+	p := Plan{Recreate: d.order.Recreate}
 	for n := range d.resolved.Groups {
 		g := &d.resolved.Groups[n]
 		p.Groups = append(p.Groups, GroupOf(d.m, d.m.Group(g.Name)))

@@ -111,14 +111,14 @@ func (s *step) errand(i *item) (open bool) {
 	why := faults(last)
 	tries := len(i.Calls) / per
 	if why == "" {
-		s.discard(i)
+		s.ran(i)
 		i.Digest = i.BOSHInstance.Next
 		i.Chosen = false
 		s.event("Running errand", subject(i), "finished", "")
 		return false
 	}
 	if s.Plan.Errand != "" || tries > errandRetries {
-		s.discard(i)
+		s.ran(i)
 		i.Chosen, i.Failure = false, fmt.Sprintf("Errand '%s' failed. %s", i.Group, why)
 		s.event("Running errand", subject(i), "failed", why)
 		return false
@@ -132,12 +132,18 @@ func (s *step) errand(i *item) (open bool) {
 	return true
 }
 
-// discard has the ephemeral disks of an errand that has run go, as its machine of
-// BOSH's does. They go before it is written down that it has.
-func (s *step) discard(i *item) {
+// ran has the ephemeral disks of an errand that has run go, as its machine of
+// BOSH's does.
+func (s *step) ran(i *item) {
 	if !s.Plan.KeepAlive {
-		s.out.Discard = append(s.out.Discard, agent.Instance{GUID: i.GUID}.Ephemeral()...)
+		s.discard(i)
 	}
+}
+
+// discard has the ephemeral disks of an instance go of which nothing runs. They go
+// before that is written down.
+func (s *step) discard(i *item) {
+	s.out.Discard = append(s.out.Discard, agent.Instance{GUID: i.GUID}.Ephemeral()...)
 }
 
 func endOf(calls []cf.BOSHCall) (at time.Time) {

@@ -171,11 +171,11 @@ func (l *Loop) do(ctx context.Context, t *cf.BOSHTask) (time.Time, error) {
 	if err != nil || c.Empty() {
 		return c.Wake, err
 	}
-	lacking, err = l.makeDisks(ctx, c)
-	if err != nil {
+	if err := l.dropDisks(c.Discard); err != nil {
 		return time.Time{}, err
 	}
-	if err := l.dropDisks(c.Discard); err != nil {
+	lacking, err = l.makeDisks(ctx, c)
+	if err != nil {
 		return time.Time{}, err
 	}
 	var gone []string

@@ -107,6 +107,9 @@ func (s *step) atRest(i *item) {
 			s.out.Orphans = append(s.out.Orphans, i.DiskGUID)
 			i.DiskGUID = ""
 		}
+		if s.Plan.Recreate {
+			s.discard(i)
+		}
 		i.Digest, i.Renewed, i.Spec = i.BOSHInstance.Next, i.Renew, i.Instance.Next
 		s.enter(i, cf.BOSHPreStart)
 	}

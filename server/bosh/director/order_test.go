@@ -22,6 +22,7 @@ type shelf struct {
 	names []string
 	full  bool
 	grown map[string]int64
+	log   []string // what was made anew and removed
 }
 
 func (s *shelf) Grow(name string, bytes int64) error {
@@ -37,12 +38,13 @@ func (s *shelf) Create(name string, _ volume.Spec) error {
 		return errors.New("no space left on device")
 	}
 	if !slices.Contains(s.names, name) {
-		s.names = append(s.names, name)
+		s.names, s.log = append(s.names, name), append(s.log, "make "+name)
 	}
 	return nil
 }
 
 func (s *shelf) Remove(name string) error {
+	s.log = append(s.log, "remove "+name)
 	s.names = slices.DeleteFunc(s.names, func(n string) bool { return n == name })
 	return nil
 }
@@ -121,6 +123,29 @@ func TestNoRoomForDisks(t *testing.T) {
 	if task, i := row(t, l, "2"); task.State != cf.BOSHDone || !i.Settled() || len(shelf.names) != 3 {
 		t.Errorf("got %s %q, %+v and %q; want it up, with three disks", task.State, task.Result, i, shelf.names)
 	}
+}
+
+// TestRecreate has an instance come up with new ephemeral disks and its persistent
+// one; a restart leaves all.
+func TestRecreate(t *testing.T) {
+	l, shelf, _ := newLoop(t)
+	move(t, l)
+	_, i := row(t, l, "1")
+	again := func(kind Kind, number string, want ...string) {
+		t.Helper()
+		shelf.log = nil
+		write(t, l, func(tx *store.Tx) error { _, err := Ask(tx, "nats", "admin", kind, Order{}); return err })
+		move(t, l)
+		task, now := row(t, l, number)
+		slices.Sort(shelf.log)
+		if task.State != cf.BOSHDone || !now.Settled() || !slices.Equal(shelf.log, want) || !slices.Contains(shelf.names, diskVolume(i.DiskGUID)) {
+			t.Errorf("%s: got %s %q, %+v and %q; want it up, and %q", kind, task.State, task.Result, now, shelf.log, want)
+		}
+	}
+	data, sys := "bosh-data-"+i.GUID, "bosh-sys-"+i.GUID
+	again(Restart, "2")
+	again(Recreate, "3", "make "+data, "make "+sys, "remove "+data, "remove "+sys)
+	again(Restart, "4")
 }
 
 // TestPreparedOnce is a loop that read a task a moment before it was prepared.

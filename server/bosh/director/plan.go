@@ -33,6 +33,9 @@ type Plan struct {
 	WhenChanged bool `json:",omitempty"`
 	// KeepAlive leaves its ephemeral disks to its next run.
 	KeepAlive bool `json:",omitempty"`
+	// Recreate has instances come up with new ephemeral disks, as new machines of
+	// BOSH's do.
+	Recreate bool `json:",omitempty"`
 	// DropDisks has the disks of instances that go deleted with them.
 	DropDisks bool `json:",omitempty"`
 	// Result is what the task says when it has ended well.

@@ -79,7 +79,7 @@ func change(tx *store.Tx, t *cf.BOSHTask, o Order) (Plan, error) {
 	if len(d.Manifest) > 0 && findings.Err() != nil {
 		return Plan{}, fmt.Errorf("the manifest of deployment %s cannot be read any longer", d.Name)
 	}
-	p := Plan{DropDisks: o.DropDisks, Errand: o.Errand, WhenChanged: o.WhenChanged, KeepAlive: o.KeepAlive}
+	p := Plan{DropDisks: o.DropDisks, Errand: o.Errand, WhenChanged: o.WhenChanged, KeepAlive: o.KeepAlive, Recreate: Kind(t.Kind) == Recreate}
 	for _, g := range m.InstanceGroups {
 		of := GroupOf(m, g)
 		if kind := Kind(t.Kind); kind != Restart && kind != Recreate {
