@@ -167,6 +167,10 @@ func TestDeployment(t *testing.T) {
 	b.wantLine("all 4 connections hear each other")
 
 	b.unknownNames()
+	b.must(b.run("deployment", "restart", "nats-deployment", "nats/1"))
+	b.wantLine("start 2 of 1, 2 with this ephemeral disk")
+	b.must(b.run("deployment", "recreate", "nats-deployment", "nats/1"))
+	b.wantLine("start 3 of 1, 1 with this ephemeral disk")
 
 	_, before := b.instances()
 	if out := b.must(b.deploy("[]")); strings.Contains(out, "Updating instance") {
