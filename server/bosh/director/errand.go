@@ -38,6 +38,10 @@ func (s *step) postDeploy() {
 		s.end(cf.BOSHError, strings.Join(faulty, "\n"))
 		return
 	}
+	if Kind(s.Task.Kind) != Deploy {
+		s.end(cf.BOSHDone, s.Plan.Result)
+		return
+	}
 	s.enterStage(Errands)
 }
 

@@ -112,11 +112,17 @@ func (s *step) update() {
 	case s.failed():
 		s.end(cf.BOSHError, s.failure())
 	case slices.ContainsFunc(s.Plan.Groups, s.unsettled):
-	case Kind(s.Task.Kind) == Deploy:
+	case Kind(s.Task.Kind) == Deploy, s.touched():
 		s.enterStage(PostDeploy)
 	default:
 		s.end(cf.BOSHDone, s.Plan.Result)
 	}
+}
+
+// touched tells whether a start, stop, restart or recreate has changed anything:
+// to BOSH's director, that is a deploy too.
+func (s *step) touched() bool {
+	return Kind(s.Task.Kind) != Delete && slices.ContainsFunc(s.all, func(i *item) bool { return i.TaskGUID == s.Task.GUID })
 }
 
 // pending are the instances of a group that are not as they are to be, and that

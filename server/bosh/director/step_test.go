@@ -272,6 +272,19 @@ func TestScriptsInBOSHsOrder(t *testing.T) {
 	if got := strings.Join(f.log, ", "); got != want || f.now.Sub(before) != 15*time.Second {
 		t.Errorf("got, in %s, %s\nwant, in 15 s, %s", f.now.Sub(before), got, want)
 	}
+	f.order(Restart, g)
+	f.run()
+	if f.log != nil {
+		t.Errorf("got %q; want nothing where nothing restarts", f.log)
+	}
+	f.rows[0].Renew++
+	f.order(Restart, g)
+	f.run()
+	want = "started nats/0 (nats-0), nats-0 pre-stop , nats-0 drain job_shutdown hash_unchanged, nats-0 post-stop , " +
+		"nats-0 pre-start , nats-0 post-start , finished nats/0 (nats-0), nats-0 post-deploy "
+	if got := strings.Join(f.log, ", "); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
 	for script, result := range map[agent.Script]string{
 		agent.PreStart: "1 of 1 pre-start scripts failed. Failed Jobs: nats.",
 		agent.Drain:    "1 of 1 drain scripts failed. Failed Jobs: nats.",
