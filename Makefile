@@ -83,6 +83,13 @@ test-kube: build ## bring deployments into a Kubernetes control plane, which tak
 	  $(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_KUBE_BIN=$$program $(TEST) -count=1 -timeout 20m \
 	  -run 'TestLive$$|TestDeploymentOnKubernetes' ./server/kube/apply ./cmd/cupola
 
+SYSTEMD_CACHE ?= $(HOME)/.cache/cupola/systemd
+
+.PHONY: test-systemd
+test-systemd: build ## live through install, upgrade and reboot in a virtual machine; not in CI: an emulated one takes ten minutes
+	@.ci/deps systemd
+	$(SUDO) test/systemd/run bin/cupola $(SYSTEMD_CACHE)
+
 .PHONY: lint
 lint: ## vet and lint (govet is one of the linters)
 	go run $(LINT) run --build-tags seccomp,netgo,osusergo ./...
