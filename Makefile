@@ -86,7 +86,7 @@ test-kube: build ## bring deployments into a Kubernetes control plane, which tak
 SYSTEMD_CACHE ?= $(HOME)/.cache/cupola/systemd
 
 .PHONY: test-systemd
-test-systemd: build ## live through install, upgrade and reboot in a virtual machine; not in CI: an emulated one takes ten minutes
+test-systemd: build ## live through install, upgrade and reboot in a virtual machine; not in CI: an emulated one takes six minutes
 	@.ci/deps systemd
 	$(SUDO) test/systemd/run bin/cupola $(SYSTEMD_CACHE)
 

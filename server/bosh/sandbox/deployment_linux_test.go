@@ -55,12 +55,15 @@ func TestLargeDeployment(t *testing.T) {
 	if err := found.Err(); err != nil {
 		t.Fatal(err)
 	}
-	start := time.Now()
-	d, err := bosh.Resolver{Job: images.Job, Ruby: ruby, Pinned: images.Pinned}.Resolve(t.Context(), m)
-	if err != nil {
-		t.Fatal(err)
+	var d *bosh.Deployment
+	for _, image := range []string{"unpacked first", "there already"} {
+		start := time.Now()
+		var err error
+		if d, err = (bosh.Resolver{Job: images.Job, Ruby: ruby, Pinned: images.Pinned}).Resolve(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("resolved %d templates in %v, their image %s", jobs*templates, time.Since(start), image)
 	}
-	t.Logf("resolved %d templates in %v", jobs*templates, time.Since(start))
 	last := d.Groups[groups-1].Jobs[0]
 	if len(last.Processes) != 1 || last.Processes[0].Container != "job-16-job-16" || !strings.Contains(last.Pinned, "sha256:") && !strings.HasPrefix(last.Pinned, "oci:") {
 		t.Errorf("got %+v", last)
