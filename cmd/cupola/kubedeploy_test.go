@@ -106,12 +106,8 @@ func TestDeploymentOnKubernetes(t *testing.T) {
 	k.pruned()
 	k.plane.Delete("apps/v1", "StatefulSet")
 	k.plane.Until("the pods are gone", func() bool { return len(k.versions()) == 0 })
-	var claims []string
-	for _, o := range k.plane.List("v1", "PersistentVolumeClaim") {
-		claims = append(claims, o.Name()+" "+o.Text("status", "phase"))
-	}
 	const claim = "nats-deployment-nats-pvc-nats-deployment-nats-v1-"
-	if diff := cmp.Diff([]string{claim + "0 Bound", claim + "1 Bound"}, claims); diff != "" {
+	if diff := cmp.Diff([]string{claim + "0 Bound", claim + "1 Bound"}, k.plane.Claims()); diff != "" {
 		t.Errorf("disks:\n%s", diff)
 	}
 }

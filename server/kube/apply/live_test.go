@@ -217,12 +217,8 @@ func (p *plane) checkDelete() {
 	p.t.Helper()
 	p.Delete("apps/v1", "StatefulSet")
 	p.Until("the pods are gone", func() bool { return len(p.pods()) == 0 })
-	var names []string
-	for _, o := range p.List("v1", "PersistentVolumeClaim") {
-		names = append(names, o.Name()+" "+o.Text("status", "phase"))
-	}
 	want := []string{"nats-deployment-nats-pvc-nats-deployment-nats-v1-0 Bound", "nats-deployment-nats-pvc-nats-deployment-nats-v1-1 Bound"}
-	if diff := cmp.Diff(want, names); diff != "" {
+	if diff := cmp.Diff(want, p.Claims()); diff != "" {
 		p.t.Error(diff)
 	}
 }

@@ -71,6 +71,15 @@ func (p *Plane) List(version, kind string) (all []kube.Object) {
 	return all
 }
 
+// Claims are the persistent volume claims, sorted, each with its phase.
+func (p *Plane) Claims() (all []string) {
+	p.t.Helper()
+	for _, o := range p.List("v1", "PersistentVolumeClaim") {
+		all = append(all, o.Name()+" "+o.Text("status", "phase"))
+	}
+	return all
+}
+
 // Delete removes all of a kind in the namespace, each after what it owns.
 func (p *Plane) Delete(version, kind string) {
 	p.t.Helper()
