@@ -55,7 +55,7 @@ func Open(c Config) (*Store, error) {
 	s := &Store{dir: c.Dir, writer: writer, seal: seal, feed: newFeed(), turn: make(chan struct{}, 1), followers: newFollowers(), log: c.Log, now: time.Now}
 	if err := s.migrate(file); err != nil {
 		writer.Close()
-		return nil, fmt.Errorf("migrate %s: %w", file, err)
+		return nil, fmt.Errorf("migrate %s: %w", file, nameFault(err))
 	}
 	if s.reader, err = open(file, "_pragma=query_only(1)"); err != nil {
 		writer.Close()
@@ -137,7 +137,8 @@ func (s *Store) Write(ctx context.Context, f func(*Tx) error) error {
 	return s.run(ctx, s.writer, f)
 }
 
-func (s *Store) run(ctx context.Context, db *sql.DB, f func(*Tx) error) error {
+func (s *Store) run(ctx context.Context, db *sql.DB, f func(*Tx) error) (err error) {
+	defer func() { err = nameFault(err) }()
 	t, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err

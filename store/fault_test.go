@@ -1,0 +1,76 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"cupola/store/cf"
+)
+
+// TestFullDiskIsNamed fills the file system below the database.
+func TestFullDiskIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("none", dir, "tmpfs", 0, "size=8m"); err != nil {
+		t.Skip("needs root for a small file system:", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	s, err := Open(Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	insert := func(name string) error {
+		return s.Write(context.Background(), func(tx *Tx) error { return Orgs.Insert(tx, &cf.Org{Name: name}) })
+	}
+	if err := insert("first"); err != nil {
+		t.Fatal(err)
+	}
+	filler := filepath.Join(dir, "filler")
+	if err := os.WriteFile(filler, make([]byte, 16<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("filled: %v", err)
+	}
+	for n := 0; err == nil; n++ {
+		err = insert(strings.Repeat("x", 1000) + strconv.Itoa(n))
+	}
+	if !errors.Is(err, ErrFull) || !IsPassing(err) {
+		t.Errorf("got %v; want ErrFull, passing", err)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	if err := insert("with space again"); err != nil {
+		t.Error(err)
+	}
+	read(t, s, func(tx *Tx) error {
+		orgs, err := Orgs.By(tx, "names", "first", "with space again")
+		if len(orgs) != 2 {
+			t.Errorf("%d of 2 orgs are left", len(orgs))
+		}
+		return err
+	})
+}
+
+func TestDamageIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, DatabaseFile), []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
+	if err == nil {
+		s.Close()
+	}
+	if !errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %v; want ErrCorrupt", err)
+	}
+}
