@@ -34,7 +34,18 @@ type Store struct {
 	now       func() time.Time
 
 	statements atomic.Int64
+	held       atomic.Pointer[func(Held)]
 }
+
+// Held is what a transaction did while no other could write.
+type Held struct {
+	Statements int64
+	Time       time.Duration
+}
+
+// OnWrite has f called after each transaction that wrote, or would have: tests
+// see by it that none takes long.
+func (s *Store) OnWrite(f func(Held)) { s.held.Store(&f) }
 
 // Open opens the database below c.Dir, makes it when there is none and brings
 // its schema up to date. A file of a newer cupola is refused.
@@ -99,20 +110,23 @@ type Tx struct {
 type counted struct {
 	tx *sql.Tx
 	n  *atomic.Int64
+	at *int64 // statements of this transaction
 }
 
+func (c counted) count() { c.n.Add(1); *c.at++ }
+
 func (c counted) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	c.n.Add(1)
+	c.count()
 	return c.tx.ExecContext(ctx, query, args...)
 }
 
 func (c counted) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	c.n.Add(1)
+	c.count()
 	return c.tx.QueryContext(ctx, query, args...)
 }
 
 func (c counted) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	c.n.Add(1)
+	c.count()
 	return c.tx.QueryRowContext(ctx, query, args...)
 }
 
@@ -121,7 +135,7 @@ func (s *Store) Statements() int64 { return s.statements.Load() }
 
 // Read runs f in a transaction that only reads.
 func (s *Store) Read(ctx context.Context, f func(*Tx) error) error {
-	return s.run(ctx, s.reader, f)
+	return s.run(ctx, s.reader, new(int64), f)
 }
 
 // Write runs f in the one writing transaction and commits it when f returns
@@ -134,17 +148,22 @@ func (s *Store) Write(ctx context.Context, f func(*Tx) error) error {
 		return ctx.Err()
 	}
 	defer func() { <-s.turn }()
-	return s.run(ctx, s.writer, f)
+	began, statements := time.Now(), int64(0)
+	err := s.run(ctx, s.writer, &statements, f)
+	if told := s.held.Load(); told != nil {
+		(*told)(Held{statements, time.Since(began)})
+	}
+	return err
 }
 
-func (s *Store) run(ctx context.Context, db *sql.DB, f func(*Tx) error) (err error) {
+func (s *Store) run(ctx context.Context, db *sql.DB, statements *int64, f func(*Tx) error) (err error) {
 	defer func() { err = nameFault(err) }()
 	t, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer t.Rollback()
-	tx := &Tx{Now: s.now().UTC().Truncate(time.Microsecond), ctx: ctx, sql: counted{t, &s.statements}, seal: s.seal, changed: map[string]bool{}, followed: s.followers.any()}
+	tx := &Tx{Now: s.now().UTC().Truncate(time.Microsecond), ctx: ctx, sql: counted{t, &s.statements, statements}, seal: s.seal, changed: map[string]bool{}, followed: s.followers.any()}
 	if err := f(tx); err != nil {
 		return err
 	}

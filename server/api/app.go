@@ -290,7 +290,7 @@ func (c *call) setState(app *cf.App, state cf.AppState) error {
 	}
 	app.State = state
 	c.note(app, "Updated app with guid %s ({\"state\"=>\"%s\"})", app.GUID, state)
-	return c.withinQuota(app.SpaceGUID, func() error { return c.saveApp(app) })
+	return c.withinQuota(app.SpaceGUID, ofProcesses, func() error { return c.saveApp(app) })
 }
 
 func setCurrentDroplet(c *call) (*response, error) {

@@ -149,7 +149,7 @@ func (c *call) insertRoute(r *cf.Route, d *cf.Domain) error {
 	if err := c.routeFree(r, d); err != nil {
 		return err
 	}
-	err := c.withinQuota(r.SpaceGUID, func() error { return store.Routes.Insert(c.Tx, r) })
+	err := c.withinQuota(r.SpaceGUID, ofRoutes, func() error { return store.Routes.Insert(c.Tx, r) })
 	if store.IsTaken(err) {
 		return c.routeTaken(r, d)
 	}

@@ -46,7 +46,11 @@ func (c *call) Context() context.Context {
 	return c.Request.Context()
 }
 
+// writes reports whether the call changes anything: a job's does.
 func (c *call) writes() bool {
+	if c.Request == nil {
+		return true
+	}
 	return c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead
 }
 

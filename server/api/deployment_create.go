@@ -167,7 +167,7 @@ func (c *call) replace(app *cf.App, d *cf.Deployment, with deployed) error {
 		return err
 	}
 	with.like.Placement, with.like.Services = placement, desire.StartedWith(list)
-	return c.withinQuota(app.SpaceGUID, func() error { return c.deployBeside(d, with) })
+	return c.withinQuota(app.SpaceGUID, ofProcesses, func() error { return c.deployBeside(d, with) })
 }
 
 // wouldFit says whether the web process could be what the deployment is to make
@@ -177,7 +177,7 @@ func (c *call) wouldFit(app *cf.App, web cf.Process, scale scaleRequest) error {
 	if err := scale.apply(&web); err != nil {
 		return err
 	}
-	if err := c.withinQuota(app.SpaceGUID, func() error { return store.Processes.Update(c.Tx, &web) }); err != nil {
+	if err := c.withinQuota(app.SpaceGUID, ofProcesses, func() error { return store.Processes.Update(c.Tx, &web) }); err != nil {
 		return err
 	}
 	return store.Processes.Update(c.Tx, &was)

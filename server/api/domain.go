@@ -154,7 +154,7 @@ func createDomain(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.withinOrgQuota(d.OrgGUID, func() error { return store.Domains.Insert(c.Tx, d) }); err != nil {
+	if err := c.withinOrgQuota(d.OrgGUID, ofDomains, func() error { return store.Domains.Insert(c.Tx, d) }); err != nil {
 		return nil, err
 	}
 	if err := c.event("audit.domain.create", target{"domain", d.GUID, d.Name, authz.Place{OrgGUID: d.OrgGUID}}, nil); err != nil {

@@ -49,42 +49,6 @@ func invalidManifest(faults manifest.Invalid) error {
 	return many
 }
 
-// applyManifest brings a space's apps to what a manifest says, in one
-// transaction. What is wrong with it fails the job, as Cloud Controller's does
-// for all but the making of the apps.
-func applyManifest(c *call) (*response, error) {
-	m, err := c.readManifest()
-	if err != nil {
-		return nil, err
-	}
-	var space *cf.Space
-	res, err := inTx(func(c *call) (*response, error) {
-		if space, err = c.space(); err != nil {
-			return nil, err
-		}
-		if err := c.manifestOptions(m); err != nil {
-			return nil, err
-		}
-		for i := range m.Apps {
-			if err := c.applyApp(space, &m.Apps[i]); err != nil {
-				return nil, forApp(m.Apps[i].Name, err)
-			}
-		}
-		if len(c.awaited) > 0 {
-			return c.waiting(jobApplyManifest, "spaces", space.GUID)
-		}
-		return c.accepted(jobApplyManifest, "spaces", space.GUID)
-	})(c)
-	var e *cf.Error
-	if space == nil || !errors.As(err, &e) || e.Kind != cf.UnprocessableEntity {
-		return res, err
-	}
-	return inTx(func(c *call) (*response, error) {
-		c.permitted = true
-		return c.job(&cf.Job{Operation: jobApplyManifest, ResourceGUID: space.GUID, ResourceType: "spaces", State: cf.JobFailed, Errors: []cf.JobError{jobError(e)}})
-	})(c)
-}
-
 // forApp has a 422 name the app that it is about.
 func forApp(name string, err error) error {
 	var e *cf.Error
@@ -94,27 +58,22 @@ func forApp(name string, err error) error {
 	return err
 }
 
-// applyApp makes or changes one app.
-func (c *call) applyApp(space *cf.Space, m *manifest.App) error {
-	app, err := store.Apps.First(c.Tx, store.Query{Where: map[string][]string{"names": {m.Name}, "space_guids": {space.GUID}}})
-	if store.IsNotFound(err) {
-		app = &cf.App{Name: m.Name, SpaceGUID: space.GUID}
-		err = c.insertApp(app, lifecycleOf(m))
-	} else if err == nil {
-		err = c.changeLifecycle(app, lifecycleOf(m))
+// applyApp changes an app to what its entry of a manifest says.
+func (c *call) applyApp(app *cf.App, m *manifest.App) error {
+	steps := []func(*cf.App, *manifest.App) error{c.applyLifecycleOf, c.applyAttributes, c.applyProcesses, c.applySidecars, c.applyRoutes, c.applyServices}
+	if m.Continues() {
+		steps = steps[4:]
 	}
-	if err != nil {
-		return err
-	}
-	if err := c.applyAttributes(app, m); err != nil {
-		return err
-	}
-	for _, step := range []func(*cf.App, *manifest.App) error{c.applyProcesses, c.applySidecars, c.applyRoutes, c.applyServices} {
+	for _, step := range steps {
 		if err := step(app, m); err != nil {
-			return err
+			return forApp(app.Name, err)
 		}
 	}
-	return c.appEvent("audit.app.apply_manifest", app, nil)
+	return nil
+}
+
+func (c *call) applyLifecycleOf(app *cf.App, m *manifest.App) error {
+	return c.changeLifecycle(app, lifecycleOf(m))
 }
 
 func lifecycleOf(m *manifest.App) *lifecycleRequest {
@@ -161,25 +120,28 @@ func (c *call) applyAttributes(app *cf.App, m *manifest.App) error {
 }
 
 func (c *call) applyProcesses(app *cf.App, m *manifest.App) error {
-	for _, want := range m.Processes {
-		p, err := c.processOf(app, want.Type)
-		if store.IsNotFound(err) {
-			p, err = c.addProcess(app, want.Type)
+	change := func() error {
+		for _, want := range m.Processes {
+			if err := c.applyProcess(app, want); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
-		if err := c.applyProcess(app, p, want); err != nil {
-			return err
-		}
-		if err := c.withinQuota(app.SpaceGUID, func() error { return store.Processes.Update(c.Tx, p) }); err != nil {
-			return err
-		}
+		return nil
 	}
-	return nil
+	if app.State != cf.Started || len(m.Processes) == 0 { // it uses nothing of a quota
+		return change()
+	}
+	return c.withinQuota(app.SpaceGUID, ofProcesses, change)
 }
 
-func (c *call) applyProcess(app *cf.App, p *cf.Process, m manifest.Process) error {
+func (c *call) applyProcess(app *cf.App, m manifest.Process) error {
+	p, err := c.processOf(app, m.Type)
+	if store.IsNotFound(err) {
+		p, err = c.addProcess(app, m.Type)
+	}
+	if err != nil {
+		return err
+	}
 	if m != (manifest.Process{Type: m.Type}) {
 		if err := c.mayChange(p, app, noUpdate); err != nil {
 			return err
@@ -195,7 +157,10 @@ func (c *call) applyProcess(app *cf.App, p *cf.Process, m manifest.Process) erro
 	if err := checkRequest(m.Health).apply(&p.HealthCheck, "Health check"); err != nil {
 		return err
 	}
-	return checkRequest(m.Readiness).apply(&p.ReadinessCheck, "Readiness health check")
+	if err := checkRequest(m.Readiness).apply(&p.ReadinessCheck, "Readiness health check"); err != nil {
+		return err
+	}
+	return store.Processes.Update(c.Tx, p)
 }
 
 func checkRequest(m manifest.Check) *healthCheckRequest {

@@ -372,7 +372,7 @@ func scaleProcess(c *call) (*response, error) {
 	if err := sidecarFaults(p); err != nil {
 		return nil, cf.Unprocessable("The requested memory allocation is not large enough to run all of your sidecar processes")
 	}
-	if err := c.withinQuota(app.SpaceGUID, func() error { return store.Processes.Update(c.Tx, p) }); err != nil {
+	if err := c.withinQuota(app.SpaceGUID, ofProcesses, func() error { return store.Processes.Update(c.Tx, p) }); err != nil {
 		return nil, err
 	}
 	if err := c.appEvent("audit.app.process.scale", app, doc{"process_guid": p.GUID, "process_type": p.Type,

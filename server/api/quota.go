@@ -66,27 +66,65 @@ func (a area) where(prefix string, more map[string][]string) map[string][]string
 	return w
 }
 
-// usageOf counts what is in an area. The domains of a space are its org's.
-func (c *call) usageOf(a area, domains area) (u usage, err error) {
+// counted is what a change can use more of: only that is counted for it.
+type counted uint8
+
+const (
+	ofProcesses counted = 1 << iota // and of tasks: they share limits
+	ofRoutes
+	ofServices // and of their keys
+	ofDomains
+	ofAll = ofProcesses | ofRoutes | ofServices | ofDomains
+)
+
+// limited are those of which a quota has a limit.
+func limited(l cf.QuotaLimits) (of counted) {
+	some := func(kind counted, limits ...*int) {
+		for _, l := range limits {
+			if l != nil {
+				of |= kind
+			}
+		}
+	}
+	some(ofProcesses, l.TotalMemoryMB, l.InstanceMemoryMB, l.TotalInstances, l.AppTasks, l.LogRateLimitBytes)
+	some(ofRoutes, l.TotalRoutes, l.TotalReservedRoutePorts)
+	some(ofServices, l.TotalServiceInstances, l.TotalServiceKeys)
+	some(ofDomains, l.TotalDomains)
+	return of
+}
+
+// usageOf counts some of what is in an area. The domains of a space are its
+// org's.
+func (c *call) usageOf(a, domains area, of counted) (u usage, err error) {
 	u.sizes = map[int]int{}
-	if err := c.countProcesses(&u, a); err != nil {
-		return u, err
+	if of&ofProcesses != 0 {
+		err = c.countProcesses(&u, a)
+		err = orElse(err, c.countTasks(&u, a))
 	}
-	if err := c.countTasks(&u, a); err != nil {
-		return u, err
+	if of&ofRoutes != 0 {
+		err = orElse(err, c.countRoutes(&u, a))
 	}
-	if u.routes, err = store.Routes.Count(c.Tx, store.Query{Where: a.where("owner_", nil)}); err != nil {
-		return u, err
+	if of&ofServices != 0 {
+		err = orElse(err, c.countServices(&u, a))
 	}
-	if u.ports, err = store.Routes.Count(c.Tx, store.Query{Where: a.where("owner_", map[string][]string{"with_port": {"1"}})}); err != nil {
-		return u, err
+	if of&ofDomains != 0 {
+		err = orElse(err, c.countDomains(&u, domains))
 	}
-	if err := c.countServices(&u, a); err != nil {
-		return u, err
-	}
-	all, _, err := store.Domains.List(c.Tx, store.Query{Where: domains.where("", nil)})
-	u.domains = len(without(all, func(d *cf.Domain) bool { return d.OrgGUID == "" }))
 	return u, err
+}
+
+func (c *call) countRoutes(u *usage, a area) (err error) {
+	if u.routes, err = store.Routes.Count(c.Tx, store.Query{Where: a.where("owner_", nil)}); err != nil {
+		return err
+	}
+	u.ports, err = store.Routes.Count(c.Tx, store.Query{Where: a.where("owner_", map[string][]string{"with_port": {"1"}})})
+	return err
+}
+
+func (c *call) countDomains(u *usage, a area) error {
+	all, _, err := store.Domains.List(c.Tx, store.Query{Where: a.where("", nil)})
+	u.domains = len(without(all, func(d *cf.Domain) bool { return d.OrgGUID == "" }))
+	return err
 }
 
 func (c *call) countProcesses(u *usage, a area) error {
@@ -168,9 +206,9 @@ func ifFound(err error) error {
 }
 
 // withinQuota makes a change in a space, and refuses it when the space or its
-// org then uses more than before and more than a quota allows. Who uses too
-// much already may still use less.
-func (c *call) withinQuota(spaceGUID string, change func() error) error {
+// org then uses more than before and more than a quota allows. One that uses too
+// much already may still use less. The change can only use more of what is named.
+func (c *call) withinQuota(spaceGUID string, of counted, change func() error) error {
 	space, err := store.Spaces.Get(c.Tx, spaceGUID)
 	if err != nil {
 		return err
@@ -179,12 +217,12 @@ func (c *call) withinQuota(spaceGUID string, change func() error) error {
 	if err != nil {
 		return err
 	}
-	return c.within(org, space, change)
+	return c.within(org, space, of, change)
 }
 
 // withinOrgQuota is withinQuota for what is in no space. What is in no org ("")
 // has no quota.
-func (c *call) withinOrgQuota(orgGUID string, change func() error) error {
+func (c *call) withinOrgQuota(orgGUID string, of counted, change func() error) error {
 	if orgGUID == "" {
 		return change()
 	}
@@ -192,16 +230,16 @@ func (c *call) withinOrgQuota(orgGUID string, change func() error) error {
 	if err != nil {
 		return err
 	}
-	return c.within(org, nil, change)
+	return c.within(org, nil, of, change)
 }
 
-func (c *call) within(org *cf.Org, space *cf.Space, change func() error) error {
+func (c *call) within(org *cf.Org, space *cf.Space, of counted, change func() error) error {
 	list, err := c.budgets(org, space)
 	if err != nil {
 		return err
 	}
 	for _, b := range list {
-		if b.before, err = c.usageOf(b.area, ofOrg(org.GUID)); err != nil {
+		if b.before, err = c.usageOf(b.area, ofOrg(org.GUID), of&limited(b.limits)); err != nil {
 			return err
 		}
 	}
@@ -209,7 +247,7 @@ func (c *call) within(org *cf.Org, space *cf.Space, change func() error) error {
 		return err
 	}
 	for _, b := range list {
-		if b.after, err = c.usageOf(b.area, ofOrg(org.GUID)); err != nil {
+		if b.after, err = c.usageOf(b.area, ofOrg(org.GUID), of&limited(b.limits)); err != nil {
 			return err
 		}
 	}
@@ -226,7 +264,7 @@ func showOrgUsage(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := c.usageOf(ofOrg(o.GUID), ofOrg(o.GUID))
+	u, err := c.usageOf(ofOrg(o.GUID), ofOrg(o.GUID), ofAll)
 	return &response{body: doc{"usage_summary": u.view(), "links": doc{
 		"self":         c.link("/v3/organizations/%s/usage_summary", o.GUID),
 		"organization": c.link("/v3/organizations/%s", o.GUID)}}}, err
@@ -237,7 +275,7 @@ func showSpaceUsage(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := c.usageOf(ofSpace(s.GUID), ofOrg(s.OrgGUID))
+	u, err := c.usageOf(ofSpace(s.GUID), ofOrg(s.OrgGUID), ofAll)
 	return &response{body: doc{"usage_summary": u.view(), "links": doc{
 		"self":  c.link("/v3/spaces/%s/usage_summary", s.GUID),
 		"space": c.link("/v3/spaces/%s", s.GUID)}}}, err
@@ -247,12 +285,12 @@ func showUsage(c *call) (*response, error) {
 	if err := c.permitAdmin(); err != nil {
 		return nil, err
 	}
-	u, err := c.usageOf(area{}, area{})
+	u, err := c.usageOf(area{}, area{}, ofAll)
 	return &response{body: doc{"usage_summary": u.view(), "links": doc{"self": c.link("/v3/info/usage_summary")}}}, err
 }
 
-// WithinQuota makes a change in a space, outside of a request, and refuses it
-// when it breaks the quota of the space or of its org.
+// WithinQuota makes a change of processes in a space, outside of a request, and
+// refuses it when it breaks the quota of the space or of its org.
 func WithinQuota(tx *store.Tx, spaceGUID string, change func() error) error {
-	return (&call{Tx: tx}).withinQuota(spaceGUID, change)
+	return (&call{Tx: tx}).withinQuota(spaceGUID, ofProcesses, change)
 }

@@ -165,7 +165,7 @@ func moveRoute(c *call) (*response, error) {
 		return &response{status: http.StatusOK, body: doc{"status": "ok"}}, nil
 	}
 	r.SpaceGUID, r.SharedSpaces = to, append(without(r.SharedSpaces, func(g string) bool { return g == to }), from)
-	err = c.withinQuota(to, func() error { return store.Routes.Update(c.Tx, r) })
+	err = c.withinQuota(to, ofRoutes, func() error { return store.Routes.Update(c.Tx, r) })
 	if err != nil {
 		return nil, err
 	}

@@ -105,11 +105,12 @@ type Server struct {
 	Config
 	mux  *http.ServeMux
 	stop context.Context // ends the long polls when the daemon stops
+	work chan struct{}   // tells Run of new jobs
 }
 
 // New returns a Server whose long polls end with ctx.
 func New(ctx context.Context, c Config) *Server {
-	s := &Server{Config: c, mux: http.NewServeMux(), stop: ctx}
+	s := &Server{Config: c, mux: http.NewServeMux(), stop: ctx, work: make(chan struct{}, 1)}
 	for _, rt := range s.routes() {
 		s.mux.HandleFunc(rt.pattern, s.handle(rt))
 	}

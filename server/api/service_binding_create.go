@@ -260,7 +260,7 @@ func (c *call) createKey(i *cf.ServiceInstance, req bindingRequest, audited doc)
 	if err := req.Metadata.apply(&b.Metadata); err != nil {
 		return nil, err
 	}
-	if err := c.withinQuota(space.GUID, func() error { return store.ServiceBindings.Insert(c.Tx, b) }); err != nil {
+	if err := c.withinQuota(space.GUID, ofServices, func() error { return store.ServiceBindings.Insert(c.Tx, b) }); err != nil {
 		return nil, err
 	}
 	return c.serviceJob(cf.JobCreateKey, credentialBinding, b.GUID, cf.ServiceWork{Parameters: objectOf(req.Parameters), Request: audited})

@@ -81,7 +81,7 @@ func (c *call) createManaged(i *cf.ServiceInstance, req serviceRequest, audited 
 	}
 	i.PlanGUID, i.MaintenanceVersion = plan.GUID, versionOf(plan)
 	i.LastOperation = cf.Begin(cf.OpCreate, cf.OpInitial, c.Tx.Now)
-	err = c.withinQuota(i.SpaceGUID, func() error { return c.saveServiceInstance(i, store.ServiceInstances.Insert) })
+	err = c.withinQuota(i.SpaceGUID, ofServices, func() error { return c.saveServiceInstance(i, store.ServiceInstances.Insert) })
 	if err != nil {
 		return nil, err
 	}

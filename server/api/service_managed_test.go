@@ -73,11 +73,11 @@ func settleJob(tx *store.Tx, j *cf.Job, state, description string) error {
 	return store.ServiceBindings.Update(tx, b)
 }
 
-// waits has the API end what waits for brokers.
+// waits works on the jobs that wait for brokers.
 func (w *world) waits(t *testing.T) {
 	t.Helper()
 	s := &Server{Config: w.config(nil, nil)}
-	if err := s.endWaits(context.Background()); err != nil {
+	if err := s.workJobs(context.Background(), map[string]bool{}); err != nil {
 		t.Fatal(err)
 	}
 }

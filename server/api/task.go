@@ -101,7 +101,7 @@ func createTask(c *call) (*response, error) {
 	if err := req.Metadata.apply(&t.Metadata); err != nil {
 		return nil, err
 	}
-	if err := c.withinQuota(app.SpaceGUID, func() error { return store.Tasks.Insert(c.Tx, t) }); err != nil {
+	if err := c.withinQuota(app.SpaceGUID, ofProcesses, func() error { return store.Tasks.Insert(c.Tx, t) }); err != nil {
 		return nil, err
 	}
 	if err := c.appEvent("audit.app.task.create", app, doc{"task_guid": t.GUID, "request": doc{"name": t.Name, "memory_in_mb": t.MemoryMB, "command": "[PRIVATE DATA HIDDEN]"}}); err != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"cupola/server/authz"
@@ -12,88 +14,211 @@ import (
 	"cupola/store/cf"
 )
 
-// waitingFor is the input of a job that waits for brokers.
+// waitingFor is the input of a job that has more to do than one transaction, or
+// waits for brokers.
 type waitingFor struct {
 	Actor    cf.Actor  `json:"actor"`
+	Scopes   []string  `json:"scopes,omitempty"`   // of the actor's token
 	Bindings []awaited `json:"bindings,omitempty"` // of a manifest
 }
 
-// waiting answers with a job that ends when brokers are done.
+func (w *waitingFor) text() (string, error) {
+	b, err := json.Marshal(w)
+	return string(b), err
+}
+
+// waiting answers with a job that ends when its work is done and brokers are.
 func (c *call) waiting(operation, resourceType, guid string) (*response, error) {
-	input, err := json.Marshal(waitingFor{Actor: c.who(), Bindings: c.awaited})
+	j, err := c.waitingJob(operation, resourceType, guid)
 	if err != nil {
 		return nil, err
 	}
-	return c.job(&cf.Job{Operation: operation, ResourceGUID: guid, ResourceType: resourceType, State: cf.JobProcessing, Input: string(input)})
+	return c.job(j)
+}
+
+func (c *call) waitingJob(operation, resourceType, guid string) (*cf.Job, error) {
+	w := waitingFor{Actor: c.who(), Scopes: c.identity.Scopes, Bindings: c.awaited}
+	input, err := w.text()
+	c.then(c.s.wake)
+	return &cf.Job{Operation: operation, ResourceGUID: guid, ResourceType: resourceType, State: cf.JobProcessing, Input: input}, err
+}
+
+// wake has Run look for jobs.
+func (s *Server) wake() {
+	select {
+	case s.work <- struct{}{}:
+	default:
+	}
+}
+
+// actAs lets a call act for the one who asked for a job, with the roles of now.
+func (c *call) actAs(w *waitingFor) error {
+	c.rule = authz.SpaceDeveloper // the rule of apply_manifest
+	c.identity = Identity{UserGUID: w.Actor.GUID, Username: w.Actor.Name, Scopes: w.Scopes}
+	if w.Actor.Type != "user" {
+		c.identity = Identity{ClientID: w.Actor.GUID, Scopes: w.Scopes}
+	}
+	return c.loadActor()
 }
 
 // resweep is how often jobs that wait are looked at though nothing changed.
 const resweep = time.Minute
 
-// Run ends the jobs that wait for brokers, until ctx ends.
+// Run works on jobs until ctx ends: on those that have more to do than one
+// transaction, and those that wait for brokers. What a daemon left unfinished
+// goes on.
 func (s *Server) Run(ctx context.Context) error {
 	changed, stop := s.Store.Watch(store.ServiceBindings.Name(), store.ServiceInstances.Name())
 	defer stop()
 	tick := time.NewTicker(resweep)
 	defer tick.Stop()
+	idle := map[string]bool{}
 	for {
-		if err := s.endWaits(ctx); err != nil && ctx.Err() == nil {
-			s.Log.ErrorContext(ctx, "waiting jobs were not ended", slog.Any("err", err))
+		if err := s.workJobs(ctx, idle); err != nil && ctx.Err() == nil {
+			s.Log.ErrorContext(ctx, "jobs were not worked on", slog.Any("err", err))
 		}
 		select {
 		case <-changed:
+			clear(idle)
 		case <-tick.C:
+			clear(idle)
+		case <-s.work:
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-// endWaits looks at each job that waits.
-func (s *Server) endWaits(ctx context.Context) error {
-	var jobs []*cf.Job
-	err := s.Store.Read(ctx, func(tx *store.Tx) (err error) {
-		jobs, _, err = store.Jobs.List(tx, store.Query{Where: map[string][]string{"states": {string(cf.JobProcessing)},
-			"operations": {jobDeleteApp, jobDeleteSpace, jobDeleteOrg, jobApplyManifest}}})
+// workJobs advances jobs until all wait. Those that wait are idle, by GUID. In a
+// round each user has one transaction, for the oldest job: a long job
+// delays only its user's others.
+func (s *Server) workJobs(ctx context.Context, idle map[string]bool) error {
+	for ctx.Err() == nil {
+		round, err := s.round(ctx, idle)
+		if err != nil || len(round) == 0 {
+			return err
+		}
+		for _, job := range round {
+			more, err := s.advance(ctx, job)
+			if err != nil && ctx.Err() == nil {
+				s.Log.ErrorContext(ctx, "a job could not go on", slog.String("job", job), slog.Any("err", err))
+			}
+			idle[job] = !more
+		}
+	}
+	return nil
+}
+
+// round returns each user's oldest job that can go on.
+func (s *Server) round(ctx context.Context, idle map[string]bool) (jobs []string, err error) {
+	var all []*cf.Job
+	err = s.Store.Read(ctx, func(tx *store.Tx) (err error) {
+		all, err = store.Jobs.Where(tx, map[string][]string{"states": {string(cf.JobProcessing)},
+			"operations": {jobDeleteApp, jobDeleteSpace, jobDeleteOrg, jobApplyManifest}})
 		return err
 	})
-	for _, j := range jobs {
-		err = errors.Join(err, s.Store.Write(ctx, func(tx *store.Tx) error { return s.endWait(ctx, tx, j) }))
+	served := map[string]bool{}
+	for _, j := range all {
+		var w waitingFor
+		if err := json.Unmarshal([]byte(j.Input), &w); err != nil {
+			return nil, fmt.Errorf("job %s: %w", j.GUID, err)
+		}
+		if !idle[j.GUID] && !served[w.Actor.GUID] {
+			served[w.Actor.GUID] = true
+			jobs = append(jobs, j.GUID)
+		}
 	}
-	return err
+	return jobs, err
 }
 
-// endWait ends a job if what it waits for has come to an end. It acts as whoever
-// asked for it.
-func (s *Server) endWait(ctx context.Context, tx *store.Tx, j *cf.Job) error {
+// jobEnd is what has become of a job: it is done, or failed, or has more to do.
+// Else it waits.
+type jobEnd struct {
+	done  bool
+	fault *cf.Error
+	more  bool
+}
+
+// advance does one transaction of a job's work, and reports whether there is more
+// to do at once. An error of the work fails the job, whose last transaction has
+// no effect then.
+func (s *Server) advance(ctx context.Context, guid string) (more bool, err error) {
+	c := &call{s: s, ctx: ctx}
+	err = s.Store.Write(ctx, func(tx *store.Tx) (err error) {
+		defer recovered(&err)
+		c.Tx = tx
+		more, err = c.advance(guid)
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		return false, s.failJob(ctx, guid, err)
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, f := range c.after {
+		f()
+	}
+	return more, nil
+}
+
+// recovered makes an error of a panic: one job's fails that job only.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+	}
+}
+
+func (c *call) advance(guid string) (more bool, err error) {
+	j, err := store.Jobs.Get(c.Tx, guid)
+	if err != nil || j.State != cf.JobProcessing {
+		return false, ifFound(err)
+	}
 	var w waitingFor
 	if err := json.Unmarshal([]byte(j.Input), &w); err != nil {
-		return err
+		return false, err
 	}
-	c := &call{s: s, ctx: ctx, Tx: tx, Actor: &authz.Actor{GUID: w.Actor.GUID, Name: w.Actor.Name, Type: w.Actor.Type}}
-	done, fault, err := c.endOf(j, w)
+	end, err := c.work(j, &w)
 	switch {
 	case err != nil:
-		return err
-	case fault != nil:
-		j.State, j.Errors = cf.JobFailed, []cf.JobError{jobError(fault)}
-	case done:
+		return false, err
+	case end.fault != nil:
+		j.State, j.Errors = cf.JobFailed, []cf.JobError{jobError(end.fault)}
+	case end.done:
 		j.State = cf.JobComplete
 	default:
-		return nil
+		return end.more, nil
 	}
-	return store.Jobs.Update(tx, j)
+	return false, store.Jobs.Update(c.Tx, j)
 }
 
-// endOf tells whether what a job waits for is there, or why it never will be.
-func (c *call) endOf(j *cf.Job, w waitingFor) (done bool, fault *cf.Error, err error) {
+// failJob ends a job for an error. What a user cannot act on is logged.
+func (s *Server) failJob(ctx context.Context, guid string, why error) error {
+	var fault *cf.Error
+	if !errors.As(why, &fault) {
+		s.Log.ErrorContext(ctx, "job failed", slog.String("job", guid), slog.Any("err", why))
+		fault = cf.Errorf(cf.Unknown, "An unknown error occurred.")
+	}
+	return s.Store.Write(ctx, func(tx *store.Tx) error {
+		j, err := store.Jobs.Get(tx, guid)
+		if err != nil || j.State != cf.JobProcessing {
+			return ifFound(err)
+		}
+		j.State, j.Errors = cf.JobFailed, []cf.JobError{jobError(fault)}
+		return errors.Join(store.Jobs.Update(tx, j), tx.DeleteJobParts(guid))
+	})
+}
+
+// work does one transaction of a job's work.
+func (c *call) work(j *cf.Job, w *waitingFor) (end jobEnd, err error) {
 	if j.Operation == jobApplyManifest {
-		return c.bindingsMade(w.Bindings)
+		return c.applyNext(j, w)
 	}
+	c.Actor = &authz.Actor{GUID: w.Actor.GUID, Name: w.Actor.Name, Type: w.Actor.Type}
 	d := &deletion{since: j.CreatedAt}
-	done, err = c.delete(j, d)
-	if err == nil && !done && d.left == 0 {
-		fault = d.fault(c, j)
+	end.done, err = c.delete(j, d)
+	if err == nil && !end.done && d.left == 0 {
+		end.fault = d.fault(c, j)
 	}
-	return done, fault, err
+	return end, err
 }

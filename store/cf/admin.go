@@ -51,6 +51,13 @@ type Job struct {
 	Input        string // JSON of what the operation needs
 }
 
+// JobPart is a part of a job's work that is done in one transaction.
+type JobPart struct {
+	ID      int64
+	AppGUID string // the app that it changes
+	Input   string // an app manifest
+}
+
 // JobError is an error of a failed job, as the API shows it.
 type JobError struct {
 	Code   int    `json:"code"`
