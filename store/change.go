@@ -1,6 +1,9 @@
 package store
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
 // Change is one row before and after a write of it; nil where there was none,
 // or is none any longer. It is an *lrp.Actual, a *BBSDesired or a *BBSTask.
@@ -23,8 +26,12 @@ func newFollowers() *followers { return &followers{all: map[*follower]bool{}} }
 // on, in order, until stop is called. tell must be quick, and use no
 // transaction: the next write waits for it.
 func (s *Store) Follow(tell func([]Change)) (stop func()) {
-	s.turn <- struct{}{} // a write under way did not note its changes
-	defer func() { <-s.turn }()
+	slot, err := s.writers.Acquire(context.Background(), "")
+	if err != nil {
+		panic(err) // of a context that never ends
+	}
+	defer slot.Release()
+	s.endBatch() // its writes did not note their changes
 	f := &follower{tell}
 	s.followers.mu.Lock()
 	defer s.followers.mu.Unlock()

@@ -37,7 +37,7 @@ func faultOf(e *sqlite.Error) error {
 
 // nameFault adds the fault of the disk that an error tells of to its chain.
 func nameFault(err error) error {
-	if err == nil || errors.Is(err, ErrFull) || errors.Is(err, ErrIO) || errors.Is(err, ErrCorrupt) {
+	if err == nil || isFault(err) {
 		return err
 	}
 	var e *sqlite.Error
@@ -50,4 +50,8 @@ func nameFault(err error) error {
 		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	return err
+}
+
+func isFault(err error) bool {
+	return errors.Is(err, ErrFull) || errors.Is(err, ErrIO) || errors.Is(err, ErrCorrupt)
 }

@@ -13,12 +13,14 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"cupola/runtime/fairqueue"
 )
 
 // Config says where a Store lies.
 type Config struct {
-	Dir string // made when absent, 0700
-	Log *slog.Logger
+	Dir string       // made when absent, 0700
+	Log *slog.Logger // nil: discards
 }
 
 // Store is the database. It is safe for concurrent use.
@@ -28,28 +30,33 @@ type Store struct {
 	reader    *sql.DB
 	seal      *sealer
 	feed      *feed
-	turn      chan struct{} // held by the one who writes
+	writers   *fairqueue.Queue // who has its one slot has writer and batch
+	batch     *batch           // the transaction that writes may join; nil: none
 	followers *followers
 	log       *slog.Logger
 	now       func() time.Time
 
 	statements atomic.Int64
 	held       atomic.Pointer[func(Held)]
+	long       atomic.Int64 // writes
 }
 
-// Held is what a transaction did while no other could write.
+// Held is what the function of a Write did while no other could write.
 type Held struct {
 	Statements int64
 	Time       time.Duration
 }
 
-// OnWrite has f called after each transaction that wrote, or would have: tests
-// see by it that none takes long.
+// OnWrite has f called after the function of each Write: tests see by it that
+// none takes long.
 func (s *Store) OnWrite(f func(Held)) { s.held.Store(&f) }
 
 // Open opens the database below c.Dir, makes it when there is none and brings
 // its schema up to date. A file of a newer cupola is refused.
 func Open(c Config) (*Store, error) {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -63,7 +70,7 @@ func Open(c Config) (*Store, error) {
 		return nil, err
 	}
 	writer.SetMaxOpenConns(1)
-	s := &Store{dir: c.Dir, writer: writer, seal: seal, feed: newFeed(), turn: make(chan struct{}, 1), followers: newFollowers(), log: c.Log, now: time.Now}
+	s := &Store{dir: c.Dir, writer: writer, seal: seal, feed: newFeed(), writers: fairqueue.New(1, 1), followers: newFollowers(), log: c.Log, now: time.Now}
 	if err := s.migrate(file); err != nil {
 		writer.Close()
 		return nil, fmt.Errorf("migrate %s: %w", file, nameFault(err))
@@ -77,10 +84,10 @@ func Open(c Config) (*Store, error) {
 }
 
 // open opens a pool. busy_timeout comes first, so that the pragmas after it
-// wait for a lock too.
+// wait for a lock too. FULL: what is committed is on the disk.
 func open(file, extra string) (*sql.DB, error) {
 	dsn := "file:" + (&url.URL{Path: file}).EscapedPath() +
-		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)" +
+		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
 		"&_pragma=foreign_keys(1)&_pragma=cache_size(-4000)&" + extra
 	return sql.Open("sqlite", dsn)
 }
@@ -99,7 +106,7 @@ func (s *Store) Close() error {
 type Tx struct {
 	Now      time.Time
 	ctx      context.Context
-	sql      counted
+	sql      *counted
 	seal     *sealer
 	changed  map[string]bool
 	followed bool // somebody wants changes
@@ -108,26 +115,44 @@ type Tx struct {
 
 // counted is a transaction of which every statement counts.
 type counted struct {
-	tx *sql.Tx
-	n  *atomic.Int64
-	at *int64 // statements of this transaction
+	tx    *sql.Tx
+	n     *atomic.Int64 // statements of all transactions
+	own   int64         // statements of this one
+	fault error         // of the disk: SQLite may have rolled all back, and what follows must not commit by itself
 }
 
-func (c counted) count() { c.n.Add(1); *c.at++ }
+func (c *counted) count() { c.n.Add(1); c.own++ }
 
-func (c counted) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+func (c *counted) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if c.fault != nil {
+		return nil, c.fault
+	}
 	c.count()
-	return c.tx.ExecContext(ctx, query, args...)
+	r, err := c.tx.ExecContext(ctx, query, args...)
+	c.watch(err)
+	return r, err
 }
 
-func (c counted) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+func (c *counted) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if c.fault != nil {
+		return nil, c.fault
+	}
 	c.count()
-	return c.tx.QueryContext(ctx, query, args...)
+	rows, err := c.tx.QueryContext(ctx, query, args...)
+	c.watch(err)
+	return rows, err
 }
 
-func (c counted) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+func (c *counted) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	c.count()
 	return c.tx.QueryRowContext(ctx, query, args...)
+}
+
+// watch notes an error after which the transaction may be gone.
+func (c *counted) watch(err error) {
+	if named := nameFault(err); isFault(named) {
+		c.fault = named
+	}
 }
 
 // Statements is how many statements transactions have run.
@@ -135,44 +160,19 @@ func (s *Store) Statements() int64 { return s.statements.Load() }
 
 // Read runs f in a transaction that only reads.
 func (s *Store) Read(ctx context.Context, f func(*Tx) error) error {
-	return s.run(ctx, s.reader, new(int64), f)
-}
-
-// Write runs f in the one writing transaction and commits it when f returns
-// nil. f may be run by nobody else meanwhile: keep it short, and do nothing in
-// it but SQL.
-func (s *Store) Write(ctx context.Context, f func(*Tx) error) error {
-	select {
-	case s.turn <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	defer func() { <-s.turn }()
-	began, statements := time.Now(), int64(0)
-	err := s.run(ctx, s.writer, &statements, f)
-	if told := s.held.Load(); told != nil {
-		(*told)(Held{statements, time.Since(began)})
-	}
-	return err
-}
-
-func (s *Store) run(ctx context.Context, db *sql.DB, statements *int64, f func(*Tx) error) (err error) {
-	defer func() { err = nameFault(err) }()
-	t, err := db.BeginTx(ctx, nil)
+	t, err := s.reader.BeginTx(ctx, nil)
 	if err != nil {
-		return err
+		return nameFault(err)
 	}
 	defer t.Rollback()
-	tx := &Tx{Now: s.now().UTC().Truncate(time.Microsecond), ctx: ctx, sql: counted{t, &s.statements, statements}, seal: s.seal, changed: map[string]bool{}, followed: s.followers.any()}
-	if err := f(tx); err != nil {
-		return err
+	if err := f(s.newTx(ctx, t)); err != nil {
+		return nameFault(err)
 	}
-	if err := t.Commit(); err != nil {
-		return err
-	}
-	s.feed.publish(tx.changed)
-	s.followers.publish(tx.changes)
-	return nil
+	return nameFault(t.Commit())
+}
+
+func (s *Store) newTx(ctx context.Context, t *sql.Tx) *Tx {
+	return &Tx{Now: s.now().UTC().Truncate(time.Microsecond), ctx: ctx, sql: &counted{tx: t, n: &s.statements}, seal: s.seal, changed: map[string]bool{}, followed: s.followers.any()}
 }
 
 func (tx *Tx) exec(table, query string, args ...any) (int64, error) {

@@ -136,7 +136,7 @@ func (c *call) tx(write bool, f func() error) error {
 	if write {
 		run = c.s.Store.Write
 	}
-	return run(c.Context(), func(tx *store.Tx) error {
+	return run(store.As(c.Context(), c.identity.guid()), func(tx *store.Tx) error {
 		c.Tx, c.permitted, c.after, c.warnings, c.awaited, c.recalled = tx, false, nil, nil, nil, nil
 		defer func() { c.Tx = nil }()
 		if c.rule&authz.Public == 0 {
@@ -154,9 +154,9 @@ func (c *call) loadActor() error {
 	}
 	id := c.identity
 	var roles []*cf.Role
-	guid, name, kind := id.UserGUID, id.Username, "user"
+	guid, name, kind := id.guid(), id.Username, "user"
 	if id.UserGUID == "" {
-		guid, name, kind = id.ClientID, id.ClientID, "client"
+		name, kind = id.ClientID, "client"
 	}
 	var err error
 	if roles, err = store.Roles.By(c.Tx, "user_guids", guid); err != nil {

@@ -100,6 +100,14 @@ type Identity struct {
 	Scopes   []string
 }
 
+// guid names the user, or the client that speaks for none.
+func (id Identity) guid() string {
+	if id.UserGUID == "" {
+		return id.ClientID
+	}
+	return id.UserGUID
+}
+
 // Server serves the API.
 type Server struct {
 	Config

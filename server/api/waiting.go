@@ -68,6 +68,7 @@ const resweep = time.Minute
 // transaction, and those that wait for brokers. What a daemon left unfinished
 // goes on.
 func (s *Server) Run(ctx context.Context) error {
+	ctx = store.As(ctx, "waiting jobs")
 	changed, stop := s.Store.Watch(store.ServiceBindings.Name(), store.ServiceInstances.Name())
 	defer stop()
 	tick := time.NewTicker(resweep)

@@ -12,6 +12,7 @@ import (
 
 	"cupola/server/bbs/bbspb"
 	"cupola/server/bbs/model"
+	"cupola/store"
 )
 
 // maxBody bounds a request: far above the largest DesiredLRP, with its files of
@@ -33,7 +34,7 @@ func rpc[M any, P message[M]](s *Server, call func(context.Context, P) (proto.Me
 		req := P(new(M))
 		answer, err := proto.Message(nil), decode(w, r, req)
 		if err == nil {
-			answer, err = call(r.Context(), req)
+			answer, err = call(store.As(r.Context(), "bbs"), req)
 		}
 		if err != nil {
 			answer = &bbspb.LifecycleResponse{Error: s.fault(r, err).Proto()}

@@ -86,6 +86,7 @@ func New(c Config) *Loop {
 // Run works until ctx ends, which ends the requests that are under way too.
 // What is undone then is done by the next Run.
 func (l *Loop) Run(ctx context.Context) error {
+	ctx = store.As(ctx, "broker operations")
 	changed, stop := l.Store.Watch(store.Jobs.Name(), store.BrokerOperations.Name())
 	defer stop()
 	defer l.workers.Wait()

@@ -24,6 +24,7 @@ const (
 
 // Run makes and deletes instances, until ctx ends.
 func (b *Broker) Run(ctx context.Context) error {
+	ctx = store.As(ctx, "data services")
 	changed, stop := b.Store.Watch(store.DataInstances.Name())
 	defer stop()
 	k := &keeper{Broker: b, busy: map[string]bool{}}

@@ -31,6 +31,7 @@ const retry = time.Second
 
 // Run moves deployments on until ctx ends.
 func (l *Loop) Run(ctx context.Context) error {
+	ctx = store.As(ctx, "deployments")
 	changed, stop := l.Store.Watch(store.Deployments.Name(), store.ActualLRPs.Name(), store.Apps.Name(), store.Processes.Name())
 	defer stop()
 	for {

@@ -11,7 +11,7 @@ import (
 // that a cell which keeps an exit until then tells it again after a crash of the
 // daemon. It may be called before Run and after it.
 func (l *Loop) Event(e lrp.Event) {
-	ctx := context.Background()
+	ctx := store.As(context.Background(), "cells")
 	var lines []lrp.LogLine
 	err := l.store.Write(ctx, func(tx *store.Tx) (err error) {
 		if e.Kind == lrp.KindTask {

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"cupola/runtime/fairqueue"
 	"cupola/runtime/lrp"
 	"cupola/server/desire"
-	"cupola/server/turns"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -33,7 +33,7 @@ type fetches struct {
 	logs  func(lrp.LogLine)
 	log   *slog.Logger
 	done  func() // called after each
-	turns *turns.Turns
+	queue *fairqueue.Queue
 
 	running sync.WaitGroup
 
@@ -115,12 +115,12 @@ func (f *fetches) run(ctx context.Context, b *fetch, org string, do func(context
 
 // inTurn waits for the turn no longer than a staging may take.
 func (f *fetches) inTurn(ctx context.Context, org string, do func(context.Context) error) error {
-	done, err := f.turns.Take(ctx, org)
+	slot, err := f.queue.Acquire(ctx, org)
 	if err != nil {
 		return desire.StagingFailure("exceeded " + desire.StagingTimeout.String() + " timeout")
 	}
-	defer done()
-	ctx, cancel := context.WithTimeoutCause(ctx, fetchTime, errSlow(fetchTime))
+	defer slot.Release()
+	ctx, cancel := context.WithTimeoutCause(store.As(ctx, org), fetchTime, errSlow(fetchTime))
 	defer cancel()
 	return do(ctx)
 }

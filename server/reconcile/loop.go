@@ -6,9 +6,9 @@ import (
 	"log/slog"
 	"time"
 
+	"cupola/runtime/fairqueue"
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbsrows"
-	"cupola/server/turns"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -81,7 +81,7 @@ func New(c Config) *Loop {
 	c.Logs = l.logs
 	l.images = newImages(c, l.poke)
 	l.fetches = &fetches{fetch: c.Fetch, pull: c.Pull, store: c.Store, logs: l.logs, log: l.log, done: l.poke,
-		turns: turns.New(maxFetches, maxOrgFetches), builds: map[string]*fetch{}}
+		queue: fairqueue.New(maxFetches, maxOrgFetches), builds: map[string]*fetch{}}
 	return l
 }
 
@@ -102,6 +102,7 @@ func (l *Loop) Freed() { l.poke() }
 
 // Run reconciles until ctx ends. What runs goes on running then.
 func (l *Loop) Run(ctx context.Context) error {
+	ctx = store.As(ctx, "scheduler")
 	changed, stop := l.store.Watch(l.watched()...)
 	defer stop()
 	defer l.fetches.end()

@@ -129,7 +129,9 @@ func Paths() []string {
 }
 
 // ServeHTTP serves one request.
-func (u *UAA) ServeHTTP(w http.ResponseWriter, r *http.Request) { u.mux.ServeHTTP(w, r) }
+func (u *UAA) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	u.mux.ServeHTTP(w, r.WithContext(store.As(r.Context(), "uaa")))
+}
 
 // EnsureAdmin makes the user admin, or gives it the password. The client admin
 // has the same secret.

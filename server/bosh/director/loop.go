@@ -75,6 +75,7 @@ const (
 
 // Run does tasks until ctx ends. What it was at goes on when another Run begins.
 func (l *Loop) Run(ctx context.Context) error {
+	ctx = store.As(ctx, "bosh director")
 	changed, stop := l.Store.Watch(store.BOSHTasks.Name(), store.BOSHInstances.Name(), store.BOSHCalls.Name(), store.ActualLRPs.Name())
 	defer stop()
 	disks, stopDisks := l.Store.Watch(store.BOSHDisks.Name())

@@ -17,8 +17,8 @@ import (
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 
+	"cupola/runtime/fairqueue"
 	"cupola/server/logcache"
-	"cupola/server/turns"
 )
 
 // What a query may take. The time is log-cache's.
@@ -33,13 +33,13 @@ const (
 // Handler serves GET and POST /api/v1/query and /api/v1/query_range. As in
 // log-cache a source that is not for its user looks like one that does not exist.
 // user tells who asks, once that is somebody who may: nobody's queries take all
-// of the turns.
+// of the queue.
 func Handler(c *logcache.Cache, authorize logcache.Authorize, user func(*http.Request) string) http.Handler {
 	return newServer(c, authorize, user).handler()
 }
 
 func newServer(c *logcache.Cache, authorize logcache.Authorize, user func(*http.Request) string) *server {
-	s := &server{cache: c, authorize: authorize, user: user, parser: parser.NewParser(parser.Options{}), turns: turns.New(maxAtOnce, maxOfUser)}
+	s := &server{cache: c, authorize: authorize, user: user, parser: parser.NewParser(parser.Options{}), queue: fairqueue.New(maxAtOnce, maxOfUser)}
 	s.engine = promql.NewEngine(promql.EngineOpts{MaxSamples: maxSamples, Timeout: queryTimeout, Parser: s.parser, EnableAtModifier: true, EnableNegativeOffset: true,
 		NoStepSubqueryIntervalFn: func(int64) int64 { return defaultStep.Milliseconds() }})
 	return s
@@ -58,7 +58,7 @@ type server struct {
 	user      func(*http.Request) string
 	parser    parser.Parser
 	engine    *promql.Engine
-	turns     *turns.Turns
+	queue     *fairqueue.Queue
 }
 
 // errHidden says that a query names a source that is not for its user.
@@ -96,12 +96,12 @@ type plan struct {
 func (s *server) run(w http.ResponseWriter, r *http.Request, p plan) {
 	ctx, cancel := context.WithTimeout(r.Context(), queryTimeout)
 	defer cancel()
-	done, err := s.turns.Take(ctx, s.user(r))
+	slot, err := s.queue.Acquire(ctx, s.user(r))
 	if err != nil {
 		write(w, http.StatusServiceUnavailable, answer{Status: "error", ErrorType: "timeout", Error: "too many queries at once"})
 		return
 	}
-	defer done()
+	defer slot.Release()
 	q, err := s.query(ctx, p)
 	if err != nil {
 		write(w, http.StatusBadRequest, answer{Status: "error", ErrorType: "bad_data", Error: err.Error()})

@@ -37,11 +37,11 @@ func asker(r *http.Request) string { return r.Header.Get("Authorization") }
 func TestOneUserLeavesTurns(t *testing.T) {
 	s := newServer(measured(), mine, asker)
 	for range maxOfUser {
-		done, err := s.turns.Take(t.Context(), "greedy")
+		slot, err := s.queue.Acquire(t.Context(), "greedy")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer done()
+		defer slot.Release()
 	}
 	for user, want := range map[string]int{"greedy": http.StatusServiceUnavailable, "modest": http.StatusOK} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

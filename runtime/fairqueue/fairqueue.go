@@ -1,0 +1,173 @@
+// Package fairqueue shares a few slots fairly among many users who want them.
+package fairqueue
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// Queue is a number of slots and those who wait for one. No user has more than
+// a part of the slots. A free slot goes to a user who has the fewest; among
+// those, the users take turns, however many slots one of them waits for.
+type Queue struct {
+	each int
+
+	mu      sync.Mutex
+	free    int
+	held    map[string]int
+	waiting []*waiter // in the order in which they came
+	// The rest is start-time fair queueing: a waiter's round is one after that of
+	// the same user's waiter before it, and at least that of the last grant.
+	round uint64            // of the last grant
+	last  map[string]uint64 // user → its last waiter's round, where that is after round
+}
+
+type waiter struct {
+	user  string
+	round uint64
+	ready chan struct{} // closed when it has a slot
+}
+
+// Slot is what Acquire gives, until Release or PassOn.
+type Slot struct {
+	queue *Queue
+	user  string
+}
+
+// New makes a queue of slots, of which a user can have each.
+func New(slots, each int) *Queue {
+	return &Queue{each: each, free: slots, held: map[string]int{}, last: map[string]uint64{}}
+}
+
+// Acquire waits for a slot. The error is the cause of ctx's end, and then there
+// is no slot.
+func (q *Queue) Acquire(ctx context.Context, user string) (*Slot, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	w := q.enter(user)
+	select {
+	case <-w.ready:
+	case <-ctx.Done():
+		if q.leave(w) {
+			return nil, context.Cause(ctx)
+		}
+	}
+	return &Slot{q, user}, nil
+}
+
+func (q *Queue) enter(user string) *waiter {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w := &waiter{user, max(q.round, q.last[user]) + 1, make(chan struct{})}
+	q.last[user] = w.round
+	q.waiting = append(q.waiting, w)
+	q.grant()
+	return w
+}
+
+// leave removes a waiter. It reports false for one that got its slot meanwhile.
+func (q *Queue) leave(w *waiter) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := slices.Index(q.waiting, w)
+	if n < 0 {
+		return false
+	}
+	q.waiting = slices.Delete(q.waiting, n, n+1)
+	delete(q.last, w.user)
+	for _, other := range q.waiting { // what was given up counts as no turn
+		if other.user == w.user {
+			q.last[w.user] = other.round
+		}
+	}
+	return true
+}
+
+// Waiting is how many wait for a slot.
+func (q *Queue) Waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
+}
+
+// Release gives the slot back.
+func (s *Slot) Release() {
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	s.queue.release(s.user)
+}
+
+// PassOn gives the slot to a waiter that may have it, or reports false where
+// there is none: then the caller keeps it.
+func (s *Slot) PassOn() bool {
+	q := s.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	waiting := len(q.waiting)
+	q.release(s.user)
+	if len(q.waiting) < waiting {
+		return true
+	}
+	q.free--
+	q.held[s.user]++
+	return false
+}
+
+func (q *Queue) release(user string) {
+	q.free++
+	if q.held[user]--; q.held[user] == 0 {
+		delete(q.held, user)
+	}
+	q.grant()
+}
+
+// grant gives free slots away; q.mu is held.
+func (q *Queue) grant() {
+	for q.free > 0 {
+		n := q.next()
+		if n < 0 {
+			return
+		}
+		w := q.waiting[n]
+		q.waiting = slices.Delete(q.waiting, n, n+1)
+		q.free--
+		q.held[w.user]++
+		q.advance(w.round)
+		close(w.ready)
+	}
+}
+
+// next is the index of the waiter whose turn it is, -1 where all have their
+// part.
+func (q *Queue) next() int {
+	best := -1
+	for n, w := range q.waiting {
+		if q.held[w.user] < q.each && (best < 0 || q.before(w, q.waiting[best])) {
+			best = n
+		}
+	}
+	return best
+}
+
+// before reports whether a, who came after b, gets a slot sooner.
+func (q *Queue) before(a, b *waiter) bool {
+	if q.held[a.user] != q.held[b.user] {
+		return q.held[a.user] < q.held[b.user]
+	}
+	return a.round < b.round
+}
+
+// advance begins a round, and forgets the users who do not wait for a later one.
+func (q *Queue) advance(round uint64) {
+	if round <= q.round {
+		return
+	}
+	q.round = round
+	for user, last := range q.last {
+		if last <= round {
+			delete(q.last, user)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"runtime"
+	"time"
+
+	"cupola/runtime/fairqueue"
+)
+
+// Bounds of a batch. Nobody waits for others to come: a batch ends when no
+// write waits to join it.
+const (
+	maxBatch     = 64                     // writes
+	maxBatchTime = 25 * time.Millisecond  // from the first write's begin until none joins any longer
+	longWrite    = 250 * time.Millisecond // of one write, which all others wait for: longer is logged
+)
+
+type writerKey struct{}
+
+// As says for whom the writes in ctx are. Those who wait to write take turns,
+// whatever the number and length of one's writes. A user is a GUID; a loop of
+// the daemon has a name.
+func As(ctx context.Context, user string) context.Context {
+	return context.WithValue(ctx, writerKey{}, user)
+}
+
+// batch is a transaction that the functions of several Write calls share, so
+// that they share what a commit costs.
+type batch struct {
+	tx     *sql.Tx
+	begun  time.Time
+	joined int
+	writes []*Tx         // of those that returned nil, in order
+	done   chan struct{} // closed when the batch is committed, or rolled back
+	err    error         // why it was rolled back; to be read after done
+}
+
+// Write runs f in the writing transaction and keeps what it wrote when f returns
+// nil. When Write returns nil, that is on the disk. Nobody else can write while
+// f runs: keep it short, and do nothing in it but SQL.
+//
+// Other functions may run before and after f in the same transaction. What one
+// of them wrote is taken back alone when it fails or panics; all of them fail
+// when the commit does. Once f has begun it is not interrupted by ctx's end,
+// which SQLite would answer by taking back what the others wrote.
+func (s *Store) Write(ctx context.Context, f func(*Tx) error) error {
+	user, _ := ctx.Value(writerKey{}).(string)
+	slot, err := s.writers.Acquire(ctx, user)
+	if err != nil {
+		return ctx.Err()
+	}
+	b, err := s.join(ctx, slot, f)
+	if b == nil {
+		return nameFault(err)
+	}
+	<-b.done // f's error too may tell of what others wrote
+	if b.err != nil {
+		return b.err
+	}
+	return nameFault(err)
+}
+
+// join runs f in the batch and passes the writer on.
+func (s *Store) join(ctx context.Context, slot *fairqueue.Slot, f func(*Tx) error) (*batch, error) {
+	defer s.passOn(slot)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if s.batch == nil {
+		tx, err := s.writer.BeginTx(context.WithoutCancel(ctx), nil)
+		if err != nil {
+			return nil, err
+		}
+		s.batch = &batch{tx: tx, begun: time.Now(), done: make(chan struct{})}
+	}
+	tx := s.newTx(context.WithoutCancel(ctx), s.batch.tx)
+	defer s.measure(tx, time.Now(), f)
+	return s.batch, s.batch.run(tx, f)
+}
+
+// passOn lets the next write join the batch. Where none waits, or the batch is
+// full, it is committed first.
+func (s *Store) passOn(slot *fairqueue.Slot) {
+	if s.batch != nil && !s.batch.full() && slot.PassOn() {
+		return
+	}
+	defer slot.Release()
+	s.endBatch()
+}
+
+func (b *batch) full() bool {
+	return b.err != nil || b.joined >= maxBatch || time.Since(b.begun) > maxBatchTime
+}
+
+// run runs f within a savepoint.
+func (b *batch) run(tx *Tx, f func(*Tx) error) (err error) {
+	b.joined++
+	if b.exec("SAVEPOINT one"); b.err != nil {
+		return b.err
+	}
+	kept := false
+	defer func() { // when f panics, too
+		if !kept {
+			b.exec("ROLLBACK TO one")
+		}
+		b.exec("RELEASE one")
+		if b.err != nil && err != nil { // a full disk, for one, makes SQLite roll back all at once
+			b.err = nameFault(fmt.Errorf("the transaction was rolled back: %w", err))
+		}
+	}()
+	if err = f(tx); err == nil {
+		err = tx.sql.fault
+	}
+	if err != nil {
+		return err
+	}
+	kept = true
+	b.writes = append(b.writes, tx)
+	return nil
+}
+
+// exec runs a statement without which the batch cannot go on.
+func (b *batch) exec(statement string) {
+	if b.err != nil {
+		return
+	}
+	if _, err := b.tx.Exec(statement); err != nil {
+		b.err = nameFault(err)
+	}
+}
+
+// endBatch commits the batch, if there is one, and tells of its changes before
+// the writes return. The caller has the writer.
+func (s *Store) endBatch() {
+	b := s.batch
+	if b == nil {
+		return
+	}
+	s.batch = nil
+	defer close(b.done)
+	if b.err == nil {
+		b.err = nameFault(b.tx.Commit())
+	}
+	if b.err != nil {
+		b.tx.Rollback() //nolint:errcheck // SQLite may have done it
+		return
+	}
+	for _, tx := range b.writes {
+		s.feed.publish(tx.changed)
+		s.followers.publish(tx.changes)
+	}
+}
+
+// measure tells what f did, and logs it where all others waited long for it.
+func (s *Store) measure(tx *Tx, begun time.Time, f func(*Tx) error) {
+	took := time.Since(begun)
+	if told := s.held.Load(); told != nil {
+		(*told)(Held{tx.sql.own, took})
+	}
+	if took <= longWrite {
+		return
+	}
+	s.long.Add(1)
+	user, _ := tx.ctx.Value(writerKey{}).(string)
+	s.log.WarnContext(tx.ctx, "a long write held up all others", slog.Duration("took", took), slog.String("user", user),
+		slog.String("function", runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()))
+}
+
+// LongWrites is how many writes took longer than 250 ms.
+func (s *Store) LongWrites() int64 { return s.long.Load() }
