@@ -15,7 +15,7 @@ TEST       := go test $(TAGS) -vet=off -ldflags "-s -w"
 UNRACED    := '-gcflags=modernc.org/sqlite/lib=-race=false -d=checkptr=0' '-gcflags=modernc.org/libc/...=-race=false -d=checkptr=0'
 SUDO       := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$(PATH)")
 
-HELPERS    := runtime/lifecycle/bin/lifecycle runtime/lifecycle/bin/init
+HELPERS    := runtime/lifecycle/bin/lifecycle runtime/lifecycle/bin/launcher runtime/lifecycle/bin/init
 SOURCES    := $(shell find cmd server store runtime rootfs examples web -name '*.go' -o -path '*/migrations/*.sql' 2>/dev/null) go.mod
 
 .DEFAULT_GOAL := help
@@ -39,8 +39,11 @@ bin/cupola: $(SOURCES) $(HELPERS)
 runtime/lifecycle/bin/lifecycle: $(shell find cmd/lifecycle runtime/lifecycle -name '*.go') go.mod
 	CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/lifecycle
 
-runtime/lifecycle/bin/init: $(shell find cmd/lifecycle/init runtime/lifecycle/boot runtime/lifecycle/launcher runtime/lifecycle/vcap -name '*.go' 2>/dev/null) go.mod
-	CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/lifecycle/init
+runtime/lifecycle/bin/launcher: $(shell find cmd/lifecycle/launcher runtime/lifecycle/launcher runtime/lifecycle/vcap -name '*.go') go.mod
+	CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/lifecycle/launcher
+
+runtime/lifecycle/bin/init: cmd/lifecycle/init/init.c cmd/lifecycle/init/build
+	cmd/lifecycle/init/build $@
 
 .PHONY: demo
 demo: build ## run the demo: a daemon, an app pushed from source, its page
@@ -113,4 +116,4 @@ bench: build ## measure, side by side with runc, podman and nginx
 
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf bin runtime/lifecycle/bin/lifecycle runtime/lifecycle/bin/init
+	rm -rf bin $(HELPERS)

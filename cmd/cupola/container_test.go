@@ -56,6 +56,8 @@ func TestContainers(t *testing.T) {
 	t.Run("egress", func(t *testing.T) { d.on(t).egressIsHeld() })
 	t.Run("disk quota", func(t *testing.T) { d.on(t).diskIsHeld() })
 	t.Run("out of memory", func(t *testing.T) { d.on(t).memoryIsHeld() })
+	t.Run("zombies", func(t *testing.T) { d.on(t).orphansAreReaped() })
+	t.Run("signals", func(t *testing.T) { d.on(t).endsBySignals() })
 	t.Run("crash policy", func(t *testing.T) { d.on(t).crasherBacksOff(since) })
 }
 

@@ -1,7 +1,7 @@
 //go:build linux
 
 // The lifecycle command is everything that runs inside containers beside the
-// app, but for what its start needs (see init): builder, healthcheck, what
+// app, but for what its start needs (see init and launcher): builder, healthcheck, what
 // `cf ssh` talks to, the system buildpacks and the tools of stacks that have
 // none. It does what the name it is called by says, or else its first argument.
 package main
@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"cupola/runtime/lifecycle/boot"
 	"cupola/runtime/lifecycle/builder"
 	"cupola/runtime/lifecycle/buildpack"
 	"cupola/runtime/lifecycle/directory"
@@ -42,7 +41,7 @@ func run(argv []string) int {
 		}
 		argv = argv[1:]
 	}
-	fmt.Fprintln(os.Stderr, "usage: lifecycle builder|buildpack|directories|healthcheck|init|launcher|scp|sh|sshd|static|<tool> …")
+	fmt.Fprintln(os.Stderr, "usage: lifecycle builder|buildpack|directories|healthcheck|launcher|scp|sh|sshd|static|<tool> …")
 	return 2
 }
 
@@ -64,8 +63,6 @@ func dispatch(argv []string) (code int, ok bool) {
 		return sshd.Main(args), true
 	case "scp":
 		return scp.Main(args), true
-	case "init":
-		return boot.Main(args), true
 	case "sh", "shell":
 		return shell.Main(argv), true
 	}

@@ -176,7 +176,7 @@ func (m *machine) finish(t *testing.T, id, program string, exit container.Exit) 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for n := range m.specs {
-		if s := m.specs[n]; s.ID == id && s.Process.Args[0] == program {
+		if s := m.specs[n]; s.ID == id && len(s.Process.Args) > 0 && s.Process.Args[0] == program {
 			m.running[id].end(exit)
 			return
 		}
@@ -196,7 +196,9 @@ func (m *machine) programs(id string) []string {
 	defer m.mu.Unlock()
 	var all []string
 	for _, s := range m.specs {
-		if s.ID == id {
+		if s.ID == id && len(s.Process.Args) == 0 {
+			all = append(all, "idle")
+		} else if s.ID == id {
 			all = append(all, path.Base(s.Process.Args[len(s.Process.Args)-1]))
 		}
 	}

@@ -336,7 +336,7 @@ func adoptExits(t *testing.T, w world) {
 		{realTask(w, "task", do("term").Action()), "action", syscall.SIGTERM, lrp.Exit{}},
 		{realTask(w, "beside", beside), "action.1", syscall.SIGTERM, lrp.Exit{}},
 		{realTask(w, "killed", do("term").Action()), "action", syscall.SIGKILL, lrp.Exit{Code: 137, Failed: true, Reason: "TASK: Exited with status 137"}},
-		{crash, "action", syscall.SIGTERM, lrp.Exit{Code: 2, Failed: true, Reason: "APP/PROC/WEB: Exited with status 2"}},
+		{crash, "action", syscall.SIGTERM, lrp.Exit{Code: 143, Failed: true, Reason: "APP/PROC/WEB: Exited with status 143"}},
 	}
 	first := w.spawn(t)
 	pids := make([]int, len(tests))

@@ -98,16 +98,14 @@ func TestRealStop(t *testing.T) {
 	c.Start(w.instance("polite", "term"))
 	c.Start(w.instance("default", "exit", "0", "1h"))
 	r.wantLine(t, "waiting")
-	r.wantLine(t, "leaving") // until Go's runtime is up a first process knows no signal
+	r.wantLine(t, "leaving")
 	began := time.Now()
 	c.Stop("polite")
 	c.Stop("default")
 	if got := r.find(t, "polite", lrp.EventExited).Exit; !got.Stopped || got.Code != 0 {
 		t.Errorf("got %+v; want a good end", got)
 	}
-	// Go catches SIGTERM to die of it, which the first process of a container
-	// cannot: it exits with 2 then.
-	if got := r.find(t, "default", lrp.EventExited).Exit; !got.Stopped || got.Code != 2 {
+	if got := r.find(t, "default", lrp.EventExited).Exit; !got.Stopped || got.Code != 143 {
 		t.Errorf("got %+v; want the end by SIGTERM", got)
 	}
 	if took := time.Since(began); took > grace/2 {

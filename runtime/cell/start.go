@@ -131,11 +131,10 @@ func (p *performer) startFirst(ctx context.Context, at string, first container.P
 	return firstProcess{p.cell, p.guid(), state.PID}, nil
 }
 
-// startIdle starts the container with a first process that only reaps, unless
-// it runs.
+// startIdle starts the container with its init alone, unless it runs.
 func (p *performer) startIdle(ctx context.Context) error {
 	if p.record().StartedAt.IsZero() {
-		idle := container.Process{Args: []string{container.HelperMount + "/init", "idle"}, Cwd: "/", Env: p.environment(p.user, lrp.Run{}), UID: p.user.UID, GID: p.user.GID, Groups: p.user.Groups, Nofile: defaultNofile}
+		idle := container.Process{Cwd: "/", Env: p.environment(p.user, lrp.Run{}), UID: p.user.UID, GID: p.user.GID, Groups: p.user.Groups, Nofile: defaultNofile}
 		state, err := p.startContainer(ctx, p.container(idle))
 		if err == nil {
 			err = p.save(func(r *record) {

@@ -64,7 +64,9 @@ func newWorld(t testing.TB) world {
 	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(w.path("helper"), 0o755), os.Chmod(w.path("helper"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	buildProgram(t, "cupola/cmd/lifecycle/init", w.path("helper/init"))
+	if msg, err := exec.Command("../../cmd/lifecycle/init/build", w.path("helper/init")).CombinedOutput(); err != nil {
+		t.Fatalf("build init: %v\n%s", err, msg)
+	}
 	buildProgram(t, "cupola/cmd/lifecycle", w.path("helper/lifecycle"))
 	buildProgram(t, "./testdata/app", w.path("app"))
 	w.Digest = packApp(t, w.path("app"), w.path("app.tgz"))

@@ -182,7 +182,7 @@ func (t cgroupTree) limit(id string, l Limits) error {
 		set = append(set, setting{"cpu", "cpu.cfs_period_us", strconv.FormatUint(period, 10)}, setting{"cpu", "cpu.cfs_quota_us", strconv.FormatInt(quota, 10)})
 	}
 	if l.Pids > 0 {
-		set = append(set, setting{"pids", "pids.max", strconv.FormatInt(l.Pids, 10)})
+		set = append(set, setting{"pids", "pids.max", strconv.FormatInt(l.Pids+inits, 10)})
 	}
 	for _, s := range set {
 		if err := t.set(id, s.controller, s.file, s.value); err != nil {

@@ -17,6 +17,9 @@ import (
 // the handle.
 const hostnameMax = 49
 
+// inits is how many processes a container has beside those it was limited to.
+const inits = 1
+
 // settings is what every container of an Engine has in common.
 type settings struct {
 	ids       IDMap
@@ -120,7 +123,8 @@ func (s settings) resources(l Limits) *cgroups.Resources {
 		r.CpuQuota, r.CpuPeriod = quota, period
 	}
 	if l.Pids > 0 {
-		r.PidsLimit = &l.Pids
+		pids := l.Pids + inits
+		r.PidsLimit = &pids
 	}
 	return r
 }

@@ -37,10 +37,10 @@ type Config struct {
 	// each bounds what its containers use together. One that is not named any
 	// longer goes when New finds it empty.
 	Groups []Group
-	// HelperDir is a host directory that holds the static program "init", which
-	// attaches itself to the cgroups, installs the seccomp filter and executes
-	// the process. It is mounted read-only at HelperMount. New writes the filter
-	// into it as seccomp.bpf.
+	// HelperDir is a host directory that holds the static program "init" (see
+	// cmd/lifecycle/init), which attaches itself to the cgroups, installs the
+	// seccomp filter and starts the process. It is mounted read-only at
+	// HelperMount. New writes the filter into it as seccomp.bpf.
 	HelperDir string
 	// Log receives what an operator must know; nil discards it.
 	Log *slog.Logger
@@ -65,7 +65,7 @@ type Limits struct {
 	// CPUShares is the weight of cgroup v1: 1024 is one app's ordinary share.
 	CPUShares uint64
 	CPUs      float64 // processors' time per time, whoever else wants any
-	Pids      int64
+	Pids      int64   // beside the container's init
 }
 
 // Group is a cgroup that containers share. Its name is made like an ID.
@@ -91,7 +91,8 @@ type Process struct {
 	// Core is the size of core files, cut likewise; 0 has none written.
 	Core uint64
 	// Nproc is the limit of processes and threads of the user in the container,
-	// cut likewise; 0 leaves the container's own limit.
+	// cut likewise; 0 leaves the container's own limit. The container's init is one
+	// of its first process's user.
 	Nproc uint64
 	// Capabilities are those of a process that is not root, without CAP_; what root
 	// does not have in a container, nobody gets.
@@ -106,8 +107,10 @@ type Spec struct {
 	// it must let the mapped root user pass (mode o+x).
 	Rootfs   string
 	Hostname string
-	Process  Process
-	Mounts   []Mount
+	// Process is started by the container's init, which reaps, forwards signals
+	// and ends as the process does. Without Args the init is alone.
+	Process Process
+	Mounts  []Mount
 	// NetNS is the path of a network namespace; "" gives an empty one.
 	NetNS  string
 	Limits Limits
@@ -124,7 +127,8 @@ type Stdio struct{ In, Out, Err *os.File }
 // State is what an Engine knows of a container.
 type State struct {
 	ID string
-	// PID is the init process as the host sees it; 0 when none was recorded.
+	// PID is the container's init as the host sees it; 0 when none was recorded.
+	// Of a container that a daemon before inits started, it is the process.
 	PID int
 	// StartTicks is the init's start time in clock ticks since boot: together
 	// with PID it names one process for good.
@@ -138,7 +142,8 @@ type State struct {
 type Exit struct {
 	// Code is the exit code, 128+Signal when a signal ended the process.
 	Code int
-	// Signal is the signal that ended the process, or 0.
+	// Signal is the signal that ended the process, or 0. For the process that a
+	// container was started with, the init tells it in Code alone, as Garden does.
 	Signal int
 	// OOM says that the kernel killed a process of the container for memory.
 	OOM bool

@@ -35,15 +35,8 @@ type Engine struct {
 	exits  *connector
 
 	mu     sync.Mutex
-	open   map[string]*running
-	places map[string]string // of containers' cgroups below the parent, by ID
-}
-
-// running is a container whose init this Engine holds.
-type running struct {
-	init *process
-	// stopped is the signal that SIGKILL was sent in place of, or 0.
-	stopped syscall.Signal
+	open   map[string]*process // inits that this Engine holds
+	places map[string]string   // of containers' cgroups below the parent, by ID
 }
 
 // New readies dir, helper and cgroups. Containers that already run are left
@@ -86,7 +79,7 @@ func New(cfg Config) (*Engine, error) {
 			ids: cfg.IDMap, helperDir: cfg.HelperDir, sysDir: sys, devDir: dev,
 			parent: cfg.CgroupParent, v2: tree.v2, nofile: nofile.Max, nproc: nproc.Max, core: core.Max,
 		},
-		states: states, tree: tree, log: cfg.Log, exits: newConnector(kernelRelease(), cfg.NoPIDFDInfo, cfg.Log), open: map[string]*running{}, places: map[string]string{},
+		states: states, tree: tree, log: cfg.Log, exits: newConnector(kernelRelease(), cfg.NoPIDFDInfo, cfg.Log), open: map[string]*process{}, places: map[string]string{},
 	}
 	return e, e.setGroups(cfg.Groups)
 }
@@ -110,7 +103,7 @@ func (e *Engine) Start(ctx context.Context, spec Spec) (State, error) {
 		return State{}, errors.Join(err, e.discard(ctx, spec.ID))
 	}
 	e.mu.Lock()
-	e.open[spec.ID] = &running{init: init}
+	e.open[spec.ID] = init
 	e.mu.Unlock()
 	return State{ID: spec.ID, PID: init.pid, StartTicks: init.ticks, Alive: true}, nil
 }
@@ -156,36 +149,32 @@ func (e *Engine) run(spec Spec) (*process, error) {
 
 func (e *Engine) stateDir(id string) string { return filepath.Join(e.states, id) }
 
-// Wait returns when the container's init has ended, also for one that another
-// daemon started. It returns ErrNotFound if the container does not exist.
+// Wait returns when the container's process, and so its init, has ended, also
+// for one that another daemon started. It returns ErrNotFound if the container
+// does not exist.
 func (e *Engine) Wait(ctx context.Context, id string) (Exit, error) {
-	r, err := e.find(id)
+	init, err := e.find(id)
 	if errors.Is(err, unix.ESRCH) {
 		return Exit{OOM: e.tree.oomKilled(e.place(id))}, nil
 	}
 	if err != nil {
 		return Exit{}, err
 	}
-	exit, err := r.init.wait(ctx)
+	exit, err := init.wait(ctx)
 	if err != nil {
 		return Exit{}, err
 	}
-	e.mu.Lock()
-	if r.stopped != 0 && exit.Signal == int(syscall.SIGKILL) {
-		exit.Signal, exit.Code = int(r.stopped), 128+int(r.stopped)
-	}
-	e.mu.Unlock()
 	exit.OOM = e.tree.oomKilled(e.place(id))
 	return exit, nil
 }
 
-// find returns the container, adopting it first when another daemon started it.
-// The error is ErrNotFound, or ESRCH when the container exists but has ended.
-func (e *Engine) find(id string) (*running, error) {
+// find returns the container's init, adopting it first when another daemon
+// started it. The error is ErrNotFound, or ESRCH when the container exists but has ended.
+func (e *Engine) find(id string) (*process, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if r := e.open[id]; r != nil {
-		return r, nil
+	if init := e.open[id]; init != nil {
+		return init, nil
 	}
 	rec, err := readState(e.stateDir(id))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -198,26 +187,21 @@ func (e *Engine) find(id string) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &running{init: init}
-	e.open[id] = r
-	return r, nil
+	e.open[id] = init
+	return init, nil
 }
 
-// Signal sends sig to the container's init. A signal that would end any other
-// process is ignored by the first process of a pid namespace unless it catches
-// it; such an init gets SIGKILL, and Wait tells sig.
+// Signal sends sig to the container's init, which forwards it to the process it
+// was started with. SIGKILL ends all that runs in the container.
+//
+// A process that a daemon before inits started is PID 1 itself: the kernel drops
+// signals that it does not catch, and SIGKILL has to follow.
 func (e *Engine) Signal(id string, sig syscall.Signal) error {
-	r, err := e.find(id)
+	init, err := e.find(id)
 	if err != nil {
 		return err
 	}
-	if deadly(sig) && !handles(r.init.pid, sig) {
-		e.mu.Lock()
-		r.stopped = sig
-		e.mu.Unlock()
-		sig = syscall.SIGKILL
-	}
-	return r.init.signal(sig)
+	return init.signal(sig)
 }
 
 // Stats reads the container's cgroups.
@@ -247,14 +231,14 @@ func (e *Engine) Remove(ctx context.Context, id string) error {
 
 // kill ends the init, and with it every process of its pid namespace.
 func (e *Engine) kill(ctx context.Context, id string) error {
-	r, err := e.find(id)
+	init, err := e.find(id)
 	if err != nil {
 		return nil // nothing that this or a former Engine has recorded runs
 	}
-	if err := r.init.signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := init.signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	return r.init.waitEnd(ctx)
+	return init.waitEnd(ctx)
 }
 
 // List returns every container that has left a trace: a state directory or a
@@ -281,8 +265,8 @@ func (e *Engine) inspect(id string) State {
 		return State{ID: id}
 	}
 	s := State{ID: id, PID: rec.PID, StartTicks: rec.StartTicks}
-	r, err := e.find(id)
-	s.Alive = err == nil && r.init.alive() && !rec.waiting
+	init, err := e.find(id)
+	s.Alive = err == nil && init.alive() && !rec.waiting
 	return s
 }
 

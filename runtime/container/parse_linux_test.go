@@ -5,7 +5,6 @@ package container
 import (
 	"encoding/binary"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -49,25 +48,6 @@ func TestParseKey(t *testing.T) {
 func FuzzParseKey(f *testing.F) {
 	f.Add([]byte("oom_kill 3\n"), "oom_kill")
 	f.Fuzz(func(_ *testing.T, data []byte, key string) { parseKey(data, key) })
-}
-
-func TestParseSignals(t *testing.T) {
-	const status = "Name:\tx\nSigBlk:\t0000000000000001\nSigIgn:\t0000000000001000\nSigCgt:\t0000000000004002\n"
-	mask, ok := parseSignals([]byte(status))
-	if !ok || mask != 0x5002 {
-		t.Fatalf("got %#x, %v; want 0x5002", mask, ok)
-	}
-	if mask&(1<<(uint(syscall.SIGTERM)-1)) == 0 {
-		t.Errorf("got SIGTERM not handled in %#x", mask)
-	}
-	if _, ok := parseSignals([]byte("Name: x\n")); ok {
-		t.Error("got signals from a status without any")
-	}
-}
-
-func FuzzParseSignals(f *testing.F) {
-	f.Add([]byte("SigCgt:\t0000000000004002\n"))
-	f.Fuzz(func(_ *testing.T, data []byte) { parseSignals(data) })
 }
 
 func TestValidID(t *testing.T) {

@@ -3,7 +3,6 @@
 package container
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -20,9 +19,6 @@ import (
 func checkSpec(spec Spec, ids IDMap) error {
 	if !validID(spec.ID) {
 		return fmt.Errorf("start container %q: bad ID", spec.ID)
-	}
-	if len(spec.Process.Args) == 0 {
-		return fmt.Errorf("start container %s: no command", spec.ID)
 	}
 	if spec.Process.UID >= ids.Size || spec.Process.GID >= ids.Size {
 		return fmt.Errorf("start container %s: user %d:%d is not in the mapped range of %d IDs", spec.ID, spec.Process.UID, spec.Process.GID, ids.Size)
@@ -113,40 +109,4 @@ func (e *Engine) giveStdio(p Process, files ...*os.File) {
 			e.log.Warn("output pipe kept its owner", "err", err)
 		}
 	}
-}
-
-// deadly tells the signals that are sent to end a process.
-func deadly(sig syscall.Signal) bool {
-	switch sig {
-	case syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2:
-		return true
-	}
-	return false
-}
-
-// handles says whether a process catches or ignores sig; true if it cannot be
-// told.
-func handles(pid int, sig syscall.Signal) bool {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		return true
-	}
-	mask, ok := parseSignals(data)
-	return !ok || mask&(1<<(uint(sig)-1)) != 0
-}
-
-// parseSignals returns the signals of /proc/PID/status that are caught or ignored.
-func parseSignals(status []byte) (mask uint64, ok bool) {
-	for line := range bytes.Lines(status) {
-		name, value, _ := strings.Cut(string(line), ":")
-		if name != "SigCgt" && name != "SigIgn" {
-			continue
-		}
-		n, err := strconv.ParseUint(strings.TrimSpace(value), 16, 64)
-		if err != nil {
-			return 0, false
-		}
-		mask, ok = mask|n, true
-	}
-	return mask, ok
 }

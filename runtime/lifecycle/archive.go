@@ -23,7 +23,7 @@ func WriteTar(w io.Writer) error {
 			return err
 		}
 	}
-	for _, name := range []string{"init", "lifecycle"} {
+	for _, name := range inImages() {
 		program, err := programs.ReadFile("bin/" + name)
 		if err != nil {
 			return fmt.Errorf("%w (%s is missing)", errNotBuilt, name)

@@ -68,7 +68,7 @@ func TestInitInstallsFilter(t *testing.T) {
 			t.Errorf("got %d %q; want %q in it", code, out, want)
 		}
 	}
-	// The launcher, run in the same process, is under the filter as well.
+	// What the launcher becomes is under the filter as well.
 	home := t.TempDir()
 	code, out = runInit(t, nil, "--seccomp", filter, "--", filepath.Join(programsDir, "launcher"), home, filepath.Join(programsDir, "lifecycle")+" uname", "")
 	if code != 1 || !strings.Contains(out, "operation not permitted") {
@@ -170,7 +170,13 @@ func TestInitExitCodes(t *testing.T) {
 		{[]string{"--", "no-such-program"}, 127},
 		{[]string{"--", plain}, 126},
 		{[]string{"--"}, 125},
-		{[]string{"init", "--", "true"}, 0},
+		{[]string{"--", filepath.Join(filepath.Dir(plain), "missing")}, 127},
+		{[]string{"--other", "1", "true"}, 125},
+		{[]string{"--seccomp"}, 125},
+		{[]string{"--cgroup-fds", "2", "--", "true"}, 125},
+		{[]string{"--cgroup-fds", "x", "--", "true"}, 125},
+		{[]string{"--cgroup-fds", "3,", "--", "true"}, 125},
+		{[]string{"true"}, 0},
 	}
 	for _, test := range tests {
 		if code, out := runInit(t, nil, test.args...); code != test.want {

@@ -23,10 +23,15 @@ const Dir = "/tmp/lifecycle"
 //go:embed all:bin
 var programs embed.FS
 
+// installed are the programs of containers here; images of droplets have no
+// need of an init, which other platforms bring.
+func installed() []string { return append(inImages(), "init") }
+
+func inImages() []string { return []string{"launcher", "lifecycle"} }
+
 // links are the names that Cloud Foundry's lifecycle has in Dir, and which
 // program serves each.
 var links = map[string]string{
-	"launcher":    "init",
 	"builder":     "lifecycle",
 	"healthcheck": "lifecycle",
 	"shell":       "lifecycle",
@@ -49,7 +54,7 @@ func Install(dir string) error {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return fmt.Errorf("install lifecycle: %w", err)
 	}
-	for _, name := range []string{"lifecycle", "init"} {
+	for _, name := range installed() {
 		if err := installProgram(programs, dir, name); err != nil {
 			return err
 		}

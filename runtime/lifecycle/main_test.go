@@ -29,9 +29,13 @@ func runTests(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	for _, pkg := range []string{"lifecycle", "lifecycle/init"} {
+	programs := []*exec.Cmd{exec.Command("../../cmd/lifecycle/init/build", filepath.Join(dir, "init"))}
+	for _, pkg := range []string{"lifecycle", "lifecycle/launcher"} {
 		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, filepath.Base(pkg)), "cupola/cmd/"+pkg)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		programs = append(programs, cmd)
+	}
+	for _, cmd := range programs {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "%v: %v\n%s", cmd.Args, err, out)
 			return 1

@@ -37,9 +37,8 @@ func (a access) url(scheme, path, query string) string {
 // done is what a client says once it has done all.
 const done = "all statements are done"
 
-// supervised is the end of a script that runs a command. The shell stays the
-// container's first process: it has the environment that clients get, which
-// databases write over. A TERM becomes the signal that the command ends well by.
+// supervised is the end of a script that runs a command. The shell stays, to turn
+// a TERM into the signal that the command ends well by.
 func supervised(command, signal string) string {
 	return command + ` &
 pid=$!

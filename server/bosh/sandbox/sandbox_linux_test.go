@@ -35,8 +35,7 @@ func newSandbox(t *testing.T, c Config) *Sandbox {
 	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(helper, 0o755), os.Chmod(helper, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(helper, "init"), "cupola/cmd/lifecycle/init")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd := exec.Command("../../../cmd/lifecycle/init/build", filepath.Join(helper, "init"))
 	if msg, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, msg)
 	}

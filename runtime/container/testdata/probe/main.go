@@ -65,6 +65,28 @@ func main() {
 		fork()
 	case "leave":
 		leave()
+	case "die": // ends by a signal it sends itself
+		sig, _ := strconv.Atoi(os.Args[2])
+		die(syscall.Signal(sig))
+	case "defy": // does to PID 1 what must not end it
+		fmt.Println("kill:", syscall.Kill(1, syscall.SIGKILL), syscall.Kill(1, syscall.SIGSTOP))
+		os.Exit(5)
+	case "ask": // has PID 1 forward a signal
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, syscall.SIGTERM)
+		fmt.Println("kill:", syscall.Kill(1, syscall.SIGTERM))
+		<-c
+		os.Exit(7)
+	case "stop":
+		fmt.Println("ready")
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	case "massacre":
+		_ = syscall.Kill(-1, syscall.SIGKILL)
+	case "orphans":
+		count, _ := strconv.Atoi(os.Args[2])
+		orphans(count)
+	case "daemon": // leaves a process behind
+		_, _ = os.StartProcess("/bin/probe", []string{"probe", "sleep"}, &os.ProcAttr{Sys: &syscall.SysProcAttr{Setsid: true}})
 	case "lines":
 		for s := bufio.NewScanner(os.Stdin); s.Scan(); {
 			fmt.Println("got", s.Text())

@@ -1,0 +1,315 @@
+/*
+ * init is the first process of every container. It completes the sandbox,
+ * starts the app as its child, reaps what the app leaves behind, forwards the
+ * signals that the daemon sends, and ends as the app did. It starts the further
+ * processes of a container as well, and then becomes them.
+ *
+ *     init [--seccomp FILE] [--cgroup-fds 3,4,5] [--] [argv...]
+ *
+ * As PID 1 without argv it only reaps, until the container is removed.
+ *
+ * The app is not PID 1 itself, because the kernel ignores signals from inside
+ * that PID 1 does not catch: abort() and kill(getpid(), SIGTERM) would have no
+ * effect. And few apps wait for processes that they did not start, so zombies
+ * would pile up to the container's limit of processes.
+ *
+ * It is written in C without a C library, the only such program of cupola,
+ * because every container pays for it: a Go program needs megabytes and more
+ * than a millisecond, this one a page of stack and a fraction of that.
+ *
+ * The cgroups are joined and the seccomp filter is installed here, and not in
+ * libcontainer's init, because they are what makes a container slow to start: a
+ * filter compiled by libseccomp takes 22 to 30 ms, and a cgroup v1 attach by
+ * another process waits for an RCU grace period, which a thread that moves
+ * itself does not.
+ *
+ * The app may trace or signal this process where both have the same user. It
+ * gains nothing: filter, capabilities and cgroups are the same.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/filter.h>
+#include <linux/mman.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
+#include <linux/signal.h>
+#include <linux/uio.h>
+#include <linux/wait.h>
+
+/* Exit codes where the app did not run. The last two are a shell's. */
+enum { SETUP = 125, CANNOT_RUN = 126, NOT_FOUND = 127 };
+
+enum { PATH_SIZE = 4096 };
+
+/* call makes a system call; it returns a negative errno where that failed. */
+#if defined(__x86_64__)
+static long call6(long nr, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 asm("r10") = d;
+	register long r8 asm("r8") = e;
+	register long r9 asm("r9") = f;
+	asm volatile("syscall" : "+a"(nr) : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+	return nr;
+}
+asm(".globl _start\n_start:\n\txor %ebp, %ebp\n\tmov %rsp, %rdi\n\tand $-16, %rsp\n\tcall start\n");
+#elif defined(__aarch64__)
+static long call6(long nr, long a, long b, long c, long d, long e, long f)
+{
+	register long x8 asm("x8") = nr;
+	register long x0 asm("x0") = a;
+	register long x1 asm("x1") = b;
+	register long x2 asm("x2") = c;
+	register long x3 asm("x3") = d;
+	register long x4 asm("x4") = e;
+	register long x5 asm("x5") = f;
+	asm volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+	return x0;
+}
+asm(".globl _start\n_start:\n\tmov x29, #0\n\tmov x30, #0\n\tmov x0, sp\n\tbl start\n");
+#else
+#error "init knows the system calls of amd64 and arm64 only"
+#endif
+
+#define CALL(nr, a, b, c, d, e, f, ...) call6(nr, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+#define call(...) CALL(__VA_ARGS__, 0, 0, 0, 0, 0, 0)
+
+static unsigned long length(const char *s)
+{
+	unsigned long n = 0;
+	while (s[n])
+		n++;
+	return n;
+}
+
+static int equal(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
+
+static const char *reason(long err)
+{
+	switch (-err) {
+	case ENOENT: return "no such file or directory";
+	case ENOTDIR: return "not a directory";
+	case EACCES: return "permission denied";
+	case EPERM: return "operation not permitted";
+	case ENOEXEC: return "exec format error";
+	case E2BIG: return "argument list too long";
+	case ENOMEM: return "cannot allocate memory";
+	case EAGAIN: return "resource temporarily unavailable";
+	case ETXTBSY: return "text file busy";
+	case EBADF: return "bad file descriptor";
+	case EINVAL: return "invalid argument";
+	case ELOOP: return "too many levels of symbolic links";
+	}
+	return "system call failed";
+}
+
+/* fail ends the process and says why, in one write. */
+__attribute__((noinline)) static _Noreturn void fail(int code, const char *what, const char *name, const char *why)
+{
+	const char *parts[] = {"init: ", what, name, ": ", why, "\n"};
+	struct iovec line[6];
+	for (int i = 0; i < 6; i++)
+		line[i] = (struct iovec){(void *)parts[i], length(parts[i])};
+	call(__NR_writev, 2, line, 6);
+	for (;;)
+		call(__NR_exit_group, code);
+}
+
+/* join moves the process into each cgroup of a list of descriptors. "0" means
+ * the writer itself: on cgroup v1 a single thread that moves itself takes no
+ * lock that waits for RCU. */
+static void join(const char *fds)
+{
+	for (const char *s = fds; *s;) {
+		long fd = 0;
+		const char *begin = s;
+		for (; *s >= '0' && *s <= '9' && fd < 1000000; s++)
+			fd = fd * 10 + *s - '0';
+		if (s == begin || fd < 3 || (*s && (*s != ',' || !s[1])))
+			fail(SETUP, "--cgroup-fds ", fds, "want inherited descriptors like 3,4");
+		long n = call(__NR_write, fd, "0", 1);
+		if (n < 0)
+			fail(SETUP, "join cgroups by descriptors ", fds, reason(n));
+		if (*s)
+			s++;
+	}
+}
+
+/* confine installs the filter that file holds, as an array of sock_filter. It
+ * stays in the page cache: a copy would be memory of each container. */
+static void confine(const char *file)
+{
+	const unsigned long each = sizeof(struct sock_filter);
+	long fd = call(__NR_openat, AT_FDCWD, file, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		fail(SETUP, "open seccomp filter ", file, reason(fd));
+	long size = call(__NR_lseek, fd, 0, 2 /* SEEK_END */);
+	if (size <= 0 || size % each || size / each > BPF_MAXINSNS)
+		fail(SETUP, "seccomp filter ", file, "not a BPF program");
+	long at = call(__NR_mmap, 0, size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (at < 0 && at > -4096)
+		fail(SETUP, "map seccomp filter ", file, reason(at));
+	struct sock_fprog program = {size / each, (struct sock_filter *)at};
+	/* Without it an unprivileged process may not install a filter. */
+	long err = call(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1);
+	if (!err)
+		err = call(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+	if (err)
+		fail(SETUP, "install seccomp filter ", file, reason(err));
+	call(__NR_munmap, at, size);
+}
+
+/* close_inherited keeps every descriptor but the standard ones from the app: one
+ * that leaked from the daemon would be a way out of the sandbox. */
+static void close_inherited(void)
+{
+	if (!call(__NR_close_range, 3, ~0U, 0))
+		return;
+	/* Kernels before 5.9; as many as a daemon's leak could plausibly reach. */
+	for (int fd = 3; fd < 1024; fd++)
+		call(__NR_close, fd);
+}
+
+/* next copies the next absolute directory of PATH and "/name" to path, and
+ * returns what follows; null at the end. */
+static const char *next(const char *dirs, const char *name, char *path)
+{
+	unsigned long name_length = length(name);
+	while (*dirs) {
+		const char *dir = dirs;
+		unsigned long n = 0;
+		while (dir[n] && dir[n] != ':')
+			n++;
+		dirs += n + (dir[n] == ':');
+		if (dir[0] != '/' || n + name_length + 2 > PATH_SIZE)
+			continue;
+		for (unsigned long i = 0; i < n; i++)
+			path[i] = dir[i];
+		path[n] = '/';
+		for (unsigned long i = 0; i <= name_length; i++)
+			path[n + 1 + i] = name[i];
+		return dirs;
+	}
+	return 0;
+}
+
+/* become executes argv, which it finds in PATH if its name has no slash. PID 1
+ * never runs it, and so does not get the stack that it needs. */
+__attribute__((noinline)) static _Noreturn void become(char **argv, char **env)
+{
+	const char *dirs = "";
+	char path[PATH_SIZE];
+	for (const char *s = argv[0]; *s; s++) {
+		if (*s != '/')
+			continue;
+		long err = call(__NR_execve, argv[0], argv, env);
+		long found = call(__NR_faccessat, AT_FDCWD, argv[0], 0);
+		fail(found && found != -EACCES ? NOT_FOUND : CANNOT_RUN, "exec ", argv[0], reason(err));
+	}
+	for (char **e = env; *e; e++)
+		if ((*e)[0] == 'P' && (*e)[1] == 'A' && (*e)[2] == 'T' && (*e)[3] == 'H' && (*e)[4] == '=')
+			dirs = *e + 5;
+	while ((dirs = next(dirs, argv[0], path))) {
+		long err = call(__NR_execve, path, argv, env);
+		if (err != -ENOENT && err != -ENOTDIR && err != -EACCES)
+			fail(CANNOT_RUN, "exec ", path, reason(err));
+	}
+	fail(NOT_FOUND, "exec ", argv[0], "executable file not found in $PATH");
+}
+
+/* reap takes every child that has ended, and ends as the app if that is one: with
+ * its code, or 128 + its signal. The kernel then kills what is left in the
+ * container. PID 1 cannot end by a signal itself. */
+static void reap(long app)
+{
+	int status;
+	long pid;
+	while ((pid = call(__NR_wait4, -1, &status, WNOHANG, 0)) > 0) {
+		int signal = status & 0x7f, code = status >> 8 & 0xff;
+		if (pid == app)
+			call(__NR_exit_group, signal ? 128 + signal : code);
+	}
+}
+
+/* launch runs argv as a child that leads its own session, as it would without an
+ * init. The signals that were blocked before stay so. */
+static long launch(char **argv, char **env, const unsigned long *before)
+{
+	long app = call(__NR_clone, SIGCHLD);
+	if (app < 0)
+		fail(SETUP, "start ", argv[0], reason(app));
+	if (app)
+		return app;
+	call(__NR_setsid);
+	call(__NR_rt_sigprocmask, SIG_SETMASK, before, 0, sizeof *before);
+	become(argv, env);
+}
+
+/* supervise reaps, and forwards all other signals to the app, if there is one. */
+static _Noreturn void supervise(long app, const unsigned long *all)
+{
+	for (;;) {
+		long signal = call(__NR_rt_sigtimedwait, all, 0, 0, sizeof *all);
+		if (signal == SIGCHLD)
+			reap(app);
+		else if (signal > 0 && app)
+			call(__NR_kill, app, signal);
+	}
+}
+
+/* hide_arguments keeps the app's arguments from being listed twice, and pkill -f
+ * from finding two processes where one was meant. */
+static void hide_arguments(int argc, char **argv)
+{
+	if (argc < 2)
+		return;
+	char *end = argv[argc - 1] + length(argv[argc - 1]);
+	for (volatile char *c = argv[1]; c < end; c++)
+		*c = 0;
+}
+
+__attribute__((used)) static _Noreturn void start(long *stack)
+{
+	int argc = stack[0];
+	char **argv = (char **)(stack + 1), **env = argv + argc + 1;
+	const int first = call(__NR_getpid) == 1;
+	const unsigned long all = ~0UL;
+	unsigned long before = 0;
+	/* At once: what is neither blocked nor caught does not reach PID 1. */
+	if (first)
+		call(__NR_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
+	const char *filter = 0;
+	int i = 1;
+	for (; i < argc && argv[i][0] == '-'; i += 2) {
+		if (equal(argv[i], "--")) {
+			i++;
+			break;
+		}
+		if (i + 1 == argc)
+			fail(SETUP, "flag ", argv[i], "needs a value");
+		if (equal(argv[i], "--seccomp"))
+			filter = argv[i + 1];
+		else if (equal(argv[i], "--cgroup-fds"))
+			join(argv[i + 1]);
+		else
+			fail(SETUP, "flag ", argv[i], "unknown");
+	}
+	if (filter)
+		confine(filter);
+	close_inherited();
+	if (!first && i >= argc)
+		fail(SETUP, "command", "", "missing");
+	if (!first)
+		become(argv + i, env);
+	/* Ignored, as it may have been inherited, it would not tell of children. */
+	const unsigned long fallback[4] = {0};
+	call(__NR_rt_sigaction, SIGCHLD, fallback, 0, sizeof all);
+	long app = i < argc ? launch(argv + i, env, &before) : 0;
+	hide_arguments(argc, argv);
+	supervise(app, &all);
+}

@@ -1,0 +1,136 @@
+//go:build linux && cgo
+
+package container
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// exec runs the probe in a container to its end.
+func (b *bench) exec(t *testing.T, id string, args ...string) (string, Exit) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	x, err := b.Exec(t.Context(), id, Process{Args: append([]string{"/bin/probe"}, args...), UID: 2000, GID: 2000}, Stdio{Out: w, Err: w})
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exit, err := x.Wait(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out), exit
+}
+
+// TestEndBySignal has processes end as they do outside of containers, where PID 1
+// would not: jvmkill sends itself SIGKILL, abort SIGABRT.
+func TestEndBySignal(t *testing.T) {
+	b := newBench(t)
+	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGABRT, syscall.SIGSEGV} {
+		out, exit := b.output(t, b.spec("die", "die", strconv.Itoa(int(sig))))
+		if want := (Exit{Code: 128 + int(sig), Known: true}); out != "" || exit != want {
+			t.Errorf("%s: got %q, %+v; want %+v", sig, out, exit, want)
+		}
+	}
+}
+
+func TestInitReaps(t *testing.T) {
+	b := newBench(t)
+	const want = "2000 orphans, 0 zombies\n"
+	spec := b.spec("app", "orphans", "2000")
+	spec.Limits.Pids = 100
+	if out, exit := b.output(t, spec); out != want || exit.Code != 0 {
+		t.Errorf("got %q, %+v; want %q", out, exit, want)
+	}
+	spec = b.spec("idle")
+	spec.Process.Args, spec.Limits.Pids = nil, 100
+	if _, err := b.Start(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	if out, exit := b.exec(t, "idle", "orphans", "2000"); out != want || exit.Code != 0 {
+		t.Errorf("beside an init alone: got %q, %+v; want %q", out, exit, want)
+	}
+}
+
+// TestInitEnds has a container end as its process does, and with it alone.
+func TestInitEnds(t *testing.T) {
+	b := newBench(t)
+	if _, exit := b.output(t, b.spec("daemon", "daemon")); exit != (Exit{Known: true}) {
+		t.Errorf("got %+v; want the end with the process, whatever it leaves behind", exit)
+	}
+	if out, exit := b.output(t, b.spec("defy", "defy")); exit.Code != 5 {
+		t.Errorf("got %q, %+v; want an init that ignores SIGKILL and SIGSTOP from inside", out, exit)
+	}
+	if out, exit := b.output(t, b.spec("ask", "ask")); out != "kill: <nil>\n" || exit.Code != 7 {
+		t.Errorf("got %q, %+v; want a signal forwarded", out, exit)
+	}
+	_, r := b.start(t, b.spec("app", "sleep"))
+	waitLine(t, r, "ready\n")
+	b.exec(t, "app", "massacre")
+	if exit, want := b.wait(t, "app"), (Exit{Code: 137, Known: true}); exit != want {
+		t.Errorf("got %+v; want %+v", exit, want)
+	}
+}
+
+// TestKillOfStopped ends an app that no SIGTERM reaches: it is stopped.
+func TestKillOfStopped(t *testing.T) {
+	b := newBench(t)
+	_, r := b.start(t, b.spec("app", "stop"))
+	waitLine(t, r, "ready\n")
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		if err := b.Signal("app", sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if exit := b.wait(t, "app"); exit.Code != 137 {
+		t.Errorf("got %+v; want it killed", exit)
+	}
+}
+
+// TestInitPosture has the init be as confined as its app, hold nothing and
+// need no memory.
+func TestInitPosture(t *testing.T) {
+	b := newBench(t)
+	app, r := b.start(t, b.spec("app", "sleep"))
+	waitLine(t, r, "ready\n")
+	status, _ := b.exec(t, "app", "cat", "/proc/1/status")
+	for _, want := range []string{
+		"Name:\tinit\n", "CapPrm:\t0000000000000000", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "CapAmb:\t0000000000000000",
+		"NoNewPrivs:\t1", "Seccomp:\t2", "Uid:\t2000\t2000", "Threads:\t1\n",
+	} {
+		if !strings.Contains(status, want) {
+			t.Errorf("got no %q in\n%s", want, status)
+		}
+	}
+	if out, _ := b.exec(t, "app", "ls", "/proc/1/fd"); out != "0\n1\n2\n" {
+		t.Errorf("got descriptors %q; want the standard ones", out)
+	}
+	if out, _ := b.exec(t, "app", "cat", "/proc/1/cmdline"); strings.TrimRight(out, "\x00") != HelperMount+"/init" {
+		t.Errorf("got %q; want no argument that the app has too", out)
+	}
+	dir := filepath.Join("/proc", strconv.Itoa(app.PID))
+	var kB string
+	memory, err := os.ReadFile(filepath.Join(dir, "smaps_rollup"))
+	for line := range strings.Lines(string(memory)) {
+		if after, ok := strings.CutPrefix(line, "Anonymous:"); ok {
+			kB = strings.TrimSpace(after)
+		}
+	}
+	if err != nil || kB != "4 kB" && kB != "8 kB" {
+		t.Errorf("got %q of memory, %v; want a page of stack, or two where the environment lies on two", kB, err)
+	}
+}
