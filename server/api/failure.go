@@ -1,12 +1,14 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
 
+	"cupola/store"
 	"cupola/store/cf"
 )
 
@@ -40,6 +42,8 @@ var faults = map[cf.Kind]fault{
 	cf.BuildpackStackUnknown: {422, 390012, "CF-BuildpackStackDoesNotExist"},
 	cf.BrokerNotRemovable:    {422, 270010, "CF-ServiceBrokerNotRemovable"},
 	cf.FeatureDisabled:       {403, 330002, "CF-FeatureDisabled"},
+	cf.DatabaseError:         {500, 10011, "CF-DatabaseError"},
+	cf.DiskFull:              {507, 10011, "CF-DatabaseError"}, // Cloud Controller has no error of its own for it; the status tells it apart
 
 	cf.InvalidRelation:          {400, 1002, "CF-InvalidRelation"},
 	cf.UnableToPerform:          {400, 10009, "CF-UnableToPerform"},
@@ -68,7 +72,7 @@ func (s *Server) failure(r *http.Request, err error) *response {
 		return &response{status: 499, body: doc{}}
 	default:
 		s.Log.ErrorContext(r.Context(), "request failed", slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Any("err", err))
-		many = cf.Errors{cf.Errorf(cf.Unknown, "An unknown error occurred.")}
+		many = cf.Errors{cmp.Or(store.Explain(err), cf.Errorf(cf.Unknown, "An unknown error occurred."))}
 	}
 	if strings.HasPrefix(r.URL.Path, policyServer) {
 		return policyFailure(many[0])

@@ -215,5 +215,9 @@ func (u *UAA) faultOf(r *http.Request, err error) *fault {
 		return f
 	}
 	u.log.ErrorContext(r.Context(), "token request failed", slog.String("path", r.URL.Path), slog.Any("err", err))
+	if e := store.Explain(err); e != nil {
+		status := map[cf.Kind]int{cf.DiskFull: http.StatusInsufficientStorage, cf.ServiceUnavailable: http.StatusServiceUnavailable, cf.DatabaseError: http.StatusInternalServerError}[e.Kind]
+		return &fault{status, "server_error", e.Detail}
+	}
 	return &fault{http.StatusInternalServerError, "server_error", "An unknown error occurred."}
 }

@@ -32,6 +32,8 @@ const (
 	OrgSuspended          Kind = "OrgSuspended"
 	ServiceUnavailable    Kind = "ServiceUnavailable"
 	BrokerNotRemovable    Kind = "ServiceBrokerNotRemovable"
+	DiskFull              Kind = "DiskFull"      // of the data directory
+	DatabaseError         Kind = "DatabaseError" // the database is damaged
 
 	InvalidRelation          Kind = "InvalidRelation"
 	UnableToPerform          Kind = "UnableToPerform"
