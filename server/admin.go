@@ -39,7 +39,7 @@ func (h *house) adminPassword() (string, error) {
 		}
 		password = strings.ToLower(rand.Text()[:20])
 	}
-	return password, durable.Write(passwordFile(h.DataDir), []byte(password+"\n"), 0o600)
+	return password, durable.Ensure(passwordFile(h.DataDir), []byte(password+"\n"), 0o600)
 }
 
 // visibleAtOnce is how many apps are looked for in one query.

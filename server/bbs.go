@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"cupola/runtime/durable"
 	"cupola/runtime/lrp"
 	"cupola/server/bbs"
 )
@@ -82,7 +83,7 @@ func (h *house) serveBBS(ctx context.Context, l net.Listener) error {
 	if h.BBSFiles != (BBSFiles{}) {
 		said += ownFiles + "\n"
 	}
-	if err := os.WriteFile(bbsAddress(h.DataDir), []byte(said), 0o600); err != nil {
+	if err := durable.Ensure(bbsAddress(h.DataDir), []byte(said), 0o600); err != nil {
 		return err
 	}
 	return h.bbs.Serve(ctx, l, &tls.Config{MinVersion: tls.VersionTLS12,

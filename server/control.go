@@ -45,6 +45,11 @@ func (h *house) serveControl(ctx context.Context, listening func()) error {
 		l, err = net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
 		return err
 	})
+	if isDiskFault(err) {
+		h.Log.ErrorContext(ctx, "cupola's commands do not reach this daemon until it is restarted: free space on the data directory's disk", "err", err)
+		listening()
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("listen for cupola's commands: %w", err)
 	}

@@ -81,6 +81,7 @@ type house struct {
 	ssh            *sshproxy.Proxy // nil where there is none
 	sshKey         string          // the fingerprint of its key
 	api            *api.Server
+	unseeded       bool       // the rows still have to be brought up to what this daemon offers
 	endPolls       func()     // answers the requests that wait for news
 	keeping        sync.Mutex // held while what nobody names is taken away, or what is named is gathered
 }
@@ -99,7 +100,7 @@ func open(ctx context.Context, c Config) (*house, error) {
 	}{
 		{"data directory", h.openDir}, {"API's address", h.sayAPI}, {"store", h.openStore}, {"network's addresses", h.openSubnet}, {"root filesystems", h.openRoots}, {"volumes", h.openVolumes},
 		{"metrics", h.openMetrics}, {"containers", h.openContainers}, {"network", h.openNetwork}, {"cell", h.openCell},
-		{"seeds", h.seed}, {"ssh proxy", h.openSSH}, {"control plane", h.openControl}, {"built-in service broker", h.openDataServices},
+		{"seeds", h.openSeeds}, {"ssh proxy", h.openSSH}, {"control plane", h.openControl}, {"built-in service broker", h.openDataServices},
 	} {
 		if err := step.open(ctx); err != nil {
 			h.close()

@@ -1,8 +1,10 @@
 package server
 
 import (
-	"bytes"
 	"context"
+	"errors"
+	"syscall"
+	"time"
 
 	"cupola/runtime/lifecycle"
 	"cupola/server/api"
@@ -14,6 +16,58 @@ import (
 // internalDomain is where apps find each other, as Cloud Foundry's deployments
 // have it.
 const internalDomain = "apps.internal"
+
+// openSeeds is seed, which a disk without room puts off where an earlier daemon
+// has made the rows: what runs is led to and adopted all the same.
+func (h *house) openSeeds(ctx context.Context) error {
+	err := h.seed(ctx)
+	if err == nil || !isDiskFault(err) || !h.seeded(ctx) {
+		return err
+	}
+	h.Log.ErrorContext(ctx, "the data directory's disk is full, or cannot be written: the daemon serves what there is, and most changes are refused. Free space on it", "data_dir", h.DataDir, "err", err)
+	h.unseeded = true
+	return nil
+}
+
+func isDiskFault(err error) bool {
+	return errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrIO) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EROFS)
+}
+
+// seeded reports whether a daemon has started on the data directory before: all
+// seeds are one transaction.
+func (h *house) seeded(ctx context.Context) bool {
+	return h.store.Read(ctx, func(tx *store.Tx) error {
+		_, err := store.Users.First(tx, store.Query{Where: map[string][]string{"usernames": {"admin"}, "origins": {uaa.Origin}}})
+		return err
+	}) == nil
+}
+
+// seedInterval is how often seeding is tried again that was put off.
+const seedInterval = 30 * time.Second
+
+// seedLater seeds once there is room again.
+func (h *house) seedLater(ctx context.Context) error {
+	if !h.unseeded {
+		return nil
+	}
+	t := time.NewTicker(seedInterval)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		}
+		err := h.seed(ctx)
+		if err == nil {
+			h.Log.InfoContext(ctx, "the data directory's disk has room again")
+			return nil
+		}
+		if !isDiskFault(err) {
+			h.Log.ErrorContext(ctx, "rows not brought up to what this daemon offers", "err", err)
+		}
+	}
+}
 
 // seed brings the rows up to what this daemon and machine offer: stacks,
 // system buildpacks, Cloud Foundry's default security groups, the domain, the
@@ -48,7 +102,7 @@ func (h *house) seed(ctx context.Context) error {
 
 func (h *house) systemBuildpacks(ctx context.Context) (out []api.SystemBuildpack, err error) {
 	for _, b := range lifecycle.Buildpacks() {
-		kept, err := h.blobs.Put(ctx, bytes.NewReader(b.Zip))
+		kept, err := h.blobs.Ensure(ctx, b.Zip)
 		if err != nil {
 			return nil, err
 		}

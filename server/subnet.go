@@ -135,12 +135,6 @@ func (h *house) keepSubnet(ctx context.Context, subnet netip.Prefix) error {
 	return keepLine(subnetFile(h.DataDir), subnet.String())
 }
 
-// keepLine has a file hold a line that all may read. One that does so stays: a
-// full disk keeps nobody from cleaning up.
-func keepLine(name, line string) error {
-	content := line + "\n"
-	if text, err := os.ReadFile(name); err == nil && string(text) == content {
-		return nil
-	}
-	return durable.Write(name, []byte(content), 0o644)
-}
+// keepLine writes a line to a file that all may read, unless it is there: a
+// full disk is not in the way of cleaning up.
+func keepLine(name, line string) error { return durable.Ensure(name, []byte(line+"\n"), 0o644) }

@@ -32,7 +32,7 @@ func (s *Store) Snapshot(ctx context.Context, dir string) error {
 		return err
 	}
 	// Neither pool: one has a single connection, the other writes nothing.
-	db, err := open(filepath.Join(s.dir, DatabaseFile), "_txlock=deferred")
+	db, err := open(filepath.Join(s.dir, DatabaseFile), "_txlock=deferred"+s.mode)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -33,8 +34,12 @@ type Store struct {
 	writers   *fairqueue.Queue // who has its one slot has writer and batch
 	batch     *batch           // the transaction that writes may join; nil: none
 	followers *followers
-	log       *slog.Logger
-	now       func() time.Time
+	// mode adds to how the database is opened. A full disk has no room for the
+	// 32 kB file by which processes share a write-ahead log; SQLite's unix-excl
+	// keeps that in memory, and other processes out.
+	mode string
+	log  *slog.Logger
+	now  func() time.Time
 
 	statements atomic.Int64
 	held       atomic.Pointer[func(Held)]
@@ -64,23 +69,37 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	file := filepath.Join(c.Dir, DatabaseFile)
-	writer, err := open(file, "_txlock=immediate")
+	s := &Store{dir: c.Dir, seal: seal, feed: newFeed(), writers: fairqueue.New(1, 1), followers: newFollowers(), log: c.Log, now: time.Now}
+	err = s.openPools()
+	if errors.Is(err, ErrFull) {
+		s.mode = "&vfs=unix-excl"
+		err = s.openPools()
+	}
 	if err != nil {
 		return nil, err
 	}
+	return s, nil
+}
+
+// openPools opens the writer, which migrates, and the readers.
+func (s *Store) openPools() error {
+	file := filepath.Join(s.dir, DatabaseFile)
+	writer, err := open(file, "_txlock=immediate"+s.mode)
+	if err != nil {
+		return err
+	}
 	writer.SetMaxOpenConns(1)
-	s := &Store{dir: c.Dir, writer: writer, seal: seal, feed: newFeed(), writers: fairqueue.New(1, 1), followers: newFollowers(), log: c.Log, now: time.Now}
+	s.writer = writer
 	if err := s.migrate(file); err != nil {
 		writer.Close()
-		return nil, fmt.Errorf("migrate %s: %w", file, nameFault(err))
+		return fmt.Errorf("migrate %s: %w", file, nameFault(err))
 	}
-	if s.reader, err = open(file, "_pragma=query_only(1)"); err != nil {
+	if s.reader, err = open(file, "_pragma=query_only(1)"+s.mode); err != nil {
 		writer.Close()
-		return nil, err
+		return err
 	}
 	s.reader.SetMaxOpenConns(2 + runtime.NumCPU())
-	return s, nil
+	return nil
 }
 
 // open opens a pool. busy_timeout comes first, so that the pragmas after it

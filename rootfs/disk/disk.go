@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // Method is a way of holding a container to its size.
@@ -38,11 +39,13 @@ type Size struct {
 
 // Disks makes and removes containers' writable directories. Its methods may be called at once for different directories.
 type Disks struct {
-	dir    string // templates
-	log    *slog.Logger
-	method Method
-	why    string
-	mu     sync.Mutex // held while a template is made or dropped
+	dir string // templates
+	log *slog.Logger
+	mu  sync.Mutex // held while a template is made or dropped
+
+	probing sync.Mutex
+	method  Method // "": not known yet, for want of room to try; guarded by probing, like why
+	why     string
 }
 
 // Data is where in a container's directory its writes go.
@@ -60,27 +63,56 @@ func New(dir string, log *slog.Logger) (*Disks, error) {
 	if err := d.dropProbes(); err != nil {
 		return nil, err
 	}
-	d.probe()
+	_, _ = d.choose() // Create says it again
 	return d, nil
 }
 
-// Method tells how sizes are held, and when it is not the best way, why.
-func (d *Disks) Method() (Method, string) { return d.method, d.why }
+// Method tells how sizes are held, and when it is not the best way, why. It is
+// Plain while the disk is too full to try.
+func (d *Disks) Method() (Method, string) {
+	m, err := d.choose()
+	d.probing.Lock()
+	defer d.probing.Unlock()
+	if err != nil {
+		return Plain, err.Error()
+	}
+	return m, d.why
+}
 
-// probe tries the methods for real: whether a kernel has quotas compiled in, switched on and enforced is nowhere to be read.
-func (d *Disks) probe() {
+// choose finds the best method once. A disk without room proves nothing, so
+// that what is found there is not kept: a container without a limit would
+// outlive it.
+func (d *Disks) choose() (Method, error) {
+	d.probing.Lock()
+	defer d.probing.Unlock()
+	if d.method != "" {
+		return d.method, nil
+	}
+	if err := d.probeLocked(); err != nil {
+		return "", fmt.Errorf("the data directory's disk is full: %w", err)
+	}
+	return d.method, nil
+}
+
+// probeLocked tries the methods for real: whether a kernel has quotas compiled in, switched on and enforced is nowhere to
+// be read. It fails where there is no room to try.
+func (d *Disks) probeLocked() error {
 	errProject := d.try(Project)
 	if errProject == nil {
 		d.method = Project
-		return
+		return nil
 	}
 	errLoop := d.try(Loop)
 	if errLoop == nil {
 		d.method, d.why = Loop, fmt.Sprintf("no project quota: %v", errProject)
-		return
+		return nil
+	}
+	if err := errors.Join(errProject, errLoop); errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EROFS) {
+		return err
 	}
 	d.method, d.why = Plain, fmt.Sprintf("no project quota: %v; no loop device: %v", errProject, errLoop)
 	d.log.Warn("disk quotas are not enforced", "err", errors.Join(errProject, errLoop))
+	return nil
 }
 
 func (d *Disks) try(m Method) error {
@@ -117,9 +149,12 @@ func (d *Disks) Create(dir string, s Size) error {
 	if s.Inodes <= 0 || s.Inodes > MaxInodes {
 		s.Inodes = MaxInodes
 	}
-	m := d.method
-	if s.Bytes <= 0 {
-		m = Plain
+	m := Plain
+	if s.Bytes > 0 {
+		var err error
+		if m, err = d.choose(); err != nil {
+			return err
+		}
 	}
 	if m == Project && s.Durable {
 		// A file system of its own can be held still for a backup.

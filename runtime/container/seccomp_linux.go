@@ -2,8 +2,9 @@ package container
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
+
+	"cupola/runtime/durable"
 )
 
 // filterName is the seccomp program in the helper's directory.
@@ -15,9 +16,8 @@ func writeFilter(dir string) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, filterName)
-	if err := os.WriteFile(path+".new", program, 0o444); err != nil {
+	if err := durable.Ensure(filepath.Join(dir, filterName), program, 0o444); err != nil {
 		return fmt.Errorf("write seccomp filter: %w", err)
 	}
-	return os.Rename(path+".new", path)
+	return nil
 }

@@ -3,6 +3,7 @@
 package durable
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -23,6 +24,31 @@ func Write(name string, content []byte, mode fs.FileMode) error {
 		return errors.Join(err, os.Remove(next))
 	}
 	return take(next, name)
+}
+
+// Ensure is Write unless the file has that content: a disk that is full, or can
+// only be read, is in the way of no start that changes nothing.
+func Ensure(name string, content []byte, mode fs.FileMode) error {
+	info, err := os.Lstat(name)
+	if err == nil && info.Mode() == mode && info.Size() == int64(len(content)) {
+		if have, err := os.ReadFile(name); err == nil && bytes.Equal(have, content) {
+			return nil
+		}
+	}
+	return Write(name, content, mode)
+}
+
+// EmptyDir removes what is in a directory, and makes the directory, 0700, where
+// there is none. One that is there stays: to make it again takes room.
+func EmptyDir(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return os.MkdirAll(dir, 0o700)
+	}
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+	}
+	return err
 }
 
 // Rename gives the regular file from the name to. Its content is on the disk

@@ -8,10 +8,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
+	"cupola/runtime/durable"
 	"cupola/server/bits"
 	"cupola/server/outward"
 	"cupola/store/blob"
@@ -41,7 +41,7 @@ type Fetcher struct {
 // New makes a Fetcher. What one that was killed left in the TempDir goes.
 func New(c Config) (*Fetcher, error) {
 	if c.TempDir != "" {
-		if err := errors.Join(os.RemoveAll(c.TempDir), os.MkdirAll(c.TempDir, 0o700)); err != nil {
+		if err := durable.EmptyDir(c.TempDir); err != nil {
 			return nil, err
 		}
 	}

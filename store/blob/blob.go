@@ -4,6 +4,7 @@
 package blob
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -37,10 +38,7 @@ var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // interrupted Put left.
 func Open(dir string) (*Store, error) {
 	tmp := filepath.Join(dir, "tmp")
-	if err := os.RemoveAll(tmp); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(tmp, 0o700); err != nil {
+	if err := durable.EmptyDir(tmp); err != nil {
 		return nil, err
 	}
 	return &Store{dir: dir}, nil
@@ -127,6 +125,16 @@ func (s *Store) Put(ctx context.Context, r io.Reader) (Blob, error) {
 		return Blob{}, err
 	}
 	return t.Commit()
+}
+
+// Ensure is Put of what may well be there: then nothing is written.
+func (s *Store) Ensure(ctx context.Context, content []byte) (Blob, error) {
+	sum := sha256.Sum256(content)
+	b := Blob{Digest: hex.EncodeToString(sum[:]), Size: int64(len(content))}
+	if have, err := os.ReadFile(s.path(b.Digest)); err == nil && bytes.Equal(have, content) {
+		return b, nil
+	}
+	return s.Put(ctx, bytes.NewReader(content))
 }
 
 // reader stops reading when its context ends.
