@@ -15,7 +15,7 @@ TEST       := go test $(TAGS) -vet=off -ldflags "-s -w"
 UNRACED    := '-gcflags=modernc.org/sqlite/lib=-race=false -d=checkptr=0' '-gcflags=modernc.org/libc/...=-race=false -d=checkptr=0'
 SUDO       := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$(PATH)")
 
-HELPERS    := runtime/lifecycle/bin/lifecycle runtime/lifecycle/bin/launcher runtime/lifecycle/bin/init
+HELPERS    := runtime/lifecycle/bin/lifecycle runtime/lifecycle/bin/launcher runtime/lifecycle/bin/init runtime/lifecycle/bin/fetch
 SOURCES    := $(shell find cmd server store runtime rootfs examples web -name '*.go' -o -path '*/migrations/*.sql' 2>/dev/null) go.mod
 
 .DEFAULT_GOAL := help
@@ -44,6 +44,9 @@ runtime/lifecycle/bin/launcher: $(shell find cmd/lifecycle/launcher runtime/life
 
 runtime/lifecycle/bin/init: cmd/lifecycle/init/init.c cmd/lifecycle/init/build
 	cmd/lifecycle/init/build $@
+
+runtime/lifecycle/bin/fetch: $(shell find cmd/lifecycle/fetch runtime/lifecycle/fetch rootfs/unpack -name '*.go' 2>/dev/null) go.mod
+	CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/lifecycle/fetch
 
 .PHONY: demo
 demo: build ## run the demo: a daemon, an app pushed from source, its page

@@ -42,7 +42,7 @@ type Config struct {
 	// end, or a quarter of their life.
 	InstanceCertLife time.Duration
 	DataServices     []string                // what the built-in service broker offers, of databroker.Names; nil: there is none
-	AllowLoopback    bool                    // syslog drains, route services, buildpacks, registries and brokers of spaces may be at this machine's own addresses
+	AllowLoopback    bool                    // syslog drains, route services, registries and brokers of spaces may be at this machine's own addresses
 	Registries       rootfs.Registries       // of images
 	Cells            []CellConfig            // none: the machine is one
 	Preloaded        map[string]string       // name of a root filesystem → a stack, a path or an image; nil: the stacks

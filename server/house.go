@@ -128,7 +128,8 @@ func (h *house) openDir(context.Context) error {
 		return fmt.Errorf("%s %w: stop that one, or give --data-dir", h.DataDir, errInUse)
 	}
 	h.lock = lock
-	if err := h.sweepBackups(); err != nil {
+	// An older daemon fetched buildpacks into tmp.
+	if err := errors.Join(h.sweepBackups(), os.RemoveAll(h.path("tmp"))); err != nil {
 		return err
 	}
 	// For who finds the lock and not the name the directory was given by.
@@ -205,11 +206,7 @@ func (h *house) openControl(ctx context.Context) (err error) {
 	h.openDirector()
 	h.deploys = deploy.New(deploy.Config{Store: h.store, Within: api.WithinQuota, Log: h.Log})
 	h.wishes = bbsrows.New()
-	loop, err := h.loopConfig(ctx)
-	if err != nil {
-		return err
-	}
-	h.loop = reconcile.New(loop)
+	h.loop = reconcile.New(h.loopConfig(ctx))
 	h.openBBS()
 	if h.brokers, err = h.newBrokers(); err != nil {
 		return err

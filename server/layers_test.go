@@ -84,7 +84,7 @@ func TestEffectsHaveOneRoom(t *testing.T) {
 		"github.com/vishvananda/netlink":          "runtime/network server/doctor",
 		"modernc.org/sqlite":                      "store",
 		"github.com/golang-jwt/jwt/":              "server/uaa",
-		"github.com/go-git/go-git/":               "server/buildpack cmd/cupola",
+		"github.com/go-git/go-git/":               "runtime/lifecycle/fetch cmd/cupola",
 		"github.com/google/go-containerregistry/": "rootfs bench",
 		"github.com/ProtonMail/go-crypto/":        "rootfs/debian",
 		"github.com/pkg/sftp":                     "runtime/lifecycle/sshd",

@@ -5,19 +5,14 @@ import (
 	"net"
 
 	"cupola/runtime/lrp"
-	"cupola/server/buildpack"
 	"cupola/server/desire"
 	"cupola/server/reconcile"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
-func (h *house) loopConfig(ctx context.Context) (reconcile.Config, error) {
-	f, err := buildpack.New(buildpack.Config{Blobs: h.blobs, Where: h.outward(), TempDir: h.path("tmp")})
-	if err != nil {
-		return reconcile.Config{}, err
-	}
-	return reconcile.Config{Store: h.store, Cells: h.loopCells(ctx), API: h.apiURL(), Fetch: f.Fetch, Pull: h.pull, BBS: h.wishes, Sources: []reconcile.Source{{Tables: []string{store.DataInstances.Name()}, Desired: h.dataDesired}, h.director.Source()}, Observe: h.metrics.Converged, Logs: h.logLine, Log: h.Log}, nil
+func (h *house) loopConfig(ctx context.Context) reconcile.Config {
+	return reconcile.Config{Store: h.store, Cells: h.loopCells(ctx), API: h.apiURL(), Pull: h.pull, BBS: h.wishes, Sources: []reconcile.Source{{Tables: []string{store.DataInstances.Name()}, Desired: h.dataDesired}, h.director.Source()}, Observe: h.metrics.Converged, Logs: h.logLine, Log: h.Log}
 }
 
 // loopCells are the logical cells, which drain what they stop until ctx ends.

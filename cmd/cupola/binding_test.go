@@ -2,11 +2,8 @@ package main
 
 import (
 	"archive/tar"
-	"archive/zip"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,19 +84,9 @@ func (d *daemon) bind(app, service string) {
 // sidecar that does.
 func readerDir(t *testing.T, feature, was, read string) string {
 	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		z := zip.NewWriter(w)
-		for name, script := range map[string]string{"bin/detect": "exit 0", "bin/supply": "exit 0", "bin/finalize": reading("staging", read),
-			"bin/release": "echo '---\ndefault_process_types:\n  web: ./hello'"} {
-			header := &zip.FileHeader{Name: name}
-			header.SetMode(0o755)
-			if f, err := z.CreateHeader(header); err == nil {
-				fmt.Fprint(f, "#!/bin/sh\n"+script+"\n")
-			}
-		}
-		z.Close()
-	}))
-	t.Cleanup(s.Close)
+	const sh = "#!/bin/sh\n"
+	public, _ := newOutside(t).serve(t, zipped(map[string]string{"bin/detect": sh + "exit 0\n", "bin/supply": sh + "exit 0\n", "bin/finalize": sh + reading("staging", read) + "\n",
+		"bin/release": sh + "echo '---\ndefault_process_types:\n  web: ./hello'\n"}))
 	features := doc{feature: true}
 	if was != "" {
 		features[was] = false
@@ -108,7 +95,7 @@ func readerDir(t *testing.T, feature, was, read string) string {
 	if err := os.WriteFile(filepath.Join(dir, "hello"), helloProgram(t), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	writeManifest(t, dir, doc{"name": "probe", "memory": "64M", "disk_quota": "128M", "stack": "host", "buildpacks": []string{s.URL + "/reader.zip"}, "features": features,
+	writeManifest(t, dir, doc{"name": "probe", "memory": "64M", "disk_quota": "128M", "stack": "host", "buildpacks": []string{public + "/reader.zip"}, "features": features,
 		"command": "./hello", "sidecars": []doc{{"name": "reader", "process_types": []string{"web"}, "command": reading("sidecar", read) + "; exec sleep 1000"}}})
 	return dir
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,9 +28,15 @@ var ownBuildpack = map[string]string{
 // serveBuildpack gives the URL of ownBuildpack.
 func serveBuildpack(t *testing.T) string {
 	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	public, _ := newOutside(t).serve(t, zipped(ownBuildpack))
+	return public + "/own.zip"
+}
+
+// zipped answers with a zip of executable files.
+func zipped(files map[string]string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
 		z := zip.NewWriter(w)
-		for name, script := range ownBuildpack {
+		for name, script := range files {
 			header := &zip.FileHeader{Name: name}
 			header.SetMode(0o755)
 			if f, err := z.CreateHeader(header); err == nil {
@@ -39,9 +44,7 @@ func serveBuildpack(t *testing.T) string {
 			}
 		}
 		z.Close()
-	}))
-	t.Cleanup(s.Close)
-	return s.URL + "/own.zip"
+	}
 }
 
 // imageApp is an app that is the Go example on an image, with a sidecar that

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"runtime"
 	"testing"
@@ -20,6 +22,7 @@ type outside struct {
 	gateway         net.IP
 	public, private net.IP
 	listening       []net.Listener
+	web             []net.Listener // on webPort of both addresses, for serve
 	echoing         []net.PacketConn
 }
 
@@ -51,6 +54,22 @@ func newOutside(t *testing.T) *outside {
 		go echo(c)
 	}
 	return o
+}
+
+const webPort = "8000"
+
+// serve answers requests at webPort of both addresses.
+func (o *outside) serve(t *testing.T, h http.Handler) (public, private string) {
+	t.Helper()
+	for _, l := range o.web {
+		srv := httptest.NewUnstartedServer(h)
+		srv.Listener.Close()
+		srv.Listener = l
+		srv.Start()
+		t.Cleanup(srv.Close)
+	}
+	url := func(ip net.IP) string { return "http://" + net.JoinHostPort(ip.String(), webPort) }
+	return url(o.public), url(o.private)
 }
 
 // accept closes every connection.
@@ -103,6 +122,13 @@ func (o *outside) furnish() error {
 		}
 		o.listening = append(o.listening, l)
 	}
+	for _, ip := range []net.IP{o.public, o.private} {
+		l, err := net.Listen("tcp4", net.JoinHostPort(ip.String(), webPort))
+		if err != nil {
+			return err
+		}
+		o.web = append(o.web, l)
+	}
 	for _, port := range []string{":9000", ":9001"} {
 		c, err := net.ListenPacket("udp4", o.private.String()+port)
 		if err != nil {
@@ -133,7 +159,7 @@ func up(name string, ip net.IP, bits int, route *netlink.Route) error {
 }
 
 func (o *outside) close() {
-	for _, l := range o.listening {
+	for _, l := range append(o.listening, o.web...) {
 		l.Close()
 	}
 	for _, c := range o.echoing {

@@ -37,7 +37,7 @@ type serveCmd struct {
 	Domain           string         `help:"The domain of apps. The API is api.DOMAIN, localhost and every IP address." default:"localhost" env:"CUPOLA_DOMAIN"`
 	AdminPassword    string         `help:"The admin's password; made once when not given." env:"CUPOLA_ADMIN_PASSWORD" placeholder:"PASSWORD"`
 	PasswordPolicy   map[string]int `help:"What users' new passwords must have: min-length, upper, lower, digits, special, like min-length=12,digits=1." mapsep:"," env:"CUPOLA_PASSWORD_POLICY" placeholder:"NAME=N,…"`
-	AllowLoopback    bool           `help:"Let users' syslog drains, route services, buildpacks, registries of images and brokers of spaces be at this machine's own addresses, where services may trust whoever connects." env:"CUPOLA_ALLOW_LOOPBACK"`
+	AllowLoopback    bool           `help:"Let users' syslog drains, route services, registries of images and brokers of spaces be at this machine's own addresses, where services may trust whoever connects." env:"CUPOLA_ALLOW_LOOPBACK"`
 	DataServices     []string       `name:"data-services" help:"What the built-in service broker offers, of postgres, redis and files; it is off when not given. It needs the stack of 'cupola broker prepare'." env:"CUPOLA_DATA_SERVICES" placeholder:"NAME"`
 	MaxBindings      int            `name:"max-service-bindings" help:"How many bindings an app can have to one service instance at a time: more than one lets them be rotated." default:"5" env:"CUPOLA_MAX_SERVICE_BINDINGS" placeholder:"N"`
 	InstanceCertLife time.Duration  `help:"How long the certificates of instances are good. They are replaced half an hour before their end, or a quarter of their life." default:"24h" env:"CUPOLA_INSTANCE_CERT_LIFE" placeholder:"TIME"`

@@ -25,7 +25,7 @@ var programs embed.FS
 
 // installed are the programs of containers here; images of droplets have no
 // need of an init, which other platforms bring.
-func installed() []string { return append(inImages(), "init") }
+func installed() []string { return append(inImages(), "init", "fetch") }
 
 func inImages() []string { return []string{"launcher", "lifecycle"} }
 

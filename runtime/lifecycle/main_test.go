@@ -30,7 +30,7 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	programs := []*exec.Cmd{exec.Command("../../cmd/lifecycle/init/build", filepath.Join(dir, "init"))}
-	for _, pkg := range []string{"lifecycle", "lifecycle/launcher"} {
+	for _, pkg := range []string{"lifecycle", "lifecycle/launcher", "lifecycle/fetch"} {
 		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, filepath.Base(pkg)), "cupola/cmd/"+pkg)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		programs = append(programs, cmd)

@@ -12,14 +12,12 @@ import (
 type Choice struct {
 	Buildpacks []Buildpack
 	Named      bool
-	URLs       []string // those whose Digest is not known yet
 }
 
 // Choose gives the buildpacks that a lifecycle asks for out of all admin
-// buildpacks, which are in the order of their position. fetched are the digests
-// of those given by URL, as far as they have been fetched. A choice that cannot
-// be made is a BuildError.
-func Choose(l cf.Lifecycle, all []*cf.Buildpack, fetched map[string]string) (Choice, error) {
+// buildpacks, which are in the order of their position. A choice that cannot be
+// made is a BuildError.
+func Choose(l cf.Lifecycle, all []*cf.Buildpack) (Choice, error) {
 	if len(l.Buildpacks) == 0 {
 		return detectAmong(l.Stack, all)
 	}
@@ -32,11 +30,7 @@ func Choose(l cf.Lifecycle, all []*cf.Buildpack, fetched map[string]string) (Cho
 		if !IsURL(name) {
 			return c, stagingError(fmt.Sprintf("buildpack %q is not there, is disabled, or has no bits for stack %q", name, l.Stack))
 		}
-		digest := fetched[name]
-		if digest == "" {
-			c.URLs = append(c.URLs, name)
-		}
-		c.Buildpacks = append(c.Buildpacks, Buildpack{Key: keyOfURL(name), Digest: digest})
+		c.Buildpacks = append(c.Buildpacks, Buildpack{Key: keyOfURL(name), URL: name})
 	}
 	return c, nil
 }

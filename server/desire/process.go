@@ -16,6 +16,7 @@ const (
 	home     = "/home/vcap"
 	launcher = "/tmp/lifecycle/launcher"
 	builder  = "/tmp/lifecycle/builder"
+	fetch    = "/tmp/lifecycle/fetch"
 	user     = "vcap"
 )
 

@@ -2,6 +2,7 @@ package desire
 
 import (
 	"fmt"
+	"path"
 	"strings"
 	"time"
 
@@ -34,11 +35,21 @@ type StagingIn struct {
 	Cache      string      // digest of the app's build cache; "" for none
 }
 
-// Buildpack is a buildpack that a staging has: Key is its name or its URL.
+// Buildpack is a buildpack that a staging has.
 type Buildpack struct {
-	Key    string
-	Digest string // sha256 of its zip
+	Key    string // its name, or its URL without secrets
+	Digest string // sha256 of its zip; "" for one by URL
+	URL    string // where the staging container downloads it from; "" for an admin's
 }
+
+// dir is where the builder looks for it, below the directory of its kind.
+func (b Buildpack) dir() string { return fmt.Sprintf("%016x", xxhash.Sum64String(b.Key)) }
+
+// Where the builder finds admins' buildpacks, and those that were downloaded.
+const (
+	buildpacksDir = "/tmp/buildpacks"
+	downloadsDir  = "/tmp/buildpackdownloads"
+)
 
 // Staging is what runs for a build.
 func Staging(in StagingIn) lrp.RunInfo {
@@ -66,13 +77,28 @@ func Staging(in StagingIn) lrp.RunInfo {
 // action is Cloud Controller's: fetch what the builder needs, run it, keep what
 // it has made.
 func (in StagingIn) action() lrp.Action {
-	return lrp.Within(StagingTimeout, lrp.Serial(
-		lrp.Parallel(in.downloads()...),
+	steps := append([]lrp.Action{lrp.Parallel(in.downloads()...)}, in.fetches()...)
+	return lrp.Within(StagingTimeout, lrp.Serial(append(steps,
 		lrp.Run{Path: builder, Args: in.args(), User: user, Nofile: maxFiles}.Action(),
 		lrp.Parallel(
 			lrp.Upload{Artifact: "droplet", From: "/tmp/droplet", To: lrp.BlobScheme + OutputDroplet, User: user}.Action(),
 			lrp.Tried(lrp.Upload{Artifact: "build artifacts cache", From: "/tmp/output-cache", To: lrp.BlobScheme + OutputCache, User: user}.Action()),
-		)))
+		))...))
+}
+
+// fetches download the buildpacks by URL, one after the other. They are
+// processes of the container, since its security groups decide what a user may
+// have connected to.
+func (in StagingIn) fetches() (all []lrp.Action) {
+	seen := map[string]bool{}
+	for _, b := range in.Buildpacks {
+		if b.URL != "" && !seen[b.Key] {
+			seen[b.Key] = true
+			all = append(all, lrp.Run{Path: fetch, Args: []string{"-to=" + path.Join(downloadsDir, b.dir()), "-name=" + b.Key},
+				Env: []lrp.EnvVar{{Name: "BUILDPACK_URL", Value: b.URL}}, User: user, Nofile: maxFiles}.Action())
+		}
+	}
+	return all
 }
 
 func (in StagingIn) downloads() []lrp.Action {
@@ -81,7 +107,9 @@ func (in StagingIn) downloads() []lrp.Action {
 	}
 	all := []lrp.Action{get(in.Package.Digest, "/tmp/app", "app package")}
 	for _, b := range in.Buildpacks {
-		all = append(all, get(b.Digest, fmt.Sprintf("/tmp/buildpacks/%016x", xxhash.Sum64String(b.Key)), ""))
+		if b.URL == "" {
+			all = append(all, get(b.Digest, path.Join(buildpacksDir, b.dir()), ""))
+		}
 	}
 	if in.Cache != "" {
 		all = append(all, lrp.Tried(get(in.Cache, "/tmp/cache", "build artifacts cache")))
@@ -100,8 +128,8 @@ func (in StagingIn) args() []string {
 		"-outputDroplet=/tmp/droplet",
 		"-outputMetadata=/tmp/result.json",
 		"-outputBuildArtifactsCache=/tmp/output-cache",
-		"-buildpacksDir=/tmp/buildpacks",
-		"-buildpacksDownloadDir=/tmp/buildpackdownloads",
+		"-buildpacksDir=" + buildpacksDir,
+		"-buildpacksDownloadDir=" + downloadsDir,
 		"-buildArtifactsCacheDir=/tmp/cache",
 		"-buildpackOrder=" + strings.Join(keys, ","),
 		fmt.Sprintf("-skipDetect=%t", in.Named),

@@ -122,23 +122,21 @@ func TestChoose(t *testing.T) {
 	}
 	url, secret := "https://example.com/bp.zip", "https://u:p@example.com/a,b"
 	for _, c := range []struct {
-		name    string
-		in      []string
-		fetched map[string]string
-		want    Choice
-		err     string
+		name string
+		in   []string
+		want Choice
+		err  string
 	}{
-		{name: "detect", want: Choice{Buildpacks: []Buildpack{{"static", "s0"}, {"go", "g1"}}}},
-		{name: "named", in: []string{"go", "static"}, want: Choice{Named: true, Buildpacks: []Buildpack{{"go", "g1"}, {"static", "s0"}}}},
-		{name: "not fetched", in: []string{url}, want: Choice{Named: true, URLs: []string{url}, Buildpacks: []Buildpack{{url, ""}}}},
-		{name: "fetched", in: []string{url}, fetched: map[string]string{url: "z"}, want: Choice{Named: true, Buildpacks: []Buildpack{{url, "z"}}}},
-		{name: "secret", in: []string{secret}, fetched: map[string]string{secret: "z"}, want: Choice{Named: true, Buildpacks: []Buildpack{{"https://***:***@example.com/a%2Cb", "z"}}}},
+		{name: "detect", want: Choice{Buildpacks: []Buildpack{{Key: "static", Digest: "s0"}, {Key: "go", Digest: "g1"}}}},
+		{name: "named", in: []string{"go", "static"}, want: Choice{Named: true, Buildpacks: []Buildpack{{Key: "go", Digest: "g1"}, {Key: "static", Digest: "s0"}}}},
+		{name: "by URL", in: []string{url}, want: Choice{Named: true, Buildpacks: []Buildpack{{Key: url, URL: url}}}},
+		{name: "secret", in: []string{secret}, want: Choice{Named: true, Buildpacks: []Buildpack{{Key: "https://***:***@example.com/a%2Cb", URL: secret}}}},
 		{name: "disabled", in: []string{"off"}, err: `StagingError - Staging error: buildpack "off" is not there, is disabled, or has no bits for stack "host"`},
 		{name: "of another stack", in: []string{"java"}, err: `StagingError - Staging error: buildpack "java" is not there, is disabled, or has no bits for stack "host"`},
 		{name: "empty", in: []string{"empty"}, err: `StagingError - Staging error: buildpack "empty" is not there, is disabled, or has no bits for stack "host"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := Choose(cf.Lifecycle{Stack: "host", Buildpacks: c.in}, all, c.fetched)
+			got, err := Choose(cf.Lifecycle{Stack: "host", Buildpacks: c.in}, all)
 			if c.err != "" {
 				if err == nil || err.Error() != c.err {
 					t.Errorf("got %v; want %s", err, c.err)
@@ -150,7 +148,7 @@ func TestChoose(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Choose(cf.Lifecycle{Stack: "host"}, nil, nil); err == nil || err.Error() != "NoBuildpacksFound - There are no buildpacks available" {
+	if _, err := Choose(cf.Lifecycle{Stack: "host"}, nil); err == nil || err.Error() != "NoBuildpacksFound - There are no buildpacks available" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -23,11 +23,9 @@ const (
 	fetchTime     = 10 * time.Minute
 )
 
-// fetches are the buildpacks given by URL, and the images, of the builds that
-// are staging. Each build fetches its own: what a URL or a tag leads to may
-// change.
+// fetches are the images of the builds that are staging. Each build pulls its
+// own: what a tag leads to may change.
 type fetches struct {
-	fetch func(ctx context.Context, url string) (digest string, err error)
 	pull  func(context.Context, ImagePull) (Image, error)
 	store *store.Store
 	logs  func(lrp.LogLine)
@@ -43,45 +41,32 @@ type fetches struct {
 
 // fetch is what one build fetches.
 type fetch struct {
-	digests map[string]string // by URL, once fetched
-	err     error
-	cancel  context.CancelFunc
+	err    error
+	cancel context.CancelFunc
 }
 
-// of gives what a build has fetched so far, and what went wrong.
-func (f *fetches) of(build string) (digests map[string]string, err error) {
+// failed is why the image of a build was not pulled; nil while it is pulled.
+func (f *fetches) failed(build string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	b := f.builds[build]
-	if b == nil {
-		return nil, nil
+	if b := f.builds[build]; b != nil {
+		return b.err
 	}
-	digests = map[string]string{}
-	for url, d := range b.digests {
-		digests[url] = d
-	}
-	return digests, b.err
+	return nil
 }
 
-// want begins to fetch what a build in an organization needs. It needs the same
-// as long as it is staging.
-func (f *fetches) want(build *cf.Build, org string, urls []string, image string) {
+// want begins to pull the image that a build in an organization needs. It needs
+// the same as long as it is staging.
+func (f *fetches) want(build *cf.Build, org, image string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.builds[build.GUID] != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), desire.StagingTimeout, errSlow(desire.StagingTimeout))
-	b := &fetch{digests: map[string]string{}, cancel: cancel}
+	b := &fetch{cancel: cancel}
 	f.builds[build.GUID] = b
-	for _, url := range urls {
-		f.running.Go(func() {
-			f.run(ctx, b, org, func(ctx context.Context) error { return f.buildpack(ctx, b, build.AppGUID, url) })
-		})
-	}
-	if image != "" {
-		f.running.Go(func() { f.run(ctx, b, org, func(ctx context.Context) error { return f.image(ctx, build, image) }) })
-	}
+	f.running.Go(func() { f.run(ctx, b, org, func(ctx context.Context) error { return f.image(ctx, build, image) }) })
 }
 
 // keep forgets, and ends, what other builds than these fetch.
@@ -133,20 +118,6 @@ func cause(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	return err
-}
-
-func (f *fetches) buildpack(ctx context.Context, b *fetch, appGUID, url string) error {
-	f.say(appGUID, false, "Downloading buildpack %s ...", desire.Redact(url))
-	digest, err := f.fetch(ctx, url)
-	if err = cause(ctx, err); err != nil {
-		f.say(appGUID, true, "Buildpack %s was not downloaded: %v", desire.Redact(url), err)
-		f.log.InfoContext(ctx, "buildpack was not downloaded", "app_guid", appGUID, "err", err)
-		return desire.BuildError{ID: "BuildpackCompileFailed", Detail: fmt.Sprintf("App staging failed in the buildpack compile phase: buildpack %s was not downloaded: %v", desire.Redact(url), err)}
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	b.digests[url] = digest
-	return nil
 }
 
 func (f *fetches) say(appGUID string, isErr bool, format string, args ...any) {

@@ -22,11 +22,10 @@ type house struct {
 	cell  *fakeCell
 	loop  *Loop
 	space cf.Space
-	fetch func(url string) (string, error)
 	pull  func(ImagePull) (Image, error)
 	stop  func()
 
-	fetchUntil func(ctx context.Context, url string) // before fetch
+	pullUntil func(ctx context.Context, reference string) // before pull
 
 	mu    sync.Mutex
 	lines []lrp.LogLine
@@ -37,7 +36,7 @@ func inHouse(t *testing.T, f func(t *testing.T, h *house)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		h := &house{t: t, cell: newFakeCell("cell-1")}
-		h.fetch = func(string) (string, error) { return "", errors.New("no network") }
+		h.pull = func(ImagePull) (Image, error) { return Image{}, errors.New("no network") }
 		dir := t.TempDir()
 		s, err := store.Open(store.Config{Dir: dir})
 		if err != nil {
@@ -57,13 +56,12 @@ func inHouse(t *testing.T, f func(t *testing.T, h *house)) {
 func (h *house) begin() {
 	ctx, cancel := context.WithCancel(h.t.Context())
 	h.loop = New(Config{Store: h.store, Cells: []Cell{h.cell}, API: "http://api.localhost",
-		Fetch: func(ctx context.Context, url string) (string, error) {
-			if h.fetchUntil != nil {
-				h.fetchUntil(ctx, url)
+		Pull: func(ctx context.Context, p ImagePull) (Image, error) {
+			if h.pullUntil != nil {
+				h.pullUntil(ctx, p.Reference)
 			}
-			return h.fetch(url)
+			return h.pull(p)
 		},
-		Pull: func(_ context.Context, p ImagePull) (Image, error) { return h.pull(p) },
 		Logs: func(l lrp.LogLine) {
 			h.mu.Lock()
 			defer h.mu.Unlock()

@@ -17,7 +17,11 @@ const (
 
 // onImage makes a build on an image, and its app, which has no droplet yet.
 func (h *house) onImage(credentials cf.Credentials) *cf.Build {
-	app := &cf.App{Name: "on-image", SpaceGUID: h.space.GUID, State: cf.Stopped, Lifecycle: cf.Lifecycle{Type: cf.LifecycleBuildpack, Stack: imageTag}}
+	return h.buildOn("on-image", imageTag, credentials)
+}
+
+func (h *house) buildOn(name, image string, credentials cf.Credentials) *cf.Build {
+	app := &cf.App{Name: name, SpaceGUID: h.space.GUID, State: cf.Stopped, Lifecycle: cf.Lifecycle{Type: cf.LifecycleBuildpack, Stack: image}}
 	p := &cf.Package{Type: "bits", State: cf.PackageReady, Digest: "p1"}
 	b := &cf.Build{State: cf.BuildStaging, MemoryMB: 512, DiskMB: 512, LogRateLimit: -1, Lifecycle: app.Lifecycle, Credentials: credentials}
 	h.write(func(tx *store.Tx) error {

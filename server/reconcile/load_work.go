@@ -62,12 +62,12 @@ func (l *loader) dockerBuild(b *cf.Build, w Work) (Work, error) {
 	if err != nil {
 		return w, err
 	}
-	if _, failed := l.fetches.of(b.GUID); failed != nil {
+	if failed := l.fetches.failed(b.GUID); failed != nil {
 		w.Fault = failed.Error()
 		return w, nil
 	}
 	w.Waits = true
-	l.fetches.want(b, l.orgOf(app), nil, desire.ImageScheme+p.Image)
+	l.fetches.want(b, l.orgOf(app), desire.ImageScheme+p.Image)
 	return w, nil
 }
 
@@ -88,25 +88,24 @@ func (l *loader) stackOf(b *cf.Build, in *desire.StagingIn) (image string, err e
 	return "", nil
 }
 
-// choose gives the staging its buildpacks, and has those fetched that are named
-// by URL, and the image.
+// choose gives the staging its buildpacks. It waits for the image, if there is
+// one to pull.
 func (l *loader) choose(b *cf.Build, in *desire.StagingIn, image string, w *Work) {
-	fetched, failed := l.fetches.of(b.GUID)
-	c, err := desire.Choose(b.Lifecycle, l.packs, fetched)
+	c, err := desire.Choose(b.Lifecycle, l.packs)
 	if err != nil {
 		w.Fault = err.Error()
 		return
 	}
 	in.Buildpacks, in.Named = c.Buildpacks, c.Named
-	if len(c.URLs) == 0 && image == "" {
+	if image == "" {
 		return
 	}
-	if failed != nil {
+	if failed := l.fetches.failed(b.GUID); failed != nil {
 		w.Fault = failed.Error()
 		return
 	}
 	w.Waits = true
-	l.fetches.want(b, l.orgOf(in.App), c.URLs, image)
+	l.fetches.want(b, l.orgOf(in.App), image)
 }
 
 // workOfTasks derives what apps' tasks want to run.

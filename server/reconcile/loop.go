@@ -29,9 +29,6 @@ type Config struct {
 	Store *store.Store
 	Cells []Cell
 	API   string // URL of the API, which apps are told
-	// Fetch stores the buildpack that a URL leads to and gives its digest. It
-	// is required where apps may name buildpacks so.
-	Fetch func(ctx context.Context, url string) (digest string, err error)
 	// Pull takes an image into the cache. It is required where apps may name
 	// images as their stack.
 	Pull func(context.Context, ImagePull) (Image, error)
@@ -80,7 +77,7 @@ func New(c Config) *Loop {
 	}
 	c.Logs = l.logs
 	l.images = newImages(c, l.poke)
-	l.fetches = &fetches{fetch: c.Fetch, pull: c.Pull, store: c.Store, logs: l.logs, log: l.log, done: l.poke,
+	l.fetches = &fetches{pull: c.Pull, store: c.Store, logs: l.logs, log: l.log, done: l.poke,
 		queue: fairqueue.New(maxFetches, maxOrgFetches), builds: map[string]*fetch{}}
 	return l
 }

@@ -3,9 +3,11 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -131,48 +133,50 @@ func TestABuildWithoutRoomIsRejectedThreeTimes(t *testing.T) {
 	})
 }
 
-func TestABuildWaitsForTheBuildpacksItNamesByURL(t *testing.T) {
+// A buildpack by URL is not the daemon's to fetch: the container of the build
+// does, with what its security groups allow.
+func TestABuildFetchesTheBuildpacksItNamesByURL(t *testing.T) {
 	inHouse(t, func(t *testing.T, h *house) {
-		answer := make(chan string)
-		h.fetch = func(string) (string, error) {
-			if d := <-answer; d != "" {
-				return d, nil
-			}
-			return "", errors.New("the server says 404 Not Found")
-		}
 		app, _ := h.app("hello", 0, 64)
-		b := h.build(app, "https://u:p@example.com/a.zip", "binary_buildpack")
-		if len(h.cell.started) != 0 {
-			t.Fatal("a build began without its buildpack")
+		h.build(app, "https://u:p@example.com/a.zip", "binary_buildpack")
+		if len(h.cell.started) != 1 {
+			t.Fatalf("got %+v", h.cell.started)
 		}
-		answer <- "fetched"
-		h.settle()
-		if s := h.cell.started; len(s) != 1 || !slices.Equal(sources(s[0].Action)[1:3], []string{"blob:fetched", "blob:b1"}) {
-			t.Fatalf("got %+v", s)
+		steps := h.cell.started[0].Action.Timeout.Action.Serial.Actions
+		if got := sources(steps[0]); !slices.Contains(got, "blob:b1") || slices.Contains(got, "blob:") {
+			t.Errorf("got %v; want the admin's buildpack, and none without a digest", got)
 		}
-		h.cell.exit(b.GUID, lrp.Event{Exit: lrp.Exit{Failed: true}})
-		h.settle()
-		b = h.build(app, "https://u:p@example.com/a.zip")
-		answer <- ""
-		h.settle()
-		want := "BuildpackCompileFailed - App staging failed in the buildpack compile phase: buildpack https://***:***@example.com/a.zip was not downloaded: the server says 404 Not Found"
-		if got := get(h, store.Builds, b.GUID); got.Error != want {
-			t.Errorf("got %q; want %q", got.Error, want)
+		want := lrp.Run{Path: "/tmp/lifecycle/fetch", Args: []string{"-to=/tmp/buildpackdownloads/42c37112dfc8a96d", "-name=https://***:***@example.com/a.zip"},
+			Env: []lrp.EnvVar{{Name: "BUILDPACK_URL", Value: "https://u:p@example.com/a.zip"}}, User: "vcap", Nofile: 16384}
+		if d := cmp.Diff(&want, steps[1].Run); d != "" {
+			t.Error(d)
 		}
-		h.wantLine("STG", "Downloading buildpack https://***:***@example.com/a.zip ...")
-		h.wantLine("STG", "Buildpack https://***:***@example.com/a.zip was not downloaded: the server says 404 Not Found")
+		if builder := steps[2].Run; !slices.Contains(builder.Args, "-buildpackOrder=https://***:***@example.com/a.zip,binary_buildpack") {
+			t.Errorf("got %v", builder.Args)
+		}
 	})
 }
 
-func TestAFetchEndsWithItsBuild(t *testing.T) {
+func TestAPullEndsWithItsBuild(t *testing.T) {
 	inHouse(t, func(t *testing.T, h *house) {
 		ended := make(chan string, 3)
-		h.fetchUntil = func(ctx context.Context, url string) { <-ctx.Done(); ended <- url }
-		app, _ := h.app("hello", 0, 64)
-		b := h.build(app, "https://example.com/1.zip", "https://example.com/2.zip", "https://example.com/3.zip")
-		h.write(func(tx *store.Tx) error { return store.Builds.Delete(tx, b.GUID) })
-		if len(ended) != maxOrgFetches {
-			t.Errorf("got %d ended; want the %d that had begun", len(ended), maxOrgFetches)
+		var began atomic.Int32
+		h.pullUntil = func(ctx context.Context, image string) { began.Add(1); <-ctx.Done(); ended <- image }
+		var builds []*cf.Build
+		for _, name := range []string{"one", "two", "three"} {
+			builds = append(builds, h.buildOn(name, "docker://reg.io/"+name, nil))
+		}
+		h.write(func(tx *store.Tx) error {
+			for _, b := range builds {
+				if err := store.Builds.Delete(tx, b.GUID); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		// The third may begin when one of the others ends, before it is ended itself.
+		if began, n := began.Load(), len(ended); n < maxOrgFetches || int(began) != n {
+			t.Errorf("%d of %d pulls ended; want all", n, began)
 		}
 		if len(h.cell.started) != 0 {
 			t.Errorf("got %v started", h.cell.started)
@@ -180,24 +184,24 @@ func TestAFetchEndsWithItsBuild(t *testing.T) {
 	})
 }
 
-// TestSlowFetchesHoldUpTheirOwnOrganization has a server that sends nothing.
-func TestSlowFetchesHoldUpTheirOwnOrganization(t *testing.T) {
+// TestSlowPullsHoldUpTheirOwnOrganization has a registry that sends nothing.
+func TestSlowPullsHoldUpTheirOwnOrganization(t *testing.T) {
 	inHouse(t, func(t *testing.T, h *house) {
-		h.fetchUntil = func(ctx context.Context, url string) {
-			if strings.Contains(url, "slow") {
+		h.cell.presence.RootFSProviders = []string{"docker"}
+		h.pullUntil = func(ctx context.Context, image string) {
+			if strings.Contains(image, "slow") {
 				<-ctx.Done()
 			}
 		}
-		h.fetch = func(url string) (string, error) {
-			if strings.Contains(url, "slow") {
-				return "", context.DeadlineExceeded
+		h.pull = func(p ImagePull) (Image, error) {
+			if strings.Contains(p.Reference, "slow") {
+				return Image{}, context.DeadlineExceeded
 			}
-			return "fetched", nil
+			return Image{StackImage: cf.StackImage{Reference: imageDigest}}, nil
 		}
-		slow, _ := h.app("slow", 0, 64)
 		var held []*cf.Build
-		for range 3 {
-			held = append(held, h.build(slow, "https://example.com/slow1.zip", "https://example.com/slow2.zip"))
+		for n := range 6 {
+			held = append(held, h.buildOn(fmt.Sprint("slow", n), "docker://reg.io/slow", nil))
 		}
 		h.write(func(tx *store.Tx) error {
 			org := cf.Org{Name: "another"}
@@ -207,18 +211,21 @@ func TestSlowFetchesHoldUpTheirOwnOrganization(t *testing.T) {
 			h.space = cf.Space{Name: "dev", OrgGUID: org.GUID}
 			return store.Spaces.Insert(tx, &h.space)
 		})
-		other, _ := h.app("other", 0, 64)
-		b := h.build(other, "https://example.com/fast.zip")
+		b := h.buildOn("other", "docker://reg.io/fast", nil)
 		h.settle()
 		if s := h.cell.started; len(s) != 1 || s[0].GUID != b.GUID {
 			t.Fatalf("got %+v started; want the build of another organization", s)
 		}
 		h.pass(fetchTime)
 		h.settle()
-		want := "buildpack https://example.com/slow1.zip was not downloaded: it took longer than 10m0s"
-		other2 := strings.Replace(want, "slow1", "slow2", 1)
-		if got := get(h, store.Builds, held[0].GUID); !strings.HasSuffix(got.Error, want) && !strings.HasSuffix(got.Error, other2) {
-			t.Errorf("got %+v; want %q", got, want)
+		slow := 0
+		for _, b := range held {
+			if strings.HasSuffix(get(h, store.Builds, b.GUID).Error, "the stack was not pulled: it took longer than 10m0s") {
+				slow++
+			}
+		}
+		if slow != maxOrgFetches {
+			t.Errorf("%d were given up as slow; want %d", slow, maxOrgFetches)
 		}
 		h.pass(desire.StagingTimeout)
 		h.settle()

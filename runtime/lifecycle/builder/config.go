@@ -45,7 +45,7 @@ func parseFlags(args []string, usage io.Writer) (config, error) {
 	flags.StringVar(&c.cacheDir, "buildArtifactsCacheDir", "/tmp/cache", "directory where previous cached build artifacts should be extracted")
 	flags.StringVar(&order, "buildpackOrder", "", "comma-separated list of buildpacks, to be tried in order")
 	flags.BoolVar(&c.skipDetect, "skipDetect", false, "skip buildpack detect")
-	flags.BoolVar(&ignored.skipCertVerify, "skipCertVerify", false, "accepted and not used: buildpacks are fetched outside")
+	flags.BoolVar(&ignored.skipCertVerify, "skipCertVerify", false, "accepted and not used: buildpacks are there when it starts")
 	flags.IntVar(&ignored.connectAttempts, "credhubConnectAttempts", 0, "accepted and not used")
 	flags.StringVar(&ignored.retryDelay, "credhubRetryDelay", "", "accepted and not used")
 	if err := flags.Parse(args); err != nil {

@@ -1,4 +1,6 @@
-package buildpack
+//go:build linux
+
+package fetch
 
 import (
 	"context"

@@ -1,7 +1,8 @@
-package buildpack
+//go:build linux
+
+package fetch
 
 import (
-	"archive/zip"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +25,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 	"github.com/go-git/go-git/v5/storage/filesystem"
-
-	"cupola/server/desire"
 )
 
 // maxSubmodules bounds how deep submodules may nest, and maxModules the bytes
@@ -35,50 +34,43 @@ const (
 	maxModules    = 1 << 20
 )
 
-// fetchGit makes a zip of the files of a commit. Nothing is ever checked out
-// into a directory, so that no link in a repository can lead anywhere.
-func (f *Fetcher) fetchGit(ctx context.Context, u *url.URL) (string, error) {
-	revision := u.Fragment
+// git writes the files of a commit into a directory, as os.Root keeps them in:
+// no link in a repository leads a write anywhere else.
+func (f *fetcher) git(ctx context.Context, u *url.URL, dir string) (int64, error) {
 	from := *u
 	from.Fragment, from.RawFragment = "", ""
-	t, err := f.blobs.Temp()
+	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return "", err
+		return 0, err
 	}
-	defer t.Discard()
-	w := &treeWriter{f: f, ctx: ctx, zip: zip.NewWriter(t), left: f.max}
-	if err := w.repository(&from, revision, "", 0); err != nil {
-		return "", err
-	}
-	if err := w.zip.Close(); err != nil {
-		return "", err
-	}
-	b, err := t.Commit()
-	return b.Digest, err
+	defer root.Close()
+	c := &checkout{fetcher: f, ctx: ctx, root: root, packs: f.bytes, files: f.bytes}
+	err = c.repository(&from, u.Fragment, "", 0)
+	return f.bytes - c.packs, err
 }
 
-// treeWriter writes the files of a commit, and of its submodules, to a zip.
-type treeWriter struct {
-	f    *Fetcher
-	ctx  context.Context
-	zip  *zip.Writer
-	left int64 // bytes that may still be written
-
-	entries int // files and directories that were met
+// checkout writes the files of a commit, and of its submodules.
+type checkout struct {
+	*fetcher
+	ctx   context.Context
+	root  *os.Root
+	packs int64 // bytes that may still be received
+	files int64 // bytes that may still be written
+	count int   // files and directories that were met
 }
 
 // repository writes what a repository has at the revision below the directory.
-func (w *treeWriter) repository(u *url.URL, revision, dir string, depth int) error {
+func (c *checkout) repository(u *url.URL, revision, dir string, depth int) error {
 	if depth > maxSubmodules {
 		return errors.New("its submodules nest too deep")
 	}
-	tmp, err := os.MkdirTemp(w.f.temp, "buildpack-git-")
+	tmp, err := os.MkdirTemp("", "buildpack-git-")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(tmp) }()
+	defer func() { _ = os.RemoveAll(tmp) }() // the container's disk ends with it
 	s := filesystem.NewStorage(osfs.New(tmp), cache.NewObjectLRUDefault())
-	hash, err := w.f.fetchCommit(w.ctx, u, revision, s)
+	hash, err := c.commit(u, revision, s)
 	if err != nil {
 		return err
 	}
@@ -90,10 +82,10 @@ func (w *treeWriter) repository(u *url.URL, revision, dir string, depth int) err
 	if err != nil {
 		return fmt.Errorf("read the tree of commit %s: %w", hash, err)
 	}
-	return w.tree(u, tree, dir, depth)
+	return c.tree(u, tree, dir, depth)
 }
 
-func (w *treeWriter) tree(u *url.URL, tree *object.Tree, dir string, depth int) error {
+func (c *checkout) tree(u *url.URL, tree *object.Tree, dir string, depth int) error {
 	walker := object.NewTreeWalker(tree, true, nil)
 	defer walker.Close()
 	for {
@@ -104,18 +96,18 @@ func (w *treeWriter) tree(u *url.URL, tree *object.Tree, dir string, depth int) 
 		if err != nil {
 			return fmt.Errorf("read a tree: %w", err)
 		}
-		if err := w.ctx.Err(); err != nil {
+		if err := c.ctx.Err(); err != nil {
 			return err
 		}
-		if w.entries++; w.entries > w.f.most { // few objects can be a tree without end
-			return fmt.Errorf("it has more than %d files and directories", w.f.most)
+		if c.count++; c.count > c.entries { // few objects can be a tree without end
+			return fmt.Errorf("it has more than %d files and directories", c.entries)
 		}
 		switch entry.Mode {
 		case filemode.Dir:
 		case filemode.Submodule:
-			err = w.submodule(u, tree, name, entry.Hash, dir, depth)
+			err = c.submodule(u, tree, name, entry.Hash, dir, depth)
 		default:
-			err = w.file(tree, name, entry, dir)
+			err = c.file(tree, name, entry, dir)
 		}
 		if err != nil {
 			return err
@@ -123,36 +115,52 @@ func (w *treeWriter) tree(u *url.URL, tree *object.Tree, dir string, depth int) 
 	}
 }
 
-func (w *treeWriter) file(tree *object.Tree, name string, entry object.TreeEntry, dir string) error {
+func (c *checkout) file(tree *object.Tree, name string, entry object.TreeEntry, dir string) error {
 	file, err := tree.TreeEntryFile(&entry)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
-	if w.left -= file.Size; w.left < 0 {
-		return errTooLarge(w.f.max)
+	if c.files -= file.Size; c.files < 0 {
+		return tooLargeError(c.bytes)
 	}
 	mode, err := entry.Mode.ToOSFileMode()
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
-	}
-	h := &zip.FileHeader{Name: path.Join(dir, name), Method: zip.Deflate}
-	h.SetMode(mode)
-	to, err := w.zip.CreateHeader(h)
-	if err != nil {
-		return err
 	}
 	r, err := file.Reader()
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
 	defer r.Close()
-	_, err = io.Copy(to, r)
-	return err
+	to := path.Join(dir, name)
+	if err := c.root.MkdirAll(path.Dir(to), 0o755); err != nil {
+		return err
+	}
+	if mode&os.ModeSymlink != 0 {
+		return c.link(r, to)
+	}
+	w, err := c.root.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode.Perm())
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, r)
+	return errors.Join(err, w.Close())
+}
+
+// maxLink bounds the target of a symbolic link: Linux's PATH_MAX.
+const maxLink = 4096
+
+func (c *checkout) link(r io.Reader, to string) error {
+	target, err := io.ReadAll(io.LimitReader(r, maxLink))
+	if err != nil {
+		return err
+	}
+	return c.root.Symlink(string(target), to)
 }
 
 // submodule writes the repository that .gitmodules names for the path, at the
 // commit that the tree names.
-func (w *treeWriter) submodule(u *url.URL, tree *object.Tree, name string, commit plumbing.Hash, dir string, depth int) error {
+func (c *checkout) submodule(u *url.URL, tree *object.Tree, name string, commit plumbing.Hash, dir string, depth int) error {
 	file, err := tree.File(".gitmodules")
 	if err != nil {
 		return fmt.Errorf("submodule %s is not in .gitmodules", name)
@@ -172,18 +180,18 @@ func (w *treeWriter) submodule(u *url.URL, tree *object.Tree, name string, commi
 		if m.Path != name {
 			continue
 		}
-		from, err := submoduleURL(u, m.URL)
+		from, err := submoduleURL(u, name, m.URL)
 		if err != nil {
 			return err
 		}
-		return w.repository(from, commit.String(), path.Join(dir, name), depth+1)
+		return c.repository(from, commit.String(), path.Join(dir, name), depth+1)
 	}
 	return fmt.Errorf("submodule %s is not in .gitmodules", name)
 }
 
 // submoduleURL resolves a submodule's URL, which may be relative to its
 // repository's as to a directory.
-func submoduleURL(u *url.URL, raw string) (*url.URL, error) {
+func submoduleURL(u *url.URL, name, raw string) (*url.URL, error) {
 	if strings.HasPrefix(raw, "./") || strings.HasPrefix(raw, "../") {
 		base := *u
 		base.Path, base.RawPath = path.Join(u.Path, raw), ""
@@ -191,40 +199,40 @@ func submoduleURL(u *url.URL, raw string) (*url.URL, error) {
 	}
 	from, err := url.Parse(raw)
 	if err != nil || from.Scheme != "http" && from.Scheme != "https" {
-		return nil, fmt.Errorf("submodule URL %s is not supported, only http and https are", desire.Redact(raw))
+		return nil, fmt.Errorf("the URL of submodule %s is not supported, only http and https are", name)
 	}
 	return from, nil
 }
 
-// fetchCommit stores the objects of the revision's commit, and gives it. A
+// commit stores the objects of the revision's commit, and gives it. A
 // server that does not serve a commit by its hash is asked for all its
 // branches with their history.
-func (f *Fetcher) fetchCommit(ctx context.Context, u *url.URL, revision string, s *filesystem.Storage) (plumbing.Hash, error) {
-	session, err := f.session(u)
+func (c *checkout) commit(u *url.URL, revision string, s *filesystem.Storage) (plumbing.Hash, error) {
+	session, err := c.session(u)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
 	defer session.Close()
-	refs, err := session.AdvertisedReferencesContext(ctx)
+	refs, err := session.AdvertisedReferencesContext(c.ctx)
 	if err != nil {
-		return plumbing.ZeroHash, fmt.Errorf("it is no git repository that can be read: %w", cause(err))
+		return plumbing.ZeroHash, fmt.Errorf("cannot read git repository: %w", cause(err))
 	}
 	hash, advertised, err := resolve(refs, revision)
 	if err != nil {
 		return hash, err
 	}
-	if err = f.receive(ctx, session, refs, []plumbing.Hash{hash}, 1, s); err == nil || advertised {
+	if err = c.receive(session, refs, []plumbing.Hash{hash}, 1, s); err == nil || advertised {
 		return peel(s, hash), err
 	}
-	again, err := f.session(u)
+	again, err := c.session(u)
 	if err != nil {
 		return hash, err
 	}
 	defer again.Close()
-	if refs, err = again.AdvertisedReferencesContext(ctx); err != nil {
+	if refs, err = again.AdvertisedReferencesContext(c.ctx); err != nil {
 		return hash, cause(err)
 	}
-	return hash, f.receive(ctx, again, refs, heads(refs), 0, s)
+	return hash, c.receive(again, refs, heads(refs), 0, s)
 }
 
 // peel gives the commit that an annotated tag names.
@@ -235,10 +243,10 @@ func peel(s *filesystem.Storage, hash plumbing.Hash) plumbing.Hash {
 	return hash
 }
 
-func (f *Fetcher) session(u *url.URL) (transport.UploadPackSession, error) {
+func (f *fetcher) session(u *url.URL) (transport.UploadPackSession, error) {
 	endpoint, err := transport.NewEndpoint(u.String())
 	if err != nil {
-		return nil, errors.New("it is not a URL")
+		return nil, errors.New("it is not a valid URL")
 	}
 	return githttp.NewClient(f.client).NewUploadPackSession(endpoint, nil)
 }
@@ -275,7 +283,7 @@ func heads(refs *packp.AdvRefs) []plumbing.Hash {
 
 // receive asks for the commits, with as much history as depth says (0: all of
 // it), and stores what the server sends.
-func (f *Fetcher) receive(ctx context.Context, session transport.UploadPackSession, refs *packp.AdvRefs, want []plumbing.Hash, depth int, s *filesystem.Storage) error {
+func (c *checkout) receive(session transport.UploadPackSession, refs *packp.AdvRefs, want []plumbing.Hash, depth int, s *filesystem.Storage) error {
 	// Without a side band the answer is the pack and nothing else.
 	req := packp.NewUploadPackRequest()
 	req.Wants = want
@@ -289,15 +297,15 @@ func (f *Fetcher) receive(ctx context.Context, session transport.UploadPackSessi
 			return err
 		}
 	}
-	res, err := session.UploadPack(ctx, req)
+	res, err := session.UploadPack(c.ctx, req)
 	if err != nil {
 		return fmt.Errorf("the server does not send it: %w", cause(err))
 	}
 	defer func() { _ = res.Close() }()
-	limited := &limitedReader{r: res, left: f.max}
-	if err := f.unpack(ctx, limited, s); err != nil {
-		if limited.left < 0 {
-			return errTooLarge(f.max)
+	limited := &limitedReader{r: res, left: &c.packs}
+	if err := c.unpack(limited, s); err != nil {
+		if c.packs < 0 {
+			return tooLargeError(c.bytes)
 		}
 		return fmt.Errorf("read what the server sends: %w", cause(err))
 	}
@@ -305,7 +313,7 @@ func (f *Fetcher) receive(ctx context.Context, session transport.UploadPackSessi
 }
 
 // unpack stores the objects of a pack, once it has been seen that they fit.
-func (f *Fetcher) unpack(ctx context.Context, r io.Reader, s *filesystem.Storage) error {
+func (c *checkout) unpack(r io.Reader, s *filesystem.Storage) error {
 	pack, err := os.CreateTemp(s.Filesystem().Root(), "received-")
 	if err != nil {
 		return err
@@ -317,8 +325,8 @@ func (f *Fetcher) unpack(ctx context.Context, r io.Reader, s *filesystem.Storage
 	if _, err := pack.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	limits := packLimits{objects: maxObjects, chain: maxChain, all: maxUnpacks * f.max}
-	if err := limits.check(ctx, pack); err != nil {
+	limits := packLimits{objects: maxObjects, chain: maxChain, all: maxUnpacks * c.bytes}
+	if err := limits.check(c.ctx, pack); err != nil {
 		return err
 	}
 	if _, err := pack.Seek(0, io.SeekStart); err != nil {
@@ -331,12 +339,12 @@ func (f *Fetcher) unpack(ctx context.Context, r io.Reader, s *filesystem.Storage
 // just end.
 type limitedReader struct {
 	r    io.Reader
-	left int64
+	left *int64
 }
 
 func (l *limitedReader) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
-	if l.left -= int64(n); l.left < 0 {
+	if *l.left -= int64(n); *l.left < 0 {
 		return 0, errors.New("too large")
 	}
 	return n, err
