@@ -15,6 +15,7 @@ import (
 	"cupola/runtime/artifact"
 	"cupola/runtime/cell"
 	"cupola/runtime/container"
+	"cupola/runtime/durable"
 	"cupola/runtime/files"
 	"cupola/runtime/identity"
 	"cupola/runtime/lifecycle"
@@ -116,7 +117,7 @@ var errInUse = errors.New("is in use by another cupola")
 // openDir makes the data directory and takes its lock. It may be passed
 // through, since containers reach their roots through it, but not listed.
 func (h *house) openDir(context.Context) error {
-	if err := os.MkdirAll(h.DataDir, 0o711); err != nil {
+	if err := durable.MkdirAll(h.DataDir, 0o711); err != nil {
 		return err
 	}
 	lock, err := os.OpenFile(h.path("lock"), os.O_CREATE|os.O_RDWR, 0o600)

@@ -41,14 +41,17 @@ func (s *Store) Snapshot(ctx context.Context, dir string) error {
 
 // vacuumInto copies a database to a file, which is on disk when it returns.
 func vacuumInto(ctx context.Context, db *sql.DB, to string) error {
-	if _, err := db.ExecContext(ctx, "VACUUM INTO ?", to); err != nil {
-		return errors.Join(err, removeIfThere(to))
-	}
-	f, err := os.OpenFile(to, os.O_RDWR, 0)
+	f, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL, 0o600) // SQLite takes an empty file, with its mode
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Chmod(0o600), f.Sync(), f.Close())
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if _, err := db.ExecContext(ctx, "VACUUM INTO ?", to); err != nil {
+		return errors.Join(err, removeIfThere(to))
+	}
+	return durable.Sync(to)
 }
 
 func removeIfThere(name string) error {

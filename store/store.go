@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
+	"cupola/runtime/durable"
 	"cupola/runtime/fairqueue"
 )
 
@@ -62,11 +64,14 @@ func Open(c Config) (*Store, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+	if err := durable.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, err
 	}
 	seal, err := openSealer(filepath.Join(c.Dir, KeyFile))
 	if err != nil {
+		return nil, err
+	}
+	if err := protect(filepath.Join(c.Dir, DatabaseFile)); err != nil {
 		return nil, err
 	}
 	s := &Store{dir: c.Dir, seal: seal, feed: newFeed(), writers: fairqueue.New(1, 1), followers: newFollowers(), log: c.Log, now: time.Now}
@@ -100,6 +105,24 @@ func (s *Store) openPools() error {
 	}
 	s.reader.SetMaxOpenConns(2 + runtime.NumCPU())
 	return nil
+}
+
+// protect makes the file of a database where there is none, and keeps all others
+// than its owner from it and the files that SQLite puts beside it with its mode.
+func protect(file string) error {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Chmod(0o600), f.Close()); err != nil {
+		return err
+	}
+	for _, beside := range []string{file + "-wal", file + "-shm"} {
+		if err := os.Chmod(beside, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return durable.Sync(filepath.Dir(file))
 }
 
 // open opens a pool. busy_timeout comes first, so that the pragmas after it

@@ -328,3 +328,37 @@ func TestPassingErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestDatabaseIsItsOwnersAlone opens a new database, and one that an earlier
+// cupola made with the umask's mode.
+func TestDatabaseIsItsOwnersAlone(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"new", "old"} {
+		s, err := Open(Config{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, s, func(tx *Tx) error { return Orgs.Insert(tx, &cf.Org{Name: name}) })
+		copied := t.TempDir()
+		if err := s.Snapshot(t.Context(), copied); err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range []string{dir, copied} {
+			files, err := os.ReadDir(d)
+			if err != nil || len(files) < 2 {
+				t.Fatal(files, err)
+			}
+			for _, f := range files {
+				if info, err := f.Info(); err != nil || info.Mode() != 0o600 {
+					t.Errorf("%s database: %s is %v, %v; want 0600", name, f.Name(), info.Mode(), err)
+				}
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(filepath.Join(dir, DatabaseFile), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

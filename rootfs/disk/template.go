@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"cupola/runtime/durable"
 )
 
 const (
@@ -56,7 +58,7 @@ func (d *Disks) template(s Size) (*os.File, error) {
 	if err := format(tmp, s); err != nil {
 		return nil, errors.Join(err, ignoreGone(os.Remove(tmp)))
 	}
-	if err := os.Rename(tmp, name); err != nil {
+	if err := durable.Rename(tmp, name); err != nil {
 		return nil, err
 	}
 	return os.Open(name)

@@ -60,7 +60,7 @@ func New(cfg Config) (*Store, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{cfg: cfg}
-	if err := errors.Join(os.MkdirAll(cfg.Dir, 0o700), s.open(cfg.Dir)); err != nil {
+	if err := errors.Join(durable.MkdirAll(cfg.Dir, 0o700), s.open(cfg.Dir)); err != nil {
 		return nil, fmt.Errorf("make the directory of volumes: %w", err)
 	}
 	entries, err := os.ReadDir(cfg.Dir)

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"cupola/runtime/durable"
 )
 
 // Diego's limits.
@@ -181,14 +183,14 @@ func (s *Store) keep(key, file string, k kept) error {
 	if err := os.Remove(about); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.Rename(file, data); err != nil {
+	if err := durable.Rename(file, data); err != nil { // what is found later is not summed again
 		return err
 	}
 	next := s.temp()
 	if err := os.WriteFile(next, content, 0o600); err != nil {
 		return err
 	}
-	if err := os.Rename(next, about); err != nil {
+	if err := durable.Rename(next, about); err != nil {
 		return err
 	}
 	return s.shrink(data)

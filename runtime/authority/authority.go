@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math/big"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -128,7 +127,7 @@ func (a *Authority) renewLocked() error {
 // create makes a new one.
 func (a *Authority) create() (err error) {
 	for _, file := range []string{a.cfg.CertFile, a.cfg.KeyFile} {
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		if err := durable.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			return err
 		}
 	}

@@ -43,7 +43,7 @@ func Ensure(name string, content []byte, mode fs.FileMode) error {
 func EmptyDir(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return os.MkdirAll(dir, 0o700)
+		return MkdirAll(dir, 0o700)
 	}
 	for _, e := range entries {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
@@ -65,6 +65,27 @@ func take(from, to string) error {
 		return err
 	}
 	return Sync(filepath.Dir(to))
+}
+
+// MkdirAll makes a directory and the parents that are missing. Those that it
+// made are on the disk when it returns nil.
+func MkdirAll(dir string, mode fs.FileMode) error {
+	var made []string
+	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
+		if _, err := os.Stat(d); !errors.Is(err, fs.ErrNotExist) {
+			break // there is one, or MkdirAll says why it cannot be reached
+		}
+		made = append(made, d)
+	}
+	if err := os.MkdirAll(dir, mode); err != nil {
+		return err
+	}
+	for _, d := range made {
+		if err := Sync(filepath.Dir(d)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Sync brings a file's content to the disk, or the names in a directory.

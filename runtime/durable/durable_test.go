@@ -71,3 +71,24 @@ func TestRenameNeedsTheFile(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 }
+
+func TestMkdirAllMakesParents(t *testing.T) {
+	top := t.TempDir()
+	dir := filepath.Join(top, "a", "b", "c")
+	for range 2 { // what is there is no error
+		if err := MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		if info, err := os.Stat(d); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v, %v; want 0700", d, info, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(top, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := MkdirAll(filepath.Join(top, "file", "d"), 0o700); !errors.Is(err, syscall.ENOTDIR) {
+		t.Errorf("below a file: got %v", err)
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"cupola/runtime/authority"
+	"cupola/runtime/durable"
 )
 
 // Files are the files of certificates and keys, in PEM.
@@ -54,7 +55,7 @@ func (f Files) TLS() (*tls.Config, error) {
 // unless it is about to expire or does not name the hosts.
 func Make(dir string, hosts []string) (Files, error) {
 	f := FilesIn(dir)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := durable.MkdirAll(dir, 0o700); err != nil {
 		return f, err
 	}
 	ca, err := authority.Open(authority.Config{CertFile: f.CA, KeyFile: filepath.Join(dir, "ca.key"), Name: "cupola BBS CA"})
