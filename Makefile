@@ -15,7 +15,8 @@ TEST       := go test $(TAGS) -vet=off -ldflags "-s -w"
 UNRACED    := '-gcflags=modernc.org/sqlite/lib=-race=false -d=checkptr=0' '-gcflags=modernc.org/libc/...=-race=false -d=checkptr=0'
 SUDO       := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$(PATH)")
 
-HELPERS    := runtime/lifecycle/bin/lifecycle runtime/lifecycle/bin/launcher runtime/lifecycle/bin/init runtime/lifecycle/bin/fetch
+STARTER    := runtime/container/starter/program/bin/starter
+HELPERS    := runtime/lifecycle/bin/lifecycle runtime/lifecycle/bin/launcher runtime/lifecycle/bin/init runtime/lifecycle/bin/fetch $(STARTER)
 SOURCES    := $(shell find cmd server store runtime rootfs examples web -name '*.go' -o -path '*/migrations/*.sql' 2>/dev/null) go.mod
 
 .DEFAULT_GOAL := help
@@ -47,6 +48,11 @@ runtime/lifecycle/bin/init: cmd/lifecycle/init/init.c cmd/lifecycle/init/build
 
 runtime/lifecycle/bin/fetch: $(shell find cmd/lifecycle/fetch runtime/lifecycle/fetch rootfs/unpack -name '*.go' 2>/dev/null) go.mod
 	CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/lifecycle/fetch
+
+# The program that starts containers, static as well: libcontainer executes it in any image. Its seccomp filter is ours.
+$(STARTER): $(shell find cmd/starter runtime/container/starter -name '*.go' 2>/dev/null) go.mod
+	@.ci/deps build
+	go build -tags "netgo osusergo" -ldflags "-s -w -extldflags=-static" -o $@ ./cmd/starter
 
 .PHONY: demo
 demo: build ## run the demo: a daemon, an app pushed from source, its page

@@ -79,7 +79,7 @@ func TestDoorsOpenOneWay(t *testing.T) {
 // TestEffectsHaveOneRoom holds each module with effects to one room.
 func TestEffectsHaveOneRoom(t *testing.T) {
 	rooms := map[string]string{
-		"github.com/opencontainers/runc/":         "runtime/container",
+		"github.com/opencontainers/runc/":         "cmd/starter runtime/container", // see TestDaemonLinksNoRunc
 		"github.com/google/nftables":              "runtime/network server/doctor",
 		"github.com/vishvananda/netlink":          "runtime/network server/doctor",
 		"modernc.org/sqlite":                      "store",
@@ -101,6 +101,24 @@ func TestEffectsHaveOneRoom(t *testing.T) {
 					t.Errorf("%s imports %s, which belongs to %s", p.ImportPath, i, allowed)
 				}
 			}
+		}
+	}
+}
+
+// TestDaemonLinksNoRunc holds libcontainer's code to the program that starts
+// containers, apart from the types of its configuration: what panics or blocks
+// there must not end the daemon.
+func TestDaemonLinksNoRunc(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", "-tags", "seccomp netgo osusergo", "cupola/cmd/cupola")
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=1")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const runc = "github.com/opencontainers/runc/"
+	for _, p := range strings.Fields(string(out)) {
+		if strings.HasPrefix(p, runc) && p != runc+"libcontainer/configs" {
+			t.Errorf("the daemon links %s, which belongs to cmd/starter", p)
 		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"cupola/runtime/lrp"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 // childVar holds a world when this test binary is to be a daemon in it.
@@ -129,6 +130,11 @@ func (w world) spawn(t testing.TB) *child {
 	}
 	said, err := c.cmd.StdoutPipe()
 	if err != nil {
+		t.Fatal(err)
+	}
+	// What a killed daemon leaves goes to the machine's first process, and not to
+	// this one, which an Engine has made a child subreaper.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.cmd.Start(); err != nil {

@@ -1,5 +1,3 @@
-//go:build linux && cgo
-
 package container
 
 import (
@@ -41,7 +39,7 @@ func usedControllers() []string {
 }
 
 func findCgroups(parent string) (cgroupTree, error) {
-	if cgroups.IsCgroup2UnifiedMode() {
+	if is(unifiedRoot, unix.CGROUP2_SUPER_MAGIC) {
 		return cgroupTree{v2: true, parent: parent, roots: map[string]string{"": unifiedRoot}}, nil
 	}
 	t := cgroupTree{parent: parent, roots: map[string]string{}}

@@ -1,6 +1,7 @@
-// Package container runs one OCI container per ID through libcontainer, inside
-// the daemon's own process: no runtime binary, no shim, no helper beside the
-// container. It is the only importer of runc.
+// Package container runs one OCI container per ID: no runtime binary, no shim, no
+// helper beside the container. Libcontainer starts it, in a program of its own
+// that ends with the start (see package starter), so that nothing there can end
+// or block the daemon.
 //
 // A container outlives the daemon. Its state directory is written before its
 // first effect in the kernel, so whatever a killed daemon left, half-made or
@@ -42,6 +43,12 @@ type Config struct {
 	// seccomp filter and starts the process. It is mounted read-only at
 	// HelperMount. New writes the filter into it as seccomp.bpf.
 	HelperDir string
+	// Starter is the program that starts containers; "" is the one that this binary
+	// carries.
+	Starter string
+	// StartTimeout bounds one start of a container or of a process in it; 0 means
+	// 50 s.
+	StartTimeout time.Duration
 	// Log receives what an operator must know; nil discards it.
 	Log *slog.Logger
 	// NoPIDFDInfo has an Engine do as on a kernel before Linux 6.15, where a pidfd

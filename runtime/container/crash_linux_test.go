@@ -1,5 +1,3 @@
-//go:build linux && cgo
-
 package container
 
 import (
@@ -66,7 +64,7 @@ func (d daemon) run() error {
 	for worker := range 2 {
 		go func() {
 			for round := 0; ; round++ {
-				if err := d.cycle(b, n, fmt.Sprintf("w%d-%d", worker, round)); err != nil {
+				if err := d.cycle(b, n, fmt.Sprintf("%s-w%d-%d", d.Mark, worker, round)); err != nil {
 					errs <- err
 				}
 			}
@@ -123,10 +121,15 @@ func (d daemon) launch(t *testing.T) (kill func()) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Args = []string{d.Mark} // which libcontainer hands on to the inits
+	cmd.Args = []string{d.Mark}
 	cmd.Env = append(os.Environ(), "CONTAINER_TEST_DAEMON="+string(text))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
+		t.Fatal(err)
+	}
+	// What a killed daemon leaves goes to the machine's first process, and not to
+	// this one, which an Engine has made a child subreaper.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {

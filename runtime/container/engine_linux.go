@@ -1,12 +1,9 @@
-//go:build linux && cgo
-
 package container
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -15,13 +12,16 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/opencontainers/runc/libcontainer"
-	"github.com/sirupsen/logrus"
 	"golang.org/x/sys/unix"
+
+	"cupola/runtime/container/starter"
 )
 
 // cleanupTimeout bounds the removal of a container whose start went wrong.
 const cleanupTimeout = 10 * time.Second
+
+// reapAfter is how long a killed container has to end by itself.
+const reapAfter = 100 * time.Millisecond
 
 // ErrNotFound says that no container with that ID runs.
 var ErrNotFound = errors.New("no such container")
@@ -33,6 +33,7 @@ type Engine struct {
 	tree   cgroupTree
 	log    *slog.Logger
 	exits  *connector
+	start  launcher
 
 	mu     sync.Mutex
 	open   map[string]*process // inits that this Engine holds
@@ -45,8 +46,6 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	// libcontainer reports through errors what it also logs, to a global logger.
-	logrus.SetOutput(io.Discard)
 	tree, err := findCgroups(cfg.CgroupParent)
 	if err != nil {
 		return nil, err
@@ -66,6 +65,10 @@ func New(cfg Config) (*Engine, error) {
 	if err := writeFilter(cfg.HelperDir); err != nil {
 		return nil, err
 	}
+	start, err := newLauncher(cfg)
+	if err != nil {
+		return nil, err
+	}
 	sys, dev := filepath.Join(cfg.Dir, "sys"), filepath.Join(cfg.Dir, "dev")
 	if err := errors.Join(mountSys(sys), mountDev(dev)); err != nil {
 		return nil, err
@@ -79,7 +82,7 @@ func New(cfg Config) (*Engine, error) {
 			ids: cfg.IDMap, helperDir: cfg.HelperDir, sysDir: sys, devDir: dev,
 			parent: cfg.CgroupParent, v2: tree.v2, nofile: nofile.Max, nproc: nproc.Max, core: core.Max,
 		},
-		states: states, tree: tree, log: cfg.Log, exits: newConnector(kernelRelease(), cfg.NoPIDFDInfo, cfg.Log), open: map[string]*process{}, places: map[string]string{},
+		states: states, tree: tree, log: cfg.Log, exits: newConnector(kernelRelease(), cfg.NoPIDFDInfo, cfg.Log), start: start, open: map[string]*process{}, places: map[string]string{},
 	}
 	return e, e.setGroups(cfg.Groups)
 }
@@ -97,7 +100,7 @@ func (e *Engine) Start(ctx context.Context, spec Spec) (State, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return State{}, fmt.Errorf("start container %s: %w", spec.ID, err)
 	}
-	init, err := e.run(spec)
+	init, err := e.run(ctx, spec)
 	if err != nil {
 		err = fmt.Errorf("start container %s: %w", spec.ID, err)
 		return State{}, errors.Join(err, e.discard(ctx, spec.ID))
@@ -115,7 +118,7 @@ func (e *Engine) discard(ctx context.Context, id string) error {
 	return e.Remove(ctx, id)
 }
 
-func (e *Engine) run(spec Spec) (*process, error) {
+func (e *Engine) run(ctx context.Context, spec Spec) (*process, error) {
 	config := e.shared.libConfig(spec)
 	if err := writeState(e.stateDir(spec.ID), spec.ID, config); err != nil {
 		return nil, err
@@ -126,25 +129,13 @@ func (e *Engine) run(spec Spec) (*process, error) {
 		return nil, err
 	}
 	defer closeAll(tasks)
-	c, err := libcontainer.Load(e.states, spec.ID)
-	if err != nil {
-		return nil, err
-	}
-	proc := e.libProcess(spec.Process, tasks)
-	proc.Init = true
-	proc.Stdout, proc.Stderr = writerOf(spec.Stdout), writerOf(spec.Stderr)
 	e.giveStdio(spec.Process, spec.Stdout, spec.Stderr)
-	if err := c.Run(proc); err != nil {
-		return nil, err
-	}
-	if err := e.tree.forbidSwap(place, spec.Limits); err != nil {
-		return nil, err
-	}
-	pid, err := proc.Pid()
+	request := starter.Request{ID: spec.ID, First: true, Process: e.command(spec.Process, tasks)}
+	init, err := e.launch(ctx, request, Stdio{Out: spec.Stdout, Err: spec.Stderr}, tasks)
 	if err != nil {
 		return nil, err
 	}
-	return openProcess(pid, 0)
+	return init, e.tree.forbidSwap(place, spec.Limits)
 }
 
 func (e *Engine) stateDir(id string) string { return filepath.Join(e.states, id) }
@@ -238,6 +229,14 @@ func (e *Engine) kill(ctx context.Context, id string) error {
 	if err := init.signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
+	soon, cancel := context.WithTimeout(ctx, reapAfter)
+	defer cancel()
+	if init.waitEnd(soon) == nil {
+		return nil
+	}
+	// It ends when all of its pid namespace are reaped, and their parent may be
+	// this process.
+	family.reap()
 	return init.waitEnd(ctx)
 }
 

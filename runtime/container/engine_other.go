@@ -1,4 +1,4 @@
-//go:build !linux || !cgo
+//go:build !linux
 
 package container
 
@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Engine runs containers. It needs Linux and a binary built with cgo.
+// Engine runs containers. It needs Linux.
 type Engine struct{}
 
 // New returns errors.ErrUnsupported.

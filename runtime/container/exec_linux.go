@@ -1,17 +1,15 @@
-//go:build linux && cgo
-
 package container
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 
-	"github.com/opencontainers/runc/libcontainer"
+	"cupola/runtime/container/starter"
 )
 
 // Exec is a further process of a container.
@@ -38,7 +36,7 @@ func (e *Engine) Exec(ctx context.Context, id string, p Process, stdio Stdio) (*
 	if _, err := e.find(id); err != nil {
 		return nil, err
 	}
-	proc, err := e.enter(id, p, stdio)
+	proc, err := e.enter(ctx, id, p, stdio)
 	if err != nil {
 		return nil, fmt.Errorf("exec in container %s: %w", id, err)
 	}
@@ -62,43 +60,27 @@ func (e *Engine) Found(id string, pid int, startTicks uint64) *Exec {
 	return e.exec(id, proc)
 }
 
-func (e *Engine) enter(id string, p Process, stdio Stdio) (*process, error) {
-	c, err := e.load(id)
-	if err != nil {
-		return nil, err
-	}
+func (e *Engine) enter(ctx context.Context, id string, p Process, stdio Stdio) (*process, error) {
 	tasks, err := e.tree.tasks(e.place(id))
 	if err != nil {
 		return nil, err
 	}
 	helper, err := e.openHelper()
-	defer func() { closeAll(append(tasks, helper...)) }()
+	defer func() { closeAll(slices.Concat(tasks, helper)) }()
 	if err != nil {
 		return nil, err
 	}
-	proc := e.libProcess(p, tasks)
+	proc := e.command(p, tasks)
 	// A process that is root in the container may have moved the helper's parent
 	// directory away and put its own there. The descriptors cannot be replaced,
 	// nor can /proc, which is a mount point.
-	proc.ExtraFiles = append(tasks, helper...)
 	first := 3 + len(tasks)
 	proc.Args[0] = "/proc/self/fd/" + strconv.Itoa(first)
 	proc.Args[2] = "/proc/self/fd/" + strconv.Itoa(first+1)
 	proc.Capabilities = capabilities(p)
 	proc.Rlimits = e.shared.rlimits(p)
-	if stdio.In != nil {
-		proc.Stdin = stdio.In
-	}
-	proc.Stdout, proc.Stderr = writerOf(stdio.Out), writerOf(stdio.Err)
 	e.giveStdio(p, stdio.In, stdio.Out, stdio.Err)
-	if err := c.Start(proc); err != nil {
-		return nil, err
-	}
-	pid, err := proc.Pid()
-	if err != nil {
-		return nil, err
-	}
-	return openProcess(pid, 0)
+	return e.launch(ctx, starter.Request{ID: id, Process: proc}, stdio, slices.Concat(tasks, helper))
 }
 
 // openHelper opens the helper and its filter for a process that inherits them.
@@ -112,29 +94,6 @@ func (e *Engine) openHelper() ([]*os.File, error) {
 		files = append(files, f)
 	}
 	return files, nil
-}
-
-// load reads the container's state, in which libcontainer has left out that it
-// manages no cgroup.
-func (e *Engine) load(id string) (*libcontainer.Container, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	dir := e.stateDir(id)
-	data, err := os.ReadFile(filepath.Join(dir, "state.json"))
-	if err != nil {
-		return nil, err
-	}
-	s := libState{}
-	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, fmt.Errorf("read state: %w", err)
-	}
-	if s.CgroupPaths == nil {
-		s.CgroupPaths = map[string]string{}
-		if err := saveState(dir, s); err != nil {
-			return nil, err
-		}
-	}
-	return libcontainer.Load(e.states, id)
 }
 
 // Wait returns when the process has ended.

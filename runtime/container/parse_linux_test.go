@@ -1,5 +1,3 @@
-//go:build linux && cgo
-
 package container
 
 import (
@@ -11,7 +9,7 @@ import (
 func TestParseStat(t *testing.T) {
 	const short = "42 (a ) b (c) S 1 42 42 0 -1 4194560 100 0 0 0 1 2 0 0 20 0 1 0 98765 1000 50 18446744073709551615"
 	dead := strings.Replace(short, "S", "Z", 1) + strings.Repeat(" 0", 26) + " 1792"
-	tests := map[string]stat{short: {ticks: 98765}, dead: {zombie: true, ticks: 98765, status: 7 << 8}}
+	tests := map[string]stat{short: {parent: 1, session: 42, ticks: 98765}, dead: {zombie: true, parent: 1, session: 42, ticks: 98765, status: 7 << 8}}
 	for line, want := range tests {
 		if got, err := parseStat([]byte(line)); err != nil || got != want {
 			t.Errorf("%s: got %+v, %v; want %+v", line, got, err, want)

@@ -1,5 +1,3 @@
-//go:build linux && cgo
-
 package container
 
 import (
@@ -13,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/opencontainers/runc/libcontainer"
 	"github.com/opencontainers/runc/libcontainer/configs"
 )
 
@@ -25,24 +22,20 @@ type record struct {
 	waiting bool
 }
 
-// libState is libcontainer's state with its cgroup paths always written. None
-// keep libcontainer from moving processes itself: on v1 they enrol themselves,
-// on v2 it finds the one path in the configuration.
-type libState struct {
-	libcontainer.State
+// newState is libcontainer's state of a container that has no process yet. That
+// it has no cgroup paths keeps libcontainer from moving processes itself: on v1
+// they enrol themselves, on v2 it finds the one path in the configuration.
+type newState struct {
+	ID          string            `json:"id"`
+	Config      *configs.Config   `json:"config"`
+	Created     time.Time         `json:"created"`
 	CgroupPaths map[string]string `json:"cgroup_paths"`
 }
 
 // writeState writes the state file from which libcontainer loads a container
 // that has no process yet.
 func writeState(dir, id string, config *configs.Config) error {
-	s := libState{CgroupPaths: map[string]string{}}
-	s.BaseState = libcontainer.BaseState{ID: id, Config: *config, Created: time.Now().UTC()}
-	return saveState(dir, s)
-}
-
-func saveState(dir string, s libState) error {
-	data, err := json.Marshal(s)
+	data, err := json.Marshal(newState{ID: id, Config: config, Created: time.Now().UTC(), CgroupPaths: map[string]string{}})
 	if err != nil {
 		return fmt.Errorf("encode state: %w", err)
 	}

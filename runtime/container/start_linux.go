@@ -1,18 +1,15 @@
-//go:build linux && cgo
-
 package container
 
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 
-	"github.com/opencontainers/runc/libcontainer"
+	"cupola/runtime/container/starter"
 )
 
 // checkSpec finds what libcontainer would refuse only after its first effects.
@@ -57,9 +54,9 @@ func validID(id string) bool {
 	return id != "" && id != "." && id != ".."
 }
 
-// libProcess puts the helper before the process. The files in which it enrols
+// command puts the helper before the process. The files in which it enrols
 // itself come first among the inherited ones, from descriptor 3.
-func (e *Engine) libProcess(p Process, tasks []*os.File) *libcontainer.Process {
+func (e *Engine) command(p Process, tasks []*os.File) starter.Process {
 	args := []string{HelperMount + "/init", "--seccomp", HelperMount + "/" + filterName}
 	if len(tasks) > 0 {
 		args = append(args, "--cgroup-fds", fdList(3, len(tasks)))
@@ -72,10 +69,9 @@ func (e *Engine) libProcess(p Process, tasks []*os.File) *libcontainer.Process {
 	for i, g := range p.Groups {
 		groups[i] = int(g)
 	}
-	return &libcontainer.Process{
+	return starter.Process{
 		Args: append(append(args, "--"), p.Args...), Env: p.Env, Cwd: cwd,
-		UID: int(p.UID), GID: int(p.GID), AdditionalGroups: groups,
-		ExtraFiles: tasks, LogLevel: "3", // warnings
+		UID: int(p.UID), GID: int(p.GID), Groups: groups,
 	}
 }
 
@@ -85,14 +81,6 @@ func fdList(first, n int) string {
 		fds = append(fds, strconv.Itoa(first+i))
 	}
 	return strings.Join(fds, ",")
-}
-
-// writerOf keeps a nil file from becoming an io.Writer that is not nil.
-func writerOf(f *os.File) io.Writer {
-	if f == nil {
-		return nil
-	}
-	return f
 }
 
 // giveStdio makes the process the owner of the FIFOs it writes to, so that it

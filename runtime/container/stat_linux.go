@@ -12,9 +12,10 @@ import (
 
 // stat is what /proc/PID/stat says of a process.
 type stat struct {
-	zombie bool
-	ticks  uint64 // since boot, when it started
-	status syscall.WaitStatus
+	zombie          bool
+	parent, session int
+	ticks           uint64 // since boot, when it started
+	status          syscall.WaitStatus
 }
 
 func readStat(pid int) (stat, error) {
@@ -33,7 +34,10 @@ func parseStat(line []byte) (stat, error) {
 		return stat{}, errors.New("read process status: short line")
 	}
 	ticks, err := strconv.ParseUint(string(fields[19]), 10, 64)
-	s := stat{zombie: string(fields[0]) == "Z", ticks: ticks}
+	parent, err2 := strconv.Atoi(string(fields[1]))
+	session, err3 := strconv.Atoi(string(fields[3]))
+	s := stat{zombie: string(fields[0]) == "Z", parent: parent, session: session, ticks: ticks}
+	err = errors.Join(err, err2, err3)
 	if err != nil || len(fields) < 50 {
 		return s, err
 	}

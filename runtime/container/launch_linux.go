@@ -1,0 +1,191 @@
+package container
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cupola/runtime/container/starter"
+	"cupola/runtime/container/starter/program"
+)
+
+// startTimeout is less than the minute after which libcontainer panics when a
+// container asks it for a mount.
+const startTimeout = 50 * time.Second
+
+// killTimeout bounds the wait for a killed starter, which the kernel may hold in
+// a mount that never returns.
+const killTimeout = 5 * time.Second
+
+// answerMax bounds what a starter says, in bytes.
+const answerMax = 1 << 20
+
+// launcher runs the program that starts containers.
+type launcher struct {
+	path    string
+	file    *os.File // that path leads to; nil where it is somebody else's
+	states  string
+	timeout time.Duration
+	log     *slog.Logger
+}
+
+// newLauncher readies the program, and makes this process the parent of what the
+// program starts: a child subreaper.
+func newLauncher(cfg Config) (launcher, error) {
+	l := launcher{path: cfg.Starter, states: filepath.Join(cfg.Dir, "containers"), timeout: cmp.Or(cfg.StartTimeout, startTimeout), log: cfg.Log}
+	if l.path == "" {
+		file, err := program.Open(cfg.Dir)
+		if err != nil {
+			return l, err
+		}
+		// Not by /proc/self: the child has put inherited files in this one's place
+		// when it executes it.
+		l.file, l.path = file, fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), file.Fd())
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return l, fmt.Errorf("become the parent of containers: %w", err)
+	}
+	return l, nil
+}
+
+// launch has a starter do what is asked and returns the process that it started.
+// If it fails, nothing of the starter and of its children runs any more, unless
+// the kernel does not let them end. A start that began is not cancelled: its
+// process may run already, and is stopped as any other, which lets it finish.
+func (e *Engine) launch(ctx context.Context, r starter.Request, stdio Stdio, files []*os.File) (*process, error) {
+	l := e.start
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), l.timeout, fmt.Errorf("it did not start within %s", l.timeout))
+	defer cancel()
+	r.States, r.Files = l.states, len(files)
+	r.Stdio = [3]bool{stdio.In != nil, stdio.Out != nil, stdio.Err != nil}
+	files = append([]*os.File{stdio.In, stdio.Out, stdio.Err}, files...)
+	type result struct {
+		*process
+		error
+	}
+	results := make(chan result)
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		p, err := l.run(ctx, r, files)
+		select {
+		case results <- result{p, err}:
+		case <-over:
+			if err == nil {
+				_ = p.signal(unix.SIGKILL)
+			}
+		}
+	}()
+	select {
+	case got := <-results:
+		return got.process, got.error
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(killTimeout)
+	defer late.Stop()
+	select {
+	case got := <-results:
+		return got.process, got.error
+	case <-late.C:
+		return nil, fmt.Errorf("%w, and cannot be killed", context.Cause(ctx))
+	}
+}
+
+// run runs a starter to its end.
+func (l launcher) run(ctx context.Context, r starter.Request, files []*os.File) (*process, error) {
+	// The kernel kills the starter when the thread that made it ends, as all do
+	// with the daemon: nothing goes on to start what the next one may remove.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd := exec.CommandContext(ctx, l.path)
+	cmd.Args = []string{"cupola-starter:" + r.ID} // shown by the container's init, too, until it executes its process
+	cmd.Env = []string{"GOTRACEBACK=single"}      // none of the daemon's
+	cmd.ExtraFiles = files
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	said := &excerpt{}
+	cmd.Stderr = said
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p, refusal, err := converse(in, out, r)
+	if p == nil {
+		_ = cmd.Cancel()
+	}
+	in.Close()
+	_ = cmd.Wait() // of which the process's state tells
+	if p != nil {
+		go p.watch()
+	}
+	switch {
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case refusal != "":
+		err = errors.New(refusal)
+	case err != nil:
+		l.log.ErrorContext(ctx, "starter crashed", "container", r.ID, "state", cmd.ProcessState, "err", err, "stack", string(said.text))
+		err = fmt.Errorf("starter crashed: %s: %s", cmd.ProcessState, said.firstLine())
+	default:
+		return p, nil
+	}
+	if p != nil {
+		_ = p.signal(unix.SIGKILL)
+	}
+	family.sweep(cmd.Process.Pid)
+	return nil, err
+}
+
+// converse sends the request and holds the process that the answer names, which
+// the starter still is the parent of.
+func converse(in io.Writer, out io.Reader, r starter.Request) (p *process, refusal string, err error) {
+	if err := json.NewEncoder(in).Encode(r); err != nil {
+		return nil, "", err
+	}
+	var a starter.Answer
+	if err := json.NewDecoder(io.LimitReader(out, answerMax)).Decode(&a); err != nil {
+		return nil, "", err
+	}
+	if a.Error != "" {
+		return nil, a.Error, nil
+	}
+	p, err = family.hold(a.PID)
+	return p, "", err
+}
+
+// excerpt keeps the first of what is written to it.
+type excerpt struct{ text []byte }
+
+// excerptMax holds the stack of a goroutine, as a rule.
+const excerptMax = 16 << 10
+
+func (e *excerpt) Write(p []byte) (int, error) {
+	e.text = append(e.text, p[:min(len(p), excerptMax-len(e.text))]...)
+	return len(p), nil
+}
+
+func (e *excerpt) firstLine() string {
+	line, _, _ := bytes.Cut(bytes.TrimSpace(e.text), []byte("\n"))
+	return string(line)
+}

@@ -1,0 +1,74 @@
+// Package program carries the built program that starts containers.
+package program
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+//go:embed all:bin
+var programs embed.FS
+
+// ErrNotBuilt is what Open returns in a binary made by a bare `go build`.
+var ErrNotBuilt = errors.New("built without the program that starts containers: run make build")
+
+// Open copies the program into memory and seals the copy, so that nothing in a
+// container can change it through /proc/PID/exe (CVE-2019-5736). Where the
+// kernel allows no executable memory (vm.memfd_noexec=2) the copy is a file
+// without a name in dir; libcontainer then protects it itself.
+func Open(dir string) (*os.File, error) {
+	program, err := programs.Open("bin/starter")
+	if err != nil {
+		return nil, ErrNotBuilt
+	}
+	defer program.Close()
+	f, err := sealed(program)
+	if errors.Is(err, unix.EACCES) {
+		f, err = nameless(program, dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("copy the program that starts containers: %w", err)
+	}
+	return f, nil
+}
+
+func sealed(program io.Reader) (*os.File, error) {
+	const flags, name = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING, "cupola-starter"
+	fd, err := unix.MemfdCreate(name, flags|unix.MFD_EXEC)
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.3 all are executable
+		fd, err = unix.MemfdCreate(name, flags)
+	}
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	f := os.NewFile(uintptr(fd), name)
+	_, err = io.Copy(f, program)
+	if err == nil {
+		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// nameless is opened again for reading: a file that is open for writing is not
+// executed.
+func nameless(program io.Reader, dir string) (*os.File, error) {
+	f, err := os.OpenFile(dir, unix.O_TMPFILE|os.O_RDWR, 0o500)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if _, err := io.Copy(f, program); err != nil {
+		return nil, err
+	}
+	return os.Open("/proc/self/fd/" + strconv.Itoa(int(f.Fd())))
+}

@@ -1,0 +1,57 @@
+// Package starter is what the daemon and its program that starts containers say
+// to each other.
+//
+// Containers are started and entered by a small program (cmd/starter), one
+// process for each start. It is the only code that links libcontainer: what
+// panics, blocks or leaks there ends one start, never the daemon. It is also
+// what libcontainer executes again inside the container, and it loads ten times
+// as fast as the daemon.
+//
+// The daemon writes a Request to the program's standard input and reads an
+// Answer from its standard output. The program stays the parent of the process
+// that it started until its standard input ends: so the daemon can take hold of
+// the process before anybody can reap it. Then it exits, and the process becomes
+// a child of the daemon, which is a child subreaper.
+package starter
+
+import "github.com/opencontainers/runc/libcontainer/configs"
+
+// FirstFile is the descriptor of the first inherited file. Standard input,
+// output and error of the process come first, whether or not they are there.
+const FirstFile = 3
+
+// Request asks for one process in a container.
+type Request struct {
+	// States is the directory of all containers' states. That of ID holds what
+	// libcontainer needs to know of the container.
+	States, ID string
+	// First makes the container with the process as its first one. Otherwise the
+	// container runs, and the process is started beside the others.
+	First bool
+	// Stdio tells which of standard input, output and error are inherited; the
+	// others are /dev/null.
+	Stdio [3]bool
+	// Files is how many further files follow them. The process inherits these from
+	// descriptor 3.
+	Files   int
+	Process Process
+}
+
+// Process is what is executed. The first process of a container has the
+// capabilities and limits of the container's configuration, and none here.
+type Process struct {
+	Args, Env    []string
+	Cwd          string
+	UID, GID     int
+	Groups       []int
+	Capabilities *configs.Capabilities
+	Rlimits      []configs.Rlimit
+}
+
+// Answer says what has come of a Request.
+type Answer struct {
+	// PID is the process as the host sees it.
+	PID int
+	// Error says why there is none; "" when it was started.
+	Error string
+}
