@@ -34,7 +34,7 @@ func (h *house) tidy(ctx context.Context) error {
 }
 
 func (h *house) prune(ctx context.Context) error {
-	if err := h.store.Write(ctx, (*store.Tx).DropOld); err != nil {
+	if err := h.store.DropOld(ctx); err != nil {
 		return err
 	}
 	if err := h.pruneBlobs(ctx); err != nil {

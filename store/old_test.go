@@ -13,6 +13,39 @@ import (
 	"cupola/store/cf"
 )
 
+func dropOld(t *testing.T, s *Store) {
+	t.Helper()
+	if err := s.DropOld(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// However many rows are old, no transaction deletes more than some.
+func TestDropOldInShortTransactions(t *testing.T) {
+	s := openTest(t)
+	write(t, s, func(tx *Tx) error {
+		for range 2*oldRows + 1 {
+			if err := Events.Insert(tx, &cf.Event{Resource: cf.Resource{CreatedAt: tx.Now.Add(-2 * keptHistory)}}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	transactions := 0
+	s.OnWrite(func(h Held) { transactions++ })
+	dropOld(t, s)
+	if transactions != len(oldOnes)+2 {
+		t.Errorf("%d transactions; want 3 for the events, and one for each other table", transactions)
+	}
+	read(t, s, func(tx *Tx) error {
+		n, err := Events.Count(tx, Query{})
+		if n != 0 {
+			t.Errorf("%d old events are left", n)
+		}
+		return err
+	})
+}
+
 func TestDropOldKeepsWhatIsYoungOrInUse(t *testing.T) {
 	s := openTest(t)
 	_, _, app := seed(t, s)
@@ -38,7 +71,7 @@ func TestDropOldKeepsWhatIsYoungOrInUse(t *testing.T) {
 		tx.Now = young
 		return tx.RememberFile("new", 1, "d2")
 	})
-	write(t, s, (*Tx).DropOld)
+	dropOld(t, s)
 	read(t, s, func(tx *Tx) error {
 		events, _ := Events.All(tx)
 		jobs, _ := Jobs.All(tx)
@@ -101,7 +134,7 @@ func TestDropOldLetsBitsExpire(t *testing.T) {
 		}
 		return Tasks.Insert(tx, &cf.Task{AppGUID: app.GUID, DropletGUID: "2", SequenceID: 1, State: cf.TaskRunning})
 	})
-	write(t, s, (*Tx).DropOld)
+	dropOld(t, s)
 	read(t, s, func(tx *Tx) error {
 		named := map[string]bool{}
 		err := tx.NamedBlobs(named)
@@ -147,7 +180,7 @@ func TestDropOldForgetsThePast(t *testing.T) {
 		}
 		return nil
 	})
-	write(t, s, (*Tx).DropOld)
+	dropOld(t, s)
 	read(t, s, func(tx *Tx) error {
 		revisions, _ := Revisions.All(tx)
 		deployments, err := Deployments.All(tx)

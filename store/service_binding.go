@@ -35,6 +35,9 @@ var ServiceBindings = &Table[cf.ServiceBinding]{
 		"operation_states": "last_operation ->> 'state'",
 
 		// Not of the API.
+		"instance_types":         "(SELECT i.type FROM service_instances i WHERE i.guid = instance_guid)",
+		"app_space_guids":        "app_guid IN (SELECT guid FROM apps WHERE space_guid IN (SELECT value FROM json_each(?)))",
+		"app_organization_guids": "app_guid IN (SELECT guid FROM apps WHERE space_guid IN (" + spacesOfOrgs + "))",
 		"space_guids":        "instance_guid IN (SELECT guid FROM service_instances WHERE space_guid IN (SELECT value FROM json_each(?)))",
 		"organization_guids": "instance_guid IN (SELECT guid FROM service_instances WHERE space_guid IN (" + spacesOfOrgs + "))",
 	},

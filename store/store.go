@@ -197,6 +197,9 @@ func (c *counted) watch(err error) {
 	}
 }
 
+// Statements is how many statements the transaction has run.
+func (tx *Tx) Statements() int64 { return tx.sql.own }
+
 // Statements is how many statements transactions have run.
 func (s *Store) Statements() int64 { return s.statements.Load() }
 

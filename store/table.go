@@ -68,6 +68,13 @@ func (t *Table[T]) First(tx *Tx, q Query) (*T, error) {
 	return rows[0], nil
 }
 
+// Some returns the first n rows of the query.
+func (t *Table[T]) Some(tx *Tx, q Query, n int) ([]*T, error) {
+	q.Page, q.PerPage = 1, n
+	rows, _, err := t.list(tx, q, false)
+	return rows, err
+}
+
 // By returns all rows whose filter has one of the values, in the order they
 // were made.
 func (t *Table[T]) By(tx *Tx, filter string, values ...string) ([]*T, error) {
@@ -216,6 +223,16 @@ func (t *Table[T]) Update(tx *Tx, v *T) error {
 func (t *Table[T]) Delete(tx *Tx, guid string) error {
 	key, _, _ := strings.Cut(t.columns, ",")
 	_, err := tx.exec(t.name, "DELETE FROM "+t.name+" WHERE "+key+" = ?", guid)
+	return err
+}
+
+// DeleteBy removes all rows whose filter has the value, and what belongs to them.
+func (t *Table[T]) DeleteBy(tx *Tx, filter, value string) error {
+	c, err := t.condition(Query{Where: map[string][]string{filter: {value}}})
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(t.name, "DELETE FROM "+t.name+c.where(), c.args...)
 	return err
 }
 

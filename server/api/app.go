@@ -166,15 +166,7 @@ func deleteApp(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &deletion{since: c.Tx.Now}
-	done, err := c.deleteIf(d, d.serviceless(c, []*cf.App{app}), func() error { return removeApp(c, app) })
-	if err != nil {
-		return nil, err
-	}
-	if !done {
-		return c.waiting(jobDeleteApp, "apps", app.GUID)
-	}
-	return c.accepted(jobDeleteApp, "apps", app.GUID)
+	return c.deletes(jobDeleteApp, "apps", app.GUID)
 }
 
 // removeApp deletes an app with all that is its own, and takes it out of its
@@ -183,15 +175,15 @@ func removeApp(c *call, app *cf.App) error {
 	if err := removeServices(c, app); err != nil {
 		return err
 	}
-	routes, err := store.Routes.By(c.Tx, "app_guids", app.GUID)
+	err := eachOf(c, store.Routes, "app_guids", app.GUID, func(r *cf.Route) error {
+		r.Destinations = without(r.Destinations, func(d cf.Destination) bool { return d.AppGUID == app.GUID })
+		return store.Routes.Update(c.Tx, r)
+	})
 	if err != nil {
 		return err
 	}
-	for _, r := range routes {
-		r.Destinations = without(r.Destinations, func(d cf.Destination) bool { return d.AppGUID == app.GUID })
-		if err := store.Routes.Update(c.Tx, r); err != nil {
-			return err
-		}
+	if n, err := c.Tx.ThinApp(app.GUID, removedRows); err != nil || n == removedRows {
+		return orElse(err, errMore)
 	}
 	if err := c.appEvent("audit.app.delete-request", app, nil); err != nil {
 		return err

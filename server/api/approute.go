@@ -251,23 +251,7 @@ func deleteUnmappedRoutes(c *call) (*response, error) {
 	if c.Request.URL.Query().Get("unmapped") != "true" {
 		return nil, cf.Unprocessable("Mass delete not supported for routes. Use 'unmapped' parameter to delete all unmapped routes.")
 	}
-	routes, err := store.Routes.By(c.Tx, "owner_space_guids", s.GUID)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range routes {
-		n, err := store.RouteBindings.Count(c.Tx, store.Query{Where: map[string][]string{"route_guids": {r.GUID}}})
-		if err != nil {
-			return nil, err
-		}
-		if len(r.Destinations)+n > 0 {
-			continue
-		}
-		if err := c.removeRoute(r); err != nil {
-			return nil, err
-		}
-	}
-	return c.accepted("space.delete_unmapped_routes", "spaces", s.GUID)
+	return c.deletes(jobDeleteUnmapped, "spaces", s.GUID)
 }
 
 const routeIncludes = "include=domain|space|space.organization|route_policies"

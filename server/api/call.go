@@ -32,6 +32,7 @@ type call struct {
 	warnings  []string
 	after     []func()       // run once the transaction is committed
 	awaited   []awaited      // bindings that a broker has to make
+	heldFrom  int64          // statements of Tx when a deletion began to remove
 	recalled  map[string]any // rows for views, by table and GUID
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -8,12 +9,52 @@ import (
 	"cupola/store/cf"
 )
 
-// The operations of jobs that delete what may have services of brokers in it.
+// The operations of jobs that delete what can be much, or have services of
+// brokers in it.
 const (
-	jobDeleteApp   = "app.delete"
-	jobDeleteSpace = "space.delete"
-	jobDeleteOrg   = "organization.delete"
+	jobDeleteApp      = "app.delete"
+	jobDeleteSpace    = "space.delete"
+	jobDeleteOrg      = "organization.delete"
+	jobDeleteDomain   = "domain.delete"
+	jobDeleteUnmapped = "space.delete_unmapped_routes"
 )
+
+const (
+	// heldStatements is how many statements a transaction of a deletion runs before
+	// it leaves the rest to the next: some 15 ms.
+	heldStatements = 150
+	// removedRows is how many rows of an app, such as its tasks, go in one
+	// transaction.
+	removedRows = 200
+)
+
+// errMore ends a transaction of a deletion that has done enough. What it did
+// stays; the next one finds what is left.
+var errMore = errors.New("the rest is for another transaction")
+
+// eachOf has f remove each row whose filter has the value, unless the transaction
+// has done enough: errMore then. f leaves no row that the filter still finds.
+func eachOf[T any](c *call, t *store.Table[T], filter, value string, f func(*T) error) error {
+	return eachWhere(c, t, map[string][]string{filter: {value}}, f)
+}
+
+// eachWhere is eachOf for several filters.
+func eachWhere[T any](c *call, t *store.Table[T], where map[string][]string, f func(*T) error) error {
+	for {
+		rows, err := t.Some(c.Tx, store.Query{Where: where}, 20)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		for _, r := range rows {
+			if c.Tx.Statements() >= c.heldFrom+heldStatements {
+				return errMore
+			}
+			if err := f(r); err != nil {
+				return err
+			}
+		}
+	}
+}
 
 // deletion is the deletion of apps and service instances that waits for brokers
 // to delete what they have for them.
@@ -21,27 +62,44 @@ type deletion struct {
 	since  time.Time
 	left   int      // things that a broker still has
 	failed []string // why some could not be deleted
+	more   bool     // there is more to do than the transaction did
 }
 
-// serviceless has brokers delete what apps are bound to of theirs.
-func (d *deletion) serviceless(c *call, apps []*cf.App) error {
-	rows, err := store.ServiceBindings.By(c.Tx, "app_guids", guidsOf(apps, func(a *cf.App) string { return a.GUID })...)
+// app asks brokers to delete the bindings of an app.
+func (d *deletion) app(c *call, a *cf.App) error {
+	return d.unbindManaged(c, "app_guids", a.GUID)
+}
+
+// unbindManaged asks brokers to delete the managed bindings that a filter
+// accepts.
+func (d *deletion) unbindManaged(c *call, filter, value string) error {
+	rows, err := store.ServiceBindings.Where(c.Tx, map[string][]string{filter: {value}, "instance_types": {cf.Managed}})
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	list, err := store.ServiceInstances.By(c.Tx, "guids", guidsOf(rows, func(b *cf.ServiceBinding) string { return b.InstanceGUID })...)
 	if err != nil {
 		return err
 	}
+	instances := map[string]*cf.ServiceInstance{}
+	for _, i := range list {
+		instances[i.GUID] = i
+	}
 	for _, b := range rows {
-		i, err := store.ServiceInstances.Get(c.Tx, b.InstanceGUID)
-		if err != nil {
-			return err
+		if d.paused(c) {
+			return nil
 		}
-		if i.Type != cf.Managed {
-			continue
-		}
-		if err := d.binding(c, b, i); err != nil {
+		if err := d.binding(c, b, instances[b.InstanceGUID]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// paused reports whether the transaction has asked for enough.
+func (d *deletion) paused(c *call) bool {
+	d.more = d.more || c.Tx.Statements() >= heldStatements
+	return d.more
 }
 
 // binding has the broker delete a binding once it can, and looks what has
@@ -76,8 +134,6 @@ func (d *deletion) broken(op cf.LastOperation) bool {
 func (d *deletion) instance(c *call, i *cf.ServiceInstance) error {
 	op := i.LastOperation
 	switch {
-	case i.Type != cf.Managed:
-		return nil
 	case d.broken(op):
 		d.failed = append(d.failed, op.Description)
 		return nil
@@ -93,46 +149,73 @@ func (d *deletion) instance(c *call, i *cf.ServiceInstance) error {
 	return store.Jobs.Insert(c.Tx, j)
 }
 
-// space has brokers delete what they have for a space.
-func (d *deletion) space(c *call, s *cf.Space) error {
-	instances, err := store.ServiceInstances.By(c.Tx, "owner_space_guids", s.GUID)
+// area asks brokers to delete what they have for a space or an org.
+func (d *deletion) area(c *call, a area) error {
+	instances, err := store.ServiceInstances.Where(c.Tx, map[string][]string{"owner_" + a.filter: {a.guid}, "type": {cf.Managed}})
 	if err != nil {
 		return err
 	}
 	for _, i := range instances {
+		if d.paused(c) {
+			return nil
+		}
 		if err := d.instance(c, i); err != nil {
 			return err
 		}
 	}
-	apps, err := store.Apps.By(c.Tx, "space_guids", s.GUID)
-	if err != nil {
-		return err
-	}
-	return d.serviceless(c, apps)
+	return d.unbindManaged(c, "app_"+a.filter, a.guid)
 }
 
-// delete deletes what a job is to, if no broker has anything for it, and tells
-// whether it is gone.
+// delete does a transaction of what a job is to delete, unless a broker has
+// anything for it, and tells whether it is gone.
 func (c *call) delete(j *cf.Job, d *deletion) (done bool, err error) {
+	guid := j.ResourceGUID
 	switch j.Operation {
 	case jobDeleteApp:
-		app, err := store.Apps.Get(c.Tx, j.ResourceGUID)
-		if err != nil {
-			return gone(err)
-		}
-		return c.deleteIf(d, d.serviceless(c, []*cf.App{app}), func() error { return removeApp(c, app) })
+		return deleteRow(c, store.Apps, guid, d, d.app, removeApp)
+	case jobDeleteDomain:
+		return deleteRow(c, store.Domains, guid, d, nil, deleteOwnDomain)
+	case jobDeleteUnmapped:
+		return deleteRow(c, store.Spaces, guid, d, nil, removeUnmapped)
 	case jobDeleteSpace:
-		space, err := store.Spaces.Get(c.Tx, j.ResourceGUID)
-		if err != nil {
-			return gone(err)
-		}
-		return c.deleteIf(d, d.space(c, space), func() error { return removeSpace(c, space) })
+		return deleteRow(c, store.Spaces, guid, d, func(c *call, s *cf.Space) error { return d.area(c, ofSpace(s.GUID)) }, removeSpace)
 	}
-	org, err := store.Orgs.Get(c.Tx, j.ResourceGUID)
+	return deleteRow(c, store.Orgs, guid, d, func(c *call, o *cf.Org) error { return d.area(c, ofOrg(o.GUID)) }, removeOrg)
+}
+
+// deleteRow removes a row of a table once ask has nothing of brokers left.
+func deleteRow[T any](c *call, t *store.Table[T], guid string, d *deletion, ask, remove func(*call, *T) error) (bool, error) {
+	row, err := t.Get(c.Tx, guid)
 	if err != nil {
 		return gone(err)
 	}
-	return c.deleteIf(d, d.org(c, org), func() error { return removeOrg(c, org) })
+	if ask != nil {
+		err = ask(c, row)
+	}
+	if err != nil || d.more || d.left+len(d.failed) > 0 {
+		return false, err
+	}
+	c.heldFrom = c.Tx.Statements()
+	err = remove(c, row)
+	if errors.Is(err, errMore) {
+		d.more = true
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// deletes begins a deletion, and answers with its job: it is COMPLETE if one
+// transaction sufficed.
+func (c *call) deletes(operation, resourceType, guid string) (*response, error) {
+	d := &deletion{since: c.Tx.Now}
+	done, err := c.delete(&cf.Job{Operation: operation, ResourceGUID: guid}, d)
+	if err != nil {
+		return nil, err
+	}
+	if !done {
+		return c.waiting(operation, resourceType, guid)
+	}
+	return c.accepted(operation, resourceType, guid)
 }
 
 // gone tells that what is not found was deleted meanwhile.
@@ -141,27 +224,6 @@ func gone(err error) (bool, error) {
 		return true, nil
 	}
 	return false, err
-}
-
-func (d *deletion) org(c *call, o *cf.Org) error {
-	spaces, err := store.Spaces.By(c.Tx, "organization_guids", o.GUID)
-	if err != nil {
-		return err
-	}
-	for _, s := range spaces {
-		if err := d.space(c, s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// deleteIf removes what has nothing of brokers left.
-func (c *call) deleteIf(d *deletion, err error, remove func() error) (bool, error) {
-	if err != nil || d.left+len(d.failed) > 0 {
-		return false, err
-	}
-	return true, remove()
 }
 
 // fault is why a deletion failed, as its job shows it.
@@ -183,42 +245,30 @@ func (d *deletion) fault(c *call, j *cf.Job) *cf.Error {
 // removeServices deletes the bindings of an app, which are user-provided by
 // now.
 func removeServices(c *call, app *cf.App) error {
-	rows, err := store.ServiceBindings.By(c.Tx, "app_guids", app.GUID)
-	if err != nil {
-		return err
-	}
-	for _, b := range rows {
+	return eachOf(c, store.ServiceBindings, "app_guids", app.GUID, func(b *cf.ServiceBinding) error {
 		i, err := store.ServiceInstances.Get(c.Tx, b.InstanceGUID)
 		if err != nil {
 			return err
 		}
-		if err := c.removeBinding(b, i); err != nil {
-			return err
-		}
-	}
-	return nil
+		return c.removeBinding(b, i)
+	})
 }
 
 // removeServicesOf deletes the service instances of a space, which are
 // user-provided by now, and takes out of it what is shared with it.
 func removeServicesOf(c *call, s *cf.Space) error {
-	own, err := store.ServiceInstances.By(c.Tx, "owner_space_guids", s.GUID)
+	err := eachOf(c, store.ServiceInstances, "owner_space_guids", s.GUID, func(i *cf.ServiceInstance) error {
+		return removeServiceInstance(c, i, "audit.user_provided_service_instance.delete")
+	})
 	if err != nil {
 		return err
 	}
-	for _, i := range own {
-		if err := removeServiceInstance(c, i, "audit.user_provided_service_instance.delete"); err != nil {
-			return err
-		}
-	}
-	shared, err := store.ServiceInstances.By(c.Tx, "shared_space_guids", s.GUID)
-	if err != nil {
-		return err
-	}
-	for _, i := range shared {
-		if err := c.unshareService(i, s.GUID); err != nil {
-			return err
-		}
-	}
-	return nil
+	return eachOf(c, store.ServiceInstances, "shared_space_guids", s.GUID, func(i *cf.ServiceInstance) error {
+		return c.unshareService(i, s.GUID)
+	})
+}
+
+// removeUnmapped deletes the routes of a space that lead nowhere.
+func removeUnmapped(c *call, s *cf.Space) error {
+	return eachWhere(c, store.Routes, map[string][]string{"owner_space_guids": {s.GUID}, "unmapped": {"1"}}, c.removeRoute)
 }

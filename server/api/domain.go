@@ -236,28 +236,24 @@ func deleteDomain(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c.deletes(jobDeleteDomain, "domains", d.GUID)
+}
+
+// deleteOwnDomain deletes a domain that no other org has.
+func deleteOwnDomain(c *call, d *cf.Domain) error {
 	if len(d.SharedOrgs) > 0 {
-		return nil, cf.Unprocessable("This domain is shared with other organizations. Unshare before deleting.")
+		return cf.Unprocessable("This domain is shared with other organizations. Unshare before deleting.")
 	}
 	if err := removeDomain(c, d); err != nil {
-		return nil, err
+		return err
 	}
-	if err := c.event("audit.domain.delete-request", target{"domain", d.GUID, d.Name, authz.Place{OrgGUID: d.OrgGUID}}, nil); err != nil {
-		return nil, err
-	}
-	return c.accepted("domain.delete", "domains", d.GUID)
+	return c.event("audit.domain.delete-request", target{"domain", d.GUID, d.Name, authz.Place{OrgGUID: d.OrgGUID}}, nil)
 }
 
 // removeDomain deletes a domain and the routes in it.
 func removeDomain(c *call, d *cf.Domain) error {
-	routes, err := store.Routes.By(c.Tx, "domain_guids", d.GUID)
-	if err != nil {
+	if err := eachOf(c, store.Routes, "domain_guids", d.GUID, c.dropRoute); err != nil {
 		return err
-	}
-	for _, r := range routes {
-		if err := c.dropRoute(r); err != nil {
-			return err
-		}
 	}
 	return store.Domains.Delete(c.Tx, d.GUID)
 }

@@ -90,26 +90,30 @@ func (c *call) authenticate() error {
 
 // inTx makes an endpoint of a handler: it runs in one transaction, which reads
 // when the method does. A handler that changes things must have checked its
-// rule with permit.
+// rule with permit. One that ends with errMore has done a part: it is committed,
+// and the handler runs again for the rest, so that others write between the two.
 func inTx(h func(*call) (*response, error)) endpoint {
 	return func(c *call) (res *response, err error) {
 		if err := c.receive(); err != nil {
 			return nil, err
 		}
-		err = c.tx(c.writes(), func() error {
-			if res, err = h(c); err != nil {
-				return err
+		for more := true; more; {
+			err = c.tx(c.writes(), func() error {
+				res, err = h(c)
+				if more = errors.Is(err, errMore); err != nil && !more {
+					return err
+				}
+				if c.writes() && !c.permitted && c.rule&authz.Public == 0 {
+					return fmt.Errorf("%s: the handler never checked the access rule", c.Request.Pattern)
+				}
+				return nil
+			})
+			if err != nil {
+				return nil, err
 			}
-			if c.writes() && !c.permitted && c.rule&authz.Public == 0 {
-				return fmt.Errorf("%s: the handler never checked the access rule", c.Request.Pattern)
+			for _, f := range c.after {
+				f()
 			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range c.after {
-			f()
 		}
 		return res, nil
 	}
@@ -137,7 +141,7 @@ func (c *call) tx(write bool, f func() error) error {
 		run = c.s.Store.Write
 	}
 	return run(store.As(c.Context(), c.identity.guid()), func(tx *store.Tx) error {
-		c.Tx, c.permitted, c.after, c.warnings, c.awaited, c.recalled = tx, false, nil, nil, nil, nil
+		c.Tx, c.permitted, c.after, c.warnings, c.awaited, c.recalled, c.heldFrom = tx, false, nil, nil, nil, nil, 0
 		defer func() { c.Tx = nil }()
 		if c.rule&authz.Public == 0 {
 			if err := c.loadActor(); err != nil {

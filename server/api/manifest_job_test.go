@@ -67,8 +67,8 @@ func (l *longest) statements() int64 {
 }
 
 // maxHeld bounds the statements of one transaction: none of them takes longer
-// than some 100 µs, so that is about 50 ms.
-const maxHeld = 600
+// than some 100 µs, so that is about 35 ms.
+const maxHeld = 350
 
 // manyApps is a manifest of n apps, each with its route, a process and variables
 // of kinds that YAML tells apart.

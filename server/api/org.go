@@ -136,27 +136,13 @@ func deleteOrg(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &deletion{since: c.Tx.Now}
-	done, err := c.deleteIf(d, d.org(c, o), func() error { return removeOrg(c, o) })
-	if err != nil {
-		return nil, err
-	}
-	if !done {
-		return c.waiting(jobDeleteOrg, "organizations", o.GUID)
-	}
-	return c.accepted(jobDeleteOrg, "organizations", o.GUID)
+	return c.deletes(jobDeleteOrg, "organizations", o.GUID)
 }
 
 // removeOrg deletes the org and all that is in it, as Cloud Controller does.
 func removeOrg(c *call, o *cf.Org) error {
-	spaces, err := store.Spaces.By(c.Tx, "organization_guids", o.GUID)
-	if err != nil {
+	if err := eachOf(c, store.Spaces, "organization_guids", o.GUID, func(s *cf.Space) error { return removeSpace(c, s) }); err != nil {
 		return err
-	}
-	for _, s := range spaces {
-		if err := removeSpace(c, s); err != nil {
-			return err
-		}
 	}
 	if err := leaveDomains(c, o.GUID); err != nil {
 		return err

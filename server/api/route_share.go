@@ -174,15 +174,8 @@ func moveRoute(c *call) (*response, error) {
 
 // leaveRoutes takes a space that goes away out of the shares of routes.
 func leaveRoutes(c *call, space string) error {
-	routes, err := store.Routes.By(c.Tx, "shared_space_guids", space)
-	if err != nil {
-		return err
-	}
-	for _, r := range routes {
+	return eachOf(c, store.Routes, "shared_space_guids", space, func(r *cf.Route) error {
 		r.SharedSpaces = without(r.SharedSpaces, func(g string) bool { return g == space })
-		if err := store.Routes.Update(c.Tx, r); err != nil {
-			return err
-		}
-	}
-	return nil
+		return store.Routes.Update(c.Tx, r)
+	})
 }

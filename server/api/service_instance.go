@@ -232,23 +232,13 @@ func (c *call) mayPurge(i *cf.ServiceInstance) (bool, error) {
 // removeServiceInstance deletes a service instance with all that is bound to
 // it, and records it under the given type.
 func removeServiceInstance(c *call, i *cf.ServiceInstance, event string) error {
-	routes, err := store.RouteBindings.By(c.Tx, "service_instance_guids", i.GUID)
+	err := eachOf(c, store.RouteBindings, "service_instance_guids", i.GUID, func(b *cf.RouteBinding) error { return c.removeRouteBinding(b, i) })
 	if err != nil {
 		return err
 	}
-	for _, b := range routes {
-		if err := c.removeRouteBinding(b, i); err != nil {
-			return err
-		}
-	}
-	bound, err := store.ServiceBindings.By(c.Tx, "service_instance_guids", i.GUID)
+	err = eachOf(c, store.ServiceBindings, "service_instance_guids", i.GUID, func(b *cf.ServiceBinding) error { return c.removeBinding(b, i) })
 	if err != nil {
 		return err
-	}
-	for _, b := range bound {
-		if err := c.removeBinding(b, i); err != nil {
-			return err
-		}
 	}
 	for _, space := range slices.Clone(i.SharedSpaces) {
 		if err := c.unshareService(i, space); err != nil {

@@ -122,15 +122,7 @@ func deleteSpace(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &deletion{since: c.Tx.Now}
-	done, err := c.deleteIf(d, d.space(c, s), func() error { return removeSpace(c, s) })
-	if err != nil {
-		return nil, err
-	}
-	if !done {
-		return c.waiting(jobDeleteSpace, "spaces", s.GUID)
-	}
-	return c.accepted(jobDeleteSpace, "spaces", s.GUID)
+	return c.deletes(jobDeleteSpace, "spaces", s.GUID)
 }
 
 // removeSpace deletes a space with its apps, routes and services.
@@ -138,23 +130,11 @@ func removeSpace(c *call, s *cf.Space) error {
 	if err := removeServicesOf(c, s); err != nil {
 		return err
 	}
-	apps, err := store.Apps.By(c.Tx, "space_guids", s.GUID)
-	if err != nil {
+	if err := eachOf(c, store.Apps, "space_guids", s.GUID, func(a *cf.App) error { return removeApp(c, a) }); err != nil {
 		return err
 	}
-	for _, a := range apps {
-		if err := removeApp(c, a); err != nil {
-			return err
-		}
-	}
-	routes, err := store.Routes.By(c.Tx, "owner_space_guids", s.GUID)
-	if err != nil {
+	if err := eachOf(c, store.Routes, "owner_space_guids", s.GUID, c.dropRoute); err != nil {
 		return err
-	}
-	for _, r := range routes {
-		if err := c.dropRoute(r); err != nil {
-			return err
-		}
 	}
 	if err := leaveRoutes(c, s.GUID); err != nil {
 		return err

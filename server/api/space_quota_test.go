@@ -223,10 +223,9 @@ func TestStartsAtOnce(t *testing.T) {
 	if n := u["started_instances"].(float64); n > 2*room {
 		t.Errorf("%v instances are wanted; the quota allows %d", n, 2*room)
 	}
-	w.run(t, []step{
-		{method: "DELETE", path: "/v3/organizations/org-1", status: 202},
-		{method: "GET", path: "/v3/space_quotas/{s}", status: 404},
-	})
+	w.run(t, []step{{method: "DELETE", path: "/v3/organizations/org-1", status: 202}})
+	w.waits(t)
+	w.run(t, []step{{method: "GET", path: "/v3/space_quotas/{s}", status: 404}})
 }
 
 // atOnce makes requests beside each other, and counts those that succeed; the

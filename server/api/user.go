@@ -128,14 +128,8 @@ func deleteUser(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	roles, err := store.Roles.By(c.Tx, "user_guids", u.GUID)
-	if err != nil {
+	if err := store.Roles.DeleteBy(c.Tx, "user_guids", u.GUID); err != nil {
 		return nil, err
-	}
-	for _, r := range roles {
-		if err := store.Roles.Delete(c.Tx, r.GUID); err != nil {
-			return nil, err
-		}
 	}
 	if u.Origin == "" {
 		err = store.Users.Delete(c.Tx, u.GUID)

@@ -115,7 +115,7 @@ func (s *Server) round(ctx context.Context, idle map[string]bool) (jobs []string
 	var all []*cf.Job
 	err = s.Store.Read(ctx, func(tx *store.Tx) (err error) {
 		all, err = store.Jobs.Where(tx, map[string][]string{"states": {string(cf.JobProcessing)},
-			"operations": {jobDeleteApp, jobDeleteSpace, jobDeleteOrg, jobApplyManifest}})
+			"operations": {jobDeleteApp, jobDeleteSpace, jobDeleteOrg, jobDeleteDomain, jobDeleteUnmapped, jobApplyManifest}})
 		return err
 	})
 	served := map[string]bool{}
@@ -218,7 +218,8 @@ func (c *call) work(j *cf.Job, w *waitingFor) (end jobEnd, err error) {
 	c.Actor = &authz.Actor{GUID: w.Actor.GUID, Name: w.Actor.Name, Type: w.Actor.Type}
 	d := &deletion{since: j.CreatedAt}
 	end.done, err = c.delete(j, d)
-	if err == nil && !end.done && d.left == 0 {
+	end.more = d.more
+	if err == nil && !end.done && !end.more && d.left == 0 {
 		end.fault = d.fault(c, j)
 	}
 	return end, err
