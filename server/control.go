@@ -78,6 +78,7 @@ func (h *house) control() http.Handler {
 	mux.Handle("POST /stacks/pull", stream(stacks.Pull))
 	mux.Handle("POST /stacks/export", stream(stacks.Export))
 	mux.HandleFunc("POST /backup", h.serveBackup)
+	mux.Handle("POST /database/check", answer(func(r *http.Request) (any, error) { return struct{}{}, h.checkDatabase(r.Context()) }))
 	mux.Handle("GET /token-keys", answer(func(*http.Request) (any, error) { return h.uaa.Keys(), nil }))
 	mux.Handle("POST /token-keys", answer(func(r *http.Request) (any, error) { return h.uaa.Rotate(r.Context(), r.URL.Query().Has("forget")) }))
 	mux.Handle("GET /images", answer(func(r *http.Request) (any, error) { return stacks.Images(r.Context()) }))

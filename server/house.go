@@ -138,9 +138,13 @@ func (h *house) openDir(context.Context) error {
 	return err
 }
 
-func (h *house) openStore(context.Context) (err error) {
-	if h.store, err = store.Open(store.Config{Dir: h.path("db"), Log: h.Log}); err != nil {
-		return err
+func (h *house) openStore(ctx context.Context) (err error) {
+	h.store, err = store.Open(store.Config{Dir: h.path("db"), Log: h.Log})
+	if err == nil {
+		err = h.store.Check(ctx, store.Quick)
+	}
+	if err != nil {
+		return wayBack(h.DataDir, err)
 	}
 	h.blobs, err = blob.Open(h.path("blobs"))
 	return err

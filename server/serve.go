@@ -139,6 +139,7 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 	group.Go(func() error { return h.measure(live) })
 	group.Go(func() error { return h.tidy(live) })
 	group.Go(func() error { return h.seedLater(live) })
+	group.Go(func() error { return h.keepDatabase(live) })
 	group.Go(func() error { return h.preload(live) })
 	group.Go(func() error { return h.servePorts(ctx, live) })
 	group.Go(func() error { return h.serveSSH(ctx, live, doors.ssh) })

@@ -31,12 +31,18 @@ func (s *Store) Snapshot(ctx context.Context, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, KeyFile), key, 0o600); err != nil {
 		return err
 	}
+	return s.Copy(ctx, filepath.Join(dir, DatabaseFile))
+}
+
+// Copy writes the database as it is at one moment to a file, which must not be
+// there and is on the disk when Copy returns. Others go on meanwhile.
+func (s *Store) Copy(ctx context.Context, to string) error {
 	// Neither pool: one has a single connection, the other writes nothing.
 	db, err := open(filepath.Join(s.dir, DatabaseFile), "_txlock=deferred"+s.mode)
 	if err != nil {
 		return err
 	}
-	return errors.Join(vacuumInto(ctx, db, filepath.Join(dir, DatabaseFile)), db.Close())
+	return nameFault(errors.Join(vacuumInto(ctx, db, to), db.Close()))
 }
 
 // vacuumInto copies a database to a file, which is on disk when it returns.
@@ -224,6 +230,27 @@ func schemaOf(ctx context.Context, db *sql.DB) (lines []string, err error) {
 		lines = append(lines, line)
 	}
 	return lines, rows.Err()
+}
+
+// Replace puts the database of a file, of which nobody has a write-ahead log,
+// in the place of the one in dir, which nobody may have open. The old one is
+// kept beside with what its log holds; aside is its name, "" where there was none.
+func Replace(dir, from, suffix string) (aside string, err error) {
+	file := filepath.Join(dir, DatabaseFile)
+	aside = file + suffix
+	// At each moment there is a database under its name.
+	if err := os.Link(file, aside); errors.Is(err, fs.ErrNotExist) {
+		aside = ""
+	} else if err != nil {
+		return "", err
+	} else if err := os.Rename(file+"-wal", aside+"-wal"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	// A log that stays would be taken for the new one's.
+	if err := errors.Join(removeIfThere(file+"-wal"), removeIfThere(file+"-shm")); err != nil {
+		return "", err
+	}
+	return aside, durable.Rename(from, file)
 }
 
 // ForgetRunning forgets the instances: none of them is where a backup was

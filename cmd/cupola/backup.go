@@ -91,11 +91,23 @@ func writeBeside(name string, write func(io.Writer) error) (size int64, err erro
 }
 
 type verifyCmd struct {
-	File string `arg:"" help:"The backup." type:"existingfile"`
+	daemonFlags
+	Database bool   `help:"Check instead the database of --data-dir, to the last page; its daemon goes on meanwhile."`
+	File     string `arg:"" optional:"" help:"The backup." type:"existingfile"`
 }
 
 // Run verifies a backup and tells what it holds.
 func (c *verifyCmd) Run(e *env) error {
+	if c.Database == (c.File != "") {
+		return errors.New("name the backup to verify, or give --database")
+	}
+	if c.Database {
+		if err := server.CheckDatabase(e.ctx, server.Config{DataDir: c.DataDir, Log: e.log}); err != nil {
+			return interrupted(e, err)
+		}
+		fmt.Fprintf(e.out, "The database of %s is sound.\n", c.DataDir)
+		return nil
+	}
 	p := newStackProgress(e)
 	r, err := server.VerifyBackup(e.ctx, c.File, func(done, total int64) {
 		p.step(server.StackStep{Step: "verify", Done: done, Total: total})
@@ -111,11 +123,18 @@ func (c *verifyCmd) Run(e *env) error {
 
 type restoreCmd struct {
 	daemonFlags
-	File string `arg:"" help:"The backup." type:"existingfile"`
+	Database string `help:"Put back the database alone, from a copy that the daemon made by itself: a file of db/backups, or 'latest'. Its daemon must be stopped." placeholder:"FILE"`
+	File     string `arg:"" optional:"" help:"The backup." type:"existingfile"`
 }
 
 // Run restores a backup.
 func (c *restoreCmd) Run(e *env) error {
+	if (c.Database == "") == (c.File == "") {
+		return errors.New("name the backup to restore, or a copy of the database with --database")
+	}
+	if c.Database != "" {
+		return c.restoreDatabase(e)
+	}
 	p := newStackProgress(e)
 	r, err := server.Restore(e.ctx, server.Config{DataDir: c.DataDir, Log: e.log}, c.File, func(step string, done, total int64) {
 		p.step(server.StackStep{Step: step, Done: done, Total: total})
@@ -127,6 +146,22 @@ func (c *restoreCmd) Run(e *env) error {
 	fmt.Fprintf(e.out, "Restored %s of %s into %s in %.1f s. Its apps start with the daemon:\n", c.File, r.Created.Local().Format("2006-01-02 15:04"), c.DataDir, time.Since(p.started).Seconds())
 	fmt.Fprintf(e.out, e.called("  sudo cupola serve --data-dir %s\n"), c.DataDir)
 	tellLeft(e, r.Left, c.DataDir)
+	return nil
+}
+
+func (c *restoreCmd) restoreDatabase(e *env) error {
+	r, err := server.RestoreDatabase(e.ctx, server.Config{DataDir: c.DataDir, Log: e.log}, c.Database)
+	if err != nil {
+		return interrupted(e, fmt.Errorf("restore the database: %w", err))
+	}
+	fmt.Fprintf(e.out, "Put back the database of %s. What was changed since then is lost.\n", r.Made.Local().Format("2006-01-02 15:04:05"))
+	if r.Aside != "" {
+		fmt.Fprintf(e.out, "The one that was there is kept as %s: remove it when nothing of it is needed.\n", r.Aside)
+	}
+	if r.Lost > 0 {
+		fmt.Fprintf(e.out, "%d packages, droplets or buildpacks that it names were deleted since: push the apps again that do not start.\n", r.Lost)
+	}
+	fmt.Fprintf(e.out, e.called("Start the daemon: sudo cupola serve --data-dir %s\n"), c.DataDir)
 	return nil
 }
 
