@@ -86,6 +86,10 @@ type doors struct {
 // is what stop ends.
 func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready func()) error {
 	group, live := errgroup.WithContext(live)
+	// A part that fails ends them all, also those that listen until ctx ends.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(live, cancel)()
 	// What ran before is led to at once: requests wait in the listeners.
 	if err := h.setRoutes(live); err != nil {
 		return fmt.Errorf("set the routes: %w", err)

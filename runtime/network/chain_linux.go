@@ -15,12 +15,13 @@ import (
 )
 
 // compile names the chain of every policy and the rules of every chain. A
-// policy without rules has none.
+// policy without rules has none. One of an address outside the subnet is left
+// out: its container has ended since, or else the subnet would not have changed.
 func (f *firewall) compile(policies []Policy) (map[netip.Addr]string, map[string][]Rule, error) {
 	want, rules := map[netip.Addr]string{}, map[string][]Rule{}
 	for _, p := range policies {
 		if !f.subnet.Contains(p.Address) {
-			return nil, nil, fmt.Errorf("set egress rules: %s is not a container's address", p.Address)
+			continue
 		}
 		list := make([]Rule, 0, len(p.Egress))
 		for _, r := range p.Egress {

@@ -301,14 +301,14 @@ func TestRestartWithNothingLeft(t *testing.T) {
 
 func TestForeignPolicy(t *testing.T) {
 	n := newNetwork(t, testConfig(t, 24))
-	for _, p := range []Policy{
-		{Address: netip.MustParseAddr("192.0.2.1"), Egress: []Rule{rule(t, "tcp", "1.1.1.1", "")}},
-		{Address: n.slot(0).address, Egress: []Rule{rule(t, "sctp", "1.1.1.1", "")}},
-	} {
-		if err := n.Set(t.Context(), []Policy{p}); err == nil {
-			t.Errorf("%+v: got no error", p)
-		}
+	if err := n.Set(t.Context(), []Policy{{Address: n.slot(0).address, Egress: []Rule{rule(t, "sctp", "1.1.1.1", "")}}}); err == nil {
+		t.Error("got no error for an unknown protocol")
 	}
+	a, w := acquire(t, n, "a"), newWorld(t, n)
+	serve(t, w.netns, w.port(80))
+	set(t, n, a.allow(rule(t, "tcp", "198.18.0.0/15", "80")),
+		Policy{Address: netip.MustParseAddr("192.0.2.1"), Egress: []Rule{rule(t, "tcp", "1.1.1.1", "")}})
+	wantReached(t, a, w.port(80), true)
 	set(t, n)
 }
 
