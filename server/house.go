@@ -179,7 +179,7 @@ func (h *house) openNetwork(context.Context) (err error) {
 }
 
 func (h *house) openCell(context.Context) (err error) {
-	h.logs = logcache.New(logcache.Config{})
+	h.logs = logcache.New(logcache.Config{Dir: h.path("logs"), Log: h.Log})
 	h.logs.Load(h.path("logs.gob"), h.Log)
 	h.drains = drain.New(drain.Config{Where: h.outward(), Report: h.reportDrain})
 	artifacts, err := artifact.New(artifact.Config{Dir: h.path("artifacts")})
@@ -236,6 +236,7 @@ func (h *house) close() {
 	var errs []error
 	if h.logs != nil {
 		errs = append(errs, h.logs.Save(h.path("logs.gob")))
+		h.logs.Close()
 	}
 	if h.dataDoor != nil {
 		_ = h.dataDoor.Close() // serving has, if it did

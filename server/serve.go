@@ -141,6 +141,7 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 	})
 	group.Go(func() error { return h.drainLogs(live) })
 	group.Go(func() error { return h.measure(live) })
+	group.Go(func() error { return h.forgetLogs(live) })
 	group.Go(func() error { return h.tidy(live) })
 	group.Go(func() error { return h.seedLater(live) })
 	group.Go(func() error { return h.keepDatabase(live) })

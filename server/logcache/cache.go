@@ -3,6 +3,7 @@ package logcache
 import (
 	"bytes"
 	"cmp"
+	"log/slog"
 	"regexp"
 	"slices"
 	"sync"
@@ -15,6 +16,9 @@ type Config struct {
 	MaxPerSource   int   // envelopes of each of the three; 10 000
 	MaxBytes       int64 // of the log lines of all sources together; 64 MiB
 	MaxMetricBytes int64 // of all gauges and counters, and of all timers; 16 MiB
+
+	Dir string       // keeps log lines too, in at most twice MaxBytes; "": they are in memory alone
+	Log *slog.Logger // of Dir
 }
 
 const (
@@ -30,9 +34,13 @@ type Cache struct {
 	mu          sync.Mutex
 	shelves     [shelves]shelf
 	subscribers map[string]map[*subscriber]struct{}
+
+	disk *disk // nil: none
 }
 
-// New gives an empty cache.
+// New gives a cache with the log lines that Dir holds. Where Dir cannot be used
+// they are in memory alone, and the log says so: log lines are not worth a daemon
+// that does not start.
 func New(c Config) *Cache {
 	c.MaxPerSource = cmp.Or(max(c.MaxPerSource, 0), defaultPerSource)
 	c.MaxBytes = cmp.Or(max(c.MaxBytes, 0), defaultBytes)
@@ -42,7 +50,41 @@ func New(c Config) *Cache {
 		made.shelves[i] = shelf{maxPerSource: c.MaxPerSource, maxBytes: c.MaxMetricBytes, sources: map[string]*ring{}}
 	}
 	made.shelves[logShelf].maxBytes = c.MaxBytes
+	if c.Dir != "" {
+		made.openDisk(c)
+	}
 	return made
+}
+
+func (c *Cache) openDisk(cfg Config) {
+	// A line takes less room in a file than it counts for in memory, so that a
+	// full segment holds a source's share.
+	d, err := openDisk(cfg.Dir, cfg.Log, cfg.MaxPerSource, cfg.MaxBytes/sourceShare)
+	if err != nil {
+		cfg.Log.Warn("log lines are kept in memory alone: a kill loses them", "err", err)
+		return
+	}
+	all, err := d.load()
+	if err != nil {
+		cfg.Log.Warn("saved log lines were not read", "err", err)
+	}
+	for _, f := range all {
+		for _, e := range f.lines {
+			_, evicted := c.shelves[logShelf].insert(e)
+			for _, source := range evicted {
+				d.remove(source)
+			}
+		}
+	}
+	c.disk = d
+}
+
+// Close closes what Dir needed to be open. Lines appended later may be in memory
+// alone.
+func (c *Cache) Close() {
+	if c.disk != nil {
+		c.disk.closeAll()
+	}
 }
 
 // Append keeps a copy of e and hands it to who follows its source. One whose
@@ -53,21 +95,53 @@ func (c *Cache) Append(e Envelope) {
 		return
 	}
 	e.Payload = bytes.Clone(e.Payload)
+	e, evicted := c.keep(e)
+	if c.disk == nil || e.Kind != Log {
+		return
+	}
+	for _, source := range evicted {
+		c.disk.remove(source)
+	}
+	c.disk.write(&e)
+}
+
+// keep keeps e in memory and hands it to who follows.
+func (c *Cache) keep(e Envelope) (kept Envelope, evicted []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e = c.shelves[e.Kind.shelf()].insert(e)
+	e, evicted = c.shelves[e.Kind.shelf()].insert(e)
 	for s := range c.subscribers[e.SourceID] {
 		s.send(e)
 	}
+	return e, evicted
 }
 
 // Delete forgets a source.
 func (c *Cache) Delete(sourceID string) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	for i := range c.shelves {
 		c.shelves[i].delete(sourceID)
 	}
+	c.mu.Unlock()
+	if c.disk != nil {
+		c.disk.remove(sourceID)
+	}
+}
+
+// Tagged is the value of a tag of each source's newest log line that has it.
+func (c *Cache) Tagged(name string) map[string]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := map[string]string{}
+	for id, r := range c.shelves[logShelf].sources {
+		for _, e := range slices.Backward(r.live()) {
+			if value := e.Tags[name]; value != "" {
+				all[id] = value
+				break
+			}
+		}
+	}
+	return all
 }
 
 // Query says what to read.

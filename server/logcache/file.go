@@ -22,11 +22,12 @@ type fileHeader struct {
 	Count   int
 }
 
-// currentHeader: a file of version 1 has log lines alone.
-var currentHeader = fileHeader{Format: "cupola log cache", Version: 2}
+// currentHeader: a file of version 1 has log lines alone, one of version 2 has
+// them, too. Segments have them now.
+var currentHeader = fileHeader{Format: "cupola log cache", Version: 3}
 
-// Save writes the cache to a file, for a Load after a restart. The file is
-// replaced as a whole or not at all.
+// Save writes what was measured to a file, for a Load after a restart. The file
+// is replaced as a whole or not at all. Where log lines have no Dir it has those.
 func (c *Cache) Save(path string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600
 	if err != nil {
@@ -51,6 +52,9 @@ func (c *Cache) all() []Envelope {
 	defer c.mu.Unlock()
 	var all []Envelope
 	for i := range c.shelves {
+		if i == logShelf && c.disk != nil {
+			continue
+		}
 		rings := slices.Collect(maps.Values(c.shelves[i].sources))
 		slices.SortFunc(rings, func(a, b *ring) int { return cmp.Compare(a.touched, b.touched) })
 		for _, r := range rings {
@@ -94,10 +98,15 @@ func (c *Cache) Load(path string, log *slog.Logger) {
 		log.Warn("saved log lines were left out: the file is damaged or of another version", "err", err)
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	lines := false
 	for _, e := range all {
-		c.shelves[e.Kind.shelf()].insert(e)
+		c.Append(e)
+		lines = lines || e.Kind == Log
+	}
+	if lines && c.disk != nil { // an older daemon's: they are on the disk now, and must not come twice
+		if err := c.Save(path); err != nil {
+			log.Warn("saved log lines may come twice after a kill", "err", err)
+		}
 	}
 }
 

@@ -21,8 +21,8 @@ type shelf struct {
 	clock        uint64 // counts inserts: which source was written last
 }
 
-// insert gives e as it is kept.
-func (s *shelf) insert(e Envelope) Envelope {
+// insert gives e as it is kept, and the sources that went for it.
+func (s *shelf) insert(e Envelope) (kept Envelope, evicted []string) {
 	r := s.sources[e.SourceID]
 	if r == nil {
 		r = &ring{}
@@ -36,20 +36,20 @@ func (s *shelf) insert(e Envelope) Envelope {
 		s.bytes -= r.evict()
 	}
 	for s.bytes > s.maxBytes && len(s.sources) > 1 {
-		s.evictSource()
+		evicted = append(evicted, s.evictSource())
 	}
-	return e
+	return e, evicted
 }
 
 // evictSource drops the source that was written to the longest ago.
-func (s *shelf) evictSource() {
-	var oldest string
+func (s *shelf) evictSource() (oldest string) {
 	for id, r := range s.sources {
 		if oldest == "" || r.touched < s.sources[oldest].touched {
 			oldest = id
 		}
 	}
 	s.delete(oldest)
+	return oldest
 }
 
 func (s *shelf) delete(sourceID string) {

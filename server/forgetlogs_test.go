@@ -1,0 +1,81 @@
+package server
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"cupola/server/logcache"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// The log lines of an app go with it, from the disk too; what never was an app
+// stays.
+func TestLogsGoWithTheirApp(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "logs")
+	s, err := store.Open(store.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	write := func(f func(*store.Tx) error) {
+		t.Helper()
+		if err := s.Write(t.Context(), f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	app, other := cf.App{Name: "gone", State: cf.Stopped}, cf.App{Name: "stays", State: cf.Stopped}
+	write(func(tx *store.Tx) error {
+		org := cf.Org{Name: "o"}
+		if err := store.Orgs.Insert(tx, &org); err != nil {
+			return err
+		}
+		space := cf.Space{Name: "s", OrgGUID: org.GUID}
+		if err := store.Spaces.Insert(tx, &space); err != nil {
+			return err
+		}
+		app.SpaceGUID, other.SpaceGUID = space.GUID, space.GUID
+		if err := store.Apps.Insert(tx, &app); err != nil {
+			return err
+		}
+		return store.Apps.Insert(tx, &other)
+	})
+	h := &house{store: s, logs: logcache.New(logcache.Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})}
+	defer h.logs.Close()
+	say := func(source string, tags map[string]string) {
+		h.logs.Append(logcache.Envelope{Timestamp: time.Now(), SourceID: source, Tags: tags, Payload: []byte("x")})
+	}
+	known := map[string]bool{}
+	look := func(want ...string) {
+		t.Helper()
+		if err := h.forgetDeleted(t.Context(), known); err != nil {
+			t.Fatal(err)
+		}
+		left, _ := os.ReadDir(dir)
+		got := h.logs.Meta()
+		if len(got) != len(want) || len(left) != len(want) {
+			t.Errorf("got %v and %v; want %v", got, left, want)
+		}
+		for _, id := range want {
+			if _, ok := got[id]; !ok {
+				t.Errorf("%s is missing in %v", id, got)
+			}
+		}
+	}
+	say(app.GUID, nil)
+	say(other.GUID, nil)
+	say("of the BBS", nil)
+	say("deleted while the daemon was down", map[string]string{"app_id": "deleted while the daemon was down"})
+	look(app.GUID, other.GUID, "of the BBS")
+	write(func(tx *store.Tx) error { return store.Apps.Delete(tx, app.GUID) })
+	look(other.GUID, "of the BBS")
+	say(app.GUID, nil) // an instance that ends
+	look(other.GUID, "of the BBS")
+	look(other.GUID, "of the BBS")
+	if len(known) != 1 {
+		t.Errorf("got %v; want the app that is there", known)
+	}
+}

@@ -1,0 +1,433 @@
+package logcache
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// disk keeps log lines in files as well, so that they outlive the daemon. Each
+// source has two segments, the newer one is written to; when that is full it
+// takes the place of the other. Together they hold what the ring in memory does,
+// so the bounds of the cache are, doubled, those of the files. Lines are written
+// but not synced: a killed daemon loses none, a power cut the last seconds.
+//
+// Who appends a line to a source that nobody is writing writes it; else the one
+// who writes takes it along. So a slow disk holds up one line of a source, and a
+// busy source needs few writes.
+type disk struct {
+	dir      string
+	log      *slog.Logger
+	maxLines int   // of a segment
+	maxBytes int64 // of a segment
+
+	mu     sync.Mutex
+	tracks map[string]*track // by source ID
+	open   int               // files
+	clock  uint64
+	broken bool      // the last write failed
+	rest   time.Time // until when nothing is written, after that
+}
+
+// The names of a source's segments end so.
+const (
+	newerSuffix = ".log"
+	olderSuffix = ".old"
+)
+
+const (
+	// maxOpenSegments bounds the descriptors that segments need.
+	maxOpenSegments = 64
+	// maxPending bounds what waits for a slow disk, for each source. Bytes.
+	maxPending = 256 << 10
+	// diskRest is how long nothing is tried after a write that failed.
+	diskRest = 10 * time.Second
+)
+
+// track is what is known of a source's segments.
+type track struct {
+	source string
+	path   string // without the suffix
+
+	mu      sync.Mutex
+	pending []byte            // records to be written
+	rotate  int               // where in pending the next segment begins; -1: nowhere
+	numbers map[string]uint64 // of the tags that the segment has, by their encoding
+	scratch []byte
+	lines   int   // of the segment, with those pending
+	bytes   int64 // likewise
+	begun   bool  // the segment has its source record
+	reset   bool  // the files are to be removed before anything is written
+	writing bool  // somebody writes; who does owns what follows
+	gone    bool  // not in disk.tracks any longer
+
+	file    *os.File // nil: closed
+	written int64    // bytes of the file that are whole
+	used    uint64   // when it was written last, by disk.clock
+}
+
+func fileName(source string) string {
+	sum := sha256.Sum256([]byte(source)) // a source's name may be any text
+	return hex.EncodeToString(sum[:16])
+}
+
+// track returns a source's track, locked.
+func (d *disk) track(source string) *track {
+	for {
+		d.mu.Lock()
+		t := d.tracks[source]
+		if t == nil {
+			t = &track{source: source, path: filepath.Join(d.dir, fileName(source)), rotate: -1, numbers: map[string]uint64{}}
+			d.tracks[source] = t
+		}
+		d.mu.Unlock()
+		t.mu.Lock()
+		if !t.gone {
+			return t
+		}
+		t.mu.Unlock()
+	}
+}
+
+// resting reports whether nothing is written because the disk failed just now.
+func (d *disk) resting(now time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return now.Before(d.rest)
+}
+
+// write keeps a line. Where it cannot be written it is in memory alone.
+func (d *disk) write(e *Envelope) {
+	if d.resting(time.Now()) {
+		return
+	}
+	t := d.track(e.SourceID)
+	defer t.mu.Unlock()
+	if len(t.pending) > maxPending {
+		return
+	}
+	t.encode(e, d.maxLines, d.maxBytes)
+	d.flush(t)
+}
+
+// encode appends a line to what is pending.
+func (t *track) encode(e *Envelope, maxLines int, maxBytes int64) {
+	if (t.lines >= maxLines || t.bytes >= maxBytes) && t.rotate < 0 {
+		t.rotate = len(t.pending)
+		t.begin()
+	}
+	was := len(t.pending)
+	if !t.begun {
+		t.pending = appendSource(t.pending, e.SourceID)
+		t.begun = true
+	}
+	t.scratch = appendTags(t.scratch[:0], e.InstanceID, e.Tags)
+	number, ok := t.numbers[string(t.scratch)]
+	if !ok {
+		number = uint64(len(t.numbers))
+		t.numbers[string(t.scratch)] = number
+		t.pending = appendRecord(t.pending, tagsRecord, func(b []byte) []byte {
+			return append(binary.AppendUvarint(b, number), t.scratch...)
+		})
+	}
+	t.pending = appendLine(t.pending, number, e)
+	t.lines++
+	t.bytes += int64(len(t.pending) - was)
+}
+
+// begin starts the books of a segment that has nothing yet.
+func (t *track) begin() {
+	clear(t.numbers)
+	t.lines, t.bytes, t.begun = 0, 0, false
+}
+
+// flush writes what is pending, unless somebody does already. t.mu is held, but
+// not while the disk works.
+func (d *disk) flush(t *track) {
+	if t.writing {
+		return
+	}
+	t.writing = true
+	defer func() { t.writing = false }()
+	var spare []byte
+	for t.reset || len(t.pending) > 0 {
+		now, next, reset, rotates := t.pending, []byte(nil), t.reset, t.rotate >= 0
+		if rotates {
+			now, next = t.pending[:t.rotate], t.pending[t.rotate:]
+		}
+		whole := t.pending
+		t.pending, t.rotate, t.reset = spare[:0], -1, false
+		t.mu.Unlock()
+		err := d.store(t, now, next, reset, rotates)
+		t.mu.Lock()
+		spare = whole
+		if err != nil {
+			d.failed(t, err)
+		}
+	}
+	if cap(spare) <= maxPending {
+		t.pending = spare[:0]
+	}
+	if t.file == nil && !t.begun && t.lines == 0 { // nothing is left of it
+		d.forget(t)
+	}
+}
+
+// store brings records into the files; who calls it owns them.
+func (d *disk) store(t *track, now, next []byte, reset, rotates bool) error {
+	if reset {
+		d.close(t)
+		t.written = 0
+		if err := errors.Join(remove(t.path+newerSuffix), remove(t.path+olderSuffix)); err != nil {
+			return err
+		}
+	}
+	if err := d.append(t, now); err != nil || !rotates {
+		return err
+	}
+	d.close(t)
+	if err := os.Rename(t.path+newerSuffix, t.path+olderSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	t.written = 0
+	return d.append(t, next)
+}
+
+// append writes records behind those that the newer segment has.
+func (d *disk) append(t *track, records []byte) error {
+	if len(records) == 0 {
+		return nil
+	}
+	if err := d.ensureOpen(t); err != nil {
+		return err
+	}
+	if n, err := t.file.Write(records); err != nil {
+		if n > 0 && t.file.Truncate(t.written) != nil { // what follows could not be read
+			d.close(t)
+			t.written = 0
+			err = errors.Join(err, remove(t.path+newerSuffix))
+		}
+		return err
+	}
+	t.written += int64(len(records))
+	d.works()
+	return nil
+}
+
+// works notes that a write succeeded.
+func (d *disk) works() {
+	d.mu.Lock()
+	was := d.broken
+	d.broken = false
+	d.mu.Unlock()
+	if was {
+		d.log.Info("log lines are kept on the disk again")
+	}
+}
+
+func (d *disk) ensureOpen(t *track) error {
+	d.mu.Lock()
+	d.clock++
+	t.used = d.clock
+	d.mu.Unlock()
+	if t.file != nil {
+		return nil
+	}
+	f, err := os.OpenFile(t.path+newerSuffix, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	t.file = f
+	d.mu.Lock()
+	d.open++
+	over := d.open > maxOpenSegments
+	d.mu.Unlock()
+	if over {
+		d.closeIdle(t)
+	}
+	return nil
+}
+
+// closeIdle closes the file that was written the longest ago, unless its source
+// is being written.
+func (d *disk) closeIdle(but *track) {
+	d.mu.Lock()
+	var oldest *track
+	for _, t := range d.tracks {
+		if t != but && t.used > 0 && (oldest == nil || t.used < oldest.used) {
+			oldest = t
+		}
+	}
+	if oldest != nil {
+		oldest.used = 0 // no candidate until it is opened again
+	}
+	d.mu.Unlock()
+	if oldest == nil || !oldest.mu.TryLock() {
+		return
+	}
+	defer oldest.mu.Unlock()
+	if !oldest.writing {
+		d.close(oldest)
+	}
+}
+
+func (d *disk) close(t *track) {
+	if t.file == nil {
+		return
+	}
+	_ = t.file.Close() // nothing is buffered
+	t.file = nil
+	d.mu.Lock()
+	t.used = 0
+	d.open--
+	d.mu.Unlock()
+}
+
+// failed gives the disk a rest. What was pending for it is in memory alone; the
+// tags of the segment are written again, as some may be missing.
+func (d *disk) failed(t *track, err error) {
+	d.mu.Lock()
+	was := d.broken
+	d.broken, d.rest = true, time.Now().Add(diskRest)
+	d.mu.Unlock()
+	if !was {
+		d.log.Warn("log lines are kept in memory alone until the disk takes them: a kill loses them", "err", err)
+	}
+	t.pending, t.rotate = nil, -1
+	clear(t.numbers)
+	t.begun, t.bytes = t.written > 0, t.written
+}
+
+// remove forgets a source, and its files.
+func (d *disk) remove(source string) {
+	t := d.track(source)
+	defer t.mu.Unlock()
+	t.pending, t.rotate, t.reset = nil, -1, true
+	t.begin()
+	d.flush(t)
+}
+
+// forget drops a track that has no files. t.mu is held.
+func (d *disk) forget(t *track) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t.gone = true
+	delete(d.tracks, t.source)
+}
+
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// found is a source's segments as an earlier daemon left them.
+type found struct {
+	source string
+	lines  []Envelope
+	newest time.Time // when the file was written
+}
+
+// load reads all segments, the source written last at the end, and goes on behind
+// what is whole of them. Files that are not ours, or of which nothing can be
+// read, are removed.
+func (d *disk) load() ([]found, error) {
+	entries, err := os.ReadDir(d.dir)
+	if err != nil {
+		return nil, err
+	}
+	bySource := map[string]*found{}
+	for _, suffix := range []string{olderSuffix, newerSuffix} {
+		for _, entry := range entries {
+			if strings.HasSuffix(entry.Name(), suffix) {
+				d.loadFile(entry, suffix, bySource)
+			}
+		}
+	}
+	var all []found
+	for _, f := range bySource {
+		all = append(all, *f)
+	}
+	slices.SortFunc(all, func(a, b found) int {
+		return cmp.Or(a.newest.Compare(b.newest), cmp.Compare(a.source, b.source))
+	})
+	return all, nil
+}
+
+func (d *disk) loadFile(entry os.DirEntry, suffix string, all map[string]*found) {
+	path := filepath.Join(d.dir, entry.Name())
+	info, err := entry.Info()
+	if err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	if info.Size() > 4*d.maxBytes {
+		d.log.Warn("saved log lines were left out: the file is too large", "file", path)
+		_ = os.Remove(path) // or it is left out the next time
+		return
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		d.log.Warn("saved log lines were not read", "err", err)
+		return
+	}
+	s := parseSegment(b)
+	if s.source == "" || fileName(s.source)+suffix != entry.Name() {
+		d.log.Warn("saved log lines were left out: the file is damaged", "file", path)
+		_ = os.Remove(path) // or it is left out the next time
+		return
+	}
+	f := all[s.source]
+	if f == nil {
+		f = &found{source: s.source}
+		all[s.source] = f
+	}
+	f.lines, f.newest = append(f.lines, s.lines...), info.ModTime()
+	if suffix != newerSuffix {
+		return
+	}
+	if s.bytes < len(b) {
+		if err := os.Truncate(path, int64(s.bytes)); err != nil {
+			d.log.Warn("the damaged end of saved log lines was not cut off", "err", err)
+		}
+	}
+	t := d.track(s.source)
+	defer t.mu.Unlock()
+	t.begun, t.lines, t.bytes, t.written = true, len(s.lines), int64(s.bytes), int64(s.bytes)
+}
+
+// closeAll closes all files.
+func (d *disk) closeAll() {
+	d.mu.Lock()
+	tracks := make([]*track, 0, len(d.tracks))
+	for _, t := range d.tracks {
+		tracks = append(tracks, t)
+	}
+	d.mu.Unlock()
+	for _, t := range tracks {
+		t.mu.Lock()
+		if !t.writing {
+			d.close(t)
+		}
+		t.mu.Unlock()
+	}
+}
+
+// openDisk makes the directory.
+func openDisk(dir string, log *slog.Logger, maxLines int, maxBytes int64) (*disk, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("keep log lines: %w", err)
+	}
+	return &disk{dir: dir, log: log, maxLines: maxLines, maxBytes: maxBytes, tracks: map[string]*track{}}, nil
+}
