@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
+	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -36,6 +37,7 @@ type firewall struct {
 
 	mu     sync.Mutex
 	conn   *nftables.Conn
+	buffer int // bytes that fit into each direction of conn
 	vmap   *nftables.Set
 	chains map[string]bool       // in the kernel
 	chosen map[netip.Addr]string // the map's elements
@@ -46,7 +48,7 @@ type firewall struct {
 func newFirewall(cfg Config) (*firewall, error) {
 	f := &firewall{
 		table: &nftables.Table{Name: cfg.Table, Family: nftables.TableFamilyIPv4},
-		links: cfg.LinkPrefix, subnet: cfg.Subnet, names: cfg.Names,
+		links: cfg.LinkPrefix, subnet: cfg.Subnet, names: cfg.Names, buffer: netlinkBuffer,
 	}
 	for _, p := range cfg.HostPorts {
 		f.hostPorts = append(f.hostPorts, PortRange{p, p})
@@ -76,7 +78,8 @@ func explain(err error) error {
 }
 
 func (f *firewall) connect() error {
-	conn, err := nftables.New(nftables.AsLasting())
+	size := func(c *netlink.Conn) error { return errors.Join(c.SetReadBuffer(f.buffer), c.SetWriteBuffer(f.buffer)) }
+	conn, err := nftables.New(nftables.AsLasting(), nftables.WithSockOptions(size))
 	if err != nil {
 		return explain(err)
 	}
@@ -84,15 +87,45 @@ func (f *firewall) connect() error {
 	return nil
 }
 
+// Of a netlink socket's buffers, in bytes. The kernel's default holds the
+// answers to some 250 messages, and each rule is one.
+const (
+	netlinkBuffer    = 1 << 20
+	netlinkBufferMax = 64 << 20
+	netlinkGrowth    = 8
+)
+
+// overflowed reports whether messages, or the kernel's answers to them, did not
+// fit into a socket's buffers. In the latter case they have taken effect.
+func overflowed(err error) bool {
+	return errors.Is(err, unix.ENOBUFS) || errors.Is(err, unix.EMSGSIZE)
+}
+
 // flush sends the batch. After an error the connection may hold an answer to
-// it, and what the kernel has is read anew.
+// it, and what the kernel has is read again.
 func (f *firewall) flush() error {
 	err := f.conn.Flush()
 	if err == nil {
 		return nil
 	}
 	_ = f.conn.CloseLasting()
+	if overflowed(err) {
+		f.buffer = min(f.buffer*netlinkGrowth, netlinkBufferMax)
+	}
 	return errors.Join(err, f.connect(), f.read())
+}
+
+// retry repeats a change that overflowed, as long as flush could make the
+// buffers larger. The change starts from what flush has read: the kernel takes a
+// batch whole or not at all.
+func (f *firewall) retry(change func() error) error {
+	for {
+		before := f.buffer
+		err := change()
+		if !overflowed(err) || f.buffer == before {
+			return err
+		}
+	}
 }
 
 // read learns which chains and elements are in the kernel.
@@ -190,6 +223,11 @@ func (f *firewall) set(policies []Policy) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.retry(func() error { return f.change(want, rules) })
+}
+
+// change makes want the elements of the map, and rules the chains.
+func (f *firewall) change(want map[netip.Addr]string, rules map[string][]Rule) error {
 	for name, list := range rules {
 		if !f.chains[name] {
 			if err := f.addChain(name, list); err != nil {
@@ -243,6 +281,10 @@ func (f *firewall) apply(gone, fresh []nftables.SetElement, want map[netip.Addr]
 func (f *firewall) forget(addr netip.Addr) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.retry(func() error { return f.deleteElement(addr) })
+}
+
+func (f *firewall) deleteElement(addr netip.Addr) error {
 	if _, ok := f.chosen[addr]; !ok {
 		return nil
 	}

@@ -228,6 +228,11 @@ func newWiring(linkPrefix string, gateway netip.Addr) (*wiring, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open netlink: %w", err)
 	}
+	// A machine with many links answers with more than the default buffer holds.
+	if err := h.SetSocketReceiveBufferSize(netlinkBuffer, true); err != nil {
+		h.Close()
+		return nil, fmt.Errorf("size netlink's buffer: %w", err)
+	}
 	w := &wiring{host: h, gateway: gateway, mtu: uplinkMTU(h)}
 	if err := w.claim(linkPrefix); err != nil {
 		h.Close()

@@ -245,7 +245,8 @@ func (n *Network) take() (slot, error) {
 }
 
 // create makes a slot. The kernel takes a dropped namespace down in its own
-// time, so a free slot's link may still be there: then the next one is tried.
+// time, so a free slot's link may still be there: then the next one is tried. So
+// it is where the kernel had no room for its answer.
 func (n *Network) create() (slot, error) {
 	const tries = 64
 	for range tries {
@@ -258,7 +259,7 @@ func (n *Network) create() (slot, error) {
 			return s, nil
 		}
 		err = errors.Join(err, n.drop(s))
-		if !errors.Is(err, unix.EEXIST) {
+		if !errors.Is(err, unix.EEXIST) && !errors.Is(err, unix.ENOBUFS) {
 			return slot{}, err
 		}
 	}
