@@ -423,10 +423,9 @@ func (n *Network) Close() error {
 }
 
 // Teardown closes the Network and takes away all it has made: namespaces and
-// links, the table, the host's address, and IP forwarding if it was turned on
-// for containers.
+// links, the table and the host's address. IP forwarding stays on.
 func (n *Network) Teardown(context.Context) error {
-	errs := []error{n.filter.remove(), n.unforward(), n.Close()}
+	errs := []error{n.filter.remove(), n.Close()}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	clear(n.slots)

@@ -1,0 +1,49 @@
+package network
+
+import (
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestForwardingStays has another program rely on IP forwarding when a Network
+// ends that turned it on. It runs in a network namespace of its own.
+func TestForwardingStays(t *testing.T) {
+	cfg := testConfig(t, 24)
+	if os.Getenv("NETWORK_TEST_APART") == "" {
+		cmd := exec.Command("/proc/self/exe", "-test.run=^TestForwardingStays$")
+		cmd.Env = append(os.Environ(), "NETWORK_TEST_APART=1")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	read := func() string {
+		t.Helper()
+		now, err := os.ReadFile(forwardControl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(now))
+	}
+	if err := os.WriteFile(forwardControl, []byte("0"), 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	everywhere := []Range{{netip.MustParseAddr("1.0.0.0"), netip.MustParseAddr("9.255.255.255")}}
+	err = n.Set(t.Context(), []Policy{{Address: cfg.Subnet.Addr().Next().Next(), Egress: []Rule{{Protocol: "all", Destinations: everywhere}}}})
+	if err != nil || read() != "1" {
+		t.Errorf("got forwarding %s, %v; want it on for containers", read(), err)
+	}
+	tearDown(t, n)
+	if read() != "1" {
+		t.Errorf("got forwarding %s; want it left on", read())
+	}
+}
