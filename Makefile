@@ -81,7 +81,7 @@ test-unit: $(HELPERS) ## run the tests that need no root, with the race detector
 
 .PHONY: test-root
 test-root: $(HELPERS) ## run the tests on real containers, mounts and networks
-	$(SUDO) env CUPOLA_TEST_ROOT=1 $(TEST) -p 1 ./runtime/... ./rootfs/... ./server/doctor/... ./server/bosh/sandbox/...
+	$(SUDO) env CUPOLA_TEST_ROOT=1 $(TEST) -p 1 ./store ./runtime/... ./rootfs/... ./server/doctor/... ./server/bosh/sandbox/...
 
 .PHONY: e2e
 e2e: build ## drive the built daemon as a user does

@@ -83,6 +83,7 @@ func TestEffectsHaveOneRoom(t *testing.T) {
 		"github.com/google/nftables":              "runtime/network server/doctor",
 		"github.com/vishvananda/netlink":          "runtime/network server/doctor",
 		"modernc.org/sqlite":                      "store",
+		"github.com/hanwen/go-fuse/":              "test/powercut",
 		"github.com/golang-jwt/jwt/":              "server/uaa",
 		"github.com/go-git/go-git/":               "runtime/lifecycle/fetch cmd/cupola",
 		"github.com/google/go-containerregistry/": "rootfs bench",

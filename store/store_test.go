@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -361,4 +362,22 @@ func TestDatabaseIsItsOwnersAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestAsManyLabelsAsTheAPITakes asks for more requirements than the API lets
+// through at once.
+func TestAsManyLabelsAsTheAPITakes(t *testing.T) {
+	s := openTest(t)
+	seed(t, s)
+	labels := []Label{{Key: "env", Op: LabelIn, Values: []string{"prod"}}}
+	for n := range 300 {
+		labels = append(labels, Label{Key: fmt.Sprint(n), Op: LabelNotExists})
+	}
+	read(t, s, func(tx *Tx) error {
+		_, n, err := Orgs.List(tx, Query{Labels: labels, Page: 1, PerPage: 1})
+		if n != 1 {
+			t.Errorf("got %d orgs; want 1", n)
+		}
+		return err
+	})
 }

@@ -45,6 +45,7 @@ func TestParseQuery(t *testing.T) {
 		{"what=1", "Unknown query parameter(s): 'what'. Valid parameters are: 'created_ats', "},
 		{"created_ats[gt]=yesterday", "created_ats has an invalid timestamp format."},
 		{"created_ats[almost]=2020-01-01T00:00:00Z", "created_ats has an invalid operator: 'almost'"},
+		{"label_selector=" + strings.Repeat("!a,", 1999) + "!a", "label_selector has 2000 requirements, at most 200 are accepted"},
 		{"include=space,moon", "Invalid included resource: 'moon'."},
 	} {
 		v, err := url.ParseQuery(c.query)

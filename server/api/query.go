@@ -18,6 +18,10 @@ const (
 	maxPerPage     = 5000
 )
 
+// maxRequirements bounds a label selector, of which each row is asked every one
+// and SQLite takes no more than a thousand. Cloud Controller has no bound.
+const maxRequirements = 200
+
 // rows is what parseQuery needs to know of a table.
 type rows interface {
 	Filters() []string
@@ -188,7 +192,11 @@ var selectorPattern = regexp.MustCompile(`^\s*(?:(!?)\s*([A-Za-z0-9./_-]+)|([A-Z
 // parseSelector reads a label selector: "a,!b,c=d,e!=f,g in (h,i),j notin (k)".
 func parseSelector(text string) ([]store.Label, error) {
 	var labels []store.Label
-	for _, part := range splitSelector(text) {
+	parts := splitSelector(text)
+	if len(parts) > maxRequirements {
+		return nil, badQuery("label_selector has %d requirements, at most %d are accepted", len(parts), maxRequirements)
+	}
+	for _, part := range parts {
 		m := selectorPattern.FindStringSubmatch(part)
 		switch {
 		case m == nil:
