@@ -43,7 +43,7 @@ func (s *Store) DropOld(ctx context.Context) error {
 // oldOnes are the rows that are old, and what becomes of them.
 var oldOnes = []struct {
 	table, key, change, where string
-	args                 func(now time.Time) []any // of change and where
+	args                      func(now time.Time) []any // of change and where
 }{
 	{"events", "id", "DELETE FROM events", "created_at < ?", before(keptHistory)},
 	{"app_usage_events", "id", "DELETE FROM app_usage_events", "created_at < ? AND id < (SELECT max(id) FROM app_usage_events)", before(keptHistory)},

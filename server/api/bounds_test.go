@@ -37,6 +37,41 @@ func TestNumbersAreBounded(t *testing.T) {
 	})
 }
 
+// What an app keeps is bounded as a whole: many small requests add up to no more
+// than one large one may ask for.
+func TestWhatAnAppKeepsIsBounded(t *testing.T) {
+	w := newWorld(t)
+	long := strings.Repeat("x", 5000)
+	object := func(n int, value string) string {
+		var list []string
+		for i := range n {
+			list = append(list, fmt.Sprintf(`"k%d": "%s"`, i, value))
+		}
+		return "{" + strings.Join(list, ", ") + "}"
+	}
+	for _, c := range []struct{ method, path, body, want string }{
+		{"PATCH", "/v3/processes/app-1", `{"command": "` + long + `"}`, "Command must be between 1 and 4096 characters"},
+		{"PATCH", "/v3/apps/app-1/environment_variables", `{"var": {"A": "` + strings.Repeat("x", 128<<10) + `"}}`, "Environment variable 'A' is too long: 131074 bytes with its name; at most 131070 are accepted"},
+		{"PATCH", "/v3/apps/app-1/environment_variables", `{"var": ` + object(110, long) + `}`, "Environment variables are too large"},
+		{"PATCH", "/v3/apps/app-1", `{"metadata": {"labels": ` + object(501, "x") + `}}`, "Metadata labels may have at most 500 entries, they have 501"},
+		{"PATCH", "/v3/apps/app-1", `{"metadata": {"annotations": ` + object(501, "x") + `}}`, "Metadata annotations may have at most 500 entries, they have 501"},
+		{"PATCH", "/v3/apps/app-1", `{"metadata": {"annotations": ` + object(60, long) + `}}`, "Metadata annotations may have at most 262144 bytes"},
+		{"POST", "/v3/apps/app-1/sidecars", `{"name": "s", "process_types": ["web"], "command": "` + long + `"}`, "Command is too long (maximum is 4096 characters)"},
+		{"POST", "/v3/apps/app-1/sidecars", `{"name": "` + long[:256] + `", "process_types": ["web"], "command": "x"}`, "Name is too long (maximum is 255 characters)"},
+		{"POST", "/v3/droplets", `{"relationships": {"app": {"data": {"guid": "app-1"}}}, "process_types": ` + object(51, "x") + `}`, "Process types may have at most 50 entries, it has 51"},
+	} {
+		if got := w.ask("admin", c.method, c.path, c.body, ""); got.status != 422 || !strings.Contains(got.text, c.want) {
+			t.Errorf("%s: got %d %.300s; want 422 %s", c.path, got.status, got.text, c.want)
+		}
+	}
+	for i := range 51 {
+		want := map[bool]int{true: 201, false: 422}[i < 50]
+		if got := w.ask("admin", "POST", "/v3/apps/app-1/sidecars", fmt.Sprintf(`{"name": "s%d", "process_types": ["web"], "command": "x"}`, i), ""); got.status != want {
+			t.Errorf("sidecar %d: got %d %s; want %d", i, got.status, got.text, want)
+		}
+	}
+}
+
 // Of requests that cannot all be granted, one is.
 func TestRacesHaveOneWinner(t *testing.T) {
 	w := newWorld(t)

@@ -210,6 +210,29 @@ func (p *metadataPatch) apply(m *cf.Metadata) error {
 	}
 	m.Labels = patch(m.Labels, p.Labels)
 	m.Annotations = patch(m.Annotations, p.Annotations)
+	return metadataFits(m)
+}
+
+// Limits of a resource's metadata as a whole: Cloud Controller has none, and each
+// list shows all of it. The bytes are those that Kubernetes gives annotations.
+const (
+	maxMetadata      = 500 // labels, and annotations
+	maxMetadataBytes = 256 << 10
+)
+
+func metadataFits(m *cf.Metadata) error {
+	sum := 0
+	for k, v := range m.Annotations {
+		sum += len(k) + len(v)
+	}
+	switch {
+	case len(m.Labels) > maxMetadata:
+		return cf.Unprocessable("Metadata labels may have at most %d entries, they have %d", maxMetadata, len(m.Labels))
+	case len(m.Annotations) > maxMetadata:
+		return cf.Unprocessable("Metadata annotations may have at most %d entries, they have %d", maxMetadata, len(m.Annotations))
+	case sum > maxMetadataBytes:
+		return cf.Unprocessable("Metadata annotations may have at most %d bytes, they have %d", maxMetadataBytes, sum)
+	}
 	return nil
 }
 

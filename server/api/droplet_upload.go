@@ -1,9 +1,11 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 
+	"cupola/runtime/lifecycle/stagelimits"
 	"cupola/server/bits"
 	"cupola/store"
 	"cupola/store/cf"
@@ -18,7 +20,14 @@ type dropletRequest struct {
 
 func (r dropletRequest) validate() []string {
 	_, unnamed := r.ProcessTypes.V[""]
-	return must(!unnamed, "Process types key must not be empty")
+	faults := must(!unnamed, "Process types key must not be empty",
+		len(r.ProcessTypes.V) <= stagelimits.Processes, fmt.Sprintf("Process types may have at most %d entries, it has %d", stagelimits.Processes, len(r.ProcessTypes.V)))
+	for kind, command := range r.ProcessTypes.V {
+		if err := stagelimits.Process(kind, command); err != nil {
+			faults = append(faults, "Process types: "+err.Error())
+		}
+	}
+	return faults
 }
 
 // createDroplet makes a droplet that awaits its upload, or a copy of another.

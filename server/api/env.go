@@ -31,7 +31,29 @@ func patchEnv(env map[string]string, p map[string]*any) (map[string]string, erro
 		}
 		out[k] = text
 	}
-	return out, nil
+	return out, envFits(out)
+}
+
+// Limits of an app's variables, in bytes: Linux executes nothing with a longer
+// one (MAX_ARG_STRLEN), or with more than a quarter of the stack in sum.
+const (
+	maxVariable = 128<<10 - 1
+	maxEnv      = 512 << 10
+)
+
+func envFits(env map[string]string) error {
+	sum := 0
+	for k, v := range env {
+		n := len(k) + len("=") + len(v)
+		if n >= maxVariable {
+			return cf.Unprocessable("Environment variable '%.100s' is too long: %d bytes with its name; at most %d are accepted", k, n, maxVariable-1)
+		}
+		sum += n
+	}
+	if sum > maxEnv {
+		return cf.Unprocessable("Environment variables are too large: %d bytes; at most %d are accepted", sum, maxEnv)
+	}
+	return nil
 }
 
 func checkEnvName(k string) error {

@@ -188,7 +188,10 @@ func (c *call) applySidecars(app *cf.App, m *manifest.App) error {
 		return err
 	}
 	for _, s := range m.Sidecars {
-		if err := c.applySidecar(processes, newSidecar(s)); err != nil {
+		applySidecar(processes, newSidecar(s))
+	}
+	for _, p := range processes {
+		if err := orElse(sidecarFaults(p), store.Processes.Update(c.Tx, p)); err != nil {
 			return err
 		}
 	}
@@ -197,7 +200,7 @@ func (c *call) applySidecars(app *cf.App, m *manifest.App) error {
 
 // applySidecar gives a sidecar to the processes of its types in place of one of
 // its name, whose GUID it takes.
-func (c *call) applySidecar(processes []*cf.Process, s cf.Sidecar) error {
+func applySidecar(processes []*cf.Process, s cf.Sidecar) {
 	named := func(have cf.Sidecar) bool { return have.Name == s.Name }
 	for _, p := range processes {
 		if i := slices.IndexFunc(p.Sidecars, named); i >= 0 {
@@ -209,11 +212,7 @@ func (c *call) applySidecar(processes []*cf.Process, s cf.Sidecar) error {
 		if slices.Contains(s.ProcessTypes, p.Type) {
 			p.Sidecars = append(p.Sidecars, s)
 		}
-		if err := orElse(sidecarFaults(p), store.Processes.Update(c.Tx, p)); err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 // diffManifest tells what applying a manifest would change.

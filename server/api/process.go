@@ -3,7 +3,9 @@ package api
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
+	"cupola/runtime/lifecycle/stagelimits"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -58,18 +60,27 @@ func (c *call) addProcesses(app *cf.App, d *cf.Droplet) error {
 	return nil
 }
 
+const (
+	// maxCommand is Cloud Controller's limit of a command, in characters.
+	maxCommand = 4096
+	// maxProcesses bounds the processes of an app: a manifest's and those of two
+	// droplets.
+	maxProcesses = 3 * stagelimits.Processes
+)
+
 // addProcess adds a process to an app. While the app runs it is placed like the
 // others.
 func (c *call) addProcess(app *cf.App, kind string) (*cf.Process, error) {
 	p := newProcess(app, kind)
-	if app.State == cf.Started {
-		like, err := store.Processes.By(c.Tx, "app_guids", app.GUID)
-		if err != nil {
-			return nil, err
-		}
-		if len(like) > 0 {
-			p.Placement = like[len(like)-1].Placement
-		}
+	like, err := store.Processes.By(c.Tx, "app_guids", app.GUID)
+	if err != nil {
+		return nil, err
+	}
+	if len(like) >= maxProcesses {
+		return nil, cf.Unprocessable("Process '%s' cannot be added: an app may have at most %d processes", kind, maxProcesses)
+	}
+	if app.State == cf.Started && len(like) > 0 {
+		p.Placement = like[len(like)-1].Placement
 	}
 	return p, store.Processes.Insert(c.Tx, p)
 }
@@ -286,6 +297,9 @@ func updateProcess(c *call) (*response, error) {
 	}
 	if err := c.mayChange(p, app, noUpdate); err != nil {
 		return nil, err
+	}
+	if utf8.RuneCountInString(req.Command.V) > maxCommand {
+		return nil, cf.Unprocessable("Command must be between 1 and %d characters", maxCommand)
 	}
 	if req.Command.Set {
 		p.Command = req.Command.V

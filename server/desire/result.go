@@ -1,9 +1,12 @@
 package desire
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 
+	"cupola/runtime/lifecycle/stagelimits"
 	"cupola/store/cf"
 )
 
@@ -28,23 +31,22 @@ type result struct {
 	LifecycleType     string `json:"lifecycle_type"`
 }
 
-// maxResultBytes is Diego's limit of a task's result, with room for what our
-// builder adds.
-const maxResultBytes = 1 << 20
-
 // ReadResult fills in what a staging's result.json says of the droplet it
 // made: buildpacks, process types, sidecars and execution metadata. named tells
 // whether the user named the buildpacks; else the last one was detected.
 func ReadResult(text []byte, d *cf.Droplet, named bool) error {
 	var r result
-	if len(text) > maxResultBytes {
-		return fmt.Errorf("staging result has %d bytes, more than %d", len(text), maxResultBytes)
+	if len(text) > stagelimits.Result {
+		return fmt.Errorf("staging result has %d bytes, more than %d", len(text), stagelimits.Result)
 	}
 	if err := json.Unmarshal(text, &r); err != nil {
 		return fmt.Errorf("read staging result: %w", err)
 	}
 	if r.LifecycleType != cf.LifecycleBuildpack {
 		return fmt.Errorf("staging result is of lifecycle %q", r.LifecycleType)
+	}
+	if err := r.check(); err != nil {
+		return err
 	}
 	d.ProcessTypes, d.ExecutionMetadata = r.ProcessTypes, r.ExecutionMetadata
 	if d.ProcessTypes == nil {
@@ -55,6 +57,22 @@ func ReadResult(text []byte, d *cf.Droplet, named bool) error {
 	for _, s := range r.Sidecars {
 		d.Sidecars = append(d.Sidecars, cf.Sidecar{Name: s.Name, Command: s.Command, ProcessTypes: s.ProcessTypes,
 			MemoryMB: max(s.MemoryMB, 0), Origin: "buildpack"})
+	}
+	return nil
+}
+
+// check refuses what is too much for one app.
+func (r result) check() error {
+	err := errors.Join(stagelimits.Count("process types", len(r.ProcessTypes), stagelimits.Processes), stagelimits.Count("sidecars", len(r.Sidecars), stagelimits.Sidecars),
+		stagelimits.Count("buildpacks", len(r.LifecycleMetadata.Buildpacks), stagelimits.Buildpacks), stagelimits.Metadata(r.ExecutionMetadata))
+	for kind, command := range r.ProcessTypes {
+		err = cmp.Or(err, stagelimits.Process(kind, command))
+	}
+	for _, s := range r.Sidecars {
+		err = cmp.Or(err, stagelimits.Sidecar(s.Name, s.Command, s.ProcessTypes))
+	}
+	if err != nil {
+		return stagingError("result of the buildpacks refused: " + err.Error())
 	}
 	return nil
 }

@@ -2,7 +2,9 @@ package desire
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -189,6 +191,27 @@ func TestReadResult(t *testing.T) {
 	}
 	if err := ReadResult([]byte(resultJSON), &got, true); err != nil || got.Buildpacks[1].DetectOutput != "" {
 		t.Errorf("got %+v, %v; want no detect output when none detected", got.Buildpacks, err)
+	}
+}
+
+// A buildpack can write what it likes to result.json. What is too much for one app
+// fails its staging, and the build says why.
+func TestLargeResultsAreRefused(t *testing.T) {
+	sidecar := `{"name":"s","process_types":["web"],"command":"x"},`
+	for _, tt := range []struct{ name, more, want string }{
+		{"sidecars", `"sidecars":[` + strings.Repeat(sidecar, 2999) + sidecar[:len(sidecar)-1] + `]`, "too many sidecars: 3000; at most 50 are accepted"},
+		{"execution metadata", `"execution_metadata":"` + strings.Repeat("x", 300_000) + `"`, "execution metadata is too long: 300000 bytes; at most 65536 are accepted"},
+		{"command", `"process_types":{"web":"` + strings.Repeat("x", 40_000) + `"}`, `command of process type "web" is too long`},
+		{"type", `"process_types":{"` + strings.Repeat("x", 256) + `":"x"}`, "process type is too long"},
+	} {
+		var d cf.Droplet
+		err := ReadResult([]byte(`{"lifecycle_type":"buildpack",`+tt.more+`}`), &d, false)
+		if _, ok := errors.AsType[BuildError](err); !ok || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "StagingError - ") {
+			t.Errorf("%s: got %v; want %s", tt.name, err, tt.want)
+		}
+		if d.Sidecars != nil || d.ExecutionMetadata != "" || d.ProcessTypes != nil {
+			t.Errorf("%s: the droplet has it", tt.name)
+		}
 	}
 }
 

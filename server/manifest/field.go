@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // fields reads the keys of a map and gathers what is wrong with them.
@@ -50,6 +51,9 @@ func (f *fields) command() *string {
 	if c != nil && (*c == "null" || *c == "default") {
 		*c = ""
 	}
+	if c != nil && utf8.RuneCountInString(*c) > maxCommand {
+		f.fault(fmt.Sprintf("Command must be between 1 and %d characters", maxCommand))
+	}
 	return c
 }
 
@@ -63,6 +67,21 @@ func (f *fields) list(key string) (list []any, given bool) {
 		f.fault(title(key) + " must be a list")
 	}
 	return list, ok
+}
+
+// atMost reports whether a list has no more entries than it may.
+func (f *fields) atMost(key string, n, most int) bool {
+	if n > most {
+		f.fault(fmt.Sprintf("%s may have at most %d entries, it has %d", title(key), most, n))
+	}
+	return n <= most
+}
+
+// short checks a text in Cloud Controller's words for rows.
+func (f *fields) short(what, text string, most int) {
+	if utf8.RuneCountInString(text) > most {
+		f.fault(fmt.Sprintf("%s is too long (maximum is %d characters)", what, most))
+	}
 }
 
 func (f *fields) texts(key string) (texts []string, given bool) {

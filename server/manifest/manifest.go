@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"cupola/runtime/lifecycle/stagelimits"
 	"cupola/server/bindings"
 )
 
@@ -116,6 +117,19 @@ const (
 	maxKeys  = 10_000 // of one map
 )
 
+// How many entries the lists of a manifest may have. Cloud Controller has no such
+// limits; one machine runs no more, and each is at least a row.
+const (
+	maxApps      = 2000
+	maxRoutes    = 1000 // of an app, and so on
+	maxServices  = 200
+	maxProcesses = stagelimits.Processes
+	maxSidecars  = stagelimits.Sidecars
+	// maxCommand and maxName are Cloud Controller's, in characters.
+	maxCommand = 4096
+	maxName    = 255
+)
+
 // ErrLarge is what Parse says of a text that takes too long.
 var ErrLarge = fmt.Errorf("Bad request: Manifest is too large. It may have at most %d values, and %d keys in one map.", maxNodes, maxKeys) //nolint:revive,staticcheck // as Cloud Controller writes
 
@@ -144,6 +158,9 @@ func Parse(text []byte) (*Manifest, error) {
 	list, ok := top["applications"].([]any)
 	if !ok || len(list) == 0 {
 		return nil, Invalid{"Cannot parse manifest with no 'applications' field."}
+	}
+	if len(list) > maxApps {
+		return nil, Invalid{fmt.Sprintf("Applications may have at most %d entries, it has %d", maxApps, len(list))}
 	}
 	m := &Manifest{}
 	var faults Invalid
@@ -284,6 +301,9 @@ func featureMap(v any) (named map[string]any, ok bool) {
 func (app *App) readRoutes(f *fields) {
 	list, ok := f.list("routes")
 	app.RoutesSet = ok
+	if !f.atMost("routes", len(list), maxRoutes) {
+		return
+	}
 	for _, v := range list {
 		m, _ := v.(map[string]any)
 		url, ok := m["route"].(string)
@@ -304,6 +324,9 @@ func (app *App) readRoutes(f *fields) {
 
 func (app *App) readServices(f *fields) {
 	list, _ := f.list("services")
+	if !f.atMost("services", len(list), maxServices) {
+		return
+	}
 	for _, v := range list {
 		s, ok := readService(v)
 		if !ok {
@@ -343,6 +366,9 @@ func (app *App) readProcesses(f *fields) {
 	own := readProcess(f)
 	own.Type = "web"
 	list, _ := f.list("processes")
+	if !f.atMost("processes", len(list), maxProcesses) {
+		return
+	}
 	seen := map[string]bool{}
 	for _, v := range list {
 		m, ok := v.(map[string]any)
@@ -354,6 +380,10 @@ func (app *App) readProcesses(f *fields) {
 		kind := pf.text("type")
 		if kind == nil || *kind == "" {
 			f.fault("All Processes must specify a type")
+			return
+		}
+		if len(*kind) > maxName {
+			f.fault(fmt.Sprintf("Process types must be between 1 and %d characters", maxName))
 			return
 		}
 		pf.where = f.where + fmt.Sprintf("Process \"%s\": ", *kind)
@@ -385,6 +415,9 @@ func readProcess(f *fields) Process {
 
 func (app *App) readSidecars(f *fields) {
 	list, _ := f.list("sidecars")
+	if !f.atMost("sidecars", len(list), maxSidecars) {
+		return
+	}
 	for _, v := range list {
 		m, _ := v.(map[string]any)
 		sf := &fields{m: m, where: f.where + "Sidecar "}
@@ -392,6 +425,11 @@ func (app *App) readSidecars(f *fields) {
 		s.ProcessTypes, _ = sf.texts("process_types")
 		if name, command := sf.text("name"), sf.text("command"); name != nil && command != nil {
 			s.Name, s.Command = *name, *command
+		}
+		sf.short("Name", s.Name, maxName)
+		sf.short("Command", s.Command, maxCommand)
+		for _, t := range s.ProcessTypes {
+			sf.short("Process type", t, maxName)
 		}
 		if s.Name == "" || s.Command == "" || len(s.ProcessTypes) == 0 {
 			sf.fault("must have a name, a command and process_types")

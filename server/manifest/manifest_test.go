@@ -96,6 +96,30 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// Lists and texts are bounded, and a fault says which and by how much.
+func TestLimits(t *testing.T) {
+	entries := func(n int, entry string) string { return strings.Repeat(entry+",", n) }
+	for text, want := range map[string]string{
+		"applications: [" + entries(2001, "{name: a}") + "]":                                                               "Applications may have at most 2000 entries, it has 2001",
+		"applications: [{name: a, routes: [" + entries(1001, "{route: a.b}") + "]}]":                                       "For application 'a': Routes may have at most 1000 entries, it has 1001",
+		"applications: [{name: a, services: [" + entries(201, "x") + "]}]":                                                 "For application 'a': Services may have at most 200 entries, it has 201",
+		"applications: [{name: a, processes: [" + entries(51, "{type: x}") + "]}]":                                         "For application 'a': Processes may have at most 50 entries, it has 51",
+		"applications: [{name: a, sidecars: [" + entries(51, "{name: s, command: c, process_types: [w]}") + "]}]":          "For application 'a': Sidecars may have at most 50 entries, it has 51",
+		"applications: [{name: a, command: " + strings.Repeat("x", 4097) + "}]":                                            "For application 'a': Command must be between 1 and 4096 characters",
+		"applications: [{name: a, processes: [{type: " + strings.Repeat("x", 256) + "}]}]":                                 "For application 'a': Process types must be between 1 and 255 characters",
+		"applications: [{name: a, sidecars: [{name: s, process_types: [w], command: " + strings.Repeat("x", 4097) + "}]}]": "For application 'a': Sidecar Command is too long (maximum is 4096 characters)",
+	} {
+		_, err := Parse([]byte(text))
+		var faults Invalid
+		if !errors.As(err, &faults) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %.200v; want %s", err, want)
+		}
+	}
+	if _, err := Parse([]byte("applications: [" + entries(2000, "{name: a}") + "]")); err != nil {
+		t.Errorf("2000 apps: %v", err)
+	}
+}
+
 func TestDiff(t *testing.T) {
 	m, err := Parse([]byte("applications: [{name: a, path: x, memory: 1G, instances: 2, env: {B: c}, processes: [{type: web, disk_quota: 1G}, {type: w}]}, {name: new}]"))
 	if err != nil {

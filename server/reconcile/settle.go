@@ -5,6 +5,7 @@ import (
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
+	"errors"
 )
 
 // outcome is how a task ended.
@@ -92,6 +93,9 @@ func droplet(b *cf.Build, o outcome) (d *cf.Droplet, fault string) {
 		Digest: blob.Digest, Size: blob.Size, Stack: b.Lifecycle.Stack, Lifecycle: b.Lifecycle,
 	}
 	err := desire.ReadResult(o.result, d, len(b.Lifecycle.Buildpacks) > 0)
+	if refused, ok := errors.AsType[desire.BuildError](err); ok {
+		return nil, refused.Error()
+	}
 	if err != nil || blob.Digest == "" {
 		return nil, desire.StagingFailure("").Error()
 	}

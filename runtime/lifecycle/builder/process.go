@@ -13,6 +13,8 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"cupola/runtime/lifecycle/stagelimits"
 )
 
 // fileLimit bounds Procfile, launch.yml and config.yml, in bytes.
@@ -52,6 +54,9 @@ func (b *builder) processes(dir string) ([]process, error) {
 		return nil, err
 	}
 	all = merge(all, last)
+	if err := checkProcesses(all); err != nil {
+		return nil, errRelease.by(err)
+	}
 	procfile, err := readLimited(filepath.Join(b.buildDir, "Procfile"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
@@ -59,7 +64,13 @@ func (b *builder) processes(dir string) ([]process, error) {
 	if err == nil {
 		var own []process
 		own, err = parseProcfile(procfile)
-		all = merge(all, own)
+		if err == nil {
+			err = checkProcesses(own) // before the merge, which compares each with all
+		}
+		if err == nil {
+			all = merge(all, own)
+			err = checkProcesses(all)
+		}
 	}
 	if err != nil {
 		return nil, errProcfile.by(err)
@@ -77,7 +88,33 @@ func (b *builder) launchFile(i int) ([]process, bool, error) {
 		return nil, true, err
 	}
 	processes, err := parseLaunch(text)
-	return processes, true, err
+	if err != nil {
+		return nil, true, err
+	}
+	if err := checkProcesses(processes); err != nil {
+		return nil, true, errRelease.by(err)
+	}
+	return processes, true, nil
+}
+
+// checkProcesses refuses processes and sidecars that are too many or too large.
+func checkProcesses(all []process) error {
+	sidecars := 0
+	for _, p := range all {
+		targets := p.Platforms.CloudFoundry.SidecarFor
+		err := stagelimits.Process(p.Type, p.Command)
+		if len(targets) > 0 {
+			sidecars++
+			err = stagelimits.Sidecar(p.Type, p.Command, targets)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := stagelimits.Count("sidecars", sidecars, stagelimits.Sidecars); err != nil {
+		return err
+	}
+	return stagelimits.Count("process types", len(all)-sidecars, stagelimits.Processes)
 }
 
 // release asks the buildpack's release script for the default processes.
@@ -87,6 +124,9 @@ func (b *builder) release(dir string) ([]process, error) {
 		return nil, errRelease.by(err)
 	}
 	processes, err := parseRelease(output)
+	if err == nil {
+		err = checkProcesses(processes)
+	}
 	if err != nil {
 		return nil, errRelease.by(fmt.Errorf("buildpack's release output invalid: %w", err))
 	}

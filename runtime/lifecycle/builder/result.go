@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"cupola/runtime/lifecycle/launcher"
+	"cupola/runtime/lifecycle/stagelimits"
 )
 
 // Result is the file at -outputMetadata; the members are Cloud Foundry's.
@@ -97,7 +98,19 @@ func (b *builder) writeResult(r Result, c choice) error {
 	if err := writeJSON(filepath.Join(b.contents, launcher.StagingInfoFile), info); err != nil {
 		return err
 	}
-	return writeJSON(b.outputMetadata, r)
+	return b.writeOutput(r)
+}
+
+// writeOutput writes the result, or says that it is more than what is read.
+func (b *builder) writeOutput(r Result) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", filepath.Base(b.outputMetadata), err)
+	}
+	if len(text) > stagelimits.Result {
+		return fmt.Errorf("the result of staging has %d bytes; at most %d are accepted: the buildpacks' config.yml and launch.yml declare too much", len(text), stagelimits.Result)
+	}
+	return os.WriteFile(b.outputMetadata, append(text, '\n'), 0o644)
 }
 
 // metadata is what the i-th buildpack says of itself; one that says nothing,
