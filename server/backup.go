@@ -179,7 +179,7 @@ func (h *house) gatherRows(ctx context.Context, dir string, o BackupOptions, m *
 func (h *house) gatherBlob(dir, digest string) error {
 	from, err := h.blobs.Path(digest)
 	if err != nil {
-		return fmt.Errorf("the database names a blob that is lost: %w", err)
+		return fmt.Errorf("the database names a blob that is lost or damaged: %w", err)
 	}
 	to := filepath.Join(dir, filepath.FromSlash(backup.BlobName(digest)))
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {

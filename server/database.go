@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -198,7 +197,7 @@ func (h *house) lostBlobs(digests []string) (lost int, err error) {
 		return 0, err
 	}
 	for _, digest := range digests {
-		if _, err := blobs.Path(digest); errors.Is(err, fs.ErrNotExist) {
+		if !blobs.Has(digest) {
 			lost++
 		}
 	}

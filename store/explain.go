@@ -5,6 +5,7 @@ import (
 	"slices"
 	"syscall"
 
+	"cupola/runtime/durable"
 	"cupola/store/cf"
 )
 
@@ -15,6 +16,8 @@ func Explain(err error) *cf.Error {
 	switch {
 	case errors.Is(err, ErrFull), isAny(err, syscall.ENOSPC, syscall.EDQUOT):
 		return cf.Errorf(cf.DiskFull, "The data directory's disk is full: the request was not kept. Ask the operator to free space on it, then repeat the request.")
+	case errors.Is(err, durable.ErrDamaged):
+		return cf.Errorf(cf.BlobDamaged, "The stored file is damaged: upload it again, or stage the app again if it is a droplet.")
 	case errors.Is(err, ErrCorrupt):
 		return cf.Errorf(cf.DatabaseError, "The database is damaged: the request was not completed. Ask the operator to restore the last backup of the database.")
 	case isAny(err, syscall.EMFILE, syscall.ENFILE):

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"cupola/runtime/durable"
 	"cupola/store/cf"
 )
 
@@ -24,6 +25,7 @@ func TestExplain(t *testing.T) {
 		{fmt.Errorf("%w: %w", ErrIO, syscall.EROFS), cf.ServiceUnavailable, "read-only"},
 		{ErrIO, cf.ServiceUnavailable, "cannot be read or written"},
 		{syscall.EIO, cf.ServiceUnavailable, "cannot be read or written"},
+		{fmt.Errorf("open: %w", durable.ErrDamaged), cf.BlobDamaged, "damaged"},
 		{ErrCorrupt, cf.DatabaseError, "damaged"},
 	} {
 		got := Explain(c.err)

@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 )
 
+// ErrDamaged says that the content of a file is no longer what was written.
+var ErrDamaged = errors.New("stored file is damaged")
+
 // Write has the file name hold content, whole or not at all. When it returns
 // nil, the file is on the disk. Until then the content is in name.new, which a
 // later Write takes over; two at once for one name are the caller's to prevent.

@@ -42,6 +42,7 @@ var faults = map[cf.Kind]fault{
 	cf.BuildpackStackUnknown: {422, 390012, "CF-BuildpackStackDoesNotExist"},
 	cf.BrokerNotRemovable:    {422, 270010, "CF-ServiceBrokerNotRemovable"},
 	cf.FeatureDisabled:       {403, 330002, "CF-FeatureDisabled"},
+	cf.BlobDamaged:           {500, 150007, "CF-BlobstoreError"},
 	cf.DatabaseError:         {500, 10011, "CF-DatabaseError"},
 	cf.DiskFull:              {507, 10011, "CF-DatabaseError"}, // Cloud Controller has no error of its own for it; the status tells it apart
 

@@ -22,8 +22,9 @@ import (
 
 // Store is a directory of blobs. It is safe for concurrent use.
 type Store struct {
-	dir string
-	mu  sync.Mutex // held while a name is given or taken away
+	dir   string
+	mu    sync.Mutex // held while a name is given or taken away
+	sound sound
 }
 
 // Blob names a blob.
@@ -150,23 +151,39 @@ func (r *reader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// Path gives the file of a blob; fs.ErrNotExist when there is none.
-func (s *Store) Path(digest string) (string, error) {
+// Has reports whether there is a file of a blob, whatever it holds.
+func (s *Store) Has(digest string) bool {
 	if !digestPattern.MatchString(digest) {
-		return "", fmt.Errorf("blob %q: %w", digest, fs.ErrNotExist)
+		return false
 	}
-	p := s.path(digest)
-	_, err := os.Stat(p)
-	return p, err
+	_, err := os.Stat(s.path(digest))
+	return err == nil
 }
 
-// Open opens a blob for reading.
+// Path gives the file of a blob, whose content is right; fs.ErrNotExist when
+// there is none, durable.ErrDamaged when its content is another.
+func (s *Store) Path(digest string) (string, error) {
+	f, err := s.Open(digest)
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), f.Close()
+}
+
+// Open opens a blob for reading. Its content is right; the errors are those of
+// Path.
 func (s *Store) Open(digest string) (*os.File, error) {
-	p, err := s.Path(digest)
+	if !digestPattern.MatchString(digest) {
+		return nil, fmt.Errorf("blob %q: %w", digest, fs.ErrNotExist)
+	}
+	f, err := os.Open(s.path(digest))
 	if err != nil {
 		return nil, err
 	}
-	return os.Open(p)
+	if err := s.verify(digest, f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // Prune removes every blob that keep does not name and that is older than the
@@ -196,7 +213,9 @@ func (s *Store) removeOld(p string, old func(fs.FileInfo) bool) (bool, error) {
 	if err != nil || !old(info) {
 		return false, err
 	}
-	err = os.Remove(p)
+	if err = os.Remove(p); err == nil {
+		s.sound.forget(info.Name())
+	}
 	return err == nil, err
 }
 

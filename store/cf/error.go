@@ -32,6 +32,7 @@ const (
 	OrgSuspended          Kind = "OrgSuspended"
 	ServiceUnavailable    Kind = "ServiceUnavailable"
 	BrokerNotRemovable    Kind = "ServiceBrokerNotRemovable"
+	BlobDamaged           Kind = "BlobstoreError"
 	DiskFull              Kind = "DiskFull"      // of the data directory
 	DatabaseError         Kind = "DatabaseError" // the database is damaged
 
