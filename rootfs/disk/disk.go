@@ -226,8 +226,11 @@ func (d *Disks) Open(dir string) error {
 		return err
 	}
 	mounted, err := isMount(data)
-	if err != nil || mounted {
+	if err != nil {
 		return err
+	}
+	if mounted {
+		return writable(data)
 	}
 	return mountLoop(img, data)
 }

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"cupola/rootfs/internal/thread"
 )
 
@@ -146,31 +148,114 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestGrowPastABeginner grows a disk whose mount some process has a copy of, as
-// one that is about to be a container's does.
-func TestGrowPastABeginner(t *testing.T) {
-	needRoot(t)
-	d, base := newDisks(t)
-	dir := filepath.Join(base, "c")
-	makeDisk(t, d, dir, Size{Bytes: 8 * mib})
+// apart runs a shell in a mount namespace with a copy of all mounts, until the test ends.
+func apart(t *testing.T, script string) {
+	t.Helper()
+	ready, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ready.Close()
+	cmd := exec.Command("sh", "-c", script+" && echo ready && exec sleep 60")
+	cmd.Stdout, cmd.Stderr = w, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	err = cmd.Start()
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	if _, err := ready.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func loopDisk(t *testing.T, d *Disks, dir string, bytes int64) {
+	t.Helper()
+	makeDisk(t, d, dir, Size{Bytes: bytes})
 	if _, err := os.Stat(filepath.Join(dir, Image)); err != nil {
 		t.Skip("disks are no loop devices here")
 	}
-	beginner := exec.Command("sleep", "0.5")
-	beginner.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
-	if err := beginner.Start(); err != nil {
+}
+
+// TestGrowPastCopies grows a disk whose mount, and so its loop device, another program keeps a copy of.
+func TestGrowPastCopies(t *testing.T) {
+	needRoot(t)
+	d, base := newDisks(t)
+	dir := filepath.Join(base, "c")
+	loopDisk(t, d, dir, 8*mib)
+	kept := filepath.Join(dir, Data, "kept")
+	if err := os.WriteFile(kept, []byte("1"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = beginner.Wait() }()
+	apart(t, "true")
 	img := filepath.Join(dir, Image)
-	if err := os.Truncate(img, 32*mib); err != nil {
+	for _, size := range []int64{32 * mib, 64 * mib} {
+		if err := errors.Join(os.Truncate(img, size), d.growCopy(dir, size)); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := fileSystemBytes(img); n != size || err != nil {
+			t.Errorf("got %d bytes, %v; want %d", n, err, size)
+		}
+	}
+	if content, err := os.ReadFile(kept); err != nil || string(content) != "1" {
+		t.Errorf("got %q, %v; want what was written", content, err)
+	}
+	if err := os.WriteFile(kept, []byte("2"), 0o600); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestGrowInUse leaves a disk alone that something has mounted for itself.
+func TestGrowInUse(t *testing.T) {
+	needRoot(t)
+	d, base := newDisks(t)
+	dir, other := filepath.Join(base, "c"), filepath.Join(base, "other")
+	loopDisk(t, d, dir, 8*mib)
+	data := filepath.Join(dir, Data)
+	if err := os.Mkdir(other, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.growCopy(dir, 32*mib); err != nil {
+	apart(t, fmt.Sprintf("mount --bind %s %s && umount %[1]s", data, other))
+	if err := d.growCopy(dir, 32*mib); !errors.Is(err, errInUse) {
+		t.Errorf("got %v; want %v", err, errInUse)
+	}
+	if err := os.WriteFile(filepath.Join(data, "more"), []byte("1"), 0o600); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestGrowWritten leaves a disk alone that something writes to, and takes up one that a killed daemon left read-only.
+func TestGrowWritten(t *testing.T) {
+	needRoot(t)
+	d, base := newDisks(t)
+	dir := filepath.Join(base, "c")
+	loopDisk(t, d, dir, 8*mib)
+	data := filepath.Join(dir, Data)
+	f, err := os.Create(filepath.Join(data, "open"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := fileSystemBytes(img); n != 32*mib || err != nil {
-		t.Errorf("got %d bytes, %v; want %d", n, err, 32*mib)
+	if err := d.growCopy(dir, 32*mib); !errors.Is(err, errInUse) {
+		t.Errorf("got %v; want %v", err, errInUse)
+	}
+	if _, err := f.WriteString("1"); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(f.Close(), remount(data, syscall.MS_RDONLY), d.Open(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(data, "more"), []byte("1"), 0o600); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMountedElsewhere(t *testing.T) {
+	const mounts = "30 1 0:26 / / rw - ext4 /dev/root rw\n31 30 7:5 / /v/disk rw,noatime - ext4 /dev/loop5 rw\n32 30 7:6 /sub /v/other rw - ext4 /dev/loop6 rw\n"
+	for minor, want := range map[uint32]bool{4: false, 5: false, 6: true} {
+		if got := mountedElsewhere(mounts, unix.Mkdev(7, minor), "/v/disk"); got != want {
+			t.Errorf("loop%d: got %t; want %t", minor, got, want)
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ func usedProject(string) (int64, bool)       { return 0, false }
 func overfill(string) error                  { return errors.ErrUnsupported }
 func freeze(string) error                    { return errors.ErrUnsupported }
 func thaw(string) error                      { return errors.ErrUnsupported }
+func writable(string) error                  { return errors.ErrUnsupported }
 func unmount(string) error                   { return nil }
 func detach(string) error                    { return nil }
 func usedMount(string) (int64, error)        { return 0, errors.ErrUnsupported }

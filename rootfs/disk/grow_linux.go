@@ -22,7 +22,7 @@ const ext4IocResizeFS = 0x40086610
 const blockSize = 4096 // of our file systems
 
 // growLoop makes an image and the file system in it larger. ext4 does that itself while it is mounted, for whoever may
-// raise limits; otherwise a copy is made larger and takes the image's place, if nobody uses it. Each part is there
+// raise limits; otherwise a copy is made larger and takes the image's place, if no container has it. Each part is there
 // already, or is done.
 func (d *Disks) growLoop(dir string, s Size) error {
 	s.Bytes = grained(s.Bytes)
@@ -102,10 +102,7 @@ func growMounted(data string, size int64) error {
 // growCopy replaces an image by a larger one, whole or not at all: the tool that does it may be killed at any time.
 func (d *Disks) growCopy(dir string, size int64) error {
 	img, data := filepath.Join(dir, Image), filepath.Join(dir, Data)
-	if err := unix.Unmount(data, unix.UMOUNT_NOFOLLOW); err != nil && err != unix.EINVAL {
-		return fmt.Errorf("unmount it to make it larger: %w", err)
-	}
-	if err := released(dir); err != nil {
+	if err := retire(data); err != nil {
 		return err
 	}
 	old, err := os.Open(img)
@@ -133,21 +130,78 @@ func (d *Disks) growCopy(dir string, size int64) error {
 	return d.Open(dir)
 }
 
-// releasing is how long a disk that was unmounted may stay in use: whatever begins in a mount namespace of its own has
-// all of the machine's mounts until it has left them.
+// errInUse says that a disk cannot be taken away now.
+var errInUse = errors.New("it cannot be made larger while containers have it")
+
+// releasing is how long a container that has ended may still have a disk.
 const releasing = 5 * time.Second
 
-// released waits until nobody has a disk.
-func released(dir string) error {
+// retire unmounts a disk for good, once no container has it; until then nothing changes. Copies of its mount may stay:
+// whatever begins in a mount namespace has all of the machine's mounts, and other programs keep them as long as they
+// run. Since nothing can write through them any more, a copy of the image is whole, and takes its place.
+func retire(data string) error {
+	var st unix.Stat_t
+	if err := unix.Stat(data, &st); err != nil {
+		return err
+	}
 	for end := time.Now().Add(releasing); ; <-time.After(10 * time.Millisecond) {
-		used, err := Loops(dir)
-		if err != nil || len(used) == 0 {
+		used, err := elsewhere(st.Dev, data)
+		if err != nil {
 			return err
 		}
+		if !used {
+			break
+		}
 		if time.Now().After(end) {
-			return errors.New("it cannot be made larger while containers have it")
+			return errInUse
 		}
 	}
+	if err := remount(data, unix.MS_RDONLY); err != nil {
+		if err == unix.EBUSY {
+			return errInUse
+		}
+		return fmt.Errorf("make it read-only to make it larger: %w", err)
+	}
+	if err := unix.Unmount(data, unix.UMOUNT_NOFOLLOW); err != nil {
+		return errors.Join(fmt.Errorf("unmount it to make it larger: %w", err), remount(data, 0))
+	}
+	return nil
+}
+
+// elsewhere reports whether a device is mounted at another place than its own, in any mount namespace. Processes may end
+// meanwhile.
+func elsewhere(device uint64, place string) (bool, error) {
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return false, err
+	}
+	seen := map[string]bool{}
+	for _, p := range processes {
+		namespace, err := os.Readlink(p + "/ns/mnt")
+		if err != nil || seen[namespace] {
+			continue
+		}
+		mounts, err := os.ReadFile(p + "/mountinfo")
+		if err != nil || len(mounts) == 0 {
+			continue
+		}
+		seen[namespace] = true
+		if mountedElsewhere(string(mounts), device, place) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// mountedElsewhere reads a mountinfo: number, parent's number, device, root and place of each mount.
+func mountedElsewhere(mounts string, device uint64, place string) bool {
+	number := fmt.Sprintf("%d:%d", unix.Major(device), unix.Minor(device))
+	for line := range strings.Lines(mounts) {
+		if f := strings.Fields(line); len(f) > 4 && f[2] == number && f[4] != place {
+			return true
+		}
+	}
+	return false
 }
 
 // checked has a file system be without fault, which resize2fs asks for.

@@ -42,8 +42,30 @@ func mountLoop(img, data string) error {
 	}
 	defer dev.Close()
 	// The tables are holes already: a kernel thread zeroing them would fill them with real blocks.
-	if err := unix.Mount(dev.Name(), data, "ext4", unix.MS_NODEV|unix.MS_NOSUID|unix.MS_NOATIME, "noinit_itable"); err != nil {
+	if err := unix.Mount(dev.Name(), data, "ext4", mountFlags, "noinit_itable"); err != nil {
 		return fmt.Errorf("mount disk image: %w", err)
+	}
+	return nil
+}
+
+const mountFlags = unix.MS_NODEV | unix.MS_NOSUID | unix.MS_NOATIME
+
+// remount changes the file system of a disk, for all that have it mounted.
+func remount(data string, flags uintptr) error {
+	return unix.Mount("", data, "", unix.MS_REMOUNT|mountFlags|flags, "")
+}
+
+// writable takes up a disk that a killed daemon was about to make larger.
+func writable(data string) error {
+	var st unix.Statfs_t
+	if err := unix.Statfs(data, &st); err != nil {
+		return fmt.Errorf("statfs %s: %w", data, err)
+	}
+	if st.Flags&unix.ST_RDONLY == 0 {
+		return nil
+	}
+	if err := remount(data, 0); err != nil {
+		return fmt.Errorf("make disk writable: %w", err)
 	}
 	return nil
 }
