@@ -11,6 +11,7 @@ import (
 	"cupola/server/logcache/query"
 	"cupola/server/uaa"
 	"cupola/store"
+	"cupola/store/cf"
 )
 
 // front is the one handler of every listener: the API's hosts get the API, the
@@ -34,14 +35,15 @@ func (h *house) front() http.Handler {
 	})
 }
 
-// isAPI tells whether a Host is the API's: an IP address, localhost or
-// api.<domain>.
+// isAPI reports whether a Host is the system's: an IP address, localhost, or one
+// of the system's hosts in the domain. It is asked before any route is, so that
+// a route from before a host was reserved leads nowhere.
 func (h *house) isAPI(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if host == "localhost" || host == h.APIHost() {
+	if host == "localhost" || cf.IsSystemHost(host, h.Domain) {
 		return true
 	}
 	_, err := netip.ParseAddr(strings.Trim(host, "[]"))

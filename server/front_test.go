@@ -108,3 +108,17 @@ func TestWhoMayReadLogs(t *testing.T) {
 		t.Errorf("nobody: got %v, %v", may, err)
 	}
 }
+
+// The system's hosts are never an app's, whatever the table of routes says.
+func TestSystemHostsComeFirst(t *testing.T) {
+	h := &house{Config: Config{Domain: "apps.test"}}
+	for host, want := range map[string]bool{
+		"api.apps.test": true, "UAA.apps.test:8080": true, "login.apps.test.": true, "log-cache.apps.test": true, "console.apps.test": true,
+		"localhost": true, "127.0.0.1:8080": true, "[::1]:80": true,
+		"apps.test": false, "hello.apps.test": false, "uaa.other.test": false, "": false,
+	} {
+		if got := h.isAPI(host); got != want {
+			t.Errorf("%q: got %t", host, got)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -139,6 +140,7 @@ func (h *house) setRoutes(ctx context.Context) error {
 	t.Guarded = guarded(in.Domains)
 	place(&t, places)
 	addWishes(&t, wishes, in.Instances)
+	t.Routes = slices.DeleteFunc(t.Routes, func(r router.Route) bool { return cf.IsSystemHost(r.Host, h.Domain) })
 	h.router.Set(t)
 	if h.names != nil {
 		names := internalNames(in)

@@ -22,10 +22,10 @@ func suffixes(name string) (list []string) {
 	return list
 }
 
-// domainFree refuses a domain within another org's, around another org's, or
-// where a route leads.
+// domainFree refuses a domain of the system's hosts, within another org's, around
+// another org's, or where a route leads.
 func (c *call) domainFree(d *cf.Domain) error {
-	if d.OrgGUID != "" && d.Name == c.systemHost() {
+	if cf.ReservedName(d.Name, c.systemDomain()) {
 		return domainReserved(d, d.Name, "the system")
 	}
 	for _, name := range suffixes(d.Name) {
@@ -78,19 +78,19 @@ func (c *call) domainNamed(name string) (*cf.Domain, error) {
 	return d, err
 }
 
-// routeFree refuses a route whose name a domain or the API has, or another
+// routeFree refuses a route whose name a domain or the system has, or another
 // space: with a path of its own it would take a part of that one's app.
 func (c *call) routeFree(r *cf.Route, d *cf.Domain) error {
 	if d.TCP() {
 		return nil // its port is its name
 	}
+	if cf.ReservedName(fqdn(r, d), c.systemDomain()) {
+		return cf.Unprocessable("Route conflicts with a reserved system route.")
+	}
 	if r.Host != "" {
 		if other, err := c.domainNamed(fqdn(r, d)); err != nil || other != nil {
 			return orElse(err, cf.Unprocessable("Route conflicts with domain '%s'.", fqdn(r, d)))
 		}
-	}
-	if fqdn(r, d) == c.systemHost() {
-		return cf.Unprocessable("Route conflicts with a reserved system route.")
 	}
 	if d.OrgGUID != "" {
 		return nil
@@ -104,11 +104,12 @@ func (c *call) routeFree(r *cf.Route, d *cf.Domain) error {
 	return err
 }
 
-// systemHost is the name of the API.
-func (c *call) systemHost() string {
+// systemDomain is the domain that the API's host is in.
+func (c *call) systemDomain() string {
 	u, err := url.Parse(c.s.URL)
 	if err != nil {
 		return ""
 	}
-	return u.Hostname()
+	_, domain, _ := strings.Cut(u.Hostname(), ".")
+	return domain
 }

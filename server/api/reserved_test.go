@@ -53,6 +53,38 @@ func TestNamesOfOthersAreReserved(t *testing.T) {
 	})
 }
 
+// The system's hosts are for no tenant, nor for an admin: neither as routes, with
+// a path or without, nor as domains.
+func TestSystemHostsAreReserved(t *testing.T) {
+	w := newWorld(t)
+	w.write(seedStranger)
+	// A row from before the name was reserved.
+	w.write(func(tx *store.Tx) error {
+		return store.Domains.Insert(tx, &cf.Domain{Resource: guid("old"), Name: "console.apps.test", OrgGUID: "org-2"})
+	})
+	route := detail(10008, "Route conflicts with a reserved system route.")
+	domain := func(name string) string {
+		return detail(10008, fmt.Sprintf(`The domain name "%s" cannot be created because "%s" is already reserved by the system`, name, name))
+	}
+	var steps []step
+	for _, host := range []string{"api", "login", "UAA", "log-cache", "log-stream", "doppler", "loggregator", "ssh", "console", "credhub"} {
+		steps = append(steps,
+			step{as: "nobody", method: "POST", path: "/v3/routes", body: newRoute("space-2", "domain-1", host, ""), status: 422, want: route},
+			step{as: "nobody", method: "POST", path: "/v3/routes", body: newRoute("space-2", "domain-1", host, "/oauth"), status: 422, want: route},
+			step{method: "POST", path: "/v3/routes", body: newRoute("space-2", "domain-1", host, ""), status: 422, want: route})
+	}
+	steps = append(steps,
+		step{as: "nobody", method: "POST", path: "/v3/domains", body: newDomain("uaa.apps.test", "org-2"), status: 422, want: domain("uaa.apps.test")},
+		step{as: "nobody", method: "POST", path: "/v3/domains", body: newDomain("zone.login.apps.test", "org-2"), status: 422, want: domain("zone.login.apps.test")},
+		step{method: "POST", path: "/v3/domains", body: `{"name": "Doppler.apps.test"}`, status: 422, want: domain("doppler.apps.test")},
+		step{as: "nobody", method: "POST", path: "/v3/routes", body: newRoute("space-2", "old", "", ""), status: 422, want: route},
+		step{as: "nobody", method: "POST", path: "/v3/routes", body: newRoute("space-2", "old", "*", ""), status: 422, want: route},
+		step{as: "nobody", method: "POST", path: "/v3/domains", body: newDomain("uaa.mine.test", "org-2"), status: 201, save: "mine"},
+		step{as: "nobody", method: "POST", path: "/v3/routes", body: newRoute("space-2", "{mine}", "login", ""), status: 201},
+		step{as: "nobody", method: "POST", path: "/v3/routes", body: newRoute("space-2", "domain-1", "uaa-of-mine", ""), status: 201})
+	w.run(t, steps)
+}
+
 func TestDomainsAreSharedByThoseWhoMayInBothOrgs(t *testing.T) {
 	w := newWorld(t)
 	w.write(seedStranger)
