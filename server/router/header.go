@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,6 +45,24 @@ func (x *exchange) setForwarded(out http.Header) {
 	}
 	for _, name := range []string{appInstanceHeader, processInstanceHeader, serviceSignatureHeader, "Proxy"} {
 		delete(out, name) // CGI programs take Proxy for the variable HTTP_PROXY
+	}
+	dropLookalikes(out)
+}
+
+// ours begin the names of headers that the router writes, or decides on.
+var ours = []string{"Forwarded", "X-Forwarded-", "X-Cf-", "X-Vcap-", "X-B3-", "B3", "X-Request-Start", "X-Real-Ip", "Proxy"}
+
+// dropLookalikes drops headers with underscores that would be the router's with
+// dashes: CGI, WSGI and Rack give both to an app under one name.
+func dropLookalikes(h http.Header) {
+	for name := range h {
+		if strings.IndexByte(name, '_') < 0 {
+			continue
+		}
+		dashed := http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
+		if slices.ContainsFunc(ours, func(begin string) bool { return strings.HasPrefix(dashed, begin) }) {
+			delete(h, name)
+		}
 	}
 }
 

@@ -92,6 +92,26 @@ func TestHopByHopHeaders(t *testing.T) {
 	}
 }
 
+// A header with underscores is the one with dashes for many an app.
+func TestLookalikeHeaders(t *testing.T) {
+	s := newSite(t, Config{})
+	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, mirror))}})
+	forged := []string{"X_Forwarded_Client_Cert", "X-Forwarded_For", "x_forwarded_proto", "X_CF_InstanceID", "X_Cf-Applicationid", "X_VCAP_REQUEST_ID", "X_B3_TraceId", "B3_", "_Proxy", "Forwarded_", "X_Request_Start"}
+	headers := []string{"My_Own", "kept", "X_Request_Id", "kept"}
+	for _, name := range forged {
+		headers = append(headers, name, "forged")
+	}
+	got := s.get(t, "app.test/", headers...)
+	if n := strings.Count(got.body, "forged"); n != 1 || !strings.Contains(got.body, "_proxy: forged") { // no name of ours
+		t.Errorf("the app got %d forged headers:\n%s", n, got.body)
+	}
+	for _, name := range []string{"My_own", "X_request_id"} {
+		if seen(got, name) != "kept" {
+			t.Errorf("the app did not get %s:\n%s", name, got.body)
+		}
+	}
+}
+
 // TestNoHTTP2Tunnel: an Upgrade to h2c is not for the app.
 func TestNoHTTP2Tunnel(t *testing.T) {
 	s := newSite(t, Config{})
