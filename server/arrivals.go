@@ -38,7 +38,13 @@ func (a *arrivals) watch(srv *http.Server) {
 			before(c, state)
 		}
 	}
-	srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, arrivalKey{}, c) }
+	inner := srv.ConnContext
+	srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		if inner != nil {
+			ctx = inner(ctx, c)
+		}
+		return context.WithValue(ctx, arrivalKey{}, c)
+	}
 	srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(arrivalKey{}).(net.Conn); ok {
 			a.gone(c)

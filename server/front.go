@@ -20,15 +20,16 @@ func (h *house) front() http.Handler {
 	control := http.NewServeMux()
 	control.Handle("/", h.metrics.API(h.api))
 	for _, p := range uaa.Paths() {
-		control.Handle(p, h.uaa)
+		control.Handle(p, h.byAddress(h.uaa))
 	}
-	control.Handle("/api/v1/", h.logs.Handler(h.mayReadLogs))
-	asked := query.Handler(h.logs, h.mayReadLogs, h.userOf)
+	control.Handle("/api/v1/", h.byAddress(h.logs.Handler(h.mayReadLogs)))
+	asked := h.byAddress(query.Handler(h.logs, h.mayReadLogs, h.userOf))
 	control.Handle("/api/v1/query", asked)
 	control.Handle("/api/v1/query_range", asked)
+	api := h.bounded(control)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h.isAPI(r.Host) {
-			control.ServeHTTP(w, r)
+			api.ServeHTTP(w, r)
 			return
 		}
 		h.router.ServeHTTP(w, r)

@@ -26,6 +26,7 @@ import (
 	"cupola/server/bbs/bbsrows"
 	"cupola/server/bosh/director"
 	"cupola/server/broker"
+	"cupola/server/bulkhead"
 	"cupola/server/databroker"
 	"cupola/server/deploy"
 	"cupola/server/dns"
@@ -71,6 +72,9 @@ type house struct {
 	timerTags      timerTags
 	metrics        *metrics.Metrics
 	drains         *drain.Drains
+	limits         bulkhead.Limits
+	gate           *router.Gate
+	apiSlots       *bulkhead.Share[string] // requests of the API, by user or else by address
 	router         *router.Router
 	routing        *routing
 	ports          *router.Ports // nil where there are no TCP routes
@@ -99,7 +103,7 @@ func open(ctx context.Context, c Config) (*house, error) {
 		what string
 		open func(context.Context) error
 	}{
-		{"data directory", h.openDir}, {"API's address", h.sayAPI}, {"store", h.openStore}, {"network's addresses", h.openSubnet}, {"root filesystems", h.openRoots}, {"volumes", h.openVolumes},
+		{"data directory", h.openDir}, {"limits", h.openLimits}, {"API's address", h.sayAPI}, {"store", h.openStore}, {"network's addresses", h.openSubnet}, {"root filesystems", h.openRoots}, {"volumes", h.openVolumes},
 		{"metrics", h.openMetrics}, {"containers", h.openContainers}, {"network", h.openNetwork}, {"cell", h.openCell},
 		{"seeds", h.openSeeds}, {"ssh proxy", h.openSSH}, {"control plane", h.openControl}, {"built-in service broker", h.openDataServices},
 	} {
@@ -206,7 +210,7 @@ func (h *house) openControl(ctx context.Context) (err error) {
 	if h.uaa, err = uaa.New(ctx, uaa.Config{Store: h.store, Passwords: h.Passwords, Log: h.Log}); err != nil {
 		return err
 	}
-	h.router, h.routing = router.New(router.Config{Log: h.Log, AccessLog: h.logAccess, DistrustForwarded: true, Services: h.outward()}), newRouting()
+	h.router, h.routing = router.New(router.Config{Log: h.Log, AccessLog: h.logAccess, DistrustForwarded: true, Services: h.outward(), Gate: h.gate}), newRouting()
 	h.openPorts()
 	h.openDirector()
 	h.deploys = deploy.New(deploy.Config{Store: h.store, Within: api.WithinQuota, Log: h.Log})
@@ -219,7 +223,7 @@ func (h *house) openControl(ctx context.Context) (err error) {
 	polls, endPolls := context.WithCancel(ctx)
 	h.endPolls = endPolls
 	h.api = api.New(polls, api.Config{
-		Store: h.store, Blobs: h.blobs, Log: h.Log, Authenticate: h.authenticate, Stats: h.cell.Stats, Cells: h.cellUse,
+		Store: h.store, Blobs: h.blobs, Log: h.Log, Authenticate: h.authenticate, Slots: h.apiSlots, Stats: h.cell.Stats, Cells: h.cellUse,
 		Retire: h.retire, Note: h.note, StackWarning: h.stackWarning, Stacks: apiStacks{h}, Parameters: h.parameters, BindingsPerInstance: h.MaxBindings, MountsFor: h.mountsFor, URL: h.apiURL(), SSH: h.sshInfo(),
 		TCPPorts: h.tcpPorts, PortUsable: h.portUsable, RenderBOSH: h.renderBOSH, PackDroplet: h.packDroplet, PackedLayer: h.packedLayer,
 	})

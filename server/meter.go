@@ -53,6 +53,11 @@ func (h *house) meter(ctx context.Context) (s metrics.State, err error) {
 	})
 	s.Domains = append(s.Domains, lrp.DomainApps, lrp.DomainTasks)
 	s.Cells, s.Routes = h.cellUse(), h.router.Routes()
+	stats := h.gate.Stats()
+	s.Refused = stats.Refused
+	for _, u := range stats.Uses {
+		s.Budgets = append(s.Budgets, metrics.Budget(u))
+	}
 	s.DBBytes, s.WALBytes = fileBytes(h.path("db", store.DatabaseFile)), fileBytes(h.path("db", store.DatabaseFile+"-wal"))
 	return s, err
 }

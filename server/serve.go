@@ -267,7 +267,7 @@ func closeAll(listeners ...net.Listener) (err error) {
 // guard has the listeners refuse requests that can be read in two ways, and
 // secure speak TLS.
 func (h *house) guard(plain, secure net.Listener) (listeners []net.Listener, info Ready, err error) {
-	listeners, info.HTTP = append(listeners, router.Guard(plain, nil)), "http://"+plain.Addr().String()
+	listeners, info.HTTP = append(listeners, router.Guard(plain, nil, h.gate)), "http://"+plain.Addr().String()
 	if secure == nil {
 		return listeners, info, nil
 	}
@@ -276,7 +276,7 @@ func (h *house) guard(plain, secure net.Listener) (listeners []net.Listener, inf
 		return nil, info, err
 	}
 	info.HTTPS, info.CA = "https://"+secure.Addr().String(), h.path("ca.pem")
-	return append(listeners, router.Guard(secure, config)), info, nil
+	return append(listeners, router.Guard(secure, config, h.gate)), info, nil
 }
 
 func (h *house) announce(info Ready, ready func(Ready)) {

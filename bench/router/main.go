@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"cupola/server/bulkhead"
 	"cupola/server/router"
 )
 
@@ -44,7 +45,12 @@ func main() {
 func serveRouter(backend string) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	line := func(e router.AccessEntry) { _ = append([]byte(nil), e.Line...) } // as a log that keeps it
-	r := router.New(router.Config{Log: log, AccessLog: line, DistrustForwarded: true})
+	limits, err := bulkhead.ProcessLimits()
+	if err != nil {
+		return err
+	}
+	gate := router.NewGate(limits)
+	r := router.New(router.Config{Log: log, AccessLog: line, DistrustForwarded: true, Gate: gate})
 	r.Set(router.Table{Routes: []router.Route{{
 		Host:      "127.0.0.1", // wrk sends the address
 		Endpoints: []router.Endpoint{{Address: backend, AppGUID: "app", InstanceGUID: "instance"}},
@@ -58,7 +64,7 @@ func serveRouter(backend string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}()
-	return router.NewServer(r, log, router.Timeouts{}).Serve(router.Guard(l, nil))
+	return router.NewServer(r, log, router.Timeouts{}).Serve(router.Guard(l, nil, gate))
 }
 
 func measure(ctx context.Context, rounds, seconds int) error {

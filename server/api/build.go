@@ -190,8 +190,14 @@ func showBuild(c *call) (*response, error) {
 }
 
 // wait waits for a change, and tells whether one came before the deadline, the
-// client's leaving and the daemon's end.
+// client's leaving and the daemon's end. A user who has very many answers held
+// gets no more held.
 func (c *call) wait(changed <-chan struct{}, deadline time.Time) bool {
+	who := c.asker()
+	if !c.s.held.Take(who) {
+		return false
+	}
+	defer c.s.held.Put(who)
 	t := time.NewTimer(time.Until(deadline))
 	defer t.Stop()
 	select {

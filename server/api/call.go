@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"cupola/runtime/fairqueue"
 	"cupola/server/authz"
 	"cupola/store"
 	"cupola/store/cf"
@@ -23,7 +24,10 @@ type call struct {
 	identity  Identity
 	requestID string
 	received  bool // the body was read
-	guest     bool // there is no token
+	slotOf    string
+	slotted   bool            // it has a slot of slotOf
+	uploading *fairqueue.Slot // its turn to upload; nil for none
+	guest     bool            // there is no token
 
 	Tx        *store.Tx // inside a transaction only
 	Actor     *authz.Actor

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -45,7 +46,7 @@ func decodeBody(body []byte, v any) error {
 func readBody(r *http.Request, limit int64) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
 	if err != nil {
-		return nil, brokenBody()
+		return nil, brokenBody(err)
 	}
 	if int64(len(body)) > limit {
 		return nil, cf.Errorf(cf.RequestTooLarge, "Bad request: The request body is larger than %d bytes", limit)
@@ -53,7 +54,11 @@ func readBody(r *http.Request, limit int64) ([]byte, error) {
 	return body, nil
 }
 
-func brokenBody() error {
+// brokenBody is what is wrong with a body that could not be read.
+func brokenBody(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return cf.Errorf(cf.RequestTimeout, "Bad request: nothing of the request body came for too long")
+	}
 	return cf.Errorf(cf.MessageParseError, "Request invalid due to parse error: the body could not be read")
 }
 

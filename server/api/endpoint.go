@@ -42,6 +42,7 @@ func (s *Server) handle(rt route) http.HandlerFunc {
 		id := requestID(r)
 		w.Header().Set("X-Vcap-Request-Id", id)
 		c := &call{s: s, Request: r, w: w, rule: rt.rule, requestID: id}
+		defer c.putSlot()
 		res, err := c.run(rt)
 		if err != nil {
 			res = s.failure(r, err)
@@ -62,6 +63,9 @@ func requestID(r *http.Request) string {
 
 func (c *call) run(rt route) (*response, error) {
 	if err := c.authenticate(); err != nil {
+		return nil, err
+	}
+	if err := c.takeSlot(); err != nil {
 		return nil, err
 	}
 	return rt.serve(c)
@@ -128,7 +132,7 @@ func (c *call) receive() error {
 	c.received = true
 	body, err := io.ReadAll(io.LimitReader(c.Request.Body, maxBody+1))
 	if err != nil {
-		return brokenBody()
+		return brokenBody(err)
 	}
 	c.Request.Body = io.NopCloser(bytes.NewReader(body))
 	return nil

@@ -33,6 +33,7 @@ var faults = map[cf.Kind]fault{
 	cf.ServiceUnavailable:    {503, 10015, "CF-ServiceUnavailable"},
 	cf.OrgSuspended:          {403, 10017, "CF-OrgSuspended"},
 	cf.RequestTooLarge:       {413, 1004, "CF-BadRequest"}, // Cloud Controller leaves it to what stands before it
+	cf.RequestTimeout:        {408, 1004, "CF-BadRequest"}, // Cloud Controller leaves it to what stands before it
 	cf.StagingInProgress:     {422, 170017, "CF-StagingInProgress"},
 	cf.BitsInvalid:           {422, 160001, "CF-AppBitsUploadInvalid"},
 	cf.BitsAlreadyUploaded:   {400, 150004, "CF-PackageBitsAlreadyUploaded"},

@@ -8,7 +8,9 @@ import (
 	"os"
 
 	"cupola/rootfs"
+	"cupola/runtime/fairqueue"
 	"cupola/runtime/lrp"
+	"cupola/server/bulkhead"
 	"cupola/store"
 	"cupola/store/blob"
 	"cupola/store/cf"
@@ -26,6 +28,9 @@ type Config struct {
 
 	// Authenticate tells whose a bearer token is.
 	Authenticate func(ctx context.Context, token string) (Identity, error)
+	// Slots are for requests under way, by user, or address where there is none;
+	// nil bounds none.
+	Slots *bulkhead.Share[string]
 	// Instances gives the live use of instances, by instance GUID.
 	Stats func(instanceGUID string) (lrp.Stats, bool)
 	// Cells are the cells of this machine, with their use.
@@ -114,16 +119,29 @@ type Server struct {
 	mux  *http.ServeMux
 	stop context.Context // ends the long polls when the daemon stops
 	work chan struct{}   // tells Run of new jobs
+
+	held    *bulkhead.Share[string] // answers that are held until there is news, by user
+	uploads *fairqueue.Queue        // by user
 }
 
 // New returns a Server whose long polls end with ctx.
 func New(ctx context.Context, c Config) *Server {
-	s := &Server{Config: c, mux: http.NewServeMux(), stop: ctx, work: make(chan struct{}, 1)}
+	s := &Server{Config: c, mux: http.NewServeMux(), stop: ctx, work: make(chan struct{}, 1), uploads: fairqueue.New(maxUploads, maxUserUploads)}
+	s.held = bulkhead.NewShare[string](heldOf(c.Slots), 1)
 	for _, rt := range s.routes() {
 		s.mux.HandleFunc(rt.pattern, s.handle(rt))
 	}
 	s.mux.HandleFunc("/", s.handle(route{"/", public, inTx(unknownRoute)}))
 	return s
+}
+
+// heldOf is how many answers may be held: half of the requests that may be under
+// way.
+func heldOf(slots *bulkhead.Share[string]) int {
+	if slots == nil {
+		return 1000
+	}
+	return max(2, slots.Limit()/2)
 }
 
 // ServeHTTP serves one request.

@@ -7,6 +7,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"os"
 	"strings"
 
 	"cupola/server/bits"
@@ -45,6 +46,9 @@ func (c *call) readUpload() (*upload, error) {
 	}
 	if c.Request.ContentLength > maxUpload {
 		return nil, tooLarge()
+	}
+	if err := c.awaitUpload(); err != nil {
+		return nil, err
 	}
 	u := &upload{}
 	r := multipart.NewReader(http.MaxBytesReader(c.w, c.Request.Body, maxUpload), params["boundary"])
@@ -99,6 +103,9 @@ func brokenForm(err error) error {
 	if errors.As(err, &over) {
 		return tooLarge()
 	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return brokenBody(err)
+	}
 	return cf.Errorf(cf.MessageParseError, "Request invalid due to parse error: the multipart body is broken")
 }
 
@@ -109,7 +116,7 @@ func uploadError(err error) error {
 	switch {
 	case err == nil || errors.As(err, &e):
 		return err
-	case errors.As(err, &over) || errors.Is(err, io.ErrUnexpectedEOF) || strings.HasPrefix(err.Error(), "multipart:"):
+	case errors.As(err, &over) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrDeadlineExceeded) || strings.HasPrefix(err.Error(), "multipart:"):
 		return brokenForm(err)
 	}
 	return err

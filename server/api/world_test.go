@@ -22,6 +22,7 @@ import (
 
 	"cupola/rootfs"
 	"cupola/runtime/lrp"
+	"cupola/server/bulkhead"
 	"cupola/server/logcache"
 	"cupola/server/uaa"
 	"cupola/store"
@@ -46,6 +47,8 @@ type world struct {
 	seeds   bool // the directory is new
 	stop    func()
 	server  *httptest.Server
+	api     *Server
+	slots   *bulkhead.Share[string]
 }
 
 // roleUsers are the users of a world, each named for his role.
@@ -123,7 +126,9 @@ func (w *world) open() {
 		w.t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/", New(ctx, w.config(ua, log)))
+	w.slots = bulkhead.NewShare[string](400, 1)
+	w.api = New(ctx, w.config(ua, log))
+	mux.Handle("/", w.api)
 	for _, p := range uaa.Paths() {
 		mux.Handle(p, ua)
 	}
@@ -145,6 +150,7 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 			id, err := ua.Verify(ctx, token)
 			return Identity{UserGUID: id.UserGUID, Username: id.Username, ClientID: id.ClientID, Scopes: id.Scopes}, err
 		},
+		Slots: w.slots,
 		Stats: func(string) (lrp.Stats, bool) { return w.usage, true },
 		Cells: func() []lrp.CellUse {
 			return []lrp.CellUse{{Cell: lrp.Cell{ID: "one", Tags: []string{"staging", "skynet"}, MemoryMB: 512, DiskMB: 1024, Containers: 250, RootFSes: []string{"lucid64", "cflinuxfs2"},

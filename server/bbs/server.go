@@ -13,6 +13,7 @@ import (
 
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbsrows"
+	"cupola/server/bulkhead"
 	"cupola/store"
 )
 
@@ -75,6 +76,10 @@ const (
 	idleTime   = 2 * time.Minute
 )
 
+// maxIdle bounds connections without a request under way, TLS handshakes among
+// them: what comes after those is from who has a certificate.
+const maxIdle = 64
+
 // Serve answers the clients of l, which must give one of config's CA as
 // its own certificate, until ctx ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) error {
@@ -85,6 +90,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) 
 		ErrorLog:    slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 		// Diego speaks HTTP/1.1 alone.
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}}
+	bulkhead.Watch(srv, maxIdle)
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()
 	if err := srv.Serve(tls.NewListener(l, config)); !errors.Is(err, http.ErrServerClosed) {

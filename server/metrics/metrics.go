@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"cupola/server/bulkhead"
 	"cupola/server/reconcile"
 )
 
@@ -114,11 +115,16 @@ func (m *Metrics) registerPlatform(r prometheus.Registerer) {
 	r.MustRegister(m.auctions, m.auctionsFailed, m.taskAuctions, m.taskFailed, m.convergences, m.stagings, m.apiOutstanding, m.apiCompleted)
 }
 
+// maxIdle bounds connections without a scrape under way: who scrapes without a
+// password may be anybody. Those with one end by the time-outs.
+const maxIdle = 16
+
 // Serve answers scrapes of /metrics on l until ctx ends.
 func (m *Metrics) Serve(ctx context.Context, l net.Listener) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", m.handler)
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
+	bulkhead.Watch(srv, maxIdle)
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()
 	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -44,7 +44,7 @@ func scrape(t *testing.T, m *Metrics) string {
 
 func TestMetrics(t *testing.T) {
 	m := New(Config{Environment: "example.com", Log: slog.New(slog.DiscardHandler), State: func(context.Context) (State, error) {
-		return State{Tally: store.Tally{RunningTasks: 3, RunningTasksMB: 2}, Domains: []string{"cf-apps"}, Routes: 7, DBBytes: 4096, Uptime: time.Minute,
+		return State{Tally: store.Tally{RunningTasks: 3, RunningTasksMB: 2}, Domains: []string{"cf-apps"}, Routes: 7, Budgets: []Budget{{"apps", 3, 9}}, Refused: map[string]int64{"app": 5, "idle": 2, "address": 1}, DBBytes: 4096, Uptime: time.Minute,
 			Cells: []lrp.CellUse{{Cell: lrp.Cell{ID: "one", MemoryMB: 100, Containers: 250}, UsedMemoryMB: 30, UsedContainers: 2}, {Cell: lrp.Cell{ID: "two", MemoryMB: 5}, UsedMemoryMB: 9}}}, nil
 	}})
 	m.Requested(Request{Status: 200, Routed: true, Took: 10 * time.Millisecond})
@@ -82,6 +82,10 @@ func TestMetrics(t *testing.T) {
 		`cc_requests_completed_total{environment="example.com"} 1`,
 		`cupola_scrape_error{environment="example.com"} 0`,
 		`cupola_db_size_bytes{environment="example.com"} 4096`,
+		`cupola_listener_used{budget="apps",environment="example.com"} 3`,
+		`cupola_listener_limit{budget="apps",environment="example.com"} 9`,
+		`cupola_listener_refused_total{environment="example.com",reason="idle"} 2`,
+		"firehose_counter_event_gorouter_backend_exhausted_conns_total" + router + "} 6",
 		"go_goroutines ", "process_resident_memory_bytes ",
 	} {
 		if !strings.Contains(got, "\n"+want) {

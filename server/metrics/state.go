@@ -3,6 +3,7 @@ package metrics
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -20,9 +21,17 @@ type State struct {
 	Cells    []lrp.CellUse
 	Domains  []string // of Diego, that are fresh
 	Routes   int      // of the router's table
+	Budgets  []Budget
+	Refused  map[string]int64 // clients of the listeners that were refused or cut off since the start, by reason
 	DBBytes  int64
 	WALBytes int64
 	Uptime   time.Duration
+}
+
+// Budget is what is used of a budget of the listeners.
+type Budget struct {
+	Name        string
+	Used, Limit int
 }
 
 // stateCollector asks for what is at each scrape. What it tells depends on that,
@@ -49,6 +58,7 @@ func (c *stateCollector) Collect(out chan<- prometheus.Metric) {
 	}
 	up.gauge("cupola_scrape_error", "Whether this scrape misses something.", 0)
 	tellPlatform(up, s)
+	tellBudgets(up, s)
 	tellRouter(firehose(out, "router", "0", "gorouter"), s)
 	for _, cell := range s.Cells {
 		tellCell(firehose(out, "diego-cell", cell.ID, "rep"), cell)
@@ -86,6 +96,21 @@ func (t teller) gauge(name, help string, value float64) {
 	t.out <- m
 }
 
+// with is the teller with one label more.
+func (t teller) with(name, value string) teller {
+	labels := prometheus.Labels{name: value}
+	maps.Copy(labels, t.labels)
+	return teller{t.out, labels}
+}
+
+func (t teller) counter(name, help string, value float64) {
+	m, err := prometheus.NewConstMetric(prometheus.NewDesc(name, help, nil, t.labels), prometheus.CounterValue, value)
+	if err != nil {
+		m = prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(err), err)
+	}
+	t.out <- m
+}
+
 // gauges tells of values that need no words beside their names.
 func (t teller) gauges(help string, values map[string]int) {
 	for name, v := range values {
@@ -96,6 +121,21 @@ func (t teller) gauges(help string, values map[string]int) {
 func tellRouter(t teller, s State) {
 	t.gauge("total_routes", "Routes with their endpoints' hosts and paths.", float64(s.Routes))
 	t.gauge("uptime", "Seconds since the start.", s.Uptime.Seconds())
+}
+
+// tellBudgets tells of the budgets of connections and requests. The counter of
+// gorouter is of requests that found no connection to an instance to be had.
+func tellBudgets(t teller, s State) {
+	for _, b := range s.Budgets {
+		of := t.with("budget", b.Name)
+		of.gauge("cupola_listener_used", "Connections or requests that a budget has in use.", float64(b.Used))
+		of.gauge("cupola_listener_limit", "Connections or requests that a budget has.", float64(b.Limit))
+	}
+	for reason, n := range s.Refused {
+		t.with("reason", reason).counter("cupola_listener_refused_total", "Clients that were refused or cut off, by reason.", float64(n))
+	}
+	o := counterOpts("router", "gorouter", "backend_exhausted_conns", "Requests refused because of a limit of connections.")
+	teller{t.out, o.ConstLabels}.counter(o.Name, o.Help, float64(s.Refused["app"]+s.Refused["address"]+s.Refused["connections"]))
 }
 
 // tellCell tells of a cell in Diego's units, MiB; its remaining room is what the

@@ -33,6 +33,9 @@ type exchange struct {
 	candidates []*endpoint // of the first attempt
 	endpoint   *endpoint   // that has it, or had it last
 	held       bool        // endpoint has it
+	client     *client     // that it came on; nil in tests
+	slotOf     string      // the app whose slot it has
+	slotted    bool        // it has one
 	tried      []*backend  // that could not be reached
 	body       *countingBody
 	started    time.Time
@@ -152,6 +155,19 @@ func (x *exchange) unreachable() {
 	x.release()
 }
 
+// stalled reports whether the client sent nothing of the body for too long.
+func (x *exchange) stalled() bool {
+	b, ok := x.request.Body.(*progressBody)
+	return ok && b.hasStalled()
+}
+
+// liftProgress lets the client be silent from now on.
+func (x *exchange) liftProgress() {
+	if b, ok := x.request.Body.(*progressBody); ok {
+		b.lift()
+	}
+}
+
 func (x *exchange) release() {
 	if x.held {
 		x.held = false
@@ -162,6 +178,7 @@ func (x *exchange) release() {
 // finish ends the books of the exchange.
 func (x *exchange) finish() {
 	x.release()
+	x.leave()
 	x.log()
 }
 

@@ -69,6 +69,9 @@ func rewrite(pr *httputil.ProxyRequest) {
 	}
 	x.header = out.Header
 	x.sent = time.Now()
+	if strings.HasPrefix(out.Header.Get("Content-Type"), "application/grpc") {
+		x.liftProgress() // clients may be silent before the first answer, too
+	}
 }
 
 // RoundTrip sends the request to one endpoint after the other until one can
@@ -113,6 +116,7 @@ func dialFailed(err error) bool {
 func answered(res *http.Response) error {
 	x := exchangeOf(res.Request.Context())
 	x.status, x.length = res.StatusCode, res.ContentLength
+	x.liftProgress()
 	if res.Header[requestIDHeader] == nil {
 		res.Header[requestIDHeader] = []string{x.id}
 	}
@@ -123,9 +127,10 @@ func answered(res *http.Response) error {
 }
 
 // newTransport keeps the connections to one endpoint.
-func newTransport(protocol string, t Timeouts) *http.Transport {
+func (r *Router) newTransport(protocol string) *http.Transport {
+	t := r.config.Timeouts
 	transport := &http.Transport{
-		DialContext:           (&net.Dialer{Timeout: t.Dial}).DialContext,
+		DialContext:           r.dialer.DialContext,
 		DisableCompression:    true, // bodies go through as they are
 		MaxIdleConnsPerHost:   maxIdle,
 		IdleConnTimeout:       t.BackendIdle,

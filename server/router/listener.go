@@ -11,23 +11,26 @@ import (
 	"time"
 )
 
-// Guard gives a listener whose connections refuse ambiguous requests, for a
-// server made by NewServer. With a TLS configuration it speaks TLS, offering
+// Guard gives a listener whose connections refuse ambiguous requests and count
+// in the budgets of g, for a server made by NewServer. With a TLS configuration it speaks TLS, offering
 // HTTP/2; nil is plain TCP. Closing it closes l, but Accept fails only once
 // those have come whose handshake was under way; to close it again drops them.
-func Guard(l net.Listener, c *tls.Config) net.Listener {
+func Guard(l net.Listener, c *tls.Config, g *Gate) net.Listener {
 	if c == nil {
-		return &plainListener{l}
+		return &plainListener{l, g}
 	}
 	c = c.Clone()
 	c.NextProtos = []string{"h2", "http/1.1"}
-	t := &tlsListener{Listener: l, config: c, ready: make(chan net.Conn), closed: make(chan struct{})}
+	t := &tlsListener{Listener: l, config: c, gate: g, ready: make(chan net.Conn), closed: make(chan struct{})}
 	t.live, t.drop = context.WithCancel(context.Background())
 	go t.accept()
 	return t
 }
 
-type plainListener struct{ net.Listener }
+type plainListener struct {
+	net.Listener
+	gate *Gate
+}
 
 // Accept waits for the next connection.
 func (l *plainListener) Accept() (net.Conn, error) {
@@ -35,7 +38,7 @@ func (l *plainListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &guard{Conn: conn}, nil
+	return &guard{Conn: l.gate.let(conn)}, nil
 }
 
 // tlsGuard is a guard on what TLS carries. net/http asks it for the state.
@@ -53,6 +56,7 @@ func (g *tlsGuard) ConnectionState() tls.ConnectionState { return g.tls.Connecti
 type tlsListener struct {
 	net.Listener
 	config *tls.Config
+	gate   *Gate
 	ready  chan net.Conn
 	hands  sync.WaitGroup // being shaken; only accept adds to it
 
@@ -78,7 +82,7 @@ func (l *tlsListener) accept() {
 			close(l.closed)
 			return
 		}
-		l.hands.Go(func() { l.handshake(conn) })
+		l.hands.Go(func() { l.handshake(l.gate.let(conn)) })
 	}
 }
 

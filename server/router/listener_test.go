@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"cupola/server/bulkhead"
 )
 
 // slowHello is a connection whose first write, the ClientHello, ends only when
@@ -59,7 +61,7 @@ func shaking(t *testing.T) (srv *http.Server, l net.Listener, served chan error,
 		t.Fatal(err)
 	}
 	came := make(chan struct{})
-	l = Guard(&tellingListener{plain, came}, &tls.Config{Certificates: []tls.Certificate{*certOf(t, nil)}})
+	l = Guard(&tellingListener{plain, came}, &tls.Config{Certificates: []tls.Certificate{*certOf(t, nil)}}, NewGate(bulkhead.LimitsFor(1024)))
 	srv = NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }), slog.New(slog.DiscardHandler), Timeouts{})
 	t.Cleanup(func() { srv.Close() })
 	served, shook = make(chan error, 1), make(chan error, 1)

@@ -69,7 +69,7 @@ func newGuardedSite(t *testing.T) *guardedSite {
 	}
 	s.addr = l.Addr().String()
 	server := NewServer(s.Router, s.config.Log, Timeouts{})
-	go server.Serve(Guard(l, base))
+	go server.Serve(Guard(l, base, s.config.Gate))
 	t.Cleanup(func() { server.Close() })
 	return s
 }

@@ -141,7 +141,7 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := NewServer(s.Router, s.config.Log, Timeouts{})
-	go server.Serve(Guard(l, template.TLS))
+	go server.Serve(Guard(l, template.TLS, s.config.Gate))
 	defer server.Close()
 	for _, h2 := range []bool{true, false} {
 		client := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: h2}

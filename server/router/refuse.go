@@ -29,6 +29,10 @@ func (x *exchange) refuse(status int, routerError, message string) {
 // failed answers for an endpoint that did not. There is nobody to answer when
 // the client is gone.
 func (x *exchange) failed(err error) {
+	if x.stalled() {
+		x.refuse(http.StatusRequestTimeout, "request_timeout", "The client sent nothing of the request's body for too long")
+		return
+	}
 	routerError := fmt.Sprintf("endpoint_failure (%v)", err)
 	if x.request.Context().Err() != nil || errors.Is(err, context.Canceled) {
 		x.answer(statusClientGone, routerError, "499 Request Cancelled")

@@ -16,6 +16,13 @@ func (p *Ports) relay(live context.Context, number int, at *port, client *net.TC
 		return
 	}
 	defer at.letGo(client)
+	done, ok := p.router.enterPort(number, client)
+	if !ok {
+		_ = client.SetLinger(0)
+		return
+	}
+	defer done()
+	defer p.router.dialer.enter()()
 	app, e := p.connect(live, number)
 	if app == nil {
 		_ = client.SetLinger(0) // a reset: as where nobody listens

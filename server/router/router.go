@@ -5,11 +5,14 @@ import (
 	"context"
 	"crypto/x509"
 	"log/slog"
+	"math"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"cupola/server/bulkhead"
 	"cupola/server/outward"
 )
 
@@ -30,6 +33,9 @@ type Config struct {
 	Services outward.Guard
 	// ServiceCAs vouch for route services; nil is the machine's.
 	ServiceCAs *x509.CertPool
+	// Gate bounds connections and requests; nil is one for a process that may open
+	// very many files.
+	Gate *Gate
 	// MaxAttempts is how many endpoints a request tries; 0 is 3 (gorouter).
 	MaxAttempts int
 }
@@ -43,6 +49,7 @@ type Timeouts struct {
 	RouteService   time.Duration // for a request by way of a route service; 60 s (gorouter)
 	RequestHeader  time.Duration // for a client to send its request's head; 10 s
 	ClientIdle     time.Duration // of a client's connection; 75 s
+	Progress       time.Duration // for a client to send more of a body, or to take more of an answer; 60 s
 }
 
 func (t Timeouts) withDefaults() Timeouts {
@@ -53,6 +60,7 @@ func (t Timeouts) withDefaults() Timeouts {
 		RouteService:   cmp.Or(t.RouteService, time.Minute),
 		RequestHeader:  cmp.Or(t.RequestHeader, 10*time.Second),
 		ClientIdle:     cmp.Or(t.ClientIdle, 75*time.Second),
+		Progress:       cmp.Or(t.Progress, defaultProgress),
 	}
 }
 
@@ -61,6 +69,7 @@ func (t Timeouts) withDefaults() Timeouts {
 type Router struct {
 	config   Config
 	forward  *forwarder
+	dialer   *dialer
 	seal     *seal
 	requests *inflight
 	draining atomic.Bool
@@ -79,10 +88,14 @@ func New(c Config) *Router {
 	if c.StickyCookies == nil {
 		c.StickyCookies = []string{"JSESSIONID"}
 	}
+	if c.Gate == nil {
+		c.Gate = NewGate(bulkhead.LimitsFor(math.MaxUint64))
+	}
 	if c.AccessLog == nil {
 		c.AccessLog = func(AccessEntry) {}
 	}
 	r := &Router{config: c, seal: newSeal(), requests: newInflight(), retired: map[backendKey]*backend{}, changed: make(chan struct{}, 1)}
+	r.dialer = &dialer{Dialer: net.Dialer{Timeout: c.Timeouts.Dial}, gate: c.Gate, relieve: r.closeIdle}
 	r.forward = newForwarder(c)
 	r.index.Store(&index{})
 	return r
@@ -117,7 +130,7 @@ func (r *Router) reviveLocked(e Endpoint) *backend {
 		b.removed.Store(false)
 		return b
 	}
-	return &backend{transport: newTransport(e.Protocol, r.config.Timeouts), requests: newInflight()}
+	return &backend{transport: r.newTransport(e.Protocol), requests: newInflight()}
 }
 
 // sweepLocked forgets retired backends without requests.
@@ -172,7 +185,7 @@ func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if r.draining.Load() && req.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")
 	}
-	if x.admit() {
+	if x.enter() && x.admit() && x.takeSlot() {
 		r.forward.serve(x)
 	}
 }

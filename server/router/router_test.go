@@ -41,7 +41,7 @@ func newSite(t *testing.T, c Config) *site {
 	}
 	s.addr = l.Addr().String()
 	server := NewServer(s.Router, c.Log, c.Timeouts)
-	go server.Serve(Guard(l, nil))
+	go server.Serve(Guard(l, nil, s.config.Gate))
 	t.Cleanup(func() { server.Close() })
 	return s
 }

@@ -11,8 +11,8 @@ const maxHeaderBytes = 64 << 10
 
 // NewServer gives an http.Server with the limits that hold against slow and
 // greedy clients: HTTP/1.1, HTTP/2 over TLS and HTTP/2 with prior knowledge
-// without it. Bodies may take as long as they like: uploads and streams do.
-// Serve it on a listener from Guard.
+// without it. Bodies may take as long as they like, as long as they make progress:
+// uploads and streams do. Serve it on a listener from Guard.
 func NewServer(handler http.Handler, log *slog.Logger, t Timeouts) *http.Server {
 	t = t.withDefaults()
 	protocols := new(http.Protocols)
@@ -20,7 +20,8 @@ func NewServer(handler http.Handler, log *slog.Logger, t Timeouts) *http.Server 
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
-		Handler:           handler,
+		Handler:           progressing(handler, t.Progress),
+		ConnContext:       withClient(t.Progress),
 		Protocols:         protocols,
 		ReadHeaderTimeout: t.RequestHeader,
 		IdleTimeout:       t.ClientIdle,

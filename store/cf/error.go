@@ -21,6 +21,7 @@ const (
 	FeatureDisabled       Kind = "FeatureDisabled"
 	Taken                 Kind = "UniquenessError"
 	RequestTooLarge       Kind = "RequestEntityTooLarge"
+	RequestTimeout        Kind = "RequestTimeout"
 	StagingInProgress     Kind = "StagingInProgress"
 	BitsInvalid           Kind = "AppBitsUploadInvalid"
 	BitsAlreadyUploaded   Kind = "PackageBitsAlreadyUploaded"

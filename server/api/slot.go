@@ -1,0 +1,52 @@
+package api
+
+import (
+	"cmp"
+
+	"cupola/server/bulkhead"
+	"cupola/store/cf"
+)
+
+// takeSlot counts the request for its user, so that one who has many under way,
+// which wait for news or send slowly, leaves room for others.
+func (c *call) takeSlot() error {
+	if c.s.Slots == nil {
+		return nil
+	}
+	who := c.asker()
+	if !c.s.Slots.Take(who) {
+		return cf.Errorf(cf.ServiceUnavailable, "Too many requests of this user are under way: try again when some of them have been answered")
+	}
+	c.slotOf, c.slotted = who, true
+	return nil
+}
+
+// putSlot gives back what the request has taken, once the answer was sent.
+func (c *call) putSlot() {
+	if c.slotted {
+		c.s.Slots.Put(c.slotOf)
+	}
+	if c.uploading != nil {
+		c.uploading.Release()
+	}
+}
+
+// Uploads under way, and how many a user may have: each takes up to maxUpload of
+// disk, and as much again while it is unpacked. Others wait for their turn before
+// anything of them is read.
+const (
+	maxUploads     = 32
+	maxUserUploads = 4
+)
+
+// awaitUpload waits for a turn to upload, which lasts as long as the request.
+func (c *call) awaitUpload() error {
+	slot, err := c.s.uploads.Acquire(c.Context(), c.asker())
+	c.uploading = slot
+	return err
+}
+
+// asker is the user of the request, or else the client or address.
+func (c *call) asker() string {
+	return cmp.Or(c.identity.UserGUID, c.identity.ClientID, bulkhead.AddressOf(c.Request.RemoteAddr).String())
+}

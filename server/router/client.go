@@ -1,0 +1,158 @@
+package router
+
+import (
+	"container/list"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"cupola/server/bulkhead"
+)
+
+// client is the connection of a client, below TLS. It bounds how long a client
+// may take to read, and lets one finish that sends more than is read.
+type client struct {
+	net.Conn
+	gate    *Gate
+	address netip.Prefix
+	stall   time.Duration // how long a write may make no progress
+
+	// These are guarded by gate.mu.
+	stranger *bulkhead.Stranger // while no request has come
+	crowd    *crowd             // that it counts in; nil for none
+	busy     int                // requests under way; several of HTTP/2
+	idle     *list.Element      // in the crowd, while it is not busy
+	gone     bool               // closed, or being closed
+
+	unread   atomic.Bool  // more of a request's body may come than was read
+	expiring atomic.Bool  // what is read now is only to be done with
+	cut      atomic.Bool  // nothing more is read
+	until    atomic.Int64 // a deadline of writes that was asked for; Unix nanoseconds, 0 for none
+}
+
+func newClient(conn net.Conn, g *Gate) *client {
+	return &client{Conn: conn, gate: g, address: bulkhead.Address(conn.RemoteAddr()), stall: defaultProgress}
+}
+
+// Read reads what the client sends.
+func (c *client) Read(p []byte) (int, error) {
+	if c.cut.Load() {
+		return 0, io.EOF
+	}
+	n, err := c.Conn.Read(p)
+	if c.expiring.Load() && errors.Is(err, os.ErrDeadlineExceeded) {
+		c.cut.Store(true)
+		err = io.EOF
+	}
+	return n, err
+}
+
+// Write fails once the client takes nothing for a while. It may take little.
+func (c *client) Write(p []byte) (n int, err error) {
+	for {
+		deadline := time.Now().Add(c.stall)
+		own := true
+		if until := c.until.Load(); until != 0 && until < deadline.UnixNano() {
+			deadline, own = time.Unix(0, until), false
+		}
+		if err := c.Conn.SetWriteDeadline(deadline); err != nil {
+			return n, err
+		}
+		m, err := c.Conn.Write(p[n:])
+		n += m
+		if err == nil || !own || !errors.Is(err, os.ErrDeadlineExceeded) || c.until.Load() != 0 {
+			return n, err
+		}
+		if m == 0 {
+			c.gate.count(slowReader)
+			return n, err
+		}
+	}
+}
+
+// SetWriteDeadline sets a deadline that holds beside the one of Write.
+func (c *client) SetWriteDeadline(t time.Time) error {
+	c.until.Store(0)
+	if !t.IsZero() {
+		c.until.Store(t.UnixNano())
+	}
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// SetDeadline sets deadlines of reads and writes.
+func (c *client) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+// How long a client is listened to that was answered before it had sent all: a
+// connection that is closed on unread bytes is reset, and the client may never
+// see its answer (nginx's lingering_timeout and lingering_time).
+const (
+	lingerIdle = 5 * time.Second
+	lingerAll  = 30 * time.Second
+)
+
+// Close closes the connection, at once or once the client has had the answer.
+func (c *client) Close() error {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if ok && c.unread.CompareAndSwap(true, false) && half.CloseWrite() == nil {
+		go c.linger()
+		return nil
+	}
+	return c.shut()
+}
+
+func (c *client) linger() {
+	defer c.end()
+	last := time.Now().Add(lingerAll)
+	buffer := make([]byte, 16<<10)
+	for now := time.Now(); now.Before(last); now = time.Now() {
+		if err := c.Conn.SetReadDeadline(now.Add(min(lingerIdle, last.Sub(now)))); err != nil {
+			return
+		}
+		if _, err := c.Conn.Read(buffer); err != nil {
+			return
+		}
+	}
+}
+
+// end closes the connection at once.
+func (c *client) end() { _ = c.shut() } // of a client that is not wanted any more
+
+func (c *client) shut() error {
+	c.gate.forget(c)
+	return c.Conn.Close()
+}
+
+// begin prepares for the next request.
+func (c *client) begin() {
+	c.unread.Store(false)
+	c.expiring.Store(false)
+}
+
+// abandon has the rest of a request's body come soon, or not at all.
+func (c *client) abandon() {
+	c.unread.Store(true)
+	c.expiring.Store(true)
+	_ = c.SetReadDeadline(time.Now().Add(lingerIdle)) // of a connection that is closed nothing is read
+}
+
+// under finds the client below the layers of a connection.
+func under(conn net.Conn) *client {
+	switch c := conn.(type) {
+	case *client:
+		return c
+	case *guard:
+		return under(c.Conn)
+	case *tlsGuard:
+		return under(c.Conn)
+	case *tls.Conn:
+		return under(c.NetConn())
+	}
+	return nil
+}

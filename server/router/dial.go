@@ -1,0 +1,57 @@
+package router
+
+import (
+	"context"
+	"net"
+	"sync"
+)
+
+// dialer connects to instances, within the budget of connections to them.
+type dialer struct {
+	net.Dialer
+	gate *Gate
+	// relieve closes connections that are idle. Requests under way have the same
+	// budget, so that one which needs a connection finds it full only of idle
+	// ones.
+	relieve func()
+}
+
+// DialContext connects to an endpoint.
+func (d *dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	leave := d.enter()
+	conn, err := d.Dialer.DialContext(ctx, network, address)
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	return &backendConn{Conn: conn, leave: leave}, nil
+}
+
+// enter counts a connection until leave is called.
+func (d *dialer) enter() (leave func()) {
+	if d.gate.backends.Add(1) > int64(d.gate.limits.Backends) {
+		d.relieve()
+	}
+	return sync.OnceFunc(func() { d.gate.backends.Add(-1) })
+}
+
+// backendConn is a connection to an endpoint.
+type backendConn struct {
+	net.Conn
+	leave func()
+}
+
+// Close closes it.
+func (c *backendConn) Close() error {
+	err := c.Conn.Close()
+	c.leave()
+	return err
+}
+
+// closeIdle closes the idle connections to all instances and route services.
+func (r *Router) closeIdle() {
+	for _, b := range r.index.Load().backends {
+		b.transport.CloseIdleConnections()
+	}
+	r.forward.outward.CloseIdleConnections()
+}
