@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 
+	"cupola/runtime/fairqueue"
+	"cupola/server/bulkhead"
 	"cupola/store"
 )
 
@@ -49,12 +51,11 @@ func (u *UAA) guard(r *http.Request, name string, stored, password []byte) (bool
 	if err := u.limit.check(r); err != nil {
 		return false, err
 	}
-	select {
-	case u.hashing <- struct{}{}:
-		defer func() { <-u.hashing }()
-	case <-ctx.Done():
-		return false, ctx.Err()
+	slot, err := u.turn(r, name)
+	if err != nil {
+		return false, err
 	}
+	defer slot.Release()
 	before, err := u.failures(ctx, name)
 	if err != nil {
 		return false, err
@@ -77,4 +78,15 @@ func (u *UAA) guard(r *http.Request, name string, stored, password []byte) (bool
 		return tx.AddLoginFailure(name, tx.Now, tx.Now.Add(-lockoutWindow))
 	})
 	return same, err
+}
+
+// turn waits for a turn to compare a password. Names come by turns, so that who
+// hammers one delays others by a comparison, and not by all that wait.
+func (u *UAA) turn(r *http.Request, name string) (*fairqueue.Slot, error) {
+	address := bulkhead.AddressOf(r.RemoteAddr)
+	if !u.waiting.Take(address) {
+		return nil, refuse(http.StatusTooManyRequests, "too_many_requests", "Too many logins at once from your address. Try again in a few seconds.")
+	}
+	defer u.waiting.Put(address)
+	return u.hashing.Acquire(r.Context(), address.String()+" "+name)
 }

@@ -3,12 +3,14 @@ package uaa
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"cupola/runtime/fairqueue"
 	"cupola/store"
 )
 
@@ -106,8 +108,57 @@ func TestGuessesAtOnceAreCounted(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if most := lockoutFailures + cap(u.hashing) - 1; wrong < lockoutFailures || wrong > most {
+	if most := lockoutFailures + u.hashers - 1; wrong < lockoutFailures || wrong > most {
 		t.Errorf("%d guesses were compared; want %d at most", wrong, most)
+	}
+}
+
+// An address that has many logins waiting gets no more of them in.
+func TestLoginsTakeTurns(t *testing.T) {
+	u, srv := start(t)
+	var slots []*fairqueue.Slot
+	for range u.hashers {
+		slot, err := u.hashing.Acquire(t.Context(), "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		slots = append(slots, slot)
+	}
+	var mu sync.Mutex
+	tooMany, answered := 0, 0
+	var all sync.WaitGroup
+	login := func(name string) {
+		all.Go(func() {
+			status, _ := grant(t, srv, "cf", "", password(name, "no"))
+			mu.Lock()
+			defer mu.Unlock()
+			if status == http.StatusTooManyRequests {
+				tooMany++
+				return
+			}
+			answered++
+		})
+	}
+	for range maxWaiting {
+		login("hammered")
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		mu.Lock()
+		refused := tooMany
+		mu.Unlock()
+		if refused == maxWaiting/2 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d of %d logins were refused; want half", refused, maxWaiting)
+		}
+	}
+	for _, slot := range slots {
+		slot.Release()
+	}
+	all.Wait()
+	if answered != maxWaiting/2 || u.waiting.Used() != 0 {
+		t.Errorf("%d logins were answered, %d wait", answered, u.waiting.Used())
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,8 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 
+	"cupola/runtime/fairqueue"
+	"cupola/server/bulkhead"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -59,10 +62,17 @@ type UAA struct {
 	limit     limiter
 	mux       *http.ServeMux
 
-	// hashing is held while a password is compared, which is meant to take
-	// long: whoever tries many must leave the machine to those it works for.
-	hashing chan struct{}
+	// hashing has turns to compare a password, which is meant to take long: who
+	// tries many must leave the machine to those it works for. waiting bounds who
+	// waits for one, by address.
+	hashing *fairqueue.Queue
+	hashers int
+	waiting *bulkhead.Share[netip.Prefix]
 }
+
+// maxWaiting is how many logins may wait for their password to be compared; one
+// address may have half of them.
+const maxWaiting = 128
 
 // New returns a UAA that signs with the store's keys, of which it makes the
 // first.
@@ -72,7 +82,8 @@ func New(ctx context.Context, c Config) (*UAA, error) {
 		return nil, err
 	}
 	u := &UAA{store: c.Store, policy: c.Passwords, log: c.Log, codes: newCodes(), passcodes: newCodes(), sessions: newCodes(), mux: http.NewServeMux(),
-		hashing: make(chan struct{}, max(1, runtime.NumCPU()/2))}
+		hashers: max(1, runtime.NumCPU()/2), waiting: bulkhead.NewShare[netip.Prefix](maxWaiting, 1)}
+	u.hashing = fairqueue.New(u.hashers, u.hashers)
 	u.keys.Store(&keys)
 	for pattern, h := range u.routes() {
 		u.mux.HandleFunc(pattern, u.serve(h))
