@@ -45,7 +45,7 @@ func (h *house) openSSH(context.Context) error {
 		return err
 	}
 	h.sshKey = sshproxy.Fingerprint(key.PublicKey())
-	h.ssh = sshproxy.New(sshproxy.Config{Store: h.store, HostKey: key, Logs: h.logLine, Log: h.Log,
+	h.ssh = sshproxy.New(sshproxy.Config{Store: h.store, HostKey: key, Logs: h.logLine, Log: h.Log, MaxConnections: h.limits.SSH,
 		Redeem: func(ctx context.Context, code string) (sshproxy.Identity, error) {
 			id, err := h.uaa.Redeem(ctx, uaa.SSHClient, code)
 			return sshproxy.Identity(id), err

@@ -15,6 +15,7 @@ import (
 
 // target is the instance that a connection was let into.
 type target struct {
+	user         string // GUID of who was
 	instanceGUID string
 	log          lrp.LogTarget
 }
@@ -27,6 +28,7 @@ var (
 	errUnentered  = errors.New("ssh cannot be had just now: the daemon's log says why")
 	errAppSSH     = errors.New("ssh is disabled for app")
 	errSuspended  = errors.New("the organization is suspended")
+	errMany       = errors.New("too many ssh sessions of yours are open: close some of them")
 	errNotRunning = errors.New("the instance is not running")
 )
 
@@ -76,6 +78,7 @@ func (p *Proxy) admit(ctx context.Context, user, code string) (target, error) {
 		}
 		if refusal == nil {
 			to, refusal = e.instance(tx, at)
+			to.user = actor.GUID
 		}
 		return nil
 	})

@@ -6,6 +6,7 @@
 package sshproxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"cupola/runtime/lrp"
+	"cupola/server/bulkhead"
 	"cupola/store"
 )
 
@@ -41,6 +43,9 @@ type Config struct {
 	// Logs takes the lines that an app's log says of sessions.
 	Logs func(lrp.LogLine)
 	Log  *slog.Logger
+	// MaxConnections is how many there may be; 0 is 256. A user has half of what
+	// is left at most.
+	MaxConnections int
 }
 
 // The limits of the proxy.
@@ -48,7 +53,6 @@ const (
 	maxTries       = 3                // passwords of one connection
 	greetTime      = 30 * time.Second // from connection to session
 	maxConnections = 256
-	maxGreeting    = 64  // connections that have not shown a code yet
 	maxChannels    = 128 // of one connection
 )
 
@@ -56,11 +60,16 @@ const (
 type Proxy struct {
 	Config
 	strangers *window
+	greeting  *bulkhead.Strangers     // connections that have not shown a code yet: a quarter of all
+	users     *bulkhead.Share[string] // sessions
 }
 
 // New returns a Proxy.
 func New(c Config) *Proxy {
-	return &Proxy{Config: c, strangers: &window{limit: strangersLimit, span: time.Minute}}
+	c.MaxConnections = cmp.Or(c.MaxConnections, maxConnections)
+	quarter := max(2, c.MaxConnections/4)
+	return &Proxy{Config: c, strangers: &window{limit: strangersLimit, span: time.Minute},
+		greeting: bulkhead.NewStrangers(quarter), users: bulkhead.NewShare[string](c.MaxConnections-quarter, 1)}
 }
 
 // Serve serves the connections of l until ctx ends, then ends the sessions,
@@ -72,7 +81,6 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 	var connections sync.WaitGroup
 	defer connections.Wait()
 	defer cancel()
-	all, greeting := make(chan struct{}, maxConnections), make(chan struct{}, maxGreeting)
 	for {
 		conn, err := l.Accept()
 		if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
@@ -88,19 +96,8 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 			}
 			continue
 		}
-		if !take(all) {
-			_ = conn.Close()
-			continue
-		}
-		if !take(greeting) {
-			<-all
-			_ = conn.Close()
-			continue
-		}
-		connections.Go(func() {
-			defer func() { <-all }()
-			p.serve(ctx, conn, func() { <-greeting })
-		})
+		one, _ := p.greeting.Add(bulkhead.Address(conn.RemoteAddr()), func() { _ = conn.Close() })
+		connections.Go(func() { p.serve(ctx, conn, func() { p.greeting.Remove(one) }) })
 	}
 }
 
@@ -125,20 +122,27 @@ func pause(ctx context.Context) bool {
 	}
 }
 
-// serve serves one connection; greeted is called once it is known who it is.
+// serve serves one connection; greeted is called once it is known who it is, and
+// has a place.
 func (p *Proxy) serve(ctx context.Context, conn net.Conn, greeted func()) {
 	defer conn.Close()
+	defer greeted()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	_ = conn.SetDeadline(time.Now().Add(greetTime))
 	var to target
 	user, channels, requests, err := ssh.NewServerConn(conn, p.serverConfig(ctx, &to))
-	greeted()
 	if err != nil {
 		p.Log.DebugContext(ctx, "ssh connection refused", "address", conn.RemoteAddr().String(), "err", err)
 		return
 	}
 	go ssh.DiscardRequests(requests)
 	defer user.Close()
+	if !p.users.Take(to.user) {
+		refuseAll(channels, errMany)
+		return
+	}
+	defer p.users.Put(to.user)
+	greeted()
 	if err := p.session(ctx, user, channels, to, func() { _ = conn.SetDeadline(time.Time{}) }); err != nil {
 		p.Log.WarnContext(ctx, "ssh session not begun", "instance_guid", to.instanceGUID, "err", err)
 		refuseAll(channels, err)

@@ -417,6 +417,41 @@ func TestChannelsAreLimited(t *testing.T) {
 	}
 }
 
+// Strangers who say nothing keep nobody out, and a user with many sessions
+// leaves room for others.
+func TestFloodsLeaveRoom(t *testing.T) {
+	h := newHouse(t)
+	h.inside = echo
+	for range 4 * maxConnections {
+		c, err := net.Dial("tcp", h.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	h.enter()
+	if n := h.proxy.greeting.Len(); n > h.proxy.greeting.Limit() {
+		t.Errorf("%d strangers are connected", n)
+	}
+	for h.proxy.users.Take("developer") {
+		continue
+	}
+	c, _, err := h.dial("cf:app/0", "developer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.NewSession()
+	if refused, ok := errors.AsType[*ssh.OpenChannelError](err); !ok || !strings.Contains(refused.Message, errMany.Error()) {
+		t.Errorf("got %v; want one too many to be refused", err)
+	}
+	if c, _, err = h.dial("cf:app/0", "admin"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.NewSession(); err != nil {
+		t.Errorf("another user: %v", err)
+	}
+}
+
 func TestSessionsEnd(t *testing.T) {
 	for name, end := range map[string]func(*house){
 		"with the instance": func(h *house) {
