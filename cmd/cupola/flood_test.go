@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// fewFiles is a program that runs cupola with 800 open files at most.
+func fewFiles(t testing.TB, binary string) string {
+	t.Helper()
+	script := filepath.Join(t.TempDir(), "cupola")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nulimit -n 800\nexec "+binary+" \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return script
+}
+
+// flood is many clients that send a text, and then a byte now and then.
+type flood struct {
+	t     testing.TB
+	addr  string
+	conns sync.WaitGroup
+	stop  func()
+	ctx   context.Context
+}
+
+func startFlood(t testing.TB, addr string) *flood {
+	f := &flood{t: t, addr: addr}
+	f.ctx, f.stop = context.WithCancel(t.Context())
+	t.Cleanup(f.end)
+	return f
+}
+
+func (f *flood) end() {
+	f.stop()
+	f.conns.Wait()
+}
+
+// pour opens n connections, which are opened again when they are refused.
+func (f *flood) pour(n int, text string) {
+	for range n {
+		f.conns.Go(func() {
+			for f.ctx.Err() == nil {
+				f.drip(text)
+				select {
+				case <-time.After(500 * time.Millisecond):
+				case <-f.ctx.Done():
+				}
+			}
+		})
+	}
+}
+
+func (f *flood) drip(text string) {
+	var d net.Dialer
+	c, err := d.DialContext(f.ctx, "tcp", f.addr)
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	defer context.AfterFunc(f.ctx, func() { c.Close() })()
+	_, err = io.WriteString(c, text)
+	for err == nil {
+		select {
+		case <-time.After(2 * time.Second):
+		case <-f.ctx.Done():
+		}
+		_, err = io.WriteString(c, "x")
+	}
+}
+
+// asks gives the median and the slowest time that an idle user's requests take.
+func (d *daemon) asks(n int) (median, slowest time.Duration) {
+	d.t.Helper()
+	var took []time.Duration
+	for range n {
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
+		req, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, "http://"+d.addr+"/v3/apps", nil)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "bearer "+d.client().token)
+		began := time.Now()
+		res, err := client.Do(req)
+		if err != nil {
+			d.t.Errorf("the API does not answer: %v", err)
+			continue
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			d.t.Errorf("the API answers %s", res.Status)
+		}
+		took = append(took, time.Since(began))
+	}
+	if len(took) == 0 {
+		return 0, 0
+	}
+	slices.Sort(took)
+	return took[len(took)/2], took[len(took)-1]
+}
+
+// TestFloodsLeaveRoom attacks a daemon that may open 800 files as loudly as one
+// client can. The API, other apps, health checks and starts of containers go on.
+func TestFloodsLeaveRoom(t *testing.T) {
+	t.Parallel()
+	at := fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])
+	d := startDaemon(t, fewFiles(t, needBinary(t)), "--metrics", at)
+	for _, app := range []string{"victim", "other"} {
+		d.pushProbe(app)
+	}
+	d.api("POST", "/v3/apps/"+d.app("other")+"/processes/web/actions/scale", doc{"instances": 3}, nil)
+	before := append(d.running("other", "web", 3), d.running("victim", "web", 1)...)
+	median, slowest := d.asks(20)
+	for _, attack := range []struct {
+		name, text string
+		n          int
+	}{
+		{"dribbling bodies", "POST /read HTTP/1.1\r\nHost: victim.localhost\r\nContent-Length: 1000000\r\n\r\nx", 1200},
+		{"slow headers", "GET / HTTP/1.1\r\nHost: victim.localhost\r\nX-Slow: ", 600},
+		{"idle connections", "GET / HTTP/1.1\r\nHost: victim.localhost\r\n\r\n", 600},
+		{"logins that dribble", "POST /oauth/token HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 10000\r\n\r\nx", 600},
+	} {
+		t.Run(attack.name, func(t *testing.T) {
+			d := d.on(t)
+			f := startFlood(t, d.addr)
+			f.pour(attack.n, attack.text)
+			<-time.After(3 * time.Second) // of connecting
+			during, worst := d.asks(20)
+			t.Logf("the API's median was %s and is %s (%.1f times), the slowest %s and %s", median, during, float64(during)/float64(median), slowest, worst)
+			d.answers("other", "ready")
+		})
+	}
+	t.Run("starts", func(t *testing.T) {
+		d := d.on(t)
+		f := startFlood(t, d.addr)
+		f.pour(1200, "POST /read HTTP/1.1\r\nHost: victim.localhost\r\nContent-Length: 1000000\r\n\r\nx")
+		d.pushProbe("newcomer")
+		d.running("newcomer", "web", 1)
+		<-time.After(15 * time.Second) // of health checks
+	})
+	after := append(d.running("other", "web", 3), d.running("victim", "web", 1)...)
+	for i := range before {
+		if before[i].InstanceGUID != after[i].InstanceGUID {
+			t.Errorf("an instance was killed: %+v, now %+v", before[i], after[i])
+		}
+	}
+	d.answers("victim", "ready")
+	res, err := http.Get("http://" + at + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || !strings.Contains(string(text), `cupola_listener_refused_total{environment="localhost",reason="app"} `) {
+		t.Errorf("the metrics do not say that clients were refused: %v", err)
+	}
+	if strings.Contains(d.log.String(), "too many open files") {
+		t.Error("the daemon ran out of files")
+	}
+}
