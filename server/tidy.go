@@ -2,42 +2,46 @@ package server
 
 import (
 	"context"
-	"io/fs"
 	"time"
 
 	"cupola/store"
 )
 
-// How often what nobody needs any longer is thrown away, and how old a blob
-// must be: an upload names its blobs when it ends.
+// How often what no row names is deleted. Who pushes and deletes apps in a loop
+// must not fill the disk meanwhile.
 const (
-	tidyInterval = 10 * time.Minute
-	blobGrace    = time.Hour
+	blobInterval = time.Minute
+	tidyInterval = 10 * time.Minute   // of old rows and images
 	imageAge     = 7 * 24 * time.Hour // since the last use
 )
 
-// tidy throws away old rows, and blobs, unpacked layers and images that no row names,
+// blobGrace is how long a blob may go without a row that names it: an upload
+// names its blobs when it ends.
+const blobGrace = 10 * time.Minute
+
+// tidy deletes old rows, and blobs, unpacked layers and images that no row names,
 // until ctx ends.
 func (h *house) tidy(ctx context.Context) error {
-	t := time.NewTicker(tidyInterval)
-	defer t.Stop()
+	often, seldom := time.NewTicker(blobInterval), time.NewTicker(tidyInterval)
+	defer often.Stop()
+	defer seldom.Stop()
 	for {
+		prune := h.pruneBlobs
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-t.C:
-			if err := h.prune(ctx); err != nil && ctx.Err() == nil {
-				h.Log.ErrorContext(ctx, "not tidied", "err", err)
-			}
+		case <-often.C:
+		case <-seldom.C:
+			prune = h.pruneOld
+		}
+		if err := prune(ctx); err != nil && ctx.Err() == nil {
+			h.Log.ErrorContext(ctx, "not tidied", "err", err)
 		}
 	}
 }
 
-func (h *house) prune(ctx context.Context) error {
+func (h *house) pruneOld(ctx context.Context) error {
 	if err := h.store.DropOld(ctx); err != nil {
-		return err
-	}
-	if err := h.pruneBlobs(ctx); err != nil {
 		return err
 	}
 	_, err := localStacks{h}.GC(ctx, StackGC{OlderThan: imageAge})
@@ -52,7 +56,7 @@ func (h *house) pruneBlobs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := h.blobs.Prune(ctx, keep, func(i fs.FileInfo) bool { return time.Since(i.ModTime()) > blobGrace }); err != nil {
+	if _, err := h.blobs.Prune(ctx, keep, blobGrace); err != nil {
 		return err
 	}
 	return h.roots.Prune(ctx, func(digest string) bool { return keep[digest] })

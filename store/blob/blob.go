@@ -12,19 +12,24 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"sync"
+	"time"
 
 	"cupola/runtime/durable"
 )
 
 // Store is a directory of blobs. It is safe for concurrent use.
 type Store struct {
-	dir   string
-	mu    sync.Mutex // held while a name is given or taken away
-	sound sound
+	dir    string
+	opened time.Time
+	sound  sound
+
+	mu   sync.Mutex           // held while a name is given or taken away
+	kept map[string]time.Time // when blobs were kept, by digest; of those of the last grace
 }
 
 // Blob names a blob.
@@ -42,7 +47,7 @@ func Open(dir string) (*Store, error) {
 	if err := durable.EmptyDir(tmp); err != nil {
 		return nil, err
 	}
-	return &Store{dir: dir}, nil
+	return &Store{dir: dir, opened: time.Now(), kept: map[string]time.Time{}}, nil
 }
 
 // Temp opens a file of the store that becomes a blob by Commit, or goes by
@@ -111,6 +116,7 @@ func (s *Store) keep(f *os.File, b Blob) error {
 	if err := os.Rename(f.Name(), to); err != nil {
 		return err
 	}
+	s.kept[b.Digest] = time.Now()
 	// A row that names the blob must not outlive the name.
 	return errors.Join(durable.Sync(filepath.Dir(to)), durable.Sync(s.dir))
 }
@@ -186,9 +192,10 @@ func (s *Store) Open(digest string) (*os.File, error) {
 	return f, nil
 }
 
-// Prune removes every blob that keep does not name and that is older than the
-// time before which no transaction can still be about to name it.
-func (s *Store) Prune(ctx context.Context, keep map[string]bool, old func(fs.FileInfo) bool) (removed int, err error) {
+// Prune removes every blob that keep does not name, but for those that were kept
+// within the grace: a transaction may be about to name them. Blobs of before
+// Open count as kept then. The machine's clock may jump meanwhile.
+func (s *Store) Prune(ctx context.Context, keep map[string]bool, grace time.Duration) (removed int, err error) {
 	err = filepath.WalkDir(s.dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
@@ -196,27 +203,34 @@ func (s *Store) Prune(ctx context.Context, keep map[string]bool, old func(fs.Fil
 		if d.IsDir() || !digestPattern.MatchString(d.Name()) || keep[d.Name()] {
 			return nil
 		}
-		gone, err := s.removeOld(p, old)
+		gone, err := s.removeOld(p, grace)
 		if gone {
 			removed++
 		}
 		return err
 	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.kept, func(_ string, at time.Time) bool { return time.Since(at) > grace })
 	return removed, err
 }
 
-// removeOld removes a file, unless it was just put there again.
-func (s *Store) removeOld(p string, old func(fs.FileInfo) bool) (bool, error) {
+// removeOld removes a file, unless it was put there within the grace.
+func (s *Store) removeOld(p string, grace time.Duration) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	info, err := os.Stat(p)
-	if err != nil || !old(info) {
+	at, ok := s.kept[filepath.Base(p)]
+	if !ok {
+		at = s.opened
+	}
+	if time.Since(at) <= grace {
+		return false, nil
+	}
+	if err := os.Remove(p); err != nil {
 		return false, err
 	}
-	if err = os.Remove(p); err == nil {
-		s.sound.forget(info.Name())
-	}
-	return err == nil, err
+	s.sound.forget(filepath.Base(p))
+	return true, nil
 }
 
 func (s *Store) path(digest string) string {

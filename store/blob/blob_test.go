@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -114,40 +115,73 @@ func TestOpenSweepsWhatWasNotKept(t *testing.T) {
 }
 
 func TestPrune(t *testing.T) {
-	s := open(t)
-	named, unnamed, fresh := put(t, s, "named"), put(t, s, "unnamed"), put(t, s, "fresh")
-	again := put(t, s, "again")
-	temp, err := s.Temp()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer temp.Discard()
-	longAgo := time.Now().Add(-24 * time.Hour)
-	for _, b := range []Blob{named, unnamed, again} {
-		if err := os.Chtimes(s.path(b.Digest), longAgo, longAgo); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t)
+		named, unnamed, again := put(t, s, "named"), put(t, s, "unnamed"), put(t, s, "again")
+		temp, err := s.Temp()
+		if err != nil {
 			t.Fatal(err)
 		}
+		defer temp.Discard()
+		time.Sleep(2 * time.Hour)
+		fresh := put(t, s, "fresh")
+		put(t, s, "again") // someone is about to name it
+		// What the files say of their age is the machine's clock, which may have jumped.
+		longAgo := time.Now().Add(-24 * time.Hour)
+		for _, b := range []Blob{named, unnamed, again, fresh} {
+			if err := os.Chtimes(s.path(b.Digest), longAgo, longAgo); err != nil {
+				t.Fatal(err)
+			}
+		}
+		prune(t, s, named, 1)
+		has(t, s, named, fresh, again)
+		if _, err := s.Path(unnamed.Digest); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("got %v; want the unnamed to be gone", err)
+		}
+		if _, err := os.Stat(temp.Name()); err != nil {
+			t.Error("a file on its way was pruned")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := s.Prune(ctx, nil, time.Hour); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v; want it canceled", err)
+		}
+	})
+}
+
+// A blob that a daemon kept before it was killed may be named by what the next
+// one finds.
+func TestPruneAfterOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := open(t)
+		named, unnamed := put(t, first, "named"), put(t, first, "unnamed")
+		time.Sleep(2 * time.Hour)
+		s, err := Open(first.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prune(t, s, named, 0)
+		has(t, s, named, unnamed)
+		time.Sleep(2 * time.Hour)
+		prune(t, s, named, 1)
+		has(t, s, named)
+	})
+}
+
+// prune prunes what is over an hour old, but for one that is named.
+func prune(t *testing.T, s *Store, named Blob, want int) {
+	t.Helper()
+	n, err := s.Prune(t.Context(), map[string]bool{named.Digest: true}, time.Hour)
+	if err != nil || n != want {
+		t.Errorf("got %d, %v; want %d", n, err, want)
 	}
-	put(t, s, "again") // someone is about to name it
-	old := func(i fs.FileInfo) bool { return time.Since(i.ModTime()) > time.Hour }
-	n, err := s.Prune(t.Context(), map[string]bool{named.Digest: true}, old)
-	if err != nil || n != 1 {
-		t.Errorf("got %d, %v; want 1", n, err)
-	}
-	for _, b := range []Blob{named, fresh, again} {
+}
+
+func has(t *testing.T, s *Store, blobs ...Blob) {
+	t.Helper()
+	for _, b := range blobs {
 		if _, err := s.Path(b.Digest); err != nil {
 			t.Error(err)
 		}
-	}
-	if _, err := s.Path(unnamed.Digest); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v; want the unnamed to be gone", err)
-	}
-	if _, err := os.Stat(temp.Name()); err != nil {
-		t.Error("a file on its way was pruned")
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := s.Prune(ctx, nil, old); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v; want it canceled", err)
 	}
 }
