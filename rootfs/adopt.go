@@ -47,7 +47,7 @@ func (s *Store) completeRoot(root *os.File) (err error) {
 		s.adoptAccount(root, "etc/passwd", fmt.Sprintf("vcap:x:%d:%d:vcap:/home/vcap:%s", vcap, vcap, shell), passwd(shell)),
 		s.adoptAccount(root, "etc/group", fmt.Sprintf("vcap:x:%d:", vcap), group()),
 		s.adoptFile(root, "etc/hosts", "127.0.0.1\tlocalhost\n"), s.adoptFile(root, "etc/resolv.conf", ""),
-		s.adoptCertificates(root), s.adoptLink(root, "app", "/home/vcap/app"))
+		s.adoptCertificates(root), s.cfg.IDMap.adoptLink(root, "app", "/home/vcap/app"))
 }
 
 // adoptDir makes a directory if nothing bears its name. One that is there keeps its mode, but for those all users write to.
@@ -63,7 +63,7 @@ func (s *Store) adoptDir(root *os.File, n node) error {
 	if existsIn(root, n.path) {
 		return nil // a link to nothing, or a file: the tree's own business
 	}
-	if dir, err = s.openDirs(root, n.path, &Owner{n.owner, n.owner}); err != nil {
+	if dir, err = s.cfg.IDMap.openDirs(root, n.path, &Owner{n.owner, n.owner}); err != nil {
 		return fmt.Errorf("make %s: %w", n.path, err)
 	}
 	defer dir.Close()
@@ -114,10 +114,10 @@ func (s *Store) readOwn(root *os.File, name string) string {
 }
 
 func (s *Store) putOwn(root *os.File, name, content string) error {
-	dir, err := s.openDirs(root, path.Dir(name), &Owner{})
+	dir, err := s.cfg.IDMap.openDirs(root, path.Dir(name), &Owner{})
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	return s.replaceFile(dir, path.Base(name), []byte(content), 0o644, Owner{})
+	return s.cfg.IDMap.replaceFile(dir, path.Base(name), []byte(content), 0o644, Owner{})
 }

@@ -22,7 +22,7 @@ var ErrNotMounted = errors.New("root is not mounted")
 // missing; all of it belongs to o. Links in the root are followed as the container would, never out of it. An archive
 // that is at fault gives an *unpack.EntryError; then a part of it stays.
 func (s *Store) Extract(ctx context.Context, id, archive, dest string, o Owner) error {
-	root, err := s.openRoot(id)
+	root, ids, err := s.openWritable(id)
 	if err != nil {
 		return err
 	}
@@ -36,12 +36,12 @@ func (s *Store) Extract(ctx context.Context, id, archive, dest string, o Owner) 
 	if err != nil {
 		return err
 	}
-	dir, err := s.openDirs(root, dest, &o)
+	dir, err := ids.openDirs(root, dest, &o)
 	if err != nil {
 		return fmt.Errorf("make %s: %w", dest, err)
 	}
 	defer dir.Close()
-	_, err = unpack.Into(ctx, dir, section, unpack.Options{Owner: s.owner(o.UID, o.GID), Limits: s.cfg.Limits})
+	_, err = unpack.Into(ctx, dir, section, unpack.Options{Owner: ids.owner(o.UID, o.GID), Limits: s.cfg.Limits})
 	if err != nil {
 		return fmt.Errorf("extract into %s: %w", dest, err)
 	}
@@ -51,17 +51,17 @@ func (s *Store) Extract(ctx context.Context, id, archive, dest string, o Owner) 
 // WriteFile puts a file into a mounted root in one step, replacing what bears its name (a link itself, not what it points
 // to) and making missing directories, which belong to root.
 func (s *Store) WriteFile(id, name string, content []byte, mode fs.FileMode, uid, gid uint32) error {
-	root, err := s.openRoot(id)
+	root, ids, err := s.openWritable(id)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	dir, err := s.openDirs(root, path.Dir(path.Clean("/"+name)), &Owner{})
+	dir, err := ids.openDirs(root, path.Dir(path.Clean("/"+name)), &Owner{})
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	defer dir.Close()
-	if err := s.replaceFile(dir, path.Base(name), content, mode, Owner{UID: uid, GID: gid}); err != nil {
+	if err := ids.replaceFile(dir, path.Base(name), content, mode, Owner{UID: uid, GID: gid}); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
@@ -93,8 +93,21 @@ func (s *Store) openRoot(id string) (*os.File, error) {
 	return os.Open(s.rootPath(id))
 }
 
+// openWritable opens the root of a container and tells whose users own what is in it.
+func (s *Store) openWritable(id string) (*os.File, IDMap, error) {
+	root, err := s.openRoot(id)
+	if err != nil {
+		return nil, IDMap{}, err
+	}
+	rec, err := s.record(id)
+	if err != nil {
+		return nil, IDMap{}, errors.Join(fmt.Errorf("read record of %s: %w", id, err), root.Close())
+	}
+	return root, s.users(rec), nil
+}
+
 // openDirs opens the directory name below root. With an owner, missing ones are made and given to it.
-func (s *Store) openDirs(root *os.File, name string, o *Owner) (*os.File, error) {
+func (m IDMap) openDirs(root *os.File, name string, o *Owner) (*os.File, error) {
 	name = strings.Trim(path.Clean("/"+name), "/")
 	if name == "" {
 		name = "."
@@ -103,12 +116,12 @@ func (s *Store) openDirs(root *os.File, name string, o *Owner) (*os.File, error)
 	if !errors.Is(err, fs.ErrNotExist) || o == nil || name == "." {
 		return dir, err
 	}
-	up, err := s.openDirs(root, path.Dir(name), o)
+	up, err := m.openDirs(root, path.Dir(name), o)
 	if err != nil {
 		return nil, err
 	}
 	defer up.Close()
-	if err := s.makeDir(up, path.Base(name), *o); err != nil {
+	if err := m.makeDir(up, path.Base(name), *o); err != nil {
 		return nil, err
 	}
 	return openDir(root, name)

@@ -60,20 +60,20 @@ func existsIn(root *os.File, name string) bool {
 }
 
 // adoptLink makes a symbolic link at the top of root unless something bears its name.
-func (s *Store) adoptLink(root *os.File, name, to string) error {
+func (m IDMap) adoptLink(root *os.File, name, to string) error {
 	err := unix.Symlinkat(to, int(root.Fd()), name)
 	if err == unix.EEXIST {
 		return nil
 	}
 	if err == nil && privileged() {
-		id := int(s.cfg.IDMap.Host(0))
+		id := int(m.Host(0))
 		err = unix.Fchownat(int(root.Fd()), name, id, id, unix.AT_SYMLINK_NOFOLLOW)
 	}
 	return err
 }
 
 // makeDir makes a directory of mode 0755, whatever the umask, unless it is there.
-func (s *Store) makeDir(up *os.File, base string, o Owner) error {
+func (m IDMap) makeDir(up *os.File, base string, o Owner) error {
 	err := unix.Mkdirat(int(up.Fd()), base, 0o700)
 	if err == unix.EEXIST {
 		return nil
@@ -88,12 +88,12 @@ func (s *Store) makeDir(up *os.File, base string, o Owner) error {
 	dir := os.NewFile(uintptr(fd), base)
 	defer dir.Close()
 	if privileged() {
-		err = dir.Chown(int(s.cfg.IDMap.Host(o.UID)), int(s.cfg.IDMap.Host(o.GID)))
+		err = dir.Chown(int(m.Host(o.UID)), int(m.Host(o.GID)))
 	}
 	return errors.Join(err, dir.Chmod(0o755))
 }
 
-func (s *Store) replaceFile(dir *os.File, base string, content []byte, mode fs.FileMode, o Owner) error {
+func (m IDMap) replaceFile(dir *os.File, base string, content []byte, mode fs.FileMode, o Owner) error {
 	tmp := ".new-" + rand.Text()
 	fd, err := unix.Openat(int(dir.Fd()), tmp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Store) replaceFile(dir *os.File, base string, content []byte, mode fs.F
 	f := os.NewFile(uintptr(fd), tmp)
 	_, err = f.Write(content)
 	if err == nil && privileged() {
-		err = f.Chown(int(s.cfg.IDMap.Host(o.UID)), int(s.cfg.IDMap.Host(o.GID)))
+		err = f.Chown(int(m.Host(o.UID)), int(m.Host(o.GID)))
 	}
 	err = errors.Join(err, f.Chmod(mode), f.Close())
 	if err == nil {

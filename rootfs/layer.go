@@ -160,7 +160,7 @@ func (s *Store) unpackAt(ctx context.Context, f *io.SectionReader, root string, 
 		return unpack.Stats{}, err
 	}
 	defer dir.Close()
-	return unpack.Into(ctx, dir, f, unpack.Options{Owner: s.owner(l.UID, l.GID), Limits: s.cfg.Limits})
+	return unpack.Into(ctx, dir, f, unpack.Options{Owner: s.cfg.IDMap.owner(l.UID, l.GID), Limits: s.cfg.Limits})
 }
 
 // layerDirs are the directories from / down to a layer's place. In an overlay they cover the stack's own, so those that
@@ -190,11 +190,11 @@ func layerDirs(l Layer) []node {
 }
 
 // owner returns the owner of all files of an application archive, or nil when this process may not give files away.
-func (s *Store) owner(uid, gid uint32) func(int, int) (int, int) {
+func (m IDMap) owner(uid, gid uint32) func(int, int) (int, int) {
 	if !privileged() {
 		return nil
 	}
-	u, g := int(s.cfg.IDMap.Host(uid)), int(s.cfg.IDMap.Host(gid))
+	u, g := int(m.Host(uid)), int(m.Host(gid))
 	return func(int, int) (int, int) { return u, g }
 }
 

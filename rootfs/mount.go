@@ -24,6 +24,11 @@ type Request struct {
 	Layers    []Layer // later ones lie above earlier ones
 	DiskBytes int64   // the layers' files and what the container writes; 0 is unlimited
 	Inodes    int64   // 0, or more than disk.MaxInodes, is disk.MaxInodes
+	// Users are those of the host that the container's are, when Store.Shifts says that they can be its own; the zero
+	// value is Config.IDMap, which all files on disk belong to.
+	Users IDMap
+	// ShowLayers fills in Root.Layers.
+	ShowLayers bool
 }
 
 // Bind is a directory or file of the host that belongs into a root.
@@ -38,7 +43,8 @@ type Root struct {
 	// Binds are what the container's engine must bind into it, in this order, recursively (there may be mounts below a
 	// source), nosuid and nodev: the host stack's /usr and its like.
 	Binds []Bind
-	// Layers are where the layers lie unpacked on the host, each at its Dest, in the request's order.
+	// Layers are where the layers lie unpacked on the host, each at its Dest, in the request's order, as the container's
+	// users own them.
 	Layers []string
 }
 
@@ -50,6 +56,7 @@ type record struct {
 	Stack      string
 	Dirs       []string // ids of the stack and keys of the layers that the root is made of
 	LayerBytes int64
+	Users      IDMap // zero: those on disk
 }
 
 const recordFile = "root.json"
@@ -75,16 +82,24 @@ func (s *Store) Mount(ctx context.Context, r Request) (Root, error) {
 	if err := s.claim(r.ID); err != nil {
 		return Root{}, fmt.Errorf("mount %s: %w", r.ID, err)
 	}
+	rec.Users = r.Users
 	if err := s.assemble(r, rec, lowers); err != nil {
 		return Root{}, errors.Join(fmt.Errorf("mount %s: %w", r.ID, err), s.dismantle(r.ID))
 	}
-	return Root{Path: s.rootPath(r.ID), Binds: slices.Clone(st.binds), Layers: s.layerPaths(r.Layers)}, nil
+	return Root{Path: s.rootPath(r.ID), Binds: slices.Clone(st.binds), Layers: s.layerPaths(r)}, nil
 }
 
-func (s *Store) layerPaths(layers []Layer) []string {
+func (s *Store) layerPaths(r Request) []string {
+	if !r.ShowLayers {
+		return nil
+	}
+	base := s.cfg.Dir
+	if s.shifted(r.Users) {
+		base = s.lowerPath(r.ID)
+	}
 	var paths []string
-	for _, l := range layers {
-		paths = append(paths, s.path("layers", l.key(s.cfg.IDMap), "fs", l.Dest))
+	for _, l := range r.Layers {
+		paths = append(paths, filepath.Join(base, "layers", l.key(s.cfg.IDMap), "fs", l.Dest))
 	}
 	return paths
 }
@@ -108,7 +123,7 @@ func (s *Store) hold(r Request) (st Stack, release func(), err error) {
 	return st, s.holdLocked(held), nil
 }
 
-// lowers unpacks what is missing and returns the overlay's lower directories, the topmost first.
+// lowers unpacks what is missing and returns the overlay's lower directories below Config.Dir, the topmost first.
 func (s *Store) lowers(ctx context.Context, st Stack, layers []Layer) ([]string, record, error) {
 	dirs := []string{st.dir}
 	if st.Kind == KindImage {
@@ -124,6 +139,13 @@ func (s *Store) lowers(ctx context.Context, st Stack, layers []Layer) ([]string,
 		dirs = append(dirs, s.path("layers", key, "fs"))
 		rec.Dirs = append(rec.Dirs, key)
 		rec.LayerBytes += m.Bytes
+	}
+	for i, dir := range dirs {
+		name, err := filepath.Rel(s.cfg.Dir, dir)
+		if err != nil {
+			return nil, rec, err
+		}
+		dirs[i] = name
 	}
 	slices.Reverse(dirs)
 	return dirs, rec, nil
@@ -148,6 +170,7 @@ func (s *Store) assemble(r Request, rec record, lowers []string) error {
 	if err := writeRecord(dir, rec); err != nil {
 		return err
 	}
+	ids := s.users(rec)
 	size := disk.Size{Bytes: r.DiskBytes, Inodes: r.Inodes}
 	if r.DiskBytes > 0 {
 		if size.Bytes -= rec.LayerBytes; size.Bytes <= 0 {
@@ -158,15 +181,15 @@ func (s *Store) assemble(r Request, rec record, lowers []string) error {
 		return err
 	}
 	upper, work := filepath.Join(dir, disk.Data, "upper"), filepath.Join(dir, disk.Data, "work")
-	for _, d := range []string{upper, work, filepath.Join(dir, "root")} {
+	for _, d := range []string{upper, work, filepath.Join(dir, "root"), s.lowerPath(r.ID)} {
 		if err := os.Mkdir(d, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
-	if err := errors.Join(settleNode(upper, node{mode: fs.ModeDir | 0o755}, s.cfg.IDMap), s.openToContainers(dir)); err != nil {
+	if err := errors.Join(settleNode(upper, node{mode: fs.ModeDir | 0o755}, ids), openTo(ids, dir)); err != nil {
 		return err
 	}
-	return mountOverlay(s.path("chains"), filepath.Join(dir, "root"), lowers, upper, work)
+	return s.mountRoot(r, lowers, upper, work)
 }
 
 // Unmount takes away all that Mount made for id, or half made. An id that is not there is no error.
@@ -183,7 +206,7 @@ func (s *Store) Unmount(_ context.Context, id string) error {
 
 func (s *Store) dismantle(id string) error {
 	dir := s.path("run", id)
-	if err := unmountAll(s.rootPath(id)); err != nil {
+	if err := errors.Join(unmountAll(s.rootPath(id)), unmountAll(s.lowerPath(id))); err != nil {
 		return err
 	}
 	if err := s.disks.Remove(dir); err != nil {

@@ -5,48 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"cupola/rootfs/internal/thread"
 )
 
 // overlayEscape protects what separates overlay's options and directories.
 var overlayEscape = strings.NewReplacer(`\`, `\\`, `,`, `\,`, `:`, `\:`)
-
-// mountOverlay mounts lowers (the topmost first) and upper at point. Options have room for 4 KiB of names: those of many
-// layers are given relative to base, as a thread of its own directory has them.
-func mountOverlay(base, point string, lowers []string, upper, work string) error {
-	opts := overlayOptions(lowers, upper, work)
-	if len(opts) < os.Getpagesize()-len(",volatile") {
-		return mountOptions(point, opts)
-	}
-	names := slices.Concat(lowers, []string{upper, work})
-	for i, name := range names {
-		short, err := filepath.Rel(base, name)
-		if err != nil {
-			return err
-		}
-		names[i] = short
-	}
-	opts = overlayOptions(names[:len(lowers)], names[len(lowers)], names[len(lowers)+1])
-	if len(opts) >= os.Getpagesize()-len(",volatile") {
-		return fmt.Errorf("overlay of %d layers: their names are too long for one mount", len(lowers))
-	}
-	return thread.Throwaway(func() error {
-		if err := unix.Unshare(unix.CLONE_FS); err != nil {
-			return fmt.Errorf("unshare the working directory: %w", err)
-		}
-		if err := unix.Chdir(base); err != nil {
-			return fmt.Errorf("change to %s: %w", base, err)
-		}
-		return mountOptions(point, opts)
-	})
-}
 
 func overlayOptions(lowers []string, upper, work string) string {
 	escaped := make([]string, len(lowers))

@@ -52,13 +52,13 @@ func (s *Store) reusable(dir string) bool {
 	if err := os.Remove(filepath.Join(dir, disk.Image)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
-	for _, name := range []string{disk.Data, "root"} {
+	for _, name := range []string{disk.Data, "root", lowerDir} {
 		if n, err := countEntries(filepath.Join(dir, name)); err != nil || n > 0 {
 			return false
 		}
 	}
 	n, err := countEntries(dir)
-	return err == nil && n == len([]string{recordFile, disk.Data, "root"})
+	return err == nil && n == len([]string{recordFile, disk.Data, "root", lowerDir})
 }
 
 func countEntries(dir string) (int, error) {

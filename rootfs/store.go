@@ -71,6 +71,8 @@ type Store struct {
 	locks  keyLocks // per container id
 	client *client
 	pack   chan struct{} // holds one while somebody packs: it takes all of a disk and a processor
+	// unshiftable says why roots cannot have their own users; nil where they can.
+	unshiftable error
 
 	bg sync.WaitGroup // work that Close waits for
 
@@ -99,6 +101,7 @@ func New(cfg Config) (*Store, error) {
 	if err := s.makeDirs(); err != nil {
 		return nil, err
 	}
+	s.unshiftable = s.trySharing()
 	if s.disks, err = disk.New(s.path("templates"), s.log); err != nil {
 		return nil, err
 	}
@@ -126,22 +129,23 @@ func realDir(dir string) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
-// makeDirs lays out the store. Layers and disks are for root's eyes alone; run lets the containers' root pass, and no
-// other user of this machine, for whom the files of apps would else be readable.
+// makeDirs lays out the store. Layers and disks are for root's eyes alone; run lets everybody pass, to directories of
+// containers that only the container's root can pass: for others the files of apps would be readable.
 func (s *Store) makeDirs() error {
 	for _, name := range []string{"layers", "chains", "images", "oci", "packed", "stacks", "templates", "trash", "run", "run/" + runTrash, "run/" + runSpare} {
 		if err := os.Mkdir(s.path(name), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
-	return s.openToContainers(s.path("run"))
+	return os.Chmod(s.path("run"), 0o711)
 }
 
 const runTrash = ".trash"
 
-func (s *Store) openToContainers(dir string) error {
+// openTo lets the root of a container pass a directory, and no other user of the machine.
+func openTo(ids IDMap, dir string) error {
 	if privileged() {
-		if err := os.Chown(dir, 0, int(s.cfg.IDMap.Host(0))); err != nil {
+		if err := os.Chown(dir, 0, int(ids.Host(0))); err != nil {
 			return err
 		}
 	}

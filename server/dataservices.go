@@ -31,7 +31,7 @@ const (
 )
 
 func (h *house) openVolumes(context.Context) (err error) {
-	h.volumes, err = volume.New(volume.Config{Dir: h.path(volumesDir), Disks: h.roots.Disks(), Root: idMap.Base, Owner: idMap.Base + vcapUID,
+	h.volumes, err = volume.New(volume.Config{Dir: h.path(volumesDir), Disks: h.roots.Disks(), Users: idMap, Owner: idMap.Base + vcapUID,
 		Holder: []string{"/proc/self/exe", HoldCommand}, Log: h.Log})
 	return err
 }

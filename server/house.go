@@ -21,6 +21,7 @@ import (
 	"cupola/runtime/lifecycle"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
+	"cupola/runtime/users"
 	"cupola/server/api"
 	"cupola/server/bbs"
 	"cupola/server/bbs/bbsrows"
@@ -42,10 +43,10 @@ import (
 	"cupola/store/cf"
 )
 
-// idMap is the host's range of user IDs that containers have: high enough to
-// meet none of the host's, and below those that hosts give to rootless users
-// of their own accord.
-var idMap = struct{ Base, Size uint32 }{0x6c000000, 1 << 16}
+// idMap are the user IDs of the host that own what containers share on disk, and
+// those of containers that cannot have their own: high enough to meet none of the
+// host's, and below those that hosts give to rootless users of their own accord.
+var idMap = users.Range{Base: 0x6c000000, Size: users.Size}
 
 // house is the daemon's parts.
 type house struct {
@@ -57,6 +58,7 @@ type house struct {
 	volumes    *volume.Store
 	containers *container.Engine
 	files      *files.Store
+	owners     cell.Users
 	network    *network.Network
 	names      *dns.Server // nil where the port is another's
 	cell       *cell.Cell
@@ -170,7 +172,7 @@ func (h *house) openContainers(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	h.files, err = files.New(files.Config{Dir: h.path("memory"), Base: idMap.Base})
+	h.files, err = files.New(files.Config{Dir: h.path("memory")})
 	return err
 }
 
@@ -182,7 +184,7 @@ func (h *house) openNetwork(context.Context) (err error) {
 	return nil
 }
 
-func (h *house) openCell(context.Context) (err error) {
+func (h *house) openCell(ctx context.Context) (err error) {
 	h.logs = logcache.New(logcache.Config{Dir: h.path("logs"), Log: h.Log})
 	h.logs.Load(h.path("logs.gob"), h.Log)
 	h.drains = drain.New(drain.Config{Where: h.outward(), Report: h.reportDrain})
@@ -193,11 +195,24 @@ func (h *house) openCell(context.Context) (err error) {
 	if h.identities, err = identity.Open(h.path("identity"), h.InstanceCertLife); err != nil {
 		return err
 	}
+	if h.owners, err = h.users(ctx); err != nil {
+		return err
+	}
 	h.cell, err = cell.New(cell.Config{Dir: h.path("cell"), Presence: h.machine(), Parts: h.parts(), Containers: cell.Engine(h.containers), Network: h.containerNetwork(), RootFS: h.roots,
-		Files: h.files, Artifacts: artifacts, Identities: h.identities,
-		Volumes: h.volumes.Open, Directories: h.volumes, Blob: h.blobs.Path, Keep: h.keep, Logs: h.logLine, Events: func(e lrp.Event) { h.loop.Event(e) },
+		Files: h.files, Users: h.owners, Artifacts: artifacts, Identities: h.identities,
+		Volumes: h.volumes, Blob: h.blobs.Path, Keep: h.keep, Logs: h.logLine, Events: func(e lrp.Event) { h.loop.Event(e) },
 		Freed: func() { h.loop.Freed() }, Log: h.Log})
 	return err
+}
+
+// users gives each container its own users, or all the same where the data
+// directory's files cannot be shown to others.
+func (h *house) users(ctx context.Context) (cell.Users, error) {
+	if err := h.roots.Shifts(); err != nil {
+		h.Log.WarnContext(ctx, "all containers have the same users of this machine, so that one can exhaust the others' limits: see 'cupola doctor'", "err", err)
+		return users.Shared(idMap), nil
+	}
+	return users.Open(users.DefaultDir)
 }
 
 // keep stores an output of a task as a blob.

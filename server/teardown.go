@@ -48,7 +48,11 @@ func (h *house) stateIDs() (ids []string, err error) {
 }
 
 func (h *house) end(ctx context.Context, id string) error {
-	return errors.Join(h.containers.Remove(ctx, id), h.files.Remove(id), h.roots.Unmount(ctx, id), h.network.Release(ctx, id), os.RemoveAll(h.path("cell", id)))
+	errs := []error{h.containers.Remove(ctx, id), h.volumes.Hide(id), h.files.Remove(id), h.roots.Unmount(ctx, id), h.network.Release(ctx, id)}
+	if err := errors.Join(errs...); err != nil {
+		return err // its users stay its own
+	}
+	return errors.Join(os.RemoveAll(h.path("cell", id)), h.owners.Release(h.path("cell", id)))
 }
 
 // Cleanup ends all that runs of a data directory whose daemon has ended: what

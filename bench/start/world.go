@@ -24,6 +24,7 @@ import (
 	"cupola/runtime/lifecycle"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
+	"cupola/runtime/users"
 )
 
 // The containers' users, and the range on the host they are mapped to.
@@ -129,12 +130,16 @@ func (w *world) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	memory, err := files.New(files.Config{Dir: w.path("memory"), Base: idBase})
+	memory, err := files.New(files.Config{Dir: w.path("memory")})
+	if err != nil {
+		return err
+	}
+	claims, err := users.Open(users.DefaultDir)
 	if err != nil {
 		return err
 	}
 	w.cell, err = cell.New(cell.Config{
-		Dir: w.path("cell"), Presence: lrp.Cell{ID: "bench"}, Containers: cell.Engine(w.engine), Network: w.net, RootFS: w.roots, Files: memory,
+		Dir: w.path("cell"), Presence: lrp.Cell{ID: "bench"}, Containers: cell.Engine(w.engine), Network: w.net, RootFS: w.roots, Files: memory, Users: claims,
 		Blob: func(string) (string, error) { return w.path("app.tgz"), nil },
 		Logs: func(l lrp.LogLine) {
 			if string(l.Text) == "x" {

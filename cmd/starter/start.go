@@ -39,8 +39,8 @@ func process(r starter.Request) *libcontainer.Process {
 	p := &libcontainer.Process{
 		Init: r.First, Args: r.Process.Args, Env: r.Process.Env, Cwd: r.Process.Cwd,
 		UID: r.Process.UID, GID: r.Process.GID, AdditionalGroups: r.Process.Groups,
-		Capabilities: r.Process.Capabilities, Rlimits: r.Process.Rlimits,
-		LogLevel: "3", // warnings
+		Capabilities: r.Process.Capabilities,
+		LogLevel:     "3", // warnings
 	}
 	// A nil file in one of these interfaces would not be a nil interface.
 	if r.Stdio[0] {

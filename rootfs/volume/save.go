@@ -80,8 +80,8 @@ func (s *Store) saveIdle(ctx context.Context, dir string, _ time.Duration, w io.
 func (s *Store) pack(ctx context.Context, dir string, w io.Writer) error {
 	out := bufio.NewWriterSize(w, 1<<20)
 	inside := func(id uint32) uint32 {
-		if id >= s.cfg.Root {
-			return id - s.cfg.Root
+		if id >= s.cfg.Users.Base {
+			return id - s.cfg.Users.Base
 		}
 		return id
 	}
@@ -109,7 +109,7 @@ func (s *Store) Restore(ctx context.Context, name string, v Spec, archive *os.Fi
 	if err != nil {
 		return err
 	}
-	owner := func(uid, gid int) (int, int) { return uid + int(s.cfg.Root), gid + int(s.cfg.Root) }
+	owner := func(uid, gid int) (int, int) { return uid + int(s.cfg.Users.Base), gid + int(s.cfg.Users.Base) }
 	// It may hold what its disk holds, and its holes may be of any size.
 	_, err = unpack.Into(ctx, root, section, unpack.Options{Image: true, Verbatim: true, Owner: owner, Limits: unpack.Limits{Entries: -1, Bytes: -1, Ratio: -1}})
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"cupola/runtime/users"
 )
 
 // shown is where directories of volumes are shown, by containers.
@@ -23,8 +25,12 @@ type Owner struct{ UID, GID uint32 }
 // to a link that leads out of the volume, but not what lies at the place. With an
 // owner the directory is made where it is missing, with those above it, and is
 // the owner's; without one it has to be there. n counts the places of a
-// container, which are taken away by Hide alone.
-func (s *Store) Show(container string, n int, name, dir string, owner *Owner) (at string, err error) {
+// container, which are taken away by Hide alone. What is in the volume belongs, at
+// the place, to the container's users; the zero value are those on disk.
+func (s *Store) Show(container string, n int, to users.Range, name, dir string, owner *Owner) (at string, err error) {
+	if to == (users.Range{}) {
+		to = s.cfg.Users
+	}
 	if !nameRule.MatchString(container) {
 		return "", fmt.Errorf("container %q: use letters, digits, '_' and '-'", container)
 	}
@@ -40,9 +46,9 @@ func (s *Store) Show(container string, n int, name, dir string, owner *Owner) (a
 		parts = strings.Split(clean[1:], "/")
 	}
 	if owner != nil {
-		owner = &Owner{UID: s.cfg.Root + owner.UID, GID: s.cfg.Root + owner.GID}
+		owner = &Owner{UID: s.cfg.Users.Base + owner.UID, GID: s.cfg.Users.Base + owner.GID}
 	}
-	f, err := openDirectory(data, parts, s.cfg.Root, owner)
+	f, err := openDirectory(data, parts, s.cfg.Users.Base, owner)
 	if err != nil {
 		return fail(err)
 	}
@@ -52,10 +58,10 @@ func (s *Store) Show(container string, n int, name, dir string, owner *Owner) (a
 	if err := os.MkdirAll(at, 0o700); err != nil {
 		return fail(err)
 	}
-	if err := errors.Join(s.open(places), s.open(filepath.Dir(at)), s.open(at)); err != nil {
+	if err := errors.Join(os.Chmod(places, 0o711), open(filepath.Dir(at), to.Base), open(at, to.Base)); err != nil {
 		return fail(err)
 	}
-	if err := bind(f, at); err != nil {
+	if err := s.bind(f, to, at); err != nil {
 		return fail(err)
 	}
 	return at, nil

@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"cupola/runtime/users"
 )
 
 // openDirectory opens a directory below data without following any link, so that
@@ -60,10 +62,19 @@ func closed(fd int) error {
 	return unix.Close(fd)
 }
 
-// bind mounts an open directory at a place, which has at most one mount.
-func bind(f *os.File, at string) error {
+// bind mounts an open directory at a place, which has at most one mount, as the
+// users to own it there.
+func (s *Store) bind(f *os.File, to users.Range, at string) error {
 	if err := unbind(at); err != nil {
 		return err
+	}
+	if to != s.cfg.Users {
+		clone, err := users.Shift(f, s.cfg.Users, to)
+		if err != nil {
+			return err
+		}
+		defer clone.Close()
+		return users.Attach(clone, at)
 	}
 	return unix.Mount(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), at, "", unix.MS_BIND, "")
 }

@@ -5,10 +5,12 @@ package volume
 import (
 	"errors"
 	"os"
+
+	"cupola/runtime/users"
 )
 
 func openDirectory(string, []string, uint32, *Owner) (*os.File, error) {
 	return nil, errors.ErrUnsupported
 }
-func bind(*os.File, string) error { return errors.ErrUnsupported }
-func unbind(string) error         { return nil }
+func (s *Store) bind(*os.File, users.Range, string) error { return errors.ErrUnsupported }
+func unbind(string) error                                 { return nil }

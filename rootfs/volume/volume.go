@@ -20,18 +20,20 @@ import (
 
 	"cupola/rootfs/disk"
 	"cupola/runtime/durable"
+	"cupola/runtime/users"
 )
 
 // Config says where a Store keeps its volumes.
 type Config struct {
-	// Dir is made 0710: the root of containers passes through it, and no other user
-	// of this machine does.
+	// Dir is made 0711. In it lie the volumes, which only root passes, and places
+	// where they are shown, each of which only the root of its container passes.
 	Dir string
 	// Disks must have been made for Dir's file system.
 	Disks *disk.Disks
-	// Root is the user and group of the host that is root in containers, Owner
-	// the one that new volumes belong to.
-	Root, Owner uint32
+	// Users own what is in volumes, whichever the users of the host are that a
+	// container has; Owner is the one of them that new volumes belong to.
+	Users users.Range
+	Owner uint32
 	// Holder is the command, without its last arguments, that runs Hold with the
 	// directory and the time that are those, its standard input and output. Save
 	// needs it.
@@ -60,7 +62,7 @@ func New(cfg Config) (*Store, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{cfg: cfg}
-	if err := errors.Join(durable.MkdirAll(cfg.Dir, 0o700), s.open(cfg.Dir)); err != nil {
+	if err := errors.Join(durable.MkdirAll(cfg.Dir, 0o700), os.Chmod(cfg.Dir, 0o711)); err != nil {
 		return nil, fmt.Errorf("make the directory of volumes: %w", err)
 	}
 	entries, err := os.ReadDir(cfg.Dir)
@@ -74,9 +76,9 @@ func New(cfg Config) (*Store, error) {
 	return s, err
 }
 
-// open lets the root of containers pass.
-func (s *Store) open(dir string) error {
-	return errors.Join(os.Chown(dir, 0, int(s.cfg.Root)), os.Chmod(dir, 0o710))
+// open lets a container's root pass.
+func open(dir string, root uint32) error {
+	return errors.Join(os.Chown(dir, 0, int(root)), os.Chmod(dir, 0o710))
 }
 
 // Spec is what a volume is to be.
@@ -127,7 +129,7 @@ func (s *Store) fill(dir string, v Spec) error {
 	if v.Shared {
 		mode = 0o777
 	}
-	if err := errors.Join(s.open(dir), os.Chmod(data, mode), os.Chown(data, int(s.cfg.Owner), int(s.cfg.Owner))); err != nil {
+	if err := errors.Join(open(dir, s.cfg.Users.Base), os.Chmod(data, mode), os.Chown(data, int(s.cfg.Owner), int(s.cfg.Owner))); err != nil {
 		return err
 	}
 	for _, name := range []string{filepath.Join(dir, disk.Image), data} {

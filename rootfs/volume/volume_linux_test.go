@@ -11,9 +11,12 @@ import (
 	"testing"
 
 	"cupola/rootfs/disk"
+	"cupola/runtime/users"
 )
 
 const owner = 0x6c000000 + 2000
+
+var onDisk = users.Range{Base: 0x6c000000, Size: users.Size}
 
 // newStore gives a way to open the store of a new directory again and again.
 func newStore(t *testing.T) (dir string, open func() *Store) {
@@ -29,7 +32,7 @@ func newStore(t *testing.T) (dir string, open func() *Store) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := New(Config{Dir: dir, Disks: disks, Root: owner - 2000, Owner: owner})
+		s, err := New(Config{Dir: dir, Disks: disks, Users: onDisk, Owner: owner})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,15 +170,15 @@ func TestShow(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := openVolume(t, s, "db")
-	if _, err := s.Show("c", 0, "db", "a/b", nil); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.Show("c", 0, users.Range{}, "db", "a/b", nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v; want none made without an owner", err)
 	}
-	at, err := s.Show("c", 1, "db", "a/b", &Owner{UID: 1000, GID: 1001})
+	at, err := s.Show("c", 1, users.Range{}, "db", "a/b", &Owner{UID: 1000, GID: 1001})
 	if err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(filepath.Join(data, "a", "b"))
-	if st := info.Sys().(*syscall.Stat_t); err != nil || info.Mode().Perm() != 0o700 || st.Uid != s.cfg.Root+1000 || st.Gid != s.cfg.Root+1001 {
+	if st := info.Sys().(*syscall.Stat_t); err != nil || info.Mode().Perm() != 0o700 || st.Uid != s.cfg.Users.Base+1000 || st.Gid != s.cfg.Users.Base+1001 {
 		t.Errorf("got %v, %d:%d, %v; want it its owner's alone", info.Mode(), st.Uid, st.Gid, err)
 	}
 	if info, err = os.Stat(filepath.Join(data, "a")); err != nil || info.Mode().Perm() != 0o755 {
@@ -192,7 +195,7 @@ func TestShow(t *testing.T) {
 		t.Errorf("got %q, %v", text, err)
 	}
 	for _, bad := range []string{"a/b", "root/etc", "c/file", "a/b/../../../.."} {
-		at, err := s.Show("c", 2, "db", bad, &Owner{})
+		at, err := s.Show("c", 2, users.Range{}, "db", bad, &Owner{})
 		if bad == "a/b/../../../.." { // is the volume itself
 			if _, serr := os.Lstat(filepath.Join(at, "c")); err != nil || serr != nil {
 				t.Errorf("%s: got %v, %v; want the volume", bad, err, serr)
@@ -213,6 +216,49 @@ func TestShow(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(data, "c", "file")); err != nil {
 		t.Errorf("got %v; want what is in the volume kept", err)
+	}
+	if err := s.Remove("db"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestShowShifted shows a volume to containers with different users, each of which
+// sees it as its own, while on disk it stays what it was.
+func TestShowShifted(t *testing.T) {
+	dir, open := newStore(t)
+	s := open()
+	if err := s.Create("db", Spec{Bytes: 16 << 20, Shared: true}); err != nil {
+		t.Fatal(err)
+	}
+	data := openVolume(t, s, "db")
+	for n, r := range []users.Range{{Base: 0x78000000, Size: users.Size}, {Base: 0x78010000, Size: users.Size}, {}} {
+		id := "c" + string(rune('0'+n))
+		at, err := s.Show(id, 0, r, "db", "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		base := max(r.Base, onDisk.Base)
+		if r.Base == 0 {
+			base = onDisk.Base
+		}
+		if info, err := os.Stat(at); err != nil || info.Sys().(*syscall.Stat_t).Uid != base+2000 {
+			t.Errorf("got %v, %v; want it to belong to %d", info, err, base+2000)
+		}
+		for _, passed := range []string{filepath.Join(dir, shown, id)} {
+			if info, err := os.Stat(passed); err != nil || info.Mode().Perm() != 0o710 || info.Sys().(*syscall.Stat_t).Gid != base {
+				t.Errorf("%s: got %v, %v; want that root of the container alone passes", passed, info, err)
+			}
+		}
+		file := filepath.Join(at, id)
+		if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Chown(file, int(base)+2000, int(base)+2000)); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(filepath.Join(data, id)); err != nil || info.Sys().(*syscall.Stat_t).Uid != owner {
+			t.Errorf("got %v, %v; want %d on disk", info, err, owner)
+		}
+		if err := s.Hide(id); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := s.Remove("db"); err != nil {
 		t.Fatal(err)

@@ -160,7 +160,7 @@ func TestForeignLeftovers(t *testing.T) {
 		if err := errors.Join(os.MkdirAll(filepath.Join(dir, "d"), 0o700), os.WriteFile(filepath.Join(dir, "d", recordFile), []byte("{"), 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		look, err := New(Config{Dir: dir, Containers: m, Network: fakeNetwork{m}, RootFS: fakeRoots{m}, Files: fakeFiles{m}})
+		look, err := New(Config{Dir: dir, Containers: m, Network: fakeNetwork{m}, RootFS: fakeRoots{m}, Files: fakeFiles{m}, Users: fakeUsers{m}})
 		if err != nil {
 			t.Fatal(err)
 		}

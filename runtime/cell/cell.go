@@ -28,17 +28,15 @@ type Config struct {
 	Network    Network
 	RootFS     RootFS
 	Files      Files
+	Users      Users
 	// Identities issues certificates; nil: containers have none.
 	Identities Identities
 	// Artifacts fetches what containers name by URL, and uploads; nil: only
 	// blobs can be had.
 	Artifacts *artifact.Store
 
-	// Volumes gives the directory of a volume, ready to be mounted; nil: there
-	// are none.
-	Volumes func(name string) (dir string, err error)
-	// Directories shows directories of volumes; nil: whole volumes alone.
-	Directories Directories
+	// Volumes shows volumes; nil: there are none.
+	Volumes Volumes
 	// Blob gives the archive with this digest (sha256, hex).
 	Blob func(digest string) (path string, err error)
 	// Keep stores an output of a task. The caller closes f.

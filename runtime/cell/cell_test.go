@@ -37,7 +37,7 @@ func boot(t *testing.T, m *machine, dir string, before ...func(*Cell)) *daemon {
 	d := &daemon{m: m, checks: make(chan health.Event)}
 	c, err := New(Config{
 		Dir: dir, Presence: lrp.Cell{ID: "C", MemoryMB: 8192},
-		Containers: m, Network: fakeNetwork{m}, RootFS: fakeRoots{m}, Files: fakeFiles{m}, Identities: m.issuer,
+		Containers: m, Network: fakeNetwork{m}, RootFS: fakeRoots{m}, Files: fakeFiles{m}, Users: fakeUsers{m}, Identities: m.issuer,
 		Blob: m.blob, Keep: keepFake, Logs: d.log, Events: d.event,
 	})
 	if err != nil {
@@ -131,8 +131,8 @@ func (d *daemon) wantNothing(t *testing.T) {
 	m := d.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if n := len(m.running) + len(m.networks) + len(m.roots) + len(m.memories) + len(m.policies); n != 0 {
-		t.Errorf("got %v %v %v %v %v left; want nothing", m.running, m.networks, m.roots, m.memories, m.policies)
+	if n := len(m.running) + len(m.networks) + len(m.roots) + len(m.memories) + len(m.policies) + len(m.users); n != 0 {
+		t.Errorf("got %v %v %v %v %v %v left; want nothing", m.running, m.networks, m.roots, m.memories, m.policies, m.users)
 	}
 	entries, err := os.ReadDir(d.cfg.Dir)
 	if err != nil || len(entries) != 0 {

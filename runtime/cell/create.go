@@ -3,6 +3,7 @@ package cell
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
+	"cupola/runtime/users"
 )
 
 // build is a container being created.
@@ -64,14 +66,21 @@ func (b *build) run(ctx context.Context) error {
 // errPrivileged refuses what would be root on the machine.
 var errPrivileged = errors.New("privileged containers are not supported")
 
-// makeState writes down that there is to be a container, before anything of it
-// exists.
+// makeState writes down that there is to be a container, and which users of the
+// host are its own, before anything of it exists.
 func (b *build) makeState() error {
 	if err := os.Mkdir(b.dir, 0o700); err != nil {
 		return err
 	}
-	return b.save(func(*record) {})
+	users, err := b.cell.cfg.Users.Claim(b.dir)
+	if err != nil {
+		return fmt.Errorf("users: %w", err)
+	}
+	return b.save(func(r *record) { r.Users = users })
 }
+
+// users are those of the host that the container's are.
+func (b *build) users() users.Range { return b.record().Users }
 
 // abandon tells that the container could not be created, or was stopped before
 // it ran, once nothing of it is left.

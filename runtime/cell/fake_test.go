@@ -20,6 +20,7 @@ import (
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
+	"cupola/runtime/users"
 )
 
 // machine is a daemon's hold on a host. It loses it when the daemon is killed.
@@ -40,6 +41,8 @@ type host struct {
 	networks map[string]netip.Addr
 	roots    map[string]bool
 	memories map[string]map[string][]byte
+	users    map[string]users.Range // by GUID
+	claims   uint32
 	policies []network.Policy
 	next     uint32
 	calls    []string
@@ -69,7 +72,7 @@ type fakeContainer struct {
 func newMachine(t *testing.T) *machine {
 	return &machine{host: &host{
 		dir: t.TempDir(), blobs: t.TempDir(), running: map[string]*fakeContainer{}, networks: map[string]netip.Addr{},
-		roots: map[string]bool{}, memories: map[string]map[string][]byte{}, fail: map[string]error{}, block: map[string]chan struct{}{},
+		roots: map[string]bool{}, memories: map[string]map[string][]byte{}, users: map[string]users.Range{}, fail: map[string]error{}, block: map[string]chan struct{}{},
 	}}
 }
 
@@ -460,9 +463,35 @@ func (r fakeRoots) Pull(ctx context.Context, ref rootfs.Reference, o rootfs.Pull
 
 func (r fakeRoots) DiskUsage(string) (int64, error) { return 4096, nil }
 
+type fakeUsers struct{ *machine }
+
+func (f fakeUsers) Claim(owner string) (users.Range, error) {
+	if _, err := os.Stat(owner); err != nil {
+		return users.Range{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.claims++
+	r := users.Range{Base: f.claims * users.Size, Size: users.Size}
+	f.users[filepath.Base(owner)] = r
+	return r, nil
+}
+
+// Release has to come when nothing of the container is left.
+func (f fakeUsers) Release(owner string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	id := filepath.Base(owner)
+	if _, err := os.Stat(owner); err == nil || f.running[id] != nil || f.roots[id] || f.memories[id] != nil {
+		return fmt.Errorf("users of %s are freed, of which something is left", id)
+	}
+	delete(f.users, id)
+	return nil
+}
+
 type fakeFiles struct{ *machine }
 
-func (f fakeFiles) Create(id string, _ bool) error {
+func (f fakeFiles) Create(id string, _ uint32, _ bool) error {
 	if err := f.call(context.Background(), "create", id); err != nil {
 		return err
 	}

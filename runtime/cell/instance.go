@@ -92,7 +92,12 @@ func (i *instance) event(t lrp.EventType) lrp.Event {
 	return e
 }
 
-// removeState takes the state directory away, the last trace of a container.
+// removeState takes the state directory away, the last trace of a container, and
+// then frees its users.
 func (c *Cell) removeState(guid string) error {
-	return os.RemoveAll(filepath.Join(c.cfg.Dir, guid))
+	dir := filepath.Join(c.cfg.Dir, guid)
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return c.cfg.Users.Release(dir)
 }

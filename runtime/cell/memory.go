@@ -34,7 +34,7 @@ var errGone = errors.New("missing garden container")
 // makeMemory makes what of the container lies in memory.
 func (b *build) makeMemory(context.Context) error {
 	files := b.cell.cfg.Files
-	if err := files.Create(b.guid(), len(b.full.Trees) > 0); err != nil {
+	if err := files.Create(b.guid(), b.users().Base, len(b.full.Trees) > 0); err != nil {
 		return err
 	}
 	program, err := json.Marshal(b.full)

@@ -67,7 +67,7 @@ func (b *build) mountRoot(ctx context.Context) error {
 	}
 	b.root, err = b.mount(ctx, rootfs.Request{
 		ID: b.guid(), Stack: b.cell.part(b.cellID()).rootFS(b.full.RootFS), Layers: layers,
-		DiskBytes: int64(b.full.DiskMB) << 20, Inodes: inodes,
+		DiskBytes: int64(b.full.DiskMB) << 20, Inodes: inodes, Users: rootfs.IDMap(b.users()), ShowLayers: len(b.full.CachedDependencies) > 0,
 	})
 	if err != nil {
 		return err

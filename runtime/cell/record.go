@@ -11,6 +11,7 @@ import (
 
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
+	"cupola/runtime/users"
 )
 
 // record is what container.json says: all that adopting a container takes, and
@@ -18,6 +19,7 @@ import (
 type record struct {
 	Container      lrp.Container // without what stripped removes
 	Boot           string        // of the machine when the container was started
+	Users          users.Range   // of the host, that the container's are; zero where an earlier version made it
 	Phase          lrp.Phase
 	Address        string
 	StartedAt      time.Time // zero: it was never started

@@ -10,6 +10,7 @@ import (
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
+	"cupola/runtime/users"
 )
 
 // Containers runs containers: a container.Engine, by Engine. Remove takes any
@@ -58,7 +59,7 @@ type RootFS interface {
 
 // Files keeps small files of containers in memory. Remove takes any ID.
 type Files interface {
-	Create(id string, programs bool) error
+	Create(id string, base uint32, programs bool) error
 	Remove(id string) error
 	List() ([]string, error)
 	Keep(id, name string, content []byte) error
@@ -66,6 +67,14 @@ type Files interface {
 	Replace(id, tree string, gid uint32, files []lrp.File) error
 	Path(id, tree string) string
 	Used(id string) (int64, error)
+}
+
+// Users gives containers their users of the host: a users.Claims or a
+// users.Shared. The owner is the container's state directory, which exists from
+// before Claim until nothing of the container is left, and Release is for.
+type Users interface {
+	Claim(owner string) (users.Range, error)
+	Release(owner string) error
 }
 
 // Engine makes Containers of e.

@@ -160,7 +160,7 @@ func (p *performer) container(first container.Process) container.Spec {
 	p.setEntry(first)
 	spec := container.Spec{
 		ID: p.guid(), Rootfs: p.root.Path, Hostname: hostname(p.guid()), Process: first, NetNS: p.net.NetNS,
-		Group: p.cell.part(p.cellID()).group(),
+		Users: container.IDMap(p.users()), Group: p.cell.part(p.cellID()).group(),
 		Limits: container.Limits{
 			MemoryBytes: int64(p.full.MemoryMB) << 20,
 			CPUShares:   cpuShares(p.full.CPUWeight),

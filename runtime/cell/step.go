@@ -24,10 +24,10 @@ type step struct {
 func (b *build) steps() []step {
 	c := b.cell
 	return []step{
-		{"volumes", b.openVolumes, nil},
+		{"volumes", b.awaitVolumes, nil},
 		{"network", b.acquireNetwork, c.releaseNetwork},
 		{"root filesystem", b.mountRoot, c.cfg.RootFS.Unmount},
-		{"directories", b.showDirectories, c.hideDirectories},
+		{"places of volumes", b.showVolumes, c.hideVolumes},
 		{"layers", b.extractLayers, nil},
 		{"files", b.writeFiles, nil},
 		{"memory", b.makeMemory, c.removeMemory},

@@ -13,6 +13,7 @@ import (
 	"cupola/rootfs/volume"
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
+	"cupola/runtime/users"
 )
 
 // errNoVolumes says that the cell has no directories that outlive containers.
@@ -25,39 +26,32 @@ const (
 	volumeLooks = 50 * time.Millisecond
 )
 
-// openVolumes finds the directories of the container's volumes, once those that
-// it wants for itself alone are free.
-func (b *build) openVolumes(ctx context.Context) error {
+// awaitVolumes waits until the volumes that the container wants for itself alone
+// are free.
+func (b *build) awaitVolumes(ctx context.Context) error {
 	for _, v := range b.full.Volumes {
-		if b.cell.cfg.Volumes == nil || v.Dir != "" && b.cell.cfg.Directories == nil {
+		if b.cell.cfg.Volumes == nil {
 			return errNoVolumes
 		}
 		if err := b.awaitVolume(ctx, v); err != nil {
 			return err
 		}
-		dir, err := b.cell.cfg.Volumes(v.Name)
-		if err != nil {
-			return &blame{"failed to mount volume", err}
-		}
-		b.volumes = append(b.volumes, container.Mount{Source: dir, Destination: path.Clean(v.Path), ReadOnly: v.ReadOnly, NoExec: v.NoExec})
 	}
 	return nil
 }
 
-// Directories shows directories of volumes at places that no container can
-// change. Show makes a missing one if it is told whose it is to be; Hide takes
+// Volumes shows volumes, or directories of them, at places that no container can
+// change, and as the container's users own what is in them. Show makes a missing
+// directory if it is told whose it is to be; "" is the whole volume. Hide takes
 // away what a container was shown, which may be nothing.
-type Directories interface {
-	Show(container string, n int, name, dir string, owner *volume.Owner) (at string, err error)
+type Volumes interface {
+	Show(container string, n int, to users.Range, name, dir string, owner *volume.Owner) (at string, err error)
 	Hide(container string) error
 }
 
-// showDirectories replaces the volumes of which only a directory is wanted.
-func (b *build) showDirectories(context.Context) error {
+// showVolumes finds where the container's volumes are to be mounted from.
+func (b *build) showVolumes(context.Context) error {
 	for n, v := range b.full.Volumes {
-		if v.Dir == "" {
-			continue
-		}
 		var owner *volume.Owner
 		if v.Owner != "" {
 			u, err := b.lookUp(v.Owner)
@@ -66,22 +60,24 @@ func (b *build) showDirectories(context.Context) error {
 			}
 			owner = &volume.Owner{UID: u.UID, GID: u.GID}
 		}
-		at, err := b.cell.cfg.Directories.Show(b.guid(), n, v.Name, v.Dir, owner)
+		at, err := b.cell.cfg.Volumes.Show(b.guid(), n, b.users(), v.Name, v.Dir, owner)
 		missing := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
-		if err != nil && !(v.Optional && missing) {
+		if v.Dir != "" && v.Optional && missing {
+			continue
+		}
+		if err != nil {
 			return &blame{"failed to mount volume", err}
 		}
-		b.volumes[n].Source = at
+		b.volumes = append(b.volumes, container.Mount{Source: at, Destination: path.Clean(v.Path), ReadOnly: v.ReadOnly, NoExec: v.NoExec})
 	}
-	b.volumes = slices.DeleteFunc(b.volumes, func(m container.Mount) bool { return m.Source == "" })
 	return nil
 }
 
-func (c *Cell) hideDirectories(_ context.Context, guid string) error {
-	if c.cfg.Directories == nil {
+func (c *Cell) hideVolumes(_ context.Context, guid string) error {
+	if c.cfg.Volumes == nil {
 		return nil
 	}
-	return c.cfg.Directories.Hide(guid)
+	return c.cfg.Volumes.Hide(guid)
 }
 
 // awaitVolume waits until no other container has a volume that only one may

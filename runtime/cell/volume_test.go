@@ -3,6 +3,9 @@ package cell
 import (
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +13,7 @@ import (
 	"cupola/rootfs/volume"
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
+	"cupola/runtime/users"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -21,7 +25,7 @@ func withVolume(guid string, v lrp.Volume) lrp.Container {
 }
 
 func haveVolumes(c *Cell) {
-	c.cfg.Volumes = func(name string) (string, error) { return "/volumes/" + name, nil }
+	c.cfg.Volumes = newShelf()
 }
 
 // mounted are what the containers so far have at /data.
@@ -53,8 +57,8 @@ func TestAnExclusiveVolumeIsWaitedFor(t *testing.T) {
 		d.Stop("first")
 		<-time.After(5 * time.Second)
 		synctest.Wait()
-		want := container.Mount{Source: "/volumes/db", Destination: "/data"}
-		if diff := cmp.Diff([]container.Mount{want, want}, d.m.mounted()); diff != "" {
+		want := []container.Mount{{Source: "/shown/first/0", Destination: "/data"}, {Source: "/shown/second/0", Destination: "/data"}}
+		if diff := cmp.Diff(want, d.m.mounted()); diff != "" {
 			t.Error(diff)
 		}
 		d.Stop("second")
@@ -71,8 +75,10 @@ func TestASharedVolumeIsNot(t *testing.T) {
 			d.Start(withVolume(guid, lrp.Volume{Name: "files", Path: "/data/", ReadOnly: true}))
 		}
 		synctest.Wait()
-		want := container.Mount{Source: "/volumes/files", Destination: "/data", ReadOnly: true}
-		if diff := cmp.Diff([]container.Mount{want, want}, d.m.mounted()); diff != "" {
+		want := []container.Mount{{Source: "/shown/a/0", Destination: "/data", ReadOnly: true}, {Source: "/shown/b/0", Destination: "/data", ReadOnly: true}}
+		got := d.m.mounted()
+		slices.SortFunc(got, func(a, b container.Mount) int { return strings.Compare(a.Source, b.Source) })
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -95,14 +101,27 @@ func TestAVolumeThatStaysTaken(t *testing.T) {
 
 // shelf has the directories that are there already, and makes those of owners.
 type shelf struct {
+	mu    sync.Mutex
 	there map[string]bool
 	shown map[string]int
+	to    map[users.Range]bool // whom it showed something
 }
 
-func (s *shelf) Show(container string, n int, name, dir string, owner *volume.Owner) (string, error) {
+func newShelf(there ...string) *shelf {
+	s := &shelf{there: map[string]bool{"": true}, shown: map[string]int{}, to: map[users.Range]bool{}}
+	for _, dir := range there {
+		s.there[dir] = true
+	}
+	return s
+}
+
+func (s *shelf) Show(container string, n int, to users.Range, name, dir string, owner *volume.Owner) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if !s.there[dir] && owner == nil {
 		return "", fs.ErrNotExist
 	}
+	s.to[to] = true
 	s.shown[container]++
 	at := fmt.Sprintf("/shown/%s/%d", container, n)
 	if owner != nil {
@@ -112,6 +131,8 @@ func (s *shelf) Show(container string, n int, name, dir string, owner *volume.Ow
 }
 
 func (s *shelf) Hide(container string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	delete(s.shown, container)
 	return nil
 }
@@ -120,8 +141,8 @@ func (s *shelf) Hide(container string) error {
 // go with it.
 func TestDirectoriesOfVolumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &shelf{there: map[string]bool{"there": true}, shown: map[string]int{}}
-		d := boot(t, newMachine(t), t.TempDir(), haveVolumes, func(c *Cell) { c.cfg.Directories = s })
+		s := newShelf("there")
+		d := boot(t, newMachine(t), t.TempDir(), func(c *Cell) { c.cfg.Volumes = s })
 		defer d.kill()
 		c := web()
 		c.GUID, c.ProcessGUID = "one", "one"
@@ -132,13 +153,13 @@ func TestDirectoriesOfVolumes(t *testing.T) {
 		d.Start(c)
 		synctest.Wait()
 		want := []container.Mount{
-			{Source: "/shown/one/0/2000:2000", Destination: "/data", NoExec: true}, {Source: "/shown/one/2", Destination: "/data", ReadOnly: true}, {Source: "/volumes/db", Destination: "/data"},
+			{Source: "/shown/one/0/2000:2000", Destination: "/data", NoExec: true}, {Source: "/shown/one/2", Destination: "/data", ReadOnly: true}, {Source: "/shown/one/3", Destination: "/data"},
 		}
 		if diff := cmp.Diff(want, d.m.mounted()); diff != "" {
 			t.Error(diff)
 		}
-		if s.shown["one"] != 2 {
-			t.Errorf("got %v shown; want two", s.shown)
+		if s.shown["one"] != 3 || len(s.to) != 1 || !s.to[d.m.users["one"]] {
+			t.Errorf("got %v shown to %v; want three to the container's users %v", s.shown, s.to, d.m.users["one"])
 		}
 		d.Stop("one")
 		d.last(t)

@@ -26,6 +26,7 @@ import (
 	"cupola/runtime/identity"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
+	"cupola/runtime/users"
 )
 
 // world is a place on this machine for real containers, with names that
@@ -111,6 +112,7 @@ type leaves struct {
 	net    *network.Network
 	roots  *rootfs.Store
 	files  *files.Store
+	users  *users.Claims
 	moved  *artifact.Store
 	issuer *identity.Authority
 }
@@ -142,8 +144,12 @@ func (w world) open() (*leaves, error) {
 	if err != nil {
 		return nil, err
 	}
-	memory, err := files.New(files.Config{Dir: w.path("files"), Base: base})
-	return &leaves{w, engine, net, roots, memory, moved, authority}, err
+	memory, err := files.New(files.Config{Dir: w.path("files")})
+	if err != nil {
+		return nil, err
+	}
+	claims, err := users.Open(w.path("users"))
+	return &leaves{w, engine, net, roots, memory, claims, moved, authority}, err
 }
 
 // tearDown takes away what containers share, and fails the test if a container
@@ -151,7 +157,7 @@ func (w world) open() (*leaves, error) {
 func (l *leaves) tearDown(t testing.TB) {
 	t.Helper()
 	ctx := context.Background()
-	look, err := New(Config{Dir: l.path("cell"), Containers: Engine(l.engine), Network: l.net, RootFS: l.roots, Files: l.files})
+	look, err := New(Config{Dir: l.path("cell"), Containers: Engine(l.engine), Network: l.net, RootFS: l.roots, Files: l.files, Users: l.users})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +183,7 @@ func (l *leaves) tearDown(t testing.TB) {
 func (l *leaves) config(r *recorder) Config {
 	return Config{
 		Dir: l.path("cell"), Presence: lrp.Cell{ID: "C", MemoryMB: 8192},
-		Containers: Engine(l.engine), Network: l.net, RootFS: l.roots, Files: l.files, Artifacts: l.moved, Identities: l.issuer,
+		Containers: Engine(l.engine), Network: l.net, RootFS: l.roots, Files: l.files, Users: l.users, Artifacts: l.moved, Identities: l.issuer,
 		Blob: func(digest string) (string, error) {
 			if digest != l.Digest {
 				return "", os.ErrNotExist

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ const inits = 1
 
 // settings is what every container of an Engine has in common.
 type settings struct {
-	ids       IDMap
+	ids       IDMap // of a container that has no users of its own
 	helperDir string
 	sysDir    string // a read-only sysfs without submounts
 	devDir    string // what /dev holds
@@ -31,14 +32,24 @@ type settings struct {
 	core      uint64 // likewise
 }
 
-// libConfig returns libcontainer's configuration for spec. It reads no state.
-func (s settings) libConfig(spec Spec) *configs.Config {
-	ids := []configs.IDMap{{ContainerID: 0, HostID: int64(s.ids.Base), Size: int64(s.ids.Size)}}
+// users are the users of the host that a container's are.
+func (s settings) users(spec Spec) IDMap {
+	if spec.Users != (IDMap{}) {
+		return spec.Users
+	}
+	return s.ids
+}
+
+// libConfig returns libcontainer's configuration for spec, which joins the user
+// namespace at the path userNS. It reads no state.
+func (s settings) libConfig(spec Spec, userNS string) *configs.Config {
+	users := s.users(spec)
+	ids := []configs.IDMap{{ContainerID: 0, HostID: int64(users.Base), Size: int64(users.Size)}}
 	return &configs.Config{
 		Rootfs:          filepath.Clean(spec.Rootfs),
 		RootPropagation: unix.MS_PRIVATE | unix.MS_REC,
 		Hostname:        hostname(spec),
-		Namespaces:      s.namespaces(spec.NetNS),
+		Namespaces:      s.namespaces(userNS, spec.NetNS),
 		UIDMappings:     ids,
 		GIDMappings:     ids,
 		Capabilities:    capabilities(spec.Process),
@@ -49,7 +60,6 @@ func (s settings) libConfig(spec Spec) *configs.Config {
 		Mounts:        s.mounts(spec.Mounts),
 		MaskPaths:     maskedPaths(),
 		ReadonlyPaths: readonlyPaths(),
-		Rlimits:       s.rlimits(spec.Process),
 		Cgroups: &cgroups.Cgroup{
 			Path:      filepath.Join("/", s.parent, placeOf(spec.Group, spec.ID)),
 			Resources: s.resources(spec.Limits),
@@ -65,9 +75,9 @@ func hostname(spec Spec) string {
 	return name[max(0, len(name)-hostnameMax):]
 }
 
-func (s settings) namespaces(netns string) configs.Namespaces {
+func (s settings) namespaces(userNS, netns string) configs.Namespaces {
 	all := configs.Namespaces{
-		{Type: configs.NEWUSER}, {Type: configs.NEWNS}, {Type: configs.NEWPID},
+		{Type: configs.NEWUSER, Path: userNS}, {Type: configs.NEWNS}, {Type: configs.NEWPID},
 		{Type: configs.NEWIPC}, {Type: configs.NEWUTS},
 		{Type: configs.NEWNET, Path: netns},
 	}
@@ -94,16 +104,14 @@ func capabilities(p Process) *configs.Capabilities {
 	return &configs.Capabilities{Bounding: set, Effective: set, Permitted: set, Inheritable: set, Ambient: set}
 }
 
-func (s settings) rlimits(p Process) []configs.Rlimit {
-	core := min(p.Core, s.core)
-	limits := []configs.Rlimit{{Type: unix.RLIMIT_CORE, Hard: core, Soft: core}}
+// rlimits are the limits of a process' resources as init takes them.
+func (s settings) rlimits(p Process) string {
+	limits := fmt.Sprintf("%d=%d", unix.RLIMIT_CORE, min(p.Core, s.core))
 	if p.Nofile > 0 {
-		n := min(p.Nofile, s.nofile)
-		limits = append(limits, configs.Rlimit{Type: unix.RLIMIT_NOFILE, Hard: n, Soft: n})
+		limits += fmt.Sprintf(",%d=%d", unix.RLIMIT_NOFILE, min(p.Nofile, s.nofile))
 	}
 	if p.Nproc > 0 {
-		n := min(p.Nproc, s.nproc)
-		limits = append(limits, configs.Rlimit{Type: unix.RLIMIT_NPROC, Hard: n, Soft: n})
+		limits += fmt.Sprintf(",%d=%d", unix.RLIMIT_NPROC, min(p.Nproc, s.nproc))
 	}
 	return limits
 }

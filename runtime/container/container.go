@@ -32,7 +32,7 @@ type Config struct {
 	// CgroupParent names the cgroup below each hierarchy's root that holds one
 	// cgroup per container, for example "cupola". One Engine owns it.
 	CgroupParent string
-	// IDMap is the user and group range of all containers.
+	// IDMap is the user and group range of containers whose Spec names none.
 	IDMap IDMap
 	// Groups are cgroups below the parent that containers may share, by Spec.Group;
 	// each bounds what its containers use together. One that is not named any
@@ -121,6 +121,9 @@ type Spec struct {
 	// NetNS is the path of a network namespace; "" gives an empty one.
 	NetNS  string
 	Limits Limits
+	// Users are the users of the host that the container's are; the zero value is
+	// Config.IDMap.
+	Users IDMap
 	// Group is one of Config.Groups; "" is none.
 	Group string
 	// Stdout and Stderr are inherited as they are; nil is /dev/null. A FIFO opened

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cupola/runtime/container/starter"
+	"cupola/runtime/users"
 )
 
 // cleanupTimeout bounds the removal of a container whose start went wrong.
@@ -90,7 +91,7 @@ func New(cfg Config) (*Engine, error) {
 // Start makes the container and returns when its process is executed. If it
 // fails nothing of the container is left.
 func (e *Engine) Start(ctx context.Context, spec Spec) (State, error) {
-	if err := checkSpec(spec, e.shared.ids); err != nil {
+	if err := checkSpec(spec, e.shared.users(spec)); err != nil {
 		return State{}, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -119,7 +120,13 @@ func (e *Engine) discard(ctx context.Context, id string) error {
 }
 
 func (e *Engine) run(ctx context.Context, spec Spec) (*process, error) {
-	config := e.shared.libConfig(spec)
+	ids := e.shared.users(spec)
+	userNS, err := users.Namespace(users.Range(ids))
+	if err != nil {
+		return nil, err
+	}
+	defer userNS.Close()
+	config := e.shared.libConfig(spec, fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), userNS.Fd()))
 	if err := writeState(e.stateDir(spec.ID), spec.ID, config); err != nil {
 		return nil, err
 	}
@@ -129,7 +136,7 @@ func (e *Engine) run(ctx context.Context, spec Spec) (*process, error) {
 		return nil, err
 	}
 	defer closeAll(tasks)
-	e.giveStdio(spec.Process, spec.Stdout, spec.Stderr)
+	e.giveStdio(ids.Base, spec.Process, spec.Stdout, spec.Stderr)
 	request := starter.Request{ID: spec.ID, First: true, Process: e.command(spec.Process, tasks)}
 	init, err := e.launch(ctx, request, Stdio{Out: spec.Stdout, Err: spec.Stderr}, tasks)
 	if err != nil {

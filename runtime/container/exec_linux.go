@@ -78,8 +78,11 @@ func (e *Engine) enter(ctx context.Context, id string, p Process, stdio Stdio) (
 	proc.Args[0] = "/proc/self/fd/" + strconv.Itoa(first)
 	proc.Args[2] = "/proc/self/fd/" + strconv.Itoa(first+1)
 	proc.Capabilities = capabilities(p)
-	proc.Rlimits = e.shared.rlimits(p)
-	e.giveStdio(p, stdio.In, stdio.Out, stdio.Err)
+	rec, err := readState(e.stateDir(id))
+	if err != nil {
+		return nil, err
+	}
+	e.giveStdio(rec.root(), p, stdio.In, stdio.Out, stdio.Err)
 	return e.launch(ctx, starter.Request{ID: id, Process: proc}, stdio, slices.Concat(tasks, helper))
 }
 

@@ -18,8 +18,21 @@ import (
 type record struct {
 	PID        int    `json:"init_process_pid"`
 	StartTicks uint64 `json:"init_process_start"`
+	Config     struct {
+		UIDMappings []configs.IDMap `json:"uid_mappings"`
+	} `json:"config"`
 	// waiting says that the init was never told to execute its process.
 	waiting bool
+}
+
+// root is the user of the host that is root in the container.
+func (r record) root() uint32 {
+	for _, m := range r.Config.UIDMappings {
+		if m.ContainerID == 0 {
+			return uint32(m.HostID)
+		}
+	}
+	return 0 // no state of ours is without
 }
 
 // newState is libcontainer's state of a container that has no process yet. That

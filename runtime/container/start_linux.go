@@ -61,6 +61,7 @@ func (e *Engine) command(p Process, tasks []*os.File) starter.Process {
 	if len(tasks) > 0 {
 		args = append(args, "--cgroup-fds", fdList(3, len(tasks)))
 	}
+	args = append(args, "--rlimits", e.shared.rlimits(p))
 	cwd := p.Cwd
 	if cwd == "" {
 		cwd = "/"
@@ -83,9 +84,10 @@ func fdList(first, n int) string {
 	return strings.Join(fds, ",")
 }
 
-// giveStdio makes the process the owner of the FIFOs it writes to, so that it
-// may open /dev/stdout. Others' files are left as they are.
-func (e *Engine) giveStdio(p Process, files ...*os.File) {
+// giveStdio makes the process, of a container whose root is base, the owner of the
+// FIFOs it writes to, so that it may open /dev/stdout. Others' files are left as
+// they are.
+func (e *Engine) giveStdio(base uint32, p Process, files ...*os.File) {
 	for _, f := range files {
 		if f == nil {
 			continue
@@ -93,7 +95,7 @@ func (e *Engine) giveStdio(p Process, files ...*os.File) {
 		if info, err := f.Stat(); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
 			continue
 		}
-		if err := f.Chown(int(e.shared.ids.Base+p.UID), int(e.shared.ids.Base+p.GID)); err != nil && !errors.Is(err, os.ErrPermission) {
+		if err := f.Chown(int(base+p.UID), int(base+p.GID)); err != nil && !errors.Is(err, os.ErrPermission) {
 			e.log.Warn("output pipe kept its owner", "err", err)
 		}
 	}

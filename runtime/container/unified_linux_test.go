@@ -80,9 +80,9 @@ func TestLimitsOfProcessorsAndCoreFiles(t *testing.T) {
 	if r := s.resources(Limits{}); r.CpuQuota != 0 || r.CpuPeriod != 0 {
 		t.Errorf("got %d of %d; want no bound", r.CpuQuota, r.CpuPeriod)
 	}
-	for size, want := range map[uint64]uint64{0: 0, 50: 50, 200: 100} {
-		if got := s.rlimits(Process{Core: size})[0]; got.Hard != want || got.Soft != want {
-			t.Errorf("got %+v for a core file of %d; want %d", got, size, want)
+	for size, want := range map[uint64]string{0: "4=0", 50: "4=50", 200: "4=100"} {
+		if got := s.rlimits(Process{Core: size}); got != want {
+			t.Errorf("got %s for a core file of %d; want %s", got, size, want)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 
 	"cupola/runtime/lrp"
 )
@@ -25,14 +26,12 @@ import (
 type Config struct {
 	// Dir is made 0711: containers reach their directories through it.
 	Dir string
-	// Base is the user and group of the host that is root in containers.
-	Base uint32
 }
 
 // Store keeps files. Its methods may be called at the same time.
 type Store struct {
 	cfg   Config
-	chown func(root *os.Root, name string, gid int) error
+	chown func(memory *os.Root, name string, uid, gid int) error
 
 	mu    sync.Mutex // while containers come and go
 	using map[string]*use
@@ -70,16 +69,13 @@ func New(cfg Config) (*Store, error) {
 	if err := errors.Join(os.MkdirAll(cfg.Dir, 0o711), os.Chmod(cfg.Dir, 0o711)); err != nil {
 		return nil, fmt.Errorf("make directory of files: %w", err)
 	}
-	s := &Store{cfg: cfg, using: map[string]*use{}}
-	s.chown = func(root *os.Root, name string, gid int) error {
-		return root.Lchown(name, int(cfg.Base), int(cfg.Base)+gid)
-	}
-	return s, nil
+	return &Store{cfg: cfg, using: map[string]*use{}, chown: (*os.Root).Lchown}, nil
 }
 
-// Create makes the memory of a container. Only where there are to be programs in
-// it can it be mounted so that they run.
-func (s *Store) Create(id string, programs bool) error {
+// Create makes the memory of a container, whose root is the user and group base of
+// the host. Only where there are to be programs in it can it be mounted so that
+// they run.
+func (s *Store) Create(id string, base uint32, programs bool) error {
 	if !filepath.IsLocal(id) || filepath.Base(id) != id {
 		return fmt.Errorf("make memory of container %q: bad ID", id)
 	}
@@ -87,7 +83,7 @@ func (s *Store) Create(id string, programs bool) error {
 	if err := s.claim(id); err != nil {
 		return fmt.Errorf("make memory of container %s: %w", id, err)
 	}
-	err := mount(s.dir(id), s.cfg.Base, programs)
+	err := mount(s.dir(id), base, programs)
 	if err == nil {
 		err = os.Mkdir(filepath.Join(s.dir(id), own), 0o700)
 	}
@@ -197,18 +193,46 @@ func (s *Store) Replace(id, tree string, gid uint32, files []lrp.File) error {
 		return err
 	}
 	defer memory.Close()
-	if err := s.makeTree(memory, tree); err != nil {
+	w, err := s.writer(memory, gid)
+	if err != nil {
+		return err
+	}
+	if err := w.makeTree(memory, tree); err != nil {
 		return fmt.Errorf("make directory of files: %w", err)
 	}
-	return s.fill(memory, tree, gid, files)
+	return w.fill(memory, tree, files)
 }
 
-func (s *Store) makeTree(memory *os.Root, tree string) error {
+// writer makes the files of one container.
+type writer struct {
+	base  int // the user and group that is root in the container
+	gid   int // of the files, as the container knows it
+	chown func(root *os.Root, name string, uid, gid int) error
+}
+
+// writer finds whose a container's memory is: that of its group.
+func (s *Store) writer(memory *os.Root, gid uint32) (writer, error) {
+	info, err := memory.Stat(".")
+	if err != nil {
+		return writer{}, err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return writer{}, errors.ErrUnsupported
+	}
+	return writer{base: int(st.Gid), gid: int(gid), chown: s.chown}, nil
+}
+
+func (w writer) own(root *os.Root, name string, gid int) error {
+	return w.chown(root, name, w.base, w.base+gid)
+}
+
+func (w writer) makeTree(memory *os.Root, tree string) error {
 	if err := memory.Mkdir(tree, 0o755); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			return nil
 		}
 		return err
 	}
-	return errors.Join(memory.Chmod(tree, 0o755), s.chown(memory, tree, 0))
+	return errors.Join(memory.Chmod(tree, 0o755), w.own(memory, tree, 0))
 }

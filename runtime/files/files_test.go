@@ -22,7 +22,7 @@ func plain(t *testing.T) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.chown = func(*os.Root, string, int) error { return nil }
+	s.chown = func(*os.Root, string, int, int) error { return nil }
 	if err := os.MkdirAll(filepath.Join(s.dir("c"), own), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ func TestMounts(t *testing.T) {
 	if os.Getenv("CUPOLA_TEST_ROOT") != "1" {
 		t.Skip("needs CUPOLA_TEST_ROOT=1 and root")
 	}
-	s, err := New(Config{Dir: t.TempDir(), Base: 1 << 20})
+	s, err := New(Config{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,14 +30,14 @@ func TestMounts(t *testing.T) {
 		}
 	})
 	for _, id := range []string{"a", "b"} {
-		if err := s.Create(id, false); err != nil {
+		if err := s.Create(id, 1<<20, false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Create("a", false); err == nil {
+	if err := s.Create("a", 1<<20, false); err == nil {
 		t.Error("got no error for a second memory")
 	}
-	if err := s.Create("../x", false); err == nil {
+	if err := s.Create("../x", 1<<20, false); err == nil {
 		t.Error("got no error for a bad ID")
 	}
 	if err := s.Replace("b", "tree", 2000, []lrp.File{{Path: "d/f", Content: make([]byte, 100<<10)}}); err != nil {
@@ -73,13 +73,13 @@ func BenchmarkContainer(b *testing.B) {
 	if os.Getenv("CUPOLA_TEST_ROOT") != "1" {
 		b.Skip("needs CUPOLA_TEST_ROOT=1 and root")
 	}
-	s, err := New(Config{Dir: b.TempDir(), Base: 1 << 20})
+	s, err := New(Config{Dir: b.TempDir()})
 	if err != nil {
 		b.Fatal(err)
 	}
 	files := []lrp.File{{Path: "instance.crt", Content: make([]byte, 2000)}, {Path: "instance.key", Content: make([]byte, 1700)}}
 	for b.Loop() {
-		err := s.Create("c", false)
+		err := s.Create("c", 1<<20, false)
 		for _, tree := range []string{"credentials", "authority"} {
 			if err == nil {
 				err = s.Replace("c", tree, 2000, files)

@@ -19,12 +19,12 @@ const data = "..data"
 // swap writes files into a new directory and lets the link data lead to it,
 // unless they are what it leads to. A crash leaves the old files or the new;
 // what else it leaves the next swap clears away.
-func (s *Store) swap(root *os.Root, gid uint32, files []lrp.File) error {
+func (w writer) swap(root *os.Root, files []lrp.File) error {
 	if leadsTo(root, files) {
 		return nil
 	}
 	next := ".." + time.Now().UTC().Format("2006_01_02_15_04_05.000000000")
-	if err := s.write(root, next, int(gid), files); err != nil {
+	if err := w.write(root, next, files); err != nil {
 		return errors.Join(err, root.RemoveAll(next))
 	}
 	if err := root.Remove(data + "_tmp"); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -89,41 +89,41 @@ func clear(root *os.Root, files []lrp.File, dirs map[string][]lrp.File) error {
 	return err
 }
 
-func (s *Store) write(root *os.Root, dir string, gid int, files []lrp.File) error {
-	if err := s.makeDir(root, dir); err != nil {
+func (w writer) write(root *os.Root, dir string, files []lrp.File) error {
+	if err := w.makeDir(root, dir); err != nil {
 		return err
 	}
 	for _, f := range files {
 		name := path.Join(dir, f.Path)
-		if err := s.makeDirs(root, path.Dir(name)); err != nil {
+		if err := w.makeDirs(root, path.Dir(name)); err != nil {
 			return err
 		}
-		if err := s.writeFile(root, name, gid, f); err != nil {
+		if err := w.writeFile(root, name, f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Store) makeDirs(root *os.Root, dir string) error {
+func (w writer) makeDirs(root *os.Root, dir string) error {
 	if _, err := root.Lstat(dir); err == nil {
 		return nil
 	}
-	if err := s.makeDirs(root, path.Dir(dir)); err != nil {
+	if err := w.makeDirs(root, path.Dir(dir)); err != nil {
 		return err
 	}
-	return s.makeDir(root, dir)
+	return w.makeDir(root, dir)
 }
 
-func (s *Store) makeDir(root *os.Root, dir string) error {
+func (w writer) makeDir(root *os.Root, dir string) error {
 	if err := root.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
 	// Whatever the umask.
-	return errors.Join(root.Chmod(dir, 0o755), s.chown(root, dir, 0))
+	return errors.Join(root.Chmod(dir, 0o755), w.own(root, dir, 0))
 }
 
-func (s *Store) writeFile(root *os.Root, name string, gid int, f lrp.File) error {
+func (w writer) writeFile(root *os.Root, name string, f lrp.File) error {
 	mode := fs.FileMode(0o440)
 	if f.Program {
 		mode = 0o550
@@ -131,5 +131,5 @@ func (s *Store) writeFile(root *os.Root, name string, gid int, f lrp.File) error
 	if err := root.WriteFile(name, f.Content, 0o400); err != nil {
 		return fmt.Errorf("write file: %w", err)
 	}
-	return errors.Join(s.chown(root, name, gid), root.Chmod(name, mode))
+	return errors.Join(w.own(root, name, w.gid), root.Chmod(name, mode))
 }

@@ -19,7 +19,7 @@ const (
 
 // fill gives a tree its files: each directory at its top as a whole, as in
 // Kubernetes, where each binding is a volume; and the files at its top together.
-func (s *Store) fill(memory *os.Root, tree string, gid uint32, files []lrp.File) error {
+func (w writer) fill(memory *os.Root, tree string, files []lrp.File) error {
 	flat, dirs := sorted(files)
 	root, err := memory.OpenRoot(tree)
 	if err != nil {
@@ -30,12 +30,12 @@ func (s *Store) fill(memory *os.Root, tree string, gid uint32, files []lrp.File)
 		return err
 	}
 	for name, inside := range dirs {
-		if err := s.fillDir(memory, path.Join(tree, name), gid, inside); err != nil {
+		if err := w.fillDir(memory, path.Join(tree, name), inside); err != nil {
 			return err
 		}
 	}
 	if len(flat) > 0 {
-		if err := s.swap(root, gid, flat); err != nil {
+		if err := w.swap(root, flat); err != nil {
 			return err
 		}
 	}
@@ -78,11 +78,11 @@ func drop(memory, root *os.Root, tree string, dirs map[string][]lrp.File) error 
 }
 
 // fillDir gives a directory at the top of a tree its files.
-func (s *Store) fillDir(memory *os.Root, dir string, gid uint32, files []lrp.File) error {
+func (w writer) fillDir(memory *os.Root, dir string, files []lrp.File) error {
 	at := dir
 	if _, err := memory.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		at = next
-		if err := errors.Join(memory.RemoveAll(next), s.makeDir(memory, next)); err != nil {
+		if err := errors.Join(memory.RemoveAll(next), w.makeDir(memory, next)); err != nil {
 			return err
 		}
 	}
@@ -91,7 +91,7 @@ func (s *Store) fillDir(memory *os.Root, dir string, gid uint32, files []lrp.Fil
 		return err
 	}
 	defer root.Close()
-	if err := errors.Join(s.swap(root, gid, files), clear(root, files, nil)); err != nil || at == dir {
+	if err := errors.Join(w.swap(root, files), clear(root, files, nil)); err != nil || at == dir {
 		return err
 	}
 	return memory.Rename(next, dir)

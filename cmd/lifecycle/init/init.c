@@ -4,7 +4,7 @@
  * signals that the daemon sends, and ends as the app did. It starts the further
  * processes of a container as well, and then becomes them.
  *
- *     init [--seccomp FILE] [--cgroup-fds 3,4,5] [--] [argv...]
+ *     init [--seccomp FILE] [--cgroup-fds 3,4,5] [--rlimits 4=0,7=1024] [--] [argv...]
  *
  * As PID 1 without argv it only reaps, until the container is removed.
  *
@@ -135,6 +135,35 @@ static void join(const char *fds)
 		long n = call(__NR_write, fd, "0", 1);
 		if (n < 0)
 			fail(SETUP, "join cgroups by descriptors ", fds, reason(n));
+		if (*s)
+			s++;
+	}
+}
+
+/* number reads the digits at *s and leaves *s behind them. It reports whether
+ * there are any and they fit. */
+static int number(const char **s, unsigned long *n)
+{
+	const char *begin = *s;
+	for (*n = 0; **s >= '0' && **s <= '9'; (*s)++)
+		if (__builtin_mul_overflow(*n, 10UL, n) || __builtin_add_overflow(*n, (unsigned long)(**s - '0'), n))
+			return 0;
+	return *s != begin;
+}
+
+/* limit sets soft and hard limits of resources, by the kernel's numbers. The
+ * process does so itself: the daemon would need CAP_SYS_RESOURCE over the
+ * container's user namespace, which does not belong to the daemon's user. */
+static void limit(const char *limits)
+{
+	for (const char *s = limits; *s;) {
+		unsigned long resource, value;
+		if (!number(&s, &resource) || *s++ != '=' || !number(&s, &value) || (*s && (*s != ',' || !s[1])))
+			fail(SETUP, "--rlimits ", limits, "want limits like 4=0,7=1024");
+		const unsigned long both[2] = {value, value};
+		long err = call(__NR_prlimit64, 0, resource, both, 0);
+		if (err)
+			fail(SETUP, "set limits ", limits, reason(err));
 		if (*s)
 			s++;
 	}
@@ -296,6 +325,8 @@ __attribute__((used)) static _Noreturn void start(long *stack)
 			filter = argv[i + 1];
 		else if (equal(argv[i], "--cgroup-fds"))
 			join(argv[i + 1]);
+		else if (equal(argv[i], "--rlimits"))
+			limit(argv[i + 1]);
 		else
 			fail(SETUP, "flag ", argv[i], "unknown");
 	}

@@ -38,14 +38,13 @@ type Request struct {
 }
 
 // Process is what is executed. The first process of a container has the
-// capabilities and limits of the container's configuration, and none here.
+// capabilities of the container's configuration, and none here.
 type Process struct {
 	Args, Env    []string
 	Cwd          string
 	UID, GID     int
 	Groups       []int
 	Capabilities *configs.Capabilities
-	Rlimits      []configs.Rlimit
 }
 
 // Answer says what has come of a Request.
