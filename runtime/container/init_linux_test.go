@@ -128,7 +128,7 @@ func TestInitPosture(t *testing.T) {
 			kB = strings.TrimSpace(after)
 		}
 	}
-	if err != nil || kB != "4 kB" && kB != "8 kB" {
-		t.Errorf("got %q of memory, %v; want a page of stack, or two where the environment lies on two", kB, err)
+	if err != nil || kB != "4 kB" && kB != "8 kB" && kB != "12 kB" {
+		t.Errorf("got %q of memory, %v; want a page of stack, or up to three where arguments and environment lie on others", kB, err)
 	}
 }

@@ -176,6 +176,11 @@ func TestInitExitCodes(t *testing.T) {
 		{[]string{"--cgroup-fds", "2", "--", "true"}, 125},
 		{[]string{"--cgroup-fds", "x", "--", "true"}, 125},
 		{[]string{"--cgroup-fds", "3,", "--", "true"}, 125},
+		{[]string{"--rlimits", "4=0,7=64", "--", "sh", "-c", "exit $(ulimit -Hn)"}, 64},
+		{[]string{"--rlimits", "7=18446744073709551616", "--", "true"}, 125},
+		{[]string{"--rlimits", "7", "--", "true"}, 125},
+		{[]string{"--rlimits", "7=1,", "--", "true"}, 125},
+		{[]string{"--rlimits", "99=1", "--", "true"}, 125},
 		{[]string{"true"}, 0},
 	}
 	for _, test := range tests {
