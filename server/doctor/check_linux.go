@@ -23,6 +23,7 @@ func (m *machine) checks() []check {
 		{"data dir", false, m.way},
 		{"disk", false, m.disk},
 		{"overlayfs", true, m.overlay},
+		{"users", true, m.users},
 		{"quota", true, m.quota},
 		{"memory", false, m.memory},
 		{"open files", false, m.nofile},

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"cupola/rootfs"
 )
 
 // privileges checks the one thing that much else needs.
@@ -84,6 +86,17 @@ func (m *machine) overlay(context.Context) Result {
 		return failed(fmt.Errorf("%w: the file system of %s carries no overlay", err, m.base()), m.elsewhere())
 	}
 	return failed(err, "run cupola on the machine itself, or in a container that is --privileged; or choose another --data-dir")
+}
+
+// users tries whether containers can have their own users, on the data directory's
+// file system.
+func (m *machine) users(context.Context) Result {
+	err := m.try(func(dir string) error { return rootfs.TryShift(dir, m.IDMap) })
+	if err != nil {
+		return warning(fmt.Sprintf("all containers have the same users of this machine, so that one can exhaust the others' limits: %v", err),
+			"boot Linux 5.19 or later, and put --data-dir on ext4, xfs or btrfs (tmpfs from Linux 6.3)")
+	}
+	return fine("each container has its own")
 }
 
 func mountOverlay(dir string) error {

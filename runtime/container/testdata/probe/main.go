@@ -57,6 +57,12 @@ func main() {
 			hog[i] = 1
 		}
 		fmt.Println("survived")
+	case "take": // takes all that the kernel allows a user
+		runtime.LockOSThread() // whose signals wait
+		take()
+	case "modest":
+		runtime.LockOSThread()
+		modest()
 	case "hostile":
 		hostile()
 	case "usurp": // puts itself where the helper was
