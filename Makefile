@@ -87,6 +87,15 @@ test-root: $(HELPERS) ## run the tests on real containers, mounts and networks
 e2e: build ## drive the built daemon as a user does
 	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola $(TEST) -count=1 -parallel 5 -timeout 20m ./cmd/cupola/...
 
+CHAOS_ROUNDS ?= 60
+CYCLES       ?= 2000
+
+.PHONY: chaos
+chaos: build ## break the daemon in many ways while tenants work, and push and delete apps: some 40 minutes; e2e has a short form
+	@.ci/deps test
+	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_CHAOS_ROUNDS=$(CHAOS_ROUNDS) CUPOLA_CYCLES=$(CYCLES) CUPOLA_IDLE_REQUESTS=500 \
+	  $(TEST) -count=1 -timeout 3h -v -run 'TestChaos$$|TestCycles$$' ./cmd/cupola
+
 KUBE_CACHE ?= $(HOME)/.cache/cupola/kube
 
 .PHONY: test-kube

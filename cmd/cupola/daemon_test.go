@@ -39,6 +39,9 @@ type daemon struct {
 	cmd    *exec.Cmd
 	log    *logBuffer
 	admin  *adminSession
+	// rebooted is a daemon for which the machine has booted since the data
+	// directory was last in use.
+	rebooted bool
 }
 
 // logBuffer gathers what the daemon logs.
@@ -102,6 +105,9 @@ func (d *daemon) start() {
 	d.t.Helper()
 	flags := []string{"serve", "--data-dir", d.dir, "--http", d.addr, "--https", "off", "--allow-loopback", "--admin-password", adminPassword}
 	d.cmd = exec.Command(d.binary, append(flags, d.flags...)...)
+	if d.rebooted {
+		d.cmd = inNewBoot(d.cmd)
+	}
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
 		d.t.Fatal(err)

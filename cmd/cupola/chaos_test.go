@@ -1,0 +1,164 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// chaosRounds is how many faults CI brings about, one of each kind; `make chaos`
+// asks for more.
+const chaosRounds = 8
+
+// TestChaos makes random changes as three tenants while one fault after the
+// other hits the daemon. After each fault everything that was acknowledged must
+// be there, and an app that nobody touched must run on in the same containers.
+// In the end nothing has leaked.
+//
+// CUPOLA_CHAOS_SEED repeats a run as far as chance allows; CUPOLA_CHAOS_ROUNDS
+// says how many faults there are.
+func TestChaos(t *testing.T) {
+	t.Parallel()
+	seed := environ(t, "CUPOLA_CHAOS_SEED", uint64(time.Now().UnixNano()))
+	rounds := int(environ(t, "CUPOLA_CHAOS_ROUNDS", chaosRounds))
+	t.Logf("CUPOLA_CHAOS_SEED=%d CUPOLA_CHAOS_ROUNDS=%d", seed, rounds)
+	c := startChaos(t, rand.New(rand.NewPCG(seed, 1)))
+	order := c.order(rounds)
+	for n, f := range order {
+		c.work(n)
+		began := time.Now()
+		f.hit(c)
+		c.settled()
+		t.Logf("round %d: %s: %d acknowledged so far, %d of %d requests refused; round took %v",
+			n, f.name, c.acknowledged(), c.refused(), c.asked(), time.Since(began).Round(time.Millisecond))
+		if t.Failed() {
+			return
+		}
+	}
+	c.report(order)
+}
+
+// environ is a number of the environment, or the default.
+func environ(t *testing.T, name string, otherwise uint64) uint64 {
+	t.Helper()
+	n, err := strconv.ParseUint(cmp.Or(os.Getenv(name), strconv.FormatUint(otherwise, 10)), 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// chaos is a daemon on a disk of its own, and those who use it.
+type chaos struct {
+	t         *testing.T
+	rand      *rand.Rand
+	d         *daemon
+	disk      *loopDisk
+	tenants   []*tenant
+	untouched []string // GUIDs of the instances of the app that nobody touches
+	restarts  int      // how often the daemon was killed and started
+}
+
+// bystanderApp is the app that nobody touches.
+const bystanderApp = "hello-static"
+
+// startChaos starts a daemon whose data directory is a file system in a file,
+// with an app that runs and three tenants.
+func startChaos(t *testing.T, r *rand.Rand) *chaos {
+	binary := needBinary(t)
+	disk := newLoopDisk(t, 1<<30)
+	d := &daemon{t: t, binary: binary, dir: disk.subdirectory(), addr: "127.0.0.1:0", log: &logBuffer{}, admin: &adminSession{}}
+	t.Cleanup(d.destroy)
+	d.start()
+	if out, err := d.run("push", example(t, "static")); err != nil {
+		t.Fatalf("push: %v\n%s", err, out)
+	}
+	c := &chaos{t: t, rand: r, d: d, disk: disk}
+	c.untouched = guids(d.running(bystanderApp, "web", 1))
+	for n := range 3 {
+		c.tenants = append(c.tenants, newTenant(d, n, r.Uint64()))
+	}
+	return c
+}
+
+// order is which fault each round has: every kind as often as any other, in a
+// random order.
+func (c *chaos) order(rounds int) (order []chaosFault) {
+	for len(order) < rounds {
+		next := slices.Clone(chaosFaults)
+		c.rand.Shuffle(len(next), func(i, j int) { next[i], next[j] = next[j], next[i] })
+		order = append(order, next...)
+	}
+	return order[:rounds]
+}
+
+// work lets the tenants change things beside each other until the fault, which
+// comes at any moment of what they do.
+func (c *chaos) work(round int) {
+	for _, t := range c.tenants {
+		t.begin(round)
+	}
+	<-time.After(200*time.Millisecond + time.Duration(c.rand.Int64N(int64(800*time.Millisecond))))
+}
+
+// settled stops the tenants and holds that all is as it was acknowledged.
+func (c *chaos) settled() {
+	c.t.Helper()
+	for _, t := range c.tenants {
+		t.end()
+	}
+	for _, t := range c.tenants {
+		t.resolve(t.check(c.d, t.remembers()))
+	}
+	c.answers(c.d)
+	if now := guids(c.d.running(bystanderApp, "web", len(c.untouched))); !slices.Equal(now, c.untouched) {
+		c.t.Errorf("the app that nobody touched has instances %v; want %v", now, c.untouched)
+	}
+}
+
+// answers waits until the bystander's page is there.
+func (c *chaos) answers(d *daemon) {
+	c.t.Helper()
+	eventually(c.t, 30*time.Second, func() string {
+		status, body, err := d.get(bystanderApp+".localhost", "/")
+		if err == nil && status == 200 {
+			return ""
+		}
+		return fmt.Sprint(bystanderApp, ": ", status, " ", body, " ", err)
+	})
+}
+
+func (c *chaos) acknowledged() (n int) {
+	for _, t := range c.tenants {
+		n += t.acknowledged
+	}
+	return n
+}
+
+func (c *chaos) refused() (n int) {
+	for _, t := range c.tenants {
+		n += t.refused
+	}
+	return n
+}
+
+func (c *chaos) asked() (n int) {
+	for _, t := range c.tenants {
+		n += t.asked
+	}
+	return n
+}
+
+// report says what held, for docs/reliability.md.
+func (c *chaos) report(order []chaosFault) {
+	times := map[string]int{}
+	for _, f := range order {
+		times[f.name]++
+	}
+	c.t.Logf("%d faults %v: %d acknowledged changes, none lost; %d restarts", len(order), times, c.acknowledged(), c.restarts)
+}
