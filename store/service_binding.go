@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 
@@ -64,6 +65,14 @@ var RouteBindings = &Table[cf.RouteBinding]{
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at"},
 	visible: "(SELECT space_guid FROM service_instances WHERE guid = instance_guid) IN :spaces",
+}
+
+// PassOnCredentials gives all bindings of a user-provided service instance what
+// it says now.
+func (tx *Tx) PassOnCredentials(instance string, credentials json.RawMessage, drain string) error {
+	_, err := tx.exec("service_bindings", "UPDATE service_bindings SET credentials = ?, syslog_drain_url = ?, updated_at = ? WHERE instance_guid = ?",
+		sealedTextColumn{tx.seal, &credentials}, sealedColumn{tx.seal, &drain}, tx.Now.UnixMicro(), instance)
+	return err
 }
 
 // AppServices are the bindings of apps by the app's GUID, in the order in which

@@ -61,6 +61,7 @@ var longWrites = []struct {
 	{method: "DELETE", path: "/v3/spaces/space-1/routes?unmapped=true", status: 202, gone: "/v3/routes/idle-150"},
 	{method: "DELETE", path: "/v3/apps/app-100", status: 202, gone: "/v3/apps/app-100"},
 	{method: "DELETE", path: "/v3/service_instances/instance-big", status: 204, gone: "/v3/service_instances/instance-big"},
+	{method: "PATCH", path: "/v3/service_instances/instance-big", body: `{"credentials": {"a": "b"}, "syslog_drain_url": "https://d.test"}`, status: 200},
 	{method: "DELETE", path: "/v3/users/user-space_developer", status: 202},
 	{method: "POST", path: "/v3/app_usage_events/actions/destructively_purge_all_and_reseed", status: 200},
 	{method: "POST", path: "/v3/apps/app-100/actions/stop", status: 200},

@@ -14,7 +14,7 @@ const (
 	// transaction: about 20 ms of the database.
 	atOnce = 200
 	// skeletons is how many apps are made in one transaction.
-	skeletons = 20
+	skeletons = 10
 )
 
 // applyManifest brings a space's apps to what a manifest says. As in Cloud

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"cupola/server/authz"
+	"cupola/server/bindings"
+	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -117,22 +119,11 @@ func (c *call) updateUserProvided(i *cf.ServiceInstance) (*response, error) {
 // passOn gives what is bound to a user-provided service instance what the
 // instance says now. What an app could not start with is refused.
 func (c *call) passOn(i *cf.ServiceInstance) error {
-	bound, err := store.ServiceBindings.By(c.Tx, "service_instance_guids", i.GUID)
-	if err != nil {
+	if err := c.Tx.PassOnCredentials(i.GUID, i.Credentials, drainOf(i)); err != nil {
 		return err
 	}
-	for _, b := range bound {
-		b.Credentials, b.SyslogDrainURL = i.Credentials, drainOf(i)
-		if err := store.ServiceBindings.Update(c.Tx, b); err != nil {
-			return err
-		}
-		app, err := store.Apps.Get(c.Tx, b.AppGUID)
-		if err != nil {
-			return err
-		}
-		if err := c.bindingsFit(app, theApp); err != nil {
-			return err
-		}
+	if err := c.boundFit(i); err != nil {
+		return err
 	}
 	routes, err := store.RouteBindings.By(c.Tx, "service_instance_guids", i.GUID)
 	if err != nil || i.RouteServiceURL == "" {
@@ -142,6 +133,29 @@ func (c *call) passOn(i *cf.ServiceInstance) error {
 		b.RouteServiceURL = i.RouteServiceURL
 		if err := store.RouteBindings.Update(c.Tx, b); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// boundFit is bindingsFit for all apps that are bound to an instance, in a few
+// statements however many they are.
+func (c *call) boundFit(i *cf.ServiceInstance) error {
+	bound, err := store.ServiceBindings.Where(c.Tx, map[string][]string{"service_instance_guids": {i.GUID}, "type": {cf.BindingApp}})
+	if err != nil {
+		return err
+	}
+	apps, err := store.Apps.By(c.Tx, "guids", guidsOf(bound, func(b *cf.ServiceBinding) string { return b.AppGUID })...)
+	if err != nil {
+		return err
+	}
+	services, err := c.Tx.AppServices(guidsOf(apps, func(a *cf.App) string { return a.GUID })...)
+	if err != nil {
+		return err
+	}
+	for _, app := range apps {
+		if err := bindings.Fit(bindings.Form(app.BindingForm), desire.Bindings(services[app.GUID]), theApp); err != nil {
+			return cf.Unprocessable("%s", err)
 		}
 	}
 	return nil
