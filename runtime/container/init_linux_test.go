@@ -99,6 +99,27 @@ func TestKillOfStopped(t *testing.T) {
 	}
 }
 
+// TestKillOfForkBomb ends a container that has as many processes as it may.
+func TestKillOfForkBomb(t *testing.T) {
+	b := newBench(t)
+	spec := b.spec("app", "bomb")
+	spec.Limits.Pids = 60
+	_, r := b.start(t, spec)
+	waitLine(t, r, "ready\n")
+	if s, err := b.Stats("app"); err != nil || s.Pids < 55 {
+		t.Errorf("got %d processes, %v; want the limit reached", s.Pids, err)
+	}
+	if err := b.Signal("app", syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if exit := b.wait(t, "app"); exit.Code != 143 {
+		t.Errorf("got %+v; want it ended", exit)
+	}
+	if left := b.tree.pids("app"); len(left) > 0 {
+		t.Errorf("got processes %v; want none", left)
+	}
+}
+
 // TestInitPosture has the init be as confined as its app, hold nothing and
 // need no memory.
 func TestInitPosture(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 )
 
 // kin is every process that descends from this one. What a program leaves
-// behind becomes this process' child, and not that of the app, which may not
-// expect it.
+// behind becomes this process' child, and not that of the container's init, so
+// that it ends with the session.
 type kin struct {
 	stop chan struct{}
 
@@ -30,7 +30,7 @@ const reapInterval = 5 * time.Second
 // adopt makes this process the parent of its descendants' orphans.
 func adopt() *kin {
 	k := &kin{own: map[int]bool{}, stop: make(chan struct{})}
-	// Without it orphans go to the app's process, as everywhere.
+	// Without it orphans go to the init, and stay until the container ends.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	go func() {
 		tick := time.NewTicker(reapInterval)

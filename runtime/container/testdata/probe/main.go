@@ -86,6 +86,8 @@ func main() {
 	case "stop":
 		fmt.Println("ready")
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	case "bomb": // has as many processes as it may, until SIGTERM
+		bomb()
 	case "massacre":
 		_ = syscall.Kill(-1, syscall.SIGKILL)
 	case "orphans":

@@ -80,3 +80,22 @@ func clone() (uintptr, syscall.Errno) {
 	pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
 	return pid, errno
 }
+
+func bomb() {
+	var act [4]uintptr
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGTERM), uintptr(unsafe.Pointer(&act)), 0, 8, 0, 0)
+	for failed := 0; failed < 10; {
+		pid, errno := clone()
+		if pid == 0 && errno == 0 {
+			for {
+				_, _, _ = syscall.RawSyscall(syscall.SYS_PPOLL, 0, 0, 0)
+			}
+		}
+		if errno != 0 {
+			failed++
+			time.Sleep(time.Millisecond)
+		}
+	}
+	fmt.Println("ready")
+	syscall.Pause()
+}
