@@ -58,6 +58,7 @@ func (h *house) meter(ctx context.Context) (s metrics.State, err error) {
 	for _, u := range stats.Uses {
 		s.Budgets = append(s.Budgets, metrics.Budget(u))
 	}
+	s.WaitingWrites, s.LongWrites = h.store.WaitingWrites(), h.store.LongWrites()
 	s.DBBytes, s.WALBytes = fileBytes(h.path("db", store.DatabaseFile)), fileBytes(h.path("db", store.DatabaseFile+"-wal"))
 	return s, err
 }

@@ -173,3 +173,6 @@ func (s *Store) measure(tx *Tx, begun time.Time, f func(*Tx) error) {
 
 // LongWrites is how many writes took longer than 250 ms.
 func (s *Store) LongWrites() int64 { return s.long.Load() }
+
+// WaitingWrites is how many writes wait for their turn.
+func (s *Store) WaitingWrites() int { return s.writers.Waiting() }

@@ -44,7 +44,7 @@ func scrape(t *testing.T, m *Metrics) string {
 
 func TestMetrics(t *testing.T) {
 	m := New(Config{Environment: "example.com", Log: slog.New(slog.DiscardHandler), State: func(context.Context) (State, error) {
-		return State{Tally: store.Tally{RunningTasks: 3, RunningTasksMB: 2}, Domains: []string{"cf-apps"}, Routes: 7, Budgets: []Budget{{"apps", 3, 9}}, Refused: map[string]int64{"app": 5, "idle": 2, "address": 1}, DBBytes: 4096, Uptime: time.Minute,
+		return State{Tally: store.Tally{RunningTasks: 3, RunningTasksMB: 2}, Domains: []string{"cf-apps"}, Routes: 7, Budgets: []Budget{{"apps", 3, 9}}, Refused: map[string]int64{"app": 5, "idle": 2, "address": 1}, DBBytes: 4096, WaitingWrites: 6, LongWrites: 8, Uptime: time.Minute,
 			Cells: []lrp.CellUse{{Cell: lrp.Cell{ID: "one", MemoryMB: 100, Containers: 250}, UsedMemoryMB: 30, UsedContainers: 2}, {Cell: lrp.Cell{ID: "two", MemoryMB: 5}, UsedMemoryMB: 9}}}, nil
 	}})
 	m.Requested(Request{Status: 200, Routed: true, Took: 10 * time.Millisecond})
@@ -86,6 +86,8 @@ func TestMetrics(t *testing.T) {
 		`cupola_listener_limit{budget="apps",environment="example.com"} 9`,
 		`cupola_listener_refused_total{environment="example.com",reason="idle"} 2`,
 		"firehose_counter_event_gorouter_backend_exhausted_conns_total" + router + "} 6",
+		`cupola_db_writes_waiting{environment="example.com"} 6`,
+		`cupola_db_long_writes_total{environment="example.com"} 8`,
 		"go_goroutines ", "process_resident_memory_bytes ",
 	} {
 		if !strings.Contains(got, "\n"+want) {

@@ -25,7 +25,11 @@ type State struct {
 	Refused  map[string]int64 // clients of the listeners that were refused or cut off since the start, by reason
 	DBBytes  int64
 	WALBytes int64
-	Uptime   time.Duration
+	// Writes of the database that wait for their turn, and those since the start
+	// that took longer than 250 ms.
+	WaitingWrites int
+	LongWrites    int64
+	Uptime        time.Duration
 }
 
 // Budget is what is used of a budget of the listeners.
@@ -89,7 +93,15 @@ func (t teller) gauge(name, help string, value float64) {
 	if origin, ok := t.labels["origin"]; ok {
 		name = "firehose_value_metric_" + origin + "_" + name
 	}
-	m, err := prometheus.NewConstMetric(prometheus.NewDesc(name, help, nil, t.labels), prometheus.GaugeValue, value)
+	t.tell(name, help, prometheus.GaugeValue, value)
+}
+
+func (t teller) counter(name, help string, value float64) {
+	t.tell(name, help, prometheus.CounterValue, value)
+}
+
+func (t teller) tell(name, help string, kind prometheus.ValueType, value float64) {
+	m, err := prometheus.NewConstMetric(prometheus.NewDesc(name, help, nil, t.labels), kind, value)
 	if err != nil {
 		m = prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(err), err)
 	}
@@ -101,14 +113,6 @@ func (t teller) with(name, value string) teller {
 	labels := prometheus.Labels{name: value}
 	maps.Copy(labels, t.labels)
 	return teller{t.out, labels}
-}
-
-func (t teller) counter(name, help string, value float64) {
-	m, err := prometheus.NewConstMetric(prometheus.NewDesc(name, help, nil, t.labels), prometheus.CounterValue, value)
-	if err != nil {
-		m = prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(err), err)
-	}
-	t.out <- m
 }
 
 // gauges tells of values that need no words beside their names.
@@ -173,4 +177,6 @@ func tellPlatform(t teller, s State) {
 	})
 	t.gauge("cupola_db_size_bytes", "Of the database, without its log.", float64(s.DBBytes))
 	t.gauge("cupola_db_wal_bytes", "Of the database's log.", float64(s.WALBytes))
+	t.gauge("cupola_db_writes_waiting", "Writes that wait for their turn.", float64(s.WaitingWrites))
+	t.counter("cupola_db_long_writes_total", "Writes that held up all others for more than 250 ms.", float64(s.LongWrites))
 }
