@@ -17,7 +17,7 @@ import (
 const (
 	maxBatch     = 64                     // writes
 	maxBatchTime = 25 * time.Millisecond  // from the first write's begin until none joins any longer
-	longWrite    = 250 * time.Millisecond // of one write, which all others wait for: longer is logged
+	longWrite    = 250 * time.Millisecond // of one write, while others wait: longer is logged
 )
 
 type writerKey struct{}
@@ -156,22 +156,23 @@ func (s *Store) endBatch() {
 	}
 }
 
-// measure tells what f did, and logs it where all others waited long for it.
+// measure tells what f did, and logs it where others waited long for it.
 func (s *Store) measure(tx *Tx, begun time.Time, f func(*Tx) error) {
 	took := time.Since(begun)
 	if told := s.held.Load(); told != nil {
 		(*told)(Held{tx.sql.own, took})
 	}
-	if took <= longWrite {
+	waiting := s.writers.Waiting()
+	if took <= longWrite || waiting == 0 {
 		return
 	}
 	s.long.Add(1)
 	user, _ := tx.ctx.Value(writerKey{}).(string)
-	s.log.WarnContext(tx.ctx, "a long write held up all others", slog.Duration("took", took), slog.String("user", user),
+	s.log.WarnContext(tx.ctx, "a long write held up others", slog.Duration("took", took), slog.Int("waiting", waiting), slog.String("user", user),
 		slog.String("function", runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()))
 }
 
-// LongWrites is how many writes took longer than 250 ms.
+// LongWrites is how many writes took longer than 250 ms while others waited.
 func (s *Store) LongWrites() int64 { return s.long.Load() }
 
 // WaitingWrites is how many writes wait for their turn.

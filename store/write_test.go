@@ -382,14 +382,16 @@ func TestLongWritesAreLogged(t *testing.T) {
 	var text bytes.Buffer
 	s := openTest(t)
 	s.log = slog.New(slog.NewTextHandler(&text, nil))
-	write(t, s, func(*Tx) error { return nil })
-	if err := s.Write(As(t.Context(), "somebody"), func(*Tx) error {
+	long := func(*Tx) error {
 		time.Sleep(longWrite + time.Millisecond)
 		return nil
-	}); err != nil {
-		t.Fatal(err)
 	}
-	if got := text.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "user=somebody") || !strings.Contains(got, "TestLongWritesAreLogged") || s.LongWrites() != 1 {
-		t.Errorf("logged %q, %d long writes; want one, with user and function", got, s.LongWrites())
+	write(t, s, long) // nobody waits for it
+	c := gather(t, s)
+	c.add(t.Context(), "somebody", long, c.fine)
+	c.add(t.Context(), "another", insertOrg("waits"), c.fine)
+	c.end()
+	if got := text.String(); strings.Count(got, "user=somebody") != 1 || !strings.Contains(got, "waiting=1") || !strings.Contains(got, "crowd") || s.LongWrites() != int64(strings.Count(got, "\n")) {
+		t.Errorf("logged %q, %d long writes; want one of somebody's, with its function", got, s.LongWrites())
 	}
 }

@@ -26,7 +26,7 @@ type State struct {
 	DBBytes  int64
 	WALBytes int64
 	// Writes of the database that wait for their turn, and those since the start
-	// that took longer than 250 ms.
+	// that took longer than 250 ms while others waited.
 	WaitingWrites int
 	LongWrites    int64
 	Uptime        time.Duration
@@ -178,5 +178,5 @@ func tellPlatform(t teller, s State) {
 	t.gauge("cupola_db_size_bytes", "Of the database, without its log.", float64(s.DBBytes))
 	t.gauge("cupola_db_wal_bytes", "Of the database's log.", float64(s.WALBytes))
 	t.gauge("cupola_db_writes_waiting", "Writes that wait for their turn.", float64(s.WaitingWrites))
-	t.counter("cupola_db_long_writes_total", "Writes that held up all others for more than 250 ms.", float64(s.LongWrites))
+	t.counter("cupola_db_long_writes_total", "Writes that held up others for more than 250 ms.", float64(s.LongWrites))
 }
