@@ -55,6 +55,7 @@ func (h *house) meter(ctx context.Context) (s metrics.State, err error) {
 	s.Cells, s.Routes = h.cellUse(), h.router.Routes()
 	stats := h.gate.Stats()
 	s.Refused = stats.Refused
+	s.Refused["user"] = h.apiSlots.Refused()
 	for _, u := range stats.Uses {
 		s.Budgets = append(s.Budgets, metrics.Budget(u))
 	}

@@ -161,8 +161,11 @@ func TestFloodsLeaveRoom(t *testing.T) {
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	if err != nil || !strings.Contains(string(text), `cupola_listener_refused_total{environment="localhost",reason="app"} `) {
-		t.Errorf("the metrics do not say that clients were refused: %v", err)
+	for _, reason := range []string{"app", "no_request", "idle", "user"} {
+		name := fmt.Sprintf(`cupola_listener_refused_total{environment="localhost",reason=%q} `, reason)
+		if _, n, found := strings.Cut(string(text), name); err != nil || !found || strings.HasPrefix(n, "0\n") {
+			t.Errorf("the metrics do not say that clients were refused for %s: %v", reason, err)
+		}
 	}
 	if strings.Contains(d.log.String(), "too many open files") {
 		t.Error("the daemon ran out of files")

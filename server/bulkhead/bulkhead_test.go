@@ -45,6 +45,9 @@ func TestShare(t *testing.T) {
 	if !s.Take("honest") || s.Used() != 95 {
 		t.Errorf("no slot of %d was left", 100-s.Used())
 	}
+	if s.Refused() != 4 {
+		t.Errorf("%d refusals are counted; want 4", s.Refused())
+	}
 	for range 50 {
 		s.Put("a")
 	}

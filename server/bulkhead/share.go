@@ -10,9 +10,10 @@ import "sync"
 type Share[K comparable] struct {
 	limit, factor int
 
-	mu   sync.Mutex
-	used int
-	by   map[K]int
+	mu      sync.Mutex
+	used    int
+	by      map[K]int
+	refused int64
 }
 
 // NewShare makes limit slots.
@@ -25,6 +26,7 @@ func (s *Share[K]) Take(key K) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.by[key] >= s.factor*(s.limit-s.used) {
+		s.refused++
 		return false
 	}
 	s.by[key]++
@@ -47,6 +49,13 @@ func (s *Share[K]) Used() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.used
+}
+
+// Refused is how often a slot was refused since the start.
+func (s *Share[K]) Refused() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refused
 }
 
 // Limit is how many slots there are.
