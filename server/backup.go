@@ -354,7 +354,7 @@ func (c control) backup(ctx context.Context, o BackupOptions, out *meter) error 
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return fmt.Errorf("the daemon ended: %w", err)
+		return fmt.Errorf("the daemon ended in the middle of the backup: start it again, then repeat the command (%w)", err)
 	}
 	return nil
 }

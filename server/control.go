@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"cupola/rootfs"
@@ -177,6 +178,9 @@ func (c control) send(ctx context.Context, method, path string, body any) (*http
 		return nil, err
 	}
 	res, err := c.http.Do(req)
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+		return nil, errors.New("the daemon ended before it answered: start it again, then repeat the command")
+	}
 	if err != nil {
 		return nil, unwrapURL(err)
 	}
