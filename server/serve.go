@@ -38,6 +38,7 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 	if err := c.normalizeForRoot(); err != nil {
 		return err
 	}
+	protectMemory(c.Log)
 	// Clients that come while the parts are opened wait in the listeners.
 	plain, secure, err := listen(ctx, &c)
 	if err != nil {

@@ -54,6 +54,7 @@ func (s settings) libConfig(spec Spec, userNS string) *configs.Config {
 		GIDMappings:     ids,
 		Capabilities:    capabilities(spec.Process),
 		NoNewPrivileges: true,
+		OomScoreAdj:     new(oomScore),
 		// A keyring per container would count against the 200 that the kernel
 		// allows one mapped user; the seccomp filter denies all use of keys.
 		NoNewKeyring:  true,
@@ -66,6 +67,11 @@ func (s settings) libConfig(spec Spec, userNS string) *configs.Config {
 		},
 	}
 }
+
+// oomScore is what the processes of containers have, so that of what takes as
+// much memory they end first, and the daemon, whose score they would inherit,
+// last.
+const oomScore = 100
 
 func hostname(spec Spec) string {
 	name := spec.Hostname
