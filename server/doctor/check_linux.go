@@ -22,6 +22,7 @@ func (m *machine) checks() []check {
 		{"security", false, m.modules},
 		{"data dir", false, m.way},
 		{"disk", false, m.disk},
+		{"backups", false, m.backups},
 		{"overlayfs", true, m.overlay},
 		{"users", true, m.users},
 		{"quota", true, m.quota},

@@ -2,13 +2,18 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"cupola/server/backup"
 )
 
 const (
@@ -23,7 +28,65 @@ func (m *machine) disk(context.Context) Result {
 	if err := unix.Statfs(m.base(), &st); err != nil {
 		return failed(fmt.Errorf("look at %s: %w", m.base(), err), m.elsewhere())
 	}
+	if err := m.tryWrite(); err != nil {
+		return failed(err, m.elsewhere())
+	}
 	return m.judgeDisk(st.Bavail*uint64(st.Bsize), st.Files, st.Ffree)
+}
+
+// tryWrite brings a small file to the data directory's disk, as root: a file
+// system that is full, or turned read-only after an error, tells by nothing else.
+func (m *machine) tryWrite() error {
+	if !m.superuser {
+		return nil
+	}
+	err := m.try(func(dir string) error {
+		f, err := os.Create(filepath.Join(dir, "file"))
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(make([]byte, 4096))
+		return errors.Join(err, f.Sync(), f.Close())
+	})
+	if err != nil {
+		return fmt.Errorf("%s cannot be written: %w", m.DataDir, err)
+	}
+	return nil
+}
+
+// backups checks that the daemon's own copies of its database are fresh. One is
+// made daily.
+func (m *machine) backups(context.Context) Result {
+	db := filepath.Join(m.DataDir, "db", "cupola.db")
+	made, err := os.Stat(db)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fine("there is no database yet")
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return fine("not looked at: only root may")
+	}
+	if err != nil {
+		return failed(err, m.elsewhere())
+	}
+	copies, err := backup.DatabaseCopies(filepath.Join(m.DataDir, "db", "backups"))
+	if err != nil {
+		return failed(err, "ls -l "+filepath.Join(m.DataDir, "db", "backups"))
+	}
+	return m.judgeBackups(made.Size(), copies)
+}
+
+func (m *machine) judgeBackups(size int64, copies []backup.DatabaseCopy) Result {
+	const late = 48 * time.Hour
+	mend := fmt.Sprintf("sudo journalctl -u cupola | grep 'backup of the database'   # a copy of %s is made daily where there is room", sizeText(uint64(size)))
+	if len(copies) == 0 {
+		return warning("the database has no automatic backup", mend)
+	}
+	age := m.now.Sub(copies[0].Made)
+	text := fmt.Sprintf("the database was backed up %s ago; copies that are kept: %d", age.Round(time.Minute), len(copies))
+	if age > late {
+		return warning(text, mend)
+	}
+	return fine(text)
 }
 
 func (m *machine) judgeDisk(free, files, filesFree uint64) Result {
