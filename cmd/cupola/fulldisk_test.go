@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // smallDisk is a file system of its own, on a loop device.
@@ -162,4 +163,49 @@ func (d *daemon) refusesForRoom() {
 		return
 	}
 	d.t.Fatal("5000 organizations fit on a full disk")
+}
+
+// TestADiskThatTurnsReadOnly ends a file system's writes as the kernel does after
+// an error: apps and reads go on, and changes are refused by name.
+func TestADiskThatTurnsReadOnly(t *testing.T) {
+	s := newSmallDisk(t, 768)
+	d := s.start()
+	if out, err := d.run("push", example(t, "node")); err != nil {
+		t.Fatalf("push: %v\n%s", err, out)
+	}
+	d.api("POST", "/v3/apps/"+d.app("hello-node")+"/processes/web/actions/scale", doc{"instances": 2}, nil)
+	before := d.running("hello-node", "web", 2)
+	defer s.repair(d, d.processes(t))
+	s.must("mount", "-o", "remount,abort", s.dir)
+	status, body := d.postJSON("/v3/organizations", doc{"name": "refused"})
+	if status != http.StatusServiceUnavailable || !strings.Contains(body, `"CF-ServiceUnavailable"`) || !strings.Contains(body, "data directory's disk") || strings.Contains(body, d.dir) {
+		t.Errorf("got %d %s; want 503 CF-ServiceUnavailable, the disk, and no path", status, body)
+	}
+	d.answers("hello-node", "hello from")
+	if after := d.running("hello-node", "web", 2); !slices.Equal(guids(before), guids(after)) {
+		t.Errorf("got instances %v; want %v", guids(after), guids(before))
+	}
+	if out, _ := d.run("doctor", "--data-dir", d.dir); !strings.Contains(out, "cannot be written") {
+		t.Errorf("doctor does not say that the disk cannot be written:\n%s", out)
+	}
+}
+
+// repair makes the disk writable again, as an operator would have to: with all
+// that uses it stopped. pids are the processes of the daemon's containers.
+func (s *smallDisk) repair(d *daemon, pids []string) {
+	s.t.Helper()
+	d.kill()
+	for _, pid := range pids {
+		s.must("kill", "-9", pid)
+	}
+	eventually(s.t, 20*time.Second, func() string {
+		if out, err := exec.Command("umount", "-R", s.dir).CombinedOutput(); err != nil {
+			return string(out)
+		}
+		return ""
+	})
+	if out, err := exec.Command("e2fsck", "-fy", s.dir+".img").CombinedOutput(); err != nil && exec.Command("e2fsck", "-fn", s.dir+".img").Run() != nil {
+		s.t.Fatalf("e2fsck: %v\n%s", err, out)
+	}
+	s.must("mount", "-o", "loop", s.dir+".img", s.dir)
 }

@@ -78,10 +78,24 @@ func CopyDatabase(ctx context.Context, dir string, size int64, now time.Time, wr
 		return c, err
 	}
 	info, err := os.Stat(to)
-	if err != nil {
+	if err := errors.Join(err, antedate(dir, now)); err != nil {
 		return c, err
 	}
 	return DatabaseCopy{File: to, Made: now.UTC().Truncate(time.Second), Bytes: info.Size()}, dropCopies(dir, now)
+}
+
+// antedate renames the copies that a clock which was ahead has dated: they are
+// older than the one made now, which is the last.
+func antedate(dir string, now time.Time) error {
+	all, err := DatabaseCopies(dir)
+	before := now
+	for _, c := range all {
+		if c.Made.After(now) {
+			before = before.Add(-time.Second)
+			err = errors.Join(err, os.Rename(c.File, filepath.Join(dir, copyPrefix+before.UTC().Format(copyStamp)+copySuffix)))
+		}
+	}
+	return err
 }
 
 func removeIfThere(name string) error {

@@ -38,8 +38,8 @@ func TestCopyDatabaseKeepsAFew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if all, err = DatabaseCopies(dir); err != nil || len(all) < keptAnyway || !all[0].Made.Equal(start.Add(100*day)) {
-		t.Errorf("got %v, %v; want %d at least, the newest first", all, err, keptAnyway)
+	if all, err = DatabaseCopies(dir); err != nil || len(all) < keptAnyway || !all[0].Made.Equal(start.Add(-100*day)) {
+		t.Errorf("got %v, %v; want %d at least, the one that was made last first", all, err, keptAnyway)
 	}
 	to := filepath.Join(t.TempDir(), "db")
 	if err := UnpackDatabase(all[0].File, to); err != nil {
