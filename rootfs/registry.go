@@ -1,7 +1,6 @@
 package rootfs
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -10,16 +9,16 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"cupola/runtime/egress"
 )
 
 // Registries says how registries are spoken to. The zero value speaks TLS with those that the machine's CAs vouch for, and
@@ -30,10 +29,9 @@ type Registries struct {
 	// PlainHTTP are the hosts, with their ports, that may be spoken to without TLS.
 	PlainHTTP []string
 	RootCAs   *x509.CertPool // nil: the machine's
-	// Guard refuses addresses, as a net.Dialer's ControlContext does, where a user named the registry, or what it leads to.
-	// Those that are named here, and those of a pull that is Trusted, are an operator's own affair. Nil refuses nothing but
-	// link-local addresses, which no registry may have.
-	Guard func(ctx context.Context, network, address string, conn syscall.RawConn) error
+	// Guard decides where a registry may be that a user named, and what it leads to. Those that are named here, and those
+	// of a pull that is Trusted, are an operator's own affair. Nil takes all for an operator's.
+	Guard *egress.Guard
 }
 
 // Auth is what a registry wants to know. The zero value is nobody.
@@ -60,58 +58,24 @@ func newClient(cfg Registries) *client {
 // newClientThatWaits is newClient for requests whose answers begin so long after they were sent.
 func newClientThatWaits(cfg Registries, answer time.Duration) *client {
 	c := &client{cfg: cfg, answer: answer}
-	anywhere := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: noLinkLocal}
-	c.trusted = c.transport(anywhere.DialContext)
-	if c.users = c.trusted; cfg.Guard == nil {
-		return c
+	operators := egress.Guard{Operator: true}
+	c.trusted = c.transport(operators)
+	if c.users = c.trusted; cfg.Guard != nil {
+		c.users = c.transport(*cfg.Guard)
 	}
-	within, proxies := anywhere, proxyAddresses()
-	within.Control, within.ControlContext = nil, func(ctx context.Context, network, address string, conn syscall.RawConn) error {
-		return errors.Join(noLinkLocal(network, address, conn), cfg.Guard(ctx, network, address, conn))
-	}
-	c.users = c.transport(func(ctx context.Context, network, address string) (net.Conn, error) {
-		if slices.Contains(proxies, address) {
-			return anywhere.DialContext(ctx, network, address)
-		}
-		return within.DialContext(ctx, network, address)
-	})
 	return c
 }
 
-// proxyAddresses are those of the proxies that the environment names: the machine's, wherever they are.
-func proxyAddresses() (all []string) {
-	ports := map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
-	for _, scheme := range []string{"http", "https"} {
-		u, err := http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: scheme, Host: "registry.invalid"}})
-		if err == nil && u != nil {
-			all = append(all, net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), ports[u.Scheme])))
-		}
-	}
-	return all
-}
-
-// transport connects by dial.
-func (c *client) transport(dial func(ctx context.Context, network, address string) (net.Conn, error)) http.RoundTripper {
-	t := &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dial,
-		TLSClientConfig:       &tls.Config{RootCAs: c.cfg.RootCAs, MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout:   10 * time.Second,
-		ResponseHeaderTimeout: c.answer,
-		IdleConnTimeout:       30 * time.Second,
-		ForceAttemptHTTP2:     true,
-		DisableCompression:    true, // blobs have the digest of what is sent
-	}
+// transport connects where a guard allows.
+func (c *client) transport(by egress.Guard) http.RoundTripper {
+	t := by.Transport(10 * time.Second)
+	t.TLSClientConfig = &tls.Config{RootCAs: c.cfg.RootCAs, MinVersion: tls.VersionTLS12}
+	t.TLSHandshakeTimeout = 10 * time.Second
+	t.ResponseHeaderTimeout = c.answer
+	t.IdleConnTimeout = 30 * time.Second
+	t.ForceAttemptHTTP2 = true
+	t.DisableCompression = true // blobs have the digest of what is sent
 	return guarded{t, c.plainAllowed}
-}
-
-// noLinkLocal refuses the addresses at which clouds keep their machines' secrets: references are anybody's to write.
-func noLinkLocal(_, address string, _ syscall.RawConn) error {
-	a, err := netip.ParseAddrPort(address)
-	if err == nil && a.Addr().Unmap().IsLinkLocalUnicast() {
-		return fmt.Errorf("%s is no address of a registry", a.Addr())
-	}
-	return err
 }
 
 // plainAllowed tells whether host may be spoken to without TLS.

@@ -2,22 +2,24 @@ package rootfs
 
 import (
 	"bytes"
-	"context"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
+
+	"cupola/runtime/egress"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -277,7 +279,7 @@ func isError(err, want error) bool { return errors.Is(err, want) }
 func TestNoLinkLocal(t *testing.T) {
 	t.Parallel()
 	for address, ok := range map[string]bool{"169.254.169.254:80": false, "[fe80::1%eth0]:443": false, "[::ffff:169.254.169.254]:80": false, "127.0.0.1:80": true, "10.0.0.1:443": true, "[2001:db8::1]:443": true} {
-		if err := noLinkLocal("tcp", address, nil); (err == nil) != ok {
+		if err := (egress.Guard{Operator: true}).Control(t.Context(), "tcp", address, nil); (err == nil) != ok {
 			t.Errorf("%s: got %v; want ok %t", address, err, ok)
 		}
 	}
@@ -288,21 +290,19 @@ func TestNoLinkLocal(t *testing.T) {
 func TestWhereUsersRegistriesAre(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
-	secret := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
+	secret := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, `{"token":"of the cloud"}`)
 	}))
-	defer secret.Close()
-	refused := errors.New("not there")
-	guard := func(address string) func(context.Context, string, string, syscall.RawConn) error {
-		return func(_ context.Context, _, to string, _ syscall.RawConn) error {
-			if to == address {
-				return refused
-			}
-			return nil
-		}
+	secret.Config.ConnState = func(net.Conn, http.ConnState) { asked.Add(1) }
+	l, err := net.Listen("tcp4", "127.9.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	hidden := strings.TrimPrefix(secret.URL, "https://")
+	secret.Listener.Close()
+	secret.Listener = l
+	secret.StartTLS()
+	defer secret.Close()
+	hiding := &egress.Guard{Local: true, Containers: netip.MustParsePrefix("127.9.0.0/16")}
 	reg := newRegistry(t, loginNone)
 	ref, digest := reg.push("team/app", imageOf(t, v1.Config{}, tarText(t, "a=1")))
 	for name, spoil := range map[string]func(http.ResponseWriter, *http.Request, http.Handler) bool{
@@ -321,7 +321,7 @@ func TestWhereUsersRegistriesAre(t *testing.T) {
 	} {
 		cfg := reg.config()
 		cfg.RootCAs.AddCert(secret.Certificate())
-		cfg.Guard = guard(hidden)
+		cfg.Guard = hiding
 		s := newStore(t, Config{Registries: cfg})
 		reg.setSpoil(spoil)
 		if _, err := s.Resolve(t.Context(), ref, Auth{}); err == nil { // the library has rules of its own for where one logs in
@@ -333,10 +333,10 @@ func TestWhereUsersRegistriesAre(t *testing.T) {
 		t.Errorf("%d requests came where none may", n)
 	}
 	cfg := reg.config()
-	cfg.Guard = guard(reg.host)
+	cfg.Guard = &egress.Guard{}
 	s := newStore(t, Config{Registries: cfg})
-	if _, err := s.Resolve(t.Context(), ref, Auth{}); err == nil || !strings.Contains(err.Error(), refused.Error()) {
-		t.Errorf("got %v; want %v", err, refused)
+	if _, err := s.Resolve(t.Context(), ref, Auth{}); !errors.Is(err, egress.ErrAddress) {
+		t.Errorf("got %v; want %v", err, egress.ErrAddress)
 	}
 	if got, err := s.resolve(t.Context(), place{ref: ref, trusted: true}); err != nil || got != digest {
 		t.Errorf("an operator's pull: got %q, %v", got, err)
@@ -349,7 +349,7 @@ func TestWhereUsersRegistriesAre(t *testing.T) {
 		t.Errorf("a mirror: got %q, %v", got, err)
 	}
 	cfg = reg.config()
-	cfg.Guard, cfg.PlainHTTP = guard(reg.host), []string{reg.host}
+	cfg.Guard, cfg.PlainHTTP = &egress.Guard{}, []string{reg.host}
 	s = newStore(t, Config{Registries: cfg})
 	if got, err := s.Resolve(t.Context(), ref, Auth{}); err != nil || got != digest {
 		t.Errorf("one that may be spoken to without TLS: got %q, %v", got, err)

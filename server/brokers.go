@@ -21,7 +21,7 @@ func (h *house) newBrokers() (*broker.Loop, error) {
 		return nil, err
 	}
 	client := osb.New(osb.Config{APIInfo: strings.TrimPrefix(h.apiURL(), "http://") + "/", RootCAs: roots})
-	return broker.New(broker.Config{Store: h.store, Client: client, Log: h.Log, Front: h.frontOf, Where: h.outward()}), nil
+	return broker.New(broker.Config{Store: h.store, Client: client, Log: h.Log, Front: h.frontOf, Where: h.egress()}), nil
 }
 
 // parameters asks a broker for the parameters of what it has.

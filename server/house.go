@@ -161,7 +161,8 @@ func (h *house) openRoots(context.Context) (err error) {
 		return err
 	}
 	registries := h.Registries
-	registries.Guard = h.outward().Control
+	guard := h.egress()
+	registries.Guard = &guard
 	h.roots, err = rootfs.New(rootfs.Config{Dir: h.path("rootfs"), IDMap: rootfs.IDMap(idMap), Tools: lifecycle.Tools(), Registries: registries, Log: h.Log})
 	return err
 }
@@ -187,7 +188,7 @@ func (h *house) openNetwork(context.Context) (err error) {
 func (h *house) openCell(ctx context.Context) (err error) {
 	h.logs = logcache.New(logcache.Config{Dir: h.path("logs"), Log: h.Log})
 	h.logs.Load(h.path("logs.gob"), h.Log)
-	h.drains = drain.New(drain.Config{Where: h.outward(), Report: h.reportDrain})
+	h.drains = drain.New(drain.Config{Where: h.egress(), Report: h.reportDrain})
 	artifacts, err := artifact.New(artifact.Config{Dir: h.path("artifacts")})
 	if err != nil {
 		return err
@@ -225,7 +226,7 @@ func (h *house) openControl(ctx context.Context) (err error) {
 	if h.uaa, err = uaa.New(ctx, uaa.Config{Store: h.store, Passwords: h.Passwords, Log: h.Log}); err != nil {
 		return err
 	}
-	h.router, h.routing = router.New(router.Config{Log: h.Log, AccessLog: h.logAccess, DistrustForwarded: true, Services: h.outward(), Gate: h.gate}), newRouting()
+	h.router, h.routing = router.New(router.Config{Log: h.Log, AccessLog: h.logAccess, DistrustForwarded: true, Services: h.egress(), Gate: h.gate}), newRouting()
 	h.openPorts()
 	h.openDirector()
 	h.deploys = deploy.New(deploy.Config{Store: h.store, Within: api.WithinQuota, Log: h.Log})

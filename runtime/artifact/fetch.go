@@ -16,6 +16,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"cupola/runtime/egress"
 )
 
 // Fetch brings an archive onto this machine. One whose cache key is known is
@@ -108,6 +110,9 @@ func again(ctx context.Context, f func() error) error {
 		}
 		if p, ok := errors.AsType[permanent](err); ok {
 			return p.error
+		}
+		if errors.Is(err, egress.ErrAddress) {
+			return err
 		}
 		select {
 		case <-time.After(time.Duration(n) * 500 * time.Millisecond):

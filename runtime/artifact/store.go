@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 	"time"
 
 	"cupola/runtime/durable"
+	"cupola/runtime/egress"
 )
 
 // Diego's limits.
@@ -100,11 +100,10 @@ func New(cfg Config) (*Store, error) {
 			return nil, err
 		}
 	}
-	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
-		TLSHandshakeTimeout: 30 * time.Second, ResponseHeaderTimeout: time.Minute, IdleConnTimeout: time.Minute,
-		DisableCompression: true, // or a checksum would be of something else
-	}
+	// Clients of the BBS are operators: they may run anything anywhere.
+	transport := egress.Guard{Operator: true}.Transport(30 * time.Second)
+	transport.TLSHandshakeTimeout, transport.ResponseHeaderTimeout, transport.IdleConnTimeout = 30*time.Second, time.Minute, time.Minute
+	transport.DisableCompression = true // or a checksum would be of something else
 	return &Store{
 		dir: cfg.Dir, max: cmp.Or(cfg.MaxBytes, maxBytes), client: &http.Client{Transport: transport},
 		slots: make(chan struct{}, concurrent), keys: map[string]*use{},

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"cupola/runtime/egress"
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbsrows"
 	"cupola/server/bbs/model"
@@ -42,7 +43,8 @@ type callbacks struct {
 }
 
 func newCallbacks(c Config) *callbacks {
-	client := &http.Client{Timeout: callTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	// Clients of the BBS are operators: they may run anything anywhere.
+	client := &http.Client{Timeout: callTimeout, Transport: egress.Guard{Operator: true}.Transport(callTimeout), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return &callbacks{Config: c, http: client, calls: map[string]bool{}}
 }
 

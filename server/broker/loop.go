@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"cupola/runtime/egress"
 	"cupola/server/osb"
-	"cupola/server/outward"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -26,7 +26,7 @@ type Config struct {
 
 	// Where says where brokers of spaces may not be whatever the rules of
 	// security groups; with its Local they may be on the loopback.
-	Where outward.Guard
+	Where egress.Guard
 
 	FirstPoll   time.Duration // until the first poll; it doubles with every poll: 1 s
 	LongestPoll time.Duration // 60 s, Cloud Controller's interval

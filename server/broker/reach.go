@@ -10,8 +10,8 @@ import (
 	"strings"
 	"syscall"
 
+	"cupola/runtime/egress"
 	"cupola/server/osb"
-	"cupola/server/outward"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -23,7 +23,7 @@ import (
 // let a developer ask whatever the platform's host can.
 type reach struct {
 	anywhere bool
-	where    outward.Guard
+	where    egress.Guard
 	domains  []string // whose hosts are the platform's own
 	rules    []cf.SecurityRule
 }
@@ -58,7 +58,7 @@ func (l *Loop) target(s *step, b *cf.ServiceBroker) osb.Broker {
 
 var errOutOfReach = errors.New("the apps of the broker's space may not connect to it by their security groups")
 
-func (r *reach) dialer(front func(port string) string, where outward.Guard) func(context.Context, string, string) (net.Conn, error) {
+func (r *reach) dialer(front func(port string) string, where egress.Guard) func(context.Context, string, string) (net.Conn, error) {
 	r.where = where
 	guarded := net.Dialer{Control: r.control}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -76,14 +76,16 @@ func (r *reach) dialer(front func(port string) string, where outward.Guard) func
 // control refuses to connect to an address that is out of reach. A name was
 // resolved by then: it cannot change afterwards.
 func (r *reach) control(_, address string, _ syscall.RawConn) error {
-	if r.anywhere {
-		return nil
-	}
 	at, err := netip.ParseAddrPort(address)
-	if err == nil && !r.allows(at) {
-		err = errOutOfReach
+	switch {
+	case err != nil:
+		return err
+	case r.anywhere:
+		return egress.Guard{Operator: true}.Check(at)
+	case !r.allows(at):
+		return errOutOfReach
 	}
-	return err
+	return nil
 }
 
 // isOurs tells whether a host is below one of the platform's domains.
@@ -96,10 +98,10 @@ func (r *reach) isOurs(host string) bool {
 // the host's own loopback and links, whatever its range, and one for networks
 // neither to the host nor to containers: networks are other machines.
 func (r *reach) allows(at netip.AddrPort) bool {
-	ip := outward.Plain(at.Addr())
+	ip := egress.Plain(at.Addr())
 	inside := r.where.Containers.IsValid() && r.where.Containers.Contains(ip)
 	switch {
-	case outward.Forbidden(ip):
+	case egress.Guard{Operator: true}.Check(at) != nil:
 		return false
 	case ip.IsLoopback():
 		return r.where.Local

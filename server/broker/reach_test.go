@@ -3,18 +3,20 @@ package broker
 import (
 	"net"
 	"net/netip"
+	"strings"
 	"testing"
 
+	"cupola/runtime/egress"
+	"cupola/runtime/egress/egresstest"
 	"cupola/server/osb"
 	"cupola/server/osb/osbtest"
-	"cupola/server/outward"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
 // TestReach asks which addresses the rules of a space let its brokers be at.
 func TestReach(t *testing.T) {
-	r := &reach{where: outward.Guard{Containers: netip.MustParsePrefix("10.251.0.0/16")}, rules: []cf.SecurityRule{
+	r := &reach{where: egress.Guard{Containers: netip.MustParsePrefix("10.251.0.0/16")}, rules: []cf.SecurityRule{
 		{Protocol: "all", Destination: "0.0.0.0-9.255.255.255"},
 		{Protocol: "tcp", Destination: "10.1.0.0/16, 10.9.9.9", Ports: "443,8000-8100"},
 		{Protocol: "udp", Destination: "10.2.0.0/16", Ports: "53"},
@@ -102,5 +104,32 @@ func TestReachOfThisMachine(t *testing.T) {
 		if got := r.allows(netip.MustParseAddrPort(own + ":9100")); got != c.want {
 			t.Errorf("%+v: got %t; want %t", c.rule, got, c.want)
 		}
+	}
+}
+
+// A broker is led no further than its rules, by whatever form of an address; an
+// admin's not to where nobody may be.
+func TestBrokersAreGuarded(t *testing.T) {
+	n := egresstest.New(t)
+	all := []cf.SecurityRule{{Protocol: "all", Destination: "0.0.0.0/0"}, {Protocol: "all", Destination: "::/0"}}
+	for name, c := range map[string]struct {
+		reach reach
+		guard egress.Guard
+		want  error
+	}{
+		"of a space": {reach{rules: all}, egresstest.Strict, errOutOfReach},
+		"an admin's": {reach{anywhere: true}, egress.Guard{Operator: true}, egress.ErrAddress},
+	} {
+		dial := c.reach.dialer(func(string) string { return "" }, c.guard)
+		client := osb.New(osb.Config{})
+		for _, target := range n.Refused(c.guard) {
+			_, err := client.Catalog(t.Context(), osb.Broker{URL: "http://" + target.Address, Dial: dial}, "user")
+			if err == nil || !strings.Contains(err.Error(), c.want.Error()) {
+				t.Errorf("%s: %s (%s): got %v; want %v", name, target.Name, target.Address, err, c.want)
+			}
+		}
+	}
+	if c := n.Connections(); c > 0 {
+		t.Errorf("%d connections were made", c)
 	}
 }

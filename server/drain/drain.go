@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"time"
 
-	"cupola/server/outward"
+	"cupola/runtime/egress"
 )
 
 // Drain is where the log of an app goes.
@@ -37,7 +37,7 @@ const (
 
 // dialer connects to drains.
 type dialer struct {
-	where outward.Guard
+	where egress.Guard
 }
 
 // dial connects to a drain.
@@ -48,7 +48,7 @@ func (d dialer) dial(ctx context.Context, to Drain) (net.Conn, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	plain := net.Dialer{ControlContext: d.where.Control}
+	plain := d.where.Dialer(dialTime)
 	switch u.Scheme {
 	case "syslog":
 		return plain.DialContext(ctx, "tcp", hostPort(u, portTCP))
@@ -57,7 +57,7 @@ func (d dialer) dial(ctx context.Context, to Drain) (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		secure := tls.Dialer{NetDialer: &plain, Config: config}
+		secure := tls.Dialer{NetDialer: plain, Config: config}
 		return secure.DialContext(ctx, "tcp", hostPort(u, portTLS))
 	}
 	return nil, fmt.Errorf("a drain's URL must begin with syslog:// or syslog-tls://, not %s://", u.Scheme)

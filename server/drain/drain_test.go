@@ -21,7 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cupola/server/outward"
+	"cupola/runtime/egress"
 )
 
 // reports gathers what apps are told.
@@ -45,7 +45,7 @@ func (r *reports) all() string {
 func open(t *testing.T, local bool) (*Drains, *reports) {
 	t.Helper()
 	r := &reports{}
-	d := New(Config{Report: r.add, Where: outward.Guard{Local: local}})
+	d := New(Config{Report: r.add, Where: egress.Guard{Local: local}})
 	t.Cleanup(d.Close)
 	return d, r
 }
@@ -176,7 +176,7 @@ func TestNobodyWaits(t *testing.T) {
 		time.Sleep(reportInterval + time.Second)
 		synctest.Wait()
 		const want = "a: 7 messages lost for application a in user provided syslog drain with url syslog://127.0.0.1:1"
-		if got := told.all(); !strings.Contains(got, want) || strings.Contains(got, "secret") || !strings.Contains(got, outward.ErrAddress.Error()) {
+		if got := told.all(); !strings.Contains(got, want) || strings.Contains(got, "secret") || !strings.Contains(got, egress.ErrAddress.Error()) {
 			t.Errorf("got %q; want %q, and why", got, want)
 		}
 	})

@@ -5,7 +5,7 @@ import (
 	"context"
 	"sync"
 
-	"cupola/server/outward"
+	"cupola/runtime/egress"
 )
 
 // Config is what Drains need.
@@ -13,7 +13,7 @@ type Config struct {
 	// Report says in an app's log what became of its drain.
 	Report func(appGUID, text string)
 	// Where says where drains may be.
-	Where outward.Guard
+	Where egress.Guard
 }
 
 // Drains are the drains of all apps.

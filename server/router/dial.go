@@ -53,5 +53,5 @@ func (r *Router) closeIdle() {
 	for _, b := range r.index.Load().backends {
 		b.transport.CloseIdleConnections()
 	}
-	r.forward.outward.CloseIdleConnections()
+	r.forward.services.CloseIdleConnections()
 }

@@ -20,12 +20,12 @@ var errNoEndpoint = errors.New("no endpoint is left")
 // forwarder takes admitted exchanges to their endpoints.
 type forwarder struct {
 	proxy       *httputil.ReverseProxy
-	outward     *http.Transport // to route services that are no apps
+	services    *http.Transport // to route services that are no apps
 	maxAttempts int
 }
 
 func newForwarder(c Config) *forwarder {
-	f := &forwarder{maxAttempts: c.MaxAttempts, outward: serviceTransport(c)}
+	f := &forwarder{maxAttempts: c.MaxAttempts, services: serviceTransport(c)}
 	f.proxy = &httputil.ReverseProxy{
 		Rewrite:        rewrite,
 		Transport:      f,
@@ -80,7 +80,7 @@ func rewrite(pr *httputil.ProxyRequest) {
 func (f *forwarder) RoundTrip(req *http.Request) (*http.Response, error) {
 	x := exchangeOf(req.Context())
 	if x.pool == nil { // a route service that is no app of ours
-		return f.outward.RoundTrip(req)
+		return f.services.RoundTrip(req)
 	}
 	candidates, lastErr := x.candidates, errNoEndpoint
 	if req.Body != nil {

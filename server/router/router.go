@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"cupola/runtime/egress"
 	"cupola/server/bulkhead"
-	"cupola/server/outward"
 )
 
 // Config is how a Router works; only Log must be set.
@@ -30,7 +30,7 @@ type Config struct {
 	// is JSESSIONID (gorouter).
 	StickyCookies []string
 	// Services says where route services may be that are no apps of ours.
-	Services outward.Guard
+	Services egress.Guard
 	// ServiceCAs vouch for route services; nil is the machine's.
 	ServiceCAs *x509.CertPool
 	// Gate bounds connections and requests; nil is one for a process that may open

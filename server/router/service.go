@@ -3,7 +3,6 @@ package router
 import (
 	"crypto/tls"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -92,9 +91,8 @@ func (x *exchange) toService(out *http.Request) {
 
 // serviceTransport connects to route services that are no apps of ours.
 func serviceTransport(c Config) *http.Transport {
-	dialer := &net.Dialer{Timeout: c.Timeouts.Dial, ControlContext: c.Services.Control}
 	return &http.Transport{
-		DialContext:           dialer.DialContext,
+		DialContext:           c.Services.Dialer(c.Timeouts.Dial).DialContext,
 		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.ServiceCAs},
 		TLSHandshakeTimeout:   c.Timeouts.Dial,
 		DisableCompression:    true,

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"cupola/server/outward"
+	"cupola/runtime/egress"
 )
 
 // relay is a route service: it sends requests on, changed as its user wants.
@@ -54,7 +54,7 @@ func serviced(t *testing.T, r *relay, timeouts Timeouts) (s *site, app chan http
 	t.Cleanup(service.Close)
 	cas := x509.NewCertPool()
 	cas.AddCert(service.Certificate())
-	s = newSite(t, Config{Services: outward.Guard{Local: true}, ServiceCAs: cas, DistrustForwarded: true, Timeouts: timeouts})
+	s = newSite(t, Config{Services: egress.Guard{Local: true}, ServiceCAs: cas, DistrustForwarded: true, Timeouts: timeouts})
 	r.to = s.addr
 	app = make(chan http.Header, 10)
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

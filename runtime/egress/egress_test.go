@@ -1,4 +1,4 @@
-package outward
+package egress
 
 import (
 	"errors"
@@ -42,6 +42,17 @@ func TestGuard(t *testing.T) {
 		{"[::ffff:169.254.169.254]:80", false, false},
 		{"[64:ff9b::169.254.169.254]:80", false, false},
 		{"[fe80::1%lo]:80", false, false},
+		{"[::]:80", false, false},
+		{"[::127.0.0.1]:80", false, true},
+		{"[2002:7f00:1::1]:80", false, true},
+		{"[2002:a9fe:a9fe::1]:80", false, false},
+		{"[2002:afb:304::]:80", false, false},
+		{"[64:ff9b:1::169.254.169.254]:80", false, false},
+		{"[64:ff9b:1:a9fe:a9:fe00::]:80", false, false},
+		{"[2001:0:a9fe:a9fe::]:80", false, false},
+		{"[2001:0:c000:201::5601:5601]:80", false, false}, // of a client at 169.254.169.254
+		{"0.1.2.3:80", false, false},
+		{"255.255.255.255:80", false, false},
 		{"[fd00:ec2::254]:80", false, false},
 		{"[fd20:ce::254]:80", false, false},
 		{"168.63.129.16:80", false, false},

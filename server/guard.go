@@ -6,12 +6,12 @@ import (
 	"strconv"
 	"strings"
 
-	"cupola/server/outward"
+	"cupola/runtime/egress"
 )
 
-// outward says where the daemon may connect when a user names the address.
-func (h *house) outward() outward.Guard {
-	return outward.Guard{Local: h.AllowLoopback, Containers: names(h.DataDir).Subnet, Doors: h.isDoor}
+// egress says where the daemon may connect when a user names the address.
+func (h *house) egress() egress.Guard {
+	return egress.Guard{Local: h.AllowLoopback, Containers: names(h.DataDir).Subnet, Doors: h.isDoor}
 }
 
 // isDoor tells whether an address leads to apps, as it does for everybody who
