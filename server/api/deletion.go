@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -226,8 +227,15 @@ func gone(err error) (bool, error) {
 	return false, err
 }
 
+// maxReasons is how many reasons a failed deletion tells: a broker can fail for
+// thousands of bindings, and each reason can be long.
+const maxReasons = 20
+
 // fault is why a deletion failed, as its job shows it.
 func (d *deletion) fault(c *call, j *cf.Job) *cf.Error {
+	if more := len(d.failed) - maxReasons; more > 0 {
+		d.failed = append(d.failed[:maxReasons], fmt.Sprintf("and %d more", more))
+	}
 	what := "\t" + strings.Join(d.failed, "\n\n\t")
 	switch j.Operation {
 	case jobDeleteSpace:

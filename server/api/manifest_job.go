@@ -47,7 +47,7 @@ func applyManifest(c *call) (*response, error) {
 		return res, err
 	})(c)
 	for more := small; more && err == nil; { // it fails as a large one does, but at the first look
-		more, err = c.s.advance(c.Context(), job.GUID)
+		more, err = c.s.advance(store.As(c.Context(), c.identity.guid()), job.GUID)
 	}
 	return res, err
 }

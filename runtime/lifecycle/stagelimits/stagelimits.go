@@ -9,6 +9,7 @@ package stagelimits
 
 import "fmt"
 
+// What is accepted of one staging.
 const (
 	Processes         = 50       // of an app
 	Sidecars          = 50       // of an app
