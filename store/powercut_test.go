@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"cupola/runtime/durable"
 	"cupola/store/blob"
 	"cupola/store/cf"
 	"cupola/test/powercut"
@@ -264,7 +265,7 @@ func missingOf(t *testing.T, dir string, acks []acknowledged) (missing int, err 
 
 func isWhole(blobs *blob.Store, digest string) (bool, error) {
 	f, err := blobs.Open(digest)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, durable.ErrDamaged) {
 		return false, nil
 	}
 	if err != nil {
