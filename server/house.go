@@ -105,7 +105,7 @@ func open(ctx context.Context, c Config) (*house, error) {
 		what string
 		open func(context.Context) error
 	}{
-		{"data directory", h.openDir}, {"limits", h.openLimits}, {"API's address", h.sayAPI}, {"store", h.openStore}, {"network's addresses", h.openSubnet}, {"root filesystems", h.openRoots}, {"volumes", h.openVolumes},
+		{"data directory", h.openDir}, {"data directory", h.checkWay}, {"limits", h.openLimits}, {"API's address", h.sayAPI}, {"store", h.openStore}, {"network's addresses", h.openSubnet}, {"root filesystems", h.openRoots}, {"volumes", h.openVolumes},
 		{"metrics", h.openMetrics}, {"containers", h.openContainers}, {"network", h.openNetwork}, {"cell", h.openCell},
 		{"seeds", h.openSeeds}, {"ssh proxy", h.openSSH}, {"control plane", h.openControl}, {"built-in service broker", h.openDataServices},
 	} {
@@ -142,6 +142,27 @@ func (h *house) openDir(context.Context) error {
 	// For who finds the lock and not the name the directory was given by.
 	_, err = lock.WriteAt([]byte(h.DataDir+"\n"), 0)
 	return err
+}
+
+// checkWay refuses a data directory that containers cannot reach their files in:
+// their users have no rights of root's. Without it all stagings would fail.
+func (h *house) checkWay(context.Context) error {
+	real, err := filepath.EvalSymlinks(h.DataDir)
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{h.DataDir, real} {
+		for ; dir != "/"; dir = filepath.Dir(dir) {
+			info, err := os.Stat(dir)
+			if err != nil {
+				return err
+			}
+			if info.Mode().Perm()&0o001 == 0 {
+				return fmt.Errorf("containers reach their files through %s, which does not let other users pass (mode %#o): run 'chmod o+x %s', or give another --data-dir", dir, info.Mode().Perm(), dir)
+			}
+		}
+	}
+	return nil
 }
 
 func (h *house) openStore(ctx context.Context) (err error) {

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,5 +19,30 @@ func TestOpenSaysWhatItCannot(t *testing.T) {
 	h, err := open(t.Context(), Config{DataDir: file})
 	if err == nil || h != nil || !strings.Contains(err.Error(), "open the data directory") {
 		t.Errorf("got %v, %v; want what could not be opened", h, err)
+	}
+}
+
+// TestOpenRefusesAClosedWay has a directory above the data directory that containers
+// cannot pass: the daemon says so, with the mend, before it is ready.
+func TestOpenRefusesAClosedWay(t *testing.T) {
+	base, err := os.MkdirTemp("", "way")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(base) })
+	if err := errors.Join(os.Chmod(base, 0o755), os.Mkdir(filepath.Join(base, "closed"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	closed := filepath.Join(base, "closed")
+	_, err = open(t.Context(), Config{DataDir: filepath.Join(closed, "data"), Log: slog.New(slog.DiscardHandler)})
+	if err == nil || !strings.Contains(err.Error(), "run 'chmod o+x "+closed+"'") {
+		t.Errorf("got %v; want the directory and the mend", err)
+	}
+	h := &house{Config: Config{DataDir: filepath.Join(closed, "data")}}
+	if err := os.Chmod(closed, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.checkWay(t.Context()); err != nil {
+		t.Errorf("got %v; want it passed after the mend", err)
 	}
 }

@@ -40,18 +40,23 @@ func bind(source, destination string, flags int) *configs.Mount {
 	return &configs.Mount{Source: source, Destination: destination, Device: "bind", Flags: unix.MS_BIND | flags}
 }
 
-// maskedPaths is Garden's list and what Docker has added to it.
+// maskedPaths is Garden's list, what Docker has added to it, and what names the
+// machine's disks: others' containers have theirs on loop devices, whose files
+// lie in the data directory.
 func maskedPaths() []string {
 	return []string{
 		"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
 		"/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats", "/proc/pressure",
 		"/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup",
+		"/proc/partitions", "/proc/diskstats", "/proc/swaps", "/proc/mdstat", "/proc/fs", "/proc/locks",
 		"/sys/firmware", "/sys/devices/virtual/powercap", "/sys/kernel/security",
+		"/sys/block", "/sys/class/block", "/sys/class/bdi", "/sys/dev/block", "/sys/devices/virtual/block", "/sys/devices/virtual/bdi",
+		"/sys/fs/ext4", "/sys/fs/xfs", "/sys/fs/btrfs",
 	}
 }
 
 func readonlyPaths() []string {
-	return []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
+	return []string{"/proc/bus", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
 }
 
 // mountSys mounts the one sysfs that all containers share at dir, unless it is

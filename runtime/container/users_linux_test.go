@@ -3,6 +3,7 @@ package container
 import (
 	"bufio"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -56,5 +57,33 @@ func TestUsersAreMapped(t *testing.T) {
 		if got, want := strings.Join(strings.Fields(out), " "), fmt.Sprintf("0 %d %d", base, users.Size); got != want {
 			t.Errorf("got %q; want %q", got, want)
 		}
+	}
+}
+
+// TestOthersDisksAreHidden looks through /proc and /sys for the loop devices that
+// other containers have their disks on, and for the files behind them.
+func TestOthersDisksAreHidden(t *testing.T) {
+	b := newBench(t)
+	image := filepath.Join(tempDir(t), "disk-of-another-tenant.img")
+	if err := os.WriteFile(image, make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("losetup", "--find", "--show", image).CombinedOutput()
+	if err != nil {
+		t.Skipf("no loop device: %v %s", err, out)
+	}
+	device := strings.TrimSpace(string(out))
+	t.Cleanup(func() {
+		if out, err := exec.Command("losetup", "--detach", device).CombinedOutput(); err != nil {
+			t.Errorf("%v %s", err, out)
+		}
+	})
+	name := filepath.Base(device)
+	if text, err := os.ReadFile("/proc/diskstats"); err != nil || !strings.Contains(string(text), name) {
+		t.Fatalf("got %v; want %s on the host", err, name)
+	}
+	found, _ := b.output(t, b.spec("scan", "scan", name, "disk-of-another"))
+	if found != "scanned true\n" {
+		t.Errorf("got\n%s; want nothing of %s", found, device)
 	}
 }

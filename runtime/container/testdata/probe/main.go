@@ -63,6 +63,8 @@ func main() {
 	case "modest":
 		runtime.LockOSThread()
 		modest()
+	case "scan": // for words in /proc and /sys
+		scan(os.Args[2:])
 	case "hostile":
 		hostile()
 	case "usurp": // puts itself where the helper was
