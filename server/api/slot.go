@@ -2,7 +2,9 @@ package api
 
 import (
 	"cmp"
+	"runtime"
 
+	"cupola/runtime/fairqueue"
 	"cupola/server/bulkhead"
 	"cupola/store/cf"
 )
@@ -38,6 +40,14 @@ const (
 	maxUploads     = 32
 	maxUserUploads = 4
 )
+
+// newReads makes the slots of transactions that read. They take processor time
+// alone: more of them at once than there are processors only make each slower.
+// One slot is always left for another user. The store shares writes fairly.
+func newReads() *fairqueue.Queue {
+	processors := runtime.GOMAXPROCS(0)
+	return fairqueue.New(processors+1, processors)
+}
 
 // awaitUpload waits for a turn to upload, which lasts as long as the request.
 func (c *call) awaitUpload() error {
