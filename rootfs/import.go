@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"cupola/rootfs/unpack"
+	"cupola/runtime/fault"
 )
 
 // NewStack describes a stack to be made in the store.
@@ -200,10 +201,11 @@ func (i *importer) run(ctx context.Context) (made, error) {
 
 func (i *importer) rootTar(ctx context.Context, archive *io.SectionReader) (made, error) {
 	digest := make(chan string, 1)
-	go func() {
-		sum, _ := digestOf(ctx, archive) // an archive that does not read fails in apply
-		digest <- sum
-	}()
+	fault.Go("rootfs", func() {
+		sum := ""
+		defer func() { digest <- sum }()
+		sum, _ = digestOf(ctx, archive) // an archive that does not read fails in apply
+	})
 	err := i.apply(ctx, archive)
 	return made{compat: compatOfName(filepath.Base(i.path)), digest: <-digest}, err
 }

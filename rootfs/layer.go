@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"cupola/rootfs/unpack"
+	"cupola/runtime/fault"
 )
 
 // Layer is an archive that a container's root shows unpacked at a directory.
@@ -73,7 +74,7 @@ func (s *Store) join(l Layer, key string) *flight {
 		ctx, cancel := context.WithCancel(context.Background()) // it ends with the last waiter, not the first
 		f = &flight{done: make(chan struct{}), cancel: cancel}
 		s.flights[key] = f
-		s.bg.Go(func() { s.fly(ctx, f, l, key) })
+		s.bg.Go(fault.Func("rootfs", func() { s.fly(ctx, f, l, key) }))
 	}
 	f.waiters++
 	return f
@@ -95,7 +96,10 @@ func (s *Store) landLocked(f *flight, key string) {
 }
 
 func (s *Store) fly(ctx context.Context, f *flight, l Layer, key string) {
-	f.mark, f.err = s.unpackLayer(ctx, l, key)
+	f.err = fault.Guard("rootfs", func() (err error) {
+		f.mark, err = s.unpackLayer(ctx, l, key)
+		return err
+	})
 	s.mu.Lock()
 	s.landLocked(f, key)
 	s.mu.Unlock()
@@ -140,7 +144,7 @@ func (s *Store) fillLayer(ctx context.Context, l Layer, tmp string) (mark, error
 		return mark{}, err
 	}
 	sum := make(chan error, 1)
-	go func() { sum <- verify(ctx, archive, l.Digest) }()
+	fault.Go("rootfs", func() { sum <- fault.Guard("rootfs", func() error { return verify(ctx, archive, l.Digest) }) })
 	stats, err := s.unpackAt(ctx, archive, filepath.Join(tmp, "fs"), l)
 	if err := errors.Join(err, <-sum); err != nil {
 		return mark{}, err

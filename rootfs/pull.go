@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cupola/rootfs/unpack"
+	"cupola/runtime/fault"
 )
 
 // PullOptions is what a pull needs beside the reference.
@@ -239,14 +240,14 @@ func (p *pull) layers(ctx context.Context) (cached, error) {
 		fetched[n] = make(chan *os.File, 1)
 	}
 	slots := make(chan struct{}, parallelLayers)
-	group.Go(func() error {
+	group.Go(fault.ErrFunc("rootfs", func() error {
 		for n, d := range p.doc.manifest.Layers {
 			select {
 			case slots <- struct{}{}:
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
-			group.Go(func() error {
+			group.Go(fault.ErrFunc("rootfs", func() error {
 				defer func() { <-slots }()
 				f, err := p.blob(ctx, d, func(done int64) { p.tell(LayerProgress{Index: n, Phase: PhaseFetch, Done: done, Total: d.Size}) })
 				if err != nil {
@@ -254,15 +255,15 @@ func (p *pull) layers(ctx context.Context) (cached, error) {
 				}
 				fetched[n] <- f
 				return nil
-			})
+			}))
 		}
 		return nil
-	})
+	}))
 	var c cached
-	group.Go(func() (err error) {
+	group.Go(fault.ErrFunc("rootfs", func() (err error) {
 		c, err = p.unpackAll(ctx, fetched)
 		return err
-	})
+	}))
 	err := group.Wait()
 	for _, ch := range fetched {
 		close(ch)

@@ -18,6 +18,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"cupola/runtime/fault"
 )
 
 // Push is an image on its way into a registry.
@@ -74,7 +76,7 @@ func (p Push) write(ctx context.Context, c *client) error {
 	defer watch.Stop()
 	updates := make(chan v1.Update)
 	var telling sync.WaitGroup
-	telling.Go(func() { p.tell(updates, watch) })
+	telling.Go(fault.Func("rootfs", func() { p.tell(updates, watch) }))
 	err = remote.Push(repo.Tag(p.To.Tag), image, auth, remote.WithContext(ctx), remote.WithTransport(c.trusted), remote.WithProgress(updates))
 	telling.Wait()
 	if err == nil {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"cupola/runtime/fault"
 )
 
 // trash deletes trees off everyone's path: a rename takes microseconds however large the tree is, and on ext4 without a
@@ -46,7 +48,7 @@ func (t *trash) sweep() {
 		return
 	}
 	t.sweeping = true
-	t.bg.Go(t.run)
+	t.bg.Go(fault.Func("rootfs", t.run))
 }
 
 func (t *trash) run() {
@@ -56,7 +58,7 @@ func (t *trash) run() {
 			t.log.Warn("trash was not read", "err", err)
 		}
 		for _, e := range names {
-			if err := deleteTree(filepath.Join(t.dir, e.Name())); err != nil {
+			if err := fault.Guard("rootfs", func() error { return deleteTree(filepath.Join(t.dir, e.Name())) }); err != nil {
 				t.log.Warn("trash was not deleted", "err", err)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 	"cupola/server/reconcile"
 )
@@ -30,13 +31,14 @@ func (d *draining) Stop(guid string) {
 		return
 	}
 	d.waits[guid] = false
-	go d.stop(guid)
+	fault.Go("draining", func() { d.stop(guid) })
 }
 
 func (d *draining) stop(guid string) {
 	ctx, cancel := context.WithTimeout(d.ctx, drainTime)
 	defer cancel()
-	_ = d.settle(ctx, guid) // who is not done by now is cut off
+	// Who is not done by now is cut off.
+	_ = fault.Guard("draining", func() error { return d.settle(ctx, guid) })
 	if d.ctx.Err() != nil {
 		return
 	}

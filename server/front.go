@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/runtime/fault"
 	"cupola/server/logcache/query"
 	"cupola/server/uaa"
 	"cupola/store"
@@ -27,13 +28,13 @@ func (h *house) front() http.Handler {
 	control.Handle("/api/v1/query", asked)
 	control.Handle("/api/v1/query_range", asked)
 	api := h.bounded(control)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return fault.Handler("http", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h.isAPI(r.Host) {
 			api.ServeHTTP(w, r)
 			return
 		}
 		h.router.ServeHTTP(w, r)
-	})
+	}))
 }
 
 // isAPI reports whether a Host is the system's: an IP address, localhost, or one

@@ -16,6 +16,7 @@ import (
 	"cupola/runtime/cell"
 	"cupola/runtime/container"
 	"cupola/runtime/durable"
+	"cupola/runtime/fault"
 	"cupola/runtime/files"
 	"cupola/runtime/identity"
 	"cupola/runtime/lifecycle"
@@ -101,6 +102,9 @@ func (h *house) path(name ...string) string {
 // them ran before goes on running.
 func open(ctx context.Context, c Config) (*house, error) {
 	h := &house{Config: c}
+	fault.Watch(func(p *fault.Panic) {
+		c.Log.Error("something panicked and was ended alone", "part", p.Part, "err", p, "stack", string(p.Stack))
+	})
 	for _, step := range []struct {
 		what string
 		open func(context.Context) error

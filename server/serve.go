@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"cupola/runtime/fault"
 	"cupola/server/router"
 	"cupola/server/systemd"
 	"cupola/store"
@@ -106,56 +107,59 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 	var open sync.WaitGroup
 	for _, l := range doors.http {
 		open.Add(1)
-		group.Go(func() error {
+		group.Go(fault.ErrFunc("server", func() error {
 			defer open.Done()
 			err := srv.Serve(l)
 			if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) && ctx.Err() != nil {
 				return nil
 			}
 			return err
-		})
+		}))
 	}
-	group.Go(func() error { return h.cell.Run(live) })
-	group.Go(func() error {
+	group.Go(fault.ErrFunc("cell", func() error { return h.cell.Run(live) }))
+	group.Go(fault.Loop(live, "reconcile", func(ctx context.Context) error {
 		<-h.cell.Adopted()
-		return h.loop.Run(live)
-	})
-	group.Go(func() error { return h.keepReach(live) })
+		return h.loop.Run(ctx)
+	}))
+	group.Go(fault.Loop(live, "reach", h.keepReach))
 	if h.names != nil {
-		group.Go(func() error { return h.names.Run(live) })
+		group.Go(fault.Loop(live, "dns", h.names.Run))
 	}
-	group.Go(func() error { return h.brokers.Run(live) })
+	group.Go(fault.Loop(live, "broker", h.brokers.Run))
 	if h.dataBroker != nil {
-		group.Go(func() error { return h.serveDataServices(live) })
-		group.Go(func() error { return h.publishDataPlans(live) })
-		group.Go(func() error { return h.dataBroker.Run(live) })
+		group.Go(fault.Loop(live, "dataservices", h.serveDataServices))
+		group.Go(fault.Loop(live, "dataservices", h.publishDataPlans))
+		group.Go(fault.Loop(live, "databroker", h.dataBroker.Run))
 	}
-	group.Go(func() error { return h.api.Run(live) })
-	group.Go(func() error { return h.route(live) })
-	group.Go(func() error {
+	group.Go(fault.Loop(live, "api", h.api.Run))
+	group.Go(fault.Loop(live, "routes", h.route))
+	group.Go(fault.Loop(live, "deploy", func(ctx context.Context) error {
 		<-h.cell.Adopted() // rows of what has ended meanwhile tell nothing
-		return h.deploys.Run(live)
-	})
-	group.Go(func() error {
+		return h.deploys.Run(ctx)
+	}))
+	group.Go(fault.Loop(live, "director", func(ctx context.Context) error {
 		<-h.cell.Adopted()
-		return h.director.Run(live)
-	})
-	group.Go(func() error { return h.drainLogs(live) })
-	group.Go(func() error { return h.measure(live) })
-	group.Go(func() error { return h.forgetLogs(live) })
-	group.Go(func() error { return h.tidy(live) })
-	group.Go(func() error { return h.seedLater(live) })
-	group.Go(func() error { return h.keepDatabase(live) })
-	group.Go(func() error { return h.preload(live) })
-	group.Go(func() error { return h.servePorts(ctx, live) })
-	group.Go(func() error { return h.serveSSH(ctx, live, doors.ssh) })
-	group.Go(func() error { return h.runBBS(live) })
-	group.Go(func() error { return h.serveBBS(live, doors.bbs) })
-	group.Go(func() error { return h.serveMetrics(live, doors.metrics) })
-	group.Go(func() error { return h.Manager.KeepAlive(live, h.alive) })
+		return h.director.Run(ctx)
+	}))
+	group.Go(fault.Loop(live, "drain", h.drainLogs))
+	group.Go(fault.Loop(live, "measure", h.measure))
+	group.Go(fault.Loop(live, "logs", h.forgetLogs))
+	group.Go(fault.Loop(live, "tidy", h.tidy))
+	group.Go(fault.Loop(live, "seed", h.seedLater))
+	group.Go(fault.Loop(live, "database", h.keepDatabase))
+	group.Go(fault.Loop(live, "preload", h.preload))
+	group.Go(fault.Loop(live, "ports", func(live context.Context) error { return h.servePorts(ctx, live) }))
+	group.Go(fault.Loop(live, "sshproxy", func(live context.Context) error { return h.serveSSH(ctx, live, doors.ssh) }))
+	group.Go(fault.Loop(live, "bbs", h.runBBS))
+	group.Go(fault.Loop(live, "bbs", func(live context.Context) error { return h.serveBBS(live, doors.bbs) }))
+	group.Go(fault.Loop(live, "metrics", func(live context.Context) error { return h.serveMetrics(live, doors.metrics) }))
+	group.Go(fault.Loop(live, "systemd", func(ctx context.Context) error { return h.Manager.KeepAlive(ctx, h.alive) }))
 	listening := make(chan struct{})
-	group.Go(func() error { return h.serveControl(live, func() { close(listening) }) })
-	group.Go(func() error {
+	told := sync.OnceFunc(func() { close(listening) })
+	group.Go(fault.Loop(live, "control", func(live context.Context) error {
+		return h.serveControl(live, told)
+	}))
+	group.Go(fault.ErrFunc("server", func() error {
 		select {
 		case <-ctx.Done():
 		case <-live.Done():
@@ -165,7 +169,7 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 		h.drain(srv)
 		stop()
 		return nil
-	})
+	}))
 	<-h.cell.Adopted()
 	select {
 	case <-listening:
@@ -195,10 +199,10 @@ func (h *house) closeDoors(listeners []net.Listener, open *sync.WaitGroup, comin
 	ctx, cancel := context.WithTimeout(context.Background(), arrivalTime)
 	defer cancel()
 	shut := make(chan struct{})
-	go func() {
+	fault.Go("server", func() {
 		open.Wait()
 		close(shut)
-	}()
+	})
 	select {
 	case <-shut:
 	case <-ctx.Done():

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"cupola/runtime/fault"
 )
 
 // maxIndex bounds an index whose size no signature vouches for yet.
@@ -76,7 +78,7 @@ func (b *builder) openArchives(ctx context.Context) ([]*archive, error) {
 				return nil, err
 			}
 		}
-		group.Go(func() (err error) {
+		group.Go(fault.ErrFunc("debian", func() (err error) {
 			if i > 0 {
 				if all[i], err = b.openArchive(gctx, p, keys); err != nil {
 					return err
@@ -86,7 +88,7 @@ func (b *builder) openArchives(ctx context.Context) ([]*archive, error) {
 				all[i].packages, err = b.readIndexes(gctx, all[i])
 			}
 			return err
-		})
+		}))
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err

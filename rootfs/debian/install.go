@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+
+	"cupola/runtime/fault"
 )
 
 const (
@@ -59,14 +61,14 @@ func (b *builder) install(ctx context.Context, lock *Lock) (Result, error) {
 	}
 	parcels := b.parcels(lock)
 	group, gctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return b.download(gctx, parcels) })
+	group.Go(fault.ErrFunc("debian", func() error { return b.download(gctx, parcels) }))
 	window := make(chan struct{}, runtime.GOMAXPROCS(0)+1)
-	group.Go(func() error { return b.open(gctx, parcels, window) })
+	group.Go(fault.ErrFunc("debian", func() error { return b.open(gctx, parcels, window) }))
 	var done []*installed
-	group.Go(func() (err error) {
+	group.Go(fault.ErrFunc("debian", func() (err error) {
 		done, err = b.unpack(gctx, t, parcels, window)
 		return err
-	})
+	}))
 	if err := group.Wait(); err != nil {
 		return Result{}, err
 	}
@@ -109,7 +111,7 @@ func (b *builder) download(ctx context.Context, parcels []*parcel) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(downloads)
 	for _, p := range parcels {
-		group.Go(func() error {
+		group.Go(fault.ErrFunc("debian", func() error {
 			urls, err := b.packageURLs(p.LockedPackage)
 			if err != nil {
 				return err
@@ -120,7 +122,7 @@ func (b *builder) download(ctx context.Context, parcels []*parcel) error {
 			close(p.ready)
 			b.reporter.report(Progress{Step: StepDownload, Detail: p.Name, Done: have.Add(p.SizeBytes), Total: total})
 			return nil
-		})
+		}))
 	}
 	return group.Wait()
 }
@@ -155,7 +157,7 @@ func (b *builder) open(ctx context.Context, parcels []*parcel, window chan struc
 		case <-gctx.Done():
 			return errors.Join(group.Wait(), context.Cause(ctx))
 		}
-		group.Go(func() error {
+		group.Go(fault.ErrFunc("debian", func() error {
 			select {
 			case <-p.ready:
 			case <-gctx.Done():
@@ -163,7 +165,7 @@ func (b *builder) open(ctx context.Context, parcels []*parcel, window chan struc
 			}
 			// The reader outlives this group, and with it gctx.
 			return p.decompress(ctx)
-		})
+		}))
 	}
 	return group.Wait()
 }

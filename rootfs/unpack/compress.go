@@ -12,6 +12,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/mikelolasagasti/xz"
+
+	"cupola/runtime/fault"
 )
 
 // Decompress sniffs gzip, zstd and xz by their magic numbers; anything else is passed through. Closing the result frees
@@ -109,12 +111,16 @@ func readAhead(r io.Reader) *ahead {
 	for range aheadDepth {
 		a.free <- nil
 	}
-	go a.fill(r)
+	fault.Go("unpack", func() {
+		defer close(a.full)
+		if err := fault.Guard("unpack", func() error { a.fill(r); return nil }); err != nil {
+			a.err = err
+		}
+	})
 	return a
 }
 
 func (a *ahead) fill(r io.Reader) {
-	defer close(a.full)
 	for a.err == nil {
 		var buf []byte
 		select {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cupola/rootfs/disk"
+	"cupola/runtime/fault"
 )
 
 // A frozen file system stays so when the process that froze it is gone, and who
@@ -34,10 +35,10 @@ func Hold(dir string, within time.Duration, in io.Reader, out io.Writer) (err er
 	// A terminal's signals go to it, too, and a reader that is gone is no reason to die.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	told := make(chan error, 1)
-	go func() {
+	fault.Go("volume", func() {
 		_, err := io.ReadFull(in, make([]byte, 1))
 		told <- err
-	}()
+	})
 	if err := disk.Freeze(dir); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 )
 
@@ -80,7 +81,7 @@ func (p *performer) codependent(ctx context.Context, at string, g lrp.Group, sou
 func (p *performer) begin(ctx context.Context, at string, g lrp.Group, source string) <-chan error {
 	ends := make(chan error)
 	for n, a := range g.Actions {
-		go func() { ends <- p.do(ctx, stepName(at, n), a, source) }()
+		fault.Go("cell", func() { ends <- fault.Guard("cell", func() error { return p.do(ctx, stepName(at, n), a, source) }) })
 	}
 	return ends
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cupola/runtime/artifact"
+	"cupola/runtime/fault"
 	"cupola/runtime/health"
 	"cupola/runtime/lrp"
 )
@@ -118,13 +119,14 @@ func (c *Cell) Run(ctx context.Context) error {
 		return err
 	}
 	c.once.Do(func() { close(c.adopted) })
-	c.running.Go(func() { c.renewEach(ctx) })
+	renew := fault.Loop(ctx, "cell", func(ctx context.Context) error { c.renewEach(ctx); return nil })
+	c.running.Go(fault.Func("cell", func() { _ = renew() }))
 	tick := time.NewTicker(sweepInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			c.sweep(ctx)
+			_ = fault.Guard("cell", func() error { c.sweep(ctx); return nil }) // which is told
 		case <-ctx.Done():
 			c.running.Wait()
 			return nil
@@ -155,7 +157,11 @@ func (c *Cell) launch(i *instance, live func(context.Context)) {
 	c.launched++
 	i.order = c.launched
 	c.instances[i.spec.GUID] = i
-	c.running.Go(func() { live(ctx) })
+	c.running.Go(fault.Func("cell", func() {
+		if err := fault.Guard("cell", func() error { live(ctx); return nil }); err != nil {
+			i.broke(ctx, err)
+		}
+	}))
 }
 
 // forget ends what launch began.

@@ -82,6 +82,14 @@ func (b *build) makeState() error {
 // users are those of the host that the container's are.
 func (b *build) users() users.Range { return b.record().Users }
 
+// broke ends a container of which the cell's own goroutine panicked: nobody else
+// looks after it.
+func (i *instance) broke(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		i.abandon(ctx, fmt.Errorf("internal error: %w", err))
+	}
+}
+
 // abandon tells that the container could not be created, or was stopped before
 // it ran, once nothing of it is left.
 func (i *instance) abandon(ctx context.Context, err error) {

@@ -48,6 +48,7 @@ type host struct {
 	calls    []string
 	fail     map[string]error          // by the name of a call
 	block    map[string]chan struct{}  // a call waits until it is closed, or its context ends
+	stuck    map[string]chan struct{}  // a call waits until it is closed, whatever becomes of its context
 	auto     map[string]container.Exit // processes that end at once, by their program
 	specs    []container.Spec
 	mounts   []rootfs.Request
@@ -59,6 +60,9 @@ type host struct {
 }
 
 var errKilled = errors.New("killed")
+
+// errPanics as the error of a call has it panic.
+var errPanics = errors.New("panics")
 
 // fakeContainer catches SIGTERM as it is told to.
 type fakeContainer struct {
@@ -102,8 +106,14 @@ func (m *machine) call(ctx context.Context, name, id string) error {
 		m.mu.Unlock()
 		return errKilled
 	}
-	err, block := m.fail[name], m.block[name]
+	err, block, stuck := m.fail[name], m.block[name], m.stuck[name]
 	m.mu.Unlock()
+	if err == errPanics {
+		panic("broken")
+	}
+	if stuck != nil {
+		<-stuck
+	}
 	if block != nil {
 		select {
 		case <-block:

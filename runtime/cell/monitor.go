@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cupola/runtime/container"
+	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 )
 
@@ -75,7 +76,7 @@ func (p *performer) startCaptured(ctx context.Context, r lrp.Run) (running, erro
 		return running{}, err
 	}
 	c := &capturing{from: out}
-	c.reading.Go(func() { _, _ = io.Copy(p.captured, out) }) // until Close, at the latest
+	c.reading.Go(fault.Func("cell", func() { _, _ = io.Copy(p.captured, out) })) // until Close, at the latest
 	return running{proc, c}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"cupola/runtime/fault"
 	"cupola/runtime/logs"
 	"cupola/runtime/lrp"
 )
@@ -58,11 +59,11 @@ func (i *instance) sink(source string) logs.Sink {
 }
 
 func (o *follower) Start() {
-	o.reading.Go(func() {
-		if err := o.Run(o.ctx); err != nil {
+	o.reading.Go(fault.Func("cell", func() {
+		if err := fault.Guard("cell", func() error { return o.Run(o.ctx) }); err != nil {
 			o.failed(err)
 		}
-	})
+	}))
 }
 
 func (o *follower) Drain() {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"cupola/runtime/container"
+	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 )
 
@@ -47,14 +48,14 @@ func (p *performer) perform() error {
 	var halting sync.WaitGroup
 	defer halting.Wait()
 	defer cancel()
-	halting.Go(func() {
+	halting.Go(fault.Func("cell", func() {
 		select {
 		case <-p.halt.Done():
 			p.stopped()
 			cancel()
 		case <-ctx.Done():
 		}
-	})
+	}))
 	if p.record().Stopped { // as an earlier daemon was told
 		cancel()
 	}
@@ -93,7 +94,7 @@ func (p *performer) main(ctx context.Context) error {
 	count, worked := 0, false
 	begin := func(f func() error) {
 		count++
-		go func() { ends <- f() }()
+		fault.Go("cell", func() { ends <- fault.Guard("cell", f) })
 	}
 	begin(func() error {
 		err := p.do(ctx, "action", p.full.Action, p.spec.Log.Source)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cupola/runtime/container"
+	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 )
 
@@ -112,13 +113,17 @@ func (e runEnd) err(source string) error {
 // await waits for the end of a process, and ends it when ctx does.
 func (p *performer) await(ctx context.Context, running running, stop []lrp.Signal) runEnd {
 	exits := make(chan container.Exit, 1)
-	go func() {
-		exit, err := running.Wait(p.life)
+	fault.Go("cell", func() {
+		var exit container.Exit
+		err := fault.Guard("cell", func() (err error) {
+			exit, err = running.Wait(p.life)
+			return err
+		})
 		if err != nil && p.life.Err() == nil {
 			p.cell.cfg.Log.ErrorContext(p.life, "exit status was lost", "instance_guid", p.guid(), "err", err)
 		}
 		exits <- exit
-	}()
+	})
 	select {
 	case x := <-exits:
 		return runEnd{exit: x, away: p.life.Err() != nil}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cupola/runtime/container"
+	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 )
 
@@ -147,11 +148,11 @@ func (p *performer) startIdle(ctx context.Context) error {
 		}
 		p.isUp()
 	}
-	go func() {
+	fault.Go("cell", func() {
 		if _, err := p.cell.cfg.Containers.Wait(p.life, p.guid()); err == nil {
 			p.isDown()
 		}
-	}()
+	})
 	return nil
 }
 

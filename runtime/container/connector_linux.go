@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"cupola/runtime/fault"
 )
 
 // connector hears from the kernel's process connector how processes ended that
@@ -64,7 +66,7 @@ func (c *connector) open(pid int, ticks uint64) (*process, error) {
 		p.forget = func() { c.release(p) }
 		c.held[pid] = append(c.held[pid], p)
 	}
-	go p.watch()
+	fault.Go("container", func() { p.watch() })
 	return p, nil
 }
 
@@ -79,7 +81,7 @@ func (c *connector) listenLocked() {
 		return
 	}
 	c.socket = socket
-	go c.listen(socket)
+	fault.Go("container", func() { c.listen(socket) })
 }
 
 // restLocked ends to listen where nobody is held.
@@ -91,7 +93,8 @@ func (c *connector) restLocked() {
 	if conn, err := c.socket.SyscallConn(); err == nil {
 		_ = conn.Control(func(fd uintptr) { _ = request(int(fd), ignoreEvents) })
 	}
-	go c.socket.Close() // which waits for listen, which may wait for mu
+	socket := c.socket
+	fault.Go("container", func() { socket.Close() }) // which waits for listen, which may wait for mu
 	c.socket = nil
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"cupola/runtime/container/starter"
 	"cupola/runtime/container/starter/program"
+	"cupola/runtime/fault"
 )
 
 // startTimeout is less than the minute after which libcontainer panics when a
@@ -79,8 +80,12 @@ func (e *Engine) launch(ctx context.Context, r starter.Request, stdio Stdio, fil
 	results := make(chan result)
 	over := make(chan struct{})
 	defer close(over)
-	go func() {
-		p, err := l.run(ctx, r, files)
+	fault.Go("container", func() {
+		var p *process
+		err := fault.Guard("container", func() (err error) {
+			p, err = l.run(ctx, r, files)
+			return err
+		})
 		select {
 		case results <- result{p, err}:
 		case <-over:
@@ -88,7 +93,7 @@ func (e *Engine) launch(ctx context.Context, r starter.Request, stdio Stdio, fil
 				_ = p.signal(unix.SIGKILL)
 			}
 		}
-	}()
+	})
 	select {
 	case got := <-results:
 		return got.process, got.error
@@ -137,7 +142,7 @@ func (l launcher) run(ctx context.Context, r starter.Request, files []*os.File) 
 	in.Close()
 	_ = cmd.Wait() // of which the process's state tells
 	if p != nil {
-		go p.watch()
+		fault.Go("container", func() { p.watch() })
 	}
 	switch {
 	case ctx.Err() != nil:

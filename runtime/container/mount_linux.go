@@ -7,6 +7,8 @@ import (
 
 	"github.com/opencontainers/runc/libcontainer/configs"
 	"golang.org/x/sys/unix"
+
+	"cupola/runtime/fault"
 )
 
 func (s settings) mounts(extra []Mount) []*configs.Mount {
@@ -71,7 +73,7 @@ func mountSys(dir string) error {
 		return nil
 	}
 	errs := make(chan error, 1)
-	go func() { errs <- mountEmptySys(dir) }()
+	fault.Go("container", func() { errs <- fault.Guard("container", func() error { return mountEmptySys(dir) }) })
 	return <-errs
 }
 

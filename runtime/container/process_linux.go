@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"cupola/runtime/fault"
 )
 
 // reapTimeout bounds the wait for a foreign parent to reap a process, before
@@ -41,7 +43,7 @@ type process struct {
 func openProcess(pid int, ticks uint64) (*process, error) {
 	p, err := holdProcess(pid, ticks)
 	if err == nil {
-		go p.watch()
+		fault.Go("container", func() { p.watch() })
 	}
 	return p, err
 }

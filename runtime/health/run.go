@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"cupola/runtime/fault"
 )
 
 // Run watches until ctx ends or the container turns out unhealthy, which is
@@ -25,10 +27,12 @@ func run(ctx context.Context, spec Spec, dial dialFunc, event func(Event)) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() {
+	fault.Go("health", func() {
 		defer close(w.events)
-		w.start(ctx)
-	}()
+		if err := fault.Guard("health", func() error { w.start(ctx); return nil }); err != nil {
+			w.emit(ctx, Unhealthy, err.Error())
+		}
+	})
 	for e := range w.events {
 		if ctx.Err() == nil {
 			event(e)
@@ -57,8 +61,8 @@ func (w *watch) start(ctx context.Context) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
-	watching.Go(func() { w.readiness(ctx) })
-	watching.Go(func() { w.activity(ctx) })
+	watching.Go(fault.Func("health", func() { w.readiness(ctx) }))
+	watching.Go(fault.Func("health", func() { w.activity(ctx) }))
 	w.liveness(ctx)
 	cancel()
 	watching.Wait()
@@ -113,7 +117,12 @@ func untilAll(ctx context.Context, probes []probe, timeout time.Duration) (attem
 	answers := make([]answer, len(probes))
 	var asking sync.WaitGroup
 	for n, p := range probes {
-		asking.Go(func() { answers[n].attempts, answers[n].err = p.untilSuccess(ctx) })
+		asking.Go(fault.Func("health", func() {
+			answers[n].err = fault.Guard("health", func() (err error) {
+				answers[n].attempts, err = p.untilSuccess(ctx)
+				return err
+			})
+		}))
 	}
 	asking.Wait()
 	for _, a := range answers {
@@ -230,7 +239,7 @@ func untilAny(ctx context.Context, probes []probe) error {
 	defer cancel()
 	failures := make(chan error)
 	for _, p := range probes {
-		go func() { failures <- p.untilFailure(ctx) }()
+		fault.Go("health", func() { failures <- fault.Guard("health", func() error { return p.untilFailure(ctx) }) })
 	}
 	var first error
 	for range probes {

@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"sync"
+
+	"cupola/runtime/fault"
 )
 
 // keyBits is what instances' keys have. Diego takes 3072 of late; making such a
@@ -46,10 +48,10 @@ func (k *keys) fill() {
 		return
 	}
 	k.filling = true
-	go func() {
+	fault.Go("identity", func() {
 		for k.add() {
 		}
-	}()
+	})
 }
 
 // add makes a key and reports whether there is room for more.

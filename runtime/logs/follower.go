@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"cupola/runtime/fault"
 )
 
 // Sink takes one line of output, without its end. The slice is valid during
@@ -75,18 +77,18 @@ func (f *Follower) Run(ctx context.Context) error {
 	defer stop()
 	finished := make(chan struct{})
 	defer close(finished)
-	go func() {
+	fault.Go("logs", func() {
 		select {
 		case <-f.draining:
 			f.wake()
 		case <-finished:
 		}
-	}()
+	})
 	errs := make([]error, len(f.readers))
 	var running sync.WaitGroup
 	for i, r := range f.readers {
 		if r != nil {
-			running.Go(func() { errs[i] = f.follow(ctx, r, i == 1) })
+			running.Go(fault.Func("logs", func() { errs[i] = fault.Guard("logs", func() error { return f.follow(ctx, r, i == 1) }) }))
 		}
 	}
 	running.Wait()

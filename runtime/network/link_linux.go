@@ -12,6 +12,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"cupola/runtime/fault"
 )
 
 // slot is one namespace with its link, made ahead or in use.
@@ -65,7 +67,7 @@ func newNamespace(file string, hostNS *os.File) (*netlink.Handle, error) {
 		err error
 	}
 	results := make(chan result, 1)
-	go func() {
+	fault.Go("network", func() {
 		// If the thread cannot return to the host's namespace, it stays locked
 		// and ends with the goroutine.
 		runtime.LockOSThread()
@@ -73,12 +75,16 @@ func newNamespace(file string, hostNS *os.File) (*netlink.Handle, error) {
 			results <- result{err: fmt.Errorf("make a network namespace: %w", err)}
 			return
 		}
-		h, err := furnish(file)
+		var h *netlink.Handle
+		err := fault.Guard("network", func() (err error) {
+			h, err = furnish(file)
+			return err
+		})
 		if unix.Setns(int(hostNS.Fd()), unix.CLONE_NEWNET) == nil {
 			runtime.UnlockOSThread()
 		}
 		results <- result{h, err}
-	}()
+	})
 	r := <-results
 	return r.h, r.err
 }

@@ -14,6 +14,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"cupola/runtime/fault"
 )
 
 // poolSize is how many namespaces wait for a container. Each holds some 350 KiB
@@ -70,7 +72,11 @@ func New(cfg Config) (*Network, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	n.stop = cancel
-	go n.fill(ctx)
+	fill := fault.Loop(ctx, "network", func(ctx context.Context) error { n.fill(ctx); return nil })
+	fault.Go("network", func() {
+		defer close(n.done)
+		_ = fill()
+	})
 	n.wake()
 	return n, nil
 }
@@ -381,7 +387,6 @@ func (n *Network) wake() {
 
 // fill keeps the pool full. A failure is told once; Acquire tries for itself.
 func (n *Network) fill(ctx context.Context) {
-	defer close(n.done)
 	for {
 		select {
 		case <-ctx.Done():

@@ -11,6 +11,8 @@ import (
 	"github.com/google/nftables"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"cupola/runtime/fault"
 )
 
 // ProbeFilter tries whether the kernel takes the nftables table, in a network
@@ -51,12 +53,12 @@ func elsewhere(do func() error) error {
 	}
 	defer host.Close()
 	result := make(chan error, 1)
-	go func() {
+	fault.Go("network", func() {
 		// As in newNamespace: a thread that cannot return ends.
 		runtime.LockOSThread()
 		err := unix.Unshare(unix.CLONE_NEWNET)
 		if err == nil {
-			err = do()
+			err = fault.Guard("network", do)
 		} else {
 			err = fmt.Errorf("make a network namespace: %w", err)
 		}
@@ -64,7 +66,7 @@ func elsewhere(do func() error) error {
 			runtime.UnlockOSThread()
 		}
 		result <- err
-	}()
+	})
 	return <-result
 }
 

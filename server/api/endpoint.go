@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	guard "cupola/runtime/fault"
 	"cupola/server/authz"
 	"cupola/store"
 	"cupola/store/cf"
@@ -43,7 +44,11 @@ func (s *Server) handle(rt route) http.HandlerFunc {
 		w.Header().Set("X-Vcap-Request-Id", id)
 		c := &call{s: s, Request: r, w: w, rule: rt.rule, requestID: id}
 		defer c.putSlot()
-		res, err := c.run(rt)
+		var res *response
+		err := guard.Guard("api", func() (err error) {
+			res, err = c.run(rt)
+			return err
+		})
 		if err != nil {
 			res = s.failure(r, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	guard "cupola/runtime/fault"
 	"cupola/store/cf"
 )
 
@@ -35,6 +36,26 @@ func TestClientsThatLeaveAreNoError(t *testing.T) {
 	leave()
 	if got := s.failure(r, sql.ErrTxDone); got.status != 499 || log.Len() > 0 {
 		t.Errorf("got %d, and logged %q; want 499, and nothing", got.status, log.String())
+	}
+}
+
+// A request that panics is answered as Cloud Controller answers what it did not
+// expect, keeps nothing that it wrote, and hinders no other.
+func TestRequestThatPanicsFailsAlone(t *testing.T) {
+	w := newWorld(t)
+	w.write(seedAccess)
+	guard.Watch(func(*guard.Panic) {})
+	before := guard.Counts()["api"]
+	server := New(t.Context(), Config{Store: w.store, Log: slog.New(slog.DiscardHandler)})
+	broken := server.handle(route{"/", public, inTx(func(*call) (*response, error) { panic("broken") })})
+	rec := httptest.NewRecorder()
+	broken(rec, httptest.NewRequest("POST", "/v3/apps", strings.NewReader("{}")))
+	if want := `"title":"UnknownError"`; rec.Code != 500 || !strings.Contains(rec.Body.String(), want) || !strings.Contains(rec.Body.String(), "10001") {
+		t.Errorf("got %d %s; want 500 with %s", rec.Code, rec.Body, want)
+	}
+	w.run(t, []step{{method: "PATCH", path: "/v3/apps/app-1", body: `{"name": "renamed"}`, status: 200}})
+	if got := guard.Counts()["api"]; got != before+1 {
+		t.Errorf("got %d panics counted; want %d", got, before+1)
 	}
 }
 

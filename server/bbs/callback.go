@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cupola/runtime/egress"
+	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbsrows"
 	"cupola/server/bbs/model"
@@ -142,7 +143,7 @@ func (c *callbacks) start(ctx context.Context, group *errgroup.Group, t *store.B
 		return
 	}
 	c.calls[t.RunGUID] = true
-	group.Go(func() error {
+	group.Go(fault.ErrFunc("bbs", func() error {
 		defer func() {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -152,7 +153,7 @@ func (c *callbacks) start(ctx context.Context, group *errgroup.Group, t *store.B
 			c.Log.InfoContext(ctx, "owner of a task was not told", "task_guid", t.GUID, "err", err)
 		}
 		return nil
-	})
+	}))
 }
 
 // tell tells the owner of a task, and deletes it then. The task of an owner who

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbsrows"
 	"cupola/server/bulkhead"
@@ -63,8 +64,8 @@ func New(c Config) *Server {
 func (s *Server) Run(ctx context.Context) error {
 	defer s.unfollow()
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return s.apps.run(ctx) })
-	group.Go(func() error { return s.calls.run(ctx) })
+	group.Go(fault.Loop(ctx, "bbs", s.apps.run))
+	group.Go(fault.Loop(ctx, "bbs", s.calls.run))
 	return group.Wait()
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cupola/runtime/egress"
+	guard "cupola/runtime/fault"
 	"cupola/server/osb"
 	"cupola/store"
 	"cupola/store/cf"
@@ -184,10 +185,10 @@ func (l *Loop) busy() []string {
 
 // start makes a step in the background.
 func (l *Loop) start(ctx context.Context, s *step) {
-	l.workers.Go(func() {
+	l.workers.Go(guard.Func("broker", func() {
 		defer l.poke()
 		defer l.leave(s.op)
-		err := l.make(ctx, s)
+		err := guard.Guard("broker", func() error { return l.make(ctx, s) })
 		if err == nil || ctx.Err() != nil {
 			return
 		}
@@ -196,7 +197,7 @@ func (l *Loop) start(ctx context.Context, s *step) {
 		case <-time.After(again):
 		case <-ctx.Done():
 		}
-	})
+	}))
 }
 
 // enter takes room for a step, if there is some.

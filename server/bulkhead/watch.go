@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/http"
 	"sync"
+
+	"cupola/runtime/fault"
 )
 
 // Watch bounds the connections of a server on which no request is under way:
@@ -24,7 +26,9 @@ func Watch(srv *http.Server, limit int) {
 		defer mu.Unlock()
 		leave(c)
 		if state == http.StateNew || state == http.StateIdle {
-			idle[c], _ = strangers.Add(Address(c.RemoteAddr()), func() { go c.Close() }) // TLS says goodbye, which takes time
+			idle[c], _ = strangers.Add(Address(c.RemoteAddr()), func() {
+				fault.Go("bulkhead", func() { _ = c.Close() }) // TLS says goodbye, which takes time
+			})
 		}
 	}
 }

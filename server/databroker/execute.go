@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"cupola/runtime/fault"
 	"cupola/store/cf"
 )
 
@@ -54,10 +55,10 @@ func (b *Broker) execute(ctx context.Context, i *cf.DataInstance, statements str
 		return fmt.Errorf("run the database's client: %w", err)
 	}
 	closed := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
+	stop := context.AfterFunc(ctx, fault.Func("databroker", func() {
 		defer close(closed)
 		session.Close()
-	})
+	}))
 	said, err := converse(session, statements)
 	if stop() {
 		session.Close()

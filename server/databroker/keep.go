@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cupola/rootfs/volume"
+	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 	"cupola/store"
 	"cupola/store/cf"
@@ -76,14 +77,14 @@ func (k *keeper) begin(ctx context.Context, i *cf.DataInstance) {
 		return
 	}
 	k.busy[i.GUID] = true
-	k.workers.Go(func() {
-		if err := k.move(ctx, i); err != nil && ctx.Err() == nil && !errors.Is(err, errNotRunning) {
+	k.workers.Go(fault.Func("databroker", func() {
+		if err := fault.Guard("databroker", func() error { return k.move(ctx, i) }); err != nil && ctx.Err() == nil && !errors.Is(err, errNotRunning) {
 			k.Log.WarnContext(ctx, "instance was not moved on", "service", i.Service, "instance_guid", i.GUID, "state", i.State, "err", err)
 		}
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		delete(k.busy, i.GUID)
-	})
+	}))
 }
 
 func (k *keeper) move(ctx context.Context, i *cf.DataInstance) error {

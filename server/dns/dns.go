@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+
+	"cupola/runtime/fault"
 )
 
 // Table is what is known of internal names. All names are in lower case and
@@ -87,13 +89,13 @@ func (s *Server) Close() error { return errors.Join(s.udp.Close(), s.tcp.Close()
 // Run answers until ctx ends.
 func (s *Server) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return s.packets(ctx) })
-	group.Go(func() error { return s.connections(ctx) })
-	group.Go(func() error {
+	group.Go(fault.Loop(ctx, "dns", s.packets))
+	group.Go(fault.Loop(ctx, "dns", s.connections))
+	group.Go(fault.ErrFunc("dns", func() error {
 		<-ctx.Done()
 		_ = s.Close() // which ends the other two
 		return nil
-	})
+	}))
 	return group.Wait()
 }
 

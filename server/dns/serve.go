@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"cupola/runtime/fault"
 )
 
 // maxMessage bounds a question. No client of a container asks as much.
@@ -38,10 +40,10 @@ func (s *Server) packets(ctx context.Context) error {
 			continue
 		}
 		query := append([]byte(nil), buf[:n]...)
-		asking.Go(func() {
+		asking.Go(fault.Func("dns", func() {
 			defer s.busy.leave(client)
 			s.send(s.ask(ctx, "udp", query), from)
-		})
+		}))
 	}
 }
 
@@ -74,13 +76,13 @@ func (s *Server) connections(ctx context.Context) error {
 			c.Close()
 			continue
 		}
-		open.Go(func() {
+		open.Go(fault.Func("dns", func() {
 			defer s.busy.leave(client)
 			stop := context.AfterFunc(ctx, func() { c.Close() })
 			defer stop()
 			defer c.Close()
 			s.converse(ctx, c)
-		})
+		}))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"cupola/runtime/egress"
+	"cupola/runtime/fault"
 )
 
 // Config is what Drains need.
@@ -63,8 +64,10 @@ func (d *Drains) Set(all []Drain) {
 func (d *Drains) start(to Drain) *worker {
 	ctx, stop := context.WithCancel(context.Background())
 	w := &worker{Drains: d, to: to, queue: make(chan Message, queueSize), stop: stop}
-	d.running.Go(func() { w.run(ctx) })
-	d.running.Go(func() { w.tell(ctx) })
+	for _, f := range []func(context.Context){w.run, w.tell} {
+		run := fault.Loop(ctx, "drain", func(ctx context.Context) error { f(ctx); return nil })
+		d.running.Go(fault.Func("drain", func() { _ = run() }))
+	}
 	return w
 }
 

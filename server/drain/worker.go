@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"cupola/runtime/fault"
 )
 
 // queueSize is how many messages wait for a drain at most: as many as the
@@ -117,10 +119,10 @@ func (w *worker) connect(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	go func() {
+	fault.Go("drain", func() {
 		_, _ = io.Copy(io.Discard, conn)
 		_ = conn.Close()
-	}()
+	})
 	return conn, nil
 }
 

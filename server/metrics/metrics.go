@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"cupola/runtime/fault"
 	"cupola/server/bulkhead"
 	"cupola/server/reconcile"
 )
@@ -56,9 +57,22 @@ func New(c Config) *Metrics {
 	m.registerRouter(env)
 	m.registerPlatform(env)
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	env.MustRegister(&stateCollector{&m.look, c.State, c.Log})
+	env.MustRegister(&stateCollector{&m.look, c.State, c.Log}, panics{})
 	m.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4, Timeout: 2 * scrapeTimeout})
 	return m
+}
+
+// panics tells how often something panicked and was kept from ending the daemon.
+type panics struct{}
+
+var panicsDesc = prometheus.NewDesc("cupola_panics_total", "Panics that ended one request, container or loop, and not the daemon, by its part.", []string{"part"}, nil)
+
+func (panics) Describe(ch chan<- *prometheus.Desc) { ch <- panicsDesc }
+
+func (panics) Collect(ch chan<- prometheus.Metric) {
+	for part, n := range fault.Counts() {
+		ch <- prometheus.MustNewConstMetric(panicsDesc, prometheus.CounterValue, float64(n), part)
+	}
 }
 
 // counterOpts are those of a counter that the firehose exporter tells.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 	"cupola/server/reconcile"
 	"cupola/store"
@@ -96,6 +97,15 @@ func TestMetrics(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(got)
+	}
+}
+
+func TestPanicsAreCounted(t *testing.T) {
+	fault.Watch(func(*fault.Panic) {})
+	_ = fault.Guard("of the test", func() error { panic("broken") })
+	m := New(Config{Environment: "e", Log: slog.New(slog.DiscardHandler), State: func(context.Context) (State, error) { return State{}, nil }})
+	if text, want := scrape(t, m), `cupola_panics_total{environment="e",part="of the test"} 1`; !strings.Contains(text, want) {
+		t.Errorf("got %s; want %s", text, want)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cupola/runtime/fairqueue"
+	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 	"cupola/server/desire"
 	"cupola/store"
@@ -66,7 +67,7 @@ func (f *fetches) want(build *cf.Build, org, image string) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), desire.StagingTimeout, errSlow(desire.StagingTimeout))
 	b := &fetch{cancel: cancel}
 	f.builds[build.GUID] = b
-	f.running.Go(func() { f.run(ctx, b, org, func(ctx context.Context) error { return f.image(ctx, build, image) }) })
+	f.running.Go(fault.Func("reconcile", func() { f.run(ctx, b, org, func(ctx context.Context) error { return f.image(ctx, build, image) }) }))
 }
 
 // keep forgets, and ends, what other builds than these fetch.
@@ -89,7 +90,7 @@ func (f *fetches) end() {
 
 // run does one fetch of a build when it is its organization's turn.
 func (f *fetches) run(ctx context.Context, b *fetch, org string, do func(context.Context) error) {
-	err := f.inTurn(ctx, org, do)
+	err := fault.Guard("reconcile", func() error { return f.inTurn(ctx, org, do) })
 	if err != nil {
 		f.mu.Lock()
 		b.err = err

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 	"cupola/server/desire"
 	"cupola/store/cf"
@@ -104,7 +105,7 @@ func (i *images) begin(key string, run lrp.RunInfo, before *pulled) *pulled {
 	ctx, cancel := context.WithTimeout(context.Background(), desire.StagingTimeout)
 	p := &pulled{cancel: cancel}
 	i.pulls[key] = p
-	i.running.Go(func() {
+	i.running.Go(fault.Func("reconcile", func() {
 		defer cancel()
 		select {
 		case i.slots <- struct{}{}:
@@ -116,8 +117,12 @@ func (i *images) begin(key string, run lrp.RunInfo, before *pulled) *pulled {
 			i.logs(lrp.LogLine{Target: lrp.LogTarget{GUID: run.Log.GUID, Source: "CELL", Instance: "0"}, At: time.Now(), Text: fmt.Appendf(nil, format, args...)})
 		}
 		say("Pulling image %s ...", run.RootFS)
-		image, err := i.pull(ctx, ImagePull{Reference: run.RootFS, Say: func(line string) { say("%s", line) },
-			Credential: cf.Credential{Username: run.ImageUsername, Password: run.ImagePassword}})
+		var image Image
+		err := fault.Guard("reconcile", func() (err error) {
+			image, err = i.pull(ctx, ImagePull{Reference: run.RootFS, Say: func(line string) { say("%s", line) },
+				Credential: cf.Credential{Username: run.ImageUsername, Password: run.ImagePassword}})
+			return err
+		})
 		if err != nil {
 			say("The image was not pulled: %v", err)
 		}
@@ -128,7 +133,7 @@ func (i *images) begin(key string, run lrp.RunInfo, before *pulled) *pulled {
 		p.image, p.err, p.over = image, err, time.Now()
 		i.mu.Unlock()
 		i.done()
-	})
+	}))
 	return p
 }
 

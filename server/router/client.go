@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"cupola/runtime/fault"
 	"cupola/server/bulkhead"
 )
 
@@ -101,7 +102,7 @@ const (
 func (c *client) Close() error {
 	half, ok := c.Conn.(interface{ CloseWrite() error })
 	if ok && c.unread.CompareAndSwap(true, false) && half.CloseWrite() == nil {
-		go c.linger()
+		fault.Go("router", c.linger)
 		return nil
 	}
 	return c.shut()

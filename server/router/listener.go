@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"cupola/runtime/fault"
 )
 
 // Guard gives a listener whose connections refuse ambiguous requests and count
@@ -23,7 +25,8 @@ func Guard(l net.Listener, c *tls.Config, g *Gate) net.Listener {
 	c.NextProtos = []string{"h2", "http/1.1"}
 	t := &tlsListener{Listener: l, config: c, gate: g, ready: make(chan net.Conn), closed: make(chan struct{})}
 	t.live, t.drop = context.WithCancel(context.Background())
-	go t.accept()
+	accept := fault.Loop(t.live, "router", func(context.Context) error { t.accept(); return nil })
+	fault.Go("router", func() { _ = accept() })
 	return t
 }
 
@@ -82,7 +85,7 @@ func (l *tlsListener) accept() {
 			close(l.closed)
 			return
 		}
-		l.hands.Go(func() { l.handshake(l.gate.let(conn)) })
+		l.hands.Go(fault.Func("router", func() { l.handshake(l.gate.let(conn)) }))
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"cupola/runtime/fault"
 )
 
 // port is one that is listened at, or cannot be.
@@ -34,11 +36,11 @@ func (p *port) accept(requests *inflight, serve func(*net.TCPConn)) {
 		}
 		client, _ := conn.(*net.TCPConn) // of a listener for TCP
 		requests.enter()
-		go func() {
+		fault.Go("router", func() {
 			defer func() { <-p.slots }()
 			defer requests.leave()
 			serve(client)
-		}()
+		})
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"cupola/runtime/fault"
 )
 
 // PortsConfig is how Ports works; zero values take the defaults.
@@ -97,10 +99,10 @@ func (p *Ports) Run(ctx, live context.Context) error {
 		}
 	}
 	p.leave()
-	go func() {
+	fault.Go("router", func() {
 		p.accepting.Wait()
 		close(p.left)
-	}()
+	})
 	<-live.Done()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,12 +156,12 @@ func (p *Ports) closeLocked(number int, port *port) {
 	}
 	port.listener.Close()
 	p.gone[port] = true
-	time.AfterFunc(p.config.Linger, func() {
+	time.AfterFunc(p.config.Linger, fault.Func("router", func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		delete(p.gone, port)
 		port.cut()
-	})
+	}))
 }
 
 func (p *Ports) openLocked(live context.Context, number int, appGUID string) {
@@ -169,9 +171,11 @@ func (p *Ports) openLocked(live context.Context, number int, appGUID string) {
 	p.open[number] = made
 	if err == nil {
 		p.config.Keep(number, listener)
-		p.accepting.Go(func() {
+		accept := fault.Loop(live, "router", func(context.Context) error {
 			made.accept(p.router.requests, func(client *net.TCPConn) { p.relay(live, number, made, client) })
+			return nil
 		})
+		p.accepting.Go(fault.Func("router", func() { _ = accept() }))
 	}
 	if err != nil && (before == nil || before.err.Error() != err.Error()) || err == nil && before != nil {
 		p.router.config.Log.Warn("state of a tcp port changed", slog.Int("port", number), slog.String("app_guid", appGUID), slog.Any("err", err))

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"net"
 	"time"
+
+	"cupola/runtime/fault"
 )
 
 // relay serves one connection of a client. A client that no endpoint can be
@@ -74,10 +76,10 @@ func (p *Ports) connect(live context.Context, number int) (*net.TCPConn, *endpoi
 // leaves the other way open; one that breaks off breaks the other.
 func join(a, b *net.TCPConn) {
 	done := make(chan struct{})
-	go func() {
+	fault.Go("router", func() {
 		defer close(done)
 		pour(a, b)
-	}()
+	})
 	pour(b, a)
 	<-done
 }

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 	"cupola/server/bulkhead"
 	"cupola/store"
@@ -97,7 +98,11 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 			continue
 		}
 		one, _ := p.greeting.Add(bulkhead.Address(conn.RemoteAddr()), func() { _ = conn.Close() })
-		connections.Go(func() { p.serve(ctx, conn, func() { p.greeting.Remove(one) }) })
+		connections.Go(fault.Func("sshproxy", func() {
+			greeted := sync.OnceFunc(func() { p.greeting.Remove(one) })
+			defer greeted()
+			p.serve(ctx, conn, greeted)
+		}))
 	}
 }
 
@@ -135,7 +140,7 @@ func (p *Proxy) serve(ctx context.Context, conn net.Conn, greeted func()) {
 		p.Log.DebugContext(ctx, "ssh connection refused", "address", conn.RemoteAddr().String(), "err", err)
 		return
 	}
-	go ssh.DiscardRequests(requests)
+	fault.Go("sshproxy", func() { ssh.DiscardRequests(requests) })
 	defer user.Close()
 	if !p.users.Take(to.user) {
 		refuseAll(channels, errMany)
@@ -176,15 +181,15 @@ func (p *Proxy) session(ctx context.Context, user ssh.Conn, channels <-chan ssh.
 		return fmt.Errorf("greet the container's sshd: %w", err)
 	}
 	defer inner.Close()
-	go ssh.DiscardRequests(inRequests)
-	go rejectAll(inChannels)
+	fault.Go("sshproxy", func() { ssh.DiscardRequests(inRequests) })
+	fault.Go("sshproxy", func() { rejectAll(inChannels) })
 	begun()
 	p.note(to, "Successful remote access by "+user.RemoteAddr().String())
 	defer p.note(to, "Remote access ended for "+user.RemoteAddr().String())
-	go func() { // the instance has ended, or the connection to it
+	fault.Go("sshproxy", func() { // the instance has ended, or the connection to it
 		_ = inner.Wait()
 		_ = user.Close()
-	}()
+	})
 	relay(channels, inner)
 	return nil
 }
@@ -192,10 +197,10 @@ func (p *Proxy) session(ctx context.Context, user ssh.Conn, channels <-chan ssh.
 // connectionEnd is a context that ends with the connection.
 func connectionEnd(c ssh.Conn) context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
+	fault.Go("sshproxy", func() {
+		defer cancel()
 		_ = c.Wait()
-		cancel()
-	}()
+	})
 	return ctx
 }
 

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"golang.org/x/crypto/ssh"
+
+	"cupola/runtime/fault"
 )
 
 // relay opens in the container what the user opens, and joins the two, until
@@ -24,10 +26,10 @@ func relay(channels <-chan ssh.NewChannel, to ssh.Conn) {
 			_ = c.Reject(ssh.ResourceShortage, "too many sessions and forwarded connections at once")
 			continue
 		}
-		open.Go(func() {
+		open.Go(fault.Func("sshproxy", func() {
 			defer func() { <-places }()
 			relayChannel(c, to)
-		})
+		}))
 	}
 }
 
@@ -45,17 +47,17 @@ func relayChannel(c ssh.NewChannel, to ssh.Conn) {
 	user, userRequests, err := c.Accept()
 	if err != nil {
 		_ = inner.Close()
-		go ssh.DiscardRequests(innerRequests)
+		fault.Go("sshproxy", func() { ssh.DiscardRequests(innerRequests) })
 		return
 	}
-	go func() {
+	fault.Go("sshproxy", func() {
 		_, _ = io.Copy(inner, user)
 		_ = inner.CloseWrite()
-	}()
-	go func() {
+	})
+	fault.Go("sshproxy", func() {
 		forward(userRequests, inner)
 		_ = inner.Close()
-	}()
+	})
 	fromContainer(inner, innerRequests, user)
 }
 
@@ -63,12 +65,12 @@ func relayChannel(c ssh.NewChannel, to ssh.Conn) {
 // after all of it: the exit status comes as a request beside the output.
 func fromContainer(inner ssh.Channel, requests <-chan *ssh.Request, user ssh.Channel) {
 	var all sync.WaitGroup
-	all.Go(func() { _, _ = io.Copy(user.Stderr(), inner.Stderr()) })
-	all.Go(func() {
+	all.Go(fault.Func("sshproxy", func() { _, _ = io.Copy(user.Stderr(), inner.Stderr()) }))
+	all.Go(fault.Func("sshproxy", func() {
 		_, _ = io.Copy(user, inner)
 		_ = user.CloseWrite()
-	})
-	all.Go(func() { forward(requests, user) })
+	}))
+	all.Go(fault.Func("sshproxy", func() { forward(requests, user) }))
 	all.Wait()
 	_ = user.Close()
 }

@@ -3,20 +3,22 @@ package thread
 
 import (
 	"runtime"
+
+	"cupola/runtime/fault"
 )
 
 // Throwaway runs do on a thread that ends with it, so that do may leave namespaces or give up capabilities. It is never
 // the process's first thread: that one cannot end, and /proc/self would go on showing what became of it.
 func Throwaway(do func() error) error {
 	res := make(chan error, 1)
-	go func() {
+	fault.Go("rootfs", func() {
 		runtime.LockOSThread() // not unlocked, unless nothing was done: that is what ends the thread
 		if !first() {
-			res <- do()
+			res <- fault.Guard("rootfs", do)
 			return
 		}
 		res <- Throwaway(do) // this goroutine keeps the first thread busy meanwhile
 		runtime.UnlockOSThread()
-	}()
+	})
 	return <-res
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cupola/rootfs/volume"
+	"cupola/runtime/fault"
 	"cupola/server/bosh"
 	"cupola/server/bosh/agent"
 	"cupola/server/bosh/link"
@@ -214,9 +215,9 @@ func (l *Loop) begin(ctx context.Context, t *cf.BOSHTask) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	l.preparing[t.GUID] = cancel
-	l.running.Go(func() {
+	l.running.Go(fault.Func("director", func() {
 		defer cancel()
-		err := l.prepare(ctx, t)
+		err := fault.Guard("director", func() error { return l.prepare(ctx, t) })
 		if err != nil && ctx.Err() == nil {
 			err = l.giveUp(ctx, t, err)
 		}
@@ -227,7 +228,7 @@ func (l *Loop) begin(ctx context.Context, t *cf.BOSHTask) {
 			l.Log.ErrorContext(ctx, "task of a deployment was not begun", "deployment", t.DeploymentName, "task", t.Number, "err", err)
 		}
 		l.poke()
-	})
+	}))
 }
 
 // fail ends a task that cannot go on.

@@ -12,6 +12,7 @@ import (
 
 	"cupola/rootfs"
 	"cupola/runtime/container"
+	"cupola/runtime/fault"
 	"cupola/server/bosh/erb"
 )
 
@@ -70,11 +71,15 @@ func (r *running) run(ctx context.Context, spec container.Spec, input []byte) ([
 	kill := func() { _ = r.cfg.Containers.Signal(r.id, syscall.SIGKILL) }
 	defer context.AfterFunc(ctx, kill)()
 	said := make(chan string, 1)
-	go func() { said <- tail(errOurs) }()
-	go func() {
+	fault.Go("sandbox", func() {
+		text := ""
+		defer func() { said <- text }()
+		text = tail(errOurs)
+	})
+	fault.Go("sandbox", func() {
 		_, _ = ours.Write(input) // a program that has ended says so itself
 		_ = ours.CloseWrite()
-	}()
+	})
 	output, err := io.ReadAll(io.LimitReader(ours, r.cfg.OutputBytes+1))
 	tooMuch := int64(len(output)) > r.cfg.OutputBytes
 	if tooMuch || err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"cupola/runtime/fault"
 	"cupola/server/bosh/near"
 )
 
@@ -121,7 +122,7 @@ func newKeys(ctx context.Context, of map[string]Declared) (map[string]*rsa.Priva
 		if d.Type == Password {
 			continue
 		}
-		group.Go(func() error {
+		group.Go(fault.ErrFunc("variables", func() error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -133,7 +134,7 @@ func newKeys(ctx context.Context, of map[string]Declared) (map[string]*rsa.Priva
 			defer mu.Unlock()
 			keys[name] = key
 			return nil
-		})
+		}))
 	}
 	return keys, group.Wait()
 }

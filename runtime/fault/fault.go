@@ -1,0 +1,146 @@
+// Package fault keeps a panic to the one thing that panicked: a request, a
+// container's step, a loop. Go ends the whole process for a panic that no
+// goroutine recovers, and with the daemon would go the API, the router and every
+// start under way.
+//
+// Each goroutine of the daemon begins in one of these functions; a test in
+// package server holds it to that. Where somebody waits for what a goroutine
+// says, the work is guarded and says its error; where nobody does, the goroutine
+// just ends.
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// Panic is the error that a panic becomes.
+type Panic struct {
+	Part  string // of the daemon
+	Value any
+	Stack []byte
+}
+
+// Error leaves out the stack, which is told to Watch's function.
+func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
+
+// told is the process's one record of panics, as is what Go prints of one.
+var told = struct {
+	mu     sync.Mutex
+	watch  func(*Panic)
+	counts map[string]uint64
+}{watch: func(p *Panic) { fmt.Fprintf(os.Stderr, "%s: %v\n%s", p.Part, p, p.Stack) }, counts: map[string]uint64{}}
+
+// Watch has f called with each panic from now on, by the goroutine that
+// panicked. Before, panics are written to standard error.
+func Watch(f func(*Panic)) {
+	told.mu.Lock()
+	defer told.mu.Unlock()
+	told.watch = f
+}
+
+// Counts tells how many panics there were in each part.
+func Counts() map[string]uint64 {
+	told.mu.Lock()
+	defer told.mu.Unlock()
+	return maps.Clone(told.counts)
+}
+
+// Report tells of a panic that was recovered with value.
+func Report(part string, value any) *Panic {
+	p := &Panic{Part: part, Value: value, Stack: debug.Stack()}
+	told.mu.Lock()
+	told.counts[part]++
+	watch := told.watch
+	told.mu.Unlock()
+	watch(p)
+	return p
+}
+
+// Guard calls f. A panic of f is reported, and is its error.
+func Guard(part string, f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = Report(part, v)
+		}
+	}()
+	return f()
+}
+
+// Func is f that reports its panic and returns.
+func Func(part string, f func()) func() {
+	return func() {
+		_ = Guard(part, func() error { f(); return nil })
+	}
+}
+
+// ErrFunc is f that reports its panic and returns it as its error.
+func ErrFunc(part string, f func() error) func() error {
+	return func() error { return Guard(part, f) }
+}
+
+// Go calls f in a goroutine, of which a panic ends nothing else.
+func Go(part string, f func()) { go Func(part, f)() }
+
+// How long a loop that panicked waits before it is begun again.
+const (
+	pauseMin = 100 * time.Millisecond
+	pauseMax = time.Minute
+	calm     = 5 * time.Minute // of work, after which it waits the least again
+)
+
+// Loop calls f, and again each time it has panicked, after an ever longer pause,
+// until ctx ends. It returns f's own error; but one of a call after a panic, which
+// may have broken what f needs, is reported and f called again.
+func Loop(ctx context.Context, part string, f func(context.Context) error) func() error {
+	return func() error {
+		pause, broken := pauseMin, false
+		for {
+			began := time.Now()
+			err := Guard(part, func() error { return f(ctx) })
+			_, panicked := errors.AsType[*Panic](err)
+			switch {
+			case panicked:
+				broken = true
+			case err == nil || !broken || ctx.Err() != nil:
+				return err
+			default:
+				Report(part, err)
+			}
+			if time.Since(began) > calm {
+				pause = pauseMin
+			}
+			timer := time.NewTimer(pause)
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+				timer.Stop()
+				return nil
+			}
+			pause = min(2*pause, pauseMax)
+		}
+	}
+}
+
+// Handler reports a panic of next and breaks the connection off: its answer may
+// have been begun.
+func Handler(part string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if v := recover(); v != nil {
+				if v != http.ErrAbortHandler { // which a handler means
+					Report(part, v)
+				}
+				panic(http.ErrAbortHandler)
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
