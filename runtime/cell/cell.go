@@ -80,8 +80,9 @@ type Cell struct {
 	ctx       context.Context // of Run; nil before it has adopted
 	reach     reach
 	instances map[string]*instance
-	launched  int             // instances so far
-	unclean   map[string]bool // GUIDs that could not be taken down yet
+	launched  int                 // instances so far
+	unclean   map[string]bool     // GUIDs that could not be taken down yet
+	downs     map[[2]string]*down // by GUID and name of the step
 }
 
 // New makes a Cell. Its parts are known at once; it has nothing until Run has adopted.
@@ -102,7 +103,7 @@ func New(cfg Config) (*Cell, error) {
 		cfg: cfg, boot: bootID(),
 		slots: make(chan struct{}, cfg.Workers), adopted: make(chan struct{}),
 		follow: followFIFO, check: health.Run,
-		instances: map[string]*instance{}, unclean: map[string]bool{},
+		instances: map[string]*instance{}, unclean: map[string]bool{}, downs: map[[2]string]*down{},
 	}
 	return c, c.makeParts()
 }

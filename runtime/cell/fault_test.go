@@ -14,7 +14,7 @@ import (
 // users look for it, and no other. Nothing of it is left.
 func TestPanicEndsItsContainerAlone(t *testing.T) {
 	fault.Watch(func(*fault.Panic) {})
-	for _, call := range []string{"mount", "acquire", "extract", "start", "exec"} {
+	for _, call := range []string{"mount", "acquire", "extract", "start", "exec", "unmount"} {
 		t.Run(call, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := boot(t, newMachine(t), t.TempDir())

@@ -5,11 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"cupola/runtime/fault"
 )
 
-// takeDownTimeout bounds taking a container down; it has its own time, because
-// the caller's is often over.
-const takeDownTimeout = 10 * time.Second
+// downTimeout bounds undoing one step. Each has its own time, because the
+// caller's is often over, and so that one that hangs takes none from the others.
+const downTimeout = 10 * time.Second
+
+// down is a step that is being undone.
+type down struct {
+	done chan struct{}
+	err  error // to be read after done
+}
 
 // step is one part of a container. Its down takes the GUID alone and is done
 // when nothing is left, also of a container that never had the part.
@@ -57,19 +65,53 @@ func (b *build) bringUp(ctx context.Context) error {
 // takeDown undoes every step, last to first. It goes on where one fails, so
 // that no part is left because of another.
 func (c *Cell) takeDown(ctx context.Context, guid string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeDownTimeout)
-	defer cancel()
 	steps := (&build{instance: &instance{cell: c}}).steps()
 	var errs []error
 	for n := len(steps) - 1; n >= 0; n-- {
 		if steps[n].down == nil {
 			continue
 		}
-		if err := steps[n].down(ctx, guid); err != nil {
+		if err := c.undo(ctx, guid, steps[n]); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", steps[n].name, err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// undo undoes one step. What does not heed its time is left behind, and waited
+// for by the next who undoes the step, instead of being begun twice.
+func (c *Cell) undo(ctx context.Context, guid string, s step) error {
+	d := c.beginUndo(context.WithoutCancel(ctx), guid, s)
+	const slack = time.Second // for what heeds its time to say why it failed
+	late := time.NewTimer(downTimeout + slack)
+	defer late.Stop()
+	select {
+	case <-d.done:
+		return d.err
+	case <-late.C:
+		return fmt.Errorf("it is not done after %s", downTimeout)
+	}
+}
+
+func (c *Cell) beginUndo(ctx context.Context, guid string, s step) *down {
+	key := [2]string{guid, s.name}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if d := c.downs[key]; d != nil {
+		return d
+	}
+	d := &down{done: make(chan struct{})}
+	c.downs[key] = d
+	fault.Go("cell", func() {
+		ctx, cancel := context.WithTimeout(ctx, downTimeout)
+		defer cancel()
+		d.err = fault.Guard("cell", func() error { return s.down(ctx, guid) })
+		c.mu.Lock()
+		delete(c.downs, key)
+		c.mu.Unlock()
+		close(d.done)
+	})
+	return d
 }
 
 // discard takes down everything that has guid, the state too.
