@@ -116,6 +116,39 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 			return err
 		}))
 	}
+	h.startLoops(group, ctx, live, doors)
+	listening := make(chan struct{})
+	told := sync.OnceFunc(func() { close(listening) })
+	group.Go(fault.Loop(live, "control", func(live context.Context) error {
+		return h.serveControl(live, told)
+	}))
+	group.Go(fault.ErrFunc("server", func() error {
+		select {
+		case <-ctx.Done():
+		case <-live.Done():
+		}
+		h.tell(systemd.Stopping)
+		h.closeDoors(doors.http, &open, &coming)
+		h.drain(srv)
+		stop()
+		return nil
+	}))
+	<-h.cell.Adopted()
+	select {
+	case <-listening:
+		ready()
+	case <-live.Done():
+	}
+	err := group.Wait()
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// startLoops starts what runs beside the HTTP listeners until live ends. What
+// takes connections takes none after ctx.
+func (h *house) startLoops(group *errgroup.Group, ctx, live context.Context, doors doors) {
 	group.Go(fault.ErrFunc("cell", func() error { return h.cell.Run(live) }))
 	group.Go(fault.Loop(live, "reconcile", func(ctx context.Context) error {
 		<-h.cell.Adopted()
@@ -154,33 +187,6 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 	group.Go(fault.Loop(live, "bbs", func(live context.Context) error { return h.serveBBS(live, doors.bbs) }))
 	group.Go(fault.Loop(live, "metrics", func(live context.Context) error { return h.serveMetrics(live, doors.metrics) }))
 	group.Go(fault.Loop(live, "systemd", func(ctx context.Context) error { return h.Manager.KeepAlive(ctx, h.alive) }))
-	listening := make(chan struct{})
-	told := sync.OnceFunc(func() { close(listening) })
-	group.Go(fault.Loop(live, "control", func(live context.Context) error {
-		return h.serveControl(live, told)
-	}))
-	group.Go(fault.ErrFunc("server", func() error {
-		select {
-		case <-ctx.Done():
-		case <-live.Done():
-		}
-		h.tell(systemd.Stopping)
-		h.closeDoors(doors.http, &open, &coming)
-		h.drain(srv)
-		stop()
-		return nil
-	}))
-	<-h.cell.Adopted()
-	select {
-	case <-listening:
-		ready()
-	case <-live.Done():
-	}
-	err := group.Wait()
-	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
 }
 
 // alive tells whether the daemon still does its work: whether it can read and

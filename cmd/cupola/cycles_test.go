@@ -225,6 +225,9 @@ func (d *daemon) rowCounts(t *testing.T) map[string]float64 {
 		}
 		tables = append(tables, name)
 	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
 	counts := map[string]float64{}
 	for _, name := range tables {
 		var n float64

@@ -112,7 +112,7 @@ func Loop(ctx context.Context, part string, f func(context.Context) error) func(
 			case err == nil || !broken || ctx.Err() != nil:
 				return err
 			default:
-				Report(part, err)
+				_ = Report(part, err)
 			}
 			if time.Since(began) > calm {
 				pause = pauseMin
@@ -136,7 +136,7 @@ func Handler(part string, next http.Handler) http.Handler {
 		defer func() {
 			if v := recover(); v != nil {
 				if v != http.ErrAbortHandler { // which a handler means
-					Report(part, v)
+					_ = Report(part, v)
 				}
 				panic(http.ErrAbortHandler)
 			}
