@@ -116,7 +116,7 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 			return err
 		}))
 	}
-	h.startLoops(group, ctx, live, doors)
+	h.startLoops(ctx, live, group, doors)
 	listening := make(chan struct{})
 	told := sync.OnceFunc(func() { close(listening) })
 	group.Go(fault.Loop(live, "control", func(live context.Context) error {
@@ -148,7 +148,7 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 
 // startLoops starts what runs beside the HTTP listeners until live ends. What
 // takes connections takes none after ctx.
-func (h *house) startLoops(group *errgroup.Group, ctx, live context.Context, doors doors) {
+func (h *house) startLoops(ctx, live context.Context, group *errgroup.Group, doors doors) {
 	group.Go(fault.ErrFunc("cell", func() error { return h.cell.Run(live) }))
 	group.Go(fault.Loop(live, "reconcile", func(ctx context.Context) error {
 		<-h.cell.Adopted()

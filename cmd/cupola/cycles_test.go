@@ -213,23 +213,12 @@ func (d *daemon) rowCounts(t *testing.T) map[string]float64 {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	rows, err := db.Query(`SELECT name FROM sqlite_schema WHERE type = 'table'`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var tables []string
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			t.Fatal(err)
-		}
-		tables = append(tables, name)
-	}
-	if err := rows.Err(); err != nil {
+	var list string
+	if err := db.QueryRow(`SELECT group_concat(name) FROM sqlite_schema WHERE type = 'table'`).Scan(&list); err != nil {
 		t.Fatal(err)
 	}
 	counts := map[string]float64{}
-	for _, name := range tables {
+	for name := range strings.SplitSeq(list, ",") {
 		var n float64
 		if err := db.QueryRowContext(context.Background(), `SELECT count(*) FROM "`+name+`"`).Scan(&n); err != nil {
 			t.Fatal(err)
