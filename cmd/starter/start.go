@@ -24,6 +24,13 @@ func start(r starter.Request) (int, error) {
 			return 0, err
 		}
 	}
+	if r.First && r.Cgroups > 0 {
+		done, err := makeCgroupNamespace(r)
+		if err != nil {
+			return 0, err
+		}
+		defer done()
+	}
 	c, err := libcontainer.Load(r.States, r.ID)
 	if err != nil {
 		return 0, err

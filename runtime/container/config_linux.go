@@ -21,8 +21,8 @@ const inits = 1
 
 // settings is what every container of an Engine has in common.
 type settings struct {
-	ids       IDMap // of a container that has no users of its own
-	helperDir string
+	ids       IDMap  // of a container that has no users of its own
+	helperDir string // a read-only mount of its programs
 	sysDir    string // a read-only sysfs without submounts
 	devDir    string // what /dev holds
 	parent    string // cgroup
@@ -41,15 +41,16 @@ func (s settings) users(spec Spec) IDMap {
 }
 
 // libConfig returns libcontainer's configuration for spec, which joins the user
-// namespace at the path userNS. It reads no state.
-func (s settings) libConfig(spec Spec, userNS string) *configs.Config {
+// namespace at the path userNS, and the cgroup namespace at cgroupNS or, if that
+// is empty, one that libcontainer makes. It reads no state.
+func (s settings) libConfig(spec Spec, userNS, cgroupNS string) *configs.Config {
 	users := s.users(spec)
 	ids := []configs.IDMap{{ContainerID: 0, HostID: int64(users.Base), Size: int64(users.Size)}}
 	return &configs.Config{
 		Rootfs:          filepath.Clean(spec.Rootfs),
 		RootPropagation: unix.MS_PRIVATE | unix.MS_REC,
 		Hostname:        hostname(spec),
-		Namespaces:      s.namespaces(userNS, spec.NetNS),
+		Namespaces:      namespaces(userNS, spec.NetNS, cgroupNS),
 		UIDMappings:     ids,
 		GIDMappings:     ids,
 		Capabilities:    capabilities(spec.Process),
@@ -81,18 +82,13 @@ func hostname(spec Spec) string {
 	return name[max(0, len(name)-hostnameMax):]
 }
 
-func (s settings) namespaces(userNS, netns string) configs.Namespaces {
-	all := configs.Namespaces{
+func namespaces(userNS, netNS, cgroupNS string) configs.Namespaces {
+	return configs.Namespaces{
 		{Type: configs.NEWUSER, Path: userNS}, {Type: configs.NEWNS}, {Type: configs.NEWPID},
 		{Type: configs.NEWIPC}, {Type: configs.NEWUTS},
-		{Type: configs.NEWNET, Path: netns},
+		{Type: configs.NEWNET, Path: netNS},
+		{Type: configs.NEWCGROUP, Path: cgroupNS},
 	}
-	if s.v2 {
-		// On v1 the init joins its cgroups after the namespace would have been
-		// made, so that one would show the daemon's cgroup as its root.
-		all = append(all, configs.Namespace{Type: configs.NEWCGROUP})
-	}
-	return all
 }
 
 // capabilities are for root the part of Garden's set that reaches neither

@@ -8,7 +8,7 @@
 // first effect in the kernel, so whatever a killed daemon left, half-made or
 // running, the next Engine's List finds and Remove takes away.
 //
-// Every container has its own user, pid, ipc, uts and mount namespace, no
+// Every container has its own user, pid, ipc, uts, cgroup and mount namespace, no
 // capability for processes that are not root, no_new_privs, a deny-by-default
 // seccomp filter, masked and read-only kernel paths and a cgroup that refuses
 // devices and swap.

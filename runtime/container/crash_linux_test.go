@@ -250,7 +250,7 @@ func leftovers(t *testing.T, d daemon) string {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(mounts)) {
-		if strings.Contains(line, filepath.Dir(d.Rootfs)) && !strings.Contains(line, "/state/sys ") && !strings.Contains(line, "/state/dev ") {
+		if strings.Contains(line, filepath.Dir(d.Rootfs)) && !strings.Contains(line, "/state/sys ") && !strings.Contains(line, "/state/dev ") && !strings.Contains(line, "/state/helper ") {
 			found = append(found, "mount "+line)
 		}
 	}

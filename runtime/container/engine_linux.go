@@ -70,8 +70,8 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	sys, dev := filepath.Join(cfg.Dir, "sys"), filepath.Join(cfg.Dir, "dev")
-	if err := errors.Join(mountSys(sys), mountDev(dev)); err != nil {
+	sys, dev, helper := filepath.Join(cfg.Dir, "sys"), filepath.Join(cfg.Dir, "dev"), filepath.Join(cfg.Dir, "helper")
+	if err := errors.Join(mountSys(sys), mountDev(dev), mountHelper(cfg.HelperDir, helper)); err != nil {
 		return nil, err
 	}
 	var nofile, nproc, core unix.Rlimit
@@ -80,7 +80,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{
 		shared: settings{
-			ids: cfg.IDMap, helperDir: cfg.HelperDir, sysDir: sys, devDir: dev,
+			ids: cfg.IDMap, helperDir: helper, sysDir: sys, devDir: dev,
 			parent: cfg.CgroupParent, v2: tree.v2, nofile: nofile.Max, nproc: nproc.Max, core: core.Max,
 		},
 		states: states, tree: tree, log: cfg.Log, exits: newConnector(kernelRelease(), cfg.NoPIDFDInfo, cfg.Log), start: start, open: map[string]*process{}, places: map[string]string{},
@@ -126,7 +126,7 @@ func (e *Engine) run(ctx context.Context, spec Spec) (*process, error) {
 		return nil, err
 	}
 	defer userNS.Close()
-	config := e.shared.libConfig(spec, fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), userNS.Fd()))
+	config := e.shared.libConfig(spec, fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), userNS.Fd()), e.cgroupNamespace(spec.ID))
 	if err := writeState(e.stateDir(spec.ID), spec.ID, config); err != nil {
 		return nil, err
 	}
@@ -137,12 +137,21 @@ func (e *Engine) run(ctx context.Context, spec Spec) (*process, error) {
 	}
 	defer closeAll(tasks)
 	e.giveStdio(ids.Base, spec.Process, spec.Stdout, spec.Stderr)
-	request := starter.Request{ID: spec.ID, First: true, Process: e.command(spec.Process, tasks)}
+	request := starter.Request{ID: spec.ID, First: true, Cgroups: len(tasks), Process: e.command(spec.Process, tasks)}
 	init, err := e.launch(ctx, request, Stdio{Out: spec.Stdout, Err: spec.Stderr}, tasks)
 	if err != nil {
 		return nil, err
 	}
 	return init, e.tree.forbidSwap(place, spec.Limits)
+}
+
+// cgroupNamespace is where a starter makes the container's cgroup namespace. On
+// v2 libcontainer does, once the process is in its cgroup.
+func (e *Engine) cgroupNamespace(id string) string {
+	if e.tree.v2 {
+		return ""
+	}
+	return starter.CgroupNamespace(e.states, id)
 }
 
 func (e *Engine) stateDir(id string) string { return filepath.Join(e.states, id) }
@@ -275,10 +284,10 @@ func (e *Engine) inspect(id string) State {
 	return s
 }
 
-// Teardown takes away what all containers share: two mounts in Dir and the
+// Teardown takes away what all containers share: three mounts in Dir and the
 // parent cgroups. It fails while containers exist; Remove them first.
 func (e *Engine) Teardown() error {
-	for _, dir := range []string{e.shared.sysDir, e.shared.devDir} {
+	for _, dir := range []string{e.shared.sysDir, e.shared.devDir, e.shared.helperDir} {
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil && err != unix.EINVAL && err != unix.ENOENT {
 			return fmt.Errorf("unmount %s: %w", dir, err)
 		}

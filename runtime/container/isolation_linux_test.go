@@ -33,6 +33,22 @@ func isolation() map[string]func(*testing.T, *bench) {
 				}
 			}
 		},
+		"cgroup namespace": func(t *testing.T, b *bench) {
+			out, _ := b.output(t, b.spec("app", "cat", "/proc/self/cgroup"))
+			for line := range strings.Lines(out) {
+				if !strings.HasSuffix(line, ":/\n") {
+					t.Errorf("got %q; want all cgroups to be the root", line)
+				}
+			}
+		},
+		"where the helper programs lie (`/tmp/lifecycle`)": func(t *testing.T, b *bench) {
+			for _, m := range mountsOf(t, b) {
+				if m[4] == HelperMount && m[3] == "/" && !strings.Contains(strings.Join(m, " "), b.cfg.HelperDir) {
+					return
+				}
+			}
+			t.Errorf("got no mount at %s whose root is /", HelperMount)
+		},
 		"capabilities of an app": wantStatus(2000, "CapPrm:\t0000000000000000", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000"),
 		// CHOWN DAC_OVERRIDE FOWNER FSETID KILL SETGID SETUID SETPCAP NET_BIND_SERVICE SYS_CHROOT SETFCAP
 		"capabilities of root in the container": wantStatus(0, "CapEff:\t00000000800405fb", "CapBnd:\t00000000800405fb"),

@@ -132,7 +132,7 @@ var mountShapes = []struct {
 	{[]string{"nsfs"}, regexp.MustCompile(`^(.+?)(?:/netns)?/ns/[0-9]+$`)},
 	{[]string{"overlay"}, regexp.MustCompile(`^(.+?)(?:/rootfs)?/run/[^/]+/root$`)},
 	{[]string{"ext4"}, regexp.MustCompile(`^(.+?)(?:/rootfs)?/(?:run/[^/]+|templates/\.probe-[^/]+)/disk$`)},
-	{[]string{"sysfs", "tmpfs"}, regexp.MustCompile(`^(.+)/containers/(?:sys|dev)$`)},
+	{[]string{"sysfs", "tmpfs", "overlay"}, regexp.MustCompile(`^(.+)/containers/(?:sys|dev|helper)$`)},
 	{nil, regexp.MustCompile(`^(.*/[^/]*cupola[^/]*)/rootfs/run$`)},
 }
 

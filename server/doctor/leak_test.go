@@ -14,6 +14,7 @@ const (
 	diskMount = "52 51 7:0 / /srv/my\\040data/rootfs/run/id-1/disk rw - ext4 /dev/loop0 rw\n"
 	rootMount = "53 51 0:50 / /srv/my\\040data/rootfs/run/id-1/root//deleted rw - overlay overlay rw\n"
 	sysMount  = "54 27 0:46 / /srv/my\\040data/containers/sys ro - sysfs sysfs ro\n"
+	helpers   = "55 27 0:47 / /srv/my\\040data/containers/helper ro - overlay overlay ro\n"
 	foreign   = "60 27 0:50 / /var/lib/docker/overlay2/abc/merged rw - overlay overlay rw\n" +
 		"61 27 0:4 net:[402] /run/docker/netns/1234 rw - nsfs nsfs rw\n" +
 		"62 27 254:0 /x /home/me/rootfs/run rw - ext4 /dev/vda rw\n" +
@@ -24,10 +25,11 @@ const (
 func TestMountsOfDaemons(t *testing.T) {
 	type mount struct{ Name, Key, Base, Mend string }
 	var got []mount
-	for _, f := range parseMounts(foreign + nsMount + runMount + diskMount + rootMount + sysMount) {
+	for _, f := range parseMounts(foreign + nsMount + runMount + diskMount + rootMount + sysMount + helpers) {
 		got = append(got, mount{f.Name, f.key, f.base, f.Mend})
 	}
 	want := []mount{
+		{"/srv/my data/containers/helper", "/srv/my data/containers/helper", "/srv/my data", "sudo umount -l '/srv/my data/containers/helper'"},
 		{"/srv/my data/containers/sys", "/srv/my data/containers/sys", "/srv/my data", "sudo umount -l '/srv/my data/containers/sys'"},
 		{"/srv/my data/rootfs/run/id-1/root//deleted", "/srv/my data/rootfs/run/id-1/root", "/srv/my data", "sudo umount -l '/srv/my data/rootfs/run/id-1/root//deleted'"},
 		{"/srv/my data/rootfs/run/id-1/disk", "/srv/my data/rootfs/run/id-1/disk", "/srv/my data", "sudo umount -l '/srv/my data/rootfs/run/id-1/disk'"},

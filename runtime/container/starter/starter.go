@@ -14,7 +14,11 @@
 // a child of the daemon, which is a child subreaper.
 package starter
 
-import "github.com/opencontainers/runc/libcontainer/configs"
+import (
+	"path/filepath"
+
+	"github.com/opencontainers/runc/libcontainer/configs"
+)
 
 // FirstFile is the descriptor of the first inherited file. Standard input,
 // output and error of the process come first, whether or not they are there.
@@ -33,9 +37,17 @@ type Request struct {
 	Stdio [3]bool
 	// Files is how many further files follow them. The process inherits these from
 	// descriptor 3.
-	Files   int
+	Files int
+	// Cgroups is how many of Files, from the first, are tasks files of cgroup v1, in
+	// which the process enrols itself. With the first process of a container comes a
+	// cgroup namespace whose roots these cgroups are.
+	Cgroups int
 	Process Process
 }
+
+// CgroupNamespace is the path by which libcontainer finds the cgroup namespace
+// of a container on cgroup v1 while the container is started.
+func CgroupNamespace(states, id string) string { return filepath.Join(states, id, "cgroup-ns") }
 
 // Process is what is executed. The first process of a container has the
 // capabilities of the container's configuration, and none here.
