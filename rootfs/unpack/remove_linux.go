@@ -35,8 +35,12 @@ func removeAll(dirfd int, base string) error {
 	return unix.Unlinkat(dirfd, base, unix.AT_REMOVEDIR)
 }
 
-// removeOthers removes what is below the directory fd, which bears the name dir, but for keep.
-func removeOthers(fd int, dir string, keep pathSet) error {
+// removeOthers removes what is below the directory fd, which bears the name dir, but for keep. It looks at no directory
+// twice: all that one in done still holds is to be kept.
+func removeOthers(fd int, dir string, keep pathSet, done inodes) error {
+	if known, err := done.add(fd); known || err != nil {
+		return err
+	}
 	return inDir(fd, ".", func(fd int, child string) error {
 		name := path.Join(dir, child)
 		if _, ok := keep[name]; !ok {
@@ -50,8 +54,22 @@ func removeOthers(fd int, dir string, keep pathSet) error {
 			return err
 		}
 		defer closeFD(sub)
-		return removeOthers(sub, name, keep)
+		return removeOthers(sub, name, keep, done)
 	})
+}
+
+// inodes are directories of one file system, by their inodes' numbers.
+type inodes map[uint64]struct{}
+
+// add reports whether fd was there before.
+func (i inodes) add(fd int) (known bool, err error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return false, err
+	}
+	_, known = i[st.Ino]
+	i[st.Ino] = struct{}{}
+	return known, nil
 }
 
 // inDir calls do for every name in the directory base of dirfd.

@@ -26,10 +26,13 @@ type target struct {
 	dirs    map[string]int // open directories by their path in the archive
 	late    []entry        // directories whose mode and time are set last, since filling them changes both
 	mine    pathSet        // of an image's layer: what an opaque mark must leave
+	// bare are directories where nothing of lower layers is left. What comes later is this layer's, also where a new
+	// directory has the number of a removed one. A layer of many marks would else walk its tree for each (CVE-2026-95838).
+	bare inodes
 }
 
 func newTarget(dir *os.File, o Options) *target {
-	t := &target{dirFile: dir, root: int(dir.Fd()), o: o, dirs: map[string]int{}, mine: pathSet{}}
+	t := &target{dirFile: dir, root: int(dir.Fd()), o: o, dirs: map[string]int{}, mine: pathSet{}, bare: inodes{}}
 	t.resolve = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
 	if o.Image {
 		t.resolve = unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS
@@ -392,7 +395,7 @@ func (t *target) opaque(dir string) error {
 	}
 	defer closeFD(fd)
 	t.forget()
-	if err := removeOthers(fd, dir, t.mine); err != nil {
+	if err := removeOthers(fd, dir, t.mine, t.bare); err != nil {
 		return t.fault(dir, err)
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
@@ -113,6 +114,43 @@ func into(t testing.TB, dir string, archive []byte, o Options) (Stats, error) {
 	}
 	defer d.Close()
 	return Into(t.Context(), d, section(archive), o)
+}
+
+// TestManyOpaqueMarks unpacks a layer whose every second entry hides all below again, in one directory and in one of its
+// children's after the other: CVE-2026-95838. Each mark that walked the tree would take minutes together.
+func TestManyOpaqueMarks(t *testing.T) {
+	const files, deep = 12_000, 100
+	var items []item
+	chain := strings.Repeat("d/", deep)
+	for n := range files {
+		items = append(items, item{name: fmt.Sprintf("%s%d", chain, n)})
+	}
+	for n := range deep {
+		items = append(items, item{name: chain[:2*(deep-n)] + ".wh..wh..opq"})
+	}
+	for range files {
+		items = append(items, item{name: chain + ".wh..wh..opq"}, item{name: ".wh..wh..opq"})
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "lower"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	if _, err := Into(ctx, d, section(tarOf(t, items...)), Options{Image: true}); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 || entries[0].Name() != "d" {
+		t.Errorf("got %v, %v; want the lower layer's file hidden", entries, err)
+	}
+	if entries, err := os.ReadDir(filepath.Join(dir, chain)); err != nil || len(entries) != files {
+		t.Errorf("got %d files, %v; want %d", len(entries), err, files)
+	}
 }
 
 // tree describes what lies below dir, one line each.
