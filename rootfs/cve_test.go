@@ -39,17 +39,20 @@ func rawImage(config string, layer []byte) (digest string, serve func(http.Respo
 }
 
 // TestConfigAsksForMore holds that an image decides nothing but what its process is: neither what is mounted (volumes that
-// climb out: CVE-2022-23648, volumes over /proc: CVE-2019-16884) nor what the container may do (CVE-2014-6408).
+// climb out: CVE-2022-23648, volumes over /proc: CVE-2019-16884) nor what the container may do (CVE-2014-6408), and what the daemon runs least of
+// all (labels that name a logger: CVE-2026-53488; what a checkpoint asks of devices: CVE-2026-53492).
 func TestConfigAsksForMore(t *testing.T) {
 	needRoot(t)
 	reg := newRegistry(t, loginNone)
 	s := newStore(t, Config{Registries: reg.config()})
 	layer := tarText(t, "a=1")
+	ran := filepath.Join(t.TempDir(), "ran")
 	config := fmt.Sprintf(`{"os":"linux","architecture":%q,"rootfs":{"diff_ids":[%q]},"config":{"User":"app",
+		"Labels":{"containerd.io/restart.status":"running","containerd.io/restart.loguri":"binary:///usr/bin/touch?%s","cdi.k8s.io/x":"vendor.com/device=all","org.criu.checkpoint.container.name":"x"},
 		"Volumes":{"/proc":{},"/../../../../etc":{},"/":{}},"Privileged":true,"SecurityOpt":["seccomp=unconfined","apparmor=unconfined"],
 		"Mounts":[{"source":"/","destination":"/host","type":"bind"}]},
 		"host_config":{"Privileged":true,"Binds":["/:/host"],"CapAdd":["ALL"]},"HostConfig":{"Privileged":true},"container_config":{"User":"root"},
-		"SecurityOptions":["label:disable"],"mount_label":"x","process_label":"x"}`, runtime.GOARCH, digestText(layer))
+		"SecurityOptions":["label:disable"],"mount_label":"x","process_label":"x"}`, runtime.GOARCH, digestText(layer), ran)
 	digest, serve := rawImage(config, layer)
 	reg.setSpoil(serve)
 	ref := reg.ref("asks:1")
@@ -64,13 +67,17 @@ func TestConfigAsksForMore(t *testing.T) {
 	if err != nil || len(root.Binds) > 0 {
 		t.Errorf("got binds %v, %v; want none", root.Binds, err)
 	}
+	if _, err := os.Stat(ran); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v of %s; want nothing run", err, ran)
+	}
 	if err := s.Unmount(t.Context(), "asks"); err != nil {
 		t.Error(err)
 	}
 }
 
 // TestNoForeignProgram holds that no program of the machine, such as the xz that unpacked hostile archives as root in
-// CVE-2014-9357, has a part in a pull, nor has anything in an image (the name service libraries of CVE-2019-14271).
+// CVE-2014-9357, has a part in a pull, nor has anything in an image (the name service libraries of CVE-2019-14271), be it that an archive is copied
+// into a container (CVE-2026-41567). A damaged xz ends, too (CVE-2021-20291).
 func TestNoForeignProgram(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
@@ -84,16 +91,28 @@ func TestNoForeignProgram(t *testing.T) {
 	t.Setenv("PATH", dir)
 	reg := newRegistry(t, loginNone)
 	s := newStore(t, Config{Registries: reg.config()})
+	stacks := map[string]string{}
 	for name, pack := range map[string]func(*testing.T, []byte) []byte{"gzip": gzipped, "zstd": zstded, "plain": func(_ *testing.T, b []byte) []byte { return b },
 		"damaged-xz": func(*testing.T, []byte) []byte { return []byte("\xfd7zXZ\x00damaged") }} {
 		plain := tarText(t, "name="+name, "etc/nsswitch.conf=passwd: evil\n", "lib/libnss_evil.so.2="+script, "usr/bin/xz="+script, "bin/sh="+script)
 		layer := pack(t, plain)
 		config := fmt.Sprintf(`{"os":"linux","architecture":%q,"rootfs":{"diff_ids":[%q]},"config":{}}`, runtime.GOARCH, digestText(plain))
-		_, serve := rawImage(config, layer)
+		digest, serve := rawImage(config, layer)
 		reg.setSpoil(serve)
+		stacks[name] = reg.ref(name + ":1").WithDigest(digest).String()
 		if _, err := s.Pull(t.Context(), reg.ref(name+":1"), PullOptions{}); (err == nil) != (name != "damaged-xz") {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+	if _, err := s.Mount(t.Context(), Request{ID: "copy", Stack: stacks["plain"], DiskBytes: 16 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	archive, _ := writeTgz(t, file{"in", "x", 0o644})
+	if err := s.Extract(t.Context(), "copy", archive, "/home/d", Owner{}); err != nil {
+		t.Error(err)
+	}
+	if err := s.Unmount(t.Context(), "copy"); err != nil {
+		t.Error(err)
 	}
 	if text, err := os.ReadFile(ran); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %q run, %v; want nothing", text, err)
@@ -133,7 +152,8 @@ func TestNamesInArchives(t *testing.T) {
 }
 
 // TestSwappedLinks holds that a container that swaps directories for links to the host, over and over, leads no copy in or
-// out of its root astray: CVE-2018-15664, CVE-2021-41089, CVE-2025-9566.
+// out of its root astray: CVE-2018-15664, CVE-2019-10152, CVE-2019-18466, CVE-2021-41089, CVE-2023-0778, CVE-2025-9566,
+// CVE-2026-41568.
 func TestSwappedLinks(t *testing.T) {
 	needRoot(t)
 	s := newStore(t, Config{IDMap: testIDs})
@@ -215,5 +235,86 @@ func TestImageWithLinksIsRemoved(t *testing.T) {
 		if left, err := os.ReadDir(s.path(dir)); err != nil || len(left) > 0 {
 			t.Errorf("got %v, %v in %s; want nothing", left, err, dir)
 		}
+	}
+}
+
+// rawHeader is a tar header of any type, whose entry has so many bytes.
+func rawHeader(kind byte, size int, magic string) []byte {
+	b := make([]byte, 512)
+	copy(b, "x")
+	copy(b[100:], "0000644\x00")
+	copy(b[124:], fmt.Sprintf("%011o\x00", size))
+	copy(b[136:], "00000000000\x00")
+	b[156] = kind
+	copy(b[257:], magic)
+	return b
+}
+
+// sum completes a header.
+func sum(b []byte) []byte {
+	copy(b[148:], "        ")
+	total := 0
+	for _, c := range b[:512] {
+		total += int(c)
+	}
+	copy(b[148:], fmt.Sprintf("%06o\x00 ", total))
+	return b
+}
+
+// TestHeaderBombs pulls layers whose headers alone are to fill the daemon's memory.
+func TestHeaderBombs(t *testing.T) {
+	needRoot(t)
+	const ustar, gnu = "ustar\x0000", "ustar  \x00"
+	record := func(text string) string { // of PAX, whose length counts its own digits
+		n := len(text) + 2
+		for len(fmt.Sprint(n))+len(text)+2 != n {
+			n = len(fmt.Sprint(n)) + len(text) + 2
+		}
+		return fmt.Sprintf("%d %s\n", n, text)
+	}
+	extended := func(text string) []byte {
+		padded := append([]byte(text), make([]byte, 511-(len(text)+511)%512)...)
+		return append(sum(rawHeader('x', len(text), ustar)), padded...)
+	}
+	old := rawHeader('S', 0, gnu)
+	old[482] = 1 // more of the map follows
+	copy(old[483:], "00000000000\x00")
+	old = sum(old)
+	for range 200_000 { // 100 MB of a map of holes
+		more := make([]byte, 512)
+		copy(more, strings.Repeat("00000000000\x00", 42))
+		more[504] = 1
+		old = append(old, more...)
+	}
+	sparse := extended(record("GNU.sparse.major=1") + record("GNU.sparse.minor=0") + record("GNU.sparse.name=x") + record("GNU.sparse.realsize=0"))
+	holes := 8 << 20
+	sparse = append(append(sparse, sum(rawHeader('0', holes, ustar))...), "9999999\n"+strings.Repeat("0\n", holes/2)...)
+	reg := newRegistry(t, loginNone)
+	for name, layer := range map[string][]byte{
+		"CVE-2022-2879 PAX header":      append(extended(record("comment="+strings.Repeat("x", 8<<20))), tarText(t, "a=1")...),
+		"CVE-2026-32288 old GNU sparse": old,
+		"CVE-2025-58183 PAX sparse":     sparse,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t, Config{Registries: reg.config()})
+			packed := gzipped(t, layer)
+			config := fmt.Sprintf(`{"os":"linux","architecture":%q,"rootfs":{"diff_ids":[%q]},"config":{}}`, runtime.GOARCH, digestText(layer))
+			_, serve := rawImage(config, packed)
+			reg.setSpoil(serve)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := s.Pull(t.Context(), reg.ref("bomb:1"), PullOptions{})
+			runtime.ReadMemStats(&after)
+			if err == nil {
+				t.Error("got no error; want the layer refused")
+			}
+			if taken := after.TotalAlloc - before.TotalAlloc; taken > 64<<20 {
+				t.Errorf("took %d MiB for %v", taken>>20, err)
+			}
+			if chains, _ := os.ReadDir(s.path("chains")); len(chains) > 0 {
+				t.Errorf("got %v; want nothing kept", chains)
+			}
+			t.Log(err)
+		})
 	}
 }

@@ -53,9 +53,10 @@ var hostileLayers = []struct {
 	{"accounts as links to the host", "CVE-2024-9676", "", []*tarEntry{entryOf("etc/passwd", "/EVIL/keep", tar.TypeSymlink), entryOf("etc/group", "../../../../../EVIL/keep", tar.TypeSymlink)}},
 	{"accounts as FIFOs", "CVE-2024-9676", "", []*tarEntry{deviceOf("etc/passwd", tar.TypeFifo, 0, 0), deviceOf("etc/group", tar.TypeFifo, 0, 0), deviceOf("etc/os-release", tar.TypeFifo, 0, 0), deviceOf("bin/sh", tar.TypeFifo, 0, 0)}},
 	{"directories as links to the host", "CVE-2020-10696", "no such file", []*tarEntry{entryOf("etc", "/EVIL", tar.TypeSymlink), entryOf("home", "/EVIL", tar.TypeSymlink)}},
+	{"accounts' directory climbs to the host", "CVE-2024-5154", "no such file", []*tarEntry{entryOf("etc", "../../../../../../EVIL", tar.TypeSymlink)}},
 	{"places as links to the host", "CVE-2020-10696", "symbolic links", []*tarEntry{entryOf("home/vcap", "/EVIL", tar.TypeSymlink), entryOf("tmp", "/EVIL", tar.TypeSymlink)}},
 	{"files as links to the host", "CVE-2020-10696", "", []*tarEntry{entryOf("app", "/EVIL", tar.TypeSymlink), entryOf("etc/ssl/certs/ca-certificates.crt", "/EVIL/ca", tar.TypeSymlink), entryOf("etc/hosts", "/EVIL/hosts", tar.TypeSymlink)}},
-	{"set-uid root", "CVE-2021-41103", "", []*tarEntry{modeOf("su", 0o4755)}},
+	{"set-uid root", "CVE-2021-41091, CVE-2021-41103, CVE-2024-25621", "", []*tarEntry{modeOf("su", 0o4755)}},
 	{"long name", "", "too long", []*tarEntry{entryOf(strings.Repeat("x", 300), "x", tar.TypeReg)}},
 }
 
@@ -75,7 +76,7 @@ func TestHostileLayers(t *testing.T) {
 	reg := newRegistry(t, loginNone)
 	for i, c := range hostileLayers {
 		for _, base := range [][]byte{nil, tarText(t, "below=1")} {
-			t.Run(fmt.Sprintf("%s above %d", c.name, min(len(base), 1)), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s %s above %d", c.cve, c.name, min(len(base), 1)), func(t *testing.T) {
 				up := t.TempDir()
 				evil := filepath.Join(up, "host")
 				if err := errors.Join(os.Mkdir(evil, 0o755), os.WriteFile(filepath.Join(evil, "keep"), []byte("x"), 0o600)); err != nil {
@@ -129,7 +130,7 @@ func checkHarmless(t *testing.T, s *Store, ref Reference) {
 			t.Error(err)
 		}
 	})
-	// A set-uid file is for the container alone: nobody else on this machine gets to it (CVE-2021-41103).
+	// A set-uid file is for the container alone: nobody else on this machine gets to it (CVE-2021-41091, CVE-2021-41103, CVE-2024-25621).
 	for _, dir := range []string{"chains", "oci", "images"} {
 		if st, err := os.Stat(s.path(dir)); err != nil || st.Mode().Perm() != 0o700 {
 			t.Errorf("got %v, %v for %s; want it root's alone", st, err, dir)
@@ -235,22 +236,52 @@ func TestLies(t *testing.T) {
 		{"null for an image of an index", "CVE-2021-21285", "no image for linux", honest, document(`{"manifests":[null,null]}`)},
 		{"nothing but an empty object", "CVE-2021-21285", "no layers", honest, document(`{}`)},
 		{"other types", "CVE-2021-21285", "does not parse", honest, document(`{"layers":{"a":1},"manifests":"x"}`)},
+		{"index with a subject of no digest", "CVE-2026-95839", "no sha256", honest, document(`{"manifests":[{"digest":"x","annotations":{"io.containerd.manifest.subject":"x"}}]}`)},
+		{"index of many subjects", "CVE-2026-95839", "no image for linux", honest, document(`{"manifests":[{"digest":"x","annotations":{"io.containerd.manifest.subject":"x"}},{"digest":"","annotations":{"io.containerd.manifest.subject":":"}}]}`)},
+		{"indexes in indexes", "CVE-2026-53493", "nested too deep", honest, nestedIndexes()},
+		{"encrypted layers", "CVE-2022-24778", "encrypted", honest, document(`{"config":{"digest":"` + someDigest + `","size":1},"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar+gzip+encrypted","digest":"` + someDigest + `","size":1}]}`)},
 		{"negative size", "", "of -1 bytes", honest, document(`{"config":{"digest":"` + someDigest + `","size":-1},"layers":[{"digest":"` + someDigest + `","size":1}]}`)},
 		{"no image at all", "", "no container image", honest, document(`{"mediaType":"application/vnd.cncf.helm","layers":[{"digest":"` + someDigest + `"}]}`)},
 	}
 	for i, c := range cases {
-		s := newStore(t, Config{Registries: reg.config()})
-		reg.setSpoil(nil)
-		ref, _ := reg.push(fmt.Sprintf("lie%d", i), c.img)
-		reg.setSpoil(c.spoil)
-		if _, err := s.Pull(t.Context(), ref, PullOptions{}); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s %s: got %v; want %q", c.name, c.cve, err, c.want)
+		t.Run(strings.TrimSpace(c.cve+" "+c.name), func(t *testing.T) {
+			s := newStore(t, Config{Registries: reg.config()})
+			reg.setSpoil(nil)
+			ref, _ := reg.push(fmt.Sprintf("lie%d", i), c.img)
+			reg.setSpoil(c.spoil)
+			if _, err := s.Pull(t.Context(), ref, PullOptions{}); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v; want %q", err, c.want)
+			}
+			chains, _ := os.ReadDir(s.path("chains"))
+			records, _ := os.ReadDir(s.path("images"))
+			if len(chains)+len(records) > 0 {
+				t.Errorf("got %v and %v; want nothing kept", chains, records)
+			}
+		})
+	}
+}
+
+// nestedIndexes serves an index whose two children each are one likewise, and so on: 2^20 ways to one image.
+func nestedIndexes() func(http.ResponseWriter, *http.Request, http.Handler) bool {
+	const mediaType = "application/vnd.oci.image.index.v1+json"
+	texts, digest := map[string]string{}, someDigest
+	for range 20 {
+		child := fmt.Sprintf(`{"digest":%q,"platform":{"os":"linux","architecture":%q}}`, digest, runtime.GOARCH)
+		text := fmt.Sprintf(`{"mediaType":%q,"manifests":[%s,%s]}`, mediaType, child, child)
+		digest = digestText([]byte(text))
+		texts[digest] = text
+	}
+	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if !strings.Contains(r.URL.Path, "/manifests/") {
+			return false
 		}
-		chains, _ := os.ReadDir(s.path("chains"))
-		records, _ := os.ReadDir(s.path("images"))
-		if len(chains)+len(records) > 0 {
-			t.Errorf("%s: got %v and %v; want nothing kept", c.name, chains, records)
+		text, ok := texts[filepath.Base(r.URL.Path)]
+		if !ok {
+			text = texts[digest]
 		}
+		w.Header().Set("Docker-Content-Digest", digestText([]byte(text)))
+		io.WriteString(w, text)
+		return true
 	}
 }
 

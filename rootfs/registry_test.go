@@ -306,7 +306,7 @@ func TestWhereUsersRegistriesAre(t *testing.T) {
 	reg := newRegistry(t, loginNone)
 	ref, digest := reg.push("team/app", imageOf(t, v1.Config{}, tarText(t, "a=1")))
 	for name, spoil := range map[string]func(http.ResponseWriter, *http.Request, http.Handler) bool{
-		"login": func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		"login, CVE-2026-48978": func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="`+secret.URL+`/latest/meta-data",service="x"`)
 			w.WriteHeader(http.StatusUnauthorized)
 			return true

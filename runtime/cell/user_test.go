@@ -1,6 +1,11 @@
 package cell
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 
 	"cupola/rootfs"
@@ -70,6 +75,29 @@ func TestNumbersAreNoNames(t *testing.T) {
 		if got, err := resolveUser(name, passwd, group); err == nil {
 			t.Errorf("%s: got %+v; want it refused", name, got)
 		}
+	}
+}
+
+// TestHugeAccounts holds that an image's accounts take little memory, however large they are (CVE-2025-4437) and however
+// many groups a user is in (CVE-2026-47262).
+func TestHugeAccounts(t *testing.T) {
+	dir := t.TempDir()
+	b := &build{instance: &instance{cell: &Cell{cfg: Config{RootFS: fakeRoots{&machine{host: &host{dir: dir}}}}}}}
+	etc := filepath.Join(dir, b.guid(), "etc")
+	groups := "evil:x:7:web\n" + strings.Repeat("g:x:7:web\n", 1<<20)
+	if err := errors.Join(os.MkdirAll(etc, 0o700), os.WriteFile(filepath.Join(etc, "passwd"), []byte(passwdText), 0o600), os.Truncate(filepath.Join(etc, "passwd"), 1<<40),
+		os.WriteFile(filepath.Join(etc, "group"), []byte(groups), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	u, err := b.lookUp("web")
+	runtime.ReadMemStats(&after)
+	if err != nil || u.UID != 33 || len(u.Groups) == 0 || len(u.Groups) > 1<<17 {
+		t.Errorf("got user %d in %d groups, %v; want 33 in some", u.UID, len(u.Groups), err)
+	}
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > 64<<20 {
+		t.Errorf("took %d MiB", taken>>20)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 )
 
+// TestHostileProcess holds that root and a user of a container get nowhere: neither to a release agent (CVE-2022-0492)
+// nor to the cgroups themselves (CVE-2023-25809).
 func TestHostileProcess(t *testing.T) {
 	b := newBench(t)
 	for _, uid := range []uint32{0, 2000} {
@@ -45,6 +47,7 @@ func specialErrors() map[string]string {
 	}
 }
 
+// TestPosture is also that no process inherits capabilities: CVE-2022-24769, CVE-2022-29162.
 func TestPosture(t *testing.T) {
 	b := newBench(t)
 	status, _ := b.output(t, b.spec("status", "cat", "/proc/self/status"))
@@ -122,11 +125,11 @@ func TestHostileImage(t *testing.T) {
 		}
 	}
 	for name, spoil := range map[string]func(root string) error{
-		"dev link":  link("/victim", "dev"),  // CVE-2026-41579
-		"proc link": link("/victim", "proc"), // CVE-2023-27561
-		"sys link":  link("/victim", "sys"),
-		"tmp link":  link("/victim", "tmp"),
-		"up link":   link("../../../../../../../../victim", "dev"),
+		"CVE-2026-41579 dev link":  link("/victim", "dev"),
+		"CVE-2023-27561 proc link": link("/victim", "proc"),
+		"sys link":                 link("/victim", "sys"),
+		"tmp link":                 link("/victim", "tmp"),
+		"up link":                  link("../../../../../../../../victim", "dev"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -152,7 +155,7 @@ func TestHostileImage(t *testing.T) {
 
 // TestHostileMountPoint binds directories where the image has links that lead to
 // the host, and has a working directory made behind one: CVE-2021-30465,
-// CVE-2024-1753, CVE-2026-55686.
+// CVE-2024-45310, CVE-2026-55686.
 func TestHostileMountPoint(t *testing.T) {
 	b := newBench(t)
 	up := filepath.Dir(b.rootfs)

@@ -29,7 +29,7 @@ func files() []attempt {
 		"/proc/sys/kernel/core_pattern", "/proc/sys/kernel/hostname", "/proc/sys/net/ipv4/ip_forward", "/proc/sysrq-trigger",
 		"/proc/irq/default_smp_affinity", "/sys/kernel/uevent_helper", "/sys/power/state", "/sys/class/net/lo/mtu",
 		"/tmp/lifecycle/init", "/tmp/lifecycle/evil", "/proc/self/setgroups", "/proc/self/uid_map",
-		"/proc/self/oom_score_adj_lower", "/dev/sda", "/dev/mem", "/dev/kmsg", "/dev/fuse", "/dev/evil",
+		"/proc/self/oom_score_adj_lower", "/sys/fs/cgroup/release_agent", "/sys/fs/cgroup/memory/release_agent", "/sys/fs/cgroup/cgroup.procs", "/dev/sda", "/dev/mem", "/dev/kmsg", "/dev/fuse", "/dev/evil",
 	} {
 		all = append(all, attempt{"write " + path, func() error {
 			flags := os.O_WRONLY
@@ -90,6 +90,10 @@ func calls() []attempt {
 	buf := uintptr(unsafe.Pointer(&zeros[0]))
 	return []attempt{
 		{"mount", func() error { return unix.Mount("tmpfs", "/home", "tmpfs", 0, "") }},
+		{"mount cgroup v1, CVE-2022-0492", func() error { return unix.Mount("cgroup", "/home", "cgroup", 0, "memory") }},
+		{"mount cgroup v2, CVE-2022-0492", func() error { return unix.Mount("cgroup2", "/home", "cgroup2", 0, "") }},
+		{"mount proc, CVE-2025-52881", func() error { return unix.Mount("proc", "/home", "proc", 0, "") }},
+		{"unshare user and cgroup, CVE-2022-0492", func() error { return unix.Unshare(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP) }},
 		{"remount", func() error { return unix.Mount("", "/sys", "", unix.MS_REMOUNT|unix.MS_BIND, "") }},
 		{"umount", func() error { return unix.Unmount("/sys", unix.MNT_DETACH) }},
 		{"unshare user", func() error { return unix.Unshare(unix.CLONE_NEWUSER) }},

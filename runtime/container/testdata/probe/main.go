@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"runtime"
@@ -50,6 +51,9 @@ func main() {
 		if err != nil {
 			fmt.Println("error:", err)
 		}
+	case "connect": // to a socket
+		_, err := net.Dial("unix", os.Args[2])
+		fmt.Println(err)
 	case "hog": // touches megabytes of memory
 		mb, _ := strconv.Atoi(os.Args[2])
 		hog := make([]byte, mb<<20)
