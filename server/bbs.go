@@ -67,13 +67,13 @@ func (h *house) presences() (all []lrp.Cell) {
 // listener was taken away.
 func (h *house) runBBS(ctx context.Context) error { return h.bbs.Run(ctx) }
 
-// serveBBS answers the clients of l, if there is one.
-func (h *house) serveBBS(ctx context.Context, l net.Listener) error {
+// prepareBBS writes what clients of l need, if there is one, before the daemon
+// says that it is ready.
+func (h *house) prepareBBS(l net.Listener) (err error) {
 	if l == nil {
 		return nil
 	}
-	live, err := newRenewed(bbsRenewal, h.bbsTLS, h.Log)
-	if err != nil {
+	if h.bbsTLSNow, err = newRenewed(bbsRenewal, h.bbsTLS, h.Log); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(bbsDir(h.DataDir), 0o700); err != nil {
@@ -83,11 +83,16 @@ func (h *house) serveBBS(ctx context.Context, l net.Listener) error {
 	if h.BBSFiles != (BBSFiles{}) {
 		said += ownFiles + "\n"
 	}
-	if err := durable.Ensure(bbsAddress(h.DataDir), []byte(said), 0o600); err != nil {
-		return err
+	return durable.Ensure(bbsAddress(h.DataDir), []byte(said), 0o600)
+}
+
+// serveBBS answers the clients of l, if there is one.
+func (h *house) serveBBS(ctx context.Context, l net.Listener) error {
+	if l == nil {
+		return nil
 	}
 	return h.bbs.Serve(ctx, l, &tls.Config{MinVersion: tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return live.get(), nil }})
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return h.bbsTLSNow.get(), nil }})
 }
 
 // bbsRenewal is how often the certificates of the BBS API are looked at: ours, to

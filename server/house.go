@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -86,8 +87,9 @@ type house struct {
 	director       *director.Loop
 	wishes         *bbsrows.Cache // what clients of the BBS desire
 	bbs            *bbs.Server
-	ssh            *sshproxy.Proxy // nil where there is none
-	sshKey         string          // the fingerprint of its key
+	bbsTLSNow      *renewed[*tls.Config] // nil where the BBS has no listener
+	ssh            *sshproxy.Proxy       // nil where there is none
+	sshKey         string                // the fingerprint of its key
 	api            *api.Server
 	unseeded       bool       // the rows still have to be brought up to what this daemon offers
 	endPolls       func()     // answers the requests that wait for news

@@ -100,6 +100,9 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 	if err := h.setReach(live); err != nil {
 		h.Log.ErrorContext(live, "reach of containers not updated", "err", err)
 	}
+	if err := h.prepareBBS(doors.bbs); err != nil {
+		return err
+	}
 	srv := router.NewServer(h.front(), h.Log, router.Timeouts{})
 	srv.RegisterOnShutdown(h.endPolls) // or the drain would wait for them
 	var coming arrivals

@@ -38,9 +38,12 @@ var exportLine = regexp.MustCompile(`(?m)^export (\w+)='(.*)'$`)
 
 func (d *daemon) bbs() *bbsClient {
 	d.t.Helper()
-	out, err := exec.Command(d.binary, "credentials", "--bbs", "--data-dir", d.dir).Output()
+	var said bytes.Buffer
+	ask := exec.Command(d.binary, "credentials", "--bbs", "--data-dir", d.dir)
+	ask.Stderr = &said
+	out, err := ask.Output()
 	if err != nil {
-		d.t.Fatal(err)
+		d.t.Fatalf("%v\n%s", err, &said)
 	}
 	env := map[string]string{}
 	for _, m := range exportLine.FindAllStringSubmatch(string(out), -1) {

@@ -164,11 +164,16 @@ func startsGet(sig syscall.Signal) func(*chaos) {
 			_, _ = push() // it may fail, and says why
 		}()
 		var hit []int
-		for until := time.Now().Add(2 * faultTime); time.Now().Before(until); {
+		until := time.Now().Add(30 * time.Second) // the first start may be long in coming
+		for time.Now().Before(until) {
 			for _, pid := range c.starters() {
-				if syscall.Kill(pid, sig) == nil {
-					hit = append(hit, pid)
+				if syscall.Kill(pid, sig) != nil {
+					continue
 				}
+				if len(hit) == 0 {
+					until = time.Now().Add(2 * faultTime)
+				}
+				hit = append(hit, pid)
 			}
 			<-time.After(2 * time.Millisecond)
 		}

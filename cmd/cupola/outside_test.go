@@ -59,7 +59,7 @@ func newOutside(t *testing.T) *outside {
 const webPort = "8000"
 
 // serve answers requests at webPort of both addresses.
-func (o *outside) serve(t *testing.T, h http.Handler) (public, private string) {
+func (o *outside) serve(t testing.TB, h http.Handler) (public, private string) {
 	t.Helper()
 	for _, l := range o.web {
 		srv := httptest.NewUnstartedServer(h)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/cgi"
-	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -45,9 +44,10 @@ func printLogs(ts *testscript.TestScript, s *session, args []string) outcome {
 	return outcome{stdout: b.String()}
 }
 
-// serveDirectory serves a directory over HTTP until the script ends, and the
+// serveDirectory serves a directory over HTTP until the test ends, outside of this
+// machine, once; and the
 // git repositories in it below /git/: serve VARIABLE DIR.
-func serveDirectory(ts *testscript.TestScript, _ *session, args []string) outcome {
+func serveDirectory(ts *testscript.TestScript, s *session, args []string) outcome {
 	if len(args) != 2 {
 		ts.Fatalf("usage: serve VARIABLE DIR")
 	}
@@ -61,9 +61,8 @@ func serveDirectory(ts *testscript.TestScript, _ *session, args []string) outcom
 			Env:  []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"},
 		})
 	}
-	srv := httptest.NewServer(mux)
-	ts.Defer(srv.Close)
-	ts.Setenv(args[0], srv.URL)
+	public, _ := s.outside.serve(s.d.t, mux)
+	ts.Setenv(args[0], public)
 	return outcome{}
 }
 

@@ -28,6 +28,7 @@ import (
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t, needBinary(t))
+	o := newOutside(t)
 	cmds := map[string]func(*testscript.TestScript, bool, []string){}
 	for name, c := range scriptCommands() {
 		cmds[name] = c.run
@@ -37,7 +38,7 @@ func TestScripts(t *testing.T) {
 		Cmds:                cmds,
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
-		Setup:               func(e *testscript.Env) error { return setUpScript(e, d) },
+		Setup:               func(e *testscript.Env) error { return setUpScript(e, d, o) },
 		Condition:           scriptCondition,
 	})
 }
@@ -54,6 +55,7 @@ func scriptCondition(name string) (bool, error) {
 // session is the state of one script.
 type session struct {
 	d       *daemon
+	outside *outside // where serve serves, once
 	client  *client
 	dir     string
 	env     []string // of the CLI
@@ -65,7 +67,7 @@ type session struct {
 
 type sessionKey struct{}
 
-func setUpScript(e *testscript.Env, d *daemon) error {
+func setUpScript(e *testscript.Env, d *daemon, o *outside) error {
 	ctx := context.Background()
 	c, err := login(ctx, "http://"+d.addr, "admin", adminPassword)
 	if err != nil {
@@ -88,7 +90,7 @@ func setUpScript(e *testscript.Env, d *daemon) error {
 	e.Setenv("ADDR", d.addr)
 	e.Setenv("ADMIN_PASSWORD", adminPassword)
 	cli := append(os.Environ(), "CF_HOME="+e.WorkDir, "CF_COLOR=false", "CF_TRACE=false")
-	e.Values[sessionKey{}] = &session{d: d, client: c, dir: e.WorkDir, env: cli}
+	e.Values[sessionKey{}] = &session{d: d, outside: o, client: c, dir: e.WorkDir, env: cli}
 	return nil
 }
 

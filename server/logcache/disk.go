@@ -259,27 +259,43 @@ func (d *disk) ensureOpen(t *track) error {
 	return nil
 }
 
-// closeIdle closes the file that was written the longest ago, unless its source
-// is being written.
+// closeIdle closes the file that was written the longest ago, of those whose
+// sources are not being written.
 func (d *disk) closeIdle(but *track) {
-	d.mu.Lock()
-	var oldest *track
-	for _, t := range d.tracks {
-		if t != but && t.used > 0 && (oldest == nil || t.used < oldest.used) {
-			oldest = t
+	for _, t := range d.openTracks() {
+		if t != but && d.closed(t) {
+			return
 		}
 	}
-	if oldest != nil {
-		oldest.used = 0 // no candidate until it is opened again
+}
+
+// openTracks are the tracks with open files, the one that was written the longest
+// ago first.
+func (d *disk) openTracks() []*track {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var open []*track
+	for _, t := range d.tracks {
+		if t.used > 0 {
+			open = append(open, t)
+		}
 	}
-	d.mu.Unlock()
-	if oldest == nil || !oldest.mu.TryLock() {
-		return
+	slices.SortFunc(open, func(a, b *track) int { return cmp.Compare(a.used, b.used) })
+	return open
+}
+
+// closed closes a track's file unless its source is being written, and reports
+// whether it did.
+func (d *disk) closed(t *track) bool {
+	if !t.mu.TryLock() {
+		return false
 	}
-	defer oldest.mu.Unlock()
-	if !oldest.writing {
-		d.close(oldest)
+	defer t.mu.Unlock()
+	if t.writing || t.file == nil {
+		return false
 	}
+	d.close(t)
+	return true
 }
 
 func (d *disk) close(t *track) {

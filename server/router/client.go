@@ -85,6 +85,13 @@ func (c *client) SetWriteDeadline(t time.Time) error {
 	return c.Conn.SetWriteDeadline(t)
 }
 
+// SetReadDeadline is called by the server alone, which by it also ends a read of
+// its own that waits for the next request: not of what is only to be done with.
+func (c *client) SetReadDeadline(t time.Time) error {
+	c.expiring.Store(false)
+	return c.Conn.SetReadDeadline(t)
+}
+
 // SetDeadline sets deadlines of reads and writes.
 func (c *client) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
@@ -140,7 +147,7 @@ func (c *client) begin() {
 func (c *client) abandon() {
 	c.unread.Store(true)
 	c.expiring.Store(true)
-	_ = c.SetReadDeadline(time.Now().Add(lingerIdle)) // of a connection that is closed nothing is read
+	_ = c.Conn.SetReadDeadline(time.Now().Add(lingerIdle)) // of a connection that is closed nothing is read
 }
 
 // under finds the client below the layers of a connection.

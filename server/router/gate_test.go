@@ -408,6 +408,24 @@ func TestRefusedUploadIsAnswered(t *testing.T) {
 }
 
 // Ways to ask for much at once.
+// A connection whose request was answered before its body was read serves the
+// next request.
+func TestUnreadBodyKeepsTheConnection(t *testing.T) {
+	g := newGated(t, 1000, Timeouts{})
+	conn := g.dial(t, "")
+	answers := bufio.NewReader(conn)
+	for n := range 50 {
+		fmt.Fprint(conn, "POST /refuse HTTP/1.1\r\nHost: api.test\r\nContent-Length: 2\r\n\r\n{}")
+		res, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			t.Fatalf("request %d: %v", n, err)
+		}
+		if text, err := io.ReadAll(res.Body); err != nil || string(text) != "too large" || res.Close {
+			t.Fatalf("request %d: got %q, %v, to be closed: %v", n, text, err, res.Close)
+		}
+	}
+}
+
 func TestGreedyRequests(t *testing.T) {
 	g := newGated(t, 400, Timeouts{})
 	g.two(t, func(w http.ResponseWriter, r *http.Request) {
