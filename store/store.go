@@ -28,15 +28,14 @@ type Config struct {
 
 // Store is the database. It is safe for concurrent use.
 type Store struct {
-	dir        string
-	writer     *sql.DB // one connection: SQLite has one writer
-	reader     *sql.DB
-	seal       *sealer
-	feed       *feed
-	writers    *fairqueue.Queue // who has its one slot has writer and batch
-	batch      *batch           // the transaction that writes may join; nil: none
-	committing time.Duration    // how long the last batch took to commit; for who has the writer
-	followers  *followers
+	dir       string
+	writer    *sql.DB // one connection: SQLite has one writer
+	reader    *sql.DB
+	seal      *sealer
+	feed      *feed
+	writers   *fairqueue.Queue // who has its one slot has writer and batch
+	batch     *batch           // the transaction that writes may join; nil: none
+	followers *followers
 	// mode adds to how the database is opened. A full disk has no room for the
 	// 32 kB file by which processes share a write-ahead log; SQLite's unix-excl
 	// keeps that in memory, and other processes out.

@@ -13,12 +13,10 @@ import (
 )
 
 // Bounds of a batch. Nobody waits for others to come: a batch ends when no
-// write waits to join it. Writes join for as long as the last commit took: half of
-// the time then goes to the disk, and a write waits no longer than that needs.
+// write waits to join it.
 const (
-	maxBatch     = 64 // writes
-	minBatchTime = 2 * time.Millisecond
-	maxBatchTime = 25 * time.Millisecond
+	maxBatch     = 64                     // writes
+	maxBatchTime = 25 * time.Millisecond  // from the first write's begin until none joins any longer
 	longWrite    = 250 * time.Millisecond // of one write, while others wait: longer is logged
 )
 
@@ -35,7 +33,7 @@ func As(ctx context.Context, user string) context.Context {
 // that they share what a commit costs.
 type batch struct {
 	tx     *sql.Tx
-	ends   time.Time // none joins any longer
+	begun  time.Time
 	joined int
 	writes []*Tx         // of those that returned nil, in order
 	done   chan struct{} // closed when the batch is committed, or rolled back
@@ -78,7 +76,7 @@ func (s *Store) join(ctx context.Context, slot *fairqueue.Slot, f func(*Tx) erro
 		if err != nil {
 			return nil, err
 		}
-		s.batch = &batch{tx: tx, ends: time.Now().Add(min(max(s.committing, minBatchTime), maxBatchTime)), done: make(chan struct{})}
+		s.batch = &batch{tx: tx, begun: time.Now(), done: make(chan struct{})}
 	}
 	tx := s.newTx(context.WithoutCancel(ctx), s.batch.tx)
 	defer s.measure(tx, time.Now(), f)
@@ -96,7 +94,7 @@ func (s *Store) passOn(slot *fairqueue.Slot) {
 }
 
 func (b *batch) full() bool {
-	return b.err != nil || b.joined >= maxBatch || time.Now().After(b.ends)
+	return b.err != nil || b.joined >= maxBatch || time.Since(b.begun) > maxBatchTime
 }
 
 // run runs f within a savepoint.
@@ -146,9 +144,7 @@ func (s *Store) endBatch() {
 	s.batch = nil
 	defer close(b.done)
 	if b.err == nil {
-		began := time.Now()
 		b.err = nameFault(b.tx.Commit())
-		s.committing = time.Since(began)
 	}
 	if b.err != nil {
 		b.tx.Rollback() //nolint:errcheck // SQLite may have done it
