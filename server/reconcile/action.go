@@ -38,6 +38,7 @@ type Action struct {
 	Task      *lrp.Task    // like Actual
 	Run       *lrp.RunInfo // Start, StartTask, Refresh: what to run, of the World
 	Container string       // Halt: its GUID
+	Moves     bool         // Stop: it is wanted, and is to run on another cell
 	CellID    string
 	Reason    string // Deny, RejectTask, Requeue, FailTask: in Diego's words
 	Fault     string // FailTask: in the owner's words, instead of Reason

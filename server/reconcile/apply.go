@@ -22,8 +22,8 @@ type told struct {
 }
 
 // commit writes the actions in one transaction and gives what the cells have
-// to be told. An action whose row has changed since it was seen is left out:
-// the change wakes the loop again.
+// to be told. An action whose row has changed since it was seen is left out, and
+// a Stop of what is wanted again: the change wakes the loop again.
 func (l *Loop) commit(tx *store.Tx, actions []Action) ([]told, error) {
 	var list []told
 	for _, a := range actions {
@@ -45,13 +45,7 @@ func (l *Loop) apply(tx *store.Tx, a Action) (cellID string, e effect, err error
 	case StartTask:
 		return l.startTask(tx, a)
 	case Stop:
-		next := a.Actual
-		next.Stopping, next.Ready = true, false
-		ok, err := tx.SwapActual(a.Actual, next)
-		if !ok {
-			return "", nil, err
-		}
-		return a.Actual.CellID, stop(a.Actual.InstanceGUID), err
+		return stopInstance(tx, a)
 	case Refresh:
 		return a.CellID, l.refresh(a), nil
 	case Halt:
@@ -77,6 +71,21 @@ func (l *Loop) refresh(a Action) effect {
 			l.log.Error("event of an instance's new files not written", "instance_guid", a.Actual.InstanceGUID, "err", err)
 		}
 	}
+}
+
+// stopInstance has an instance stopped, unless it is wanted again by now: what is
+// canceled just then counts on those that run.
+func stopInstance(tx *store.Tx, a Action) (string, effect, error) {
+	if again, err := wantedAgain(tx, a); again || err != nil {
+		return "", nil, err
+	}
+	next := a.Actual
+	next.Stopping, next.Ready = true, false
+	ok, err := tx.SwapActual(a.Actual, next)
+	if !ok {
+		return "", nil, err
+	}
+	return a.Actual.CellID, stop(a.Actual.InstanceGUID), err
 }
 
 func stop(guid string) effect { return func(_ context.Context, c Cell) { c.Stop(guid) } }

@@ -5,19 +5,6 @@ import (
 	"cupola/store"
 )
 
-// stillWanted tells whether an instance that was found missing still is
-// desired: where its domain is stale nobody would end it.
-func stillWanted(tx *store.Tx, a lrp.Actual) (bool, error) {
-	if lrp.Derived(a.Domain) {
-		return true, nil
-	}
-	d, err := store.BBSDesiredKeys.Get(tx, a.ProcessGUID)
-	if store.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil && a.Index < d.Instances, err
-}
-
 // maxResult is Diego's limit of a Task's result.
 const maxResult = 50 << 10
 

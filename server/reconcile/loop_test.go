@@ -58,6 +58,31 @@ func TestAnAppIsStartedScaledAndStopped(t *testing.T) {
 	})
 }
 
+// TestWhatIsWantedAgainIsNotStopped has a process wanted anew between a plan that
+// stops its instance and the plan's transaction, as a canary does that is canceled
+// at once: what counted the instance as running was told the truth.
+func TestWhatIsWantedAgainIsNotStopped(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		h.app("hello", 2, 64)
+		h.runAll()
+		stop := Action{Op: Stop, Actual: *h.actuals()[1]}
+		for _, c := range []struct {
+			moves bool
+			want  string
+		}{
+			{false, "0:RUNNING 1:RUNNING "},
+			{true, "0:RUNNING 1:RUNNING(stopping) "},
+		} {
+			stop.Moves = c.moves
+			h.write(func(tx *store.Tx) error {
+				_, err := h.loop.commit(tx, []Action{stop})
+				return err
+			})
+			h.wantStates(c.want)
+		}
+	})
+}
+
 const result = `{"lifecycle_metadata":{"detected_buildpack":"binary","buildpacks":[{"key":"binary_buildpack","name":"binary","version":"1.0"}]},
 "process_types":{"web":"./run"},"execution_metadata":"","lifecycle_type":"buildpack"}`
 

@@ -93,7 +93,7 @@ func (p *planner) move(a *auction) {
 		if o, waits, _ := a.choose(c); o != nil && !waits {
 			a.take(o, c)
 			p.unsettled[c.actual.ProcessGUID] = true
-			p.do(Action{Op: Stop, Actual: c.actual})
+			p.do(Action{Op: Stop, Actual: c.actual, Moves: true})
 		}
 	}
 }

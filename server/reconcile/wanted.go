@@ -1,0 +1,60 @@
+package reconcile
+
+import (
+	"cupola/runtime/lrp"
+	"cupola/server/desire"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// stillWanted tells whether an instance that was found missing still is
+// desired: where its domain is stale nobody would end it.
+func stillWanted(tx *store.Tx, a lrp.Actual) (bool, error) {
+	if lrp.Derived(a.Domain) {
+		return true, nil
+	}
+	return wantedByBBS(tx, a)
+}
+
+// wantedAgain tells whether an instance that was to be stopped since nothing
+// wanted it is wanted by now. Of services and BOSH's deployments that is not
+// looked at: none of them takes a change back that an instance has answered for.
+func wantedAgain(tx *store.Tx, stop Action) (bool, error) {
+	switch a := stop.Actual; {
+	case stop.Moves:
+		return false, nil
+	case a.Domain == lrp.DomainApps:
+		return wantedByApp(tx, a)
+	case !lrp.Derived(a.Domain):
+		return wantedByBBS(tx, a)
+	}
+	return false, nil
+}
+
+func wantedByBBS(tx *store.Tx, a lrp.Actual) (bool, error) {
+	d, err := store.BBSDesiredKeys.Get(tx, a.ProcessGUID)
+	if store.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil && a.Index < d.Instances, err
+}
+
+// wantedByApp goes by what a loader derives an app's Desired from.
+func wantedByApp(tx *store.Tx, a lrp.Actual) (bool, error) {
+	p, err := store.Processes.Get(tx, desire.CFProcess(a.ProcessGUID))
+	if store.IsNotFound(err) || err == nil && a.Index >= p.Instances {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	app, err := store.Apps.Get(tx, p.AppGUID)
+	if err != nil || app.State != cf.Started || desire.ProcessGUID(p, app) != a.ProcessGUID {
+		return false, err
+	}
+	d, err := store.Droplets.Get(tx, desire.DropletGUID(p, app))
+	if store.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil && d.State == cf.DropletStaged, err
+}
