@@ -177,18 +177,21 @@ func TestMisbehavingPolls(t *testing.T) {
 	w.run()
 	w.sync()
 	w.broker.SetAsync(true, 1)
-	for name, c := range map[string]struct{ answer, detail, description string }{
-		"failed":  {`{"state": "failed", "description": "no room"}`, "create managed could not be completed: no room", "no room"},
-		"forever": {`{"state": "in progress"}`, "The job execution has timed out.", "Service Broker failed to provision within the required time."},
-		"garbage": {`{"state": "unheard of"}`, "The job execution has timed out.", "Service Broker failed to provision within the required time."},
+	// What is left of one is deleted while the next is made, and told the same:
+	// that a deletion failed after many polls must not put off the next attempt for
+	// long.
+	for _, c := range []struct{ name, answer, detail, description string }{
+		{"garbage", `{"state": "unheard of"}`, "The job execution has timed out.", "Service Broker failed to provision within the required time."},
+		{"forever", `{"state": "in progress"}`, "The job execution has timed out.", "Service Broker failed to provision within the required time."},
+		{"failed", `{"state": "failed", "description": "no room"}`, "create managed could not be completed: no room", "no room"},
 	} {
 		w.broker.Fault("GET", "last_operation", osbtest.Answer(200, c.answer))
-		i := w.instance(name, "small")
+		i := w.instance(c.name, "small")
 		j := w.job(cf.JobCreateInstance, i, work())
 		w.broker.Fault("GET", "last_operation", nil)
 		w.failsWith(j, c.detail)
 		if op := w.getInstance(i).LastOperation; op.State != cf.OpFailed || op.Description != c.description {
-			t.Errorf("%s: got %+v", name, op)
+			t.Errorf("%s: got %+v", c.name, op)
 		}
 	}
 	w.quiet()

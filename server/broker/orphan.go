@@ -63,8 +63,9 @@ func (*removeOrphan) gone(*step) fault { return fault{} }
 // retryOrphan has an orphan that was not removed tried again, ever later.
 func (l *Loop) retryOrphan(tx *store.Tx, s *step, why error) error {
 	s.op.Phase, s.op.Operation = cf.PhaseSend, ""
-	s.op.DueAt = tx.Now.Add(min(l.OrphanRetry<<min(s.op.Attempts, 20), orphanRest))
 	s.op.Attempts++
+	s.op.DueAt = tx.Now.Add(min(l.OrphanRetry<<min(s.op.Orphan.Failures, 20), orphanRest))
+	s.op.Orphan.Failures++
 	return l.untilAbandoned(tx, s, why)
 }
 

@@ -71,10 +71,7 @@ func (l *Loop) wait(tx *store.Tx, s *step) error {
 
 // began writes that the broker does it.
 func (l *Loop) began(tx *store.Tx, s *step, a answer) error {
-	s.op.Phase, s.op.Operation = cf.PhasePoll, a.operation
-	if s.op.Orphan == nil {
-		s.op.Attempts = 0 // an orphan that fails again and again is tried ever later
-	}
+	s.op.Phase, s.op.Operation, s.op.Attempts = cf.PhasePoll, a.operation, 0
 	if err := s.task.began(tx, s, a); err != nil {
 		return err
 	}

@@ -33,4 +33,5 @@ type Orphan struct {
 	PlanID       string // the broker's id
 	InstanceGUID string
 	BindingGUID  string // "" for an instance
+	Failures     int    // of its removal; the next attempt waits longer with each
 }
