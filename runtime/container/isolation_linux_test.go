@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,176 +12,132 @@ import (
 	"cupola/runtime/users"
 )
 
-// isolation probes the rows of the table in docs/security.md, by their first column.
-func isolation() map[string]func(*testing.T, *bench) {
-	return map[string]func(*testing.T, *bench){
-		"user namespace": func(t *testing.T, b *bench) {
-			spec := b.spec("app", "cat", "/proc/self/uid_map")
-			spec.Users = IDMap{Base: 0x78020000, Size: users.Size}
-			if out, _ := b.output(t, spec); strings.Join(strings.Fields(out), " ") != fmt.Sprintf("0 %d %d", 0x78020000, users.Size) {
-				t.Errorf("got %s", out)
-			}
-		},
-		"limits counted by user": func(t *testing.T, _ *bench) { TestLimitsOfUsersAreItsOwn(t) },
-		"mount, PID, IPC, UTS and network namespaces": func(t *testing.T, b *bench) {
-			app, r := b.start(t, b.spec("app", "sleep"))
-			waitLine(t, r, "ready\n")
-			for _, ns := range []string{"mnt", "pid", "ipc", "uts", "net"} {
-				ours, err := os.Readlink("/proc/self/ns/" + ns)
-				theirs, err2 := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", app.PID, ns))
-				if err != nil || err2 != nil || ours == theirs {
-					t.Errorf("%s: got %s and %s, %v, %v", ns, ours, theirs, err, err2)
-				}
-			}
-		},
-		"cgroup namespace": func(t *testing.T, b *bench) {
-			out, _ := b.output(t, b.spec("app", "cat", "/proc/self/cgroup"))
-			for line := range strings.Lines(out) {
-				if !strings.HasSuffix(line, ":/\n") {
-					t.Errorf("got %q; want all cgroups to be the root", line)
-				}
-			}
-		},
-		"where the helper programs lie (`/tmp/lifecycle`)": func(t *testing.T, b *bench) {
-			for _, m := range mountsOf(t, b) {
-				if m[4] == HelperMount && m[3] == "/" && !strings.Contains(strings.Join(m, " "), b.cfg.HelperDir) {
-					return
-				}
-			}
-			t.Errorf("got no mount at %s whose root is /", HelperMount)
-		},
-		"capabilities of an app": wantStatus(2000, "CapPrm:\t0000000000000000", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000"),
+// probedUsers are the users of the container that is probed.
+var probedUsers = IDMap{Base: 0x78020000, Size: users.Size}
+
+// isolation is what the probe may find in a container of cupola, by the rows of the table in docs/security.md.
+func isolation() map[string][]string {
+	return map[string][]string{
+		"user namespace": {fmt.Sprintf("own: user, the host's: none, 0>%d*%d", probedUsers.Base, probedUsers.Size)},
+		"mount, PID, IPC, UTS and network namespaces": {"own: mnt pid ipc uts net, the host's: none"},
+		"cgroup namespace":                            {"own: cgroup, the host's: none, no names of the host's in /proc/self/cgroup"},
+		"time namespace":                              {"own: none, the host's: time", "own: none, the host's: none"}, // the kernel may have none
+		"capabilities of an app":                      {"0 effective (0000000000000000), 0 inheritable (0000000000000000), 0 bounding (0000000000000000)"},
 		// CHOWN DAC_OVERRIDE FOWNER FSETID KILL SETGID SETUID SETPCAP NET_BIND_SERVICE SYS_CHROOT SETFCAP
-		"capabilities of root in the container": wantStatus(0, "CapEff:\t00000000800405fb", "CapBnd:\t00000000800405fb"),
-		"no_new_privs":                          wantStatus(0, "NoNewPrivs:\t1"),
-		"seccomp":                               wantStatus(0, "Seccomp:\t2"),
-		"masked kernel files": func(t *testing.T, b *bench) {
-			for _, path := range []string{"/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sched_debug", "/proc/interrupts"} {
-				if _, err := os.Stat(path); err != nil {
-					continue // the kernel has none
-				}
-				if out, _ := b.output(t, b.spec("app", "cat", path)); out != "" {
-					t.Errorf("%s: got %.60q; want it empty", path, out)
-				}
-			}
-			wantEmptyDir(t, b, "/sys/firmware")
-		},
-		"disks of the machine and of others": func(t *testing.T, b *bench) {
-			for _, dir := range []string{"/sys/block", "/sys/class/block", "/sys/dev/block", "/proc/fs"} {
-				wantEmptyDir(t, b, dir)
-			}
-			for _, path := range []string{"/proc/partitions", "/proc/diskstats", "/proc/swaps"} {
-				if out, _ := b.output(t, b.spec("app", "cat", path)); out != "" {
-					t.Errorf("%s: got %.60q; want it empty", path, out)
-				}
-			}
-		},
-		"kernel settings": wantMounts("/proc/sys", "ro,nosuid,nodev,noexec"),
-		"sysfs": func(t *testing.T, b *bench) {
-			wantMounts("/sys", "ro,nosuid,nodev,noexec")(t, b)
-			wantEmptyDir(t, b, "/sys/class/net")
-		},
-		"devices": func(t *testing.T, b *bench) {
-			out, _ := b.output(t, b.spec("app", "ls", "/dev"))
-			got := strings.Fields(out)
-			slices.Sort(got)
-			if want := "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero"; strings.Join(got, " ") != want {
-				t.Errorf("got %v; want %s", got, want)
-			}
-		},
-		"mounts": func(t *testing.T, b *bench) {
-			for _, m := range mountsOf(t, b) {
-				if strings.HasSuffix(strings.Join(m, " "), "nr_inodes=1") || strings.Contains(strings.Join(m, " "), "nr_inodes=1,") {
-					continue // masks a directory, and has room for no file
-				}
-				if m[4] != "/" && (!strings.Contains(m[5], "nosuid") || !strings.Contains(m[5], "nodev") && !strings.HasPrefix(m[4], "/dev")) && !strings.Contains(m[3], "null") {
-					t.Errorf("got %v; want nosuid and nodev", m)
-				}
-			}
-		},
-		"core dumps": func(t *testing.T, b *bench) {
-			out, _ := b.output(t, b.spec("app", "cat", "/proc/self/limits"))
-			_, after, _ := strings.Cut(out, "Max core file size")
-			if f := strings.Fields(after); len(f) < 2 || f[0] != "0" || f[1] != "0" {
-				t.Errorf("got %s", out)
-			}
-		},
+		"capabilities of root in the container": {"11 effective (00000000800405fb), 0 inheritable (0000000000000000), 11 bounding (00000000800405fb)"},
+		"no_new_privs":                          {"1"},
+		"seccomp":                               {"2"},
+		"risky system calls":                    {"process_vm_readv ptrace"},
+		"AppArmor":                              {"the kernel has none", "unconfined"},
+		"masked kernel files":                   {"none"},
+		"disks of the machine and of others":    {"none"},
+		"kernel settings":                       {"read-only, files to write to below: none"},
+		"sysfs":                                 {"read-only, files to write to below: none; network links of others: none"},
+		"devices":                               {"fd full null ptmx pts random shm stderr stdin stdout tty urandom zero"},
+		"mounts":                                {"/-nosuid-nodev"}, // a plain directory here; package rootfs mounts those of apps nodev
+		"core dumps":                            {"at most 0 bytes"},
+		"mounts that show host paths":           {"none"},
 	}
 }
 
-func wantStatus(uid uint32, want ...string) func(*testing.T, *bench) {
-	return func(t *testing.T, b *bench) {
-		spec := b.spec("app", "cat", "/proc/self/status")
-		spec.Process.UID, spec.Process.GID = uid, uid
-		status, _ := b.output(t, spec)
-		for _, w := range want {
-			if !strings.Contains(status, w) {
-				t.Errorf("got no %q in\n%s", w, status)
-			}
-		}
+// elsewhere are the rows that the probe cannot look at here, and the tests that do.
+func elsewhere() map[string]string {
+	return map[string]string{
+		"limits counted by user": "TestLimitsOfUsersAreItsOwn",       // takes two containers
+		"names of layers":        "TestMountForOtherUsers in rootfs", // which mounts the root
 	}
 }
 
-func wantEmptyDir(t *testing.T, b *bench, dir string) {
+// probed runs the probe as a user of a container and as its root.
+func (b *bench) probed(t *testing.T) map[string]string {
 	t.Helper()
-	if out, _ := b.output(t, b.spec("app", "ls", dir)); out != "" {
-		t.Errorf("%s: got %.60q; want it empty", dir, out)
+	links, err := filepath.Glob("/proc/self/ns/*")
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-// mountsOf are the fields of a container's mountinfo.
-func mountsOf(t *testing.T, b *bench) (all [][]string) {
-	out, _ := b.output(t, b.spec("app", "cat", "/proc/self/mountinfo"))
-	for line := range strings.Lines(out) {
-		all = append(all, strings.Fields(line))
-	}
-	return all
-}
-
-func wantMounts(point, options string) func(*testing.T, *bench) {
-	return func(t *testing.T, b *bench) {
-		for _, m := range mountsOf(t, b) {
-			if m[4] == point && strings.HasPrefix(m[5], options) {
-				return
-			}
+	args := []string{"isolation"}
+	for _, link := range links {
+		to, err := os.Readlink(link)
+		if err != nil {
+			t.Fatal(err)
 		}
-		t.Errorf("got no mount at %s with %s", point, options)
+		args = append(args, to)
+	}
+	facts := map[string]string{}
+	for _, uid := range []uint32{2000, 0} {
+		spec := b.spec("app", args...)
+		spec.Users, spec.Process.UID, spec.Process.GID = probedUsers, uid, uid
+		out, exit := b.output(t, spec)
+		if exit.Code != 0 {
+			t.Fatalf("user %d: got %+v and\n%s", uid, exit, out)
+		}
+		maps.Copy(facts, parseFacts(out))
+	}
+	return facts
+}
+
+// parseFacts reads lines "row: fact", as the probe prints them.
+func parseFacts(text string) map[string]string {
+	facts := map[string]string{}
+	for line := range strings.Lines(text) {
+		if row, fact, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && line[0] != '#' {
+			facts[row] = fact
+		}
+	}
+	return facts
+}
+
+// TestIsolationTable probes each row of docs/security.md from inside a container.
+func TestIsolationTable(t *testing.T) {
+	b := newBench(t)
+	got := b.probed(t)
+	for row, want := range isolation() {
+		if !slices.Contains(want, got[row]) {
+			t.Errorf("%s: got %q; want %q", row, got[row], want)
+		}
 	}
 }
 
-// TestIsolationTable has each row of docs/security.md be probed, and each probe
-// have its row.
-func TestIsolationTable(t *testing.T) {
+// TestIsolationRows holds that docs/security.md, the probe's wants here and what it found in other engines' containers
+// have the same rows, and that no cell is empty.
+func TestIsolationRows(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The root is mounted by package rootfs, whose TestMountForOtherUsers looks at it.
-	rows := map[string]bool{"names of layers": false}
+	var rows []string
 	for line := range strings.Lines(string(doc)) {
 		cells := strings.Split(line, "|")
-		if len(cells) != 6 {
+		if len(cells) != 6 || strings.Trim(cells[1], "- ") == "" || strings.TrimSpace(cells[1]) == "what" {
 			continue
 		}
-		if name := strings.TrimSpace(cells[1]); name != "what" && strings.Trim(name, "-") != "" {
-			rows[name] = true
+		rows = append(rows, strings.TrimSpace(cells[1]))
+		for _, cell := range cells[2:5] {
+			if strings.TrimSpace(cell) == "" || strings.Contains(cell, "not compared") {
+				t.Errorf("docs/security.md: %s: got the cell %q; want what is known", cells[1], cell)
+			}
 		}
 	}
-	if !rows["names of layers"] {
-		t.Error("docs/security.md has no row of layers' names")
+	slices.Sort(rows)
+	want := slices.Sorted(maps.Keys(isolation()))
+	want = slices.Sorted(slices.Values(append(want, slices.Collect(maps.Keys(elsewhere()))...)))
+	if !slices.Equal(rows, want) {
+		t.Errorf("docs/security.md: got the rows\n%q; want\n%q", rows, want)
 	}
-	delete(rows, "names of layers")
-	probes := isolation()
-	if got, want := slices.Sorted(maps.Keys(rows)), slices.Sorted(maps.Keys(probes)); !slices.Equal(got, want) {
-		t.Errorf("docs/security.md has the rows %q; want %q", got, want)
+	found, err := filepath.Glob("testdata/isolation/*.txt")
+	if err != nil || len(found) < 2 {
+		t.Fatalf("got %v, %v; want what the probe found in Docker's and Garden's containers", found, err)
 	}
-	b := newBench(t)
-	for name, probe := range probes {
-		t.Run(name, func(t *testing.T) {
-			probe(t, b)
-			if err := b.Remove(t.Context(), "app"); err != nil {
-				t.Error(err)
-			}
-		})
+	for _, name := range found {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Sorted(maps.Keys(parseFacts(string(text)))); !slices.Equal(got, want) {
+			t.Errorf("%s: got the rows\n%q; want\n%q", name, got, want)
+		}
+		if base := filepath.Base(name); !strings.Contains(string(doc), base) {
+			t.Errorf("docs/security.md does not name %s", base)
+		}
 	}
 }

@@ -76,16 +76,18 @@ func contents(path string) error {
 	return nil
 }
 
+// call makes a system call; the arguments that are not given are 0.
+func call(name string, nr uintptr, args ...uintptr) attempt {
+	return attempt{name, func() error {
+		args := append(args, 0, 0, 0, 0, 0, 0)
+		if _, _, errno := unix.Syscall6(nr, args[0], args[1], args[2], args[3], args[4], args[5]); errno != 0 {
+			return errno
+		}
+		return nil
+	}}
+}
+
 func calls() []attempt {
-	sys := func(name string, nr uintptr, args ...uintptr) attempt {
-		return attempt{name, func() error {
-			args := append(args, 0, 0, 0, 0, 0, 0)
-			if _, _, errno := unix.Syscall6(nr, args[0], args[1], args[2], args[3], args[4], args[5]); errno != 0 {
-				return errno
-			}
-			return nil
-		}}
-	}
 	var zeros [256]byte
 	buf := uintptr(unsafe.Pointer(&zeros[0]))
 	return []attempt{
@@ -104,18 +106,18 @@ func calls() []attempt {
 		{"reboot", func() error { return unix.Reboot(unix.LINUX_REBOOT_CMD_CAD_OFF) }},
 		{"sethostname", func() error { return unix.Sethostname([]byte("x")) }},
 		{"kill another", func() error { return unix.Kill(4242, 0) }},
-		sys("clone user", unix.SYS_CLONE, unix.CLONE_NEWUSER|uintptr(unix.SIGCHLD)),
-		sys("clone3", unix.SYS_CLONE3, buf, 88),
-		sys("keyctl", unix.SYS_KEYCTL, 0), sys("add_key", unix.SYS_ADD_KEY), sys("request_key", unix.SYS_REQUEST_KEY),
-		sys("bpf", unix.SYS_BPF), sys("perf_event_open", unix.SYS_PERF_EVENT_OPEN, buf),
-		sys("userfaultfd", unix.SYS_USERFAULTFD), sys("io_uring_setup", unix.SYS_IO_URING_SETUP, 1, buf),
-		sys("init_module", unix.SYS_INIT_MODULE), sys("finit_module", unix.SYS_FINIT_MODULE), sys("kexec_load", unix.SYS_KEXEC_LOAD),
-		sys("swapon", unix.SYS_SWAPON), sys("settimeofday", unix.SYS_SETTIMEOFDAY), sys("clock_settime", unix.SYS_CLOCK_SETTIME),
-		sys("pivot_root", unix.SYS_PIVOT_ROOT), sys("open_by_handle_at", unix.SYS_OPEN_BY_HANDLE_AT), sys("syslog", unix.SYS_SYSLOG),
-		sys("fsopen", unix.SYS_FSOPEN), sys("move_mount", unix.SYS_MOVE_MOUNT), sys("open_tree", unix.SYS_OPEN_TREE),
-		sys("mount_setattr", unix.SYS_MOUNT_SETATTR), sys("quotactl", unix.SYS_QUOTACTL), sys("acct", unix.SYS_ACCT),
-		sys("lookup_dcookie", unix.SYS_LOOKUP_DCOOKIE), sys("vhangup", unix.SYS_VHANGUP), sys("pidfd_getfd", unix.SYS_PIDFD_GETFD),
-		sys("kcmp", unix.SYS_KCMP), sys("move_pages", unix.SYS_MOVE_PAGES), sys("new call", 600),
+		call("clone user", unix.SYS_CLONE, unix.CLONE_NEWUSER|uintptr(unix.SIGCHLD)),
+		call("clone3", unix.SYS_CLONE3, buf, 88),
+		call("keyctl", unix.SYS_KEYCTL, 0), call("add_key", unix.SYS_ADD_KEY), call("request_key", unix.SYS_REQUEST_KEY),
+		call("bpf", unix.SYS_BPF), call("perf_event_open", unix.SYS_PERF_EVENT_OPEN, buf),
+		call("userfaultfd", unix.SYS_USERFAULTFD), call("io_uring_setup", unix.SYS_IO_URING_SETUP, 1, buf),
+		call("init_module", unix.SYS_INIT_MODULE), call("finit_module", unix.SYS_FINIT_MODULE), call("kexec_load", unix.SYS_KEXEC_LOAD),
+		call("swapon", unix.SYS_SWAPON), call("settimeofday", unix.SYS_SETTIMEOFDAY), call("clock_settime", unix.SYS_CLOCK_SETTIME),
+		call("pivot_root", unix.SYS_PIVOT_ROOT), call("open_by_handle_at", unix.SYS_OPEN_BY_HANDLE_AT), call("syslog", unix.SYS_SYSLOG),
+		call("fsopen", unix.SYS_FSOPEN), call("move_mount", unix.SYS_MOVE_MOUNT), call("open_tree", unix.SYS_OPEN_TREE),
+		call("mount_setattr", unix.SYS_MOUNT_SETATTR), call("quotactl", unix.SYS_QUOTACTL), call("acct", unix.SYS_ACCT),
+		call("lookup_dcookie", unix.SYS_LOOKUP_DCOOKIE), call("vhangup", unix.SYS_VHANGUP), call("pidfd_getfd", unix.SYS_PIDFD_GETFD),
+		call("kcmp", unix.SYS_KCMP), call("move_pages", unix.SYS_MOVE_PAGES), call("new call", 600),
 		{"raise nofile", func() error {
 			return unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 1 << 30, Max: 1 << 30})
 		}},

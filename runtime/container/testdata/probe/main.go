@@ -69,6 +69,8 @@ func main() {
 		modest()
 	case "scan": // for words in /proc and /sys
 		scan(os.Args[2:])
+	case "isolation": // for the table in docs/security.md
+		isolation(os.Args[2:])
 	case "hostile":
 		hostile()
 	case "usurp": // puts itself where the helper was
