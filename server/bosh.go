@@ -34,7 +34,7 @@ func (h *house) cellsOf(az string) []string {
 
 // resolve brings the images of a manifest here, and renders their jobs.
 func (h *house) resolve(ctx context.Context, r director.Request) (*bosh.Deployment, error) {
-	box := sandbox.New(sandbox.Config{Containers: h.containers, Roots: h.roots})
+	box := sandbox.New(sandbox.Config{Containers: h.containers, Roots: h.roots, Users: h.owners, States: h.path("cell"), Log: h.Log})
 	images := box.NewImages(func(ctx context.Context, reference string, as manifest.Credentials) (string, error) {
 		r.Say("Downloading release image", reference)
 		return h.pullRelease(ctx, reference, as)

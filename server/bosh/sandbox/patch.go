@@ -29,13 +29,17 @@ func (s *Sandbox) Patched(ctx context.Context, images *Images, image manifest.Im
 	if err != nil {
 		return release.Job{}, err
 	}
-	id := newID()
-	mounted, err := s.cfg.Roots.Mount(ctx, rootfs.Request{ID: id, Stack: img.pinned, DiskBytes: patchBytes, Inodes: inodes})
-	if err != nil {
-		return release.Job{}, err
-	}
-	defer s.clean(ctx, id)
-	root, err := os.OpenRoot(mounted.Path)
+	var patched release.Job
+	err = s.with(ctx, rootfs.Request{Stack: img.pinned, DiskBytes: patchBytes, Inodes: inodes}, func(m mounted) error {
+		patched, err = s.patch(ctx, m, job, by)
+		return err
+	})
+	return patched, err
+}
+
+// patch runs the scripts in a root, one after another, and reads the job.
+func (s *Sandbox) patch(ctx context.Context, m mounted, job string, by bosh.Patch) (release.Job, error) {
+	root, err := os.OpenRoot(m.Path)
 	if err != nil {
 		return release.Job{}, err
 	}
@@ -45,7 +49,7 @@ func (s *Sandbox) Patched(ctx context.Context, images *Images, image manifest.Im
 	}
 	sh := shell(root.FS())
 	for _, script := range by.Scripts {
-		if err := s.script(ctx, mounted, sh, script); err != nil {
+		if err := s.script(ctx, m, sh, script); err != nil {
 			return release.Job{}, fmt.Errorf("%s: %w", script.Name, err)
 		}
 	}
@@ -74,13 +78,13 @@ func shell(image fs.FS) string {
 	return "/bin/sh"
 }
 
-func (s *Sandbox) script(ctx context.Context, root rootfs.Root, sh string, script bosh.Script) error {
+func (s *Sandbox) script(ctx context.Context, m mounted, sh string, script bosh.Script) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.Time, errTime)
 	defer cancel()
-	r := &running{Sandbox: s, id: newID(), what: "the script"}
+	r := &running{Sandbox: s, id: m.id, what: "the script"}
 	defer r.remove(ctx)
 	_, err := r.run(ctx, container.Spec{
-		ID: r.id, Rootfs: root.Path, Mounts: mounts(root),
+		ID: r.id, Rootfs: m.Path, Mounts: mounts(m.Root), Users: container.IDMap(m.users),
 		Process: container.Process{Args: []string{sh, "-c", script.Text}, Env: []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root"}, Nofile: maxFiles},
 		Limits:  container.Limits{MemoryBytes: s.cfg.MemoryBytes, CPUShares: cpuShares, Pids: maxProcesses},
 	}, nil)

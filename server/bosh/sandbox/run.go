@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 
-	"cupola/rootfs"
 	"cupola/runtime/container"
 	"cupola/runtime/fault"
 	"cupola/server/bosh/erb"
@@ -29,10 +28,10 @@ var errTime = errors.New("time is over")
 func (s *Sandbox) run(ctx context.Context, ruby Interpreter, program, input []byte) (output []byte, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.Time, errTime)
 	defer cancel()
-	err = s.with(ctx, ruby.Stack, func(id string, root rootfs.Root) error {
-		r := &running{Sandbox: s, id: id, what: "ruby"}
+	err = s.with(ctx, rubyRoot(ruby.Stack), func(m mounted) error {
+		r := &running{Sandbox: s, id: m.id, what: "ruby"}
 		output, err = r.run(ctx, container.Spec{
-			ID: id, Rootfs: root.Path, Mounts: mounts(root),
+			ID: m.id, Rootfs: m.Path, Mounts: mounts(m.Root), Users: container.IDMap(m.users),
 			Process: container.Process{Args: []string{ruby.Path, "-e", fromOutput, "-e", string(program)}, Env: []string{}, UID: nobody, GID: nobody, Nofile: maxFiles},
 			Limits:  container.Limits{MemoryBytes: s.cfg.MemoryBytes, CPUShares: cpuShares, Pids: maxProcesses},
 		}, input)

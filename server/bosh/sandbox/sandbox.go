@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -14,17 +15,28 @@ import (
 
 	"cupola/rootfs"
 	"cupola/runtime/container"
+	"cupola/runtime/users"
 	"cupola/server/bosh/erb"
 )
 
 // Config is what a Sandbox is made of. Zero bounds are the defaults.
 type Config struct {
-	Containers  *container.Engine
-	Roots       *rootfs.Store
+	Containers *container.Engine
+	Roots      *rootfs.Store
+	// Users gives each run its own users of the host, which it has as long as its directory is in States: that of a cell,
+	// which takes away what a killed daemon left there.
+	Users       Users
+	States      string
 	Time        time.Duration // of one run; 60 s
 	MemoryBytes int64         // 512 MiB
 	OutputBytes int64         // 96 MiB, of which a third is how it is written
 	Log         *slog.Logger  // of what could not be taken away; nil discards it
+}
+
+// Users are a users.Claims or a users.Shared.
+type Users interface {
+	Claim(owner string) (users.Range, error)
+	Release(owner string) error
 }
 
 // Bounds that nothing needs to change.
@@ -98,11 +110,16 @@ var places = []string{"usr/bin/ruby", "usr/local/bin/ruby", "opt/ruby/bin/ruby",
 
 // find returns the path of a stack's Ruby, or "".
 func (s *Sandbox) find(ctx context.Context, stack string) (found string, err error) {
-	err = s.with(ctx, stack, func(_ string, root rootfs.Root) error {
-		found, err = locate(root)
+	err = s.with(ctx, rubyRoot(stack), func(m mounted) error {
+		found, err = locate(m.Root)
 		return err
 	})
 	return found, err
+}
+
+// rubyRoot is the root that Ruby runs in.
+func rubyRoot(stack string) rootfs.Request {
+	return rootfs.Request{Stack: stack, DiskBytes: diskBytes, Inodes: inodes}
 }
 
 func locate(root rootfs.Root) (string, error) {
@@ -131,22 +148,44 @@ func locate(root rootfs.Root) (string, error) {
 	return "", nil
 }
 
-// with mounts a stack or image for as long as f takes.
-func (s *Sandbox) with(ctx context.Context, stack string, f func(id string, root rootfs.Root) error) error {
-	id := newID()
-	root, err := s.cfg.Roots.Mount(ctx, rootfs.Request{ID: id, Stack: stack, DiskBytes: diskBytes, Inodes: inodes})
-	if err != nil {
-		return err
-	}
-	defer s.clean(ctx, id)
-	return f(id, root)
+// mounted is the root of a run, and whose it is.
+type mounted struct {
+	rootfs.Root
+	id    string
+	users users.Range
 }
 
-// clean takes away what a run has left. Where it cannot, the next daemon does.
-func (s *Sandbox) clean(ctx context.Context, id string) {
+// with mounts a stack or image, with its own users, for as long as f takes.
+func (s *Sandbox) with(ctx context.Context, r rootfs.Request, f func(mounted) error) error {
+	m := mounted{id: newID()}
+	state := filepath.Join(s.cfg.States, m.id)
+	if err := os.Mkdir(state, 0o700); err != nil {
+		return err
+	}
+	defer s.clean(ctx, m.id, state)
+	var err error
+	if m.users, err = s.cfg.Users.Claim(state); err != nil {
+		return fmt.Errorf("users: %w", err)
+	}
+	r.ID, r.Users = m.id, rootfs.IDMap(m.users)
+	if m.Root, err = s.cfg.Roots.Mount(ctx, r); err != nil {
+		return err
+	}
+	return f(m)
+}
+
+// clean takes away what a run has left, and then frees its users. Where it cannot, the next daemon does.
+func (s *Sandbox) clean(ctx context.Context, id, state string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 	defer cancel()
-	if err := errors.Join(s.cfg.Containers.Remove(ctx, id), s.cfg.Roots.Unmount(ctx, id)); err != nil {
+	err := errors.Join(s.cfg.Containers.Remove(ctx, id), s.cfg.Roots.Unmount(ctx, id))
+	if err == nil {
+		err = os.Remove(state)
+	}
+	if err == nil {
+		err = s.cfg.Users.Release(state)
+	}
+	if err != nil {
 		s.cfg.Log.WarnContext(ctx, "sandbox was not taken away", "id", id, "err", err)
 	}
 }

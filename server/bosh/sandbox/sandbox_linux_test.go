@@ -11,11 +11,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"cupola/rootfs"
 	"cupola/runtime/container"
+	"cupola/runtime/users"
 	"cupola/server/bosh/erb"
 )
 
@@ -51,6 +53,16 @@ func newSandbox(t *testing.T, c Config) *Sandbox {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.States = filepath.Join(dir, "states")
+	if err := os.Mkdir(c.States, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c.Users = users.Shared{Base: base, Size: size}
+	if c.Roots.Shifts() == nil {
+		if c.Users, err = users.Open(filepath.Join(dir, "users")); err != nil {
+			t.Fatal(err)
+		}
+	}
 	t.Cleanup(func() { checkEmpty(t, c) })
 	return New(c)
 }
@@ -65,6 +77,11 @@ func checkEmpty(t *testing.T, c Config) {
 	roots, err := c.Roots.List()
 	if err != nil || len(roots) > 0 {
 		t.Errorf("got roots %v, %v; want none left", roots, err)
+	}
+	claims, err := filepath.Glob(filepath.Join(c.States, "../users/[0-9a-f]*"))
+	kept, err2 := os.ReadDir(c.States)
+	if err := errors.Join(err, err2); err != nil || len(claims)+len(kept) > 0 {
+		t.Errorf("got users %v and states %v, %v; want none left", claims, kept, err)
 	}
 	for _, s := range states {
 		t.Log(c.Containers.Remove(context.Background(), s.ID))
@@ -107,6 +124,31 @@ func TestRuby(t *testing.T) {
 	}
 	if ruby, _, err := s.Ruby(t.Context(), "minifs"); ruby != nil || err != nil {
 		t.Errorf("got a Ruby of minifs, %v", err)
+	}
+}
+
+// TestRunsHaveTheirOwnUsers is of two runs at the same time.
+func TestRunsHaveTheirOwnUsers(t *testing.T) {
+	s := newSandbox(t, Config{})
+	if err := s.cfg.Roots.Shifts(); err != nil {
+		t.Skip(err)
+	}
+	ruby := hostRuby(t, s)
+	seen := make(chan string, 2)
+	var both sync.WaitGroup
+	for range cap(seen) {
+		both.Go(func() {
+			out, err := ruby(t.Context(), []byte(`puts File.read("/proc/self/uid_map"); sleep 0.5`), nil)
+			if err != nil {
+				t.Error(err)
+			}
+			seen <- strings.Join(strings.Fields(string(out)), " ")
+		})
+	}
+	both.Wait()
+	a, b := <-seen, <-seen
+	if a == b || a == fmt.Sprint("0 ", 1<<20, " ", 1<<16) || !strings.HasSuffix(a, " 65536") {
+		t.Errorf("got users %q and %q; want each run to have its own", a, b)
 	}
 }
 
