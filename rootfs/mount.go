@@ -31,7 +31,8 @@ type Request struct {
 	ShowLayers bool
 }
 
-// Bind is a directory or file of the host that belongs into a root.
+// Bind is a directory or file of the host that belongs into a root. Without a source it is an empty directory, which
+// hides what another bind has there.
 type Bind struct {
 	Source, Destination string
 	ReadOnly            bool
@@ -86,7 +87,18 @@ func (s *Store) Mount(ctx context.Context, r Request) (Root, error) {
 	if err := s.assemble(r, rec, lowers); err != nil {
 		return Root{}, errors.Join(fmt.Errorf("mount %s: %w", r.ID, err), s.dismantle(r.ID))
 	}
-	return Root{Path: s.rootPath(r.ID), Binds: slices.Clone(st.binds), Layers: s.layerPaths(r)}, nil
+	return Root{Path: s.rootPath(r.ID), Binds: s.binds(st), Layers: s.layerPaths(r)}, nil
+}
+
+// binds are a stack's, without the path of the directory that hides others: containers would see it in their mountinfo.
+func (s *Store) binds(st Stack) []Bind {
+	all := slices.Clone(st.binds)
+	for n := range all {
+		if all[n].Source == s.emptyDir() {
+			all[n].Source = ""
+		}
+	}
+	return all
 }
 
 func (s *Store) layerPaths(r Request) []string {

@@ -115,11 +115,14 @@ func (s *Store) makeMinifs() error {
 	return s.makeTree(&st, minifsTree(s.cfg.Tools))
 }
 
+// emptyDir hides what containers must not see of the machine's /usr, where a stack is probed or packed.
+func (s *Store) emptyDir() string { return s.path("stacks", ".empty") }
+
 func (s *Store) makeHost() error {
 	if !privileged() {
 		return errors.New("its probe needs root")
 	}
-	empty := s.path("stacks", ".empty")
+	empty := s.emptyDir()
 	if err := os.Mkdir(empty, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}

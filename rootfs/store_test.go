@@ -221,6 +221,9 @@ func TestHostStack(t *testing.T) {
 		if !b.ReadOnly {
 			t.Errorf("got %v; want it read-only", b)
 		}
+		if hides := slices.Contains(hostHidden, b.Destination[1:]); hides != (b.Source == "") || strings.HasPrefix(b.Source, s.cfg.Dir) {
+			t.Errorf("got %v; want no path of the store, and what is hidden without a source", b)
+		}
 		for _, never := range []string{"/", "/home", "/var", "/etc", "/etc/ssl"} {
 			if b.Source == never {
 				t.Errorf("got bind of %s", b.Source)

@@ -93,6 +93,10 @@ func (r *runc) mounts() []specs.Mount {
 		{Destination: container.HelperMount, Type: "bind", Source: r.path("helper"), Options: []string{"bind", "nosuid", "nodev", "ro"}},
 	}
 	for _, b := range r.root.Binds {
+		if b.Source == "" {
+			all = append(all, specs.Mount{Destination: b.Destination, Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "ro", "size=4k"}})
+			continue
+		}
 		all = append(all, specs.Mount{Destination: b.Destination, Type: "bind", Source: b.Source, Options: []string{"rbind", "nosuid", "nodev"}})
 	}
 	return all

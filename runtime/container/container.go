@@ -60,7 +60,8 @@ type Config struct {
 // IDMap maps the container's IDs 0..Size-1 to the host's Base..Base+Size-1.
 type IDMap struct{ Base, Size uint32 }
 
-// Mount is a bind mount of a host path, always nosuid and nodev.
+// Mount is a bind mount of a host path, always nosuid and nodev. Without a source
+// it is an empty read-only directory, which hides what is mounted there before it.
 type Mount struct {
 	Source, Destination string
 	ReadOnly            bool

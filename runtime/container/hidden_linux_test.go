@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -23,6 +24,37 @@ func TestHostNamesAreHidden(t *testing.T) {
 	waitLine(t, ready, "ready\n")
 	if found := b.execOutput(t, "app", words...); found != "scanned true\n" {
 		t.Errorf("further process: got\n%s; want nothing of the host", found)
+	}
+}
+
+// TestMountWithoutSource shows an empty directory over another mount, and no path of the host.
+func TestMountWithoutSource(t *testing.T) {
+	b := newBench(t)
+	shown := filepath.Join(filepath.Dir(b.rootfs), "shown")
+	if err := os.MkdirAll(filepath.Join(shown, "etc/conf"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	spec := func(args ...string) Spec {
+		spec := b.spec("app", args...)
+		spec.Process.UID, spec.Process.GID = 0, 0
+		spec.Mounts = []Mount{{Source: shown, Destination: "/home", ReadOnly: true}, {Destination: "/home/etc"}}
+		return spec
+	}
+	if out, _ := b.output(t, spec("ls", "/home")); out != "etc\n" {
+		t.Errorf("got %q; want the mount", out)
+	}
+	if out, _ := b.output(t, spec("ls", "/home/etc")); out != "" {
+		t.Errorf("got %q; want it empty", out)
+	}
+	out, _ := b.output(t, spec("cat", "/proc/self/mountinfo"))
+	found := false
+	for line := range strings.Lines(out) {
+		if f := strings.Fields(line); f[4] == "/home/etc" {
+			found = f[3] == "/pts" && strings.HasPrefix(f[5], "ro,nosuid,nodev")
+		}
+	}
+	if !found {
+		t.Errorf("got\n%s; want an empty directory of a tmpfs, read-only, at /home/etc", out)
 	}
 }
 

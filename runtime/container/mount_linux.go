@@ -3,6 +3,7 @@ package container
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 
 	"github.com/opencontainers/runc/libcontainer/configs"
@@ -32,10 +33,19 @@ func (s settings) mounts(extra []Mount) []*configs.Mount {
 		if m.NoExec {
 			flags |= unix.MS_NOEXEC
 		}
-		all = append(all, bind(m.Source, m.Destination, flags))
+		source := m.Source
+		if source == "" {
+			source = s.emptyDir()
+			flags |= unix.MS_RDONLY
+		}
+		all = append(all, bind(source, m.Destination, flags))
 	}
 	return all
 }
+
+// emptyDir is the mount point for terminals in the /dev that all containers share: nothing is ever in it, as each
+// container mounts its own terminals on it. In a mountinfo it is in a tmpfs, and shows no path of the host.
+func (s settings) emptyDir() string { return filepath.Join(s.devDir, "pts") }
 
 // bind is not recursive: nothing that is mounted below source comes along.
 func bind(source, destination string, flags int) *configs.Mount {

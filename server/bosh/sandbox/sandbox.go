@@ -126,7 +126,7 @@ func locate(root rootfs.Root) (string, error) {
 	for _, b := range root.Binds {
 		for _, place := range places {
 			within, err := filepath.Rel(b.Destination, "/"+place)
-			if err != nil || !filepath.IsLocal(within) {
+			if err != nil || b.Source == "" || !filepath.IsLocal(within) {
 				continue
 			}
 			if _, err := os.Stat(filepath.Join(b.Source, within)); err == nil {
