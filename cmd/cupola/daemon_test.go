@@ -132,8 +132,8 @@ func (d *daemon) start() {
 			d.t.Fatalf("the daemon did not start:\n%s", d.log)
 		}
 		d.addr = "127.0.0.1:" + p
-	case <-time.After(30 * time.Second):
-		d.t.Fatalf("the daemon was not ready after 30 s:\n%s", d.log)
+	case <-time.After(2 * time.Minute): // emulated processors take their time
+		d.t.Fatalf("the daemon was not ready after 2 minutes:\n%s", d.log)
 	}
 }
 
@@ -214,7 +214,7 @@ func (d *daemon) get(host, path string) (status int, body string, err error) {
 		return 0, "", err
 	}
 	req.Host = host
-	res, err := (&http.Client{Timeout: 20 * time.Second}).Do(req)
+	res, err := (&http.Client{Timeout: time.Minute}).Do(req)
 	if err != nil {
 		return 0, "", err
 	}

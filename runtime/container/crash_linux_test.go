@@ -231,7 +231,7 @@ func eventually(t *testing.T, left func() string) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(5 * time.Second); ; <-tick.C {
+	for deadline := time.Now().Add(30 * time.Second); ; <-tick.C {
 		what := left()
 		if what == "" {
 			return
