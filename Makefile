@@ -23,7 +23,7 @@ SOURCES    := $(shell find cmd server store runtime rootfs examples web -name '*
 
 .PHONY: help
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: deps
 deps: ## install what building needs, or say what to install
@@ -110,6 +110,15 @@ SYSTEMD_CACHE ?= $(HOME)/.cache/cupola/systemd
 test-systemd: build ## live through install, upgrade and reboot in a virtual machine; not in CI: an emulated one takes six minutes
 	@.ci/deps systemd
 	$(SUDO) test/systemd/run bin/cupola $(SYSTEMD_CACHE)
+
+CGROUP2 ?= ./cmd/cupola ./runtime/container ./runtime/cell ./runtime/network ./runtime/users ./rootfs
+
+.PHONY: test-cgroup2
+test-cgroup2: build ## run the e2e and root tests on cgroup v2, in a virtual machine; not in CI: hours. RUN=PATTERN, CGROUP2=PACKAGES
+	@.ci/deps test
+	@.ci/deps systemd
+	@for pkg in $(CGROUP2); do (set -x; $(TEST) -c -o $$pkg/$$(basename $$pkg).test $$pkg); done
+	$(SUDO) env RUN='$(RUN)' test/systemd/cgroup2 $(SYSTEMD_CACHE) $(foreach pkg,$(CGROUP2),$(pkg)/$(notdir $(pkg)).test)
 
 .PHONY: lint
 # What cgo generates names the checkout that it was generated in. A flag of this one keeps others' out, which may be gone.
