@@ -28,14 +28,17 @@ type Config struct {
 
 // Store is the database. It is safe for concurrent use.
 type Store struct {
-	dir       string
-	writer    *sql.DB // one connection: SQLite has one writer
-	reader    *sql.DB
-	seal      *sealer
-	feed      *feed
-	writers   *fairqueue.Queue // who has its one slot has writer and batch
-	batch     *batch           // the transaction that writes may join; nil: none
-	followers *followers
+	dir     string
+	writer  *sql.DB // one connection: SQLite has one writer
+	reader  *sql.DB
+	seal    *sealer
+	feed    *feed
+	writers *fairqueue.Queue // who has its one slot has writer and batch
+	batch   *batch           // the transaction that writes may join; nil: none
+	// commitTime is how long the last commit took. Like batch, it belongs to the
+	// write whose turn it is.
+	commitTime time.Duration
+	followers  *followers
 	// mode adds to how the database is opened. A full disk has no room for the
 	// 32 kB file by which processes share a write-ahead log; SQLite's unix-excl
 	// keeps that in memory, and other processes out.

@@ -13,10 +13,13 @@ import (
 )
 
 // Bounds of a batch. Nobody waits for others to come: a batch ends when no
-// write waits to join it.
+// write waits to join it. Users share one, but a user's second write joins one
+// with other users' only while all took no longer than the last commit did: who
+// writes much does not keep the others' answers back.
 const (
 	maxBatch     = 64                     // writes
 	maxBatchTime = 25 * time.Millisecond  // from the first write's begin until none joins any longer
+	minBatchTime = 2 * time.Millisecond   // likewise, of second writes of one of several users
 	longWrite    = 250 * time.Millisecond // of one write, while others wait: longer is logged
 )
 
@@ -35,9 +38,10 @@ type batch struct {
 	tx     *sql.Tx
 	begun  time.Time
 	joined int
-	writes []*Tx         // of those that returned nil, in order
-	done   chan struct{} // closed when the batch is committed, or rolled back
-	err    error         // why it was rolled back; to be read after done
+	users  map[string]bool // whose writes joined
+	writes []*Tx           // of those that returned nil, in order
+	done   chan struct{}   // closed when the batch is committed, or rolled back
+	err    error           // why it was rolled back; to be read after done
 }
 
 // Write runs f in the writing transaction and keeps what it wrote when f returns
@@ -54,7 +58,7 @@ func (s *Store) Write(ctx context.Context, f func(*Tx) error) error {
 	if err != nil {
 		return ctx.Err()
 	}
-	b, err := s.join(ctx, slot, f)
+	b, err := s.join(ctx, slot, user, f)
 	if b == nil {
 		return nameFault(err)
 	}
@@ -66,7 +70,7 @@ func (s *Store) Write(ctx context.Context, f func(*Tx) error) error {
 }
 
 // join runs f in the batch and passes the writer on.
-func (s *Store) join(ctx context.Context, slot *fairqueue.Slot, f func(*Tx) error) (*batch, error) {
+func (s *Store) join(ctx context.Context, slot *fairqueue.Slot, user string, f func(*Tx) error) (*batch, error) {
 	defer s.passOn(slot)
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -76,8 +80,9 @@ func (s *Store) join(ctx context.Context, slot *fairqueue.Slot, f func(*Tx) erro
 		if err != nil {
 			return nil, err
 		}
-		s.batch = &batch{tx: tx, begun: time.Now(), done: make(chan struct{})}
+		s.batch = &batch{tx: tx, begun: time.Now(), users: map[string]bool{}, done: make(chan struct{})}
 	}
+	s.batch.users[user] = true
 	tx := s.newTx(context.WithoutCancel(ctx), s.batch.tx)
 	defer s.measure(tx, time.Now(), f)
 	return s.batch, s.batch.run(tx, f)
@@ -86,15 +91,20 @@ func (s *Store) join(ctx context.Context, slot *fairqueue.Slot, f func(*Tx) erro
 // passOn lets the next write join the batch. Where none waits, or the batch is
 // full, it is committed first.
 func (s *Store) passOn(slot *fairqueue.Slot) {
-	if s.batch != nil && !s.batch.full() && slot.PassOn() {
+	if s.batch != nil && !s.full(s.batch, slot) && slot.PassOn() {
 		return
 	}
 	defer slot.Release()
 	s.endBatch()
 }
 
-func (b *batch) full() bool {
-	return b.err != nil || b.joined >= maxBatch || time.Since(b.begun) > maxBatchTime
+// full tells whether no more writes may join. The caller has the writer.
+func (s *Store) full(b *batch, slot *fairqueue.Slot) bool {
+	took := time.Since(b.begun)
+	if b.err != nil || b.joined >= maxBatch || took > maxBatchTime {
+		return true
+	}
+	return len(b.users) > 1 && b.users[slot.Next()] && took > max(minBatchTime, s.commitTime)
 }
 
 // run runs f within a savepoint.
@@ -144,7 +154,9 @@ func (s *Store) endBatch() {
 	s.batch = nil
 	defer close(b.done)
 	if b.err == nil {
+		began := time.Now()
 		b.err = nameFault(b.tx.Commit())
+		s.commitTime = time.Since(began)
 	}
 	if b.err != nil {
 		b.tx.Rollback() //nolint:errcheck // SQLite may have done it

@@ -147,6 +147,25 @@ func TestWritesShareACommit(t *testing.T) {
 	}
 }
 
+// TestSecondWritesWait has one of several users write twice: the second write does
+// not delay what the others wrote.
+func TestSecondWritesWait(t *testing.T) {
+	s := openTest(t)
+	s.commitTime = 0
+	c := gather(t, s)
+	for _, user := range []string{"much", "much", "little"} {
+		c.add(t.Context(), user, func(*Tx) error { return nil }, c.fine)
+	}
+	time.Sleep(2 * minBatchTime)
+	c.end()
+	if got := fmt.Sprint(c.ran); got != "[holder much little much]" {
+		t.Fatalf("got %s", got)
+	}
+	if c.txs[2] != c.txs[0] || c.txs[3] == c.txs[0] {
+		t.Error("the other user's write was not committed before the second of the one who writes much")
+	}
+}
+
 // TestABatchIsBounded has more wait than one batch takes.
 func TestABatchIsBounded(t *testing.T) {
 	s := openTest(t)
