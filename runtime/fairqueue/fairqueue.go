@@ -5,13 +5,17 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
+
+	"cupola/runtime/fault"
 )
 
 // Queue is a number of slots and those who wait for one. No user has more than
 // a part of the slots. A free slot goes to a user who has the fewest; among
 // those, the users take turns, however many slots one of them waits for.
 type Queue struct {
-	each int
+	each  int
+	paced bool
 
 	mu      sync.Mutex
 	free    int
@@ -21,7 +25,18 @@ type Queue struct {
 	// the same user's waiter before it, and at least that of the last grant.
 	round uint64            // of the last grant
 	last  map[string]uint64 // user → its last waiter's round, where that is after round
+	// Of a paced queue: when users last asked, until when they rest, and what
+	// looks for a waiter when the first has rested.
+	asked map[string]time.Time
+	rests map[string]time.Time
+	alarm *time.Timer
 }
+
+// Times of a paced queue.
+const (
+	present = time.Second            // a user is one of several for as long after asking
+	maxRest = 100 * time.Millisecond // after a slot
+)
 
 type waiter struct {
 	user  string
@@ -33,11 +48,22 @@ type waiter struct {
 type Slot struct {
 	queue *Queue
 	user  string
+	begun time.Time
 }
 
 // New makes a queue of slots, of which a user can have each.
 func New(slots, each int) *Queue {
 	return &Queue{each: each, free: slots, held: map[string]int{}, last: map[string]uint64{}}
+}
+
+// NewPaced makes a queue of slots in which users compute. One who is alone has as
+// many as of any queue. While several users ask, each has one at a time, and rests
+// after it for as long as it took, up to 100 ms: who asks for much leaves the
+// processors to who asks for little half of the time.
+func NewPaced(slots, each int) *Queue {
+	q := New(slots, each)
+	q.paced, q.asked, q.rests = true, map[string]time.Time{}, map[string]time.Time{}
+	return q
 }
 
 // Acquire waits for a slot. The error is the cause of ctx's end, and then there
@@ -54,7 +80,7 @@ func (q *Queue) Acquire(ctx context.Context, user string) (*Slot, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
-	return &Slot{q, user}, nil
+	return &Slot{q, user, time.Now()}, nil
 }
 
 func (q *Queue) enter(user string) *waiter {
@@ -63,6 +89,9 @@ func (q *Queue) enter(user string) *waiter {
 	w := &waiter{user, max(q.round, q.last[user]) + 1, make(chan struct{})}
 	q.last[user] = w.round
 	q.waiting = append(q.waiting, w)
+	if q.paced {
+		q.asked[user] = time.Now()
+	}
 	q.grant()
 	return w
 }
@@ -96,7 +125,34 @@ func (q *Queue) Waiting() int {
 func (s *Slot) Release() {
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()
+	s.rest()
 	s.queue.release(s.user)
+}
+
+// rest has the user rest where another one is present; the queue's mu is held.
+func (s *Slot) rest() {
+	q := s.queue
+	if !q.paced {
+		return
+	}
+	now := time.Now()
+	for user, at := range q.asked {
+		if now.Sub(at) > present {
+			delete(q.asked, user)
+			delete(q.rests, user)
+		}
+	}
+	if len(q.asked) > 1 {
+		q.rests[s.user] = now.Add(min(now.Sub(s.begun), maxRest))
+	}
+}
+
+// limit is how many slots a user may have now.
+func (q *Queue) limit() int {
+	if q.paced && len(q.asked) > 1 {
+		return 1
+	}
+	return q.each
 }
 
 // PassOn gives the slot to a waiter that may have it, or reports false where
@@ -115,6 +171,20 @@ func (s *Slot) PassOn() bool {
 	return false
 }
 
+// Next is the user whose turn it would be after PassOn; "" where none waits who
+// may have it.
+func (s *Slot) Next() string {
+	q := s.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.held[s.user]--
+	defer func() { q.held[s.user]++ }()
+	if n := q.next(time.Now()); n >= 0 {
+		return q.waiting[n].user
+	}
+	return ""
+}
+
 func (q *Queue) release(user string) {
 	q.free++
 	if q.held[user]--; q.held[user] == 0 {
@@ -125,9 +195,11 @@ func (q *Queue) release(user string) {
 
 // grant gives free slots away; q.mu is held.
 func (q *Queue) grant() {
+	now := time.Now()
 	for q.free > 0 {
-		n := q.next()
+		n := q.next(now)
 		if n < 0 {
+			q.lookLater(now)
 			return
 		}
 		w := q.waiting[n]
@@ -141,14 +213,35 @@ func (q *Queue) grant() {
 
 // next is the index of the waiter whose turn it is, -1 where all have their
 // part.
-func (q *Queue) next() int {
-	best := -1
+func (q *Queue) next(now time.Time) int {
+	best, limit := -1, q.limit()
 	for n, w := range q.waiting {
-		if q.held[w.user] < q.each && (best < 0 || q.before(w, q.waiting[best])) {
+		if q.held[w.user] < limit && !q.rests[w.user].After(now) && (best < 0 || q.before(w, q.waiting[best])) {
 			best = n
 		}
 	}
 	return best
+}
+
+// lookLater grants again when the first waiter who rests now has rested.
+func (q *Queue) lookLater(now time.Time) {
+	var first time.Duration
+	for _, w := range q.waiting {
+		if wait := q.rests[w.user].Sub(now); wait > 0 && (first == 0 || wait < first) {
+			first = wait
+		}
+	}
+	if first == 0 {
+		return
+	}
+	if q.alarm != nil {
+		q.alarm.Stop()
+	}
+	q.alarm = time.AfterFunc(first, fault.Func("queue", func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.grant()
+	}))
 }
 
 // before reports whether a, who came after b, gets a slot sooner.

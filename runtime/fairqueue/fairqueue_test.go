@@ -6,8 +6,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -104,13 +106,19 @@ func TestUsersTakeTurns(t *testing.T) {
 		queue.enter(user)
 	}
 	var order []string
-	for slot.PassOn() {
+	for next := slot.Next(); slot.PassOn(); next = slot.Next() {
 		user := slices.Collect(maps.Keys(queue.held))[0]
+		if user != next {
+			t.Errorf("%s got its turn; %s was said to be next", user, next)
+		}
 		order = append(order, user)
-		slot = &Slot{queue, user}
+		slot = &Slot{queue: queue, user: user}
 	}
 	if got, want := strings.Join(order[:6], " "), "greedy a b greedy a greedy"; got != want || len(order) != 103 {
 		t.Errorf("got %s, …: %d; want %s, …: 103", got, len(order), want)
+	}
+	if next := slot.Next(); next != "" {
+		t.Errorf("%s is next; nobody waits", next)
 	}
 	slot.Release()
 	if queue.free != 1 || len(queue.held)+len(queue.waiting)+len(queue.last) != 0 {
@@ -140,11 +148,92 @@ func TestAUserWhoGaveUpIsNotPutBack(t *testing.T) {
 	queue.enter("b")
 	for range 2 { // one of a's may be before it
 		slot.PassOn()
-		slot = &Slot{queue, slices.Collect(maps.Keys(queue.held))[0]}
+		slot = &Slot{queue: queue, user: slices.Collect(maps.Keys(queue.held))[0]}
 	}
 	if slot.user != "b" {
 		t.Errorf("%s is before who gave up", slot.user)
 	}
+}
+
+// greedy asks a queue for as many slots as it can get, each for 10 ms.
+type greedy struct {
+	mu        sync.Mutex
+	now, most int // slots at once
+	turns     int
+}
+
+func (g *greedy) ask(ctx context.Context, q *Queue) {
+	for {
+		slot, err := q.Acquire(ctx, "greedy")
+		if err != nil {
+			return
+		}
+		g.count(1)
+		time.Sleep(10 * time.Millisecond)
+		g.count(-1)
+		slot.Release()
+	}
+}
+
+func (g *greedy) count(n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.now += n
+	g.most = max(g.most, g.now)
+	if n > 0 {
+		g.turns++
+	}
+}
+
+// during is how many turns it gets in a time, and how many of them at once.
+func (g *greedy) during(d time.Duration) (turns, most int) {
+	g.mu.Lock()
+	g.turns, g.most = 0, g.now
+	g.mu.Unlock()
+	time.Sleep(d)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.turns, g.most
+}
+
+// TestAPacedQueue has one user ask for all the time: alone for both slots, and
+// beside another for one at a time, with a rest after each.
+func TestAPacedQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue, g := NewPaced(3, 2), &greedy{}
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 8 {
+			go g.ask(ctx, queue)
+		}
+		if turns, most := g.during(time.Second); most != 2 || turns < 190 {
+			t.Errorf("alone: got %d turns, up to %d at once; want some 200, two at once", turns, most)
+		}
+		for range 10 { // another asks now and then
+			began := time.Now()
+			slot, err := queue.Acquire(t.Context(), "modest")
+			if err != nil {
+				t.Fatal(err)
+			}
+			slot.Release()
+			if waited := time.Since(began); waited > 0 {
+				t.Errorf("the other waited %v; want a slot at once", waited)
+			}
+			time.Sleep(20 * time.Millisecond) // what was begun before is done
+			if turns, most := g.during(500 * time.Millisecond); most != 1 || turns < 22 || turns > 26 {
+				t.Errorf("beside another: got %d turns in half a second, up to %d at once; want some 25, one at a time", turns, most)
+			}
+		}
+		time.Sleep(present + maxRest)
+		if turns, _ := g.during(time.Second); turns < 190 {
+			t.Errorf("alone again: got %d turns; want some 200", turns)
+		}
+		cancel()
+		time.Sleep(maxRest)
+		synctest.Wait()
+		if queue.free != 3 || len(queue.held)+len(queue.waiting)+len(queue.last) != 0 {
+			t.Errorf("left %+v", queue)
+		}
+	})
 }
 
 // TestBoundsHold has any order of comings and goings.

@@ -145,14 +145,14 @@ func (c *call) receive() error {
 
 // tx runs f in a transaction in which c may be used.
 func (c *call) tx(write bool, f func() error) error {
-	run := c.s.Store.Write
-	if !write {
-		slot, err := c.s.reads.Acquire(c.Context(), c.asker())
-		if err != nil {
-			return err
-		}
-		defer slot.Release()
-		run = c.s.Store.Read
+	leave, err := c.s.enter(c.Context(), c.asker(), write)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	run := c.s.Store.Read
+	if write {
+		run = c.s.Store.Write
 	}
 	return run(store.As(c.Context(), c.identity.guid()), func(tx *store.Tx) error {
 		c.Tx, c.permitted, c.after, c.warnings, c.awaited, c.recalled, c.heldFrom = tx, false, nil, nil, nil, nil, 0

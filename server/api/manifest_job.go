@@ -2,7 +2,7 @@ package api
 
 import (
 	"errors"
-	"slices"
+	"time"
 
 	"cupola/server/manifest"
 	"cupola/store"
@@ -13,8 +13,8 @@ const (
 	// atOnce is the weight of the largest manifest that is applied in one
 	// transaction: about 20 ms of the database.
 	atOnce = 200
-	// skeletons is how many apps are made in one transaction.
-	skeletons = 10
+	// partTime is how long one transaction makes apps.
+	partTime = 5 * time.Millisecond
 )
 
 // applyManifest brings a space's apps to what a manifest says. As in Cloud
@@ -112,28 +112,17 @@ func (c *call) findOrCreate(space *cf.Space, m *manifest.App) (*cf.App, error) {
 // createApps creates the apps of a manifest that are missing, some in each
 // transaction, and returns the parts of its job.
 func (c *call) createApps(m *manifest.Manifest) (parts []cf.JobPart, err error) {
-	for some := range slices.Chunk(m.Apps, skeletons) {
+	for rest := m.Apps; len(rest) > 0; {
 		var made []*cf.App
-		_, err := inTx(func(c *call) (*response, error) {
-			made = nil
-			space, err := c.manifestSpace(m)
-			if err != nil {
-				return nil, err
-			}
-			for i := range some {
-				app, err := c.findOrCreate(space, &some[i])
-				if err != nil {
-					return nil, err
-				}
-				made = append(made, app)
-			}
-			return nil, nil
+		_, err := inTx(func(c *call) (_ *response, err error) {
+			made, err = c.createSome(m, rest)
+			return nil, err
 		})(c)
 		if err != nil {
 			return nil, err
 		}
 		for i, app := range made {
-			texts, err := some[i].Parts()
+			texts, err := rest[i].Parts()
 			if err != nil {
 				return nil, err
 			}
@@ -141,8 +130,30 @@ func (c *call) createApps(m *manifest.Manifest) (parts []cf.JobPart, err error) 
 				parts = append(parts, cf.JobPart{AppGUID: app.GUID, Input: text})
 			}
 		}
+		rest = rest[len(made):]
 	}
 	return parts, nil
+}
+
+// createSome finds or creates the first apps of a manifest's, as many as there is
+// time for.
+func (c *call) createSome(m *manifest.Manifest, apps []manifest.App) (made []*cf.App, err error) {
+	began := time.Now()
+	space, err := c.manifestSpace(m)
+	if err != nil {
+		return nil, err
+	}
+	for i := range apps {
+		app, err := c.findOrCreate(space, &apps[i])
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, app)
+		if time.Since(began) > partTime {
+			break
+		}
+	}
+	return made, nil
 }
 
 // manifestJob answers with a job that has the parts to do.

@@ -122,12 +122,14 @@ type Server struct {
 
 	held    *bulkhead.Share[string] // answers that are held until there is news, by user
 	uploads *fairqueue.Queue        // by user
-	reads   *fairqueue.Queue        // by user
+	turns   *fairqueue.Queue        // of transactions, by user
+	reads   *fairqueue.Queue        // likewise, of those that read
 }
 
 // New returns a Server whose long polls end with ctx.
 func New(ctx context.Context, c Config) *Server {
-	s := &Server{Config: c, mux: http.NewServeMux(), stop: ctx, work: make(chan struct{}, 1), uploads: fairqueue.New(maxUploads, maxUserUploads), reads: newReads()}
+	s := &Server{Config: c, mux: http.NewServeMux(), stop: ctx, work: make(chan struct{}, 1), uploads: fairqueue.New(maxUploads, maxUserUploads),
+		turns: fairqueue.NewPaced(maxTurns, maxTurns), reads: newReads()}
 	s.held = bulkhead.NewShare[string](heldOf(c.Slots), 1)
 	for _, rt := range s.routes() {
 		s.mux.HandleFunc(rt.pattern, s.handle(rt))

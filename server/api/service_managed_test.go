@@ -76,7 +76,7 @@ func settleJob(tx *store.Tx, j *cf.Job, state, description string) error {
 // waits works on the jobs that wait for brokers.
 func (w *world) waits(t *testing.T) {
 	t.Helper()
-	s := &Server{Config: w.config(nil, nil)}
+	s := w.worker()
 	if err := s.workJobs(context.Background(), map[string]bool{}); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"runtime"
 
 	"cupola/runtime/fairqueue"
@@ -47,6 +48,27 @@ const (
 func newReads() *fairqueue.Queue {
 	processors := runtime.GOMAXPROCS(0)
 	return fairqueue.New(processors+1, processors)
+}
+
+// maxTurns is how many transactions are under way or wait for the store. The
+// store shares a commit among those that wait to write.
+const maxTurns = 64
+
+// enter waits until a user may have a transaction, and returns what ends it.
+func (s *Server) enter(ctx context.Context, user string, write bool) (leave func(), err error) {
+	turn, err := s.turns.Acquire(ctx, user)
+	if err != nil {
+		return nil, err
+	}
+	if write {
+		return turn.Release, nil
+	}
+	slot, err := s.reads.Acquire(ctx, user)
+	if err != nil {
+		turn.Release()
+		return nil, err
+	}
+	return func() { slot.Release(); turn.Release() }, nil
 }
 
 // awaitUpload waits for a turn to upload, which lasts as long as the request.

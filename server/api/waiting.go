@@ -99,8 +99,8 @@ func (s *Server) workJobs(ctx context.Context, idle map[string]bool) error {
 		if err != nil || len(round) == 0 {
 			return err
 		}
-		for _, job := range round {
-			more, err := s.advance(ctx, job)
+		for user, job := range round {
+			more, err := s.advanceFor(ctx, user, job)
 			if err != nil && ctx.Err() == nil {
 				s.Log.ErrorContext(ctx, "a job could not go on", slog.String("job", job), slog.Any("err", err))
 			}
@@ -110,23 +110,32 @@ func (s *Server) workJobs(ctx context.Context, idle map[string]bool) error {
 	return nil
 }
 
+// advanceFor advances a job in its user's turn.
+func (s *Server) advanceFor(ctx context.Context, user, job string) (more bool, err error) {
+	leave, err := s.enter(ctx, user, true)
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	return s.advance(store.As(ctx, user), job)
+}
+
 // round returns each user's oldest job that can go on.
-func (s *Server) round(ctx context.Context, idle map[string]bool) (jobs []string, err error) {
+func (s *Server) round(ctx context.Context, idle map[string]bool) (jobs map[string]string, err error) {
 	var all []*cf.Job
 	err = s.Store.Read(ctx, func(tx *store.Tx) (err error) {
 		all, err = store.Jobs.Where(tx, map[string][]string{"states": {string(cf.JobProcessing)},
 			"operations": {jobDeleteApp, jobDeleteSpace, jobDeleteOrg, jobDeleteDomain, jobDeleteUnmapped, jobApplyManifest}})
 		return err
 	})
-	served := map[string]bool{}
+	jobs = map[string]string{}
 	for _, j := range all {
 		var w waitingFor
 		if err := json.Unmarshal([]byte(j.Input), &w); err != nil {
 			return nil, fmt.Errorf("job %s: %w", j.GUID, err)
 		}
-		if !idle[j.GUID] && !served[w.Actor.GUID] {
-			served[w.Actor.GUID] = true
-			jobs = append(jobs, j.GUID)
+		if user := w.Actor.GUID; !idle[j.GUID] && jobs[user] == "" {
+			jobs[user] = j.GUID
 		}
 	}
 	return jobs, err
