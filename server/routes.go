@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
+	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbsrows"
 	"cupola/server/desire"
 	"cupola/server/router"
@@ -67,25 +69,39 @@ func (r *routing) current(ctx context.Context) error {
 	}
 }
 
-// route keeps the router's table as the rows want it, until ctx ends.
+// route keeps the router's table as the rows want it, until ctx ends. Many changes
+// at once make one table: making them takes at most half of the time.
 func (h *house) route(ctx context.Context) error {
 	changed, stop := h.store.Watch(store.ActualLRPs.Name(), store.Routes.Name(), store.Domains.Name(), store.Processes.Name(), store.Apps.Name(), store.RouteBindings.Name(), store.RoutePolicies.Name(), store.DataInstances.Name(), store.BBSRunning, store.BOSHDeployments.Name(), store.BOSHInstances.Name())
 	defer stop()
 	for {
-		n := h.routing.begin()
-		if err := h.setRoutes(ctx); err == nil {
+		n, began := h.routing.begin(), time.Now()
+		err := h.setRoutes(ctx)
+		var again <-chan time.Time
+		if err == nil {
 			h.routing.end(n)
 		} else if ctx.Err() == nil {
 			h.Log.ErrorContext(ctx, "routes not updated", "err", err)
+			again = time.After(routeRetry)
+		}
+		select {
+		case <-time.After(time.Since(began)):
+		case <-ctx.Done():
+			return nil
 		}
 		select {
 		case <-changed:
 		case <-h.routing.kick:
+		case <-again:
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
+
+// routeRetry is how long the router's table stays as it is after an error when no
+// row changes.
+const routeRetry = time.Second
 
 // settle waits until no request is under way to an instance whose row says that
 // it gets none.
@@ -109,7 +125,10 @@ func (h *house) setRoutes(ctx context.Context) error {
 		if in.Domains, err = store.Domains.All(tx); err != nil {
 			return err
 		}
-		if in.Processes, err = store.Processes.All(tx); err != nil {
+		if in.Instances, err = store.ActualLRPs.All(tx); err != nil {
+			return err
+		}
+		if in.Processes, err = store.Processes.By(tx, "guids", processesOf(in.Instances)...); err != nil {
 			return err
 		}
 		if in.Services, err = store.RouteBindings.All(tx); err != nil {
@@ -127,11 +146,7 @@ func (h *house) setRoutes(ctx context.Context) error {
 		if wishes, err = h.wishes.Running(tx); err != nil {
 			return err
 		}
-		if err = deployed.load(tx); err != nil {
-			return err
-		}
-		in.Instances, err = store.ActualLRPs.All(tx)
-		return err
+		return deployed.load(tx)
 	})
 	if err != nil {
 		return err
@@ -149,6 +164,17 @@ func (h *house) setRoutes(ctx context.Context) error {
 		h.names.Set(names)
 	}
 	return nil
+}
+
+// processesOf are the GUIDs of the apps' processes that have instances: of
+// thousands of processes most may be stopped.
+func processesOf(instances []*lrp.Actual) (guids []string) {
+	for _, a := range instances {
+		if a.Domain == lrp.DomainApps {
+			guids = append(guids, desire.CFProcess(a.ProcessGUID))
+		}
+	}
+	return guids
 }
 
 func table(entries []desire.RouteEntry) router.Table {
