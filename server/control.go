@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"cupola/rootfs"
+	"cupola/runtime/fault"
 )
 
 // controlSocket is where, in the data directory, the daemon listens to the
@@ -60,7 +61,7 @@ func (h *house) serveControl(ctx context.Context, listening func()) error {
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()
 	defer os.Remove(h.path(controlSocket))
-	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	if err := srv.Serve(fault.Listener("control", l)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cupola/rootfs/volume"
+	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 	"cupola/server/databroker"
 	"cupola/server/dns"
@@ -138,7 +139,7 @@ func (h *house) serveDataServices(ctx context.Context) error {
 	srv := &http.Server{Handler: h.dataBroker.Handler(), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()
-	if err := srv.Serve(h.dataDoor); ctx.Err() == nil {
+	if err := srv.Serve(fault.Listener("dataservices", h.dataDoor)); ctx.Err() == nil {
 		return fmt.Errorf("serve the built-in service broker: %w", err)
 	}
 	return nil

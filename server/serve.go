@@ -107,12 +107,13 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 	srv.RegisterOnShutdown(h.endPolls) // or the drain would wait for them
 	var coming arrivals
 	coming.watch(srv)
+	fault.Hooks("server", srv)
 	var open sync.WaitGroup
 	for _, l := range doors.http {
 		open.Add(1)
 		group.Go(fault.ErrFunc("server", func() error {
 			defer open.Done()
-			err := srv.Serve(l)
+			err := srv.Serve(fault.Listener("server", l))
 			if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) && ctx.Err() != nil {
 				return nil
 			}

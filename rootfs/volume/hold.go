@@ -61,7 +61,7 @@ func (s *Store) hold(ctx context.Context, dir string, within time.Duration) (let
 	cmd.Cancel = func() error { return nil } // the end of its input is enough
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	said := &tail{}
-	cmd.Stderr = said
+	cmd.Stderr = fault.Writer("volume", said)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -123,7 +123,7 @@ func (l launcher) run(ctx context.Context, r starter.Request, files []*os.File) 
 	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	said := &excerpt{}
-	cmd.Stderr = said
+	cmd.Stderr = fault.Writer("container", said)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

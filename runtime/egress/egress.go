@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
+
+	"cupola/runtime/fault"
 )
 
 // ErrAddress says that an address may not be connected to.
@@ -54,7 +56,7 @@ func (g Guard) Control(_ context.Context, network, address string, _ syscall.Raw
 
 // Dialer connects by g alone.
 func (g Guard) Dialer(timeout time.Duration) *net.Dialer {
-	return &net.Dialer{Timeout: timeout, ControlContext: g.Control}
+	return &net.Dialer{Timeout: timeout, ControlContext: fault.Control("egress", g.Control)}
 }
 
 // Transport makes requests by g, each redirect included, through the proxies that
@@ -73,12 +75,12 @@ func (g Guard) Transport(timeout time.Duration) *http.Transport {
 			}
 			return proxy, g.checkHost(r.URL)
 		},
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		DialContext: fault.Dial("egress", func(ctx context.Context, network, address string) (net.Conn, error) {
 			if slices.Contains(proxies, address) {
 				return free.DialContext(ctx, network, address)
 			}
 			return guarded.DialContext(ctx, network, address)
-		},
+		}),
 	}
 }
 

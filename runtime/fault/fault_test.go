@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +17,12 @@ func watched(t *testing.T, f func()) (all []*Panic) {
 	t.Helper()
 	before := told.watch
 	defer Watch(before)
-	Watch(func(p *Panic) { all = append(all, p) })
+	var mu sync.Mutex
+	Watch(func(p *Panic) {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, p)
+	})
 	f()
 	return all
 }

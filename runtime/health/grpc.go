@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 )
 
@@ -51,7 +52,7 @@ func (p prober) grpc(ctx context.Context, c lrp.Check) error {
 
 // served is the status that a server answers with.
 func (p prober) served(req *http.Request) (uint64, error) {
-	transport := &http.Transport{DialContext: p.dialInside, DisableKeepAlives: true, Protocols: new(http.Protocols)}
+	transport := &http.Transport{DialContext: fault.Dial("health", p.dialInside), DisableKeepAlives: true, Protocols: new(http.Protocols)}
 	transport.Protocols.SetUnencryptedHTTP2(true)
 	defer transport.CloseIdleConnections()
 	resp, err := (&http.Client{Transport: transport}).Do(req)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 )
 
@@ -104,7 +105,7 @@ const maxProbeBody = 1 << 20
 func (p prober) get(req *http.Request) (int, error) {
 	// As the kubelet's, no probe asks who signed the container's certificate.
 	unverified := &tls.Config{InsecureSkipVerify: true, ServerName: hostName(req.Host)} //nolint:gosec // see above
-	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: p.dialInside, TLSClientConfig: unverified}
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: fault.Dial("health", p.dialInside), TLSClientConfig: unverified}
 	defer transport.CloseIdleConnections()
 	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {

@@ -73,7 +73,7 @@ func (f *Follower) Drain() { f.drainOnce.Do(func() { close(f.draining) }) }
 // pipes stays there for the next Follower. It closes the FIFOs.
 func (f *Follower) Run(ctx context.Context) error {
 	defer f.Close()
-	stop := context.AfterFunc(ctx, f.wake)
+	stop := context.AfterFunc(ctx, fault.Func("logs", f.wake))
 	defer stop()
 	finished := make(chan struct{})
 	defer close(finished)

@@ -94,7 +94,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) 
 	bulkhead.Watch(srv, maxIdle)
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()
-	if err := srv.Serve(tls.NewListener(l, config)); !errors.Is(err, http.ErrServerClosed) {
+	if err := srv.Serve(tls.NewListener(fault.Listener("bbs", l), config)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"cupola/runtime/egress"
+	guard "cupola/runtime/fault"
 	"cupola/server/osb"
 	"cupola/store"
 	"cupola/store/cf"
@@ -60,8 +61,8 @@ var errOutOfReach = errors.New("the apps of the broker's space may not connect t
 
 func (r *reach) dialer(front func(port string) string, where egress.Guard) func(context.Context, string, string) (net.Conn, error) {
 	r.where = where
-	guarded := net.Dialer{Control: r.control}
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
+	guarded := net.Dialer{ControlContext: guard.Control("broker", r.control)}
+	return guard.Dial("broker", func(ctx context.Context, network, address string) (net.Conn, error) {
 		host, port, err := net.SplitHostPort(address)
 		if err != nil {
 			return nil, err
@@ -70,12 +71,12 @@ func (r *reach) dialer(front func(port string) string, where egress.Guard) func(
 			return (&net.Dialer{}).DialContext(ctx, network, own)
 		}
 		return guarded.DialContext(ctx, network, address)
-	}
+	})
 }
 
 // control refuses to connect to an address that is out of reach. A name was
 // resolved by then: it cannot change afterwards.
-func (r *reach) control(_, address string, _ syscall.RawConn) error {
+func (r *reach) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	switch {
 	case err != nil:

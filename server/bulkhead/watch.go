@@ -31,4 +31,5 @@ func Watch(srv *http.Server, limit int) {
 			})
 		}
 	}
+	fault.Hooks("bulkhead", srv)
 }

@@ -141,7 +141,7 @@ func (m *Metrics) Serve(ctx context.Context, l net.Listener) error {
 	bulkhead.Watch(srv, maxIdle)
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()
-	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	if err := srv.Serve(fault.Listener("metrics", l)); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve metrics: %w", err)
 	}
 	return nil

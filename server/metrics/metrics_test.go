@@ -122,3 +122,12 @@ type discard struct{ header http.Header }
 func (d discard) Header() http.Header         { return d.header }
 func (d discard) Write(p []byte) (int, error) { return len(p), nil }
 func (d discard) WriteHeader(int)             {}
+
+// TestPanicOfAScrapeEndsNothing has what a scrape asks for panic, in a goroutine
+// of Prometheus's.
+func TestPanicOfAScrapeEndsNothing(t *testing.T) {
+	m := New(Config{State: func(context.Context) (State, error) { panic("broken") }, Log: slog.New(slog.DiscardHandler)})
+	if body := scrape(t, m); !strings.Contains(body, "go_goroutines") || !strings.Contains(body, "cupola_panics_total") {
+		t.Errorf("got %.200s; want all other metrics", body)
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 	"cupola/server/reconcile"
 	"cupola/store"
@@ -49,8 +50,13 @@ type stateCollector struct {
 // Describe describes nothing: what there is to tell changes.
 func (c *stateCollector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect tells of all that is.
+// Collect tells of all that is. Prometheus calls it in a goroutine that recovers
+// nothing.
 func (c *stateCollector) Collect(out chan<- prometheus.Metric) {
+	fault.Func("metrics", func() { c.collect(out) })()
+}
+
+func (c *stateCollector) collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	s, err := c.state(ctx)

@@ -2,7 +2,6 @@ package router
 
 import (
 	"container/list"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -157,9 +156,7 @@ func under(conn net.Conn) *client {
 		return c
 	case *guard:
 		return under(c.Conn)
-	case *tlsGuard:
-		return under(c.Conn)
-	case *tls.Conn:
+	case interface{ NetConn() net.Conn }: // TLS, for one
 		return under(c.NetConn())
 	}
 	return nil

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"cupola/runtime/fault"
 )
 
 // errNoEndpoint is met when all endpoints went away after the request was
@@ -80,11 +82,14 @@ func rewrite(pr *httputil.ProxyRequest) {
 func (f *forwarder) RoundTrip(req *http.Request) (*http.Response, error) {
 	x := exchangeOf(req.Context())
 	if x.pool == nil { // a route service that is no app of ours
+		if req.Body != nil {
+			req.Body = fault.Body("router", req.Body)
+		}
 		return f.services.RoundTrip(req)
 	}
 	candidates, lastErr := x.candidates, errNoEndpoint
 	if req.Body != nil {
-		req.Body = io.NopCloser(req.Body) // a failed attempt closes it, and the next one needs it
+		req.Body = fault.Body("router", io.NopCloser(req.Body)) // a failed attempt closes it, and the next one needs it
 	}
 	for range f.maxAttempts {
 		if !x.take(candidates) {
@@ -130,7 +135,7 @@ func answered(res *http.Response) error {
 func (r *Router) newTransport(protocol string) *http.Transport {
 	t := r.config.Timeouts
 	transport := &http.Transport{
-		DialContext:           r.dialer.DialContext,
+		DialContext:           fault.Dial("router", r.dialer.DialContext),
 		DisableCompression:    true, // bodies go through as they are
 		MaxIdleConnsPerHost:   maxIdle,
 		IdleConnTimeout:       t.BackendIdle,

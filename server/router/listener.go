@@ -41,14 +41,17 @@ func (l *plainListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &guard{Conn: l.gate.let(conn)}, nil
+	return fault.Conn("router", &guard{Conn: l.gate.let(conn)}), nil
 }
 
 // tlsGuard is a guard on what TLS carries. net/http asks it for the state.
 type tlsGuard struct {
-	guard
-	tls *tls.Conn
+	net.Conn // a guard
+	tls      *tls.Conn
 }
+
+// NetConn is the connection below.
+func (g *tlsGuard) NetConn() net.Conn { return g.Conn }
 
 // ConnectionState is that of the TLS connection.
 func (g *tlsGuard) ConnectionState() tls.ConnectionState { return g.tls.ConnectionState() }
@@ -85,7 +88,7 @@ func (l *tlsListener) accept() {
 			close(l.closed)
 			return
 		}
-		l.hands.Go(fault.Func("router", func() { l.handshake(l.gate.let(conn)) }))
+		l.hands.Go(fault.Func("router", func() { l.handshake(fault.Conn("router", l.gate.let(conn))) }))
 	}
 }
 
@@ -112,7 +115,7 @@ func (l *tlsListener) handshake(conn net.Conn) {
 	}
 	var ready net.Conn = secure
 	if secure.ConnectionState().NegotiatedProtocol != "h2" {
-		ready = &tlsGuard{guard: guard{Conn: secure}, tls: secure}
+		ready = &tlsGuard{fault.Conn("router", &guard{Conn: secure}), secure}
 	}
 	select {
 	case l.ready <- ready:

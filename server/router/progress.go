@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"cupola/runtime/fault"
 )
 
 // defaultProgress is how long a client may send nothing of a body, or take
@@ -69,7 +71,7 @@ func (b *progressBody) begin() {
 	switch {
 	case b.over || b.free:
 	case b.timer == nil:
-		b.timer = time.AfterFunc(b.limit, b.stall)
+		b.timer = time.AfterFunc(b.limit, fault.Func("router", b.stall))
 	default:
 		b.timer.Reset(b.limit)
 	}

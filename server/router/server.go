@@ -37,10 +37,15 @@ func released(conn net.Conn, state http.ConnState) {
 	if state != http.StateHijacked {
 		return
 	}
-	switch g := conn.(type) {
-	case *guard:
-		g.raw.Store(true)
-	case *tlsGuard:
-		g.raw.Store(true)
+	for {
+		switch c := conn.(type) {
+		case *guard:
+			c.raw.Store(true)
+			return
+		case interface{ NetConn() net.Conn }:
+			conn = c.NetConn()
+		default:
+			return
+		}
 	}
 }

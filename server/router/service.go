@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"cupola/runtime/fault"
 )
 
 // The headers between the router and route services.
@@ -92,7 +94,7 @@ func (x *exchange) toService(out *http.Request) {
 // serviceTransport connects to route services that are no apps of ours.
 func serviceTransport(c Config) *http.Transport {
 	return &http.Transport{
-		DialContext:           c.Services.Dialer(c.Timeouts.Dial).DialContext,
+		DialContext:           fault.Dial("router", c.Services.Dialer(c.Timeouts.Dial).DialContext),
 		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.ServiceCAs},
 		TLSHandshakeTimeout:   c.Timeouts.Dial,
 		DisableCompression:    true,

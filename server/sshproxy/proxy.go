@@ -97,13 +97,17 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 			}
 			continue
 		}
-		one, _ := p.greeting.Add(bulkhead.Address(conn.RemoteAddr()), func() { _ = conn.Close() })
-		connections.Go(fault.Func("sshproxy", func() {
-			greeted := sync.OnceFunc(func() { p.greeting.Remove(one) })
-			defer greeted()
-			p.serve(ctx, conn, greeted)
-		}))
+		connections.Go(fault.Func("sshproxy", func() { p.greet(ctx, conn) }))
 	}
+}
+
+// greet serves a connection, which may be ended for another until it has shown a
+// code.
+func (p *Proxy) greet(ctx context.Context, conn net.Conn) {
+	one, _ := p.greeting.Add(bulkhead.Address(conn.RemoteAddr()), func() { _ = conn.Close() })
+	greeted := sync.OnceFunc(func() { p.greeting.Remove(one) })
+	defer greeted()
+	p.serve(ctx, conn, greeted)
 }
 
 // take takes a place if there is one.

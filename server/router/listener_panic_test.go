@@ -1,0 +1,66 @@
+package router
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"cupola/server/bulkhead"
+)
+
+// panicConn is a connection below the router's that panics when the client sends
+// an X. Beside a handler, net/http reads in a goroutine that recovers nothing.
+type panicConn struct{ net.Conn }
+
+func (c panicConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if strings.HasPrefix(string(p[:n]), "X") {
+		panic("broken")
+	}
+	return n, err
+}
+
+type panicListener struct{ net.Listener }
+
+func (l panicListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return panicConn{c}, nil
+}
+
+// TestPanicOfAConnectionEndsItAlone has what lies below the router's connections
+// panic.
+func TestPanicOfAConnectionEndsItAlone(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	guarded := Guard(panicListener{inner}, nil, NewGate(bulkhead.Limits{Strangers: 10, API: 10, Apps: 10, Backends: 10}))
+	handling := make(chan struct{})
+	srv := NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handling <- struct{}{}
+		<-r.Context().Done() // the read beside this has failed
+		_, _ = io.WriteString(w, "fine")
+	}), slog.New(slog.DiscardHandler), Timeouts{})
+	defer srv.Close()
+	go srv.Serve(guarded) //nolint:errcheck // it ends with the test
+	for range 3 {
+		client, err := net.Dial("tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(client, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+		<-handling
+		_, _ = io.WriteString(client, "X")
+		answer, err := io.ReadAll(client)
+		client.Close()
+		if err != nil || !strings.HasSuffix(string(answer), "fine") {
+			t.Errorf("got %q, %v; want an answer", answer, err)
+		}
+	}
+}
