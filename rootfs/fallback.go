@@ -36,6 +36,12 @@ func (s *Store) fallbacksLocked(origins []string) (fallbacks []string, err error
 
 func (s *Store) publishedPath() string { return s.path("images", "fallbacks") }
 
+func (s *Store) published(r Reference) (all []published, at published, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.publishedLocked(r)
+}
+
 // publishedLocked reads what is published and finds what is of the image that r means, by its tag or by its digest.
 func (s *Store) publishedLocked(r Reference) (all []published, at published, err error) {
 	text, err := os.ReadFile(s.publishedPath())
@@ -108,9 +114,7 @@ func (p *pull) places(o PullOptions) (all []place, known string, err error) {
 	known = p.ref.Digest
 	fallbacks := o.Fallbacks
 	if fallbacks == nil {
-		p.s.mu.Lock()
-		_, at, perr := p.s.publishedLocked(p.ref)
-		p.s.mu.Unlock()
+		_, at, perr := p.s.published(p.ref)
 		if perr != nil || len(at.Fallbacks) == 0 {
 			return all, known, perr
 		}

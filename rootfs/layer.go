@@ -95,16 +95,21 @@ func (s *Store) landLocked(f *flight, key string) {
 	}
 }
 
+// land ends what waits for a flight.
+func (s *Store) land(f *flight, key string) {
+	defer f.cancel()
+	defer close(f.done)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.landLocked(f, key)
+}
+
 func (s *Store) fly(ctx context.Context, f *flight, l Layer, key string) {
 	f.err = fault.Guard("rootfs", func() (err error) {
 		f.mark, err = s.unpackLayer(ctx, l, key)
 		return err
 	})
-	s.mu.Lock()
-	s.landLocked(f, key)
-	s.mu.Unlock()
-	close(f.done)
-	f.cancel()
+	s.land(f, key)
 	if f.err != nil {
 		return
 	}

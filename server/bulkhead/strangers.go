@@ -34,20 +34,25 @@ func NewStrangers(limit int) *Strangers {
 // called, once at most, to end it.
 func (s *Strangers) Add(address netip.Prefix, end func()) (added *Stranger, pushed bool) {
 	added = &Stranger{address: address, end: end}
+	victim := s.push(added)
+	if victim != nil {
+		victim.end()
+	}
+	return added, victim != nil
+}
+
+// push adds a connection and removes the one that has to end for it, if any.
+func (s *Strangers) push(added *Stranger) (victim *Stranger) {
 	s.mu.Lock()
-	var victim *Stranger
+	defer s.mu.Unlock()
 	if s.all.Len() >= s.limit {
 		if victim = s.victimLocked(); victim != nil {
 			s.removeLocked(victim)
 		}
 	}
 	added.at = s.all.PushBack(added)
-	s.by[address]++
-	s.mu.Unlock()
-	if victim != nil {
-		victim.end()
-	}
-	return added, victim != nil
+	s.by[added.address]++
+	return victim
 }
 
 // victimLocked is the oldest of the address that has the most.

@@ -118,13 +118,17 @@ func (c *Cache) keep(e Envelope) (kept Envelope, evicted []string) {
 
 // Delete forgets a source.
 func (c *Cache) Delete(sourceID string) {
-	c.mu.Lock()
-	for i := range c.shelves {
-		c.shelves[i].delete(sourceID)
-	}
-	c.mu.Unlock()
+	c.deleteFromShelves(sourceID)
 	if c.disk != nil {
 		c.disk.remove(sourceID)
+	}
+}
+
+func (c *Cache) deleteFromShelves(sourceID string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.shelves {
+		c.shelves[i].delete(sourceID)
 	}
 }
 

@@ -168,9 +168,7 @@ func (d *disk) flush(t *track) {
 		}
 		whole := t.pending
 		t.pending, t.rotate, t.reset = spare[:0], -1, false
-		t.mu.Unlock()
-		err := d.store(t, now, next, reset, rotates)
-		t.mu.Lock()
+		err := d.storeUnlocked(t, now, next, reset, rotates)
 		spare = whole
 		if err != nil {
 			d.failed(t, err)
@@ -182,6 +180,14 @@ func (d *disk) flush(t *track) {
 	if t.file == nil && !t.begun && t.lines == 0 { // nothing is left of it
 		d.forget(t)
 	}
+}
+
+// storeUnlocked is store without t.mu, which is held again when it returns or
+// panics.
+func (d *disk) storeUnlocked(t *track, now, next []byte, reset, rotates bool) error {
+	t.mu.Unlock()
+	defer t.mu.Lock()
+	return d.store(t, now, next, reset, rotates)
 }
 
 // store brings records into the files; who calls it owns them.

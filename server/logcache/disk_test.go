@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"cupola/runtime/fault"
 )
 
 func onDisk(t testing.TB, dir string, c Config) *Cache {
@@ -292,5 +294,23 @@ func BenchmarkLoad(b *testing.B) {
 	c.Close()
 	for b.Loop() {
 		New(cfg).Close()
+	}
+}
+
+// TestPanicOfTheDiskUnlocks has what is done beside the lock panic: whoever
+// recovers that finds the source unlocked, and can write again.
+func TestPanicOfTheDiskUnlocks(t *testing.T) {
+	c := onDisk(t, t.TempDir(), Config{})
+	defer c.Close()
+	line := Envelope{SourceID: "a", Kind: Log, Timestamp: time.Now()}
+	log := c.disk.log
+	c.disk.log, c.disk.broken = nil, true // it panics to say that the disk works again
+	if err := fault.Guard("test", func() error { c.Append(line); return nil }); err == nil {
+		t.Fatal("nothing panicked")
+	}
+	c.disk.log = log
+	c.Append(line)
+	if got := len(c.Read(Query{SourceID: "a"})); got != 2 {
+		t.Errorf("%d lines of 2 are there", got)
 	}
 }

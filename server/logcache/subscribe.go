@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"cupola/runtime/fault"
 )
 
 // subscriberBuffer is how many envelopes a reader may lag behind.
@@ -26,7 +28,7 @@ func (c *Cache) Subscribe(ctx context.Context, sourceID string) <-chan Envelope 
 		c.subscribers[sourceID] = map[*subscriber]struct{}{}
 	}
 	c.subscribers[sourceID][s] = struct{}{}
-	context.AfterFunc(ctx, func() { c.unsubscribe(sourceID, s) })
+	context.AfterFunc(ctx, fault.Func("logcache", func() { c.unsubscribe(sourceID, s) }))
 	return s.ch
 }
 

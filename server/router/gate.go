@@ -132,22 +132,9 @@ func (g *Gate) estrange(c *client) {
 // enter counts a request, or the life of a connection that is no HTTP, for a
 // class; false when there is no room. leave ends it.
 func (g *Gate) enter(c *client, k class) bool {
-	g.mu.Lock()
-	if c.gone || c.stranger != nil && !g.strangers.Remove(c.stranger) {
-		g.mu.Unlock()
-		return false
-	}
-	c.stranger = nil
-	var victim *client
-	ok := true
-	if c.busy == 0 {
-		victim, ok = g.moveLocked(c, k)
-	}
-	if ok {
-		c.busy++
-	}
-	g.mu.Unlock()
+	victim, ok, ended := g.tryEnter(c, k)
 	switch {
+	case ended:
 	case !ok:
 		g.estrange(c)
 		g.count(fullConnections)
@@ -156,6 +143,25 @@ func (g *Gate) enter(c *client, k class) bool {
 		g.count(fullIdle)
 	}
 	return ok
+}
+
+// tryEnter counts a request of a connection, unless there is no room or the
+// connection has ended. A victim is to be ended for it.
+func (g *Gate) tryEnter(c *client, k class) (victim *client, ok, ended bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if c.gone || c.stranger != nil && !g.strangers.Remove(c.stranger) {
+		return nil, false, true
+	}
+	c.stranger = nil
+	ok = true
+	if c.busy == 0 {
+		victim, ok = g.moveLocked(c, k)
+	}
+	if ok {
+		c.busy++
+	}
+	return victim, ok, false
 }
 
 // moveLocked counts an idle connection for a class. A victim is to be ended for
