@@ -173,24 +173,39 @@ func (c *counted) ExecContext(ctx context.Context, query string, args ...any) (s
 		return nil, c.fault
 	}
 	c.count()
+	args, err := valuesOf(args)
+	if err != nil {
+		return nil, err
+	}
 	r, err := c.tx.ExecContext(ctx, query, args...)
 	c.watch(err)
 	return r, err
 }
 
-func (c *counted) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+func (c *counted) QueryContext(ctx context.Context, query string, args ...any) (*rows, error) {
 	if c.fault != nil {
 		return nil, c.fault
 	}
 	c.count()
-	rows, err := c.tx.QueryContext(ctx, query, args...)
+	args, err := valuesOf(args)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.tx.QueryContext(ctx, query, args...) //nolint:rowserrcheck // the caller's to check
 	c.watch(err)
-	return rows, err
+	if err != nil {
+		return nil, err
+	}
+	return &rows{r}, nil
 }
 
-func (c *counted) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+func (c *counted) QueryRowContext(ctx context.Context, query string, args ...any) *row {
 	c.count()
-	return c.tx.QueryRowContext(ctx, query, args...)
+	args, err := valuesOf(args)
+	if err != nil {
+		return &row{err: err}
+	}
+	return &row{row: c.tx.QueryRowContext(ctx, query, args...)}
 }
 
 // watch notes an error after which the transaction may be gone.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -22,6 +23,9 @@ const (
 	minBatchTime = 2 * time.Millisecond   // likewise, of second writes of one of several users
 	longWrite    = 250 * time.Millisecond // of one write, while others wait: longer is logged
 )
+
+// errUnfinished is the error of a batch in whose end SQLite panics.
+var errUnfinished = errors.New("the transaction was not finished")
 
 type writerKey struct{}
 
@@ -91,11 +95,14 @@ func (s *Store) join(ctx context.Context, slot *fairqueue.Slot, user string, f f
 // passOn lets the next write join the batch. Where none waits, or the batch is
 // full, it is committed first.
 func (s *Store) passOn(slot *fairqueue.Slot) {
-	if s.batch != nil && !s.full(s.batch, slot) && slot.PassOn() {
-		return
-	}
-	defer slot.Release()
-	s.endBatch()
+	passed := false
+	defer func() {
+		if !passed {
+			defer slot.Release()
+			s.endBatch()
+		}
+	}()
+	passed = s.batch != nil && !s.full(s.batch, slot) && slot.PassOn()
 }
 
 // full tells whether no more writes may join. The caller has the writer.
@@ -110,15 +117,13 @@ func (s *Store) full(b *batch, slot *fairqueue.Slot) bool {
 // run runs f within a savepoint.
 func (b *batch) run(tx *Tx, f func(*Tx) error) (err error) {
 	b.joined++
-	if b.exec("SAVEPOINT one"); b.err != nil {
+	if b.err = b.exec("SAVEPOINT one"); b.err != nil {
 		return b.err
 	}
 	kept := false
 	defer func() { // when f panics, too
-		if !kept {
-			b.exec("ROLLBACK TO one")
-		}
-		b.exec("RELEASE one")
+		b.err = errUnfinished
+		b.err = b.endSavepoint(kept)
 		if b.err != nil && err != nil { // a full disk, for one, makes SQLite roll back all at once
 			b.err = nameFault(fmt.Errorf("the transaction was rolled back: %w", err))
 		}
@@ -134,14 +139,19 @@ func (b *batch) run(tx *Tx, f func(*Tx) error) (err error) {
 	return nil
 }
 
+func (b *batch) endSavepoint(kept bool) error {
+	if !kept {
+		if err := b.exec("ROLLBACK TO one"); err != nil {
+			return err
+		}
+	}
+	return b.exec("RELEASE one")
+}
+
 // exec runs a statement without which the batch cannot go on.
-func (b *batch) exec(statement string) {
-	if b.err != nil {
-		return
-	}
-	if _, err := b.tx.Exec(statement); err != nil {
-		b.err = nameFault(err)
-	}
+func (b *batch) exec(statement string) error {
+	_, err := b.tx.Exec(statement)
+	return nameFault(err)
 }
 
 // endBatch commits the batch, if there is one, and tells of its changes before
@@ -155,6 +165,7 @@ func (s *Store) endBatch() {
 	defer close(b.done)
 	if b.err == nil {
 		began := time.Now()
+		b.err = errUnfinished
 		b.err = nameFault(b.tx.Commit())
 		s.commitTime = time.Since(began)
 	}

@@ -1,0 +1,72 @@
+package store
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"slices"
+)
+
+// Columns convert their values here, not in database/sql: that holds locks
+// meanwhile, without a defer, so a panic of a column would block the
+// transaction's end, and with it every write, for ever.
+
+// valuesOf are the arguments of a statement, with what the columns among them
+// keep.
+func valuesOf(args []any) ([]any, error) {
+	values := slices.Clone(args)
+	for n, arg := range args {
+		column, ok := arg.(driver.Valuer)
+		if !ok {
+			continue
+		}
+		value, err := column.Value()
+		if err != nil {
+			return nil, err
+		}
+		values[n] = value
+	}
+	return values, nil
+}
+
+// rows are those of a query.
+type rows struct{ *sql.Rows }
+
+// Scan reads the columns of a row.
+func (r *rows) Scan(to ...any) error { return scan(r.Rows, to) }
+
+// row is the one row of a query.
+type row struct {
+	row *sql.Row
+	err error // instead of a row
+}
+
+// Scan reads the columns of the row; sql.ErrNoRows says that there is none.
+func (r *row) Scan(to ...any) error {
+	if r.err != nil {
+		return r.err
+	}
+	return scan(r.row, to)
+}
+
+// scan reads a row, and then lets columns take their values.
+func scan(from interface{ Scan(...any) error }, to []any) error {
+	values := slices.Clone(to)
+	for n, column := range to {
+		if _, ok := column.(sql.Scanner); ok {
+			values[n] = new(any)
+		}
+	}
+	if err := from.Scan(values...); err != nil {
+		return err
+	}
+	for n, column := range to {
+		scanner, ok := column.(sql.Scanner)
+		if !ok {
+			continue
+		}
+		if err := scanner.Scan(*values[n].(*any)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
