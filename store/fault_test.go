@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"cupola/store/cf"
@@ -16,39 +15,22 @@ import (
 
 // TestFullDiskIsNamed fills the file system below the database.
 func TestFullDiskIsNamed(t *testing.T) {
-	dir := t.TempDir()
-	if err := syscall.Mount("none", dir, "tmpfs", 0, "size=8m"); err != nil {
-		t.Skip("needs root for a small file system:", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
-	})
-	s, err := Open(Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s, fill, free := openSmall(t)
 	insert := func(name string) error {
 		return s.Write(context.Background(), func(tx *Tx) error { return Orgs.Insert(tx, &cf.Org{Name: name}) })
 	}
 	if err := insert("first"); err != nil {
 		t.Fatal(err)
 	}
-	filler := filepath.Join(dir, "filler")
-	if err := os.WriteFile(filler, make([]byte, 16<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
-		t.Fatalf("filled: %v", err)
-	}
+	fill()
+	var err error
 	for n := 0; err == nil; n++ {
 		err = insert(strings.Repeat("x", 1000) + strconv.Itoa(n))
 	}
 	if !errors.Is(err, ErrFull) || !IsPassing(err) {
 		t.Errorf("got %v; want ErrFull, passing", err)
 	}
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
+	free()
 	if err := insert("with space again"); err != nil {
 		t.Error(err)
 	}

@@ -48,6 +48,22 @@ func smallDisk(t *testing.T, size string) (dir string, fill, free func()) {
 	}
 }
 
+// openSmall opens a store on a disk of 8 MB.
+func openSmall(t *testing.T) (s *Store, fill, free func()) {
+	t.Helper()
+	dir, fill, free := smallDisk(t, "8m")
+	s, err := Open(Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, fill, free
+}
+
 // TestOpenOnAFullDisk opens a database for which there is no room to note who
 // reads: what is in it can be read, nothing can be written, and nothing is lost.
 func TestOpenOnAFullDisk(t *testing.T) {

@@ -7,12 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -289,24 +286,9 @@ func TestCancelledLastCommits(t *testing.T) {
 // TestAFullDiskFailsTheBatch wants an error for all whose writes were rolled
 // back, and no news of them.
 func TestAFullDiskFailsTheBatch(t *testing.T) {
-	dir := t.TempDir()
-	if err := syscall.Mount("none", dir, "tmpfs", 0, "size=8m"); err != nil {
-		t.Skip("needs root for a small file system:", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
-	})
-	s, err := Open(Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s, fill, _ := openSmall(t)
 	write(t, s, insertOrg("acknowledged"))
-	if err := os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 16<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
-		t.Fatalf("filled: %v", err)
-	}
+	fill()
 	news, stop := s.Watch("orgs")
 	defer stop()
 	c := gather(t, s)
