@@ -13,23 +13,18 @@ import (
 
 // loopDisk is a file system in a file.
 type loopDisk struct {
+	t            testing.TB
 	image, mount string
 }
 
-// newLoopDisk mounts a new ext4 of a size in bytes until the test ends.
+// newLoopDisk mounts a new ext4 of a size in bytes until the test ends. Root can
+// fill it to the last block.
 func newLoopDisk(t testing.TB, size int64) *loopDisk {
 	t.Helper()
-	dir := newDaemonDir(t)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	disk := &loopDisk{image: filepath.Join(dir, "disk"), mount: filepath.Join(dir, "mount")}
-	mustRun(t, "truncate", "-s", strconv.FormatInt(size, 10), disk.image)
-	mustRun(t, "mkfs.ext4", "-q", "-m", "0", disk.image)
-	disk.attach(t)
-	return disk
-}
-
-func (l *loopDisk) attach(t testing.TB) {
-	t.Helper()
+	needBinary(t)
+	l := loopDiskFile(t)
+	mustRun(t, "truncate", "-s", strconv.FormatInt(size, 10), l.image)
+	mustRun(t, "mkfs.ext4", "-q", "-m", "0", l.image)
 	if err := os.Mkdir(l.mount, 0o711); err != nil {
 		t.Fatal(err)
 	}
@@ -38,6 +33,19 @@ func (l *loopDisk) attach(t testing.TB) {
 	if err := os.Chmod(l.mount, 0o711); err != nil {
 		t.Fatal(err)
 	}
+	return l
+}
+
+// loopDiskFile is a disk that is neither made nor mounted.
+func loopDiskFile(t testing.TB) *loopDisk {
+	t.Helper()
+	dir := newDaemonDir(t)
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return &loopDisk{t: t, image: filepath.Join(dir, "disk"), mount: filepath.Join(dir, "mount")}
 }
 
 // mustRun runs a command that must succeed.
@@ -51,25 +59,37 @@ func mustRun(t testing.TB, name string, args ...string) {
 // subdirectory is a place on the disk for a data directory.
 func (l *loopDisk) subdirectory() string { return filepath.Join(l.mount, "data") }
 
+// start starts a daemon with its data on the disk, until the test ends.
+func (l *loopDisk) start(flags ...string) *daemon {
+	l.t.Helper()
+	d := &daemon{t: l.t, binary: needBinary(l.t), dir: l.subdirectory(), addr: "127.0.0.1:0", flags: flags, log: &logBuffer{}, admin: &adminSession{}}
+	l.t.Cleanup(func() {
+		l.free() // or nothing could be cleaned up
+		d.destroy()
+	})
+	d.start()
+	return d
+}
+
 // copied is the disk as a power cut at this moment would leave it: what has
 // reached the device, and nothing of what the kernel holds in memory.
-func (l *loopDisk) copied(t testing.TB) *loopDisk {
-	t.Helper()
-	dir := newDaemonDir(t)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	other := &loopDisk{image: filepath.Join(dir, "disk"), mount: filepath.Join(dir, "mount")}
-	mustRun(t, "cp", "--sparse=always", l.image, other.image)
+func (l *loopDisk) copied() *loopDisk {
+	l.t.Helper()
+	other := loopDiskFile(l.t)
+	mustRun(l.t, "cp", "--sparse=always", l.image, other.image)
 	return other
 }
 
-// fill takes every byte that is free, until release is called.
-func (l *loopDisk) fill(t testing.TB) (release func()) {
-	t.Helper()
-	name := filepath.Join(l.mount, "filler")
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o600)
+func (l *loopDisk) filler() string { return filepath.Join(l.mount, "filler") }
+
+// fill takes every byte that is free, until free is called.
+func (l *loopDisk) fill() {
+	l.t.Helper()
+	f, err := os.OpenFile(l.filler(), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		t.Fatal(err)
+		l.t.Fatal(err)
 	}
+	defer f.Close()
 	at, chunk := int64(0), int64(64<<20)
 	for chunk >= 1024 {
 		switch err := unix.Fallocate(int(f.Fd()), 0, at, chunk); {
@@ -78,12 +98,15 @@ func (l *loopDisk) fill(t testing.TB) (release func()) {
 		case errors.Is(err, unix.ENOSPC):
 			chunk /= 2
 		default:
-			t.Fatal(err)
+			l.t.Fatal(err)
 		}
 	}
-	return func() {
-		if err := errors.Join(f.Close(), os.Remove(name)); err != nil {
-			t.Error(err)
-		}
+}
+
+// free gives back what fill took.
+func (l *loopDisk) free() {
+	l.t.Helper()
+	if err := os.RemoveAll(l.filler()); err != nil {
+		l.t.Error(err)
 	}
 }

@@ -31,6 +31,8 @@ var chaosFaults = []chaosFault{
 	{"slow clients", slowClients},
 	{"starts that crash", startsGet(syscall.SIGABRT)},
 	{"starts that hang", startsGet(syscall.SIGSTOP)},
+	{"panics", panics},
+	{"failing system calls", failingCalls},
 }
 
 // faultTime is how long a state lasts that tenants work in.
@@ -54,7 +56,7 @@ func powerCut(c *chaos) {
 	for _, t := range c.tenants {
 		known[t] = t.remembers()
 	}
-	disk := c.disk.copied(c.t)
+	disk := c.disk.copied()
 	if err := process.Signal(syscall.SIGCONT); err != nil {
 		c.t.Fatal(err)
 	}
@@ -86,15 +88,15 @@ func (l *loopDisk) with(c *chaos, use func(*daemon)) {
 }
 
 func fullDisk(c *chaos) {
-	release := c.disk.fill(c.t)
-	defer release()
+	c.disk.fill()
+	defer c.disk.free()
 	<-time.After(faultTime)
 	c.answers(c.d)
 }
 
 func killedOnFullDisk(c *chaos) {
-	release := c.disk.fill(c.t)
-	defer release()
+	c.disk.fill()
+	defer c.disk.free()
 	killed(c)
 	<-time.After(faultTime)
 	c.answers(c.d)
@@ -156,8 +158,7 @@ func slowClients(c *chaos) {
 // is pushed. After that the app can be pushed.
 func startsGet(sig syscall.Signal) func(*chaos) {
 	return func(c *chaos) {
-		const victim = "victim"
-		push := func() (string, error) { return c.d.run("push", "--name", victim, example(c.t, "static")) }
+		push := func() (string, error) { return c.d.run("push", "--name", victimApp, example(c.t, "static")) }
 		pushed := make(chan struct{})
 		go func() {
 			defer close(pushed)
@@ -185,10 +186,7 @@ func startsGet(sig syscall.Signal) func(*chaos) {
 		if len(hit) == 0 {
 			c.t.Error("no start was hit")
 		}
-		if out, err := push(); err != nil {
-			c.t.Errorf("push after starts got %v: %v\n%s", sig, err, out)
-		}
-		c.d.api("DELETE", "/v3/apps/"+c.d.app(victim), nil, nil)
+		c.works()
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"testing"
@@ -13,7 +15,7 @@ import (
 
 // chaosRounds is how many faults CI brings about, one of each kind; `make chaos`
 // asks for more.
-const chaosRounds = 8
+const chaosRounds = 10
 
 // TestChaos makes random changes as three tenants while one fault after the
 // other hits the daemon. After each fault everything that was acknowledged must
@@ -21,7 +23,8 @@ const chaosRounds = 8
 // In the end nothing has leaked.
 //
 // CUPOLA_CHAOS_SEED repeats a run as far as chance allows; CUPOLA_CHAOS_ROUNDS
-// says how many faults there are.
+// says how many faults there are, and CUPOLA_CHAOS_FAULTS, a regular expression,
+// of which kinds.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	seed := environ(t, "CUPOLA_CHAOS_SEED", uint64(time.Now().UnixNano()))
@@ -58,6 +61,7 @@ type chaos struct {
 	t         *testing.T
 	rand      *rand.Rand
 	d         *daemon
+	metrics   string // where the daemon tells its metrics
 	disk      *loopDisk
 	tenants   []*tenant
 	untouched []string // GUIDs of the instances of the app that nobody touches
@@ -70,15 +74,13 @@ const bystanderApp = "hello-static"
 // startChaos starts a daemon whose data directory is a file system in a file,
 // with an app that runs and three tenants.
 func startChaos(t *testing.T, r *rand.Rand) *chaos {
-	binary := needBinary(t)
-	disk := newLoopDisk(t, 1<<30)
-	d := &daemon{t: t, binary: binary, dir: disk.subdirectory(), addr: "127.0.0.1:0", log: &logBuffer{}, admin: &adminSession{}}
-	t.Cleanup(d.destroy)
-	d.start()
+	disk := newLoopDisk(t, 4<<30) // which is sparse
+	metrics := fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])
+	d := disk.start("--metrics", metrics)
 	if out, err := d.run("push", example(t, "static")); err != nil {
 		t.Fatalf("push: %v\n%s", err, out)
 	}
-	c := &chaos{t: t, rand: r, d: d, disk: disk}
+	c := &chaos{t: t, rand: r, d: d, metrics: metrics, disk: disk}
 	c.untouched = guids(d.running(bystanderApp, "web", 1))
 	for n := range 3 {
 		c.tenants = append(c.tenants, newTenant(d, n, r.Uint64()))
@@ -89,8 +91,14 @@ func startChaos(t *testing.T, r *rand.Rand) *chaos {
 // order is which fault each round has: every kind as often as any other, in a
 // random order.
 func (c *chaos) order(rounds int) (order []chaosFault) {
+	kinds := slices.DeleteFunc(slices.Clone(chaosFaults), func(f chaosFault) bool {
+		return !regexp.MustCompile(os.Getenv("CUPOLA_CHAOS_FAULTS")).MatchString(f.name)
+	})
+	if len(kinds) == 0 {
+		c.t.Fatalf("CUPOLA_CHAOS_FAULTS=%s matches no kind of fault", os.Getenv("CUPOLA_CHAOS_FAULTS"))
+	}
 	for len(order) < rounds {
-		next := slices.Clone(chaosFaults)
+		next := slices.Clone(kinds)
 		c.rand.Shuffle(len(next), func(i, j int) { next[i], next[j] = next[j], next[i] })
 		order = append(order, next...)
 	}
@@ -119,6 +127,29 @@ func (c *chaos) settled() {
 	if now := guids(c.d.running(bystanderApp, "web", len(c.untouched))); !slices.Equal(now, c.untouched) {
 		c.t.Errorf("the app that nobody touched has instances %v; want %v", now, c.untouched)
 	}
+}
+
+// resources is what a daemon takes of the machine that is not to grow.
+type resources struct{ goroutines, descriptors float64 }
+
+func (c *chaos) resources() resources {
+	pid := strconv.Itoa(c.d.cmd.Process.Pid)
+	return resources{metric(c.t, c.metrics, "go_goroutines"), descriptors(c.t, pid, filepath.Join(c.d.dir, "logs"))}
+}
+
+// taken is what requests and what is done beside them may take at a moment.
+const taken = 40
+
+// givesBack waits until the daemon takes no more than it did before.
+func (c *chaos) givesBack(before resources) {
+	c.t.Helper()
+	eventually(c.t, time.Minute, func() string {
+		now := c.resources()
+		if now.goroutines <= before.goroutines+taken && now.descriptors <= before.descriptors+taken {
+			return ""
+		}
+		return fmt.Sprintf("the daemon has %+v; it had %+v", now, before)
+	})
 }
 
 // answers waits until the bystander's page is there.
