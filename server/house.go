@@ -132,7 +132,28 @@ func (h *house) openDir(context.Context) error {
 	if err := durable.MkdirAll(h.DataDir, 0o711); err != nil {
 		return err
 	}
-	lock, err := os.OpenFile(h.path("lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err := h.takeLock(os.O_CREATE | os.O_RDWR); err != nil {
+		if errors.Is(err, syscall.EROFS) {
+			return fmt.Errorf("%w: %s; what runs of it is ended by 'sudo cupola cleanup --data-dir %s'", err, mendReadOnly, h.DataDir)
+		}
+		return err
+	}
+	// An older daemon fetched buildpacks into tmp.
+	if err := errors.Join(h.sweepBackups(), os.RemoveAll(h.path("tmp"))); err != nil {
+		return err
+	}
+	// For who finds the lock and not the name the directory was given by.
+	_, err := h.lock.WriteAt([]byte(h.DataDir+"\n"), 0)
+	return err
+}
+
+// mendReadOnly says what an operator does about a disk that was made read-only.
+const mendReadOnly = "find out why in the kernel's log, check the disk with fsck and mount it writable"
+
+// takeLock opens the lock's file with flags and keeps others from the data
+// directory.
+func (h *house) takeLock(flags int) error {
+	lock, err := os.OpenFile(h.path("lock"), flags, 0o600)
 	if err != nil {
 		return err
 	}
@@ -141,13 +162,7 @@ func (h *house) openDir(context.Context) error {
 		return fmt.Errorf("%s %w: stop that one, or give --data-dir", h.DataDir, errInUse)
 	}
 	h.lock = lock
-	// An older daemon fetched buildpacks into tmp.
-	if err := errors.Join(h.sweepBackups(), os.RemoveAll(h.path("tmp"))); err != nil {
-		return err
-	}
-	// For who finds the lock and not the name the directory was given by.
-	_, err = lock.WriteAt([]byte(h.DataDir+"\n"), 0)
-	return err
+	return nil
 }
 
 // checkWay refuses a data directory that containers cannot reach their files in:

@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
+
+	"cupola/runtime/users"
+	"cupola/server/doctor"
 )
 
 // teardownTime bounds the end of everything that runs.
@@ -59,6 +63,9 @@ func (h *house) end(ctx context.Context, id string) error {
 // `cupola cleanup` does.
 func Cleanup(ctx context.Context, c Config) error {
 	h, err := openRuntime(ctx, c)
+	if errors.Is(err, syscall.EROFS) {
+		return clearReadOnly(ctx, c)
+	}
 	if err != nil {
 		return err
 	}
@@ -82,4 +89,24 @@ func openRuntime(ctx context.Context, c Config) (*house, error) {
 		}
 	}
 	return h, nil
+}
+
+// clearReadOnly ends what runs of a data directory whose disk can only be read.
+// What notes how far the end of a container has come cannot be written then, so
+// what the kernel has is taken away as the doctor finds it. The error says what is
+// left.
+func clearReadOnly(ctx context.Context, c Config) error {
+	h := &house{Config: c}
+	if err := h.takeLock(os.O_RDONLY); err != nil {
+		return err
+	}
+	defer h.lock.Close()
+	claims, err := users.Open(users.DefaultDir)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(doctor.Clear(ctx, names(c.DataDir)), claims.ReleaseBelow(h.path("cell"))); err != nil {
+		return err
+	}
+	return fmt.Errorf("nothing of %s runs any longer, but the files of its containers are left, for its disk is read-only: %s, then run 'sudo cupola cleanup --data-dir %s' again", c.DataDir, mendReadOnly, c.DataDir)
 }

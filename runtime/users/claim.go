@@ -115,6 +115,26 @@ func (c *Claims) Release(owner string) error {
 	return err
 }
 
+// ReleaseBelow gives back the ranges of all owners in a directory, though they
+// cannot be removed: nothing of their containers may be left.
+func (c *Claims) ReleaseBelow(dir string) (err error) {
+	unlock, err := c.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	for owner, r := range c.held {
+		if filepath.Dir(owner) != dir {
+			continue
+		}
+		if to, rerr := os.Readlink(c.link(r)); rerr == nil && to == owner {
+			err = errors.Join(err, os.Remove(c.link(r)))
+		}
+		delete(c.held, owner)
+	}
+	return err
+}
+
 // vacate reports whether a range is free, and removes the claim of one whose
 // owner is gone.
 func (c *Claims) vacate(r Range) (free bool, err error) {
