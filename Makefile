@@ -91,10 +91,11 @@ CHAOS_ROUNDS ?= 60
 CYCLES       ?= 2000
 
 .PHONY: chaos
-chaos: build ## break the daemon in many ways while tenants work, and push and delete apps: some 40 minutes; e2e has a short form
+chaos: build ## break the daemon in many ways while tenants work, and push and delete apps: some 50 minutes; e2e has a short form
 	@.ci/deps test
 	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_CHAOS_ROUNDS=$(CHAOS_ROUNDS) CUPOLA_CYCLES=$(CYCLES) CUPOLA_IDLE_REQUESTS=500 \
 	  $(TEST) -count=1 -timeout 3h -v -run 'TestChaos$$|TestCycles$$' ./cmd/cupola
+	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA_NTH_CALLS=all $(TEST) -count=1 -timeout 1h -v -run 'TestNthCallFails$$' ./store
 
 KUBE_CACHE ?= $(HOME)/.cache/cupola/kube
 

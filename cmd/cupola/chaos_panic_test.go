@@ -106,7 +106,12 @@ const victimApp = "victim"
 func (c *chaos) works() {
 	c.t.Helper()
 	const name = "after"
-	if out, err := c.d.run("push", "--name", name, example(c.t, "static")); err != nil {
+	hung := time.AfterFunc(2*time.Minute, func() {
+		_ = c.d.cmd.Process.Signal(syscall.SIGQUIT) // it says where its goroutines are, and ends
+	})
+	out, err := c.d.run("push", "--name", name, example(c.t, "static"))
+	hung.Stop()
+	if err != nil {
 		c.t.Errorf("push after the fault: %v\n%s", err, out)
 		return
 	}
@@ -224,25 +229,25 @@ func (f function) write(pid int, code []byte) (err error) {
 	}
 	defer func() { err = errors.Join(err, memory.Close()) }()
 	between := fmt.Sprintf(" %#x\n", f.entry+2)
-	for range 1000 {
+	for deadline := time.Now().Add(time.Minute); ; {
 		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 			return err
 		}
 		busy, err := stoppedWithin(pid, between)
-		if err == nil && !busy {
+		wrote := err == nil && !busy
+		if wrote {
 			_, err = memory.WriteAt(code, int64(f.entry))
 		}
-		if err := errors.Join(err, syscall.Kill(pid, syscall.SIGCONT)); err != nil || !busy {
-			return err
+		if cerr := syscall.Kill(pid, syscall.SIGCONT); wrote || cerr != nil || time.Now().After(deadline) {
+			return errors.Join(err, cerr)
 		}
 	}
-	return errors.New("a thread was never elsewhere")
 }
 
 // stoppedWithin waits until all threads of a process have stopped, and reports
 // whether the line that tells where one was ends in suffix.
 func stoppedWithin(pid int, suffix string) (within bool, err error) {
-	for deadline := time.Now().Add(20 * time.Second); ; <-time.After(time.Millisecond) {
+	for deadline := time.Now().Add(time.Second); ; <-time.After(time.Millisecond) {
 		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 		if err != nil {
 			return false, err
@@ -257,7 +262,7 @@ func stoppedWithin(pid int, suffix string) (within bool, err error) {
 		}
 		if time.Now().After(deadline) {
 			at, _ := os.ReadFile(filepath.Join(tasks[running], "stack"))
-			return false, fmt.Errorf("thread %s is in state %s and did not stop within 20 s: %s", tasks[running], stateOf(tasks[running]), at)
+			return false, fmt.Errorf("thread %s is in state %s and did not stop within a second: %s", tasks[running], stateOf(tasks[running]), at)
 		}
 	}
 }

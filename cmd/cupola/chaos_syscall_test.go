@@ -47,7 +47,7 @@ var syscallFaults = []syscallFault{
 // thread, while tenants work and an app is pushed, restarted and deleted.
 func failingCalls(c *chaos) {
 	f := syscallFaults[c.rand.IntN(len(syscallFaults))]
-	inject := fmt.Sprintf("%s:error=%s:when=%d+%d", f.calls, f.errors[c.rand.IntN(len(f.errors))], 1+c.rand.IntN(5), 2+c.rand.IntN(10))
+	inject := fmt.Sprintf("%s:error=%s:when=%d+%d", f.calls, f.errors[c.rand.IntN(len(f.errors))], 1+c.rand.IntN(2), 2+c.rand.IntN(6))
 	pid := c.d.cmd.Process.Pid
 	had := c.resources()
 	failed := 0
