@@ -62,6 +62,7 @@ func (s *Store) Write(ctx context.Context, f func(*Tx) error) error {
 	if err != nil {
 		return ctx.Err()
 	}
+	defer slot.Release() // also when what passes it on panics: the next write goes on with the batch
 	b, err := s.join(ctx, slot, user, f)
 	if b == nil {
 		return nameFault(err)
@@ -93,12 +94,11 @@ func (s *Store) join(ctx context.Context, slot *fairqueue.Slot, user string, f f
 }
 
 // passOn lets the next write join the batch. Where none waits, or the batch is
-// full, it is committed first.
+// full, it is committed, and the caller keeps the writer.
 func (s *Store) passOn(slot *fairqueue.Slot) {
 	passed := false
 	defer func() {
 		if !passed {
-			defer slot.Release()
 			s.endBatch()
 		}
 	}()

@@ -101,14 +101,21 @@ func (c *chaos) exercise(ctx context.Context) {
 // victimApp is the app that faults are meant for.
 const victimApp = "victim"
 
-// works pushes an app and deletes it, which has to succeed, and deletes what is
-// left of the one that the fault was meant for.
+// works deletes what is left of the app that the fault was meant for, and pushes
+// one and deletes it, which has to succeed.
 func (c *chaos) works() {
 	c.t.Helper()
 	const name = "after"
 	hung := time.AfterFunc(2*time.Minute, func() {
 		_ = c.d.cmd.Process.Signal(syscall.SIGQUIT) // it says where its goroutines are, and ends
 	})
+	left, err := list[appView](context.Background(), c.d.client(), "/v3/apps?names="+victimApp)
+	if err != nil {
+		c.t.Error(err)
+	}
+	for _, app := range left {
+		c.d.api("DELETE", "/v3/apps/"+app.GUID, nil, nil)
+	}
 	out, err := c.d.run("push", "--name", name, example(c.t, "static"))
 	hung.Stop()
 	if err != nil {
@@ -117,13 +124,6 @@ func (c *chaos) works() {
 	}
 	c.d.answers(name, "")
 	c.d.api("DELETE", "/v3/apps/"+c.d.app(name), nil, nil)
-	left, err := list[appView](context.Background(), c.d.client(), "/v3/apps?names="+victimApp)
-	if err != nil {
-		c.t.Error(err)
-	}
-	for _, app := range left {
-		c.d.api("DELETE", "/v3/apps/"+app.GUID, nil, nil)
-	}
 }
 
 var panicLine = regexp.MustCompile(`panicked and was ended alone.*`)

@@ -74,7 +74,7 @@ const bystanderApp = "hello-static"
 // startChaos starts a daemon whose data directory is a file system in a file,
 // with an app that runs and three tenants.
 func startChaos(t *testing.T, r *rand.Rand) *chaos {
-	disk := newLoopDisk(t, 4<<30) // which is sparse
+	disk := newLoopDisk(t, 16<<30) // sparse, and with room for two stagings and what runs
 	metrics := fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])
 	d := disk.start("--metrics", metrics)
 	if out, err := d.run("push", example(t, "static")); err != nil {

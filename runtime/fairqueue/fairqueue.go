@@ -44,11 +44,12 @@ type waiter struct {
 	ready chan struct{} // closed when it has a slot
 }
 
-// Slot is what Acquire gives, until Release or PassOn.
+// Slot is what Acquire gives, until Release or PassOn. It is for one goroutine.
 type Slot struct {
 	queue *Queue
 	user  string
 	begun time.Time
+	given bool // back, or on
 }
 
 // New makes a queue of slots, of which a user can have each.
@@ -80,7 +81,7 @@ func (q *Queue) Acquire(ctx context.Context, user string) (*Slot, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
-	return &Slot{q, user, time.Now()}, nil
+	return &Slot{queue: q, user: user, begun: time.Now()}, nil
 }
 
 func (q *Queue) enter(user string) *waiter {
@@ -121,10 +122,14 @@ func (q *Queue) Waiting() int {
 	return len(q.waiting)
 }
 
-// Release gives the slot back.
+// Release gives the slot back, unless it was given back or passed on before.
 func (s *Slot) Release() {
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()
+	if s.given {
+		return
+	}
+	s.given = true
 	s.rest()
 	s.queue.release(s.user)
 }
@@ -164,6 +169,7 @@ func (s *Slot) PassOn() bool {
 	waiting := len(q.waiting)
 	q.release(s.user)
 	if len(q.waiting) < waiting {
+		s.given = true
 		return true
 	}
 	q.free--
