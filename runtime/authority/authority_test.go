@@ -6,9 +6,11 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -136,4 +138,52 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%q: got %v", text, err)
 		}
 	}
+}
+
+// TestAPairOutlivesAFullDisk replaces a pair where there is no room for another.
+func TestAPairOutlivesAFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("none", dir, "tmpfs", 0, "size=16k"); err != nil {
+		t.Skip("needs root for a small file system:", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	files := [2]string{filepath.Join(dir, "ca.crt"), filepath.Join(dir, "ca.key")}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := WritePair(files[0], files[1], [][]byte{[]byte("old")}, key); err != nil {
+		t.Fatal(err)
+	}
+	want := read(t, files)
+	for _, certificate := range []int{1 << 10, 1 << 20} { // the key has no room, or the certificate
+		if err := os.WriteFile(filepath.Join(dir, "filler"), make([]byte, max(0, 8<<10-certificate)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := WritePair(files[0], files[1], [][]byte{make([]byte, certificate)}, key); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("got %v; want no space left", err)
+		}
+		if got := read(t, files); got != want {
+			t.Errorf("the pair is no longer what it was")
+		}
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 3 {
+		t.Errorf("left %v; want the pair and the filler", entries)
+	}
+}
+
+func read(t *testing.T, files [2]string) (content [2]string) {
+	t.Helper()
+	for i, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content[i] = string(text)
+	}
+	return content
 }

@@ -73,17 +73,23 @@ func PEM(chain ...[]byte) []byte {
 
 // WritePair writes certificates in DER, and the key of the first. The
 // certificates come last: a daemon that is killed meanwhile leaves no pair that
-// does not belong together.
+// does not belong together. Where the disk has no room, the old pair stays.
 func WritePair(certFile, keyFile string, chain [][]byte, key *ecdsa.PrivateKey) error {
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
 		return err
 	}
+	if err := durable.Stage(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), 0o600); err != nil {
+		return err
+	}
+	if err := durable.Stage(certFile, PEM(chain...), 0o644); err != nil {
+		return errors.Join(err, os.Remove(keyFile+".new"))
+	}
 	if err := os.Remove(certFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := durable.Write(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), 0o600); err != nil {
+	if err := durable.Take(keyFile); err != nil {
 		return err
 	}
-	return durable.Write(certFile, PEM(chain...), 0o644)
+	return durable.Take(certFile)
 }

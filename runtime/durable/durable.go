@@ -17,7 +17,16 @@ var ErrDamaged = errors.New("stored file is damaged")
 // nil, the file is on the disk. Until then the content is in name.new, which a
 // later Write takes over; two at once for one name are the caller's to prevent.
 func Write(name string, content []byte, mode fs.FileMode) error {
-	next := name + ".new"
+	if err := Stage(name, content, mode); err != nil {
+		return err
+	}
+	return Take(name)
+}
+
+// Stage is the first half of Write, which takes room on the disk: it brings the
+// content to name.new.
+func Stage(name string, content []byte, mode fs.FileMode) error {
+	next := name + staged
 	f, err := os.OpenFile(next, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
 	if err != nil {
 		return err
@@ -26,8 +35,13 @@ func Write(name string, content []byte, mode fs.FileMode) error {
 	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return errors.Join(err, os.Remove(next))
 	}
-	return take(next, name)
+	return nil
 }
+
+// Take is the second half of Write: the file gets what was staged.
+func Take(name string) error { return take(name+staged, name) }
+
+const staged = ".new"
 
 // Ensure is Write unless the file has that content: a disk that is full, or can
 // only be read, is in the way of no start that changes nothing.
