@@ -481,6 +481,42 @@ func TestSessionsEnd(t *testing.T) {
 	}
 }
 
+// killedAtOnce is a container in which each command is killed as it begins.
+func killedAtOnce(c ssh.NewChannel) {
+	channel, requests, err := c.Accept()
+	if err != nil {
+		return
+	}
+	for r := range requests {
+		_ = r.Reply(true, nil)
+		_, _ = channel.SendRequest("exit-signal", false, ssh.Marshal(struct {
+			Signal string
+			Core   bool
+			Error  string
+			Lang   string
+		}{Signal: "KILL"}))
+		_ = channel.Close()
+	}
+}
+
+// TestCommandsThatEndAtOnce wants the end of commands whose container is quicker to
+// end them than the proxy to say that they began.
+func TestCommandsThatEndAtOnce(t *testing.T) {
+	h := newHouse(t)
+	h.inside = killedAtOnce
+	c := h.enter()
+	for range 500 {
+		s, err := c.NewSession()
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.Run("anything")
+		if exit, ok := errors.AsType[*ssh.ExitError](err); !ok || exit.Signal() != "KILL" {
+			t.Fatalf("got %v; want an end by KILL", err)
+		}
+	}
+}
+
 func TestContainersThatCannotBeEntered(t *testing.T) {
 	h := newHouse(t)
 	h.full = errors.New("no room")

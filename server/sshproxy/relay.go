@@ -54,15 +54,19 @@ func relayChannel(c ssh.NewChannel, to ssh.Conn) {
 		_, _ = io.Copy(inner, user)
 		_ = inner.CloseWrite()
 	})
+	var answering sync.Mutex
 	fault.Go("sshproxy", func() {
-		forward(userRequests, inner)
+		forward(userRequests, inner, &answering)
 		_ = inner.Close()
 	})
 	fromContainer(inner, innerRequests, user)
+	answering.Lock() // of a command that has ended at once the user may not know yet that it began
+	defer answering.Unlock()
+	_ = user.Close()
 }
 
-// fromContainer passes on what the container sends. The channel is closed only
-// after all of it: the exit status comes as a request beside the output.
+// fromContainer passes on all that the container sends. The channel can be closed
+// after it alone: the exit status comes as a request beside the output.
 func fromContainer(inner ssh.Channel, requests <-chan *ssh.Request, user ssh.Channel) {
 	var all sync.WaitGroup
 	all.Go(fault.Func("sshproxy", func() { _, _ = io.Copy(user.Stderr(), inner.Stderr()) }))
@@ -70,17 +74,23 @@ func fromContainer(inner ssh.Channel, requests <-chan *ssh.Request, user ssh.Cha
 		_, _ = io.Copy(user, inner)
 		_ = user.CloseWrite()
 	}))
-	all.Go(fault.Func("sshproxy", func() { forward(requests, user) }))
+	all.Go(fault.Func("sshproxy", func() { forward(requests, user, new(sync.Mutex)) }))
 	all.Wait()
-	_ = user.Close()
 }
 
-// forward passes requests on, and the answers back, until there are no more.
-func forward(requests <-chan *ssh.Request, to ssh.Channel) {
+// forward passes requests on, and the answers back, until there are no more. From
+// a request to its answer answering is locked.
+func forward(requests <-chan *ssh.Request, to ssh.Channel, answering *sync.Mutex) {
 	for r := range requests {
-		ok, err := to.SendRequest(r.Type, r.WantReply, r.Payload)
-		if r.WantReply {
-			_ = r.Reply(ok && err == nil, nil)
-		}
+		forwardOne(r, to, answering)
+	}
+}
+
+func forwardOne(r *ssh.Request, to ssh.Channel, answering *sync.Mutex) {
+	answering.Lock()
+	defer answering.Unlock()
+	ok, err := to.SendRequest(r.Type, r.WantReply, r.Payload)
+	if r.WantReply {
+		_ = r.Reply(ok && err == nil, nil)
 	}
 }
