@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,7 +25,9 @@ func watched(t *testing.T, f func()) (all []*Panic) {
 		all = append(all, p)
 	})
 	f()
-	return all
+	mu.Lock()
+	defer mu.Unlock()
+	return slices.Clone(all) // what f began may still end
 }
 
 func crash() { panic("broken") }
