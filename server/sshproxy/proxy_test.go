@@ -481,7 +481,7 @@ func TestSessionsEnd(t *testing.T) {
 	}
 }
 
-// killedAtOnce is a container in which each command is killed as it begins.
+// killedAtOnce is a container in which each command is killed after a word.
 func killedAtOnce(c ssh.NewChannel) {
 	channel, requests, err := c.Accept()
 	if err != nil {
@@ -489,6 +489,7 @@ func killedAtOnce(c ssh.NewChannel) {
 	}
 	for r := range requests {
 		_ = r.Reply(true, nil)
+		_, _ = io.WriteString(channel.Stderr(), "oops\n")
 		_, _ = channel.SendRequest("exit-signal", false, ssh.Marshal(struct {
 			Signal string
 			Core   bool
@@ -499,8 +500,8 @@ func killedAtOnce(c ssh.NewChannel) {
 	}
 }
 
-// TestCommandsThatEndAtOnce wants the end of commands whose container is quicker to
-// end them than the proxy to say that they began.
+// TestCommandsThatEndAtOnce wants the end of commands, and all that they said, whose
+// container is quicker to end them than the proxy to pass on that they began.
 func TestCommandsThatEndAtOnce(t *testing.T) {
 	h := newHouse(t)
 	h.inside = killedAtOnce
@@ -510,9 +511,11 @@ func TestCommandsThatEndAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		var errs bytes.Buffer
+		s.Stderr = &errs
 		err = s.Run("anything")
-		if exit, ok := errors.AsType[*ssh.ExitError](err); !ok || exit.Signal() != "KILL" {
-			t.Fatalf("got %v; want an end by KILL", err)
+		if exit, ok := errors.AsType[*ssh.ExitError](err); !ok || exit.Signal() != "KILL" || errs.String() != "oops\n" {
+			t.Fatalf("got %v, %q; want an end by KILL, and what was said before", err, &errs)
 		}
 	}
 }

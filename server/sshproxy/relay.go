@@ -68,11 +68,12 @@ func relayChannel(c ssh.NewChannel, to ssh.Conn) {
 // fromContainer passes on all that the container sends. The channel can be closed
 // after it alone: the exit status comes as a request beside the output.
 func fromContainer(inner ssh.Channel, requests <-chan *ssh.Request, user ssh.Channel) {
-	var all sync.WaitGroup
-	all.Go(fault.Func("sshproxy", func() { _, _ = io.Copy(user.Stderr(), inner.Stderr()) }))
+	var output, all sync.WaitGroup
+	output.Go(fault.Func("sshproxy", func() { _, _ = io.Copy(user.Stderr(), inner.Stderr()) }))
+	output.Go(fault.Func("sshproxy", func() { _, _ = io.Copy(user, inner) }))
 	all.Go(fault.Func("sshproxy", func() {
-		_, _ = io.Copy(user, inner)
-		_ = user.CloseWrite()
+		output.Wait()
+		_ = user.CloseWrite() // of both: what came on the standard error after it would be lost
 	}))
 	all.Go(fault.Func("sshproxy", func() { forward(requests, user, new(sync.Mutex)) }))
 	all.Wait()
