@@ -119,16 +119,24 @@ func (n *Net) serve(t *testing.T, l net.Listener) string {
 	return l.Addr().String()
 }
 
-// ownAddress is one of this machine's that is no loopback's; "" for none.
+// ownAddress is one of this machine's that is of no loopback interface; "" for
+// none. Daemons of other tests add addresses to the loopback interface, and take
+// them away at any time.
 func ownAddress() string {
-	all, err := net.InterfaceAddrs()
+	interfaces, err := net.Interfaces()
 	if err != nil {
 		return ""
 	}
-	for _, a := range all {
-		p, err := netip.ParsePrefix(a.String())
-		if err == nil && p.Addr().Is4() && !p.Addr().IsLoopback() && !p.Addr().IsLinkLocalUnicast() {
-			return p.Addr().String()
+	for _, i := range interfaces {
+		if i.Flags&net.FlagLoopback != 0 {
+			continue
+		}
+		all, _ := i.Addrs() // none of one that has just gone
+		for _, a := range all {
+			p, err := netip.ParsePrefix(a.String())
+			if err == nil && p.Addr().Is4() && !p.Addr().IsLinkLocalUnicast() {
+				return p.Addr().String()
+			}
 		}
 	}
 	return ""
