@@ -4,6 +4,7 @@ import (
 	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -102,12 +104,20 @@ func (b *bbsClient) tellsAll(events func() []string) {
 }
 
 // inside asks a port of a container, without the router.
-func (b *bbsClient) inside(a *bbspb.ActualLRP, port int, path string) string {
+// inside is what a program in a container answers. A sidecar may begin to listen
+// after the app's own health check has passed.
+func (b *bbsClient) inside(a *bbspb.ActualLRP, port int, path string) (body string) {
 	b.t.Helper()
-	body, err := lookInside(a, port, path)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	eventually(b.t, 30*time.Second, func() string {
+		var err error
+		if body, err = lookInside(a, port, path); errors.Is(err, syscall.ECONNREFUSED) {
+			return err.Error()
+		}
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		return ""
+	})
 	return body
 }
 
