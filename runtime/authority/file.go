@@ -83,7 +83,7 @@ func WritePair(certFile, keyFile string, chain [][]byte, key *ecdsa.PrivateKey) 
 		return err
 	}
 	if err := durable.Stage(certFile, PEM(chain...), 0o644); err != nil {
-		return errors.Join(err, os.Remove(keyFile+".new"))
+		return errors.Join(err, durable.Discard(keyFile))
 	}
 	if err := os.Remove(certFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

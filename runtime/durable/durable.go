@@ -33,10 +33,13 @@ func Stage(name string, content []byte, mode fs.FileMode) error {
 	}
 	_, err = f.Write(content)
 	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(next))
+		return errors.Join(err, Discard(name))
 	}
 	return nil
 }
+
+// Discard takes back what was staged.
+func Discard(name string) error { return os.Remove(name + staged) }
 
 // Take is the second half of Write: the file gets what was staged.
 func Take(name string) error { return take(name+staged, name) }
