@@ -6,7 +6,7 @@ import (
 	"io"
 	"net/http"
 
-	"cupola/server/bits"
+	"cupola/server/uploads"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -56,8 +56,8 @@ func checkBuildpackBits(c *call, u *upload) (stack string, err error) {
 	case string(magic) != "PK\x03\x04":
 		return "", badBuildpack(`%s is not a zip file. Buildpacks of lifecycle "buildpack" must be valid zip files.`, u.name)
 	}
-	stack, err = bits.Buildpack(c.Context(), u.bits.File)
-	if bits.IsInvalid(err) {
+	stack, err = uploads.Buildpack(c.Context(), u.bits.File)
+	if uploads.IsInvalid(err) {
 		return "", badBuildpack("%s", err)
 	}
 	return stack, err

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"cupola/runtime/lifecycle/stagelimits"
-	"cupola/server/bits"
+	"cupola/server/uploads"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -122,8 +122,8 @@ func checkDropletBits(c *call, u *upload) error {
 	if info.Size() == 0 {
 		return badDroplet("%s cannot be empty", u.name)
 	}
-	err = bits.Droplet(c.Context(), u.bits.File)
-	if bits.IsInvalid(err) {
+	err = uploads.Droplet(c.Context(), u.bits.File)
+	if uploads.IsInvalid(err) {
 		return badDroplet("%s", err)
 	}
 	return err

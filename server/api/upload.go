@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"cupola/server/bits"
+	"cupola/server/uploads"
 	"cupola/store"
 	"cupola/store/blob"
 	"cupola/store/cf"
@@ -137,12 +137,12 @@ func uploadPackage(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := bits.Upload{Resources: known, Pool: c.knownFile}
+	in := uploads.Upload{Resources: known, Pool: c.knownFile}
 	if u.bits != nil {
 		in.Zip = u.bits.File
 	}
-	packed, err := bits.Pack(c.Context(), c.s.Blobs, in)
-	if bits.IsInvalid(err) {
+	packed, err := uploads.Pack(c.Context(), c.s.Blobs, in)
+	if uploads.IsInvalid(err) {
 		return nil, cf.Errorf(cf.BitsInvalid, "The app upload is invalid: %s", err)
 	}
 	if err != nil {
@@ -170,7 +170,7 @@ func (c *call) expectBits() error {
 	return nil
 }
 
-func parseResources(text string) ([]bits.Resource, error) {
+func parseResources(text string) ([]uploads.Resource, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -178,13 +178,13 @@ func parseResources(text string) ([]bits.Resource, error) {
 	if err := json.Unmarshal([]byte(text), &in); err != nil {
 		return nil, cf.Unprocessable("Resources must be an array of resources")
 	}
-	var out []bits.Resource
+	var out []uploads.Resource
 	for _, r := range in {
-		mode, err := bits.ParseMode(r.Mode)
+		mode, err := uploads.ParseMode(r.Mode)
 		if err != nil {
 			return nil, cf.Errorf(cf.BitsInvalid, "The app upload is invalid: %s", err)
 		}
-		out = append(out, bits.Resource{Path: r.Path, Mode: mode, SHA1: r.Checksum.Value, Size: r.Size})
+		out = append(out, uploads.Resource{Path: r.Path, Mode: mode, SHA1: r.Checksum.Value, Size: r.Size})
 	}
 	return out, nil
 }
@@ -197,7 +197,7 @@ func (c *call) knownFile(sha1 string, size int64) (digest string, ok bool) {
 	return digest, ok && err == nil
 }
 
-func (c *call) keepBits(packed *bits.Packed) (*response, error) {
+func (c *call) keepBits(packed *uploads.Packed) (*response, error) {
 	if err := c.expectBits(); err != nil {
 		return nil, err
 	}

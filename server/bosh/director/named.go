@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"cupola/server/bosh/manifest"
-	"cupola/server/bosh/near"
+	"cupola/server/bosh/suggest"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -33,7 +33,7 @@ func checkInstances(deployment string, rows []*cf.BOSHInstance, o Order) error {
 	}
 	all := groups(rows, func(*cf.BOSHInstance) bool { return true })
 	if !slices.Contains(all, o.Group) {
-		return cf.Unprocessable("Instance group '%s' doesn't exist in deployment '%s'%s", o.Group, deployment, near.Hint(o.Group, all))
+		return cf.Unprocessable("Instance group '%s' doesn't exist in deployment '%s'%s", o.Group, deployment, suggest.Hint(o.Group, all))
 	}
 	if o.Index == nil {
 		return nil
@@ -56,7 +56,7 @@ func checkErrand(rows []*cf.BOSHInstance, errand string) error {
 	if errand == "" || slices.Contains(all, errand) {
 		return nil
 	}
-	return cf.Unprocessable("Errand '%s' doesn't exist%s", errand, near.Hint(errand, all))
+	return cf.Unprocessable("Errand '%s' doesn't exist%s", errand, suggest.Hint(errand, all))
 }
 
 // groups names, sorted, the groups of some instances.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"cupola/server/bosh/near"
+	"cupola/server/bosh/suggest"
 )
 
 // aliases checks the names in DNS that a job gives.
@@ -47,7 +47,7 @@ func (l *linter) target(at At, t AliasTarget) {
 		for _, g := range l.m.InstanceGroups {
 			names = append(names, g.Name)
 		}
-		l.found.warnf(at, "there is no instance group %q%s", cut(t.Group, 60), near.Hint(t.Group, names))
+		l.found.warnf(at, "there is no instance group %q%s", cut(t.Group, 60), suggest.Hint(t.Group, names))
 	}
 }
 

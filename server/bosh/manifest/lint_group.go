@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"cupola/server/bosh/near"
+	"cupola/server/bosh/suggest"
 )
 
 func (l *linter) groups() {
@@ -89,7 +89,7 @@ func (l *linter) mendImage(g *InstanceGroup, r *Release) string {
 	case l.m.stemcellOf(g, r) != nil:
 		return "registries take lower case paths, and tags of up to 128 letters, digits, dots, hyphens and underscores"
 	case g.Stemcell != "":
-		return fmt.Sprintf("no stemcell has the alias %q%s", cut(g.Stemcell, 60), near.Hint(g.Stemcell, aliases))
+		return fmt.Sprintf("no stemcell has the alias %q%s", cut(g.Stemcell, 60), suggest.Hint(g.Stemcell, aliases))
 	}
 	return fmt.Sprintf("give the release %q a stemcell, or the group the alias of one", r.Name)
 }

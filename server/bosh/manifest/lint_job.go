@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"cupola/server/bosh/near"
+	"cupola/server/bosh/suggest"
 )
 
 func (l *linter) jobs(g *InstanceGroup) {
@@ -36,7 +36,7 @@ func (l *linter) job(j *Job, seen map[string]bool) {
 		for _, r := range l.m.Releases {
 			names = append(names, r.Name)
 		}
-		l.found.errorf(j.At, "release '%s' not found%s", cut(j.Release, 100), near.Hint(j.Release, names))
+		l.found.errorf(j.At, "release '%s' not found%s", cut(j.Release, 100), suggest.Hint(j.Release, names))
 	}
 	l.aliases(j)
 	for _, name := range slices.Sorted(maps.Keys(j.Consumes)) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"cupola/server/bosh/interpolate"
-	"cupola/server/bosh/near"
+	"cupola/server/bosh/suggest"
 	"cupola/server/bosh/tree"
 	"cupola/server/bosh/variables"
 )
@@ -49,7 +49,7 @@ func (l *linter) variable(v *Variable) {
 	options, problems := variables.Parse(t, v.Options)
 	var ignored []string
 	for _, p := range problems {
-		switch meant := near.Name(p.Key, names); {
+		switch meant := suggest.Name(p.Key, names); {
 		case p.Ignored && meant != "":
 			l.found.add(Finding{Level: Warning, Path: at.Path, Line: at.Line, What: fmt.Sprintf("unknown key %q (did you mean %q?)", cut(p.Key, 100), meant), unknown: true})
 		case p.Ignored:
@@ -120,7 +120,7 @@ func (l *linter) references() {
 		case v == nil:
 			l.missing(r, text)
 		case field != "" && !slices.Contains(variables.Fields[variables.Type(v.Type)], field) && variables.Names(variables.Type(v.Type)) != nil:
-			l.found.errorf(At{r.Path, r.Line}, "((%s)): a %s has no field %q%s", cut(text, 100), v.Type, cut(field, 60), near.Hint(field, variables.Fields[variables.Type(v.Type)]))
+			l.found.errorf(At{r.Path, r.Line}, "((%s)): a %s has no field %q%s", cut(text, 100), v.Type, cut(field, 60), suggest.Hint(field, variables.Fields[variables.Type(v.Type)]))
 		}
 		told[text] = true
 		told[r.Name] = told[r.Name] || v == nil
@@ -147,7 +147,7 @@ func (l *linter) missing(r interpolate.Reference, text string) {
 	if slices.Contains(l.o.Given, r.Name) {
 		return
 	}
-	what := fmt.Sprintf("((%s)) is not declared%s", cut(text, 100), near.Hint(r.Name, l.known))
+	what := fmt.Sprintf("((%s)) is not declared%s", cut(text, 100), suggest.Hint(r.Name, l.known))
 	if l.o.Given != nil {
 		l.found.errorf(At{r.Path, r.Line}, "%s; give it a value", what)
 		return

@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"cupola/server/bosh/near"
+	"cupola/server/bosh/suggest"
 	"cupola/server/bosh/tree"
 )
 
@@ -318,7 +318,7 @@ func (o *object) done() {
 			return
 		}
 		f := Finding{Level: Warning, Path: o.Path, Line: key.Line, unknown: true,
-			What: fmt.Sprintf("unknown key %q%s", cut(key.Value, 100), near.Hint(key.Value, o.known))}
+			What: fmt.Sprintf("unknown key %q%s", cut(key.Value, 100), suggest.Hint(key.Value, o.known))}
 		if f.Path == "" {
 			f.Path = "/"
 		}

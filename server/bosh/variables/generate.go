@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cupola/runtime/fault"
-	"cupola/server/bosh/near"
+	"cupola/server/bosh/suggest"
 )
 
 // Request is what Generate works from.
@@ -67,7 +67,7 @@ func CheckRotate(declared []Declared, rotate []string) error {
 	var faults []error
 	for _, name := range rotate {
 		if !slices.Contains(names, name) {
-			faults = append(faults, fmt.Errorf("variable %q is to be made anew, but is not declared%s", name, near.Hint(name, names)))
+			faults = append(faults, fmt.Errorf("variable %q is to be made anew, but is not declared%s", name, suggest.Hint(name, names)))
 		}
 	}
 	return errors.Join(faults...)

@@ -1,4 +1,4 @@
-package bits
+package uploads
 
 import (
 	"archive/zip"
@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// maxDirectory bounds the directory of a zip, which is read into memory whole:
+// maxDirectory bounds a zip's directory, which is read into memory whole:
 // 300,000 entries of 200 bytes. Bytes.
 const maxDirectory = 60 << 20
 
-// OpenZip opens a zip. One that is none, or whose directory is too large to be
-// held in memory, is Invalid.
+// OpenZip opens a zip. It returns Invalid when f is not a zip, or when its
+// directory is too large for memory.
 func OpenZip(f *os.File) (*zip.Reader, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -30,20 +30,20 @@ func OpenZip(f *os.File) (*zip.Reader, error) {
 	case err != nil:
 		return nil, &Invalid{"", "is no valid zip file: " + strings.TrimPrefix(err.Error(), "zip: ")}
 	}
-	r.free = true // what follows are entries, which have bounds of their own
+	r.free = true // entries are bounded by the checker
 	return z, nil
 }
 
 // directoryEntry is what every entry of the directory begins with.
 const directoryEntry = "PK\x01\x02"
 
-// tailEntries is how many entries are read twice, as a zip.Reader looks for the
-// end of the directory in the last 65 KiB.
+// tailEntries is how many entries are read twice: a zip.Reader looks for the
+// directory's end in the last 65 KiB.
 const tailEntries = 2000
 
-// boundedReader fails when more is read than is left, or more entries of the
-// directory than there may be: a zip.Reader takes 300 bytes for each of 50. A
-// zip's own word on how large its directory is cannot be trusted.
+// boundedReader fails when too many bytes or directory entries are read: a
+// zip.Reader allocates 300 bytes for each entry of 50. The directory size that a
+// zip declares cannot be trusted.
 type boundedReader struct {
 	r       io.ReaderAt
 	left    int64
@@ -67,8 +67,8 @@ func (b *boundedReader) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// count gives how many entries begin in p, and at its beginning if it continues
-// the last read.
+// count returns how many entries begin in p, including one cut at p's start when
+// p continues the last read.
 func (b *boundedReader) count(p []byte, off int64) int {
 	if off != b.next {
 		b.last = b.last[:0]

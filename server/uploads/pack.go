@@ -1,4 +1,4 @@
-package bits
+package uploads
 
 import (
 	"archive/zip"
@@ -23,17 +23,17 @@ type Resource struct {
 	Size int64       // bytes
 }
 
-// The sizes between which a file is worth remembering: below it is sent faster
-// than asked for. Cloud Foundry's resource_pool has the same bounds.
+// Only files of these sizes are remembered: smaller ones are sent faster than
+// looked up. Cloud Foundry's resource_pool has the same bounds.
 const (
 	minPooled = 64 << 10
 	maxPooled = 512 << 20
 )
 
-// Pooled tells whether files of the size are remembered.
+// Pooled reports whether files of this size are remembered.
 func Pooled(size int64) bool { return size >= minPooled && size <= maxPooled }
 
-// Upload is the files of an app: those in a zip, and those the server has.
+// Upload is an app's files: those in a zip, and those the server already has.
 type Upload struct {
 	Zip       *os.File // nil: all files are known
 	Resources []Resource
@@ -41,21 +41,21 @@ type Upload struct {
 	Limits    Limits // zero: DefaultLimits
 }
 
-// Packed is an upload that was taken in.
+// Packed is an upload that was checked and stored.
 type Packed struct {
 	blob.Blob
 	Pool []Pooling // files to remember
 }
 
-// Pooling is a file of an upload that is now a blob of its own.
+// Pooling is a file of an upload that is now also a separate blob.
 type Pooling struct {
 	SHA1   string
 	Size   int64
 	Digest string
 }
 
-// Pack checks an upload and keeps it as one zip. Nothing of an upload that is
-// refused is kept.
+// Pack checks an upload and stores it as one zip. It stores nothing of an
+// invalid upload.
 func Pack(ctx context.Context, blobs *blob.Store, u Upload) (*Packed, error) {
 	if u.Limits == (Limits{}) {
 		u.Limits = DefaultLimits
@@ -95,8 +95,7 @@ type packer struct {
 	out    *Packed
 }
 
-// found is a file worth remembering, until all of the upload is known to be
-// good.
+// found is a file to remember once the whole upload is checked.
 type found struct {
 	file *blob.Temp
 	sha1 string
@@ -107,7 +106,7 @@ func (p *packer) openZip() (err error) {
 	return err
 }
 
-// checkZip reads every entry, and takes the files worth remembering out.
+// checkZip reads every entry and copies out the files to remember.
 func (p *packer) checkZip() error {
 	if p.zip == nil {
 		return nil
@@ -123,8 +122,8 @@ func (p *packer) checkZip() error {
 	return nil
 }
 
-// checkTree checks names, types, sizes and links of all entries, so that little
-// was read and nothing was kept when one of them is refused.
+// checkTree checks the names, types, sizes and links of all entries before any
+// content is read or stored.
 func (p *packer) checkTree() error {
 	if err := p.check.sizes(p.zip.File); err != nil {
 		return err
@@ -169,7 +168,7 @@ func (p *packer) checkContent(f *zip.File) error {
 	return t.Rest()
 }
 
-// remember keeps what was found.
+// remember stores the found files as blobs.
 func (p *packer) remember() error {
 	for _, f := range p.found {
 		b, err := f.file.Commit()
@@ -196,7 +195,7 @@ func (p *packer) target(f *zip.File) (string, error) {
 	return s.String(), err
 }
 
-// keepZip keeps the upload as it is.
+// keepZip stores the uploaded zip unchanged.
 func (p *packer) keepZip() (blob.Blob, error) {
 	if _, err := p.upload.Zip.Seek(0, io.SeekStart); err != nil {
 		return blob.Blob{}, err
@@ -204,7 +203,7 @@ func (p *packer) keepZip() (blob.Blob, error) {
 	return p.blobs.Put(p.ctx, p.upload.Zip)
 }
 
-// merge makes one zip of the upload and the files that were known.
+// merge makes one zip of the uploaded and the known files.
 func (p *packer) merge() (blob.Blob, error) {
 	t, err := p.blobs.Temp()
 	if err != nil {
@@ -257,7 +256,7 @@ func (p *packer) add(w *zip.Writer, r Resource) error {
 	return err
 }
 
-// ParseMode reads a resource's mode, an octal number; "" is 0644.
+// ParseMode parses a resource's octal mode; "" is 0644.
 func ParseMode(s string) (fs.FileMode, error) {
 	if s == "" {
 		return 0o644, nil

@@ -1,8 +1,8 @@
-// Package bits takes what users upload: the files of an app as a zip, with
-// those the server has already named by their SHA-1. Nothing in an upload is
-// trusted: every entry is read, and one that is not what it says or would leave
-// the tree makes the whole upload invalid.
-package bits
+// Package uploads checks and stores what users upload: the files of an app as a
+// zip (files that the server already has are named by their SHA-1), droplets and
+// buildpacks. It trusts nothing in an upload: it reads every entry, and an entry
+// with a wrong size or a path outside the tree makes the whole upload invalid.
+package uploads
 
 import (
 	"archive/zip"
@@ -19,21 +19,21 @@ import (
 type Limits struct {
 	Entries int   // files, directories and links
 	Bytes   int64 // unpacked
-	Ratio   int64 // unpacked size of a file over its packed size, beyond RatioFree
+	Ratio   int64 // unpacked size of a file over its packed size, checked above ratioFree
 }
 
 // DefaultLimits are a node_modules and a gigabyte more: Cloud Controller's
 // packages.max_package_size is 1 GiB packed.
 var DefaultLimits = Limits{Entries: 300_000, Bytes: 4 << 30, Ratio: 1100}
 
-// ratioFree is the size up to which a file may be packed however well. Deflate
-// cannot do better than 1032:1; more is a lie about a size.
+// ratioFree is the unpacked size up to which the ratio is not checked; bytes.
+// Deflate cannot exceed 1032:1, so a higher ratio means a false size.
 const ratioFree = 1 << 20
 
 // maxLink bounds the target of a symbolic link: Linux's PATH_MAX.
 const maxLink = 4096
 
-// Invalid says what is wrong with an upload, and with which entry.
+// Invalid is the error of a bad upload: the entry, and what is wrong with it.
 type Invalid struct{ Entry, Reason string }
 
 func (e *Invalid) Error() string {
@@ -43,27 +43,27 @@ func (e *Invalid) Error() string {
 	return fmt.Sprintf("%s: %s", e.Entry, e.Reason)
 }
 
-// IsInvalid tells whether err is the fault of what was uploaded.
+// IsInvalid reports whether the upload caused err.
 func IsInvalid(err error) bool {
 	var e *Invalid
 	return errors.As(err, &e) || errors.Is(err, zip.ErrFormat) || errors.Is(err, zip.ErrAlgorithm) || errors.Is(err, zip.ErrChecksum) ||
 		errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// checker looks at the entries of one upload.
+// checker checks the entries of one upload.
 type checker struct {
 	limits Limits
 	kinds  map[string]fs.FileMode // path → type
 	links  map[string]string      // path → target
-	left   int64                  // bytes that may still come
+	left   int64                  // bytes that remaining entries may have
 }
 
 func newChecker(l Limits) *checker {
 	return &checker{limits: l, kinds: map[string]fs.FileMode{}, links: map[string]string{}, left: l.Bytes}
 }
 
-// entry checks name and type of an entry. It gives the clean path; "" is the
-// root itself.
+// entry checks an entry's name and type. It returns the clean path; "" is the
+// root.
 func (c *checker) entry(name string, mode fs.FileMode) (string, error) {
 	clean, err := cleanPath(name)
 	if err != nil || clean == "" {
@@ -90,7 +90,7 @@ func (c *checker) entry(name string, mode fs.FileMode) (string, error) {
 	return clean, nil
 }
 
-// cleanPath gives a path within the tree.
+// cleanPath returns name as a clean path within the tree.
 func cleanPath(name string) (string, error) {
 	switch {
 	case len(name) > maxLink:
@@ -110,7 +110,7 @@ func cleanPath(name string) (string, error) {
 	return clean, nil
 }
 
-// link takes a symbolic link in; linksStay then looks where it leads.
+// link records a symbolic link; linksStay later checks its target.
 func (c *checker) link(name, to string) error {
 	if to == "" || path.IsAbs(to) || strings.Contains(to, "\x00") {
 		return outside(name, to)
@@ -123,7 +123,8 @@ func outside(name, to string) error {
 	return &Invalid{name, fmt.Sprintf("links to %q, which is outside the app's directory", to)}
 }
 
-// linksStay finds a link that leads out of the tree, by way of other links too.
+// linksStay rejects a link that leads out of the tree, directly or through
+// other links.
 func (c *checker) linksStay() error {
 	left := maxWalk
 	for name, to := range c.links {
@@ -142,8 +143,8 @@ const (
 	maxWalk     = 1 << 30 // bytes of paths that are looked up
 )
 
-// leaves tells whether a path is outside the tree when links are followed. It
-// takes what it looks up from left, and gives up when there is none.
+// leaves reports whether a path leads out of the tree when links are followed.
+// left is the budget of bytes to look up; leaves gives up when it is spent.
 func (c *checker) leaves(name string, left *int) bool {
 	at, todo := ".", strings.Split(name, "/")
 	for followed := 0; len(todo) > 0 && *left >= 0; {
@@ -164,15 +165,15 @@ func (c *checker) leaves(name string, left *int) bool {
 			continue
 		}
 		if followed++; followed > maxFollowed {
-			return false // nobody gets there
+			return false // Linux fails with ELOOP here
 		}
 		todo = append(strings.Split(to, "/"), todo...)
 	}
 	return false
 }
 
-// sizes holds what the entries say of their sizes to the limits, before any of
-// them is read.
+// sizes checks the sizes that entries declare against the limits, before any
+// entry is read.
 func (c *checker) sizes(files []*zip.File) error {
 	left := c.left
 	for _, f := range files {
@@ -187,7 +188,8 @@ func (c *checker) sizes(files []*zip.File) error {
 	return nil
 }
 
-// content reads an entry's content into w and holds it to what it said.
+// content copies an entry's content to w and checks it against its declared
+// size and checksum.
 func (c *checker) content(ctx context.Context, f *zip.File, w io.Writer) error {
 	size := int64(f.UncompressedSize64)
 	r, err := f.Open()

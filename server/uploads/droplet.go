@@ -1,4 +1,4 @@
-package bits
+package uploads
 
 import (
 	"archive/tar"
@@ -12,8 +12,8 @@ import (
 )
 
 // Droplet checks an uploaded droplet: a gzipped tar of files, directories and
-// links that stays in its tree. Where symbolic links lead is left to the
-// container in which it is unpacked: buildpacks make absolute ones.
+// links, none outside its tree. Targets of symbolic links are not checked:
+// buildpacks make absolute ones, and a container confines them.
 func Droplet(ctx context.Context, f *os.File) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (d *dropletChecker) complete() error {
 	return nil
 }
 
-// invalidTar says that the archive is broken, unless err says more.
+// invalidTar wraps err as Invalid, unless it already is one.
 func invalidTar(err error) error {
 	var e *Invalid
 	if errors.As(err, &e) {

@@ -1,4 +1,4 @@
-package bits
+package uploads
 
 import (
 	"archive/zip"

@@ -1,12 +1,13 @@
-// Package near finds the name that somebody meant who wrote another one. It is pure.
-package near
+// Package near finds the known name that a misspelt one was meant to be. It is pure.
+package suggest
 
 import (
 	"fmt"
 	"strings"
 )
 
-// Hint ends the text of an error: "" or the closest of the candidates.
+// Hint returns a suffix for an error's text: " (did you mean …?)" with the
+// closest candidate, or "".
 func Hint(name string, candidates []string) string {
 	if n := Name(name, candidates); n != "" {
 		return fmt.Sprintf(" (did you mean %q?)", n)
@@ -14,8 +15,7 @@ func Hint(name string, candidates []string) string {
 	return ""
 }
 
-// Name is the candidate that a slip of the keyboard or of the eye would
-// make name of, or "".
+// Name returns the candidate within a few typing errors of name, or "".
 func Name(name string, candidates []string) (best string) {
 	const maxLen, maxCandidates = 64, 200
 	name = strings.ToLower(name[:min(len(name), maxLen)])
@@ -34,8 +34,8 @@ func Name(name string, candidates []string) (best string) {
 	return best
 }
 
-// distance is how many characters have to be changed, added, dropped or
-// swapped with their neighbour to make b of a.
+// distance returns the Damerau-Levenshtein distance: how many characters to
+// change, add, drop or swap with a neighbour to turn a into b.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

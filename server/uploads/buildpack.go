@@ -1,4 +1,4 @@
-package bits
+package uploads
 
 import (
 	"archive/zip"
@@ -17,8 +17,8 @@ import (
 // bytes.
 const maxManifest = 1 << 20
 
-// Buildpack checks an uploaded buildpack, and gives the stack that its
-// manifest.yml names: "" for none.
+// Buildpack checks an uploaded buildpack and returns the stack that its
+// manifest.yml names, or "".
 func Buildpack(ctx context.Context, f *os.File) (stack string, err error) {
 	p := &packer{ctx: ctx, upload: Upload{Zip: f, Limits: DefaultLimits}, check: newChecker(DefaultLimits)}
 	if err := p.openZip(); err != nil {
@@ -41,8 +41,8 @@ func Buildpack(ctx context.Context, f *os.File) (stack string, err error) {
 	return p.manifestStack()
 }
 
-// holdsBuildpack finds a buildpack's programs, at the root or in a directory
-// of it, as archives of git hosts have them.
+// holdsBuildpack reports whether the zip has a buildpack's programs, at the root
+// or in one directory, as in archives of git hosts.
 func (p *packer) holdsBuildpack() bool {
 	return slices.ContainsFunc(p.zip.File, func(f *zip.File) bool {
 		name := path.Clean(f.Name)
