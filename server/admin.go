@@ -27,10 +27,10 @@ func AdminPassword(dataDir string) (string, error) {
 
 // adminPassword is the configured password, else the kept one, else a new one.
 // It is kept, so that `cupola credentials` can tell it.
-func (h *house) adminPassword() (string, error) {
-	password := h.AdminPassword
+func (d *daemon) adminPassword() (string, error) {
+	password := d.AdminPassword
 	if password == "" {
-		kept, err := AdminPassword(h.DataDir)
+		kept, err := AdminPassword(d.DataDir)
 		if err == nil && kept != "" {
 			return kept, nil
 		}
@@ -39,14 +39,14 @@ func (h *house) adminPassword() (string, error) {
 		}
 		password = strings.ToLower(rand.Text()[:20])
 	}
-	return password, durable.Ensure(passwordFile(h.DataDir), []byte(password+"\n"), 0o600)
+	return password, durable.Ensure(passwordFile(d.DataDir), []byte(password+"\n"), 0o600)
 }
 
 // visibleAtOnce is how many apps are looked for in one query.
 const visibleAtOnce = 1000
 
 // markVisible marks the apps that whom a token speaks for sees.
-func (h *house) markVisible(tx *store.Tx, id api.Identity, appGUIDs []string, seen map[string]bool) error {
+func (d *daemon) markVisible(tx *store.Tx, id api.Identity, appGUIDs []string, seen map[string]bool) error {
 	guid, kind := id.UserGUID, "user"
 	if guid == "" {
 		guid, kind = id.ClientID, "client"

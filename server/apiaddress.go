@@ -17,8 +17,8 @@ func apiFile(dataDir string) string { return filepath.Join(dataDir, "api") }
 
 // sayAPI writes the file. Whoever comes before the daemon serves waits in the
 // listener.
-func (h *house) sayAPI(context.Context) error {
-	return keepLine(apiFile(h.DataDir), localURL(h.HTTP))
+func (d *daemon) sayAPI(context.Context) error {
+	return keepLine(apiFile(d.DataDir), localURL(d.HTTP))
 }
 
 // localURL is how this machine reaches a listener. One at all addresses is at

@@ -48,8 +48,8 @@ func Leaks(ctx context.Context, c Config) ([]doctor.Leak, error) {
 
 // ownLeaks asks the daemon of the data directory, or looks in its place.
 func ownLeaks(ctx context.Context, c Config) ([]doctor.Leak, error) {
-	h := &house{Config: c}
-	err := h.openDir(ctx)
+	d := &daemon{Config: c}
+	err := d.openDir(ctx)
 	if errors.Is(err, errInUse) {
 		var lines []string
 		if err := newControl(c.DataDir).get(ctx, "/leaks", &lines); err != nil {
@@ -60,8 +60,8 @@ func ownLeaks(ctx context.Context, c Config) ([]doctor.Leak, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer h.close()
-	lines, err := h.stillLeaks(ctx)
+	defer d.close()
+	lines, err := d.stillLeaks(ctx)
 	return containerLeaks(c, lines), err
 }
 
@@ -75,37 +75,37 @@ func containerLeaks(c Config, lines []string) (leaks []doctor.Leak) {
 
 // stillLeaks is the cell's Leaks without a network that is made ready for
 // containers: an audit leaves nothing behind.
-func (h *house) stillLeaks(ctx context.Context) ([]string, error) {
-	for _, open := range []func(context.Context) error{h.openStore, h.openRoots, h.openContainers} {
+func (d *daemon) stillLeaks(ctx context.Context) ([]string, error) {
+	for _, open := range []func(context.Context) error{d.openStore, d.openRoots, d.openContainers} {
 		if err := open(ctx); err != nil {
 			return nil, err
 		}
 	}
-	audit, err := cell.New(cell.Config{Dir: h.path("cell"), Containers: cell.Engine(h.containers), Network: stillNetwork{ids: h.path("netns", "ids")}, RootFS: h.roots, Files: h.files, Log: h.Log})
+	audit, err := cell.New(cell.Config{Dir: d.path("cell"), Containers: cell.Engine(d.containers), Network: stillNetwork{ids: d.path("netns", "ids")}, RootFS: d.roots, Files: d.files, Log: d.Log})
 	if err != nil {
 		return nil, err
 	}
 	leaks, err := audit.Leaks(ctx)
-	return leaks, errors.Join(err, h.unopenContainers())
+	return leaks, errors.Join(err, d.unopenContainers())
 }
 
 // unopenContainers takes away what containers share, if there are none: the
 // audit may have put it there.
-func (h *house) unopenContainers() error {
-	ids, err := h.containerIDs()
+func (d *daemon) unopenContainers() error {
+	ids, err := d.containerIDs()
 	if err != nil || len(ids) > 0 {
 		return err
 	}
-	return h.containers.Teardown()
+	return d.containers.Teardown()
 }
 
 // leaks is what a daemon says of itself.
-func (h *house) leaks(ctx context.Context) ([]string, error) {
-	lines, err := h.cell.Leaks(ctx)
+func (d *daemon) leaks(ctx context.Context) ([]string, error) {
+	lines, err := d.cell.Leaks(ctx)
 	if err != nil {
 		return nil, err
 	}
-	first, err := h.network.Stray()
+	first, err := d.network.Stray()
 	if err != nil || len(first) == 0 {
 		return lines, err
 	}
@@ -114,7 +114,7 @@ func (h *house) leaks(ctx context.Context) ([]string, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	second, err := h.network.Stray()
+	second, err := d.network.Stray()
 	stray := slices.DeleteFunc(first, func(s string) bool { return !slices.Contains(second, s) })
 	return append(lines, stray...), err
 }

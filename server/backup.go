@@ -56,13 +56,13 @@ func Backup(ctx context.Context, c Config, o BackupOptions, w io.Writer, progres
 
 // backupPlain writes the tar.
 func backupPlain(ctx context.Context, c Config, o BackupOptions, out *meter) error {
-	h := &house{Config: c}
-	err := h.openDir(ctx)
+	d := &daemon{Config: c}
+	err := d.openDir(ctx)
 	if errors.Is(err, errInUse) {
 		return newControl(c.DataDir).backup(ctx, o, out)
 	}
-	defer h.close()
-	for _, open := range []func(context.Context) error{h.openStore, h.openRoots, h.openVolumes} {
+	defer d.close()
+	for _, open := range []func(context.Context) error{d.openStore, d.openRoots, d.openVolumes} {
 		if err == nil {
 			err = open(ctx)
 		}
@@ -70,12 +70,12 @@ func backupPlain(ctx context.Context, c Config, o BackupOptions, out *meter) err
 	if err != nil {
 		return err
 	}
-	return h.backup(ctx, o, func(size int64) io.Writer { out.total = size; return out })
+	return d.backup(ctx, o, func(size int64) io.Writer { out.total = size; return out })
 }
 
 // sweepBackups takes away what backups left that were killed.
-func (h *house) sweepBackups() error {
-	stale, err := filepath.Glob(h.path(backupPrefix + "*"))
+func (d *daemon) sweepBackups() error {
+	stale, err := filepath.Glob(d.path(backupPrefix + "*"))
 	for _, dir := range stale {
 		err = errors.Join(err, os.RemoveAll(dir))
 	}
@@ -106,14 +106,14 @@ func (m *meter) Write(p []byte) (int, error) {
 }
 
 // backup gathers a backup and writes it to what begin gives, which is told its size.
-func (h *house) backup(ctx context.Context, o BackupOptions, begin func(size int64) io.Writer) (err error) {
-	dir, err := os.MkdirTemp(h.DataDir, backupPrefix)
+func (d *daemon) backup(ctx context.Context, o BackupOptions, begin func(size int64) io.Writer) (err error) {
+	dir, err := os.MkdirTemp(d.DataDir, backupPrefix)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	m := backup.Manifest{Version: o.Version, Created: time.Now().UTC().Truncate(time.Second)}
-	if err := h.gather(ctx, dir, o, &m); err != nil {
+	if err := d.gather(ctx, dir, o, &m); err != nil {
 		return err
 	}
 	source, err := backup.NewSource(ctx, dir, m)
@@ -125,30 +125,30 @@ func (h *house) backup(ctx context.Context, o BackupOptions, begin func(size int
 
 // gather links or copies all that belongs to a backup into dir, so that nobody
 // can take it away.
-func (h *house) gather(ctx context.Context, dir string, o BackupOptions, m *backup.Manifest) error {
-	kept, err := h.gatherRows(ctx, dir, o, m)
+func (d *daemon) gather(ctx context.Context, dir string, o BackupOptions, m *backup.Manifest) error {
+	kept, err := d.gatherRows(ctx, dir, o, m)
 	if err != nil {
 		return err
 	}
 	defer kept.Release()
-	if err := errors.Join(h.gatherKeys(dir), h.gatherVolumes(ctx, dir, o, m)); err != nil {
+	if err := errors.Join(d.gatherKeys(dir), d.gatherVolumes(ctx, dir, o, m)); err != nil {
 		return err
 	}
 	if o.Reference {
-		return h.nameStacks(kept, dir, m)
+		return d.nameStacks(kept, dir, m)
 	}
-	return h.gatherStacks(ctx, kept, dir)
+	return d.gatherStacks(ctx, kept, dir)
 }
 
 // gatherRows takes the database, and what it names before any of that can go.
-func (h *house) gatherRows(ctx context.Context, dir string, o BackupOptions, m *backup.Manifest) (*rootfs.Kept, error) {
-	h.keeping.Lock()
-	defer h.keeping.Unlock()
+func (d *daemon) gatherRows(ctx context.Context, dir string, o BackupOptions, m *backup.Manifest) (*rootfs.Kept, error) {
+	d.gcMu.Lock()
+	defer d.gcMu.Unlock()
 	db := filepath.Join(dir, "db")
 	if err := os.Mkdir(db, 0o700); err != nil {
 		return nil, err
 	}
-	if err := h.store.Snapshot(ctx, db); err != nil {
+	if err := d.store.Snapshot(ctx, db); err != nil {
 		return nil, fmt.Errorf("copy the database: %w", err)
 	}
 	contents, err := store.Inspect(ctx, db)
@@ -157,15 +157,15 @@ func (h *house) gatherRows(ctx context.Context, dir string, o BackupOptions, m *
 	}
 	m.Schema = contents.Schema
 	for _, digest := range contents.Blobs {
-		if err := h.gatherBlob(dir, digest); err != nil {
+		if err := d.gatherBlob(dir, digest); err != nil {
 			return nil, err
 		}
 	}
-	needed, err := h.imagesOf(ctx, db)
+	needed, err := d.imagesOf(ctx, db)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := h.roots.Keep(func(digest string) bool { return needed[digest] })
+	kept, err := d.roots.Keep(func(digest string) bool { return needed[digest] })
 	if err != nil || o.Reference {
 		return kept, err
 	}
@@ -176,8 +176,8 @@ func (h *house) gatherRows(ctx context.Context, dir string, o BackupOptions, m *
 	return kept, nil
 }
 
-func (h *house) gatherBlob(dir, digest string) error {
-	from, err := h.blobs.Path(digest)
+func (d *daemon) gatherBlob(dir, digest string) error {
+	from, err := d.blobs.Path(digest)
 	if err != nil {
 		return fmt.Errorf("the database names a blob that is lost or damaged: %w", err)
 	}
@@ -189,12 +189,12 @@ func (h *house) gatherBlob(dir, digest string) error {
 }
 
 // imagesOf are the images that the rows of a copy of the database need.
-func (h *house) imagesOf(ctx context.Context, db string) (map[string]bool, error) {
-	s, err := store.Open(store.Config{Dir: db, Log: h.Log})
+func (d *daemon) imagesOf(ctx context.Context, db string) (map[string]bool, error) {
+	s, err := store.Open(store.Config{Dir: db, Log: d.Log})
 	if err != nil {
 		return nil, err
 	}
-	needed, err := localStacks{&house{Config: h.Config, store: s, roots: h.roots}}.pinned(ctx)
+	needed, err := localStacks{&daemon{Config: d.Config, store: s, roots: d.roots}}.pinned(ctx)
 	return needed, errors.Join(err, s.Close())
 }
 
@@ -217,14 +217,14 @@ func gatherImages(kept *rootfs.Kept, dir string) error {
 // again: its keys, its authorities, the admin's password.
 var keyFiles = []string{"ca.pem", "ssh_host_key", "db/ca.key", "db/admin-password", "db/bbs/*.crt", "db/bbs/*.key", "identity/ca.crt", "identity/ca.key"}
 
-func (h *house) gatherKeys(dir string) error {
+func (d *daemon) gatherKeys(dir string) error {
 	for _, pattern := range keyFiles {
-		found, err := filepath.Glob(h.path(pattern))
+		found, err := filepath.Glob(d.path(pattern))
 		if err != nil {
 			return err
 		}
 		for _, file := range found {
-			name, err := filepath.Rel(h.DataDir, file)
+			name, err := filepath.Rel(d.DataDir, file)
 			if err != nil {
 				return err
 			}
@@ -245,7 +245,7 @@ func copySmall(from, to string) error {
 }
 
 // gatherStacks packs the stacks that are not every cupola's own.
-func (h *house) gatherStacks(ctx context.Context, kept *rootfs.Kept, dir string) error {
+func (d *daemon) gatherStacks(ctx context.Context, kept *rootfs.Kept, dir string) error {
 	for _, st := range kept.Stacks {
 		to := filepath.Join(dir, backup.StacksDir, st.Name)
 		if err := os.MkdirAll(to, 0o700); err != nil {
@@ -261,15 +261,15 @@ func (h *house) gatherStacks(ctx context.Context, kept *rootfs.Kept, dir string)
 		if !st.HasTree {
 			continue
 		}
-		if err := errors.Join(h.gatherLock(st.Name, filepath.Join(to, "lock.json")), gatherTree(ctx, kept, st.Name, filepath.Join(to, "fs.tar"))); err != nil {
+		if err := errors.Join(d.gatherLock(st.Name, filepath.Join(to, "lock.json")), gatherTree(ctx, kept, st.Name, filepath.Join(to, "fs.tar"))); err != nil {
 			return fmt.Errorf("pack the stack %s: %w", st.Name, err)
 		}
 	}
 	return nil
 }
 
-func (h *house) gatherLock(stack, to string) error {
-	lock, err := h.roots.Lock(stack)
+func (d *daemon) gatherLock(stack, to string) error {
+	lock, err := d.roots.Lock(stack)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -288,7 +288,7 @@ func gatherTree(ctx context.Context, kept *rootfs.Kept, stack, to string) error 
 }
 
 // nameStacks names what is not packed.
-func (h *house) nameStacks(kept *rootfs.Kept, dir string, m *backup.Manifest) error {
+func (d *daemon) nameStacks(kept *rootfs.Kept, dir string, m *backup.Manifest) error {
 	for _, i := range kept.Images {
 		ref, err := rootfs.ParseReference(i.Reference)
 		if err != nil {
@@ -299,7 +299,7 @@ func (h *house) nameStacks(kept *rootfs.Kept, dir string, m *backup.Manifest) er
 	for _, st := range kept.Stacks {
 		m.Left = append(m.Left, backup.Left{Kind: "stack", Name: st.Name, Origin: st.Origin})
 		if st.HasTree {
-			if err := h.gatherLock(st.Name, filepath.Join(dir, backup.LocksDir, st.Name+".json")); err != nil {
+			if err := d.gatherLock(st.Name, filepath.Join(dir, backup.LocksDir, st.Name+".json")); err != nil {
 				return err
 			}
 		}
@@ -314,7 +314,7 @@ const (
 	backupError = "Cupola-Error"
 )
 
-func (h *house) serveBackup(w http.ResponseWriter, r *http.Request) {
+func (d *daemon) serveBackup(w http.ResponseWriter, r *http.Request) {
 	var o BackupOptions
 	if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -322,7 +322,7 @@ func (h *house) serveBackup(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Trailer", backupError)
 	begun := false
-	err := h.backup(r.Context(), o, func(size int64) io.Writer {
+	err := d.backup(r.Context(), o, func(size int64) io.Writer {
 		begun = true
 		w.Header().Set(backupSize, strconv.FormatInt(size, 10))
 		return w

@@ -58,12 +58,12 @@ func volumesOf(ctx context.Context, db string) (map[string]namedVolume, error) {
 // gatherVolumes copies the volumes that the database in dir names, one after
 // the other. Who writes to one waits for its copy alone. A volume that was
 // removed since the database was copied is only named.
-func (h *house) gatherVolumes(ctx context.Context, dir string, o BackupOptions, m *backup.Manifest) error {
+func (d *daemon) gatherVolumes(ctx context.Context, dir string, o BackupOptions, m *backup.Manifest) error {
 	all, err := volumesOf(ctx, filepath.Join(dir, "db"))
 	if err != nil {
 		return err
 	}
-	there, err := h.volumes.List()
+	there, err := d.volumes.List()
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (h *house) gatherVolumes(ctx context.Context, dir string, o BackupOptions, 
 		v := all[name]
 		kept := slices.Contains(there, name)
 		if kept && !o.WithoutVolumes {
-			err := h.gatherVolume(ctx, dir, name, cmp.Or(o.Hold, defaultHold))
+			err := d.gatherVolume(ctx, dir, name, cmp.Or(o.Hold, defaultHold))
 			if err == nil {
 				m.Volumes = append(m.Volumes, backup.Volume{Name: name, Bytes: v.Bytes, Shared: v.Shared})
 				continue
@@ -87,7 +87,7 @@ func (h *house) gatherVolumes(ctx context.Context, dir string, o BackupOptions, 
 	return nil
 }
 
-func (h *house) gatherVolume(ctx context.Context, dir, name string, within time.Duration) error {
+func (d *daemon) gatherVolume(ctx context.Context, dir, name string, within time.Duration) error {
 	to := filepath.Join(dir, filepath.FromSlash(backup.TreeName(name)))
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (h *house) gatherVolume(ctx context.Context, dir, name string, within time.
 	if err != nil {
 		return err
 	}
-	err = h.volumes.Save(ctx, name, within, f)
+	err = d.volumes.Save(ctx, name, within, f)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return errors.Join(err, os.Remove(to))
 	}

@@ -45,10 +45,10 @@ func bbsAddress(dataDir string) string { return filepath.Join(bbsDir(dataDir), "
 // ownFiles says, after the address, that others make the certificates.
 const ownFiles = "certificates of one's own"
 
-func (h *house) openBBS() {
-	h.bbs = bbs.New(bbs.Config{Store: h.store, Rows: h.wishes, AppTables: h.loop.AppTables(), Look: h.loop.Look, Cells: h.presences, Log: h.Log,
+func (d *daemon) openBBS() {
+	d.bbs = bbs.New(bbs.Config{Store: d.store, Rows: d.desired, AppTables: d.loop.AppTables(), Look: d.loop.Look, Cells: d.presences, Log: d.Log,
 		Apps: func(ctx context.Context) (list []bbs.App, err error) {
-			apps, err := h.loop.Apps(ctx)
+			apps, err := d.loop.Apps(ctx)
 			for _, a := range apps {
 				list = append(list, bbs.App(a))
 			}
@@ -56,8 +56,8 @@ func (h *house) openBBS() {
 		}})
 }
 
-func (h *house) presences() (all []lrp.Cell) {
-	for _, p := range h.cell.Parts() {
+func (d *daemon) presences() (all []lrp.Cell) {
+	for _, p := range d.cell.Parts() {
 		all = append(all, p.Presence())
 	}
 	return all
@@ -65,34 +65,34 @@ func (h *house) presences() (all []lrp.Cell) {
 
 // runBBS runs what goes on without clients: tasks have callbacks also when the
 // listener was taken away.
-func (h *house) runBBS(ctx context.Context) error { return h.bbs.Run(ctx) }
+func (d *daemon) runBBS(ctx context.Context) error { return d.bbs.Run(ctx) }
 
 // prepareBBS writes what clients of l need, if there is one, before the daemon
 // says that it is ready.
-func (h *house) prepareBBS(l net.Listener) (err error) {
+func (d *daemon) prepareBBS(l net.Listener) (err error) {
 	if l == nil {
 		return nil
 	}
-	if h.bbsTLSNow, err = newRenewed(bbsRenewal, h.bbsTLS, h.Log); err != nil {
+	if d.bbsTLSNow, err = newRenewed(bbsRenewal, d.bbsTLS, d.Log); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(bbsDir(h.DataDir), 0o700); err != nil {
+	if err := os.MkdirAll(bbsDir(d.DataDir), 0o700); err != nil {
 		return err
 	}
-	said := h.BBS + "\n"
-	if h.BBSFiles != (BBSFiles{}) {
+	said := d.BBS + "\n"
+	if d.BBSFiles != (BBSFiles{}) {
 		said += ownFiles + "\n"
 	}
-	return durable.Ensure(bbsAddress(h.DataDir), []byte(said), 0o600)
+	return durable.Ensure(bbsAddress(d.DataDir), []byte(said), 0o600)
 }
 
 // serveBBS answers the clients of l, if there is one.
-func (h *house) serveBBS(ctx context.Context, l net.Listener) error {
+func (d *daemon) serveBBS(ctx context.Context, l net.Listener) error {
 	if l == nil {
 		return nil
 	}
-	return h.bbs.Serve(ctx, l, &tls.Config{MinVersion: tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return h.bbsTLSNow.get(), nil }})
+	return d.bbs.Serve(ctx, l, &tls.Config{MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return d.bbsTLSNow.get(), nil }})
 }
 
 // bbsRenewal is how often the certificates of the BBS API are looked at: ours, to
@@ -100,8 +100,8 @@ func (h *house) serveBBS(ctx context.Context, l net.Listener) error {
 const bbsRenewal = 24 * time.Hour
 
 // bbsTLS is how the BBS API speaks.
-func (h *house) bbsTLS() (*tls.Config, error) {
-	files, err := h.bbsFiles()
+func (d *daemon) bbsTLS() (*tls.Config, error) {
+	files, err := d.bbsFiles()
 	if err != nil {
 		return nil, fmt.Errorf("make the certificates of the BBS API: %w", err)
 	}
@@ -112,19 +112,19 @@ func (h *house) bbsTLS() (*tls.Config, error) {
 	return config, nil
 }
 
-func (h *house) bbsFiles() (bbs.Files, error) {
-	if own := h.BBSFiles; own != (BBSFiles{}) {
+func (d *daemon) bbsFiles() (bbs.Files, error) {
+	if own := d.BBSFiles; own != (BBSFiles{}) {
 		return bbs.Files{CA: own.CA, ServerCert: own.Cert, ServerKey: own.Key}, nil
 	}
 	// Diego's own name for it is among them, for clients that insist on one.
-	hosts := []string{"localhost", "bbs.service.cf.internal", h.APIHost()}
+	hosts := []string{"localhost", "bbs.service.cf.internal", d.APIHost()}
 	for _, ip := range addresses() {
 		hosts = append(hosts, ip.String())
 	}
-	if host, _, err := net.SplitHostPort(h.BBS); err == nil && net.ParseIP(host) == nil {
+	if host, _, err := net.SplitHostPort(d.BBS); err == nil && net.ParseIP(host) == nil {
 		hosts = append(hosts, host)
 	}
-	return bbs.Make(bbsDir(h.DataDir), hosts)
+	return bbs.Make(bbsDir(d.DataDir), hosts)
 }
 
 // BBSClient is what a client of the BBS API needs. The files are "" where others

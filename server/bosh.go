@@ -17,14 +17,14 @@ import (
 	"cupola/store/cf"
 )
 
-func (h *house) openDirector() {
-	h.director = director.New(director.Config{Store: h.store, Volumes: h.volumes, Resolve: h.resolve, AZ: h.cellsOf, Log: h.Log})
+func (d *daemon) openDirector() {
+	d.director = director.New(director.Config{Store: d.store, Volumes: d.volumes, Resolve: d.resolve, AZ: d.cellsOf, Log: d.Log})
 }
 
 // cellsOf are the tags of an AZ that is made of logical cells: its name, if a
 // cell has that as a tag.
-func (h *house) cellsOf(az string) []string {
-	for _, p := range h.cell.Parts() {
+func (d *daemon) cellsOf(az string) []string {
+	for _, p := range d.cell.Parts() {
 		if (lrp.Constraint{Require: []string{az}}).Allows(p.Presence().Tags) && az != "" {
 			return []string{az}
 		}
@@ -33,20 +33,20 @@ func (h *house) cellsOf(az string) []string {
 }
 
 // resolve brings the images of a manifest here, and renders their jobs.
-func (h *house) resolve(ctx context.Context, r director.Request) (*bosh.Deployment, error) {
-	box := sandbox.New(sandbox.Config{Containers: h.containers, Roots: h.roots, Users: h.owners, States: h.path("cell"), Log: h.Log})
+func (d *daemon) resolve(ctx context.Context, r director.Request) (*bosh.Deployment, error) {
+	box := sandbox.New(sandbox.Config{Containers: d.containers, Roots: d.roots, Users: d.owners, States: d.path("cell"), Log: d.Log})
 	images := box.NewImages(func(ctx context.Context, reference string, as manifest.Credentials) (string, error) {
 		r.Say("Downloading release image", reference)
-		return h.pullRelease(ctx, reference, as)
+		return d.pullRelease(ctx, reference, as)
 	})
 	defer func() {
 		if err := images.Close(); err != nil {
-			h.Log.WarnContext(ctx, "release images were not unmounted", "err", err)
+			d.Log.WarnContext(ctx, "release images were not unmounted", "err", err)
 		}
 	}()
 	ruby := func(ctx context.Context, program, input []byte) ([]byte, error) {
 		r.Say("Rendering templates", "ruby")
-		run, err := h.ruby(ctx, box, images)
+		run, err := d.ruby(ctx, box, images)
 		if err != nil {
 			return nil, err
 		}
@@ -60,9 +60,9 @@ func (h *house) resolve(ctx context.Context, r director.Request) (*bosh.Deployme
 }
 
 // ruby is what runs Ruby: a release image's, or a stack's.
-func (h *house) ruby(ctx context.Context, box *sandbox.Sandbox, images *sandbox.Images) (erb.Ruby, error) {
+func (d *daemon) ruby(ctx context.Context, box *sandbox.Sandbox, images *sandbox.Images) (erb.Ruby, error) {
 	from := images.All()
-	for _, s := range h.roots.Stacks() {
+	for _, s := range d.roots.Stacks() {
 		from = append(from, string(rootfs.SchemePreloaded)+":"+s.Name)
 	}
 	run, _, err := box.Ruby(ctx, from...)
@@ -72,8 +72,8 @@ func (h *house) ruby(ctx context.Context, box *sandbox.Sandbox, images *sandbox.
 	return run, err
 }
 
-func (h *house) pullRelease(ctx context.Context, reference string, as manifest.Credentials) (string, error) {
-	img, err := h.pull(ctx, reconcile.ImagePull{Reference: reference, Credential: cf.Credential{Username: as.Username, Password: as.Password}, Say: func(string) {}})
+func (d *daemon) pullRelease(ctx context.Context, reference string, as manifest.Credentials) (string, error) {
+	img, err := d.pull(ctx, reconcile.ImagePull{Reference: reference, Credential: cf.Credential{Username: as.Username, Password: as.Password}, Say: func(string) {}})
 	return img.Reference, err
 }
 

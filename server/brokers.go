@@ -15,18 +15,18 @@ import (
 )
 
 // newBrokers makes the loop that asks service brokers.
-func (h *house) newBrokers() (*broker.Loop, error) {
-	roots, err := h.brokerRoots()
+func (d *daemon) newBrokers() (*broker.Loop, error) {
+	roots, err := d.brokerRoots()
 	if err != nil {
 		return nil, err
 	}
-	client := osb.New(osb.Config{APIInfo: strings.TrimPrefix(h.apiURL(), "http://") + "/", RootCAs: roots})
-	return broker.New(broker.Config{Store: h.store, Client: client, Log: h.Log, Front: h.frontOf, Where: h.egress()}), nil
+	client := osb.New(osb.Config{APIInfo: strings.TrimPrefix(d.apiURL(), "http://") + "/", RootCAs: roots})
+	return broker.New(broker.Config{Store: d.store, Client: client, Log: d.Log, Front: d.frontOf, Where: d.egress()}), nil
 }
 
 // parameters asks a broker for the parameters of what it has.
-func (h *house) parameters(ctx context.Context, q api.ParameterQuery) (json.RawMessage, error) {
-	text, err := h.brokers.Parameters(ctx, q.InstanceGUID, q.BindingGUID, q.Actor)
+func (d *daemon) parameters(ctx context.Context, q api.ParameterQuery) (json.RawMessage, error) {
+	text, err := d.brokers.Parameters(ctx, q.InstanceGUID, q.BindingGUID, q.Actor)
 	if e, ok := errors.AsType[*osb.Error](err); ok {
 		err = cf.Errorf(cf.BrokerFailed, "%s", e.Detail)
 	}
@@ -35,15 +35,15 @@ func (h *house) parameters(ctx context.Context, q api.ParameterQuery) (json.RawM
 
 // brokerRoots are the authorities that certificates of brokers are trusted by:
 // the machine's, and our own, since a broker may be an app.
-func (h *house) brokerRoots() (*x509.CertPool, error) {
+func (d *daemon) brokerRoots() (*x509.CertPool, error) {
 	roots, err := x509.SystemCertPool()
 	if err != nil {
 		roots = x509.NewCertPool()
 	}
-	if h.HTTPS == "off" {
+	if d.HTTPS == "off" {
 		return roots, nil
 	}
-	ca, err := h.authority()
+	ca, err := d.authority()
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +52,8 @@ func (h *house) brokerRoots() (*x509.CertPool, error) {
 }
 
 // frontOf is the address at which the router listens on a port; "" for none.
-func (h *house) frontOf(port string) string {
-	for _, listens := range []string{h.HTTP, h.HTTPS} {
+func (d *daemon) frontOf(port string) string {
+	for _, listens := range []string{d.HTTP, d.HTTPS} {
 		host, p, err := net.SplitHostPort(listens)
 		if err != nil || p != port {
 			continue

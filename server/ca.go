@@ -16,8 +16,8 @@ import (
 
 // authority is the CA of this machine, which is made at the first start. Its key
 // lies in the database's directory, which only root may enter.
-func (h *house) authority() (*authority.Authority, error) {
-	return authority.Open(authority.Config{CertFile: h.path("ca.pem"), KeyFile: h.path("db", "ca.key"), Name: "cupola CA"})
+func (d *daemon) authority() (*authority.Authority, error) {
+	return authority.Open(authority.Config{CertFile: d.path("ca.pem"), KeyFile: d.path("db", "ca.key"), Name: "cupola CA"})
 }
 
 // httpsRenewal is how often the certificate of the HTTPS listener, which is good
@@ -25,24 +25,24 @@ func (h *house) authority() (*authority.Authority, error) {
 const httpsRenewal = 30 * 24 * time.Hour
 
 // httpsTLS is how the HTTPS listener speaks.
-func (h *house) httpsTLS() (*tls.Config, error) {
-	cert, err := newRenewed(httpsRenewal, h.certificate, h.Log)
+func (d *daemon) httpsTLS() (*tls.Config, error) {
+	cert, err := newRenewed(httpsRenewal, d.certificate, d.Log)
 	if err != nil {
 		return nil, err
 	}
-	return h.guarding(&tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return cert.get(), nil }}), nil
+	return d.guarding(&tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return cert.get(), nil }}), nil
 }
 
 // certificate makes a certificate of the HTTPS listener, signed by the CA of
 // this machine. A client that is given <data>/ca.pem trusts it.
-func (h *house) certificate() (*tls.Certificate, error) {
-	return h.certificateFor([]string{h.APIHost(), "localhost", h.Domain, "*." + h.Domain}, addresses())
+func (d *daemon) certificate() (*tls.Certificate, error) {
+	return d.certificateFor([]string{d.APIHost(), "localhost", d.Domain, "*." + d.Domain}, addresses())
 }
 
 // certificateFor makes one for names, the first of which is its subject, and
 // addresses.
-func (h *house) certificateFor(names []string, ips []net.IP) (*tls.Certificate, error) {
-	ca, err := h.authority()
+func (d *daemon) certificateFor(names []string, ips []net.IP) (*tls.Certificate, error) {
+	ca, err := d.authority()
 	if err != nil {
 		return nil, err
 	}

@@ -38,9 +38,9 @@ func inSocketDir(dataDir string, do func(name string) error) error {
 
 // serveControl answers other commands of cupola, until ctx ends. It calls
 // listening when they can reach it.
-func (h *house) serveControl(ctx context.Context, listening func()) error {
+func (d *daemon) serveControl(ctx context.Context, listening func()) error {
 	var l *net.UnixListener
-	err := inSocketDir(h.DataDir, func(name string) (err error) {
+	err := inSocketDir(d.DataDir, func(name string) (err error) {
 		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err // of a daemon that was killed
 		}
@@ -48,7 +48,7 @@ func (h *house) serveControl(ctx context.Context, listening func()) error {
 		return err
 	})
 	if isDiskFault(err) {
-		h.Log.ErrorContext(ctx, "cupola's commands do not reach this daemon until it is restarted: free space on the data directory's disk", "err", err)
+		d.Log.ErrorContext(ctx, "cupola's commands do not reach this daemon until it is restarted: free space on the data directory's disk", "err", err)
 		listening()
 		return nil
 	}
@@ -57,21 +57,21 @@ func (h *house) serveControl(ctx context.Context, listening func()) error {
 	}
 	l.SetUnlinkOnClose(false) // the name it was made by does not last
 	listening()
-	srv := &http.Server{Handler: h.control(), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	srv := &http.Server{Handler: d.control(), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()
-	defer os.Remove(h.path(controlSocket))
+	defer os.Remove(d.path(controlSocket))
 	if err := srv.Serve(fault.Listener("control", l)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
 }
 
-func (h *house) control() http.Handler {
-	stacks := localStacks{h}
+func (d *daemon) control() http.Handler {
+	stacks := localStacks{d}
 	mux := http.NewServeMux()
-	mux.Handle("GET /leaks", answer(func(r *http.Request) (any, error) { return h.leaks(r.Context()) }))
-	mux.Handle("GET /data-services", answer(func(r *http.Request) (any, error) { return h.dataInstances(r.Context()) }))
+	mux.Handle("GET /leaks", answer(func(r *http.Request) (any, error) { return d.leaks(r.Context()) }))
+	mux.Handle("GET /data-services", answer(func(r *http.Request) (any, error) { return d.dataInstances(r.Context()) }))
 	mux.Handle("GET /stacks", answer(func(r *http.Request) (any, error) { return stacks.List(r.Context()) }))
 	mux.Handle("DELETE /stacks/{name}", answer(func(r *http.Request) (any, error) { return stacks.Remove(r.Context(), r.PathValue("name")) }))
 	mux.Handle("GET /inspect", answer(func(r *http.Request) (any, error) { return stacks.Inspect(r.Context(), r.URL.Query().Get("name")) }))
@@ -79,10 +79,10 @@ func (h *house) control() http.Handler {
 	mux.Handle("POST /stacks/import", stream(stacks.Import))
 	mux.Handle("POST /stacks/pull", stream(stacks.Pull))
 	mux.Handle("POST /stacks/export", stream(stacks.Export))
-	mux.HandleFunc("POST /backup", h.serveBackup)
-	mux.Handle("POST /database/check", answer(func(r *http.Request) (any, error) { return struct{}{}, h.checkDatabase(r.Context()) }))
-	mux.Handle("GET /token-keys", answer(func(*http.Request) (any, error) { return h.uaa.Keys(), nil }))
-	mux.Handle("POST /token-keys", answer(func(r *http.Request) (any, error) { return h.uaa.Rotate(r.Context(), r.URL.Query().Has("forget")) }))
+	mux.HandleFunc("POST /backup", d.serveBackup)
+	mux.Handle("POST /database/check", answer(func(r *http.Request) (any, error) { return struct{}{}, d.checkDatabase(r.Context()) }))
+	mux.Handle("GET /token-keys", answer(func(*http.Request) (any, error) { return d.uaa.Keys(), nil }))
+	mux.Handle("POST /token-keys", answer(func(r *http.Request) (any, error) { return d.uaa.Rotate(r.Context(), r.URL.Query().Has("forget")) }))
 	mux.Handle("GET /images", answer(func(r *http.Request) (any, error) { return stacks.Images(r.Context()) }))
 	mux.Handle("GET /image", answer(func(r *http.Request) (any, error) { return stacks.Image(r.Context(), r.URL.Query().Get("name")) }))
 	mux.Handle("POST /images/gc", answer(func(r *http.Request) (any, error) {

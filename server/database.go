@@ -28,13 +28,13 @@ const (
 
 // keepDatabase checks the whole database daily and then makes a copy of it,
 // until ctx ends. Of a damaged database there is no copy: those from before stay.
-func (h *house) keepDatabase(ctx context.Context) error {
+func (d *daemon) keepDatabase(ctx context.Context) error {
 	t := time.NewTicker(databaseLook)
 	defer t.Stop()
 	for {
-		if h.copyDue(time.Now()) {
-			if err := h.copyDatabase(ctx); err != nil && ctx.Err() == nil {
-				h.Log.ErrorContext(ctx, "the daily backup of the database was not made", "err", err)
+		if d.copyDue(time.Now()) {
+			if err := d.copyDatabase(ctx); err != nil && ctx.Err() == nil {
+				d.Log.ErrorContext(ctx, "the daily backup of the database was not made", "err", err)
 			}
 		}
 		select {
@@ -47,8 +47,8 @@ func (h *house) keepDatabase(ctx context.Context) error {
 
 // copyDue reports whether it is time for a copy. One that is from the future, by
 // a clock that was wrong, does not put it off.
-func (h *house) copyDue(now time.Time) bool {
-	all, err := backup.DatabaseCopies(h.path(DatabaseBackups))
+func (d *daemon) copyDue(now time.Time) bool {
+	all, err := backup.DatabaseCopies(d.path(DatabaseBackups))
 	if err != nil || len(all) == 0 {
 		return true
 	}
@@ -60,28 +60,28 @@ func (h *house) copyDue(now time.Time) bool {
 	return age >= interval || age < -databaseLook
 }
 
-func (h *house) copyDatabase(ctx context.Context) error {
-	if err := h.checkDatabase(ctx); err != nil {
+func (d *daemon) copyDatabase(ctx context.Context) error {
+	if err := d.checkDatabase(ctx); err != nil {
 		return err
 	}
-	size, err := h.store.Size()
+	size, err := d.store.Size()
 	if err != nil {
 		return err
 	}
-	made, err := backup.CopyDatabase(ctx, h.path(DatabaseBackups), size, time.Now(), h.store.Copy)
+	made, err := backup.CopyDatabase(ctx, d.path(DatabaseBackups), size, time.Now(), d.store.Copy)
 	if errors.Is(err, backup.ErrNoRoom) {
-		h.Log.WarnContext(ctx, "the daily backup of the database was skipped", "err", err)
+		d.Log.WarnContext(ctx, "the daily backup of the database was skipped", "err", err)
 		return nil
 	}
 	if err == nil {
-		h.Log.InfoContext(ctx, "the database was backed up", "file", made.File, "bytes", made.Bytes)
+		d.Log.InfoContext(ctx, "the database was backed up", "file", made.File, "bytes", made.Bytes)
 	}
 	return err
 }
 
 // checkDatabase reads all of the database. The error names the way back.
-func (h *house) checkDatabase(ctx context.Context) error {
-	return wayBack(h.DataDir, h.store.Check(ctx, store.Full))
+func (d *daemon) checkDatabase(ctx context.Context) error {
+	return wayBack(d.DataDir, d.store.Check(ctx, store.Full))
 }
 
 // wayBack adds to an error that says the database is damaged how to restore the
@@ -107,8 +107,8 @@ func CheckDatabase(ctx context.Context, c Config) error {
 	if _, err := os.Stat(filepath.Join(c.DataDir, "db", store.DatabaseFile)); err != nil {
 		return fmt.Errorf("there is no database to check: %w", err)
 	}
-	h := &house{Config: c}
-	err := h.openDir(ctx)
+	d := &daemon{Config: c}
+	err := d.openDir(ctx)
 	if errors.Is(err, errInUse) {
 		res, err := newControl(c.DataDir).send(ctx, http.MethodPost, "/database/check", nil)
 		if err != nil {
@@ -116,14 +116,14 @@ func CheckDatabase(ctx context.Context, c Config) error {
 		}
 		return res.Body.Close()
 	}
-	defer h.close()
+	defer d.close()
 	if err == nil {
-		err = h.openStore(ctx)
+		err = d.openStore(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	return h.checkDatabase(ctx)
+	return d.checkDatabase(ctx)
 }
 
 // RestoredDatabase is what RestoreDatabase did.
@@ -147,40 +147,40 @@ func RestoreDatabase(ctx context.Context, c Config, file string) (r RestoredData
 	if _, err := os.Stat(filepath.Join(c.DataDir, "db", store.KeyFile)); err != nil {
 		return r, fmt.Errorf("%s is not a data directory with the key that its backups need: %w", c.DataDir, err)
 	}
-	h := &house{Config: c}
-	if err := h.openDir(ctx); err != nil {
+	d := &daemon{Config: c}
+	if err := d.openDir(ctx); err != nil {
 		return r, err
 	}
-	defer h.close()
-	if r.From, r.Made, err = h.databaseCopy(file); err != nil {
+	defer d.close()
+	if r.From, r.Made, err = d.databaseCopy(file); err != nil {
 		return r, err
 	}
-	stage, err := os.MkdirTemp(h.DataDir, backupPrefix)
+	stage, err := os.MkdirTemp(d.DataDir, backupPrefix)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(stage)) }()
 	from := filepath.Join(stage, store.DatabaseFile)
-	if err := errors.Join(backup.UnpackDatabase(r.From, from), os.Link(h.path("db", store.KeyFile), filepath.Join(stage, store.KeyFile))); err != nil {
+	if err := errors.Join(backup.UnpackDatabase(r.From, from), os.Link(d.path("db", store.KeyFile), filepath.Join(stage, store.KeyFile))); err != nil {
 		return r, err
 	}
 	contents, err := store.Inspect(ctx, stage)
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", r.From, err)
 	}
-	if r.Lost, err = h.lostBlobs(contents.Blobs); err != nil {
+	if r.Lost, err = d.lostBlobs(contents.Blobs); err != nil {
 		return r, err
 	}
-	r.Aside, err = store.Replace(h.path("db"), from, time.Now().UTC().Format(".replaced-20060102T150405Z"))
+	r.Aside, err = store.Replace(d.path("db"), from, time.Now().UTC().Format(".replaced-20060102T150405Z"))
 	return r, err
 }
 
 // databaseCopy finds a copy by its file, or the last one.
-func (h *house) databaseCopy(file string) (name string, made time.Time, err error) {
+func (d *daemon) databaseCopy(file string) (name string, made time.Time, err error) {
 	if file == LatestDatabase {
-		all, err := backup.DatabaseCopies(h.path(DatabaseBackups))
+		all, err := backup.DatabaseCopies(d.path(DatabaseBackups))
 		if err != nil || len(all) == 0 {
-			return "", made, errors.Join(fmt.Errorf("there is no automatic backup in %s", h.path(DatabaseBackups)), err)
+			return "", made, errors.Join(fmt.Errorf("there is no automatic backup in %s", d.path(DatabaseBackups)), err)
 		}
 		return all[0].File, all[0].Made, nil
 	}
@@ -191,8 +191,8 @@ func (h *house) databaseCopy(file string) (name string, made time.Time, err erro
 	return file, info.ModTime(), nil
 }
 
-func (h *house) lostBlobs(digests []string) (lost int, err error) {
-	blobs, err := blob.Open(h.path("blobs"))
+func (d *daemon) lostBlobs(digests []string) (lost int, err error) {
+	blobs, err := blob.Open(d.path("blobs"))
 	if err != nil {
 		return 0, err
 	}

@@ -25,8 +25,8 @@ func TestACopyIsDue(t *testing.T) {
 		{"a clock that was a little ahead", []time.Duration{-time.Minute, time.Hour}, false},
 		{"a clock that was a year ahead", []time.Duration{-365 * 24 * time.Hour, time.Hour}, true},
 	} {
-		h := &house{Config: Config{DataDir: t.TempDir()}}
-		dir := h.path(DatabaseBackups)
+		d := &daemon{Config: Config{DataDir: t.TempDir()}}
+		dir := d.path(DatabaseBackups)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func TestACopyIsDue(t *testing.T) {
 		if all, err := backup.DatabaseCopies(dir); err != nil || len(all) != len(c.ages) {
 			t.Fatalf("%s: got %v, %v", c.name, all, err)
 		}
-		if got := h.copyDue(now); got != c.due {
+		if got := d.copyDue(now); got != c.due {
 			t.Errorf("%s: got %t; want %t", c.name, got, c.due)
 		}
 	}

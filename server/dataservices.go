@@ -31,7 +31,7 @@ const (
 	dataPlansSetting  = "data_broker_plans"
 )
 
-func (h *house) openVolumes(context.Context) (err error) {
+func (h *daemon) openVolumes(context.Context) (err error) {
 	h.volumes, err = volume.New(volume.Config{Dir: h.path(volumesDir), Disks: h.roots.Disks(), Users: idMap, Owner: idMap.Base + vcapUID,
 		Holder: []string{"/proc/self/exe", HoldCommand}, Log: h.Log})
 	return err
@@ -52,7 +52,7 @@ func (c *Config) hasDataServices() bool { return len(c.DataServices) > 0 }
 
 // openDataServices opens the built-in broker, registers it as any broker is, and
 // listens where its registration says.
-func (h *house) openDataServices(ctx context.Context) error {
+func (h *daemon) openDataServices(ctx context.Context) error {
 	if !h.hasDataServices() {
 		return nil
 	}
@@ -60,10 +60,10 @@ func (h *house) openDataServices(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if h.dataDoor, err = listenAgain(ctx, row.URL); err != nil {
+	if h.dataListener, err = listenAgain(ctx, row.URL); err != nil {
 		return err
 	}
-	row.URL = "http://" + h.dataDoor.Addr().String()
+	row.URL = "http://" + h.dataListener.Addr().String()
 	h.dataBroker = databroker.New(databroker.Config{Store: h.store, Services: h.DataServices, Username: row.Username, Password: row.Password, Volumes: h.volumes,
 		Attach: h.cell.Attach, Containers: h.cell.Containers, HasStack: h.hasDataStack, Log: h.Log})
 	err = h.store.Write(ctx, func(tx *store.Tx) error { return registerDataBroker(tx, row) })
@@ -73,17 +73,17 @@ func (h *house) openDataServices(ctx context.Context) error {
 
 // mountsFor tells whether a broker's volumes are here: those of the built-in one
 // are.
-func (h *house) mountsFor(brokerGUID string) bool {
+func (h *daemon) mountsFor(brokerGUID string) bool {
 	return brokerGUID != "" && brokerGUID == h.dataBrokerGUID
 }
 
-func (h *house) hasDataStack() bool {
+func (h *daemon) hasDataStack() bool {
 	_, ok := h.roots.Stack(databroker.Stack)
 	return ok
 }
 
 // dataBrokerRow is the broker's registration, or what is to become it.
-func (h *house) dataBrokerRow(ctx context.Context) (row *cf.ServiceBroker, err error) {
+func (h *daemon) dataBrokerRow(ctx context.Context) (row *cf.ServiceBroker, err error) {
 	row = &cf.ServiceBroker{Name: dataBroker, Username: dataBroker, Password: rand.Text()}
 	err = h.store.Read(ctx, func(tx *store.Tx) error {
 		var guid string
@@ -135,11 +135,11 @@ func registerDataBroker(tx *store.Tx, row *cf.ServiceBroker) error {
 }
 
 // serveDataServices answers the platform, and makes what it was promised.
-func (h *house) serveDataServices(ctx context.Context) error {
+func (h *daemon) serveDataServices(ctx context.Context) error {
 	srv := &http.Server{Handler: h.dataBroker.Handler(), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()
-	if err := srv.Serve(fault.Listener("dataservices", h.dataDoor)); ctx.Err() == nil {
+	if err := srv.Serve(fault.Listener("dataservices", h.dataListener)); ctx.Err() == nil {
 		return fmt.Errorf("serve the built-in service broker: %w", err)
 	}
 	return nil
@@ -147,7 +147,7 @@ func (h *house) serveDataServices(ctx context.Context) error {
 
 // publishDataPlans gives every org the plans of the built-in broker, each once:
 // what an admin makes of that later, stays.
-func (h *house) publishDataPlans(ctx context.Context) error {
+func (h *daemon) publishDataPlans(ctx context.Context) error {
 	changed, stop := h.store.Watch(store.ServicePlans.Name())
 	defer stop()
 	for {
@@ -199,7 +199,7 @@ func publishNewPlans(tx *store.Tx) error {
 }
 
 // dataDesired is what the instances of the built-in broker desire.
-func (h *house) dataDesired(tx *store.Tx) (list []lrp.Desired, unknown []string, err error) {
+func (h *daemon) dataDesired(tx *store.Tx) (list []lrp.Desired, unknown []string, err error) {
 	if !h.hasDataServices() {
 		return nil, nil, nil
 	}

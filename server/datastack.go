@@ -35,13 +35,13 @@ func DataServicesStatus(ctx context.Context, c Config) (list []DataInstance, err
 	if _, err := os.Stat(c.DataDir); err != nil {
 		return nil, fmt.Errorf("there is no data directory %s: name it with --data-dir, or start 'cupola serve' first", c.DataDir)
 	}
-	h := &house{Config: c}
-	defer h.close()
-	err = h.openDir(ctx)
+	d := &daemon{Config: c}
+	defer d.close()
+	err = d.openDir(ctx)
 	if errors.Is(err, errInUse) {
 		return list, newControl(c.DataDir).get(ctx, "/data-services", &list)
 	}
-	for _, open := range []func(context.Context) error{h.openStore, h.openRoots, h.openVolumes} {
+	for _, open := range []func(context.Context) error{d.openStore, d.openRoots, d.openVolumes} {
 		if err == nil {
 			err = open(ctx)
 		}
@@ -49,12 +49,12 @@ func DataServicesStatus(ctx context.Context, c Config) (list []DataInstance, err
 	if err != nil {
 		return nil, err
 	}
-	return h.dataInstances(ctx)
+	return d.dataInstances(ctx)
 }
 
-func (h *house) dataInstances(ctx context.Context) (list []DataInstance, err error) {
+func (d *daemon) dataInstances(ctx context.Context) (list []DataInstance, err error) {
 	list = []DataInstance{}
-	err = h.store.Read(ctx, func(tx *store.Tx) error {
+	err = d.store.Read(ctx, func(tx *store.Tx) error {
 		rows, err := store.DataInstances.All(tx)
 		if err != nil {
 			return err
@@ -74,9 +74,9 @@ func (h *house) dataInstances(ctx context.Context) (list []DataInstance, err err
 		return err
 	})
 	for n := range list {
-		used, err := h.volumes.Used(list[n].GUID)
+		used, err := d.volumes.Used(list[n].GUID)
 		if err != nil {
-			h.Log.DebugContext(ctx, "volume was not looked at", "instance_guid", list[n].GUID, "err", err)
+			d.Log.DebugContext(ctx, "volume was not looked at", "instance_guid", list[n].GUID, "err", err)
 		}
 		list[n].UsedBytes = used
 	}

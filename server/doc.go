@@ -1,3 +1,3 @@
-// Package server is the daemon. It is the only place that knows every part of
-// the house: it opens them, joins them and ends them.
+// Package server is the daemon. It is the only package that knows every
+// part: it opens them, joins them and closes them.
 package server

@@ -13,7 +13,7 @@ import (
 )
 
 // log keeps a line of an app, and sends it where the app's drains go.
-func (h *house) log(e logcache.Envelope) {
+func (h *daemon) log(e logcache.Envelope) {
 	h.logs.Append(e)
 	h.drains.Append(drain.Message{AppGUID: e.SourceID, Instance: e.InstanceID, Tags: e.Tags, At: e.Timestamp, Text: e.Payload, Err: e.Err})
 }
@@ -23,7 +23,7 @@ func (h *house) log(e logcache.Envelope) {
 const lookAgain = time.Second
 
 // drainLogs keeps the drains as the rows want them, until ctx ends.
-func (h *house) drainLogs(ctx context.Context) error {
+func (h *daemon) drainLogs(ctx context.Context) error {
 	changed, stop := h.store.Watch(store.ServiceBindings.Name(), store.Apps.Name(), store.Spaces.Name(), store.Orgs.Name())
 	defer stop()
 	defer h.drains.Close()
@@ -42,7 +42,7 @@ func (h *house) drainLogs(ctx context.Context) error {
 	}
 }
 
-func (h *house) setDrains(ctx context.Context) error {
+func (h *daemon) setDrains(ctx context.Context) error {
 	var all []drain.Drain
 	err := h.store.Read(ctx, func(tx *store.Tx) (err error) {
 		all, err = drainsOf(tx)
@@ -123,7 +123,7 @@ func certificates(credentials json.RawMessage) (cert, key, ca string) {
 
 // reportDrain says in an app's log what became of a drain of its; what a drain
 // could not take is not for the drain.
-func (h *house) reportDrain(appGUID, text string) {
+func (h *daemon) reportDrain(appGUID, text string) {
 	h.logs.Append(logcache.Envelope{Timestamp: time.Now(), SourceID: appGUID, InstanceID: "0",
 		Tags: map[string]string{"source_type": "LGR"}, Payload: []byte(text), Err: true})
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // packDroplet makes an image of a droplet, with the root that its containers have here.
-func (h *house) packDroplet(ctx context.Context, d *cf.Droplet, command string, progress func(api.PackStep)) (rootfs.Packed, error) {
-	of := desire.ImageOf(d, command)
+func (d *daemon) packDroplet(ctx context.Context, droplet *cf.Droplet, command string, progress func(api.PackStep)) (rootfs.Packed, error) {
+	of := desire.ImageOf(droplet, command)
 	r := rootfs.PackRequest{
 		Stack: of.RootFS, Own: rootfs.Archive{Name: "launcher", Write: lifecycle.WriteTar}, Labels: of.Labels,
 		Config:   rootfs.ImageConfig{User: of.User, Env: of.Env, Entrypoint: of.Entrypoint, Cmd: of.Cmd, WorkingDir: of.Workdir},
@@ -24,16 +24,16 @@ func (h *house) packDroplet(ctx context.Context, d *cf.Droplet, command string, 
 		r.Config.ExposedPorts = append(r.Config.ExposedPorts, strconv.Itoa(int(p.Port))+"/"+p.Protocol)
 	}
 	for _, l := range of.Layers {
-		archive, err := h.blobs.Path(d.Digest)
+		archive, err := d.blobs.Path(droplet.Digest)
 		if err != nil {
 			return rootfs.Packed{}, err
 		}
-		r.Layers = append(r.Layers, rootfs.Layer{Digest: d.Digest, Archive: archive, Dest: l.Dest, UID: desire.VcapID, GID: desire.VcapID})
+		r.Layers = append(r.Layers, rootfs.Layer{Digest: droplet.Digest, Archive: archive, Dest: l.Dest, UID: desire.VcapID, GID: desire.VcapID})
 	}
-	return h.roots.Pack(ctx, r)
+	return d.roots.Pack(ctx, r)
 }
 
 // packedLayer opens a layer of an image of a droplet.
-func (h *house) packedLayer(d *cf.Droplet, image, layer string) (*os.File, error) {
-	return h.roots.OpenPacked(image, d.Digest, layer)
+func (d *daemon) packedLayer(droplet *cf.Droplet, image, layer string) (*os.File, error) {
+	return d.roots.OpenPacked(image, droplet.Digest, layer)
 }

@@ -14,13 +14,13 @@ const forgetInterval = time.Minute
 // forgetLogs deletes what the log cache has of apps that are gone, until ctx
 // ends. Sources that never were apps of Cloud Controller's, such as LRPs of the
 // BBS, are pushed out by others alone.
-func (h *house) forgetLogs(ctx context.Context) error {
+func (d *daemon) forgetLogs(ctx context.Context) error {
 	ticker := time.NewTicker(forgetInterval)
 	defer ticker.Stop()
 	known := map[string]bool{} // apps, with those that are gone
 	for {
-		if err := h.forgetDeleted(ctx, known); err != nil && ctx.Err() == nil {
-			h.Log.Warn("log lines of deleted apps were not looked for", "err", err)
+		if err := d.forgetDeleted(ctx, known); err != nil && ctx.Err() == nil {
+			d.Log.Warn("log lines of deleted apps were not looked for", "err", err)
 		}
 		select {
 		case <-ticker.C:
@@ -30,14 +30,14 @@ func (h *house) forgetLogs(ctx context.Context) error {
 	}
 }
 
-func (h *house) forgetDeleted(ctx context.Context, known map[string]bool) error {
-	for source, app := range h.logs.Tagged("app_id") {
+func (d *daemon) forgetDeleted(ctx context.Context, known map[string]bool) error {
+	for source, app := range d.logs.Tagged("app_id") {
 		if source == app {
 			known[source] = true
 		}
 	}
 	apps := map[string]bool{}
-	err := h.store.Read(ctx, func(tx *store.Tx) error {
+	err := d.store.Read(ctx, func(tx *store.Tx) error {
 		all, _, err := store.Apps.List(tx, store.Query{})
 		for _, a := range all {
 			apps[a.GUID], known[a.GUID] = true, true
@@ -47,13 +47,13 @@ func (h *house) forgetDeleted(ctx context.Context, known map[string]bool) error 
 	if err != nil {
 		return err
 	}
-	sources := h.logs.Meta()
+	sources := d.logs.Meta()
 	for guid := range known {
 		if apps[guid] {
 			continue
 		}
 		if _, ok := sources[guid]; ok {
-			h.logs.Delete(guid)
+			d.logs.Delete(guid)
 		} else {
 			delete(known, guid)
 		}

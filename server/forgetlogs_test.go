@@ -43,19 +43,19 @@ func TestLogsGoWithTheirApp(t *testing.T) {
 		}
 		return store.Apps.Insert(tx, &other)
 	})
-	h := &house{store: s, logs: logcache.New(logcache.Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})}
-	defer h.logs.Close()
+	d := &daemon{store: s, logs: logcache.New(logcache.Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})}
+	defer d.logs.Close()
 	say := func(source string, tags map[string]string) {
-		h.logs.Append(logcache.Envelope{Timestamp: time.Now(), SourceID: source, Tags: tags, Payload: []byte("x")})
+		d.logs.Append(logcache.Envelope{Timestamp: time.Now(), SourceID: source, Tags: tags, Payload: []byte("x")})
 	}
 	known := map[string]bool{}
 	look := func(want ...string) {
 		t.Helper()
-		if err := h.forgetDeleted(t.Context(), known); err != nil {
+		if err := d.forgetDeleted(t.Context(), known); err != nil {
 			t.Fatal(err)
 		}
 		left, _ := os.ReadDir(dir)
-		got := h.logs.Meta()
+		got := d.logs.Meta()
 		if len(got) != len(want) || len(left) != len(want) {
 			t.Errorf("got %v and %v; want %v", got, left, want)
 		}

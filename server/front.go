@@ -17,35 +17,35 @@ import (
 
 // front is the one handler of every listener: the API's hosts get the API, the
 // UAA and the log cache; every other host is an app's.
-func (h *house) front() http.Handler {
+func (d *daemon) front() http.Handler {
 	control := http.NewServeMux()
-	control.Handle("/", h.metrics.API(h.api))
+	control.Handle("/", d.metrics.API(d.api))
 	for _, p := range uaa.Paths() {
-		control.Handle(p, h.byAddress(h.uaa))
+		control.Handle(p, d.byAddress(d.uaa))
 	}
-	control.Handle("/api/v1/", h.byAddress(h.logs.Handler(h.mayReadLogs)))
-	asked := h.byAddress(query.Handler(h.logs, h.mayReadLogs, h.userOf))
+	control.Handle("/api/v1/", d.byAddress(d.logs.Handler(d.mayReadLogs)))
+	asked := d.byAddress(query.Handler(d.logs, d.mayReadLogs, d.userOf))
 	control.Handle("/api/v1/query", asked)
 	control.Handle("/api/v1/query_range", asked)
-	api := h.bounded(control)
+	api := d.bounded(control)
 	return fault.Handler("http", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if h.isAPI(r.Host) {
+		if d.isAPI(r.Host) {
 			api.ServeHTTP(w, r)
 			return
 		}
-		h.router.ServeHTTP(w, r)
+		d.router.ServeHTTP(w, r)
 	}))
 }
 
 // isAPI reports whether a Host is the system's: an IP address, localhost, or one
 // of the system's hosts in the domain. It is asked before any route is, so that
 // a route from before a host was reserved leads nowhere.
-func (h *house) isAPI(host string) bool {
+func (d *daemon) isAPI(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if host == "localhost" || cf.IsSystemHost(host, h.Domain) {
+	if host == "localhost" || cf.IsSystemHost(host, d.Domain) {
 		return true
 	}
 	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
@@ -53,9 +53,9 @@ func (h *house) isAPI(host string) bool {
 }
 
 // userOf names whom a request's token speaks for: a user, or else a client.
-func (h *house) userOf(r *http.Request) string {
+func (d *daemon) userOf(r *http.Request) string {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	id, err := h.authenticate(r.Context(), token)
+	id, err := d.authenticate(r.Context(), token)
 	if err != nil {
 		return ""
 	}
@@ -64,9 +64,9 @@ func (h *house) userOf(r *http.Request) string {
 
 // mayReadLogs lets those read an app's log who see the app, and those with the
 // firehose read everything.
-func (h *house) mayReadLogs(r *http.Request, sourceIDs ...string) (may map[string]bool, err error) {
+func (d *daemon) mayReadLogs(r *http.Request, sourceIDs ...string) (may map[string]bool, err error) {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	id, err := h.authenticate(r.Context(), token)
+	id, err := d.authenticate(r.Context(), token)
 	if err != nil || len(sourceIDs) == 0 {
 		return nil, err
 	}
@@ -77,6 +77,6 @@ func (h *house) mayReadLogs(r *http.Request, sourceIDs ...string) (may map[strin
 		}
 		return may, nil
 	}
-	err = h.store.Read(r.Context(), func(tx *store.Tx) error { return h.markVisible(tx, id, sourceIDs, may) })
+	err = d.store.Read(r.Context(), func(tx *store.Tx) error { return d.markVisible(tx, id, sourceIDs, may) })
 	return may, err
 }

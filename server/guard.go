@@ -10,13 +10,13 @@ import (
 )
 
 // egress says where the daemon may connect when a user names the address.
-func (h *house) egress() egress.Guard {
-	return egress.Guard{Local: h.AllowLoopback, Containers: names(h.DataDir).Subnet, Doors: h.isDoor}
+func (d *daemon) egress() egress.Guard {
+	return egress.Guard{Local: d.AllowLoopback, Containers: names(d.DataDir).Subnet, Doors: d.isListener}
 }
 
-// isDoor tells whether an address leads to apps, as it does for everybody who
+// isListener reports whether an address leads to apps, as it does for everybody who
 // reaches this machine.
-func (c *Config) isDoor(at netip.AddrPort) bool {
+func (c *Config) isListener(at netip.AddrPort) bool {
 	for _, listens := range []string{c.HTTP, c.HTTPS} {
 		host, port, err := net.SplitHostPort(listens)
 		if err == nil && port == strconv.Itoa(int(at.Port())) && hears(host, at.Addr()) {

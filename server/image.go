@@ -15,7 +15,7 @@ import (
 )
 
 // pull takes an image that containers are to run on into the cache.
-func (h *house) pull(ctx context.Context, p reconcile.ImagePull) (img reconcile.Image, err error) {
+func (d *daemon) pull(ctx context.Context, p reconcile.ImagePull) (img reconcile.Image, err error) {
 	ref, err := rootfs.ParseReference(p.Reference)
 	if err != nil {
 		return img, err
@@ -27,7 +27,7 @@ func (h *house) pull(ctx context.Context, p reconcile.ImagePull) (img reconcile.
 	warn := func(what string) { p.Say("WARNING: " + what) }
 	o := pullOptions(ref, credentials, newPullReport(p.Say).layer, warn)
 	o.Claim = true
-	got, err := h.roots.Pull(ctx, ref, o)
+	got, err := d.roots.Pull(ctx, ref, o)
 	if err != nil {
 		return img, err
 	}
@@ -41,8 +41,8 @@ func (h *house) pull(ctx context.Context, p reconcile.ImagePull) (img reconcile.
 }
 
 // stackWarning says what to expect of a stack on this machine.
-func (h *house) stackWarning(name string) string {
-	s, _ := h.roots.Stack(name)
+func (d *daemon) stackWarning(name string) string {
+	s, _ := d.roots.Stack(name)
 	return rootfs.KernelWarning(s.Kernel)
 }
 

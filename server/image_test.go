@@ -40,12 +40,12 @@ func TestKernelWarnings(t *testing.T) {
 	if os.Getenv("CUPOLA_TEST_ROOT") != "1" {
 		t.Skip("needs CUPOLA_TEST_ROOT=1 and root")
 	}
-	h, c := stackHouse(t)
+	d, c := stackDaemon(t)
 	const want = "its programs want Linux 99.1.0 or newer"
 	ref, _ := loopbackImageOf(t, "lib64/libc.so.6", futureLibc())
 	var said []string
 	told := func(text string) bool { return strings.Contains(text, want) }
-	if _, err := h.pull(t.Context(), reconcile.ImagePull{Reference: "docker://" + ref, Say: func(line string) { said = append(said, line) }}); err != nil {
+	if _, err := d.pull(t.Context(), reconcile.ImagePull{Reference: "docker://" + ref, Say: func(line string) { said = append(said, line) }}); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(said, func(line string) bool { return strings.HasPrefix(line, "WARNING: "+want) }) {
@@ -66,7 +66,7 @@ func TestKernelWarnings(t *testing.T) {
 		t.Errorf("got %v and %+v of an import; want a warning", err, steps)
 	}
 	for name, want := range map[string]bool{"pulled": true, "imported": true, "minifs": false, "none": false} {
-		if got := h.stackWarning(name); told(got) != want {
+		if got := d.stackWarning(name); told(got) != want {
 			t.Errorf("%s: got %q to those who build on it; want a warning %t", name, got, want)
 		}
 	}

@@ -15,12 +15,12 @@ import (
 )
 
 // renderBOSH writes a deployment as Kubernetes objects.
-func (h *house) renderBOSH(ctx context.Context, r api.RenderRequest) (*api.Rendered, error) {
+func (d *daemon) renderBOSH(ctx context.Context, r api.RenderRequest) (*api.Rendered, error) {
 	existing := map[string]variables.Value{}
 	for _, v := range r.Existing {
 		existing[v.Name] = variables.Value{Fields: v.Fields, Made: v.Made}
 	}
-	made, err := h.director.Make(ctx, director.Order{Manifest: r.Manifest, Values: r.Values, Lenient: r.Lenient, Rotate: r.Rotate}, existing)
+	made, err := d.director.Make(ctx, director.Order{Manifest: r.Manifest, Values: r.Values, Lenient: r.Lenient, Rotate: r.Rotate}, existing)
 	if err != nil {
 		return nil, err
 	}

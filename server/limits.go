@@ -10,20 +10,20 @@ import (
 
 // openLimits derives the budgets of connections and requests from how many
 // files this process may open.
-func (h *house) openLimits(context.Context) error {
+func (d *daemon) openLimits(context.Context) error {
 	limits, err := bulkhead.ProcessLimits()
 	if err != nil {
 		return err
 	}
-	h.limits, h.gate, h.apiSlots = limits, router.NewGate(limits), bulkhead.NewShare[string](limits.API, 1)
+	d.limits, d.gate, d.apiSlots = limits, router.NewGate(limits), bulkhead.NewShare[string](limits.API, 1)
 	return nil
 }
 
 // bounded lets requests to the API in as long as there is room. The API's own
 // handler counts them by user, too.
-func (h *house) bounded(next http.Handler) http.Handler {
+func (d *daemon) bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		done, ok := h.gate.EnterAPI(r)
+		done, ok := d.gate.EnterAPI(r)
 		if !ok {
 			overloaded(w, r)
 			return
@@ -35,14 +35,14 @@ func (h *house) bounded(next http.Handler) http.Handler {
 
 // byAddress counts requests to handlers that know no users: logins of one
 // address leave room for others'.
-func (h *house) byAddress(next http.Handler) http.Handler {
+func (d *daemon) byAddress(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		address := bulkhead.AddressOf(r.RemoteAddr).String()
-		if !h.apiSlots.Take(address) {
+		if !d.apiSlots.Take(address) {
 			overloaded(w, r)
 			return
 		}
-		defer h.apiSlots.Put(address)
+		defer d.apiSlots.Put(address)
 		next.ServeHTTP(w, r)
 	})
 }

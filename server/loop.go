@@ -11,12 +11,12 @@ import (
 	"cupola/store/cf"
 )
 
-func (h *house) loopConfig(ctx context.Context) reconcile.Config {
-	return reconcile.Config{Store: h.store, Cells: h.loopCells(ctx), API: h.apiURL(), Pull: h.pull, BBS: h.wishes, Sources: []reconcile.Source{{Tables: []string{store.DataInstances.Name()}, Desired: h.dataDesired}, h.director.Source()}, Observe: h.metrics.Converged, Logs: h.logLine, Log: h.Log}
+func (h *daemon) loopConfig(ctx context.Context) reconcile.Config {
+	return reconcile.Config{Store: h.store, Cells: h.loopCells(ctx), API: h.apiURL(), Pull: h.pull, BBS: h.desired, Sources: []reconcile.Source{{Tables: []string{store.DataInstances.Name()}, Desired: h.dataDesired}, h.director.Source()}, Observe: h.metrics.Converged, Logs: h.logLine, Log: h.Log}
 }
 
 // loopCells are the logical cells, which drain what they stop until ctx ends.
-func (h *house) loopCells(ctx context.Context) (all []reconcile.Cell) {
+func (h *daemon) loopCells(ctx context.Context) (all []reconcile.Cell) {
 	for _, p := range h.cell.Parts() {
 		all = append(all, &draining{Cell: p, ctx: ctx, settle: h.settle, waits: map[string]bool{}})
 	}
@@ -24,7 +24,7 @@ func (h *house) loopCells(ctx context.Context) (all []reconcile.Cell) {
 }
 
 // retire has an instance replaced.
-func (h *house) retire(p *cf.Process, a *cf.App, index int) {
+func (h *daemon) retire(p *cf.Process, a *cf.App, index int) {
 	key := lrp.Key{ProcessGUID: desire.ProcessGUID(p, a), Index: index}
 	if err := h.loop.Retire(context.Background(), key); err != nil {
 		h.Log.Error("instance not retired", "process_guid", p.GUID, "index", index, "err", err)
@@ -32,7 +32,7 @@ func (h *house) retire(p *cf.Process, a *cf.App, index int) {
 }
 
 // apiURL is the API as apps are told it in VCAP_APPLICATION.
-func (h *house) apiURL() string {
+func (h *daemon) apiURL() string {
 	_, port, _ := net.SplitHostPort(h.HTTP)
 	return "http://" + net.JoinHostPort(h.APIHost(), port)
 }

@@ -18,13 +18,13 @@ import (
 const measureInterval = 15 * time.Second
 
 // measure keeps what containers use in the log cache, until ctx ends.
-func (h *house) measure(ctx context.Context) error {
+func (d *daemon) measure(ctx context.Context) error {
 	tags := map[string]map[string]string{} // by container
 	ticker := time.NewTicker(measureInterval)
 	defer ticker.Stop()
 	for {
 		now, seen := time.Now(), map[string]map[string]string{}
-		for _, m := range h.cell.Measure() {
+		for _, m := range d.cell.Measure() {
 			if m.Log.GUID == "" {
 				continue
 			}
@@ -33,7 +33,7 @@ func (h *house) measure(ctx context.Context) error {
 				t = withOrigin(m.Log.Tags, "rep")
 			}
 			seen[m.GUID] = t
-			h.logs.Append(logcache.Envelope{Timestamp: now, SourceID: m.Log.GUID, InstanceID: m.Log.Instance, Tags: t, Kind: logcache.Gauge, Metrics: metricsOf(m)})
+			d.logs.Append(logcache.Envelope{Timestamp: now, SourceID: m.Log.GUID, InstanceID: m.Log.Instance, Tags: t, Kind: logcache.Gauge, Metrics: metricsOf(m)})
 		}
 		tags = seen
 		select {
@@ -72,9 +72,9 @@ func metricsOf(m cell.Measured) []logcache.Metric {
 
 // timed is how long a request took. peer_type says from whose side it was seen
 // (Loggregator).
-func (h *house) timed(e router.AccessEntry, instance string) logcache.Envelope {
+func (d *daemon) timed(e router.AccessEntry, instance string) logcache.Envelope {
 	return logcache.Envelope{Timestamp: e.At, SourceID: e.AppGUID, InstanceID: instance, Kind: logcache.Timer, Began: e.Began,
-		Tags: h.timerTags.of(e.Method, e.Status), Metrics: []logcache.Metric{{Name: "http", Unit: "ns", Value: float64(e.At.Sub(e.Began))}}}
+		Tags: d.timerTags.of(e.Method, e.Status), Metrics: []logcache.Metric{{Name: "http", Unit: "ns", Value: float64(e.At.Sub(e.Began))}}}
 }
 
 // methods are those that are told apart.

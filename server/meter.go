@@ -24,10 +24,10 @@ func bindMetrics(ctx context.Context, c *Config) (net.Listener, error) {
 	return l, nil
 }
 
-func (h *house) openMetrics(context.Context) error {
+func (d *daemon) openMetrics(context.Context) error {
 	began := time.Now()
-	h.metrics = metrics.New(metrics.Config{Environment: h.Domain, Log: h.Log, State: func(ctx context.Context) (metrics.State, error) {
-		s, err := h.meter(ctx)
+	d.metrics = metrics.New(metrics.Config{Environment: d.Domain, Log: d.Log, State: func(ctx context.Context) (metrics.State, error) {
+		s, err := d.meter(ctx)
 		s.Uptime = time.Since(began)
 		return s, err
 	}})
@@ -35,16 +35,16 @@ func (h *house) openMetrics(context.Context) error {
 }
 
 // serveMetrics answers the scrapes of l, if there is one.
-func (h *house) serveMetrics(ctx context.Context, l net.Listener) error {
+func (d *daemon) serveMetrics(ctx context.Context, l net.Listener) error {
 	if l == nil {
 		return nil
 	}
-	return h.metrics.Serve(ctx, l)
+	return d.metrics.Serve(ctx, l)
 }
 
 // meter is what is now.
-func (h *house) meter(ctx context.Context) (s metrics.State, err error) {
-	err = h.store.Read(ctx, func(tx *store.Tx) (err error) {
+func (d *daemon) meter(ctx context.Context) (s metrics.State, err error) {
+	err = d.store.Read(ctx, func(tx *store.Tx) (err error) {
 		if s.Tally, err = tx.Tally(); err != nil {
 			return err
 		}
@@ -52,15 +52,15 @@ func (h *house) meter(ctx context.Context) (s metrics.State, err error) {
 		return err
 	})
 	s.Domains = append(s.Domains, lrp.DomainApps, lrp.DomainTasks)
-	s.Cells, s.Routes = h.cellUse(), h.router.Routes()
-	stats := h.gate.Stats()
+	s.Cells, s.Routes = d.cellUse(), d.router.Routes()
+	stats := d.gate.Stats()
 	s.Refused = stats.Refused
-	s.Refused["user"] = h.apiSlots.Refused()
+	s.Refused["user"] = d.apiSlots.Refused()
 	for _, u := range stats.Uses {
 		s.Budgets = append(s.Budgets, metrics.Budget(u))
 	}
-	s.WaitingWrites, s.LongWrites = h.store.WaitingWrites(), h.store.LongWrites()
-	s.DBBytes, s.WALBytes = fileBytes(h.path("db", store.DatabaseFile)), fileBytes(h.path("db", store.DatabaseFile+"-wal"))
+	s.WaitingWrites, s.LongWrites = d.store.WaitingWrites(), d.store.LongWrites()
+	s.DBBytes, s.WALBytes = fileBytes(d.path("db", store.DatabaseFile)), fileBytes(d.path("db", store.DatabaseFile+"-wal"))
 	return s, err
 }
 

@@ -9,12 +9,12 @@ import (
 // guarding has the HTTPS listener, which speaks as base otherwise, want a
 // certificate of an app's instance for a domain whose routes have policies, and
 // show one of that domain's own.
-func (h *house) guarding(base *tls.Config) *tls.Config {
+func (d *daemon) guarding(base *tls.Config) *tls.Config {
 	base.NextProtos = []string{"h2", "http/1.1"}
-	m := &mutual{house: h, certs: map[string]*renewed[*tls.Certificate]{}}
+	m := &mutual{daemon: d, certs: map[string]*renewed[*tls.Certificate]{}}
 	c := base.Clone()
 	c.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		domain, ok := h.router.Guards(hello.ServerName)
+		domain, ok := d.router.Guards(hello.ServerName)
 		if !ok {
 			return nil, nil // base
 		}
@@ -25,7 +25,7 @@ func (h *house) guarding(base *tls.Config) *tls.Config {
 
 // mutual keeps the certificates of domains that want some of their callers.
 type mutual struct {
-	house *house
+	daemon *daemon
 
 	mu    sync.Mutex
 	certs map[string]*renewed[*tls.Certificate]
@@ -39,8 +39,8 @@ func (m *mutual) config(base *tls.Config, domain string) (*tls.Config, error) {
 	c := base.Clone()
 	c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return cert, nil }
 	c.ClientAuth, c.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
-	c.ClientCAs.AppendCertsFromPEM(m.house.identities.Certificate()) // of now: authorities are renewed
-	c.SessionTicketsDisabled = true                                  // a session would outlive its certificate
+	c.ClientCAs.AppendCertsFromPEM(m.daemon.identities.Certificate()) // of now: authorities are renewed
+	c.SessionTicketsDisabled = true                                   // a session would outlive its certificate
 	return c, nil
 }
 
@@ -49,8 +49,8 @@ func (m *mutual) certificate(domain string) (*tls.Certificate, error) {
 	defer m.mu.Unlock()
 	if m.certs[domain] == nil {
 		made, err := newRenewed(httpsRenewal, func() (*tls.Certificate, error) {
-			return m.house.certificateFor([]string{domain, "*." + domain}, nil)
-		}, m.house.Log)
+			return m.daemon.certificateFor([]string{domain, "*." + domain}, nil)
+		}, m.daemon.Log)
 		if err != nil {
 			return nil, err
 		}

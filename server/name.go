@@ -32,9 +32,9 @@ func names(dataDir string) doctor.Owner {
 	return o
 }
 
-func (h *house) networkConfig() network.Config {
-	n := names(h.DataDir)
-	return network.Config{Dir: h.path("netns"), Table: n.Table, LinkPrefix: n.LinkPrefix, Subnet: n.Subnet, HostPorts: ports(h.HTTP, h.HTTPS), Names: true, Log: h.Log}
+func (d *daemon) networkConfig() network.Config {
+	n := names(d.DataDir)
+	return network.Config{Dir: d.path("netns"), Table: n.Table, LinkPrefix: n.LinkPrefix, Subnet: n.Subnet, HostPorts: ports(d.HTTP, d.HTTPS), Names: true, Log: d.Log}
 }
 
 // ports are those of the addresses that have one.

@@ -14,7 +14,7 @@ const namesPort = 53
 
 // openNames listens for containers' questions for names. Where another program
 // has the port on all addresses, apps find no internal names.
-func (h *house) openNames() {
+func (h *daemon) openNames() {
 	subnet := names(h.DataDir).Subnet
 	s, err := dns.Listen(dns.Config{Address: netip.AddrPortFrom(subnet.Addr().Next(), namesPort), Clients: subnet, Log: h.Log})
 	if err != nil {
@@ -26,7 +26,7 @@ func (h *house) openNames() {
 
 // containerNetwork is the network as containers are told of it: where there is
 // a server for names, they ask that one alone.
-func (h *house) containerNetwork() cell.Network {
+func (h *daemon) containerNetwork() cell.Network {
 	if h.names == nil {
 		return h.network
 	}

@@ -20,7 +20,7 @@ func TestDoors(t *testing.T) {
 		{Config{HTTP: "127.0.0.1:80", HTTPS: "off", TCP: "0.0.0.0:1024-1123"}, "192.0.2.1:1100", true},
 		{Config{HTTP: "127.0.0.1:80", HTTPS: "off", TCP: "127.0.0.1:1024-1123"}, "192.0.2.1:1100", false},
 	} {
-		if got := c.config.isDoor(netip.MustParseAddrPort(c.at)); got != c.want {
+		if got := c.config.isListener(netip.MustParseAddrPort(c.at)); got != c.want {
 			t.Errorf("%s of %+v: got %t; want %t", c.at, c.config, got, c.want)
 		}
 	}

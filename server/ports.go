@@ -43,17 +43,17 @@ func (c *Config) checkTCP() error {
 }
 
 // openPorts makes what listens for TCP routes, where there are to be any.
-func (h *house) openPorts() {
-	host, ports, _ := h.tcp() // normalize has read it
+func (d *daemon) openPorts() {
+	host, ports, _ := d.tcp() // normalize has read it
 	if len(ports) == 0 {
-		for number, l := range h.heldPorts() {
-			h.forgetPort(number)
+		for number, l := range d.heldPorts() {
+			d.forgetPort(number)
 			l.Close()
 		}
 		return
 	}
-	h.tcpPorts = ports
-	h.ports = router.NewPorts(h.router, router.PortsConfig{Host: host, Linger: drainTime, Report: h.reportPort, Held: h.heldPorts(), Keep: h.keepPort, Forget: h.forgetPort})
+	d.tcpPorts = ports
+	d.ports = router.NewPorts(d.router, router.PortsConfig{Host: host, Linger: drainTime, Report: d.reportPort, Held: d.heldPorts(), Keep: d.keepPort, Forget: d.forgetPort})
 }
 
 // portPrefix begins the names by which the service manager keeps the sockets of
@@ -62,9 +62,9 @@ func (h *house) openPorts() {
 const portPrefix = "tcp-"
 
 // heldPorts are the sockets that the daemon before this one had.
-func (h *house) heldPorts() map[int]net.Listener {
+func (d *daemon) heldPorts() map[int]net.Listener {
 	held := map[int]net.Listener{}
-	for name, l := range h.Listeners {
+	for name, l := range d.Listeners {
 		if number, ok := portOf(name); ok {
 			held[number] = l
 		}
@@ -79,40 +79,40 @@ func portOf(name string) (number int, ok bool) {
 	return number, ok && err == nil && number > 0 && number < 1<<16
 }
 
-func (h *house) keepPort(number int, l *net.TCPListener) {
-	if err := h.Manager.Keep(portPrefix+strconv.Itoa(number), l); err != nil {
-		h.Log.Warn("socket of a tcp port is not kept: connections are refused when the daemon restarts", "port", number, "err", err)
+func (d *daemon) keepPort(number int, l *net.TCPListener) {
+	if err := d.Manager.Keep(portPrefix+strconv.Itoa(number), l); err != nil {
+		d.Log.Warn("socket of a tcp port is not kept: connections are refused when the daemon restarts", "port", number, "err", err)
 	}
 }
 
-func (h *house) forgetPort(number int) {
-	if err := h.Manager.Forget(portPrefix + strconv.Itoa(number)); err != nil {
-		h.Log.Warn("socket of a tcp port is still kept", "port", number, "err", err)
+func (d *daemon) forgetPort(number int) {
+	if err := d.Manager.Forget(portPrefix + strconv.Itoa(number)); err != nil {
+		d.Log.Warn("socket of a tcp port is still kept", "port", number, "err", err)
 	}
 }
 
 // servePorts listens until ctx ends; connections go on until live ends.
-func (h *house) servePorts(ctx, live context.Context) error {
-	if h.ports == nil {
+func (d *daemon) servePorts(ctx, live context.Context) error {
+	if d.ports == nil {
 		return nil
 	}
-	return h.ports.Run(ctx, live)
+	return d.ports.Run(ctx, live)
 }
 
 // portUsable is nil when this machine listens at a port for routes, or can.
-func (h *house) portUsable(port int) error {
-	if h.ports == nil {
+func (d *daemon) portUsable(port int) error {
+	if d.ports == nil {
 		return nil
 	}
-	return h.ports.Usable(port)
+	return d.ports.Usable(port)
 }
 
 // reportPort tells an app's log whether its route's port works.
-func (h *house) reportPort(port int, appGUID string, err error) {
+func (d *daemon) reportPort(port int, appGUID string, err error) {
 	text := fmt.Sprintf("TCP route: listening at port %d", port)
 	if err != nil {
 		text = fmt.Sprintf("TCP route: cannot listen at port %d, which is tried again: %v", port, err)
 	}
-	h.log(logcache.Envelope{Timestamp: time.Now(), SourceID: appGUID, InstanceID: "0",
+	d.log(logcache.Envelope{Timestamp: time.Now(), SourceID: appGUID, InstanceID: "0",
 		Tags: map[string]string{"source_type": "RTR"}, Payload: []byte(text)})
 }

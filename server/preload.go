@@ -44,12 +44,12 @@ func (c *Config) preloads() (map[string]string, error) {
 
 // preload makes the stacks that the configuration names and that are not here
 // yet, until all are or ctx ends. The cells offer each once it is there.
-func (h *house) preload(ctx context.Context) error {
-	missing, err := h.preloads()
+func (d *daemon) preload(ctx context.Context) error {
+	missing, err := d.preloads()
 	if err != nil {
 		return err
 	}
-	stale, _ := filepath.Glob(h.path(preloadPrefix + "*"))
+	stale, _ := filepath.Glob(d.path(preloadPrefix + "*"))
 	for _, dir := range stale {
 		if err := os.RemoveAll(dir); err != nil {
 			return err
@@ -57,8 +57,8 @@ func (h *house) preload(ctx context.Context) error {
 	}
 	for len(missing) > 0 {
 		for name, from := range maps.Clone(missing) {
-			if err := h.preloadOne(ctx, name, from); err != nil && ctx.Err() == nil {
-				h.Log.ErrorContext(ctx, "root filesystem was not preloaded", "name", name, "from", from, "err", err)
+			if err := d.preloadOne(ctx, name, from); err != nil && ctx.Err() == nil {
+				d.Log.ErrorContext(ctx, "root filesystem was not preloaded", "name", name, "from", from, "err", err)
 				continue
 			}
 			delete(missing, name)
@@ -75,29 +75,29 @@ func (h *house) preload(ctx context.Context) error {
 	return nil
 }
 
-func (h *house) preloadOne(ctx context.Context, name, from string) error {
-	if have, ok := h.roots.Stack(name); ok {
+func (d *daemon) preloadOne(ctx context.Context, name, from string) error {
+	if have, ok := d.roots.Stack(name); ok {
 		if have.Origin != origin(from) {
-			h.Log.WarnContext(ctx, "root filesystem is an older stack of that name; remove it with cupola stack remove to have it made anew",
+			d.Log.WarnContext(ctx, "root filesystem is an older stack of that name; remove it with cupola stack remove to have it made anew",
 				"name", name, "from", from, "made_from", have.Origin)
 		}
 		return nil
 	}
 	quiet := func(StackStep) {}
 	if isTree(from) {
-		return h.preloadTree(ctx, name, from)
+		return d.preloadTree(ctx, name, from)
 	}
 	if strings.HasPrefix(from, "/") {
-		_, err := localStacks{h}.Import(ctx, StackImport{Name: name, Path: from}, quiet)
+		_, err := localStacks{d}.Import(ctx, StackImport{Name: name, Path: from}, quiet)
 		return err
 	}
-	_, err := localStacks{h}.Pull(ctx, StackPull{Reference: from, Name: name}, quiet)
+	_, err := localStacks{d}.Pull(ctx, StackPull{Reference: from, Name: name}, quiet)
 	return err
 }
 
 // preloadTree makes a stack of a directory, by way of an archive of it.
-func (h *house) preloadTree(ctx context.Context, name, dir string) error {
-	tmp, err := os.MkdirTemp(h.DataDir, preloadPrefix)
+func (d *daemon) preloadTree(ctx context.Context, name, dir string) error {
+	tmp, err := os.MkdirTemp(d.DataDir, preloadPrefix)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (h *house) preloadTree(ctx context.Context, name, dir string) error {
 	if err := errors.Join(packDir(ctx, dir, archive), archive.Close()); err != nil {
 		return err
 	}
-	_, err = localStacks{h}.Import(ctx, StackImport{Name: name, Path: archive.Name()}, func(StackStep) {})
+	_, err = localStacks{d}.Import(ctx, StackImport{Name: name, Path: archive.Name()}, func(StackStep) {})
 	return err
 }
 

@@ -16,7 +16,7 @@ const reachRetry = 5 * time.Second
 
 // keepReach lets running containers reach what security groups and network
 // policies say, until ctx ends.
-func (h *house) keepReach(ctx context.Context) error {
+func (h *daemon) keepReach(ctx context.Context) error {
 	changed, stop := h.store.Watch(store.SecurityGroups.Name(), store.Spaces.Name(), store.NetworkPolicies.Name(), store.BOSHDeployments.Name(), store.DataBindings.Name(), store.DataInstances.Name())
 	defer stop()
 	<-h.cell.Adopted()
@@ -35,7 +35,7 @@ func (h *house) keepReach(ctx context.Context) error {
 	}
 }
 
-func (h *house) setReach(ctx context.Context) error {
+func (h *daemon) setReach(ctx context.Context) error {
 	reach, err := h.reach(ctx)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (h *house) setReach(ctx context.Context) error {
 	return h.cell.SetReach(ctx, reach)
 }
 
-func (h *house) reach(ctx context.Context) (lrp.Reach, error) {
+func (h *daemon) reach(ctx context.Context) (lrp.Reach, error) {
 	var in desire.ReachIn
 	var data, deployed []lrp.NetworkPolicy
 	err := h.store.Read(ctx, func(tx *store.Tx) (err error) {

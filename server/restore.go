@@ -181,30 +181,30 @@ func (r *restore) makeDir() (err error) {
 func (r *restore) finish(ctx context.Context) (err error) {
 	c := r.Config
 	c.DataDir = r.dir
-	h := &house{Config: c}
-	defer h.close()
+	d := &daemon{Config: c}
+	defer d.close()
 	// Nothing may stay mounted in a directory that is to be renamed, or removed.
-	defer func() { err = errors.Join(err, volume.Close(h.path(volumesDir))) }()
-	for _, step := range []func(context.Context) error{h.openDir, h.openStore, h.openRoots, h.openVolumes,
-		func(ctx context.Context) error { return h.store.Write(ctx, (*store.Tx).ForgetRunning) },
-		func(ctx context.Context) error { return r.images(ctx, h) },
-		func(ctx context.Context) error { return r.stacks(ctx, h) },
-		func(ctx context.Context) error { return r.volumes(ctx, h) },
+	defer func() { err = errors.Join(err, volume.Close(d.path(volumesDir))) }()
+	for _, step := range []func(context.Context) error{d.openDir, d.openStore, d.openRoots, d.openVolumes,
+		func(ctx context.Context) error { return d.store.Write(ctx, (*store.Tx).ForgetRunning) },
+		func(ctx context.Context) error { return r.images(ctx, d) },
+		func(ctx context.Context) error { return r.stacks(ctx, d) },
+		func(ctx context.Context) error { return r.volumes(ctx, d) },
 	} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	if _, err := os.Stat(h.path("ca.pem")); err == nil {
-		if err := os.Chmod(h.path("ca.pem"), 0o644); err != nil {
+	if _, err := os.Stat(d.path("ca.pem")); err == nil {
+		if err := os.Chmod(d.path("ca.pem"), 0o644); err != nil {
 			return err
 		}
 	}
-	return errors.Join(os.RemoveAll(h.path(backup.ImagesDir)), os.RemoveAll(h.path(backup.StacksDir)), os.RemoveAll(h.path(backup.TreesDir)), os.Remove(h.path("lock")))
+	return errors.Join(os.RemoveAll(d.path(backup.ImagesDir)), os.RemoveAll(d.path(backup.StacksDir)), os.RemoveAll(d.path(backup.TreesDir)), os.Remove(d.path("lock")))
 }
 
-func (r *restore) images(ctx context.Context, h *house) error {
-	records, err := filepath.Glob(h.path(backup.ImagesDir, "*.json"))
+func (r *restore) images(ctx context.Context, d *daemon) error {
+	records, err := filepath.Glob(d.path(backup.ImagesDir, "*.json"))
 	if err != nil {
 		return err
 	}
@@ -214,21 +214,21 @@ func (r *restore) images(ctx context.Context, h *house) error {
 		if err != nil {
 			return err
 		}
-		if err := h.roots.RestoreImage(ctx, text); err != nil {
+		if err := d.roots.RestoreImage(ctx, text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *restore) stacks(ctx context.Context, h *house) error {
-	all, err := filepath.Glob(h.path(backup.StacksDir, "*", "stack.json"))
+func (r *restore) stacks(ctx context.Context, d *daemon) error {
+	all, err := filepath.Glob(d.path(backup.StacksDir, "*", "stack.json"))
 	if err != nil {
 		return err
 	}
 	for n, name := range all {
 		r.progress("stacks", int64(n), int64(len(all)))
-		if err := restoreStack(ctx, h.roots, filepath.Dir(name)); err != nil {
+		if err := restoreStack(ctx, d.roots, filepath.Dir(name)); err != nil {
 			return fmt.Errorf("stack %s: %w", filepath.Base(filepath.Dir(name)), err)
 		}
 	}
@@ -236,15 +236,15 @@ func (r *restore) stacks(ctx context.Context, h *house) error {
 }
 
 // volumes makes the volumes. Each archive goes once it has been unpacked.
-func (r *restore) volumes(ctx context.Context, h *house) error {
+func (r *restore) volumes(ctx context.Context, d *daemon) error {
 	for n, v := range r.report.Volumes {
 		r.progress("volumes", int64(n), int64(len(r.report.Volumes)))
-		name := h.path(filepath.FromSlash(backup.TreeName(v.Name)))
+		name := d.path(filepath.FromSlash(backup.TreeName(v.Name)))
 		f, err := os.Open(name)
 		if err != nil {
 			return err
 		}
-		err = h.volumes.Restore(ctx, v.Name, volume.Spec{Bytes: v.Bytes, Shared: v.Shared}, f)
+		err = d.volumes.Restore(ctx, v.Name, volume.Spec{Bytes: v.Bytes, Shared: v.Shared}, f)
 		if err := errors.Join(err, f.Close()); err != nil {
 			return err
 		}

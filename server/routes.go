@@ -71,7 +71,7 @@ func (r *routing) current(ctx context.Context) error {
 
 // route keeps the router's table as the rows want it, until ctx ends. Many changes
 // at once make one table: making them takes at most half of the time.
-func (h *house) route(ctx context.Context) error {
+func (h *daemon) route(ctx context.Context) error {
 	changed, stop := h.store.Watch(store.ActualLRPs.Name(), store.Routes.Name(), store.Domains.Name(), store.Processes.Name(), store.Apps.Name(), store.RouteBindings.Name(), store.RoutePolicies.Name(), store.DataInstances.Name(), store.BBSRunning, store.BOSHDeployments.Name(), store.BOSHInstances.Name())
 	defer stop()
 	for {
@@ -105,14 +105,14 @@ const routeRetry = time.Second
 
 // settle waits until no request is under way to an instance whose row says that
 // it gets none.
-func (h *house) settle(ctx context.Context, instanceGUID string) error {
+func (h *daemon) settle(ctx context.Context, instanceGUID string) error {
 	if err := h.routing.current(ctx); err != nil {
 		return err
 	}
 	return h.router.Settle(ctx, instanceGUID)
 }
 
-func (h *house) setRoutes(ctx context.Context) error {
+func (h *daemon) setRoutes(ctx context.Context) error {
 	var in desire.RoutesIn
 	var wishes []*bbsrows.Desired
 	var databases []*cf.DataInstance
@@ -143,7 +143,7 @@ func (h *house) setRoutes(ctx context.Context) error {
 		if databases, err = store.DataInstances.All(tx); err != nil {
 			return err
 		}
-		if wishes, err = h.wishes.Running(tx); err != nil {
+		if wishes, err = h.desired.Running(tx); err != nil {
 			return err
 		}
 		return deployed.load(tx)

@@ -19,13 +19,13 @@ const internalDomain = "apps.internal"
 
 // openSeeds is seed, which a disk without room puts off where an earlier daemon
 // has made the rows: what runs is led to and adopted all the same.
-func (h *house) openSeeds(ctx context.Context) error {
-	err := h.seed(ctx)
-	if err == nil || !isDiskFault(err) || !h.seeded(ctx) {
+func (d *daemon) openSeeds(ctx context.Context) error {
+	err := d.seed(ctx)
+	if err == nil || !isDiskFault(err) || !d.seeded(ctx) {
 		return err
 	}
-	h.Log.ErrorContext(ctx, "the data directory's disk is full, or cannot be written: the daemon serves what there is, and most changes are refused. Free space on it", "data_dir", h.DataDir, "err", err)
-	h.unseeded = true
+	d.Log.ErrorContext(ctx, "the data directory's disk is full, or cannot be written: the daemon serves what there is, and most changes are refused. Free space on it", "data_dir", d.DataDir, "err", err)
+	d.unseeded = true
 	return nil
 }
 
@@ -35,8 +35,8 @@ func isDiskFault(err error) bool {
 
 // seeded reports whether a daemon has started on the data directory before: all
 // seeds are one transaction.
-func (h *house) seeded(ctx context.Context) bool {
-	return h.store.Read(ctx, func(tx *store.Tx) error {
+func (d *daemon) seeded(ctx context.Context) bool {
+	return d.store.Read(ctx, func(tx *store.Tx) error {
 		_, err := store.Users.First(tx, store.Query{Where: map[string][]string{"usernames": {"admin"}, "origins": {uaa.Origin}}})
 		return err
 	}) == nil
@@ -46,8 +46,8 @@ func (h *house) seeded(ctx context.Context) bool {
 const seedInterval = 30 * time.Second
 
 // seedLater seeds once there is room again.
-func (h *house) seedLater(ctx context.Context) error {
-	if !h.unseeded {
+func (d *daemon) seedLater(ctx context.Context) error {
+	if !d.unseeded {
 		return nil
 	}
 	t := time.NewTicker(seedInterval)
@@ -58,13 +58,13 @@ func (h *house) seedLater(ctx context.Context) error {
 			return nil
 		case <-t.C:
 		}
-		err := h.seed(ctx)
+		err := d.seed(ctx)
 		if err == nil {
-			h.Log.InfoContext(ctx, "the data directory's disk has room again")
+			d.Log.InfoContext(ctx, "the data directory's disk has room again")
 			return nil
 		}
 		if !isDiskFault(err) {
-			h.Log.ErrorContext(ctx, "rows not brought up to what this daemon offers", "err", err)
+			d.Log.ErrorContext(ctx, "rows not brought up to what this daemon offers", "err", err)
 		}
 	}
 }
@@ -72,23 +72,23 @@ func (h *house) seedLater(ctx context.Context) error {
 // seed brings the rows up to what this daemon and machine offer: stacks,
 // system buildpacks, Cloud Foundry's default security groups, the domain, the
 // admin. At the first start it also makes an org and a space.
-func (h *house) seed(ctx context.Context) error {
-	password, err := h.adminPassword()
+func (d *daemon) seed(ctx context.Context) error {
+	password, err := d.adminPassword()
 	if err != nil {
 		return err
 	}
-	buildpacks, err := h.systemBuildpacks(ctx)
+	buildpacks, err := d.systemBuildpacks(ctx)
 	if err != nil {
 		return err
 	}
-	return h.store.Write(ctx, func(tx *store.Tx) error {
+	return d.store.Write(ctx, func(tx *store.Tx) error {
 		for _, step := range []func() error{
 			func() error { return uaa.EnsureAdmin(tx, password) },
-			func() error { return api.SeedStacks(tx, h.systemStacks()) },
+			func() error { return api.SeedStacks(tx, d.systemStacks()) },
 			func() error { return api.SeedBuildpacks(tx, buildpacks) },
 			func() error { return api.SeedSecurityGroups(tx) },
 			func() error { return api.SeedQuota(tx) },
-			func() error { return sharedDomain(tx, h.Domain, false) },
+			func() error { return sharedDomain(tx, d.Domain, false) },
 			func() error { return sharedDomain(tx, internalDomain, true) },
 			func() error { return firstPlace(tx) },
 		} {
@@ -100,9 +100,9 @@ func (h *house) seed(ctx context.Context) error {
 	})
 }
 
-func (h *house) systemBuildpacks(ctx context.Context) (out []api.SystemBuildpack, err error) {
+func (d *daemon) systemBuildpacks(ctx context.Context) (out []api.SystemBuildpack, err error) {
 	for _, b := range lifecycle.Buildpacks() {
-		kept, err := h.blobs.Ensure(ctx, b.Zip)
+		kept, err := d.blobs.Ensure(ctx, b.Zip)
 		if err != nil {
 			return nil, err
 		}
@@ -111,16 +111,16 @@ func (h *house) systemBuildpacks(ctx context.Context) (out []api.SystemBuildpack
 	return out, nil
 }
 
-func (h *house) systemStacks() (out []api.SystemStack) {
-	name, _ := h.roots.Default(h.DefaultStack)
-	for _, s := range h.roots.Stacks() {
+func (d *daemon) systemStacks() (out []api.SystemStack) {
+	name, _ := d.roots.Default(d.DefaultStack)
+	for _, s := range d.roots.Stacks() {
 		if s.Name == databroker.Stack {
 			continue // no app is to run on it
 		}
 		out = append(out, api.SystemStack{Name: s.Name, Description: s.Description, Compat: s.Compat, Default: s.Name == name})
 	}
-	for _, alias := range h.aliases() {
-		s, _ := h.roots.Stack(alias.of)
+	for _, alias := range d.aliases() {
+		s, _ := d.roots.Stack(alias.of)
 		out = append(out, api.SystemStack{Name: alias.name, Description: s.Description, Compat: s.Compat})
 	}
 	return out

@@ -45,39 +45,39 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 	if err != nil {
 		return err
 	}
-	door, err := bindSSH(ctx, &c)
+	sshListener, err := bindSSH(ctx, &c)
 	if err != nil {
 		return errors.Join(err, closeAll(plain, secure))
 	}
-	diego, err := bindBBS(ctx, &c)
+	bbsListener, err := bindBBS(ctx, &c)
 	if err != nil {
-		return errors.Join(err, closeAll(plain, secure, door))
+		return errors.Join(err, closeAll(plain, secure, sshListener))
 	}
-	meters, err := bindMetrics(ctx, &c)
+	metricsListener, err := bindMetrics(ctx, &c)
 	if err != nil {
-		return errors.Join(err, closeAll(plain, secure, door, diego))
+		return errors.Join(err, closeAll(plain, secure, sshListener, bbsListener))
 	}
 	// The parts outlive ctx by as long as requests are drained.
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	h, err := open(live, c)
+	d, err := open(live, c)
 	if err != nil {
-		return errors.Join(err, closeAll(plain, secure, door, diego, meters))
+		return errors.Join(err, closeAll(plain, secure, sshListener, bbsListener, metricsListener))
 	}
-	defer h.close()
-	listeners, info, err := h.guard(plain, secure)
+	defer d.close()
+	listening, info, err := d.guard(plain, secure)
 	if err != nil {
-		return errors.Join(err, closeAll(plain, secure, door, diego, meters))
+		return errors.Join(err, closeAll(plain, secure, sshListener, bbsListener, metricsListener))
 	}
-	err = h.serve(ctx, live, stop, doors{listeners, door, diego, meters}, func() { h.announce(info, ready) })
+	err = d.serve(ctx, live, stop, listeners{listening, sshListener, bbsListener, metricsListener}, func() { d.announce(info, ready) })
 	if c.Stop == StopApps {
-		err = errors.Join(err, h.teardown())
+		err = errors.Join(err, d.teardown())
 	}
 	return err
 }
 
-// doors are the listeners; all but http are nil where there is none.
-type doors struct {
+// listeners are where the daemon listens; all but http are nil where there is none.
+type listeners struct {
 	http    []net.Listener
 	ssh     net.Listener
 	bbs     net.Listener
@@ -86,30 +86,30 @@ type doors struct {
 
 // serve runs the parts. When ctx ends it drains, then stops them by stop; live
 // is what stop ends.
-func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready func()) error {
+func (d *daemon) serve(ctx, live context.Context, stop func(), listeners listeners, ready func()) error {
 	group, live := errgroup.WithContext(live)
 	// A part that fails ends them all, also those that listen until ctx ends.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(live, cancel)()
 	// What ran before is led to at once: requests wait in the listeners.
-	if err := h.setRoutes(live); err != nil {
+	if err := d.setRoutes(live); err != nil {
 		return fmt.Errorf("set the routes: %w", err)
 	}
 	// And what ran before is adopted with the reach that it has by now.
-	if err := h.setReach(live); err != nil {
-		h.Log.ErrorContext(live, "reach of containers not updated", "err", err)
+	if err := d.setReach(live); err != nil {
+		d.Log.ErrorContext(live, "reach of containers not updated", "err", err)
 	}
-	if err := h.prepareBBS(doors.bbs); err != nil {
+	if err := d.prepareBBS(listeners.bbs); err != nil {
 		return err
 	}
-	srv := router.NewServer(h.front(), h.Log, router.Timeouts{})
-	srv.RegisterOnShutdown(h.endPolls) // or the drain would wait for them
+	srv := router.NewServer(d.front(), d.Log, router.Timeouts{})
+	srv.RegisterOnShutdown(d.endPolls) // or the drain would wait for them
 	var coming arrivals
 	coming.watch(srv)
 	fault.Hooks("server", srv)
 	var open sync.WaitGroup
-	for _, l := range doors.http {
+	for _, l := range listeners.http {
 		open.Add(1)
 		group.Go(fault.ErrFunc("server", func() error {
 			defer open.Done()
@@ -120,24 +120,24 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 			return err
 		}))
 	}
-	h.startLoops(ctx, live, group, doors)
+	d.startLoops(ctx, live, group, listeners)
 	listening := make(chan struct{})
 	told := sync.OnceFunc(func() { close(listening) })
 	group.Go(fault.Loop(live, "control", func(live context.Context) error {
-		return h.serveControl(live, told)
+		return d.serveControl(live, told)
 	}))
 	group.Go(fault.ErrFunc("server", func() error {
 		select {
 		case <-ctx.Done():
 		case <-live.Done():
 		}
-		h.tell(systemd.Stopping)
-		h.closeDoors(doors.http, &open, &coming)
-		h.drain(srv)
+		d.tell(systemd.Stopping)
+		d.closeListeners(listeners.http, &open, &coming)
+		d.drain(srv)
 		stop()
 		return nil
 	}))
-	<-h.cell.Adopted()
+	<-d.cell.Adopted()
 	select {
 	case <-listening:
 		ready()
@@ -152,59 +152,59 @@ func (h *house) serve(ctx, live context.Context, stop func(), doors doors, ready
 
 // startLoops starts what runs beside the HTTP listeners until live ends. What
 // takes connections takes none after ctx.
-func (h *house) startLoops(ctx, live context.Context, group *errgroup.Group, doors doors) {
-	group.Go(fault.ErrFunc("cell", func() error { return h.cell.Run(live) }))
+func (d *daemon) startLoops(ctx, live context.Context, group *errgroup.Group, listeners listeners) {
+	group.Go(fault.ErrFunc("cell", func() error { return d.cell.Run(live) }))
 	group.Go(fault.Loop(live, "reconcile", func(ctx context.Context) error {
-		<-h.cell.Adopted()
-		return h.loop.Run(ctx)
+		<-d.cell.Adopted()
+		return d.loop.Run(ctx)
 	}))
-	group.Go(fault.Loop(live, "reach", h.keepReach))
-	if h.names != nil {
-		group.Go(fault.Loop(live, "dns", h.names.Run))
+	group.Go(fault.Loop(live, "reach", d.keepReach))
+	if d.names != nil {
+		group.Go(fault.Loop(live, "dns", d.names.Run))
 	}
-	group.Go(fault.Loop(live, "broker", h.brokers.Run))
-	if h.dataBroker != nil {
-		group.Go(fault.Loop(live, "dataservices", h.serveDataServices))
-		group.Go(fault.Loop(live, "dataservices", h.publishDataPlans))
-		group.Go(fault.Loop(live, "databroker", h.dataBroker.Run))
+	group.Go(fault.Loop(live, "broker", d.brokers.Run))
+	if d.dataBroker != nil {
+		group.Go(fault.Loop(live, "dataservices", d.serveDataServices))
+		group.Go(fault.Loop(live, "dataservices", d.publishDataPlans))
+		group.Go(fault.Loop(live, "databroker", d.dataBroker.Run))
 	}
-	group.Go(fault.Loop(live, "api", h.api.Run))
-	group.Go(fault.Loop(live, "routes", h.route))
+	group.Go(fault.Loop(live, "api", d.api.Run))
+	group.Go(fault.Loop(live, "routes", d.route))
 	group.Go(fault.Loop(live, "deploy", func(ctx context.Context) error {
-		<-h.cell.Adopted() // rows of what has ended meanwhile tell nothing
-		return h.deploys.Run(ctx)
+		<-d.cell.Adopted() // rows of what has ended meanwhile tell nothing
+		return d.deploys.Run(ctx)
 	}))
 	group.Go(fault.Loop(live, "director", func(ctx context.Context) error {
-		<-h.cell.Adopted()
-		return h.director.Run(ctx)
+		<-d.cell.Adopted()
+		return d.director.Run(ctx)
 	}))
-	group.Go(fault.Loop(live, "drain", h.drainLogs))
-	group.Go(fault.Loop(live, "measure", h.measure))
-	group.Go(fault.Loop(live, "logs", h.forgetLogs))
-	group.Go(fault.Loop(live, "tidy", h.tidy))
-	group.Go(fault.Loop(live, "seed", h.seedLater))
-	group.Go(fault.Loop(live, "database", h.keepDatabase))
-	group.Go(fault.Loop(live, "preload", h.preload))
-	group.Go(fault.Loop(live, "ports", func(live context.Context) error { return h.servePorts(ctx, live) }))
-	group.Go(fault.Loop(live, "sshproxy", func(live context.Context) error { return h.serveSSH(ctx, live, doors.ssh) }))
-	group.Go(fault.Loop(live, "bbs", h.runBBS))
-	group.Go(fault.Loop(live, "bbs", func(live context.Context) error { return h.serveBBS(live, doors.bbs) }))
-	group.Go(fault.Loop(live, "metrics", func(live context.Context) error { return h.serveMetrics(live, doors.metrics) }))
-	group.Go(fault.Loop(live, "systemd", func(ctx context.Context) error { return h.Manager.KeepAlive(ctx, h.alive) }))
+	group.Go(fault.Loop(live, "drain", d.drainLogs))
+	group.Go(fault.Loop(live, "measure", d.measure))
+	group.Go(fault.Loop(live, "logs", d.forgetLogs))
+	group.Go(fault.Loop(live, "tidy", d.tidy))
+	group.Go(fault.Loop(live, "seed", d.seedLater))
+	group.Go(fault.Loop(live, "database", d.keepDatabase))
+	group.Go(fault.Loop(live, "preload", d.preload))
+	group.Go(fault.Loop(live, "ports", func(live context.Context) error { return d.servePorts(ctx, live) }))
+	group.Go(fault.Loop(live, "sshproxy", func(live context.Context) error { return d.serveSSH(ctx, live, listeners.ssh) }))
+	group.Go(fault.Loop(live, "bbs", d.runBBS))
+	group.Go(fault.Loop(live, "bbs", func(live context.Context) error { return d.serveBBS(live, listeners.bbs) }))
+	group.Go(fault.Loop(live, "metrics", func(live context.Context) error { return d.serveMetrics(live, listeners.metrics) }))
+	group.Go(fault.Loop(live, "systemd", func(ctx context.Context) error { return d.Manager.KeepAlive(ctx, d.alive) }))
 }
 
 // alive tells whether the daemon still does its work: whether it can read and
 // write its rows.
-func (h *house) alive(ctx context.Context) error {
+func (d *daemon) alive(ctx context.Context) error {
 	nothing := func(*store.Tx) error { return nil }
-	return errors.Join(h.store.Read(ctx, nothing), h.store.Write(ctx, nothing))
+	return errors.Join(d.store.Read(ctx, nothing), d.store.Write(ctx, nothing))
 }
 
-// closeDoors takes no new connections, and waits for those that have come: until
+// closeListeners takes no new connections, and waits for those that have come: until
 // TLS has been agreed on with them, and they have said what they want.
-func (h *house) closeDoors(listeners []net.Listener, open *sync.WaitGroup, coming *arrivals) {
+func (d *daemon) closeListeners(listeners []net.Listener, open *sync.WaitGroup, coming *arrivals) {
 	if err := closeAll(listeners...); err != nil {
-		h.Log.Warn("listeners not closed", "err", err)
+		d.Log.Warn("listeners not closed", "err", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), arrivalTime)
 	defer cancel()
@@ -221,21 +221,21 @@ func (h *house) closeDoors(listeners []net.Listener, open *sync.WaitGroup, comin
 }
 
 // drain lets requests in flight finish and takes no new ones.
-func (h *house) drain(srv *http.Server) {
+func (d *daemon) drain(srv *http.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	if err := srv.Shutdown(ctx); err != nil {
-		h.Log.Warn("requests cut off", "err", err)
+		d.Log.Warn("requests cut off", "err", err)
 		srv.Close()
 	}
-	if h.ports != nil {
+	if d.ports != nil {
 		select {
-		case <-h.ports.Left():
+		case <-d.ports.Left():
 		case <-ctx.Done():
 		}
 	}
-	if err := h.router.Drain(ctx); err != nil {
-		h.Log.Warn("connections cut off", "err", err)
+	if err := d.router.Drain(ctx); err != nil {
+		d.Log.Warn("connections cut off", "err", err)
 	}
 }
 
@@ -281,44 +281,44 @@ func closeAll(listeners ...net.Listener) (err error) {
 
 // guard has the listeners refuse requests that can be read in two ways, and
 // secure speak TLS.
-func (h *house) guard(plain, secure net.Listener) (listeners []net.Listener, info Ready, err error) {
-	listeners, info.HTTP = append(listeners, router.Guard(plain, nil, h.gate)), "http://"+plain.Addr().String()
+func (d *daemon) guard(plain, secure net.Listener) (listeners []net.Listener, info Ready, err error) {
+	listeners, info.HTTP = append(listeners, router.Guard(plain, nil, d.gate)), "http://"+plain.Addr().String()
 	if secure == nil {
 		return listeners, info, nil
 	}
-	config, err := h.httpsTLS()
+	config, err := d.httpsTLS()
 	if err != nil {
 		return nil, info, err
 	}
-	info.HTTPS, info.CA = "https://"+secure.Addr().String(), h.path("ca.pem")
-	return append(listeners, router.Guard(secure, config, h.gate)), info, nil
+	info.HTTPS, info.CA = "https://"+secure.Addr().String(), d.path("ca.pem")
+	return append(listeners, router.Guard(secure, config, d.gate)), info, nil
 }
 
-func (h *house) announce(info Ready, ready func(Ready)) {
-	info.Domain, info.DataDir, info.Stack, info.Running = h.Domain, h.DataDir, h.stackNote(), len(h.cell.Containers())
-	if h.ssh != nil {
-		info.SSH = h.SSH
+func (d *daemon) announce(info Ready, ready func(Ready)) {
+	info.Domain, info.DataDir, info.Stack, info.Running = d.Domain, d.DataDir, d.stackNote(), len(d.cell.Containers())
+	if d.ssh != nil {
+		info.SSH = d.SSH
 	}
-	if h.BBS != "off" {
-		info.BBS = h.BBS
+	if d.BBS != "off" {
+		info.BBS = d.BBS
 	}
-	if h.Metrics != "" && h.Metrics != "off" {
-		info.Metrics = "http://" + h.Metrics + "/metrics"
+	if d.Metrics != "" && d.Metrics != "off" {
+		info.Metrics = "http://" + d.Metrics + "/metrics"
 	}
-	info.AdminPassword, _ = AdminPassword(h.DataDir)
-	h.tell(systemd.Ready)
+	info.AdminPassword, _ = AdminPassword(d.DataDir)
+	d.tell(systemd.Ready)
 	ready(info)
 }
 
 // tell says a state to the service manager.
-func (h *house) tell(state string) {
-	if err := h.Manager.Notify(state); err != nil {
-		h.Log.Warn("service manager was not told", "state", state, "err", err)
+func (d *daemon) tell(state string) {
+	if err := d.Manager.Notify(state); err != nil {
+		d.Log.Warn("service manager was not told", "state", state, "err", err)
 	}
 }
 
 // stackNote says which stack is the default, and why.
-func (h *house) stackNote() string {
-	name, why := h.roots.Default(h.DefaultStack)
+func (d *daemon) stackNote() string {
+	name, why := d.roots.Default(d.DefaultStack)
 	return fmt.Sprintf("%s (%s)", name, why)
 }

@@ -36,42 +36,42 @@ func bindSSH(ctx context.Context, c *Config) (net.Listener, error) {
 }
 
 // openSSH makes the proxy, with a host key that is made once.
-func (h *house) openSSH(context.Context) error {
-	if h.SSH == "off" {
+func (d *daemon) openSSH(context.Context) error {
+	if d.SSH == "off" {
 		return nil
 	}
-	key, err := sshproxy.HostKey(h.path("ssh_host_key"))
+	key, err := sshproxy.HostKey(d.path("ssh_host_key"))
 	if err != nil {
 		return err
 	}
-	h.sshKey = sshproxy.Fingerprint(key.PublicKey())
-	h.ssh = sshproxy.New(sshproxy.Config{Store: h.store, HostKey: key, Logs: h.logLine, Log: h.Log, MaxConnections: h.limits.SSH,
+	d.sshKey = sshproxy.Fingerprint(key.PublicKey())
+	d.ssh = sshproxy.New(sshproxy.Config{Store: d.store, HostKey: key, Logs: d.logLine, Log: d.Log, MaxConnections: d.limits.SSH,
 		Redeem: func(ctx context.Context, code string) (sshproxy.Identity, error) {
-			id, err := h.uaa.Redeem(ctx, uaa.SSHClient, code)
+			id, err := d.uaa.Redeem(ctx, uaa.SSHClient, code)
 			return sshproxy.Identity(id), err
 		},
 		Attach: func(ctx context.Context, instanceGUID string) (io.ReadWriteCloser, error) {
-			return h.cell.Attach(ctx, instanceGUID, lifecycle.Dir+"/lifecycle", "sshd")
+			return d.cell.Attach(ctx, instanceGUID, lifecycle.Dir+"/lifecycle", "sshd")
 		}})
 	return nil
 }
 
 // sshInfo is what the API says of `cf ssh`.
-func (h *house) sshInfo() api.SSHInfo {
-	if h.ssh == nil {
+func (d *daemon) sshInfo() api.SSHInfo {
+	if d.ssh == nil {
 		return api.SSHInfo{}
 	}
-	return api.SSHInfo{Address: h.SSH, HostKeyFingerprint: h.sshKey, ClientID: uaa.SSHClient}
+	return api.SSHInfo{Address: d.SSH, HostKeyFingerprint: d.sshKey, ClientID: uaa.SSHClient}
 }
 
 // serveSSH serves sessions on l until ctx or live ends: a daemon that ends
 // waits for requests, and not for users to leave.
-func (h *house) serveSSH(ctx, live context.Context, l net.Listener) error {
+func (d *daemon) serveSSH(ctx, live context.Context, l net.Listener) error {
 	if l == nil {
 		return nil
 	}
 	live, stop := context.WithCancel(live)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
-	return h.ssh.Serve(live, l)
+	return d.ssh.Serve(live, l)
 }

@@ -74,25 +74,25 @@ func OpenStacks(ctx context.Context, c Config) (Stacks, error) {
 	if err := c.normalizeForRoot(); err != nil {
 		return nil, err
 	}
-	h := &house{Config: c}
-	err := h.openDir(ctx)
+	d := &daemon{Config: c}
+	err := d.openDir(ctx)
 	if errors.Is(err, errInUse) {
 		return newControl(c.DataDir), nil
 	}
-	for _, open := range []func(context.Context) error{h.openStore, h.openRoots} {
+	for _, open := range []func(context.Context) error{d.openStore, d.openRoots} {
 		if err == nil {
 			err = open(ctx)
 		}
 	}
 	if err != nil {
-		h.close()
+		d.close()
 		return nil, err
 	}
-	return localStacks{h}, nil
+	return localStacks{d}, nil
 }
 
-// localStacks are the stacks of a house, which may be open or only half so.
-type localStacks struct{ *house }
+// localStacks are the stacks of a daemon, which may be open or only half so.
+type localStacks struct{ *daemon }
 
 // List lists the stacks by name.
 func (l localStacks) List(context.Context) (all []StackInfo, err error) {

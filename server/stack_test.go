@@ -14,23 +14,23 @@ import (
 	"cupola/store/cf"
 )
 
-// stackHouse is a house with what stacks need, that serves its socket in a
+// stackDaemon is a daemon with what stacks need, that serves its socket in a
 // directory whose name is too long for a socket's address.
-func stackHouse(t *testing.T) (*house, control) {
+func stackDaemon(t *testing.T) (*daemon, control) {
 	t.Helper()
-	h := &house{Config: Config{DataDir: filepath.Join(t.TempDir(), strings.Repeat("long", 30))}}
-	if err := h.normalize(); err != nil {
+	d := &daemon{Config: Config{DataDir: filepath.Join(t.TempDir(), strings.Repeat("long", 30))}}
+	if err := d.normalize(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(h.close)
-	for _, open := range []func(context.Context) error{h.openDir, h.openStore, h.openRoots} {
+	t.Cleanup(d.close)
+	for _, open := range []func(context.Context) error{d.openDir, d.openStore, d.openRoots} {
 		if err := open(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	listening, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- h.serveControl(ctx, func() { close(listening) }) }()
+	go func() { ended <- d.serveControl(ctx, func() { close(listening) }) }()
 	select {
 	case <-listening:
 	case err := <-ended:
@@ -41,11 +41,11 @@ func stackHouse(t *testing.T) (*house, control) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		if _, err := os.Lstat(h.path(controlSocket)); !os.IsNotExist(err) {
+		if _, err := os.Lstat(d.path(controlSocket)); !os.IsNotExist(err) {
 			t.Errorf("the socket is still there: %v", err)
 		}
 	})
-	return h, newControl(h.DataDir)
+	return d, newControl(d.DataDir)
 }
 
 // rootTar writes a root file system of one file.
@@ -92,9 +92,9 @@ func stackNames(t *testing.T, s Stacks) (names []string) {
 	return names
 }
 
-func rows(t *testing.T, h *house) (names []string) {
+func rows(t *testing.T, d *daemon) (names []string) {
 	t.Helper()
-	err := h.store.Read(t.Context(), func(tx *store.Tx) error {
+	err := d.store.Read(t.Context(), func(tx *store.Tx) error {
 		all, err := store.Stacks.All(tx)
 		for _, s := range all {
 			names = append(names, s.Name)
@@ -108,7 +108,7 @@ func rows(t *testing.T, h *house) (names []string) {
 }
 
 func TestStacksThroughDaemon(t *testing.T) {
-	h, c := stackHouse(t)
+	d, c := stackDaemon(t)
 	var steps []StackStep
 	info, err := c.Import(t.Context(), StackImport{Name: "mine", Path: rootTar(t)}, func(s StackStep) { steps = append(steps, s) })
 	if err != nil {
@@ -123,23 +123,23 @@ func TestStacksThroughDaemon(t *testing.T) {
 	if names := stackNames(t, c); !slices.Contains(names, "mine") || !slices.Contains(names, "minifs") {
 		t.Errorf("got stacks %q; want mine among them", names)
 	}
-	if names := rows(t, h); !slices.Contains(names, "mine") {
+	if names := rows(t, d); !slices.Contains(names, "mine") {
 		t.Errorf("got %q in the API; want mine among them", names)
 	}
 	if _, err := c.Remove(t.Context(), "mine"); err != nil {
 		t.Fatal(err)
 	}
-	if names := append(stackNames(t, c), rows(t, h)...); slices.Contains(names, "mine") {
+	if names := append(stackNames(t, c), rows(t, d)...); slices.Contains(names, "mine") {
 		t.Errorf("got %q after it was removed", names)
 	}
 }
 
 func TestStackOfAppStays(t *testing.T) {
-	h, c := stackHouse(t)
+	d, c := stackDaemon(t)
 	if _, err := c.Import(t.Context(), StackImport{Name: "mine", Path: rootTar(t)}, func(StackStep) {}); err != nil {
 		t.Fatal(err)
 	}
-	err := h.store.Write(t.Context(), func(tx *store.Tx) error {
+	err := d.store.Write(t.Context(), func(tx *store.Tx) error {
 		if err := firstPlace(tx); err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func removed(c control, name string) error {
 }
 
 func TestStackErrorsThroughDaemon(t *testing.T) {
-	h, c := stackHouse(t)
+	d, c := stackDaemon(t)
 	quiet := func(StackStep) {}
 	for _, e := range []struct {
 		name string
@@ -201,7 +201,7 @@ func TestStackErrorsThroughDaemon(t *testing.T) {
 			t.Errorf("%s: got %v; want %q", e.name, err, e.want)
 		}
 	}
-	if names := rows(t, h); len(names) > 0 {
+	if names := rows(t, d); len(names) > 0 {
 		t.Errorf("got %q in the API after failures; want nothing new", names)
 	}
 }
@@ -210,7 +210,7 @@ func TestStackBuild(t *testing.T) {
 	if os.Getenv("CUPOLA_TEST_DEBIAN") != "1" {
 		t.Skip("needs CUPOLA_TEST_DEBIAN=1 and a mirror in apt's sources")
 	}
-	_, c := stackHouse(t)
+	_, c := stackDaemon(t)
 	seen := map[string]bool{}
 	info, err := c.Build(t.Context(), StackBuild{Suite: "debian12", Variant: "none"}, func(s StackStep) { seen[s.Step] = true })
 	if err != nil {
@@ -227,13 +227,13 @@ func TestStackBuild(t *testing.T) {
 }
 
 func TestSeedKeepsOneDefault(t *testing.T) {
-	h, _ := stackHouse(t)
+	d, _ := stackDaemon(t)
 	for range 2 {
-		if err := (localStacks{h}).offer(t.Context()); err != nil {
+		if err := (localStacks{d}).offer(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	defaults := slices.DeleteFunc(h.systemStacks(), func(s api.SystemStack) bool { return !s.Default })
+	defaults := slices.DeleteFunc(d.systemStacks(), func(s api.SystemStack) bool { return !s.Default })
 	if len(defaults) != 1 {
 		t.Errorf("got defaults %v; want one", defaults)
 	}

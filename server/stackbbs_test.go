@@ -20,7 +20,7 @@ func TestTheBBSNeedsImages(t *testing.T) {
 	if os.Getenv("CUPOLA_TEST_ROOT") != "1" {
 		t.Skip("needs CUPOLA_TEST_ROOT=1 and root")
 	}
-	h, c := stackHouse(t)
+	d, c := stackDaemon(t)
 	ref, digest := loopbackImage(t)
 	quiet := func(StackStep) {}
 	for _, name := range []string{"", "mine"} {
@@ -28,13 +28,13 @@ func TestTheBBSNeedsImages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	desireRow(t, h, "by-tag", "docker://"+strings.Replace(ref, ":v1", "#v1", 1))
-	desireRow(t, h, "by-stack", "preloaded:mine")
+	desireRow(t, d, "by-tag", "docker://"+strings.Replace(ref, ":v1", "#v1", 1))
+	desireRow(t, d, "by-stack", "preloaded:mine")
 	if d, err := c.Inspect(t.Context(), "mine"); err != nil || !slices.Equal(d.Users, []string{"LRP by-stack"}) {
 		t.Errorf("got %v, %v", d.Users, err)
 	}
-	ofAPI := apiStacks{h}
-	err := h.store.Read(t.Context(), func(tx *store.Tx) error {
+	ofAPI := apiStacks{d}
+	err := d.store.Read(t.Context(), func(tx *store.Tx) error {
 		users, err := ofAPI.Users(tx, "mine")
 		if !slices.Equal(users, []string{"LRP by-stack"}) {
 			t.Errorf("got %v", users)
@@ -53,16 +53,16 @@ func TestTheBBSNeedsImages(t *testing.T) {
 	if _, err := c.Remove(t.Context(), "mine"); err == nil || !strings.Contains(err.Error(), "stack mine is used through the BBS API: LRP by-stack;") {
 		t.Errorf("got %v", err)
 	}
-	undesire(t, h, "by-stack")
+	undesire(t, d, "by-stack")
 	if err := ofAPI.Remove("mine"); err != nil {
 		t.Fatal(err)
 	}
 	ofAPI.Offer()
-	if _, ok := h.roots.Stack("mine"); ok {
+	if _, ok := d.roots.Stack("mine"); ok {
 		t.Error("the stack is still there")
 	}
 	long := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(h.path("rootfs", "images", strings.TrimPrefix(digest, "sha256:")+".json"), long, long); err != nil {
+	if err := os.Chtimes(d.path("rootfs", "images", strings.TrimPrefix(digest, "sha256:")+".json"), long, long); err != nil {
 		t.Fatal(err)
 	}
 	stays := func(user string) {
@@ -78,8 +78,8 @@ func TestTheBBSNeedsImages(t *testing.T) {
 		}
 	}
 	stays("LRP by-tag")
-	undesire(t, h, "by-tag")
-	end := runTask(t, h, "by-digest", "docker://"+strings.TrimSuffix(ref, ":v1")+"@"+digest)
+	undesire(t, d, "by-tag")
+	end := runTask(t, d, "by-digest", "docker://"+strings.TrimSuffix(ref, ":v1")+"@"+digest)
 	stays("task by-digest")
 	end()
 	if r, err := c.GC(t.Context(), StackGC{All: true}); err != nil || len(r.Images) != 1 {
@@ -87,9 +87,9 @@ func TestTheBBSNeedsImages(t *testing.T) {
 	}
 }
 
-func desireRow(t *testing.T, h *house, guid, rootFS string) {
+func desireRow(t *testing.T, d *daemon, guid, rootFS string) {
 	t.Helper()
-	err := h.store.Write(t.Context(), func(tx *store.Tx) error {
+	err := d.store.Write(t.Context(), func(tx *store.Tx) error {
 		return tx.InsertBBSDesired(&store.BBSDesired{ProcessGUID: guid, Domain: "tests"}, func(lrp.Tag) ([]byte, error) {
 			return proto.Marshal(&bbspb.DesiredLRP{ProcessGuid: guid, RootFs: rootFS})
 		})
@@ -99,9 +99,9 @@ func desireRow(t *testing.T, h *house, guid, rootFS string) {
 	}
 }
 
-func undesire(t *testing.T, h *house, guid string) {
+func undesire(t *testing.T, d *daemon, guid string) {
 	t.Helper()
-	err := h.store.Write(t.Context(), func(tx *store.Tx) error {
+	err := d.store.Write(t.Context(), func(tx *store.Tx) error {
 		_, err := tx.DeleteBBSDesired(guid)
 		return err
 	})
@@ -111,12 +111,12 @@ func undesire(t *testing.T, h *house, guid string) {
 }
 
 // runTask has the rows tell of a task that runs, until end.
-func runTask(t *testing.T, h *house, guid, rootFS string) (end func()) {
+func runTask(t *testing.T, d *daemon, guid, rootFS string) (end func()) {
 	t.Helper()
 	row := &store.BBSTask{GUID: guid, RunGUID: "run-" + guid, Domain: "tests", State: lrp.TaskRunning}
 	write := func(do func(tx *store.Tx) error) {
 		t.Helper()
-		if err := h.store.Write(t.Context(), do); err != nil {
+		if err := d.store.Write(t.Context(), do); err != nil {
 			t.Fatal(err)
 		}
 	}

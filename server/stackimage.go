@@ -200,8 +200,8 @@ func (l localStacks) GC(ctx context.Context, g StackGC) (rootfs.Removed, error) 
 	if g.OlderThan <= 0 && g.MaxBytes <= 0 && !g.All {
 		return rootfs.Removed{}, errors.New("say which images are to go")
 	}
-	l.keeping.Lock()
-	defer l.keeping.Unlock()
+	l.gcMu.Lock()
+	defer l.gcMu.Unlock()
 	pinned, err := l.pinned(ctx)
 	if err != nil {
 		return rootfs.Removed{}, err

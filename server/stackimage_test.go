@@ -85,7 +85,7 @@ func TestImagesThroughDaemon(t *testing.T) {
 	if os.Getenv("CUPOLA_TEST_ROOT") != "1" {
 		t.Skip("needs CUPOLA_TEST_ROOT=1 and root")
 	}
-	h, c := stackHouse(t)
+	d, c := stackDaemon(t)
 	ref, digest := loopbackImage(t)
 	quiet := func(StackStep) {}
 	if _, err := c.Pull(t.Context(), StackPull{Reference: ref + "x"}, quiet); err == nil || !strings.Contains(err.Error(), "no such image") {
@@ -100,7 +100,7 @@ func TestImagesThroughDaemon(t *testing.T) {
 	if info, err = c.Pull(t.Context(), StackPull{Reference: "docker://" + ref, Name: "mine", Compat: "cflinuxfs4"}, quiet); err != nil || info.Name != "mine" || info.Compat != "cflinuxfs4" {
 		t.Fatalf("got %+v, %v; want the stack mine", info, err)
 	}
-	if names := rows(t, h); !slices.Contains(names, "mine") {
+	if names := rows(t, d); !slices.Contains(names, "mine") {
 		t.Errorf("got %q in the API; want mine among them", names)
 	}
 	for _, by := range []string{ref, "docker://" + ref, digest, "mine"} {
@@ -124,7 +124,7 @@ func TestImagesThroughDaemon(t *testing.T) {
 	if r, err := c.Remove(t.Context(), "mine"); err != nil || len(r.Images) > 0 {
 		t.Errorf("got %+v, %v; want a stack removed", r, err)
 	}
-	checkCollected(t, h, c, digest)
+	checkCollected(t, d, c, digest)
 	if _, err := c.Pull(t.Context(), StackPull{Reference: ref}, quiet); err != nil {
 		t.Fatal(err)
 	}
@@ -158,20 +158,20 @@ func checkFallbacks(t *testing.T, c control, ref string) {
 }
 
 // checkCollected holds that an image goes when no droplet names it any longer.
-func checkCollected(t *testing.T, h *house, c control, digest string) {
+func checkCollected(t *testing.T, d *daemon, c control, digest string) {
 	t.Helper()
 	if _, err := c.GC(t.Context(), StackGC{}); err == nil {
 		t.Error("images were collected without a reason")
 	}
 	long := time.Now().Add(-time.Hour)
-	record := h.path("rootfs", "images", strings.TrimPrefix(digest, "sha256:")+".json")
+	record := d.path("rootfs", "images", strings.TrimPrefix(digest, "sha256:")+".json")
 	if err := os.Chtimes(record, long, long); err != nil {
 		t.Fatal(err)
 	}
 	pinned := &cf.Droplet{State: cf.DropletStaged, Lifecycle: cf.Lifecycle{Type: cf.LifecycleBuildpack, Image: &cf.StackImage{Reference: "docker://example.com/team/stack@" + digest}}}
 	write := func(do func(*store.Tx) error) {
 		t.Helper()
-		if err := h.store.Write(t.Context(), do); err != nil {
+		if err := d.store.Write(t.Context(), do); err != nil {
 			t.Fatal(err)
 		}
 	}

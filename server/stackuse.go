@@ -48,8 +48,8 @@ func (l localStacks) Inspect(ctx context.Context, name string) (d StackDetail, e
 
 // Remove removes a stack, or else an image, that neither an app nor the BBS uses.
 func (l localStacks) Remove(ctx context.Context, name string) (rootfs.Removed, error) {
-	l.keeping.Lock()
-	defer l.keeping.Unlock()
+	l.gcMu.Lock()
+	defer l.gcMu.Unlock()
 	if _, ok := l.roots.Stack(name); ok {
 		return rootfs.Removed{}, l.removeStack(ctx, name)
 	}
@@ -111,7 +111,7 @@ func (l localStacks) removeStack(ctx context.Context, name string) error {
 }
 
 // apiStacks are the stacks of a daemon, for its API.
-type apiStacks struct{ *house }
+type apiStacks struct{ *daemon }
 
 // Users lists what of the BBS needs a stack.
 func (a apiStacks) Users(tx *store.Tx, name string) ([]string, error) {

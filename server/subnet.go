@@ -85,26 +85,26 @@ func pickSubnet(dataDir string) (subnet netip.Prefix, inWay []network.Use, err e
 
 // openSubnet chooses the subnet of containers and makes it this daemon's, unless
 // running containers share theirs with another daemon's.
-func (h *house) openSubnet(ctx context.Context) error {
-	subnet, inWay, err := pickSubnet(h.DataDir)
+func (d *daemon) openSubnet(ctx context.Context) error {
+	subnet, inWay, err := pickSubnet(d.DataDir)
 	if err != nil {
 		return err
 	}
 	for _, u := range inWay {
 		if u.Cupola {
-			return fmt.Errorf("the addresses %s of this one's containers overlap %s of %s: run 'sudo cupola cleanup --data-dir %s', after which containers get others", subnet, u, h.neighbour(u), h.DataDir)
+			return fmt.Errorf("the addresses %s of this one's containers overlap %s of %s: run 'sudo cupola cleanup --data-dir %s', after which containers get others", subnet, u, d.neighbour(u), d.DataDir)
 		}
-		h.Log.WarnContext(ctx, "addresses of containers overlap this machine's network, and what is there they cannot reach: stop the daemon and run 'cupola cleanup', after which they get others",
+		d.Log.WarnContext(ctx, "addresses of containers overlap this machine's network, and what is there they cannot reach: stop the daemon and run 'cupola cleanup', after which they get others",
 			"containers", subnet, "network", u.String())
 	}
-	return h.takeSubnet(ctx)
+	return d.takeSubnet(ctx)
 }
 
 // neighbour names the daemon that has an address.
-func (h *house) neighbour(u network.Use) string {
-	for _, d := range doctor.Daemons() {
-		if d.DataDir != h.DataDir && (u.Of(names(d.DataDir).LinkPrefix) || names(d.DataDir).Subnet.Overlaps(u.Prefix)) {
-			return "the cupola of " + d.DataDir
+func (d *daemon) neighbour(u network.Use) string {
+	for _, other := range doctor.Daemons() {
+		if other.DataDir != d.DataDir && (u.Of(names(other.DataDir).LinkPrefix) || names(other.DataDir).Subnet.Overlaps(u.Prefix)) {
+			return "the cupola of " + other.DataDir
 		}
 	}
 	return "another cupola"
@@ -112,27 +112,27 @@ func (h *house) neighbour(u network.Use) string {
 
 // takeSubnet chooses the subnet of containers, remembers it and then makes it
 // this daemon's. Another daemon may be faster: then it chooses again.
-func (h *house) takeSubnet(ctx context.Context) error {
+func (d *daemon) takeSubnet(ctx context.Context) error {
 	for {
-		subnet, inWay, err := pickSubnet(h.DataDir)
+		subnet, inWay, err := pickSubnet(d.DataDir)
 		if err != nil {
 			return err
 		}
-		if err := h.keepSubnet(ctx, subnet); err != nil {
+		if err := d.keepSubnet(ctx, subnet); err != nil {
 			return err
 		}
-		err = network.Claim(names(h.DataDir).LinkPrefix, subnet)
+		err = network.Claim(names(d.DataDir).LinkPrefix, subnet)
 		if !errors.Is(err, network.ErrTaken) || len(inWay) > 0 || ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
-func (h *house) keepSubnet(ctx context.Context, subnet netip.Prefix) error {
-	if kept, err := keptSubnet(h.DataDir); err == nil && kept != subnet {
-		h.Log.InfoContext(ctx, "containers get other addresses, since theirs are in use", "addresses", subnet, "before", kept)
+func (d *daemon) keepSubnet(ctx context.Context, subnet netip.Prefix) error {
+	if kept, err := keptSubnet(d.DataDir); err == nil && kept != subnet {
+		d.Log.InfoContext(ctx, "containers get other addresses, since theirs are in use", "addresses", subnet, "before", kept)
 	}
-	return keepLine(subnetFile(h.DataDir), subnet.String())
+	return keepLine(subnetFile(d.DataDir), subnet.String())
 }
 
 // keepLine writes a line to a file that all may read, unless it is there: a

@@ -44,13 +44,13 @@ func TestKeptSubnet(t *testing.T) {
 	if got, err := keptSubnet(dir); err != nil || got != usual {
 		t.Errorf("a former version's directory: got %s, %v; want %s", got, err, usual)
 	}
-	h := &house{Config: Config{DataDir: dir}}
-	if err := h.normalize(); err != nil {
+	d := &daemon{Config: Config{DataDir: dir}}
+	if err := d.normalize(); err != nil {
 		t.Fatal(err)
 	}
 	other := netip.MustParsePrefix("100.64.0.0/16")
 	for range 2 {
-		if err := h.keepSubnet(t.Context(), other); err != nil {
+		if err := d.keepSubnet(t.Context(), other); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := keptSubnet(dir); err != nil || got != other || names(dir).Subnet != other {

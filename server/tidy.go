@@ -21,43 +21,43 @@ const blobGrace = 10 * time.Minute
 
 // tidy deletes old rows, and blobs, unpacked layers and images that no row names,
 // until ctx ends.
-func (h *house) tidy(ctx context.Context) error {
+func (d *daemon) tidy(ctx context.Context) error {
 	often, seldom := time.NewTicker(blobInterval), time.NewTicker(tidyInterval)
 	defer often.Stop()
 	defer seldom.Stop()
 	for {
-		prune := h.pruneBlobs
+		prune := d.pruneBlobs
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-often.C:
 		case <-seldom.C:
-			prune = h.pruneOld
+			prune = d.pruneOld
 		}
 		if err := prune(ctx); err != nil && ctx.Err() == nil {
-			h.Log.ErrorContext(ctx, "not tidied", "err", err)
+			d.Log.ErrorContext(ctx, "not tidied", "err", err)
 		}
 	}
 }
 
-func (h *house) pruneOld(ctx context.Context) error {
-	if err := h.store.DropOld(ctx); err != nil {
+func (d *daemon) pruneOld(ctx context.Context) error {
+	if err := d.store.DropOld(ctx); err != nil {
 		return err
 	}
-	_, err := localStacks{h}.GC(ctx, StackGC{OlderThan: imageAge})
+	_, err := localStacks{d}.GC(ctx, StackGC{OlderThan: imageAge})
 	return err
 }
 
-func (h *house) pruneBlobs(ctx context.Context) error {
-	h.keeping.Lock()
-	defer h.keeping.Unlock()
+func (d *daemon) pruneBlobs(ctx context.Context) error {
+	d.gcMu.Lock()
+	defer d.gcMu.Unlock()
 	keep := map[string]bool{}
-	err := h.store.Read(ctx, func(tx *store.Tx) error { return tx.NamedBlobs(keep) })
+	err := d.store.Read(ctx, func(tx *store.Tx) error { return tx.NamedBlobs(keep) })
 	if err != nil {
 		return err
 	}
-	if _, err := h.blobs.Prune(ctx, keep, blobGrace); err != nil {
+	if _, err := d.blobs.Prune(ctx, keep, blobGrace); err != nil {
 		return err
 	}
-	return h.roots.Prune(ctx, func(digest string) bool { return keep[digest] })
+	return d.roots.Prune(ctx, func(digest string) bool { return keep[digest] })
 }

@@ -16,9 +16,9 @@ func TestOpenSaysWhatItCannot(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h, err := open(t.Context(), Config{DataDir: file})
-	if err == nil || h != nil || !strings.Contains(err.Error(), "open the data directory") {
-		t.Errorf("got %v, %v; want what could not be opened", h, err)
+	d, err := open(t.Context(), Config{DataDir: file})
+	if err == nil || d != nil || !strings.Contains(err.Error(), "open the data directory") {
+		t.Errorf("got %v, %v; want what could not be opened", d, err)
 	}
 }
 
@@ -38,11 +38,11 @@ func TestOpenRefusesAClosedWay(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "run 'chmod o+x "+closed+"'") {
 		t.Errorf("got %v; want the directory and the mend", err)
 	}
-	h := &house{Config: Config{DataDir: filepath.Join(closed, "data")}}
+	d := &daemon{Config: Config{DataDir: filepath.Join(closed, "data")}}
 	if err := os.Chmod(closed, 0o711); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.checkWay(t.Context()); err != nil {
+	if err := d.checkWay(t.Context()); err != nil {
 		t.Errorf("got %v; want it passed after the mend", err)
 	}
 }
