@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -26,7 +28,7 @@ type told struct {
 // a Stop of what is wanted again: the change wakes the loop again.
 func (l *Loop) commit(tx *store.Tx, actions []Action) ([]told, error) {
 	var list []told
-	for _, a := range actions {
+	for _, a := range l.amendToNow(actions, tx.Now) {
 		cellID, e, err := l.apply(tx, a)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", a, err)
@@ -36,6 +38,34 @@ func (l *Loop) commit(tx *store.Tx, actions []Action) ([]told, error) {
 		}
 	}
 	return list, nil
+}
+
+// amendToNow makes the Amends from the containers as they are now, and leaves out
+// those that nothing is left of. The plan may have seen a container before an
+// event changed its row, and would take that event back. A container changes
+// before its event is sent, and no event is written while the caller writes: so
+// no container is older than its row here.
+func (l *Loop) amendToNow(actions []Action, now time.Time) []Action {
+	if !slices.ContainsFunc(actions, func(a Action) bool { return a.Op == Amend }) {
+		return actions
+	}
+	containers := map[string]lrp.ContainerStatus{}
+	for _, cell := range l.look() {
+		for _, c := range cell.Containers {
+			containers[c.GUID] = c
+		}
+	}
+	var current []Action
+	for _, a := range actions {
+		if a.Op == Amend {
+			c := containers[a.Actual.InstanceGUID]
+			if a.Next = amended(&a.Actual, &c, now); a.Next == nil {
+				continue
+			}
+		}
+		current = append(current, a)
+	}
+	return current
 }
 
 func (l *Loop) apply(tx *store.Tx, a Action) (cellID string, e effect, err error) {

@@ -83,6 +83,33 @@ func TestWhatIsWantedAgainIsNotStopped(t *testing.T) {
 	})
 }
 
+// TestAnEventIsNotTakenBack amends a row by what a plan saw of its container before
+// an event changed both.
+func TestAnEventIsNotTakenBack(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		h.app("hello", 1, 64)
+		h.runAll()
+		row := *h.actuals()[0]
+		stale := row
+		stale.Ready = false
+		h.write(func(tx *store.Tx) error {
+			_, err := h.loop.commit(tx, []Action{{Op: Amend, Actual: row, Next: &stale}})
+			return err
+		})
+		if now := h.actuals()[0]; !now.Ready {
+			t.Errorf("the row says that the instance is not ready: %+v", now)
+		}
+		h.cell.take(row.InstanceGUID, func(f *fakeContainer) { f.Ready = false })
+		h.write(func(tx *store.Tx) error {
+			_, err := h.loop.commit(tx, []Action{{Op: Amend, Actual: row, Next: &stale}})
+			return err
+		})
+		if now := h.actuals()[0]; now.Ready {
+			t.Errorf("a lost event was not made up for: %+v", now)
+		}
+	})
+}
+
 const result = `{"lifecycle_metadata":{"detected_buildpack":"binary","buildpacks":[{"key":"binary_buildpack","name":"binary","version":"1.0"}]},
 "process_types":{"web":"./run"},"execution_metadata":"","lifecycle_type":"buildpack"}`
 
