@@ -15,7 +15,7 @@ import (
 func addWishes(t *router.Table, wishes []*bbsrows.Desired, instances []*lrp.Actual) {
 	serving := map[string][]*lrp.Actual{}
 	for _, a := range instances {
-		if a.State == lrp.Running && a.Ready && !a.Stopping && a.Address != "" {
+		if a.Routable() {
 			serving[a.ProcessGUID] = append(serving[a.ProcessGUID], a)
 		}
 	}

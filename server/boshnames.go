@@ -114,7 +114,7 @@ func hostOf(deployment string, i *cf.BOSHInstance, actuals []*lrp.Actual) (h bos
 		}
 		job, _, _ := strings.Cut(rest, ".")
 		h.jobs = append(h.jobs, job)
-		h.ready = h.ready && a.State == lrp.Running && a.Ready && !a.Stopping
+		h.ready = h.ready && a.Routable()
 		if a.Address != "" {
 			address = a.Address
 		}

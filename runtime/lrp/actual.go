@@ -32,6 +32,12 @@ type Actual struct {
 	Tag            Tag  // of the row as it was read; the store keeps it
 }
 
+// Routable reports whether requests may go to the instance: it runs, its
+// readiness check passes, it was not told to stop and has an address.
+func (a *Actual) Routable() bool {
+	return a.State == Running && a.Ready && !a.Stopping && a.Address != ""
+}
+
 // Role is what an instance is among those of which one serves at a time.
 type Role string
 

@@ -96,7 +96,7 @@ func viewBOSHInstance(deployment string, r *cf.BOSHInstance, actuals []*lrp.Actu
 		if digest != r.Digest {
 			continue
 		}
-		ready = ready && a.State == lrp.Running && a.Ready
+		ready = ready && a.Routable()
 		if a.Address != "" {
 			address = a.Address
 		}

@@ -28,7 +28,7 @@ func newModel(t *rapid.T) *model {
 	m.w.Web = []Web{{Process: cf.Process{Resource: cf.Resource{GUID: "web-0"}, Type: "web", Instances: m.before}}}
 	m.reconcile(0)
 	for _, a := range m.w.Web[0].Actuals {
-		a.State, a.Ready = lrp.Running, true
+		a.State, a.Ready, a.Address = lrp.Running, true, address
 	}
 	m.deploy(t)
 	return m
@@ -109,7 +109,7 @@ func (m *model) happen(t *rapid.T) {
 	case len(p.Actuals) == 0:
 	case what < 8:
 		a := p.Actuals[rapid.IntRange(0, len(p.Actuals)-1).Draw(t, "instance")]
-		a.Ready, a.State = a.State == lrp.Running, lrp.Running
+		a.Ready, a.State, a.Address = a.State == lrp.Running, lrp.Running, address
 	case what == 8 && m.crashes > 0 && i == len(m.w.Web)-1:
 		m.crashes--
 		a := p.Actuals[rapid.IntRange(0, len(p.Actuals)-1).Draw(t, "instance")]
@@ -152,7 +152,7 @@ func (m *model) finish(t *rapid.T) {
 		for i := range m.w.Web {
 			m.reconcile(i)
 			for _, a := range m.w.Web[i].Actuals {
-				a.State, a.Ready = lrp.Running, true
+				a.State, a.Ready, a.Address = lrp.Running, true, address
 			}
 		}
 		m.check(t)

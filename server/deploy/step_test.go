@@ -29,8 +29,8 @@ func web(text string) Web {
 }
 
 var actuals = map[rune]lrp.Actual{
-	'R': {State: lrp.Running, Ready: true}, 'r': {State: lrp.Running}, 'S': {State: lrp.Claimed}, 'U': {State: lrp.Unclaimed},
-	'C': {State: lrp.Crashed}, 'D': {State: lrp.Unclaimed, PlacementError: "insufficient resources"}, 'T': {State: lrp.Running, Ready: true, Stopping: true},
+	'R': {State: lrp.Running, Ready: true, Address: address}, 'r': {State: lrp.Running}, 'S': {State: lrp.Claimed}, 'U': {State: lrp.Unclaimed},
+	'C': {State: lrp.Crashed}, 'D': {State: lrp.Unclaimed, PlacementError: "insufficient resources"}, 'T': {State: lrp.Running, Ready: true, Address: address, Stopping: true},
 }
 
 func said(c Change) string {
@@ -48,6 +48,8 @@ func said(c Change) string {
 }
 
 var now = time.Unix(1_800_000_000, 0)
+
+const address = "10.0.0.9"
 
 func rolling(inFlight int) cf.Deployment {
 	return cf.Deployment{AppGUID: "app", Strategy: cf.Rolling, State: cf.Deploying, StatusValue: cf.Active, StatusReason: "DEPLOYING", WebProcess: "new",

@@ -45,7 +45,7 @@ type count struct{ starting, routable, unhealthy int }
 // routableAt tells whether the instance of an index is.
 func (w Web) routableAt(index int) bool {
 	return slices.ContainsFunc(w.Actuals, func(a *lrp.Actual) bool {
-		return a.Index == index && a.State == lrp.Running && a.Ready && !a.Stopping
+		return a.Index == index && a.Routable()
 	})
 }
 
@@ -61,7 +61,7 @@ func (w Web) count() (n count) {
 		switch {
 		case a == nil || a.Stopping || a.State == lrp.Crashed || a.State == lrp.Unclaimed && a.PlacementError != "":
 			n.unhealthy++
-		case a.State == lrp.Running && a.Ready:
+		case a.Routable():
 			n.routable++
 		default:
 			n.starting++

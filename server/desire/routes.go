@@ -149,7 +149,7 @@ func (in RoutesIn) served() map[service][]*lrp.Actual {
 	served := map[service][]*lrp.Actual{}
 	for _, a := range in.Instances {
 		p := of[CFProcess(a.ProcessGUID)]
-		if p == nil || a.State != lrp.Running || !a.Ready || a.Stopping || a.Address == "" {
+		if p == nil || !a.Routable() {
 			continue
 		}
 		s := service{p.AppGUID, p.Type}

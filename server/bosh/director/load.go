@@ -106,7 +106,7 @@ func Observed(i agent.Instance, actuals []*lrp.Actual) (running, empty bool) {
 		}
 		empty = false
 		a := actuals[at]
-		running = running && a.State == lrp.Running && a.Ready && !a.Stopping
+		running = running && a.Routable()
 	}
 	return running, empty
 }
