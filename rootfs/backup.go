@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"cupola/rootfs/reference"
 	"cupola/rootfs/unpack"
 )
 
@@ -163,11 +164,11 @@ func (s *Store) RestoreImage(ctx context.Context, record []byte) error {
 	if err := json.Unmarshal(record, &was); err != nil {
 		return fmt.Errorf("record of an image: %v", err)
 	}
-	ref, err := ParseReference(was.Reference)
+	ref, err := reference.Parse(was.Reference)
 	if err != nil {
 		return err
 	}
-	if !digests.MatchString(was.Digest) {
+	if !reference.IsDigest(was.Digest) {
 		return fmt.Errorf("image %s has the digest %q", ref, was.Digest)
 	}
 	defer s.locks.lock("image " + was.Digest)()

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"cupola/rootfs/reference"
 )
 
 // moveImages brings the files of a store's images to another one, as a backup does.
@@ -42,7 +44,7 @@ func TestImagesAreRestored(t *testing.T) {
 	s, to := newStore(t, Config{Registries: reg.config()}), newStore(t, Config{})
 	ref, digest := reg.push("team/app:v1", testImage(t, nil))
 	other, _ := reg.push("team/other:v1", imageOf(t, v1.Config{}, tarText(t, "etc/other=x")))
-	for _, r := range []Reference{ref, other} {
+	for _, r := range []reference.Reference{ref, other} {
 		if _, err := s.Pull(t.Context(), r, PullOptions{}); err != nil {
 			t.Fatal(err)
 		}

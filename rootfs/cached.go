@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"cupola/rootfs/reference"
 	"cupola/runtime/durable"
 )
 
@@ -64,7 +65,7 @@ func (s *Store) recordPath(digest string) string {
 // cachedImage reads the record of a digest. An image that lacks a layer is none.
 func (s *Store) cachedImage(digest string) (cached, error) {
 	var c cached
-	if !digests.MatchString(digest) {
+	if !reference.IsDigest(digest) {
 		return c, fmt.Errorf("digest %q is not sha256: and 64 lower-case hex digits", digest)
 	}
 	b, err := os.ReadFile(s.recordPath(digest))
@@ -86,15 +87,7 @@ func (s *Store) cachedImage(digest string) (cached, error) {
 }
 
 // allows tells whether the image was pulled from the repository of r.
-func (c cached) allows(r Reference) bool { return slices.Contains(c.Repositories, r.place()) }
-
-// place is the repository of an image, or the directory of a layout.
-func (r Reference) place() string {
-	if r.Scheme == SchemeOCI {
-		return r.String()
-	}
-	return r.Host + "/" + r.Repository
-}
+func (c cached) allows(r reference.Reference) bool { return slices.Contains(c.Repositories, r.Repo()) }
 
 // writeSynced is writeJSON that a crash of the machine does not undo.
 func writeSynced(name string, v any) error {

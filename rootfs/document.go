@@ -191,7 +191,7 @@ func parseConfig(text []byte, layers int) (c imageConfig, err error) {
 // record is what is known of the image before it is unpacked.
 func (p *pull) record() cached {
 	cfg := p.doc.config.Config
-	c := cached{Origins: []string{p.ref.String()}, Repositories: []string{p.from.place()}, Pulled: time.Now().UTC()}
+	c := cached{Origins: []string{p.ref.String()}, Repositories: []string{p.from.Repo()}, Pulled: time.Now().UTC()}
 	c.Reference, c.Digest, c.Arch = p.ref.String(), p.digest, runtime.GOARCH
 	c.Config = ImageConfig{User: cfg.User, Env: cfg.Env, Entrypoint: cfg.Entrypoint, Cmd: cfg.Cmd, WorkingDir: cfg.WorkingDir}
 	for port := range cfg.ExposedPorts {

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"cupola/rootfs/reference"
 )
 
 // FuzzParseManifest holds that what is taken is either an index or an image, and names nothing but digests.
@@ -28,7 +30,7 @@ func FuzzParseManifest(f *testing.F) {
 			t.Errorf("%s: it is both or neither", text)
 		}
 		for _, l := range m.Layers {
-			if !digests.MatchString(l.Digest) {
+			if !reference.IsDigest(l.Digest) {
 				t.Errorf("%s: took the digest %q", text, l.Digest)
 			}
 		}
@@ -57,7 +59,7 @@ func FuzzParseConfig(f *testing.F) {
 			t.Errorf("%s: took %d diff ids of %d layers for %s", text, len(c.RootFS.DiffIDs), layers, c.Architecture)
 		}
 		for _, id := range c.RootFS.DiffIDs {
-			if !digests.MatchString(id) {
+			if !reference.IsDigest(id) {
 				t.Errorf("%s: took the diff id %q", text, id)
 			}
 		}

@@ -11,12 +11,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"cupola/rootfs/reference"
 )
 
 // FindImage finds an image in the store by its digest, a reference it was pulled by, or the name of a stack that is made of
 // it. A tag that meant several over time means the one used last. Else the error is ErrNotPulled.
 func (s *Store) FindImage(name string) (ImageInfo, error) {
-	if r, err := ParseReference(name); err == nil {
+	if r, err := reference.Parse(name); err == nil {
 		name = r.String()
 		if r.Digest != "" {
 			name = r.Digest
@@ -27,7 +29,7 @@ func (s *Store) FindImage(name string) (ImageInfo, error) {
 		return ImageInfo{}, err
 	}
 	for _, i := range all {
-		if i.Digest == name || slices.Contains(i.References, name) || slices.Contains(i.Stacks, strings.TrimPrefix(name, string(SchemePreloaded)+":")) {
+		if i.Digest == name || slices.Contains(i.References, name) || slices.Contains(i.Stacks, strings.TrimPrefix(name, string(reference.SchemePreloaded)+":")) {
 			return i, nil
 		}
 	}

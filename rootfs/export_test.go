@@ -5,6 +5,8 @@ package rootfs
 import (
 	"path/filepath"
 	"testing"
+
+	"cupola/rootfs/reference"
 )
 
 // TestExport holds that an image goes out with the digests it came with, and comes in again elsewhere.
@@ -36,7 +38,7 @@ func TestExport(t *testing.T) {
 		t.Error("an export replaced what was there")
 	}
 	other := newStore(t, Config{})
-	r, err := ParseReference("oci:" + dir)
+	r, err := reference.Parse("oci:" + dir)
 	if err != nil {
 		t.Fatal(err)
 	}

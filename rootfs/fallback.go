@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+
+	"cupola/rootfs/reference"
 )
 
 // published says where else an image is to be had. It outlives the image in the store: what was collected can be pulled
@@ -21,11 +23,11 @@ type published struct {
 // fallbacksLocked are the references that are asked for what those of origins have not.
 func (s *Store) fallbacksLocked(origins []string) (fallbacks []string, err error) {
 	for _, text := range origins {
-		r, err := ParseReference(text)
-		if err != nil || r.Scheme != SchemeDocker {
+		r, err := reference.Parse(text)
+		if err != nil || r.Scheme != reference.SchemeDocker {
 			continue // a layout has none
 		}
-		_, at, err := s.publishedLocked(r.unpinned())
+		_, at, err := s.publishedLocked(r.WithoutDigest())
 		if err != nil {
 			return nil, err
 		}
@@ -36,14 +38,14 @@ func (s *Store) fallbacksLocked(origins []string) (fallbacks []string, err error
 
 func (s *Store) publishedPath() string { return s.path("images", "fallbacks") }
 
-func (s *Store) published(r Reference) (all []published, at published, err error) {
+func (s *Store) published(r reference.Reference) (all []published, at published, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.publishedLocked(r)
 }
 
 // publishedLocked reads what is published and finds what is of the image that r means, by its tag or by its digest.
-func (s *Store) publishedLocked(r Reference) (all []published, at published, err error) {
+func (s *Store) publishedLocked(r reference.Reference) (all []published, at published, err error) {
 	text, err := os.ReadFile(s.publishedPath())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, at, nil
@@ -55,8 +57,8 @@ func (s *Store) publishedLocked(r Reference) (all []published, at published, err
 		return nil, at, fmt.Errorf("read the fallbacks of images: %w", err)
 	}
 	for _, p := range all {
-		of, err := ParseReference(p.Reference)
-		if err == nil && of.place() == r.place() && (r.Digest == "" && of.Tag == r.Tag || r.Digest != "" && p.Digest == r.Digest) {
+		of, err := reference.Parse(p.Reference)
+		if err == nil && of.Repo() == r.Repo() && (r.Digest == "" && of.Tag == r.Tag || r.Digest != "" && p.Digest == r.Digest) {
 			return all, p, nil
 		}
 	}
@@ -64,7 +66,7 @@ func (s *Store) publishedLocked(r Reference) (all []published, at published, err
 }
 
 // publish notes what r means and what it falls back on; nil leaves that as it was, and none at all forgets it.
-func (s *Store) publish(r Reference, digest string, fallbacks []Reference) error {
+func (s *Store) publish(r reference.Reference, digest string, fallbacks []reference.Reference) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all, at, err := s.publishedLocked(r)
@@ -74,7 +76,7 @@ func (s *Store) publish(r Reference, digest string, fallbacks []Reference) error
 	old := at
 	at.Digest = digest
 	if at.Reference == "" {
-		at.Reference = r.unpinned().String()
+		at.Reference = r.WithoutDigest().String()
 	}
 	if fallbacks != nil {
 		at.Fallbacks = nil
@@ -92,17 +94,9 @@ func (s *Store) publish(r Reference, digest string, fallbacks []Reference) error
 	return writeSynced(s.publishedPath(), all)
 }
 
-// unpinned is the reference by its tag, if it has one.
-func (r Reference) unpinned() Reference {
-	if r.Tag != "" {
-		r.Digest = ""
-	}
-	return r
-}
-
 // place is a reference that an image may be had by.
 type place struct {
-	ref     Reference
+	ref     reference.Reference
 	auth    Auth
 	trusted bool // an operator named it
 }
@@ -120,7 +114,7 @@ func (p *pull) places(o PullOptions) (all []place, known string, err error) {
 		}
 		known = at.Digest
 		for _, text := range at.Fallbacks {
-			r, err := ParseReference(text)
+			r, err := reference.Parse(text)
 			if err != nil {
 				return nil, "", err
 			}
@@ -128,7 +122,7 @@ func (p *pull) places(o PullOptions) (all []place, known string, err error) {
 		}
 	}
 	for _, r := range fallbacks {
-		if r.Scheme != SchemeDocker {
+		if r.Scheme != reference.SchemeDocker {
 			return nil, "", fmt.Errorf("the fallback %s is in no registry", r)
 		}
 		all = append(all, place{r, o.authOf(r), true})
@@ -137,7 +131,7 @@ func (p *pull) places(o PullOptions) (all []place, known string, err error) {
 }
 
 // authOf is what a fallback's registry is told.
-func (o PullOptions) authOf(r Reference) Auth {
+func (o PullOptions) authOf(r reference.Reference) Auth {
 	if o.Others == nil {
 		return Auth{}
 	}

@@ -10,10 +10,12 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"cupola/rootfs/reference"
 )
 
 // twoRegistries are one that has an image, another that it is published in as well, and a third that is down.
-func twoRegistries(t *testing.T, mode login) (one, two *testRegistry, down Reference, cfg Registries) {
+func twoRegistries(t *testing.T, mode login) (one, two *testRegistry, down reference.Reference, cfg Registries) {
 	t.Helper()
 	one, two = newRegistry(t, mode), newRegistry(t, mode)
 	gone := newRegistry(t, mode)
@@ -45,8 +47,8 @@ func TestFallback(t *testing.T) {
 	second, _ := two.push("mirrored/app:v1", img)
 	var warnings []string
 	o := userSecret
-	o.Fallbacks = []Reference{down, second}
-	o.Others = func(r Reference) Auth {
+	o.Fallbacks = []reference.Reference{down, second}
+	o.Others = func(r reference.Reference) Auth {
 		if r.Host == two.host {
 			return Auth{"user", "secret"}
 		}
@@ -65,7 +67,7 @@ func TestFallback(t *testing.T) {
 	collectAll(t, s)
 	one.Close()
 	warnings, o.Fallbacks = nil, nil
-	for _, r := range []Reference{first, first.WithDigest(digest), first.unpinned().WithDigest(digest)} {
+	for _, r := range []reference.Reference{first, first.WithDigest(digest), first.WithoutDigest().WithDigest(digest)} {
 		two.forget()
 		got, err := s.Pull(t.Context(), r, o)
 		if err != nil || got.Digest != digest || got.Reference != r.String() || two.asked("GET", "/blobs/") == 0 {
@@ -95,7 +97,7 @@ func TestFallbackOnFirstPull(t *testing.T) {
 	one, _, down, cfg := twoRegistries(t, loginNone)
 	s := newStore(t, Config{Registries: cfg})
 	ref, digest := one.push("other/name:x", imageOf(t, v1.Config{}, tarText(t, "a=1")))
-	if got, err := s.Pull(t.Context(), down, PullOptions{Fallbacks: []Reference{ref}}); err != nil || got.Digest != digest || got.Reference != down.String() {
+	if got, err := s.Pull(t.Context(), down, PullOptions{Fallbacks: []reference.Reference{ref}}); err != nil || got.Digest != digest || got.Reference != down.String() {
 		t.Fatalf("got %+v, %v; want %s", got, err, digest)
 	}
 	// It was had of the fallback's repository: who may have the first one's only that registry can tell.
@@ -117,21 +119,21 @@ func TestFallbackOfAnotherDigest(t *testing.T) {
 	first, digest := one.push("app:v1", img)
 	second, other := two.push("app:v1", imageOf(t, v1.Config{}, tarText(t, "a=2")))
 	want := "the fallback " + second.String() + " is " + other + ", but " + first.String() + " is " + digest
-	if _, err := s.Pull(t.Context(), first, PullOptions{Fallbacks: []Reference{second}}); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := s.Pull(t.Context(), first, PullOptions{Fallbacks: []reference.Reference{second}}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v; want %q", err, want)
 	}
 	if i, err := s.Images(); err != nil || len(i) > 0 {
 		t.Errorf("got %v, %v; want nothing kept", i, err)
 	}
 	two.push("app:v1", img)
-	if _, err := s.Pull(t.Context(), first, PullOptions{Fallbacks: []Reference{down, second}}); err != nil {
+	if _, err := s.Pull(t.Context(), first, PullOptions{Fallbacks: []reference.Reference{down, second}}); err != nil {
 		t.Fatal(err)
 	}
 	collectAll(t, s)
 	one.Close()
 	two.setSpoil(nil)
 	third, _ := two.push("rebuilt:v1", imageOf(t, v1.Config{}, tarText(t, "a=3")))
-	if err := s.publish(first, digest, []Reference{down, third}); err != nil {
+	if err := s.publish(first, digest, []reference.Reference{down, third}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := s.Pull(t.Context(), first, PullOptions{})
@@ -150,7 +152,7 @@ func TestFallbackOfBlobs(t *testing.T) {
 	second, _ := two.push("app:v1", img)
 	c := &ranges{reg: one, cut: 300_000, cuts: 100}
 	one.setSpoil(c.serve)
-	got, err := s.Pull(t.Context(), first, PullOptions{Fallbacks: []Reference{second}})
+	got, err := s.Pull(t.Context(), first, PullOptions{Fallbacks: []reference.Reference{second}})
 	if err != nil || got.Digest != digest {
 		t.Errorf("got %+v, %v; want %s", got, err, digest)
 	}
@@ -164,9 +166,9 @@ func TestForgetFallbacks(t *testing.T) {
 	first, _ := one.push("app:v1", img)
 	second, _ := two.push("app:v1", img)
 	for _, c := range []struct {
-		fallbacks []Reference
+		fallbacks []reference.Reference
 		want      []string
-	}{{nil, nil}, {[]Reference{second}, []string{second.String()}}, {nil, []string{second.String()}}, {[]Reference{}, nil}} {
+	}{{nil, nil}, {[]reference.Reference{second}, []string{second.String()}}, {nil, []string{second.String()}}, {[]reference.Reference{}, nil}} {
 		if _, err := s.Pull(t.Context(), first, PullOptions{Fallbacks: c.fallbacks}); err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +176,7 @@ func TestForgetFallbacks(t *testing.T) {
 			t.Errorf("%v: got %v, %v; want %v", c.fallbacks, i.Fallbacks, err, c.want)
 		}
 	}
-	if _, err := s.Pull(t.Context(), first, PullOptions{Fallbacks: []Reference{{Scheme: SchemeOCI, Name: "/x"}}}); err == nil || !strings.Contains(err.Error(), "in no registry") {
+	if _, err := s.Pull(t.Context(), first, PullOptions{Fallbacks: []reference.Reference{{Scheme: reference.SchemeOCI, Name: "/x"}}}); err == nil || !strings.Contains(err.Error(), "in no registry") {
 		t.Errorf("got %v of a layout for a fallback", err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"cupola/rootfs/reference"
 	"cupola/rootfs/unpack"
 )
 
@@ -111,7 +112,7 @@ func TestHostileLayers(t *testing.T) {
 }
 
 // checkHarmless holds that no file of a root is a device, and that none is outside of the container's owners.
-func checkHarmless(t *testing.T, s *Store, ref Reference) {
+func checkHarmless(t *testing.T, s *Store, ref reference.Reference) {
 	t.Helper()
 	inRoot(t, s, ref.String(), func(root string) {
 		err := filepath.WalkDir(root, func(name string, e os.DirEntry, err error) error {

@@ -9,6 +9,8 @@ import (
 	"path"
 	"runtime"
 	"strings"
+
+	"cupola/rootfs/reference"
 )
 
 // image is what an OCI layout or docker-archive says of the one image in it.
@@ -212,7 +214,7 @@ func (c imageConfig) runs() error {
 // blobFile is where a layout keeps the blob of a digest.
 func blobFile(digest string) (file, sum string, err error) {
 	sum = strings.TrimPrefix(digest, "sha256:")
-	if !digests.MatchString(digest) {
+	if !reference.IsDigest(digest) {
 		return "", "", fmt.Errorf("digest %q is no sha256", digest)
 	}
 	return "blobs/sha256/" + sum, sum, nil

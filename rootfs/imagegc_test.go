@@ -15,6 +15,8 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"cupola/rootfs/reference"
 )
 
 // age has an image used so long ago.
@@ -32,7 +34,7 @@ func TestGC(t *testing.T) {
 	s := newStore(t, Config{Registries: reg.config()})
 	base := tarText(t, "base="+noise(9, 100_000))
 	digest := map[string]string{}
-	refs := map[string]Reference{}
+	refs := map[string]reference.Reference{}
 	for n, name := range []string{"pinned", "stacked", "mounted", "fresh", "old", "older"} {
 		r, d := reg.push(name, imageOf(t, v1.Config{}, base, tarText(t, "own="+noise(uint64(n), 50_000))))
 		if _, err := s.Pull(t.Context(), r, PullOptions{}); err != nil {
@@ -230,7 +232,7 @@ func TestPullKilled(t *testing.T) {
 	}
 }
 
-func checkSuccessor(t *testing.T, cfg Config, ref Reference, content string) {
+func checkSuccessor(t *testing.T, cfg Config, ref reference.Reference, content string) {
 	t.Helper()
 	s := newStore(t, cfg)
 	check := func(root string) {

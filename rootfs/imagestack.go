@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"cupola/rootfs/reference"
 )
 
 // parts are the directories that a stack's root is made of.
@@ -33,13 +35,13 @@ func (s *Store) chainDirs(chains []string) []string {
 // findLocked finds what a request's Stack names.
 func (s *Store) findLocked(name string) (Stack, error) {
 	if !strings.Contains(name, ":") {
-		name = string(SchemePreloaded) + ":" + name
+		name = string(reference.SchemePreloaded) + ":" + name
 	}
-	r, err := ParseReference(name)
+	r, err := reference.Parse(name)
 	if err != nil {
 		return Stack{}, err
 	}
-	if r.Scheme == SchemePreloaded {
+	if r.Scheme == reference.SchemePreloaded {
 		st, ok := s.stacks[r.Name]
 		if !ok {
 			return st, fmt.Errorf("stack %q is not here", r.Name)
@@ -60,11 +62,11 @@ func (s *Store) findLocked(name string) (Stack, error) {
 
 // digestOf tells which image a reference means without asking anybody. What a layout held when it was brought here is
 // meant once the layout is gone.
-func (s *Store) digestOf(r Reference) (string, error) {
-	if r.Scheme == SchemeDocker && r.Digest == "" {
+func (s *Store) digestOf(r reference.Reference) (string, error) {
+	if r.Scheme == reference.SchemeDocker && r.Digest == "" {
 		return "", fmt.Errorf("%w: it is not named by its digest", ErrNotPulled)
 	}
-	if r.Scheme == SchemeDocker {
+	if r.Scheme == reference.SchemeDocker {
 		return r.Digest, nil
 	}
 	l, digest, err := openLayout(r.Name)
@@ -88,10 +90,10 @@ func (s *Store) digestOf(r Reference) (string, error) {
 
 // bringLayout brings an OCI layout into the store the first time that it is used.
 func (s *Store) bringLayout(ctx context.Context, name string) error {
-	if !strings.HasPrefix(name, string(SchemeOCI)+":") {
+	if !strings.HasPrefix(name, string(reference.SchemeOCI)+":") {
 		return nil
 	}
-	r, err := ParseReference(name)
+	r, err := reference.Parse(name)
 	if err != nil {
 		return err
 	}

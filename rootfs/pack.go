@@ -16,6 +16,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"cupola/rootfs/reference"
 )
 
 // PackRequest asks for an image of what a container has for its root.
@@ -253,7 +255,7 @@ func (s *Store) packedRecordPath(digest string) string {
 // OpenPacked opens a layer of an image that was packed with the layer whose digest is source. Else, and when it was packed too
 // long ago, the error is ErrNotPacked.
 func (s *Store) OpenPacked(image, source, layer string) (*os.File, error) {
-	if !digests.MatchString(image) {
+	if !reference.IsDigest(image) {
 		return nil, ErrNotPacked
 	}
 	text, err := os.ReadFile(s.packedRecordPath(image))

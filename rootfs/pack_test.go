@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"cupola/rootfs/reference"
 )
 
 // ownLayer is what a daemon adds to the images that it packs.
@@ -42,7 +44,7 @@ func mustPack(t *testing.T, s *Store, stack string, l Layer) Packed {
 }
 
 // pushed brings a packed image to a registry.
-func (reg *testRegistry) pushed(s *Store, p Packed, l Layer, repo string) Reference {
+func (reg *testRegistry) pushed(s *Store, p Packed, l Layer, repo string) reference.Reference {
 	reg.t.Helper()
 	ref, err := reg.config().Push(reg.t.Context(), Push{Packed: p, To: reg.ref(repo), Auth: Auth{"user", "secret"},
 		Open: func(_ context.Context, layer string) (io.ReadCloser, error) {

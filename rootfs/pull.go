@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"cupola/rootfs/reference"
 	"cupola/rootfs/unpack"
 	"cupola/runtime/fault"
 )
@@ -24,11 +25,11 @@ type PullOptions struct {
 	// Fallbacks are other references of the same image, which are asked in order for what the reference's own registry does
 	// not give. They must have the same digest, and are kept for later pulls of the reference. Nil asks those that are kept,
 	// and an empty slice forgets them.
-	Fallbacks []Reference
-	Others    func(Reference) Auth // for fallbacks; nil is nobody
-	Warn      func(string)         // nil; takes what people should know of a pull that went well
-	Trusted   bool                 // an operator asks: the registry may be anywhere
-	Claim     bool                 // what needs the image will say so soon: until then RemoveImage leaves it
+	Fallbacks []reference.Reference
+	Others    func(reference.Reference) Auth // for fallbacks; nil is nobody
+	Warn      func(string)                   // nil; takes what people should know of a pull that went well
+	Trusted   bool                           // an operator asks: the registry may be anywhere
+	Claim     bool                           // what needs the image will say so soon: until then RemoveImage leaves it
 }
 
 // LayerProgress says how far one layer is. Layers are fetched at the same time and unpacked one after the other.
@@ -59,14 +60,14 @@ const (
 // pull is one image on its way into the store.
 type pull struct {
 	s        *Store
-	ref      Reference
+	ref      reference.Reference
 	digest   string
 	doc      imageDocument
 	connects []func(context.Context) (origin, error)
 	progress func(LayerProgress)
 	warn     func(string)
-	close    func()    // of what connect opened
-	from     Reference // where it is, by which it may be had
+	close    func()              // of what connect opened
+	from     reference.Reference // where it is, by which it may be had
 
 	files []string // of blobs, in hex
 	held  []func()
@@ -83,7 +84,7 @@ type pull struct {
 // What a pull that was interrupted has fetched is not fetched again. An image that is here by its digest and was pulled
 // from the same repository moves nothing and asks nobody; from another one, the registry is asked whether the credentials
 // may have it. An error may be ErrImageDenied or ErrImageMissing.
-func (s *Store) Pull(ctx context.Context, r Reference, o PullOptions) (img Image, err error) {
+func (s *Store) Pull(ctx context.Context, r reference.Reference, o PullOptions) (img Image, err error) {
 	if !privileged() {
 		return Image{}, errors.New("pulling images needs root")
 	}
@@ -102,7 +103,7 @@ func (s *Store) Pull(ctx context.Context, r Reference, o PullOptions) (img Image
 	return img, nil
 }
 
-func newPull(s *Store, r Reference, o PullOptions) *pull {
+func newPull(s *Store, r reference.Reference, o PullOptions) *pull {
 	p := &pull{s: s, ref: r, from: r, progress: o.Progress, warn: o.Warn, close: func() {}, origins: map[int]origin{}, gone: map[int]error{}, told: map[int]time.Time{}}
 	if p.warn == nil {
 		p.warn = func(string) {}
@@ -111,7 +112,7 @@ func newPull(s *Store, r Reference, o PullOptions) *pull {
 }
 
 // known is the image as the reference r names it.
-func (c cached) known(r Reference) Image {
+func (c cached) known(r reference.Reference) Image {
 	c.Reference = r.String()
 	return c.Image
 }
@@ -122,7 +123,7 @@ func (p *pull) run(ctx context.Context, o PullOptions) (Image, error) {
 	}
 	defer p.close()
 	img, err := p.bring(ctx)
-	if err == nil && p.ref.Scheme == SchemeDocker && (o.Fallbacks != nil || p.from == p.ref) {
+	if err == nil && p.ref.Scheme == reference.SchemeDocker && (o.Fallbacks != nil || p.from == p.ref) {
 		err = p.s.publish(p.ref, p.digest, o.Fallbacks)
 	}
 	return img, err
@@ -171,7 +172,7 @@ func (p *pull) discard(why error) (err error) {
 // connect finds who has the image, and its digest.
 func (p *pull) connect(ctx context.Context, o PullOptions) error {
 	switch p.ref.Scheme {
-	case SchemeOCI:
+	case reference.SchemeOCI:
 		l, digest, err := openLayout(p.ref.Name)
 		if err != nil {
 			return err
@@ -180,7 +181,7 @@ func (p *pull) connect(ctx context.Context, o PullOptions) error {
 		p.connects = append(p.connects, func(context.Context) (origin, error) { return l, nil })
 		p.close = func() { l.root.Close() } // it was read only
 		return nil
-	case SchemeDocker:
+	case reference.SchemeDocker:
 	default:
 		return errors.New("it is in no registry")
 	}
@@ -391,7 +392,7 @@ func (p *pull) release() {
 
 // take finds an image that is here for one who is to have it now, and notes the use. One that was pulled from another
 // repository than that of r is not: the registry is to be asked.
-func (s *Store) take(digest string, r Reference) (cached, error) {
+func (s *Store) take(digest string, r reference.Reference) (cached, error) {
 	s.mu.Lock() // or GC may take it away in between
 	defer s.mu.Unlock()
 	c, err := s.cachedImage(digest)
@@ -405,7 +406,7 @@ func (s *Store) take(digest string, r Reference) (cached, error) {
 }
 
 // takeFrom is take for one who asked the registry of from for what r names, and may have it.
-func (s *Store) takeFrom(digest string, r, from Reference) (cached, error) {
+func (s *Store) takeFrom(digest string, r, from reference.Reference) (cached, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, err := s.cachedImage(digest)
@@ -417,7 +418,7 @@ func (s *Store) takeFrom(digest string, r, from Reference) (cached, error) {
 		return c, nil
 	}
 	if !c.allows(from) {
-		c.Repositories = append(c.Repositories, from.place())
+		c.Repositories = append(c.Repositories, from.Repo())
 	}
 	if !slices.Contains(c.Origins, r.String()) {
 		c.Origins = append(c.Origins, r.String())

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"cupola/rootfs/reference"
 )
 
 // pullForever pulls and takes away until it is killed, writing a line for each.
@@ -15,7 +17,7 @@ func pullForever(dir, ref, cert string) {
 		fmt.Println("error:", err)
 		os.Exit(1)
 	}
-	r, err := ParseReference(ref)
+	r, err := reference.Parse(ref)
 	for err == nil {
 		fmt.Println("begin")
 		if _, err = s.Pull(context.Background(), r, PullOptions{Progress: func(p LayerProgress) { fmt.Println(p.Phase, p.Index) }}); err == nil {

@@ -21,6 +21,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+
+	"cupola/rootfs/reference"
 )
 
 var userSecret = PullOptions{Username: "user", Password: "secret"}
@@ -87,7 +89,7 @@ func TestPull(t *testing.T) {
 }
 
 // checkSecondPull holds that an image that is here by its digest asks nobody, also after the registry has gone.
-func checkSecondPull(t *testing.T, reg *testRegistry, s *Store, ref Reference, digest string) {
+func checkSecondPull(t *testing.T, reg *testRegistry, s *Store, ref reference.Reference, digest string) {
 	t.Helper()
 	reg.forget()
 	if _, err := s.Pull(t.Context(), ref.WithDigest(digest), PullOptions{}); err != nil || reg.asked("", "") > 0 || len(reg.all()) > 0 {
@@ -406,7 +408,7 @@ func TestPullTogether(t *testing.T) {
 	reg := newRegistry(t, loginNone)
 	s := newStore(t, Config{Registries: reg.config()})
 	base := tarText(t, "base="+noise(4, 200_000))
-	var refs []Reference
+	var refs []reference.Reference
 	for n := range 3 {
 		r, digest := reg.push(fmt.Sprintf("app%d", n), imageOf(t, v1.Config{}, base, tarText(t, fmt.Sprintf("own=%d", n))))
 		refs = append(refs, r.WithDigest(digest), r)

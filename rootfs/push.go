@@ -19,14 +19,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"cupola/rootfs/reference"
 	"cupola/runtime/fault"
 )
 
 // Push is an image on its way into a registry.
 type Push struct {
 	Packed
-	To   Reference // with a tag
-	Auth Auth      // the zero value: what the configuration of docker or podman has for the registry, as this user
+	To   reference.Reference // with a tag
+	Auth Auth                // the zero value: what the configuration of docker or podman has for the registry, as this user
 	// Open opens a layer. It may be called at once, and again for one that was not taken to its end.
 	Open     func(ctx context.Context, layer string) (io.ReadCloser, error)
 	Progress func(done, total int64) // nil; never called twice at the same time
@@ -45,12 +46,12 @@ const (
 
 // Push brings an image into a registry. Layers that are there, also in another repository that it was made of, are not sent.
 // It returns the image's reference by its digest.
-func (r Registries) Push(ctx context.Context, p Push) (Reference, error) {
-	if p.To.Scheme != SchemeDocker || p.To.Tag == "" {
-		return Reference{}, fmt.Errorf("push to %s: it is no tag in a registry", p.To)
+func (r Registries) Push(ctx context.Context, p Push) (reference.Reference, error) {
+	if p.To.Scheme != reference.SchemeDocker || p.To.Tag == "" {
+		return reference.Reference{}, fmt.Errorf("push to %s: it is no tag in a registry", p.To)
 	}
 	if err := p.write(ctx, newClientThatWaits(r, pushAnswer)); err != nil {
-		return Reference{}, fmt.Errorf("push to %s: %w", strings.TrimPrefix(p.To.String(), "docker://"), err)
+		return reference.Reference{}, fmt.Errorf("push to %s: %w", strings.TrimPrefix(p.To.String(), "docker://"), err)
 	}
 	to := p.To.WithDigest(p.Digest)
 	to.Tag = ""

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
+	"cupola/rootfs/reference"
 	"cupola/runtime/egress"
 )
 
@@ -130,7 +131,7 @@ func (c *client) sources(at place) []func(context.Context) (source, error) {
 }
 
 // connect logs in to a registry, for reading one repository.
-func (c *client) connect(ctx context.Context, r Reference, auth Auth, by http.RoundTripper) (source, error) {
+func (c *client) connect(ctx context.Context, r reference.Reference, auth Auth, by http.RoundTripper) (source, error) {
 	repo, err := c.repository(r.Host + "/" + r.Repository)
 	if err != nil {
 		return source{}, err
@@ -206,7 +207,7 @@ func (s source) digest(ctx context.Context, tagOrDigest string) (string, error) 
 		return "", err
 	}
 	defer res.Body.Close()
-	if d := res.Header.Get("Docker-Content-Digest"); digests.MatchString(d) {
+	if d := res.Header.Get("Docker-Content-Digest"); reference.IsDigest(d) {
 		return d, nil
 	}
 	text, err := s.manifest(ctx, tagOrDigest)

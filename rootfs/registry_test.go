@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"cupola/rootfs/reference"
 	"cupola/runtime/egress"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -30,6 +31,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
+
+var someDigest = "sha256:" + strings.Repeat("0a", 32)
 
 // login is how a test's registry lets its clients in.
 type login string
@@ -137,7 +140,7 @@ func (reg *testRegistry) auth() []remote.Option {
 }
 
 // push puts an image or index into the registry and returns its reference and digest.
-func (reg *testRegistry) push(repo string, what remote.Taggable) (Reference, string) {
+func (reg *testRegistry) push(repo string, what remote.Taggable) (reference.Reference, string) {
 	reg.t.Helper()
 	tag, err := name.NewTag(reg.host + "/" + repo)
 	if err != nil {
@@ -163,9 +166,9 @@ func (reg *testRegistry) push(repo string, what remote.Taggable) (Reference, str
 	return reg.ref(repo), digest.String()
 }
 
-func (reg *testRegistry) ref(repo string) Reference {
+func (reg *testRegistry) ref(repo string) reference.Reference {
 	reg.t.Helper()
-	r, err := ParseReference("docker://" + reg.host + "/" + repo)
+	r, err := reference.Parse("docker://" + reg.host + "/" + repo)
 	if err != nil {
 		reg.t.Fatal(err)
 	}
@@ -208,7 +211,7 @@ func TestResolve(t *testing.T) {
 		reg := newRegistry(t, mode)
 		s := newStore(t, Config{Registries: reg.config()})
 		ref, want := reg.push("team/app", imageOf(t, v1.Config{}, tarText(t, "a=1")))
-		for _, r := range []Reference{ref, ref.WithDigest(want)} {
+		for _, r := range []reference.Reference{ref, ref.WithDigest(want)} {
 			got, err := s.Resolve(t.Context(), r, Auth{"user", "secret"})
 			if err != nil || got != want {
 				t.Errorf("%s: got %q, %v; want %q", mode, got, err, want)
@@ -241,7 +244,7 @@ func TestPlainHTTP(t *testing.T) {
 	plain := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer plain.Close()
 	s := newStore(t, Config{})
-	r, err := ParseReference("docker://" + strings.TrimPrefix(plain.URL, "http://") + "/a")
+	r, err := reference.Parse("docker://" + strings.TrimPrefix(plain.URL, "http://") + "/a")
 	if err != nil {
 		t.Fatal(err)
 	}

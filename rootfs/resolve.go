@@ -6,11 +6,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+
+	"cupola/rootfs/reference"
 )
 
 // Resolve asks the registry, or its mirrors, which digest an image has now; it moves no layer. A reference with a digest
 // is asked for as well: that it is there and auth may have it. An error may be ErrImageDenied or ErrImageMissing.
-func (s *Store) Resolve(ctx context.Context, r Reference, auth Auth) (digest string, err error) {
+func (s *Store) Resolve(ctx context.Context, r reference.Reference, auth Auth) (digest string, err error) {
 	if digest, err = s.resolve(ctx, place{ref: r, auth: auth}); err != nil {
 		return "", fmt.Errorf("resolve %s: %w", r, err)
 	}
@@ -19,24 +21,17 @@ func (s *Store) Resolve(ctx context.Context, r Reference, auth Auth) (digest str
 
 func (s *Store) resolve(ctx context.Context, at place) (digest string, err error) {
 	r := at.ref
-	if r.Scheme != SchemeDocker {
+	if r.Scheme != reference.SchemeDocker {
 		return "", errors.New("it is in no registry")
 	}
 	err = s.firstSource(ctx, at, func(from source) error {
-		digest, err = from.digest(ctx, r.tagOrDigest())
+		digest, err = from.digest(ctx, r.TagOrDigest())
 		if err == nil && r.Digest != "" && digest != r.Digest {
 			err = fmt.Errorf("the registry has %s instead", digest)
 		}
 		return err
 	})
 	return digest, err
-}
-
-func (r Reference) tagOrDigest() string {
-	if r.Digest != "" {
-		return r.Digest
-	}
-	return r.Tag
 }
 
 // firstSource calls do with one source after the other until one serves. What the last, the registry itself, said is the

@@ -9,10 +9,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"cupola/rootfs/reference"
 )
 
 // Kind is where a stack's files come from.
@@ -254,11 +255,9 @@ func (s *Store) Remove(name string) error {
 	return nil
 }
 
-var stackNames = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$`)
-
 // checkNewStack refuses names that cannot be a new stack's.
 func (s *Store) checkNewStack(name string) error {
-	if !stackNames.MatchString(name) {
+	if !reference.IsStackName(name) {
 		return fmt.Errorf("stack name %q: use letters, digits, '.', '_' and '-'", name)
 	}
 	if name == minifsName || name == hostName {

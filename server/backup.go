@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"cupola/rootfs"
+	"cupola/rootfs/reference"
 	"cupola/server/backup"
 	"cupola/store"
 )
@@ -290,7 +291,7 @@ func gatherTree(ctx context.Context, kept *rootfs.Kept, stack, to string) error 
 // nameStacks names what is not packed.
 func (d *daemon) nameStacks(kept *rootfs.Kept, dir string, m *backup.Manifest) error {
 	for _, i := range kept.Images {
-		ref, err := rootfs.ParseReference(i.Reference)
+		ref, err := reference.Parse(i.Reference)
 		if err != nil {
 			return err
 		}

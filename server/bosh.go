@@ -3,7 +3,7 @@ package server
 import (
 	"context"
 
-	"cupola/rootfs"
+	"cupola/rootfs/reference"
 	"cupola/runtime/lrp"
 	"cupola/server/bosh"
 	"cupola/server/bosh/agent"
@@ -63,7 +63,7 @@ func (d *daemon) resolve(ctx context.Context, r director.Request) (*bosh.Deploym
 func (d *daemon) ruby(ctx context.Context, box *sandbox.Sandbox, images *sandbox.Images) (erb.Ruby, error) {
 	from := images.All()
 	for _, s := range d.roots.Stacks() {
-		from = append(from, string(rootfs.SchemePreloaded)+":"+s.Name)
+		from = append(from, string(reference.SchemePreloaded)+":"+s.Name)
 	}
 	run, _, err := box.Ruby(ctx, from...)
 	if err == nil && run == nil {

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"cupola/rootfs"
+	"cupola/rootfs/reference"
 	"cupola/runtime/lrp"
 )
 
@@ -31,7 +31,7 @@ var cellPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
 // the name of the field.
 func (c *Config) normalizeCells() error {
 	if c.Providers == nil {
-		c.Providers = []string{string(rootfs.SchemeDocker), string(rootfs.SchemeOCI)}
+		c.Providers = []string{string(reference.SchemeDocker), string(reference.SchemeOCI)}
 	}
 	faults := []error{checkProviders("rootfs_providers", c.Providers), checkPreloaded("preloaded_rootfses", c.Preloaded)}
 	seen := map[string]bool{}
@@ -82,7 +82,7 @@ func (cell *CellConfig) normalize(field string) error {
 
 func checkProviders(field string, providers []string) error {
 	for i, p := range providers {
-		if p != string(rootfs.SchemeDocker) && p != string(rootfs.SchemeOCI) {
+		if p != string(reference.SchemeDocker) && p != string(reference.SchemeOCI) {
 			return fmt.Errorf("%s[%d] %q: the providers are docker and oci", field, i, p)
 		}
 	}
@@ -93,16 +93,16 @@ func checkProviders(field string, providers []string) error {
 // image's reference for each.
 func checkPreloaded(field string, preloaded map[string]string) error {
 	for name, from := range preloaded {
-		if _, err := rootfs.ParseReference(string(rootfs.SchemePreloaded) + ":" + name); err != nil {
+		if _, err := reference.Parse(string(reference.SchemePreloaded) + ":" + name); err != nil {
 			return fmt.Errorf("%s.%s: %w", field, name, err)
 		}
 		if from == "" || strings.HasPrefix(from, "/") {
 			continue
 		}
 		if !strings.Contains(from, ":") {
-			from = string(rootfs.SchemePreloaded) + ":" + from
+			from = string(reference.SchemePreloaded) + ":" + from
 		}
-		if _, err := rootfs.ParseReference(from); err != nil {
+		if _, err := reference.Parse(from); err != nil {
 			return fmt.Errorf("%s.%s: give the name of a stack, the path of a directory or archive, or docker://host/name:tag: %w", field, name, err)
 		}
 	}

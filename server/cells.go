@@ -6,7 +6,7 @@ import (
 	"strings"
 	"syscall"
 
-	"cupola/rootfs"
+	"cupola/rootfs/reference"
 	"cupola/runtime/cell"
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
@@ -74,7 +74,7 @@ func (d *daemon) parts() (all []cell.PartConfig) {
 			p.Group = c.Name
 		}
 		for name := range c.Preloaded {
-			p.Preloaded[name] = string(rootfs.SchemePreloaded) + ":" + stackOf(name, c.Preloaded[name])
+			p.Preloaded[name] = string(reference.SchemePreloaded) + ":" + stackOf(name, c.Preloaded[name])
 		}
 		all = append(all, p)
 	}

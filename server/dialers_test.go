@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"cupola/rootfs"
+	"cupola/rootfs/reference"
 	"cupola/runtime/artifact"
 	"cupola/runtime/egress"
 	"cupola/runtime/egress/egresstest"
@@ -156,7 +157,7 @@ func askRegistry(t *testing.T, g egress.Guard, address string) error {
 		return err
 	}
 	defer images.Close()
-	ref, err := rootfs.ParseReference("docker://" + address + "/team/app:1")
+	ref, err := reference.Parse("docker://" + address + "/team/app:1")
 	if strings.HasPrefix(address, "[") && err != nil {
 		return fmt.Errorf("%w: and no reference has it: %w", egress.ErrAddress, err)
 	}

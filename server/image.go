@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cupola/rootfs"
+	"cupola/rootfs/reference"
 	"cupola/server/desire"
 	"cupola/server/reconcile"
 	"cupola/store/cf"
@@ -16,7 +17,7 @@ import (
 
 // pull takes an image that containers are to run on into the cache.
 func (d *daemon) pull(ctx context.Context, p reconcile.ImagePull) (img reconcile.Image, err error) {
-	ref, err := rootfs.ParseReference(p.Reference)
+	ref, err := reference.Parse(p.Reference)
 	if err != nil {
 		return img, err
 	}
@@ -47,8 +48,8 @@ func (d *daemon) stackWarning(name string) string {
 }
 
 // pullOptions gives each registry the credentials that are kept for it.
-func pullOptions(ref rootfs.Reference, all cf.Credentials, progress func(rootfs.LayerProgress), warn func(string)) rootfs.PullOptions {
-	auth := func(r rootfs.Reference) rootfs.Auth {
+func pullOptions(ref reference.Reference, all cf.Credentials, progress func(rootfs.LayerProgress), warn func(string)) rootfs.PullOptions {
+	auth := func(r reference.Reference) rootfs.Auth {
 		have := desire.CredentialFor(all, r.Host)
 		return rootfs.Auth{Username: have.Username, Password: have.Password}
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"cupola/rootfs"
+	"cupola/rootfs/reference"
 )
 
 // preloadPrefix begins the names of directories that are gone when a preload is
@@ -118,7 +118,7 @@ func origin(from string) string {
 	if strings.HasPrefix(from, "/") {
 		return filepath.Base(from)
 	}
-	if r, err := rootfs.ParseReference(from); err == nil {
+	if r, err := reference.Parse(from); err == nil {
 		return r.String()
 	}
 	return from

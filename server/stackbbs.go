@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"cupola/rootfs"
+	"cupola/rootfs/reference"
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbsrows"
 	"cupola/store"
@@ -58,10 +58,10 @@ func (l localStacks) bbsUsers(tx *store.Tx, stack, digest string) (who []string,
 	}
 	digests := map[string]string{} // by root filesystem
 	for _, u := range uses {
-		ref, err := rootfs.ParseReference(u.rootFS)
+		ref, err := reference.Parse(u.rootFS)
 		switch {
 		case err != nil: // nothing runs on it
-		case ref.Scheme == rootfs.SchemePreloaded:
+		case ref.Scheme == reference.SchemePreloaded:
 			if stack != "" && slices.Contains(names, ref.Name) {
 				who = append(who, u.who)
 			}
@@ -90,7 +90,7 @@ func (l localStacks) pinByBBS(tx *store.Tx, pinned map[string]bool) error {
 	uses, err := bbsUses(tx)
 	digests := map[string]string{}
 	for _, u := range uses {
-		if ref, err := rootfs.ParseReference(u.rootFS); err == nil && ref.Scheme != rootfs.SchemePreloaded {
+		if ref, err := reference.Parse(u.rootFS); err == nil && ref.Scheme != reference.SchemePreloaded {
 			pinned[l.digest(digests, u.rootFS)] = true
 		}
 	}

@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"cupola/rootfs"
+	"cupola/rootfs/reference"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
 // StackPull asks for an image of a registry or an OCI layout.
 type StackPull struct {
-	Reference          string         // as rootfs.ParseReference reads it; docker:// may be left out
+	Reference          string         // as reference.Parse reads it; docker:// may be left out
 	Name, Compat       string         // of a stack that is to be made of it; "" makes none, or guesses
 	Username, Password string         // of the reference's registry
 	Credentials        cf.Credentials // of this and other registries
@@ -94,7 +95,7 @@ func (l localStacks) pinned(ctx context.Context) (map[string]bool, error) {
 	return pinned, l.store.Read(ctx, func(tx *store.Tx) error {
 		named, err := tx.NamedImages()
 		for _, name := range named {
-			r, err := rootfs.ParseReference(name)
+			r, err := reference.Parse(name)
 			if err != nil {
 				return err
 			}
@@ -109,7 +110,7 @@ func (l localStacks) pinned(ctx context.Context) (map[string]bool, error) {
 
 // Pull takes an image into the cache and, if it is to have a name, makes a stack of it.
 func (l localStacks) Pull(ctx context.Context, p StackPull, progress func(StackStep)) (StackInfo, error) {
-	ref, err := rootfs.ParseReference(withScheme(p.Reference))
+	ref, err := reference.Parse(withScheme(p.Reference))
 	if err != nil {
 		return StackInfo{}, err
 	}
@@ -135,7 +136,7 @@ func (l localStacks) Pull(ctx context.Context, p StackPull, progress func(StackS
 	return l.info(s), l.offer(ctx)
 }
 
-func (p StackPull) options(ref rootfs.Reference, progress func(StackStep)) (rootfs.PullOptions, error) {
+func (p StackPull) options(ref reference.Reference, progress func(StackStep)) (rootfs.PullOptions, error) {
 	var mu sync.Mutex // warnings come beside layers
 	tell := func(s StackStep) {
 		mu.Lock()
@@ -149,10 +150,10 @@ func (p StackPull) options(ref rootfs.Reference, progress func(StackStep)) (root
 		o.Username, o.Password = p.Username, p.Password
 	}
 	if p.Fallbacks != nil {
-		o.Fallbacks = []rootfs.Reference{}
+		o.Fallbacks = []reference.Reference{}
 	}
 	for _, text := range p.Fallbacks {
-		r, err := rootfs.ParseReference(withScheme(text))
+		r, err := reference.Parse(withScheme(text))
 		if err != nil {
 			return o, err
 		}
@@ -172,7 +173,7 @@ func withScheme(name string) string {
 }
 
 // imageStack is an image without a name as a stack.
-func imageStack(ref rootfs.Reference, img rootfs.Image) rootfs.Stack {
+func imageStack(ref reference.Reference, img rootfs.Image) rootfs.Stack {
 	return rootfs.Stack{Name: ref.String(), Compat: cmp.Or(img.Compat, ref.String()), Kind: rootfs.KindImage, Origin: ref.String(), Digest: img.Digest, Bytes: img.Bytes}
 }
 
@@ -191,7 +192,7 @@ func (l localStacks) Export(ctx context.Context, x StackExport, progress func(St
 	if err != nil {
 		return StackInfo{}, err
 	}
-	ref, err := rootfs.ParseReference(img.Reference)
+	ref, err := reference.Parse(img.Reference)
 	return StackInfo{Stack: imageStack(ref, img)}, err
 }
 

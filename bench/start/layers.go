@@ -27,6 +27,7 @@ import (
 
 	"cupola/bench/report"
 	"cupola/rootfs"
+	"cupola/rootfs/reference"
 )
 
 // layered is an image of so many layers. All have the same files, in the same
@@ -82,7 +83,7 @@ func pullLayered(ctx context.Context, w *world, images []*layered) error {
 		if err := pushLayered(tagged, i.layers); err != nil {
 			return err
 		}
-		ref, err := rootfs.ParseReference("docker://" + tagged)
+		ref, err := reference.Parse("docker://" + tagged)
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"cupola/rootfs"
+	"cupola/rootfs/reference"
 	"cupola/server"
 	"cupola/server/api"
 	"cupola/server/bosh/manifest"
@@ -59,8 +60,8 @@ func (f *pushFlags) auth(in io.Reader) (rootfs.Auth, error) {
 }
 
 // to is where the image of an app's droplet goes.
-func (f *pushFlags) to(app, droplet string) (rootfs.Reference, error) {
-	r, err := rootfs.ParseReference("docker://" + strings.Trim(f.Registry, "/") + "/" + manifest.Sanitize(app) + ":" + droplet)
+func (f *pushFlags) to(app, droplet string) (reference.Reference, error) {
+	r, err := reference.Parse("docker://" + strings.Trim(f.Registry, "/") + "/" + manifest.Sanitize(app) + ":" + droplet)
 	if err != nil {
 		return r, fmt.Errorf("--registry: %w", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"cupola/rootfs"
+	"cupola/rootfs/reference"
 	"cupola/server/desire"
 	"cupola/server/kube"
 )
@@ -34,7 +34,7 @@ type appRenderCmd struct {
 // Run writes the objects of an app.
 func (c *appRenderCmd) Run(e *env) error {
 	if c.Image != "" {
-		if _, err := rootfs.ParseReference("docker://" + c.Image); err != nil {
+		if _, err := reference.Parse("docker://" + c.Image); err != nil {
 			return fmt.Errorf("--image: %w", err)
 		}
 	}

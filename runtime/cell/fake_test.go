@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"cupola/rootfs"
+	"cupola/rootfs/reference"
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
@@ -464,7 +465,7 @@ func (r fakeRoots) Open(id, path string) (*os.File, error) {
 	return os.Open(filepath.Join(r.dir, id, path))
 }
 
-func (r fakeRoots) Pull(ctx context.Context, ref rootfs.Reference, o rootfs.PullOptions) (rootfs.Image, error) {
+func (r fakeRoots) Pull(ctx context.Context, ref reference.Reference, o rootfs.PullOptions) (rootfs.Image, error) {
 	if err := r.call(ctx, "pull", ref.String()+" as "+o.Username); err != nil {
 		return rootfs.Image{}, err
 	}

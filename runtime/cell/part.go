@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"cupola/rootfs"
+	"cupola/rootfs/reference"
 	"cupola/runtime/lrp"
 )
 
@@ -124,8 +124,8 @@ func (p *Part) rootFS(name string) string {
 	if p == nil || len(p.cfg.Preloaded) == 0 {
 		return name
 	}
-	scheme, key := rootfs.SplitScheme(name)
-	if scheme != rootfs.SchemePreloaded || p.cfg.Preloaded[key] == "" {
+	scheme, key := reference.SplitScheme(name)
+	if scheme != reference.SchemePreloaded || p.cfg.Preloaded[key] == "" {
 		return name
 	}
 	return p.cfg.Preloaded[key]

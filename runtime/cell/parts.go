@@ -8,6 +8,7 @@ import (
 	"path"
 
 	"cupola/rootfs"
+	"cupola/rootfs/reference"
 	"cupola/runtime/artifact"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
@@ -80,8 +81,8 @@ func (b *build) mountRoot(ctx context.Context) error {
 
 // mount mounts the root of an image that need not be here yet.
 func (b *build) mount(ctx context.Context, req rootfs.Request) (rootfs.Root, error) {
-	ref, err := rootfs.ParseReference(req.Stack)
-	if err != nil || ref.Scheme == rootfs.SchemePreloaded {
+	ref, err := reference.Parse(req.Stack)
+	if err != nil || ref.Scheme == reference.SchemePreloaded {
 		return b.cell.cfg.RootFS.Mount(ctx, req)
 	}
 	if ref.Digest != "" {

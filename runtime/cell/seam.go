@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"cupola/rootfs"
+	"cupola/rootfs/reference"
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
@@ -53,7 +54,7 @@ type RootFS interface {
 	Extract(ctx context.Context, id, archive, dest string, owner rootfs.Owner) error
 	WriteFile(id, path string, content []byte, mode os.FileMode, uid, gid uint32) error
 	Open(id, path string) (*os.File, error)
-	Pull(context.Context, rootfs.Reference, rootfs.PullOptions) (rootfs.Image, error)
+	Pull(context.Context, reference.Reference, rootfs.PullOptions) (rootfs.Image, error)
 	DiskUsage(id string) (int64, error)
 }
 

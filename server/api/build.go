@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"cupola/rootfs"
+	"cupola/rootfs/reference"
 	"cupola/runtime/lrp"
 	"cupola/server/desire"
 	"cupola/store"
@@ -117,7 +117,7 @@ func (c *call) dockerBuild(b *cf.Build, p *cf.Package) error {
 	if err := c.imageAllowed(b.Lifecycle); err != nil || p.Type != "docker" {
 		return err
 	}
-	ref, err := rootfs.ParseReference(desire.ImageScheme + p.Image)
+	ref, err := reference.Parse(desire.ImageScheme + p.Image)
 	if err != nil {
 		return cf.Unprocessable("%s", err)
 	}

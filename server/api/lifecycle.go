@@ -3,7 +3,7 @@ package api
 import (
 	"strings"
 
-	"cupola/rootfs"
+	"cupola/rootfs/reference"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -138,7 +138,7 @@ func (c *call) checkStack(l cf.Lifecycle) error {
 	if !desire.IsImage(l.Stack) {
 		return cf.Unprocessable("Stack must be an existing stack, or an image: docker://host[:port]/namespace/name[:tag|@digest]")
 	}
-	if _, err := rootfs.ParseReference(l.Stack); err != nil {
+	if _, err := reference.Parse(l.Stack); err != nil {
 		return cf.Unprocessable("Stack must be an existing stack, or an image: %s", err)
 	}
 	if err := c.feature(customStacks); err != nil {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"cupola/rootfs"
+	"cupola/rootfs/reference"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -52,7 +52,7 @@ func (i packageImage) validate() []string {
 	if strings.Contains(i.Image, "://") {
 		return append(faults, fmt.Sprintf("Docker URI [%s] should not contain scheme", i.Image))
 	}
-	if _, err := rootfs.ParseReference(desire.ImageScheme + i.Image); err != nil && i.Image != "" {
+	if _, err := reference.Parse(desire.ImageScheme + i.Image); err != nil && i.Image != "" {
 		faults = append(faults, fmt.Sprintf("Invalid image name [%s]: %s", i.Image, err))
 	}
 	return faults

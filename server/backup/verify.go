@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"cupola/rootfs"
+	"cupola/rootfs/reference"
 	"cupola/store"
 )
 
@@ -154,7 +155,7 @@ func (v *verifier) images() (map[string]bool, error) {
 		digests[digest] = true
 	}
 	for _, l := range v.manifest.Left {
-		if r, err := rootfs.ParseReference(l.Name); l.Kind == "image" && err == nil {
+		if r, err := reference.Parse(l.Name); l.Kind == "image" && err == nil {
 			digests[r.Digest] = true
 		}
 	}
@@ -163,7 +164,7 @@ func (v *verifier) images() (map[string]bool, error) {
 
 func (v *verifier) needed(references []string, have map[string]bool) error {
 	for _, text := range references {
-		r, err := rootfs.ParseReference(text)
+		r, err := reference.Parse(text)
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"cupola/rootfs"
+	"cupola/rootfs/reference"
 	"cupola/runtime/lrp"
 )
 
@@ -80,8 +80,8 @@ func (a *auction) newClass(p *placement) *class {
 	c := p.run
 	cl := &class{denied: map[resources]string{}}
 	cl.cells, cl.mismatch = suitable(a.cells, c)
-	scheme, _ := rootfs.SplitScheme(c.RootFS)
-	pulled := scheme != rootfs.SchemePreloaded
+	scheme, _ := reference.SplitScheme(c.RootFS)
+	pulled := scheme != reference.SchemePreloaded
 	if pulled {
 		a.pulled[c.RootFS] = append(a.pulled[c.RootFS], cl)
 	}
@@ -156,8 +156,8 @@ func suitable(cells []*offer, c *lrp.RunInfo) (found []*offer, mismatch string) 
 // offersRootFS is the test of a cell's root filesystems: the name of a
 // preloaded one, else the scheme.
 func offersRootFS(cell lrp.Cell, rootFS string) bool {
-	scheme, name := rootfs.SplitScheme(rootFS)
-	if scheme == rootfs.SchemePreloaded {
+	scheme, name := reference.SplitScheme(rootFS)
+	if scheme == reference.SchemePreloaded {
 		return slices.Contains(cell.RootFSes, name)
 	}
 	return slices.Contains(cell.RootFSProviders, string(scheme))

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"cupola/rootfs"
+	"cupola/rootfs/reference"
 	"cupola/server/bosh/manifest"
 	"cupola/server/bosh/release"
 )
@@ -41,12 +42,12 @@ func (s *Sandbox) NewImages(pull Pull) *Images {
 	return &Images{roots: s.cfg.Roots, pull: pull, open: map[string]*image{}}
 }
 
-// Reference is an image of a manifest as a rootfs.Reference is written.
+// Reference is an image of a manifest as a reference.Reference is written.
 func Reference(image manifest.Image) string {
 	if image.Local {
-		return string(rootfs.SchemeOCI) + ":" + image.Reference
+		return string(reference.SchemeOCI) + ":" + image.Reference
 	}
-	return string(rootfs.SchemeDocker) + "://" + image.Reference
+	return string(reference.SchemeDocker) + "://" + image.Reference
 }
 
 // Job reads a job, as bosh.Resolver.Job does.
@@ -86,9 +87,9 @@ func (i *Images) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupTime)
 	defer cancel()
 	var errs []error
-	for reference, img := range i.open {
+	for ref, img := range i.open {
 		errs = append(errs, img.root.Close(), i.roots.Unmount(ctx, img.id))
-		delete(i.open, reference)
+		delete(i.open, ref)
 	}
 	return errors.Join(errs...)
 }
@@ -96,11 +97,11 @@ func (i *Images) Close() error {
 func (i *Images) image(ctx context.Context, of manifest.Image) (*image, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	reference := Reference(of)
-	if img := i.open[reference]; img != nil {
+	ref := Reference(of)
+	if img := i.open[ref]; img != nil {
 		return img, nil
 	}
-	pinned, err := i.pull(ctx, reference, of.Credentials)
+	pinned, err := i.pull(ctx, ref, of.Credentials)
 	if err != nil {
 		return nil, err
 	}
@@ -112,12 +113,12 @@ func (i *Images) image(ctx context.Context, of manifest.Image) (*image, error) {
 	if img.root, err = os.OpenRoot(root.Path); err != nil {
 		return nil, errors.Join(err, i.roots.Unmount(ctx, img.id))
 	}
-	i.open[reference] = img
+	i.open[ref] = img
 	return img, nil
 }
 
-func (s *Sandbox) pull(ctx context.Context, reference string, as manifest.Credentials) (string, error) {
-	r, err := rootfs.ParseReference(reference)
+func (s *Sandbox) pull(ctx context.Context, ref string, as manifest.Credentials) (string, error) {
+	r, err := reference.Parse(ref)
 	if err != nil {
 		return "", err
 	}
@@ -125,11 +126,11 @@ func (s *Sandbox) pull(ctx context.Context, reference string, as manifest.Creden
 	if err != nil {
 		return "", err
 	}
-	if r.Scheme == rootfs.SchemeDocker {
+	if r.Scheme == reference.SchemeDocker {
 		r.Digest = img.Digest
 	}
 	if img.Digest == "" {
-		return "", fmt.Errorf("image %s has no digest", reference)
+		return "", fmt.Errorf("image %s has no digest", ref)
 	}
 	return r.String(), nil
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"cupola/rootfs"
+	"cupola/rootfs/reference"
 	"cupola/runtime/container"
 	"cupola/runtime/users"
 	"cupola/server/bosh/erb"
@@ -94,11 +95,11 @@ func (s *Sandbox) Ruby(ctx context.Context, stacks ...string) (erb.Ruby, Interpr
 
 // has tells whether a stack is here; an image is.
 func (s *Sandbox) has(stack string) bool {
-	scheme, name := rootfs.SplitScheme(stack)
+	scheme, name := reference.SplitScheme(stack)
 	switch {
 	case !strings.Contains(stack, ":"):
 		name = stack
-	case scheme != rootfs.SchemePreloaded:
+	case scheme != reference.SchemePreloaded:
 		return true
 	}
 	_, here := s.cfg.Roots.Stack(name)

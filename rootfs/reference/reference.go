@@ -1,4 +1,6 @@
-package rootfs
+// Package reference reads and writes references of root file systems: of images in a registry or in an OCI layout, and of
+// stacks. It asks no registry.
+package reference
 
 import (
 	"fmt"
@@ -36,10 +38,11 @@ const (
 	referenceHelp = "docker://host[:port]/namespace/name[:tag][@digest]"
 )
 
-// ParseReference reads docker://…, oci:DIR, preloaded:NAME and precached:NAME, the latter also with // before the name. In docker://a/b the first part is a
-// registry's host if it holds a '.' or ':' or is localhost, as docker has it; otherwise, and in docker:///a/b, the image
-// is on Docker Hub. The tag may also follow a '#', as Diego's references have it; without tag and digest it is latest.
-func ParseReference(s string) (Reference, error) {
+// Parse reads docker://…, oci:DIR, preloaded:NAME and precached:NAME, the last two also with // before the name. As docker
+// does, it takes the first part of docker://a/b for a registry's host if it holds a '.' or ':' or is localhost; otherwise,
+// and in docker:///a/b, the image is on Docker Hub. The tag may also follow a '#', as in Diego's references. Without a tag
+// and a digest the tag is latest.
+func Parse(s string) (Reference, error) {
 	refuse := func(format string, args ...any) (Reference, error) {
 		return Reference{}, fmt.Errorf("image reference %q: %s", withoutUser(s), fmt.Sprintf(format, args...))
 	}
@@ -59,7 +62,7 @@ func ParseReference(s string) (Reference, error) {
 		r, err = parseLayout(rest)
 	case "preloaded", "precached":
 		r = Reference{Scheme: SchemePreloaded, Name: strings.TrimPrefix(rest, "//")}
-		if !stackNames.MatchString(r.Name) {
+		if !IsStackName(r.Name) {
 			err = fmt.Errorf("%q is no name of a stack", r.Name)
 		}
 	default:
@@ -71,7 +74,7 @@ func ParseReference(s string) (Reference, error) {
 	return r, nil
 }
 
-// SplitScheme tells what a cell must offer for a RootFS: the preloaded stack of a name, or else the scheme. It does not
+// SplitScheme returns what a cell must offer for a RootFS: the name of a preloaded stack, or else the scheme. It does not
 // check the rest.
 func SplitScheme(s string) (scheme Scheme, name string) {
 	before, name, _ := strings.Cut(s, ":")
@@ -149,7 +152,14 @@ var (
 	registryHosts   = regexp.MustCompile(`^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?$`)
 	tags            = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 	digests         = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	stackNames      = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$`)
 )
+
+// IsDigest reports whether s is sha256: and 64 lower-case hex digits.
+func IsDigest(s string) bool { return digests.MatchString(s) }
+
+// IsStackName reports whether a stack may have the name s.
+func IsStackName(s string) bool { return stackNames.MatchString(s) }
 
 // canonical checks the parts of an image's name and spells Docker Hub in one way.
 func (r Reference) canonical() (Reference, error) {
@@ -180,11 +190,13 @@ func (r Reference) canonical() (Reference, error) {
 	if r.Digest != "" && !digests.MatchString(r.Digest) {
 		return r, fmt.Errorf("the digest %q is not sha256: and 64 lower-case hex digits", r.Digest)
 	}
-	_, err := r.repository()
-	return r, err
+	if _, err := name.NewRepository(r.Host + "/" + r.Repository); err != nil {
+		return r, fmt.Errorf("%v", err)
+	}
+	return r, nil
 }
 
-// String spells the reference in full; ParseReference reads it back to the same one.
+// String spells the reference in full; Parse reads it back to the same one.
 func (r Reference) String() string {
 	if r.Scheme != SchemeDocker {
 		return string(r.Scheme) + ":" + r.Name
@@ -205,25 +217,40 @@ func (r Reference) WithDigest(digest string) Reference {
 	return r
 }
 
+// WithoutDigest returns the reference by its tag, if it has one.
+func (r Reference) WithoutDigest() Reference {
+	if r.Tag != "" {
+		r.Digest = ""
+	}
+	return r
+}
+
+// TagOrDigest is what a registry is asked for: the digest, or else the tag.
+func (r Reference) TagOrDigest() string {
+	if r.Digest != "" {
+		return r.Digest
+	}
+	return r.Tag
+}
+
+// Repo is the repository of an image with its host, or the directory of a layout.
+func (r Reference) Repo() string {
+	if r.Scheme == SchemeOCI {
+		return r.String()
+	}
+	return r.Host + "/" + r.Repository
+}
+
 // Registry returns the host of an image's registry, with the port if the reference has one, as credentials are keyed by
 // it; docker.io for Docker Hub, "" for what is in no registry.
 func (r Reference) Registry() string { return r.Host }
 
-// hubHosts are what Docker Hub is called as well, in references and by those who keep its credentials.
+// hubHosts are Docker Hub's names, in references and in stores of credentials.
 var hubHosts = map[string]bool{dockerHub: true, "index.docker.io": true, "registry-1.docker.io": true, "registry.hub.docker.com": true, "hub.docker.com": true}
 
-// IsRegistry tells whether credentials kept under host are for the image's registry: the host as it stands in the
+// IsRegistry reports whether credentials kept under host are for the image's registry: the host as it stands in the
 // reference, in any case, or another name of Docker Hub.
 func (r Reference) IsRegistry(host string) bool {
 	host = strings.ToLower(host)
 	return host != "" && (host == r.Host || r.Host == dockerHub && hubHosts[host])
-}
-
-// repository is the reference's as the registry client has it.
-func (r Reference) repository() (name.Repository, error) {
-	repo, err := name.NewRepository(r.Host + "/" + r.Repository)
-	if err != nil {
-		return repo, fmt.Errorf("%v", err)
-	}
-	return repo, nil
 }

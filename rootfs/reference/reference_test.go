@@ -1,13 +1,15 @@
-package rootfs
+package reference
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
 )
 
 var someDigest = "sha256:" + strings.Repeat("0a", 32)
 
-func TestParseReference(t *testing.T) {
+func TestParse(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]string{
 		"docker://busybox":                                   "docker://docker.io/library/busybox:latest",
@@ -36,18 +38,18 @@ func TestParseReference(t *testing.T) {
 		"preloaded://cflinuxfs4":                             "preloaded:cflinuxfs4",
 		"precached://cflinuxfs4":                             "preloaded:cflinuxfs4",
 	} {
-		r, err := ParseReference(s)
+		r, err := Parse(s)
 		if err != nil || r.String() != want {
 			t.Errorf("%s: got %q, %v; want %q", s, r, err, want)
 			continue
 		}
-		if again, err := ParseReference(r.String()); err != nil || again != r {
+		if again, err := Parse(r.String()); err != nil || again != r {
 			t.Errorf("%s: got %+v, %v the second time; want %+v", s, again, err, r)
 		}
 	}
 }
 
-func TestParseReferenceRefuses(t *testing.T) {
+func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]string{
 		"":                       "no scheme",
@@ -93,7 +95,7 @@ func TestParseReferenceRefuses(t *testing.T) {
 		"preloaded:///x":                                   "no name",
 		"docker://" + strings.Repeat("a/", 4000):           "too long",
 	} {
-		if r, err := ParseReference(s); err == nil || !strings.Contains(err.Error(), want) {
+		if r, err := Parse(s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: got %q, %v; want %q", s, r, err, want)
 		} else if strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: the password is in %v", s, err)
@@ -101,7 +103,7 @@ func TestParseReferenceRefuses(t *testing.T) {
 	}
 }
 
-func TestReferenceRegistry(t *testing.T) {
+func TestRegistry(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		ref, registry string
@@ -111,7 +113,7 @@ func TestReferenceRegistry(t *testing.T) {
 		{"docker://Reg.example.com:5000/a", "reg.example.com:5000", []string{"reg.example.com:5000", "REG.example.com:5000"}, []string{"reg.example.com", "docker.io"}},
 		{"preloaded:x", "", nil, []string{"", "docker.io"}},
 	} {
-		r, err := ParseReference(c.ref)
+		r, err := Parse(c.ref)
 		if err != nil || r.Registry() != c.registry {
 			t.Errorf("%s: got registry %q, %v; want %q", c.ref, r.Registry(), err, c.registry)
 		}
@@ -126,29 +128,29 @@ func TestReferenceRegistry(t *testing.T) {
 			}
 		}
 	}
-	r, _ := ParseReference("docker://reg.io/a:t") // as above
+	r, _ := Parse("docker://reg.io/a:t") // as above
 	if got, want := r.WithDigest(someDigest).String(), "docker://reg.io/a:t@"+someDigest; got != want {
 		t.Errorf("got %q; want %q", got, want)
 	}
 }
 
-// FuzzParseReference holds that what is taken can be written down and read back, and lies within one registry.
-func FuzzParseReference(f *testing.F) {
+// FuzzParse holds that what is accepted can be written down and read back, and lies within one registry.
+func FuzzParse(f *testing.F) {
 	for _, s := range []string{"docker://busybox", "docker:///foo/bar#tag", "docker://[::1]:5000/a:t@" + someDigest, "docker://u:p@h.io/a", "oci:/a/../b", "precached:x"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		r, err := ParseReference(s)
+		r, err := Parse(s)
 		if err != nil {
 			return
 		}
-		if again, err := ParseReference(r.String()); err != nil || again != r {
+		if again, err := Parse(r.String()); err != nil || again != r {
 			t.Errorf("%q: got %+v, %v read back; want %+v", s, again, err, r)
 		}
 		if r.Scheme != SchemeDocker {
 			return
 		}
-		if _, err := r.repository(); err != nil || !r.IsRegistry(r.Registry()) || strings.Contains(r.Repository, "..") {
+		if _, err := name.NewRepository(r.Repo()); err != nil || !r.IsRegistry(r.Registry()) || strings.Contains(r.Repository, "..") {
 			t.Errorf("%q: got %+v, %v", s, r, err)
 		}
 	})
