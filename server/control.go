@@ -81,8 +81,8 @@ func (d *daemon) control() http.Handler {
 	mux.Handle("POST /stacks/export", stream(stacks.Export))
 	mux.HandleFunc("POST /backup", d.serveBackup)
 	mux.Handle("POST /database/check", answer(func(r *http.Request) (any, error) { return struct{}{}, d.checkDatabase(r.Context()) }))
-	mux.Handle("GET /token-keys", answer(func(*http.Request) (any, error) { return d.uaa.Keys(), nil }))
-	mux.Handle("POST /token-keys", answer(func(r *http.Request) (any, error) { return d.uaa.Rotate(r.Context(), r.URL.Query().Has("forget")) }))
+	mux.Handle("GET /token-keys", answer(func(*http.Request) (any, error) { return d.uaa.Keys.List(), nil }))
+	mux.Handle("POST /token-keys", answer(func(r *http.Request) (any, error) { return d.uaa.Keys.Rotate(r.Context(), r.URL.Query().Has("forget")) }))
 	mux.Handle("GET /images", answer(func(r *http.Request) (any, error) { return stacks.Images(r.Context()) }))
 	mux.Handle("GET /image", answer(func(r *http.Request) (any, error) { return stacks.Image(r.Context(), r.URL.Query().Get("name")) }))
 	mux.Handle("POST /images/gc", answer(func(r *http.Request) (any, error) {

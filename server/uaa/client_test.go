@@ -181,7 +181,7 @@ func TestIntrospectionAndRevocation(t *testing.T) {
 func TestLogoutRevokesTheRefreshToken(t *testing.T) {
 	u, srv := start(t)
 	_, tokens := grant(t, srv, "cf", "", password("admin", "pw"))
-	c, err := u.parse(tokens["refresh_token"].(string))
+	c, err := u.Keys.parse(tokens["refresh_token"].(string))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -162,7 +162,10 @@ func meaning(scope string) bool {
 	return slices.Contains(slices.Concat(userScopes, AdminScopes, otherScopes), scope)
 }
 
-func (u *UAA) createClient(r *http.Request) (int, any, error) {
+// clientAdmin serves the clients of OAuth.
+type clientAdmin struct{ *UAA }
+
+func (u clientAdmin) createClient(r *http.Request) (int, any, error) {
 	by, err := u.bearer(r, "uaa.admin", "clients.admin", "clients.write")
 	if err != nil {
 		return 0, nil, err
@@ -204,7 +207,7 @@ func setSecret(c *cf.Client, secret string) (err error) {
 
 // changeClient applies a change to the client of the request, which must be a
 // registered one.
-func (u *UAA) changeClient(r *http.Request, change func(*store.Tx, *cf.Client) error) (c *cf.Client, err error) {
+func (u clientAdmin) changeClient(r *http.Request, change func(*store.Tx, *cf.Client) error) (c *cf.Client, err error) {
 	if builtin(r.PathValue("id")) != nil {
 		return nil, refuse(http.StatusForbidden, "access_denied", "This client is cupola's own")
 	}
@@ -225,7 +228,7 @@ func noClient(r *http.Request, err error) error {
 }
 
 // updateClient sets all but the secret, which has a way of its own.
-func (u *UAA) updateClient(r *http.Request) (int, any, error) {
+func (u clientAdmin) updateClient(r *http.Request) (int, any, error) {
 	by, err := u.bearer(r, "uaa.admin", "clients.admin", "clients.write")
 	if err != nil {
 		return 0, nil, err
@@ -252,7 +255,7 @@ func (u *UAA) updateClient(r *http.Request) (int, any, error) {
 }
 
 // changeSecret is for admins alone: a client may not give itself another.
-func (u *UAA) changeSecret(r *http.Request) (int, any, error) {
+func (u clientAdmin) changeSecret(r *http.Request) (int, any, error) {
 	if _, err := u.bearer(r, "uaa.admin", "clients.admin"); err != nil {
 		return 0, nil, err
 	}
@@ -276,7 +279,7 @@ func (u *UAA) changeSecret(r *http.Request) (int, any, error) {
 	return http.StatusOK, doc{"status": "ok", "message": "Secret is updated"}, err
 }
 
-func (u *UAA) deleteClient(r *http.Request) (int, any, error) {
+func (u clientAdmin) deleteClient(r *http.Request) (int, any, error) {
 	if _, err := u.bearer(r, "uaa.admin", "clients.admin", "clients.write"); err != nil {
 		return 0, nil, err
 	}
@@ -287,7 +290,7 @@ func (u *UAA) deleteClient(r *http.Request) (int, any, error) {
 	return http.StatusOK, viewClient(c), nil
 }
 
-func (u *UAA) showClient(r *http.Request) (int, any, error) {
+func (u clientAdmin) showClient(r *http.Request) (int, any, error) {
 	if _, err := u.bearer(r, "uaa.admin", "clients.admin", "clients.read"); err != nil {
 		return 0, nil, err
 	}
@@ -298,7 +301,7 @@ func (u *UAA) showClient(r *http.Request) (int, any, error) {
 	return http.StatusOK, viewClient(c), nil
 }
 
-func (u *UAA) listClients(r *http.Request) (int, any, error) {
+func (u clientAdmin) listClients(r *http.Request) (int, any, error) {
 	if _, err := u.bearer(r, "uaa.admin", "clients.admin", "clients.read"); err != nil {
 		return 0, nil, err
 	}

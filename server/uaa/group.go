@@ -60,7 +60,7 @@ func (g *group) view() doc {
 }
 
 // readGroups are the groups at a moment.
-func (u *UAA) readGroups(r *http.Request) (all []*group, err error) {
+func (u scim) readGroups(r *http.Request) (all []*group, err error) {
 	err = u.store.Read(r.Context(), func(tx *store.Tx) error {
 		users, err := store.Users.All(tx)
 		all = groups(users)
@@ -69,7 +69,7 @@ func (u *UAA) readGroups(r *http.Request) (all []*group, err error) {
 	return all, err
 }
 
-func (u *UAA) listGroups(r *http.Request) (int, any, error) {
+func (u scim) listGroups(r *http.Request) (int, any, error) {
 	if _, err := u.bearer(r, "scim.read"); err != nil {
 		return 0, nil, err
 	}
@@ -85,7 +85,7 @@ func (u *UAA) listGroups(r *http.Request) (int, any, error) {
 }
 
 // group is the group of the request.
-func (u *UAA) group(r *http.Request) (*group, error) {
+func (u scim) group(r *http.Request) (*group, error) {
 	all, err := u.readGroups(r)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (u *UAA) group(r *http.Request) (*group, error) {
 	return nil, refuse(http.StatusNotFound, "scim_resource_not_found", "Group %s does not exist", r.PathValue("id"))
 }
 
-func (u *UAA) showGroup(r *http.Request) (int, any, error) {
+func (u scim) showGroup(r *http.Request) (int, any, error) {
 	if _, err := u.bearer(r, "scim.read"); err != nil {
 		return 0, nil, err
 	}
@@ -109,7 +109,7 @@ func (u *UAA) showGroup(r *http.Request) (int, any, error) {
 	return http.StatusOK, g.view(), nil
 }
 
-func (u *UAA) listMembers(r *http.Request) (int, any, error) {
+func (u scim) listMembers(r *http.Request) (int, any, error) {
 	status, body, err := u.showGroup(r)
 	if err != nil {
 		return 0, nil, err
@@ -119,7 +119,7 @@ func (u *UAA) listMembers(r *http.Request) (int, any, error) {
 
 // addMember gives a user a scope, which is in the tokens that the user gets
 // from then on.
-func (u *UAA) addMember(r *http.Request) (int, any, error) {
+func (u scim) addMember(r *http.Request) (int, any, error) {
 	if _, err := u.bearer(r, "scim.write"); err != nil {
 		return 0, nil, err
 	}
@@ -140,7 +140,7 @@ func (u *UAA) addMember(r *http.Request) (int, any, error) {
 }
 
 // removeMember takes a scope from a user, and all tokens that may have it.
-func (u *UAA) removeMember(r *http.Request) (int, any, error) {
+func (u scim) removeMember(r *http.Request) (int, any, error) {
 	if _, err := u.bearer(r, "scim.write"); err != nil {
 		return 0, nil, err
 	}
@@ -155,7 +155,7 @@ func (u *UAA) removeMember(r *http.Request) (int, any, error) {
 	return http.StatusOK, viewMember(member), err
 }
 
-func (u *UAA) changeScopes(r *http.Request, member string, change func(has []string, name string) ([]string, error)) error {
+func (u scim) changeScopes(r *http.Request, member string, change func(has []string, name string) ([]string, error)) error {
 	g, err := u.group(r)
 	if err != nil {
 		return err

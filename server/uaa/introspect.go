@@ -67,7 +67,7 @@ func (u *UAA) revoke(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	c, err := u.parse(text)
+	c, err := u.Keys.parse(text)
 	if err == nil {
 		_, err = u.holder(r.Context(), c)
 	}
@@ -113,7 +113,7 @@ func (u *UAA) revokeClient(r *http.Request) (int, any, error) {
 	if _, err := u.bearer(r, "uaa.admin", "tokens.revoke"); err != nil {
 		return 0, nil, err
 	}
-	_, err := u.changeClient(r, func(tx *store.Tx, c *cf.Client) error {
+	_, err := clientAdmin{u}.changeClient(r, func(tx *store.Tx, c *cf.Client) error {
 		c.TokenSalt = newSalt()
 		return store.Clients.Update(tx, c)
 	})

@@ -12,7 +12,11 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/golang-jwt/jwt/v5"
 
 	"cupola/store"
 )
@@ -59,9 +63,18 @@ func (k *key) dead(now time.Time) bool {
 
 const keysSetting = "token-keys"
 
+// Keys are the keys that sign and verify tokens. They are kept in the store.
+type Keys struct {
+	store    *store.Store
+	rotating sync.Mutex // held while the ring is changed
+	ring     atomic.Pointer[keyring]
+}
+
 // openKeys reads the store's keys and makes one when there is none.
-func openKeys(ctx context.Context, s *store.Store) (ring keyring, err error) {
-	err = s.Write(ctx, func(tx *store.Tx) error {
+func openKeys(ctx context.Context, s *store.Store) (*Keys, error) {
+	k := &Keys{store: s}
+	var ring keyring
+	err := s.Write(ctx, func(tx *store.Tx) (err error) {
 		if ring, err = readKeys(tx); err != nil || len(ring) > 0 {
 			return err
 		}
@@ -77,10 +90,14 @@ func openKeys(ctx context.Context, s *store.Store) (ring keyring, err error) {
 		ring = keyring{first}
 		return tx.SetSetting(keysSetting, ring)
 	})
+	if err == nil {
+		err = ring.parse()
+	}
 	if err != nil {
 		return nil, err
 	}
-	return ring, ring.parse()
+	k.ring.Store(&ring)
+	return k, nil
 }
 
 func readKeys(tx *store.Tx) (ring keyring, err error) {
@@ -88,8 +105,8 @@ func readKeys(tx *store.Tx) (ring keyring, err error) {
 	return ring, err
 }
 
-func (k keyring) parse() (err error) {
-	for _, one := range k {
+func (r keyring) parse() (err error) {
+	for _, one := range r {
 		if one.private == nil {
 			if one.private, err = x509.ParsePKCS1PrivateKey(one.DER); err != nil {
 				return err
@@ -109,25 +126,25 @@ func newKey(now time.Time) (*key, error) {
 
 // Rotate makes a key that signs from now on. What others signed is good until
 // its end, or at once no longer: forget is for keys that somebody may have.
-func (u *UAA) Rotate(ctx context.Context, forget bool) (Key, error) {
+func (k *Keys) Rotate(ctx context.Context, forget bool) (Key, error) {
 	next, err := newKey(time.Now())
 	if err != nil {
 		return Key{}, err
 	}
-	u.rotating.Lock()
-	defer u.rotating.Unlock()
+	k.rotating.Lock()
+	defer k.rotating.Unlock()
 	ring := keyring{next}
-	err = u.store.Write(ctx, func(tx *store.Tx) error {
+	err = k.store.Write(ctx, func(tx *store.Tx) error {
 		old, err := readKeys(tx)
 		if err != nil {
 			return err
 		}
-		for _, k := range old {
-			if k.Retired.IsZero() {
-				k.Retired = tx.Now
+		for _, one := range old {
+			if one.Retired.IsZero() {
+				one.Retired = tx.Now
 			}
-			if !forget && !k.dead(tx.Now) {
-				ring = append(ring, k)
+			if !forget && !one.dead(tx.Now) {
+				ring = append(ring, one)
 			}
 		}
 		return tx.SetSetting(keysSetting, ring)
@@ -138,20 +155,44 @@ func (u *UAA) Rotate(ctx context.Context, forget bool) (Key, error) {
 	if err := ring.parse(); err != nil {
 		return Key{}, err
 	}
-	u.keys.Store(&ring)
+	k.ring.Store(&ring)
 	return next.public(), nil
 }
 
-// Keys lists the keys that verify tokens; the first one signs.
-func (u *UAA) Keys() (all []Key) {
-	for _, k := range u.liveKeys() {
-		all = append(all, k.public())
+// List gives the keys that verify tokens; the first one signs.
+func (k *Keys) List() (all []Key) {
+	for _, one := range k.live() {
+		all = append(all, one.public())
 	}
 	return all
 }
 
-func (u *UAA) liveKeys() keyring {
-	return slices.DeleteFunc(slices.Clone(*u.keys.Load()), func(k *key) bool { return k.dead(time.Now()) })
+func (k *Keys) live() keyring {
+	return slices.DeleteFunc(slices.Clone(*k.ring.Load()), func(one *key) bool { return one.dead(time.Now()) })
+}
+
+func (k *Keys) sign(c jwt.Claims) (string, error) {
+	first := (*k.ring.Load())[0]
+	t := jwt.NewWithClaims(jwt.SigningMethodRS256, c)
+	t.Header["kid"] = first.ID
+	return t.SignedString(first.private)
+}
+
+// parse reads a token that one of the keys signed and that has not expired.
+func (k *Keys) parse(text string) (*claims, error) {
+	c := &claims{}
+	_, err := jwt.ParseWithClaims(text, c, k.named, jwt.WithValidMethods([]string{"RS256"}), jwt.WithExpirationRequired())
+	return c, err
+}
+
+// named is the key that a token says it was signed with.
+func (k *Keys) named(t *jwt.Token) (any, error) {
+	id, _ := t.Header["kid"].(string)
+	one := k.ring.Load().find(id, time.Now())
+	if one == nil {
+		return nil, errNoKey
+	}
+	return &one.private.PublicKey, nil
 }
 
 func (k *key) public() Key {
@@ -171,19 +212,19 @@ func (k *key) jwk() (doc, error) {
 		"n":     b64(k.private.N.Bytes()), "e": b64(big.NewInt(int64(k.private.E)).Bytes())}, err
 }
 
-func (u *UAA) tokenKey(*http.Request) (int, any, error) {
-	body, err := u.liveKeys()[0].jwk()
+func (k *Keys) tokenKey(*http.Request) (int, any, error) {
+	body, err := k.live()[0].jwk()
 	return http.StatusOK, body, err
 }
 
-func (u *UAA) tokenKeys(*http.Request) (int, any, error) {
+func (k *Keys) tokenKeys(*http.Request) (int, any, error) {
 	var all []doc
-	for _, k := range u.liveKeys() {
-		one, err := k.jwk()
+	for _, one := range k.live() {
+		public, err := one.jwk()
 		if err != nil {
 			return 0, nil, err
 		}
-		all = append(all, one)
+		all = append(all, public)
 	}
 	return http.StatusOK, doc{"keys": all}, nil
 }

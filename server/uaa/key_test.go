@@ -17,7 +17,7 @@ import (
 
 func kids(t *testing.T, u *UAA) (ids []string) {
 	t.Helper()
-	_, body, err := u.tokenKeys(nil)
+	_, body, err := u.Keys.tokenKeys(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func kids(t *testing.T, u *UAA) (ids []string) {
 func TestRotation(t *testing.T) {
 	u, srv := start(t)
 	_, before := grant(t, srv, "cf", "", password("admin", "pw"))
-	next, err := u.Rotate(t.Context(), false)
+	next, err := u.Keys.Rotate(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestRotation(t *testing.T) {
 func TestForgottenKeysVerifyNothing(t *testing.T) {
 	u, srv := start(t)
 	_, before := grant(t, srv, "cf", "", password("admin", "pw"))
-	if _, err := u.Rotate(t.Context(), true); err != nil {
+	if _, err := u.Keys.Rotate(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := u.Verify(t.Context(), before["access_token"].(string)); err == nil {
@@ -74,10 +74,10 @@ func TestForgottenKeysVerifyNothing(t *testing.T) {
 func TestRetiredKeysEnd(t *testing.T) {
 	u, srv := start(t)
 	_, tokens := grant(t, srv, "cf", "", password("admin", "pw"))
-	if _, err := u.Rotate(t.Context(), false); err != nil {
+	if _, err := u.Keys.Rotate(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	ring := *u.keys.Load()
+	ring := *u.Keys.ring.Load()
 	ring[1].Retired = time.Now().Add(-refreshLife - time.Second)
 	if _, err := u.Verify(t.Context(), tokens["access_token"].(string)); err == nil {
 		t.Error("a token of a key that is over gives access")
@@ -89,10 +89,10 @@ func TestRetiredKeysEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := u.Rotate(t.Context(), false); err != nil {
+	if _, err := u.Keys.Rotate(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	if got := len(*u.keys.Load()); got != 2 {
+	if got := len(*u.Keys.ring.Load()); got != 2 {
 		t.Errorf("%d keys are kept; want 2", got)
 	}
 }
@@ -118,7 +118,7 @@ func TestKeyOfBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if k := u.keys.Load().find(firstKey, time.Now()); k == nil || !k.private.Equal(old) {
+	if k := u.Keys.ring.Load().find(firstKey, time.Now()); k == nil || !k.private.Equal(old) {
 		t.Error("the key is another")
 	}
 }
@@ -130,8 +130,8 @@ func TestForgedTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	good := &claims{ClientID: "admin", RegisteredClaims: jwt.RegisteredClaims{ExpiresAt: jwt.NewNumericDate(time.Now().Add(time.Hour))}}
-	ours := u.Keys()[0].ID
-	public, err := x509.MarshalPKIXPublicKey(&(*u.keys.Load())[0].private.PublicKey)
+	ours := u.Keys.List()[0].ID
+	public, err := x509.MarshalPKIXPublicKey(&(*u.Keys.ring.Load())[0].private.PublicKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestForgedTokens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := u.parse(text); err == nil {
+		if _, err := u.Keys.parse(text); err == nil {
 			t.Errorf("%s: the token was taken", c.name)
 		}
 	}

@@ -105,7 +105,7 @@ func TestPasscode(t *testing.T) {
 	}
 	_, _, page = b.get("/passcode")
 	form.Set("passcode", codePattern.FindStringSubmatch(page)[1])
-	if err := u.setPassword(t.Context(), tokensUser(t, u, tokens), "new"); err != nil {
+	if err := (scim{u}).setPassword(t.Context(), tokensUser(t, u, tokens), "new"); err != nil {
 		t.Fatal(err)
 	}
 	if status, body := grant(t, srv, "cf", "", form); status != 401 {

@@ -104,7 +104,7 @@ func (u *UAA) grant(req *request) (int, any, error) {
 // more scopes than that has.
 func (u *UAA) refresh(req *request, wanted []string) (int, any, error) {
 	void := refuse(http.StatusUnauthorized, "invalid_token", "The token expired, was revoked, or the token ID is incorrect.")
-	c, err := u.parse(req.PostForm.Get("refresh_token"))
+	c, err := u.Keys.parse(req.PostForm.Get("refresh_token"))
 	if err != nil || !c.Refresh || c.ClientID != req.client.GUID {
 		return 0, nil, void
 	}
@@ -239,7 +239,7 @@ func signature(user *cf.User, client *cf.Client) string {
 func newSalt() string { return rand.Text() }
 
 func (u *UAA) answer(access, refresh *claims, id *idClaims) (int, any, error) {
-	text, err := u.sign(access)
+	text, err := u.Keys.sign(access)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -247,21 +247,14 @@ func (u *UAA) answer(access, refresh *claims, id *idClaims) (int, any, error) {
 	body := doc{"access_token": text, "token_type": "bearer", "expires_in": int(time.Until(access.ExpiresAt.Time).Seconds()),
 		"scope": strings.Join(access.Scope, " "), "jti": access.ID}
 	if refresh != nil {
-		if body["refresh_token"], err = u.sign(refresh); err != nil {
+		if body["refresh_token"], err = u.Keys.sign(refresh); err != nil {
 			return 0, nil, err
 		}
 	}
 	if id != nil {
-		if body["id_token"], err = u.sign(id); err != nil {
+		if body["id_token"], err = u.Keys.sign(id); err != nil {
 			return 0, nil, err
 		}
 	}
 	return http.StatusOK, body, nil
-}
-
-func (u *UAA) sign(c jwt.Claims) (string, error) {
-	k := (*u.keys.Load())[0]
-	t := jwt.NewWithClaims(jwt.SigningMethodRS256, c)
-	t.Header["kid"] = k.ID
-	return t.SignedString(k.private)
 }

@@ -12,8 +12,6 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/bcrypt"
@@ -51,11 +49,10 @@ type Config struct {
 
 // UAA serves tokens and users.
 type UAA struct {
+	Keys      *Keys
 	store     *store.Store
 	policy    PasswordPolicy
 	log       *slog.Logger
-	rotating  sync.Mutex // held while keys are changed
-	keys      atomic.Pointer[keyring]
 	codes     codes
 	passcodes codes
 	sessions  codes
@@ -81,10 +78,9 @@ func New(ctx context.Context, c Config) (*UAA, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &UAA{store: c.Store, policy: c.Passwords, log: c.Log, codes: newCodes(), passcodes: newCodes(), sessions: newCodes(), mux: http.NewServeMux(),
+	u := &UAA{Keys: keys, store: c.Store, policy: c.Passwords, log: c.Log, codes: newCodes(), passcodes: newCodes(), sessions: newCodes(), mux: http.NewServeMux(),
 		hashers: max(1, runtime.NumCPU()/2), waiting: bulkhead.NewShare[netip.Prefix](maxWaiting, 1)}
 	u.hashing = fairqueue.New(u.hashers, u.hashers)
-	u.keys.Store(&keys)
 	for pattern, h := range u.routes() {
 		u.mux.HandleFunc(pattern, u.serve(h))
 	}
@@ -92,6 +88,7 @@ func New(ctx context.Context, c Config) (*UAA, error) {
 }
 
 func (u *UAA) routes() map[string]handler {
+	scim, clients := scim{u}, clientAdmin{u}
 	return map[string]handler{
 		"GET /login":                            u.loginPage,
 		"POST /login.do":                        u.logIn,
@@ -108,28 +105,28 @@ func (u *UAA) routes() map[string]handler {
 		"DELETE /oauth/token/revoke/user/{id}":   u.revokeUser,
 		"GET /oauth/token/revoke/client/{id}":    u.revokeClient,
 		"DELETE /oauth/token/revoke/client/{id}": u.revokeClient,
-		"GET /token_key":                         u.tokenKey,
-		"GET /token_keys":                        u.tokenKeys,
+		"GET /token_key":                         u.Keys.tokenKey,
+		"GET /token_keys":                        u.Keys.tokenKeys,
 		"POST /check_token":                      u.checkToken,
 		"POST /introspect":                       u.introspect,
 		"GET /userinfo":                          u.userInfo,
-		"GET /oauth/clients":                     u.listClients,
-		"POST /oauth/clients":                    u.createClient,
-		"GET /oauth/clients/{id}":                u.showClient,
-		"PUT /oauth/clients/{id}":                u.updateClient,
-		"PUT /oauth/clients/{id}/secret":         u.changeSecret,
-		"DELETE /oauth/clients/{id}":             u.deleteClient,
-		"GET /Users":                             u.listUsers,
-		"POST /Users":                            u.createUser,
-		"GET /Users/{id}":                        u.showUser,
-		"DELETE /Users/{id}":                     u.deleteUser,
-		"PUT /Users/{id}/password":               u.changePassword,
-		"PATCH /Users/{id}/status":               u.unlock,
-		"GET /Groups":                            u.listGroups,
-		"GET /Groups/{id}":                       u.showGroup,
-		"GET /Groups/{id}/members":               u.listMembers,
-		"POST /Groups/{id}/members":              u.addMember,
-		"DELETE /Groups/{id}/members/{member}":   u.removeMember,
+		"GET /oauth/clients":                     clients.listClients,
+		"POST /oauth/clients":                    clients.createClient,
+		"GET /oauth/clients/{id}":                clients.showClient,
+		"PUT /oauth/clients/{id}":                clients.updateClient,
+		"PUT /oauth/clients/{id}/secret":         clients.changeSecret,
+		"DELETE /oauth/clients/{id}":             clients.deleteClient,
+		"GET /Users":                             scim.listUsers,
+		"POST /Users":                            scim.createUser,
+		"GET /Users/{id}":                        scim.showUser,
+		"DELETE /Users/{id}":                     scim.deleteUser,
+		"PUT /Users/{id}/password":               scim.changePassword,
+		"PATCH /Users/{id}/status":               scim.unlock,
+		"GET /Groups":                            scim.listGroups,
+		"GET /Groups/{id}":                       scim.showGroup,
+		"GET /Groups/{id}/members":               scim.listMembers,
+		"POST /Groups/{id}/members":              scim.addMember,
+		"DELETE /Groups/{id}/members/{member}":   scim.removeMember,
 	}
 }
 

@@ -11,6 +11,9 @@ import (
 	"cupola/store/cf"
 )
 
+// scim serves users and groups, as SCIM has them.
+type scim struct{ *UAA }
+
 func viewUser(u *cf.User) doc {
 	memberships := []doc{}
 	for _, name := range slices.Concat(userScopes, u.Scopes) {
@@ -21,7 +24,7 @@ func viewUser(u *cf.User) doc {
 		"meta": doc{"version": 0, "created": u.CreatedAt, "lastModified": u.UpdatedAt}, "schemas": scimSchemas}
 }
 
-func (u *UAA) listUsers(r *http.Request) (int, any, error) {
+func (u scim) listUsers(r *http.Request) (int, any, error) {
 	if _, err := u.bearer(r, "scim.read"); err != nil {
 		return 0, nil, err
 	}
@@ -61,7 +64,7 @@ type userRequest struct {
 	} `json:"emails"`
 }
 
-func (u *UAA) createUser(r *http.Request) (int, any, error) {
+func (u scim) createUser(r *http.Request) (int, any, error) {
 	if _, err := u.bearer(r, "scim.write"); err != nil {
 		return 0, nil, err
 	}
@@ -90,7 +93,7 @@ func (u *UAA) createUser(r *http.Request) (int, any, error) {
 	return http.StatusCreated, viewUser(user), err
 }
 
-func (u *UAA) showUser(r *http.Request) (int, any, error) {
+func (u scim) showUser(r *http.Request) (int, any, error) {
 	id, err := u.bearer(r)
 	if err != nil {
 		return 0, nil, err
@@ -117,7 +120,7 @@ func noUserWith(id string, err error) error {
 }
 
 // unlock is PATCH /Users/{id}/status, with which an admin ends a lockout.
-func (u *UAA) unlock(r *http.Request) (int, any, error) {
+func (u scim) unlock(r *http.Request) (int, any, error) {
 	if _, err := u.bearer(r, "scim.write"); err != nil {
 		return 0, nil, err
 	}
@@ -137,7 +140,7 @@ func (u *UAA) unlock(r *http.Request) (int, any, error) {
 	return http.StatusOK, doc{"locked": false}, err
 }
 
-func (u *UAA) deleteUser(r *http.Request) (int, any, error) {
+func (u scim) deleteUser(r *http.Request) (int, any, error) {
 	if _, err := u.bearer(r, "scim.write"); err != nil {
 		return 0, nil, err
 	}
@@ -150,7 +153,7 @@ func (u *UAA) deleteUser(r *http.Request) (int, any, error) {
 }
 
 // changePassword wants the old password, but of an admin.
-func (u *UAA) changePassword(r *http.Request) (int, any, error) {
+func (u scim) changePassword(r *http.Request) (int, any, error) {
 	id, err := u.bearer(r)
 	if err != nil {
 		return 0, nil, err
@@ -186,7 +189,7 @@ func (u *UAA) changePassword(r *http.Request) (int, any, error) {
 	return http.StatusOK, doc{"status": "ok", "message": "password updated"}, nil
 }
 
-func (u *UAA) setPassword(ctx context.Context, guid, password string) error {
+func (u scim) setPassword(ctx context.Context, guid, password string) error {
 	hashed, err := hash(password)
 	if err != nil {
 		return err

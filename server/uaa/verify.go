@@ -8,9 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
-	"github.com/golang-jwt/jwt/v5"
 	"golang.org/x/crypto/bcrypt"
 
 	"cupola/store"
@@ -66,23 +64,6 @@ func userNamed(tx *store.Tx, name string) (*cf.User, error) {
 	return store.Users.First(tx, store.Query{Where: map[string][]string{"usernames": {name}, "origins": {Origin}}})
 }
 
-// parse reads a token that this UAA signed and that has not expired.
-func (u *UAA) parse(text string) (*claims, error) {
-	c := &claims{}
-	_, err := jwt.ParseWithClaims(text, c, u.keyOf, jwt.WithValidMethods([]string{"RS256"}), jwt.WithExpirationRequired())
-	return c, err
-}
-
-// keyOf is the key that a token says it was signed with.
-func (u *UAA) keyOf(t *jwt.Token) (any, error) {
-	id, _ := t.Header["kid"].(string)
-	k := u.keys.Load().find(id, time.Now())
-	if k == nil {
-		return nil, errNoKey
-	}
-	return &k.private.PublicKey, nil
-}
-
 // errVoid says that a token is good no longer.
 var errVoid = refuse(http.StatusUnauthorized, "invalid_token", "The token was revoked")
 
@@ -135,7 +116,7 @@ func (u *UAA) Verify(ctx context.Context, token string) (Identity, error) {
 
 // access reads an access token that is good.
 func (u *UAA) access(ctx context.Context, token string) (*claims, error) {
-	c, err := u.parse(token)
+	c, err := u.Keys.parse(token)
 	if err == nil && c.Refresh {
 		err = refuse(http.StatusUnauthorized, "invalid_token", "a refresh token gives no access")
 	}
