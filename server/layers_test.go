@@ -141,3 +141,37 @@ func TestPackagesSayWhatTheyAre(t *testing.T) {
 		}
 	}
 }
+
+// TestControlKnowsNoHTTP holds the verbs of the control plane apart from its
+// faces: of our packages that they are built of, only those that are listed
+// import net/http.
+func TestControlKnowsNoHTTP(t *testing.T) {
+	allowed := []string{"cupola/runtime/fault"} // it guards handlers against panics, as all else
+	all := map[string]pkg{}
+	for _, p := range packages(t) {
+		all[p.ImportPath] = p
+	}
+	for path := range all {
+		if !within(path, "server/control") {
+			continue
+		}
+		for _, p := range closure(all, path) {
+			if within(p, "server/api") || slices.Contains(all[p].Imports, "net/http") && !slices.Contains(allowed, p) {
+				t.Errorf("%s is built of %s, which speaks HTTP", path, p)
+			}
+		}
+	}
+}
+
+// closure is a package and all of ours that it imports, directly or not.
+func closure(all map[string]pkg, path string) (list []string) {
+	list = []string{path}
+	for i := 0; i < len(list); i++ {
+		for _, p := range all[list[i]].Imports {
+			if _, ours := all[p]; ours && !slices.Contains(list, p) {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"cupola/server/authz"
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -108,7 +109,7 @@ func (c *call) insertApp(app *cf.App, lifecycle *lifecycleRequest) error {
 		return err
 	}
 	c.note(app, "Created app with guid %s", app.GUID)
-	return c.appEvent("audit.app.create", app, doc{"request": doc{"name": app.Name}})
+	return c.appEvent(audit.AppCreate, app, doc{"request": doc{"name": app.Name}})
 }
 
 // note says in the app's log what was done, once it is.
@@ -147,7 +148,7 @@ func updateApp(c *call) (*response, error) {
 	if err := c.saveApp(app); err != nil {
 		return nil, err
 	}
-	if err := c.appEvent("audit.app.update", app, doc{"request": doc{"name": app.Name}}); err != nil {
+	if err := c.appEvent(audit.AppUpdate, app, doc{"request": doc{"name": app.Name}}); err != nil {
 		return nil, err
 	}
 	return ok(viewApp(c, app))
@@ -185,7 +186,7 @@ func removeApp(c *call, app *cf.App) error {
 	if n, err := c.Tx.ThinApp(app.GUID, removedRows); err != nil || n == removedRows {
 		return orElse(err, errMore)
 	}
-	if err := c.appEvent("audit.app.delete-request", app, nil); err != nil {
+	if err := c.appEvent(audit.AppDelete, app, nil); err != nil {
 		return err
 	}
 	return store.Apps.Delete(c.Tx, app.GUID)
@@ -231,7 +232,7 @@ func (c *call) startAs(app *cf.App) error {
 	if err := c.setState(app, cf.Started); err != nil {
 		return err
 	}
-	return c.appEvent("audit.app.start", app, nil)
+	return c.appEvent(audit.AppStart, app, nil)
 }
 
 func (c *call) stop(app *cf.App) error {
@@ -241,7 +242,7 @@ func (c *call) stop(app *cf.App) error {
 	if err := c.setState(app, cf.Stopped); err != nil {
 		return err
 	}
-	return c.appEvent("audit.app.stop", app, nil)
+	return c.appEvent(audit.AppStop, app, nil)
 }
 
 func (c *call) restart(app *cf.App) error {
@@ -256,7 +257,7 @@ func (c *call) restart(app *cf.App) error {
 	if err := c.setState(app, cf.Started); err != nil {
 		return err
 	}
-	return c.appEvent("audit.app.restart", app, nil)
+	return c.appEvent(audit.AppRestart, app, nil)
 }
 
 // setState writes a change of the desired state. Going from STARTED to STOPPED
@@ -322,7 +323,7 @@ func (c *call) assignDroplet(app *cf.App, guid string) error {
 	if err := c.addProcesses(app, d); err != nil {
 		return err
 	}
-	return c.appEvent("audit.app.droplet.mapped", app, doc{"request": doc{"droplet_guid": d.GUID}})
+	return c.appEvent(audit.AppDropletMapped, app, doc{"request": doc{"droplet_guid": d.GUID}})
 }
 
 func currentDropletRelationship(c *call) (*response, error) {

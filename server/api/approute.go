@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"cupola/server/authz"
+	"cupola/server/control/audit"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -156,7 +157,7 @@ func (c *call) insertRoute(r *cf.Route, d *cf.Domain) error {
 	if err != nil {
 		return err
 	}
-	return c.routeEvent("audit.route.create", r)
+	return c.routeEvent(audit.RouteCreate, r)
 }
 
 func (c *call) routeTaken(r *cf.Route, d *cf.Domain) error {
@@ -172,16 +173,16 @@ func (c *call) routeTaken(r *cf.Route, d *cf.Domain) error {
 	return cf.Unprocessable("Route already exists with host '%s' for domain '%s'.", r.Host, d.Name)
 }
 
-func (c *call) routeEvent(kind string, r *cf.Route) error {
+func (c *call) routeEvent(kind audit.Type, r *cf.Route) error {
 	return c.routeEventWith(kind, r, r.SpaceGUID, nil)
 }
 
-func (c *call) routeEventWith(kind string, r *cf.Route, spaceGUID string, data doc) error {
+func (c *call) routeEventWith(kind audit.Type, r *cf.Route, spaceGUID string, data doc) error {
 	space, err := store.Spaces.Get(c.Tx, spaceGUID)
 	if err != nil {
 		return err
 	}
-	return c.event(kind, target{"route", r.GUID, r.Host, authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, data)
+	return c.event(kind, audit.Target{Type: "route", GUID: r.GUID, Name: r.Host, Place: authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, data)
 }
 
 // appRoute is the route of {guid}, if the actor sees it and satisfies the rule.
@@ -239,7 +240,7 @@ func (c *call) removeRoute(r *cf.Route) error {
 	if err := c.dropRoute(r); err != nil {
 		return err
 	}
-	return c.routeEvent("audit.route.delete-request", r)
+	return c.routeEvent(audit.RouteDelete, r)
 }
 
 // deleteUnmappedRoutes deletes the routes of a space that lead nowhere.

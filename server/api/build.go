@@ -6,6 +6,7 @@ import (
 
 	"cupola/rootfs/reference"
 	"cupola/runtime/lrp"
+	"cupola/server/control/audit"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -106,7 +107,7 @@ func createBuild(c *call) (*response, error) {
 	}
 	c.note(app, "Creating build for app with guid %s", app.GUID)
 	c.warnOfStack(app, b.Lifecycle.Stack)
-	if err := c.appEvent("audit.app.build.create", app, doc{"build_guid": b.GUID, "package_guid": p.GUID}); err != nil {
+	if err := c.appEvent(audit.AppBuildCreate, app, doc{"build_guid": b.GUID, "package_guid": p.GUID}); err != nil {
 		return nil, err
 	}
 	return created(viewBuild(c, b))

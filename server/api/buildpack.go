@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -105,7 +106,7 @@ func buildpackTaken(b *cf.Buildpack, err error) error {
 }
 
 func (c *call) buildpackEvent(what string, b *cf.Buildpack) error {
-	return c.event("audit.buildpack."+what, target{kind: "buildpack", guid: b.GUID, name: b.Name}, nil)
+	return c.event(audit.Of("buildpack", what), audit.Target{Type: "buildpack", GUID: b.GUID, Name: b.Name}, nil)
 }
 
 // moveBuildpack puts a buildpack at a position, from 1; the others make room,

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -266,7 +267,7 @@ func removeServices(c *call, app *cf.App) error {
 // user-provided by now, and takes out of it what is shared with it.
 func removeServicesOf(c *call, s *cf.Space) error {
 	err := eachOf(c, store.ServiceInstances, "owner_space_guids", s.GUID, func(i *cf.ServiceInstance) error {
-		return removeServiceInstance(c, i, "audit.user_provided_service_instance.delete")
+		return removeServiceInstance(c, i, audit.UserProvidedDelete)
 	})
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -145,7 +146,7 @@ func cancelDeployment(c *call) (*response, error) {
 		return nil, err
 	}
 	c.note(app, "Cancelling deployment for app with guid %s", app.GUID)
-	if err := c.appEvent("audit.app.deployment.cancel", app, doc{"deployment_guid": d.GUID, "droplet_guid": orNil(d.DropletGUID)}); err != nil {
+	if err := c.appEvent(audit.AppDeploymentCancel, app, doc{"deployment_guid": d.GUID, "droplet_guid": orNil(d.DropletGUID)}); err != nil {
 		return nil, err
 	}
 	d.Become(cf.Canceling, string(cf.Canceling), c.Tx.Now)
@@ -163,7 +164,7 @@ func continueDeployment(c *call) (*response, error) {
 		return nil, cf.Unprocessable("Cannot continue a deployment with status: %s and reason: %s", d.StatusValue, d.StatusReason)
 	}
 	c.note(app, "Continuing deployment for app with guid %s", app.GUID)
-	if err := c.appEvent("audit.app.deployment.continue", app, doc{"deployment_guid": d.GUID, "droplet_guid": orNil(d.DropletGUID)}); err != nil {
+	if err := c.appEvent(audit.AppDeploymentContinue, app, doc{"deployment_guid": d.GUID, "droplet_guid": orNil(d.DropletGUID)}); err != nil {
 		return nil, err
 	}
 	next := cf.Deploying

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/server/control/audit"
 	"cupola/server/deploy"
 	"cupola/server/desire"
 	"cupola/store"
@@ -94,7 +95,7 @@ func (c *call) deploymentEvent(app *cf.App, d *cf.Deployment, req *deploymentReq
 	if req.Revision != nil {
 		data["type"], request["revision"] = "rollback", doc{"guid": req.Revision.GUID}
 	}
-	return c.appEvent("audit.app.deployment.create", app, data)
+	return c.appEvent(audit.AppDeploymentCreate, app, data)
 }
 
 // target gives the app the droplet that is deployed, with what else a rollback

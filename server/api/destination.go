@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/server/control/audit"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -270,7 +271,7 @@ func (c *call) mapRoute(r *cf.Route, wanted ...cf.Destination) error {
 		}
 	}
 	r.Destinations = append(r.Destinations, added...)
-	return c.saveDestinations(r, func() error { return c.mapEvents("audit.app.map-route", r, added, apps) })
+	return c.saveDestinations(r, func() error { return c.mapEvents(audit.AppMapRoute, r, added, apps) })
 }
 
 func (c *call) protocolTaken(r *cf.Route, d cf.Destination, have string) error {
@@ -301,10 +302,10 @@ func (c *call) replaceRoute(r *cf.Route, wanted []cf.Destination) error {
 	}
 	r.Destinations = wanted
 	return c.saveDestinations(r, func() error {
-		if err := c.mapEvents("audit.app.unmap-route", r, gone, nil); err != nil {
+		if err := c.mapEvents(audit.AppUnmapRoute, r, gone, nil); err != nil {
 			return err
 		}
-		return c.mapEvents("audit.app.map-route", r, added, apps)
+		return c.mapEvents(audit.AppMapRoute, r, added, apps)
 	})
 }
 
@@ -320,7 +321,7 @@ func (c *call) saveDestinations(r *cf.Route, events func() error) error {
 
 // mapEvents tells of destinations to apps, which are looked up where they are
 // not among those that are known; of an app that is gone nothing is told.
-func (c *call) mapEvents(kind string, r *cf.Route, destinations []cf.Destination, known map[string]*cf.App) error {
+func (c *call) mapEvents(kind audit.Type, r *cf.Route, destinations []cf.Destination, known map[string]*cf.App) error {
 	for _, d := range destinations {
 		app := known[d.AppGUID]
 		if app == nil {
@@ -370,7 +371,7 @@ func deleteDestination(c *call) (*response, error) {
 		return nil, cf.Unprocessable("Weighted destinations cannot be deleted individually.")
 	}
 	r.Destinations = slices.Delete(r.Destinations, i, i+1)
-	if err := c.mapEvents("audit.app.unmap-route", r, []cf.Destination{gone}, nil); err != nil {
+	if err := c.mapEvents(audit.AppUnmapRoute, r, []cf.Destination{gone}, nil); err != nil {
 		return nil, err
 	}
 	if err := store.Routes.Update(c.Tx, r); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cupola/server/authz"
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -157,7 +158,7 @@ func createDomain(c *call) (*response, error) {
 	if err := c.withinOrgQuota(d.OrgGUID, ofDomains, func() error { return store.Domains.Insert(c.Tx, d) }); err != nil {
 		return nil, err
 	}
-	if err := c.event("audit.domain.create", target{"domain", d.GUID, d.Name, authz.Place{OrgGUID: d.OrgGUID}}, nil); err != nil {
+	if err := c.event(audit.DomainCreate, audit.Target{Type: "domain", GUID: d.GUID, Name: d.Name, Place: authz.Place{OrgGUID: d.OrgGUID}}, nil); err != nil {
 		return nil, err
 	}
 	return created(viewDomain(c, d))
@@ -247,7 +248,7 @@ func deleteOwnDomain(c *call, d *cf.Domain) error {
 	if err := removeDomain(c, d); err != nil {
 		return err
 	}
-	return c.event("audit.domain.delete-request", target{"domain", d.GUID, d.Name, authz.Place{OrgGUID: d.OrgGUID}}, nil)
+	return c.event(audit.DomainDelete, audit.Target{Type: "domain", GUID: d.GUID, Name: d.Name, Place: authz.Place{OrgGUID: d.OrgGUID}}, nil)
 }
 
 // removeDomain deletes a domain and the routes in it.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -156,7 +157,7 @@ func deleteDroplet(c *call) (*response, error) {
 	if err := store.Droplets.Delete(c.Tx, d.GUID); err != nil {
 		return nil, err
 	}
-	if err := c.appEvent("audit.app.droplet.delete", app, doc{"droplet_guid": d.GUID}); err != nil {
+	if err := c.appEvent(audit.AppDropletDelete, app, doc{"droplet_guid": d.GUID}); err != nil {
 		return nil, err
 	}
 	return c.accepted("droplet.delete", "droplets", d.GUID)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cupola/runtime/lifecycle/stagelimits"
+	"cupola/server/control/audit"
 	"cupola/server/uploads"
 	"cupola/store"
 	"cupola/store/cf"
@@ -51,7 +52,7 @@ func createDroplet(c *call) (*response, error) {
 	if err := store.Droplets.Insert(c.Tx, d); err != nil {
 		return nil, err
 	}
-	if err := c.appEvent("audit.app.droplet.create", app, doc{"droplet_guid": d.GUID}); err != nil {
+	if err := c.appEvent(audit.AppDropletCreate, app, doc{"droplet_guid": d.GUID}); err != nil {
 		return nil, err
 	}
 	return created(viewDroplet(c, d))
@@ -147,7 +148,7 @@ func (c *call) keepDroplet(digest string, size int64) (*response, error) {
 	if err := store.Droplets.Update(c.Tx, d); err != nil {
 		return nil, err
 	}
-	if err := c.appEvent("audit.app.droplet.upload", app, doc{"droplet_guid": d.GUID}); err != nil {
+	if err := c.appEvent(audit.AppDropletUpload, app, doc{"droplet_guid": d.GUID}); err != nil {
 		return nil, err
 	}
 	res, err := c.accepted("droplet.upload", "droplets", d.GUID)

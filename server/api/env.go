@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"cupola/server/control/audit"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -131,7 +132,7 @@ func updateAppVars(c *call) (*response, error) {
 	if err := c.saveApp(app); err != nil {
 		return nil, err
 	}
-	if err := c.appEvent("audit.app.update", app, doc{"request": doc{"environment_variables": "[PRIVATE DATA HIDDEN]"}}); err != nil {
+	if err := c.appEvent(audit.AppUpdate, app, doc{"request": doc{"environment_variables": "[PRIVATE DATA HIDDEN]"}}); err != nil {
 		return nil, err
 	}
 	return ok(viewVars(c, app))

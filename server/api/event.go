@@ -1,24 +1,13 @@
 package api
 
 import (
-	"cupola/server/authz"
-	"cupola/store"
+	"cupola/server/control/audit"
 	"cupola/store/cf"
 )
 
-// target is what an audit event is about.
-type target struct {
-	kind, guid, name string
-	place            authz.Place
-}
-
 // event records what the actor did, in the transaction in which it is done.
-func (c *call) event(kind string, t target, data doc) error {
-	if data == nil {
-		data = doc{}
-	}
-	return store.Events.Insert(c.Tx, &cf.Event{Type: kind, Actor: c.who(),
-		TargetType: t.kind, TargetGUID: t.guid, TargetName: t.name, SpaceGUID: t.place.SpaceGUID, OrgGUID: t.place.OrgGUID, Data: data})
+func (c *call) event(kind audit.Type, t audit.Target, data doc) error {
+	return audit.Write(c.Tx, c.who(), kind, t, data)
 }
 
 // who is the actor, for rows that remember who made them.
@@ -27,12 +16,8 @@ func (c *call) who() cf.Actor {
 }
 
 // appEvent records an event of an app.
-func (c *call) appEvent(kind string, app *cf.App, data doc) error {
-	space, err := store.Spaces.Get(c.Tx, app.SpaceGUID)
-	if err != nil {
-		return err
-	}
-	return c.event(kind, target{"app", app.GUID, app.Name, authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, data)
+func (c *call) appEvent(kind audit.Type, app *cf.App, data doc) error {
+	return audit.App(c.Tx, c.who(), kind, app, data)
 }
 
 func viewEvent(c *call, e *cf.Event) doc {

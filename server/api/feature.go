@@ -5,6 +5,7 @@ import (
 
 	"cupola/server/authz"
 	"cupola/server/bindings"
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -150,7 +151,7 @@ func (c *call) setFeature(app *cf.App, f appFeature, on bool) error {
 	if err := c.saveApp(app); err != nil {
 		return err
 	}
-	return c.appEvent("audit.app.update", app, doc{"request": doc{"feature": f.name, "enabled": on}})
+	return c.appEvent(audit.AppUpdate, app, doc{"request": doc{"feature": f.name, "enabled": on}})
 }
 
 // showSSHEnabled tells whether `cf ssh` reaches an app, and if not why.

@@ -3,6 +3,7 @@ package api
 import (
 	"strconv"
 
+	"cupola/server/control/audit"
 	"cupola/store/cf"
 )
 
@@ -16,7 +17,7 @@ func deleteInstance(c *call) (*response, error) {
 	if err != nil || index < 0 || index >= p.Instances {
 		return nil, cf.Errorf(cf.ResourceNotFound, "Instance not found")
 	}
-	if err := c.appEvent("audit.app.process.terminate_instance", app, doc{"process_guid": p.GUID, "process_type": p.Type, "process_index": index}); err != nil {
+	if err := c.appEvent(audit.AppProcessTerminateInstance, app, doc{"process_guid": p.GUID, "process_type": p.Type, "process_index": index}); err != nil {
 		return nil, err
 	}
 	c.then(func() { c.s.Retire(p, app, index) })

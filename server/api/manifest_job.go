@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"cupola/server/control/audit"
 	"cupola/server/manifest"
 	"cupola/store"
 	"cupola/store/cf"
@@ -106,7 +107,7 @@ func (c *call) findOrCreate(space *cf.Space, m *manifest.App) (*cf.App, error) {
 	if err != nil {
 		return nil, forApp(m.Name, err)
 	}
-	return app, c.appEvent("audit.app.apply_manifest", app, nil)
+	return app, c.appEvent(audit.AppApplyManifest, app, nil)
 }
 
 // createApps creates the apps of a manifest that are missing, some in each

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"cupola/server/authz"
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -87,7 +88,7 @@ func insertOrg(c *call, o *cf.Org) error {
 			}
 		}
 	}
-	return c.event("audit.organization.create", target{"organization", o.GUID, o.Name, authz.Place{OrgGUID: o.GUID}}, nil)
+	return c.event(audit.OrgCreate, audit.Target{Type: "organization", GUID: o.GUID, Name: o.Name, Place: authz.Place{OrgGUID: o.GUID}}, nil)
 }
 
 // org is the org of {guid}, if the actor sees it and satisfies the rule.
@@ -125,7 +126,7 @@ func updateOrg(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.event("audit.organization.update", target{"organization", o.GUID, o.Name, authz.Place{OrgGUID: o.GUID}}, nil); err != nil {
+	if err := c.event(audit.OrgUpdate, audit.Target{Type: "organization", GUID: o.GUID, Name: o.Name, Place: authz.Place{OrgGUID: o.GUID}}, nil); err != nil {
 		return nil, err
 	}
 	return ok(viewOrg(c, o))
@@ -153,7 +154,7 @@ func removeOrg(c *call, o *cf.Org) error {
 	if err := store.Orgs.Delete(c.Tx, o.GUID); err != nil {
 		return err
 	}
-	return c.event("audit.organization.delete-request", target{"organization", o.GUID, o.Name, authz.Place{OrgGUID: o.GUID}}, nil)
+	return c.event(audit.OrgDelete, audit.Target{Type: "organization", GUID: o.GUID, Name: o.Name, Place: authz.Place{OrgGUID: o.GUID}}, nil)
 }
 
 // leaveDomains deletes an org's private domains and its shares of others'.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"cupola/server/authz"
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -90,7 +91,7 @@ func quotaTaken(q *cf.OrgQuota, err error) error {
 }
 
 func (c *call) quotaEvent(what string, q *cf.OrgQuota, data doc) error {
-	return c.event("audit.organization_quota."+what, target{kind: "organization_quota", guid: q.GUID, name: q.Name}, data)
+	return c.event(audit.Of("organization_quota", what), audit.Target{Type: "organization_quota", GUID: q.GUID, Name: q.Name}, data)
 }
 
 // orgQuota is the quota of {guid}, if the actor is an admin.
@@ -186,7 +187,7 @@ func (c *call) applyQuota(q *cf.OrgQuota, guids []string) error {
 		if err := store.Orgs.Update(c.Tx, o); err != nil {
 			return err
 		}
-		if err := c.event("audit.organization_quota.apply", target{"organization_quota", q.GUID, q.Name, authz.Place{OrgGUID: o.GUID}},
+		if err := c.event(audit.OrgQuotaApply, audit.Target{Type: "organization_quota", GUID: q.GUID, Name: q.Name, Place: authz.Place{OrgGUID: o.GUID}},
 			doc{"organization_guid": o.GUID, "organization_name": o.Name}); err != nil {
 			return err
 		}

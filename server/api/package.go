@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cupola/rootfs/reference"
+	"cupola/server/control/audit"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -91,7 +92,7 @@ func createPackage(c *call) (*response, error) {
 	if err := store.Packages.Insert(c.Tx, p); err != nil {
 		return nil, err
 	}
-	if err := c.appEvent("audit.app.package.create", app, doc{"package_guid": p.GUID, "request": doc{"type": p.Type, "source_package_guid": orNil(source)}}); err != nil {
+	if err := c.appEvent(audit.AppPackageCreate, app, doc{"package_guid": p.GUID, "request": doc{"type": p.Type, "source_package_guid": orNil(source)}}); err != nil {
 		return nil, err
 	}
 	return created(viewPackage(c, p))
@@ -179,7 +180,7 @@ func deletePackage(c *call) (*response, error) {
 	if err := store.Packages.Delete(c.Tx, p.GUID); err != nil {
 		return nil, err
 	}
-	if err := c.appEvent("audit.app.package.delete", app, doc{"package_guid": p.GUID}); err != nil {
+	if err := c.appEvent(audit.AppPackageDelete, app, doc{"package_guid": p.GUID}); err != nil {
 		return nil, err
 	}
 	return c.accepted("package.delete", "packages", p.GUID)

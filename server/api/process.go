@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"cupola/runtime/lifecycle/stagelimits"
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -322,7 +323,7 @@ func updateProcess(c *call) (*response, error) {
 	if err := store.Processes.Update(c.Tx, p); err != nil {
 		return nil, err
 	}
-	if err := c.appEvent("audit.app.process.update", app, doc{"process_guid": p.GUID, "process_type": p.Type}); err != nil {
+	if err := c.appEvent(audit.AppProcessUpdate, app, doc{"process_guid": p.GUID, "process_type": p.Type}); err != nil {
 		return nil, err
 	}
 	return ok(viewProcess(c, p))
@@ -389,7 +390,7 @@ func scaleProcess(c *call) (*response, error) {
 	if err := c.withinQuota(app.SpaceGUID, ofProcesses, func() error { return store.Processes.Update(c.Tx, p) }); err != nil {
 		return nil, err
 	}
-	if err := c.appEvent("audit.app.process.scale", app, doc{"process_guid": p.GUID, "process_type": p.Type,
+	if err := c.appEvent(audit.AppProcessScale, app, doc{"process_guid": p.GUID, "process_type": p.Type,
 		"request": doc{"instances": p.Instances, "memory_in_mb": p.MemoryMB, "disk_in_mb": p.DiskMB}}); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/server/control/audit"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -109,10 +110,10 @@ func (c *call) addRevision(app *cf.App, r, latest *cf.Revision) error {
 		return err
 	}
 	c.note(app, "Creating revision for app with guid %s", app.GUID)
-	return c.revisionEvent("audit.app.revision.create", app, r)
+	return c.revisionEvent(audit.AppRevisionCreate, app, r)
 }
 
-func (c *call) revisionEvent(kind string, app *cf.App, r *cf.Revision) error {
+func (c *call) revisionEvent(kind audit.Type, app *cf.App, r *cf.Revision) error {
 	return c.appEvent(kind, app, doc{"revision_guid": r.GUID, "revision_version": r.Version})
 }
 

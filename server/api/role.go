@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"cupola/server/authz"
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -126,8 +127,8 @@ func createRole(c *call) (*response, error) {
 
 // roleEvent records that a user got or lost a role.
 func (c *call) roleEvent(what string, r *cf.Role, u *cf.User) error {
-	return c.event(fmt.Sprintf("audit.user.%s_%s", r.Type, what),
-		target{"user", u.GUID, presentationName(u), authz.Place{OrgGUID: r.OrgGUID, SpaceGUID: r.SpaceGUID}}, nil)
+	return c.event(audit.OfRole(r.Type, what),
+		audit.Target{Type: "user", GUID: u.GUID, Name: presentationName(u), Place: authz.Place{OrgGUID: r.OrgGUID, SpaceGUID: r.SpaceGUID}}, nil)
 }
 
 // orgRole fills in a role in an org, and names the org. Who has a GUID of a

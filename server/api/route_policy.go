@@ -2,6 +2,7 @@ package api
 
 import (
 	"cupola/server/authz"
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -138,7 +139,7 @@ func createRoutePolicy(c *call) (*response, error) {
 	if err := store.RoutePolicies.Insert(c.Tx, p); err != nil {
 		return nil, err
 	}
-	if err := c.policyEvent("audit.route_policy.create", p, r, doc{"request": doc{"source": p.Source, "route_guid": r.GUID}}); err != nil {
+	if err := c.policyEvent(audit.RoutePolicyCreate, p, r, doc{"request": doc{"source": p.Source, "route_guid": r.GUID}}); err != nil {
 		return nil, err
 	}
 	return created(viewRoutePolicy(c, p))
@@ -175,12 +176,12 @@ func (c *call) policyFits(p *cf.RoutePolicy, r *cf.Route) error {
 	return nil
 }
 
-func (c *call) policyEvent(kind string, p *cf.RoutePolicy, r *cf.Route, data doc) error {
+func (c *call) policyEvent(kind audit.Type, p *cf.RoutePolicy, r *cf.Route, data doc) error {
 	space, err := store.Spaces.Get(c.Tx, r.SpaceGUID)
 	if err != nil {
 		return err
 	}
-	return c.event(kind, target{"route_policy", p.GUID, p.Source, authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, data)
+	return c.event(kind, audit.Target{Type: "route_policy", GUID: p.GUID, Name: p.Source, Place: authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, data)
 }
 
 // ownPolicy is the policy of {guid} and its route, if the actor sees it and
@@ -215,7 +216,7 @@ func updateRoutePolicy(c *call) (*response, error) {
 	if err := store.RoutePolicies.Update(c.Tx, p); err != nil {
 		return nil, err
 	}
-	if err := c.policyEvent("audit.route_policy.update", p, r, nil); err != nil {
+	if err := c.policyEvent(audit.RoutePolicyUpdate, p, r, nil); err != nil {
 		return nil, err
 	}
 	return ok(viewRoutePolicy(c, p))
@@ -229,7 +230,7 @@ func deleteRoutePolicy(c *call) (*response, error) {
 	if err := store.RoutePolicies.Delete(c.Tx, p.GUID); err != nil {
 		return nil, err
 	}
-	if err := c.policyEvent("audit.route_policy.delete", p, r, nil); err != nil {
+	if err := c.policyEvent(audit.RoutePolicyDelete, p, r, nil); err != nil {
 		return nil, err
 	}
 	return noContent()

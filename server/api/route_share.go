@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cupola/server/authz"
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -65,7 +66,7 @@ func shareRoute(c *call) (*response, error) {
 	if err := store.Routes.Update(c.Tx, r); err != nil {
 		return nil, err
 	}
-	return &response{body: viewRouteShares(c, r)}, c.routeEventWith("audit.route.share", r, r.SpaceGUID, doc{"target_space_guids": guids})
+	return &response{body: viewRouteShares(c, r)}, c.routeEventWith(audit.RouteShare, r, r.SpaceGUID, doc{"target_space_guids": guids})
 }
 
 // routeShareable refuses spaces in which the actor may not write.
@@ -118,7 +119,7 @@ func unshareRoute(c *call) (*response, error) {
 	if err := store.Routes.Update(c.Tx, r); err != nil {
 		return nil, err
 	}
-	if err := c.routeEventWith("audit.route.unshare", r, r.SpaceGUID, doc{"target_space_guid": space}); err != nil {
+	if err := c.routeEventWith(audit.RouteUnshare, r, r.SpaceGUID, doc{"target_space_guid": space}); err != nil {
 		return nil, err
 	}
 	return noContent()
@@ -169,7 +170,7 @@ func moveRoute(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &response{body: doc{"status": "ok"}}, c.routeEventWith("audit.route.transfer-owner", r, from, doc{"target_space_guid": to})
+	return &response{body: doc{"status": "ok"}}, c.routeEventWith(audit.RouteTransferOwner, r, from, doc{"target_space_guid": to})
 }
 
 // leaveRoutes takes a space that goes away out of the shares of routes.

@@ -3,6 +3,7 @@ package api
 import (
 	"slices"
 
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -88,7 +89,7 @@ func setSpaceSegment(c *call) (*response, error) {
 	if err := store.Spaces.Update(c.Tx, s); err != nil {
 		return nil, err
 	}
-	if err := c.spaceEvent("audit.space.update", s); err != nil {
+	if err := c.spaceEvent(audit.SpaceUpdate, s); err != nil {
 		return nil, err
 	}
 	return ok(c.segmentOf("spaces/"+s.GUID, "isolation_segment", s.SegmentGUID))

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"cupola/server/authz"
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -154,7 +154,7 @@ func createServiceBroker(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.brokerEvent("audit.service_broker.create", b, req.audited()); err != nil {
+	if err := c.brokerEvent(audit.ServiceBrokerCreate, b, req.audited()); err != nil {
 		return nil, err
 	}
 	return c.brokerJob(cf.JobSyncBroker, b, cf.ServiceWork{Actor: c.who()})
@@ -185,8 +185,8 @@ func (c *call) brokerJob(operation string, b *cf.ServiceBroker, input any) (*res
 	return c.job(&cf.Job{Operation: operation, ResourceGUID: b.GUID, ResourceType: "service_brokers", State: cf.JobProcessing, Input: string(text)})
 }
 
-func (c *call) brokerEvent(kind string, b *cf.ServiceBroker, data doc) error {
-	return c.event(kind, target{"service_broker", b.GUID, b.Name, authz.Place{}}, data)
+func (c *call) brokerEvent(kind audit.Type, b *cf.ServiceBroker, data doc) error {
+	return c.event(kind, audit.Target{Type: "service_broker", GUID: b.GUID, Name: b.Name}, data)
 }
 
 // serviceBroker is the broker of {guid}, if the actor sees it and satisfies the
@@ -265,7 +265,7 @@ func (c *call) changeBroker(b *cf.ServiceBroker, req brokerRequest, update cf.Br
 	if err := store.ServiceBrokers.Update(c.Tx, b); err != nil {
 		return nil, err
 	}
-	if err := c.brokerEvent("audit.service_broker.update", b, req.audited()); err != nil {
+	if err := c.brokerEvent(audit.ServiceBrokerUpdate, b, req.audited()); err != nil {
 		return nil, err
 	}
 	return c.brokerJob(cf.JobUpdateBroker, b, update)
@@ -299,5 +299,5 @@ func removeServiceBroker(c *call, b *cf.ServiceBroker) error {
 	if err := store.ServiceBrokers.Delete(c.Tx, b.GUID); err != nil {
 		return err
 	}
-	return c.brokerEvent("audit.service_broker.delete", b, doc{"request": doc{}})
+	return c.brokerEvent(audit.ServiceBrokerDelete, b, doc{"request": doc{}})
 }

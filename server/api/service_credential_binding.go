@@ -2,6 +2,7 @@ package api
 
 import (
 	"cupola/server/authz"
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -128,7 +129,7 @@ func (c *call) bindingEvent(what string, b *cf.ServiceBinding, i *cf.ServiceInst
 		name = *b.Name
 	}
 	kind := bindingEvents[b.Type]
-	return c.event("audit."+kind+"."+what, target{kind, b.GUID, name, authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, doc{"request": request})
+	return c.event(audit.Of(kind, what), audit.Target{Type: kind, GUID: b.GUID, Name: name, Place: authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, doc{"request": request})
 }
 
 func updateServiceBinding(c *call) (*response, error) {

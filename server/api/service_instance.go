@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"cupola/server/authz"
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -181,7 +182,7 @@ func deleteServiceInstance(c *call) (*response, error) {
 	if i.Type == cf.Managed {
 		return c.deleteManaged(i)
 	}
-	if err := removeServiceInstance(c, i, "audit.user_provided_service_instance.delete"); err != nil {
+	if err := removeServiceInstance(c, i, audit.UserProvidedDelete); err != nil {
 		return nil, err
 	}
 	return noContent()
@@ -209,7 +210,7 @@ func (c *call) purgeServiceInstance(i *cf.ServiceInstance) (*response, error) {
 			return nil, notAuthorized()
 		}
 	}
-	if err := removeServiceInstance(c, i, "audit.service_instance.purge"); err != nil {
+	if err := removeServiceInstance(c, i, audit.ServiceInstancePurge); err != nil {
 		return nil, err
 	}
 	return noContent()
@@ -231,7 +232,7 @@ func (c *call) mayPurge(i *cf.ServiceInstance) (bool, error) {
 
 // removeServiceInstance deletes a service instance with all that is bound to
 // it, and records it under the given type.
-func removeServiceInstance(c *call, i *cf.ServiceInstance, event string) error {
+func removeServiceInstance(c *call, i *cf.ServiceInstance, event audit.Type) error {
 	err := eachOf(c, store.RouteBindings, "service_instance_guids", i.GUID, func(b *cf.RouteBinding) error { return c.removeRouteBinding(b, i) })
 	if err != nil {
 		return err
@@ -252,16 +253,16 @@ func removeServiceInstance(c *call, i *cf.ServiceInstance, event string) error {
 }
 
 // serviceEvent records an event of a service instance.
-func (c *call) serviceEvent(kind string, i *cf.ServiceInstance, request doc) error {
+func (c *call) serviceEvent(kind audit.Type, i *cf.ServiceInstance, request doc) error {
 	space, err := store.Spaces.Get(c.Tx, i.SpaceGUID)
 	if err != nil {
 		return err
 	}
 	what := "service_instance"
-	if i.Type == cf.UserProvided && kind != "audit.service_instance.purge" {
+	if i.Type == cf.UserProvided && kind != audit.ServiceInstancePurge {
 		what = "user_provided_service_instance"
 	}
-	return c.event(kind, target{what, i.GUID, i.Name, authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, doc{"request": request})
+	return c.event(kind, audit.Target{Type: what, GUID: i.GUID, Name: i.Name, Place: authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, doc{"request": request})
 }
 
 // showServicePermissions tells anyone what the actor may do with a service

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -265,7 +266,7 @@ func (c *call) updateManaged(i *cf.ServiceInstance) (*response, error) {
 	if err := c.saveServiceInstance(&next, store.ServiceInstances.Update); err != nil {
 		return nil, err
 	}
-	return &response{body: viewServiceInstance(c, &next)}, c.serviceEvent("audit.service_instance.update", i, audited)
+	return &response{body: viewServiceInstance(c, &next)}, c.serviceEvent(audit.ServiceInstanceUpdate, i, audited)
 }
 
 // brokerAsked tells whether a change concerns the broker.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"cupola/server/authz"
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -247,5 +248,5 @@ func (c *call) shareEvent(what string, i *cf.ServiceInstance, data doc) error {
 	if err != nil {
 		return err
 	}
-	return c.event("audit.service_instance."+what, target{"service_instance", i.GUID, i.Name, authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, data)
+	return c.event(audit.Of("service_instance", what), audit.Target{Type: "service_instance", GUID: i.GUID, Name: i.Name, Place: authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, data)
 }

@@ -7,6 +7,7 @@ import (
 
 	"cupola/server/authz"
 	"cupola/server/bindings"
+	"cupola/server/control/audit"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -31,7 +32,7 @@ func (c *call) createUserProvided(i *cf.ServiceInstance, req serviceRequest, aud
 	if err := c.saveServiceInstance(i, store.ServiceInstances.Insert); err != nil {
 		return nil, err
 	}
-	if err := c.serviceEvent("audit.user_provided_service_instance.create", i, audited); err != nil {
+	if err := c.serviceEvent(audit.UserProvidedCreate, i, audited); err != nil {
 		return nil, err
 	}
 	return created(viewServiceInstance(c, i))
@@ -110,7 +111,7 @@ func (c *call) updateUserProvided(i *cf.ServiceInstance) (*response, error) {
 	if err := c.passOn(i); err != nil {
 		return nil, err
 	}
-	if err := c.serviceEvent("audit.user_provided_service_instance.update", &before, audited); err != nil {
+	if err := c.serviceEvent(audit.UserProvidedUpdate, &before, audited); err != nil {
 		return nil, err
 	}
 	return ok(viewServiceInstance(c, i))
@@ -182,7 +183,7 @@ func showServiceCredentials(c *call) (*response, error) {
 	if !c.Actor.May(c.rule, authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}) {
 		return nil, notAuthorized()
 	}
-	if err := c.serviceEvent("audit.user_provided_service_instance.show", i, nil); err != nil {
+	if err := c.serviceEvent(audit.UserProvidedShow, i, nil); err != nil {
 		return nil, err
 	}
 	return ok(orObject(i.Credentials))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cupola/server/authz"
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -213,7 +214,7 @@ func deleteServiceOffering(c *call) (*response, error) {
 	if err := store.ServiceOfferings.Delete(c.Tx, o.GUID); err != nil {
 		return nil, err
 	}
-	if err := c.event("audit.service.delete", target{"service", o.GUID, o.Name, authz.Place{}}, doc{"request": request}); err != nil {
+	if err := c.event(audit.ServiceOfferingDelete, audit.Target{Type: "service", GUID: o.GUID, Name: o.Name}, doc{"request": request}); err != nil {
 		return nil, err
 	}
 	return noContent()
@@ -226,7 +227,7 @@ func (c *call) purgePlans(plans []*cf.ServicePlan) error {
 		return err
 	}
 	for _, i := range instances {
-		if err := removeServiceInstance(c, i, "audit.service_instance.purge"); err != nil {
+		if err := removeServiceInstance(c, i, audit.ServiceInstancePurge); err != nil {
 			return err
 		}
 	}

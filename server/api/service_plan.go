@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"cupola/server/authz"
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -228,7 +228,7 @@ func deleteServicePlan(c *call) (*response, error) {
 	if err := store.ServicePlans.Delete(c.Tx, p.GUID); err != nil {
 		return nil, err
 	}
-	if err := c.event("audit.service_plan.delete", target{"service_plan", p.GUID, p.Name, authz.Place{}}, doc{"request": doc{}}); err != nil {
+	if err := c.event(audit.ServicePlanDelete, audit.Target{Type: "service_plan", GUID: p.GUID, Name: p.Name}, doc{"request": doc{}}); err != nil {
 		return nil, err
 	}
 	return noContent()

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"cupola/server/authz"
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -135,7 +136,7 @@ func (c *call) setVisibility(add bool) (*response, error) {
 	if req.Type == cf.VisibleOrganization {
 		request["organizations"] = req.Organizations.V
 	}
-	if err := c.visibilityEvent("audit.service_plan_visibility.update", p, "", request); err != nil {
+	if err := c.visibilityEvent(audit.ServicePlanVisibilityUpdate, p, "", request); err != nil {
 		return nil, err
 	}
 	d, err := viewVisibility(c, p, !add)
@@ -172,8 +173,8 @@ func (c *call) setOrgs(p *cf.ServicePlan, orgs []string, add bool) error {
 	return nil
 }
 
-func (c *call) visibilityEvent(kind string, p *cf.ServicePlan, org string, request doc) error {
-	return c.event(kind, target{"service_plan_visibility", p.GUID, "", authz.Place{OrgGUID: org}}, doc{"request": request})
+func (c *call) visibilityEvent(kind audit.Type, p *cf.ServicePlan, org string, request doc) error {
+	return c.event(kind, audit.Target{Type: "service_plan_visibility", GUID: p.GUID, Place: authz.Place{OrgGUID: org}}, doc{"request": request})
 }
 
 func deleteVisibility(c *call) (*response, error) {
@@ -199,7 +200,7 @@ func deleteVisibility(c *call) (*response, error) {
 	if err := store.ServicePlanVisibilities.Delete(c.Tx, v.GUID); err != nil {
 		return nil, err
 	}
-	if err := c.visibilityEvent("audit.service_plan_visibility.delete", p, org.GUID, doc{}); err != nil {
+	if err := c.visibilityEvent(audit.ServicePlanVisibilityDelete, p, org.GUID, doc{}); err != nil {
 		return nil, err
 	}
 	return noContent()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"cupola/server/authz"
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -245,7 +246,7 @@ func (c *call) routeBindingEvent(what string, b *cf.RouteBinding, i *cf.ServiceI
 		return err
 	}
 	kind := bindingEvents[bindingRoute]
-	return c.event("audit."+kind+"."+what, target{kind, b.GUID, "", authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, doc{"request": request})
+	return c.event(audit.Of(kind, what), audit.Target{Type: kind, GUID: b.GUID, Place: authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, doc{"request": request})
 }
 
 // routeBindingParameters finds which binding's parameters its broker is asked

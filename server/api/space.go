@@ -2,6 +2,7 @@ package api
 
 import (
 	"cupola/server/authz"
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -66,14 +67,14 @@ func createSpace(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.spaceEvent("audit.space.create", s); err != nil {
+	if err := c.spaceEvent(audit.SpaceCreate, s); err != nil {
 		return nil, err
 	}
 	return created(viewSpace(c, s))
 }
 
-func (c *call) spaceEvent(kind string, s *cf.Space) error {
-	return c.event(kind, target{"space", s.GUID, s.Name, authz.Place{OrgGUID: s.OrgGUID, SpaceGUID: s.GUID}}, nil)
+func (c *call) spaceEvent(kind audit.Type, s *cf.Space) error {
+	return c.event(kind, audit.Target{Type: "space", GUID: s.GUID, Name: s.Name, Place: authz.Place{OrgGUID: s.OrgGUID, SpaceGUID: s.GUID}}, nil)
 }
 
 // space is the space of {guid}, if the actor sees it and satisfies the rule.
@@ -111,7 +112,7 @@ func updateSpace(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.spaceEvent("audit.space.update", s); err != nil {
+	if err := c.spaceEvent(audit.SpaceUpdate, s); err != nil {
 		return nil, err
 	}
 	return ok(viewSpace(c, s))
@@ -145,5 +146,5 @@ func removeSpace(c *call, s *cf.Space) error {
 	if err := store.Spaces.Delete(c.Tx, s.GUID); err != nil {
 		return err
 	}
-	return c.spaceEvent("audit.space.delete-request", s)
+	return c.spaceEvent(audit.SpaceDelete, s)
 }

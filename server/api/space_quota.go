@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"cupola/server/authz"
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -109,7 +110,7 @@ func (c *call) spaceQuotaEvent(what string, q *cf.SpaceQuota, s *cf.Space, data 
 	if s != nil {
 		at.SpaceGUID, data = s.GUID, doc{"space_guid": s.GUID, "space_name": s.Name}
 	}
-	return c.event("audit.space_quota."+what, target{"space_quota", q.GUID, q.Name, at}, data)
+	return c.event(audit.Of("space_quota", what), audit.Target{Type: "space_quota", GUID: q.GUID, Name: q.Name, Place: at}, data)
 }
 
 // spaceQuota is the quota of {guid}, if the actor sees it and satisfies the

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -53,7 +54,7 @@ func createStack(c *call) (*response, error) {
 }
 
 func (c *call) stackEvent(what string, s *cf.Stack) error {
-	return c.event("audit.stack."+what, target{kind: "stack", guid: s.GUID, name: s.Name}, nil)
+	return c.event(audit.Of("stack", what), audit.Target{Type: "stack", GUID: s.GUID, Name: s.Name}, nil)
 }
 
 // stack is the stack of {guid}, if the actor is an admin.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cupola/server/authz"
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -104,7 +105,7 @@ func createTask(c *call) (*response, error) {
 	if err := c.withinQuota(app.SpaceGUID, ofProcesses, func() error { return store.Tasks.Insert(c.Tx, t) }); err != nil {
 		return nil, err
 	}
-	if err := c.appEvent("audit.app.task.create", app, doc{"task_guid": t.GUID, "request": doc{"name": t.Name, "memory_in_mb": t.MemoryMB, "command": "[PRIVATE DATA HIDDEN]"}}); err != nil {
+	if err := c.appEvent(audit.AppTaskCreate, app, doc{"task_guid": t.GUID, "request": doc{"name": t.Name, "memory_in_mb": t.MemoryMB, "command": "[PRIVATE DATA HIDDEN]"}}); err != nil {
 		return nil, err
 	}
 	return &response{status: http.StatusAccepted, body: viewTask(c, t)}, nil
@@ -238,7 +239,7 @@ func cancelTask(c *call) (*response, error) {
 	if err := store.Tasks.Update(c.Tx, t); err != nil {
 		return nil, err
 	}
-	if err := c.appEvent("audit.app.task.cancel", app, doc{"task_guid": t.GUID}); err != nil {
+	if err := c.appEvent(audit.AppTaskCancel, app, doc{"task_guid": t.GUID}); err != nil {
 		return nil, err
 	}
 	return &response{status: http.StatusAccepted, body: viewTask(c, t)}, nil

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	"cupola/server/control/audit"
 	"cupola/server/uploads"
 	"cupola/store"
 	"cupola/store/blob"
@@ -215,7 +216,7 @@ func (c *call) keepBits(packed *uploads.Packed) (*response, error) {
 		return nil, err
 	}
 	c.note(app, "Uploaded bits for app with guid %s", app.GUID)
-	if err := c.appEvent("audit.app.package.upload", app, doc{"package_guid": p.GUID}); err != nil {
+	if err := c.appEvent(audit.AppPackageUpload, app, doc{"package_guid": p.GUID}); err != nil {
 		return nil, err
 	}
 	return ok(viewPackage(c, p))

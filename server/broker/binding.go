@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"cupola/server/authz"
 	"cupola/server/bindings"
+	"cupola/server/control/audit"
 	"cupola/server/desire"
 	"cupola/server/osb"
 	"cupola/store"
@@ -144,26 +146,24 @@ func (t *bindingTask) began(tx *store.Tx, s *step, _ answer) error {
 // event records what became of the binding, in the space of its app if it has
 // one.
 func (t *bindingTask) event(tx *store.Tx, s *step, verb string) error {
-	e := cf.Event{SpaceGUID: s.space.GUID, OrgGUID: s.org.GUID, TargetGUID: t.bindingGUID(), TargetType: "service_route_binding"}
+	target := audit.Target{Type: "service_route_binding", GUID: t.bindingGUID(), Place: authz.Place{OrgGUID: s.org.GUID, SpaceGUID: s.space.GUID}}
 	request := map[string]any{"service_instance_guid": s.instance.GUID, "app_guid": nil, "route_guid": nil}
 	switch {
 	case t.ofRoute:
 		request["route_guid"] = t.route.RouteGUID
 	case t.app != nil:
-		e.TargetType, e.SpaceGUID, e.OrgGUID = "service_binding", t.appSpace.GUID, t.appSpace.OrgGUID
+		target.Type, target.Place = "service_binding", authz.Place{OrgGUID: t.appSpace.OrgGUID, SpaceGUID: t.appSpace.GUID}
 		request["app_guid"] = t.app.GUID
 	default:
-		e.TargetType = "service_key"
+		target.Type = "service_key"
 	}
 	if !t.ofRoute && t.credentials.Name != nil {
-		e.TargetName = *t.credentials.Name
+		target.Name = *t.credentials.Name
 	}
 	if t.kind == cf.OpCreate {
 		request = s.work.Request
 	}
-	e.Type = "audit." + e.TargetType + "." + verb
-	e.Data = map[string]any{"request": request}
-	return s.event(tx, e)
+	return audit.Write(tx, s.work.Actor, audit.Of(target.Type, verb), target, audit.Data{"request": request})
 }
 
 // createBinding makes a binding.

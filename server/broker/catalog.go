@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strings"
 
+	"cupola/server/control/audit"
 	"cupola/server/osb"
 	"cupola/store"
 	"cupola/store/cf"
@@ -226,7 +227,10 @@ func jsonOf(v any) []byte {
 
 // event records what the broker did by its catalog.
 func (c *catalogSync) event(kind, verb, guid, name string) error {
-	return store.Events.Insert(c.tx, &cf.Event{Type: "audit." + kind + "." + verb,
-		Actor:      cf.Actor{GUID: c.broker.GUID, Type: "service_broker", Name: c.broker.Name},
-		TargetType: kind, TargetGUID: guid, TargetName: name, Data: map[string]any{}})
+	return audit.Write(c.tx, brokerActor(c.broker), audit.Of(kind, verb), audit.Target{Type: kind, GUID: guid, Name: name}, nil)
+}
+
+// brokerActor is a service broker as the actor of what follows from its answers.
+func brokerActor(b *cf.ServiceBroker) cf.Actor {
+	return cf.Actor{GUID: b.GUID, Type: "service_broker", Name: b.Name}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 
+	"cupola/server/authz"
+	"cupola/server/control/audit"
 	"cupola/server/osb"
 	"cupola/store"
 	"cupola/store/cf"
@@ -106,13 +108,8 @@ func (s *step) take(p osb.Provisioned) {
 }
 
 func (s *step) instanceEvent(tx *store.Tx, verb string) error {
-	return s.event(tx, cf.Event{Type: "audit.service_instance." + verb, TargetType: "service_instance", TargetGUID: s.instance.GUID, TargetName: s.instance.Name,
-		SpaceGUID: s.space.GUID, OrgGUID: s.org.GUID, Data: map[string]any{"request": s.work.Request}})
-}
-
-func (s *step) event(tx *store.Tx, e cf.Event) error {
-	e.Actor = s.work.Actor
-	return store.Events.Insert(tx, &e)
+	target := audit.Target{Type: "service_instance", GUID: s.instance.GUID, Name: s.instance.Name, Place: authz.Place{OrgGUID: s.org.GUID, SpaceGUID: s.space.GUID}}
+	return audit.Write(tx, s.work.Actor, audit.Of(target.Type, verb), target, audit.Data{"request": s.work.Request})
 }
 
 // createInstance makes an instance.

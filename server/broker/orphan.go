@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 
+	"cupola/server/control/audit"
 	"cupola/server/osb"
 	"cupola/store"
 	"cupola/store/cf"
@@ -77,13 +78,12 @@ func (l *Loop) untilAbandoned(tx *store.Tx, s *step, why error) error {
 	}
 	o := s.op.Orphan
 	l.Log.Error("orphan was left at a service broker", "broker", s.broker.Name, "service_instance_guid", o.InstanceGUID, "service_binding_guid", o.BindingGUID, "err", why)
-	of := cf.Event{Type: "audit.service_broker.abandon_orphan", Actor: cf.Actor{GUID: s.broker.GUID, Type: "service_broker", Name: s.broker.Name},
-		TargetType: "service_broker", TargetGUID: s.broker.GUID, TargetName: s.broker.Name,
-		Data: map[string]any{"service_instance_guid": o.InstanceGUID, "service_binding_guid": nil, "reason": why.Error()}}
+	data := audit.Data{"service_instance_guid": o.InstanceGUID, "service_binding_guid": nil, "reason": why.Error()}
 	if o.BindingGUID != "" {
-		of.Data["service_binding_guid"] = o.BindingGUID
+		data["service_binding_guid"] = o.BindingGUID
 	}
-	if err := store.Events.Insert(tx, &of); err != nil {
+	target := audit.Target{Type: "service_broker", GUID: s.broker.GUID, Name: s.broker.Name}
+	if err := audit.Write(tx, brokerActor(s.broker), audit.ServiceBrokerAbandonOrphan, target, data); err != nil {
 		return err
 	}
 	return store.BrokerOperations.Delete(tx, s.op.GUID)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cupola/runtime/lrp"
+	"cupola/server/control/audit"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -17,19 +18,12 @@ func recordDroplet(tx *store.Tx, b *cf.Build, d *cf.Droplet) error {
 	if err != nil {
 		return err
 	}
-	return record(tx, app, cf.Event{Type: "audit.app.droplet.create", Actor: b.CreatedBy,
-		TargetGUID: app.GUID, TargetName: app.Name,
-		Data: map[string]any{"droplet_guid": d.GUID, "package_guid": d.PackageGUID}})
+	return audit.App(tx, b.CreatedBy, audit.AppDropletCreate, app, audit.Data{"droplet_guid": d.GUID, "package_guid": d.PackageGUID})
 }
 
-// record writes an event about an app, in its space and org.
-func record(tx *store.Tx, app *cf.App, e cf.Event) error {
-	space, err := store.Spaces.Get(tx, app.SpaceGUID)
-	if err != nil {
-		return err
-	}
-	e.TargetType, e.SpaceGUID, e.OrgGUID = "app", space.GUID, space.OrgGUID
-	return store.Events.Insert(tx, &e)
+// processActor is a process as the actor of what happens to its instances.
+func processActor(p *cf.Process) cf.Actor {
+	return cf.Actor{GUID: p.GUID, Type: "process", Name: p.Type}
 }
 
 // owner is whose an instance is.
@@ -64,8 +58,7 @@ func recordCrash(tx *store.Tx, was, now lrp.Actual) ([]lrp.LogLine, error) {
 	c := crash{Instance: was.InstanceGUID, Index: was.Index, CellID: was.CellID, Reason: string(lrp.Crashed), Exit: now.CrashReason,
 		Count: now.CrashCount, Timestamp: tx.Now.UnixNano(), Version: was.ProcessGUID[len(p.GUID)+1:]}
 	byApp := map[string]any{"instance": c.Instance, "index": c.Index, "cell_id": c.CellID, "exit_description": c.Exit, "reason": c.Reason}
-	err = record(tx, app, cf.Event{Type: "app.crash", Actor: cf.Actor{GUID: app.GUID, Type: "app", Name: app.Name},
-		TargetGUID: app.GUID, TargetName: app.Name, Data: byApp})
+	err = audit.App(tx, cf.Actor{GUID: app.GUID, Type: "app", Name: app.Name}, audit.AppCrash, app, byApp)
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +66,7 @@ func recordCrash(tx *store.Tx, was, now lrp.Actual) ([]lrp.LogLine, error) {
 	for k, v := range byApp {
 		byProcess[k] = v
 	}
-	err = record(tx, app, cf.Event{Type: "audit.app.process.crash", Actor: cf.Actor{GUID: p.GUID, Type: "process", Name: p.Type},
-		TargetGUID: app.GUID, TargetName: app.Name, Data: byProcess})
+	err = audit.App(tx, processActor(p), audit.AppProcessCrash, app, byProcess)
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +87,7 @@ func recordUnplaced(tx *store.Tx, a lrp.Actual) error {
 	if err != nil {
 		return err
 	}
-	return record(tx, app, cf.Event{Type: "audit.app.process.unplaced", Actor: cf.Actor{GUID: p.GUID, Type: "process", Name: p.Type},
-		TargetGUID: app.GUID, TargetName: app.Name, Data: map[string]any{"index": a.Index, "reason": a.PlacementError}})
+	return audit.App(tx, processActor(p), audit.AppProcessUnplaced, app, audit.Data{"index": a.Index, "reason": a.PlacementError})
 }
 
 // recordRefreshed writes an event of new files of bindings in a running
@@ -112,9 +103,8 @@ func recordRefreshed(tx *store.Tx, a Action, digest string) error {
 	if err != nil {
 		return err
 	}
-	return record(tx, app, cf.Event{Type: "audit.app.process.refresh_bindings", Actor: cf.Actor{GUID: p.GUID, Type: "process", Name: p.Type},
-		TargetGUID: app.GUID, TargetName: app.Name, Data: map[string]any{"index": a.Actual.Index, "instance": a.Actual.InstanceGUID,
-			"cell_id": a.CellID, "revision": tx.Fingerprint([]byte(digest))}})
+	return audit.App(tx, processActor(p), audit.AppProcessRefreshBindings, app, audit.Data{"index": a.Actual.Index, "instance": a.Actual.InstanceGUID,
+		"cell_id": a.CellID, "revision": tx.Fingerprint([]byte(digest))})
 }
 
 // note is a line that Cloud Controller writes to an app's log.

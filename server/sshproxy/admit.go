@@ -8,6 +8,7 @@ import (
 
 	"cupola/runtime/lrp"
 	"cupola/server/authz"
+	"cupola/server/control/audit"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -32,13 +33,8 @@ var (
 	errNotRunning = errors.New("the instance is not running")
 )
 
-// The audit events, and the actor of one that nobody is known of, are Cloud
+// unknownActor is the actor of an audit event whose user is not known: Cloud
 // Controller's.
-const (
-	authorizedEvent   = "audit.app.ssh-authorized"
-	unauthorizedEvent = "audit.app.ssh-unauthorized"
-)
-
 var unknownActor = cf.Actor{GUID: "unknown-user-guid", Type: "user", Name: "unknown-user-email"}
 
 // admit decides whether who shows the code may enter, and writes the audit
@@ -69,9 +65,9 @@ func (p *Proxy) admit(ctx context.Context, user, code string) (target, error) {
 			return err
 		}
 		actor := authz.NewActor(id.UserGUID, id.Username, "user", id.Scopes, roles)
-		kind := authorizedEvent
+		kind := audit.AppSSHAuthorized
 		if refusal = e.refuse(actor); refusal != nil {
-			kind = unauthorizedEvent
+			kind = audit.AppSSHUnauthorized
 		}
 		if err := e.audit(tx, kind, cf.Actor{GUID: actor.GUID, Type: actor.Type, Name: actor.Name}, at); err != nil {
 			return err
@@ -106,7 +102,7 @@ func (p *Proxy) auditStranger(ctx context.Context, at login) {
 		if err != nil {
 			return err
 		}
-		return e.audit(tx, unauthorizedEvent, unknownActor, at)
+		return e.audit(tx, audit.AppSSHUnauthorized, unknownActor, at)
 	})
 	if err != nil {
 		p.Log.ErrorContext(ctx, "ssh login not audited", "process_guid", at.processGUID, "err", err)
@@ -152,9 +148,8 @@ func (e entrance) refuse(actor *authz.Actor) error {
 	return nil
 }
 
-func (e entrance) audit(tx *store.Tx, kind string, actor cf.Actor, at login) error {
-	return store.Events.Insert(tx, &cf.Event{Type: kind, Actor: actor, TargetType: "app", TargetGUID: e.app.GUID, TargetName: e.app.Name,
-		SpaceGUID: e.space.GUID, OrgGUID: e.org.GUID, Data: map[string]any{"index": strconv.Itoa(at.index)}})
+func (e entrance) audit(tx *store.Tx, what audit.Type, actor cf.Actor, at login) error {
+	return audit.App(tx, actor, what, e.app, audit.Data{"index": strconv.Itoa(at.index)})
 }
 
 // instance finds the container.

@@ -29,6 +29,9 @@ const (
 	SpaceSupporter    RoleType = "space_supporter"
 )
 
+// RoleTypes are all of them.
+var RoleTypes = []RoleType{OrgUser, OrgManager, OrgAuditor, OrgBillingManager, SpaceDeveloper, SpaceManager, SpaceAuditor, SpaceSupporter}
+
 // OfOrg tells whether the role is one in an org rather than in a space.
 func (t RoleType) OfOrg() bool {
 	switch t {

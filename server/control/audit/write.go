@@ -1,0 +1,42 @@
+package audit
+
+import (
+	"fmt"
+
+	"cupola/server/authz"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// Data is what an event tells beside its type, actor and target, as JSON.
+type Data = map[string]any
+
+// Hidden stands for secrets in Data: Cloud Controller's text.
+const Hidden = "[PRIVATE DATA HIDDEN]"
+
+// Target is what an event is about, and where that is.
+type Target struct {
+	Type, GUID, Name string
+	Place            authz.Place
+}
+
+// Write records what an actor did to a target.
+func Write(tx *store.Tx, actor cf.Actor, what Type, t Target, data Data) error {
+	if !known[what] {
+		return fmt.Errorf("the audit event %q is not in the list of types", what)
+	}
+	if data == nil {
+		data = Data{}
+	}
+	return store.Events.Insert(tx, &cf.Event{Type: string(what), Actor: actor,
+		TargetType: t.Type, TargetGUID: t.GUID, TargetName: t.Name, SpaceGUID: t.Place.SpaceGUID, OrgGUID: t.Place.OrgGUID, Data: data})
+}
+
+// App records what an actor did to an app.
+func App(tx *store.Tx, actor cf.Actor, what Type, app *cf.App, data Data) error {
+	space, err := store.Spaces.Get(tx, app.SpaceGUID)
+	if err != nil {
+		return err
+	}
+	return Write(tx, actor, what, Target{"app", app.GUID, app.Name, authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, data)
+}
