@@ -12,8 +12,8 @@ import (
 type appFlags struct {
 	apiFlags
 	App   string `arg:"" help:"The app's name."`
-	Org   string `help:"The app's org, where several have an app of the name." short:"o"`
-	Space string `help:"The app's space, where several have an app of the name." short:"s"`
+	Org   string `help:"The app's org, if the app's name is not unique." short:"o"`
+	Space string `help:"The app's space, if the app's name is not unique." short:"s"`
 }
 
 // find gives the client and the path of the app in the API.
@@ -46,7 +46,7 @@ func (f *appFlags) find(ctx context.Context) (c *client, path string, err error)
 	case len(apps) == 0:
 		return nil, "", fmt.Errorf("there is no app %s", f.App)
 	case len(apps) > 1:
-		return nil, "", fmt.Errorf("there are %d apps %s: name the --space, and the --org", len(apps), f.App)
+		return nil, "", fmt.Errorf("there are %d apps named %s: give --org and --space", len(apps), f.App)
 	}
 	return c, "/v3/apps/" + apps[0].GUID + "/features", nil
 }

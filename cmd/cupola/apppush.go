@@ -24,9 +24,9 @@ import (
 
 // pushFlags say where an app's image is brought.
 type pushFlags struct {
-	Registry      string `help:"Make an image of the app's droplet and the stack it was staged on, and push it there, to PREFIX/APP with the droplet's GUID for a tag." placeholder:"PREFIX" xor:"image"`
-	RegistryUser  string `help:"The registry's user; without, what docker or podman has for the registry." name:"registry-username" env:"CUPOLA_REGISTRY_USERNAME" placeholder:"USER"`
-	PasswordStdin bool   `help:"Read the registry's password from standard input; without, CUPOLA_REGISTRY_PASSWORD or CF_DOCKER_PASSWORD has it." name:"registry-password-stdin"`
+	Registry      string `help:"Build an image from the app's droplet and its stack, and push it to PREFIX/APP, tagged with the droplet's GUID." placeholder:"PREFIX" xor:"image"`
+	RegistryUser  string `help:"Registry user; by default docker's or podman's credentials for the registry are used." name:"registry-username" env:"CUPOLA_REGISTRY_USERNAME" placeholder:"USER"`
+	PasswordStdin bool   `help:"Read the registry password from standard input; by default it is read from CUPOLA_REGISTRY_PASSWORD or CF_DOCKER_PASSWORD." name:"registry-password-stdin"`
 	trustFlags
 }
 
@@ -36,7 +36,7 @@ const maxPassword = 64 << 10
 func (f *pushFlags) auth(in io.Reader) (rootfs.Auth, error) {
 	a := rootfs.Auth{Username: f.RegistryUser}
 	if a.Username == "" && f.PasswordStdin {
-		return a, errors.New("--registry-password-stdin is of a user: give --registry-username, too")
+		return a, errors.New("--registry-password-stdin requires --registry-username")
 	}
 	if a.Username == "" {
 		return a, nil
@@ -54,7 +54,7 @@ func (f *pushFlags) auth(in io.Reader) (rootfs.Auth, error) {
 		}
 	}
 	if a.Password == "" {
-		return a, fmt.Errorf("there is no password of the registry's user %s: set CUPOLA_REGISTRY_PASSWORD, or give it to --registry-password-stdin", a.Username)
+		return a, fmt.Errorf("no password for registry user %s: set CUPOLA_REGISTRY_PASSWORD, or give --registry-password-stdin", a.Username)
 	}
 	return a, nil
 }
@@ -74,7 +74,7 @@ func (f *pushFlags) push(e *env, r *appReader) error {
 		return nil
 	}
 	if r.droplet.Image != "" {
-		fmt.Fprintf(e.err, "warning /image: app %s runs an image already, %s: nothing is pushed\n", r.app.Name, r.droplet.Image)
+		fmt.Fprintf(e.err, "warning /image: app %s already runs an image, %s: nothing to push\n", r.app.Name, r.droplet.Image)
 		return nil
 	}
 	to, err := f.to(r.app.Name, r.droplet.GUID)
@@ -122,13 +122,13 @@ func (r *appReader) imagesPath() string { return "/v1/droplets/" + r.droplet.GUI
 func (r *appReader) pack(ctx context.Context, step func(server.StackStep)) (api.PackLine, error) {
 	res, err := r.ask(ctx, http.MethodPost, r.imagesPath())
 	if err != nil {
-		return api.PackLine{}, fmt.Errorf("make an image of the app's droplet: %w", err)
+		return api.PackLine{}, fmt.Errorf("build an image from the app's droplet: %w", err)
 	}
 	defer res.Close()
 	for lines := json.NewDecoder(res); ; {
 		var l api.PackLine
 		if err := lines.Decode(&l); err != nil {
-			return l, fmt.Errorf("make an image of the app's droplet: the daemon ended: %w", err)
+			return l, fmt.Errorf("build an image from the app's droplet: the daemon stopped: %w", err)
 		}
 		switch {
 		case l.Step != nil:

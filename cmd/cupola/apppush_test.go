@@ -147,7 +147,7 @@ func (d *daemon) rendersNot(t *testing.T, r *imageRegistry) {
 		"no app":             {[]string{"none"}, registryPassword, "there is no app none"},
 		"not for a stranger": {[]string{"app", "--user", "stranger", "--password", "strange"}, registryPassword, "there is no app app"},
 		"wrong password":     {[]string{"app", "--registry-username", registryUser}, "guessed", "the registry refuses access: there are no credentials for it, they are wrong, or they may not write there"},
-		"no password":        {[]string{"app", "--registry-username", registryUser}, "", "there is no password of the registry's user " + registryUser},
+		"no password":        {[]string{"app", "--registry-username", registryUser}, "", "no password for registry user " + registryUser},
 		"nobody":             {[]string{"app"}, "", "the registry refuses access"},
 		"no registry":        {[]string{"app", "--registry", "https://" + r.host}, "", "--registry: "},
 		"goes half way":      {[]string{"app", "--registry", proxy + "/team", "--registry-ca", gone.ca, "--registry-username", registryUser}, registryPassword, "the registry broke off"},

@@ -38,7 +38,7 @@ func archive(w io.Writer, app fs.FS) (files int, err error) {
 		return addFile(z, app, name, d)
 	})
 	if err == nil && files == 0 {
-		err = fmt.Errorf("there are no files to push")
+		err = fmt.Errorf("no files to push")
 	}
 	if err != nil {
 		return 0, err
@@ -81,7 +81,7 @@ func addFile(z *zip.Writer, app fs.FS, name string, d fs.DirEntry) error {
 	case info.Mode()&fs.ModeSymlink != 0:
 		return addLink(z, app, h)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is neither a file, a directory nor a link: name it in .cfignore", name)
+		return fmt.Errorf("%s is not a file, directory or symbolic link: add it to .cfignore", name)
 	}
 	f, err := app.Open(name)
 	if err != nil {

@@ -19,10 +19,10 @@ import (
 type backupCmd struct {
 	daemonFlags
 	File           string        `arg:"" help:"The file to write; '-' for standard output."`
-	Stacks         string        `help:"whole has the stacks' files and the images in the backup; reference only names them, to be built or pulled again." enum:"whole,reference" default:"whole"`
-	WithoutVolumes bool          `help:"Leave out what data services and deployments keep: those that are restored have lost it."`
-	Hold           time.Duration `help:"For how long at most who writes to a volume may have to wait while it is copied." default:"1m"`
-	Replace        bool          `help:"Replace the file if there is one."`
+	Stacks         string        `help:"whole includes the files of stacks and images; reference includes only their names, so that restore needs them built or pulled again." enum:"whole,reference" default:"whole"`
+	WithoutVolumes bool          `help:"Exclude the data of data services and deployments; after a restore it is lost."`
+	Hold           time.Duration `help:"Maximum time that writes to a volume are blocked while it is copied." default:"1m"`
+	Replace        bool          `help:"Overwrite an existing file."`
 }
 
 // Run writes a backup, whether the daemon runs or not.
@@ -31,7 +31,7 @@ func (c *backupCmd) Run(e *env) error {
 		return c.stream(e)
 	}
 	if _, err := os.Lstat(c.File); err == nil && !c.Replace {
-		return fmt.Errorf("%s exists already: name another file, or give --replace", c.File)
+		return fmt.Errorf("%s already exists: give another file, or --replace", c.File)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -41,16 +41,16 @@ func (c *backupCmd) Run(e *env) error {
 	if err != nil {
 		return interrupted(e, err)
 	}
-	fmt.Fprintf(e.out, "Wrote %s (%s) in %.1f s. It holds the key of all secrets: keep it as you keep them.\n", c.File, bytesText(size), time.Since(p.started).Seconds())
+	fmt.Fprintf(e.out, "Wrote %s (%s) in %.1f s. It contains the key of all secrets: store it as safely as them.\n", c.File, bytesText(size), time.Since(p.started).Seconds())
 	if c.WithoutVolumes {
-		fmt.Fprintln(e.out, "Not in it: the volumes of data services and deployments. Dump what they hold with their own tools.")
+		fmt.Fprintln(e.out, "It does not contain the volumes of data services and deployments: dump their data with their own tools.")
 	}
 	return nil
 }
 
 func (c *backupCmd) stream(e *env) error {
 	if e.terminal {
-		return errors.New("a backup is nothing for a terminal: name a file, or redirect the output")
+		return errors.New("cannot write a backup to a terminal: give a file, or redirect the output")
 	}
 	quiet := *e
 	quiet.out, quiet.terminal = io.Discard, false
@@ -92,20 +92,20 @@ func writeBeside(name string, write func(io.Writer) error) (size int64, err erro
 
 type verifyCmd struct {
 	daemonFlags
-	Database bool   `help:"Check instead the database of --data-dir, to the last page; its daemon goes on meanwhile."`
-	File     string `arg:"" optional:"" help:"The backup." type:"existingfile"`
+	Database bool   `help:"Check every page of the database in --data-dir instead; the daemon may run meanwhile."`
+	File     string `arg:"" optional:"" help:"The backup file." type:"existingfile"`
 }
 
 // Run verifies a backup and tells what it holds.
 func (c *verifyCmd) Run(e *env) error {
 	if c.Database == (c.File != "") {
-		return errors.New("name the backup to verify, or give --database")
+		return errors.New("no backup to verify: give its file, or --database")
 	}
 	if c.Database {
 		if err := server.CheckDatabase(e.ctx, server.Config{DataDir: c.DataDir, Log: e.log}); err != nil {
 			return interrupted(e, err)
 		}
-		fmt.Fprintf(e.out, "The database of %s is sound.\n", c.DataDir)
+		fmt.Fprintf(e.out, "The database of %s is valid.\n", c.DataDir)
 		return nil
 	}
 	p := newStackProgress(e)
@@ -116,21 +116,21 @@ func (c *verifyCmd) Run(e *env) error {
 	if err != nil {
 		return interrupted(e, fmt.Errorf("%s: %w", c.File, err))
 	}
-	fmt.Fprintf(e.out, "%s is sound: of %s by cupola %s, schema %d, %d files, %d volumes, %s.\n", c.File, r.Created.Local().Format("2006-01-02 15:04"), r.Version, r.Manifest.Schema, len(r.Members), len(r.Volumes), bytesText(r.Bytes()))
+	fmt.Fprintf(e.out, "%s is valid: written %s by cupola %s, schema %d, %d files, %d volumes, %s.\n", c.File, r.Created.Local().Format("2006-01-02 15:04"), r.Version, r.Manifest.Schema, len(r.Members), len(r.Volumes), bytesText(r.Bytes()))
 	tellLeft(e, r.Left, "")
 	return nil
 }
 
 type restoreCmd struct {
 	daemonFlags
-	Database string `help:"Put back the database alone, from a copy that the daemon made by itself: a file of db/backups, or 'latest'. Its daemon must be stopped." placeholder:"FILE"`
-	File     string `arg:"" optional:"" help:"The backup." type:"existingfile"`
+	Database string `help:"Restore only the database, from an automatic backup: a file in db/backups, or 'latest'. The daemon must be stopped." placeholder:"FILE"`
+	File     string `arg:"" optional:"" help:"The backup file." type:"existingfile"`
 }
 
 // Run restores a backup.
 func (c *restoreCmd) Run(e *env) error {
 	if (c.Database == "") == (c.File == "") {
-		return errors.New("name the backup to restore, or a copy of the database with --database")
+		return errors.New("no backup to restore: give its file, or --database and an automatic backup")
 	}
 	if c.Database != "" {
 		return c.restoreDatabase(e)
@@ -143,7 +143,7 @@ func (c *restoreCmd) Run(e *env) error {
 	if err != nil {
 		return interrupted(e, fmt.Errorf("restore %s: %w", c.File, err))
 	}
-	fmt.Fprintf(e.out, "Restored %s of %s into %s in %.1f s. Its apps start with the daemon:\n", c.File, r.Created.Local().Format("2006-01-02 15:04"), c.DataDir, time.Since(p.started).Seconds())
+	fmt.Fprintf(e.out, "Restored %s, written %s, to %s in %.1f s. Start the daemon and its apps with:\n", c.File, r.Created.Local().Format("2006-01-02 15:04"), c.DataDir, time.Since(p.started).Seconds())
 	fmt.Fprintf(e.out, e.called("  sudo cupola serve --data-dir %s\n"), c.DataDir)
 	tellLeft(e, r.Left, c.DataDir)
 	return nil
@@ -154,12 +154,12 @@ func (c *restoreCmd) restoreDatabase(e *env) error {
 	if err != nil {
 		return interrupted(e, fmt.Errorf("restore the database: %w", err))
 	}
-	fmt.Fprintf(e.out, "Put back the database of %s. What was changed since then is lost.\n", r.Made.Local().Format("2006-01-02 15:04:05"))
+	fmt.Fprintf(e.out, "Restored the database of %s. Later changes are lost.\n", r.Made.Local().Format("2006-01-02 15:04:05"))
 	if r.Aside != "" {
-		fmt.Fprintf(e.out, "The one that was there is kept as %s: remove it when nothing of it is needed.\n", r.Aside)
+		fmt.Fprintf(e.out, "The replaced database is kept as %s: remove it when you no longer need it.\n", r.Aside)
 	}
 	if r.Lost > 0 {
-		fmt.Fprintf(e.out, "%d packages, droplets or buildpacks that it names were deleted since: push the apps again that do not start.\n", r.Lost)
+		fmt.Fprintf(e.out, "%d of its packages, droplets or buildpacks were deleted since: push apps that do not start again.\n", r.Lost)
 	}
 	fmt.Fprintf(e.out, e.called("Start the daemon: sudo cupola serve --data-dir %s\n"), c.DataDir)
 	return nil
@@ -172,9 +172,9 @@ func tellLeft(e *env, left []backup.Left, dataDir string) {
 		return
 	}
 	w := e.out
-	fmt.Fprintln(w, "It only names these, which its apps may need:")
+	fmt.Fprintln(w, "It does not contain these images and stacks, which its apps may need:")
 	if slices.ContainsFunc(left, func(l backup.Left) bool { return l.Kind == "volume" }) {
-		fmt.Fprintln(w, "What has lost its volume does not start: delete it and make it again.")
+		fmt.Fprintln(w, "Instances without their volume do not start: delete and recreate them.")
 	}
 	for _, l := range left {
 		fmt.Fprintf(w, "  %s %s", l.Kind, l.Name)
@@ -182,7 +182,7 @@ func tellLeft(e *env, left []backup.Left, dataDir string) {
 		case l.Kind == "volume":
 			fmt.Fprintf(w, " (%s)", l.Origin)
 		case l.Origin != "":
-			fmt.Fprintf(w, " (made of %s)", l.Origin)
+			fmt.Fprintf(w, " (made from %s)", l.Origin)
 		}
 		fmt.Fprintln(w)
 		if dataDir == "" {

@@ -81,7 +81,7 @@ func TestABackupBringsEveryAppBack(t *testing.T) {
 		out, err := exec.Command(binary, "restore", "--data-dir", e.dir, file).CombinedOutput()
 		return string(out), err
 	}
-	if out, err := restore(); err != nil || !strings.Contains(out, "Its apps start with the daemon") {
+	if out, err := restore(); err != nil || !strings.Contains(out, "Start the daemon and its apps with") {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if out, err := restore(); err == nil || !strings.Contains(out, "is not empty") {
@@ -148,7 +148,7 @@ func (d *daemon) backUpUnderLoad(file string) {
 	if out, err := d.run("verify", file); err != nil || !strings.Contains(out, "is sound") {
 		d.t.Fatalf("%v\n%s", err, out)
 	}
-	if out, err := d.run("backup", "--data-dir", d.dir, file); err == nil || !strings.Contains(out, "exists already") {
+	if out, err := d.run("backup", "--data-dir", d.dir, file); err == nil || !strings.Contains(out, "already exists") {
 		d.t.Errorf("over another backup: got %v\n%s", err, out)
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 {

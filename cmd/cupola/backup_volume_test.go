@@ -49,7 +49,7 @@ func TestABackupHasVolumes(t *testing.T) {
 	e.keepsItsShape(d, v)
 
 	without := filepath.Join(t.TempDir(), "without.backup")
-	if out, err := d.run("backup", "--without-volumes", "--data-dir", d.dir, without); err != nil || !strings.Contains(out, "Not in it: the volumes") {
+	if out, err := d.run("backup", "--without-volumes", "--data-dir", d.dir, without); err != nil || !strings.Contains(out, "does not contain the volumes") {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if out, err := d.run("verify", without); err != nil || !strings.Contains(out, "  volume "+v+" (of a service instance of files)") {

@@ -14,32 +14,32 @@ import (
 
 type boshCmd struct {
 	Deploy      boshDeployCmd      `cmd:"" help:"Deploy a manifest on this machine, or to a Kubernetes cluster."`
-	Render      boshRenderCmd      `cmd:"" help:"Write a manifest's deployment as Kubernetes objects."`
-	Diff        boshDiffCmd        `cmd:"" help:"Show what a deploy would change; exit with 2 when there is something."`
+	Render      boshRenderCmd      `cmd:"" help:"Print a manifest's deployment as Kubernetes objects."`
+	Diff        boshDiffCmd        `cmd:"" help:"Show what a deploy would change; exit with 2 if there are changes."`
 	List        boshListCmd        `cmd:"" aliases:"ls" help:"List the deployments."`
-	Inspect     boshInspectCmd     `cmd:"" aliases:"manifest" help:"Print the manifest of a deployment."`
-	Instances   boshInstancesCmd   `cmd:"" aliases:"is" help:"List the instances of a deployment: what runs, and where."`
-	Logs        boshLogsCmd        `cmd:"" help:"Show what the processes and scripts of a deployment write."`
+	Inspect     boshInspectCmd     `cmd:"" aliases:"manifest" help:"Print a deployment's manifest."`
+	Instances   boshInstancesCmd   `cmd:"" aliases:"is" help:"List a deployment's instances: state, AZ and address."`
+	Logs        boshLogsCmd        `cmd:"" help:"Show the logs of a deployment's processes and scripts."`
 	RunErrand   boshErrandCmd      `cmd:"" help:"Run an errand."`
 	Start       boshStartCmd       `cmd:"" help:"Start instances."`
-	Stop        boshStopCmd        `cmd:"" help:"Stop instances, until they are started again."`
-	Restart     boshRestartCmd     `cmd:"" help:"Stop instances and start them again."`
-	Recreate    boshRecreateCmd    `cmd:"" help:"Make instances anew; persistent disks stay."`
-	Variables   boshVariablesCmd   `cmd:"" help:"List the variables of a deployment, without their values."`
-	Delete      boshDeleteCmd      `cmd:"" aliases:"rm" help:"Delete a deployment; persistent disks stay unless told otherwise."`
-	Task        boshTaskCmd        `cmd:"" help:"Show a task, and follow it if it has not ended."`
-	Tasks       boshTasksCmd       `cmd:"" help:"List the last tasks."`
-	CancelTask  boshCancelCmd      `cmd:"" help:"End a task; what it was changing stays as it is until the next one."`
+	Stop        boshStopCmd        `cmd:"" help:"Stop instances; they stay stopped until 'start'."`
+	Restart     boshRestartCmd     `cmd:"" help:"Restart instances."`
+	Recreate    boshRecreateCmd    `cmd:"" help:"Recreate instances; persistent disks stay."`
+	Variables   boshVariablesCmd   `cmd:"" help:"List a deployment's variables, without their values."`
+	Delete      boshDeleteCmd      `cmd:"" aliases:"rm" help:"Delete a deployment; persistent disks stay by default."`
+	Task        boshTaskCmd        `cmd:"" help:"Show a task, and follow it while it runs."`
+	Tasks       boshTasksCmd       `cmd:"" help:"List recent tasks."`
+	CancelTask  boshCancelCmd      `cmd:"" help:"Cancel a task; instances stay as they are until the next task."`
 	Disks       boshDisksCmd       `cmd:"" help:"List the persistent disks."`
-	DeleteDisk  boshDeleteDiskCmd  `cmd:"" help:"Delete a persistent disk that is no instance's."`
-	Lint        boshLintCmd        `cmd:"" help:"Tell all that is wrong with a manifest. Needs no daemon."`
-	Interpolate boshInterpolateCmd `cmd:"" aliases:"int" help:"Print a manifest with its ops and variables in it. Needs no daemon."`
+	DeleteDisk  boshDeleteDiskCmd  `cmd:"" help:"Delete an orphaned persistent disk."`
+	Lint        boshLintCmd        `cmd:"" help:"Report all errors in a manifest. Needs no daemon."`
+	Interpolate boshInterpolateCmd `cmd:"" aliases:"int" help:"Print a manifest with ops files and variables applied. Needs no daemon."`
 }
 
 type boshLintCmd struct {
 	sourceFlags
-	Lenient bool `help:"Only warn of what BOSH itself would deploy."`
-	Strict  bool `help:"Refuse unknown keys, and tell of keys without effect when they are empty too."`
+	Lenient bool `help:"Report faults that BOSH accepts as warnings."`
+	Strict  bool `help:"Reject unknown keys, and report ignored keys even if they are empty."`
 	JSON    bool `help:"Print JSON." name:"json"`
 }
 
@@ -91,9 +91,9 @@ func writeFindings(e *env, name string, found manifest.Findings) error {
 
 type boshInterpolateCmd struct {
 	sourceFlags
-	Path          string `help:"Print only what a path of ops files leads to; text as it is." placeholder:"PATH"`
+	Path          string `help:"Print only the value at this ops-file path; a string is printed without quotes." placeholder:"PATH"`
 	VarErrs       bool   `help:"Fail if a variable has no value."`
-	VarErrsUnused bool   `help:"Fail if a value is of no variable."`
+	VarErrsUnused bool   `help:"Fail if a value's variable is not used."`
 }
 
 // Run prints the manifest.

@@ -12,11 +12,11 @@ import (
 type boshDeployCmd struct {
 	apiFlags
 	sourceFlags
-	DryRun   bool     `help:"Only tell what is wrong, and what would change."`
-	Lenient  bool     `help:"Only warn of what BOSH itself would deploy."`
-	Recreate bool     `help:"Make all instances anew, also those that stay what they are."`
-	Rotate   []string `help:"Make these variables anew." placeholder:"NAME"`
-	To       string   `help:"What runs it: this machine, or a Kubernetes cluster." enum:"here,kubernetes" default:"here"`
+	DryRun   bool     `help:"Only report errors and what would change."`
+	Lenient  bool     `help:"Report faults that BOSH accepts as warnings."`
+	Recreate bool     `help:"Recreate all instances, even unchanged ones."`
+	Rotate   []string `help:"Regenerate these variables." placeholder:"NAME"`
+	To       string   `help:"Where to deploy: here, or to a Kubernetes cluster." enum:"here,kubernetes" default:"here"`
 	clusterFlags
 }
 

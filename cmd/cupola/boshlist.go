@@ -74,7 +74,7 @@ func (c *boshInspectCmd) Run(e *env) error {
 
 type boshInstancesCmd struct {
 	boshOne
-	Processes bool `help:"List the processes of each, too." short:"p"`
+	Processes bool `help:"List each instance's processes, too." short:"p"`
 	JSON      bool `help:"Print JSON." name:"json"`
 }
 
@@ -211,7 +211,7 @@ func (c *boshDisksCmd) Run(e *env) error {
 
 type boshLogsCmd struct {
 	boshOne
-	Follow bool `help:"Go on as lines come." short:"f"`
+	Follow bool `help:"Follow the log." short:"f"`
 }
 
 // Run shows what the processes and scripts of a deployment have written of late.

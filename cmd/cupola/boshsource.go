@@ -14,12 +14,12 @@ import (
 
 // sourceFlags are what a BOSH deployment is made of, by the bosh CLI's flags.
 type sourceFlags struct {
-	Manifest string   `help:"The deployment's manifest; - is what comes in." short:"f" required:"" placeholder:"FILE"`
-	Ops      []string `help:"Change the manifest by an ops file; may be repeated." short:"o" sep:"none" placeholder:"FILE"`
-	Var      []string `help:"Give a variable a value, which is YAML; may be repeated." short:"v" sep:"none" placeholder:"NAME=VALUE"`
-	VarFile  []string `help:"Give a variable a file's text as its value; may be repeated." sep:"none" placeholder:"NAME=FILE"`
-	VarsFile []string `help:"Give variables the values of a YAML file; may be repeated." short:"l" sep:"none" placeholder:"FILE"`
-	VarsEnv  []string `help:"Give variables the values of the environment's PREFIX_name; may be repeated." sep:"none" placeholder:"PREFIX"`
+	Manifest string   `help:"The deployment's manifest; - reads standard input." short:"f" required:"" placeholder:"FILE"`
+	Ops      []string `help:"Apply an ops file; may be repeated." short:"o" sep:"none" placeholder:"FILE"`
+	Var      []string `help:"Set a variable to a YAML value; may be repeated." short:"v" sep:"none" placeholder:"NAME=VALUE"`
+	VarFile  []string `help:"Set a variable to a file's content; may be repeated." sep:"none" placeholder:"NAME=FILE"`
+	VarsFile []string `help:"Load variables from a YAML file; may be repeated." short:"l" sep:"none" placeholder:"FILE"`
+	VarsEnv  []string `help:"Load variables from environment variables PREFIX_name; may be repeated." sep:"none" placeholder:"PREFIX"`
 }
 
 // source reads all that the flags name.

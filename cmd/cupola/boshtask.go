@@ -68,7 +68,7 @@ func followTask(e *env, api *client, t boshTask) error {
 		}
 	}
 	if t.State == "error" && failed != "" && failed == t.Result {
-		return fmt.Errorf("task %d ended with error: it stands above", t.ID)
+		return fmt.Errorf("task %d failed: see the error above", t.ID)
 	}
 	if t.State != "done" {
 		return fmt.Errorf("task %d ended with %s: %s", t.ID, t.State, strings.TrimSpace(t.Result))
@@ -145,7 +145,7 @@ func (c *boshCancelCmd) Run(e *env) error {
 	if err := api.call(e.ctx, "DELETE", fmt.Sprintf("/v1/deployment_tasks/%d", c.ID), nil, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.out, "Task %d is told to end.\n", c.ID)
+	_, err = fmt.Fprintf(e.out, "Cancelling task %d.\n", c.ID)
 	return err
 }
 
@@ -192,7 +192,7 @@ func ask(e *env, flags *apiFlags, deployment string, what doc) error {
 type boshInstancesFlags struct {
 	apiFlags
 	Deployment string `arg:"" help:"The deployment."`
-	Instance   string `arg:"" optional:"" help:"A group, or an instance like nats/0; all when not given." placeholder:"GROUP[/INDEX]"`
+	Instance   string `arg:"" optional:"" help:"An instance group, or an instance like nats/0; all by default." placeholder:"GROUP[/INDEX]"`
 }
 
 func (f *boshInstancesFlags) ask(e *env, kind string) error {
@@ -203,7 +203,7 @@ func (f *boshInstancesFlags) ask(e *env, kind string) error {
 		if one {
 			n, err := strconv.Atoi(index)
 			if err != nil || n < 0 {
-				return fmt.Errorf("%s is no instance: give a group, or an instance like %s/0", f.Instance, group)
+				return fmt.Errorf("invalid instance %q: give an instance group, or an instance like %s/0", f.Instance, group)
 			}
 			what["index"] = n
 		}
@@ -232,8 +232,8 @@ type boshErrandCmd struct {
 	apiFlags
 	Deployment  string `arg:"" help:"The deployment."`
 	Errand      string `arg:"" help:"The errand's instance group."`
-	WhenChanged bool   `help:"Not if it ran well as it is."`
-	KeepAlive   bool   `help:"Keep what it leaves on its ephemeral disk for its next run."`
+	WhenChanged bool   `help:"Skip it if it succeeded and nothing has changed since."`
+	KeepAlive   bool   `help:"Keep its ephemeral disk for the next run."`
 }
 
 // Run runs an errand.

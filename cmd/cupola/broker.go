@@ -9,15 +9,15 @@ import (
 )
 
 type brokerCmd struct {
-	Prepare brokerPrepareCmd `cmd:"" help:"Make the stack that the built-in service broker's databases run on."`
-	Status  brokerStatusCmd  `cmd:"" help:"Tell what the built-in service broker has."`
+	Prepare brokerPrepareCmd `cmd:"" help:"Build the stack for the built-in service broker's databases."`
+	Status  brokerStatusCmd  `cmd:"" help:"Show the built-in service broker's status."`
 }
 
 type brokerPrepareCmd struct {
 	daemonFlags
-	Suite  string `help:"Build it from this distribution's packages: debian12, debian13, jammy or noble." default:"debian12"`
-	Mirror string `help:"The archive's URL; the one of this machine's apt sources when not given." placeholder:"URL"`
-	Lock   string `help:"Build exactly what this lock file of a stack says." type:"existingfile" placeholder:"FILE"`
+	Suite  string `help:"The distribution to build it from: debian12, debian13, jammy or noble." default:"debian12"`
+	Mirror string `help:"URL of the package archive; by default this machine's apt source." placeholder:"URL"`
+	Lock   string `help:"Build exactly the packages of this stack's lock file." type:"existingfile" placeholder:"FILE"`
 }
 
 // Run builds the stack.
@@ -40,7 +40,7 @@ func (c *brokerPrepareCmd) Run(e *env) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(e.out, "Built the stack %s: %s\n  the same again   sudo cupola broker prepare --lock %s\n", info.Name, bytesText(info.Bytes), info.Lock)
+		fmt.Fprintf(e.out, "Built the stack %s: %s\n  rebuild it with   sudo cupola broker prepare --lock %s\n", info.Name, bytesText(info.Bytes), info.Lock)
 		return nil
 	})
 }

@@ -15,9 +15,9 @@ import (
 
 // cellFlags say into which cells the machine is carved, and what those offer.
 type cellFlags struct {
-	Cells             cellList  `help:"Carve the machine into these cells: a YAML list of {name, tags, memory, disk, containers, preloaded_rootfses, rootfs_providers}." placeholder:"YAML" env:"CUPOLA_CELLS"`
-	PreloadedRootFSes preloaded `name:"preloaded-rootfses" help:"The root filesystems that cells have, as YAML: name to stack, path or image, or a list of stacks. All stacks when not given." placeholder:"YAML" env:"CUPOLA_PRELOADED_ROOTFSES"`
-	RootFSProviders   []string  `name:"rootfs-providers" help:"What cells may fetch further root filesystems from: docker, oci; both when not given." placeholder:"SCHEME" env:"CUPOLA_ROOTFS_PROVIDERS"`
+	Cells             cellList  `help:"Divide the machine into cells: a YAML list of {name, tags, memory, disk, containers, preloaded_rootfses, rootfs_providers}." placeholder:"YAML" env:"CUPOLA_CELLS"`
+	PreloadedRootFSes preloaded `name:"preloaded-rootfses" help:"Root filesystems of cells, as YAML: a map of names to stacks, paths or images, or a list of stacks; by default all stacks." placeholder:"YAML" env:"CUPOLA_PRELOADED_ROOTFSES"`
+	RootFSProviders   []string  `name:"rootfs-providers" help:"Providers of further root filesystems: docker, oci; by default both." placeholder:"SCHEME" env:"CUPOLA_ROOTFS_PROVIDERS"`
 }
 
 func (f cellFlags) apply(c *server.Config) {
@@ -75,7 +75,7 @@ type megabytes int
 func (m *megabytes) UnmarshalYAML(n *yaml.Node) error {
 	bytes, ok := manifest.ParseSize(n.Value)
 	if !ok || bytes < 1<<20 || bytes > 1<<60 {
-		return fmt.Errorf("line %d: %q is no size of 1M or more: write it like 512M or 4G", n.Line, n.Value)
+		return fmt.Errorf("line %d: invalid size %q: give 1M or more, like 512M or 4G", n.Line, n.Value)
 	}
 	*m = megabytes(bytes >> 20)
 	return nil

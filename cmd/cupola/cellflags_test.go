@@ -59,8 +59,8 @@ cells:
 
 func TestBadCells(t *testing.T) {
 	for text, want := range map[string]string{
-		"cells: [{name: a, memory: 512}]":      `"512" is no size of 1M or more: write it like 512M or 4G`,
-		"cells: [{name: a, memory: lots}]":     `"lots" is no size of 1M or more: write it like 512M or 4G`,
+		"cells: [{name: a, memory: 512}]":      `invalid size "512": give 1M or more, like 512M or 4G`,
+		"cells: [{name: a, memory: lots}]":     `invalid size "lots": give 1M or more, like 512M or 4G`,
 		"cells: [{name: a, colour: red}]":      "field colour not found",
 		"cells: {name: a}":                     "cannot unmarshal",
 		"cells: [{name: a, tags: {a: b}}]":     "cannot unmarshal",

@@ -91,7 +91,7 @@ func TestConstraintsLandOnTheirCells(t *testing.T) {
 	if out, err := d.run("placement-pools", "create", "pool", "--require", "none"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if out, err := d.run("placement-pools", "assign", "pool", "cupola", "dev"); err != nil || !strings.Contains(out, "cupola/dev now has the placement pool pool.") {
+	if out, err := d.run("placement-pools", "assign", "pool", "cupola", "dev"); err != nil || !strings.Contains(out, "Assigned placement pool pool to cupola/dev.") {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, test := range []struct{ require, disallow, cells, err string }{

@@ -21,9 +21,9 @@ import (
 // apiFlags say where a daemon's API is, and who calls it.
 type apiFlags struct {
 	daemonFlags
-	API      string `help:"The daemon's API; that of the daemon of --data-dir when not given." env:"CUPOLA_API" placeholder:"URL"`
-	User     string `help:"Whom to log in as." default:"admin" env:"CUPOLA_USER"`
-	Password string `help:"The user's password; the admin's is read from the data directory when not given." env:"CUPOLA_PASSWORD"`
+	API      string `help:"The daemon's API URL; by default that of the daemon of --data-dir." env:"CUPOLA_API" placeholder:"URL"`
+	User     string `help:"The user to log in as." default:"admin" env:"CUPOLA_USER"`
+	Password string `help:"The user's password; by default the admin password in the data directory." env:"CUPOLA_PASSWORD"`
 }
 
 // usualAPI is where a daemon is that nobody has told otherwise.
@@ -48,7 +48,7 @@ func (f *apiFlags) login(ctx context.Context) (*client, error) {
 func (f *apiFlags) address() (string, error) {
 	if f.API != "" {
 		if u, err := url.Parse(f.API); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return "", fmt.Errorf("--api %s is no URL: write it like %s", f.API, usualAPI)
+			return "", fmt.Errorf("invalid --api %q: give a URL like %s", f.API, usualAPI)
 		}
 		return f.API, nil
 	}
@@ -62,7 +62,7 @@ func (f *apiFlags) address() (string, error) {
 	case errors.Is(err, fs.ErrNotExist) && f.DataDir == server.DefaultDataDir:
 		return usualAPI, nil // one of another machine, or of another data directory
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("no daemon has run on %s: start one with 'sudo cupola serve --data-dir %s', or name its API with --api", f.DataDir, f.DataDir)
+		return "", fmt.Errorf("%s has no daemon yet: start one with 'sudo cupola serve --data-dir %s', or give its API URL with --api", f.DataDir, f.DataDir)
 	}
 	return api, err
 }
@@ -70,14 +70,14 @@ func (f *apiFlags) address() (string, error) {
 // adminPassword reads the password off the data directory, which root alone may.
 func (f *apiFlags) adminPassword() (string, error) {
 	if f.User != "admin" {
-		return "", fmt.Errorf("no password of %s: give --password or CUPOLA_PASSWORD", f.User)
+		return "", fmt.Errorf("no password for %s: give --password or CUPOLA_PASSWORD", f.User)
 	}
 	password, err := server.AdminPassword(f.DataDir)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return "", errors.New("no password: give --password or CUPOLA_PASSWORD, or run it with sudo, since only root may read the admin's")
+		return "", errors.New("no password: give --password or CUPOLA_PASSWORD, or run with sudo (only root may read the admin password)")
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("no password: no daemon has run on %s; start one with 'sudo cupola serve', name its directory with --data-dir, or give --password", f.DataDir)
+		return "", fmt.Errorf("no password: %s has no daemon yet; start one with 'sudo cupola serve', or give --data-dir or --password", f.DataDir)
 	}
 	return password, err
 }
@@ -187,12 +187,12 @@ func (c *client) send(req *http.Request) (*http.Response, error) {
 type unreached struct{ error }
 
 func (c *client) stranger() error {
-	return unreached{fmt.Errorf("what answers at %s is not cupola's API: name that with --api", c.api)}
+	return unreached{fmt.Errorf("%s is not cupola's API: give its URL with --api", c.api)}
 }
 
 func (c *client) unreached(err error) error {
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return unreached{fmt.Errorf("nobody answers at %s: start a daemon with 'sudo cupola serve', or name its API with --api", c.api)}
+		return unreached{fmt.Errorf("nothing listens at %s: start a daemon with 'sudo cupola serve', or give its API URL with --api", c.api)}
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return unreached{fmt.Errorf("this machine does not trust the certificate of %s: trust the daemon's CA with SSL_CERT_FILE=<data-dir>/ca.pem", c.api)}

@@ -32,14 +32,14 @@ func TestLogInFails(t *testing.T) {
 		flags apiFlags
 		want  string
 	}{
-		{apiFlags{API: gone.URL, User: "admin", Password: "p"}, "nobody answers at " + gone.URL + ": start a daemon with 'sudo cupola serve', or name its API with --api"},
-		{apiFlags{API: stranger.URL, User: "admin", Password: "p"}, "what answers at " + stranger.URL + " is not cupola's API: name that with --api"},
+		{apiFlags{API: gone.URL, User: "admin", Password: "p"}, "nothing listens at " + gone.URL + ": start a daemon with 'sudo cupola serve', or give its API URL with --api"},
+		{apiFlags{API: stranger.URL, User: "admin", Password: "p"}, stranger.URL + " is not cupola's API: give its URL with --api"},
 		{apiFlags{API: secure.URL, User: "admin", Password: "p"}, "this machine does not trust the certificate of " + secure.URL + ": trust the daemon's CA with SSL_CERT_FILE=<data-dir>/ca.pem"},
 		{apiFlags{API: refusing.URL, User: "joe", Password: "p"}, "log in as joe at " + refusing.URL + ": Bad credentials"},
-		{apiFlags{API: "localhost:8080", User: "admin", Password: "p"}, "--api localhost:8080 is no URL: write it like http://localhost:8080"},
-		{apiFlags{API: gone.URL, User: "joe"}, "no password of joe: give --password or CUPOLA_PASSWORD"},
-		{apiFlags{API: gone.URL, User: "admin", daemonFlags: nowhere}, "no password: no daemon has run on " + nowhere.DataDir + "; start one with 'sudo cupola serve', name its directory with --data-dir, or give --password"},
-		{apiFlags{User: "admin", Password: "p", daemonFlags: nowhere}, "no daemon has run on " + nowhere.DataDir + ": start one with 'sudo cupola serve --data-dir " + nowhere.DataDir + "', or name its API with --api"},
+		{apiFlags{API: "localhost:8080", User: "admin", Password: "p"}, `invalid --api "localhost:8080": give a URL like http://localhost:8080`},
+		{apiFlags{API: gone.URL, User: "joe"}, "no password for joe: give --password or CUPOLA_PASSWORD"},
+		{apiFlags{API: gone.URL, User: "admin", daemonFlags: nowhere}, "no password: " + nowhere.DataDir + " has no daemon yet; start one with 'sudo cupola serve', or give --data-dir or --password"},
+		{apiFlags{User: "admin", Password: "p", daemonFlags: nowhere}, nowhere.DataDir + " has no daemon yet: start one with 'sudo cupola serve --data-dir " + nowhere.DataDir + "', or give its API URL with --api"},
 	} {
 		_, err := c.flags.login(context.Background())
 		if err == nil || err.Error() != c.want {

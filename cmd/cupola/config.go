@@ -28,7 +28,7 @@ func (y *yamlResolver) Validate(app *kong.Application) error {
 	collect(app.Node, known)
 	for k := range y.values {
 		if !known[strings.ReplaceAll(k, "_", "-")] {
-			return fmt.Errorf("the configuration file has the key %q, which is no flag of cupola serve", k)
+			return fmt.Errorf("unknown key %q in the configuration file: give flags of 'cupola serve'", k)
 		}
 	}
 	return nil

@@ -20,8 +20,8 @@ import (
 )
 
 type demoCmd struct {
-	Once bool   `help:"End when the page was served, and leave nothing behind."`
-	HTTP string `help:"Listen here." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
+	Once bool   `help:"Stop and clean up once the page was served."`
+	HTTP string `help:"Address of the API and of apps." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
 }
 
 // Run runs a daemon on a directory of its own, pushes the sample app to it
@@ -51,14 +51,14 @@ func (d *demoCmd) Run(e *env) (err error) {
 		fmt.Fprintf(e.out, "cupola started in %.1f s, on the stack %s\n\n", time.Since(started).Seconds(), r.Stack)
 		err = d.show(ctx, e, r)
 		if err == nil && !d.Once {
-			fmt.Fprintf(e.out, "\nIt stays up until Ctrl-C. Try your own, in another terminal:\n  cf login -a %s -u admin -p %s\n  cf push\n", apiURL(r), r.AdminPassword)
+			fmt.Fprintf(e.out, "\nRunning until Ctrl-C. In another terminal, push your own app:\n  cf login -a %s -u admin -p %s\n  cf push\n", apiURL(r), r.AdminPassword)
 			<-ctx.Done()
 		}
 	}
 	stop()
 	err = errors.Join(err, <-ended)
 	if err != nil && e.ctx.Err() == nil {
-		return fmt.Errorf("%w\n  to see what this machine lacks: sudo cupola doctor", err)
+		return fmt.Errorf("%w\n  to check this machine: sudo cupola doctor", err)
 	}
 	return err
 }
@@ -81,16 +81,16 @@ func endPatiently(e *env, dir string) (over func()) {
 		if !next() {
 			return
 		}
-		fmt.Fprintln(e.out, "\nCleaning up: the app ends, and what it had of the machine goes …")
+		fmt.Fprintln(e.out, "\nCleaning up …")
 		if next() {
-			fmt.Fprintf(e.out, "\n%s\n", e.called("Still cleaning up. Interrupt it once more to leave the rest to\n  "+demoMend(dir)))
+			fmt.Fprintf(e.out, "\n%s\n", e.called("Still cleaning up. Interrupt again to stop now, and clean up later with\n  "+demoCleanup(dir)))
 		}
 	}()
 	return func() { close(done) }
 }
 
-// demoMend is what takes a demo away that could not do so itself.
-func demoMend(dir string) string {
+// demoCleanup returns the command that removes a demo that could not clean up.
+func demoCleanup(dir string) string {
 	return fmt.Sprintf("sudo cupola cleanup --data-dir %[1]s && sudo rm -r %[1]s", dir)
 }
 
@@ -100,7 +100,7 @@ func removeDemo(e *env, dir string, failed error) error {
 	if _, err := os.Stat(filepath.Join(dir, "lock")); failed != nil && err == nil {
 		err := server.Cleanup(context.WithoutCancel(e.ctx), server.Config{DataDir: dir, Log: e.log})
 		if err != nil {
-			return fmt.Errorf("%w\n%w\n  to clean up: %s", failed, err, demoMend(dir))
+			return fmt.Errorf("%w\n%w\n  to clean up: %s", failed, err, demoCleanup(dir))
 		}
 	}
 	return errors.Join(failed, os.RemoveAll(dir))

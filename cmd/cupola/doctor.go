@@ -18,8 +18,8 @@ type doctorCmd struct {
 	daemonFlags
 	HTTP   string `help:"The address of 'cupola serve --http'." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
 	HTTPS  string `help:"The address of 'cupola serve --https'." default:"127.0.0.1:8443" env:"CUPOLA_HTTPS" placeholder:"ADDR"`
-	Domain string `help:"The domain of apps." default:"localhost" env:"CUPOLA_DOMAIN"`
-	Leaks  bool   `help:"List instead what cupola left behind in the kernel or on disk, and belongs to nothing."`
+	Domain string `help:"Domain of apps." default:"localhost" env:"CUPOLA_DOMAIN"`
+	Leaks  bool   `help:"List leaked mounts, links, cgroups, processes and directories of stopped daemons instead."`
 	JSON   bool   `help:"Print JSON." name:"json"`
 }
 
@@ -49,7 +49,7 @@ func (d *doctorCmd) Run(e *env) error {
 
 func (d *doctorCmd) leaks(e *env, c server.Config) error {
 	if os.Geteuid() != 0 {
-		return errors.New("only root sees what is in the kernel: run it with sudo")
+		return errors.New("finding leaks requires root: run it with sudo")
 	}
 	leaks, err := server.Leaks(e.ctx, c)
 	if err != nil {
@@ -86,7 +86,7 @@ func writeLeaks(w io.Writer, leaks []doctor.Leak) {
 	for _, l := range leaks {
 		fmt.Fprintf(w, "%s\n    %s\n", l, l.Mend)
 	}
-	fmt.Fprintf(w, "\n%d leaked; the command below each takes it away\n", len(leaks))
+	fmt.Fprintf(w, "\n%d leaked; the command below each removes it\n", len(leaks))
 }
 
 // look is how output should look. The zero value is plain.
@@ -113,8 +113,8 @@ func width(e *env) int {
 	return columns
 }
 
-// writeResults writes a line for each result, what mends it below, and a line
-// that counts them. Commands are not wrapped: they are there to be copied.
+// writeResults writes a line for each result, its fix below, and a summary.
+// Commands are not wrapped, so that users can copy them.
 func writeResults(w io.Writer, results []doctor.Result, l look) {
 	names := 0
 	for _, r := range results {

@@ -105,7 +105,7 @@ func TestLeaksOutput(t *testing.T) {
 link cup3
     sudo ip link delete cup3
 
-1 leaked; the command below each takes it away
+1 leaked; the command below each removes it
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("leaks (-want +got):\n%s", diff)

@@ -39,12 +39,12 @@ const firstConfig = `# Flags of cupola serve, by their names: see 'cupola serve 
 
 type installCmd struct {
 	daemonFlags
-	HTTP    string `help:"Listen here for API and apps." default:"127.0.0.1:8080" placeholder:"ADDR"`
-	HTTPS   string `help:"Listen here with TLS; 'off' for not at all." default:"127.0.0.1:8443" placeholder:"ADDR"`
-	SSH     string `name:"ssh" help:"Listen here for 'cf ssh'; 'off' for not at all." default:"127.0.0.1:2222" placeholder:"ADDR"`
-	TCP     string `name:"tcp" help:"Listen here for TCP routes, as 'cupola serve --tcp' says; as the configuration file says when not given." placeholder:"ADDR"`
-	Root    string `help:"Install below this directory, and start nothing: for images of machines and for packages." placeholder:"DIR"`
-	NoStart bool   `help:"Start nothing."`
+	HTTP    string `help:"Address of the API and of apps' HTTP routes." default:"127.0.0.1:8080" placeholder:"ADDR"`
+	HTTPS   string `help:"Address of the same with TLS; 'off' disables it." default:"127.0.0.1:8443" placeholder:"ADDR"`
+	SSH     string `name:"ssh" help:"Address of 'cf ssh'; 'off' disables it." default:"127.0.0.1:2222" placeholder:"ADDR"`
+	TCP     string `name:"tcp" help:"Address and ports of TCP routes, as in 'cupola serve --tcp'; by default as in the configuration file." placeholder:"ADDR"`
+	Root    string `help:"Install below this directory without starting anything, to build packages and machine images." placeholder:"DIR"`
+	NoStart bool   `help:"Do not start the service."`
 }
 
 // Run installs cupola as a service of systemd's. Once more, it brings what is
@@ -74,17 +74,17 @@ func (c *installCmd) Run(e *env) error {
 		fmt.Fprintf(e.out, "  wrote      %s\n", name)
 	}
 	if c.Root != "" || c.NoStart {
-		fmt.Fprintln(e.out, "Installed, and not started.")
+		fmt.Fprintln(e.out, "Installed, not started.")
 		return nil
 	}
 	if !systemdRuns() {
-		fmt.Fprintf(e.out, "Installed. systemd does not run here: nothing was started. Without it:\n  cupola serve --data-dir %s\n", dir)
+		fmt.Fprintf(e.out, "Installed, not started: systemd does not run here. Start the daemon with:\n  cupola serve --data-dir %s\n", dir)
 		return nil
 	}
 	if err := i.start(e.ctx, service); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.out, "Installed, and running: journalctl -u %s tells its log.\n", strings.TrimSuffix(systemd.ServiceUnit, ".service"))
+	fmt.Fprintf(e.out, "Installed and running. Show its log with: journalctl -u %s\n", strings.TrimSuffix(systemd.ServiceUnit, ".service"))
 	return nil
 }
 
@@ -226,7 +226,7 @@ func systemctl(ctx context.Context, args ...string) error {
 
 type uninstallCmd struct {
 	Purge bool   `help:"Remove the data directory and the configuration, too."`
-	Root  string `help:"What was installed below this directory." placeholder:"DIR"`
+	Root  string `help:"Remove what was installed below this directory." placeholder:"DIR"`
 }
 
 // Run takes away what install brought, and ends the apps. Where nothing is
@@ -254,7 +254,7 @@ func (c *uninstallCmd) Run(e *env) error {
 	case dir == "":
 		fmt.Fprintln(e.out, "Nothing is installed.")
 	case !c.Purge:
-		fmt.Fprintf(e.out, "Uninstalled. %s stays, with all apps in it; 'cupola uninstall --purge' would have removed it.\n", dir)
+		fmt.Fprintf(e.out, "Uninstalled. %s stays, with all apps; 'cupola uninstall --purge' removes it, too.\n", dir)
 	default:
 		if err := os.RemoveAll(i.path(dir)); err != nil {
 			return err

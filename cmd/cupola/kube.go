@@ -20,11 +20,11 @@ import (
 
 // kubeFlags say how a deployment is written for Kubernetes.
 type kubeFlags struct {
-	Namespace     string            `help:"The namespace of the objects; none leaves it to whoever applies them." short:"n" placeholder:"NAME"`
-	StsVersion    int               `help:"The number in the names of StatefulSets: another one makes pods beside those that are there." default:"1" placeholder:"N"`
-	ZoneLabel     string            `help:"The label by which nodes tell their zone." default:"${zoneLabel}" placeholder:"LABEL"`
-	Zone          map[string]string `help:"The zone of an AZ, where it has another name." placeholder:"AZ=ZONE"`
-	UlimitWrapper bool              `help:"Run processes with limits on open files or core files through a shell that sets them."`
+	Namespace     string            `help:"Namespace of the objects; by default they have none." short:"n" placeholder:"NAME"`
+	StsVersion    int               `help:"Number in the names of StatefulSets; another number creates new pods beside the existing ones." default:"1" placeholder:"N"`
+	ZoneLabel     string            `help:"Label of nodes that names their zone." default:"${zoneLabel}" placeholder:"LABEL"`
+	Zone          map[string]string `help:"Zone of an AZ, if their names differ." placeholder:"AZ=ZONE"`
+	UlimitWrapper bool              `help:"Set limits on open files and core files by running processes through a shell."`
 }
 
 func (f *kubeFlags) options() kube.Options {
@@ -35,11 +35,11 @@ type boshRenderCmd struct {
 	apiFlags
 	sourceFlags
 	kubeFlags
-	To          string `help:"What to write." enum:"kubernetes" default:"kubernetes"`
-	Output      string `help:"Where to: a file, a directory for a file of each object, or - for standard output." default:"-" placeholder:"PATH"`
+	To          string `help:"The output format." enum:"kubernetes" default:"kubernetes"`
+	Output      string `help:"Where to write: a file, a directory (one file per object), or - for standard output." default:"-" placeholder:"PATH"`
 	Phase       string `help:"How far an update goes: to its canaries, or to all instances." enum:"canary,full" default:"full"`
-	WithSecrets bool   `help:"Write the values of Secrets too."`
-	Lenient     bool   `help:"Only warn of what BOSH itself would deploy, and of what Kubernetes cannot do."`
+	WithSecrets bool   `help:"Include the values of Secrets."`
+	Lenient     bool   `help:"Report faults that BOSH accepts, and what Kubernetes cannot do, as warnings."`
 }
 
 // Run writes the objects of a manifest. What was written to the same place
@@ -186,7 +186,7 @@ func knownAt(place string) (map[string]kube.Version, error) {
 		}
 		objects, err := kube.Read(bytes.NewReader(text))
 		if err != nil {
-			return nil, fmt.Errorf("%s is in the way: %w", name, err)
+			return nil, fmt.Errorf("cannot replace %s: %w", name, err)
 		}
 		all = append(all, objects...)
 	}

@@ -14,21 +14,21 @@ import (
 )
 
 type appCmd struct {
-	Render appRenderCmd `cmd:"" help:"Write a pushed app as Kubernetes objects."`
+	Render appRenderCmd `cmd:"" help:"Export a pushed app as Kubernetes objects."`
 }
 
 type appRenderCmd struct {
 	appFlags
-	To          string `help:"What to write." enum:"kubernetes" default:"kubernetes"`
-	Output      string `help:"Where to: a file, a directory for a file of each object, or - for standard output." default:"-" placeholder:"PATH"`
-	Namespace   string `help:"The namespace of the objects; none leaves it to whoever applies them." short:"n" placeholder:"NAME"`
-	WithSecrets bool   `help:"Write the values of Secrets too."`
-	Image       string `help:"The image to run; a docker app's own when not given." placeholder:"REFERENCE" xor:"image"`
+	To          string `help:"The output format." enum:"kubernetes" default:"kubernetes"`
+	Output      string `help:"Where to write: a file, a directory (one file per object), or - for standard output." default:"-" placeholder:"PATH"`
+	Namespace   string `help:"Namespace of the objects; by default they have none." short:"n" placeholder:"NAME"`
+	WithSecrets bool   `help:"Include the values of Secrets."`
+	Image       string `help:"The image to run; by default a docker app's image." placeholder:"REFERENCE" xor:"image"`
 	pushFlags
-	PullSecret   string `help:"The Secret of the namespace with what the cluster needs to pull the image." placeholder:"NAME"`
-	Controller   string `help:"What runs a process: only instances of a statefulset know their index." enum:"deployment,statefulset" default:"deployment"`
+	PullSecret   string `help:"Secret with the cluster's credentials to pull the image." placeholder:"NAME"`
+	Controller   string `help:"Kind of workload for a process; only instances of a statefulset know their index." enum:"deployment,statefulset" default:"deployment"`
 	Gateway      string `help:"Write routes as HTTPRoutes of this Gateway, instead of an Ingress." placeholder:"NAME"`
-	IngressClass string `help:"The Ingress's class; the cluster's default when not given." placeholder:"NAME"`
+	IngressClass string `help:"Class of the Ingress; by default the cluster's." placeholder:"NAME"`
 }
 
 // Run writes the objects of an app.
@@ -98,18 +98,18 @@ func (r *appReader) read(ctx context.Context) error {
 		}
 	}
 	if err := r.call(ctx, "GET", r.path, nil, &app); err != nil {
-		return fmt.Errorf("look at the app: %w", err)
+		return fmt.Errorf("get the app: %w", err)
 	}
 	if app.Relationships.Current.Data == nil {
 		return fmt.Errorf("app %s has no droplet: push it first", r.app.Name)
 	}
 	if err := r.call(ctx, "GET", "/v3/droplets/"+app.Relationships.Current.Data.GUID, nil, &r.droplet); err != nil {
-		return fmt.Errorf("look at the app's droplet: %w", err)
+		return fmt.Errorf("get the app's droplet: %w", err)
 	}
 	own := r.droplet.Image != ""
 	if r.app.Image == "" {
 		if r.app.Image = r.droplet.Image; !own && !r.pushes {
-			return fmt.Errorf("app %s has a droplet, which is no image: name a --registry that the cluster reaches, and one is made and pushed; or name one that is there with --image", r.app.Name)
+			return fmt.Errorf("app %s has a droplet, not an image: give --registry to build and push one to a registry that the cluster can reach, or --image for an existing one", r.app.Name)
 		}
 	}
 	if err := r.environment(ctx); err != nil {
@@ -145,7 +145,7 @@ func (r *appReader) environment(ctx context.Context) error {
 		Application map[string]json.RawMessage `json:"application_env_json"`
 	}
 	if err := r.call(ctx, "GET", r.path+"/env", nil, &env); err != nil {
-		return fmt.Errorf("look at the app's environment: %w", err)
+		return fmt.Errorf("get the app's environment: %w", err)
 	}
 	r.app.Env = map[string]string{}
 	for _, vars := range []map[string]any{env.Running, env.Own} {
@@ -206,7 +206,7 @@ func (r *appReader) processes(ctx context.Context, own bool) error {
 			Readiness           appCheck `json:"readiness_health_check"`
 		}
 		if err := r.call(ctx, "GET", "/v3/processes/"+one.GUID, nil, &p); err != nil {
-			return fmt.Errorf("look at a process: %w", err)
+			return fmt.Errorf("get a process: %w", err)
 		}
 		switch found := r.droplet.ProcessTypes[p.Type]; {
 		case own && p.Command == found: // the image's own, which is no shell's

@@ -14,12 +14,12 @@ import (
 // clusterFlags say which cluster a deployment is brought into, and how.
 type clusterFlags struct {
 	kubeFlags
-	Kubeconfig     string        `help:"How clusters are reached; KUBECONFIG's or ~/.kube/config when not given." placeholder:"FILE"`
-	Context        string        `help:"The kubeconfig's context of the cluster; the current one when not given." placeholder:"NAME"`
-	Phase          string        `help:"How far an update goes: to its canaries alone, to all instances at once, or to canaries and then to all." enum:"canary,full,both" default:"both"`
-	ForceConflicts bool          `help:"Take over fields that others have written."`
-	Prune          bool          `help:"Remove what a deploy before has applied and the manifest has no longer; volumes and variables that were made stay."`
-	Timeout        time.Duration `help:"How long each phase may take until all is ready." default:"15m"`
+	Kubeconfig     string        `help:"The kubeconfig file; by default KUBECONFIG or ~/.kube/config." placeholder:"FILE"`
+	Context        string        `help:"Context in the kubeconfig; by default the current one." placeholder:"NAME"`
+	Phase          string        `help:"How far an update goes: only to its canaries, to all instances at once, or to canaries first and then to all." enum:"canary,full,both" default:"both"`
+	ForceConflicts bool          `help:"Take over fields that other managers own."`
+	Prune          bool          `help:"Delete objects of earlier deploys that are no longer in the manifest; volumes and generated variables stay."`
+	Timeout        time.Duration `help:"Maximum time for each phase to become ready." default:"15m"`
 }
 
 func (f *clusterFlags) open(e *env) (*apply.Cluster, error) {
@@ -32,7 +32,7 @@ func (f *clusterFlags) open(e *env) (*apply.Cluster, error) {
 // and the versions that are there. It applies that, and waits.
 func (c *boshDeployCmd) toKubernetes(e *env) error {
 	if c.Prune && c.Phase == string(kube.Canary) {
-		return errors.New("--prune would remove what instances use that are no canaries: give --phase both or full")
+		return errors.New("--prune with --phase canary would delete objects that other instances still use: give --phase both or full")
 	}
 	cluster, err := c.open(e)
 	if err != nil {

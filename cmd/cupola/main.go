@@ -24,61 +24,61 @@ import (
 // by file too.
 type cli struct {
 	Config kong.ConfigFlag `help:"Read flags from this YAML file; its keys are the flags' names." placeholder:"FILE" env:"CUPOLA_CONFIG"`
-	Debug  bool            `help:"Log what happens inside." env:"CUPOLA_DEBUG"`
+	Debug  bool            `help:"Log debug messages." env:"CUPOLA_DEBUG"`
 
 	Serve       serveCmd       `cmd:"" help:"Run the daemon."`
-	Demo        demoCmd        `cmd:"" help:"Show it: a daemon, an app pushed from source, its page."`
+	Demo        demoCmd        `cmd:"" help:"Start a temporary daemon, push an app from source and show its page."`
 	Push        pushCmd        `cmd:"" help:"Push an app to a running daemon, without the cf CLI."`
-	Doctor      doctorCmd      `cmd:"" help:"Check this machine, and say how to mend what is amiss."`
-	Credentials credentialsCmd `cmd:"" help:"Tell the admin's password."`
+	Doctor      doctorCmd      `cmd:"" help:"Check this machine and suggest fixes."`
+	Credentials credentialsCmd `cmd:"" help:"Print the admin password."`
 	TokenKeys   tokenKeysCmd   `cmd:"" help:"List and rotate the keys that sign users' tokens."`
 	Stack       stackCmd       `cmd:"" help:"List, build, import, pull and remove stacks."`
 
-	Backup  backupCmd  `cmd:"" help:"Write all of a daemon into one file, while it runs or not."`
-	Verify  verifyCmd  `cmd:"" help:"Check a backup to its last byte."`
-	Restore restoreCmd `cmd:"" help:"Make a data directory of a backup."`
-	Broker  brokerCmd  `cmd:"" help:"Prepare and look at the built-in service broker, which 'serve --data-services' turns on."`
+	Backup  backupCmd  `cmd:"" help:"Back up a daemon's data to one file; the daemon may run meanwhile."`
+	Verify  verifyCmd  `cmd:"" help:"Verify every byte of a backup."`
+	Restore restoreCmd `cmd:"" help:"Restore a data directory from a backup."`
+	Broker  brokerCmd  `cmd:"" help:"Prepare and inspect the built-in service broker ('serve --data-services' enables it)."`
 
-	Install   installCmd   `cmd:"" help:"Make a service of systemd's of this binary."`
-	Uninstall uninstallCmd `cmd:"" help:"Take the service away again, and end its apps."`
-	Upgrade   upgradeCmd   `cmd:"" help:"Replace the service's binary, with its apps running on."`
+	Install   installCmd   `cmd:"" help:"Install cupola as a systemd service."`
+	Uninstall uninstallCmd `cmd:"" help:"Remove the systemd service and stop its apps."`
+	Upgrade   upgradeCmd   `cmd:"" help:"Replace the service's binary while its apps keep running."`
 
 	AppFeatures       appFeaturesCmd       `cmd:"" aliases:"app-feature-flags" help:"List an app's features."`
 	AppFeature        appFeatureCmd        `cmd:"" aliases:"app-feature-flag" help:"Show a feature of an app."`
-	EnableAppFeature  enableAppFeatureCmd  `cmd:"" aliases:"enable-app-feature-flag" help:"Turn a feature of an app on."`
-	DisableAppFeature disableAppFeatureCmd `cmd:"" aliases:"disable-app-feature-flag" help:"Turn a feature of an app off."`
+	EnableAppFeature  enableAppFeatureCmd  `cmd:"" aliases:"enable-app-feature-flag" help:"Enable a feature of an app."`
+	DisableAppFeature disableAppFeatureCmd `cmd:"" aliases:"disable-app-feature-flag" help:"Disable a feature of an app."`
 
-	App        appCmd  `cmd:"" help:"Write a pushed app as Kubernetes objects."`
-	Deployment boshCmd `cmd:"" help:"Deploy BOSH manifests here, look after what runs of them, and lint them."`
+	App        appCmd  `cmd:"" help:"Export an app as Kubernetes objects, or as an image."`
+	Deployment boshCmd `cmd:"" help:"Deploy, manage and lint BOSH deployments."`
 
-	Cells          cellsCmd      `cmd:"" help:"List the cells: their tags, what they offer, their room."`
-	PlacementPools poolsCmd      `cmd:"" help:"List, make, change, delete and assign placement pools."`
-	Simulate       simulateCmd   `cmd:"" help:"Replay a synthetic fleet through the scheduler, and tell how long it plans and how well it places."`
-	Completion     completionCmd `cmd:"" help:"Write the script that lets a shell complete these commands."`
-	Man            manCmd        `cmd:"" help:"Write the manual page, cupola(1)."`
-	Cleanup        cleanupCmd    `cmd:"" help:"End all that still runs of a daemon that has ended."`
-	Version        versionCmd    `cmd:"" help:"Tell the version."`
+	Cells          cellsCmd      `cmd:"" help:"List the cells: tags, root filesystems, memory, disk and containers."`
+	PlacementPools poolsCmd      `cmd:"" help:"List, create, update, delete and assign placement pools."`
+	Simulate       simulateCmd   `cmd:"" help:"Simulate a fleet of cells; report the scheduler's planning time and placement quality."`
+	Completion     completionCmd `cmd:"" help:"Print a shell completion script."`
+	Man            manCmd        `cmd:"" help:"Print the manual page, cupola(1)."`
+	Cleanup        cleanupCmd    `cmd:"" help:"Stop all containers that a stopped daemon left running."`
+	Version        versionCmd    `cmd:"" help:"Print the version."`
 
 	HoldVolume holdVolumeCmd `cmd:"" hidden:""` // server.HoldCommand
 }
 
-// env is what commands share.
+// env is the environment that all commands share.
 type env struct {
 	ctx      context.Context
 	out, err io.Writer
 	log      *slog.Logger
-	terminal bool   // out is one: progress may be drawn
+	terminal bool   // out is a terminal, so progress may be drawn
 	program  string // as a user calls it
 }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run runs a command line and returns the exit code: 0, or 1 when it failed,
-// or 2 when it could not be understood.
+// run runs a command line and returns the exit code: 1 if the command failed, 2
+// if the command line is invalid.
 func run(args []string, stdout, stderr *os.File) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
+	context.AfterFunc(ctx, stop) // a second signal kills the process
 	var c cli
 	exit := -1
 	parser, err := newParser(&c, stdout, stderr, func(code int) { exit = code })
@@ -112,8 +112,8 @@ func run(args []string, stdout, stderr *os.File) int {
 	return 0
 }
 
-// helpFor is what asks for the help of the command that a fault of a command line
-// is in, as far as the line names one.
+// helpFor returns the arguments that print the help of the command in which err,
+// a parse error, occurred.
 func helpFor(err error) string {
 	const flag = "--help"
 	fault, ok := errors.AsType[*kong.ParseError](err)
@@ -129,26 +129,25 @@ func helpFor(err error) string {
 	return strings.Join(append(words, flag), " ")
 }
 
-// newParser makes the parser of c. What it prints by itself, like help, ends
-// with exit.
+// newParser returns the parser of c. It calls exit after it printed help.
 func newParser(c *cli, stdout, stderr io.Writer, exit func(code int)) (*kong.Kong, error) {
 	return kong.New(c, kong.Name("cupola"), kong.Description("Cloud Foundry on one machine, in one process."),
 		kong.Configuration(loadYAML), kong.Vars{"zoneLabel": kube.DefaultZoneLabel}, kong.Writers(stdout, stderr), kong.Exit(exit),
 		kong.ValueFormatter(helpText), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}), kong.UsageOnError())
 }
 
-// helpText is what --help says of a flag: with its default, which kong shows only
-// where it stands for a value by itself, and with its environment variables.
+// helpText returns a flag's help with its default and environment variables. kong
+// omits the default of a flag that has a placeholder.
 func helpText(v *kong.Value) string {
 	if v.HasDefault && v.Tag.PlaceHolder != "" {
 		with := *v
-		with.Help = strings.TrimSuffix(v.Help, ".") + "; " + v.Default + " when not given."
+		with.Help = strings.TrimSuffix(v.Help, ".") + " (default " + v.Default + ")."
 		v = &with
 	}
 	return kong.DefaultHelpValueFormatter(v)
 }
 
-// exitCode is an error that has been told already.
+// exitCode is an error that was already printed.
 type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }

@@ -10,11 +10,11 @@ import (
 
 type poolsCmd struct {
 	List     poolListCmd     `cmd:"" aliases:"ls" help:"List the placement pools."`
-	Create   poolCreateCmd   `cmd:"" help:"Make a placement pool: the tags that cells must have, and must not."`
-	Update   poolUpdateCmd   `cmd:"" help:"Change a placement pool. Apps heed it from their next restart on."`
-	Delete   poolDeleteCmd   `cmd:"" aliases:"rm" help:"Delete a placement pool; its spaces fall to the default one."`
-	Assign   poolAssignCmd   `cmd:"" help:"Give a space a placement pool."`
-	Unassign poolUnassignCmd `cmd:"" help:"Leave a space to the default placement pool."`
+	Create   poolCreateCmd   `cmd:"" help:"Create a placement pool: the tags that cells must and must not have."`
+	Update   poolUpdateCmd   `cmd:"" help:"Update a placement pool. It takes effect when apps restart."`
+	Delete   poolDeleteCmd   `cmd:"" aliases:"rm" help:"Delete a placement pool; its spaces use the default one."`
+	Assign   poolAssignCmd   `cmd:"" help:"Assign a placement pool to a space."`
+	Unassign poolUnassignCmd `cmd:"" help:"Let a space use the default placement pool."`
 }
 
 // poolView is a placement pool as the API shows it.
@@ -104,7 +104,7 @@ func writePools(w io.Writer, pools []poolView, names map[string]string) error {
 type poolFlags struct {
 	Require  []string `help:"Tags that cells must have." placeholder:"TAG"`
 	Disallow []string `help:"Tags that cells must not have." placeholder:"TAG"`
-	Default  *bool    `help:"Let it hold for spaces that have no pool." negatable:""`
+	Default  *bool    `help:"Make it the default, for spaces that have no pool." negatable:""`
 }
 
 func (f poolFlags) body() doc {
@@ -138,7 +138,7 @@ func (c *poolCreateCmd) Run(e *env) error {
 	if err := api.call(e.ctx, "POST", "/v3/placement_pools", body, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.out, "Made the placement pool %s.\n", c.Name)
+	_, err = fmt.Fprintf(e.out, "Created placement pool %s.\n", c.Name)
 	return err
 }
 
@@ -160,15 +160,15 @@ func (a *poolArg) open(e *env) (api *client, path string, err error) {
 type poolUpdateCmd struct {
 	poolArg
 	poolFlags
-	Rename string `help:"Its new name." placeholder:"NAME"`
-	Any    bool   `help:"Forget what it required and disallowed before."`
+	Rename string `help:"The new name." placeholder:"NAME"`
+	Any    bool   `help:"Remove all earlier required and disallowed tags."`
 }
 
 // Run changes a pool.
 func (c *poolUpdateCmd) Run(e *env) error {
 	body := c.body()
 	if len(body) == 0 && c.Rename == "" && !c.Any {
-		return errors.New("say what is to change: --require, --disallow, --default, --rename or --any")
+		return errors.New("nothing to update: give --require, --disallow, --default, --rename or --any")
 	}
 	api, path, err := c.open(e)
 	if err != nil {
@@ -185,7 +185,7 @@ func (c *poolUpdateCmd) Run(e *env) error {
 	if err := api.call(e.ctx, "PATCH", path, body, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.out, "Changed the placement pool %s. Restart the apps of its spaces for it to take effect.\n", c.Pool)
+	_, err = fmt.Fprintf(e.out, "Updated placement pool %s. Restart the apps of its spaces for it to take effect.\n", c.Pool)
 	return err
 }
 
@@ -200,7 +200,7 @@ func (c *poolDeleteCmd) Run(e *env) error {
 	if err := api.call(e.ctx, "DELETE", path, nil, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.out, "Deleted the placement pool %s.\n", c.Pool)
+	_, err = fmt.Fprintf(e.out, "Deleted placement pool %s.\n", c.Pool)
 	return err
 }
 
@@ -244,7 +244,7 @@ func (c *poolAssignCmd) Run(e *env) error {
 	if err := api.call(e.ctx, "POST", path+"/relationships/spaces", doc{"data": []doc{{"guid": space}}}, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.out, "%s now has the placement pool %s. Restart its apps for it to take effect.\n", c.Org+"/"+c.Space, c.Pool)
+	_, err = fmt.Fprintf(e.out, "Assigned placement pool %[2]s to %[1]s. Restart its apps for it to take effect.\n", c.Org+"/"+c.Space, c.Pool)
 	return err
 }
 
@@ -259,6 +259,6 @@ func (c *poolUnassignCmd) Run(e *env) error {
 	if err := api.call(e.ctx, "DELETE", path+"/relationships/spaces/"+space, nil, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.out, "%s/%s now has the default placement pool. Restart its apps for it to take effect.\n", c.Org, c.Space)
+	_, err = fmt.Fprintf(e.out, "%s/%s now uses the default placement pool. Restart its apps for it to take effect.\n", c.Org, c.Space)
 	return err
 }

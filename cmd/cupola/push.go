@@ -22,7 +22,7 @@ type pushCmd struct {
 	Dir       string   `arg:"" optional:"" help:"The app's directory." default:"." type:"existingdir"`
 	Org       string   `help:"The org." default:"cupola" short:"o"`
 	Space     string   `help:"The space." default:"dev" short:"s"`
-	Name      string   `help:"The app's name; that of the manifest, or of the directory, when not given." short:"n"`
+	Name      string   `help:"The app's name; by default the manifest's, or the directory's." short:"n"`
 	Buildpack []string `help:"A buildpack, by name or URL; may be repeated." short:"b"`
 	Stack     string   `help:"The stack."`
 }
@@ -74,7 +74,7 @@ func (a *app) manifest() ([]byte, error) {
 		return nil, fmt.Errorf("manifest.yml: %w", err)
 	}
 	if len(m.Applications) != 1 {
-		return nil, fmt.Errorf("manifest.yml has %d applications: cupola push takes one, cf push any number", len(m.Applications))
+		return nil, fmt.Errorf("manifest.yml has %d applications: cupola push accepts one; use cf push", len(m.Applications))
 	}
 	one := m.Applications[0]
 	if name, ok := one["name"].(string); ok && !a.named {
@@ -238,7 +238,7 @@ func (p *pusher) start(ctx context.Context, app, droplet string) error {
 			return nil
 		case states["CRASHED"] == sum(states):
 			log.tell(p.show)
-			return errors.New("the app crashed as it started: the lines above are its log")
+			return errors.New("the app crashed while starting: see its log above")
 		}
 		if err := pause(ctx, 100*time.Millisecond); err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 
 // registryFlags say how the registries of images are spoken to.
 type registryFlags struct {
-	Mirrors map[string][]string `help:"Ask these hosts first for the images of a registry; they get no credentials." placeholder:"REGISTRY=HOST,..." env:"CUPOLA_MIRRORS"`
+	Mirrors map[string][]string `help:"Mirrors to try first for a registry's images; they get no credentials." placeholder:"REGISTRY=HOST,..." env:"CUPOLA_MIRRORS"`
 	trustFlags
 }
 
@@ -22,8 +22,8 @@ func (f registryFlags) registries() (rootfs.Registries, error) {
 
 // trustFlags say which registries are trusted.
 type trustFlags struct {
-	PlainHTTP  []string `help:"Registries to speak to without TLS, beside those on this machine." name:"plain-http" placeholder:"HOST:PORT" env:"CUPOLA_PLAIN_HTTP"`
-	RegistryCA []string `help:"Trust registries that these PEM files vouch for, beside those that the machine trusts." name:"registry-ca" placeholder:"FILE" env:"CUPOLA_REGISTRY_CA"`
+	PlainHTTP  []string `help:"Registries to use without TLS, besides those on this machine." name:"plain-http" placeholder:"HOST:PORT" env:"CUPOLA_PLAIN_HTTP"`
+	RegistryCA []string `help:"PEM files of CAs to trust for registries, besides the machine's CAs." name:"registry-ca" placeholder:"FILE" env:"CUPOLA_REGISTRY_CA"`
 }
 
 func (f trustFlags) registries() (rootfs.Registries, error) {

@@ -11,10 +11,10 @@ import (
 )
 
 type simulateCmd struct {
-	Cells     int    `help:"How many cells." default:"100"`
-	Instances int    `help:"How many instances of apps, in processes of 1 to 9." default:"10000"`
-	Script    string `help:"What happens, with commas between: start; lose N, return N, leave N (cells); crash N (instances); deploy N (apps); tasks N; wait DURATION. N may be a percentage. A bit of each when not given." placeholder:"STEPS"`
-	Seed      uint64 `help:"The same seed makes the same fleet." default:"1"`
+	Cells     int    `help:"Number of cells." default:"100"`
+	Instances int    `help:"Number of app instances, in processes of 1 to 9." default:"10000"`
+	Script    string `help:"Events, separated by commas: start; lose N, return N, leave N (cells); crash N (instances); deploy N (apps); tasks N; wait DURATION. N may be a percentage. By default some of each." placeholder:"STEPS"`
+	Seed      uint64 `help:"Random seed; the same seed gives the same fleet." default:"1"`
 	JSON      bool   `help:"Print JSON." name:"json"`
 }
 
@@ -24,7 +24,7 @@ const maxFleet = 10_000_000
 // Run replays the fleet. It needs no daemon and no root.
 func (s *simulateCmd) Run(e *env) error {
 	if s.Cells < 1 || s.Instances < 1 || s.Cells > maxFleet || s.Instances > maxFleet {
-		return fmt.Errorf("--cells and --instances: give 1 to %d", maxFleet)
+		return fmt.Errorf("invalid --cells or --instances: give 1 to %d", maxFleet)
 	}
 	script, err := simulate.ParseScript(cmp.Or(s.Script, simulate.DefaultScript))
 	if err != nil {

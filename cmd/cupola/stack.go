@@ -15,13 +15,13 @@ import (
 type stackCmd struct {
 	List    stackListCmd    `cmd:"" aliases:"ls" help:"List the stacks and the images."`
 	Build   stackBuildCmd   `cmd:"" help:"Build a stack from a distribution's signed packages."`
-	Import  stackImportCmd  `cmd:"" help:"Import a root filesystem's tar, an OCI image layout or what 'docker save' wrote."`
+	Import  stackImportCmd  `cmd:"" help:"Import a root filesystem's tar, an OCI image layout or the output of 'docker save'."`
 	Pull    stackPullCmd    `cmd:"" help:"Pull an image from a registry, for apps that name it or as a stack."`
-	Inspect stackInspectCmd `cmd:"" help:"Tell all of a stack or an image: what it is and who needs it."`
-	Export  stackExportCmd  `cmd:"" help:"Write an image that was pulled as an OCI image layout."`
-	Migrate stackMigrateCmd `cmd:"" help:"Bring all apps of a stack to another, without downtime."`
-	Gc      stackGCCmd      `cmd:"" help:"Take images away that nothing needs."`
-	Rm      stackRmCmd      `cmd:"" aliases:"remove" help:"Remove a stack or an image that nothing needs."`
+	Inspect stackInspectCmd `cmd:"" help:"Show a stack or an image, and what uses it."`
+	Export  stackExportCmd  `cmd:"" help:"Export a pulled image as an OCI image layout."`
+	Migrate stackMigrateCmd `cmd:"" help:"Move all apps of a stack to another, without downtime."`
+	Gc      stackGCCmd      `cmd:"" help:"Remove unused images."`
+	Rm      stackRmCmd      `cmd:"" aliases:"remove" help:"Remove an unused stack or image."`
 }
 
 // withStacks runs do with the stacks of a data directory, whether its daemon
@@ -45,7 +45,7 @@ func withStacksOf(e *env, c server.Config, do func(server.Stacks) error) error {
 // withKnownStacks is withStacks where a data directory is: looking makes none.
 func (d daemonFlags) withKnownStacks(e *env, do func(server.Stacks) error) error {
 	if _, err := os.Stat(d.DataDir); err != nil {
-		return fmt.Errorf("there is no data directory %s: name it with --data-dir, or start 'cupola serve' first", d.DataDir)
+		return fmt.Errorf("no data directory %s: give --data-dir, or start 'cupola serve' first", d.DataDir)
 	}
 	return d.withStacks(e, do)
 }
@@ -91,13 +91,13 @@ func writeStacks(w io.Writer, all []server.StackInfo, width int) error {
 
 type stackBuildCmd struct {
 	daemonFlags
-	Suite   string   `arg:"" optional:"" help:"debian12, debian13, jammy or noble; the one of --lock when not given."`
-	Name    string   `help:"The stack's name; SUITE when not given." placeholder:"NAME"`
+	Suite   string   `arg:"" optional:"" help:"The distribution: debian12, debian13, jammy or noble; by default that of --lock."`
+	Name    string   `help:"The stack's name; by default SUITE." placeholder:"NAME"`
 	Variant string   `help:"core runs compiled apps and shell scripts; dev adds compilers, Python, Node.js and Ruby." enum:"core,dev,none" default:"core"`
-	Package []string `help:"A package to have besides those of the variant." placeholder:"NAME"`
-	Mirror  string   `help:"The archive's URL; the one of this machine's apt sources when not given." placeholder:"URL"`
-	Lock    string   `help:"Build exactly what this lock file of a stack says." type:"existingfile" placeholder:"FILE"`
-	Compat  string   `help:"What CF_STACK says in containers, for buildpacks that know certain stacks only." placeholder:"STACK"`
+	Package []string `help:"A package to add to those of the variant; may be repeated." placeholder:"NAME"`
+	Mirror  string   `help:"URL of the package archive; by default this machine's apt source." placeholder:"URL"`
+	Lock    string   `help:"Build exactly the packages of this stack's lock file." type:"existingfile" placeholder:"FILE"`
+	Compat  string   `help:"Value of CF_STACK in containers, for buildpacks that accept only certain stacks." placeholder:"STACK"`
 }
 
 // Run builds a stack.
@@ -110,7 +110,7 @@ func (c *stackBuildCmd) Run(e *env) error {
 		}
 		b.Lock = lock
 	} else if c.Suite == "" {
-		return errors.New("name what to build: debian12, debian13, jammy or noble; or give a --lock")
+		return errors.New("no distribution to build: give debian12, debian13, jammy or noble, or --lock")
 	}
 	return c.withStacks(e, func(s server.Stacks) error {
 		p := newStackProgress(e)
@@ -132,7 +132,7 @@ type stackImportCmd struct {
 	daemonFlags
 	Name   string `arg:"" help:"The stack's name."`
 	Path   string `arg:"" help:"The file, or the directory of an OCI layout." type:"path"`
-	Compat string `help:"What CF_STACK says in containers, for buildpacks that know certain stacks only." placeholder:"STACK"`
+	Compat string `help:"Value of CF_STACK in containers, for buildpacks that accept only certain stacks." placeholder:"STACK"`
 }
 
 // Run imports a stack.
@@ -181,8 +181,8 @@ func (p *stackProgress) end(d daemonFlags, done string, info server.StackInfo, e
 	}
 	fmt.Fprintf(p.out, "%s the stack %s in %.1f s: %s, CF_STACK=%s\n", done, info.Name, time.Since(p.started).Seconds(), bytesText(info.Bytes), info.Compat)
 	if info.Lock != "" {
-		fmt.Fprintf(p.out, "  the same again   sudo cupola stack build --name NAME --lock %s\n", info.Lock)
+		fmt.Fprintf(p.out, "  rebuild it       sudo cupola stack build --name NAME --lock %s\n", info.Lock)
 	}
-	fmt.Fprintf(p.out, "  an app on it     cf push -s %s\n", info.Name)
+	fmt.Fprintf(p.out, "  push an app      cf push -s %s\n", info.Name)
 	return nil
 }

@@ -12,13 +12,13 @@ import (
 
 type stackMigrateCmd struct {
 	apiFlags
-	From     string        `help:"The stack to leave: its name, or an image as apps name it." required:"" placeholder:"STACK"`
-	To       string        `help:"The stack to go to: its name, or docker://host/namespace/name:tag." required:"" placeholder:"STACK"`
+	From     string        `help:"The old stack: its name, or an image as apps name it." required:"" placeholder:"STACK"`
+	To       string        `help:"The new stack: its name, or docker://host/namespace/name:tag." required:"" placeholder:"STACK"`
 	Org      string        `help:"Only the apps of this org." short:"o"`
 	Space    string        `help:"Only the apps of the spaces of this name." short:"s"`
-	DryRun   bool          `help:"List the apps, and change nothing."`
-	Parallel int           `help:"How many apps are under way at a time." default:"2"`
-	Timeout  time.Duration `help:"How long the new instances of an app may take; after that it goes back to the old stack." default:"10m"`
+	DryRun   bool          `help:"List the apps without changing anything."`
+	Parallel int           `help:"Number of apps to move at a time." default:"2"`
+	Timeout  time.Duration `help:"Maximum time for an app's new instances to start; after that the app returns to the old stack." default:"10m"`
 }
 
 // Run migrates apps. It keeps no record: an app is on its way when its stack is
@@ -39,7 +39,7 @@ func (m *stackMigrateCmd) Run(e *env) error {
 	if there, err := g.has(e.ctx, m.To); err != nil {
 		return err
 	} else if !there {
-		return fmt.Errorf("there is no stack %s: 'cupola stack list' names those that there are", m.To)
+		return fmt.Errorf("there is no stack %s: 'cupola stack list' lists the stacks", m.To)
 	}
 	apps, err := g.find(e.ctx)
 	if err != nil {
@@ -54,10 +54,10 @@ func (m *stackMigrateCmd) Run(e *env) error {
 	g.show.title("Migrating %s from %s to %s.", counted(len(apps), "app"), m.From, m.To)
 	failed := g.all(e.ctx, apps)
 	if err := e.ctx.Err(); err != nil {
-		return errors.New("interrupted: the same command goes on from here")
+		return errors.New("interrupted: run the same command to continue")
 	}
 	if failed > 0 {
-		return fmt.Errorf("%s could not be migrated; the same command tries again", counted(failed, "app"))
+		return fmt.Errorf("%s could not be migrated: run the same command to retry", counted(failed, "app"))
 	}
 	return nil
 }
@@ -240,7 +240,7 @@ func (g *migration) one(ctx context.Context, a migrant) (what string, err error)
 		return what, err
 	}
 	if back := g.name(ctx, a, g.From); back != nil {
-		err = fmt.Errorf("%w; and its stack could not be set back: %w", err, back)
+		err = fmt.Errorf("%w; and its stack could not be reverted: %w", err, back)
 	}
 	return "", err
 }
@@ -325,7 +325,7 @@ func (g *migration) staged(ctx context.Context, a migrant) error {
 func (g *migration) restage(ctx context.Context, of droplet) (string, error) {
 	_, pkg, ok := strings.Cut(of.Links.Package.Href, "/v3/packages/")
 	if !ok {
-		return "", errors.New("its droplet was uploaded, and has no source to stage again: push it")
+		return "", errors.New("its droplet was uploaded, so there is no package to restage: push it")
 	}
 	return stage(ctx, g.client, pkg)
 }
@@ -366,7 +366,7 @@ func (g *migration) giveUp(ctx context.Context, a migrant, guid string) error {
 	if last.Status.Details.Error != "" {
 		why = last.Status.Details.Error
 	}
-	return fmt.Errorf("its new instances were not ready after %s: %s; the old ones run on", g.Timeout, why)
+	return fmt.Errorf("its new instances were not ready after %s: %s; the old ones keep running", g.Timeout, why)
 }
 
 // ended polls a deployment until it has ended.

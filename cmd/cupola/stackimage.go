@@ -17,13 +17,13 @@ type stackPullCmd struct {
 	daemonFlags
 	registryFlags
 	Reference   string   `arg:"" help:"The image: docker://host/namespace/name:tag, without a host on Docker Hub; oci:DIR for an image layout."`
-	Name        string   `help:"Make a stack of this name of it, which everybody's apps may use." placeholder:"NAME"`
-	Compat      string   `help:"What CF_STACK says on that stack, for buildpacks that know certain stacks only." placeholder:"STACK"`
-	Fallback    []string `help:"Other references of the same image, asked in this order when the first does not give it, also by later pulls and by apps that name the image. May be given several times." placeholder:"IMAGE" xor:"fallback"`
-	Forget      bool     `help:"Forget the fallbacks that were given earlier." name:"no-fallback" xor:"fallback"`
-	Username    string   `help:"The registry's user." env:"CUPOLA_REGISTRY_USERNAME" placeholder:"USER"`
-	Password    string   `help:"The user's password; better given by the environment." env:"CUPOLA_REGISTRY_PASSWORD,CF_DOCKER_PASSWORD" placeholder:"PASSWORD"`
-	Credentials string   `help:"Users and passwords by registry, as JSON, for fallbacks, too; better given by the environment." env:"CUPOLA_REGISTRY_CREDENTIALS" placeholder:"JSON"`
+	Name        string   `help:"Also make it a stack of this name, which all apps may use." placeholder:"NAME"`
+	Compat      string   `help:"Value of CF_STACK on that stack, for buildpacks that accept only certain stacks." placeholder:"STACK"`
+	Fallback    []string `help:"Another reference of the same image, tried if the first one fails, also by later pulls and by apps that name the image; may be repeated, and they are tried in order." placeholder:"IMAGE" xor:"fallback"`
+	Forget      bool     `help:"Forget earlier fallbacks." name:"no-fallback" xor:"fallback"`
+	Username    string   `help:"Registry user." env:"CUPOLA_REGISTRY_USERNAME" placeholder:"USER"`
+	Password    string   `help:"Registry password; prefer the environment variable." env:"CUPOLA_REGISTRY_PASSWORD,CF_DOCKER_PASSWORD" placeholder:"PASSWORD"`
+	Credentials string   `help:"Users and passwords by registry, as JSON, also for fallbacks; prefer the environment variable." env:"CUPOLA_REGISTRY_CREDENTIALS" placeholder:"JSON"`
 }
 
 // Run pulls an image. Where a daemon runs, its flags for registries count.
@@ -33,7 +33,7 @@ func (c *stackPullCmd) Run(e *env) error {
 		return err
 	}
 	if c.Compat != "" && c.Name == "" {
-		return errors.New("--compat is of a stack: give it a --name, too")
+		return errors.New("--compat requires --name")
 	}
 	what, err := c.what()
 	if err != nil {
@@ -67,8 +67,8 @@ func (c *stackPullCmd) what() (server.StackPull, error) {
 
 type stackExportCmd struct {
 	daemonFlags
-	Name string `arg:"" help:"The image: a reference, a digest, or the stack that is made of it."`
-	Path string `arg:"" help:"The directory to make."`
+	Name string `arg:"" help:"The image: a reference, a digest, or the name of its stack."`
+	Path string `arg:"" help:"The directory to create."`
 }
 
 // Run exports an image.
@@ -90,15 +90,15 @@ func (c *stackExportCmd) Run(e *env) error {
 
 type stackGCCmd struct {
 	daemonFlags
-	OlderThan time.Duration `help:"Take away what was not used for so long." placeholder:"168h"`
-	MaxMB     int64         `help:"Take away what was used longest ago until the rest has at most so many MiB." name:"max-mb" placeholder:"MB"`
-	All       bool          `help:"Take away all that nothing needs."`
+	OlderThan time.Duration `help:"Remove images that were unused for this long." placeholder:"168h"`
+	MaxMB     int64         `help:"Remove the least recently used images until the rest fit in this many MiB." name:"max-mb" placeholder:"MB"`
+	All       bool          `help:"Remove all unused images."`
 }
 
 // Run takes images away.
 func (c *stackGCCmd) Run(e *env) error {
 	if c.OlderThan <= 0 && c.MaxMB <= 0 && !c.All {
-		return errors.New("say which images are to go: --older-than, --max-mb or --all; what apps need stays in any case")
+		return errors.New("no images selected: give --older-than, --max-mb or --all; images in use are always kept")
 	}
 	return c.withKnownStacks(e, func(s server.Stacks) error {
 		r, err := s.GC(e.ctx, server.StackGC{OlderThan: c.OlderThan, MaxBytes: c.MaxMB << 20, All: c.All})

@@ -241,9 +241,9 @@ func TestAnUpgradeFailsNoRequest(t *testing.T) {
 		t.Errorf("got %v, %q", err, out.String())
 	}
 	for want, file := range map[string]string{
-		"nothing was changed":                         shellProgram(t, "echo something else"),
-		"and nothing was changed":                     shellProgram(t, "exit 3"),
-		"did not come up, and the old one runs again": shellProgram(t, `[ "$1" = version ] && echo "cupola 9.9 (CF)" && exit; echo no >&2; exit 1`),
+		"nothing was changed":                               shellProgram(t, "echo something else"),
+		"is not a cupola binary":                            shellProgram(t, "exit 3"),
+		"did not start, and the previous binary runs again": shellProgram(t, `[ "$1" = version ] && echo "cupola 9.9 (CF)" && exit; echo no >&2; exit 1`),
 	} {
 		if err := u.run(t.Context(), file); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v; want %q", err, want)

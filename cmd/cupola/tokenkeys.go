@@ -9,7 +9,7 @@ import (
 
 type tokenKeysCmd struct {
 	List   tokenKeysListCmd   `cmd:"" default:"withargs" help:"List the keys that verify tokens."`
-	Rotate tokenKeysRotateCmd `cmd:"" help:"Sign with a new key. Tokens of the others are good until they end."`
+	Rotate tokenKeysRotateCmd `cmd:"" help:"Sign with a new key. Tokens signed with other keys stay valid until they expire."`
 }
 
 type tokenKeysListCmd struct{ daemonFlags }
@@ -34,7 +34,7 @@ func (c *tokenKeysListCmd) Run(e *env) error {
 
 type tokenKeysRotateCmd struct {
 	daemonFlags
-	Forget bool `help:"Void all tokens of the other keys at once: everybody has to log in again. For keys that somebody may have."`
+	Forget bool `help:"Revoke all tokens signed with other keys at once: all users must log in again. For compromised keys."`
 }
 
 // Run prints the ID of the new key.

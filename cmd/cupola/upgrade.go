@@ -35,10 +35,10 @@ func (c *upgradeCmd) Run(e *env) error {
 		return err
 	}
 	if dir == "" {
-		return errors.New("nothing is installed: 'cupola install' makes a service of it; without one, stop the daemon, and start the new one")
+		return errors.New("cupola is not installed as a service: run 'cupola install', or stop the daemon and start the new binary")
 	}
 	if !systemdRuns() {
-		return errors.New("systemd does not run here: stop the daemon, and start the new one; apps run on meanwhile")
+		return errors.New("systemd does not run here: stop the daemon and start the new binary; apps keep running meanwhile")
 	}
 	u := &upgrade{binary: i.path(installedBinary), dataDir: dir, service: systemdService{}, out: e.out}
 	return u.run(e.ctx, c.From)
@@ -78,7 +78,7 @@ func (u *upgrade) run(ctx context.Context, from string) error {
 	defer os.Remove(next) // unless it has its place by then
 	version, err := versionOf(ctx, next)
 	if err != nil {
-		return fmt.Errorf("%s is no cupola that runs on this machine, and nothing was changed: %w", from, err)
+		return fmt.Errorf("%s is not a cupola binary for this machine; nothing was changed: %w", from, err)
 	}
 	schema, err := store.SchemaOf(ctx, filepath.Join(u.dataDir, "db"))
 	if err != nil {
@@ -89,14 +89,14 @@ func (u *upgrade) run(ctx context.Context, from string) error {
 	}
 	failed := u.service.Restart(ctx)
 	if failed == nil {
-		fmt.Fprintf(u.out, "Upgraded to %s. The binary from before is %s%s.\n", version, u.binary, oldSuffix)
+		fmt.Fprintf(u.out, "Upgraded to %s. The previous binary is %s%s.\n", version, u.binary, oldSuffix)
 		return nil
 	}
 	// Also when this command was interrupted: a daemon must come up.
 	if err := u.back(context.WithoutCancel(ctx), schema); err != nil {
-		return fmt.Errorf("%s did not come up (%w), nor could the old one be brought back: %w", version, failed, err)
+		return fmt.Errorf("%s did not start (%w), and the previous binary could not be restored: %w", version, failed, err)
 	}
-	return fmt.Errorf("%s did not come up, and the old one runs again: %w", version, failed)
+	return fmt.Errorf("%s did not start, and the previous binary runs again: %w", version, failed)
 }
 
 // swap gives the new binary its place, and keeps the old one.
@@ -155,7 +155,7 @@ func versionOf(ctx context.Context, binary string) (string, error) {
 	}
 	version, ok := strings.CutPrefix(strings.TrimSpace(string(out)), "cupola ")
 	if !ok {
-		return "", fmt.Errorf("asked for its version it says %.60q", out)
+		return "", fmt.Errorf("its version command printed %.60q", out)
 	}
 	version, _, _ = strings.Cut(version, " (")
 	return version, nil
