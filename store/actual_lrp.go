@@ -117,6 +117,6 @@ func (tx *Tx) retire(where string, args ...any) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	n, err := tx.exec("actual_lrps", "UPDATE actual_lrps SET stopping = 1, ready = 0, revision = revision + 1"+where, args...)
+	n, err := tx.exec("UPDATE actual_lrps SET stopping = 1, ready = 0, revision = revision + 1"+where, args...)
 	return gone || n > 0, err
 }

@@ -256,7 +256,7 @@ func Replace(dir, from, suffix string) (aside string, err error) {
 // ForgetRunning forgets the instances: none of them is where a backup was
 // restored, and their addresses may be others' there.
 func (tx *Tx) ForgetRunning() error {
-	_, err := tx.exec("actual_lrps", "DELETE FROM actual_lrps")
+	_, err := tx.exec("DELETE FROM actual_lrps")
 	return err
 }
 

@@ -40,6 +40,7 @@ var BBSDesiredTags = &Table[lrp.Tag]{
 	fields:   func(v *lrp.Tag, _ *sealer) []any { return []any{&v.Epoch, &v.Index} },
 	resource: func(*lrp.Tag) *cf.Resource { return nil },
 	filters:  map[string]string{"guids": "process_guid", "domains": "domain", "running": "? IS NOT NULL AND instances > 0"},
+	accepts:  map[string]predicate{"running": {column: "instances", accept: func(v any) bool { return v != int64(0) }}},
 }
 
 // BBSDesiredKeys are the rows without their messages.
@@ -97,7 +98,7 @@ func (tx *Tx) DeleteBBSDesired(processGUID string) (bool, error) {
 func (tx *Tx) runs(rows ...*BBSDesired) {
 	for _, d := range rows {
 		if d.Instances > 0 {
-			tx.changed[BBSRunning] = true
+			tx.log.add(rowChange{table: BBSRunning, many: true})
 		}
 	}
 }

@@ -108,7 +108,7 @@ func (tx *Tx) InsertBOSHTask(t *cf.BOSHTask) error {
 
 // DropBOSHTasks removes the tasks up to a number that have ended.
 func (tx *Tx) DropBOSHTasks(upTo int) error {
-	_, err := tx.exec(BOSHTasks.name, "DELETE FROM bosh_tasks WHERE number <= ? AND state NOT IN ('queued','processing')", upTo)
+	_, err := tx.exec("DELETE FROM bosh_tasks WHERE number <= ? AND state NOT IN ('queued','processing')", upTo)
 	return err
 }
 
@@ -125,7 +125,7 @@ func (tx *Tx) RunningBOSHCalls() ([]*cf.BOSHCall, error) {
 
 // DropBOSHSpecs removes the specs that no instance has or is to have.
 func (tx *Tx) DropBOSHSpecs() error {
-	_, err := tx.exec(BOSHSpecs.name, "DELETE FROM bosh_specs WHERE guid NOT IN (SELECT digest FROM bosh_instances UNION SELECT next FROM bosh_instances)"+
+	_, err := tx.exec("DELETE FROM bosh_specs WHERE guid NOT IN (SELECT digest FROM bosh_instances UNION SELECT next FROM bosh_instances)" +
 		" AND guid NOT IN (SELECT digest FROM bosh_calls WHERE state = 'running')")
 	return err
 }

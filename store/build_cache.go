@@ -17,20 +17,20 @@ func (tx *Tx) BuildCache(appGUID, stack string) (digest string, err error) {
 
 // SetBuildCache keeps the digest for the app's next staging on the stack.
 func (tx *Tx) SetBuildCache(appGUID, stack, digest string) error {
-	_, err := tx.exec("build_caches", `INSERT INTO build_caches (app_guid, stack, digest) VALUES (?, ?, ?)
+	_, err := tx.exec(`INSERT INTO build_caches (app_guid, stack, digest) VALUES (?, ?, ?)
 		ON CONFLICT (app_guid, stack) DO UPDATE SET digest = excluded.digest`, appGUID, stack, digest)
 	return err
 }
 
 // ClearBuildCachesOf forgets the build caches of an app.
 func (tx *Tx) ClearBuildCachesOf(appGUID string) error {
-	_, err := tx.exec("build_caches", "DELETE FROM build_caches WHERE app_guid = ?", appGUID)
+	_, err := tx.exec("DELETE FROM build_caches WHERE app_guid = ?", appGUID)
 	return err
 }
 
 // ClearBuildCaches forgets all build caches.
 func (tx *Tx) ClearBuildCaches() error {
-	_, err := tx.exec("build_caches", "DELETE FROM build_caches")
+	_, err := tx.exec("DELETE FROM build_caches")
 	return err
 }
 

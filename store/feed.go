@@ -7,6 +7,7 @@ import "sync"
 type feed struct {
 	mu       sync.Mutex
 	watchers map[*watcher]bool
+	reads    map[*Reads]bool
 }
 
 type watcher struct {
@@ -14,11 +15,11 @@ type watcher struct {
 	c      chan struct{}
 }
 
-func newFeed() *feed { return &feed{watchers: map[*watcher]bool{}} }
+func newFeed() *feed { return &feed{watchers: map[*watcher]bool{}, reads: map[*Reads]bool{}} }
 
 // Watch gives a channel that gets a signal after each commit that changed one
-// of the tables (of any table, when none is named), and a function that ends
-// it. Look at the rows after Watch and not before: then no change is missed.
+// of the tables (of any table, when none is named), be it by a foreign key or a
+// trigger, and a function that ends it. Look at the rows after Watch and not before: then no change is missed.
 func (s *Store) Watch(tables ...string) (changed <-chan struct{}, stop func()) {
 	w := &watcher{tables: map[string]bool{}, c: make(chan struct{}, 1)}
 	for _, t := range tables {
@@ -34,11 +35,17 @@ func (s *Store) Watch(tables ...string) (changed <-chan struct{}, stop func()) {
 	}
 }
 
-func (f *feed) publish(changed map[string]bool) {
+func (f *feed) publish(l *changeLog) {
+	if len(l.rows) == 0 {
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	for r := range f.reads {
+		r.changes(l.rows)
+	}
 	for w := range f.watchers {
-		if w.wants(changed) {
+		if w.wants(l.tables) {
 			select {
 			case w.c <- struct{}{}:
 			default:
@@ -47,7 +54,7 @@ func (f *feed) publish(changed map[string]bool) {
 	}
 }
 
-func (w *watcher) wants(changed map[string]bool) bool {
+func (w *watcher) wants(changed map[string]int) bool {
 	for t := range changed {
 		if len(w.tables) == 0 || w.tables[t] {
 			return true

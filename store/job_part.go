@@ -21,7 +21,7 @@ func (tx *Tx) AddJobParts(job string, parts []cf.JobPart) error {
 		for i := range some {
 			args = append(args, job, some[i].AppGUID, sealedColumn{tx.seal, &some[i].Input})
 		}
-		if _, err := tx.exec("job_parts", "INSERT INTO job_parts (job_guid, app_guid, input) VALUES "+rows, args...); err != nil {
+		if _, err := tx.exec("INSERT INTO job_parts (job_guid, app_guid, input) VALUES "+rows, args...); err != nil {
 			return err
 		}
 	}
@@ -41,12 +41,12 @@ func (tx *Tx) NextJobPart(job string) (*cf.JobPart, error) {
 
 // DeleteJobPart removes a part that is done.
 func (tx *Tx) DeleteJobPart(id int64) error {
-	_, err := tx.exec("job_parts", "DELETE FROM job_parts WHERE id = ?", id)
+	_, err := tx.exec("DELETE FROM job_parts WHERE id = ?", id)
 	return err
 }
 
 // DeleteJobParts removes all that a job has left, as it has failed.
 func (tx *Tx) DeleteJobParts(job string) error {
-	_, err := tx.exec("job_parts", "DELETE FROM job_parts WHERE job_guid = ?", job)
+	_, err := tx.exec("DELETE FROM job_parts WHERE job_guid = ?", job)
 	return err
 }

@@ -26,17 +26,17 @@ func (tx *Tx) LoginFailures(name string, since time.Time) (n int, last time.Time
 // AddLoginFailure counts a login that failed at a time, and forgets those
 // before another.
 func (tx *Tx) AddLoginFailure(name string, at, forget time.Time) error {
-	_, err := tx.exec("login_failures", "INSERT INTO login_failures (name, failed_at) VALUES (?, ?)", tx.loginName(name), at.UnixMicro())
+	_, err := tx.exec("INSERT INTO login_failures (name, failed_at) VALUES (?, ?)", tx.loginName(name), at.UnixMicro())
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec("login_failures", "DELETE FROM login_failures WHERE failed_at < ? OR id <= (SELECT max(id) FROM login_failures) - ?",
+	_, err = tx.exec("DELETE FROM login_failures WHERE failed_at < ? OR id <= (SELECT max(id) FROM login_failures) - ?",
 		forget.UnixMicro(), maxLoginFailures)
 	return err
 }
 
 // ForgetLoginFailures forgets the failures of a name.
 func (tx *Tx) ForgetLoginFailures(name string) error {
-	_, err := tx.exec("login_failures", "DELETE FROM login_failures WHERE name = ?", tx.loginName(name))
+	_, err := tx.exec("DELETE FROM login_failures WHERE name = ?", tx.loginName(name))
 	return err
 }

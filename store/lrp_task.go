@@ -28,7 +28,7 @@ var LRPTasks = &Table[lrp.Task]{
 // one with its GUID.
 func (tx *Tx) InsertLRPTask(t lrp.Task) error {
 	t.CreatedAt, t.UpdatedAt = tx.Now, tx.Now
-	_, err := tx.exec("lrp_tasks", "INSERT INTO lrp_tasks ("+LRPTasks.columns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	_, err := tx.exec("INSERT INTO lrp_tasks ("+LRPTasks.columns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		LRPTasks.fields(&t, tx.seal)...)
 	return convert(err)
 }
@@ -40,7 +40,7 @@ func (tx *Tx) SwapLRPTask(was, next lrp.Task) (bool, error) {
 	next.UpdatedAt = tx.Now
 	all := LRPTasks.fields(&next, tx.seal)
 	fields := append(all[2:4:4], all[5:]...)
-	n, err := tx.exec("lrp_tasks", `UPDATE lrp_tasks SET state = ?, cell_id = ?, updated_at = ?, failed = ?,
+	n, err := tx.exec(`UPDATE lrp_tasks SET state = ?, cell_id = ?, updated_at = ?, failed = ?,
 		failure_reason = ?, result = ?, outputs = ?, rejections = ?, rejection_reason = ?, cancelled = ?`+taskIs,
 		append(fields, was.GUID, was.State, was.CellID)...)
 	return n > 0, err
@@ -49,7 +49,7 @@ func (tx *Tx) SwapLRPTask(was, next lrp.Task) (bool, error) {
 // DeleteLRPTask removes the row that still has was's state and cell, and tells
 // whether there was one.
 func (tx *Tx) DeleteLRPTask(was lrp.Task) (bool, error) {
-	n, err := tx.exec("lrp_tasks", "DELETE FROM lrp_tasks"+taskIs, was.GUID, was.State, was.CellID)
+	n, err := tx.exec("DELETE FROM lrp_tasks"+taskIs, was.GUID, was.State, was.CellID)
 	return n > 0, err
 }
 

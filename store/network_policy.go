@@ -19,14 +19,14 @@ var NetworkPolicies = &Table[cf.NetworkPolicy]{
 
 // AddNetworkPolicy adds a policy. One that is there already stays the only one.
 func (tx *Tx) AddNetworkPolicy(p cf.NetworkPolicy) error {
-	_, err := tx.exec(NetworkPolicies.name, `INSERT INTO network_policies (source, destination, protocol, first_port, last_port)
+	_, err := tx.exec(`INSERT INTO network_policies (source, destination, protocol, first_port, last_port)
 		VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, p.Source, p.Destination, p.Protocol, p.FirstPort, p.LastPort)
 	return err
 }
 
 // RemoveNetworkPolicy removes a policy, if it is there.
 func (tx *Tx) RemoveNetworkPolicy(p cf.NetworkPolicy) error {
-	_, err := tx.exec(NetworkPolicies.name, `DELETE FROM network_policies
+	_, err := tx.exec(`DELETE FROM network_policies
 		WHERE source = ? AND destination = ? AND protocol = ? AND first_port = ? AND last_port = ?`,
 		p.Source, p.Destination, p.Protocol, p.FirstPort, p.LastPort)
 	return err

@@ -17,7 +17,7 @@ func (tx *Tx) KnownFile(sha1 string, size int64) (digest string, ok bool, err er
 
 // RememberFile keeps which blob a file is.
 func (tx *Tx) RememberFile(sha1 string, size int64, digest string) error {
-	_, err := tx.exec("resources", `INSERT INTO resources (sha1, size, digest, used_at) VALUES (?, ?, ?, ?)
+	_, err := tx.exec(`INSERT INTO resources (sha1, size, digest, used_at) VALUES (?, ?, ?, ?)
 		ON CONFLICT (sha1) DO UPDATE SET size = excluded.size, digest = excluded.digest, used_at = excluded.used_at`,
 		sha1, size, digest, tx.Now.UnixMicro())
 	return err

@@ -5,10 +5,10 @@ import "time"
 // RevokeToken keeps that the token with the ID is void; after endsAt it is by
 // itself, and forgotten.
 func (tx *Tx) RevokeToken(jti string, endsAt time.Time) error {
-	if _, err := tx.exec("revoked_tokens", "DELETE FROM revoked_tokens WHERE ends_at < ?", tx.Now.UnixMicro()); err != nil {
+	if _, err := tx.exec("DELETE FROM revoked_tokens WHERE ends_at < ?", tx.Now.UnixMicro()); err != nil {
 		return err
 	}
-	_, err := tx.exec("revoked_tokens", "INSERT INTO revoked_tokens (jti, ends_at) VALUES (?, ?) ON CONFLICT (jti) DO NOTHING", jti, endsAt.UnixMicro())
+	_, err := tx.exec("INSERT INTO revoked_tokens (jti, ends_at) VALUES (?, ?) ON CONFLICT (jti) DO NOTHING", jti, endsAt.UnixMicro())
 	return err
 }
 

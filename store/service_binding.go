@@ -70,7 +70,7 @@ var RouteBindings = &Table[cf.RouteBinding]{
 // PassOnCredentials gives all bindings of a user-provided service instance what
 // it says now.
 func (tx *Tx) PassOnCredentials(instance string, credentials json.RawMessage, drain string) error {
-	_, err := tx.exec("service_bindings", "UPDATE service_bindings SET credentials = ?, syslog_drain_url = ?, updated_at = ? WHERE instance_guid = ?",
+	_, err := tx.exec("UPDATE service_bindings SET credentials = ?, syslog_drain_url = ?, updated_at = ? WHERE instance_guid = ?",
 		sealedTextColumn{tx.seal, &credentials}, sealedColumn{tx.seal, &drain}, tx.Now.UnixMicro(), instance)
 	return err
 }

@@ -17,7 +17,7 @@ func (tx *Tx) Setting(name string, v any) (bool, error) {
 
 // SetSetting keeps a value under a name, sealed.
 func (tx *Tx) SetSetting(name string, v any) error {
-	_, err := tx.exec("settings", "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+	_, err := tx.exec("INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
 		name, sealedColumn{tx.seal, v})
 	return err
 }

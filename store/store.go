@@ -28,13 +28,16 @@ type Config struct {
 
 // Store is the database. It is safe for concurrent use.
 type Store struct {
-	dir     string
-	writer  *sql.DB // one connection: SQLite has one writer
-	reader  *sql.DB
-	seal    *sealer
-	feed    *feed
-	writers *fairqueue.Queue // who has its one slot has writer and batch
-	batch   *batch           // the transaction that writes may join; nil: none
+	dir      string
+	writer   *sql.DB // one connection: SQLite has one writer
+	reader   *sql.DB
+	seal     *sealer
+	feed     *feed
+	schema   *schema // as it is since Open
+	writing  *Tx     // whose function runs; it belongs to the write whose turn it is
+	compared compared
+	writers  *fairqueue.Queue // who has its one slot has writer and batch
+	batch    *batch           // the transaction that writes may join; nil: none
 	// commitTime is how long the last commit took. Like batch, it belongs to the
 	// write whose turn it is.
 	commitTime time.Duration
@@ -49,6 +52,7 @@ type Store struct {
 	statements atomic.Int64
 	held       atomic.Pointer[func(Held)]
 	long       atomic.Int64 // writes
+	damaged    *damagedRows
 }
 
 // Held is what the function of a Write did while no other could write.
@@ -77,7 +81,7 @@ func Open(c Config) (*Store, error) {
 	if err := protect(filepath.Join(c.Dir, DatabaseFile)); err != nil {
 		return nil, err
 	}
-	s := &Store{dir: c.Dir, seal: seal, feed: newFeed(), writers: fairqueue.New(1, 1), followers: newFollowers(), log: c.Log, now: time.Now}
+	s := &Store{dir: c.Dir, seal: seal, feed: newFeed(), compared: compared{n: map[string]int{}}, damaged: newDamagedRows(c.Log), writers: fairqueue.New(1, 1), followers: newFollowers(), log: c.Log, now: time.Now}
 	err = s.openPools()
 	if errors.Is(err, ErrFull) {
 		s.mode = "&vfs=unix-excl"
@@ -92,7 +96,7 @@ func Open(c Config) (*Store, error) {
 // openPools opens the writer, which migrates, and the readers.
 func (s *Store) openPools() error {
 	file := filepath.Join(s.dir, DatabaseFile)
-	writer, err := open(file, "_txlock=immediate"+s.mode)
+	writer, err := s.openHooked(dsn(file, "_txlock=immediate"+s.mode))
 	if err != nil {
 		return err
 	}
@@ -101,6 +105,10 @@ func (s *Store) openPools() error {
 	if err := s.migrate(file); err != nil {
 		writer.Close()
 		return fmt.Errorf("migrate %s: %w", file, nameFault(err))
+	}
+	if s.schema, err = readSchema(writer); err != nil {
+		writer.Close()
+		return nameFault(err)
 	}
 	if s.reader, err = open(file, "_pragma=query_only(1)"+s.mode); err != nil {
 		writer.Close()
@@ -128,13 +136,14 @@ func protect(file string) error {
 	return durable.Sync(filepath.Dir(file))
 }
 
-// open opens a pool. busy_timeout comes first, so that the pragmas after it
-// wait for a lock too. FULL: what is committed is on the disk.
-func open(file, extra string) (*sql.DB, error) {
-	dsn := "file:" + (&url.URL{Path: file}).EscapedPath() +
+func open(file, extra string) (*sql.DB, error) { return sql.Open("sqlite", dsn(file, extra)) }
+
+// dsn names a database and how it is opened. busy_timeout comes first, so that the
+// pragmas after it wait for a lock too. FULL: what is committed is on the disk.
+func dsn(file, extra string) string {
+	return "file:" + (&url.URL{Path: file}).EscapedPath() +
 		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
 		"&_pragma=foreign_keys(1)&_pragma=cache_size(-4000)&" + extra
-	return sql.Open("sqlite", dsn)
 }
 
 // Close closes the database.
@@ -153,8 +162,11 @@ type Tx struct {
 	ctx      context.Context
 	sql      *counted
 	seal     *sealer
-	changed  map[string]bool
-	followed bool // somebody wants changes
+	log      changeLog
+	damaged  *damagedRows
+	compared *compared
+	left     []damage // what reads left out
+	followed bool     // somebody wants changes
 	changes  []Change
 }
 
@@ -163,6 +175,7 @@ type counted struct {
 	tx    *sql.Tx
 	n     *atomic.Int64 // statements of all transactions
 	own   int64         // statements of this one
+	on    *dependencies // where what is read is noted; nil: nowhere
 	fault error         // of the disk: SQLite may have rolled all back, and what follows must not commit by itself
 }
 
@@ -186,9 +199,21 @@ func (c *counted) QueryContext(ctx context.Context, query string, args ...any) (
 	if c.fault != nil {
 		return nil, c.fault
 	}
+	return c.query(ctx, "", nil, query, args)
+}
+
+// query runs a SELECT whose rows of a table all meet predicates. Of the other
+// tables, and without predicates, it may read every row.
+func (c *counted) query(ctx context.Context, table string, all predicates, query string, args []any) (*rows, error) {
+	if c.fault != nil {
+		return nil, c.fault
+	}
 	c.count()
 	args, err := valuesOf(args)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.note(ctx, table, all, query, args); err != nil {
 		return nil, err
 	}
 	r, err := c.tx.QueryContext(ctx, query, args...) //nolint:rowserrcheck // the caller's to check
@@ -202,10 +227,29 @@ func (c *counted) QueryContext(ctx context.Context, query string, args ...any) (
 func (c *counted) QueryRowContext(ctx context.Context, query string, args ...any) *row {
 	c.count()
 	args, err := valuesOf(args)
+	if err == nil {
+		err = c.note(ctx, "", nil, query, args)
+	}
 	if err != nil {
 		return &row{err: err}
 	}
 	return &row{row: c.tx.QueryRowContext(ctx, query, args...)}
+}
+
+// note notes what a statement depends on.
+func (c *counted) note(ctx context.Context, table string, all predicates, query string, args []any) error {
+	if c.on == nil {
+		return nil
+	}
+	tables, err := c.on.schema.tablesOf(ctx, c.tx, query, args)
+	for _, t := range tables {
+		if t == table {
+			c.on.add(t, all)
+		} else {
+			c.on.add(t, nil)
+		}
+	}
+	return err
 }
 
 // watch notes an error after which the transaction may be gone.
@@ -222,30 +266,32 @@ func (tx *Tx) Statements() int64 { return tx.sql.own }
 func (s *Store) Statements() int64 { return s.statements.Load() }
 
 // Read runs f in a transaction that only reads.
-func (s *Store) Read(ctx context.Context, f func(*Tx) error) error {
+func (s *Store) Read(ctx context.Context, f func(*Tx) error) error { return s.read(ctx, nil, f) }
+
+// read is Read that notes what f reads; on may be nil.
+func (s *Store) read(ctx context.Context, on *dependencies, f func(*Tx) error) error {
 	t, err := s.reader.BeginTx(ctx, nil)
 	if err != nil {
 		return nameFault(err)
 	}
 	defer t.Rollback()
-	if err := f(s.newTx(ctx, t)); err != nil {
+	tx := s.newTx(ctx, t)
+	tx.sql.on = on
+	if err := f(tx); err != nil {
 		return nameFault(err)
 	}
 	return nameFault(t.Commit())
 }
 
 func (s *Store) newTx(ctx context.Context, t *sql.Tx) *Tx {
-	return &Tx{Now: s.now().UTC().Truncate(time.Microsecond), ctx: ctx, sql: &counted{tx: t, n: &s.statements}, seal: s.seal, changed: map[string]bool{}, followed: s.followers.any()}
+	return &Tx{Now: s.now().UTC().Truncate(time.Microsecond), ctx: ctx, sql: &counted{tx: t, n: &s.statements}, seal: s.seal, damaged: s.damaged, compared: &s.compared, followed: s.followers.any()}
 }
 
-func (tx *Tx) exec(table, query string, args ...any) (int64, error) {
+// exec runs a statement and tells how many rows it wrote.
+func (tx *Tx) exec(query string, args ...any) (int64, error) {
 	r, err := tx.sql.ExecContext(tx.ctx, query, args...)
 	if err != nil {
 		return 0, err
 	}
-	n, err := r.RowsAffected()
-	if n > 0 {
-		tx.changed[table] = true
-	}
-	return n, err
+	return r.RowsAffected()
 }

@@ -220,7 +220,7 @@ func TestRowsOfAnOlderLifecycleAreRead(t *testing.T) {
 	s := openTest(t)
 	_, _, app := seed(t, s)
 	write(t, s, func(tx *Tx) error {
-		_, err := tx.exec("apps", `UPDATE apps SET lifecycle = '{"Type":"buildpack","Buildpacks":["a","b"],"Stack":"minifs"}'`)
+		_, err := tx.exec(`UPDATE apps SET lifecycle = '{"Type":"buildpack","Buildpacks":["a","b"],"Stack":"minifs"}'`)
 		return err
 	})
 	read(t, s, func(tx *Tx) error {
@@ -320,7 +320,7 @@ func TestPassingErrors(t *testing.T) {
 		want bool
 	}{
 		"nobody waits":    {gone, func(tx *Tx) error { _, err := Apps.All(tx); return err }, true},
-		"the database":    {t.Context(), func(tx *Tx) error { _, err := tx.exec("apps", "DELETE FROM nowhere"); return err }, true},
+		"the database":    {t.Context(), func(tx *Tx) error { _, err := tx.exec("DELETE FROM nowhere"); return err }, true},
 		"no row":          {t.Context(), func(tx *Tx) error { _, err := Apps.Get(tx, "none"); return err }, false},
 		"somebody else's": {t.Context(), func(*Tx) error { return errors.New("no") }, false},
 	} {

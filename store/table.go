@@ -18,10 +18,11 @@ type Table[T any] struct {
 	columns  string                  // comma-separated, guid first
 	fields   func(*T, *sealer) []any // one for each column: a pointer, or a column wrapper
 	resource func(*T) *cf.Resource
-	filters  map[string]string // filter → column, or condition with "?" for the list of values
-	orders   map[string]string // order → column
-	visible  string            // condition over :orgs and :spaces; "": everyone sees every row
-	labelled bool              // has a column labels
+	filters  map[string]string    // filter → column, or condition with "?" for the list of values
+	orders   map[string]string    // order → column
+	visible  string               // condition over :orgs and :spaces; "": everyone sees every row
+	accepts  map[string]predicate // filter that is no column → what it asks of the row alone
+	labelled bool                 // has a column labels
 }
 
 // Name is the table's name, for Store.Watch.
@@ -58,7 +59,11 @@ func (t *Table[T]) Visible(tx *Tx, guid string, s *Scope) (*T, error) {
 // First returns the first row of the query, or cf.ResourceNotFound.
 func (t *Table[T]) First(tx *Tx, q Query) (*T, error) {
 	q.Page, q.PerPage = 1, 1
+	left := len(tx.left)
 	rows, _, err := t.list(tx, q, false)
+	if err == nil && len(rows) == 0 && len(tx.left) > left {
+		err = tx.left[left].err // there is one
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -108,6 +113,29 @@ func (t *Table[T]) Count(tx *Tx, q Query) (int, error) {
 	return t.count(tx, c)
 }
 
+// predicates are what a query's filters ask of a row alone. Other filters may look
+// at other rows of the table: then there are none.
+func (t *Table[T]) predicates(tx *Tx, q Query) (all predicates) {
+	if tx.sql.on == nil || q.Visible != nil {
+		return nil
+	}
+	columns := tx.sql.on.schema.columns[t.name]
+	for filter, values := range q.Where {
+		p, known := t.accepts[filter]
+		if expr := t.filters[filter]; !known {
+			if strings.Contains(expr, "?") {
+				return nil
+			}
+			p = oneOf(strings.TrimPrefix(expr, t.name+"."), values)
+		}
+		if at, is := columns[p.column]; is {
+			tx.compared.atLeast(t.name, at+1)
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
 func (t *Table[T]) count(tx *Tx, c *condition) (n int, err error) {
 	err = tx.sql.QueryRowContext(tx.ctx, "SELECT count(*) FROM "+t.name+c.where(), c.args...).Scan(&n)
 	return n, err
@@ -145,7 +173,7 @@ func (t *Table[T]) list(tx *Tx, q Query, counted bool) ([]*T, int, error) {
 		text += " LIMIT ? OFFSET ?"
 		args = append(args, q.PerPage, (q.Page-1)*q.PerPage)
 	}
-	rows, err := t.query(tx, text, args...)
+	rows, err := t.read(tx, t.predicates(tx, q), text, args...)
 	return rows, total, err
 }
 
@@ -162,7 +190,13 @@ func (t *Table[T]) order(q Query) string {
 
 // query runs a SELECT of the table's columns.
 func (t *Table[T]) query(tx *Tx, text string, args ...any) ([]*T, error) {
-	rows, err := tx.sql.QueryContext(tx.ctx, text, args...)
+	return t.read(tx, nil, text, args...)
+}
+
+// read is query of rows that meet predicates. Where it is noted what is read, a row
+// that cannot be decoded is left out.
+func (t *Table[T]) read(tx *Tx, all predicates, text string, args ...any) ([]*T, error) {
+	rows, err := tx.sql.query(tx.ctx, t.name, all, text, args)
 	if err != nil {
 		return nil, err
 	}
@@ -170,10 +204,17 @@ func (t *Table[T]) query(tx *Tx, text string, args ...any) ([]*T, error) {
 	var list []*T
 	for rows.Next() {
 		v := new(T)
-		if err := rows.Scan(t.fields(v, tx.seal)...); err != nil {
+		err := rows.Scan(t.fields(v, tx.seal)...)
+		switch {
+		case err == nil:
+			list = append(list, v)
+		case tx.sql.on == nil:
 			return nil, fmt.Errorf("read %s: %w", t.name, err)
+		default:
+			part := new(T)
+			key := rows.salvage(t.fields(part, tx.seal))
+			tx.leaveOut(damage{t.name, key, part, fmt.Errorf("read %s %s: %w", t.name, key, err)})
 		}
-		list = append(list, v)
 	}
 	return list, rows.Err()
 }
@@ -182,9 +223,6 @@ func (t *Table[T]) query(tx *Tx, text string, args ...any) ([]*T, error) {
 // removed.
 func (t *Table[T]) change(tx *Tx, text string, args ...any) ([]*T, error) {
 	rows, err := t.query(tx, text+" RETURNING "+t.columns, args...)
-	if len(rows) > 0 {
-		tx.changed[t.name] = true
-	}
 	return rows, convert(err)
 }
 
@@ -199,7 +237,7 @@ func (t *Table[T]) Insert(tx *Tx, v *T) error {
 		}
 	}
 	marks := strings.Repeat(", ?", strings.Count(t.columns, ",")+1)[2:]
-	_, err := tx.exec(t.name, "INSERT INTO "+t.name+" ("+t.columns+") VALUES ("+marks+")", t.fields(v, tx.seal)...)
+	_, err := tx.exec("INSERT INTO "+t.name+" ("+t.columns+") VALUES ("+marks+")", t.fields(v, tx.seal)...)
 	return convert(err)
 }
 
@@ -211,7 +249,7 @@ func (t *Table[T]) Update(tx *Tx, v *T) error {
 	fields := t.fields(v, tx.seal)
 	names := strings.Split(t.columns, ", ")
 	set := strings.Join(names[1:], " = ?, ") + " = ?"
-	n, err := tx.exec(t.name, "UPDATE "+t.name+" SET "+set+" WHERE "+names[0]+" = ?", append(fields[1:], fields[0])...)
+	n, err := tx.exec("UPDATE "+t.name+" SET "+set+" WHERE "+names[0]+" = ?", append(fields[1:], fields[0])...)
 	if err == nil && n == 0 {
 		return cf.Errorf(cf.ResourceNotFound, "%s not found", t.singular)
 	}
@@ -222,7 +260,7 @@ func (t *Table[T]) Update(tx *Tx, v *T) error {
 // error.
 func (t *Table[T]) Delete(tx *Tx, guid string) error {
 	key, _, _ := strings.Cut(t.columns, ",")
-	_, err := tx.exec(t.name, "DELETE FROM "+t.name+" WHERE "+key+" = ?", guid)
+	_, err := tx.exec("DELETE FROM "+t.name+" WHERE "+key+" = ?", guid)
 	return err
 }
 
@@ -232,7 +270,7 @@ func (t *Table[T]) DeleteBy(tx *Tx, filter, value string) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(t.name, "DELETE FROM "+t.name+c.where(), c.args...)
+	_, err = tx.exec("DELETE FROM "+t.name+c.where(), c.args...)
 	return err
 }
 

@@ -61,9 +61,9 @@ func (tx *Tx) ReseedServiceUsage() error {
 }
 
 func (tx *Tx) reseed(table, insert string) error {
-	if _, err := tx.exec(table, "DELETE FROM "+table); err != nil {
+	if _, err := tx.exec("DELETE FROM " + table); err != nil {
 		return err
 	}
-	_, err := tx.exec(table, insert, tx.Now.UnixMicro())
+	_, err := tx.exec(insert, tx.Now.UnixMicro())
 	return err
 }

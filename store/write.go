@@ -90,6 +90,8 @@ func (s *Store) join(ctx context.Context, slot *fairqueue.Slot, user string, f f
 	s.batch.users[user] = true
 	tx := s.newTx(context.WithoutCancel(ctx), s.batch.tx)
 	defer s.measure(tx, time.Now(), f)
+	s.writing = tx
+	defer func() { s.writing = nil }()
 	return s.batch, s.batch.run(tx, f)
 }
 
@@ -174,7 +176,7 @@ func (s *Store) endBatch() {
 		return
 	}
 	for _, tx := range b.writes {
-		s.feed.publish(tx.changed)
+		s.feed.publish(&tx.log)
 		s.followers.publish(tx.changes)
 	}
 }

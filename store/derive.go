@@ -1,0 +1,113 @@
+package store
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"cupola/runtime/fault"
+)
+
+// Derivation is a value that is derived from rows, and derived again when they
+// change.
+type Derivation[T any] struct {
+	// Name is that of the value in the log, and of the part in reports of panics.
+	Name string
+	// Read derives the value. Its transaction notes what it reads: a change of a row
+	// that could not have changed the result runs nothing.
+	Read func(*Tx) (T, error)
+	// Use takes the value, and reports when to derive it again though no row changed;
+	// the zero time is never.
+	Use func(context.Context, T) (next time.Time, err error)
+	// Tick is the longest time between two runs; 0: no limit.
+	Tick time.Duration
+	// Wake runs it besides; nil: only rows do.
+	Wake <-chan struct{}
+	Log  *slog.Logger
+}
+
+// After an error a value is derived again after a pause, which doubles with each
+// further one.
+const (
+	retryMin = time.Second
+	retryMax = 30 * time.Second
+)
+
+// Derive keeps a value current until ctx ends: it runs d when it begins, each time
+// that rows which Read read change, at the latest after the tick, and after an
+// error or a panic with a growing pause. Many changes at once make one run:
+// reading takes at most half of the time.
+func Derive[T any](ctx context.Context, s *Store, d Derivation[T]) error {
+	r := s.Reads()
+	defer r.Close()
+	retry := retryMin
+	for {
+		began := time.Now()
+		next, took, err := d.run(ctx, r)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			d.log().ErrorContext(ctx, d.Name+" not updated", "err", err)
+			next = time.Now().Add(retry)
+			retry = min(2*retry, retryMax)
+		} else {
+			retry = retryMin
+		}
+		if until := began.Add(d.Tick); d.Tick > 0 && (next.IsZero() || next.After(until)) {
+			next = until
+		}
+		if !d.wait(ctx, took, next, r.Stale()) {
+			return nil
+		}
+	}
+}
+
+func (d *Derivation[T]) log() *slog.Logger {
+	if d.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return d.Log
+}
+
+// run derives the value once, and reports how long reading took.
+func (d *Derivation[T]) run(ctx context.Context, r *Reads) (next time.Time, took time.Duration, err error) {
+	err = fault.Guard(d.Name, func() error {
+		var value T
+		began := time.Now()
+		err := r.Read(ctx, func(tx *Tx) (err error) {
+			value, err = d.Read(tx)
+			return err
+		})
+		took = time.Since(began)
+		if err == nil {
+			next, err = d.Use(ctx, value)
+		}
+		return err
+	})
+	return next, took, err
+}
+
+// wait waits for the pause and then until the value is to be derived again; false:
+// ctx ended.
+func (d *Derivation[T]) wait(ctx context.Context, pause time.Duration, next time.Time, stale <-chan struct{}) bool {
+	select {
+	case <-time.After(pause):
+	case <-ctx.Done():
+		return false
+	}
+	var due <-chan time.Time
+	if !next.IsZero() {
+		timer := time.NewTimer(time.Until(next))
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-stale:
+	case <-d.Wake:
+	case <-due:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}

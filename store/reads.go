@@ -1,0 +1,112 @@
+package store
+
+import (
+	"context"
+	"sync"
+)
+
+// Reads notes which rows a function read last, and tells when a change may change
+// what it read. Its methods are for one goroutine at a time, apart from Stale.
+type Reads struct {
+	store *Store
+	stale chan struct{} // has a signal while the rows may have changed
+
+	mu      sync.Mutex
+	on      *dependencies // of the last Read
+	reading bool
+	pending []rowChange // committed since the Read under way began
+}
+
+// maxPending is how many changes are kept while a Read is under way.
+const maxPending = 4 * maxRowChanges
+
+// Reads makes one, which is stale until its first Read. Close it.
+func (s *Store) Reads() *Reads {
+	r := &Reads{store: s, stale: make(chan struct{}, 1), on: newDependencies(s.schema)}
+	r.stale <- struct{}{}
+	s.feed.mu.Lock()
+	defer s.feed.mu.Unlock()
+	s.feed.reads[r] = true
+	return r
+}
+
+// Close ends the signals.
+func (r *Reads) Close() {
+	r.store.feed.mu.Lock()
+	defer r.store.feed.mu.Unlock()
+	delete(r.store.feed.reads, r)
+}
+
+// Stale gets a signal when what the last Read read may have changed. Read takes
+// the signal back.
+func (r *Reads) Stale() <-chan struct{} { return r.stale }
+
+// IsStale reports whether the rows may have changed since the last Read began.
+func (r *Reads) IsStale() bool { return len(r.stale) > 0 }
+
+// Read runs f in a transaction that only reads, and notes what it reads. A row
+// that cannot be decoded is reported and left out of lists: see Damaged. What a
+// Read that failed did not come to counts as read.
+func (r *Reads) Read(ctx context.Context, f func(*Tx) error) (err error) {
+	on := newDependencies(r.store.schema)
+	r.begin()
+	failed := true
+	defer func() { r.end(on, failed) }()
+	err = r.store.read(ctx, on, f)
+	failed = err != nil
+	return err
+}
+
+// begin comes before the transaction: a commit that it does not see is pending.
+func (r *Reads) begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case <-r.stale:
+	default:
+	}
+	r.reading = true
+}
+
+func (r *Reads) end(on *dependencies, failed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if failed {
+		on.merge(r.on)
+	}
+	pending := r.pending
+	r.on, r.reading, r.pending = on, false, nil
+	if len(pending) > maxPending || r.changedBy(pending) {
+		r.outdate()
+	}
+}
+
+// changes takes those of a commit.
+func (r *Reads) changes(all []rowChange) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.reading:
+		if len(r.pending) <= maxPending {
+			r.pending = append(r.pending, all...)
+		}
+	case len(r.stale) == 0 && r.changedBy(all):
+		r.outdate()
+	}
+}
+
+func (r *Reads) changedBy(all []rowChange) bool {
+	for _, c := range all {
+		if r.on.changedBy(c) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Reads) outdate() {
+	select {
+	case r.stale <- struct{}{}:
+	default:
+	}
+}
