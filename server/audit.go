@@ -20,7 +20,7 @@ import (
 // data directory, and of what it tries nothing stays.
 func Checkup(ctx context.Context, c Config) []doctor.Result {
 	if err := c.normalize(); err != nil {
-		return []doctor.Result{{Name: "flags", Level: doctor.Fail, Detail: err.Error(), Mend: "cupola serve --help"}}
+		return []doctor.Result{{Name: "flags", Level: doctor.Fail, Detail: err.Error(), Fix: "cupola serve --help"}}
 	}
 	n := names(c.DataDir)
 	return doctor.Check(ctx, doctor.Options{DataDir: c.DataDir, HTTP: c.HTTP, HTTPS: c.HTTPS, Domain: c.Domain,
@@ -68,7 +68,7 @@ func ownLeaks(ctx context.Context, c Config) ([]doctor.Leak, error) {
 // containerLeaks makes leaks of the cell's lines.
 func containerLeaks(c Config, lines []string) (leaks []doctor.Leak) {
 	for _, l := range lines {
-		leaks = append(leaks, doctor.Leak{Kind: "container", Name: l, Mend: "sudo cupola serve --data-dir " + c.DataDir + "   # a start clears away what is half made"})
+		leaks = append(leaks, doctor.Leak{Kind: "container", Name: l, Fix: "sudo cupola serve --data-dir " + c.DataDir + "   # a start clears away what is half made"})
 	}
 	return leaks
 }

@@ -37,7 +37,7 @@ func (d *doctorCmd) Run(e *env) error {
 		}
 	} else {
 		for i := range results {
-			results[i].Mend = e.called(results[i].Mend)
+			results[i].Fix = e.called(results[i].Fix)
 		}
 		writeResults(e.out, results, look{color: colored(e), width: width(e)})
 	}
@@ -61,7 +61,7 @@ func (d *doctorCmd) leaks(e *env, c server.Config) error {
 		}
 	} else {
 		for i := range leaks {
-			leaks[i].Mend = e.called(leaks[i].Mend)
+			leaks[i].Fix = e.called(leaks[i].Fix)
 		}
 		writeLeaks(e.out, leaks)
 	}
@@ -84,7 +84,7 @@ func writeLeaks(w io.Writer, leaks []doctor.Leak) {
 		return
 	}
 	for _, l := range leaks {
-		fmt.Fprintf(w, "%s\n    %s\n", l, l.Mend)
+		fmt.Fprintf(w, "%s\n    %s\n", l, l.Fix)
 	}
 	fmt.Fprintf(w, "\n%d leaked; the command below each removes it\n", len(leaks))
 }
@@ -123,8 +123,8 @@ func writeResults(w io.Writer, results []doctor.Result, l look) {
 	indent := strings.Repeat(" ", len("fail  ")+names+2)
 	for _, r := range results {
 		fmt.Fprintf(w, "%s  %-*s  %s\n", l.level(r.Level), names, r.Name, l.wrap(r.Detail, indent))
-		if r.Level != doctor.OK && r.Mend != "" {
-			fmt.Fprintf(w, "%s%s\n", indent, l.paint(1, r.Mend))
+		if r.Level != doctor.OK && r.Fix != "" {
+			fmt.Fprintf(w, "%s%s\n", indent, l.paint(1, r.Fix))
 		}
 	}
 	ok, warn, fail := doctor.Count(results)

@@ -14,8 +14,8 @@ import (
 
 var someResults = []doctor.Result{
 	{Name: "kernel", Level: doctor.OK, Detail: "Linux 6.1.0"},
-	{Name: "names", Level: doctor.Warn, Detail: "*.localhost resolves in curl and browsers, and not in the cf CLI", Mend: "echo '127.0.0.1 api.localhost' | sudo tee -a /etc/hosts"},
-	{Name: "overlayfs", Level: doctor.Fail, Detail: "mount an overlay: no such device", Mend: "sudo modprobe overlay"},
+	{Name: "names", Level: doctor.Warn, Detail: "*.localhost resolves in curl and browsers, and not in the cf CLI", Fix: "echo '127.0.0.1 api.localhost' | sudo tee -a /etc/hosts"},
+	{Name: "overlayfs", Level: doctor.Fail, Detail: "mount an overlay: no such device", Fix: "sudo modprobe overlay"},
 }
 
 const plainResults = `OK    kernel     Linux 6.1.0
@@ -74,7 +74,7 @@ func TestDoctorJSON(t *testing.T) {
     "name": "overlayfs",
     "level": "fail",
     "detail": "mount an overlay: no such device",
-    "mend": "sudo modprobe overlay"
+    "fix": "sudo modprobe overlay"
   }
 ]
 `
@@ -100,7 +100,7 @@ func TestColored(t *testing.T) {
 func TestLeaksOutput(t *testing.T) {
 	var out bytes.Buffer
 	writeLeaks(&out, nil)
-	writeLeaks(&out, []doctor.Leak{{Kind: "link", Name: "cup3", Mend: "sudo ip link delete cup3"}})
+	writeLeaks(&out, []doctor.Leak{{Kind: "link", Name: "cup3", Fix: "sudo ip link delete cup3"}})
 	const want = `nothing leaked
 link cup3
     sudo ip link delete cup3

@@ -49,7 +49,7 @@ func TestCleanupOfAReadOnlyDisk(t *testing.T) {
 	found, err := leaks(d.binary, noDir)
 	for _, l := range found {
 		if strings.Contains(l.Name, d.dir) {
-			mend = strings.TrimPrefix(l.Mend, "sudo cupola ")
+			mend = strings.TrimPrefix(l.Fix, "sudo cupola ")
 		}
 	}
 	if want := "cleanup --data-dir " + d.dir; err != nil || mend != want {

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// hierarchies are the mounted cgroups: the unified one of version 2, if it is
-// the machine's only one, else those of version 1 by controller.
+// hierarchies are the mounted cgroup hierarchies: the unified one of version 2
+// if it is the only one, else those of version 1 by controller.
 type hierarchies struct {
 	unified string
 	v1      map[string]string
-	hybrid  bool // version 2 is there too, without controllers
+	hybrid  bool // version 2 is mounted too, without controllers
 }
 
 // parseHierarchies reads a mountinfo.
@@ -68,7 +68,7 @@ func (m *machine) cgroup2(root string) Result {
 	// Only the true root of the hierarchy may have both processes and
 	// controlled children.
 	if part && m.read(filepath.Join(root, "cgroup.procs")) != "" {
-		return failure("/sys/fs/cgroup is a part of the hierarchy with processes of its own, so nothing below it can be limited", moveProcesses)
+		return failure("/sys/fs/cgroup is not the root of the hierarchy and contains processes, so cgroups below it cannot have limits", moveProcesses)
 	}
 	if err := m.tryControllers(root); err != nil {
 		return failed(err, "run cupola on the machine itself, without a real-time scheduler for its processes")
@@ -76,8 +76,8 @@ func (m *machine) cgroup2(root string) Result {
 	return fine("v2 with memory, cpu, pids")
 }
 
-// enableMissing mends missing controllers: those of a part of the hierarchy are
-// for who made it to pass on.
+// enableMissing returns the fix for missing controllers. In a part of the
+// hierarchy, its creator has to delegate them.
 func enableMissing(part bool, missing []string) string {
 	switch {
 	case part:
@@ -88,28 +88,28 @@ func enableMissing(part bool, missing []string) string {
 	return bootWith("cgroup_no_v1=all") + "   # if cgroup v1 has them: grep cgroup /proc/mounts"
 }
 
-// moveProcesses brings all that runs in a container whose cgroup is its root
-// into a cgroup below.
+// moveProcesses moves all processes of a container whose cgroup is its root
+// into a child cgroup.
 const moveProcesses = "sudo sh -c 'mkdir -p /sys/fs/cgroup/init && xargs -rn1 < /sys/fs/cgroup/cgroup.procs > /sys/fs/cgroup/init/cgroup.procs'   # or start the container with --cgroupns=host"
 
-// tryControllers passes on what limits containers from the root to what lies
-// below, as the daemon does, and takes back what was not passed on before.
+// tryControllers enables the controllers for the root's children, as the daemon
+// does, and disables those that were off before.
 func (m *machine) tryControllers(root string) error {
 	file := filepath.Join(root, "cgroup.subtree_control")
 	off := without(limiting(), strings.Fields(m.read(file)))
 	if len(off) == 0 {
 		return nil
 	}
-	// All at once: cpu alone may be taken, and make of all below cgroups that no
-	// process can be put in.
+	// Enable all at once: cpu alone might succeed and leave domain-invalid
+	// children that accept no process.
 	if err := m.write(file, "+"+strings.Join(off, " +")); err != nil {
-		return fmt.Errorf("pass on the cgroup controllers %s: %w", strings.Join(off, ", "), err)
+		return fmt.Errorf("enable the cgroup controllers %s: %w", strings.Join(off, ", "), err)
 	}
-	_ = m.write(file, "-"+strings.Join(off, " -")) // somebody else has begun to use them
+	_ = m.write(file, "-"+strings.Join(off, " -")) // fails if they are in use since
 	return nil
 }
 
-// limiting are the controllers that containers are limited by.
+// limiting returns the controllers of containers' limits.
 func limiting() []string { return []string{"memory", "cpu", "pids"} }
 
 func (m *machine) cgroup1(h hierarchies) Result {
@@ -139,12 +139,12 @@ func (m *machine) cgroup1(h hierarchies) Result {
 func (m *machine) tryCgroup(root string) error {
 	dir := m.path(filepath.Join(root, fmt.Sprintf("cupola-doctor-%d", os.Getpid())))
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("make a cgroup: %w", err)
+		return fmt.Errorf("create a cgroup: %w", err)
 	}
 	return os.Remove(dir)
 }
 
-// swap checks that an app that reaches its memory limit cannot go on in swap.
+// swap checks that an app that reaches its memory limit does not continue in swap.
 func (m *machine) swap(context.Context) Result {
 	if strings.Count(m.read("proc/swaps"), "\n") == 0 {
 		return fine("none")
@@ -152,7 +152,7 @@ func (m *machine) swap(context.Context) Result {
 	h := m.hierarchies()
 	limited := h.v1["memory"] != "" && m.exists(filepath.Join(h.v1["memory"], "memory.memsw.limit_in_bytes"))
 	if h.unified != "" {
-		// The root itself has no limits: the groups below it show what groups have.
+		// The root has no limits: look at the groups below it.
 		limited = m.any(h.unified, "*/memory.swap.max") || !m.any(h.unified, "*/memory.max")
 	}
 	if !limited {
@@ -166,8 +166,7 @@ func (m *machine) any(dir, pattern string) bool {
 	return len(found) > 0
 }
 
-// bootWith is how Debian and Ubuntu take a parameter into the kernel's command
-// line.
+// bootWith returns the command that adds a kernel parameter on Debian and Ubuntu.
 func bootWith(parameter string) string {
 	return fmt.Sprintf(`sudo sed -i 's/^GRUB_CMDLINE_LINUX="/&%s /' /etc/default/grub && sudo update-grub && sudo reboot`, parameter)
 }

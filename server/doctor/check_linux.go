@@ -7,7 +7,7 @@ import (
 
 type check struct {
 	name string
-	root bool // it is tried as root only
+	root bool // the check needs root
 	run  func(context.Context) Result
 }
 
@@ -44,9 +44,8 @@ func (m *machine) checks() []check {
 	}
 }
 
-// Check makes all checks, at the same time, and returns what they found in a
-// fixed order. Without root, those that need it are left out, and the first
-// one says so.
+// Check runs all checks concurrently and returns their results in a fixed order.
+// Without root it skips the checks that need root, and the first result says so.
 func Check(ctx context.Context, o Options) []Result {
 	return thisMachine(o).check(ctx)
 }

@@ -9,7 +9,7 @@ import (
 
 // Check fails: cupola needs Linux.
 func Check(context.Context, Options) []Result {
-	return []Result{{Name: "kernel", Level: Fail, Detail: "this is not Linux", Mend: "run cupola on Linux, or in a virtual machine with it"}}
+	return []Result{{Name: "kernel", Level: Fail, Detail: "this is not Linux", Fix: "run cupola on Linux, or in a virtual machine with it"}}
 }
 
 // Leaks returns errors.ErrUnsupported.

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// clearTime bounds Clear: a process takes a moment to end, and what it uses to be
-// free.
+// clearTime bounds Clear: a killed process takes a moment to exit and to release
+// its resources.
 const clearTime = 20 * time.Second
 
-// Clear takes away what a daemon that has ended left in the kernel, by the commands
-// that Leaks names. It writes to no data directory.
+// Clear removes what a stopped daemon left in the kernel, with the fixes that
+// Leaks returns. It does not write to data directories.
 func Clear(ctx context.Context, o Owner) error {
 	ctx, cancel := context.WithTimeout(ctx, clearTime)
 	defer cancel()
@@ -33,8 +33,7 @@ func Clear(ctx context.Context, o Owner) error {
 	}
 }
 
-// clear tries once to take away all that there is, and reports whether there was
-// any.
+// clear tries once to remove all leaks, and reports whether there were any.
 func (m *machine) clear(ctx context.Context, o Owner) (any bool, err error) {
 	found, err := m.survey()
 	if err != nil {
@@ -42,8 +41,8 @@ func (m *machine) clear(ctx context.Context, o Owner) (any bool, err error) {
 	}
 	found = slices.DeleteFunc(found, func(f finding) bool { return f.Kind == kindDirectory || !o.owns(f) })
 	for _, f := range found {
-		if out, cerr := exec.CommandContext(ctx, "sh", "-c", strings.TrimPrefix(f.Mend, "sudo ")).CombinedOutput(); cerr != nil {
-			err = errors.Join(err, fmt.Errorf("%s is left: '%s': %w: %s", f.Leak, f.Mend, cerr, out))
+		if out, cerr := exec.CommandContext(ctx, "sh", "-c", strings.TrimPrefix(f.Fix, "sudo ")).CombinedOutput(); cerr != nil {
+			err = errors.Join(err, fmt.Errorf("cannot remove %s: '%s': %w: %s", f.Leak, f.Fix, cerr, out))
 		}
 	}
 	return len(found) > 0, err

@@ -11,25 +11,25 @@ import (
 )
 
 func (m *machine) clock(context.Context) Result {
-	const mend = "sudo timedatectl set-ntp true   # or: sudo date -s 'YYYY-MM-DD HH:MM'"
+	const fix = "sudo timedatectl set-ntp true   # or: sudo date -s 'YYYY-MM-DD HH:MM'"
 	day := m.now.UTC().Format(time.DateOnly)
 	if built := buildTime(); m.now.Before(built) {
-		return failure("it is "+day+", before this program was built: "+built.UTC().Format(time.DateOnly), mend)
+		return failure("it is "+day+", before this program was built: "+built.UTC().Format(time.DateOnly), fix)
 	}
 	ca, err := readCertificate(filepath.Join(m.DataDir, "ca.pem"))
 	switch {
 	case err != nil:
 		return fine(day)
 	case m.now.Before(ca.NotBefore):
-		return failure("it is "+day+", before the CA of the data directory was made: "+ca.NotBefore.Format(time.DateOnly), mend)
+		return failure("it is "+day+", before the data directory's CA was created: "+ca.NotBefore.Format(time.DateOnly), fix)
 	case m.now.After(ca.NotAfter):
-		return failure("the CA of the data directory ran out on "+ca.NotAfter.Format(time.DateOnly), "sudo rm "+filepath.Join(m.DataDir, "ca*.pem")+"   # the next start makes one")
+		return failure("the data directory's CA expired on "+ca.NotAfter.Format(time.DateOnly), "sudo rm "+filepath.Join(m.DataDir, "ca*.pem")+"   # the next start creates one")
 	}
 	return fine(day)
 }
 
-// buildTime is the time of the commit this program was built from, else of its
-// file.
+// buildTime returns the time of the commit that this program was built from, or
+// of its file.
 func buildTime() time.Time {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Daemon is a cupola that runs.
+// Daemon is a running cupola daemon.
 type Daemon struct {
 	PID     int
 	DataDir string // as that daemon names it
@@ -33,8 +33,8 @@ func (m *machine) daemons() (all []Daemon) {
 	return all
 }
 
-// given is how the last daemon of a data directory named it, which need not be
-// by the path without links.
+// given returns the name that the last daemon used for its data directory, which
+// may contain symbolic links.
 func (m *machine) given(dir string) string {
 	name, _, _ := strings.Cut(m.read(filepath.Join(dir, "lock")), "\n")
 	if filepath.IsAbs(name) {
@@ -43,7 +43,7 @@ func (m *machine) given(dir string) string {
 	return dir
 }
 
-// daemon finds the daemon of a data directory.
+// daemon returns the running daemon of a data directory.
 func (m *machine) daemon(dataDir string) (Daemon, bool) {
 	for _, d := range m.daemons() {
 		if same(d.DataDir, dataDir) {
@@ -53,7 +53,7 @@ func (m *machine) daemon(dataDir string) (Daemon, bool) {
 	return Daemon{}, false
 }
 
-// same tells whether two names lead to one directory.
+// same reports whether two names refer to the same directory.
 func same(a, b string) bool {
 	if a == b {
 		return true
@@ -66,8 +66,9 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(sa, sb)
 }
 
-// DaemonOf finds the daemon of a data directory. Root finds it if it lives.
+// DaemonOf returns the running daemon of a data directory. Only root always
+// sees it.
 func DaemonOf(dataDir string) (Daemon, bool) { return thisMachine(Options{}).daemon(dataDir) }
 
-// Daemons lists the cupolas of this machine that the caller may see.
+// Daemons lists the running daemons that the caller may see.
 func Daemons() []Daemon { return thisMachine(Options{}).daemons() }

@@ -1,7 +1,7 @@
-// Package doctor checks whether a machine can run cupola, and says how to mend
-// what is amiss. What can be tried is tried for real, in namespaces and
-// directories that end with the try: a kernel's configuration tells little
-// about what a container engine, a hardened kernel or a mount option forbids.
+// Package doctor checks whether a machine can run cupola, and suggests fixes. It
+// tries features for real, in temporary namespaces and directories: a kernel's
+// configuration does not show what a container engine, a hardened kernel or a
+// mount option forbids.
 package doctor
 
 import (
@@ -11,11 +11,11 @@ import (
 	"cupola/runtime/network"
 )
 
-// Level says how a check ended.
+// Level is the severity of a result.
 type Level int
 
-// The levels. A daemon does not work, or not for long, where a check fails;
-// with a warning it works with less.
+// The levels. With Fail the daemon does not work, or not for long; with Warn it
+// works with restrictions.
 const (
 	OK Level = iota
 	Warn
@@ -35,22 +35,22 @@ type Result struct {
 	Name   string `json:"name"`
 	Level  Level  `json:"level"`
 	Detail string `json:"detail"`
-	Mend   string `json:"mend,omitempty"` // the command or setting that mends it; "" where all is well
+	Fix    string `json:"fix,omitempty"` // a command or setting; "" when OK
 }
 
-// Options are what the daemon would run with.
+// Options is the configuration that the daemon would run with.
 type Options struct {
-	DataDir     string // absolute; it need not be there
+	DataDir     string // absolute; it need not exist
 	HTTP, HTTPS string // addresses, or "off"
 	Domain      string // of apps
-	// Subnet is what containers would have their addresses in, and what overlaps it.
+	// Subnet returns the subnet of containers' addresses, and what overlaps it.
 	Subnet     func() (subnet netip.Prefix, inWay []network.Use, err error)
 	LinkPrefix string       // of the host's ends of containers' links
 	IDMap      rootfs.IDMap // of containers
 	Tools      []string     // of minifs
 }
 
-// Count adds up the results of each level.
+// Count returns the number of results at each level.
 func Count(results []Result) (ok, warn, fail int) {
 	var n [3]int
 	for _, r := range results {
@@ -59,7 +59,7 @@ func Count(results []Result) (ok, warn, fail int) {
 	return n[OK], n[Warn], n[Fail]
 }
 
-func fine(detail string) Result            { return Result{Level: OK, Detail: detail} }
-func warning(detail, mend string) Result   { return Result{Level: Warn, Detail: detail, Mend: mend} }
-func failure(detail, mend string) Result   { return Result{Level: Fail, Detail: detail, Mend: mend} }
-func failed(err error, mend string) Result { return failure(err.Error(), mend) }
+func fine(detail string) Result           { return Result{Level: OK, Detail: detail} }
+func warning(detail, fix string) Result   { return Result{Level: Warn, Detail: detail, Fix: fix} }
+func failure(detail, fix string) Result   { return Result{Level: Fail, Detail: detail, Fix: fix} }
+func failed(err error, fix string) Result { return failure(err.Error(), fix) }

@@ -8,7 +8,7 @@ import (
 )
 
 // The oldest kernels: processes are watched through descriptors that do not block
-// (PIDFD_NONBLOCK, 5.10), and below 5.15 nobody has tried.
+// (PIDFD_NONBLOCK, 5.10), and 5.15 is the oldest tested.
 var oldestKernel, triedKernel = version{5, 10}, version{5, 15}
 
 type version [2]int
@@ -40,16 +40,16 @@ func parseVersion(release string) (v version, ok bool) {
 }
 
 func (m *machine) kernel(context.Context) Result {
-	const mend = "sudo apt-get update && sudo apt-get -y full-upgrade && sudo reboot   # or a newer release of the distribution"
+	const fix = "sudo apt-get update && sudo apt-get -y full-upgrade && sudo reboot   # or a newer release of the distribution"
 	release := m.read("proc/sys/kernel/osrelease")
 	v, ok := parseVersion(release)
 	switch {
 	case !ok:
-		return warning(fmt.Sprintf("release %q cannot be read", release), "uname -r   # "+oldestKernel.String()+" or later?")
+		return warning(fmt.Sprintf("cannot parse the kernel release %q", release), "uname -r   # "+oldestKernel.String()+" or later?")
 	case v.before(oldestKernel):
-		return failure(fmt.Sprintf("Linux %s is older than %s", release, oldestKernel), mend)
+		return failure(fmt.Sprintf("Linux %s is older than %s", release, oldestKernel), fix)
 	case v.before(triedKernel):
-		return warning(fmt.Sprintf("Linux %s is older than %s, the oldest that was tried", release, triedKernel), mend)
+		return warning(fmt.Sprintf("Linux %s is older than %s, the oldest tested", release, triedKernel), fix)
 	}
 	return fine("Linux " + release)
 }
@@ -66,9 +66,9 @@ func (m *machine) seccomp(context.Context) Result {
 func (m *machine) modules(context.Context) Result {
 	switch {
 	case m.read("sys/fs/selinux/enforce") == "1":
-		return warning("SELinux is enforcing; cupola sets no labels", "sudo setenforce 0   # if containers are refused; 'ausearch -m avc' tells")
+		return warning("SELinux is enforcing; cupola sets no labels", "sudo setenforce 0   # if containers do not start; 'ausearch -m avc' lists denials")
 	case m.read("sys/module/apparmor/parameters/enabled") == "Y":
 		return fine("AppArmor, which does not confine cupola's containers")
 	}
-	return fine("neither SELinux nor AppArmor is in force")
+	return fine("neither SELinux nor AppArmor is enabled")
 }

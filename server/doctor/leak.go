@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Owner says what a daemon calls what it makes on the machine.
+// Owner is a daemon's names for the resources that it creates on the machine.
 type Owner struct {
 	DataDir    string
 	Table      string // of nftables
@@ -18,17 +18,17 @@ type Owner struct {
 	Subnet     netip.Prefix
 }
 
-// Leak is something that a daemon made and that belongs to none that lives.
+// Leak is a resource that a stopped daemon left behind.
 type Leak struct {
 	Kind string `json:"kind"` // mount, loop device, cgroup, process, link, address, nftables table, directory
 	Name string `json:"name"`
-	Mend string `json:"mend"` // the command that takes it away
+	Fix  string `json:"fix"` // the command that removes it
 }
 
-// String is one line for people.
+// String returns one human-readable line.
 func (l Leak) String() string { return fmt.Sprintf("%s %s", l.Kind, l.Name) }
 
-// owns tells whether the leak would be the owner's own.
+// owns reports whether the owner created the finding.
 func (o Owner) owns(f finding) bool {
 	switch f.Kind {
 	case kindTable:
@@ -38,12 +38,12 @@ func (o Owner) owns(f finding) bool {
 	case kindLink:
 		return strings.HasPrefix(f.key, o.LinkPrefix) && strings.Trim(f.key[len(o.LinkPrefix):], "0123456789") == ""
 	case kindAddress:
-		return f.key == o.LinkPrefix || f.key == o.Subnet.Addr().Next().String() // the latter of a former version
+		return f.key == o.LinkPrefix || f.key == o.Subnet.Addr().Next().String() // the address was the key in older versions
 	}
 	return below(f.key, o.DataDir) || below(f.key, realPath(o.DataDir))
 }
 
-// The kinds.
+// The kinds of leaks.
 const (
 	kindTable     = "nftables table"
 	kindLink      = "link"
@@ -56,8 +56,8 @@ const (
 	kindDaemon    = "daemon"
 )
 
-// finding is what may be a leak, with what its owner is known by: a name or
-// a path. base is the data directory that the path shows, if it does.
+// finding is a possible leak. key identifies its owner: a name or a path. base
+// is the data directory in that path, or "".
 type finding struct {
 	Leak
 	key, base string
@@ -72,7 +72,7 @@ func realPath(dir string) string {
 	return dir
 }
 
-// unowned keeps the findings that none of the owners has.
+// unowned returns the findings without an owner.
 func unowned(found []finding, owners []Owner) (left []finding) {
 	for _, f := range found {
 		if !slices.ContainsFunc(owners, func(o Owner) bool { return o.owns(f) }) {
@@ -82,9 +82,9 @@ func unowned(found []finding, owners []Owner) (left []finding) {
 	return left
 }
 
-// stopped makes one leak of all that belongs to a data directory that is there,
-// and whose daemon has ended: its containers may go on, and one command ends
-// them. isData tells data directories.
+// stopped merges the findings of each existing data directory whose daemon has
+// stopped into one leak: its containers may still run, and one command stops
+// them. isData reports whether a directory is a data directory.
 func stopped(found []finding, owner func(string) Owner, isData func(string) bool) []Leak {
 	var leaks []Leak
 	for _, f := range found {
@@ -93,7 +93,7 @@ func stopped(found []finding, owner func(string) Owner, isData func(string) bool
 		}
 		own := owner(f.base)
 		if !slices.ContainsFunc(found, func(f finding) bool { return own.owns(f) && f.Kind != kindDirectory }) {
-			continue // files alone
+			continue // only files
 		}
 		leaks = append(leaks, own.leak(found))
 		found = unowned(found, []Owner{own})
@@ -104,9 +104,9 @@ func stopped(found []finding, owner func(string) Owner, isData func(string) bool
 	return leaks
 }
 
-// leak tells of what the owner's daemon left.
+// leak describes what the owner's stopped daemon left.
 func (o Owner) leak(found []finding) Leak {
-	l := Leak{Kind: kindDaemon, Name: "of " + o.DataDir + " has ended", Mend: "sudo cupola cleanup --data-dir " + quoted(o.DataDir)}
+	l := Leak{Kind: kindDaemon, Name: "of " + o.DataDir + " has stopped", Fix: "sudo cupola cleanup --data-dir " + quoted(o.DataDir)}
 	processes := 0
 	for _, f := range found {
 		switch {
@@ -114,17 +114,17 @@ func (o Owner) leak(found []finding) Leak {
 		case f.Kind == kindProcess:
 			processes++
 		case f.Kind == kindDirectory:
-			l.Mend += " && " + f.Mend
+			l.Fix += " && " + f.Fix
 		}
 	}
 	if processes > 0 {
-		l.Name += fmt.Sprintf(", and %s", counted(processes, "process of its apps goes on", "processes of its apps go on"))
+		l.Name += fmt.Sprintf(", and %s", counted(processes, "process of its apps still runs", "processes of its apps still run"))
 	}
 	return l
 }
 
-// mountShapes are where in a data directory, or in one of its parts', mounts
-// are. The first group is the directory.
+// mountShapes match mount points in a data directory. The first group is the
+// directory.
 var mountShapes = []struct {
 	kinds []string // of file system; none is any
 	at    *regexp.Regexp
@@ -139,8 +139,8 @@ var mountShapes = []struct {
 // imageShape is the file behind a container's loop device.
 var imageShape = regexp.MustCompile(`^(.+?)(?:/rootfs)?/(?:run/[^/]+|templates/\.probe-[^/]+)/disk\.img$`)
 
-// parseMounts reads what is ours off a mountinfo, the latest mount first: in
-// this order they can be taken off.
+// parseMounts returns cupola's mounts in a mountinfo, the latest first: the
+// order in which they can be unmounted.
 func parseMounts(mountinfo string) (found []finding) {
 	for line := range strings.Lines(mountinfo) {
 		left, right, ok := strings.Cut(line, " - ")
@@ -163,7 +163,7 @@ func parseMounts(mountinfo string) (found []finding) {
 	return found
 }
 
-// unescape reads a path of mountinfo, in which blanks and the like are octal.
+// unescape decodes a path of mountinfo, in which blanks are octal escapes.
 func unescape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

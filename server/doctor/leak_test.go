@@ -23,10 +23,10 @@ const (
 )
 
 func TestMountsOfDaemons(t *testing.T) {
-	type mount struct{ Name, Key, Base, Mend string }
+	type mount struct{ Name, Key, Base, Fix string }
 	var got []mount
 	for _, f := range parseMounts(foreign + nsMount + runMount + diskMount + rootMount + sysMount + helpers) {
-		got = append(got, mount{f.Name, f.key, f.base, f.Mend})
+		got = append(got, mount{f.Name, f.key, f.base, f.Fix})
 	}
 	want := []mount{
 		{"/srv/my data/containers/helper", "/srv/my data/containers/helper", "/srv/my data", "sudo umount -l '/srv/my data/containers/helper'"},
@@ -79,7 +79,7 @@ func TestStoppedDaemonIsOneLeak(t *testing.T) {
 	found := append(allKinds("cupola", "cup12", "10.251.0.1", "/srv/data"), finding{Leak{kindTable, "cupola-zz", "nft"}, "cupola-zz", ""})
 	got := stopped(found, testOwner, func(dir string) bool { return dir == "/srv/data" })
 	want := []Leak{
-		{kindDaemon, "of /srv/data has ended, and 1 process of its apps goes on", "sudo cupola cleanup --data-dir /srv/data && rm -rf /srv/data"},
+		{kindDaemon, "of /srv/data has stopped, and 1 process of its apps still runs", "sudo cupola cleanup --data-dir /srv/data && rm -rf /srv/data"},
 		{kindTable, "cupola-zz", "nft"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

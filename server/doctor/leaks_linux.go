@@ -14,21 +14,20 @@ import (
 	"cupola/runtime/network"
 )
 
-// settleTime is how long the kernel may take to clear away what was given up:
-// a link goes a moment after its namespace.
+// settleTime is how long the kernel may take to remove released resources: a
+// link disappears a moment after its namespace.
 const settleTime = 300 * time.Millisecond
 
-// Leaks lists what daemons of this machine, of whatever data directory, have
-// left in the kernel or in the directory for temporary files. What belongs to
-// a daemon that lives is none, and what belongs to spare neither. owner names
-// what the daemon of a data directory has. It needs root.
+// Leaks lists what stopped daemons of any data directory left in the kernel or
+// in the temporary directory, except for the data directories in spare. owner
+// returns the names that the daemon of a data directory uses. Leaks needs root.
 func Leaks(ctx context.Context, owner func(dataDir string) Owner, spare ...string) ([]Leak, error) {
 	m := thisMachine(Options{})
 	first, err := m.leaks(owner, spare)
 	if err != nil || len(first) == 0 {
 		return nil, err
 	}
-	// The lists are not of one moment: what is a leak is one twice.
+	// The survey is not atomic: a leak must be found twice.
 	select {
 	case <-time.After(settleTime):
 	case <-ctx.Done():
@@ -46,7 +45,7 @@ func (m *machine) leaks(owner func(string) Owner, spare []string) ([]Leak, error
 	if err != nil {
 		return nil, err
 	}
-	// Daemons are listed after what they may have made since.
+	// List daemons after the survey: a new one may have created findings.
 	var owners []Owner
 	for _, d := range m.daemons() {
 		owners = append(owners, owner(d.DataDir))
@@ -60,7 +59,7 @@ func (m *machine) leaks(owner func(string) Owner, spare []string) ([]Leak, error
 	return stopped(unowned(found, owners), func(dir string) Owner { return owner(m.given(dir)) }, isData), nil
 }
 
-// survey finds everything, in an order in which it can be taken away.
+// survey finds everything, in an order in which it can be removed.
 func (m *machine) survey() (found []finding, err error) {
 	seen, err := network.Look()
 	if err != nil {
@@ -83,8 +82,8 @@ func (m *machine) survey() (found []finding, err error) {
 
 var cgroupName = regexp.MustCompile(`^cupola(-[0-9a-z]+)?$`)
 
-// cgroups finds the groups of daemons, and the processes in them: one leak for
-// each group, though version 1 has it in many hierarchies.
+// cgroups finds daemons' cgroups and the processes in them: one leak for each
+// cgroup, even if version 1 has it in several hierarchies.
 func (m *machine) cgroups() (found []finding) {
 	h := m.hierarchies()
 	roots := map[string]bool{h.unified: h.unified != ""}
@@ -93,7 +92,7 @@ func (m *machine) cgroups() (found []finding) {
 	}
 	at, pids := map[string][]string{}, map[string][]string{}
 	for root := range roots {
-		entries, _ := os.ReadDir(m.path(root)) // gone is as good as empty
+		entries, _ := os.ReadDir(m.path(root)) // a removed directory counts as empty
 		for _, e := range entries {
 			if !roots[root] || !e.IsDir() || !cgroupName.MatchString(e.Name()) {
 				continue
@@ -116,14 +115,14 @@ func (m *machine) cgroups() (found []finding) {
 	return found
 }
 
-// pids are the processes in a cgroup and below.
+// pids returns the processes in a cgroup and below.
 func (m *machine) pids(dir string) (all []string) {
 	_ = filepath.WalkDir(m.path(dir), func(path string, e os.DirEntry, err error) error {
 		if err == nil && e.Name() == "cgroup.procs" {
 			text, _ := os.ReadFile(path)
 			all = append(all, strings.Fields(string(text))...)
 		}
-		return nil // a group that goes meanwhile has nothing to tell
+		return nil // ignore a cgroup that was removed meanwhile
 	})
 	return all
 }
@@ -147,11 +146,11 @@ func (m *machine) loops() (found []finding) {
 	return found
 }
 
-// abandoned is how old the directory of a check must be, which lasts a second,
-// to be one that a killed doctor left.
+// abandoned is the age after which a check's directory is a leak of a killed
+// doctor: a check lasts a second.
 const abandoned = time.Minute
 
-// directories finds what daemons of the demo, and checks, have left.
+// directories finds directories that demos and checks left behind.
 func (m *machine) directories() (found []finding) {
 	for _, pattern := range []string{filepath.Join(os.TempDir(), "cupola-demo-*"), "/var/lib/.cupola-doctor-*", filepath.Join(os.TempDir(), ".cupola-doctor-*")} {
 		dirs, _ := filepath.Glob(m.path(pattern)) // the patterns are well-formed

@@ -187,7 +187,7 @@ func TestLeaksOfEachKind(t *testing.T) {
 	leaks := l.find(t)
 	var kinds []string
 	for _, leak := range leaks {
-		t.Logf("%s: %s", leak, leak.Mend)
+		t.Logf("%s: %s", leak, leak.Fix)
 		kinds = append(kinds, leak.Kind)
 	}
 	slices.Sort(kinds)
@@ -200,10 +200,10 @@ func TestLeaksOfEachKind(t *testing.T) {
 		t.Errorf("got %v though they are spared", left)
 	}
 	for _, leak := range leaks {
-		out, err := exec.Command("sh", "-c", strings.ReplaceAll(leak.Mend, "sudo ", "")).CombinedOutput()
+		out, err := exec.Command("sh", "-c", strings.ReplaceAll(leak.Fix, "sudo ", "")).CombinedOutput()
 		// A link goes with its namespace, a loop device with its mount.
 		if err != nil && leak.Kind != kindLink && leak.Kind != kindLoop {
-			t.Errorf("%s: %v %s", leak.Mend, err, bytes.TrimSpace(out))
+			t.Errorf("%s: %v %s", leak.Fix, err, bytes.TrimSpace(out))
 		}
 	}
 	if left := l.find(t); len(left) > 0 {

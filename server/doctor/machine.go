@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// machine is what is checked: the files below a root, "/" but in tests, and
-// what the daemon would run with.
+// machine is the machine to check: the files below root ("/" except in tests)
+// and the daemon's options.
 type machine struct {
 	Options
 	root   string
@@ -54,7 +54,7 @@ func (m *machine) writable(name string) bool {
 	return f.Close() == nil
 }
 
-// write changes a file that is there.
+// write overwrites an existing file.
 func (m *machine) write(name, text string) error {
 	f, err := os.OpenFile(m.path(name), os.O_WRONLY, 0)
 	if err != nil {
@@ -64,7 +64,7 @@ func (m *machine) write(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// base is the data directory, or the directory above it that is there.
+// base returns the data directory, or its closest existing parent.
 func (m *machine) base() string {
 	dir := m.DataDir
 	for {
@@ -75,8 +75,7 @@ func (m *machine) base() string {
 	}
 }
 
-// try makes a directory for a try that needs the data directory's file system,
-// and removes it afterwards.
+// try calls do with a temporary directory on the data directory's file system.
 func (m *machine) try(do func(dir string) error) error {
 	dir, err := os.MkdirTemp(m.base(), ".cupola-doctor-")
 	if err != nil {

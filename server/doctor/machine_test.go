@@ -63,24 +63,24 @@ func TestChecks(t *testing.T) {
 		check  func(*machine, context.Context) Result
 		level  Level
 		detail string
-		mend   string
+		fix    string
 	}{
 		{"kernel", map[string]string{"proc/sys/kernel/osrelease": "6.1.0-18-amd64\n"}, nil, (*machine).kernel, OK, "Linux 6.1.0-18-amd64", ""},
 		{"untried kernel", map[string]string{"proc/sys/kernel/osrelease": "5.10.0"}, nil, (*machine).kernel, Warn, "older than 5.15", "full-upgrade"},
 		{"old kernel", map[string]string{"proc/sys/kernel/osrelease": "4.19.0"}, nil, (*machine).kernel, Fail, "older than 5.10", "full-upgrade"},
-		{"odd kernel", map[string]string{"proc/sys/kernel/osrelease": "x"}, nil, (*machine).kernel, Warn, "cannot be read", "uname"},
+		{"odd kernel", map[string]string{"proc/sys/kernel/osrelease": "x"}, nil, (*machine).kernel, Warn, "cannot parse", "uname"},
 
 		{"cgroup v2", map[string]string{"proc/self/mountinfo": mountsV2, "sys/fs/cgroup/cgroup.controllers": "cpuset cpu io memory pids", "sys/fs/cgroup/cgroup.subtree_control": "memory pids"}, root, (*machine).cgroup, OK, "v2 with", ""},
 		{"cgroup v2 without memory", map[string]string{"proc/self/mountinfo": mountsV2, "sys/fs/cgroup/cgroup.controllers": "cpuset cpu io pids"}, nil, (*machine).cgroup, Fail, "lacks the controllers memory", "cgroup_enable=memory"},
 		{"cgroup v2 without pids", map[string]string{"proc/self/mountinfo": mountsV2, "sys/fs/cgroup/cgroup.controllers": "cpu memory"}, nil, (*machine).cgroup, Fail, "lacks the controllers pids", "cgroup_no_v1=all"},
 		{"cgroup v2 not delegated", map[string]string{"proc/self/mountinfo": mountsV2, "sys/fs/cgroup/cgroup.controllers": "memory pids", "sys/fs/cgroup/cgroup.type": "domain"}, nil, (*machine).cgroup, Fail, "lacks the controllers cpu", "Delegate=yes"},
-		{"cgroup v2 passes nothing on", map[string]string{"proc/self/mountinfo": mountsV2, "sys/fs/cgroup/cgroup.controllers": "cpu memory pids"}, root, (*machine).cgroup, Fail, "pass on the cgroup controllers memory, cpu, pids", "on the machine itself"},
+		{"cgroup v2 passes nothing on", map[string]string{"proc/self/mountinfo": mountsV2, "sys/fs/cgroup/cgroup.controllers": "cpu memory pids"}, root, (*machine).cgroup, Fail, "enable the cgroup controllers memory, cpu, pids", "on the machine itself"},
 		{"cgroup v2 of a container", map[string]string{"proc/self/mountinfo": mountsV2, "sys/fs/cgroup/cgroup.controllers": "cpu memory pids", "sys/fs/cgroup/cgroup.type": "domain", "sys/fs/cgroup/cgroup.procs": "1\n"},
-			root, (*machine).cgroup, Fail, "processes of its own", "--cgroupns=host"},
+			root, (*machine).cgroup, Fail, "contains processes", "--cgroupns=host"},
 		{"cgroup hybrid", map[string]string{"proc/self/mountinfo": mountsHybrid, "sys/fs/cgroup/memory/": "", "sys/fs/cgroup/cpu,cpuacct/": "", "sys/fs/cgroup/pids/": "", "sys/fs/cgroup/devices/": ""},
 			root, (*machine).cgroup, OK, "v1, hybrid, with", ""},
 		{"cgroup v1 without pids", map[string]string{"proc/self/mountinfo": mountsNoPids}, nil, (*machine).cgroup, Fail, "lacks the controller pids", "-o pids cgroup /sys/fs/cgroup/pids"},
-		{"cgroup v1 read-only", map[string]string{"proc/self/mountinfo": mountsHybrid}, root, (*machine).cgroup, Fail, "make a cgroup", "--privileged"},
+		{"cgroup v1 read-only", map[string]string{"proc/self/mountinfo": mountsHybrid}, root, (*machine).cgroup, Fail, "create a cgroup", "--privileged"},
 		{"no cgroup", map[string]string{"proc/self/mountinfo": "1 1 0:1 / / rw - ext4 /dev/sda rw\n"}, nil, (*machine).cgroup, Fail, "no cgroups", "mount -t cgroup2"},
 
 		{"no swap", map[string]string{"proc/swaps": "Filename Type Size Used Priority\n"}, nil, (*machine).swap, OK, "none", ""},
@@ -105,7 +105,7 @@ func TestChecks(t *testing.T) {
 		{"memory", map[string]string{"proc/meminfo": "MemTotal:  8000000 kB\nMemAvailable:  4000000 kB\n"}, nil, (*machine).memory, OK, "3.8 GB free of 7.6 GB", ""},
 		{"little memory", map[string]string{"proc/meminfo": "MemTotal:  800000 kB\nMemAvailable:  400000 kB\n"}, nil, (*machine).memory, Warn, "390 MB free", "ps aux"},
 		{"way", map[string]string{"var/lib/": ""}, nil, (*machine).way, OK, "/var/lib/cupola", ""},
-		{"no way", map[string]string{"var/lib/": ""}, func(m *machine) { _ = os.Chmod(m.path("var"), 0o700) }, (*machine).way, Fail, "through /var,", "sudo chmod o+x /var"},
+		{"no way", map[string]string{"var/lib/": ""}, func(m *machine) { _ = os.Chmod(m.path("var"), 0o700) }, (*machine).way, Fail, "traverse /var,", "sudo chmod o+x /var"},
 
 		{"no proxy", nil, nil, (*machine).proxy, OK, "none", ""},
 		{"proxy", nil, environment("HTTP_PROXY", "http://u:secret@p:1"), (*machine).proxy, Warn, "http://u:xxxxx@p:1", ".localhost"},
@@ -120,11 +120,11 @@ func TestChecks(t *testing.T) {
 				c.set(m)
 			}
 			r := c.check(m, t.Context())
-			if r.Level != c.level || !strings.Contains(r.Detail, c.detail) || !strings.Contains(r.Mend, c.mend) {
-				t.Errorf("got %s %q, mend %q; want %s %q, %q", r.Level, r.Detail, r.Mend, c.level, c.detail, c.mend)
+			if r.Level != c.level || !strings.Contains(r.Detail, c.detail) || !strings.Contains(r.Fix, c.fix) {
+				t.Errorf("got %s %q, fix %q; want %s %q, %q", r.Level, r.Detail, r.Fix, c.level, c.detail, c.fix)
 			}
-			if r.Level != OK && r.Mend == "" {
-				t.Error("nothing mends it")
+			if r.Level != OK && r.Fix == "" {
+				t.Error("has no fix")
 			}
 		})
 	}
@@ -156,13 +156,13 @@ func TestNames(t *testing.T) {
 	for _, c := range []struct {
 		domain, known string
 		level         Level
-		detail, mend  string
+		detail, fix   string
 	}{
 		{"localhost", "api. cupola-doctor.", OK, "*.localhost resolves", ""},
 		{"localhost", "", Warn, "the API is at http://localhost:8080", "127.0.0.1 api.localhost"},
-		{"localhost", "api.", Warn, "curl and browsers find APP.localhost", "APP.localhost"},
+		{"localhost", "api.", Warn, "curl and browsers resolve APP.localhost", "APP.localhost"},
 		{"apps.example.com", "api. cupola-doctor.", OK, "*.apps.example.com resolves", ""},
-		{"apps.example.com", "api.", Warn, "apps do not", "APP.apps.example.com"},
+		{"apps.example.com", "api.", Warn, "names of apps do not", "APP.apps.example.com"},
 		{"apps.example.com", "", Warn, "does not resolve", "127.0.0.1 api.apps.example.com"},
 	} {
 		m := files(t, nil)
@@ -174,8 +174,8 @@ func TestNames(t *testing.T) {
 			return nil, errors.New("no such host")
 		}
 		r := m.names(t.Context())
-		if r.Level != c.level || !strings.Contains(r.Detail, c.detail) || !strings.Contains(r.Mend, c.mend) {
-			t.Errorf("%s with %q: got %s %q, mend %q; want %s %q, %q", c.domain, c.known, r.Level, r.Detail, r.Mend, c.level, c.detail, c.mend)
+		if r.Level != c.level || !strings.Contains(r.Detail, c.detail) || !strings.Contains(r.Fix, c.fix) {
+			t.Errorf("%s with %q: got %s %q, fix %q; want %s %q, %q", c.domain, c.known, r.Level, r.Detail, r.Fix, c.level, c.detail, c.fix)
 		}
 	}
 }
@@ -188,13 +188,13 @@ func TestJudgements(t *testing.T) {
 		level  Level
 		detail string
 	}{
-		{"quota", judgeQuota("loop ext4", "no project quota: …"), OK, "held by loop ext4"},
+		{"quota", judgeQuota("loop ext4", "no project quota: …"), OK, "enforced by loop ext4"},
 		{"no mkfs", judgeQuota("plain directory", "mkfs.ext4 is not there"), Warn, "fill the disk"},
 		{"no loop", judgeQuota("plain directory", "no loop device"), Warn, "fill the disk"},
-		{"resolvers", judgeResolvers([]netip.AddrPort{netip.MustParseAddrPort("9.9.9.9:53")}), OK, "asked of 9.9.9.9"},
-		{"no resolvers", judgeResolvers(nil), Warn, "resolve no names"},
-		{"firewall", m.judgeFirewall(nil), OK, "nobody"},
-		{"docker", m.judgeFirewall([]string{"filter FORWARD"}), Warn, "dropped by filter FORWARD"},
+		{"resolvers", judgeResolvers([]netip.AddrPort{netip.MustParseAddrPort("9.9.9.9:53")}), OK, "forwarded to 9.9.9.9"},
+		{"no resolvers", judgeResolvers(nil), Warn, "resolve only names of other apps"},
+		{"firewall", m.judgeFirewall(nil), OK, "no other firewall"},
+		{"docker", m.judgeFirewall([]string{"filter FORWARD"}), Warn, "filter FORWARD drops"},
 		{"files", judgeNofile(1 << 20), OK, "1048576"},
 		{"few files", judgeNofile(1024), Warn, "1024"},
 		{"any files", judgeNofile(1<<64 - 1), OK, "no limit"},
@@ -203,17 +203,17 @@ func TestJudgements(t *testing.T) {
 		{"full disk", m.judgeDisk(100*mib, 100, 50), Fail, "100 MB free"},
 		{"no inodes", m.judgeDisk(50*gib, 100, 4), Warn, "4 of 100 inodes"},
 		{"btrfs has no inodes", m.judgeDisk(50*gib, 0, 0), OK, "50 GB"},
-		{"fresh backup", m.judgeBackups(1, []backup.DatabaseCopy{{Made: m.now.Add(-time.Hour)}}), OK, "1h0m0s ago; copies that are kept: 1"},
+		{"fresh backup", m.judgeBackups(1, []backup.DatabaseCopy{{Made: m.now.Add(-time.Hour)}}), OK, "1h0m0s ago; 1 kept"},
 		{"old backup", m.judgeBackups(1, []backup.DatabaseCopy{{Made: m.now.Add(-72 * time.Hour)}}), Warn, "72h0m0s ago"},
 		{"no backup", m.judgeBackups(1, nil), Warn, "no automatic backup"},
-		{"all capabilities", judgeCapabilities(1<<41 - 1), OK, "all capabilities"},
+		{"all capabilities", judgeCapabilities(1<<41 - 1), OK, "all required capabilities"},
 		{"docker's capabilities", judgeCapabilities(0xa80425fb), Fail, "net_admin, sys_admin, sys_ptrace"},
 	} {
 		if c.got.Level != c.level || !strings.Contains(c.got.Detail, c.detail) {
 			t.Errorf("%s: got %s %q; want %s %q", c.name, c.got.Level, c.got.Detail, c.level, c.detail)
 		}
-		if c.got.Level != OK && c.got.Mend == "" {
-			t.Errorf("%s: nothing mends it", c.name)
+		if c.got.Level != OK && c.got.Fix == "" {
+			t.Errorf("%s: has no fix", c.name)
 		}
 	}
 }
@@ -229,7 +229,7 @@ func TestPortTakenByAnother(t *testing.T) {
 		"proc/net/tcp": tcp, "proc/33/comm": "nginx\n", "proc/33/fd/3": "-> socket:[4711]", "proc/33/fd/4": "-> /dev/null",
 	})
 	r := m.taken("127.0.0.1:8080", "other")
-	if r.Level != Fail || !strings.Contains(r.Detail, "nginx (pid 33)") || !strings.Contains(r.Mend, "kill 33") {
+	if r.Level != Fail || !strings.Contains(r.Detail, "nginx (pid 33)") || !strings.Contains(r.Fix, "kill 33") {
 		t.Errorf("got %+v; want nginx named", r)
 	}
 }

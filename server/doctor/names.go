@@ -19,16 +19,16 @@ func (m *machine) names(ctx context.Context) Result {
 	defer cancel()
 	api := m.finds(ctx, "api."+m.Domain)
 	app := m.finds(ctx, "cupola-doctor."+m.Domain)
-	hosts := fmt.Sprintf("echo '127.0.0.1 api.%[1]s APP.%[1]s' | sudo tee -a /etc/hosts   # APP: each app that is to be found", m.Domain)
+	hosts := fmt.Sprintf("echo '127.0.0.1 api.%[1]s APP.%[1]s' | sudo tee -a /etc/hosts   # for each APP", m.Domain)
 	switch {
 	case api && app:
 		return fine("*." + m.Domain + " resolves")
 	case m.Domain == "localhost":
-		return warning("curl and browsers find APP.localhost, and the API is at http://localhost:"+m.port()+"; other programs do not find APP.localhost", hosts)
+		return warning("curl and browsers resolve APP.localhost, other programs do not; the API is at http://localhost:"+m.port(), hosts)
 	case api:
-		return warning("api."+m.Domain+" resolves, apps do not", hosts)
+		return warning("api."+m.Domain+" resolves, names of apps do not", hosts)
 	}
-	return warning("*."+m.Domain+" does not resolve: apps are found with 'curl -H Host:', the API by its IP address; or", hosts)
+	return warning("*."+m.Domain+" does not resolve: reach apps with 'curl -H Host:' and the API by its IP address; or", hosts)
 }
 
 func (m *machine) finds(ctx context.Context, host string) bool {

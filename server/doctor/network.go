@@ -16,14 +16,14 @@ func (m *machine) nftables(context.Context) Result {
 		text, _, _ := strings.Cut(err.Error(), " (load")
 		return failure(text, "sudo modprobe -a nf_tables nft_ct nft_fib_ipv4 nft_reject_ipv4 nft_masq nft_chain_nat")
 	}
-	return fine("a table like cupola's was made and dropped")
+	return fine("created and deleted a table like cupola's")
 }
 
 func (m *machine) veth(context.Context) Result {
 	if err := network.ProbeLink(); err != nil {
 		return failed(err, "sudo modprobe veth")
 	}
-	return fine("a link was made and dropped, in a network namespace of its own")
+	return fine("created and deleted a link in a new network namespace")
 }
 
 func (m *machine) forward(context.Context) Result {
@@ -32,14 +32,14 @@ func (m *machine) forward(context.Context) Result {
 		return fine("on")
 	case "0":
 		if !m.writable("proc/sys/net/ipv4/ip_forward") {
-			return warning("off, and this system does not let it be turned on: apps reach no network", "sudo sysctl -w net.ipv4.ip_forward=1   # on the host of this container")
+			return warning("off, and it cannot be turned on here: apps cannot reach any network", "sudo sysctl -w net.ipv4.ip_forward=1   # on the host of this container")
 		}
-		return fine("off; cupola turns it on with the first app that may reach a network")
+		return fine("off; cupola turns it on when the first app needs it")
 	}
 	return failure("the kernel has no IPv4", "boot without ipv4.disable=1")
 }
 
-// firewall looks for others' chains that drop what containers send.
+// firewall looks for foreign chains that drop containers' packets.
 func (m *machine) firewall(context.Context) Result {
 	s, err := network.Look()
 	if err != nil {
@@ -50,21 +50,21 @@ func (m *machine) firewall(context.Context) Result {
 
 func (m *machine) judgeFirewall(dropping []string) Result {
 	if len(dropping) == 0 {
-		return fine("nobody else drops what containers send")
+		return fine("no other firewall drops containers' packets")
 	}
-	return warning("forwarded packets are dropped by "+strings.Join(dropping, ", ")+": apps serve, but reach no network",
+	return warning(strings.Join(dropping, ", ")+" drops forwarded packets: apps serve requests, but cannot reach any network",
 		fmt.Sprintf("sudo iptables -I FORWARD -i %[1]s+ -j ACCEPT && sudo iptables -I FORWARD -o %[1]s+ -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT", m.LinkPrefix))
 }
 
-// subnet tells which addresses a daemon would have for containers.
+// subnet checks the subnet that the daemon would use for containers.
 func (m *machine) subnet(context.Context) Result {
 	subnet, inWay, err := m.Subnet()
 	if err != nil {
-		return failed(err, "ip route   # and take away what needs no route of its own")
+		return failed(err, "ip route   # and remove routes that are not needed")
 	}
 	if len(inWay) > 0 {
-		return warning(fmt.Sprintf("%s of containers overlaps %s, which they cannot reach", subnet, inWay[0]),
-			fmt.Sprintf("sudo cupola cleanup --data-dir %s   # with the daemon stopped; its next start takes other addresses", quoted(m.DataDir)))
+		return warning(fmt.Sprintf("the containers' subnet %s overlaps %s, which containers cannot reach", subnet, inWay[0]),
+			fmt.Sprintf("sudo cupola cleanup --data-dir %s   # with the daemon stopped; the next start picks another subnet", quoted(m.DataDir)))
 	}
 	return fine(subnet.String() + " is free")
 }
@@ -73,16 +73,16 @@ func (m *machine) resolvers(context.Context) Result { return judgeResolvers(dns.
 
 func judgeResolvers(found []netip.AddrPort) Result {
 	if len(found) == 0 {
-		return warning("/etc/resolv.conf names no server: apps resolve no names but those of other apps", `echo "nameserver 1.1.1.1" | sudo tee -a /etc/resolv.conf   # or your own`)
+		return warning("/etc/resolv.conf has no nameserver: apps resolve only names of other apps", `echo "nameserver 1.1.1.1" | sudo tee -a /etc/resolv.conf   # or your own`)
 	}
 	var names []string
 	for _, a := range found {
 		names = append(names, a.Addr().String())
 	}
-	return fine("names that apps ask for are asked of " + strings.Join(names, ", "))
+	return fine("apps' DNS queries are forwarded to " + strings.Join(names, ", "))
 }
 
-// proxy checks that clients on this machine do not look for it behind a proxy.
+// proxy checks that clients on this machine do not use a proxy for cupola.
 func (m *machine) proxy(context.Context) Result {
 	var set string
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {
@@ -97,7 +97,7 @@ func (m *machine) proxy(context.Context) Result {
 	if covered(m.getenv("NO_PROXY")+","+m.getenv("no_proxy"), host) {
 		return fine(set + ", not for ." + m.Domain)
 	}
-	return warning(fmt.Sprintf("%s: cf and curl look for %s behind it", set, host), fmt.Sprintf(`export NO_PROXY="${NO_PROXY:+$NO_PROXY,}localhost,127.0.0.1,.%s"`, m.Domain))
+	return warning(fmt.Sprintf("%s: cf and curl use this proxy for %s", set, host), fmt.Sprintf(`export NO_PROXY="${NO_PROXY:+$NO_PROXY,}localhost,127.0.0.1,.%s"`, m.Domain))
 }
 
 func redacted(proxy string) string {
@@ -108,7 +108,7 @@ func redacted(proxy string) string {
 	return u.Redacted()
 }
 
-// covered tells whether NO_PROXY's list names the host or a domain above it.
+// covered reports whether NO_PROXY's list contains the host or a parent domain.
 func covered(list, host string) bool {
 	for entry := range strings.SplitSeq(list, ",") {
 		entry = strings.TrimPrefix(strings.TrimSpace(entry), "*")

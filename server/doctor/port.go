@@ -15,7 +15,7 @@ import (
 func (m *machine) http(ctx context.Context) Result  { return m.listens(ctx, "--http", m.HTTP) }
 func (m *machine) https(ctx context.Context) Result { return m.listens(ctx, "--https", m.HTTPS) }
 
-// listens checks that the daemon can listen at addr, or does.
+// listens checks that the daemon can listen, or already listens, at addr.
 func (m *machine) listens(ctx context.Context, flag, addr string) Result {
 	if addr == "off" || addr == "" {
 		return fine("off")
@@ -31,24 +31,24 @@ func (m *machine) listens(ctx context.Context, flag, addr string) Result {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return m.taken(addr, other)
 	case errors.Is(err, syscall.EACCES):
-		return failure(addr+" is for root alone", "run it with sudo")
+		return failure(addr+" requires root", "run it with sudo")
 	}
 	return failure(err.Error(), other)
 }
 
-// taken tells who has addr.
+// taken reports which process listens at addr.
 func (m *machine) taken(addr, other string) Result {
 	_, text, _ := net.SplitHostPort(addr)
 	port, _ := strconv.Atoi(text)
 	pid := m.listener(port)
 	if pid == 0 {
-		return failure(addr+" is taken", other)
+		return failure(addr+" is in use", other)
 	}
 	who := fmt.Sprintf("%s (pid %d)", m.read(fmt.Sprintf("proc/%d/comm", pid)), pid)
 	if d, ok := m.daemon(m.DataDir); ok && d.PID == pid {
 		return fine(addr + ": cupola is running, pid " + strconv.Itoa(pid))
 	}
-	return failure(addr+" is taken by "+who, other+fmt.Sprintf("   # or: sudo kill %d", pid))
+	return failure(addr+" is in use by "+who, other+fmt.Sprintf("   # or: sudo kill %d", pid))
 }
 
 func otherPort(addr string) string {
@@ -60,7 +60,7 @@ func otherPort(addr string) string {
 	return net.JoinHostPort(host, strconv.Itoa(port+1000))
 }
 
-// listener is a process that listens on a TCP port, or 0.
+// listener returns the pid of the process that listens on a TCP port, or 0.
 func (m *machine) listener(port int) int {
 	sockets := map[string]bool{}
 	for _, name := range []string{"proc/net/tcp", "proc/net/tcp6"} {
@@ -81,7 +81,7 @@ func (m *machine) listener(port int) int {
 	return 0
 }
 
-// listening reads the inodes of the sockets that listen on port off
+// listening returns the inodes of the sockets that listen on port, from
 // /proc/net/tcp.
 func listening(table string, port int) (inodes []string) {
 	const listen = "0A" // TCP_LISTEN

@@ -22,11 +22,11 @@ const (
 	gib = 1 << 30
 )
 
-// disk checks the room for the data directory.
+// disk checks the free space for the data directory.
 func (m *machine) disk(context.Context) Result {
 	var st unix.Statfs_t
 	if err := unix.Statfs(m.base(), &st); err != nil {
-		return failed(fmt.Errorf("look at %s: %w", m.base(), err), m.elsewhere())
+		return failed(fmt.Errorf("get the free space of %s: %w", m.base(), err), m.elsewhere())
 	}
 	if err := m.tryWrite(); err != nil {
 		return failed(err, m.elsewhere())
@@ -34,8 +34,8 @@ func (m *machine) disk(context.Context) Result {
 	return m.judgeDisk(st.Bavail*uint64(st.Bsize), st.Files, st.Ffree)
 }
 
-// tryWrite brings a small file to the data directory's disk, as root: a file
-// system that is full, or turned read-only after an error, tells by nothing else.
+// tryWrite syncs a small file to the data directory's disk, as root: nothing else
+// shows that a file system is full, or read-only after an error.
 func (m *machine) tryWrite() error {
 	if !m.superuser {
 		return nil
@@ -49,21 +49,21 @@ func (m *machine) tryWrite() error {
 		return errors.Join(err, f.Sync(), f.Close())
 	})
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", m.DataDir, err)
+		return fmt.Errorf("cannot write to %s: %w", m.DataDir, err)
 	}
 	return nil
 }
 
-// backups checks that the daemon's own copies of its database are fresh. One is
-// made daily.
+// backups checks that the daemon's automatic backup of its database is recent.
+// It is made daily.
 func (m *machine) backups(context.Context) Result {
 	db := filepath.Join(m.DataDir, "db", "cupola.db")
 	made, err := os.Stat(db)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fine("there is no database yet")
+		return fine("no database yet")
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return fine("not looked at: only root may")
+		return fine("not checked: requires root")
 	}
 	if err != nil {
 		return failed(err, m.elsewhere())
@@ -77,14 +77,14 @@ func (m *machine) backups(context.Context) Result {
 
 func (m *machine) judgeBackups(size int64, copies []backup.DatabaseCopy) Result {
 	const late = 48 * time.Hour
-	mend := fmt.Sprintf("sudo journalctl -u cupola | grep 'backup of the database'   # a copy of %s is made daily where there is room", sizeText(uint64(size)))
+	fix := fmt.Sprintf("sudo journalctl -u cupola | grep 'backup of the database'   # a daily backup needs %s of free space", sizeText(uint64(size)))
 	if len(copies) == 0 {
-		return warning("the database has no automatic backup", mend)
+		return warning("the database has no automatic backup", fix)
 	}
 	age := m.now.Sub(copies[0].Made)
-	text := fmt.Sprintf("the database was backed up %s ago; copies that are kept: %d", age.Round(time.Minute), len(copies))
+	text := fmt.Sprintf("last backup of the database %s ago; %d kept", age.Round(time.Minute), len(copies))
 	if age > late {
-		return warning(text, mend)
+		return warning(text, fix)
 	}
 	return fine(text)
 }
@@ -107,12 +107,12 @@ func (m *machine) elsewhere() string {
 	return "sudo cupola serve --data-dir DIR   # on a larger disk"
 }
 
-// way checks that containers can reach their files: each directory above the
-// data directory must let others pass.
+// way checks that containers can reach their files: all parents of the data
+// directory need the permission o+x.
 func (m *machine) way(context.Context) Result {
 	for dir := filepath.Dir(m.DataDir); ; dir = filepath.Dir(dir) {
 		if st, err := os.Stat(m.path(dir)); err == nil && st.Mode().Perm()&1 == 0 {
-			return failure(fmt.Sprintf("containers reach their files through %s, which lets nobody pass", dir), "sudo chmod o+x "+dir)
+			return failure(fmt.Sprintf("containers need to traverse %s, which lacks the permission o+x", dir), "sudo chmod o+x "+dir)
 		}
 		if dir == filepath.Dir(dir) {
 			return fine(m.DataDir)
@@ -130,13 +130,13 @@ func (m *machine) memory(context.Context) Result {
 	total, free := fields["MemTotal"], fields["MemAvailable"]
 	text := fmt.Sprintf("%s free of %s", sizeText(free), sizeText(total))
 	if free < 512*mib {
-		return warning(text+": a staging app may take 1 GB", "ps aux --sort=-rss | head   # and stop what is not needed")
+		return warning(text+": staging an app may need 1 GB", "ps aux --sort=-rss | head   # and stop unneeded processes")
 	}
 	return fine(text)
 }
 
-// nofile checks how many files the daemon may open: some ten per container,
-// and one for each connection.
+// nofile checks the limit on open files: the daemon needs about ten per
+// container and one per connection.
 func (m *machine) nofile(context.Context) Result {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
@@ -148,15 +148,15 @@ func (m *machine) nofile(context.Context) Result {
 func judgeNofile(hard uint64) Result {
 	const need = 16384
 	if hard < need {
-		return warning(fmt.Sprintf("a process may open %d files", hard), fmt.Sprintf("sudo prlimit --pid $$ --nofile=%d   # then start cupola from this shell", 64*need))
+		return warning(fmt.Sprintf("limited to %d per process", hard), fmt.Sprintf("sudo prlimit --pid $$ --nofile=%d   # then start cupola from this shell", 64*need))
 	}
 	if hard > 1<<40 {
 		return fine("no limit")
 	}
-	return fine(fmt.Sprintf("a process may open %d", hard))
+	return fine(fmt.Sprintf("limited to %d per process", hard))
 }
 
-// sizeText writes a number of bytes for people.
+// sizeText formats a number of bytes.
 func sizeText(n uint64) string {
 	switch {
 	case n >= 10*gib:

@@ -14,14 +14,14 @@ import (
 	"cupola/rootfs"
 )
 
-// storeFacts are what a store of root file systems said of itself.
+// storeFacts are the properties of a store of root file systems.
 type storeFacts struct {
 	quota, quotaWhy string
 	stack, stackWhy string
 }
 
-// store opens a store of root file systems beside the data directory: that it
-// makes one, and how, is what is checked.
+// store opens a temporary store of root file systems beside the data directory,
+// and returns its properties.
 func (m *machine) store() (f storeFacts, err error) {
 	err = m.try(func(dir string) error {
 		s, err := rootfs.New(rootfs.Config{Dir: filepath.Join(dir, "rootfs"), IDMap: m.IDMap, Tools: m.Tools, Log: slog.New(slog.DiscardHandler)})
@@ -48,32 +48,31 @@ func (m *machine) quota(context.Context) Result {
 func judgeQuota(method, why string) Result {
 	switch {
 	case !strings.HasPrefix(method, "plain"):
-		return fine("held by " + method)
+		return fine("enforced by " + method)
 	case strings.Contains(why, "mkfs"):
 		return warning("apps can fill the disk: "+why, "sudo apt-get install -y e2fsprogs")
 	}
 	return warning("apps can fill the disk: "+why, "sudo modprobe loop")
 }
 
-// hostStack tells whether apps can run on this machine's programs, and which
-// of those that buildpacks use there are.
+// hostStack checks whether apps can run on this machine's programs, and which of
+// the programs for buildpacks are installed.
 func (m *machine) hostStack(ctx context.Context) Result {
 	f, err := m.facts()
 	if err != nil {
 		return failed(err, newDir)
 	}
 	if f.stack != "host" {
-		return warning(f.stackWhy+"; apps run on minifs, which has static binaries and simple commands only", "sudo cupola stack build debian12")
+		return warning(f.stackWhy+"; apps run on minifs, for static binaries and simple commands only", "sudo cupola stack build debian12")
 	}
 	return fine(toolText(toolVersions(ctx, m.root)))
 }
 
-// toolchain is a program that buildpacks look for, and how it tells its
-// version.
+// toolchain is a program that buildpacks use, and how to get its version.
 type toolchain struct {
 	name string
 	args []string
-	dirs []string // beside the usual ones
+	dirs []string // besides the usual ones
 }
 
 func toolchains() []toolchain {
@@ -89,8 +88,7 @@ func toolchains() []toolchain {
 
 const toolTime = 2 * time.Second
 
-// toolVersions asks all programs at once; the version of one that is not there
-// is "".
+// toolVersions returns the version of each program, or "" if it is missing.
 func toolVersions(ctx context.Context, root string) []string {
 	ctx, cancel := context.WithTimeout(ctx, toolTime)
 	defer cancel()
@@ -123,7 +121,7 @@ func (t toolchain) version(ctx context.Context, root string) string {
 	return ""
 }
 
-// toolText names what there is with its version, then what there is not.
+// toolText lists installed programs with versions, then missing ones.
 func toolText(versions []string) string {
 	var have, lack []string
 	for i, t := range toolchains() {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// templates tells what renders the templates of BOSH releases. Without Ruby many
-// releases do not deploy, but nothing else is amiss.
+// templates reports what renders the templates of BOSH releases. Without Ruby
+// many releases do not deploy; nothing else is affected.
 func (m *machine) templates(ctx context.Context) Result {
 	at := slices.IndexFunc(toolchains(), func(t toolchain) bool { return t.name == "ruby" })
 	version := toolchains()[at].version(ctx, m.root)
@@ -19,12 +19,12 @@ func (m *machine) templates(ctx context.Context) Result {
 }
 
 func judgeTemplates(version, stack string) Result {
-	const without = "simple ones by cupola itself; the others by the Ruby of a release image, if there is one"
+	const without = "cupola renders simple ones; others need Ruby in a release image"
 	switch {
 	case version == "":
-		return fine(without + " (apt-get install ruby has this machine's do it)")
+		return fine(without + " (or on this machine: apt-get install ruby)")
 	case stack != "host":
-		return fine(without + " (ruby " + version + " is here, but containers cannot run on this machine's programs)")
+		return fine(without + " (ruby " + version + " is installed, but containers cannot use this machine's programs)")
 	}
-	return fine(fmt.Sprintf("simple ones by cupola itself; the others by ruby %s in a sandbox", version))
+	return fine(fmt.Sprintf("cupola renders simple ones; ruby %s renders others in a sandbox", version))
 }

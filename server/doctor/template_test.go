@@ -7,8 +7,8 @@ import (
 
 func TestTemplates(t *testing.T) {
 	for _, test := range []struct{ version, stack, want string }{
-		{"3.1.2", "host", "by ruby 3.1.2 in a sandbox"},
-		{"3.1.2", "minifs", "ruby 3.1.2 is here, but"},
+		{"3.1.2", "host", "ruby 3.1.2 renders others in a sandbox"},
+		{"3.1.2", "minifs", "ruby 3.1.2 is installed, but"},
 		{"", "host", "apt-get install ruby"},
 	} {
 		if got := judgeTemplates(test.version, test.stack); got.Level != OK || !strings.Contains(got.Detail, test.want) {

@@ -16,10 +16,10 @@ import (
 	"cupola/rootfs"
 )
 
-// privileges checks the one thing that much else needs.
+// privileges checks for root and its capabilities, which other checks need.
 func (m *machine) privileges(context.Context) Result {
 	if !m.superuser {
-		return failure("not root: what needs root was not tried", "sudo cupola doctor")
+		return failure("not root: checks that need root were skipped", "sudo cupola doctor")
 	}
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -44,20 +44,20 @@ func judgeCapabilities(effective uint64) Result {
 		}
 	}
 	if len(missing) > 0 {
-		return failure("root, without the capabilities "+strings.Join(missing, ", "), "run cupola on the machine itself, or in a container that is --privileged")
+		return failure("root lacks the capabilities "+strings.Join(missing, ", "), "run cupola on the machine itself, or in a container that is --privileged")
 	}
-	return fine("with all capabilities that containers take")
+	return fine("root with all required capabilities")
 }
 
-// userns makes a process in all the namespaces of a container, with the
-// daemon's range of IDs.
+// userns starts a process in all namespaces of a container, with the daemon's ID
+// range.
 func (m *machine) userns(ctx context.Context) Result {
 	if m.read("proc/sys/user/max_user_namespaces") == "0" {
-		return failure("user namespaces are switched off", "sudo sysctl -w user.max_user_namespaces=15000")
+		return failure("user namespaces are disabled", "sudo sysctl -w user.max_user_namespaces=15000")
 	}
 	program, err := exec.LookPath("true")
 	if err != nil {
-		return warning("not tried: there is no program 'true'", "sudo apt-get install -y coreutils")
+		return warning("not checked: there is no program 'true'", "sudo apt-get install -y coreutils")
 	}
 	cmd := exec.CommandContext(ctx, program)
 	ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: int(m.IDMap.Base), Size: int(m.IDMap.Size)}}
@@ -66,13 +66,13 @@ func (m *machine) userns(ctx context.Context) Result {
 		UidMappings: ids, GidMappings: ids,
 	}
 	if err := cmd.Run(); err != nil {
-		return failed(fmt.Errorf("run a process in namespaces of its own: %w", err), "sudo sysctl -w user.max_user_namespaces=15000 kernel.unprivileged_userns_clone=1")
+		return failed(fmt.Errorf("run a process in new namespaces: %w", err), "sudo sysctl -w user.max_user_namespaces=15000 kernel.unprivileged_userns_clone=1")
 	}
-	return fine("a process ran in user, pid, mount, network, ipc, uts and cgroup namespaces")
+	return fine("started a process in user, pid, mount, network, ipc, uts and cgroup namespaces")
 }
 
-// overlay mounts one on the data directory's file system, in a mount namespace
-// of one thread, which ends with it.
+// overlay mounts an overlay on the data directory's file system, in the mount
+// namespace of one thread, which exits afterwards.
 func (m *machine) overlay(context.Context) Result {
 	err := m.try(func(dir string) error {
 		return throwaway(func() error { return mountOverlay(dir) })
@@ -83,17 +83,17 @@ func (m *machine) overlay(context.Context) Result {
 	case errors.Is(err, unix.ENODEV):
 		return failed(err, "sudo modprobe overlay")
 	case errors.Is(err, unix.EINVAL):
-		return failed(fmt.Errorf("%w: the file system of %s carries no overlay", err, m.base()), m.elsewhere())
+		return failed(fmt.Errorf("%w: the file system of %s does not support overlayfs", err, m.base()), m.elsewhere())
 	}
 	return failed(err, "run cupola on the machine itself, or in a container that is --privileged; or choose another --data-dir")
 }
 
-// users tries whether containers can have their own users, on the data directory's
-// file system.
+// users checks whether each container can have its own users, on the data
+// directory's file system.
 func (m *machine) users(context.Context) Result {
 	err := m.try(func(dir string) error { return rootfs.TryShift(dir, m.IDMap) })
 	if err != nil {
-		return warning(fmt.Sprintf("all containers have the same users of this machine, so that one can exhaust the others' limits: %v", err),
+		return warning(fmt.Sprintf("all containers share the same host users, so one can exhaust the others' limits: %v", err),
 			"boot Linux 5.19 or later, and put --data-dir on ext4, xfs or btrfs (tmpfs from Linux 6.3)")
 	}
 	return fine("each container has its own")
@@ -101,7 +101,7 @@ func (m *machine) users(context.Context) Result {
 
 func mountOverlay(dir string) error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-		return fmt.Errorf("make a mount namespace: %w", err)
+		return fmt.Errorf("create a mount namespace: %w", err)
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
@@ -119,12 +119,12 @@ func mountOverlay(dir string) error {
 	return errors.Join(os.WriteFile(filepath.Join(at, "file"), nil, 0o600), unix.Unmount(at, 0))
 }
 
-// throwaway runs do on a thread that ends with it. It is never the process's
-// first one, which cannot end.
+// throwaway runs do on a thread that exits afterwards. It never uses the main
+// thread, which cannot exit.
 func throwaway(do func() error) error {
 	res := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // unlocked only where nothing was done
+		runtime.LockOSThread() // unlocked only if do was not called
 		if unix.Gettid() != unix.Getpid() {
 			res <- do()
 			return
