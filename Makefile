@@ -37,16 +37,16 @@ bin/cupola: $(SOURCES) $(HELPERS)
 	go build $(TAGS) -ldflags "-s -w -extldflags=-static -X main.release=$(VERSION)" -o $@ ./cmd/cupola
 
 # The programs that run inside containers: static, and in any image.
-runtime/lifecycle/bin/lifecycle: $(shell find cmd/lifecycle runtime/lifecycle -name '*.go') go.mod
+runtime/lifecycle/bin/lifecycle: $(shell find cmd/lifecycle runtime/contract -name '*.go') go.mod
 	CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/lifecycle
 
-runtime/lifecycle/bin/launcher: $(shell find cmd/lifecycle/launcher runtime/lifecycle/launcher runtime/lifecycle/vcap -name '*.go') go.mod
+runtime/lifecycle/bin/launcher: $(shell find cmd/lifecycle/launcher cmd/lifecycle/launch cmd/lifecycle/vcap runtime/contract -name '*.go') go.mod
 	CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/lifecycle/launcher
 
 runtime/lifecycle/bin/init: cmd/lifecycle/init/init.c cmd/lifecycle/init/build
 	cmd/lifecycle/init/build $@
 
-runtime/lifecycle/bin/fetch: $(shell find cmd/lifecycle/fetch runtime/lifecycle/fetch rootfs/unpack -name '*.go' 2>/dev/null) go.mod
+runtime/lifecycle/bin/fetch: $(shell find cmd/lifecycle/fetch rootfs/unpack runtime/contract -name '*.go' 2>/dev/null) go.mod
 	CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/lifecycle/fetch
 
 # The program that starts containers, static as well: libcontainer executes it in any image. Its seccomp filter is ours.
@@ -81,7 +81,7 @@ test-unit: $(HELPERS) ## run the tests that need no root, with the race detector
 
 .PHONY: test-root
 test-root: $(HELPERS) ## run the tests on real containers, mounts and networks
-	$(SUDO) env CUPOLA_TEST_ROOT=1 $(TEST) -p 1 ./store ./runtime/... ./rootfs/... ./server/doctor/... ./server/bosh/sandbox/...
+	$(SUDO) env CUPOLA_TEST_ROOT=1 $(TEST) -p 1 ./store ./runtime/... ./rootfs/... ./cmd/lifecycle/... ./server/doctor/... ./server/bosh/sandbox/...
 
 .PHONY: e2e
 e2e: build ## drive the built daemon as a user does

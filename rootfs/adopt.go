@@ -8,6 +8,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"cupola/runtime/contract"
 )
 
 // adopt adds to a foreign tree what Diego's lifecycle relies on and is missing: the account vcap, its home, the usual
@@ -44,10 +46,10 @@ func (s *Store) completeRoot(root *os.File) (err error) {
 		shell = "/bin/bash"
 	}
 	return errors.Join(
-		s.adoptAccount(root, "etc/passwd", fmt.Sprintf("vcap:x:%d:%d:vcap:/home/vcap:%s", vcap, vcap, shell), passwd(shell)),
-		s.adoptAccount(root, "etc/group", fmt.Sprintf("vcap:x:%d:", vcap), group()),
+		s.adoptAccount(root, "etc/passwd", vcapEntry(shell), passwd(shell)),
+		s.adoptAccount(root, "etc/group", vcapGroup(), group()),
 		s.adoptFile(root, "etc/hosts", "127.0.0.1\tlocalhost\n"), s.adoptFile(root, "etc/resolv.conf", ""),
-		s.adoptCertificates(root), s.cfg.IDMap.adoptLink(root, "app", "/home/vcap/app"))
+		s.adoptCertificates(root), s.cfg.IDMap.adoptLink(root, "app", contract.AppDir))
 }
 
 // adoptDir makes a directory if nothing bears its name. One that is there keeps its mode, but for those all users write to.

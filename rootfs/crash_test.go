@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"cupola/rootfs/disk"
+	"cupola/runtime/contract"
 )
 
 // TestMain lets the test binary be the daemon that crashes.
@@ -37,7 +38,7 @@ func mountForever(dir, archive, digest string) {
 	for worker := range 3 {
 		wg.Go(func() {
 			for i := 0; ; i++ {
-				l := Layer{Digest: digest, Archive: archive, Dest: fmt.Sprintf("/layer%d-%d", worker, i), UID: vcap, GID: vcap}
+				l := Layer{Digest: digest, Archive: archive, Dest: fmt.Sprintf("/layer%d-%d", worker, i), UID: contract.VcapID, GID: contract.VcapID}
 				id := fmt.Sprintf("w%d-%d", worker, i)
 				_, err := s.Mount(context.Background(), Request{ID: id, Stack: "minifs", Layers: []Layer{l}, DiskBytes: 16 << 20})
 				if err == nil && i%2 == 0 {

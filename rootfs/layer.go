@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"cupola/rootfs/unpack"
+	"cupola/runtime/contract"
 	"cupola/runtime/fault"
 )
 
@@ -187,8 +188,8 @@ func layerDirs(l Layer) []node {
 		switch name {
 		case "tmp", "var/tmp":
 			n.mode = fs.ModeDir | fs.ModeSticky | 0o777
-		case "home/vcap":
-			n.owner = vcap
+		case contract.Home[1:]:
+			n.owner = contract.VcapID
 		}
 		nodes = append(nodes, n)
 	}

@@ -1,11 +1,10 @@
 package rootfs
 
+import "cupola/runtime/contract"
+
 // minifs is the stack that is always there: made of nothing but the helper in every container, accounts and CA
 // certificates. Static binaries and simple commands run in it.
 const minifsName = "minifs"
-
-// helper is the multi-call program that is mounted into every container.
-const helper = "/tmp/lifecycle/lifecycle"
 
 // shell is never to be called bash in minifs: scripts that ask for bash need one that is.
 const minifsShell = "/bin/sh"
@@ -22,7 +21,7 @@ func minifsTree(tools []string) []node {
 	seen := map[string]bool{"bash": true}
 	for _, tool := range append([]string{"sh"}, tools...) {
 		if !seen[tool] {
-			nodes = append(nodes, linkNode("bin/"+tool, helper))
+			nodes = append(nodes, linkNode("bin/"+tool, contract.Helper))
 		}
 		seen[tool] = true
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cupola/rootfs/reference"
+	"cupola/runtime/contract"
 )
 
 // ownLayer is what a daemon adds to the images that it packs.
@@ -98,7 +99,7 @@ func TestPack(t *testing.T) {
 							t.Errorf("%s: got %s %q; want %q", stack, name, got, want)
 						}
 					}
-					for name, want := range map[string]uint32{"etc/passwd": 0, "home": 0, "home/vcap": vcap, "home/vcap/app": vcap, "home/vcap/app/run": vcap, "tmp/lifecycle/launcher": 0} {
+					for name, want := range map[string]uint32{"etc/passwd": 0, "home": 0, "home/vcap": contract.VcapID, "home/vcap/app": contract.VcapID, "home/vcap/app/run": contract.VcapID, "tmp/lifecycle/launcher": 0} {
 						if uid, gid := ownerOf(t, filepath.Join(root, name)); uid != testIDs.Base+want || gid != testIDs.Base+want {
 							t.Errorf("%s: got %s of %d:%d; want %d", stack, name, uid, gid, testIDs.Base+want)
 						}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cupola/rootfs/internal/thread"
+	"cupola/runtime/contract"
 )
 
 const probeTimeout = 10 * time.Second
@@ -39,7 +40,7 @@ func probeHere(st Stack, ids IDMap) error {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/bash", "--version")
 	cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/bin:/bin"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: st.dir, Credential: &syscall.Credential{Uid: ids.Host(vcap), Gid: ids.Host(vcap)}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: st.dir, Credential: &syscall.Credential{Uid: ids.Host(contract.VcapID), Gid: ids.Host(contract.VcapID)}}
 	out, err := cmd.CombinedOutput()
 	first, _, _ := bytes.Cut(out, []byte("\n"))
 	if err != nil {

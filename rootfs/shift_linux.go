@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cupola/rootfs/internal/thread"
+	"cupola/runtime/contract"
 	"cupola/runtime/users"
 )
 
@@ -132,7 +133,7 @@ func tryShift(dir string, ids IDMap) error {
 			return err
 		}
 	}
-	if err := errors.Join(os.WriteFile(path("store/layer/file"), nil, 0o600), os.Chown(path("store/layer/file"), int(ids.Host(vcap)), int(ids.Host(vcap)))); err != nil {
+	if err := errors.Join(os.WriteFile(path("store/layer/file"), nil, 0o600), os.Chown(path("store/layer/file"), int(ids.Host(contract.VcapID)), int(ids.Host(contract.VcapID)))); err != nil {
 		return err
 	}
 	store, err := openPath(path("store"))
@@ -155,7 +156,7 @@ func tryShift(dir string, ids IDMap) error {
 	if err != nil {
 		return err
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Uid != to.Host(vcap) {
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Uid != to.Host(contract.VcapID) {
 		return errors.New("an overlay does not show the owners of idmapped layers")
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cupola/runtime/contract"
 )
 
 // TestMountForOtherUsers shares the files of one layer between containers with
@@ -30,7 +32,7 @@ func TestMountForOtherUsers(t *testing.T) {
 		if err := errors.Join(s.WriteFile(id, "/etc/made", nil, 0o644, 0, 0), os.Chmod(filepath.Join(root.Path, "home/vcap/app/run"), 0o700)); err != nil { // copied up
 			t.Fatal(err)
 		}
-		for name, want := range map[string]uint32{"": 0, "etc/passwd": 0, "etc/made": 0, "home/vcap/app": vcap, "home/vcap/app/run": vcap} {
+		for name, want := range map[string]uint32{"": 0, "etc/passwd": 0, "etc/made": 0, "home/vcap/app": contract.VcapID, "home/vcap/app/run": contract.VcapID} {
 			if uid, gid := ownerOf(t, filepath.Join(root.Path, name)); uid != base+want || gid != base+want {
 				t.Errorf("%s: %q: got owner %d:%d; want %d", id, name, uid, gid, base+want)
 			}
@@ -47,7 +49,7 @@ func TestMountForOtherUsers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if uid, _ := ownerOf(t, s.path("layers", l.key(testIDs), "fs/home/vcap/app/run")); uid != testIDs.Base+vcap {
-		t.Errorf("got owner %d on disk; want %d", uid, testIDs.Base+vcap)
+	if uid, _ := ownerOf(t, s.path("layers", l.key(testIDs), "fs/home/vcap/app/run")); uid != testIDs.Base+contract.VcapID {
+		t.Errorf("got owner %d on disk; want %d", uid, testIDs.Base+contract.VcapID)
 	}
 }

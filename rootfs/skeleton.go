@@ -14,6 +14,8 @@ import (
 	"time"
 
 	mozilla "golang.org/x/crypto/x509roots/fallback/bundle"
+
+	"cupola/runtime/contract"
 )
 
 // node is one file of a stack that is built from nothing.
@@ -28,20 +30,17 @@ func dirNode(path string, mode fs.FileMode) node { return node{path: path, mode:
 func fileNode(path, content string) node         { return node{path: path, mode: 0o644, content: content} }
 func linkNode(path, to string) node              { return node{path: path, mode: fs.ModeSymlink, content: to} }
 
-// vcap is the user apps run as: CF's name and number.
-const vcap = 2000
-
 const caBundle = "etc/ssl/certs/ca-certificates.crt"
 
 // skeleton is what every stack of ours has: the directories and accounts that Diego's lifecycle relies on.
 func skeleton(shell string) []node {
-	home := node{path: "home/vcap", mode: fs.ModeDir | 0o755, owner: vcap}
-	app := node{path: "home/vcap/app", mode: fs.ModeDir | 0o755, owner: vcap}
+	home := node{path: contract.Home[1:], mode: fs.ModeDir | 0o755, owner: contract.VcapID}
+	app := node{path: contract.AppDir[1:], mode: fs.ModeDir | 0o755, owner: contract.VcapID}
 	return []node{
 		dirNode("dev", 0o755), dirNode("proc", 0o555), dirNode("sys", 0o555), dirNode("run", 0o755),
 		dirNode("etc", 0o755), dirNode("etc/ssl", 0o755), dirNode("etc/ssl/certs", 0o755),
-		dirNode("home", 0o755), home, app, linkNode("app", "/home/vcap/app"),
-		dirNode("root", 0o700), dirNode("tmp", 0o777|fs.ModeSticky), dirNode("tmp/lifecycle", 0o755),
+		dirNode("home", 0o755), home, app, linkNode("app", contract.AppDir),
+		dirNode("root", 0o700), dirNode("tmp", 0o777|fs.ModeSticky), dirNode(contract.ProgramDir[1:], 0o755),
 		dirNode("var", 0o755), dirNode("var/tmp", 0o777|fs.ModeSticky), dirNode("var/lib", 0o755), linkNode("var/run", "/run"),
 		dirNode("mnt", 0o755), dirNode("opt", 0o755), dirNode("srv", 0o755),
 		fileNode("etc/passwd", passwd(shell)), fileNode("etc/group", group()),
@@ -53,15 +52,23 @@ func skeleton(shell string) []node {
 	}
 }
 
+// vcapEntry and vcapGroup are the lines of apps' user in /etc/passwd and
+// /etc/group.
+func vcapEntry(shell string) string {
+	return fmt.Sprintf("%s:x:%d:%d:%s:%s:%s", contract.VcapName, contract.VcapID, contract.VcapID, contract.VcapName, contract.Home, shell)
+}
+
+func vcapGroup() string { return fmt.Sprintf("%s:x:%d:", contract.VcapName, contract.VcapID) }
+
 func passwd(shell string) string {
 	return "root:x:0:0:root:/root:" + shell + "\n" +
 		"daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n" +
 		"nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n" +
-		fmt.Sprintf("vcap:x:%d:%d:vcap:/home/vcap:%s\n", vcap, vcap, shell)
+		vcapEntry(shell) + "\n"
 }
 
 func group() string {
-	return "root:x:0:\ndaemon:x:1:\ntty:x:5:\nnogroup:x:65534:\n" + fmt.Sprintf("vcap:x:%d:\n", vcap)
+	return "root:x:0:\ndaemon:x:1:\ntty:x:5:\nnogroup:x:65534:\n" + vcapGroup() + "\n"
 }
 
 // caCertificates is Mozilla's list as PEM. Roots that are trusted under constraints alone are left out: a file of

@@ -31,7 +31,7 @@ type Config struct {
 	// let the host user IDMap.Base pass (mode o+x), since a container's first process looks up its root through them.
 	Dir   string
 	IDMap IDMap
-	// Tools are the names under /bin of the multi-call helper, which every container finds at /tmp/lifecycle/lifecycle.
+	// Tools are the names under /bin of the multi-call helper, which every container finds at contract.Helper.
 	// They make up minifs; "sh" among them is its shell.
 	Tools []string
 	// Compat overrides, by the stack's name, what CF_STACK says in its containers.

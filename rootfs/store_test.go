@@ -19,6 +19,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"cupola/runtime/contract"
 )
 
 var testIDs = IDMap{Base: 1_200_000, Size: 65536}
@@ -100,7 +102,7 @@ func writeTgz(t testing.TB, files ...file) (name, digest string) {
 func droplet(t testing.TB, content string) Layer {
 	t.Helper()
 	archive, digest := writeTgz(t, file{"./app", "", fs.ModeDir | 0o755}, file{"./app/run", content, 0o755})
-	return Layer{Digest: digest, Archive: archive, Dest: "/home/vcap", UID: vcap, GID: vcap}
+	return Layer{Digest: digest, Archive: archive, Dest: "/home/vcap", UID: contract.VcapID, GID: contract.VcapID}
 }
 
 func ownerOf(t *testing.T, name string) (uid, gid uint32) {
@@ -129,14 +131,14 @@ func TestMount(t *testing.T) {
 	if err != nil || string(got) != "hello" {
 		t.Fatalf("got %q, %v; want the droplet's file", got, err)
 	}
-	for name, want := range map[string]uint32{"": 0, "etc/passwd": 0, "tmp": 0, "home": 0, "home/vcap": vcap, "home/vcap/app/run": vcap} {
+	for name, want := range map[string]uint32{"": 0, "etc/passwd": 0, "tmp": 0, "home": 0, "home/vcap": contract.VcapID, "home/vcap/app/run": contract.VcapID} {
 		uid, gid := ownerOf(t, filepath.Join(root.Path, name))
 		if uid != testIDs.Base+want || gid != testIDs.Base+want {
 			t.Errorf("%q: got owner %d:%d; want %d", name, uid, gid, testIDs.Base+want)
 		}
 	}
-	if to, err := os.Readlink(filepath.Join(root.Path, "bin/ls")); to != helper {
-		t.Errorf("got /bin/ls -> %q, %v; want %s", to, err, helper)
+	if to, err := os.Readlink(filepath.Join(root.Path, "bin/ls")); to != contract.Helper {
+		t.Errorf("got /bin/ls -> %q, %v; want %s", to, err, contract.Helper)
 	}
 	if st, err := os.Stat(filepath.Join(root.Path, "tmp")); err != nil || st.Mode() != fs.ModeDir|fs.ModeSticky|0o777 {
 		t.Errorf("got /tmp %v, %v; want 1777", st.Mode(), err)
@@ -243,14 +245,14 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	archive, _ := writeTgz(t, file{"index.html", "hi", 0o644}, file{"sub/x", "y", 0o4755})
-	if err := s.Extract(t.Context(), "f", archive, "/tmp/app", Owner{vcap, vcap}); err != nil {
+	if err := s.Extract(t.Context(), "f", archive, "/tmp/app", Owner{contract.VcapID, contract.VcapID}); err != nil {
 		t.Fatal(err)
 	}
 	st, err := os.Stat(filepath.Join(root.Path, "tmp/app/sub/x"))
 	if err != nil || st.Mode() != 0o755 {
 		t.Errorf("got %v, %v; want mode 0755 without set-uid", st.Mode(), err)
 	}
-	if uid, _ := ownerOf(t, filepath.Join(root.Path, "tmp/app")); uid != testIDs.Base+vcap {
+	if uid, _ := ownerOf(t, filepath.Join(root.Path, "tmp/app")); uid != testIDs.Base+contract.VcapID {
 		t.Errorf("got owner %d of /tmp/app; want vcap", uid)
 	}
 	outside := filepath.Join(t.TempDir(), "outside")
@@ -264,7 +266,7 @@ func TestFiles(t *testing.T) {
 	if _, err := os.Lstat(outside); err == nil {
 		t.Error("WriteFile followed a link out of the root")
 	}
-	if err := s.WriteFile("f", "/app/deep/er/file", []byte("x"), 0o600, vcap, vcap); err != nil {
+	if err := s.WriteFile("f", "/app/deep/er/file", []byte("x"), 0o600, contract.VcapID, contract.VcapID); err != nil {
 		t.Error(err)
 	}
 	f, err := s.Open("f", "/home/vcap/app/deep/er/file")

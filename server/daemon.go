@@ -16,6 +16,7 @@ import (
 	"cupola/runtime/artifact"
 	"cupola/runtime/cell"
 	"cupola/runtime/container"
+	"cupola/runtime/contract"
 	"cupola/runtime/durable"
 	"cupola/runtime/fault"
 	"cupola/runtime/files"
@@ -205,7 +206,7 @@ func (d *daemon) openRoots(context.Context) (err error) {
 	registries := d.Registries
 	guard := d.egress()
 	registries.Guard = &guard
-	d.roots, err = rootfs.New(rootfs.Config{Dir: d.path("rootfs"), IDMap: rootfs.IDMap(idMap), Tools: lifecycle.Tools(), Registries: registries, Log: d.Log})
+	d.roots, err = rootfs.New(rootfs.Config{Dir: d.path("rootfs"), IDMap: rootfs.IDMap(idMap), Tools: contract.Tools(), Registries: registries, Log: d.Log})
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cupola/rootfs/volume"
+	"cupola/runtime/contract"
 	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 	"cupola/server/databroker"
@@ -32,7 +33,7 @@ const (
 )
 
 func (h *daemon) openVolumes(context.Context) (err error) {
-	h.volumes, err = volume.New(volume.Config{Dir: h.path(volumesDir), Disks: h.roots.Disks(), Users: idMap, Owner: idMap.Base + vcapUID,
+	h.volumes, err = volume.New(volume.Config{Dir: h.path(volumesDir), Disks: h.roots.Disks(), Users: idMap, Owner: idMap.Base + contract.VcapID,
 		Holder: []string{"/proc/self/exe", HoldCommand}, Log: h.Log})
 	return err
 }
@@ -43,9 +44,6 @@ const volumesDir = "volumes"
 // HoldCommand is the command of this program that runs volume.Hold with its
 // arguments.
 const HoldCommand = "hold-volume"
-
-// vcapUID is the user of apps in all of Cloud Foundry.
-const vcapUID = 2000
 
 // hasDataServices tells whether the built-in broker is on.
 func (c *Config) hasDataServices() bool { return len(c.DataServices) > 0 }

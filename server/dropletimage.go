@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"cupola/rootfs"
+	"cupola/runtime/contract"
 	"cupola/runtime/lifecycle"
 	"cupola/server/api"
 	"cupola/server/desire"
@@ -28,7 +29,7 @@ func (d *daemon) packDroplet(ctx context.Context, droplet *cf.Droplet, command s
 		if err != nil {
 			return rootfs.Packed{}, err
 		}
-		r.Layers = append(r.Layers, rootfs.Layer{Digest: droplet.Digest, Archive: archive, Dest: l.Dest, UID: desire.VcapID, GID: desire.VcapID})
+		r.Layers = append(r.Layers, rootfs.Layer{Digest: droplet.Digest, Archive: archive, Dest: l.Dest, UID: contract.VcapID, GID: contract.VcapID})
 	}
 	return d.roots.Pack(ctx, r)
 }

@@ -14,8 +14,7 @@ import (
 // unguarded are rooms whose goroutines may end their process: it is not the
 // daemon.
 var unguarded = []string{
-	"runtime/lifecycle",    // runs in containers
-	"cmd", "bench", "test", // commands
+	"cmd", "bench", "test", // commands, and what runs in containers
 	"server/doctor",              // run by the command
 	"server/kube",                // likewise
 	"runtime/fault",              // where goroutines begin

@@ -76,6 +76,24 @@ func TestDoorsOpenOneWay(t *testing.T) {
 	}
 }
 
+// TestContainersShareOnlyTheContract keeps the code inside containers and the
+// daemon's apart: both import package contract, which imports neither.
+func TestContainersShareOnlyTheContract(t *testing.T) {
+	for _, p := range packages(t) {
+		inside := within(p.ImportPath, "cmd/lifecycle")
+		for _, i := range p.Imports {
+			switch ours := strings.HasPrefix(i, "cupola/"); {
+			case p.ImportPath == "cupola/runtime/contract" && ours:
+				t.Errorf("%s imports %s: the contract knows neither side", p.ImportPath, i)
+			case inside && ours && !within(i, "cmd/lifecycle") && i != "cupola/runtime/contract" && i != "cupola/rootfs/unpack":
+				t.Errorf("%s imports %s: it shares the contract with the daemon, and no other code but the unpacking of archives", p.ImportPath, i)
+			case !inside && within(i, "cmd/lifecycle"):
+				t.Errorf("%s imports %s, which runs in containers", p.ImportPath, i)
+			}
+		}
+	}
+}
+
 // TestEffectsHaveOneRoom holds each module with effects to one room.
 func TestEffectsHaveOneRoom(t *testing.T) {
 	rooms := map[string]string{
@@ -85,10 +103,10 @@ func TestEffectsHaveOneRoom(t *testing.T) {
 		"modernc.org/sqlite":                      "store",
 		"github.com/hanwen/go-fuse/":              "test/powercut",
 		"github.com/golang-jwt/jwt/":              "server/uaa",
-		"github.com/go-git/go-git/":               "runtime/lifecycle/fetch cmd/cupola",
+		"github.com/go-git/go-git/":               "cmd/lifecycle/fetch cmd/cupola",
 		"github.com/google/go-containerregistry/": "rootfs bench",
 		"github.com/ProtonMail/go-crypto/":        "rootfs/debian",
-		"github.com/pkg/sftp":                     "runtime/lifecycle/sshd",
+		"github.com/pkg/sftp":                     "cmd/lifecycle/sshd",
 		"google.golang.org/protobuf/":             "server/bbs runtime/health bench",
 		"github.com/bufbuild/protocompile":        "server/bbs",
 		"github.com/prometheus/prometheus/":       "server/logcache/query",

@@ -7,7 +7,7 @@ import (
 	"net"
 	"syscall"
 
-	"cupola/runtime/lifecycle"
+	"cupola/runtime/contract"
 	"cupola/server/api"
 	"cupola/server/sshproxy"
 	"cupola/server/uaa"
@@ -51,7 +51,7 @@ func (d *daemon) openSSH(context.Context) error {
 			return sshproxy.Identity(id), err
 		},
 		Attach: func(ctx context.Context, instanceGUID string) (io.ReadWriteCloser, error) {
-			return d.cell.Attach(ctx, instanceGUID, lifecycle.Dir+"/lifecycle", "sshd")
+			return d.cell.Attach(ctx, instanceGUID, contract.Helper, contract.CommandSSHD)
 		}})
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"cupola/bench/daemon"
 	"cupola/bench/report"
+	"cupola/runtime/contract"
 	"cupola/server/bbs/bbspb"
 )
 
@@ -114,7 +115,7 @@ func (r *rounds) run(ctx context.Context) error {
 // filesystem that no cell has.
 func lrp(guid string) *bbspb.DesiredLRP {
 	d := &bbspb.DesiredLRP{ProcessGuid: guid, Domain: "bench", RootFs: "preloaded:none", MemoryMb: 256, DiskMb: 1024, Ports: []uint32{8080}, LogGuid: guid, LogSource: "APP",
-		Action: &bbspb.Action{Codependent: &bbspb.Actions{Actions: []*bbspb.Action{{Run: &bbspb.Run{Path: "/tmp/lifecycle/launcher", Args: []string{"app", "", ""}, User: "vcap"}}}}},
+		Action: &bbspb.Action{Codependent: &bbspb.Actions{Actions: []*bbspb.Action{{Run: &bbspb.Run{Path: contract.Launcher, Args: []string{"app", "", ""}, User: contract.VcapName}}}}},
 		Routes: &bbspb.Routes{Routes: map[string][]byte{"cf-router": []byte(`[{"hostnames":["` + guid + `.example.com"],"port":8080}]`)}},
 		EgressRules: []*bbspb.SecurityGroupRule{{Protocol: "tcp", Destinations: []string{"0.0.0.0/0"}, Ports: []uint32{53}},
 			{Protocol: "tcp", Destinations: []string{"0.0.0.0-9.255.255.255"}, PortRange: &bbspb.PortRange{Start: 1, End: 65535}}},

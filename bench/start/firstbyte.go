@@ -12,11 +12,12 @@ import (
 
 	"cupola/bench/report"
 	"cupola/runtime/container"
+	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 )
 
 // appPath is the app in its containers.
-const appPath = "/home/vcap/app/app"
+const appPath = contract.AppDir + "/app"
 
 // limits are those of every container here.
 var limits = container.Limits{MemoryBytes: 64 << 20, CPUShares: 256, Pids: 1024}
@@ -127,7 +128,7 @@ func (w *world) engineStart(ctx context.Context, id string, begin time.Time, net
 func (w *world) spec(id, netns string, out *os.File, args ...string) container.Spec {
 	spec := container.Spec{
 		ID: id, Rootfs: w.root.Path, Hostname: "bench", NetNS: netns, Limits: limits, Stdout: out, Stderr: out,
-		Process: container.Process{Args: args, Env: []string{"PATH=/bin"}, UID: vcap, GID: vcap},
+		Process: container.Process{Args: args, Env: []string{"PATH=/bin"}, UID: contract.VcapID, GID: contract.VcapID},
 	}
 	for _, m := range w.root.Binds {
 		spec.Mounts = append(spec.Mounts, container.Mount{Source: m.Source, Destination: m.Destination, ReadOnly: m.ReadOnly})
@@ -158,8 +159,8 @@ func (w *world) instance(guid string, args ...string) lrp.Container {
 	return lrp.Container{
 		GUID: guid, Kind: lrp.KindInstance, ProcessGUID: "p",
 		RunInfo: lrp.RunInfo{
-			RootFS: "preloaded:minifs", Layers: []lrp.Layer{{Source: lrp.Blobbed(w.digest), Dest: "/home/vcap"}},
-			Action:   lrp.Run{Path: appPath, Args: args, User: "vcap"}.Action(),
+			RootFS: "preloaded:minifs", Layers: []lrp.Layer{{Source: lrp.Blobbed(w.digest), Dest: contract.Home}},
+			Action:   lrp.Run{Path: appPath, Args: args, User: contract.VcapName}.Action(),
 			MemoryMB: int(limits.MemoryBytes >> 20), DiskMB: 64, CPUWeight: 25, MaxPids: int(limits.Pids), LogRateLimitByte: -1, Ports: []uint16{8080},
 			Log: lrp.LogTarget{GUID: guid, Source: "APP"},
 		},

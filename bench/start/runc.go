@@ -15,7 +15,7 @@ import (
 	libseccomp "github.com/seccomp/libseccomp-golang"
 	"golang.org/x/sys/unix"
 
-	"cupola/runtime/container"
+	"cupola/runtime/contract"
 )
 
 // runc runs the app as the engine does, by runc's command.
@@ -54,7 +54,7 @@ func (r *runc) writeBundle(dir string, args []string) error {
 		Version: "1.0.2", Hostname: "bench", Root: &specs.Root{Path: r.root.Path},
 		Process: &specs.Process{
 			Args: args, Env: []string{"PATH=/bin"}, Cwd: "/",
-			User: specs.User{UID: vcap, GID: vcap}, Capabilities: &specs.LinuxCapabilities{}, NoNewPrivileges: true,
+			User: specs.User{UID: contract.VcapID, GID: contract.VcapID}, Capabilities: &specs.LinuxCapabilities{}, NoNewPrivileges: true,
 		},
 		Mounts: r.mounts(),
 		Linux: &specs.Linux{
@@ -90,7 +90,7 @@ func (r *runc) mounts() []specs.Mount {
 		{Destination: "/dev/pts", Type: "devpts", Source: "devpts", Options: []string{"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"}},
 		{Destination: "/dev/shm", Type: "tmpfs", Source: "shm", Options: []string{"nosuid", "nodev", "noexec", "mode=1777", "size=64m"}},
 		{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "nodev", "noexec", "ro"}},
-		{Destination: container.HelperMount, Type: "bind", Source: r.path("helper"), Options: []string{"bind", "nosuid", "nodev", "ro"}},
+		{Destination: contract.ProgramDir, Type: "bind", Source: r.path("helper"), Options: []string{"bind", "nosuid", "nodev", "ro"}},
 	}
 	for _, b := range r.root.Binds {
 		if b.Source == "" {

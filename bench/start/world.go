@@ -20,6 +20,7 @@ import (
 	"cupola/rootfs"
 	"cupola/runtime/cell"
 	"cupola/runtime/container"
+	"cupola/runtime/contract"
 	"cupola/runtime/files"
 	"cupola/runtime/lifecycle"
 	"cupola/runtime/lrp"
@@ -30,7 +31,6 @@ import (
 // The containers' users, and the range on the host they are mapped to.
 const (
 	idBase, idSize = 0x6d000000, 1 << 16
-	vcap           = 2000
 )
 
 // sharedRoot names the root that all starts but the cell's use, by turns.
@@ -114,7 +114,7 @@ func (w *world) open(ctx context.Context) (err error) {
 		return err
 	}
 	ids := rootfs.IDMap{Base: idBase, Size: idSize}
-	if w.roots, err = rootfs.New(rootfs.Config{Dir: w.path("rootfs"), IDMap: ids, Tools: lifecycle.Tools()}); err != nil {
+	if w.roots, err = rootfs.New(rootfs.Config{Dir: w.path("rootfs"), IDMap: ids, Tools: contract.Tools()}); err != nil {
 		return err
 	}
 	w.engine, err = container.New(container.Config{
@@ -168,7 +168,7 @@ func (w *world) mountShared(ctx context.Context) (err error) {
 	<-w.cell.Adopted()
 	w.root, err = w.roots.Mount(ctx, rootfs.Request{
 		ID: sharedRoot, Stack: "minifs",
-		Layers: []rootfs.Layer{{Digest: w.digest, Archive: w.path("app.tgz"), Dest: "/home/vcap", UID: vcap, GID: vcap}},
+		Layers: []rootfs.Layer{{Digest: w.digest, Archive: w.path("app.tgz"), Dest: contract.Home, UID: contract.VcapID, GID: contract.VcapID}},
 	})
 	return err
 }

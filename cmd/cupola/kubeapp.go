@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"cupola/rootfs/reference"
+	"cupola/runtime/contract"
 	"cupola/server/desire"
 	"cupola/server/kube"
 )
@@ -264,7 +265,7 @@ func (r *appReader) routes(ctx context.Context) error {
 				continue
 			}
 			to := kube.AppRoute{Host: strings.TrimSuffix(route.URL, route.Path), Path: route.Path, Process: d.App.Process.Type, TCPPort: route.Port}
-			if to.Port = r.port(); d.Port != nil && (to.Port == 0 || *d.Port != desire.DefaultPort) {
+			if to.Port = r.port(); d.Port != nil && (to.Port == 0 || *d.Port != contract.DefaultPort) {
 				to.Port = *d.Port
 			}
 			r.app.Routes = append(r.app.Routes, to)

@@ -12,15 +12,16 @@ import (
 	"path/filepath"
 	"strings"
 
-	"cupola/runtime/lifecycle/builder"
-	"cupola/runtime/lifecycle/buildpack"
-	"cupola/runtime/lifecycle/directory"
-	"cupola/runtime/lifecycle/healthcheck"
-	"cupola/runtime/lifecycle/scp"
-	"cupola/runtime/lifecycle/shell"
-	"cupola/runtime/lifecycle/sshd"
-	"cupola/runtime/lifecycle/static"
-	"cupola/runtime/lifecycle/tool"
+	"cupola/cmd/lifecycle/builder"
+	"cupola/cmd/lifecycle/buildpack"
+	"cupola/cmd/lifecycle/directory"
+	"cupola/cmd/lifecycle/healthcheck"
+	"cupola/cmd/lifecycle/scp"
+	"cupola/cmd/lifecycle/shell"
+	"cupola/cmd/lifecycle/sshd"
+	"cupola/cmd/lifecycle/static"
+	"cupola/cmd/lifecycle/tool"
+	"cupola/runtime/contract"
 )
 
 func main() {
@@ -51,7 +52,7 @@ func dispatch(argv []string) (code int, ok bool) {
 		return builder.Main(args), true
 	case "buildpack":
 		return buildpack.Main(args), true
-	case "directories":
+	case contract.CommandDirectories:
 		return directory.Main(args), true
 	case "static":
 		return static.Main(args), true
@@ -59,7 +60,7 @@ func dispatch(argv []string) (code int, ok bool) {
 		return healthcheck.Main(args), true
 	case "launcher":
 		return shell.Launcher().Main(argv), true
-	case "sshd":
+	case contract.CommandSSHD:
 		return sshd.Main(args), true
 	case "scp":
 		return scp.Main(args), true

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 )
 
@@ -47,7 +48,7 @@ func (b *build) systemEnv(u user) []lrp.EnvVar {
 	if len(b.full.Ports) > 0 {
 		port := strconv.Itoa(int(b.full.Ports[0]))
 		env = append(env,
-			lrp.EnvVar{Name: "PORT", Value: port},
+			lrp.EnvVar{Name: contract.EnvPort, Value: port},
 			lrp.EnvVar{Name: "CF_INSTANCE_PORT", Value: port},
 			lrp.EnvVar{Name: "CF_INSTANCE_ADDR", Value: fmt.Sprintf("%s:%s", address, port)})
 	}
@@ -55,8 +56,8 @@ func (b *build) systemEnv(u user) []lrp.EnvVar {
 		index := strconv.Itoa(b.full.Index)
 		env = append(env,
 			lrp.EnvVar{Name: "CF_INSTANCE_INDEX", Value: index},
-			lrp.EnvVar{Name: "INSTANCE_GUID", Value: b.guid()},
-			lrp.EnvVar{Name: "INSTANCE_INDEX", Value: index})
+			lrp.EnvVar{Name: contract.EnvInstanceGUID, Value: b.guid()},
+			lrp.EnvVar{Name: contract.EnvInstanceIndex, Value: index})
 	}
 	return env
 }

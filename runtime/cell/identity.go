@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cupola/runtime/container"
+	"cupola/runtime/contract"
 	"cupola/runtime/identity"
 	"cupola/runtime/lrp"
 )
@@ -102,7 +103,7 @@ func (b *build) credentialEnv() []lrp.EnvVar {
 			lrp.EnvVar{Name: "CF_INSTANCE_KEY", Value: path.Join(credentialsPath, keyName)})
 	}
 	if rec.HasAuthority {
-		env = append(env, lrp.EnvVar{Name: "CF_SYSTEM_CERT_PATH", Value: path.Clean("/" + b.full.SystemCertificatesPath)})
+		env = append(env, lrp.EnvVar{Name: contract.EnvCertificates, Value: path.Clean("/" + b.full.SystemCertificatesPath)})
 	}
 	return env
 }

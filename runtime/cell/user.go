@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"cupola/rootfs"
+	"cupola/runtime/contract"
 )
 
 // user is whom a process runs as.
@@ -22,7 +23,7 @@ type user struct {
 
 // vcap is the user of apps in all of Cloud Foundry, also in a root filesystem
 // that does not know it.
-var vcap = user{UID: 2000, GID: 2000, Name: "vcap", Home: "/home/vcap"}
+var vcap = user{UID: contract.VcapID, GID: contract.VcapID, Name: contract.VcapName, Home: contract.Home}
 
 // layerOwner is whom the files of a shared layer belong to. A layer is unpacked
 // before there is a passwd file to look into, so a name means vcap: who runs as

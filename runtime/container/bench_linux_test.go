@@ -16,6 +16,8 @@ import (
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 	libseccomp "github.com/seccomp/libseccomp-golang"
+
+	"cupola/runtime/contract"
 )
 
 // BenchmarkFirstByte starts the same program in the same root file system by
@@ -103,7 +105,7 @@ func runcBundle(t testing.TB, b *bench) string {
 			{Destination: "/dev/shm", Type: "tmpfs", Source: "shm", Options: []string{"nosuid", "nodev", "noexec", "mode=1777", "size=64m"}},
 			{Destination: "/dev/mqueue", Type: "mqueue", Source: "mqueue", Options: []string{"nosuid", "nodev", "noexec"}},
 			{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "nodev", "noexec", "ro"}},
-			{Destination: HelperMount, Type: "bind", Source: b.cfg.HelperDir, Options: []string{"bind", "nosuid", "nodev", "ro"}},
+			{Destination: contract.ProgramDir, Type: "bind", Source: b.cfg.HelperDir, Options: []string{"bind", "nosuid", "nodev", "ro"}},
 		},
 		Linux: &specs.Linux{
 			Namespaces: []specs.LinuxNamespace{

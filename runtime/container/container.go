@@ -20,10 +20,6 @@ import (
 	"time"
 )
 
-// HelperMount is where Config.HelperDir is seen in every container, as in
-// Diego, where the app lifecycle lies there too.
-const HelperMount = "/tmp/lifecycle"
-
 // Config says where an Engine keeps its state and what its containers share.
 type Config struct {
 	// Dir is the state directory, made 0711; the state itself is the daemon's
@@ -42,7 +38,7 @@ type Config struct {
 	// HelperDir is a host directory that holds the static program "init" (see
 	// cmd/lifecycle/init), which attaches itself to the cgroups, installs the
 	// seccomp filter and starts the process. It is mounted read-only at
-	// HelperMount. New writes the filter into it as seccomp.bpf.
+	// contract.ProgramDir. New writes the filter into it as seccomp.bpf.
 	HelperDir string
 	// Starter is the program that starts containers; "" is the one that this binary
 	// carries.

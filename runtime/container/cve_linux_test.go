@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"cupola/runtime/contract"
 )
 
 // hostFile has a file on the host with a word that no container may come to see.
@@ -290,7 +292,7 @@ func TestLongMountSources(t *testing.T) {
 	for file, want := range map[string]string{
 		"/proc/self/status":  "CapBnd:\t0000000000000000",
 		"/proc/self/uid_map": fmt.Sprint(testIDs.Base),
-		"/proc/1/cmdline":    HelperMount,
+		"/proc/1/cmdline":    contract.ProgramDir,
 	} {
 		spec := b.spec("app", "cat", file)
 		for n := range 30 {

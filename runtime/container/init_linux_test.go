@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"cupola/runtime/contract"
 )
 
 // exec runs the probe in a container to its end.
@@ -138,7 +140,7 @@ func TestInitPosture(t *testing.T) {
 	if out, _ := b.exec(t, "app", "ls", "/proc/1/fd"); out != "0\n1\n2\n" {
 		t.Errorf("got descriptors %q; want the standard ones", out)
 	}
-	if out, _ := b.exec(t, "app", "cat", "/proc/1/cmdline"); strings.TrimRight(out, "\x00") != HelperMount+"/init" {
+	if out, _ := b.exec(t, "app", "cat", "/proc/1/cmdline"); strings.TrimRight(out, "\x00") != contract.Init {
 		t.Errorf("got %q; want no argument that the app has too", out)
 	}
 	dir := filepath.Join("/proc", strconv.Itoa(app.PID))

@@ -9,6 +9,7 @@ import (
 	"github.com/opencontainers/runc/libcontainer/configs"
 	"golang.org/x/sys/unix"
 
+	"cupola/runtime/contract"
 	"cupola/runtime/fault"
 )
 
@@ -24,7 +25,7 @@ func (s settings) mounts(extra []Mount) []*configs.Mount {
 	if s.v2 {
 		all = append(all, &configs.Mount{Source: "cgroup", Destination: "/sys/fs/cgroup", Device: "cgroup", Flags: safe | unix.MS_RDONLY})
 	}
-	all = append(all, bind(s.helperDir, HelperMount, unix.MS_NOSUID|unix.MS_NODEV|unix.MS_RDONLY))
+	all = append(all, bind(s.helperDir, contract.ProgramDir, unix.MS_NOSUID|unix.MS_NODEV|unix.MS_RDONLY))
 	for _, m := range extra {
 		flags := unix.MS_NOSUID | unix.MS_NODEV
 		if m.ReadOnly {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"cupola/runtime/container/starter"
+	"cupola/runtime/contract"
 )
 
 // checkSpec finds what libcontainer would refuse only after its first effects.
@@ -57,7 +58,7 @@ func validID(id string) bool {
 // command puts the helper before the process. The files in which it enrols
 // itself come first among the inherited ones, from descriptor 3.
 func (e *Engine) command(p Process, tasks []*os.File) starter.Process {
-	args := []string{HelperMount + "/init", "--seccomp", HelperMount + "/" + filterName}
+	args := []string{contract.Init, "--seccomp", contract.ProgramDir + "/" + filterName}
 	if len(tasks) > 0 {
 		args = append(args, "--cgroup-fds", fdList(3, len(tasks)))
 	}

@@ -9,12 +9,14 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"cupola/runtime/contract"
 )
 
-// WriteTar writes the programs as the layer of an image, at Dir: equal bytes for equal builds of the daemon.
+// WriteTar writes the programs as the layer of an image, at contract.ProgramDir: equal bytes for equal builds of the daemon.
 func WriteTar(w io.Writer) error {
 	t := tar.NewWriter(w)
-	place := strings.TrimPrefix(Dir, "/")
+	place := strings.TrimPrefix(contract.ProgramDir, "/")
 	for _, dir := range []struct {
 		name string
 		mode int64
@@ -35,6 +37,7 @@ func WriteTar(w io.Writer) error {
 			return err
 		}
 	}
+	links := contract.Links()
 	for _, name := range slices.Sorted(maps.Keys(links)) {
 		if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: path.Join(place, name), Linkname: links[name], Mode: 0o777, ModTime: time.Unix(0, 0)}); err != nil {
 			return err

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"testing/fstest"
+
+	"cupola/runtime/contract"
 )
 
 func TestInstallProgramReplacesOnlyWhatDiffers(t *testing.T) {
@@ -62,7 +64,7 @@ func TestInstall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, target := range links {
+	for name, target := range contract.Links() {
 		if got, err := os.Readlink(filepath.Join(dir, name)); err != nil || got != target {
 			t.Errorf("%s: got %q, %v; want a link to %s", name, got, err, target)
 		}

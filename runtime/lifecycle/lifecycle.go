@@ -1,7 +1,7 @@
-// Package lifecycle carries the programs that run inside containers, built
-// apart and embedded, and gives the daemon what it needs to use them: the
-// directory it mounts at Dir, the system buildpacks and the names of the
-// tools that a stack without a userland can link.
+// Package lifecycle holds the programs that run inside containers, which are
+// built from cmd/lifecycle and embedded, and gives the daemon what it needs of
+// them: the directory that it mounts at contract.ProgramDir, the layer that an
+// image has instead, and the archives of the system buildpacks.
 package lifecycle
 
 import (
@@ -14,30 +14,19 @@ import (
 	"os"
 	"path/filepath"
 
+	"cupola/runtime/contract"
 	"cupola/runtime/durable"
 )
-
-// Dir is where the programs are in every container, mounted read-only.
-const Dir = "/tmp/lifecycle"
 
 //go:embed all:bin
 var programs embed.FS
 
-// installed are the programs of containers here; images of droplets have no
-// need of an init, which other platforms bring.
+// installed are the programs of containers here.
 func installed() []string { return append(inImages(), "init", "fetch") }
 
+// inImages are the programs of images of droplets, which need no init: other
+// platforms bring one.
 func inImages() []string { return []string{"launcher", "lifecycle"} }
-
-// links are the names that Cloud Foundry's lifecycle has in Dir, and which
-// program serves each.
-var links = map[string]string{
-	"builder":     "lifecycle",
-	"healthcheck": "lifecycle",
-	"shell":       "lifecycle",
-	"sh":          "lifecycle",
-	"scp":         "lifecycle",
-}
 
 // errNotBuilt is what Install returns, with the program's name, in a binary
 // made by a bare `go build`.
@@ -59,7 +48,7 @@ func Install(dir string) error {
 			return err
 		}
 	}
-	for name, target := range links {
+	for name, target := range contract.Links() {
 		if err := installLink(filepath.Join(dir, name), target); err != nil {
 			return fmt.Errorf("install lifecycle: %w", err)
 		}

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"time"
 
-	"cupola/runtime/lifecycle/buildpack/catalog"
+	"cupola/runtime/contract"
 )
 
 // SystemBuildpack is a buildpack of our own.
@@ -18,15 +18,15 @@ type SystemBuildpack struct {
 }
 
 // Buildpacks returns the system buildpacks in the order of detection. Their
-// scripts name the program in Dir as their interpreter, so they run on every
+// scripts name contract.Helper as their interpreter, so they run on every
 // stack, also on one without a shell.
 func Buildpacks() []SystemBuildpack {
 	var all []SystemBuildpack
-	for _, b := range catalog.Buildpacks() {
+	for _, b := range contract.Buildpacks() {
 		all = append(all, SystemBuildpack{
 			Name:     b.Name,
-			Filename: fmt.Sprintf("%s-cupola-v%s.zip", b.Name, catalog.Version),
-			Zip:      zipFiles(b.Files(Dir + "/lifecycle")),
+			Filename: fmt.Sprintf("%s-cupola-v%s.zip", b.Name, contract.BuildpackVersion),
+			Zip:      zipFiles(b.Files(contract.Helper)),
 		})
 	}
 	return all
@@ -34,7 +34,7 @@ func Buildpacks() []SystemBuildpack {
 
 // zipFiles packs files with one fixed time, so that equal files make equal
 // bytes. Writing to memory cannot go wrong.
-func zipFiles(files []catalog.File) []byte {
+func zipFiles(files []contract.BuildpackFile) []byte {
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)
 	for _, f := range files {

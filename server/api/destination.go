@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/runtime/contract"
 	"cupola/server/control/audit"
-	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -21,7 +21,7 @@ func viewDestinations(r *cf.Route) []doc {
 			weight = d.Weight
 		}
 		out = append(out, doc{"guid": d.GUID, "app": doc{"guid": d.AppGUID, "process": doc{"type": d.ProcessType}},
-			"weight": weight, "port": cmp.Or(d.Port, desire.DefaultPort), "protocol": d.Protocol})
+			"weight": weight, "port": cmp.Or(d.Port, contract.DefaultPort), "protocol": d.Protocol})
 	}
 	return out
 }
@@ -198,7 +198,7 @@ func (c *call) complete(r *cf.Route, wanted []cf.Destination) (map[string]*cf.Ap
 	}
 	for i := range wanted {
 		w := &wanted[i]
-		if w.Port == desire.DefaultPort && apps[w.AppGUID].Lifecycle.Type != cf.LifecycleDocker {
+		if w.Port == contract.DefaultPort && apps[w.AppGUID].Lifecycle.Type != cf.LifecycleDocker {
 			w.Port = 0 // as those that name none
 		}
 		if w.Protocol == "" {

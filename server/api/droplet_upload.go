@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"cupola/runtime/lifecycle/stagelimits"
+	"cupola/runtime/contract"
 	"cupola/server/control/audit"
 	"cupola/server/uploads"
 	"cupola/store"
@@ -22,9 +22,9 @@ type dropletRequest struct {
 func (r dropletRequest) validate() []string {
 	_, unnamed := r.ProcessTypes.V[""]
 	faults := must(!unnamed, "Process types key must not be empty",
-		len(r.ProcessTypes.V) <= stagelimits.Processes, fmt.Sprintf("Process types may have at most %d entries, it has %d", stagelimits.Processes, len(r.ProcessTypes.V)))
+		len(r.ProcessTypes.V) <= contract.MaxProcesses, fmt.Sprintf("Process types may have at most %d entries, it has %d", contract.MaxProcesses, len(r.ProcessTypes.V)))
 	for kind, command := range r.ProcessTypes.V {
-		if err := stagelimits.Process(kind, command); err != nil {
+		if err := contract.CheckProcess(kind, command); err != nil {
 			faults = append(faults, "Process types: "+err.Error())
 		}
 	}

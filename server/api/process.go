@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"cupola/runtime/lifecycle/stagelimits"
+	"cupola/runtime/contract"
 	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
@@ -66,7 +66,7 @@ const (
 	maxCommand = 4096
 	// maxProcesses bounds the processes of an app: a manifest's and those of two
 	// droplets.
-	maxProcesses = 3 * stagelimits.Processes
+	maxProcesses = 3 * contract.MaxProcesses
 )
 
 // addProcess adds a process to an app. While the app runs it is placed like the

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"cupola/runtime/lifecycle/stagelimits"
+	"cupola/runtime/contract"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -112,7 +112,7 @@ func (r sidecarRequest) apply(s *cf.Sidecar) error {
 	s.ProcessTypes, s.MemoryMB = r.ProcessTypes.or(s.ProcessTypes), r.MemoryMB.or(s.MemoryMB)
 	return invalid(must(s.Name != "", "Name can't be blank", s.Command != "", "Command can't be blank",
 		len(s.ProcessTypes) > 0, "Process types must have at least 1 process_type",
-		len(s.ProcessTypes) <= stagelimits.Processes, fmt.Sprintf("Process types may have at most %d entries", stagelimits.Processes),
+		len(s.ProcessTypes) <= contract.MaxProcesses, fmt.Sprintf("Process types may have at most %d entries", contract.MaxProcesses),
 		utf8.RuneCountInString(s.Name) <= 255, "Name is too long (maximum is 255 characters)",
 		utf8.RuneCountInString(s.Command) <= maxCommand, fmt.Sprintf("Command is too long (maximum is %d characters)", maxCommand),
 		r.MemoryMB.or(1) > 0, "Memory in mb must be greater than 0"))
@@ -204,8 +204,8 @@ func (c *call) putSidecarOf(p *cf.Process, s cf.Sidecar) error {
 // sidecarFaults refuses sidecars that cannot be told apart, or leave their
 // process no memory.
 func sidecarFaults(p *cf.Process) error {
-	if len(p.Sidecars) > stagelimits.Sidecars {
-		return cf.Unprocessable("Process '%s' has %d sidecars; at most %d are accepted", p.Type, len(p.Sidecars), stagelimits.Sidecars)
+	if len(p.Sidecars) > contract.MaxSidecars {
+		return cf.Unprocessable("Process '%s' has %d sidecars; at most %d are accepted", p.Type, len(p.Sidecars), contract.MaxSidecars)
 	}
 	memory, names := 0, map[string]bool{}
 	for _, s := range p.Sidecars {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 	"cupola/store/cf"
 )
@@ -42,7 +43,7 @@ func (m DockerMetadata) Command() string {
 func isDocker(d *cf.Droplet) bool { return d.Lifecycle.Type == cf.LifecycleDocker }
 
 func dockerMetadata(d *cf.Droplet) (m DockerMetadata) {
-	_ = json.Unmarshal([]byte(d.ExecutionMetadata), &m) // what does not read has no command, which the launcher says
+	_ = json.Unmarshal([]byte(d.ExecutionMetadata), &m) // what does not read has no command, which the contract.Launcher says
 	return m
 }
 
@@ -55,7 +56,7 @@ func dockerRun(d *cf.Droplet, as, command string) lrp.Run {
 		argv = []string{"/bin/sh", "-c", command}
 	}
 	if len(argv) == 0 {
-		argv = []string{launcher, "/", "", d.ExecutionMetadata} // which says that there is none
+		argv = []string{contract.Launcher, "/", "", d.ExecutionMetadata} // which says that there is none
 	}
 	r := lrp.Run{Path: argv[0], Args: argv[1:], Dir: m.Workdir, User: as, Nofile: maxFiles}
 	if r.User == "" {
@@ -70,7 +71,7 @@ func dockerRun(d *cf.Droplet, as, command string) lrp.Run {
 	return r
 }
 
-// dockerPorts are the TCP ports that an image exposes, else DefaultPort.
+// dockerPorts are the TCP ports that an image exposes, else contract.DefaultPort.
 func dockerPorts(d *cf.Droplet) []uint16 {
 	var ports []uint16
 	for _, p := range dockerMetadata(d).Ports {
@@ -79,7 +80,7 @@ func dockerPorts(d *cf.Droplet) []uint16 {
 		}
 	}
 	if len(ports) == 0 {
-		return []uint16{DefaultPort}
+		return []uint16{contract.DefaultPort}
 	}
 	return ports
 }

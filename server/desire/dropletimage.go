@@ -3,6 +3,7 @@ package desire
 import (
 	"strconv"
 
+	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 	"cupola/store/cf"
 )
@@ -16,19 +17,16 @@ type DropletImage struct {
 	Labels map[string]string
 }
 
-// VcapID is the user's and the group's number, in all of Cloud Foundry.
-const VcapID = 2000
-
 // ImageOf describes the image of a buildpack's droplet. command is its own start command: containers are given others as arguments
 // of the same entrypoint, LauncherArgs. What a cell and Cloud Controller tell every container is in the environment, as far as it
 // is always the same.
 func ImageOf(d *cf.Droplet, command string) DropletImage {
-	vcap, port := strconv.Itoa(VcapID), itoa(DefaultPort)
+	vcap, port := strconv.Itoa(contract.VcapID), itoa(contract.DefaultPort)
 	return DropletImage{
-		DockerMetadata: DockerMetadata{Entrypoint: []string{launcher, "app"}, Cmd: LauncherArgs(command), Workdir: home, User: vcap + ":" + vcap,
-			Ports: []DockerPort{{Port: DefaultPort, Protocol: "tcp"}}},
+		DockerMetadata: DockerMetadata{Entrypoint: []string{contract.Launcher, "app"}, Cmd: LauncherArgs(command), Workdir: contract.Home, User: vcap + ":" + vcap,
+			Ports: []DockerPort{{Port: contract.DefaultPort, Protocol: "tcp"}}},
 		RootFS: rootFS(d.Lifecycle, d.Stack), Layers: layers(d),
-		Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "USER=" + user, "LANG=" + defaultLang, "PORT=" + port, "VCAP_APP_PORT=" + port, "VCAP_APP_HOST=0.0.0.0"},
+		Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "USER=" + contract.VcapName, "LANG=" + defaultLang, contract.EnvPort + "=" + port, "VCAP_APP_PORT=" + port, "VCAP_APP_HOST=0.0.0.0"},
 		Labels: map[string]string{
 			"org.cloudfoundry.app.guid": d.AppGUID, "org.cloudfoundry.droplet.guid": d.GUID, "org.cloudfoundry.droplet.sha256": d.Digest,
 			"org.cloudfoundry.stack.name": d.Stack,

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 )
 
@@ -31,7 +32,7 @@ func (v *vars) merge(m map[string]string) {
 
 // system adds what Cloud Controller knows of the app.
 func (v *vars) system(o Owner, app vcapApplication) {
-	v.set("VCAP_APPLICATION", app.text())
+	v.set(contract.EnvApplication, app.text())
 	v.set("MEMORY_LIMIT", fmt.Sprintf("%dm", app.Limits.MemoryMB))
 	v.services(o)
 }

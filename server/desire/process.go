@@ -6,23 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 	"cupola/store/cf"
 )
-
-// Where things lie in a container of a buildpack app, and whose they are:
-// Cloud Foundry's names.
-const (
-	home     = "/home/vcap"
-	launcher = "/tmp/lifecycle/launcher"
-	builder  = "/tmp/lifecycle/builder"
-	fetch    = "/tmp/lifecycle/fetch"
-	user     = "vcap"
-)
-
-// DefaultPort is the port that an app listens on unless its routes say
-// otherwise.
-const DefaultPort = 8080
 
 // defaultStartTimeout is Cloud Controller's default_health_check_timeout.
 const defaultStartTimeout = 60 * time.Second
@@ -32,7 +19,7 @@ type ProcessIn struct {
 	Owner
 	Process *cf.Process
 	Droplet *cf.Droplet // that of DropletGUID, STAGED
-	Ports   []uint16    // of the process' route destinations, DefaultPort or other
+	Ports   []uint16    // of the process' route destinations, contract.DefaultPort or other
 }
 
 // DropletGUID names the droplet that a process runs: the one that it was started
@@ -92,7 +79,7 @@ func layers(d *cf.Droplet) []lrp.Layer {
 	if isDocker(d) {
 		return nil
 	}
-	return []lrp.Layer{{Source: lrp.Blobbed(d.Digest), Dest: home}}
+	return []lrp.Layer{{Source: lrp.Blobbed(d.Digest), Dest: contract.Home}}
 }
 
 // run is what runs a command of a droplet: for a buildpack's, the launcher.
@@ -101,7 +88,7 @@ func run(d *cf.Droplet, as, command string) lrp.Run {
 	if isDocker(d) {
 		return dockerRun(d, as, command)
 	}
-	return lrp.Run{Path: launcher, Args: []string{"app", command, d.ExecutionMetadata}, Dir: home, User: cmp.Or(as, user), Nofile: maxFiles}
+	return lrp.Run{Path: contract.Launcher, Args: []string{"app", command, d.ExecutionMetadata}, Dir: contract.Home, User: cmp.Or(as, contract.VcapName), Nofile: maxFiles}
 }
 
 // command is what the user asked for, else what the droplet has for the type;
@@ -116,7 +103,7 @@ func (in ProcessIn) command() string {
 // ports are the ports of the process, first the one that it listens on by
 // default.
 func (in ProcessIn) ports() []uint16 {
-	ports := []uint16{DefaultPort}
+	ports := []uint16{contract.DefaultPort}
 	if isDocker(in.Droplet) {
 		ports = dockerPorts(in.Droplet)
 	}
@@ -141,7 +128,7 @@ func (in ProcessIn) env(port uint16) []lrp.EnvVar {
 	o := in.startedWith()
 	v.system(o, app)
 	v.database(o.Bindings)
-	v.set("PORT", itoa(port))
+	v.set(contract.EnvPort, itoa(port))
 	if !isDocker(in.Droplet) {
 		v.set("VCAP_APP_PORT", itoa(port))
 		v.set("VCAP_APP_HOST", "0.0.0.0")

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 	"cupola/store/cf"
 )
@@ -183,7 +184,7 @@ func firstPort(a *lrp.Actual) uint16 {
 	if len(a.Ports) > 0 {
 		return a.Ports[0]
 	}
-	return DefaultPort
+	return contract.DefaultPort
 }
 
 // URI is the name of a route as VCAP_APPLICATION has it.

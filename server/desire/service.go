@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 	"cupola/server/bindings"
 	"cupola/store/cf"
@@ -72,7 +73,7 @@ func (v *vars) services(o Owner) {
 		v.set(where.Name, where.Value)
 		return
 	}
-	v.set("VCAP_SERVICES", VCAPServices(o.Bindings))
+	v.set(contract.EnvServices, VCAPServices(o.Bindings))
 }
 
 // files are those by which the app learns of its bindings; nil where it does by
@@ -97,10 +98,6 @@ func VCAPServices(list []bindings.Binding) string {
 	return string(text)
 }
 
-// rails are the kinds of database of which Cloud Controller makes a
-// DATABASE_URL, and what Rails calls them.
-var rails = map[string]string{"mysql": "mysql2", "mysql2": "mysql2", "postgres": "postgres", "postgresql": "postgres"}
-
 // database adds DATABASE_URL, the "uri" of the first binding that is of a
 // database.
 func (v *vars) database(list []bindings.Binding) {
@@ -113,11 +110,15 @@ func (v *vars) database(list []bindings.Binding) {
 		}
 		uri, _ := c.URI.(string)
 		u, err := url.Parse(uri)
-		if err != nil || rails[u.Scheme] == "" {
+		if err != nil {
+			continue
+		}
+		scheme, ok := contract.RailsScheme(u.Scheme)
+		if !ok {
 			continue
 		}
 		_, rest, _ := strings.Cut(uri, ":")
-		v.set("DATABASE_URL", rails[u.Scheme]+":"+rest)
+		v.set(contract.EnvDatabaseURL, scheme+":"+rest)
 		return
 	}
 }

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
-
+	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 	"cupola/store/cf"
 )
@@ -42,15 +41,6 @@ type Buildpack struct {
 	URL    string // where the staging container downloads it from; "" for an admin's
 }
 
-// dir is where the builder looks for it, below the directory of its kind.
-func (b Buildpack) dir() string { return fmt.Sprintf("%016x", xxhash.Sum64String(b.Key)) }
-
-// Where the builder finds admins' buildpacks, and those that were downloaded.
-const (
-	buildpacksDir = "/tmp/buildpacks"
-	downloadsDir  = "/tmp/buildpackdownloads"
-)
-
 // Staging is what runs for a build.
 func Staging(in StagingIn) lrp.RunInfo {
 	b := in.Build
@@ -68,7 +58,7 @@ func Staging(in StagingIn) lrp.RunInfo {
 		Constraint:       constraint(b.Placement),
 		Log:              lrp.LogTarget{GUID: in.App.GUID, Source: "STG", Instance: "0", Tags: in.tags()},
 
-		ResultFile: "/tmp/result.json",
+		ResultFile: contract.StagingResult,
 
 		OrganizationalUnits: in.units(), SystemCertificatesPath: systemCertificates,
 	}
@@ -79,10 +69,10 @@ func Staging(in StagingIn) lrp.RunInfo {
 func (in StagingIn) action() lrp.Action {
 	steps := append([]lrp.Action{lrp.Parallel(in.downloads()...)}, in.fetches()...)
 	return lrp.Within(StagingTimeout, lrp.Serial(append(steps,
-		lrp.Run{Path: builder, Args: in.args(), User: user, Nofile: maxFiles}.Action(),
+		lrp.Run{Path: contract.Builder, Args: in.args(), User: contract.VcapName, Nofile: maxFiles}.Action(),
 		lrp.Parallel(
-			lrp.Upload{Artifact: "droplet", From: "/tmp/droplet", To: lrp.BlobScheme + OutputDroplet, User: user}.Action(),
-			lrp.Tried(lrp.Upload{Artifact: "build artifacts cache", From: "/tmp/output-cache", To: lrp.BlobScheme + OutputCache, User: user}.Action()),
+			lrp.Upload{Artifact: "droplet", From: contract.StagingDroplet, To: lrp.BlobScheme + OutputDroplet, User: contract.VcapName}.Action(),
+			lrp.Tried(lrp.Upload{Artifact: "build artifacts cache", From: contract.StagingNewCache, To: lrp.BlobScheme + OutputCache, User: contract.VcapName}.Action()),
 		))...))
 }
 
@@ -94,8 +84,8 @@ func (in StagingIn) fetches() (all []lrp.Action) {
 	for _, b := range in.Buildpacks {
 		if b.URL != "" && !seen[b.Key] {
 			seen[b.Key] = true
-			all = append(all, lrp.Run{Path: fetch, Args: []string{"-to=" + path.Join(downloadsDir, b.dir()), "-name=" + b.Key},
-				Env: []lrp.EnvVar{{Name: "BUILDPACK_URL", Value: b.URL}}, User: user, Nofile: maxFiles}.Action())
+			all = append(all, lrp.Run{Path: contract.Fetch, Args: []string{"-to=" + path.Join(contract.StagingDownloads, contract.BuildpackDir(b.Key)), "-name=" + b.Key},
+				Env: []lrp.EnvVar{{Name: contract.EnvBuildpackURL, Value: b.URL}}, User: contract.VcapName, Nofile: maxFiles}.Action())
 		}
 	}
 	return all
@@ -103,16 +93,16 @@ func (in StagingIn) fetches() (all []lrp.Action) {
 
 func (in StagingIn) downloads() []lrp.Action {
 	get := func(digest, to, artifact string) lrp.Action {
-		return lrp.Download{Source: lrp.Blobbed(digest), To: to, User: user, Artifact: artifact}.Action()
+		return lrp.Download{Source: lrp.Blobbed(digest), To: to, User: contract.VcapName, Artifact: artifact}.Action()
 	}
-	all := []lrp.Action{get(in.Package.Digest, "/tmp/app", "app package")}
+	all := []lrp.Action{get(in.Package.Digest, contract.StagingApp, "app package")}
 	for _, b := range in.Buildpacks {
 		if b.URL == "" {
-			all = append(all, get(b.Digest, path.Join(buildpacksDir, b.dir()), ""))
+			all = append(all, get(b.Digest, path.Join(contract.StagingBuildpacks, contract.BuildpackDir(b.Key)), ""))
 		}
 	}
 	if in.Cache != "" {
-		all = append(all, lrp.Tried(get(in.Cache, "/tmp/cache", "build artifacts cache")))
+		all = append(all, lrp.Tried(get(in.Cache, contract.StagingOldCache, "build artifacts cache")))
 	}
 	return all
 }
@@ -124,13 +114,13 @@ func (in StagingIn) args() []string {
 		keys[i] = b.Key
 	}
 	return []string{
-		"-buildDir=/tmp/app",
-		"-outputDroplet=/tmp/droplet",
-		"-outputMetadata=/tmp/result.json",
-		"-outputBuildArtifactsCache=/tmp/output-cache",
-		"-buildpacksDir=" + buildpacksDir,
-		"-buildpacksDownloadDir=" + downloadsDir,
-		"-buildArtifactsCacheDir=/tmp/cache",
+		"-buildDir=" + contract.StagingApp,
+		"-outputDroplet=" + contract.StagingDroplet,
+		"-outputMetadata=" + contract.StagingResult,
+		"-outputBuildArtifactsCache=" + contract.StagingNewCache,
+		"-buildpacksDir=" + contract.StagingBuildpacks,
+		"-buildpacksDownloadDir=" + contract.StagingDownloads,
+		"-buildArtifactsCacheDir=" + contract.StagingOldCache,
 		"-buildpackOrder=" + strings.Join(keys, ","),
 		fmt.Sprintf("-skipDetect=%t", in.Named),
 		"-skipCertVerify=false",
@@ -144,7 +134,7 @@ func (in StagingIn) env(memoryMB, diskMB int) []lrp.EnvVar {
 	v.set("LANG", defaultLang)
 	v.merge(in.Owner.Staging)
 	v.merge(in.Build.Env)
-	v.set("CF_STACK", in.compat())
+	v.set(contract.EnvStack, in.compat())
 	v.system(in.Owner, in.vcapApplication(memoryMB, diskMB))
 	return v
 }

@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"cupola/runtime/lifecycle/stagelimits"
+	"cupola/runtime/contract"
 	"cupola/server/bindings"
 )
 
@@ -123,8 +123,8 @@ const (
 	maxApps      = 2000
 	maxRoutes    = 1000 // of an app, and so on
 	maxServices  = 200
-	maxProcesses = stagelimits.Processes
-	maxSidecars  = stagelimits.Sidecars
+	maxProcesses = contract.MaxProcesses
+	maxSidecars  = contract.MaxSidecars
 	// maxCommand and maxName are Cloud Controller's, in characters.
 	maxCommand = 4096
 	maxName    = 255

@@ -1,14 +1,77 @@
 //go:build linux
 
-// The fetch command downloads a buildpack by URL inside a staging container. It
-// is kept apart from the lifecycle command, whose tools must start fast: a git
-// client takes a millisecond of every start.
+// The fetch command downloads a buildpack that an app names by URL: a zip file,
+// or a git repository with a branch, tag or commit after "#". It runs inside the
+// app's staging container, as Cloud Foundry's builder does: the security groups,
+// resolver and proxies of that staging apply to the download. The daemon itself
+// connects to no buildpack's URL.
+//
+// It is a program beside the lifecycle command because the git client would slow
+// down the start of every tool by a millisecond.
 package main
 
 import (
+	"context"
+	"flag"
+	"fmt"
 	"os"
+	"path/filepath"
 
-	"cupola/runtime/lifecycle/fetch"
+	"cupola/runtime/contract"
 )
 
-func main() { os.Exit(fetch.Main(os.Args[1:])) }
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run downloads as args say, without the program's name, and returns the exit
+// code.
+func run(args []string) int {
+	flags := flag.NewFlagSet("fetch", flag.ContinueOnError)
+	to := flags.String("to", "", "directory to unpack the buildpack into; it must not exist")
+	name := flags.String("name", "", "what the buildpack is called in the log")
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	if *to == "" || *name == "" || os.Getenv(contract.EnvBuildpackURL) == "" {
+		fmt.Fprintf(os.Stderr, "usage: %s=URL fetch -to DIRECTORY -name NAME\n", contract.EnvBuildpackURL)
+		return 2
+	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), timeLimit, fmt.Errorf("it took longer than %s", timeLimit))
+	defer cancel()
+	if err := download(ctx, os.Getenv(contract.EnvBuildpackURL), *name, *to); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		fmt.Fprintf(os.Stderr, "Failed to download buildpack '%s': %v\n", *name, err)
+		return 1
+	}
+	return 0
+}
+
+func download(ctx context.Context, url, name, to string) error {
+	fmt.Printf("Downloading buildpack %s...\n", name)
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	if err := os.Mkdir(to, 0o755); err != nil {
+		return err
+	}
+	size, err := newFetcher().fetch(ctx, url, to)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("Downloaded buildpack %s (%s)\n", name, byteSize(size))
+	return nil
+}
+
+// byteSize is a size as Diego's logs have it: 1.5M.
+func byteSize(n int64) string {
+	const units = "BKMGT"
+	value, unit := float64(n), 0
+	for value >= 1024 && unit < len(units)-1 {
+		value, unit = value/1024, unit+1
+	}
+	if unit == 0 || value == float64(int64(value)) {
+		return fmt.Sprintf("%.0f%c", value, units[unit])
+	}
+	return fmt.Sprintf("%.1f%c", value, units[unit])
+}

@@ -8,7 +8,7 @@ package main
 import (
 	"os"
 
-	"cupola/runtime/lifecycle/launcher"
+	"cupola/cmd/lifecycle/launch"
 )
 
-func main() { os.Exit(launcher.Main(os.Args)) }
+func main() { os.Exit(launch.Main(os.Args)) }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 	"cupola/server/bosh/bpm"
 )
@@ -146,11 +147,8 @@ func (j *Job) directories() []string {
 	return []string{bpm.DataDir(j.Name), bpm.DataDir(j.Name) + "/tmp", path.Join(sysDir, "log", j.Name), path.Join(sysDir, "run", j.Name)}
 }
 
-// helper is the program that all containers have from us.
-const helper = "/tmp/lifecycle/lifecycle"
-
 // makeDirectories makes directories for the processes' user, where they are not
 // there yet.
 func makeDirectories(dirs []string) lrp.Action {
-	return lrp.Run{Path: helper, Args: append([]string{"directories", user}, dirs...), Dir: "/", User: "root", Quiet: true}.Action()
+	return lrp.Run{Path: contract.Helper, Args: append([]string{contract.CommandDirectories, user}, dirs...), Dir: "/", User: "root", Quiet: true}.Action()
 }

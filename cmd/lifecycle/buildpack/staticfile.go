@@ -1,0 +1,130 @@
+package buildpack
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"cupola/cmd/lifecycle/static"
+)
+
+// otherLanguages are files that say an index.html is only part of the app.
+var otherLanguages = []string{"package.json", "go.mod", "Gemfile", "requirements.txt", "setup.py", "pyproject.toml", "Pipfile", "Procfile", "pom.xml", "composer.json"}
+
+// detectStaticfile takes an app with a Staticfile, as Cloud Foundry's does,
+// and one with an index.html and no sign of another language.
+func detectStaticfile(app string) bool {
+	if exists(filepath.Join(app, "Staticfile")) {
+		return true
+	}
+	for _, name := range otherLanguages {
+		if exists(filepath.Join(app, name)) {
+			return false
+		}
+	}
+	return exists(filepath.Join(app, "index.html"))
+}
+
+// supplyStaticfile puts the server, which is this program, into the droplet:
+// a droplet must run where this staging's lifecycle is not.
+func supplyStaticfile(s *stage) error {
+	s.step("Supplying the static file server")
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return copyFile(filepath.Join(s.deps, "static"), self, 0o755)
+}
+
+func finalizeStaticfile(s *stage) (string, error) {
+	config, warnings, err := readStaticfile(s.app)
+	if err != nil {
+		return "", err
+	}
+	for _, w := range warnings {
+		s.warn("%s", w)
+	}
+	if config.Root != "" {
+		s.step("Root folder %s", config.Root)
+	}
+	text, err := json.Marshal(config)
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(s.deps, "static.json"), text, 0o644); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("$DEPS_DIR/%s/static $DEPS_DIR/%s/static.json $HOME", s.index, s.index), nil
+}
+
+// readStaticfile reads the app's Staticfile and Staticfile.auth, both
+// optional, and checks what they name.
+func readStaticfile(app string) (static.Config, []string, error) {
+	root, err := os.OpenRoot(app)
+	if err != nil {
+		return static.Config{}, nil, err
+	}
+	defer func() { _ = root.Close() }()
+	text, err := readOptional(root, "Staticfile")
+	if err != nil {
+		return static.Config{}, nil, err
+	}
+	config, warnings, err := parseStaticfile(text)
+	if err != nil {
+		return config, nil, err
+	}
+	if config.Root != "" {
+		info, err := root.Stat(config.Root)
+		if err != nil || !info.IsDir() {
+			return config, nil, fmt.Errorf("the application Staticfile specifies a root directory %s that does not exist", config.Root)
+		}
+	}
+	auth, err := readOptional(root, "Staticfile.auth")
+	if err != nil {
+		return config, nil, err
+	}
+	if auth == nil {
+		return config, warnings, nil
+	}
+	config.Passwords, err = parsePasswords(auth)
+	return config, warnings, err
+}
+
+// fileLimit bounds the configuration files that are read, in bytes.
+const fileLimit = 1 << 20
+
+// readOptional reads a file below root; one that does not exist is nil.
+func readOptional(root *os.Root, name string) ([]byte, error) {
+	info, err := root.Stat(name)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > fileLimit {
+		return nil, fmt.Errorf("%s is not a regular file of at most %d bytes", name, fileLimit)
+	}
+	return root.ReadFile(name)
+}
+
+func copyFile(to, from string, mode os.FileMode) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := out.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	_, err = io.Copy(out, in)
+	return err
+}

@@ -1,0 +1,134 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"cupola/rootfs/unpack"
+)
+
+// timeLimit is how long a download may take: that of Cloud Foundry's builder.
+const timeLimit = 10 * time.Minute
+
+// The limits of what a server may send. The largest upstream buildpacks with all
+// their dependencies have about 1.5 GB.
+const (
+	maxBytes   = 2 << 30 // of a zip; of a repository's packs together; of its files
+	maxEntries = 300_000 // files and directories of a repository, with those of its submodules
+)
+
+// fetcher downloads buildpacks.
+type fetcher struct {
+	bytes   int64
+	entries int
+	client  *http.Client
+}
+
+func newFetcher() *fetcher {
+	return &fetcher{bytes: maxBytes, entries: maxEntries, client: newClient()}
+}
+
+// fetch unpacks the buildpack that a URL leads to into an empty directory, and
+// returns the bytes that were received. Errors are for the person who pushes.
+func (f *fetcher) fetch(ctx context.Context, raw, dir string) (int64, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return 0, errors.New("it is not a valid URL")
+	}
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return 0, fmt.Errorf("%s is not supported, only http and https are", u.Scheme)
+	}
+	if strings.HasSuffix(u.Path, ".zip") { // Cloud Foundry's rule
+		return f.zip(ctx, u, dir)
+	}
+	return f.git(ctx, u, dir)
+}
+
+// zip downloads and unpacks a zip file.
+func (f *fetcher) zip(ctx context.Context, u *url.URL, dir string) (int64, error) {
+	file, err := os.CreateTemp("", "buildpack-*.zip")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = errors.Join(file.Close(), os.Remove(file.Name())) }() // it is only read from here on
+	size, err := f.download(ctx, u, file)
+	if err != nil {
+		return 0, err
+	}
+	return size, extract(ctx, file, dir)
+}
+
+func (f *fetcher) download(ctx context.Context, u *url.URL, to io.Writer) (int64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return 0, errors.New("it is not a valid URL")
+	}
+	res, err := f.client.Do(req)
+	if err != nil {
+		return 0, cause(err)
+	}
+	defer res.Body.Close()
+	switch {
+	case res.StatusCode != http.StatusOK:
+		return 0, statusError(res.StatusCode)
+	case res.ContentLength > f.bytes:
+		return 0, tooLargeError(f.bytes)
+	}
+	n, err := io.Copy(to, io.LimitReader(res.Body, f.bytes+1))
+	switch {
+	case err != nil:
+		return n, fmt.Errorf("the download broke off after %d bytes: %w", n, cause(err))
+	case n > f.bytes:
+		return n, tooLargeError(f.bytes)
+	}
+	return n, nil
+}
+
+// extract unpacks a zip into a directory, and nothing outside of it.
+func extract(ctx context.Context, file *os.File, dir string) error {
+	archive, err := unpack.Section(file)
+	if err != nil {
+		return err
+	}
+	var magic [2]byte
+	if _, err := archive.ReadAt(magic[:], 0); err != nil || string(magic[:]) != "PK" {
+		return errors.New("it is not a valid zip file")
+	}
+	root, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	_, err = unpack.Into(ctx, root, archive, unpack.Options{})
+	return err
+}
+
+// cause is an error of the client without the URL, which may hold a password.
+func cause(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// statusError is an answer's status. Only its number is the server's: nothing
+// that it says is quoted.
+type statusError int
+
+func (s statusError) Error() string {
+	return strings.TrimSpace(fmt.Sprintf("%d %s", int(s), http.StatusText(int(s))))
+}
+
+// tooLargeError is the limit of bytes that was exceeded.
+type tooLargeError int64
+
+func (e tooLargeError) Error() string { return fmt.Sprintf("it has more than %d bytes", int64(e)) }

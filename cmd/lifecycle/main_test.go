@@ -1,0 +1,54 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"cupola/runtime/contract"
+)
+
+// programsDir holds the programs as Install lays them out, built once for all
+// tests of this package.
+var programsDir string
+
+func TestMain(m *testing.M) {
+	os.Exit(runTests(m))
+}
+
+func runTests(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "lifecycle")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	programs := []*exec.Cmd{exec.Command("init/build", filepath.Join(dir, "init"))}
+	for _, pkg := range []string{"lifecycle", "lifecycle/launcher", "lifecycle/fetch"} {
+		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, filepath.Base(pkg)), "cupola/cmd/"+pkg)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		programs = append(programs, cmd)
+	}
+	for _, cmd := range programs {
+		if out, err := cmd.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "%v: %v\n%s", cmd.Args, err, out)
+			return 1
+		}
+	}
+	for name, target := range contract.Links() {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	programsDir = dir
+	return m.Run()
+}
