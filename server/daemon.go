@@ -35,6 +35,7 @@ import (
 	"cupola/server/deploy"
 	"cupola/server/dns"
 	"cupola/server/drain"
+	"cupola/server/ingress"
 	"cupola/server/logcache"
 	"cupola/server/metrics"
 	"cupola/server/reconcile"
@@ -81,7 +82,7 @@ type daemon struct {
 	gate           *router.Gate
 	apiSlots       *bulkhead.Share[string] // requests of the API, by user or else by address
 	router         *router.Router
-	routing        *routing
+	ingress        *ingress.Ingress
 	ports          *router.Ports // nil where there are no TCP routes
 	tcpPorts       cf.PortRanges
 	deploys        *deploy.Loop
@@ -269,11 +270,12 @@ func (d *daemon) openControl(ctx context.Context) (err error) {
 	if d.uaa, err = uaa.New(ctx, uaa.Config{Store: d.store, Passwords: d.Passwords, Log: d.Log}); err != nil {
 		return err
 	}
-	d.router, d.routing = router.New(router.Config{Log: d.Log, AccessLog: d.logAccess, DistrustForwarded: true, Services: d.egress(), Gate: d.gate}), newRouting()
+	d.router = router.New(router.Config{Log: d.Log, AccessLog: d.logAccess, DistrustForwarded: true, Services: d.egress(), Gate: d.gate})
 	d.openPorts()
 	d.openDirector()
 	d.deploys = deploy.New(deploy.Config{Store: d.store, Within: api.WithinQuota, Log: d.Log})
 	d.desired = bbsrows.New()
+	d.ingress = ingress.New(ingress.Config{Store: d.store, Router: d.router, Names: d.names, BBS: d.desired, Domain: d.Domain, Log: d.Log})
 	d.loop = reconcile.New(d.loopConfig(ctx))
 	d.openBBS()
 	if d.brokers, err = d.newBrokers(); err != nil {

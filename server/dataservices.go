@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 	"cupola/server/databroker"
-	"cupola/server/dns"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -218,14 +216,4 @@ func dataPolicies(tx *store.Tx) ([]lrp.NetworkPolicy, error) {
 	}
 	bindings, err := store.DataBindings.All(tx)
 	return databroker.Policies(instances, bindings), err
-}
-
-// addDataNames adds the names of the built-in broker's instances.
-func addDataNames(t *dns.Table, instances []*cf.DataInstance, actuals []*lrp.Actual) {
-	t.Zones = append(t.Zones, databroker.Zone)
-	for name, address := range databroker.Hosts(instances, actuals) {
-		if a, err := netip.ParseAddr(address); err == nil {
-			t.Hosts[name] = []dns.Host{{Address: a}}
-		}
-	}
 }

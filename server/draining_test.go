@@ -84,29 +84,3 @@ func TestDraining(t *testing.T) {
 		}
 	})
 }
-
-// TestRoutingIsCurrent waits for a table that was begun after the question.
-func TestRoutingIsCurrent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRouting()
-		under := r.begin()
-		asked := make(chan error, 1)
-		go func() { asked <- r.current(t.Context()) }()
-		synctest.Wait()
-		r.end(under)
-		synctest.Wait()
-		if len(asked) > 0 {
-			t.Fatal("a table that was begun before is no answer")
-		}
-		<-r.kick
-		r.end(r.begin())
-		if err := <-asked; err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := r.current(ctx); err == nil {
-			t.Error("got no error though nobody sets tables")
-		}
-	})
-}

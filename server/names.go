@@ -5,7 +5,6 @@ import (
 
 	"cupola/runtime/cell"
 	"cupola/runtime/network"
-	"cupola/server/desire"
 	"cupola/server/dns"
 )
 
@@ -40,17 +39,3 @@ type named struct {
 
 // Resolvers are for resolv.conf.
 func (n named) Resolvers() []netip.Addr { return n.resolvers }
-
-// internalNames is the table of what the routes in internal domains lead to.
-func internalNames(in desire.RoutesIn) dns.Table {
-	zones, names := desire.InternalNames(in)
-	t := dns.Table{Zones: zones, Hosts: make(map[string][]dns.Host, len(names)), Names: map[string]bool{}}
-	for name, instances := range names {
-		for _, i := range instances {
-			if a, err := netip.ParseAddr(i.Address); err == nil && a.Is4() {
-				t.Hosts[name] = append(t.Hosts[name], dns.Host{Address: a, Index: i.Index})
-			}
-		}
-	}
-	return t
-}

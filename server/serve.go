@@ -93,7 +93,7 @@ func (d *daemon) serve(ctx, live context.Context, stop func(), listeners listene
 	defer cancel()
 	defer context.AfterFunc(live, cancel)()
 	// What ran before is led to at once: requests wait in the listeners.
-	if err := d.setRoutes(live); err != nil {
+	if err := d.ingress.Set(live); err != nil {
 		return fmt.Errorf("set the routes: %w", err)
 	}
 	// And what ran before is adopted with the reach that it has by now.
@@ -169,7 +169,7 @@ func (d *daemon) startLoops(ctx, live context.Context, group *errgroup.Group, li
 		group.Go(fault.Loop(live, "databroker", d.dataBroker.Run))
 	}
 	group.Go(fault.Loop(live, "api", d.api.Run))
-	group.Go(fault.Loop(live, "routes", d.route))
+	group.Go(fault.Loop(live, "routes", d.ingress.Run))
 	group.Go(fault.Loop(live, "deploy", func(ctx context.Context) error {
 		<-d.cell.Adopted() // rows of what has ended meanwhile tell nothing
 		return d.deploys.Run(ctx)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"log/slog"
 	"sync"
 )
@@ -32,6 +33,16 @@ func (tx *Tx) Whole() error {
 	for _, d := range tx.left {
 		return d.err
 	}
+	return nil
+}
+
+// LeaveOut reports a row of t whose columns can be read, but not what they hold. It
+// returns err where no row is left out.
+func (t *Table[T]) LeaveOut(tx *Tx, v *T, key string, err error) error {
+	if tx.sql.on == nil {
+		return err
+	}
+	tx.leaveOut(damage{t.name, key, v, fmt.Errorf("read %s %s: %w", t.name, key, err)})
 	return nil
 }
 

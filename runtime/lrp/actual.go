@@ -17,7 +17,6 @@ const (
 type Actual struct {
 	Key
 	Domain         string
-	Owner          Owner  // the Desired's
 	InstanceGUID   string // "" while unclaimed
 	CellID         string // "" while unclaimed
 	State          ActualState

@@ -14,7 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cupola/runtime/lrp"
+	"cupola/server/bbs/bbsrows"
 	"cupola/server/desire"
+	"cupola/server/ingress"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -513,7 +515,8 @@ func TestAnInstanceThatIsNotReadyLosesItsRoutes(t *testing.T) {
 		endpoints := func() int {
 			n := -1
 			h.read(func(tx *store.Tx) error {
-				r, err := routes(tx)
+				t, err := ingress.Read(tx, bbsrows.New())
+				r := t.Routes.Routes
 				if len(r) == 1 && r[0].Host == "hello.localhost" {
 					n = len(r[0].Endpoints)
 				}
@@ -607,14 +610,4 @@ func TestADeletedAppLeavesNothing(t *testing.T) {
 			t.Errorf("got %v", left)
 		}
 	})
-}
-
-func routes(tx *store.Tx) ([]desire.RouteEntry, error) {
-	var in desire.RoutesIn
-	var errs [4]error
-	in.Routes, errs[0] = store.Routes.All(tx)
-	in.Domains, errs[1] = store.Domains.All(tx)
-	in.Processes, errs[2] = store.Processes.All(tx)
-	in.Instances, errs[3] = store.ActualLRPs.All(tx)
-	return desire.Routes(in), errors.Join(errs[:]...)
 }

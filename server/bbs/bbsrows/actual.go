@@ -2,6 +2,7 @@ package bbsrows
 
 import (
 	"maps"
+	"slices"
 
 	"cupola/runtime/lrp"
 	"cupola/store"
@@ -56,5 +57,5 @@ func (c *Cache) Actuals(tx *store.Tx, where map[string][]string) ([]*lrp.Actual,
 		c.actuals[a.Tag.Epoch] = a
 		list[missing[a.Tag.Epoch]] = a
 	}
-	return list, nil
+	return slices.DeleteFunc(list, func(a *lrp.Actual) bool { return a == nil }), nil // of rows that are left out
 }

@@ -69,7 +69,10 @@ func (c *Cache) List(tx *store.Tx, where map[string][]string) ([]*Desired, error
 	if len(missing) == 0 {
 		return list, nil
 	}
-	return list, c.fetch(tx, list, missing)
+	if err := c.fetch(tx, list, missing); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list, func(d *Desired) bool { return d == nil }), nil // of rows that are left out
 }
 
 // whole tells that filters leave out nothing that the loop looks at: after a
@@ -92,7 +95,10 @@ func (c *Cache) fetch(tx *store.Tx, list []*Desired, missing map[string]int) err
 	for _, row := range rows {
 		d, err := Decode(row)
 		if err != nil {
-			return err
+			if err := store.BBSDesireds.LeaveOut(tx, row, row.ProcessGUID, err); err != nil {
+				return err
+			}
+			continue
 		}
 		d.info = model.SchedulingInfo(d.Message)
 		list[missing[row.Tag.Epoch]] = d

@@ -1,4 +1,4 @@
-package desire
+package ingress
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cupola/runtime/lrp"
+	"cupola/server/router"
 	"cupola/store/cf"
 )
 
@@ -19,13 +20,13 @@ func instance(process, guid string, index int, change func(*lrp.Actual)) *lrp.Ac
 
 func TestRoutes(t *testing.T) {
 	resource := func(guid string) cf.Resource { return cf.Resource{GUID: guid} }
-	in := RoutesIn{
-		Domains: []*cf.Domain{{Resource: resource("d"), Name: "example.com"}, {Resource: resource("i"), Name: "apps.internal", Internal: true}},
-		Processes: []*cf.Process{
+	in := rows{
+		domains: []*cf.Domain{{Resource: resource("d"), Name: "example.com"}, {Resource: resource("i"), Name: "apps.internal", Internal: true}},
+		processes: []*cf.Process{
 			{Resource: resource("web-1"), AppGUID: "a", Type: "web"},
 			{Resource: resource("work-1"), AppGUID: "a", Type: "worker"},
 		},
-		Instances: []*lrp.Actual{
+		instances: []*lrp.Actual{
 			instance("web-1", "i0", 0, nil),
 			instance("web-1", "i1", 1, func(a *lrp.Actual) { a.Ready = false }),
 			instance("web-1", "i2", 2, func(a *lrp.Actual) { a.Stopping = true }),
@@ -34,7 +35,7 @@ func TestRoutes(t *testing.T) {
 			instance("work-1", "w0", 0, nil),
 			instance("gone-1", "g0", 0, nil),
 		},
-		Routes: []*cf.Route{
+		routes: []*cf.Route{
 			{Host: "hello", DomainGUID: "d", Destinations: []cf.Destination{{AppGUID: "a", ProcessType: "web"}}, Options: map[string]any{"loadbalancing": "least-connection"}},
 			{Host: "hello", Path: "/work", DomainGUID: "d", Destinations: []cf.Destination{{AppGUID: "a", ProcessType: "worker", Port: 9000, Protocol: "http2"}}},
 			{Host: "*", DomainGUID: "d", Destinations: []cf.Destination{{AppGUID: "a", ProcessType: "clock"}}},
@@ -43,49 +44,25 @@ func TestRoutes(t *testing.T) {
 			{Host: "hello", DomainGUID: "i", Destinations: []cf.Destination{{AppGUID: "a"}}},
 		},
 	}
-	want := []RouteEntry{
-		{Host: "hello.example.com", AppGUID: "a", Options: map[string]any{"loadbalancing": "least-connection"}, Endpoints: []Endpoint{
-			{Address: "10.0.0.1:8080", Protocol: "http1", AppGUID: "a", ProcessGUID: "web-1", InstanceGUID: "i0"},
-			{Address: "[fd00::1]:8080", Protocol: "http1", AppGUID: "a", ProcessGUID: "web-1", InstanceGUID: "i4", Index: 4},
+	index := func(n string) map[string]string { return map[string]string{"instance_id": n} }
+	want := []router.Route{
+		{Host: "hello.example.com", AppGUID: "a", Options: router.Options{LoadBalancing: router.LeastConnection}, Endpoints: []router.Endpoint{
+			{Address: "10.0.0.1:8080", Protocol: "http1", AppGUID: "a", ProcessGUID: "web-1", InstanceGUID: "i0", Tags: index("0")},
+			{Address: "[fd00::1]:8080", Protocol: "http1", AppGUID: "a", ProcessGUID: "web-1", InstanceGUID: "i4", Index: 4, Tags: index("4")},
 		}},
-		{Host: "hello.example.com", Path: "/work", AppGUID: "a", Endpoints: []Endpoint{
-			{Address: "10.0.0.1:9000", Protocol: "http2", AppGUID: "a", ProcessGUID: "work-1", InstanceGUID: "w0"}}},
+		{Host: "hello.example.com", Path: "/work", AppGUID: "a", Endpoints: []router.Endpoint{
+			{Address: "10.0.0.1:9000", Protocol: "http2", AppGUID: "a", ProcessGUID: "work-1", InstanceGUID: "w0", Tags: index("0")}}},
 		{Host: "*.example.com", AppGUID: "a"},
 		{Host: "example.com", AppGUID: "b"},
 	}
-	if d := cmp.Diff(want, Routes(in)); d != "" {
+	if d := cmp.Diff(want, in.table().Routes); d != "" {
 		t.Error(d)
 	}
-	zones, names := InternalNames(in)
+	zones, names := in.internalNames()
 	if d := cmp.Diff(zones, []string{"apps.internal"}); d != "" {
 		t.Error(d)
 	}
 	if got := names["hello.apps.internal"]; len(names) != 1 || len(got) != 2 || got[0].InstanceGUID != "i0" || got[1].InstanceGUID != "i4" {
 		t.Errorf("got %v; want the instances that a route would lead to", names)
-	}
-}
-
-func TestReach(t *testing.T) {
-	to := func(name, destination string, running bool) *cf.SecurityGroup {
-		g := &cf.SecurityGroup{Name: name, GlobalRunning: running, Rules: []cf.SecurityRule{{Protocol: "all", Destination: destination}}}
-		if !running {
-			g.StagingSpaces = []string{"s"}
-		}
-		return g
-	}
-	got := Reach(ReachIn{
-		Groups:   []*cf.SecurityGroup{to("all", "1.1.1.1", true), to("s", "2.2.2.2", false)},
-		Spaces:   []*cf.Space{{Resource: cf.Resource{GUID: "s"}}, {Resource: cf.Resource{GUID: "t"}}},
-		Policies: []*cf.NetworkPolicy{{Source: "a", Destination: "b", Protocol: "tcp", FirstPort: 1, LastPort: 65535}},
-	})
-	rules := func(destination string) []lrp.EgressRule {
-		return []lrp.EgressRule{{Protocol: "all", Destinations: []string{destination}, ICMPType: -1, ICMPCode: -1}}
-	}
-	want := lrp.Reach{
-		Egress:   map[string][]lrp.EgressRule{"running/s": rules("1.1.1.1"), "staging/s": rules("2.2.2.2"), "running/t": rules("1.1.1.1"), "staging/t": nil},
-		Policies: []lrp.NetworkPolicy{{Source: "a", Destination: "b", Protocol: "tcp", FirstPort: 1, LastPort: 65535}},
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
 	}
 }

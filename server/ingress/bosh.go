@@ -1,4 +1,4 @@
-package server
+package ingress
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"cupola/runtime/lrp"
+	"cupola/server/bosh/agent"
 	"cupola/server/bosh/link"
 	"cupola/server/bosh/manifest"
 	"cupola/server/dns"
@@ -16,24 +17,27 @@ import (
 	"cupola/store/cf"
 )
 
-// boshNames are the names by which instances of deployments find each other.
-type boshNames struct {
-	deployments []*cf.BOSHDeployment
-	instances   []*cf.BOSHInstance
-	aliases     []manifest.Alias // of all deployments; of two of one domain the first holds
+// deployments are the names by which instances of deployments find each other.
+type deployments struct {
+	all       []*cf.BOSHDeployment
+	instances []*cf.BOSHInstance
+	aliases   []manifest.Alias // of all deployments; of two of one domain the first holds
 }
 
-func (b *boshNames) load(tx *store.Tx) (err error) {
-	if b.deployments, err = store.BOSHDeployments.All(tx); err != nil || len(b.deployments) == 0 {
+func (b *deployments) load(tx *store.Tx) (err error) {
+	if b.all, err = store.BOSHDeployments.All(tx); err != nil || len(b.all) == 0 {
 		return err
 	}
-	for _, d := range b.deployments {
+	for _, d := range b.all {
 		var of []manifest.Alias
 		if len(d.Aliases) == 0 {
 			continue
 		}
 		if err := json.Unmarshal(d.Aliases, &of); err != nil {
-			return fmt.Errorf("read the names of deployment %s: %w", d.Name, err)
+			if err := store.BOSHDeployments.LeaveOut(tx, d, d.GUID, fmt.Errorf("aliases: %w", err)); err != nil {
+				return err
+			}
+			continue
 		}
 		b.aliases = append(b.aliases, of...)
 	}
@@ -47,13 +51,13 @@ const clusterZone = "svc.cluster.local"
 
 // add adds the instances that run and are ready, each by its own name and by its
 // group's, and what aliases lead to.
-func (b *boshNames) add(t *dns.Table, actuals []*lrp.Actual) {
-	if len(b.deployments) == 0 {
+func (b *deployments) add(t *dns.Table, actuals []*lrp.Actual) {
+	if len(b.all) == 0 {
 		return
 	}
 	t.Zones = append(t.Zones, clusterZone)
 	var all []boshHost
-	for _, d := range b.deployments {
+	for _, d := range b.all {
 		names := manifest.Names{Deployment: d.Name}
 		for _, i := range b.instances {
 			if i.DeploymentGUID != d.GUID || i.Lifecycle != string(manifest.Service) {
@@ -104,12 +108,14 @@ type boshHost struct {
 func hostOf(deployment string, i *cf.BOSHInstance, actuals []*lrp.Actual) (h boshHost, ok bool) {
 	h = boshHost{deployment: deployment, group: i.Group, guid: i.GUID,
 		ready: i.Phase == cf.BOSHRunning || i.Phase == cf.BOSHPostStart || i.Phase == cf.BOSHStarting}
+	prefix := agent.Instance{Spec: agent.Spec{Deployment: deployment, Group: i.Group, Index: i.Index}}.Prefix()
 	address := ""
 	for _, a := range actuals {
-		if a.Owner.GUID != i.GUID {
+		rest, is := strings.CutPrefix(a.ProcessGUID, prefix)
+		if !is {
 			continue
 		}
-		job, _, _ := strings.Cut(a.Owner.Part, "/")
+		job, _, _ := strings.Cut(rest, ".")
 		h.jobs = append(h.jobs, job)
 		h.ready = h.ready && a.Routable()
 		if a.Address != "" {
@@ -159,7 +165,7 @@ func serving(group []boshHost) (some []dns.Host) {
 }
 
 // addAliases adds what aliases lead to, but for names that are taken.
-func (b *boshNames) addAliases(t *dns.Table, all []boshHost) {
+func (b *deployments) addAliases(t *dns.Table, all []boshHost) {
 	hosts := map[string][]dns.Host{}
 	given := map[string]bool{}
 	for _, a := range b.aliases {

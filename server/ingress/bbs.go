@@ -1,18 +1,15 @@
-package server
+package ingress
 
 import (
-	"net"
-	"strconv"
-
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbsrows"
 	"cupola/server/bbs/model"
 	"cupola/server/router"
 )
 
-// addWishes adds the routes of what clients of the BBS desire. A name that leads
+// addDesired adds the routes of what clients of the BBS desire. A name that leads
 // to an app of Cloud Foundry goes on leading there alone.
-func addWishes(t *router.Table, wishes []*bbsrows.Desired, instances []*lrp.Actual) {
+func addDesired(t *router.Table, desired []*bbsrows.Desired, instances []*lrp.Actual) {
 	serving := map[string][]*lrp.Actual{}
 	for _, a := range instances {
 		if a.Routable() {
@@ -24,7 +21,7 @@ func addWishes(t *router.Table, wishes []*bbsrows.Desired, instances []*lrp.Actu
 	for _, r := range t.Routes {
 		taken[name{r.Host, r.Path}] = true
 	}
-	for _, w := range wishes {
+	for _, w := range desired {
 		for _, r := range model.Routes(w.Message) {
 			n := name{r.Host, r.Path}
 			if taken[n] {
@@ -35,7 +32,7 @@ func addWishes(t *router.Table, wishes []*bbsrows.Desired, instances []*lrp.Actu
 				i = len(t.Routes)
 				at[n] = i
 				one := router.Route{Host: r.Host, Path: r.Path, AppGUID: w.LRP.Log.GUID, ServiceURL: r.ServiceURL}
-				one.Options = routeOptions(r.Options)
+				one.Options = options(r.Options)
 				t.Routes = append(t.Routes, one)
 			}
 			t.Routes[i].Endpoints = append(t.Routes[i].Endpoints, endpoints(w, r, serving[w.LRP.ProcessGUID])...)
@@ -45,8 +42,7 @@ func addWishes(t *router.Table, wishes []*bbsrows.Desired, instances []*lrp.Actu
 
 func endpoints(w *bbsrows.Desired, r model.Route, instances []*lrp.Actual) (list []router.Endpoint) {
 	for _, a := range instances {
-		list = append(list, router.Endpoint{Address: net.JoinHostPort(a.Address, strconv.Itoa(int(r.Port))), AppGUID: w.LRP.Log.GUID, ProcessGUID: a.ProcessGUID,
-			InstanceGUID: a.InstanceGUID, Index: a.Index, Protocol: r.Protocol, Tags: map[string]string{"instance_id": strconv.Itoa(a.Index)}})
+		list = append(list, endpoint(a, r.Port, w.LRP.Log.GUID, a.ProcessGUID, r.Protocol))
 	}
 	return list
 }

@@ -1,0 +1,236 @@
+package ingress
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"cupola/runtime/lrp"
+	"cupola/server/bbs/bbsrows"
+	"cupola/server/router"
+	"cupola/store"
+	"cupola/store/cf"
+	"cupola/store/storetest"
+)
+
+func openStore(t *testing.T, dir string) *store.Store {
+	t.Helper()
+	s, err := store.Open(store.Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	write(t, s, func(tx *store.Tx) error {
+		return errors.Join(store.Orgs.Insert(tx, &cf.Org{Resource: named("org"), Name: "org"}), store.Spaces.Insert(tx, &cf.Space{Resource: named("space"), Name: "space", OrgGUID: "org"}),
+			store.Domains.Insert(tx, &cf.Domain{Resource: named("domain"), Name: "example.com"}), store.Domains.Insert(tx, &cf.Domain{Resource: named("internal"), Name: "apps.internal", Internal: true}))
+	})
+	return s
+}
+
+func named(guid string) cf.Resource { return cf.Resource{GUID: guid} }
+
+func write(t *testing.T, s *store.Store, f func(*store.Tx) error) {
+	t.Helper()
+	if err := s.Write(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// insertApp adds an app with a process.
+func insertApp(tx *store.Tx, name string) error {
+	if err := store.Apps.Insert(tx, &cf.App{Resource: named(name), Name: name, SpaceGUID: "space", State: cf.Started}); err != nil {
+		return err
+	}
+	return store.Processes.Insert(tx, &cf.Process{Resource: named("process-" + name), AppGUID: name, Type: "web", Instances: 1})
+}
+
+func insertRoute(tx *store.Tx, name, domain string) error {
+	return store.Routes.Insert(tx, &cf.Route{Resource: named(domain + "-" + name), Host: name, DomainGUID: domain, SpaceGUID: "space", Destinations: []cf.Destination{{AppGUID: name}}})
+}
+
+func insertInstance(tx *store.Tx, name, address string) error {
+	return tx.InsertActual(lrp.Actual{Key: lrp.Key{ProcessGUID: "process-" + name + "-0123abcd"}, Domain: lrp.DomainApps, State: lrp.Running, Ready: true, InstanceGUID: name, Address: address})
+}
+
+// tables reads them once, and returns what tells when they may be others.
+func tables(t *testing.T, s *store.Store) (Tables, *store.Reads) {
+	t.Helper()
+	r := s.Reads()
+	t.Cleanup(r.Close)
+	var all Tables
+	if err := r.Read(t.Context(), func(tx *store.Tx) (err error) { all, err = Read(tx, bbsrows.New()); return err }); err != nil {
+		t.Fatal(err)
+	}
+	return all, r
+}
+
+func hosts(t router.Table) (all []string) {
+	for _, r := range t.Routes {
+		all = append(all, r.Host)
+		for _, e := range r.Endpoints {
+			all = append(all, e.Address)
+		}
+	}
+	return all
+}
+
+// TestAnAppThatDoesNotRunChangesNoRoute has apps created and deleted that have
+// neither instances nor routes.
+func TestAnAppThatDoesNotRunChangesNoRoute(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	write(t, s, func(tx *store.Tx) error {
+		return errors.Join(insertApp(tx, "runs"), insertRoute(tx, "runs", "domain"), insertInstance(tx, "runs", "10.0.0.1"))
+	})
+	got, r := tables(t, s)
+	if d := cmp.Diff([]string{"runs.example.com", "10.0.0.1:8080"}, hosts(got.Routes)); d != "" {
+		t.Fatal(d)
+	}
+	write(t, s, func(tx *store.Tx) error { return insertApp(tx, "new") })
+	write(t, s, func(tx *store.Tx) error { return store.Apps.Delete(tx, "new") })
+	if r.IsStale() {
+		t.Error("an app without instances has the routes derived again")
+	}
+	write(t, s, func(tx *store.Tx) error { return store.Apps.Delete(tx, "runs") }) // its process goes by a foreign key
+	if !r.IsStale() {
+		t.Error("routes are not derived again though a process that serves one is deleted")
+	}
+}
+
+// TestDamagedRowsStopNoOtherRoute damages the rows of one app in one table after
+// the other.
+func TestDamagedRowsStopNoOtherRoute(t *testing.T) {
+	for table, where := range map[string]string{"routes": "guid = 'domain-damaged'", "domains": "guid = 'domain'", "processes": "guid = 'process-damaged'", "actual_lrps": "instance_guid = 'damaged'",
+		"route_bindings": "true", "route_policies": "true", "data_instances": "true", "bbs_desired_lrps": "true", "bosh_deployments": "true"} {
+		t.Run(table, func(t *testing.T) {
+			dir := t.TempDir()
+			s := openStore(t, dir)
+			write(t, s, func(tx *store.Tx) error {
+				return errors.Join(insertApp(tx, "damaged"), insertRoute(tx, "damaged", "domain"), insertInstance(tx, "damaged", "10.0.0.1"),
+					store.Domains.Insert(tx, &cf.Domain{Resource: named("other"), Name: "other.com"}), insertApp(tx, "well"), insertRoute(tx, "well", "other"), insertInstance(tx, "well", "10.0.0.2"),
+					store.ServiceInstances.Insert(tx, &cf.ServiceInstance{Resource: named("instance"), Name: "instance", SpaceGUID: "space", Type: "user-provided"}),
+					store.RouteBindings.Insert(tx, &cf.RouteBinding{Resource: named("binding"), InstanceGUID: "instance", RouteGUID: "domain-damaged", RouteServiceURL: "https://guard"}),
+					store.RoutePolicies.Insert(tx, &cf.RoutePolicy{Resource: named("policy"), RouteGUID: "domain-damaged", Source: "any"}),
+					store.DataInstances.Insert(tx, &cf.DataInstance{Resource: named("data"), State: cf.DataReady}),
+					store.BOSHDeployments.Insert(tx, &cf.BOSHDeployment{Resource: named("deployment"), Name: "nats", Aliases: []byte("{")}),
+					tx.InsertBBSDesired(&store.BBSDesired{ProcessGUID: "lrp", Domain: "tests", Instances: 1}, func(lrp.Tag) ([]byte, error) { return []byte{0xff}, nil }))
+			})
+			storetest.Damage(t, dir, table, where)
+			got, _ := tables(t, s)
+			if all := hosts(got.Routes); !slices.Contains(all, "well.other.com") || !slices.Contains(all, "10.0.0.2:8080") {
+				t.Errorf("got %v; want the other app's route", all)
+			}
+			for _, r := range got.Routes.Routes {
+				if table == "route_bindings" && r.Host == "damaged.example.com" {
+					t.Error("requests pass by a route service that cannot be read")
+				}
+			}
+		})
+	}
+}
+
+// TestTablesEqualTheRows writes at random, and wants the tables to be those of the
+// rows once what they read is not stale.
+func TestTablesEqualTheRows(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	r := s.Reads()
+	defer r.Close()
+	bbs, runs := bbsrows.New(), 0
+	var derived, want Tables
+	rapid.Check(t, func(rt *rapid.T) {
+		err := s.Write(t.Context(), randomWrite(rt))
+		if err != nil && !store.IsTaken(err) {
+			rt.Fatal(err)
+		}
+		if r.IsStale() {
+			runs++
+			err = r.Read(t.Context(), func(tx *store.Tx) (err error) { derived, err = Read(tx, bbs); return err })
+			if err != nil {
+				rt.Fatal(err)
+			}
+		}
+		if err := s.Read(t.Context(), func(tx *store.Tx) (err error) { want, err = Read(tx, bbs); return err }); err != nil {
+			rt.Fatal(err)
+		}
+		if d := cmp.Diff(want, derived, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); d != "" {
+			rt.Fatal(d)
+		}
+	})
+	t.Logf("%d runs", runs)
+}
+
+func randomWrite(rt *rapid.T) func(*store.Tx) error {
+	name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "app")
+	domain := rapid.SampledFrom([]string{"domain", "internal"}).Draw(rt, "domain")
+	key := lrp.Key{ProcessGUID: "process-" + name + "-0123abcd"}
+	return rapid.SampledFrom([]func(*store.Tx) error{
+		func(tx *store.Tx) error { return insertApp(tx, name) },
+		func(tx *store.Tx) error { return insertRoute(tx, name, domain) },
+		func(tx *store.Tx) error { return insertInstance(tx, name, "10.0.0.1") },
+		func(tx *store.Tx) error { _, err := tx.RetireActual(key); return err },
+		func(tx *store.Tx) error { return store.Apps.Delete(tx, name) },
+		func(tx *store.Tx) error { return store.Routes.Delete(tx, domain+"-"+name) },
+	}).Draw(rt, "write")
+}
+
+// TestSettleWaitsForTheTable wants each Settle to see a table that was read after
+// it began.
+func TestSettleWaitsForTheTable(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	write(t, s, func(tx *store.Tx) error {
+		return errors.Join(insertApp(tx, "a"), insertRoute(tx, "a", "domain"), insertInstance(tx, "a", "10.0.0.1"))
+	})
+	i := New(Config{Store: s, Router: router.New(router.Config{Log: slog.New(slog.DiscardHandler)}), BBS: bbsrows.New(), Log: slog.New(slog.DiscardHandler)})
+	if err := i.Set(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	run, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- i.Run(run) }()
+	reads := func(n *uint64) uint64 { i.mu.Lock(); defer i.mu.Unlock(); return *n }
+	for range 5 {
+		before := reads(&i.begun)
+		if err := i.Settle(ctx, "a"); err != nil || reads(&i.done) <= before {
+			t.Fatalf("got %v; want a table read after %d", err, before)
+		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRoutingIsCurrent waits for a table that was begun after the question.
+func TestRoutingIsCurrent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := New(Config{})
+		under := r.begin()
+		asked := make(chan error, 1)
+		go func() { asked <- r.current(t.Context()) }()
+		synctest.Wait()
+		r.end(under)
+		synctest.Wait()
+		if len(asked) > 0 {
+			t.Fatal("a table that was begun before is no answer")
+		}
+		<-r.kick
+		r.end(r.begin())
+		if err := <-asked; err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := r.current(ctx); err == nil {
+			t.Error("got no error though nobody sets tables")
+		}
+	})
+}

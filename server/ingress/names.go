@@ -1,0 +1,64 @@
+package ingress
+
+import (
+	"net/netip"
+	"strings"
+
+	"cupola/runtime/lrp"
+	"cupola/server/databroker"
+	"cupola/server/desire"
+	"cupola/server/dns"
+)
+
+// names are what the routes in internal domains lead to, the instances of the
+// built-in service broker, and those of deployments.
+func (r *rows) names() dns.Table {
+	zones, names := r.internalNames()
+	t := dns.Table{Zones: zones, Hosts: make(map[string][]dns.Host, len(names)), Names: map[string]bool{}}
+	for name, instances := range names {
+		for _, i := range instances {
+			if a, err := netip.ParseAddr(i.Address); err == nil && a.Is4() {
+				t.Hosts[name] = append(t.Hosts[name], dns.Host{Address: a, Index: i.Index})
+			}
+		}
+	}
+	t.Zones = append(t.Zones, databroker.Zone)
+	for name, address := range databroker.Hosts(r.databases, r.instances) {
+		if a, err := netip.ParseAddr(address); err == nil {
+			t.Hosts[name] = []dns.Host{{Address: a}}
+		}
+	}
+	r.deployments.add(&t, r.instances)
+	return t
+}
+
+// internalNames are the internal domains, and by the names in them that routes
+// have the instances that a route would lead to. All are in lower case.
+func (r *rows) internalNames() (zones []string, names map[string][]*lrp.Actual) {
+	domains, names := map[string]string{}, map[string][]*lrp.Actual{}
+	for _, d := range r.domains {
+		if d.Internal {
+			domains[d.GUID] = strings.ToLower(d.Name)
+			zones = append(zones, domains[d.GUID])
+		}
+	}
+	var served map[service][]*lrp.Actual
+	for _, of := range r.routes {
+		zone, ok := domains[of.DomainGUID]
+		if !ok {
+			continue
+		}
+		if served == nil {
+			served = r.served()
+		}
+		name, seen := strings.ToLower(of.Host)+"."+zone, map[service]bool{}
+		for _, to := range of.Destinations {
+			s := service{to.AppGUID, desire.ProcessType(to)}
+			if !seen[s] { // by several ports
+				names[name] = append(names[name], served[s]...)
+			}
+			seen[s] = true
+		}
+	}
+	return zones, names
+}

@@ -1,0 +1,86 @@
+package ingress
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	"cupola/runtime/contract"
+	"cupola/runtime/lrp"
+	"cupola/server/desire"
+	"cupola/server/router"
+	"cupola/store/cf"
+)
+
+// table leads the routes to the instances that are running, ready and not
+// stopping. A route without any has no endpoints; one without destinations is
+// left out, since it is not mapped to an app. Internal domains have no routes
+// here.
+func (r *rows) table() (t router.Table) {
+	domains := map[string]*cf.Domain{}
+	for _, d := range r.domains {
+		domains[d.GUID] = d
+		if d.EnforcesPolicies {
+			t.Guarded = append(t.Guarded, d.Name)
+		}
+	}
+	served, services, sources := r.served(), r.serviceURLs(), r.sources()
+	for _, of := range r.routes {
+		d := domains[of.DomainGUID]
+		if d == nil || d.Internal || len(of.Destinations) == 0 {
+			continue
+		}
+		one := router.Route{Port: of.Port, Host: strings.TrimPrefix(of.Host+"."+d.Name, "."), Path: of.Path, AppGUID: of.Destinations[0].AppGUID,
+			Options: options(of.Options), ServiceURL: services[of.GUID]}
+		if d.EnforcesPolicies {
+			one.Policy = &router.Policy{Scope: d.PoliciesScope, Sources: sources[of.GUID], Places: r.places}
+		}
+		for _, to := range of.Destinations {
+			for _, a := range served[service{to.AppGUID, desire.ProcessType(to)}] {
+				one.Endpoints = append(one.Endpoints, endpoint(a, portOf(to, a), to.AppGUID, desire.CFProcess(a.ProcessGUID), cmp.Or(to.Protocol, "http1")))
+			}
+		}
+		t.Routes = append(t.Routes, one)
+	}
+	addDesired(&t, r.desired, r.instances)
+	return t
+}
+
+// serviceURLs are those of the route services by the GUIDs of their routes.
+func (r *rows) serviceURLs() map[string]string {
+	urls := map[string]string{}
+	for _, b := range r.services {
+		if !b.LastOperation.Is(cf.OpCreate, cf.OpInitial, cf.OpInProgress, cf.OpFailed) {
+			urls[b.RouteGUID] = b.RouteServiceURL
+		}
+	}
+	return urls
+}
+
+func endpoint(a *lrp.Actual, port uint16, appGUID, processGUID, protocol string) router.Endpoint {
+	return router.Endpoint{Address: net.JoinHostPort(a.Address, strconv.Itoa(int(port))), AppGUID: appGUID, ProcessGUID: processGUID,
+		InstanceGUID: a.InstanceGUID, Index: a.Index, Protocol: protocol, Tags: map[string]string{"instance_id": strconv.Itoa(a.Index)}}
+}
+
+// portOf is the port of an instance that a destination leads to: the first that it
+// listens on unless the route says otherwise.
+func portOf(to cf.Destination, a *lrp.Actual) uint16 {
+	switch {
+	case to.Port != 0:
+		return uint16(to.Port)
+	case len(a.Ports) > 0:
+		return a.Ports[0]
+	}
+	return contract.DefaultPort
+}
+
+// options are the options of a route as the API has them. An invalid hash_balance
+// counts as none.
+func options(of map[string]any) (o router.Options) {
+	o.LoadBalancing, _ = of["loadbalancing"].(string)
+	o.HashHeader, _ = of["hash_header"].(string)
+	o.HashBalance, _ = strconv.ParseFloat(fmt.Sprint(of["hash_balance"]), 64)
+	return o
+}
