@@ -12,9 +12,9 @@ import (
 // it expects to find.
 var ActualLRPs = &Table[lrp.Actual]{
 	name: "actual_lrps", singular: "Actual LRP",
-	columns: "process_guid, idx, domain, instance_guid, cell_id, state, crash_count, crash_reason, placement_error, since, address, ports, ready, role, stopping, epoch, revision",
+	columns: "process_guid, idx, domain, owner_guid, owner_part, instance_guid, cell_id, state, crash_count, crash_reason, placement_error, since, address, ports, ready, role, stopping, epoch, revision",
 	fields: func(v *lrp.Actual, _ *sealer) []any {
-		return []any{&v.ProcessGUID, &v.Index, &v.Domain, &v.InstanceGUID, &v.CellID, &v.State,
+		return []any{&v.ProcessGUID, &v.Index, &v.Domain, &v.Owner.GUID, &v.Owner.Part, &v.InstanceGUID, &v.CellID, &v.State,
 			&v.CrashCount, &v.CrashReason, &v.PlacementError, timeColumn{&v.Since},
 			&v.Address, jsonColumn{&v.Ports}, &v.Ready, &v.Role, &v.Stopping, &v.Tag.Epoch, &v.Tag.Index}
 	},
@@ -63,7 +63,7 @@ func (tx *Tx) CrashActual(was, next lrp.Actual) (bool, error) { return tx.swapAc
 
 func (tx *Tx) swapActual(was, next lrp.Actual, crash bool) (bool, error) {
 	all := ActualLRPs.fields(&next, tx.seal)
-	fields := all[3 : len(all)-2]
+	fields := all[5 : len(all)-2] // without the key, the domain, the owner and the tag
 	after, err := ActualLRPs.change(tx, `UPDATE actual_lrps SET instance_guid = ?, cell_id = ?, state = ?, crash_count = ?, crash_reason = ?,
 		placement_error = ?, since = ?, address = ?, ports = ?, ready = ?, role = ?, stopping = ?, revision = revision + 1`+actualIs,
 		append(fields, actualArgs(was)...)...)

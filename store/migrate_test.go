@@ -1,36 +1,59 @@
 package store
 
 import (
+	"database/sql"
 	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"testing"
 
+	"cupola/runtime/lrp"
 	"cupola/store/cf"
 )
 
-// TestRoutesMigrate takes routes with all that names them through the migration
-// that gives them ports: it makes their table anew.
-func TestRoutesMigrate(t *testing.T) {
-	dir := t.TempDir()
+// openBefore makes a database as it was before a migration.
+func openBefore(t *testing.T, migration string) (dir string, writer *sql.DB) {
+	t.Helper()
+	dir = t.TempDir()
 	writer, err := open(filepath.Join(dir, "cupola.db"), "_txlock=immediate")
 	if err != nil {
 		t.Fatal(err)
 	}
 	writer.SetMaxOpenConns(1)
-	before := &Store{writer: writer}
+	s := &Store{writer: writer}
 	steps, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, step := range steps {
-		if step == "migrations/0018_tcp_routes.sql" {
+		if step == migration {
 			break
 		}
-		if err := before.step(step, i+1); err != nil {
+		if err := s.step(step, i+1); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return dir, writer
+}
+
+// migrated opens the store, which brings its database up to date.
+func migrated(t *testing.T, dir string, writer *sql.DB) *Store {
+	t.Helper()
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// TestRoutesMigrate takes routes with all that names them through the migration
+// that gives them ports: it makes their table anew.
+func TestRoutesMigrate(t *testing.T) {
+	dir, writer := openBefore(t, "migrations/0018_tcp_routes.sql")
 	const common, values = "guid, created_at, updated_at, labels, annotations", "1, 1, '{}', '{}'"
 	for _, row := range []string{
 		"orgs (" + common + ", name, suspended, quota_guid) VALUES ('org', " + values + ", 'o', 0, NULL)",
@@ -45,14 +68,7 @@ func TestRoutesMigrate(t *testing.T) {
 			t.Fatalf("%s: %v", row, err)
 		}
 	}
-	if err := writer.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s, err := Open(Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := migrated(t, dir, writer)
 	write(t, s, func(tx *Tx) error {
 		r, err := Routes.Get(tx, "route")
 		if err != nil || r.Host != "h" || r.Path != "/p" || r.Port != 0 || r.DomainGUID != "domain" {
@@ -78,4 +94,35 @@ func TestRoutesMigrate(t *testing.T) {
 	if err := s.reader.QueryRow("SELECT count(*) FROM pragma_foreign_key_check").Scan(&astray); err != nil || astray > 0 {
 		t.Errorf("%d rows name what is not there: %v", astray, err)
 	}
+}
+
+// TestOwnersMigrate finds the instance of BOSH that each older row is of.
+func TestOwnersMigrate(t *testing.T) {
+	dir, writer := openBefore(t, "migrations/0028_actual_owner.sql")
+	rows := []string{"bosh_deployments (guid, created_at, updated_at, name, version, manifest) VALUES ('d', 1, 1, 'site', 1, x'')"}
+	for guid, name := range map[string]string{"short": "'web', 1", "long": "'web.1', 0"} {
+		rows = append(rows, "bosh_instances (guid, created_at, updated_at, deployment_guid, group_name, idx, az, lifecycle, goal, phase, since, digest, next, renew, renewed, task_guid, chosen, canary, failure) VALUES ('"+
+			guid+"', 1, 1, 'd', "+name+", '', 'service', 'started', 'running', 1, 'ab', '', 0, 0, '', 0, 0, '')")
+	}
+	for _, guid := range []string{"site.web.1.nginx.http.0123456789abcdef", "site.web.1.0.nginx.http.fedcba9876543210", "app-rev"} {
+		rows = append(rows, "actual_lrps (process_guid, idx, domain, instance_guid, cell_id, state, crash_count, crash_reason, placement_error, since, address, ports, ready, stopping, epoch, revision) VALUES ('"+
+			guid+"', 0, 'x', '', '', 'UNCLAIMED', 0, '', '', 1, '', '[]', 0, 0, '', 0)")
+	}
+	for _, row := range rows {
+		if _, err := writer.Exec("INSERT INTO " + row); err != nil {
+			t.Fatalf("%s: %v", row, err)
+		}
+	}
+	s := migrated(t, dir, writer)
+	read(t, s, func(tx *Tx) error {
+		for guid, want := range map[string]lrp.Owner{
+			"site.web.1.nginx.http.0123456789abcdef": {GUID: "short", Part: "nginx/http"}, "site.web.1.0.nginx.http.fedcba9876543210": {GUID: "long", Part: "nginx/http"}, "app-rev": {},
+		} {
+			a, err := ActualLRPs.First(tx, Query{Where: map[string][]string{"process_guids": {guid}}})
+			if err != nil || a.Owner != want {
+				t.Errorf("%s: got %+v, %v; want %+v", guid, a, err, want)
+			}
+		}
+		return nil
+	})
 }

@@ -17,6 +17,7 @@ const (
 type Actual struct {
 	Key
 	Domain         string
+	Owner          Owner  // the Desired's
 	InstanceGUID   string // "" while unclaimed
 	CellID         string // "" while unclaimed
 	State          ActualState

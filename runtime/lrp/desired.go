@@ -31,8 +31,16 @@ func Derived(domain string) bool {
 type Desired struct {
 	ProcessGUID string // unique: CF's process GUID and its version
 	Domain      string
+	Owner       Owner
 	Instances   int
 	RunInfo
+}
+
+// Owner is what desires a Desired, where its ProcessGUID does not tell: an instance
+// of a BOSH deployment. The zero value is that of all others.
+type Owner struct {
+	GUID string
+	Part string // of the owner: "job/process"
 }
 
 // Key names one instance of a Desired for as long as the Desired lives.

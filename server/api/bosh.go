@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"cupola/runtime/lrp"
-	"cupola/server/bosh/agent"
 	"cupola/server/bosh/director"
 	"cupola/server/bosh/manifest"
 	"cupola/server/bosh/variables"
@@ -78,29 +77,23 @@ func listBOSHInstances(c *call) (*response, error) {
 	})
 	list := []doc{}
 	for _, r := range rows {
-		list = append(list, viewBOSHInstance(d.Name, r, actuals))
+		list = append(list, viewBOSHInstance(r, actuals))
 	}
 	return ok(list)
 }
 
-func viewBOSHInstance(deployment string, r *cf.BOSHInstance, actuals []*lrp.Actual) doc {
+func viewBOSHInstance(r *cf.BOSHInstance, actuals []*lrp.Actual) doc {
 	state, address, processes := string(r.Phase), "", []doc{}
-	prefix := agent.Instance{Spec: agent.Spec{Deployment: deployment, Group: r.Group, Index: r.Index}}.Prefix()
 	ready := true
 	for _, a := range actuals {
-		rest, is := strings.CutPrefix(a.ProcessGUID, prefix)
-		if !is {
-			continue
-		}
-		name, digest, _ := cutLast(rest, ".")
-		if digest != r.Digest {
+		if a.Owner.GUID != r.GUID || !strings.HasSuffix(a.ProcessGUID, "."+r.Digest) {
 			continue
 		}
 		ready = ready && a.Routable()
 		if a.Address != "" {
 			address = a.Address
 		}
-		processes = append(processes, doc{"name": strings.ReplaceAll(name, ".", "/"), "state": strings.ToLower(string(a.State)), "ready": a.Ready, "role": a.Role,
+		processes = append(processes, doc{"name": a.Owner.Part, "state": strings.ToLower(string(a.State)), "ready": a.Ready, "role": a.Role,
 			"crash_count": a.CrashCount, "details": a.CrashReason + a.PlacementError})
 	}
 	if r.Phase == cf.BOSHRunning && !ready {
@@ -108,14 +101,6 @@ func viewBOSHInstance(deployment string, r *cf.BOSHInstance, actuals []*lrp.Actu
 	}
 	return doc{"guid": r.GUID, "group": r.Group, "index": r.Index, "az": r.AZ, "lifecycle": r.Lifecycle, "state": state, "since": r.Since,
 		"address": address, "processes": processes, "up_to_date": r.Digest == r.Next, "failure": r.Failure}
-}
-
-func cutLast(s, sep string) (before, after string, ok bool) {
-	at := strings.LastIndex(s, sep)
-	if at < 0 {
-		return s, "", false
-	}
-	return s[:at], s[at+len(sep):], true
 }
 
 // listBOSHVariables lists the names of a deployment's values, never the values.

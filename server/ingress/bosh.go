@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"cupola/runtime/lrp"
-	"cupola/server/bosh/agent"
 	"cupola/server/bosh/link"
 	"cupola/server/bosh/manifest"
 	"cupola/server/dns"
@@ -108,14 +107,12 @@ type boshHost struct {
 func hostOf(deployment string, i *cf.BOSHInstance, actuals []*lrp.Actual) (h boshHost, ok bool) {
 	h = boshHost{deployment: deployment, group: i.Group, guid: i.GUID,
 		ready: i.Phase == cf.BOSHRunning || i.Phase == cf.BOSHPostStart || i.Phase == cf.BOSHStarting}
-	prefix := agent.Instance{Spec: agent.Spec{Deployment: deployment, Group: i.Group, Index: i.Index}}.Prefix()
 	address := ""
 	for _, a := range actuals {
-		rest, is := strings.CutPrefix(a.ProcessGUID, prefix)
-		if !is {
+		if a.Owner.GUID != i.GUID {
 			continue
 		}
-		job, _, _ := strings.Cut(rest, ".")
+		job, _, _ := strings.Cut(a.Owner.Part, "/")
 		h.jobs = append(h.jobs, job)
 		h.ready = h.ready && a.Routable()
 		if a.Address != "" {

@@ -1,6 +1,7 @@
 package ingress
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,7 +21,7 @@ func deployed(roles ...lrp.Role) (names deployments, actuals []*lrp.Actual) {
 		names.instances = append(names.instances, &cf.BOSHInstance{Resource: cf.Resource{GUID: "guid-" + string(rune('0'+n))}, DeploymentGUID: "d", Group: "db", Index: n, Lifecycle: "service", Phase: cf.BOSHRunning})
 		prefix := "nats.db." + string(rune('0'+n)) + ".job."
 		of := func(process string, role lrp.Role) *lrp.Actual {
-			return &lrp.Actual{Key: lrp.Key{ProcessGUID: prefix + process + ".digest"}, State: lrp.Running, Ready: true, Role: role, Address: "10.0.0." + string(rune('0'+n))}
+			return &lrp.Actual{Key: lrp.Key{ProcessGUID: prefix + process + ".digest"}, Owner: lrp.Owner{GUID: names.instances[n].GUID, Part: "job/" + process}, State: lrp.Running, Ready: true, Role: role, Address: "10.0.0." + string(rune('0'+n))}
 		}
 		actuals = append(actuals, of("one", role), of("side", lrp.NoRole))
 	}
@@ -131,5 +132,30 @@ func TestAliasesLeadToTheActiveInstance(t *testing.T) {
 		if got := hostsOf(table.Hosts[domain]); !cmp.Equal(got, []string{want}) {
 			t.Errorf("%s: got %v; want %s", domain, got, want)
 		}
+	}
+}
+
+// TestGroupsWhoseNamesBeginAlike gives each group its own addresses: "web/1" begins
+// the names of what runs of "web.1/0".
+func TestGroupsWhoseNamesBeginAlike(t *testing.T) {
+	b := deployments{all: []*cf.BOSHDeployment{{Resource: cf.Resource{GUID: "d"}, Name: "site"}}}
+	var actuals []*lrp.Actual
+	for _, i := range []struct {
+		group   string
+		index   int
+		address string
+	}{{"web", 1, "10.0.0.1"}, {"web.1", 0, "10.0.0.2"}} {
+		guid := i.group + "-guid"
+		b.instances = append(b.instances, &cf.BOSHInstance{Resource: cf.Resource{GUID: guid}, DeploymentGUID: "d", Group: i.group, Index: i.index, Lifecycle: "service", Phase: cf.BOSHRunning})
+		actuals = append(actuals, &lrp.Actual{Key: lrp.Key{ProcessGUID: fmt.Sprintf("site.%s.%d.job.one.digest", i.group, i.index)}, Owner: lrp.Owner{GUID: guid, Part: "job/one"},
+			State: lrp.Running, Ready: true, Address: i.address})
+	}
+	table := emptyTable()
+	b.add(&table, actuals)
+	if got := hostsOf(table.Hosts["site-web"]); !cmp.Equal(got, []string{"10.0.0.1"}) {
+		t.Errorf("web: got %v", got)
+	}
+	if got := hostsOf(table.Hosts["site-web1-0"]); !cmp.Equal(got, []string{"10.0.0.2"}) {
+		t.Errorf("web.1/0: got %v of %v", got, table.Hosts)
 	}
 }

@@ -31,7 +31,7 @@ func Crashed(a lrp.Actual, reason string, now time.Time) lrp.Actual {
 
 // unclaimed is a row whose instance is to be placed anew.
 func unclaimed(a lrp.Actual, now time.Time) lrp.Actual {
-	return lrp.Actual{Key: a.Key, Domain: a.Domain, State: lrp.Unclaimed, Since: now, CrashCount: a.CrashCount, CrashReason: a.CrashReason}
+	return lrp.Actual{Key: a.Key, Domain: a.Domain, Owner: a.Owner, State: lrp.Unclaimed, Since: now, CrashCount: a.CrashCount, CrashReason: a.CrashReason}
 }
 
 // restartAt is when a CRASHED instance is started again; never is false.

@@ -121,7 +121,7 @@ func (p *planner) instances() {
 			}
 			d.rows[index] = true
 			key := lrp.Key{ProcessGUID: d.ProcessGUID, Index: index}
-			a := lrp.Actual{Key: key, Domain: d.Domain, State: lrp.Unclaimed, Since: p.w.Now}
+			a := lrp.Actual{Key: key, Domain: d.Domain, Owner: d.Owner, State: lrp.Unclaimed, Since: p.w.Now}
 			p.do(Action{Op: Create, Actual: a})
 			p.offer(a, d.Desired)
 		}

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"slices"
-	"strings"
 
 	"cupola/runtime/lrp"
 	"cupola/store"
@@ -12,9 +11,9 @@ import (
 // of. What it derives is in domains that are lrp.Derived.
 type Source struct {
 	Tables []string // that it reads
-	// Desired is what it wants to run. What begins the ProcessGUIDs of what it cannot
-	// tell is unknown: that stays as it is, so that one row which cannot be read is
-	// in nothing's way.
+	// Desired is what it wants to run. Of unknown owners, by their GUIDs, it cannot
+	// say what they want: what runs for them goes on, so that one damaged row stops
+	// nothing else.
 	Desired func(*store.Tx) (all []lrp.Desired, unknown []string, err error)
 	// Work is what it wants to run once, each in a domain that Owns accepts. Ended
 	// is told how it ended, in the transaction that forgets the task. All three are
@@ -73,16 +72,16 @@ func (l *loader) loadSources() error {
 	return nil
 }
 
-// keep has what runs under names that begin so go on.
-func (l *loader) keep(prefixes []string) {
-	if len(prefixes) == 0 {
+// keep lets what runs for the owners go on.
+func (l *loader) keep(owners []string) {
+	if len(owners) == 0 {
 		return
 	}
 	if l.world.Kept == nil {
 		l.world.Kept = map[string]bool{}
 	}
 	for _, a := range l.world.Actuals {
-		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(a.ProcessGUID, p) }) {
+		if slices.Contains(owners, a.Owner.GUID) {
 			l.world.Kept[a.ProcessGUID] = true
 		}
 	}

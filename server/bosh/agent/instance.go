@@ -30,12 +30,7 @@ const user = "vcap"
 // ProcessGUID names what runs of a process. It has the digest of the spec, so
 // that the old and the new are told apart.
 func (i Instance) ProcessGUID(job, process string) string {
-	return i.Prefix() + strings.Join([]string{job, process, i.Digest}, ".")
-}
-
-// Prefix begins the ProcessGUIDs of all that ever runs of an instance.
-func (i Instance) Prefix() string {
-	return strings.Join([]string{i.Deployment, i.Group, strconv.Itoa(i.Index)}, ".") + "."
+	return strings.Join([]string{i.Deployment, i.Group, strconv.Itoa(i.Index), job, process, i.Digest}, ".")
 }
 
 // Processes are the ProcessGUIDs of all processes.
@@ -68,7 +63,8 @@ func (i Instance) desired(j *Job, p *Process) lrp.Desired {
 	run.Ports = p.Ports
 	watch(&run, p)
 	run.Log.Source = strings.Join([]string{i.Group, j.Name, p.Name}, "/")
-	return lrp.Desired{ProcessGUID: i.ProcessGUID(j.Name, p.Name), Domain: lrp.BOSHDomain(i.Deployment), Instances: 1, RunInfo: run}
+	return lrp.Desired{ProcessGUID: i.ProcessGUID(j.Name, p.Name), Domain: lrp.BOSHDomain(i.Deployment),
+		Owner: lrp.Owner{GUID: i.GUID, Part: j.Name + "/" + p.Name}, Instances: 1, RunInfo: run}
 }
 
 // limit bounds a container as its process is.

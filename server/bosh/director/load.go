@@ -39,7 +39,7 @@ func (l *Loop) load(tx *store.Tx, t *cf.BOSHTask) (w World, err error) {
 		return w, err
 	}
 	for _, r := range rows {
-		i, err := l.seen(tx, d.Name, r, actuals)
+		i, err := l.seen(tx, r, actuals)
 		i.Calls = calls[r.GUID]
 		if err != nil {
 			return w, err
@@ -67,7 +67,7 @@ func callsOf(tx *store.Tx, rows []*cf.BOSHInstance) (map[string][]cf.BOSHCall, e
 }
 
 // seen is an instance with what is seen of it, but for its calls.
-func (l *Loop) seen(tx *store.Tx, deployment string, r *cf.BOSHInstance, actuals []*lrp.Actual) (i Instance, err error) {
+func (l *Loop) seen(tx *store.Tx, r *cf.BOSHInstance, actuals []*lrp.Actual) (i Instance, err error) {
 	i.BOSHInstance = *r
 	for _, of := range []struct {
 		spec   **agent.Spec
@@ -84,14 +84,8 @@ func (l *Loop) seen(tx *store.Tx, deployment string, r *cf.BOSHInstance, actuals
 		i.Running, i.Empty = Observed(agent.Instance{Spec: *i.Spec, Digest: r.Digest}, actuals)
 		return i, nil
 	}
-	prefix := prefixOf(deployment, r)
-	i.Empty = !slices.ContainsFunc(actuals, func(a *lrp.Actual) bool { return strings.HasPrefix(a.ProcessGUID, prefix) })
+	i.Empty = !slices.ContainsFunc(actuals, func(a *lrp.Actual) bool { return a.Owner.GUID == r.GUID })
 	return i, nil
-}
-
-// prefixOf begins the ProcessGUIDs of an instance's processes.
-func prefixOf(deployment string, r *cf.BOSHInstance) string {
-	return agent.Instance{Spec: agent.Spec{Deployment: deployment, Group: r.Group, Index: r.Index}}.Prefix()
 }
 
 // Observed tells whether all processes of an instance run and are ready, and

@@ -323,7 +323,7 @@ func TestASpecThatCannotBeRead(t *testing.T) {
 	const why = "instance nats/0: what it is made of cannot be read: "
 	write(t, l, func(tx *store.Tx) error {
 		all, unknown, err := l.desired(tx)
-		if err != nil || len(all) != 1 || all[0].Domain != "bosh.other" || !slices.Equal(unknown, []string{"nats.nats.0."}) {
+		if err != nil || len(all) != 1 || all[0].Domain != "bosh.other" || !slices.Equal(unknown, []string{i.GUID}) {
 			t.Errorf("got %v, %q, %v; want the other deployment's, and what is not known", all, unknown, err)
 		}
 		work, err := l.work(tx)

@@ -49,11 +49,8 @@ func (l *Loop) desired(tx *store.Tx) (all []lrp.Desired, unknown []string, err e
 		i, err := l.instance(tx, r, r.Digest, egress)
 		if isBroken(err) {
 			faults[r.GUID] = err.Error()
-			var d *cf.BOSHDeployment
-			if d, err = store.BOSHDeployments.Get(tx, r.DeploymentGUID); err == nil {
-				unknown = append(unknown, prefixOf(d.Name, r))
-				continue
-			}
+			unknown = append(unknown, r.GUID)
+			continue
 		}
 		if err != nil {
 			return nil, nil, err
