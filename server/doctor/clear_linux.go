@@ -19,9 +19,9 @@ const clearTime = 20 * time.Second
 func Clear(ctx context.Context, o Owner) error {
 	ctx, cancel := context.WithTimeout(ctx, clearTime)
 	defer cancel()
-	m := thisMachine(Options{})
+	s := survey{thisMachine(Options{})}
 	for {
-		left, err := m.clear(ctx, o)
+		left, err := s.clear(ctx, o)
 		if err == nil && !left {
 			return nil
 		}
@@ -34,8 +34,8 @@ func Clear(ctx context.Context, o Owner) error {
 }
 
 // clear tries once to remove all leaks, and reports whether there were any.
-func (m *machine) clear(ctx context.Context, o Owner) (any bool, err error) {
-	found, err := m.survey()
+func (s survey) clear(ctx context.Context, o Owner) (any bool, err error) {
+	found, err := s.all()
 	if err != nil {
 		return false, err
 	}

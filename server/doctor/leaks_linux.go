@@ -22,8 +22,8 @@ const settleTime = 300 * time.Millisecond
 // in the temporary directory, except for the data directories in spare. owner
 // returns the names that the daemon of a data directory uses. Leaks needs root.
 func Leaks(ctx context.Context, owner func(dataDir string) Owner, spare ...string) ([]Leak, error) {
-	m := thisMachine(Options{})
-	first, err := m.leaks(owner, spare)
+	s := survey{thisMachine(Options{})}
+	first, err := s.leaks(owner, spare)
 	if err != nil || len(first) == 0 {
 		return nil, err
 	}
@@ -33,41 +33,44 @@ func Leaks(ctx context.Context, owner func(dataDir string) Owner, spare ...strin
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	second, err := m.leaks(owner, spare)
+	second, err := s.leaks(owner, spare)
 	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(first, func(l Leak) bool { return !slices.Contains(second, l) }), nil
 }
 
-func (m *machine) leaks(owner func(string) Owner, spare []string) ([]Leak, error) {
-	found, err := m.survey()
+// survey looks at what daemons have in the kernel.
+type survey struct{ *machine }
+
+func (s survey) leaks(owner func(string) Owner, spare []string) ([]Leak, error) {
+	found, err := s.all()
 	if err != nil {
 		return nil, err
 	}
 	// List daemons after the survey: a new one may have created findings.
 	var owners []Owner
-	for _, d := range m.daemons() {
+	for _, d := range s.daemons() {
 		owners = append(owners, owner(d.DataDir))
 	}
 	for _, dir := range spare {
 		owners = append(owners, owner(dir))
 	}
 	isData := func(dir string) bool {
-		return m.exists(filepath.Join(dir, "lock")) && m.exists(filepath.Join(dir, "db"))
+		return s.exists(filepath.Join(dir, "lock")) && s.exists(filepath.Join(dir, "db"))
 	}
-	return stopped(unowned(found, owners), func(dir string) Owner { return owner(m.given(dir)) }, isData), nil
+	return stopped(unowned(found, owners), func(dir string) Owner { return owner(s.given(dir)) }, isData), nil
 }
 
-// survey finds everything, in an order in which it can be removed.
-func (m *machine) survey() (found []finding, err error) {
+// all finds everything, in an order in which it can be removed.
+func (s survey) all() (found []finding, err error) {
 	seen, err := network.Look()
 	if err != nil {
 		return nil, err
 	}
-	found = append(found, m.cgroups()...)
-	found = append(found, parseMounts(m.read("proc/self/mountinfo"))...)
-	found = append(found, m.loops()...)
+	found = append(found, s.cgroups()...)
+	found = append(found, parseMounts(s.read("proc/self/mountinfo"))...)
+	found = append(found, s.loops()...)
 	for _, name := range seen.Links {
 		found = append(found, finding{Leak{kindLink, name, "sudo ip link delete " + name}, name, ""})
 	}
@@ -77,35 +80,35 @@ func (m *machine) survey() (found []finding, err error) {
 	for _, name := range seen.Tables {
 		found = append(found, finding{Leak{kindTable, name, "sudo nft delete table ip " + name}, name, ""})
 	}
-	return append(found, m.directories()...), nil
+	return append(found, s.directories()...), nil
 }
 
 var cgroupName = regexp.MustCompile(`^cupola(-[0-9a-z]+)?$`)
 
 // cgroups finds daemons' cgroups and the processes in them: one leak for each
 // cgroup, even if version 1 has it in several hierarchies.
-func (m *machine) cgroups() (found []finding) {
-	h := m.hierarchies()
+func (s survey) cgroups() (found []finding) {
+	h := s.hierarchies()
 	roots := map[string]bool{h.unified: h.unified != ""}
 	for _, root := range h.v1 {
 		roots[root] = true
 	}
 	at, pids := map[string][]string{}, map[string][]string{}
 	for root := range roots {
-		entries, _ := os.ReadDir(m.path(root)) // a removed directory counts as empty
+		entries, _ := os.ReadDir(s.path(root)) // a removed directory counts as empty
 		for _, e := range entries {
 			if !roots[root] || !e.IsDir() || !cgroupName.MatchString(e.Name()) {
 				continue
 			}
 			dir := filepath.Join(root, e.Name())
 			at[e.Name()] = append(at[e.Name()], dir)
-			pids[e.Name()] = append(pids[e.Name()], m.pids(dir)...)
+			pids[e.Name()] = append(pids[e.Name()], s.pids(dir)...)
 		}
 	}
 	for name, dirs := range at {
 		slices.Sort(pids[name])
 		for _, pid := range slices.Compact(pids[name]) {
-			text := fmt.Sprintf("%s (%s) in cgroup %s", pid, m.read("proc/"+pid+"/comm"), name)
+			text := fmt.Sprintf("%s (%s) in cgroup %s", pid, s.read("proc/"+pid+"/comm"), name)
 			found = append(found, finding{Leak{kindProcess, text, "sudo kill -9 " + pid}, name, ""})
 		}
 		slices.Sort(dirs)
@@ -116,8 +119,8 @@ func (m *machine) cgroups() (found []finding) {
 }
 
 // pids returns the processes in a cgroup and below.
-func (m *machine) pids(dir string) (all []string) {
-	_ = filepath.WalkDir(m.path(dir), func(path string, e os.DirEntry, err error) error {
+func (s survey) pids(dir string) (all []string) {
+	_ = filepath.WalkDir(s.path(dir), func(path string, e os.DirEntry, err error) error {
 		if err == nil && e.Name() == "cgroup.procs" {
 			text, _ := os.ReadFile(path)
 			all = append(all, strings.Fields(string(text))...)
@@ -127,8 +130,8 @@ func (m *machine) pids(dir string) (all []string) {
 	return all
 }
 
-func (m *machine) loops() (found []finding) {
-	files, _ := filepath.Glob(m.path("sys/block/loop*/loop/backing_file")) // the pattern is well-formed
+func (s survey) loops() (found []finding) {
+	files, _ := filepath.Glob(s.path("sys/block/loop*/loop/backing_file")) // the pattern is well-formed
 	for _, name := range files {
 		text, err := os.ReadFile(name)
 		if err != nil {
@@ -151,12 +154,12 @@ func (m *machine) loops() (found []finding) {
 const abandoned = time.Minute
 
 // directories finds directories that demos and checks left behind.
-func (m *machine) directories() (found []finding) {
+func (s survey) directories() (found []finding) {
 	for _, pattern := range []string{filepath.Join(os.TempDir(), "cupola-demo-*"), "/var/lib/.cupola-doctor-*", filepath.Join(os.TempDir(), ".cupola-doctor-*")} {
-		dirs, _ := filepath.Glob(m.path(pattern)) // the patterns are well-formed
+		dirs, _ := filepath.Glob(s.path(pattern)) // the patterns are well-formed
 		for _, dir := range dirs {
 			st, err := os.Stat(dir)
-			if err != nil || !st.IsDir() || strings.Contains(pattern, "doctor") && m.now.Sub(st.ModTime()) < abandoned {
+			if err != nil || !st.IsDir() || strings.Contains(pattern, "doctor") && s.now.Sub(st.ModTime()) < abandoned {
 				continue
 			}
 			found = append(found, finding{Leak{kindDirectory, dir, "sudo rm -rf --one-file-system " + quoted(dir)}, dir, dir})
