@@ -38,6 +38,7 @@ import (
 	"cupola/server/ingress"
 	"cupola/server/logcache"
 	"cupola/server/metrics"
+	"cupola/server/reach"
 	"cupola/server/reconcile"
 	"cupola/server/router"
 	"cupola/server/sshproxy"
@@ -83,6 +84,7 @@ type daemon struct {
 	apiSlots       *bulkhead.Share[string] // requests of the API, by user or else by address
 	router         *router.Router
 	ingress        *ingress.Ingress
+	reach          *reach.Reach
 	ports          *router.Ports // nil where there are no TCP routes
 	tcpPorts       cf.PortRanges
 	deploys        *deploy.Loop
@@ -275,6 +277,7 @@ func (d *daemon) openControl(ctx context.Context) (err error) {
 	d.openDirector()
 	d.deploys = deploy.New(deploy.Config{Store: d.store, Within: api.WithinQuota, Log: d.Log})
 	d.desired = bbsrows.New()
+	d.reach = reach.New(reach.Config{Store: d.store, Cell: d.cell, Log: d.Log})
 	d.ingress = ingress.New(ingress.Config{Store: d.store, Router: d.router, Names: d.names, BBS: d.desired, Domain: d.Domain, Log: d.Log})
 	d.loop = reconcile.New(d.loopConfig(ctx))
 	d.openBBS()

@@ -144,52 +144,55 @@ func (h *daemon) serveDataServices(ctx context.Context) error {
 // publishDataPlans gives every org the plans of the built-in broker, each once:
 // what an admin makes of that later, stays.
 func (h *daemon) publishDataPlans(ctx context.Context) error {
-	changed, stop := h.store.Watch(store.ServicePlans.Name())
-	defer stop()
-	for {
-		err := h.store.Write(ctx, publishNewPlans)
-		if err != nil && ctx.Err() == nil {
-			h.Log.ErrorContext(ctx, "plans of the built-in broker were not published", "err", err)
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	return store.Derive(ctx, h.store, store.Derivation[bool]{Name: "plans of the built-in broker", Log: h.Log,
+		Read: func(tx *store.Tx) (bool, error) {
+			plans, err := newPlans(tx)
+			return len(plans) > 0, err
+		},
+		Use: store.Always(func(ctx context.Context, some bool) error {
+			if !some {
+				return nil
+			}
+			return h.store.Write(ctx, publishNewPlans)
+		})})
 }
 
-func publishNewPlans(tx *store.Tx) error {
+// newPlans are the plans of the built-in broker that were never published.
+func newPlans(tx *store.Tx) (plans []*cf.ServicePlan, err error) {
 	var guid string
 	var known []string
 	if _, err := tx.Setting(dataBrokerSetting, &guid); err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := tx.Setting(dataPlansSetting, &known); err != nil {
-		return err
+		return nil, err
 	}
 	offerings, err := store.ServiceOfferings.By(tx, "service_broker_guids", guid)
 	if err != nil {
+		return nil, err
+	}
+	var guids []string
+	for _, o := range offerings {
+		guids = append(guids, o.GUID)
+	}
+	plans, err = store.ServicePlans.By(tx, "service_offering_guids", guids...)
+	return slices.DeleteFunc(plans, func(p *cf.ServicePlan) bool { return slices.Contains(known, p.GUID) }), err
+}
+
+func publishNewPlans(tx *store.Tx) error {
+	plans, err := newPlans(tx)
+	if err != nil || len(plans) == 0 {
 		return err
 	}
-	before := len(known)
-	for _, o := range offerings {
-		plans, err := store.ServicePlans.By(tx, "service_offering_guids", o.GUID)
-		if err != nil {
+	var known []string
+	if _, err := tx.Setting(dataPlansSetting, &known); err != nil {
+		return err
+	}
+	for _, p := range plans {
+		known, p.Public = append(known, p.GUID), true
+		if err := store.ServicePlans.Update(tx, p); err != nil {
 			return err
 		}
-		for _, p := range plans {
-			if slices.Contains(known, p.GUID) {
-				continue
-			}
-			known, p.Public = append(known, p.GUID), true
-			if err := store.ServicePlans.Update(tx, p); err != nil {
-				return err
-			}
-		}
-	}
-	if len(known) == before {
-		return nil
 	}
 	return tx.SetSetting(dataPlansSetting, known)
 }
@@ -206,14 +209,4 @@ func (h *daemon) dataDesired(tx *store.Tx) (list []lrp.Desired, unknown []string
 		}
 	}
 	return list, nil, err
-}
-
-// dataPolicies let apps connect to what they are bound to.
-func dataPolicies(tx *store.Tx) ([]lrp.NetworkPolicy, error) {
-	instances, err := store.DataInstances.All(tx)
-	if err != nil || len(instances) == 0 {
-		return nil, err
-	}
-	bindings, err := store.DataBindings.All(tx)
-	return databroker.Policies(instances, bindings), err
 }

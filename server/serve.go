@@ -97,7 +97,7 @@ func (d *daemon) serve(ctx, live context.Context, stop func(), listeners listene
 		return fmt.Errorf("set the routes: %w", err)
 	}
 	// And what ran before is adopted with the reach that it has by now.
-	if err := d.setReach(live); err != nil {
+	if err := d.reach.Set(live); err != nil {
 		d.Log.ErrorContext(live, "reach of containers not updated", "err", err)
 	}
 	if err := d.prepareBBS(listeners.bbs); err != nil {
@@ -158,7 +158,7 @@ func (d *daemon) startLoops(ctx, live context.Context, group *errgroup.Group, li
 		<-d.cell.Adopted()
 		return d.loop.Run(ctx)
 	}))
-	group.Go(fault.Loop(live, "reach", d.keepReach))
+	group.Go(fault.Loop(live, "reach", d.reach.Run))
 	if d.names != nil {
 		group.Go(fault.Loop(live, "dns", d.names.Run))
 	}

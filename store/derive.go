@@ -111,3 +111,23 @@ func (d *Derivation[T]) wait(ctx context.Context, pause time.Duration, next time
 	}
 	return true
 }
+
+// Always makes a Use of a function that only rows run again.
+func Always[T any](use func(context.Context, T) error) func(context.Context, T) (time.Time, error) {
+	return func(ctx context.Context, value T) (time.Time, error) { return time.Time{}, use(ctx, value) }
+}
+
+// DeriveOnce derives a value and uses it once, leaving out rows as Derive does.
+func DeriveOnce[T any](ctx context.Context, s *Store, read func(*Tx) (T, error), use func(context.Context, T) error) error {
+	r := s.Reads()
+	defer r.Close()
+	var value T
+	err := r.Read(ctx, func(tx *Tx) (err error) {
+		value, err = read(tx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return use(ctx, value)
+}

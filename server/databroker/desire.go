@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cupola/runtime/lrp"
+	"cupola/store"
 	"cupola/store/cf"
 )
 
@@ -73,4 +74,14 @@ func Hosts(instances []*cf.DataInstance, actuals []*lrp.Actual) map[string]strin
 		}
 	}
 	return hosts
+}
+
+// BoundPolicies let apps connect to what they are bound to.
+func BoundPolicies(tx *store.Tx) ([]lrp.NetworkPolicy, error) {
+	instances, err := store.DataInstances.All(tx)
+	if err != nil || len(instances) == 0 {
+		return nil, err
+	}
+	bindings, err := store.DataBindings.All(tx)
+	return Policies(instances, bindings), err
 }

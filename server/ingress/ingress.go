@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"time"
 
 	"cupola/server/bbs/bbsrows"
 	"cupola/server/dns"
@@ -42,22 +41,12 @@ func New(c Config) *Ingress {
 
 // Run keeps the tables current until ctx ends.
 func (i *Ingress) Run(ctx context.Context) error {
-	return store.Derive(ctx, i.Store, store.Derivation[numbered]{Name: "routes", Read: i.read, Use: i.use, Wake: i.kick, Log: i.Log})
+	return store.Derive(ctx, i.Store, store.Derivation[numbered]{Name: "routes", Read: i.read, Use: store.Always(i.use), Wake: i.kick, Log: i.Log})
 }
 
 // Set sets the tables once.
 func (i *Ingress) Set(ctx context.Context) error {
-	r := i.Store.Reads() // leaves damaged rows out
-	defer r.Close()
-	var t numbered
-	err := r.Read(ctx, func(tx *store.Tx) (err error) {
-		t, err = i.read(tx)
-		return err
-	})
-	if err == nil {
-		_, err = i.use(ctx, t)
-	}
-	return err
+	return store.DeriveOnce(ctx, i.Store, i.read, i.use)
 }
 
 // numbered are the tables of one read of the rows.
@@ -74,13 +63,13 @@ func (i *Ingress) read(tx *store.Tx) (t numbered, err error) {
 	return t, err
 }
 
-func (i *Ingress) use(_ context.Context, t numbered) (next time.Time, err error) {
+func (i *Ingress) use(_ context.Context, t numbered) error {
 	i.Router.Set(t.Routes)
 	if i.Names != nil {
 		i.Names.Set(t.Names)
 	}
 	i.end(t.n)
-	return next, nil
+	return nil
 }
 
 func (i *Ingress) begin() uint64 {
