@@ -159,8 +159,10 @@ func (p *pusher) upload(ctx context.Context, app string, files fs.FS) (string, e
 	if err != nil {
 		return "", err
 	}
-	defer os.Remove(f.Name())
 	defer f.Close()
+	if err := os.Remove(f.Name()); err != nil { // now, so that nothing is left when the command is killed
+		return "", err
+	}
 	n, err := archive(f, files)
 	if err != nil {
 		return "", err
