@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/term"
+	"golang.org/x/sys/unix"
 
 	"cupola/rootfs"
 	"cupola/rootfs/reference"
@@ -113,7 +113,11 @@ func (f *pushFlags) push(e *env, r *appReader) error {
 
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	if !ok {
+		return false
+	}
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
 }
 
 func (r *appReader) imagesPath() string { return "/v1/droplets/" + r.droplet.GUID + "/images" }

@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"golang.org/x/term"
+	"golang.org/x/sys/unix"
 
 	"cupola/server"
 	"cupola/server/doctor"
@@ -106,11 +106,11 @@ func width(e *env) int {
 	if !ok || !e.terminal {
 		return 0
 	}
-	columns, _, err := term.GetSize(int(f.Fd()))
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil {
 		return 0
 	}
-	return columns
+	return int(size.Col)
 }
 
 // writeResults writes a line for each result, its fix below, and a summary.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/lmittmann/tint"
-	"golang.org/x/term"
 
 	"cupola/server/kube"
 )
@@ -93,7 +92,7 @@ func run(args []string, stdout, stderr *os.File) int {
 	if exit >= 0 {
 		return exit
 	}
-	e := &env{ctx: ctx, out: stdout, err: stderr, log: newLogger(stderr, c.Debug), terminal: term.IsTerminal(int(stdout.Fd())), program: calledAs(os.Args[0])}
+	e := &env{ctx: ctx, out: stdout, err: stderr, log: newLogger(stderr, c.Debug), terminal: isTerminal(stdout), program: calledAs(os.Args[0])}
 	if err != nil {
 		fmt.Fprint(stderr, e.called(fmt.Sprintf("cupola: %v\nTry 'cupola %s'.\n", err, helpFor(err))))
 		return 2
@@ -158,7 +157,7 @@ func newLogger(w *os.File, debug bool) *slog.Logger {
 	if debug {
 		level = slog.LevelDebug
 	}
-	if term.IsTerminal(int(w.Fd())) {
+	if isTerminal(w) {
 		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05"}))
 	}
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))

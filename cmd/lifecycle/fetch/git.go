@@ -10,13 +10,12 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/config"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/object"
@@ -24,6 +23,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+	"github.com/go-git/go-git/v5/plumbing/transport/server"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
@@ -69,7 +69,10 @@ func (c *checkout) repository(u *url.URL, revision, dir string, depth int) error
 		return err
 	}
 	defer func() { _ = os.RemoveAll(tmp) }() // the container's disk ends with it
-	s := filesystem.NewStorage(osfs.New(tmp), cache.NewObjectLRUDefault())
+	s, err := openStorage(tmp)
+	if err != nil {
+		return err
+	}
 	hash, err := c.commit(u, revision, s)
 	if err != nil {
 		return err
@@ -83,6 +86,19 @@ func (c *checkout) repository(u *url.URL, revision, dir string, depth int) error
 		return fmt.Errorf("read the tree of commit %s: %w", hash, err)
 	}
 	return c.tree(u, tree, dir, depth)
+}
+
+// openStorage opens the repository in a new directory. A bare one is told by its
+// config, which may be empty.
+func openStorage(dir string) (*filesystem.Storage, error) {
+	if err := os.WriteFile(filepath.Join(dir, "config"), nil, 0o600); err != nil {
+		return nil, err
+	}
+	s, err := server.DefaultLoader.Load(&transport.Endpoint{Path: dir})
+	if err != nil {
+		return nil, err
+	}
+	return s.(*filesystem.Storage), nil
 }
 
 func (c *checkout) tree(u *url.URL, tree *object.Tree, dir string, depth int) error {

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -181,7 +180,7 @@ func (s *server) named(r *http.Request, selector []*labels.Matcher) (map[string]
 
 func metricName(selector []*labels.Matcher) string {
 	for _, m := range selector {
-		if m.Name == model.MetricNameLabel {
+		if m.Name == nameLabel {
 			return m.Value
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/storage"
@@ -18,8 +17,10 @@ import (
 	"cupola/server/logcache"
 )
 
-// sourceLabel has to be in every selector.
-const sourceLabel = "source_id"
+const (
+	nameLabel   = "__name__"  // Prometheus's label of a metric's name
+	sourceLabel = "source_id" // has to be in every selector
+)
 
 // envelopes are a cache as far as a query may see it.
 type envelopes struct {
@@ -127,7 +128,7 @@ func labelsOf(e *logcache.Envelope, name string) labels.Labels {
 			b.Set(k, v)
 		}
 	}
-	b.Set(model.MetricNameLabel, nameLetters.ReplaceAllString(name, "_"))
+	b.Set(nameLabel, nameLetters.ReplaceAllString(name, "_"))
 	b.Set(sourceLabel, e.SourceID)
 	b.Set("instance_id", e.InstanceID)
 	return b.Labels()

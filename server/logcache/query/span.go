@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
-	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/promql/parser"
 )
 
 const (
@@ -68,16 +69,30 @@ func (f form) time(name string, otherwise time.Time) (time.Time, error) {
 
 // parseStep reads seconds, or a duration like 1m.
 func parseStep(v string) (time.Duration, error) {
-	step, err := model.ParseDuration(v)
-	d := time.Duration(step)
-	if seconds, ferr := strconv.ParseFloat(v, 64); ferr == nil && math.Abs(seconds) < math.MaxInt64/float64(time.Second) {
-		d, err = time.Duration(seconds*float64(time.Second)), nil
-	}
+	seconds, err := strconv.ParseFloat(v, 64)
 	if err != nil {
+		seconds, err = parseDuration(v)
+	}
+	if err != nil || !(math.Abs(seconds) < math.MaxInt64/float64(time.Second)) { // neither is NaN
 		return 0, fmt.Errorf("cannot parse %q to a valid duration", v)
 	}
+	d := time.Duration(seconds * float64(time.Second))
 	if d < time.Millisecond {
 		return 0, errors.New("zero or negative query resolution step widths are not accepted. Try a positive integer")
 	}
 	return d, nil
+}
+
+// parseDuration reads a duration as PromQL writes it, which is a number of
+// seconds there.
+func parseDuration(v string) (seconds float64, err error) {
+	expr, err := parser.NewParser(parser.Options{}).ParseExpr(v)
+	if err != nil {
+		return 0, err
+	}
+	number, ok := expr.(*parser.NumberLiteral)
+	if !ok || !number.Duration || strings.ContainsAny(v, "+-# \t\n\r()") { // a literal and nothing else
+		return 0, errors.New("not a duration")
+	}
+	return number.Val, nil
 }
