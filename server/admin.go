@@ -11,7 +11,7 @@ import (
 
 	"cupola/runtime/durable"
 	"cupola/server/api"
-	"cupola/server/authz"
+	"cupola/server/control/access"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -51,22 +51,14 @@ func (d *daemon) markVisible(tx *store.Tx, id api.Identity, appGUIDs []string, s
 	if guid == "" {
 		guid, kind = id.ClientID, "client"
 	}
-	roles, err := store.Roles.By(tx, "user_guids", guid)
+	actor, err := access.Actor(tx, cf.Actor{GUID: guid, Name: id.Username, Type: kind}, id.Scopes)
 	if err != nil {
 		return err
 	}
-	actor := authz.NewActor(guid, id.Username, kind, id.Scopes, roles)
 	if !actor.MayRead() {
 		return nil // a client that was let see who its user is
 	}
-	scope, err := actor.Scope(func(orgs []string) ([]string, error) {
-		spaces, err := store.Spaces.By(tx, "organization_guids", orgs...)
-		var guids []string
-		for _, s := range spaces {
-			guids = append(guids, s.GUID)
-		}
-		return guids, err
-	})
+	scope, err := access.Scope(tx, actor)
 	if err != nil {
 		return err
 	}

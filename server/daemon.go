@@ -31,6 +31,7 @@ import (
 	"cupola/server/bosh/director"
 	"cupola/server/broker"
 	"cupola/server/bulkhead"
+	"cupola/server/control/quota"
 	"cupola/server/databroker"
 	"cupola/server/deploy"
 	"cupola/server/dns"
@@ -275,7 +276,7 @@ func (d *daemon) openControl(ctx context.Context) (err error) {
 	d.router = router.New(router.Config{Log: d.Log, AccessLog: d.logAccess, DistrustForwarded: true, Services: d.egress(), Gate: d.gate})
 	d.openPorts()
 	d.openDirector()
-	d.deploys = deploy.New(deploy.Config{Store: d.store, Within: api.WithinQuota, Log: d.Log})
+	d.deploys = deploy.New(deploy.Config{Store: d.store, Within: quota.WithinProcesses, Log: d.Log})
 	d.desired = bbsrows.New()
 	d.reach = reach.New(reach.Config{Store: d.store, Cell: d.cell, Log: d.Log})
 	d.ingress = ingress.New(ingress.Config{Store: d.store, Router: d.router, Names: d.names, BBS: d.desired, Domain: d.Domain, Log: d.Log})
@@ -286,11 +287,13 @@ func (d *daemon) openControl(ctx context.Context) (err error) {
 	}
 	polls, endPolls := context.WithCancel(ctx)
 	d.endPolls = endPolls
-	d.api = api.New(polls, api.Config{
-		Store: d.store, Blobs: d.blobs, Log: d.Log, Authenticate: d.authenticate, Slots: d.apiSlots, Stats: d.cell.Stats, Cells: d.cellUse,
-		Retire: d.retire, Note: d.note, StackWarning: d.stackWarning, Stacks: apiStacks{d}, Parameters: d.parameters, BindingsPerInstance: d.MaxBindings, MountsFor: d.mountsFor, URL: d.apiURL(), SSH: d.sshInfo(),
-		TCPPorts: d.tcpPorts, PortUsable: d.portUsable, RenderBOSH: d.renderBOSH, PackDroplet: d.packDroplet, PackedLayer: d.packedLayer,
-	})
+	c := api.Config{
+		Store: d.store, Blobs: d.blobs, Log: d.Log, Authenticate: d.authenticate, Slots: d.apiSlots, Stats: d.cell.Stats,
+		Retire: d.retire, Parameters: d.parameters, SSH: d.sshInfo(), RenderBOSH: d.renderBOSH, PackDroplet: d.packDroplet, PackedLayer: d.packedLayer,
+	}
+	c.URL, c.Cells, c.Note, c.StackWarning, c.Stacks = d.apiURL(), d.cellUse, d.note, d.stackWarning, apiStacks{d}
+	c.BindingsPerInstance, c.MountsFor, c.TCPPorts, c.PortUsable = d.MaxBindings, d.mountsFor, d.tcpPorts, d.portUsable
+	d.api = api.New(polls, c)
 	return nil
 }
 

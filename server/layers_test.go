@@ -64,6 +64,9 @@ func TestDoorsOpenOneWay(t *testing.T) {
 			if (p.ImportPath == "cupola/store/cf" || p.ImportPath == "cupola/runtime/lrp") && strings.Contains(i, ".") {
 				t.Errorf("%s imports %s: nouns import the standard library only", p.ImportPath, i)
 			}
+			if p.ImportPath == "cupola/server/authz" && i == "cupola/store" {
+				t.Errorf("%s imports %s: rules are of nouns alone", p.ImportPath, i)
+			}
 			if within(p.ImportPath, "server") && p.ImportPath != "cupola/server" && (i == "cupola/server" || within(i, "cmd")) {
 				t.Errorf("%s imports %s: the daemon knows its parts, not they it", p.ImportPath, i)
 			}

@@ -1,10 +1,9 @@
 package api
 
 import (
-	"fmt"
-
-	"cupola/server/authz"
+	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/quota"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -48,10 +47,10 @@ func createApp(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	if err := invalid(nameFaults(req.Name.V)); err != nil {
+	if err := control.Invalid(control.NameFaults(req.Name.V)); err != nil {
 		return nil, err
 	}
-	space, err := c.targetSpace(req.Relationships.Space.guid())
+	space, err := c.TargetSpace(req.Relationships.Space.guid())
 	if err != nil {
 		return nil, err
 	}
@@ -66,16 +65,6 @@ func createApp(c *call) (*response, error) {
 		return nil, err
 	}
 	return created(viewApp(c, app))
-}
-
-// targetSpace is the space that a request names, if the actor sees it and
-// satisfies the rule there.
-func (c *call) targetSpace(guid string) (*cf.Space, error) {
-	if _, err := store.Spaces.Visible(c.Tx, guid, c.scope); err != nil {
-		c.permitted = true
-		return nil, unprocessable(err, "Invalid space. Ensure that the space exists and you have access to it.")
-	}
-	return c.inSpace(guid)
 }
 
 // insertApp adds an app with its web process.
@@ -108,14 +97,8 @@ func (c *call) insertApp(app *cf.App, lifecycle *lifecycleRequest) error {
 	if err := store.Processes.Insert(c.Tx, newProcess(app, "web")); err != nil {
 		return err
 	}
-	c.note(app, "Created app with guid %s", app.GUID)
-	return c.appEvent(audit.AppCreate, app, doc{"request": doc{"name": app.Name}})
-}
-
-// note says in the app's log what was done, once it is.
-func (c *call) note(app *cf.App, format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	c.then(func() { c.s.Note(app.GUID, text) })
+	c.Note(app, "Created app with guid %s", app.GUID)
+	return c.AuditApp(audit.AppCreate, app, doc{"request": doc{"name": app.Name}})
 }
 
 func (c *call) defaultStack() (*cf.Stack, error) {
@@ -136,7 +119,7 @@ func updateApp(c *call) (*response, error) {
 		return nil, err
 	}
 	app.Name = req.Name.or(app.Name)
-	if err := invalid(nameFaults(app.Name)); err != nil {
+	if err := control.Invalid(control.NameFaults(app.Name)); err != nil {
 		return nil, err
 	}
 	if err := c.changeLifecycle(app, req.Lifecycle); err != nil {
@@ -148,7 +131,7 @@ func updateApp(c *call) (*response, error) {
 	if err := c.saveApp(app); err != nil {
 		return nil, err
 	}
-	if err := c.appEvent(audit.AppUpdate, app, doc{"request": doc{"name": app.Name}}); err != nil {
+	if err := c.AuditApp(audit.AppUpdate, app, doc{"request": doc{"name": app.Name}}); err != nil {
 		return nil, err
 	}
 	return ok(viewApp(c, app))
@@ -176,30 +159,20 @@ func removeApp(c *call, app *cf.App) error {
 	if err := removeServices(c, app); err != nil {
 		return err
 	}
-	err := eachOf(c, store.Routes, "app_guids", app.GUID, func(r *cf.Route) error {
-		r.Destinations = without(r.Destinations, func(d cf.Destination) bool { return d.AppGUID == app.GUID })
+	err := control.EachOf(c.Session, store.Routes, "app_guids", app.GUID, func(r *cf.Route) error {
+		r.Destinations = control.Without(r.Destinations, func(d cf.Destination) bool { return d.AppGUID == app.GUID })
 		return store.Routes.Update(c.Tx, r)
 	})
 	if err != nil {
 		return err
 	}
 	if n, err := c.Tx.ThinApp(app.GUID, removedRows); err != nil || n == removedRows {
-		return orElse(err, errMore)
+		return control.OrElse(err, control.ErrMore)
 	}
-	if err := c.appEvent(audit.AppDelete, app, nil); err != nil {
+	if err := c.AuditApp(audit.AppDelete, app, nil); err != nil {
 		return err
 	}
 	return store.Apps.Delete(c.Tx, app.GUID)
-}
-
-func without[T any](list []T, drop func(T) bool) []T {
-	kept := []T{}
-	for _, v := range list {
-		if !drop(v) {
-			kept = append(kept, v)
-		}
-	}
-	return kept
 }
 
 func startApp(c *call) (*response, error)   { return c.changeState((*call).start) }
@@ -232,7 +205,7 @@ func (c *call) startAs(app *cf.App) error {
 	if err := c.setState(app, cf.Started); err != nil {
 		return err
 	}
-	return c.appEvent(audit.AppStart, app, nil)
+	return c.AuditApp(audit.AppStart, app, nil)
 }
 
 func (c *call) stop(app *cf.App) error {
@@ -242,7 +215,7 @@ func (c *call) stop(app *cf.App) error {
 	if err := c.setState(app, cf.Stopped); err != nil {
 		return err
 	}
-	return c.appEvent(audit.AppStop, app, nil)
+	return c.AuditApp(audit.AppStop, app, nil)
 }
 
 func (c *call) restart(app *cf.App) error {
@@ -257,7 +230,7 @@ func (c *call) restart(app *cf.App) error {
 	if err := c.setState(app, cf.Started); err != nil {
 		return err
 	}
-	return c.appEvent(audit.AppRestart, app, nil)
+	return c.AuditApp(audit.AppRestart, app, nil)
 }
 
 // setState writes a change of the desired state. Going from STARTED to STOPPED
@@ -282,8 +255,8 @@ func (c *call) setState(app *cf.App, state cf.AppState) error {
 		app.Rev++
 	}
 	app.State = state
-	c.note(app, "Updated app with guid %s ({\"state\"=>\"%s\"})", app.GUID, state)
-	return c.withinQuota(app.SpaceGUID, ofProcesses, func() error { return c.saveApp(app) })
+	c.Note(app, "Updated app with guid %s ({\"state\"=>\"%s\"})", app.GUID, state)
+	return quota.Within(c.Tx, app.SpaceGUID, quota.Processes, func() error { return c.saveApp(app) })
 }
 
 func setCurrentDroplet(c *call) (*response, error) {
@@ -323,7 +296,7 @@ func (c *call) assignDroplet(app *cf.App, guid string) error {
 	if err := c.addProcesses(app, d); err != nil {
 		return err
 	}
-	return c.appEvent(audit.AppDropletMapped, app, doc{"request": doc{"droplet_guid": d.GUID}})
+	return c.AuditApp(audit.AppDropletMapped, app, doc{"request": doc{"droplet_guid": d.GUID}})
 }
 
 func currentDropletRelationship(c *call) (*response, error) {
@@ -342,7 +315,7 @@ func currentDropletRelationship(c *call) (*response, error) {
 const appIncludes = "include=space|space.organization|org"
 
 func includeOfApps(c *call, rows []*cf.App, what string) (string, []doc, error) {
-	spaces := guidsOf(rows, func(a *cf.App) string { return a.SpaceGUID })
+	spaces := control.GUIDs(rows, func(a *cf.App) string { return a.SpaceGUID })
 	if what == "space" {
 		docs, err := including(c, store.Spaces, viewSpace, spaces)
 		return "spaces", docs, err
@@ -361,13 +334,4 @@ func views[T any](c *call, rows []*T, v view[T]) []doc {
 		out = append(out, v(c, r))
 	}
 	return out
-}
-
-// inApp is a place of an app, for what belongs to it.
-func (c *call) placeOf(app *cf.App) (authz.Place, error) {
-	space, err := store.Spaces.Get(c.Tx, app.SpaceGUID)
-	if err != nil {
-		return authz.Place{}, err
-	}
-	return authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}, nil
 }

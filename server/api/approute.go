@@ -4,8 +4,10 @@ import (
 	"regexp"
 	"strings"
 
-	"cupola/server/authz"
+	"cupola/server/control"
+	"cupola/server/control/access"
 	"cupola/server/control/audit"
+	"cupola/server/control/quota"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -67,7 +69,7 @@ var hostPattern = regexp.MustCompile(`^([A-Za-z0-9_-]+|\*)?$`)
 
 // routeFaults are Cloud Controller's messages for a host and path.
 func routeFaults(host, path string) []string {
-	return must(len(host) <= 63, "Host is too long (maximum is 63 characters)",
+	return control.Must(len(host) <= 63, "Host is too long (maximum is 63 characters)",
 		len(host) > 63 || hostPattern.MatchString(host), `Host must be either "*" or contain only alphanumeric characters, "_", or "-"`,
 		path == "" || strings.HasPrefix(path, "/"), "Path must begin with /",
 		!strings.Contains(path, "?"), "Path cannot contain ?",
@@ -76,7 +78,7 @@ func routeFaults(host, path string) []string {
 }
 
 func (r routeRequest) validate() []string {
-	return append(routeFaults(r.Host.V, r.Path.V), must(
+	return append(routeFaults(r.Host.V, r.Path.V), control.Must(
 		r.Port.V >= 0, "Port must be greater than or equal to 0",
 		r.Port.V <= 65535, "Port must be less than or equal to 65535")...)
 }
@@ -90,7 +92,7 @@ func createRoute(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	space, err := c.targetSpace(req.Relationships.Space.guid())
+	space, err := c.TargetSpace(req.Relationships.Space.guid())
 	if err != nil {
 		return nil, err
 	}
@@ -118,15 +120,15 @@ func createRoute(c *call) (*response, error) {
 
 func (c *call) usableDomain(guid string, space *cf.Space) (*cf.Domain, error) {
 	d, err := store.Domains.First(c.Tx, store.Query{Where: map[string][]string{"guids": {guid}, "usable_by_organization_guids": {space.OrgGUID}}})
-	return d, unprocessable(err, "Invalid domain. Ensure that the domain exists and you have access to it.")
+	return d, control.Unprocessable(err, "Invalid domain. Ensure that the domain exists and you have access to it.")
 }
 
 // insertRoute adds a route, or says in Cloud Controller's words why it can't.
 func (c *call) insertRoute(r *cf.Route, d *cf.Domain) error {
-	if err := c.feature("route_creation"); err != nil {
+	if err := c.Feature("route_creation"); err != nil {
 		return err
 	}
-	if err := invalid(routeFaults(r.Host, r.Path)); err != nil {
+	if err := control.Invalid(routeFaults(r.Host, r.Path)); err != nil {
 		return err
 	}
 	if err := c.checkPort(r, d); err != nil {
@@ -150,7 +152,7 @@ func (c *call) insertRoute(r *cf.Route, d *cf.Domain) error {
 	if err := c.routeFree(r, d); err != nil {
 		return err
 	}
-	err := c.withinQuota(r.SpaceGUID, ofRoutes, func() error { return store.Routes.Insert(c.Tx, r) })
+	err := quota.Within(c.Tx, r.SpaceGUID, quota.Routes, func() error { return store.Routes.Insert(c.Tx, r) })
 	if store.IsTaken(err) {
 		return c.routeTaken(r, d)
 	}
@@ -182,16 +184,16 @@ func (c *call) routeEventWith(kind audit.Type, r *cf.Route, spaceGUID string, da
 	if err != nil {
 		return err
 	}
-	return c.event(kind, audit.Target{Type: "route", GUID: r.GUID, Name: r.Host, Place: authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, data)
+	return c.Audit(kind, audit.Target{Type: "route", GUID: r.GUID, Name: r.Host, Place: access.At(space)}, data)
 }
 
 // appRoute is the route of {guid}, if the actor sees it and satisfies the rule.
 func (c *call) appRoute() (*cf.Route, error) {
-	r, err := store.Routes.Visible(c.Tx, c.guid(), c.scope)
+	r, err := store.Routes.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.inSpace(r.SpaceGUID)
+	_, err = c.InSpace(r.SpaceGUID)
 	return r, err
 }
 
@@ -258,13 +260,13 @@ func deleteUnmappedRoutes(c *call) (*response, error) {
 const routeIncludes = "include=domain|space|space.organization|route_policies"
 
 func includeOfRoutes(c *call, rows []*cf.Route, what string) (string, []doc, error) {
-	spaces := guidsOf(rows, func(r *cf.Route) string { return r.SpaceGUID })
+	spaces := control.GUIDs(rows, func(r *cf.Route) string { return r.SpaceGUID })
 	switch what {
 	case "domain":
-		docs, err := including(c, store.Domains, viewDomain, guidsOf(rows, func(r *cf.Route) string { return r.DomainGUID }))
+		docs, err := including(c, store.Domains, viewDomain, control.GUIDs(rows, func(r *cf.Route) string { return r.DomainGUID }))
 		return "domains", docs, err
 	case "route_policies":
-		policies, err := store.RoutePolicies.By(c.Tx, "route_guids", guidsOf(rows, func(r *cf.Route) string { return r.GUID })...)
+		policies, err := store.RoutePolicies.By(c.Tx, "route_guids", control.GUIDs(rows, func(r *cf.Route) string { return r.GUID })...)
 		return "route_policies", views(c, policies, viewRoutePolicy), err
 	case "space":
 		docs, err := including(c, store.Spaces, viewSpace, spaces)

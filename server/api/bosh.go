@@ -10,6 +10,7 @@ import (
 	"cupola/server/bosh/director"
 	"cupola/server/bosh/manifest"
 	"cupola/server/bosh/variables"
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -21,7 +22,7 @@ func viewBOSHDeployment(d *cf.BOSHDeployment) doc {
 
 // boshDeployment is the deployment of {name}, for admins.
 func (c *call) boshDeployment() (*cf.BOSHDeployment, error) {
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	name := c.Request.PathValue("name")
@@ -33,7 +34,7 @@ func (c *call) boshDeployment() (*cf.BOSHDeployment, error) {
 }
 
 func listBOSHDeployments(c *call) (*response, error) {
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	rows, _, err := store.BOSHDeployments.List(c.Tx, store.Query{Order: "name"})
@@ -126,7 +127,7 @@ func listBOSHVariables(c *call) (*response, error) {
 
 // listBOSHDisks lists the persistent disks, those of nobody too.
 func listBOSHDisks(c *call) (*response, error) {
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	rows, err := store.BOSHDisks.All(c.Tx)
@@ -148,7 +149,7 @@ func viewBOSHTask(t *cf.BOSHTask) doc {
 }
 
 func listBOSHTasks(c *call) (*response, error) {
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	const last = 30 // as bosh tasks --recent
@@ -165,7 +166,7 @@ func listBOSHTasks(c *call) (*response, error) {
 
 // boshTask is the task of {number}, for admins.
 func (c *call) boshTask() (*cf.BOSHTask, error) {
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	number := c.Request.PathValue("number")
@@ -177,7 +178,7 @@ func (c *call) boshTask() (*cf.BOSHTask, error) {
 }
 
 func cancelBOSHTask(c *call) (*response, error) {
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	t, err := c.boshTask()
@@ -191,7 +192,7 @@ func cancelBOSHTask(c *call) (*response, error) {
 }
 
 func deleteBOSHDisk(c *call) (*response, error) {
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	d, err := store.BOSHDisks.Get(c.Tx, c.Request.PathValue("guid"))
@@ -236,7 +237,7 @@ type deployRequest struct {
 
 // deployBOSH asks for a deploy. What is wrong with the manifest is told at once.
 func deployBOSH(c *call) (*response, error) {
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	var req deployRequest
@@ -280,7 +281,7 @@ type boshTaskRequest struct {
 func (r boshTaskRequest) validate() []string {
 	ofInstances := []director.Kind{director.Start, director.Stop, director.Restart, director.Recreate}
 	kinds := append(slices.Clone(ofInstances), director.Delete, director.RunErrand)
-	return must(slices.Contains(kinds, director.Kind(r.Kind)), "Kind must be one of start, stop, restart, recreate, delete and run-errand",
+	return control.Must(slices.Contains(kinds, director.Kind(r.Kind)), "Kind must be one of start, stop, restart, recreate, delete and run-errand",
 		(r.Errand != "") == (r.Kind == string(director.RunErrand)), "Errand must be given for run-errand, and for nothing else",
 		r.Index == nil || r.Group != "", "Group must be given with Index",
 		r.Group == "" || slices.Contains(ofInstances, director.Kind(r.Kind)), "Group must be given for start, stop, restart and recreate alone",
@@ -288,7 +289,7 @@ func (r boshTaskRequest) validate() []string {
 }
 
 func askBOSHTask(c *call) (*response, error) {
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	d, err := c.boshDeployment()

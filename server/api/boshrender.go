@@ -30,7 +30,7 @@ func renderBOSH(c *call) (*response, error) {
 	if err := c.receive(); err != nil {
 		return nil, err
 	}
-	if err := c.tx(true, c.permitAdmin); err != nil {
+	if err := c.tx(true, c.PermitAdmin); err != nil {
 		return nil, err
 	}
 	var req RenderRequest

@@ -6,6 +6,7 @@ import (
 
 	"cupola/rootfs/reference"
 	"cupola/runtime/lrp"
+	"cupola/server/control"
 	"cupola/server/control/audit"
 	"cupola/server/desire"
 	"cupola/store"
@@ -23,7 +24,7 @@ const (
 // can stage at all, and beside what runs.
 func (c *call) stagingSize() (memoryMB, diskMB int) {
 	var largest lrp.Cell
-	for _, u := range c.s.Cells() {
+	for _, u := range c.Platform.Cells() {
 		if u.MemoryMB > largest.MemoryMB {
 			largest = u.Cell
 		}
@@ -61,7 +62,7 @@ type buildRequest struct {
 }
 
 func (r buildRequest) validate() []string {
-	return must(r.MemoryMB.or(1) > 0, "Staging memory in mb must be greater than 0",
+	return control.Must(r.MemoryMB.or(1) > 0, "Staging memory in mb must be greater than 0",
 		r.MemoryMB.V <= maxMB, fmt.Sprintf("Staging memory in mb must be less than or equal to %d", maxMB),
 		r.DiskMB.or(1) > 0, "Staging disk in mb must be greater than 0",
 		r.DiskMB.V <= maxDiskMB, "disk limit exceeded",
@@ -81,7 +82,7 @@ func createBuild(c *call) (*response, error) {
 		return nil, err
 	}
 	memoryMB, diskMB := c.stagingSize()
-	b := &cf.Build{AppGUID: app.GUID, PackageGUID: p.GUID, State: cf.BuildStaging, Lifecycle: app.Lifecycle, Env: app.Env, Credentials: app.Credentials, CreatedBy: c.who(),
+	b := &cf.Build{AppGUID: app.GUID, PackageGUID: p.GUID, State: cf.BuildStaging, Lifecycle: app.Lifecycle, Env: app.Env, Credentials: app.Credentials, CreatedBy: c.Who(),
 		MemoryMB: req.MemoryMB.or(memoryMB), DiskMB: req.DiskMB.or(diskMB), LogRateLimit: req.LogRateLimit.or(-1)}
 	if err := c.dockerBuild(b, p); err != nil {
 		return nil, err
@@ -105,9 +106,9 @@ func createBuild(c *call) (*response, error) {
 	if err := store.Builds.Insert(c.Tx, b); err != nil {
 		return nil, err
 	}
-	c.note(app, "Creating build for app with guid %s", app.GUID)
+	c.Note(app, "Creating build for app with guid %s", app.GUID)
 	c.warnOfStack(app, b.Lifecycle.Stack)
-	if err := c.appEvent(audit.AppBuildCreate, app, doc{"build_guid": b.GUID, "package_guid": p.GUID}); err != nil {
+	if err := c.AuditApp(audit.AppBuildCreate, app, doc{"build_guid": b.GUID, "package_guid": p.GUID}); err != nil {
 		return nil, err
 	}
 	return created(viewBuild(c, b))
@@ -130,13 +131,13 @@ func (c *call) dockerBuild(b *cf.Build, p *cf.Package) error {
 
 // stagable is the package that a request wants staged, with its app.
 func (c *call) stagable(guid string) (*cf.Package, *cf.App, error) {
-	p, err := store.Packages.Visible(c.Tx, guid, c.scope)
+	p, err := store.Packages.Visible(c.Tx, guid, c.Scope)
 	if err != nil {
-		c.permitted = true
-		return nil, nil, unprocessable(err, "Unable to use package. Ensure that the package exists and you have access to it.")
+		c.Checked = true
+		return nil, nil, control.Unprocessable(err, "Unable to use package. Ensure that the package exists and you have access to it.")
 	}
-	app, err := c.appBy(p.AppGUID)
-	if isKind(err, cf.NotAuthorized) {
+	app, err := c.App(p.AppGUID)
+	if control.IsKind(err, cf.NotAuthorized) {
 		err = cf.Unprocessable("Unable to use package. Ensure that the package exists and you have access to it.")
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 
+	"cupola/server/control"
 	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
@@ -42,7 +43,7 @@ var buildpackName = regexp.MustCompile(`^[-\w]+$`)
 
 func (r buildpackRequest) validate() []string {
 	given := r.Name.Set && !r.Name.Null
-	return must(!given || buildpackName.MatchString(r.Name.V), "Name is invalid",
+	return control.Must(!given || buildpackName.MatchString(r.Name.V), "Name is invalid",
 		len(r.Name.V) <= 250, "Name is too long (maximum is 250 characters)",
 		len(r.Stack.V) <= 250, "Stack is too long (maximum is 250 characters)",
 		!r.Position.Set || r.Position.Null || r.Position.V >= 1, "Position must be greater than or equal to 1",
@@ -52,7 +53,7 @@ func (r buildpackRequest) validate() []string {
 
 func createBuildpack(c *call) (*response, error) {
 	var req buildpackRequest
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	if err := decode(c, &req); err != nil {
@@ -90,7 +91,7 @@ func (c *call) buildpackStack(name string) error {
 		return nil
 	}
 	_, err := store.Stacks.First(c.Tx, store.Query{Where: map[string][]string{"names": {name}}})
-	return unprocessable(err, "Stack '%s' does not exist", name)
+	return control.Unprocessable(err, "Stack '%s' does not exist", name)
 }
 
 // buildpackTaken says in Cloud Controller's words that there is such a
@@ -106,7 +107,7 @@ func buildpackTaken(b *cf.Buildpack, err error) error {
 }
 
 func (c *call) buildpackEvent(what string, b *cf.Buildpack) error {
-	return c.event(audit.Of("buildpack", what), audit.Target{Type: "buildpack", GUID: b.GUID, Name: b.Name}, nil)
+	return c.Audit(audit.Of("buildpack", what), audit.Target{Type: "buildpack", GUID: b.GUID, Name: b.Name}, nil)
 }
 
 // moveBuildpack puts a buildpack at a position, from 1; the others make room,
@@ -116,7 +117,7 @@ func moveBuildpack(tx *store.Tx, b *cf.Buildpack, position int) error {
 	if err != nil {
 		return err
 	}
-	order := without(all, func(x *cf.Buildpack) bool { return x.GUID == b.GUID })
+	order := control.Without(all, func(x *cf.Buildpack) bool { return x.GUID == b.GUID })
 	order = slices.Insert(order, min(position-1, len(order)), b)
 	return numberBuildpacks(tx, order)
 }
@@ -141,7 +142,7 @@ func (c *call) buildpack() (*cf.Buildpack, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b, c.permitAdmin()
+	return b, c.PermitAdmin()
 }
 
 func updateBuildpack(c *call) (*response, error) {

@@ -10,6 +10,7 @@ import (
 
 	"cupola/runtime/fairqueue"
 	"cupola/server/authz"
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -29,15 +30,10 @@ type call struct {
 	uploading *fairqueue.Slot // its turn to upload; nil for none
 	guest     bool            // there is no token
 
-	Tx        *store.Tx // inside a transaction only
-	Actor     *authz.Actor
-	scope     *store.Scope // what the actor sees
-	permitted bool
-	warnings  []string
-	after     []func()       // run once the transaction is committed
-	awaited   []awaited      // bindings that a broker has to make
-	heldFrom  int64          // statements of Tx when a deletion began to remove
-	recalled  map[string]any // rows for views, by table and GUID
+	*control.Session // another in each transaction; its Tx is nil outside
+
+	awaited  []awaited      // bindings that a broker has to make
+	recalled map[string]any // rows for views, by table and GUID
 }
 
 // doc is a JSON object of an answer.
@@ -78,14 +74,6 @@ func (c *call) delaysLogs() bool {
 	return name == "cf" || name == "cf7" || name == "cf8" || name == "cf9"
 }
 
-// warn adds a warning that the CLI prints.
-func (c *call) warn(format string, args ...any) {
-	c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
-}
-
-// then has f run after the transaction is committed.
-func (c *call) then(f func()) { c.after = append(c.after, f) }
-
 // base is scheme and host as the client sees them: every URL in an answer is
 // absolute, or the CLI fails on it.
 func (c *call) base() string {
@@ -111,56 +99,17 @@ func (c *call) action(method, format string, args ...any) doc {
 	return doc{"href": c.url(format, args...), "method": method}
 }
 
-// permit checks the route's rule at a place. One who may not even see the
-// place should have got a 404 before.
-func (c *call) permit(p authz.Place) error {
-	c.permitted = true
-	if !c.Actor.May(c.rule, p) {
-		return notAuthorized()
-	}
-	if p.OrgGUID == "" || c.Actor.Admin || !c.writes() {
-		return nil
-	}
-	org, err := store.Orgs.Get(c.Tx, p.OrgGUID)
-	if err == nil && org.Suspended {
-		return cf.Errorf(cf.OrgSuspended, "The organization is suspended")
-	}
-	return err
-}
-
-func notAuthorized() error {
-	return cf.Errorf(cf.NotAuthorized, "You are not authorized to perform the requested action")
-}
-
-// inSpace is permit at a space.
-func (c *call) inSpace(guid string) (*cf.Space, error) {
-	space, err := store.Spaces.Get(c.Tx, guid)
-	if err != nil {
-		return nil, err
-	}
-	return space, c.permit(authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID})
-}
-
 // app is the app of {guid}, if the actor sees it and satisfies the rule.
-func (c *call) app() (*cf.App, error) { return c.appBy(c.guid()) }
-
-func (c *call) appBy(guid string) (*cf.App, error) {
-	app, err := store.Apps.Visible(c.Tx, guid, c.scope)
-	if err != nil {
-		return nil, err
-	}
-	_, err = c.inSpace(app.SpaceGUID)
-	return app, err
-}
+func (c *call) app() (*cf.App, error) { return c.App(c.guid()) }
 
 // ofApp gives the row of {guid} that belongs to an app, if the actor sees it
 // and satisfies the rule at the app's space.
 func ofApp[T any](c *call, t *store.Table[T], app func(*T) string) (*T, *cf.App, error) {
-	row, err := t.Visible(c.Tx, c.guid(), c.scope)
+	row, err := t.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return nil, nil, err
 	}
-	a, err := c.appBy(app(row))
+	a, err := c.App(app(row))
 	return row, a, err
 }
 
@@ -170,9 +119,9 @@ func (c *call) write(res *response) {
 	for k, v := range res.header {
 		h[k] = v
 	}
-	if len(c.warnings) > 0 {
+	if len(c.Warnings) > 0 {
 		var escaped []string
-		for _, w := range c.warnings {
+		for _, w := range c.Warnings {
 			escaped = append(escaped, url.QueryEscape(w))
 		}
 		h.Set("X-Cf-Warnings", strings.Join(escaped, ","))
@@ -200,6 +149,3 @@ func created(body any) (*response, error) {
 	return &response{status: http.StatusCreated, body: body}, nil
 }
 func noContent() (*response, error) { return &response{status: http.StatusNoContent}, nil }
-
-// permitAdmin is permit for what is in no org.
-func (c *call) permitAdmin() error { return c.permit(authz.Place{}) }

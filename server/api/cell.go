@@ -22,7 +22,7 @@ func viewCell(u lrp.CellUse) doc {
 
 // listCells lists the cells to admins. It is no v3 list: there are no pages.
 func listCells(c *call) (*response, error) {
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	cells := []doc{}
@@ -34,7 +34,7 @@ func listCells(c *call) (*response, error) {
 
 // listTags lists the tags that cells have, each once.
 func listTags(c *call) (*response, error) {
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	tags := map[string]bool{}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/server/control"
 	"cupola/store/cf"
 )
 
@@ -38,7 +38,7 @@ func decodeBody(body []byte, v any) error {
 		return err
 	}
 	if x, ok := v.(interface{ validate() []string }); ok {
-		return invalid(x.validate())
+		return control.Invalid(x.validate())
 	}
 	return nil
 }
@@ -60,14 +60,6 @@ func brokenBody(err error) error {
 		return cf.Errorf(cf.RequestTimeout, "Bad request: nothing of the request body came for too long")
 	}
 	return cf.Errorf(cf.MessageParseError, "Request invalid due to parse error: the body could not be read")
-}
-
-// invalid makes one 422 of messages, joined as Cloud Controller joins them.
-func invalid(messages []string) error {
-	if len(messages) == 0 {
-		return nil
-	}
-	return cf.Unprocessable("%s", strings.Join(messages, ", "))
 }
 
 func decodeStrict(body []byte, v any) error {
@@ -275,14 +267,4 @@ func patch(m map[string]string, p map[string]*string) map[string]string {
 		}
 	}
 	return out
-}
-
-// must lists the messages of the checks that do not hold.
-func must(checks ...any) (messages []string) {
-	for i := 0; i+1 < len(checks); i += 2 {
-		if !checks[i].(bool) {
-			messages = append(messages, fmt.Sprint(checks[i+1]))
-		}
-	}
-	return messages
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"cupola/server/control"
 	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
@@ -22,41 +23,10 @@ const (
 )
 
 const (
-	// heldStatements is how many statements a transaction of a deletion runs before
-	// it leaves the rest to the next: some 15 ms.
-	heldStatements = 150
 	// removedRows is how many rows of an app, such as its tasks, go in one
 	// transaction.
 	removedRows = 200
 )
-
-// errMore ends a transaction of a deletion that has done enough. What it did
-// stays; the next one finds what is left.
-var errMore = errors.New("the rest is for another transaction")
-
-// eachOf has f remove each row whose filter has the value, unless the transaction
-// has done enough: errMore then. f leaves no row that the filter still finds.
-func eachOf[T any](c *call, t *store.Table[T], filter, value string, f func(*T) error) error {
-	return eachWhere(c, t, map[string][]string{filter: {value}}, f)
-}
-
-// eachWhere is eachOf for several filters.
-func eachWhere[T any](c *call, t *store.Table[T], where map[string][]string, f func(*T) error) error {
-	for {
-		rows, err := t.Some(c.Tx, store.Query{Where: where}, 20)
-		if err != nil || len(rows) == 0 {
-			return err
-		}
-		for _, r := range rows {
-			if c.Tx.Statements() >= c.heldFrom+heldStatements {
-				return errMore
-			}
-			if err := f(r); err != nil {
-				return err
-			}
-		}
-	}
-}
 
 // deletion is the deletion of apps and service instances that waits for brokers
 // to delete what they have for them.
@@ -79,7 +49,7 @@ func (d *deletion) unbindManaged(c *call, filter, value string) error {
 	if err != nil || len(rows) == 0 {
 		return err
 	}
-	list, err := store.ServiceInstances.By(c.Tx, "guids", guidsOf(rows, func(b *cf.ServiceBinding) string { return b.InstanceGUID })...)
+	list, err := store.ServiceInstances.By(c.Tx, "guids", control.GUIDs(rows, func(b *cf.ServiceBinding) string { return b.InstanceGUID })...)
 	if err != nil {
 		return err
 	}
@@ -100,7 +70,7 @@ func (d *deletion) unbindManaged(c *call, filter, value string) error {
 
 // paused reports whether the transaction has asked for enough.
 func (d *deletion) paused(c *call) bool {
-	d.more = d.more || c.Tx.Statements() >= heldStatements
+	d.more = d.more || c.Paused()
 	return d.more
 }
 
@@ -151,9 +121,10 @@ func (d *deletion) instance(c *call, i *cf.ServiceInstance) error {
 	return store.Jobs.Insert(c.Tx, j)
 }
 
-// area asks brokers to delete what they have for a space or an org.
-func (d *deletion) area(c *call, a area) error {
-	instances, err := store.ServiceInstances.Where(c.Tx, map[string][]string{"owner_" + a.filter: {a.guid}, "type": {cf.Managed}})
+// area asks brokers to delete what they have for a space or an org, which the
+// filter names.
+func (d *deletion) area(c *call, filter, guid string) error {
+	instances, err := store.ServiceInstances.Where(c.Tx, map[string][]string{"owner_" + filter: {guid}, "type": {cf.Managed}})
 	if err != nil {
 		return err
 	}
@@ -165,7 +136,7 @@ func (d *deletion) area(c *call, a area) error {
 			return err
 		}
 	}
-	return d.unbindManaged(c, "app_"+a.filter, a.guid)
+	return d.unbindManaged(c, "app_"+filter, guid)
 }
 
 // delete does a transaction of what a job is to delete, unless a broker has
@@ -180,9 +151,9 @@ func (c *call) delete(j *cf.Job, d *deletion) (done bool, err error) {
 	case jobDeleteUnmapped:
 		return deleteRow(c, store.Spaces, guid, d, nil, removeUnmapped)
 	case jobDeleteSpace:
-		return deleteRow(c, store.Spaces, guid, d, func(c *call, s *cf.Space) error { return d.area(c, ofSpace(s.GUID)) }, removeSpace)
+		return deleteRow(c, store.Spaces, guid, d, func(c *call, s *cf.Space) error { return d.area(c, "space_guids", s.GUID) }, removeSpace)
 	}
-	return deleteRow(c, store.Orgs, guid, d, func(c *call, o *cf.Org) error { return d.area(c, ofOrg(o.GUID)) }, removeOrg)
+	return deleteRow(c, store.Orgs, guid, d, func(c *call, o *cf.Org) error { return d.area(c, "organization_guids", o.GUID) }, removeOrg)
 }
 
 // deleteRow removes a row of a table once ask has nothing of brokers left.
@@ -197,9 +168,9 @@ func deleteRow[T any](c *call, t *store.Table[T], guid string, d *deletion, ask,
 	if err != nil || d.more || d.left+len(d.failed) > 0 {
 		return false, err
 	}
-	c.heldFrom = c.Tx.Statements()
+	c.BeginPart()
 	err = remove(c, row)
-	if errors.Is(err, errMore) {
+	if errors.Is(err, control.ErrMore) {
 		d.more = true
 		return false, nil
 	}
@@ -254,7 +225,7 @@ func (d *deletion) fault(c *call, j *cf.Job) *cf.Error {
 // removeServices deletes the bindings of an app, which are user-provided by
 // now.
 func removeServices(c *call, app *cf.App) error {
-	return eachOf(c, store.ServiceBindings, "app_guids", app.GUID, func(b *cf.ServiceBinding) error {
+	return control.EachOf(c.Session, store.ServiceBindings, "app_guids", app.GUID, func(b *cf.ServiceBinding) error {
 		i, err := store.ServiceInstances.Get(c.Tx, b.InstanceGUID)
 		if err != nil {
 			return err
@@ -266,18 +237,18 @@ func removeServices(c *call, app *cf.App) error {
 // removeServicesOf deletes the service instances of a space, which are
 // user-provided by now, and takes out of it what is shared with it.
 func removeServicesOf(c *call, s *cf.Space) error {
-	err := eachOf(c, store.ServiceInstances, "owner_space_guids", s.GUID, func(i *cf.ServiceInstance) error {
+	err := control.EachOf(c.Session, store.ServiceInstances, "owner_space_guids", s.GUID, func(i *cf.ServiceInstance) error {
 		return removeServiceInstance(c, i, audit.UserProvidedDelete)
 	})
 	if err != nil {
 		return err
 	}
-	return eachOf(c, store.ServiceInstances, "shared_space_guids", s.GUID, func(i *cf.ServiceInstance) error {
+	return control.EachOf(c.Session, store.ServiceInstances, "shared_space_guids", s.GUID, func(i *cf.ServiceInstance) error {
 		return c.unshareService(i, s.GUID)
 	})
 }
 
 // removeUnmapped deletes the routes of a space that lead nowhere.
 func removeUnmapped(c *call, s *cf.Space) error {
-	return eachWhere(c, store.Routes, map[string][]string{"owner_space_guids": {s.GUID}, "unmapped": {"1"}}, c.removeRoute)
+	return control.EachWhere(c.Session, store.Routes, map[string][]string{"owner_space_guids": {s.GUID}, "unmapped": {"1"}}, c.removeRoute)
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"cupola/server/control"
 	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
@@ -126,7 +127,7 @@ func updateDeployment(c *call) (*response, error) {
 // app is told that there is none, as Cloud Controller does.
 func operatedDeployment(c *call) (*cf.Deployment, *cf.App, error) {
 	d, app, err := ofApp(c, store.Deployments, deploymentApp)
-	if isKind(err, cf.NotAuthorized) || isKind(err, cf.ResourceNotFound) {
+	if control.IsKind(err, cf.NotAuthorized) || control.IsKind(err, cf.ResourceNotFound) {
 		err = cf.Errorf(cf.ResourceNotFound, "Deployment not found")
 	}
 	return d, app, err
@@ -145,8 +146,8 @@ func cancelDeployment(c *call) (*response, error) {
 	if err := c.assignDroplet(app, d.PreviousDroplet); err != nil {
 		return nil, err
 	}
-	c.note(app, "Cancelling deployment for app with guid %s", app.GUID)
-	if err := c.appEvent(audit.AppDeploymentCancel, app, doc{"deployment_guid": d.GUID, "droplet_guid": orNil(d.DropletGUID)}); err != nil {
+	c.Note(app, "Cancelling deployment for app with guid %s", app.GUID)
+	if err := c.AuditApp(audit.AppDeploymentCancel, app, doc{"deployment_guid": d.GUID, "droplet_guid": orNil(d.DropletGUID)}); err != nil {
 		return nil, err
 	}
 	d.Become(cf.Canceling, string(cf.Canceling), c.Tx.Now)
@@ -163,8 +164,8 @@ func continueDeployment(c *call) (*response, error) {
 	if d.State != cf.Paused {
 		return nil, cf.Unprocessable("Cannot continue a deployment with status: %s and reason: %s", d.StatusValue, d.StatusReason)
 	}
-	c.note(app, "Continuing deployment for app with guid %s", app.GUID)
-	if err := c.appEvent(audit.AppDeploymentContinue, app, doc{"deployment_guid": d.GUID, "droplet_guid": orNil(d.DropletGUID)}); err != nil {
+	c.Note(app, "Continuing deployment for app with guid %s", app.GUID)
+	if err := c.AuditApp(audit.AppDeploymentContinue, app, doc{"deployment_guid": d.GUID, "droplet_guid": orNil(d.DropletGUID)}); err != nil {
 		return nil, err
 	}
 	next := cf.Deploying

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/quota"
 	"cupola/server/deploy"
 	"cupola/server/desire"
 	"cupola/store"
@@ -19,9 +21,9 @@ func createDeployment(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	c.permitted = true
-	app, err := c.appBy(req.Relationships.App.guid())
-	if isKind(err, cf.ResourceNotFound) || isKind(err, cf.NotAuthorized) {
+	c.Checked = true
+	app, err := c.App(req.Relationships.App.guid())
+	if control.IsKind(err, cf.ResourceNotFound) || control.IsKind(err, cf.NotAuthorized) {
 		err = cf.Unprocessable("Unable to use app. Ensure that the app exists and you have access to it.")
 	}
 	if err != nil {
@@ -86,7 +88,7 @@ func (c *call) deploy(app *cf.App, d *cf.Deployment, req *deploymentRequest) err
 }
 
 func (c *call) deploymentEvent(app *cf.App, d *cf.Deployment, req *deploymentRequest) error {
-	c.note(app, "Creating deployment for app with guid %s", app.GUID)
+	c.Note(app, "Creating deployment for app with guid %s", app.GUID)
 	request := doc{"strategy": d.Strategy, "options": viewDeploymentOptions(d), "relationships": doc{"app": toOne(app.GUID)}}
 	data := doc{"deployment_guid": d.GUID, "droplet_guid": d.DropletGUID, "type": nil, "revision_guid": orNil(d.RevisionGUID), "strategy": d.Strategy, "request": request}
 	if req.Droplet != nil {
@@ -95,7 +97,7 @@ func (c *call) deploymentEvent(app *cf.App, d *cf.Deployment, req *deploymentReq
 	if req.Revision != nil {
 		data["type"], request["revision"] = "rollback", doc{"guid": req.Revision.GUID}
 	}
-	return c.appEvent(audit.AppDeploymentCreate, app, data)
+	return c.AuditApp(audit.AppDeploymentCreate, app, data)
 }
 
 // target gives the app the droplet that is deployed, with what else a rollback
@@ -168,7 +170,7 @@ func (c *call) replace(app *cf.App, d *cf.Deployment, with deployed) error {
 		return err
 	}
 	with.like.Placement, with.like.Services = placement, desire.StartedWith(list)
-	return c.withinQuota(app.SpaceGUID, ofProcesses, func() error { return c.deployBeside(d, with) })
+	return quota.Within(c.Tx, app.SpaceGUID, quota.Processes, func() error { return c.deployBeside(d, with) })
 }
 
 // wouldFit says whether the web process could be what the deployment is to make
@@ -178,7 +180,7 @@ func (c *call) wouldFit(app *cf.App, web cf.Process, scale scaleRequest) error {
 	if err := scale.apply(&web); err != nil {
 		return err
 	}
-	if err := c.withinQuota(app.SpaceGUID, ofProcesses, func() error { return store.Processes.Update(c.Tx, &web) }); err != nil {
+	if err := quota.Within(c.Tx, app.SpaceGUID, quota.Processes, func() error { return store.Processes.Update(c.Tx, &web) }); err != nil {
 		return err
 	}
 	return store.Processes.Update(c.Tx, &was)

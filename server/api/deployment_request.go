@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/server/control"
 	"cupola/store/cf"
 )
 
@@ -39,7 +40,7 @@ func (n *named) guid() string {
 func (r *deploymentRequest) strategy() string { return r.Strategy.or(cf.Rolling) }
 
 func (r *deploymentRequest) validate() []string {
-	faults := must(r.strategy() == cf.Rolling || r.strategy() == cf.Canary, "Strategy '"+r.Strategy.V+"' is not a supported deployment strategy",
+	faults := control.Must(r.strategy() == cf.Rolling || r.strategy() == cf.Canary, "Strategy '"+r.Strategy.V+"' is not a supported deployment strategy",
 		r.Droplet == nil || r.Revision == nil, "Droplet Cannot set both fields 'droplet' and 'revision'")
 	r.options.MaxInFlight = 1
 	if !r.Options.Set || r.Options.Null {
@@ -132,7 +133,7 @@ func (r *deploymentRequest) readSteps(steps []map[string]json.RawMessage) (fault
 		wrong = wrong || json.Unmarshal(v, &n) != nil || n < 1 || n > 100
 		r.options.Weights = append(r.options.Weights, n)
 	}
-	return append(faults, must(!missing, `Options canary steps missing key: "instance_weight"`,
+	return append(faults, control.Must(!missing, `Options canary steps missing key: "instance_weight"`,
 		!wrong, weight+" must be an Integer between 1-100 (inclusive)",
 		wrong || slices.IsSorted(r.options.Weights), weight+" must be sorted in ascending order")...)
 }

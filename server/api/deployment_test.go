@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cupola/runtime/lrp"
+	"cupola/server/control/quota"
 	"cupola/server/deploy"
 	"cupola/server/desire"
 	"cupola/store"
@@ -21,7 +22,7 @@ func deploying(t *testing.T) *world {
 	done := make(chan struct{}, 2)
 	go func() {
 		defer func() { done <- struct{}{} }()
-		loop := deploy.New(deploy.Config{Store: w.store, Within: WithinQuota, Log: slog.New(slog.DiscardHandler)})
+		loop := deploy.New(deploy.Config{Store: w.store, Within: quota.WithinProcesses, Log: slog.New(slog.DiscardHandler)})
 		if err := loop.Run(ctx); err != nil {
 			t.Error(err)
 		}
@@ -75,7 +76,7 @@ func instantiate(tx *store.Tx) error {
 		}
 	}
 	for key := range wanted {
-		err := tx.InsertActual(lrp.Actual{Key: key, Domain: lrp.DomainApps, InstanceGUID: fmt.Sprint(key), CellID: "cell", State: lrp.Running, Since: tx.Now, Ready: true})
+		err := tx.InsertActual(lrp.Actual{Key: key, Domain: lrp.DomainApps, InstanceGUID: fmt.Sprint(key), CellID: "cell", State: lrp.Running, Since: tx.Now, Ready: true, Address: "10.255.0.2"})
 		if err != nil {
 			return err
 		}

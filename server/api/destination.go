@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cupola/runtime/contract"
+	"cupola/server/control"
 	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
@@ -57,7 +58,7 @@ func (r destinationsRequest) read(replace bool) ([]cf.Destination, error) {
 	if faults == nil {
 		faults = weightFaults(list)
 	}
-	return list, invalid(faults)
+	return list, control.Invalid(faults)
 }
 
 func weightFaults(list []cf.Destination) []string {
@@ -68,7 +69,7 @@ func weightFaults(list []cf.Destination) []string {
 			with++
 		}
 	}
-	return must(with == 0 || with == len(list), "Destinations cannot contain both weighted and unweighted destinations.",
+	return control.Must(with == 0 || with == len(list), "Destinations cannot contain both weighted and unweighted destinations.",
 		with == 0 || with < len(list) || sum == 100, "Destinations must have weights that sum to 100.")
 }
 
@@ -79,7 +80,7 @@ type destinationFields struct {
 }
 
 func (f *destinationFields) check(ok bool, fault string) {
-	f.faults = append(f.faults, must(ok, fault)...)
+	f.faults = append(f.faults, control.Must(ok, fault)...)
 }
 
 func (f *destinationFields) read(v any) (d cf.Destination) {
@@ -99,7 +100,7 @@ func (f *destinationFields) read(v any) (d cf.Destination) {
 			return d
 		}
 	}
-	d.GUID = newGUID()
+	d.GUID = control.NewGUID()
 	f.app(&d, app)
 	if m["weight"] != nil {
 		f.weight(&d, m["weight"])
@@ -228,7 +229,7 @@ func (c *call) destinationApps(r *cf.Route, wanted []cf.Destination) (map[string
 		if err != nil {
 			return nil, err
 		}
-		if c.scope != nil && !slices.Contains(c.scope.Spaces, app.SpaceGUID) {
+		if c.Scope != nil && !slices.Contains(c.Scope.Spaces, app.SpaceGUID) {
 			hidden = append(hidden, d.AppGUID)
 		}
 		apps[d.AppGUID] = app
@@ -276,7 +277,7 @@ func (c *call) mapRoute(r *cf.Route, wanted ...cf.Destination) error {
 
 func (c *call) protocolTaken(r *cf.Route, d cf.Destination, have string) error {
 	domain, err := store.Domains.Get(c.Tx, r.DomainGUID)
-	return orElse(err, cf.Unprocessable("Cannot add destination with protocol: %s. Destination already exists for route: %s, app: %s, process: %s, and protocol: %s.",
+	return control.OrElse(err, cf.Unprocessable("Cannot add destination with protocol: %s. Destination already exists for route: %s, app: %s, process: %s, and protocol: %s.",
 		d.Protocol, uri(r, domain), d.AppGUID, d.ProcessType, have))
 }
 
@@ -332,7 +333,7 @@ func (c *call) mapEvents(kind audit.Type, r *cf.Route, destinations []cf.Destina
 				return err
 			}
 		}
-		if err := c.appEvent(kind, app, doc{"route_guid": r.GUID}); err != nil {
+		if err := c.AuditApp(kind, app, doc{"route_guid": r.GUID}); err != nil {
 			return err
 		}
 	}

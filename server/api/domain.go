@@ -8,7 +8,10 @@ import (
 	"strings"
 
 	"cupola/server/authz"
+	"cupola/server/control"
+	"cupola/server/control/access"
 	"cupola/server/control/audit"
+	"cupola/server/control/quota"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -40,10 +43,10 @@ func viewDomain(c *call, d *cf.Domain) doc {
 
 // visibleOrgs are those of the orgs that the actor sees.
 func (c *call) visibleOrgs(guids []string) []string {
-	if c.scope == nil {
+	if c.Scope == nil {
 		return guids
 	}
-	return without(guids, func(g string) bool { return !slices.Contains(c.scope.Orgs, g) })
+	return control.Without(guids, func(g string) bool { return !slices.Contains(c.Scope.Orgs, g) })
 }
 
 type domainRequest struct {
@@ -62,7 +65,7 @@ type domainRequest struct {
 var domainPattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)+$`)
 
 func (r domainRequest) validate() []string {
-	return must(r.Name != "", "Name can't be blank",
+	return control.Must(r.Name != "", "Name can't be blank",
 		len(r.Name) >= 3 && len(r.Name) <= 253, "Name is too short (minimum is 3 characters)",
 		domainPattern.MatchString(r.Name), "Name does not comply with RFC 1035 standards",
 		r.Relationships.Organization.guid() != "" || len(r.Relationships.SharedOrgs.Data) == 0, "Relationships cannot contain shared_organizations without an owning organization.",
@@ -106,7 +109,7 @@ func (g *routerGroup) UnmarshalJSON(b []byte) error {
 		faults = append(faults, "Router group guid must be a string")
 	}
 	g.GUID = guid
-	return invalid(faults)
+	return control.Invalid(faults)
 }
 
 // routerGroup refuses a group that there is not.
@@ -114,7 +117,7 @@ func (c *call) routerGroup(g routerGroup) error {
 	switch {
 	case g.GUID == "":
 		return nil
-	case len(c.s.TCPPorts) == 0:
+	case len(c.Platform.TCPPorts) == 0:
 		return routingDisabled()
 	case g.GUID != cf.DefaultTCPGUID:
 		return cf.Unprocessable("Router group with guid '%s' not found.", g.GUID)
@@ -132,7 +135,7 @@ func createDomain(c *call) (*response, error) {
 		return nil, err
 	}
 	if d.OrgGUID != "" {
-		if err := c.feature("private_domain_creation"); err != nil {
+		if err := c.Feature("private_domain_creation"); err != nil {
 			return nil, err
 		}
 	}
@@ -155,10 +158,10 @@ func createDomain(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.withinOrgQuota(d.OrgGUID, ofDomains, func() error { return store.Domains.Insert(c.Tx, d) }); err != nil {
+	if err := quota.WithinOrg(c.Tx, d.OrgGUID, quota.Domains, func() error { return store.Domains.Insert(c.Tx, d) }); err != nil {
 		return nil, err
 	}
-	if err := c.event(audit.DomainCreate, audit.Target{Type: "domain", GUID: d.GUID, Name: d.Name, Place: authz.Place{OrgGUID: d.OrgGUID}}, nil); err != nil {
+	if err := c.Audit(audit.DomainCreate, audit.Target{Type: "domain", GUID: d.GUID, Name: d.Name, Place: authz.Place{OrgGUID: d.OrgGUID}}, nil); err != nil {
 		return nil, err
 	}
 	return created(viewDomain(c, d))
@@ -168,30 +171,30 @@ func createDomain(c *call) (*response, error) {
 // private one its org's manager's.
 func (c *call) domainPlace(org string) error {
 	if org == "" {
-		c.permitted = true
+		c.Checked = true
 		if !c.Actor.Admin {
-			return notAuthorized()
+			return access.NotAuthorized()
 		}
 		return nil
 	}
-	if _, err := store.Orgs.Visible(c.Tx, org, c.scope); err != nil {
-		c.permitted = true
-		return unprocessable(err, "Organization with guid '%s' does not exist or you do not have access to it.", org)
+	if _, err := store.Orgs.Visible(c.Tx, org, c.Scope); err != nil {
+		c.Checked = true
+		return control.Unprocessable(err, "Organization with guid '%s' does not exist or you do not have access to it.", org)
 	}
-	return c.permit(authz.Place{OrgGUID: org})
+	return c.Permit(authz.Place{OrgGUID: org})
 }
 
 // shareable refuses to share a domain with orgs in which the actor may not do
 // what he may in its own.
 func (c *call) shareable(owner string, orgs []string) error {
 	for _, g := range orgs {
-		o, err := store.Orgs.Visible(c.Tx, g, c.scope)
+		o, err := store.Orgs.Visible(c.Tx, g, c.Scope)
 		switch {
 		case err != nil:
-			return unprocessable(err, "Organization with guid '%s' does not exist, or you do not have access to it.", g)
+			return control.Unprocessable(err, "Organization with guid '%s' does not exist, or you do not have access to it.", g)
 		case g == owner:
 			return cf.Unprocessable("Domain cannot be shared with owning organization.")
-		case !c.Actor.May(c.rule, authz.Place{OrgGUID: g}):
+		case !c.Actor.May(c.Rule, authz.Place{OrgGUID: g}):
 			return cf.Unprocessable("You do not have sufficient permissions for organization '%s' to share domain.", o.Name)
 		case o.Suspended && !c.Actor.Admin:
 			return cf.Unprocessable("Organization '%s' is suspended.", o.Name)
@@ -202,14 +205,14 @@ func (c *call) shareable(owner string, orgs []string) error {
 
 // domain is the domain of {guid}, if the actor sees it and satisfies the rule.
 func (c *call) domain() (*cf.Domain, error) {
-	d, err := store.Domains.Visible(c.Tx, c.guid(), c.scope)
+	d, err := store.Domains.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return nil, err
 	}
 	if d.OrgGUID == "" && c.writes() {
 		return d, c.domainPlace("")
 	}
-	return d, c.permit(authz.Place{OrgGUID: d.OrgGUID})
+	return d, c.Permit(authz.Place{OrgGUID: d.OrgGUID})
 }
 
 func updateDomain(c *call) (*response, error) {
@@ -248,12 +251,12 @@ func deleteOwnDomain(c *call, d *cf.Domain) error {
 	if err := removeDomain(c, d); err != nil {
 		return err
 	}
-	return c.event(audit.DomainDelete, audit.Target{Type: "domain", GUID: d.GUID, Name: d.Name, Place: authz.Place{OrgGUID: d.OrgGUID}}, nil)
+	return c.Audit(audit.DomainDelete, audit.Target{Type: "domain", GUID: d.GUID, Name: d.Name, Place: authz.Place{OrgGUID: d.OrgGUID}}, nil)
 }
 
 // removeDomain deletes a domain and the routes in it.
 func removeDomain(c *call, d *cf.Domain) error {
-	if err := eachOf(c, store.Routes, "domain_guids", d.GUID, c.dropRoute); err != nil {
+	if err := control.EachOf(c.Session, store.Routes, "domain_guids", d.GUID, c.dropRoute); err != nil {
 		return err
 	}
 	return store.Domains.Delete(c.Tx, d.GUID)
@@ -279,7 +282,7 @@ func showDefaultDomain(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d, err = store.Domains.Visible(c.Tx, d.GUID, c.scope); err != nil {
+	if d, err = store.Domains.Visible(c.Tx, d.GUID, c.Scope); err != nil {
 		return nil, err
 	}
 	return ok(viewDomain(c, d))
@@ -292,7 +295,7 @@ func (c *call) defaultDomain(org string) (*cf.Domain, error) {
 	if err != nil {
 		return nil, err
 	}
-	domains = without(domains, func(d *cf.Domain) bool { return d.Internal || d.TCP() })
+	domains = control.Without(domains, func(d *cf.Domain) bool { return d.Internal || d.TCP() })
 	if i := slices.IndexFunc(domains, func(d *cf.Domain) bool { return d.OrgGUID == "" }); i >= 0 {
 		return domains[i], nil
 	}
@@ -330,15 +333,15 @@ func shareDomain(c *call) (*response, error) {
 
 // unshareDomain takes a share back, or leaves one: either org's manager may.
 func unshareDomain(c *call) (*response, error) {
-	d, err := store.Domains.Visible(c.Tx, c.guid(), c.scope)
+	d, err := store.Domains.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return nil, err
 	}
 	place := authz.Place{OrgGUID: d.OrgGUID}
-	if !c.Actor.May(c.rule, place) {
+	if !c.Actor.May(c.Rule, place) {
 		place.OrgGUID = c.param("org")
 	}
-	if err := c.permit(place); err != nil {
+	if err := c.Permit(place); err != nil {
 		return nil, err
 	}
 	if err := c.unshare(d, c.param("org")); err != nil {
@@ -348,9 +351,9 @@ func unshareDomain(c *call) (*response, error) {
 }
 
 func (c *call) unshare(d *cf.Domain, org string) error {
-	o, err := store.Orgs.Visible(c.Tx, org, c.scope)
+	o, err := store.Orgs.Visible(c.Tx, org, c.Scope)
 	if err != nil {
-		return unprocessable(err, "Organization with guid '%s' does not exist or you do not have access to it.", org)
+		return control.Unprocessable(err, "Organization with guid '%s' does not exist or you do not have access to it.", org)
 	}
 	if !slices.Contains(d.SharedOrgs, org) {
 		return cf.Unprocessable("Unable to unshare domain from organization with name '%s'. Ensure the domain is shared to this organization.", o.Name)
@@ -362,7 +365,7 @@ func (c *call) unshare(d *cf.Domain, org string) error {
 	if err != nil {
 		return err
 	}
-	d.SharedOrgs = without(d.SharedOrgs, func(g string) bool { return g == org })
+	d.SharedOrgs = control.Without(d.SharedOrgs, func(g string) bool { return g == org })
 	return store.Domains.Update(c.Tx, d)
 }
 

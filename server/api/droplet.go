@@ -74,7 +74,7 @@ func showDroplet(c *call) (*response, error) {
 // dropletFor shows a droplet, without its commands to those who may not see
 // what may be secret.
 func (c *call) dropletFor(d *cf.Droplet, app *cf.App) (*response, error) {
-	place, err := c.placeOf(app)
+	place, err := c.PlaceOf(app)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func deleteDroplet(c *call) (*response, error) {
 	if err := store.Droplets.Delete(c.Tx, d.GUID); err != nil {
 		return nil, err
 	}
-	if err := c.appEvent(audit.AppDropletDelete, app, doc{"droplet_guid": d.GUID}); err != nil {
+	if err := c.AuditApp(audit.AppDropletDelete, app, doc{"droplet_guid": d.GUID}); err != nil {
 		return nil, err
 	}
 	return c.accepted("droplet.delete", "droplets", d.GUID)

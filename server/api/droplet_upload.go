@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cupola/runtime/contract"
+	"cupola/server/control"
 	"cupola/server/control/audit"
 	"cupola/server/uploads"
 	"cupola/store"
@@ -21,7 +22,7 @@ type dropletRequest struct {
 
 func (r dropletRequest) validate() []string {
 	_, unnamed := r.ProcessTypes.V[""]
-	faults := must(!unnamed, "Process types key must not be empty",
+	faults := control.Must(!unnamed, "Process types key must not be empty",
 		len(r.ProcessTypes.V) <= contract.MaxProcesses, fmt.Sprintf("Process types may have at most %d entries, it has %d", contract.MaxProcesses, len(r.ProcessTypes.V)))
 	for kind, command := range r.ProcessTypes.V {
 		if err := contract.CheckProcess(kind, command); err != nil {
@@ -52,7 +53,7 @@ func createDroplet(c *call) (*response, error) {
 	if err := store.Droplets.Insert(c.Tx, d); err != nil {
 		return nil, err
 	}
-	if err := c.appEvent(audit.AppDropletCreate, app, doc{"droplet_guid": d.GUID}); err != nil {
+	if err := c.AuditApp(audit.AppDropletCreate, app, doc{"droplet_guid": d.GUID}); err != nil {
 		return nil, err
 	}
 	return created(viewDroplet(c, d))
@@ -61,20 +62,20 @@ func createDroplet(c *call) (*response, error) {
 // dropletTarget is the app that a droplet is made for. For a copy it is a 404
 // when the actor does not see it, as in Cloud Controller.
 func (c *call) dropletTarget(guid, source string) (*cf.App, error) {
-	_, err := store.Apps.Visible(c.Tx, guid, c.scope)
+	_, err := store.Apps.Visible(c.Tx, guid, c.Scope)
 	if err != nil && source == "" {
-		err = unprocessable(err, "App with guid %q does not exist, or you do not have access to it.", guid)
+		err = control.Unprocessable(err, "App with guid %q does not exist, or you do not have access to it.", guid)
 	}
 	if err != nil {
-		c.permitted = true
+		c.Checked = true
 		return nil, err
 	}
-	return c.appBy(guid)
+	return c.App(guid)
 }
 
 // copyOf is a new droplet with the bits of another.
 func (c *call) copyOf(guid string) (*cf.Droplet, error) {
-	d, err := store.Droplets.Visible(c.Tx, guid, c.scope)
+	d, err := store.Droplets.Visible(c.Tx, guid, c.Scope)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +149,7 @@ func (c *call) keepDroplet(digest string, size int64) (*response, error) {
 	if err := store.Droplets.Update(c.Tx, d); err != nil {
 		return nil, err
 	}
-	if err := c.appEvent(audit.AppDropletUpload, app, doc{"droplet_guid": d.GUID}); err != nil {
+	if err := c.AuditApp(audit.AppDropletUpload, app, doc{"droplet_guid": d.GUID}); err != nil {
 		return nil, err
 	}
 	res, err := c.accepted("droplet.upload", "droplets", d.GUID)

@@ -12,6 +12,7 @@ import (
 
 	guard "cupola/runtime/fault"
 	"cupola/server/authz"
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -42,7 +43,7 @@ func (s *Server) handle(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		id := requestID(r)
 		w.Header().Set("X-Vcap-Request-Id", id)
-		c := &call{s: s, Request: r, w: w, rule: rt.rule, requestID: id}
+		c := &call{s: s, Request: r, w: w, rule: rt.rule, requestID: id, Session: &control.Session{}}
 		defer c.putSlot()
 		var res *response
 		err := guard.Guard("api", func() (err error) {
@@ -99,7 +100,7 @@ func (c *call) authenticate() error {
 
 // inTx makes an endpoint of a handler: it runs in one transaction, which reads
 // when the method does. A handler that changes things must have checked its
-// rule with permit. One that ends with errMore has done a part: it is committed,
+// rule with permit. One that ends with control.ErrMore has done a part: it is committed,
 // and the handler runs again for the rest, so that others write between the two.
 func inTx(h func(*call) (*response, error)) endpoint {
 	return func(c *call) (res *response, err error) {
@@ -109,10 +110,10 @@ func inTx(h func(*call) (*response, error)) endpoint {
 		for more := true; more; {
 			err = c.tx(c.writes(), func() error {
 				res, err = h(c)
-				if more = errors.Is(err, errMore); err != nil && !more {
+				if more = errors.Is(err, control.ErrMore); err != nil && !more {
 					return err
 				}
-				if c.writes() && !c.permitted && c.rule&authz.Public == 0 {
+				if c.writes() && !c.Checked && c.rule&authz.Public == 0 {
 					return fmt.Errorf("%s: the handler never checked the access rule", c.Request.Pattern)
 				}
 				return nil
@@ -120,7 +121,7 @@ func inTx(h func(*call) (*response, error)) endpoint {
 			if err != nil {
 				return nil, err
 			}
-			for _, f := range c.after {
+			for _, f := range c.After {
 				f()
 			}
 		}
@@ -155,7 +156,8 @@ func (c *call) tx(write bool, f func() error) error {
 		run = c.s.Store.Write
 	}
 	return run(store.As(c.Context(), c.identity.guid()), func(tx *store.Tx) error {
-		c.Tx, c.permitted, c.after, c.warnings, c.awaited, c.recalled, c.heldFrom = tx, false, nil, nil, nil, nil, 0
+		*c.Session = control.Session{Tx: tx, Rule: c.rule, Writes: c.writes(), Platform: &c.s.Platform}
+		c.awaited, c.recalled = nil, nil
 		defer func() { c.Tx = nil }()
 		if c.rule&authz.Public == 0 {
 			if err := c.loadActor(); err != nil {
@@ -170,37 +172,9 @@ func (c *call) loadActor() error {
 	if c.guest {
 		return c.browse()
 	}
-	id := c.identity
-	var roles []*cf.Role
-	guid, name, kind := id.guid(), id.Username, "user"
-	if id.UserGUID == "" {
-		name, kind = id.ClientID, "client"
+	who := cf.Actor{GUID: c.identity.guid(), Name: c.identity.Username, Type: "user"}
+	if c.identity.UserGUID == "" {
+		who.Name, who.Type = c.identity.ClientID, "client"
 	}
-	var err error
-	if roles, err = store.Roles.By(c.Tx, "user_guids", guid); err != nil {
-		return err
-	}
-	c.Actor = authz.NewActor(guid, name, kind, id.Scopes, roles)
-	if c.writes() && !c.Actor.MayWrite() || !c.writes() && !c.Actor.MayRead() {
-		return notAuthorized()
-	}
-	c.scope, err = c.Actor.Scope(func(orgs []string) ([]string, error) {
-		spaces, err := store.Spaces.By(c.Tx, "organization_guids", orgs...)
-		return guidsOf(spaces, func(s *cf.Space) string { return s.GUID }), err
-	})
-	return err
-}
-
-func guidsOf[T any](rows []*T, guid func(*T) string) []string {
-	var out []string
-	for _, r := range rows {
-		out = append(out, guid(r))
-	}
-	return out
-}
-
-// isKind tells whether err is a cf.Error of the kind.
-func isKind(err error, kind cf.Kind) bool {
-	var e *cf.Error
-	return errors.As(err, &e) && e.Kind == kind
+	return c.Act(who, c.identity.Scopes)
 }

@@ -106,10 +106,10 @@ func showAppVars(c *call) (*response, error) {
 
 // envVisible refuses to show variables when the operator wants them hidden.
 func (c *call) envVisible() error {
-	if err := c.feature("env_var_visibility"); err != nil {
+	if err := c.Feature("env_var_visibility"); err != nil {
 		return err
 	}
-	return c.feature("space_developer_env_var_visibility")
+	return c.Feature("space_developer_env_var_visibility")
 }
 
 func viewVars(c *call, app *cf.App) doc {
@@ -132,7 +132,7 @@ func updateAppVars(c *call) (*response, error) {
 	if err := c.saveApp(app); err != nil {
 		return nil, err
 	}
-	if err := c.appEvent(audit.AppUpdate, app, doc{"request": doc{"environment_variables": "[PRIVATE DATA HIDDEN]"}}); err != nil {
+	if err := c.AuditApp(audit.AppUpdate, app, doc{"request": doc{"environment_variables": "[PRIVATE DATA HIDDEN]"}}); err != nil {
 		return nil, err
 	}
 	return ok(viewVars(c, app))
@@ -159,7 +159,7 @@ func showAppEnv(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	place, err := c.placeOf(app)
+	place, err := c.PlaceOf(app)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func updateEnvGroup(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	vars, err := c.envGroup(c.param("name"))
@@ -220,7 +220,7 @@ func updateEnvGroup(c *call) (*response, error) {
 
 // vcapApplication is VCAP_APPLICATION as the app's web process gets it.
 func (c *call) vcapApplication(app *cf.App) (any, error) {
-	o := desire.Owner{App: app, Platform: desire.Platform{API: c.s.URL}}
+	o := desire.Owner{App: app, Platform: desire.Platform{API: c.Platform.URL}}
 	var err error
 	if o.Space, err = store.Spaces.Get(c.Tx, app.SpaceGUID); err != nil {
 		return nil, err

@@ -90,12 +90,3 @@ func jobError(e *cf.Error) cf.JobError {
 	f := faults[e.Kind]
 	return cf.JobError{Code: f.code, Title: f.title, Detail: e.Detail}
 }
-
-// unprocessable turns a reference to what does not exist into a 422: a 404 is
-// for the thing in the path.
-func unprocessable(err error, format string, args ...any) error {
-	if isKind(err, cf.ResourceNotFound) {
-		return cf.Unprocessable(format, args...)
-	}
-	return err
-}

@@ -5,6 +5,8 @@ import (
 
 	"cupola/server/authz"
 	"cupola/server/bindings"
+	"cupola/server/control"
+	"cupola/server/control/access"
 	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
@@ -15,7 +17,7 @@ type featureRequest struct {
 }
 
 func (r featureRequest) validate() []string {
-	return must(r.Enabled.Set && !r.Enabled.Null, "Enabled must be a boolean")
+	return control.Must(r.Enabled.Set && !r.Enabled.Null, "Enabled must be a boolean")
 }
 
 // appFeature is a feature of apps.
@@ -127,12 +129,12 @@ func updateAppFeature(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	place, err := c.placeOf(app)
+	place, err := c.PlaceOf(app)
 	if err != nil {
 		return nil, err
 	}
 	if !c.Actor.May(f.rule, place) {
-		return nil, notAuthorized()
+		return nil, access.NotAuthorized()
 	}
 	if err := c.setFeature(app, f, req.Enabled.V); err != nil {
 		return nil, err
@@ -151,7 +153,7 @@ func (c *call) setFeature(app *cf.App, f appFeature, on bool) error {
 	if err := c.saveApp(app); err != nil {
 		return err
 	}
-	return c.appEvent(audit.AppUpdate, app, doc{"request": doc{"feature": f.name, "enabled": on}})
+	return c.AuditApp(audit.AppUpdate, app, doc{"request": doc{"feature": f.name, "enabled": on}})
 }
 
 // showSSHEnabled tells whether `cf ssh` reaches an app, and if not why.
@@ -181,7 +183,7 @@ func showAppPermissions(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	place, err := c.placeOf(app)
+	place, err := c.PlaceOf(app)
 	return &response{body: doc{"read_basic_data": true, "read_sensitive_data": c.Actor.May(commandReader, place)}}, err
 }
 

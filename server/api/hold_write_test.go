@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -25,7 +26,7 @@ func seedTenant(tx *store.Tx, apps int) error {
 	}
 	for i := range apps {
 		app := fmt.Sprintf("app-%d", 100+i)
-		if err := orElse(seedTenantApp(tx, app), seedTenantRoute(tx, app)); err != nil {
+		if err := control.OrElse(seedTenantApp(tx, app), seedTenantRoute(tx, app)); err != nil {
 			return err
 		}
 	}
@@ -36,14 +37,14 @@ func seedTenantApp(tx *store.Tx, app string) error {
 	err := store.ServiceBindings.Insert(tx, &cf.ServiceBinding{Resource: guid("binding-" + app), Type: cf.BindingApp, InstanceGUID: "instance-big", AppGUID: app,
 		LastOperation: cf.Begin(cf.OpCreate, cf.OpSucceeded, tx.Now)})
 	for i := range 3 {
-		err = orElse(err, store.Tasks.Insert(tx, &cf.Task{AppGUID: app, DropletGUID: "droplet-" + app[4:], Name: fmt.Sprint(i), SequenceID: i + 1, State: cf.TaskSucceeded}))
-		err = orElse(err, store.Packages.Insert(tx, &cf.Package{AppGUID: app, Type: "bits", State: cf.PackageReady}))
+		err = control.OrElse(err, store.Tasks.Insert(tx, &cf.Task{AppGUID: app, DropletGUID: "droplet-" + app[4:], Name: fmt.Sprint(i), SequenceID: i + 1, State: cf.TaskSucceeded}))
+		err = control.OrElse(err, store.Packages.Insert(tx, &cf.Package{AppGUID: app, Type: "bits", State: cf.PackageReady}))
 	}
 	return err
 }
 
 func seedTenantRoute(tx *store.Tx, app string) error {
-	return orElse(
+	return control.OrElse(
 		store.Routes.Insert(tx, &cf.Route{SpaceGUID: "space-1", DomainGUID: "domain-1", Host: app,
 			Destinations: []cf.Destination{{GUID: "dest-" + app, AppGUID: app, ProcessType: "web", Protocol: "http1"}}}),
 		store.Routes.Insert(tx, &cf.Route{Resource: guid("idle-" + app[4:]), SpaceGUID: "space-1", DomainGUID: "domain-1", Host: "idle-" + app}))

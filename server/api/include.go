@@ -3,6 +3,7 @@ package api
 import (
 	"slices"
 
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -22,7 +23,7 @@ func listForeseeing[T any](c *call, t *store.Table[T], v view[T], inc includer[T
 	if err != nil {
 		return nil, err
 	}
-	q.Visible = c.scope
+	q.Visible = c.Scope
 	found, total, err := t.List(c.Tx, q.Query)
 	if err != nil {
 		return nil, err
@@ -42,7 +43,7 @@ func showIncluding[T any](t *store.Table[T], v view[T], inc includer[T], accepte
 		if err != nil {
 			return nil, err
 		}
-		row, err := t.Visible(c.Tx, c.guid(), c.scope)
+		row, err := t.Visible(c.Tx, c.guid(), c.Scope)
 		if err != nil {
 			return nil, err
 		}
@@ -88,5 +89,5 @@ func includingOrgsOf(c *call, spaceGUIDs []string) ([]doc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return including(c, store.Orgs, viewOrg, guidsOf(spaces, func(s *cf.Space) string { return s.OrgGUID }))
+	return including(c, store.Orgs, viewOrg, control.GUIDs(spaces, func(s *cf.Space) string { return s.OrgGUID }))
 }

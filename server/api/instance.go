@@ -17,10 +17,10 @@ func deleteInstance(c *call) (*response, error) {
 	if err != nil || index < 0 || index >= p.Instances {
 		return nil, cf.Errorf(cf.ResourceNotFound, "Instance not found")
 	}
-	if err := c.appEvent(audit.AppProcessTerminateInstance, app, doc{"process_guid": p.GUID, "process_type": p.Type, "process_index": index}); err != nil {
+	if err := c.AuditApp(audit.AppProcessTerminateInstance, app, doc{"process_guid": p.GUID, "process_type": p.Type, "process_index": index}); err != nil {
 		return nil, err
 	}
-	c.then(func() { c.s.Retire(p, app, index) })
+	c.Then(func() { c.s.Retire(p, app, index) })
 	return noContent()
 }
 
@@ -33,13 +33,13 @@ func clearBuildCache(c *call) (*response, error) {
 	if err := c.Tx.ClearBuildCachesOf(app.GUID); err != nil {
 		return nil, err
 	}
-	c.note(app, "Enqueued job to delete app buildpack cache with app guid %s", app.GUID)
+	c.Note(app, "Enqueued job to delete app buildpack cache with app guid %s", app.GUID)
 	return c.accepted("buildpack_cache.delete", "apps", app.GUID)
 }
 
 // clearAllBuildCaches is the same for all apps.
 func clearAllBuildCaches(c *call) (*response, error) {
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	if err := c.Tx.ClearBuildCaches(); err != nil {

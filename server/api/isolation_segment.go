@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -18,7 +19,7 @@ func viewSegment(c *call, s *cf.IsolationSegment) doc {
 // segment is the isolation segment of {guid}, if the actor sees it: one does
 // whose org is entitled to it.
 func (c *call) segment() (*cf.IsolationSegment, error) {
-	return store.IsolationSegments.Visible(c.Tx, c.guid(), c.scope)
+	return store.IsolationSegments.Visible(c.Tx, c.guid(), c.Scope)
 }
 
 // changeSegment is segment for one who may change it.
@@ -27,7 +28,7 @@ func (c *call) changeSegment() (*cf.IsolationSegment, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, c.permitAdmin()
+	return s, c.PermitAdmin()
 }
 
 type segmentRequest struct {
@@ -38,7 +39,7 @@ type segmentRequest struct {
 func (r segmentRequest) apply(s *cf.IsolationSegment) error {
 	s.Name = r.Name.or(s.Name)
 	blank := strings.TrimSpace(s.Name) == "" || strings.ContainsFunc(s.Name, func(r rune) bool { return !unicode.IsPrint(r) })
-	if err := invalid(append(nameFaults(s.Name), must(!blank, "Isolation Segment names can only contain non-blank unicode characters")...)); err != nil {
+	if err := control.Invalid(append(control.NameFaults(s.Name), control.Must(!blank, "Isolation Segment names can only contain non-blank unicode characters")...)); err != nil {
 		return err
 	}
 	return r.Metadata.apply(&s.Metadata)
@@ -52,7 +53,7 @@ func segmentTaken(err error) error {
 }
 
 func createSegment(c *call) (*response, error) {
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	var req segmentRequest
@@ -128,8 +129,8 @@ func listSegmentOrgs(c *call) (*response, error) {
 
 func (c *call) viewEntitled(s *cf.IsolationSegment) doc {
 	orgs := s.Orgs
-	if c.scope != nil {
-		orgs = without(orgs, func(g string) bool { return !slices.Contains(c.scope.Orgs, g) })
+	if c.Scope != nil {
+		orgs = control.Without(orgs, func(g string) bool { return !slices.Contains(c.Scope.Orgs, g) })
 	}
 	self := "/v3/isolation_segments/" + s.GUID
 	return with(toMany(orgs), doc{"links": doc{"self": c.link("%s/relationships/organizations", self), "related": c.link("%s/organizations", self)}})
@@ -148,11 +149,11 @@ func showSegmentSpaces(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	spaces, _, err := store.Spaces.List(c.Tx, store.Query{Where: map[string][]string{"isolation_segment_guids": {s.GUID}}, Visible: c.scope})
+	spaces, _, err := store.Spaces.List(c.Tx, store.Query{Where: map[string][]string{"isolation_segment_guids": {s.GUID}}, Visible: c.Scope})
 	if err != nil {
 		return nil, err
 	}
-	return ok(with(toMany(guidsOf(spaces, func(s *cf.Space) string { return s.GUID })),
+	return ok(with(toMany(control.GUIDs(spaces, func(s *cf.Space) string { return s.GUID })),
 		doc{"links": doc{"self": c.link("/v3/isolation_segments/%s/relationships/spaces", s.GUID)}}))
 }
 
@@ -170,9 +171,9 @@ func entitleOrgs(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := guidsOf(found, func(o *cf.Org) string { return o.GUID })
-	if unknown := without(req.guids(), func(g string) bool { return slices.Contains(known, g) }); len(unknown) > 0 {
-		return nil, cf.Unprocessable("Unable to entitle organizations %s for isolation segment. Ensure the organizations exist and that you have access to them.", inspect(unknown))
+	known := control.GUIDs(found, func(o *cf.Org) string { return o.GUID })
+	if unknown := control.Without(req.guids(), func(g string) bool { return slices.Contains(known, g) }); len(unknown) > 0 {
+		return nil, cf.Unprocessable("Unable to entitle organizations %s for isolation segment. Ensure the organizations exist and that you have access to them.", control.Inspect(unknown))
 	}
 	for _, g := range known {
 		if !slices.Contains(s.Orgs, g) {
@@ -203,7 +204,7 @@ func revokeOrg(c *call) (*response, error) {
 		return nil, err
 	}
 	if len(spaces) > 0 {
-		names := guidsOf(spaces, func(s *cf.Space) string { return "'" + s.Name + "'" })
+		names := control.GUIDs(spaces, func(s *cf.Space) string { return "'" + s.Name + "'" })
 		return nil, cf.Unprocessable("Cannot remove the entitlement while this Isolation Segment is assigned to any Spaces. Currently assigned to: [%s]", strings.Join(names, ", "))
 	}
 	if err := c.leaveSegment(s, org.GUID); err != nil {
@@ -213,7 +214,7 @@ func revokeOrg(c *call) (*response, error) {
 }
 
 func (c *call) leaveSegment(s *cf.IsolationSegment, org string) error {
-	s.Orgs = without(s.Orgs, func(g string) bool { return g == org })
+	s.Orgs = control.Without(s.Orgs, func(g string) bool { return g == org })
 	return store.IsolationSegments.Update(c.Tx, s)
 }
 

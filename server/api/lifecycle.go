@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"cupola/rootfs/reference"
+	"cupola/server/control"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -81,7 +82,7 @@ func (c *call) applyLifecycle(l *cf.Lifecycle, have *cf.Credentials, req *lifecy
 		return cf.Unprocessable("Lifecycle type is not included in list: buildpack, docker")
 	}
 	if l.Type == cf.LifecycleDocker {
-		return c.feature(dockerLifecycle)
+		return c.Feature(dockerLifecycle)
 	}
 	if req.Data.Buildpacks.Set {
 		l.Buildpacks = req.Data.Buildpacks.V
@@ -132,7 +133,7 @@ func (c *call) checkLifecycle(l cf.Lifecycle) error {
 // checkStack takes the name of a stack and, where that is allowed, an image.
 func (c *call) checkStack(l cf.Lifecycle) error {
 	_, err := c.stackNamed(l.Stack)
-	if !isKind(err, cf.UnprocessableEntity) {
+	if !control.IsKind(err, cf.UnprocessableEntity) {
 		return err
 	}
 	if !desire.IsImage(l.Stack) {
@@ -141,7 +142,7 @@ func (c *call) checkStack(l cf.Lifecycle) error {
 	if _, err := reference.Parse(l.Stack); err != nil {
 		return cf.Unprocessable("Stack must be an existing stack, or an image: %s", err)
 	}
-	if err := c.feature(customStacks); err != nil {
+	if err := c.Feature(customStacks); err != nil {
 		return err
 	}
 	if len(l.Buildpacks) > 0 {
@@ -160,9 +161,9 @@ const dockerLifecycle = "diego_docker"
 func (c *call) imageAllowed(l cf.Lifecycle) error {
 	switch {
 	case l.Type == cf.LifecycleDocker:
-		return c.feature(dockerLifecycle)
+		return c.Feature(dockerLifecycle)
 	case desire.IsImage(l.Stack):
-		return c.feature(customStacks)
+		return c.Feature(customStacks)
 	}
 	return nil
 }

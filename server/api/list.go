@@ -27,7 +27,7 @@ func listRows[T any](c *call, t *store.Table[T], v view[T], limit func(*listQuer
 	if err != nil {
 		return nil, err
 	}
-	q.Visible = c.scope
+	q.Visible = c.Scope
 	if limit != nil {
 		if err := limit(&q); err != nil {
 			return nil, err
@@ -70,7 +70,7 @@ func (c *call) pagination(number, perPage, total int) doc {
 // show is the endpoint of one row that the actor sees.
 func show[T any](t *store.Table[T], v view[T]) endpoint {
 	return inTx(func(c *call) (*response, error) {
-		row, err := t.Visible(c.Tx, c.guid(), c.scope)
+		row, err := t.Visible(c.Tx, c.guid(), c.Scope)
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"cupola/server/control"
+	"cupola/server/control/quota"
 	"cupola/server/manifest"
 	"cupola/store"
 	"cupola/store/cf"
@@ -22,7 +24,7 @@ func (c *call) readManifest() (*manifest.Manifest, error) {
 		return nil, cf.Errorf(cf.BadRequest, "Bad request: Content-Type must be yaml")
 	}
 	text, err := readBody(c.Request, manifest.MaxBytes)
-	if isKind(err, cf.RequestTooLarge) {
+	if control.IsKind(err, cf.RequestTooLarge) {
 		return nil, cf.Errorf(cf.BadRequest, "Bad request: Manifest size is too large. The maximum supported size is 1MB.")
 	}
 	if err != nil {
@@ -131,7 +133,7 @@ func (c *call) applyProcesses(app *cf.App, m *manifest.App) error {
 	if app.State != cf.Started || len(m.Processes) == 0 { // it uses nothing of a quota
 		return change()
 	}
-	return c.withinQuota(app.SpaceGUID, ofProcesses, change)
+	return quota.Within(c.Tx, app.SpaceGUID, quota.Processes, change)
 }
 
 func (c *call) applyProcess(app *cf.App, m manifest.Process) error {
@@ -191,7 +193,7 @@ func (c *call) applySidecars(app *cf.App, m *manifest.App) error {
 		applySidecar(processes, newSidecar(s))
 	}
 	for _, p := range processes {
-		if err := orElse(sidecarFaults(p), store.Processes.Update(c.Tx, p)); err != nil {
+		if err := control.OrElse(sidecarFaults(p), store.Processes.Update(c.Tx, p)); err != nil {
 			return err
 		}
 	}
@@ -208,7 +210,7 @@ func applySidecar(processes []*cf.Process, s cf.Sidecar) {
 		}
 	}
 	for _, p := range processes {
-		p.Sidecars = without(p.Sidecars, named)
+		p.Sidecars = control.Without(p.Sidecars, named)
 		if slices.Contains(s.ProcessTypes, p.Type) {
 			p.Sidecars = append(p.Sidecars, s)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"cupola/server/control"
 	"cupola/server/control/audit"
 	"cupola/server/manifest"
 	"cupola/store"
@@ -107,7 +108,7 @@ func (c *call) findOrCreate(space *cf.Space, m *manifest.App) (*cf.App, error) {
 	if err != nil {
 		return nil, forApp(m.Name, err)
 	}
-	return app, c.appEvent(audit.AppApplyManifest, app, nil)
+	return app, c.AuditApp(audit.AppApplyManifest, app, nil)
 }
 
 // createApps creates the apps of a manifest that are missing, some in each
@@ -215,7 +216,7 @@ func (c *call) applyPart(part *cf.JobPart) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.inSpace(app.SpaceGUID); err != nil {
+	if _, err := c.InSpace(app.SpaceGUID); err != nil {
 		return err
 	}
 	return c.applyApp(app, &m.Apps[0])
@@ -223,11 +224,11 @@ func (c *call) applyPart(part *cf.JobPart) error {
 
 // keepWaits keeps in a job which bindings it waits for, and what it warns of.
 func (c *call) keepWaits(j *cf.Job, w *waitingFor) (err error) {
-	if len(c.awaited)+len(c.warnings) == 0 {
+	if len(c.awaited)+len(c.Warnings) == 0 {
 		return nil
 	}
 	w.Bindings = append(w.Bindings, c.awaited...)
-	j.Warnings = append(j.Warnings, c.warnings...)
+	j.Warnings = append(j.Warnings, c.Warnings...)
 	j.Input, err = w.text()
-	return orElse(err, store.Jobs.Update(c.Tx, j))
+	return control.OrElse(err, store.Jobs.Update(c.Tx, j))
 }

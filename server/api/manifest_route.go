@@ -8,14 +8,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/uuid"
-
+	"cupola/server/control"
 	"cupola/server/manifest"
 	"cupola/store"
 	"cupola/store/cf"
 )
-
-func newGUID() string { return uuid.NewString() }
 
 // applyRoutes maps an app's routes: none, those given, or, when it has none
 // yet, a random or its default one. In this order, as Cloud Controller does.
@@ -41,7 +38,7 @@ func (c *call) applyRoutes(app *cf.App, m *manifest.App) error {
 
 func (c *call) unmapAll(app *cf.App, routes []*cf.Route) error {
 	for _, r := range routes {
-		r.Destinations = without(r.Destinations, func(d cf.Destination) bool { return d.AppGUID == app.GUID })
+		r.Destinations = control.Without(r.Destinations, func(d cf.Destination) bool { return d.AppGUID == app.GUID })
 		if err := store.Routes.Update(c.Tx, r); err != nil {
 			return err
 		}
@@ -65,7 +62,7 @@ func (c *call) mapURLs(app *cf.App, routes []manifest.Route) error {
 // routeInvalid says of which route of a manifest an error is, as Cloud
 // Controller does.
 func routeInvalid(url string, err error) error {
-	if !isKind(err, cf.UnprocessableEntity) {
+	if !control.IsKind(err, cf.UnprocessableEntity) {
 		return err
 	}
 	return cf.Unprocessable("For route '%s': %s", url, err)
@@ -84,7 +81,7 @@ func (c *call) mapURL(app *cf.App, space *cf.Space, want manifest.Route) error {
 	if i := slices.IndexFunc(r.Destinations, func(d cf.Destination) bool { return d.AppGUID == app.GUID }); i >= 0 {
 		return routeInvalid(want.URL, c.remap(r, i, want.Protocol))
 	}
-	return routeInvalid(want.URL, c.mapRoute(r, cf.Destination{GUID: newGUID(), AppGUID: app.GUID, ProcessType: "web", Protocol: want.Protocol}))
+	return routeInvalid(want.URL, c.mapRoute(r, cf.Destination{GUID: control.NewGUID(), AppGUID: app.GUID, ProcessType: "web", Protocol: want.Protocol}))
 }
 
 // remap gives a destination that there is another protocol; "" leaves it as it is.
@@ -159,13 +156,13 @@ func (c *call) mapHost(app *cf.App, host string) error {
 	}
 	d, err := c.defaultDomain(space.OrgGUID)
 	if err != nil {
-		return unprocessable(err, "No default domains available")
+		return control.Unprocessable(err, "No default domains available")
 	}
 	r, err := c.findOrMakeRoute(&cf.Route{SpaceGUID: space.GUID, DomainGUID: d.GUID, Host: host}, d)
 	if err != nil {
 		return err
 	}
-	return c.mapRoute(r, cf.Destination{GUID: newGUID(), AppGUID: app.GUID, ProcessType: "web", Protocol: "http1"})
+	return c.mapRoute(r, cf.Destination{GUID: control.NewGUID(), AppGUID: app.GUID, ProcessType: "web", Protocol: "http1"})
 }
 
 var notHost = regexp.MustCompile(`[^a-z0-9-]+`)

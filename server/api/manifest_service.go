@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/server/control"
 	"cupola/server/manifest"
 	"cupola/store"
 	"cupola/store/cf"
@@ -36,12 +37,12 @@ func (c *call) applyServices(app *cf.App, m *manifest.App) error {
 // with it.
 func (c *call) serviceNamed(app *cf.App, name string) (*cf.ServiceInstance, error) {
 	i, err := store.ServiceInstances.First(c.Tx, store.Query{Where: map[string][]string{"names": {name}, "space_guids": {app.SpaceGUID}}})
-	return i, unprocessable(err, "Service instance '%s' not found", name)
+	return i, control.Unprocessable(err, "Service instance '%s' not found", name)
 }
 
 // forService has a 422 name the service that it is about.
 func forService(name string, err error) error {
-	if isKind(err, cf.UnprocessableEntity) {
+	if control.IsKind(err, cf.UnprocessableEntity) {
 		return cf.Unprocessable("For service '%s': %s", name, err)
 	}
 	return err

@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 
+	"cupola/server/control"
 	"cupola/server/manifest"
 	"cupola/store"
 	"cupola/store/cf"
@@ -168,7 +169,7 @@ func manifestSidecar(s cf.Sidecar) map[string]any {
 }
 
 func newSidecar(m manifest.Sidecar) cf.Sidecar {
-	s := cf.Sidecar{GUID: newGUID(), Name: m.Name, Command: m.Command, ProcessTypes: m.ProcessTypes, Origin: "user"}
+	s := cf.Sidecar{GUID: control.NewGUID(), Name: m.Name, Command: m.Command, ProcessTypes: m.ProcessTypes, Origin: "user"}
 	if m.MemoryMB != nil {
 		s.MemoryMB = *m.MemoryMB
 	}

@@ -103,7 +103,7 @@ func (c *call) policies() (list []cf.NetworkPolicy, err error) {
 
 // networkAdmin tells whether the actor may have any policy.
 func (c *call) networkAdmin() bool {
-	return c.Actor.Admin || slices.Contains(c.identity.Scopes, "network.admin")
+	return c.Actor.Admin || slices.Contains(c.Scopes, "network.admin")
 }
 
 // developed are the apps among those of the GUIDs that the actor may have
@@ -115,7 +115,7 @@ func (c *call) developed(guids []string) (may map[string]bool, known int, err er
 	}
 	may = map[string]bool{}
 	for _, a := range apps {
-		may[a.GUID] = c.networkAdmin() || c.Actor.May(c.rule, authz.Place{SpaceGUID: a.SpaceGUID})
+		may[a.GUID] = c.networkAdmin() || c.Actor.May(c.Rule, authz.Place{SpaceGUID: a.SpaceGUID})
 	}
 	return may, len(apps), nil
 }
@@ -131,7 +131,7 @@ func appsOf(list []cf.NetworkPolicy) (guids []string) {
 // permitPolicies checks that the actor is a developer of all the apps. Those
 // that are gone keep nobody from removing a policy.
 func (c *call) permitPolicies(list []cf.NetworkPolicy, all bool) error {
-	c.permitted = true
+	c.Checked = true
 	guids := appsOf(list)
 	may, known, err := c.developed(guids)
 	if err != nil {

@@ -2,9 +2,10 @@ package api
 
 import (
 	"slices"
-	"strings"
 
 	"cupola/server/authz"
+	"cupola/server/control"
+	"cupola/server/control/access"
 	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
@@ -29,18 +30,12 @@ type orgRequest struct {
 	Metadata  *metadataPatch `json:"metadata"`
 }
 
-// nameFaults are Cloud Controller's messages for a missing or long name.
-func nameFaults(name string) []string {
-	return must(strings.TrimSpace(name) != "", "Name can't be blank",
-		len(name) <= 250, "Name is too long (maximum is 250 characters)")
-}
-
 func createOrg(c *call) (*response, error) {
 	var req orgRequest
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	if err := invalid(nameFaults(req.Name.V)); err != nil {
+	if err := control.Invalid(control.NameFaults(req.Name.V)); err != nil {
 		return nil, err
 	}
 	if err := c.mayCreateOrg(req); err != nil {
@@ -63,12 +58,12 @@ func createOrg(c *call) (*response, error) {
 // it so.
 func (c *call) mayCreateOrg(req orgRequest) error {
 	if c.Actor.Admin {
-		return c.permitAdmin()
+		return c.PermitAdmin()
 	}
-	c.permitted = true
-	f, err := c.flag("user_org_creation")
+	c.Checked = true
+	f, err := c.Flag("user_org_creation")
 	if err == nil && (!f.Enabled || req.Suspended.V) {
-		err = notAuthorized()
+		err = access.NotAuthorized()
 	}
 	return err
 }
@@ -88,16 +83,16 @@ func insertOrg(c *call, o *cf.Org) error {
 			}
 		}
 	}
-	return c.event(audit.OrgCreate, audit.Target{Type: "organization", GUID: o.GUID, Name: o.Name, Place: authz.Place{OrgGUID: o.GUID}}, nil)
+	return c.Audit(audit.OrgCreate, audit.Target{Type: "organization", GUID: o.GUID, Name: o.Name, Place: authz.Place{OrgGUID: o.GUID}}, nil)
 }
 
 // org is the org of {guid}, if the actor sees it and satisfies the rule.
 func (c *call) org() (*cf.Org, error) {
-	o, err := store.Orgs.Visible(c.Tx, c.guid(), c.scope)
+	o, err := store.Orgs.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return nil, err
 	}
-	return o, c.permit(authz.Place{OrgGUID: o.GUID})
+	return o, c.Permit(authz.Place{OrgGUID: o.GUID})
 }
 
 func updateOrg(c *call) (*response, error) {
@@ -110,10 +105,10 @@ func updateOrg(c *call) (*response, error) {
 		return nil, err
 	}
 	if req.Suspended.V && !c.Actor.Admin {
-		return nil, notAuthorized()
+		return nil, access.NotAuthorized()
 	}
 	o.Name, o.Suspended = req.Name.or(o.Name), req.Suspended.or(o.Suspended)
-	if err := invalid(nameFaults(o.Name)); err != nil {
+	if err := control.Invalid(control.NameFaults(o.Name)); err != nil {
 		return nil, err
 	}
 	if err := req.Metadata.apply(&o.Metadata); err != nil {
@@ -126,7 +121,7 @@ func updateOrg(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.event(audit.OrgUpdate, audit.Target{Type: "organization", GUID: o.GUID, Name: o.Name, Place: authz.Place{OrgGUID: o.GUID}}, nil); err != nil {
+	if err := c.Audit(audit.OrgUpdate, audit.Target{Type: "organization", GUID: o.GUID, Name: o.Name, Place: authz.Place{OrgGUID: o.GUID}}, nil); err != nil {
 		return nil, err
 	}
 	return ok(viewOrg(c, o))
@@ -142,7 +137,7 @@ func deleteOrg(c *call) (*response, error) {
 
 // removeOrg deletes the org and all that is in it, as Cloud Controller does.
 func removeOrg(c *call, o *cf.Org) error {
-	if err := eachOf(c, store.Spaces, "organization_guids", o.GUID, func(s *cf.Space) error { return removeSpace(c, s) }); err != nil {
+	if err := control.EachOf(c.Session, store.Spaces, "organization_guids", o.GUID, func(s *cf.Space) error { return removeSpace(c, s) }); err != nil {
 		return err
 	}
 	if err := leaveDomains(c, o.GUID); err != nil {
@@ -154,7 +149,7 @@ func removeOrg(c *call, o *cf.Org) error {
 	if err := store.Orgs.Delete(c.Tx, o.GUID); err != nil {
 		return err
 	}
-	return c.event(audit.OrgDelete, audit.Target{Type: "organization", GUID: o.GUID, Name: o.Name, Place: authz.Place{OrgGUID: o.GUID}}, nil)
+	return c.Audit(audit.OrgDelete, audit.Target{Type: "organization", GUID: o.GUID, Name: o.Name, Place: authz.Place{OrgGUID: o.GUID}}, nil)
 }
 
 // leaveDomains deletes an org's private domains and its shares of others'.

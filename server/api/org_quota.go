@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"cupola/server/authz"
+	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/quota"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -20,11 +22,11 @@ func viewOrgQuota(c *call, q *cf.OrgQuota) doc {
 
 // orgsWith are the orgs with a quota that the actor sees.
 func (c *call) orgsWith(q *cf.OrgQuota) []string {
-	orgs, _, err := store.Orgs.List(c.Tx, store.Query{Where: map[string][]string{"organization_quota_guids": {q.GUID}}, Visible: c.scope})
+	orgs, _, err := store.Orgs.List(c.Tx, store.Query{Where: map[string][]string{"organization_quota_guids": {q.GUID}}, Visible: c.Scope})
 	if err != nil {
 		return nil
 	}
-	return guidsOf(orgs, func(o *cf.Org) string { return o.GUID })
+	return control.GUIDs(orgs, func(o *cf.Org) string { return o.GUID })
 }
 
 // orgQuotaRequest is a request about a quota of orgs.
@@ -56,7 +58,7 @@ func (r *orgQuotaRequest) apply(q *cf.OrgQuota) error {
 }
 
 func createOrgQuota(c *call) (*response, error) {
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	var req orgQuotaRequest
@@ -91,12 +93,12 @@ func quotaTaken(q *cf.OrgQuota, err error) error {
 }
 
 func (c *call) quotaEvent(what string, q *cf.OrgQuota, data doc) error {
-	return c.event(audit.Of("organization_quota", what), audit.Target{Type: "organization_quota", GUID: q.GUID, Name: q.Name}, data)
+	return c.Audit(audit.Of("organization_quota", what), audit.Target{Type: "organization_quota", GUID: q.GUID, Name: q.Name}, data)
 }
 
 // orgQuota is the quota of {guid}, if the actor is an admin.
 func (c *call) orgQuota() (*cf.OrgQuota, error) {
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	return store.OrgQuotas.Get(c.Tx, c.guid())
@@ -169,12 +171,12 @@ func (c *call) applyQuota(q *cf.OrgQuota, guids []string) error {
 	if err != nil {
 		return err
 	}
-	known := guidsOf(orgs, func(o *cf.Org) string { return o.GUID })
-	if unknown := without(guids, func(g string) bool { return slices.Contains(known, g) }); len(unknown) > 0 {
-		return cf.Unprocessable("Organizations with guids %s do not exist", inspect(unknown))
+	known := control.GUIDs(orgs, func(o *cf.Org) string { return o.GUID })
+	if unknown := control.Without(guids, func(g string) bool { return slices.Contains(known, g) }); len(unknown) > 0 {
+		return cf.Unprocessable("Organizations with guids %s do not exist", control.Inspect(unknown))
 	}
 	if q.Limits.LogRateLimitBytes != nil {
-		n, err := c.unlimitedLogs("organization_guids", known...)
+		n, err := quota.UnlimitedLogs(c.Tx, "organization_guids", known...)
 		if err != nil {
 			return err
 		}
@@ -187,7 +189,7 @@ func (c *call) applyQuota(q *cf.OrgQuota, guids []string) error {
 		if err := store.Orgs.Update(c.Tx, o); err != nil {
 			return err
 		}
-		if err := c.event(audit.OrgQuotaApply, audit.Target{Type: "organization_quota", GUID: q.GUID, Name: q.Name, Place: authz.Place{OrgGUID: o.GUID}},
+		if err := c.Audit(audit.OrgQuotaApply, audit.Target{Type: "organization_quota", GUID: q.GUID, Name: q.Name, Place: authz.Place{OrgGUID: o.GUID}},
 			doc{"organization_guid": o.GUID, "organization_name": o.Name}); err != nil {
 			return err
 		}
@@ -207,7 +209,7 @@ func (c *call) logsBounded(q *cf.OrgQuota, asked opt[int]) error {
 	}
 	var names []string
 	for _, o := range orgs {
-		n, err := c.unlimitedLogs("organization_guids", o.GUID)
+		n, err := quota.UnlimitedLogs(c.Tx, "organization_guids", o.GUID)
 		if err != nil {
 			return err
 		}
@@ -215,7 +217,7 @@ func (c *call) logsBounded(q *cf.OrgQuota, asked opt[int]) error {
 			names = append(names, o.Name)
 		}
 	}
-	return unboundedIn("org", names)
+	return quota.UnboundedIn("org", names)
 }
 
 // SeedQuota makes the quota that new orgs get, with the limits of Cloud

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cupola/rootfs/reference"
+	"cupola/server/control"
 	"cupola/server/control/audit"
 	"cupola/server/desire"
 	"cupola/store"
@@ -48,7 +49,7 @@ type packageImage struct {
 }
 
 func (i packageImage) validate() []string {
-	faults := must(i.Image != "", "Image can't be blank",
+	faults := control.Must(i.Image != "", "Image can't be blank",
 		(i.Username.V == "") == (i.Password.V == ""), "Username and password can only be given together")
 	if strings.Contains(i.Image, "://") {
 		return append(faults, fmt.Sprintf("Docker URI [%s] should not contain scheme", i.Image))
@@ -66,7 +67,7 @@ func createPackage(c *call) (*response, error) {
 		return nil, err
 	}
 	if source == "" && req.Type != "bits" && req.Type != "docker" {
-		c.permitted = true
+		c.Checked = true
 		return nil, cf.Unprocessable("Type must be one of 'bits, docker'")
 	}
 	app, err := c.packageTarget(req.Relationships.App.guid())
@@ -78,7 +79,7 @@ func createPackage(c *call) (*response, error) {
 		err = c.copyBits(p, source)
 	} else if p.Type == "docker" {
 		p.State, p.Image, p.Credential = cf.PackageReady, req.Data.Image, cf.Credential{Username: req.Data.Username.V, Password: req.Data.Password.V}
-		err = invalid(req.Data.validate())
+		err = control.Invalid(req.Data.validate())
 	}
 	if err == nil {
 		err = packageSuits(p, app)
@@ -92,7 +93,7 @@ func createPackage(c *call) (*response, error) {
 	if err := store.Packages.Insert(c.Tx, p); err != nil {
 		return nil, err
 	}
-	if err := c.appEvent(audit.AppPackageCreate, app, doc{"package_guid": p.GUID, "request": doc{"type": p.Type, "source_package_guid": orNil(source)}}); err != nil {
+	if err := c.AuditApp(audit.AppPackageCreate, app, doc{"package_guid": p.GUID, "request": doc{"type": p.Type, "source_package_guid": orNil(source)}}); err != nil {
 		return nil, err
 	}
 	return created(viewPackage(c, p))
@@ -112,20 +113,20 @@ func packageSuits(p *cf.Package, app *cf.App) error {
 }
 
 func (c *call) packageTarget(guid string) (*cf.App, error) {
-	if _, err := store.Apps.Visible(c.Tx, guid, c.scope); err != nil {
-		c.permitted = true
-		return nil, unprocessable(err, "App is invalid. Ensure it exists and you have access to it.")
+	if _, err := store.Apps.Visible(c.Tx, guid, c.Scope); err != nil {
+		c.Checked = true
+		return nil, control.Unprocessable(err, "App is invalid. Ensure it exists and you have access to it.")
 	}
-	return c.appBy(guid)
+	return c.App(guid)
 }
 
 // copyBits gives a package the content of another one: they share the blob.
 func (c *call) copyBits(p *cf.Package, source string) error {
-	from, err := store.Packages.Visible(c.Tx, source, c.scope)
+	from, err := store.Packages.Visible(c.Tx, source, c.Scope)
 	if err != nil {
-		return unprocessable(err, "Source package is invalid. Ensure it exists and you have access to it.")
+		return control.Unprocessable(err, "Source package is invalid. Ensure it exists and you have access to it.")
 	}
-	if _, err := c.appBy(from.AppGUID); err != nil {
+	if _, err := c.App(from.AppGUID); err != nil {
 		return err
 	}
 	p.Type, p.State, p.Digest, p.Size, p.Image, p.Credential = from.Type, from.State, from.Digest, from.Size, from.Image, from.Credential
@@ -180,7 +181,7 @@ func deletePackage(c *call) (*response, error) {
 	if err := store.Packages.Delete(c.Tx, p.GUID); err != nil {
 		return nil, err
 	}
-	if err := c.appEvent(audit.AppPackageDelete, app, doc{"package_guid": p.GUID}); err != nil {
+	if err := c.AuditApp(audit.AppPackageDelete, app, doc{"package_guid": p.GUID}); err != nil {
 		return nil, err
 	}
 	return c.accepted("package.delete", "packages", p.GUID)
@@ -208,15 +209,15 @@ func matchResources(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	c.permitted = true
-	if err := c.feature("app_bits_upload"); err != nil {
+	c.Checked = true
+	if err := c.Feature("app_bits_upload"); err != nil {
 		return nil, err
 	}
 	if n := len(req.Resources); n == 0 || n > 5000 {
 		return nil, cf.Unprocessable("Resources must have between 1 and 5000 items")
 	}
 	known := []resourceRequest{}
-	matching, err := c.flag("resource_matching")
+	matching, err := c.Flag("resource_matching")
 	if err != nil {
 		return nil, err
 	}

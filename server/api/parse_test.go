@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cupola/server/control"
 	"cupola/store"
 )
 
@@ -101,7 +102,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string) {
 		for _, v := range []any{new(appRequest), new(routeRequest), new(roleRequest), new(quotaRequest), new(securityGroupRequest), new(taskRequest), new(buildpackRequest)} {
 			err := decodeStrict([]byte(body), v)
-			if err != nil && !isKind(err, "UnprocessableEntity") && !isKind(err, "MessageParseError") {
+			if err != nil && !control.IsKind(err, "UnprocessableEntity") && !control.IsKind(err, "MessageParseError") {
 				t.Errorf("%q: got %v; want a client's fault", body, err)
 			}
 			if x, ok := v.(interface{ validate() []string }); err == nil && ok {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cupola/runtime/lrp"
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -28,11 +29,11 @@ func orNone(list []string) []string {
 
 // spacesIn are the spaces with a pool that the actor sees.
 func (c *call) spacesIn(p *cf.PlacementPool) []string {
-	spaces, _, err := store.Spaces.List(c.Tx, store.Query{Where: map[string][]string{"placement_pool_guids": {p.GUID}}, Visible: c.scope})
+	spaces, _, err := store.Spaces.List(c.Tx, store.Query{Where: map[string][]string{"placement_pool_guids": {p.GUID}}, Visible: c.Scope})
 	if err != nil {
 		return nil
 	}
-	return guidsOf(spaces, func(s *cf.Space) string { return s.GUID })
+	return control.GUIDs(spaces, func(s *cf.Space) string { return s.GUID })
 }
 
 type poolRequest struct {
@@ -54,7 +55,7 @@ func (r poolRequest) validate() []string {
 // asked: tags come and go with the cells.
 func tagFaults(field string, tags []string) (faults []string) {
 	for _, t := range tags {
-		faults = append(faults, must(strings.TrimSpace(t) != "", field+" must not hold an empty tag",
+		faults = append(faults, control.Must(strings.TrimSpace(t) != "", field+" must not hold an empty tag",
 			len(t) <= lrp.MaxTagLength, fmt.Sprintf("%s tag '%s' must be shorter than %d characters", field, t, lrp.MaxTagLength+1))...)
 	}
 	return faults
@@ -63,7 +64,7 @@ func tagFaults(field string, tags []string) (faults []string) {
 func (r poolRequest) apply(p *cf.PlacementPool) error {
 	p.Name, p.Default = r.Name.or(p.Name), r.Default.or(p.Default)
 	p.Require, p.Disallow = lowered(r.Require.or(p.Require)), lowered(r.Disallow.or(p.Disallow))
-	if err := invalid(nameFaults(p.Name)); err != nil {
+	if err := control.Invalid(control.NameFaults(p.Name)); err != nil {
 		return err
 	}
 	return r.Metadata.apply(&p.Metadata)
@@ -105,7 +106,7 @@ func (c *call) savePool(p *cf.PlacementPool, write func(*store.Tx, *cf.Placement
 }
 
 func createPool(c *call) (*response, error) {
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	var req poolRequest
@@ -127,11 +128,11 @@ func createPool(c *call) (*response, error) {
 
 // pool is the placement pool of {guid} for one who may change it.
 func (c *call) pool() (*cf.PlacementPool, error) {
-	p, err := store.PlacementPools.Visible(c.Tx, c.guid(), c.scope)
+	p, err := store.PlacementPools.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return nil, err
 	}
-	return p, c.permitAdmin()
+	return p, c.PermitAdmin()
 }
 
 func updatePool(c *call) (*response, error) {
@@ -182,7 +183,7 @@ func addPoolSpaces(c *call) (*response, error) {
 func (c *call) assignPool(pool string, spaces []string) error {
 	unknown, err := c.unknownSpaces(spaces)
 	if err != nil || len(unknown) > 0 {
-		return orElse(err, cf.Unprocessable("Spaces with guids %s do not exist.", inspect(unknown)))
+		return control.OrElse(err, cf.Unprocessable("Spaces with guids %s do not exist.", control.Inspect(unknown)))
 	}
 	for _, guid := range spaces {
 		s, err := store.Spaces.Get(c.Tx, guid)

@@ -6,7 +6,9 @@ import (
 	"unicode/utf8"
 
 	"cupola/runtime/contract"
+	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/quota"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -205,7 +207,7 @@ func showProcess(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	place, err := c.placeOf(app)
+	place, err := c.PlaceOf(app)
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +274,7 @@ func (r *healthCheckRequest) apply(h *cf.HealthCheck, what string) error {
 	if h.Type != "http" {
 		h.Endpoint = ""
 	}
-	return invalid(must(h.Type == "port" || h.Type == "process" || h.Type == "http", what+` type must be "port", "process", or "http"`,
+	return control.Invalid(control.Must(h.Type == "port" || h.Type == "process" || h.Type == "http", what+` type must be "port", "process", or "http"`,
 		h.Timeout >= 0, what+" timeout must be greater than or equal to 1",
 		h.InvocationTimeout >= 0, what+" invocation timeout must be greater than or equal to 1",
 		h.Interval >= 0, what+" interval must be greater than or equal to 1",
@@ -323,7 +325,7 @@ func updateProcess(c *call) (*response, error) {
 	if err := store.Processes.Update(c.Tx, p); err != nil {
 		return nil, err
 	}
-	if err := c.appEvent(audit.AppProcessUpdate, app, doc{"process_guid": p.GUID, "process_type": p.Type}); err != nil {
+	if err := c.AuditApp(audit.AppProcessUpdate, app, doc{"process_guid": p.GUID, "process_type": p.Type}); err != nil {
 		return nil, err
 	}
 	return ok(viewProcess(c, p))
@@ -346,7 +348,7 @@ type scaleRequest struct {
 }
 
 func (r scaleRequest) validate() []string {
-	return must(!r.Instances.Set || r.Instances.V >= 0, "Instances must be greater than or equal to 0",
+	return control.Must(!r.Instances.Set || r.Instances.V >= 0, "Instances must be greater than or equal to 0",
 		r.Instances.V <= maxInstances, fmt.Sprintf("Instances must be less than or equal to %d", maxInstances),
 		!r.MemoryMB.Set || r.MemoryMB.V > 0, "Memory in mb must be greater than 0",
 		r.MemoryMB.V <= maxMB, fmt.Sprintf("Memory in mb must be less than or equal to %d", maxMB),
@@ -355,7 +357,7 @@ func (r scaleRequest) validate() []string {
 }
 
 func (r scaleRequest) apply(p *cf.Process) error {
-	if err := invalid(r.validate()); err != nil {
+	if err := control.Invalid(r.validate()); err != nil {
 		return err
 	}
 	p.Instances, p.MemoryMB, p.DiskMB = r.Instances.or(p.Instances), r.MemoryMB.or(p.MemoryMB), r.DiskMB.or(p.DiskMB)
@@ -375,7 +377,7 @@ func scaleProcess(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.feature("app_scaling"); err != nil {
+	if err := c.Feature("app_scaling"); err != nil {
 		return nil, err
 	}
 	if err := c.mayChange(p, app, noScale); err != nil {
@@ -387,10 +389,10 @@ func scaleProcess(c *call) (*response, error) {
 	if err := sidecarFaults(p); err != nil {
 		return nil, cf.Unprocessable("The requested memory allocation is not large enough to run all of your sidecar processes")
 	}
-	if err := c.withinQuota(app.SpaceGUID, ofProcesses, func() error { return store.Processes.Update(c.Tx, p) }); err != nil {
+	if err := quota.Within(c.Tx, app.SpaceGUID, quota.Processes, func() error { return store.Processes.Update(c.Tx, p) }); err != nil {
 		return nil, err
 	}
-	if err := c.appEvent(audit.AppProcessScale, app, doc{"process_guid": p.GUID, "process_type": p.Type,
+	if err := c.AuditApp(audit.AppProcessScale, app, doc{"process_guid": p.GUID, "process_type": p.Type,
 		"request": doc{"instances": p.Instances, "memory_in_mb": p.MemoryMB, "disk_in_mb": p.DiskMB}}); err != nil {
 		return nil, err
 	}

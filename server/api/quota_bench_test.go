@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"cupola/server/control/quota"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -29,6 +30,6 @@ func BenchmarkWithinQuota(b *testing.B) {
 		return nil
 	})
 	for b.Loop() {
-		w.write(func(tx *store.Tx) error { return WithinQuota(tx, "space-1", func() error { return nil }) })
+		w.write(func(tx *store.Tx) error { return quota.WithinProcesses(tx, "space-1", func() error { return nil }) })
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"cupola/server/control"
 	"cupola/store/cf"
 )
 
@@ -54,7 +55,7 @@ func (r *quotaRequest) limits(l *cf.QuotaLimits) []limit {
 }
 
 func (r *quotaRequest) validate() []string {
-	faults := must(!r.Name.Set || r.Name.V != "", "Name can't be blank", len(r.Name.V) <= 250, "Name is too long (maximum is 250 characters)")
+	faults := control.Must(!r.Name.Set || r.Name.V != "", "Name can't be blank", len(r.Name.V) <= 250, "Name is too long (maximum is 250 characters)")
 	return append(faults, limitFaults(r.limits(&cf.QuotaLimits{}))...)
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -35,7 +36,7 @@ func foresee[T any](c *call, t *store.Table[T], guid func(*T) string, guids []st
 }
 
 func (c *call) foreseePlans(instances []*cf.ServiceInstance) error {
-	return foresee(c, store.ServicePlans, func(p *cf.ServicePlan) string { return p.GUID }, guidsOf(instances, func(i *cf.ServiceInstance) string { return i.PlanGUID }))
+	return foresee(c, store.ServicePlans, func(p *cf.ServicePlan) string { return p.GUID }, control.GUIDs(instances, func(i *cf.ServiceInstance) string { return i.PlanGUID }))
 }
 
 func (c *call) foreseeInstances(guids []string) error {

@@ -1,9 +1,9 @@
 package api
 
 import (
-	"net/url"
 	"strings"
 
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -25,7 +25,7 @@ func suffixes(name string) (list []string) {
 // domainFree refuses a domain of the system's hosts, within another org's, around
 // another org's, or where a route leads.
 func (c *call) domainFree(d *cf.Domain) error {
-	if cf.ReservedName(d.Name, c.systemDomain()) {
+	if cf.ReservedName(d.Name, c.Platform.SystemDomain()) {
 		return domainReserved(d, d.Name, "the system")
 	}
 	for _, name := range suffixes(d.Name) {
@@ -84,12 +84,12 @@ func (c *call) routeFree(r *cf.Route, d *cf.Domain) error {
 	if d.TCP() {
 		return nil // its port is its name
 	}
-	if cf.ReservedName(fqdn(r, d), c.systemDomain()) {
+	if cf.ReservedName(fqdn(r, d), c.Platform.SystemDomain()) {
 		return cf.Unprocessable("Route conflicts with a reserved system route.")
 	}
 	if r.Host != "" {
 		if other, err := c.domainNamed(fqdn(r, d)); err != nil || other != nil {
-			return orElse(err, cf.Unprocessable("Route conflicts with domain '%s'.", fqdn(r, d)))
+			return control.OrElse(err, cf.Unprocessable("Route conflicts with domain '%s'.", fqdn(r, d)))
 		}
 	}
 	if d.OrgGUID != "" {
@@ -102,14 +102,4 @@ func (c *call) routeFree(r *cf.Route, d *cf.Domain) error {
 		}
 	}
 	return err
-}
-
-// systemDomain is the domain that the API's host is in.
-func (c *call) systemDomain() string {
-	u, err := url.Parse(c.s.URL)
-	if err != nil {
-		return ""
-	}
-	_, domain, _ := strings.Cut(u.Hostname(), ".")
-	return domain
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"slices"
 
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -53,7 +54,7 @@ func listDeployedRevisions(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	deployed := slices.DeleteFunc(guidsOf(processes, func(p *cf.Process) string { return p.RevisionGUID }), func(g string) bool { return g == "" })
+	deployed := slices.DeleteFunc(control.GUIDs(processes, func(p *cf.Process) string { return p.RevisionGUID }), func(g string) bool { return g == "" })
 	if app.State != cf.Started {
 		deployed = nil
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/server/control"
 	"cupola/server/control/audit"
 	"cupola/server/desire"
 	"cupola/store"
@@ -109,17 +110,17 @@ func (c *call) addRevision(app *cf.App, r, latest *cf.Revision) error {
 	if err := store.Revisions.Insert(c.Tx, r); err != nil {
 		return err
 	}
-	c.note(app, "Creating revision for app with guid %s", app.GUID)
+	c.Note(app, "Creating revision for app with guid %s", app.GUID)
 	return c.revisionEvent(audit.AppRevisionCreate, app, r)
 }
 
 func (c *call) revisionEvent(kind audit.Type, app *cf.App, r *cf.Revision) error {
-	return c.appEvent(kind, app, doc{"revision_guid": r.GUID, "revision_version": r.Version})
+	return c.AuditApp(kind, app, doc{"revision_guid": r.GUID, "revision_version": r.Version})
 }
 
 // changes tells in Cloud Controller's words how two revisions differ.
 func changes(was, next *cf.Revision) []string {
-	reasons := must(was.DropletGUID == next.DropletGUID, "New droplet deployed.",
+	reasons := control.Must(was.DropletGUID == next.DropletGUID, "New droplet deployed.",
 		maps.Equal(was.Env, next.Env), "New environment variables deployed.",
 		slices.EqualFunc(was.Sidecars, next.Sidecars, sameSidecar), "Sidecars updated.")
 	for kind, command := range next.Commands {
@@ -169,7 +170,7 @@ func (c *call) applySidecarsOf(app *cf.App, r *cf.Revision) error {
 				p.Sidecars = append(p.Sidecars, s)
 			}
 		}
-		if err := orElse(sidecarFaults(p), store.Processes.Update(c.Tx, p)); err != nil {
+		if err := control.OrElse(sidecarFaults(p), store.Processes.Update(c.Tx, p)); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"cupola/server/authz"
+	"cupola/server/control"
+	"cupola/server/control/access"
 	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
@@ -30,10 +32,10 @@ const roleIncludes = "include=user|organization|space"
 func includeOfRoles(c *call, rows []*cf.Role, what string) (string, []doc, error) {
 	switch what {
 	case "user":
-		docs, err := including(c, store.Users, viewUser, guidsOf(rows, func(r *cf.Role) string { return r.UserGUID }))
+		docs, err := including(c, store.Users, viewUser, control.GUIDs(rows, func(r *cf.Role) string { return r.UserGUID }))
 		return "users", docs, err
 	case "space":
-		docs, err := including(c, store.Spaces, viewSpace, guidsOf(rows, func(r *cf.Role) string { return r.SpaceGUID }))
+		docs, err := including(c, store.Spaces, viewSpace, control.GUIDs(rows, func(r *cf.Role) string { return r.SpaceGUID }))
 		return "spaces", docs, err
 	}
 	var orgs []string
@@ -72,7 +74,7 @@ const roleTypes = `["organization_auditor", "organization_manager", "organizatio
 	`"space_auditor", "space_manager", "space_developer", "space_supporter"]`
 
 func (r roleRequest) validate() []string {
-	faults := must(r.Type.Valid(), "Type must be one of the allowed types "+roleTypes)
+	faults := control.Must(r.Type.Valid(), "Type must be one of the allowed types "+roleTypes)
 	for _, f := range r.Relationships.faults(r.Type) {
 		faults = append(faults, "Relationships "+f)
 	}
@@ -81,7 +83,7 @@ func (r roleRequest) validate() []string {
 
 func (r roleRelationships) faults(t cf.RoleType) []string {
 	u, org, space := r.User.Data, r.Organization.guid() != "", r.Space.guid() != ""
-	return must(!u.GUID.Set || !u.Username.Set, "Username cannot be specified when identifying user by guid",
+	return control.Must(!u.GUID.Set || !u.Username.Set, "Username cannot be specified when identifying user by guid",
 		!u.GUID.Set || !u.Origin.Set, "User origin cannot be specified when identifying user by guid",
 		u.Username.Set || !u.Origin.Set, "User origin cannot be specified without specifying the username",
 		len(u.GUID.V) <= 200, "User guid must be between 1 and 200 characters",
@@ -127,7 +129,7 @@ func createRole(c *call) (*response, error) {
 
 // roleEvent records that a user got or lost a role.
 func (c *call) roleEvent(what string, r *cf.Role, u *cf.User) error {
-	return c.event(audit.OfRole(r.Type, what),
+	return c.Audit(audit.OfRole(r.Type, what),
 		audit.Target{Type: "user", GUID: u.GUID, Name: presentationName(u), Place: authz.Place{OrgGUID: r.OrgGUID, SpaceGUID: r.SpaceGUID}}, nil)
 }
 
@@ -136,10 +138,10 @@ func (c *call) roleEvent(what string, r *cf.Role, u *cf.User) error {
 func (c *call) orgRole(role *cf.Role, r roleRelationships) (where string, err error) {
 	org, err := store.Orgs.Get(c.Tx, r.Organization.guid())
 	if err != nil {
-		c.permitted = true
-		return "", unprocessable(err, "Invalid organization. Ensure that the organization exists and you have access to it.")
+		c.Checked = true
+		return "", control.Unprocessable(err, "Invalid organization. Ensure that the organization exists and you have access to it.")
 	}
-	if err := c.permit(authz.Place{OrgGUID: org.GUID}); err != nil {
+	if err := c.Permit(authz.Place{OrgGUID: org.GUID}); err != nil {
 		return "", err
 	}
 	role.OrgGUID = org.GUID
@@ -160,10 +162,10 @@ func (c *call) orgRole(role *cf.Role, r roleRelationships) (where string, err er
 func (c *call) spaceRole(role *cf.Role, r roleRelationships) (where string, err error) {
 	space, err := store.Spaces.Get(c.Tx, r.Space.guid())
 	if err != nil {
-		c.permitted = true
-		return "", unprocessable(err, "Invalid space. Ensure that the space exists and you have access to it.")
+		c.Checked = true
+		return "", control.Unprocessable(err, "Invalid space. Ensure that the space exists and you have access to it.")
 	}
-	if err := c.permit(authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}); err != nil {
+	if err := c.Permit(access.At(space)); err != nil {
 		return "", err
 	}
 	role.OrgGUID, role.SpaceGUID = space.OrgGUID, space.GUID
@@ -186,7 +188,7 @@ func noRoleInOrg() error {
 // userNamed gives the GUID of the user with a name, of whatever origin when
 // none is given.
 func (c *call) userNamed(r roleRelationships, inSpace bool) (string, error) {
-	if err := c.feature("set_roles_by_username"); err != nil {
+	if err := c.Feature("set_roles_by_username"); err != nil {
 		return "", err
 	}
 	name, origin := r.User.Data.Username.V, r.User.Data.Origin.V
@@ -202,7 +204,7 @@ func (c *call) userNamed(r roleRelationships, inSpace bool) (string, error) {
 		return found[0].GUID, nil
 	case len(found) > 1:
 		return "", cf.Unprocessable("Ambiguous user. User with username '%s' exists in the following origins: %s. Specify an origin to disambiguate.",
-			name, strings.Join(guidsOf(found, func(u *cf.User) string { return u.Origin }), ", "))
+			name, strings.Join(control.GUIDs(found, func(u *cf.User) string { return u.Origin }), ", "))
 	case inSpace:
 		return "", noRoleInOrg()
 	case origin != "":
@@ -212,11 +214,11 @@ func (c *call) userNamed(r roleRelationships, inSpace bool) (string, error) {
 }
 
 func deleteRole(c *call) (*response, error) {
-	r, err := store.Roles.Visible(c.Tx, c.guid(), c.scope)
+	r, err := store.Roles.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.permit(authz.Place{OrgGUID: r.OrgGUID, SpaceGUID: r.SpaceGUID}); err != nil {
+	if err := c.Permit(authz.Place{OrgGUID: r.OrgGUID, SpaceGUID: r.SpaceGUID}); err != nil {
 		return nil, err
 	}
 	if err := c.mayLeave(r); err != nil {

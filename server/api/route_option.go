@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cupola/server/control"
 	"cupola/server/manifest"
 	"cupola/store/cf"
 )
@@ -33,7 +34,7 @@ type optionRules struct {
 }
 
 func (c *call) optionRules() (optionRules, error) {
-	f, err := c.flag("hash_based_routing")
+	f, err := c.Flag("hash_based_routing")
 	if err != nil || !f.Enabled {
 		return optionRules{optionKeys[:1], []string{"round-robin", "least-connection"}}, err
 	}
@@ -69,7 +70,7 @@ func (r optionRules) faults(given map[string]any) (faults []string) {
 	}
 	unknown := func(keys []string) string { return "Unknown field(s): '" + strings.Join(keys, "', '") + "'" }
 	algorithm := given["loadbalancing"]
-	faults = must(foreign == nil, unknown(foreign),
+	faults = control.Must(foreign == nil, unknown(foreign),
 		isBlank(algorithm) || r.knows(algorithm), "Loadbalancing must be one of '"+strings.Join(r.algorithms, ", ")+"' if present",
 		off == nil, unknown(off))
 	if r.hash() {
@@ -88,12 +89,12 @@ func hashFaults(given map[string]any) (faults []string) {
 	header, balance, algorithm := given["hash_header"], given["hash_balance"], given["loadbalancing"]
 	other := !isBlank(algorithm) && algorithm != "hash"
 	if !isBlank(header) {
-		faults = must(len(fmt.Sprint(header)) <= maxHashHeader, "Hash header must be at most 128 characters")
+		faults = control.Must(len(fmt.Sprint(header)) <= maxHashHeader, "Hash header must be at most 128 characters")
 	}
 	if !isBlank(balance) {
 		faults = append(faults, balanceFaults(fmt.Sprint(balance))...)
 	}
-	return append(faults, must(isBlank(header) || !other, "Hash header can only be set when loadbalancing is hash",
+	return append(faults, control.Must(isBlank(header) || !other, "Hash header can only be set when loadbalancing is hash",
 		isBlank(balance) || !other, "Hash balance can only be set when loadbalancing is hash")...)
 }
 
@@ -105,7 +106,7 @@ func balanceFaults(text string) []string {
 	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
 		return []string{"Hash balance must be a numeric value"}
 	}
-	return must(n == 0 || n >= leastHashBalance && n <= greatestHashBalance, "Hash balance must be either 0 or between 1.1 and 10.0")
+	return control.Must(n == 0 || n >= leastHashBalance && n <= greatestHashBalance, "Hash balance must be either 0 or between 1.1 and 10.0")
 }
 
 // options reads the options of a request.
@@ -132,7 +133,7 @@ func (c *call) options(v opt[any]) (map[string]any, error) {
 	for i, f := range faults {
 		faults[i] = "Options " + f
 	}
-	return given, invalid(faults)
+	return given, control.Invalid(faults)
 }
 
 // patchOptions sets the options that have a value and removes those that are

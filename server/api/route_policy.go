@@ -1,7 +1,8 @@
 package api
 
 import (
-	"cupola/server/authz"
+	"cupola/server/control"
+	"cupola/server/control/access"
 	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
@@ -36,7 +37,7 @@ var (
 		if err != nil {
 			return nil, err
 		}
-		p, err := store.RoutePolicies.Visible(c.Tx, c.guid(), c.scope)
+		p, err := store.RoutePolicies.Visible(c.Tx, c.guid(), c.Scope)
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +51,7 @@ func (c *call) listRoutePolicies() (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	q.Visible = c.scope
+	q.Visible = c.Scope
 	found, total, err := store.RoutePolicies.List(c.Tx, q.Query)
 	if err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func (c *call) includeOfPolicies(d doc, rows []*cf.RoutePolicy, names []string) 
 	d["included"] = included
 	for _, name := range names {
 		if name == "route" {
-			docs, err := including(c, store.Routes, viewRoute, guidsOf(rows, func(p *cf.RoutePolicy) string { return p.RouteGUID }))
+			docs, err := including(c, store.Routes, viewRoute, control.GUIDs(rows, func(p *cf.RoutePolicy) string { return p.RouteGUID }))
 			if err != nil {
 				return err
 			}
@@ -77,7 +78,7 @@ func (c *call) includeOfPolicies(d doc, rows []*cf.RoutePolicy, names []string) 
 			continue
 		}
 		of := func(kind string) []string {
-			return guidsOf(rows, func(p *cf.RoutePolicy) string { return p.SourceGUID(kind) })
+			return control.GUIDs(rows, func(p *cf.RoutePolicy) string { return p.SourceGUID(kind) })
 		}
 		if err := c.includeSources(included, of); err != nil {
 			return err
@@ -99,7 +100,7 @@ func (c *call) includeSources(included doc, of func(kind string) []string) (err 
 
 // seen are the rows with the GUIDs that the actor sees.
 func seen[T any](c *call, t *store.Table[T], v view[T], guids []string) ([]doc, error) {
-	rows, _, err := t.List(c.Tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: c.scope})
+	rows, _, err := t.List(c.Tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: c.Scope})
 	return views(c, rows, v), err
 }
 
@@ -112,7 +113,7 @@ type routePolicyRequest struct {
 }
 
 func (r routePolicyRequest) validate() []string {
-	return must(r.Source.V != "", "Source can't be blank",
+	return control.Must(r.Source.V != "", "Source can't be blank",
 		r.Source.V == "" || cf.IsSource(r.Source.V), "Source must be in format 'cf:app:<uuid>', 'cf:space:<uuid>', 'cf:org:<uuid>', or 'cf:any'",
 		r.Relationships.Route.guid() != "", "Relationships Route can't be blank")
 }
@@ -122,11 +123,11 @@ func createRoutePolicy(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	r, err := store.Routes.Visible(c.Tx, req.Relationships.Route.guid(), c.scope)
+	r, err := store.Routes.Visible(c.Tx, req.Relationships.Route.guid(), c.Scope)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.inSpace(r.SpaceGUID); err != nil {
+	if _, err := c.InSpace(r.SpaceGUID); err != nil {
 		return nil, err
 	}
 	p := &cf.RoutePolicy{RouteGUID: r.GUID, Source: req.Source.V}
@@ -181,13 +182,13 @@ func (c *call) policyEvent(kind audit.Type, p *cf.RoutePolicy, r *cf.Route, data
 	if err != nil {
 		return err
 	}
-	return c.event(kind, audit.Target{Type: "route_policy", GUID: p.GUID, Name: p.Source, Place: authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, data)
+	return c.Audit(kind, audit.Target{Type: "route_policy", GUID: p.GUID, Name: p.Source, Place: access.At(space)}, data)
 }
 
 // ownPolicy is the policy of {guid} and its route, if the actor sees it and
 // satisfies the rule.
 func (c *call) ownPolicy() (*cf.RoutePolicy, *cf.Route, error) {
-	p, err := store.RoutePolicies.Visible(c.Tx, c.guid(), c.scope)
+	p, err := store.RoutePolicies.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -195,7 +196,7 @@ func (c *call) ownPolicy() (*cf.RoutePolicy, *cf.Route, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	_, err = c.inSpace(r.SpaceGUID)
+	_, err = c.InSpace(r.SpaceGUID)
 	return p, r, err
 }
 

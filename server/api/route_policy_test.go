@@ -3,14 +3,15 @@ package api
 import (
 	"testing"
 
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
 // seedPolicies adds a domain that enforces policies, with a route and a policy.
 func seedPolicies(tx *store.Tx) error {
-	return orElse(store.Domains.Insert(tx, &cf.Domain{Resource: guid("domain-11"), Name: "apps.identity", EnforcesPolicies: true, PoliciesScope: "space"}),
-		orElse(store.Routes.Insert(tx, &cf.Route{Resource: guid("route-11"), SpaceGUID: "space-1", DomainGUID: "domain-11", Host: "back"}),
+	return control.OrElse(store.Domains.Insert(tx, &cf.Domain{Resource: guid("domain-11"), Name: "apps.identity", EnforcesPolicies: true, PoliciesScope: "space"}),
+		control.OrElse(store.Routes.Insert(tx, &cf.Route{Resource: guid("route-11"), SpaceGUID: "space-1", DomainGUID: "domain-11", Host: "back"}),
 			store.RoutePolicies.Insert(tx, &cf.RoutePolicy{Resource: guid("policy-1"), RouteGUID: "route-11", Source: "cf:app:d76446a1-f429-4444-8797-be2f78b75b08"})))
 }
 

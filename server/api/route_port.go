@@ -24,10 +24,10 @@ func (c *call) anyPort() (int, error) {
 	for _, r := range routes {
 		taken[r.Port] = true
 	}
-	free := slices.DeleteFunc(c.s.TCPPorts.All(), func(port int) bool { return taken[port] })
+	free := slices.DeleteFunc(c.Platform.TCPPorts.All(), func(port int) bool { return taken[port] })
 	rand.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
 	for _, port := range free {
-		if c.s.portUsable(port) == nil {
+		if c.Platform.Usable(port) == nil {
 			return port, nil
 		}
 	}
@@ -51,7 +51,7 @@ func (c *call) checkPort(r *cf.Route, d *cf.Domain) error {
 		return cf.Unprocessable("Routes with protocol 'http' do not support ports.")
 	case !d.TCP():
 		return nil
-	case len(c.s.TCPPorts) == 0:
+	case len(c.Platform.TCPPorts) == 0:
 		return routingDisabled()
 	case r.Host != "":
 		return cf.Unprocessable("Hosts are not supported for TCP routes.")
@@ -66,18 +66,10 @@ func (c *call) checkPort(r *cf.Route, d *cf.Domain) error {
 		return err
 	case taken && other.DomainGUID == r.DomainGUID:
 		return c.routeTaken(r, d)
-	case taken || !c.s.TCPPorts.Contain(r.Port) || c.s.portUsable(r.Port) != nil:
+	case taken || !c.Platform.TCPPorts.Contain(r.Port) || c.Platform.Usable(r.Port) != nil:
 		return cf.Unprocessable("Port '%d' is not available. Try a different port or use a different domain.", r.Port)
 	}
 	return nil
-}
-
-// portUsable is nil when this machine can listen, or does, for routes at a port.
-func (s *Server) portUsable(port int) error {
-	if s.PortUsable == nil {
-		return nil
-	}
-	return s.PortUsable(port)
 }
 
 // warnOfPort tells who maps a route that nothing reaches it by its port yet.
@@ -85,15 +77,15 @@ func (c *call) warnOfPort(r *cf.Route) {
 	if r.Port == 0 {
 		return
 	}
-	if err := c.s.portUsable(r.Port); err != nil {
-		c.warn("Port %d is in use by another program of this machine (%v): the route works as soon as it is free.", r.Port, err)
+	if err := c.Platform.Usable(r.Port); err != nil {
+		c.Warn("Port %d is in use by another program of this machine (%v): the route works as soon as it is free.", r.Port, err)
 	}
 }
 
 func listRouterGroups(c *call) (*response, error) {
 	groups := []doc{}
-	if len(c.s.TCPPorts) > 0 {
-		groups = append(groups, doc{"guid": cf.DefaultTCPGUID, "name": cf.DefaultTCP, "type": "tcp", "reservable_ports": c.s.TCPPorts.String()})
+	if len(c.Platform.TCPPorts) > 0 {
+		groups = append(groups, doc{"guid": cf.DefaultTCPGUID, "name": cf.DefaultTCP, "type": "tcp", "reservable_ports": c.Platform.TCPPorts.String()})
 	}
 	if name := c.Request.URL.Query().Get("name"); name != "" && (len(groups) == 0 || name != cf.DefaultTCP) {
 		// The routing API's own words and form.

@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
 // seedTCP adds a TCP domain, domain-9, and another, domain-10.
 func seedTCP(tx *store.Tx) error {
-	return orElse(store.Domains.Insert(tx, &cf.Domain{Resource: guid("domain-9"), Name: "tcp.test", RouterGroupGUID: cf.DefaultTCPGUID}),
+	return control.OrElse(store.Domains.Insert(tx, &cf.Domain{Resource: guid("domain-9"), Name: "tcp.test", RouterGroupGUID: cf.DefaultTCPGUID}),
 		store.Domains.Insert(tx, &cf.Domain{Resource: guid("domain-10"), Name: "tcp2.test", RouterGroupGUID: cf.DefaultTCPGUID}))
 }
 
@@ -160,7 +161,7 @@ func TestAnyPortOfMany(t *testing.T) {
 				return err
 			}
 		}
-		c := &call{s: &Server{Config: Config{TCPPorts: cf.PortRanges{{First: 2000, Last: 2300}}}}, Tx: tx}
+		c := &call{Session: &control.Session{Tx: tx, Platform: &control.Platform{TCPPorts: cf.PortRanges{{First: 2000, Last: 2300}}}}}
 		before := w.store.Statements()
 		port, err := c.anyPort()
 		if n := w.store.Statements() - before; port != 2300 || n > 3 {

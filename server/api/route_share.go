@@ -6,7 +6,10 @@ import (
 	"strings"
 
 	"cupola/server/authz"
+	"cupola/server/control"
+	"cupola/server/control/access"
 	"cupola/server/control/audit"
+	"cupola/server/control/quota"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -16,7 +19,7 @@ func viewRouteShares(c *call, r *cf.Route) doc {
 }
 
 func showRouteShares(c *call) (*response, error) {
-	if err := c.feature("route_sharing"); err != nil {
+	if err := c.Feature("route_sharing"); err != nil {
 		return nil, err
 	}
 	r, err := c.appRoute()
@@ -28,7 +31,7 @@ func showRouteShares(c *call) (*response, error) {
 
 // sharedRoute is the route of {guid} for one who may share it, and its URI.
 func (c *call) sharedRoute() (*cf.Route, string, error) {
-	if err := c.feature("route_sharing"); err != nil {
+	if err := c.Feature("route_sharing"); err != nil {
 		return nil, "", err
 	}
 	r, err := c.appRoute()
@@ -73,7 +76,7 @@ func shareRoute(c *call) (*response, error) {
 func (c *call) routeShareable(uri string, guids []string) error {
 	var unseen, unwritable []string
 	for _, g := range guids {
-		s, err := store.Spaces.Visible(c.Tx, g, c.scope)
+		s, err := store.Spaces.Visible(c.Tx, g, c.Scope)
 		if store.IsNotFound(err) {
 			unseen = append(unseen, "'"+g+"'")
 			continue
@@ -85,7 +88,7 @@ func (c *call) routeShareable(uri string, guids []string) error {
 		if err != nil {
 			return err
 		}
-		if !c.mayDevelop(s) || org.Suspended && !c.Actor.Admin {
+		if !c.MayDevelop(s) || org.Suspended && !c.Actor.Admin {
 			unwritable = append(unwritable, "'"+g+"'")
 		}
 	}
@@ -115,7 +118,7 @@ func unshareRoute(c *call) (*response, error) {
 	if space == r.SpaceGUID {
 		return nil, cf.Unprocessable("Unable to unshare route '%s' from space '%s'. Routes cannot be removed from the space that owns them.", uri, space)
 	}
-	r.SharedSpaces = without(r.SharedSpaces, func(g string) bool { return g == space })
+	r.SharedSpaces = control.Without(r.SharedSpaces, func(g string) bool { return g == space })
 	if err := store.Routes.Update(c.Tx, r); err != nil {
 		return nil, err
 	}
@@ -128,11 +131,11 @@ func unshareRoute(c *call) (*response, error) {
 // accessible is a space in which the actor can run apps; complaint begins what
 // is said of others.
 func (c *call) accessible(guid, complaint string) (*cf.Space, error) {
-	s, err := store.Spaces.Visible(c.Tx, guid, c.scope)
+	s, err := store.Spaces.Visible(c.Tx, guid, c.Scope)
 	if err != nil {
-		return nil, unprocessable(err, "%sEnsure the space exists and that you have access to it.", complaint)
+		return nil, control.Unprocessable(err, "%sEnsure the space exists and that you have access to it.", complaint)
 	}
-	if !c.Actor.May(authz.SpaceOperator, authz.Place{OrgGUID: s.OrgGUID, SpaceGUID: s.GUID}) {
+	if !c.Actor.May(authz.SpaceOperator, access.At(s)) {
 		return nil, cf.Unprocessable("%sYou don't have write permission for the target space.", complaint)
 	}
 	org, err := store.Orgs.Get(c.Tx, s.OrgGUID)
@@ -165,8 +168,8 @@ func moveRoute(c *call) (*response, error) {
 	if to == from {
 		return &response{status: http.StatusOK, body: doc{"status": "ok"}}, nil
 	}
-	r.SpaceGUID, r.SharedSpaces = to, append(without(r.SharedSpaces, func(g string) bool { return g == to }), from)
-	err = c.withinQuota(to, ofRoutes, func() error { return store.Routes.Update(c.Tx, r) })
+	r.SpaceGUID, r.SharedSpaces = to, append(control.Without(r.SharedSpaces, func(g string) bool { return g == to }), from)
+	err = quota.Within(c.Tx, to, quota.Routes, func() error { return store.Routes.Update(c.Tx, r) })
 	if err != nil {
 		return nil, err
 	}
@@ -175,8 +178,8 @@ func moveRoute(c *call) (*response, error) {
 
 // leaveRoutes takes a space that goes away out of the shares of routes.
 func leaveRoutes(c *call, space string) error {
-	return eachOf(c, store.Routes, "shared_space_guids", space, func(r *cf.Route) error {
-		r.SharedSpaces = without(r.SharedSpaces, func(g string) bool { return g == space })
+	return control.EachOf(c.Session, store.Routes, "shared_space_guids", space, func(r *cf.Route) error {
+		r.SharedSpaces = control.Without(r.SharedSpaces, func(g string) bool { return g == space })
 		return store.Routes.Update(c.Tx, r)
 	})
 }

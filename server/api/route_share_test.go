@@ -3,6 +3,7 @@ package api
 import (
 	"testing"
 
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -11,8 +12,8 @@ func TestRouteShares(t *testing.T) {
 	w := newWorld(t)
 	w.write(func(tx *store.Tx) error {
 		far := &cf.App{Resource: guid("app-9"), Name: "far", SpaceGUID: "space-3", State: cf.Stopped}
-		return orElse(store.Spaces.Insert(tx, &cf.Space{Resource: guid("space-3"), Name: "next", OrgGUID: "org-1"}),
-			orElse(store.Apps.Insert(tx, far), store.Processes.Insert(tx, newProcess(far, "web"))))
+		return control.OrElse(store.Spaces.Insert(tx, &cf.Space{Resource: guid("space-3"), Name: "next", OrgGUID: "org-1"}),
+			control.OrElse(store.Apps.Insert(tx, far), store.Processes.Insert(tx, newProcess(far, "web"))))
 	})
 	const shares = "/v3/routes/route-1/relationships/shared_spaces"
 	to := func(space string) string { return `{"data": [{"guid": "` + space + `"}]}` }

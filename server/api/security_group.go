@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 
-	"cupola/server/authz"
+	"cupola/server/control"
+	"cupola/server/control/access"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -23,10 +24,10 @@ func viewSecurityGroup(c *call, g *cf.SecurityGroup) doc {
 
 // visibleSpaces are those of the spaces that the actor sees.
 func (c *call) visibleSpaces(guids []string) []string {
-	if c.scope == nil {
+	if c.Scope == nil {
 		return guids
 	}
-	return without(guids, func(g string) bool { return !slices.Contains(c.scope.Spaces, g) })
+	return control.Without(guids, func(g string) bool { return !slices.Contains(c.Scope.Spaces, g) })
 }
 
 type securityGroupRequest struct {
@@ -44,7 +45,7 @@ type securityGroupRequest struct {
 
 func (r securityGroupRequest) validate() []string {
 	_, faults := r.rules(nil)
-	return append(must(len(r.Name.V) <= 250, "Name is too long (maximum is 250 characters)"), faults...)
+	return append(control.Must(len(r.Name.V) <= 250, "Name is too long (maximum is 250 characters)"), faults...)
 }
 
 // rules are the rules of the request, or others when it has none.
@@ -66,7 +67,7 @@ func (r securityGroupRequest) apply(g *cf.SecurityGroup) {
 }
 
 func createSecurityGroup(c *call) (*response, error) {
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	var req securityGroupRequest
@@ -80,21 +81,13 @@ func createSecurityGroup(c *call) (*response, error) {
 	}
 	for _, list := range [][]string{g.StagingSpaces, g.RunningSpaces} {
 		if unknown, err := c.unknownSpaces(list); err != nil || len(unknown) > 0 {
-			return nil, orElse(err, cf.Unprocessable("Spaces with guids %s do not exist.", inspect(unknown)))
+			return nil, control.OrElse(err, cf.Unprocessable("Spaces with guids %s do not exist.", control.Inspect(unknown)))
 		}
 	}
 	if err := securityGroupTaken(g, store.SecurityGroups.Insert(c.Tx, g)); err != nil {
 		return nil, err
 	}
 	return created(viewSecurityGroup(c, g))
-}
-
-// orElse is err, or another error when it is nil.
-func orElse(err, other error) error {
-	if err != nil {
-		return err
-	}
-	return other
 }
 
 func securityGroupTaken(g *cf.SecurityGroup, err error) error {
@@ -109,14 +102,14 @@ func (c *call) unknownSpaces(guids []string) ([]string, error) {
 	if len(guids) == 0 {
 		return nil, nil
 	}
-	found, _, err := store.Spaces.List(c.Tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: c.scope})
-	known := guidsOf(found, func(s *cf.Space) string { return s.GUID })
-	return without(guids, func(g string) bool { return slices.Contains(known, g) }), err
+	found, _, err := store.Spaces.List(c.Tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: c.Scope})
+	known := control.GUIDs(found, func(s *cf.Space) string { return s.GUID })
+	return control.Without(guids, func(g string) bool { return slices.Contains(known, g) }), err
 }
 
 // securityGroup is the security group of {guid}, if the actor sees it.
 func (c *call) securityGroup() (*cf.SecurityGroup, error) {
-	return store.SecurityGroups.Visible(c.Tx, c.guid(), c.scope)
+	return store.SecurityGroups.Visible(c.Tx, c.guid(), c.Scope)
 }
 
 func updateSecurityGroup(c *call) (*response, error) {
@@ -124,7 +117,7 @@ func updateSecurityGroup(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	var req securityGroupRequest
@@ -146,7 +139,7 @@ func deleteSecurityGroup(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	if err := store.SecurityGroups.Delete(c.Tx, g.GUID); err != nil {
@@ -164,7 +157,7 @@ func (c *call) boundSpaces(g *cf.SecurityGroup) (*[]string, error) {
 	case "staging_spaces":
 		return &g.StagingSpaces, nil
 	}
-	c.permitted = true
+	c.Checked = true
 	return nil, cf.Errorf(cf.NotFound, "Unknown request")
 }
 
@@ -197,11 +190,11 @@ func bindSecurityGroup(c *call) (*response, error) {
 
 // mayBind checks the rule in every space.
 func (c *call) mayBind(guids []string) error {
-	c.permitted = true
+	c.Checked = true
 	for _, guid := range guids {
 		space, err := store.Spaces.Get(c.Tx, guid)
 		if err == nil {
-			err = c.permit(authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID})
+			err = c.Permit(access.At(space))
 		}
 		if err != nil && !store.IsNotFound(err) {
 			return err
@@ -209,7 +202,7 @@ func (c *call) mayBind(guids []string) error {
 	}
 	unknown, err := c.unknownSpaces(guids)
 	if err == nil && len(unknown) > 0 {
-		err = cf.Unprocessable("Spaces with guids %s do not exist, or you do not have access to them.", inspect(unknown))
+		err = cf.Unprocessable("Spaces with guids %s do not exist, or you do not have access to them.", control.Inspect(unknown))
 	}
 	return err
 }
@@ -224,19 +217,19 @@ func unbindSecurityGroup(c *call) (*response, error) {
 		return nil, err
 	}
 	guid := c.param("space")
-	space, err := store.Spaces.Visible(c.Tx, guid, c.scope)
+	space, err := store.Spaces.Visible(c.Tx, guid, c.Scope)
 	notBound := cf.Unprocessable("Unable to unbind security group from space with guid '%s'. Ensure the space is bound to this security group.", guid)
 	if err != nil {
-		c.permitted = true
-		return nil, unprocessable(err, "%s", notBound.Detail)
+		c.Checked = true
+		return nil, control.Unprocessable(err, "%s", notBound.Detail)
 	}
-	if err := c.permit(authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}); err != nil {
+	if err := c.Permit(access.At(space)); err != nil {
 		return nil, err
 	}
 	if !slices.Contains(*spaces, guid) {
 		return nil, notBound
 	}
-	*spaces = without(*spaces, func(s string) bool { return s == guid })
+	*spaces = control.Without(*spaces, func(s string) bool { return s == guid })
 	if err := store.SecurityGroups.Update(c.Tx, g); err != nil {
 		return nil, err
 	}
@@ -254,7 +247,7 @@ func leaveSecurityGroups(c *call, space string) error {
 		if !slices.Contains(g.RunningSpaces, space) && !slices.Contains(g.StagingSpaces, space) {
 			continue
 		}
-		g.RunningSpaces, g.StagingSpaces = without(g.RunningSpaces, is), without(g.StagingSpaces, is)
+		g.RunningSpaces, g.StagingSpaces = control.Without(g.RunningSpaces, is), control.Without(g.StagingSpaces, is)
 		if err := store.SecurityGroups.Update(c.Tx, g); err != nil {
 			return err
 		}

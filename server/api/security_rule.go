@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cupola/server/control"
 	"cupola/store/cf"
 )
 
@@ -69,16 +70,7 @@ func unknownRuleFields(fields map[string]any) []string {
 		return nil
 	}
 	slices.Sort(unknown)
-	return []string{"unknown field(s): " + inspect(unknown)}
-}
-
-// inspect writes a list of strings as Cloud Controller's messages have it.
-func inspect(list []string) string {
-	quoted := make([]string, len(list))
-	for i, s := range list {
-		quoted[i] = strconv.Quote(s)
-	}
-	return "[" + strings.Join(quoted, ", ") + "]"
+	return []string{"unknown field(s): " + control.Inspect(unknown)}
 }
 
 // ruleDetails reads the fields that only some protocols have.
@@ -87,18 +79,18 @@ func ruleDetails(rule *cf.SecurityRule, fields map[string]any) []string {
 	rule.Ports, _ = ports.(string)
 	switch rule.Protocol {
 	case "tcp", "udp":
-		return must(given, "ports are required for protocols of type TCP and UDP",
+		return control.Must(given, "ports are required for protocols of type TCP and UDP",
 			validPorts(rule.Ports), "ports must be a valid single port, comma separated list of ports, or range or ports, formatted as a string")
 	case "icmpv6":
 		return []string{"icmpv6 cannot be used if enable_ipv6 is false"}
 	case "icmp":
 		rule.Code, rule.Type = icmpNumber(fields["code"]), icmpNumber(fields["type"])
-		return must(fields["code"] != nil, "code is required for protocols of type ICMP",
+		return control.Must(fields["code"] != nil, "code is required for protocols of type ICMP",
 			rule.Code != nil, "code must be an integer between -1 and 255 (inclusive)",
 			fields["type"] != nil, "type is required for protocols of type ICMP",
 			rule.Type != nil, "type must be an integer between -1 and 255 (inclusive)")
 	case "all":
-		return must(!given || ports == nil, "ports are not allowed for protocols of type all")
+		return control.Must(!given || ports == nil, "ports are not allowed for protocols of type all")
 	}
 	return nil
 }

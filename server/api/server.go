@@ -11,6 +11,7 @@ import (
 	"cupola/runtime/fairqueue"
 	"cupola/runtime/lrp"
 	"cupola/server/bulkhead"
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/blob"
 	"cupola/store/cf"
@@ -25,6 +26,8 @@ type Config struct {
 	Store *store.Store
 	Blobs *blob.Store
 	Log   *slog.Logger
+	// Platform is what the verbs need of the daemon.
+	control.Platform
 
 	// Authenticate tells whose a bearer token is.
 	Authenticate func(ctx context.Context, token string) (Identity, error)
@@ -33,34 +36,12 @@ type Config struct {
 	Slots *bulkhead.Share[string]
 	// Instances gives the live use of instances, by instance GUID.
 	Stats func(instanceGUID string) (lrp.Stats, bool)
-	// Cells are the cells of this machine, with their use.
-	Cells func() []lrp.CellUse
 	// Retire has an instance of a process replaced.
 	Retire func(process *cf.Process, app *cf.App, index int)
-	// Note says in an app's log what the API did to it.
-	Note func(appGUID, text string)
-	// StackWarning says what to expect of a stack on this machine, "" for
-	// nothing; nil warns of none.
-	StackWarning func(stack string) string
-	// Stacks are the root filesystems behind the stacks; nil: there are none.
-	Stacks Stacks
 
 	// Parameters asks a broker for the parameters of what it has; an object, or
 	// nil for none.
 	Parameters func(ctx context.Context, q ParameterQuery) (json.RawMessage, error)
-	// BindingsPerInstance bounds how many bindings an app can have to one
-	// service instance at a time; 0: 5.
-	BindingsPerInstance int
-	// MountsFor tells whether the volumes of a broker can be mounted here; nil:
-	// those of none can.
-	MountsFor func(brokerGUID string) bool
-
-	// TCPPorts are the ports that routes can have; none: there are no TCP routes.
-	TCPPorts cf.PortRanges
-	// PortUsable is nil where this machine can listen at a port for routes, or
-	// does; nil knows of none in use.
-	PortUsable func(port int) error
-
 	// RenderBOSH writes a deployment as Kubernetes objects. Its errors are those
 	// of what was asked for.
 	RenderBOSH func(context.Context, RenderRequest) (*Rendered, error)
@@ -70,20 +51,7 @@ type Config struct {
 	// PackedLayer opens a layer of an image of a droplet; both are digests.
 	PackedLayer func(d *cf.Droplet, image, layer string) (*os.File, error)
 
-	URL string // of the API, as apps are told it
 	SSH SSHInfo
-}
-
-// Stacks are the root filesystems behind the stacks, by name.
-type Stacks interface {
-	// Users lists who needs one beside apps.
-	Users(tx *store.Tx, name string) ([]string, error)
-	// Remove takes one away that nobody needs, if it is there. It is called in a
-	// transaction.
-	Remove(name string) error
-	// Offer is called when some are gone: it brings rows and cells up to what is
-	// there.
-	Offer()
 }
 
 // ParameterQuery says whose parameters a broker is asked for.

@@ -5,6 +5,9 @@ import (
 	"regexp"
 	"slices"
 
+	"cupola/server/control"
+	"cupola/server/control/access"
+	"cupola/server/control/quota"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -25,16 +28,16 @@ type bindingRequest struct {
 const strategyMultiple = "multiple"
 
 func (r bindingRequest) validate() []string {
-	messages := must(isObject(r.Parameters), "Parameters must be an object", r.Type == cf.BindingApp || r.Type == cf.BindingKey, "Type must be 'app' or 'key'")
+	messages := control.Must(isObject(r.Parameters), "Parameters must be an object", r.Type == cf.BindingApp || r.Type == cf.BindingKey, "Type must be 'app' or 'key'")
 	messages = append(messages, relationFaults(r.Relationships.Instance, "service_instance")...)
 	switch {
 	case len(messages) > 0:
 		return messages
 	case r.Type == cf.BindingKey:
-		return must(r.Name.V != "", "Name can't be blank", r.Relationships.App == nil, "Relationships Unknown field(s): 'app'")
+		return control.Must(r.Name.V != "", "Name can't be blank", r.Relationships.App == nil, "Relationships Unknown field(s): 'app'")
 	}
 	s := r.Strategy
-	return append(must(!s.Set || s.Null || s.V == "single" || s.V == strategyMultiple, "Strategy must be 'single' or 'multiple'"),
+	return append(control.Must(!s.Set || s.Null || s.V == "single" || s.V == strategyMultiple, "Strategy must be 'single' or 'multiple'"),
 		relationFaults(r.Relationships.App, "app")...)
 }
 
@@ -52,11 +55,11 @@ func createServiceBinding(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.permitted = true // until the instance is found, there is no place
+	c.Checked = true // until the instance is found, there is no place
 	guid := req.Relationships.Instance.guid()
-	i, err := store.ServiceInstances.Visible(c.Tx, guid, c.scope)
+	i, err := store.ServiceInstances.Visible(c.Tx, guid, c.Scope)
 	if err != nil {
-		return nil, unprocessable(err, "The service instance could not be found: '%s'", guid)
+		return nil, control.Unprocessable(err, "The service instance could not be found: '%s'", guid)
 	}
 	if i.Type == cf.UserProvided && req.Parameters.Set {
 		return nil, cf.Unprocessable("Binding parameters are not supported for user-provided service instances")
@@ -69,11 +72,11 @@ func createServiceBinding(c *call) (*response, error) {
 
 func (c *call) createAppBinding(i *cf.ServiceInstance, req bindingRequest, audited doc) (*response, error) {
 	guid := req.Relationships.App.guid()
-	app, err := store.Apps.Visible(c.Tx, guid, c.scope)
+	app, err := store.Apps.Visible(c.Tx, guid, c.Scope)
 	if err != nil {
-		return nil, unprocessable(err, "The app could not be found: '%s'", guid)
+		return nil, control.Unprocessable(err, "The app could not be found: '%s'", guid)
 	}
-	if _, err := c.inSpace(app.SpaceGUID); err != nil {
+	if _, err := c.InSpace(app.SpaceGUID); err != nil {
 		return nil, err
 	}
 	b := &cf.ServiceBinding{Type: cf.BindingApp, Name: req.name(), InstanceGUID: i.GUID, AppGUID: app.GUID}
@@ -134,7 +137,7 @@ func (c *call) bindable(i *cf.ServiceInstance, end string) error {
 	switch {
 	case !o.plan.MayBind(o.offering):
 		return cf.Unprocessable("Service plan does not allow bindings%s", end)
-	case o.offering.Needs(cf.RequiresVolumes) && !c.s.mountsFor(o.offering.BrokerGUID):
+	case o.offering.Needs(cf.RequiresVolumes) && !c.Platform.Mounts(o.offering.BrokerGUID):
 		return cf.Unprocessable("Support for volume mount services is disabled%s", end)
 	case i.LastOperation.Is(cf.OpCreate, cf.OpFailed):
 		return cf.Unprocessable("Service instance not found")
@@ -167,7 +170,7 @@ func (c *call) bindableOnceMore(b *cf.ServiceBinding, i *cf.ServiceInstance, app
 		}
 		valid++
 	}
-	most := c.s.bindingsPerInstance()
+	most := c.Platform.MaxBindings()
 	if strategy == strategyMultiple && valid >= most {
 		return cf.Unprocessable("The app has too many bindings to this service instance (limit: %d). Consider deleting existing/orphaned bindings.", most)
 	}
@@ -184,7 +187,7 @@ func (c *call) bindableOnceMore(b *cf.ServiceBinding, i *cf.ServiceInstance, app
 
 // besides refuses a second binding to the same instance that the first forbids.
 func (c *call) besides(old, b *cf.ServiceBinding) error {
-	op, once := old.LastOperation, c.s.bindingsPerInstance() == 1
+	op, once := old.LastOperation, c.Platform.MaxBindings() == 1
 	switch {
 	case once && op.Type == cf.OpCreate && op.State != cf.OpFailed:
 		return alreadyBound()
@@ -240,12 +243,12 @@ func (c *call) replaceBinding(b *cf.ServiceBinding, i *cf.ServiceInstance) error
 
 // createKey has a broker make a key.
 func (c *call) createKey(i *cf.ServiceInstance, req bindingRequest, audited doc) (*response, error) {
-	space, err := c.inSpace(i.SpaceGUID)
+	space, err := c.InSpace(i.SpaceGUID)
 	if err != nil {
 		return nil, err
 	}
-	if !c.mayDevelop(space) {
-		return nil, notAuthorized()
+	if !c.MayDevelop(space) {
+		return nil, access.NotAuthorized()
 	}
 	if i.Type != cf.Managed {
 		return nil, cf.Unprocessable("Service credential bindings of type 'key' are not supported for user-provided service instances.")
@@ -260,7 +263,7 @@ func (c *call) createKey(i *cf.ServiceInstance, req bindingRequest, audited doc)
 	if err := req.Metadata.apply(&b.Metadata); err != nil {
 		return nil, err
 	}
-	if err := c.withinQuota(space.GUID, ofServices, func() error { return store.ServiceBindings.Insert(c.Tx, b) }); err != nil {
+	if err := quota.Within(c.Tx, space.GUID, quota.Services, func() error { return store.ServiceBindings.Insert(c.Tx, b) }); err != nil {
 		return nil, err
 	}
 	return c.serviceJob(cf.JobCreateKey, credentialBinding, b.GUID, cf.ServiceWork{Parameters: objectOf(req.Parameters), Request: audited})

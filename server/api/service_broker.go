@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 
+	"cupola/server/control"
 	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
@@ -33,7 +34,7 @@ type brokerRequest struct {
 }
 
 func (r brokerRequest) validate() []string {
-	messages := must(!r.Name.Set || r.Name.Null || r.Name.V != "", "Name must not be empty string")
+	messages := control.Must(!r.Name.Set || r.Name.Null || r.Name.V != "", "Name must not be empty string")
 	if r.URL.Set && !r.URL.Null {
 		messages = append(messages, brokerURLFaults(r.URL.V)...)
 	}
@@ -47,7 +48,7 @@ func (r brokerRequest) validate() []string {
 // missing are the faults of a request to register a broker that a request to
 // change one does not have.
 func (r brokerRequest) missing() []string {
-	messages := must(r.Name.Set && !r.Name.Null, "Name must be a string",
+	messages := control.Must(r.Name.Set && !r.Name.Null, "Name must be a string",
 		r.URL.Set && !r.URL.Null, "Url must be a string, Url '' must be a valid url",
 		r.Authentication.Set && !r.Authentication.Null, "Authentication must be an object")
 	if r.Relationships != nil && r.space() == "" {
@@ -69,7 +70,7 @@ func brokerURLFaults(raw string) []string {
 	if !valid {
 		return []string{"Url '" + raw + "' must be a valid url"}
 	}
-	return must(u.User == nil, "Url must not contain authentication")
+	return control.Must(u.User == nil, "Url must not contain authentication")
 }
 
 // basic are the credentials of basic authentication.
@@ -136,7 +137,7 @@ func createServiceBroker(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	if err := invalid(req.missing()); err != nil {
+	if err := control.Invalid(req.missing()); err != nil {
 		return nil, err
 	}
 	if err := c.mayRegister(req.space()); err != nil {
@@ -157,22 +158,22 @@ func createServiceBroker(c *call) (*response, error) {
 	if err := c.brokerEvent(audit.ServiceBrokerCreate, b, req.audited()); err != nil {
 		return nil, err
 	}
-	return c.brokerJob(cf.JobSyncBroker, b, cf.ServiceWork{Actor: c.who()})
+	return c.brokerJob(cf.JobSyncBroker, b, cf.ServiceWork{Actor: c.Who()})
 }
 
 // mayRegister checks the rule for a broker of the whole platform, or of a space
 // that the actor has to see.
 func (c *call) mayRegister(space string) error {
 	if space == "" {
-		return c.permitAdmin()
+		return c.PermitAdmin()
 	}
-	if _, err := store.Spaces.Visible(c.Tx, space, c.scope); err != nil {
-		return unprocessable(err, "Invalid space. Ensure that the space exists and you have access to it.")
+	if _, err := store.Spaces.Visible(c.Tx, space, c.Scope); err != nil {
+		return control.Unprocessable(err, "Invalid space. Ensure that the space exists and you have access to it.")
 	}
-	if err := c.feature("space_scoped_private_broker_creation"); err != nil {
+	if err := c.Feature("space_scoped_private_broker_creation"); err != nil {
 		return err
 	}
-	_, err := c.inSpace(space)
+	_, err := c.InSpace(space)
 	return err
 }
 
@@ -186,7 +187,7 @@ func (c *call) brokerJob(operation string, b *cf.ServiceBroker, input any) (*res
 }
 
 func (c *call) brokerEvent(kind audit.Type, b *cf.ServiceBroker, data doc) error {
-	return c.event(kind, audit.Target{Type: "service_broker", GUID: b.GUID, Name: b.Name}, data)
+	return c.Audit(kind, audit.Target{Type: "service_broker", GUID: b.GUID, Name: b.Name}, data)
 }
 
 // serviceBroker is the broker of {guid}, if the actor sees it and satisfies the
@@ -197,15 +198,15 @@ func (c *call) serviceBroker() (*cf.ServiceBroker, error) {
 		return nil, err
 	}
 	if b.SpaceGUID == "" {
-		if c.scope != nil {
+		if c.Scope != nil {
 			return nil, cf.Errorf(cf.ResourceNotFound, "Service broker not found")
 		}
-		return b, c.permitAdmin()
+		return b, c.PermitAdmin()
 	}
-	if _, err := store.Spaces.Visible(c.Tx, b.SpaceGUID, c.scope); err != nil {
+	if _, err := store.Spaces.Visible(c.Tx, b.SpaceGUID, c.Scope); err != nil {
 		return nil, cf.Errorf(cf.ResourceNotFound, "Service broker not found")
 	}
-	_, err = c.inSpace(b.SpaceGUID)
+	_, err = c.InSpace(b.SpaceGUID)
 	return b, err
 }
 
@@ -232,7 +233,7 @@ func updateServiceBroker(c *call) (*response, error) {
 		}
 		return ok(viewServiceBroker(c, b))
 	}
-	update := cf.BrokerUpdate{Before: b.State, Actor: c.who()}
+	update := cf.BrokerUpdate{Before: b.State, Actor: c.Who()}
 	if req.Metadata != nil {
 		update.Metadata = &changed
 	}
@@ -281,7 +282,7 @@ func deleteServiceBroker(c *call) (*response, error) {
 		return nil, err
 	}
 	n, err := store.ServiceInstances.Count(c.Tx, store.Query{Where: map[string][]string{
-		"service_plan_guids": guidsOf(plans, func(p *cf.ServicePlan) string { return p.GUID })}})
+		"service_plan_guids": control.GUIDs(plans, func(p *cf.ServicePlan) string { return p.GUID })}})
 	if err != nil {
 		return nil, err
 	}

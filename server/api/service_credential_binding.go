@@ -2,6 +2,8 @@ package api
 
 import (
 	"cupola/server/authz"
+	"cupola/server/control"
+	"cupola/server/control/access"
 	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
@@ -25,11 +27,11 @@ const bindingIncludes = "include=app|service_instance"
 
 func includeOfBindings(c *call, rows []*cf.ServiceBinding, what string) (string, []doc, error) {
 	if what == "app" {
-		apps := without(rows, func(b *cf.ServiceBinding) bool { return b.AppGUID == "" })
-		docs, err := including(c, store.Apps, viewApp, guidsOf(apps, func(b *cf.ServiceBinding) string { return b.AppGUID }))
+		apps := control.Without(rows, func(b *cf.ServiceBinding) bool { return b.AppGUID == "" })
+		docs, err := including(c, store.Apps, viewApp, control.GUIDs(apps, func(b *cf.ServiceBinding) string { return b.AppGUID }))
 		return "apps", docs, err
 	}
-	docs, err := includingInstances(c, guidsOf(rows, func(b *cf.ServiceBinding) string { return b.InstanceGUID }))
+	docs, err := includingInstances(c, control.GUIDs(rows, func(b *cf.ServiceBinding) string { return b.InstanceGUID }))
 	return "service_instances", docs, err
 }
 
@@ -38,13 +40,13 @@ var listServiceBindings = inTx(func(c *call) (*response, error) {
 		return nil, badQuery("Type must be one of 'app', 'key'")
 	}
 	return listForeseeing(c, store.ServiceBindings, viewServiceBinding, includeOfBindings, func(rows []*cf.ServiceBinding) error {
-		return c.foreseeInstances(guidsOf(rows, func(b *cf.ServiceBinding) string { return b.InstanceGUID }))
+		return c.foreseeInstances(control.GUIDs(rows, func(b *cf.ServiceBinding) string { return b.InstanceGUID }))
 	}, bindingIncludes)
 })
 
 // bound is the binding of {guid} with its instance, if the actor sees it.
 func (c *call) bound() (*cf.ServiceBinding, *cf.ServiceInstance, error) {
-	b, err := store.ServiceBindings.Visible(c.Tx, c.guid(), c.scope)
+	b, err := store.ServiceBindings.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -76,7 +78,7 @@ func showServiceBindingDetails(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !c.Actor.May(c.rule, authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}) {
+	if !c.Actor.May(c.Rule, access.At(space)) {
 		return nil, cf.Errorf(cf.ResourceNotFound, "Service credential binding not found")
 	}
 	if err := notMade(b.Type, b.LastOperation); err != nil {
@@ -129,7 +131,7 @@ func (c *call) bindingEvent(what string, b *cf.ServiceBinding, i *cf.ServiceInst
 		name = *b.Name
 	}
 	kind := bindingEvents[b.Type]
-	return c.event(audit.Of(kind, what), audit.Target{Type: kind, GUID: b.GUID, Name: name, Place: authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, doc{"request": request})
+	return c.Audit(audit.Of(kind, what), audit.Target{Type: kind, GUID: b.GUID, Name: name, Place: access.At(space)}, doc{"request": request})
 }
 
 func updateServiceBinding(c *call) (*response, error) {
@@ -144,7 +146,7 @@ func updateServiceBinding(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.permit(authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}); err != nil {
+	if err := c.Permit(access.At(space)); err != nil {
 		return nil, err
 	}
 	if b.LastOperation.Is(cf.OpDelete, cf.OpInitial, cf.OpInProgress) {
@@ -172,12 +174,12 @@ func deleteServiceBinding(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	place := authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}
-	if err := c.permit(place); err != nil {
+	place := access.At(space)
+	if err := c.Permit(place); err != nil {
 		return nil, err
 	}
 	if b.Type == cf.BindingKey && !c.Actor.May(authz.SpaceDeveloper, place) {
-		return nil, notAuthorized()
+		return nil, access.NotAuthorized()
 	}
 	if err := bindingIdle(b.LastOperation, i); err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -203,7 +204,7 @@ func TestQuotaOfServices(t *testing.T) {
 		two, none := 2, 0
 		q.Limits.TotalServiceInstances, q.Limits.TotalServiceKeys, q.Limits.PaidServices = &two, &none, false
 		paid := &cf.ServicePlan{Resource: guid("plan-paid"), OfferingGUID: "offering-s", CatalogID: "paid", Name: "paid", Active: true, Public: true}
-		return orElse(store.OrgQuotas.Update(tx, q), store.ServicePlans.Insert(tx, paid))
+		return control.OrElse(store.OrgQuotas.Update(tx, q), store.ServicePlans.Insert(tx, paid))
 	})
 	w.run(t, []step{
 		{method: "POST", path: "/v3/service_instances", body: `{"type": "managed", "name": "x", ` + toSpacePlan("plan-s"), status: 422, want: detail(10008, "You have exceeded your organization's services limit.")},

@@ -3,29 +3,11 @@ package api
 import (
 	"encoding/json"
 
-	"cupola/server/authz"
 	"cupola/server/bindings"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
 )
-
-// defaultBindings is how many bindings an app can have to one service instance
-// at a time, unless the operator says otherwise: enough to rotate them.
-const defaultBindings = 5
-
-// bindingsPerInstance bounds the bindings of an app to one service instance.
-func (s *Server) bindingsPerInstance() int {
-	if s.BindingsPerInstance == 0 {
-		return defaultBindings
-	}
-	return s.BindingsPerInstance
-}
-
-// mountsFor tells whether a broker's volumes can be mounted.
-func (s *Server) mountsFor(brokerGUID string) bool {
-	return s.MountsFor != nil && s.MountsFor(brokerGUID)
-}
 
 // boundTo are the bindings of an app that count.
 func (c *call) boundTo(app *cf.App) ([]bindings.Binding, error) {
@@ -93,10 +75,6 @@ func (c *call) formFits(app *cf.App, before string) error {
 		return nil
 	}
 	return c.bindingsFit(app, theApp)
-}
-
-func (c *call) mayDevelop(space *cf.Space) bool {
-	return c.Actor.May(authz.SpaceDeveloper, authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID})
 }
 
 // systemEnv is what of an app's environment the platform says of its services.

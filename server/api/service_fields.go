@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -109,7 +110,7 @@ func (c *call) includeSpaceFields(d doc, fields map[string][]string, guids []str
 	if ofOrgs == nil {
 		return nil
 	}
-	return c.includeOrgFields(d, ofOrgs, guidsOf(spaces, func(s *cf.Space) string { return s.OrgGUID }))
+	return c.includeOrgFields(d, ofOrgs, control.GUIDs(spaces, func(s *cf.Space) string { return s.OrgGUID }))
 }
 
 func (c *call) includeOrgFields(d doc, keys, guids []string) error {
@@ -132,7 +133,7 @@ func (c *call) includeOrgFields(d doc, keys, guids []string) error {
 
 // visibleGUIDs tells which of the rows the actor sees.
 func visibleGUIDs[T any](c *call, t *store.Table[T], guid func(*T) string, guids []string) (map[string]bool, error) {
-	rows, _, err := t.List(c.Tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: c.scope})
+	rows, _, err := t.List(c.Tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: c.Scope})
 	seen := map[string]bool{}
 	for _, v := range rows {
 		seen[guid(v)] = true
@@ -143,22 +144,22 @@ func visibleGUIDs[T any](c *call, t *store.Table[T], guid func(*T) string, guids
 // includeServiceFields adds what is wanted of the places, plans, offerings and
 // brokers of service instances.
 func (c *call) includeServiceFields(d doc, fields map[string][]string, rows []*cf.ServiceInstance) error {
-	if err := c.includeSpaceFields(d, fields, guidsOf(rows, func(i *cf.ServiceInstance) string { return i.SpaceGUID })); err != nil {
+	if err := c.includeSpaceFields(d, fields, control.GUIDs(rows, func(i *cf.ServiceInstance) string { return i.SpaceGUID })); err != nil {
 		return err
 	}
-	managed := without(rows, func(i *cf.ServiceInstance) bool { return i.Type != cf.Managed })
+	managed := control.Without(rows, func(i *cf.ServiceInstance) bool { return i.Type != cf.Managed })
 	if len(managed) == 0 {
 		return nil
 	}
-	plans, err := store.ServicePlans.By(c.Tx, "guids", guidsOf(managed, func(i *cf.ServiceInstance) string { return i.PlanGUID })...)
+	plans, err := store.ServicePlans.By(c.Tx, "guids", control.GUIDs(managed, func(i *cf.ServiceInstance) string { return i.PlanGUID })...)
 	if err != nil {
 		return err
 	}
-	offerings, err := store.ServiceOfferings.By(c.Tx, "guids", guidsOf(plans, func(p *cf.ServicePlan) string { return p.OfferingGUID })...)
+	offerings, err := store.ServiceOfferings.By(c.Tx, "guids", control.GUIDs(plans, func(p *cf.ServicePlan) string { return p.OfferingGUID })...)
 	if err != nil {
 		return err
 	}
-	brokers, err := store.ServiceBrokers.By(c.Tx, "guids", guidsOf(offerings, func(o *cf.ServiceOffering) string { return o.BrokerGUID })...)
+	brokers, err := store.ServiceBrokers.By(c.Tx, "guids", control.GUIDs(offerings, func(o *cf.ServiceOffering) string { return o.BrokerGUID })...)
 	add := func(resource, key string, list []doc) {
 		if keys := fields[resource]; keys != nil {
 			views := []doc{}
@@ -200,7 +201,7 @@ var listServiceInstances = inTx(func(c *call) (*response, error) {
 	if kind := q.Where["type"]; kind != nil && kind[0] != cf.Managed && kind[0] != cf.UserProvided {
 		return nil, badQuery("Type must be one of 'managed', 'user-provided'")
 	}
-	q.Visible = c.scope
+	q.Visible = c.Scope
 	rows, total, err := store.ServiceInstances.List(c.Tx, q.Query)
 	if err != nil {
 		return nil, err
@@ -220,7 +221,7 @@ func showServiceInstance(c *call) (*response, error) {
 	if err := checkFields(q.fields, shownFields); err != nil {
 		return nil, err
 	}
-	i, err := store.ServiceInstances.Visible(c.Tx, c.guid(), c.scope)
+	i, err := store.ServiceInstances.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"cupola/server/authz"
+	"cupola/server/control"
+	"cupola/server/control/access"
 	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
@@ -76,31 +78,31 @@ type serviceRequest struct {
 }
 
 func (r serviceRequest) validate() []string {
-	messages := must(r.Type == cf.Managed || r.Type == cf.UserProvided, "Type must be one of 'managed', 'user-provided'",
+	messages := control.Must(r.Type == cf.Managed || r.Type == cf.UserProvided, "Type must be one of 'managed', 'user-provided'",
 		r.Name.V != "", "Name can't be blank")
 	messages = append(messages, relationFaults(r.Relationships.Space, "space")...)
 	if len(messages) > 0 {
 		return messages
 	}
 	if r.Type == cf.UserProvided {
-		messages = must(!r.Parameters.Set, "Unknown field(s): 'parameters'", r.Relationships.Plan == nil, "Relationships Unknown field(s): 'service_plan'")
+		messages = control.Must(!r.Parameters.Set, "Unknown field(s): 'parameters'", r.Relationships.Plan == nil, "Relationships Unknown field(s): 'service_plan'")
 		return append(messages, userProvidedFaults(r.Credentials, r.DrainURL, r.RouteURL)...)
 	}
-	messages = must(!r.Credentials.Set, "Unknown field(s): 'credentials'", !r.DrainURL.Set, "Unknown field(s): 'syslog_drain_url'",
+	messages = control.Must(!r.Credentials.Set, "Unknown field(s): 'credentials'", !r.DrainURL.Set, "Unknown field(s): 'syslog_drain_url'",
 		!r.RouteURL.Set, "Unknown field(s): 'route_service_url'", isObject(r.Parameters), "Parameters must be an object")
 	return append(messages, relationFaults(r.Relationships.Plan, "service_plan")...)
 }
 
 func createServiceInstance(c *call) (*response, error) {
 	var req serviceRequest
-	if err := c.feature("service_instance_creation"); err != nil {
+	if err := c.Feature("service_instance_creation"); err != nil {
 		return nil, err
 	}
 	audited, err := decodeAudited(c, &req)
 	if err != nil {
 		return nil, err
 	}
-	space, err := c.targetSpace(req.Relationships.Space.guid())
+	space, err := c.TargetSpace(req.Relationships.Space.guid())
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +126,7 @@ func (c *call) saveServiceInstance(i *cf.ServiceInstance, save func(*store.Tx, *
 	if err != nil {
 		return err
 	}
-	if len(without(named, func(o *cf.ServiceInstance) bool { return o.GUID == i.GUID })) > 0 {
+	if len(control.Without(named, func(o *cf.ServiceInstance) bool { return o.GUID == i.GUID })) > 0 {
 		return nameTaken(i.Name)
 	}
 	err = save(c.Tx, i)
@@ -142,18 +144,18 @@ func nameTaken(name string) error {
 // too long.
 func serviceFaults(i *cf.ServiceInstance) error {
 	const maxName, maxURL = 255, 10_000
-	return invalid(must(i.Name != "", "name presence", len([]rune(i.Name)) <= maxName, "name max_length",
+	return control.Invalid(control.Must(i.Name != "", "name presence", len([]rune(i.Name)) <= maxName, "name max_length",
 		len(i.SyslogDrainURL) <= maxURL, "syslog_drain_url max_length", tagList(i.Tags).fits(), "tags too_long"))
 }
 
 // serviceInstance is the service instance of {guid}, if the actor sees it and
 // satisfies the rule in its own space.
 func (c *call) serviceInstance() (*cf.ServiceInstance, error) {
-	i, err := store.ServiceInstances.Visible(c.Tx, c.guid(), c.scope)
+	i, err := store.ServiceInstances.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.inSpace(i.SpaceGUID)
+	_, err = c.InSpace(i.SpaceGUID)
 	return i, err
 }
 
@@ -207,7 +209,7 @@ func (c *call) purgeServiceInstance(i *cf.ServiceInstance) (*response, error) {
 			return nil, err
 		}
 		if !may {
-			return nil, notAuthorized()
+			return nil, access.NotAuthorized()
 		}
 	}
 	if err := removeServiceInstance(c, i, audit.ServiceInstancePurge); err != nil {
@@ -227,17 +229,17 @@ func (c *call) mayPurge(i *cf.ServiceInstance) (bool, error) {
 		return false, err
 	}
 	space, err := store.Spaces.Get(c.Tx, o.broker.SpaceGUID)
-	return err == nil && c.Actor.May(authz.SpaceDeveloper, authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}), err
+	return err == nil && c.Actor.May(authz.SpaceDeveloper, access.At(space)), err
 }
 
 // removeServiceInstance deletes a service instance with all that is bound to
 // it, and records it under the given type.
 func removeServiceInstance(c *call, i *cf.ServiceInstance, event audit.Type) error {
-	err := eachOf(c, store.RouteBindings, "service_instance_guids", i.GUID, func(b *cf.RouteBinding) error { return c.removeRouteBinding(b, i) })
+	err := control.EachOf(c.Session, store.RouteBindings, "service_instance_guids", i.GUID, func(b *cf.RouteBinding) error { return c.removeRouteBinding(b, i) })
 	if err != nil {
 		return err
 	}
-	err = eachOf(c, store.ServiceBindings, "service_instance_guids", i.GUID, func(b *cf.ServiceBinding) error { return c.removeBinding(b, i) })
+	err = control.EachOf(c.Session, store.ServiceBindings, "service_instance_guids", i.GUID, func(b *cf.ServiceBinding) error { return c.removeBinding(b, i) })
 	if err != nil {
 		return err
 	}
@@ -262,7 +264,7 @@ func (c *call) serviceEvent(kind audit.Type, i *cf.ServiceInstance, request doc)
 	if i.Type == cf.UserProvided && kind != audit.ServiceInstancePurge {
 		what = "user_provided_service_instance"
 	}
-	return c.event(kind, audit.Target{Type: what, GUID: i.GUID, Name: i.Name, Place: authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, doc{"request": request})
+	return c.Audit(kind, audit.Target{Type: what, GUID: i.GUID, Name: i.Name, Place: access.At(space)}, doc{"request": request})
 }
 
 // showServicePermissions tells anyone what the actor may do with a service
@@ -280,7 +282,7 @@ func showServicePermissions(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = store.ServiceInstances.Visible(c.Tx, i.GUID, c.scope)
+	_, err = store.ServiceInstances.Visible(c.Tx, i.GUID, c.Scope)
 	if err != nil && !store.IsNotFound(err) {
 		return nil, err
 	}

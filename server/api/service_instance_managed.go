@@ -5,7 +5,9 @@ import (
 	"regexp"
 	"slices"
 
+	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/quota"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -35,9 +37,9 @@ func (c *call) offer(plan *cf.ServicePlan) (o offer, err error) {
 
 // planFor is a plan that a request names for an instance in a space.
 func (c *call) planFor(guid string, space *cf.Space) (*cf.ServicePlan, error) {
-	plan, err := store.ServicePlans.Visible(c.Tx, guid, c.scope)
+	plan, err := store.ServicePlans.Visible(c.Tx, guid, c.Scope)
 	if err != nil {
-		return nil, unprocessable(err, "Invalid service plan. Ensure that the service plan exists, is available, and you have access to it.")
+		return nil, control.Unprocessable(err, "Invalid service plan. Ensure that the service plan exists, is available, and you have access to it.")
 	}
 	if !plan.Active {
 		return nil, cf.Unprocessable("Invalid service plan. The service plan '%s' with guid '%s' has been removed from the service broker's catalog. "+
@@ -82,7 +84,7 @@ func (c *call) createManaged(i *cf.ServiceInstance, req serviceRequest, audited 
 	}
 	i.PlanGUID, i.MaintenanceVersion = plan.GUID, versionOf(plan)
 	i.LastOperation = cf.Begin(cf.OpCreate, cf.OpInitial, c.Tx.Now)
-	err = c.withinQuota(i.SpaceGUID, ofServices, func() error { return c.saveServiceInstance(i, store.ServiceInstances.Insert) })
+	err = quota.Within(c.Tx, i.SpaceGUID, quota.Services, func() error { return c.saveServiceInstance(i, store.ServiceInstances.Insert) })
 	if err != nil {
 		return nil, err
 	}
@@ -96,11 +98,11 @@ func (c *call) paidAllowed(plan *cf.ServicePlan, space *cf.Space) error {
 	if err != nil || plan.Free {
 		return err
 	}
-	list, err := c.budgets(org, space)
+	list, err := quota.Budgets(c.Tx, org, space)
 	for _, b := range slices.Backward(list) {
 		switch {
-		case b.limits.PaidServices:
-		case b.ofSpace():
+		case b.Limits.PaidServices:
+		case b.OfSpace():
 			return cf.Unprocessable("The service instance cannot be created because paid service plans are not allowed for your space.")
 		default:
 			return cf.Unprocessable("The service instance cannot be created because paid service plans are not allowed.")
@@ -146,7 +148,7 @@ func (c *call) serviceJob(operation, resourceType, guid string, work cf.ServiceW
 }
 
 func (c *call) newServiceJob(operation, resourceType, guid string, work cf.ServiceWork) (*cf.Job, error) {
-	work.Actor = c.who()
+	work.Actor = c.Who()
 	input, err := json.Marshal(work)
 	return &cf.Job{Operation: operation, ResourceType: resourceType, ResourceGUID: guid, State: cf.JobProcessing, Input: string(input)}, err
 }
@@ -184,7 +186,7 @@ type managedChange struct {
 }
 
 func (r managedChange) validate() []string {
-	messages := must(isObject(r.Parameters), "Parameters must be an object",
+	messages := control.Must(isObject(r.Parameters), "Parameters must be an object",
 		r.Maintenance.V.Version == "" || semver.MatchString(r.Maintenance.V.Version), "Maintenance info version must be a Semantic Version string")
 	if r.Relationships != nil {
 		messages = append(messages, relationFaults(r.Relationships.Plan, "service_plan")...)
@@ -303,7 +305,7 @@ func (c *call) mayRename(i *cf.ServiceInstance, _ offer, r managedChange) error 
 		if err != nil {
 			return err
 		}
-		if len(without(named, func(o *cf.ServiceInstance) bool { return o.GUID == i.GUID })) > 0 {
+		if len(control.Without(named, func(o *cf.ServiceInstance) bool { return o.GUID == i.GUID })) > 0 {
 			return cf.Unprocessable("The service instance name is taken: %s", r.Name.V)
 		}
 	}

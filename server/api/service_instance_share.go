@@ -4,7 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"cupola/server/authz"
+	"cupola/server/control"
+	"cupola/server/control/access"
 	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
@@ -19,11 +20,11 @@ func viewSharedSpaces(c *call, i *cf.ServiceInstance) doc {
 // ownServiceInstance is the service instance of {guid}, if the actor sees the
 // space that it is in: those that it is shared with are nobody else's concern.
 func (c *call) ownServiceInstance() (*cf.ServiceInstance, error) {
-	i, err := store.ServiceInstances.Visible(c.Tx, c.guid(), c.scope)
+	i, err := store.ServiceInstances.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return nil, err
 	}
-	_, err = store.Spaces.Visible(c.Tx, i.SpaceGUID, c.scope)
+	_, err = store.Spaces.Visible(c.Tx, i.SpaceGUID, c.Scope)
 	if store.IsNotFound(err) {
 		err = cf.Errorf(cf.ResourceNotFound, "Service instance not found")
 	}
@@ -83,7 +84,7 @@ func (c *call) appBindingsOf(i *cf.ServiceInstance) ([]placedBinding, error) {
 	if err != nil {
 		return nil, err
 	}
-	apps, err := store.Apps.By(c.Tx, "guids", guidsOf(rows, func(b *cf.ServiceBinding) string { return b.AppGUID })...)
+	apps, err := store.Apps.By(c.Tx, "guids", control.GUIDs(rows, func(b *cf.ServiceBinding) string { return b.AppGUID })...)
 	space := map[string]string{}
 	for _, a := range apps {
 		space[a.GUID] = a.SpaceGUID
@@ -97,7 +98,7 @@ func (c *call) appBindingsOf(i *cf.ServiceInstance) ([]placedBinding, error) {
 
 func shareServiceInstance(c *call) (*response, error) {
 	var req refs
-	if err := c.feature("service_instance_sharing"); err != nil {
+	if err := c.Feature("service_instance_sharing"); err != nil {
 		return nil, err
 	}
 	i, err := c.serviceInstance()
@@ -133,7 +134,7 @@ func shareServiceInstance(c *call) (*response, error) {
 func (c *call) spacesToShareWith(i *cf.ServiceInstance, guids []string) (spaces []*cf.Space, err error) {
 	var unseen, unwritable []string
 	for _, guid := range guids {
-		s, err := store.Spaces.Visible(c.Tx, guid, c.scope)
+		s, err := store.Spaces.Visible(c.Tx, guid, c.Scope)
 		if store.IsNotFound(err) {
 			unseen = append(unseen, "'"+guid+"'")
 			continue
@@ -145,7 +146,7 @@ func (c *call) spacesToShareWith(i *cf.ServiceInstance, guids []string) (spaces 
 		if err != nil {
 			return nil, err
 		}
-		if !c.mayDevelop(s) || org.Suspended && !c.Actor.Admin {
+		if !c.MayDevelop(s) || org.Suspended && !c.Actor.Admin {
 			unwritable = append(unwritable, "'"+guid+"'")
 			continue
 		}
@@ -236,7 +237,7 @@ func (c *call) shareableWith(i *cf.ServiceInstance, o offer, s *cf.Space) error 
 
 // unshareService takes a service instance out of a space.
 func (c *call) unshareService(i *cf.ServiceInstance, space string) error {
-	i.SharedSpaces = without(i.SharedSpaces, func(g string) bool { return g == space })
+	i.SharedSpaces = control.Without(i.SharedSpaces, func(g string) bool { return g == space })
 	if err := store.ServiceInstances.Update(c.Tx, i); err != nil {
 		return err
 	}
@@ -248,5 +249,5 @@ func (c *call) shareEvent(what string, i *cf.ServiceInstance, data doc) error {
 	if err != nil {
 		return err
 	}
-	return c.event(audit.Of("service_instance", what), audit.Target{Type: "service_instance", GUID: i.GUID, Name: i.Name, Place: authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, data)
+	return c.Audit(audit.Of("service_instance", what), audit.Target{Type: "service_instance", GUID: i.GUID, Name: i.Name, Place: access.At(space)}, data)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -49,7 +50,7 @@ func (u *unsharing) step(c *call) (*response, error) {
 	}
 	space, err := store.Spaces.Get(c.Tx, c.param("space"))
 	if err != nil {
-		return nil, unprocessable(err, "Unable to unshare service instance from space %s. Ensure the space exists.", c.param("space"))
+		return nil, control.Unprocessable(err, "Unable to unshare service instance from space %s. Ensure the space exists.", c.param("space"))
 	}
 	if !slices.Contains(i.SharedSpaces, space.GUID) {
 		return noContent() // as Cloud Controller; what is bound in the instance's own space stays bound

@@ -5,8 +5,9 @@ import (
 	"net/url"
 	"strings"
 
-	"cupola/server/authz"
 	"cupola/server/bindings"
+	"cupola/server/control"
+	"cupola/server/control/access"
 	"cupola/server/control/audit"
 	"cupola/server/desire"
 	"cupola/store"
@@ -16,7 +17,7 @@ import (
 // userProvidedFaults are Cloud Controller's messages for what is wrong with
 // what a user says of a service.
 func userProvidedFaults(credentials opt[json.RawMessage], drain, route opt[string]) []string {
-	return must(isObject(credentials), "Credentials must be an object",
+	return control.Must(isObject(credentials), "Credentials must be an object",
 		drain.V == "" || isURI(drain.V), "Syslog drain url must be a valid URI",
 		route.V == "" || isURI(route.V), "Route service url must be a valid URI",
 		route.V == "" || strings.HasPrefix(route.V, "https:"), "Route service url must be https")
@@ -146,11 +147,11 @@ func (c *call) boundFit(i *cf.ServiceInstance) error {
 	if err != nil {
 		return err
 	}
-	apps, err := store.Apps.By(c.Tx, "guids", guidsOf(bound, func(b *cf.ServiceBinding) string { return b.AppGUID })...)
+	apps, err := store.Apps.By(c.Tx, "guids", control.GUIDs(bound, func(b *cf.ServiceBinding) string { return b.AppGUID })...)
 	if err != nil {
 		return err
 	}
-	services, err := c.Tx.AppServices(guidsOf(apps, func(a *cf.App) string { return a.GUID })...)
+	services, err := c.Tx.AppServices(control.GUIDs(apps, func(a *cf.App) string { return a.GUID })...)
 	if err != nil {
 		return err
 	}
@@ -169,7 +170,7 @@ func drainOf(i *cf.ServiceInstance) string { return strings.ReplaceAll(i.SyslogD
 // showServiceCredentials shows what a user-provided service instance was given.
 // It is a writing transaction, since that someone looked is recorded.
 func showServiceCredentials(c *call) (*response, error) {
-	i, err := store.ServiceInstances.Visible(c.Tx, c.guid(), c.scope)
+	i, err := store.ServiceInstances.Visible(c.Tx, c.guid(), c.Scope)
 	if err == nil && i.Type != cf.UserProvided {
 		err = cf.Errorf(cf.ResourceNotFound, "Service instance not found")
 	}
@@ -180,8 +181,8 @@ func showServiceCredentials(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !c.Actor.May(c.rule, authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}) {
-		return nil, notAuthorized()
+	if !c.Actor.May(c.Rule, access.At(space)) {
+		return nil, access.NotAuthorized()
 	}
 	if err := c.serviceEvent(audit.UserProvidedShow, i, nil); err != nil {
 		return nil, err

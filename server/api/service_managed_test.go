@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -52,21 +53,21 @@ func settleJob(tx *store.Tx, j *cf.Job, state, description string) error {
 	case "service_instance":
 		i, err := store.ServiceInstances.Get(tx, j.ResourceGUID)
 		if err != nil || gone {
-			return orElse(err, store.ServiceInstances.Delete(tx, j.ResourceGUID))
+			return control.OrElse(err, store.ServiceInstances.Delete(tx, j.ResourceGUID))
 		}
 		settled(&i.LastOperation)
 		return store.ServiceInstances.Update(tx, i)
 	case "service_route_bindings":
 		b, err := store.RouteBindings.Get(tx, j.ResourceGUID)
 		if err != nil || gone {
-			return orElse(err, store.RouteBindings.Delete(tx, j.ResourceGUID))
+			return control.OrElse(err, store.RouteBindings.Delete(tx, j.ResourceGUID))
 		}
 		settled(&b.LastOperation)
 		return store.RouteBindings.Update(tx, b)
 	}
 	b, err := store.ServiceBindings.Get(tx, j.ResourceGUID)
 	if err != nil || gone {
-		return orElse(err, store.ServiceBindings.Delete(tx, j.ResourceGUID))
+		return control.OrElse(err, store.ServiceBindings.Delete(tx, j.ResourceGUID))
 	}
 	settled(&b.LastOperation)
 	b.Credentials = json.RawMessage(`{"uri":"mysql://h"}`)
@@ -153,7 +154,7 @@ func TestBindingsOfOneInstance(t *testing.T) {
 	w.write(seedServices)
 	multiple := bindTo("db-1", `"strategy": "multiple",`)
 	w.run(t, []step{{method: "POST", path: "/v3/service_credential_bindings", body: bindTo("db-1", `"strategy": "all",`), status: 422, want: detail(10008, "Strategy must be 'single' or 'multiple'")}})
-	for range defaultBindings {
+	for range (&control.Platform{}).MaxBindings() {
 		w.run(t, []step{{method: "POST", path: "/v3/service_credential_bindings", body: multiple, status: 202}})
 		got := w.ask("admin", "POST", "/v3/service_credential_bindings", multiple, "")
 		if !strings.Contains(got.text, "There is already a binding in progress for this service instance and app (binding guid: ") {

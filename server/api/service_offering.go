@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cupola/server/authz"
+	"cupola/server/control"
 	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
@@ -93,8 +94,8 @@ func checkAvailable(q listQuery) error {
 
 // browse lets a guest look at the marketplace, unless the operator hides it.
 func (c *call) browse() error {
-	c.Actor, c.scope = authz.NewActor("", "", "", nil, nil), &store.Scope{}
-	hidden, err := c.flag("hide_marketplace_from_unauthenticated_users")
+	c.Actor, c.Scope = authz.NewActor("", "", "", nil, nil), &store.Scope{}
+	hidden, err := c.Flag("hide_marketplace_from_unauthenticated_users")
 	if err == nil && hidden.Enabled {
 		err = cf.Errorf(cf.NotAuthenticated, "Authentication error")
 	}
@@ -113,13 +114,13 @@ func listServiceOfferings(c *call) (*response, error) {
 	if err := checkAvailable(q); err != nil {
 		return nil, err
 	}
-	q.Visible = c.scope
+	q.Visible = c.Scope
 	found, total, err := store.ServiceOfferings.List(c.Tx, q.Query)
 	if err != nil {
 		return nil, err
 	}
 	d := page(c, q, found, total, viewServiceOffering)
-	return &response{body: d}, includeBrokers(c, d, guidsOf(found, brokerOfOffering), fields)
+	return &response{body: d}, includeBrokers(c, d, control.GUIDs(found, brokerOfOffering), fields)
 }
 
 func brokerOfOffering(o *cf.ServiceOffering) string { return o.BrokerGUID }
@@ -133,7 +134,7 @@ func showServiceOffering(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := store.ServiceOfferings.Visible(c.Tx, c.guid(), c.scope)
+	o, err := store.ServiceOfferings.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +145,7 @@ func showServiceOffering(c *call) (*response, error) {
 // serviceOffering is the offering of {guid}, if the actor sees it and satisfies
 // the rule where its broker is.
 func (c *call) serviceOffering() (*cf.ServiceOffering, error) {
-	o, err := store.ServiceOfferings.Visible(c.Tx, c.guid(), c.scope)
+	o, err := store.ServiceOfferings.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return nil, err
 	}
@@ -158,9 +159,9 @@ func (c *call) permitBroker(guid string) error {
 		return err
 	}
 	if b.SpaceGUID == "" {
-		return c.permitAdmin()
+		return c.PermitAdmin()
 	}
-	_, err = c.inSpace(b.SpaceGUID)
+	_, err = c.InSpace(b.SpaceGUID)
 	return err
 }
 
@@ -214,7 +215,7 @@ func deleteServiceOffering(c *call) (*response, error) {
 	if err := store.ServiceOfferings.Delete(c.Tx, o.GUID); err != nil {
 		return nil, err
 	}
-	if err := c.event(audit.ServiceOfferingDelete, audit.Target{Type: "service", GUID: o.GUID, Name: o.Name}, doc{"request": request}); err != nil {
+	if err := c.Audit(audit.ServiceOfferingDelete, audit.Target{Type: "service", GUID: o.GUID, Name: o.Name}, doc{"request": request}); err != nil {
 		return nil, err
 	}
 	return noContent()
@@ -222,7 +223,7 @@ func deleteServiceOffering(c *call) (*response, error) {
 
 // purgePlans forgets the instances of plans, without a word to their broker.
 func (c *call) purgePlans(plans []*cf.ServicePlan) error {
-	instances, err := store.ServiceInstances.By(c.Tx, "service_plan_guids", guidsOf(plans, func(p *cf.ServicePlan) string { return p.GUID })...)
+	instances, err := store.ServiceInstances.By(c.Tx, "service_plan_guids", control.GUIDs(plans, func(p *cf.ServicePlan) string { return p.GUID })...)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cupola/server/authz"
+	"cupola/server/control/access"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -24,7 +25,7 @@ func askParameters(find func(*call) (ParameterQuery, error)) endpoint {
 		var q ParameterQuery
 		err := c.tx(false, func() (err error) {
 			q, err = find(c)
-			q.Actor = c.who()
+			q.Actor = c.Who()
 			return err
 		})
 		if err != nil {
@@ -45,7 +46,7 @@ func askParameters(find func(*call) (ParameterQuery, error)) endpoint {
 // asked for. It is not enough to see the instance in a space that it is shared
 // with.
 func serviceParameters(c *call) (q ParameterQuery, err error) {
-	i, err := store.ServiceInstances.Visible(c.Tx, c.guid(), c.scope)
+	i, err := store.ServiceInstances.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return q, err
 	}
@@ -53,8 +54,8 @@ func serviceParameters(c *call) (q ParameterQuery, err error) {
 	if err != nil {
 		return q, err
 	}
-	if !c.Actor.May(authz.SpaceReader, authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}) {
-		return q, notAuthorized()
+	if !c.Actor.May(authz.SpaceReader, access.At(space)) {
+		return q, access.NotAuthorized()
 	}
 	unknown := cf.Errorf(cf.ServiceParametersUnknown, "This service does not support fetching service instance parameters.")
 	switch {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/server/control"
 	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
@@ -23,14 +24,14 @@ type planViewer struct {
 
 func newPlanViewer(c *call, plans []*cf.ServicePlan) (*planViewer, error) {
 	v := &planViewer{offerings: map[string]*cf.ServiceOffering{}, brokers: map[string]*cf.ServiceBroker{}}
-	offerings, err := store.ServiceOfferings.By(c.Tx, "guids", guidsOf(plans, func(p *cf.ServicePlan) string { return p.OfferingGUID })...)
+	offerings, err := store.ServiceOfferings.By(c.Tx, "guids", control.GUIDs(plans, func(p *cf.ServicePlan) string { return p.OfferingGUID })...)
 	if err != nil {
 		return nil, err
 	}
 	for _, o := range offerings {
 		v.offerings[o.GUID] = o
 	}
-	brokers, err := store.ServiceBrokers.By(c.Tx, "guids", guidsOf(offerings, brokerOfOffering)...)
+	brokers, err := store.ServiceBrokers.By(c.Tx, "guids", control.GUIDs(offerings, brokerOfOffering)...)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +113,7 @@ func listServicePlans(c *call) (*response, error) {
 	if _, err := brokerFields(q, "service_offering.service_broker"); err != nil {
 		return nil, err
 	}
-	q.Visible = c.scope
+	q.Visible = c.Scope
 	found, total, err := store.ServicePlans.List(c.Tx, q.Query)
 	if err != nil {
 		return nil, err
@@ -133,7 +134,7 @@ func showServicePlan(c *call) (*response, error) {
 	if _, err := brokerFields(q, "service_offering.service_broker"); err != nil {
 		return nil, err
 	}
-	p, err := store.ServicePlans.Visible(c.Tx, c.guid(), c.scope)
+	p, err := store.ServicePlans.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +150,7 @@ func showServicePlan(c *call) (*response, error) {
 func (v *planViewer) include(c *call, d doc, plans []*cf.ServicePlan, q listQuery) error {
 	for _, what := range q.include {
 		if what == "service_offering" {
-			docs, err := including(c, store.ServiceOfferings, viewServiceOffering, guidsOf(plans, func(p *cf.ServicePlan) string { return p.OfferingGUID }))
+			docs, err := including(c, store.ServiceOfferings, viewServiceOffering, control.GUIDs(plans, func(p *cf.ServicePlan) string { return p.OfferingGUID }))
 			if err != nil {
 				return err
 			}
@@ -160,11 +161,11 @@ func (v *planViewer) include(c *call, d doc, plans []*cf.ServicePlan, q listQuer
 			return err
 		}
 	}
-	return includeBrokers(c, d, guidsOf(plans, func(p *cf.ServicePlan) string { return v.broker(p).GUID }), q.fields["service_offering.service_broker"])
+	return includeBrokers(c, d, control.GUIDs(plans, func(p *cf.ServicePlan) string { return v.broker(p).GUID }), q.fields["service_offering.service_broker"])
 }
 
 func (v *planViewer) includeSpaces(c *call, d doc, plans []*cf.ServicePlan) error {
-	spaces := guidsOf(plans, func(p *cf.ServicePlan) string { return v.broker(p).SpaceGUID })
+	spaces := control.GUIDs(plans, func(p *cf.ServicePlan) string { return v.broker(p).SpaceGUID })
 	docs, err := including(c, store.Spaces, viewSpace, spaces)
 	if err != nil {
 		return err
@@ -178,7 +179,7 @@ func (v *planViewer) includeSpaces(c *call, d doc, plans []*cf.ServicePlan) erro
 // servicePlan is the plan of {guid}, if the actor sees it and satisfies the rule
 // where its broker is.
 func (c *call) servicePlan() (*cf.ServicePlan, error) {
-	p, err := store.ServicePlans.Visible(c.Tx, c.guid(), c.scope)
+	p, err := store.ServicePlans.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +229,7 @@ func deleteServicePlan(c *call) (*response, error) {
 	if err := store.ServicePlans.Delete(c.Tx, p.GUID); err != nil {
 		return nil, err
 	}
-	if err := c.event(audit.ServicePlanDelete, audit.Target{Type: "service_plan", GUID: p.GUID, Name: p.Name}, doc{"request": doc{}}); err != nil {
+	if err := c.Audit(audit.ServicePlanDelete, audit.Target{Type: "service_plan", GUID: p.GUID, Name: p.Name}, doc{"request": doc{}}); err != nil {
 		return nil, err
 	}
 	return noContent()

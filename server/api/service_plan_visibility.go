@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"cupola/server/authz"
+	"cupola/server/control"
 	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
@@ -43,11 +44,11 @@ func (c *call) spaceOfPlan(p *cf.ServicePlan) (doc, error) {
 }
 
 func (c *call) orgsOfPlan(p *cf.ServicePlan) ([]doc, error) {
-	visible, _, err := store.ServicePlanVisibilities.List(c.Tx, store.Query{Where: map[string][]string{"service_plan_guids": {p.GUID}}, Visible: c.scope})
+	visible, _, err := store.ServicePlanVisibilities.List(c.Tx, store.Query{Where: map[string][]string{"service_plan_guids": {p.GUID}}, Visible: c.Scope})
 	if err != nil {
 		return nil, err
 	}
-	orgs, err := store.Orgs.By(c.Tx, "guids", guidsOf(visible, func(v *cf.ServicePlanVisibility) string { return v.OrgGUID })...)
+	orgs, err := store.Orgs.By(c.Tx, "guids", control.GUIDs(visible, func(v *cf.ServicePlanVisibility) string { return v.OrgGUID })...)
 	docs := []doc{}
 	for _, o := range orgs {
 		docs = append(docs, doc{"guid": o.GUID, "name": o.Name})
@@ -56,7 +57,7 @@ func (c *call) orgsOfPlan(p *cf.ServicePlan) ([]doc, error) {
 }
 
 func showVisibility(c *call) (*response, error) {
-	p, err := store.ServicePlans.Visible(c.Tx, c.guid(), c.scope)
+	p, err := store.ServicePlans.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +165,7 @@ func (c *call) setOrgs(p *cf.ServicePlan, orgs []string, add bool) error {
 	}
 	for _, guid := range orgs {
 		if _, err := store.Orgs.Get(c.Tx, guid); err != nil {
-			return unprocessable(err, "Could not find VCAP::CloudController::Organization with guid: %s", guid)
+			return control.Unprocessable(err, "Could not find VCAP::CloudController::Organization with guid: %s", guid)
 		}
 		if err := store.ServicePlanVisibilities.Insert(c.Tx, &cf.ServicePlanVisibility{PlanGUID: p.GUID, OrgGUID: guid}); err != nil {
 			return err
@@ -174,7 +175,7 @@ func (c *call) setOrgs(p *cf.ServicePlan, orgs []string, add bool) error {
 }
 
 func (c *call) visibilityEvent(kind audit.Type, p *cf.ServicePlan, org string, request doc) error {
-	return c.event(kind, audit.Target{Type: "service_plan_visibility", GUID: p.GUID, Place: authz.Place{OrgGUID: org}}, doc{"request": request})
+	return c.Audit(kind, audit.Target{Type: "service_plan_visibility", GUID: p.GUID, Place: authz.Place{OrgGUID: org}}, doc{"request": request})
 }
 
 func deleteVisibility(c *call) (*response, error) {

@@ -3,7 +3,8 @@ package api
 import (
 	"encoding/json"
 
-	"cupola/server/authz"
+	"cupola/server/control"
+	"cupola/server/control/access"
 	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
@@ -23,16 +24,16 @@ const routeBindingIncludes = "include=route|service_instance"
 
 func includeOfRouteBindings(c *call, rows []*cf.RouteBinding, what string) (string, []doc, error) {
 	if what == "route" {
-		docs, err := including(c, store.Routes, viewRoute, guidsOf(rows, func(b *cf.RouteBinding) string { return b.RouteGUID }))
+		docs, err := including(c, store.Routes, viewRoute, control.GUIDs(rows, func(b *cf.RouteBinding) string { return b.RouteGUID }))
 		return "routes", docs, err
 	}
-	docs, err := includingInstances(c, guidsOf(rows, func(b *cf.RouteBinding) string { return b.InstanceGUID }))
+	docs, err := includingInstances(c, control.GUIDs(rows, func(b *cf.RouteBinding) string { return b.InstanceGUID }))
 	return "service_instances", docs, err
 }
 
 var listRouteBindings = inTx(func(c *call) (*response, error) {
 	return listForeseeing(c, store.RouteBindings, viewRouteBinding, includeOfRouteBindings, func(rows []*cf.RouteBinding) error {
-		return c.foreseeInstances(guidsOf(rows, func(b *cf.RouteBinding) string { return b.InstanceGUID }))
+		return c.foreseeInstances(control.GUIDs(rows, func(b *cf.RouteBinding) string { return b.InstanceGUID }))
 	}, routeBindingIncludes)
 })
 
@@ -49,8 +50,8 @@ func createRouteBinding(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	faults := append(must(isObject(req.Parameters), "Parameters must be an object"), relationFaults(req.Relationships.Instance, "service_instance")...)
-	if err := invalid(append(faults, relationFaults(req.Relationships.Route, "route")...)); err != nil {
+	faults := append(control.Must(isObject(req.Parameters), "Parameters must be an object"), relationFaults(req.Relationships.Instance, "service_instance")...)
+	if err := control.Invalid(append(faults, relationFaults(req.Relationships.Route, "route")...)); err != nil {
 		return nil, err
 	}
 	i, r, err := c.routeAndService(req.Relationships.Instance.guid(), req.Relationships.Route.guid())
@@ -78,23 +79,23 @@ const routeBindingType = "service_route_binding"
 
 // routeAndService are the service instance and the route that a request names.
 func (c *call) routeAndService(instance, route string) (*cf.ServiceInstance, *cf.Route, error) {
-	i, err := store.ServiceInstances.Visible(c.Tx, instance, c.scope)
+	i, err := store.ServiceInstances.Visible(c.Tx, instance, c.Scope)
 	if err == nil {
-		_, err = store.Spaces.Visible(c.Tx, i.SpaceGUID, c.scope)
+		_, err = store.Spaces.Visible(c.Tx, i.SpaceGUID, c.Scope)
 	}
 	if err != nil {
-		c.permitted = true
-		return nil, nil, unprocessable(err, "The service instance could not be found: %s", instance)
+		c.Checked = true
+		return nil, nil, control.Unprocessable(err, "The service instance could not be found: %s", instance)
 	}
-	if _, err := c.inSpace(i.SpaceGUID); err != nil {
+	if _, err := c.InSpace(i.SpaceGUID); err != nil {
 		return nil, nil, err
 	}
-	r, err := store.Routes.Visible(c.Tx, route, c.scope)
+	r, err := store.Routes.Visible(c.Tx, route, c.Scope)
 	if err == nil {
-		_, err = store.Spaces.Visible(c.Tx, r.SpaceGUID, c.scope)
+		_, err = store.Spaces.Visible(c.Tx, r.SpaceGUID, c.Scope)
 	}
 	if err != nil {
-		err = unprocessable(err, "The route could not be found: %s", route)
+		err = control.Unprocessable(err, "The route could not be found: %s", route)
 	}
 	return i, r, err
 }
@@ -174,7 +175,7 @@ func (c *call) besidesRoute(old *cf.RouteBinding, i *cf.ServiceInstance) error {
 // routeBound is the route binding of {guid} with its instance, if the actor
 // sees it and satisfies the rule at the route's space.
 func (c *call) routeBound() (*cf.RouteBinding, *cf.ServiceInstance, error) {
-	b, err := store.RouteBindings.Visible(c.Tx, c.guid(), c.scope)
+	b, err := store.RouteBindings.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -182,7 +183,7 @@ func (c *call) routeBound() (*cf.RouteBinding, *cf.ServiceInstance, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	_, err = c.inSpace(i.SpaceGUID)
+	_, err = c.InSpace(i.SpaceGUID)
 	return b, i, err
 }
 
@@ -246,7 +247,7 @@ func (c *call) routeBindingEvent(what string, b *cf.RouteBinding, i *cf.ServiceI
 		return err
 	}
 	kind := bindingEvents[bindingRoute]
-	return c.event(audit.Of(kind, what), audit.Target{Type: kind, GUID: b.GUID, Place: authz.Place{OrgGUID: space.OrgGUID, SpaceGUID: space.GUID}}, doc{"request": request})
+	return c.Audit(audit.Of(kind, what), audit.Target{Type: kind, GUID: b.GUID, Place: access.At(space)}, doc{"request": request})
 }
 
 // routeBindingParameters finds which binding's parameters its broker is asked
@@ -263,8 +264,8 @@ func routeBindingParameters(c *call) (ParameterQuery, error) {
 	if err != nil {
 		return ParameterQuery{}, err
 	}
-	if !c.mayDevelop(space) {
-		return ParameterQuery{}, notAuthorized()
+	if !c.MayDevelop(space) {
+		return ParameterQuery{}, access.NotAuthorized()
 	}
 	if i.Type != cf.Managed {
 		return ParameterQuery{}, cf.Errorf(cf.BadRequest, "Bad request: user provided service instances do not support fetching route bindings parameters.")

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"cupola/runtime/contract"
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -77,14 +78,14 @@ func listAppSidecars(c *call) (*response, error) {
 // sidecar is the sidecar of {guid}, if the actor sees its app and satisfies
 // the rule.
 func (c *call) sidecar() (*appSidecar, error) {
-	processes, _, err := store.Processes.List(c.Tx, store.Query{Where: map[string][]string{"sidecar_guids": {c.guid()}}, Visible: c.scope})
+	processes, _, err := store.Processes.List(c.Tx, store.Query{Where: map[string][]string{"sidecar_guids": {c.guid()}}, Visible: c.Scope})
 	if err != nil {
 		return nil, err
 	}
 	if len(processes) == 0 {
 		return nil, cf.Errorf(cf.ResourceNotFound, "Sidecar not found")
 	}
-	app, err := c.appBy(processes[0].AppGUID)
+	app, err := c.App(processes[0].AppGUID)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +111,7 @@ type sidecarRequest struct {
 func (r sidecarRequest) apply(s *cf.Sidecar) error {
 	s.Name, s.Command = r.Name.or(s.Name), r.Command.or(s.Command)
 	s.ProcessTypes, s.MemoryMB = r.ProcessTypes.or(s.ProcessTypes), r.MemoryMB.or(s.MemoryMB)
-	return invalid(must(s.Name != "", "Name can't be blank", s.Command != "", "Command can't be blank",
+	return control.Invalid(control.Must(s.Name != "", "Name can't be blank", s.Command != "", "Command can't be blank",
 		len(s.ProcessTypes) > 0, "Process types must have at least 1 process_type",
 		len(s.ProcessTypes) <= contract.MaxProcesses, fmt.Sprintf("Process types may have at most %d entries", contract.MaxProcesses),
 		utf8.RuneCountInString(s.Name) <= 255, "Name is too long (maximum is 255 characters)",
@@ -174,11 +175,11 @@ func (c *call) putSidecar(s *appSidecar) error {
 	if err != nil {
 		return err
 	}
-	missing := without(s.ProcessTypes, func(t string) bool {
+	missing := control.Without(s.ProcessTypes, func(t string) bool {
 		return slices.ContainsFunc(processes, func(p *cf.Process) bool { return p.Type == t })
 	})
 	if len(missing) > 0 {
-		return cf.Unprocessable("Process types %s are none of the app's", inspect(missing))
+		return cf.Unprocessable("Process types %s are none of the app's", control.Inspect(missing))
 	}
 	for _, p := range processes {
 		if err := c.putSidecarOf(p, s.Sidecar); err != nil {
@@ -190,7 +191,7 @@ func (c *call) putSidecar(s *appSidecar) error {
 
 func (c *call) putSidecarOf(p *cf.Process, s cf.Sidecar) error {
 	had := len(p.Sidecars)
-	p.Sidecars = without(p.Sidecars, func(have cf.Sidecar) bool { return have.GUID == s.GUID })
+	p.Sidecars = control.Without(p.Sidecars, func(have cf.Sidecar) bool { return have.GUID == s.GUID })
 	wanted := slices.Contains(s.ProcessTypes, p.Type)
 	if !wanted && len(p.Sidecars) == had {
 		return nil
@@ -198,7 +199,7 @@ func (c *call) putSidecarOf(p *cf.Process, s cf.Sidecar) error {
 	if wanted {
 		p.Sidecars = append(p.Sidecars, s)
 	}
-	return orElse(sidecarFaults(p), store.Processes.Update(c.Tx, p))
+	return control.OrElse(sidecarFaults(p), store.Processes.Update(c.Tx, p))
 }
 
 // sidecarFaults refuses sidecars that cannot be told apart, or leave their

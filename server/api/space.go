@@ -2,6 +2,8 @@ package api
 
 import (
 	"cupola/server/authz"
+	"cupola/server/control"
+	"cupola/server/control/access"
 	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
@@ -31,7 +33,7 @@ type spaceRequest struct {
 const spaceIncludes = "include=org|organization"
 
 func includeOfSpaces(c *call, rows []*cf.Space, _ string) (string, []doc, error) {
-	docs, err := including(c, store.Orgs, viewOrg, guidsOf(rows, func(s *cf.Space) string { return s.OrgGUID }))
+	docs, err := including(c, store.Orgs, viewOrg, control.GUIDs(rows, func(s *cf.Space) string { return s.OrgGUID }))
 	return "organizations", docs, err
 }
 
@@ -44,16 +46,16 @@ func createSpace(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	if err := invalid(nameFaults(req.Name.V)); err != nil {
+	if err := control.Invalid(control.NameFaults(req.Name.V)); err != nil {
 		return nil, err
 	}
 	orgGUID := req.Relationships.Organization.guid()
-	org, err := store.Orgs.Visible(c.Tx, orgGUID, c.scope)
+	org, err := store.Orgs.Visible(c.Tx, orgGUID, c.Scope)
 	if err != nil {
-		c.permitted = true
-		return nil, unprocessable(err, "Invalid organization. Ensure the organization exists and you have access to it.")
+		c.Checked = true
+		return nil, control.Unprocessable(err, "Invalid organization. Ensure the organization exists and you have access to it.")
 	}
-	if err := c.permit(authz.Place{OrgGUID: org.GUID}); err != nil {
+	if err := c.Permit(authz.Place{OrgGUID: org.GUID}); err != nil {
 		return nil, err
 	}
 	s := &cf.Space{Name: req.Name.V, OrgGUID: org.GUID, AllowSSH: true}
@@ -74,16 +76,16 @@ func createSpace(c *call) (*response, error) {
 }
 
 func (c *call) spaceEvent(kind audit.Type, s *cf.Space) error {
-	return c.event(kind, audit.Target{Type: "space", GUID: s.GUID, Name: s.Name, Place: authz.Place{OrgGUID: s.OrgGUID, SpaceGUID: s.GUID}}, nil)
+	return c.Audit(kind, audit.Target{Type: "space", GUID: s.GUID, Name: s.Name, Place: access.At(s)}, nil)
 }
 
 // space is the space of {guid}, if the actor sees it and satisfies the rule.
 func (c *call) space() (*cf.Space, error) {
-	s, err := store.Spaces.Visible(c.Tx, c.guid(), c.scope)
+	s, err := store.Spaces.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return nil, err
 	}
-	return s, c.permit(authz.Place{OrgGUID: s.OrgGUID, SpaceGUID: s.GUID})
+	return s, c.Permit(access.At(s))
 }
 
 func updateSpace(c *call) (*response, error) {
@@ -99,7 +101,7 @@ func updateSpace(c *call) (*response, error) {
 		return nil, err
 	}
 	s.Name = req.Name.or(s.Name)
-	if err := invalid(nameFaults(s.Name)); err != nil {
+	if err := control.Invalid(control.NameFaults(s.Name)); err != nil {
 		return nil, err
 	}
 	if err := req.Metadata.apply(&s.Metadata); err != nil {
@@ -131,10 +133,10 @@ func removeSpace(c *call, s *cf.Space) error {
 	if err := removeServicesOf(c, s); err != nil {
 		return err
 	}
-	if err := eachOf(c, store.Apps, "space_guids", s.GUID, func(a *cf.App) error { return removeApp(c, a) }); err != nil {
+	if err := control.EachOf(c.Session, store.Apps, "space_guids", s.GUID, func(a *cf.App) error { return removeApp(c, a) }); err != nil {
 		return err
 	}
-	if err := eachOf(c, store.Routes, "owner_space_guids", s.GUID, c.dropRoute); err != nil {
+	if err := control.EachOf(c.Session, store.Routes, "owner_space_guids", s.GUID, c.dropRoute); err != nil {
 		return err
 	}
 	if err := leaveRoutes(c, s.GUID); err != nil {

@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	"cupola/server/authz"
+	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/quota"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -18,11 +20,11 @@ func viewSpaceQuota(c *call, q *cf.SpaceQuota) doc {
 
 // spacesWith are the spaces with a quota that the actor sees.
 func (c *call) spacesWith(q *cf.SpaceQuota) []string {
-	spaces, _, err := store.Spaces.List(c.Tx, store.Query{Where: map[string][]string{"space_quota_guids": {q.GUID}}, Visible: c.scope})
+	spaces, _, err := store.Spaces.List(c.Tx, store.Query{Where: map[string][]string{"space_quota_guids": {q.GUID}}, Visible: c.Scope})
 	if err != nil {
 		return nil
 	}
-	return guidsOf(spaces, func(s *cf.Space) string { return s.GUID })
+	return control.GUIDs(spaces, func(s *cf.Space) string { return s.GUID })
 }
 
 // spaceQuotaRequest is a request for a new quota of spaces.
@@ -42,10 +44,10 @@ func createSpaceQuota(c *call) (*response, error) {
 	}
 	org, err := store.Orgs.Get(c.Tx, req.Relationships.Organization.guid())
 	if err != nil {
-		c.permitted = true
-		return nil, unprocessable(err, "Organization with guid '%s' does not exist, or you do not have access to it.", req.Relationships.Organization.guid())
+		c.Checked = true
+		return nil, control.Unprocessable(err, "Organization with guid '%s' does not exist, or you do not have access to it.", req.Relationships.Organization.guid())
 	}
-	if err := c.permit(authz.Place{OrgGUID: org.GUID}); err != nil {
+	if err := c.Permit(authz.Place{OrgGUID: org.GUID}); err != nil {
 		return nil, err
 	}
 	q := &cf.SpaceQuota{OrgGUID: org.GUID, Limits: cf.QuotaLimits{PaidServices: true}}
@@ -75,9 +77,9 @@ func createSpaceQuota(c *call) (*response, error) {
 // spacesFor are spaces of the org of a new quota.
 func (c *call) spacesFor(q *cf.SpaceQuota, guids []string) ([]*cf.Space, error) {
 	spaces, _, err := store.Spaces.List(c.Tx, store.Query{Where: map[string][]string{"guids": guids, "organization_guids": {q.OrgGUID}}})
-	known := guidsOf(spaces, func(s *cf.Space) string { return s.GUID })
-	if unknown := without(guids, func(g string) bool { return slices.Contains(known, g) }); err == nil && len(unknown) > 0 {
-		err = cf.Unprocessable("Spaces with guids %s do not exist within the organization specified, or you do not have access to them.", inspect(unknown))
+	known := control.GUIDs(spaces, func(s *cf.Space) string { return s.GUID })
+	if unknown := control.Without(guids, func(g string) bool { return slices.Contains(known, g) }); err == nil && len(unknown) > 0 {
+		err = cf.Unprocessable("Spaces with guids %s do not exist within the organization specified, or you do not have access to them.", control.Inspect(unknown))
 	}
 	return spaces, err
 }
@@ -110,17 +112,17 @@ func (c *call) spaceQuotaEvent(what string, q *cf.SpaceQuota, s *cf.Space, data 
 	if s != nil {
 		at.SpaceGUID, data = s.GUID, doc{"space_guid": s.GUID, "space_name": s.Name}
 	}
-	return c.event(audit.Of("space_quota", what), audit.Target{Type: "space_quota", GUID: q.GUID, Name: q.Name, Place: at}, data)
+	return c.Audit(audit.Of("space_quota", what), audit.Target{Type: "space_quota", GUID: q.GUID, Name: q.Name, Place: at}, data)
 }
 
 // spaceQuota is the quota of {guid}, if the actor sees it and satisfies the
 // rule in its org.
 func (c *call) spaceQuota() (*cf.SpaceQuota, error) {
-	q, err := store.SpaceQuotas.Visible(c.Tx, c.guid(), c.scope)
+	q, err := store.SpaceQuotas.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return nil, err
 	}
-	return q, c.permit(authz.Place{OrgGUID: q.OrgGUID})
+	return q, c.Permit(authz.Place{OrgGUID: q.OrgGUID})
 }
 
 func updateSpaceQuota(c *call) (*response, error) {
@@ -158,7 +160,7 @@ func (c *call) spaceLogsBounded(q *cf.SpaceQuota, asked opt[int]) error {
 	}
 	var names []string
 	for _, s := range spaces {
-		n, err := c.unlimitedLogs("space_guids", s.GUID)
+		n, err := quota.UnlimitedLogs(c.Tx, "space_guids", s.GUID)
 		if err != nil {
 			return err
 		}
@@ -166,7 +168,7 @@ func (c *call) spaceLogsBounded(q *cf.SpaceQuota, asked opt[int]) error {
 			names = append(names, s.Name)
 		}
 	}
-	return unboundedIn("space", names)
+	return quota.UnboundedIn("space", names)
 }
 
 func deleteSpaceQuota(c *call) (*response, error) {
@@ -217,13 +219,13 @@ func applySpaceQuota(c *call) (*response, error) {
 
 // spacesToLimit are spaces that a quota can be given to.
 func (c *call) spacesToLimit(q *cf.SpaceQuota, guids []string) ([]*cf.Space, error) {
-	spaces, _, err := store.Spaces.List(c.Tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: c.scope})
+	spaces, _, err := store.Spaces.List(c.Tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: c.Scope})
 	if err != nil {
 		return nil, err
 	}
-	known := guidsOf(spaces, func(s *cf.Space) string { return s.GUID })
-	if unknown := without(guids, func(g string) bool { return slices.Contains(known, g) }); len(unknown) > 0 {
-		return nil, cf.Unprocessable("Spaces with guids %s do not exist, or you do not have access to them.", inspect(unknown))
+	known := control.GUIDs(spaces, func(s *cf.Space) string { return s.GUID })
+	if unknown := control.Without(guids, func(g string) bool { return slices.Contains(known, g) }); len(unknown) > 0 {
+		return nil, cf.Unprocessable("Spaces with guids %s do not exist, or you do not have access to them.", control.Inspect(unknown))
 	}
 	if slices.ContainsFunc(spaces, func(s *cf.Space) bool { return s.OrgGUID != q.OrgGUID }) {
 		return nil, cf.Unprocessable("Space quotas cannot be applied outside of their owning organization.")
@@ -231,7 +233,7 @@ func (c *call) spacesToLimit(q *cf.SpaceQuota, guids []string) ([]*cf.Space, err
 	if q.Limits.LogRateLimitBytes == nil {
 		return spaces, nil
 	}
-	n, err := c.unlimitedLogs("space_guids", known...)
+	n, err := quota.UnlimitedLogs(c.Tx, "space_guids", known...)
 	if err == nil && n > 0 {
 		err = cf.Unprocessable("Current usage exceeds new quota values. The space(s) being assigned this quota contain apps running with an unlimited log rate limit.")
 	}

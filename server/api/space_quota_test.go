@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"cupola/server/control"
+	"cupola/server/control/quota"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -114,11 +116,11 @@ func TestUnboundedIn(t *testing.T) {
 		{[]string{"a", "b"}, "orgs 'a', 'b' which contain"},
 		{[]string{"a", "b", "c", "d"}, "orgs 'a', 'b' and 2 other orgs which contain"},
 	} {
-		if got := unboundedIn("org", c.names).Error(); !strings.HasSuffix(got, c.want+end) {
+		if got := quota.UnboundedIn("org", c.names).Error(); !strings.HasSuffix(got, c.want+end) {
 			t.Errorf("%v: got %s", c.names, got)
 		}
 	}
-	if err := unboundedIn("org", nil); err != nil {
+	if err := quota.UnboundedIn("org", nil); err != nil {
 		t.Errorf("got %v; want nil", err)
 	}
 }
@@ -161,7 +163,7 @@ func TestSpaceServices(t *testing.T) {
 		}
 		s.QuotaGUID = q.GUID
 		paid := &cf.ServicePlan{Resource: guid("plan-paid"), OfferingGUID: "offering-s", CatalogID: "paid", Name: "paid", Active: true, Public: true}
-		return orElse(store.Spaces.Update(tx, s), store.ServicePlans.Insert(tx, paid))
+		return control.OrElse(store.Spaces.Update(tx, s), store.ServicePlans.Insert(tx, paid))
 	})
 	w.run(t, []step{
 		{method: "POST", path: "/v3/service_instances", body: `{"type": "managed", "name": "x", ` + toSpacePlan("plan-s"), status: 422, want: detail(10008, "You have exceeded your space's services limit.")},
@@ -188,7 +190,7 @@ func seedApps(tx *store.Tx, n int, change func(*cf.Process, *cf.App)) error {
 			return err
 		}
 		change(p, app)
-		if err := orElse(store.Processes.Update(tx, p), store.Apps.Update(tx, app)); err != nil {
+		if err := control.OrElse(store.Processes.Update(tx, p), store.Apps.Update(tx, app)); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 
+	"cupola/server/control"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -19,7 +20,7 @@ func viewStack(c *call, s *cf.Stack) doc {
 
 func (c *call) stackNamed(name string) (*cf.Stack, error) {
 	s, err := store.Stacks.First(c.Tx, store.Query{Where: map[string][]string{"names": {name}}})
-	return s, unprocessable(err, "Stack must be an existing stack")
+	return s, control.Unprocessable(err, "Stack must be an existing stack")
 }
 
 func (c *call) checkBuildpack(name, stack string) error {
@@ -55,8 +56,8 @@ func (c *call) stackStages(name string, fresh bool) error {
 		return nil
 	}
 	s, err := c.stackNamed(name)
-	if desire.IsImage(name) && isKind(err, cf.UnprocessableEntity) {
-		return c.feature(customStacks)
+	if desire.IsImage(name) && control.IsKind(err, cf.UnprocessableEntity) {
+		return c.Feature(customStacks)
 	}
 	if err != nil {
 		return err
@@ -69,7 +70,7 @@ func (c *call) stackStages(name string, fresh bool) error {
 	case s.State == "DISABLED", s.State == "RESTRICTED" && fresh:
 		return cf.Errorf(cf.StackInvalid, "ERROR: Staging failed. The stack '%s' is '%s' and cannot be used for staging.%s", s.Name, s.State, reason)
 	case s.State != "ACTIVE":
-		c.warn("WARNING: The stack '%s' is '%s' and will be removed in the future.%s", s.Name, s.State, reason)
+		c.Warn("WARNING: The stack '%s' is '%s' and will be removed in the future.%s", s.Name, s.State, reason)
 	}
 	return nil
 }
@@ -77,12 +78,12 @@ func (c *call) stackStages(name string, fresh bool) error {
 // warnOfStack tells who builds on a stack that does not suit this machine. Of an
 // image its pull tells.
 func (c *call) warnOfStack(app *cf.App, stack string) {
-	if c.s.StackWarning == nil || desire.IsImage(stack) {
+	if c.Platform.StackWarning == nil || desire.IsImage(stack) {
 		return
 	}
-	if w := c.s.StackWarning(stack); w != "" {
-		c.warn("WARNING: The stack '%s' may not work here: %s", stack, w)
-		c.note(app, "WARNING: The stack '%s' may not work here: %s", stack, w)
+	if w := c.Platform.StackWarning(stack); w != "" {
+		c.Warn("WARNING: The stack '%s' may not work here: %s", stack, w)
+		c.Note(app, "WARNING: The stack '%s' may not work here: %s", stack, w)
 	}
 }
 
@@ -90,7 +91,7 @@ func (c *call) warnOfStack(app *cf.App, stack string) {
 // a 422 like any other.
 func (c *call) stackServes(name string, fresh bool) error {
 	err := c.stackStages(name, fresh)
-	if isKind(err, cf.StackInvalid) {
+	if control.IsKind(err, cf.StackInvalid) {
 		err = cf.Unprocessable("%s", err)
 	}
 	return err

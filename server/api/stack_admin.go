@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/server/control"
 	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
@@ -22,14 +23,14 @@ type stackRequest struct {
 }
 
 func (r stackRequest) validate() []string {
-	return must(len(r.Name.V) <= 250, "Name is too long (maximum is 250 characters)",
+	return control.Must(len(r.Name.V) <= 250, "Name is too long (maximum is 250 characters)",
 		len(r.Description.V) <= 250, "Description is too long (maximum is 250 characters)",
 		!r.State.Set || slices.Contains(stackStates, r.State.V), "State must be one of "+strings.Join(stackStates, ", "),
 		len(r.StateReason.V) <= 5000, "State reason is too long (maximum is 5000 characters)")
 }
 
 func createStack(c *call) (*response, error) {
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	var req stackRequest
@@ -54,7 +55,7 @@ func createStack(c *call) (*response, error) {
 }
 
 func (c *call) stackEvent(what string, s *cf.Stack) error {
-	return c.event(audit.Of("stack", what), audit.Target{Type: "stack", GUID: s.GUID, Name: s.Name}, nil)
+	return c.Audit(audit.Of("stack", what), audit.Target{Type: "stack", GUID: s.GUID, Name: s.Name}, nil)
 }
 
 // stack is the stack of {guid}, if the actor is an admin.
@@ -63,7 +64,7 @@ func (c *call) stack() (*cf.Stack, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, c.permitAdmin()
+	return s, c.PermitAdmin()
 }
 
 func updateStack(c *call) (*response, error) {
@@ -89,7 +90,7 @@ func updateStack(c *call) (*response, error) {
 		return nil, err
 	}
 	if s.Default && req.State.Set {
-		c.warn("Changing state on the default stack '%s' may affect new application deployments.", s.Name)
+		c.Warn("Changing state on the default stack '%s' may affect new application deployments.", s.Name)
 	}
 	return &response{body: viewStack(c, s)}, c.stackEvent("update", s)
 }
@@ -106,7 +107,7 @@ func deleteStack(c *call) (*response, error) {
 	if len(users) > 0 { // who they are GET …/apps tells
 		return nil, cf.Unprocessable("Cannot delete stack '%s' because apps are currently using the stack.", s.Name)
 	}
-	if c.s.Stacks != nil {
+	if c.Platform.Stacks != nil {
 		if err := c.removeRoot(s.Name); err != nil {
 			return nil, err
 		}
@@ -120,17 +121,17 @@ func deleteStack(c *call) (*response, error) {
 // removeRoot takes away the root filesystem of a stack that no app uses: with the
 // row alone, the next start of the daemon would have the stack back.
 func (c *call) removeRoot(stack string) error {
-	others, err := c.s.Stacks.Users(c.Tx, stack)
+	others, err := c.Platform.Stacks.Users(c.Tx, stack)
 	if err != nil {
 		return err
 	}
 	if len(others) > 0 {
 		return cf.Unprocessable("Cannot delete stack '%s' because it is used through the BBS API: %s.", stack, strings.Join(others, ", "))
 	}
-	if err := c.s.Stacks.Remove(stack); err != nil {
+	if err := c.Platform.Stacks.Remove(stack); err != nil {
 		return cf.Unprocessable("Cannot delete stack '%s': %s.", stack, err)
 	}
-	c.then(c.s.Stacks.Offer)
+	c.Then(c.Platform.Stacks.Offer)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cupola/runtime/lrp"
+	"cupola/server/control"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -39,7 +40,7 @@ func (c *call) actuals(processGUID string) ([]*lrp.Actual, error) {
 // foreseeActuals gets what the embedded instances of processes are made of, all
 // at once.
 func (c *call) foreseeActuals(processes []*cf.Process) error {
-	if err := foresee(c, store.Apps, func(a *cf.App) string { return a.GUID }, guidsOf(processes, func(p *cf.Process) string { return p.AppGUID })); err != nil {
+	if err := foresee(c, store.Apps, func(a *cf.App) string { return a.GUID }, control.GUIDs(processes, func(p *cf.Process) string { return p.AppGUID })); err != nil {
 		return err
 	}
 	of := map[string][]*lrp.Actual{}

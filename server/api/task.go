@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"cupola/server/authz"
+	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/quota"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -42,7 +44,7 @@ func viewListedTask(c *call, t *cf.Task) doc {
 
 // taskViewAt is how the actor sees the tasks of an app.
 func (c *call) taskViewAt(app *cf.App) (view[cf.Task], error) {
-	place, err := c.placeOf(app)
+	place, err := c.PlaceOf(app)
 	if err == nil && c.Actor.May(commandReader, place) {
 		return viewTask, nil
 	}
@@ -70,7 +72,7 @@ type taskRequest struct {
 const maxTaskCommand = 4096
 
 func (r taskRequest) validate() []string {
-	return must(r.Command.V != "" || r.Template != nil, "Command No command or template provided",
+	return control.Must(r.Command.V != "" || r.Template != nil, "Command No command or template provided",
 		len(r.Command.V) <= maxTaskCommand, fmt.Sprintf("Command must be shorter than %d characters", maxTaskCommand+1),
 		r.MemoryMB.or(1) > 0, "Memory in mb must be greater than 0",
 		r.MemoryMB.V <= maxMB, fmt.Sprintf("Memory in mb must be less than or equal to %d", maxMB),
@@ -89,7 +91,7 @@ func createTask(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.feature("task_creation"); err != nil {
+	if err := c.Feature("task_creation"); err != nil {
 		return nil, err
 	}
 	if err := c.bindingsFit(app, ofTask); err != nil {
@@ -102,10 +104,10 @@ func createTask(c *call) (*response, error) {
 	if err := req.Metadata.apply(&t.Metadata); err != nil {
 		return nil, err
 	}
-	if err := c.withinQuota(app.SpaceGUID, ofProcesses, func() error { return store.Tasks.Insert(c.Tx, t) }); err != nil {
+	if err := quota.Within(c.Tx, app.SpaceGUID, quota.Processes, func() error { return store.Tasks.Insert(c.Tx, t) }); err != nil {
 		return nil, err
 	}
-	if err := c.appEvent(audit.AppTaskCreate, app, doc{"task_guid": t.GUID, "request": doc{"name": t.Name, "memory_in_mb": t.MemoryMB, "command": "[PRIVATE DATA HIDDEN]"}}); err != nil {
+	if err := c.AuditApp(audit.AppTaskCreate, app, doc{"task_guid": t.GUID, "request": doc{"name": t.Name, "memory_in_mb": t.MemoryMB, "command": "[PRIVATE DATA HIDDEN]"}}); err != nil {
 		return nil, err
 	}
 	return &response{status: http.StatusAccepted, body: viewTask(c, t)}, nil
@@ -153,7 +155,7 @@ func (c *call) taskTemplate(app *cf.App, req taskRequest) (*cf.Process, error) {
 	if req.Template == nil {
 		return newProcess(app, "task"), nil
 	}
-	p, err := store.Processes.Visible(c.Tx, req.Template.Process.GUID, c.scope)
+	p, err := store.Processes.Visible(c.Tx, req.Template.Process.GUID, c.Scope)
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +241,7 @@ func cancelTask(c *call) (*response, error) {
 	if err := store.Tasks.Update(c.Tx, t); err != nil {
 		return nil, err
 	}
-	if err := c.appEvent(audit.AppTaskCancel, app, doc{"task_guid": t.GUID}); err != nil {
+	if err := c.AuditApp(audit.AppTaskCancel, app, doc{"task_guid": t.GUID}); err != nil {
 		return nil, err
 	}
 	return &response{status: http.StatusAccepted, body: viewTask(c, t)}, nil

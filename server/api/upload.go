@@ -159,7 +159,7 @@ func (c *call) expectBits() error {
 	if err != nil {
 		return err
 	}
-	if err := c.feature("app_bits_upload"); err != nil {
+	if err := c.Feature("app_bits_upload"); err != nil {
 		return err
 	}
 	if p.Type != "bits" {
@@ -215,8 +215,8 @@ func (c *call) keepBits(packed *uploads.Packed) (*response, error) {
 	if err := store.Packages.Update(c.Tx, p); err != nil {
 		return nil, err
 	}
-	c.note(app, "Uploaded bits for app with guid %s", app.GUID)
-	if err := c.appEvent(audit.AppPackageUpload, app, doc{"package_guid": p.GUID}); err != nil {
+	c.Note(app, "Uploaded bits for app with guid %s", app.GUID)
+	if err := c.AuditApp(audit.AppPackageUpload, app, doc{"package_guid": p.GUID}); err != nil {
 		return nil, err
 	}
 	return ok(viewPackage(c, p))

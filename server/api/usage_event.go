@@ -1,8 +1,8 @@
 package api
 
 import (
+	"cupola/server/control"
 	"cupola/server/desire"
-
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -47,8 +47,8 @@ func listUsage[T any](t *store.Table[T], v view[T], what string) endpoint {
 			if len(from) != 1 {
 				return badQuery("After guid filter accepts only one guid")
 			}
-			_, err := t.Visible(c.Tx, from[0], c.scope)
-			return unprocessable(err, "After guid filter must be a valid %s usage event guid.", what)
+			_, err := t.Visible(c.Tx, from[0], c.Scope)
+			return control.Unprocessable(err, "After guid filter must be a valid %s usage event guid.", what)
 		})
 	})
 }
@@ -56,7 +56,7 @@ func listUsage[T any](t *store.Table[T], v view[T], what string) endpoint {
 // reseedUsage forgets what usage was recorded, and begins with what there is.
 func reseedUsage(reseed func(*store.Tx) error) endpoint {
 	return inTx(func(c *call) (*response, error) {
-		if err := c.permitAdmin(); err != nil {
+		if err := c.PermitAdmin(); err != nil {
 			return nil, err
 		}
 		if err := reseed(c.Tx); err != nil {

@@ -3,6 +3,7 @@ package api
 import (
 	"testing"
 
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -15,7 +16,7 @@ func TestAppUsage(t *testing.T) {
 			return err
 		}
 		d.Buildpacks = []cf.DropletBuildpack{{Name: "staticfile_buildpack", BuildpackName: "staticfile"}, {Name: "go_buildpack", BuildpackName: "go"}}
-		return orElse(store.Droplets.Update(tx, d), tx.ReseedAppUsage())
+		return control.OrElse(store.Droplets.Update(tx, d), tx.ReseedAppUsage())
 	})
 	w.run(t, []step{
 		{method: "GET", path: "/v3/app_usage_events", status: 200, want: `{"pagination": {"total_results": 0}}`},
@@ -65,7 +66,7 @@ func TestUsageOfNew(t *testing.T) {
 	w.run(t, []step{{method: "POST", path: "/v3/apps/app-1/actions/start", status: 200}})
 	w.write(func(tx *store.Tx) error {
 		p := &cf.Process{Resource: guid("web-2"), AppGUID: "app-1", Type: "web", Instances: 2, MemoryMB: 32}
-		return orElse(store.Processes.Insert(tx, p), store.Processes.Delete(tx, "app-1"))
+		return control.OrElse(store.Processes.Insert(tx, p), store.Processes.Delete(tx, "app-1"))
 	})
 	w.run(t, []step{
 		{method: "GET", path: "/v3/app_usage_events?order_by=created_at&page=2&per_page=1", status: 200, want: `{"resources": [

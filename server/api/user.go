@@ -3,6 +3,7 @@ package api
 import (
 	"slices"
 
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -37,10 +38,10 @@ type userRequest struct {
 func (r userRequest) validate() []string {
 	guid, name, origin := r.GUID.V != "", r.Username.V != "", r.Origin.V != ""
 	if guid {
-		return must(!name, "Username cannot be provided with 'guid'", !origin, "Origin cannot be provided with 'guid'",
+		return control.Must(!name, "Username cannot be provided with 'guid'", !origin, "Origin cannot be provided with 'guid'",
 			len(r.GUID.V) <= 200, "Guid must be between 1 and 200 characters")
 	}
-	return must(name || origin, "Guid or 'username' and 'origin' must be provided",
+	return control.Must(name || origin, "Guid or 'username' and 'origin' must be provided",
 		name || !origin, "Origin can only be provided together with 'username'",
 		origin || !name, "Username can only be provided together with 'origin'",
 		r.Origin.V != "uaa", "Origin cannot be 'uaa' when creating a user by username")
@@ -53,7 +54,7 @@ func createUser(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	if err := c.permitAdmin(); err != nil {
+	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	u, err := c.knownUser(req)
@@ -94,11 +95,11 @@ func bareUser(guid string) *cf.User {
 
 // user is the user of {guid}, if the actor sees it and is an admin.
 func (c *call) user() (*cf.User, error) {
-	u, err := store.Users.Visible(c.Tx, c.guid(), c.scope)
+	u, err := store.Users.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return nil, err
 	}
-	return u, c.permitAdmin()
+	return u, c.PermitAdmin()
 }
 
 func updateUser(c *call) (*response, error) {
@@ -152,7 +153,7 @@ func checkUserFilters(q *listQuery) error {
 	_, names := q.Where["usernames"]
 	_, parts := q.Where["partial_usernames"]
 	_, origins := q.Where["origins"]
-	return invalid(must(!origins || names || parts, "Origins filter cannot be provided without usernames or partial_usernames filter.",
+	return control.Invalid(control.Must(!origins || names || parts, "Origins filter cannot be provided without usernames or partial_usernames filter.",
 		!names || !parts, "Usernames filter cannot be provided with both usernames and partial_usernames filter."))
 }
 
@@ -182,7 +183,7 @@ func listSpaceUsers(c *call) (*response, error) {
 
 // listHolders lists the users who have one of the roles.
 func (c *call) listHolders(roles []*cf.Role) (*response, error) {
-	holders := guidsOf(roles, func(r *cf.Role) string { return r.UserGUID })
+	holders := control.GUIDs(roles, func(r *cf.Role) string { return r.UserGUID })
 	return listRows(c, store.Users, viewUser, func(q *listQuery) error {
 		if err := checkUserFilters(q); err != nil {
 			return err
@@ -199,5 +200,5 @@ func intersection(where map[string][]string, filter string, list []string) []str
 	if !set {
 		return list
 	}
-	return without(wanted, func(g string) bool { return !slices.Contains(list, g) })
+	return control.Without(wanted, func(g string) bool { return !slices.Contains(list, g) })
 }

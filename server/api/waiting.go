@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cupola/server/authz"
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -37,9 +38,9 @@ func (c *call) waiting(operation, resourceType, guid string) (*response, error) 
 }
 
 func (c *call) waitingJob(operation, resourceType, guid string) (*cf.Job, error) {
-	w := waitingFor{Actor: c.who(), Scopes: c.identity.Scopes, Bindings: c.awaited}
+	w := waitingFor{Actor: c.Who(), Scopes: c.identity.Scopes, Bindings: c.awaited}
 	input, err := w.text()
-	c.then(c.s.wake)
+	c.Then(c.s.wake)
 	return &cf.Job{Operation: operation, ResourceGUID: guid, ResourceType: resourceType, State: cf.JobProcessing, Input: input}, err
 }
 
@@ -53,12 +54,8 @@ func (s *Server) wake() {
 
 // actAs lets a call act for the one who asked for a job, with the roles of now.
 func (c *call) actAs(w *waitingFor) error {
-	c.rule = authz.SpaceDeveloper // the rule of apply_manifest
-	c.identity = Identity{UserGUID: w.Actor.GUID, Username: w.Actor.Name, Scopes: w.Scopes}
-	if w.Actor.Type != "user" {
-		c.identity = Identity{ClientID: w.Actor.GUID, Scopes: w.Scopes}
-	}
-	return c.loadActor()
+	c.Rule = authz.SpaceDeveloper // the rule of apply_manifest
+	return c.Act(w.Actor, w.Scopes)
 }
 
 // resweep is how often jobs that wait are looked at though nothing changed.
@@ -153,10 +150,10 @@ type jobEnd struct {
 // to do at once. An error of the work fails the job, whose last transaction has
 // no effect then.
 func (s *Server) advance(ctx context.Context, guid string) (more bool, err error) {
-	c := &call{s: s, ctx: ctx}
+	c := &call{s: s, ctx: ctx, Session: &control.Session{}}
 	err = s.Store.Write(ctx, func(tx *store.Tx) (err error) {
 		defer recovered(&err)
-		c.Tx = tx
+		*c.Session = control.Session{Tx: tx, Writes: true, Platform: &s.Platform}
 		more, err = c.advance(guid)
 		return err
 	})
@@ -166,7 +163,7 @@ func (s *Server) advance(ctx context.Context, guid string) (more bool, err error
 	if err != nil {
 		return false, err
 	}
-	for _, f := range c.after {
+	for _, f := range c.After {
 		f()
 	}
 	return more, nil
@@ -182,7 +179,7 @@ func recovered(err *error) {
 func (c *call) advance(guid string) (more bool, err error) {
 	j, err := store.Jobs.Get(c.Tx, guid)
 	if err != nil || j.State != cf.JobProcessing {
-		return false, ifFound(err)
+		return false, control.IfFound(err)
 	}
 	var w waitingFor
 	if err := json.Unmarshal([]byte(j.Input), &w); err != nil {
@@ -212,7 +209,7 @@ func (s *Server) failJob(ctx context.Context, guid string, why error) error {
 	return s.Store.Write(ctx, func(tx *store.Tx) error {
 		j, err := store.Jobs.Get(tx, guid)
 		if err != nil || j.State != cf.JobProcessing {
-			return ifFound(err)
+			return control.IfFound(err)
 		}
 		j.State, j.Errors = cf.JobFailed, []cf.JobError{jobError(fault)}
 		return errors.Join(store.Jobs.Update(tx, j), tx.DeleteJobParts(guid))

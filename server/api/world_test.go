@@ -23,6 +23,7 @@ import (
 	"cupola/rootfs"
 	"cupola/runtime/lrp"
 	"cupola/server/bulkhead"
+	"cupola/server/control"
 	"cupola/server/logcache"
 	"cupola/server/uaa"
 	"cupola/store"
@@ -150,22 +151,10 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 			id, err := ua.Verify(ctx, token)
 			return Identity{UserGUID: id.UserGUID, Username: id.Username, ClientID: id.ClientID, Scopes: id.Scopes}, err
 		},
-		Slots: w.slots,
-		Stats: func(string) (lrp.Stats, bool) { return w.usage, true },
-		Cells: func() []lrp.CellUse {
-			return []lrp.CellUse{{Cell: lrp.Cell{ID: "one", Tags: []string{"staging", "skynet"}, MemoryMB: 512, DiskMB: 1024, Containers: 250, RootFSes: []string{"lucid64", "cflinuxfs2"},
-				RootFSProviders: []string{"docker"}}, UsedMemoryMB: 64, UsedDiskMB: 128, UsedContainers: 1}, {Cell: lrp.Cell{ID: "two", Tags: []string{"Staging"}}}}
-		},
+		Slots:      w.slots,
+		Stats:      func(string) (lrp.Stats, bool) { return w.usage, true },
 		Retire:     func(p *cf.Process, _ *cf.App, i int) { w.retired = append(w.retired, fmt.Sprintf("%s/%d", p.GUID, i)) },
-		Note:       func(string, string) {},
 		Parameters: func(context.Context, ParameterQuery) (json.RawMessage, error) { return json.RawMessage(`{"a":1}`), nil },
-		StackWarning: func(stack string) string {
-			if stack == "future" {
-				return "it wants another kernel"
-			}
-			return ""
-		},
-		Stacks: fakeStacks{},
 		RenderBOSH: func(context.Context, RenderRequest) (*Rendered, error) {
 			return &Rendered{Objects: "kind: Secret\n"}, nil
 		},
@@ -179,13 +168,27 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 			}
 			return w.blobs.Open(d.Digest)
 		},
-		URL:      "http://api.apps.test",
-		TCPPorts: cf.PortRanges{{First: 1024, Last: 1027}},
-		PortUsable: func(port int) error {
-			if port == 1026 {
-				return syscall.EADDRINUSE
-			}
-			return nil
+		Platform: control.Platform{
+			Cells: func() []lrp.CellUse {
+				return []lrp.CellUse{{Cell: lrp.Cell{ID: "one", Tags: []string{"staging", "skynet"}, MemoryMB: 512, DiskMB: 1024, Containers: 250, RootFSes: []string{"lucid64", "cflinuxfs2"},
+					RootFSProviders: []string{"docker"}}, UsedMemoryMB: 64, UsedDiskMB: 128, UsedContainers: 1}, {Cell: lrp.Cell{ID: "two", Tags: []string{"Staging"}}}}
+			},
+			Note: func(string, string) {},
+			StackWarning: func(stack string) string {
+				if stack == "future" {
+					return "it wants another kernel"
+				}
+				return ""
+			},
+			Stacks:   fakeStacks{},
+			URL:      "http://api.apps.test",
+			TCPPorts: cf.PortRanges{{First: 1024, Last: 1027}},
+			PortUsable: func(port int) error {
+				if port == 1026 {
+					return syscall.EADDRINUSE
+				}
+				return nil
+			},
 		},
 	}
 }

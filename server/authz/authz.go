@@ -2,12 +2,7 @@
 // is made of a token's scopes and the user's roles, and answers from them.
 package authz
 
-import (
-	"slices"
-
-	"cupola/store"
-	"cupola/store/cf"
-)
+import "cupola/store/cf"
 
 // Rule is a set of roles, any of which suffices. It stands in the access
 // column of the API's route table. Admins satisfy every Rule.
@@ -29,7 +24,7 @@ const (
 	Public        // no token is needed
 	Guest         // with Anyone: no token is needed, and without one only what is public is seen
 
-	spaceMember // a role in a space of the org
+	SpaceMember // a role in a space of the org
 )
 
 // Rules that many routes share.
@@ -90,7 +85,7 @@ func NewActor(guid, name, kind string, scopes []string, roles []*cf.Role) *Actor
 			continue
 		}
 		a.space[r.SpaceGUID] |= ruleOf[r.Type]
-		a.orgs[r.OrgGUID] |= OrgUser | spaceMember
+		a.orgs[r.OrgGUID] |= OrgUser | SpaceMember
 	}
 	return a
 }
@@ -110,35 +105,14 @@ func (a *Actor) May(rule Rule, p Place) bool {
 	return rule&(a.wide|a.orgs[p.OrgGUID]|a.space[p.SpaceGUID]) != 0
 }
 
-// everywhere tells whether the actor sees all there is.
-func (a *Actor) everywhere() bool { return a.Admin || a.wide != 0 }
+// Everywhere reports whether the actor sees all there is.
+func (a *Actor) Everywhere() bool { return a.Admin || a.wide != 0 }
 
-// The roles by which one sees the domains of an org, and the audit events of a
-// space.
-const (
-	domainReader = OrgManager | OrgAuditor | spaceMember
-	eventReader  = SpaceDeveloper | SpaceAuditor | SpaceSupporter
-)
+// OrgsWith are the GUIDs of the orgs in which the actor has one of the roles.
+func (a *Actor) OrgsWith(roles Rule) []string { return having(a.orgs, roles) }
 
-// Scope is what the actor sees; nil is everything. spacesOf gives the GUIDs of
-// the spaces of orgs.
-func (a *Actor) Scope(spacesOf func(orgs []string) ([]string, error)) (*store.Scope, error) {
-	if a.everywhere() {
-		return nil, nil
-	}
-	s := &store.Scope{Users: []string{a.GUID}, Orgs: having(a.orgs, ^Rule(0)), DomainOrgs: having(a.orgs, domainReader), EventOrgs: having(a.orgs, OrgAuditor),
-		Spaces: having(a.space, ^Rule(0)), EventSpaces: having(a.space, eventReader),
-		MemberSpaces: having(a.space, ^Rule(0)), ServiceSpaces: having(a.space, SpaceOperator)}
-	s.ManagedOrgs = having(a.orgs, OrgManager)
-	managed, err := spacesOf(s.ManagedOrgs)
-	if err != nil {
-		return nil, err
-	}
-	s.Spaces = append(s.Spaces, managed...)
-	audited, err := spacesOf(s.EventOrgs)
-	s.RouteSpaces = slices.Concat(s.Spaces, audited)
-	return s, err
-}
+// SpacesWith are the GUIDs of the spaces in which the actor has one of the roles.
+func (a *Actor) SpacesWith(roles Rule) []string { return having(a.space, roles) }
 
 // having are the places where one of the roles is held.
 func having(places map[string]Rule, roles Rule) (list []string) {

@@ -8,6 +8,7 @@ import (
 
 	"cupola/runtime/lrp"
 	"cupola/server/authz"
+	"cupola/server/control/access"
 	"cupola/server/control/audit"
 	"cupola/server/desire"
 	"cupola/store"
@@ -60,16 +61,15 @@ func (p *Proxy) admit(ctx context.Context, user, code string) (target, error) {
 		if err != nil {
 			return err
 		}
-		roles, err := store.Roles.By(tx, "user_guids", id.UserGUID)
+		actor, err := access.Actor(tx, cf.Actor{GUID: id.UserGUID, Name: id.Username, Type: "user"}, id.Scopes)
 		if err != nil {
 			return err
 		}
-		actor := authz.NewActor(id.UserGUID, id.Username, "user", id.Scopes, roles)
 		kind := audit.AppSSHAuthorized
 		if refusal = e.refuse(actor); refusal != nil {
 			kind = audit.AppSSHUnauthorized
 		}
-		if err := e.audit(tx, kind, cf.Actor{GUID: actor.GUID, Type: actor.Type, Name: actor.Name}, at); err != nil {
+		if err := e.audit(tx, kind, access.Who(actor), at); err != nil {
 			return err
 		}
 		if refusal == nil {

@@ -1,4 +1,4 @@
-package api
+package quota
 
 import (
 	"fmt"
@@ -8,10 +8,10 @@ import (
 	"cupola/store/cf"
 )
 
-// unlimitedLogs counts the processes in orgs or spaces, as the filter says,
+// UnlimitedLogs counts the processes in orgs or spaces, as the filter says,
 // that may log without limit.
-func (c *call) unlimitedLogs(filter string, guids ...string) (n int, err error) {
-	processes, err := store.Processes.By(c.Tx, filter, guids...)
+func UnlimitedLogs(tx *store.Tx, filter string, guids ...string) (n int, err error) {
+	processes, err := store.Processes.By(tx, filter, guids...)
 	for _, p := range processes {
 		if p.LogRateLimit < 0 {
 			n++
@@ -20,9 +20,9 @@ func (c *call) unlimitedLogs(filter string, guids ...string) (n int, err error) 
 	return n, err
 }
 
-// unboundedIn says which orgs or spaces a quota cannot bound the logs of; nil
+// UnboundedIn says which orgs or spaces a quota cannot bound the logs of; nil
 // when there are none.
-func unboundedIn(what string, names []string) error {
+func UnboundedIn(what string, names []string) error {
 	const named = 2
 	if len(names) == 0 {
 		return nil

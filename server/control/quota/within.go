@@ -1,0 +1,87 @@
+package quota
+
+import (
+	"cupola/server/control"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// Budget is a quota at work: what its org or space used before a change, and
+// after it.
+type Budget struct {
+	Limits        cf.QuotaLimits
+	area          Area
+	name          string // of the org or space
+	before, after Usage
+}
+
+// Budgets are the quotas that hold in a space, or in an org where the space is
+// nil.
+func Budgets(tx *store.Tx, org *cf.Org, space *cf.Space) (list []*Budget, err error) {
+	q, err := store.OrgQuotas.Get(tx, org.QuotaGUID)
+	if err == nil {
+		list = append(list, &Budget{Limits: q.Limits, area: OfOrg(org.GUID), name: org.Name})
+	}
+	if err != nil && !store.IsNotFound(err) || space == nil || space.QuotaGUID == "" {
+		return list, control.IfFound(err)
+	}
+	s, err := store.SpaceQuotas.Get(tx, space.QuotaGUID)
+	if err != nil {
+		return nil, err
+	}
+	return append(list, &Budget{Limits: s.Limits, area: OfSpace(space.GUID), name: space.Name}), nil
+}
+
+// Within makes a change in a space, and refuses it when the space or its
+// org then uses more than before and more than a quota allows. One that uses too
+// much already may still use less. The change can only use more of what is named.
+func Within(tx *store.Tx, spaceGUID string, of Kind, change func() error) error {
+	space, err := store.Spaces.Get(tx, spaceGUID)
+	if err != nil {
+		return err
+	}
+	org, err := store.Orgs.Get(tx, space.OrgGUID)
+	if err != nil {
+		return err
+	}
+	return within(tx, org, space, of, change)
+}
+
+// WithinOrg is Within for what is in no space. What is in no org ("")
+// has no quota.
+func WithinOrg(tx *store.Tx, orgGUID string, of Kind, change func() error) error {
+	if orgGUID == "" {
+		return change()
+	}
+	org, err := store.Orgs.Get(tx, orgGUID)
+	if err != nil {
+		return err
+	}
+	return within(tx, org, nil, of, change)
+}
+
+func within(tx *store.Tx, org *cf.Org, space *cf.Space, of Kind, change func() error) error {
+	list, err := Budgets(tx, org, space)
+	if err != nil {
+		return err
+	}
+	for _, b := range list {
+		if b.before, err = UsageOf(tx, b.area, OfOrg(org.GUID), of&limited(b.Limits)); err != nil {
+			return err
+		}
+	}
+	if err := change(); err != nil {
+		return err
+	}
+	for _, b := range list {
+		if b.after, err = UsageOf(tx, b.area, OfOrg(org.GUID), of&limited(b.Limits)); err != nil {
+			return err
+		}
+	}
+	return control.Invalid(exceeded(list))
+}
+
+// WithinProcesses is Within for a change of processes.
+func WithinProcesses(tx *store.Tx, spaceGUID string, change func() error) error {
+	return Within(tx, spaceGUID, Processes, change)
+}

@@ -1,0 +1,67 @@
+package control
+
+import (
+	"fmt"
+
+	"cupola/server/authz"
+	"cupola/server/control/access"
+	"cupola/server/control/audit"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// Session is what one actor does in one transaction.
+type Session struct {
+	Tx       *store.Tx
+	Actor    *authz.Actor
+	Scopes   []string     // of the actor's token
+	Scope    *store.Scope // what the actor sees; nil is everything
+	Rule     authz.Rule   // who may do what is done
+	Writes   bool         // it may change something: in a suspended org, admins only
+	Checked  bool         // the rule was checked
+	Platform *Platform
+	Warnings []string // for the one who asked
+	After    []func() // run once the transaction is committed
+
+	heldFrom int64 // statements of Tx when a removal in parts began
+}
+
+// Act makes a user or client the session's actor, with the roles of now.
+func (c *Session) Act(who cf.Actor, scopes []string) (err error) {
+	if c.Actor, err = access.Actor(c.Tx, who, scopes); err != nil {
+		return err
+	}
+	c.Scopes = scopes
+	if c.Writes && !c.Actor.MayWrite() || !c.Writes && !c.Actor.MayRead() {
+		return access.NotAuthorized()
+	}
+	c.Scope, err = access.Scope(c.Tx, c.Actor)
+	return err
+}
+
+// Who is the actor, for rows that remember who made them.
+func (c *Session) Who() cf.Actor { return access.Who(c.Actor) }
+
+// Audit records what the actor did.
+func (c *Session) Audit(what audit.Type, t audit.Target, data audit.Data) error {
+	return audit.Write(c.Tx, c.Who(), what, t, data)
+}
+
+// AuditApp records what the actor did to an app.
+func (c *Session) AuditApp(what audit.Type, app *cf.App, data audit.Data) error {
+	return audit.App(c.Tx, c.Who(), what, app, data)
+}
+
+// Warn adds a warning for the one who asked, which the CLI prints.
+func (c *Session) Warn(format string, args ...any) {
+	c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...))
+}
+
+// Then runs f after the transaction is committed.
+func (c *Session) Then(f func()) { c.After = append(c.After, f) }
+
+// Note writes to the app's log what was done, once it is.
+func (c *Session) Note(app *cf.App, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	c.Then(func() { c.Platform.Note(app.GUID, text) })
+}
