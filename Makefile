@@ -85,7 +85,7 @@ test-root: $(HELPERS) ## run the tests on real containers, mounts and networks
 
 .PHONY: e2e
 e2e: build ## drive the built daemon as a user does
-	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola $(TEST) -count=1 -parallel 5 -timeout 20m ./cmd/cupola/...
+	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola $(TEST) -count=1 -p 2 -parallel 3 -timeout 20m ./test/e2e/... ./cmd/cupola
 
 CHAOS_ROUNDS ?= 60
 CYCLES       ?= 2000
@@ -93,9 +93,9 @@ CYCLES       ?= 2000
 .PHONY: chaos
 chaos: build ## break the daemon in many ways while tenants work, and push and delete apps: some 50 minutes; e2e has a short form
 	@.ci/deps test
-	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_IDLE_REQUESTS=1000 $(TEST) -count=1 -timeout 1h -v -run 'TestIdleTenant$$' ./cmd/cupola
+	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_IDLE_REQUESTS=1000 $(TEST) -count=1 -timeout 1h -v -run 'TestIdleTenant$$' ./test/e2e/chaos
 	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_CHAOS_ROUNDS=$(CHAOS_ROUNDS) CUPOLA_CYCLES=$(CYCLES) \
-	  $(TEST) -count=1 -timeout 3h -v -run 'TestChaos$$|TestCycles$$' ./cmd/cupola
+	  $(TEST) -count=1 -timeout 3h -v -run 'TestChaos$$|TestCycles$$' ./test/e2e/chaos
 	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA_NTH_CALLS=all $(TEST) -count=1 -timeout 1h -v -run 'TestNthCallFails$$' ./store
 
 KUBE_CACHE ?= $(HOME)/.cache/cupola/kube
@@ -104,7 +104,7 @@ KUBE_CACHE ?= $(HOME)/.cache/cupola/kube
 test-kube: build ## bring deployments into a Kubernetes control plane, which takes minutes to build, once
 	program=$$(test/kube/build $(KUBE_CACHE)); \
 	  $(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_KUBE_BIN=$$program $(TEST) -count=1 -timeout 20m \
-	  -run 'TestLive$$|TestDeploymentOnKubernetes' ./server/kube/apply ./cmd/cupola
+	  -run 'TestLive$$|TestDeploymentOnKubernetes' ./server/kube/apply ./test/e2e/bosh
 
 SYSTEMD_CACHE ?= $(HOME)/.cache/cupola/systemd
 
@@ -113,7 +113,7 @@ test-systemd: build ## live through install, upgrade and reboot in a virtual mac
 	@.ci/deps systemd
 	$(SUDO) test/systemd/run bin/cupola $(SYSTEMD_CACHE)
 
-CGROUP2 ?= ./cmd/cupola ./runtime/container ./runtime/cell ./runtime/network ./runtime/users ./rootfs
+CGROUP2 ?= $(patsubst %/doc.go,./%,$(wildcard test/e2e/*/doc.go)) ./runtime/container ./runtime/cell ./runtime/network ./runtime/users ./rootfs
 
 .PHONY: test-cgroup2
 test-cgroup2: build ## run the e2e and root tests on cgroup v2, in a virtual machine; not in CI: hours. RUN=PATTERN, CGROUP2=PACKAGES

@@ -102,12 +102,12 @@ func TestEffectsHaveOneRoom(t *testing.T) {
 	rooms := map[string]string{
 		"github.com/opencontainers/runc/":         "cmd/starter runtime/container", // see TestDaemonLinksNoRunc
 		"github.com/google/nftables":              "runtime/network server/doctor",
-		"github.com/vishvananda/netlink":          "runtime/network server/doctor",
+		"github.com/vishvananda/netlink":          "runtime/network server/doctor test/e2e",
 		"modernc.org/sqlite":                      "store",
 		"github.com/hanwen/go-fuse/":              "test/powercut",
 		"github.com/golang-jwt/jwt/":              "server/uaa",
 		"github.com/go-git/go-git/":               "cmd/lifecycle/fetch cmd/cupola",
-		"github.com/google/go-containerregistry/": "rootfs bench",
+		"github.com/google/go-containerregistry/": "rootfs bench test/e2e",
 		"github.com/ProtonMail/go-crypto/":        "rootfs/debian",
 		"github.com/pkg/sftp":                     "cmd/lifecycle/sshd",
 		"google.golang.org/protobuf/":             "server/bbs runtime/health bench",

@@ -2,17 +2,10 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"maps"
-	"os"
-	"path/filepath"
-	"runtime"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"cupola/server"
 )
@@ -41,90 +34,4 @@ func TestLayerProgress(t *testing.T) {
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-}
-
-// TestStackImages pulls, lists, exports and collects an image with a daemon
-// that runs, and one with none.
-func TestStackImages(t *testing.T) {
-	d := startDaemon(t, needBinary(t))
-	r := startRegistry(t)
-	r.push(t, "1", v1.Config{User: "app"}, smallStack(t, "first"))
-	image := r.host + "/stacks/small:1"
-	t.Setenv("CUPOLA_REGISTRY_USERNAME", registryUser)
-	t.Setenv("CUPOLA_REGISTRY_PASSWORD", "wrong")
-	stack := func(want string, args ...string) string {
-		t.Helper()
-		out, err := d.run(append([]string{"stack"}, append(args, "--data-dir", d.dir)...)...)
-		if (err != nil) != strings.HasPrefix(want, "cupola: ") || !strings.Contains(out, want) {
-			t.Errorf("%q: got %v; want %q in\n%s", args, err, want, out)
-		}
-		return out
-	}
-	stack("cupola: ", "pull", image)
-	t.Setenv("CUPOLA_REGISTRY_PASSWORD", registryPassword)
-	stack("Pulled docker://"+image, "pull", image)
-	stack("Pulled the stack small", "pull", image, "--name", "small")
-	stack("stack small", "ls")
-	stack(`"User": "app"`, "inspect", "small", "--json")
-	for _, want := range []string{"user        app", "linux/" + runtime.GOARCH, "needed by   nothing"} {
-		stack(want, "inspect", "small")
-	}
-	layout := filepath.Join(t.TempDir(), "layout")
-	stack("Exported sha256:", "export", "small", layout)
-	if _, err := os.Stat(filepath.Join(layout, "index.json")); err != nil {
-		t.Error(err)
-	}
-	stack("Removed the stack small", "rm", "small")
-	stack("Removed 0 images", "gc", "--all") // it was used just now
-	stack("cupola: ", "rm", "nothing/there")
-	stack("Removed the image docker://"+image, "rm", image)
-	stack("Pulled docker://"+image, "pull", image)
-	stack("cupola: say which", "gc")
-	d.kill()
-	r.stop()
-	stack("docker://"+image, "ls")
-	stack(`"User": "app"`, "inspect", image, "--json")
-}
-
-// TestStackFallback shows that an image that is published in two registries
-// serves apps when the one they name is down, and that it stays as long as they
-// need it.
-func TestStackFallback(t *testing.T) {
-	d := startDaemon(t, needBinary(t))
-	one, two := startRegistry(t), startRegistry(t)
-	layer := smallStack(t, "first")
-	one.push(t, "1", v1.Config{}, layer)
-	two.push(t, "1", v1.Config{}, layer)
-	two.push(t, "other", v1.Config{}, smallStack(t, "other"))
-	credentials := one.credentials()
-	maps.Copy(credentials, two.credentials())
-	text, err := json.Marshal(credentials)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("CUPOLA_REGISTRY_CREDENTIALS", string(text))
-	stack := func(want string, args ...string) {
-		t.Helper()
-		out, err := d.run(append([]string{"stack"}, append(args, "--data-dir", d.dir)...)...)
-		if (err != nil) != strings.HasPrefix(want, "cupola: ") || !strings.Contains(out, strings.TrimPrefix(want, "cupola: ")) {
-			t.Errorf("%q: got %v; want %q in\n%s", args, err, want, out)
-		}
-	}
-	image, second := one.host+"/stacks/small:1", two.host+"/stacks/small:1"
-	stack("cupola: the fallback docker://"+two.host+"/stacks/small:other is sha256:", "pull", image, "--fallback", two.host+"/stacks/small:other")
-	stack("warning    the fallback docker://127.0.0.1:1/a:latest was not looked at", "pull", image, "--fallback", second, "--fallback", "127.0.0.1:1/a")
-	stack("fallbacks   docker://"+second, "inspect", image)
-	stack("Removed the image docker://"+image, "rm", image)
-	one.stop()
-	d.flag("diego_custom_stacks", true)
-	dir := imageApp{"on-image", "docker://" + image, serveBuildpack(t)}.dir(t, credentials)
-	if out, err := d.run("push", dir); err != nil {
-		t.Fatalf("push: %v\n%s", err, out)
-	}
-	d.answers("on-image", "hello from on-image")
-	d.logged("on-image", "took it from docker://"+second)
-	stack("cupola: is used by apps: cupola/dev/on-image;", "rm", image)
-	stack("needed by   cupola/dev/on-image", "inspect", image)
-	d.deleted("on-image")
-	d.emptied(t)
 }

@@ -1,0 +1,2 @@
+// Package backup tests backup, verify and restore.
+package backup

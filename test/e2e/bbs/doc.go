@@ -1,0 +1,2 @@
+// Package bbs tests Diego's BBS API.
+package bbs

@@ -1,0 +1,2 @@
+// Package bosh tests BOSH deployments, here and in Kubernetes.
+package bosh

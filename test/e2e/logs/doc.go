@@ -1,0 +1,2 @@
+// Package logs tests logs, drains and metrics.
+package logs

@@ -1,0 +1,81 @@
+package logs
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"cupola/test/e2e"
+)
+
+// sampled is an answer of the PromQL API.
+type sampled struct {
+	Data struct {
+		Result []struct {
+			Metric map[string]string
+			Value  [2]any
+		}
+	}
+}
+
+// TestMetrics drives an app, and asks the log cache and Prometheus's endpoint
+// what they know of it.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	at := fmt.Sprintf("127.0.0.1:%d", e2e.FreePorts(t, 1)[0])
+	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--metrics", at)
+	d.PushProbe("probe")
+	guid := d.App("probe")
+	d.Answers("probe", "ready")
+	ask := func(query string) (found sampled) {
+		d.API("GET", "/api/v1/query?query="+url.QueryEscape(query), nil, &found)
+		return found
+	}
+	one := func(query string, fits func(float64) bool) {
+		t.Helper()
+		e2e.Eventually(t, 20*time.Second, func() string {
+			found := ask(query)
+			if len(found.Data.Result) != 1 {
+				return query + ": not one sample"
+			}
+			text, _ := found.Data.Result[0].Value[1].(string)
+			if v, err := strconv.ParseFloat(text, 64); err != nil || !fits(v) {
+				return query + ": got " + text
+			}
+			return ""
+		})
+	}
+	source := `{source_id="` + guid + `"`
+	one(`sum(count_over_time(http`+source+`,status_code="200",peer_type="Server"}[5m]))`, func(v float64) bool { return v >= 1 })
+	one("memory"+source+`,process_type="web",origin="rep"}`, func(v float64) bool { return v > 100_000 })
+	one("memory_quota"+source+"}", func(v float64) bool { return v > 0 && v == float64(int(v)>>20<<20) })
+	one("sum by (source_id) (container_age"+source+"})", func(v float64) bool { return v > 0 && v < float64(10*time.Minute) })
+
+	e2e.Eventually(t, 45*time.Second, func() string { // the control loop looks every 30 s at least
+		res, err := http.Get("http://" + at + "/metrics")
+		if err != nil {
+			return err.Error()
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			return err.Error()
+		}
+		for _, want := range []string{
+			"firehose_value_metric_bbs_lr_ps_running{", "firehose_value_metric_bbs_lr_ps_desired{", "firehose_value_metric_rep_container_count{",
+			"firehose_counter_event_gorouter_responses_2_xx_total{", "cc_staging_requests_total{", "cc_requests_completed_total{", "cupola_db_size_bytes{",
+		} {
+			_, after, _ := strings.Cut(string(text), "\n"+want)
+			_, value, _ := strings.Cut(strings.SplitN(after, "\n", 2)[0], "} ")
+			if v, err := strconv.ParseFloat(value, 64); err != nil || v < 1 {
+				return want + " … has " + value + "; want 1 or more"
+			}
+		}
+		return ""
+	})
+}

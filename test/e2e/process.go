@@ -1,0 +1,71 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Alive reports whether a child runs.
+func Alive(pid int) bool {
+	return !slices.Contains([]string{"", "Z", "X"}, StateOf(fmt.Sprintf("/proc/%d", pid)))
+}
+
+// StateOf is the letter that proc has for the state of a process or thread, ""
+// where there is none.
+func StateOf(dir string) string {
+	text, _ := os.ReadFile(filepath.Join(dir, "stat"))
+	_, after, _ := strings.Cut(string(text), ") ")
+	state, _, _ := strings.Cut(after, " ")
+	return state
+}
+
+// Processes are the PIDs of this daemon's containers: inits and node.
+func (d *Daemon) Processes(t *testing.T) (pids []string) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		cgroup, err := os.ReadFile("/proc/" + e.Name() + "/cgroup")
+		if err == nil && ContainsInstance(string(cgroup), d) {
+			pids = append(pids, e.Name())
+		}
+	}
+	slices.Sort(pids)
+	if len(pids) < 4 {
+		t.Fatalf("got processes %v; want an init and its app of two instances", pids)
+	}
+	return pids
+}
+
+// ContainsInstance reports whether a cgroup is that of a daemon's container.
+func ContainsInstance(cgroup string, d *Daemon) bool {
+	states, err := os.ReadDir(d.Dir + "/cell")
+	if err != nil {
+		return false
+	}
+	for _, s := range states {
+		if strings.Contains(cgroup, s.Name()) {
+			return true
+		}
+	}
+	return false
+}
+
+// Containers are the GUIDs of the containers that the daemon's cell keeps.
+func (d *Daemon) Containers() (guids []string) {
+	entries, err := os.ReadDir(d.Dir + "/cell")
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	for _, e := range entries {
+		guids = append(guids, e.Name())
+	}
+	slices.Sort(guids)
+	return guids
+}

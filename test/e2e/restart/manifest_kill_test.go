@@ -1,0 +1,158 @@
+package restart
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"cupola/test/e2e"
+)
+
+// tenant makes a user who develops in the space dev, and logs in.
+func tenant(d *e2e.Daemon, name string) *e2e.Client {
+	d.T.Helper()
+	d.API("POST", "/Users", e2e.Doc{"userName": name, "password": "secret", "emails": []e2e.Doc{{"value": name}}}, nil)
+	user := e2e.Doc{"data": e2e.Doc{"username": name}}
+	d.API("POST", "/v3/roles", e2e.Doc{"type": "organization_user", "relationships": e2e.Doc{"user": user, "organization": e2e.ToOne(d.First("/v3/organizations"))}}, nil)
+	d.API("POST", "/v3/roles", e2e.Doc{"type": "space_developer", "relationships": e2e.Doc{"user": user, "space": e2e.ToOne(d.First("/v3/spaces?names=dev"))}}, nil)
+	return as(d, name)
+}
+
+func as(d *e2e.Daemon, name string) *e2e.Client {
+	d.T.Helper()
+	c, err := e2e.Login(context.Background(), "http://"+d.Addr, name, "secret")
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	return c
+}
+
+// sendManifest applies a manifest, and gives the GUID of its job.
+func sendManifest(d *e2e.Daemon, c *e2e.Client, text string) (job string) {
+	d.T.Helper()
+	req, err := http.NewRequest("POST", c.URL("/v3/spaces/"+d.First("/v3/spaces?names=dev")+"/actions/apply_manifest"), strings.NewReader(text))
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-yaml")
+	res, err := c.Send(req)
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	res.Body.Close()
+	location := res.Header.Get("Location")
+	return location[strings.LastIndex(location, "/")+1:]
+}
+
+// jobState asks as a client that is no CLI, whose polls are held.
+func jobState(d *e2e.Daemon, guid string) string {
+	d.T.Helper()
+	c := d.Client()
+	req, err := http.NewRequest("GET", c.URL("/v3/jobs/"+guid), nil)
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	req.Header.Set("Authorization", "bearer "+c.Token)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	defer res.Body.Close()
+	var job struct{ State string }
+	if err := json.NewDecoder(res.Body).Decode(&job); err != nil {
+		d.T.Fatal(err)
+	}
+	return job.State
+}
+
+func count(d *e2e.Daemon, path string) int {
+	d.T.Helper()
+	var list struct {
+		Pagination struct {
+			Total int `json:"total_results"`
+		}
+	}
+	d.API("GET", path, nil, &list)
+	return list.Pagination.Total
+}
+
+// writesMeanwhile creates orgs as the admin until the job has ended, or for so
+// many, and tells how long the slowest took.
+func writesMeanwhile(d *e2e.Daemon, prefix, job string, most int) (n int, slowest time.Duration) {
+	d.T.Helper()
+	for ; n < most && jobState(d, job) == "PROCESSING"; n++ {
+		began := time.Now()
+		d.API("POST", "/v3/organizations", e2e.Doc{"name": fmt.Sprint(prefix, n)}, nil)
+		slowest = max(slowest, time.Since(began))
+	}
+	return n, slowest
+}
+
+// TestKilledInAManifest kills the daemon in the middle of a manifest of 500 apps.
+// The next one goes on with it, and another user writes all the time.
+func TestKilledInAManifest(t *testing.T) {
+	t.Parallel()
+	const apps = 500
+	d := e2e.StartDaemon(t, e2e.NeedBinary(t))
+	var b strings.Builder
+	b.WriteString("applications:\n")
+	for i := range apps {
+		fmt.Fprintf(&b, "- {name: many-%d, env: {N: %d}, memory: 64M, instances: 2, default-route: true}\n", i, i)
+	}
+	began := time.Now()
+	job := sendManifest(d, tenant(d, "tenant"), b.String())
+	t.Logf("answered after %v", time.Since(began))
+	const routes = "/v3/routes?per_page=1"
+	before, slowest := writesMeanwhile(d, "before-", job, 20)
+	if before < 20 {
+		t.Fatalf("the job ended after %d writes of another user", before)
+	}
+	d.Kill()
+	d.Start()
+	if state, n := jobState(d, job), count(d, routes); state != "PROCESSING" || n == 0 || n >= apps {
+		t.Errorf("the job is %s after the kill, with %d routes; want it half way", state, n)
+	}
+	after, slow := writesMeanwhile(d, "after-", job, 100_000)
+	if state := jobState(d, job); state != "COMPLETE" {
+		t.Errorf("the job is %s; want it COMPLETE", state)
+	}
+	if a, r := count(d, "/v3/apps?per_page=1"), count(d, routes); a != apps || r != apps {
+		t.Errorf("got %d apps and %d routes; want %d", a, r, apps)
+	}
+	var env struct{ Var map[string]string }
+	d.API("GET", "/v3/apps/"+d.App("many-499")+"/environment_variables", nil, &env)
+	if env.Var["N"] != "499" {
+		t.Errorf("the last app has the environment %v", env.Var)
+	}
+	if slowest = max(slowest, slow); slowest > 2*time.Second {
+		t.Errorf("a write of another user took %v", slowest)
+	}
+	t.Logf("%d writes of another user, the slowest took %v; all in %v", before+after, slowest, time.Since(began))
+	job = deletes(d, "/v3/spaces/"+d.First("/v3/spaces?names=dev"))
+	n, slowest := writesMeanwhile(d, "last-", job, 100_000)
+	if state := jobState(d, job); state != "COMPLETE" || count(d, "/v3/apps?per_page=1") != 0 {
+		t.Errorf("the deletion of the space is %s", state)
+	}
+	t.Logf("%d writes while the space was deleted, the slowest took %v", n, slowest)
+}
+
+// deletes asks for a deletion, and gives the GUID of its job.
+func deletes(d *e2e.Daemon, path string) (job string) {
+	d.T.Helper()
+	c := d.Client()
+	req, err := http.NewRequest("DELETE", c.URL(path), nil)
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	res, err := c.Send(req)
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	res.Body.Close()
+	location := res.Header.Get("Location")
+	return location[strings.LastIndex(location, "/")+1:]
+}

@@ -1,0 +1,2 @@
+// Package routing tests the ways to an app and out of it: routes, ports, route services, network policies, floods.
+package routing

@@ -1,0 +1,73 @@
+package routing
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"cupola/test/e2e"
+)
+
+// callersAreKnown has an app reached by a domain that enforces policies, with the
+// certificate that its container has: not before a policy names it, and not
+// after.
+func callersAreKnown(d *e2e.Daemon, t *testing.T, port int) {
+	t.Helper()
+	read := func(name string) []byte {
+		_, body, err := d.Get("probe.localhost", "/file?path=/etc/cf-instance-credentials/"+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []byte(body[strings.Index(body, "-----BEGIN"):])
+	}
+	pair, err := tls.X509KeyPair(read("instance.crt"), read("instance.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, err := os.ReadFile(filepath.Join(d.Dir, "ca.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	const host = "back.apps.identity"
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true,
+		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: host, Certificates: []tls.Certificate{pair}}}}
+	soon := func(want int) {
+		t.Helper()
+		e2e.Eventually(t, 10*time.Second, func() string {
+			req, err := http.NewRequestWithContext(t.Context(), "GET", fmt.Sprintf("https://127.0.0.1:%d/", port), nil)
+			if err != nil {
+				return err.Error()
+			}
+			req.Host = host
+			res, err := client.Do(req)
+			if err != nil {
+				return err.Error()
+			}
+			res.Body.Close()
+			if res.StatusCode != want {
+				return fmt.Sprintf("got %d; want %d", res.StatusCode, want)
+			}
+			return ""
+		})
+	}
+	var domain, route, policy struct{ GUID string }
+	d.API("POST", "/v3/domains", e2e.Doc{"name": "apps.identity", "enforce_route_policies": true, "route_policies_scope": "space"}, &domain)
+	d.API("POST", "/v3/routes", e2e.Doc{"host": "back", "relationships": e2e.Doc{"space": e2e.ToOne(d.First("/v3/spaces?names=dev")), "domain": e2e.ToOne(domain.GUID)}}, &route)
+	d.API("POST", "/v3/routes/"+route.GUID+"/destinations", e2e.Doc{"destinations": []e2e.Doc{{"app": e2e.Doc{"guid": d.App("probe")}}}}, nil)
+	soon(403)
+	d.API("POST", "/v3/route_policies", e2e.Doc{"source": "cf:app:" + d.App("probe"), "relationships": e2e.Doc{"route": e2e.ToOne(route.GUID)}}, &policy)
+	soon(200)
+	if status, _, err := d.Get(host, "/"); status != 421 || err != nil {
+		t.Errorf("got %d, %v without a certificate; want 421", status, err)
+	}
+	d.API("DELETE", "/v3/route_policies/"+policy.GUID, nil, nil)
+	soon(403)
+}

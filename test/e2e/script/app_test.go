@@ -1,0 +1,102 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/cgi"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// printLogs prints the recent log of an app, each line with its source type:
+// logs APP_GUID.
+func printLogs(ts *testscript.TestScript, s *session, args []string) outcome {
+	if len(args) != 1 {
+		ts.Fatalf("usage: logs APP_GUID")
+	}
+	var answer struct {
+		Envelopes struct {
+			Batch []struct {
+				InstanceID string `json:"instance_id"`
+				Tags       map[string]string
+				Log        struct {
+					Payload []byte
+					Type    string
+				}
+			}
+		}
+	}
+	// The CLI's own question.
+	path := "/api/v1/read/" + args[0] + "?descending=true&envelope_types=LOG&limit=1000&start_time=-6795364578871345152"
+	if err := s.client.Call(context.Background(), "GET", path, nil, &answer); err != nil {
+		return outcome{err: err}
+	}
+	var b strings.Builder
+	for i := range answer.Envelopes.Batch {
+		e := answer.Envelopes.Batch[len(answer.Envelopes.Batch)-1-i]
+		fmt.Fprintf(&b, "[%s/%s] %s %s\n", e.Tags["source_type"], e.InstanceID, e.Log.Type, e.Log.Payload)
+	}
+	return outcome{stdout: b.String()}
+}
+
+// serveDirectory serves a directory over HTTP until the test ends, outside of this
+// machine, once; and the
+// git repositories in it below /git/: serve VARIABLE DIR.
+func serveDirectory(ts *testscript.TestScript, s *session, args []string) outcome {
+	if len(args) != 2 {
+		ts.Fatalf("usage: serve VARIABLE DIR")
+	}
+	dir := ts.MkAbs(args[1])
+	mux := http.NewServeMux()
+	mux.Handle("/", http.FileServer(http.Dir(dir)))
+	if out, err := exec.Command("git", "--exec-path").Output(); err == nil {
+		mux.Handle("/git/", &cgi.Handler{
+			Path: filepath.Join(strings.TrimSpace(string(out)), "git-http-backend"),
+			Root: "/git",
+			Env:  []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"},
+		})
+	}
+	public, _ := s.outside.Serve(s.d.T, mux)
+	ts.Setenv(args[0], public)
+	return outcome{}
+}
+
+// stageApp does what the CLI does from the package to the droplet: stage
+// VARIABLE APP_GUID DIR. The build's error is on stdout.
+func stageApp(ts *testscript.TestScript, s *session, args []string) outcome {
+	if len(args) != 3 {
+		ts.Fatalf("usage: stage VARIABLE APP_GUID DIR")
+	}
+	file := filepath.Join(s.dir, "stage-"+args[0]+".zip")
+	zipDirectory(ts, s, []string{file, args[2]})
+	step := func(method, path, body string) outcome {
+		return s.exchange(method, path, "application/json", strings.NewReader(body))
+	}
+	if out := step("POST", "/v3/packages", `{"type":"bits","relationships":{"app":{"data":{"guid":"`+args[1]+`"}}}}`); out.err != nil {
+		return out
+	}
+	setVariable(ts, s, []string{"PACKAGE", "guid"})
+	if out := uploadFile(ts, s, []string{"/v3/packages/" + ts.Getenv("PACKAGE") + "/upload", file}); out.err != nil {
+		return out
+	}
+	if out := step("POST", "/v3/builds", `{"package":{"guid":"`+ts.Getenv("PACKAGE")+`"}}`); out.err != nil {
+		return out
+	}
+	setVariable(ts, s, []string{"BUILD", "guid"})
+	out := step("GET", "/v3/builds/"+ts.Getenv("BUILD"), "")
+	for out.err == nil && strings.Contains(out.stdout, `"STAGING"`) {
+		out = step("GET", "/v3/builds/"+ts.Getenv("BUILD"), "")
+	}
+	if out.err == nil && strings.Contains(out.stdout, `"FAILED"`) {
+		out.err = errors.New("the build failed")
+	}
+	if out.err == nil {
+		setVariable(ts, s, []string{args[0], "droplet.guid"})
+	}
+	return out
+}

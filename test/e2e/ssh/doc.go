@@ -1,0 +1,2 @@
+// Package ssh tests cf ssh.
+package ssh
