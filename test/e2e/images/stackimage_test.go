@@ -50,7 +50,7 @@ func TestStackImages(t *testing.T) {
 	stack("cupola: ", "rm", "nothing/there")
 	stack("Removed the image docker://"+image, "rm", image)
 	stack("Pulled docker://"+image, "pull", image)
-	stack("cupola: say which", "gc")
+	stack("cupola: no images selected", "gc")
 	d.Kill()
 	r.Stop()
 	stack("docker://"+image, "ls")

@@ -38,7 +38,7 @@ func TestADamagedDatabaseComesBack(t *testing.T) {
 	d.Start()
 	file := databaseCopy(d)
 	d.API("POST", "/v3/organizations", e2e.Doc{"name": "lost"}, nil)
-	if out, err := d.Run("verify", "--database", "--data-dir", d.Dir); err != nil || !strings.Contains(out, "is sound") {
+	if out, err := d.Run("verify", "--database", "--data-dir", d.Dir); err != nil || !strings.Contains(out, "is valid") {
 		t.Errorf("verify: %v\n%s", err, out)
 	}
 	if out, err := d.Run("restore", "--data-dir", d.Dir, "--database", file); err == nil || !strings.Contains(out, "in use") {
@@ -55,7 +55,7 @@ func TestADamagedDatabaseComesBack(t *testing.T) {
 	if out, err := d.Run("verify", "--database", "--data-dir", d.Dir); err == nil || !strings.Contains(out, "damaged") {
 		t.Errorf("verify: %v\n%s; want it damaged", err, out)
 	}
-	if out, err := d.Run(strings.Fields(string(line[1]))...); err != nil || !strings.Contains(out, "is lost") {
+	if out, err := d.Run(strings.Fields(string(line[1]))...); err != nil || !strings.Contains(out, "Later changes are lost") {
 		t.Fatalf("%s: %v\n%s", line[1], err, out)
 	}
 	if aside, err := filepath.Glob(filepath.Join(d.Dir, "db", "cupola.db.replaced-*")); err != nil || len(aside) == 0 {

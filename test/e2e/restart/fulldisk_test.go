@@ -106,8 +106,8 @@ func TestADiskThatTurnsReadOnly(t *testing.T) {
 	if after := d.Running("hello-node", "web", 2); !slices.Equal(e2e.GUIDs(before), e2e.GUIDs(after)) {
 		t.Errorf("got instances %v; want %v", e2e.GUIDs(after), e2e.GUIDs(before))
 	}
-	if out, _ := d.Run("doctor", "--data-dir", d.Dir); !strings.Contains(out, "cannot be written") {
-		t.Errorf("doctor does not say that the disk cannot be written:\n%s", out)
+	if out, _ := d.Run("doctor", "--data-dir", d.Dir); !strings.Contains(out, "cannot write to") {
+		t.Errorf("doctor does not say that the disk cannot be written to:\n%s", out)
 	}
 }
 
