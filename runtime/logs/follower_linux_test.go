@@ -70,7 +70,7 @@ func (c *container) wantLines(t *testing.T, want ...string) {
 			if got != w {
 				t.Fatalf("got line %q; want %q", got, w)
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(30 * time.Second):
 			t.Fatalf("got no line; want %q", w)
 		}
 	}

@@ -174,7 +174,7 @@ func TestSource(t *testing.T) {
 		sendAs(t, a, from, w.addr)
 	}
 	sendAs(t, a, a.Address, w.addr)
-	if err := conn.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	buf := make([]byte, 64)

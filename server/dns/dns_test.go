@@ -141,7 +141,7 @@ func exchangeWith(t *testing.T, s *Server, network string, query []byte) ([]byte
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	if network == "tcp" {
