@@ -152,7 +152,7 @@ func (s *Store) getOnce(ctx context.Context, from Source, had kept) (string, kep
 	return name, k, err
 }
 
-// receive writes an answer into a file of its own.
+// receive writes an answer into its own file.
 func (s *Store) receive(res *http.Response, from Source, k *kept) (name string, err error) {
 	f, err := os.OpenFile(s.temp(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -195,7 +195,7 @@ func (s *Store) keep(key, file string, k kept) error {
 	return s.shrink(data)
 }
 
-// use gives a name of its own to what is kept under a key: another download may
+// use gives its own name to what is kept under a key: another download may
 // replace it at any time.
 func (s *Store) use(key string, k kept, cached bool) (File, error) {
 	data, _ := s.names(key)

@@ -88,7 +88,7 @@ func (a *Authority) Issue(template x509.Certificate, key crypto.PublicKey) (chai
 	return [][]byte{der, issuer.Raw}, err
 }
 
-// Issued tells whether a certificate is one of the authority's.
+// Issued reports whether a certificate is one of the authority's.
 func (a *Authority) Issued(c *x509.Certificate) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -88,7 +88,7 @@ func (c *Cell) surveyState(f findings) error {
 
 // adoptOne takes one container over and reports whether there was something to
 // take. A container of before the machine came up ended with it, and nobody is
-// to blame: it is forgotten, and will be placed anew.
+// to blame: it is forgotten, and will be placed again.
 func (c *Cell) adoptOne(rec record) bool {
 	sameBoot := rec.Boot == c.boot
 	settled := rec.Ending != nil && rec.Phase == lrp.PhaseExited

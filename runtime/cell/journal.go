@@ -58,7 +58,7 @@ func (p *performer) under(at string) bool {
 // note changes what is kept of a step.
 func (p *performer) note(at string, change func(*stepRecord)) {
 	if p.captured != nil {
-		return // a monitor begins anew
+		return // a monitor begins again
 	}
 	p.keepStarted(func(r *record) { change(r.step(at)) })
 }
@@ -83,7 +83,7 @@ func (p *performer) began(at string) time.Time {
 	return time.Now()
 }
 
-// first notes that a step begins, and tells whether it had not before.
+// first notes that a step begins, and reports whether it had not before.
 func (p *performer) first(at string) bool {
 	if !p.step(at).Began.IsZero() {
 		return false

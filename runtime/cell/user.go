@@ -108,7 +108,7 @@ func findGroup(name, group string) (gid uint32, ok bool) {
 	return uint32(n), err == nil
 }
 
-// isNumber tells whether a user or group is meant by its id.
+// isNumber reports whether a user or group is meant by its id.
 func isNumber(name string) bool {
 	return name != "" && strings.Trim(name, "0123456789") == ""
 }

@@ -95,7 +95,7 @@ func (b *build) awaitVolume(ctx context.Context, v lrp.Volume) error {
 	return nil
 }
 
-// volumeTaken tells whether a container that was there before i has a volume.
+// volumeTaken reports whether a container that was there before i has a volume.
 func (c *Cell) volumeTaken(i *instance, name string) bool {
 	return slices.ContainsFunc(c.all(), func(other *instance) bool {
 		return other != i && other.order < i.order &&

@@ -21,7 +21,7 @@ const inits = 1
 
 // settings is what every container of an Engine has in common.
 type settings struct {
-	ids       IDMap  // of a container that has no users of its own
+	ids       IDMap  // of a container without its own users
 	helperDir string // a read-only mount of its programs
 	sysDir    string // a read-only sysfs without submounts
 	devDir    string // what /dev holds

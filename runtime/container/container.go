@@ -1,6 +1,6 @@
 // Package container runs one OCI container per ID: no runtime binary, no shim, no
 // helper beside the container. In it a small init starts the app, reaps and
-// forwards signals. Libcontainer starts it, in a program of its own
+// forwards signals. Libcontainer starts it, in its own program
 // that ends with the start (see package starter), so that nothing there can end
 // or block the daemon.
 //

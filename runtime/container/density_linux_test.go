@@ -12,7 +12,7 @@ import (
 	"cupola/runtime/network"
 )
 
-// BenchmarkDensity starts 250 containers with a network of their own, one after
+// BenchmarkDensity starts 250 containers with their own network, one after
 // another, and takes them all away again.
 func BenchmarkDensity(b *testing.B) {
 	const count = 250

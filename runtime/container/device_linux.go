@@ -70,7 +70,7 @@ func makeNode(path string, d device) error {
 	return os.Chmod(path, 0o666) // whatever the umask
 }
 
-// is says whether dir lies in a file system of that type.
+// is reports whether dir lies in a file system of that type.
 func is(dir string, magic int64) bool {
 	var st unix.Statfs_t
 	return unix.Statfs(dir, &st) == nil && st.Type == magic

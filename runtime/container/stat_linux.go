@@ -27,7 +27,7 @@ func readStat(pid int) (stat, error) {
 }
 
 func parseStat(line []byte) (stat, error) {
-	// The name in parentheses may hold spaces and parentheses of its own.
+	// The name in parentheses may hold spaces and its own parentheses.
 	end := bytes.LastIndexByte(line, ')')
 	fields := bytes.Fields(line[end+1:]) // from the third
 	if end < 0 || len(fields) < 20 {

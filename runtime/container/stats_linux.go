@@ -46,7 +46,7 @@ func (t cgroupTree) statsV2(id string) (Stats, error) {
 	return s, nil
 }
 
-// oomKilled says whether the kernel has killed a process in the cgroup for memory.
+// oomKilled reports whether the kernel has killed a process in the cgroup for memory.
 func (t cgroupTree) oomKilled(id string) bool {
 	if t.v2 {
 		return t.key("", id, "memory.events", "oom_kill") > 0

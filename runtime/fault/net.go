@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Libraries call code of ours in goroutines of their own, which recover nothing:
+// Libraries call code of ours in their own goroutines, which recover nothing:
 // net/http reads and writes connections and bodies in some, and dials in others.
 // What they are given goes through the functions of this file.
 

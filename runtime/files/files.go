@@ -4,7 +4,7 @@
 // whatever becomes of the daemon, and never on a disk.
 //
 // What a program reads together changes together, as a volume of Kubernetes does:
-// its files lie in a directory of their own, to which the link ..data leads, and
+// its files lie in their own directory, to which the link ..data leads, and
 // through it links with the files' names. The rename of ..data is the change.
 // Each directory at the top of a tree is such a volume, so that the top of a
 // tree of bindings has nothing but bindings: readers take all there for one.

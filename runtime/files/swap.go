@@ -44,7 +44,7 @@ func (w writer) swap(root *os.Root, files []lrp.File) error {
 	return nil
 }
 
-// leadsTo tells whether the link data leads to just these files.
+// leadsTo reports whether the link data leads to just these files.
 func leadsTo(root *os.Root, files []lrp.File) bool {
 	to, err := root.Readlink(data)
 	if err != nil {

@@ -141,7 +141,7 @@ func Serial(all ...Action) Action { return Action{Serial: &Group{Actions: all}} 
 // Codependent does all actions at once, as long as none ends.
 func Codependent(all ...Action) Action { return Action{Codependent: &Group{Actions: all}} }
 
-// IsZero tells whether a does nothing.
+// IsZero reports whether a does nothing.
 func (a Action) IsZero() bool { return a == Action{} }
 
 // Inner lists the actions that a is made of; none for a leaf.

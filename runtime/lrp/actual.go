@@ -56,7 +56,7 @@ type Tag struct {
 	Index uint32 // grows with every change
 }
 
-// CanBecome tells whether Diego allows the transition of an Actual's state
+// CanBecome reports whether Diego allows the transition of an Actual's state
 // (bbs models, actual_lrp.go). A crash loop leaves CRASHED only by UNCLAIMED.
 func (s ActualState) CanBecome(next ActualState) bool {
 	switch s {

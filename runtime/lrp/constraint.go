@@ -16,7 +16,7 @@ type Constraint struct {
 	Disallow []string // and none of these
 }
 
-// Allows tells whether a cell with these tags may run the workload.
+// Allows reports whether a cell with these tags may run the workload.
 func (c Constraint) Allows(tags []string) bool {
 	has := func(tag string) bool {
 		return slices.ContainsFunc(tags, func(t string) bool { return strings.EqualFold(t, tag) })

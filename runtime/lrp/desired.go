@@ -18,10 +18,10 @@ const bosh = "bosh."
 // BOSHDomain is the domain of a deployment of BOSH's.
 func BOSHDomain(deployment string) string { return bosh + deployment }
 
-// OfBOSH tells whether a domain is that of a deployment.
+// OfBOSH reports whether a domain is that of a deployment.
 func OfBOSH(domain string) bool { return strings.HasPrefix(domain, bosh) }
 
-// Derived tells whether what a domain desires follows from rows of ours: Cloud
+// Derived reports whether what a domain desires follows from rows of ours: Cloud
 // Controller's domains and our own. That of others is as they tell.
 func Derived(domain string) bool {
 	return domain == DomainApps || domain == DomainTasks || domain == DomainStaging || domain == DomainServices || OfBOSH(domain)

@@ -39,7 +39,7 @@ type RunInfo struct {
 	LogRateLimitByte int64 // bytes a second; -1: no limit
 	Ports            []uint16
 	// Pod names the containers that share one network: an address, ports and a
-	// loopback. "" is a network of its own.
+	// loopback. "" is its own network.
 	Pod         string
 	Egress      []EgressRule // until a Reach has others for EgressGroup
 	EgressGroup string       // "": Egress is for good
@@ -144,7 +144,7 @@ type Check struct {
 	Failures, Successes int
 }
 
-// Asks tells whether there is anything to ask: the life of a process is seen.
+// Asks reports whether there is anything to ask: the life of a process is seen.
 func (c Check) Asks() bool {
 	switch c.Type {
 	case CheckPort, CheckHTTP, CheckExec, CheckGRPC:

@@ -207,7 +207,7 @@ func (f *firewall) asksNames() (rules [][]expr.Any) {
 
 // nobodyKnowsNames is the rule that keeps from containers that nobody listens
 // for questions: they ask again some seconds later, when a daemon that is
-// started anew is there, where a refusal would be their answer.
+// started again is there, where a refusal would be their answer.
 func (f *firewall) nobodyKnowsNames() []expr.Any {
 	const ownHeader, addressAt, ipHeader, portAt, port = 8, 16, 20, 2, 53 // of the packet that the message is about
 	load := func(offset, length uint32) expr.Any {

@@ -10,7 +10,7 @@ import (
 )
 
 // TestForwardingStays has another program rely on IP forwarding when a Network
-// ends that turned it on. It runs in a network namespace of its own.
+// ends that turned it on. It runs in its own network namespace.
 func TestForwardingStays(t *testing.T) {
 	cfg := testConfig(t, 24)
 	if os.Getenv("NETWORK_TEST_APART") == "" {

@@ -92,7 +92,7 @@ func checkConfig(cfg Config) error {
 }
 
 // adopt finds the slots on disk. A link of a slot without a container may not
-// be whole, so it is made anew.
+// be whole, so it is made again.
 func (n *Network) adopt() error {
 	ids, err := os.ReadDir(filepath.Join(n.cfg.Dir, "ids"))
 	if err != nil {

@@ -32,7 +32,7 @@ type Range struct{ From, To netip.Addr }
 // PortRange is all ports from From to To, both included.
 type PortRange struct{ From, To uint16 }
 
-// sparesHost tells whether the rule allows whole networks, and so not the host.
+// sparesHost reports whether the rule allows whole networks, and so not the host.
 func (r Rule) sparesHost() bool {
 	return len(r.Ports) == 0 && slices.ContainsFunc(r.Destinations, func(d Range) bool { return d.From != d.To })
 }

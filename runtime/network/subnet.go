@@ -28,7 +28,7 @@ func (u Use) String() string {
 	return u.Prefix.String() + " on " + u.Link
 }
 
-// Of tells whether it is the Network's whose links' names begin with prefix.
+// Of reports whether it is the Network's whose links' names begin with prefix.
 func (u Use) Of(linkPrefix string) bool {
 	if u.label != "" {
 		return u.label == addressLabel(linkPrefix)

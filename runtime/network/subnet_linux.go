@@ -74,7 +74,7 @@ func prefixOf(n *net.IPNet) netip.Prefix {
 	return netip.PrefixFrom(addr, bits)
 }
 
-// Live tells whether a container has a namespace of the Network in dir. Who may
+// Live reports whether a container has a namespace of the Network in dir. Who may
 // not look is told so.
 func Live(dir string) (bool, error) {
 	ids, err := os.ReadDir(filepath.Join(dir, "ids"))

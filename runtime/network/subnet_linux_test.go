@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// alone runs do in a network namespace of its own.
+// alone runs do in its own network namespace.
 func alone(t *testing.T, do func() error) {
 	t.Helper()
 	needRoot(t)

@@ -31,7 +31,7 @@ const vcapFile = "vcap_services"
 // have together.
 const maxBytes = 1_000_000
 
-// Variable is the variable that tells an app where its files are.
+// Variable is the environment variable with the path of the files.
 func (f Form) Variable() lrp.EnvVar {
 	if f == FormVCAP {
 		return lrp.EnvVar{Name: "VCAP_SERVICES_FILE_PATH", Value: Root + "/" + vcapFile}
@@ -87,7 +87,7 @@ var (
 	filePattern    = regexp.MustCompile(`\A[a-z0-9\-._]{1,253}\z`)
 )
 
-// entryName tells whether a name can be one of a directory's entries. What
+// entryName reports whether a name can be one of a directory's entries. What
 // begins with two dots is the cell's own.
 func entryName(name string, pattern *regexp.Regexp) bool {
 	return pattern.MatchString(name) && name != "." && !strings.HasPrefix(name, "..")

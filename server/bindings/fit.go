@@ -2,8 +2,8 @@ package bindings
 
 import "fmt"
 
-// Fit tells why what is of an app, as Cloud Controller calls it, could not be
-// started with its bindings; nil if it could.
+// Fit returns why an app, a task or a staging (what, in Cloud Controller's
+// words) could not start with its bindings, or nil.
 func Fit(form Form, all []Binding, what string) error {
 	if form == FormNone {
 		text, err := VCAPServices(all)

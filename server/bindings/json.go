@@ -138,7 +138,7 @@ func (e *encoder) comma(i int) {
 	}
 }
 
-// short are the control characters that have an escape of their own.
+// short are the control characters that have their own escape.
 var short = map[rune]string{'"': `\"`, '\\': `\\`, '\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`}
 
 func (e *encoder) text(s string) {

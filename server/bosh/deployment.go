@@ -90,7 +90,7 @@ type Process struct {
 	Readiness, Liveness *manifest.Probe
 }
 
-// Active is the probe that tells whether the instance is the active one, by a
+// Active is the probe that reports whether the instance is the active one, by a
 // process; nil is none. It is found by the names of the container and of the
 // process.
 func (j *Job) Active(p *Process) *manifest.Probe {

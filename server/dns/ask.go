@@ -40,7 +40,7 @@ func (s *Server) ask(ctx context.Context, network string, query []byte) []byte {
 
 var errNoAnswer = errors.New("not an answer to the question")
 
-// exchange asks one resolver, from a port and with an ID that nobody can guess.
+// exchange queries one resolver from a random port with a random ID.
 func exchange(ctx context.Context, network string, resolver netip.AddrPort, query []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -85,7 +85,7 @@ func withID(reply, query []byte) []byte {
 	return reply
 }
 
-// answers tells whether a message answers the question that was asked.
+// answers reports whether a message answers the question that was asked.
 func answers(reply, query []byte) bool {
 	if len(reply) < 2 || !bytes.Equal(reply[:2], query[:2]) {
 		return false
@@ -98,7 +98,8 @@ func answers(reply, query []byte) bool {
 // checkInterval is how often the host's resolvers are looked at.
 const checkInterval = time.Second
 
-// HostResolvers are what a Server that is told none asks now.
+// HostResolvers returns the resolvers that a Server uses when none are
+// configured.
 func HostResolvers() []netip.AddrPort {
 	return (&hostResolvers{path: resolvConf}).read()
 }

@@ -1,9 +1,9 @@
-// Package dns answers containers' questions for names: those of apps in
-// internal domains itself, all others by asking the host's resolvers.
+// Package dns answers containers' DNS queries: it resolves names of apps in
+// internal domains, and forwards all other queries to the host's resolvers.
 //
-// It listens on the address that the host has in the containers' network, and
-// answers nobody from outside of that. What one container may have under way
-// is bounded, and so is what all may have.
+// It listens on the host's address in the containers' network and answers only
+// containers. The number of queries in flight is limited per container and in
+// total.
 package dns
 
 import (
@@ -24,9 +24,9 @@ import (
 // Table is what is known of internal names. All names are in lower case and
 // without a dot at the end.
 type Table struct {
-	Zones []string          // internal domains: nobody else is asked for names in them
+	Zones []string          // internal domains: queries for names in them are never forwarded
 	Hosts map[string][]Host // by name; a name without any does not exist
-	Names map[string]bool   // nobody else is asked for these, though they are in no zone
+	Names map[string]bool   // names outside the zones that are never forwarded
 }
 
 // Host is an instance of an app: <index>.<name> is it alone.
@@ -112,7 +112,7 @@ type limiter struct {
 	by  map[netip.Addr]int
 }
 
-// enter tells whether there is room for one more of a client; leave ends it.
+// enter reports whether there is room for one more of a client; leave ends it.
 func (l *limiter) enter(client netip.Addr) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -28,7 +28,7 @@ func (s *Server) packets(ctx context.Context) error {
 		}
 		client := from.Addr().Unmap()
 		if err != nil || !s.cfg.Clients.Contains(client) {
-			continue // an error is of an earlier answer that found nobody
+			continue // the error belongs to an earlier answer that was not delivered
 		}
 		reply, ours := answer(buf[:n], s.table.Load(), overUDP)
 		if ours {

@@ -41,7 +41,7 @@ type AppProcess struct {
 // AppSidecar is a process beside another one.
 type AppSidecar struct {
 	Name, Command string
-	MemoryMB      int // of the process' memory; 0 for no part of its own
+	MemoryMB      int // of the process' memory; 0: no separate limit
 }
 
 // AppCheck is how a process is checked, by Cloud Foundry's names: port, http or
@@ -87,8 +87,7 @@ const appPort = 8080
 // servicebinding.io has them.
 const bindingRoot = "/bindings"
 
-// RenderApp writes an app as objects, in the order in which they are to be
-// applied.
+// RenderApp renders an app as objects, in the order in which to apply them.
 func RenderApp(app App, o AppOptions) ([]Object, []Warning, error) {
 	if app.Image == "" {
 		return nil, nil, errors.New("the app has no image")
@@ -153,7 +152,7 @@ func (a *appRendering) secrets() {
 
 var secretKey = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
 
-// keep drops what Kubernetes has no name for, and tells of it.
+// keep drops entries whose names Kubernetes does not accept, with a warning.
 func (a *appRendering) keep(path string, values map[string][]byte) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !secretKey.MatchString(name) {
@@ -212,7 +211,7 @@ func (a *appRendering) workload(p *AppProcess) {
 	}
 }
 
-// headless has a Service without ports have no address either.
+// headless makes a Service without ports headless.
 func (a *appRendering) headless(spec doc, ports int) doc {
 	if ports == 0 {
 		spec["clusterIP"] = "None"
@@ -289,7 +288,7 @@ func limits(memoryMB, diskMB int) doc {
 	return without(doc{"limits": limits})
 }
 
-// env is what Cloud Foundry tells each instance.
+// env returns the environment variables that Cloud Foundry sets.
 func (a *appRendering) env(p *AppProcess, port int) []any {
 	field := func(name, path string) doc {
 		return doc{"name": name, "valueFrom": doc{"fieldRef": doc{"fieldPath": path}}}
@@ -328,8 +327,8 @@ func (a *appRendering) mounts() (all []any) {
 	return all
 }
 
-// Cloud Foundry's own times, in seconds: of coming up, and between checks of
-// what is up.
+// Cloud Foundry's times in seconds: the start timeout, and the interval of
+// checks after it.
 const (
 	startSeconds     = 60
 	startEvery       = 2

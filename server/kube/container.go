@@ -137,7 +137,7 @@ func containerPorts(j *bosh.Job) []any {
 	return all
 }
 
-// warnOf tells of what bpm does for a process and Kubernetes does not.
+// warnOf warns of bpm features that Kubernetes lacks.
 func (g *group) warnOf(j *bosh.Job, p *bosh.Process) {
 	warn := func(format string, args ...any) {
 		g.r.warn(g.jobPath(j), "process %q: %s", p.Name, fmt.Sprintf(format, args...))
@@ -175,7 +175,7 @@ func (g *group) any(f func(*bosh.Process) bool) bool {
 	return false
 }
 
-// readiness is what tells whether a container is ready. Of the instances of a
+// readiness is what reports whether a container is ready. Of the instances of a
 // job that has an active one, only that is.
 func (g *group) readiness(j *bosh.Job, p *bosh.Process) *manifest.Probe {
 	if probe := j.Active(p); probe != nil {
@@ -184,7 +184,7 @@ func (g *group) readiness(j *bosh.Job, p *bosh.Process) *manifest.Probe {
 	return p.Readiness
 }
 
-// activePassive tells whether only one instance is ready at a time.
+// activePassive reports whether only one instance is ready at a time.
 func (g *group) activePassive() bool {
 	return slices.ContainsFunc(g.Jobs, func(j bosh.Job) bool { return len(j.ActivePassive) > 0 })
 }

@@ -145,8 +145,8 @@ func fileKey(f file, taken map[string]bool) string {
 	return key
 }
 
-// projected is the volume with the files of some instances, which are those of
-// one StatefulSet: they are told by their place in it.
+// projected is the volume with the files of some instances of one StatefulSet,
+// by their ordinal.
 func (g *group) projected(instances []bosh.Instance) doc {
 	ordinals := map[int]int{}
 	for _, i := range instances {

@@ -49,8 +49,8 @@ func (r *rendering) annotations(source string) doc {
 
 var qualified = regexp.MustCompile(`^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`)
 
-// tagKey is the annotation of a tag. What Kubernetes does not take for a name is
-// told by its hash.
+// tagKey returns the annotation's key for a tag. A tag that is not a valid
+// name is hashed.
 func tagKey(tag string) string {
 	name := strings.TrimPrefix(tagPrefix, "bosh.io/") + tag
 	if len(name) > manifest.MaxLabel || !qualified.MatchString(name) {

@@ -18,7 +18,7 @@ func (o Object) Kind() string { return text(o, "kind") }
 // Name is the object's.
 func (o Object) Name() string { return text(o.metadata(), "name") }
 
-// Namespace is the object's; "" is the one of whoever applies it.
+// Namespace returns the object's namespace, or "" for the applier's default.
 func (o Object) Namespace() string { return text(o.metadata(), "namespace") }
 
 // Label is a label of the object, or "".

@@ -38,7 +38,8 @@ func (g *group) places() (all []place) {
 	return all
 }
 
-// placeEnv tells a container which instance it is, by cf-operator's names.
+// placeEnv returns the variables that identify the instance, with
+// cf-operator's names.
 func (g *group) placeEnv(at place) []any {
 	env := []any{doc{"name": "AZ_INDEX", "value": strconv.Itoa(at.azIndex)}}
 	if at.az != "" {

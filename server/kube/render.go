@@ -19,7 +19,7 @@ const (
 
 // Options say how a deployment is written.
 type Options struct {
-	Namespace   string            `json:"namespace"` // "" leaves it to whoever applies the objects
+	Namespace   string            `json:"namespace"` // "": the applier's default
 	Phase       Phase             `json:"phase"`
 	WithSecrets bool              `json:"with_secrets"` // Secrets have their values
 	Lenient     bool              `json:"lenient"`      // what Kubernetes cannot do is a warning
@@ -51,8 +51,8 @@ type Variable struct {
 	Fields   map[string]string `json:"fields"`   // by the keys of its Secret
 }
 
-// Warning tells of what a deployment has and Kubernetes has not, or does another
-// way.
+// Warning reports a feature of a deployment that Kubernetes lacks or
+// implements differently.
 type Warning struct {
 	Path string `json:"path"` // like that of manifest.Finding
 	What string `json:"what"`
@@ -61,8 +61,8 @@ type Warning struct {
 // String is the warning on one line.
 func (w Warning) String() string { return w.Path + ": " + w.What }
 
-// Render writes a deployment as objects, in the order in which they are to be
-// applied. The same input gives the same objects.
+// Render renders a deployment as objects, in the order in which to apply them.
+// The same input gives the same objects.
 func Render(in Input, o Options) ([]Object, []Warning, error) {
 	o.StsVersion, o.ZoneLabel, o.Phase = max(o.StsVersion, 1), cmp.Or(o.ZoneLabel, DefaultZoneLabel), cmp.Or(o.Phase, Full)
 	r := &rendering{Input: in, Options: o, names: manifest.Names{Deployment: in.Name}}
@@ -93,7 +93,7 @@ type rendering struct {
 
 func (r *rendering) add(o Object) { r.objects = append(r.objects, o) }
 
-// warn tells of something once.
+// warn adds a warning, once per path and text.
 func (r *rendering) warn(path, format string, args ...any) {
 	w := Warning{path, fmt.Sprintf(format, args...)}
 	if r.told == nil {
@@ -118,13 +118,13 @@ func (g *group) path() string { return "/instance_groups/name=" + g.Name }
 
 func (g *group) jobPath(j *bosh.Job) string { return g.path() + "/jobs/name=" + j.Name }
 
-// group is one on its way to Kubernetes.
+// group is an instance group during rendering.
 type group struct {
 	*bosh.Group
 	r     *rendering
 	files files
-	// isolated: a process says that it has a persistent disk, so each job has a
-	// part of its own.
+	// isolated: a process has a persistent disk, so each job has a separate
+	// part of the disk.
 	isolated bool
 }
 
@@ -161,7 +161,7 @@ func (r *rendering) group(of *bosh.Group) error {
 	return nil
 }
 
-// check tells of what a group has that Kubernetes has not.
+// check warns of group features that Kubernetes lacks.
 func (g *group) check() error {
 	for _, m := range g.MigratedFrom {
 		g.r.warn(g.path()+"/migrated_from", "Kubernetes renames nothing: what instance group %q has keeps its name and its volumes, which you have to move yourself", m.Name)

@@ -41,7 +41,8 @@ func ObjectsOf(deployment string) string {
 	return managedBy + "=cupola," + deploymentKey + "=" + manifest.Names{Deployment: deployment}.Label()
 }
 
-// VersionedOf selects the Secrets of a deployment that KnownOf tells of.
+// VersionedOf is the label selector of a deployment's versioned Secrets, see
+// KnownOf.
 func VersionedOf(deployment string) string {
 	return deploymentKey + "=" + manifest.Names{Deployment: deployment}.Label() + "," + secretKindKey + "=versionedSecret"
 }

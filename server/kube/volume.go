@@ -194,7 +194,7 @@ func (g *group) within(at string) (volume, sub string, ok bool) {
 	return "", "", false
 }
 
-// usable tells why a path cannot be mounted in a pod.
+// usable returns why a path cannot be mounted in a pod, or "".
 func usable(at string) error {
 	switch {
 	case strings.ContainsAny(at, "*?["):

@@ -139,8 +139,8 @@ func (g *group) jobSpec(restart string, tries int) (doc, error) {
 	return doc{"backoffLimit": tries, "template": template}, nil
 }
 
-// services adds the Service of the group, and one for each instance. They have
-// no address of their own: a name leads to pods, and all their ports.
+// services adds the group's Service and one for each instance. They are
+// headless: a name resolves to pods, and all ports are reachable.
 func (g *group) services() error {
 	ports, err := g.servicePorts()
 	if err != nil {

@@ -206,7 +206,7 @@ type Meta struct {
 	Oldest, Newest time.Time
 }
 
-// Meta tells of every source.
+// Meta returns the metadata of every source.
 func (c *Cache) Meta() map[string]Meta {
 	c.mu.Lock()
 	defer c.mu.Unlock()

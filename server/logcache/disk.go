@@ -17,15 +17,15 @@ import (
 	"time"
 )
 
-// disk keeps log lines in files as well, so that they outlive the daemon. Each
-// source has two segments, the newer one is written to; when that is full it
-// takes the place of the other. Together they hold what the ring in memory does,
-// so the bounds of the cache are, doubled, those of the files. Lines are written
-// but not synced: a killed daemon loses none, a power cut the last seconds.
+// disk stores log lines in files, so that they outlive the daemon. Each source
+// has two segments and appends to the newer one; when that is full, it
+// replaces the older one. Together they hold as much as the ring in memory, so
+// the files' limits are twice the cache's. Lines are written but not synced: a
+// killed daemon loses none, a power cut the last seconds.
 //
-// Who appends a line to a source that nobody is writing writes it; else the one
-// who writes takes it along. So a slow disk holds up one line of a source, and a
-// busy source needs few writes.
+// A goroutine that appends to a source writes its lines unless another one is
+// writing; then that one writes them, too. So a slow disk delays one appender
+// per source, and a busy source needs few writes.
 type disk struct {
 	dir      string
 	log      *slog.Logger
@@ -68,7 +68,7 @@ type track struct {
 	lines   int   // of the segment, with those pending
 	bytes   int64 // likewise
 	begun   bool  // the segment has its source record
-	reset   bool  // the files are to be removed before anything is written
+	reset   bool  // remove the files before the next write
 	writing bool  // somebody writes; who does owns what follows
 	gone    bool  // not in disk.tracks any longer
 

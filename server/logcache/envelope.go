@@ -46,7 +46,7 @@ type Metric struct {
 	Value      float64
 }
 
-// named tells whether a metric of e has a name like that.
+// named reports whether a metric of e has a name like that.
 func (e *Envelope) named(name *regexp.Regexp) bool {
 	return slices.ContainsFunc(e.Metrics, func(m Metric) bool { return name.MatchString(m.Name) })
 }

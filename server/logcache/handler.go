@@ -19,8 +19,8 @@ const (
 	maxLimit     = 1000 // log-cache's
 )
 
-// Authorize gives those of the sources that whoever asks may read, and no others;
-// an error says that it is nobody who may ask at all.
+// Authorize returns which of the sources the caller may read; it returns an
+// error for an unauthenticated caller.
 type Authorize func(r *http.Request, sourceIDs ...string) (map[string]bool, error)
 
 // Handler serves GET /api/v1/read/{source_id}, /api/v1/meta and /api/v1/info. As in
@@ -40,7 +40,7 @@ func (c *Cache) Handler(authorize Authorize) http.Handler {
 	})
 	mux.HandleFunc("GET /api/v1/meta", func(w http.ResponseWriter, r *http.Request) {
 		answer, all := metaAnswer{Meta: map[string]metaView{}}, c.Meta()
-		may, _ := authorize(r, slices.Collect(maps.Keys(all))...) // who may read nothing is told of nothing
+		may, _ := authorize(r, slices.Collect(maps.Keys(all))...) // an error means that the caller may read nothing
 		for id, m := range all {
 			if may[id] {
 				answer.Meta[id] = viewMeta(m)

@@ -17,9 +17,9 @@ type subscriber struct {
 	dropped int
 }
 
-// Subscribe streams what is appended to a source from now on, until ctx ends,
-// when the channel is closed. A reader that lags loses envelopes and is told
-// how many, by an envelope of source type LGR, once it reads on.
+// Subscribe streams new envelopes of a source until ctx ends, then closes the
+// channel. A reader that lags loses envelopes; an envelope of source type LGR
+// then reports how many.
 func (c *Cache) Subscribe(ctx context.Context, sourceID string) <-chan Envelope {
 	s := &subscriber{ch: make(chan Envelope, subscriberBuffer)}
 	c.mu.Lock()

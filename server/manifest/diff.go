@@ -23,8 +23,8 @@ var known = []string{"name", "lifecycle", "buildpack", "buildpacks", "stack", "c
 	"readiness-health-check-type", "readiness-health-check-http-endpoint", "readiness-health-check-invocation-timeout", "readiness-health-check-interval",
 	"instances", "log-rate-limit-per-second", "memory", "metadata", "no-route", "processes", "random-route", "default-route", "routes", "services", "sidecars", "timeout"}
 
-// Diff tells what applying m would change; current gives the manifest of an
-// app that exists, in the shape of Generate.
+// Diff returns what applying m would change; current returns the manifest of
+// an existing app in the shape of Generate.
 func Diff(m *Manifest, current func(name string) (map[string]any, bool)) []Change {
 	changes := []Change{}
 	for i, app := range m.Apps {

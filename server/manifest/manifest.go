@@ -82,7 +82,7 @@ type Sidecar struct {
 	MemoryMB     *int
 }
 
-// Service is a service instance that the app is to be bound to.
+// Service is a service instance to bind to the app.
 type Service struct {
 	Name        string
 	BindingName *string        // nil: the binding gets none
@@ -94,7 +94,8 @@ type Route struct {
 	URL      string
 	Protocol string // "" : http1, or tcp of a TCP route
 	Options  map[string]any
-	// OptionsSet tells that there are options; without Options they are no map.
+	// OptionsSet reports that options were given; if Options is nil they were
+	// not a map.
 	OptionsSet bool
 }
 
@@ -174,7 +175,7 @@ func Parse(text []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// fits tells whether a tree has no more nodes than are left, and no large map.
+// fits reports whether a tree has no more nodes than are left, and no large map.
 func fits(n *yaml.Node, left *int) bool {
 	if *left--; *left < 0 || n.Kind == yaml.MappingNode && len(n.Content) > 2*maxKeys {
 		return false

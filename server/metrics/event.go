@@ -43,8 +43,8 @@ func (m *Metrics) API(next http.Handler) http.Handler {
 	})
 }
 
-// Converged counts a look of the control loop, and tells of what it saw until the
-// next.
+// Converged counts a pass of the control loop, and keeps its state for
+// scrapes.
 func (m *Metrics) Converged(k reconcile.Look) {
 	m.look.Store(&k)
 	m.convergences.Inc()

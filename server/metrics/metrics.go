@@ -28,8 +28,8 @@ type Config struct {
 	Log   *slog.Logger
 }
 
-// Metrics counts what happens, and tells it with what is. It may be used from
-// several goroutines.
+// Metrics counts events and exports them with the current state. It is safe
+// for concurrent use.
 type Metrics struct {
 	handler http.Handler
 
@@ -62,7 +62,7 @@ func New(c Config) *Metrics {
 	return m
 }
 
-// panics tells how often something panicked and was kept from ending the daemon.
+// panics exports the number of recovered panics.
 type panics struct{}
 
 var panicsDesc = prometheus.NewDesc("cupola_panics_total", "Panics that ended one request, container or loop, and not the daemon, by its part.", []string{"part"}, nil)
@@ -75,7 +75,7 @@ func (panics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// counterOpts are those of a counter that the firehose exporter tells.
+// counterOpts returns the options of a counter of the firehose exporter.
 func counterOpts(job, origin, name, help string) prometheus.CounterOpts {
 	return prometheus.CounterOpts{Name: "firehose_counter_event_" + origin + "_" + name + "_total", Help: help, ConstLabels: labelsOf(job, origin)}
 }

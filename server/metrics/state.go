@@ -39,8 +39,8 @@ type Budget struct {
 	Used, Limit int
 }
 
-// stateCollector asks for what is at each scrape. What it tells depends on that,
-// so it describes nothing.
+// stateCollector reads the current state at each scrape. Its metrics depend on
+// that state, so it describes none.
 type stateCollector struct {
 	look  *atomic.Pointer[reconcile.Look]
 	state func(context.Context) (State, error)
@@ -50,8 +50,8 @@ type stateCollector struct {
 // Describe describes nothing: what there is to tell changes.
 func (c *stateCollector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect tells of all that is. Prometheus calls it in a goroutine that recovers
-// nothing.
+// Collect sends all metrics. Prometheus calls it in a goroutine that does not
+// recover panics.
 func (c *stateCollector) Collect(out chan<- prometheus.Metric) {
 	fault.Func("metrics", func() { c.collect(out) })()
 }
@@ -82,13 +82,13 @@ func (c *stateCollector) collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// teller tells metrics that have the same labels.
+// teller sends metrics that share labels.
 type teller struct {
 	out    chan<- prometheus.Metric
 	labels prometheus.Labels
 }
 
-// firehose tells as the firehose exporter does of an origin.
+// firehose returns a teller for an origin of the firehose exporter.
 func firehose(out chan<- prometheus.Metric, job, id, origin string) teller {
 	l := labelsOf(job, origin)
 	l["bosh_job_id"] = id
@@ -121,7 +121,7 @@ func (t teller) with(name, value string) teller {
 	return teller{t.out, labels}
 }
 
-// gauges tells of values that need no words beside their names.
+// gauges sends gauges with one help text.
 func (t teller) gauges(help string, values map[string]int) {
 	for name, v := range values {
 		t.gauge(name, help, float64(v))
@@ -133,8 +133,8 @@ func tellRouter(t teller, s State) {
 	t.gauge("uptime", "Seconds since the start.", s.Uptime.Seconds())
 }
 
-// tellBudgets tells of the budgets of connections and requests. The counter of
-// gorouter is of requests that found no connection to an instance to be had.
+// tellBudgets sends the budgets of connections and requests. Gorouter's
+// counter is of requests that got no connection to an instance.
 func tellBudgets(t teller, s State) {
 	for _, b := range s.Budgets {
 		of := t.with("budget", b.Name)
@@ -148,8 +148,8 @@ func tellBudgets(t teller, s State) {
 	teller{t.out, o.ConstLabels}.counter(o.Name, o.Help, float64(s.Refused["app"]+s.Refused["address"]+s.Refused["connections"]))
 }
 
-// tellCell tells of a cell in Diego's units, MiB; its remaining room is what the
-// auction sees.
+// tellCell sends a cell's metrics in Diego's unit, MiB; remaining capacity is
+// what the auction sees.
 func tellCell(t teller, u lrp.CellUse) {
 	t.gauges("What a cell has, in MiB and containers.", map[string]int{
 		"capacity_total_memory": u.MemoryMB, "capacity_total_disk": u.DiskMB, "capacity_total_containers": u.Containers,
@@ -170,7 +170,7 @@ func tellBBS(t teller, k *reconcile.Look) {
 	t.gauge("convergence_lrp_duration", "How long the last look took, in nanoseconds.", float64(k.Took))
 }
 
-// tellPlatform tells what Cloud Controller does, and of the daemon.
+// tellPlatform sends Cloud Controller's metrics and the daemon's.
 func tellPlatform(t teller, s State) {
 	t.gauges("As Cloud Controller counts it.", map[string]int{
 		"cc_running_tasks_total": s.RunningTasks, "cc_users_total": s.Users,

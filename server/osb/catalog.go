@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// Catalog is what a broker offers. Faults says whether it may be used.
+// Catalog is what a broker offers. Faults reports whether it may be used.
 type Catalog struct {
 	Services []Service
 	raw      []rawService

@@ -19,7 +19,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Version is the version of the API that brokers are told.
+// Version is the API version that requests to brokers declare.
 const Version = "2.17"
 
 const (
@@ -59,7 +59,7 @@ type request struct {
 	method, path string
 	query        url.Values
 	body         any
-	user         string // GUID of who causes it, "" for nobody
+	user         string // GUID of the user who caused the request, or ""
 }
 
 // answer is what a broker answered.

@@ -2,8 +2,8 @@ package osb
 
 import "strings"
 
-// Context tells a broker where an instance is. Annotations without a prefix are
-// the users' own and are not told.
+// Context is the context object of a request: where an instance is. It omits
+// users' annotations, which have no prefix.
 type Context struct {
 	OrgGUID, OrgName, SpaceGUID, SpaceName string
 	OrgAnnotations, SpaceAnnotations       map[string]string

@@ -47,7 +47,7 @@ func statusLine(status int) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))
 }
 
-// Orphan tells whether a create that ended with err may have left something at
+// Orphan reports whether a create that ended with err may have left something at
 // the broker that has to be removed: the table of the specification, and a
 // connection that broke after the request was sent.
 func Orphan(err error) bool {
@@ -64,7 +64,7 @@ func Orphan(err error) bool {
 	return e.Status > 200 && e.Status < 300 || e.Status >= 500
 }
 
-// Is tells whether err is an Error of the name.
+// Is reports whether err is an Error of the name.
 func Is(err error, name string) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Name == name

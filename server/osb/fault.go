@@ -81,8 +81,7 @@ func (c *Catalog) Faults(known Known) string {
 	return b.String()
 }
 
-// checkServices wants services that are told apart, also from those that the
-// platform has.
+// checkServices requires unique services, also among those of other brokers.
 func (c *Catalog) checkServices(f *faults, known Known) {
 	ids, names, taken := map[string]bool{}, map[string]bool{}, []string{}
 	sameID, sameName := false, false

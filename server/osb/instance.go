@@ -12,7 +12,7 @@ type Instance struct {
 	GUID       string
 	OfferingID string
 	PlanID     string
-	User       string // GUID of who causes the request, "" for nobody
+	User       string // GUID of the user who caused the request, or ""
 }
 
 func (i Instance) path() string { return "/v2/service_instances/" + url.PathEscape(i.GUID) }

@@ -11,7 +11,7 @@ import (
 // maxDepth bounds how deep JSON may be nested: Ruby's parser takes as much.
 const maxDepth = 100
 
-// tooDeep tells whether JSON is nested deeper than maxDepth.
+// tooDeep reports whether JSON is nested deeper than maxDepth.
 func tooDeep(body []byte) bool {
 	depth, quoted := 0, false
 	for i := 0; i < len(body); i++ {
@@ -49,7 +49,7 @@ func plain(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// absent tells whether raw is not there or null.
+// absent reports whether raw is not there or null.
 func absent(raw json.RawMessage) bool { return kindOf(raw) == "null" }
 
 // kindOf is the JSON type of raw as JSON Schema has it; "null" when there is

@@ -7,7 +7,7 @@ import (
 
 // AccessEntry is one finished request.
 type AccessEntry struct {
-	AppGUID string            // whose log it belongs to; "" for nobody's
+	AppGUID string            // the app whose log it belongs to, or ""
 	Tags    map[string]string // of the endpoint; nil without one
 	Began   time.Time
 	At      time.Time // of the end
@@ -16,7 +16,7 @@ type AccessEntry struct {
 	Line    []byte // gorouter's RTR line; valid while AccessLog runs
 }
 
-// log tells AccessLog of the exchange.
+// log calls AccessLog.
 func (x *exchange) log() {
 	now := time.Now()
 	buf, _ := x.router.lines.Get().(*[]byte)

@@ -84,8 +84,9 @@ func (c *client) SetWriteDeadline(t time.Time) error {
 	return c.Conn.SetWriteDeadline(t)
 }
 
-// SetReadDeadline is called by the server alone, which by it also ends a read of
-// its own that waits for the next request: not of what is only to be done with.
+// SetReadDeadline is called only by net/http's server. The server uses it to
+// interrupt its background read between requests; that must not interrupt
+// other reads.
 func (c *client) SetReadDeadline(t time.Time) error {
 	c.expiring.Store(false)
 	return c.Conn.SetReadDeadline(t)
@@ -142,7 +143,7 @@ func (c *client) begin() {
 	c.expiring.Store(false)
 }
 
-// abandon has the rest of a request's body come soon, or not at all.
+// abandon bounds the time for the rest of a request's body.
 func (c *client) abandon() {
 	c.unread.Store(true)
 	c.expiring.Store(true)

@@ -29,7 +29,7 @@ func newEndpoint(e Endpoint, b *backend) *endpoint {
 	}
 }
 
-// backendKey tells whether two endpoints of different tables are the same.
+// backendKey reports whether two endpoints of different tables are the same.
 type backendKey struct {
 	address, instance, protocol string
 }

@@ -83,7 +83,7 @@ func pathOf(req *http.Request) string {
 	return req.URL.EscapedPath()
 }
 
-// WriteHeader notes the status on its way.
+// WriteHeader records the status and passes it on.
 func (x *exchange) WriteHeader(status int) {
 	if status >= 200 || status == http.StatusSwitchingProtocols {
 		x.status = status
@@ -118,8 +118,8 @@ func (x *exchange) resolve() []*endpoint {
 	return x.near(x.pool.endpoints)
 }
 
-// again is resolve for a request that was admitted: not by a policy that has come
-// since, which lets in nobody here.
+// again resolves the route again for a request that was already admitted,
+// without checking policies that were added since.
 func (x *exchange) again() []*endpoint {
 	found := x.resolve()
 	if x.pool != nil && x.pool.policy != nil && (x.caller == nil || !x.pool.policy.named(*x.caller)) {

@@ -117,7 +117,7 @@ func dialFailed(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// answered is told of an answer's head before it is passed on.
+// answered sees a response's header before it is forwarded.
 func answered(res *http.Response) error {
 	x := exchangeOf(res.Request.Context())
 	x.status, x.length = res.StatusCode, res.ContentLength

@@ -42,8 +42,8 @@ func frame(head []byte) framing {
 			}
 		}
 	}
-	// HTTP/1.0 knows no chunks: whoever forwards such a request may take the
-	// body to end elsewhere.
+	// HTTP/1.0 has no chunked encoding: a proxy in front may disagree about
+	// the end of the body.
 	old := bytes.HasSuffix(bytes.TrimRight(request, "\r"), []byte("HTTP/1.0"))
 	f.refuse = f.refuse || lengths > 1 || encodings > 1 || lengths > 0 && encodings > 0 || old && encodings > 0
 	return f

@@ -90,7 +90,7 @@ type Stats struct {
 	Refused map[string]int64 // by reason
 }
 
-// Stats tells of now.
+// Stats returns the current numbers.
 func (g *Gate) Stats() Stats {
 	g.mu.Lock()
 	api, apps := g.crowd[forAPI].n, g.crowd[forApps].n
@@ -145,8 +145,8 @@ func (g *Gate) enter(c *client, k class) bool {
 	return ok
 }
 
-// tryEnter counts a request of a connection, unless there is no room or the
-// connection has ended. A victim is to be ended for it.
+// tryEnter counts a request of a connection, unless the budget is exhausted or
+// the connection has ended. The caller must close a returned victim.
 func (g *Gate) tryEnter(c *client, k class) (victim *client, ok, ended bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -164,8 +164,8 @@ func (g *Gate) tryEnter(c *client, k class) (victim *client, ok, ended bool) {
 	return victim, ok, false
 }
 
-// moveLocked counts an idle connection for a class. A victim is to be ended for
-// it.
+// moveLocked counts an idle connection for a class. The caller must close a
+// returned victim.
 func (g *Gate) moveLocked(c *client, k class) (victim *client, ok bool) {
 	g.forgetLocked(c)
 	to := &g.crowd[k]
@@ -234,8 +234,8 @@ func (g *Gate) putApp(app string, address netip.Prefix) {
 	g.appClients.Put(address)
 }
 
-// EnterAPI counts a request to the API, until done is called; false when there
-// is no room for it. Its connection is to be closed then.
+// EnterAPI counts a request to the API until done is called. It returns false
+// if the budget is exhausted; the caller must then close the connection.
 func (g *Gate) EnterAPI(req *http.Request) (done func(), ok bool) {
 	c := clientOf(req.Context())
 	if c != nil && !g.enter(c, forAPI) {

@@ -36,7 +36,7 @@ func newHashed(o Options, endpoints []*endpoint, before *hashed) *hashed {
 	return h
 }
 
-// name tells endpoints apart.
+// name identifies an endpoint.
 func (e *endpoint) name() string { return e.InstanceGUID + "@" + e.Address }
 
 // pick chooses the endpoint of a key. One that is not usable, or has too much

@@ -56,7 +56,7 @@ func (g *tlsGuard) NetConn() net.Conn { return g.Conn }
 // ConnectionState is that of the TLS connection.
 func (g *tlsGuard) ConnectionState() tls.ConnectionState { return g.tls.ConnectionState() }
 
-// tlsListener does the handshakes itself, because only they tell whether a
+// tlsListener does the handshakes itself, because only they report whether a
 // connection is HTTP/1 and to be guarded, or HTTP/2, for which net/http wants
 // the *tls.Conn.
 type tlsListener struct {
@@ -100,8 +100,8 @@ func isTemporary(err error) bool {
 	return errors.As(err, &t) && t.Temporary()
 }
 
-// handshakeTimeout bounds TLS handshakes against slow clients, and a server that
-// accepts nobody.
+// handshakeTimeout bounds TLS handshakes, against slow clients and a server
+// that does not accept.
 const handshakeTimeout = 10 * time.Second
 
 func (l *tlsListener) handshake(conn net.Conn) {
@@ -128,7 +128,7 @@ func (l *tlsListener) handshake(conn net.Conn) {
 func explain(err error) {
 	var record tls.RecordHeaderError
 	if errors.As(err, &record) && record.Conn != nil && looksLikeHTTP(record.RecordHeader) {
-		// Nobody is told if this fails too.
+		// Ignore an error: the connection is closed anyway.
 		_ = record.Conn.SetWriteDeadline(time.Now().Add(time.Second))
 		_, _ = io.WriteString(record.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
 	}

@@ -36,7 +36,7 @@ func newMaglev(names []string) *maglev {
 		h := hashOf(name)
 		at[i], skip[i] = h%size, (h>>32)%(size-1)+1
 	}
-	// In turn, each name takes the next slot of its own permutation that is free.
+	// In turn, each name takes the next free slot of its permutation.
 	for i, left := 0, size; left > 0; i, left = (i+1)%len(names), left-1 {
 		for !free[at[i]] {
 			at[i] = (at[i] + skip[i]) % size

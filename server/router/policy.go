@@ -14,7 +14,7 @@ import (
 // instance, and who are among its sources (RFC-0055).
 type Policy struct {
 	Scope   string           // "any", "org" or "space": how near a caller must be to the app that it reaches
-	Sources []string         // "cf:any", "cf:app:<guid>", "cf:space:<guid>", "cf:org:<guid>"; none lets in nobody
+	Sources []string         // "cf:any", "cf:app:<guid>", "cf:space:<guid>", "cf:org:<guid>"; none: no caller is allowed
 	Places  map[string]Place // of apps, by their GUIDs
 }
 
@@ -44,14 +44,14 @@ func callerOf(cert *x509.Certificate) (c caller, ok bool) {
 	return c, c.app != "" && c.SpaceGUID != "" && c.OrgGUID != ""
 }
 
-// named tells whether a policy's source names the caller.
+// named reports whether a policy's source names the caller.
 func (p *Policy) named(c caller) bool {
 	return slices.ContainsFunc(p.Sources, func(source string) bool {
 		return source == "cf:any" || source == "cf:app:"+c.app || source == "cf:space:"+c.SpaceGUID || source == "cf:org:"+c.OrgGUID
 	})
 }
 
-// near tells whether an app is where the scope has a caller's.
+// near reports whether an app is where the scope has a caller's.
 func (p *Policy) near(c caller, app string) bool {
 	switch at := p.Places[app]; p.Scope {
 	case "any":
@@ -115,13 +115,14 @@ func (x *exchange) near(endpoints []*endpoint) []*endpoint {
 	return found
 }
 
-// certHeader tells an app whose certificate was shown, in Envoy's form.
+// certHeader returns the client's certificate in Envoy's form of
+// X-Forwarded-Client-Cert.
 func certHeader(cert *x509.Certificate) string {
 	sum := sha256.Sum256(cert.Raw)
 	return `Hash=` + hex.EncodeToString(sum[:]) + `;Subject="` + strings.ReplaceAll(cert.Subject.String(), `"`, `\"`) + `"`
 }
 
-// Guards tells whether the name that a TLS client asks for is in a domain whose
+// Guards reports whether the name that a TLS client asks for is in a domain whose
 // routes want certificates of their callers.
 func (r *Router) Guards(serverName string) (domain string, ok bool) {
 	guarded := r.index.Load().guarded

@@ -20,7 +20,7 @@ type pool struct {
 	next      *atomic.Uint32 // shared with the pool of the table before
 }
 
-// matches tells whether path is the pool's or below it. As in Cloud Foundry
+// matches reports whether path is the pool's or below it. As in Cloud Foundry
 // case does not matter, and /x is no prefix of /xy.
 func (p *pool) matches(path string) bool {
 	n := len(p.path)

@@ -17,7 +17,7 @@ type port struct {
 
 	mu    sync.Mutex
 	conns map[net.Conn]bool // of clients and to endpoints
-	over  bool              // there are to be no more
+	over  bool              // closed
 }
 
 // accept hands connections on until the listener is closed. Each counts as a

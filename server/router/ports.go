@@ -22,14 +22,14 @@ type PortsConfig struct {
 	Linger time.Duration
 	// Retry is how often a port that is taken is tried again; 2 s.
 	Retry time.Duration
-	// Report is told when a port cannot be listened at, once for each reason,
-	// and when it can after that (nil); may be nil.
+	// Report is called when listening at a port fails, once for each reason,
+	// and with nil when it works again; may be nil.
 	Report func(port int, appGUID string, err error)
 	// Held are listeners from before, which are taken in place of new ones.
 	Held map[int]net.Listener
-	// Keep is told of a port that is listened at from now on, so that others hold
-	// its socket when this process ends, and Forget of one that is not any longer,
-	// or was not wanted of Held; may be nil.
+	// Keep is called with each new listener, so that the service manager can
+	// hold its socket beyond this process; Forget with each port that is no
+	// longer used, or that was unused in Held; both may be nil.
 	Keep   func(port int, l *net.TCPListener)
 	Forget func(port int)
 }
@@ -76,7 +76,7 @@ func NewPorts(r *Router, c PortsConfig) *Ports {
 	return p
 }
 
-// at tells whether a listener is at an address, as it is or for all of them.
+// at reports whether a listener is at an address, as it is or for all of them.
 func at(l *net.TCPListener, host string, number int) bool {
 	addr, _ := l.Addr().(*net.TCPAddr)
 	wanted, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(host, strconv.Itoa(number)))

@@ -34,7 +34,7 @@ func progressing(next http.Handler, limit time.Duration) http.Handler {
 			body.client = c
 		}
 		defer body.finish()
-		with := *req // of the copy alone: the server looks at the body of its own
+		with := *req // only in the copy: the server inspects its own request's body
 		with.Body = body
 		next.ServeHTTP(w, &with)
 	})
@@ -102,7 +102,7 @@ func (b *progressBody) stall() {
 	if b.client != nil {
 		b.client.gate.count(slowBody)
 		b.client.unread.Store(true)
-		b.client.cut.Store(true) // nobody knows where the next request would begin
+		b.client.cut.Store(true) // the start of the next request is unknown
 	}
 	_ = b.rc.SetReadDeadline(time.Now()) // servers that know none are those of tests
 }

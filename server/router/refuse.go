@@ -26,8 +26,8 @@ func (x *exchange) refuse(status int, routerError, message string) {
 	x.answer(status, routerError, fmt.Sprintf("%d %s: %s", status, http.StatusText(status), message))
 }
 
-// failed answers for an endpoint that did not. There is nobody to answer when
-// the client is gone.
+// failed answers for an endpoint that failed. If the client is gone it does
+// nothing.
 func (x *exchange) failed(err error) {
 	if x.stalled() {
 		x.refuse(http.StatusRequestTimeout, "request_timeout", "The client sent nothing of the request's body for too long")
@@ -59,7 +59,7 @@ func (x *exchange) answer(status int, routerError, body string) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Del("Content-Length")
 	x.WriteHeader(status)
-	_, _ = io.WriteString(x, body+"\n") // the client is gone: nobody to tell
+	_, _ = io.WriteString(x, body+"\n") // the client is gone
 }
 
 func (x *exchange) appGUID() string {

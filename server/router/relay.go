@@ -27,7 +27,7 @@ func (p *Ports) relay(live context.Context, number int, at *port, client *net.TC
 	defer p.router.dialer.enter()()
 	app, e := p.connect(live, number)
 	if app == nil {
-		_ = client.SetLinger(0) // a reset: as where nobody listens
+		_ = client.SetLinger(0) // a reset, as if nothing listened
 		return
 	}
 	defer e.release()

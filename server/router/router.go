@@ -19,7 +19,7 @@ import (
 // Config is how a Router works; only Log must be set.
 type Config struct {
 	Log *slog.Logger
-	// AccessLog is told of every request once it is over, on the request's
+	// AccessLog is called with every finished request, on the request's
 	// goroutine; may be nil.
 	AccessLog func(AccessEntry)
 	Timeouts  Timeouts
@@ -75,7 +75,7 @@ type Router struct {
 	draining atomic.Bool
 	index    atomic.Pointer[index]
 	lines    sync.Pool     // of *[]byte, for the access log
-	changed  chan struct{} // tells Ports of another table
+	changed  chan struct{} // closed when the table changes; wakes Ports
 
 	mu      sync.Mutex // one Set at a time
 	retired map[backendKey]*backend
@@ -168,9 +168,9 @@ func (r *Router) retiredOf(instanceGUID string) (found []*backend) {
 	return found
 }
 
-// Drain waits until no request is under way, or until ctx ends. Meanwhile
-// clients are told to close their connections, so that they come back to who
-// listens next; the caller stops listening.
+// Drain waits until no request is in flight, or until ctx ends. Meanwhile
+// responses tell clients to close their connections, so that they reconnect to
+// the next process. The caller stops listening.
 func (r *Router) Drain(ctx context.Context) error {
 	r.draining.Store(true)
 	return r.requests.wait(ctx)

@@ -127,7 +127,7 @@ func do(t *testing.T, transport http.RoundTripper, req *http.Request) answer {
 	return answer{res.StatusCode, res.Header, strings.TrimSuffix(string(body), "\n")}
 }
 
-// raw sends text on a connection of its own and returns all that comes back.
+// raw sends text on its own connection and returns all that comes back.
 func (s *site) raw(t *testing.T, text string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.addr)

@@ -31,8 +31,8 @@ const (
 // maxScannedHead is more than the server reads of a head before it refuses it.
 const maxScannedHead = maxHeaderBytes + 16<<10
 
-// feed takes the next bytes. It returns false with how many of them may be
-// passed on when a head among them is to be refused.
+// feed scans the next bytes. It returns false if a header among them is
+// rejected, with the number of bytes that may be forwarded.
 func (s *scanner) feed(p []byte) (int, bool) {
 	for i := 0; i < len(p); {
 		switch s.state {
@@ -72,8 +72,8 @@ func (s *scanner) skip(n int) int {
 
 func (s *scanner) startChunk() { s.state, s.size, s.digits = inChunkSize, 0, 0 }
 
-// feedHead takes bytes of a head, to its end at most. It returns false when
-// the head has ended and is to be refused.
+// feedHead scans bytes of a header, at most to its end. It returns false if
+// the complete header is rejected.
 func (s *scanner) feedHead(p []byte) (int, bool) {
 	if len(s.head) == 0 {
 		if blank := len(p) - len(bytes.TrimLeft(p, "\r\n")); blank > 0 {

@@ -88,7 +88,7 @@ func FuzzScanner(f *testing.F) {
 	})
 }
 
-// wellFormed tells whether net/http reads text as requests, to its very end.
+// wellFormed reports whether net/http reads text as requests, to its very end.
 func wellFormed(text string) bool {
 	r := bufio.NewReader(strings.NewReader(text))
 	for n := 0; ; n++ {

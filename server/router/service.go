@@ -36,7 +36,7 @@ func (x *exchange) throughService() bool {
 	// An app of ours is reached as such, without a way around by its URL.
 	x.host, x.path, x.instance = hostOf(x.service.Host), x.service.EscapedPath(), nil
 	x.candidates = x.resolve()
-	if x.pool != nil && x.pool.policy != nil { // we show no app's certificate, and let nobody past it
+	if x.pool != nil && x.pool.policy != nil { // we have no app's certificate to present, so the policy would deny us
 		x.refuse(http.StatusMisdirectedRequest, "mtls_mismatch", "The route service wants client certificates, which the router has none of.")
 		return false
 	}
@@ -68,7 +68,7 @@ func (x *exchange) fromService() bool {
 	return true
 }
 
-// isOf tells whether a URL leads to the route that the request found: a route
+// isOf reports whether a URL leads to the route that the request found: a route
 // service may change the path below it, but not lend its signature to another.
 func (x *exchange) isOf(forwarded string) bool {
 	_, rest, _ := strings.Cut(forwarded, "://")

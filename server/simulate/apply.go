@@ -95,8 +95,8 @@ func (f *fleet) stop(guid string) {
 	}
 }
 
-// advance has what starts run, and what stops end: a second passes. Tasks that
-// run end with the next.
+// advance lets a second pass: starting instances run, stopping ones end.
+// Running tasks end in the next second.
 func (f *fleet) advance() {
 	f.world.Now = f.world.Now.Add(1e9)
 	for _, guid := range f.stopping {

@@ -79,7 +79,7 @@ func (f *fleet) guid(kind string) string {
 	return fmt.Sprintf("%s-%028d", kind, f.serial)
 }
 
-// happen has a step happen.
+// happen applies a step.
 func (f *fleet) happen(s Step) {
 	switch s.Verb {
 	case "start":

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// pipe makes a net.Conn, which the ssh package wants, of a process' input and
-// output. It has no deadlines; whoever waits for it closes it.
+// pipe adapts a process' input and output to the net.Conn that the ssh package
+// needs. It has no deadlines; callers close it instead.
 type pipe struct {
 	io.ReadWriteCloser
 	once sync.Once

@@ -36,7 +36,7 @@ type Identity struct {
 type Config struct {
 	Store   *store.Store
 	HostKey ssh.Signer
-	// Redeem tells whom a one-time code was given to. A code is good once.
+	// Redeem returns whom a one-time code was issued to. A code is valid once.
 	Redeem func(ctx context.Context, code string) (Identity, error)
 	// Attach starts the lifecycle's sshd in the container of an instance and
 	// gives its standard input and output.

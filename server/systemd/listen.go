@@ -18,9 +18,9 @@ const firstFD = 3
 // one for each port that there can be.
 const maxListeners = 1<<16 + 64
 
-// Listeners are the sockets that a manager holds for this process, by the names
-// that its units give them (FileDescriptorName=). There are none where nobody
-// handed any over. They are taken from the environment.
+// Listeners returns the sockets that the service manager passed to this
+// process, by FileDescriptorName=, or none. It removes them from the
+// environment.
 func Listeners() (map[string]net.Listener, error) {
 	pid, count, names := os.Getenv("LISTEN_PID"), os.Getenv("LISTEN_FDS"), os.Getenv("LISTEN_FDNAMES")
 	for _, name := range []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"} {

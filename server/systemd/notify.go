@@ -43,10 +43,10 @@ func FromEnvironment() Manager {
 // Notify says a state to the manager, if there is one.
 func (m Manager) Notify(state string) error { return m.send(state, nil) }
 
-// Keep has the manager keep a listener for the next process of this service,
-// which finds it by its name among its Listeners (FDSTORE=). It stays when this
-// process closes it, or is killed. A manager that keeps too many already, or may
-// keep none (FileDescriptorStoreMax=), does not.
+// Keep stores a listener in the manager's file descriptor store (FDSTORE=) for
+// the next process of this service, which finds it by name among its
+// Listeners. It stays when this process closes it or is killed. The manager
+// ignores it if the store is full or disabled (FileDescriptorStoreMax=).
 func (m Manager) Keep(name string, l *net.TCPListener) error {
 	if m.socket == "" {
 		return nil
@@ -62,8 +62,8 @@ func (m Manager) Keep(name string, l *net.TCPListener) error {
 // barrierTime is how long a manager is waited for that is to do what it was told.
 const barrierTime = time.Second
 
-// Forget ends Keep. When it returns the manager has let go of the socket, or
-// does not answer: nobody else can listen at the address before.
+// Forget ends Keep. When it returns, the manager has closed the socket or does
+// not answer; until then nothing else can listen at the address.
 func (m Manager) Forget(name string) error {
 	if m.socket == "" {
 		return nil

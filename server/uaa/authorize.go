@@ -54,7 +54,7 @@ func (u *UAA) authorize(r *http.Request) (int, any, error) {
 	return form(r, http.StatusOK, page{name: "approve", Title: "Allow access?", User: user.Username, Client: a.name(), Scopes: scopes, To: host(a.to), Next: q.Encode()})
 }
 
-// approved tells whether the user need not be asked.
+// approved reports whether the user need not be asked.
 func (a *authorization) approved(scopes []string) bool {
 	auto := a.client.AutoApprove
 	return slices.Contains(auto, "true") || len(auto) > 0 && len(lacking(auto, slices.Clone(scopes))) == 0
@@ -90,8 +90,8 @@ func (u *UAA) decide(r *http.Request) (int, any, error) {
 	return u.allow(a, user, scopes)
 }
 
-// authorization reads a client's wish. Where client or URI are wrong nobody is
-// sent anywhere.
+// authorization parses an authorization request. If the client or its URI is
+// wrong it does not redirect.
 func (u *UAA) authorization(r *http.Request, q url.Values) (*authorization, error) {
 	c, err := u.client(r.Context(), q.Get("client_id"))
 	if store.IsNotFound(err) || err == nil && !slices.Contains(c.GrantTypes, grantCode) {
@@ -174,7 +174,7 @@ func (u *UAA) redeemCode(req *request) (int, any, error) {
 	return u.issue(req, user, g.scopes)
 }
 
-// proven tells whether a verifier is the one of the code's challenge, as RFC
+// proven reports whether a verifier is the one of the code's challenge, as RFC
 // 7636 has it; a verifier without a challenge is a downgrade.
 func (g *grantedCode) proven(verifier string) bool {
 	if g.challenge == "" {

@@ -116,8 +116,8 @@ func (u *UAA) authenticate(r *http.Request) (*cf.Client, error) {
 	return c, nil
 }
 
-// clientFault is a failed login as a client is told of it: lockouts look like
-// any other.
+// clientFault returns the error for a failed client login: a lockout looks
+// like any other failure.
 func clientFault(err error) error {
 	if _, ok := err.(*fault); ok { //nolint:errorlint // faults are never wrapped
 		return errBadClient

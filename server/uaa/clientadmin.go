@@ -106,7 +106,7 @@ func checkSecret(secret string) error {
 	return nil
 }
 
-// redirectable tells whether codes may be sent to a URI: one of the web, or of
+// redirectable reports whether codes may be sent to a URI: one of the web, or of
 // an app's own scheme, which has a dot; no pattern, since none is matched.
 func redirectable(uri string) bool {
 	u, err := url.Parse(uri)
@@ -156,7 +156,7 @@ func (req *clientRequest) permit(by Identity) error {
 	return nil
 }
 
-// meaning tells whether a scope is one that somebody here goes by, whatever
+// meaning reports whether a scope is one that somebody here goes by, whatever
 // clients are called.
 func meaning(scope string) bool {
 	return slices.Contains(slices.Concat(userScopes, AdminScopes, otherScopes), scope)
@@ -227,7 +227,7 @@ func noClient(r *http.Request, err error) error {
 	return err
 }
 
-// updateClient sets all but the secret, which has a way of its own.
+// updateClient sets all but the secret, which has its own way.
 func (u clientAdmin) updateClient(r *http.Request) (int, any, error) {
 	by, err := u.bearer(r, "uaa.admin", "clients.admin", "clients.write")
 	if err != nil {

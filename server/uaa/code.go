@@ -14,8 +14,8 @@ import (
 	"cupola/store/cf"
 )
 
-// The lives of codes are UAA's, and so is that of a browser's session. A user
-// who asks for more than codesOfUser loses the oldest.
+// The lifetimes of codes and of browser sessions are UAA's. A user who
+// requests more than codesOfUser codes loses the oldest.
 const (
 	codeLife    = 5 * time.Minute
 	sessionLife = 30 * time.Minute
@@ -99,8 +99,8 @@ func (c *codes) take(code string) (grantedCode, bool) {
 // errBadCode says all that who guesses codes may know.
 var errBadCode = errors.New("the authorization code is wrong, was used or has expired")
 
-// Redeem tells whom a code of client was given to. A code is good once, for
-// five minutes, and void when its user is gone or has another password.
+// Redeem returns whom a code of client was issued to. A code is valid once,
+// for five minutes, and void when its user is deleted or changes the password.
 func (u *UAA) Redeem(ctx context.Context, client, code string) (Identity, error) {
 	g, ok := u.codes.take(code)
 	if !ok || g.client != client {

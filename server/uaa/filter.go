@@ -13,7 +13,7 @@ import (
 // values is lower.
 type attributes map[string][]string
 
-// filter tells whether something is wanted.
+// filter reports whether something is wanted.
 type filter func(attributes) bool
 
 // maxFilter bounds a filter's text, and with it how deep it can go.

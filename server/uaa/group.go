@@ -21,8 +21,8 @@ var groupSpace = uuid.MustParse("0c6d3f2e-7a51-4d0b-9a33-52c1c4a6f7d1")
 
 func groupID(name string) string { return uuid.NewSHA1(groupSpace, []byte(name)).String() }
 
-// group is a scope as SCIM has it: the users who have it are its members. Every
-// user has those of userScopes, which list nobody.
+// group is a scope in SCIM's form: its members are the users who have it.
+// Every user has those of userScopes, which list no members.
 type group struct {
 	name    string
 	members []string

@@ -10,7 +10,7 @@ import (
 	"cupola/store/cf"
 )
 
-// checkToken tells the claims of a token, for a client that authenticates.
+// checkToken returns the claims of a token to an authenticated client.
 func (u *UAA) checkToken(r *http.Request) (int, any, error) {
 	if err := u.resourceServer(r); err != nil {
 		return 0, nil, err
@@ -60,8 +60,8 @@ func (u *UAA) userInfo(r *http.Request) (int, any, error) {
 // maxJTI is how long an ID of a token can be that is kept as revoked.
 const maxJTI = 64
 
-// revoke is DELETE /oauth/token/revoke/{id}. Whoever has a token, a refresh
-// token too, may revoke that one; admins may any.
+// revoke is DELETE /oauth/token/revoke/{id}. The owner of a token, also of a
+// refresh token, may revoke it; admins may revoke any.
 func (u *UAA) revoke(r *http.Request) (int, any, error) {
 	text, err := bearerToken(r)
 	if err != nil {

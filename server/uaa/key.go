@@ -36,7 +36,7 @@ type key struct {
 	private *rsa.PrivateKey
 }
 
-// Key tells of a key that verifies tokens.
+// Key describes a key that verifies tokens.
 type Key struct {
 	ID    string
 	Made  time.Time
@@ -56,7 +56,7 @@ func (k keyring) find(id string, now time.Time) *key {
 	return nil
 }
 
-// dead tells whether all that the key signed has ended.
+// dead reports whether all that the key signed has ended.
 func (k *key) dead(now time.Time) bool {
 	return !k.Retired.IsZero() && now.After(k.Retired.Add(refreshLife))
 }

@@ -26,9 +26,9 @@ type tries struct {
 	began time.Time
 }
 
-// source is whom failures are counted for: an address, or an IPv6 network,
-// which one user has all of. This machine is nobody: a proxy would have all
-// users share the count.
+// source returns the address for which failures are counted; for IPv6 the
+// network, since one user has all of it. This machine is exempt: all users of
+// a proxy would share its count.
 func source(remote string) (netip.Prefix, bool) {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil || at.Addr().IsLoopback() {

@@ -12,9 +12,9 @@ import (
 	"cupola/store"
 )
 
-// UAA's default lockout policy: five failures within an hour shut a name out
-// for five minutes. Names that nobody has are counted like others, so that the
-// lockout tells nobody which there are.
+// UAA's default lockout policy: five failures within an hour lock a name for
+// five minutes. Unknown names are counted, too, so that lockouts do not reveal
+// which names exist.
 const (
 	lockoutFailures = 5
 	lockoutWindow   = time.Hour
@@ -27,7 +27,7 @@ type failures struct {
 	last time.Time
 }
 
-// lock tells whether they shut the name out.
+// lock reports whether they shut the name out.
 func (f failures) lock(now time.Time) bool {
 	return f.n >= lockoutFailures && now.Sub(f.last) <= lockoutTime
 }
@@ -40,12 +40,11 @@ func (u *UAA) failures(ctx context.Context, name string) (f failures, err error)
 	return f, err
 }
 
-// guard compares a password with a stored hash for who goes by a name, and
-// counts what fails. Who is shut out, by name or by address, gets an error,
-// whatever the password.
+// guard compares a password with a user's stored hash, and counts failures. A
+// name or an address that is locked gets an error, whatever the password.
 //
-// The count is read by whoever is about to compare: a thousand requests at
-// once must not all find it low.
+// The count is read right before the comparison: otherwise a thousand
+// concurrent requests would all find it low.
 func (u *UAA) guard(r *http.Request, name string, stored, password []byte) (bool, error) {
 	ctx := r.Context()
 	if err := u.limit.check(r); err != nil {

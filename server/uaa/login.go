@@ -15,7 +15,7 @@ func base(r *http.Request) string {
 	return "http://" + r.Host
 }
 
-// login tells what to ask a user for. Without it, `cf login` gives up.
+// login returns the prompts for a login. Without it, `cf login` fails.
 func (u *UAA) login(r *http.Request) (int, any, error) {
 	base := base(r)
 	return http.StatusOK, doc{

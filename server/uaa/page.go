@@ -28,7 +28,7 @@ type page struct {
 	User   string   // who is logged in
 	Secret string   // that the form brings back
 	Next   string   // what the form is to lead to
-	Client string   // who asks
+	Client string   // the client that requests access
 	To     string   // the host that is gone to next
 	Scopes []string // what is asked for
 	Code   string
@@ -52,8 +52,7 @@ func (to redirect) write(w http.ResponseWriter, status int) {
 	w.WriteHeader(status)
 }
 
-// write sends the page, which may load nothing, run nothing and be framed by
-// nobody.
+// write sends the page. It may not load or run anything, nor be framed.
 func (p page) write(w http.ResponseWriter, status int) error {
 	var b bytes.Buffer
 	if err := pages.ExecuteTemplate(&b, "page", p); err != nil {

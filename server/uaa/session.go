@@ -91,7 +91,7 @@ func next(text string) string {
 	return "/login"
 }
 
-// wantsPage tells a browser from other clients.
+// wantsPage reports whether the client is a browser.
 func wantsPage(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "text/html")
 }

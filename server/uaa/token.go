@@ -45,7 +45,7 @@ type idClaims struct {
 	ZID      string `json:"zid"`
 }
 
-// request is what tokens are to be issued for.
+// request describes the tokens to issue.
 type request struct {
 	*http.Request
 	client *cf.Client

@@ -59,9 +59,9 @@ type UAA struct {
 	limit     limiter
 	mux       *http.ServeMux
 
-	// hashing has turns to compare a password, which is meant to take long: who
-	// tries many must leave the machine to those it works for. waiting bounds who
-	// waits for one, by address.
+	// hashing limits concurrent password comparisons, which are slow by
+	// design: a client that tries many must not take all processors. waiting
+	// limits how many may wait, by address.
 	hashing *fairqueue.Queue
 	hashers int
 	waiting *bulkhead.Share[netip.Prefix]

@@ -23,7 +23,7 @@ var noUser = sync.OnceValue(func() []byte {
 })
 
 func (u *UAA) byPassword(r *http.Request, name, password string) (*cf.User, error) {
-	if len(name) > maxUsername { // which nobody has, and the lockout need not remember
+	if len(name) > maxUsername { // no user has it, so the lockout does not count it
 		return nil, refuse(http.StatusUnauthorized, "unauthorized", "Bad credentials")
 	}
 	user, err := u.named(r.Context(), name)
@@ -105,7 +105,7 @@ type Identity struct {
 	Scopes   []string
 }
 
-// Verify tells whom an access token speaks for.
+// Verify returns the identity of an access token.
 func (u *UAA) Verify(ctx context.Context, token string) (Identity, error) {
 	c, err := u.access(ctx, token)
 	if err != nil {

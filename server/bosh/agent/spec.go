@@ -51,7 +51,7 @@ type Process struct {
 	Active    *Probe   `json:",omitempty"` // one instance that passes it has the group's name
 }
 
-// Probe tells whether a process is well. One of Exec and Port is given; without
+// Probe reports whether a process is well. One of Exec and Port is given; without
 // Path and GRPC the port has to be open.
 type Probe struct {
 	Exec             []string     `json:",omitempty"`
@@ -108,7 +108,7 @@ func (j *Job) Process(name string) *Process {
 	return &j.Processes[i]
 }
 
-// Has tells whether the job has a script.
+// Has reports whether the job has a script.
 func (j *Job) Has(s Script) bool {
 	return slices.ContainsFunc(j.Files, func(f lrp.File) bool { return f.Path == s.file() })
 }

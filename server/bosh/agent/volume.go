@@ -125,7 +125,7 @@ func (i Instance) mount(v bpm.Volume, made bool) (lrp.Volume, bool) {
 	return lrp.Volume{}, false
 }
 
-// divided tells whether a process of the instance asks for a part of the
+// divided reports whether a process of the instance asks for a part of the
 // persistent disk.
 func (i Instance) divided() bool {
 	for _, j := range i.Jobs {
@@ -138,7 +138,7 @@ func (i Instance) divided() bool {
 	return false
 }
 
-// within tells whether a path is a directory, or lies in it.
+// within reports whether a path is a directory, or lies in it.
 func within(at, dir string) bool { return at == dir || strings.HasPrefix(at, dir+"/") }
 
 // directories are what the scripts of a job find on the disks: what bpm makes for

@@ -80,7 +80,7 @@ func (v Volume) faults(job string) []error {
 	return nil
 }
 
-// CheckPod tells whether v lies where the processes of a pod share directories;
+// CheckPod reports whether v lies where the processes of a pod share directories;
 // the text is the one of those who first ran BOSH releases in pods.
 func (v Volume) CheckPod() error {
 	for _, shared := range []string{"/var/vcap/data/", "/var/vcap/store/", "/var/vcap/sys/run/"} {

@@ -82,7 +82,7 @@ func (s *step) errands() {
 	}
 }
 
-// due tells whether an errand's instance has to run, or runs.
+// due reports whether an errand's instance has to run, or runs.
 func (s *step) due(i *item) bool {
 	if i.TaskGUID == s.Task.GUID && !i.Chosen {
 		return false // it has run
@@ -102,7 +102,7 @@ func (s *step) callErrand(i *item) {
 	}
 }
 
-// errand tells whether an errand still runs, or will again.
+// errand reports whether an errand still runs, or will again.
 func (s *step) errand(i *item) (open bool) {
 	if calling(i) {
 		return true

@@ -88,7 +88,7 @@ func (l *Loop) seen(tx *store.Tx, r *cf.BOSHInstance, actuals []*lrp.Actual) (i 
 	return i, nil
 }
 
-// Observed tells whether all processes of an instance run and are ready, and
+// Observed reports whether all processes of an instance run and are ready, and
 // whether nothing of them is left.
 func Observed(i agent.Instance, actuals []*lrp.Actual) (running, empty bool) {
 	running, empty = true, true

@@ -57,7 +57,7 @@ func (s *step) moveOnce(i *item) {
 	}
 }
 
-// mustStop tells whether what is up of an instance has to come down first.
+// mustStop reports whether what is up of an instance has to come down first.
 func (i *item) mustStop() bool {
 	switch i.Phase {
 	case cf.BOSHPreStart, cf.BOSHStarting, cf.BOSHPostStart, cf.BOSHRunning:
@@ -133,7 +133,7 @@ func (s *step) enter(i *item, phase cf.BOSHPhase) {
 	}
 }
 
-// changes tells whether an instance stops to become another.
+// changes reports whether an instance stops to become another.
 func (i *item) changes() bool { return i.goal() == cf.BOSHStarted && i.Digest != i.BOSHInstance.Next }
 
 func (s *step) forget(i *item) {
@@ -236,7 +236,7 @@ func (s *step) drain(i *item) {
 	}
 }
 
-// drained tells whether a job is drained; it asks again where it is to.
+// drained reports whether a job is drained; it asks again where it is to.
 func (s *step) drained(i *item, c cf.BOSHCall) (bool, error) {
 	switch c.State {
 	case cf.BOSHCalling:

@@ -19,7 +19,7 @@ type Order struct {
 	Values   interpolate.Values `json:"values,omitempty"`
 	Lenient  bool               `json:"lenient,omitempty"`
 	Recreate bool               `json:"recreate,omitempty"`
-	// Rotate names variables that are to be made anew.
+	// Rotate names variables that are to be made again.
 	Rotate []string `json:"rotate,omitempty"`
 	// Of start, stop, restart and recreate: which instances; all of the group
 	// without Index, all of the deployment without Group.

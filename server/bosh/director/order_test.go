@@ -22,7 +22,7 @@ type shelf struct {
 	names []string
 	full  bool
 	grown map[string]int64
-	log   []string // what was made anew and removed
+	log   []string // what was made again and removed
 }
 
 func (s *shelf) Grow(name string, bytes int64) error {

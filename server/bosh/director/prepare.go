@@ -116,7 +116,7 @@ func (p *Plan) addMissing(rows []*cf.BOSHInstance) {
 	}
 }
 
-// aim has an instance become what a kind of task wants, and tells whether that
+// aim has an instance become what a kind of task wants, and reports whether that
 // changes it.
 func aim(kind Kind, r *cf.BOSHInstance) bool {
 	was := *r

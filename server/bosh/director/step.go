@@ -73,7 +73,7 @@ func (s *step) work() {
 	}
 }
 
-// service tells whether an instance has processes to bring up.
+// service reports whether an instance has processes to bring up.
 func (i *item) service() bool { return i.Lifecycle == string(manifest.Service) }
 
 // goal is where an instance has to get: an errand's is at rest, but for its runs.
@@ -84,7 +84,7 @@ func (i *item) goal() cf.BOSHGoal {
 	return i.Goal
 }
 
-// runs tells whether an errand's instance does what errands do now.
+// runs reports whether an errand's instance does what errands do now.
 func (s *step) runs(i *item) bool {
 	return s.Plan.Stage == Errands && i.Goal != cf.BOSHGone && !i.service()
 }
@@ -119,7 +119,7 @@ func (s *step) update() {
 	}
 }
 
-// touched tells whether a start, stop, restart or recreate has changed anything:
+// touched reports whether a start, stop, restart or recreate has changed anything:
 // to BOSH's director, that is a deploy too.
 func (s *step) touched() bool {
 	return Kind(s.Task.Kind) != Delete && slices.ContainsFunc(s.all, func(i *item) bool { return i.TaskGUID == s.Task.GUID })
@@ -249,7 +249,7 @@ func subject(i *item) string {
 	return text
 }
 
-// failed tells whether the task has failed; then nothing more is begun.
+// failed reports whether the task has failed; then nothing more is begun.
 func (s *step) failed() bool { return s.failure() != "" }
 
 func (s *step) failure() string {

@@ -42,7 +42,7 @@ type Change struct {
 	Wake time.Time
 }
 
-// Empty tells whether there is nothing to write.
+// Empty reports whether there is nothing to write.
 func (c Change) Empty() bool {
 	return len(c.Instances)+len(c.Delete)+len(c.Calls)+len(c.Forget)+len(c.Discard)+len(c.Orphans)+len(c.Events) == 0 && c.Task == nil
 }

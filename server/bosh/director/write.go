@@ -60,7 +60,7 @@ func (l *Loop) write(tx *store.Tx, t *cf.BOSHTask, c Change) (gone []string, err
 	return gone, l.writeTask(tx, c.Task)
 }
 
-// comesUp tells whether an instance is on its way up, for which it has to have its
+// comesUp reports whether an instance is on its way up, for which it has to have its
 // disks.
 func comesUp(r *cf.BOSHInstance) bool {
 	return r.Phase == cf.BOSHPreStart || r.Phase == cf.BOSHStarting

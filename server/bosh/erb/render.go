@@ -22,7 +22,7 @@ type Template struct {
 	Context     *Context // one pointer for all templates of a job and instance
 }
 
-// bpm tells whether a template renders the job's bpm.yml.
+// bpm reports whether a template renders the job's bpm.yml.
 func (t *Template) bpm() bool { return path.Base(t.Destination) == "bpm.yml" }
 
 // Render renders all templates, and returns what became of each, in their

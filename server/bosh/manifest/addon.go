@@ -53,7 +53,7 @@ func placement(o *object) *Placement {
 	return p
 }
 
-// PlacedOn tells whether an addon's jobs belong to a group. Without include
+// PlacedOn reports whether an addon's jobs belong to a group. Without include
 // they belong to every service. Errands are picked only by rules that name
 // their lifecycle.
 func (m *Manifest) PlacedOn(a *Addon, g *InstanceGroup) bool {
@@ -67,7 +67,7 @@ func (m *Manifest) PlacedOn(a *Addon, g *InstanceGroup) bool {
 	return a.Exclude == nil || !m.holds(a.Exclude, g)
 }
 
-// holds tells whether every part of a rule that is given holds for a group.
+// holds reports whether every part of a rule that is given holds for a group.
 func (m *Manifest) holds(p *Placement, g *InstanceGroup) bool {
 	parts := []struct{ given, holds bool }{
 		{p.Stemcells != nil, slices.ContainsFunc(p.Stemcells, func(s Stemcell) bool { return m.runsOn(g, s) })},
@@ -93,7 +93,7 @@ func (g *InstanceGroup) has(want PlacedJob) bool {
 	})
 }
 
-// runsOn tells whether a job of the group has an image of an operating system.
+// runsOn reports whether a job of the group has an image of an operating system.
 func (m *Manifest) runsOn(g *InstanceGroup, want Stemcell) bool {
 	return slices.ContainsFunc(g.Jobs, func(j *Job) bool {
 		r := m.Release(j.Release)
@@ -137,5 +137,5 @@ func (j *Job) copy() *Job {
 	return &c
 }
 
-// onlyNames tells whether a job is nothing but names in DNS.
+// onlyNames reports whether a job is nothing but names in DNS.
 func (j *Job) onlyNames() bool { return j.Name == AliasesJob }

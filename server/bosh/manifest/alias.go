@@ -75,7 +75,7 @@ func (t AliasTarget) Parsed() (q Query, err error) {
 	return q, nil
 }
 
-// Matches tells whether the target means an instance group of a deployment.
+// Matches reports whether the target means an instance group of a deployment.
 func (t AliasTarget) Matches(deployment, group string) bool {
 	return globs(t.Deployment, deployment) && globs(t.Group, group)
 }

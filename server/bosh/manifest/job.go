@@ -29,7 +29,7 @@ type Consume struct {
 	Network     string
 	IPAddresses *bool
 
-	// A manual link has an address or instances of its own.
+	// A manual link has an address or its own instances.
 	Manual     bool
 	Instances  []LinkInstance
 	Properties map[string]any
@@ -76,10 +76,10 @@ func job(o *object) *Job {
 	return j
 }
 
-// isNil tells whether a link is given as null or as BOSH's text nil.
+// isNil reports whether a link is given as null or as BOSH's text nil.
 func isNil(n *yaml.Node) bool { return tree.IsNull(n) || n.Kind == yaml.ScalarNode && n.Value == "nil" }
 
-// mapped tells whether a link is given as a map, and tells of anything else.
+// mapped reports whether a link is given as a map, and tells of anything else.
 func mapped(n *yaml.Node, o *object) bool {
 	if n.Kind != yaml.MappingNode {
 		o.d.found.errorf(o.At, "expected a map or nil, got %s", tree.Kind(n))

@@ -51,7 +51,7 @@ func (l *linter) target(at At, t AliasTarget) {
 	}
 }
 
-// onlyNames tells whether a release has no job that runs.
+// onlyNames reports whether a release has no job that runs.
 func (l *linter) onlyNames(r *Release) bool {
 	named, runs := false, false
 	of := func(jobs []*Job) {

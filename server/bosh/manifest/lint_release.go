@@ -68,7 +68,7 @@ func (l *linter) stemcells() {
 	}
 }
 
-// needsStemcell tells whether a release of the group's jobs has no stemcell of
+// needsStemcell reports whether a release of the group's jobs has no stemcell of
 // its own.
 func (l *linter) needsStemcell(g *InstanceGroup) bool {
 	for _, j := range g.Jobs {

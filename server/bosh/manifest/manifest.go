@@ -31,7 +31,7 @@ type Manifest struct {
 
 // Features are the switches of a deployment. Nil was not given.
 type Features struct {
-	ConvergeVariables    bool  // every variable is made anew when its options change
+	ConvergeVariables    bool  // every variable is made again when its options change
 	UseDNSAddresses      *bool // false is refused
 	UseTmpfsConfig       bool  // rendered templates lie in memory
 	UseShortDNSAddresses *bool

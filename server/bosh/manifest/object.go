@@ -117,7 +117,7 @@ func (o *object) want(key string, kind yaml.Kind, what string) *yaml.Node {
 
 var variableText = regexp.MustCompile(`\(\( ?!?[-/.\w\pL]+ ?\)\)`)
 
-// isVariable tells whether a value is yet to be interpolated.
+// isVariable reports whether a value is yet to be interpolated.
 func isVariable(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && variableText.MatchString(n.Value)
 }
@@ -130,7 +130,7 @@ func (o *object) text(key string) string {
 	return ""
 }
 
-// scalar decodes a scalar into v and tells whether it was one of that kind.
+// scalar decodes a scalar into v and reports whether it was one of that kind.
 func (o *object) scalar(key, what string, v any) bool {
 	n := o.want(key, yaml.ScalarNode, what)
 	if n == nil || isVariable(n) {

@@ -81,7 +81,7 @@ func (u Update) CanariesOf(n int) int {
 // MaxInFlightOf is how many of n instances are updated at once, at least one.
 func (u Update) MaxInFlightOf(n int) int { return u.MaxInFlight.Of(n, 1) }
 
-// InSerial tells whether the group waits for those before it. Other than in
+// InSerial reports whether the group waits for those before it. Other than in
 // BOSH, groups are updated all at once unless the manifest says otherwise.
 func (u Update) InSerial() bool { return u.Serial != nil && *u.Serial }
 

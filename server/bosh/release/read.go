@@ -16,7 +16,7 @@ const Dir = "var/vcap/jobs-src"
 
 var nameRule = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 
-// CheckName tells whether a job may be called so: the name becomes a part of
+// CheckName reports whether a job may be called so: the name becomes a part of
 // paths.
 func CheckName(name string) error {
 	if !nameRule.MatchString(name) {

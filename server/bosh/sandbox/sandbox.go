@@ -75,7 +75,7 @@ type Interpreter struct {
 
 // Ruby finds a Ruby in the first of the stacks and images that has one, and
 // returns what runs it; nil if none has. A stack that is not here has none. Each
-// run is a container of its own.
+// run is its own container.
 func (s *Sandbox) Ruby(ctx context.Context, stacks ...string) (erb.Ruby, Interpreter, error) {
 	for _, stack := range stacks {
 		if !s.has(stack) {
@@ -93,7 +93,7 @@ func (s *Sandbox) Ruby(ctx context.Context, stacks ...string) (erb.Ruby, Interpr
 	return nil, Interpreter{}, nil
 }
 
-// has tells whether a stack is here; an image is.
+// has reports whether a stack is here; an image is.
 func (s *Sandbox) has(stack string) bool {
 	scheme, name := reference.SplitScheme(stack)
 	switch {

@@ -85,7 +85,7 @@ func Text(s string) *yaml.Node {
 	return n
 }
 
-// IsNull tells whether n is a null, or is not there.
+// IsNull reports whether n is a null, or is not there.
 func IsNull(n *yaml.Node) bool {
 	return n == nil || n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
 }

@@ -31,7 +31,7 @@ var Fields = map[Type][]string{
 	SSH:         {"private_key", "public_key", "public_key_fingerprint"},
 }
 
-// Mode says when a value that exists is made anew.
+// Mode says when a value that exists is made again.
 type Mode string
 
 // BOSH's modes.

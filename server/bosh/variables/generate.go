@@ -23,7 +23,7 @@ import (
 type Request struct {
 	Declared []Declared
 	Existing map[string]Value // those that users gave too
-	Rotate   []string         // names that are made anew whatever their mode is
+	Rotate   []string         // names that are made again whatever their mode is
 	Now      time.Time
 	Rand     io.Reader // for passwords and serial numbers
 }
@@ -58,7 +58,7 @@ func Generate(ctx context.Context, r Request) (map[string]Value, error) {
 	return g.values, nil
 }
 
-// CheckRotate tells which names that are to be made anew are of no variable.
+// CheckRotate tells which names that are to be made again are of no variable.
 func CheckRotate(declared []Declared, rotate []string) error {
 	names := make([]string, len(declared))
 	for i, d := range declared {
@@ -74,8 +74,8 @@ func CheckRotate(declared []Declared, rotate []string) error {
 }
 
 // Anew names, sorted, the variables that Generate makes: those that have no
-// value, those to rotate, those that their mode wants made anew, and those
-// that were signed by one of them. What a user gave is made anew by rotation
+// value, those to rotate, those that their mode wants made again, and those
+// that were signed by one of them. What a user gave is made again by rotation
 // alone.
 func Anew(r Request) ([]string, error) {
 	order, err := Order(r.Declared)
@@ -102,7 +102,7 @@ func (r Request) anew(order []Declared) map[string]Declared {
 	return all
 }
 
-// unlike tells whether the mode of a variable wants another value than it has.
+// unlike reports whether the mode of a variable wants another value than it has.
 func (r Request) unlike(d Declared, had Value) bool {
 	if d.Mode != Converge {
 		return d.Mode == Overwrite

@@ -125,7 +125,7 @@ func TestKeysAndPasswords(t *testing.T) {
 	}
 }
 
-// TestWhatIsKept has who is made anew, for every mode and change.
+// TestWhatIsKept has who is made again, for every mode and change.
 func TestWhatIsKept(t *testing.T) {
 	before := generate(t, Request{Declared: chain})
 	given := map[string]Value{}

@@ -130,7 +130,7 @@ const (
 	Unchanged Change = "unchanged"
 )
 
-// Apply brings objects into the cluster, in their order, and tells of each.
+// Apply applies objects in order, and calls tell for each.
 func (c *Cluster) Apply(ctx context.Context, all []kube.Object, tell func(kube.Object, Change)) error {
 	for _, o := range all {
 		change, err := c.apply(ctx, o)
@@ -176,7 +176,7 @@ func (c *Cluster) patch(ctx context.Context, o kube.Object, dryRun ...string) (k
 	return is.Object, nil
 }
 
-// Settled tells whether there is nothing to update: an object is not there yet,
+// Settled reports whether there is nothing to update: an object is not there yet,
 // or applying it would change nothing of what it specifies.
 func (c *Cluster) Settled(ctx context.Context, o kube.Object) (bool, error) {
 	was, err := c.get(ctx, o)

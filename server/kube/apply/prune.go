@@ -17,13 +17,13 @@ import (
 // Removed is what Prune has done to an object.
 const Removed Change = "removed"
 
-// prunable are the kinds that Prune removes, in its order: what others use goes
-// last. Claims are not among them: nobody can make again what they hold.
+// prunable lists the kinds that Prune deletes, in order: users before what
+// they use. Claims are not among them: their content cannot be recreated.
 var prunable = []string{"CronJob", "Job", "PodDisruptionBudget", "StatefulSet", "Service", "Secret"}
 
-// Prune removes what cupola has applied of a deployment and what is not among all
-// its objects any longer, and tells of each. Pods have ended before what they use
-// is removed. What stays is what Stale leaves out.
+// Prune deletes the objects that cupola applied for a deployment and that are
+// not in all, and calls tell for each. Pods end before the objects that they
+// use are deleted. Prune keeps what Stale omits.
 func (c *Cluster) Prune(ctx context.Context, deployment string, all []kube.Object, tell func(kube.Object, Change)) error {
 	for _, kind := range prunable {
 		stale, err := c.stale(ctx, kind, deployment, all)
@@ -80,7 +80,7 @@ func (c *Cluster) stale(ctx context.Context, kind, deployment string, all []kube
 	}), err
 }
 
-// applied tells whether cupola has applied an object: what others make from one
+// applied reports whether cupola has applied an object: what others make from one
 // has its labels too.
 func applied(o kube.Object) bool {
 	return slices.ContainsFunc(o.Items("metadata", "managedFields"), func(f kube.Object) bool {
@@ -134,8 +134,8 @@ func gather(v any, found map[string]bool) {
 	}
 }
 
-// remove has an object go away, and first what belongs to it. It is the one that
-// was looked at, or none.
+// remove deletes an object, dependents first, if it is still the one that was
+// read.
 func (c *Cluster) remove(ctx context.Context, o kube.Object) error {
 	r, err := c.of(o)
 	if err != nil {

@@ -16,9 +16,8 @@ import (
 // poll is how often the cluster is asked.
 const poll = time.Second
 
-// Wait waits until objects are ready, and tells whenever one has come closer. It
-// ends with an error when a Job has failed, or when ctx ends, and then says what
-// is the matter.
+// Wait waits until objects are ready, and calls tell on progress. It returns
+// an error that names the cause when a Job fails or ctx ends.
 func (c *Cluster) Wait(ctx context.Context, all []kube.Object, tell func(kube.Object, string)) error {
 	said := map[string]string{}
 	waiting := slices.Clone(all)
@@ -52,7 +51,7 @@ func (c *Cluster) Wait(ctx context.Context, all []kube.Object, tell func(kube.Ob
 	}
 }
 
-// late tells of what did not get ready.
+// late returns an error that lists the objects that did not become ready.
 func (c *Cluster) late(waiting []kube.Object, said map[string]string) error {
 	var faults []error
 	for _, o := range waiting {
@@ -100,7 +99,7 @@ func replicas(o kube.Object, update int64) state {
 	return state{updated >= update && ready >= want, fmt.Sprintf("%d of %d ready, %d updated", ready, want, updated), nil}
 }
 
-// seen tells whether the cluster has looked at the object as it is now.
+// seen reports whether the cluster has looked at the object as it is now.
 func seen(o kube.Object) bool {
 	return o.Number("status", "observedGeneration") >= o.Number("metadata", "generation")
 }
@@ -123,8 +122,7 @@ func job(o kube.Object) state {
 // whyLimit bounds how long is looked for what is the matter.
 const whyLimit = 10 * time.Second
 
-// why tells what the containers of an object's pods wait for; nil if there is
-// nothing to tell.
+// why returns what the containers of an object's pods wait for, or nil.
 func (c *Cluster) why(o kube.Object) error {
 	ctx, cancel := context.WithTimeout(context.Background(), whyLimit)
 	defer cancel()

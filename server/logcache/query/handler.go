@@ -30,9 +30,9 @@ const (
 )
 
 // Handler serves GET and POST /api/v1/query and /api/v1/query_range. As in
-// log-cache a source that is not for its user looks like one that does not exist.
-// user tells who asks, once that is somebody who may: nobody's queries take all
-// of the queue.
+// log-cache, a source that the user may not read looks like one that does not
+// exist. user identifies an authenticated caller, so that query slots are
+// shared fairly between users.
 func Handler(c *logcache.Cache, authorize logcache.Authorize, user func(*http.Request) string) http.Handler {
 	return newServer(c, authorize, user).handler()
 }
@@ -204,5 +204,5 @@ type (
 func write(w http.ResponseWriter, status int, a answer) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(a) // the client is gone: nobody to tell
+	_ = json.NewEncoder(w).Encode(a) // the client is gone
 }

@@ -13,7 +13,7 @@ import (
 
 // What a query may have that the engine's bound of samples says nothing of.
 const (
-	maxSelectors  = 100 // each has samples of its own
+	maxSelectors  = 100 // each has its own samples
 	maxLabelBytes = 64 << 10
 	ownLabelBytes = 512 // about those that a series has before anything is done to it
 )

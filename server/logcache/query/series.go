@@ -19,7 +19,7 @@ import (
 
 const (
 	nameLabel   = "__name__"  // Prometheus's label of a metric's name
-	sourceLabel = "source_id" // has to be in every selector
+	sourceLabel = "source_id" // required in every selector
 )
 
 // envelopes are a cache as far as a query may see it.
@@ -51,8 +51,8 @@ func (q *querier) Select(_ context.Context, _ bool, _ *storage.SelectHints, matc
 	return c.set()
 }
 
-// origin tells where samples come from. Envelopes of one origin share the map
-// of their tags, mostly.
+// origin identifies the source of samples. Envelopes of one origin mostly
+// share one map of tags.
 type origin struct {
 	tags                 uintptr
 	source, instance, of string

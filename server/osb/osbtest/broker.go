@@ -69,11 +69,12 @@ func New() *Broker {
 // SetCatalog changes the catalog, JSON or not.
 func (b *Broker) SetCatalog(text string) { b.do(func() { b.catalog = text }) }
 
-// SetAsync has the broker do things asynchronously, each in so many polls.
+// SetAsync makes the broker's operations asynchronous; each takes that many
+// polls.
 func (b *Broker) SetAsync(on bool, polls int) { b.do(func() { b.async, b.polls = on, polls }) }
 
-// Fault has requests answered by f: those of a method and a kind, "catalog",
-// "instance", "binding" or "last_operation"; nil ends it.
+// Fault answers requests of a method and a kind ("catalog", "instance",
+// "binding" or "last_operation") with f; nil ends it.
 func (b *Broker) Fault(method, kind string, f http.HandlerFunc) {
 	b.do(func() {
 		if f == nil {
@@ -84,7 +85,7 @@ func (b *Broker) Fault(method, kind string, f http.HandlerFunc) {
 	})
 }
 
-// Watch has f see each request before it is answered.
+// Watch calls f with each request before the response.
 func (b *Broker) Watch(f func(*http.Request)) { b.do(func() { b.watch = f }) }
 
 func (b *Broker) do(f func()) {
