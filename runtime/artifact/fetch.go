@@ -189,8 +189,8 @@ func (s *Store) receive(res *http.Response, from Source, k *kept) (name string, 
 	return f.Name(), nil
 }
 
-// sums are the checksums that Diego knows. Two of them prove nothing against
-// malice; it is up to whoever asks which one to name.
+// sums returns the checksum algorithms that Diego supports. Two of them are
+// weak against malice; the choice is the client's.
 func sums() map[string]func() hash.Hash {
 	return map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha512": sha512.New}
 }

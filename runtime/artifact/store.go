@@ -77,7 +77,7 @@ func (f File) Release() {
 	}
 }
 
-// Local is a file that this machine has. Its size is told as moved.
+// Local opens a file on this machine. Its size counts as transferred.
 func Local(path, sha256 string) (File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -110,7 +110,7 @@ func New(cfg Config) (*Store, error) {
 	}, nil
 }
 
-// temporary begins the names of files that nobody finds again.
+// temporary is the prefix of temporary files, which a killed daemon may leave.
 const temporary = "tmp-"
 
 func (s *Store) temp() string { return filepath.Join(s.dir, temporary+rand.Text()) }

@@ -9,8 +9,8 @@ import (
 	"cupola/runtime/lrp"
 )
 
-// adopt takes over what an earlier Run left: what runs goes on, what has ended
-// is told and cleared away, what was half made is cleared away.
+// adopt takes over what an earlier Run left: running containers continue,
+// ended ones are reported and removed, incomplete ones are removed.
 func (c *Cell) adopt(ctx context.Context) error {
 	found, err := c.survey()
 	if err != nil {
@@ -86,9 +86,9 @@ func (c *Cell) surveyState(f findings) error {
 	return nil
 }
 
-// adoptOne takes one container over and reports whether there was something to
-// take. A container of before the machine came up ended with it, and nobody is
-// to blame: it is forgotten, and will be placed again.
+// adoptOne adopts one container and reports whether there was one. A container
+// from before a reboot ended with the machine, not by a fault: it is
+// forgotten, and will be placed again.
 func (c *Cell) adoptOne(rec record) bool {
 	sameBoot := rec.Boot == c.boot
 	settled := rec.Ending != nil && rec.Phase == lrp.PhaseExited

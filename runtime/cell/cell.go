@@ -42,14 +42,15 @@ type Config struct {
 	Blob func(digest string) (path string, err error)
 	// Keep stores an output of a task. The caller closes f.
 	Keep func(ctx context.Context, name string, f *os.File) (lrp.Blob, error)
-	// Logs takes lines; Events takes events, those of one container in order.
-	// Both are called from several goroutines. When Events has returned from an
-	// EventExited the cell forgets the container: until then, a killed daemon
-	// tells it again. Run waits for calls under way before it returns.
+	// Logs receives lines; Events receives events, those of one container in
+	// order. Both are called from several goroutines. When Events returns from
+	// an EventExited the cell forgets the container: after a kill before that,
+	// the next daemon reports it again. Run waits for calls in progress before
+	// it returns.
 	Logs   func(lrp.LogLine)
 	Events func(lrp.Event)
-	// Freed is told that a container was forgotten: what waited for its room
-	// may have it. nil: nobody waits.
+	// Freed is called after a container's resources were released, so that
+	// waiting containers can use them; may be nil.
 	Freed func()
 
 	Log     *slog.Logger
@@ -127,7 +128,7 @@ func (c *Cell) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-tick.C:
-			_ = fault.Guard("cell", func() error { c.sweep(ctx); return nil }) // which is told
+			_ = fault.Guard("cell", func() error { c.sweep(ctx); return nil }) // Guard reports a panic
 		case <-ctx.Done():
 			c.running.Wait()
 			return nil
@@ -138,9 +139,9 @@ func (c *Cell) Run(ctx context.Context) error {
 // Adopted is closed when the cell knows what an earlier Run left.
 func (c *Cell) Adopted() <-chan struct{} { return c.adopted }
 
-// Start creates and starts spec. It returns at once, but for waiting until Run
-// has adopted; what becomes of the container is told by events, a failure to
-// create it too. A GUID that the cell has is left alone.
+// Start creates and starts spec. It blocks only until Run has adopted; events
+// report the result, including a failed creation. A GUID that the cell already
+// has is ignored.
 func (c *Cell) Start(spec lrp.Container) {
 	<-c.adopted
 	i := newInstance(c, spec)
@@ -175,9 +176,8 @@ func (c *Cell) forget(i *instance) {
 	}
 }
 
-// Stop ends a container: SIGTERM, SIGKILL after 10 s. It returns at once; the
-// end is told by an EventExited that says Stopped. A GUID that the cell does
-// not have is ignored.
+// Stop stops a container: SIGTERM, SIGKILL after 10 s. It returns at once; an
+// EventExited with Stopped reports the end. An unknown GUID is ignored.
 func (c *Cell) Stop(guid string) {
 	<-c.adopted
 	if i := c.instance(guid); i != nil {
@@ -201,8 +201,8 @@ func (c *Cell) all() []*instance {
 	return all
 }
 
-// Containers lists what the cell has, by GUID. It waits until Run has adopted,
-// so that nobody takes what is not known yet for gone.
+// Containers lists the cell's containers by GUID. It waits until Run has
+// adopted, so that a container that is not adopted yet does not look gone.
 func (c *Cell) Containers() []lrp.ContainerStatus {
 	<-c.adopted
 	var list []lrp.ContainerStatus

@@ -66,8 +66,8 @@ func (b *build) run(ctx context.Context) error {
 // errPrivileged refuses what would be root on the machine.
 var errPrivileged = errors.New("privileged containers are not supported")
 
-// makeState writes down that there is to be a container, and which users of the
-// host are its own, before anything of it exists.
+// makeState records the container and its range of host users on disk, before
+// anything of it exists.
 func (b *build) makeState() error {
 	if err := os.Mkdir(b.dir, 0o700); err != nil {
 		return err
@@ -82,16 +82,16 @@ func (b *build) makeState() error {
 // users are those of the host that the container's are.
 func (b *build) users() users.Range { return b.record().Users }
 
-// broke ends a container of which the cell's own goroutine panicked: nobody else
-// looks after it.
+// broke stops a container whose goroutine in the cell panicked: nothing else
+// would stop it.
 func (i *instance) broke(ctx context.Context, err error) {
 	if ctx.Err() == nil {
 		i.abandon(ctx, fmt.Errorf("internal error: %w", err))
 	}
 }
 
-// abandon tells that the container could not be created, or was stopped before
-// it ran, once nothing of it is left.
+// abandon reports that the container could not be created, or was stopped
+// before it ran, once all of it is removed.
 func (i *instance) abandon(ctx context.Context, err error) {
 	exit := lrp.Exit{Code: -1, Failed: true, Reason: reason(err)}
 	if errors.Is(err, errStopped) {

@@ -100,8 +100,8 @@ func (p *performer) send(ctx context.Context, u lrp.Upload, source string) (int6
 // errNotInContainer says that there is no such file.
 var errNotInContainer = errors.New("Failed to establish stream from container")
 
-// keepBlob keeps a file in the cell's own store, and notes it for the event
-// that tells the end.
+// keepBlob stores a file in the blob store, and records it for the event that
+// reports the end.
 func (p *performer) keepBlob(ctx context.Context, name string, f *os.File) (int64, error) {
 	if p.cell.cfg.Keep == nil {
 		return 0, errors.New("cell keeps no files")

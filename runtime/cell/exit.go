@@ -16,8 +16,8 @@ const (
 	outOfMemory = " (out of memory)"
 )
 
-// daemonEnded is why a process is given up that an earlier daemon was just
-// starting: nobody knows whether it ran.
+// daemonEnded is the reason for giving up a process that an earlier daemon was
+// starting: it is unknown whether it ran.
 const daemonEnded = "failed to run container: its daemon ended"
 
 // exitLine is what Diego writes into the app's log when a process ends.

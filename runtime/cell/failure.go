@@ -13,11 +13,11 @@ func (f failure) Error() string { return strings.Join(f, "; ") }
 // errCancelled is the end of an action that was not let go on. Diego hides it.
 var errCancelled = errors.New("cancelled")
 
-// errGrace is the end of one that had to be killed. Diego tells it only where
-// nothing is around the process.
+// errGrace is the error of a process that had to be killed. Diego reports it
+// only if no other action wraps the process.
 var errGrace = errors.New("exceeded graceful shutdown interval")
 
-// reasonsOf are those that err tells.
+// reasonsOf returns the reasons in err.
 func reasonsOf(err error) []string {
 	if err == nil || errors.Is(err, errCancelled) || errors.Is(err, errGrace) {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"cupola/runtime/lrp"
 )
 
-// finish takes down a container whose program has ended, and tells it.
-// Each part is written down before the next begins, so that a killed daemon
-// goes on where it was.
+// finish takes down a container whose program has ended, and reports it. Each
+// part is recorded before the next begins, so that after a kill the next
+// daemon continues there.
 func (i *instance) finish(ctx context.Context, end ending) {
 	i.keep(func(r *record) { r.Phase, r.Ready, r.Ending = lrp.PhaseExited, false, &end })
 	i.settle(ctx)

@@ -6,12 +6,12 @@ import (
 	"cupola/runtime/lrp"
 )
 
-// firstStep finds the process that is to be the first of the container: one
-// that runs before all others of the program and is not outlived by any. ""
-// where there is none.
+// firstStep returns the process that becomes the container's first one: it
+// starts before all others of the program and outlives them. "" means that
+// there is none.
 //
-// A container's first process costs nothing but its start, and its end is the
-// container's. It is what nearly all containers have.
+// Such a process costs only its start, and its end is the container's. Nearly
+// all containers have one.
 func (b *build) firstStep() string {
 	if len(b.full.Setup.Runs()) > 0 {
 		return ""

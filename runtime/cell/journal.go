@@ -33,7 +33,7 @@ func (s stepRecord) err() error {
 	return nil
 }
 
-// step tells what a step has come to; nothing for one that has not begun.
+// step returns the record of a step, or nothing if it has not begun.
 func (p *performer) step(at string) stepRecord {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,7 +43,7 @@ func (p *performer) step(at string) stepRecord {
 	return stepRecord{}
 }
 
-// under tells that a step, or one within it, has begun.
+// under reports whether a step, or one within it, has begun.
 func (p *performer) under(at string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +74,7 @@ func (r *record) step(at string) *stepRecord {
 	return r.Steps[at]
 }
 
-// began notes that a step begins, and tells when it did.
+// began records that a step begins, and returns when it did.
 func (p *performer) began(at string) time.Time {
 	p.first(at)
 	if s := p.step(at); !s.Began.IsZero() {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Leaks lists what is left in the kernel or on disk of containers that nobody
-// answers for: one line each, sorted. It needs no Run, and may look beside a
-// daemon that runs: a container answers for its parts by its record, so one
-// that is just being made or cleared away is no leak.
+// Leaks lists what is left in the kernel or on disk without a container's
+// record: one line each, sorted. It needs no Run, and works beside a running
+// daemon: a container's record exists before its parts and until they are
+// removed, so a container in transition is not a leak.
 func (c *Cell) Leaks(context.Context) ([]string, error) {
 	first, err := c.leaks()
 	if err != nil || len(first) == 0 {

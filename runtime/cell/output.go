@@ -18,8 +18,8 @@ type output interface {
 	Close() // ends; what was not read stays for the next daemon
 }
 
-// followFunc opens the output of a step's process, whose pipes exist. Nobody
-// sees it where source is "".
+// followFunc opens the output of a step's process, whose pipes exist. If
+// source is "", the output is discarded.
 type followFunc func(i *instance, at, source string) (output, error)
 
 // follower reads the FIFOs of a process.

@@ -102,7 +102,7 @@ func (p *Part) Containers() []lrp.ContainerStatus {
 	return slices.DeleteFunc(all, func(s lrp.ContainerStatus) bool { return s.CellID != p.cfg.Presence.ID })
 }
 
-// Presence tells what the part is and offers.
+// Presence returns the part's identity and capacity.
 func (p *Part) Presence() lrp.Cell {
 	presence := p.cfg.Presence
 	p.mu.Lock()

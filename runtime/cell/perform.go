@@ -136,7 +136,7 @@ func (p *performer) main(ctx context.Context) error {
 	return err
 }
 
-// watched tells that there is a check which outlives the end of the action.
+// watched reports whether a check outlives the end of the action.
 func (b *build) watched() bool {
 	return b.full.Kind == lrp.KindInstance && (!b.full.Monitor.IsZero() || active(b.full.Checks.Liveness))
 }

@@ -43,9 +43,9 @@ func signalOf(name string) syscall.Signal {
 	return syscall.SIGTERM
 }
 
-// doubtTime is how long a process that was killed waits for the end of the
-// container's first one: when that ends the kernel kills the others, and tells
-// of them first.
+// doubtTime is how long a killed process waits for the end of the container's
+// first process: when that exits the kernel kills the others, and reports them
+// first.
 const doubtTime = 250 * time.Millisecond
 
 // run is the life of one process.
@@ -171,16 +171,16 @@ func (p *performer) end(running running, exits <-chan container.Exit, stop []lrp
 	}
 }
 
-// signal signals a process. One that has ended is no error worth telling: its
-// exit is on its way.
+// signal signals a process. It ignores a process that has exited, since its
+// exit will be reported.
 func (p *performer) signal(running running, sig syscall.Signal) {
 	if err := running.Signal(sig); err != nil {
 		p.cell.cfg.Log.Debug("process was not signalled", "instance_guid", p.guid(), "err", err)
 	}
 }
 
-// endedByFirst tells that the kernel ended a process because the container's
-// first one did: that is no fault of its own.
+// endedByFirst reports whether the kernel killed a process because the
+// container's first one exited: that is not the process' failure.
 func (p *performer) endedByFirst(at string, end runEnd) bool {
 	if at == p.init || end.cancelled || end.exit.Known && end.exit.Signal != int(syscall.SIGKILL) {
 		return false
@@ -188,7 +188,8 @@ func (p *performer) endedByFirst(at string, end runEnd) bool {
 	return p.firstEnds()
 }
 
-// firstEnds tells that the container's first process has ended, or does so now.
+// firstEnds reports whether the container's first process has exited, or does
+// so now.
 func (p *performer) firstEnds() bool {
 	select {
 	case <-p.down:

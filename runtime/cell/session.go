@@ -22,10 +22,10 @@ import (
 var ErrNotRunning = errors.New("instance is not running")
 
 // Attach runs a further process in a running container, as the container's
-// user, in its home, with the environment and limits of its action, and gives
-// its standard input and output. Its standard error is dropped. The process is
-// expected to end when its input does; Close waits a while for that, then
-// kills it. It ends with the container as well, which a Read tells by io.EOF.
+// user, in its home, with the environment and limits of its action, and
+// returns its standard input and output. Its standard error is dropped. The
+// process should exit when its input ends; Close waits a while for that, then
+// kills it. It also ends with the container; then Read returns io.EOF.
 func (c *Cell) Attach(ctx context.Context, guid string, args ...string) (io.ReadWriteCloser, error) {
 	<-c.adopted
 	i := c.instance(guid)

@@ -62,7 +62,7 @@ func (p *performer) findProcess(ctx context.Context, at string, s stepRecord, r 
 	return running{p.cell.cfg.Containers.Found(p.guid(), s.PID, s.Ticks), out}
 }
 
-// sourceOf is the source of a process' output; "" where nobody is to see it.
+// sourceOf returns the source of a process' output, or "" if it is discarded.
 func sourceOf(r lrp.Run, source string) string {
 	if r.Quiet {
 		return ""
@@ -222,8 +222,9 @@ func (f firstProcess) Wait(ctx context.Context) (container.Exit, error) {
 	return f.cell.cfg.Containers.Wait(ctx, f.guid)
 }
 
-// openOutput makes the FIFOs of a process and opens their reading ends, before
-// it can write to them: what nobody has open loses its content.
+// openOutput creates the FIFOs of a process and opens their reading ends
+// before it can write to them: a FIFO that no process has open loses its
+// content.
 func (p *performer) openOutput(at string, r lrp.Run, source string) (output, error) {
 	if err := p.makePipes(at); err != nil {
 		return nil, fmt.Errorf("make output pipes: %w", err)

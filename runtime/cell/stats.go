@@ -7,13 +7,13 @@ import (
 	"cupola/runtime/lrp"
 )
 
-// lookInterval is the least time over which CPU use is told: shorter ones tell
-// more of the clock than of the container.
+// lookInterval is the shortest interval for CPU usage: over shorter ones the
+// clock's resolution dominates.
 const lookInterval = 500 * time.Millisecond
 
 // usage is the CPU use between two looks at a container.
 type usage struct {
-	at      time.Time // zero: nobody looked yet
+	at      time.Time // zero: no measurement yet
 	cpu     time.Duration
 	percent float64
 }
@@ -30,8 +30,8 @@ func (u *usage) look(now time.Time, cpu time.Duration) float64 {
 	return u.percent
 }
 
-// Stats tells what a container uses; false if it does not run here. CPUPercent
-// is since the last look, or since the start.
+// Stats returns a container's resource usage; false if it does not run here.
+// CPUPercent is since the last call, or since the start.
 func (c *Cell) Stats(guid string) (lrp.Stats, bool) {
 	<-c.adopted
 	i := c.instance(guid)
@@ -67,7 +67,7 @@ type Measured struct {
 	EntitledCPU  float64 // cores that its CPU share is worth
 }
 
-// Measure tells it of all containers that have begun.
+// Measure returns the usage of all started containers.
 func (c *Cell) Measure() (all []Measured) {
 	<-c.adopted
 	for _, i := range c.all() {

@@ -135,7 +135,7 @@ func (c *Cell) discarded(ctx context.Context, guid string, err error) {
 	c.cfg.Log.ErrorContext(ctx, "container was not cleared away", "instance_guid", guid, "err", err)
 }
 
-// sweep tries again what discard could not take away.
+// sweep retries the removals that failed in discard.
 func (c *Cell) sweep(ctx context.Context) {
 	c.mu.Lock()
 	guids := make([]string, 0, len(c.unclean))

@@ -40,16 +40,16 @@ func (b *build) awaitVolumes(ctx context.Context) error {
 	return nil
 }
 
-// Volumes shows volumes, or directories of them, at places that no container can
-// change, and as the container's users own what is in them. Show makes a missing
-// directory if it is told whose it is to be; "" is the whole volume. Hide takes
-// away what a container was shown, which may be nothing.
+// Volumes makes volumes, or directories of them, available at places that no
+// container can change, with files owned by the container's users. Show
+// creates a missing directory if it gets an owner; "" is the whole volume.
+// Hide removes a container's places, if there are any.
 type Volumes interface {
 	Show(container string, n int, to users.Range, name, dir string, owner *volume.Owner) (at string, err error)
 	Hide(container string) error
 }
 
-// showVolumes finds where the container's volumes are to be mounted from.
+// showVolumes finds the sources of the container's volume mounts.
 func (b *build) showVolumes(context.Context) error {
 	for n, v := range b.full.Volumes {
 		var owner *volume.Owner

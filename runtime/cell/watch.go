@@ -72,8 +72,8 @@ func (p *performer) checked(e health.Event) {
 	}
 }
 
-// healthy tells that the container runs, once in its life: not again when a
-// restarted daemon finds it running.
+// healthy reports once that the container runs: not again after a restarted
+// daemon adopts it.
 func (p *performer) healthy() {
 	if p.record().Phase != lrp.PhaseStarting {
 		return

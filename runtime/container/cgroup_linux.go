@@ -77,9 +77,9 @@ func (t cgroupTree) ready() error {
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return fmt.Errorf("make cgroup: %w", err)
 	}
-	// All at once: where memory is refused because the root has processes of its
-	// own, cpu alone would be taken, and make of all cgroups below some that no
-	// process can be put in.
+	// Enable all at once: if memory is refused because the root has processes,
+	// cpu alone would succeed, and make the children domain-invalid: no
+	// process could join them.
 	all := "+" + strings.Join(controllersV2(), " +")
 	for _, dir := range []string{root, parent} {
 		err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte(all), 0)

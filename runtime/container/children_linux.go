@@ -54,9 +54,9 @@ func (c *children) forget(p *process) {
 	}
 }
 
-// sweep kills and reaps what a failed starter of that process group has left.
-// Its first processes are in the group; the last one is a session leader in the
-// container's pid namespace, and nobody holds it.
+// sweep kills and reaps the processes that a failed starter of that process
+// group left behind. Its first processes are in the group; the last one is an
+// unclaimed session leader in the container's pid namespace.
 func (c *children) sweep(group int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,8 +113,8 @@ func (c *children) reapStraysLocked(sig unix.Signal) (left bool) {
 	return left
 }
 
-// straysLocked are children that lead a session in another pid namespace and
-// that nobody holds.
+// straysLocked returns unclaimed children that lead a session in another pid
+// namespace.
 func (c *children) straysLocked() (pids []int) {
 	self := os.Getpid()
 	ours, _ := os.Readlink("/proc/self/ns/pid")

@@ -13,18 +13,18 @@ import (
 	"cupola/runtime/fault"
 )
 
-// connector hears from the kernel's process connector how processes ended that
-// are no children of this one, where a pidfd does not tell (before Linux 6.15).
-// It listens only while there is a process to hear of. Every exit on the
-// machine is told; those of others are dropped. The kernel tells nobody
-// outside its first user, pid and network namespaces.
+// connector gets the exit codes of processes that are not this one's children
+// from the kernel's process connector, where a pidfd has no exit code (before
+// Linux 6.15). It listens only while it waits for a process. The kernel
+// reports every exit on the machine; others are dropped. It reports only in
+// the initial user, pid and network namespaces.
 type connector struct {
-	needless bool // a pidfd tells
+	needless bool // pidfds have exit codes
 	blind    bool // never ask a pidfd
 	log      *slog.Logger
 
 	mu     sync.Mutex
-	socket *os.File // nil while nobody is held
+	socket *os.File // nil while no process is watched
 	deaf   bool     // the kernel refused to tell
 	held   map[int][]*process
 }
@@ -51,7 +51,7 @@ func (c *connector) open(pid int, ticks uint64) (*process, error) {
 	if c.needless {
 		return openProcess(pid, ticks)
 	}
-	// An exit that is told before its process is held waits for mu.
+	// An exit that arrives before its process is watched waits for mu.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.listenLocked()
@@ -84,7 +84,7 @@ func (c *connector) listenLocked() {
 	fault.Go("container", func() { c.listen(socket) })
 }
 
-// restLocked ends to listen where nobody is held.
+// restLocked stops listening when no process is watched.
 func (c *connector) restLocked() {
 	if c.socket == nil || len(c.held) > 0 {
 		return
@@ -109,8 +109,8 @@ func (c *connector) release(p *process) {
 	c.restLocked()
 }
 
-// listen takes what the kernel tells until the socket is closed. What does not
-// fit its buffer is lost: those who wait give up in time.
+// listen receives exits until the socket is closed. The kernel drops what does
+// not fit its buffer: waiters time out.
 func (c *connector) listen(socket *os.File) {
 	conn, err := socket.SyscallConn()
 	if err != nil {

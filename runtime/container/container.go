@@ -1,17 +1,17 @@
-// Package container runs one OCI container per ID: no runtime binary, no shim, no
-// helper beside the container. In it a small init starts the app, reaps and
-// forwards signals. Libcontainer starts it, in its own program
-// that ends with the start (see package starter), so that nothing there can end
-// or block the daemon.
+// Package container runs one OCI container per ID: no runtime binary, no shim,
+// no helper beside the container. In it a small init starts the app, reaps and
+// forwards signals. Libcontainer runs in a separate program, the starter,
+// which ends with the start (see package starter), so that it can neither end
+// nor block the daemon.
 //
 // A container outlives the daemon. Its state directory is written before its
 // first effect in the kernel, so whatever a killed daemon left, half-made or
 // running, the next Engine's List finds and Remove takes away.
 //
-// Every container has its own user, pid, ipc, uts, cgroup and mount namespace, no
-// capability for processes that are not root, no_new_privs, a deny-by-default
-// seccomp filter, masked and read-only kernel paths and a cgroup that refuses
-// devices and swap.
+// Every container has its own user, pid, ipc, uts, cgroup and mount namespace,
+// no capability for processes that are not root, no_new_privs, a
+// deny-by-default seccomp filter, masked and read-only kernel paths and a
+// cgroup that refuses devices and swap.
 package container
 
 import (
@@ -48,8 +48,8 @@ type Config struct {
 	StartTimeout time.Duration
 	// Log receives what an operator must know; nil discards it.
 	Log *slog.Logger
-	// NoPIDFDInfo has an Engine do as on a kernel before Linux 6.15, where a pidfd
-	// does not tell how a process ended that somebody else has reaped.
+	// NoPIDFDInfo makes an Engine behave as before Linux 6.15, where a pidfd
+	// has no exit code of a process that another process reaped.
 	NoPIDFDInfo bool
 }
 
@@ -69,7 +69,7 @@ type Limits struct {
 	MemoryBytes int64
 	// CPUShares is the weight of cgroup v1: 1024 is one app's ordinary share.
 	CPUShares uint64
-	CPUs      float64 // processors' time per time, whoever else wants any
+	CPUs      float64 // processor time per time, independent of other containers
 	Pids      int64   // beside the container's init
 }
 
@@ -99,8 +99,8 @@ type Process struct {
 	// cut likewise; 0 leaves the container's own limit. The container's init is one
 	// of its first process's user.
 	Nproc uint64
-	// Capabilities are those of a process that is not root, without CAP_; what root
-	// does not have in a container, nobody gets.
+	// Capabilities of processes that are not root, without CAP_; limited to
+	// those that root has in a container.
 	Capabilities []string
 }
 
@@ -146,17 +146,17 @@ type State struct {
 	Alive bool
 }
 
-// Exit tells how a process ended.
+// Exit is how a process ended.
 type Exit struct {
 	// Code is the exit code, 128+Signal when a signal ended the process.
 	Code int
-	// Signal is the signal that ended the process, or 0. For the process that a
-	// container was started with, the init tells it in Code alone, as Garden does.
+	// Signal is the signal that killed the process, or 0. For the process that
+	// a container was started with, the init reports it only in Code, as
+	// Garden does.
 	Signal int
 	// OOM says that the kernel killed a process of the container for memory.
 	OOM bool
-	// Known is false when the kernel no longer tells how the process ended; Code
-	// and Signal are then 0.
+	// Known is false when the exit status is lost; Code and Signal are then 0.
 	Known bool
 }
 

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// device is a character device a container may use. One without a name has no
-// node of its own in /dev.
+// device is a character device that a container may use. One without a name
+// has no node in /dev.
 type device struct {
 	name         string
 	major, minor int64 // minor -1 is every minor

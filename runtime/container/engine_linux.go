@@ -41,8 +41,8 @@ type Engine struct {
 	places map[string]string   // of containers' cgroups below the parent, by ID
 }
 
-// New readies dir, helper and cgroups. Containers that already run are left
-// alone: List tells of them, and every method works on them.
+// New prepares dir, helper and cgroups. It leaves running containers alone:
+// List returns them, and every method works on them.
 func New(cfg Config) (*Engine, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -284,7 +284,7 @@ func (e *Engine) inspect(id string) State {
 	return s
 }
 
-// Teardown takes away what all containers share: three mounts in Dir and the
+// Teardown removes what all containers share: three mounts in Dir and the
 // parent cgroups. It fails while containers exist; Remove them first.
 func (e *Engine) Teardown() error {
 	for _, dir := range []string{e.shared.sysDir, e.shared.devDir, e.shared.helperDir} {

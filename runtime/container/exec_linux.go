@@ -47,9 +47,9 @@ func (e *Engine) exec(id string, p *process) *Exec {
 	return &Exec{PID: p.pid, StartTicks: p.ticks, proc: p, oom: func() bool { return e.tree.oomKilled(e.place(id)) }}
 }
 
-// Found is the process that an Exec of the container, of this Engine or an
-// earlier one, started. Where it has ended and nobody knows how, its Exit is
-// not Known.
+// Found returns the process that an Exec in the container started, of this
+// Engine or an earlier one. If it has exited and its exit status is lost, its
+// Exit is not Known.
 func (e *Engine) Found(id string, pid int, startTicks uint64) *Exec {
 	proc, err := e.exits.open(pid, startTicks)
 	if err != nil {

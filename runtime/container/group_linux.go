@@ -90,8 +90,8 @@ func (t cgroupTree) allGroups() (names []string) {
 	return slices.Compact(names)
 }
 
-// setGroups makes the groups with their limits, and takes away those that are
-// not wanted and hold nothing.
+// setGroups creates the groups with their limits, and removes other groups if
+// they are empty.
 func (e *Engine) setGroups(groups []Group) error {
 	wanted := map[string]bool{}
 	for _, g := range groups {

@@ -62,10 +62,10 @@ func newLauncher(cfg Config) (launcher, error) {
 	return l, nil
 }
 
-// launch has a starter do what is asked and returns the process that it started.
-// If it fails, nothing of the starter and of its children runs any more, unless
-// the kernel does not let them end. A start that began is not cancelled: its
-// process may run already, and is stopped as any other, which lets it finish.
+// launch runs a starter for the request and returns the process that it
+// started. On failure no process of the starter is left, unless the kernel
+// cannot kill it. A start that has begun is not cancelled: its process may
+// already run; it is stopped like any other after the start.
 func (e *Engine) launch(ctx context.Context, r starter.Request, stdio Stdio, files []*os.File) (*process, error) {
 	l := e.start
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), l.timeout, fmt.Errorf("it did not start within %s", l.timeout))
@@ -140,7 +140,7 @@ func (l launcher) run(ctx context.Context, r starter.Request, files []*os.File) 
 		_ = cmd.Cancel()
 	}
 	in.Close()
-	_ = cmd.Wait() // of which the process's state tells
+	_ = cmd.Wait() // the process's state has the result
 	if p != nil {
 		fault.Go("container", func() { p.watch() })
 	}

@@ -72,10 +72,11 @@ func readonlyPaths() []string {
 	return []string{"/proc/bus", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
 }
 
-// mountSys mounts the one sysfs that all containers share at dir, unless it is
-// there. The kernel lets a user namespace mount a sysfs only for a network
-// namespace of its own, and binding the host's would show every mount below it
-// and the host's network links; this one belongs to an empty network namespace.
+// mountSys mounts the sysfs that all containers share at dir, unless it is
+// mounted. The kernel lets a user namespace mount a sysfs only for its own
+// network namespace, and binding the host's would show every mount below it
+// and the host's network links; this one belongs to an empty network
+// namespace.
 func mountSys(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

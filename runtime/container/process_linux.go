@@ -18,8 +18,8 @@ import (
 // which the kernel does not tell its exit code.
 const reapTimeout = 5 * time.Second
 
-// tellTimeout bounds the wait for the connector, which tells an exit right after
-// the pidfd does. It may have lost it.
+// tellTimeout bounds the wait for the connector, which reports an exit right
+// after the pidfd. It may have lost it.
 const tellTimeout = time.Second
 
 // process is one process held by a pidfd, so that its number cannot be reused
@@ -121,8 +121,8 @@ func (p *process) waitEnd(ctx context.Context) error {
 	}
 }
 
-// watch waits for the end of the process, reaps it if it is a child, and learns
-// its exit status either way where the kernel tells.
+// watch waits for the process to exit, reaps it if it is a child, and
+// otherwise gets its exit status if the kernel offers it.
 func (p *process) watch() {
 	defer func() {
 		if p.alive() {
@@ -163,7 +163,7 @@ func (p *process) watch() {
 	}
 }
 
-// heard is the exit by what else tells than the pidfd.
+// heard returns the exit from sources other than the pidfd.
 func (p *process) heard() Exit {
 	if p.told == nil {
 		return p.corpse
@@ -178,7 +178,8 @@ func (p *process) heard() Exit {
 	}
 }
 
-// over tells that it runs no more, before watch has seen it.
+// over reports whether the process has exited, even if watch has not seen it
+// yet.
 func (p *process) over() bool {
 	conn, err := p.file.SyscallConn()
 	if err != nil {
@@ -232,8 +233,8 @@ type pidfdInfo struct {
 	exitCode     int32
 }
 
-// exitInfo asks how a process ended that somebody else has reaped. able is false
-// where the kernel never tells, so that waiting for it is in vain.
+// exitInfo returns the exit status of a process that another process reaped.
+// able is false if the kernel does not support it, so that waiting is useless.
 func exitInfo(fd int) (x Exit, able bool) {
 	const (
 		getInfo  = 3<<30 | 64<<16 | 0xff<<8 | 11 // PIDFD_GET_INFO: _IOWR(0xff, 11, 64 bytes)

@@ -46,8 +46,8 @@ func parseStat(line []byte) (stat, error) {
 	return s, err
 }
 
-// exitOfCorpse is how a process ended that nobody has reaped yet, which its
-// parent is about to do; not Known when that is done.
+// exitOfCorpse returns the exit status of a zombie that its parent is about to
+// reap; it is not Known after that.
 func exitOfCorpse(pid int, ticks uint64) Exit {
 	s, err := readStat(pid)
 	if err != nil || !s.zombie || s.ticks != ticks {

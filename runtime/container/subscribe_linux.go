@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The process connector speaks netlink, in the machine's byte order: a header of
-// netlink's, one of the connector's, and struct proc_event, which is what
-// happened, a CPU and a time, and then what is told of it.
+// The process connector uses netlink, in the machine's byte order: a netlink
+// header, a connector header, and struct proc_event: the kind of event, a CPU,
+// a time, and the event's data.
 const (
 	eventAt   = 16 + 20
 	eventData = eventAt + 16
@@ -24,8 +24,7 @@ const (
 	exitEvent    = 0x80000000 // PROC_EVENT_EXIT
 )
 
-// openConnector opens a socket to which the kernel tells every exit on the
-// machine.
+// openConnector opens a socket that receives every exit on the machine.
 func openConnector() (*os.File, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_CONNECTOR)
 	if err != nil {
@@ -55,7 +54,8 @@ func subscribe(fd int) error {
 	return confirmed(fd)
 }
 
-// dropOtherEvents has the kernel not even wake this process for what is no exit.
+// dropOtherEvents filters events other than exits in the kernel, so that they
+// do not even wake this process.
 func dropOtherEvents(fd int) error {
 	var exit [4]byte
 	binary.NativeEndian.PutUint32(exit[:], exitEvent)

@@ -1,5 +1,6 @@
-// Package durable writes files that neither a killed daemon nor a power cut
-// leaves half, or takes away again: keys, and what rows of the database name.
+// Package durable writes files atomically and durably: neither a killed daemon
+// nor a power cut leaves half of a file, or loses it after Write returned. It
+// is for keys and files that database rows refer to.
 package durable
 
 import (
@@ -13,9 +14,9 @@ import (
 // ErrDamaged says that the content of a file is no longer what was written.
 var ErrDamaged = errors.New("stored file is damaged")
 
-// Write has the file name hold content, whole or not at all. When it returns
-// nil, the file is on the disk. Until then the content is in name.new, which a
-// later Write takes over; two at once for one name are the caller's to prevent.
+// Write replaces the file name by content, atomically. When it returns nil,
+// the file is on disk. Until then the content is in name.new, which a later
+// Write overwrites; callers must not call it concurrently for one name.
 func Write(name string, content []byte, mode fs.FileMode) error {
 	if err := Stage(name, content, mode); err != nil {
 		return err

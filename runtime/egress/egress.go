@@ -31,9 +31,9 @@ var ErrAddress = errors.New("the address must not be this machine's own, a conta
 var clouds = []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("fd20:ce::254"),
 	netip.MustParseAddr("168.63.129.16"), netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("192.0.0.192")}
 
-// Guard refuses addresses. What nobody may connect to it always refuses:
-// link-local and multicast addresses, those that mean no machine, and those at
-// which clouds tell secrets. Its zero value also refuses all of this machine's.
+// Guard refuses addresses. It always refuses link-local and multicast
+// addresses, addresses that are no machine's, and clouds' metadata services.
+// Its zero value also refuses all addresses of this machine.
 type Guard struct {
 	Operator   bool                      // an operator named the address: nothing else is refused
 	Local      bool                      // this machine's own addresses may be connected to, loopback too
@@ -196,7 +196,7 @@ func meant(ip netip.Addr) []netip.Addr {
 // noMachine are the addresses of IPv4 that mean this network, or all of it.
 var noMachine = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("255.255.255.255/32")}
 
-// forbidden reports whether nobody may connect to a plain address.
+// forbidden reports whether a plain address is always refused.
 func forbidden(ip netip.Addr) bool {
 	return ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified() || slices.Contains(clouds, ip) ||
 		slices.ContainsFunc(noMachine, func(p netip.Prefix) bool { return p.Contains(ip) })

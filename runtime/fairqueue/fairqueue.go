@@ -57,10 +57,10 @@ func New(slots, each int) *Queue {
 	return &Queue{each: each, free: slots, held: map[string]int{}, last: map[string]uint64{}}
 }
 
-// NewPaced makes a queue of slots in which users compute. One who is alone has as
-// many as of any queue. While several users ask, each has one at a time, and rests
-// after it for as long as it took, up to 100 ms: who asks for much leaves the
-// processors to who asks for little half of the time.
+// NewPaced returns a queue for computations. A single user may use all slots.
+// While several users compete, each has one slot at a time, and after each use
+// pauses for as long as it took, up to 100 ms: a heavy user leaves half of the
+// processor time to light ones.
 func NewPaced(slots, each int) *Queue {
 	q := New(slots, each)
 	q.paced, q.asked, q.rests = true, map[string]time.Time{}, map[string]time.Time{}
@@ -134,7 +134,7 @@ func (s *Slot) Release() {
 	s.queue.release(s.user)
 }
 
-// rest has the user rest where another one is present; the queue's mu is held.
+// rest pauses the user if another one is present; the queue's mu is held.
 func (s *Slot) rest() {
 	q := s.queue
 	if !q.paced {

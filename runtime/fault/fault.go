@@ -1,12 +1,11 @@
-// Package fault keeps a panic to the one thing that panicked: a request, a
+// Package fault limits a panic to the one thing that panicked: a request, a
 // container's step, a loop. Go ends the whole process for a panic that no
-// goroutine recovers, and with the daemon would go the API, the router and every
-// start under way.
+// goroutine recovers; with the daemon would go the API, the router and every
+// start in progress.
 //
 // Each goroutine of the daemon begins in one of these functions; a test in
-// package server holds it to that. Where somebody waits for what a goroutine
-// says, the work is guarded and says its error; where nobody does, the goroutine
-// just ends.
+// package server enforces it. If a caller waits for a goroutine's result, the
+// panic becomes its error; otherwise the goroutine just ends.
 package fault
 
 import (
@@ -28,7 +27,7 @@ type Panic struct {
 	Stack []byte
 }
 
-// Error leaves out the stack, which is told to Watch's function.
+// Error omits the stack, which Watch's function gets.
 func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 
 // told is the process's one record of panics, as is what Go prints of one.
@@ -38,22 +37,22 @@ var told = struct {
 	counts map[string]uint64
 }{watch: func(p *Panic) { fmt.Fprintf(os.Stderr, "%s: %v\n%s", p.Part, p, p.Stack) }, counts: map[string]uint64{}}
 
-// Watch has f called with each panic from now on, by the goroutine that
-// panicked. Before, panics are written to standard error.
+// Watch calls f with each panic from now on, in the goroutine that panicked.
+// Before, panics are written to standard error.
 func Watch(f func(*Panic)) {
 	told.mu.Lock()
 	defer told.mu.Unlock()
 	told.watch = f
 }
 
-// Counts tells how many panics there were in each part.
+// Counts returns the number of panics in each part.
 func Counts() map[string]uint64 {
 	told.mu.Lock()
 	defer told.mu.Unlock()
 	return maps.Clone(told.counts)
 }
 
-// Report tells of a panic that was recovered with value.
+// Report reports a panic that was recovered with value.
 func Report(part string, value any) *Panic {
 	p := &Panic{Part: part, Value: value, Stack: debug.Stack()}
 	told.mu.Lock()

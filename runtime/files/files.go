@@ -72,9 +72,8 @@ func New(cfg Config) (*Store, error) {
 	return &Store{cfg: cfg, using: map[string]*use{}, chown: (*os.Root).Lchown}, nil
 }
 
-// Create makes the memory of a container, whose root is the user and group base of
-// the host. Only where there are to be programs in it can it be mounted so that
-// they run.
+// Create mounts a container's tmpfs, owned by base, the host's ID of the
+// container's root. It is noexec unless it is for programs.
 func (s *Store) Create(id string, base uint32, programs bool) error {
 	if !filepath.IsLocal(id) || filepath.Base(id) != id {
 		return fmt.Errorf("make memory of container %q: bad ID", id)
@@ -124,7 +123,7 @@ func (s *Store) remove(id string) error {
 	return s.release()
 }
 
-// Teardown takes away what containers share, if there are none.
+// Teardown removes what containers share, if there are no containers.
 func (s *Store) Teardown() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +152,7 @@ func (s *Store) List() ([]string, error) {
 	return ids, nil
 }
 
-// Used tells how many bytes of memory the files of a container take.
+// Used returns how many bytes of memory the files of a container use.
 func (s *Store) Used(id string) (int64, error) { return used(s.dir(id)) }
 
 func (s *Store) dir(id string) string { return filepath.Join(s.cfg.Dir, id) }

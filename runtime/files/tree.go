@@ -10,8 +10,8 @@ import (
 	"cupola/runtime/lrp"
 )
 
-// A directory on its way into a tree lies in next, one on its way out in last:
-// programs never see one that is half there.
+// A new directory is prepared in next, an old one is removed in last: programs
+// never see a partial one.
 const (
 	next = own + "/next"
 	last = own + "/last"

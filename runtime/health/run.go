@@ -174,7 +174,7 @@ func (w *watch) liveness(ctx context.Context) {
 	w.emit(ctx, Unhealthy, "Instance became unhealthy: "+text)
 }
 
-// readiness tells Ready and NotReady in turn until ctx ends.
+// readiness reports Ready and NotReady in turn until ctx ends.
 func (w *watch) readiness(ctx context.Context) {
 	if len(w.ready) == 0 {
 		w.emit(ctx, Ready, "")
@@ -192,7 +192,7 @@ func (w *watch) readiness(ctx context.Context) {
 	})
 }
 
-// activity tells Active and Passive in turn until ctx ends.
+// activity reports Active and Passive in turn until ctx ends.
 func (w *watch) activity(ctx context.Context) {
 	inTurn(ctx, w.active, w.spec.Active, func() {
 		w.log("CELL", false, "Container is active")

@@ -43,7 +43,7 @@ type Spec struct {
 	// Healthy skips the startup phase: the container was healthy before the
 	// daemon restarted.
 	Healthy bool
-	// Ready and Active say that it was so then: only a change is told.
+	// Ready and Active are the last reported state: only changes are reported.
 	Ready, Active bool
 	// Log gets the lines that Diego writes into the app's log, at times from
 	// several goroutines at once; may be nil.
@@ -125,8 +125,8 @@ func (p prober) probes(checks []lrp.Check) []probe {
 	return all
 }
 
-// steady has probes asked at their interval, whatever the answer: what waits for
-// a passive instance to become active may wait for ever.
+// steady lets probes run at their interval, whatever the result: a passive
+// instance may wait forever to become active.
 func steady(probes []probe) []probe {
 	for n := range probes {
 		probes[n].pause, probes[n].least = probes[n].interval, probes[n].interval

@@ -19,7 +19,7 @@ const DefaultLife = 24 * time.Hour
 // replaced.
 const maxRenewal = 30 * time.Minute
 
-// RenewBefore is how long before its end a certificate is to be replaced.
+// RenewBefore is how long before it expires a certificate is renewed.
 func (a *Authority) RenewBefore() time.Duration { return min(maxRenewal, a.life/4) }
 
 // Subject is who a certificate is for.

@@ -16,7 +16,7 @@ import (
 // the call only. Calls for one Follower come one at a time.
 type Sink func(line []byte, stderr bool, at time.Time)
 
-// Config says what a Follower reads and whom it tells.
+// Config configures a Follower: what it reads and where it sends lines.
 type Config struct {
 	Stdout, Stderr string   // paths of the FIFOs; one that is "" is not read
 	Limiter        *Limiter // shared by the processes of an instance; nil: no limit, no measure
@@ -35,8 +35,8 @@ type Follower struct {
 	draining  chan struct{}
 }
 
-// Open opens the FIFOs. What is written from then on is kept for Run, whoever
-// else has them open. A Follower that is never Run must be Closed.
+// Open opens the FIFOs. What is written from then on is kept for Run, also if
+// other processes have them open. A Follower that is never Run must be Closed.
 func Open(c Config) (*Follower, error) {
 	f := &Follower{limiter: c.Limiter, sink: c.Sink, readers: make([]*reader, 2), draining: make(chan struct{})}
 	if f.limiter == nil {
@@ -65,8 +65,8 @@ func (f *Follower) Close() {
 	}
 }
 
-// Drain tells Run that the container has exited: Run takes what still lies in
-// the pipes and returns. It may be called more than once.
+// Drain informs Run that the container has exited: Run reads the rest of the
+// pipes and returns. It may be called more than once.
 func (f *Follower) Drain() { f.drainOnce.Do(func() { close(f.draining) }) }
 
 // Run reads until Drain or until ctx ends. When ctx ends what lies in the
@@ -99,7 +99,7 @@ func (f *Follower) Run(ctx context.Context) error {
 func (f *Follower) wake() {
 	for _, r := range f.readers {
 		if r != nil {
-			_ = r.file.SetReadDeadline(time.Unix(1, 0)) // fails only when closed, and then nobody waits
+			_ = r.file.SetReadDeadline(time.Unix(1, 0)) // fails only when closed; then no read waits
 		}
 	}
 }

@@ -2,7 +2,7 @@ package lrp
 
 import "time"
 
-// Kind tells instances and tasks apart.
+// Kind distinguishes instances and tasks.
 type Kind string
 
 // The kinds of container.
@@ -52,7 +52,7 @@ type ContainerStatus struct {
 	FilesDigest string // of its Files; "" where there is no place for any
 }
 
-// Event is what a cell tells about a container. A container's events come in
+// Event is a cell's report about a container. A container's events come in
 // order; EventExited is its last.
 type Event struct {
 	Type    EventType
@@ -85,7 +85,7 @@ type Exit struct {
 	Failed  bool   // tasks: the work was not done. Instances: always a crash unless Stopped
 	Stopped bool   // because Stop was called
 	Reason  string // in Diego's words: "APP/PROC/WEB: Exited with status 4"
-	Unknown bool   // it ran, and nobody saw how it ended: there was no daemon
+	Unknown bool   // it ran, and its exit status is lost: no daemon was running
 }
 
 // Stats is what a container uses now.

@@ -29,8 +29,8 @@ type Tree struct {
 	Files []File
 }
 
-// CheckFiles tells what is wrong with a container's files: a path that leads
-// elsewhere, two that cannot both be, or too much.
+// CheckFiles validates a container's files: it rejects paths that lead
+// outside, conflicting paths, and files that are too large.
 func CheckFiles(files []File) error {
 	total, isFile, isDir := 0, map[string]bool{}, map[string]bool{}
 	for _, f := range files {

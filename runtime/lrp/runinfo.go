@@ -82,8 +82,8 @@ type Layer struct {
 	Source
 	Name string // what it is called in the log; "" for not a word
 	Dest string
-	// Exclusive has it unpacked into this container alone. Otherwise that is done
-	// once a machine, and containers share the files until they write to them.
+	// Exclusive unpacks it only for this container. Otherwise it is unpacked
+	// once per machine, and containers share the files copy-on-write.
 	Exclusive bool
 	// User is whom the files of an exclusive layer belong to; "": the user of the
 	// container's first process.
@@ -131,7 +131,7 @@ type Check struct {
 	Port              uint16
 	Path              string        // CheckHTTP
 	MaxStatus         int           // CheckHTTP: answers from 200 to it pass; 0: 200 alone, as in Diego
-	TLS               bool          // CheckHTTP: by https, whoever signed the certificate
+	TLS               bool          // CheckHTTP: over https, without verifying the certificate
 	Host              string        // CheckHTTP: who is asked for; it is the container that is asked
 	Headers           []Header      // CheckHTTP
 	Service           string        // CheckGRPC; "" is the server itself

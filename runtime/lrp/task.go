@@ -5,9 +5,8 @@ import "time"
 // TaskState is the state of a Task, in Diego's words.
 type TaskState string
 
-// The states of a Task. Resolving is the time in which its owner takes the
-// result over, after which the Task is deleted; for a build and an app's task
-// it is a moment that nobody sees.
+// The states of a Task. While it is Resolving, its owner processes the result;
+// then the Task is deleted. For builds and apps' tasks this is momentary.
 const (
 	TaskPending   TaskState = "PENDING"
 	TaskRunning   TaskState = "RUNNING"

@@ -4,7 +4,7 @@ package lrp
 type Volume struct {
 	Name string // the cell knows it by
 	Path string // in the container
-	// Exclusive has the container wait until no other one has the volume.
+	// Exclusive makes the container wait until no other one uses the volume.
 	Exclusive bool
 	ReadOnly  bool
 	NoExec    bool // programs in it cannot be run

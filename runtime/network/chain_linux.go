@@ -205,9 +205,9 @@ func (f *firewall) asksNames() (rules [][]expr.Any) {
 	return rules
 }
 
-// nobodyKnowsNames is the rule that keeps from containers that nobody listens
-// for questions: they ask again some seconds later, when a daemon that is
-// started again is there, where a refusal would be their answer.
+// nobodyKnowsNames is the rule that drops containers' DNS queries while the
+// daemon does not listen: resolvers retry some seconds later, when the next
+// daemon runs; a rejection would be a final answer.
 func (f *firewall) nobodyKnowsNames() []expr.Any {
 	const ownHeader, addressAt, ipHeader, portAt, port = 8, 16, 20, 2, 53 // of the packet that the message is about
 	load := func(offset, length uint32) expr.Any {

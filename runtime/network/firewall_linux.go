@@ -17,13 +17,13 @@ import (
 // mapName is the map from a container's address to the chain of its rules.
 const mapName = "containers"
 
-// chainPrefix starts the name of every chain of rules; the rest is their digest,
-// so that the name alone tells a later daemon what is in the kernel.
+// chainPrefix is the prefix of every chain of rules; the rest is their digest,
+// so that a later daemon knows the kernel's rules by the name.
 const chainPrefix = "egress-"
 
-// unread stands for the chain of an element that the kernel had already: the
-// module reads no verdicts. It is no chain's name, so the next set makes the
-// element anew.
+// unread stands for the chain of an element that was already in the kernel:
+// the module cannot read verdicts. It is not a chain's name, so the next set
+// replaces the element.
 const unread = "?"
 
 // firewall is the nftables table: static chains, the map, and one chain for
@@ -43,8 +43,8 @@ type firewall struct {
 	chosen map[netip.Addr]string // the map's elements
 }
 
-// newFirewall makes the static part anew in one transaction. Containers' rules
-// that are there stay in force meanwhile.
+// newFirewall replaces the static part in one transaction. Rules of existing
+// containers stay in force meanwhile.
 func newFirewall(cfg Config) (*firewall, error) {
 	f := &firewall{
 		table: &nftables.Table{Name: cfg.Table, Family: nftables.TableFamilyIPv4},
@@ -67,7 +67,7 @@ func newFirewall(cfg Config) (*firewall, error) {
 	return f, nil
 }
 
-// explain names the mend of a kernel without nftables.
+// explain adds the fix for a kernel without nftables.
 func explain(err error) error {
 	for _, missing := range []error{unix.EPROTONOSUPPORT, unix.EOPNOTSUPP, unix.ENOENT, unix.EAFNOSUPPORT, unix.EINVAL} {
 		if errors.Is(err, missing) {

@@ -9,8 +9,8 @@ import (
 const forwardControl = "/proc/sys/net/ipv4/ip_forward"
 
 // forward turns on IP forwarding, without which no packet leaves a container.
-// Nobody turns it off again: the kernel does not tell who else has come to need
-// it meanwhile, and all that share it, like Docker, leave it on.
+// It stays on: others may need it by now, and all that share it, like Docker,
+// leave it on.
 func (n *Network) forward() error {
 	now, err := os.ReadFile(forwardControl)
 	if err != nil {

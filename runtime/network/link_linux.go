@@ -24,8 +24,8 @@ type slot struct {
 	address netip.Addr
 }
 
-// Both ends of every link have the same hardware addresses: nobody else is on
-// it, and each end is told the other's.
+// All links have the same hardware addresses: a link has only two ends, and
+// each has the other's address as a permanent neighbour.
 var (
 	hostMAC      = net.HardwareAddr{0x02, 'c', 'u', 'p', 0, 1}
 	containerMAC = net.HardwareAddr{0x02, 'c', 'u', 'p', 0, 2}

@@ -385,7 +385,7 @@ func (n *Network) wake() {
 	}
 }
 
-// fill keeps the pool full. A failure is told once; Acquire tries for itself.
+// fill keeps the pool full. It logs a failure once; Acquire retries.
 func (n *Network) fill(ctx context.Context) {
 	for {
 		select {
@@ -427,8 +427,8 @@ func (n *Network) Close() error {
 	return errors.Join(append(errs, n.filter.close())...)
 }
 
-// Teardown closes the Network and takes away all it has made: namespaces and
-// links, the table and the host's address. IP forwarding stays on.
+// Teardown closes the Network and removes everything it created: namespaces
+// and links, the table and the host's address. IP forwarding stays on.
 func (n *Network) Teardown(context.Context) error {
 	errs := []error{n.filter.remove(), n.Close()}
 	n.mu.Lock()

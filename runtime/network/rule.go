@@ -22,7 +22,7 @@ type Rule struct {
 	Ports []PortRange
 	// ICMPType and ICMPCode bound icmp; -1 means all, as in CF.
 	ICMPType, ICMPCode int
-	// Log has the kernel log each new connection.
+	// Log makes the kernel log each new connection.
 	Log bool
 }
 

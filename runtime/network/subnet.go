@@ -14,7 +14,7 @@ type Use struct {
 	Prefix netip.Prefix
 	// Link is the device that leads to it; "" where a route has none.
 	Link string
-	// Cupola tells those of Networks, of whatever configuration.
+	// Cupola is true for prefixes of Networks of any configuration.
 	Cupola bool
 	// label is that of a Network's own address; "" for everything else.
 	label string
@@ -59,7 +59,7 @@ type Want struct {
 	LinkPrefix string
 	// Kept is what it had before; the zero value is nothing.
 	Kept netip.Prefix
-	// Live tells that containers have addresses of Kept, which then stays.
+	// Live is true if containers have addresses of Kept, which then stays.
 	Live bool
 	// Candidates are what it would take, the best first.
 	Candidates []netip.Prefix

@@ -74,8 +74,8 @@ func prefixOf(n *net.IPNet) netip.Prefix {
 	return netip.PrefixFrom(addr, bits)
 }
 
-// Live reports whether a container has a namespace of the Network in dir. Who may
-// not look is told so.
+// Live reports whether a container has a namespace of the Network in dir. It
+// returns an error if the caller lacks the permission.
 func Live(dir string) (bool, error) {
 	ids, err := os.ReadDir(filepath.Join(dir, "ids"))
 	if errors.Is(err, fs.ErrPermission) {

@@ -2,8 +2,8 @@ package network
 
 import "net/netip"
 
-// Survey tells what Networks, of whatever configuration, have in the host's
-// network namespace, and what of others is in their way.
+// Survey lists what Networks of any configuration have in the host's network
+// namespace, and what of others conflicts with them.
 type Survey struct {
 	// Tables are nftables tables whose name starts with "cupola"; Links are the
 	// host's ends of containers' links, known by their hardware address.

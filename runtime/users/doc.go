@@ -14,8 +14,8 @@ package users
 
 import "fmt"
 
-// Size is how many IDs a range has: those that images use, nobody (65534) among
-// them.
+// Size is the number of IDs in a range: those that images use, including
+// nobody (65534).
 const Size = 1 << 16
 
 // Range is Size user IDs of the host, and the group IDs of the same numbers. Its

@@ -26,11 +26,11 @@ static int idle(void *parent) {
 		syscall(SYS_ppoll, 0, 0, 0, 0, 0);
 }
 
-// spawn starts idle in a new user namespace owned by the user owner, and returns
-// its process ID or a negative error. It changes the thread's effective user
-// meanwhile, without its capabilities, and blocks all signals: idle has none, as
-// a handler would run in the parent's memory. Raw system calls change this thread
-// alone. A thread that could not change back is told by -EXDEV.
+// spawn starts idle in a new user namespace owned by the user owner, and
+// returns its process ID or a negative error. Meanwhile it changes the
+// thread's effective user, without its capabilities, and blocks all signals:
+// idle has none, as a handler would run in the parent's memory. Raw system
+// calls change only this thread. If it cannot change back it returns -EXDEV.
 static long spawn(uid_t owner, void *stack_top) {
 	uint64_t all = ~(uint64_t)0, old = 0;
 	long pid, bits = prctl(PR_GET_SECUREBITS);

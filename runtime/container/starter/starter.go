@@ -32,8 +32,8 @@ type Request struct {
 	// First makes the container with the process as its first one. Otherwise the
 	// container runs, and the process is started beside the others.
 	First bool
-	// Stdio tells which of standard input, output and error are inherited; the
-	// others are /dev/null.
+	// Stdio selects which of standard input, output and error are inherited;
+	// the others are /dev/null.
 	Stdio [3]bool
 	// Files is how many further files follow them. The process inherits these from
 	// descriptor 3.

@@ -1,5 +1,6 @@
-// Package egresstest has the addresses that the daemon must not be led to, as
-// real listeners and names of a resolver that tells what an attacker's would.
+// Package egresstest provides addresses that the daemon must not connect to,
+// as real listeners and as names of a resolver that answers as an attacker's
+// would.
 package egresstest
 
 import (
