@@ -3,7 +3,9 @@ package api
 import (
 	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/server/control/quota"
+	"cupola/server/control/services"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -33,10 +35,10 @@ func viewApp(c *call, a *cf.App) doc {
 }
 
 type appRequest struct {
-	Name          opt[string]          `json:"name"`
-	Lifecycle     *lifecycleRequest    `json:"lifecycle"`
-	Env           opt[map[string]*any] `json:"environment_variables"`
-	Metadata      *metadataPatch       `json:"metadata"`
+	Name          change.Field[string]          `json:"name"`
+	Lifecycle     *lifecycleRequest             `json:"lifecycle"`
+	Env           change.Field[map[string]*any] `json:"environment_variables"`
+	Metadata      *change.Metadata              `json:"metadata"`
 	Relationships struct {
 		Space ref `json:"space"`
 	} `json:"relationships"`
@@ -58,7 +60,7 @@ func createApp(c *call) (*response, error) {
 	if app.Env, err = patchEnv(nil, req.Env.V); err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&app.Metadata); err != nil {
+	if err := req.Metadata.Apply(&app.Metadata); err != nil {
 		return nil, err
 	}
 	if err := c.insertApp(app, req.Lifecycle); err != nil {
@@ -107,9 +109,9 @@ func (c *call) defaultStack() (*cf.Stack, error) {
 
 func updateApp(c *call) (*response, error) {
 	var req struct {
-		Name      opt[string]       `json:"name"`
-		Lifecycle *lifecycleRequest `json:"lifecycle"`
-		Metadata  *metadataPatch    `json:"metadata"`
+		Name      change.Field[string] `json:"name"`
+		Lifecycle *lifecycleRequest    `json:"lifecycle"`
+		Metadata  *change.Metadata     `json:"metadata"`
 	}
 	if err := decode(c, &req); err != nil {
 		return nil, err
@@ -118,14 +120,14 @@ func updateApp(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	app.Name = req.Name.or(app.Name)
+	app.Name = req.Name.Or(app.Name)
 	if err := control.Invalid(control.NameFaults(app.Name)); err != nil {
 		return nil, err
 	}
 	if err := c.changeLifecycle(app, req.Lifecycle); err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&app.Metadata); err != nil {
+	if err := req.Metadata.Apply(&app.Metadata); err != nil {
 		return nil, err
 	}
 	if err := c.saveApp(app); err != nil {
@@ -247,7 +249,7 @@ func (c *call) setState(app *cf.App, state cf.AppState) error {
 		if err := c.runAs(app); err != nil {
 			return err
 		}
-		if err := c.bindingsFit(app, theApp); err != nil {
+		if err := services.Fit(c.Session, app, services.TheApp); err != nil {
 			return err
 		}
 	}

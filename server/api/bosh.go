@@ -278,7 +278,7 @@ type boshTaskRequest struct {
 	KeepAlive bool `json:"keep_alive"`
 }
 
-func (r boshTaskRequest) validate() []string {
+func (r boshTaskRequest) Validate() []string {
 	ofInstances := []director.Kind{director.Start, director.Stop, director.Restart, director.Recreate}
 	kinds := append(slices.Clone(ofInstances), director.Delete, director.RunErrand)
 	return control.Must(slices.Contains(kinds, director.Kind(r.Kind)), "Kind must be one of start, stop, restart, recreate, delete and run-errand",

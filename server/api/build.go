@@ -8,6 +8,8 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
+	"cupola/server/control/services"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -35,7 +37,7 @@ func (c *call) stagingSize() (memoryMB, diskMB int) {
 func viewBuild(c *call, b *cf.Build) doc {
 	d := with(resource(b.Resource), doc{
 		"created_by": doc{"guid": b.CreatedBy.GUID, "name": b.CreatedBy.Name, "email": b.CreatedBy.Name},
-		"state":      b.State, "error": orNil(b.Error), "lifecycle": viewLifecycle(b.Lifecycle, b.Credentials), "metadata": metadata(b.Metadata),
+		"state":      b.State, "error": control.OrNil(b.Error), "lifecycle": viewLifecycle(b.Lifecycle, b.Credentials), "metadata": metadata(b.Metadata),
 		"staging_memory_in_mb": b.MemoryMB, "staging_disk_in_mb": b.DiskMB, "staging_log_rate_limit_bytes_per_second": b.LogRateLimit,
 		"package": doc{"guid": b.PackageGUID}, "droplet": guidOrNil(b.DropletGUID),
 		"relationships": doc{"app": toOne(b.AppGUID)},
@@ -54,17 +56,17 @@ type buildRequest struct {
 	Package struct {
 		GUID string `json:"guid"`
 	} `json:"package"`
-	Lifecycle    *lifecycleRequest `json:"lifecycle"`
-	MemoryMB     opt[int]          `json:"staging_memory_in_mb"`
-	DiskMB       opt[int]          `json:"staging_disk_in_mb"`
-	LogRateLimit opt[int64]        `json:"staging_log_rate_limit_bytes_per_second"`
-	Metadata     *metadataPatch    `json:"metadata"`
+	Lifecycle    *lifecycleRequest   `json:"lifecycle"`
+	MemoryMB     change.Field[int]   `json:"staging_memory_in_mb"`
+	DiskMB       change.Field[int]   `json:"staging_disk_in_mb"`
+	LogRateLimit change.Field[int64] `json:"staging_log_rate_limit_bytes_per_second"`
+	Metadata     *change.Metadata    `json:"metadata"`
 }
 
-func (r buildRequest) validate() []string {
-	return control.Must(r.MemoryMB.or(1) > 0, "Staging memory in mb must be greater than 0",
+func (r buildRequest) Validate() []string {
+	return control.Must(r.MemoryMB.Or(1) > 0, "Staging memory in mb must be greater than 0",
 		r.MemoryMB.V <= maxMB, fmt.Sprintf("Staging memory in mb must be less than or equal to %d", maxMB),
-		r.DiskMB.or(1) > 0, "Staging disk in mb must be greater than 0",
+		r.DiskMB.Or(1) > 0, "Staging disk in mb must be greater than 0",
 		r.DiskMB.V <= maxDiskMB, "disk limit exceeded",
 		r.LogRateLimit.V >= -1, "Staging log rate limit bytes per second must be greater than or equal to -1")
 }
@@ -78,12 +80,12 @@ func createBuild(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.bindingsFit(app, ofStaging); err != nil {
+	if err := services.Fit(c.Session, app, services.OfStaging); err != nil {
 		return nil, err
 	}
 	memoryMB, diskMB := c.stagingSize()
 	b := &cf.Build{AppGUID: app.GUID, PackageGUID: p.GUID, State: cf.BuildStaging, Lifecycle: app.Lifecycle, Env: app.Env, Credentials: app.Credentials, CreatedBy: c.Who(),
-		MemoryMB: req.MemoryMB.or(memoryMB), DiskMB: req.DiskMB.or(diskMB), LogRateLimit: req.LogRateLimit.or(-1)}
+		MemoryMB: req.MemoryMB.Or(memoryMB), DiskMB: req.DiskMB.Or(diskMB), LogRateLimit: req.LogRateLimit.Or(-1)}
 	if err := c.dockerBuild(b, p); err != nil {
 		return nil, err
 	}
@@ -97,7 +99,7 @@ func createBuild(c *call) (*response, error) {
 	if err := c.stackStages(b.Lifecycle.Stack, fresh); err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&b.Metadata); err != nil {
+	if err := req.Metadata.Apply(&b.Metadata); err != nil {
 		return nil, err
 	}
 	if b.Placement, err = c.Tx.PlacementOf(app.SpaceGUID); err != nil {
@@ -227,7 +229,7 @@ func listAppBuilds(c *call) (*response, error) {
 
 func updateBuild(c *call) (*response, error) {
 	var req struct {
-		Metadata *metadataPatch `json:"metadata"`
+		Metadata *change.Metadata `json:"metadata"`
 	}
 	if err := decode(c, &req); err != nil {
 		return nil, err
@@ -236,7 +238,7 @@ func updateBuild(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&b.Metadata); err != nil {
+	if err := req.Metadata.Apply(&b.Metadata); err != nil {
 		return nil, err
 	}
 	if err := store.Builds.Update(c.Tx, b); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -13,7 +14,7 @@ import (
 func viewBuildpack(c *call, b *cf.Buildpack) doc {
 	self := "/v3/buildpacks/" + b.GUID
 	return with(resource(b.Resource), doc{
-		"name": b.Name, "stack": orNil(b.Stack), "state": b.State, "lifecycle": b.Lifecycle, "filename": orNil(b.Filename),
+		"name": b.Name, "stack": control.OrNil(b.Stack), "state": b.State, "lifecycle": b.Lifecycle, "filename": control.OrNil(b.Filename),
 		"position": b.Position, "enabled": b.Enabled, "locked": b.Locked, "metadata": metadata(b.Metadata),
 		"links": doc{"self": c.link("%s", self), "upload": c.action("POST", "%s/upload", self)},
 	})
@@ -30,24 +31,24 @@ var listBuildpacks = inTx(func(c *call) (*response, error) {
 })
 
 type buildpackRequest struct {
-	Name      opt[string]    `json:"name"`
-	Stack     opt[string]    `json:"stack"`
-	Position  opt[int]       `json:"position"`
-	Enabled   opt[bool]      `json:"enabled"`
-	Locked    opt[bool]      `json:"locked"`
-	Lifecycle opt[string]    `json:"lifecycle"`
-	Metadata  *metadataPatch `json:"metadata"`
+	Name      change.Field[string] `json:"name"`
+	Stack     change.Field[string] `json:"stack"`
+	Position  change.Field[int]    `json:"position"`
+	Enabled   change.Field[bool]   `json:"enabled"`
+	Locked    change.Field[bool]   `json:"locked"`
+	Lifecycle change.Field[string] `json:"lifecycle"`
+	Metadata  *change.Metadata     `json:"metadata"`
 }
 
 var buildpackName = regexp.MustCompile(`^[-\w]+$`)
 
-func (r buildpackRequest) validate() []string {
+func (r buildpackRequest) Validate() []string {
 	given := r.Name.Set && !r.Name.Null
 	return control.Must(!given || buildpackName.MatchString(r.Name.V), "Name is invalid",
 		len(r.Name.V) <= 250, "Name is too long (maximum is 250 characters)",
 		len(r.Stack.V) <= 250, "Stack is too long (maximum is 250 characters)",
 		!r.Position.Set || r.Position.Null || r.Position.V >= 1, "Position must be greater than or equal to 1",
-		r.Lifecycle.or("buildpack") == "buildpack" || r.Lifecycle.V == "cnb", `Lifecycle must be either "buildpack" or "cnb"`,
+		r.Lifecycle.Or("buildpack") == "buildpack" || r.Lifecycle.V == "cnb", `Lifecycle must be either "buildpack" or "cnb"`,
 		r.Lifecycle.V != "cnb", "Lifecycle cnb is not available here")
 }
 
@@ -63,11 +64,11 @@ func createBuildpack(c *call) (*response, error) {
 		return nil, cf.Unprocessable("Name can't be blank, Name is invalid")
 	}
 	b := &cf.Buildpack{Name: req.Name.V, Stack: req.Stack.V, State: "AWAITING_UPLOAD", Lifecycle: "buildpack",
-		Enabled: req.Enabled.or(true), Locked: req.Locked.or(false)}
-	if err := req.Metadata.apply(&b.Metadata); err != nil {
+		Enabled: req.Enabled.Or(true), Locked: req.Locked.Or(false)}
+	if err := req.Metadata.Apply(&b.Metadata); err != nil {
 		return nil, err
 	}
-	if err := c.insertBuildpack(b, req.Position.or(1)); err != nil {
+	if err := c.insertBuildpack(b, req.Position.Or(1)); err != nil {
 		return nil, err
 	}
 	return created(viewBuildpack(c, b))
@@ -160,16 +161,16 @@ func updateBuildpack(c *call) (*response, error) {
 	if req.Stack.Set && req.Stack.V != b.Stack && b.Stack != "" {
 		return nil, cf.Unprocessable("Buildpack stack cannot be changed")
 	}
-	b.Name, b.Stack = req.Name.or(b.Name), req.Stack.or(b.Stack)
-	b.Enabled, b.Locked = req.Enabled.or(b.Enabled), req.Locked.or(b.Locked)
-	if err := req.Metadata.apply(&b.Metadata); err != nil {
+	b.Name, b.Stack = req.Name.Or(b.Name), req.Stack.Or(b.Stack)
+	b.Enabled, b.Locked = req.Enabled.Or(b.Enabled), req.Locked.Or(b.Locked)
+	if err := req.Metadata.Apply(&b.Metadata); err != nil {
 		return nil, err
 	}
 	if err := c.saveBuildpack(b); err != nil {
 		return nil, err
 	}
 	if req.Position.Set {
-		if err := moveBuildpack(c.Tx, b, req.Position.or(b.Position)); err != nil {
+		if err := moveBuildpack(c.Tx, b, req.Position.Or(b.Position)); err != nil {
 			return nil, err
 		}
 	}

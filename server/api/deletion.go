@@ -8,6 +8,8 @@ import (
 
 	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/routes"
+	"cupola/server/control/services"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -80,16 +82,16 @@ func (d *deletion) binding(c *call, b *cf.ServiceBinding, i *cf.ServiceInstance)
 	op := b.LastOperation
 	switch {
 	case op.Is(cf.OpCreate, cf.OpFailed):
-		return c.replaceBinding(b, i)
+		return services.ReplaceBinding(c.Session, b, i)
 	case d.broken(op):
 		d.failed = append(d.failed, op.Description)
 		return nil
 	}
 	d.left++
-	if bindingIdle(op, i) != nil {
+	if services.BindingIdle(op, i) != nil {
 		return nil
 	}
-	j, err := c.unbind(b)
+	j, err := services.Unbind(c.Session, b)
 	if err != nil {
 		return err
 	}
@@ -111,10 +113,10 @@ func (d *deletion) instance(c *call, i *cf.ServiceInstance) error {
 		return nil
 	}
 	d.left++
-	if instanceChanging(op) {
+	if services.Changing(op) {
 		return nil
 	}
-	j, err := c.beginDelete(i)
+	j, err := services.BeginDelete(c.Session, i)
 	if err != nil {
 		return err
 	}
@@ -147,7 +149,7 @@ func (c *call) delete(j *cf.Job, d *deletion) (done bool, err error) {
 	case jobDeleteApp:
 		return deleteRow(c, store.Apps, guid, d, d.app, removeApp)
 	case jobDeleteDomain:
-		return deleteRow(c, store.Domains, guid, d, nil, deleteOwnDomain)
+		return deleteRow(c, store.Domains, guid, d, nil, func(c *call, x *cf.Domain) error { return routes.DeleteDomain(c.Session, x) })
 	case jobDeleteUnmapped:
 		return deleteRow(c, store.Spaces, guid, d, nil, removeUnmapped)
 	case jobDeleteSpace:
@@ -230,7 +232,7 @@ func removeServices(c *call, app *cf.App) error {
 		if err != nil {
 			return err
 		}
-		return c.removeBinding(b, i)
+		return services.RemoveBinding(c.Session, b, i)
 	})
 }
 
@@ -238,17 +240,17 @@ func removeServices(c *call, app *cf.App) error {
 // user-provided by now, and takes out of it what is shared with it.
 func removeServicesOf(c *call, s *cf.Space) error {
 	err := control.EachOf(c.Session, store.ServiceInstances, "owner_space_guids", s.GUID, func(i *cf.ServiceInstance) error {
-		return removeServiceInstance(c, i, audit.UserProvidedDelete)
+		return services.Remove(c.Session, i, audit.UserProvidedDelete)
 	})
 	if err != nil {
 		return err
 	}
 	return control.EachOf(c.Session, store.ServiceInstances, "shared_space_guids", s.GUID, func(i *cf.ServiceInstance) error {
-		return c.unshareService(i, s.GUID)
+		return services.Unshare(c.Session, i, s.GUID)
 	})
 }
 
 // removeUnmapped deletes the routes of a space that lead nowhere.
 func removeUnmapped(c *call, s *cf.Space) error {
-	return control.EachWhere(c.Session, store.Routes, map[string][]string{"owner_space_guids": {s.GUID}, "unmapped": {"1"}}, c.removeRoute)
+	return control.EachWhere(c.Session, store.Routes, map[string][]string{"owner_space_guids": {s.GUID}, "unmapped": {"1"}}, func(r *cf.Route) error { return routes.Remove(c.Session, r) })
 }

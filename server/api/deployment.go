@@ -5,6 +5,7 @@ import (
 
 	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -26,7 +27,7 @@ func viewDeployment(c *call, d *cf.Deployment) doc {
 	}
 	return with(resource(d.Resource), doc{
 		"status": viewDeploymentStatus(d), "strategy": d.Strategy, "options": viewDeploymentOptions(d),
-		"droplet": doc{"guid": orNil(d.DropletGUID)}, "previous_droplet": doc{"guid": orNil(d.PreviousDroplet)},
+		"droplet": doc{"guid": control.OrNil(d.DropletGUID)}, "previous_droplet": doc{"guid": control.OrNil(d.PreviousDroplet)},
 		"new_processes": processes, "revision": c.deploymentRevision(d), "metadata": metadata(d.Metadata),
 		"relationships": doc{"app": toOne(d.AppGUID)}, "links": links,
 	})
@@ -105,7 +106,7 @@ const holdDeployment = 8 * time.Second
 
 func updateDeployment(c *call) (*response, error) {
 	var req struct {
-		Metadata *metadataPatch `json:"metadata"`
+		Metadata *change.Metadata `json:"metadata"`
 	}
 	if err := decode(c, &req); err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func updateDeployment(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&d.Metadata); err != nil {
+	if err := req.Metadata.Apply(&d.Metadata); err != nil {
 		return nil, err
 	}
 	if err := store.Deployments.Update(c.Tx, d); err != nil {
@@ -147,7 +148,7 @@ func cancelDeployment(c *call) (*response, error) {
 		return nil, err
 	}
 	c.Note(app, "Cancelling deployment for app with guid %s", app.GUID)
-	if err := c.AuditApp(audit.AppDeploymentCancel, app, doc{"deployment_guid": d.GUID, "droplet_guid": orNil(d.DropletGUID)}); err != nil {
+	if err := c.AuditApp(audit.AppDeploymentCancel, app, doc{"deployment_guid": d.GUID, "droplet_guid": control.OrNil(d.DropletGUID)}); err != nil {
 		return nil, err
 	}
 	d.Become(cf.Canceling, string(cf.Canceling), c.Tx.Now)
@@ -165,7 +166,7 @@ func continueDeployment(c *call) (*response, error) {
 		return nil, cf.Unprocessable("Cannot continue a deployment with status: %s and reason: %s", d.StatusValue, d.StatusReason)
 	}
 	c.Note(app, "Continuing deployment for app with guid %s", app.GUID)
-	if err := c.AuditApp(audit.AppDeploymentContinue, app, doc{"deployment_guid": d.GUID, "droplet_guid": orNil(d.DropletGUID)}); err != nil {
+	if err := c.AuditApp(audit.AppDeploymentContinue, app, doc{"deployment_guid": d.GUID, "droplet_guid": control.OrNil(d.DropletGUID)}); err != nil {
 		return nil, err
 	}
 	next := cf.Deploying

@@ -8,6 +8,7 @@ import (
 	"cupola/server/control"
 	"cupola/server/control/audit"
 	"cupola/server/control/quota"
+	"cupola/server/control/services"
 	"cupola/server/deploy"
 	"cupola/server/desire"
 	"cupola/store"
@@ -32,14 +33,14 @@ func createDeployment(c *call) (*response, error) {
 	if req.Revision != nil && !app.RevisionsOn {
 		return nil, cf.Unprocessable("Cannot create deployment from a revision for an app without revisions enabled")
 	}
-	if err := c.bindingsFit(app, theApp); err != nil {
+	if err := services.Fit(c.Session, app, services.TheApp); err != nil {
 		return nil, err
 	}
 	d := &cf.Deployment{AppGUID: app.GUID, Strategy: req.strategy(), Options: req.options, PreviousDroplet: app.DropletGUID}
 	if d.Strategy == cf.Canary {
 		d.CanaryStep = 1
 	}
-	if err := req.Metadata.apply(&d.Metadata); err != nil {
+	if err := req.Metadata.Apply(&d.Metadata); err != nil {
 		return nil, err
 	}
 	if err := c.deploy(app, d, &req); err != nil {
@@ -90,7 +91,7 @@ func (c *call) deploy(app *cf.App, d *cf.Deployment, req *deploymentRequest) err
 func (c *call) deploymentEvent(app *cf.App, d *cf.Deployment, req *deploymentRequest) error {
 	c.Note(app, "Creating deployment for app with guid %s", app.GUID)
 	request := doc{"strategy": d.Strategy, "options": viewDeploymentOptions(d), "relationships": doc{"app": toOne(app.GUID)}}
-	data := doc{"deployment_guid": d.GUID, "droplet_guid": d.DropletGUID, "type": nil, "revision_guid": orNil(d.RevisionGUID), "strategy": d.Strategy, "request": request}
+	data := doc{"deployment_guid": d.GUID, "droplet_guid": d.DropletGUID, "type": nil, "revision_guid": control.OrNil(d.RevisionGUID), "strategy": d.Strategy, "request": request}
 	if req.Droplet != nil {
 		request["droplet"] = doc{"guid": req.Droplet.GUID}
 	}
@@ -165,7 +166,7 @@ func (c *call) replace(app *cf.App, d *cf.Deployment, with deployed) error {
 	if err != nil {
 		return err
 	}
-	list, err := c.boundTo(app)
+	list, err := services.BoundTo(c.Session, app)
 	if err != nil {
 		return err
 	}

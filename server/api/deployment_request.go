@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cupola/server/control"
+	"cupola/server/control/change"
 	"cupola/store/cf"
 )
 
@@ -15,11 +16,11 @@ type deploymentRequest struct {
 	Relationships struct {
 		App ref `json:"app"`
 	} `json:"relationships"`
-	Droplet  *named               `json:"droplet"`
-	Revision *named               `json:"revision"`
-	Strategy opt[string]          `json:"strategy"`
-	Options  opt[json.RawMessage] `json:"options"`
-	Metadata *metadataPatch       `json:"metadata"`
+	Droplet  *named                        `json:"droplet"`
+	Revision *named                        `json:"revision"`
+	Strategy change.Field[string]          `json:"strategy"`
+	Options  change.Field[json.RawMessage] `json:"options"`
+	Metadata *change.Metadata              `json:"metadata"`
 
 	options cf.DeploymentOptions
 	scale   scaleRequest // of the new web process
@@ -37,9 +38,9 @@ func (n *named) guid() string {
 	return n.GUID
 }
 
-func (r *deploymentRequest) strategy() string { return r.Strategy.or(cf.Rolling) }
+func (r *deploymentRequest) strategy() string { return r.Strategy.Or(cf.Rolling) }
 
-func (r *deploymentRequest) validate() []string {
+func (r *deploymentRequest) Validate() []string {
 	faults := control.Must(r.strategy() == cf.Rolling || r.strategy() == cf.Canary, "Strategy '"+r.Strategy.V+"' is not a supported deployment strategy",
 		r.Droplet == nil || r.Revision == nil, "Droplet Cannot set both fields 'droplet' and 'revision'")
 	r.options.MaxInFlight = 1
@@ -90,7 +91,7 @@ func (r *deploymentRequest) readScale(o map[string]json.RawMessage) (faults []st
 	if faults != nil {
 		return faults
 	}
-	for _, f := range r.scale.validate() {
+	for _, f := range r.scale.Validate() {
 		faults = append(faults, strings.Replace(f, "Instances", "Web instances", 1))
 	}
 	if s := r.scale; s.Instances.Set {

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"cupola/runtime/contract"
 	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
+	"cupola/server/control/routes"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -27,9 +28,6 @@ func viewDestinations(r *cf.Route) []doc {
 	return out
 }
 
-// maxRouteDestinations is how many a route can have (Cloud Controller).
-const maxRouteDestinations = 100
-
 // destinationsRequest is the body of requests for several destinations; a type
 // of its own each, since more is valid where all are replaced.
 type destinationsRequest struct {
@@ -43,8 +41,8 @@ func (r destinationsRequest) read(replace bool) ([]cf.Destination, error) {
 	if replace {
 		least = 0
 	}
-	if r.Destinations == nil || len(r.Destinations) < least || len(r.Destinations) > maxRouteDestinations {
-		return nil, cf.Unprocessable("Destinations must be an array containing between %d and %d destination objects.", least, maxRouteDestinations)
+	if r.Destinations == nil || len(r.Destinations) < least || len(r.Destinations) > routes.MaxDestinations {
+		return nil, cf.Unprocessable("Destinations must be an array containing between %d and %d destination objects.", least, routes.MaxDestinations)
 	}
 	var list []cf.Destination
 	var faults []string
@@ -112,7 +110,7 @@ func (f *destinationFields) read(v any) (d cf.Destination) {
 	}
 	if protocol := m["protocol"]; protocol != nil {
 		d.Protocol, _ = protocol.(string)
-		f.check(slices.Contains(destinationProtocols, d.Protocol), "protocol must be 'http1', 'http2' or 'tcp'.")
+		f.check(slices.Contains(routes.Protocols, d.Protocol), "protocol must be 'http1', 'http2' or 'tcp'.")
 	}
 	return d
 }
@@ -146,9 +144,6 @@ func wholeNumber(v any) (int, bool) {
 	return int(n), ok && n == math.Trunc(n) && math.Abs(n) < 1<<31
 }
 
-// destinationProtocols are what a destination may speak.
-var destinationProtocols = []string{"http1", "http2", "tcp"}
-
 func addDestinations(c *call) (*response, error)     { return c.changeDestinations(false) }
 func replaceDestinations(c *call) (*response, error) { return c.changeDestinations(true) }
 
@@ -166,9 +161,9 @@ func (c *call) changeDestinations(replace bool) (*response, error) {
 		return nil, err
 	}
 	if replace {
-		err = c.replaceRoute(r, wanted)
+		err = routes.Replace(c.Session, r, wanted)
 	} else {
-		err = c.mapRoute(r, wanted...)
+		err = routes.Map(c.Session, r, wanted...)
 	}
 	if err != nil {
 		return nil, err
@@ -179,165 +174,6 @@ func (c *call) changeDestinations(replace bool) (*response, error) {
 func (c *call) destinations(r *cf.Route) doc {
 	return doc{"destinations": viewDestinations(r), "links": doc{
 		"self": c.link("/v3/routes/%s/destinations", r.GUID), "route": c.link("/v3/routes/%s", r.GUID)}}
-}
-
-// sameDestination tells whether two lead to the same port of the same process.
-func sameDestination(a, b cf.Destination) bool {
-	return a.AppGUID == b.AppGUID && a.ProcessType == b.ProcessType && a.Port == b.Port
-}
-
-// complete gives new destinations the defaults of their apps and route, and
-// refuses those that the route cannot have.
-func (c *call) complete(r *cf.Route, wanted []cf.Destination) (map[string]*cf.App, error) {
-	apps, err := c.destinationApps(r, wanted)
-	if err != nil {
-		return nil, err
-	}
-	d, err := store.Domains.Get(c.Tx, r.DomainGUID)
-	if err != nil {
-		return nil, err
-	}
-	for i := range wanted {
-		w := &wanted[i]
-		if w.Port == contract.DefaultPort && apps[w.AppGUID].Lifecycle.Type != cf.LifecycleDocker {
-			w.Port = 0 // as those that name none
-		}
-		if w.Protocol == "" {
-			w.Protocol = map[string]string{"tcp": "tcp", "http": "http1"}[d.Protocol()]
-		}
-		if (w.Protocol == "tcp") != d.TCP() {
-			valid := map[string]string{"tcp": "tcp", "http": "http1, http2"}[d.Protocol()]
-			return nil, cf.Unprocessable("Cannot use '%s' protocol for %s routes; valid options are: [%s].", w.Protocol, d.Protocol(), valid)
-		}
-		if slices.ContainsFunc(wanted[:i], func(o cf.Destination) bool { return sameDestination(o, *w) }) {
-			return nil, cf.Unprocessable("Destinations cannot contain duplicate entries")
-		}
-	}
-	return apps, nil
-}
-
-// destinationApps are the apps of new destinations by their GUIDs.
-func (c *call) destinationApps(r *cf.Route, wanted []cf.Destination) (map[string]*cf.App, error) {
-	apps := map[string]*cf.App{}
-	var missing, hidden []string
-	for _, d := range wanted {
-		app, err := store.Apps.Get(c.Tx, d.AppGUID)
-		if store.IsNotFound(err) {
-			missing = append(missing, d.AppGUID)
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if c.Scope != nil && !slices.Contains(c.Scope.Spaces, app.SpaceGUID) {
-			hidden = append(hidden, d.AppGUID)
-		}
-		apps[d.AppGUID] = app
-	}
-	if missing != nil {
-		return nil, cf.Unprocessable(`App(s) with guid(s) "%s" do not exist.`, strings.Join(missing, `", "`))
-	}
-	if hidden != nil {
-		return nil, cf.Unprocessable(`App(s) with guid(s) "%s" you do not have access.`, strings.Join(hidden, `", "`))
-	}
-	for _, app := range apps {
-		if app.SpaceGUID != r.SpaceGUID && !slices.Contains(r.SharedSpaces, app.SpaceGUID) {
-			return nil, cf.Unprocessable("Routes destinations must be in either the route's space or the route's shared spaces")
-		}
-	}
-	return apps, nil
-}
-
-// mapRoute adds destinations that the route does not have yet.
-func (c *call) mapRoute(r *cf.Route, wanted ...cf.Destination) error {
-	apps, err := c.complete(r, wanted)
-	if err != nil {
-		return err
-	}
-	if len(r.Destinations)+len(wanted) > maxRouteDestinations {
-		return cf.Unprocessable("Routes can be mapped to at most 100 destinations.")
-	}
-	if slices.ContainsFunc(r.Destinations, func(d cf.Destination) bool { return d.Weight > 0 }) {
-		return cf.Unprocessable("Destinations cannot be inserted when there are weighted destinations already configured.")
-	}
-	var added []cf.Destination
-	for _, d := range wanted {
-		i := slices.IndexFunc(r.Destinations, func(have cf.Destination) bool { return sameDestination(have, d) })
-		if i < 0 {
-			added = append(added, d)
-			continue
-		}
-		if have := r.Destinations[i].Protocol; have != d.Protocol {
-			return c.protocolTaken(r, d, have)
-		}
-	}
-	r.Destinations = append(r.Destinations, added...)
-	return c.saveDestinations(r, func() error { return c.mapEvents(audit.AppMapRoute, r, added, apps) })
-}
-
-func (c *call) protocolTaken(r *cf.Route, d cf.Destination, have string) error {
-	domain, err := store.Domains.Get(c.Tx, r.DomainGUID)
-	return control.OrElse(err, cf.Unprocessable("Cannot add destination with protocol: %s. Destination already exists for route: %s, app: %s, process: %s, and protocol: %s.",
-		d.Protocol, uri(r, domain), d.AppGUID, d.ProcessType, have))
-}
-
-// replaceRoute gives a route other destinations. Those that stay as they are
-// keep their GUIDs.
-func (c *call) replaceRoute(r *cf.Route, wanted []cf.Destination) error {
-	apps, err := c.complete(r, wanted)
-	if err != nil {
-		return err
-	}
-	var added []cf.Destination
-	gone := slices.Clone(r.Destinations)
-	for i, d := range wanted {
-		at := slices.IndexFunc(gone, func(have cf.Destination) bool {
-			return sameDestination(have, d) && have.Protocol == d.Protocol && have.Weight == d.Weight
-		})
-		if at < 0 {
-			added = append(added, d)
-			continue
-		}
-		wanted[i] = gone[at]
-		gone = slices.Delete(gone, at, at+1)
-	}
-	r.Destinations = wanted
-	return c.saveDestinations(r, func() error {
-		if err := c.mapEvents(audit.AppUnmapRoute, r, gone, nil); err != nil {
-			return err
-		}
-		return c.mapEvents(audit.AppMapRoute, r, added, apps)
-	})
-}
-
-// saveDestinations writes a route whose destinations are others now; events
-// tells of them.
-func (c *call) saveDestinations(r *cf.Route, events func() error) error {
-	if err := events(); err != nil {
-		return err
-	}
-	c.warnOfPort(r)
-	return store.Routes.Update(c.Tx, r)
-}
-
-// mapEvents tells of destinations to apps, which are looked up where they are
-// not among those that are known; of an app that is gone nothing is told.
-func (c *call) mapEvents(kind audit.Type, r *cf.Route, destinations []cf.Destination, known map[string]*cf.App) error {
-	for _, d := range destinations {
-		app := known[d.AppGUID]
-		if app == nil {
-			var err error
-			if app, err = store.Apps.Get(c.Tx, d.AppGUID); store.IsNotFound(err) {
-				continue
-			} else if err != nil {
-				return err
-			}
-		}
-		if err := c.AuditApp(kind, app, doc{"route_guid": r.GUID}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func listDestinations(c *call) (*response, error) {
@@ -372,7 +208,7 @@ func deleteDestination(c *call) (*response, error) {
 		return nil, cf.Unprocessable("Weighted destinations cannot be deleted individually.")
 	}
 	r.Destinations = slices.Delete(r.Destinations, i, i+1)
-	if err := c.mapEvents(audit.AppUnmapRoute, r, []cf.Destination{gone}, nil); err != nil {
+	if err := routes.MapEvents(c.Session, audit.AppUnmapRoute, r, []cf.Destination{gone}, nil); err != nil {
 		return nil, err
 	}
 	if err := store.Routes.Update(c.Tx, r); err != nil {
@@ -383,7 +219,7 @@ func deleteDestination(c *call) (*response, error) {
 
 func updateDestination(c *call) (*response, error) {
 	var req struct {
-		Protocol opt[string] `json:"protocol"`
+		Protocol change.Field[string] `json:"protocol"`
 	}
 	if err := decode(c, &req); err != nil {
 		return nil, err
@@ -402,7 +238,7 @@ func updateDestination(c *call) (*response, error) {
 	}
 	switch protocol := req.Protocol; {
 	case !protocol.Set:
-	case !slices.Contains(destinationProtocols, protocol.V):
+	case !slices.Contains(routes.Protocols, protocol.V):
 		return nil, cf.Unprocessable("Destination protocol must be 'http1', 'http2' or 'tcp'.")
 	case d.TCP() && protocol.V != "tcp":
 		return nil, cf.Unprocessable("Destination protocol must be 'tcp' if the parent route's protocol is 'tcp'")

@@ -9,9 +9,10 @@ import (
 
 	"cupola/server/authz"
 	"cupola/server/control"
-	"cupola/server/control/access"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/server/control/quota"
+	"cupola/server/control/routes"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -50,12 +51,12 @@ func (c *call) visibleOrgs(guids []string) []string {
 }
 
 type domainRequest struct {
-	Name          string         `json:"name"`
-	Internal      opt[bool]      `json:"internal"`
-	RouterGroup   routerGroup    `json:"router_group"`
-	Enforce       opt[bool]      `json:"enforce_route_policies"`
-	Scope         opt[any]       `json:"route_policies_scope"`
-	Metadata      *metadataPatch `json:"metadata"`
+	Name          string             `json:"name"`
+	Internal      change.Field[bool] `json:"internal"`
+	RouterGroup   routerGroup        `json:"router_group"`
+	Enforce       change.Field[bool] `json:"enforce_route_policies"`
+	Scope         change.Field[any]  `json:"route_policies_scope"`
+	Metadata      *change.Metadata   `json:"metadata"`
 	Relationships struct {
 		Organization ref  `json:"organization"`
 		SharedOrgs   refs `json:"shared_organizations"`
@@ -64,7 +65,7 @@ type domainRequest struct {
 
 var domainPattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)+$`)
 
-func (r domainRequest) validate() []string {
+func (r domainRequest) Validate() []string {
 	return control.Must(r.Name != "", "Name can't be blank",
 		len(r.Name) >= 3 && len(r.Name) <= 253, "Name is too short (minimum is 3 characters)",
 		domainPattern.MatchString(r.Name), "Name does not comply with RFC 1035 standards",
@@ -118,7 +119,7 @@ func (c *call) routerGroup(g routerGroup) error {
 	case g.GUID == "":
 		return nil
 	case len(c.Platform.TCPPorts) == 0:
-		return routingDisabled()
+		return routes.RoutingDisabled()
 	case g.GUID != cf.DefaultTCPGUID:
 		return cf.Unprocessable("Router group with guid '%s' not found.", g.GUID)
 	}
@@ -131,7 +132,7 @@ func createDomain(c *call) (*response, error) {
 		return nil, err
 	}
 	d := &cf.Domain{Name: strings.ToLower(req.Name), Internal: req.Internal.V, RouterGroupGUID: req.RouterGroup.GUID, EnforcesPolicies: req.Enforce.V, PoliciesScope: req.scope(), OrgGUID: req.Relationships.Organization.guid(), SharedOrgs: req.Relationships.SharedOrgs.guids()}
-	if err := c.domainPlace(d.OrgGUID); err != nil {
+	if err := routes.DomainPlace(c.Session, d.OrgGUID); err != nil {
 		return nil, err
 	}
 	if d.OrgGUID != "" {
@@ -139,21 +140,21 @@ func createDomain(c *call) (*response, error) {
 			return nil, err
 		}
 	}
-	if err := c.shareable(d.OrgGUID, d.SharedOrgs); err != nil {
+	if err := routes.DomainShareable(c.Session, d.OrgGUID, d.SharedOrgs); err != nil {
 		return nil, err
 	}
 	if err := c.routerGroup(req.RouterGroup); err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&d.Metadata); err != nil {
+	if err := req.Metadata.Apply(&d.Metadata); err != nil {
 		return nil, err
 	}
-	taken, err := c.domainNamed(d.Name)
+	taken, err := routes.DomainNamed(c.Session, d.Name)
 	if err == nil && taken != nil {
 		err = cf.Unprocessable(`The domain name "%s" is already in use`, d.Name)
 	}
 	if err == nil {
-		err = c.domainFree(d)
+		err = routes.DomainFree(c.Session, d)
 	}
 	if err != nil {
 		return nil, err
@@ -167,42 +168,6 @@ func createDomain(c *call) (*response, error) {
 	return created(viewDomain(c, d))
 }
 
-// domainPlace checks the rule: a shared domain is an admin's to make, a
-// private one its org's manager's.
-func (c *call) domainPlace(org string) error {
-	if org == "" {
-		c.Checked = true
-		if !c.Actor.Admin {
-			return access.NotAuthorized()
-		}
-		return nil
-	}
-	if _, err := store.Orgs.Visible(c.Tx, org, c.Scope); err != nil {
-		c.Checked = true
-		return control.Unprocessable(err, "Organization with guid '%s' does not exist or you do not have access to it.", org)
-	}
-	return c.Permit(authz.Place{OrgGUID: org})
-}
-
-// shareable refuses to share a domain with orgs in which the actor may not do
-// what he may in its own.
-func (c *call) shareable(owner string, orgs []string) error {
-	for _, g := range orgs {
-		o, err := store.Orgs.Visible(c.Tx, g, c.Scope)
-		switch {
-		case err != nil:
-			return control.Unprocessable(err, "Organization with guid '%s' does not exist, or you do not have access to it.", g)
-		case g == owner:
-			return cf.Unprocessable("Domain cannot be shared with owning organization.")
-		case !c.Actor.May(c.Rule, authz.Place{OrgGUID: g}):
-			return cf.Unprocessable("You do not have sufficient permissions for organization '%s' to share domain.", o.Name)
-		case o.Suspended && !c.Actor.Admin:
-			return cf.Unprocessable("Organization '%s' is suspended.", o.Name)
-		}
-	}
-	return nil
-}
-
 // domain is the domain of {guid}, if the actor sees it and satisfies the rule.
 func (c *call) domain() (*cf.Domain, error) {
 	d, err := store.Domains.Visible(c.Tx, c.guid(), c.Scope)
@@ -210,14 +175,14 @@ func (c *call) domain() (*cf.Domain, error) {
 		return nil, err
 	}
 	if d.OrgGUID == "" && c.writes() {
-		return d, c.domainPlace("")
+		return d, routes.DomainPlace(c.Session, "")
 	}
 	return d, c.Permit(authz.Place{OrgGUID: d.OrgGUID})
 }
 
 func updateDomain(c *call) (*response, error) {
 	var req struct {
-		Metadata *metadataPatch `json:"metadata"`
+		Metadata *change.Metadata `json:"metadata"`
 	}
 	if err := decode(c, &req); err != nil {
 		return nil, err
@@ -226,7 +191,7 @@ func updateDomain(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&d.Metadata); err != nil {
+	if err := req.Metadata.Apply(&d.Metadata); err != nil {
 		return nil, err
 	}
 	if err := store.Domains.Update(c.Tx, d); err != nil {
@@ -241,25 +206,6 @@ func deleteDomain(c *call) (*response, error) {
 		return nil, err
 	}
 	return c.deletes(jobDeleteDomain, "domains", d.GUID)
-}
-
-// deleteOwnDomain deletes a domain that no other org has.
-func deleteOwnDomain(c *call, d *cf.Domain) error {
-	if len(d.SharedOrgs) > 0 {
-		return cf.Unprocessable("This domain is shared with other organizations. Unshare before deleting.")
-	}
-	if err := removeDomain(c, d); err != nil {
-		return err
-	}
-	return c.Audit(audit.DomainDelete, audit.Target{Type: "domain", GUID: d.GUID, Name: d.Name, Place: authz.Place{OrgGUID: d.OrgGUID}}, nil)
-}
-
-// removeDomain deletes a domain and the routes in it.
-func removeDomain(c *call, d *cf.Domain) error {
-	if err := control.EachOf(c.Session, store.Routes, "domain_guids", d.GUID, c.dropRoute); err != nil {
-		return err
-	}
-	return store.Domains.Delete(c.Tx, d.GUID)
 }
 
 func listOrgDomains(c *call) (*response, error) {
@@ -278,7 +224,7 @@ func showDefaultDomain(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := c.defaultDomain(o.GUID)
+	d, err := routes.DefaultDomain(c.Session, o.GUID)
 	if err != nil {
 		return nil, err
 	}
@@ -286,23 +232,6 @@ func showDefaultDomain(c *call) (*response, error) {
 		return nil, err
 	}
 	return ok(viewDomain(c, d))
-}
-
-// defaultDomain is the first shared domain for routes from outside, else the
-// org's first.
-func (c *call) defaultDomain(org string) (*cf.Domain, error) {
-	domains, err := store.Domains.By(c.Tx, "usable_by_organization_guids", org)
-	if err != nil {
-		return nil, err
-	}
-	domains = control.Without(domains, func(d *cf.Domain) bool { return d.Internal || d.TCP() })
-	if i := slices.IndexFunc(domains, func(d *cf.Domain) bool { return d.OrgGUID == "" }); i >= 0 {
-		return domains[i], nil
-	}
-	if len(domains) == 0 {
-		return nil, cf.Errorf(cf.ResourceNotFound, "Domain not found")
-	}
-	return domains[0], nil
 }
 
 func shareDomain(c *call) (*response, error) {
@@ -317,7 +246,7 @@ func shareDomain(c *call) (*response, error) {
 	if d.OrgGUID == "" {
 		return nil, cf.Unprocessable("Domains cannot be shared with other organizations unless they are scoped to an organization.")
 	}
-	if err := c.shareable(d.OrgGUID, req.guids()); err != nil {
+	if err := routes.DomainShareable(c.Session, d.OrgGUID, req.guids()); err != nil {
 		return nil, err
 	}
 	for _, g := range req.guids() {
@@ -344,29 +273,10 @@ func unshareDomain(c *call) (*response, error) {
 	if err := c.Permit(place); err != nil {
 		return nil, err
 	}
-	if err := c.unshare(d, c.param("org")); err != nil {
+	if err := routes.UnshareDomain(c.Session, d, c.param("org")); err != nil {
 		return nil, err
 	}
 	return noContent()
-}
-
-func (c *call) unshare(d *cf.Domain, org string) error {
-	o, err := store.Orgs.Visible(c.Tx, org, c.Scope)
-	if err != nil {
-		return control.Unprocessable(err, "Organization with guid '%s' does not exist or you do not have access to it.", org)
-	}
-	if !slices.Contains(d.SharedOrgs, org) {
-		return cf.Unprocessable("Unable to unshare domain from organization with name '%s'. Ensure the domain is shared to this organization.", o.Name)
-	}
-	n, err := store.Routes.Count(c.Tx, store.Query{Where: map[string][]string{"domain_guids": {d.GUID}, "organization_guids": {org}}})
-	if err == nil && n > 0 {
-		err = cf.Unprocessable("This domain has associated routes in this organization. Delete the routes before unsharing.")
-	}
-	if err != nil {
-		return err
-	}
-	d.SharedOrgs = control.Without(d.SharedOrgs, func(g string) bool { return g == org })
-	return store.Domains.Update(c.Tx, d)
 }
 
 // showReservation tells whether a route exists, in any space.

@@ -6,7 +6,9 @@ import (
 	"os"
 	"slices"
 
+	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -41,9 +43,9 @@ func viewDropletWith(c *call, d *cf.Droplet, types doc, metadataText string) doc
 		links["upload"] = c.action("POST", "%s/upload", self)
 	}
 	return with(resource(d.Resource), doc{
-		"state": d.State, "error": orNil(d.Error), "lifecycle": doc{"type": d.Lifecycle.Type, "data": doc{}},
-		"execution_metadata": metadataText, "process_types": types, "image": orNil(d.Image), "metadata": metadata(d.Metadata),
-		"checksum": checksum(d.Digest), "buildpacks": viewDropletBuildpacks(d), "stack": orNil(d.Stack),
+		"state": d.State, "error": control.OrNil(d.Error), "lifecycle": doc{"type": d.Lifecycle.Type, "data": doc{}},
+		"execution_metadata": metadataText, "process_types": types, "image": control.OrNil(d.Image), "metadata": metadata(d.Metadata),
+		"checksum": checksum(d.Digest), "buildpacks": viewDropletBuildpacks(d), "stack": control.OrNil(d.Stack),
 		"relationships": doc{"app": toOne(d.AppGUID)}, "links": links,
 	})
 }
@@ -58,7 +60,7 @@ func checksum(digest string) any {
 func viewDropletBuildpacks(d *cf.Droplet) any {
 	out := []doc{}
 	for _, b := range d.Buildpacks {
-		out = append(out, doc{"name": b.Name, "detect_output": orNil(b.DetectOutput), "version": orNil(b.Version), "buildpack_name": orNil(b.BuildpackName)})
+		out = append(out, doc{"name": b.Name, "detect_output": control.OrNil(b.DetectOutput), "version": control.OrNil(b.Version), "buildpack_name": control.OrNil(b.BuildpackName)})
 	}
 	return out
 }
@@ -123,8 +125,8 @@ func listPackageDroplets(c *call) (*response, error) {
 
 func updateDroplet(c *call) (*response, error) {
 	var req struct {
-		Metadata *metadataPatch `json:"metadata"`
-		Image    opt[string]    `json:"image"`
+		Metadata *change.Metadata     `json:"metadata"`
+		Image    change.Field[string] `json:"image"`
 	}
 	if err := decode(c, &req); err != nil {
 		return nil, err
@@ -133,7 +135,7 @@ func updateDroplet(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&d.Metadata); err != nil {
+	if err := req.Metadata.Apply(&d.Metadata); err != nil {
 		return nil, err
 	}
 	if err := store.Droplets.Update(c.Tx, d); err != nil {

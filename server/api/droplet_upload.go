@@ -8,19 +8,20 @@ import (
 	"cupola/runtime/contract"
 	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/server/uploads"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
 type dropletRequest struct {
-	ProcessTypes  opt[map[string]string] `json:"process_types"`
+	ProcessTypes  change.Field[map[string]string] `json:"process_types"`
 	Relationships struct {
 		App ref `json:"app"`
 	} `json:"relationships"`
 }
 
-func (r dropletRequest) validate() []string {
+func (r dropletRequest) Validate() []string {
 	_, unnamed := r.ProcessTypes.V[""]
 	faults := control.Must(!unnamed, "Process types key must not be empty",
 		len(r.ProcessTypes.V) <= contract.MaxProcesses, fmt.Sprintf("Process types may have at most %d entries, it has %d", contract.MaxProcesses, len(r.ProcessTypes.V)))
@@ -43,7 +44,7 @@ func createDroplet(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &cf.Droplet{State: cf.DropletAwaiting, Lifecycle: app.Lifecycle, Stack: app.Lifecycle.Stack, ProcessTypes: req.ProcessTypes.or(map[string]string{"web": ""})}
+	d := &cf.Droplet{State: cf.DropletAwaiting, Lifecycle: app.Lifecycle, Stack: app.Lifecycle.Stack, ProcessTypes: req.ProcessTypes.Or(map[string]string{"web": ""})}
 	if source != "" {
 		if d, err = c.copyOf(source); err != nil {
 			return nil, err

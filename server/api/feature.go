@@ -8,15 +8,17 @@ import (
 	"cupola/server/control"
 	"cupola/server/control/access"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
+	"cupola/server/control/services"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
 type featureRequest struct {
-	Enabled opt[bool] `json:"enabled"`
+	Enabled change.Field[bool] `json:"enabled"`
 }
 
-func (r featureRequest) validate() []string {
+func (r featureRequest) Validate() []string {
 	return control.Must(r.Enabled.Set && !r.Enabled.Null, "Enabled must be a boolean")
 }
 
@@ -147,7 +149,7 @@ func (c *call) setFeature(app *cf.App, f appFeature, on bool) error {
 	if err := f.set(app, on); err != nil {
 		return err
 	}
-	if err := c.formFits(app, form); err != nil {
+	if err := services.FormFits(c.Session, app, form); err != nil {
 		return err
 	}
 	if err := c.saveApp(app); err != nil {

@@ -4,12 +4,13 @@ import (
 	"slices"
 
 	"cupola/server/control"
+	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
 func viewFeatureFlag(c *call, f *cf.FeatureFlag) doc {
-	return doc{"name": f.Name, "enabled": f.Enabled, "updated_at": nil, "custom_error_message": orNil(f.CustomErrorMessage),
+	return doc{"name": f.Name, "enabled": f.Enabled, "updated_at": nil, "custom_error_message": control.OrNil(f.CustomErrorMessage),
 		"links": doc{"self": c.link("/v3/feature_flags/%s", f.Name)}}
 }
 
@@ -53,8 +54,8 @@ func showFeatureFlag(c *call) (*response, error) {
 
 func updateFeatureFlag(c *call) (*response, error) {
 	var req struct {
-		Enabled            opt[bool]   `json:"enabled"`
-		CustomErrorMessage opt[string] `json:"custom_error_message"`
+		Enabled            change.Field[bool]   `json:"enabled"`
+		CustomErrorMessage change.Field[string] `json:"custom_error_message"`
 	}
 	f, err := c.Flag(c.param("name"))
 	if err != nil {
@@ -72,7 +73,7 @@ func updateFeatureFlag(c *call) (*response, error) {
 		len(m.V) <= 250, "Custom error message is too long (maximum is 250 characters)")); err != nil {
 		return nil, err
 	}
-	f.Enabled = req.Enabled.or(f.Enabled)
+	f.Enabled = req.Enabled.Or(f.Enabled)
 	if m.Set {
 		f.CustomErrorMessage = m.V
 	}

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"cupola/server/control"
+	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -32,17 +33,17 @@ func (c *call) changeSegment() (*cf.IsolationSegment, error) {
 }
 
 type segmentRequest struct {
-	Name     opt[string]    `json:"name"`
-	Metadata *metadataPatch `json:"metadata"`
+	Name     change.Field[string] `json:"name"`
+	Metadata *change.Metadata     `json:"metadata"`
 }
 
 func (r segmentRequest) apply(s *cf.IsolationSegment) error {
-	s.Name = r.Name.or(s.Name)
+	s.Name = r.Name.Or(s.Name)
 	blank := strings.TrimSpace(s.Name) == "" || strings.ContainsFunc(s.Name, func(r rune) bool { return !unicode.IsPrint(r) })
 	if err := control.Invalid(append(control.NameFaults(s.Name), control.Must(!blank, "Isolation Segment names can only contain non-blank unicode characters")...)); err != nil {
 		return err
 	}
-	return r.Metadata.apply(&s.Metadata)
+	return r.Metadata.Apply(&s.Metadata)
 }
 
 func segmentTaken(err error) error {

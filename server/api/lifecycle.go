@@ -5,6 +5,7 @@ import (
 
 	"cupola/rootfs/reference"
 	"cupola/server/control"
+	"cupola/server/control/change"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -21,7 +22,7 @@ func viewLifecycle(l cf.Lifecycle, have cf.Credentials) doc {
 	for _, b := range l.Buildpacks {
 		buildpacks = append(buildpacks, desire.Redact(b))
 	}
-	data := doc{"buildpacks": buildpacks, "stack": orNil(l.Stack)}
+	data := doc{"buildpacks": buildpacks, "stack": control.OrNil(l.Stack)}
 	if len(have) > 0 {
 		data["credentials"] = redacted
 	}
@@ -33,17 +34,17 @@ func viewLifecycle(l cf.Lifecycle, have cf.Credentials) doc {
 type lifecycleRequest struct {
 	Type string `json:"type"`
 	Data struct {
-		Buildpacks  opt[[]string]       `json:"buildpacks"`
-		Stack       opt[string]         `json:"stack"`
-		Credentials opt[map[string]any] `json:"credentials"`
+		Buildpacks  change.Field[[]string]       `json:"buildpacks"`
+		Stack       change.Field[string]         `json:"stack"`
+		Credentials change.Field[map[string]any] `json:"credentials"`
 	} `json:"data"`
-	Credentials opt[map[string]any] `json:"credentials"`
+	Credentials change.Field[map[string]any] `json:"credentials"`
 }
 
 // credentials are those of a request, if it has any.
-func (r *lifecycleRequest) credentials() (opt[map[string]any], error) {
+func (r *lifecycleRequest) credentials() (change.Field[map[string]any], error) {
 	if r.Credentials.Set && r.Data.Credentials.Set {
-		return opt[map[string]any]{}, cf.Unprocessable("Credentials can stand beside 'data' or in it, not both")
+		return change.Field[map[string]any]{}, cf.Unprocessable("Credentials can stand beside 'data' or in it, not both")
 	}
 	if r.Credentials.Set {
 		return r.Credentials, nil

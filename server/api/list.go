@@ -127,14 +127,6 @@ func toMany(guids []string) doc {
 	return doc{"data": data}
 }
 
-// orNil is s, or null for "".
-func orNil(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
-}
-
 // accepted is a 202 with the job that did the work.
 func (c *call) accepted(operation, resourceType, guid string, warnings ...string) (*response, error) {
 	return c.job(&cf.Job{Operation: operation, ResourceGUID: guid, ResourceType: resourceType, State: cf.JobComplete, Warnings: warnings})

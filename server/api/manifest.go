@@ -11,7 +11,9 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"cupola/server/control"
+	"cupola/server/control/change"
 	"cupola/server/control/quota"
+	"cupola/server/control/services"
 	"cupola/server/manifest"
 	"cupola/store"
 	"cupola/store/cf"
@@ -87,13 +89,13 @@ func lifecycleOf(m *manifest.App) *lifecycleRequest {
 		r.Type = cf.LifecycleDocker
 	}
 	if m.BuildpackSet {
-		r.Data.Buildpacks = opt[[]string]{Set: true, V: m.Buildpacks}
+		r.Data.Buildpacks = change.Field[[]string]{Set: true, V: m.Buildpacks}
 	}
 	if m.CredentialsSet {
-		r.Data.Credentials = opt[map[string]any]{Set: true, V: m.Credentials}
+		r.Data.Credentials = change.Field[map[string]any]{Set: true, V: m.Credentials}
 	}
 	if m.Stack != nil {
-		r.Data.Stack = opt[string]{Set: true, V: *m.Stack}
+		r.Data.Stack = change.Field[string]{Set: true, V: *m.Stack}
 	}
 	return r
 }
@@ -107,15 +109,15 @@ func (c *call) applyAttributes(app *cf.App, m *manifest.App) error {
 	if app.Env, err = patchEnv(app.Env, p); err != nil {
 		return err
 	}
-	meta := &metadataPatch{Labels: m.Labels, Annotations: m.Annotations}
-	if err := meta.apply(&app.Metadata); err != nil {
+	meta := &change.Metadata{Labels: m.Labels, Annotations: m.Annotations}
+	if err := meta.Apply(&app.Metadata); err != nil {
 		return err
 	}
 	form := app.BindingForm
 	if err := setFeatures(app, m.Features); err != nil {
 		return err
 	}
-	if err := c.formFits(app, form); err != nil {
+	if err := services.FormFits(c.Session, app, form); err != nil {
 		return err
 	}
 	return c.saveApp(app)
@@ -172,11 +174,11 @@ func checkRequest(m manifest.Check) *healthCheckRequest {
 	return r
 }
 
-func given[T any](v *T) opt[T] {
+func given[T any](v *T) change.Field[T] {
 	if v == nil {
-		return opt[T]{}
+		return change.Field[T]{}
 	}
-	return opt[T]{Set: true, V: *v}
+	return change.Field[T]{Set: true, V: *v}
 }
 
 // applySidecars sets the sidecars that the manifest names on the processes of

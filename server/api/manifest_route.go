@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"cupola/server/control"
+	"cupola/server/control/routes"
 	"cupola/server/manifest"
 	"cupola/store"
 	"cupola/store/cf"
@@ -74,14 +75,14 @@ func (c *call) mapURL(app *cf.App, space *cf.Space, want manifest.Route) error {
 		return err
 	}
 	if len(want.Options) > 0 {
-		if r.Options, err = patchOptions(r.Options, want.Options); err != nil {
+		if r.Options, err = routes.PatchOptions(r.Options, want.Options); err != nil {
 			return routeInvalid(want.URL, err)
 		}
 	}
 	if i := slices.IndexFunc(r.Destinations, func(d cf.Destination) bool { return d.AppGUID == app.GUID }); i >= 0 {
 		return routeInvalid(want.URL, c.remap(r, i, want.Protocol))
 	}
-	return routeInvalid(want.URL, c.mapRoute(r, cf.Destination{GUID: control.NewGUID(), AppGUID: app.GUID, ProcessType: "web", Protocol: want.Protocol}))
+	return routeInvalid(want.URL, routes.Map(c.Session, r, cf.Destination{GUID: control.NewGUID(), AppGUID: app.GUID, ProcessType: "web", Protocol: want.Protocol}))
 }
 
 // remap gives a destination that there is another protocol; "" leaves it as it is.
@@ -89,7 +90,7 @@ func (c *call) remap(r *cf.Route, i int, protocol string) error {
 	if protocol != "" {
 		now := r.Destinations[i]
 		now.Protocol = protocol
-		if _, err := c.complete(r, []cf.Destination{now}); err != nil {
+		if _, err := routes.Complete(c.Session, r, []cf.Destination{now}); err != nil {
 			return err
 		}
 		r.Destinations[i] = now
@@ -140,7 +141,7 @@ func (c *call) findOrMakeRoute(r *cf.Route, d *cf.Domain) (*cf.Route, error) {
 	}
 	found, err := store.Routes.First(c.Tx, store.Query{Where: where})
 	if store.IsNotFound(err) {
-		return r, c.insertRoute(r, d)
+		return r, routes.Insert(c.Session, r, d)
 	}
 	if err == nil && found.SpaceGUID != r.SpaceGUID && !slices.Contains(found.SharedSpaces, r.SpaceGUID) {
 		return nil, errRouteElsewhere
@@ -154,7 +155,7 @@ func (c *call) mapHost(app *cf.App, host string) error {
 	if err != nil {
 		return err
 	}
-	d, err := c.defaultDomain(space.OrgGUID)
+	d, err := routes.DefaultDomain(c.Session, space.OrgGUID)
 	if err != nil {
 		return control.Unprocessable(err, "No default domains available")
 	}
@@ -162,7 +163,7 @@ func (c *call) mapHost(app *cf.App, host string) error {
 	if err != nil {
 		return err
 	}
-	return c.mapRoute(r, cf.Destination{GUID: control.NewGUID(), AppGUID: app.GUID, ProcessType: "web", Protocol: "http1"})
+	return routes.Map(c.Session, r, cf.Destination{GUID: control.NewGUID(), AppGUID: app.GUID, ProcessType: "web", Protocol: "http1"})
 }
 
 var notHost = regexp.MustCompile(`[^a-z0-9-]+`)

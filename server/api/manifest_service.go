@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"cupola/server/control"
+	"cupola/server/control/audit"
+	"cupola/server/control/services"
 	"cupola/server/manifest"
 	"cupola/store"
 	"cupola/store/cf"
@@ -67,12 +69,12 @@ func (c *call) applyService(app *cf.App, i *cf.ServiceInstance, s manifest.Servi
 		return cf.Unprocessable("Binding parameters are not supported for user-provided service instances")
 	}
 	b := &cf.ServiceBinding{Type: cf.BindingApp, Name: s.BindingName, InstanceGUID: i.GUID, AppGUID: app.GUID}
-	if err := c.insertAppBinding(b, i, app, ""); err != nil {
+	if err := services.BindApp(c.Session, b, i, app, ""); err != nil {
 		return err
 	}
-	request := doc{"type": b.Type, "name": b.Name, "relationships": doc{"app": toOne(app.GUID), "service_instance": toOne(i.GUID)}}
+	request := doc{"type": b.Type, "name": b.Name, "relationships": doc{"app": audit.Relation(app.GUID), "service_instance": audit.Relation(i.GUID)}}
 	if i.Type == cf.UserProvided {
-		return c.bindingEvent("create", b, i, request)
+		return services.BindingEvent(c.Session, "create", b, i, request)
 	}
 	return c.bindFromManifest(b, app, i, s, request)
 }
@@ -86,9 +88,9 @@ func (c *call) bindFromManifest(b *cf.ServiceBinding, app *cf.App, i *cf.Service
 		if err != nil {
 			return cf.Unprocessable("Parameters must be an object")
 		}
-		work.Parameters, request["parameters"] = text, hiddenData
+		work.Parameters, request["parameters"] = text, audit.Hidden
 	}
-	j, err := c.newServiceJob(cf.JobCreateBinding, credentialBinding, b.GUID, work)
+	j, err := services.NewJob(c.Session, cf.JobCreateBinding, services.CredentialBinding, b.GUID, work)
 	if err != nil {
 		return err
 	}

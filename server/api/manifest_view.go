@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"cupola/server/control"
+	"cupola/server/desire"
 	"cupola/server/manifest"
 	"cupola/store"
 	"cupola/store/cf"
@@ -75,7 +76,7 @@ func (c *call) manifestRoutes(m map[string]any, app *cf.App) error {
 				protocol = to.Protocol
 			}
 		}
-		entry := map[string]any{"route": uri(r, d), "protocol": protocol}
+		entry := map[string]any{"route": desire.URI(r, d), "protocol": protocol}
 		if len(r.Options) > 0 {
 			entry["options"] = r.Options
 		}

@@ -7,6 +7,8 @@ import (
 	"cupola/server/control"
 	"cupola/server/control/access"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
+	"cupola/server/control/routes"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -25,9 +27,9 @@ func viewOrg(c *call, o *cf.Org) doc {
 }
 
 type orgRequest struct {
-	Name      opt[string]    `json:"name"`
-	Suspended opt[bool]      `json:"suspended"`
-	Metadata  *metadataPatch `json:"metadata"`
+	Name      change.Field[string] `json:"name"`
+	Suspended change.Field[bool]   `json:"suspended"`
+	Metadata  *change.Metadata     `json:"metadata"`
 }
 
 func createOrg(c *call) (*response, error) {
@@ -45,7 +47,7 @@ func createOrg(c *call) (*response, error) {
 	if q, err := store.OrgQuotas.First(c.Tx, store.Query{}); err == nil {
 		o.QuotaGUID = q.GUID // the oldest is the default
 	}
-	if err := req.Metadata.apply(&o.Metadata); err != nil {
+	if err := req.Metadata.Apply(&o.Metadata); err != nil {
 		return nil, err
 	}
 	if err := insertOrg(c, o); err != nil {
@@ -107,11 +109,11 @@ func updateOrg(c *call) (*response, error) {
 	if req.Suspended.V && !c.Actor.Admin {
 		return nil, access.NotAuthorized()
 	}
-	o.Name, o.Suspended = req.Name.or(o.Name), req.Suspended.or(o.Suspended)
+	o.Name, o.Suspended = req.Name.Or(o.Name), req.Suspended.Or(o.Suspended)
 	if err := control.Invalid(control.NameFaults(o.Name)); err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&o.Metadata); err != nil {
+	if err := req.Metadata.Apply(&o.Metadata); err != nil {
 		return nil, err
 	}
 	err = store.Orgs.Update(c.Tx, o)
@@ -161,7 +163,7 @@ func leaveDomains(c *call, org string) error {
 	for _, d := range domains {
 		switch {
 		case d.OrgGUID == org:
-			err = removeDomain(c, d)
+			err = routes.RemoveDomain(c.Session, d)
 		case slices.Contains(d.SharedOrgs, org):
 			d.SharedOrgs = slices.DeleteFunc(d.SharedOrgs, func(g string) bool { return g == org })
 			err = store.Domains.Update(c.Tx, d)

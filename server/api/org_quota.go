@@ -7,6 +7,7 @@ import (
 	"cupola/server/authz"
 	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/server/control/quota"
 	"cupola/store"
 	"cupola/store/cf"
@@ -33,7 +34,7 @@ func (c *call) orgsWith(q *cf.OrgQuota) []string {
 type orgQuotaRequest struct {
 	quotaRequest
 	Domains struct {
-		TotalDomains opt[int] `json:"total_domains"`
+		TotalDomains change.Field[int] `json:"total_domains"`
 	} `json:"domains"`
 	Relationships struct {
 		Organizations refs `json:"organizations"`
@@ -44,8 +45,8 @@ func (r *orgQuotaRequest) domains(l *cf.QuotaLimits) []limit {
 	return []limit{{"Domains", "Total domains", r.Domains.TotalDomains, math.MaxInt32, &l.TotalDomains}}
 }
 
-func (r *orgQuotaRequest) validate() []string {
-	return append(r.quotaRequest.validate(), limitFaults(r.domains(&cf.QuotaLimits{}))...)
+func (r *orgQuotaRequest) Validate() []string {
+	return append(r.quotaRequest.Validate(), limitFaults(r.domains(&cf.QuotaLimits{}))...)
 }
 
 func (r *orgQuotaRequest) apply(q *cf.OrgQuota) error {
@@ -199,7 +200,7 @@ func (c *call) applyQuota(q *cf.OrgQuota, guids []string) error {
 
 // logsBounded refuses to bound the logs of a quota whose orgs have apps without
 // such a bound.
-func (c *call) logsBounded(q *cf.OrgQuota, asked opt[int]) error {
+func (c *call) logsBounded(q *cf.OrgQuota, asked change.Field[int]) error {
 	if !asked.Set || asked.Null {
 		return nil
 	}

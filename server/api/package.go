@@ -8,6 +8,7 @@ import (
 	"cupola/rootfs/reference"
 	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -17,13 +18,13 @@ func packageApp(p *cf.Package) string { return p.AppGUID }
 
 func viewPackage(c *call, p *cf.Package) doc {
 	self := "/v3/packages/" + p.GUID
-	data := doc{"error": orNil(p.Error), "checksum": doc{"type": "sha256", "value": orNil(p.Digest)}}
+	data := doc{"error": control.OrNil(p.Error), "checksum": doc{"type": "sha256", "value": control.OrNil(p.Digest)}}
 	links := doc{"self": c.link("%s", self), "app": c.link("/v3/apps/%s", p.AppGUID)}
 	if p.Type == "bits" {
 		links["upload"] = c.action("POST", "%s/upload", self)
 		links["download"] = c.action("GET", "%s/download", self)
 	} else {
-		data = doc{"image": p.Image, "username": orNil(p.Credential.Username), "password": nil}
+		data = doc{"image": p.Image, "username": control.OrNil(p.Credential.Username), "password": nil}
 		if p.Credential.Password != "" {
 			data["password"] = redacted
 		}
@@ -33,9 +34,9 @@ func viewPackage(c *call, p *cf.Package) doc {
 }
 
 type packageRequest struct {
-	Type          string         `json:"type"`
-	Data          packageImage   `json:"data"`
-	Metadata      *metadataPatch `json:"metadata"`
+	Type          string           `json:"type"`
+	Data          packageImage     `json:"data"`
+	Metadata      *change.Metadata `json:"metadata"`
 	Relationships struct {
 		App ref `json:"app"`
 	} `json:"relationships"`
@@ -43,12 +44,12 @@ type packageRequest struct {
 
 // packageImage is the data of a package that is an image.
 type packageImage struct {
-	Image    string      `json:"image"`
-	Username opt[string] `json:"username"`
-	Password opt[string] `json:"password"`
+	Image    string               `json:"image"`
+	Username change.Field[string] `json:"username"`
+	Password change.Field[string] `json:"password"`
 }
 
-func (i packageImage) validate() []string {
+func (i packageImage) Validate() []string {
 	faults := control.Must(i.Image != "", "Image can't be blank",
 		(i.Username.V == "") == (i.Password.V == ""), "Username and password can only be given together")
 	if strings.Contains(i.Image, "://") {
@@ -79,7 +80,7 @@ func createPackage(c *call) (*response, error) {
 		err = c.copyBits(p, source)
 	} else if p.Type == "docker" {
 		p.State, p.Image, p.Credential = cf.PackageReady, req.Data.Image, cf.Credential{Username: req.Data.Username.V, Password: req.Data.Password.V}
-		err = control.Invalid(req.Data.validate())
+		err = control.Invalid(req.Data.Validate())
 	}
 	if err == nil {
 		err = packageSuits(p, app)
@@ -87,13 +88,13 @@ func createPackage(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&p.Metadata); err != nil {
+	if err := req.Metadata.Apply(&p.Metadata); err != nil {
 		return nil, err
 	}
 	if err := store.Packages.Insert(c.Tx, p); err != nil {
 		return nil, err
 	}
-	if err := c.AuditApp(audit.AppPackageCreate, app, doc{"package_guid": p.GUID, "request": doc{"type": p.Type, "source_package_guid": orNil(source)}}); err != nil {
+	if err := c.AuditApp(audit.AppPackageCreate, app, doc{"package_guid": p.GUID, "request": doc{"type": p.Type, "source_package_guid": control.OrNil(source)}}); err != nil {
 		return nil, err
 	}
 	return created(viewPackage(c, p))
@@ -155,7 +156,7 @@ func listAppPackages(c *call) (*response, error) {
 
 func updatePackage(c *call) (*response, error) {
 	var req struct {
-		Metadata *metadataPatch `json:"metadata"`
+		Metadata *change.Metadata `json:"metadata"`
 	}
 	if err := decode(c, &req); err != nil {
 		return nil, err
@@ -164,7 +165,7 @@ func updatePackage(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&p.Metadata); err != nil {
+	if err := req.Metadata.Apply(&p.Metadata); err != nil {
 		return nil, err
 	}
 	if err := store.Packages.Update(c.Tx, p); err != nil {

@@ -105,8 +105,8 @@ func FuzzDecode(f *testing.F) {
 			if err != nil && !control.IsKind(err, "UnprocessableEntity") && !control.IsKind(err, "MessageParseError") {
 				t.Errorf("%q: got %v; want a client's fault", body, err)
 			}
-			if x, ok := v.(interface{ validate() []string }); err == nil && ok {
-				x.validate()
+			if x, ok := v.(interface{ Validate() []string }); err == nil && ok {
+				x.Validate()
 			}
 		}
 	})

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -22,13 +23,13 @@ func (c *call) outdated(p *cf.Process) bool {
 
 // viewPlacement is what a process was started with.
 func (c *call) viewPlacement(p *cf.Process) doc {
-	return doc{"pool": orNil(p.Placement.Pool), "require": orNone(p.Placement.Require), "disallow": orNone(p.Placement.Disallow),
-		"isolation_segment": orNil(p.Placement.Segment), "outdated": c.outdated(p)}
+	return doc{"pool": control.OrNil(p.Placement.Pool), "require": orNone(p.Placement.Require), "disallow": orNone(p.Placement.Disallow),
+		"isolation_segment": control.OrNil(p.Placement.Segment), "outdated": c.outdated(p)}
 }
 
 // placedStats adds to the stats of an instance that is there where it may run.
 func (c *call) placedStats(p *cf.Process, d doc) doc {
-	d["isolation_segment"] = orNil(p.Placement.Segment)
+	d["isolation_segment"] = control.OrNil(p.Placement.Segment)
 	if d["details"] == nil && d["state"] != "DOWN" && c.outdated(p) {
 		d["details"] = outdatedPlacement
 	}

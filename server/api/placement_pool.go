@@ -7,6 +7,7 @@ import (
 
 	"cupola/runtime/lrp"
 	"cupola/server/control"
+	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -37,17 +38,17 @@ func (c *call) spacesIn(p *cf.PlacementPool) []string {
 }
 
 type poolRequest struct {
-	Name          opt[string]    `json:"name"`
-	Require       opt[[]string]  `json:"require"`
-	Disallow      opt[[]string]  `json:"disallow"`
-	Default       opt[bool]      `json:"default"`
-	Metadata      *metadataPatch `json:"metadata"`
+	Name          change.Field[string]   `json:"name"`
+	Require       change.Field[[]string] `json:"require"`
+	Disallow      change.Field[[]string] `json:"disallow"`
+	Default       change.Field[bool]     `json:"default"`
+	Metadata      *change.Metadata       `json:"metadata"`
 	Relationships struct {
 		Spaces refs `json:"spaces"`
 	} `json:"relationships"`
 }
 
-func (r poolRequest) validate() []string {
+func (r poolRequest) Validate() []string {
 	return append(tagFaults("Require", r.Require.V), tagFaults("Disallow", r.Disallow.V)...)
 }
 
@@ -62,12 +63,12 @@ func tagFaults(field string, tags []string) (faults []string) {
 }
 
 func (r poolRequest) apply(p *cf.PlacementPool) error {
-	p.Name, p.Default = r.Name.or(p.Name), r.Default.or(p.Default)
-	p.Require, p.Disallow = lowered(r.Require.or(p.Require)), lowered(r.Disallow.or(p.Disallow))
+	p.Name, p.Default = r.Name.Or(p.Name), r.Default.Or(p.Default)
+	p.Require, p.Disallow = lowered(r.Require.Or(p.Require)), lowered(r.Disallow.Or(p.Disallow))
 	if err := control.Invalid(control.NameFaults(p.Name)); err != nil {
 		return err
 	}
-	return r.Metadata.apply(&p.Metadata)
+	return r.Metadata.Apply(&p.Metadata)
 }
 
 // lowered are tags as they are compared, each once.

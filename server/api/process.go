@@ -8,6 +8,7 @@ import (
 	"cupola/runtime/contract"
 	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/server/control/quota"
 	"cupola/store"
 	"cupola/store/cf"
@@ -88,7 +89,7 @@ func (c *call) addProcess(app *cf.App, kind string) (*cf.Process, error) {
 	return p, store.Processes.Insert(c.Tx, p)
 }
 
-func viewProcess(c *call, p *cf.Process) doc { return viewProcessWith(c, p, orNil(p.Command)) }
+func viewProcess(c *call, p *cf.Process) doc { return viewProcessWith(c, p, control.OrNil(p.Command)) }
 
 // embedsInstances is what can be embedded in processes, as parseQuery has it.
 const embedsInstances = "embed=process_instances"
@@ -121,7 +122,7 @@ var listProcesses = inTx(func(c *call) (*response, error) {
 func viewProcessWith(c *call, p *cf.Process, command any) doc {
 	self := "/v3/processes/" + p.GUID
 	return with(resource(p.Resource), doc{
-		"type": p.Type, "command": command, "user": orNil(p.User), "instances": p.Instances, "memory_in_mb": p.MemoryMB, "disk_in_mb": p.DiskMB,
+		"type": p.Type, "command": command, "user": control.OrNil(p.User), "instances": p.Instances, "memory_in_mb": p.MemoryMB, "disk_in_mb": p.DiskMB,
 		"log_rate_limit_in_bytes_per_second": p.LogRateLimit,
 		"health_check":                       viewHealthCheck(p.HealthCheck, true),
 		"readiness_health_check":             viewHealthCheck(p.ReadinessCheck, false),
@@ -218,7 +219,7 @@ func showProcess(c *call) (*response, error) {
 	if !c.Actor.May(commandReader, place) {
 		command = "[PRIVATE DATA HIDDEN]"
 	}
-	return ok(c.embedInstances(with(viewProcessWith(c, p, orNil(command)), doc{"placement": c.viewPlacement(p)}), p))
+	return ok(c.embedInstances(with(viewProcessWith(c, p, control.OrNil(command)), doc{"placement": c.viewPlacement(p)}), p))
 }
 
 // commandOf is the command a process starts with: its own, else the current
@@ -238,20 +239,20 @@ func (c *call) commandOf(p *cf.Process, app *cf.App) (string, error) {
 }
 
 type processRequest struct {
-	Command        opt[string]         `json:"command"`
-	User           opt[string]         `json:"user"`
-	HealthCheck    *healthCheckRequest `json:"health_check"`
-	ReadinessCheck *healthCheckRequest `json:"readiness_health_check"`
-	Metadata       *metadataPatch      `json:"metadata"`
+	Command        change.Field[string] `json:"command"`
+	User           change.Field[string] `json:"user"`
+	HealthCheck    *healthCheckRequest  `json:"health_check"`
+	ReadinessCheck *healthCheckRequest  `json:"readiness_health_check"`
+	Metadata       *change.Metadata     `json:"metadata"`
 }
 
 type healthCheckRequest struct {
-	Type opt[string] `json:"type"`
+	Type change.Field[string] `json:"type"`
 	Data struct {
-		Endpoint          opt[string] `json:"endpoint"`
-		Timeout           opt[int]    `json:"timeout"`
-		InvocationTimeout opt[int]    `json:"invocation_timeout"`
-		Interval          opt[int]    `json:"interval"`
+		Endpoint          change.Field[string] `json:"endpoint"`
+		Timeout           change.Field[int]    `json:"timeout"`
+		InvocationTimeout change.Field[int]    `json:"invocation_timeout"`
+		Interval          change.Field[int]    `json:"interval"`
 	} `json:"data"`
 }
 
@@ -260,11 +261,11 @@ func (r *healthCheckRequest) apply(h *cf.HealthCheck, what string) error {
 	if r == nil {
 		return nil
 	}
-	h.Type = r.Type.or(h.Type)
-	h.Timeout = r.Data.Timeout.or(keep(r.Data.Timeout, h.Timeout))
-	h.InvocationTimeout = r.Data.InvocationTimeout.or(keep(r.Data.InvocationTimeout, h.InvocationTimeout))
-	h.Interval = r.Data.Interval.or(keep(r.Data.Interval, h.Interval))
-	h.Endpoint = r.Data.Endpoint.or(h.Endpoint)
+	h.Type = r.Type.Or(h.Type)
+	h.Timeout = r.Data.Timeout.Or(keep(r.Data.Timeout, h.Timeout))
+	h.InvocationTimeout = r.Data.InvocationTimeout.Or(keep(r.Data.InvocationTimeout, h.InvocationTimeout))
+	h.Interval = r.Data.Interval.Or(keep(r.Data.Interval, h.Interval))
+	h.Endpoint = r.Data.Endpoint.Or(h.Endpoint)
 	if h.Type == "http" && h.Endpoint == "" {
 		h.Endpoint = "/"
 	}
@@ -282,7 +283,7 @@ func (r *healthCheckRequest) apply(h *cf.HealthCheck, what string) error {
 }
 
 // keep is the value that an absent field leaves: a null one resets it.
-func keep(o opt[int], was int) int {
+func keep(o change.Field[int], was int) int {
 	if o.Null {
 		return 0
 	}
@@ -319,7 +320,7 @@ func updateProcess(c *call) (*response, error) {
 	if err := req.ReadinessCheck.apply(&p.ReadinessCheck, "Readiness health check"); err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&p.Metadata); err != nil {
+	if err := req.Metadata.Apply(&p.Metadata); err != nil {
 		return nil, err
 	}
 	if err := store.Processes.Update(c.Tx, p); err != nil {
@@ -341,13 +342,13 @@ func checkUser(name string) error {
 }
 
 type scaleRequest struct {
-	Instances    opt[int]   `json:"instances"`
-	MemoryMB     opt[int]   `json:"memory_in_mb"`
-	DiskMB       opt[int]   `json:"disk_in_mb"`
-	LogRateLimit opt[int64] `json:"log_rate_limit_in_bytes_per_second"`
+	Instances    change.Field[int]   `json:"instances"`
+	MemoryMB     change.Field[int]   `json:"memory_in_mb"`
+	DiskMB       change.Field[int]   `json:"disk_in_mb"`
+	LogRateLimit change.Field[int64] `json:"log_rate_limit_in_bytes_per_second"`
 }
 
-func (r scaleRequest) validate() []string {
+func (r scaleRequest) Validate() []string {
 	return control.Must(!r.Instances.Set || r.Instances.V >= 0, "Instances must be greater than or equal to 0",
 		r.Instances.V <= maxInstances, fmt.Sprintf("Instances must be less than or equal to %d", maxInstances),
 		!r.MemoryMB.Set || r.MemoryMB.V > 0, "Memory in mb must be greater than 0",
@@ -357,11 +358,11 @@ func (r scaleRequest) validate() []string {
 }
 
 func (r scaleRequest) apply(p *cf.Process) error {
-	if err := control.Invalid(r.validate()); err != nil {
+	if err := control.Invalid(r.Validate()); err != nil {
 		return err
 	}
-	p.Instances, p.MemoryMB, p.DiskMB = r.Instances.or(p.Instances), r.MemoryMB.or(p.MemoryMB), r.DiskMB.or(p.DiskMB)
-	p.LogRateLimit = r.LogRateLimit.or(p.LogRateLimit)
+	p.Instances, p.MemoryMB, p.DiskMB = r.Instances.Or(p.Instances), r.MemoryMB.Or(p.MemoryMB), r.DiskMB.Or(p.DiskMB)
+	p.LogRateLimit = r.LogRateLimit.Or(p.LogRateLimit)
 	if p.DiskMB > maxDiskMB {
 		return cf.Unprocessable("disk_quota too much disk requested (requested %d MB - must be less than %d MB)", p.DiskMB, maxDiskMB)
 	}

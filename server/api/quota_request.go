@@ -5,28 +5,29 @@ import (
 	"math"
 
 	"cupola/server/control"
+	"cupola/server/control/change"
 	"cupola/store/cf"
 )
 
 // quotaRequest is what requests about quotas of orgs and of spaces have in
 // common.
 type quotaRequest struct {
-	Name opt[string] `json:"name"`
+	Name change.Field[string] `json:"name"`
 	Apps struct {
-		TotalMemoryMB     opt[int] `json:"total_memory_in_mb"`
-		InstanceMemoryMB  opt[int] `json:"per_process_memory_in_mb"`
-		TotalInstances    opt[int] `json:"total_instances"`
-		AppTasks          opt[int] `json:"per_app_tasks"`
-		LogRateLimitBytes opt[int] `json:"log_rate_limit_in_bytes_per_second"`
+		TotalMemoryMB     change.Field[int] `json:"total_memory_in_mb"`
+		InstanceMemoryMB  change.Field[int] `json:"per_process_memory_in_mb"`
+		TotalInstances    change.Field[int] `json:"total_instances"`
+		AppTasks          change.Field[int] `json:"per_app_tasks"`
+		LogRateLimitBytes change.Field[int] `json:"log_rate_limit_in_bytes_per_second"`
 	} `json:"apps"`
 	Services struct {
-		PaidServices          opt[bool] `json:"paid_services_allowed"`
-		TotalServiceInstances opt[int]  `json:"total_service_instances"`
-		TotalServiceKeys      opt[int]  `json:"total_service_keys"`
+		PaidServices          change.Field[bool] `json:"paid_services_allowed"`
+		TotalServiceInstances change.Field[int]  `json:"total_service_instances"`
+		TotalServiceKeys      change.Field[int]  `json:"total_service_keys"`
 	} `json:"services"`
 	Routes struct {
-		TotalRoutes             opt[int] `json:"total_routes"`
-		TotalReservedRoutePorts opt[int] `json:"total_reserved_ports"`
+		TotalRoutes             change.Field[int] `json:"total_routes"`
+		TotalReservedRoutePorts change.Field[int] `json:"total_reserved_ports"`
 	} `json:"routes"`
 }
 
@@ -34,7 +35,7 @@ type quotaRequest struct {
 // what the request says, the most it may be, and where it goes.
 type limit struct {
 	section, name string
-	asked         opt[int]
+	asked         change.Field[int]
 	most          int
 	to            **int
 }
@@ -54,7 +55,7 @@ func (r *quotaRequest) limits(l *cf.QuotaLimits) []limit {
 	}
 }
 
-func (r *quotaRequest) validate() []string {
+func (r *quotaRequest) Validate() []string {
 	faults := control.Must(!r.Name.Set || r.Name.V != "", "Name can't be blank", len(r.Name.V) <= 250, "Name is too long (maximum is 250 characters)")
 	return append(faults, limitFaults(r.limits(&cf.QuotaLimits{}))...)
 }
@@ -73,8 +74,8 @@ func limitFaults(limits []limit) (faults []string) {
 
 // apply sets what the request names; null lifts a limit.
 func (r *quotaRequest) apply(name *string, to *cf.QuotaLimits) {
-	*name = r.Name.or(*name)
-	to.PaidServices = r.Services.PaidServices.or(to.PaidServices)
+	*name = r.Name.Or(*name)
+	to.PaidServices = r.Services.PaidServices.Or(to.PaidServices)
 	setLimits(r.limits(to))
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"cupola/server/control"
+	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -13,7 +14,7 @@ func revisionApp(r *cf.Revision) string { return r.AppGUID }
 func viewRevision(c *call, r *cf.Revision) doc {
 	processes, sidecars := doc{}, []doc{}
 	for t, command := range r.Commands {
-		processes[t] = doc{"command": orNil(command)}
+		processes[t] = doc{"command": control.OrNil(command)}
 	}
 	for _, s := range r.Sidecars {
 		sidecars = append(sidecars, doc{"name": s.Name, "command": s.Command, "memory_in_mb": zeroNil(s.MemoryMB), "process_types": s.ProcessTypes})
@@ -74,7 +75,7 @@ func showRevision(c *call) (*response, error) {
 
 func updateRevision(c *call) (*response, error) {
 	var req struct {
-		Metadata *metadataPatch `json:"metadata"`
+		Metadata *change.Metadata `json:"metadata"`
 	}
 	if err := decode(c, &req); err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func updateRevision(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&r.Metadata); err != nil {
+	if err := req.Metadata.Apply(&r.Metadata); err != nil {
 		return nil, err
 	}
 	if err := store.Revisions.Update(c.Tx, r); err != nil {

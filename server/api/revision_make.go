@@ -9,6 +9,7 @@ import (
 
 	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/services"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -192,7 +193,7 @@ func (c *call) runAs(app *cf.App) error {
 	if err != nil {
 		return err
 	}
-	list, err := c.boundTo(app)
+	list, err := services.BoundTo(c.Session, app)
 	if err != nil {
 		return err
 	}

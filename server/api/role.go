@@ -8,6 +8,7 @@ import (
 	"cupola/server/control"
 	"cupola/server/control/access"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -60,9 +61,9 @@ type roleRequest struct {
 type roleRelationships struct {
 	User struct {
 		Data struct {
-			GUID     opt[string] `json:"guid"`
-			Username opt[string] `json:"username"`
-			Origin   opt[string] `json:"origin"`
+			GUID     change.Field[string] `json:"guid"`
+			Username change.Field[string] `json:"username"`
+			Origin   change.Field[string] `json:"origin"`
 		} `json:"data"`
 	} `json:"user"`
 	Organization ref `json:"organization"`
@@ -73,7 +74,7 @@ type roleRelationships struct {
 const roleTypes = `["organization_auditor", "organization_manager", "organization_billing_manager", "organization_user", ` +
 	`"space_auditor", "space_manager", "space_developer", "space_supporter"]`
 
-func (r roleRequest) validate() []string {
+func (r roleRequest) Validate() []string {
 	faults := control.Must(r.Type.Valid(), "Type must be one of the allowed types "+roleTypes)
 	for _, f := range r.Relationships.faults(r.Type) {
 		faults = append(faults, "Relationships "+f)

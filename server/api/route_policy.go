@@ -2,8 +2,9 @@ package api
 
 import (
 	"cupola/server/control"
-	"cupola/server/control/access"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
+	"cupola/server/control/routes"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -105,14 +106,14 @@ func seen[T any](c *call, t *store.Table[T], v view[T], guids []string) ([]doc, 
 }
 
 type routePolicyRequest struct {
-	Source        opt[string]    `json:"source"`
-	Metadata      *metadataPatch `json:"metadata"`
+	Source        change.Field[string] `json:"source"`
+	Metadata      *change.Metadata     `json:"metadata"`
 	Relationships struct {
 		Route ref `json:"route"`
 	} `json:"relationships"`
 }
 
-func (r routePolicyRequest) validate() []string {
+func (r routePolicyRequest) Validate() []string {
 	return control.Must(r.Source.V != "", "Source can't be blank",
 		r.Source.V == "" || cf.IsSource(r.Source.V), "Source must be in format 'cf:app:<uuid>', 'cf:space:<uuid>', 'cf:org:<uuid>', or 'cf:any'",
 		r.Relationships.Route.guid() != "", "Relationships Route can't be blank")
@@ -131,58 +132,19 @@ func createRoutePolicy(c *call) (*response, error) {
 		return nil, err
 	}
 	p := &cf.RoutePolicy{RouteGUID: r.GUID, Source: req.Source.V}
-	if err := c.policyFits(p, r); err != nil {
+	if err := routes.PolicyFits(c.Session, p, r); err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&p.Metadata); err != nil {
+	if err := req.Metadata.Apply(&p.Metadata); err != nil {
 		return nil, err
 	}
 	if err := store.RoutePolicies.Insert(c.Tx, p); err != nil {
 		return nil, err
 	}
-	if err := c.policyEvent(audit.RoutePolicyCreate, p, r, doc{"request": doc{"source": p.Source, "route_guid": r.GUID}}); err != nil {
+	if err := routes.PolicyEvent(c.Session, audit.RoutePolicyCreate, p, r, doc{"request": doc{"source": p.Source, "route_guid": r.GUID}}); err != nil {
 		return nil, err
 	}
 	return created(viewRoutePolicy(c, p))
-}
-
-// policyFits says in Cloud Controller's words why a route cannot have a policy.
-func (c *call) policyFits(p *cf.RoutePolicy, r *cf.Route) error {
-	d, err := store.Domains.Get(c.Tx, r.DomainGUID)
-	if err != nil {
-		return err
-	}
-	have, err := store.RoutePolicies.By(c.Tx, "route_guids", r.GUID)
-	if err != nil {
-		return err
-	}
-	switch {
-	case d.Internal:
-		return cf.Unprocessable("Cannot create route policies for routes on internal domains. Internal routes use container-to-container networking and bypass GoRouter.")
-	case !d.EnforcesPolicies:
-		return cf.Unprocessable("Cannot create route policies for route '%s': the route's domain does not have enforce_route_policies enabled.", r.GUID)
-	case d.PoliciesScope == "space" && p.SourceGUID("org") != "":
-		return cf.Unprocessable("Source '%s' is not allowed: domain's route_policies_scope is 'space'.", p.Source)
-	}
-	for _, other := range have {
-		switch {
-		case other.Source == p.Source:
-			return cf.Unprocessable("A route policy with source '%s' already exists for this route.", p.Source)
-		case p.Source == cf.AnySource:
-			return cf.Unprocessable("source 'cf:any' cannot coexist with other route policies on the same route")
-		case other.Source == cf.AnySource:
-			return cf.Unprocessable("source cannot coexist with the existing 'cf:any' policy on this route")
-		}
-	}
-	return nil
-}
-
-func (c *call) policyEvent(kind audit.Type, p *cf.RoutePolicy, r *cf.Route, data doc) error {
-	space, err := store.Spaces.Get(c.Tx, r.SpaceGUID)
-	if err != nil {
-		return err
-	}
-	return c.Audit(kind, audit.Target{Type: "route_policy", GUID: p.GUID, Name: p.Source, Place: access.At(space)}, data)
 }
 
 // ownPolicy is the policy of {guid} and its route, if the actor sees it and
@@ -202,7 +164,7 @@ func (c *call) ownPolicy() (*cf.RoutePolicy, *cf.Route, error) {
 
 func updateRoutePolicy(c *call) (*response, error) {
 	var req struct {
-		Metadata *metadataPatch `json:"metadata"`
+		Metadata *change.Metadata `json:"metadata"`
 	}
 	p, r, err := c.ownPolicy()
 	if err != nil {
@@ -211,13 +173,13 @@ func updateRoutePolicy(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&p.Metadata); err != nil {
+	if err := req.Metadata.Apply(&p.Metadata); err != nil {
 		return nil, err
 	}
 	if err := store.RoutePolicies.Update(c.Tx, p); err != nil {
 		return nil, err
 	}
-	if err := c.policyEvent(audit.RoutePolicyUpdate, p, r, nil); err != nil {
+	if err := routes.PolicyEvent(c.Session, audit.RoutePolicyUpdate, p, r, nil); err != nil {
 		return nil, err
 	}
 	return ok(viewRoutePolicy(c, p))
@@ -231,7 +193,7 @@ func deleteRoutePolicy(c *call) (*response, error) {
 	if err := store.RoutePolicies.Delete(c.Tx, p.GUID); err != nil {
 		return nil, err
 	}
-	if err := c.policyEvent(audit.RoutePolicyDelete, p, r, nil); err != nil {
+	if err := routes.PolicyEvent(c.Session, audit.RoutePolicyDelete, p, r, nil); err != nil {
 		return nil, err
 	}
 	return noContent()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"cupola/server/control"
+	"cupola/server/control/routes"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -163,7 +164,7 @@ func TestAnyPortOfMany(t *testing.T) {
 		}
 		c := &call{Session: &control.Session{Tx: tx, Platform: &control.Platform{TCPPorts: cf.PortRanges{{First: 2000, Last: 2300}}}}}
 		before := w.store.Statements()
-		port, err := c.anyPort()
+		port, err := routes.AnyPort(c.Session)
 		if n := w.store.Statements() - before; port != 2300 || n > 3 {
 			t.Errorf("got port %d, %v by %d statements; want 2300 by few", port, err, n)
 		}

@@ -3,13 +3,12 @@ package api
 import (
 	"net/http"
 	"slices"
-	"strings"
 
-	"cupola/server/authz"
 	"cupola/server/control"
-	"cupola/server/control/access"
 	"cupola/server/control/audit"
 	"cupola/server/control/quota"
+	"cupola/server/control/routes"
+	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -42,7 +41,7 @@ func (c *call) sharedRoute() (*cf.Route, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	return r, uri(r, d), nil
+	return r, desire.URI(r, d), nil
 }
 
 func shareRoute(c *call) (*response, error) {
@@ -55,7 +54,7 @@ func shareRoute(c *call) (*response, error) {
 		return nil, err
 	}
 	guids := req.guids()
-	if err := c.routeShareable(uri, guids); err != nil {
+	if err := routes.Shareable(c.Session, uri, guids); err != nil {
 		return nil, err
 	}
 	if slices.Contains(guids, r.SpaceGUID) {
@@ -69,41 +68,7 @@ func shareRoute(c *call) (*response, error) {
 	if err := store.Routes.Update(c.Tx, r); err != nil {
 		return nil, err
 	}
-	return &response{body: viewRouteShares(c, r)}, c.routeEventWith(audit.RouteShare, r, r.SpaceGUID, doc{"target_space_guids": guids})
-}
-
-// routeShareable refuses spaces in which the actor may not write.
-func (c *call) routeShareable(uri string, guids []string) error {
-	var unseen, unwritable []string
-	for _, g := range guids {
-		s, err := store.Spaces.Visible(c.Tx, g, c.Scope)
-		if store.IsNotFound(err) {
-			unseen = append(unseen, "'"+g+"'")
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		org, err := store.Orgs.Get(c.Tx, s.OrgGUID)
-		if err != nil {
-			return err
-		}
-		if !c.MayDevelop(s) || org.Suspended && !c.Actor.Admin {
-			unwritable = append(unwritable, "'"+g+"'")
-		}
-	}
-	var messages []string
-	if unseen != nil {
-		messages = append(messages, "Unable to share route "+uri+" with spaces ["+strings.Join(unseen, ", ")+"]. Ensure the spaces exist and that you have access to them.")
-	}
-	if unwritable != nil {
-		messages = append(messages, "Unable to share route "+uri+" with spaces ["+strings.Join(unwritable, ", ")+
-			"]. Write permission is required in order to share a route with a space and the containing organization must not be suspended.")
-	}
-	if messages == nil {
-		return nil
-	}
-	return cf.Unprocessable("%s", strings.Join(messages, "\n"))
+	return &response{body: viewRouteShares(c, r)}, routes.EventIn(c.Session, audit.RouteShare, r, r.SpaceGUID, doc{"target_space_guids": guids})
 }
 
 func unshareRoute(c *call) (*response, error) {
@@ -112,7 +77,7 @@ func unshareRoute(c *call) (*response, error) {
 		return nil, err
 	}
 	space := c.param("space")
-	if _, err := c.accessible(space, "Unable to unshare route '"+uri+"' from space '"+space+"'. "); err != nil {
+	if _, err := routes.Accessible(c.Session, space, "Unable to unshare route '"+uri+"' from space '"+space+"'. "); err != nil {
 		return nil, err
 	}
 	if space == r.SpaceGUID {
@@ -122,27 +87,10 @@ func unshareRoute(c *call) (*response, error) {
 	if err := store.Routes.Update(c.Tx, r); err != nil {
 		return nil, err
 	}
-	if err := c.routeEventWith(audit.RouteUnshare, r, r.SpaceGUID, doc{"target_space_guid": space}); err != nil {
+	if err := routes.EventIn(c.Session, audit.RouteUnshare, r, r.SpaceGUID, doc{"target_space_guid": space}); err != nil {
 		return nil, err
 	}
 	return noContent()
-}
-
-// accessible is a space in which the actor can run apps; complaint begins what
-// is said of others.
-func (c *call) accessible(guid, complaint string) (*cf.Space, error) {
-	s, err := store.Spaces.Visible(c.Tx, guid, c.Scope)
-	if err != nil {
-		return nil, control.Unprocessable(err, "%sEnsure the space exists and that you have access to it.", complaint)
-	}
-	if !c.Actor.May(authz.SpaceOperator, access.At(s)) {
-		return nil, cf.Unprocessable("%sYou don't have write permission for the target space.", complaint)
-	}
-	org, err := store.Orgs.Get(c.Tx, s.OrgGUID)
-	if err == nil && org.Suspended && !c.Actor.Admin {
-		err = cf.Unprocessable("%sThe target organization or space is suspended.", complaint)
-	}
-	return s, err
 }
 
 // moveRoute gives a route to another space; the one that had it has it as a
@@ -158,11 +106,11 @@ func moveRoute(c *call) (*response, error) {
 	}
 	to, from := req.guid(), r.SpaceGUID
 	complaint := "Unable to transfer owner of route '" + uri + "' to space '" + to + "'. "
-	space, err := c.accessible(to, complaint)
+	space, err := routes.Accessible(c.Session, to, complaint)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.usableDomain(r.DomainGUID, space); err != nil {
+	if _, err := routes.UsableDomain(c.Session, r.DomainGUID, space); err != nil {
 		return nil, cf.Unprocessable("%sTarget space does not have access to route's domain", complaint)
 	}
 	if to == from {
@@ -173,13 +121,5 @@ func moveRoute(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &response{body: doc{"status": "ok"}}, c.routeEventWith(audit.RouteTransferOwner, r, from, doc{"target_space_guid": to})
-}
-
-// leaveRoutes takes a space that goes away out of the shares of routes.
-func leaveRoutes(c *call, space string) error {
-	return control.EachOf(c.Session, store.Routes, "shared_space_guids", space, func(r *cf.Route) error {
-		r.SharedSpaces = control.Without(r.SharedSpaces, func(g string) bool { return g == space })
-		return store.Routes.Update(c.Tx, r)
-	})
+	return &response{body: doc{"status": "ok"}}, routes.EventIn(c.Session, audit.RouteTransferOwner, r, from, doc{"target_space_guid": to})
 }

@@ -6,6 +6,7 @@ import (
 
 	"cupola/server/control"
 	"cupola/server/control/access"
+	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -31,11 +32,11 @@ func (c *call) visibleSpaces(guids []string) []string {
 }
 
 type securityGroupRequest struct {
-	Name            opt[string]          `json:"name"`
-	Rules           opt[json.RawMessage] `json:"rules"`
+	Name            change.Field[string]          `json:"name"`
+	Rules           change.Field[json.RawMessage] `json:"rules"`
 	GloballyEnabled struct {
-		Running opt[bool] `json:"running"`
-		Staging opt[bool] `json:"staging"`
+		Running change.Field[bool] `json:"running"`
+		Staging change.Field[bool] `json:"staging"`
 	} `json:"globally_enabled"`
 	Relationships struct {
 		RunningSpaces refs `json:"running_spaces"`
@@ -43,7 +44,7 @@ type securityGroupRequest struct {
 	} `json:"relationships"`
 }
 
-func (r securityGroupRequest) validate() []string {
+func (r securityGroupRequest) Validate() []string {
 	_, faults := r.rules(nil)
 	return append(control.Must(len(r.Name.V) <= 250, "Name is too long (maximum is 250 characters)"), faults...)
 }
@@ -60,10 +61,10 @@ func (r securityGroupRequest) rules(other []cf.SecurityRule) ([]cf.SecurityRule,
 }
 
 func (r securityGroupRequest) apply(g *cf.SecurityGroup) {
-	g.Name = r.Name.or(g.Name)
+	g.Name = r.Name.Or(g.Name)
 	g.Rules, _ = r.rules(g.Rules)
-	g.GlobalRunning = r.GloballyEnabled.Running.or(g.GlobalRunning)
-	g.GlobalStaging = r.GloballyEnabled.Staging.or(g.GlobalStaging)
+	g.GlobalRunning = r.GloballyEnabled.Running.Or(g.GlobalRunning)
+	g.GlobalStaging = r.GloballyEnabled.Staging.Or(g.GlobalStaging)
 }
 
 func createSecurityGroup(c *call) (*response, error) {

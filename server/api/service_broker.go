@@ -7,6 +7,8 @@ import (
 
 	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
+	"cupola/server/control/services"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -24,16 +26,16 @@ func viewServiceBroker(c *call, b *cf.ServiceBroker) doc {
 
 // brokerRequest is a request to register a service broker, or to change one.
 type brokerRequest struct {
-	Name           opt[string]          `json:"name"`
-	URL            opt[string]          `json:"url"`
-	Authentication opt[json.RawMessage] `json:"authentication"`
-	Metadata       *metadataPatch       `json:"metadata"`
+	Name           change.Field[string]          `json:"name"`
+	URL            change.Field[string]          `json:"url"`
+	Authentication change.Field[json.RawMessage] `json:"authentication"`
+	Metadata       *change.Metadata              `json:"metadata"`
 	Relationships  *struct {
 		Space *ref `json:"space"`
 	} `json:"relationships"`
 }
 
-func (r brokerRequest) validate() []string {
+func (r brokerRequest) Validate() []string {
 	messages := control.Must(!r.Name.Set || r.Name.Null || r.Name.V != "", "Name must not be empty string")
 	if r.URL.Set && !r.URL.Null {
 		messages = append(messages, brokerURLFaults(r.URL.V)...)
@@ -145,7 +147,7 @@ func createServiceBroker(c *call) (*response, error) {
 	}
 	login, _ := req.credentials() // was found right
 	b := &cf.ServiceBroker{Name: req.Name.V, URL: req.URL.V, Username: login.Username, Password: login.Password, SpaceGUID: req.space(), State: cf.BrokerSynchronizing}
-	if err := req.Metadata.apply(&b.Metadata); err != nil {
+	if err := req.Metadata.Apply(&b.Metadata); err != nil {
 		return nil, err
 	}
 	err := store.ServiceBrokers.Insert(c.Tx, b)
@@ -155,7 +157,7 @@ func createServiceBroker(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.brokerEvent(audit.ServiceBrokerCreate, b, req.audited()); err != nil {
+	if err := services.BrokerEvent(c.Session, audit.ServiceBrokerCreate, b, req.audited()); err != nil {
 		return nil, err
 	}
 	return c.brokerJob(cf.JobSyncBroker, b, cf.ServiceWork{Actor: c.Who()})
@@ -184,10 +186,6 @@ func (c *call) brokerJob(operation string, b *cf.ServiceBroker, input any) (*res
 		return nil, err
 	}
 	return c.job(&cf.Job{Operation: operation, ResourceGUID: b.GUID, ResourceType: "service_brokers", State: cf.JobProcessing, Input: string(text)})
-}
-
-func (c *call) brokerEvent(kind audit.Type, b *cf.ServiceBroker, data doc) error {
-	return c.Audit(kind, audit.Target{Type: "service_broker", GUID: b.GUID, Name: b.Name}, data)
 }
 
 // serviceBroker is the broker of {guid}, if the actor sees it and satisfies the
@@ -223,7 +221,7 @@ func updateServiceBroker(c *call) (*response, error) {
 		return nil, err
 	}
 	changed := b.Metadata
-	if err := req.Metadata.apply(&changed); err != nil {
+	if err := req.Metadata.Apply(&changed); err != nil {
 		return nil, err
 	}
 	if !req.Name.Set && !req.URL.Set && !req.Authentication.Set {
@@ -266,7 +264,7 @@ func (c *call) changeBroker(b *cf.ServiceBroker, req brokerRequest, update cf.Br
 	if err := store.ServiceBrokers.Update(c.Tx, b); err != nil {
 		return nil, err
 	}
-	if err := c.brokerEvent(audit.ServiceBrokerUpdate, b, req.audited()); err != nil {
+	if err := services.BrokerEvent(c.Session, audit.ServiceBrokerUpdate, b, req.audited()); err != nil {
 		return nil, err
 	}
 	return c.brokerJob(cf.JobUpdateBroker, b, update)
@@ -289,16 +287,8 @@ func deleteServiceBroker(c *call) (*response, error) {
 	if n > 0 {
 		return nil, cf.Errorf(cf.BrokerNotRemovable, "Can not remove brokers that have associated service instances: %s", b.Name)
 	}
-	if err := removeServiceBroker(c, b); err != nil {
+	if err := services.RemoveBroker(c.Session, b); err != nil {
 		return nil, err
 	}
 	return c.accepted("service_broker.delete", "service_brokers", b.GUID)
-}
-
-// removeServiceBroker deletes a broker with what it offers.
-func removeServiceBroker(c *call, b *cf.ServiceBroker) error {
-	if err := store.ServiceBrokers.Delete(c.Tx, b.GUID); err != nil {
-		return err
-	}
-	return c.brokerEvent(audit.ServiceBrokerDelete, b, doc{"request": doc{}})
 }

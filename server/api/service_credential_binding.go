@@ -4,7 +4,8 @@ import (
 	"cupola/server/authz"
 	"cupola/server/control"
 	"cupola/server/control/access"
-	"cupola/server/control/audit"
+	"cupola/server/control/change"
+	"cupola/server/control/services"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -54,19 +55,6 @@ func (c *call) bound() (*cf.ServiceBinding, *cf.ServiceInstance, error) {
 	return b, i, err
 }
 
-// bindingSpace is the space of a binding: its app's, or of a key's instance.
-func (c *call) bindingSpace(b *cf.ServiceBinding, i *cf.ServiceInstance) (*cf.Space, error) {
-	guid := i.SpaceGUID
-	if b.AppGUID != "" {
-		app, err := store.Apps.Get(c.Tx, b.AppGUID)
-		if err != nil {
-			return nil, err
-		}
-		guid = app.SpaceGUID
-	}
-	return store.Spaces.Get(c.Tx, guid)
-}
-
 // showServiceBindingDetails shows what a binding holds. Who may not see it is
 // told that there is none.
 func showServiceBindingDetails(c *call) (*response, error) {
@@ -74,14 +62,14 @@ func showServiceBindingDetails(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	space, err := c.bindingSpace(b, i)
+	space, err := services.BindingSpace(c.Session, b, i)
 	if err != nil {
 		return nil, err
 	}
 	if !c.Actor.May(c.Rule, access.At(space)) {
 		return nil, cf.Errorf(cf.ResourceNotFound, "Service credential binding not found")
 	}
-	if err := notMade(b.Type, b.LastOperation); err != nil {
+	if err := services.NotMade(b.Type, b.LastOperation); err != nil {
 		return nil, err
 	}
 	d := doc{}
@@ -98,51 +86,18 @@ func showServiceBindingDetails(c *call) (*response, error) {
 	if b.AppGUID != "" {
 		request["app_guid"] = b.AppGUID
 	}
-	return &response{body: d}, c.bindingEvent("show", b, i, request)
-}
-
-// notMade tells why there is nothing to show of a binding yet, or any longer.
-func notMade(kind string, op cf.LastOperation) error {
-	if op.Is(cf.OpCreate, cf.OpSucceeded) {
-		return nil
-	}
-	what := map[string]string{cf.BindingApp: "service binding", cf.BindingKey: "service key", bindingRoute: "route binding"}[kind]
-	operation := "Deletion"
-	if op.Type == cf.OpCreate {
-		operation = "Creation"
-	}
-	return cf.Errorf(cf.ResourceNotFound, "%s of %s %s", operation, what, op.State)
-}
-
-// bindingRoute is to route bindings what the types of cf.ServiceBinding are.
-const bindingRoute = "route"
-
-// bindingEvents are how Cloud Controller's audit events call the bindings.
-var bindingEvents = map[string]string{cf.BindingApp: "service_binding", cf.BindingKey: "service_key", bindingRoute: "service_route_binding"}
-
-// bindingEvent records an event of a credential binding, in its own space.
-func (c *call) bindingEvent(what string, b *cf.ServiceBinding, i *cf.ServiceInstance, request doc) error {
-	space, err := c.bindingSpace(b, i)
-	if err != nil {
-		return err
-	}
-	name := ""
-	if b.Name != nil {
-		name = *b.Name
-	}
-	kind := bindingEvents[b.Type]
-	return c.Audit(audit.Of(kind, what), audit.Target{Type: kind, GUID: b.GUID, Name: name, Place: access.At(space)}, doc{"request": request})
+	return &response{body: d}, services.BindingEvent(c.Session, "show", b, i, request)
 }
 
 func updateServiceBinding(c *call) (*response, error) {
 	var req struct {
-		Metadata *metadataPatch `json:"metadata"`
+		Metadata *change.Metadata `json:"metadata"`
 	}
 	b, i, err := c.bound()
 	if err != nil {
 		return nil, err
 	}
-	space, err := c.bindingSpace(b, i)
+	space, err := services.BindingSpace(c.Session, b, i)
 	if err != nil {
 		return nil, err
 	}
@@ -156,13 +111,13 @@ func updateServiceBinding(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&b.Metadata); err != nil {
+	if err := req.Metadata.Apply(&b.Metadata); err != nil {
 		return nil, err
 	}
 	if err := store.ServiceBindings.Update(c.Tx, b); err != nil {
 		return nil, err
 	}
-	return &response{body: viewServiceBinding(c, b)}, c.bindingEvent("update", b, i, audited)
+	return &response{body: viewServiceBinding(c, b)}, services.BindingEvent(c.Session, "update", b, i, audited)
 }
 
 func deleteServiceBinding(c *call) (*response, error) {
@@ -170,7 +125,7 @@ func deleteServiceBinding(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	space, err := c.bindingSpace(b, i)
+	space, err := services.BindingSpace(c.Session, b, i)
 	if err != nil {
 		return nil, err
 	}
@@ -181,56 +136,20 @@ func deleteServiceBinding(c *call) (*response, error) {
 	if b.Type == cf.BindingKey && !c.Actor.May(authz.SpaceDeveloper, place) {
 		return nil, access.NotAuthorized()
 	}
-	if err := bindingIdle(b.LastOperation, i); err != nil {
+	if err := services.BindingIdle(b.LastOperation, i); err != nil {
 		return nil, err
 	}
 	if i.Type == cf.Managed {
-		j, err := c.unbind(b)
+		j, err := services.Unbind(c.Session, b)
 		if err != nil {
 			return nil, err
 		}
 		return c.job(j)
 	}
-	if err := c.removeBinding(b, i); err != nil {
+	if err := services.RemoveBinding(c.Session, b, i); err != nil {
 		return nil, err
 	}
 	return noContent()
-}
-
-// bindingIdle refuses to delete a binding while it, or its instance, changes.
-func bindingIdle(op cf.LastOperation, i *cf.ServiceInstance) error {
-	if op.Is(cf.OpCreate, cf.OpInitial) || op.Is(cf.OpDelete, cf.OpInitial, cf.OpInProgress) {
-		return cf.Unprocessable("There is an operation in progress for the service binding.")
-	}
-	if i.Type == cf.Managed && i.LastOperation.InProgress() {
-		return instanceBusy()
-	}
-	return nil
-}
-
-// unbind has the broker delete a binding, and gives the job that does it.
-func (c *call) unbind(b *cf.ServiceBinding) (*cf.Job, error) {
-	b.LastOperation = cf.Begin(cf.OpDelete, cf.OpInProgress, c.Tx.Now)
-	if err := store.ServiceBindings.Update(c.Tx, b); err != nil {
-		return nil, err
-	}
-	operation := cf.JobDeleteBinding
-	if b.Type == cf.BindingKey {
-		operation = cf.JobDeleteKey
-	}
-	return c.newServiceJob(operation, credentialBinding, b.GUID, cf.ServiceWork{})
-}
-
-// credentialBinding is what jobs of credential bindings call them.
-const credentialBinding = "service_credential_binding"
-
-// removeBinding forgets a binding. What runs of its app keeps what it got.
-func (c *call) removeBinding(b *cf.ServiceBinding, i *cf.ServiceInstance) error {
-	request := doc{"app_guid": orNil(b.AppGUID), "route_guid": nil, "service_instance_guid": b.InstanceGUID}
-	if err := c.bindingEvent("delete", b, i, request); err != nil {
-		return err
-	}
-	return store.ServiceBindings.Delete(c.Tx, b.GUID)
 }
 
 // serviceBindingParameters finds which binding's parameters its broker is asked
@@ -240,15 +159,15 @@ func serviceBindingParameters(c *call) (ParameterQuery, error) {
 	if err != nil {
 		return ParameterQuery{}, err
 	}
-	if err := notMade(b.Type, b.LastOperation); err != nil {
+	if err := services.NotMade(b.Type, b.LastOperation); err != nil {
 		return ParameterQuery{}, err
 	}
 	unknown := cf.Errorf(cf.BindingParametersUnknown, "This service does not support fetching service binding parameters.")
 	if i.Type != cf.Managed {
 		return ParameterQuery{}, unknown
 	}
-	o, err := c.offerOf(i)
-	if err == nil && !o.offering.BindingsRetrievable {
+	o, err := services.OfferOf(c.Session, i)
+	if err == nil && !o.Offering.BindingsRetrievable {
 		err = unknown
 	}
 	return ParameterQuery{InstanceGUID: i.GUID, BindingGUID: b.GUID}, err

@@ -185,7 +185,7 @@ func fieldsOfOffering(_ *call, o *cf.ServiceOffering) doc {
 		tags = []string{}
 	}
 	return doc{"guid": o.GUID, "name": o.Name, "description": o.Description, "tags": tags,
-		"documentation_url": orNil(o.DocumentationURL()), "relationships.service_broker": toOne(o.BrokerGUID)}
+		"documentation_url": control.OrNil(o.DocumentationURL()), "relationships.service_broker": toOne(o.BrokerGUID)}
 }
 
 func fieldsOfBroker(_ *call, b *cf.ServiceBroker) doc { return doc{"guid": b.GUID, "name": b.Name} }

@@ -3,61 +3,15 @@ package api
 import (
 	"encoding/json"
 	"regexp"
-	"slices"
 
 	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/server/control/quota"
+	"cupola/server/control/services"
 	"cupola/store"
 	"cupola/store/cf"
 )
-
-// offer is what a managed service instance is an instance of.
-type offer struct {
-	plan     *cf.ServicePlan
-	offering *cf.ServiceOffering
-	broker   *cf.ServiceBroker
-}
-
-func (c *call) offerOf(i *cf.ServiceInstance) (o offer, err error) {
-	if o.plan, err = store.ServicePlans.Get(c.Tx, i.PlanGUID); err != nil {
-		return o, err
-	}
-	return c.offer(o.plan)
-}
-
-func (c *call) offer(plan *cf.ServicePlan) (o offer, err error) {
-	o.plan = plan
-	if o.offering, err = store.ServiceOfferings.Get(c.Tx, plan.OfferingGUID); err != nil {
-		return o, err
-	}
-	o.broker, err = store.ServiceBrokers.Get(c.Tx, o.offering.BrokerGUID)
-	return o, err
-}
-
-// planFor is a plan that a request names for an instance in a space.
-func (c *call) planFor(guid string, space *cf.Space) (*cf.ServicePlan, error) {
-	plan, err := store.ServicePlans.Visible(c.Tx, guid, c.Scope)
-	if err != nil {
-		return nil, control.Unprocessable(err, "Invalid service plan. Ensure that the service plan exists, is available, and you have access to it.")
-	}
-	if !plan.Active {
-		return nil, cf.Unprocessable("Invalid service plan. The service plan '%s' with guid '%s' has been removed from the service broker's catalog. "+
-			"It is not possible to create new service instances using this plan.", plan.Name, plan.GUID)
-	}
-	seen, err := c.planSeenIn(plan, space)
-	if err == nil && !seen {
-		err = cf.Unprocessable("Invalid service plan. This could be due to a space-scoped broker which is offering the service plan '%s' with guid '%s' in another space "+
-			"or that the plan is not enabled in this organization. Ensure that the service plan is visible in your current space '%s' with guid '%s'.",
-			plan.Name, plan.GUID, space.Name, space.GUID)
-	}
-	return plan, err
-}
-
-func (c *call) planSeenIn(plan *cf.ServicePlan, space *cf.Space) (bool, error) {
-	n, err := store.ServicePlans.Count(c.Tx, store.Query{Where: map[string][]string{"guids": {plan.GUID}, "space_guids": {space.GUID}}})
-	return n > 0, err
-}
 
 // createManaged has a broker make a service instance.
 func (c *call) createManaged(i *cf.ServiceInstance, req serviceRequest, audited doc) (*response, error) {
@@ -65,127 +19,65 @@ func (c *call) createManaged(i *cf.ServiceInstance, req serviceRequest, audited 
 	if err != nil {
 		return nil, err
 	}
-	plan, err := c.planFor(req.Relationships.Plan.guid(), space)
+	plan, err := services.PlanFor(c.Session, req.Relationships.Plan.guid(), space)
 	if err != nil {
 		return nil, err
 	}
-	o, err := c.offer(plan)
+	o, err := services.OfferFor(c.Session, plan)
 	if err != nil {
 		return nil, err
 	}
-	if o.broker.Busy() {
+	if o.Broker.Busy() {
 		return nil, cf.Unprocessable("The service instance cannot be created because there is an operation in progress for the service broker.")
 	}
-	if err := c.paidAllowed(plan, space); err != nil {
+	if err := services.PaidAllowed(c.Session, plan, space); err != nil {
 		return nil, err
 	}
-	if err := c.replaceFailed(i); err != nil {
+	if err := services.ReplaceFailed(c.Session, i); err != nil {
 		return nil, err
 	}
-	i.PlanGUID, i.MaintenanceVersion = plan.GUID, versionOf(plan)
+	i.PlanGUID, i.MaintenanceVersion = plan.GUID, services.VersionOf(plan)
 	i.LastOperation = cf.Begin(cf.OpCreate, cf.OpInitial, c.Tx.Now)
-	err = quota.Within(c.Tx, i.SpaceGUID, quota.Services, func() error { return c.saveServiceInstance(i, store.ServiceInstances.Insert) })
+	err = quota.Within(c.Tx, i.SpaceGUID, quota.Services, func() error { return services.Save(c.Session, i, store.ServiceInstances.Insert) })
 	if err != nil {
 		return nil, err
 	}
 	return c.serviceJob(cf.JobCreateInstance, "service_instances", i.GUID, cf.ServiceWork{Parameters: objectOf(req.Parameters), Request: audited})
 }
 
-// paidAllowed refuses a plan that costs where the quota of the space or of its
-// org does.
-func (c *call) paidAllowed(plan *cf.ServicePlan, space *cf.Space) error {
-	org, err := store.Orgs.Get(c.Tx, space.OrgGUID)
-	if err != nil || plan.Free {
-		return err
-	}
-	list, err := quota.Budgets(c.Tx, org, space)
-	for _, b := range slices.Backward(list) {
-		switch {
-		case b.Limits.PaidServices:
-		case b.OfSpace():
-			return cf.Unprocessable("The service instance cannot be created because paid service plans are not allowed for your space.")
-		default:
-			return cf.Unprocessable("The service instance cannot be created because paid service plans are not allowed.")
-		}
-	}
-	return err
-}
-
-// replaceFailed makes room for a service instance where one of the same name
-// could not be made.
-func (c *call) replaceFailed(i *cf.ServiceInstance) error {
-	old, err := store.ServiceInstances.First(c.Tx, store.Query{Where: map[string][]string{"names": {i.Name}, "owner_space_guids": {i.SpaceGUID}}})
-	if store.IsNotFound(err) {
-		return nil
-	}
-	if err != nil || !old.LastOperation.Is(cf.OpCreate, cf.OpFailed) {
-		return err
-	}
-	if err := c.abandon(old, ""); err != nil {
-		return err
-	}
-	return store.ServiceInstances.Delete(c.Tx, old.GUID)
-}
-
-// abandon has the broker forget an instance, or a binding of it, that it may
-// have made though it was told to the platform as failed.
-func (c *call) abandon(i *cf.ServiceInstance, binding string) error {
-	o, err := c.offerOf(i)
-	if err != nil {
-		return err
-	}
-	return store.BrokerOperations.Insert(c.Tx, &cf.BrokerOperation{Phase: cf.PhaseSend, DueAt: c.Tx.Now, Orphan: &cf.Orphan{BrokerGUID: o.broker.GUID,
-		OfferingID: o.offering.CatalogID, PlanID: o.plan.CatalogID, InstanceGUID: i.GUID, BindingGUID: binding}})
-}
-
 // serviceJob answers with a job for which a broker will be asked.
 func (c *call) serviceJob(operation, resourceType, guid string, work cf.ServiceWork) (*response, error) {
-	j, err := c.newServiceJob(operation, resourceType, guid, work)
+	j, err := services.NewJob(c.Session, operation, resourceType, guid, work)
 	if err != nil {
 		return nil, err
 	}
 	return c.job(j)
-}
-
-func (c *call) newServiceJob(operation, resourceType, guid string, work cf.ServiceWork) (*cf.Job, error) {
-	work.Actor = c.Who()
-	input, err := json.Marshal(work)
-	return &cf.Job{Operation: operation, ResourceType: resourceType, ResourceGUID: guid, State: cf.JobProcessing, Input: string(input)}, err
 }
 
 // deleteManaged has a broker delete a service instance, and what is bound to it.
 func (c *call) deleteManaged(i *cf.ServiceInstance) (*response, error) {
-	j, err := c.beginDelete(i)
+	j, err := services.BeginDelete(c.Session, i)
 	if err != nil {
 		return nil, err
 	}
 	return c.job(j)
 }
 
-// beginDelete gives the job that has a broker delete a service instance.
-func (c *call) beginDelete(i *cf.ServiceInstance) (*cf.Job, error) {
-	i.LastOperation = cf.Begin(cf.OpDelete, cf.OpInProgress, c.Tx.Now)
-	if err := store.ServiceInstances.Update(c.Tx, i); err != nil {
-		return nil, err
-	}
-	return c.newServiceJob(cf.JobDeleteInstance, "service_instances", i.GUID, cf.ServiceWork{})
-}
-
 // managedChange is a request to change a managed service instance.
 type managedChange struct {
-	Name          opt[string]          `json:"name"`
-	Tags          opt[tagList]         `json:"tags"`
-	Parameters    opt[json.RawMessage] `json:"parameters"`
-	Metadata      *metadataPatch       `json:"metadata"`
+	Name          change.Field[string]          `json:"name"`
+	Tags          change.Field[tagList]         `json:"tags"`
+	Parameters    change.Field[json.RawMessage] `json:"parameters"`
+	Metadata      *change.Metadata              `json:"metadata"`
 	Relationships *struct {
 		Plan *ref `json:"service_plan"`
 	} `json:"relationships"`
-	Maintenance opt[struct {
+	Maintenance change.Field[struct {
 		Version string `json:"version"`
 	}] `json:"maintenance_info"`
 }
 
-func (r managedChange) validate() []string {
+func (r managedChange) Validate() []string {
 	messages := control.Must(isObject(r.Parameters), "Parameters must be an object",
 		r.Maintenance.V.Version == "" || semver.MatchString(r.Maintenance.V.Version), "Maintenance info version must be a Semantic Version string")
 	if r.Relationships != nil {
@@ -237,12 +129,12 @@ func (c *call) updateManaged(i *cf.ServiceInstance) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := c.offerOf(i)
+	o, err := services.OfferOf(c.Session, i)
 	if err != nil {
 		return nil, err
 	}
 	next := *i
-	if err := req.Metadata.apply(&next.Metadata); err != nil {
+	if err := req.Metadata.Apply(&next.Metadata); err != nil {
 		return nil, err
 	}
 	if err := c.mayUpdate(i, o, req); err != nil {
@@ -258,32 +150,32 @@ func (c *call) updateManaged(i *cf.ServiceInstance) (*response, error) {
 		}
 		return c.serviceJob(cf.JobUpdateInstance, "service_instances", i.GUID, cf.ServiceWork{Parameters: objectOf(req.Parameters), Request: audited, Change: req.change(i)})
 	}
-	next.Name = req.Name.or(next.Name)
+	next.Name = req.Name.Or(next.Name)
 	if req.Tags.Set {
 		next.Tags = req.Tags.V
 	}
 	if !req.onlyMetadata() {
-		next.LastOperation = c.done(cf.OpUpdate, "")
+		next.LastOperation = services.Done(c.Session, cf.OpUpdate, "")
 	}
-	if err := c.saveServiceInstance(&next, store.ServiceInstances.Update); err != nil {
+	if err := services.Save(c.Session, &next, store.ServiceInstances.Update); err != nil {
 		return nil, err
 	}
-	return &response{body: viewServiceInstance(c, &next)}, c.serviceEvent(audit.ServiceInstanceUpdate, i, audited)
+	return &response{body: viewServiceInstance(c, &next)}, services.Event(c.Session, audit.ServiceInstanceUpdate, i, audited)
 }
 
 // brokerAsked tells whether a change concerns the broker.
-func brokerAsked(i *cf.ServiceInstance, o offer, r managedChange) bool {
+func brokerAsked(i *cf.ServiceInstance, o services.Offer, r managedChange) bool {
 	version := r.Maintenance.V.Version
-	return r.Name.Set && o.offering.AllowContextUpdates || r.Parameters.Set ||
+	return r.Name.Set && o.Offering.AllowContextUpdates || r.Parameters.Set ||
 		r.plan() != "" && r.plan() != i.PlanGUID || version != "" && version != i.MaintenanceVersion
 }
 
 // mayUpdate refuses what cannot change.
-func (c *call) mayUpdate(i *cf.ServiceInstance, o offer, r managedChange) error {
+func (c *call) mayUpdate(i *cf.ServiceInstance, o services.Offer, r managedChange) error {
 	if i.LastOperation.Is(cf.OpCreate, cf.OpFailed) {
 		return cf.Errorf(cf.ServiceNotFound, "The service instance could not be found: %s", i.Name)
 	}
-	for _, check := range []func(*cf.ServiceInstance, offer, managedChange) error{c.mayRename, c.mayChangePlan, mayUpgrade, planAllows} {
+	for _, check := range []func(*cf.ServiceInstance, services.Offer, managedChange) error{c.mayRename, c.mayChangePlan, mayUpgrade, planAllows} {
 		if err := check(i, o, r); err != nil {
 			return err
 		}
@@ -291,13 +183,13 @@ func (c *call) mayUpdate(i *cf.ServiceInstance, o offer, r managedChange) error 
 	return nil
 }
 
-func (c *call) mayRename(i *cf.ServiceInstance, _ offer, r managedChange) error {
+func (c *call) mayRename(i *cf.ServiceInstance, _ services.Offer, r managedChange) error {
 	if !r.Name.Set {
 		return nil
 	}
 	renamed := *i
 	renamed.Name, renamed.Tags = r.Name.V, r.Tags.V
-	if err := serviceFaults(&renamed); err != nil {
+	if err := services.Faults(&renamed); err != nil {
 		return err
 	}
 	for _, where := range []string{"owner_space_guids", "shared_space_guids"} {
@@ -312,11 +204,11 @@ func (c *call) mayRename(i *cf.ServiceInstance, _ offer, r managedChange) error 
 	if len(i.SharedSpaces) > 0 {
 		return cf.Unprocessable("Service instances that have been shared cannot be renamed")
 	}
-	return c.nameFits(i, r.Name.V)
+	return services.NameFits(c.Session, i, r.Name.V)
 }
 
 // mayChangePlan looks at the plan that is asked for.
-func (c *call) mayChangePlan(i *cf.ServiceInstance, o offer, r managedChange) error {
+func (c *call) mayChangePlan(i *cf.ServiceInstance, o services.Offer, r managedChange) error {
 	if r.plan() == "" {
 		return nil
 	}
@@ -324,53 +216,53 @@ func (c *call) mayChangePlan(i *cf.ServiceInstance, o offer, r managedChange) er
 	if err != nil {
 		return err
 	}
-	plan, err := c.planFor(r.plan(), space)
+	plan, err := services.PlanFor(c.Session, r.plan(), space)
 	if err != nil {
 		return err
 	}
-	if plan.OfferingGUID != o.offering.GUID {
+	if plan.OfferingGUID != o.Offering.GUID {
 		return cf.Errorf(cf.InvalidRelation, "service plan relates to a different service offering")
 	}
-	if !o.plan.MayChange(o.offering) {
+	if !o.Plan.MayChange(o.Offering) {
 		return cf.Unprocessable("The service does not support changing plans.")
 	}
-	if err := c.paidAllowed(plan, space); err != nil {
+	if err := services.PaidAllowed(c.Session, plan, space); err != nil {
 		return err
 	}
 	n, err := store.ServiceBindings.Count(c.Tx, store.Query{Where: map[string][]string{"service_instance_guids": {i.GUID}, "type": {cf.BindingApp}}})
-	if err == nil && n > 0 && !plan.MayBind(o.offering) {
+	if err == nil && n > 0 && !plan.MayBind(o.Offering) {
 		err = cf.Unprocessable("The service plan is invalid: cannot switch to non-bindable plan when service bindings exist")
 	}
 	return err
 }
 
 // mayUpgrade looks at the version that is asked for.
-func mayUpgrade(i *cf.ServiceInstance, o offer, r managedChange) error {
+func mayUpgrade(i *cf.ServiceInstance, o services.Offer, r managedChange) error {
 	version := r.Maintenance.V.Version
 	switch {
 	case version == "":
 		return nil
 	case r.plan() != "" && r.plan() != i.PlanGUID:
 		return cf.Unprocessable("maintenance_info should not be changed when switching to different plan.")
-	case o.plan.MaintenanceInfo == nil:
+	case o.Plan.MaintenanceInfo == nil:
 		return cf.Unprocessable("The service broker does not support upgrades for service instances created from this plan.")
-	case version != versionOf(o.plan) && version != i.MaintenanceVersion:
+	case version != services.VersionOf(o.Plan) && version != i.MaintenanceVersion:
 		return cf.Unprocessable("maintenance_info.version requested is invalid. Please ensure the catalog is up to date and you are providing a version supported by this service plan.")
 	}
 	return nil
 }
 
 // planAllows refuses what a plan that has left the catalog cannot do.
-func planAllows(i *cf.ServiceInstance, o offer, r managedChange) error {
+func planAllows(i *cf.ServiceInstance, o services.Offer, r managedChange) error {
 	refuse := func(what string) error {
 		return cf.Unprocessable("Cannot update %s of a service instance that belongs to inaccessible plan", what)
 	}
 	switch {
-	case o.plan.Active:
+	case o.Plan.Active:
 		return nil
 	case r.Parameters.Set && !r.Parameters.Null:
 		return refuse("parameters")
-	case o.offering.AllowContextUpdates && r.Name.Set && !r.Name.Null:
+	case o.Offering.AllowContextUpdates && r.Name.Set && !r.Name.Null:
 		return refuse("name")
 	case r.Maintenance.Set && !r.Maintenance.Null && r.Maintenance.V.Version != i.MaintenanceVersion:
 		return refuse("maintenance_info")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cupola/server/control"
+	"cupola/server/control/services"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -55,13 +56,13 @@ func (u *unsharing) step(c *call) (*response, error) {
 	if !slices.Contains(i.SharedSpaces, space.GUID) {
 		return noContent() // as Cloud Controller; what is bound in the instance's own space stays bound
 	}
-	bound, err := c.appBindingsOf(i)
+	bound, err := services.AppBindings(c.Session, i)
 	if err != nil {
 		return nil, err
 	}
 	u.failed, u.left = nil, nil
 	for _, b := range bound {
-		if b.space != space.GUID {
+		if b.Space != space.GUID {
 			continue
 		}
 		if err := u.unbind(c, b.ServiceBinding, i, space); err != nil {
@@ -71,7 +72,7 @@ func (u *unsharing) step(c *call) (*response, error) {
 	if len(u.failed)+len(u.left) > 0 {
 		return nil, nil
 	}
-	if err := c.unshareService(i, space.GUID); err != nil {
+	if err := services.Unshare(c.Session, i, space.GUID); err != nil {
 		return nil, err
 	}
 	return noContent()
@@ -83,10 +84,10 @@ func (u *unsharing) unbind(c *call, b *cf.ServiceBinding, i *cf.ServiceInstance,
 	case u.begun[b.GUID] && op.Is(cf.OpDelete, cf.OpFailed):
 		u.failed = append(u.failed, op.Description)
 		return nil
-	case u.begun[b.GUID] || bindingIdle(op, i) != nil:
+	case u.begun[b.GUID] || services.BindingIdle(op, i) != nil:
 	default:
 		u.begun[b.GUID] = true
-		j, err := c.unbind(b)
+		j, err := services.Unbind(c.Session, b)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cupola/server/control"
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -104,7 +105,7 @@ func TestManagedServices(t *testing.T) {
 		{method: "DELETE", path: "/v3/service_instances/{new}", status: 422, want: detail(10008, "There is an operation in progress for the service instance.")},
 	})
 	works := w.brokered(cf.OpSucceeded, "")
-	if len(works) != 1 || string(works[0].Parameters) != `{"b":1,"a":"secret"}` || works[0].Actor.GUID != "user-admin" || works[0].Request["parameters"] != hiddenData {
+	if len(works) != 1 || string(works[0].Parameters) != `{"b":1,"a":"secret"}` || works[0].Actor.GUID != "user-admin" || works[0].Request["parameters"] != audit.Hidden {
 		t.Errorf("got %+v; want what the broker is to be told", works)
 	}
 	w.run(t, []step{

@@ -8,6 +8,8 @@ import (
 	"cupola/server/authz"
 	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
+	"cupola/server/control/services"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -167,7 +169,7 @@ func (c *call) permitBroker(guid string) error {
 
 func updateServiceOffering(c *call) (*response, error) {
 	var req struct {
-		Metadata *metadataPatch `json:"metadata"`
+		Metadata *change.Metadata `json:"metadata"`
 	}
 	if err := decode(c, &req); err != nil {
 		return nil, err
@@ -176,7 +178,7 @@ func updateServiceOffering(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&o.Metadata); err != nil {
+	if err := req.Metadata.Apply(&o.Metadata); err != nil {
 		return nil, err
 	}
 	if err := store.ServiceOfferings.Update(c.Tx, o); err != nil {
@@ -206,7 +208,7 @@ func deleteServiceOffering(c *call) (*response, error) {
 	request := doc{}
 	if slices.Contains(q.Where["purge"], "true") {
 		request["purge"] = true
-		if err := c.purgePlans(plans); err != nil {
+		if err := services.PurgePlans(c.Session, plans); err != nil {
 			return nil, err
 		}
 	} else if len(plans) > 0 {
@@ -219,18 +221,4 @@ func deleteServiceOffering(c *call) (*response, error) {
 		return nil, err
 	}
 	return noContent()
-}
-
-// purgePlans forgets the instances of plans, without a word to their broker.
-func (c *call) purgePlans(plans []*cf.ServicePlan) error {
-	instances, err := store.ServiceInstances.By(c.Tx, "service_plan_guids", control.GUIDs(plans, func(p *cf.ServicePlan) string { return p.GUID })...)
-	if err != nil {
-		return err
-	}
-	for _, i := range instances {
-		if err := removeServiceInstance(c, i, audit.ServiceInstancePurge); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -5,27 +5,17 @@ import (
 	"net/url"
 	"strings"
 
+	"cupola/server/control"
+	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/server/desire"
 	"cupola/store/cf"
 )
 
 // viewOperation is the last_operation of a service instance or a binding.
 func viewOperation(o cf.LastOperation) doc {
-	return doc{"type": o.Type, "state": o.State, "description": orNil(o.Description), "created_at": stamp(o.CreatedAt), "updated_at": stamp(o.UpdatedAt)}
+	return doc{"type": o.Type, "state": o.State, "description": control.OrNil(o.Description), "created_at": stamp(o.CreatedAt), "updated_at": stamp(o.UpdatedAt)}
 }
-
-// done is an operation that succeeds where it begins, as it does with what is
-// user-provided.
-func (c *call) done(kind, description string) cf.LastOperation {
-	o := cf.Begin(kind, cf.OpSucceeded, c.Tx.Now)
-	o.Description = description
-	return o
-}
-
-const operationSucceeded = "Operation succeeded"
-
-// hiddenData is what Cloud Controller's audit events show of secrets.
-const hiddenData = "[PRIVATE DATA HIDDEN]"
 
 // auditedRequest is the body of a request as audit events show it.
 func auditedRequest(body []byte) doc {
@@ -35,7 +25,7 @@ func auditedRequest(body []byte) doc {
 	}
 	for _, name := range []string{"credentials", "parameters"} {
 		if _, ok := d[name]; ok {
-			d[name] = hiddenData
+			d[name] = audit.Hidden
 		}
 	}
 	for _, name := range []string{"syslog_drain_url", "route_service_url"} {
@@ -75,13 +65,8 @@ func (t *tagList) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// maxTags bounds the length of all tags together, as Cloud Controller does.
-const maxTags = 2048
-
-func (t tagList) fits() bool { return len(strings.Join(t, "")) <= maxTags }
-
 // isObject tells whether what was given is a JSON object, if it is not null.
-func isObject(v opt[json.RawMessage]) bool {
+func isObject(v change.Field[json.RawMessage]) bool {
 	return !v.Set || v.Null || strings.HasPrefix(strings.TrimSpace(string(v.V)), "{")
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"cupola/server/authz"
 	"cupola/server/control/access"
+	"cupola/server/control/services"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -64,11 +65,11 @@ func serviceParameters(c *call) (q ParameterQuery, err error) {
 	case i.LastOperation.Is(cf.OpCreate, cf.OpFailed):
 		return q, cf.Errorf(cf.ResourceNotFound, "Service instance not found")
 	}
-	o, err := c.offerOf(i)
+	o, err := services.OfferOf(c.Session, i)
 	switch {
 	case err != nil:
 		return q, err
-	case !o.offering.InstancesRetrievable:
+	case !o.Offering.InstancesRetrievable:
 		return q, unknown
 	case i.LastOperation.InProgress():
 		return q, cf.Errorf(cf.ServiceBusy, "An operation for service instance %s is in progress.", i.Name)

@@ -8,6 +8,7 @@ import (
 
 	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -192,7 +193,7 @@ func (c *call) servicePlan() (*cf.ServicePlan, error) {
 
 func updateServicePlan(c *call) (*response, error) {
 	var req struct {
-		Metadata *metadataPatch `json:"metadata"`
+		Metadata *change.Metadata `json:"metadata"`
 	}
 	if err := decode(c, &req); err != nil {
 		return nil, err
@@ -201,7 +202,7 @@ func updateServicePlan(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&p.Metadata); err != nil {
+	if err := req.Metadata.Apply(&p.Metadata); err != nil {
 		return nil, err
 	}
 	if err := store.ServicePlans.Update(c.Tx, p); err != nil {

@@ -3,9 +3,10 @@ package api
 import (
 	"slices"
 
-	"cupola/server/authz"
 	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
+	"cupola/server/control/services"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -67,7 +68,7 @@ func showVisibility(c *call) (*response, error) {
 
 type visibilityRequest struct {
 	Type          string `json:"type"`
-	Organizations opt[[]struct {
+	Organizations change.Field[[]struct {
 		GUID *string `json:"guid"`
 	}] `json:"organizations"`
 }
@@ -130,52 +131,18 @@ func (c *call) setVisibility(add bool) (*response, error) {
 	if err := store.ServicePlans.Update(c.Tx, p); err != nil {
 		return nil, err
 	}
-	if err := c.setOrgs(p, req.orgs(), add && req.Type == cf.VisibleOrganization); err != nil {
+	if err := services.SetOrgs(c.Session, p, req.orgs(), add && req.Type == cf.VisibleOrganization); err != nil {
 		return nil, err
 	}
 	request := doc{"type": req.Type}
 	if req.Type == cf.VisibleOrganization {
 		request["organizations"] = req.Organizations.V
 	}
-	if err := c.visibilityEvent(audit.ServicePlanVisibilityUpdate, p, "", request); err != nil {
+	if err := services.VisibilityEvent(c.Session, audit.ServicePlanVisibilityUpdate, p, "", request); err != nil {
 		return nil, err
 	}
 	d, err := viewVisibility(c, p, !add)
 	return &response{body: d}, err
-}
-
-// setOrgs lets orgs see a plan, and those that do already only when add is set.
-func (c *call) setOrgs(p *cf.ServicePlan, orgs []string, add bool) error {
-	visible, err := store.ServicePlanVisibilities.By(c.Tx, "service_plan_guids", p.GUID)
-	if err != nil {
-		return err
-	}
-	for _, v := range visible {
-		i := slices.Index(orgs, v.OrgGUID)
-		if i >= 0 {
-			orgs = slices.Delete(orgs, i, i+1)
-			continue
-		}
-		if add {
-			continue
-		}
-		if err := store.ServicePlanVisibilities.Delete(c.Tx, v.GUID); err != nil {
-			return err
-		}
-	}
-	for _, guid := range orgs {
-		if _, err := store.Orgs.Get(c.Tx, guid); err != nil {
-			return control.Unprocessable(err, "Could not find VCAP::CloudController::Organization with guid: %s", guid)
-		}
-		if err := store.ServicePlanVisibilities.Insert(c.Tx, &cf.ServicePlanVisibility{PlanGUID: p.GUID, OrgGUID: guid}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *call) visibilityEvent(kind audit.Type, p *cf.ServicePlan, org string, request doc) error {
-	return c.Audit(kind, audit.Target{Type: "service_plan_visibility", GUID: p.GUID, Place: authz.Place{OrgGUID: org}}, doc{"request": request})
 }
 
 func deleteVisibility(c *call) (*response, error) {
@@ -201,7 +168,7 @@ func deleteVisibility(c *call) (*response, error) {
 	if err := store.ServicePlanVisibilities.Delete(c.Tx, v.GUID); err != nil {
 		return nil, err
 	}
-	if err := c.visibilityEvent(audit.ServicePlanVisibilityDelete, p, org.GUID, doc{}); err != nil {
+	if err := services.VisibilityEvent(c.Session, audit.ServicePlanVisibilityDelete, p, org.GUID, doc{}); err != nil {
 		return nil, err
 	}
 	return noContent()

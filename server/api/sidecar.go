@@ -9,6 +9,7 @@ import (
 
 	"cupola/runtime/contract"
 	"cupola/server/control"
+	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -102,21 +103,21 @@ func showSidecar(c *call) (*response, error) {
 }
 
 type sidecarRequest struct {
-	Name         opt[string]   `json:"name"`
-	Command      opt[string]   `json:"command"`
-	ProcessTypes opt[[]string] `json:"process_types"`
-	MemoryMB     opt[int]      `json:"memory_in_mb"`
+	Name         change.Field[string]   `json:"name"`
+	Command      change.Field[string]   `json:"command"`
+	ProcessTypes change.Field[[]string] `json:"process_types"`
+	MemoryMB     change.Field[int]      `json:"memory_in_mb"`
 }
 
 func (r sidecarRequest) apply(s *cf.Sidecar) error {
-	s.Name, s.Command = r.Name.or(s.Name), r.Command.or(s.Command)
-	s.ProcessTypes, s.MemoryMB = r.ProcessTypes.or(s.ProcessTypes), r.MemoryMB.or(s.MemoryMB)
+	s.Name, s.Command = r.Name.Or(s.Name), r.Command.Or(s.Command)
+	s.ProcessTypes, s.MemoryMB = r.ProcessTypes.Or(s.ProcessTypes), r.MemoryMB.Or(s.MemoryMB)
 	return control.Invalid(control.Must(s.Name != "", "Name can't be blank", s.Command != "", "Command can't be blank",
 		len(s.ProcessTypes) > 0, "Process types must have at least 1 process_type",
 		len(s.ProcessTypes) <= contract.MaxProcesses, fmt.Sprintf("Process types may have at most %d entries", contract.MaxProcesses),
 		utf8.RuneCountInString(s.Name) <= 255, "Name is too long (maximum is 255 characters)",
 		utf8.RuneCountInString(s.Command) <= maxCommand, fmt.Sprintf("Command is too long (maximum is %d characters)", maxCommand),
-		r.MemoryMB.or(1) > 0, "Memory in mb must be greater than 0"))
+		r.MemoryMB.Or(1) > 0, "Memory in mb must be greater than 0"))
 }
 
 func createSidecar(c *call) (*response, error) {

@@ -5,6 +5,8 @@ import (
 	"cupola/server/control"
 	"cupola/server/control/access"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
+	"cupola/server/control/routes"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -23,8 +25,8 @@ func viewSpace(c *call, s *cf.Space) doc {
 }
 
 type spaceRequest struct {
-	Name          opt[string]    `json:"name"`
-	Metadata      *metadataPatch `json:"metadata"`
+	Name          change.Field[string] `json:"name"`
+	Metadata      *change.Metadata     `json:"metadata"`
 	Relationships struct {
 		Organization ref `json:"organization"`
 	} `json:"relationships"`
@@ -59,7 +61,7 @@ func createSpace(c *call) (*response, error) {
 		return nil, err
 	}
 	s := &cf.Space{Name: req.Name.V, OrgGUID: org.GUID, AllowSSH: true}
-	if err := req.Metadata.apply(&s.Metadata); err != nil {
+	if err := req.Metadata.Apply(&s.Metadata); err != nil {
 		return nil, err
 	}
 	err = store.Spaces.Insert(c.Tx, s)
@@ -90,8 +92,8 @@ func (c *call) space() (*cf.Space, error) {
 
 func updateSpace(c *call) (*response, error) {
 	var req struct {
-		Name     opt[string]    `json:"name"`
-		Metadata *metadataPatch `json:"metadata"`
+		Name     change.Field[string] `json:"name"`
+		Metadata *change.Metadata     `json:"metadata"`
 	}
 	if err := decode(c, &req); err != nil {
 		return nil, err
@@ -100,11 +102,11 @@ func updateSpace(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Name = req.Name.or(s.Name)
+	s.Name = req.Name.Or(s.Name)
 	if err := control.Invalid(control.NameFaults(s.Name)); err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&s.Metadata); err != nil {
+	if err := req.Metadata.Apply(&s.Metadata); err != nil {
 		return nil, err
 	}
 	err = store.Spaces.Update(c.Tx, s)
@@ -136,10 +138,10 @@ func removeSpace(c *call, s *cf.Space) error {
 	if err := control.EachOf(c.Session, store.Apps, "space_guids", s.GUID, func(a *cf.App) error { return removeApp(c, a) }); err != nil {
 		return err
 	}
-	if err := control.EachOf(c.Session, store.Routes, "owner_space_guids", s.GUID, c.dropRoute); err != nil {
+	if err := control.EachOf(c.Session, store.Routes, "owner_space_guids", s.GUID, func(r *cf.Route) error { return routes.Drop(c.Session, r) }); err != nil {
 		return err
 	}
-	if err := leaveRoutes(c, s.GUID); err != nil {
+	if err := routes.Leave(c.Session, s.GUID); err != nil {
 		return err
 	}
 	if err := leaveSecurityGroups(c, s.GUID); err != nil {

@@ -6,6 +6,7 @@ import (
 	"cupola/server/authz"
 	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/server/control/quota"
 	"cupola/store"
 	"cupola/store/cf"
@@ -150,7 +151,7 @@ func updateSpaceQuota(c *call) (*response, error) {
 
 // spaceLogsBounded refuses to bound the logs of a quota whose spaces have apps
 // without such a bound.
-func (c *call) spaceLogsBounded(q *cf.SpaceQuota, asked opt[int]) error {
+func (c *call) spaceLogsBounded(q *cf.SpaceQuota, asked change.Field[int]) error {
 	if !asked.Set || asked.Null {
 		return nil
 	}

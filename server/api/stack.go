@@ -12,7 +12,7 @@ import (
 
 func viewStack(c *call, s *cf.Stack) doc {
 	return with(resource(s.Resource), doc{
-		"name": s.Name, "description": s.Description, "state": s.State, "state_reason": orNil(s.StateReason), "default": s.Default,
+		"name": s.Name, "description": s.Description, "state": s.State, "state_reason": control.OrNil(s.StateReason), "default": s.Default,
 		"build_rootfs_image": s.Name, "run_rootfs_image": s.Name, "metadata": metadata(s.Metadata),
 		"links": doc{"self": c.link("/v3/stacks/%s", s.GUID)},
 	})

@@ -7,6 +7,7 @@ import (
 
 	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -15,14 +16,14 @@ import (
 var stackStates = []string{"ACTIVE", "RESTRICTED", "DEPRECATED", "DISABLED"}
 
 type stackRequest struct {
-	Name        opt[string]    `json:"name"`
-	Description opt[string]    `json:"description"`
-	State       opt[string]    `json:"state"`
-	StateReason opt[string]    `json:"state_reason"`
-	Metadata    *metadataPatch `json:"metadata"`
+	Name        change.Field[string] `json:"name"`
+	Description change.Field[string] `json:"description"`
+	State       change.Field[string] `json:"state"`
+	StateReason change.Field[string] `json:"state_reason"`
+	Metadata    *change.Metadata     `json:"metadata"`
 }
 
-func (r stackRequest) validate() []string {
+func (r stackRequest) Validate() []string {
 	return control.Must(len(r.Name.V) <= 250, "Name is too long (maximum is 250 characters)",
 		len(r.Description.V) <= 250, "Description is too long (maximum is 250 characters)",
 		!r.State.Set || slices.Contains(stackStates, r.State.V), "State must be one of "+strings.Join(stackStates, ", "),
@@ -37,11 +38,11 @@ func createStack(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	s := &cf.Stack{Name: strings.TrimSpace(req.Name.V), Description: req.Description.V, State: req.State.or("ACTIVE"), StateReason: req.StateReason.V}
+	s := &cf.Stack{Name: strings.TrimSpace(req.Name.V), Description: req.Description.V, State: req.State.Or("ACTIVE"), StateReason: req.StateReason.V}
 	if s.Name == "" {
 		return nil, cf.Unprocessable("Name can't be blank")
 	}
-	if err := req.Metadata.apply(&s.Metadata); err != nil {
+	if err := req.Metadata.Apply(&s.Metadata); err != nil {
 		return nil, err
 	}
 	err := store.Stacks.Insert(c.Tx, s)
@@ -79,11 +80,11 @@ func updateStack(c *call) (*response, error) {
 	if req.Name.Set || req.Description.Set {
 		return nil, cf.Unprocessable("Unknown field(s): 'name', 'description'")
 	}
-	s.State = req.State.or(s.State)
+	s.State = req.State.Or(s.State)
 	if req.StateReason.Set {
 		s.StateReason = req.StateReason.V
 	}
-	if err := req.Metadata.apply(&s.Metadata); err != nil {
+	if err := req.Metadata.Apply(&s.Metadata); err != nil {
 		return nil, err
 	}
 	if err := store.Stacks.Update(c.Tx, s); err != nil {

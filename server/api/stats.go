@@ -158,7 +158,7 @@ func (c *call) viewStats(p *cf.Process, index int, a *lrp.Actual, b *boundNow) d
 	if a == nil {
 		return d
 	}
-	d["details"] = orNil(a.PlacementError)
+	d["details"] = control.OrNil(a.PlacementError)
 	d = c.placedStats(p, d)
 	if state != "RUNNING" {
 		if state == "DOWN" {

@@ -5,6 +5,7 @@ import (
 
 	"cupola/runtime/lrp"
 	"cupola/server/bindings"
+	"cupola/server/control/services"
 	"cupola/server/desire"
 	"cupola/store/cf"
 )
@@ -22,7 +23,7 @@ type boundNow struct {
 const staleBindings = "its service bindings have changed: restart the app to apply that"
 
 func (c *call) bindingsNow(p *cf.Process, app *cf.App) (*boundNow, error) {
-	list, err := c.boundTo(app)
+	list, err := services.BoundTo(c.Session, app)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,9 @@ import (
 	"cupola/server/authz"
 	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/server/control/quota"
+	"cupola/server/control/services"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -29,9 +31,9 @@ func viewTask(c *call, t *cf.Task) doc {
 func viewListedTask(c *call, t *cf.Task) doc {
 	self := "/v3/tasks/" + t.GUID
 	return with(resource(t.Resource), doc{
-		"sequence_id": t.SequenceID, "name": t.Name, "user": orNil(t.User), "state": t.State,
+		"sequence_id": t.SequenceID, "name": t.Name, "user": control.OrNil(t.User), "state": t.State,
 		"memory_in_mb": t.MemoryMB, "disk_in_mb": t.DiskMB, "log_rate_limit_in_bytes_per_second": t.LogRateLimit,
-		"result": doc{"failure_reason": orNil(t.FailureReason)}, "droplet_guid": t.DropletGUID, "metadata": metadata(t.Metadata),
+		"result": doc{"failure_reason": control.OrNil(t.FailureReason)}, "droplet_guid": t.DropletGUID, "metadata": metadata(t.Metadata),
 		"relationships": doc{"app": toOne(t.AppGUID)},
 		"links": doc{
 			"self":    c.link("%s", self),
@@ -52,14 +54,14 @@ func (c *call) taskViewAt(app *cf.App) (view[cf.Task], error) {
 }
 
 type taskRequest struct {
-	Name         opt[string]    `json:"name"`
-	Command      opt[string]    `json:"command"`
-	MemoryMB     opt[int]       `json:"memory_in_mb"`
-	DiskMB       opt[int]       `json:"disk_in_mb"`
-	LogRateLimit opt[int64]     `json:"log_rate_limit_in_bytes_per_second"`
-	DropletGUID  opt[string]    `json:"droplet_guid"`
-	User         opt[string]    `json:"user"`
-	Metadata     *metadataPatch `json:"metadata"`
+	Name         change.Field[string] `json:"name"`
+	Command      change.Field[string] `json:"command"`
+	MemoryMB     change.Field[int]    `json:"memory_in_mb"`
+	DiskMB       change.Field[int]    `json:"disk_in_mb"`
+	LogRateLimit change.Field[int64]  `json:"log_rate_limit_in_bytes_per_second"`
+	DropletGUID  change.Field[string] `json:"droplet_guid"`
+	User         change.Field[string] `json:"user"`
+	Metadata     *change.Metadata     `json:"metadata"`
 	Template     *struct {
 		Process struct {
 			GUID string `json:"guid"`
@@ -71,12 +73,12 @@ type taskRequest struct {
 // does.
 const maxTaskCommand = 4096
 
-func (r taskRequest) validate() []string {
+func (r taskRequest) Validate() []string {
 	return control.Must(r.Command.V != "" || r.Template != nil, "Command No command or template provided",
 		len(r.Command.V) <= maxTaskCommand, fmt.Sprintf("Command must be shorter than %d characters", maxTaskCommand+1),
-		r.MemoryMB.or(1) > 0, "Memory in mb must be greater than 0",
+		r.MemoryMB.Or(1) > 0, "Memory in mb must be greater than 0",
 		r.MemoryMB.V <= maxMB, fmt.Sprintf("Memory in mb must be less than or equal to %d", maxMB),
-		r.DiskMB.or(1) > 0, "Disk in mb must be greater than 0",
+		r.DiskMB.Or(1) > 0, "Disk in mb must be greater than 0",
 		r.DiskMB.V <= maxDiskMB, fmt.Sprintf("Cannot request disk_in_mb greater than %d", maxDiskMB),
 		r.LogRateLimit.V >= -1, "Log rate limit in bytes per second must be greater than -2",
 		!r.User.Set || r.User.Null || len(r.User.V) >= 1 && len(r.User.V) <= 255, "User must be between 1 and 255 characters")
@@ -94,14 +96,14 @@ func createTask(c *call) (*response, error) {
 	if err := c.Feature("task_creation"); err != nil {
 		return nil, err
 	}
-	if err := c.bindingsFit(app, ofTask); err != nil {
+	if err := services.Fit(c.Session, app, services.OfTask); err != nil {
 		return nil, err
 	}
 	t, err := c.newTask(app, req)
 	if err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&t.Metadata); err != nil {
+	if err := req.Metadata.Apply(&t.Metadata); err != nil {
 		return nil, err
 	}
 	if err := quota.Within(c.Tx, app.SpaceGUID, quota.Processes, func() error { return store.Tasks.Insert(c.Tx, t) }); err != nil {
@@ -119,9 +121,9 @@ func (c *call) newTask(app *cf.App, req taskRequest) (*cf.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &cf.Task{AppGUID: app.GUID, Name: req.Name.or(randomName()), State: cf.TaskPending, Env: app.Env,
-		Command: req.Command.or(like.Command), User: strings.ToLower(req.User.or(like.User)),
-		MemoryMB: req.MemoryMB.or(like.MemoryMB), DiskMB: req.DiskMB.or(like.DiskMB), LogRateLimit: req.LogRateLimit.or(like.LogRateLimit)}
+	t := &cf.Task{AppGUID: app.GUID, Name: req.Name.Or(randomName()), State: cf.TaskPending, Env: app.Env,
+		Command: req.Command.Or(like.Command), User: strings.ToLower(req.User.Or(like.User)),
+		MemoryMB: req.MemoryMB.Or(like.MemoryMB), DiskMB: req.DiskMB.Or(like.DiskMB), LogRateLimit: req.LogRateLimit.Or(like.LogRateLimit)}
 	if err := checkUser(t.User); err != nil {
 		return nil, err
 	}
@@ -210,7 +212,7 @@ func listAppTasks(c *call) (*response, error) {
 
 func updateTask(c *call) (*response, error) {
 	var req struct {
-		Metadata *metadataPatch `json:"metadata"`
+		Metadata *change.Metadata `json:"metadata"`
 	}
 	if err := decode(c, &req); err != nil {
 		return nil, err
@@ -219,7 +221,7 @@ func updateTask(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&t.Metadata); err != nil {
+	if err := req.Metadata.Apply(&t.Metadata); err != nil {
 		return nil, err
 	}
 	if err := store.Tasks.Update(c.Tx, t); err != nil {

@@ -11,11 +11,11 @@ func viewAppUsage(c *call, e *cf.AppUsageEvent) doc {
 	return with(resource(e.Resource), doc{
 		"state":                     doc{"current": e.State, "previous": e.PreviousState},
 		"app":                       doc{"guid": e.AppGUID, "name": e.AppName},
-		"process":                   doc{"guid": orNil(e.ProcessGUID), "type": orNil(e.ProcessType)},
+		"process":                   doc{"guid": control.OrNil(e.ProcessGUID), "type": control.OrNil(e.ProcessType)},
 		"space":                     doc{"guid": e.SpaceGUID, "name": e.SpaceName},
 		"organization":              doc{"guid": e.OrgGUID},
-		"buildpack":                 doc{"guid": orNil(e.BuildpackGUID), "name": orNil(desire.Redact(e.BuildpackName))},
-		"task":                      doc{"guid": orNil(e.TaskGUID), "name": orNil(e.TaskName)},
+		"buildpack":                 doc{"guid": control.OrNil(e.BuildpackGUID), "name": control.OrNil(desire.Redact(e.BuildpackName))},
+		"task":                      doc{"guid": control.OrNil(e.TaskGUID), "name": control.OrNil(e.TaskName)},
 		"memory_in_mb_per_instance": doc{"current": e.MemoryMB, "previous": e.PreviousMemoryMB},
 		"instance_count":            doc{"current": e.Instances, "previous": e.PreviousInstances},
 		"links":                     doc{"self": c.link("/v3/app_usage_events/%s", e.GUID)},
@@ -23,7 +23,7 @@ func viewAppUsage(c *call, e *cf.AppUsageEvent) doc {
 }
 
 func viewServiceUsage(c *call, e *cf.ServiceUsageEvent) doc {
-	named := func(guid, name string) doc { return doc{"guid": orNil(guid), "name": orNil(name)} }
+	named := func(guid, name string) doc { return doc{"guid": control.OrNil(guid), "name": control.OrNil(name)} }
 	return with(resource(e.Resource), doc{
 		"state":            e.State,
 		"space":            doc{"guid": e.SpaceGUID, "name": e.SpaceName},

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"cupola/server/control"
+	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -16,7 +17,7 @@ func viewUser(c *call, u *cf.User) doc {
 		name = ""
 	}
 	return with(resource(u.Resource), doc{
-		"username": orNil(name), "presentation_name": presentationName(u), "origin": orNil(u.Origin), "metadata": metadata(u.Metadata),
+		"username": control.OrNil(name), "presentation_name": presentationName(u), "origin": control.OrNil(u.Origin), "metadata": metadata(u.Metadata),
 		"links": doc{"self": c.link("/v3/users/%s", u.GUID)},
 	})
 }
@@ -29,13 +30,13 @@ func presentationName(u *cf.User) string {
 }
 
 type userRequest struct {
-	GUID     opt[string]    `json:"guid"`
-	Username opt[string]    `json:"username"`
-	Origin   opt[string]    `json:"origin"`
-	Metadata *metadataPatch `json:"metadata"`
+	GUID     change.Field[string] `json:"guid"`
+	Username change.Field[string] `json:"username"`
+	Origin   change.Field[string] `json:"origin"`
+	Metadata *change.Metadata     `json:"metadata"`
 }
 
-func (r userRequest) validate() []string {
+func (r userRequest) Validate() []string {
 	guid, name, origin := r.GUID.V != "", r.Username.V != "", r.Origin.V != ""
 	if guid {
 		return control.Must(!name, "Username cannot be provided with 'guid'", !origin, "Origin cannot be provided with 'guid'",
@@ -61,7 +62,7 @@ func createUser(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&u.Metadata); err != nil {
+	if err := req.Metadata.Apply(&u.Metadata); err != nil {
 		return nil, err
 	}
 	if err := store.Users.Put(c.Tx, u); err != nil {
@@ -104,7 +105,7 @@ func (c *call) user() (*cf.User, error) {
 
 func updateUser(c *call) (*response, error) {
 	var req struct {
-		Metadata *metadataPatch `json:"metadata"`
+		Metadata *change.Metadata `json:"metadata"`
 	}
 	if err := decode(c, &req); err != nil {
 		return nil, err
@@ -113,7 +114,7 @@ func updateUser(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.apply(&u.Metadata); err != nil {
+	if err := req.Metadata.Apply(&u.Metadata); err != nil {
 		return nil, err
 	}
 	if err := store.Users.Update(c.Tx, u); err != nil {

@@ -23,3 +23,11 @@ func Without[T any](list []T, drop func(T) bool) []T {
 	}
 	return kept
 }
+
+// OrNil is s, or nil for "": audit events and views show null.
+func OrNil(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}

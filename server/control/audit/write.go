@@ -14,6 +14,9 @@ type Data = map[string]any
 // Hidden stands for secrets in Data: Cloud Controller's text.
 const Hidden = "[PRIVATE DATA HIDDEN]"
 
+// Relation is a relationship to one thing, as requests write it.
+func Relation(guid string) Data { return Data{"data": Data{"guid": guid}} }
+
 // Target is what an event is about, and where that is.
 type Target struct {
 	Type, GUID, Name string

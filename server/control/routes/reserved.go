@@ -1,4 +1,4 @@
-package api
+package routes
 
 import (
 	"strings"
@@ -7,10 +7,6 @@ import (
 	"cupola/store"
 	"cupola/store/cf"
 )
-
-// The names under which apps are reached are one tree for all orgs and spaces:
-// nobody may make a domain or a route by which requests for another's app would
-// come to his own.
 
 // suffixes are the names of two labels and more that a name ends with, itself
 // included.
@@ -22,14 +18,14 @@ func suffixes(name string) (list []string) {
 	return list
 }
 
-// domainFree refuses a domain of the system's hosts, within another org's, around
+// DomainFree refuses a domain of the system's hosts, within another org's, around
 // another org's, or where a route leads.
-func (c *call) domainFree(d *cf.Domain) error {
+func DomainFree(c *control.Session, d *cf.Domain) error {
 	if cf.ReservedName(d.Name, c.Platform.SystemDomain()) {
 		return domainReserved(d, d.Name, "the system")
 	}
 	for _, name := range suffixes(d.Name) {
-		if err := c.suffixFree(d, name); err != nil {
+		if err := suffixFree(c, d, name); err != nil {
 			return err
 		}
 	}
@@ -46,8 +42,8 @@ func (c *call) domainFree(d *cf.Domain) error {
 }
 
 // suffixFree looks who has a name that a domain's name ends with.
-func (c *call) suffixFree(d *cf.Domain, name string) error {
-	other, err := c.domainNamed(name)
+func suffixFree(c *control.Session, d *cf.Domain, name string) error {
+	other, err := DomainNamed(c, name)
 	if err != nil {
 		return err
 	}
@@ -55,7 +51,7 @@ func (c *call) suffixFree(d *cf.Domain, name string) error {
 		return domainReserved(d, name, "another domain")
 	}
 	host, parent, _ := strings.Cut(name, ".")
-	if other, err = c.domainNamed(parent); err != nil || other == nil {
+	if other, err = DomainNamed(c, parent); err != nil || other == nil {
 		return err
 	}
 	n, err := store.Routes.Count(c.Tx, store.Query{Where: map[string][]string{"domain_guids": {other.GUID}, "hosts": {host}}})
@@ -69,8 +65,8 @@ func domainReserved(d *cf.Domain, name, by string) error {
 	return cf.Unprocessable(`The domain name "%s" cannot be created because "%s" is already reserved by %s`, d.Name, name, by)
 }
 
-// domainNamed is the domain of a name; nil when there is none.
-func (c *call) domainNamed(name string) (*cf.Domain, error) {
+// DomainNamed is the domain of a name; nil when there is none.
+func DomainNamed(c *control.Session, name string) (*cf.Domain, error) {
 	d, err := store.Domains.First(c.Tx, store.Query{Where: map[string][]string{"names": {name}}})
 	if store.IsNotFound(err) {
 		return nil, nil
@@ -80,7 +76,7 @@ func (c *call) domainNamed(name string) (*cf.Domain, error) {
 
 // routeFree refuses a route whose name a domain or the system has, or another
 // space: with a path of its own it would take a part of that one's app.
-func (c *call) routeFree(r *cf.Route, d *cf.Domain) error {
+func routeFree(c *control.Session, r *cf.Route, d *cf.Domain) error {
 	if d.TCP() {
 		return nil // its port is its name
 	}
@@ -88,7 +84,7 @@ func (c *call) routeFree(r *cf.Route, d *cf.Domain) error {
 		return cf.Unprocessable("Route conflicts with a reserved system route.")
 	}
 	if r.Host != "" {
-		if other, err := c.domainNamed(fqdn(r, d)); err != nil || other != nil {
+		if other, err := DomainNamed(c, fqdn(r, d)); err != nil || other != nil {
 			return control.OrElse(err, cf.Unprocessable("Route conflicts with domain '%s'.", fqdn(r, d)))
 		}
 	}

@@ -1,0 +1,178 @@
+package routes
+
+import (
+	"slices"
+	"strings"
+
+	"cupola/runtime/contract"
+	"cupola/server/control"
+	"cupola/server/control/audit"
+	"cupola/server/desire"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// MaxDestinations is how many a route can have (Cloud Controller).
+const MaxDestinations = 100
+
+// Protocols are what a destination may speak.
+var Protocols = []string{"http1", "http2", "tcp"}
+
+// sameDestination tells whether two lead to the same port of the same process.
+func sameDestination(a, b cf.Destination) bool {
+	return a.AppGUID == b.AppGUID && a.ProcessType == b.ProcessType && a.Port == b.Port
+}
+
+// Complete gives new destinations the defaults of their apps and route, and
+// refuses those that the route cannot have.
+func Complete(c *control.Session, r *cf.Route, wanted []cf.Destination) (map[string]*cf.App, error) {
+	apps, err := destinationApps(c, r, wanted)
+	if err != nil {
+		return nil, err
+	}
+	d, err := store.Domains.Get(c.Tx, r.DomainGUID)
+	if err != nil {
+		return nil, err
+	}
+	for i := range wanted {
+		w := &wanted[i]
+		if w.Port == contract.DefaultPort && apps[w.AppGUID].Lifecycle.Type != cf.LifecycleDocker {
+			w.Port = 0 // as those that name none
+		}
+		if w.Protocol == "" {
+			w.Protocol = map[string]string{"tcp": "tcp", "http": "http1"}[d.Protocol()]
+		}
+		if (w.Protocol == "tcp") != d.TCP() {
+			valid := map[string]string{"tcp": "tcp", "http": "http1, http2"}[d.Protocol()]
+			return nil, cf.Unprocessable("Cannot use '%s' protocol for %s routes; valid options are: [%s].", w.Protocol, d.Protocol(), valid)
+		}
+		if slices.ContainsFunc(wanted[:i], func(o cf.Destination) bool { return sameDestination(o, *w) }) {
+			return nil, cf.Unprocessable("Destinations cannot contain duplicate entries")
+		}
+	}
+	return apps, nil
+}
+
+// destinationApps are the apps of new destinations by their GUIDs.
+func destinationApps(c *control.Session, r *cf.Route, wanted []cf.Destination) (map[string]*cf.App, error) {
+	apps := map[string]*cf.App{}
+	var missing, hidden []string
+	for _, d := range wanted {
+		app, err := store.Apps.Get(c.Tx, d.AppGUID)
+		if store.IsNotFound(err) {
+			missing = append(missing, d.AppGUID)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if c.Scope != nil && !slices.Contains(c.Scope.Spaces, app.SpaceGUID) {
+			hidden = append(hidden, d.AppGUID)
+		}
+		apps[d.AppGUID] = app
+	}
+	if missing != nil {
+		return nil, cf.Unprocessable(`App(s) with guid(s) "%s" do not exist.`, strings.Join(missing, `", "`))
+	}
+	if hidden != nil {
+		return nil, cf.Unprocessable(`App(s) with guid(s) "%s" you do not have access.`, strings.Join(hidden, `", "`))
+	}
+	for _, app := range apps {
+		if app.SpaceGUID != r.SpaceGUID && !slices.Contains(r.SharedSpaces, app.SpaceGUID) {
+			return nil, cf.Unprocessable("Routes destinations must be in either the route's space or the route's shared spaces")
+		}
+	}
+	return apps, nil
+}
+
+// Map adds destinations that the route does not have yet.
+func Map(c *control.Session, r *cf.Route, wanted ...cf.Destination) error {
+	apps, err := Complete(c, r, wanted)
+	if err != nil {
+		return err
+	}
+	if len(r.Destinations)+len(wanted) > MaxDestinations {
+		return cf.Unprocessable("Routes can be mapped to at most 100 destinations.")
+	}
+	if slices.ContainsFunc(r.Destinations, func(d cf.Destination) bool { return d.Weight > 0 }) {
+		return cf.Unprocessable("Destinations cannot be inserted when there are weighted destinations already configured.")
+	}
+	var added []cf.Destination
+	for _, d := range wanted {
+		i := slices.IndexFunc(r.Destinations, func(have cf.Destination) bool { return sameDestination(have, d) })
+		if i < 0 {
+			added = append(added, d)
+			continue
+		}
+		if have := r.Destinations[i].Protocol; have != d.Protocol {
+			return protocolTaken(c, r, d, have)
+		}
+	}
+	r.Destinations = append(r.Destinations, added...)
+	return save(c, r, func() error { return MapEvents(c, audit.AppMapRoute, r, added, apps) })
+}
+
+func protocolTaken(c *control.Session, r *cf.Route, d cf.Destination, have string) error {
+	domain, err := store.Domains.Get(c.Tx, r.DomainGUID)
+	return control.OrElse(err, cf.Unprocessable("Cannot add destination with protocol: %s. Destination already exists for route: %s, app: %s, process: %s, and protocol: %s.",
+		d.Protocol, desire.URI(r, domain), d.AppGUID, d.ProcessType, have))
+}
+
+// Replace gives a route other destinations. Those that stay as they are
+// keep their GUIDs.
+func Replace(c *control.Session, r *cf.Route, wanted []cf.Destination) error {
+	apps, err := Complete(c, r, wanted)
+	if err != nil {
+		return err
+	}
+	var added []cf.Destination
+	gone := slices.Clone(r.Destinations)
+	for i, d := range wanted {
+		at := slices.IndexFunc(gone, func(have cf.Destination) bool {
+			return sameDestination(have, d) && have.Protocol == d.Protocol && have.Weight == d.Weight
+		})
+		if at < 0 {
+			added = append(added, d)
+			continue
+		}
+		wanted[i] = gone[at]
+		gone = slices.Delete(gone, at, at+1)
+	}
+	r.Destinations = wanted
+	return save(c, r, func() error {
+		if err := MapEvents(c, audit.AppUnmapRoute, r, gone, nil); err != nil {
+			return err
+		}
+		return MapEvents(c, audit.AppMapRoute, r, added, apps)
+	})
+}
+
+// save writes a route whose destinations are others now; events
+// tells of them.
+func save(c *control.Session, r *cf.Route, events func() error) error {
+	if err := events(); err != nil {
+		return err
+	}
+	warnOfPort(c, r)
+	return store.Routes.Update(c.Tx, r)
+}
+
+// MapEvents tells of destinations to apps, which are looked up where they are
+// not among those that are known; of an app that is gone nothing is told.
+func MapEvents(c *control.Session, kind audit.Type, r *cf.Route, destinations []cf.Destination, known map[string]*cf.App) error {
+	for _, d := range destinations {
+		app := known[d.AppGUID]
+		if app == nil {
+			var err error
+			if app, err = store.Apps.Get(c.Tx, d.AppGUID); store.IsNotFound(err) {
+				continue
+			} else if err != nil {
+				return err
+			}
+		}
+		if err := c.AuditApp(kind, app, audit.Data{"route_guid": r.GUID}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package routes
+
+import (
+	"slices"
+
+	"cupola/server/authz"
+	"cupola/server/control"
+	"cupola/server/control/access"
+	"cupola/server/control/audit"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// DomainPlace checks the rule: a shared domain is an admin's to make, a
+// private one its org's manager's.
+func DomainPlace(c *control.Session, org string) error {
+	if org == "" {
+		c.Checked = true
+		if !c.Actor.Admin {
+			return access.NotAuthorized()
+		}
+		return nil
+	}
+	if _, err := store.Orgs.Visible(c.Tx, org, c.Scope); err != nil {
+		c.Checked = true
+		return control.Unprocessable(err, "Organization with guid '%s' does not exist or you do not have access to it.", org)
+	}
+	return c.Permit(authz.Place{OrgGUID: org})
+}
+
+// DomainShareable refuses to share a domain with orgs in which the actor may not do
+// what he may in its own.
+func DomainShareable(c *control.Session, owner string, orgs []string) error {
+	for _, g := range orgs {
+		o, err := store.Orgs.Visible(c.Tx, g, c.Scope)
+		switch {
+		case err != nil:
+			return control.Unprocessable(err, "Organization with guid '%s' does not exist, or you do not have access to it.", g)
+		case g == owner:
+			return cf.Unprocessable("Domain cannot be shared with owning organization.")
+		case !c.Actor.May(c.Rule, authz.Place{OrgGUID: g}):
+			return cf.Unprocessable("You do not have sufficient permissions for organization '%s' to share domain.", o.Name)
+		case o.Suspended && !c.Actor.Admin:
+			return cf.Unprocessable("Organization '%s' is suspended.", o.Name)
+		}
+	}
+	return nil
+}
+
+// DeleteDomain deletes a domain that no other org has.
+func DeleteDomain(c *control.Session, d *cf.Domain) error {
+	if len(d.SharedOrgs) > 0 {
+		return cf.Unprocessable("This domain is shared with other organizations. Unshare before deleting.")
+	}
+	if err := RemoveDomain(c, d); err != nil {
+		return err
+	}
+	return c.Audit(audit.DomainDelete, audit.Target{Type: "domain", GUID: d.GUID, Name: d.Name, Place: authz.Place{OrgGUID: d.OrgGUID}}, nil)
+}
+
+// RemoveDomain deletes a domain and the routes in it.
+func RemoveDomain(c *control.Session, d *cf.Domain) error {
+	if err := control.EachOf(c, store.Routes, "domain_guids", d.GUID, func(r *cf.Route) error { return Drop(c, r) }); err != nil {
+		return err
+	}
+	return store.Domains.Delete(c.Tx, d.GUID)
+}
+
+// DefaultDomain is the first shared domain for routes from outside, else the
+// org's first.
+func DefaultDomain(c *control.Session, org string) (*cf.Domain, error) {
+	domains, err := store.Domains.By(c.Tx, "usable_by_organization_guids", org)
+	if err != nil {
+		return nil, err
+	}
+	domains = control.Without(domains, func(d *cf.Domain) bool { return d.Internal || d.TCP() })
+	if i := slices.IndexFunc(domains, func(d *cf.Domain) bool { return d.OrgGUID == "" }); i >= 0 {
+		return domains[i], nil
+	}
+	if len(domains) == 0 {
+		return nil, cf.Errorf(cf.ResourceNotFound, "Domain not found")
+	}
+	return domains[0], nil
+}
+
+// UnshareDomain takes a domain from an org that it was shared with.
+func UnshareDomain(c *control.Session, d *cf.Domain, org string) error {
+	o, err := store.Orgs.Visible(c.Tx, org, c.Scope)
+	if err != nil {
+		return control.Unprocessable(err, "Organization with guid '%s' does not exist or you do not have access to it.", org)
+	}
+	if !slices.Contains(d.SharedOrgs, org) {
+		return cf.Unprocessable("Unable to unshare domain from organization with name '%s'. Ensure the domain is shared to this organization.", o.Name)
+	}
+	n, err := store.Routes.Count(c.Tx, store.Query{Where: map[string][]string{"domain_guids": {d.GUID}, "organization_guids": {org}}})
+	if err == nil && n > 0 {
+		err = cf.Unprocessable("This domain has associated routes in this organization. Delete the routes before unsharing.")
+	}
+	if err != nil {
+		return err
+	}
+	d.SharedOrgs = control.Without(d.SharedOrgs, func(g string) bool { return g == org })
+	return store.Domains.Update(c.Tx, d)
+}

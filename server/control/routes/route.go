@@ -1,0 +1,136 @@
+package routes
+
+import (
+	"regexp"
+	"strings"
+
+	"cupola/server/control"
+	"cupola/server/control/access"
+	"cupola/server/control/audit"
+	"cupola/server/control/quota"
+	"cupola/server/control/services"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// fqdn is the name under which a route is reached.
+func fqdn(r *cf.Route, d *cf.Domain) string {
+	if r.Host == "" {
+		return d.Name
+	}
+	return r.Host + "." + d.Name
+}
+
+var hostPattern = regexp.MustCompile(`^([A-Za-z0-9_-]+|\*)?$`)
+
+// Faults are Cloud Controller's messages for a host and path.
+func Faults(host, path string) []string {
+	return control.Must(len(host) <= 63, "Host is too long (maximum is 63 characters)",
+		len(host) > 63 || hostPattern.MatchString(host), `Host must be either "*" or contain only alphanumeric characters, "_", or "-"`,
+		path == "" || strings.HasPrefix(path, "/"), "Path must begin with /",
+		!strings.Contains(path, "?"), "Path cannot contain ?",
+		path != "/", "Path cannot be exactly /",
+		len(path) <= 128, "Path is too long (maximum is 128 characters)")
+}
+
+// UsableDomain is a domain in which a space can have routes.
+func UsableDomain(c *control.Session, guid string, space *cf.Space) (*cf.Domain, error) {
+	d, err := store.Domains.First(c.Tx, store.Query{Where: map[string][]string{"guids": {guid}, "usable_by_organization_guids": {space.OrgGUID}}})
+	return d, control.Unprocessable(err, "Invalid domain. Ensure that the domain exists and you have access to it.")
+}
+
+// Insert adds a route, or says in Cloud Controller's words why it can't.
+func Insert(c *control.Session, r *cf.Route, d *cf.Domain) error {
+	if err := c.Feature("route_creation"); err != nil {
+		return err
+	}
+	if err := control.Invalid(Faults(r.Host, r.Path)); err != nil {
+		return err
+	}
+	if err := checkPort(c, r, d); err != nil {
+		return err
+	}
+	if r.Host == "*" && d.OrgGUID == "" && !c.Actor.Admin {
+		return cf.Unprocessable("You do not have sufficient permissions to create a route with a wildcard host on a domain not scoped to an organization.")
+	}
+	if r.Host == "*" && d.Internal {
+		return cf.Unprocessable("Wildcard hosts are not supported for internal domains.")
+	}
+	if r.Path != "" && d.Internal {
+		return cf.Unprocessable("Paths are not supported for internal domains.")
+	}
+	if r.Host == "" && d.OrgGUID == "" && !d.TCP() {
+		return cf.Unprocessable("Missing host. Routes in shared domains must have a host defined.")
+	}
+	if len(fqdn(r, d)) > 253 {
+		return cf.Unprocessable("Host combined with domain name must be no more than 253 characters.")
+	}
+	if err := routeFree(c, r, d); err != nil {
+		return err
+	}
+	err := quota.Within(c.Tx, r.SpaceGUID, quota.Routes, func() error { return store.Routes.Insert(c.Tx, r) })
+	if store.IsTaken(err) {
+		return alreadyThere(c, r, d)
+	}
+	if err != nil {
+		return err
+	}
+	return event(c, audit.RouteCreate, r)
+}
+
+func alreadyThere(c *control.Session, r *cf.Route, d *cf.Domain) error {
+	if r.Port > 0 {
+		return cf.Unprocessable("Route already exists with port '%d' for domain '%s'.", r.Port, d.Name)
+	}
+	if r.Path != "" {
+		return cf.Unprocessable("Route already exists with host '%s' and path '%s' for domain '%s'.", r.Host, r.Path, d.Name)
+	}
+	if r.Host == "" {
+		return cf.Unprocessable("Route already exists for domain '%s'.", d.Name)
+	}
+	return cf.Unprocessable("Route already exists with host '%s' for domain '%s'.", r.Host, d.Name)
+}
+
+func event(c *control.Session, kind audit.Type, r *cf.Route) error {
+	return EventIn(c, kind, r, r.SpaceGUID, nil)
+}
+
+// EventIn records an event of a route in a space.
+func EventIn(c *control.Session, kind audit.Type, r *cf.Route, spaceGUID string, data audit.Data) error {
+	space, err := store.Spaces.Get(c.Tx, spaceGUID)
+	if err != nil {
+		return err
+	}
+	return c.Audit(kind, audit.Target{Type: "route", GUID: r.GUID, Name: r.Host, Place: access.At(space)}, data)
+}
+
+// Remove deletes a route.
+func Remove(c *control.Session, r *cf.Route) error {
+	if err := Drop(c, r); err != nil {
+		return err
+	}
+	return event(c, audit.RouteDelete, r)
+}
+
+// Drop deletes a route, and its binding to a service.
+func Drop(c *control.Session, r *cf.Route) error {
+	bound, err := store.RouteBindings.By(c.Tx, "route_guids", r.GUID)
+	if err != nil {
+		return err
+	}
+	for _, b := range bound {
+		i, err := store.ServiceInstances.Get(c.Tx, b.InstanceGUID)
+		if err != nil {
+			return err
+		}
+		if i.Type == cf.Managed {
+			if err := services.Abandon(c, i, b.GUID); err != nil {
+				return err
+			}
+		}
+		if err := services.RemoveRouteBinding(c, b, i); err != nil {
+			return err
+		}
+	}
+	return store.Routes.Delete(c.Tx, r.GUID)
+}
