@@ -78,6 +78,7 @@ compiled: $(HELPERS) # what tests need compiled, and nobody should wait for: see
 test-unit: $(HELPERS) ## run the tests that need no root, with the race detector
 	$(TEST) -race $(UNRACED) -short -timeout 20m ./...
 	$(TEST) ./rootfs/unpack ./server/api ./server/broker ./store # what takes long with it
+	cd server/bbs/bbspb/generate && $(TEST) . # a module of its own
 
 .PHONY: test-root
 test-root: $(HELPERS) ## run the tests on real containers, mounts and networks

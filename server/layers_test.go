@@ -111,7 +111,6 @@ func TestEffectsHaveOneRoom(t *testing.T) {
 		"github.com/ProtonMail/go-crypto/":        "rootfs/debian",
 		"github.com/pkg/sftp":                     "cmd/lifecycle/sshd",
 		"google.golang.org/protobuf/":             "server/bbs runtime/health bench",
-		"github.com/bufbuild/protocompile":        "server/bbs",
 		"github.com/prometheus/prometheus/":       "server/logcache/query",
 		"k8s.io/client-go/":                       "server/kube/apply server/kube/kubetest",
 		"github.com/prometheus/client_golang/":    "server/metrics",

@@ -2,4 +2,4 @@
 // bbs.proto.
 package bbspb
 
-//go:generate go run ./generate
+//go:generate go run -C generate .

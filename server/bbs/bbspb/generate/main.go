@@ -1,6 +1,5 @@
-// Command generate makes bbs.pb.go of bbs.proto, in the current directory: with
-// the compiler and the generator that go.mod pins, so that it makes the same
-// everywhere.
+// Command generate makes ../bbs.pb.go of ../bbs.proto with the compiler and the
+// generator that its go.mod pins, so that it makes the same everywhere.
 package main
 
 import (
@@ -20,9 +19,9 @@ import (
 const source = "bbs.proto"
 
 func main() {
-	text, err := generate(".")
+	text, err := generate("..")
 	if err == nil {
-		err = os.WriteFile("bbs.pb.go", []byte(text), 0o644)
+		err = os.WriteFile("../bbs.pb.go", []byte(text), 0o644)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
