@@ -1,8 +1,10 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
@@ -58,8 +60,8 @@ func TestDoorsOpenOneWay(t *testing.T) {
 					t.Errorf("%s imports %s: the data plane knows nothing of the control plane", p.ImportPath, i)
 				}
 			}
-			if p.ImportPath == "cupola/store" && strings.HasPrefix(i, "cupola/") && i != "cupola/store/cf" && i != "cupola/runtime/lrp" && i != "cupola/runtime/durable" && i != "cupola/runtime/fairqueue" && i != "cupola/runtime/fault" {
-				t.Errorf("store imports %s: it knows only the nouns, how to write files, how to queue and how to end a panic", i)
+			if p.ImportPath == "cupola/store" && strings.HasPrefix(i, "cupola/") && i != "cupola/store/cf" && i != "cupola/runtime/lrp" && i != "cupola/runtime/durable" && i != "cupola/runtime/fairqueue" && i != "cupola/runtime/fault" && i != "cupola/runtime/guid" {
+				t.Errorf("store imports %s: it knows only the nouns, how to write files, make GUIDs, queue and end a panic", i)
 			}
 			if (p.ImportPath == "cupola/store/cf" || p.ImportPath == "cupola/runtime/lrp") && strings.Contains(i, ".") {
 				t.Errorf("%s imports %s: nouns import the standard library only", p.ImportPath, i)
@@ -123,6 +125,54 @@ func TestEffectsHaveOneRoom(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// maxModules bounds how many modules the product's own code imports. Whoever adds
+// one looks first what the standard library and those that are there can do.
+const maxModules = 30
+
+// TestProductDependsOnFew counts the modules that the code of the product's
+// programs imports, tests and benchmarks aside.
+func TestProductDependsOnFew(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", "-tags", "seccomp netgo osusergo", "-json=ImportPath,Imports,Module",
+		"cupola/cmd/cupola", "cupola/cmd/lifecycle/...", "cupola/cmd/starter")
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=1")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	imported, moduleOf := map[string]bool{}, map[string]string{}
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var p struct {
+			ImportPath string
+			Imports    []string
+			Module     *struct {
+				Path string
+				Main bool
+			}
+		}
+		if err := d.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case p.Module == nil: // the standard library
+		case p.Module.Main:
+			for _, i := range p.Imports {
+				imported[i] = true
+			}
+		default:
+			moduleOf[p.ImportPath] = p.Module.Path
+		}
+	}
+	modules := map[string]bool{}
+	for i := range imported {
+		if m := moduleOf[i]; m != "" {
+			modules[m] = true
+		}
+	}
+	if len(modules) == 0 || len(modules) > maxModules {
+		t.Errorf("the product imports %d modules, at most %d are accepted: %s", len(modules), maxModules, slices.Sorted(maps.Keys(modules)))
 	}
 }
 

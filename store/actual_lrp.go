@@ -1,8 +1,7 @@
 package store
 
 import (
-	"github.com/google/uuid"
-
+	"cupola/runtime/guid"
 	"cupola/runtime/lrp"
 	"cupola/store/cf"
 )
@@ -45,7 +44,7 @@ var ActualLRPTags = &Table[lrp.Tag]{
 
 // InsertActual adds a row; IsTaken when the index has one.
 func (tx *Tx) InsertActual(a lrp.Actual) error {
-	a.Tag = lrp.Tag{Epoch: uuid.NewString()}
+	a.Tag = lrp.Tag{Epoch: guid.New()}
 	if err := ActualLRPs.Insert(tx, &a); err != nil {
 		return err
 	}

@@ -1,8 +1,7 @@
 package store
 
 import (
-	"github.com/google/uuid"
-
+	"cupola/runtime/guid"
 	"cupola/runtime/lrp"
 	"cupola/store/cf"
 )
@@ -57,7 +56,7 @@ var BBSDesiredKeys = &Table[BBSDesired]{
 // InsertBBSDesired adds a row; IsTaken when there is one of its GUID. It sets
 // the tag, and message is made once the tag is known.
 func (tx *Tx) InsertBBSDesired(d *BBSDesired, message func(lrp.Tag) ([]byte, error)) (err error) {
-	d.Tag = lrp.Tag{Epoch: uuid.NewString()}
+	d.Tag = lrp.Tag{Epoch: guid.New()}
 	if d.Message, err = message(d.Tag); err != nil {
 		return err
 	}

@@ -6,8 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
+	"cupola/runtime/guid"
 	"cupola/store/cf"
 )
 
@@ -230,7 +229,7 @@ func (t *Table[T]) change(tx *Tx, text string, args ...any) ([]*T, error) {
 func (t *Table[T]) Insert(tx *Tx, v *T) error {
 	if r := t.resource(v); r != nil {
 		if r.GUID == "" {
-			r.GUID = uuid.NewString()
+			r.GUID = guid.New()
 		}
 		if r.CreatedAt.IsZero() {
 			r.CreatedAt = tx.Now

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/google/uuid"
-
 	guard "cupola/runtime/fault"
 	"cupola/server/authz"
 	"cupola/server/control"
@@ -60,7 +58,7 @@ func (s *Server) handle(rt route) http.HandlerFunc {
 // requestID keeps a client's request id, as Cloud Controller does, and adds
 // its own: "<client's>::<uuid>".
 func requestID(r *http.Request) string {
-	own := uuid.NewString()
+	own := control.NewGUID()
 	if given := r.Header.Get("X-Vcap-Request-Id"); given != "" && len(given) <= 200 && !strings.ContainsAny(given, "\r\n") {
 		return given + "::" + own
 	}

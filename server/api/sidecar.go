@@ -5,8 +5,6 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
-
 	"cupola/runtime/contract"
 	"cupola/server/control"
 	"cupola/server/control/change"
@@ -129,7 +127,7 @@ func createSidecar(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	s := &appSidecar{cf.Sidecar{GUID: uuid.NewString(), Origin: "user"}, app}
+	s := &appSidecar{cf.Sidecar{GUID: control.NewGUID(), Origin: "user"}, app}
 	if err := req.apply(&s.Sidecar); err != nil {
 		return nil, err
 	}

@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
 
+	"cupola/runtime/guid"
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbspb"
 	"cupola/server/bbs/bbsrows"
@@ -302,7 +302,7 @@ func (w *world) desire(d *bbspb.DesiredLRP) {
 
 // touchApps changes a row that what apps desire depends on.
 func touchApps(tx *store.Tx) error {
-	org := &cf.Org{Name: uuid.NewString()}
+	org := &cf.Org{Name: guid.New()}
 	if err := store.Orgs.Insert(tx, org); err != nil {
 		return err
 	}

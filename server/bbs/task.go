@@ -3,9 +3,9 @@ package bbs
 import (
 	"context"
 
-	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
 
+	"cupola/runtime/guid"
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbspb"
 	"cupola/server/bbs/bbsrows"
@@ -100,7 +100,7 @@ func (s *Server) desireTask(ctx context.Context, r *bbspb.DesireTaskRequest) (pr
 		return nil, err
 	}
 	return &bbspb.LifecycleResponse{}, s.Store.Write(ctx, func(tx *store.Tx) error {
-		err := tx.InsertBBSTask(&store.BBSTask{GUID: r.TaskGuid, RunGUID: uuid.NewString(), Domain: r.Domain, State: lrp.TaskPending,
+		err := tx.InsertBBSTask(&store.BBSTask{GUID: r.TaskGuid, RunGUID: guid.New(), Domain: r.Domain, State: lrp.TaskPending,
 			Callback: r.Definition.CompletionCallbackUrl != "", Definition: definition})
 		if store.IsTaken(err) {
 			return model.ErrExists

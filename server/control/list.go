@@ -1,9 +1,9 @@
 package control
 
-import "github.com/google/uuid"
+import "cupola/runtime/guid"
 
 // NewGUID is a GUID for a new thing.
-func NewGUID() string { return uuid.NewString() }
+func NewGUID() string { return guid.New() }
 
 // GUIDs are those that the rows have, or name.
 func GUIDs[T any](rows []*T, guid func(*T) string) (list []string) {

@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/google/uuid"
-
+	"cupola/runtime/guid"
 	"cupola/store/cf"
 )
 
@@ -26,5 +25,5 @@ func CFProcess(processGUID string) string {
 
 // version is the process' version in Cloud Controller's sense: a UUID.
 func version(p *cf.Process, app *cf.App) string {
-	return uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "%s/%d", p.GUID, app.Rev+p.Rev)).String()
+	return guid.Named(guid.OID, fmt.Sprintf("%s/%d", p.GUID, app.Rev+p.Rev))
 }

@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
+	"cupola/runtime/guid"
 )
 
 // Version is the API version that requests to brokers declare.
@@ -125,7 +125,7 @@ func (c *Client) request(ctx context.Context, b Broker, r request) (*http.Reques
 	req.SetBasicAuth(b.Username, b.Password)
 	h := req.Header
 	h.Set("X-Broker-API-Version", Version)
-	h.Set("X-Broker-API-Request-Identity", uuid.NewString())
+	h.Set("X-Broker-API-Request-Identity", guid.New())
 	h.Set("Accept", "application/json")
 	h.Set("User-Agent", "cupola")
 	if c.config.APIInfo != "" {

@@ -7,8 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
+	"cupola/runtime/guid"
 	"cupola/runtime/lrp"
 	"cupola/store"
 	"cupola/store/cf"
@@ -153,7 +152,7 @@ func applyActual(tx *store.Tx, a Action) error {
 // start claims the row for a new instance.
 func (l *Loop) start(tx *store.Tx, a Action) (string, effect, error) {
 	c := a.container()
-	c.GUID = uuid.NewString()
+	c.GUID = guid.New()
 	c.Log.Tags = instanceTags(c)
 	next := a.Actual
 	next.State, next.InstanceGUID, next.CellID, next.Since = lrp.Claimed, c.GUID, a.CellID, tx.Now

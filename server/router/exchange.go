@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"cupola/runtime/guid"
 )
 
 // exchange is one request and its answer: what the parts of the router know
@@ -66,7 +68,7 @@ func (x *exchange) Value(key any) any {
 func newExchange(r *Router, w http.ResponseWriter, req *http.Request) *exchange {
 	x := &exchange{
 		ResponseWriter: w, Context: req.Context(), router: r, request: req,
-		id: newUUID(), host: hostOf(req.Host), path: pathOf(req), started: time.Now(),
+		id: guid.Fast(), host: hostOf(req.Host), path: pathOf(req), started: time.Now(),
 	}
 	if req.ContentLength != 0 && req.Body != nil {
 		x.body = &countingBody{ReadCloser: req.Body}

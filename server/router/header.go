@@ -1,16 +1,12 @@
 package router
 
 import (
-	"encoding/binary"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 // Headers in Go's canonical spelling.
@@ -94,16 +90,6 @@ func scheme(req *http.Request) string {
 		return "https"
 	}
 	return "http"
-}
-
-// newUUID is a random UUID that is unique but no secret: the fast source will do.
-func newUUID() string {
-	var id uuid.UUID
-	binary.LittleEndian.PutUint64(id[:8], rand.Uint64())
-	binary.LittleEndian.PutUint64(id[8:], rand.Uint64())
-	id[6] = id[6]&0x0f | 0x40 // version 4
-	id[8] = id[8]&0x3f | 0x80 // RFC 4122
-	return id.String()
 }
 
 // appendSeconds appends a duration as the access log has it.

@@ -6,8 +6,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/google/uuid"
-
+	"cupola/runtime/guid"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -17,9 +16,9 @@ import (
 var otherScopes = []string{"cloud_controller.admin_read_only", "cloud_controller.global_auditor", "clients.admin", "clients.read", "clients.write", "uaa.resource"}
 
 // groupSpace is where the IDs of groups come from: they are always the same.
-var groupSpace = uuid.MustParse("0c6d3f2e-7a51-4d0b-9a33-52c1c4a6f7d1")
+const groupSpace = "0c6d3f2e-7a51-4d0b-9a33-52c1c4a6f7d1"
 
-func groupID(name string) string { return uuid.NewSHA1(groupSpace, []byte(name)).String() }
+func groupID(name string) string { return guid.Named(groupSpace, name) }
 
 // group is a scope in SCIM's form: its members are the users who have it.
 // Every user has those of userScopes, which list no members.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
-	"github.com/google/uuid"
 
+	"cupola/runtime/guid"
 	"cupola/store/cf"
 )
 
@@ -195,7 +195,7 @@ func newClaims(req *request, scopes []string, life time.Duration) *claims {
 	now := time.Now()
 	client := req.client.GUID
 	return &claims{Scope: scopes, ClientID: client, CID: client, AZP: client, Grant: req.grant, ZID: "uaa", Revocable: true,
-		RegisteredClaims: jwt.RegisteredClaims{ID: strings.ReplaceAll(uuid.NewString(), "-", ""), Issuer: issuer(req.Request),
+		RegisteredClaims: jwt.RegisteredClaims{ID: strings.ReplaceAll(guid.New(), "-", ""), Issuer: issuer(req.Request),
 			Audience: audience(scopes, client), IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(life))}}
 }
 
