@@ -13,6 +13,10 @@ import (
 	"testing"
 
 	"cupola/rootfs/disk"
+	"cupola/rootfs/layer"
+	"cupola/rootfs/overlay"
+	"cupola/rootfs/root"
+	"cupola/rootfs/tree"
 	"cupola/runtime/contract"
 )
 
@@ -29,7 +33,7 @@ func TestMain(m *testing.M) {
 
 // mountForever mounts and unmounts roots until it is killed, writing a line for each.
 func mountForever(dir, archive, digest string) {
-	s, err := New(Config{Dir: dir, IDMap: testIDs})
+	s, err := New(Config{Dir: dir, IDs: testIDs})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -38,9 +42,9 @@ func mountForever(dir, archive, digest string) {
 	for worker := range 3 {
 		wg.Go(func() {
 			for i := 0; ; i++ {
-				l := Layer{Digest: digest, Archive: archive, Dest: fmt.Sprintf("/layer%d-%d", worker, i), UID: contract.VcapID, GID: contract.VcapID}
+				l := layer.Layer{Digest: digest, Archive: archive, Dest: fmt.Sprintf("/layer%d-%d", worker, i), UID: contract.VcapID, GID: contract.VcapID}
 				id := fmt.Sprintf("w%d-%d", worker, i)
-				_, err := s.Mount(context.Background(), Request{ID: id, Stack: "minifs", Layers: []Layer{l}, DiskBytes: 16 << 20})
+				_, err := s.Mount(context.Background(), root.Request{ID: id, Stack: "minifs", Layers: []layer.Layer{l}, DiskBytes: 16 << 20})
 				if err == nil && i%2 == 0 {
 					err = s.Unmount(context.Background(), id)
 				}
@@ -87,7 +91,7 @@ func TestKilled(t *testing.T) {
 
 func takeOver(t *testing.T, dir string) {
 	t.Helper()
-	s, err := New(Config{Dir: dir, IDMap: testIDs})
+	s, err := New(Config{Dir: dir, IDs: testIDs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,12 +109,12 @@ func takeOver(t *testing.T, dir string) {
 		t.Error(err)
 	}
 	checkClean(t, s)
-	entries, err := os.ReadDir(s.path("layers"))
+	entries, err := os.ReadDir(s.store.Path("layers"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if b, err := os.ReadFile(s.path("layers", e.Name(), "fs", strings.Split(layerDest(t, s, e.Name()), "/")[1], "f")); err != nil || len(b) != 80_000 {
+		if b, err := os.ReadFile(s.store.Path("layers", e.Name(), "fs", strings.Split(layerDest(t, s, e.Name()), "/")[1], "f")); err != nil || len(b) != 80_000 {
 			t.Errorf("layer %s counts as whole but holds %d bytes, %v", e.Name(), len(b), err)
 		}
 	}
@@ -118,7 +122,7 @@ func takeOver(t *testing.T, dir string) {
 
 func layerDest(t *testing.T, s *Store, key string) string {
 	t.Helper()
-	m, err := readMark(s.path("layers", key))
+	m, err := tree.ReadMark(s.store.Path("layers", key))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,17 +132,17 @@ func layerDest(t *testing.T, s *Store, key string) string {
 // checkClean holds that no mount, loop device or container's directory is left.
 func checkClean(t *testing.T, s *Store) {
 	t.Helper()
-	mounts, err := mountsBelow(filepath.Dir(s.path("run")))
+	mounts, err := overlay.MountsBelow(filepath.Dir(s.store.Path("run")))
 	if err != nil || len(mounts) > 0 {
 		t.Errorf("got mounts %q, %v; want none", mounts, err)
 	}
-	loops, err := disk.Loops(s.path("run"))
+	loops, err := disk.Loops(s.store.Path("run"))
 	if err != nil || len(loops) > 0 {
 		t.Errorf("got loop devices %v, %v; want none", loops, err)
 	}
-	for _, dir := range []string{"run", "run/" + runTrash, "trash"} {
-		entries, err := os.ReadDir(s.path(dir))
-		if entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.Name() == runTrash || e.Name() == runSpare }); err != nil || len(entries) > 0 {
+	for _, dir := range []string{"run", "run/.trash", "trash"} {
+		entries, err := os.ReadDir(s.store.Path(dir))
+		if entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.Name() == ".trash" || e.Name() == ".spare" }); err != nil || len(entries) > 0 {
 			t.Errorf("got %v, %v in %s; want nothing", entries, err, dir)
 		}
 	}
@@ -147,20 +151,23 @@ func checkClean(t *testing.T, s *Store) {
 // TestHalfStates makes by hand what a crash between any two steps leaves.
 func TestHalfStates(t *testing.T) {
 	needRoot(t)
-	s := newStore(t, Config{IDMap: testIDs})
+	s := newStore(t, Config{IDs: testIDs})
+	if err := overlay.MakePrivate(s.store.Path("run")); err != nil {
+		t.Fatal(err)
+	}
 	states := map[string]func(dir string) error{
 		"empty":       func(string) error { return nil },
 		"norecord":    func(dir string) error { return os.Mkdir(filepath.Join(dir, disk.Data), 0o700) },
-		"tornrecord":  func(dir string) error { return os.WriteFile(filepath.Join(dir, recordFile), []byte(`{"Sta`), 0o600) },
+		"tornrecord":  func(dir string) error { return os.WriteFile(filepath.Join(dir, "root.json"), []byte(`{"Sta`), 0o600) },
 		"imageonly":   func(dir string) error { return os.WriteFile(filepath.Join(dir, "disk.img"), make([]byte, 4096), 0o600) },
-		"diskmounted": func(dir string) error { return s.disks.Create(dir, disk.Size{Bytes: 8 << 20}) },
+		"diskmounted": func(dir string) error { return s.Disks.Create(dir, disk.Size{Bytes: 8 << 20}) },
 	}
 	var want []string
 	for id, make := range states {
-		if err := s.claim(id); err != nil {
+		if err := os.Mkdir(s.store.Path("run", id), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := make(s.path("run", id)); err != nil {
+		if err := make(s.store.Path("run", id)); err != nil {
 			t.Fatal(err)
 		}
 		want = append(want, id)
@@ -189,16 +196,17 @@ func TestHalfStates(t *testing.T) {
 func TestHalfLayers(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, Config{})
-	marks := map[string]*mark{
-		"synced-1": {Boot: "another", Synced: true}, "thisboot-1": {Boot: bootID()}, "lastboot-1": {Boot: "another"},
-		"nomark-1": nil, ".new-123": {Boot: bootID()},
+	boot := tree.NewMark().Boot
+	marks := map[string]*tree.Mark{
+		"synced-1": {Boot: "another", Synced: true}, "thisboot-1": {Boot: boot}, "lastboot-1": {Boot: "another"},
+		"nomark-1": nil, ".new-123": {Boot: boot},
 	}
 	for name, m := range marks {
-		if err := os.MkdirAll(s.path("layers", name, "fs"), 0o700); err != nil {
+		if err := os.MkdirAll(s.store.Path("layers", name, "fs"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		if m != nil {
-			if err := writeMark(s.path("layers", name), *m); err != nil {
+			if err := tree.WriteMark(s.store.Path("layers", name), *m); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -208,7 +216,7 @@ func TestHalfLayers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer again.Close()
-	entries, err := os.ReadDir(s.path("layers"))
+	entries, err := os.ReadDir(s.store.Path("layers"))
 	if err != nil || len(entries) != 2 || entries[0].Name() != "synced-1" || entries[1].Name() != "thisboot-1" {
 		t.Errorf("got %v, %v; want synced-1 and thisboot-1", entries, err)
 	}
@@ -221,23 +229,23 @@ func TestLayerRefused(t *testing.T) {
 	evil, evilDigest := writeTgz(t, file{"../evil", "x", 0o644})
 	cases := []struct {
 		name, want string
-		layer      Layer
+		layer      layer.Layer
 	}{
-		{"wrong digest", "digest", Layer{Digest: strings.Repeat("0", 64), Archive: good.Archive, Dest: "/home/vcap"}},
-		{"hostile", "climbs out", Layer{Digest: evilDigest, Archive: evil, Dest: "/home/vcap"}},
-		{"missing", "no such file", Layer{Digest: good.Digest, Archive: filepath.Join(t.TempDir(), "none"), Dest: "/home/vcap"}},
+		{"wrong digest", "digest", layer.Layer{Digest: strings.Repeat("0", 64), Archive: good.Archive, Dest: "/home/vcap"}},
+		{"hostile", "climbs out", layer.Layer{Digest: evilDigest, Archive: evil, Dest: "/home/vcap"}},
+		{"missing", "no such file", layer.Layer{Digest: good.Digest, Archive: filepath.Join(t.TempDir(), "none"), Dest: "/home/vcap"}},
 	}
 	for _, c := range cases {
-		if _, err := s.layer(t.Context(), c.layer); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := s.Layers.Unpack(t.Context(), c.layer); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v; want %q", c.name, err, c.want)
 		}
 	}
-	for _, l := range []Layer{{Digest: "xyz", Dest: "/a"}, {Digest: good.Digest, Dest: "a"}, {Digest: "../../" + good.Digest, Dest: "/a"}} {
-		if err := l.check(); err == nil {
+	for _, l := range []layer.Layer{{Digest: "xyz", Dest: "/a"}, {Digest: good.Digest, Dest: "a"}, {Digest: "../../" + good.Digest, Dest: "/a"}} {
+		if _, err := s.Layers.Keys([]layer.Layer{l}); err == nil {
 			t.Errorf("%+v was taken", l)
 		}
 	}
-	if entries, _ := os.ReadDir(s.path("layers")); len(entries) > 0 {
+	if entries, _ := os.ReadDir(s.store.Path("layers")); len(entries) > 0 {
 		t.Errorf("got %v left behind", entries)
 	}
 }
@@ -249,28 +257,10 @@ func TestLayerCancelled(t *testing.T) {
 	l := droplet(t, "x")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.layer(ctx, l); err == nil {
+	if _, err := s.Layers.Unpack(ctx, l); err == nil {
 		return // it was faster than the select
 	}
-	if _, err := s.layer(t.Context(), l); err != nil {
+	if _, err := s.Layers.Unpack(t.Context(), l); err != nil {
 		t.Errorf("got %v after another's cancellation; want the layer", err)
-	}
-}
-
-func TestIDs(t *testing.T) {
-	t.Parallel()
-	for id, ok := range map[string]bool{"a": true, "A-1_b.c": true, "": false, ".": false, "..": false, ".hidden": false, "a/b": false, "a b": false, strings.Repeat("x", 129): false} {
-		if (checkID(id) == nil) != ok {
-			t.Errorf("id %q: want ok %t", id, ok)
-		}
-	}
-	m := IDMap{Base: 1000, Size: 65536}
-	for id, want := range map[uint32]uint32{0: 1000, 2000: 3000, 65535: 66535, 65536: 66534, 1 << 31: 66534} {
-		if got := m.Host(id); got != want {
-			t.Errorf("host id of %d: got %d; want %d", id, got, want)
-		}
-	}
-	if (IDMap{}).Host(5) != 5 || (IDMap{Base: 10, Size: 100}).Host(200) != 109 {
-		t.Error("maps without size or without nobody are wrong")
 	}
 }

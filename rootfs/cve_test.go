@@ -17,16 +17,23 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sys/unix"
+
+	"cupola/rootfs/image"
+	"cupola/rootfs/oci"
+	"cupola/rootfs/registry"
+	"cupola/rootfs/registry/registrytest"
+	"cupola/rootfs/root"
+	"cupola/rootfs/tree"
 )
 
 // rawImage serves an image of one layer, whose config is any text.
 func rawImage(config string, layer []byte) (digest string, serve func(http.ResponseWriter, *http.Request, http.Handler) bool) {
-	descriptor := func(text []byte) string { return fmt.Sprintf(`{"digest":"%s","size":%d}`, digestText(text), len(text)) }
+	descriptor := func(text []byte) string { return fmt.Sprintf(`{"digest":"%s","size":%d}`, oci.Digest(text), len(text)) }
 	manifest := fmt.Sprintf(`{"config":%s,"layers":[%s]}`, descriptor([]byte(config)), descriptor(layer))
-	texts := map[string]string{digestText([]byte(config)): config, digestText(layer): string(layer)}
-	return digestText([]byte(manifest)), func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	texts := map[string]string{oci.Digest([]byte(config)): config, oci.Digest(layer): string(layer)}
+	return oci.Digest([]byte(manifest)), func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if strings.Contains(r.URL.Path, "/manifests/") {
-			w.Header().Set("Docker-Content-Digest", digestText([]byte(manifest)))
+			w.Header().Set("Docker-Content-Digest", oci.Digest([]byte(manifest)))
 			io.WriteString(w, manifest)
 			return true
 		}
@@ -43,27 +50,27 @@ func rawImage(config string, layer []byte) (digest string, serve func(http.Respo
 // all (labels that name a logger: CVE-2026-53488; what a checkpoint asks of devices: CVE-2026-53492).
 func TestConfigAsksForMore(t *testing.T) {
 	needRoot(t)
-	reg := newRegistry(t, loginNone)
-	s := newStore(t, Config{Registries: reg.config()})
-	layer := tarText(t, "a=1")
+	reg := registrytest.New(t, registrytest.None)
+	s := newStore(t, Config{Registries: registry.Config{RootCAs: reg.CAs()}})
+	layer := registrytest.Tar(t, "a=1")
 	ran := filepath.Join(t.TempDir(), "ran")
 	config := fmt.Sprintf(`{"os":"linux","architecture":%q,"rootfs":{"diff_ids":[%q]},"config":{"User":"app",
 		"Labels":{"containerd.io/restart.status":"running","containerd.io/restart.loguri":"binary:///usr/bin/touch?%s","cdi.k8s.io/x":"vendor.com/device=all","org.criu.checkpoint.container.name":"x"},
 		"Volumes":{"/proc":{},"/../../../../etc":{},"/":{}},"Privileged":true,"SecurityOpt":["seccomp=unconfined","apparmor=unconfined"],
 		"Mounts":[{"source":"/","destination":"/host","type":"bind"}]},
 		"host_config":{"Privileged":true,"Binds":["/:/host"],"CapAdd":["ALL"]},"HostConfig":{"Privileged":true},"container_config":{"User":"root"},
-		"SecurityOptions":["label:disable"],"mount_label":"x","process_label":"x"}`, runtime.GOARCH, digestText(layer), ran)
+		"SecurityOptions":["label:disable"],"mount_label":"x","process_label":"x"}`, runtime.GOARCH, oci.Digest(layer), ran)
 	digest, serve := rawImage(config, layer)
-	reg.setSpoil(serve)
-	ref := reg.ref("asks:1")
-	img, err := s.Pull(t.Context(), ref, PullOptions{})
+	reg.Spoil(serve)
+	ref := reg.Ref("asks:1")
+	img, err := s.Images.Pull(t.Context(), ref, image.PullOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := gocmp.Diff(ImageConfig{User: "app"}, img.Config); diff != "" {
+	if diff := gocmp.Diff(image.Config{User: "app"}, img.Config); diff != "" {
 		t.Errorf("the config (-want +got):\n%s", diff)
 	}
-	root, err := s.Mount(t.Context(), Request{ID: "asks", Stack: ref.WithDigest(digest).String(), DiskBytes: 16 << 20})
+	root, err := s.Mount(t.Context(), root.Request{ID: "asks", Stack: ref.WithDigest(digest).String(), DiskBytes: 16 << 20})
 	if err != nil || len(root.Binds) > 0 {
 		t.Errorf("got binds %v, %v; want none", root.Binds, err)
 	}
@@ -89,26 +96,26 @@ func TestNoForeignProgram(t *testing.T) {
 		}
 	}
 	t.Setenv("PATH", dir)
-	reg := newRegistry(t, loginNone)
-	s := newStore(t, Config{Registries: reg.config()})
+	reg := registrytest.New(t, registrytest.None)
+	s := newStore(t, Config{Registries: registry.Config{RootCAs: reg.CAs()}})
 	stacks := map[string]string{}
 	for name, pack := range map[string]func(*testing.T, []byte) []byte{"gzip": gzipped, "zstd": zstded, "plain": func(_ *testing.T, b []byte) []byte { return b },
 		"damaged-xz": func(*testing.T, []byte) []byte { return []byte("\xfd7zXZ\x00damaged") }} {
-		plain := tarText(t, "name="+name, "etc/nsswitch.conf=passwd: evil\n", "lib/libnss_evil.so.2="+script, "usr/bin/xz="+script, "bin/sh="+script)
+		plain := registrytest.Tar(t, "name="+name, "etc/nsswitch.conf=passwd: evil\n", "lib/libnss_evil.so.2="+script, "usr/bin/xz="+script, "bin/sh="+script)
 		layer := pack(t, plain)
-		config := fmt.Sprintf(`{"os":"linux","architecture":%q,"rootfs":{"diff_ids":[%q]},"config":{}}`, runtime.GOARCH, digestText(plain))
+		config := fmt.Sprintf(`{"os":"linux","architecture":%q,"rootfs":{"diff_ids":[%q]},"config":{}}`, runtime.GOARCH, oci.Digest(plain))
 		digest, serve := rawImage(config, layer)
-		reg.setSpoil(serve)
-		stacks[name] = reg.ref(name + ":1").WithDigest(digest).String()
-		if _, err := s.Pull(t.Context(), reg.ref(name+":1"), PullOptions{}); (err == nil) != (name != "damaged-xz") {
+		reg.Spoil(serve)
+		stacks[name] = reg.Ref(name + ":1").WithDigest(digest).String()
+		if _, err := s.Images.Pull(t.Context(), reg.Ref(name+":1"), image.PullOptions{}); (err == nil) != (name != "damaged-xz") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	if _, err := s.Mount(t.Context(), Request{ID: "copy", Stack: stacks["plain"], DiskBytes: 16 << 20}); err != nil {
+	if _, err := s.Mount(t.Context(), root.Request{ID: "copy", Stack: stacks["plain"], DiskBytes: 16 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	archive, _ := writeTgz(t, file{"in", "x", 0o644})
-	if err := s.Extract(t.Context(), "copy", archive, "/home/d", Owner{}); err != nil {
+	if err := s.Extract(t.Context(), "copy", archive, "/home/d", tree.Owner{}); err != nil {
 		t.Error(err)
 	}
 	if err := s.Unmount(t.Context(), "copy"); err != nil {
@@ -138,14 +145,14 @@ func TestNamesInArchives(t *testing.T) {
 	}
 	const diff = `"rootfs":{"diff_ids":["sha256:00"]}`
 	for name, c := range map[string]struct{ path, want string }{
-		"config":         {writeFile(t, "a.tar", tarText(t, `manifest.json=[{"Config":"../../../../../../etc/passwd","Layers":[]}]`)), "no file"},
-		"absolute":       {writeFile(t, "a.tar", tarText(t, `manifest.json=[{"Config":"/etc/passwd","Layers":[]}]`)), "no file"},
-		"layer":          {writeFile(t, "a.tar", tarText(t, `manifest.json=[{"Config":"c","Layers":["../../../../../../etc/passwd"]}]`, "c={"+diff+"}")), "no file"},
-		"link":           {writeFile(t, "a.tar", tarText(t, `manifest.json=[{"Config":"c","Layers":["l"]}]`, "c={"+diff+"}", "l -> /etc/passwd")), "no file"},
+		"config":         {writeFile(t, "a.tar", registrytest.Tar(t, `manifest.json=[{"Config":"../../../../../../etc/passwd","Layers":[]}]`)), "no file"},
+		"absolute":       {writeFile(t, "a.tar", registrytest.Tar(t, `manifest.json=[{"Config":"/etc/passwd","Layers":[]}]`)), "no file"},
+		"layer":          {writeFile(t, "a.tar", registrytest.Tar(t, `manifest.json=[{"Config":"c","Layers":["../../../../../../etc/passwd"]}]`, "c={"+diff+"}")), "no file"},
+		"link":           {writeFile(t, "a.tar", registrytest.Tar(t, `manifest.json=[{"Config":"c","Layers":["l"]}]`, "c={"+diff+"}", "l -> /etc/passwd")), "no file"},
 		"layout":         {layout("sha256:../../../../etc/passwd"), "no sha256"},
 		"link in layout": {linked, "escapes"},
 	} {
-		if _, err := s.Import(t.Context(), "names", "", c.path, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := s.Stacks.Import(t.Context(), "names", "", c.path, nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v; want %q", name, err, c.want)
 		}
 	}
@@ -156,12 +163,12 @@ func TestNamesInArchives(t *testing.T) {
 // CVE-2026-41568.
 func TestSwappedLinks(t *testing.T) {
 	needRoot(t)
-	s := newStore(t, Config{IDMap: testIDs})
+	s := newStore(t, Config{IDs: testIDs})
 	evil := filepath.Join(t.TempDir(), "evil")
 	if err := errors.Join(os.Mkdir(evil, 0o755), os.WriteFile(filepath.Join(evil, "secret"), []byte("host"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	root, err := s.Mount(t.Context(), Request{ID: "swap", Stack: "minifs", DiskBytes: 32 << 20})
+	root, err := s.Mount(t.Context(), root.Request{ID: "swap", Stack: "minifs", DiskBytes: 32 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +191,7 @@ func TestSwappedLinks(t *testing.T) {
 	for range 300 {
 		// Each may fail while the link stands there: it leads to nothing in the root.
 		_ = s.WriteFile("swap", "/home/d/in", []byte("x"), 0o644, 0, 0)
-		_ = s.Extract(t.Context(), "swap", archive, "/home/d", Owner{})
+		_ = s.Extract(t.Context(), "swap", archive, "/home/d", tree.Owner{})
 		if f, err := s.Open("swap", "/home/d/secret"); err == nil {
 			text, _ := io.ReadAll(f)
 			f.Close()
@@ -205,7 +212,7 @@ func TestSwappedLinks(t *testing.T) {
 	if err := s.Unmount(t.Context(), "swap"); err != nil {
 		t.Fatal(err)
 	}
-	s.spent.wait()
+	s.Roots.Close()
 	if text := string(read(t, filepath.Join(evil, "secret"))); text != "host" {
 		t.Errorf("got %q; want the host's file", text)
 	}
@@ -214,25 +221,25 @@ func TestSwappedLinks(t *testing.T) {
 // TestImageWithLinksIsRemoved holds that deleting an image deletes no file that its links lead to: CVE-2024-23652.
 func TestImageWithLinksIsRemoved(t *testing.T) {
 	needRoot(t)
-	reg := newRegistry(t, loginNone)
-	s := newStore(t, Config{Registries: reg.config()})
+	reg := registrytest.New(t, registrytest.None)
+	s := newStore(t, Config{Registries: registry.Config{RootCAs: reg.CAs()}})
 	keep := filepath.Join(t.TempDir(), "keep")
 	if err := os.WriteFile(keep, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ref, digest := reg.push("links", imageOf(t, v1.Config{}, tarText(t, "dir -> "+filepath.Dir(keep), "file -> "+keep, "up -> ../../../../../../../..")))
-	if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil {
+	ref, digest := reg.Push("links", registrytest.Image(t, v1.Config{}, registrytest.Tar(t, "dir -> "+filepath.Dir(keep), "file -> "+keep, "up -> ../../../../../../../..")))
+	if _, err := s.Images.Pull(t.Context(), ref, image.PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := s.RemoveImage(t.Context(), digest); err != nil || len(r.Images) != 1 {
+	if r, err := s.Images.Remove(t.Context(), digest); err != nil || len(r.Images) != 1 {
 		t.Fatalf("got %+v, %v", r, err)
 	}
-	s.trash.wait()
+	s.store.Trash.Wait()
 	if _, err := os.Stat(keep); err != nil {
 		t.Error(err)
 	}
 	for _, dir := range []string{"chains", "oci"} {
-		if left, err := os.ReadDir(s.path(dir)); err != nil || len(left) > 0 {
+		if left, err := os.ReadDir(s.store.Path(dir)); err != nil || len(left) > 0 {
 			t.Errorf("got %v, %v in %s; want nothing", left, err, dir)
 		}
 	}
@@ -289,21 +296,21 @@ func TestHeaderBombs(t *testing.T) {
 	sparse := extended(record("GNU.sparse.major=1") + record("GNU.sparse.minor=0") + record("GNU.sparse.name=x") + record("GNU.sparse.realsize=0"))
 	holes := 8 << 20
 	sparse = append(append(sparse, sum(rawHeader('0', holes, ustar))...), "9999999\n"+strings.Repeat("0\n", holes/2)...)
-	reg := newRegistry(t, loginNone)
+	reg := registrytest.New(t, registrytest.None)
 	for name, layer := range map[string][]byte{
-		"CVE-2022-2879 PAX header":      append(extended(record("comment="+strings.Repeat("x", 8<<20))), tarText(t, "a=1")...),
+		"CVE-2022-2879 PAX header":      append(extended(record("comment="+strings.Repeat("x", 8<<20))), registrytest.Tar(t, "a=1")...),
 		"CVE-2026-32288 old GNU sparse": old,
 		"CVE-2025-58183 PAX sparse":     sparse,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStore(t, Config{Registries: reg.config()})
+			s := newStore(t, Config{Registries: registry.Config{RootCAs: reg.CAs()}})
 			packed := gzipped(t, layer)
-			config := fmt.Sprintf(`{"os":"linux","architecture":%q,"rootfs":{"diff_ids":[%q]},"config":{}}`, runtime.GOARCH, digestText(layer))
+			config := fmt.Sprintf(`{"os":"linux","architecture":%q,"rootfs":{"diff_ids":[%q]},"config":{}}`, runtime.GOARCH, oci.Digest(layer))
 			_, serve := rawImage(config, packed)
-			reg.setSpoil(serve)
+			reg.Spoil(serve)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := s.Pull(t.Context(), reg.ref("bomb:1"), PullOptions{})
+			_, err := s.Images.Pull(t.Context(), reg.Ref("bomb:1"), image.PullOptions{})
 			runtime.ReadMemStats(&after)
 			if err == nil {
 				t.Error("got no error; want the layer refused")
@@ -311,7 +318,7 @@ func TestHeaderBombs(t *testing.T) {
 			if taken := after.TotalAlloc - before.TotalAlloc; taken > 64<<20 {
 				t.Errorf("took %d MiB for %v", taken>>20, err)
 			}
-			if chains, _ := os.ReadDir(s.path("chains")); len(chains) > 0 {
+			if chains, _ := os.ReadDir(s.store.Path("chains")); len(chains) > 0 {
 				t.Errorf("got %v; want nothing kept", chains)
 			}
 			t.Log(err)

@@ -15,10 +15,16 @@ import (
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"cupola/rootfs/image"
+	"cupola/rootfs/oci"
 	"cupola/rootfs/reference"
+	"cupola/rootfs/registry"
+	"cupola/rootfs/registry/registrytest"
 	"cupola/rootfs/unpack"
 )
 
@@ -74,9 +80,9 @@ func modeOf(name string, mode int64) *tarEntry {
 // TestHostileLayers pulls each layer alone and above another, and looks that nothing outside of the store's tree changed.
 func TestHostileLayers(t *testing.T) {
 	needRoot(t)
-	reg := newRegistry(t, loginNone)
+	reg := registrytest.New(t, registrytest.None)
 	for i, c := range hostileLayers {
-		for _, base := range [][]byte{nil, tarText(t, "below=1")} {
+		for _, base := range [][]byte{nil, registrytest.Tar(t, "below=1")} {
 			t.Run(fmt.Sprintf("%s %s above %d", c.cve, c.name, min(len(base), 1)), func(t *testing.T) {
 				up := t.TempDir()
 				evil := filepath.Join(up, "host")
@@ -90,9 +96,9 @@ func TestHostileLayers(t *testing.T) {
 				if base != nil {
 					layers = [][]byte{base, layers[0]}
 				}
-				s := newStore(t, Config{Dir: filepath.Join(up, "store"), Registries: reg.config(), IDMap: testIDs})
-				ref, digest := reg.push(fmt.Sprintf("hostile%d", i), imageOf(t, v1.Config{}, layers...))
-				_, err := s.Pull(t.Context(), ref, PullOptions{})
+				s := newStore(t, Config{Dir: filepath.Join(up, "store"), Registries: registry.Config{RootCAs: reg.CAs()}, IDs: testIDs})
+				ref, digest := reg.Push(fmt.Sprintf("hostile%d", i), registrytest.Image(t, v1.Config{}, layers...))
+				_, err := s.Images.Pull(t.Context(), ref, image.PullOptions{})
 				if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 					t.Errorf("%s: got %v; want %q", c.cve, err, c.want)
 				}
@@ -133,7 +139,7 @@ func checkHarmless(t *testing.T, s *Store, ref reference.Reference) {
 	})
 	// A set-uid file is for the container alone: nobody else on this machine gets to it (CVE-2021-41091, CVE-2021-41103, CVE-2024-25621).
 	for _, dir := range []string{"chains", "oci", "images"} {
-		if st, err := os.Stat(s.path(dir)); err != nil || st.Mode().Perm() != 0o700 {
+		if st, err := os.Stat(s.store.Path(dir)); err != nil || st.Mode().Perm() != 0o700 {
 			t.Errorf("got %v, %v for %s; want it root's alone", st, err, dir)
 		}
 	}
@@ -142,7 +148,7 @@ func checkHarmless(t *testing.T, s *Store, ref reference.Reference) {
 // TestLimits pulls what is small to move and large to keep.
 func TestLimits(t *testing.T) {
 	needRoot(t)
-	reg := newRegistry(t, loginNone)
+	reg := registrytest.New(t, registrytest.None)
 	var names []string
 	for n := range 60 {
 		names = append(names, fmt.Sprintf("f%d=", n))
@@ -152,21 +158,21 @@ func TestLimits(t *testing.T) {
 		limits     unpack.Limits
 		layers     [][]byte
 	}{
-		{"entries", "more than 50 entries", unpack.Limits{Entries: 50}, [][]byte{tarText(t, names...)}},
-		{"entries of all layers", "more than", unpack.Limits{Entries: 100}, [][]byte{tarText(t, names...), tarText(t, append(names, "z=")...)}},
-		{"bytes", "more than 1000000 bytes", unpack.Limits{Bytes: 1e6}, [][]byte{tarText(t, "f="+strings.Repeat("0", 2e6))}},
-		{"bytes of all layers", "more than", unpack.Limits{Bytes: 3e6}, [][]byte{tarText(t, "f="+strings.Repeat("0", 2e6)), tarText(t, "f="+strings.Repeat("1", 2e6))}},
-		{"bomb, cve-2017-14992", "times its size", unpack.Limits{}, [][]byte{tarText(t, "f="+strings.Repeat("0", 300<<20))}},
+		{"entries", "more than 50 entries", unpack.Limits{Entries: 50}, [][]byte{registrytest.Tar(t, names...)}},
+		{"entries of all layers", "more than", unpack.Limits{Entries: 100}, [][]byte{registrytest.Tar(t, names...), registrytest.Tar(t, append(names, "z=")...)}},
+		{"bytes", "more than 1000000 bytes", unpack.Limits{Bytes: 1e6}, [][]byte{registrytest.Tar(t, "f="+strings.Repeat("0", 2e6))}},
+		{"bytes of all layers", "more than", unpack.Limits{Bytes: 3e6}, [][]byte{registrytest.Tar(t, "f="+strings.Repeat("0", 2e6)), registrytest.Tar(t, "f="+strings.Repeat("1", 2e6))}},
+		{"bomb, cve-2017-14992", "times its size", unpack.Limits{}, [][]byte{registrytest.Tar(t, "f="+strings.Repeat("0", 300<<20))}},
 	} {
-		s := newStore(t, Config{Registries: reg.config(), Limits: c.limits})
-		ref, _ := reg.push(strings.NewReplacer(" ", "-", ",", "").Replace(c.name), imageOf(t, v1.Config{}, c.layers...))
-		if _, err := s.Pull(t.Context(), ref, PullOptions{}); err == nil || !strings.Contains(err.Error(), c.want) {
+		s := newStore(t, Config{Registries: registry.Config{RootCAs: reg.CAs()}, Limits: c.limits})
+		ref, _ := reg.Push(strings.NewReplacer(" ", "-", ",", "").Replace(c.name), registrytest.Image(t, v1.Config{}, c.layers...))
+		if _, err := s.Images.Pull(t.Context(), ref, image.PullOptions{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v; want %q", c.name, err, c.want)
 		}
-		if images, err := s.Images(); err != nil || len(images) > 0 {
+		if images, err := s.Images.List(); err != nil || len(images) > 0 {
 			t.Errorf("%s: got %v, %v; want no image", c.name, images, err)
 		}
-		if left, err := os.ReadDir(s.path("oci")); err != nil || len(left) > 0 {
+		if left, err := os.ReadDir(s.store.Path("oci")); err != nil || len(left) > 0 {
 			t.Errorf("%s: got %v, %v; want nothing kept of what nobody will have", c.name, left, err)
 		}
 	}
@@ -175,9 +181,9 @@ func TestLimits(t *testing.T) {
 // TestLies pulls images whose parts are not what they say.
 func TestLies(t *testing.T) {
 	needRoot(t)
-	reg := newRegistry(t, loginNone)
-	layer := tarText(t, "a=1")
-	honest := imageOf(t, v1.Config{}, layer)
+	reg := registrytest.New(t, registrytest.None)
+	layer := registrytest.Tar(t, "a=1")
+	honest := registrytest.Image(t, v1.Config{}, layer)
 	lie := func(change func(*v1.ConfigFile)) v1.Image {
 		file, err := honest.ConfigFile()
 		if err != nil {
@@ -206,7 +212,7 @@ func TestLies(t *testing.T) {
 			if !strings.Contains(r.URL.Path, "/manifests/") {
 				return false
 			}
-			w.Header().Set("Docker-Content-Digest", digestText([]byte(text)))
+			w.Header().Set("Docker-Content-Digest", oci.Digest([]byte(text)))
 			io.WriteString(w, text)
 			return true
 		}
@@ -230,7 +236,7 @@ func TestLies(t *testing.T) {
 		{"climbing layer digest", "CVE-2024-3727", "no sha256", honest, document(`{"config":{"digest":"` + someDigest + `","size":1},"layers":[{"digest":"sha256:../../../etc/passwd","size":1}]}`)},
 		{"both index and image", "CVE-2021-41190", "both an index and an image", honest, document(`{"manifests":[{"digest":"` + someDigest + `"}],"layers":[{"digest":"` + someDigest + `"}]}`)},
 		{"index that says image", "CVE-2021-41190", "both an index and an image", honest, document(`{"mediaType":"application/vnd.oci.image.manifest.v1+json","manifests":[{"digest":"` + someDigest + `"}]}`)},
-		{"endless manifest", "CVE-2023-25153", "larger than", honest, document(strings.Repeat(" ", maxDocument+10))},
+		{"endless manifest", "CVE-2023-25153", "larger than", honest, document(strings.Repeat(" ", oci.MaxDocument+10))},
 		{"huge config", "CVE-2023-25153", "config has", honest, document(`{"config":{"digest":"` + someDigest + `","size":1000000000},"layers":[{"digest":"` + someDigest + `","size":1}]}`)},
 		{"null for a manifest", "CVE-2021-21285", "no layers", honest, document(`null`)},
 		{"null for a layer", "CVE-2021-21285", "no sha256", honest, document(`{"config":{"digest":"` + someDigest + `","size":1},"layers":[null]}`)},
@@ -246,15 +252,15 @@ func TestLies(t *testing.T) {
 	}
 	for i, c := range cases {
 		t.Run(strings.TrimSpace(c.cve+" "+c.name), func(t *testing.T) {
-			s := newStore(t, Config{Registries: reg.config()})
-			reg.setSpoil(nil)
-			ref, _ := reg.push(fmt.Sprintf("lie%d", i), c.img)
-			reg.setSpoil(c.spoil)
-			if _, err := s.Pull(t.Context(), ref, PullOptions{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			s := newStore(t, Config{Registries: registry.Config{RootCAs: reg.CAs()}})
+			reg.Spoil(nil)
+			ref, _ := reg.Push(fmt.Sprintf("lie%d", i), c.img)
+			reg.Spoil(c.spoil)
+			if _, err := s.Images.Pull(t.Context(), ref, image.PullOptions{}); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v; want %q", err, c.want)
 			}
-			chains, _ := os.ReadDir(s.path("chains"))
-			records, _ := os.ReadDir(s.path("images"))
+			chains, _ := os.ReadDir(s.store.Path("chains"))
+			records, _ := os.ReadDir(s.store.Path("images"))
 			if len(chains)+len(records) > 0 {
 				t.Errorf("got %v and %v; want nothing kept", chains, records)
 			}
@@ -269,7 +275,7 @@ func nestedIndexes() func(http.ResponseWriter, *http.Request, http.Handler) bool
 	for range 20 {
 		child := fmt.Sprintf(`{"digest":%q,"platform":{"os":"linux","architecture":%q}}`, digest, runtime.GOARCH)
 		text := fmt.Sprintf(`{"mediaType":%q,"manifests":[%s,%s]}`, mediaType, child, child)
-		digest = digestText([]byte(text))
+		digest = oci.Digest([]byte(text))
 		texts[digest] = text
 	}
 	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
@@ -280,7 +286,7 @@ func nestedIndexes() func(http.ResponseWriter, *http.Request, http.Handler) bool
 		if !ok {
 			text = texts[digest]
 		}
-		w.Header().Set("Docker-Content-Digest", digestText([]byte(text)))
+		w.Header().Set("Docker-Content-Digest", oci.Digest([]byte(text)))
 		io.WriteString(w, text)
 		return true
 	}
@@ -289,26 +295,26 @@ func nestedIndexes() func(http.ResponseWriter, *http.Request, http.Handler) bool
 // TestWrongBlob holds that a layer of another content with the right length is refused, and not kept for the next pull.
 func TestWrongBlob(t *testing.T) {
 	needRoot(t)
-	reg := newRegistry(t, loginNone)
-	s := newStore(t, Config{Registries: reg.config()})
-	img := imageOf(t, v1.Config{}, tarText(t, "a="+noise(3, 1000)))
-	ref, _ := reg.push("wrong", img)
+	reg := registrytest.New(t, registrytest.None)
+	s := newStore(t, Config{Registries: registry.Config{RootCAs: reg.CAs()}})
+	img := registrytest.Image(t, v1.Config{}, registrytest.Tar(t, "a="+registrytest.Noise(3, 1000)))
+	ref, _ := reg.Push("wrong", img)
 	m, err := img.Manifest()
 	if err != nil {
 		t.Fatal(err)
 	}
-	reg.setSpoil(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	reg.Spoil(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if !strings.Contains(r.URL.Path, m.Layers[0].Digest.String()) {
 			return false
 		}
 		_, _ = w.Write(make([]byte, m.Layers[0].Size))
 		return true
 	})
-	if _, err := s.Pull(t.Context(), ref, PullOptions{}); err == nil || !strings.Contains(err.Error(), "has the digest") {
+	if _, err := s.Images.Pull(t.Context(), ref, image.PullOptions{}); err == nil || !strings.Contains(err.Error(), "has the digest") {
 		t.Fatalf("got %v; want the digest refused", err)
 	}
-	reg.setSpoil(nil)
-	if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil {
+	reg.Spoil(nil)
+	if _, err := s.Images.Pull(t.Context(), ref, image.PullOptions{}); err != nil {
 		t.Errorf("got %v once the registry is honest", err)
 	}
 }
@@ -316,50 +322,41 @@ func TestWrongBlob(t *testing.T) {
 // TestForeignLayer holds that a manifest's URLs are not followed, let alone with credentials: CVE-2020-15157.
 func TestForeignLayer(t *testing.T) {
 	needRoot(t)
-	reg, other := newRegistry(t, loginBasic), newRegistry(t, loginNone)
-	cfg := reg.config()
+	reg, other := registrytest.New(t, registrytest.Basic), registrytest.New(t, registrytest.None)
+	cfg := registry.Config{RootCAs: reg.CAs()}
 	cfg.RootCAs.AddCert(other.Certificate())
 	s := newStore(t, Config{Registries: cfg})
-	text := tarText(t, "a=1")
-	base := imageOf(t, v1.Config{}, text)
+	text := registrytest.Tar(t, "a=1")
+	base := registrytest.Image(t, v1.Config{}, text)
 	layers, err := base.Layers()
 	if err != nil {
 		t.Fatal(err)
 	}
-	img, err := mutate.Append(imageOf(t, v1.Config{}), mutate.Addendum{Layer: layers[0], URLs: []string{other.URL + "/steal"}, MediaType: types.DockerForeignLayer})
+	img, err := mutate.Append(registrytest.Image(t, v1.Config{}), mutate.Addendum{Layer: layers[0], URLs: []string{other.URL + "/steal"}, MediaType: types.DockerForeignLayer})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref, _ := reg.push("foreign", platform(t, img, runtime.GOARCH, v1.Config{}))
-	if _, err := s.Pull(t.Context(), ref, userSecret); err == nil {
+	ref, _ := reg.Push("foreign", registrytest.Platform(t, img, runtime.GOARCH, v1.Config{}))
+	if _, err := s.Images.Pull(t.Context(), ref, userSecret); err == nil {
 		t.Log("the registry had the layer itself")
 	}
-	if len(other.all()) > 0 {
-		t.Errorf("got requests %q; want none beside the registry", other.all())
+	if len(other.All()) > 0 {
+		t.Errorf("got requests %q; want none beside the registry", other.All())
 	}
 }
 
 // TestPlainTarNamedPK holds that a layer is a tar even when its first name begins like a zip.
 func TestPlainTarNamedPK(t *testing.T) {
 	needRoot(t)
-	dir := t.TempDir()
-	s := newStore(t, Config{})
-	text := tarText(t, "PK\x03\x04=1")
-	name := filepath.Join(dir, "l.tar")
-	if err := os.WriteFile(name, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(name)
+	reg := registrytest.New(t, registrytest.None)
+	s := newStore(t, Config{Registries: registry.Config{RootCAs: reg.CAs()}})
+	layer := static.NewLayer(registrytest.Tar(t, "PK\x03\x04=1"), types.OCIUncompressedLayer)
+	img, err := mutate.AppendLayers(empty.Image, layer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	root, err := os.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	if _, err := s.unpackImageLayer(t.Context(), root, f, digestText(text), unpack.Options{}); err != nil {
+	ref, _ := reg.Push("pk", registrytest.Platform(t, img, runtime.GOARCH, v1.Config{}))
+	if _, err := s.Images.Pull(t.Context(), ref, image.PullOptions{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -5,6 +5,7 @@ package rootfs
 import (
 	"bufio"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,36 +17,41 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"cupola/rootfs/image"
 	"cupola/rootfs/reference"
+	"cupola/rootfs/registry"
+	"cupola/rootfs/registry/registrytest"
+	"cupola/rootfs/root"
+	"cupola/rootfs/stack"
 )
 
 // age has an image used so long ago.
 func age(t *testing.T, s *Store, digest string, d time.Duration) {
 	t.Helper()
 	then := time.Now().Add(-d)
-	if err := os.Chtimes(s.recordPath(digest), then, then); err != nil {
+	if err := os.Chtimes(s.store.Path("images", strings.TrimPrefix(digest, "sha256:")+".json"), then, then); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestGC(t *testing.T) {
 	needRoot(t)
-	reg := newRegistry(t, loginNone)
-	s := newStore(t, Config{Registries: reg.config()})
-	base := tarText(t, "base="+noise(9, 100_000))
+	reg := registrytest.New(t, registrytest.None)
+	s := newStore(t, Config{Registries: registry.Config{RootCAs: reg.CAs()}})
+	base := registrytest.Tar(t, "base="+registrytest.Noise(9, 100_000))
 	digest := map[string]string{}
 	refs := map[string]reference.Reference{}
 	for n, name := range []string{"pinned", "stacked", "mounted", "fresh", "old", "older"} {
-		r, d := reg.push(name, imageOf(t, v1.Config{}, base, tarText(t, "own="+noise(uint64(n), 50_000))))
-		if _, err := s.Pull(t.Context(), r, PullOptions{}); err != nil {
+		r, d := reg.Push(name, registrytest.Image(t, v1.Config{}, base, registrytest.Tar(t, "own="+registrytest.Noise(uint64(n), 50_000))))
+		if _, err := s.Images.Pull(t.Context(), r, image.PullOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		digest[name], refs[name] = d, r.WithDigest(d)
 	}
-	if _, err := s.AddImage(NewStack{Name: "made"}, digest["stacked"]); err != nil {
+	if _, err := s.Stacks.AddImage(stack.Spec{Name: "made"}, digest["stacked"]); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Mount(t.Context(), Request{ID: "holds", Stack: refs["mounted"].String()}); err != nil {
+	if _, err := s.Mount(t.Context(), root.Request{ID: "holds", Stack: refs["mounted"].String()}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"pinned", "stacked", "mounted", "old"} {
@@ -53,24 +59,24 @@ func TestGC(t *testing.T) {
 	}
 	age(t, s, digest["older"], 72*time.Hour)
 	keep := func(d string) bool { return d == digest["pinned"] }
-	gc := func(p Policy, want ...string) {
+	gc := func(p image.Policy, want ...string) {
 		t.Helper()
 		p.Keep = keep
-		r, err := s.GC(t.Context(), p)
+		r, err := s.Images.GC(t.Context(), p)
 		var got []string
 		for _, i := range r.Images {
-			got = append(got, strings.TrimPrefix(refNames(i)[0], reg.host+"/"))
+			got = append(got, strings.TrimPrefix(refNames(i)[0], reg.Host+"/"))
 		}
 		if slices.Sort(got); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%+v: got %q, %v; want %q", p, got, err, want)
 		}
 	}
-	gc(Policy{})
-	gc(Policy{OlderThan: 100 * time.Hour})
-	gc(Policy{MaxBytes: 1 << 40})
-	gc(Policy{OlderThan: 60 * time.Hour}, "older")
-	gc(Policy{MaxBytes: 1}, "old")
-	gc(Policy{All: true})
+	gc(image.Policy{})
+	gc(image.Policy{OlderThan: 100 * time.Hour})
+	gc(image.Policy{MaxBytes: 1 << 40})
+	gc(image.Policy{OlderThan: 60 * time.Hour}, "older")
+	gc(image.Policy{MaxBytes: 1}, "old")
+	gc(image.Policy{All: true})
 	for _, name := range []string{"pinned", "stacked", "mounted", "fresh"} {
 		inRoot(t, s, refs[name].String(), func(root string) {
 			if len(read(t, filepath.Join(root, "base"))) != 100_000 {
@@ -78,28 +84,28 @@ func TestGC(t *testing.T) {
 			}
 		})
 	}
-	if _, err := s.Mount(t.Context(), Request{ID: "x", Stack: refs["old"].String()}); !isError(err, ErrNotPulled) {
+	if _, err := s.Mount(t.Context(), root.Request{ID: "x", Stack: refs["old"].String()}); !errors.Is(err, image.ErrNotPulled) {
 		t.Errorf("got %v for an image that was taken away; want ErrNotPulled", err)
 	}
 	if err := s.Unmount(t.Context(), "holds"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Remove("made"); err != nil {
+	if err := s.Stacks.Remove("made"); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"pinned", "stacked", "mounted", "fresh"} {
 		age(t, s, digest[name], time.Hour)
 	}
 	keep = nil
-	gc(Policy{All: true}, "fresh", "mounted", "pinned", "stacked")
+	gc(image.Policy{All: true}, "fresh", "mounted", "pinned", "stacked")
 	for _, dir := range []string{"chains", "oci", "images"} {
-		if left, err := os.ReadDir(s.path(dir)); err != nil || len(left) > 0 {
+		if left, err := os.ReadDir(s.store.Path(dir)); err != nil || len(left) > 0 {
 			t.Errorf("got %v, %v left in %s", left, err, dir)
 		}
 	}
 }
 
-func refNames(i ImageInfo) (names []string) {
+func refNames(i image.Info) (names []string) {
 	for _, ref := range i.References {
 		name, _, _ := strings.Cut(strings.TrimPrefix(ref, "docker://"), "@")
 		names = append(names, strings.TrimSuffix(name, ":latest"))
@@ -110,17 +116,17 @@ func refNames(i ImageInfo) (names []string) {
 // TestImageStack holds that a stack made of an image is one like others, also after a restart.
 func TestImageStack(t *testing.T) {
 	needRoot(t)
-	reg := newRegistry(t, loginNone)
-	s := newStore(t, Config{Registries: reg.config()})
-	ref, digest := reg.push("cflinuxfs4", testImage(t, nil))
-	if _, err := s.AddImage(NewStack{Name: "mine"}, digest); !isError(err, ErrNotPulled) {
+	reg := registrytest.New(t, registrytest.None)
+	s := newStore(t, Config{Registries: registry.Config{RootCAs: reg.CAs()}})
+	ref, digest := reg.Push("cflinuxfs4", testImage(t, nil))
+	if _, err := s.Stacks.AddImage(stack.Spec{Name: "mine"}, digest); !errors.Is(err, image.ErrNotPulled) {
 		t.Errorf("got %v; want ErrNotPulled", err)
 	}
-	if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil {
+	if _, err := s.Images.Pull(t.Context(), ref, image.PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	st, err := s.AddImage(NewStack{Name: "mine"}, digest)
-	if err != nil || st.Kind != KindImage || st.Compat != "cflinuxfs4" || st.Digest != digest || st.Bytes == 0 {
+	st, err := s.Stacks.AddImage(stack.Spec{Name: "mine"}, digest)
+	if err != nil || st.Kind != stack.KindImage || st.Compat != "cflinuxfs4" || st.Digest != digest || st.Bytes == 0 {
 		t.Fatalf("got %+v, %v", st, err)
 	}
 	again, err := New(s.cfg)
@@ -130,10 +136,10 @@ func TestImageStack(t *testing.T) {
 	for _, name := range []string{"mine", "preloaded:mine", "precached:mine"} {
 		inRoot(t, again, name, func(root string) { checkImported(t, name, root) })
 	}
-	if _, err := again.Mount(t.Context(), Request{ID: "a", Stack: "mine"}); err != nil {
+	if _, err := again.Mount(t.Context(), root.Request{ID: "a", Stack: "mine"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := again.Remove("mine"); err == nil {
+	if err := again.Stacks.Remove("mine"); err == nil {
 		t.Error("a stack was removed under a container")
 	}
 	if err := again.Unmount(t.Context(), "a"); err != nil {
@@ -148,17 +154,17 @@ func TestImageStack(t *testing.T) {
 // TestDamagedStack holds that a stack whose image lost a layer is not offered, and can be made again.
 func TestDamagedStack(t *testing.T) {
 	needRoot(t)
-	reg := newRegistry(t, loginNone)
-	s := newStore(t, Config{Registries: reg.config()})
-	ref, digest := reg.push("cflinuxfs4", testImage(t, nil))
-	if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil {
+	reg := registrytest.New(t, registrytest.None)
+	s := newStore(t, Config{Registries: registry.Config{RootCAs: reg.CAs()}})
+	ref, digest := reg.Push("cflinuxfs4", testImage(t, nil))
+	if _, err := s.Images.Pull(t.Context(), ref, image.PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	st, err := s.AddImage(NewStack{Name: "mine"}, digest)
+	st, err := s.Stacks.AddImage(stack.Spec{Name: "mine"}, digest)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(s.path("chains", st.chains[0])); err != nil {
+	if err := os.RemoveAll(filepath.Dir(st.Dirs()[0])); err != nil {
 		t.Fatal(err)
 	}
 	again, err := New(s.cfg)
@@ -166,13 +172,13 @@ func TestDamagedStack(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer again.Close()
-	if _, ok := again.Stack("mine"); ok {
+	if _, ok := again.Stacks.Get("mine"); ok {
 		t.Error("the damaged stack is offered")
 	}
-	if _, err := again.Pull(t.Context(), ref.WithDigest(digest), PullOptions{}); err != nil {
+	if _, err := again.Images.Pull(t.Context(), ref.WithDigest(digest), image.PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := again.AddImage(NewStack{Name: "mine"}, digest); err != nil {
+	if _, err := again.Stacks.AddImage(stack.Spec{Name: "mine"}, digest); err != nil {
 		t.Fatal(err)
 	}
 	inRoot(t, again, "mine", func(root string) { checkImported(t, "mended", root) })
@@ -187,7 +193,7 @@ func TestLayoutMount(t *testing.T) {
 		t.Fatal(err)
 	}
 	inRoot(t, s, "oci:"+dir, func(root string) { checkImported(t, "layout that is gone", root) })
-	if _, err := s.Mount(t.Context(), Request{ID: "x", Stack: "oci:/does/not/exist"}); err == nil {
+	if _, err := s.Mount(t.Context(), root.Request{ID: "x", Stack: "oci:/does/not/exist"}); err == nil {
 		t.Error("a layout that is not there was mounted")
 	}
 }
@@ -196,13 +202,13 @@ func TestLayoutMount(t *testing.T) {
 // and it pulls the image from wherever the other was.
 func TestPullKilled(t *testing.T) {
 	needRoot(t)
-	reg := newRegistry(t, loginNone)
-	content := noise(7, 1<<20)
+	reg := registrytest.New(t, registrytest.None)
+	content := registrytest.Noise(7, 1<<20)
 	var layers [][]byte
 	for n := range 4 {
-		layers = append(layers, tarText(t, fmt.Sprintf("f%d=%s", n, content), fmt.Sprintf("dir/g%d=%d", n, n)))
+		layers = append(layers, registrytest.Tar(t, fmt.Sprintf("f%d=%s", n, content), fmt.Sprintf("dir/g%d=%d", n, n)))
 	}
-	ref, digest := reg.push("killed", imageOf(t, v1.Config{}, layers...))
+	ref, digest := reg.Push("killed", registrytest.Image(t, v1.Config{}, layers...))
 	ref = ref.WithDigest(digest)
 	cert := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: reg.Certificate().Raw}))
 	dir := t.TempDir()
@@ -228,7 +234,7 @@ func TestPullKilled(t *testing.T) {
 		for lines.Scan() { // until the last writer is gone
 		}
 		_ = cmd.Wait() // it was killed
-		checkSuccessor(t, Config{Dir: dir, IDMap: testIDs, Registries: reg.config()}, ref, content)
+		checkSuccessor(t, Config{Dir: dir, IDs: testIDs, Registries: registry.Config{RootCAs: reg.CAs()}}, ref, content)
 	}
 }
 
@@ -242,18 +248,18 @@ func checkSuccessor(t *testing.T, cfg Config, ref reference.Reference, content s
 			}
 		}
 	}
-	images, err := s.Images()
+	images, err := s.Images.List()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range images {
 		inRoot(t, s, ref.String(), check)
 	}
-	if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil {
+	if _, err := s.Images.Pull(t.Context(), ref, image.PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	inRoot(t, s, ref.String(), check)
-	if left, _ := filepath.Glob(s.path("chains", ".new-*")); len(left) > 0 {
+	if left, _ := filepath.Glob(s.store.Path("chains", ".new-*")); len(left) > 0 {
 		t.Errorf("got %q left", left)
 	}
 	if err := s.Close(); err != nil {

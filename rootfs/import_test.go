@@ -21,41 +21,20 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/klauspost/compress/zstd"
-)
 
-// tarText makes a tar of files by name, with links as "name -> target".
-func tarText(t testing.TB, files ...string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	for _, f := range files {
-		h, body := &tar.Header{Name: f, Mode: 0o644, Typeflag: tar.TypeReg}, ""
-		if from, to, ok := strings.Cut(f, " -> "); ok {
-			h.Name, h.Linkname, h.Typeflag = from, to, tar.TypeSymlink
-		} else if from, text, ok := strings.Cut(f, "="); ok {
-			h.Name, h.Size, body = from, int64(len(text)), text
-		}
-		if err := w.WriteHeader(h); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(w, body); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
+	"cupola/rootfs/registry/registrytest"
+	"cupola/rootfs/stack"
+	"cupola/rootfs/system"
+)
 
 // testImage has three layers: one hides and replaces what the first has, one writes through its links.
 func testImage(t *testing.T, labels map[string]string) v1.Image {
 	t.Helper()
 	img := empty.Image
 	for _, text := range [][]byte{
-		tarText(t, "usr/bin/bash=#!", "bin -> usr/bin", "etc/os-release=VERSION_CODENAME=jammy\n", "etc/passwd=root:x:0:0::/root:/bin/sh", "gone/file=1", "keep=1"),
-		tarText(t, ".wh.gone", "bin/tool=2"),
-		tarText(t, "keep=3"),
+		registrytest.Tar(t, "usr/bin/bash=#!", "bin -> usr/bin", "etc/os-release=VERSION_CODENAME=jammy\n", "etc/passwd=root:x:0:0::/root:/bin/sh", "gone/file=1", "keep=1"),
+		registrytest.Tar(t, ".wh.gone", "bin/tool=2"),
+		registrytest.Tar(t, "keep=3"),
 	} {
 		l, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil })
 		if err != nil {
@@ -153,7 +132,7 @@ func TestImport(t *testing.T) {
 	t.Parallel()
 	img := testImage(t, nil)
 	lay := writeLayout(t, img)
-	rootTar := tarText(t, "./usr/bin/bash=#!", "./bin -> usr/bin", "./bin/tool=2", "./etc/os-release=VERSION_CODENAME=jammy\n", "./etc/passwd=root:x:0:0::/root:/bin/sh", "./keep=3")
+	rootTar := registrytest.Tar(t, "./usr/bin/bash=#!", "./bin -> usr/bin", "./bin/tool=2", "./etc/os-release=VERSION_CODENAME=jammy\n", "./etc/passwd=root:x:0:0::/root:/bin/sh", "./keep=3")
 	sources := map[string]string{
 		"layout":            lay,
 		"layout.tar":        writeFile(t, "layout.tar", tarDir(t, lay)),
@@ -168,21 +147,21 @@ func TestImport(t *testing.T) {
 	for kind, source := range sources {
 		var done, total int64
 		n := strings.ReplaceAll(kind, ".", "-")
-		st, err := s.Import(t.Context(), n, "", source, func(d, of int64) { done, total = d, of })
+		st, err := s.Stacks.Import(t.Context(), n, "", source, func(d, of int64) { done, total = d, of })
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
 			continue
 		}
-		if st.Compat != "cflinuxfs4" || st.Kind != KindDir || st.Bytes == 0 || st.Created.IsZero() {
+		if st.Compat != "cflinuxfs4" || st.Kind != stack.KindDir || st.Bytes == 0 || st.Created.IsZero() {
 			t.Errorf("%s: got %+v; want a tree compatible with cflinuxfs4, as its os-release says", kind, st)
 		}
 		if done == 0 || done > total {
 			t.Errorf("%s: got progress %d of %d", kind, done, total)
 		}
-		checkImported(t, kind, st.dir)
+		checkImported(t, kind, st.Dirs()[0])
 	}
-	if again, err := New(s.cfg); err != nil || len(again.Stacks()) != len(s.Stacks()) {
-		t.Errorf("got %d stacks, %v from a second store; want %d", len(again.Stacks()), err, len(s.Stacks()))
+	if again, err := New(s.cfg); err != nil || len(again.Stacks.All()) != len(s.Stacks.All()) {
+		t.Errorf("got %d stacks, %v from a second store; want %d", len(again.Stacks.All()), err, len(s.Stacks.All()))
 	}
 }
 
@@ -208,7 +187,7 @@ func checkImported(t *testing.T, kind, dir string) {
 	if st, err := os.Stat(filepath.Join(dir, "tmp")); err != nil || st.Mode() != os.ModeDir|os.ModeSticky|0o777 {
 		t.Errorf("%s: got /tmp %v, %v; want 1777", kind, st.Mode(), err)
 	}
-	for _, name := range []string{"home/vcap/app", caBundle, "etc/group"} {
+	for _, name := range []string{"home/vcap/app", system.CABundle, "etc/group"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
@@ -218,7 +197,7 @@ func checkImported(t *testing.T, kind, dir string) {
 func TestCompat(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, Config{Compat: map[string]string{"ruled": "cflinuxfs9"}})
-	plain, labeled := testImage(t, nil), testImage(t, map[string]string{compatLabel: "special"})
+	plain, labeled := testImage(t, nil), testImage(t, map[string]string{"org.cloudfoundry.stack.compat": "special"})
 	cases := []struct {
 		stack, compat, source, want string
 	}{
@@ -226,12 +205,12 @@ func TestCompat(t *testing.T) {
 		{"label", "", dockerArchive(t, labeled, "cloudfoundry/cflinuxfs5:1"), "special"},
 		{"repository", "", dockerArchive(t, plain, "cloudfoundry/cflinuxfs5:1"), "cflinuxfs5"},
 		{"release", "", dockerArchive(t, plain, "a/b:1"), "cflinuxfs4"},
-		{"name", "", writeFile(t, "r.tar", tarText(t, "bin/sh=x")), "name"},
-		{"file", "", writeFile(t, "cflinuxfs3-1.2.tar", tarText(t, "bin/sh=x")), "cflinuxfs3"},
-		{"ruled", "", writeFile(t, "cflinuxfs3-1.2.tar", tarText(t, "bin/sh=x")), "cflinuxfs9"},
+		{"name", "", writeFile(t, "r.tar", registrytest.Tar(t, "bin/sh=x")), "name"},
+		{"file", "", writeFile(t, "cflinuxfs3-1.2.tar", registrytest.Tar(t, "bin/sh=x")), "cflinuxfs3"},
+		{"ruled", "", writeFile(t, "cflinuxfs3-1.2.tar", registrytest.Tar(t, "bin/sh=x")), "cflinuxfs9"},
 	}
 	for _, c := range cases {
-		st, err := s.Import(t.Context(), c.stack, c.compat, c.source, nil)
+		st, err := s.Stacks.Import(t.Context(), c.stack, c.compat, c.source, nil)
 		if err != nil || st.Compat != c.want {
 			t.Errorf("%s: got %q, %v; want %q", c.stack, st.Compat, err, c.want)
 		}
@@ -255,29 +234,29 @@ func TestImportRefused(t *testing.T) {
 			}
 		}
 	}
-	good := writeFile(t, "ok.tar", tarText(t, "bin/sh=x"))
+	good := writeFile(t, "ok.tar", registrytest.Tar(t, "bin/sh=x"))
 	cases := []struct{ stack, source, want string }{
 		{"damaged", lay, "digest"},
 		{"empty", writeFile(t, "e.tar", nil), "is empty"},
 		{"text", writeFile(t, "t.txt", []byte(strings.Repeat("text\n", 300))), "no tar"},
 		{"dir", t.TempDir(), "no OCI image layout"},
 		{"nothing", filepath.Join(t.TempDir(), "none"), "no such file"},
-		{"climbs", writeFile(t, "c.tar", tarText(t, "bin/sh=x", "../../evil=x")), "climbs out"},
-		{"two", writeFile(t, "two.tar", tarText(t, `manifest.json=[{"Config":"a"},{"Config":"b"}]`)), "holds 2 images"},
-		{"outside", writeFile(t, "o.tar", tarText(t, `manifest.json=[{"Config":"../../etc/passwd"}]`)), "no file"},
+		{"climbs", writeFile(t, "c.tar", registrytest.Tar(t, "bin/sh=x", "../../evil=x")), "climbs out"},
+		{"two", writeFile(t, "two.tar", registrytest.Tar(t, `manifest.json=[{"Config":"a"},{"Config":"b"}]`)), "holds 2 images"},
+		{"outside", writeFile(t, "o.tar", registrytest.Tar(t, `manifest.json=[{"Config":"../../etc/passwd"}]`)), "no file"},
 		{"minifs", good, "taken"},
 		{"host", good, "taken"},
 		{"../x", good, "stack name"},
 	}
 	for _, c := range cases {
-		if _, err := s.Import(t.Context(), c.stack, "", c.source, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := s.Stacks.Import(t.Context(), c.stack, "", c.source, nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v; want %q", c.stack, err, c.want)
 		}
-		if _, ok := s.Stack(c.stack); ok && c.stack != minifsName && c.stack != hostName {
+		if _, ok := s.Stacks.Get(c.stack); ok && c.stack != stack.Minifs && c.stack != stack.Host {
 			t.Errorf("%s: the stack is there", c.stack)
 		}
 	}
-	if left, _ := filepath.Glob(s.path("stacks", ".new-*")); len(left) > 0 {
+	if left, _ := filepath.Glob(s.store.Path("stacks", ".new-*")); len(left) > 0 {
 		t.Errorf("got %q left behind", left)
 	}
 }
@@ -291,27 +270,27 @@ func TestAddAndRemove(t *testing.T) {
 		}
 		return []byte("lock"), os.WriteFile(filepath.Join(dir, "file"), []byte("x"), 0o644)
 	}
-	n := NewStack{Name: "built", Origin: "a test"}
-	st, err := s.Add(t.Context(), n, build)
+	n := stack.Spec{Name: "built", Origin: "a test"}
+	st, err := s.Stacks.Add(t.Context(), n, build)
 	if err != nil || st.Compat != "built" || st.Description != "a test" {
 		t.Fatalf("got %+v, %v", st, err)
 	}
-	if lock, err := s.Lock("built"); err != nil || string(lock) != "lock" {
+	if lock, err := s.Stacks.Lock("built"); err != nil || string(lock) != "lock" {
 		t.Errorf("got lock %q, %v", lock, err)
 	}
-	if _, err := s.Add(t.Context(), n, build); err == nil {
+	if _, err := s.Stacks.Add(t.Context(), n, build); err == nil {
 		t.Error("a stack was made twice")
 	}
 	broken := errors.New("broken")
-	if _, err := s.Add(t.Context(), NewStack{Name: "other"}, func(context.Context, string) ([]byte, error) { return nil, broken }); !errors.Is(err, broken) {
+	if _, err := s.Stacks.Add(t.Context(), stack.Spec{Name: "other"}, func(context.Context, string) ([]byte, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("got %v; want the builder's error", err)
 	}
 	for name, ok := range map[string]bool{"built": true, "minifs": false, "none": false} {
-		if err := s.Remove(name); (err == nil) != ok {
+		if err := s.Stacks.Remove(name); (err == nil) != ok {
 			t.Errorf("remove %s: got %v; want success %t", name, err, ok)
 		}
 	}
-	if _, err := s.Add(t.Context(), n, build); err != nil {
+	if _, err := s.Stacks.Add(t.Context(), n, build); err != nil {
 		t.Errorf("got %v adding a removed stack again", err)
 	}
 }
@@ -319,15 +298,15 @@ func TestAddAndRemove(t *testing.T) {
 func TestDefault(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, Config{})
-	if name, why := s.Default("minifs"); name != "minifs" || why == "" {
+	if name, why := s.Stacks.Default("minifs"); name != "minifs" || why == "" {
 		t.Errorf("got %q, %q; want the operator's choice", name, why)
 	}
-	if name, why := s.Default("nonesuch"); name == "nonesuch" || !strings.Contains(why, "not here") {
+	if name, why := s.Stacks.Default("nonesuch"); name == "nonesuch" || !strings.Contains(why, "not here") {
 		t.Errorf("got %q, %q; want another with the reason", name, why)
 	}
 }
 
-func ExampleStore_Default() {
+func ExampleStore() {
 	dir, err := os.MkdirTemp("", "rootfs-example-")
 	if err != nil {
 		fmt.Println(err)
@@ -340,6 +319,6 @@ func ExampleStore_Default() {
 		return
 	}
 	defer s.Close()
-	fmt.Println(s.Default("minifs"))
+	fmt.Println(s.Stacks.Default("minifs"))
 	// Output: minifs chosen by the operator
 }

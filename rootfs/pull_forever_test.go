@@ -7,12 +7,14 @@ import (
 	"os"
 	"time"
 
+	"cupola/rootfs/image"
 	"cupola/rootfs/reference"
+	"cupola/rootfs/registry"
 )
 
 // pullForever pulls and takes away until it is killed, writing a line for each.
 func pullForever(dir, ref, cert string) {
-	s, err := New(Config{Dir: dir, IDMap: testIDs, Registries: Registries{RootCAs: poolOf(cert)}})
+	s, err := New(Config{Dir: dir, IDs: testIDs, Registries: registry.Config{RootCAs: poolOf(cert)}})
 	if err != nil {
 		fmt.Println("error:", err)
 		os.Exit(1)
@@ -20,9 +22,9 @@ func pullForever(dir, ref, cert string) {
 	r, err := reference.Parse(ref)
 	for err == nil {
 		fmt.Println("begin")
-		if _, err = s.Pull(context.Background(), r, PullOptions{Progress: func(p LayerProgress) { fmt.Println(p.Phase, p.Index) }}); err == nil {
+		if _, err = s.Images.Pull(context.Background(), r, image.PullOptions{Progress: func(p image.LayerProgress) { fmt.Println(p.Phase, p.Index) }}); err == nil {
 			fmt.Println("pulled")
-			_, err = s.GC(context.Background(), Policy{All: true, Grace: time.Nanosecond})
+			_, err = s.Images.GC(context.Background(), image.Policy{All: true, Grace: time.Nanosecond})
 		}
 	}
 	fmt.Println("error:", err)

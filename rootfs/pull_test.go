@@ -5,9 +5,9 @@ package rootfs
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -22,23 +22,20 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 
+	"cupola/rootfs/image"
+	"cupola/rootfs/oci"
 	"cupola/rootfs/reference"
+	"cupola/rootfs/registry"
+	"cupola/rootfs/registry/registrytest"
+	"cupola/rootfs/root"
 )
 
-var userSecret = PullOptions{Username: "user", Password: "secret"}
-
-// noise is text that no compression shortens.
-func noise(seed uint64, n int) string {
-	b := make([]byte, n)
-	r := rand.NewChaCha8([32]byte{byte(seed)})
-	r.Read(b)
-	return string(b)
-}
+var userSecret = image.PullOptions{Username: "user", Password: "secret"}
 
 // inRoot mounts what names and calls do with the root's path.
 func inRoot(t *testing.T, s *Store, names string, do func(root string)) {
 	t.Helper()
-	root, err := s.Mount(t.Context(), Request{ID: "test", Stack: names, DiskBytes: 16 << 20})
+	root, err := s.Mount(t.Context(), root.Request{ID: "test", Stack: names, DiskBytes: 16 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,19 +47,19 @@ func inRoot(t *testing.T, s *Store, names string, do func(root string)) {
 
 func TestPull(t *testing.T) {
 	needRoot(t)
-	for _, mode := range []login{loginNone, loginBasic, loginToken} {
+	for _, mode := range []registrytest.Login{registrytest.None, registrytest.Basic, registrytest.Token} {
 		t.Run(string(mode), func(t *testing.T) {
-			reg := newRegistry(t, mode)
-			s := newStore(t, Config{Registries: reg.config(), IDMap: testIDs})
+			reg := registrytest.New(t, mode)
+			s := newStore(t, Config{Registries: registry.Config{RootCAs: reg.CAs()}, IDs: testIDs})
 			cfg := v1.Config{User: "app", Env: []string{"A=b"}, Entrypoint: []string{"/run"}, Cmd: []string{"x"}, WorkingDir: "/srv",
 				ExposedPorts: map[string]struct{}{"8080/tcp": {}, "53/udp": {}}}
 			base := testImage(t, nil)
-			img := platform(t, base, runtime.GOARCH, cfg)
-			ref, digest := reg.push("team/app:v1", img)
-			var last LayerProgress
+			img := registrytest.Platform(t, base, runtime.GOARCH, cfg)
+			ref, digest := reg.Push("team/app:v1", img)
+			var last image.LayerProgress
 			o := userSecret
-			o.Progress = func(p LayerProgress) { last = p }
-			got, err := s.Pull(t.Context(), ref, o)
+			o.Progress = func(p image.LayerProgress) { last = p }
+			got, err := s.Images.Pull(t.Context(), ref, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,15 +69,15 @@ func TestPull(t *testing.T) {
 			if c := got.Config; c.User != "app" || c.WorkingDir != "/srv" || !slices.Equal(c.ExposedPorts, []string{"53/udp", "8080/tcp"}) || c.Entrypoint[0] != "/run" || c.Cmd[0] != "x" || c.Env[0] != "A=b" {
 				t.Errorf("got config %+v", c)
 			}
-			if last.Phase != PhaseHere || last.Layers != 3 {
+			if last.Phase != image.PhaseHere || last.Layers != 3 {
 				t.Errorf("got %+v as the last progress; want a layer that is done", last)
 			}
 			inRoot(t, s, ref.WithDigest(digest).String(), func(root string) { checkImported(t, "pulled", root) })
-			if _, err := s.Mount(t.Context(), Request{ID: "tag", Stack: ref.String()}); !isError(err, ErrNotPulled) {
+			if _, err := s.Mount(t.Context(), root.Request{ID: "tag", Stack: ref.String()}); !errors.Is(err, image.ErrNotPulled) {
 				t.Errorf("got %v of a root by its tag; want ErrNotPulled", err)
 			}
 			other := ref.WithDigest(someDigest)
-			if _, err := s.Mount(t.Context(), Request{ID: "other", Stack: other.String()}); !isError(err, ErrNotPulled) {
+			if _, err := s.Mount(t.Context(), root.Request{ID: "other", Stack: other.String()}); !errors.Is(err, image.ErrNotPulled) {
 				t.Errorf("got %v of another image; want ErrNotPulled", err)
 			}
 			checkSecondPull(t, reg, s, ref, digest)
@@ -89,17 +86,17 @@ func TestPull(t *testing.T) {
 }
 
 // checkSecondPull holds that an image that is here by its digest asks nobody, also after the registry has gone.
-func checkSecondPull(t *testing.T, reg *testRegistry, s *Store, ref reference.Reference, digest string) {
+func checkSecondPull(t *testing.T, reg *registrytest.Registry, s *Store, ref reference.Reference, digest string) {
 	t.Helper()
-	reg.forget()
-	if _, err := s.Pull(t.Context(), ref.WithDigest(digest), PullOptions{}); err != nil || reg.asked("", "") > 0 || len(reg.all()) > 0 {
-		t.Errorf("got %v and requests %q of a second pull; want none", err, reg.all())
+	reg.Forget()
+	if _, err := s.Images.Pull(t.Context(), ref.WithDigest(digest), image.PullOptions{}); err != nil || reg.Asked("", "") > 0 || len(reg.All()) > 0 {
+		t.Errorf("got %v and requests %q of a second pull; want none", err, reg.All())
 	}
-	if _, err := s.Pull(t.Context(), ref, userSecret); err != nil || reg.asked("GET", "/blobs/") > 0 {
-		t.Errorf("got %v and requests %q of a second pull by the tag; want no blob", err, reg.all())
+	if _, err := s.Images.Pull(t.Context(), ref, userSecret); err != nil || reg.Asked("GET", "/blobs/") > 0 {
+		t.Errorf("got %v and requests %q of a second pull by the tag; want no blob", err, reg.All())
 	}
 	// Another repository's image with the same digest is another's: the registry is asked whether one may have it.
-	if _, err := s.Pull(t.Context(), reg.ref("other/app").WithDigest(digest), userSecret); !isError(err, ErrImageMissing) {
+	if _, err := s.Images.Pull(t.Context(), reg.Ref("other/app").WithDigest(digest), userSecret); !errors.Is(err, registry.ErrMissing) {
 		t.Errorf("got %v of the digest in another repository; want ErrImageMissing", err)
 	}
 	reg.Close()
@@ -108,7 +105,7 @@ func checkSecondPull(t *testing.T, reg *testRegistry, s *Store, ref reference.Re
 		t.Fatal(err)
 	}
 	defer again.Close()
-	if _, err := again.Pull(t.Context(), ref.WithDigest(digest), PullOptions{}); err != nil {
+	if _, err := again.Images.Pull(t.Context(), ref.WithDigest(digest), image.PullOptions{}); err != nil {
 		t.Errorf("got %v after a restart without the registry", err)
 	}
 	inRoot(t, again, ref.WithDigest(digest).String(), func(root string) { checkImported(t, "again", root) })
@@ -116,15 +113,15 @@ func checkSecondPull(t *testing.T, reg *testRegistry, s *Store, ref reference.Re
 
 func TestPullDenied(t *testing.T) {
 	needRoot(t)
-	for _, mode := range []login{loginBasic, loginToken} {
-		reg := newRegistry(t, mode)
-		s := newStore(t, Config{Registries: reg.config()})
-		ref, digest := reg.push("private", imageOf(t, v1.Config{}, tarText(t, "a=1")))
-		for _, o := range []PullOptions{{}, {Username: "user", Password: "wrong"}, {Password: "secret"}} {
-			if _, err := s.Pull(t.Context(), ref, o); !isError(err, ErrImageDenied) || strings.Contains(err.Error(), "wrong)") {
+	for _, mode := range []registrytest.Login{registrytest.Basic, registrytest.Token} {
+		reg := registrytest.New(t, mode)
+		s := newStore(t, Config{Registries: registry.Config{RootCAs: reg.CAs()}})
+		ref, digest := reg.Push("private", registrytest.Image(t, v1.Config{}, registrytest.Tar(t, "a=1")))
+		for _, o := range []image.PullOptions{{}, {Username: "user", Password: "wrong"}, {Password: "secret"}} {
+			if _, err := s.Images.Pull(t.Context(), ref, o); !errors.Is(err, registry.ErrDenied) || strings.Contains(err.Error(), "wrong)") {
 				t.Errorf("%s: got %v; want ErrImageDenied", mode, err)
 			}
-			if _, err := s.Pull(t.Context(), ref.WithDigest(digest), o); !isError(err, ErrImageDenied) {
+			if _, err := s.Images.Pull(t.Context(), ref.WithDigest(digest), o); !errors.Is(err, registry.ErrDenied) {
 				t.Errorf("%s: got %v by digest; want ErrImageDenied", mode, err)
 			}
 		}
@@ -134,22 +131,22 @@ func TestPullDenied(t *testing.T) {
 // TestPullShared holds that layers that two images share are moved once.
 func TestPullShared(t *testing.T) {
 	needRoot(t)
-	reg := newRegistry(t, loginNone)
-	s := newStore(t, Config{Registries: reg.config()})
+	reg := registrytest.New(t, registrytest.None)
+	s := newStore(t, Config{Registries: registry.Config{RootCAs: reg.CAs()}})
 	var layers [][]byte
 	for n := range 4 {
-		layers = append(layers, tarText(t, fmt.Sprintf("f%d=%d", n, n)))
+		layers = append(layers, registrytest.Tar(t, fmt.Sprintf("f%d=%d", n, n)))
 	}
-	one, _ := reg.push("one", imageOf(t, v1.Config{}, append(slices.Clone(layers), tarText(t, "top=1"))...))
-	two, digest := reg.push("two", imageOf(t, v1.Config{}, append(slices.Clone(layers), tarText(t, "top=2"))...))
-	if _, err := s.Pull(t.Context(), one, PullOptions{}); err != nil {
+	one, _ := reg.Push("one", registrytest.Image(t, v1.Config{}, append(slices.Clone(layers), registrytest.Tar(t, "top=1"))...))
+	two, digest := reg.Push("two", registrytest.Image(t, v1.Config{}, append(slices.Clone(layers), registrytest.Tar(t, "top=2"))...))
+	if _, err := s.Images.Pull(t.Context(), one, image.PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	reg.forget()
-	if _, err := s.Pull(t.Context(), two, PullOptions{}); err != nil {
+	reg.Forget()
+	if _, err := s.Images.Pull(t.Context(), two, image.PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if n := reg.asked("GET", "/blobs/"); n != 2 { // a config and a layer
+	if n := reg.Asked("GET", "/blobs/"); n != 2 { // a config and a layer
 		t.Errorf("got %d blobs of the second image; want its config and one layer", n)
 	}
 	inRoot(t, s, two.WithDigest(digest).String(), func(root string) {
@@ -161,16 +158,16 @@ func TestPullShared(t *testing.T) {
 
 func TestPullIndex(t *testing.T) {
 	needRoot(t)
-	reg := newRegistry(t, loginNone)
-	s := newStore(t, Config{Registries: reg.config()})
-	mine := imageOf(t, v1.Config{}, tarText(t, "arch=mine"))
-	theirs := platform(t, imageOf(t, v1.Config{}, tarText(t, "arch=theirs")), "s390x", v1.Config{})
+	reg := registrytest.New(t, registrytest.None)
+	s := newStore(t, Config{Registries: registry.Config{RootCAs: reg.CAs()}})
+	mine := registrytest.Image(t, v1.Config{}, registrytest.Tar(t, "arch=mine"))
+	theirs := registrytest.Platform(t, registrytest.Image(t, v1.Config{}, registrytest.Tar(t, "arch=theirs")), "s390x", v1.Config{})
 	entry := func(img v1.Image, os, arch string) mutate.IndexAddendum {
 		return mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: os, Architecture: arch}}}
 	}
 	index := mutate.AppendManifests(empty.Index, entry(theirs, "linux", "s390x"), entry(mine, "linux", runtime.GOARCH), entry(empty.Image, "unknown", "unknown"))
-	ref, digest := reg.push("multi", index)
-	got, err := s.Pull(t.Context(), ref, PullOptions{})
+	ref, digest := reg.Push("multi", index)
+	got, err := s.Images.Pull(t.Context(), ref, image.PullOptions{})
 	if err != nil || got.Digest != digest {
 		t.Fatalf("got %q, %v; want the index %s", got.Digest, err, digest)
 	}
@@ -179,19 +176,19 @@ func TestPullIndex(t *testing.T) {
 			t.Errorf("got the image %q; want mine", text)
 		}
 	})
-	only, _ := reg.push("only", mutate.AppendManifests(empty.Index, entry(theirs, "linux", "s390x")))
-	if _, err := s.Pull(t.Context(), only, PullOptions{}); err == nil || !strings.Contains(err.Error(), "only for linux/s390x") {
+	only, _ := reg.Push("only", mutate.AppendManifests(empty.Index, entry(theirs, "linux", "s390x")))
+	if _, err := s.Images.Pull(t.Context(), only, image.PullOptions{}); err == nil || !strings.Contains(err.Error(), "only for linux/s390x") {
 		t.Errorf("got %v; want that there is no image for this machine", err)
 	}
-	alone, _ := reg.push("alone", theirs)
-	if _, err := s.Pull(t.Context(), alone, PullOptions{}); err == nil || !strings.Contains(err.Error(), "it is for linux/s390x") {
+	alone, _ := reg.Push("alone", theirs)
+	if _, err := s.Images.Pull(t.Context(), alone, image.PullOptions{}); err == nil || !strings.Contains(err.Error(), "it is for linux/s390x") {
 		t.Errorf("got %v; want that the image is for another machine", err)
 	}
 }
 
 // ranges serves blobs with ranges, cutting connections after some bytes.
 type ranges struct {
-	reg    *testRegistry
+	mu     sync.Mutex
 	cut    int // bytes after which a blob's connection is cut; 0 never
 	cuts   int // how often
 	served int64
@@ -207,8 +204,8 @@ func (c *ranges) serve(w http.ResponseWriter, r *http.Request, next http.Handler
 	whole.Header.Del("Range")
 	next.ServeHTTP(rec, whole)
 	body := rec.body.Bytes()
-	c.reg.mu.Lock()
-	defer c.reg.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if rec.code == http.StatusOK {
 		var from int64
 		if text, ok := strings.CutPrefix(r.Header.Get("Range"), "bytes="); ok {
@@ -253,23 +250,23 @@ func (r *recorder) Write(b []byte) (int, error) {
 // TestPullResumes cuts the connection three times within a layer: each byte is served once.
 func TestPullResumes(t *testing.T) {
 	needRoot(t)
-	reg := newRegistry(t, loginNone)
-	s := newStore(t, Config{Registries: reg.config()})
-	img := imageOf(t, v1.Config{}, tarText(t, "big="+noise(1, 1<<20)))
-	ref, digest := reg.push("big", img)
-	c := &ranges{reg: reg, cut: 300_000, cuts: 3}
-	reg.setSpoil(c.serve)
-	if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil {
+	reg := registrytest.New(t, registrytest.None)
+	s := newStore(t, Config{Registries: registry.Config{RootCAs: reg.CAs()}})
+	img := registrytest.Image(t, v1.Config{}, registrytest.Tar(t, "big="+registrytest.Noise(1, 1<<20)))
+	ref, digest := reg.Push("big", img)
+	c := &ranges{cut: 300_000, cuts: 3}
+	reg.Spoil(c.serve)
+	if _, err := s.Images.Pull(t.Context(), ref, image.PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	reg.mu.Lock()
+	c.mu.Lock()
 	served, starts, cuts := c.served, c.starts, c.cuts
-	reg.mu.Unlock()
+	c.mu.Unlock()
 	if want := blobBytes(t, img); served != want || cuts != 0 {
 		t.Errorf("got %d bytes served, starting at %d; want %d", served, starts, want)
 	}
 	inRoot(t, s, ref.WithDigest(digest).String(), func(root string) {
-		if got := read(t, filepath.Join(root, "big")); string(got) != noise(1, 1<<20) {
+		if got := read(t, filepath.Join(root, "big")); string(got) != registrytest.Noise(1, 1<<20) {
 			t.Error("the file is another")
 		}
 	})
@@ -292,26 +289,26 @@ func blobBytes(t *testing.T, img v1.Image) (sum int64) {
 func TestPullGoesOn(t *testing.T) {
 	needRoot(t)
 	for _, damage := range []bool{false, true} {
-		reg := newRegistry(t, loginNone)
-		s := newStore(t, Config{Registries: reg.config()})
-		img := imageOf(t, v1.Config{}, tarText(t, "big="+noise(2, 1<<20)))
-		ref, _ := reg.push("big", img)
-		c := &ranges{reg: reg, cut: 500_000, cuts: 1}
+		reg := registrytest.New(t, registrytest.None)
+		s := newStore(t, Config{Registries: registry.Config{RootCAs: reg.CAs()}})
+		img := registrytest.Image(t, v1.Config{}, registrytest.Tar(t, "big="+registrytest.Noise(2, 1<<20)))
+		ref, _ := reg.Push("big", img)
+		c := &ranges{cut: 500_000, cuts: 1}
 		// After the cut nothing comes any more.
-		reg.setSpoil(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
-			reg.mu.Lock()
+		reg.Spoil(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+			c.mu.Lock()
 			dead := c.cuts == 0
-			reg.mu.Unlock()
+			c.mu.Unlock()
 			if dead && strings.Contains(r.URL.Path, "/blobs/") {
 				http.Error(w, "", http.StatusServiceUnavailable)
 				return true
 			}
 			return c.serve(w, r, next)
 		})
-		if _, err := s.Pull(t.Context(), ref, PullOptions{}); err == nil {
+		if _, err := s.Images.Pull(t.Context(), ref, image.PullOptions{}); err == nil {
 			t.Fatal("a pull that lacks a layer went well")
 		}
-		parts, _ := filepath.Glob(s.path("oci", "*"+partSuffix))
+		parts, _ := filepath.Glob(s.store.Path("oci", "*.part"))
 		i := slices.IndexFunc(parts, func(name string) bool { st, err := os.Stat(name); return err == nil && st.Size() >= 400_000 })
 		if i < 0 {
 			t.Fatalf("got %q; want a part of the layer kept", parts)
@@ -327,16 +324,16 @@ func TestPullGoesOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reg.mu.Lock()
+		c.mu.Lock()
 		c.cut, c.starts = 0, nil
-		reg.mu.Unlock()
-		reg.setSpoil(c.serve)
-		if _, err := again.Pull(t.Context(), ref, PullOptions{}); err != nil {
+		c.mu.Unlock()
+		reg.Spoil(c.serve)
+		if _, err := again.Images.Pull(t.Context(), ref, image.PullOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		reg.mu.Lock()
+		c.mu.Lock()
 		starts := c.starts
-		reg.mu.Unlock()
+		c.mu.Unlock()
 		if want := map[bool]int{false: 1, true: 2}[damage]; len(starts) != want || starts[0] == 0 {
 			t.Errorf("damage %t: got requests from bytes %d; want %d, the first from where it was cut", damage, starts, want)
 		}
@@ -349,41 +346,41 @@ func TestPullGoesOn(t *testing.T) {
 // TestPullMirror holds that mirrors are asked first, without credentials, and that the registry serves what they lack.
 func TestPullMirror(t *testing.T) {
 	needRoot(t)
-	reg, mirror := newRegistry(t, loginBasic), newRegistry(t, loginNone)
-	cfg := reg.config()
+	reg, mirror := registrytest.New(t, registrytest.Basic), registrytest.New(t, registrytest.None)
+	cfg := registry.Config{RootCAs: reg.CAs()}
 	cfg.RootCAs.AddCert(mirror.Certificate())
-	cfg.Mirrors = map[string][]string{reg.host: {"127.0.0.1:1", mirror.host}}
+	cfg.Mirrors = map[string][]string{reg.Host: {"127.0.0.1:1", mirror.Host}}
 	s := newStore(t, Config{Registries: cfg})
-	both := imageOf(t, v1.Config{}, tarText(t, "a=both"))
-	ref, _ := reg.push("both", both)
-	mirror.push("both", both)
-	lone, _ := reg.push("lone", imageOf(t, v1.Config{}, tarText(t, "a=lone")))
-	mirror.setSpoil(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	both := registrytest.Image(t, v1.Config{}, registrytest.Tar(t, "a=both"))
+	ref, _ := reg.Push("both", both)
+	mirror.Push("both", both)
+	lone, _ := reg.Push("lone", registrytest.Image(t, v1.Config{}, registrytest.Tar(t, "a=lone")))
+	mirror.Spoil(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if r.Header.Get("Authorization") != "" {
 			t.Error("the mirror was given credentials")
 		}
 		return false
 	})
-	if _, err := s.Pull(t.Context(), ref, userSecret); err != nil || len(reg.all()) > 0 || mirror.asked("GET", "/blobs/") != 2 {
-		t.Errorf("got %v, %q of the registry and %q of the mirror", err, reg.all(), mirror.all())
+	if _, err := s.Images.Pull(t.Context(), ref, userSecret); err != nil || len(reg.All()) > 0 || mirror.Asked("GET", "/blobs/") != 2 {
+		t.Errorf("got %v, %q of the registry and %q of the mirror", err, reg.All(), mirror.All())
 	}
-	if _, err := s.Pull(t.Context(), lone, userSecret); err != nil || reg.asked("GET", "/blobs/") != 2 {
-		t.Errorf("got %v, %q of the registry; want what the mirror lacks", err, reg.all())
+	if _, err := s.Images.Pull(t.Context(), lone, userSecret); err != nil || reg.Asked("GET", "/blobs/") != 2 {
+		t.Errorf("got %v, %q of the registry; want what the mirror lacks", err, reg.All())
 	}
 }
 
 // TestPullLyingMirror holds that what a mirror sends is not believed, and does not keep the image from coming.
 func TestPullLyingMirror(t *testing.T) {
 	needRoot(t)
-	reg, mirror := newRegistry(t, loginNone), newRegistry(t, loginNone)
-	cfg := reg.config()
+	reg, mirror := registrytest.New(t, registrytest.None), registrytest.New(t, registrytest.None)
+	cfg := registry.Config{RootCAs: reg.CAs()}
 	cfg.RootCAs.AddCert(mirror.Certificate())
-	cfg.Mirrors = map[string][]string{reg.host: {mirror.host}}
+	cfg.Mirrors = map[string][]string{reg.Host: {mirror.Host}}
 	s := newStore(t, Config{Registries: cfg})
-	img := imageOf(t, v1.Config{}, tarText(t, "a=1"))
-	ref, digest := reg.push("a", img)
-	mirror.push("a", img)
-	mirror.setSpoil(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+	img := registrytest.Image(t, v1.Config{}, registrytest.Tar(t, "a=1"))
+	ref, digest := reg.Push("a", img)
+	mirror.Push("a", img)
+	mirror.Spoil(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
 		if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/blobs/") {
 			return false
 		}
@@ -392,8 +389,8 @@ func TestPullLyingMirror(t *testing.T) {
 		_, _ = w.Write(make([]byte, rec.body.Len()))
 		return true
 	})
-	if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil || reg.asked("GET", "/blobs/") != 2 {
-		t.Errorf("got %v, %q of the registry; want all blobs from there", err, reg.all())
+	if _, err := s.Images.Pull(t.Context(), ref, image.PullOptions{}); err != nil || reg.Asked("GET", "/blobs/") != 2 {
+		t.Errorf("got %v, %q of the registry; want all blobs from there", err, reg.All())
 	}
 	inRoot(t, s, ref.WithDigest(digest).String(), func(root string) {
 		if got := string(read(t, filepath.Join(root, "a"))); got != "1" {
@@ -405,29 +402,29 @@ func TestPullLyingMirror(t *testing.T) {
 // TestPullTogether pulls images that share layers at the same time, and takes away meanwhile: each blob moves once.
 func TestPullTogether(t *testing.T) {
 	needRoot(t)
-	reg := newRegistry(t, loginNone)
-	s := newStore(t, Config{Registries: reg.config()})
-	base := tarText(t, "base="+noise(4, 200_000))
+	reg := registrytest.New(t, registrytest.None)
+	s := newStore(t, Config{Registries: registry.Config{RootCAs: reg.CAs()}})
+	base := registrytest.Tar(t, "base="+registrytest.Noise(4, 200_000))
 	var refs []reference.Reference
 	for n := range 3 {
-		r, digest := reg.push(fmt.Sprintf("app%d", n), imageOf(t, v1.Config{}, base, tarText(t, fmt.Sprintf("own=%d", n))))
+		r, digest := reg.Push(fmt.Sprintf("app%d", n), registrytest.Image(t, v1.Config{}, base, registrytest.Tar(t, fmt.Sprintf("own=%d", n))))
 		refs = append(refs, r.WithDigest(digest), r)
 	}
 	var wg sync.WaitGroup
 	for _, r := range slices.Concat(refs, refs) {
 		wg.Go(func() {
-			if _, err := s.Pull(t.Context(), r, PullOptions{}); err != nil {
+			if _, err := s.Images.Pull(t.Context(), r, image.PullOptions{}); err != nil {
 				t.Error(err)
 			}
 		})
 		wg.Go(func() {
-			if _, err := s.GC(t.Context(), Policy{All: true}); err != nil {
+			if _, err := s.Images.GC(t.Context(), image.Policy{All: true}); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	if n := reg.asked("GET", "/blobs/"); n != 1+2*3 {
+	if n := reg.Asked("GET", "/blobs/"); n != 1+2*3 {
 		t.Errorf("got %d blobs moved; want the shared layer, and a config and a layer for each", n)
 	}
 	for n := range 3 {
@@ -442,20 +439,20 @@ func TestPullTogether(t *testing.T) {
 // BenchmarkMountImage mounts images of few and many layers.
 func BenchmarkMountImage(b *testing.B) {
 	needRoot(b)
-	reg := newRegistry(b, loginNone)
+	reg := registrytest.New(b, registrytest.None)
 	for _, layers := range []int{1, 5, 30} {
 		b.Run(strconv.Itoa(layers), func(b *testing.B) {
-			s := newStore(b, Config{Registries: reg.config()})
+			s := newStore(b, Config{Registries: registry.Config{RootCAs: reg.CAs()}})
 			var all [][]byte
 			for n := range layers {
-				all = append(all, tarText(b, fmt.Sprintf("f%d=%d", n, n)))
+				all = append(all, registrytest.Tar(b, fmt.Sprintf("f%d=%d", n, n)))
 			}
-			ref, digest := reg.push(fmt.Sprintf("layers%d", layers), imageOf(b, v1.Config{}, all...))
-			if _, err := s.Pull(b.Context(), ref, PullOptions{}); err != nil {
+			ref, digest := reg.Push(fmt.Sprintf("layers%d", layers), registrytest.Image(b, v1.Config{}, all...))
+			if _, err := s.Images.Pull(b.Context(), ref, image.PullOptions{}); err != nil {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				if _, err := s.Mount(b.Context(), Request{ID: "bench", Stack: ref.WithDigest(digest).String()}); err != nil {
+				if _, err := s.Mount(b.Context(), root.Request{ID: "bench", Stack: ref.WithDigest(digest).String()}); err != nil {
 					b.Fatal(err)
 				}
 				if err := s.Unmount(b.Context(), "bench"); err != nil {
@@ -469,8 +466,8 @@ func BenchmarkMountImage(b *testing.B) {
 // TestPullFiles holds what tars say that overlays make hard.
 func TestPullFiles(t *testing.T) {
 	needRoot(t)
-	reg := newRegistry(t, loginNone)
-	s := newStore(t, Config{Registries: reg.config(), IDMap: testIDs})
+	reg := registrytest.New(t, registrytest.None)
+	s := newStore(t, Config{Registries: registry.Config{RootCAs: reg.CAs()}, IDs: testIDs})
 	sparse := strings.Repeat("\x00", 4<<20) + "end"
 	capability := string([]byte{1, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})
 	base := tarOfHeaders(t,
@@ -481,8 +478,8 @@ func TestPullFiles(t *testing.T) {
 		entryOf("lib/foo", "foo", tar.TypeReg), entryOf("abs/bar", "bar", tar.TypeReg), entryOf("etc/conf/new", "new", tar.TypeReg),
 		entryOf("etc/conf/.wh..wh..opq", "", tar.TypeReg), entryOf("second", "first", tar.TypeLink), entryOf(".wh.dir", "", tar.TypeReg),
 		entryOf("dir/other", "y", tar.TypeReg), deviceOf("abs/pipe", tar.TypeFifo, 0, 0))
-	ref, digest := reg.push("files", imageOf(t, v1.Config{}, base, above))
-	if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil {
+	ref, digest := reg.Push("files", registrytest.Image(t, v1.Config{}, base, above))
+	if _, err := s.Images.Pull(t.Context(), ref, image.PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	inRoot(t, s, ref.WithDigest(digest).String(), func(root string) {
@@ -567,14 +564,14 @@ func tarOfHeaders(t testing.TB, entries ...*tarEntry) []byte {
 // TestPullManyLayers mounts as many layers as an image may have, whose names fill more than a mount's options.
 func TestPullManyLayers(t *testing.T) {
 	needRoot(t)
-	reg := newRegistry(t, loginNone)
-	s := newStore(t, Config{Registries: reg.config()})
+	reg := registrytest.New(t, registrytest.None)
+	s := newStore(t, Config{Registries: registry.Config{RootCAs: reg.CAs()}})
 	var layers [][]byte
-	for n := range maxLayers {
-		layers = append(layers, tarText(t, fmt.Sprintf("f%d=%d", n, n), fmt.Sprintf("top=%d", n)))
+	for n := range oci.MaxLayers {
+		layers = append(layers, registrytest.Tar(t, fmt.Sprintf("f%d=%d", n, n), fmt.Sprintf("top=%d", n)))
 	}
-	ref, digest := reg.push("many", imageOf(t, v1.Config{}, layers...))
-	if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil {
+	ref, digest := reg.Push("many", registrytest.Image(t, v1.Config{}, layers...))
+	if _, err := s.Images.Pull(t.Context(), ref, image.PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	inRoot(t, s, ref.WithDigest(digest).String(), func(root string) {

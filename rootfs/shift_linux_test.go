@@ -7,7 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"cupola/rootfs/layer"
+	"cupola/rootfs/root"
 	"cupola/runtime/contract"
+	"cupola/runtime/users"
 )
 
 // TestMountForOtherUsers shares the files of one layer between containers with
@@ -15,13 +18,13 @@ import (
 // the layers say nothing of where they lie on the host.
 func TestMountForOtherUsers(t *testing.T) {
 	needRoot(t)
-	s := newStore(t, Config{IDMap: testIDs, Tools: []string{"ls"}})
+	s := newStore(t, Config{IDs: testIDs, Tools: []string{"ls"}})
 	if err := s.Shifts(); err != nil {
 		t.Skip(err)
 	}
 	l := droplet(t, "hello")
-	for id, users := range map[string]IDMap{"a": {0x78000000, 1 << 16}, "b": {0x78010000, 1 << 16}, "c": {}} {
-		root, err := s.Mount(t.Context(), Request{ID: id, Stack: "minifs", Layers: []Layer{l}, DiskBytes: 32 << 20, Users: users})
+	for id, users := range map[string]users.Range{"a": {Base: 0x78000000, Size: 1 << 16}, "b": {Base: 0x78010000, Size: 1 << 16}, "c": {}} {
+		root, err := s.Mount(t.Context(), root.Request{ID: id, Stack: "minifs", Layers: []layer.Layer{l}, DiskBytes: 32 << 20, Users: users})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,9 +42,9 @@ func TestMountForOtherUsers(t *testing.T) {
 		}
 		mounts, err := os.ReadFile("/proc/self/mountinfo")
 		for line := range strings.Lines(string(mounts)) {
-			point, _ := mountPoint(line)
+			point := strings.Fields(line)[4]
 			_, options, _ := strings.Cut(line, " - overlay ")
-			if err != nil || strings.Contains(options, s.cfg.Dir) || point == s.lowerPath(id) {
+			if err != nil || strings.Contains(options, s.store.Dir) || point == s.store.Path("run", id, "lower") {
 				t.Errorf("got %s, %v; want no path of the host, and the layers' mount gone", line, err)
 			}
 		}
@@ -49,7 +52,7 @@ func TestMountForOtherUsers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if uid, _ := ownerOf(t, s.path("layers", l.key(testIDs), "fs/home/vcap/app/run")); uid != testIDs.Base+contract.VcapID {
+	if uid, _ := ownerOf(t, s.store.Path(s.Layers.Tree(l), "home/vcap/app/run")); uid != testIDs.Base+contract.VcapID {
 		t.Errorf("got owner %d on disk; want %d", uid, testIDs.Base+contract.VcapID)
 	}
 }

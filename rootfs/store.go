@@ -1,92 +1,64 @@
-// Package rootfs turns stacks and layers into the mounted root of one container, with a disk quota.
+// Package rootfs is the store of root file systems on one machine. It joins the packages below it: images from registries, stacks,
+// unpacked layers, and the mounted roots that containers have of these.
 //
-// A root is an overlay: the stack's files below, then the container's layers (a droplet, buildpacks), each unpacked once
-// and shared read-only by all who mount it, and on top a writable directory in a file system of the container's size.
-// Everything belongs to shifted owners, since containers run in user namespaces.
-//
-// Images come from registries (Pull) and stay, by their digest, until GC takes them: whole, with the layers as they were
-// moved, and each unpacked once for all images that have it above the same others.
-//
-// All state is in the file system, in mounts and in loop devices: a store opened after a crash finds in List what the
-// crashed one left, and Unmount takes it away whatever state it is in.
+// All state is in the file system, in mounts and in loop devices. A store that is opened after a crash removes what was half
+// made, and goes on with what is whole.
 package rootfs
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
-	"time"
+	"slices"
 
 	"cupola/rootfs/disk"
+	"cupola/rootfs/image"
+	"cupola/rootfs/internal/store"
+	"cupola/rootfs/layer"
+	"cupola/rootfs/packed"
+	"cupola/rootfs/registry"
+	"cupola/rootfs/root"
+	"cupola/rootfs/stack"
+	"cupola/rootfs/tree"
 	"cupola/rootfs/unpack"
+	"cupola/runtime/users"
 )
 
-// Config says where a store lives and whom containers run as.
+// Config says where a store is and which users containers have.
 type Config struct {
 	// Dir holds all of the store's files; made when missing. Mounts appear below Dir/run. The directories above it must
-	// let the host user IDMap.Base pass (mode o+x), since a container's first process looks up its root through them.
-	Dir   string
-	IDMap IDMap
-	// Tools are the names under /bin of the multi-call helper, which every container finds at contract.Helper.
-	// They make up minifs; "sh" among them is its shell.
+	// let the host user IDs.Base pass (mode o+x), since a container's first process looks up its root through them.
+	Dir string
+	IDs users.Range // the host's IDs of who owns the files of containers
+	// Tools are the names under /bin of the multi-call helper that every container has (see package runtime/contract). They make up
+	// minifs; "sh" among them is its shell.
 	Tools []string
-	// Compat overrides, by the stack's name, what CF_STACK says in its containers.
-	Compat map[string]string
-	Limits unpack.Limits // on layers, images and what Extract unpacks
-	// Registries are those that Pull and Resolve ask.
-	Registries Registries
-	Log        *slog.Logger // nil discards
+	// Compat overrides, by the stack's name, the value of CF_STACK in its containers.
+	Compat     map[string]string
+	Limits     unpack.Limits   // on layers, images and what Extract unpacks
+	Registries registry.Config // how to pull
+	Log        *slog.Logger    // nil discards
 }
 
-// IDMap maps the ids in a container onto the host's: 0 … Size-1 to Base … Base+Size-1. The zero value maps each id to itself.
-type IDMap struct{ Base, Size uint32 }
-
-// nobody is who owns what has no owner in the map.
-const nobody = 65534
-
-// Host returns the id on the host of a container's id. One beyond the map becomes nobody's.
-func (m IDMap) Host(id uint32) uint32 {
-	switch {
-	case m.Size == 0:
-		return id
-	case id < m.Size:
-		return m.Base + id
-	case nobody < m.Size:
-		return m.Base + nobody
-	}
-	return m.Base + m.Size - 1
-}
-
-// Store keeps stacks and unpacked layers and mounts roots. Its methods may be called at once.
+// Store has the parts of a store. Its own methods are those of the roots.
 type Store struct {
-	cfg    Config
-	log    *slog.Logger
-	disks  *disk.Disks
-	trash  *trash
-	spent  *trash   // of containers' directories, which no rename takes out of the mount that run is
-	locks  keyLocks // per container id
-	client *client
-	pack   chan struct{} // holds one while somebody packs: it takes all of a disk and a processor
-	// unshiftable says why roots cannot have their own users; nil where they can.
-	unshiftable error
+	*root.Roots
+	Images *image.Cache
+	Stacks *stack.Stacks
+	Layers *layer.Cache
+	Packed *packed.Images
+	Disks  *disk.Disks // directories of a size on the store's file system
 
-	bg sync.WaitGroup // work that Close waits for
-
-	mu      sync.Mutex
-	stacks  map[string]Stack
-	flights map[string]*flight   // layers being unpacked, by key
-	using   map[string]int       // layers and stacks that a Mount under way relies on, by directory
-	probes  map[string]error     // of stacks, by name: what their probe said
-	claimed map[string]time.Time // images, by digest, that were pulled for somebody
+	cfg   Config
+	store *store.Store
 }
 
-// New opens the store in cfg.Dir, finishing what a crash interrupted: half layers are dropped, mounts of containers that
-// may still run are left alone. It builds minifs and the host stack. A directory has one open store at a time, since New
-// takes what another has under way for the work of a crashed one; whoever opens it sees to that.
+// New opens the store in cfg.Dir and finishes what a crash interrupted: it removes half layers, and leaves mounts of containers
+// alone that may still run. It makes minifs and the host stack. A directory must have one open store at a time, since New takes
+// the work of another for that of a crashed one.
 func New(cfg Config) (*Store, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -95,27 +67,41 @@ func New(cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Dir = dir
-	s := &Store{cfg: cfg, log: cfg.Log, flights: map[string]*flight{}, using: map[string]int{}, stacks: map[string]Stack{}, probes: map[string]error{}, claimed: map[string]time.Time{}, pack: make(chan struct{}, 1)}
-	s.client = newClient(cfg.Registries)
-	if err := s.makeDirs(); err != nil {
+	st := &store.Store{Dir: dir, IDs: cfg.IDs, Limits: cfg.Limits, Log: cfg.Log}
+	st.Trash = tree.NewTrash(st.Path("trash"), cfg.Log)
+	st.Mounted = func() (map[string]bool, error) { return root.Mounted(st) }
+	s := &Store{cfg: cfg, store: st}
+	if err := errors.Join(makeDirs(st), s.open()); err != nil {
 		return nil, err
 	}
-	s.unshiftable = s.trySharing()
-	if s.disks, err = disk.New(s.path("templates"), s.log); err != nil {
-		return nil, err
-	}
-	s.trash, s.spent = newTrash(s.path("trash"), s.log), newTrash(s.path("run", runTrash), s.log)
-	if err := errors.Join(s.dropSpares(), s.dropHalfLayers(), s.dropHalfChains(), s.dropHalfPacked(), s.loadStacks()); err != nil {
-		return nil, err
-	}
-	s.trash.sweep()
-	s.spent.sweep()
-	return s, s.releaseRunLocked() // nobody else has s yet
+	st.Trash.Sweep()
+	return s, nil
 }
 
-// Disks makes directories of a size on the store's file system, for others too.
-func (s *Store) Disks() *disk.Disks { return s.disks }
+// open opens the parts, each after those it needs.
+func (s *Store) open() (err error) {
+	if s.Disks, err = disk.New(s.store.Path("templates"), s.cfg.Log); err != nil {
+		return err
+	}
+	above := image.Parts{
+		Stacks: func(digest string) []string { return s.Stacks.Of(digest) },
+		Sweep:  func(ctx context.Context) error { return s.Packed.Sweep(ctx) },
+	}
+	if s.Images, err = image.New(s.store, s.cfg.Registries, above); err != nil {
+		return err
+	}
+	if s.Layers, err = layer.New(s.store); err != nil {
+		return err
+	}
+	if s.Stacks, err = stack.New(s.store, s.Images, stack.Config{Tools: s.cfg.Tools, Compat: s.cfg.Compat}); err != nil {
+		return err
+	}
+	if s.Packed, err = packed.New(s.store, s.Images, s.Stacks, s.Layers); err != nil {
+		return err
+	}
+	s.Roots, err = root.New(s.store, s.Stacks, s.Layers, s.Disks)
+	return err
+}
 
 // realDir makes dir and resolves it, since mountinfo and loop devices name the real path.
 func realDir(dir string) (string, error) {
@@ -129,93 +115,26 @@ func realDir(dir string) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
-// makeDirs lays out the store. Layers and disks are for root's eyes alone; run lets everybody pass, to directories of
-// containers that only the container's root can pass: for others the files of apps would be readable.
-func (s *Store) makeDirs() error {
-	for _, name := range []string{"layers", "chains", "images", "oci", "packed", "stacks", "templates", "trash", "run", "run/" + runTrash, "run/" + runSpare} {
-		if err := os.Mkdir(s.path(name), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+// makeDirs makes the directories of the parts. Only root may look into layers and disks.
+func makeDirs(s *store.Store) error {
+	for _, name := range slices.Concat(image.Dirs, []string{layer.Dir, packed.Dir, stack.Dir, "templates", "trash"}) {
+		if err := os.Mkdir(s.Path(name), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
-	return os.Chmod(s.path("run"), 0o711)
+	return root.MakeDirs(s)
 }
 
-const runTrash = ".trash"
-
-// openTo lets the root of a container pass a directory, and no other user of the machine.
-func openTo(ids IDMap, dir string) error {
-	if privileged() {
-		if err := os.Chown(dir, 0, int(ids.Host(0))); err != nil {
-			return err
-		}
-	}
-	return os.Chmod(dir, 0o710)
-}
-
-func privileged() bool { return os.Geteuid() == 0 }
-
-func (s *Store) path(elem ...string) string {
-	return filepath.Join(append([]string{s.cfg.Dir}, elem...)...)
-}
-
-// Quota tells how disk quotas are enforced here and, when that is not the best way, why: for the operator.
+// Quota returns how disk quotas are enforced here and, when that is not the best way, why: for the operator.
 func (s *Store) Quota() (method, why string) {
-	m, why := s.disks.Method()
+	m, why := s.Disks.Method()
 	return string(m), why
 }
 
 // Close waits for deletions and other work in the background. Mounts stay.
 func (s *Store) Close() error {
-	s.bg.Wait()
-	s.trash.wait()
-	s.spent.wait()
-	return nil
-}
-
-// keyLocks serializes work on one key.
-type keyLocks struct {
-	mu   sync.Mutex
-	held map[string]*keyLock
-}
-
-type keyLock struct {
-	sync.Mutex
-	waiters int
-}
-
-// lock returns the function that unlocks.
-func (k *keyLocks) lock(key string) func() {
-	k.mu.Lock()
-	if k.held == nil {
-		k.held = map[string]*keyLock{}
-	}
-	l := k.held[key]
-	if l == nil {
-		l = &keyLock{}
-		k.held[key] = l
-	}
-	l.waiters++
-	k.mu.Unlock()
-	l.Lock()
-	return func() {
-		l.Unlock()
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		if l.waiters--; l.waiters == 0 {
-			delete(k.held, key)
-		}
-	}
-}
-
-// checkID refuses container ids that are no plain file name.
-func checkID(id string) error {
-	if id == "" || len(id) > 128 || id[0] == '.' {
-		return fmt.Errorf("container id %q is not usable as a file name", id)
-	}
-	for _, c := range []byte(id) {
-		if c != '-' && c != '_' && c != '.' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
-			return fmt.Errorf("container id %q is not usable as a file name", id)
-		}
-	}
+	s.Layers.Close()
+	s.store.Trash.Wait()
+	s.Roots.Close()
 	return nil
 }

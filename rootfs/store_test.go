@@ -20,10 +20,18 @@ import (
 	"syscall"
 	"testing"
 
+	"cupola/rootfs/layer"
+	"cupola/rootfs/overlay"
+	"cupola/rootfs/root"
+	"cupola/rootfs/stack"
+	"cupola/rootfs/tree"
 	"cupola/runtime/contract"
+	"cupola/runtime/users"
 )
 
-var testIDs = IDMap{Base: 1_200_000, Size: 65536}
+var someDigest = "sha256:" + strings.Repeat("0a", 32)
+
+var testIDs = users.Range{Base: 1_200_000, Size: 65536}
 
 func needRoot(t testing.TB) {
 	t.Helper()
@@ -58,7 +66,7 @@ func newStore(t testing.TB, cfg Config) *Store {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		if left, err := mountsBelow(s.cfg.Dir); err != nil || len(left) > 0 || isMount(s.path("run")) {
+		if left, err := overlay.MountsBelow(s.store.Dir); err != nil || len(left) > 0 || overlay.IsMount(s.store.Path("run")) {
 			t.Errorf("got mounts %q, error %v after the test; want none", left, err)
 		}
 	})
@@ -99,10 +107,10 @@ func writeTgz(t testing.TB, files ...file) (name, digest string) {
 	return name, hex.EncodeToString(sum[:])
 }
 
-func droplet(t testing.TB, content string) Layer {
+func droplet(t testing.TB, content string) layer.Layer {
 	t.Helper()
 	archive, digest := writeTgz(t, file{"./app", "", fs.ModeDir | 0o755}, file{"./app/run", content, 0o755})
-	return Layer{Digest: digest, Archive: archive, Dest: "/home/vcap", UID: contract.VcapID, GID: contract.VcapID}
+	return layer.Layer{Digest: digest, Archive: archive, Dest: "/home/vcap", UID: contract.VcapID, GID: contract.VcapID}
 }
 
 func ownerOf(t *testing.T, name string) (uid, gid uint32) {
@@ -118,32 +126,32 @@ func ownerOf(t *testing.T, name string) (uid, gid uint32) {
 func TestMount(t *testing.T) {
 	needRoot(t)
 	ctx := t.Context()
-	s := newStore(t, Config{IDMap: testIDs, Tools: []string{"ls", "cat"}})
+	s := newStore(t, Config{IDs: testIDs, Tools: []string{"ls", "cat"}})
 	l := droplet(t, "hello")
-	root, err := s.Mount(ctx, Request{ID: "one", Stack: "minifs", Layers: []Layer{l}, DiskBytes: 32 << 20})
+	mounted, err := s.Mount(ctx, root.Request{ID: "one", Stack: "minifs", Layers: []layer.Layer{l}, DiskBytes: 32 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(root.Binds) != 0 {
-		t.Errorf("got binds %v; want none for minifs", root.Binds)
+	if len(mounted.Binds) != 0 {
+		t.Errorf("got binds %v; want none for minifs", mounted.Binds)
 	}
-	got, err := os.ReadFile(filepath.Join(root.Path, "home/vcap/app/run"))
+	got, err := os.ReadFile(filepath.Join(mounted.Path, "home/vcap/app/run"))
 	if err != nil || string(got) != "hello" {
 		t.Fatalf("got %q, %v; want the droplet's file", got, err)
 	}
 	for name, want := range map[string]uint32{"": 0, "etc/passwd": 0, "tmp": 0, "home": 0, "home/vcap": contract.VcapID, "home/vcap/app/run": contract.VcapID} {
-		uid, gid := ownerOf(t, filepath.Join(root.Path, name))
+		uid, gid := ownerOf(t, filepath.Join(mounted.Path, name))
 		if uid != testIDs.Base+want || gid != testIDs.Base+want {
 			t.Errorf("%q: got owner %d:%d; want %d", name, uid, gid, testIDs.Base+want)
 		}
 	}
-	if to, err := os.Readlink(filepath.Join(root.Path, "bin/ls")); to != contract.Helper {
+	if to, err := os.Readlink(filepath.Join(mounted.Path, "bin/ls")); to != contract.Helper {
 		t.Errorf("got /bin/ls -> %q, %v; want %s", to, err, contract.Helper)
 	}
-	if st, err := os.Stat(filepath.Join(root.Path, "tmp")); err != nil || st.Mode() != fs.ModeDir|fs.ModeSticky|0o777 {
+	if st, err := os.Stat(filepath.Join(mounted.Path, "tmp")); err != nil || st.Mode() != fs.ModeDir|fs.ModeSticky|0o777 {
 		t.Errorf("got /tmp %v, %v; want 1777", st.Mode(), err)
 	}
-	if _, err := s.Mount(ctx, Request{ID: "one", Stack: "minifs"}); !errors.Is(err, ErrMounted) {
+	if _, err := s.Mount(ctx, root.Request{ID: "one", Stack: "minifs"}); !errors.Is(err, root.ErrMounted) {
 		t.Errorf("got %v at the second mount; want ErrMounted", err)
 	}
 	if ids, err := s.List(); err != nil || !slices.Equal(ids, []string{"one"}) {
@@ -161,14 +169,14 @@ func TestMount(t *testing.T) {
 
 func TestQuota(t *testing.T) {
 	needRoot(t)
-	s := newStore(t, Config{IDMap: testIDs})
+	s := newStore(t, Config{IDs: testIDs})
 	method, why := s.Quota()
 	t.Logf("%s: %s", method, why)
 	if method == "plain directory" {
 		t.Skip("no quota here")
 	}
 	l := droplet(t, strings.Repeat("x", 1<<20))
-	root, err := s.Mount(t.Context(), Request{ID: "small", Stack: "minifs", Layers: []Layer{l}, DiskBytes: 33 << 20})
+	mounted, err := s.Mount(t.Context(), root.Request{ID: "small", Stack: "minifs", Layers: []layer.Layer{l}, DiskBytes: 33 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +184,7 @@ func TestQuota(t *testing.T) {
 	if err != nil || before < 1<<20 || before > 2<<20 {
 		t.Errorf("got %d, %v; want the layer's MiB and little more", before, err)
 	}
-	f, err := os.Create(filepath.Join(root.Path, "tmp/fill"))
+	f, err := os.Create(filepath.Join(mounted.Path, "tmp/fill"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +202,7 @@ func TestQuota(t *testing.T) {
 	if used, err := s.DiskUsage("small"); err != nil || used < 32<<20 || used > 35<<20 {
 		t.Errorf("got %d used, %v; want about 33 MiB", used, err)
 	}
-	_, err = s.Mount(t.Context(), Request{ID: "tiny", Stack: "minifs", Layers: []Layer{l}, DiskBytes: 1 << 20})
+	_, err = s.Mount(t.Context(), root.Request{ID: "tiny", Stack: "minifs", Layers: []layer.Layer{l}, DiskBytes: 1 << 20})
 	if err == nil {
 		t.Error("a droplet larger than the disk was mounted")
 	}
@@ -205,25 +213,25 @@ func TestQuota(t *testing.T) {
 
 func TestHostStack(t *testing.T) {
 	needRoot(t)
-	s := newStore(t, Config{IDMap: testIDs})
-	name, why := s.Default("")
+	s := newStore(t, Config{IDs: testIDs})
+	name, why := s.Stacks.Default("")
 	t.Logf("default %s: %s", name, why)
-	st, ok := s.Stack("host")
+	st, ok := s.Stacks.Get("host")
 	if !ok {
 		t.Skip("the host stack is not offered: " + why)
 	}
-	root, err := s.Mount(t.Context(), Request{ID: "h", Stack: "host", DiskBytes: 16 << 20})
+	mounted, err := s.Mount(t.Context(), root.Request{ID: "h", Stack: "host", DiskBytes: 16 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if name != "host" || len(root.Binds) == 0 || root.Binds[0] != (Bind{Source: "/usr", Destination: "/usr", ReadOnly: true}) {
-		t.Errorf("got default %s, binds %v; want host with /usr first", name, root.Binds)
+	if name != "host" || len(mounted.Binds) == 0 || mounted.Binds[0] != (stack.Bind{Source: "/usr", Destination: "/usr", ReadOnly: true}) {
+		t.Errorf("got default %s, binds %v; want host with /usr first", name, mounted.Binds)
 	}
-	for _, b := range root.Binds {
+	for _, b := range mounted.Binds {
 		if !b.ReadOnly {
 			t.Errorf("got %v; want it read-only", b)
 		}
-		if hides := slices.Contains(hostHidden, b.Destination[1:]); hides != (b.Source == "") || strings.HasPrefix(b.Source, s.cfg.Dir) {
+		if hides := slices.Contains([]string{"usr/local/etc", "usr/local/var"}, b.Destination[1:]); hides != (b.Source == "") || strings.HasPrefix(b.Source, s.store.Dir) {
 			t.Errorf("got %v; want no path of the store, and what is hidden without a source", b)
 		}
 		for _, never := range []string{"/", "/home", "/var", "/etc", "/etc/ssl"} {
@@ -232,32 +240,32 @@ func TestHostStack(t *testing.T) {
 			}
 		}
 	}
-	if st.Kind != KindHost {
+	if st.Kind != stack.KindHost {
 		t.Errorf("got kind %s; want host", st.Kind)
 	}
 }
 
 func TestFiles(t *testing.T) {
 	needRoot(t)
-	s := newStore(t, Config{IDMap: testIDs})
-	root, err := s.Mount(t.Context(), Request{ID: "f", Stack: "minifs", DiskBytes: 32 << 20})
+	s := newStore(t, Config{IDs: testIDs})
+	mounted, err := s.Mount(t.Context(), root.Request{ID: "f", Stack: "minifs", DiskBytes: 32 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	archive, _ := writeTgz(t, file{"index.html", "hi", 0o644}, file{"sub/x", "y", 0o4755})
-	if err := s.Extract(t.Context(), "f", archive, "/tmp/app", Owner{contract.VcapID, contract.VcapID}); err != nil {
+	if err := s.Extract(t.Context(), "f", archive, "/tmp/app", tree.Owner{UID: contract.VcapID, GID: contract.VcapID}); err != nil {
 		t.Fatal(err)
 	}
-	st, err := os.Stat(filepath.Join(root.Path, "tmp/app/sub/x"))
+	st, err := os.Stat(filepath.Join(mounted.Path, "tmp/app/sub/x"))
 	if err != nil || st.Mode() != 0o755 {
 		t.Errorf("got %v, %v; want mode 0755 without set-uid", st.Mode(), err)
 	}
-	if uid, _ := ownerOf(t, filepath.Join(root.Path, "tmp/app")); uid != testIDs.Base+contract.VcapID {
+	if uid, _ := ownerOf(t, filepath.Join(mounted.Path, "tmp/app")); uid != testIDs.Base+contract.VcapID {
 		t.Errorf("got owner %d of /tmp/app; want vcap", uid)
 	}
 	outside := filepath.Join(t.TempDir(), "outside")
-	if err := errors.Join(os.Symlink(outside, filepath.Join(root.Path, "etc/link")), os.Symlink("/etc/passwd", filepath.Join(root.Path, "tmp/pw")),
-		syscall.Mkfifo(filepath.Join(root.Path, "tmp/fifo"), 0o666)); err != nil {
+	if err := errors.Join(os.Symlink(outside, filepath.Join(mounted.Path, "etc/link")), os.Symlink("/etc/passwd", filepath.Join(mounted.Path, "tmp/pw")),
+		syscall.Mkfifo(filepath.Join(mounted.Path, "tmp/fifo"), 0o666)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.WriteFile("f", "/etc/link", []byte("mine"), 0o644, 0, 0); err != nil {
@@ -280,7 +288,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%s was opened", name)
 		}
 	}
-	if _, err := s.Open("other", "/etc/passwd"); !errors.Is(err, ErrNotMounted) {
+	if _, err := s.Open("other", "/etc/passwd"); !errors.Is(err, root.ErrNotMounted) {
 		t.Errorf("got %v; want ErrNotMounted", err)
 	}
 }
@@ -288,26 +296,26 @@ func TestFiles(t *testing.T) {
 // TestLayerShared mounts one droplet many times at once: it is unpacked once.
 func TestLayerShared(t *testing.T) {
 	needRoot(t)
-	s := newStore(t, Config{IDMap: testIDs})
+	s := newStore(t, Config{IDs: testIDs})
 	l := droplet(t, "shared")
 	var wg sync.WaitGroup
 	for i := range 16 {
 		wg.Go(func() {
-			if _, err := s.Mount(t.Context(), Request{ID: fmt.Sprintf("c%d", i), Stack: "minifs", Layers: []Layer{l}, DiskBytes: 16 << 20}); err != nil {
+			if _, err := s.Mount(t.Context(), root.Request{ID: fmt.Sprintf("c%d", i), Stack: "minifs", Layers: []layer.Layer{l}, DiskBytes: 16 << 20}); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	entries, err := os.ReadDir(s.path("layers"))
+	entries, err := os.ReadDir(s.store.Path("layers"))
 	if err != nil || len(entries) != 1 {
 		t.Fatalf("got %v, %v; want one layer", entries, err)
 	}
 	none := func(string) bool { return false }
-	if err := s.Prune(t.Context(), none); err != nil {
+	if err := s.Layers.Prune(t.Context(), none); err != nil {
 		t.Fatal(err)
 	}
-	if entries, _ := os.ReadDir(s.path("layers")); len(entries) != 1 {
+	if entries, _ := os.ReadDir(s.store.Path("layers")); len(entries) != 1 {
 		t.Error("a mounted layer was pruned")
 	}
 	for i := range 16 {
@@ -315,10 +323,10 @@ func TestLayerShared(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := s.Prune(t.Context(), none); err != nil {
+	if err := s.Layers.Prune(t.Context(), none); err != nil {
 		t.Fatal(err)
 	}
-	if entries, _ := os.ReadDir(s.path("layers")); len(entries) != 0 {
+	if entries, _ := os.ReadDir(s.store.Path("layers")); len(entries) != 0 {
 		t.Errorf("got %v after pruning; want no layers", entries)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"cupola/rootfs"
 	"cupola/runtime/cell"
 	"cupola/runtime/contract"
 	"cupola/runtime/network"
@@ -24,7 +23,7 @@ func Checkup(ctx context.Context, c Config) []doctor.Result {
 	}
 	n := names(c.DataDir)
 	return doctor.Check(ctx, doctor.Options{DataDir: c.DataDir, HTTP: c.HTTP, HTTPS: c.HTTPS, Domain: c.Domain,
-		Subnet: func() (netip.Prefix, []network.Use, error) { return pickSubnet(c.DataDir) }, LinkPrefix: n.LinkPrefix, IDMap: rootfs.IDMap(idMap), Tools: contract.Tools()})
+		Subnet: func() (netip.Prefix, []network.Use, error) { return pickSubnet(c.DataDir) }, LinkPrefix: n.LinkPrefix, IDMap: idMap, Tools: contract.Tools()})
 }
 
 // Leaks lists what is in the kernel or on disk and belongs to nothing: of the

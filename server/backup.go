@@ -170,7 +170,7 @@ func (d *daemon) gatherRows(ctx context.Context, dir string, o BackupOptions, m 
 	if err != nil || o.Reference {
 		return kept, err
 	}
-	if err := gatherImages(kept, dir); err != nil {
+	if err := d.gatherImages(kept, dir); err != nil {
 		kept.Release()
 		return nil, err
 	}
@@ -199,19 +199,19 @@ func (d *daemon) imagesOf(ctx context.Context, db string) (map[string]bool, erro
 	return needed, errors.Join(err, s.Close())
 }
 
-func gatherImages(kept *rootfs.Kept, dir string) error {
+func (d *daemon) gatherImages(kept *rootfs.Kept, dir string) error {
 	records, blobs, images := filepath.Join(dir, backup.ImagesDir), filepath.Join(dir, "rootfs", "oci"), filepath.Join(dir, "rootfs", "images")
-	for _, d := range []string{records, blobs, images} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
+	for _, name := range []string{records, blobs, images} {
+		if err := os.MkdirAll(name, 0o700); err != nil {
 			return err
 		}
 	}
 	for _, i := range kept.Images {
-		if err := kept.SaveImage(i.Digest, records, blobs); err != nil {
+		if err := d.roots.Images.Link(i.Digest, records, blobs); err != nil {
 			return err
 		}
 	}
-	return kept.SaveFallbacks(filepath.Join(images, "fallbacks"))
+	return d.roots.Images.LinkFallbacks(filepath.Join(images, "fallbacks"))
 }
 
 // keyFiles are the files beside the database that make a cupola the same one
@@ -262,7 +262,7 @@ func (d *daemon) gatherStacks(ctx context.Context, kept *rootfs.Kept, dir string
 		if !st.HasTree {
 			continue
 		}
-		if err := errors.Join(d.gatherLock(st.Name, filepath.Join(to, "lock.json")), gatherTree(ctx, kept, st.Name, filepath.Join(to, "fs.tar"))); err != nil {
+		if err := errors.Join(d.gatherLock(st.Name, filepath.Join(to, "lock.json")), d.gatherTree(ctx, st.Name, filepath.Join(to, "fs.tar"))); err != nil {
 			return fmt.Errorf("pack the stack %s: %w", st.Name, err)
 		}
 	}
@@ -270,7 +270,7 @@ func (d *daemon) gatherStacks(ctx context.Context, kept *rootfs.Kept, dir string
 }
 
 func (d *daemon) gatherLock(stack, to string) error {
-	lock, err := d.roots.Lock(stack)
+	lock, err := d.roots.Stacks.Lock(stack)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -280,12 +280,12 @@ func (d *daemon) gatherLock(stack, to string) error {
 	return errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, lock, 0o600))
 }
 
-func gatherTree(ctx context.Context, kept *rootfs.Kept, stack, to string) error {
+func (d *daemon) gatherTree(ctx context.Context, stack, to string) error {
 	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	return errors.Join(kept.SaveTree(ctx, stack, f), f.Close())
+	return errors.Join(d.roots.Stacks.SaveTree(ctx, stack, f), f.Close())
 }
 
 // nameStacks names what is not packed.

@@ -62,7 +62,7 @@ func (d *daemon) resolve(ctx context.Context, r director.Request) (*bosh.Deploym
 // ruby is what runs Ruby: a release image's, or a stack's.
 func (d *daemon) ruby(ctx context.Context, box *sandbox.Sandbox, images *sandbox.Images) (erb.Ruby, error) {
 	from := images.All()
-	for _, s := range d.roots.Stacks() {
+	for _, s := range d.roots.Stacks.All() {
 		from = append(from, string(reference.SchemePreloaded)+":"+s.Name)
 	}
 	run, _, err := box.Ruby(ctx, from...)

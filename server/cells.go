@@ -95,13 +95,13 @@ func stackOf(name, from string) string {
 func (d *daemon) rootFSes(preloaded map[string]string) []string {
 	names := []string{}
 	if preloaded == nil {
-		for _, s := range d.roots.Stacks() {
+		for _, s := range d.roots.Stacks.All() {
 			names = append(names, s.Name)
 		}
 		return names
 	}
 	for _, name := range slices.Sorted(maps.Keys(preloaded)) {
-		if _, ok := d.roots.Stack(stackOf(name, preloaded[name])); ok {
+		if _, ok := d.roots.Stacks.Get(stackOf(name, preloaded[name])); ok {
 			names = append(names, name)
 		}
 	}
@@ -133,8 +133,8 @@ func (d *daemon) aliases() (all []alias) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		_, taken := d.roots.Stack(name)
-		if _, ok := d.roots.Stack(names[name]); ok && !taken {
+		_, taken := d.roots.Stacks.Get(name)
+		if _, ok := d.roots.Stacks.Get(names[name]); ok && !taken {
 			all = append(all, alias{name, names[name]})
 		}
 	}

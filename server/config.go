@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"cupola/rootfs"
+	"cupola/rootfs/registry"
 	"cupola/runtime/identity"
 	"cupola/server/databroker"
 	"cupola/server/systemd"
@@ -43,7 +43,7 @@ type Config struct {
 	InstanceCertLife time.Duration
 	DataServices     []string                // what the built-in service broker offers, of databroker.Names; nil: there is none
 	AllowLoopback    bool                    // syslog drains, route services, registries and brokers of spaces may be at this machine's own addresses
-	Registries       rootfs.Registries       // of images
+	Registries       registry.Config         // of images
 	Cells            []CellConfig            // none: the machine is one
 	Preloaded        map[string]string       // name of a root filesystem → a stack, a path or an image; nil: the stacks
 	Providers        []string                // schemes of other root filesystems; nil: docker, oci

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"cupola/rootfs"
+	"cupola/rootfs/image"
 	"cupola/runtime/fault"
 )
 
@@ -217,7 +217,7 @@ func (c control) Import(ctx context.Context, i StackImport, progress func(StackS
 }
 
 // Remove lets the daemon remove a stack.
-func (c control) Remove(ctx context.Context, name string) (r rootfs.Removed, err error) {
+func (c control) Remove(ctx context.Context, name string) (r image.Removed, err error) {
 	res, err := c.send(ctx, "DELETE", "/stacks/"+url.PathEscape(name), nil)
 	if err != nil {
 		return r, err

@@ -210,7 +210,7 @@ func (d *daemon) openRoots(context.Context) (err error) {
 	registries := d.Registries
 	guard := d.egress()
 	registries.Guard = &guard
-	d.roots, err = rootfs.New(rootfs.Config{Dir: d.path("rootfs"), IDMap: rootfs.IDMap(idMap), Tools: contract.Tools(), Registries: registries, Log: d.Log})
+	d.roots, err = rootfs.New(rootfs.Config{Dir: d.path("rootfs"), IDs: idMap, Tools: contract.Tools(), Registries: registries, Log: d.Log})
 	return err
 }
 
@@ -246,7 +246,7 @@ func (d *daemon) openCell(ctx context.Context) (err error) {
 	if d.owners, err = d.users(ctx); err != nil {
 		return err
 	}
-	d.cell, err = cell.New(cell.Config{Dir: d.path("cell"), Presence: d.machine(), Parts: d.parts(), Containers: cell.Engine(d.containers), Network: d.containerNetwork(), RootFS: d.roots,
+	d.cell, err = cell.New(cell.Config{Dir: d.path("cell"), Presence: d.machine(), Parts: d.parts(), Containers: cell.Engine(d.containers), Network: d.containerNetwork(), RootFS: d.roots, Images: d.roots.Images,
 		Files: d.files, Users: d.owners, Artifacts: artifacts, Identities: d.identities,
 		Volumes: d.volumes, Blob: d.blobs.Path, Keep: d.keep, Logs: d.logLine, Events: func(e lrp.Event) { d.loop.Event(e) },
 		Freed: func() { d.loop.Freed() }, Log: d.Log})

@@ -31,7 +31,7 @@ const (
 )
 
 func (h *daemon) openVolumes(context.Context) (err error) {
-	h.volumes, err = volume.New(volume.Config{Dir: h.path(volumesDir), Disks: h.roots.Disks(), Users: idMap, Owner: idMap.Base + contract.VcapID,
+	h.volumes, err = volume.New(volume.Config{Dir: h.path(volumesDir), Disks: h.roots.Disks, Users: idMap, Owner: idMap.Base + contract.VcapID,
 		Holder: []string{"/proc/self/exe", HoldCommand}, Log: h.Log})
 	return err
 }
@@ -74,7 +74,7 @@ func (h *daemon) mountsFor(brokerGUID string) bool {
 }
 
 func (h *daemon) hasDataStack() bool {
-	_, ok := h.roots.Stack(databroker.Stack)
+	_, ok := h.roots.Stacks.Get(databroker.Stack)
 	return ok
 }
 

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"cupola/rootfs"
 	"cupola/rootfs/reference"
+	"cupola/rootfs/registry"
 	"cupola/runtime/artifact"
 	"cupola/runtime/egress"
 	"cupola/runtime/egress/egresstest"
@@ -152,11 +152,6 @@ func drainTo(t *testing.T, g egress.Guard, address string) error {
 }
 
 func askRegistry(t *testing.T, g egress.Guard, address string) error {
-	images, err := rootfs.New(rootfs.Config{Dir: t.TempDir(), Registries: rootfs.Registries{Guard: &g}})
-	if err != nil {
-		return err
-	}
-	defer images.Close()
 	ref, err := reference.Parse("docker://" + address + "/team/app:1")
 	if strings.HasPrefix(address, "[") && err != nil {
 		return fmt.Errorf("%w: and no reference has it: %w", egress.ErrAddress, err)
@@ -164,7 +159,7 @@ func askRegistry(t *testing.T, g egress.Guard, address string) error {
 	if err != nil {
 		return err
 	}
-	_, err = images.Resolve(t.Context(), ref, rootfs.Auth{Username: "u", Password: "p"})
+	_, err = registry.New(registry.Config{Guard: &g}).Resolve(t.Context(), registry.Place{Ref: ref, Auth: registry.Auth{Username: "u", Password: "p"}})
 	return err
 }
 

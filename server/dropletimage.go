@@ -5,7 +5,10 @@ import (
 	"os"
 	"strconv"
 
-	"cupola/rootfs"
+	"cupola/rootfs/image"
+	"cupola/rootfs/layer"
+	"cupola/rootfs/packed"
+	"cupola/rootfs/registry"
 	"cupola/runtime/contract"
 	"cupola/runtime/lifecycle"
 	"cupola/server/api"
@@ -14,11 +17,11 @@ import (
 )
 
 // packDroplet makes an image of a droplet, with the root that its containers have here.
-func (d *daemon) packDroplet(ctx context.Context, droplet *cf.Droplet, command string, progress func(api.PackStep)) (rootfs.Packed, error) {
+func (d *daemon) packDroplet(ctx context.Context, droplet *cf.Droplet, command string, progress func(api.PackStep)) (registry.Image, error) {
 	of := desire.ImageOf(droplet, command)
-	r := rootfs.PackRequest{
-		Stack: of.RootFS, Own: rootfs.Archive{Name: "launcher", Write: lifecycle.WriteTar}, Labels: of.Labels,
-		Config:   rootfs.ImageConfig{User: of.User, Env: of.Env, Entrypoint: of.Entrypoint, Cmd: of.Cmd, WorkingDir: of.Workdir},
+	r := packed.Request{
+		Stack: of.RootFS, Own: packed.Archive{Name: "launcher", Write: lifecycle.WriteTar}, Labels: of.Labels,
+		Config:   image.Config{User: of.User, Env: of.Env, Entrypoint: of.Entrypoint, Cmd: of.Cmd, WorkingDir: of.Workdir},
 		Progress: func(what string, done, total int64) { progress(api.PackStep{What: what, Done: done, Total: total}) },
 	}
 	for _, p := range of.Ports {
@@ -27,14 +30,14 @@ func (d *daemon) packDroplet(ctx context.Context, droplet *cf.Droplet, command s
 	for _, l := range of.Layers {
 		archive, err := d.blobs.Path(droplet.Digest)
 		if err != nil {
-			return rootfs.Packed{}, err
+			return registry.Image{}, err
 		}
-		r.Layers = append(r.Layers, rootfs.Layer{Digest: droplet.Digest, Archive: archive, Dest: l.Dest, UID: contract.VcapID, GID: contract.VcapID})
+		r.Layers = append(r.Layers, layer.Layer{Digest: droplet.Digest, Archive: archive, Dest: l.Dest, UID: contract.VcapID, GID: contract.VcapID})
 	}
-	return d.roots.Pack(ctx, r)
+	return d.roots.Packed.Pack(ctx, r)
 }
 
 // packedLayer opens a layer of an image of a droplet.
 func (d *daemon) packedLayer(droplet *cf.Droplet, image, layer string) (*os.File, error) {
-	return d.roots.OpenPacked(image, droplet.Digest, layer)
+	return d.roots.Packed.Open(image, droplet.Digest, layer)
 }

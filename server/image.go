@@ -8,8 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"cupola/rootfs"
+	"cupola/rootfs/image"
 	"cupola/rootfs/reference"
+	"cupola/rootfs/registry"
+	"cupola/rootfs/system"
 	"cupola/server/desire"
 	"cupola/server/reconcile"
 	"cupola/store/cf"
@@ -28,11 +30,11 @@ func (d *daemon) pull(ctx context.Context, p reconcile.ImagePull) (img reconcile
 	warn := func(what string) { p.Say("WARNING: " + what) }
 	o := pullOptions(ref, credentials, newPullReport(p.Say).layer, warn)
 	o.Claim = true
-	got, err := d.roots.Pull(ctx, ref, o)
+	got, err := d.roots.Images.Pull(ctx, ref, o)
 	if err != nil {
 		return img, err
 	}
-	if w := rootfs.KernelWarning(got.Kernel); w != "" {
+	if w := system.KernelWarning(got.Kernel); w != "" {
 		warn(w)
 	}
 	ref.Tag, ref.Digest = "", got.Digest
@@ -43,21 +45,21 @@ func (d *daemon) pull(ctx context.Context, p reconcile.ImagePull) (img reconcile
 
 // stackWarning says what to expect of a stack on this machine.
 func (d *daemon) stackWarning(name string) string {
-	s, _ := d.roots.Stack(name)
-	return rootfs.KernelWarning(s.Kernel)
+	s, _ := d.roots.Stacks.Get(name)
+	return system.KernelWarning(s.Kernel)
 }
 
 // pullOptions gives each registry the credentials that are kept for it.
-func pullOptions(ref reference.Reference, all cf.Credentials, progress func(rootfs.LayerProgress), warn func(string)) rootfs.PullOptions {
-	auth := func(r reference.Reference) rootfs.Auth {
+func pullOptions(ref reference.Reference, all cf.Credentials, progress func(image.LayerProgress), warn func(string)) image.PullOptions {
+	auth := func(r reference.Reference) registry.Auth {
 		have := desire.CredentialFor(all, r.Host)
-		return rootfs.Auth{Username: have.Username, Password: have.Password}
+		return registry.Auth{Username: have.Username, Password: have.Password}
 	}
 	own := auth(ref)
-	return rootfs.PullOptions{Username: own.Username, Password: own.Password, Others: auth, Progress: progress, Warn: warn}
+	return image.PullOptions{Username: own.Username, Password: own.Password, Others: auth, Progress: progress, Warn: warn}
 }
 
-func dockerMetadata(c rootfs.ImageConfig) desire.DockerMetadata {
+func dockerMetadata(c image.Config) desire.DockerMetadata {
 	m := desire.DockerMetadata{Cmd: c.Cmd, Entrypoint: c.Entrypoint, Workdir: c.WorkingDir, User: c.User}
 	for _, exposed := range c.ExposedPorts {
 		port, protocol, ok := strings.Cut(exposed, "/")
@@ -80,17 +82,17 @@ const reportInterval = time.Second
 type pullReport struct {
 	say         func(string)
 	began, told time.Time
-	layers      map[int]rootfs.LayerProgress
+	layers      map[int]image.LayerProgress
 	of          int
 }
 
 func newPullReport(say func(string)) *pullReport {
 	now := time.Now()
-	return &pullReport{say: say, began: now, told: now, layers: map[int]rootfs.LayerProgress{}}
+	return &pullReport{say: say, began: now, told: now, layers: map[int]image.LayerProgress{}}
 }
 
-func (r *pullReport) layer(p rootfs.LayerProgress) {
-	if have, ok := r.layers[p.Index]; ok && have.Phase == rootfs.PhaseFetch && p.Phase != rootfs.PhaseFetch {
+func (r *pullReport) layer(p image.LayerProgress) {
+	if have, ok := r.layers[p.Index]; ok && have.Phase == image.PhaseFetch && p.Phase != image.PhaseFetch {
 		p.Done, p.Total = have.Total, have.Total // unpacking reads it once more
 	}
 	r.layers[p.Index], r.of = p, p.Layers
@@ -105,7 +107,7 @@ func (r *pullReport) line() string {
 	var here int
 	var done, total int64
 	for _, l := range r.layers {
-		if l.Phase == rootfs.PhaseHere {
+		if l.Phase == image.PhaseHere {
 			here++
 		}
 		done, total = done+l.Done, total+l.Total

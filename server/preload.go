@@ -76,7 +76,7 @@ func (d *daemon) preload(ctx context.Context) error {
 }
 
 func (d *daemon) preloadOne(ctx context.Context, name, from string) error {
-	if have, ok := d.roots.Stack(name); ok {
+	if have, ok := d.roots.Stacks.Get(name); ok {
 		if have.Origin != origin(from) {
 			d.Log.WarnContext(ctx, "root filesystem is an older stack of that name; remove it with cupola stack remove to have it made anew",
 				"name", name, "from", from, "made_from", have.Origin)

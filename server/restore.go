@@ -17,6 +17,7 @@ import (
 
 	"cupola/rootfs"
 	"cupola/rootfs/disk"
+	"cupola/rootfs/stack"
 	"cupola/rootfs/volume"
 	"cupola/runtime/durable"
 	"cupola/server/backup"
@@ -214,7 +215,7 @@ func (r *restore) images(ctx context.Context, d *daemon) error {
 		if err != nil {
 			return err
 		}
-		if err := d.roots.RestoreImage(ctx, text); err != nil {
+		if err := d.roots.Images.Restore(ctx, text); err != nil {
 			return err
 		}
 	}
@@ -260,7 +261,7 @@ func restoreStack(ctx context.Context, roots *rootfs.Store, dir string) error {
 	if err != nil {
 		return err
 	}
-	var st rootfs.SavedStack
+	var st stack.Saved
 	if err := json.Unmarshal(text, &st); err != nil {
 		return err
 	}
@@ -268,7 +269,7 @@ func restoreStack(ctx context.Context, roots *rootfs.Store, dir string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return roots.RestoreStack(ctx, st, lock, filepath.Join(dir, "fs.tar"))
+	return roots.Stacks.Restore(ctx, st, lock, filepath.Join(dir, "fs.tar"))
 }
 
 // place gives the directory its name once all of it is on disk.

@@ -112,15 +112,15 @@ func (d *daemon) systemBuildpacks(ctx context.Context) (out []api.SystemBuildpac
 }
 
 func (d *daemon) systemStacks() (out []api.SystemStack) {
-	name, _ := d.roots.Default(d.DefaultStack)
-	for _, s := range d.roots.Stacks() {
+	name, _ := d.roots.Stacks.Default(d.DefaultStack)
+	for _, s := range d.roots.Stacks.All() {
 		if s.Name == databroker.Stack {
 			continue // no app is to run on it
 		}
 		out = append(out, api.SystemStack{Name: s.Name, Description: s.Description, Compat: s.Compat, Default: s.Name == name})
 	}
 	for _, alias := range d.aliases() {
-		s, _ := d.roots.Stack(alias.of)
+		s, _ := d.roots.Stacks.Get(alias.of)
 		out = append(out, api.SystemStack{Name: alias.name, Description: s.Description, Compat: s.Compat})
 	}
 	return out

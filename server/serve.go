@@ -319,6 +319,6 @@ func (d *daemon) tell(state string) {
 
 // stackNote says which stack is the default, and why.
 func (d *daemon) stackNote() string {
-	name, why := d.roots.Default(d.DefaultStack)
+	name, why := d.roots.Stacks.Default(d.DefaultStack)
 	return fmt.Sprintf("%s (%s)", name, why)
 }

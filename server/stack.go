@@ -11,15 +11,17 @@ import (
 	"strings"
 	"time"
 
-	"cupola/rootfs"
 	"cupola/rootfs/debian"
+	"cupola/rootfs/image"
+	"cupola/rootfs/stack"
+	"cupola/rootfs/system"
 	"cupola/server/api"
 	"cupola/store"
 )
 
 // StackInfo is a stack as operators see it.
 type StackInfo struct {
-	rootfs.Stack
+	stack.Stack
 	Default bool
 	Lock    string // the file that says what it is made of; "" without one
 }
@@ -58,13 +60,13 @@ type Stacks interface {
 	Build(context.Context, StackBuild, func(StackStep)) (StackInfo, error)
 	Import(context.Context, StackImport, func(StackStep)) (StackInfo, error)
 	// Remove takes away a stack, or else the image of a reference or digest; the latter is told of.
-	Remove(ctx context.Context, name string) (rootfs.Removed, error)
+	Remove(ctx context.Context, name string) (image.Removed, error)
 	Inspect(ctx context.Context, name string) (StackDetail, error)
 	Images(context.Context) ([]ImageInfo, error)
 	Image(ctx context.Context, name string) (ImageInfo, error)
 	Pull(context.Context, StackPull, func(StackStep)) (StackInfo, error)
 	Export(context.Context, StackExport, func(StackStep)) (StackInfo, error)
-	GC(context.Context, StackGC) (rootfs.Removed, error)
+	GC(context.Context, StackGC) (image.Removed, error)
 	Close() error
 }
 
@@ -96,14 +98,14 @@ type localStacks struct{ *daemon }
 
 // List lists the stacks by name.
 func (l localStacks) List(context.Context) (all []StackInfo, err error) {
-	for _, s := range l.roots.Stacks() {
+	for _, s := range l.roots.Stacks.All() {
 		all = append(all, l.info(s))
 	}
 	return all, nil
 }
 
-func (l localStacks) info(s rootfs.Stack) StackInfo {
-	name, _ := l.roots.Default(l.DefaultStack)
+func (l localStacks) info(s stack.Stack) StackInfo {
+	name, _ := l.roots.Stacks.Default(l.DefaultStack)
 	i := StackInfo{Stack: s, Default: s.Name == name}
 	lock := l.path("rootfs", "stacks", s.Name, "lock.json")
 	if _, err := os.Stat(lock); err == nil {
@@ -117,9 +119,9 @@ func (l localStacks) Build(ctx context.Context, b StackBuild, progress func(Stac
 	if b.Suite == "" && b.Lock != nil {
 		b.Suite = b.Lock.Suite
 	}
-	n := rootfs.NewStack{Name: cmp.Or(b.Name, b.Suite), Compat: b.Compat, Origin: strings.TrimSpace(b.Suite + " " + b.Variant)}
-	s, err := l.roots.Add(ctx, n, func(ctx context.Context, dir string) ([]byte, error) {
-		r, err := debian.Build(ctx, debian.Options{Suite: b.Suite, Variant: b.Variant, Packages: b.Packages, Without: b.Without, Dest: dir, Mirror: b.Mirror, Lock: b.Lock, IDShift: l.roots.IDShift(),
+	n := stack.Spec{Name: cmp.Or(b.Name, b.Suite), Compat: b.Compat, Origin: strings.TrimSpace(b.Suite + " " + b.Variant)}
+	s, err := l.roots.Stacks.Add(ctx, n, func(ctx context.Context, dir string) ([]byte, error) {
+		r, err := debian.Build(ctx, debian.Options{Suite: b.Suite, Variant: b.Variant, Packages: b.Packages, Without: b.Without, Dest: dir, Mirror: b.Mirror, Lock: b.Lock, IDShift: l.roots.Stacks.IDShift(),
 			Progress: func(p debian.Progress) { progress(StackStep{string(p.Step), p.Detail, p.Done, p.Total}) }})
 		if err != nil {
 			return nil, err
@@ -144,7 +146,7 @@ func (l localStacks) Import(ctx context.Context, i StackImport, progress func(St
 		return StackInfo{}, fmt.Errorf("import %s: the path is not absolute", i.Path)
 	}
 	var told time.Time
-	s, err := l.roots.Import(ctx, i.Name, i.Compat, i.Path, func(done, total int64) {
+	s, err := l.roots.Stacks.Import(ctx, i.Name, i.Compat, i.Path, func(done, total int64) {
 		if time.Since(told) > 50*time.Millisecond || done == total {
 			told = time.Now()
 			progress(StackStep{Step: "import", Detail: filepath.Base(i.Path), Done: done, Total: total})
@@ -157,8 +159,8 @@ func (l localStacks) Import(ctx context.Context, i StackImport, progress func(St
 }
 
 // made offers a new stack, and warns where this machine does not suit it.
-func (l localStacks) made(ctx context.Context, s rootfs.Stack, progress func(StackStep)) (StackInfo, error) {
-	if w := rootfs.KernelWarning(s.Kernel); w != "" {
+func (l localStacks) made(ctx context.Context, s stack.Stack, progress func(StackStep)) (StackInfo, error) {
+	if w := system.KernelWarning(s.Kernel); w != "" {
 		progress(StackStep{Step: "warning", Detail: w})
 	}
 	return l.info(s), l.offer(ctx)

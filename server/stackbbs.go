@@ -77,7 +77,7 @@ func (l localStacks) bbsUsers(tx *store.Tx, stack, digest string) (who []string,
 func (l localStacks) digest(known map[string]string, rootFS string) string {
 	found, ok := known[rootFS]
 	if !ok {
-		if i, err := l.roots.FindImage(rootFS); err == nil {
+		if i, err := l.roots.Images.Find(rootFS); err == nil {
 			found = i.Digest
 		}
 		known[rootFS] = found

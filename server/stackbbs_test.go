@@ -58,7 +58,7 @@ func TestTheBBSNeedsImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	ofAPI.Offer()
-	if _, ok := d.roots.Stack("mine"); ok {
+	if _, ok := d.roots.Stacks.Get("mine"); ok {
 		t.Error("the stack is still there")
 	}
 	long := time.Now().Add(-time.Hour)

@@ -13,8 +13,10 @@ import (
 	"sync"
 	"time"
 
-	"cupola/rootfs"
+	"cupola/rootfs/image"
 	"cupola/rootfs/reference"
+	"cupola/rootfs/stack"
+	"cupola/rootfs/system"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -45,7 +47,7 @@ type StackGC struct {
 
 // ImageInfo is an image in the cache as operators see it.
 type ImageInfo struct {
-	rootfs.ImageInfo
+	image.Info
 	Pinned  bool   // an app, a build or what is of the BBS names it
 	Warning string `json:",omitempty"` // what to expect of it on this machine
 }
@@ -56,13 +58,13 @@ func (l localStacks) Images(ctx context.Context) ([]ImageInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := l.roots.Images()
+	all, err := l.roots.Images.List()
 	if err != nil {
 		return nil, err
 	}
 	infos := []ImageInfo{}
 	for _, i := range all {
-		infos = append(infos, ImageInfo{i, pinned[i.Digest], rootfs.KernelWarning(i.Kernel)})
+		infos = append(infos, ImageInfo{i, pinned[i.Digest], system.KernelWarning(i.Kernel)})
 	}
 	return infos, nil
 }
@@ -71,18 +73,18 @@ func (l localStacks) Images(ctx context.Context) ([]ImageInfo, error) {
 // of a stack that is made of it.
 func (l localStacks) Image(ctx context.Context, name string) (ImageInfo, error) {
 	asked := name
-	if _, ok := l.roots.Stack(name); !ok {
+	if _, ok := l.roots.Stacks.Get(name); !ok {
 		name = withScheme(name)
 	}
-	i, err := l.roots.FindImage(name)
-	if errors.Is(err, rootfs.ErrNotPulled) {
+	i, err := l.roots.Images.Find(name)
+	if errors.Is(err, image.ErrNotPulled) {
 		return ImageInfo{}, errNothingCalled(asked)
 	}
 	if err != nil {
 		return ImageInfo{}, err
 	}
 	pinned, err := l.pinned(ctx)
-	return ImageInfo{i, pinned[i.Digest], rootfs.KernelWarning(i.Kernel)}, err
+	return ImageInfo{i, pinned[i.Digest], system.KernelWarning(i.Kernel)}, err
 }
 
 func errNothingCalled(name string) error {
@@ -119,31 +121,31 @@ func (l localStacks) Pull(ctx context.Context, p StackPull, progress func(StackS
 		return StackInfo{}, err
 	}
 	o.Trusted = true
-	img, err := l.roots.Pull(ctx, ref, o)
+	img, err := l.roots.Images.Pull(ctx, ref, o)
 	if err != nil {
 		return StackInfo{}, err
 	}
-	if w := rootfs.KernelWarning(img.Kernel); w != "" {
+	if w := system.KernelWarning(img.Kernel); w != "" {
 		o.Warn(w)
 	}
 	if p.Name == "" {
 		return StackInfo{Stack: imageStack(ref, img)}, nil
 	}
-	s, err := l.roots.AddImage(rootfs.NewStack{Name: p.Name, Compat: p.Compat, Origin: ref.String()}, img.Digest)
+	s, err := l.roots.Stacks.AddImage(stack.Spec{Name: p.Name, Compat: p.Compat, Origin: ref.String()}, img.Digest)
 	if err != nil {
 		return StackInfo{}, err
 	}
 	return l.info(s), l.offer(ctx)
 }
 
-func (p StackPull) options(ref reference.Reference, progress func(StackStep)) (rootfs.PullOptions, error) {
+func (p StackPull) options(ref reference.Reference, progress func(StackStep)) (image.PullOptions, error) {
 	var mu sync.Mutex // warnings come beside layers
 	tell := func(s StackStep) {
 		mu.Lock()
 		defer mu.Unlock()
 		progress(s)
 	}
-	o := pullOptions(ref, p.Credentials, func(s rootfs.LayerProgress) {
+	o := pullOptions(ref, p.Credentials, func(s image.LayerProgress) {
 		tell(StackStep{Step: "layer", Detail: fmt.Sprintf("%d of %d %s", s.Index+1, s.Layers, s.Phase), Done: s.Done, Total: s.Total})
 	}, func(w string) { tell(StackStep{Step: "warning", Detail: w}) })
 	if p.Username != "" || p.Password != "" {
@@ -173,8 +175,8 @@ func withScheme(name string) string {
 }
 
 // imageStack is an image without a name as a stack.
-func imageStack(ref reference.Reference, img rootfs.Image) rootfs.Stack {
-	return rootfs.Stack{Name: ref.String(), Compat: cmp.Or(img.Compat, ref.String()), Kind: rootfs.KindImage, Origin: ref.String(), Digest: img.Digest, Bytes: img.Bytes}
+func imageStack(ref reference.Reference, img image.Image) stack.Stack {
+	return stack.Stack{Name: ref.String(), Compat: cmp.Or(img.Compat, ref.String()), Kind: stack.KindImage, Origin: ref.String(), Digest: img.Digest, Bytes: img.Bytes}
 }
 
 // Export writes an image as an OCI layout.
@@ -186,7 +188,7 @@ func (l localStacks) Export(ctx context.Context, x StackExport, progress func(St
 	if err != nil {
 		return StackInfo{}, err
 	}
-	img, err := l.roots.Export(ctx, i.Digest, x.Path, func(done, total int64) {
+	img, err := l.roots.Images.Export(ctx, i.Digest, x.Path, func(done, total int64) {
 		progress(StackStep{Step: "export", Detail: filepath.Base(x.Path), Done: done, Total: total})
 	})
 	if err != nil {
@@ -197,17 +199,17 @@ func (l localStacks) Export(ctx context.Context, x StackExport, progress func(St
 }
 
 // GC takes images away that nothing needs: no app, stack or container, and none used in the last minutes.
-func (l localStacks) GC(ctx context.Context, g StackGC) (rootfs.Removed, error) {
+func (l localStacks) GC(ctx context.Context, g StackGC) (image.Removed, error) {
 	if g.OlderThan <= 0 && g.MaxBytes <= 0 && !g.All {
-		return rootfs.Removed{}, errors.New("say which images are to go")
+		return image.Removed{}, errors.New("say which images are to go")
 	}
 	l.gcMu.Lock()
 	defer l.gcMu.Unlock()
 	pinned, err := l.pinned(ctx)
 	if err != nil {
-		return rootfs.Removed{}, err
+		return image.Removed{}, err
 	}
-	return l.roots.GC(ctx, rootfs.Policy{Keep: func(digest string) bool { return pinned[digest] }, OlderThan: g.OlderThan, MaxBytes: g.MaxBytes, All: g.All})
+	return l.roots.Images.GC(ctx, image.Policy{Keep: func(digest string) bool { return pinned[digest] }, OlderThan: g.OlderThan, MaxBytes: g.MaxBytes, All: g.All})
 }
 
 // Images asks for the images.
@@ -231,7 +233,7 @@ func (c control) Export(ctx context.Context, x StackExport, progress func(StackS
 }
 
 // GC lets the daemon take images away.
-func (c control) GC(ctx context.Context, g StackGC) (r rootfs.Removed, err error) {
+func (c control) GC(ctx context.Context, g StackGC) (r image.Removed, err error) {
 	res, err := c.send(ctx, http.MethodPost, "/images/gc", g)
 	if err != nil {
 		return r, err

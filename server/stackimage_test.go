@@ -23,7 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
-	"cupola/rootfs"
+	"cupola/rootfs/image"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -209,7 +209,7 @@ func checkCollected(t *testing.T, d *daemon, c control, digest string) {
 	if all, err := c.Images(context.Background()); err != nil || len(all) > 0 {
 		t.Errorf("got %v, %v; want none", all, err)
 	}
-	if _, err := c.Image(t.Context(), digest); err == nil || !strings.Contains(err.Error(), rootfs.ErrNotPulled.Error()) {
+	if _, err := c.Image(t.Context(), digest); err == nil || !strings.Contains(err.Error(), image.ErrNotPulled.Error()) {
 		t.Errorf("got %v; want ErrNotPulled", err)
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"net/url"
 	"strings"
 
-	"cupola/rootfs"
+	"cupola/rootfs/image"
+	"cupola/rootfs/stack"
+	"cupola/rootfs/system"
 	"cupola/store"
 )
 
@@ -21,19 +23,19 @@ type StackDetail struct {
 
 // Inspect tells of a stack, or of an image named as for Image.
 func (l localStacks) Inspect(ctx context.Context, name string) (d StackDetail, err error) {
-	s, ok := l.roots.Stack(name)
+	s, ok := l.roots.Stacks.Get(name)
 	if ok {
 		info := l.info(s)
 		d.Stack = &info
 	}
-	if !ok || s.Kind == rootfs.KindImage {
+	if !ok || s.Kind == stack.KindImage {
 		image, err := l.Image(ctx, name)
 		if err != nil {
 			return d, err
 		}
 		d.Image, s.Kernel = &image, image.Kernel
 	}
-	if w := rootfs.KernelWarning(s.Kernel); w != "" {
+	if w := system.KernelWarning(s.Kernel); w != "" {
 		d.Warnings = append(d.Warnings, w)
 	}
 	return d, l.store.Read(ctx, func(tx *store.Tx) error {
@@ -47,34 +49,34 @@ func (l localStacks) Inspect(ctx context.Context, name string) (d StackDetail, e
 }
 
 // Remove removes a stack, or else an image, that neither an app nor the BBS uses.
-func (l localStacks) Remove(ctx context.Context, name string) (rootfs.Removed, error) {
+func (l localStacks) Remove(ctx context.Context, name string) (image.Removed, error) {
 	l.gcMu.Lock()
 	defer l.gcMu.Unlock()
-	if _, ok := l.roots.Stack(name); ok {
-		return rootfs.Removed{}, l.removeStack(ctx, name)
+	if _, ok := l.roots.Stacks.Get(name); ok {
+		return image.Removed{}, l.removeStack(ctx, name)
 	}
-	i, err := l.roots.FindImage(withScheme(name))
-	if errors.Is(err, rootfs.ErrNotPulled) {
-		return rootfs.Removed{}, errNothingCalled(name)
+	i, err := l.roots.Images.Find(withScheme(name))
+	if errors.Is(err, image.ErrNotPulled) {
+		return image.Removed{}, errNothingCalled(name)
 	}
 	if err != nil {
-		return rootfs.Removed{}, err
+		return image.Removed{}, err
 	}
 	users, err := l.users(ctx, func(tx *store.Tx) ([]string, error) { return tx.ImageUsers(i.Digest) })
 	if err != nil {
-		return rootfs.Removed{}, err
+		return image.Removed{}, err
 	}
 	if users != "" {
-		return rootfs.Removed{}, fmt.Errorf("image %s is used by apps: %s; delete their droplets, or the apps, first", i.Reference, users)
+		return image.Removed{}, fmt.Errorf("image %s is used by apps: %s; delete their droplets, or the apps, first", i.Reference, users)
 	}
 	users, err = l.users(ctx, func(tx *store.Tx) ([]string, error) { return l.bbsUsers(tx, "", i.Digest) })
 	if err != nil {
-		return rootfs.Removed{}, err
+		return image.Removed{}, err
 	}
 	if users != "" {
-		return rootfs.Removed{}, errUsedByBBS("image "+i.Reference, users)
+		return image.Removed{}, errUsedByBBS("image "+i.Reference, users)
 	}
-	return l.roots.RemoveImage(ctx, i.Digest)
+	return l.roots.Images.Remove(ctx, i.Digest)
 }
 
 func (l localStacks) removeStack(ctx context.Context, name string) error {
@@ -92,7 +94,7 @@ func (l localStacks) removeStack(ctx context.Context, name string) error {
 	if users != "" {
 		return errUsedByBBS("stack "+name, users)
 	}
-	if err := l.roots.Remove(name); err != nil {
+	if err := l.roots.Stacks.Remove(name); err != nil {
 		return err
 	}
 	err = l.store.Write(ctx, func(tx *store.Tx) error {
@@ -121,10 +123,10 @@ func (a apiStacks) Users(tx *store.Tx, name string) ([]string, error) {
 
 // Remove takes the root filesystem of a stack away, if this machine has it.
 func (a apiStacks) Remove(name string) error {
-	if _, ok := a.roots.Stack(name); !ok {
+	if _, ok := a.roots.Stacks.Get(name); !ok {
 		return nil
 	}
-	return a.roots.Remove(name)
+	return a.roots.Stacks.Remove(name)
 }
 
 // Offer brings rows and cells up to the stacks that are left. What fails is made

@@ -59,5 +59,5 @@ func (d *daemon) pruneBlobs(ctx context.Context) error {
 	if _, err := d.blobs.Prune(ctx, keep, blobGrace); err != nil {
 		return err
 	}
-	return d.roots.Prune(ctx, func(digest string) bool { return keep[digest] })
+	return d.roots.Layers.Prune(ctx, func(digest string) bool { return keep[digest] })
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"cupola/bench/report"
-	"cupola/rootfs"
+	"cupola/rootfs/image"
 	"cupola/rootfs/reference"
 )
 
@@ -87,7 +87,7 @@ func pullLayered(ctx context.Context, w *world, images []*layered) error {
 		if err != nil {
 			return err
 		}
-		img, err := w.roots.Pull(ctx, ref, rootfs.PullOptions{})
+		img, err := w.roots.Images.Pull(ctx, ref, image.PullOptions{})
 		if err != nil {
 			return err
 		}

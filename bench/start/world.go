@@ -18,6 +18,8 @@ import (
 	"path/filepath"
 
 	"cupola/rootfs"
+	"cupola/rootfs/layer"
+	"cupola/rootfs/root"
 	"cupola/runtime/cell"
 	"cupola/runtime/container"
 	"cupola/runtime/contract"
@@ -45,7 +47,7 @@ type world struct {
 	engine *container.Engine
 	net    *network.Network
 	roots  *rootfs.Store
-	root   rootfs.Root
+	root   root.Root
 	cell   *cell.Cell
 	lines  chan string // GUIDs of containers whose app has written a line
 	ended  chan lrp.Event
@@ -113,8 +115,8 @@ func (w *world) open(ctx context.Context) (err error) {
 	if err := lifecycle.Install(w.path("helper")); err != nil {
 		return err
 	}
-	ids := rootfs.IDMap{Base: idBase, Size: idSize}
-	if w.roots, err = rootfs.New(rootfs.Config{Dir: w.path("rootfs"), IDMap: ids, Tools: contract.Tools()}); err != nil {
+	ids := users.Range{Base: idBase, Size: idSize}
+	if w.roots, err = rootfs.New(rootfs.Config{Dir: w.path("rootfs"), IDs: ids, Tools: contract.Tools()}); err != nil {
 		return err
 	}
 	w.engine, err = container.New(container.Config{
@@ -166,9 +168,9 @@ func (w *world) run(ctx context.Context) {
 // what is not its own.
 func (w *world) mountShared(ctx context.Context) (err error) {
 	<-w.cell.Adopted()
-	w.root, err = w.roots.Mount(ctx, rootfs.Request{
+	w.root, err = w.roots.Mount(ctx, root.Request{
 		ID: sharedRoot, Stack: "minifs",
-		Layers: []rootfs.Layer{{Digest: w.digest, Archive: w.path("app.tgz"), Dest: contract.Home, UID: contract.VcapID, GID: contract.VcapID}},
+		Layers: []layer.Layer{{Digest: w.digest, Archive: w.path("app.tgz"), Dest: contract.Home, UID: contract.VcapID, GID: contract.VcapID}},
 	})
 	return err
 }

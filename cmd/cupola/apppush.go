@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"cupola/rootfs"
 	"cupola/rootfs/reference"
+	"cupola/rootfs/registry"
 	"cupola/server"
 	"cupola/server/api"
 	"cupola/server/bosh/manifest"
@@ -33,8 +33,8 @@ type pushFlags struct {
 // maxPassword bounds what standard input has for a password, in bytes: tokens are long.
 const maxPassword = 64 << 10
 
-func (f *pushFlags) auth(in io.Reader) (rootfs.Auth, error) {
-	a := rootfs.Auth{Username: f.RegistryUser}
+func (f *pushFlags) auth(in io.Reader) (registry.Auth, error) {
+	a := registry.Auth{Username: f.RegistryUser}
 	if a.Username == "" && f.PasswordStdin {
 		return a, errors.New("--registry-password-stdin requires --registry-username")
 	}
@@ -96,7 +96,7 @@ func (f *pushFlags) push(e *env, r *appReader) error {
 		return err
 	}
 	layers := r.imagesPath() + "/" + packed.Image.Digest + "/layers/"
-	ref, err := registries.Push(e.ctx, rootfs.Push{Packed: *packed.Image, To: to, Auth: auth,
+	ref, err := registries.Push(e.ctx, registry.Push{Image: *packed.Image, To: to, Auth: auth,
 		Open: func(ctx context.Context, layer string) (io.ReadCloser, error) {
 			return r.ask(ctx, http.MethodGet, layers+layer)
 		},

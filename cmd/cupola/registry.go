@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"cupola/rootfs"
+	"cupola/rootfs/registry"
 )
 
 // registryFlags say how the registries of images are spoken to.
@@ -14,7 +14,7 @@ type registryFlags struct {
 	trustFlags
 }
 
-func (f registryFlags) registries() (rootfs.Registries, error) {
+func (f registryFlags) registries() (registry.Config, error) {
 	r, err := f.trustFlags.registries()
 	r.Mirrors = f.Mirrors
 	return r, err
@@ -26,8 +26,8 @@ type trustFlags struct {
 	RegistryCA []string `help:"PEM files of CAs to trust for registries, besides the machine's CAs." name:"registry-ca" placeholder:"FILE" env:"CUPOLA_REGISTRY_CA"`
 }
 
-func (f trustFlags) registries() (rootfs.Registries, error) {
-	r := rootfs.Registries{PlainHTTP: f.PlainHTTP}
+func (f trustFlags) registries() (registry.Config, error) {
+	r := registry.Config{PlainHTTP: f.PlainHTTP}
 	if len(f.RegistryCA) == 0 {
 		return r, nil
 	}

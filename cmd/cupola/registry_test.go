@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cupola/rootfs"
+	"cupola/rootfs/registry"
 )
 
 // TestRegistryFlags reads them from the command line and from a file.
@@ -19,7 +19,7 @@ func TestRegistryFlags(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := rootfs.Registries{Mirrors: map[string][]string{"docker.io": {"a.example", "b.example"}, "quay.io": {"c.example"}}, PlainHTTP: []string{"reg.lab:5000"}}
+	want := registry.Config{Mirrors: map[string][]string{"docker.io": {"a.example", "b.example"}, "quay.io": {"c.example"}}, PlainHTTP: []string{"reg.lab:5000"}}
 	for _, args := range [][]string{
 		{"--config", file, "serve"},
 		{"--config", file, "stack", "pull", "busybox"},

@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode"
 
-	"cupola/rootfs"
+	"cupola/rootfs/stack"
 	"cupola/server"
 )
 
@@ -88,7 +88,7 @@ func (f facts) stack(s *server.StackInfo) {
 	f.add("stack", name)
 	f.add("CF_STACK", s.Compat)
 	f.add("what", s.Description)
-	if s.Kind != rootfs.KindDir {
+	if s.Kind != stack.KindDir {
 		return
 	}
 	f.add("made", localTime(s.Created))

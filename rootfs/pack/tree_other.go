@@ -8,5 +8,10 @@ import (
 	"io"
 )
 
-// Tree is Linux's alone.
-func Tree(context.Context, string, Options, io.Writer) error { return errors.ErrUnsupported }
+// Trees needs Linux.
+func Trees(context.Context, []Subtree, Options, io.Writer) error { return errors.ErrUnsupported }
+
+// Fingerprint needs Linux.
+func Fingerprint(context.Context, []Subtree, Options) (string, int64, error) {
+	return "", 0, errors.ErrUnsupported
+}

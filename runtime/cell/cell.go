@@ -28,6 +28,7 @@ type Config struct {
 	Containers Containers
 	Network    Network
 	RootFS     RootFS
+	Images     Images
 	Files      Files
 	Users      Users
 	// Identities issues certificates; nil: containers have none.

@@ -37,7 +37,7 @@ func boot(t *testing.T, m *machine, dir string, before ...func(*Cell)) *daemon {
 	d := &daemon{m: m, checks: make(chan health.Event)}
 	c, err := New(Config{
 		Dir: dir, Presence: lrp.Cell{ID: "C", MemoryMB: 8192},
-		Containers: m, Network: fakeNetwork{m}, RootFS: fakeRoots{m}, Files: fakeFiles{m}, Users: fakeUsers{m}, Identities: m.issuer,
+		Containers: m, Network: fakeNetwork{m}, RootFS: fakeRoots{m}, Images: fakeRoots{m}, Files: fakeFiles{m}, Users: fakeUsers{m}, Identities: m.issuer,
 		Blob: m.blob, Keep: keepFake, Logs: d.log, Events: d.event,
 	})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"cupola/rootfs"
+	"cupola/rootfs/root"
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
@@ -19,7 +19,7 @@ type build struct {
 	*instance
 	full lrp.Container
 	net  network.Attachment
-	root rootfs.Root
+	root root.Root
 	user user
 
 	volumes []container.Mount

@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"cupola/rootfs"
+	"cupola/rootfs/tree"
 	"cupola/runtime/lrp"
 )
 
@@ -34,7 +34,7 @@ func (p *performer) fetchInto(ctx context.Context, d lrp.Download, source string
 		return err
 	}
 	defer archive.Release()
-	owner := rootfs.Owner{UID: u.UID, GID: u.GID}
+	owner := tree.Owner{UID: u.UID, GID: u.GID}
 	if err := p.cell.cfg.RootFS.Extract(ctx, p.guid(), archive.Path, u.path(d.To), owner); err != nil {
 		text := strings.Join(strings.Fields("Copying "+d.Artifact+" into the container failed:"), " ") + " " + err.Error()
 		p.moan(ctx, d.Artifact, source, text)

@@ -16,8 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"cupola/rootfs"
+	"cupola/rootfs/image"
 	"cupola/rootfs/reference"
+	"cupola/rootfs/root"
+	"cupola/rootfs/tree"
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
@@ -52,7 +54,7 @@ type host struct {
 	stuck    map[string]chan struct{}  // a call waits until it is closed, whatever becomes of its context
 	auto     map[string]container.Exit // processes that end at once, by their program
 	specs    []container.Spec
-	mounts   []rootfs.Request
+	mounts   []root.Request
 
 	daemon int    // that runs now
 	killAt int    // the call at which it is killed; 0: none
@@ -404,19 +406,19 @@ func (fakeNetwork) Resolvers() []netip.Addr { return []netip.Addr{netip.MustPars
 
 type fakeRoots struct{ *machine }
 
-func (r fakeRoots) Mount(ctx context.Context, req rootfs.Request) (rootfs.Root, error) {
+func (r fakeRoots) Mount(ctx context.Context, req root.Request) (root.Root, error) {
 	if err := r.call(ctx, "mount", req.ID); err != nil {
-		return rootfs.Root{}, err
+		return root.Root{}, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.roots[req.ID] {
-		return rootfs.Root{}, errors.New("root is mounted")
+		return root.Root{}, errors.New("root is mounted")
 	}
 	r.roots[req.ID] = true
 	r.machine.mounts = append(r.machine.mounts, req)
 	dir := filepath.Join(r.dir, req.ID)
-	return rootfs.Root{Path: dir, Layers: make([]string, len(req.Layers))}, os.MkdirAll(dir, 0o700)
+	return root.Root{Path: dir, Layers: make([]string, len(req.Layers))}, os.MkdirAll(dir, 0o700)
 }
 
 func (r fakeRoots) Unmount(ctx context.Context, id string) error {
@@ -439,7 +441,7 @@ func (r fakeRoots) List() ([]string, error) {
 	return ids, nil
 }
 
-func (r fakeRoots) Extract(ctx context.Context, id, archive, dest string, _ rootfs.Owner) error {
+func (r fakeRoots) Extract(ctx context.Context, id, archive, dest string, _ tree.Owner) error {
 	if err := r.call(ctx, "extract", id); err != nil {
 		return err
 	}
@@ -465,11 +467,11 @@ func (r fakeRoots) Open(id, path string) (*os.File, error) {
 	return os.Open(filepath.Join(r.dir, id, path))
 }
 
-func (r fakeRoots) Pull(ctx context.Context, ref reference.Reference, o rootfs.PullOptions) (rootfs.Image, error) {
+func (r fakeRoots) Pull(ctx context.Context, ref reference.Reference, o image.PullOptions) (image.Image, error) {
 	if err := r.call(ctx, "pull", ref.String()+" as "+o.Username); err != nil {
-		return rootfs.Image{}, err
+		return image.Image{}, err
 	}
-	return rootfs.Image{Digest: "sha256:" + strings.Repeat("0", 64)}, nil
+	return image.Image{Digest: "sha256:" + strings.Repeat("0", 64)}, nil
 }
 
 func (r fakeRoots) DiskUsage(string) (int64, error) { return 4096, nil }

@@ -32,7 +32,7 @@ func TestContainersStayOnTheirPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t)
 		run := func(parts ...string) (*Cell, func()) {
-			cfg := Config{Dir: dir, Presence: lrp.Cell{ID: "C"}, Containers: m, Network: fakeNetwork{m}, RootFS: fakeRoots{m}, Files: fakeFiles{m}, Users: fakeUsers{m},
+			cfg := Config{Dir: dir, Presence: lrp.Cell{ID: "C"}, Containers: m, Network: fakeNetwork{m}, RootFS: fakeRoots{m}, Images: fakeRoots{m}, Files: fakeFiles{m}, Users: fakeUsers{m},
 				Blob: m.blob, Keep: keepFake, Logs: func(lrp.LogLine) {}, Events: func(lrp.Event) {}}
 			for _, id := range parts {
 				cfg.Parts = append(cfg.Parts, PartConfig{Presence: lrp.Cell{ID: id}, Group: "group-" + id, Preloaded: map[string]string{"lucid64": "preloaded:minifs"}})

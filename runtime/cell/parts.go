@@ -7,8 +7,11 @@ import (
 	"os"
 	"path"
 
-	"cupola/rootfs"
+	"cupola/rootfs/image"
+	"cupola/rootfs/layer"
 	"cupola/rootfs/reference"
+	"cupola/rootfs/root"
+	"cupola/rootfs/tree"
 	"cupola/runtime/artifact"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
@@ -66,9 +69,9 @@ func (b *build) mountRoot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.root, err = b.mount(ctx, rootfs.Request{
+	b.root, err = b.mount(ctx, root.Request{
 		ID: b.guid(), Stack: b.cell.part(b.cellID()).rootFS(b.full.RootFS), Layers: layers,
-		DiskBytes: int64(b.full.DiskMB) << 20, Inodes: inodes, Users: rootfs.IDMap(b.users()), ShowLayers: len(b.full.CachedDependencies) > 0,
+		DiskBytes: int64(b.full.DiskMB) << 20, Inodes: inodes, Users: b.users(), ShowLayers: len(b.full.CachedDependencies) > 0,
 	})
 	if err != nil {
 		return err
@@ -80,20 +83,20 @@ func (b *build) mountRoot(ctx context.Context) error {
 }
 
 // mount mounts the root of an image that need not be here yet.
-func (b *build) mount(ctx context.Context, req rootfs.Request) (rootfs.Root, error) {
+func (b *build) mount(ctx context.Context, req root.Request) (root.Root, error) {
 	ref, err := reference.Parse(req.Stack)
 	if err != nil || ref.Scheme == reference.SchemePreloaded {
 		return b.cell.cfg.RootFS.Mount(ctx, req)
 	}
 	if ref.Digest != "" {
 		root, err := b.cell.cfg.RootFS.Mount(ctx, req)
-		if !errors.Is(err, rootfs.ErrNotPulled) {
+		if !errors.Is(err, image.ErrNotPulled) {
 			return root, err
 		}
 	}
-	image, err := b.cell.cfg.RootFS.Pull(ctx, ref, rootfs.PullOptions{Username: b.full.ImageUsername, Password: b.full.ImagePassword})
+	image, err := b.cell.cfg.Images.Pull(ctx, ref, image.PullOptions{Username: b.full.ImageUsername, Password: b.full.ImagePassword})
 	if err != nil {
-		return rootfs.Root{}, err
+		return root.Root{}, err
 	}
 	ref.Digest = image.Digest
 	req.Stack = ref.String()
@@ -111,14 +114,14 @@ func (b *build) userName() string {
 
 // sharedLayers fetches what is unpacked once a machine. The caller releases it,
 // also when there is an error.
-func (b *build) sharedLayers(ctx context.Context) (layers []rootfs.Layer, release func(), err error) {
+func (b *build) sharedLayers(ctx context.Context) (layers []layer.Layer, release func(), err error) {
 	var files []artifact.File
 	release = func() {
 		for _, f := range files {
 			f.Release()
 		}
 	}
-	add := func(from lrp.Source, what, source, dest string, owner rootfs.Owner) error {
+	add := func(from lrp.Source, what, source, dest string, owner tree.Owner) error {
 		from.CacheKey = cmp.Or(from.CacheKey, from.From)
 		f, err := b.fetch(ctx, from, what, source)
 		if err != nil {
@@ -126,11 +129,11 @@ func (b *build) sharedLayers(ctx context.Context) (layers []rootfs.Layer, releas
 		}
 		b.downloaded(what, source, f)
 		files = append(files, f)
-		layers = append(layers, rootfs.Layer{Digest: f.SHA256, Archive: f.Path, Dest: dest, UID: owner.UID, GID: owner.GID})
+		layers = append(layers, layer.Layer{Digest: f.SHA256, Archive: f.Path, Dest: dest, UID: owner.UID, GID: owner.GID})
 		return nil
 	}
 	for _, d := range b.full.CachedDependencies {
-		if err := add(d.Source, d.Name, cmp.Or(d.LogSource, b.spec.Log.Source), path.Clean("/"+d.To), rootfs.Owner{}); err != nil {
+		if err := add(d.Source, d.Name, cmp.Or(d.LogSource, b.spec.Log.Source), path.Clean("/"+d.To), tree.Owner{}); err != nil {
 			return nil, release, err
 		}
 	}
@@ -174,7 +177,7 @@ func (b *build) extractLayer(ctx context.Context, l lrp.Layer, archive artifact.
 		}
 		owner = u
 	}
-	return b.cell.cfg.RootFS.Extract(ctx, b.guid(), archive.Path, l.Dest, rootfs.Owner{UID: owner.UID, GID: owner.GID})
+	return b.cell.cfg.RootFS.Extract(ctx, b.guid(), archive.Path, l.Dest, tree.Owner{UID: owner.UID, GID: owner.GID})
 }
 
 // writeFiles writes the files that any container has.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"cupola/rootfs"
+	"cupola/rootfs/layer"
 	"cupola/runtime/lrp"
 
 	"github.com/google/go-cmp/cmp"
@@ -265,12 +265,12 @@ func TestRealPackagesBehave(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.tearDown(t) })
-	layer := rootfs.Layer{Digest: w.Digest, Archive: w.path("app.tgz"), Dest: "/home/vcap", UID: 2000, GID: 2000}
+	droplet := layer.Layer{Digest: w.Digest, Archive: w.path("app.tgz"), Dest: "/home/vcap", UID: 2000, GID: 2000}
 	for _, b := range behaviours {
 		t.Run(b.name, func(t *testing.T) {
 			b.test(t, seams{
 				Containers: Engine(l.engine), Network: l.net, RootFS: l.roots,
-				args: []string{"/home/vcap/app/app", "sleep", "1h"}, layers: []rootfs.Layer{layer},
+				args: []string{"/home/vcap/app/app", "sleep", "1h"}, layers: []layer.Layer{droplet},
 			})
 		})
 	}

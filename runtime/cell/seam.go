@@ -6,8 +6,10 @@ import (
 	"os"
 	"syscall"
 
-	"cupola/rootfs"
+	"cupola/rootfs/image"
 	"cupola/rootfs/reference"
+	"cupola/rootfs/root"
+	"cupola/rootfs/tree"
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
@@ -48,14 +50,18 @@ type Network interface {
 
 // RootFS gives containers their file system. Unmount takes any ID.
 type RootFS interface {
-	Mount(context.Context, rootfs.Request) (rootfs.Root, error)
+	Mount(context.Context, root.Request) (root.Root, error)
 	Unmount(ctx context.Context, id string) error
 	List() ([]string, error)
-	Extract(ctx context.Context, id, archive, dest string, owner rootfs.Owner) error
+	Extract(ctx context.Context, id, archive, dest string, owner tree.Owner) error
 	WriteFile(id, path string, content []byte, mode os.FileMode, uid, gid uint32) error
 	Open(id, path string) (*os.File, error)
-	Pull(context.Context, reference.Reference, rootfs.PullOptions) (rootfs.Image, error)
 	DiskUsage(id string) (int64, error)
+}
+
+// Images pulls the images that roots are made of.
+type Images interface {
+	Pull(context.Context, reference.Reference, image.PullOptions) (image.Image, error)
 }
 
 // Files keeps small files of containers in memory. Remove takes any ID.

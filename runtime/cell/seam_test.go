@@ -9,7 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	"cupola/rootfs"
+	"cupola/rootfs/layer"
+	"cupola/rootfs/root"
 	"cupola/runtime/container"
 )
 
@@ -19,7 +20,7 @@ type seams struct {
 	Network Network
 	RootFS  RootFS
 	args    []string // of a process that goes on until it is signalled
-	layers  []rootfs.Layer
+	layers  []layer.Layer
 }
 
 func TestFakesBehave(t *testing.T) {
@@ -91,7 +92,7 @@ func testNetworks(t *testing.T, s seams) {
 }
 
 func testFiles(t *testing.T, s seams) {
-	req := rootfs.Request{ID: "a", Stack: "minifs", DiskBytes: 32 << 20, Inodes: inodes}
+	req := root.Request{ID: "a", Stack: "minifs", DiskBytes: 32 << 20, Inodes: inodes}
 	if _, err := s.RootFS.Mount(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,7 @@ func testProcesses(t *testing.T, s seams) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, err := s.RootFS.Mount(t.Context(), rootfs.Request{ID: "a", Stack: "minifs", Layers: s.layers, DiskBytes: 32 << 20, Inodes: inodes})
+	root, err := s.RootFS.Mount(t.Context(), root.Request{ID: "a", Stack: "minifs", Layers: s.layers, DiskBytes: 32 << 20, Inodes: inodes})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"cupola/rootfs"
+	"cupola/rootfs/tree"
 	"cupola/runtime/contract"
 )
 
@@ -28,11 +28,11 @@ var vcap = user{UID: contract.VcapID, GID: contract.VcapID, Name: contract.VcapN
 // layerOwner is whom the files of a shared layer belong to. A layer is unpacked
 // before there is a passwd file to look into, so a name means vcap: who runs as
 // somebody else by name only reads its droplet.
-func layerOwner(name string) rootfs.Owner {
+func layerOwner(name string) tree.Owner {
 	if u, ok := numericUser(name); ok {
-		return rootfs.Owner{UID: u.UID, GID: u.GID}
+		return tree.Owner{UID: u.UID, GID: u.GID}
 	}
-	return rootfs.Owner{UID: vcap.UID, GID: vcap.GID}
+	return tree.Owner{UID: vcap.UID, GID: vcap.GID}
 }
 
 // lookUp finds name in the passwd and group files of the container's root.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"cupola/rootfs"
+	"cupola/rootfs/tree"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -52,7 +52,7 @@ func TestResolveUser(t *testing.T) {
 			t.Errorf("%q without a passwd file: got %+v, %v; want %+v", name, got, err, want)
 		}
 	}
-	for name, want := range map[string]rootfs.Owner{"": {UID: 2000, GID: 2000}, "web": {UID: 2000, GID: 2000}, "7:8": {UID: 7, GID: 8}} {
+	for name, want := range map[string]tree.Owner{"": {UID: 2000, GID: 2000}, "web": {UID: 2000, GID: 2000}, "7:8": {UID: 7, GID: 8}} {
 		if got := layerOwner(name); got != want {
 			t.Errorf("%q: got %v; want %v", name, got, want)
 		}

@@ -132,7 +132,7 @@ func (w world) open() (*leaves, error) {
 	if err != nil {
 		return nil, err
 	}
-	roots, err := rootfs.New(rootfs.Config{Dir: w.path("rootfs"), IDMap: rootfs.IDMap{Base: base, Size: size}})
+	roots, err := rootfs.New(rootfs.Config{Dir: w.path("rootfs"), IDs: users.Range{Base: base, Size: size}})
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (l *leaves) tearDown(t testing.TB) {
 func (l *leaves) config(r *recorder) Config {
 	return Config{
 		Dir: l.path("cell"), Presence: lrp.Cell{ID: "C", MemoryMB: 8192},
-		Containers: Engine(l.engine), Network: l.net, RootFS: l.roots, Files: l.files, Users: l.users, Artifacts: l.moved, Identities: l.issuer,
+		Containers: Engine(l.engine), Network: l.net, RootFS: l.roots, Images: l.roots.Images, Files: l.files, Users: l.users, Artifacts: l.moved, Identities: l.issuer,
 		Blob: func(digest string) (string, error) {
 			if digest != l.Digest {
 				return "", os.ErrNotExist

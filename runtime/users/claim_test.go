@@ -126,3 +126,23 @@ func FuzzParseSubIDs(f *testing.F) {
 }
 
 var one0 = Range{lowest, Size}
+
+func TestHost(t *testing.T) {
+	r := Range{Base: 1000, Size: 65536}
+	for id, want := range map[uint32]uint32{0: 1000, 2000: 3000, 65535: 66535, 65536: 66534, 1 << 31: 66534} {
+		if got := r.Host(id); got != want {
+			t.Errorf("host ID of %d: got %d; want %d", id, got, want)
+		}
+	}
+	if (Range{}).Host(5) != 5 || (Range{Base: 10, Size: 100}).Host(200) != 109 {
+		t.Error("ranges without size or without nobody are wrong")
+	}
+	for host, want := range map[uint32]uint32{1000: 0, 3000: 2000, 66535: 65535, 66536: 66536, 0: 0} {
+		if got := r.Inside(host); got != want {
+			t.Errorf("container ID of %d: got %d; want %d", host, got, want)
+		}
+	}
+	if got := (Range{}).Inside(7); got != 7 {
+		t.Errorf("got %d; want the ID itself", got)
+	}
+}

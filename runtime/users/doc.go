@@ -22,6 +22,31 @@ const Size = 1 << 16
 // first is root in the container.
 type Range struct{ Base, Size uint32 }
 
+// nobody is the container's user of files whose owner the range does not have.
+const nobody = 65534
+
+// Host returns the host's ID for a container's ID. IDs outside the range are mapped to nobody (65534), or to the last ID of
+// a range too small for it. The zero Range maps each ID to itself.
+func (r Range) Host(id uint32) uint32 {
+	switch {
+	case r.Size == 0:
+		return id
+	case id < r.Size:
+		return r.Base + id
+	case nobody < r.Size:
+		return r.Base + nobody
+	}
+	return r.Base + r.Size - 1
+}
+
+// Inside is the inverse of Host: the container's ID for a host's ID, or that ID itself when the range does not have it.
+func (r Range) Inside(id uint32) uint32 {
+	if r.Size > 0 && id >= r.Base && id-r.Base < r.Size {
+		return id - r.Base
+	}
+	return id
+}
+
 func (r Range) String() string { return fmt.Sprintf("%d to %d", r.Base, r.Base+r.Size-1) }
 
 // Shared gives all containers the same range: where files cannot be shown as

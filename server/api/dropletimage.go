@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"cupola/rootfs"
+	"cupola/rootfs/registry"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -18,8 +18,8 @@ type PackStep struct {
 
 // PackLine is a line of the answer to a request for an image: a step, or the end.
 type PackLine struct {
-	Step  *PackStep      `json:"step,omitempty"`
-	Image *rootfs.Packed `json:"image,omitempty"`
+	Step  *PackStep       `json:"step,omitempty"`
+	Image *registry.Image `json:"image,omitempty"`
 	// Sidecars are those that the droplet's buildpacks have beside its processes.
 	Sidecars []cf.Sidecar `json:"sidecars,omitempty"`
 	Error    string       `json:"error,omitempty"`

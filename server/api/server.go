@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"os"
 
-	"cupola/rootfs"
+	"cupola/rootfs/registry"
 	"cupola/runtime/fairqueue"
 	"cupola/runtime/lrp"
 	"cupola/server/bulkhead"
@@ -47,7 +47,7 @@ type Config struct {
 	RenderBOSH func(context.Context, RenderRequest) (*Rendered, error)
 
 	// PackDroplet makes an image of a droplet, with a start command of its own.
-	PackDroplet func(ctx context.Context, d *cf.Droplet, command string, progress func(PackStep)) (rootfs.Packed, error)
+	PackDroplet func(ctx context.Context, d *cf.Droplet, command string, progress func(PackStep)) (registry.Image, error)
 	// PackedLayer opens a layer of an image of a droplet; both are digests.
 	PackedLayer func(d *cf.Droplet, image, layer string) (*os.File, error)
 

@@ -20,7 +20,8 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 
-	"cupola/rootfs"
+	"cupola/rootfs/packed"
+	"cupola/rootfs/registry"
 	"cupola/runtime/lrp"
 	"cupola/server/bulkhead"
 	"cupola/server/control"
@@ -158,13 +159,13 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 		RenderBOSH: func(context.Context, RenderRequest) (*Rendered, error) {
 			return &Rendered{Objects: "kind: Secret\n"}, nil
 		},
-		PackDroplet: func(_ context.Context, d *cf.Droplet, command string, progress func(PackStep)) (rootfs.Packed, error) {
+		PackDroplet: func(_ context.Context, d *cf.Droplet, command string, progress func(PackStep)) (registry.Image, error) {
 			progress(PackStep{What: "droplet " + d.GUID + " for " + command, Done: 1, Total: 2})
-			return rootfs.Packed{Digest: packedImage}, nil
+			return registry.Image{Digest: packedImage}, nil
 		},
 		PackedLayer: func(d *cf.Droplet, image, layer string) (*os.File, error) {
 			if image != packedImage || layer != packedLayer {
-				return nil, rootfs.ErrNotPacked
+				return nil, packed.ErrNotFound
 			}
 			return w.blobs.Open(d.Digest)
 		},

@@ -12,8 +12,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"cupola/rootfs"
+	"cupola/rootfs/image"
 	"cupola/rootfs/reference"
+	"cupola/rootfs/stack"
 	"cupola/store"
 )
 
@@ -143,7 +144,7 @@ func (v *verifier) images() (map[string]bool, error) {
 		if !strings.HasPrefix(name, ImagesDir+"/") {
 			continue
 		}
-		digest, blobs, err := rootfs.SavedBlobs(text)
+		digest, blobs, err := image.SavedBlobs(text)
 		if err != nil {
 			return nil, err
 		}
@@ -181,7 +182,7 @@ func (v *verifier) stacks(images map[string]bool) error {
 		if !strings.HasPrefix(name, StacksDir+"/") {
 			continue
 		}
-		var st rootfs.SavedStack
+		var st stack.Saved
 		if err := json.Unmarshal(text, &st); err != nil {
 			return fmt.Errorf("%s does not parse: %v", name, err)
 		}

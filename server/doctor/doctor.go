@@ -7,8 +7,8 @@ package doctor
 import (
 	"net/netip"
 
-	"cupola/rootfs"
 	"cupola/runtime/network"
+	"cupola/runtime/users"
 )
 
 // Level is the severity of a result.
@@ -45,9 +45,9 @@ type Options struct {
 	Domain      string // of apps
 	// Subnet returns the subnet of containers' addresses, and what overlaps it.
 	Subnet     func() (subnet netip.Prefix, inWay []network.Use, err error)
-	LinkPrefix string       // of the host's ends of containers' links
-	IDMap      rootfs.IDMap // of containers
-	Tools      []string     // of minifs
+	LinkPrefix string      // of the host's ends of containers' links
+	IDMap      users.Range // of containers
+	Tools      []string    // of minifs
 }
 
 // Count returns the number of results at each level.

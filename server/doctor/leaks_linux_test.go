@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"cupola/rootfs"
 	"cupola/runtime/network"
+	"cupola/runtime/users"
 )
 
 func needRoot(t *testing.T) {
@@ -33,7 +33,7 @@ func TestCheckHere(t *testing.T) {
 	needRoot(t)
 	results := Check(t.Context(), Options{
 		DataDir: filepath.Join(passable(t), "data"), HTTP: "127.0.0.1:0", HTTPS: "off", Domain: "localhost",
-		Subnet: func() (netip.Prefix, []network.Use, error) { return netip.MustParsePrefix("10.250.0.0/16"), nil, nil }, IDMap: rootfs.IDMap{Base: 0x6c000000, Size: 1 << 16},
+		Subnet: func() (netip.Prefix, []network.Use, error) { return netip.MustParsePrefix("10.250.0.0/16"), nil, nil }, IDMap: users.Range{Base: 0x6c000000, Size: 1 << 16},
 	})
 	if len(results) < 20 {
 		t.Errorf("got %d results; want all", len(results))

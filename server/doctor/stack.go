@@ -24,12 +24,12 @@ type storeFacts struct {
 // and returns its properties.
 func (m *machine) store() (f storeFacts, err error) {
 	err = m.try(func(dir string) error {
-		s, err := rootfs.New(rootfs.Config{Dir: filepath.Join(dir, "rootfs"), IDMap: m.IDMap, Tools: m.Tools, Log: slog.New(slog.DiscardHandler)})
+		s, err := rootfs.New(rootfs.Config{Dir: filepath.Join(dir, "rootfs"), IDs: m.IDMap, Tools: m.Tools, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			return err
 		}
 		f.quota, f.quotaWhy = s.Quota()
-		f.stack, f.stackWhy = s.Default("")
+		f.stack, f.stackWhy = s.Stacks.Default("")
 		return s.Close()
 	})
 	return f, err

@@ -8,26 +8,28 @@ import (
 	"sync"
 
 	"cupola/rootfs"
+	"cupola/rootfs/image"
 	"cupola/rootfs/reference"
+	"cupola/rootfs/root"
 	"cupola/server/bosh/manifest"
 	"cupola/server/bosh/release"
 )
 
-// Images reads the jobs of release images. Each is pulled and mounted once;
+// Images reads the jobs of release images. Each is pulled and openImage once;
 // Close unmounts them all.
 type Images struct {
 	roots *rootfs.Store
 	pull  Pull
 
 	mu   sync.Mutex
-	open map[string]*image // by their references
+	open map[string]*openImage // by their references
 }
 
 // Pull brings an image into the store and returns a reference that means this
 // one for ever.
 type Pull func(ctx context.Context, reference string, as manifest.Credentials) (pinned string, err error)
 
-type image struct {
+type openImage struct {
 	id     string
 	pinned string
 	root   *os.Root
@@ -39,7 +41,7 @@ func (s *Sandbox) NewImages(pull Pull) *Images {
 	if pull == nil {
 		pull = s.pull
 	}
-	return &Images{roots: s.cfg.Roots, pull: pull, open: map[string]*image{}}
+	return &Images{roots: s.cfg.Roots, pull: pull, open: map[string]*openImage{}}
 }
 
 // Reference is an image of a manifest as a reference.Reference is written.
@@ -94,7 +96,7 @@ func (i *Images) Close() error {
 	return errors.Join(errs...)
 }
 
-func (i *Images) image(ctx context.Context, of manifest.Image) (*image, error) {
+func (i *Images) image(ctx context.Context, of manifest.Image) (*openImage, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	ref := Reference(of)
@@ -105,8 +107,8 @@ func (i *Images) image(ctx context.Context, of manifest.Image) (*image, error) {
 	if err != nil {
 		return nil, err
 	}
-	img := &image{id: newID(), pinned: pinned}
-	root, err := i.roots.Mount(ctx, rootfs.Request{ID: img.id, Stack: pinned, DiskBytes: diskBytes, Inodes: inodes})
+	img := &openImage{id: newID(), pinned: pinned}
+	root, err := i.roots.Mount(ctx, root.Request{ID: img.id, Stack: pinned, DiskBytes: diskBytes, Inodes: inodes})
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +124,7 @@ func (s *Sandbox) pull(ctx context.Context, ref string, as manifest.Credentials)
 	if err != nil {
 		return "", err
 	}
-	img, err := s.cfg.Roots.Pull(ctx, r, rootfs.PullOptions{Username: as.Username, Password: as.Password, Claim: true})
+	img, err := s.cfg.Roots.Images.Pull(ctx, r, image.PullOptions{Username: as.Username, Password: as.Password, Claim: true})
 	if err != nil {
 		return "", err
 	}

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path"
 
-	"cupola/rootfs"
+	"cupola/rootfs/root"
 	"cupola/runtime/container"
 	"cupola/server/bosh"
 	"cupola/server/bosh/manifest"
@@ -30,7 +30,7 @@ func (s *Sandbox) Patched(ctx context.Context, images *Images, image manifest.Im
 		return release.Job{}, err
 	}
 	var patched release.Job
-	err = s.with(ctx, rootfs.Request{Stack: img.pinned, DiskBytes: patchBytes, Inodes: inodes}, func(m mounted) error {
+	err = s.with(ctx, root.Request{Stack: img.pinned, DiskBytes: patchBytes, Inodes: inodes}, func(m mounted) error {
 		patched, err = s.patch(ctx, m, job, by)
 		return err
 	})

@@ -15,6 +15,7 @@ import (
 
 	"cupola/rootfs"
 	"cupola/rootfs/reference"
+	"cupola/rootfs/root"
 	"cupola/runtime/container"
 	"cupola/runtime/users"
 	"cupola/server/bosh/erb"
@@ -102,7 +103,7 @@ func (s *Sandbox) has(stack string) bool {
 	case scheme != reference.SchemePreloaded:
 		return true
 	}
-	_, here := s.cfg.Roots.Stack(name)
+	_, here := s.cfg.Roots.Stacks.Get(name)
 	return here
 }
 
@@ -119,11 +120,11 @@ func (s *Sandbox) find(ctx context.Context, stack string) (found string, err err
 }
 
 // rubyRoot is the root that Ruby runs in.
-func rubyRoot(stack string) rootfs.Request {
-	return rootfs.Request{Stack: stack, DiskBytes: diskBytes, Inodes: inodes}
+func rubyRoot(stack string) root.Request {
+	return root.Request{Stack: stack, DiskBytes: diskBytes, Inodes: inodes}
 }
 
-func locate(root rootfs.Root) (string, error) {
+func locate(root root.Root) (string, error) {
 	for _, b := range root.Binds {
 		for _, place := range places {
 			within, err := filepath.Rel(b.Destination, "/"+place)
@@ -151,13 +152,13 @@ func locate(root rootfs.Root) (string, error) {
 
 // mounted is the root of a run, and whose it is.
 type mounted struct {
-	rootfs.Root
+	root.Root
 	id    string
 	users users.Range
 }
 
 // with mounts a stack or image, with its own users, for as long as f takes.
-func (s *Sandbox) with(ctx context.Context, r rootfs.Request, f func(mounted) error) error {
+func (s *Sandbox) with(ctx context.Context, r root.Request, f func(mounted) error) error {
 	m := mounted{id: newID()}
 	state := filepath.Join(s.cfg.States, m.id)
 	if err := os.Mkdir(state, 0o700); err != nil {
@@ -168,7 +169,7 @@ func (s *Sandbox) with(ctx context.Context, r rootfs.Request, f func(mounted) er
 	if m.users, err = s.cfg.Users.Claim(state); err != nil {
 		return fmt.Errorf("users: %w", err)
 	}
-	r.ID, r.Users = m.id, rootfs.IDMap(m.users)
+	r.ID, r.Users = m.id, m.users
 	if m.Root, err = s.cfg.Roots.Mount(ctx, r); err != nil {
 		return err
 	}
@@ -191,7 +192,7 @@ func (s *Sandbox) clean(ctx context.Context, id, state string) {
 	}
 }
 
-func mounts(root rootfs.Root) (all []container.Mount) {
+func mounts(root root.Root) (all []container.Mount) {
 	for _, b := range root.Binds {
 		all = append(all, container.Mount{Source: b.Source, Destination: b.Destination, ReadOnly: true})
 	}

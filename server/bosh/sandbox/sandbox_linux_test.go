@@ -49,7 +49,7 @@ func newSandbox(t *testing.T, c Config) *Sandbox {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Roots, err = rootfs.New(rootfs.Config{Dir: filepath.Join(dir, "rootfs"), IDMap: rootfs.IDMap{Base: base, Size: size}, Log: slog.New(slog.DiscardHandler)})
+	c.Roots, err = rootfs.New(rootfs.Config{Dir: filepath.Join(dir, "rootfs"), IDs: users.Range{Base: base, Size: size}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
