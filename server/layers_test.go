@@ -99,6 +99,60 @@ func TestContainersShareOnlyTheContract(t *testing.T) {
 	}
 }
 
+// TestRootfsBelowCell keeps the folders rootfs and runtime from knowing each
+// other both ways: rootfs is below runtime/cell, and both are above the leaves
+// of runtime that know neither.
+func TestRootfsBelowCell(t *testing.T) {
+	const leaves = "runtime/contract runtime/durable runtime/egress runtime/fault runtime/users"
+	all := map[string]pkg{}
+	for _, p := range packages(t) {
+		all[p.ImportPath] = p
+	}
+	for path := range all {
+		for _, i := range closure(all, path) {
+			switch {
+			case within(path, "rootfs") && within(i, "runtime") && !anyRoom(i, leaves):
+				t.Errorf("%s needs %s; rootfs needs no more of runtime than %s", path, i, leaves)
+			case within(path, "runtime") && within(i, "rootfs") && !within(path, "runtime/cell"):
+				t.Errorf("%s needs %s; of runtime only the cell knows root file systems", path, i)
+			}
+		}
+	}
+}
+
+// TestRootfsImportsOneWay holds the order of the packages in rootfs: each may
+// import those of the rows above its own.
+func TestRootfsImportsOneWay(t *testing.T) {
+	rows := []string{
+		"internal/thread internal/keylock reference unpack pack system/systemtest",
+		"oci tree disk overlay registry/registrytest",
+		"registry system internal/store volume debian",
+		"image layer",
+		"stack",
+		"root packed",
+	}
+	row := map[string]int{"cupola/rootfs": len(rows)}
+	for n, names := range rows {
+		for name := range strings.FieldsSeq(names) {
+			row["cupola/rootfs/"+name] = n
+		}
+	}
+	for _, p := range packages(t) {
+		at, ok := row[p.ImportPath]
+		if within(p.ImportPath, "rootfs") && !ok {
+			t.Errorf("%s has no row", p.ImportPath)
+		}
+		for _, i := range p.Imports {
+			if above, ours := row[i]; ok && ours && above >= at {
+				t.Errorf("%s imports %s, which is not above it", p.ImportPath, i)
+			}
+			if within(p.ImportPath, "rootfs/debian") && strings.HasPrefix(i, "cupola/") && !within(i, "rootfs/debian") && i != "cupola/rootfs/disk" && i != "cupola/runtime/fault" {
+				t.Errorf("%s imports %s: the builder of Debian trees knows nothing of cupola", p.ImportPath, i)
+			}
+		}
+	}
+}
+
 // TestEffectsHaveOneRoom holds each module with effects to one room.
 func TestEffectsHaveOneRoom(t *testing.T) {
 	rooms := map[string]string{
@@ -109,7 +163,7 @@ func TestEffectsHaveOneRoom(t *testing.T) {
 		"github.com/hanwen/go-fuse/":              "test/powercut",
 		"github.com/golang-jwt/jwt/":              "server/uaa",
 		"github.com/go-git/go-git/":               "cmd/lifecycle/fetch cmd/cupola",
-		"github.com/google/go-containerregistry/": "rootfs bench test/e2e",
+		"github.com/google/go-containerregistry/": "rootfs/reference rootfs/registry rootfs/packed bench test/e2e",
 		"github.com/ProtonMail/go-crypto/":        "rootfs/debian",
 		"github.com/pkg/sftp":                     "cmd/lifecycle/sshd",
 		"google.golang.org/protobuf/":             "server/bbs runtime/health bench",
