@@ -15,6 +15,7 @@ import (
 	"cupola/runtime/durable"
 	"cupola/runtime/lrp"
 	"cupola/server/bbs"
+	"cupola/store"
 )
 
 // BBSFiles are certificates of one's own for the BBS API, in PEM. Without any,
@@ -46,9 +47,9 @@ func bbsAddress(dataDir string) string { return filepath.Join(bbsDir(dataDir), "
 const ownFiles = "certificates of one's own"
 
 func (d *daemon) openBBS() {
-	d.bbs = bbs.New(bbs.Config{Store: d.store, Rows: d.desired, AppTables: d.loop.AppTables(), Look: d.loop.Look, Cells: d.presences, Log: d.Log,
-		Apps: func(ctx context.Context) (list []bbs.App, err error) {
-			apps, err := d.loop.Apps(ctx)
+	d.bbs = bbs.New(bbs.Config{Store: d.store, Rows: d.desired, Look: d.loop.Look, Cells: d.presences, Log: d.Log,
+		Apps: func(tx *store.Tx) (list []bbs.App, err error) {
+			apps, err := d.loop.Apps(tx)
 			for _, a := range apps {
 				list = append(list, bbs.App(a))
 			}

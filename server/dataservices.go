@@ -208,5 +208,8 @@ func (h *daemon) dataDesired(tx *store.Tx) (list []lrp.Desired, unknown []string
 			list = append(list, d)
 		}
 	}
-	return list, nil, err
+	for _, i := range store.DataInstances.Damaged(tx) {
+		unknown = append(unknown, databroker.ProcessGUID(i.GUID))
+	}
+	return list, unknown, err
 }

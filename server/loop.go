@@ -7,12 +7,11 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/server/desire"
 	"cupola/server/reconcile"
-	"cupola/store"
 	"cupola/store/cf"
 )
 
 func (h *daemon) loopConfig(ctx context.Context) reconcile.Config {
-	return reconcile.Config{Store: h.store, Cells: h.loopCells(ctx), API: h.apiURL(), Pull: h.pull, BBS: h.desired, Sources: []reconcile.Source{{Tables: []string{store.DataInstances.Name()}, Desired: h.dataDesired}, h.director.Source()}, Observe: h.metrics.Converged, Logs: h.logLine, Log: h.Log}
+	return reconcile.Config{Store: h.store, Cells: h.loopCells(ctx), API: h.apiURL(), Pull: h.pull, BBS: h.desired, Sources: []reconcile.Source{{Desired: h.dataDesired}, h.director.Source()}, Observe: h.metrics.Converged, Logs: h.logLine, Log: h.Log}
 }
 
 // loopCells are the logical cells, which drain what they stop until ctx ends.

@@ -87,6 +87,13 @@ func (tx *Tx) deleteActuals(where string, args ...any) (bool, error) {
 	return len(gone) > 0, err
 }
 
+// MendActual makes a damaged row readable, and retires its instance: which ports it
+// has is lost.
+func (tx *Tx) MendActual(key lrp.Key) error {
+	_, err := tx.exec("UPDATE actual_lrps SET ports = 'null', stopping = 1, ready = 0, revision = revision + 1 WHERE process_guid = ? AND idx = ?", key.ProcessGUID, key.Index)
+	return err
+}
+
 const actualIs = " WHERE process_guid = ? AND idx = ? AND state = ? AND instance_guid = ? AND stopping = ?"
 
 func actualArgs(a lrp.Actual) []any {

@@ -3,8 +3,10 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"sync"
 )
 
@@ -31,7 +33,7 @@ func (t *Table[T]) Damaged(tx *Tx) (rows []*T) {
 // was. Who deletes what no row names asks it first.
 func (tx *Tx) Whole() error {
 	for _, d := range tx.left {
-		return d.err
+		return d
 	}
 	return nil
 }
@@ -42,12 +44,23 @@ func (t *Table[T]) LeaveOut(tx *Tx, v *T, key string, err error) error {
 	if tx.sql.on == nil {
 		return err
 	}
-	tx.leaveOut(damage{t.name, key, v, fmt.Errorf("read %s %s: %w", t.name, key, err)})
+	tx.leaveOut(&damage{t.name, key, v, err})
 	return nil
 }
 
+// Error says which row it is, and why it cannot be decoded.
+func (d *damage) Error() string { return fmt.Sprintf("read %s %s: %v", d.table, d.key, d.err) }
+
+func (d *damage) Unwrap() error { return d.err }
+
+// IsDamaged reports whether an error is that a row cannot be decoded.
+func IsDamaged(err error) bool {
+	_, ok := errors.AsType[*damage](err)
+	return ok
+}
+
 // leaveOut notes and reports a row that cannot be decoded.
-func (tx *Tx) leaveOut(d damage) {
+func (tx *Tx) leaveOut(d *damage) {
 	tx.left = append(tx.left, d)
 	tx.damaged.report(tx.ctx, d)
 }
@@ -64,7 +77,7 @@ func newDamagedRows(log *slog.Logger) *damagedRows {
 	return &damagedRows{known: map[[2]string]bool{}, log: log}
 }
 
-func (r *damagedRows) report(ctx context.Context, d damage) {
+func (r *damagedRows) report(ctx context.Context, d *damage) {
 	key := [2]string{d.table, d.key}
 	r.mu.Lock()
 	known := r.known[key]
@@ -87,14 +100,20 @@ func (r *rows) salvage(to []any) (key string) {
 		return ""
 	}
 	for n, value := range values {
-		switch column := to[n].(type) {
-		case sql.Scanner:
+		if column, ok := to[n].(sql.Scanner); ok {
 			_ = column.Scan(value) // what cannot be decoded is left out
-		case *string:
-			*column, _ = value.(string)
-		case *int:
-			n, _ := value.(int64)
-			*column = int(n)
+			continue
+		}
+		column := reflect.ValueOf(to[n]).Elem()
+		switch v := value.(type) {
+		case string:
+			if column.Kind() == reflect.String {
+				column.SetString(v)
+			}
+		case int64:
+			if column.CanInt() {
+				column.SetInt(v)
+			}
 		}
 	}
 	key, _ = values[0].(string)

@@ -6,12 +6,14 @@ import (
 )
 
 // Reads notes which rows a function read last, and tells when a change may change
-// what it read. Its methods are for one goroutine at a time, apart from Stale.
+// what it read. Its methods are for one goroutine at a time, apart from Stale and
+// IsStale.
 type Reads struct {
-	store *Store
-	stale chan struct{} // has a signal while the rows may have changed
+	store  *Store
+	signal chan struct{}
 
 	mu      sync.Mutex
+	stale   bool
 	on      *dependencies // of the last Read
 	reading bool
 	pending []rowChange // committed since the Read under way began
@@ -22,8 +24,8 @@ const maxPending = 4 * maxRowChanges
 
 // Reads makes one, which is stale until its first Read. Close it.
 func (s *Store) Reads() *Reads {
-	r := &Reads{store: s, stale: make(chan struct{}, 1), on: newDependencies(s.schema)}
-	r.stale <- struct{}{}
+	r := &Reads{store: s, signal: make(chan struct{}, 1), on: newDependencies(s.schema)}
+	r.outdate()
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()
 	s.feed.reads[r] = true
@@ -39,10 +41,15 @@ func (r *Reads) Close() {
 
 // Stale gets a signal when what the last Read read may have changed. Read takes
 // the signal back.
-func (r *Reads) Stale() <-chan struct{} { return r.stale }
+func (r *Reads) Stale() <-chan struct{} { return r.signal }
 
-// IsStale reports whether the rows may have changed since the last Read began.
-func (r *Reads) IsStale() bool { return len(r.stale) > 0 }
+// IsStale reports whether the rows may have changed since the last Read began, or
+// it failed.
+func (r *Reads) IsStale() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stale
+}
 
 // Read runs f in a transaction that only reads, and notes what it reads. A row
 // that cannot be decoded is reported and left out of lists: see Damaged. What a
@@ -57,21 +64,31 @@ func (r *Reads) Read(ctx context.Context, f func(*Tx) error) (err error) {
 	return err
 }
 
+// Unnoted runs f, whose reads of a Reads' transaction are not noted: of rows that
+// the caller changes itself, and knows when to look at again.
+func (tx *Tx) Unnoted(f func() error) error {
+	was := tx.sql.quiet
+	tx.sql.quiet = true
+	defer func() { tx.sql.quiet = was }()
+	return f()
+}
+
 // begin comes before the transaction: a commit that it does not see is pending.
 func (r *Reads) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	select {
-	case <-r.stale:
+	case <-r.signal:
 	default:
 	}
-	r.reading = true
+	r.stale, r.reading = false, true
 }
 
 func (r *Reads) end(on *dependencies, failed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if failed {
+		r.stale = true
 		on.merge(r.on)
 	}
 	pending := r.pending
@@ -90,7 +107,7 @@ func (r *Reads) changes(all []rowChange) {
 		if len(r.pending) <= maxPending {
 			r.pending = append(r.pending, all...)
 		}
-	case len(r.stale) == 0 && r.changedBy(all):
+	case len(r.signal) == 0 && r.changedBy(all):
 		r.outdate()
 	}
 }
@@ -105,8 +122,9 @@ func (r *Reads) changedBy(all []rowChange) bool {
 }
 
 func (r *Reads) outdate() {
+	r.stale = true
 	select {
-	case r.stale <- struct{}{}:
+	case r.signal <- struct{}{}:
 	default:
 	}
 }

@@ -97,6 +97,9 @@ func (tx *Tx) AppServices(apps ...string) (map[string][]cf.AppService, error) {
 	of := map[string][]cf.AppService{}
 	for _, b := range rows {
 		s := cf.AppService{Binding: b, Instance: instances[b.InstanceGUID]}
+		if s.Instance == nil { // it is damaged
+			continue
+		}
 		if s.Plan = plans[s.Instance.PlanGUID]; s.Plan != nil {
 			s.Offering = offerings[s.Plan.OfferingGUID]
 		}

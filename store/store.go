@@ -165,8 +165,8 @@ type Tx struct {
 	log      changeLog
 	damaged  *damagedRows
 	compared *compared
-	left     []damage // what reads left out
-	followed bool     // somebody wants changes
+	left     []*damage // what reads left out
+	followed bool      // somebody wants changes
 	changes  []Change
 }
 
@@ -176,6 +176,7 @@ type counted struct {
 	n     *atomic.Int64 // statements of all transactions
 	own   int64         // statements of this one
 	on    *dependencies // where what is read is noted; nil: nowhere
+	quiet bool          // nothing is noted for now
 	fault error         // of the disk: SQLite may have rolled all back, and what follows must not commit by itself
 }
 
@@ -238,7 +239,7 @@ func (c *counted) QueryRowContext(ctx context.Context, query string, args ...any
 
 // note notes what a statement depends on.
 func (c *counted) note(ctx context.Context, table string, all predicates, query string, args []any) error {
-	if c.on == nil {
+	if c.on == nil || c.quiet {
 		return nil
 	}
 	tables, err := c.on.schema.tablesOf(ctx, c.tx, query, args)

@@ -61,7 +61,7 @@ func (t *Table[T]) First(tx *Tx, q Query) (*T, error) {
 	left := len(tx.left)
 	rows, _, err := t.list(tx, q, false)
 	if err == nil && len(rows) == 0 && len(tx.left) > left {
-		err = tx.left[left].err // there is one
+		err = tx.left[left] // there is one
 	}
 	if err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func (t *Table[T]) read(tx *Tx, all predicates, text string, args ...any) ([]*T,
 		default:
 			part := new(T)
 			key := rows.salvage(t.fields(part, tx.seal))
-			tx.leaveOut(damage{t.name, key, part, fmt.Errorf("read %s %s: %w", t.name, key, err)})
+			tx.leaveOut(&damage{t.name, key, part, err})
 		}
 	}
 	return list, rows.Err()

@@ -11,30 +11,23 @@ import (
 
 	"cupola/server/bbs/bbspb"
 	"cupola/server/bbs/model"
+	"cupola/store"
 )
 
 // apps are the DesiredLRPs of Cloud Foundry's apps. They are derived from rows,
 // so what has changed is found by comparing.
 type apps struct {
 	Config
-	hub  *hub
-	wake <-chan struct{} // has run look
-	stop func()          // ends both watches
+	hub *hub
 
-	mu      sync.Mutex
-	changed <-chan struct{}
-	stale   bool                         // the rows may have changed since the last look
-	known   map[string]*bbspb.DesiredLRP // by process GUID
+	mu    sync.Mutex
+	rows  *store.Reads
+	known map[string]*bbspb.DesiredLRP // by process GUID
 }
 
-// newApps watches from now on: who subscribes before run runs is told of all
-// the same.
+// newApps derives them when they are first asked for, or run runs.
 func newApps(c Config, h *hub) *apps {
-	a := &apps{Config: c, hub: h, stale: true, known: map[string]*bbspb.DesiredLRP{}}
-	var stops [2]func()
-	a.wake, stops[0] = c.Store.Watch(c.AppTables...)
-	a.changed, stops[1] = c.Store.Watch(c.AppTables...)
-	a.stop = func() { stops[0](); stops[1]() }
+	a := &apps{Config: c, hub: h, rows: c.Store.Reads(), known: map[string]*bbspb.DesiredLRP{}}
 	h.message = a.message
 	return a
 }
@@ -44,17 +37,16 @@ const retryInterval = time.Second
 
 // run tells subscribers what changes, until ctx ends.
 func (a *apps) run(ctx context.Context) error {
-	defer a.stop()
+	defer a.rows.Close()
 	var retry <-chan time.Time
 	for {
 		select {
-		case <-a.wake:
+		case <-a.rows.Stale():
 		case <-retry:
 		case <-ctx.Done():
 			return nil
 		}
 		retry = nil
-		a.outdate()
 		if a.hub.idle() {
 			continue // who comes next looks first
 		}
@@ -63,13 +55,6 @@ func (a *apps) run(ctx context.Context) error {
 			retry = time.After(retryInterval)
 		}
 	}
-}
-
-// outdate makes the next look one: changed may be signalled later than wake.
-func (a *apps) outdate() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.stale = true
 }
 
 // refresh looks at the apps, if they may have changed since the last look that
@@ -81,19 +66,17 @@ func (a *apps) refresh(ctx context.Context) error {
 }
 
 func (a *apps) refreshLocked(ctx context.Context) error {
-	select {
-	case <-a.changed:
-		a.stale = true
-	default:
-	}
-	if !a.stale {
+	if !a.rows.IsStale() {
 		return nil
 	}
-	list, err := a.Apps(ctx)
+	var list []App
+	err := a.rows.Read(ctx, func(tx *store.Tx) (err error) {
+		list, err = a.Apps(tx)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	a.stale = false
 	was := a.known
 	a.known = make(map[string]*bbspb.DesiredLRP, len(list))
 	var events []event

@@ -21,7 +21,7 @@ func BenchmarkList(b *testing.B) {
 	}
 	defer s.Close()
 	ctx := context.Background()
-	server := New(Config{Store: s, Rows: bbsrows.New(), Apps: func(context.Context) ([]App, error) { return nil, nil }, AppTables: []string{store.Apps.Name()},
+	server := New(Config{Store: s, Rows: bbsrows.New(), Apps: func(*store.Tx) ([]App, error) { return nil, nil },
 		Cells: func() []lrp.Cell { return nil }, Look: func() {}})
 	for i := range 2000 {
 		if _, err := server.desire(ctx, &bbspb.DesireLRPRequest{DesiredLrp: plain(fmt.Sprint("p-", i), 1)}); err != nil {

@@ -60,8 +60,11 @@ func newStillWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, store: s, looks: make(chan struct{}, 1000)}
-	w.server = New(Config{Store: s, Rows: bbsrows.New(), AppTables: []string{store.Apps.Name()},
-		Apps: func(context.Context) ([]App, error) {
+	w.server = New(Config{Store: s, Rows: bbsrows.New(),
+		Apps: func(tx *store.Tx) ([]App, error) {
+			if _, err := store.Apps.All(tx); err != nil {
+				return nil, err
+			}
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			if w.faults > 0 {

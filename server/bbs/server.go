@@ -22,13 +22,11 @@ import (
 type Config struct {
 	Store *store.Store
 	Rows  *bbsrows.Cache
-	// Apps gives what Cloud Foundry's apps desire, which depends on the rows of
-	// AppTables alone.
-	Apps      func(context.Context) ([]App, error)
-	AppTables []string
-	Cells     func() []lrp.Cell
-	Look      func() // has the loop look at the rows
-	Log       *slog.Logger
+	// Apps derives what Cloud Foundry's apps desire.
+	Apps  func(*store.Tx) ([]App, error)
+	Cells func() []lrp.Cell
+	Look  func() // has the loop look at the rows
+	Log   *slog.Logger
 }
 
 // App is what a process of an app desires.

@@ -76,7 +76,7 @@ var errNotRunning = errors.New("the database does not run at the moment")
 // container finds the container of an instance.
 func (b *Broker) container(ctx context.Context, i *cf.DataInstance) (guid string, err error) {
 	err = b.Store.Read(ctx, func(tx *store.Tx) error {
-		rows, err := store.ActualLRPs.By(tx, "process_guids", processGUID(i.GUID))
+		rows, err := store.ActualLRPs.By(tx, "process_guids", ProcessGUID(i.GUID))
 		for _, a := range rows {
 			if a.State == lrp.Running && !a.Stopping {
 				guid = a.InstanceGUID

@@ -105,7 +105,7 @@ func (w *world) row(guid string) (i *cf.DataInstance) {
 // runs has the container of an instance run.
 func (w *world) runs(guid string) {
 	w.write(func(tx *store.Tx) error {
-		return tx.InsertActual(lrp.Actual{Key: lrp.Key{ProcessGUID: processGUID(guid)}, Domain: lrp.DomainServices, State: lrp.Running, InstanceGUID: "container", CellID: "C", Address: "10.0.0.2", Since: tx.Now})
+		return tx.InsertActual(lrp.Actual{Key: lrp.Key{ProcessGUID: ProcessGUID(guid)}, Domain: lrp.DomainServices, State: lrp.Running, InstanceGUID: "container", CellID: "C", Address: "10.0.0.2", Since: tx.Now})
 	})
 }
 
@@ -359,7 +359,7 @@ func TestAnInstanceThatDoesNotStart(t *testing.T) {
 		t.Fatalf("got %v; want it waited for", err)
 	}
 	w.write(func(tx *store.Tx) error {
-		return tx.InsertActual(lrp.Actual{Key: lrp.Key{ProcessGUID: processGUID("i1")}, Domain: lrp.DomainServices, State: lrp.Unclaimed, PlacementError: "insufficient resources: memory", Since: tx.Now})
+		return tx.InsertActual(lrp.Actual{Key: lrp.Key{ProcessGUID: ProcessGUID("i1")}, Domain: lrp.DomainServices, State: lrp.Unclaimed, PlacementError: "insufficient resources: memory", Since: tx.Now})
 	})
 	old := w.row("i1")
 	old.CreatedAt = old.CreatedAt.Add(-2 * makeTime)

@@ -33,7 +33,7 @@ func Desired(i *cf.DataInstance) (lrp.Desired, bool) {
 	}
 	const cpuWeight, rootMB = 10, 128
 	run := lrp.Run{Path: "/bin/sh", Args: []string{"-c", s.engine.script(p)}, Dir: data}
-	return lrp.Desired{ProcessGUID: processGUID(i.GUID), Domain: lrp.DomainServices, Instances: 1, RunInfo: lrp.RunInfo{
+	return lrp.Desired{ProcessGUID: ProcessGUID(i.GUID), Domain: lrp.DomainServices, Instances: 1, RunInfo: lrp.RunInfo{
 		RootFS: "preloaded:" + Stack, Action: run.Action(),
 		Env:    append([]lrp.EnvVar{{Name: "PATH", Value: "/usr/local/bin:/usr/bin:/bin"}, {Name: "LANG", Value: "C.UTF-8"}}, s.engine.env(i)...),
 		Checks: lrp.CheckDefinition{Liveness: []lrp.Check{{Type: lrp.CheckPort, Port: s.port, InvocationTimeout: 10 * time.Second}}}, StartTimeout: startTimeout,
@@ -43,7 +43,7 @@ func Desired(i *cf.DataInstance) (lrp.Desired, bool) {
 	}}, true
 }
 
-func processGUID(instanceGUID string) string { return "cupola-service-" + instanceGUID }
+func ProcessGUID(instanceGUID string) string { return "cupola-service-" + instanceGUID }
 
 // Policies let the apps that instances are bound to connect to them.
 func Policies(instances []*cf.DataInstance, bindings []*cf.DataBinding) (list []lrp.NetworkPolicy) {
@@ -66,7 +66,7 @@ func Policies(instances []*cf.DataInstance, bindings []*cf.DataBinding) (list []
 func Hosts(instances []*cf.DataInstance, actuals []*lrp.Actual) map[string]string {
 	hosts, of := map[string]string{}, map[string]string{}
 	for _, i := range instances {
-		of[processGUID(i.GUID)] = Host(i.GUID)
+		of[ProcessGUID(i.GUID)] = Host(i.GUID)
 	}
 	for _, a := range actuals {
 		if host := of[a.ProcessGUID]; host != "" && a.State == lrp.Running && !a.Stopping {

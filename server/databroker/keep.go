@@ -148,7 +148,7 @@ func (k *keeper) make(ctx context.Context, i *cf.DataInstance) error {
 func (k *keeper) why(ctx context.Context, i *cf.DataInstance, last error) string {
 	why := last.Error()
 	_ = k.Store.Read(ctx, func(tx *store.Tx) error { // the last error will do
-		rows, err := store.ActualLRPs.By(tx, "process_guids", processGUID(i.GUID))
+		rows, err := store.ActualLRPs.By(tx, "process_guids", ProcessGUID(i.GUID))
 		for _, a := range rows {
 			for _, reason := range []string{a.CrashReason, a.PlacementError} {
 				if reason != "" {
@@ -175,7 +175,7 @@ func (k *keeper) become(ctx context.Context, i *cf.DataInstance, next cf.DataSta
 
 // remove deletes what an instance has once its container is gone, the row last.
 func (k *keeper) remove(ctx context.Context, i *cf.DataInstance) error {
-	process := processGUID(i.GUID)
+	process := ProcessGUID(i.GUID)
 	runs := slices.ContainsFunc(k.Containers(), func(c lrp.ContainerStatus) bool { return c.ProcessGUID == process })
 	if !runs {
 		var rows []*lrp.Actual

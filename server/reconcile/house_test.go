@@ -19,6 +19,7 @@ import (
 type house struct {
 	t     *testing.T
 	store *store.Store
+	dir   string // of the store
 	cell  *fakeCell
 	loop  *Loop
 	space cf.Space
@@ -43,7 +44,7 @@ func inHouse(t *testing.T, f func(t *testing.T, h *house)) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		h.store = s
+		h.store, h.dir = s, dir
 		h.seed()
 		h.begin()
 		defer func() { h.stop() }()

@@ -10,17 +10,6 @@ import (
 	"cupola/store/cf"
 )
 
-// watched are the tables that a World is made of, but for the rows of what
-// runs: those change by the loop's own doing, and it knows when to look again.
-func watched() []string {
-	return []string{
-		store.Apps.Name(), store.Processes.Name(), store.Droplets.Name(), store.Builds.Name(), store.Tasks.Name(),
-		store.Routes.Name(), store.Domains.Name(), store.SecurityGroups.Name(), store.Buildpacks.Name(), store.Stacks.Name(),
-		store.EnvGroups.Name(), store.ServiceBindings.Name(), store.ServiceInstances.Name(), store.ServiceOfferings.Name(), store.ServicePlans.Name(),
-		store.BBSRunning, store.BBSTasks.Name(), store.BBSDomains.Name(),
-	}
-}
-
 // loader reads a World out of one transaction.
 type loader struct {
 	tx        *store.Tx
@@ -43,13 +32,15 @@ type loader struct {
 	builds    []*cf.Build     // that are staging
 	tasks     []*cf.Task      // that have not ended
 
+	unknown []string // owners of what goes on: see keep
+
 	world World
 }
 
 // load reads all but the cells.
 func (l *Loop) load(tx *store.Tx, cells []CellState) (World, error) {
 	r := &loader{tx: tx, api: l.api, fetches: l.fetches, bbs: l.bbs, sources: l.sources, images: l.images, known: l.revisions, world: World{Now: tx.Now, Cells: cells}}
-	err := r.do(r.loadPlatform, r.loadOwners, r.loadApps, r.loadRoutes, r.loadProcesses, r.workOfBuilds, r.workOfTasks, r.loadRows, r.loadSources, r.loadBBS, r.stale)
+	err := r.do(r.loadPlatform, r.loadOwners, r.loadApps, r.loadRoutes, r.loadProcesses, r.workOfBuilds, r.workOfTasks, r.loadRows, r.loadSources, r.loadBBS, r.stale, r.keepDamaged)
 	if err == nil {
 		l.revisions = r.revisions
 	}
@@ -124,16 +115,23 @@ func (l *loader) loadApps() error {
 	for _, a := range slices.Concat(started, atWork) {
 		l.apps[a.GUID] = a
 	}
-	spaces, err := store.Spaces.All(l.tx)
+	var spaces, orgs []string
+	for _, a := range l.apps {
+		spaces = append(spaces, a.SpaceGUID)
+	}
+	inSpaces, err := store.Spaces.By(l.tx, "guids", spaces...)
 	if err != nil {
 		return err
 	}
-	l.spaces = index(spaces, func(s *cf.Space) string { return s.GUID })
+	l.spaces = index(inSpaces, func(s *cf.Space) string { return s.GUID })
 	if l.services, err = l.tx.AppServices(slices.Collect(maps.Keys(l.apps))...); err != nil {
 		return err
 	}
-	orgs, err := store.Orgs.All(l.tx)
-	l.orgs = index(orgs, func(o *cf.Org) string { return o.GUID })
+	for _, s := range inSpaces {
+		orgs = append(orgs, s.OrgGUID)
+	}
+	inOrgs, err := store.Orgs.By(l.tx, "guids", orgs...)
+	l.orgs = index(inOrgs, func(o *cf.Org) string { return o.GUID })
 	return err
 }
 
@@ -238,6 +236,10 @@ func (l *loader) process(p *cf.Process) {
 	app := l.apps[p.AppGUID]
 	o, ports, ok := l.owner(app, p.Type)
 	d := l.droplets[desire.DropletGUID(p, app)]
+	if l.dependsOnDamage(p, app) {
+		l.unknown = append(l.unknown, p.GUID)
+		return
+	}
 	if ok && d != nil {
 		in := desire.ProcessIn{Owner: o, Process: p, Droplet: d, Ports: ports}
 		l.world.Desired = append(l.world.Desired, desire.Process(in.At(l.revisions[p.RevisionGUID])))
@@ -271,17 +273,21 @@ func (l *loader) loadDroplets(guids []string) error {
 	return err
 }
 
+// loadRows reads what runs. The loop writes these rows itself, and is woken where
+// others do.
 func (l *loader) loadRows() error {
-	actuals, err := store.ActualLRPs.All(l.tx)
-	if err != nil {
+	return l.tx.Unnoted(func() error {
+		actuals, err := store.ActualLRPs.All(l.tx)
+		if err != nil {
+			return err
+		}
+		for _, a := range actuals {
+			l.world.Actuals = append(l.world.Actuals, *a)
+		}
+		tasks, err := store.LRPTasks.All(l.tx)
+		for _, t := range tasks {
+			l.world.Tasks = append(l.world.Tasks, *t)
+		}
 		return err
-	}
-	for _, a := range actuals {
-		l.world.Actuals = append(l.world.Actuals, *a)
-	}
-	tasks, err := store.LRPTasks.All(l.tx)
-	for _, t := range tasks {
-		l.world.Tasks = append(l.world.Tasks, *t)
-	}
-	return err
+	})
 }

@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"context"
 	"slices"
 
 	"cupola/runtime/lrp"
@@ -36,7 +35,10 @@ func (l *loader) loadBBS() error {
 	for _, t := range tasks {
 		run, err := bbsrows.Run(t)
 		if err != nil {
-			return err
+			if err := store.BBSTasks.LeaveOut(l.tx, t, t.GUID, err); err != nil {
+				return err
+			}
+			continue
 		}
 		w := Work{GUID: t.RunGUID, Domain: t.Domain, Run: run, Begun: t.State == lrp.TaskRunning}
 		w.Waits = l.images.settle("task/"+t.RunGUID, &w.Run)
@@ -86,16 +88,7 @@ type App struct {
 }
 
 // Apps gives what the apps of Cloud Foundry desire now.
-func (l *Loop) Apps(ctx context.Context) (apps []App, err error) {
-	err = l.store.Read(ctx, func(tx *store.Tx) (err error) {
-		apps, err = loadedApps(&loader{tx: tx, api: l.api})
-		return err
-	})
-	return apps, err
-}
-
-// AppTables are the tables that Apps depends on, for Store.Watch.
-func (l *Loop) AppTables() []string { return watched() }
+func (l *Loop) Apps(tx *store.Tx) ([]App, error) { return loadedApps(&loader{tx: tx, api: l.api}) }
 
 func loadedApps(l *loader) ([]App, error) {
 	if err := l.do(l.loadPlatform, l.loadApps, l.loadRoutes, l.loadProcesses); err != nil {

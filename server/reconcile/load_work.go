@@ -10,6 +10,9 @@ import (
 // workOfBuilds derives what builds want to run.
 func (l *loader) workOfBuilds() error {
 	for _, b := range l.builds {
+		if l.ofDamagedApp(b.GUID, b.AppGUID) {
+			continue
+		}
 		w, err := l.build(b)
 		if err != nil {
 			return err
@@ -33,7 +36,7 @@ func (l *loader) build(b *cf.Build) (Work, error) {
 	in.Package, err = store.Packages.Get(l.tx, b.PackageGUID)
 	app := l.apps[b.AppGUID]
 	if err != nil || app == nil || in.Package.Digest == "" {
-		if err == nil || store.IsNotFound(err) {
+		if err == nil || store.IsNotFound(err) || store.IsDamaged(err) {
 			w.Fault, err = desire.StagingFailure("").Error(), nil
 		}
 		return w, err
@@ -55,7 +58,7 @@ func (l *loader) build(b *cf.Build) (Work, error) {
 func (l *loader) dockerBuild(b *cf.Build, w Work) (Work, error) {
 	p, err := store.Packages.Get(l.tx, b.PackageGUID)
 	app := l.apps[b.AppGUID]
-	if store.IsNotFound(err) || err == nil && app == nil {
+	if store.IsNotFound(err) || store.IsDamaged(err) || err == nil && app == nil {
 		w.Fault = desire.StagingFailure("").Error()
 		return w, nil
 	}
@@ -118,6 +121,9 @@ func (l *loader) workOfTasks() error {
 		return err
 	}
 	for _, t := range l.tasks {
+		if l.ofDamagedApp(t.GUID, t.AppGUID) {
+			continue
+		}
 		l.world.Work = append(l.world.Work, l.task(t))
 	}
 	return nil

@@ -60,9 +60,6 @@ type Loop struct {
 // tick is Diego's convergence interval: how long a lost event goes unnoticed.
 const tick = 30 * time.Second
 
-// retry is how long the loop waits after an error.
-const retry = time.Second
-
 // New makes a Loop. Set it to take the cells' events before the cells run.
 func New(c Config) *Loop {
 	l := &Loop{store: c.Store, cells: c.Cells, api: c.API, bbs: c.BBS, sources: c.Sources, observer: c.Observe, logs: c.Logs, log: c.Log, wake: make(chan struct{}, 1)}
@@ -100,89 +97,73 @@ func (l *Loop) Freed() { l.poke() }
 // Run reconciles until ctx ends. What runs goes on running then.
 func (l *Loop) Run(ctx context.Context) error {
 	ctx = store.As(ctx, "scheduler")
-	changed, stop := l.store.Watch(l.watched()...)
-	defer stop()
 	defer l.fetches.end()
 	defer l.images.end()
-	for {
-		began := time.Now()
-		next, err := l.step(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			l.log.ErrorContext(ctx, "reconciliation was not done", "err", err)
-			next = time.Now().Add(retry)
-		}
-		// Many changes at once are looked at together: looking takes at most
-		// half of the time.
-		if !sleep(ctx, time.Since(began)) {
-			return nil
-		}
-		if until := began.Add(tick); next.IsZero() || next.After(until) {
-			next = until
-		}
-		timer := time.NewTimer(time.Until(next))
-		select {
-		case <-changed:
-		case <-l.wake:
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		timer.Stop()
-		if ctx.Err() != nil {
-			return nil
-		}
-	}
+	return store.Derive(ctx, l.store, store.Derivation[decision]{Name: "schedule", Read: l.decide, Use: l.act, Tick: tick, Wake: l.wake, Log: l.log})
 }
 
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
+// decision is what is to be done about a world.
+type decision struct {
+	World
+	actions []Action
+	began   time.Time
+	damaged damaged
 }
 
-// step looks, decides, writes and acts once, and tells when to look again.
-func (l *Loop) step(ctx context.Context) (next time.Time, err error) {
-	effects, w, err := l.decide(ctx)
-	if err != nil {
-		return time.Time{}, err
+// decide looks at the world and plans. The cells are looked at before the rows,
+// which the transaction's first statement fixes: a row that was claimed by an
+// earlier step then has its container, or has lost it.
+func (l *Loop) decide(tx *store.Tx) (d decision, err error) {
+	cells := l.look()
+	d.began = time.Now()
+	if d.World, err = l.load(tx, cells); err != nil {
+		return d, err
 	}
-	l.act(ctx, effects)
-	return Wake(w), nil
+	if d.damaged = damagedIn(tx); !d.damaged.any() {
+		d.actions = Plan(d.World)
+	}
+	return d, nil
 }
 
-// decide does all of a step but telling the cells. The cells are looked at
-// before the rows: a row that was claimed by an earlier step then has its
-// container, or has lost it.
-func (l *Loop) decide(ctx context.Context) (effects []told, w World, err error) {
-	cells, began := l.look(), time.Now()
-	err = l.store.Read(ctx, func(tx *store.Tx) (err error) {
-		w, err = l.load(tx, cells)
-		return err
-	})
-	if err != nil {
-		return nil, w, err
+// act writes a decision and tells the cells, and returns when to look again.
+func (l *Loop) act(ctx context.Context, d decision) (next time.Time, err error) {
+	if d.damaged.any() {
+		return time.Now().Add(time.Second), l.mend(ctx, d.damaged)
 	}
-	l.fetches.keep(w.Work)
+	l.fetches.keep(d.Work)
 	l.images.keep()
-	actions := Plan(w)
-	l.observe(w, actions, began)
-	if len(actions) == 0 {
-		return nil, w, nil
+	l.observe(d.World, d.actions, d.began)
+	effects, err := l.write(ctx, d.actions)
+	if err != nil {
+		return next, err
 	}
-	l.poke() // whether the plan was the last word is seen by looking again
+	for _, t := range effects {
+		for _, c := range l.cells {
+			if c.Presence().ID == t.cellID {
+				t.effect(ctx, c)
+			}
+		}
+	}
+	return Wake(d.World), nil
+}
+
+// write writes the actions, and returns what the cells have to be told.
+func (l *Loop) write(ctx context.Context, actions []Action) (effects []told, err error) {
+	if len(actions) == 0 {
+		return nil, nil
+	}
 	err = l.store.Write(ctx, func(tx *store.Tx) (err error) {
 		effects, err = l.commit(tx, actions)
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	l.poke() // whether the plan was the last word is seen by looking again
 	for _, a := range actions {
 		l.log.Debug("action was decided", "action", a.String())
 	}
-	return effects, w, err
+	return effects, nil
 }
 
 func (l *Loop) look() []CellState {
@@ -191,16 +172,6 @@ func (l *Loop) look() []CellState {
 		cells = append(cells, CellState{Cell: c.Presence(), Containers: c.Containers()})
 	}
 	return cells
-}
-
-func (l *Loop) act(ctx context.Context, effects []told) {
-	for _, t := range effects {
-		for _, c := range l.cells {
-			if c.Presence().ID == t.cellID {
-				t.effect(ctx, c)
-			}
-		}
-	}
 }
 
 // ErrNoInstance says that there is no such instance.

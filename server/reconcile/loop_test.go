@@ -576,7 +576,10 @@ func TestTheDaemonIsKilledBetweenAnyTwoSteps(t *testing.T) {
 				h.stop()
 				if !told {
 					change()
-				} else if _, _, err := h.loop.decide(t.Context()); err != nil {
+				} else if err := store.DeriveOnce(t.Context(), h.store, h.loop.decide, func(ctx context.Context, d decision) error {
+					_, err := h.loop.write(ctx, d.actions)
+					return err
+				}); err != nil {
 					t.Fatal(err)
 				}
 				h.begin()

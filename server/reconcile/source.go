@@ -1,16 +1,17 @@
 package reconcile
 
 import (
+	"cmp"
 	"slices"
 
 	"cupola/runtime/lrp"
+	"cupola/server/desire"
 	"cupola/store"
 )
 
 // Source derives what is desired from rows that the loop itself knows nothing
 // of. What it derives is in domains that are lrp.Derived.
 type Source struct {
-	Tables []string // that it reads
 	// Desired is what it wants to run. Of unknown owners, by their GUIDs, it cannot
 	// say what they want: what runs for them goes on, so that one damaged row stops
 	// nothing else.
@@ -30,15 +31,6 @@ type Ending struct {
 	// Lost tells that nobody knows how it ended, since there was no daemon to see
 	// it, or that it went with its cell.
 	Lost bool
-}
-
-// watched are the tables that what runs depends on.
-func (l *Loop) watched() []string {
-	tables := watched()
-	for _, s := range l.sources {
-		tables = append(tables, s.Tables...)
-	}
-	return tables
 }
 
 // source is that of a domain's work; nil where none is.
@@ -72,7 +64,8 @@ func (l *loader) loadSources() error {
 	return nil
 }
 
-// keep lets what runs for the owners go on.
+// keep lets what runs for the owners go on: for owners by their GUIDs, processes of
+// Cloud Foundry and of the BBS by theirs, and work by its own.
 func (l *loader) keep(owners []string) {
 	if len(owners) == 0 {
 		return
@@ -81,8 +74,17 @@ func (l *loader) keep(owners []string) {
 		l.world.Kept = map[string]bool{}
 	}
 	for _, a := range l.world.Actuals {
-		if slices.Contains(owners, a.Owner.GUID) {
+		of := cmp.Or(a.Owner.GUID, a.ProcessGUID)
+		if a.Domain == lrp.DomainApps {
+			of = desire.CFProcess(a.ProcessGUID)
+		}
+		if slices.Contains(owners, of) {
 			l.world.Kept[a.ProcessGUID] = true
+		}
+	}
+	for _, t := range l.world.Tasks {
+		if slices.Contains(owners, t.GUID) {
+			l.world.Kept[t.GUID] = true
 		}
 	}
 }

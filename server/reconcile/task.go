@@ -34,7 +34,11 @@ func (p *planner) tasks() {
 		p.task(t, w, ok)
 	}
 	for i := range p.w.Tasks {
-		if t := &p.w.Tasks[i]; !work[t.GUID] {
+		t := &p.w.Tasks[i]
+		if n, runs := p.has[t.GUID]; runs && p.w.Kept[t.GUID] {
+			p.fates[n] = wanted
+		}
+		if !work[t.GUID] && !p.w.Kept[t.GUID] {
 			p.do(Action{Op: DropTask, Task: t})
 		}
 	}

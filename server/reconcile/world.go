@@ -18,7 +18,7 @@ type World struct {
 	Waits map[string]bool
 	// Stale are domains in which what is not desired goes on running.
 	Stale map[string]bool
-	// Kept are the process GUIDs of what goes on running, though nothing that is
+	// Kept are the process GUIDs, and the GUIDs of tasks, of what goes on running, though nothing that is
 	// known desires it.
 	Kept map[string]bool
 }

@@ -21,7 +21,6 @@ const EgressGroup = "bosh"
 // Source is what deployments desire.
 func (l *Loop) Source() reconcile.Source {
 	return reconcile.Source{
-		Tables:  []string{store.BOSHInstances.Name(), store.BOSHCalls.Name()},
 		Desired: l.desired, Work: l.work, Owns: lrp.OfBOSH, Ended: ended,
 	}
 }
@@ -34,8 +33,11 @@ func up(p cf.BOSHPhase) bool {
 // desired is what runs of all instances that are up.
 func (l *Loop) desired(tx *store.Tx) (all []lrp.Desired, unknown []string, err error) {
 	rows, err := store.BOSHInstances.All(tx)
+	for _, r := range store.BOSHInstances.Damaged(tx) {
+		unknown = append(unknown, r.GUID)
+	}
 	if err != nil || len(rows) == 0 {
-		return nil, nil, err
+		return nil, unknown, err
 	}
 	egress, err := outside(tx)
 	if err != nil {
