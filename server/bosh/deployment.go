@@ -34,7 +34,7 @@ type Group struct {
 	Tmpfs              bool // rendered files lie in memory
 	MigratedFrom       []manifest.Migrated
 	RequiredService    string            // what it waits for; "" for nothing
-	Settings           manifest.Settings // labels, annotations, affinity and what else Kubernetes is told
+	Settings           manifest.Settings // labels, annotations, affinity and other settings for Kubernetes
 	Hash               string            // changes when any instance's does
 }
 

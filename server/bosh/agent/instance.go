@@ -20,15 +20,15 @@ type Instance struct {
 	Owner  string // the deployment's GUID: whom network policies and logs know
 	Store  string // the volume of its persistent disk; "": it has none
 	Egress []lrp.EgressRule
-	// EgressGroup has the rules that hold from then on, lrp.Reach's.
+	// EgressGroup is the security group whose rules apply, see lrp.Reach.
 	EgressGroup string
 }
 
 // user is whom the processes of BOSH run as.
 const user = "vcap"
 
-// ProcessGUID names what runs of a process. It has the digest of the spec, so
-// that the old and the new are told apart.
+// ProcessGUID returns the process GUID of a process' LRP. It contains the
+// digest of the spec, so that old and new LRPs differ.
 func (i Instance) ProcessGUID(job, process string) string {
 	return strings.Join([]string{i.Deployment, i.Group, strconv.Itoa(i.Index), job, process, i.Digest}, ".")
 }
@@ -133,7 +133,7 @@ func (i Instance) setup(j *Job, p *Process) (a lrp.Action) {
 	return lrp.Serial(dirs, a)
 }
 
-// watch has the container checked as the probes say.
+// watch sets the container's checks from the probes.
 func watch(run *lrp.RunInfo, p *Process) {
 	if p.Liveness != nil {
 		c := p.check(p.Liveness)

@@ -33,7 +33,7 @@ type Call struct {
 	Job     string
 	Process string // of an errand; "" for a script
 	Script  Script
-	// Args and Env are what BOSH tells a script.
+	// Args and Env are those that BOSH passes to a script.
 	Args []string
 	Env  []lrp.EnvVar
 }
@@ -114,8 +114,8 @@ func DrainCall(job string, changed, again bool) Call {
 	return Call{Job: job, Script: Drain, Args: []string{why, hash}}
 }
 
-// DrainResult reads what a drain script has written: how long to wait, and
-// whether it is to be asked again then.
+// DrainResult parses the output of a drain script: how long to wait, and
+// whether to call it again.
 func DrainResult(out []byte) (wait time.Duration, again bool, err error) {
 	const longest = 24 * 60 * 60
 	n, err := strconv.Atoi(strings.TrimSpace(string(out)))

@@ -25,7 +25,7 @@ type Spec struct {
 	StoreMB    int `json:",omitempty"` // the persistent disk's; 0: there is none
 }
 
-// DefaultDataMB is the size of an ephemeral disk that nobody has asked for.
+// DefaultDataMB is the default size of an ephemeral disk.
 const DefaultDataMB = 1024
 
 // Job is a job of an instance, rendered.
@@ -69,7 +69,7 @@ type Probe struct {
 	Successes        int          `json:",omitempty"` // in a row; 0: 1
 }
 
-// Encode gives the spec's text, and the digest that tells it from others.
+// Encode returns the spec's text and its digest.
 func (s Spec) Encode() (text []byte, digest string, err error) {
 	text, err = json.Marshal(s)
 	if err != nil {

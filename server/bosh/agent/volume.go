@@ -56,9 +56,10 @@ func (i Instance) whole() (all []lrp.Volume) {
 	return all
 }
 
-// mounts are what a process sees of the disks: bpm's directories and those that
-// it names. What is nobody's by bpm's rules nobody sees, but for a persistent disk
-// of which no process of the instance asks for a part: that is shown whole.
+// mounts returns the parts of the disks that a process sees: bpm's directories
+// and the volumes in its config. By bpm's rules it sees nothing else, except
+// for a persistent disk of which no process of the instance requests a part:
+// that is mounted whole.
 func (i Instance) mounts(j *Job, p *Process) (all []lrp.Volume) {
 	at := map[string]lrp.Volume{}
 	add := func(v bpm.Volume, made, optional bool) {

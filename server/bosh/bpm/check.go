@@ -12,8 +12,8 @@ import (
 // root is where BOSH keeps all it has.
 const root = "/var/vcap"
 
-// Check tells all that is wrong with the processes of a job, in bpm's texts
-// where bpm has one.
+// Check returns all faults of a job's processes, with bpm's messages where bpm
+// has one.
 func (c Config) Check(job string) error {
 	var faults []error
 	seen := map[string]bool{}

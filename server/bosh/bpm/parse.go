@@ -13,9 +13,9 @@ import (
 // MaxBytes bounds a bpm.yml; the largest of the known releases have 10 KB.
 const MaxBytes = 1 << 20
 
-// Parse reads a bpm.yml. Like bpm it passes over keys that it does not know,
-// takes scalars of any type for strings, and holds a text with nothing in it for
-// a job without processes. Whether what it says makes sense is told by Check.
+// Parse parses a bpm.yml. Like bpm it ignores unknown keys, accepts scalars of
+// any type as strings, and treats an empty text as a job without processes.
+// Check validates the result.
 func Parse(text []byte) (Config, error) {
 	if len(text) > MaxBytes {
 		return Config{}, fmt.Errorf("bpm.yml has %d bytes; at most %d are read", len(text), MaxBytes)

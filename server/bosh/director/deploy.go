@@ -59,8 +59,8 @@ func (l *Loop) prepareDeploy(ctx context.Context, t *cf.BOSHTask, o Order) error
 	return l.Store.Write(ctx, func(tx *store.Tx) error { return l.writeDeploy(tx, d) })
 }
 
-// saying tells in the task's events what is being done; each ends what was done
-// before.
+// saying reports progress in the task's events; each call ends the previous
+// stage.
 func (l *Loop) saying(ctx context.Context, t *cf.BOSHTask) func(stage, subject string) {
 	var was *cf.BOSHTaskEvent
 	return func(stage, subject string) {

@@ -1,7 +1,7 @@
-// Package director moves BOSH deployments from what runs to what was asked for:
-// groups in their order, canaries first, no more instances at once than may be,
-// each through its scripts in BOSH's order.
+// Package director moves BOSH deployments from their actual to their desired
+// state: groups in order, canaries first, at most max_in_flight instances at
+// once, each through its scripts in BOSH's order.
 //
-// Step says what is to be done next. It is pure, and all that it depends on is in
-// rows: a daemon that was killed goes on where it was. Loop does what Step says.
+// Step decides what to do next. It is pure, and depends only on rows: after a
+// kill the next daemon continues. Loop does what Step decides.
 package director

@@ -10,7 +10,7 @@ import (
 	"cupola/store/cf"
 )
 
-// callAll has post-deploy called on all instances that have it.
+// callAll calls post-deploy on all instances that have it.
 func (s *step) callAll() {
 	for _, i := range s.all {
 		if i.Phase != cf.BOSHRunning || i.Spec == nil {
@@ -136,16 +136,16 @@ func (s *step) errand(i *item) (open bool) {
 	return true
 }
 
-// ran has the ephemeral disks of an errand that has run go, as its machine of
-// BOSH's does.
+// ran deletes the ephemeral disks of a finished errand, as BOSH deletes its
+// VM.
 func (s *step) ran(i *item) {
 	if !s.Plan.KeepAlive {
 		s.discard(i)
 	}
 }
 
-// discard has the ephemeral disks of an instance go of which nothing runs. They go
-// before that is written down.
+// discard deletes the ephemeral disks of a stopped instance, before that is
+// recorded.
 func (s *step) discard(i *item) {
 	s.out.Discard = append(s.out.Discard, agent.Instance{GUID: i.GUID}.Ephemeral()...)
 }

@@ -57,7 +57,7 @@ func (s *step) moveOnce(i *item) {
 	}
 }
 
-// mustStop reports whether what is up of an instance has to come down first.
+// mustStop reports whether the instance's running containers must stop first.
 func (i *item) mustStop() bool {
 	switch i.Phase {
 	case cf.BOSHPreStart, cf.BOSHStarting, cf.BOSHPostStart, cf.BOSHRunning:
@@ -118,7 +118,7 @@ func (s *step) atRest(i *item) {
 // enter brings an instance to a phase, and has its scripts called.
 func (s *step) enter(i *item, phase cf.BOSHPhase) {
 	i.Phase, i.Since = phase, s.Now
-	i.Running, i.Empty = false, false // as nobody has looked since
+	i.Running, i.Empty = false, false // unknown until the next look
 	s.forget(i)
 	script := scripts[phase]
 	if script == "" || i.Spec == nil {
@@ -261,7 +261,7 @@ func (s *step) drained(i *item, c cf.BOSHCall) (bool, error) {
 	return true, nil
 }
 
-// settle ends the change of an instance that is where it is to be.
+// settle ends the change of an instance that has reached its desired state.
 func (s *step) settle(i *item) {
 	i.Chosen = false
 	s.event(s.stage(i), subject(i), "finished", "")

@@ -9,9 +9,8 @@ import (
 	"cupola/store/cf"
 )
 
-// named finds a deployment with its instances. It fails, in a way that whoever
-// asks can act on, where the order names a group, an instance or an errand that is
-// none of its.
+// named returns a deployment with its instances. It returns an error that
+// callers can act on if the order names an unknown group, instance or errand.
 func named(tx *store.Tx, deployment string, o Order) (*cf.BOSHDeployment, []*cf.BOSHInstance, error) {
 	d, err := store.BOSHDeployments.First(tx, store.Query{Where: map[string][]string{"names": {deployment}}})
 	if err != nil {

@@ -19,7 +19,7 @@ type Order struct {
 	Values   interpolate.Values `json:"values,omitempty"`
 	Lenient  bool               `json:"lenient,omitempty"`
 	Recreate bool               `json:"recreate,omitempty"`
-	// Rotate names variables that are to be made again.
+	// Rotate lists variables to regenerate.
 	Rotate []string `json:"rotate,omitempty"`
 	// Of start, stop, restart and recreate: which instances; all of the group
 	// without Index, all of the deployment without Group.
@@ -62,8 +62,8 @@ func orderOf(t *cf.BOSHTask) (o Order, err error) {
 	return o, nil
 }
 
-// Cancel ends a task. What it was changing stays where it is, and the next task
-// begins with that anew; scripts and errands that run are ended.
+// Cancel ends a task. Instances that it was changing stay as they are, and the
+// next task changes them again; running scripts and errands are stopped.
 func Cancel(tx *store.Tx, t *cf.BOSHTask) error {
 	if t.State != cf.BOSHQueued && t.State != cf.BOSHProcessing {
 		return cf.Unprocessable("Cannot cancel task %d: invalid state (%s)", t.Number, t.State)

@@ -22,8 +22,8 @@ const (
 	RunErrand Kind = "run-errand"
 )
 
-// Plan is what a task came to: how each group is to be changed. The instances
-// themselves know what they are to be.
+// Plan is the result of preparing a task: how to change each group. The
+// instances' rows contain their desired state.
 type Plan struct {
 	Groups []Group // in the manifest's order; those to go, too
 	Stage  Stage
@@ -33,10 +33,9 @@ type Plan struct {
 	WhenChanged bool `json:",omitempty"`
 	// KeepAlive leaves its ephemeral disks to its next run.
 	KeepAlive bool `json:",omitempty"`
-	// Recreate has instances come up with new ephemeral disks, as new machines of
-	// BOSH's do.
+	// Recreate gives instances new ephemeral disks, as BOSH creates new VMs.
 	Recreate bool `json:",omitempty"`
-	// DropDisks has the disks of instances that go deleted with them.
+	// DropDisks deletes the disks of deleted instances.
 	DropDisks bool `json:",omitempty"`
 	// Result is what the task says when it has ended well.
 	Result string `json:",omitempty"`

@@ -68,8 +68,8 @@ func plan(tx *store.Tx, t *cf.BOSHTask, p Plan) error {
 	return store.BOSHTasks.Update(tx, row)
 }
 
-// change has instances of a deployment become what a task wants, without
-// another manifest.
+// change sets the desired state of a deployment's instances for a task without
+// a new manifest.
 func change(tx *store.Tx, t *cf.BOSHTask, o Order) (Plan, error) {
 	d, rows, err := named(tx, t.DeploymentName, o)
 	if err != nil {
@@ -116,8 +116,8 @@ func (p *Plan) addMissing(rows []*cf.BOSHInstance) {
 	}
 }
 
-// aim has an instance become what a kind of task wants, and reports whether that
-// changes it.
+// aim sets an instance's desired state for a kind of task, and reports whether
+// that changes it.
 func aim(kind Kind, r *cf.BOSHInstance) bool {
 	was := *r
 	switch kind {

@@ -19,7 +19,7 @@ type rowWriter struct {
 	tx         *store.Tx
 	deploy     *deploy
 	deployment *cf.BOSHDeployment
-	rows       map[string]*cf.BOSHInstance // that nobody has asked for yet
+	rows       map[string]*cf.BOSHInstance // not in the manifest so far
 	azs        func(az string) []string
 }
 
@@ -149,7 +149,7 @@ func (w *rowWriter) checkDisk(r *cf.BOSHInstance, g *bosh.Group) error {
 	return err
 }
 
-// dropRest has the instances go that nobody asked for.
+// dropRest marks instances that are not in the manifest for deletion.
 func (w *rowWriter) dropRest() error {
 	for _, r := range w.rows {
 		r.Goal = cf.BOSHGone

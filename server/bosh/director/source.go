@@ -14,8 +14,8 @@ import (
 	"cupola/store/cf"
 )
 
-// EgressGroup has the rules of what instances may reach outside of their
-// deployment: those of the security groups that hold for all running apps.
+// EgressGroup names the rules for addresses outside of the deployment: those
+// of the security groups of all running apps.
 const EgressGroup = "bosh"
 
 // Source is what deployments desire.
@@ -225,8 +225,8 @@ func ended(tx *store.Tx, guid string, end reconcile.Ending) error {
 	return store.BOSHCalls.Update(tx, c)
 }
 
-// callAgain has a script run once more of which nobody knows how it ended: BOSH
-// wants scripts that can be. An errand may have done what must not be done twice.
+// callAgain repeats a script with a lost result: BOSH requires scripts to be
+// idempotent. Errands need not be.
 func callAgain(tx *store.Tx, c *cf.BOSHCall) error {
 	if err := store.BOSHCalls.Delete(tx, c.GUID); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"cupola/store/cf"
 )
 
-// Step says what is to be changed now. It reads w alone.
+// Step returns the next changes. It depends only on w.
 func Step(w World) Change {
 	s := &step{World: w}
 	s.Instances = slices.Clone(w.Instances)
@@ -26,8 +26,8 @@ func Step(w World) Change {
 	return s.out
 }
 
-// undoLacking has instances stay down that were to come up, or to run an errand,
-// and have no disks.
+// undoLacking keeps instances down that should start, or run an errand, but
+// have no disks.
 func (s *step) undoLacking() {
 	for _, i := range s.all {
 		err := s.Lacking[i.GUID]
@@ -125,8 +125,8 @@ func (s *step) touched() bool {
 	return Kind(s.Task.Kind) != Delete && slices.ContainsFunc(s.all, func(i *item) bool { return i.TaskGUID == s.Task.GUID })
 }
 
-// pending are the instances of a group that are not as they are to be, and that
-// nobody works on: those to go first, the last of them first.
+// pending returns the instances of a group that differ from their desired
+// state and are not being changed: first those to delete, highest index first.
 func (s *step) pending(g Group) (gone, others []*item) {
 	for _, i := range s.all {
 		switch {
@@ -192,8 +192,8 @@ func (s *step) group(g Group) {
 	}
 }
 
-// canaries tells how many canaries are to be chosen yet, and whether those that
-// are must be waited for.
+// canaries returns how many canaries to add, and whether to wait for the
+// current ones.
 func (s *step) canaries(g Group) (missing int, waits bool) {
 	n := 0
 	for _, i := range s.all {
@@ -217,8 +217,7 @@ func (s *step) choose(i *item, canary bool) {
 	s.move(i)
 }
 
-// again has an instance go down that failed on its way up, and try again what
-// failed on its way down.
+// again stops an instance that failed to start, and retries a failed stop.
 func (s *step) again(i *item) {
 	switch i.Phase {
 	case cf.BOSHPreStop, cf.BOSHDraining, cf.BOSHPostStop:

@@ -23,14 +23,14 @@ type Instance struct {
 	Next  *agent.Spec   // of the digest of that name
 	Fault string        // why Spec or Next is nil though there is one
 	Calls []cf.BOSHCall // oldest first
-	// Running tells that all its processes run and are ready, Empty that nothing
+	// Running is true if all its processes run and are ready, Empty if nothing
 	// of them is left.
 	Running, Empty bool
 }
 
 // Change is what a Step changes.
 type Change struct {
-	Instances []cf.BOSHInstance // as they are to be
+	Instances []cf.BOSHInstance // as desired
 	Delete    []cf.BOSHInstance
 	Calls     []cf.BOSHCall // to be made
 	Forget    []string      // GUIDs of calls
@@ -52,7 +52,7 @@ func (s *step) event(stage, subject, state, detail string) {
 	s.out.Events = append(s.out.Events, cf.BOSHTaskEvent{TaskGUID: s.Task.GUID, Stage: stage, Subject: subject, State: state, Detail: detail})
 }
 
-// wakeAt has the next look at most then.
+// wakeAt schedules the next step at the latest then.
 func (s *step) wakeAt(at time.Time) {
 	if s.out.Wake.IsZero() || at.Before(s.out.Wake) {
 		s.out.Wake = at

@@ -60,7 +60,7 @@ func (l *Loop) write(tx *store.Tx, t *cf.BOSHTask, c Change) (gone []string, err
 	return gone, l.writeTask(tx, c.Task)
 }
 
-// comesUp reports whether an instance is on its way up, for which it has to have its
+// comesUp reports whether an instance is starting, for which it needs its
 // disks.
 func comesUp(r *cf.BOSHInstance) bool {
 	return r.Phase == cf.BOSHPreStart || r.Phase == cf.BOSHStarting
@@ -144,8 +144,8 @@ func (l *Loop) forgetSpecs(tx *store.Tx) error {
 	return err
 }
 
-// makeDisks makes the disks of what comes up, and of errands, as large as they are
-// to be. It tells which instances lack theirs, and why.
+// makeDisks creates the disks of starting instances and of errands, in the
+// desired sizes. It returns which instances lack theirs, and why.
 func (l *Loop) makeDisks(ctx context.Context, c Change) (lacking map[string]error, err error) {
 	needs := map[string]string{} // digest by instance
 	for _, r := range c.Instances {

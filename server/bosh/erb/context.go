@@ -22,7 +22,7 @@ func (c *Context) job() any {
 	return nil
 }
 
-// linkValues is a link as Ruby is told of it.
+// linkValues is a link in the form that Ruby gets.
 func linkValues(l link.Link) map[string]any {
 	instances := make([]any, len(l.Instances))
 	for i, from := range l.Instances {

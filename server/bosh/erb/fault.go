@@ -26,10 +26,10 @@ func (f *Fault) Error() string {
 // Faults are all that is wrong with some templates.
 type Faults []*Fault
 
-// maxFaults bounds how many are told.
+// maxFaults bounds the faults in an error.
 const maxFaults = 50
 
-// Error has a line for each.
+// Error returns one line per fault.
 func (f Faults) Error() string {
 	var lines []string
 	for _, each := range f[:min(len(f), maxFaults)] {

@@ -60,7 +60,7 @@ type fromRuby struct {
 	Line  int    `json:"line"`
 }
 
-// render has Ruby render the templates at those places of all into out.
+// render renders the templates at those indexes of all with Ruby, into out.
 func render(ctx context.Context, ruby Ruby, all []Template, at []int, out [][]byte) (Faults, error) {
 	r := request{texts: map[string]int{}, values: map[uintptr]int{}, contexts: map[*Context]int{}}
 	for _, i := range at {

@@ -89,7 +89,7 @@ func (p Provider) String() string {
 // and in links: cf-operator's names.
 func InstanceName(group, job string) string { return group + "-" + job }
 
-// InstanceID tells the instances of a job of a group apart.
+// InstanceID returns the ID of an instance of a group's job.
 func InstanceID(group, job string, index int) string {
 	return fmt.Sprintf("%s-%d-%s", group, index, job)
 }

@@ -118,7 +118,7 @@ func matching(candidates []Provider, c release.Consumed, says manifest.Consume) 
 	return found
 }
 
-// near tells what there is in place of a link that is not found.
+// near returns a hint about similar links for one that is not found.
 func (r *resolver) near(c release.Consumed, says manifest.Consume) string {
 	if says.None {
 		return ": the manifest gives nil for it"

@@ -124,7 +124,7 @@ func (m *Manifest) Aliases() (all []Alias) {
 func (m *Manifest) aliasesOf(jobs []*Job) (all []Alias) {
 	for _, j := range jobs {
 		if j.Name == AliasesJob {
-			of, _ := j.aliases(m.Name) // lint tells what is wrong with them
+			of, _ := j.aliases(m.Name) // lint reports their faults
 			all = append(all, of...)
 		}
 	}
@@ -220,7 +220,7 @@ func (a LinkAlias) alias(deployment, group string) Alias {
 	return Alias{Domain: a.Domain, Targets: []AliasTarget{t}}
 }
 
-// check tells what is wrong with the alias.
+// check returns the alias' fault, or nil.
 func (a LinkAlias) check() error {
 	_, known := filters[a.Filter]
 	switch {

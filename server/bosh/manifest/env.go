@@ -21,9 +21,9 @@ type EnvBOSH struct {
 	Settings              Settings
 }
 
-// Settings are env.bosh.agent.settings: what Kubernetes is to be told, as it
-// knows it. Disks, the limit of tries, the grace period and the ops before
-// rendering hold on this machine too.
+// Settings are env.bosh.agent.settings, in Kubernetes' form and mostly for
+// Kubernetes. Disks, the limit of retries, the grace period and pre-render ops
+// also apply on this machine.
 type Settings struct {
 	At
 	Affinity         map[string]any

@@ -42,7 +42,7 @@ type Finding struct {
 
 	// soft is an error that only cupola sees as one: BOSH deploys such a manifest.
 	soft bool
-	// unknown is about a key that nobody knows.
+	// unknown is true for unknown keys.
 	unknown bool
 }
 
@@ -129,7 +129,7 @@ func (all Findings) Graded(o Options) Findings {
 // Options say how severe Lint is.
 type Options struct {
 	Lenient bool // what only cupola refuses is a warning
-	Strict  bool // unknown keys are errors, and keys that have no effect are told of when they are empty too
+	Strict  bool // unknown keys are errors, and ignored keys are reported even if empty
 	// Given are the names of the variables that have values though the
 	// manifest does not declare them. When it is nil, that is not known, and
 	// those that are missing are warnings; otherwise they are errors.

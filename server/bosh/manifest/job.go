@@ -79,7 +79,8 @@ func job(o *object) *Job {
 // isNil reports whether a link is given as null or as BOSH's text nil.
 func isNil(n *yaml.Node) bool { return tree.IsNull(n) || n.Kind == yaml.ScalarNode && n.Value == "nil" }
 
-// mapped reports whether a link is given as a map, and tells of anything else.
+// mapped reports whether a link is given as a map, and adds a fault for other
+// types.
 func mapped(n *yaml.Node, o *object) bool {
 	if n.Kind != yaml.MappingNode {
 		o.d.found.errorf(o.At, "expected a map or nil, got %s", tree.Kind(n))

@@ -9,7 +9,7 @@ type Use string
 const (
 	Used     Use = "used"
 	Accepted Use = "accepted" // it has no effect, and nothing is wrong with that
-	Warned   Use = "warned"   // it has no effect here, and that is told
+	Warned   Use = "warned"   // it has no effect, and lint warns
 	Refused  Use = "refused"  // it is an error
 )
 
@@ -17,7 +17,7 @@ const (
 type Key struct {
 	Path string // a list is x[], a map by names that users choose x.*
 	Use  Use
-	Text string // what it does, or what is told of it; "" of one that is warned of: it is not used
+	Text string // what it does, or lint's message; "" of one that is warned of: it is not used
 	// When is the only value that the use is of; any other is used. "" is any
 	// that is not empty.
 	When string

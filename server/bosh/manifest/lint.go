@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Lint tells all that is wrong with a manifest beyond what Parse found, the
-// worst first.
+// Lint returns all faults of a manifest that Parse did not find, the worst
+// first.
 func Lint(m *Manifest, o Options) Findings {
 	l := &linter{m: m, o: o, byName: make(map[string]*Variable, len(m.Variables))}
 	if l.bounded() {
@@ -38,8 +38,7 @@ func (l *linter) all() {
 	l.names()
 }
 
-// bounded tells of lists that are longer than any deployment's: nothing else is
-// looked at then.
+// bounded reports lists that exceed the limits; then nothing else is checked.
 func (l *linter) bounded() bool {
 	jobs := 0
 	for _, g := range l.m.InstanceGroups {
@@ -58,7 +57,7 @@ func (l *linter) bounded() bool {
 	return l.found == nil
 }
 
-// Check parses and lints a manifest: all that is to be said of it, the worst first.
+// Check parses and lints a manifest and returns all findings, the worst first.
 func Check(text []byte, o Options) (*Manifest, Findings) {
 	m, found := Parse(text)
 	found = append(found.Graded(o), Lint(m, o)...)
@@ -91,7 +90,7 @@ func (l *linter) soft(at At, format string, args ...any) {
 	l.found.add(Finding{Level: Error, Path: at.Path, Line: at.Line, What: fmt.Sprintf(format, args...), soft: true})
 }
 
-// keys tells of the keys that are set and have no effect, or must not be set.
+// keys reports keys that have no effect, or must not be set.
 func (l *linter) keys() {
 	for _, s := range l.m.set {
 		k, ok := keyOf(s.key)

@@ -26,7 +26,7 @@ func (l *linter) addons() {
 	l.addonImages()
 }
 
-// placed tells where an addon's jobs go.
+// placed reports where an addon's jobs go.
 func (l *linter) placed(a *Addon) {
 	var on, twice []string
 	for _, g := range l.m.InstanceGroups {
@@ -48,7 +48,7 @@ func (l *linter) placed(a *Addon) {
 	}
 }
 
-// addonImages tells of the jobs of addons that have no image where they are placed.
+// addonImages reports addons' jobs that have no image where they are placed.
 func (l *linter) addonImages() {
 	told := map[string]bool{}
 	for _, g := range l.m.WithAddons().InstanceGroups {

@@ -37,7 +37,7 @@ func (l *linter) aliases(j *Job) {
 	}
 }
 
-// target tells of a target that leads nowhere.
+// target reports a target without instances.
 func (l *linter) target(at At, t AliasTarget) {
 	switch {
 	case !globs(t.Deployment, l.m.Name):

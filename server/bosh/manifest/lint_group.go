@@ -58,14 +58,14 @@ func (l *linter) disk(g *InstanceGroup) {
 	}
 }
 
-// images tells of the releases of a group that no image is known of, and of a
-// stemcell that is named for nothing.
+// images reports releases of a group without a known image, and an unused
+// stemcell.
 func (l *linter) images(g *InstanceGroup) {
 	told := map[string]bool{}
 	for _, j := range g.Jobs {
 		r := l.m.Release(j.Release)
 		if r == nil || told[r.Name] || j.onlyNames() || r.fit() != nil || variableText.MatchString(r.URL+r.Version+g.Stemcell) {
-			continue // what is wrong with a release is told there
+			continue // the release reports its faults
 		}
 		told[r.Name] = true
 		if s := l.m.stemcellOf(g, r); s != nil && (s.OS == "" || s.Version == "" || variableText.MatchString(s.OS+s.Version)) {

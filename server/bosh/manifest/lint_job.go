@@ -116,8 +116,8 @@ const maxPortName = 15
 // has each.
 type ports struct{ at, names map[string]string }
 
-// allPorts checks the ports of groups with the jobs that addons place; what is
-// wrong with an addon's is told once.
+// allPorts checks the ports of groups, including jobs of addons; faults of an
+// addon are reported once.
 func (l *linter) allPorts() {
 	told := map[At]bool{}
 	for _, g := range l.m.WithAddons().InstanceGroups {

@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// names refuses objects that would have one name, and tells of names that are
-// shortened.
+// names rejects objects with the same name, and reports shortened names.
 func (l *linter) names() {
 	n, taken := l.m.Names(), map[string]string{}
 	total := 0
 	for _, g := range l.m.InstanceGroups {
 		if total += g.Total(); g.Name == "" || total > maxTotal || g.Instances > maxInstances {
-			continue // what is wrong is told already
+			continue // already reported
 		}
 		names := []string{"Service " + n.Group(g.Name), "secret " + n.Resolved(g.Name, 1)}
 		for i := range g.Total() {
@@ -37,8 +36,8 @@ func (l *linter) shortened(n Names, g *InstanceGroup) {
 	}
 }
 
-// take gives names to what stands at a place, unless another has one of them.
-// Two of the same path have one name for the author too: that is told elsewhere.
+// take reserves names for a path, and reports names that another path has. Two
+// equal paths have one name for the author, too: that is reported elsewhere.
 func (l *linter) take(taken map[string]string, at At, names []string) {
 	for _, name := range names {
 		if other, ok := taken[name]; ok && other != at.Path {

@@ -48,8 +48,7 @@ func (l *linter) stemcell(s Stemcell) {
 	}
 }
 
-// stemcells checks those that a group names, and tells of the others: of them
-// nothing comes.
+// stemcells checks the stemcells that groups use, and reports unused ones.
 func (l *linter) stemcells() {
 	needed := map[string]bool{}
 	for _, g := range l.m.InstanceGroups {
@@ -68,8 +67,7 @@ func (l *linter) stemcells() {
 	}
 }
 
-// needsStemcell reports whether a release of the group's jobs has no stemcell of
-// its own.
+// needsStemcell reports whether a release of the group's jobs has no stemcell.
 func (l *linter) needsStemcell(g *InstanceGroup) bool {
 	for _, j := range g.Jobs {
 		if r := l.m.Release(j.Release); r != nil && !j.onlyNames() && r.Stemcell == nil && !strings.HasPrefix(r.URL, "file://") {

@@ -104,7 +104,7 @@ func (l *linter) certificate(v *Variable, o variables.Options) {
 	}
 }
 
-// references tells of every variable that is asked for and not declared, once.
+// references reports every undeclared variable, once.
 func (l *linter) references() {
 	if l.m.root == nil {
 		return
@@ -142,7 +142,7 @@ func (l *linter) declared(r interpolate.Reference) (v *Variable, field string) {
 	return nil, ""
 }
 
-// missing tells of a variable that somebody has to give, unless it was given.
+// missing reports a variable without a value that the user must give.
 func (l *linter) missing(r interpolate.Reference, text string) {
 	if slices.Contains(l.o.Given, r.Name) {
 		return

@@ -17,7 +17,7 @@ import (
 type decoder struct {
 	found Findings
 	set   []setKey
-	asked map[string]bool // the keys that a manifest may have; nil: nobody wants to know
+	asked map[string]bool // the keys that a manifest may have; nil: not recorded
 }
 
 // setKey is a key of the manifest that the table of keys may have something
@@ -98,8 +98,8 @@ func (o *object) at(key string, n *yaml.Node) At {
 	return At{o.Path + "/" + tree.Escape(key), line}
 }
 
-// want returns a key's value when it is of a kind. Otherwise it is nil, and
-// that is told unless the value is yet to come from a variable.
+// want returns a key's value if it has that kind. Otherwise it returns nil and
+// reports a fault, unless the value comes from a variable.
 func (o *object) want(key string, kind yaml.Kind, what string) *yaml.Node {
 	n := o.get(key)
 	if n == nil {
@@ -303,8 +303,8 @@ func (o *object) each(key, id string, use func(item *object)) {
 
 var plainKey = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
-// done tells of the keys that nobody asked for. One that no key could be
-// called is an error: what stands below it was meant for another.
+// done reports unknown keys. One that does not resemble a known key is an
+// error, since everything below it is lost.
 func (o *object) done() {
 	if o == nil || o.node.Kind != yaml.MappingNode {
 		return

@@ -83,7 +83,7 @@ func (w *walk) insert(n *yaml.Node, at int, value *yaml.Node) error {
 	return nil
 }
 
-// remove takes away what the path leads to; what is optional may not be there.
+// remove deletes the value at the path; an optional one may be missing.
 func (w *walk) remove(doc *yaml.Node) error {
 	if len(w.tokens) == 0 {
 		return said("Cannot remove entire document")

@@ -26,7 +26,7 @@ func said(format string, args ...any) error { return fmt.Errorf(format, args...)
 // errAbsent ends a walk at something optional that is not there.
 var errAbsent = errors.New("it is not there")
 
-// parent is what the last token is to be looked for in.
+// parent returns the node in which to look for the last token.
 func (w *walk) parent(doc *yaml.Node) (n *yaml.Node, err error) {
 	n = doc
 	for i := range len(w.tokens) - 1 {

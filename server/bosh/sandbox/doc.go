@@ -1,7 +1,7 @@
-// Package sandbox runs what comes out of release images and is needed before a
-// deployment exists: it reads their jobs, and runs the Ruby that renders their
-// templates. Ruby runs in its own container, as nobody, without a network,
-// without environment variables, on file systems that it cannot change but for a
-// few megabytes that go with it, with bounds of time, memory, processes and
-// output. Nothing that it is told lies on a disk.
+// Package sandbox runs code from release images before a deployment exists: it
+// reads their jobs, and renders their templates with Ruby. Ruby runs in its
+// own container, as the user nobody, without network and environment
+// variables, on read-only file systems except for a few temporary megabytes,
+// with limits on time, memory, processes and output. Its input is never on
+// disk.
 package sandbox

@@ -56,7 +56,7 @@ func (s *Sandbox) patch(ctx context.Context, m mounted, job string, by bosh.Patc
 	return release.Read(root.FS(), job)
 }
 
-// linkReleases has the image's jobs be found where scripts look for them.
+// linkReleases links the image's jobs to the path where scripts expect them.
 func linkReleases(root *os.Root, release string) error {
 	if err := root.MkdirAll(allReleases, 0o755); err != nil {
 		return fmt.Errorf("make /%s: %w", allReleases, err)

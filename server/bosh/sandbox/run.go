@@ -15,7 +15,7 @@ import (
 	"cupola/server/bosh/erb"
 )
 
-// fromOutput has Ruby read from its standard output, which is one end of a
+// fromOutput makes Ruby read from its standard output, which is one end of a
 // socket: containers start without standard input.
 const fromOutput = "$stdin.reopen(IO.for_fd(1, 'rb', autoclose: false))"
 
@@ -87,7 +87,7 @@ func (r *running) run(ctx context.Context, spec container.Spec, input []byte) ([
 	return output, errors.Join(err, r.end(ctx, tooMuch, said))
 }
 
-// end waits for the program, and tells why it did not end well.
+// end waits for the program, and returns its error.
 func (r *running) end(ctx context.Context, tooMuch bool, said <-chan string) error {
 	exit, err := r.cfg.Containers.Wait(ctx, r.id)
 	switch {

@@ -25,14 +25,15 @@ import (
 type Config struct {
 	Containers *container.Engine
 	Roots      *rootfs.Store
-	// Users gives each run its own users of the host, which it has as long as its directory is in States: that of a cell,
-	// which takes away what a killed daemon left there.
+	// Users gives each run a range of host users, as long as its directory
+	// exists in States. States is a cell's, which removes what a killed daemon
+	// left there.
 	Users       Users
 	States      string
 	Time        time.Duration // of one run; 60 s
 	MemoryBytes int64         // 512 MiB
 	OutputBytes int64         // 96 MiB, of which a third is how it is written
-	Log         *slog.Logger  // of what could not be taken away; nil discards it
+	Log         *slog.Logger  // of failed removals; nil discards it
 }
 
 // Users are a users.Claims or a users.Shared.
@@ -52,12 +53,12 @@ const (
 	cleanupTime  = 20 * time.Second
 )
 
-// Sandbox runs programs that nobody trusts.
+// Sandbox runs untrusted programs.
 type Sandbox struct{ cfg Config }
 
-// New makes a Sandbox. It starts nothing. A cell that has the same containers and
-// roots takes away, when it starts to run, what of them it does not know: use the
-// Sandbox after that. What a killed daemon leaves of a run goes with it.
+// New returns a Sandbox. It starts nothing. A cell with the same containers
+// and roots removes unknown ones when it starts, including those of a killed
+// daemon's sandbox: use the Sandbox after that.
 func New(c Config) *Sandbox {
 	c.Time = cmp.Or(c.Time, time.Minute)
 	c.MemoryBytes = cmp.Or(c.MemoryBytes, 512<<20)
@@ -176,7 +177,8 @@ func (s *Sandbox) with(ctx context.Context, r root.Request, f func(mounted) erro
 	return f(m)
 }
 
-// clean takes away what a run has left, and then frees its users. Where it cannot, the next daemon does.
+// clean removes a run's remains, then frees its users. If it fails, the next
+// daemon does it.
 func (s *Sandbox) clean(ctx context.Context, id, state string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 	defer cancel()

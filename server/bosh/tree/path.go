@@ -22,7 +22,7 @@ func Unescape(token string) string {
 	return strings.NewReplacer(back...).Replace(token)
 }
 
-// maxSegment bounds what a path tells of an item.
+// maxSegment bounds an item's text in a path.
 const maxSegment = 100
 
 // Segment is the token of a list's item: its value of the key id, if it has

@@ -1,6 +1,6 @@
-// Package tree reads YAML that nobody trusts into plain trees: mappings,
-// sequences and scalars, without anchors, aliases and merge keys. What it
-// returns is bounded in size and depth, whatever the document says. It is pure.
+// Package tree parses untrusted YAML into plain trees: mappings, sequences and
+// scalars, without anchors, aliases and merge keys. The result is bounded in
+// size and depth. It is pure.
 package tree
 
 import (

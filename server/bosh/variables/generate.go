@@ -28,8 +28,8 @@ type Request struct {
 	Rand     io.Reader // for passwords and serial numbers
 }
 
-// Generate returns the values of all declared variables: those that Anew names
-// are made, all others are kept.
+// Generate returns the values of all declared variables: it generates those in
+// Anew and keeps the others.
 func Generate(ctx context.Context, r Request) (map[string]Value, error) {
 	order, err := Order(r.Declared)
 	if err != nil {
@@ -58,7 +58,7 @@ func Generate(ctx context.Context, r Request) (map[string]Value, error) {
 	return g.values, nil
 }
 
-// CheckRotate tells which names that are to be made again are of no variable.
+// CheckRotate returns an error that names unknown variables in rotate.
 func CheckRotate(declared []Declared, rotate []string) error {
 	names := make([]string, len(declared))
 	for i, d := range declared {
@@ -73,10 +73,9 @@ func CheckRotate(declared []Declared, rotate []string) error {
 	return errors.Join(faults...)
 }
 
-// Anew names, sorted, the variables that Generate makes: those that have no
-// value, those to rotate, those that their mode wants made again, and those
-// that were signed by one of them. What a user gave is made again by rotation
-// alone.
+// Anew returns, sorted, the variables that Generate generates: those without a
+// value, those to rotate, those whose mode requires it, and those signed by
+// one of them. Users' values are replaced only by rotation.
 func Anew(r Request) ([]string, error) {
 	order, err := Order(r.Declared)
 	if err != nil {
@@ -85,7 +84,7 @@ func Anew(r Request) ([]string, error) {
 	return slices.Sorted(maps.Keys(r.anew(order))), nil
 }
 
-// anew are the variables to make; what signs comes before what it signs.
+// anew returns the variables to generate; CAs come before what they sign.
 func (r Request) anew(order []Declared) map[string]Declared {
 	rotate := make(map[string]bool, len(r.Rotate))
 	for _, name := range r.Rotate {

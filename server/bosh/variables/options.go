@@ -159,7 +159,7 @@ func keyLength(to *int) setter {
 	}
 }
 
-// maxTexts bounds lists: a certificate with thousands of names helps nobody.
+// maxTexts bounds lists, such as a certificate's names.
 const maxTexts = 1000
 
 // texts is a list of texts; known are those that there are, nil for any.
