@@ -52,7 +52,7 @@ func (s *Store) Fetch(ctx context.Context, from Source) (File, error) {
 	case err != nil:
 		return File{}, err
 	}
-	if err := s.keep(from.CacheKey, name, k); err != nil {
+	if err := s.store(from.CacheKey, name, k); err != nil {
 		return File{}, fmt.Errorf("keep an archive: %w", err)
 	}
 	return s.use(from.CacheKey, k, false)
@@ -83,7 +83,7 @@ func (s *Store) get(ctx context.Context, from Source, had kept) (name string, k 
 		return "", kept{}, err
 	}
 	defer done()
-	err = again(ctx, func() error {
+	err = retry(ctx, func() error {
 		name, k, err = s.getOnce(ctx, from, had)
 		return err
 	})
@@ -101,8 +101,8 @@ func (s *Store) begin(ctx context.Context) (timed context.Context, done func(), 
 	return timed, func() { cancel(); <-s.slots }, nil
 }
 
-// again does f until it succeeds, or fails for good.
-func again(ctx context.Context, f func() error) error {
+// retry does f until it succeeds, or fails for good.
+func retry(ctx context.Context, f func() error) error {
 	var err error
 	for n := range attempts {
 		if err = f(); err == nil || errors.Is(err, errUnchanged) {

@@ -171,9 +171,9 @@ func (s *Store) find(key string) kept {
 	return k
 }
 
-// keep puts a file under a key. A crash in between leaves a file without a
+// store puts a file under a key. A crash in between leaves a file without a
 // description, which is as good as none.
-func (s *Store) keep(key, file string, k kept) error {
+func (s *Store) store(key, file string, k kept) error {
 	data, about := s.names(key)
 	content, err := json.Marshal(k)
 	if err != nil {

@@ -25,7 +25,7 @@ func (s *Store) Upload(ctx context.Context, to string, f *os.File, size int64) e
 	if _, err := io.Copy(sum, io.NewSectionReader(f, 0, size)); err != nil {
 		return err
 	}
-	return again(ctx, func() error { return s.post(ctx, to, io.NewSectionReader(f, 0, size), sum.Sum(nil)) })
+	return retry(ctx, func() error { return s.post(ctx, to, io.NewSectionReader(f, 0, size), sum.Sum(nil)) })
 }
 
 func (s *Store) post(ctx context.Context, to string, body *io.SectionReader, sum []byte) error {

@@ -44,12 +44,12 @@ func (b *build) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(b.halt, func() { cancel(errStopped) })()
-	release, err := b.cell.turn(ctx)
+	release, err := b.cell.acquireCreateSlot(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	b.say("Cell %s creating container for instance %s", b.cellID(), b.guid())
+	b.logf("Cell %s creating container for instance %s", b.cellID(), b.guid())
 	if b.full.Privileged {
 		return errPrivileged
 	}
@@ -59,7 +59,7 @@ func (b *build) run(ctx context.Context) error {
 	if err := b.bringUp(ctx); err != nil {
 		return err
 	}
-	b.say("Cell %s successfully created container for instance %s", b.cellID(), b.guid())
+	b.logf("Cell %s successfully created container for instance %s", b.cellID(), b.guid())
 	return nil
 }
 
@@ -97,11 +97,11 @@ func (i *instance) abandon(ctx context.Context, err error) {
 	if errors.Is(err, errStopped) {
 		exit.Stopped, exit.Failed = true, i.spec.Kind == lrp.KindTask
 		if !i.record().Stopped {
-			i.say("Cell %s stopping instance %s", i.cellID(), i.guid())
+			i.logf("Cell %s stopping instance %s", i.cellID(), i.guid())
 		}
 	} else {
 		i.cell.cfg.Log.ErrorContext(ctx, "container was not created", "instance_guid", i.guid(), "err", err)
-		i.complain("Cell %s failed to create container for instance %s: %s", i.cellID(), i.guid(), err)
+		i.errorf("Cell %s failed to create container for instance %s: %s", i.cellID(), i.guid(), err)
 	}
 	i.update(func(r *record) { r.Phase, r.Address = lrp.PhaseExited, "" })
 	i.cell.discard(ctx, i.guid())

@@ -12,7 +12,7 @@ import (
 // part is recorded before the next begins, so that after a kill the next
 // daemon continues there.
 func (i *instance) finish(ctx context.Context, end ending) {
-	i.keep(func(r *record) { r.Phase, r.Ready, r.Ending = lrp.PhaseExited, false, &end })
+	i.saveLazily(func(r *record) { r.Phase, r.Ready, r.Ending = lrp.PhaseExited, false, &end })
 	i.settle(ctx)
 }
 
@@ -21,28 +21,28 @@ func (i *instance) finish(ctx context.Context, end ending) {
 func (i *instance) settle(ctx context.Context) {
 	if rec := i.record(); i.spec.Kind == lrp.KindTask && !rec.Collected {
 		result, err := i.collect(*rec.Ending)
-		i.keep(func(r *record) {
+		i.saveLazily(func(r *record) {
 			r.Result, r.Collected = result, true
 			if err != nil {
 				r.Ending.Failed, r.Ending.Reasons = true, append(r.Ending.Reasons, reason(err))
 			}
 		})
 	}
-	i.say("Cell %s destroying container for instance %s", i.cellID(), i.guid())
+	i.logf("Cell %s destroying container for instance %s", i.cellID(), i.guid())
 	i.update(func(r *record) { r.Address = "" })
 	err := i.cell.takeDown(ctx, i.guid())
 	if err != nil {
-		i.complain("Cell %s failed to destroy container for instance %s", i.cellID(), i.guid())
+		i.errorf("Cell %s failed to destroy container for instance %s", i.cellID(), i.guid())
 	} else {
-		i.say("Cell %s successfully destroyed container for instance %s", i.cellID(), i.guid())
+		i.logf("Cell %s successfully destroyed container for instance %s", i.cellID(), i.guid())
 	}
-	i.tellEnd()
-	i.keep(func(r *record) { r.Told = true })
+	i.reportEnd()
+	i.saveLazily(func(r *record) { r.Told = true })
 	i.cell.discarded(ctx, i.guid(), err)
 }
 
-// tellEnd sends the last event.
-func (i *instance) tellEnd() {
+// reportEnd sends the last event.
+func (i *instance) reportEnd() {
 	rec := i.record()
 	e := i.event(lrp.EventExited)
 	e.Exit, e.Result = i.exit(*rec.Ending), rec.Result

@@ -116,6 +116,6 @@ func (c *Cell) SetFiles(guid string, files []lrp.File) error {
 		return fmt.Errorf("replace volume mounted files: %w", err)
 	}
 	i.update(func(r *record) { r.FilesDigest, r.FilesSince = lrp.FilesDigest(files), time.Now() })
-	i.say("Cell %s replaced the service binding files of instance %s", i.cellID(), guid)
+	i.logf("Cell %s replaced the service binding files of instance %s", i.cellID(), guid)
 	return nil
 }

@@ -155,7 +155,7 @@ func (p *performer) stopped() {
 	if p.life.Err() != nil {
 		return
 	}
-	p.say("Cell %s stopping instance %s", p.cellID(), p.guid())
+	p.logf("Cell %s stopping instance %s", p.cellID(), p.guid())
 	p.keepStarted(func(r *record) { r.Phase, r.Ready, r.Stopped = lrp.PhaseStopping, false, true })
 }
 
@@ -179,7 +179,7 @@ func (p *performer) keepStarted(change func(*record)) {
 		p.update(change)
 		return
 	}
-	p.keep(change)
+	p.saveLazily(change)
 }
 
 // live goes through the program of i, whose parts are there, then takes the

@@ -137,11 +137,11 @@ func (p *performer) await(ctx context.Context, running running, stop []lrp.Signa
 	if p.life.Err() != nil {
 		return runEnd{away: true}
 	}
-	return p.end(running, exits, stop)
+	return p.terminate(running, exits, stop)
 }
 
-// end ends a process: with one signal after the other, and SIGKILL at last.
-func (p *performer) end(running running, exits <-chan container.Exit, stop []lrp.Signal) runEnd {
+// terminate ends a process: with one signal after the other, and SIGKILL at last.
+func (p *performer) terminate(running running, exits <-chan container.Exit, stop []lrp.Signal) runEnd {
 	e := runEnd{cancelled: true}
 	next := time.NewTimer(0)
 	defer next.Stop()

@@ -190,7 +190,7 @@ func (b *build) dependencyMounts() []container.Mount {
 
 // startContainer waits for its turn.
 func (p *performer) startContainer(ctx context.Context, spec container.Spec) (container.State, error) {
-	release, err := p.cell.turn(ctx)
+	release, err := p.cell.acquireCreateSlot(ctx)
 	if err != nil {
 		return container.State{}, err
 	}
@@ -198,8 +198,8 @@ func (p *performer) startContainer(ctx context.Context, spec container.Spec) (co
 	return p.cell.cfg.Containers.Start(ctx, spec)
 }
 
-// turn waits for one of the slots in which containers are made.
-func (c *Cell) turn(ctx context.Context) (release func(), err error) {
+// acquireCreateSlot waits for one of the slots in which containers are made.
+func (c *Cell) acquireCreateSlot(ctx context.Context) (release func(), err error) {
 	select {
 	case c.slots <- struct{}{}:
 		return func() { <-c.slots }, nil

@@ -18,9 +18,9 @@ type usage struct {
 	percent float64
 }
 
-// look takes the CPU time used until now, and gives the use in percent of one
+// sample takes the CPU time used until now, and gives the use in percent of one
 // core.
-func (u *usage) look(now time.Time, cpu time.Duration) float64 {
+func (u *usage) sample(now time.Time, cpu time.Duration) float64 {
 	passed := now.Sub(u.at)
 	if passed < lookInterval {
 		return u.percent
@@ -87,7 +87,7 @@ func (i *instance) cpuStats(now time.Time, cpu time.Duration) lrp.Stats {
 			return lrp.Stats{CPU: cpu, Uptime: now.Sub(i.rec.StartedAt)}
 		}
 	}
-	percent := i.usage.look(now, cpu)
+	percent := i.usage.sample(now, cpu)
 	return lrp.Stats{
 		CPU: cpu, CPUPercent: percent, Uptime: now.Sub(i.rec.StartedAt),
 		Entitlement: percent / 100 / i.cell.entitledCores(i.spec.CPUWeight),

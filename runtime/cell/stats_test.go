@@ -21,7 +21,7 @@ func TestUsage(t *testing.T) {
 		{2 * time.Second, 2500 * time.Millisecond, 200},
 		{3 * time.Second, 2500 * time.Millisecond, 0},
 	} {
-		if got := u.look(began.Add(look.at), look.cpu); got != look.want {
+		if got := u.sample(began.Add(look.at), look.cpu); got != look.want {
 			t.Errorf("after %s: got %v %%; want %v %%", look.at, got, look.want)
 		}
 	}

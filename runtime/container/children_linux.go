@@ -31,10 +31,10 @@ type children struct {
 // family is one for all Engines, as children are the whole process's.
 var family = &children{held: map[int]*process{}}
 
-// hold holds a child of a starter that still runs, so that the sweep after
+// claim holds a child of a starter that still runs, so that the sweep after
 // another start that fails leaves it alone. Watch it when the starter has ended:
 // only then it is reaped here.
-func (c *children) hold(pid int) (*process, error) {
+func (c *children) claim(pid int) (*process, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p, err := holdProcess(pid, 0)

@@ -19,9 +19,9 @@ import (
 // reports every exit on the machine; others are dropped. It reports only in
 // the initial user, pid and network namespaces.
 type connector struct {
-	needless bool // pidfds have exit codes
-	blind    bool // never ask a pidfd
-	log      *slog.Logger
+	unused bool // pidfds have exit codes
+	blind  bool // never ask a pidfd
+	log    *slog.Logger
 
 	mu     sync.Mutex
 	socket *os.File // nil while no process is watched
@@ -34,7 +34,7 @@ func newConnector(release string, blind bool, log *slog.Logger) *connector {
 	var major, minor int
 	_, err := fmt.Sscanf(release, "%d.%d", &major, &minor)
 	tells := err == nil && (major > 6 || major == 6 && minor >= 15)
-	return &connector{needless: tells && !blind, blind: blind, log: log, held: map[int][]*process{}}
+	return &connector{unused: tells && !blind, blind: blind, log: log, held: map[int][]*process{}}
 }
 
 // kernelRelease is the running kernel's; "" where it is not told.
@@ -48,7 +48,7 @@ func kernelRelease() string {
 
 // open is openProcess for one that somebody else started.
 func (c *connector) open(pid int, ticks uint64) (*process, error) {
-	if c.needless {
+	if c.unused {
 		return openProcess(pid, ticks)
 	}
 	// An exit that arrives before its process is watched waits for mu.
@@ -57,7 +57,7 @@ func (c *connector) open(pid int, ticks uint64) (*process, error) {
 	c.listenLocked()
 	p, err := holdProcess(pid, ticks)
 	if err != nil {
-		c.restLocked()
+		c.pauseLocked()
 		return nil, err
 	}
 	p.blind = c.blind
@@ -84,8 +84,8 @@ func (c *connector) listenLocked() {
 	fault.Go("container", func() { c.listen(socket) })
 }
 
-// restLocked stops listening when no process is watched.
-func (c *connector) restLocked() {
+// pauseLocked stops listening when no process is watched.
+func (c *connector) pauseLocked() {
 	if c.socket == nil || len(c.held) > 0 {
 		return
 	}
@@ -106,7 +106,7 @@ func (c *connector) release(p *process) {
 	if len(left) == 0 {
 		delete(c.held, p.pid)
 	}
-	c.restLocked()
+	c.pauseLocked()
 }
 
 // listen receives exits until the socket is closed. The kernel drops what does
@@ -129,19 +129,19 @@ func (c *connector) listen(socket *os.File) {
 				return true
 			}
 			if pid, status, ok := parseExit(buf[:n]); ok {
-				c.tell(pid, exitOf(status))
+				c.deliver(pid, exitOf(status))
 			}
 		}
 	})
 }
 
-// tell passes on the exit of a thread of pid. One that other threads of its
+// deliver passes on the exit of a thread of pid. One that other threads of its
 // process outlive does not count; the last has the code of all.
-func (c *connector) tell(pid int, x Exit) {
+func (c *connector) deliver(pid int, x Exit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range c.held[pid] {
-		if !p.over() {
+		if !p.exited() {
 			continue
 		}
 		select {

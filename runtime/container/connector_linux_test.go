@@ -113,7 +113,7 @@ func living(p *process) string {
 
 func TestConnectorIsAskedWhereAPidfdIsSilent(t *testing.T) {
 	for release, needless := range map[string]bool{"6.1.0-18-amd64": false, "6.14.11": false, "6.15.0": true, "7.0": true, "": false} {
-		if got := newConnector(release, false, nil).needless; got != needless {
+		if got := newConnector(release, false, nil).unused; got != needless {
 			t.Errorf("%s: got %t; want %t", release, got, needless)
 		}
 	}

@@ -136,7 +136,7 @@ func (e *Engine) run(ctx context.Context, spec Spec) (*process, error) {
 		return nil, err
 	}
 	defer closeAll(tasks)
-	e.giveStdio(ids.Base, spec.Process, spec.Stdout, spec.Stderr)
+	e.chownStdio(ids.Base, spec.Process, spec.Stdout, spec.Stderr)
 	request := starter.Request{ID: spec.ID, First: true, Cgroups: len(tasks), Process: e.command(spec.Process, tasks)}
 	init, err := e.launch(ctx, request, Stdio{Out: spec.Stdout, Err: spec.Stderr}, tasks)
 	if err != nil {

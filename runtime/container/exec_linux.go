@@ -82,7 +82,7 @@ func (e *Engine) enter(ctx context.Context, id string, p Process, stdio Stdio) (
 	if err != nil {
 		return nil, err
 	}
-	e.giveStdio(rec.root(), p, stdio.In, stdio.Out, stdio.Err)
+	e.chownStdio(rec.root(), p, stdio.In, stdio.Out, stdio.Err)
 	return e.launch(ctx, starter.Request{ID: id, Process: proc}, stdio, slices.Concat(tasks, helper))
 }
 

@@ -175,7 +175,7 @@ func converse(in io.Writer, out io.Reader, r starter.Request) (p *process, refus
 	if a.Error != "" {
 		return nil, a.Error, nil
 	}
-	p, err = family.hold(a.PID)
+	p, err = family.claim(a.PID)
 	return p, "", err
 }
 

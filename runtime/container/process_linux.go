@@ -18,9 +18,9 @@ import (
 // which the kernel does not tell its exit code.
 const reapTimeout = 5 * time.Second
 
-// tellTimeout bounds the wait for the connector, which reports an exit right
+// connectorTimeout bounds the wait for the connector, which reports an exit right
 // after the pidfd. It may have lost it.
-const tellTimeout = time.Second
+const connectorTimeout = time.Second
 
 // process is one process held by a pidfd, so that its number cannot be reused
 // unseen. Its end is awaited on the runtime's poller: no thread, no polling.
@@ -159,16 +159,16 @@ func (p *process) watch() {
 		return exit.Known || !able || events&unix.POLLHUP != 0
 	})
 	if !p.exit.Known {
-		p.exit = p.heard()
+		p.exit = p.otherExit()
 	}
 }
 
-// heard returns the exit from sources other than the pidfd.
-func (p *process) heard() Exit {
+// otherExit returns the exit from sources other than the pidfd.
+func (p *process) otherExit() Exit {
 	if p.told == nil {
 		return p.corpse
 	}
-	late := time.NewTimer(tellTimeout)
+	late := time.NewTimer(connectorTimeout)
 	defer late.Stop()
 	select {
 	case x := <-p.told:
@@ -178,9 +178,9 @@ func (p *process) heard() Exit {
 	}
 }
 
-// over reports whether the process has exited, even if watch has not seen it
+// exited reports whether the process has exited, even if watch has not seen it
 // yet.
-func (p *process) over() bool {
+func (p *process) exited() bool {
 	conn, err := p.file.SyscallConn()
 	if err != nil {
 		return false

@@ -85,10 +85,10 @@ func fdList(first, n int) string {
 	return strings.Join(fds, ",")
 }
 
-// giveStdio makes the process, of a container whose root is base, the owner of the
+// chownStdio makes the process, of a container whose root is base, the owner of the
 // FIFOs it writes to, so that it may open /dev/stdout. Others' files are left as
 // they are.
-func (e *Engine) giveStdio(base uint32, p Process, files ...*os.File) {
+func (e *Engine) chownStdio(base uint32, p Process, files ...*os.File) {
 	for _, f := range files {
 		if f == nil {
 			continue

@@ -43,7 +43,7 @@ func Stage(name string, content []byte, mode fs.FileMode) error {
 func Discard(name string) error { return os.Remove(name + staged) }
 
 // Take is the second half of Write: the file gets what was staged.
-func Take(name string) error { return take(name+staged, name) }
+func Take(name string) error { return rename(name+staged, name) }
 
 const staged = ".new"
 
@@ -78,10 +78,10 @@ func Rename(from, to string) error {
 	if err := Sync(from); err != nil {
 		return err
 	}
-	return take(from, to)
+	return rename(from, to)
 }
 
-func take(from, to string) error {
+func rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}

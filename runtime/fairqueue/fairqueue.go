@@ -130,12 +130,12 @@ func (s *Slot) Release() {
 		return
 	}
 	s.given = true
-	s.rest()
+	s.pause()
 	s.queue.release(s.user)
 }
 
-// rest pauses the user if another one is present; the queue's mu is held.
-func (s *Slot) rest() {
+// pause pauses the user if another one is present; the queue's mu is held.
+func (s *Slot) pause() {
 	q := s.queue
 	if !q.paced {
 		return

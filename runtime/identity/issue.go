@@ -40,7 +40,7 @@ type Credentials struct {
 
 // Issue makes a key and a certificate.
 func (a *Authority) Issue(s Subject) (Credentials, error) {
-	key, err := a.keys.take()
+	key, err := a.keys.next()
 	if err != nil {
 		return Credentials{}, fmt.Errorf("make instance key: %w", err)
 	}

@@ -30,7 +30,7 @@ func newKeys() *keys {
 	return k
 }
 
-func (k *keys) take() (*rsa.PrivateKey, error) {
+func (k *keys) next() (*rsa.PrivateKey, error) {
 	defer k.fill()
 	select {
 	case key := <-k.spare:

@@ -205,10 +205,10 @@ func (f *firewall) asksNames() (rules [][]expr.Any) {
 	return rules
 }
 
-// nobodyKnowsNames is the rule that drops containers' DNS queries while the
+// dropQueries is the rule that drops containers' DNS queries while the
 // daemon does not listen: resolvers retry some seconds later, when the next
 // daemon runs; a rejection would be a final answer.
-func (f *firewall) nobodyKnowsNames() []expr.Any {
+func (f *firewall) dropQueries() []expr.Any {
 	const ownHeader, addressAt, ipHeader, portAt, port = 8, 16, 20, 2, 53 // of the packet that the message is about
 	load := func(offset, length uint32) expr.Any {
 		return &expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: offset, Len: length}

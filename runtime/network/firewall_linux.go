@@ -196,7 +196,7 @@ func (f *firewall) staticChains() []staticChain {
 	toHost, fromHost := decide, [][]expr.Any(nil)
 	if f.names {
 		toHost = slices.Concat(decide[:1], f.asksNames(), decide[1:])
-		fromHost = [][]expr.Any{f.nobodyKnowsNames()}
+		fromHost = [][]expr.Any{f.dropQueries()}
 	}
 	return []staticChain{
 		// A container may send from its own address only.

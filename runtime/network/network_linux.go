@@ -169,7 +169,7 @@ func (n *Network) Acquire(ctx context.Context, id string) (Attachment, error) {
 	if held {
 		return n.attachment(s), nil
 	}
-	s, err := n.take()
+	s, err := n.acquireSlot()
 	if err != nil {
 		return Attachment{}, fmt.Errorf("attach container %s: %w", id, err)
 	}
@@ -237,8 +237,8 @@ func (n *Network) Attachment(id string) (Attachment, error) {
 	return n.attachment(s), nil
 }
 
-// take returns a slot that was made ahead, or makes one.
-func (n *Network) take() (slot, error) {
+// acquireSlot returns a slot that was made ahead, or makes one.
+func (n *Network) acquireSlot() (slot, error) {
 	n.mu.Lock()
 	if len(n.ready) > 0 {
 		s := n.ready[0]

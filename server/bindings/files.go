@@ -48,7 +48,7 @@ func Files(form Form, all []Binding) ([]lrp.File, error) {
 		text, err := VCAPServices(all)
 		b.fail(err)
 		b.add(vcapFile, text)
-		return b.end()
+		return b.finish()
 	}
 	names := map[string]Binding{}
 	for _, one := range all {
@@ -62,7 +62,7 @@ func Files(form Form, all []Binding) ([]lrp.File, error) {
 		names[name] = one
 		b.binding(name, one)
 	}
-	return b.end()
+	return b.finish()
 }
 
 // duplicate says that two bindings would have the same directory.
@@ -120,7 +120,7 @@ func (b *builder) add(path string, content []byte) {
 	b.files = append(b.files, file)
 }
 
-func (b *builder) end() ([]lrp.File, error) {
+func (b *builder) finish() ([]lrp.File, error) {
 	if b.total > maxBytes {
 		b.fail(fmt.Errorf("Bindings exceed the maximum allowed bytesize of %d: %d", maxBytes, b.total)) //nolint:staticcheck // Cloud Controller's text
 	}

@@ -20,7 +20,7 @@ func (m *machine) checks() []check {
 		{"swap", false, m.swap},
 		{"seccomp", false, m.seccomp},
 		{"security", false, m.modules},
-		{"data dir", false, m.way},
+		{"data dir", false, m.traversable},
 		{"disk", false, m.disk},
 		{"backups", false, m.backups},
 		{"overlayfs", true, m.overlay},

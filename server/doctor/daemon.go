@@ -28,14 +28,14 @@ func (m *machine) daemons() (all []Daemon) {
 			continue
 		}
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(name))))
-		all = append(all, Daemon{PID: pid, DataDir: m.given(filepath.Dir(to))})
+		all = append(all, Daemon{PID: pid, DataDir: m.daemonPath(filepath.Dir(to))})
 	}
 	return all
 }
 
-// given returns the name that the last daemon used for its data directory, which
+// daemonPath returns the name that the last daemon used for its data directory, which
 // may contain symbolic links.
-func (m *machine) given(dir string) string {
+func (m *machine) daemonPath(dir string) string {
 	name, _, _ := strings.Cut(m.read(filepath.Join(dir, "lock")), "\n")
 	if filepath.IsAbs(name) {
 		return name

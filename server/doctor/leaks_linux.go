@@ -59,7 +59,7 @@ func (s survey) leaks(owner func(string) Owner, spare []string) ([]Leak, error) 
 	isData := func(dir string) bool {
 		return s.exists(filepath.Join(dir, "lock")) && s.exists(filepath.Join(dir, "db"))
 	}
-	return stopped(unowned(found, owners), func(dir string) Owner { return owner(s.given(dir)) }, isData), nil
+	return stopped(unowned(found, owners), func(dir string) Owner { return owner(s.daemonPath(dir)) }, isData), nil
 }
 
 // all finds everything, in an order in which it can be removed.

@@ -104,8 +104,8 @@ func TestChecks(t *testing.T) {
 
 		{"memory", map[string]string{"proc/meminfo": "MemTotal:  8000000 kB\nMemAvailable:  4000000 kB\n"}, nil, (*machine).memory, OK, "3.8 GB free of 7.6 GB", ""},
 		{"little memory", map[string]string{"proc/meminfo": "MemTotal:  800000 kB\nMemAvailable:  400000 kB\n"}, nil, (*machine).memory, Warn, "390 MB free", "ps aux"},
-		{"way", map[string]string{"var/lib/": ""}, nil, (*machine).way, OK, "/var/lib/cupola", ""},
-		{"no way", map[string]string{"var/lib/": ""}, func(m *machine) { _ = os.Chmod(m.path("var"), 0o700) }, (*machine).way, Fail, "traverse /var,", "sudo chmod o+x /var"},
+		{"way", map[string]string{"var/lib/": ""}, nil, (*machine).traversable, OK, "/var/lib/cupola", ""},
+		{"no way", map[string]string{"var/lib/": ""}, func(m *machine) { _ = os.Chmod(m.path("var"), 0o700) }, (*machine).traversable, Fail, "traverse /var,", "sudo chmod o+x /var"},
 
 		{"no proxy", nil, nil, (*machine).proxy, OK, "none", ""},
 		{"proxy", nil, environment("HTTP_PROXY", "http://u:secret@p:1"), (*machine).proxy, Warn, "http://u:xxxxx@p:1", ".localhost"},
@@ -228,7 +228,7 @@ func TestPortTakenByAnother(t *testing.T) {
 	m := files(t, map[string]string{
 		"proc/net/tcp": tcp, "proc/33/comm": "nginx\n", "proc/33/fd/3": "-> socket:[4711]", "proc/33/fd/4": "-> /dev/null",
 	})
-	r := m.taken("127.0.0.1:8080", "other")
+	r := m.inUse("127.0.0.1:8080", "other")
 	if r.Level != Fail || !strings.Contains(r.Detail, "nginx (pid 33)") || !strings.Contains(r.Fix, "kill 33") {
 		t.Errorf("got %+v; want nginx named", r)
 	}
@@ -241,7 +241,7 @@ func TestPortTakenByOurDaemon(t *testing.T) {
 		"proc/7/fd/3":   "-> socket:[99]", "proc/7/fd/4": "-> " + data + "/lock", "proc/7/fdinfo/4": "pos:\t0\nlock:\t1: FLOCK  ADVISORY  WRITE 7 fd:00:1 0 EOF\n",
 	})
 	m.DataDir = data
-	if r := m.taken("[::]:8080", ""); r.Level != OK || !strings.Contains(r.Detail, "cupola is running, pid 7") {
+	if r := m.inUse("[::]:8080", ""); r.Level != OK || !strings.Contains(r.Detail, "cupola is running, pid 7") {
 		t.Errorf("got %+v; want that cupola is running", r)
 	}
 }

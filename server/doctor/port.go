@@ -29,15 +29,15 @@ func (m *machine) listens(ctx context.Context, flag, addr string) Result {
 	other := fmt.Sprintf("sudo cupola serve %s %s", flag, otherPort(addr))
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return m.taken(addr, other)
+		return m.inUse(addr, other)
 	case errors.Is(err, syscall.EACCES):
 		return failure(addr+" requires root", "run it with sudo")
 	}
 	return failure(err.Error(), other)
 }
 
-// taken reports which process listens at addr.
-func (m *machine) taken(addr, other string) Result {
+// inUse reports which process listens at addr.
+func (m *machine) inUse(addr, other string) Result {
 	_, text, _ := net.SplitHostPort(addr)
 	port, _ := strconv.Atoi(text)
 	pid := m.listener(port)

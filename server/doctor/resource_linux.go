@@ -107,9 +107,9 @@ func (m *machine) elsewhere() string {
 	return "sudo cupola serve --data-dir DIR   # on a larger disk"
 }
 
-// way checks that containers can reach their files: all parents of the data
+// traversable checks that containers can reach their files: all parents of the data
 // directory need the permission o+x.
-func (m *machine) way(context.Context) Result {
+func (m *machine) traversable(context.Context) Result {
 	for dir := filepath.Dir(m.DataDir); ; dir = filepath.Dir(dir) {
 		if st, err := os.Stat(m.path(dir)); err == nil && st.Mode().Perm()&1 == 0 {
 			return failure(fmt.Sprintf("containers need to traverse %s, which lacks the permission o+x", dir), "sudo chmod o+x "+dir)

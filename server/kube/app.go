@@ -140,20 +140,20 @@ func (a *appRendering) secrets() {
 		for name, value := range a.Env {
 			values[name] = []byte(value)
 		}
-		a.keep("/environment_variables", values)
+		a.valid("/environment_variables", values)
 		a.r.add(a.r.secret(a.meta(a.name("env"), "", "environment of app "+a.Name), opaque, values))
 	}
 	for _, b := range a.Bindings {
 		values := b.entries()
-		a.keep("/bindings/name="+b.Name, values)
+		a.valid("/bindings/name="+b.Name, values)
 		a.r.add(a.r.secret(a.meta(a.bindingSecret(b), "", "binding "+b.Name+" of app "+a.Name), "servicebinding.io/"+manifest.Sanitize(b.Type), values))
 	}
 }
 
 var secretKey = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
 
-// keep drops entries whose names Kubernetes does not accept, with a warning.
-func (a *appRendering) keep(path string, values map[string][]byte) {
+// valid drops entries whose names Kubernetes does not accept, with a warning.
+func (a *appRendering) valid(path string, values map[string][]byte) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !secretKey.MatchString(name) {
 			a.r.warn(path, "%q cannot be a key of a Secret: it is left out", name)

@@ -46,8 +46,8 @@ func (g *group) volumes(instances []bosh.Instance) []any {
 		all = append(all, doc{"name": jobsVolume, "emptyDir": jobs})
 	}
 	all = append(all, g.dataVolume(), doc{"name": sysVolume, "emptyDir": doc{}}, doc{"name": tmpVolume, "emptyDir": doc{}})
-	for _, at := range g.strays() {
-		all = append(all, doc{"name": strayVolume(at), "emptyDir": doc{}})
+	for _, at := range g.extraPaths() {
+		all = append(all, doc{"name": extraVolume(at), "emptyDir": doc{}})
 	}
 	for _, d := range g.Settings.Disks {
 		if len(d.Volume) > 0 {
@@ -168,7 +168,7 @@ func (g *group) mountVolume(m *mounts, v bpm.Volume) {
 	case usable(v.Path) != nil, sub == "" && ok:
 		return // it has been told, or it is the volume itself
 	case !ok:
-		volume = strayVolume(v.Path)
+		volume = extraVolume(v.Path)
 	case volume != g.claim() && v.Writable:
 		return // it is in what is mounted already
 	}
@@ -205,8 +205,8 @@ func usable(at string) error {
 	return nil
 }
 
-// strays are the paths outside of all volumes that processes want to see.
-func (g *group) strays() (all []string) {
+// extraPaths are the paths outside of all volumes that processes want to see.
+func (g *group) extraPaths() (all []string) {
 	for i := range g.Jobs {
 		for _, p := range g.Jobs[i].Processes {
 			for _, v := range slices.Concat(p.AdditionalVolumes, p.Unsafe.UnrestrictedVolumes) {
@@ -227,7 +227,7 @@ func (g *group) strays() (all []string) {
 	return slices.Compact(all)
 }
 
-func strayVolume(at string) string {
+func extraVolume(at string) string {
 	sum := sha256.Sum256([]byte(at))
 	return "volume-" + hex.EncodeToString(sum[:4])
 }

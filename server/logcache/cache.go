@@ -95,7 +95,7 @@ func (c *Cache) Append(e Envelope) {
 		return
 	}
 	e.Payload = bytes.Clone(e.Payload)
-	e, evicted := c.keep(e)
+	e, evicted := c.store(e)
 	if c.disk == nil || e.Kind != Log {
 		return
 	}
@@ -105,8 +105,8 @@ func (c *Cache) Append(e Envelope) {
 	c.disk.write(&e)
 }
 
-// keep keeps e in memory and hands it to who follows.
-func (c *Cache) keep(e Envelope) (kept Envelope, evicted []string) {
+// store keeps e in memory and hands it to who follows.
+func (c *Cache) store(e Envelope) (kept Envelope, evicted []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, evicted = c.shelves[e.Kind.shelf()].insert(e)

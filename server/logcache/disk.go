@@ -100,8 +100,8 @@ func (d *disk) track(source string) *track {
 	}
 }
 
-// resting reports whether nothing is written because the disk failed just now.
-func (d *disk) resting(now time.Time) bool {
+// pausing reports whether nothing is written because the disk failed just now.
+func (d *disk) pausing(now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return now.Before(d.rest)
@@ -109,7 +109,7 @@ func (d *disk) resting(now time.Time) bool {
 
 // write keeps a line. Where it cannot be written it is in memory alone.
 func (d *disk) write(e *Envelope) {
-	if d.resting(time.Now()) {
+	if d.pausing(time.Now()) {
 		return
 	}
 	t := d.track(e.SourceID)

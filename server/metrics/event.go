@@ -69,7 +69,7 @@ func (m *mean) add(d time.Duration) {
 	m.sum, m.n = m.sum+d, m.n+1
 }
 
-func (m *mean) take() time.Duration {
+func (m *mean) reset() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.n > 0 {

@@ -108,7 +108,7 @@ func (m *Metrics) registerRouter(r prometheus.Registerer) {
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}})
 	r.MustRegister(m.latency)
 	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "firehose_value_metric_gorouter_latency", ConstLabels: unit("router", "gorouter", "ms"),
-		Help: "Mean time of requests since the last scrape, in milliseconds."}, func() float64 { return m.latencyMean.take().Seconds() * 1000 }))
+		Help: "Mean time of requests since the last scrape, in milliseconds."}, func() float64 { return m.latencyMean.reset().Seconds() * 1000 }))
 }
 
 func unit(job, origin, unit string) prometheus.Labels {

@@ -60,53 +60,53 @@ func (c *stateCollector) collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	s, err := c.state(ctx)
-	up := teller{out, nil}
+	up := emitter{out, nil}
 	if err != nil {
 		c.log.WarnContext(ctx, "metrics were not gathered", "err", err)
 		up.gauge("cupola_scrape_error", "Whether this scrape misses something.", 1)
 		return
 	}
 	up.gauge("cupola_scrape_error", "Whether this scrape misses something.", 0)
-	tellPlatform(up, s)
-	tellBudgets(up, s)
-	tellRouter(firehose(out, "router", "0", "gorouter"), s)
+	collectPlatform(up, s)
+	collectBudgets(up, s)
+	collectRouter(firehose(out, "router", "0", "gorouter"), s)
 	for _, cell := range s.Cells {
-		tellCell(firehose(out, "diego-cell", cell.ID, "rep"), cell)
+		collectCell(firehose(out, "diego-cell", cell.ID, "rep"), cell)
 	}
 	bbs := firehose(out, "diego-api", "0", "bbs")
 	for _, d := range s.Domains {
 		bbs.gauge("domain_"+strings.NewReplacer("-", "_", ".", "_").Replace(d), "That the domain is fresh.", 1)
 	}
 	if look := c.look.Load(); look != nil {
-		tellBBS(bbs, look)
+		collectBBS(bbs, look)
 	}
 }
 
-// teller sends metrics that share labels.
-type teller struct {
+// emitter sends metrics that share labels.
+type emitter struct {
 	out    chan<- prometheus.Metric
 	labels prometheus.Labels
 }
 
 // firehose returns a teller for an origin of the firehose exporter.
-func firehose(out chan<- prometheus.Metric, job, id, origin string) teller {
+func firehose(out chan<- prometheus.Metric, job, id, origin string) emitter {
 	l := labelsOf(job, origin)
 	l["bosh_job_id"] = id
-	return teller{out, l}
+	return emitter{out, l}
 }
 
-func (t teller) gauge(name, help string, value float64) {
+func (t emitter) gauge(name, help string, value float64) {
 	if origin, ok := t.labels["origin"]; ok {
 		name = "firehose_value_metric_" + origin + "_" + name
 	}
-	t.tell(name, help, prometheus.GaugeValue, value)
+	t.emit(name, help, prometheus.GaugeValue, value)
 }
 
-func (t teller) counter(name, help string, value float64) {
-	t.tell(name, help, prometheus.CounterValue, value)
+func (t emitter) counter(name, help string, value float64) {
+	t.emit(name, help, prometheus.CounterValue, value)
 }
 
-func (t teller) tell(name, help string, kind prometheus.ValueType, value float64) {
+func (t emitter) emit(name, help string, kind prometheus.ValueType, value float64) {
 	m, err := prometheus.NewConstMetric(prometheus.NewDesc(name, help, nil, t.labels), kind, value)
 	if err != nil {
 		m = prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(err), err)
@@ -115,27 +115,27 @@ func (t teller) tell(name, help string, kind prometheus.ValueType, value float64
 }
 
 // with is the teller with one label more.
-func (t teller) with(name, value string) teller {
+func (t emitter) with(name, value string) emitter {
 	labels := prometheus.Labels{name: value}
 	maps.Copy(labels, t.labels)
-	return teller{t.out, labels}
+	return emitter{t.out, labels}
 }
 
 // gauges sends gauges with one help text.
-func (t teller) gauges(help string, values map[string]int) {
+func (t emitter) gauges(help string, values map[string]int) {
 	for name, v := range values {
 		t.gauge(name, help, float64(v))
 	}
 }
 
-func tellRouter(t teller, s State) {
+func collectRouter(t emitter, s State) {
 	t.gauge("total_routes", "Routes with their endpoints' hosts and paths.", float64(s.Routes))
 	t.gauge("uptime", "Seconds since the start.", s.Uptime.Seconds())
 }
 
-// tellBudgets sends the budgets of connections and requests. Gorouter's
+// collectBudgets sends the budgets of connections and requests. Gorouter's
 // counter is of requests that got no connection to an instance.
-func tellBudgets(t teller, s State) {
+func collectBudgets(t emitter, s State) {
 	for _, b := range s.Budgets {
 		of := t.with("budget", b.Name)
 		of.gauge("cupola_listener_used", "Connections or requests that a budget has in use.", float64(b.Used))
@@ -145,12 +145,12 @@ func tellBudgets(t teller, s State) {
 		t.with("reason", reason).counter("cupola_listener_refused_total", "Clients that were refused or cut off, by reason.", float64(n))
 	}
 	o := counterOpts("router", "gorouter", "backend_exhausted_conns", "Requests refused because of a limit of connections.")
-	teller{t.out, o.ConstLabels}.counter(o.Name, o.Help, float64(s.Refused["app"]+s.Refused["address"]+s.Refused["connections"]))
+	emitter{t.out, o.ConstLabels}.counter(o.Name, o.Help, float64(s.Refused["app"]+s.Refused["address"]+s.Refused["connections"]))
 }
 
-// tellCell sends a cell's metrics in Diego's unit, MiB; remaining capacity is
+// collectCell sends a cell's metrics in Diego's unit, MiB; remaining capacity is
 // what the auction sees.
-func tellCell(t teller, u lrp.CellUse) {
+func collectCell(t emitter, u lrp.CellUse) {
 	t.gauges("What a cell has, in MiB and containers.", map[string]int{
 		"capacity_total_memory": u.MemoryMB, "capacity_total_disk": u.DiskMB, "capacity_total_containers": u.Containers,
 		"capacity_allocated_memory": u.UsedMemoryMB, "capacity_allocated_disk": u.UsedDiskMB,
@@ -160,7 +160,7 @@ func tellCell(t teller, u lrp.CellUse) {
 	t.gauge("garden_health_check_failed", "0: there is no container manager that could fail apart from the daemon.", 0)
 }
 
-func tellBBS(t teller, k *reconcile.Look) {
+func collectBBS(t emitter, k *reconcile.Look) {
 	t.gauges("As the control loop last saw it.", map[string]int{
 		"lr_ps_desired": k.Desired, "lr_ps_missing": k.Missing, "lr_ps_extra": k.Extra,
 		"lr_ps_running": k.Running, "lr_ps_claimed": k.Claimed, "lr_ps_unclaimed": k.Unclaimed,
@@ -170,8 +170,8 @@ func tellBBS(t teller, k *reconcile.Look) {
 	t.gauge("convergence_lrp_duration", "How long the last look took, in nanoseconds.", float64(k.Took))
 }
 
-// tellPlatform sends Cloud Controller's metrics and the daemon's.
-func tellPlatform(t teller, s State) {
+// collectPlatform sends Cloud Controller's metrics and the daemon's.
+func collectPlatform(t emitter, s State) {
 	t.gauges("As Cloud Controller counts it.", map[string]int{
 		"cc_running_tasks_total": s.RunningTasks, "cc_users_total": s.Users,
 		"cc_deployments_in_progress_total": s.ActiveDeployments, "cc_job_queues_length_total": s.WaitingJobs,

@@ -93,7 +93,7 @@ func (r rawService) service() Service {
 		Bindable: truth(f["bindable"]), PlanUpdateable: truth(f["plan_updateable"]),
 		InstancesRetrievable: truth(f["instances_retrievable"]), BindingsRetrievable: truth(f["bindings_retrievable"]),
 		AllowContextUpdates: truth(f["allow_context_updates"]), Tags: texts(f["tags"]), Requires: texts(f["requires"]),
-		Metadata: given(f["metadata"]), DashboardClient: dashboard && !absent(f["dashboard_client"])}
+		Metadata: orNil(f["metadata"]), DashboardClient: dashboard && !absent(f["dashboard_client"])}
 	for _, p := range r.plans {
 		s.Plans = append(s.Plans, plan(p))
 	}
@@ -107,9 +107,9 @@ func plan(f map[string]json.RawMessage) Plan {
 	p := Plan{ID: text(f["id"]), Name: text(f["name"]), Description: text(f["description"]),
 		Free: absent(f["free"]) || truth(f["free"]), Bindable: truthOrNil(f["bindable"]), PlanUpdateable: truthOrNil(f["plan_updateable"]),
 		BindingRotatable:   truth(f["binding_rotatable"]),
-		MaintenanceVersion: text(info["version"]), MaintenanceDescription: text(info["description"]), Metadata: given(f["metadata"]),
-		CreateInstance: given(members(instance["create"])["parameters"]), UpdateInstance: given(members(instance["update"])["parameters"]),
-		CreateBinding: given(members(binding["create"])["parameters"])}
+		MaintenanceVersion: text(info["version"]), MaintenanceDescription: text(info["description"]), Metadata: orNil(f["metadata"]),
+		CreateInstance: orNil(members(instance["create"])["parameters"]), UpdateInstance: orNil(members(instance["update"])["parameters"]),
+		CreateBinding: orNil(members(binding["create"])["parameters"])}
 	var seconds int
 	if raw := f["maximum_polling_duration"]; kindOf(raw) == "integer" && json.Unmarshal(raw, &seconds) == nil {
 		p.MaximumPollingDuration = &seconds
@@ -138,8 +138,8 @@ func texts(raw json.RawMessage) []string {
 	return list
 }
 
-// given is raw, or nil for null.
-func given(raw json.RawMessage) json.RawMessage {
+// orNil is raw, or nil for null.
+func orNil(raw json.RawMessage) json.RawMessage {
 	if absent(raw) {
 		return nil
 	}

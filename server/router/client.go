@@ -116,7 +116,7 @@ func (c *client) Close() error {
 }
 
 func (c *client) linger() {
-	defer c.end()
+	defer c.close()
 	last := time.Now().Add(lingerAll)
 	buffer := make([]byte, 16<<10)
 	for now := time.Now(); now.Before(last); now = time.Now() {
@@ -129,8 +129,8 @@ func (c *client) linger() {
 	}
 }
 
-// end closes the connection at once.
-func (c *client) end() { _ = c.shut() } // of a client that is not wanted any more
+// close closes the connection at once.
+func (c *client) close() { _ = c.shut() } // of a client that is not wanted any more
 
 func (c *client) shut() error {
 	c.gate.forget(c)

@@ -115,14 +115,14 @@ func (x *exchange) resolve() []*endpoint {
 	case x.pool == nil:
 		return nil
 	case x.instance != nil:
-		return x.near(x.instance.among(x.pool.endpoints))
+		return x.allowed(x.instance.among(x.pool.endpoints))
 	}
-	return x.near(x.pool.endpoints)
+	return x.allowed(x.pool.endpoints)
 }
 
-// again resolves the route again for a request that was already admitted,
+// reresolve resolves the route again for a request that was already admitted,
 // without checking policies that were added since.
-func (x *exchange) again() []*endpoint {
+func (x *exchange) reresolve() []*endpoint {
 	found := x.resolve()
 	if x.pool != nil && x.pool.policy != nil && (x.caller == nil || !x.pool.policy.named(*x.caller)) {
 		return nil
@@ -130,10 +130,10 @@ func (x *exchange) again() []*endpoint {
 	return found
 }
 
-// take gives the request one of candidates that it has not tried; false when
+// pick gives the request one of candidates that it has not tried; false when
 // there is none. One that Set removed meanwhile is let go again: Settle may
 // have said already that it is idle.
-func (x *exchange) take(candidates []*endpoint) bool {
+func (x *exchange) pick(candidates []*endpoint) bool {
 	for x.pool != nil {
 		e := x.pool.pick(candidates, choice{sticky: x.sticky, tried: x.tried, key: x.pool.key(x.request.Header)})
 		if e == nil {
@@ -145,7 +145,7 @@ func (x *exchange) take(candidates []*endpoint) bool {
 			return true
 		}
 		e.release()
-		candidates = x.again()
+		candidates = x.reresolve()
 	}
 	return false
 }

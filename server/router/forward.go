@@ -92,7 +92,7 @@ func (f *forwarder) RoundTrip(req *http.Request) (*http.Response, error) {
 		req.Body = fault.Body("router", io.NopCloser(req.Body)) // a failed attempt closes it, and the next one needs it
 	}
 	for range f.maxAttempts {
-		if !x.take(candidates) {
+		if !x.pick(candidates) {
 			break
 		}
 		req.URL.Host = x.endpoint.Address
@@ -107,7 +107,7 @@ func (f *forwarder) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		lastErr = err
 		x.unreachable()
-		candidates = x.again() // the table may have changed just now
+		candidates = x.reresolve() // the table may have changed just now
 	}
 	return nil, lastErr
 }

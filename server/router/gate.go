@@ -108,15 +108,15 @@ func (g *Gate) Stats() Stats {
 
 func (g *Gate) count(r reason) { g.refused[r].Add(1) }
 
-// let lets a client's connection in, as a stranger.
-func (g *Gate) let(conn net.Conn) *client {
+// admit lets a client's connection in, as a stranger.
+func (g *Gate) admit(conn net.Conn) *client {
 	c := newClient(conn, g)
 	g.estrange(c)
 	return c
 }
 
 func (g *Gate) estrange(c *client) {
-	one, pushed := g.strangers.Add(c.address, c.end)
+	one, pushed := g.strangers.Add(c.address, c.close)
 	if pushed {
 		g.count(fullStrangers)
 	}
@@ -139,7 +139,7 @@ func (g *Gate) enter(c *client, k class) bool {
 		g.estrange(c)
 		g.count(fullConnections)
 	case victim != nil:
-		victim.end()
+		victim.close()
 		g.count(fullIdle)
 	}
 	return ok
@@ -216,9 +216,9 @@ func (g *Gate) forget(c *client) {
 	g.forgetLocked(c)
 }
 
-// takeApp takes a slot for a request or TCP connection to an app. putApp gives
+// acquireApp takes a slot for a request or TCP connection to an app. putApp gives
 // it back.
-func (g *Gate) takeApp(app string, address netip.Prefix) (r reason, ok bool) {
+func (g *Gate) acquireApp(app string, address netip.Prefix) (r reason, ok bool) {
 	if !g.apps.Take(app) {
 		return fullApp, false
 	}
@@ -229,7 +229,7 @@ func (g *Gate) takeApp(app string, address netip.Prefix) (r reason, ok bool) {
 	return 0, true
 }
 
-func (g *Gate) putApp(app string, address netip.Prefix) {
+func (g *Gate) releaseApp(app string, address netip.Prefix) {
 	g.apps.Put(app)
 	g.appClients.Put(address)
 }

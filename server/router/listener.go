@@ -41,7 +41,7 @@ func (l *plainListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fault.Conn("router", &guard{Conn: l.gate.let(conn)}), nil
+	return fault.Conn("router", &guard{Conn: l.gate.admit(conn)}), nil
 }
 
 // tlsGuard is a guard on what TLS carries. net/http asks it for the state.
@@ -88,7 +88,7 @@ func (l *tlsListener) accept() {
 			close(l.closed)
 			return
 		}
-		l.hands.Go(fault.Func("router", func() { l.handshake(fault.Conn("router", l.gate.let(conn))) }))
+		l.hands.Go(fault.Func("router", func() { l.handshake(fault.Conn("router", l.gate.admit(conn))) }))
 	}
 }
 

@@ -51,8 +51,8 @@ func (p *Policy) named(c caller) bool {
 	})
 }
 
-// near reports whether an app is where the scope has a caller's.
-func (p *Policy) near(c caller, app string) bool {
+// allows reports whether an app is where the scope has a caller's.
+func (p *Policy) allows(c caller, app string) bool {
 	switch at := p.Places[app]; p.Scope {
 	case "any":
 		return true
@@ -88,7 +88,7 @@ func (x *exchange) permitted() bool {
 		reason = fmt.Sprintf("caller app %s not in route_policies", c.app)
 	default:
 		x.caller = &c
-		if x.candidates = x.near(x.candidates); len(x.candidates) == 0 {
+		if x.candidates = x.allowed(x.candidates); len(x.candidates) == 0 {
 			reason = fmt.Sprintf("caller app %s is not in the same %s", c.app, policy.Scope)
 		}
 	}
@@ -101,14 +101,14 @@ func (x *exchange) permitted() bool {
 	return true
 }
 
-// near leaves the endpoints that the caller may reach.
-func (x *exchange) near(endpoints []*endpoint) []*endpoint {
+// allowed leaves the endpoints that the caller may reach.
+func (x *exchange) allowed(endpoints []*endpoint) []*endpoint {
 	if x.caller == nil || x.pool.policy == nil || x.pool.policy.Scope == "any" {
 		return endpoints
 	}
 	var found []*endpoint
 	for _, e := range endpoints {
-		if x.pool.policy.near(*x.caller, e.AppGUID) {
+		if x.pool.policy.allows(*x.caller, e.AppGUID) {
 			found = append(found, e)
 		}
 	}

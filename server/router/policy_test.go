@@ -181,7 +181,7 @@ func TestAPolicyThatComesMeanwhile(t *testing.T) {
 	open := Route{Host: "back.apps.identity", AppGUID: appGUID, Endpoints: []Endpoint{secret}}
 	s.Set(Table{Routes: []Route{open}})
 	x := &exchange{router: s.Router, host: open.Host, path: "/"}
-	if got := x.again(); len(got) != 1 {
+	if got := x.reresolve(); len(got) != 1 {
 		t.Fatalf("got %d endpoints; want 1", len(got))
 	}
 	open.Policy = &Policy{Scope: "any", Sources: []string{"cf:app:a"}}
@@ -191,7 +191,7 @@ func TestAPolicyThatComesMeanwhile(t *testing.T) {
 		want   int
 	}{{nil, 0}, {&caller{app: "b"}, 0}, {&caller{app: "a"}, 1}} {
 		x.caller = c.caller
-		if got := x.again(); len(got) != c.want {
+		if got := x.reresolve(); len(got) != c.want {
 			t.Errorf("%+v: got %d endpoints; want %d", c.caller, len(got), c.want)
 		}
 	}

@@ -44,8 +44,8 @@ func (p *port) accept(requests *inflight, serve func(*net.TCPConn)) {
 	}
 }
 
-// hold notes a connection, so that it can be cut; false when it is too late.
-func (p *port) hold(c net.Conn) bool {
+// track notes a connection, so that it can be cut; false when it is too late.
+func (p *port) track(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.over {
@@ -54,7 +54,7 @@ func (p *port) hold(c net.Conn) bool {
 	return !p.over
 }
 
-func (p *port) letGo(c net.Conn) {
+func (p *port) untrack(c net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.conns, c)

@@ -166,7 +166,7 @@ func (p *Ports) closeLocked(number int, port *port) {
 
 func (p *Ports) openLocked(live context.Context, number int, appGUID string) {
 	before := p.open[number]
-	listener, err := p.takeLocked(number)
+	listener, err := p.listenLocked(number)
 	made := &port{listener: listener, err: err, conns: map[net.Conn]bool{}, slots: make(chan struct{}, p.config.MaxConnections)}
 	p.open[number] = made
 	if err == nil {
@@ -183,8 +183,8 @@ func (p *Ports) openLocked(live context.Context, number int, appGUID string) {
 	}
 }
 
-// takeLocked takes the listener that there was before, or makes one.
-func (p *Ports) takeLocked(number int) (*net.TCPListener, error) {
+// listenLocked takes the listener that there was before, or makes one.
+func (p *Ports) listenLocked(number int) (*net.TCPListener, error) {
 	if l := p.held[number]; l != nil {
 		delete(p.held, number)
 		return l, nil

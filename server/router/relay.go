@@ -14,10 +14,10 @@ import (
 // found for sees its connection reset.
 func (p *Ports) relay(live context.Context, number int, at *port, client *net.TCPConn) {
 	defer client.Close()
-	if !at.hold(client) {
+	if !at.track(client) {
 		return
 	}
-	defer at.letGo(client)
+	defer at.untrack(client)
 	done, ok := p.router.enterPort(number, client)
 	if !ok {
 		_ = client.SetLinger(0)
@@ -32,10 +32,10 @@ func (p *Ports) relay(live context.Context, number int, at *port, client *net.TC
 	}
 	defer e.release()
 	defer app.Close()
-	if !at.hold(app) {
+	if !at.track(app) {
 		return
 	}
-	defer at.letGo(app)
+	defer at.untrack(app)
 	join(client, app)
 }
 

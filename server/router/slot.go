@@ -27,7 +27,7 @@ func (x *exchange) enter() bool {
 // way; false after it was refused.
 func (x *exchange) takeSlot() bool {
 	g, app := x.router.config.Gate, cmp.Or(x.appGUID(), x.host)
-	reason, ok := g.takeApp(app, bulkhead.AddressOf(x.request.RemoteAddr))
+	reason, ok := g.acquireApp(app, bulkhead.AddressOf(x.request.RemoteAddr))
 	if !ok {
 		g.count(reason)
 		x.refuseFull()
@@ -41,7 +41,7 @@ func (x *exchange) takeSlot() bool {
 func (x *exchange) leave() {
 	if x.slotted {
 		x.slotted = false
-		x.router.config.Gate.putApp(x.slotOf, bulkhead.AddressOf(x.request.RemoteAddr))
+		x.router.config.Gate.releaseApp(x.slotOf, bulkhead.AddressOf(x.request.RemoteAddr))
 	}
 	if x.client != nil {
 		x.router.config.Gate.leave(x.client)
@@ -69,14 +69,14 @@ func (r *Router) enterPort(number int, conn net.Conn) (done func(), ok bool) {
 		g.forget(c)
 		return nil, false
 	}
-	reason, ok := g.takeApp(app, c.address)
+	reason, ok := g.acquireApp(app, c.address)
 	if !ok {
 		g.count(reason)
 		g.forget(c)
 		return nil, false
 	}
 	return func() {
-		g.putApp(app, c.address)
+		g.releaseApp(app, c.address)
 		g.forget(c)
 	}, true
 }

@@ -63,12 +63,12 @@ func (f *fleet) applyTask(a *reconcile.Action, cells map[string]int) {
 		t := &f.world.Tasks[at]
 		t.State, t.Rejections, t.UpdatedAt = lrp.TaskPending, t.Rejections+1, f.world.Now
 	case reconcile.FailTask, reconcile.DropTask:
-		f.settle(a.Task.GUID)
+		f.finishTask(a.Task.GUID)
 	}
 }
 
-// settle ends a task and what wanted it.
-func (f *fleet) settle(guid string) {
+// finishTask ends a task and what wanted it.
+func (f *fleet) finishTask(guid string) {
 	f.world.Tasks = slices.DeleteFunc(slices.Clone(f.world.Tasks), func(t lrp.Task) bool { return t.GUID == guid })
 	f.world.Work = slices.DeleteFunc(slices.Clone(f.world.Work), func(w reconcile.Work) bool { return w.GUID == guid })
 }
@@ -113,7 +113,7 @@ func (f *fleet) advance() {
 		case s == nil || s.Phase != lrp.PhaseCreating:
 		case s.Kind == lrp.KindTask:
 			f.drop(guid)
-			f.settle(guid)
+			f.finishTask(guid)
 		default:
 			s.Phase, s.Address, s.Ready = lrp.PhaseRunning, "10.0.0.1", true
 			row := &f.world.Actuals[f.rows[lrp.Key{ProcessGUID: s.ProcessGUID, Index: s.Index}]]

@@ -110,8 +110,8 @@ func (p *Proxy) greet(ctx context.Context, conn net.Conn) {
 	p.serve(ctx, conn, greeted)
 }
 
-// take takes a place if there is one.
-func take(places chan struct{}) bool {
+// tryAcquire takes a place if one is free.
+func tryAcquire(places chan struct{}) bool {
 	select {
 	case places <- struct{}{}:
 		return true

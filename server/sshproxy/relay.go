@@ -22,7 +22,7 @@ func relay(channels <-chan ssh.NewChannel, to ssh.Conn) {
 			_ = c.Reject(ssh.UnknownChannelType, "unknown channel type")
 			continue
 		}
-		if !take(places) {
+		if !tryAcquire(places) {
 			_ = c.Reject(ssh.ResourceShortage, "too many sessions and forwarded connections at once")
 			continue
 		}

@@ -162,7 +162,7 @@ func (u *UAA) allow(a *authorization, user *cf.User, scopes []string) (int, any,
 // too.
 func (u *UAA) redeemCode(req *request) (int, any, error) {
 	bad := refuse(http.StatusBadRequest, "invalid_grant", "Invalid authorization code")
-	g, ok := u.codes.take(req.PostForm.Get("code"))
+	g, ok := u.codes.redeem(req.PostForm.Get("code"))
 	if !ok || g.client != req.client.GUID || g.redirectURI != req.PostForm.Get("redirect_uri") || !g.proven(req.PostForm.Get("code_verifier")) {
 		return 0, nil, bad
 	}

@@ -79,16 +79,16 @@ func (c *codes) grant(g grantedCode) string {
 	return code
 }
 
-// look gives a code's grant, if it has not ended.
-func (c *codes) look(code string) (grantedCode, bool) {
+// lookup gives a code's grant, if it has not ended.
+func (c *codes) lookup(code string) (grantedCode, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	g, ok := c.waiting[codeKey(code)]
 	return g, ok && time.Now().Before(g.expires)
 }
 
-// take gives a code's grant, once.
-func (c *codes) take(code string) (grantedCode, bool) {
+// redeem gives a code's grant, once.
+func (c *codes) redeem(code string) (grantedCode, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	g, ok := c.waiting[codeKey(code)]
@@ -102,7 +102,7 @@ var errBadCode = errors.New("the authorization code is wrong, was used or has ex
 // Redeem returns whom a code of client was issued to. A code is valid once,
 // for five minutes, and void when its user is deleted or changes the password.
 func (u *UAA) Redeem(ctx context.Context, client, code string) (Identity, error) {
-	g, ok := u.codes.take(code)
+	g, ok := u.codes.redeem(code)
 	if !ok || g.client != client {
 		return Identity{}, errBadCode
 	}

@@ -105,10 +105,10 @@ func TestCodesExpireAndAreFew(t *testing.T) {
 		for range codesOfUser {
 			next("user")
 		}
-		if _, ok := c.take(first); ok {
+		if _, ok := c.redeem(first); ok {
 			t.Error("the oldest of too many codes is good")
 		}
-		if _, ok := c.take(other); !ok {
+		if _, ok := c.redeem(other); !ok {
 			t.Error("a user's code was lost to another's")
 		}
 		<-time.After(codeLife)

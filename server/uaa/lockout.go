@@ -50,7 +50,7 @@ func (u *UAA) guard(r *http.Request, name string, stored, password []byte) (bool
 	if err := u.limit.check(r); err != nil {
 		return false, err
 	}
-	slot, err := u.turn(r, name)
+	slot, err := u.acquire(r, name)
 	if err != nil {
 		return false, err
 	}
@@ -79,9 +79,9 @@ func (u *UAA) guard(r *http.Request, name string, stored, password []byte) (bool
 	return same, err
 }
 
-// turn waits for a turn to compare a password. Names come by turns, so that who
+// acquire waits for a turn to compare a password. Names come by turns, so that who
 // hammers one delays others by a comparison, and not by all that wait.
-func (u *UAA) turn(r *http.Request, name string) (*fairqueue.Slot, error) {
+func (u *UAA) acquire(r *http.Request, name string) (*fairqueue.Slot, error) {
 	address := bulkhead.AddressOf(r.RemoteAddr)
 	if !u.waiting.Take(address) {
 		return nil, refuse(http.StatusTooManyRequests, "too_many_requests", "Too many logins at once from your address. Try again in a few seconds.")

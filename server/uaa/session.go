@@ -45,7 +45,7 @@ func cookieOf(r *http.Request, name string) string {
 
 // session is the user who is logged in in the browser, or nil.
 func (u *UAA) session(r *http.Request) *cf.User {
-	g, ok := u.sessions.look(cookieOf(r, sessionCookie))
+	g, ok := u.sessions.lookup(cookieOf(r, sessionCookie))
 	if !ok {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (u *UAA) logIn(r *http.Request) (int, any, error) {
 		}
 		return form(r, http.StatusUnauthorized, page{name: "login", Title: "Log in", Next: r.PostForm.Get("next"), Fault: say})
 	}
-	u.sessions.take(cookieOf(r, sessionCookie))
+	u.sessions.redeem(cookieOf(r, sessionCookie))
 	to := redirect{to: next(r.PostForm.Get("next"))}
 	to.cookies = append(to.cookies, cookie(r, sessionCookie, u.sessions.grant(grantTo(user, sessionLife))))
 	return http.StatusSeeOther, to, nil
@@ -139,7 +139,7 @@ func (u *UAA) logOut(r *http.Request) (int, any, error) {
 	if err := checkForm(r); err != nil {
 		return 0, nil, err
 	}
-	u.sessions.take(cookieOf(r, sessionCookie))
+	u.sessions.redeem(cookieOf(r, sessionCookie))
 	return http.StatusSeeOther, redirect{to: "/login", cookies: []*http.Cookie{cookie(r, sessionCookie, "")}}, nil
 }
 
@@ -154,7 +154,7 @@ func (u *UAA) passcode(r *http.Request) (int, any, error) {
 
 // byPasscode is the user whom a passcode was given to.
 func (u *UAA) byPasscode(ctx context.Context, code string) (*cf.User, error) {
-	g, ok := u.passcodes.take(code)
+	g, ok := u.passcodes.redeem(code)
 	if ok {
 		if user, err := u.grantee(ctx, g); err == nil {
 			return user, nil

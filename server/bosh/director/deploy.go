@@ -39,7 +39,7 @@ type deploy struct {
 
 func (l *Loop) prepareDeploy(ctx context.Context, t *cf.BOSHTask, o Order) error {
 	d := &deploy{task: t, order: o}
-	say := l.saying(ctx, t)
+	say := l.progress(ctx, t)
 	say("Preparing deployment", "manifest")
 	root, err := tree.Load([]byte(o.Manifest))
 	if err != nil {
@@ -59,9 +59,9 @@ func (l *Loop) prepareDeploy(ctx context.Context, t *cf.BOSHTask, o Order) error
 	return l.Store.Write(ctx, func(tx *store.Tx) error { return l.writeDeploy(tx, d) })
 }
 
-// saying reports progress in the task's events; each call ends the previous
+// progress reports progress in the task's events; each call ends the previous
 // stage.
-func (l *Loop) saying(ctx context.Context, t *cf.BOSHTask) func(stage, subject string) {
+func (l *Loop) progress(ctx context.Context, t *cf.BOSHTask) func(stage, subject string) {
 	var was *cf.BOSHTaskEvent
 	return func(stage, subject string) {
 		err := l.Store.Write(ctx, func(tx *store.Tx) error {
@@ -214,7 +214,7 @@ func (l *Loop) writeDeploy(tx *store.Tx, d *deploy) error {
 			return err
 		}
 	}
-	if err := w.dropRest(); err != nil {
+	if err := w.deleteUnwanted(); err != nil {
 		return err
 	}
 	p.addMissing(rows)

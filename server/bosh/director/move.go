@@ -43,7 +43,7 @@ func (s *step) moveOnce(i *item) {
 	case cf.BOSHPostStart:
 		s.after(i, cf.BOSHRunning)
 	case cf.BOSHRunning:
-		s.settle(i)
+		s.finish(i)
 	case cf.BOSHPreStop:
 		s.after(i, cf.BOSHDraining)
 	case cf.BOSHDraining:
@@ -94,7 +94,7 @@ func (s *step) atRest(i *item) {
 		s.out.Delete = append(s.out.Delete, i.BOSHInstance)
 		s.event(s.stage(i), subject(i), "finished", "")
 	case cf.BOSHHalted:
-		s.settle(i)
+		s.finish(i)
 		if !i.service() {
 			i.Digest, i.TaskGUID = "", "" // as an errand it has not run
 		}
@@ -261,8 +261,8 @@ func (s *step) drained(i *item, c cf.BOSHCall) (bool, error) {
 	return true, nil
 }
 
-// settle ends the change of an instance that has reached its desired state.
-func (s *step) settle(i *item) {
+// finish ends the change of an instance that has reached its desired state.
+func (s *step) finish(i *item) {
 	i.Chosen = false
 	s.event(s.stage(i), subject(i), "finished", "")
 }

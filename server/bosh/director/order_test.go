@@ -319,7 +319,7 @@ func TestASpecThatCannotBeRead(t *testing.T) {
 		call := &cf.BOSHCall{InstanceGUID: i.GUID, Digest: i.Digest, Phase: cf.BOSHErrand, Script: "run", State: cf.BOSHCalling, Result: []byte{}}
 		return errors.Join(err, getErr, store.BOSHSpecs.Update(tx, old), store.BOSHCalls.Insert(tx, call))
 	})
-	l.specs.keep(nil)
+	l.specs.retain(nil)
 	const why = "instance nats/0: what it is made of cannot be read: "
 	write(t, l, func(tx *store.Tx) error {
 		all, unknown, err := l.desired(tx)

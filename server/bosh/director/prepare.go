@@ -92,7 +92,7 @@ func change(tx *store.Tx, t *cf.BOSHTask, o Order) (Plan, error) {
 		if o.Group != "" && r.Group != o.Group || o.Index != nil && r.Index != *o.Index {
 			continue
 		}
-		if aim(Kind(t.Kind), r) {
+		if setDesired(Kind(t.Kind), r) {
 			if err := store.BOSHInstances.Update(tx, r); err != nil {
 				return p, err
 			}
@@ -116,9 +116,9 @@ func (p *Plan) addMissing(rows []*cf.BOSHInstance) {
 	}
 }
 
-// aim sets an instance's desired state for a kind of task, and reports whether
+// setDesired sets an instance's desired state for a kind of task, and reports whether
 // that changes it.
-func aim(kind Kind, r *cf.BOSHInstance) bool {
+func setDesired(kind Kind, r *cf.BOSHInstance) bool {
 	was := *r
 	switch kind {
 	case Delete:

@@ -149,8 +149,8 @@ func (w *rowWriter) checkDisk(r *cf.BOSHInstance, g *bosh.Group) error {
 	return err
 }
 
-// dropRest marks instances that are not in the manifest for deletion.
-func (w *rowWriter) dropRest() error {
+// deleteUnwanted marks instances that are not in the manifest for deletion.
+func (w *rowWriter) deleteUnwanted() error {
 	for _, r := range w.rows {
 		r.Goal = cf.BOSHGone
 		if err := store.BOSHInstances.Update(w.tx, r); err != nil {

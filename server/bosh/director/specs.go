@@ -49,8 +49,8 @@ func (b broken) Unwrap() error { return b.error }
 
 func isBroken(err error) bool { return errors.As(err, new(broken)) }
 
-// keep forgets all but these.
-func (s *specs) keep(digests map[string]bool) {
+// retain forgets all but these.
+func (s *specs) retain(digests map[string]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for d := range s.known {

@@ -212,13 +212,13 @@ func (s *step) choose(i *item, canary bool) {
 	i.TaskGUID, i.Chosen, i.Canary, i.Failure = s.Task.GUID, true, canary, ""
 	s.event(s.stage(i), subject(i), "started", "")
 	if failed {
-		s.again(i)
+		s.recover(i)
 	}
 	s.move(i)
 }
 
-// again stops an instance that failed to start, and retries a failed stop.
-func (s *step) again(i *item) {
+// recover stops an instance that failed to start, and retries a failed stop.
+func (s *step) recover(i *item) {
 	switch i.Phase {
 	case cf.BOSHPreStop, cf.BOSHDraining, cf.BOSHPostStop:
 		s.enter(i, i.Phase)

@@ -140,7 +140,7 @@ func (l *Loop) forgetSpecs(tx *store.Tx) error {
 	for _, r := range rows {
 		used[r.Digest], used[r.Next] = true, true
 	}
-	l.specs.keep(used)
+	l.specs.retain(used)
 	return err
 }
 

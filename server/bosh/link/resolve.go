@@ -73,7 +73,7 @@ func (r *resolver) consume(g Group, j Job, c release.Consumed) (Link, bool) {
 		}
 		r.fault(g, "multiple providers of type '%s' for link '%s' in job '%s': %s", c.Type, c.Name, j.Name, strings.Join(names, "; "))
 	case !c.Optional || says.From != "":
-		r.fault(g, "cannot resolve non-optional link for provider %s in job %s%s", c.Name, j.Name, r.near(c, says))
+		r.fault(g, "cannot resolve non-optional link for provider %s in job %s%s", c.Name, j.Name, r.suggest(c, says))
 	}
 	return Link{}, false
 }
@@ -118,8 +118,8 @@ func matching(candidates []Provider, c release.Consumed, says manifest.Consume) 
 	return found
 }
 
-// near returns a hint about similar links for one that is not found.
-func (r *resolver) near(c release.Consumed, says manifest.Consume) string {
+// suggest returns a hint about similar links for one that is not found.
+func (r *resolver) suggest(c release.Consumed, says manifest.Consume) string {
 	if says.None {
 		return ": the manifest gives nil for it"
 	}

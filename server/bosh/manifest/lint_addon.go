@@ -59,7 +59,7 @@ func (l *linter) addonImages() {
 			}
 			if _, err := l.m.Image(g, j); err != nil {
 				told[j.Path] = true
-				l.found.add(Finding{Level: Error, Path: j.Path, Line: j.Line, What: err.Error(), Mend: l.mendImage(g, r)})
+				l.found.add(Finding{Level: Error, Path: j.Path, Line: j.Line, What: err.Error(), Mend: l.fixImage(g, r)})
 			}
 		}
 	}

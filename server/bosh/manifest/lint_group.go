@@ -72,7 +72,7 @@ func (l *linter) images(g *InstanceGroup) {
 			continue
 		}
 		if _, err := l.m.Image(g, j); err != nil {
-			l.found.add(Finding{Level: Error, Path: j.Path, Line: j.Line, What: err.Error(), Mend: l.mendImage(g, r)})
+			l.found.add(Finding{Level: Error, Path: j.Path, Line: j.Line, What: err.Error(), Mend: l.fixImage(g, r)})
 		}
 	}
 	if g.Stemcell != "" && len(g.Jobs) > 0 && !l.needsStemcell(g) {
@@ -80,7 +80,7 @@ func (l *linter) images(g *InstanceGroup) {
 	}
 }
 
-func (l *linter) mendImage(g *InstanceGroup, r *Release) string {
+func (l *linter) fixImage(g *InstanceGroup, r *Release) string {
 	var aliases []string
 	for _, s := range l.m.Stemcells {
 		aliases = append(aliases, s.Alias)

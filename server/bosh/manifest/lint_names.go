@@ -17,15 +17,15 @@ func (l *linter) names() {
 		for i := range g.Total() {
 			names = append(names, "Service "+n.Service(g.Name, i))
 		}
-		l.take(taken, g.At, names)
+		l.reserve(taken, g.At, names)
 		l.shortened(n, g)
 		jobs := map[string]string{}
 		for _, j := range g.Jobs {
-			l.take(jobs, j.At, []string{"container " + clean(j.Name)})
+			l.reserve(jobs, j.At, []string{"container " + clean(j.Name)})
 		}
 	}
 	for _, r := range l.m.Releases {
-		l.take(taken, r.At, []string{"secret " + n.Registry(r.Name)})
+		l.reserve(taken, r.At, []string{"secret " + n.Registry(r.Name)})
 	}
 }
 
@@ -36,9 +36,9 @@ func (l *linter) shortened(n Names, g *InstanceGroup) {
 	}
 }
 
-// take reserves names for a path, and reports names that another path has. Two
+// reserve reserves names for a path, and reports names that another path has. Two
 // equal paths have one name for the author, too: that is reported elsewhere.
-func (l *linter) take(taken map[string]string, at At, names []string) {
+func (l *linter) reserve(taken map[string]string, at At, names []string) {
 	for _, name := range names {
 		if other, ok := taken[name]; ok && other != at.Path {
 			l.found.add(Finding{Level: Error, Path: at.Path, Line: at.Line, What: fmt.Sprintf("its %s would have the name of one of %s", name, other), Mend: "rename one of them"})

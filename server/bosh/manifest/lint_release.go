@@ -8,7 +8,7 @@ func (l *linter) releases() {
 		r := &l.m.Releases[i]
 		l.name(r.At, "release", r.Name, seen)
 		if err := r.fit(); err != nil && !l.onlyNames(r) && !variableText.MatchString(r.Version+r.URL) {
-			f := Finding{Level: Error, Path: r.Path, Line: r.Line, What: err.Error(), Mend: r.mend(), soft: strings.HasPrefix(r.URL, "http")}
+			f := Finding{Level: Error, Path: r.Path, Line: r.Line, What: err.Error(), Mend: r.fix(), soft: strings.HasPrefix(r.URL, "http")}
 			l.found.add(f)
 		}
 		if host, _, _ := strings.Cut(r.URL, "/"); host == "hub.docker.com" {
@@ -23,8 +23,8 @@ func (l *linter) releases() {
 	}
 }
 
-// mend says how to get an image from a release that none can come from.
-func (r *Release) mend() string {
+// fix says how to get an image from a release that none can come from.
+func (r *Release) fix() string {
 	switch {
 	case r.Version == "":
 		return "give version"

@@ -65,7 +65,7 @@ func (w *walk) insert(n *yaml.Node, at int, value *yaml.Node) error {
 	}
 	for i, m := range t.modifiers[:max(len(t.modifiers)-1, 0)] {
 		if m == "before" || m == "after" {
-			return said("Expected to not find any modifiers after '%s' modifier, but found modifier '%s'", m, t.modifiers[i+1])
+			return boshError("Expected to not find any modifiers after '%s' modifier, but found modifier '%s'", m, t.modifiers[i+1])
 		}
 	}
 	at, err := w.concrete(n, last, at)
@@ -86,7 +86,7 @@ func (w *walk) insert(n *yaml.Node, at int, value *yaml.Node) error {
 // remove deletes the value at the path; an optional one may be missing.
 func (w *walk) remove(doc *yaml.Node) error {
 	if len(w.tokens) == 0 {
-		return said("Cannot remove entire document")
+		return boshError("Cannot remove entire document")
 	}
 	n, err := w.parent(doc)
 	if errors.Is(err, errAbsent) {
@@ -98,7 +98,7 @@ func (w *walk) remove(doc *yaml.Node) error {
 	last := len(w.tokens) - 1
 	switch w.tokens[last].kind {
 	case after:
-		return said("Expected to not find token 'patch.AfterLastIndexToken' at path '%s'", w.path(last))
+		return boshError("Expected to not find token 'patch.AfterLastIndexToken' at path '%s'", w.path(last))
 	case key:
 		at, err := w.key(n, last)
 		if at >= 0 {
@@ -121,7 +121,7 @@ func (w *walk) find(doc *yaml.Node) (*yaml.Node, error) {
 	n := doc
 	for i, t := range w.tokens {
 		if t.kind == after {
-			return nil, said("Expected to not find token 'patch.AfterLastIndexToken' at path '%s'", w.path(i))
+			return nil, boshError("Expected to not find token 'patch.AfterLastIndexToken' at path '%s'", w.path(i))
 		}
 		var err error
 		if n, err = w.descend(n, i); errors.Is(err, errAbsent) {
@@ -140,13 +140,13 @@ func (w *walk) test(doc *yaml.Node, op Op) error {
 	case op.Absent && err != nil:
 		return nil
 	case op.Absent && !tree.IsNull(n):
-		return said("Expected to not find '%s'", op.Path)
+		return boshError("Expected to not find '%s'", op.Path)
 	case op.Absent:
 		return nil
 	case err != nil:
 		return err
 	case !reflect.DeepEqual(tree.Value(n), tree.Value(op.Value)):
-		return said("Found value does not match expected value")
+		return boshError("Found value does not match expected value")
 	}
 	return nil
 }

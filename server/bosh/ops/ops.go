@@ -49,7 +49,7 @@ func Decode(n *yaml.Node) ([]Op, error) {
 		op, err := decode(item)
 		switch {
 		case errors.Is(err, errUnknown):
-			return nil, said("Unknown operation [%d] with type '%s' (line %d)", i, op.Type, item.Line)
+			return nil, boshError("Unknown operation [%d] with type '%s' (line %d)", i, op.Type, item.Line)
 		case err != nil:
 			return nil, fmt.Errorf("%s operation [%d]: %w (line %d)", title(op.Type), i, err, item.Line)
 		}
@@ -70,11 +70,11 @@ func decode(n *yaml.Node) (op Op, err error) {
 
 	switch {
 	case tree.Get(n, "path") == nil:
-		return op, said("Missing path")
+		return op, boshError("Missing path")
 	case op.Type == "remove" && op.Value != nil:
-		return op, said("Cannot specify value")
+		return op, boshError("Cannot specify value")
 	case op.Type == "replace" && op.Value == nil, op.Type == "test" && op.Value == nil && !op.Absent:
-		return op, said("Missing value")
+		return op, boshError("Missing value")
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		switch k := n.Content[i].Value; k {
@@ -84,7 +84,7 @@ func decode(n *yaml.Node) (op Op, err error) {
 		}
 	}
 	if op.tokens, err = parsePath(op.Path); err != nil {
-		return op, said("Invalid path: %w", err)
+		return op, boshError("Invalid path: %w", err)
 	}
 	return op, nil
 }
@@ -108,7 +108,7 @@ func Apply(doc *yaml.Node, all []Op) (*yaml.Node, error) {
 		w := &walk{tokens: op.tokens, steps: &steps}
 		if doc, err = w.apply(doc, op); err != nil {
 			if op.Error != "" {
-				err = said("Error '%s': %w", op.Error, err)
+				err = boshError("Error '%s': %w", op.Error, err)
 			}
 			return nil, err
 		}

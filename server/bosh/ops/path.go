@@ -36,11 +36,11 @@ func parsePath(path string) ([]token, error) {
 		return nil, nil
 	}
 	if !strings.HasPrefix(path, "/") {
-		return nil, said("Expected to start with '/'")
+		return nil, boshError("Expected to start with '/'")
 	}
 	parts := strings.Split(path[1:], "/")
 	if len(parts) > maxTokens {
-		return nil, said("Expected at most %d tokens", maxTokens)
+		return nil, boshError("Expected at most %d tokens", maxTokens)
 	}
 	var tokens []token
 	optional := false
@@ -61,12 +61,12 @@ func parseToken(part string, last bool) (token, error) {
 	text, modifiers := pieces[0], pieces[1:]
 	for _, m := range modifiers {
 		if !slices.Contains([]string{"prev", "next", "before", "after"}, m) {
-			return token{}, said("Expected to find one of the following modifiers: 'prev', 'next', 'before', or 'after' but found '%s'", m)
+			return token{}, boshError("Expected to find one of the following modifiers: 'prev', 'next', 'before', or 'after' but found '%s'", m)
 		}
 	}
 	if last && text == "-" {
 		if len(modifiers) > 0 {
-			return token{}, said("Expected not to find any modifiers with after last index token")
+			return token{}, boshError("Expected not to find any modifiers with after last index token")
 		}
 		return token{kind: after}, nil
 	}
@@ -78,7 +78,7 @@ func parseToken(part string, last bool) (token, error) {
 		return token{kind: matching, key: tree.Unescape(k), value: tree.Unescape(v), optional: optional, modifiers: modifiers}, nil
 	}
 	if len(modifiers) > 0 {
-		return token{}, said("Expected not to find any modifiers with key token")
+		return token{}, boshError("Expected not to find any modifiers with key token")
 	}
 	return token{kind: key, key: tree.Unescape(text), optional: optional}, nil
 }

@@ -20,8 +20,8 @@ type walk struct {
 	create bool
 }
 
-// said is an error in the words of the bosh CLI.
-func said(format string, args ...any) error { return fmt.Errorf(format, args...) }
+// boshError returns an error with the bosh CLI's message.
+func boshError(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
 // errAbsent ends a walk at something optional that is not there.
 var errAbsent = errors.New("it is not there")
@@ -49,7 +49,7 @@ func (w *walk) descend(n *yaml.Node, i int) (*yaml.Node, error) {
 		}
 		return w.vacancy(n, i)
 	case after:
-		return nil, said("Expected after last index token to be last in path '%s'", w.path(len(w.tokens)-1))
+		return nil, boshError("Expected after last index token to be last in path '%s'", w.path(len(w.tokens)-1))
 	}
 	at, there, err := w.item(n, i)
 	switch {
@@ -85,7 +85,7 @@ func (w *walk) key(n *yaml.Node, i int) (int, error) {
 		}
 	}
 	if !w.tokens[i].optional {
-		return -1, said("Expected to find a map key '%s' for path '%s' (%s)", w.tokens[i].key, w.path(i), siblings(n))
+		return -1, boshError("Expected to find a map key '%s' for path '%s' (%s)", w.tokens[i].key, w.path(i), siblings(n))
 	}
 	return -1, nil
 }
@@ -126,7 +126,7 @@ func (w *walk) item(n *yaml.Node, i int) (at int, there bool, err error) {
 	if found == 1 || found == 0 && t.optional {
 		return at, found == 1, nil
 	}
-	return 0, false, said("Expected to find exactly one matching array item for path '%s' but found %d", w.path(i), found)
+	return 0, false, boshError("Expected to find exactly one matching array item for path '%s' but found %d", w.path(i), found)
 }
 
 // concrete moves a place as the token's modifiers say, and counts it from the
@@ -139,12 +139,12 @@ func (w *walk) concrete(n *yaml.Node, i, at int) (int, error) {
 		case "next":
 			at++
 		default:
-			return 0, said("Expected to find one of the following modifiers: 'prev', 'next', but found modifier '%s'", m)
+			return 0, boshError("Expected to find one of the following modifiers: 'prev', 'next', but found modifier '%s'", m)
 		}
 	}
 	length := len(n.Content)
 	if at >= length || at < -length {
-		return 0, said("Expected to find array index '%d' but found array of length '%d' for path '%s'", at, length, w.path(i))
+		return 0, boshError("Expected to find array index '%d' but found array of length '%d' for path '%s'", at, length, w.path(i))
 	}
 	if at < 0 {
 		at += length
@@ -168,7 +168,7 @@ func (w *walk) vacancy(n *yaml.Node, i int) (*yaml.Node, error) {
 	case key:
 		made = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	case index:
-		return nil, said("Expected to find key, matching index or after last index token at path '%s'", w.path(i+1))
+		return nil, boshError("Expected to find key, matching index or after last index token at path '%s'", w.path(i+1))
 	}
 	n.Content = append(n.Content, tree.Text(w.tokens[i].key), made)
 	return made, nil
@@ -183,7 +183,7 @@ func (w *walk) spend(n int) error {
 
 // mismatch is the error of a path that leads into something else than it says.
 func mismatch(want, path string, n *yaml.Node) error {
-	return said("Expected to find %s at path '%s' but found '%s'", want, path, goType(n))
+	return boshError("Expected to find %s at path '%s' but found '%s'", want, path, goType(n))
 }
 
 // goType is what the bosh CLI calls the type of a value.

@@ -84,11 +84,11 @@ func (r *running) run(ctx context.Context, spec container.Spec, input []byte) ([
 	if tooMuch || err != nil {
 		kill()
 	}
-	return output, errors.Join(err, r.end(ctx, tooMuch, said))
+	return output, errors.Join(err, r.wait(ctx, tooMuch, said))
 }
 
-// end waits for the program, and returns its error.
-func (r *running) end(ctx context.Context, tooMuch bool, said <-chan string) error {
+// wait waits for the program, and returns its error.
+func (r *running) wait(ctx context.Context, tooMuch bool, said <-chan string) error {
 	exit, err := r.cfg.Containers.Wait(ctx, r.id)
 	switch {
 	case errors.Is(context.Cause(ctx), errTime):

@@ -38,7 +38,7 @@ func Generate(ctx context.Context, r Request) (map[string]Value, error) {
 	if err := CheckRotate(order, r.Rotate); err != nil {
 		return nil, err
 	}
-	anew := r.anew(order)
+	anew := r.toGenerate(order)
 	keys, err := newKeys(ctx, anew)
 	if err != nil {
 		return nil, err
@@ -73,19 +73,19 @@ func CheckRotate(declared []Declared, rotate []string) error {
 	return errors.Join(faults...)
 }
 
-// Anew returns, sorted, the variables that Generate generates: those without a
+// ToGenerate returns, sorted, the variables that Generate generates: those without a
 // value, those to rotate, those whose mode requires it, and those signed by
 // one of them. Users' values are replaced only by rotation.
-func Anew(r Request) ([]string, error) {
+func ToGenerate(r Request) ([]string, error) {
 	order, err := Order(r.Declared)
 	if err != nil {
 		return nil, err
 	}
-	return slices.Sorted(maps.Keys(r.anew(order))), nil
+	return slices.Sorted(maps.Keys(r.toGenerate(order))), nil
 }
 
-// anew returns the variables to generate; CAs come before what they sign.
-func (r Request) anew(order []Declared) map[string]Declared {
+// toGenerate returns the variables to generate; CAs come before what they sign.
+func (r Request) toGenerate(order []Declared) map[string]Declared {
 	rotate := make(map[string]bool, len(r.Rotate))
 	for _, name := range r.Rotate {
 		rotate[name] = true

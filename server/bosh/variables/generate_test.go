@@ -172,7 +172,7 @@ func TestWhatIsKept(t *testing.T) {
 			}
 		}
 		slices.Sort(anew)
-		if said, err := Anew(r); err != nil || !slices.Equal(said, anew) {
+		if said, err := ToGenerate(r); err != nil || !slices.Equal(said, anew) {
 			t.Errorf("%s: Anew says %v, %v; made were %v", name, said, err, anew)
 		}
 		if diff := cmp.Diff(c.want, anew); diff != "" {

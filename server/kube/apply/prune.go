@@ -36,7 +36,7 @@ func (c *Cluster) Prune(ctx context.Context, deployment string, all []kube.Objec
 			}
 		}
 		for _, o := range stale {
-			if err := c.gone(ctx, o); err != nil {
+			if err := c.waitDeleted(ctx, o); err != nil {
 				return err
 			}
 			tell(o, Removed)
@@ -149,8 +149,8 @@ func (c *Cluster) remove(ctx context.Context, o kube.Object) error {
 	return nil
 }
 
-// gone waits until an object is.
-func (c *Cluster) gone(ctx context.Context, o kube.Object) error {
+// waitDeleted waits until an object is.
+func (c *Cluster) waitDeleted(ctx context.Context, o kube.Object) error {
 	for {
 		is, err := c.get(ctx, o)
 		switch {

@@ -30,7 +30,7 @@ func (c *Cluster) Wait(ctx context.Context, all []kube.Object, tell func(kube.Ob
 			}
 			s := stateOf(is)
 			if s.err != nil {
-				return errors.Join(fmt.Errorf("%s: %w", named(o), s.err), c.why(o))
+				return errors.Join(fmt.Errorf("%s: %w", named(o), s.err), c.waitReason(o))
 			}
 			if s.text != "" && said[named(o)] != s.text {
 				said[named(o)] = s.text
@@ -45,17 +45,17 @@ func (c *Cluster) Wait(ctx context.Context, all []kube.Object, tell func(kube.Ob
 		}
 		select {
 		case <-ctx.Done():
-			return c.late(waiting, said)
+			return c.notReady(waiting, said)
 		case <-time.After(poll):
 		}
 	}
 }
 
-// late returns an error that lists the objects that did not become ready.
-func (c *Cluster) late(waiting []kube.Object, said map[string]string) error {
+// notReady returns an error that lists the objects that did not become ready.
+func (c *Cluster) notReady(waiting []kube.Object, said map[string]string) error {
 	var faults []error
 	for _, o := range waiting {
-		faults = append(faults, fmt.Errorf("%s did not get ready: %s", named(o), said[named(o)]), c.why(o))
+		faults = append(faults, fmt.Errorf("%s did not get ready: %s", named(o), said[named(o)]), c.waitReason(o))
 	}
 	return errors.Join(faults...)
 }
@@ -122,8 +122,8 @@ func job(o kube.Object) state {
 // whyLimit bounds how long is looked for what is the matter.
 const whyLimit = 10 * time.Second
 
-// why returns what the containers of an object's pods wait for, or nil.
-func (c *Cluster) why(o kube.Object) error {
+// waitReason returns what the containers of an object's pods wait for, or nil.
+func (c *Cluster) waitReason(o kube.Object) error {
 	ctx, cancel := context.WithTimeout(context.Background(), whyLimit)
 	defer cancel()
 	match := o.Map("spec", "selector", "matchLabels")

@@ -14,13 +14,13 @@ func (i *instance) line(source string, isErr bool, text string) {
 	i.cell.cfg.Logs(lrp.LogLine{Target: target, At: time.Now(), Err: isErr, Text: []byte(text)})
 }
 
-// say logs what the cell does with the container.
-func (i *instance) say(format string, args ...any) {
+// logf writes a line about the container to its log.
+func (i *instance) logf(format string, args ...any) {
 	i.line(i.cellSource(), false, fmt.Sprintf(format, args...))
 }
 
-// complain logs what the cell dislikes about the container.
-func (i *instance) complain(format string, args ...any) {
+// errorf writes a line about a failure to the container's log.
+func (i *instance) errorf(format string, args ...any) {
 	i.line(i.cellSource(), true, fmt.Sprintf(format, args...))
 }
 
