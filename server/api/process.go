@@ -275,7 +275,7 @@ func (r *healthCheckRequest) apply(h *cf.HealthCheck, what string) error {
 	if h.Type != "http" {
 		h.Endpoint = ""
 	}
-	return control.Invalid(control.Must(h.Type == "port" || h.Type == "process" || h.Type == "http", what+` type must be "port", "process", or "http"`,
+	return control.Invalid(control.Must(cf.IsCheckType(h.Type), what+cf.CheckTypeMessage,
 		h.Timeout >= 0, what+" timeout must be greater than or equal to 1",
 		h.InvocationTimeout >= 0, what+" invocation timeout must be greater than or equal to 1",
 		h.Interval >= 0, what+" interval must be greater than or equal to 1",

@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"cupola/store/cf"
 )
 
 // fields reads the keys of a map and gathers what is wrong with them.
@@ -225,8 +226,8 @@ func (f *fields) check(prefix string) Check {
 		if *c.Type == "none" { // as it once was called
 			*c.Type = "process"
 		}
-		if !slices.Contains([]string{"port", "process", "http"}, *c.Type) {
-			f.fault(title(prefix) + ` type must be "port", "process", or "http"`)
+		if !cf.IsCheckType(*c.Type) {
+			f.fault(title(prefix) + cf.CheckTypeMessage)
 		}
 	}
 	if c.Endpoint != nil && !strings.HasPrefix(*c.Endpoint, "/") {

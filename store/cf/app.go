@@ -88,6 +88,13 @@ type Process struct {
 	Sidecars []Sidecar // of the droplet or the user
 }
 
+// CheckTypeMessage is Cloud Controller's message for an unknown type of a
+// HealthCheck; it follows the name of the check.
+const CheckTypeMessage = ` type must be "port", "process", or "http"`
+
+// IsCheckType reports whether a HealthCheck can have the type.
+func IsCheckType(t string) bool { return t == "port" || t == "process" || t == "http" }
+
 // HealthCheck is the health_check or readiness_health_check of a process.
 // Durations are in seconds, 0 is unset.
 type HealthCheck struct {
