@@ -287,6 +287,43 @@ func TestControlKnowsNoHTTP(t *testing.T) {
 	}
 }
 
+// TestImportsPointOneWay holds rooms to what they may be built of, through
+// whatever they import: the control plane's verbs know none of its faces, and of
+// each other only what stands before them here; nouns and rules know no store.
+func TestImportsPointOneWay(t *testing.T) {
+	all := map[string]pkg{}
+	for _, p := range packages(t) {
+		all[p.ImportPath] = p
+	}
+	order := []string{"access audit", "", "change policies quota", "services", "apps orgs routes", "stacks manifests", "deletion"}
+	level := map[string]int{}
+	for n, names := range order {
+		for _, name := range strings.Split(names, " ") {
+			level[strings.TrimSuffix("cupola/server/control/"+name, "/")] = n
+		}
+	}
+	for path := range all {
+		for _, p := range closure(all, path) {
+			if p == path {
+				continue
+			}
+			if within(path, "server/control") {
+				if mine, known := level[path]; !known {
+					t.Errorf("%s has no place in the order of the verbs", path)
+				} else if other, verbs := level[p]; verbs && other >= mine {
+					t.Errorf("%s is built of %s, which stands beside it or after it", path, p)
+				}
+				if slices.ContainsFunc([]string{"server/uaa", "server/bbs", "server/sshproxy", "server/broker", "server/reconcile"}, func(face string) bool { return within(p, face) }) {
+					t.Errorf("%s is built of %s: verbs know no face and no loop", path, p)
+				}
+			}
+			if slices.Contains([]string{"cupola/server/authz", "cupola/server/bindings", "cupola/server/manifest"}, path) && p == "cupola/store" {
+				t.Errorf("%s is built of the store: it is pure", path)
+			}
+		}
+	}
+}
+
 // closure is a package and all of ours that it imports, directly or not.
 func closure(all map[string]pkg, path string) (list []string) {
 	list = []string{path}

@@ -5,6 +5,7 @@ import (
 
 	"cupola/server/control"
 	"cupola/server/control/change"
+	"cupola/server/control/deletion"
 	"cupola/server/control/routes"
 	"cupola/server/desire"
 	"cupola/store"
@@ -153,7 +154,7 @@ func deleteUnmappedRoutes(c *call) (*response, error) {
 	if c.Request.URL.Query().Get("unmapped") != "true" {
 		return nil, cf.Unprocessable("Mass delete not supported for routes. Use 'unmapped' parameter to delete all unmapped routes.")
 	}
-	return c.deletes(jobDeleteUnmapped, "spaces", s.GUID)
+	return c.deletes(deletion.Unmapped, "spaces", s.GUID)
 }
 
 const routeIncludes = "include=domain|space|space.organization|route_policies"

@@ -4,35 +4,14 @@ import (
 	"fmt"
 	"time"
 
-	"cupola/rootfs/reference"
-	"cupola/runtime/lrp"
 	"cupola/server/control"
+	"cupola/server/control/apps"
 	"cupola/server/control/audit"
 	"cupola/server/control/change"
 	"cupola/server/control/services"
-	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
 )
-
-// Cloud Controller's defaults of a staging container (its cloud_controller.yml).
-const (
-	stagingMemoryMB = 1024
-	stagingDiskMB   = 6144
-)
-
-// stagingSize is what a staging container has that nobody asked another size
-// for: the defaults, but on a small machine half of its largest cell, so that it
-// can stage at all, and beside what runs.
-func (c *call) stagingSize() (memoryMB, diskMB int) {
-	var largest lrp.Cell
-	for _, u := range c.Platform.Cells() {
-		if u.MemoryMB > largest.MemoryMB {
-			largest = u.Cell
-		}
-	}
-	return min(stagingMemoryMB, max(1, largest.MemoryMB/2)), min(stagingDiskMB, max(1, largest.DiskMB/2))
-}
 
 func viewBuild(c *call, b *cf.Build) doc {
 	d := with(resource(b.Resource), doc{
@@ -56,7 +35,7 @@ type buildRequest struct {
 	Package struct {
 		GUID string `json:"guid"`
 	} `json:"package"`
-	Lifecycle    *lifecycleRequest   `json:"lifecycle"`
+	Lifecycle    *apps.Lifecycle     `json:"lifecycle"`
 	MemoryMB     change.Field[int]   `json:"staging_memory_in_mb"`
 	DiskMB       change.Field[int]   `json:"staging_disk_in_mb"`
 	LogRateLimit change.Field[int64] `json:"staging_log_rate_limit_bytes_per_second"`
@@ -65,9 +44,9 @@ type buildRequest struct {
 
 func (r buildRequest) Validate() []string {
 	return control.Must(r.MemoryMB.Or(1) > 0, "Staging memory in mb must be greater than 0",
-		r.MemoryMB.V <= maxMB, fmt.Sprintf("Staging memory in mb must be less than or equal to %d", maxMB),
+		r.MemoryMB.V <= apps.MaxMB, fmt.Sprintf("Staging memory in mb must be less than or equal to %d", apps.MaxMB),
 		r.DiskMB.Or(1) > 0, "Staging disk in mb must be greater than 0",
-		r.DiskMB.V <= maxDiskMB, "disk limit exceeded",
+		r.DiskMB.V <= apps.MaxDiskMB, "disk limit exceeded",
 		r.LogRateLimit.V >= -1, "Staging log rate limit bytes per second must be greater than or equal to -1")
 }
 
@@ -76,27 +55,27 @@ func createBuild(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	p, app, err := c.stagable(req.Package.GUID)
+	p, app, err := apps.Stagable(c.Session, req.Package.GUID)
 	if err != nil {
 		return nil, err
 	}
 	if err := services.Fit(c.Session, app, services.OfStaging); err != nil {
 		return nil, err
 	}
-	memoryMB, diskMB := c.stagingSize()
+	memoryMB, diskMB := apps.StagingSize(c.Session)
 	b := &cf.Build{AppGUID: app.GUID, PackageGUID: p.GUID, State: cf.BuildStaging, Lifecycle: app.Lifecycle, Env: app.Env, Credentials: app.Credentials, CreatedBy: c.Who(),
 		MemoryMB: req.MemoryMB.Or(memoryMB), DiskMB: req.DiskMB.Or(diskMB), LogRateLimit: req.LogRateLimit.Or(-1)}
-	if err := c.dockerBuild(b, p); err != nil {
+	if err := apps.DockerBuild(c.Session, b, p); err != nil {
 		return nil, err
 	}
-	if err := c.applyLifecycle(&b.Lifecycle, &b.Credentials, req.Lifecycle); err != nil {
+	if err := apps.ApplyLifecycle(c.Session, &b.Lifecycle, &b.Credentials, req.Lifecycle); err != nil {
 		return nil, err
 	}
-	fresh, err := c.fresh(app)
+	fresh, err := apps.Fresh(c.Session, app)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.stackStages(b.Lifecycle.Stack, fresh); err != nil {
+	if err := apps.StackStages(c.Session, b.Lifecycle.Stack, fresh); err != nil {
 		return nil, err
 	}
 	if err := req.Metadata.Apply(&b.Metadata); err != nil {
@@ -109,50 +88,11 @@ func createBuild(c *call) (*response, error) {
 		return nil, err
 	}
 	c.Note(app, "Creating build for app with guid %s", app.GUID)
-	c.warnOfStack(app, b.Lifecycle.Stack)
+	apps.WarnOfStack(c.Session, app, b.Lifecycle.Stack)
 	if err := c.AuditApp(audit.AppBuildCreate, app, doc{"build_guid": b.GUID, "package_guid": p.GUID}); err != nil {
 		return nil, err
 	}
 	return created(viewBuild(c, b))
-}
-
-// dockerBuild gives the build of an image what its registry asks for.
-func (c *call) dockerBuild(b *cf.Build, p *cf.Package) error {
-	if err := c.imageAllowed(b.Lifecycle); err != nil || p.Type != "docker" {
-		return err
-	}
-	ref, err := reference.Parse(desire.ImageScheme + p.Image)
-	if err != nil {
-		return cf.Unprocessable("%s", err)
-	}
-	if p.Credential.Username != "" {
-		b.Credentials = cf.Credentials{ref.Host: p.Credential}
-	}
-	return nil
-}
-
-// stagable is the package that a request wants staged, with its app.
-func (c *call) stagable(guid string) (*cf.Package, *cf.App, error) {
-	p, err := store.Packages.Visible(c.Tx, guid, c.Scope)
-	if err != nil {
-		c.Checked = true
-		return nil, nil, control.Unprocessable(err, "Unable to use package. Ensure that the package exists and you have access to it.")
-	}
-	app, err := c.App(p.AppGUID)
-	if control.IsKind(err, cf.NotAuthorized) {
-		err = cf.Unprocessable("Unable to use package. Ensure that the package exists and you have access to it.")
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if p.State != cf.PackageReady {
-		return nil, nil, cf.Errorf(cf.BadRequest, "Bad request: Cannot stage package whose state is not ready.")
-	}
-	n, err := store.Builds.Count(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}, "states": {string(cf.BuildStaging)}}})
-	if err == nil && n > 0 {
-		err = cf.Errorf(cf.StagingInProgress, "Only one build can be STAGING at a time per application.")
-	}
-	return p, app, err
 }
 
 // How long an answer is held for a client that waits: long enough that a push

@@ -2,11 +2,10 @@ package api
 
 import (
 	"regexp"
-	"slices"
 
 	"cupola/server/control"
-	"cupola/server/control/audit"
 	"cupola/server/control/change"
+	"cupola/server/control/stacks"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -68,73 +67,10 @@ func createBuildpack(c *call) (*response, error) {
 	if err := req.Metadata.Apply(&b.Metadata); err != nil {
 		return nil, err
 	}
-	if err := c.insertBuildpack(b, req.Position.Or(1)); err != nil {
+	if err := stacks.InsertBuildpack(c.Session, b, req.Position.Or(1)); err != nil {
 		return nil, err
 	}
 	return created(viewBuildpack(c, b))
-}
-
-func (c *call) insertBuildpack(b *cf.Buildpack, position int) error {
-	if err := c.buildpackStack(b.Stack); err != nil {
-		return err
-	}
-	if err := store.Buildpacks.Insert(c.Tx, b); err != nil {
-		return buildpackTaken(b, err)
-	}
-	if err := moveBuildpack(c.Tx, b, position); err != nil {
-		return err
-	}
-	return c.buildpackEvent("create", b)
-}
-
-func (c *call) buildpackStack(name string) error {
-	if name == "" {
-		return nil
-	}
-	_, err := store.Stacks.First(c.Tx, store.Query{Where: map[string][]string{"names": {name}}})
-	return control.Unprocessable(err, "Stack '%s' does not exist", name)
-}
-
-// buildpackTaken says in Cloud Controller's words that there is such a
-// buildpack.
-func buildpackTaken(b *cf.Buildpack, err error) error {
-	switch {
-	case !store.IsTaken(err):
-		return err
-	case b.Stack == "":
-		return cf.Unprocessable("Buildpack with name '%s' and an unassigned stack already exists", b.Name)
-	}
-	return cf.Unprocessable("Buildpack with name '%s', stack '%s' and lifecycle '%s' already exists", b.Name, b.Stack, b.Lifecycle)
-}
-
-func (c *call) buildpackEvent(what string, b *cf.Buildpack) error {
-	return c.Audit(audit.Of("buildpack", what), audit.Target{Type: "buildpack", GUID: b.GUID, Name: b.Name}, nil)
-}
-
-// moveBuildpack puts a buildpack at a position, from 1; the others make room,
-// and one beyond the last is the last.
-func moveBuildpack(tx *store.Tx, b *cf.Buildpack, position int) error {
-	all, _, err := store.Buildpacks.List(tx, store.Query{Order: "position"})
-	if err != nil {
-		return err
-	}
-	order := control.Without(all, func(x *cf.Buildpack) bool { return x.GUID == b.GUID })
-	order = slices.Insert(order, min(position-1, len(order)), b)
-	return numberBuildpacks(tx, order)
-}
-
-// numberBuildpacks gives buildpacks the positions 1, 2, ….
-func numberBuildpacks(tx *store.Tx, order []*cf.Buildpack) error {
-	for i, b := range order {
-		if b.Position == i+1 {
-			continue
-		}
-		b.Position = i + 1
-		if err := store.Buildpacks.Update(tx, b); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // buildpack is the buildpack of {guid}, if the actor is an admin.
@@ -166,22 +102,15 @@ func updateBuildpack(c *call) (*response, error) {
 	if err := req.Metadata.Apply(&b.Metadata); err != nil {
 		return nil, err
 	}
-	if err := c.saveBuildpack(b); err != nil {
+	if err := stacks.SaveBuildpack(c.Session, b); err != nil {
 		return nil, err
 	}
 	if req.Position.Set {
-		if err := moveBuildpack(c.Tx, b, req.Position.Or(b.Position)); err != nil {
+		if err := stacks.MoveBuildpack(c.Tx, b, req.Position.Or(b.Position)); err != nil {
 			return nil, err
 		}
 	}
-	return &response{body: viewBuildpack(c, b)}, c.buildpackEvent("update", b)
-}
-
-func (c *call) saveBuildpack(b *cf.Buildpack) error {
-	if err := c.buildpackStack(b.Stack); err != nil {
-		return err
-	}
-	return buildpackTaken(b, store.Buildpacks.Update(c.Tx, b))
+	return &response{body: viewBuildpack(c, b)}, stacks.BuildpackEvent(c.Session, "update", b)
 }
 
 func deleteBuildpack(c *call) (*response, error) {
@@ -196,10 +125,10 @@ func deleteBuildpack(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := numberBuildpacks(c.Tx, rest); err != nil {
+	if err := stacks.NumberBuildpacks(c.Tx, rest); err != nil {
 		return nil, err
 	}
-	if err := c.buildpackEvent("delete", b); err != nil {
+	if err := stacks.BuildpackEvent(c.Session, "delete", b); err != nil {
 		return nil, err
 	}
 	return c.accepted("buildpack.delete", "buildpacks", b.GUID)

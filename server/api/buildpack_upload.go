@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 
+	"cupola/server/control/stacks"
 	"cupola/server/uploads"
 	"cupola/store"
 	"cupola/store/cf"
@@ -80,7 +81,7 @@ func (c *call) keepBuildpack(filename, digest, stack string) (*response, error) 
 		return nil, err
 	}
 	job := &cf.Job{Operation: "buildpack.upload", ResourceGUID: b.GUID, ResourceType: "buildpacks", State: cf.JobComplete}
-	if fault := c.suits(b, stack); fault != nil {
+	if fault := stacks.Suits(c.Session, b, stack); fault != nil {
 		job.State, job.Errors = cf.JobFailed, []cf.JobError{jobError(fault)}
 	} else {
 		b.Filename, b.Digest, b.State, b.System = filename, digest, "READY", ""
@@ -90,7 +91,7 @@ func (c *call) keepBuildpack(filename, digest, stack string) (*response, error) 
 		if err := store.Buildpacks.Update(c.Tx, b); err != nil {
 			return nil, err
 		}
-		if err := c.buildpackEvent("upload", b); err != nil {
+		if err := stacks.BuildpackEvent(c.Session, "upload", b); err != nil {
 			return nil, err
 		}
 	}
@@ -100,24 +101,6 @@ func (c *call) keepBuildpack(filename, digest, stack string) (*response, error) 
 	}
 	res.status, res.body = http.StatusAccepted, viewBuildpack(c, b)
 	return res, nil
-}
-
-// suits tells why a stack that bits name is not one the buildpack can have.
-func (c *call) suits(b *cf.Buildpack, stack string) *cf.Error {
-	if stack == "" || stack == b.Stack {
-		return nil
-	}
-	if b.Stack != "" {
-		return cf.Errorf(cf.BuildpackStacksDiffer, "Uploaded buildpack stack (%s) does not match %s", stack, b.Stack)
-	}
-	if _, err := c.stackNamed(stack); err != nil {
-		return cf.Errorf(cf.BuildpackStackUnknown, "Uploaded buildpack stack (%s) does not exist", stack)
-	}
-	same := store.Query{Where: map[string][]string{"names": {b.Name}, "stacks": {stack}, "lifecycle": {b.Lifecycle}}}
-	if n, err := store.Buildpacks.Count(c.Tx, same); err != nil || n > 0 {
-		return cf.Errorf(cf.BuildpackNameTaken, "The buildpack name %s is already in use for the stack %s and the lifecycle %s", b.Name, stack, b.Lifecycle)
-	}
-	return nil
 }
 
 // SystemBuildpack is a buildpack that comes with the daemon.

@@ -18,7 +18,6 @@ import (
 // call is one request on its way through a handler.
 type call struct {
 	s         *Server
-	ctx       context.Context // of one without a Request
 	Request   *http.Request
 	w         http.ResponseWriter
 	rule      authz.Rule
@@ -32,7 +31,6 @@ type call struct {
 
 	*control.Session // another in each transaction; its Tx is nil outside
 
-	awaited  []awaited      // bindings that a broker has to make
 	recalled map[string]any // rows for views, by table and GUID
 }
 
@@ -40,18 +38,10 @@ type call struct {
 type doc = map[string]any
 
 // Context is the request's.
-func (c *call) Context() context.Context {
-	if c.Request == nil {
-		return c.ctx
-	}
-	return c.Request.Context()
-}
+func (c *call) Context() context.Context { return c.Request.Context() }
 
-// writes reports whether the call changes anything: a job's does.
+// writes reports whether the call changes anything.
 func (c *call) writes() bool {
-	if c.Request == nil {
-		return true
-	}
 	return c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead
 }
 

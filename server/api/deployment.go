@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"cupola/server/control"
-	"cupola/server/control/audit"
+	"cupola/server/control/apps"
 	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
@@ -26,7 +26,7 @@ func viewDeployment(c *call, d *cf.Deployment) doc {
 		links["continue"] = c.action("POST", "%s/actions/continue", self)
 	}
 	return with(resource(d.Resource), doc{
-		"status": viewDeploymentStatus(d), "strategy": d.Strategy, "options": viewDeploymentOptions(d),
+		"status": viewDeploymentStatus(d), "strategy": d.Strategy, "options": apps.Options(d),
 		"droplet": doc{"guid": control.OrNil(d.DropletGUID)}, "previous_droplet": doc{"guid": control.OrNil(d.PreviousDroplet)},
 		"new_processes": processes, "revision": c.deploymentRevision(d), "metadata": metadata(d.Metadata),
 		"relationships": doc{"app": toOne(d.AppGUID)}, "links": links,
@@ -54,31 +54,6 @@ func viewDeploymentStatus(d *cf.Deployment) doc {
 		status["canary"] = doc{"steps": doc{"current": d.CanaryStep, "total": max(1, len(d.Options.Weights))}}
 	}
 	return status
-}
-
-// viewDeploymentOptions shows what was asked for.
-func viewDeploymentOptions(d *cf.Deployment) doc {
-	o := doc{"max_in_flight": d.Options.MaxInFlight}
-	if d.Options.WebInstances != nil {
-		o["web_instances"] = *d.Options.WebInstances
-	}
-	if d.Options.MemoryMB != 0 {
-		o["memory_in_mb"] = d.Options.MemoryMB
-	}
-	if d.Options.DiskMB != 0 {
-		o["disk_in_mb"] = d.Options.DiskMB
-	}
-	if d.Options.LogRateLimit != nil {
-		o["log_rate_limit_in_bytes_per_second"] = *d.Options.LogRateLimit
-	}
-	if len(d.Options.Weights) > 0 {
-		steps := []doc{}
-		for _, w := range d.Options.Weights {
-			steps = append(steps, doc{"instance_weight": w})
-		}
-		o["canary"] = doc{"steps": steps}
-	}
-	return o
 }
 
 func stampOrNil(t time.Time) any {
@@ -141,18 +116,7 @@ func cancelDeployment(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.StatusValue != cf.Active {
-		return nil, cf.Unprocessable("Cannot cancel a deployment with status: %s and reason: %s", d.StatusValue, d.StatusReason)
-	}
-	if err := c.assignDroplet(app, d.PreviousDroplet); err != nil {
-		return nil, err
-	}
-	c.Note(app, "Cancelling deployment for app with guid %s", app.GUID)
-	if err := c.AuditApp(audit.AppDeploymentCancel, app, doc{"deployment_guid": d.GUID, "droplet_guid": control.OrNil(d.DropletGUID)}); err != nil {
-		return nil, err
-	}
-	d.Become(cf.Canceling, string(cf.Canceling), c.Tx.Now)
-	return &response{}, store.Deployments.Update(c.Tx, d)
+	return &response{}, apps.CancelDeployment(c.Session, app, d)
 }
 
 // continueDeployment goes on with a canary that pauses: to the next step, after
@@ -162,37 +126,5 @@ func continueDeployment(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.State != cf.Paused {
-		return nil, cf.Unprocessable("Cannot continue a deployment with status: %s and reason: %s", d.StatusValue, d.StatusReason)
-	}
-	c.Note(app, "Continuing deployment for app with guid %s", app.GUID)
-	if err := c.AuditApp(audit.AppDeploymentContinue, app, doc{"deployment_guid": d.GUID, "droplet_guid": control.OrNil(d.DropletGUID)}); err != nil {
-		return nil, err
-	}
-	next := cf.Deploying
-	if d.CanaryStep < len(d.Options.Weights) {
-		d.CanaryStep++
-		next = cf.Prepaused
-	}
-	d.Become(next, string(cf.Deploying), c.Tx.Now)
-	return &response{}, store.Deployments.Update(c.Tx, d)
+	return &response{}, apps.ContinueDeployment(c.Session, app, d)
 }
-
-// notDeploying refuses to change an app's web process, or what it runs, while a
-// deployment does.
-func (c *call) notDeploying(app *cf.App, format string, args ...any) error {
-	d, err := c.Tx.ActiveDeployment(app.GUID)
-	if store.IsNotFound(err) || err == nil && !d.Progresses() {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return cf.Unprocessable(format, args...)
-}
-
-const (
-	noScale   = "Cannot scale this process while a deployment is in flight."
-	noUpdate  = "Cannot update this process while a deployment is in flight."
-	noDroplet = "Unable to assign current droplet while the app has a deployment in progress. Wait for the deployment to complete or cancel it."
-)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cupola/server/control"
+	"cupola/server/control/apps"
 	"cupola/server/control/change"
 	"cupola/store/cf"
 )
@@ -23,7 +24,7 @@ type deploymentRequest struct {
 	Metadata *change.Metadata              `json:"metadata"`
 
 	options cf.DeploymentOptions
-	scale   scaleRequest // of the new web process
+	scale   apps.Scale // of the new web process
 }
 
 // named names a thing outside of relationships.
@@ -31,11 +32,16 @@ type named struct {
 	GUID string `json:"guid"`
 }
 
-func (n *named) guid() string {
-	if n == nil {
-		return ""
+// target is what the deployment is to run.
+func (r *deploymentRequest) target() apps.DeploymentOf {
+	to := apps.DeploymentOf{Scale: r.scale}
+	if r.Droplet != nil {
+		to.Droplet = &r.Droplet.GUID
 	}
-	return n.GUID
+	if r.Revision != nil {
+		to.Revision = &r.Revision.GUID
+	}
+	return to
 }
 
 func (r *deploymentRequest) strategy() string { return r.Strategy.Or(cf.Rolling) }

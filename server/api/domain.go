@@ -11,6 +11,7 @@ import (
 	"cupola/server/control"
 	"cupola/server/control/audit"
 	"cupola/server/control/change"
+	"cupola/server/control/deletion"
 	"cupola/server/control/quota"
 	"cupola/server/control/routes"
 	"cupola/store"
@@ -205,7 +206,7 @@ func deleteDomain(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.deletes(jobDeleteDomain, "domains", d.GUID)
+	return c.deletes(deletion.Domain, "domains", d.GUID)
 }
 
 func listOrgDomains(c *call) (*response, error) {

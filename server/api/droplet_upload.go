@@ -7,6 +7,7 @@ import (
 
 	"cupola/runtime/contract"
 	"cupola/server/control"
+	"cupola/server/control/apps"
 	"cupola/server/control/audit"
 	"cupola/server/control/change"
 	"cupola/server/uploads"
@@ -40,13 +41,13 @@ func createDroplet(c *call) (*response, error) {
 		return nil, err
 	}
 	source := c.Request.URL.Query().Get("source_guid")
-	app, err := c.dropletTarget(req.Relationships.App.guid(), source)
+	app, err := apps.DropletTarget(c.Session, req.Relationships.App.guid(), source)
 	if err != nil {
 		return nil, err
 	}
 	d := &cf.Droplet{State: cf.DropletAwaiting, Lifecycle: app.Lifecycle, Stack: app.Lifecycle.Stack, ProcessTypes: req.ProcessTypes.Or(map[string]string{"web": ""})}
 	if source != "" {
-		if d, err = c.copyOf(source); err != nil {
+		if d, err = apps.CopyOf(c.Session, source); err != nil {
 			return nil, err
 		}
 	}
@@ -58,33 +59,6 @@ func createDroplet(c *call) (*response, error) {
 		return nil, err
 	}
 	return created(viewDroplet(c, d))
-}
-
-// dropletTarget is the app that a droplet is made for. For a copy it is a 404
-// when the actor does not see it, as in Cloud Controller.
-func (c *call) dropletTarget(guid, source string) (*cf.App, error) {
-	_, err := store.Apps.Visible(c.Tx, guid, c.Scope)
-	if err != nil && source == "" {
-		err = control.Unprocessable(err, "App with guid %q does not exist, or you do not have access to it.", guid)
-	}
-	if err != nil {
-		c.Checked = true
-		return nil, err
-	}
-	return c.App(guid)
-}
-
-// copyOf is a new droplet with the bits of another.
-func (c *call) copyOf(guid string) (*cf.Droplet, error) {
-	d, err := store.Droplets.Visible(c.Tx, guid, c.Scope)
-	if err != nil {
-		return nil, err
-	}
-	if d.State != cf.DropletStaged {
-		return nil, cf.Unprocessable("source droplet is not staged")
-	}
-	d.Resource, d.Metadata, d.PackageGUID, d.BuildGUID = cf.Resource{}, cf.Metadata{}, "", ""
-	return d, nil
 }
 
 // uploadDroplet takes a droplet's bits. Its job is done when it answers.

@@ -155,7 +155,7 @@ func (c *call) tx(write bool, f func() error) error {
 	}
 	return run(store.As(c.Context(), c.identity.guid()), func(tx *store.Tx) error {
 		*c.Session = control.Session{Tx: tx, Rule: c.rule, Writes: c.writes(), Platform: &c.s.Platform}
-		c.awaited, c.recalled = nil, nil
+		c.recalled = nil
 		defer func() { c.Tx = nil }()
 		if c.rule&authz.Public == 0 {
 			if err := c.loadActor(); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"cupola/server/control"
 	"cupola/server/control/change"
+	"cupola/server/control/orgs"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -208,27 +209,8 @@ func revokeOrg(c *call) (*response, error) {
 		names := control.GUIDs(spaces, func(s *cf.Space) string { return "'" + s.Name + "'" })
 		return nil, cf.Unprocessable("Cannot remove the entitlement while this Isolation Segment is assigned to any Spaces. Currently assigned to: [%s]", strings.Join(names, ", "))
 	}
-	if err := c.leaveSegment(s, org.GUID); err != nil {
+	if err := orgs.LeaveSegment(c.Session, s, org.GUID); err != nil {
 		return nil, err
 	}
 	return noContent()
-}
-
-func (c *call) leaveSegment(s *cf.IsolationSegment, org string) error {
-	s.Orgs = control.Without(s.Orgs, func(g string) bool { return g == org })
-	return store.IsolationSegments.Update(c.Tx, s)
-}
-
-// leaveSegments takes an org that is deleted out of the segments.
-func leaveSegments(c *call, org string) error {
-	all, err := store.IsolationSegments.By(c.Tx, "organization_guids", org)
-	if err != nil {
-		return err
-	}
-	for _, s := range all {
-		if err := c.leaveSegment(s, org); err != nil {
-			return err
-		}
-	}
-	return nil
 }

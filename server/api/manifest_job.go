@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"cupola/server/control"
-	"cupola/server/control/audit"
+	"cupola/server/control/manifests"
 	"cupola/server/manifest"
 	"cupola/store"
 	"cupola/store/cf"
@@ -68,7 +68,7 @@ func (c *call) applyAtOnce(m *manifest.Manifest) (*response, error) {
 	}
 	var apps []*cf.App
 	for i := range m.Apps {
-		app, err := c.findOrCreate(space, &m.Apps[i])
+		app, err := manifests.FindOrCreate(c.Session, space, &m.Apps[i])
 		if err != nil {
 			return nil, err
 		}
@@ -78,11 +78,11 @@ func (c *call) applyAtOnce(m *manifest.Manifest) (*response, error) {
 		if app, err = store.Apps.Get(c.Tx, app.GUID); err != nil { // an earlier entry can have changed it
 			return nil, err
 		}
-		if err := c.applyApp(app, &m.Apps[i]); err != nil {
+		if err := manifests.Apply(c.Session, app, &m.Apps[i]); err != nil {
 			return nil, err
 		}
 	}
-	if len(c.awaited) > 0 {
+	if len(c.Awaited) > 0 {
 		return c.waiting(jobApplyManifest, "spaces", space.GUID)
 	}
 	return c.accepted(jobApplyManifest, "spaces", space.GUID)
@@ -94,21 +94,7 @@ func (c *call) manifestSpace(m *manifest.Manifest) (*cf.Space, error) {
 	if err != nil {
 		return nil, err
 	}
-	return space, c.manifestOptions(m)
-}
-
-// findOrCreate finds an entry's app or creates it, as it is before anything else
-// is applied.
-func (c *call) findOrCreate(space *cf.Space, m *manifest.App) (*cf.App, error) {
-	app, err := store.Apps.First(c.Tx, store.Query{Where: map[string][]string{"names": {m.Name}, "space_guids": {space.GUID}}})
-	if store.IsNotFound(err) {
-		app = &cf.App{Name: m.Name, SpaceGUID: space.GUID}
-		err = c.insertApp(app, lifecycleOf(m))
-	}
-	if err != nil {
-		return nil, forApp(m.Name, err)
-	}
-	return app, c.AuditApp(audit.AppApplyManifest, app, nil)
+	return space, manifests.CheckOptions(c.Session, m)
 }
 
 // createApps creates the apps of a manifest that are missing, some in each
@@ -146,7 +132,7 @@ func (c *call) createSome(m *manifest.Manifest, apps []manifest.App) (made []*cf
 		return nil, err
 	}
 	for i := range apps {
-		app, err := c.findOrCreate(space, &apps[i])
+		app, err := manifests.FindOrCreate(c.Session, space, &apps[i])
 		if err != nil {
 			return nil, err
 		}
@@ -178,22 +164,22 @@ func (c *call) manifestJob(parts []cf.JobPart) (*cf.Job, *response, error) {
 // applyNext applies the next part of a manifest's job, and then ends the job if
 // nothing is left to do or to wait for. It may do what the one who asked may do
 // now: roles can have gone since.
-func (c *call) applyNext(j *cf.Job, w *waitingFor) (end jobEnd, err error) {
+func applyNext(c *control.Session, j *cf.Job, w *waitingFor) (end jobEnd, err error) {
 	part, err := c.Tx.NextJobPart(j.GUID)
 	if err != nil {
 		return end, err
 	}
 	if part == nil {
-		end.done, end.fault, err = c.bindingsMade(w.Bindings)
+		end.done, end.fault, err = manifests.BindingsMade(c, w.Bindings)
 		return end, err
 	}
-	if err := c.actAs(w); err != nil {
+	if err := actAs(c, w); err != nil {
 		return end, err
 	}
-	if err := c.applyPart(part); err != nil {
+	if err := manifests.ApplyPart(c, part); err != nil {
 		return end, err
 	}
-	if err := c.keepWaits(j, w); err != nil {
+	if err := keepWaits(c, j, w); err != nil {
 		return end, err
 	}
 	if err := c.Tx.DeleteJobPart(part.ID); err != nil {
@@ -204,30 +190,12 @@ func (c *call) applyNext(j *cf.Job, w *waitingFor) (end jobEnd, err error) {
 	return end, err
 }
 
-func (c *call) applyPart(part *cf.JobPart) error {
-	m, err := manifest.Parse([]byte(part.Input))
-	if err != nil {
-		return err
-	}
-	app, err := store.Apps.Get(c.Tx, part.AppGUID)
-	if store.IsNotFound(err) {
-		return cf.Errorf(cf.ResourceNotFound, "App with guid '%s' not found", part.AppGUID)
-	}
-	if err != nil {
-		return err
-	}
-	if _, err := c.InSpace(app.SpaceGUID); err != nil {
-		return err
-	}
-	return c.applyApp(app, &m.Apps[0])
-}
-
 // keepWaits keeps in a job which bindings it waits for, and what it warns of.
-func (c *call) keepWaits(j *cf.Job, w *waitingFor) (err error) {
-	if len(c.awaited)+len(c.Warnings) == 0 {
+func keepWaits(c *control.Session, j *cf.Job, w *waitingFor) (err error) {
+	if len(c.Awaited)+len(c.Warnings) == 0 {
 		return nil
 	}
-	w.Bindings = append(w.Bindings, c.awaited...)
+	w.Bindings = append(w.Bindings, c.Awaited...)
 	j.Warnings = append(j.Warnings, c.Warnings...)
 	j.Input, err = w.text()
 	return control.OrElse(err, store.Jobs.Update(c.Tx, j))

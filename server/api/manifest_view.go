@@ -3,9 +3,8 @@ package api
 import (
 	"fmt"
 
-	"cupola/server/control"
+	"cupola/server/control/apps"
 	"cupola/server/desire"
-	"cupola/server/manifest"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -15,8 +14,8 @@ import (
 // them.
 func (c *call) manifestOf(app *cf.App, forDiff bool) (map[string]any, error) {
 	features := map[string]any{}
-	for _, f := range appFeatures {
-		features[f.name] = f.on(app)
+	for _, f := range apps.Features {
+		features[f.Name] = f.On(app)
 	}
 	m := map[string]any{"name": app.Name, "lifecycle": app.Lifecycle.Type, "features": features}
 	if app.Lifecycle.Stack != "" {
@@ -93,7 +92,7 @@ func (c *call) manifestProcesses(m map[string]any, app *cf.App, forDiff bool) er
 	}
 	var list, sidecars []any
 	seen := map[string]bool{}
-	web, err := c.webProcesses(app)
+	web, err := apps.WebProcesses(c.Session, app)
 	if err != nil {
 		return err
 	}
@@ -167,14 +166,6 @@ func manifestSidecar(s cf.Sidecar) map[string]any {
 		e["memory"] = fmt.Sprintf("%dM", s.MemoryMB)
 	}
 	return e
-}
-
-func newSidecar(m manifest.Sidecar) cf.Sidecar {
-	s := cf.Sidecar{GUID: control.NewGUID(), Name: m.Name, Command: m.Command, ProcessTypes: m.ProcessTypes, Origin: "user"}
-	if m.MemoryMB != nil {
-		s.MemoryMB = *m.MemoryMB
-	}
-	return s
 }
 
 func anyList(list []string) []any {

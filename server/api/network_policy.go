@@ -4,20 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
-	"cupola/server/authz"
+	"cupola/server/control/policies"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
 // The routes below are those of Cloud Foundry's policy server, with its words.
 const policyServer = "/networking/"
-
-// maxPolicies is how many policies one who is no admin may have for a source:
-// the policy server's max_policies_per_app_source.
-const maxPolicies = 150
 
 type policyDocument struct {
 	Total    int            `json:"total_policies"`
@@ -101,52 +96,6 @@ func (c *call) policies() (list []cf.NetworkPolicy, err error) {
 	return list, nil
 }
 
-// networkAdmin tells whether the actor may have any policy.
-func (c *call) networkAdmin() bool {
-	return c.Actor.Admin || slices.Contains(c.Scopes, "network.admin")
-}
-
-// developed are the apps among those of the GUIDs that the actor may have
-// policies for, and how many of the GUIDs are apps' at all.
-func (c *call) developed(guids []string) (may map[string]bool, known int, err error) {
-	apps, err := store.Apps.By(c.Tx, "guids", guids...)
-	if err != nil {
-		return nil, 0, err
-	}
-	may = map[string]bool{}
-	for _, a := range apps {
-		may[a.GUID] = c.networkAdmin() || c.Actor.May(c.Rule, authz.Place{SpaceGUID: a.SpaceGUID})
-	}
-	return may, len(apps), nil
-}
-
-func appsOf(list []cf.NetworkPolicy) (guids []string) {
-	for _, p := range list {
-		guids = append(guids, p.Source, p.Destination)
-	}
-	slices.Sort(guids)
-	return slices.Compact(guids)
-}
-
-// permitPolicies checks that the actor is a developer of all the apps. Those
-// that are gone keep nobody from removing a policy.
-func (c *call) permitPolicies(list []cf.NetworkPolicy, all bool) error {
-	c.Checked = true
-	guids := appsOf(list)
-	may, known, err := c.developed(guids)
-	if err != nil {
-		return err
-	}
-	denied := all && known < len(guids)
-	for _, ok := range may {
-		denied = denied || !ok
-	}
-	if denied {
-		return cf.Errorf(cf.NotAuthorized, "one or more applications cannot be found or accessed")
-	}
-	return nil
-}
-
 func listPolicies(c *call) (*response, error) {
 	query := c.Request.URL.Query()
 	where := map[string][]string{}
@@ -163,7 +112,7 @@ func listPolicies(c *call) (*response, error) {
 	for _, p := range rows {
 		guids = append(guids, p.Source, p.Destination)
 	}
-	may, _, err := c.developed(guids)
+	may, _, err := policies.Developed(c.Session, guids)
 	if err != nil {
 		return nil, err
 	}
@@ -182,10 +131,10 @@ func createPolicies(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.permitPolicies(list, true); err != nil {
+	if err := policies.Permit(c.Session, list, true); err != nil {
 		return nil, err
 	}
-	if err := c.withinPolicies(list); err != nil {
+	if err := policies.Within(c.Session, list); err != nil {
 		return nil, err
 	}
 	for _, p := range list {
@@ -196,34 +145,12 @@ func createPolicies(c *call) (*response, error) {
 	return ok(doc{})
 }
 
-// withinPolicies counts, as the policy server does, what is asked for on top of
-// what is there, even when it is the same.
-func (c *call) withinPolicies(list []cf.NetworkPolicy) error {
-	if c.networkAdmin() {
-		return nil
-	}
-	count := map[string]int{}
-	for _, p := range list {
-		count[p.Source]++
-	}
-	for source, asked := range count {
-		n, err := store.NetworkPolicies.Count(c.Tx, store.Query{Where: map[string][]string{"sources": {source}}})
-		if err != nil {
-			return err
-		}
-		if n+asked > maxPolicies {
-			return cf.Errorf(cf.NotAuthorized, "policy quota exceeded")
-		}
-	}
-	return nil
-}
-
 func deletePolicies(c *call) (*response, error) {
 	list, err := c.policies()
 	if err != nil {
 		return nil, err
 	}
-	if err := c.permitPolicies(list, false); err != nil {
+	if err := policies.Permit(c.Session, list, false); err != nil {
 		return nil, err
 	}
 	for _, p := range list {

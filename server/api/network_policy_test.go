@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"cupola/server/control/policies"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -66,7 +67,7 @@ func TestNetworkPolicies(t *testing.T) {
 func TestNetworkPoliciesAreBounded(t *testing.T) {
 	w := newWorld(t)
 	var many []string
-	for port := range maxPolicies {
+	for port := range policies.MaxPolicies {
 		many = append(many, fmt.Sprintf(`{"source": {"id": "app-1"}, "destination": {"id": "app-1", "protocol": "tcp", "ports": {"start": %d, "end": 60000}}}`, port+1))
 	}
 	full, one := `{"policies": [`+strings.Join(many, ",")+`]}`, `{"policies": [`+many[0]+`]}`

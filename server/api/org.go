@@ -1,14 +1,13 @@
 package api
 
 import (
-	"slices"
-
 	"cupola/server/authz"
 	"cupola/server/control"
 	"cupola/server/control/access"
 	"cupola/server/control/audit"
 	"cupola/server/control/change"
-	"cupola/server/control/routes"
+	"cupola/server/control/deletion"
+	"cupola/server/control/orgs"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -50,7 +49,7 @@ func createOrg(c *call) (*response, error) {
 	if err := req.Metadata.Apply(&o.Metadata); err != nil {
 		return nil, err
 	}
-	if err := insertOrg(c, o); err != nil {
+	if err := orgs.Insert(c.Session, o); err != nil {
 		return nil, err
 	}
 	return created(viewOrg(c, o))
@@ -68,24 +67,6 @@ func (c *call) mayCreateOrg(req orgRequest) error {
 		err = access.NotAuthorized()
 	}
 	return err
-}
-
-func insertOrg(c *call, o *cf.Org) error {
-	err := store.Orgs.Insert(c.Tx, o)
-	if store.IsTaken(err) {
-		return cf.Unprocessable("Organization '%s' already exists.", o.Name)
-	}
-	if err != nil {
-		return err
-	}
-	if !c.Actor.Admin {
-		for _, t := range []cf.RoleType{cf.OrgUser, cf.OrgManager} {
-			if err := c.grant(t, o.GUID); err != nil {
-				return err
-			}
-		}
-	}
-	return c.Audit(audit.OrgCreate, audit.Target{Type: "organization", GUID: o.GUID, Name: o.Name, Place: authz.Place{OrgGUID: o.GUID}}, nil)
 }
 
 // org is the org of {guid}, if the actor sees it and satisfies the rule.
@@ -134,43 +115,5 @@ func deleteOrg(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.deletes(jobDeleteOrg, "organizations", o.GUID)
-}
-
-// removeOrg deletes the org and all that is in it, as Cloud Controller does.
-func removeOrg(c *call, o *cf.Org) error {
-	if err := control.EachOf(c.Session, store.Spaces, "organization_guids", o.GUID, func(s *cf.Space) error { return removeSpace(c, s) }); err != nil {
-		return err
-	}
-	if err := leaveDomains(c, o.GUID); err != nil {
-		return err
-	}
-	if err := leaveSegments(c, o.GUID); err != nil {
-		return err
-	}
-	if err := store.Orgs.Delete(c.Tx, o.GUID); err != nil {
-		return err
-	}
-	return c.Audit(audit.OrgDelete, audit.Target{Type: "organization", GUID: o.GUID, Name: o.Name, Place: authz.Place{OrgGUID: o.GUID}}, nil)
-}
-
-// leaveDomains deletes an org's private domains and its shares of others'.
-func leaveDomains(c *call, org string) error {
-	domains, err := store.Domains.By(c.Tx, "usable_by_organization_guids", org)
-	if err != nil {
-		return err
-	}
-	for _, d := range domains {
-		switch {
-		case d.OrgGUID == org:
-			err = routes.RemoveDomain(c.Session, d)
-		case slices.Contains(d.SharedOrgs, org):
-			d.SharedOrgs = slices.DeleteFunc(d.SharedOrgs, func(g string) bool { return g == org })
-			err = store.Domains.Update(c.Tx, d)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.deletes(deletion.Org, "organizations", o.GUID)
 }

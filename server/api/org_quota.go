@@ -2,13 +2,10 @@ package api
 
 import (
 	"math"
-	"slices"
 
-	"cupola/server/authz"
 	"cupola/server/control"
-	"cupola/server/control/audit"
 	"cupola/server/control/change"
-	"cupola/server/control/quota"
+	"cupola/server/control/orgs"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -52,7 +49,7 @@ func (r *orgQuotaRequest) Validate() []string {
 func (r *orgQuotaRequest) apply(q *cf.OrgQuota) error {
 	r.quotaRequest.apply(&q.Name, &q.Limits)
 	setLimits(r.domains(&q.Limits))
-	if !atMost(q.Limits.TotalReservedRoutePorts, q.Limits.TotalRoutes) {
+	if !orgs.AtMost(q.Limits.TotalReservedRoutePorts, q.Limits.TotalRoutes) {
 		return cf.Unprocessable("Total reserved ports must be -1, 0, or a positive integer, and must be less than or equal to total routes.")
 	}
 	return nil
@@ -74,27 +71,16 @@ func createOrgQuota(c *call) (*response, error) {
 	if q.Name == "" {
 		return nil, cf.Unprocessable("Name can't be blank")
 	}
-	if err := quotaTaken(q, store.OrgQuotas.Insert(c.Tx, q)); err != nil {
+	if err := orgs.QuotaTaken(q, store.OrgQuotas.Insert(c.Tx, q)); err != nil {
 		return nil, err
 	}
-	if err := c.applyQuota(q, req.Relationships.Organizations.guids()); err != nil {
+	if err := orgs.ApplyQuota(c.Session, q, req.Relationships.Organizations.guids()); err != nil {
 		return nil, err
 	}
-	if err := c.quotaEvent("create", q, doc{"request": audited}); err != nil {
+	if err := orgs.QuotaEvent(c.Session, "create", q, doc{"request": audited}); err != nil {
 		return nil, err
 	}
 	return created(viewOrgQuota(c, q))
-}
-
-func quotaTaken(q *cf.OrgQuota, err error) error {
-	if store.IsTaken(err) {
-		return cf.Unprocessable("Organization Quota '%s' already exists.", q.Name)
-	}
-	return err
-}
-
-func (c *call) quotaEvent(what string, q *cf.OrgQuota, data doc) error {
-	return c.Audit(audit.Of("organization_quota", what), audit.Target{Type: "organization_quota", GUID: q.GUID, Name: q.Name}, data)
 }
 
 // orgQuota is the quota of {guid}, if the actor is an admin.
@@ -115,16 +101,16 @@ func updateOrgQuota(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.logsBounded(q, req.Apps.LogRateLimitBytes); err != nil {
+	if err := orgs.LogsBounded(c.Session, q, req.Apps.LogRateLimitBytes); err != nil {
 		return nil, err
 	}
 	if err := req.apply(q); err != nil {
 		return nil, err
 	}
-	if err := quotaTaken(q, store.OrgQuotas.Update(c.Tx, q)); err != nil {
+	if err := orgs.QuotaTaken(q, store.OrgQuotas.Update(c.Tx, q)); err != nil {
 		return nil, err
 	}
-	if err := c.quotaEvent("update", q, doc{"request": audited}); err != nil {
+	if err := orgs.QuotaEvent(c.Session, "update", q, doc{"request": audited}); err != nil {
 		return nil, err
 	}
 	return ok(viewOrgQuota(c, q))
@@ -145,7 +131,7 @@ func deleteOrgQuota(c *call) (*response, error) {
 	if err := store.OrgQuotas.Delete(c.Tx, q.GUID); err != nil {
 		return nil, err
 	}
-	if err := c.quotaEvent("delete", q, nil); err != nil {
+	if err := orgs.QuotaEvent(c.Session, "delete", q, nil); err != nil {
 		return nil, err
 	}
 	return c.accepted("organization_quota.delete", "organization_quotas", q.GUID)
@@ -160,65 +146,10 @@ func applyOrgQuota(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	if err := c.applyQuota(q, req.guids()); err != nil {
+	if err := orgs.ApplyQuota(c.Session, q, req.guids()); err != nil {
 		return nil, err
 	}
 	return ok(with(toMany(c.orgsWith(q)), doc{"links": doc{"self": c.link("/v3/organization_quotas/%s/relationships/organizations", q.GUID)}}))
-}
-
-// applyQuota gives orgs a quota.
-func (c *call) applyQuota(q *cf.OrgQuota, guids []string) error {
-	orgs, err := store.Orgs.By(c.Tx, "guids", guids...)
-	if err != nil {
-		return err
-	}
-	known := control.GUIDs(orgs, func(o *cf.Org) string { return o.GUID })
-	if unknown := control.Without(guids, func(g string) bool { return slices.Contains(known, g) }); len(unknown) > 0 {
-		return cf.Unprocessable("Organizations with guids %s do not exist", control.Inspect(unknown))
-	}
-	if q.Limits.LogRateLimitBytes != nil {
-		n, err := quota.UnlimitedLogs(c.Tx, "organization_guids", known...)
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			return cf.Unprocessable("Current usage exceeds new quota values. The org(s) being assigned this quota contain apps running with an unlimited log rate limit.")
-		}
-	}
-	for _, o := range orgs {
-		o.QuotaGUID = q.GUID
-		if err := store.Orgs.Update(c.Tx, o); err != nil {
-			return err
-		}
-		if err := c.Audit(audit.OrgQuotaApply, audit.Target{Type: "organization_quota", GUID: q.GUID, Name: q.Name, Place: authz.Place{OrgGUID: o.GUID}},
-			doc{"organization_guid": o.GUID, "organization_name": o.Name}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// logsBounded refuses to bound the logs of a quota whose orgs have apps without
-// such a bound.
-func (c *call) logsBounded(q *cf.OrgQuota, asked change.Field[int]) error {
-	if !asked.Set || asked.Null {
-		return nil
-	}
-	orgs, _, err := store.Orgs.List(c.Tx, store.Query{Where: map[string][]string{"organization_quota_guids": {q.GUID}}, Order: "name"})
-	if err != nil {
-		return err
-	}
-	var names []string
-	for _, o := range orgs {
-		n, err := quota.UnlimitedLogs(c.Tx, "organization_guids", o.GUID)
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			names = append(names, o.Name)
-		}
-	}
-	return quota.UnboundedIn("org", names)
 }
 
 // SeedQuota makes the quota that new orgs get, with the limits of Cloud

@@ -7,6 +7,7 @@ import (
 
 	"cupola/rootfs/reference"
 	"cupola/server/control"
+	"cupola/server/control/apps"
 	"cupola/server/control/audit"
 	"cupola/server/control/change"
 	"cupola/server/desire"
@@ -71,19 +72,19 @@ func createPackage(c *call) (*response, error) {
 		c.Checked = true
 		return nil, cf.Unprocessable("Type must be one of 'bits, docker'")
 	}
-	app, err := c.packageTarget(req.Relationships.App.guid())
+	app, err := apps.PackageTarget(c.Session, req.Relationships.App.guid())
 	if err != nil {
 		return nil, err
 	}
 	p := &cf.Package{AppGUID: app.GUID, Type: req.Type, State: cf.PackageAwaiting}
 	if source != "" {
-		err = c.copyBits(p, source)
+		err = apps.CopyBits(c.Session, p, source)
 	} else if p.Type == "docker" {
 		p.State, p.Image, p.Credential = cf.PackageReady, req.Data.Image, cf.Credential{Username: req.Data.Username.V, Password: req.Data.Password.V}
 		err = control.Invalid(req.Data.Validate())
 	}
 	if err == nil {
-		err = packageSuits(p, app)
+		err = apps.PackageSuits(p, app)
 	}
 	if err != nil {
 		return nil, err
@@ -98,40 +99,6 @@ func createPackage(c *call) (*response, error) {
 		return nil, err
 	}
 	return created(viewPackage(c, p))
-}
-
-// packageSuits refuses an image for an app that is staged, and bits for one
-// that is not.
-func packageSuits(p *cf.Package, app *cf.App) error {
-	docker := app.Lifecycle.Type == cf.LifecycleDocker
-	switch {
-	case p.Type == "docker" && !docker:
-		return cf.Unprocessable("Cannot create Docker package for a buildpack app.")
-	case p.Type == "bits" && docker:
-		return cf.Unprocessable("Cannot create bits package for a Docker app.")
-	}
-	return nil
-}
-
-func (c *call) packageTarget(guid string) (*cf.App, error) {
-	if _, err := store.Apps.Visible(c.Tx, guid, c.Scope); err != nil {
-		c.Checked = true
-		return nil, control.Unprocessable(err, "App is invalid. Ensure it exists and you have access to it.")
-	}
-	return c.App(guid)
-}
-
-// copyBits gives a package the content of another one: they share the blob.
-func (c *call) copyBits(p *cf.Package, source string) error {
-	from, err := store.Packages.Visible(c.Tx, source, c.Scope)
-	if err != nil {
-		return control.Unprocessable(err, "Source package is invalid. Ensure it exists and you have access to it.")
-	}
-	if _, err := c.App(from.AppGUID); err != nil {
-		return err
-	}
-	p.Type, p.State, p.Digest, p.Size, p.Image, p.Credential = from.Type, from.State, from.Digest, from.Size, from.Image, from.Credential
-	return nil
 }
 
 // showPackage holds no answer: an upload answers when its package is READY.

@@ -8,6 +8,7 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/server/control"
 	"cupola/server/control/change"
+	"cupola/server/control/orgs"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -81,31 +82,6 @@ func lowered(tags []string) (out []string) {
 	return out
 }
 
-// savePool writes a pool; one that becomes the default takes the place of the
-// other.
-func (c *call) savePool(p *cf.PlacementPool, write func(*store.Tx, *cf.PlacementPool) error) error {
-	if p.Default {
-		others, err := store.PlacementPools.By(c.Tx, "default", "true")
-		if err != nil {
-			return err
-		}
-		for _, o := range others {
-			if o.GUID == p.GUID {
-				continue
-			}
-			o.Default = false
-			if err := store.PlacementPools.Update(c.Tx, o); err != nil {
-				return err
-			}
-		}
-	}
-	err := write(c.Tx, p)
-	if store.IsTaken(err) {
-		return cf.Unprocessable("Placement pool with name '%s' already exists.", p.Name)
-	}
-	return err
-}
-
 func createPool(c *call) (*response, error) {
 	if err := c.PermitAdmin(); err != nil {
 		return nil, err
@@ -118,10 +94,10 @@ func createPool(c *call) (*response, error) {
 	if err := req.apply(p); err != nil {
 		return nil, err
 	}
-	if err := c.savePool(p, store.PlacementPools.Insert); err != nil {
+	if err := orgs.SavePool(c.Session, p, store.PlacementPools.Insert); err != nil {
 		return nil, err
 	}
-	if err := c.assignPool(p.GUID, req.Relationships.Spaces.guids()); err != nil {
+	if err := orgs.AssignPool(c.Session, p.GUID, req.Relationships.Spaces.guids()); err != nil {
 		return nil, err
 	}
 	return created(viewPool(c, p))
@@ -148,7 +124,7 @@ func updatePool(c *call) (*response, error) {
 	if err := req.apply(p); err != nil {
 		return nil, err
 	}
-	if err := c.savePool(p, store.PlacementPools.Update); err != nil {
+	if err := orgs.SavePool(c.Session, p, store.PlacementPools.Update); err != nil {
 		return nil, err
 	}
 	return ok(viewPool(c, p))
@@ -175,28 +151,10 @@ func addPoolSpaces(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	if err := c.assignPool(p.GUID, req.guids()); err != nil {
+	if err := orgs.AssignPool(c.Session, p.GUID, req.guids()); err != nil {
 		return nil, err
 	}
 	return ok(with(toMany(c.spacesIn(p)), doc{"links": doc{"self": c.link("/v3/placement_pools/%s/relationships/spaces", p.GUID)}}))
-}
-
-func (c *call) assignPool(pool string, spaces []string) error {
-	unknown, err := c.unknownSpaces(spaces)
-	if err != nil || len(unknown) > 0 {
-		return control.OrElse(err, cf.Unprocessable("Spaces with guids %s do not exist.", control.Inspect(unknown)))
-	}
-	for _, guid := range spaces {
-		s, err := store.Spaces.Get(c.Tx, guid)
-		if err != nil {
-			return err
-		}
-		s.PoolGUID = pool
-		if err := store.Spaces.Update(c.Tx, s); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // removePoolSpace leaves a space to the default pool.
@@ -208,7 +166,7 @@ func removePoolSpace(c *call) (*response, error) {
 	if !slices.Contains(c.spacesIn(p), c.param("space")) {
 		return nil, cf.Unprocessable("Unable to remove space with guid '%s'. Ensure the space has this placement pool.", c.param("space"))
 	}
-	if err := c.assignPool("", []string{c.param("space")}); err != nil {
+	if err := orgs.AssignPool(c.Session, "", []string{c.param("space")}); err != nil {
 		return nil, err
 	}
 	return noContent()

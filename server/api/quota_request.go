@@ -100,8 +100,3 @@ func viewLimits(name string, l cf.QuotaLimits) doc {
 		"routes":   doc{"total_routes": l.TotalRoutes, "total_reserved_ports": l.TotalReservedRoutePorts},
 	}
 }
-
-// atMost tells whether a limit, of which nil is none, is not above another.
-func atMost(a, b *int) bool {
-	return a == nil || b == nil || *a <= *b
-}

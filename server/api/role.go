@@ -7,8 +7,8 @@ import (
 	"cupola/server/authz"
 	"cupola/server/control"
 	"cupola/server/control/access"
-	"cupola/server/control/audit"
 	"cupola/server/control/change"
+	"cupola/server/control/orgs"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -117,21 +117,15 @@ func createRole(c *call) (*response, error) {
 	}
 	err = store.Roles.Insert(c.Tx, role)
 	if store.IsTaken(err) {
-		return nil, cf.Unprocessable("User '%s' already has '%s' role in %s.", presentationName(user), role.Type, where)
+		return nil, cf.Unprocessable("User '%s' already has '%s' role in %s.", orgs.PresentationName(user), role.Type, where)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := c.roleEvent("add", role, user); err != nil {
+	if err := orgs.RoleEvent(c.Session, "add", role, user); err != nil {
 		return nil, err
 	}
 	return created(viewRole(c, role))
-}
-
-// roleEvent records that a user got or lost a role.
-func (c *call) roleEvent(what string, r *cf.Role, u *cf.User) error {
-	return c.Audit(audit.OfRole(r.Type, what),
-		audit.Target{Type: "user", GUID: u.GUID, Name: presentationName(u), Place: authz.Place{OrgGUID: r.OrgGUID, SpaceGUID: r.SpaceGUID}}, nil)
 }
 
 // orgRole fills in a role in an org, and names the org. Who has a GUID of a
@@ -222,7 +216,7 @@ func deleteRole(c *call) (*response, error) {
 	if err := c.Permit(authz.Place{OrgGUID: r.OrgGUID, SpaceGUID: r.SpaceGUID}); err != nil {
 		return nil, err
 	}
-	if err := c.mayLeave(r); err != nil {
+	if err := orgs.MayLeave(c.Session, r); err != nil {
 		return nil, err
 	}
 	user, err := store.Users.Get(c.Tx, r.UserGUID)
@@ -232,30 +226,8 @@ func deleteRole(c *call) (*response, error) {
 	if err := store.Roles.Delete(c.Tx, r.GUID); err != nil {
 		return nil, err
 	}
-	if err := c.roleEvent("remove", r, user); err != nil {
+	if err := orgs.RoleEvent(c.Session, "remove", r, user); err != nil {
 		return nil, err
 	}
 	return c.accepted("role.delete", "roles", r.GUID)
-}
-
-// mayLeave refuses to take a user out of an org who has roles in its spaces.
-func (c *call) mayLeave(r *cf.Role) error {
-	if r.Type != cf.OrgUser {
-		return nil
-	}
-	all, err := store.Roles.By(c.Tx, "all_organization_guids", r.OrgGUID)
-	if err != nil {
-		return err
-	}
-	for _, other := range all {
-		if other.UserGUID == r.UserGUID && other.SpaceGUID != "" {
-			return cf.Unprocessable("Cannot delete organization_user role while user has roles in spaces in that organization.")
-		}
-	}
-	return nil
-}
-
-// grant gives the actor a role, for what an org's maker gets.
-func (c *call) grant(t cf.RoleType, org string) error {
-	return store.Roles.Insert(c.Tx, &cf.Role{Type: t, UserGUID: c.Actor.GUID, OrgGUID: org})
 }

@@ -8,7 +8,6 @@ import (
 	"cupola/server/control"
 	"cupola/server/control/change"
 	"cupola/server/control/routes"
-	"cupola/server/manifest"
 	"cupola/store/cf"
 )
 
@@ -37,25 +36,4 @@ func (c *call) options(v change.Field[any]) (map[string]any, error) {
 		faults[i] = "Options " + f
 	}
 	return given, control.Invalid(faults)
-}
-
-// manifestOptions refuses a manifest for the options of its routes, in Cloud
-// Controller's words.
-func (c *call) manifestOptions(m *manifest.Manifest) error {
-	rules, err := routes.Rules(c.Session)
-	if err != nil {
-		return err
-	}
-	var faults manifest.Invalid
-	for _, app := range m.Apps {
-		for _, route := range app.Routes {
-			for _, fault := range rules.ManifestFaults(route) {
-				faults = append(faults, "For application '"+app.Name+"': "+fault)
-			}
-		}
-	}
-	if faults == nil {
-		return nil
-	}
-	return invalidManifest(faults)
 }

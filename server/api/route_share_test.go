@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"cupola/server/control"
+	"cupola/server/control/apps"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -13,7 +14,7 @@ func TestRouteShares(t *testing.T) {
 	w.write(func(tx *store.Tx) error {
 		far := &cf.App{Resource: guid("app-9"), Name: "far", SpaceGUID: "space-3", State: cf.Stopped}
 		return control.OrElse(store.Spaces.Insert(tx, &cf.Space{Resource: guid("space-3"), Name: "next", OrgGUID: "org-1"}),
-			control.OrElse(store.Apps.Insert(tx, far), store.Processes.Insert(tx, newProcess(far, "web"))))
+			control.OrElse(store.Apps.Insert(tx, far), store.Processes.Insert(tx, apps.NewProcess(far, "web"))))
 	})
 	const shares = "/v3/routes/route-1/relationships/shared_spaces"
 	to := func(space string) string { return `{"data": [{"guid": "` + space + `"}]}` }

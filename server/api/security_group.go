@@ -7,6 +7,7 @@ import (
 	"cupola/server/control"
 	"cupola/server/control/access"
 	"cupola/server/control/change"
+	"cupola/server/control/orgs"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -81,7 +82,7 @@ func createSecurityGroup(c *call) (*response, error) {
 		return nil, cf.Unprocessable("Name can't be blank")
 	}
 	for _, list := range [][]string{g.StagingSpaces, g.RunningSpaces} {
-		if unknown, err := c.unknownSpaces(list); err != nil || len(unknown) > 0 {
+		if unknown, err := orgs.UnknownSpaces(c.Session, list); err != nil || len(unknown) > 0 {
 			return nil, control.OrElse(err, cf.Unprocessable("Spaces with guids %s do not exist.", control.Inspect(unknown)))
 		}
 	}
@@ -96,16 +97,6 @@ func securityGroupTaken(g *cf.SecurityGroup, err error) error {
 		return cf.Unprocessable("Security group with name '%s' already exists.", g.Name)
 	}
 	return err
-}
-
-// unknownSpaces are those of the spaces that the actor does not see.
-func (c *call) unknownSpaces(guids []string) ([]string, error) {
-	if len(guids) == 0 {
-		return nil, nil
-	}
-	found, _, err := store.Spaces.List(c.Tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: c.Scope})
-	known := control.GUIDs(found, func(s *cf.Space) string { return s.GUID })
-	return control.Without(guids, func(g string) bool { return slices.Contains(known, g) }), err
 }
 
 // securityGroup is the security group of {guid}, if the actor sees it.
@@ -175,7 +166,7 @@ func bindSecurityGroup(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	if err := c.mayBind(req.guids()); err != nil {
+	if err := orgs.MayBind(c.Session, req.guids()); err != nil {
 		return nil, err
 	}
 	for _, s := range req.guids() {
@@ -187,25 +178,6 @@ func bindSecurityGroup(c *call) (*response, error) {
 		return nil, err
 	}
 	return ok(with(toMany(*spaces), doc{"links": doc{"self": c.link("/v3/security_groups/%s/relationships/%s", g.GUID, c.param("kind"))}}))
-}
-
-// mayBind checks the rule in every space.
-func (c *call) mayBind(guids []string) error {
-	c.Checked = true
-	for _, guid := range guids {
-		space, err := store.Spaces.Get(c.Tx, guid)
-		if err == nil {
-			err = c.Permit(access.At(space))
-		}
-		if err != nil && !store.IsNotFound(err) {
-			return err
-		}
-	}
-	unknown, err := c.unknownSpaces(guids)
-	if err == nil && len(unknown) > 0 {
-		err = cf.Unprocessable("Spaces with guids %s do not exist, or you do not have access to them.", control.Inspect(unknown))
-	}
-	return err
 }
 
 func unbindSecurityGroup(c *call) (*response, error) {
@@ -235,25 +207,6 @@ func unbindSecurityGroup(c *call) (*response, error) {
 		return nil, err
 	}
 	return noContent()
-}
-
-// leaveSecurityGroups takes a space out of the groups it is bound to.
-func leaveSecurityGroups(c *call, space string) error {
-	all, err := store.SecurityGroups.All(c.Tx)
-	if err != nil {
-		return err
-	}
-	is := func(s string) bool { return s == space }
-	for _, g := range all {
-		if !slices.Contains(g.RunningSpaces, space) && !slices.Contains(g.StagingSpaces, space) {
-			continue
-		}
-		g.RunningSpaces, g.StagingSpaces = control.Without(g.RunningSpaces, is), control.Without(g.StagingSpaces, is)
-		if err := store.SecurityGroups.Update(c.Tx, g); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func listRunningGroups(c *call) (*response, error) {

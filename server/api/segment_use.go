@@ -1,9 +1,8 @@
 package api
 
 import (
-	"slices"
-
 	"cupola/server/control/audit"
+	"cupola/server/control/orgs"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -15,15 +14,6 @@ func (c *call) segmentOf(path, relationship, guid string) doc {
 		links["related"] = c.link("/v3/isolation_segments/%s", guid)
 	}
 	return with(toOne(guid), doc{"links": links})
-}
-
-// entitled tells whether an org may use a segment.
-func (c *call) entitled(org, segment string) (bool, error) {
-	s, err := store.IsolationSegments.Get(c.Tx, segment)
-	if store.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil && slices.Contains(s.Orgs, org), err
 }
 
 func showOrgSegment(c *call) (*response, error) {
@@ -44,7 +34,7 @@ func setOrgSegment(c *call) (*response, error) {
 		return nil, err
 	}
 	if req.Data != nil {
-		may, err := c.entitled(o.GUID, req.guid())
+		may, err := orgs.Entitled(c.Session, o.GUID, req.guid())
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +67,7 @@ func setSpaceSegment(c *call) (*response, error) {
 		return nil, err
 	}
 	if req.Data != nil {
-		may, err := c.entitled(s.OrgGUID, req.guid())
+		may, err := orgs.Entitled(c.Session, s.OrgGUID, req.guid())
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +79,7 @@ func setSpaceSegment(c *call) (*response, error) {
 	if err := store.Spaces.Update(c.Tx, s); err != nil {
 		return nil, err
 	}
-	if err := c.spaceEvent(audit.SpaceUpdate, s); err != nil {
+	if err := orgs.SpaceEvent(c.Session, audit.SpaceUpdate, s); err != nil {
 		return nil, err
 	}
 	return ok(c.segmentOf("spaces/"+s.GUID, "isolation_segment", s.SegmentGUID))

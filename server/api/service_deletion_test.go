@@ -1,7 +1,6 @@
 package api
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -214,13 +213,4 @@ func TestQuotaOfServices(t *testing.T) {
 			want: detail(10008, "You have exceeded your organization's limit for service binding of type key.")},
 		{method: "GET", path: "/v3/organizations/org-1/usage_summary", status: 200, want: `{"usage_summary": {"service_instances": 2, "service_keys": 0}}`},
 	})
-}
-
-// However many things a broker fails to delete, a job tells of some.
-func TestManyReasonsAreCut(t *testing.T) {
-	d := &deletion{failed: slices.Repeat([]string{"the broker is out"}, 5000)}
-	got := d.fault(nil, &cf.Job{Operation: jobDeleteApp}).Detail
-	if strings.Count(got, "the broker is out") != maxReasons || !strings.HasSuffix(got, "\nand 4980 more") {
-		t.Errorf("got %d bytes: %.200s", len(got), got)
-	}
 }

@@ -6,7 +6,8 @@ import (
 	"cupola/server/control/access"
 	"cupola/server/control/audit"
 	"cupola/server/control/change"
-	"cupola/server/control/routes"
+	"cupola/server/control/deletion"
+	"cupola/server/control/orgs"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -71,14 +72,10 @@ func createSpace(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.spaceEvent(audit.SpaceCreate, s); err != nil {
+	if err := orgs.SpaceEvent(c.Session, audit.SpaceCreate, s); err != nil {
 		return nil, err
 	}
 	return created(viewSpace(c, s))
-}
-
-func (c *call) spaceEvent(kind audit.Type, s *cf.Space) error {
-	return c.Audit(kind, audit.Target{Type: "space", GUID: s.GUID, Name: s.Name, Place: access.At(s)}, nil)
 }
 
 // space is the space of {guid}, if the actor sees it and satisfies the rule.
@@ -116,7 +113,7 @@ func updateSpace(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.spaceEvent(audit.SpaceUpdate, s); err != nil {
+	if err := orgs.SpaceEvent(c.Session, audit.SpaceUpdate, s); err != nil {
 		return nil, err
 	}
 	return ok(viewSpace(c, s))
@@ -127,28 +124,5 @@ func deleteSpace(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.deletes(jobDeleteSpace, "spaces", s.GUID)
-}
-
-// removeSpace deletes a space with its apps, routes and services.
-func removeSpace(c *call, s *cf.Space) error {
-	if err := removeServicesOf(c, s); err != nil {
-		return err
-	}
-	if err := control.EachOf(c.Session, store.Apps, "space_guids", s.GUID, func(a *cf.App) error { return removeApp(c, a) }); err != nil {
-		return err
-	}
-	if err := control.EachOf(c.Session, store.Routes, "owner_space_guids", s.GUID, func(r *cf.Route) error { return routes.Drop(c.Session, r) }); err != nil {
-		return err
-	}
-	if err := routes.Leave(c.Session, s.GUID); err != nil {
-		return err
-	}
-	if err := leaveSecurityGroups(c, s.GUID); err != nil {
-		return err
-	}
-	if err := store.Spaces.Delete(c.Tx, s.GUID); err != nil {
-		return err
-	}
-	return c.spaceEvent(audit.SpaceDelete, s)
+	return c.deletes(deletion.Space, "spaces", s.GUID)
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"cupola/server/control"
-	"cupola/server/control/audit"
 	"cupola/server/control/change"
+	"cupola/server/control/stacks"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -52,11 +52,7 @@ func createStack(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &response{status: http.StatusCreated, body: viewStack(c, s)}, c.stackEvent("create", s)
-}
-
-func (c *call) stackEvent(what string, s *cf.Stack) error {
-	return c.Audit(audit.Of("stack", what), audit.Target{Type: "stack", GUID: s.GUID, Name: s.Name}, nil)
+	return &response{status: http.StatusCreated, body: viewStack(c, s)}, stacks.Event(c.Session, "create", s)
 }
 
 // stack is the stack of {guid}, if the actor is an admin.
@@ -93,7 +89,7 @@ func updateStack(c *call) (*response, error) {
 	if s.Default && req.State.Set {
 		c.Warn("Changing state on the default stack '%s' may affect new application deployments.", s.Name)
 	}
-	return &response{body: viewStack(c, s)}, c.stackEvent("update", s)
+	return &response{body: viewStack(c, s)}, stacks.Event(c.Session, "update", s)
 }
 
 func deleteStack(c *call) (*response, error) {
@@ -109,31 +105,14 @@ func deleteStack(c *call) (*response, error) {
 		return nil, cf.Unprocessable("Cannot delete stack '%s' because apps are currently using the stack.", s.Name)
 	}
 	if c.Platform.Stacks != nil {
-		if err := c.removeRoot(s.Name); err != nil {
+		if err := stacks.RemoveRoot(c.Session, s.Name); err != nil {
 			return nil, err
 		}
 	}
 	if err := store.Stacks.Delete(c.Tx, s.GUID); err != nil {
 		return nil, err
 	}
-	return &response{status: http.StatusNoContent}, c.stackEvent("delete", s)
-}
-
-// removeRoot takes away the root filesystem of a stack that no app uses: with the
-// row alone, the next start of the daemon would have the stack back.
-func (c *call) removeRoot(stack string) error {
-	others, err := c.Platform.Stacks.Users(c.Tx, stack)
-	if err != nil {
-		return err
-	}
-	if len(others) > 0 {
-		return cf.Unprocessable("Cannot delete stack '%s' because it is used through the BBS API: %s.", stack, strings.Join(others, ", "))
-	}
-	if err := c.Platform.Stacks.Remove(stack); err != nil {
-		return cf.Unprocessable("Cannot delete stack '%s': %s.", stack, err)
-	}
-	c.Then(c.Platform.Stacks.Offer)
-	return nil
+	return &response{status: http.StatusNoContent}, stacks.Event(c.Session, "delete", s)
 }
 
 func listStackApps(c *call) (*response, error) {

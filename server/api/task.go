@@ -9,6 +9,7 @@ import (
 
 	"cupola/server/authz"
 	"cupola/server/control"
+	"cupola/server/control/apps"
 	"cupola/server/control/audit"
 	"cupola/server/control/change"
 	"cupola/server/control/quota"
@@ -77,9 +78,9 @@ func (r taskRequest) Validate() []string {
 	return control.Must(r.Command.V != "" || r.Template != nil, "Command No command or template provided",
 		len(r.Command.V) <= maxTaskCommand, fmt.Sprintf("Command must be shorter than %d characters", maxTaskCommand+1),
 		r.MemoryMB.Or(1) > 0, "Memory in mb must be greater than 0",
-		r.MemoryMB.V <= maxMB, fmt.Sprintf("Memory in mb must be less than or equal to %d", maxMB),
+		r.MemoryMB.V <= apps.MaxMB, fmt.Sprintf("Memory in mb must be less than or equal to %d", apps.MaxMB),
 		r.DiskMB.Or(1) > 0, "Disk in mb must be greater than 0",
-		r.DiskMB.V <= maxDiskMB, fmt.Sprintf("Cannot request disk_in_mb greater than %d", maxDiskMB),
+		r.DiskMB.V <= apps.MaxDiskMB, fmt.Sprintf("Cannot request disk_in_mb greater than %d", apps.MaxDiskMB),
 		r.LogRateLimit.V >= -1, "Log rate limit in bytes per second must be greater than -2",
 		!r.User.Set || r.User.Null || len(r.User.V) >= 1 && len(r.User.V) <= 255, "User must be between 1 and 255 characters")
 }
@@ -124,10 +125,10 @@ func (c *call) newTask(app *cf.App, req taskRequest) (*cf.Task, error) {
 	t := &cf.Task{AppGUID: app.GUID, Name: req.Name.Or(randomName()), State: cf.TaskPending, Env: app.Env,
 		Command: req.Command.Or(like.Command), User: strings.ToLower(req.User.Or(like.User)),
 		MemoryMB: req.MemoryMB.Or(like.MemoryMB), DiskMB: req.DiskMB.Or(like.DiskMB), LogRateLimit: req.LogRateLimit.Or(like.LogRateLimit)}
-	if err := checkUser(t.User); err != nil {
+	if err := apps.CheckUser(t.User); err != nil {
 		return nil, err
 	}
-	if t.DropletGUID, err = c.taskDroplet(app, req.DropletGUID.V); err != nil {
+	if t.DropletGUID, err = apps.TaskDroplet(c.Session, app, req.DropletGUID.V); err != nil {
 		return nil, err
 	}
 	if t.Placement, err = c.Tx.PlacementOf(app.SpaceGUID); err != nil {
@@ -155,7 +156,7 @@ func randomName() string {
 // taskTemplate is the process after which a task is made, with its command.
 func (c *call) taskTemplate(app *cf.App, req taskRequest) (*cf.Process, error) {
 	if req.Template == nil {
-		return newProcess(app, "task"), nil
+		return apps.NewProcess(app, "task"), nil
 	}
 	p, err := store.Processes.Visible(c.Tx, req.Template.Process.GUID, c.Scope)
 	if err != nil {
@@ -165,22 +166,8 @@ func (c *call) taskTemplate(app *cf.App, req taskRequest) (*cf.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Command, err = c.commandOf(p, owner)
+	p.Command, err = apps.Command(c.Session, p, owner)
 	return p, err
-}
-
-func (c *call) taskDroplet(app *cf.App, guid string) (string, error) {
-	if guid == "" {
-		guid = app.DropletGUID
-	}
-	if guid == "" {
-		return "", cf.Unprocessable("Task must have a droplet. Specify droplet or assign current droplet to app.")
-	}
-	d, err := store.Droplets.Get(c.Tx, guid)
-	if err == nil && d.AppGUID != app.GUID {
-		err = cf.Errorf(cf.ResourceNotFound, "Droplet not found")
-	}
-	return guid, err
 }
 
 // showTask holds the answer to the CLI while the task is under way.

@@ -5,6 +5,7 @@ import (
 
 	"cupola/server/control"
 	"cupola/server/control/change"
+	"cupola/server/control/orgs"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -17,16 +18,9 @@ func viewUser(c *call, u *cf.User) doc {
 		name = ""
 	}
 	return with(resource(u.Resource), doc{
-		"username": control.OrNil(name), "presentation_name": presentationName(u), "origin": control.OrNil(u.Origin), "metadata": metadata(u.Metadata),
+		"username": control.OrNil(name), "presentation_name": orgs.PresentationName(u), "origin": control.OrNil(u.Origin), "metadata": metadata(u.Metadata),
 		"links": doc{"self": c.link("/v3/users/%s", u.GUID)},
 	})
-}
-
-func presentationName(u *cf.User) string {
-	if u.Origin == "" {
-		return u.GUID
-	}
-	return u.Username
 }
 
 type userRequest struct {

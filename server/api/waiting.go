@@ -11,6 +11,7 @@ import (
 
 	"cupola/server/authz"
 	"cupola/server/control"
+	"cupola/server/control/deletion"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -18,9 +19,9 @@ import (
 // waitingFor is the input of a job that has more to do than one transaction, or
 // waits for brokers.
 type waitingFor struct {
-	Actor    cf.Actor  `json:"actor"`
-	Scopes   []string  `json:"scopes,omitempty"`   // of the actor's token
-	Bindings []awaited `json:"bindings,omitempty"` // of a manifest
+	Actor    cf.Actor          `json:"actor"`
+	Scopes   []string          `json:"scopes,omitempty"`   // of the actor's token
+	Bindings []control.Awaited `json:"bindings,omitempty"` // of a manifest
 }
 
 func (w *waitingFor) text() (string, error) {
@@ -38,7 +39,7 @@ func (c *call) waiting(operation, resourceType, guid string) (*response, error) 
 }
 
 func (c *call) waitingJob(operation, resourceType, guid string) (*cf.Job, error) {
-	w := waitingFor{Actor: c.Who(), Scopes: c.identity.Scopes, Bindings: c.awaited}
+	w := waitingFor{Actor: c.Who(), Scopes: c.identity.Scopes, Bindings: c.Awaited}
 	input, err := w.text()
 	c.Then(c.s.wake)
 	return &cf.Job{Operation: operation, ResourceGUID: guid, ResourceType: resourceType, State: cf.JobProcessing, Input: input}, err
@@ -52,8 +53,8 @@ func (s *Server) wake() {
 	}
 }
 
-// actAs lets a call act for the one who asked for a job, with the roles of now.
-func (c *call) actAs(w *waitingFor) error {
+// actAs lets a session act for the one who asked for a job, with the roles of now.
+func actAs(c *control.Session, w *waitingFor) error {
 	c.Rule = authz.SpaceDeveloper // the rule of apply_manifest
 	return c.Act(w.Actor, w.Scopes)
 }
@@ -122,7 +123,7 @@ func (s *Server) round(ctx context.Context, idle map[string]bool) (jobs map[stri
 	var all []*cf.Job
 	err = s.Store.Read(ctx, func(tx *store.Tx) (err error) {
 		all, err = store.Jobs.Where(tx, map[string][]string{"states": {string(cf.JobProcessing)},
-			"operations": {jobDeleteApp, jobDeleteSpace, jobDeleteOrg, jobDeleteDomain, jobDeleteUnmapped, jobApplyManifest}})
+			"operations": {deletion.App, deletion.Space, deletion.Org, deletion.Domain, deletion.Unmapped, jobApplyManifest}})
 		return err
 	})
 	jobs = map[string]string{}
@@ -150,11 +151,11 @@ type jobEnd struct {
 // to do at once. An error of the work fails the job, whose last transaction has
 // no effect then.
 func (s *Server) advance(ctx context.Context, guid string) (more bool, err error) {
-	c := &call{s: s, ctx: ctx, Session: &control.Session{}}
+	c := &control.Session{}
 	err = s.Store.Write(ctx, func(tx *store.Tx) (err error) {
 		defer recovered(&err)
-		*c.Session = control.Session{Tx: tx, Writes: true, Platform: &s.Platform}
-		more, err = c.advance(guid)
+		*c = control.Session{Tx: tx, Writes: true, Platform: &s.Platform}
+		more, err = advanceJob(c, guid)
 		return err
 	})
 	if err != nil && ctx.Err() == nil {
@@ -176,7 +177,7 @@ func recovered(err *error) {
 	}
 }
 
-func (c *call) advance(guid string) (more bool, err error) {
+func advanceJob(c *control.Session, guid string) (more bool, err error) {
 	j, err := store.Jobs.Get(c.Tx, guid)
 	if err != nil || j.State != cf.JobProcessing {
 		return false, control.IfFound(err)
@@ -185,7 +186,7 @@ func (c *call) advance(guid string) (more bool, err error) {
 	if err := json.Unmarshal([]byte(j.Input), &w); err != nil {
 		return false, err
 	}
-	end, err := c.work(j, &w)
+	end, err := work(c, j, &w)
 	switch {
 	case err != nil:
 		return false, err
@@ -217,16 +218,16 @@ func (s *Server) failJob(ctx context.Context, guid string, why error) error {
 }
 
 // work does one transaction of a job's work.
-func (c *call) work(j *cf.Job, w *waitingFor) (end jobEnd, err error) {
+func work(c *control.Session, j *cf.Job, w *waitingFor) (end jobEnd, err error) {
 	if j.Operation == jobApplyManifest {
-		return c.applyNext(j, w)
+		return applyNext(c, j, w)
 	}
 	c.Actor = &authz.Actor{GUID: w.Actor.GUID, Name: w.Actor.Name, Type: w.Actor.Type}
-	d := &deletion{since: j.CreatedAt}
-	end.done, err = c.delete(j, d)
-	end.more = d.more
-	if err == nil && !end.done && !end.more && d.left == 0 {
-		end.fault = d.fault(c, j)
+	d := &deletion.Progress{Since: j.CreatedAt}
+	end.done, err = deletion.Delete(c, j, d)
+	end.more = d.More
+	if err == nil && !end.done && !end.more && d.Left == 0 {
+		end.fault = d.Fault(c, j)
 	}
 	return end, err
 }

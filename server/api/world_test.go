@@ -25,6 +25,7 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/server/bulkhead"
 	"cupola/server/control"
+	"cupola/server/control/apps"
 	"cupola/server/logcache"
 	"cupola/server/uaa"
 	"cupola/store"
@@ -276,7 +277,7 @@ func seedApp(tx *store.Tx, app, name string) error {
 	if err := store.Apps.Insert(tx, a); err != nil {
 		return err
 	}
-	if err := store.Processes.Insert(tx, newProcess(a, "web")); err != nil {
+	if err := store.Processes.Insert(tx, apps.NewProcess(a, "web")); err != nil {
 		return err
 	}
 	if err := store.Packages.Insert(tx, &cf.Package{Resource: guid("package-" + n), AppGUID: app, Type: "bits", State: cf.PackageReady}); err != nil {

@@ -5,5 +5,7 @@
 // compose in one transaction; they know no HTTP. The API, background jobs and
 // all other faces call the same ones.
 //
-// Imports point one way: access, audit and quota know none of the others.
+// Imports point one way: access, audit ← control ← change, quota ← services ←
+// apps, routes ← manifests; orgs stands beside apps, deletion knows them all.
+// server/layers_test.go holds them to it.
 package control

@@ -22,8 +22,15 @@ type Session struct {
 	Platform *Platform
 	Warnings []string // for the one who asked
 	After    []func() // run once the transaction is committed
+	Awaited  []Awaited
 
 	heldFrom int64 // statements of Tx when a removal in parts began
+}
+
+// Awaited is a binding that a broker has to make before what was asked for is
+// done.
+type Awaited struct {
+	Binding, App, Service string // a GUID, and two names
 }
 
 // Act makes a user or client the session's actor, with the roles of now.

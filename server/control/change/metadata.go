@@ -40,9 +40,12 @@ func (p *Metadata) Apply(m *cf.Metadata) error {
 	return metadataFits(m)
 }
 
-const maxMetadata = 500 // labels, and annotations
-
-const maxMetadataBytes = 256 << 10
+// Limits of a resource's metadata as a whole: Cloud Controller has none, and each
+// list shows all of it. The bytes are those that Kubernetes gives annotations.
+const (
+	maxMetadata      = 500 // labels, and annotations
+	maxMetadataBytes = 256 << 10
+)
 
 func metadataFits(m *cf.Metadata) error {
 	sum := 0

@@ -14,16 +14,14 @@ import (
 	"cupola/store/cf"
 )
 
-// MaxOptionsBytes, and what follows, are Cloud Controller's bounds of the options of a route.
-const MaxOptionsBytes = 1024
-
-const maxHashHeader = 128
-
-const maxHashBalance = 16
-
-const leastHashBalance = 1.1
-
-const greatestHashBalance = 10.0
+// Cloud Controller's bounds of the options of a route.
+const (
+	MaxOptionsBytes     = 1024
+	maxHashHeader       = 128
+	maxHashBalance      = 16
+	leastHashBalance    = 1.1
+	greatestHashBalance = 10.0
+)
 
 // optionKeys are all options that a route can have; those of hash-based routing
 // only while its feature flag is on.

@@ -14,14 +14,12 @@ func BoundTo(c *control.Session, app *cf.App) ([]bindings.Binding, error) {
 	return desire.Bindings(all[app.GUID]), err
 }
 
-// TheApp is what has to have room for its bindings, as Cloud Controller calls it.
-const TheApp = "app"
-
-// OfTask has to have room for the bindings too.
-const OfTask = "app task"
-
-// OfStaging has to have room for the bindings too.
-const OfStaging = "staging task"
+// What of an app has to have room for its bindings, as Cloud Controller calls it.
+const (
+	TheApp    = "app"
+	OfTask    = "app task"
+	OfStaging = "staging task"
+)
 
 // Fit refuses bindings with which what is of the app could not be
 // started.

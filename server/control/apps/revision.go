@@ -1,4 +1,4 @@
-package api
+package apps
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ import (
 const maxRevision = 9999
 
 // latestRevision is nil for an app that has none, or is to have none.
-func (c *call) latestRevision(app *cf.App) (*cf.Revision, error) {
+func latestRevision(c *control.Session, app *cf.App) (*cf.Revision, error) {
 	if !app.RevisionsOn {
 		return nil, nil
 	}
@@ -33,33 +33,33 @@ func (c *call) latestRevision(app *cf.App) (*cf.Revision, error) {
 
 // revise gives the revision of what an app is to run now: the latest if it is
 // that, else a new one. It is nil where there is to be none.
-func (c *call) revise(app *cf.App) (*cf.Revision, error) {
+func revise(c *control.Session, app *cf.App) (*cf.Revision, error) {
 	if !app.RevisionsOn || app.DropletGUID == "" {
 		return nil, nil
 	}
-	latest, err := c.latestRevision(app)
+	latest, err := latestRevision(c, app)
 	if err != nil {
 		return nil, err
 	}
-	next, err := c.revisionOf(app)
+	next, err := revisionOf(c, app)
 	if err != nil {
 		return nil, err
 	}
 	if latest == nil {
 		next.Description = "Initial revision."
-		return next, c.addRevision(app, next, nil)
+		return next, addRevision(c, app, next, nil)
 	}
 	reasons := changes(latest, next)
 	if len(reasons) == 0 {
 		return latest, nil
 	}
 	next.Description = strings.Join(reasons, " ")
-	return next, c.addRevision(app, next, latest)
+	return next, addRevision(c, app, next, latest)
 }
 
 // rollBack makes a revision that is like an older one.
-func (c *call) rollBack(app *cf.App, to *cf.Revision) (*cf.Revision, error) {
-	latest, err := c.latestRevision(app)
+func rollBack(c *control.Session, app *cf.App, to *cf.Revision) (*cf.Revision, error) {
+	latest, err := latestRevision(c, app)
 	if err != nil {
 		return nil, err
 	}
@@ -69,12 +69,12 @@ func (c *call) rollBack(app *cf.App, to *cf.Revision) (*cf.Revision, error) {
 		return nil, cf.Unprocessable("Unable to rollback. The code and configuration you are rolling back to is the same as the deployed revision.")
 	}
 	next.Description = strings.Join(append(reasons, fmt.Sprintf("Rolled back to revision %d.", to.Version)), " ")
-	return next, c.addRevision(app, next, latest)
+	return next, addRevision(c, app, next, latest)
 }
 
 // revisionOf is what an app would run if it was started now. Of several web
 // processes the newest one counts.
-func (c *call) revisionOf(app *cf.App) (*cf.Revision, error) {
+func revisionOf(c *control.Session, app *cf.App) (*cf.Revision, error) {
 	processes, err := store.Processes.By(c.Tx, "app_guids", app.GUID)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (c *call) revisionOf(app *cf.App) (*cf.Revision, error) {
 	for _, p := range processes {
 		r.Commands[p.Type] = p.Command
 	}
-	for _, s := range sidecarsOf(app, processes...) {
+	for _, s := range Sidecars(app, processes...) {
 		r.Sidecars = append(r.Sidecars, s.Sidecar)
 	}
 	slices.SortFunc(r.Sidecars, func(a, b cf.Sidecar) int { return cmp.Compare(a.Name, b.Name) })
@@ -92,7 +92,7 @@ func (c *call) revisionOf(app *cf.App) (*cf.Revision, error) {
 
 // addRevision numbers a revision and adds it, in the place of one that had the
 // number before.
-func (c *call) addRevision(app *cf.App, r, latest *cf.Revision) error {
+func addRevision(c *control.Session, app *cf.App, r, latest *cf.Revision) error {
 	r.Version = 1
 	if latest != nil && latest.Version < maxRevision {
 		r.Version = latest.Version + 1
@@ -112,11 +112,11 @@ func (c *call) addRevision(app *cf.App, r, latest *cf.Revision) error {
 		return err
 	}
 	c.Note(app, "Creating revision for app with guid %s", app.GUID)
-	return c.revisionEvent(audit.AppRevisionCreate, app, r)
+	return revisionEvent(c, audit.AppRevisionCreate, app, r)
 }
 
-func (c *call) revisionEvent(kind audit.Type, app *cf.App, r *cf.Revision) error {
-	return c.AuditApp(kind, app, doc{"revision_guid": r.GUID, "revision_version": r.Version})
+func revisionEvent(c *control.Session, kind audit.Type, app *cf.App, r *cf.Revision) error {
+	return c.AuditApp(kind, app, audit.Data{"revision_guid": r.GUID, "revision_version": r.Version})
 }
 
 // changes tells in Cloud Controller's words how two revisions differ.
@@ -159,7 +159,7 @@ func sameSidecar(a, b cf.Sidecar) bool {
 }
 
 // applySidecarsOf gives an app the sidecars of a revision, and no others.
-func (c *call) applySidecarsOf(app *cf.App, r *cf.Revision) error {
+func applySidecarsOf(c *control.Session, app *cf.App, r *cf.Revision) error {
 	processes, err := store.Processes.By(c.Tx, "app_guids", app.GUID)
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (c *call) applySidecarsOf(app *cf.App, r *cf.Revision) error {
 				p.Sidecars = append(p.Sidecars, s)
 			}
 		}
-		if err := control.OrElse(sidecarFaults(p), store.Processes.Update(c.Tx, p)); err != nil {
+		if err := control.OrElse(SidecarFaults(p), store.Processes.Update(c.Tx, p)); err != nil {
 			return err
 		}
 	}
@@ -180,8 +180,8 @@ func (c *call) applySidecarsOf(app *cf.App, r *cf.Revision) error {
 
 // runAs has all processes of an app run its droplet and its latest revision
 // from their next start on.
-func (c *call) runAs(app *cf.App) error {
-	r, err := c.latestRevision(app)
+func runAs(c *control.Session, app *cf.App) error {
+	r, err := latestRevision(c, app)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (c *call) runAs(app *cf.App) error {
 	if err != nil {
 		return err
 	}
-	list, err := services.BoundTo(c.Session, app)
+	list, err := services.BoundTo(c, app)
 	if err != nil {
 		return err
 	}

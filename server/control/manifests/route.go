@@ -1,4 +1,4 @@
-package api
+package manifests
 
 import (
 	"errors"
@@ -15,18 +15,47 @@ import (
 	"cupola/store/cf"
 )
 
+// routeURL splits a route's URL into what may be its host, domain and path:
+// every split in turn, longest domain first. The port is 0 for none, -1 for one
+// that is none.
+func routeURL(url string) (names []string, port int, path string) {
+	_, rest, found := strings.Cut(url, "://")
+	if !found {
+		rest = url
+	}
+	name, path, _ := strings.Cut(rest, "/")
+	if path != "" {
+		path = "/" + path
+	}
+	name, portText, _ := strings.Cut(strings.ToLower(name), ":")
+	if portText != "" {
+		n, err := strconv.ParseUint(portText, 10, 16)
+		if port = int(n); err != nil {
+			port = -1
+		}
+	}
+	for {
+		names = append(names, name)
+		_, tail, more := strings.Cut(name, ".")
+		if !more {
+			return names, port, path
+		}
+		name = tail
+	}
+}
+
 // applyRoutes maps an app's routes: none, those given, or, when it has none
 // yet, a random or its default one. In this order, as Cloud Controller does.
-func (c *call) applyRoutes(app *cf.App, m *manifest.App) error {
+func applyRoutes(c *control.Session, app *cf.App, m *manifest.App) error {
 	have, err := store.Routes.By(c.Tx, "app_guids", app.GUID)
 	if err != nil {
 		return err
 	}
 	switch {
 	case m.NoRoute:
-		return c.unmapAll(app, have)
+		return unmapAll(c, app, have)
 	case m.RoutesSet:
-		return c.mapURLs(app, m.Routes)
+		return mapURLs(c, app, m.Routes)
 	case len(have) > 0 || !(m.RandomRoute || m.DefaultRoute):
 		return nil
 	}
@@ -34,10 +63,10 @@ func (c *call) applyRoutes(app *cf.App, m *manifest.App) error {
 	if m.RandomRoute {
 		host += "-" + randomWords()
 	}
-	return c.mapHost(app, host)
+	return mapHost(c, app, host)
 }
 
-func (c *call) unmapAll(app *cf.App, routes []*cf.Route) error {
+func unmapAll(c *control.Session, app *cf.App, routes []*cf.Route) error {
 	for _, r := range routes {
 		r.Destinations = control.Without(r.Destinations, func(d cf.Destination) bool { return d.AppGUID == app.GUID })
 		if err := store.Routes.Update(c.Tx, r); err != nil {
@@ -47,13 +76,13 @@ func (c *call) unmapAll(app *cf.App, routes []*cf.Route) error {
 	return nil
 }
 
-func (c *call) mapURLs(app *cf.App, routes []manifest.Route) error {
+func mapURLs(c *control.Session, app *cf.App, routes []manifest.Route) error {
 	space, err := store.Spaces.Get(c.Tx, app.SpaceGUID)
 	if err != nil {
 		return err
 	}
 	for _, want := range routes {
-		if err := c.mapURL(app, space, want); err != nil {
+		if err := mapURL(c, app, space, want); err != nil {
 			return err
 		}
 	}
@@ -69,8 +98,8 @@ func routeInvalid(url string, err error) error {
 	return cf.Unprocessable("For route '%s': %s", url, err)
 }
 
-func (c *call) mapURL(app *cf.App, space *cf.Space, want manifest.Route) error {
-	r, err := c.routeByURL(want.URL, space)
+func mapURL(c *control.Session, app *cf.App, space *cf.Space, want manifest.Route) error {
+	r, err := routeByURL(c, want.URL, space)
 	if err != nil {
 		return err
 	}
@@ -80,17 +109,17 @@ func (c *call) mapURL(app *cf.App, space *cf.Space, want manifest.Route) error {
 		}
 	}
 	if i := slices.IndexFunc(r.Destinations, func(d cf.Destination) bool { return d.AppGUID == app.GUID }); i >= 0 {
-		return routeInvalid(want.URL, c.remap(r, i, want.Protocol))
+		return routeInvalid(want.URL, remap(c, r, i, want.Protocol))
 	}
-	return routeInvalid(want.URL, routes.Map(c.Session, r, cf.Destination{GUID: control.NewGUID(), AppGUID: app.GUID, ProcessType: "web", Protocol: want.Protocol}))
+	return routeInvalid(want.URL, routes.Map(c, r, cf.Destination{GUID: control.NewGUID(), AppGUID: app.GUID, ProcessType: "web", Protocol: want.Protocol}))
 }
 
 // remap gives a destination that there is another protocol; "" leaves it as it is.
-func (c *call) remap(r *cf.Route, i int, protocol string) error {
+func remap(c *control.Session, r *cf.Route, i int, protocol string) error {
 	if protocol != "" {
 		now := r.Destinations[i]
 		now.Protocol = protocol
-		if _, err := routes.Complete(c.Session, r, []cf.Destination{now}); err != nil {
+		if _, err := routes.Complete(c, r, []cf.Destination{now}); err != nil {
 			return err
 		}
 		r.Destinations[i] = now
@@ -100,7 +129,7 @@ func (c *call) remap(r *cf.Route, i int, protocol string) error {
 
 // routeByURL finds the route of a URL, or makes it in the domain with the
 // longest name that fits.
-func (c *call) routeByURL(url string, space *cf.Space) (*cf.Route, error) {
+func routeByURL(c *control.Session, url string, space *cf.Space) (*cf.Route, error) {
 	names, port, path := routeURL(url)
 	if port < 0 {
 		return nil, cf.Unprocessable("The route '%s' is not a properly formed URL", url)
@@ -120,7 +149,7 @@ func (c *call) routeByURL(url string, space *cf.Space) (*cf.Route, error) {
 		if strings.Contains(host, ".") {
 			break
 		}
-		r, err := c.findOrMakeRoute(&cf.Route{SpaceGUID: space.GUID, DomainGUID: d.GUID, Host: host, Path: path, Port: port}, d)
+		r, err := findOrMakeRoute(c, &cf.Route{SpaceGUID: space.GUID, DomainGUID: d.GUID, Host: host, Path: path, Port: port}, d)
 		if errors.Is(err, errRouteElsewhere) {
 			return nil, err
 		}
@@ -134,14 +163,14 @@ var errRouteElsewhere = cf.Unprocessable("Routes cannot be mapped to destination
 
 // findOrMakeRoute finds a route that apps of its space can be mapped to. In a TCP
 // domain a manifest's route without a port is any that there is.
-func (c *call) findOrMakeRoute(r *cf.Route, d *cf.Domain) (*cf.Route, error) {
+func findOrMakeRoute(c *control.Session, r *cf.Route, d *cf.Domain) (*cf.Route, error) {
 	where := map[string][]string{"domain_guids": {d.GUID}, "hosts": {r.Host}, "paths": {r.Path}}
 	if r.Port > 0 || !d.TCP() {
 		where["ports"] = []string{strconv.Itoa(r.Port)}
 	}
 	found, err := store.Routes.First(c.Tx, store.Query{Where: where})
 	if store.IsNotFound(err) {
-		return r, routes.Insert(c.Session, r, d)
+		return r, routes.Insert(c, r, d)
 	}
 	if err == nil && found.SpaceGUID != r.SpaceGUID && !slices.Contains(found.SharedSpaces, r.SpaceGUID) {
 		return nil, errRouteElsewhere
@@ -150,20 +179,20 @@ func (c *call) findOrMakeRoute(r *cf.Route, d *cf.Domain) (*cf.Route, error) {
 }
 
 // mapHost maps a route with the host in the default domain.
-func (c *call) mapHost(app *cf.App, host string) error {
+func mapHost(c *control.Session, app *cf.App, host string) error {
 	space, err := store.Spaces.Get(c.Tx, app.SpaceGUID)
 	if err != nil {
 		return err
 	}
-	d, err := routes.DefaultDomain(c.Session, space.OrgGUID)
+	d, err := routes.DefaultDomain(c, space.OrgGUID)
 	if err != nil {
 		return control.Unprocessable(err, "No default domains available")
 	}
-	r, err := c.findOrMakeRoute(&cf.Route{SpaceGUID: space.GUID, DomainGUID: d.GUID, Host: host}, d)
+	r, err := findOrMakeRoute(c, &cf.Route{SpaceGUID: space.GUID, DomainGUID: d.GUID, Host: host}, d)
 	if err != nil {
 		return err
 	}
-	return routes.Map(c.Session, r, cf.Destination{GUID: control.NewGUID(), AppGUID: app.GUID, ProcessType: "web", Protocol: "http1"})
+	return routes.Map(c, r, cf.Destination{GUID: control.NewGUID(), AppGUID: app.GUID, ProcessType: "web", Protocol: "http1"})
 }
 
 var notHost = regexp.MustCompile(`[^a-z0-9-]+`)
@@ -175,10 +204,9 @@ func hostOf(name string) string {
 	return s[:min(len(s), 40)]
 }
 
-var (
-	adjectives = strings.Fields("agile bold brave bright calm clear clever cool cosmic eager fast fine gentle glad grand happy kind lively lucky merry mild neat nice noble proud quick quiet rapid shiny silent smart smooth sunny swift tidy warm wise zesty")
-	nouns      = strings.Fields("anvil arch badger bear beaver bell bison bronze crane dome eagle ember falcon ferry flame forge fox gazelle hawk heron iron kettle lantern lark lynx otter panda puffin quartz raven robin salmon spark steel swan tiger tower turtle whale wombat zebra")
-)
+var adjectives = strings.Fields("agile bold brave bright calm clear clever cool cosmic eager fast fine gentle glad grand happy kind lively lucky merry mild neat nice noble proud quick quiet rapid shiny silent smart smooth sunny swift tidy warm wise zesty")
+
+var nouns = strings.Fields("anvil arch badger bear beaver bell bison bronze crane dome eagle ember falcon ferry flame forge fox gazelle hawk heron iron kettle lantern lark lynx otter panda puffin quartz raven robin salmon spark steel swan tiger tower turtle whale wombat zebra")
 
 // randomWords names a random route: "swift-otter-xq".
 func randomWords() string {
@@ -187,3 +215,24 @@ func randomWords() string {
 }
 
 func pick(words []string) string { return words[rand.IntN(len(words))] }
+
+// CheckOptions refuses a manifest for the options of its routes, in Cloud
+// Controller's words.
+func CheckOptions(c *control.Session, m *manifest.Manifest) error {
+	rules, err := routes.Rules(c)
+	if err != nil {
+		return err
+	}
+	var faults manifest.Invalid
+	for _, app := range m.Apps {
+		for _, route := range app.Routes {
+			for _, fault := range rules.ManifestFaults(route) {
+				faults = append(faults, "For application '"+app.Name+"': "+fault)
+			}
+		}
+	}
+	if faults == nil {
+		return nil
+	}
+	return Invalid(faults)
+}

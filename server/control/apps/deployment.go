@@ -1,0 +1,312 @@
+package apps
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"cupola/server/control"
+	"cupola/server/control/audit"
+	"cupola/server/control/quota"
+	"cupola/server/control/services"
+	"cupola/server/deploy"
+	"cupola/server/desire"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// Options shows what was asked for.
+func Options(d *cf.Deployment) audit.Data {
+	o := audit.Data{"max_in_flight": d.Options.MaxInFlight}
+	if d.Options.WebInstances != nil {
+		o["web_instances"] = *d.Options.WebInstances
+	}
+	if d.Options.MemoryMB != 0 {
+		o["memory_in_mb"] = d.Options.MemoryMB
+	}
+	if d.Options.DiskMB != 0 {
+		o["disk_in_mb"] = d.Options.DiskMB
+	}
+	if d.Options.LogRateLimit != nil {
+		o["log_rate_limit_in_bytes_per_second"] = *d.Options.LogRateLimit
+	}
+	if len(d.Options.Weights) > 0 {
+		steps := []audit.Data{}
+		for _, w := range d.Options.Weights {
+			steps = append(steps, audit.Data{"instance_weight": w})
+		}
+		o["canary"] = audit.Data{"steps": steps}
+	}
+	return o
+}
+
+// CancelDeployment ends a deployment.
+func CancelDeployment(c *control.Session, app *cf.App, d *cf.Deployment) error {
+	if d.StatusValue != cf.Active {
+		return cf.Unprocessable("Cannot cancel a deployment with status: %s and reason: %s", d.StatusValue, d.StatusReason)
+	}
+	if err := AssignDroplet(c, app, d.PreviousDroplet); err != nil {
+		return err
+	}
+	c.Note(app, "Cancelling deployment for app with guid %s", app.GUID)
+	if err := c.AuditApp(audit.AppDeploymentCancel, app, audit.Data{"deployment_guid": d.GUID, "droplet_guid": control.OrNil(d.DropletGUID)}); err != nil {
+		return err
+	}
+	d.Become(cf.Canceling, string(cf.Canceling), c.Tx.Now)
+	return store.Deployments.Update(c.Tx, d)
+}
+
+// ContinueDeployment takes a deployment that pauses to its next step.
+func ContinueDeployment(c *control.Session, app *cf.App, d *cf.Deployment) error {
+	if d.State != cf.Paused {
+		return cf.Unprocessable("Cannot continue a deployment with status: %s and reason: %s", d.StatusValue, d.StatusReason)
+	}
+	c.Note(app, "Continuing deployment for app with guid %s", app.GUID)
+	if err := c.AuditApp(audit.AppDeploymentContinue, app, audit.Data{"deployment_guid": d.GUID, "droplet_guid": control.OrNil(d.DropletGUID)}); err != nil {
+		return err
+	}
+	next := cf.Deploying
+	if d.CanaryStep < len(d.Options.Weights) {
+		d.CanaryStep++
+		next = cf.Prepaused
+	}
+	d.Become(next, string(cf.Deploying), c.Tx.Now)
+	return store.Deployments.Update(c.Tx, d)
+}
+
+// NotDeploying refuses to change an app's web process, or what it runs, while a
+// deployment does.
+func NotDeploying(c *control.Session, app *cf.App, format string, args ...any) error {
+	d, err := c.Tx.ActiveDeployment(app.GUID)
+	if store.IsNotFound(err) || err == nil && !d.Progresses() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return cf.Unprocessable(format, args...)
+}
+
+// Why what a deployment changes cannot be changed meanwhile.
+const (
+	NoScale   = "Cannot scale this process while a deployment is in flight."
+	NoUpdate  = "Cannot update this process while a deployment is in flight."
+	NoDroplet = "Unable to assign current droplet while the app has a deployment in progress. Wait for the deployment to complete or cancel it."
+)
+
+// DeploymentOf is what a deployment is to run: a droplet, or what a revision was
+// of; what the app has where both are nil.
+type DeploymentOf struct {
+	Droplet, Revision *string
+	Scale             Scale // of the new web process
+}
+
+// Deploy makes the deployment of what the request names.
+func Deploy(c *control.Session, app *cf.App, d *cf.Deployment, req DeploymentOf) error {
+	r, err := target(c, app, d, req)
+	if err != nil {
+		return err
+	}
+	if r != nil {
+		d.RevisionGUID, d.RevisionVersion = r.GUID, r.Version
+	}
+	web, err := WebProcesses(c, app)
+	if err != nil {
+		return err
+	}
+	if len(web) == 0 {
+		return cf.Unprocessable("App has no web process")
+	}
+	before, err := c.Tx.ActiveDeployment(app.GUID)
+	if store.IsNotFound(err) {
+		before, err = nil, nil
+	}
+	if err != nil {
+		return err
+	}
+	d.OriginalInstances = web[0].Instances
+	if before != nil {
+		d.OriginalInstances = before.OriginalInstances
+	}
+	newest := web[len(web)-1]
+	if app.State == cf.Stopped {
+		err = deployStopped(c, app, d, newest, req.Scale)
+	} else {
+		err = aboutQuota(replace(c, app, d, deployed{newest, before, r, req.Scale}), c, app)
+	}
+	if err != nil {
+		return err
+	}
+	return deploymentEvent(c, app, d, req)
+}
+
+func deploymentEvent(c *control.Session, app *cf.App, d *cf.Deployment, req DeploymentOf) error {
+	c.Note(app, "Creating deployment for app with guid %s", app.GUID)
+	request := audit.Data{"strategy": d.Strategy, "options": Options(d), "relationships": audit.Data{"app": audit.Relation(app.GUID)}}
+	data := audit.Data{"deployment_guid": d.GUID, "droplet_guid": d.DropletGUID, "type": nil, "revision_guid": control.OrNil(d.RevisionGUID), "strategy": d.Strategy, "request": request}
+	if req.Droplet != nil {
+		request["droplet"] = audit.Data{"guid": *req.Droplet}
+	}
+	if req.Revision != nil {
+		data["type"], request["revision"] = "rollback", audit.Data{"guid": *req.Revision}
+	}
+	return c.AuditApp(audit.AppDeploymentCreate, app, data)
+}
+
+// target gives the app the droplet that is deployed, with what else a rollback
+// brings back, and the revision that this makes, which is nil where an app has
+// none.
+func target(c *control.Session, app *cf.App, d *cf.Deployment, req DeploymentOf) (*cf.Revision, error) {
+	var to *cf.Revision
+	switch {
+	case req.Revision != nil:
+		var err error
+		if to, err = rollbackTarget(c, app, *req.Revision); err != nil {
+			return nil, err
+		}
+		d.DropletGUID = to.DropletGUID
+	case req.Droplet == nil && app.DropletGUID == "":
+		return nil, cf.Unprocessable("Invalid droplet. Please specify a droplet in the request or set a current droplet for the app.")
+	case req.Droplet == nil:
+		d.DropletGUID = app.DropletGUID
+	default:
+		d.DropletGUID = *req.Droplet
+	}
+	if to != nil {
+		if err := applySidecarsOf(c, app, to); err != nil {
+			return nil, err
+		}
+		app.Env = to.Env
+	}
+	if err := AssignDroplet(c, app, d.DropletGUID); err != nil {
+		return nil, err
+	}
+	if to != nil {
+		return rollBack(c, app, to)
+	}
+	return revise(c, app)
+}
+
+func rollbackTarget(c *control.Session, app *cf.App, guid string) (*cf.Revision, error) {
+	r, err := store.Revisions.Get(c.Tx, guid)
+	if store.IsNotFound(err) || err == nil && r.AppGUID != app.GUID {
+		return nil, cf.Unprocessable("The revision does not exist")
+	}
+	if err != nil {
+		return nil, err
+	}
+	d, err := store.Droplets.Get(c.Tx, r.DropletGUID)
+	if store.IsNotFound(err) || err == nil && d.State == cf.DropletExpired {
+		return nil, cf.Unprocessable("Unable to deploy this revision, the droplet for this revision no longer exists.")
+	}
+	return r, err
+}
+
+// deployed is what a deployment begins with.
+type deployed struct {
+	like     *cf.Process    // the newest web process
+	before   *cf.Deployment // under way; nil: none
+	revision *cf.Revision   // to run; nil: the app has none
+	scale    Scale
+}
+
+// replace begins a deployment of an app that runs, if the quota allows it.
+func replace(c *control.Session, app *cf.App, d *cf.Deployment, with deployed) error {
+	if err := wouldFit(c, app, *with.like, with.scale); err != nil {
+		return err
+	}
+	placement, err := c.Tx.PlacementOf(app.SpaceGUID)
+	if err != nil {
+		return err
+	}
+	list, err := services.BoundTo(c, app)
+	if err != nil {
+		return err
+	}
+	with.like.Placement, with.like.Services = placement, desire.StartedWith(list)
+	return quota.Within(c.Tx, app.SpaceGUID, quota.Processes, func() error { return deployBeside(c, d, with) })
+}
+
+// wouldFit says whether the web process could be what the deployment is to make
+// of it, were there no other.
+func wouldFit(c *control.Session, app *cf.App, web cf.Process, scale Scale) error {
+	was := web
+	if err := scale.Apply(&web); err != nil {
+		return err
+	}
+	if err := quota.Within(c.Tx, app.SpaceGUID, quota.Processes, func() error { return store.Processes.Update(c.Tx, &web) }); err != nil {
+		return err
+	}
+	return store.Processes.Update(c.Tx, &was)
+}
+
+// deployStopped starts an app with the newest of its web processes.
+func deployStopped(c *control.Session, app *cf.App, d *cf.Deployment, web *cf.Process, scale Scale) error {
+	if err := scale.Apply(web); err != nil {
+		return err
+	}
+	if err := store.Processes.Update(c.Tx, web); err != nil {
+		return err
+	}
+	if err := startAs(c, app); err != nil {
+		return err
+	}
+	d.Become(cf.Deployed, string(cf.Deployed), c.Tx.Now)
+	return store.Deployments.Insert(c.Tx, d)
+}
+
+// deployBeside adds a web process like the newest one, that the deployment is
+// to scale up, and ends the deployment before.
+func deployBeside(c *control.Session, d *cf.Deployment, with deployed) error {
+	p := *with.like
+	p.Resource, p.Rev, p.DropletGUID, p.RevisionGUID = cf.Resource{}, 0, d.DropletGUID, d.RevisionGUID
+	p.Sidecars = slices.Clone(p.Sidecars)
+	if with.revision != nil {
+		p.Command = with.revision.Commands["web"]
+	}
+	if err := with.scale.Apply(&p); err != nil {
+		return err
+	}
+	p.Instances = deploy.FirstInstances(d)
+	if err := store.Processes.Insert(c.Tx, &p); err != nil {
+		return err
+	}
+	d.WebProcess, d.NewProcesses = p.GUID, []cf.DeploymentProcess{{GUID: p.GUID, Type: p.Type}}
+	if before := with.before; before != nil {
+		ended := cf.Canceled
+		if before.State == cf.Deploying {
+			ended = cf.Deployed
+		}
+		before.Become(ended, cf.Superseded, c.Tx.Now)
+		if err := store.Deployments.Update(c.Tx, before); err != nil {
+			return err
+		}
+	}
+	state := cf.Deploying
+	if d.Strategy == cf.Canary {
+		state = cf.Prepaused
+	}
+	d.Become(state, string(cf.Deploying), c.Tx.Now)
+	return store.Deployments.Insert(c.Tx, d)
+}
+
+// aboutQuota adds Cloud Controller's explanation to a quota that is too small.
+func aboutQuota(err error, c *control.Session, app *cf.App) error {
+	var e *cf.Error
+	if !errors.As(err, &e) || !strings.Contains(e.Detail, "quota_exceeded") && !strings.Contains(e.Detail, "app_instance_limit_exceeded") {
+		return err
+	}
+	space, err := store.Spaces.Get(c.Tx, app.SpaceGUID)
+	if err != nil {
+		return err
+	}
+	org, err := store.Orgs.Get(c.Tx, space.OrgGUID)
+	if err != nil {
+		return err
+	}
+	const small = "quota may not be large enough to support rolling deployments or your configured max-in-flight."
+	if strings.Contains(e.Detail, "space_quota_exceeded") || strings.Contains(e.Detail, "space_app_instance_limit_exceeded") {
+		return cf.Unprocessable("%s for space %s. This space's "+small, e.Detail, space.Name)
+	}
+	return cf.Unprocessable("%s for organization %s. This organization's "+small, e.Detail, org.Name)
+}

@@ -1,0 +1,256 @@
+package apps
+
+import (
+	"net/url"
+	"strings"
+
+	"cupola/rootfs/reference"
+	"cupola/server/control"
+	"cupola/server/control/change"
+	"cupola/server/desire"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// Lifecycle is a lifecycle as clients write it: RFC-0046 has the
+// credentials beside data, Cloud Controller in it.
+type Lifecycle struct {
+	Type string `json:"type"`
+	Data struct {
+		Buildpacks  change.Field[[]string]       `json:"buildpacks"`
+		Stack       change.Field[string]         `json:"stack"`
+		Credentials change.Field[map[string]any] `json:"credentials"`
+	} `json:"data"`
+	Credentials change.Field[map[string]any] `json:"credentials"`
+}
+
+// credentials are those of a request, if it has any.
+func (r *Lifecycle) credentials() (change.Field[map[string]any], error) {
+	if r.Credentials.Set && r.Data.Credentials.Set {
+		return change.Field[map[string]any]{}, cf.Unprocessable("Credentials can stand beside 'data' or in it, not both")
+	}
+	if r.Credentials.Set {
+		return r.Credentials, nil
+	}
+	return r.Data.Credentials, nil
+}
+
+// readCredentials reads credentials, each a user with a password or a token.
+func readCredentials(raw map[string]any) (cf.Credentials, error) {
+	found := cf.Credentials{}
+	for host, v := range raw {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil, cf.Unprocessable("Credentials for registry '%s' must be a hash", host)
+		}
+		text := func(key string) string { s, _ := m[key].(string); return s }
+		have := cf.Credential{Username: text("username"), Password: text("password"), Token: text("token")}
+		if have.Token == "" && (have.Username == "" || have.Password == "") || (have.Username == "") != (have.Password == "") {
+			return nil, cf.Unprocessable("Credentials for registry '%s' must include 'username' and 'password'", host)
+		}
+		found[host] = have
+	}
+	return found, nil
+}
+
+// ApplyLifecycle changes a lifecycle and its credentials as a request says.
+func ApplyLifecycle(c *control.Session, l *cf.Lifecycle, have *cf.Credentials, req *Lifecycle) error {
+	if req == nil {
+		return nil
+	}
+	switch req.Type {
+	case "", l.Type:
+	case cf.LifecycleBuildpack, cf.LifecycleDocker:
+		return cf.Unprocessable("Lifecycle type cannot be changed")
+	default:
+		return cf.Unprocessable("Lifecycle type is not included in list: buildpack, docker")
+	}
+	if l.Type == cf.LifecycleDocker {
+		return c.Feature(dockerLifecycle)
+	}
+	if req.Data.Buildpacks.Set {
+		l.Buildpacks = req.Data.Buildpacks.V
+	}
+	if req.Data.Stack.Set {
+		l.Stack = req.Data.Stack.V
+	}
+	given, err := req.credentials()
+	if err != nil {
+		return err
+	}
+	if given.Set {
+		if *have, err = readCredentials(given.V); err != nil {
+			return err
+		}
+	}
+	return checkLifecycle(c, *l)
+}
+
+// ChangeLifecycle is applyLifecycle for an app that is there.
+func ChangeLifecycle(c *control.Session, app *cf.App, req *Lifecycle) error {
+	if err := ApplyLifecycle(c, &app.Lifecycle, &app.Credentials, req); err != nil || req == nil || !req.Data.Stack.Set {
+		return err
+	}
+	fresh, err := Fresh(c, app)
+	if err != nil {
+		return err
+	}
+	return stackServes(c, app.Lifecycle.Stack, fresh)
+}
+
+// checkLifecycle says in Cloud Controller's words what of a lifecycle does not
+// exist.
+func checkLifecycle(c *control.Session, l cf.Lifecycle) error {
+	if l.Stack != "" {
+		if err := checkStack(c, l); err != nil {
+			return err
+		}
+	}
+	for _, b := range l.Buildpacks {
+		if err := checkBuildpack(c, b, l.Stack); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkStack takes the name of a stack and, where that is allowed, an image.
+func checkStack(c *control.Session, l cf.Lifecycle) error {
+	_, err := StackNamed(c, l.Stack)
+	if !control.IsKind(err, cf.UnprocessableEntity) {
+		return err
+	}
+	if !desire.IsImage(l.Stack) {
+		return cf.Unprocessable("Stack must be an existing stack, or an image: docker://host[:port]/namespace/name[:tag|@digest]")
+	}
+	if _, err := reference.Parse(l.Stack); err != nil {
+		return cf.Unprocessable("Stack must be an existing stack, or an image: %s", err)
+	}
+	if err := c.Feature(customStacks); err != nil {
+		return err
+	}
+	if len(l.Buildpacks) > 0 {
+		return nil
+	}
+	return checkAnyBuildpack(c, l.Stack)
+}
+
+// customStacks is the feature flag of RFC-0046.
+const customStacks = "diego_custom_stacks"
+
+// dockerLifecycle is Cloud Controller's flag for apps that are images.
+const dockerLifecycle = "diego_docker"
+
+// ImageAllowed refuses what would run on an image while that is not allowed.
+func ImageAllowed(c *control.Session, l cf.Lifecycle) error {
+	switch {
+	case l.Type == cf.LifecycleDocker:
+		return c.Feature(dockerLifecycle)
+	case desire.IsImage(l.Stack):
+		return c.Feature(customStacks)
+	}
+	return nil
+}
+
+// checkAnyBuildpack refuses a stack on which no admin buildpack runs.
+func checkAnyBuildpack(c *control.Session, stack string) error {
+	all, err := store.Buildpacks.All(c.Tx)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, b := range all {
+		if b.Stack == "" && b.Enabled {
+			return nil
+		}
+		names = append(names, b.Name)
+	}
+	return cf.Unprocessable(`Buildpack for stack "%s" must be an existing admin buildpack or a valid git URI: none of %s is for any stack, so name one by its URL`,
+		stack, strings.Join(names, ", "))
+}
+
+// StackNamed is the stack of a name.
+func StackNamed(c *control.Session, name string) (*cf.Stack, error) {
+	s, err := store.Stacks.First(c.Tx, store.Query{Where: map[string][]string{"names": {name}}})
+	return s, control.Unprocessable(err, "Stack must be an existing stack")
+}
+
+func checkBuildpack(c *control.Session, name, stack string) error {
+	if isURL(name) {
+		return nil
+	}
+	found, err := store.Buildpacks.By(c.Tx, "names", name)
+	if err != nil {
+		return err
+	}
+	for _, b := range found {
+		if b.Stack == "" || stack == "" || b.Stack == stack {
+			return nil
+		}
+	}
+	if stack == "" {
+		return cf.Unprocessable(`Buildpack "%s" must be an existing admin buildpack or a valid git URI`, name)
+	}
+	return cf.Unprocessable(`Buildpack "%s" for stack "%s" must be an existing admin buildpack or a valid git URI`, name, stack)
+}
+
+// isURL tells whether a buildpack is named by a URL: of a zip, or of a git
+// repository.
+func isURL(name string) bool {
+	u, err := url.Parse(name)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https" || u.Scheme == "git") || strings.HasPrefix(name, "git@")
+}
+
+// StackStages refuses to stage on a stack that is shut for it, and warns of one
+// that will be (RFC-0045). fresh is what was never built: it is let onto fewer.
+func StackStages(c *control.Session, name string, fresh bool) error {
+	if name == "" {
+		return nil
+	}
+	s, err := StackNamed(c, name)
+	if desire.IsImage(name) && control.IsKind(err, cf.UnprocessableEntity) {
+		return c.Feature(customStacks)
+	}
+	if err != nil {
+		return err
+	}
+	reason := ""
+	if s.StateReason != "" {
+		reason = " " + s.StateReason
+	}
+	switch {
+	case s.State == "DISABLED", s.State == "RESTRICTED" && fresh:
+		return cf.Errorf(cf.StackInvalid, "ERROR: Staging failed. The stack '%s' is '%s' and cannot be used for staging.%s", s.Name, s.State, reason)
+	case s.State != "ACTIVE":
+		c.Warn("WARNING: The stack '%s' is '%s' and will be removed in the future.%s", s.Name, s.State, reason)
+	}
+	return nil
+}
+
+// WarnOfStack tells who builds on a stack that does not suit this machine. Of an
+// image its pull tells.
+func WarnOfStack(c *control.Session, app *cf.App, stack string) {
+	if c.Platform.StackWarning == nil || desire.IsImage(stack) {
+		return
+	}
+	if w := c.Platform.StackWarning(stack); w != "" {
+		c.Warn("WARNING: The stack '%s' may not work here: %s", stack, w)
+		c.Note(app, "WARNING: The stack '%s' may not work here: %s", stack, w)
+	}
+}
+
+// stackServes is stackStages for an app that is made or changed, of which it is
+// a 422 like any other.
+func stackServes(c *control.Session, name string, fresh bool) error {
+	err := StackStages(c, name, fresh)
+	if control.IsKind(err, cf.StackInvalid) {
+		err = cf.Unprocessable("%s", err)
+	}
+	return err
+}
+
+// Fresh tells whether an app was never built.
+func Fresh(c *control.Session, app *cf.App) (bool, error) {
+	n, err := store.Builds.Count(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}}})
+	return n == 0, err
+}

@@ -1,0 +1,82 @@
+package policies
+
+import (
+	"slices"
+
+	"cupola/server/authz"
+	"cupola/server/control"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// MaxPolicies is how many policies one who is no admin may have for a source:
+// the policy server's max_policies_per_app_source.
+const MaxPolicies = 150
+
+// networkAdmin tells whether the actor may have any policy.
+func networkAdmin(c *control.Session) bool {
+	return c.Actor.Admin || slices.Contains(c.Scopes, "network.admin")
+}
+
+// Developed are the apps among those of the GUIDs that the actor may have
+// policies for, and how many of the GUIDs are apps' at all.
+func Developed(c *control.Session, guids []string) (may map[string]bool, known int, err error) {
+	apps, err := store.Apps.By(c.Tx, "guids", guids...)
+	if err != nil {
+		return nil, 0, err
+	}
+	may = map[string]bool{}
+	for _, a := range apps {
+		may[a.GUID] = networkAdmin(c) || c.Actor.May(c.Rule, authz.Place{SpaceGUID: a.SpaceGUID})
+	}
+	return may, len(apps), nil
+}
+
+func appsOf(list []cf.NetworkPolicy) (guids []string) {
+	for _, p := range list {
+		guids = append(guids, p.Source, p.Destination)
+	}
+	slices.Sort(guids)
+	return slices.Compact(guids)
+}
+
+// Permit checks that the actor is a developer of all the apps. Those
+// that are gone keep nobody from removing a policy.
+func Permit(c *control.Session, list []cf.NetworkPolicy, all bool) error {
+	c.Checked = true
+	guids := appsOf(list)
+	may, known, err := Developed(c, guids)
+	if err != nil {
+		return err
+	}
+	denied := all && known < len(guids)
+	for _, ok := range may {
+		denied = denied || !ok
+	}
+	if denied {
+		return cf.Errorf(cf.NotAuthorized, "one or more applications cannot be found or accessed")
+	}
+	return nil
+}
+
+// Within counts, as the policy server does, what is asked for on top of
+// what is there, even when it is the same.
+func Within(c *control.Session, list []cf.NetworkPolicy) error {
+	if networkAdmin(c) {
+		return nil
+	}
+	count := map[string]int{}
+	for _, p := range list {
+		count[p.Source]++
+	}
+	for source, asked := range count {
+		n, err := store.NetworkPolicies.Count(c.Tx, store.Query{Where: map[string][]string{"sources": {source}}})
+		if err != nil {
+			return err
+		}
+		if n+asked > MaxPolicies {
+			return cf.Errorf(cf.NotAuthorized, "policy quota exceeded")
+		}
+	}
+	return nil
+}

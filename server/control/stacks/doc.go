@@ -1,0 +1,2 @@
+// Package stacks has the verbs of stacks and buildpacks.
+package stacks
