@@ -62,6 +62,7 @@ func TestFetchResumes(t *testing.T) {
 		if raw, err := os.ReadFile(path); err != nil || !bytes.Equal(raw, content) {
 			t.Errorf("ranges %v: got other content, %v", ranges, err)
 		}
+		server.Close() // the handler counts after it has written
 		if ranges && sent.Load() != int64(len(content)) {
 			t.Errorf("got %d bytes sent; want each byte once, %d", sent.Load(), len(content))
 		}
