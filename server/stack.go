@@ -121,7 +121,7 @@ func (l localStacks) Build(ctx context.Context, b StackBuild, progress func(Stac
 	}
 	n := stack.Spec{Name: cmp.Or(b.Name, b.Suite), Compat: b.Compat, Origin: strings.TrimSpace(b.Suite + " " + b.Variant)}
 	s, err := l.roots.Stacks.Add(ctx, n, func(ctx context.Context, dir string) ([]byte, error) {
-		r, err := debian.Build(ctx, debian.Options{Suite: b.Suite, Variant: b.Variant, Packages: b.Packages, Without: b.Without, Dest: dir, Mirror: b.Mirror, Lock: b.Lock, IDShift: l.roots.Stacks.IDShift(),
+		r, err := debian.Build(ctx, debian.Options{Suite: b.Suite, Variant: b.Variant, Packages: b.Packages, Without: b.Without, Dest: dir, Mirror: b.Mirror, Lock: b.Lock, IDShift: l.roots.Stacks.IDShift(), Extras: stack.DebianExtras(),
 			Progress: func(p debian.Progress) { progress(StackStep{string(p.Step), p.Detail, p.Done, p.Total}) }})
 		if err != nil {
 			return nil, err

@@ -3,13 +3,15 @@ package debian
 import (
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
 
-// finishAccounts writes the account files from base-passwd's masters, with CF's
-// vcap, and vcap's home. No account has a password.
-func finishAccounts(t *tree, _ []*installed) error {
+// finishAccounts writes the account files from base-passwd's masters, with extra
+// users and their homes. No account has a password.
+func finishAccounts(t *tree, extra []User) error {
 	users, err := master(t, "passwd")
 	if err != nil {
 		return err
@@ -18,8 +20,10 @@ func finishAccounts(t *tree, _ []*installed) error {
 	if err != nil {
 		return err
 	}
-	users = append(users, fmt.Sprintf("vcap:!:%d:%d::/%s:/bin/bash", vcapUID, vcapUID, vcapHome))
-	groups = append(groups, fmt.Sprintf("vcap:!:%d:", vcapUID))
+	for _, u := range extra {
+		users = append(users, fmt.Sprintf("%s:!:%d:%d::/%s:/bin/bash", u.Name, u.ID, u.ID, u.Home))
+		groups = append(groups, fmt.Sprintf("%s:!:%d:", u.Name, u.ID))
+	}
 	day := t.nodes[""].mtime.Unix() / int64((24 * time.Hour).Seconds())
 	var passwd, shadow, group, gshadow strings.Builder
 	for _, line := range users {
@@ -51,7 +55,12 @@ func finishAccounts(t *tree, _ []*installed) error {
 			return err
 		}
 	}
-	return makeHome(t)
+	for _, u := range extra {
+		if err := makeHome(t, u); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // shadowGID is fixed by Debian policy.
@@ -82,11 +91,11 @@ func splitAccount(line string) (name, secret, rest string) {
 	return f[0], f[1], f[2]
 }
 
-// makeHome makes vcap's home with the app directory, and /app that leads there.
-func makeHome(t *tree) error {
+// makeHome makes a user's home, and the other directories of the user.
+func makeHome(t *tree, u User) error {
 	m := t.own(0o755)
-	m.uid, m.gid = vcapUID, vcapUID
-	for _, dir := range []string{vcapHome, vcapHome + "/app"} {
+	m.uid, m.gid = u.ID, u.ID
+	for _, dir := range append([]string{u.Home}, u.Dirs...) {
 		if err := t.mkdir(dir, m); err != nil {
 			return err
 		}
@@ -97,10 +106,20 @@ func makeHome(t *tree) error {
 		if err != nil {
 			continue // a directory
 		}
-		to := vcapHome + strings.TrimPrefix(name, "etc/skel")
+		to := u.Home + strings.TrimPrefix(name, "etc/skel")
 		if _, err := t.write(to, m, strings.NewReader(string(content))); err != nil {
 			return err
 		}
 	}
-	return t.symlink("app", "/"+vcapHome+"/app", t.own(0o777))
+	return nil
+}
+
+// finishLinks makes the extra links.
+func finishLinks(t *tree, links map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(links)) {
+		if err := t.symlink(name, links[name], t.own(0o777)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

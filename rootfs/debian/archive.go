@@ -102,7 +102,7 @@ func (b *builder) openArchives(ctx context.Context) ([]*archive, error) {
 }
 
 // openArchive tries the mirrors of a pocket in turn. A pocket that no mirror has
-// comes back without a release and with a warning, if a stack can do without it.
+// comes back without a release and with a warning, if a tree can do without it.
 func (b *builder) openArchive(ctx context.Context, p pocket, keys *keyring) (*archive, error) {
 	bases, err := mirrors(b.Options, b.suite, p, b.host)
 	absent := true

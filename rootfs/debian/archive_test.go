@@ -280,11 +280,21 @@ func (a *testArchive) release(pocket string) string {
 	return string(block.Plaintext)
 }
 
+// testUser is the user whom testExtras adds.
+const testUser = 2000
+
+func testExtras() Extras {
+	return Extras{
+		Users: []User{{Name: "vcap", ID: testUser, Home: "home/vcap", Dirs: []string{"home/vcap/app"}}}, Links: map[string]string{"app": "/home/vcap/app"},
+		Locale: "en_US.UTF-8", OpenSSL: []string{"/tmp/app/openssl.cnf", "/home/vcap/app/openssl.cnf"},
+	}
+}
+
 func (a *testArchive) options(t testing.TB) Options {
 	t.Helper()
 	return Options{
 		Suite: "test", Arch: "amd64", Mirror: a.URL + "/debian", Dest: filepath.Join(t.TempDir(), "stack"),
-		Keyrings: []string{a.keyFile}, CacheDir: t.TempDir(), Client: a.Client(), Variant: "none",
+		Keyrings: []string{a.keyFile}, CacheDir: t.TempDir(), Client: a.Client(), Variant: "none", Extras: testExtras(),
 	}
 }
 

@@ -31,12 +31,30 @@ type Options struct {
 	Arch     string   // Debian's name of the architecture; "": the host's
 	IDShift  uint32   // added to every uid and gid, for user namespaces
 
+	Extras Extras // besides the packages
+
 	CacheDir string         // keeps downloads by SHA256 for the next build; "": a temporary one
 	Progress func(Progress) // called by one goroutine at a time; may be nil
 	Client   *http.Client   // nil: one that follows HTTP_PROXY
 }
 
-// A Result is a finished stack.
+// Extras are what a tree has besides its packages. The zero value is nothing.
+type Extras struct {
+	Users   []User
+	Links   map[string]string // symbolic links: their targets by their names
+	Locale  string            // the LANG of programs, such as en_US.UTF-8: another name for the C.UTF-8 that libc brings
+	OpenSSL []string          // files that openssl.cnf includes
+}
+
+// A User is an account without a password, and a group of its name and number. Its home has the files of /etc/skel.
+type User struct {
+	Name string
+	ID   int
+	Home string   // relative to the tree
+	Dirs []string // of the user, relative to the tree
+}
+
+// A Result is a finished tree.
 type Result struct {
 	Dir             string
 	Lock            *Lock
@@ -46,7 +64,7 @@ type Result struct {
 	Warnings        []string // what the user should know, such as an archive that the mirror lacks
 }
 
-// Build makes the root filesystem of a stack in o.Dest. Owners are set only when
+// Build makes a root filesystem in o.Dest. Owners are set only when
 // the process is root; the tree is the same in every other respect. Ending ctx ends the
 // build, which then leaves nothing at o.Dest. The work goes on beside it, in a
 // directory ".building-*" that only a killed process leaves behind.
@@ -168,11 +186,11 @@ func (b *builder) makeDirs() (err error) {
 }
 
 // leastUnpacked is how many bytes of files a byte of a package has at least, on
-// the average, without what is left out.
+// average, without the files that are left out.
 const leastUnpacked = 2
 
-// checkRoom refuses a stack for which there is surely no room, before anything of
-// it is downloaded. The cache is taken to be on the disk of Dest.
+// checkRoom refuses a tree for which there is surely no room, before it downloads
+// anything. The cache is taken to be on the disk of Dest.
 func (b *builder) checkRoom(lock *Lock) error {
 	var need int64
 	for _, p := range lock.Packages {

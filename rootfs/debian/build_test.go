@@ -324,3 +324,24 @@ func TestLockIsExact(t *testing.T) {
 		})
 	}
 }
+
+// TestBuildWithoutExtras holds that a tree has nothing besides its packages unless Extras names it.
+func TestBuildWithoutExtras(t *testing.T) {
+	a := newTestArchive(t, base()...)
+	o := a.options(t)
+	o.Extras = Extras{}
+	r, err := a.build(t, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"home/vcap", "app", "usr/lib/locale/en_US.utf8", "etc/default/locale"} {
+		if _, err := os.Lstat(filepath.Join(r.Dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: got %v; want no such file", name, err)
+		}
+	}
+	for name, never := range map[string]string{"etc/passwd": "vcap", "etc/group": "vcap", "etc/ssl/openssl.cnf": ".include"} {
+		if text, err := os.ReadFile(filepath.Join(r.Dir, name)); err != nil || strings.Contains(string(text), never) {
+			t.Errorf("%s: got %q, %v; want no %s", name, text, err, never)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package debian
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"path"
 	"strings"
@@ -43,21 +44,24 @@ func finishCertificates(t *tree, _ []*installed) error {
 }
 
 // finishOpenSSL points OpenSSL's default file at the bundle, where the package
-// leaves that out, and lets an app bring its own settings, as CF's stacks do.
-func finishOpenSSL(t *tree, _ []*installed) error {
+// leaves that out, and lets it include further files.
+func finishOpenSSL(t *tree, includes []string) error {
 	if n := t.lookup("usr/lib/ssl"); n != nil && n.kind == fs.ModeDir && t.lookup("usr/lib/ssl/cert.pem") == nil && t.lookup(bundle) != nil {
 		if err := t.symlink("usr/lib/ssl/cert.pem", "/"+bundle, t.own(0o777)); err != nil {
 			return err
 		}
 	}
 	const config = "etc/ssl/openssl.cnf"
-	if t.lookup(config) == nil {
+	if t.lookup(config) == nil || len(includes) == 0 {
 		return nil
 	}
 	content, err := t.read(config)
 	if err != nil {
 		return err
 	}
-	content = append(content, "\n.include /tmp/app/openssl.cnf\n.include /home/vcap/app/openssl.cnf\n"...)
+	content = append(content, '\n')
+	for _, name := range includes {
+		content = fmt.Appendf(content, ".include %s\n", name)
+	}
 	return t.put(config, 0o644, content)
 }

@@ -54,7 +54,7 @@ func (c clause) String() string {
 
 // parseClauses reads a dependency field: clauses by comma, alternatives by bar.
 // Architecture qualifiers ("python3:any") are dropped, for one architecture is
-// all a stack has.
+// all a tree has.
 func parseClauses(text string) ([]clause, error) {
 	var all []clause
 	for part := range strings.SplitSeq(text, ",") {

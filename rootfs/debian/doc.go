@@ -1,4 +1,4 @@
-// Package debian builds the root filesystem of a stack from the packages of a
+// Package debian builds a root filesystem from the packages of a
 // Debian or Ubuntu archive: no dpkg, no chroot, no maintainer script, no root
 // needed (without it, files belong to the caller).
 //

@@ -30,7 +30,7 @@ func TestBuildFromHostMirror(t *testing.T) {
 	if base := os.Getenv("CUPOLA_TEST_DIR"); base != "" {
 		dir = base
 	}
-	o := Options{Suite: suite, Variant: variant, CacheDir: filepath.Join(dir, "cache"), Dest: filepath.Join(dir, "first")}
+	o := Options{Suite: suite, Variant: variant, CacheDir: filepath.Join(dir, "cache"), Dest: filepath.Join(dir, "first"), Extras: testExtras()}
 	cold := timedBuild(t, "cold", o)
 	o.Dest, o.Lock = filepath.Join(dir, "second"), cold.Lock
 	timedBuild(t, "from lock, warm cache", o)
@@ -77,7 +77,7 @@ func chroot(t *testing.T, dir, command string) string {
 	cmd := exec.Command("/bin/bash", "-c", command)
 	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin", "LANG=en_US.UTF-8", "HOME=/home/vcap"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: dir, Credential: &syscall.Credential{Uid: vcapUID, Gid: vcapUID}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: dir, Credential: &syscall.Credential{Uid: testUser, Gid: testUser}}
 	out, err := cmd.CombinedOutput()
 	if err != nil || strings.Contains(string(out), "warning") {
 		t.Errorf("%s: %v: %s", command, err, out)

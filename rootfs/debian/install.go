@@ -73,7 +73,7 @@ func (b *builder) install(ctx context.Context, lock *Lock) (Result, error) {
 		return Result{}, err
 	}
 	b.reporter.report(Progress{Step: StepFinish})
-	if err := finish(t, done); err != nil {
+	if err := finish(t, done, b.Extras); err != nil {
 		return Result{}, fmt.Errorf("finish the stack: %w", err)
 	}
 	return Result{

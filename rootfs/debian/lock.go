@@ -15,8 +15,8 @@ const (
 	maxLock     = 64 << 20
 )
 
-// A Lock says exactly what a stack is made of: it rebuilds the same tree, and is
-// the stack's bill of materials. It names no mirror.
+// A Lock says exactly what a tree is made of: it rebuilds the same tree, and is
+// its bill of materials. It names no mirror.
 type Lock struct {
 	Version  int             `json:"version"` // of this format: 1
 	Suite    string          `json:"suite"`   // as in Options

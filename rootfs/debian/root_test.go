@@ -32,7 +32,7 @@ func TestBuildSetsShiftedOwners(t *testing.T) {
 			"usr/bin/setgid": {0, shadowGID, os.ModeSetgid | 0o755},
 			"usr/bin/setuid": {0, 0, os.ModeSetuid | 0o755},
 			"etc/shadow":     {0, shadowGID, 0o640},
-			"home/vcap/app":  {vcapUID, vcapUID, os.ModeDir | 0o755},
+			"home/vcap/app":  {testUser, testUser, os.ModeDir | 0o755},
 			"app":            {0, 0, os.ModeSymlink | 0o777},
 			"var/lib/dpkg":   {0, 0, os.ModeDir | 0o755},
 		} {

@@ -8,12 +8,6 @@ import (
 	"strings"
 )
 
-// CF's user of all containers.
-const (
-	vcapUID  = 2000
-	vcapHome = "home/vcap"
-)
-
 // makeSkeleton lays the links that have to be there before the first package: a
 // merged /usr, which packages take for granted but none makes, and those of /var.
 func makeSkeleton(t *tree, arch string) error {
@@ -46,23 +40,24 @@ func (t *tree) own(mode fs.FileMode) meta {
 
 // finish does what the packages' maintainer scripts would have done, as far as
 // a container has use for it, and writes dpkg's database.
-func finish(t *tree, packages []*installed) error {
+func finish(t *tree, packages []*installed, x Extras) error {
 	steps := []struct {
 		name string
-		do   func(*tree, []*installed) error
+		do   func() error
 	}{
-		{"base files", finishBase},
-		{"accounts", finishAccounts},
-		{"shell", finishShell},
-		{"locale", finishLocale},
-		{"certificates", finishCertificates},
-		{"openssl", finishOpenSSL},
-		{"alternatives", finishAlternatives},
-		{"libraries", finishLibraries},
-		{"dpkg database", finishDpkg},
+		{"base files", func() error { return finishBase(t) }},
+		{"accounts", func() error { return finishAccounts(t, x.Users) }},
+		{"links", func() error { return finishLinks(t, x.Links) }},
+		{"shell", func() error { return finishShell(t) }},
+		{"locale", func() error { return finishLocale(t, x.Locale) }},
+		{"certificates", func() error { return finishCertificates(t, packages) }},
+		{"openssl", func() error { return finishOpenSSL(t, x.OpenSSL) }},
+		{"alternatives", func() error { return finishAlternatives(t, packages) }},
+		{"libraries", func() error { return finishLibraries(t, packages) }},
+		{"dpkg database", func() error { return finishDpkg(t, packages) }},
 	}
 	for _, s := range steps {
-		if err := s.do(t, packages); err != nil {
+		if err := s.do(); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
@@ -82,7 +77,7 @@ func copyIfAbsent(t *tree, from, to string, mode fs.FileMode) error {
 }
 
 // finishBase follows base-files, libc-bin, readline-common and tzdata.
-func finishBase(t *tree, _ []*installed) error {
+func finishBase(t *tree) error {
 	for _, c := range []struct{ from, to string }{
 		{"usr/share/base-files/profile", "etc/profile"},
 		{"usr/share/base-files/dot.profile", "root/.profile"},
@@ -141,7 +136,7 @@ func finishTimezone(t *tree) error {
 
 // finishShell sees to /bin/sh, which dash's script links on suites where no
 // package ships it, and lists the shells as update-shells does.
-func finishShell(t *tree, _ []*installed) error {
+func finishShell(t *tree) error {
 	for _, shell := range []string{"dash", "bash"} {
 		if t.lookup("usr/bin/sh") == nil && t.lookup("usr/bin/"+shell) != nil {
 			if err := t.symlink("usr/bin/sh", shell, t.own(0o777)); err != nil {
@@ -168,16 +163,21 @@ func finishShell(t *tree, _ []*installed) error {
 	return t.put("etc/shells", 0o644, []byte(list.String()))
 }
 
-// finishLocale makes CF's LANG, en_US.UTF-8, another name for the C.UTF-8 that
-// libc brings: without it perl complains at every start.
-func finishLocale(t *tree, _ []*installed) error {
+// finishLocale makes a locale, such as en_US.UTF-8, another name for the C.UTF-8
+// that libc brings: where the locale that LANG names is missing, perl complains at
+// every start.
+func finishLocale(t *tree, locale string) error {
+	if locale == "" {
+		return nil
+	}
+	file := "usr/lib/locale/" + strings.Replace(locale, "UTF-8", "utf8", 1)
 	for _, name := range []string{"C.utf8", "C.UTF-8"} {
-		if t.lookup("usr/lib/locale/"+name) == nil || t.lookup("usr/lib/locale/en_US.utf8") != nil {
+		if t.lookup("usr/lib/locale/"+name) == nil || t.lookup(file) != nil {
 			continue
 		}
-		if err := t.symlink("usr/lib/locale/en_US.utf8", name, t.own(0o777)); err != nil {
+		if err := t.symlink(file, name, t.own(0o777)); err != nil {
 			return err
 		}
 	}
-	return t.put("etc/default/locale", 0o644, []byte("LANG=en_US.UTF-8\n"))
+	return t.put("etc/default/locale", 0o644, []byte("LANG="+locale+"\n"))
 }

@@ -107,9 +107,9 @@ func entryName(name string) (string, error) {
 	return name, nil
 }
 
-// isDocumentation tells what is not unpacked, as in CF's own stacks: manuals and
-// all of /usr/share/doc but the copyright files; and message catalogs, for the
-// stack has one locale.
+// isDocumentation reports what is not unpacked: manuals, all of /usr/share/doc
+// except for the copyright files, and message catalogs, since a tree has one
+// locale.
 func isDocumentation(name string, kind byte) bool {
 	if kind == tar.TypeDir {
 		return strings.Count(name, "/") > 3 && strings.HasPrefix(name, "usr/share/doc/")

@@ -19,7 +19,7 @@ func variantPackages(variant string) ([]string, error) {
 	return nil, fmt.Errorf("variant %q is not known: choose none, core or dev", variant)
 }
 
-// corePackages run compiled apps and the shell scripts of buildpacks.
+// corePackages run compiled programs and shell scripts.
 func corePackages() []string {
 	return []string{
 		"bash", "bzip2", "ca-certificates", "coreutils", "curl", "file", "git", "gzip", "iproute2", "jq", "less",
@@ -28,7 +28,7 @@ func corePackages() []string {
 	}
 }
 
-// devPackages add the toolchains and headers that staging from source needs.
+// devPackages add the toolchains and headers that building from source needs.
 // Debian's npm is left out: it brings some 350 packages.
 func devPackages() []string {
 	return []string{
