@@ -12,7 +12,7 @@ import (
 // part is recorded before the next begins, so that after a kill the next
 // daemon continues there.
 func (i *instance) finish(ctx context.Context, end ending) {
-	i.saveLazily(func(r *record) { r.Phase, r.Ready, r.Ending = lrp.PhaseExited, false, &end })
+	i.trySave(func(r *record) { r.Phase, r.Ready, r.Ending = lrp.PhaseExited, false, &end })
 	i.settle(ctx)
 }
 
@@ -21,7 +21,7 @@ func (i *instance) finish(ctx context.Context, end ending) {
 func (i *instance) settle(ctx context.Context) {
 	if rec := i.record(); i.spec.Kind == lrp.KindTask && !rec.Collected {
 		result, err := i.collect(*rec.Ending)
-		i.saveLazily(func(r *record) {
+		i.trySave(func(r *record) {
 			r.Result, r.Collected = result, true
 			if err != nil {
 				r.Ending.Failed, r.Ending.Reasons = true, append(r.Ending.Reasons, reason(err))
@@ -37,7 +37,7 @@ func (i *instance) settle(ctx context.Context) {
 		i.logf("Cell %s successfully destroyed container for instance %s", i.cellID(), i.guid())
 	}
 	i.reportEnd()
-	i.saveLazily(func(r *record) { r.Told = true })
+	i.trySave(func(r *record) { r.Told = true })
 	i.cell.discarded(ctx, i.guid(), err)
 }
 

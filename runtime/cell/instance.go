@@ -61,8 +61,9 @@ func (i *instance) save(change func(*record)) error {
 	return writeRecord(i.dir, i.rec)
 }
 
-// saveLazily is save for changes that only the next Run would miss.
-func (i *instance) saveLazily(change func(*record)) {
+// trySave is save for changes that only the next Run would miss: it logs an
+// error.
+func (i *instance) trySave(change func(*record)) {
 	if err := i.save(change); err != nil {
 		i.cell.cfg.Log.Error("container record was not kept", "instance_guid", i.guid(), "err", err)
 	}

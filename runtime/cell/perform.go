@@ -179,7 +179,7 @@ func (p *performer) keepStarted(change func(*record)) {
 		p.update(change)
 		return
 	}
-	p.saveLazily(change)
+	p.trySave(change)
 }
 
 // live goes through the program of i, whose parts are there, then takes the

@@ -78,7 +78,7 @@ func (p *performer) healthy() {
 	if p.record().Phase != lrp.PhaseStarting {
 		return
 	}
-	p.saveLazily(func(r *record) { r.Phase = lrp.PhaseRunning })
+	p.trySave(func(r *record) { r.Phase = lrp.PhaseRunning })
 	p.cell.cfg.Events(p.event(lrp.EventRunning))
 }
 
@@ -87,7 +87,7 @@ func (p *performer) setReady(ready bool) {
 	if rec.Ready == ready || rec.Phase != lrp.PhaseRunning || p.spec.Kind == lrp.KindTask {
 		return
 	}
-	p.saveLazily(func(r *record) { r.Ready = ready })
+	p.trySave(func(r *record) { r.Ready = ready })
 	if ready {
 		p.cell.cfg.Events(p.event(lrp.EventReady))
 	} else {
@@ -100,6 +100,6 @@ func (p *performer) setRole(role lrp.Role, event lrp.EventType) {
 	if rec.Role == role || rec.Phase != lrp.PhaseRunning || p.spec.Kind == lrp.KindTask {
 		return
 	}
-	p.saveLazily(func(r *record) { r.Role = role })
+	p.trySave(func(r *record) { r.Role = role })
 	p.cell.cfg.Events(p.event(event))
 }

@@ -16,7 +16,7 @@ import (
 	"cupola/runtime/contract"
 )
 
-// hostFile has a file on the host with a word that no container may come to see.
+// hostFile creates a host file with a word that no container may ever see.
 func hostFile(t *testing.T, b *bench) (dir string) {
 	t.Helper()
 	dir = filepath.Join(filepath.Dir(b.rootfs), "victim")

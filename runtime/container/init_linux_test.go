@@ -66,7 +66,7 @@ func TestInitReaps(t *testing.T) {
 	}
 }
 
-// TestInitEnds has a container end as its process does, and with it alone.
+// TestInitEnds: a container ends with its process, and as it does.
 func TestInitEnds(t *testing.T) {
 	b := newBench(t)
 	if _, exit := b.output(t, b.spec("daemon", "daemon")); exit != (Exit{Known: true}) {

@@ -45,7 +45,7 @@ func TestLimitsOfUsersAreItsOwn(t *testing.T) {
 	}
 }
 
-// TestUsersAreMapped has each container be the users of the host that it was given.
+// TestUsersAreMapped: each container has the host users that it was given.
 func TestUsersAreMapped(t *testing.T) {
 	b := newBench(t)
 	for n, base := range []uint32{0x78000000, 0x78010000, testIDs.Base} {

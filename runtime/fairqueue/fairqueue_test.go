@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestOneDoesNotHoldAll has one ask for everything first.
+// TestOneDoesNotHoldAll: one user asks for everything first.
 func TestOneDoesNotHoldAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := New(4, 2)
@@ -92,7 +92,7 @@ func TestGivingUp(t *testing.T) {
 	slot.Release()
 }
 
-// TestUsersTakeTurns has one user wait for a hundred slots when others come.
+// TestUsersTakeTurns: one user waits for a hundred slots when others come.
 func TestUsersTakeTurns(t *testing.T) {
 	queue := New(1, 1)
 	slot, err := queue.Acquire(t.Context(), "greedy")
@@ -126,7 +126,7 @@ func TestUsersTakeTurns(t *testing.T) {
 	}
 }
 
-// TestAUserWhoGaveUpIsNotPutBack has one wait for much, and leave.
+// TestAUserWhoGaveUpIsNotPutBack: one user waits for many slots, and leaves.
 func TestAUserWhoGaveUpIsNotPutBack(t *testing.T) {
 	queue := New(1, 1)
 	slot, err := queue.Acquire(t.Context(), "a")

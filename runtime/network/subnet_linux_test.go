@@ -59,7 +59,7 @@ func TestUses(t *testing.T) {
 	})
 }
 
-// TestClaim has one of two get a subnet, and each have one alone.
+// TestClaim: of two networks, each gets a separate subnet.
 func TestClaim(t *testing.T) {
 	first, second := netip.MustParsePrefix("10.7.0.0/16"), netip.MustParsePrefix("10.8.0.0/16")
 	alone(t, func() error {

@@ -162,7 +162,7 @@ func TestFilesRefused(t *testing.T) {
 	}
 }
 
-// TestCollisionIsExplained has the RFC's own example.
+// TestCollisionIsExplained uses the RFC's example.
 func TestCollisionIsExplained(t *testing.T) {
 	_, err := Files(FormServiceBindingIO, []Binding{managed(`{}`, name(named("foobar"))), managed(`{}`, name(nil), instance("foobar"))})
 	const want = "Duplicate binding name: foobar: it is the binding 'foobar' of service instance 'inst-1' and service instance 'foobar'. Bind one of them under another name"

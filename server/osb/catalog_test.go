@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// readCatalog has a client read a catalog.
+// readCatalog reads a catalog with a client.
 func readCatalog(t testing.TB, text string) (*Catalog, error) {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(text)) }))

@@ -84,9 +84,9 @@ func (c *client) SetWriteDeadline(t time.Time) error {
 	return c.Conn.SetWriteDeadline(t)
 }
 
-// SetReadDeadline is called only by net/http's server. The server uses it to
-// interrupt its background read between requests; that must not interrupt
-// other reads.
+// SetReadDeadline is called only by net/http's server. The server also uses it
+// to interrupt its own background read; such a deadline does not expire the
+// connection.
 func (c *client) SetReadDeadline(t time.Time) error {
 	c.expiring.Store(false)
 	return c.Conn.SetReadDeadline(t)

@@ -120,8 +120,8 @@ func (x *exchange) resolve() []*endpoint {
 	return x.allowed(x.pool.endpoints)
 }
 
-// reresolve resolves the route again for a request that was already admitted,
-// without checking policies that were added since.
+// reresolve resolves the route again for an admitted request. If the route has
+// a policy by now that does not allow the caller, it returns no endpoints.
 func (x *exchange) reresolve() []*endpoint {
 	found := x.resolve()
 	if x.pool != nil && x.pool.policy != nil && (x.caller == nil || !x.pool.policy.named(*x.caller)) {

@@ -22,7 +22,7 @@ import (
 // of one that is not change nothing.
 type Volumes interface {
 	Create(name string, spec volume.Spec) error
-	// Grow has a volume that nobody uses hold more; one that does stays.
+	// Grow enlarges an unused volume; it leaves a used one as it is.
 	Grow(name string, bytes int64) error
 	Remove(name string) error
 	List() ([]string, error)

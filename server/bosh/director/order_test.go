@@ -109,7 +109,7 @@ func move(t *testing.T, l *Loop) {
 	}
 }
 
-// TestNoRoomForDisks has the task fail, and the next one go on.
+// TestNoRoomForDisks: the task fails, and the next one continues.
 func TestNoRoomForDisks(t *testing.T) {
 	l, shelf, _ := newLoop(t)
 	shelf.full = true

@@ -26,7 +26,7 @@ type sea struct {
 	calm    bool // nothing fails any longer
 }
 
-// everyScript has each phase last for more than one Step.
+// everyScript makes each phase last for more than one Step.
 var everyScript = []agent.Script{agent.PreStart, agent.PostStart, agent.PostDeploy, agent.PreStop, agent.Drain, agent.PostStop}
 
 func newSea(t *rapid.T) *sea {

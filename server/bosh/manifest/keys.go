@@ -57,7 +57,7 @@ var deploymentKeys = []Key{
 	{Path: "releases[].name", Use: Used, Text: "image = url/name:os-version-version"},
 	{Path: "releases[].version", Use: Used, Text: "no latest, no create"},
 	{Path: "releases[].url", Use: Used, Text: "the registry and organization"},
-	{Path: "releases[].sha1", Use: Accepted, Text: "images have digests of their own"},
+	{Path: "releases[].sha1", Use: Accepted, Text: "images have digests"},
 	{Path: "releases[].stemcell", Use: Used, Text: "overrides that of the instance group"},
 	{Path: "releases[].stemcell.os", Use: Used},
 	{Path: "releases[].stemcell.version", Use: Used},
@@ -66,7 +66,7 @@ var deploymentKeys = []Key{
 	{Path: "releases[].credentials.password", Use: Used},
 	{Path: "releases[].exported_from", Use: Accepted},
 
-	{Path: "stemcells", Use: Used, Text: "by alias, for groups' releases that have none of their own"},
+	{Path: "stemcells", Use: Used, Text: "by alias, for groups' releases without a stemcell"},
 	{Path: "stemcells[].alias", Use: Used},
 	{Path: "stemcells[].os", Use: Used},
 	{Path: "stemcells[].name", Use: Warned, Text: "not used: give os"},

@@ -43,7 +43,7 @@ func TestNothingIsWrongWithTheGoodManifest(t *testing.T) {
 	}
 }
 
-// TestRules has a manifest with one fault a row, and all that is told of it.
+// TestRules checks one fault per row, with all findings of the manifest.
 func TestRules(t *testing.T) {
 	const api, job = "/instance_groups/name=api", "/instance_groups/name=api/jobs/name=cloud_controller_ng"
 	const quarks = job + "/properties/quarks"

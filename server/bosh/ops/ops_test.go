@@ -34,7 +34,7 @@ func op(kind, path, value string) string {
 
 const document = `{key: 1, list: [a, b, c], items: [{name: x, v: 1}, {name: y, v: 2}, {name: y2, v: [1]}, {name: 7}], map: {in: {deep: true}}, "a/b~c": 1, none: null}`
 
-// TestChanges has what one operation makes of one value of the document.
+// TestChanges applies one operation to one value of the document per row.
 func TestChanges(t *testing.T) {
 	for _, c := range []struct{ op, look, want string }{
 		{op("replace", "/key", "2"), "/key", "2"},
@@ -106,7 +106,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestErrors has the words of the bosh CLI.
+// TestErrors checks the bosh CLI's messages.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ op, want string }{
 		{op("replace", "/zz", "1"), "Expected to find a map key 'zz' for path '/zz' (found map keys: 'a/b~c', 'items', 'key', 'list', 'map', 'none')"},

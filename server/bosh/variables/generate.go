@@ -29,7 +29,7 @@ type Request struct {
 }
 
 // Generate returns the values of all declared variables: it generates those in
-// Anew and keeps the others.
+// ToGenerate and keeps the others.
 func Generate(ctx context.Context, r Request) (map[string]Value, error) {
 	order, err := Order(r.Declared)
 	if err != nil {

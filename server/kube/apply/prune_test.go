@@ -26,7 +26,7 @@ type shelf struct {
 	all []kube.Object
 }
 
-// newShelf has the example's objects, applied by cupola.
+// newShelf returns the example's objects, applied by cupola.
 func newShelf(t *testing.T) *shelf {
 	s := &shelf{t: t}
 	for _, o := range golden(t, "nats-secrets.golden.yml") {

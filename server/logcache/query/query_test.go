@@ -33,7 +33,7 @@ func mine(r *http.Request, ids ...string) (map[string]bool, error) {
 // asker is who says so.
 func asker(r *http.Request) string { return r.Header.Get("Authorization") }
 
-// TestOneUserLeavesTurns has one user ask for more than they get at once.
+// TestOneUserLeavesTurns: one user asks for more than they get at once.
 func TestOneUserLeavesTurns(t *testing.T) {
 	s := newServer(measured(), mine, asker)
 	for range maxOfUser {
