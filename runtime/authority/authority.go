@@ -26,8 +26,8 @@ const (
 	renewBefore = 3 * 365 * 24 * time.Hour
 )
 
-// Skew is how far clocks may be apart: certificates begin so much in the past.
-const Skew = time.Hour
+// skew is how far clocks may be apart: certificates begin so much in the past.
+const skew = time.Hour
 
 // Config says which authority is meant. All is required.
 type Config struct {
@@ -71,7 +71,7 @@ func (a *Authority) Trust() []byte {
 }
 
 // Issue signs a certificate for a key. A template without a serial number gets a
-// random one; one that does not say since when it is good is so since Skew. The
+// random one; one that does not say since when it is good is so since skew. The
 // chain is the certificate and that of the authority, in DER.
 func (a *Authority) Issue(template x509.Certificate, key crypto.PublicKey) (chain [][]byte, err error) {
 	issuer, err := a.current()
@@ -82,7 +82,7 @@ func (a *Authority) Issue(template x509.Certificate, key crypto.PublicKey) (chai
 		template.SerialNumber = serial()
 	}
 	if template.NotBefore.IsZero() {
-		template.NotBefore = time.Now().Add(-Skew)
+		template.NotBefore = time.Now().Add(-skew)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &template, issuer, key, a.key)
 	return [][]byte{der, issuer.Raw}, err
@@ -146,7 +146,7 @@ func (a *Authority) create() (err error) {
 // renewals, as some look for issuers by it; nil makes one.
 func (a *Authority) sign(name pkix.Name, keyID []byte) (*x509.Certificate, error) {
 	now := time.Now()
-	template := &x509.Certificate{SerialNumber: serial(), Subject: name, SubjectKeyId: keyID, NotBefore: now.Add(-Skew), NotAfter: now.Add(life),
+	template := &x509.Certificate{SerialNumber: serial(), Subject: name, SubjectKeyId: keyID, NotBefore: now.Add(-skew), NotAfter: now.Add(life),
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &a.key.PublicKey, a.key)
 	if err != nil {

@@ -23,9 +23,9 @@ const bindingsTree = "bindings"
 // treeName is the directory of the nth of a container's Trees.
 func treeName(n int) string { return "tree-" + strconv.Itoa(n) }
 
-// ErrNoFiles says that a container was started without Files, and so has
+// errNoFiles says that a container was started without Files, and so has
 // nowhere to put them.
-var ErrNoFiles = errors.New("instance has no volume mounted files")
+var errNoFiles = errors.New("instance has no volume mounted files")
 
 // errGone says that a container is not what it was: its first process has ended,
 // or what it does is lost.
@@ -96,21 +96,21 @@ func (b *build) memoryMount(tree, at string) container.Mount {
 }
 
 // SetFiles gives a container other Files, all at once: a process that
-// reads them sees the old ones or the new. The error is ErrNotRunning, or
-// ErrNoFiles for a container that was started without (Files that are not nil,
+// reads them sees the old ones or the new. The error is errNotRunning, or
+// errNoFiles for a container that was started without (Files that are not nil,
 // and none, make it ready for some).
 func (c *Cell) SetFiles(guid string, files []lrp.File) error {
 	<-c.adopted
 	i := c.instance(guid)
 	if i == nil {
-		return ErrNotRunning
+		return errNotRunning
 	}
 	rec := i.record()
 	switch {
 	case rec.Phase == lrp.PhaseStopping, rec.Phase == lrp.PhaseExited, rec.Phase == lrp.PhaseCreating && rec.FilesDigest == "":
-		return ErrNotRunning
+		return errNotRunning
 	case rec.FilesDigest == "":
-		return ErrNoFiles
+		return errNoFiles
 	}
 	if err := c.cfg.Files.Replace(guid, bindingsTree, rec.User.GID, files); err != nil {
 		return fmt.Errorf("replace volume mounted files: %w", err)

@@ -50,11 +50,11 @@ func TestSetFiles(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{"bindings/a": "2"}, m.bindings("g1")); diff != "" {
 			t.Error(diff)
 		}
-		if err := d.SetFiles("g2", nil); !errors.Is(err, ErrNoFiles) {
-			t.Errorf("got %v; want %v", err, ErrNoFiles)
+		if err := d.SetFiles("g2", nil); !errors.Is(err, errNoFiles) {
+			t.Errorf("got %v; want %v", err, errNoFiles)
 		}
-		if err := d.SetFiles("g3", nil); !errors.Is(err, ErrNotRunning) {
-			t.Errorf("got %v; want %v", err, ErrNotRunning)
+		if err := d.SetFiles("g3", nil); !errors.Is(err, errNotRunning) {
+			t.Errorf("got %v; want %v", err, errNotRunning)
 		}
 	})
 }

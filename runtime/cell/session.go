@@ -17,9 +17,9 @@ import (
 	"cupola/runtime/lrp"
 )
 
-// ErrNotRunning says that there is no such container, or that its processes
+// errNotRunning says that there is no such container, or that its processes
 // have not begun or have ended.
-var ErrNotRunning = errors.New("instance is not running")
+var errNotRunning = errors.New("instance is not running")
 
 // Attach runs a further process in a running container, as the container's
 // user, in its home, with the environment and limits of its action, and
@@ -30,7 +30,7 @@ func (c *Cell) Attach(ctx context.Context, guid string, args ...string) (io.Read
 	<-c.adopted
 	i := c.instance(guid)
 	if i == nil {
-		return nil, ErrNotRunning
+		return nil, errNotRunning
 	}
 	login, err := i.entryProcess()
 	if err != nil {
@@ -100,7 +100,7 @@ func (i *instance) entryProcess() (container.Process, error) {
 	rec, p := i.rec, i.entry
 	i.mu.Unlock()
 	if rec.Phase != lrp.PhaseStarting && rec.Phase != lrp.PhaseRunning {
-		return container.Process{}, ErrNotRunning
+		return container.Process{}, errNotRunning
 	}
 	if p.Env != nil {
 		return p, nil
@@ -156,7 +156,7 @@ func (i *instance) environ() (map[string]string, error) {
 	}
 	at := slices.IndexFunc(states, func(s container.State) bool { return s.ID == i.guid() && s.Alive })
 	if at < 0 {
-		return nil, ErrNotRunning
+		return nil, errNotRunning
 	}
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(states[at].PID) + "/environ")
 	if err != nil {

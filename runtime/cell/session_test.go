@@ -91,10 +91,10 @@ func TestRealAttach(t *testing.T) {
 		t.Errorf("got %v; want the end of the session with the container's", err)
 	}
 	r.find(t, "g", lrp.EventExited)
-	if _, err := c.Attach(t.Context(), "g", "x"); !errors.Is(err, ErrNotRunning) {
+	if _, err := c.Attach(t.Context(), "g", "x"); !errors.Is(err, errNotRunning) {
 		t.Errorf("got %v; want it not running", err)
 	}
-	if _, err := c.Attach(t.Context(), "never", "x"); !errors.Is(err, ErrNotRunning) {
+	if _, err := c.Attach(t.Context(), "never", "x"); !errors.Is(err, errNotRunning) {
 		t.Errorf("got %v; want it not running", err)
 	}
 }

@@ -24,8 +24,8 @@ const cleanupTimeout = 10 * time.Second
 // reapAfter is how long a killed container has to end by itself.
 const reapAfter = 100 * time.Millisecond
 
-// ErrNotFound says that no container with that ID runs.
-var ErrNotFound = errors.New("no such container")
+// errNotFound says that no container with that ID runs.
+var errNotFound = errors.New("no such container")
 
 // Engine runs containers. Its methods may be called at the same time.
 type Engine struct {
@@ -157,7 +157,7 @@ func (e *Engine) cgroupNamespace(id string) string {
 func (e *Engine) stateDir(id string) string { return filepath.Join(e.states, id) }
 
 // Wait returns when the container's process, and so its init, has ended, also
-// for one that another daemon started. It returns ErrNotFound if the container
+// for one that another daemon started. It returns errNotFound if the container
 // does not exist.
 func (e *Engine) Wait(ctx context.Context, id string) (Exit, error) {
 	init, err := e.find(id)
@@ -176,7 +176,7 @@ func (e *Engine) Wait(ctx context.Context, id string) (Exit, error) {
 }
 
 // find returns the container's init, adopting it first when another daemon
-// started it. The error is ErrNotFound, or ESRCH when the container exists but has ended.
+// started it. The error is errNotFound, or ESRCH when the container exists but has ended.
 func (e *Engine) find(id string) (*process, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -185,7 +185,7 @@ func (e *Engine) find(id string) (*process, error) {
 	}
 	rec, err := readState(e.stateDir(id))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("container %s: %w", id, ErrNotFound)
+		return nil, fmt.Errorf("container %s: %w", id, errNotFound)
 	}
 	if err != nil {
 		return nil, err

@@ -222,8 +222,8 @@ func TestSignal(t *testing.T) {
 			t.Errorf("%s: got %v; want %v", arg, err, os.ErrProcessDone)
 		}
 	}
-	if err := b.Signal("none", syscall.SIGTERM); !errors.Is(err, ErrNotFound) {
-		t.Errorf("got %v; want %v", err, ErrNotFound)
+	if err := b.Signal("none", syscall.SIGTERM); !errors.Is(err, errNotFound) {
+		t.Errorf("got %v; want %v", err, errNotFound)
 	}
 }
 

@@ -12,16 +12,16 @@ import "fmt"
 const (
 	MaxProcesses         = 50       // of an app
 	MaxSidecars          = 50       // of an app
-	MaxName              = 255      // bytes of a process type or a sidecar's name
+	maxName              = 255      // bytes of a process type or a sidecar's name
 	MaxCommand           = 32 << 10 // bytes of a command that a buildpack declares
-	MaxExecutionMetadata = 64 << 10 // bytes
+	maxExecutionMetadata = 64 << 10 // bytes
 	MaxBuildpacks        = 50       // of a droplet
 	MaxResult            = 1 << 20  // bytes of StagingResult
 )
 
 // CheckProcess checks a process type and its command.
 func CheckProcess(kind, command string) error {
-	if err := size("process type", kind, MaxName); err != nil {
+	if err := size("process type", kind, maxName); err != nil {
 		return err
 	}
 	return size(fmt.Sprintf("command of process type %q", kind), command, MaxCommand)
@@ -29,7 +29,7 @@ func CheckProcess(kind, command string) error {
 
 // CheckSidecar checks a sidecar.
 func CheckSidecar(name, command string, types []string) error {
-	if err := size("sidecar name", name, MaxName); err != nil {
+	if err := size("sidecar name", name, maxName); err != nil {
 		return err
 	}
 	if err := size(fmt.Sprintf("command of sidecar %q", name), command, MaxCommand); err != nil {
@@ -39,7 +39,7 @@ func CheckSidecar(name, command string, types []string) error {
 		return err
 	}
 	for _, t := range types {
-		if err := size("process type of sidecar "+fmt.Sprintf("%q", name), t, MaxName); err != nil {
+		if err := size("process type of sidecar "+fmt.Sprintf("%q", name), t, maxName); err != nil {
 			return err
 		}
 	}
@@ -47,7 +47,7 @@ func CheckSidecar(name, command string, types []string) error {
 }
 
 // CheckMetadata checks execution metadata.
-func CheckMetadata(text string) error { return size("execution metadata", text, MaxExecutionMetadata) }
+func CheckMetadata(text string) error { return size("execution metadata", text, maxExecutionMetadata) }
 
 // CheckCount checks a number of things.
 func CheckCount(what string, n, most int) error {

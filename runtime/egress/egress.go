@@ -144,7 +144,7 @@ func (g Guard) check(to netip.AddrPort) error {
 		return ErrAddress
 	case g.Doors != nil && g.Doors(to):
 		return nil
-	case Own(ip):
+	case isOwn(ip):
 		return ErrAddress
 	}
 	return nil
@@ -202,9 +202,9 @@ func forbidden(ip netip.Addr) bool {
 		slices.ContainsFunc(noMachine, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// Own reports whether a plain address is one of this machine's now. Where it
+// isOwn reports whether a plain address is one of this machine's now. Where it
 // cannot be known, it may be.
-func Own(ip netip.Addr) bool {
+func isOwn(ip netip.Addr) bool {
 	if ip.IsLoopback() {
 		return true
 	}

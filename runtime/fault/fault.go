@@ -52,8 +52,8 @@ func Counts() map[string]uint64 {
 	return maps.Clone(told.counts)
 }
 
-// Report reports a panic that was recovered with value.
-func Report(part string, value any) *Panic {
+// report reports a panic that was recovered with value.
+func report(part string, value any) *Panic {
 	p := &Panic{Part: part, Value: value, Stack: debug.Stack()}
 	told.mu.Lock()
 	told.counts[part]++
@@ -67,7 +67,7 @@ func Report(part string, value any) *Panic {
 func Guard(part string, f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = Report(part, v)
+			err = report(part, v)
 		}
 	}()
 	return f()
@@ -111,7 +111,7 @@ func Loop(ctx context.Context, part string, f func(context.Context) error) func(
 			case err == nil || !broken || ctx.Err() != nil:
 				return err
 			default:
-				_ = Report(part, err)
+				_ = report(part, err)
 			}
 			if time.Since(began) > calm {
 				pause = pauseMin
@@ -135,7 +135,7 @@ func Handler(part string, next http.Handler) http.Handler {
 		defer func() {
 			if v := recover(); v != nil {
 				if v != http.ErrAbortHandler { // which a handler means
-					_ = Report(part, v)
+					_ = report(part, v)
 				}
 				panic(http.ErrAbortHandler)
 			}

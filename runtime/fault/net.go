@@ -17,7 +17,7 @@ import (
 // catch makes a panic the error of the function that defers it.
 func catch(part string, err *error) {
 	if v := recover(); v != nil {
-		*err = Report(part, v)
+		*err = report(part, v)
 	}
 }
 
@@ -183,7 +183,7 @@ func Hooks(part string, srv *http.Server) {
 		srv.ConnContext = func(ctx context.Context, c net.Conn) (its context.Context) {
 			defer func() {
 				if v := recover(); v != nil {
-					_, its = Report(part, v), ctx
+					_, its = report(part, v), ctx
 				}
 			}()
 			return with(ctx, c)

@@ -23,7 +23,7 @@ func run(ctx context.Context, spec Spec, dial dialFunc, event func(Event)) {
 	p := prober{address: spec.Address, dial: dial, exec: spec.Exec}
 	w := &watch{spec: spec, live: p.probes(spec.Checks.Liveness), ready: p.probes(spec.Checks.Readiness), active: steady(p.probes(spec.Checks.Active)), events: make(chan Event)}
 	if w.monitored = len(w.live) == 0 && spec.Monitor != nil; w.monitored {
-		w.live = []probe{{ask: spec.Monitor, interval: DefaultInterval, pause: monitorPause}}
+		w.live = []probe{{ask: spec.Monitor, interval: defaultInterval, pause: monitorPause}}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -77,7 +77,7 @@ func (w *watch) startup(ctx context.Context) bool {
 	began := time.Now().Add(-w.spec.Waited)
 	timeout := w.spec.StartTimeout
 	if timeout > 0 {
-		timeout = max(timeout-w.spec.Waited, DefaultInvocationTimeout) // it is asked once at least
+		timeout = max(timeout-w.spec.Waited, defaultInvocationTimeout) // it is asked once at least
 	}
 	attempts, err := untilAll(ctx, w.live, timeout)
 	switch {

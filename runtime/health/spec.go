@@ -10,8 +10,8 @@ import (
 
 // Diego's defaults.
 const (
-	DefaultInterval          = 30 * time.Second // between probes of a healthy container
-	DefaultInvocationTimeout = time.Second      // of one probe
+	defaultInterval          = 30 * time.Second // between probes of a healthy container
+	defaultInvocationTimeout = time.Second      // of one probe
 )
 
 // Startup probes come at once and then at doubling distances. Diego asks
@@ -82,10 +82,10 @@ type Event struct {
 
 func withDefaults(c lrp.Check) lrp.Check {
 	if c.InvocationTimeout <= 0 {
-		c.InvocationTimeout = DefaultInvocationTimeout
+		c.InvocationTimeout = defaultInvocationTimeout
 	}
 	if c.Interval <= 0 {
-		c.Interval = DefaultInterval
+		c.Interval = defaultInterval
 	}
 	if c.Path == "" {
 		c.Path = "/"

@@ -109,7 +109,7 @@ func (f *Follower) wake() {
 const readBytes = 8 << 10
 
 func (f *Follower) follow(ctx context.Context, r *reader, stderr bool) error {
-	s := &splitter{max: MaxLine, line: func(line []byte) { f.emit(line, stderr) }}
+	s := &splitter{max: maxLine, line: func(line []byte) { f.emit(line, stderr) }}
 	defer s.flush()
 	buf := make([]byte, readBytes)
 	for {

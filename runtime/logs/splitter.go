@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxLine is the most bytes of one line; longer ones are cut (Diego).
-const MaxLine = 61440
+// maxLine is the most bytes of one line; longer ones are cut (Diego).
+const maxLine = 61440
 
 // splitter cuts a stream into lines. As with Diego both \n and \r end one,
 // empty lines are left out, and a line too long is cut between characters.

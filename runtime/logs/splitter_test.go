@@ -12,7 +12,7 @@ import (
 // split gives the lines of writes, the last one flushed.
 func split(writes ...string) []string {
 	var got []string
-	s := splitter{max: MaxLine, line: func(line []byte) { got = append(got, string(line)) }}
+	s := splitter{max: maxLine, line: func(line []byte) { got = append(got, string(line)) }}
 	for _, w := range writes {
 		_, _ = s.Write([]byte(w))
 	}
@@ -21,7 +21,7 @@ func split(writes ...string) []string {
 }
 
 func TestSplitter(t *testing.T) {
-	long := strings.Repeat("x", MaxLine)
+	long := strings.Repeat("x", maxLine)
 	tests := []struct {
 		name   string
 		writes []string

@@ -58,8 +58,8 @@ func Open(dir string) (*Claims, error) {
 	return c, nil
 }
 
-// ErrNone says that containers have all ranges.
-var ErrNone = fmt.Errorf("all %d ranges of user IDs are in use", count)
+// errNone says that containers have all ranges.
+var errNone = fmt.Errorf("all %d ranges of user IDs are in use", count)
 
 // Claim gives a free range to the container whose last trace is the directory
 // owner, an absolute path that exists. An owner that has a range keeps it.
@@ -93,7 +93,7 @@ func (c *Claims) Claim(owner string) (Range, error) {
 		c.held[owner] = r
 		return r, nil
 	}
-	return Range{}, ErrNone
+	return Range{}, errNone
 }
 
 // Release frees the range of an owner whose directory is gone. One that has none

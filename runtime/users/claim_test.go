@@ -82,7 +82,7 @@ func TestClaimsDiffer(t *testing.T) {
 			for o := range owners {
 				r, err := c.Claim(o)
 				mu.Lock()
-				if errors.Is(err, ErrNone) {
+				if errors.Is(err, errNone) {
 					none++
 				} else if err != nil {
 					t.Error(err)

@@ -17,7 +17,7 @@ import (
 
 // serveFile answers with a file: conditional and range requests as they ask,
 // compressed when the client takes it and it is worth it.
-func (h *Handler) serveFile(w http.ResponseWriter, r *http.Request, name string) {
+func (h *handler) serveFile(w http.ResponseWriter, r *http.Request, name string) {
 	f, info, err := h.open(name)
 	if err != nil {
 		h.missing(w, r, err)
@@ -57,7 +57,7 @@ func (h *Handler) serveFile(w http.ResponseWriter, r *http.Request, name string)
 }
 
 // open opens a regular file that may be served.
-func (h *Handler) open(name string) (*os.File, fs.FileInfo, error) {
+func (h *handler) open(name string) (*os.File, fs.FileInfo, error) {
 	if _, err := h.stat(name); err != nil {
 		return nil, nil, err
 	}
@@ -77,7 +77,7 @@ func (h *Handler) open(name string) (*os.File, fs.FileInfo, error) {
 }
 
 // list answers with a directory's names.
-func (h *Handler) list(w http.ResponseWriter, r *http.Request, name string) {
+func (h *handler) list(w http.ResponseWriter, r *http.Request, name string) {
 	entries, err := fs.ReadDir(h.root.FS(), name)
 	if err != nil {
 		h.missing(w, r, err)
@@ -101,7 +101,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, name string) {
 }
 
 // fail answers with a status and the page the app has for it, if any.
-func (h *Handler) fail(w http.ResponseWriter, r *http.Request, status int) {
+func (h *handler) fail(w http.ResponseWriter, r *http.Request, status int) {
 	text := http.StatusText(status)
 	for _, key := range []string{strconv.Itoa(status), strconv.Itoa(status/100) + "xx"} {
 		page, ok := h.config.StatusPages[key]

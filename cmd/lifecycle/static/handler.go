@@ -19,9 +19,9 @@ var hidden = []string{"Staticfile", "Staticfile.auth", "manifest.yml", "stackato
 // indexes are tried in a directory, in nginx's order in that buildpack.
 var indexes = []string{"index.html", "index.htm", "Default.htm"}
 
-// Handler serves one directory. Nothing outside it is reachable, also not by
+// handler serves one directory. Nothing outside it is reachable, also not by
 // a symbolic link.
-type Handler struct {
+type handler struct {
 	config Config
 	root   *os.Root
 	hides  bool // the root is the app's own directory
@@ -29,28 +29,28 @@ type Handler struct {
 	squeezed compressedFiles
 }
 
-// NewHandler opens the directory to serve, config.Root below app. Close it.
-func NewHandler(config Config, app string) (*Handler, error) {
+// newHandler opens the directory to serve, config.Root below app. Close it.
+func newHandler(config Config, app string) (*handler, error) {
 	root, err := os.OpenRoot(app)
 	if err != nil {
 		return nil, err
 	}
 	name := filepath.Clean(filepath.Join(".", config.Root))
 	if name == "." {
-		return &Handler{config: config, root: root, hides: true}, nil
+		return &handler{config: config, root: root, hides: true}, nil
 	}
 	defer func() { _ = root.Close() }()
 	sub, err := root.OpenRoot(name)
 	if err != nil {
 		return nil, err
 	}
-	return &Handler{config: config, root: sub}, nil
+	return &handler{config: config, root: sub}, nil
 }
 
 // Close releases the directory.
-func (h *Handler) Close() error { return h.root.Close() }
+func (h *handler) Close() error { return h.root.Close() }
 
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.config.ForceHTTPS && r.Header.Get("X-Forwarded-Proto") != "https" {
 		redirectHTTPS(w, r)
 		return
@@ -72,7 +72,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serve answers with the file, or the directory's index, at the URL's path.
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, urlPath string) {
+func (h *handler) serve(w http.ResponseWriter, r *http.Request, urlPath string) {
 	name := strings.TrimPrefix(path.Clean("/"+urlPath), "/")
 	if name == "" {
 		name = "."
@@ -94,7 +94,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, urlPath string) 
 }
 
 // stat finds what may be served at name.
-func (h *Handler) stat(name string) (fs.FileInfo, error) {
+func (h *handler) stat(name string) (fs.FileInfo, error) {
 	parts := strings.Split(name, "/")
 	if h.hides && slices.Contains(hidden, parts[0]) {
 		return nil, fs.ErrNotExist
@@ -112,7 +112,7 @@ func (h *Handler) stat(name string) (fs.FileInfo, error) {
 	return info, err
 }
 
-func (h *Handler) serveDirectory(w http.ResponseWriter, r *http.Request, name string) {
+func (h *handler) serveDirectory(w http.ResponseWriter, r *http.Request, name string) {
 	for _, index := range indexes {
 		file := path.Join(name, index)
 		if info, err := h.stat(file); err == nil && !info.IsDir() {
@@ -128,7 +128,7 @@ func (h *Handler) serveDirectory(w http.ResponseWriter, r *http.Request, name st
 }
 
 // missing answers a request for what is not there.
-func (h *Handler) missing(w http.ResponseWriter, r *http.Request, err error) {
+func (h *handler) missing(w http.ResponseWriter, r *http.Request, err error) {
 	if h.config.PushState {
 		if _, err := h.stat(indexes[0]); err == nil {
 			h.serveFile(w, r, indexes[0])

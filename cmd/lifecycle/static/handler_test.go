@@ -36,7 +36,7 @@ func site(t *testing.T, c Config, files map[string]string) *httptest.Server {
 	if err := os.Symlink("../outside", filepath.Join(app, "escape")); err != nil {
 		t.Fatal(err)
 	}
-	h, err := NewHandler(c, app)
+	h, err := newHandler(c, app)
 	if err != nil {
 		t.Fatal(err)
 	}

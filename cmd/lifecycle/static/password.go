@@ -13,7 +13,7 @@ import (
 
 // authorized reports whether the request names a user and the password, when
 // the site has any.
-func (h *Handler) authorized(r *http.Request) bool {
+func (h *handler) authorized(r *http.Request) bool {
 	if len(h.config.Passwords) == 0 {
 		return true
 	}

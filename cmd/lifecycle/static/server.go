@@ -41,7 +41,7 @@ func Main(args []string) int {
 }
 
 func serve(ctx context.Context, c Config, app string) error {
-	handler, err := NewHandler(c, app)
+	handler, err := newHandler(c, app)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"slices"
 )
 
 // streams are a tool's standard descriptors.
@@ -38,9 +37,6 @@ func tools() map[string]tool {
 	return all
 }
 
-// Names lists the tools, sorted.
-func Names() []string { return slices.Sorted(maps.Keys(tools())) }
-
 // Main runs the tool that argv[0] names and returns its exit code; ok is
 // false when there is none.
 func Main(argv []string) (exit int, ok bool) {
@@ -51,7 +47,7 @@ func Main(argv []string) (exit int, ok bool) {
 	return run(t, argv, streams{os.Stdin, os.Stdout, os.Stderr}), true
 }
 
-// Has tells whether there is a tool of that name.
+// Has reports whether there is a tool of that name.
 func Has(name string) bool {
 	_, ok := tools()[name]
 	return ok

@@ -15,14 +15,14 @@ import (
 	"cupola/runtime/egress"
 )
 
-// Containers stands for the network of containers. It is part of the loopback,
+// containers stands for the network of containers. It is part of the loopback,
 // so that it can be listened at.
-var Containers = netip.MustParsePrefix("127.9.0.0/16")
+var containers = netip.MustParsePrefix("127.9.0.0/16")
 
 // Strict is the guard of a daemon, Local that of one with --allow-loopback.
 var (
-	Strict = egress.Guard{Containers: Containers}
-	Local  = egress.Guard{Containers: Containers, Local: true}
+	Strict = egress.Guard{Containers: containers}
+	Local  = egress.Guard{Containers: containers, Local: true}
 )
 
 // Target is where a user would lead the daemon.

@@ -15,8 +15,8 @@ import (
 //go:embed all:bin
 var programs embed.FS
 
-// ErrNotBuilt is what Open returns in a binary made by a bare `go build`.
-var ErrNotBuilt = errors.New("built without the program that starts containers: run make build")
+// errNotBuilt is what Open returns in a binary made by a bare `go build`.
+var errNotBuilt = errors.New("built without the program that starts containers: run make build")
 
 // Open copies the program into memory and seals the copy, so that nothing in a
 // container can change it through /proc/PID/exe (CVE-2019-5736). Where the
@@ -25,7 +25,7 @@ var ErrNotBuilt = errors.New("built without the program that starts containers: 
 func Open(dir string) (*os.File, error) {
 	program, err := programs.Open("bin/starter")
 	if err != nil {
-		return nil, ErrNotBuilt
+		return nil, errNotBuilt
 	}
 	defer program.Close()
 	f, err := sealed(program)
