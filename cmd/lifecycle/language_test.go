@@ -52,7 +52,7 @@ func main() {
 }
 `
 
-// useGoCache keeps the standard library from being compiled anew.
+// useGoCache avoids compiling the standard library again.
 func useGoCache(t *testing.T) {
 	t.Helper()
 	out, err := exec.Command("go", "env", "GOCACHE").Output()

@@ -75,7 +75,7 @@ func (p place) run(t *testing.T, env, argv []string) (int, string) {
 	return exitCode(t, err), string(out)
 }
 
-// bareRoot is a root directory without a userland of its own.
+// bareRoot is a root directory without a userland.
 func bareRoot(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()

@@ -28,8 +28,8 @@ func main() {
 	os.Exit(run(os.Args))
 }
 
-// run dispatches argv; a program name that is not one of ours defers to the
-// first argument.
+// run dispatches argv; if argv[0] names no command, the first argument
+// does.
 func run(argv []string) int {
 	for range 2 {
 		if len(argv) == 0 {

@@ -3,7 +3,7 @@
 // Package builder stages a buildpack app inside its container, as Cloud
 // Foundry's builder does: it runs the buildpacks' scripts over the app and
 // packs the droplet. Copying and packing are done here, so that the stack
-// needs no tools of its own.
+// needs no tools.
 package builder
 
 import (

@@ -37,8 +37,8 @@ func many(n int, format string) string {
 	return b.String()
 }
 
-// TestTooMuchIsRefused has a buildpack and a Procfile declare more than one
-// machine bears: the staging fails and says what is accepted.
+// TestTooMuchIsRefused lets a buildpack and a Procfile declare more than the
+// limits: the staging fails and says what is accepted.
 func TestTooMuchIsRefused(t *testing.T) {
 	const sidecar = "- {type: s%d, command: x, platforms: {cloudfoundry: {sidecar_for: [web]}}}\n"
 	long := strings.Repeat("x", contract.MaxCommand+1)
@@ -64,8 +64,7 @@ func TestTooMuchIsRefused(t *testing.T) {
 	}
 }
 
-// TestLargeResultIsRefused has a buildpack's metadata be larger than what is
-// read of a result.
+// TestLargeResultIsRefused writes a result that is larger than the daemon reads.
 func TestLargeResultIsRefused(t *testing.T) {
 	b := &builder{config: config{outputMetadata: filepath.Join(t.TempDir(), "result.json")}}
 	r := contract.Result{LifecycleMetadata: contract.LifecycleMetadata{Buildpacks: []contract.UsedBuildpack{{OutputMetadata: map[string]any{"x": strings.Repeat("x", contract.MaxResult)}}}}}

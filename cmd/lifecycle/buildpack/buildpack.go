@@ -35,7 +35,7 @@ func kinds() map[string]kind {
 	}
 }
 
-// Main runs the script at args[0], which lies in the bin directory of a
+// Main runs the script at args[0], which is in the bin directory of a
 // buildpack, with the arguments that the builder gave it, and returns the
 // exit code.
 func Main(args []string) int {

@@ -18,7 +18,7 @@ type stage struct {
 	cache    string // kept from one staging to the next
 	deps     string // of this buildpack: deps/<index>
 	index    string
-	profile  string // scripts the launcher shall source; finalize only
+	profile  string // scripts that the launcher sources; finalize only
 	args     int
 	log      io.Writer
 }

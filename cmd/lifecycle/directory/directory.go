@@ -1,5 +1,5 @@
-// Package directory makes the directories that a job of BOSH's finds on its
-// disks, before any of its programs runs.
+// Package directory makes the directories that a BOSH job expects on its disks,
+// before any of its programs runs.
 package directory
 
 import (
@@ -14,7 +14,7 @@ import (
 )
 
 // Main makes directories: the first argument is the user that they are for, by
-// name, the others are their paths. What is there stays as it is.
+// name, the others are their paths. Existing directories stay unchanged.
 func Main(args []string) int {
 	if err := run(args); err != nil {
 		fmt.Fprintln(os.Stderr, "directories:", err)

@@ -88,8 +88,8 @@ func (c *checkout) repository(u *url.URL, revision, dir string, depth int) error
 	return c.tree(u, tree, dir, depth)
 }
 
-// openStorage opens the repository in a new directory. A bare one is told by its
-// config, which may be empty.
+// openStorage opens the repository in a new directory. go-git takes a
+// directory with a file config, which may be empty, for a bare repository.
 func openStorage(dir string) (*filesystem.Storage, error) {
 	if err := os.WriteFile(filepath.Join(dir, "config"), nil, 0o600); err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"cupola/runtime/contract"
 )
 
-// environment returns env as an app in dir shall see it: HOME, TMPDIR,
+// environment returns env for an app in dir: HOME, TMPDIR,
 // DEPS_DIR and DATABASE_URL set, VCAP_APPLICATION completed,
 // VCAP_PLATFORM_OPTIONS gone.
 func environment(dir string, env []string) ([]string, error) {

@@ -11,7 +11,7 @@ import (
 	"cupola/runtime/contract"
 )
 
-// StagingInfoFile lies in the droplet's root, which is the directory the
+// StagingInfoFile is in the droplet's root, which is the directory the
 // launcher is started in.
 const StagingInfoFile = "staging_info.yml"
 
@@ -46,8 +46,8 @@ func readStagingInfo(decode func([]byte) (StagingInfo, error)) (StagingInfo, err
 	return info, nil
 }
 
-// decodeJSON reads what our builder and Cloud Foundry's write in spite of the
-// file's name.
+// decodeJSON reads staging info as JSON, which cupola's builder and Cloud
+// Foundry's write although the file's name ends in .yml.
 func decodeJSON(text []byte) (StagingInfo, error) {
 	var info StagingInfo
 	if err := json.Unmarshal(text, &info); err != nil {

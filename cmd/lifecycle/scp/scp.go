@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package scp is the far end of a copy by the old scp protocol, for images
-// that have no scp of their own: `scp -t` takes files, `scp -f` gives them.
+// without an scp: `scp -t` takes files, `scp -f` gives them.
 // Clients start it over SSH; newer ones use sftp unless told otherwise (-O).
 package scp
 

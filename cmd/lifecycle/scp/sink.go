@@ -124,7 +124,7 @@ func (c *copier) takeDirectory(m message, path string) error {
 	return nil
 }
 
-// takeFile takes a file's bytes. A file that cannot be written is told, and its
+// takeFile takes a file's bytes. A file that cannot be written is reported, and its
 // bytes are not asked for.
 func (c *copier) takeFile(m message, path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, m.mode)

@@ -36,7 +36,7 @@ func (s *shell) call(_ context.Context, args []string) ([]string, error) {
 	return args, nil
 }
 
-// exec runs what is no builtin of the interpreter's.
+// exec runs commands that are not builtins of the interpreter.
 func (s *shell) exec(next interp.ExecHandlerFunc) interp.ExecHandlerFunc {
 	return func(ctx context.Context, args []string) error {
 		hc := interp.HandlerCtx(ctx)
@@ -58,8 +58,8 @@ func (s *shell) exec(next interp.ExecHandlerFunc) interp.ExecHandlerFunc {
 }
 
 // withTool turns a command that the container does not have, and this program
-// does, into a call of this program: in an image without a userland somebody
-// may want to look around.
+// does, into a call of this program: a user may want to look
+// around in an image without a userland.
 func withTool(hc interp.HandlerContext, args []string) []string {
 	if strings.Contains(args[0], "/") || !tool.Has(args[0]) {
 		return args

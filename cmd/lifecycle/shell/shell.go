@@ -22,7 +22,7 @@ import (
 const (
 	exitUsage     = 2
 	exitCannotRun = 126
-	maxScript     = 16 << 20 // bytes of a script; above it is no script
+	maxScript     = 16 << 20 // bytes of a script
 )
 
 // Marks that take the place of a command's name, or stand before it. No
@@ -30,7 +30,7 @@ const (
 const (
 	becomeMark  = "\x01become"   // the script's last command
 	execMark    = "\x01exec"     // exec program …
-	builtinMark = "\x01builtin-" // before the name of one of ours
+	builtinMark = "\x01builtin-" // before the name of a builtin in builtins
 )
 
 // shell is one interpreter and the script it is running.

@@ -21,7 +21,7 @@ type kin struct {
 	stop chan struct{}
 
 	mu  sync.Mutex
-	own map[int]bool // children that somebody waits for
+	own map[int]bool // children that a session waits for
 }
 
 // reapInterval is how often the ended orphans are cleared away.

@@ -44,7 +44,7 @@ func (s *sshd) session(c ssh.NewChannel) {
 		if r.WantReply {
 			_ = r.Reply(ok, nil)
 		}
-		// Only now, lest the end is told before the beginning.
+		// Only now, so that the end is not reported before the start.
 		if then != nil {
 			go then()
 		}
@@ -105,7 +105,7 @@ func (n *session) setEnv(payload []byte) bool {
 }
 
 // run starts the user's shell with args. The result waits for its end and
-// tells it; where it cannot be started, that is what is told.
+// reports it to the client, or that the shell could not be started.
 func (n *session) run(args ...string) func() {
 	cmd := exec.Command(shellPath(), args...)
 	cmd.Env, cmd.Dir = n.env, n.home

@@ -3,7 +3,7 @@
 // Package sshd is the SSH server inside a container: what diego-sshd is to
 // Diego, but started for one connection and ended with it. It speaks SSH over
 // its standard input and output to the daemon's proxy, which has let the user
-// in, so it asks for no proof of its own.
+// in, so it asks for no further proof.
 //
 // What its sessions started ends with the connection, be that because the user
 // left, the daemon was killed or the instance ends.
@@ -56,8 +56,8 @@ func serve(conn net.Conn, kin *kin) error {
 	return nil
 }
 
-// serverConfig has a key that is made anew for each connection: its other end
-// is a pipe that only the daemon holds, so there is nobody to prove it to.
+// serverConfig makes a new host key for each connection. The other end is a pipe
+// that only the daemon holds, so no client checks the key.
 func serverConfig() (*ssh.ServerConfig, error) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

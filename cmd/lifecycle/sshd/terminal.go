@@ -89,7 +89,7 @@ func (t *terminal) run(cmd *exec.Cmd, kin *kin, channel io.ReadWriter) (wait fun
 	shown := make(chan struct{})
 	go func() {
 		defer close(shown)
-		// When the program ends the kernel hangs up on whoever else has the
+		// When the program ends the kernel hangs up on all other processes that have the
 		// terminal, so that this ends as well.
 		_, _ = io.Copy(channel, t.master)
 	}()

@@ -19,7 +19,7 @@ type Config struct {
 	HTTP2          bool              `json:"http2,omitempty"`           // also take HTTP/2 without TLS
 	StrictSecurity string            `json:"strict_security,omitempty"` // the header's value, empty for none
 	StatusPages    map[string]string `json:"status_pages,omitempty"`    // status code or 4xx, 5xx → path
-	Passwords      map[string]string `json:"passwords,omitempty"`       // user → htpasswd hash; none asks nobody
+	Passwords      map[string]string `json:"passwords,omitempty"`       // user → htpasswd hash; without any, no user is asked
 }
 
 // readConfig reads the file the buildpack wrote.

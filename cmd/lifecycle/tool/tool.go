@@ -1,9 +1,15 @@
 //go:build linux
 
-// Package tool is the userland of a stack that has none, chosen by the name
-// the program is called by. The tools do what profile scripts and simple start
-// commands ask of them, with the options those use, and are no replacement for
-// a distribution's.
+// Package tool is the userland of a stack that has none; the name that the
+// program is called by chooses the tool. The tools do what profile scripts and
+// simple start commands need, with the options that those use. They do not
+// replace a distribution's.
+//
+// u-root's tools, which mvdan.cc/sh offers as moreinterp/coreutils, do not
+// replace these: they have 16 of them and lack options that scripts use (ls -1
+// and -A, find -maxdepth, xargs -I, tar -C, cp -a, base64 -w, symbolic modes of
+// chmod). Their xargs -n panics, and their rm -r removes "..", with all that is
+// beside the current directory.
 package tool
 
 import (
