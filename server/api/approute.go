@@ -1,8 +1,6 @@
 package api
 
 import (
-	"strings"
-
 	"cupola/server/control"
 	"cupola/server/control/change"
 	"cupola/server/control/deletion"
@@ -68,40 +66,12 @@ func createRoute(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	space, err := c.TargetSpace(req.Relationships.Space.guid())
+	r, err := routes.Create(c.Session, routes.New{SpaceGUID: req.Relationships.Space.guid(), DomainGUID: req.Relationships.Domain.guid(),
+		Host: req.Host.V, Path: req.Path.V, Port: req.Port, Options: options, Metadata: req.Metadata})
 	if err != nil {
-		return nil, err
-	}
-	d, err := routes.UsableDomain(c.Session, req.Relationships.Domain.guid(), space)
-	if err != nil {
-		return nil, err
-	}
-	r := &cf.Route{SpaceGUID: space.GUID, DomainGUID: d.GUID, Host: strings.ToLower(req.Host.V), Path: req.Path.V, Port: req.Port.V}
-	if d.TCP() && !req.Port.Set {
-		if r.Port, err = routes.AnyPort(c.Session); err != nil {
-			return nil, err
-		}
-	}
-	if r.Options, err = routes.PatchOptions(nil, options); err != nil {
-		return nil, err
-	}
-	if err := req.Metadata.Apply(&r.Metadata); err != nil {
-		return nil, err
-	}
-	if err := routes.Insert(c.Session, r, d); err != nil {
 		return nil, err
 	}
 	return created(viewRoute(c, r))
-}
-
-// appRoute is the route of {guid}, if the actor sees it and satisfies the rule.
-func (c *call) appRoute() (*cf.Route, error) {
-	r, err := store.Routes.Visible(c.Tx, c.guid(), c.Scope)
-	if err != nil {
-		return nil, err
-	}
-	_, err = c.InSpace(r.SpaceGUID)
-	return r, err
 }
 
 func updateRoute(c *call) (*response, error) {
@@ -116,26 +86,18 @@ func updateRoute(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.appRoute()
+	r, err := routes.Find(c.Session, c.guid())
 	if err != nil {
 		return nil, err
 	}
-	if options != nil {
-		if r.Options, err = routes.PatchOptions(r.Options, options); err != nil {
-			return nil, err
-		}
-	}
-	if err := req.Metadata.Apply(&r.Metadata); err != nil {
-		return nil, err
-	}
-	if err := store.Routes.Update(c.Tx, r); err != nil {
+	if err := routes.Update(c.Session, r, options, req.Metadata); err != nil {
 		return nil, err
 	}
 	return ok(viewRoute(c, r))
 }
 
 func deleteRoute(c *call) (*response, error) {
-	r, err := c.appRoute()
+	r, err := routes.Find(c.Session, c.guid())
 	if err != nil {
 		return nil, err
 	}

@@ -1,14 +1,11 @@
 package api
 
 import (
-	"fmt"
 	"time"
 
 	"cupola/server/control"
 	"cupola/server/control/apps"
-	"cupola/server/control/audit"
 	"cupola/server/control/change"
-	"cupola/server/control/services"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -31,65 +28,13 @@ func viewBuild(c *call, b *cf.Build) doc {
 	return d
 }
 
-type buildRequest struct {
-	Package struct {
-		GUID string `json:"guid"`
-	} `json:"package"`
-	Lifecycle    *apps.Lifecycle     `json:"lifecycle"`
-	MemoryMB     change.Field[int]   `json:"staging_memory_in_mb"`
-	DiskMB       change.Field[int]   `json:"staging_disk_in_mb"`
-	LogRateLimit change.Field[int64] `json:"staging_log_rate_limit_bytes_per_second"`
-	Metadata     *change.Metadata    `json:"metadata"`
-}
-
-func (r buildRequest) Validate() []string {
-	return control.Must(r.MemoryMB.Or(1) > 0, "Staging memory in mb must be greater than 0",
-		r.MemoryMB.V <= apps.MaxMB, fmt.Sprintf("Staging memory in mb must be less than or equal to %d", apps.MaxMB),
-		r.DiskMB.Or(1) > 0, "Staging disk in mb must be greater than 0",
-		r.DiskMB.V <= apps.MaxDiskMB, "disk limit exceeded",
-		r.LogRateLimit.V >= -1, "Staging log rate limit bytes per second must be greater than or equal to -1")
-}
-
 func createBuild(c *call) (*response, error) {
-	var req buildRequest
+	var req apps.NewBuild
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	p, app, err := apps.Stagable(c.Session, req.Package.GUID)
+	b, err := apps.Stage(c.Session, req)
 	if err != nil {
-		return nil, err
-	}
-	if err := services.Fit(c.Session, app, services.OfStaging); err != nil {
-		return nil, err
-	}
-	memoryMB, diskMB := apps.StagingSize(c.Session)
-	b := &cf.Build{AppGUID: app.GUID, PackageGUID: p.GUID, State: cf.BuildStaging, Lifecycle: app.Lifecycle, Env: app.Env, Credentials: app.Credentials, CreatedBy: c.Who(),
-		MemoryMB: req.MemoryMB.Or(memoryMB), DiskMB: req.DiskMB.Or(diskMB), LogRateLimit: req.LogRateLimit.Or(-1)}
-	if err := apps.DockerBuild(c.Session, b, p); err != nil {
-		return nil, err
-	}
-	if err := apps.ApplyLifecycle(c.Session, &b.Lifecycle, &b.Credentials, req.Lifecycle); err != nil {
-		return nil, err
-	}
-	fresh, err := apps.Fresh(c.Session, app)
-	if err != nil {
-		return nil, err
-	}
-	if err := apps.StackStages(c.Session, b.Lifecycle.Stack, fresh); err != nil {
-		return nil, err
-	}
-	if err := req.Metadata.Apply(&b.Metadata); err != nil {
-		return nil, err
-	}
-	if b.Placement, err = c.Tx.PlacementOf(app.SpaceGUID); err != nil {
-		return nil, err
-	}
-	if err := store.Builds.Insert(c.Tx, b); err != nil {
-		return nil, err
-	}
-	c.Note(app, "Creating build for app with guid %s", app.GUID)
-	apps.WarnOfStack(c.Session, app, b.Lifecycle.Stack)
-	if err := c.AuditApp(audit.AppBuildCreate, app, doc{"build_guid": b.GUID, "package_guid": p.GUID}); err != nil {
 		return nil, err
 	}
 	return created(viewBuild(c, b))

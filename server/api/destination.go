@@ -8,10 +8,8 @@ import (
 
 	"cupola/runtime/contract"
 	"cupola/server/control"
-	"cupola/server/control/audit"
 	"cupola/server/control/change"
 	"cupola/server/control/routes"
-	"cupola/store"
 	"cupola/store/cf"
 )
 
@@ -156,7 +154,7 @@ func (c *call) changeDestinations(replace bool) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.appRoute()
+	r, err := routes.Find(c.Session, c.guid())
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +175,7 @@ func (c *call) destinations(r *cf.Route) doc {
 }
 
 func listDestinations(c *call) (*response, error) {
-	r, err := c.appRoute()
+	r, err := routes.Find(c.Session, c.guid())
 	if err != nil {
 		return nil, err
 	}
@@ -195,23 +193,11 @@ func listDestinations(c *call) (*response, error) {
 }
 
 func deleteDestination(c *call) (*response, error) {
-	r, err := c.appRoute()
+	r, err := routes.Find(c.Session, c.guid())
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(r.Destinations, func(d cf.Destination) bool { return d.GUID == c.param("destination") })
-	if i < 0 {
-		return nil, cf.Unprocessable("Unable to unmap route from destination. Ensure the route has a destination with this guid.")
-	}
-	gone := r.Destinations[i]
-	if gone.Weight > 0 {
-		return nil, cf.Unprocessable("Weighted destinations cannot be deleted individually.")
-	}
-	r.Destinations = slices.Delete(r.Destinations, i, i+1)
-	if err := routes.MapEvents(c.Session, audit.AppUnmapRoute, r, []cf.Destination{gone}, nil); err != nil {
-		return nil, err
-	}
-	if err := store.Routes.Update(c.Tx, r); err != nil {
+	if err := routes.Unmap(c.Session, r, c.param("destination")); err != nil {
 		return nil, err
 	}
 	return noContent()
@@ -224,30 +210,12 @@ func updateDestination(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	r, err := c.appRoute()
+	r, err := routes.Find(c.Session, c.guid())
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(r.Destinations, func(d cf.Destination) bool { return d.GUID == c.param("destination") })
-	if i < 0 {
-		return nil, cf.Unprocessable("Unable to unmap route from destination. Ensure the route has a destination with this guid.")
-	}
-	d, err := store.Domains.Get(c.Tx, r.DomainGUID)
+	i, err := routes.SetProtocol(c.Session, r, c.param("destination"), req.Protocol)
 	if err != nil {
-		return nil, err
-	}
-	switch protocol := req.Protocol; {
-	case !protocol.Set:
-	case !slices.Contains(routes.Protocols, protocol.V):
-		return nil, cf.Unprocessable("Destination protocol must be 'http1', 'http2' or 'tcp'.")
-	case d.TCP() && protocol.V != "tcp":
-		return nil, cf.Unprocessable("Destination protocol must be 'tcp' if the parent route's protocol is 'tcp'")
-	case !d.TCP() && protocol.V == "tcp":
-		return nil, cf.Unprocessable("Destination protocol must be 'http1' or 'http2' if the parent route's protocol is 'http'")
-	default:
-		r.Destinations[i].Protocol = protocol.V
-	}
-	if err := store.Routes.Update(c.Tx, r); err != nil {
 		return nil, err
 	}
 	return ok(viewDestinations(r)[i])

@@ -9,10 +9,8 @@ import (
 
 	"cupola/server/authz"
 	"cupola/server/control"
-	"cupola/server/control/audit"
 	"cupola/server/control/change"
 	"cupola/server/control/deletion"
-	"cupola/server/control/quota"
 	"cupola/server/control/routes"
 	"cupola/store"
 	"cupola/store/cf"
@@ -114,56 +112,14 @@ func (g *routerGroup) UnmarshalJSON(b []byte) error {
 	return control.Invalid(faults)
 }
 
-// routerGroup refuses a group that there is not.
-func (c *call) routerGroup(g routerGroup) error {
-	switch {
-	case g.GUID == "":
-		return nil
-	case len(c.Platform.TCPPorts) == 0:
-		return routes.RoutingDisabled()
-	case g.GUID != cf.DefaultTCPGUID:
-		return cf.Unprocessable("Router group with guid '%s' not found.", g.GUID)
-	}
-	return nil
-}
-
 func createDomain(c *call) (*response, error) {
 	var req domainRequest
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	d := &cf.Domain{Name: strings.ToLower(req.Name), Internal: req.Internal.V, RouterGroupGUID: req.RouterGroup.GUID, EnforcesPolicies: req.Enforce.V, PoliciesScope: req.scope(), OrgGUID: req.Relationships.Organization.guid(), SharedOrgs: req.Relationships.SharedOrgs.guids()}
-	if err := routes.DomainPlace(c.Session, d.OrgGUID); err != nil {
-		return nil, err
-	}
-	if d.OrgGUID != "" {
-		if err := c.Feature("private_domain_creation"); err != nil {
-			return nil, err
-		}
-	}
-	if err := routes.DomainShareable(c.Session, d.OrgGUID, d.SharedOrgs); err != nil {
-		return nil, err
-	}
-	if err := c.routerGroup(req.RouterGroup); err != nil {
-		return nil, err
-	}
-	if err := req.Metadata.Apply(&d.Metadata); err != nil {
-		return nil, err
-	}
-	taken, err := routes.DomainNamed(c.Session, d.Name)
-	if err == nil && taken != nil {
-		err = cf.Unprocessable(`The domain name "%s" is already in use`, d.Name)
-	}
-	if err == nil {
-		err = routes.DomainFree(c.Session, d)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := quota.WithinOrg(c.Tx, d.OrgGUID, quota.Domains, func() error { return store.Domains.Insert(c.Tx, d) }); err != nil {
-		return nil, err
-	}
-	if err := c.Audit(audit.DomainCreate, audit.Target{Type: "domain", GUID: d.GUID, Name: d.Name, Place: authz.Place{OrgGUID: d.OrgGUID}}, nil); err != nil {
+	d := &cf.Domain{Name: strings.ToLower(req.Name), Internal: req.Internal.V, RouterGroupGUID: req.RouterGroup.GUID, EnforcesPolicies: req.Enforce.V, PoliciesScope: req.scope(),
+		OrgGUID: req.Relationships.Organization.guid(), SharedOrgs: req.Relationships.SharedOrgs.guids()}
+	if err := routes.CreateDomain(c.Session, d, req.Metadata); err != nil {
 		return nil, err
 	}
 	return created(viewDomain(c, d))
@@ -244,18 +200,7 @@ func shareDomain(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.OrgGUID == "" {
-		return nil, cf.Unprocessable("Domains cannot be shared with other organizations unless they are scoped to an organization.")
-	}
-	if err := routes.DomainShareable(c.Session, d.OrgGUID, req.guids()); err != nil {
-		return nil, err
-	}
-	for _, g := range req.guids() {
-		if !slices.Contains(d.SharedOrgs, g) {
-			d.SharedOrgs = append(d.SharedOrgs, g)
-		}
-	}
-	if err := store.Domains.Update(c.Tx, d); err != nil {
+	if err := routes.ShareDomain(c.Session, d, req.guids()); err != nil {
 		return nil, err
 	}
 	return ok(toMany(c.visibleOrgs(d.SharedOrgs)))

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cupola/server/control"
+	"cupola/server/control/apps"
 	"cupola/store"
 )
 
@@ -100,7 +101,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(body)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		for _, v := range []any{new(appRequest), new(routeRequest), new(roleRequest), new(quotaRequest), new(securityGroupRequest), new(taskRequest), new(buildpackRequest)} {
+		for _, v := range []any{new(appRequest), new(routeRequest), new(roleRequest), new(quotaRequest), new(securityGroupRequest), new(apps.NewTask), new(buildpackRequest)} {
 			err := decodeStrict([]byte(body), v)
 			if err != nil && !control.IsKind(err, "UnprocessableEntity") && !control.IsKind(err, "MessageParseError") {
 				t.Errorf("%q: got %v; want a client's fault", body, err)

@@ -1,14 +1,8 @@
 package api
 
 import (
-	"strings"
-	"unicode/utf8"
-
 	"cupola/server/control"
 	"cupola/server/control/apps"
-	"cupola/server/control/audit"
-	"cupola/server/control/change"
-	"cupola/server/control/quota"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -127,16 +121,8 @@ func showProcess(c *call) (*response, error) {
 	return ok(c.embedInstances(with(viewProcessWith(c, p, control.OrNil(command)), doc{"placement": c.viewPlacement(p)}), p))
 }
 
-type processRequest struct {
-	Command        change.Field[string] `json:"command"`
-	User           change.Field[string] `json:"user"`
-	HealthCheck    *apps.Check          `json:"health_check"`
-	ReadinessCheck *apps.Check          `json:"readiness_health_check"`
-	Metadata       *change.Metadata     `json:"metadata"`
-}
-
 func updateProcess(c *call) (*response, error) {
-	var req processRequest
+	var req apps.ProcessChange
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
@@ -144,34 +130,7 @@ func updateProcess(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := apps.MayChange(c.Session, p, app, apps.NoUpdate); err != nil {
-		return nil, err
-	}
-	if utf8.RuneCountInString(req.Command.V) > apps.MaxCommand {
-		return nil, cf.Unprocessable("Command must be between 1 and %d characters", apps.MaxCommand)
-	}
-	if req.Command.Set {
-		p.Command = req.Command.V
-	}
-	if req.User.Set {
-		p.User = strings.ToLower(req.User.V)
-	}
-	if err := apps.CheckUser(p.User); err != nil {
-		return nil, err
-	}
-	if err := req.HealthCheck.Apply(&p.HealthCheck, "Health check"); err != nil {
-		return nil, err
-	}
-	if err := req.ReadinessCheck.Apply(&p.ReadinessCheck, "Readiness health check"); err != nil {
-		return nil, err
-	}
-	if err := req.Metadata.Apply(&p.Metadata); err != nil {
-		return nil, err
-	}
-	if err := store.Processes.Update(c.Tx, p); err != nil {
-		return nil, err
-	}
-	if err := c.AuditApp(audit.AppProcessUpdate, app, doc{"process_guid": p.GUID, "process_type": p.Type}); err != nil {
+	if err := apps.UpdateProcess(c.Session, app, p, req); err != nil {
 		return nil, err
 	}
 	return ok(viewProcess(c, p))
@@ -186,23 +145,7 @@ func scaleProcess(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Feature("app_scaling"); err != nil {
-		return nil, err
-	}
-	if err := apps.MayChange(c.Session, p, app, apps.NoScale); err != nil {
-		return nil, err
-	}
-	if err := req.Apply(p); err != nil {
-		return nil, err
-	}
-	if err := apps.SidecarFaults(p); err != nil {
-		return nil, cf.Unprocessable("The requested memory allocation is not large enough to run all of your sidecar processes")
-	}
-	if err := quota.Within(c.Tx, app.SpaceGUID, quota.Processes, func() error { return store.Processes.Update(c.Tx, p) }); err != nil {
-		return nil, err
-	}
-	if err := c.AuditApp(audit.AppProcessScale, app, doc{"process_guid": p.GUID, "process_type": p.Type,
-		"request": doc{"instances": p.Instances, "memory_in_mb": p.MemoryMB, "disk_in_mb": p.DiskMB}}); err != nil {
+	if err := apps.ScaleProcess(c.Session, app, p, req); err != nil {
 		return nil, err
 	}
 	return &response{status: 202, body: viewProcess(c, p)}, nil

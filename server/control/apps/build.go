@@ -1,9 +1,14 @@
 package apps
 
 import (
+	"fmt"
+
 	"cupola/rootfs/reference"
 	"cupola/runtime/lrp"
 	"cupola/server/control"
+	"cupola/server/control/audit"
+	"cupola/server/control/change"
+	"cupola/server/control/services"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -65,4 +70,73 @@ func Stagable(c *control.Session, guid string) (*cf.Package, *cf.App, error) {
 		err = cf.Errorf(cf.StagingInProgress, "Only one build can be STAGING at a time per application.")
 	}
 	return p, app, err
+}
+
+// NewBuild is a build to be made.
+type NewBuild struct {
+	Package struct {
+		GUID string `json:"guid"`
+	} `json:"package"`
+	Lifecycle    *Lifecycle          `json:"lifecycle"`
+	MemoryMB     change.Field[int]   `json:"staging_memory_in_mb"`
+	DiskMB       change.Field[int]   `json:"staging_disk_in_mb"`
+	LogRateLimit change.Field[int64] `json:"staging_log_rate_limit_bytes_per_second"`
+	Metadata     *change.Metadata    `json:"metadata"`
+}
+
+// Validate lists what is wrong with a request alone.
+func (r NewBuild) Validate() []string {
+	return control.Must(r.MemoryMB.Or(1) > 0, "Staging memory in mb must be greater than 0",
+		r.MemoryMB.V <= MaxMB, fmt.Sprintf("Staging memory in mb must be less than or equal to %d", MaxMB),
+		r.DiskMB.Or(1) > 0, "Staging disk in mb must be greater than 0",
+		r.DiskMB.V <= MaxDiskMB, "disk limit exceeded",
+		r.LogRateLimit.V >= -1, "Staging log rate limit bytes per second must be greater than or equal to -1")
+}
+
+// Stage makes a build of a package, which the scheduler runs.
+func Stage(c *control.Session, req NewBuild) (*cf.Build, error) {
+	p, app, err := Stagable(c, req.Package.GUID)
+	if err != nil {
+		return nil, err
+	}
+	if err := services.Fit(c, app, services.OfStaging); err != nil {
+		return nil, err
+	}
+	b, err := newBuild(c, app, p, req)
+	if err != nil {
+		return nil, err
+	}
+	if b.Placement, err = c.Tx.PlacementOf(app.SpaceGUID); err != nil {
+		return nil, err
+	}
+	if err := store.Builds.Insert(c.Tx, b); err != nil {
+		return nil, err
+	}
+	c.Note(app, "Creating build for app with guid %s", app.GUID)
+	WarnOfStack(c, app, b.Lifecycle.Stack)
+	return b, c.AuditApp(audit.AppBuildCreate, app, audit.Data{"build_guid": b.GUID, "package_guid": p.GUID})
+}
+
+// newBuild is the build of a package that is asked for.
+func newBuild(c *control.Session, app *cf.App, p *cf.Package, req NewBuild) (*cf.Build, error) {
+	memoryMB, diskMB := StagingSize(c)
+	b := &cf.Build{AppGUID: app.GUID, PackageGUID: p.GUID, State: cf.BuildStaging, Lifecycle: app.Lifecycle, Env: app.Env, Credentials: app.Credentials, CreatedBy: c.Who(),
+		MemoryMB: req.MemoryMB.Or(memoryMB), DiskMB: req.DiskMB.Or(diskMB), LogRateLimit: req.LogRateLimit.Or(-1)}
+	if err := DockerBuild(c, b, p); err != nil {
+		return nil, err
+	}
+	if err := ApplyLifecycle(c, &b.Lifecycle, &b.Credentials, req.Lifecycle); err != nil {
+		return nil, err
+	}
+	fresh, err := Fresh(c, app)
+	if err != nil {
+		return nil, err
+	}
+	if err := StackStages(c, b.Lifecycle.Stack, fresh); err != nil {
+		return nil, err
+	}
+	if err := req.Metadata.Apply(&b.Metadata); err != nil {
+		return nil, err
+	}
+	return b, nil
 }

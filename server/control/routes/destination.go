@@ -7,6 +7,7 @@ import (
 	"cupola/runtime/contract"
 	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -109,7 +110,7 @@ func Map(c *control.Session, r *cf.Route, wanted ...cf.Destination) error {
 		}
 	}
 	r.Destinations = append(r.Destinations, added...)
-	return save(c, r, func() error { return MapEvents(c, audit.AppMapRoute, r, added, apps) })
+	return save(c, r, func() error { return mapEvents(c, audit.AppMapRoute, r, added, apps) })
 }
 
 func protocolTaken(c *control.Session, r *cf.Route, d cf.Destination, have string) error {
@@ -140,10 +141,10 @@ func Replace(c *control.Session, r *cf.Route, wanted []cf.Destination) error {
 	}
 	r.Destinations = wanted
 	return save(c, r, func() error {
-		if err := MapEvents(c, audit.AppUnmapRoute, r, gone, nil); err != nil {
+		if err := mapEvents(c, audit.AppUnmapRoute, r, gone, nil); err != nil {
 			return err
 		}
-		return MapEvents(c, audit.AppMapRoute, r, added, apps)
+		return mapEvents(c, audit.AppMapRoute, r, added, apps)
 	})
 }
 
@@ -157,9 +158,9 @@ func save(c *control.Session, r *cf.Route, events func() error) error {
 	return store.Routes.Update(c.Tx, r)
 }
 
-// MapEvents tells of destinations to apps, which are looked up where they are
+// mapEvents tells of destinations to apps, which are looked up where they are
 // not among those that are known; of an app that is gone nothing is told.
-func MapEvents(c *control.Session, kind audit.Type, r *cf.Route, destinations []cf.Destination, known map[string]*cf.App) error {
+func mapEvents(c *control.Session, kind audit.Type, r *cf.Route, destinations []cf.Destination, known map[string]*cf.App) error {
 	for _, d := range destinations {
 		app := known[d.AppGUID]
 		if app == nil {
@@ -175,4 +176,55 @@ func MapEvents(c *control.Session, kind audit.Type, r *cf.Route, destinations []
 		}
 	}
 	return nil
+}
+
+// find is the index of a destination of a route.
+func find(r *cf.Route, guid string) (int, error) {
+	i := slices.IndexFunc(r.Destinations, func(d cf.Destination) bool { return d.GUID == guid })
+	if i < 0 {
+		return 0, cf.Unprocessable("Unable to unmap route from destination. Ensure the route has a destination with this guid.")
+	}
+	return i, nil
+}
+
+// Unmap takes a destination from a route.
+func Unmap(c *control.Session, r *cf.Route, guid string) error {
+	i, err := find(r, guid)
+	if err != nil {
+		return err
+	}
+	gone := r.Destinations[i]
+	if gone.Weight > 0 {
+		return cf.Unprocessable("Weighted destinations cannot be deleted individually.")
+	}
+	r.Destinations = slices.Delete(r.Destinations, i, i+1)
+	if err := mapEvents(c, audit.AppUnmapRoute, r, []cf.Destination{gone}, nil); err != nil {
+		return err
+	}
+	return store.Routes.Update(c.Tx, r)
+}
+
+// SetProtocol changes what a destination speaks, if that is given, and returns
+// its index.
+func SetProtocol(c *control.Session, r *cf.Route, guid string, protocol change.Field[string]) (int, error) {
+	i, err := find(r, guid)
+	if err != nil {
+		return 0, err
+	}
+	d, err := store.Domains.Get(c.Tx, r.DomainGUID)
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case !protocol.Set:
+	case !slices.Contains(Protocols, protocol.V):
+		return 0, cf.Unprocessable("Destination protocol must be 'http1', 'http2' or 'tcp'.")
+	case d.TCP() && protocol.V != "tcp":
+		return 0, cf.Unprocessable("Destination protocol must be 'tcp' if the parent route's protocol is 'tcp'")
+	case !d.TCP() && protocol.V == "tcp":
+		return 0, cf.Unprocessable("Destination protocol must be 'http1' or 'http2' if the parent route's protocol is 'http'")
+	default:
+		r.Destinations[i].Protocol = protocol.V
+	}
+	return i, store.Routes.Update(c.Tx, r)
 }

@@ -7,6 +7,8 @@ import (
 	"cupola/server/control"
 	"cupola/server/control/access"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
+	"cupola/server/control/quota"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -28,9 +30,9 @@ func DomainPlace(c *control.Session, org string) error {
 	return c.Permit(authz.Place{OrgGUID: org})
 }
 
-// DomainShareable refuses to share a domain with orgs in which the actor may not do
+// domainShareable refuses to share a domain with orgs in which the actor may not do
 // what he may in its own.
-func DomainShareable(c *control.Session, owner string, orgs []string) error {
+func domainShareable(c *control.Session, owner string, orgs []string) error {
 	for _, g := range orgs {
 		o, err := store.Orgs.Visible(c.Tx, g, c.Scope)
 		switch {
@@ -100,5 +102,69 @@ func UnshareDomain(c *control.Session, d *cf.Domain, org string) error {
 		return err
 	}
 	d.SharedOrgs = control.Without(d.SharedOrgs, func(g string) bool { return g == org })
+	return store.Domains.Update(c.Tx, d)
+}
+
+// CreateDomain adds a domain: a shared one, or a private one of an org.
+func CreateDomain(c *control.Session, d *cf.Domain, m *change.Metadata) error {
+	if err := DomainPlace(c, d.OrgGUID); err != nil {
+		return err
+	}
+	if d.OrgGUID != "" {
+		if err := c.Feature("private_domain_creation"); err != nil {
+			return err
+		}
+	}
+	if err := domainShareable(c, d.OrgGUID, d.SharedOrgs); err != nil {
+		return err
+	}
+	if err := groupFits(c, d.RouterGroupGUID); err != nil {
+		return err
+	}
+	if err := m.Apply(&d.Metadata); err != nil {
+		return err
+	}
+	taken, err := domainNamed(c, d.Name)
+	if err == nil && taken != nil {
+		err = cf.Unprocessable(`The domain name "%s" is already in use`, d.Name)
+	}
+	if err == nil {
+		err = domainFree(c, d)
+	}
+	if err == nil {
+		err = quota.WithinOrg(c.Tx, d.OrgGUID, quota.Domains, func() error { return store.Domains.Insert(c.Tx, d) })
+	}
+	if err != nil {
+		return err
+	}
+	return c.Audit(audit.DomainCreate, audit.Target{Type: "domain", GUID: d.GUID, Name: d.Name, Place: authz.Place{OrgGUID: d.OrgGUID}}, nil)
+}
+
+// groupFits refuses a router group that there is not; "" is none.
+func groupFits(c *control.Session, guid string) error {
+	switch {
+	case guid == "":
+		return nil
+	case len(c.Platform.TCPPorts) == 0:
+		return routingDisabled()
+	case guid != cf.DefaultTCPGUID:
+		return cf.Unprocessable("Router group with guid '%s' not found.", guid)
+	}
+	return nil
+}
+
+// ShareDomain lets orgs have routes in a private domain.
+func ShareDomain(c *control.Session, d *cf.Domain, orgs []string) error {
+	if d.OrgGUID == "" {
+		return cf.Unprocessable("Domains cannot be shared with other organizations unless they are scoped to an organization.")
+	}
+	if err := domainShareable(c, d.OrgGUID, orgs); err != nil {
+		return err
+	}
+	for _, g := range orgs {
+		if !slices.Contains(d.SharedOrgs, g) {
+			d.SharedOrgs = append(d.SharedOrgs, g)
+		}
+	}
 	return store.Domains.Update(c.Tx, d)
 }

@@ -10,8 +10,8 @@ import (
 	"cupola/store/cf"
 )
 
-// RoutingDisabled is Cloud Controller's answer where there are no TCP routes.
-func RoutingDisabled() error {
+// routingDisabled is Cloud Controller's answer where there are no TCP routes.
+func routingDisabled() error {
 	return cf.Errorf(cf.ServiceUnavailable, "The Routing API is disabled.")
 }
 
@@ -53,7 +53,7 @@ func checkPort(c *control.Session, r *cf.Route, d *cf.Domain) error {
 	case !d.TCP():
 		return nil
 	case len(c.Platform.TCPPorts) == 0:
-		return RoutingDisabled()
+		return routingDisabled()
 	case r.Host != "":
 		return cf.Unprocessable("Hosts are not supported for TCP routes.")
 	case r.Path != "":

@@ -18,9 +18,9 @@ func suffixes(name string) (list []string) {
 	return list
 }
 
-// DomainFree refuses a domain of the system's hosts, within another org's, around
+// domainFree refuses a domain of the system's hosts, within another org's, around
 // another org's, or where a route leads.
-func DomainFree(c *control.Session, d *cf.Domain) error {
+func domainFree(c *control.Session, d *cf.Domain) error {
 	if cf.ReservedName(d.Name, c.Platform.SystemDomain()) {
 		return domainReserved(d, d.Name, "the system")
 	}
@@ -43,7 +43,7 @@ func DomainFree(c *control.Session, d *cf.Domain) error {
 
 // suffixFree looks who has a name that a domain's name ends with.
 func suffixFree(c *control.Session, d *cf.Domain, name string) error {
-	other, err := DomainNamed(c, name)
+	other, err := domainNamed(c, name)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func suffixFree(c *control.Session, d *cf.Domain, name string) error {
 		return domainReserved(d, name, "another domain")
 	}
 	host, parent, _ := strings.Cut(name, ".")
-	if other, err = DomainNamed(c, parent); err != nil || other == nil {
+	if other, err = domainNamed(c, parent); err != nil || other == nil {
 		return err
 	}
 	n, err := store.Routes.Count(c.Tx, store.Query{Where: map[string][]string{"domain_guids": {other.GUID}, "hosts": {host}}})
@@ -65,8 +65,8 @@ func domainReserved(d *cf.Domain, name, by string) error {
 	return cf.Unprocessable(`The domain name "%s" cannot be created because "%s" is already reserved by %s`, d.Name, name, by)
 }
 
-// DomainNamed is the domain of a name; nil when there is none.
-func DomainNamed(c *control.Session, name string) (*cf.Domain, error) {
+// domainNamed is the domain of a name; nil when there is none.
+func domainNamed(c *control.Session, name string) (*cf.Domain, error) {
 	d, err := store.Domains.First(c.Tx, store.Query{Where: map[string][]string{"names": {name}}})
 	if store.IsNotFound(err) {
 		return nil, nil
@@ -84,7 +84,7 @@ func routeFree(c *control.Session, r *cf.Route, d *cf.Domain) error {
 		return cf.Unprocessable("Route conflicts with a reserved system route.")
 	}
 	if r.Host != "" {
-		if other, err := DomainNamed(c, fqdn(r, d)); err != nil || other != nil {
+		if other, err := domainNamed(c, fqdn(r, d)); err != nil || other != nil {
 			return control.OrElse(err, cf.Unprocessable("Route conflicts with domain '%s'.", fqdn(r, d)))
 		}
 	}

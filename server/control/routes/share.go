@@ -1,17 +1,21 @@
 package routes
 
 import (
+	"slices"
 	"strings"
 
 	"cupola/server/authz"
 	"cupola/server/control"
 	"cupola/server/control/access"
+	"cupola/server/control/audit"
+	"cupola/server/control/quota"
+	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
-// Shareable refuses spaces in which the actor may not write.
-func Shareable(c *control.Session, uri string, guids []string) error {
+// shareable refuses spaces in which the actor may not write.
+func shareable(c *control.Session, uri string, guids []string) error {
 	var unseen, unwritable []string
 	for _, g := range guids {
 		s, err := store.Spaces.Visible(c.Tx, g, c.Scope)
@@ -44,9 +48,9 @@ func Shareable(c *control.Session, uri string, guids []string) error {
 	return cf.Unprocessable("%s", strings.Join(messages, "\n"))
 }
 
-// Accessible is a space in which the actor can run apps; complaint begins what
+// accessible is a space in which the actor can run apps; complaint begins what
 // is said of others.
-func Accessible(c *control.Session, guid, complaint string) (*cf.Space, error) {
+func accessible(c *control.Session, guid, complaint string) (*cf.Space, error) {
 	s, err := store.Spaces.Visible(c.Tx, guid, c.Scope)
 	if err != nil {
 		return nil, control.Unprocessable(err, "%sEnsure the space exists and that you have access to it.", complaint)
@@ -67,4 +71,81 @@ func Leave(c *control.Session, space string) error {
 		r.SharedSpaces = control.Without(r.SharedSpaces, func(g string) bool { return g == space })
 		return store.Routes.Update(c.Tx, r)
 	})
+}
+
+// Share lets apps of other spaces be mapped to a route.
+func Share(c *control.Session, r *cf.Route, guids []string) error {
+	uri, err := uriOf(c, r)
+	if err != nil {
+		return err
+	}
+	if err := shareable(c, uri, guids); err != nil {
+		return err
+	}
+	if slices.Contains(guids, r.SpaceGUID) {
+		return cf.Unprocessable("Unable to share route '%s' with space '%s'. Routes cannot be shared into the space where they were created.", uri, r.SpaceGUID)
+	}
+	for _, g := range guids {
+		if !slices.Contains(r.SharedSpaces, g) {
+			r.SharedSpaces = append(r.SharedSpaces, g)
+		}
+	}
+	if err := store.Routes.Update(c.Tx, r); err != nil {
+		return err
+	}
+	return EventIn(c, audit.RouteShare, r, r.SpaceGUID, audit.Data{"target_space_guids": guids})
+}
+
+// Unshare takes a route from a space that it was shared with.
+func Unshare(c *control.Session, r *cf.Route, space string) error {
+	uri, err := uriOf(c, r)
+	if err != nil {
+		return err
+	}
+	if _, err := accessible(c, space, "Unable to unshare route '"+uri+"' from space '"+space+"'. "); err != nil {
+		return err
+	}
+	if space == r.SpaceGUID {
+		return cf.Unprocessable("Unable to unshare route '%s' from space '%s'. Routes cannot be removed from the space that owns them.", uri, space)
+	}
+	r.SharedSpaces = control.Without(r.SharedSpaces, func(g string) bool { return g == space })
+	if err := store.Routes.Update(c.Tx, r); err != nil {
+		return err
+	}
+	return EventIn(c, audit.RouteUnshare, r, r.SpaceGUID, audit.Data{"target_space_guid": space})
+}
+
+// Move gives a route to another space; the one that had it has it as a share.
+func Move(c *control.Session, r *cf.Route, to string) error {
+	uri, err := uriOf(c, r)
+	if err != nil {
+		return err
+	}
+	from := r.SpaceGUID
+	complaint := "Unable to transfer owner of route '" + uri + "' to space '" + to + "'. "
+	space, err := accessible(c, to, complaint)
+	if err != nil {
+		return err
+	}
+	if _, err := UsableDomain(c, r.DomainGUID, space); err != nil {
+		return cf.Unprocessable("%sTarget space does not have access to route's domain", complaint)
+	}
+	if to == from {
+		return nil
+	}
+	r.SpaceGUID, r.SharedSpaces = to, append(control.Without(r.SharedSpaces, func(g string) bool { return g == to }), from)
+	err = quota.Within(c.Tx, to, quota.Routes, func() error { return store.Routes.Update(c.Tx, r) })
+	if err != nil {
+		return err
+	}
+	return EventIn(c, audit.RouteTransferOwner, r, from, audit.Data{"target_space_guid": to})
+}
+
+// uriOf is the whole of what a route is reached by.
+func uriOf(c *control.Session, r *cf.Route) (string, error) {
+	d, err := store.Domains.Get(c.Tx, r.DomainGUID)
+	if err != nil {
+		return "", err
+	}
+	return desire.URI(r, d), nil
 }

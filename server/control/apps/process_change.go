@@ -1,0 +1,75 @@
+package apps
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"cupola/server/control"
+	"cupola/server/control/audit"
+	"cupola/server/control/change"
+	"cupola/server/control/quota"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// ProcessChange is a change of a process.
+type ProcessChange struct {
+	Command        change.Field[string] `json:"command"`
+	User           change.Field[string] `json:"user"`
+	HealthCheck    *Check               `json:"health_check"`
+	ReadinessCheck *Check               `json:"readiness_health_check"`
+	Metadata       *change.Metadata     `json:"metadata"`
+}
+
+// UpdateProcess changes a process of an app.
+func UpdateProcess(c *control.Session, app *cf.App, p *cf.Process, req ProcessChange) error {
+	if err := MayChange(c, p, app, NoUpdate); err != nil {
+		return err
+	}
+	if utf8.RuneCountInString(req.Command.V) > MaxCommand {
+		return cf.Unprocessable("Command must be between 1 and %d characters", MaxCommand)
+	}
+	if req.Command.Set {
+		p.Command = req.Command.V
+	}
+	if req.User.Set {
+		p.User = strings.ToLower(req.User.V)
+	}
+	if err := CheckUser(p.User); err != nil {
+		return err
+	}
+	if err := req.HealthCheck.Apply(&p.HealthCheck, "Health check"); err != nil {
+		return err
+	}
+	if err := req.ReadinessCheck.Apply(&p.ReadinessCheck, "Readiness health check"); err != nil {
+		return err
+	}
+	if err := req.Metadata.Apply(&p.Metadata); err != nil {
+		return err
+	}
+	if err := store.Processes.Update(c.Tx, p); err != nil {
+		return err
+	}
+	return c.AuditApp(audit.AppProcessUpdate, app, audit.Data{"process_guid": p.GUID, "process_type": p.Type})
+}
+
+// ScaleProcess changes how much a process of an app has.
+func ScaleProcess(c *control.Session, app *cf.App, p *cf.Process, req Scale) error {
+	if err := c.Feature("app_scaling"); err != nil {
+		return err
+	}
+	if err := MayChange(c, p, app, NoScale); err != nil {
+		return err
+	}
+	if err := req.Apply(p); err != nil {
+		return err
+	}
+	if err := SidecarFaults(p); err != nil {
+		return cf.Unprocessable("The requested memory allocation is not large enough to run all of your sidecar processes")
+	}
+	if err := quota.Within(c.Tx, app.SpaceGUID, quota.Processes, func() error { return store.Processes.Update(c.Tx, p) }); err != nil {
+		return err
+	}
+	return c.AuditApp(audit.AppProcessScale, app, audit.Data{"process_guid": p.GUID, "process_type": p.Type,
+		"request": audit.Data{"instances": p.Instances, "memory_in_mb": p.MemoryMB, "disk_in_mb": p.DiskMB}})
+}

@@ -1,0 +1,136 @@
+package apps
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"cupola/server/control"
+	"cupola/server/control/audit"
+	"cupola/server/control/change"
+	"cupola/server/control/quota"
+	"cupola/server/control/services"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// NewTask is a task to be made.
+type NewTask struct {
+	Name         change.Field[string] `json:"name"`
+	Command      change.Field[string] `json:"command"`
+	MemoryMB     change.Field[int]    `json:"memory_in_mb"`
+	DiskMB       change.Field[int]    `json:"disk_in_mb"`
+	LogRateLimit change.Field[int64]  `json:"log_rate_limit_in_bytes_per_second"`
+	DropletGUID  change.Field[string] `json:"droplet_guid"`
+	User         change.Field[string] `json:"user"`
+	Metadata     *change.Metadata     `json:"metadata"`
+	Template     *struct {
+		Process struct {
+			GUID string `json:"guid"`
+		} `json:"process"`
+	} `json:"template"`
+}
+
+// maxTaskCommand bounds a task's command in characters, as Cloud Controller
+// does.
+const maxTaskCommand = 4096
+
+// Validate lists what is wrong with a request alone.
+func (r NewTask) Validate() []string {
+	return control.Must(r.Command.V != "" || r.Template != nil, "Command No command or template provided",
+		len(r.Command.V) <= maxTaskCommand, fmt.Sprintf("Command must be shorter than %d characters", maxTaskCommand+1),
+		r.MemoryMB.Or(1) > 0, "Memory in mb must be greater than 0",
+		r.MemoryMB.V <= MaxMB, fmt.Sprintf("Memory in mb must be less than or equal to %d", MaxMB),
+		r.DiskMB.Or(1) > 0, "Disk in mb must be greater than 0",
+		r.DiskMB.V <= MaxDiskMB, fmt.Sprintf("Cannot request disk_in_mb greater than %d", MaxDiskMB),
+		r.LogRateLimit.V >= -1, "Log rate limit in bytes per second must be greater than -2",
+		!r.User.Set || r.User.Null || len(r.User.V) >= 1 && len(r.User.V) <= 255, "User must be between 1 and 255 characters")
+}
+
+// RunTask makes a task of an app, which the scheduler runs.
+func RunTask(c *control.Session, app *cf.App, req NewTask) (*cf.Task, error) {
+	if err := c.Feature("task_creation"); err != nil {
+		return nil, err
+	}
+	if err := services.Fit(c, app, services.OfTask); err != nil {
+		return nil, err
+	}
+	t, err := newTask(c, app, req)
+	if err != nil {
+		return nil, err
+	}
+	if err := req.Metadata.Apply(&t.Metadata); err != nil {
+		return nil, err
+	}
+	if err := quota.Within(c.Tx, app.SpaceGUID, quota.Processes, func() error { return store.Tasks.Insert(c.Tx, t) }); err != nil {
+		return nil, err
+	}
+	return t, c.AuditApp(audit.AppTaskCreate, app, audit.Data{"task_guid": t.GUID, "request": audit.Data{"name": t.Name, "memory_in_mb": t.MemoryMB, "command": audit.Hidden}})
+}
+
+// newTask is the task that a request wants of an app.
+func newTask(c *control.Session, app *cf.App, req NewTask) (*cf.Task, error) {
+	like, err := taskTemplate(c, app, req)
+	if err != nil {
+		return nil, err
+	}
+	t := &cf.Task{AppGUID: app.GUID, Name: req.Name.Or(randomName()), State: cf.TaskPending, Env: app.Env,
+		Command: req.Command.Or(like.Command), User: strings.ToLower(req.User.Or(like.User)),
+		MemoryMB: req.MemoryMB.Or(like.MemoryMB), DiskMB: req.DiskMB.Or(like.DiskMB), LogRateLimit: req.LogRateLimit.Or(like.LogRateLimit)}
+	if err := CheckUser(t.User); err != nil {
+		return nil, err
+	}
+	if t.DropletGUID, err = TaskDroplet(c, app, req.DropletGUID.V); err != nil {
+		return nil, err
+	}
+	if t.Placement, err = c.Tx.PlacementOf(app.SpaceGUID); err != nil {
+		return nil, err
+	}
+	last, _, err := store.Tasks.List(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}}, Desc: true, Page: 1, PerPage: 1})
+	if err != nil {
+		return nil, err
+	}
+	t.SequenceID = 1
+	if len(last) > 0 {
+		t.SequenceID = last[0].SequenceID + 1
+	}
+	return t, nil
+}
+
+// randomName is Cloud Controller's name for a task that was given none: eight
+// hexadecimal digits.
+func randomName() string {
+	b := make([]byte, 4)
+	rand.Read(b)
+	return hex.EncodeToString(b)
+}
+
+// taskTemplate is the process after which a task is made, with its command.
+func taskTemplate(c *control.Session, app *cf.App, req NewTask) (*cf.Process, error) {
+	if req.Template == nil {
+		return NewProcess(app, "task"), nil
+	}
+	p, err := store.Processes.Visible(c.Tx, req.Template.Process.GUID, c.Scope)
+	if err != nil {
+		return nil, err
+	}
+	owner, err := store.Apps.Get(c.Tx, p.AppGUID)
+	if err != nil {
+		return nil, err
+	}
+	p.Command, err = Command(c, p, owner)
+	return p, err
+}
+
+// CancelTask marks a task; what runs of it is then stopped.
+func CancelTask(c *control.Session, app *cf.App, t *cf.Task) error {
+	if t.State == cf.TaskSucceeded || t.State == cf.TaskFailed {
+		return cf.Unprocessable("Task state is %s and therefore cannot be canceled", t.State)
+	}
+	t.State = cf.TaskCanceling
+	if err := store.Tasks.Update(c.Tx, t); err != nil {
+		return err
+	}
+	return c.AuditApp(audit.AppTaskCancel, app, audit.Data{"task_guid": t.GUID})
+}
