@@ -3,7 +3,6 @@ SHELL      := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 TAGS       := -tags "seccomp netgo osusergo"
-LINT       := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME   ?= 10s
 # All is compiled alike, so that building, linting and testing share what they
 # compile; without what debuggers read, which is linked into nothing.
@@ -13,6 +12,11 @@ export CGO_ENABLED := 1
 TEST       := go test $(TAGS) -vet=off -ldflags "-s -w"
 # SQLite's own code, translated from C, has no goroutines, and takes ten times as long when each access is watched.
 UNRACED    := '-gcflags=modernc.org/sqlite/lib=-race=false -d=checkptr=0' '-gcflags=modernc.org/libc/...=-race=false -d=checkptr=0'
+KUBE_CACHE    ?= $(HOME)/.cache/cupola/kube
+SYSTEMD_CACHE ?= $(HOME)/.cache/cupola/systemd
+# What passed before on the same inputs runs again in test-all alone.
+ONCE_KUBE    = .ci/once kube ./server/kube/... ./server/bosh/... ./test/e2e/bosh test/kube $(wildcard cmd/cupola/kube*.go) --
+ONCE_SYSTEMD = .ci/once systemd ./server/systemd test/systemd $(wildcard cmd/cupola/install.go cmd/cupola/upgrade.go) --
 SUDO       := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$(PATH)")
 
 STARTER    := runtime/container/starter/program/bin/starter
@@ -58,35 +62,47 @@ $(STARTER): $(shell find cmd/starter runtime/container/starter -name '*.go' 2>/d
 demo: build ## run the demo: a daemon, an app pushed from source, its page
 	$(SUDO) bin/cupola demo
 
+# of runs a command on the packages of a class of .ci/packages, if there are any.
+of = packages=$$(.ci/packages $(1)); if [ -n "$$packages" ]; then $(2) $$packages; fi
+
+.PHONY: check
+check: $(HELPERS) ## vet, lint and test what changed since main, and what imports that
+	@.ci/deps build
+	$(call of,changed,.ci/lint)
+	$(call of,changed,$(TEST) -short)
+
 .PHONY: test
 test: ## run all that CI runs
 	@.ci/deps test
 	$(MAKE) build
 	@$(SUDO) bin/cupola doctor --leaks > bin/leaks || echo 'leaks of others, left as they are:'; cat bin/leaks
 	@echo 'lint and test-unit run beside e2e and test-root, which wait most of their time: see bin/beside.log'
-	@{ nice $(MAKE) lint compiled && $(MAKE) test-unit; } > bin/beside.log 2>&1 & beside=$$!; failed=0; \
+	@{ nice $(MAKE) lint && nice $(MAKE) test-unit; } > bin/beside.log 2>&1 & beside=$$!; failed=0; \
 	  $(MAKE) e2e && $(MAKE) test-root || failed=1; wait $$beside || failed=1; cat bin/beside.log; exit $$failed
-	$(MAKE) test-kube
+	@$(ONCE_KUBE) $(MAKE) test-kube
+	@if [ -n "$(ALWAYS)" ] || [ -e $(SYSTEMD_CACHE)/bookworm ]; then $(ONCE_SYSTEMD) $(MAKE) test-systemd; \
+	  else echo 'test-systemd has no virtual machine here yet: make test-all makes one'; fi
 	$(SUDO) bin/cupola doctor --leaks | diff bin/leaks -
 
-.PHONY: compiled
-compiled: $(HELPERS) # what tests need compiled, and nobody should wait for: see nice above
-	go build $(TAGS) -race $(UNRACED) ./...
-	test/kube/build $(KUBE_CACHE)
+.PHONY: test-all
+test-all: ## run every test there is, for hours: nightly
+	$(MAKE) ALWAYS=1 test chaos test-cgroup2
 
 .PHONY: test-unit
-test-unit: $(HELPERS) ## run the tests that need no root, with the race detector
-	$(TEST) -race $(UNRACED) -short -timeout 20m ./...
-	$(TEST) ./rootfs/unpack ./server/api ./server/broker ./store # what takes long with it
+test-unit: $(HELPERS) ## run the tests that need no root, with the race detector where something runs beside something else
+	$(call of,race,$(TEST) -race $(UNRACED) -short -timeout 20m)
+	$(call of,plain,$(TEST) -short)
+	$(call of,long,$(TEST) -run "$$(.ci/packages long-tests)")
 	cd server/bbs/bbspb/generate && $(TEST) . # a module of its own
 
 .PHONY: test-root
-test-root: $(HELPERS) ## run the tests on real containers, mounts and networks
-	$(SUDO) env CUPOLA_TEST_ROOT=1 $(TEST) -p 1 ./store ./runtime/... ./rootfs/... ./cmd/lifecycle/... ./server/doctor/... ./server/bosh/sandbox/...
+test-root: build ## run the tests on real containers, mounts and networks
+	tests=$$(go run ./test/roottests $$(.ci/packages root)); \
+	  $(call of,root,$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola $(TEST) -p 1 -run "$$tests")
 
 .PHONY: e2e
 e2e: build ## drive the built daemon as a user does
-	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola $(TEST) -count=1 -p 2 -parallel 3 -timeout 20m ./test/e2e/... ./cmd/cupola
+	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola $(TEST) -count=1 -p 2 -parallel 3 -timeout 20m ./test/e2e/...
 
 CHAOS_ROUNDS ?= 60
 CYCLES       ?= 2000
@@ -99,18 +115,14 @@ chaos: build ## break the daemon in many ways while tenants work, and push and d
 	  $(TEST) -count=1 -timeout 3h -v -run 'TestChaos$$|TestCycles$$' ./test/e2e/chaos
 	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA_NTH_CALLS=all $(TEST) -count=1 -timeout 1h -v -run 'TestNthCallFails$$' ./store
 
-KUBE_CACHE ?= $(HOME)/.cache/cupola/kube
-
 .PHONY: test-kube
 test-kube: build ## bring deployments into a Kubernetes control plane, which takes minutes to build, once
 	program=$$(test/kube/build $(KUBE_CACHE)); \
 	  $(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_KUBE_BIN=$$program $(TEST) -count=1 -timeout 20m \
 	  -run 'TestLive$$|TestDeploymentOnKubernetes' ./server/kube/apply ./test/e2e/bosh
 
-SYSTEMD_CACHE ?= $(HOME)/.cache/cupola/systemd
-
 .PHONY: test-systemd
-test-systemd: build ## live through install, upgrade and reboot in a virtual machine; not in CI: an emulated one takes six minutes
+test-systemd: build ## live through install, upgrade and reboot in a virtual machine: an emulated one takes six minutes
 	@.ci/deps systemd
 	$(SUDO) test/systemd/run bin/cupola $(SYSTEMD_CACHE)
 
@@ -124,9 +136,8 @@ test-cgroup2: build ## run the e2e and root tests on cgroup v2, in a virtual mac
 	$(SUDO) env RUN='$(RUN)' test/systemd/cgroup2 $(SYSTEMD_CACHE) $(foreach pkg,$(CGROUP2),$(pkg)/$(notdir $(pkg)).test)
 
 .PHONY: lint
-# What cgo generates names the checkout that it was generated in. A flag of this one keeps others' out, which may be gone.
-lint: ## vet and lint (govet is one of the linters)
-	CGO_CFLAGS="-O2 -ffile-prefix-map=$(CURDIR)=." go run $(LINT) run --build-tags seccomp,netgo,osusergo ./...
+lint: ## vet and lint
+	@.ci/lint ./...
 
 .PHONY: proto
 proto: ## generate the messages of the BBS API; a test fails where this was forgotten

@@ -47,15 +47,15 @@ type Traffic struct {
 	mu      sync.Mutex
 	sent    int
 	status  map[int]int
-	failed  []failure
+	failed  []Failure
 	bodies  map[string]int
 	longest time.Duration
 	stop    func()
 	done    sync.WaitGroup
 }
 
-// failure is a request that got no answer, or none of the app's.
-type failure struct {
+// Failure is a request that got no answer, or none of the app's.
+type Failure struct {
 	Began, ended time.Time
 	What         string
 }
@@ -104,7 +104,7 @@ func (tr *Traffic) ask(client *http.Client) {
 	tr.status[status]++
 	tr.longest = max(tr.longest, time.Since(began))
 	if err != nil || status != http.StatusOK {
-		tr.failed = append(tr.failed, failure{began, time.Now(), fmt.Sprint(status, " ", body, " ", err)})
+		tr.failed = append(tr.failed, Failure{began, time.Now(), fmt.Sprint(status, " ", body, " ", err)})
 		return
 	}
 	tr.bodies[body]++
@@ -127,14 +127,14 @@ func (tr *Traffic) get(client *http.Client) (int, string, error) {
 
 // End stops sending, waits for what is under way, and gives the failures of
 // requests that met none of the gaps.
-func (tr *Traffic) End(t *testing.T, gaps ...Gap) []failure {
+func (tr *Traffic) End(t *testing.T, gaps ...Gap) []Failure {
 	t.Helper()
 	tr.stop()
 	tr.done.Wait()
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	all := len(tr.failed)
-	rest := slices.DeleteFunc(slices.Clone(tr.failed), func(f failure) bool {
+	rest := slices.DeleteFunc(slices.Clone(tr.failed), func(f Failure) bool {
 		return slices.ContainsFunc(gaps, func(g Gap) bool { return g.met(f) })
 	})
 	t.Logf("%d requests, by status %v, the longest took %v; %d failed, %d of them with the daemon that was killed", tr.sent, tr.status, tr.longest, all, all-len(rest))
@@ -146,4 +146,4 @@ type Gap struct{ From, To time.Time }
 
 // met tells whether a request met the gap: it was under way when the daemon was
 // killed, or began before the next one was there.
-func (g Gap) met(f failure) bool { return f.ended.After(g.From) && f.Began.Before(g.To) }
+func (g Gap) met(f Failure) bool { return f.ended.After(g.From) && f.Began.Before(g.To) }

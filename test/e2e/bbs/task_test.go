@@ -112,7 +112,9 @@ func (b *bbsClient) tasksEnd() {
 	cases := map[string]taskCase{
 		"serial": {action: serial(shell("echo a > /tmp/r"), shell("echo b >> /tmp/r"), quiet), result: "a\nb\n", logs: []string{"T: Exit status 0"}},
 		"stops":  {action: serial(shell("exit 3"), shell("echo never")), reason: "T: Exited with status 3", logs: []string{"T: Exit status 3"}},
-		"parallel": {action: parallel(said("X", "exit 2"), said("Y", "sleep 0.5; echo all the same > /tmp/waited; exit 4")),
+		// Reasons are in the order of ends: Y ends when X's process has gone.
+		"parallel": {action: parallel(said("X", "echo $$ > /tmp/x; exit 2"),
+			said("Y", "until [ -s /tmp/x ] && ! [ -e /proc/$(cat /tmp/x) ]; do sleep 0.05; done; sleep 0.5; echo all the same > /tmp/waited; exit 4")),
 			reason: "X: Exited with status 2; Y: Exited with status 4"},
 		"codependent": {action: codependent(shell("sleep 1000"), shell("exit 0")), reason: "Codependent step exited"},
 		"fails":       {action: codependent(shell("sleep 1000"), shell("exit 6")), reason: "T: Exited with status 6"},
