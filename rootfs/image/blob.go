@@ -28,7 +28,7 @@ const (
 	stallTime = 30 * time.Second // without a byte
 )
 
-// partial is a blob that is being fetched: what of it was before is kept, and hashed anew.
+// partial is a blob that is being fetched. Bytes that an earlier pull fetched are kept, and hashed again.
 type partial struct {
 	f    *os.File
 	want oci.Descriptor
@@ -115,7 +115,7 @@ func (p *partial) check() error {
 	return nil
 }
 
-// damagedError is of content that is not what it says it is.
+// damagedError says that content does not have its digest or size.
 type damagedError struct{ text string }
 
 func (e *damagedError) Error() string { return e.text }
@@ -158,8 +158,7 @@ const (
 	maxBlob    = 1 << 40
 )
 
-// fill brings a partial to its end. What was here before is not trusted over an origin, nor is one that sent something else
-// asked again: the next is.
+// fill completes a partial. If it is damaged, bytes from before are fetched again first; then the next origin is asked.
 func (p *pull) fill(ctx context.Context, part *partial) error {
 	old := part.n > 0
 	for first := 0; ; {
@@ -183,7 +182,7 @@ func (p *pull) fill(ctx context.Context, part *partial) error {
 	}
 }
 
-// fetchRest asks the origins from the first on, one after the other, until there is nothing more to come or nothing comes.
+// fetchRest asks the origins, beginning with the first, until the blob is complete or no origin sends more.
 func (p *pull) fetchRest(ctx context.Context, part *partial, first int) error {
 	origins := len(p.connects) - first
 	for stalls := 0; part.n < part.want.Size; {
@@ -209,7 +208,7 @@ func (p *pull) fetchRest(ctx context.Context, part *partial, first int) error {
 	return nil
 }
 
-// patience is how often in a row nothing may come: what a registry refuses will not come the next time either.
+// patience is how many attempts in a row may bring nothing. It is no use to repeat what a registry refuses.
 func patience(err error, origins int) int {
 	if errors.Is(err, registry.ErrDenied) || errors.Is(err, registry.ErrMissing) {
 		return origins

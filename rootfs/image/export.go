@@ -74,8 +74,8 @@ func (s *Cache) Export(ctx context.Context, name, dir string, progress func(done
 	return c.Image, nil
 }
 
-// writeLayout fills a directory. The first of an image's blobs is its manifest, which is all that the index names; an index
-// of several platforms that it was pulled by stays out, as the others' images are not here.
+// writeLayout fills a directory. The first of an image's blobs is its manifest, which is all that the index names. An index of
+// several platforms stays out, since the images of the other platforms are not in the cache.
 func (s *Cache) writeLayout(ctx context.Context, c record, references []string, dir string, progress func(done, total int64)) error {
 	if err := os.MkdirAll(filepath.Join(dir, "blobs", "sha256"), 0o755); err != nil {
 		return err

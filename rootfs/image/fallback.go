@@ -121,7 +121,7 @@ func (p *pull) places(o PullOptions) (all []registry.Place, known string, err er
 	return all, known, nil
 }
 
-// authOf is what a fallback's registry is told.
+// authOf are the credentials for a fallback's registry.
 func (o PullOptions) authOf(r reference.Reference) registry.Auth {
 	if o.Others == nil {
 		return registry.Auth{}
@@ -129,7 +129,7 @@ func (o PullOptions) authOf(r reference.Reference) registry.Auth {
 	return o.Others(r)
 }
 
-// find asks one place after the other until one has the image: that is where it comes from.
+// find asks one place after the other until one has the image.
 func (p *pull) find(ctx context.Context, all []registry.Place, known string) error {
 	var failed error
 	for n, at := range all {
@@ -170,7 +170,8 @@ func (p *pull) resolveAt(ctx context.Context, at registry.Place, known string, f
 	return digest, err
 }
 
-// compare sees that new fallbacks have the image that was found. One that does not answer now may do so once it is needed.
+// compare checks that new fallbacks have the image that was found. A fallback that does not answer now may answer once it is
+// needed.
 func (p *pull) compare(ctx context.Context, all []registry.Place) error {
 	for _, at := range all[1:] {
 		if at.Ref == p.from {

@@ -13,7 +13,7 @@ import (
 type Info struct {
 	Image
 	References []string  // all that it was pulled by
-	Fallbacks  []string  // where else it is to be had
+	Fallbacks  []string  // where else it can be pulled from
 	DiskBytes  int64     // of its files and of its layers as they were moved; images share layers, so sums count these twice
 	Pulled     time.Time // first
 	Used       time.Time // last pulled or mounted

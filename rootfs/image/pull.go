@@ -29,10 +29,10 @@ type PullOptions struct {
 	// not give. They must have the same digest, and are kept for later pulls of the reference. Nil asks those that are kept,
 	// and an empty slice forgets them.
 	Fallbacks []reference.Reference
-	Others    func(reference.Reference) registry.Auth // for fallbacks; nil is nobody
+	Others    func(reference.Reference) registry.Auth // credentials for fallbacks; nil has none
 	Warn      func(string)                            // nil; takes what people should know of a pull that went well
 	Trusted   bool                                    // an operator asks: the registry may be anywhere
-	Claim     bool                                    // what needs the image will say so soon: until then RemoveImage leaves it
+	Claim     bool                                    // a build will name the image soon: until then Remove leaves it
 }
 
 // LayerProgress says how far one layer is. Layers are fetched at the same time and unpacked one after the other.
@@ -83,9 +83,9 @@ type pull struct {
 }
 
 // Pull brings an image into the store, from a registry or an OCI layout, and returns it once it is whole and on disk.
-// What a pull that was interrupted has fetched is not fetched again. An image that is here by its digest and was pulled
-// from the same repository moves nothing and asks nobody; from another one, the registry is asked whether the credentials
-// may have it. An error may be registry.ErrDenied or registry.ErrMissing.
+// It does not fetch again what an interrupted pull has fetched. If an image with the digest was pulled from the same repository,
+// it moves nothing and asks no registry; if from another one, it asks the registry whether the credentials may have the image.
+// An error may be registry.ErrDenied or registry.ErrMissing.
 func (s *Cache) Pull(ctx context.Context, r reference.Reference, o PullOptions) (img Image, err error) {
 	if !tree.Privileged() {
 		return Image{}, errors.New("pulling images needs root")
@@ -131,7 +131,7 @@ func (p *pull) run(ctx context.Context, o PullOptions) (Image, error) {
 	return img, err
 }
 
-// bring takes the image that was found into the store.
+// bring brings the image that was found into the cache.
 func (p *pull) bring(ctx context.Context) (Image, error) {
 	defer p.s.locks.Lock("image " + p.digest)()
 	if c, err := p.s.useFrom(p.digest, p.ref, p.from); err == nil {
@@ -149,8 +149,8 @@ func (p *pull) bring(ctx context.Context) (Image, error) {
 	return c.Image, p.commit(c)
 }
 
-// discard deletes what was fetched of an image that is at fault itself: nobody will go on with it, and it must not fill the
-// disk. What another pull is at stays.
+// discard deletes what was fetched of an image that is itself at fault: no pull will continue it, and it must not fill the disk.
+// What another pull needs stays.
 func (p *pull) discard(why error) error {
 	_, entry := errors.AsType[*unpack.EntryError](why)
 	_, damaged := errors.AsType[*damagedError](why)
@@ -171,7 +171,7 @@ func (p *pull) discard(why error) error {
 	})
 }
 
-// connect finds who has the image, and its digest.
+// connect finds where the image is, and its digest.
 func (p *pull) connect(ctx context.Context, o PullOptions) error {
 	switch p.ref.Scheme {
 	case reference.SchemeOCI:
@@ -220,7 +220,7 @@ func (p *pull) origin(ctx context.Context, n int) (origin, error) {
 	return o, err
 }
 
-// tell reports on a layer, not too often.
+// tell reports the progress of a layer, not too often.
 func (p *pull) tell(l LayerProgress) {
 	if p.progress == nil {
 		return
@@ -331,7 +331,7 @@ func (p *pull) unpack(ctx context.Context, n int, digest string, below []string,
 	})
 }
 
-// top adds the layer with what Diego's lifecycle needs of every root, and looks at the tree as a whole.
+// top adds the layer with what Diego's lifecycle needs in every root, and reads the traits of the whole tree.
 func (p *pull) top(c record, digest string) (record, error) {
 	own := p.s.topDigest(digest)
 	m, err := p.s.chain(own, c.Chains, func(root *os.File, m *tree.Mark) (err error) {
@@ -349,7 +349,7 @@ func (p *pull) top(c record, digest string) (record, error) {
 	return c, nil
 }
 
-// commit makes what was pulled survive a crash of the machine, and then says in a record that it is here.
+// commit syncs what was pulled, and then writes the image's record.
 func (p *pull) commit(c record) error {
 	s := p.s
 	if err := tree.Sync(s.store.Path("chains")); err != nil {
@@ -382,7 +382,7 @@ func (s *Cache) markSynced(key string) error {
 	return tree.WriteMark(s.store.Path("chains", key), m)
 }
 
-// hold keeps what bears the names until release.
+// hold leases names until release.
 func (p *pull) hold(names ...string) { p.held = append(p.held, p.s.store.HoldNames(names...)) }
 
 func (p *pull) release() {

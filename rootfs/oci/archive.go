@@ -85,7 +85,7 @@ func readDockerArchive(b *Archive) (Image, error) {
 	}
 	img := Image{Labels: cfg.Config.Labels, Names: m.RepoTags}
 	for i, file := range m.Layers {
-		// A layer as it is has its diff id for digest; a compressed one bears its own in its name.
+		// The digest of an uncompressed layer is its diff ID; a compressed layer has its digest in its name.
 		named, _, _ := strings.Cut(path.Base(file), ".")
 		img.Layers = append(img.Layers, Layer{File: file, Digests: []string{strings.TrimPrefix(cfg.RootFS.DiffIDs[i], "sha256:"), named}})
 	}

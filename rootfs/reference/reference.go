@@ -241,16 +241,5 @@ func (r Reference) Repo() string {
 	return r.Host + "/" + r.Repository
 }
 
-// Registry returns the host of an image's registry, with the port if the reference has one, as credentials are keyed by
-// it; docker.io for Docker Hub, "" for what is in no registry.
-func (r Reference) Registry() string { return r.Host }
-
 // hubHosts are Docker Hub's names, in references and in stores of credentials.
 var hubHosts = map[string]bool{dockerHub: true, "index.docker.io": true, "registry-1.docker.io": true, "registry.hub.docker.com": true, "hub.docker.com": true}
-
-// IsRegistry reports whether credentials kept under host are for the image's registry: the host as it stands in the
-// reference, in any case, or another name of Docker Hub.
-func (r Reference) IsRegistry(host string) bool {
-	host = strings.ToLower(host)
-	return host != "" && (host == r.Host || r.Host == dockerHub && hubHosts[host])
-}

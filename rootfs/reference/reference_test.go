@@ -103,34 +103,18 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestRegistry(t *testing.T) {
+func TestWithDigest(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		ref, registry string
-		is, isNot     []string
-	}{
-		{"docker://busybox", "docker.io", []string{"docker.io", "index.docker.io", "Docker.io"}, []string{"", "quay.io"}},
-		{"docker://Reg.example.com:5000/a", "reg.example.com:5000", []string{"reg.example.com:5000", "REG.example.com:5000"}, []string{"reg.example.com", "docker.io"}},
-		{"preloaded:x", "", nil, []string{"", "docker.io"}},
-	} {
-		r, err := Parse(c.ref)
-		if err != nil || r.Registry() != c.registry {
-			t.Errorf("%s: got registry %q, %v; want %q", c.ref, r.Registry(), err, c.registry)
-		}
-		for _, host := range c.is {
-			if !r.IsRegistry(host) {
-				t.Errorf("%s: %q is not its registry", c.ref, host)
-			}
-		}
-		for _, host := range c.isNot {
-			if r.IsRegistry(host) {
-				t.Errorf("%s: %q is its registry", c.ref, host)
-			}
-		}
+	r, err := Parse("docker://index.docker.io/a/b:t")
+	if err != nil || r.Host != "docker.io" {
+		t.Errorf("got %+v, %v; want Docker Hub by one name", r, err)
 	}
-	r, _ := Parse("docker://reg.io/a:t") // as above
-	if got, want := r.WithDigest(someDigest).String(), "docker://reg.io/a:t@"+someDigest; got != want {
+	pinned := r.WithDigest(someDigest)
+	if got, want := pinned.String(), "docker://docker.io/a/b:t@"+someDigest; got != want || pinned.TagOrDigest() != someDigest {
 		t.Errorf("got %q; want %q", got, want)
+	}
+	if got := pinned.WithoutDigest(); got != r || got.TagOrDigest() != "t" {
+		t.Errorf("got %+v; want %+v", got, r)
 	}
 }
 
@@ -150,7 +134,7 @@ func FuzzParse(f *testing.F) {
 		if r.Scheme != SchemeDocker {
 			return
 		}
-		if _, err := name.NewRepository(r.Repo()); err != nil || !r.IsRegistry(r.Registry()) || strings.Contains(r.Repository, "..") {
+		if _, err := name.NewRepository(r.Repo()); err != nil || strings.Contains(r.Repository, "..") {
 			t.Errorf("%q: got %+v, %v", s, r, err)
 		}
 	})

@@ -47,7 +47,7 @@ func (s *Roots) Extract(ctx context.Context, id, archive, dest string, o tree.Ow
 	return nil
 }
 
-// WriteFile puts a file into a mounted root in one step, replacing what bears its name (a link itself, not what it points
+// WriteFile puts a file into a mounted root in one step, replacing what has its name (a link itself, not what it points
 // to) and making missing directories, which belong to root.
 func (s *Roots) WriteFile(id, name string, content []byte, mode fs.FileMode, uid, gid uint32) error {
 	root, ids, err := s.openWritable(id)

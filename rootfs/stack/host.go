@@ -15,7 +15,7 @@ import (
 // read-only into a skeleton. Never the machine's /, /home, /var or /etc.
 const Host = "host"
 
-// hostDirs are the directories of a usr-merged system; on others each may be a directory of its own.
+// hostDirs are the directories of a usr-merged system; on other systems each may be a separate directory.
 var hostDirs = []string{"bin", "sbin", "lib", "lib32", "lib64", "libx32"}
 
 // hostEtc are the files below /etc that programs in /usr cannot do without. Not /etc/ssl as a whole: it holds private/.

@@ -68,7 +68,7 @@ var machines = map[elf.Machine]string{
 	elf.EM_RISCV: "riscv64", elf.EM_LOONGARCH: "loong64", elf.EM_MIPS: "mips",
 }
 
-// machineOf tells which machine an ELF file is for; "" when it is none.
+// machineOf returns the machine that an ELF file is for, "" for other files.
 func machineOf(f io.ReaderAt) string {
 	var h [20]byte
 	if _, err := f.ReadAt(h[:], 0); err != nil || string(h[:4]) != elf.ELFMAG {

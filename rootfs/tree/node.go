@@ -31,8 +31,6 @@ func File(path, content string) Node { return Node{Path: path, Mode: 0o644, Cont
 // Link is a symbolic link.
 func Link(path, to string) Node { return Node{Path: path, Mode: fs.ModeSymlink, Content: to} }
 
-const caBundle = "etc/ssl/certs/ca-certificates.crt"
-
 // Fingerprint names a tree by all that is in it.
 func Fingerprint(nodes []Node, ids users.Range) string {
 	h := sha256.New()
