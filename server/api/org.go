@@ -2,10 +2,6 @@ package api
 
 import (
 	"cupola/server/authz"
-	"cupola/server/control"
-	"cupola/server/control/access"
-	"cupola/server/control/audit"
-	"cupola/server/control/change"
 	"cupola/server/control/deletion"
 	"cupola/server/control/orgs"
 	"cupola/store"
@@ -25,48 +21,16 @@ func viewOrg(c *call, o *cf.Org) doc {
 	})
 }
 
-type orgRequest struct {
-	Name      change.Field[string] `json:"name"`
-	Suspended change.Field[bool]   `json:"suspended"`
-	Metadata  *change.Metadata     `json:"metadata"`
-}
-
 func createOrg(c *call) (*response, error) {
-	var req orgRequest
+	var req orgs.OrgChange
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	if err := control.Invalid(control.NameFaults(req.Name.V)); err != nil {
-		return nil, err
-	}
-	if err := c.mayCreateOrg(req); err != nil {
-		return nil, err
-	}
-	o := &cf.Org{Name: req.Name.V, Suspended: req.Suspended.V}
-	if q, err := store.OrgQuotas.First(c.Tx, store.Query{}); err == nil {
-		o.QuotaGUID = q.GUID // the oldest is the default
-	}
-	if err := req.Metadata.Apply(&o.Metadata); err != nil {
-		return nil, err
-	}
-	if err := orgs.Insert(c.Session, o); err != nil {
+	o, err := orgs.Create(c.Session, req)
+	if err != nil {
 		return nil, err
 	}
 	return created(viewOrg(c, o))
-}
-
-// mayCreateOrg lets users make orgs who are no admins when the operator wants
-// it so.
-func (c *call) mayCreateOrg(req orgRequest) error {
-	if c.Actor.Admin {
-		return c.PermitAdmin()
-	}
-	c.Checked = true
-	f, err := c.Flag("user_org_creation")
-	if err == nil && (!f.Enabled || req.Suspended.V) {
-		err = access.NotAuthorized()
-	}
-	return err
 }
 
 // org is the org of {guid}, if the actor sees it and satisfies the rule.
@@ -79,7 +43,7 @@ func (c *call) org() (*cf.Org, error) {
 }
 
 func updateOrg(c *call) (*response, error) {
-	var req orgRequest
+	var req orgs.OrgChange
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
@@ -87,24 +51,7 @@ func updateOrg(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if req.Suspended.V && !c.Actor.Admin {
-		return nil, access.NotAuthorized()
-	}
-	o.Name, o.Suspended = req.Name.Or(o.Name), req.Suspended.Or(o.Suspended)
-	if err := control.Invalid(control.NameFaults(o.Name)); err != nil {
-		return nil, err
-	}
-	if err := req.Metadata.Apply(&o.Metadata); err != nil {
-		return nil, err
-	}
-	err = store.Orgs.Update(c.Tx, o)
-	if store.IsTaken(err) {
-		return nil, cf.Unprocessable("Organization name '%s' already exists.", o.Name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := c.Audit(audit.OrgUpdate, audit.Target{Type: "organization", GUID: o.GUID, Name: o.Name, Place: authz.Place{OrgGUID: o.GUID}}, nil); err != nil {
+	if err := orgs.Update(c.Session, o, req); err != nil {
 		return nil, err
 	}
 	return ok(viewOrg(c, o))

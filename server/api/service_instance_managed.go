@@ -7,7 +7,6 @@ import (
 	"cupola/server/control"
 	"cupola/server/control/audit"
 	"cupola/server/control/change"
-	"cupola/server/control/quota"
 	"cupola/server/control/services"
 	"cupola/store"
 	"cupola/store/cf"
@@ -15,31 +14,7 @@ import (
 
 // createManaged has a broker make a service instance.
 func (c *call) createManaged(i *cf.ServiceInstance, req serviceRequest, audited doc) (*response, error) {
-	space, err := store.Spaces.Get(c.Tx, i.SpaceGUID)
-	if err != nil {
-		return nil, err
-	}
-	plan, err := services.PlanFor(c.Session, req.Relationships.Plan.guid(), space)
-	if err != nil {
-		return nil, err
-	}
-	o, err := services.OfferFor(c.Session, plan)
-	if err != nil {
-		return nil, err
-	}
-	if o.Broker.Busy() {
-		return nil, cf.Unprocessable("The service instance cannot be created because there is an operation in progress for the service broker.")
-	}
-	if err := services.PaidAllowed(c.Session, plan, space); err != nil {
-		return nil, err
-	}
-	if err := services.ReplaceFailed(c.Session, i); err != nil {
-		return nil, err
-	}
-	i.PlanGUID, i.MaintenanceVersion = plan.GUID, services.VersionOf(plan)
-	i.LastOperation = cf.Begin(cf.OpCreate, cf.OpInitial, c.Tx.Now)
-	err = quota.Within(c.Tx, i.SpaceGUID, quota.Services, func() error { return services.Save(c.Session, i, store.ServiceInstances.Insert) })
-	if err != nil {
+	if err := services.InsertManaged(c.Session, i, req.Relationships.Plan.guid()); err != nil {
 		return nil, err
 	}
 	return c.serviceJob(cf.JobCreateInstance, "service_instances", i.GUID, cf.ServiceWork{Parameters: objectOf(req.Parameters), Request: audited})

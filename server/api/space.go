@@ -1,10 +1,8 @@
 package api
 
 import (
-	"cupola/server/authz"
 	"cupola/server/control"
 	"cupola/server/control/access"
-	"cupola/server/control/audit"
 	"cupola/server/control/change"
 	"cupola/server/control/deletion"
 	"cupola/server/control/orgs"
@@ -49,30 +47,8 @@ func createSpace(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	if err := control.Invalid(control.NameFaults(req.Name.V)); err != nil {
-		return nil, err
-	}
-	orgGUID := req.Relationships.Organization.guid()
-	org, err := store.Orgs.Visible(c.Tx, orgGUID, c.Scope)
+	s, err := orgs.CreateSpace(c.Session, req.Relationships.Organization.guid(), orgs.SpaceChange{Name: req.Name, Metadata: req.Metadata})
 	if err != nil {
-		c.Checked = true
-		return nil, control.Unprocessable(err, "Invalid organization. Ensure the organization exists and you have access to it.")
-	}
-	if err := c.Permit(authz.Place{OrgGUID: org.GUID}); err != nil {
-		return nil, err
-	}
-	s := &cf.Space{Name: req.Name.V, OrgGUID: org.GUID, AllowSSH: true}
-	if err := req.Metadata.Apply(&s.Metadata); err != nil {
-		return nil, err
-	}
-	err = store.Spaces.Insert(c.Tx, s)
-	if store.IsTaken(err) {
-		return nil, cf.Unprocessable("Name must be unique per organization")
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := orgs.SpaceEvent(c.Session, audit.SpaceCreate, s); err != nil {
 		return nil, err
 	}
 	return created(viewSpace(c, s))
@@ -88,10 +64,7 @@ func (c *call) space() (*cf.Space, error) {
 }
 
 func updateSpace(c *call) (*response, error) {
-	var req struct {
-		Name     change.Field[string] `json:"name"`
-		Metadata *change.Metadata     `json:"metadata"`
-	}
+	var req orgs.SpaceChange
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
@@ -99,21 +72,7 @@ func updateSpace(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Name = req.Name.Or(s.Name)
-	if err := control.Invalid(control.NameFaults(s.Name)); err != nil {
-		return nil, err
-	}
-	if err := req.Metadata.Apply(&s.Metadata); err != nil {
-		return nil, err
-	}
-	err = store.Spaces.Update(c.Tx, s)
-	if store.IsTaken(err) {
-		return nil, cf.Unprocessable("Name must be unique per organization")
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := orgs.SpaceEvent(c.Session, audit.SpaceUpdate, s); err != nil {
+	if err := orgs.UpdateSpace(c.Session, s, req); err != nil {
 		return nil, err
 	}
 	return ok(viewSpace(c, s))

@@ -5,12 +5,13 @@ import (
 	"cupola/server/control"
 	"cupola/server/control/access"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
-// Insert adds an org. One who is no admin gets the roles to manage it.
-func Insert(c *control.Session, o *cf.Org) error {
+// insert adds an org. One who is no admin gets the roles to manage it.
+func insert(c *control.Session, o *cf.Org) error {
 	err := store.Orgs.Insert(c.Tx, o)
 	if store.IsTaken(err) {
 		return cf.Unprocessable("Organization '%s' already exists.", o.Name)
@@ -36,4 +37,64 @@ func grant(c *control.Session, t cf.RoleType, org string) error {
 // SpaceEvent records an event of a space.
 func SpaceEvent(c *control.Session, kind audit.Type, s *cf.Space) error {
 	return c.Audit(kind, audit.Target{Type: "space", GUID: s.GUID, Name: s.Name, Place: access.At(s)}, nil)
+}
+
+// OrgChange is a change of an org.
+type OrgChange struct {
+	Name      change.Field[string] `json:"name"`
+	Suspended change.Field[bool]   `json:"suspended"`
+	Metadata  *change.Metadata     `json:"metadata"`
+}
+
+// Create makes an org.
+func Create(c *control.Session, req OrgChange) (*cf.Org, error) {
+	if err := control.Invalid(control.NameFaults(req.Name.V)); err != nil {
+		return nil, err
+	}
+	if err := mayCreate(c, req); err != nil {
+		return nil, err
+	}
+	o := &cf.Org{Name: req.Name.V, Suspended: req.Suspended.V}
+	if q, err := store.OrgQuotas.First(c.Tx, store.Query{}); err == nil {
+		o.QuotaGUID = q.GUID // the oldest is the default
+	}
+	if err := req.Metadata.Apply(&o.Metadata); err != nil {
+		return nil, err
+	}
+	return o, insert(c, o)
+}
+
+// mayCreate lets users make orgs who are no admins when the operator wants it so.
+func mayCreate(c *control.Session, req OrgChange) error {
+	if c.Actor.Admin {
+		return c.PermitAdmin()
+	}
+	c.Checked = true
+	f, err := c.Flag("user_org_creation")
+	if err == nil && (!f.Enabled || req.Suspended.V) {
+		err = access.NotAuthorized()
+	}
+	return err
+}
+
+// Update changes an org. Only admins suspend one.
+func Update(c *control.Session, o *cf.Org, req OrgChange) error {
+	if req.Suspended.V && !c.Actor.Admin {
+		return access.NotAuthorized()
+	}
+	o.Name, o.Suspended = req.Name.Or(o.Name), req.Suspended.Or(o.Suspended)
+	if err := control.Invalid(control.NameFaults(o.Name)); err != nil {
+		return err
+	}
+	if err := req.Metadata.Apply(&o.Metadata); err != nil {
+		return err
+	}
+	err := store.Orgs.Update(c.Tx, o)
+	if store.IsTaken(err) {
+		return cf.Unprocessable("Organization name '%s' already exists.", o.Name)
+	}
+	if err != nil {
+		return err
+	}
+	return c.Audit(audit.OrgUpdate, audit.Target{Type: "organization", GUID: o.GUID, Name: o.Name, Place: authz.Place{OrgGUID: o.GUID}}, nil)
 }
