@@ -26,10 +26,6 @@ var BBSDesireds = &Table[BBSDesired]{
 	filters:  map[string]string{"guids": "process_guid", "domains": "domain", "epochs": "epoch"},
 }
 
-// BBSRunning is, for Store.Watch, those of BBSDesireds that have instances, or
-// had before the change: nobody runs the others.
-const BBSRunning = "bbs_desired_lrps running"
-
 // BBSDesiredTags are the tags of the rows alone, which take little time to read:
 // every write of a row changes its tag. running leaves those out that have no
 // instances.
@@ -63,7 +59,6 @@ func (tx *Tx) InsertBBSDesired(d *BBSDesired, message func(lrp.Tag) ([]byte, err
 	if err := BBSDesireds.Insert(tx, d); err != nil {
 		return err
 	}
-	tx.runs(d)
 	tx.note(Change{After: d})
 	return nil
 }
@@ -78,7 +73,6 @@ func (tx *Tx) UpdateBBSDesired(was, d *BBSDesired, message func(lrp.Tag) ([]byte
 	if err := BBSDesireds.Update(tx, d); err != nil {
 		return err
 	}
-	tx.runs(was, d)
 	tx.note(Change{Before: was, After: d})
 	return nil
 }
@@ -86,18 +80,8 @@ func (tx *Tx) UpdateBBSDesired(was, d *BBSDesired, message func(lrp.Tag) ([]byte
 // DeleteBBSDesired removes a row and tells whether there was one.
 func (tx *Tx) DeleteBBSDesired(processGUID string) (bool, error) {
 	gone, err := BBSDesireds.change(tx, "DELETE FROM bbs_desired_lrps WHERE process_guid = ?", processGUID)
-	tx.runs(gone...)
 	for _, d := range gone {
 		tx.note(Change{Before: d})
 	}
 	return len(gone) > 0, err
-}
-
-// runs marks BBSRunning as changed if one of the rows has instances.
-func (tx *Tx) runs(rows ...*BBSDesired) {
-	for _, d := range rows {
-		if d.Instances > 0 {
-			tx.log.add(rowChange{table: BBSRunning, many: true})
-		}
-	}
 }

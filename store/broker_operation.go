@@ -72,5 +72,8 @@ func (tx *Tx) DueBrokerOperations(but []string, ofEach, most int) ([]*cf.BrokerO
 func (tx *Tx) NextBrokerOperation() (at time.Time, has bool, err error) {
 	var next sql.Null[int64]
 	err = tx.sql.QueryRowContext(tx.ctx, "SELECT min(due_at) FROM broker_operations WHERE due_at > ?", timeColumn{&tx.Now}).Scan(&next)
-	return time.UnixMicro(next.V).UTC(), next.Valid, err
+	if !next.Valid {
+		return time.Time{}, false, err
+	}
+	return time.UnixMicro(next.V).UTC(), true, err
 }

@@ -41,3 +41,12 @@ const spacesOfOrgs = "SELECT guid FROM spaces WHERE org_guid IN (SELECT value FR
 func sharedOr(own, shared string) string {
 	return own + " OR EXISTS (SELECT 1 FROM json_each(shared_spaces) s WHERE " + shared + ")"
 }
+
+// ServicesVersion differs from an earlier one if a service instance or a binding
+// was made, changed or deleted since.
+func (tx *Tx) ServicesVersion() (version string, err error) {
+	err = tx.sql.QueryRowContext(tx.ctx, `SELECT printf('%d %d %d %d %d %d', i.n, i.made, i.changed, b.n, b.made, b.changed) FROM
+		(SELECT count(*) n, coalesce(max(created_at), 0) made, coalesce(max(updated_at), 0) changed FROM service_instances) i,
+		(SELECT count(*) n, coalesce(max(created_at), 0) made, coalesce(max(updated_at), 0) changed FROM service_bindings) b`).Scan(&version)
+	return version, err
+}

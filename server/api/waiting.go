@@ -67,25 +67,33 @@ const resweep = time.Minute
 // goes on.
 func (s *Server) Run(ctx context.Context) error {
 	ctx = store.As(ctx, "waiting jobs")
-	changed, stop := s.Store.Watch(store.ServiceBindings.Name(), store.ServiceInstances.Name())
-	defer stop()
-	tick := time.NewTicker(resweep)
-	defer tick.Stop()
 	idle := map[string]bool{}
-	for {
-		if err := s.workJobs(ctx, idle); err != nil && ctx.Err() == nil {
-			s.Log.ErrorContext(ctx, "jobs were not worked on", slog.Any("err", err))
-		}
-		select {
-		case <-changed:
-			clear(idle)
-		case <-tick.C:
-			clear(idle)
-		case <-s.work:
-		case <-ctx.Done():
-			return nil
-		}
+	var was awaited
+	return store.Derive(ctx, s.Store, store.Derivation[awaited]{Name: "waiting jobs", Read: readAwaited, Tick: resweep, Wake: s.work, Log: s.Log,
+		Use: store.Always(func(ctx context.Context, now awaited) error {
+			if now.at.Sub(was.at) >= resweep || now.services != was.services {
+				clear(idle)
+				was = now
+			}
+			return s.workJobs(ctx, idle)
+		})})
+}
+
+// awaited is what jobs may wait for.
+type awaited struct {
+	at       time.Time
+	services string // differs whenever a service instance or a binding has changed
+}
+
+// readAwaited reads the jobs, and what they may wait for if there are any.
+func readAwaited(tx *store.Tx) (a awaited, err error) {
+	a.at = tx.Now
+	jobs, err := store.Jobs.Where(tx, waitingJobs())
+	if err != nil || len(jobs) == 0 {
+		return a, err
 	}
+	a.services, err = tx.ServicesVersion()
+	return a, err
 }
 
 // workJobs advances jobs until all wait. Those that wait are idle, by GUID. In a
@@ -118,19 +126,26 @@ func (s *Server) advanceFor(ctx context.Context, user, job string) (more bool, e
 	return s.advance(store.As(ctx, user), job)
 }
 
+// waitingJobs are the filters of the jobs that Run works on.
+func waitingJobs() map[string][]string {
+	return map[string][]string{"states": {string(cf.JobProcessing)},
+		"operations": {deletion.App, deletion.Space, deletion.Org, deletion.Domain, deletion.Unmapped, jobApplyManifest}}
+}
+
 // round returns each user's oldest job that can go on.
 func (s *Server) round(ctx context.Context, idle map[string]bool) (jobs map[string]string, err error) {
 	var all []*cf.Job
 	err = s.Store.Read(ctx, func(tx *store.Tx) (err error) {
-		all, err = store.Jobs.Where(tx, map[string][]string{"states": {string(cf.JobProcessing)},
-			"operations": {deletion.App, deletion.Space, deletion.Org, deletion.Domain, deletion.Unmapped, jobApplyManifest}})
+		all, err = store.Jobs.Where(tx, waitingJobs())
 		return err
 	})
 	jobs = map[string]string{}
 	for _, j := range all {
 		var w waitingFor
 		if err := json.Unmarshal([]byte(j.Input), &w); err != nil {
-			return nil, fmt.Errorf("job %s: %w", j.GUID, err)
+			s.Log.ErrorContext(ctx, "a job could not go on", slog.String("job", j.GUID), slog.Any("err", err))
+			idle[j.GUID] = true
+			continue
 		}
 		if user := w.Actor.GUID; !idle[j.GUID] && jobs[user] == "" {
 			jobs[user] = j.GUID

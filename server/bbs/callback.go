@@ -51,39 +51,22 @@ func newCallbacks(c Config) *callbacks {
 
 // run looks after tasks that have ended, until ctx ends.
 func (c *callbacks) run(ctx context.Context) error {
-	changed, stop := c.Store.Watch(store.BBSTasks.Name())
-	defer stop()
 	var group errgroup.Group
 	defer group.Wait() //nolint:errcheck // calls tell errors themselves
-	for {
-		next, err := c.look(ctx, &group)
-		if err != nil && ctx.Err() == nil {
-			c.Log.ErrorContext(ctx, "ended tasks were not looked at", "err", err)
-		}
-		timer := time.NewTimer(next)
-		select {
-		case <-changed:
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		timer.Stop()
-		if ctx.Err() != nil {
-			return nil
-		}
-	}
+	return store.Derive(ctx, c.Store, store.Derivation[[]*store.BBSTask]{Name: "ended tasks", Read: endedTasks, Log: c.Log,
+		Use: func(ctx context.Context, ended []*store.BBSTask) (time.Time, error) {
+			next, err := c.look(ctx, &group, ended)
+			return time.Now().Add(next), err
+		}})
+}
+
+func endedTasks(tx *store.Tx) ([]*store.BBSTask, error) {
+	return store.BBSTasks.By(tx, "states", string(lrp.TaskCompleted), string(lrp.TaskResolving))
 }
 
 // look does what is due, and tells when to look again.
-func (c *callbacks) look(ctx context.Context, group *errgroup.Group) (next time.Duration, err error) {
+func (c *callbacks) look(ctx context.Context, group *errgroup.Group, ended []*store.BBSTask) (next time.Duration, err error) {
 	next = kickInterval
-	var ended []*store.BBSTask
-	err = c.Store.Read(ctx, func(tx *store.Tx) error {
-		ended, err = store.BBSTasks.By(tx, "states", string(lrp.TaskCompleted), string(lrp.TaskResolving))
-		return err
-	})
-	if err != nil {
-		return time.Second, err
-	}
 	soonest := func(d time.Duration) { next = min(next, max(d, 0)+time.Millisecond) }
 	for _, t := range ended {
 		age, rest := time.Since(t.FirstCompletedAt), time.Since(t.UpdatedAt)

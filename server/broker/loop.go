@@ -2,6 +2,8 @@ package broker
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -88,27 +90,16 @@ func New(c Config) *Loop {
 // What is undone then is done by the next Run.
 func (l *Loop) Run(ctx context.Context) error {
 	ctx = store.As(ctx, "broker operations")
-	changed, stop := l.Store.Watch(store.Jobs.Name(), store.BrokerOperations.Name())
-	defer stop()
 	defer l.workers.Wait()
-	for {
-		next, err := l.look(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			l.Log.ErrorContext(ctx, "broker operations were not looked at", "err", err)
-			next = time.Now().Add(again)
-		}
-		timer := time.NewTimer(time.Until(next))
-		select {
-		case <-changed:
-		case <-l.wake:
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		timer.Stop()
-	}
+	return store.Derive(ctx, l.Store, store.Derivation[round]{Name: "broker operations", Read: l.look, Use: l.startDue, Tick: tick, Wake: l.wake, Log: l.Log})
+}
+
+// round is what is to be done.
+type round struct {
+	fresh bool    // there are jobs without operations
+	due   []*step // whose time has come
+	next  time.Time
+	fault error // of others, which could not be looked at
 }
 
 func (l *Loop) poke() {
@@ -118,62 +109,40 @@ func (l *Loop) poke() {
 	}
 }
 
-// look starts what is due, and tells when to look again.
-func (l *Loop) look(ctx context.Context) (next time.Time, err error) {
-	if err := l.begin(ctx); err != nil {
-		return next, err
+// look finds what is due. What is busy is asked before the rows are read: what ends
+// meanwhile is not to be begun again.
+func (l *Loop) look(tx *store.Tx) (r round, err error) {
+	busy := l.busy()
+	if r.fresh, err = tx.HasBrokerJobs(jobKinds...); err != nil {
+		return r, err
 	}
-	busy := l.busy() // before the rows are read: what ends meanwhile is not to be begun again
-	var due []*step
-	err = l.Store.Read(ctx, func(tx *store.Tx) (err error) {
-		due, next, err = l.due(tx, busy)
-		return err
-	})
-	for _, s := range due {
-		l.start(ctx, s)
-	}
-	return next, err
-}
-
-// due are the steps whose time has come and for which there is room, and when to
-// look for more: the end of each makes room too, and wakes the loop.
-func (l *Loop) due(tx *store.Tx, busy []string) (due []*step, next time.Time, err error) {
-	next, has, err := tx.NextBrokerOperation()
-	if err != nil {
-		return nil, next, err
-	}
-	if last := tx.Now.Add(tick); !has || next.After(last) {
-		next = last
+	if r.next, _, err = tx.NextBrokerOperation(); err != nil {
+		return r, err
 	}
 	ops, err := tx.DueBrokerOperations(busy, maxPerBroker, maxRequests)
-	if err != nil {
-		return nil, next, err
-	}
 	for _, op := range ops {
-		if !l.enter(op) {
+		s, fault := load(tx, op)
+		if fault != nil {
+			r.fault = errors.Join(r.fault, fmt.Errorf("operation %s: %w", op.GUID, fault))
 			continue
 		}
-		s, err := load(tx, op)
-		if err != nil {
-			l.leave(op)
-			return due, next, err
-		}
-		due = append(due, s)
+		r.due = append(r.due, s)
 	}
-	return due, next, nil
+	return r, err
 }
 
-// begin makes operations of new jobs.
-func (l *Loop) begin(ctx context.Context) error {
-	fresh := false
-	err := l.Store.Read(ctx, func(tx *store.Tx) (err error) {
-		fresh, err = tx.HasBrokerJobs(jobKinds...)
-		return err
-	})
-	if err != nil || !fresh {
-		return err
+// startDue starts the steps for which there is room, and makes operations of new
+// jobs. The end of each step makes room too, and wakes the loop.
+func (l *Loop) startDue(ctx context.Context, r round) (next time.Time, err error) {
+	for _, s := range r.due {
+		if l.enter(s.op) {
+			l.start(ctx, s)
+		}
 	}
-	return l.Store.Write(ctx, func(tx *store.Tx) error { return tx.BeginBrokerOperations(jobKinds...) })
+	if r.fresh {
+		err = l.Store.Write(ctx, func(tx *store.Tx) error { return tx.BeginBrokerOperations(jobKinds...) })
+	}
+	return r.next, errors.Join(err, r.fault)
 }
 
 // busy are the operations of which a step is being made.

@@ -26,22 +26,9 @@ const (
 // Run makes and deletes instances, until ctx ends.
 func (b *Broker) Run(ctx context.Context) error {
 	ctx = store.As(ctx, "data services")
-	changed, stop := b.Store.Watch(store.DataInstances.Name())
-	defer stop()
 	k := &keeper{Broker: b, busy: map[string]bool{}}
 	defer k.workers.Wait()
-	for {
-		pause := rest
-		if k.look(ctx) {
-			pause = looks
-		}
-		select {
-		case <-changed:
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	return store.Derive(ctx, b.Store, store.Derivation[[]*cf.DataInstance]{Name: "data services", Read: underWay, Use: k.moveAll, Tick: rest, Log: b.Log})
 }
 
 // keeper is one Run.
@@ -53,20 +40,20 @@ type keeper struct {
 	busy map[string]bool // instances, by GUID
 }
 
-// look moves on all that are under way, and tells whether there are any.
-func (k *keeper) look(ctx context.Context) (some bool) {
-	var list []*cf.DataInstance
-	err := k.Store.Read(ctx, func(tx *store.Tx) (err error) {
-		list, err = store.DataInstances.By(tx, "states", string(cf.DataNew), string(cf.DataMaking), string(cf.DataDeleting))
-		return err
-	})
-	if err != nil && ctx.Err() == nil {
-		k.Log.ErrorContext(ctx, "instances were not looked at", "err", err)
-	}
+// underWay are the instances that are made or deleted.
+func underWay(tx *store.Tx) ([]*cf.DataInstance, error) {
+	return store.DataInstances.By(tx, "states", string(cf.DataNew), string(cf.DataMaking), string(cf.DataDeleting))
+}
+
+// moveAll moves them on, and looks again soon while there are any.
+func (k *keeper) moveAll(ctx context.Context, list []*cf.DataInstance) (next time.Time, err error) {
 	for _, i := range list {
 		k.begin(ctx, i)
 	}
-	return err != nil || len(list) > 0
+	if len(list) > 0 {
+		next = time.Now().Add(looks)
+	}
+	return next, nil
 }
 
 // begin moves an instance on by one step, beside all others.

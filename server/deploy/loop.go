@@ -3,8 +3,8 @@ package deploy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
-	"time"
 
 	"cupola/server/desire"
 	"cupola/store"
@@ -26,57 +26,44 @@ type Loop struct{ Config }
 // New makes a Loop.
 func New(c Config) *Loop { return &Loop{c} }
 
-// retry is how long the loop waits after an error.
-const retry = time.Second
-
 // Run moves deployments on until ctx ends.
 func (l *Loop) Run(ctx context.Context) error {
 	ctx = store.As(ctx, "deployments")
-	changed, stop := l.Store.Watch(store.Deployments.Name(), store.ActualLRPs.Name(), store.Apps.Name(), store.Processes.Name())
-	defer stop()
-	for {
-		next := healthyInterval
-		if err := l.steps(ctx); err != nil && ctx.Err() == nil {
-			l.Log.ErrorContext(ctx, "deployments were not moved on", "err", err)
-			next = retry
-		}
-		timer := time.NewTimer(next)
-		select {
-		case <-changed:
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		}
-		timer.Stop()
-	}
+	return store.Derive(ctx, l.Store, store.Derivation[due]{Name: "deployments", Read: look, Use: store.Always(l.move), Tick: healthyInterval, Log: l.Log})
 }
 
-// steps makes a step of each deployment that is under way.
-func (l *Loop) steps(ctx context.Context) error {
-	var active []*cf.Deployment
-	err := l.Store.Read(ctx, func(tx *store.Tx) (err error) {
-		active, err = tx.ActiveDeployments()
-		return err
-	})
-	for _, d := range active {
-		err = errors.Join(err, l.step(ctx, d.GUID))
-	}
-	return err
+// due are the deployments that have something to do.
+type due struct {
+	guids []string
+	fault error // of others, which could not be looked at
 }
 
-// step makes a step of a deployment. The rows are looked at twice: most looks
-// find nothing to do, and only one who does keeps others from writing.
+// look finds them without keeping others from writing: most looks find none.
+func look(tx *store.Tx) (d due, err error) {
+	active, err := tx.ActiveDeployments()
+	for _, a := range active {
+		_, c, fault := decide(tx, a.GUID)
+		if fault != nil {
+			d.fault = errors.Join(d.fault, fmt.Errorf("deployment %s: %w", a.GUID, fault))
+		} else if !c.Empty() {
+			d.guids = append(d.guids, a.GUID)
+		}
+	}
+	return d, err
+}
+
+// move makes a step of each.
+func (l *Loop) move(ctx context.Context, d due) error {
+	for _, guid := range d.guids {
+		if err := l.step(ctx, guid); err != nil {
+			d.fault = errors.Join(d.fault, fmt.Errorf("deployment %s: %w", guid, err))
+		}
+	}
+	return d.fault
+}
+
+// step makes a step of a deployment as its rows are by now.
 func (l *Loop) step(ctx context.Context, guid string) error {
-	idle := false
-	look := func(tx *store.Tx) error {
-		_, c, err := decide(tx, guid)
-		idle = c.Empty()
-		return err
-	}
-	if err := l.Store.Read(ctx, look); err != nil || idle {
-		return err
-	}
 	err := l.Store.Write(ctx, func(tx *store.Tx) error {
 		w, c, err := decide(tx, guid)
 		if err != nil || c.Empty() {

@@ -54,7 +54,10 @@ type Config struct {
 type Loop struct {
 	Config
 	specs specs
-	wake  chan struct{}
+	// The disks when volumes without rows were last removed, once that was done.
+	swept   []string
+	isSwept bool
+	wake    chan struct{}
 
 	mu        sync.Mutex
 	preparing map[string]context.CancelFunc // by the GUIDs of tasks
@@ -67,48 +70,66 @@ func New(c Config) *Loop {
 	return &Loop{Config: c, specs: specs{known: map[string]*agent.Spec{}}, wake: make(chan struct{}, 1), preparing: map[string]context.CancelFunc{}}
 }
 
-// tick is how long a change that nobody told of goes unnoticed; retry is how
-// long the loop waits after an error, and twice as long after each further one.
-const (
-	tick  = 30 * time.Second
-	retry = time.Second
-)
+// tick is how long a change that nobody told of goes unnoticed.
+const tick = 30 * time.Second
 
 // Run does tasks until ctx ends. What it was at goes on when another Run begins.
 func (l *Loop) Run(ctx context.Context) error {
 	ctx = store.As(ctx, "bosh director")
-	changed, stop := l.Store.Watch(store.BOSHTasks.Name(), store.BOSHInstances.Name(), store.BOSHCalls.Name(), store.ActualLRPs.Name())
-	defer stop()
-	disks, stopDisks := l.Store.Watch(store.BOSHDisks.Name())
-	defer stopDisks()
 	defer l.running.Wait()
-	l.sweep(ctx)
-	pause := retry
-	for {
-		next, err := l.look(ctx)
-		if err != nil && ctx.Err() == nil {
-			l.Log.ErrorContext(ctx, "deployments were not moved on", "err", err)
-			next, pause = time.Now().Add(pause), min(2*pause, tick)
-		} else {
-			pause = retry
-		}
-		if until := time.Now().Add(tick); next.IsZero() || next.After(until) {
-			next = until
-		}
-		timer := time.NewTimer(time.Until(next))
-		select {
-		case <-changed:
-		case <-disks:
-			l.sweep(ctx)
-		case <-l.wake:
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		timer.Stop()
-		if ctx.Err() != nil {
-			return nil
-		}
+	return store.Derive(ctx, l.Store, store.Derivation[work]{Name: "BOSH deployments", Read: l.look, Use: l.act, Tick: tick, Wake: l.wake, Log: l.Log})
+}
+
+// work is what there is to do.
+type work struct {
+	open  []*cf.BOSHTask
+	first []*order // the first task of each deployment
+	disks []string // GUIDs
+}
+
+// order is a task with what is to be done for it.
+type order struct {
+	*cf.BOSHTask
+	change Change
+	fault  error // why nothing can be
+}
+
+// look finds the first task of each deployment, and decides what is to be done.
+func (l *Loop) look(tx *store.Tx) (w work, err error) {
+	if w.open, err = tx.OpenBOSHTasks(); err != nil {
+		return w, err
 	}
+	disks, err := store.BOSHDisks.All(tx)
+	for _, d := range disks {
+		w.disks = append(w.disks, d.GUID)
+	}
+	begun := map[string]bool{}
+	for _, t := range w.open {
+		if begun[t.DeploymentName] {
+			continue
+		}
+		begun[t.DeploymentName] = true
+		o := &order{BOSHTask: t}
+		if len(t.Plan) > 0 {
+			o.change, o.fault = l.decide(tx, t, nil)
+		}
+		w.first = append(w.first, o)
+	}
+	return w, err
+}
+
+// decide decides what is to be done for a task that is prepared.
+func (l *Loop) decide(tx *store.Tx, t *cf.BOSHTask, lacking map[string]error) (c Change, err error) {
+	row, err := store.BOSHTasks.Get(tx, t.GUID)
+	if err != nil || row.State != cf.BOSHProcessing {
+		return c, err
+	}
+	w, err := l.load(tx, row)
+	if err != nil {
+		return c, err
+	}
+	w.Lacking = lacking
+	return Step(w), nil
 }
 
 func (l *Loop) poke() {
@@ -118,25 +139,16 @@ func (l *Loop) poke() {
 	}
 }
 
-// look moves the first task of each deployment on, and tells when to look again.
-func (l *Loop) look(ctx context.Context) (next time.Time, err error) {
-	var open []*cf.BOSHTask
-	err = l.Store.Read(ctx, func(tx *store.Tx) (err error) {
-		open, err = tx.OpenBOSHTasks()
-		return err
-	})
-	if err != nil {
-		return next, err
+// act moves the tasks on, and tells when to look again.
+func (l *Loop) act(ctx context.Context, w work) (next time.Time, err error) {
+	if !l.isSwept || !slices.Equal(l.swept, w.disks) {
+		l.sweep(ctx)
+		l.isSwept, l.swept = true, w.disks
 	}
-	l.abandon(open)
+	l.abandon(w.open)
 	err = l.tellFaults(ctx)
-	begun := map[string]bool{}
-	for _, t := range open {
-		if begun[t.DeploymentName] {
-			continue
-		}
-		begun[t.DeploymentName] = true
-		at, fault := l.do(ctx, t)
+	for _, o := range w.first {
+		at, fault := l.do(ctx, o)
 		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
@@ -146,43 +158,27 @@ func (l *Loop) look(ctx context.Context) (next time.Time, err error) {
 }
 
 // do moves a task on.
-func (l *Loop) do(ctx context.Context, t *cf.BOSHTask) (time.Time, error) {
-	if len(t.Plan) == 0 {
+func (l *Loop) do(ctx context.Context, o *order) (time.Time, error) {
+	t, c := o.BOSHTask, o.change
+	switch {
+	case len(t.Plan) == 0:
 		l.begin(ctx, t)
 		return time.Time{}, nil
-	}
-	var c Change
-	var lacking map[string]error
-	decide := func(tx *store.Tx) error {
-		row, err := store.BOSHTasks.Get(tx, t.GUID)
-		if err != nil || row.State != cf.BOSHProcessing {
-			c = Change{}
-			return err
-		}
-		w, err := l.load(tx, row)
-		if err == nil {
-			w.Lacking = lacking
-			c = Step(w)
-		}
-		return err
-	}
-	err := l.Store.Read(ctx, decide)
-	if isBroken(err) {
-		return time.Time{}, l.fail(ctx, t, err)
-	}
-	if err != nil || c.Empty() {
-		return c.Wake, err
+	case isBroken(o.fault):
+		return time.Time{}, l.fail(ctx, t, o.fault)
+	case o.fault != nil || c.Empty():
+		return c.Wake, o.fault
 	}
 	if err := l.dropDisks(c.Discard); err != nil {
 		return time.Time{}, err
 	}
-	lacking, err = l.makeDisks(ctx, c)
+	lacking, err := l.makeDisks(ctx, c)
 	if err != nil {
 		return time.Time{}, err
 	}
 	var gone []string
 	err = l.Store.Write(ctx, func(tx *store.Tx) (err error) {
-		if err := decide(tx); err != nil {
+		if c, err = l.decide(tx, t, lacking); err != nil {
 			return err
 		}
 		gone, err = l.write(tx, t, c)

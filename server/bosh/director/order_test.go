@@ -102,7 +102,8 @@ func row(t *testing.T, l *Loop, number string) (task *cf.BOSHTask, i *cf.BOSHIns
 func move(t *testing.T, l *Loop) {
 	t.Helper()
 	for range 10 {
-		if _, err := l.look(context.WithoutCancel(t.Context())); err != nil {
+		act := func(ctx context.Context, w work) error { _, err := l.act(ctx, w); return err }
+		if err := store.DeriveOnce(context.WithoutCancel(t.Context()), l.Store, l.look, act); err != nil {
 			t.Fatal(err)
 		}
 		l.running.Wait()
