@@ -19,7 +19,7 @@ type doctorCmd struct {
 	HTTP   string `help:"The address of 'cupola serve --http'." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
 	HTTPS  string `help:"The address of 'cupola serve --https'." default:"127.0.0.1:8443" env:"CUPOLA_HTTPS" placeholder:"ADDR"`
 	Domain string `help:"Domain of apps." default:"localhost" env:"CUPOLA_DOMAIN"`
-	Leaks  bool   `help:"List leaked mounts, links, cgroups, processes and directories of stopped daemons instead."`
+	Leaks  bool   `help:"List leaks of stopped daemons instead: mounts, links, cgroups, processes and directories."`
 	JSON   bool   `help:"Print JSON." name:"json"`
 }
 

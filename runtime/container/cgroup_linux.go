@@ -84,7 +84,7 @@ func (t cgroupTree) ready() error {
 	for _, dir := range []string{root, parent} {
 		err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte(all), 0)
 		if errors.Is(err, unix.EBUSY) {
-			return fmt.Errorf("cgroup %s has processes of its own, so nothing below it can be limited: see cupola doctor", dir)
+			return fmt.Errorf("cgroup %s contains processes, so cgroups below it cannot have limits: see cupola doctor", dir)
 		}
 		if err != nil {
 			return fmt.Errorf("pass on the cgroup controllers %s: %w", all, err)
