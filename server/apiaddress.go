@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"cupola/server/datadir"
 	"cupola/server/doctor"
 )
 
@@ -18,7 +19,7 @@ func apiFile(dataDir string) string { return filepath.Join(dataDir, "api") }
 // sayAPI writes the file. Whoever comes before the daemon serves waits in the
 // listener.
 func (d *daemon) sayAPI(context.Context) error {
-	return keepLine(apiFile(d.DataDir), localURL(d.HTTP))
+	return datadir.WriteLine(apiFile(d.DataDir), localURL(d.HTTP))
 }
 
 // localURL is how this machine reaches a listener. One at all addresses is at
@@ -45,7 +46,7 @@ func CheckRuns(dataDir string) error {
 		return nil
 	}
 	with := ""
-	if dataDir != DefaultDataDir {
+	if dataDir != datadir.Default {
 		with = " --data-dir " + dataDir
 	}
 	return fmt.Errorf("no daemon runs on %s: start it with 'sudo cupola serve%s', or name another one's directory with --data-dir, or its API with --api", dataDir, with)

@@ -6,14 +6,12 @@ import (
 	"cupola/rootfs/reference"
 	"cupola/runtime/lrp"
 	"cupola/server/bosh"
-	"cupola/server/bosh/agent"
 	"cupola/server/bosh/director"
 	"cupola/server/bosh/erb"
 	"cupola/server/bosh/manifest"
 	"cupola/server/bosh/release"
 	"cupola/server/bosh/sandbox"
 	"cupola/server/reconcile"
-	"cupola/store"
 	"cupola/store/cf"
 )
 
@@ -34,7 +32,7 @@ func (d *daemon) cellsOf(az string) []string {
 
 // resolve brings the images of a manifest here, and renders their jobs.
 func (d *daemon) resolve(ctx context.Context, r director.Request) (*bosh.Deployment, error) {
-	box := sandbox.New(sandbox.Config{Containers: d.containers, Roots: d.roots, Users: d.owners, States: d.path("cell"), Log: d.Log})
+	box := sandbox.New(sandbox.Config{Containers: d.containers, Roots: d.roots, Users: d.owners, States: d.dir.Path("cell"), Log: d.Log})
 	images := box.NewImages(func(ctx context.Context, reference string, as manifest.Credentials) (string, error) {
 		r.Say("Downloading release image", reference)
 		return d.pullRelease(ctx, reference, as)
@@ -73,28 +71,6 @@ func (d *daemon) ruby(ctx context.Context, box *sandbox.Sandbox, images *sandbox
 }
 
 func (d *daemon) pullRelease(ctx context.Context, reference string, as manifest.Credentials) (string, error) {
-	img, err := d.pull(ctx, reconcile.ImagePull{Reference: reference, Credential: cf.Credential{Username: as.Username, Password: as.Password}, Say: func(string) {}})
+	img, err := d.images.Pull(ctx, reconcile.ImagePull{Reference: reference, Credential: cf.Credential{Username: as.Username, Password: as.Password}, Say: func(string) {}})
 	return img.Reference, err
-}
-
-// boshUses are what deployments run on.
-func boshUses(tx *store.Tx) (uses []bbsUse, err error) {
-	specs, err := store.BOSHSpecs.All(tx)
-	if err != nil {
-		return nil, err
-	}
-	seen := map[bbsUse]bool{}
-	for _, row := range specs {
-		spec, err := agent.Decode(row.Text)
-		if err != nil {
-			return nil, err
-		}
-		for _, j := range spec.Jobs {
-			if u := (bbsUse{"deployment " + spec.Deployment, j.Image}); !seen[u] {
-				seen[u] = true
-				uses = append(uses, u)
-			}
-		}
-	}
-	return uses, nil
 }

@@ -17,7 +17,7 @@ import (
 // authority is the CA of this machine, which is made at the first start. Its key
 // lies in the database's directory, which only root may enter.
 func (d *daemon) authority() (*authority.Authority, error) {
-	return authority.Open(authority.Config{CertFile: d.path("ca.pem"), KeyFile: d.path("db", "ca.key"), Name: "cupola CA"})
+	return authority.Open(authority.Config{CertFile: d.dir.Path("ca.pem"), KeyFile: d.dir.Path("db", "ca.key"), Name: "cupola CA"})
 }
 
 // httpsRenewal is how often the certificate of the HTTPS listener, which is good

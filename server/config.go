@@ -5,51 +5,49 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"cupola/rootfs/registry"
-	"cupola/runtime/identity"
+	"cupola/server/admin"
+	"cupola/server/cells"
 	"cupola/server/databroker"
+	"cupola/server/images"
 	"cupola/server/systemd"
 	"cupola/server/uaa"
 )
 
-// Config says how a daemon runs. The zero value of a field takes the default
-// that stands with it.
+// Config says how a daemon runs. Its fields are the flags of cupola serve, with
+// their help, defaults and environment variables; the zero value of a field takes
+// its default.
 type Config struct {
-	DataDir       string // /var/lib/cupola
-	HTTP          string // 127.0.0.1:8080; port 0 takes a free one
-	HTTPS         string // 127.0.0.1:8443; "off" for none
-	SSH           string // 127.0.0.1:2222, or a free port where that is taken; "off" for none
-	TCP           string // TCP routes: 127.0.0.1:1024-1123; "off" for none
-	BBS           string // Diego's BBS API; "" or "off" for none
-	BBSFiles      BBSFiles
-	Metrics       string             // for Prometheus; "" or "off" for none
-	Domain        string             // of apps; "localhost"
-	AdminPassword string             // made once and kept in the data directory
-	Passwords     uaa.PasswordPolicy // of users' new ones
-	DefaultStack  string             // the best there is
-	MaxBindings   int                // of an app to one service instance at a time; 5
-	Stop          StopMode
-	// InstanceCertLife is how long instances' certificates are good: 10 s at
-	// least, a year at most; 24 h. They are replaced half an hour before their
-	// end, or a quarter of their life.
-	InstanceCertLife time.Duration
-	DataServices     []string                // what the built-in service broker offers, of databroker.Names; nil: there is none
-	AllowLoopback    bool                    // syslog drains, route services, registries and brokers of spaces may be at this machine's own addresses
-	Registries       registry.Config         // of images
-	Cells            []CellConfig            // none: the machine is one
-	Preloaded        map[string]string       // name of a root filesystem → a stack, a path or an image; nil: the stacks
-	Providers        []string                // schemes of other root filesystems; nil: docker, oci
-	Listeners        map[string]net.Listener // handed over by the service manager, by the flag that names the address: http, https, ssh, bbs, metrics; or by tcp- and the port
-	Manager          systemd.Manager
-	Log              *slog.Logger
+	DataDir string `help:"The data directory." default:"/var/lib/cupola" env:"CUPOLA_DATA_DIR" placeholder:"DIR"`
+	images.Registries
+	cells.Config
+	HTTP             string         `help:"Address of the API and of apps' HTTP routes." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
+	HTTPS            string         `help:"Address of the same with TLS; 'off' disables it." default:"127.0.0.1:8443" env:"CUPOLA_HTTPS" placeholder:"ADDR"`
+	SSH              string         `name:"ssh" help:"Address of 'cf ssh'; 'off' disables it (default 127.0.0.1:2222, or a free port if that is in use)." env:"CUPOLA_SSH" placeholder:"ADDR"`
+	TCP              string         `name:"tcp" help:"Address and ports of TCP routes, like 127.0.0.1:1024-1123,2000; 'off' disables them." default:"127.0.0.1:1024-1123" env:"CUPOLA_TCP" placeholder:"ADDR"`
+	BBS              string         `name:"bbs" help:"Address of Diego's BBS API, for clients like cfdot; disabled by default." env:"CUPOLA_BBS" placeholder:"ADDR"`
+	BBSFiles         BBSFiles       `embed:"" prefix:"bbs-"`
+	Metrics          string         `help:"Address of /metrics for Prometheus, served without authentication; disabled by default." env:"CUPOLA_METRICS" placeholder:"ADDR"`
+	Domain           string         `help:"Domain of apps. The API answers at api.DOMAIN, localhost and every IP address." default:"localhost" env:"CUPOLA_DOMAIN"`
+	AdminPassword    string         `help:"Admin password; generated once by default." env:"CUPOLA_ADMIN_PASSWORD" placeholder:"PASSWORD"`
+	PasswordPolicy   map[string]int `help:"Policy for new passwords: min-length, upper, lower, digits and special, like min-length=12,digits=1." mapsep:"," env:"CUPOLA_PASSWORD_POLICY" placeholder:"NAME=N,…"`
+	AllowLoopback    bool           `help:"Allow syslog drains, route services, image registries and space-scoped brokers at this machine's own addresses. Services there may trust any local connection." env:"CUPOLA_ALLOW_LOOPBACK"`
+	DataServices     []string       `name:"data-services" help:"Services of the built-in broker: postgres, redis, files; disabled by default. Requires the stack that 'cupola broker prepare' builds." env:"CUPOLA_DATA_SERVICES" placeholder:"NAME"`
+	MaxBindings      int            `name:"max-service-bindings" help:"Maximum number of bindings of an app to one service instance; two or more allow rotation." default:"5" env:"CUPOLA_MAX_SERVICE_BINDINGS" placeholder:"N"`
+	InstanceCertLife time.Duration  `help:"Lifetime of instance identity certificates. They are renewed 30 minutes before they expire, or a quarter of the lifetime if that is less." default:"24h" env:"CUPOLA_INSTANCE_CERT_LIFE" placeholder:"TIME"`
+	DefaultStack     string         `help:"Stack of apps that name none; by default the best one on this machine." env:"CUPOLA_DEFAULT_STACK" placeholder:"NAME"`
+
+	Stop      StopMode                `kong:"-"`
+	Listeners map[string]net.Listener `kong:"-"` // handed over by the service manager, by the flag that names the address: http, https, ssh, bbs, metrics; or by tcp- and the port
+	Manager   systemd.Manager         `kong:"-"`
+	Log       *slog.Logger            `kong:"-"`
 }
 
 // StopMode says what becomes of apps when the daemon ends.
@@ -61,15 +59,6 @@ const (
 	StopApps                 // everything is taken down
 )
 
-// The defaults of Config.
-const (
-	DefaultDataDir = "/var/lib/cupola"
-	DefaultHTTP    = "127.0.0.1:8080"
-	DefaultHTTPS   = "127.0.0.1:8443"
-	DefaultSSH     = "127.0.0.1:2222"
-	DefaultDomain  = "localhost"
-)
-
 // What an instance's certificate may live.
 const (
 	minCertLife = 10 * time.Second
@@ -78,13 +67,10 @@ const (
 
 var domainPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 
-// normalize fills in the defaults and says what cannot be, by the flag's name.
-func (c *Config) normalize() error {
-	set(&c.DataDir, DefaultDataDir)
-	set(&c.HTTP, DefaultHTTP)
-	set(&c.HTTPS, DefaultHTTPS)
-	set(&c.Domain, DefaultDomain)
-	set(&c.TCP, DefaultTCP)
+// Validate fills in the defaults and checks the configuration; errors name the
+// flag and what it accepts.
+func (c *Config) Validate() error {
+	setDefaults(reflect.ValueOf(c).Elem())
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -94,50 +80,89 @@ func (c *Config) normalize() error {
 		return fmt.Errorf("--data-dir: %w", err)
 	}
 	c.DataDir = dir
-	var faults []error
-	if !domainPattern.MatchString(c.Domain) || len(c.Domain) > 253 {
-		faults = append(faults, fmt.Errorf("--domain %q is no domain name, like apps.example.com", c.Domain))
-	}
-	for flag, addr := range map[string]string{"--http": c.HTTP, "--https": c.HTTPS, "--ssh": c.SSH, "--bbs": c.BBS, "--metrics": c.Metrics} {
-		if !isAddress(addr) && addr != "off" && addr != "" {
-			faults = append(faults, fmt.Errorf("%s %q is no address like 127.0.0.1:8080", flag, addr))
-		}
-	}
-	faults = append(faults, c.normalizeCells(), c.checkTCP(), c.normalizeListeners())
-	if _, err := c.preloads(); err != nil {
-		faults = append(faults, err)
-	}
-	for _, name := range c.DataServices {
-		if !slices.Contains(databroker.Names(), name) {
-			faults = append(faults, fmt.Errorf("--data-services: %q is none of %s", name, strings.Join(databroker.Names(), ", ")))
-		}
-	}
-	if len(c.AdminPassword) > 72 {
-		faults = append(faults, errors.New("--admin-password is longer than 72 bytes"))
-	}
-	if c.InstanceCertLife == 0 {
-		c.InstanceCertLife = identity.DefaultLife
-	}
-	if c.InstanceCertLife < minCertLife || c.InstanceCertLife > maxCertLife {
-		faults = append(faults, fmt.Errorf("--instance-cert-life %s is not between %s and %s", c.InstanceCertLife, minCertLife, maxCertLife))
-	}
-	if f := c.BBSFiles; f != (BBSFiles{}) && (f.CA == "" || f.Cert == "" || f.Key == "") {
-		faults = append(faults, errors.New("--bbs-ca, --bbs-cert and --bbs-key go together"))
-	}
-	return errors.Join(faults...)
+	return errors.Join(c.checkNames(), c.checkAddresses(), c.Config.Normalize(), c.checkTCP(), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkSecrets())
 }
 
-// normalizeForRoot is normalize for what nobody else may do.
-func (c *Config) normalizeForRoot() error {
-	err := c.normalize()
-	if os.Geteuid() != 0 {
-		err = errors.Join(err, errors.New("containers need root: run it with sudo"))
+// setDefaults gives the fields that are empty what their tags say.
+func setDefaults(of reflect.Value) {
+	for i := range of.NumField() {
+		f, tag := of.Field(i), of.Type().Field(i).Tag.Get("default")
+		if tag == "" || !f.IsZero() {
+			continue
+		}
+		switch f.Interface().(type) {
+		case string:
+			f.SetString(tag)
+		case int:
+			n, _ := strconv.Atoi(tag) // a test holds that all can be read
+			f.SetInt(int64(n))
+		case time.Duration:
+			d, _ := time.ParseDuration(tag)
+			f.SetInt(int64(d))
+		}
+	}
+}
+
+func (c *Config) checkNames() error {
+	if !domainPattern.MatchString(c.Domain) || len(c.Domain) > 253 {
+		return fmt.Errorf("invalid --domain %q: give a domain name, like apps.example.com", c.Domain)
+	}
+	return nil
+}
+
+// address is a flag that names where to listen.
+type address struct {
+	flag  string // without dashes
+	value *string
+}
+
+func (c *Config) addresses() []address {
+	return []address{{"http", &c.HTTP}, {"https", &c.HTTPS}, {"ssh", &c.SSH}, {"bbs", &c.BBS}, {"metrics", &c.Metrics}}
+}
+
+func (c *Config) checkAddresses() (err error) {
+	for _, a := range c.addresses() {
+		if !isAddress(*a.value) && *a.value != "off" && *a.value != "" {
+			err = errors.Join(err, fmt.Errorf("invalid --%s %q: give an address, like 127.0.0.1:8080", a.flag, *a.value))
+		}
 	}
 	return err
 }
 
-// Check says what cannot be, by the flag's name.
-func (c Config) Check() error { return c.normalize() }
+func (c *Config) checkPreloads() error {
+	_, err := c.Preloads()
+	return err
+}
+
+func (c *Config) checkServices() (err error) {
+	for _, name := range c.DataServices {
+		if !slices.Contains(databroker.Names(), name) {
+			err = errors.Join(err, fmt.Errorf("invalid --data-services %q: give some of %s", name, strings.Join(databroker.Names(), ", ")))
+		}
+	}
+	return err
+}
+
+// checkSecrets checks passwords and certificates.
+func (c *Config) checkSecrets() error {
+	var faults []error
+	if len(c.AdminPassword) > 72 {
+		faults = append(faults, errors.New("invalid --admin-password: give at most 72 bytes"))
+	}
+	if _, err := uaa.ParsePolicy(c.PasswordPolicy); err != nil {
+		faults = append(faults, fmt.Errorf("--password-policy: %w", err))
+	}
+	if c.InstanceCertLife < minCertLife || c.InstanceCertLife > maxCertLife {
+		faults = append(faults, fmt.Errorf("invalid --instance-cert-life %s: give %s to %s", c.InstanceCertLife, minCertLife, maxCertLife))
+	}
+	if f := c.BBSFiles; f != (BBSFiles{}) && (f.CA == "" || f.Cert == "" || f.Key == "") {
+		faults = append(faults, errors.New("give --bbs-ca, --bbs-cert and --bbs-key together, or none of them"))
+	}
+	return errors.Join(faults...)
+}
+
+// validateForRoot is Validate for what only root may do.
+func (c *Config) validateForRoot() error { return errors.Join(c.Validate(), admin.NeedRoot()) }
 
 func isAddress(text string) bool {
 	_, port, err := net.SplitHostPort(text)
@@ -147,9 +172,13 @@ func isAddress(text string) bool {
 	return err == nil
 }
 
-// normalizeListeners refuses sockets that nobody would answer.
-func (c *Config) normalizeListeners() (err error) {
-	addrs := map[string]*string{"http": &c.HTTP, "https": &c.HTTPS, "ssh": &c.SSH, "bbs": &c.BBS, "metrics": &c.Metrics}
+// takeListeners takes the addresses of sockets that the service manager hands
+// over, and refuses those at which nothing would answer.
+func (c *Config) takeListeners() (err error) {
+	addrs := map[string]*string{}
+	for _, a := range c.addresses() {
+		addrs[a.flag] = a.value
+	}
 	for name, l := range c.Listeners {
 		addr := addrs[name]
 		_, isPort := portOf(name)
@@ -164,12 +193,6 @@ func (c *Config) normalizeListeners() (err error) {
 		}
 	}
 	return err
-}
-
-func set(s *string, value string) {
-	if *s == "" {
-		*s = value
-	}
 }
 
 // APIHost is the host of the API beside IP addresses and localhost.

@@ -7,35 +7,39 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
+	"strconv"
 	"sync"
-	"syscall"
 
 	"cupola/rootfs"
 	"cupola/rootfs/volume"
 	"cupola/runtime/artifact"
 	"cupola/runtime/cell"
 	"cupola/runtime/container"
-	"cupola/runtime/contract"
-	"cupola/runtime/durable"
 	"cupola/runtime/fault"
 	"cupola/runtime/files"
 	"cupola/runtime/identity"
-	"cupola/runtime/lifecycle"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
-	"cupola/runtime/users"
+	"cupola/server/admin"
+	"cupola/server/admin/backup"
+	"cupola/server/admin/cleanup"
+	"cupola/server/admin/database"
+	"cupola/server/admin/leak"
+	"cupola/server/admin/stack"
 	"cupola/server/api"
 	"cupola/server/bbs"
 	"cupola/server/bbs/bbsrows"
 	"cupola/server/bosh/director"
 	"cupola/server/broker"
 	"cupola/server/bulkhead"
+	"cupola/server/cells"
 	"cupola/server/control/quota"
 	"cupola/server/databroker"
+	"cupola/server/datadir"
 	"cupola/server/deploy"
 	"cupola/server/dns"
 	"cupola/server/drain"
+	"cupola/server/images"
 	"cupola/server/ingress"
 	"cupola/server/logcache"
 	"cupola/server/metrics"
@@ -49,18 +53,16 @@ import (
 	"cupola/store/cf"
 )
 
-// idMap are the user IDs of the host that own what containers share on disk, and
-// those of containers that cannot have their own: high enough to meet none of the
-// host's, and below those that hosts give to rootless users of their own accord.
-var idMap = users.Range{Base: 0x6c000000, Size: users.Size}
-
 // daemon is the parts of a running daemon, or those of them that a command opened.
 type daemon struct {
 	Config
-	lock         *os.File
+	dir          *datadir.Dir
 	store        *store.Store
 	blobs        *blob.Store
 	roots        *rootfs.Store
+	machine      cells.Machine
+	stacks       *stack.Library
+	images       images.Images
 	volumes      *volume.Store
 	containers   *container.Engine
 	files        *files.Store
@@ -101,10 +103,6 @@ type daemon struct {
 	gcMu           sync.Mutex // held while what nobody names is taken away, or what is named is gathered
 }
 
-func (d *daemon) path(name ...string) string {
-	return filepath.Join(append([]string{d.DataDir}, name...)...)
-}
-
 // open opens the parts in the order in which they need each other. What of
 // them ran before goes on running.
 func open(ctx context.Context, c Config) (*daemon, error) {
@@ -116,7 +114,7 @@ func open(ctx context.Context, c Config) (*daemon, error) {
 		what string
 		open func(context.Context) error
 	}{
-		{"data directory", d.openDir}, {"data directory", d.checkWay}, {"limits", d.openLimits}, {"API's address", d.sayAPI}, {"store", d.openStore}, {"network's addresses", d.openSubnet}, {"root filesystems", d.openRoots}, {"volumes", d.openVolumes},
+		{"data directory", d.openDir}, {"data directory", func(context.Context) error { return d.dir.CheckReachable() }}, {"limits", d.openLimits}, {"API's address", d.sayAPI}, {"store", d.openStore}, {"network's addresses", func(ctx context.Context) error { return d.dir.OpenSubnet(ctx) }}, {"root filesystems", d.openRoots}, {"volumes", d.openVolumes},
 		{"metrics", d.openMetrics}, {"containers", d.openContainers}, {"network", d.openNetwork}, {"cell", d.openCell},
 		{"seeds", d.openSeeds}, {"ssh proxy", d.openSSH}, {"control plane", d.openControl}, {"built-in service broker", d.openDataServices},
 	} {
@@ -128,104 +126,55 @@ func open(ctx context.Context, c Config) (*daemon, error) {
 	return d, nil
 }
 
-// errInUse says that a daemon lives on the data directory.
-var errInUse = errors.New("is in use by another cupola")
-
-// openDir makes the data directory and takes its lock. It may be passed
-// through, since containers reach their roots through it, but not listed.
-func (d *daemon) openDir(context.Context) error {
-	if err := durable.MkdirAll(d.DataDir, 0o711); err != nil {
-		return err
-	}
-	if err := d.takeLock(os.O_CREATE | os.O_RDWR); err != nil {
-		if errors.Is(err, syscall.EROFS) {
-			return fmt.Errorf("%w: %s; what runs of it is ended by 'sudo cupola cleanup --data-dir %s'", err, mendReadOnly, d.DataDir)
-		}
-		return err
-	}
-	// An older daemon fetched buildpacks into tmp.
-	if err := errors.Join(d.sweepBackups(), os.RemoveAll(d.path("tmp"))); err != nil {
-		return err
-	}
-	// For who finds the lock and not the name the directory was given by.
-	_, err := d.lock.WriteAt([]byte(d.DataDir+"\n"), 0)
+func (d *daemon) openDir(context.Context) (err error) {
+	d.dir, err = datadir.Open(d.DataDir, d.Log)
 	return err
 }
 
-// mendReadOnly says what an operator does about a disk that was made read-only.
-const mendReadOnly = "find out why in the kernel's log, check the disk with fsck and mount it writable"
-
-// takeLock opens the lock's file with flags and keeps others from the data
-// directory.
-func (d *daemon) takeLock(flags int) error {
-	lock, err := os.OpenFile(d.path("lock"), flags, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		lock.Close()
-		return fmt.Errorf("%s %w: stop that one, or give --data-dir", d.DataDir, errInUse)
-	}
-	d.lock = lock
-	return nil
-}
-
-// checkWay refuses a data directory that containers cannot reach their files in:
-// their users have no rights of root's. Without it all stagings would fail.
-func (d *daemon) checkWay(context.Context) error {
-	real, err := filepath.EvalSymlinks(d.DataDir)
-	if err != nil {
-		return err
-	}
-	for _, dir := range []string{d.DataDir, real} {
-		for ; dir != "/"; dir = filepath.Dir(dir) {
-			info, err := os.Stat(dir)
-			if err != nil {
-				return err
-			}
-			if info.Mode().Perm()&0o001 == 0 {
-				return fmt.Errorf("containers reach their files through %s, which does not let other users pass (mode %#o): run 'chmod o+x %s', or give another --data-dir", dir, info.Mode().Perm(), dir)
-			}
-		}
-	}
-	return nil
-}
-
 func (d *daemon) openStore(ctx context.Context) (err error) {
-	d.store, err = store.Open(store.Config{Dir: d.path("db"), Log: d.Log})
-	if err == nil {
-		err = d.store.Check(ctx, store.Quick)
+	if d.store, err = d.dir.Store(ctx); err != nil {
+		return err
 	}
-	if err != nil {
-		return wayBack(d.DataDir, err)
-	}
-	d.blobs, err = blob.Open(d.path("blobs"))
+	d.blobs, err = d.dir.Blobs()
 	return err
 }
 
 func (d *daemon) openRoots(context.Context) (err error) {
-	if err := lifecycle.Install(d.path("lifecycle")); err != nil {
+	registries, err := d.Registries.Open()
+	if err != nil {
 		return err
 	}
-	registries := d.Registries
-	guard := d.egress()
-	registries.Guard = &guard
-	d.roots, err = rootfs.New(rootfs.Config{Dir: d.path("rootfs"), IDs: idMap, Tools: contract.Tools(), Registries: registries, Log: d.Log})
+	if d.roots, err = d.dir.Roots(registries, d.egress()); err != nil {
+		return err
+	}
+	d.machine = cells.Machine{Config: d.Config.Config, DataDir: d.DataDir, Roots: d.roots, DataServices: d.hasDataServices()}
+	d.stacks = &stack.Library{Dir: d.dir, Store: d.store, Roots: d.roots, Machine: d.machine, Default: d.DefaultStack, Offered: d.offerStacks, GC: &d.gcMu, Log: d.Log}
+	d.images = images.Images{Roots: d.roots, Blobs: d.blobs}
+	return nil
+}
+
+// offerStacks updates what cells offer, once there are cells.
+func (d *daemon) offerStacks() {
+	if d.cell != nil {
+		d.machine.Offer(d.cell)
+	}
+}
+
+func (d *daemon) openVolumes(context.Context) (err error) {
+	d.volumes, err = d.dir.Volumes(d.roots)
 	return err
 }
 
 func (d *daemon) openContainers(context.Context) (err error) {
-	d.containers, err = container.New(container.Config{Dir: d.path("containers"), CgroupParent: names(d.DataDir).Cgroup, IDMap: container.IDMap(idMap),
-		Groups: d.groups(), HelperDir: d.path("lifecycle"), Log: d.Log})
-	if err != nil {
+	if d.containers, err = d.dir.Containers(d.machine.Groups(d.Log)); err != nil {
 		return err
 	}
-	d.files, err = files.New(files.Config{Dir: d.path("memory")})
+	d.files, err = d.dir.Files()
 	return err
 }
 
 func (d *daemon) openNetwork(context.Context) (err error) {
-	if d.network, err = network.New(d.networkConfig()); err != nil {
+	if d.network, err = d.dir.Network(ports(d.HTTP, d.HTTPS)...); err != nil {
 		return err
 	}
 	d.openNames()
@@ -233,34 +182,24 @@ func (d *daemon) openNetwork(context.Context) (err error) {
 }
 
 func (d *daemon) openCell(ctx context.Context) (err error) {
-	d.logs = logcache.New(logcache.Config{Dir: d.path("logs"), Log: d.Log})
-	d.logs.Load(d.path("logs.gob"), d.Log)
+	d.logs = logcache.New(logcache.Config{Dir: d.dir.Path("logs"), Log: d.Log})
+	d.logs.Load(d.dir.Path("logs.gob"), d.Log)
 	d.drains = drain.New(drain.Config{Where: d.egress(), Report: d.reportDrain})
-	artifacts, err := artifact.New(artifact.Config{Dir: d.path("artifacts")})
+	artifacts, err := artifact.New(artifact.Config{Dir: d.dir.Path("artifacts")})
 	if err != nil {
 		return err
 	}
-	if d.identities, err = identity.Open(d.path("identity"), d.InstanceCertLife); err != nil {
+	if d.identities, err = identity.Open(d.dir.Path("identity"), d.InstanceCertLife); err != nil {
 		return err
 	}
-	if d.owners, err = d.users(ctx); err != nil {
+	if d.owners, err = d.dir.Users(ctx, d.roots); err != nil {
 		return err
 	}
-	d.cell, err = cell.New(cell.Config{Dir: d.path("cell"), Presence: d.machine(), Parts: d.parts(), Containers: cell.Engine(d.containers), Network: d.containerNetwork(), RootFS: d.roots, Images: d.roots.Images,
+	d.cell, err = cell.New(cell.Config{Dir: d.dir.Path("cell"), Presence: d.machine.Presence(), Parts: d.machine.Parts(), Containers: cell.Engine(d.containers), Network: d.containerNetwork(), RootFS: d.roots, Images: d.roots.Images,
 		Files: d.files, Users: d.owners, Artifacts: artifacts, Identities: d.identities,
 		Volumes: d.volumes, Blob: d.blobs.Path, Keep: d.keep, Logs: d.logLine, Events: func(e lrp.Event) { d.loop.Event(e) },
 		Freed: func() { d.loop.Freed() }, Log: d.Log})
 	return err
-}
-
-// users gives each container its own users, or all the same where the data
-// directory's files cannot be shown to others.
-func (d *daemon) users(ctx context.Context) (cell.Users, error) {
-	if err := d.roots.Shifts(); err != nil {
-		d.Log.WarnContext(ctx, "all containers have the same users of this machine, so that one can exhaust the others' limits: see 'cupola doctor'", "err", err)
-		return users.Shared(idMap), nil
-	}
-	return users.Open(users.DefaultDir)
 }
 
 // keep stores an output of a task as a blob.
@@ -270,7 +209,11 @@ func (d *daemon) keep(ctx context.Context, name string, f *os.File) (lrp.Blob, e
 }
 
 func (d *daemon) openControl(ctx context.Context) (err error) {
-	if d.uaa, err = uaa.New(ctx, uaa.Config{Store: d.store, Passwords: d.Passwords, Log: d.Log}); err != nil {
+	passwords, err := uaa.ParsePolicy(d.PasswordPolicy)
+	if err != nil {
+		return err
+	}
+	if d.uaa, err = uaa.New(ctx, uaa.Config{Store: d.store, Passwords: passwords, Log: d.Log}); err != nil {
 		return err
 	}
 	d.router = router.New(router.Config{Log: d.Log, AccessLog: d.logAccess, DistrustForwarded: true, Services: d.egress(), Gate: d.gate})
@@ -289,9 +232,9 @@ func (d *daemon) openControl(ctx context.Context) (err error) {
 	d.endPolls = endPolls
 	c := api.Config{
 		Store: d.store, Blobs: d.blobs, Log: d.Log, Authenticate: d.authenticate, Slots: d.apiSlots, Stats: d.cell.Stats,
-		Retire: d.retire, Parameters: d.parameters, SSH: d.sshInfo(), RenderBOSH: d.renderBOSH, PackDroplet: d.packDroplet, PackedLayer: d.packedLayer,
+		Retire: d.retire, Parameters: d.parameters, SSH: d.sshInfo(), RenderBOSH: d.renderBOSH, PackDroplet: d.images.PackDroplet, PackedLayer: d.images.OpenLayer,
 	}
-	c.URL, c.Cells, c.Note, c.StackWarning, c.Stacks = d.apiURL(), d.cellUse, d.note, d.stackWarning, apiStacks{d}
+	c.URL, c.Cells, c.Note, c.StackWarning, c.Stacks = d.apiURL(), d.cellUse, d.note, d.images.Warning, stack.ForAPI{Library: d.stacks}
 	c.BindingsPerInstance, c.MountsFor, c.TCPPorts, c.PortUsable = d.MaxBindings, d.mountsFor, d.tcpPorts, d.portUsable
 	d.api = api.New(polls, c)
 	return nil
@@ -306,7 +249,7 @@ func (d *daemon) authenticate(ctx context.Context, token string) (api.Identity, 
 func (d *daemon) close() {
 	var errs []error
 	if d.logs != nil {
-		errs = append(errs, d.logs.Save(d.path("logs.gob")))
+		errs = append(errs, d.logs.Save(d.dir.Path("logs.gob")))
 		d.logs.Close()
 	}
 	if d.dataListener != nil {
@@ -324,10 +267,49 @@ func (d *daemon) close() {
 	if d.store != nil {
 		errs = append(errs, d.store.Close())
 	}
-	if d.lock != nil {
-		d.lock.Close()
+	if d.dir != nil {
+		errs = append(errs, d.dir.Close())
 	}
 	if err := errors.Join(errs...); err != nil {
 		d.Log.Error("stopped with errors", "err", err)
 	}
+}
+
+func (d *daemon) cellUse() []lrp.CellUse { return cells.Use(d.cell) }
+
+// admin is what operators' commands need.
+func (d *daemon) admin() *admin.Daemon {
+	return &admin.Daemon{
+		Stacks:       d.stacks,
+		Backup:       &backup.Maker{Dir: d.dir, Store: d.store, Blobs: d.blobs, Volumes: d.volumes, Stacks: d.stacks, GC: &d.gcMu},
+		Database:     d.database(),
+		DataServices: databroker.Status{Store: d.store, Volumes: d.volumes, Log: d.Log},
+		Keys:         d.uaa.Keys,
+		Leaks:        leak.Running(d.cell, d.network),
+	}
+}
+
+func (d *daemon) database() *database.Keeper {
+	return &database.Keeper{Dir: d.dir, Store: d.store, Log: d.Log}
+}
+
+// teardown ends all containers. It closes the network.
+func (d *daemon) teardown() error {
+	r := cleanup.Runtime{Dir: d.dir, Roots: d.roots, Volumes: d.volumes, Containers: d.containers, Files: d.files, Network: d.network, Users: d.owners}
+	d.network = nil
+	return r.Teardown()
+}
+
+// ports are those of the addresses that have one.
+func ports(addrs ...string) (all []uint16) {
+	for _, a := range addrs {
+		_, port, err := net.SplitHostPort(a)
+		if err != nil {
+			continue
+		}
+		if n, err := strconv.ParseUint(port, 10, 16); err == nil {
+			all = append(all, uint16(n))
+		}
+	}
+	return all
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cupola/server/datadir"
 )
 
 // TestOpenSaysWhatItCannot has the first part fail to open: what was opened is
@@ -38,11 +40,15 @@ func TestOpenRefusesAClosedWay(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "run 'chmod o+x "+closed+"'") {
 		t.Errorf("got %v; want the directory and the mend", err)
 	}
-	d := &daemon{Config: Config{DataDir: filepath.Join(closed, "data")}}
 	if err := os.Chmod(closed, 0o711); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.checkWay(t.Context()); err != nil {
-		t.Errorf("got %v; want it passed after the mend", err)
+	dir, err := datadir.Open(filepath.Join(closed, "data"), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if err := dir.CheckReachable(); err != nil {
+		t.Errorf("got %v; want it passed after the fix", err)
 	}
 }

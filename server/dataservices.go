@@ -11,8 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"cupola/rootfs/volume"
-	"cupola/runtime/contract"
 	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 	"cupola/server/databroker"
@@ -29,19 +27,6 @@ const (
 	dataBrokerSetting = "data_broker"
 	dataPlansSetting  = "data_broker_plans"
 )
-
-func (h *daemon) openVolumes(context.Context) (err error) {
-	h.volumes, err = volume.New(volume.Config{Dir: h.path(volumesDir), Disks: h.roots.Disks, Users: idMap, Owner: idMap.Base + contract.VcapID,
-		Holder: []string{"/proc/self/exe", HoldCommand}, Log: h.Log})
-	return err
-}
-
-// volumesDir has the volumes, in the data directory.
-const volumesDir = "volumes"
-
-// HoldCommand is the command of this program that runs volume.Hold with its
-// arguments.
-const HoldCommand = "hold-volume"
 
 // hasDataServices tells whether the built-in broker is on.
 func (c *Config) hasDataServices() bool { return len(c.DataServices) > 0 }

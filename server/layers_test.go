@@ -336,3 +336,26 @@ func closure(all map[string]pkg, path string) (list []string) {
 	}
 	return list
 }
+
+// TestAdminKnowsNoDaemon keeps what operators do apart from what only a daemon
+// does: it opens parts of a data directory, and takes a daemon's by their types.
+func TestAdminKnowsNoDaemon(t *testing.T) {
+	all := map[string]pkg{}
+	for _, p := range packages(t) {
+		all[p.ImportPath] = p
+	}
+	daemons := []string{"cupola/server", "cupola/server/bbs", "cupola/server/router", "cupola/server/sshproxy", "cupola/server/logcache", "cupola/server/metrics", "cupola/server/deploy"}
+	for path := range all {
+		if !within(path, "server/admin") && !within(path, "server/datadir") {
+			continue
+		}
+		for _, i := range all[path].Imports {
+			if slices.Contains(daemons, i) || within(i, "cmd") {
+				t.Errorf("%s imports %s, which only a daemon has open", path, i)
+			}
+			if within(path, "server/datadir") && within(i, "server/admin") && i != "cupola/server/admin/archive" {
+				t.Errorf("%s imports %s: a data directory knows nothing of operations", path, i)
+			}
+		}
+	}
+}

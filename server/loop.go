@@ -11,7 +11,7 @@ import (
 )
 
 func (h *daemon) loopConfig(ctx context.Context) reconcile.Config {
-	return reconcile.Config{Store: h.store, Cells: h.loopCells(ctx), API: h.apiURL(), Pull: h.pull, BBS: h.desired, Sources: []reconcile.Source{{Desired: h.dataDesired}, h.director.Source()}, Observe: h.metrics.Converged, Logs: h.logLine, Log: h.Log}
+	return reconcile.Config{Store: h.store, Cells: h.loopCells(ctx), API: h.apiURL(), Pull: h.images.Pull, BBS: h.desired, Sources: []reconcile.Source{{Desired: h.dataDesired}, h.director.Source()}, Observe: h.metrics.Converged, Logs: h.logLine, Log: h.Log}
 }
 
 // loopCells are the logical cells, which drain what they stop until ctx ends.

@@ -60,7 +60,7 @@ func (d *daemon) meter(ctx context.Context) (s metrics.State, err error) {
 		s.Budgets = append(s.Budgets, metrics.Budget(u))
 	}
 	s.WaitingWrites, s.LongWrites = d.store.WaitingWrites(), d.store.LongWrites()
-	s.DBBytes, s.WALBytes = fileBytes(d.path("db", store.DatabaseFile)), fileBytes(d.path("db", store.DatabaseFile+"-wal"))
+	s.DBBytes, s.WALBytes = fileBytes(d.dir.Path("db", store.DatabaseFile)), fileBytes(d.dir.Path("db", store.DatabaseFile+"-wal"))
 	return s, err
 }
 

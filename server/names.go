@@ -14,7 +14,7 @@ const namesPort = 53
 // openNames listens for containers' questions for names. Where another program
 // has the port on all addresses, apps find no internal names.
 func (h *daemon) openNames() {
-	subnet := names(h.DataDir).Subnet
+	subnet := h.dir.Owner().Subnet
 	s, err := dns.Listen(dns.Config{Address: netip.AddrPortFrom(subnet.Addr().Next(), namesPort), Clients: subnet, Log: h.Log})
 	if err != nil {
 		h.Log.Error("internal names of apps do not resolve: let the other program listen on its own addresses only", "err", err)

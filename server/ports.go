@@ -14,10 +14,6 @@ import (
 	"cupola/store/cf"
 )
 
-// DefaultTCP is where routes with a port are listened for: the range of
-// cf-deployment's default-tcp.
-const DefaultTCP = "127.0.0.1:1024-1123"
-
 // tcp splits the address of TCP routes into host and ports; there are none
 // where it is "off".
 func (c *Config) tcp() (host string, ports cf.PortRanges, err error) {
@@ -34,10 +30,13 @@ func (c *Config) tcp() (host string, ports cf.PortRanges, err error) {
 	return strings.Trim(c.TCP[:i], "[]"), ports, nil
 }
 
+// exampleTCP is an address of TCP routes with the range of cf-deployment's default-tcp.
+const exampleTCP = "127.0.0.1:1024-1123"
+
 // checkTCP says what is wrong with --tcp.
 func (c *Config) checkTCP() error {
 	if _, _, err := c.tcp(); err != nil {
-		return fmt.Errorf("--tcp %q is no address like %s: %w", c.TCP, DefaultTCP, err)
+		return fmt.Errorf("invalid --tcp %q: give an address, like %s: %w", c.TCP, exampleTCP, err)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"cupola/rootfs/reference"
+	"cupola/server/admin/stack"
+	"cupola/server/admin/steps"
 )
 
 // preloadPrefix begins the names of directories that are gone when a preload is
@@ -20,36 +21,14 @@ const preloadPrefix = "preload-"
 // preloadRetry is how long after a failure a root filesystem is fetched again.
 const preloadRetry = time.Minute
 
-// preloads are the root filesystems that the configuration has made of paths
-// and images, by the name of the stack that they become.
-func (c *Config) preloads() (map[string]string, error) {
-	all := map[string]string{}
-	lists := []map[string]string{c.Preloaded}
-	for _, cell := range c.Cells {
-		lists = append(lists, cell.Preloaded)
-	}
-	for _, list := range lists {
-		for name, from := range list {
-			if stackOf(name, from) != name || from == "" {
-				continue
-			}
-			if had, ok := all[name]; ok && had != from {
-				return nil, fmt.Errorf("preloaded_rootfses.%s is %s and %s: give the second another name", name, had, from)
-			}
-			all[name] = from
-		}
-	}
-	return all, nil
-}
-
 // preload makes the stacks that the configuration names and that are not here
 // yet, until all are or ctx ends. The cells offer each once it is there.
 func (d *daemon) preload(ctx context.Context) error {
-	missing, err := d.preloads()
+	missing, err := d.Preloads()
 	if err != nil {
 		return err
 	}
-	stale, _ := filepath.Glob(d.path(preloadPrefix + "*"))
+	stale, _ := filepath.Glob(d.dir.Path(preloadPrefix + "*"))
 	for _, dir := range stale {
 		if err := os.RemoveAll(dir); err != nil {
 			return err
@@ -83,15 +62,15 @@ func (d *daemon) preloadOne(ctx context.Context, name, from string) error {
 		}
 		return nil
 	}
-	quiet := func(StackStep) {}
+	quiet := func(steps.Step) {}
 	if isTree(from) {
 		return d.preloadTree(ctx, name, from)
 	}
 	if strings.HasPrefix(from, "/") {
-		_, err := localStacks{d}.Import(ctx, StackImport{Name: name, Path: from}, quiet)
+		_, err := d.stacks.Import(ctx, stack.ImportRequest{Name: name, Path: from}, quiet)
 		return err
 	}
-	_, err := localStacks{d}.Pull(ctx, StackPull{Reference: from, Name: name}, quiet)
+	_, err := d.stacks.Pull(ctx, stack.PullRequest{Reference: from, Name: name}, quiet)
 	return err
 }
 
@@ -109,7 +88,7 @@ func (d *daemon) preloadTree(ctx context.Context, name, dir string) error {
 	if err := errors.Join(packDir(ctx, dir, archive), archive.Close()); err != nil {
 		return err
 	}
-	_, err = localStacks{d}.Import(ctx, StackImport{Name: name, Path: archive.Name()}, func(StackStep) {})
+	_, err = d.stacks.Import(ctx, stack.ImportRequest{Name: name, Path: archive.Name()}, func(steps.Step) {})
 	return err
 }
 

@@ -2,13 +2,11 @@ package server
 
 import (
 	"context"
-	"errors"
-	"syscall"
 	"time"
 
 	"cupola/runtime/lifecycle"
 	"cupola/server/api"
-	"cupola/server/databroker"
+	"cupola/server/datadir"
 	"cupola/server/uaa"
 	"cupola/store"
 )
@@ -21,16 +19,12 @@ const internalDomain = "apps.internal"
 // has made the rows: what runs is led to and adopted all the same.
 func (d *daemon) openSeeds(ctx context.Context) error {
 	err := d.seed(ctx)
-	if err == nil || !isDiskFault(err) || !d.seeded(ctx) {
+	if err == nil || !datadir.IsDiskFault(err) || !d.seeded(ctx) {
 		return err
 	}
 	d.Log.ErrorContext(ctx, "the data directory's disk is full, or cannot be written: the daemon serves what there is, and most changes are refused. Free space on it", "data_dir", d.DataDir, "err", err)
 	d.unseeded = true
 	return nil
-}
-
-func isDiskFault(err error) bool {
-	return errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrIO) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EROFS)
 }
 
 // seeded reports whether a daemon has started on the data directory before: all
@@ -63,7 +57,7 @@ func (d *daemon) seedLater(ctx context.Context) error {
 			d.Log.InfoContext(ctx, "the data directory's disk has room again")
 			return nil
 		}
-		if !isDiskFault(err) {
+		if !datadir.IsDiskFault(err) {
 			d.Log.ErrorContext(ctx, "rows not brought up to what this daemon offers", "err", err)
 		}
 	}
@@ -84,7 +78,7 @@ func (d *daemon) seed(ctx context.Context) error {
 	return d.store.Write(ctx, func(tx *store.Tx) error {
 		for _, step := range []func() error{
 			func() error { return uaa.EnsureAdmin(tx, password) },
-			func() error { return api.SeedStacks(tx, d.systemStacks()) },
+			func() error { return api.SeedStacks(tx, d.stacks.Rows()) },
 			func() error { return api.SeedBuildpacks(tx, buildpacks) },
 			func() error { return api.SeedSecurityGroups(tx) },
 			func() error { return api.SeedQuota(tx) },
@@ -109,19 +103,4 @@ func (d *daemon) systemBuildpacks(ctx context.Context) (out []api.SystemBuildpac
 		out = append(out, api.SystemBuildpack{Name: b.Name, Filename: b.Filename, Digest: kept.Digest})
 	}
 	return out, nil
-}
-
-func (d *daemon) systemStacks() (out []api.SystemStack) {
-	name, _ := d.roots.Stacks.Default(d.DefaultStack)
-	for _, s := range d.roots.Stacks.All() {
-		if s.Name == databroker.Stack {
-			continue // no app is to run on it
-		}
-		out = append(out, api.SystemStack{Name: s.Name, Description: s.Description, Compat: s.Compat, Default: s.Name == name})
-	}
-	for _, alias := range d.aliases() {
-		s, _ := d.roots.Stacks.Get(alias.of)
-		out = append(out, api.SystemStack{Name: alias.name, Description: s.Description, Compat: s.Compat})
-	}
-	return out
 }

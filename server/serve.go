@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cupola/runtime/fault"
+	"cupola/server/admin"
 	"cupola/server/router"
 	"cupola/server/systemd"
 	"cupola/store"
@@ -36,7 +37,7 @@ type Ready struct {
 
 // Run runs a daemon until ctx ends. ready is called once it serves.
 func Run(ctx context.Context, c Config, ready func(Ready)) error {
-	if err := c.normalizeForRoot(); err != nil {
+	if err := c.validateForRoot(); err != nil {
 		return err
 	}
 	protectMemory(c.Log)
@@ -124,7 +125,7 @@ func (d *daemon) serve(ctx, live context.Context, stop func(), listeners listene
 	listening := make(chan struct{})
 	told := sync.OnceFunc(func() { close(listening) })
 	group.Go(fault.Loop(live, "control", func(live context.Context) error {
-		return d.serveControl(live, told)
+		return admin.Serve(live, d.dir, d.admin(), d.Log, told)
 	}))
 	group.Go(fault.ErrFunc("server", func() error {
 		select {
@@ -181,9 +182,9 @@ func (d *daemon) startLoops(ctx, live context.Context, group *errgroup.Group, li
 	group.Go(fault.Loop(live, "drain", d.drainLogs))
 	group.Go(fault.Loop(live, "measure", d.measure))
 	group.Go(fault.Loop(live, "logs", d.forgetLogs))
-	group.Go(fault.Loop(live, "tidy", d.tidy))
+	group.Go(fault.Loop(live, "tidy", d.collector().Run))
 	group.Go(fault.Loop(live, "seed", d.seedLater))
-	group.Go(fault.Loop(live, "database", d.keepDatabase))
+	group.Go(fault.Loop(live, "database", d.database().Run))
 	group.Go(fault.Loop(live, "preload", d.preload))
 	group.Go(fault.Loop(live, "ports", func(live context.Context) error { return d.servePorts(ctx, live) }))
 	group.Go(fault.Loop(live, "sshproxy", func(live context.Context) error { return d.serveSSH(ctx, live, listeners.ssh) }))
@@ -290,7 +291,7 @@ func (d *daemon) guard(plain, secure net.Listener) (listeners []net.Listener, in
 	if err != nil {
 		return nil, info, err
 	}
-	info.HTTPS, info.CA = "https://"+secure.Addr().String(), d.path("ca.pem")
+	info.HTTPS, info.CA = "https://"+secure.Addr().String(), d.dir.Path("ca.pem")
 	return append(listeners, router.Guard(secure, config, d.gate)), info, nil
 }
 

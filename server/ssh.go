@@ -13,6 +13,9 @@ import (
 	"cupola/server/uaa"
 )
 
+// defaultSSH is where `cf ssh` is listened for if the port is free.
+const defaultSSH = "127.0.0.1:2222"
+
 // bindSSH binds the listener of `cf ssh`; nil where there is to be none. The
 // clients learn the port from the API, so that where the default is taken
 // (another daemon has it, say) and none was asked for, any will do.
@@ -21,7 +24,9 @@ func bindSSH(ctx context.Context, c *Config) (net.Listener, error) {
 		return nil, nil
 	}
 	addr := c.SSH
-	set(&addr, DefaultSSH)
+	if addr == "" {
+		addr = defaultSSH
+	}
 	l, err := bind(ctx, c, "ssh", addr)
 	if err != nil && c.SSH == "" && errors.Is(err, syscall.EADDRINUSE) {
 		if l, err = bind(ctx, c, "ssh", "127.0.0.1:0"); err == nil {
@@ -40,7 +45,7 @@ func (d *daemon) openSSH(context.Context) error {
 	if d.SSH == "off" {
 		return nil
 	}
-	key, err := sshproxy.HostKey(d.path("ssh_host_key"))
+	key, err := sshproxy.HostKey(d.dir.Path("ssh_host_key"))
 	if err != nil {
 		return err
 	}

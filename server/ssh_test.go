@@ -7,7 +7,7 @@ import (
 )
 
 func TestBindSSH(t *testing.T) {
-	taken, err := net.Listen("tcp", DefaultSSH)
+	taken, err := net.Listen("tcp", defaultSSH)
 	if err == nil {
 		defer taken.Close() // else somebody else has it, which will do as well
 	}
@@ -17,7 +17,7 @@ func TestBindSSH(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	if c.SSH != l.Addr().String() || c.SSH == DefaultSSH {
+	if c.SSH != l.Addr().String() || c.SSH == defaultSSH {
 		t.Errorf("got %q; want a free port's address", c.SSH)
 	}
 	again := Config{SSH: c.SSH}

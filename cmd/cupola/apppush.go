@@ -15,9 +15,10 @@ import (
 
 	"cupola/rootfs/reference"
 	"cupola/rootfs/registry"
-	"cupola/server"
+	"cupola/server/admin/steps"
 	"cupola/server/api"
 	"cupola/server/bosh/manifest"
+	"cupola/server/images"
 	"cupola/server/kube"
 	"cupola/store/cf"
 )
@@ -27,7 +28,7 @@ type pushFlags struct {
 	Registry      string `help:"Build an image from the app's droplet and its stack, and push it to PREFIX/APP, tagged with the droplet's GUID." placeholder:"PREFIX" xor:"image"`
 	RegistryUser  string `help:"Registry user; by default docker's or podman's credentials for the registry are used." name:"registry-username" env:"CUPOLA_REGISTRY_USERNAME" placeholder:"USER"`
 	PasswordStdin bool   `help:"Read the registry password from standard input; by default it is read from CUPOLA_REGISTRY_PASSWORD or CF_DOCKER_PASSWORD." name:"registry-password-stdin"`
-	trustFlags
+	images.Trust
 }
 
 // maxPassword bounds what standard input has for a password, in bytes: tokens are long.
@@ -85,7 +86,7 @@ func (f *pushFlags) push(e *env, r *appReader) error {
 	if err != nil {
 		return err
 	}
-	registries, err := f.registries()
+	registries, err := f.Trust.Open()
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (f *pushFlags) push(e *env, r *appReader) error {
 		Open: func(ctx context.Context, layer string) (io.ReadCloser, error) {
 			return r.ask(ctx, http.MethodGet, layers+layer)
 		},
-		Progress: func(done, total int64) { p.step(server.StackStep{Step: "push", Done: done, Total: total}) }})
+		Progress: func(done, total int64) { p.step(steps.Step{Step: "push", Done: done, Total: total}) }})
 	if err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func isTerminal(w io.Writer) bool {
 func (r *appReader) imagesPath() string { return "/v1/droplets/" + r.droplet.GUID + "/images" }
 
 // pack has the daemon make the image.
-func (r *appReader) pack(ctx context.Context, step func(server.StackStep)) (api.PackLine, error) {
+func (r *appReader) pack(ctx context.Context, step func(steps.Step)) (api.PackLine, error) {
 	res, err := r.ask(ctx, http.MethodPost, r.imagesPath())
 	if err != nil {
 		return api.PackLine{}, fmt.Errorf("build an image from the app's droplet: %w", err)
@@ -136,7 +137,7 @@ func (r *appReader) pack(ctx context.Context, step func(server.StackStep)) (api.
 		}
 		switch {
 		case l.Step != nil:
-			step(server.StackStep{Step: "pack", Detail: strings.Map(printed, l.Step.What), Done: l.Step.Done, Total: l.Step.Total})
+			step(steps.Step{Step: "pack", Detail: strings.Map(printed, l.Step.What), Done: l.Step.Done, Total: l.Step.Total})
 		case l.Image != nil:
 			return l, nil
 		default:

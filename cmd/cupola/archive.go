@@ -15,8 +15,8 @@ import (
 // ignored are the files that the cf CLI never uploads.
 var ignored = []string{".cfignore", "_darcs", ".DS_Store", ".git", ".gitignore", ".hg", "manifest.yml", "manifest.yaml", ".svn"}
 
-// archive writes the files of an app as a zip, without what .cfignore names.
-func archive(w io.Writer, app fs.FS) (files int, err error) {
+// zipApp writes the files of an app as a zip, without what .cfignore names.
+func zipApp(w io.Writer, app fs.FS) (files int, err error) {
 	skip, err := ignorer(app)
 	if err != nil {
 		return 0, err

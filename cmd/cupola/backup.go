@@ -12,17 +12,19 @@ import (
 	"time"
 
 	"cupola/runtime/durable"
-	"cupola/server"
-	"cupola/server/backup"
+	"cupola/server/admin"
+	"cupola/server/admin/archive"
+	"cupola/server/admin/backup"
+	"cupola/server/admin/database"
+	"cupola/server/admin/steps"
+	"cupola/store"
 )
 
 type backupCmd struct {
 	daemonFlags
-	File           string        `arg:"" help:"The file to write; '-' for standard output."`
-	Stacks         string        `help:"whole includes the files of stacks and images; reference includes only their names, so that restore needs them built or pulled again." enum:"whole,reference" default:"whole"`
-	WithoutVolumes bool          `help:"Exclude the data of data services and deployments; after a restore it is lost."`
-	Hold           time.Duration `help:"Maximum time that writes to a volume are blocked while it is copied." default:"1m"`
-	Replace        bool          `help:"Overwrite an existing file."`
+	File string `arg:"" help:"The file to write; '-' for standard output."`
+	backup.Options
+	Replace bool `help:"Overwrite an existing file."`
 }
 
 // Run writes a backup, whether the daemon runs or not.
@@ -58,10 +60,23 @@ func (c *backupCmd) stream(e *env) error {
 }
 
 func (c *backupCmd) write(ctx context.Context, e *env, w io.Writer, p *stackProgress) error {
-	o := server.BackupOptions{Reference: c.Stacks == "reference", WithoutVolumes: c.WithoutVolumes, Hold: c.Hold, Version: buildVersion()}
-	return server.Backup(ctx, server.Config{DataDir: c.DataDir, Log: e.log}, o, w, func(done, total int64) {
-		p.step(server.StackStep{Step: "backup", Done: done, Total: total})
+	dir, err := c.root()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(dir, "db", store.DatabaseFile)); err != nil {
+		return fmt.Errorf("there is no cupola to back up: %w", err)
+	}
+	o := c.Options
+	o.Version = buildVersion()
+	packed, err := archive.Compress(w)
+	if err != nil {
+		return err
+	}
+	err = admin.Backup.Do(ctx, c.target(e), o, packed, func(done, total int64) {
+		p.step(steps.Step{Step: "backup", Done: done, Total: total})
 	})
+	return errors.Join(err, packed.Close())
 }
 
 func interrupted(e *env, err error) error {
@@ -102,16 +117,14 @@ func (c *verifyCmd) Run(e *env) error {
 		return errors.New("no backup to verify: give its file, or --database")
 	}
 	if c.Database {
-		if err := server.CheckDatabase(e.ctx, server.Config{DataDir: c.DataDir, Log: e.log}); err != nil {
+		if err := c.checkDatabase(e); err != nil {
 			return interrupted(e, err)
 		}
 		fmt.Fprintf(e.out, "The database of %s is valid.\n", c.DataDir)
 		return nil
 	}
 	p := newStackProgress(e)
-	r, err := server.VerifyBackup(e.ctx, c.File, func(done, total int64) {
-		p.step(server.StackStep{Step: "verify", Done: done, Total: total})
-	})
+	r, err := backup.Verify(e.ctx, c.File, p.step)
 	p.clear()
 	if err != nil {
 		return interrupted(e, fmt.Errorf("%s: %w", c.File, err))
@@ -119,6 +132,19 @@ func (c *verifyCmd) Run(e *env) error {
 	fmt.Fprintf(e.out, "%s is valid: written %s by cupola %s, schema %d, %d files, %d volumes, %s.\n", c.File, r.Created.Local().Format("2006-01-02 15:04"), r.Version, r.Manifest.Schema, len(r.Members), len(r.Volumes), bytesText(r.Bytes()))
 	tellLeft(e, r.Left, "")
 	return nil
+}
+
+// checkDatabase reads all of the data directory's database.
+func (c *verifyCmd) checkDatabase(e *env) error {
+	dir, err := c.root()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(dir, "db", store.DatabaseFile)); err != nil {
+		return fmt.Errorf("there is no database to check: %w", err)
+	}
+	_, err = admin.CheckDatabase.Do(e.ctx, c.target(e), admin.None{}, nil)
+	return err
 }
 
 type restoreCmd struct {
@@ -136,9 +162,11 @@ func (c *restoreCmd) Run(e *env) error {
 		return c.restoreDatabase(e)
 	}
 	p := newStackProgress(e)
-	r, err := server.Restore(e.ctx, server.Config{DataDir: c.DataDir, Log: e.log}, c.File, func(step string, done, total int64) {
-		p.step(server.StackStep{Step: step, Done: done, Total: total})
-	})
+	dir, err := c.root()
+	if err != nil {
+		return err
+	}
+	r, err := backup.Restore(e.ctx, dir, c.File, e.log, p.step)
 	p.clear()
 	if err != nil {
 		return interrupted(e, fmt.Errorf("restore %s: %w", c.File, err))
@@ -150,7 +178,11 @@ func (c *restoreCmd) Run(e *env) error {
 }
 
 func (c *restoreCmd) restoreDatabase(e *env) error {
-	r, err := server.RestoreDatabase(e.ctx, server.Config{DataDir: c.DataDir, Log: e.log}, c.Database)
+	dir, err := c.root()
+	if err != nil {
+		return err
+	}
+	r, err := database.Restore(e.ctx, dir, c.Database, e.log)
 	if err != nil {
 		return interrupted(e, fmt.Errorf("restore the database: %w", err))
 	}
@@ -167,13 +199,13 @@ func (c *restoreCmd) restoreDatabase(e *env) error {
 
 // tellLeft says how to get what a backup only names. dataDir is "" before it is
 // restored.
-func tellLeft(e *env, left []backup.Left, dataDir string) {
+func tellLeft(e *env, left []archive.Left, dataDir string) {
 	if len(left) == 0 {
 		return
 	}
 	w := e.out
 	fmt.Fprintln(w, "It does not contain these images and stacks, which its apps may need:")
-	if slices.ContainsFunc(left, func(l backup.Left) bool { return l.Kind == "volume" }) {
+	if slices.ContainsFunc(left, func(l archive.Left) bool { return l.Kind == "volume" }) {
 		fmt.Fprintln(w, "Instances without their volume do not start: delete and recreate them.")
 	}
 	for _, l := range left {
@@ -188,7 +220,7 @@ func tellLeft(e *env, left []backup.Left, dataDir string) {
 		if dataDir == "" {
 			continue
 		}
-		lock := filepath.Join(dataDir, backup.LocksDir, l.Name+".json")
+		lock := filepath.Join(dataDir, archive.LocksDir, l.Name+".json")
 		_, err := os.Stat(lock)
 		switch {
 		case l.Kind == "image":

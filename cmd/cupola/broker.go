@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"text/tabwriter"
 
-	"cupola/server"
+	"cupola/server/admin"
+	"cupola/server/admin/stack"
 )
 
 type brokerCmd struct {
 	Prepare brokerPrepareCmd `cmd:"" help:"Build the stack for the built-in service broker's databases."`
-	Status  brokerStatusCmd  `cmd:"" help:"Show the built-in service broker's status."`
+	Status  brokerStatusCmd  `cmd:"" help:"${help_broker_status}"`
 }
 
 type brokerPrepareCmd struct {
@@ -22,7 +23,7 @@ type brokerPrepareCmd struct {
 
 // Run builds the stack.
 func (c *brokerPrepareCmd) Run(e *env) error {
-	b, err := server.DataStack(c.Suite)
+	b, err := stack.ForDatabases(c.Suite)
 	if err != nil {
 		return err
 	}
@@ -33,16 +34,14 @@ func (c *brokerPrepareCmd) Run(e *env) error {
 		}
 		b.Suite = b.Lock.Suite
 	}
-	return c.withStacks(e, func(s server.Stacks) error {
-		p := newStackProgress(e)
-		info, err := s.Build(e.ctx, b, p.step)
-		p.clear()
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(e.out, "Built the stack %s: %s\n  rebuild it with   sudo cupola broker prepare --lock %s\n", info.Name, bytesText(info.Bytes), info.Lock)
-		return nil
-	})
+	p := newStackProgress(e)
+	info, err := admin.StackBuild.Do(e.ctx, c.target(e), b, p.step)
+	p.clear()
+	if err != nil {
+		return interrupted(e, err)
+	}
+	fmt.Fprintf(e.out, "Built the stack %s: %s\n  rebuild it with   sudo cupola broker prepare --lock %s\n", info.Name, bytesText(info.Bytes), info.Lock)
+	return nil
 }
 
 type brokerStatusCmd struct {
@@ -52,7 +51,10 @@ type brokerStatusCmd struct {
 
 // Run lists the instances.
 func (c *brokerStatusCmd) Run(e *env) error {
-	status, err := server.DataServicesStatus(e.ctx, server.Config{DataDir: c.DataDir, Log: e.log})
+	if err := c.known(); err != nil {
+		return err
+	}
+	status, err := admin.BrokerStatus.Do(e.ctx, c.target(e), admin.None{}, nil)
 	if err != nil {
 		return err
 	}

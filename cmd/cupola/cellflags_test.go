@@ -8,13 +8,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"cupola/server"
+	"cupola/server/cells"
 )
 
 // cellsOf is the configuration that a file makes.
-func cellsOf(t testing.TB, text string, args ...string) (server.Config, error) {
+func cellsOf(t testing.TB, text string, args ...string) (cells.Config, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "cupola.yml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -26,9 +25,7 @@ func cellsOf(t testing.TB, text string, args ...string) (server.Config, error) {
 		t.Fatal(err)
 	}
 	_, err = parser.Parse(append([]string{"--config", file, "serve"}, args...))
-	var conf server.Config
-	c.Serve.apply(&conf)
-	return conf, err
+	return c.Serve.Config.Config, err
 }
 
 func TestCellsFromTheConfigurationFile(t *testing.T) {
@@ -44,11 +41,11 @@ cells:
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := server.Config{Preloaded: map[string]string{"minifs": ""}, Providers: []string{"docker"}, Cells: []server.CellConfig{
-		{Name: "one", Tags: []string{"Staging", "skynet"}, MemoryMB: 512, DiskMB: 2048, Containers: 7},
-		{Name: "two", Providers: []string{}, Preloaded: map[string]string{"lucid64": "/srv/lucid", "cflinuxfs2": "docker://h.test/cflinuxfs2:1", "here": ""}},
+	want := cells.Config{Preloaded: cells.Preloaded{"minifs": ""}, Providers: []string{"docker"}, Cells: cells.List{
+		{Name: "one", Tags: []string{"staging", "skynet"}, MemoryMB: 512, DiskMB: 2048, Containers: 7, Preloaded: cells.Preloaded{"minifs": ""}, Providers: []string{"docker"}},
+		{Name: "two", Tags: []string{}, Containers: 250, Providers: []string{}, Preloaded: cells.Preloaded{"lucid64": "/srv/lucid", "cflinuxfs2": "docker://h.test/cflinuxfs2:1", "here": ""}},
 	}}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(server.Config{}, "Manager")); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
 	got, err = cellsOf(t, "", `--cells=[{name: one}]`, `--preloaded-rootfses={"lucid64":"/path/to/lucid64"}`)
@@ -85,8 +82,8 @@ func FuzzCells(f *testing.F) {
 		if _, err := parser.Parse([]string{"serve", "--cells=" + text}); err != nil {
 			return
 		}
-		for _, e := range c.Serve.Cells {
-			if e.Memory < 0 || e.Disk < 0 {
+		for _, e := range c.Serve.Config.Cells {
+			if e.MemoryMB < 0 || e.DiskMB < 0 {
 				t.Errorf("got %+v", e)
 			}
 		}

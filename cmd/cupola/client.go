@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"cupola/server"
+	"cupola/server/datadir"
 )
 
 // apiFlags say where a daemon's API is, and who calls it.
@@ -59,7 +60,7 @@ func (f *apiFlags) address() (string, error) {
 	}
 	api, err := server.APIOf(f.DataDir)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && f.DataDir == server.DefaultDataDir:
+	case errors.Is(err, fs.ErrNotExist) && f.DataDir == datadir.Default:
 		return usualAPI, nil // one of another machine, or of another data directory
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("%s has no daemon yet: start one with 'sudo cupola serve --data-dir %s', or give its API URL with --api", f.DataDir, f.DataDir)

@@ -28,8 +28,8 @@ func writeCompletion(w io.Writer, shell string) error {
 // shellQuote makes one word of s for a POSIX shell.
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// steps are the cases of a shell's switch that lead from a place to the next.
-func steps(all []node, format string) string {
+// shellSteps are the cases of a shell's switch that lead from a place to the next.
+func shellSteps(all []node, format string) string {
 	to := reach(all)
 	var b strings.Builder
 	for _, from := range slices.Sorted(maps.Keys(to)) {
@@ -62,7 +62,7 @@ _cupola() {
   COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _cupola cupola
-`, steps(all, "    %s) at=%s ;;\n"), b.String())
+`, shellSteps(all, "    %s) at=%s ;;\n"), b.String())
 }
 
 func zshCompletion(all []node) string {
@@ -100,7 +100,7 @@ _cupola() {
   fi
 }
 _cupola "$@"
-`, steps(all, "    %s) at=%s ;;\n"), b.String())
+`, shellSteps(all, "    %s) at=%s ;;\n"), b.String())
 }
 
 func fishCompletion(all []node) string {
@@ -130,5 +130,5 @@ function __cupola_at
     end
     test "$at" = "$argv[1]"
 end
-%s`, steps(all, "            case %s\n                set at %s\n"), b.String())
+%s`, shellSteps(all, "            case %s\n                set at %s\n"), b.String())
 }

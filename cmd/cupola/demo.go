@@ -98,7 +98,7 @@ func demoCleanup(dir string) string {
 // is an error something may still run, or be mounted in it.
 func removeDemo(e *env, dir string, failed error) error {
 	if _, err := os.Stat(filepath.Join(dir, "lock")); failed != nil && err == nil {
-		err := server.Cleanup(context.WithoutCancel(e.ctx), server.Config{DataDir: dir, Log: e.log})
+		err := daemonFlags{DataDir: dir}.cleanUp(context.WithoutCancel(e.ctx), e)
 		if err != nil {
 			return fmt.Errorf("%w\n%w\n  to clean up: %s", failed, err, demoCleanup(dir))
 		}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cupola/server"
+	"cupola/server/admin"
 	"cupola/server/doctor"
 )
 
@@ -28,7 +29,7 @@ type doctorCmd struct {
 func (d *doctorCmd) Run(e *env) error {
 	c := server.Config{DataDir: d.DataDir, HTTP: d.HTTP, HTTPS: d.HTTPS, Domain: d.Domain, Log: e.log}
 	if d.Leaks {
-		return d.leaks(e, c)
+		return d.leaks(e)
 	}
 	results := server.Checkup(e.ctx, c)
 	if d.JSON {
@@ -47,11 +48,11 @@ func (d *doctorCmd) Run(e *env) error {
 	return nil
 }
 
-func (d *doctorCmd) leaks(e *env, c server.Config) error {
+func (d *doctorCmd) leaks(e *env) error {
 	if os.Geteuid() != 0 {
 		return errors.New("finding leaks requires root: run it with sudo")
 	}
-	leaks, err := server.Leaks(e.ctx, c)
+	leaks, err := admin.FindLeaks(e.ctx, d.target(e))
 	if err != nil {
 		return err
 	}

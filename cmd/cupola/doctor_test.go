@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cupola/server"
+	"cupola/server/admin/steps"
 	"cupola/server/doctor"
 )
 
@@ -116,24 +116,24 @@ link cup3
 // milliseconds.
 var buildSteps = []struct {
 	at   int
-	step server.StackStep
+	step steps.Step
 }{
-	{0, server.StackStep{Step: "index", Detail: "bookworm"}},
-	{500, server.StackStep{Step: "resolve"}},
-	{1000, server.StackStep{Step: "download", Done: 1e6, Total: 10e6, Detail: "bash"}},
-	{1010, server.StackStep{Step: "unpack", Done: 1, Total: 4, Detail: "base-files"}},
-	{6200, server.StackStep{Step: "download", Done: 5e6, Total: 10e6, Detail: "perl"}},
-	{6300, server.StackStep{Step: "download", Done: 10e6, Total: 10e6, Detail: "zlib1g"}},
-	{11900, server.StackStep{Step: "unpack", Done: 4, Total: 4, Detail: "zlib1g"}},
-	{12000, server.StackStep{Step: "warning", Detail: "no bookworm-updates"}},
-	{12020, server.StackStep{Step: "finish"}},
-	{12030, server.StackStep{Step: "save"}},
+	{0, steps.Step{Step: "index", Detail: "bookworm"}},
+	{500, steps.Step{Step: "resolve"}},
+	{1000, steps.Step{Step: "download", Done: 1e6, Total: 10e6, Detail: "bash"}},
+	{1010, steps.Step{Step: "unpack", Done: 1, Total: 4, Detail: "base-files"}},
+	{6200, steps.Step{Step: "download", Done: 5e6, Total: 10e6, Detail: "perl"}},
+	{6300, steps.Step{Step: "download", Done: 10e6, Total: 10e6, Detail: "zlib1g"}},
+	{11900, steps.Step{Step: "unpack", Done: 4, Total: 4, Detail: "zlib1g"}},
+	{12000, steps.Step{Step: "warning", Detail: "no bookworm-updates"}},
+	{12020, steps.Step{Step: "finish"}},
+	{12030, steps.Step{Step: "save"}},
 }
 
 func drawBuild(terminal bool, width int) string {
 	var out bytes.Buffer
 	now := time.Unix(0, 0)
-	p := &stackProgress{out: &out, terminal: terminal, width: width, started: now, last: map[string]server.StackStep{}, began: map[string]time.Time{}, now: func() time.Time { return now }}
+	p := &stackProgress{out: &out, terminal: terminal, width: width, started: now, last: map[string]steps.Step{}, began: map[string]time.Time{}, now: func() time.Time { return now }}
 	for _, s := range buildSteps {
 		now = time.Unix(0, 0).Add(time.Duration(s.at) * time.Millisecond)
 		p.step(s.step)

@@ -55,7 +55,7 @@ func (c *installCmd) Run(e *env) error {
 		return err
 	}
 	flags := server.Config{DataDir: dir, HTTP: c.HTTP, HTTPS: c.HTTPS, SSH: c.SSH, TCP: c.TCP}
-	if err := flags.Check(); err != nil { // rather than a service that never starts
+	if err := flags.Validate(); err != nil { // rather than a service that never starts
 		return err
 	}
 	i := &installation{root: c.Root}
@@ -296,7 +296,7 @@ func endApps(e *env, dataDir string) error {
 	if _, err := os.Stat(dataDir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return server.Cleanup(e.ctx, server.Config{DataDir: dataDir, Log: e.log})
+	return daemonFlags{DataDir: dataDir}.cleanUp(e.ctx, e)
 }
 
 func (i *installation) removeAll(purge bool) error {

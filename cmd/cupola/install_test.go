@@ -44,7 +44,7 @@ func TestInstall(t *testing.T) {
 	wrong := *c
 	wrong.TCP, wrong.HTTP = "1024-1123", "127.0.0.1:eighty"
 	err := wrong.Run(e)
-	for _, want := range []string{`--tcp "1024-1123" is no address like 127.0.0.1:1024-1123: it has no port`, `--http "127.0.0.1:eighty" is no address like`} {
+	for _, want := range []string{`invalid --tcp "1024-1123": give an address, like 127.0.0.1:1024-1123: it has no port`, `invalid --http "127.0.0.1:eighty": give an address, like`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v; want %s", err, want)
 		}

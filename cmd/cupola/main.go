@@ -16,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/lmittmann/tint"
 
+	"cupola/server/admin"
 	"cupola/server/kube"
 )
 
@@ -28,13 +29,13 @@ type cli struct {
 	Serve       serveCmd       `cmd:"" help:"Run the daemon."`
 	Demo        demoCmd        `cmd:"" help:"Start a temporary daemon, push an app from source and show its page."`
 	Push        pushCmd        `cmd:"" help:"Push an app to a running daemon, without the cf CLI."`
-	Doctor      doctorCmd      `cmd:"" help:"Check this machine and suggest fixes."`
+	Doctor      doctorCmd      `cmd:"" help:"${help_doctor}"`
 	Credentials credentialsCmd `cmd:"" help:"Print the admin password."`
 	TokenKeys   tokenKeysCmd   `cmd:"" help:"List and rotate the keys that sign users' tokens."`
 	Stack       stackCmd       `cmd:"" help:"List, build, import, pull and remove stacks."`
 
-	Backup  backupCmd  `cmd:"" help:"Back up a daemon's data to one file; the daemon may run meanwhile."`
-	Verify  verifyCmd  `cmd:"" help:"Verify every byte of a backup."`
+	Backup  backupCmd  `cmd:"" help:"${help_backup}"`
+	Verify  verifyCmd  `cmd:"" help:"${help_verify}"`
 	Restore restoreCmd `cmd:"" help:"Restore a data directory from a backup."`
 	Broker  brokerCmd  `cmd:"" help:"Prepare and inspect the built-in service broker ('serve --data-services' enables it)."`
 
@@ -58,7 +59,7 @@ type cli struct {
 	Cleanup        cleanupCmd    `cmd:"" help:"Stop all containers that a stopped daemon left running."`
 	Version        versionCmd    `cmd:"" help:"Print the version."`
 
-	HoldVolume holdVolumeCmd `cmd:"" hidden:""` // server.HoldCommand
+	HoldVolume holdVolumeCmd `cmd:"" hidden:""` // datadir.HoldCommand
 }
 
 // env is the environment that all commands share.
@@ -130,9 +131,20 @@ func helpFor(err error) string {
 
 // newParser returns the parser of c. It calls exit after it printed help.
 func newParser(c *cli, stdout, stderr io.Writer, exit func(code int)) (*kong.Kong, error) {
-	return kong.New(c, kong.Name("cupola"), kong.Description("Cloud Foundry on one machine, in one process."),
-		kong.Configuration(loadYAML), kong.Vars{"zoneLabel": kube.DefaultZoneLabel}, kong.Writers(stdout, stderr), kong.Exit(exit),
-		kong.ValueFormatter(helpText), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}), kong.UsageOnError())
+	vars := kong.Vars{"zoneLabel": kube.DefaultZoneLabel}
+	for _, o := range admin.Table() {
+		name, help := o.Describe()
+		vars[helpVar(name)] = help
+	}
+	return kong.New(c, append(yamlFlags(), kong.Name("cupola"), kong.Description("Cloud Foundry on one machine, in one process."),
+		kong.Configuration(loadYAML), vars, kong.Writers(stdout, stderr), kong.Exit(exit),
+		kong.ValueFormatter(helpText), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}), kong.UsageOnError())...)
+}
+
+// helpVar names the variable that stands for the help of an operation of package
+// admin in a command's tag: help_stack_list for "stack list".
+func helpVar(operation string) string {
+	return "help_" + strings.NewReplacer(" ", "_", "-", "_").Replace(operation)
 }
 
 // helpText returns a flag's help with its default and environment variables. kong

@@ -163,7 +163,7 @@ func (p *pusher) upload(ctx context.Context, app string, files fs.FS) (string, e
 	if err := os.Remove(f.Name()); err != nil { // now, so that nothing is left when the command is killed
 		return "", err
 	}
-	n, err := archive(f, files)
+	n, err := zipApp(f, files)
 	if err != nil {
 		return "", err
 	}

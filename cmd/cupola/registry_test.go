@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cupola/rootfs/registry"
+	"cupola/server/images"
 )
 
 // TestRegistryFlags reads them from the command line and from a file.
@@ -34,11 +35,11 @@ func TestRegistryFlags(t *testing.T) {
 			t.Errorf("%q: %v", args, err)
 			continue
 		}
-		flags := c.Serve.registryFlags
+		flags := c.Serve.Config.Registries
 		if args[2] == "stack" {
-			flags = c.Stack.Pull.registryFlags
+			flags = c.Stack.Pull.Registries
 		}
-		got, err := flags.registries()
+		got, err := flags.Open()
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%q: %v (-want +got):\n%s", args, err, diff)
 		}
@@ -52,7 +53,7 @@ func TestRegistryCA(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{empty: "no certificate", "/does/not/exist": "no such file"} {
-		if _, err := (trustFlags{RegistryCA: []string{file}}).registries(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (images.Trust{RegistryCA: []string{file}}).Open(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v; want %q", file, err, want)
 		}
 	}

@@ -7,13 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cupola/server"
+	"cupola/server/admin/steps"
 )
 
 func TestLayerProgress(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Unix(0, 0)
-	p := &stackProgress{out: &out, started: now, last: map[string]server.StackStep{}, began: map[string]time.Time{}, now: func() time.Time { return now }}
+	p := &stackProgress{out: &out, started: now, last: map[string]steps.Step{}, began: map[string]time.Time{}, now: func() time.Time { return now }}
 	for _, s := range []struct {
 		at          int // ms
 		detail      string
@@ -23,7 +23,7 @@ func TestLayerProgress(t *testing.T) {
 		{9000, "1 of 2 fetch", 40e6, 40e6}, {12000, "1 of 2 unpack", 10e6, 40e6}, {13000, "1 of 2 here", 40e6, 40e6}, {13500, "2 of 2 here", 5e6, 5e6},
 	} {
 		now = time.Unix(0, 0).Add(time.Duration(s.at) * time.Millisecond)
-		p.step(server.StackStep{Step: "layer", Detail: s.detail, Done: s.done, Total: s.total})
+		p.step(steps.Step{Step: "layer", Detail: s.detail, Done: s.done, Total: s.total})
 	}
 	const want = `  layer      1 of 2 fetch    [                    ]   0 %  0 B
   layer      1 of 2 fetch    [==========          ]  50 %  20 MB, 3.3 MB/s, 6 s left

@@ -8,28 +8,30 @@ import (
 	"time"
 	"unicode"
 
-	"cupola/rootfs/stack"
-	"cupola/server"
+	rootstack "cupola/rootfs/stack"
+	"cupola/server/admin"
+	"cupola/server/admin/stack"
 )
 
 type stackInspectCmd struct {
 	daemonFlags
-	Name string `arg:"" help:"The stack's name, or the reference or digest of an image."`
-	JSON bool   `help:"Print JSON." name:"json"`
+	stack.NameRequest
+	JSON bool `help:"Print JSON." name:"json"`
 }
 
-// Run tells all of a stack or an image.
+// Run describes a stack or an image.
 func (c *stackInspectCmd) Run(e *env) error {
-	return c.withKnownStacks(e, func(s server.Stacks) error {
-		d, err := s.Inspect(e.ctx, c.Name)
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			return writeJSON(e.out, d)
-		}
-		return writeDetail(e.out, d)
-	})
+	if err := c.known(); err != nil {
+		return err
+	}
+	d, err := admin.StackInspect.Do(e.ctx, c.target(e), c.NameRequest, nil)
+	if err != nil {
+		return interrupted(e, err)
+	}
+	if c.JSON {
+		return writeJSON(e.out, d)
+	}
+	return writeDetail(e.out, d)
 }
 
 // facts are lines of a name and what is to be said of it; those with nothing to say are left out.
@@ -56,7 +58,7 @@ func (f facts) lines(name string, values []string) {
 	}
 }
 
-func writeDetail(w io.Writer, d server.StackDetail) error {
+func writeDetail(w io.Writer, d stack.Detail) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	f := facts{t}
 	if d.Stack != nil {
@@ -80,7 +82,7 @@ func writeDetail(w io.Writer, d server.StackDetail) error {
 	return t.Flush()
 }
 
-func (f facts) stack(s *server.StackInfo) {
+func (f facts) stack(s *stack.Info) {
 	name := s.Name
 	if s.Default {
 		name += " (default)"
@@ -88,7 +90,7 @@ func (f facts) stack(s *server.StackInfo) {
 	f.add("stack", name)
 	f.add("CF_STACK", s.Compat)
 	f.add("what", s.Description)
-	if s.Kind != stack.KindDir {
+	if s.Kind != rootstack.KindDir {
 		return
 	}
 	f.add("made", localTime(s.Created))
@@ -97,7 +99,7 @@ func (f facts) stack(s *server.StackInfo) {
 	f.add("lock", s.Lock)
 }
 
-func (f facts) image(i *server.ImageInfo) {
+func (f facts) image(i *stack.ImageInfo) {
 	f.lines("image", i.References)
 	f.add("digest", i.Digest)
 	f.add("size", fmt.Sprintf("%d layers, %s with what was moved", len(i.Layers), bytesText(i.DiskBytes)))

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"cupola/server"
+	"cupola/server/admin/steps"
 )
 
 // stackProgress tells how far a stack is: on a terminal in one line that is
@@ -18,14 +18,14 @@ type stackProgress struct {
 	started  time.Time
 	now      func() time.Time
 	drawn    time.Time
-	last     map[string]server.StackStep // by Step
+	last     map[string]steps.Step // by Step
 	began    map[string]time.Time
 	lastName string
 }
 
 func newStackProgress(e *env) *stackProgress {
 	return &stackProgress{out: e.out, terminal: e.terminal, width: width(e), started: time.Now(), now: time.Now,
-		last: map[string]server.StackStep{}, began: map[string]time.Time{}}
+		last: map[string]steps.Step{}, began: map[string]time.Time{}}
 }
 
 const (
@@ -33,7 +33,7 @@ const (
 	retell = 5 * time.Second
 )
 
-func (p *stackProgress) step(s server.StackStep) {
+func (p *stackProgress) step(s steps.Step) {
 	if s.Step == "warning" {
 		p.clear()
 		fmt.Fprintf(p.out, "  warning    %s\n", s.Detail)
@@ -72,7 +72,7 @@ func (p *stackProgress) draw(line string, now bool) {
 
 // layer tells of one of an image's layers, which come side by side: one that
 // is done keeps its line.
-func (p *stackProgress) layer(s server.StackStep) {
+func (p *stackProgress) layer(s steps.Step) {
 	key := s.Step + s.Detail
 	if _, ok := p.began[key]; !ok {
 		p.began[key] = p.now()
@@ -99,7 +99,7 @@ func (p *stackProgress) clear() {
 	}
 }
 
-func (p *stackProgress) line(s server.StackStep) string {
+func (p *stackProgress) line(s steps.Step) string {
 	switch s.Step {
 	case "index":
 		return "  index      " + s.Detail
@@ -131,7 +131,7 @@ func (p *stackProgress) packages() string {
 	return "  packages   " + text
 }
 
-func share(s server.StackStep) float64 {
+func share(s steps.Step) float64 {
 	if s.Total <= 0 {
 		return 0
 	}
@@ -140,9 +140,9 @@ func share(s server.StackStep) float64 {
 
 // bar draws what part of all is done, the bytes of s so far, their rate while
 // there are more to come, and how long the rest of all will take.
-func (p *stackProgress) bar(s server.StackStep, part float64) string { return p.barOf(s.Step, s, part) }
+func (p *stackProgress) bar(s steps.Step, part float64) string { return p.barOf(s.Step, s, part) }
 
-func (p *stackProgress) barOf(key string, s server.StackStep, part float64) string {
+func (p *stackProgress) barOf(key string, s steps.Step, part float64) string {
 	const cells = 20
 	full := int(part * cells)
 	elapsed := p.now().Sub(p.began[key]).Seconds()

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cupola/rootfs/image"
-	"cupola/rootfs/stack"
-	"cupola/server"
+	rootstack "cupola/rootfs/stack"
+	"cupola/server/admin/stack"
 )
 
 const wideStacks = `NAME             CF_STACK     SIZE     MADE               WHAT
@@ -37,11 +37,11 @@ oci:/srv/i   sha256:ba9876543210   1.2 GB   2026-01-02 03:04   -
 
 func TestStacksOutput(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 0, 0, time.Local)
-	stacks := []server.StackInfo{
-		{Stack: stack.Stack{Name: "debian12", Compat: "cflinuxfs4", Description: "debian12 core", Bytes: 190e6, Created: at}},
-		{Stack: stack.Stack{Name: "host", Compat: "host", Description: "this machine's /usr, read-only"}, Default: true},
+	stacks := []stack.Info{
+		{Stack: rootstack.Stack{Name: "debian12", Compat: "cflinuxfs4", Description: "debian12 core", Bytes: 190e6, Created: at}},
+		{Stack: rootstack.Stack{Name: "host", Compat: "host", Description: "this machine's /usr, read-only"}, Default: true},
 	}
-	images := []server.ImageInfo{
+	images := []stack.ImageInfo{
 		{Info: image.Info{Image: image.Image{Reference: "registry.example.com:5000/team/a-service-with-a-name:2026.1.17", Digest: "sha256:0123456789abcdef"}, DiskBytes: 120e6, Used: at, Mounted: true, Stacks: []string{"mine", "other"}}, Pinned: true},
 		{Info: image.Info{Image: image.Image{Reference: "oci:/srv/i", Digest: "sha256:ba9876543210fedc"}, DiskBytes: 1.2e9, Used: at}},
 	}

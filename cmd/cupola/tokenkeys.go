@@ -4,19 +4,19 @@ import (
 	"fmt"
 	"text/tabwriter"
 
-	"cupola/server"
+	"cupola/server/admin"
 )
 
 type tokenKeysCmd struct {
-	List   tokenKeysListCmd   `cmd:"" default:"withargs" help:"List the keys that verify tokens."`
-	Rotate tokenKeysRotateCmd `cmd:"" help:"Sign with a new key. Tokens signed with other keys stay valid until they expire."`
+	List   tokenKeysListCmd   `cmd:"" default:"withargs" help:"${help_token_keys_list}"`
+	Rotate tokenKeysRotateCmd `cmd:"" help:"${help_token_keys_rotate}"`
 }
 
 type tokenKeysListCmd struct{ daemonFlags }
 
 // Run prints a line for each key.
 func (c *tokenKeysListCmd) Run(e *env) error {
-	keys, err := server.TokenKeys(e.ctx, c.DataDir)
+	keys, err := admin.KeyList.Do(e.ctx, c.target(e), admin.None{}, nil)
 	if err != nil {
 		return err
 	}
@@ -34,12 +34,12 @@ func (c *tokenKeysListCmd) Run(e *env) error {
 
 type tokenKeysRotateCmd struct {
 	daemonFlags
-	Forget bool `help:"Revoke all tokens signed with other keys at once: all users must log in again. For compromised keys."`
+	admin.RotateRequest
 }
 
 // Run prints the ID of the new key.
 func (c *tokenKeysRotateCmd) Run(e *env) error {
-	next, err := server.RotateTokenKey(e.ctx, c.DataDir, c.Forget)
+	next, err := admin.KeyRotate.Do(e.ctx, c.target(e), c.RotateRequest, nil)
 	if err != nil {
 		return err
 	}

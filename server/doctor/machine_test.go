@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"cupola/runtime/network"
-	"cupola/server/backup"
+	"cupola/server/admin/archive"
 )
 
 // files makes a machine of files: a name that ends in "/" is a directory, a
@@ -203,8 +203,8 @@ func TestJudgements(t *testing.T) {
 		{"full disk", m.judgeDisk(100*mib, 100, 50), Fail, "100 MB free"},
 		{"no inodes", m.judgeDisk(50*gib, 100, 4), Warn, "4 of 100 inodes"},
 		{"btrfs has no inodes", m.judgeDisk(50*gib, 0, 0), OK, "50 GB"},
-		{"fresh backup", m.judgeBackups(1, []backup.DatabaseCopy{{Made: m.now.Add(-time.Hour)}}), OK, "1h0m0s ago; 1 kept"},
-		{"old backup", m.judgeBackups(1, []backup.DatabaseCopy{{Made: m.now.Add(-72 * time.Hour)}}), Warn, "72h0m0s ago"},
+		{"fresh backup", m.judgeBackups(1, []archive.DatabaseCopy{{Made: m.now.Add(-time.Hour)}}), OK, "1h0m0s ago; 1 kept"},
+		{"old backup", m.judgeBackups(1, []archive.DatabaseCopy{{Made: m.now.Add(-72 * time.Hour)}}), Warn, "72h0m0s ago"},
 		{"no backup", m.judgeBackups(1, nil), Warn, "no automatic backup"},
 		{"all capabilities", judgeCapabilities(1<<41 - 1), OK, "all required capabilities"},
 		{"docker's capabilities", judgeCapabilities(0xa80425fb), Fail, "net_admin, sys_admin, sys_ptrace"},

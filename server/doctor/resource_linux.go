@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"cupola/server/backup"
+	"cupola/server/admin/archive"
 )
 
 const (
@@ -68,14 +68,14 @@ func (m *machine) backups(context.Context) Result {
 	if err != nil {
 		return failed(err, m.elsewhere())
 	}
-	copies, err := backup.DatabaseCopies(filepath.Join(m.DataDir, "db", "backups"))
+	copies, err := archive.DatabaseCopies(filepath.Join(m.DataDir, "db", "backups"))
 	if err != nil {
 		return failed(err, "ls -l "+filepath.Join(m.DataDir, "db", "backups"))
 	}
 	return m.judgeBackups(made.Size(), copies)
 }
 
-func (m *machine) judgeBackups(size int64, copies []backup.DatabaseCopy) Result {
+func (m *machine) judgeBackups(size int64, copies []archive.DatabaseCopy) Result {
 	const late = 48 * time.Hour
 	fix := fmt.Sprintf("sudo journalctl -u cupola | grep 'backup of the database'   # a daily backup needs %s of free space", sizeText(uint64(size)))
 	if len(copies) == 0 {

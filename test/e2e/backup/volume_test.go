@@ -17,7 +17,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"cupola/server/backup"
+	"cupola/server/admin/archive"
 	"cupola/test/e2e"
 )
 
@@ -223,7 +223,7 @@ func killsABackup(d *e2e.Daemon, volume string) {
 
 // gathers tells whether some of a volume's copy is there.
 func gathers(d *e2e.Daemon, volume string) bool {
-	found, err := filepath.Glob(filepath.Join(d.Dir, "backup-*", backup.TreesDir, volume+".tar"))
+	found, err := filepath.Glob(filepath.Join(d.Dir, "backup-*", archive.TreesDir, volume+".tar"))
 	if err != nil || len(found) == 0 {
 		return false
 	}
@@ -318,7 +318,7 @@ func volumeSpoiled(t *testing.T, binary, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := backup.Compress(out)
+	w, err := archive.Compress(out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +328,7 @@ func volumeSpoiled(t *testing.T, binary, file string) {
 		}
 	}
 	for _, args := range [][]string{{"verify", bad}, {"restore", "--data-dir", filepath.Join(dir, "data"), bad}} {
-		if out, err := exec.Command(binary, args...).CombinedOutput(); err == nil || !strings.Contains(string(out), "the backup is damaged: "+backup.TreesDir+"/") {
+		if out, err := exec.Command(binary, args...).CombinedOutput(); err == nil || !strings.Contains(string(out), "the backup is damaged: "+archive.TreesDir+"/") {
 			t.Errorf("%s: got %v\n%s", args[0], err, out)
 		}
 	}

@@ -1,0 +1,170 @@
+package archive
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Format is the number of this file format: the second has volumes.
+const Format = 2
+
+// Where, in a backup, that lies which becomes part of a data directory only by
+// being unpacked.
+const (
+	StacksDir = "stacks" // <stack>/stack.json, lock.json, fs.tar
+	ImagesDir = "images" // <sha256>.json: the records of images
+	LocksDir  = "stack-locks"
+	TreesDir  = "volume-trees" // <volume>.tar
+)
+
+// Manifest says what a backup holds. All members of a file are there, in the
+// order of the manifest.
+type Manifest struct {
+	Format  int
+	Version string // of the cupola that wrote it
+	Schema  int    // of the database
+	Created time.Time
+	Left    []Left   `json:",omitempty"`
+	Volumes []Volume `json:",omitempty"`
+	Members []Member
+}
+
+// Left is what the apps of a backup need, and that is only named in it.
+type Left struct {
+	Kind   string // stack, image or volume
+	Name   string
+	Origin string // what the stack was made of; whose the volume is
+}
+
+// Volume is a volume whose content is there, as the member TreeName.
+type Volume struct {
+	Name   string
+	Bytes  int64 // that it is to hold, not what it does
+	Shared bool  // every user of a container may write to it
+}
+
+// TreeName is the member that has a volume's content.
+func TreeName(volume string) string { return path.Join(TreesDir, volume+".tar") }
+
+// Member is a file of a backup.
+type Member struct {
+	Name   string // as in a data directory, with slashes
+	Size   int64  // bytes
+	SHA256 string // hex
+}
+
+// Bytes is what the members have together.
+func (m Manifest) Bytes() (sum int64) {
+	for _, f := range m.Members {
+		sum += f.Size
+	}
+	return sum
+}
+
+// Has tells whether there is a member of the name.
+func (m Manifest) Has(name string) bool {
+	for _, f := range m.Members {
+		if f.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	maxMembers = 1 << 20
+	maxMember  = 1 << 40 // bytes
+)
+
+// names are what members may be called: there are no others in a backup, so
+// that none is written where it does not belong.
+var names = regexp.MustCompile(`^(` + strings.Join([]string{
+	`db/(cupola\.db|store\.key|admin-password|ca\.key)`, `db/bbs/[a-z]+\.(crt|key)`, `identity/ca\.(crt|key)`, `ca\.pem`, `ssh_host_key`,
+	`blobs/[0-9a-f]{2}/[0-9a-f]{64}`, `rootfs/oci/[0-9a-f]{64}`, `rootfs/images/fallbacks`, ImagesDir + `/[0-9a-f]{64}\.json`,
+	StacksDir + `/[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}/(stack\.json|lock\.json|fs\.tar)`, LocksDir + `/[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}\.json`,
+	TreesDir + `/[a-zA-Z0-9][a-zA-Z0-9_-]{0,127}\.tar`,
+}, "|") + `)$`)
+
+// What every backup has.
+var needed = []string{"db/cupola.db", "db/store.key"}
+
+// check refuses a manifest that is none, before anything it says is relied on.
+func (m Manifest) check() error {
+	switch {
+	case m.Format > Format:
+		return fmt.Errorf("it was written by a newer cupola (%s; format %d, this one knows %d)", m.Version, m.Format, Format)
+	case m.Format < 1:
+		return errors.New("its manifest names no format")
+	case len(m.Members) > maxMembers:
+		return fmt.Errorf("it has %d members", len(m.Members))
+	}
+	seen := map[string]bool{}
+	for _, f := range m.Members {
+		if err := f.check(); err != nil {
+			return err
+		}
+		if seen[f.Name] {
+			return fmt.Errorf("member %q is there twice", f.Name)
+		}
+		seen[f.Name] = true
+	}
+	for _, name := range needed {
+		if !seen[name] {
+			return fmt.Errorf("it has no %s", name)
+		}
+	}
+	return m.checkVolumes(seen)
+}
+
+// checkVolumes holds that each volume has its member, and each such member its
+// volume.
+func (m Manifest) checkVolumes(members map[string]bool) error {
+	volumes := map[string]bool{}
+	for _, v := range m.Volumes {
+		name := TreeName(v.Name)
+		switch {
+		case !members[name]:
+			return fmt.Errorf("the content of the volume %q is not there", v.Name)
+		case volumes[name]:
+			return fmt.Errorf("the volume %q is there twice", v.Name)
+		case v.Bytes < 1 || v.Bytes > maxMember:
+			return fmt.Errorf("the volume %q has %d bytes", v.Name, v.Bytes)
+		}
+		volumes[name] = true
+	}
+	for _, f := range m.Members {
+		if strings.HasPrefix(f.Name, TreesDir+"/") && !volumes[f.Name] {
+			return fmt.Errorf("member %q is no volume's", f.Name)
+		}
+	}
+	return nil
+}
+
+func (f Member) check() error {
+	if !names.MatchString(f.Name) {
+		return fmt.Errorf("member %q is none of a backup", f.Name)
+	}
+	if f.Size < 0 || f.Size > maxMember {
+		return fmt.Errorf("member %q has %d bytes", f.Name, f.Size)
+	}
+	if sum, err := hex.DecodeString(f.SHA256); err != nil || len(sum) != 32 {
+		return fmt.Errorf("member %q has no SHA-256", f.Name)
+	}
+	if sum := f.addressed(); sum != "" && (sum != f.SHA256 || strings.HasPrefix(f.Name, "blobs/") && path.Base(path.Dir(f.Name)) != sum[:2]) {
+		return fmt.Errorf("member %q is not what its name says", f.Name)
+	}
+	return nil
+}
+
+// addressed is the digest that a member is named by; "" for one that is not.
+func (f Member) addressed() string {
+	if strings.HasPrefix(f.Name, "blobs/") || strings.HasPrefix(f.Name, "rootfs/oci/") {
+		return path.Base(f.Name)
+	}
+	return ""
+}

@@ -1,0 +1,57 @@
+package databroker
+
+import (
+	"context"
+	"log/slog"
+
+	"cupola/rootfs/volume"
+	"cupola/runtime/lrp"
+	"cupola/store"
+)
+
+// InstanceStatus describes an instance of the built-in service broker.
+type InstanceStatus struct {
+	GUID, Service, Plan, State string
+	Bindings                   int
+	UsedBytes                  int64  // of its volume
+	Address                    string // of its container, for this machine alone; "" while it does not run
+}
+
+// Status reports what the built-in broker has, whether it runs or not.
+type Status struct {
+	Store   *store.Store
+	Volumes *volume.Store
+	Log     *slog.Logger
+}
+
+// Instances lists them.
+func (s Status) Instances(ctx context.Context) (list []InstanceStatus, err error) {
+	list = []InstanceStatus{}
+	err = s.Store.Read(ctx, func(tx *store.Tx) error {
+		rows, err := store.DataInstances.All(tx)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			n, err := store.DataBindings.Count(tx, store.Query{Where: map[string][]string{"instance_guids": {r.GUID}}})
+			if err != nil {
+				return err
+			}
+			list = append(list, InstanceStatus{GUID: r.GUID, Service: r.Service, Plan: r.Plan, State: string(r.State), Bindings: n})
+		}
+		actuals, err := store.ActualLRPs.By(tx, "domains", lrp.DomainServices)
+		hosts := Hosts(rows, actuals)
+		for n := range list {
+			list[n].Address = hosts[Host(list[n].GUID)]
+		}
+		return err
+	})
+	for n := range list {
+		used, err := s.Volumes.Used(list[n].GUID)
+		if err != nil {
+			s.Log.DebugContext(ctx, "volume was not looked at", "instance_guid", list[n].GUID, "err", err)
+		}
+		list[n].UsedBytes = used
+	}
+	return list, err
+}

@@ -1,0 +1,14 @@
+// Package images takes the images that containers run on into the cache, and
+// makes images of droplets.
+package images
+
+import (
+	"cupola/rootfs"
+	"cupola/store/blob"
+)
+
+// Images are those of a daemon.
+type Images struct {
+	Roots *rootfs.Store
+	Blobs *blob.Store
+}

@@ -1,0 +1,43 @@
+package images
+
+import (
+	"context"
+	"os"
+	"strconv"
+
+	"cupola/rootfs/image"
+	"cupola/rootfs/layer"
+	"cupola/rootfs/packed"
+	"cupola/rootfs/registry"
+	"cupola/runtime/contract"
+	"cupola/runtime/lifecycle"
+	"cupola/server/api"
+	"cupola/server/desire"
+	"cupola/store/cf"
+)
+
+// PackDroplet makes an image of a droplet, with the root that its containers have here.
+func (i Images) PackDroplet(ctx context.Context, droplet *cf.Droplet, command string, progress func(api.PackStep)) (registry.Image, error) {
+	of := desire.ImageOf(droplet, command)
+	r := packed.Request{
+		Stack: of.RootFS, Own: packed.Archive{Name: "launcher", Write: lifecycle.WriteTar}, Labels: of.Labels,
+		Config:   image.Config{User: of.User, Env: of.Env, Entrypoint: of.Entrypoint, Cmd: of.Cmd, WorkingDir: of.Workdir},
+		Progress: func(what string, done, total int64) { progress(api.PackStep{What: what, Done: done, Total: total}) },
+	}
+	for _, p := range of.Ports {
+		r.Config.ExposedPorts = append(r.Config.ExposedPorts, strconv.Itoa(int(p.Port))+"/"+p.Protocol)
+	}
+	for _, l := range of.Layers {
+		archive, err := i.Blobs.Path(droplet.Digest)
+		if err != nil {
+			return registry.Image{}, err
+		}
+		r.Layers = append(r.Layers, layer.Layer{Digest: droplet.Digest, Archive: archive, Dest: l.Dest, UID: contract.VcapID, GID: contract.VcapID})
+	}
+	return i.Roots.Packed.Pack(ctx, r)
+}
+
+// OpenLayer opens a layer of an image of a droplet.
+func (i Images) OpenLayer(droplet *cf.Droplet, image, layer string) (*os.File, error) {
+	return i.Roots.Packed.Open(image, droplet.Digest, layer)
+}
