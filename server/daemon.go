@@ -114,7 +114,7 @@ func open(ctx context.Context, c Config) (*daemon, error) {
 		what string
 		open func(context.Context) error
 	}{
-		{"data directory", d.openDir}, {"data directory", func(context.Context) error { return d.dir.CheckReachable() }}, {"limits", d.openLimits}, {"API's address", d.sayAPI}, {"store", d.openStore}, {"network's addresses", func(ctx context.Context) error { return d.dir.OpenSubnet(ctx) }}, {"root filesystems", d.openRoots}, {"volumes", d.openVolumes},
+		{"data directory", d.openDir}, {"data directory", func(context.Context) error { return d.dir.CheckReachable() }}, {"limits", d.openLimits}, {"API's address", func(context.Context) error { return d.dir.WriteAPI(d.HTTP) }}, {"store", d.openStore}, {"network's addresses", func(ctx context.Context) error { return d.dir.OpenSubnet(ctx) }}, {"root filesystems", d.openRoots}, {"volumes", d.openVolumes},
 		{"metrics", d.openMetrics}, {"containers", d.openContainers}, {"network", d.openNetwork}, {"cell", d.openCell},
 		{"seeds", d.openSeeds}, {"ssh proxy", d.openSSH}, {"control plane", d.openControl}, {"built-in service broker", d.openDataServices},
 	} {

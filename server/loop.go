@@ -17,7 +17,7 @@ func (h *daemon) loopConfig(ctx context.Context) reconcile.Config {
 // loopCells are the logical cells, which drain what they stop until ctx ends.
 func (h *daemon) loopCells(ctx context.Context) (all []reconcile.Cell) {
 	for _, p := range h.cell.Parts() {
-		all = append(all, &draining{Cell: p, ctx: ctx, settle: h.ingress.Settle, waits: map[string]bool{}})
+		all = append(all, reconcile.Draining(ctx, p, h.ingress.Settle))
 	}
 	return all
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cupola/server/logcache"
+	"cupola/server/reconcile"
 	"cupola/server/router"
 	"cupola/store/cf"
 )
@@ -52,7 +53,7 @@ func (d *daemon) openPorts() {
 		return
 	}
 	d.tcpPorts = ports
-	d.ports = router.NewPorts(d.router, router.PortsConfig{Host: host, Linger: drainTime, Report: d.reportPort, Held: d.heldPorts(), Keep: d.keepPort, Forget: d.forgetPort})
+	d.ports = router.NewPorts(d.router, router.PortsConfig{Host: host, Linger: reconcile.DrainTime, Report: d.reportPort, Held: d.heldPorts(), Keep: d.keepPort, Forget: d.forgetPort})
 }
 
 // portPrefix begins the names by which the service manager keeps the sockets of

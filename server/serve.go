@@ -7,19 +7,18 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"cupola/runtime/fault"
 	"cupola/server/admin"
+	"cupola/server/bulkhead"
+	"cupola/server/preload"
+	"cupola/server/reconcile"
 	"cupola/server/router"
 	"cupola/server/systemd"
 	"cupola/store"
 )
-
-// drainTime bounds how long requests in flight are waited for at the end.
-const drainTime = 10 * time.Second
 
 // Ready tells of a daemon that serves.
 type Ready struct {
@@ -40,7 +39,7 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 	if err := c.validateForRoot(); err != nil {
 		return err
 	}
-	protectMemory(c.Log)
+	bulkhead.ProtectMemory(c.Log)
 	// Clients that come while the parts are opened wait in the listeners.
 	plain, secure, err := listen(ctx, &c)
 	if err != nil {
@@ -185,7 +184,7 @@ func (d *daemon) startLoops(ctx, live context.Context, group *errgroup.Group, li
 	group.Go(fault.Loop(live, "tidy", d.collector().Run))
 	group.Go(fault.Loop(live, "seed", d.seedLater))
 	group.Go(fault.Loop(live, "database", d.database().Run))
-	group.Go(fault.Loop(live, "preload", d.preload))
+	group.Go(fault.Loop(live, "preload", preload.Preloader{Cells: d.Config.Config, Stacks: d.stacks}.Run))
 	group.Go(fault.Loop(live, "ports", func(live context.Context) error { return d.servePorts(ctx, live) }))
 	group.Go(fault.Loop(live, "sshproxy", func(live context.Context) error { return d.serveSSH(ctx, live, listeners.ssh) }))
 	group.Go(fault.Loop(live, "bbs", d.runBBS))
@@ -223,7 +222,7 @@ func (d *daemon) closeListeners(listeners []net.Listener, open *sync.WaitGroup, 
 
 // drain lets requests in flight finish and takes no new ones.
 func (d *daemon) drain(srv *http.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	ctx, cancel := context.WithTimeout(context.Background(), reconcile.DrainTime)
 	defer cancel()
 	if err := srv.Shutdown(ctx); err != nil {
 		d.Log.Warn("requests cut off", "err", err)

@@ -54,11 +54,11 @@ func (f *apiFlags) address() (string, error) {
 		return f.API, nil
 	}
 	if f.Password == "" {
-		if err := server.CheckRuns(f.DataDir); err != nil {
+		if err := datadir.CheckRuns(f.DataDir); err != nil {
 			return "", err
 		}
 	}
-	api, err := server.APIOf(f.DataDir)
+	api, err := datadir.APIOf(f.DataDir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && f.DataDir == datadir.Default:
 		return usualAPI, nil // one of another machine, or of another data directory

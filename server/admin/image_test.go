@@ -43,10 +43,11 @@ func TestKernelWarnings(t *testing.T) {
 	if os.Getenv("CUPOLA_TEST_ROOT") != "1" {
 		t.Skip("needs CUPOLA_TEST_ROOT=1 and root")
 	}
-	d := startDaemon(t)
-	pulls := images.Images{Roots: d.Roots}
 	const want = "its programs want Linux 99.1.0 or newer"
 	ref, _ := loopbackImageOf(t, "lib64/libc.so.6", futureLibc())
+	host, _, _ := strings.Cut(ref, "/")
+	d := startDaemon(t, host)
+	pulls := images.Images{Roots: d.Roots}
 	var said []string
 	told := func(text string) bool { return strings.Contains(text, want) }
 	if _, err := pulls.Pull(t.Context(), reconcile.ImagePull{Reference: "docker://" + ref, Say: func(line string) { said = append(said, line) }}); err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"cupola/rootfs/image"
+	"cupola/rootfs/registry"
 	"cupola/server/admin/stack"
 	"cupola/server/admin/steps"
 	"cupola/server/api"
@@ -20,15 +21,16 @@ import (
 )
 
 // testDaemon is a daemon with what stacks need, that serves its socket in a
-// directory whose name is too long for a socket's address.
+// directory whose name is too long for a socket's address. Its operator named the
+// registries.
 type testDaemon struct {
 	*stack.Library
 	target Target
 }
 
-func startDaemon(t *testing.T) testDaemon {
+func startDaemon(t *testing.T, registries ...string) testDaemon {
 	t.Helper()
-	target := Target{DataDir: filepath.Join(t.TempDir(), strings.Repeat("long", 30)), Log: slog.New(slog.DiscardHandler)}
+	target := Target{DataDir: filepath.Join(t.TempDir(), strings.Repeat("long", 30)), Log: slog.New(slog.DiscardHandler), Registries: registry.Config{PlainHTTP: registries}}
 	dir, err := datadir.Open(target.DataDir, target.Log)
 	if err != nil {
 		t.Fatal(err)

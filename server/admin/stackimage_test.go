@@ -22,7 +22,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
-	"cupola/rootfs/registry"
 	"cupola/server/admin/stack"
 	"cupola/server/admin/steps"
 	"cupola/store"

@@ -1,4 +1,4 @@
-package server
+package preload
 
 import (
 	"archive/tar"

@@ -1,22 +1,31 @@
-package server
+package reconcile
 
 import (
 	"context"
 	"sync"
+	"time"
 
 	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
-	"cupola/server/reconcile"
 )
 
-// draining is a cell whose containers are stopped only when the router leads to
-// them no longer and the requests under way have been answered, or drainTime has
-// passed. Until then they are stopping to whoever looks.
+// DrainTime bounds how long requests in flight are waited for before what answers
+// them is stopped.
+const DrainTime = 10 * time.Second
+
+// Draining is the cell c, whose containers are stopped only when the router leads
+// to them no longer and the requests under way have been answered, or DrainTime has
+// passed. Until then they are reported as stopping. settle waits until no request
+// is, or can come to be, under way to an instance. The end of ctx ends what still
+// waits: the next daemon stops it.
+func Draining(ctx context.Context, c Cell, settle func(ctx context.Context, instanceGUID string) error) Cell {
+	return &draining{Cell: c, ctx: ctx, settle: settle, waits: map[string]bool{}}
+}
+
+// draining is Draining's.
 type draining struct {
-	reconcile.Cell
-	ctx context.Context // ends what still waits: the next daemon stops it
-	// settle waits until no request is, or can come to be, under way to an
-	// instance.
+	Cell
+	ctx    context.Context
 	settle func(ctx context.Context, instanceGUID string) error
 
 	mu    sync.Mutex
@@ -35,7 +44,7 @@ func (d *draining) Stop(guid string) {
 }
 
 func (d *draining) stop(guid string) {
-	ctx, cancel := context.WithTimeout(d.ctx, drainTime)
+	ctx, cancel := context.WithTimeout(d.ctx, DrainTime)
 	defer cancel()
 	// Who is not done by now is cut off.
 	_ = fault.Guard("draining", func() error { return d.settle(ctx, guid) })

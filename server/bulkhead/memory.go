@@ -1,4 +1,4 @@
-package server
+package bulkhead
 
 import (
 	"bytes"
@@ -16,10 +16,10 @@ import (
 // programs, end first. The unit of 'cupola install' sets a lower one.
 const oomScore = -500
 
-// protectMemory sets the daemon's own limits: when the collector works harder,
+// ProtectMemory sets the daemon's own limits: when the collector works harder,
 // and its place among those that the kernel ends for memory. What is not
 // permitted stays as it is.
-func protectMemory(log *slog.Logger) {
+func ProtectMemory(log *slog.Logger) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		if limit := memoryLimit("/"); limit > 0 {
 			debug.SetMemoryLimit(limit)

@@ -1,4 +1,4 @@
-package server
+package reconcile
 
 import (
 	"context"
@@ -9,12 +9,11 @@ import (
 	"time"
 
 	"cupola/runtime/lrp"
-	"cupola/server/reconcile"
 )
 
 // stoppable is a cell that notes whom it was told to stop.
 type stoppable struct {
-	reconcile.Cell
+	Cell
 	there []string
 
 	mu      sync.Mutex
@@ -73,7 +72,7 @@ func TestDraining(t *testing.T) {
 		}{
 			{func() {}, nil},
 			{func() { close(answered) }, []string{"slow"}},
-			{func() { <-time.After(drainTime) }, []string{"slow", "endless"}},
+			{func() { <-time.After(DrainTime) }, []string{"slow", "endless"}},
 			{func() { cell.there = nil; d.Containers(); d.Stop("slow"); end() }, []string{"slow", "endless"}},
 		} {
 			step.do()

@@ -1,14 +1,12 @@
-package server
+package datadir
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"cupola/server/datadir"
 	"cupola/server/doctor"
 )
 
@@ -16,11 +14,9 @@ import (
 // may read it, as all may ask the API.
 func apiFile(dataDir string) string { return filepath.Join(dataDir, "api") }
 
-// sayAPI writes the file. Whoever comes before the daemon serves waits in the
-// listener.
-func (d *daemon) sayAPI(context.Context) error {
-	return datadir.WriteLine(apiFile(d.DataDir), localURL(d.HTTP))
-}
+// WriteAPI writes the file for a daemon that listens at addr. Clients that come
+// before it serves wait in the listener.
+func (d *Dir) WriteAPI(addr string) error { return WriteLine(apiFile(d.path), localURL(addr)) }
 
 // localURL is how this machine reaches a listener. One at all addresses is at
 // those of IPv4 too.
@@ -46,7 +42,7 @@ func CheckRuns(dataDir string) error {
 		return nil
 	}
 	with := ""
-	if dataDir != datadir.Default {
+	if dataDir != Default {
 		with = " --data-dir " + dataDir
 	}
 	return fmt.Errorf("no daemon runs on %s: start it with 'sudo cupola serve%s', or name another one's directory with --data-dir, or its API with --api", dataDir, with)

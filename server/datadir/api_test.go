@@ -1,4 +1,4 @@
-package server
+package datadir
 
 import "testing"
 
