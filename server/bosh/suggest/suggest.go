@@ -1,4 +1,5 @@
-// Package near finds the known name that a misspelt one was meant to be. It is pure.
+// Package suggest finds the known name that a misspelt one was meant to be. It is
+// pure.
 package suggest
 
 import (
