@@ -33,40 +33,40 @@ func (c *Config) hasDataServices() bool { return len(c.DataServices) > 0 }
 
 // openDataServices opens the built-in broker, registers it as any broker is, and
 // listens where its registration says.
-func (h *daemon) openDataServices(ctx context.Context) error {
-	if !h.hasDataServices() {
+func (d *daemon) openDataServices(ctx context.Context) error {
+	if !d.hasDataServices() {
 		return nil
 	}
-	row, err := h.dataBrokerRow(ctx)
+	row, err := d.dataBrokerRow(ctx)
 	if err != nil {
 		return err
 	}
-	if h.dataListener, err = listenAgain(ctx, row.URL); err != nil {
+	if d.dataListener, err = listenAgain(ctx, row.URL); err != nil {
 		return err
 	}
-	row.URL = "http://" + h.dataListener.Addr().String()
-	h.dataBroker = databroker.New(databroker.Config{Store: h.store, Services: h.DataServices, Username: row.Username, Password: row.Password, Volumes: h.volumes,
-		Attach: h.cell.Attach, Containers: h.cell.Containers, HasStack: h.hasDataStack, Log: h.Log})
-	err = h.store.Write(ctx, func(tx *store.Tx) error { return registerDataBroker(tx, row) })
-	h.dataBrokerGUID = row.GUID
+	row.URL = "http://" + d.dataListener.Addr().String()
+	d.dataBroker = databroker.New(databroker.Config{Store: d.store, Services: d.DataServices, Username: row.Username, Password: row.Password, Volumes: d.volumes,
+		Attach: d.cell.Attach, Containers: d.cell.Containers, HasStack: d.hasDataStack, Log: d.Log})
+	err = d.store.Write(ctx, func(tx *store.Tx) error { return registerDataBroker(tx, row) })
+	d.dataBrokerGUID = row.GUID
 	return err
 }
 
 // mountsFor tells whether a broker's volumes are here: those of the built-in one
 // are.
-func (h *daemon) mountsFor(brokerGUID string) bool {
-	return brokerGUID != "" && brokerGUID == h.dataBrokerGUID
+func (d *daemon) mountsFor(brokerGUID string) bool {
+	return brokerGUID != "" && brokerGUID == d.dataBrokerGUID
 }
 
-func (h *daemon) hasDataStack() bool {
-	_, ok := h.roots.Stacks.Get(databroker.Stack)
+func (d *daemon) hasDataStack() bool {
+	_, ok := d.roots.Stacks.Get(databroker.Stack)
 	return ok
 }
 
 // dataBrokerRow is the broker's registration, or what is to become it.
-func (h *daemon) dataBrokerRow(ctx context.Context) (row *cf.ServiceBroker, err error) {
+func (d *daemon) dataBrokerRow(ctx context.Context) (row *cf.ServiceBroker, err error) {
 	row = &cf.ServiceBroker{Name: dataBroker, Username: dataBroker, Password: rand.Text()}
-	err = h.store.Read(ctx, func(tx *store.Tx) error {
+	err = d.store.Read(ctx, func(tx *store.Tx) error {
 		var guid string
 		if ok, err := tx.Setting(dataBrokerSetting, &guid); !ok {
 			return err
@@ -116,11 +116,11 @@ func registerDataBroker(tx *store.Tx, row *cf.ServiceBroker) error {
 }
 
 // serveDataServices answers the platform, and makes what it was promised.
-func (h *daemon) serveDataServices(ctx context.Context) error {
-	srv := &http.Server{Handler: h.dataBroker.Handler(), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+func (d *daemon) serveDataServices(ctx context.Context) error {
+	srv := &http.Server{Handler: d.dataBroker.Handler(), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()
-	if err := srv.Serve(fault.Listener("dataservices", h.dataListener)); ctx.Err() == nil {
+	if err := srv.Serve(fault.Listener("dataservices", d.dataListener)); ctx.Err() == nil {
 		return fmt.Errorf("serve the built-in service broker: %w", err)
 	}
 	return nil
@@ -128,8 +128,8 @@ func (h *daemon) serveDataServices(ctx context.Context) error {
 
 // publishDataPlans gives every org the plans of the built-in broker, each once:
 // what an admin makes of that later, stays.
-func (h *daemon) publishDataPlans(ctx context.Context) error {
-	return store.Derive(ctx, h.store, store.Derivation[bool]{Name: "plans of the built-in broker", Log: h.Log,
+func (d *daemon) publishDataPlans(ctx context.Context) error {
+	return store.Derive(ctx, d.store, store.Derivation[bool]{Name: "plans of the built-in broker", Log: d.Log,
 		Read: func(tx *store.Tx) (bool, error) {
 			plans, err := newPlans(tx)
 			return len(plans) > 0, err
@@ -138,7 +138,7 @@ func (h *daemon) publishDataPlans(ctx context.Context) error {
 			if !some {
 				return nil
 			}
-			return h.store.Write(ctx, publishNewPlans)
+			return d.store.Write(ctx, publishNewPlans)
 		})})
 }
 
@@ -183,8 +183,8 @@ func publishNewPlans(tx *store.Tx) error {
 }
 
 // dataDesired is what the instances of the built-in broker desire.
-func (h *daemon) dataDesired(tx *store.Tx) (list []lrp.Desired, unknown []string, err error) {
-	if !h.hasDataServices() {
+func (d *daemon) dataDesired(tx *store.Tx) (list []lrp.Desired, unknown []string, err error) {
+	if !d.hasDataServices() {
 		return nil, nil, nil
 	}
 	instances, err := store.DataInstances.All(tx)

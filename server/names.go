@@ -13,23 +13,23 @@ const namesPort = 53
 
 // openNames listens for containers' questions for names. Where another program
 // has the port on all addresses, apps find no internal names.
-func (h *daemon) openNames() {
-	subnet := h.dir.Owner().Subnet
-	s, err := dns.Listen(dns.Config{Address: netip.AddrPortFrom(subnet.Addr().Next(), namesPort), Clients: subnet, Log: h.Log})
+func (d *daemon) openNames() {
+	subnet := d.dir.Owner().Subnet
+	s, err := dns.Listen(dns.Config{Address: netip.AddrPortFrom(subnet.Addr().Next(), namesPort), Clients: subnet, Log: d.Log})
 	if err != nil {
-		h.Log.Error("internal names of apps do not resolve: let the other program listen on its own addresses only", "err", err)
+		d.Log.Error("internal names of apps do not resolve: let the other program listen on its own addresses only", "err", err)
 		return
 	}
-	h.names = s
+	d.names = s
 }
 
 // containerNetwork is the network as containers are told of it: where there is
 // a server for names, they ask that one alone.
-func (h *daemon) containerNetwork() cell.Network {
-	if h.names == nil {
-		return h.network
+func (d *daemon) containerNetwork() cell.Network {
+	if d.names == nil {
+		return d.network
 	}
-	return named{h.network, []netip.Addr{h.names.Address().Addr()}}
+	return named{d.network, []netip.Addr{d.names.Address().Addr()}}
 }
 
 type named struct {

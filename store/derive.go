@@ -48,7 +48,7 @@ func Derive[T any](ctx context.Context, s *Store, d Derivation[T]) error {
 			return nil
 		}
 		if err != nil {
-			d.log().ErrorContext(ctx, d.Name+" not updated", "err", err)
+			d.log().ErrorContext(ctx, "derived value not updated", "value", d.Name, "err", err)
 			next = time.Now().Add(retry)
 			retry = min(2*retry, retryMax)
 		} else {

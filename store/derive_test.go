@@ -195,10 +195,7 @@ func TestDeriveGoesOn(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		want := []time.Duration{0, 1, 3, 7, 17, 77}
-		for n := range want {
-			want[n] *= time.Second
-		}
+		want := []time.Duration{0, 1 * time.Second, 3 * time.Second, 7 * time.Second, 17 * time.Second, 77 * time.Second}
 		if !slices.Equal(at, want) {
 			t.Errorf("ran at %v; want %v", at, want)
 		}

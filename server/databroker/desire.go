@@ -43,6 +43,7 @@ func Desired(i *cf.DataInstance) (lrp.Desired, bool) {
 	}}, true
 }
 
+// ProcessGUID names what runs of a service instance.
 func ProcessGUID(instanceGUID string) string { return "cupola-service-" + instanceGUID }
 
 // Policies let the apps that instances are bound to connect to them.

@@ -105,8 +105,8 @@ func readKeys(tx *store.Tx) (ring keyring, err error) {
 	return ring, err
 }
 
-func (r keyring) parse() (err error) {
-	for _, one := range r {
+func (k keyring) parse() (err error) {
+	for _, one := range k {
 		if one.private == nil {
 			if one.private, err = x509.ParsePKCS1PrivateKey(one.DER); err != nil {
 				return err
