@@ -19,7 +19,7 @@ var cveNumber = regexp.MustCompile(`(?i)cve-\d{4}-\d{4,}`)
 // themselves or in the cases and checks that they use, and that each number in their packages has its row.
 func TestKnownAttacks(t *testing.T) {
 	tests, named := map[string][]string{}, map[string]string{} // numbers by test, and where a number is
-	for _, dir := range []string{".", "../cell", "../../rootfs", "../../rootfs/unpack"} {
+	for _, dir := range []string{".", "../cell", "../../rootfs", "../../rootfs/registry", "../../rootfs/unpack"} {
 		decls := declarationsOf(t, dir)
 		for name := range decls {
 			if strings.HasPrefix(name, "Test") { // one name may be in two packages
