@@ -38,10 +38,9 @@ import (
 	"cupola/server/datadir"
 	"cupola/server/deploy"
 	"cupola/server/dns"
-	"cupola/server/drain"
 	"cupola/server/images"
 	"cupola/server/ingress"
-	"cupola/server/logcache"
+	"cupola/server/loggregator"
 	"cupola/server/metrics"
 	"cupola/server/reach"
 	"cupola/server/reconcile"
@@ -78,10 +77,8 @@ type daemon struct {
 	// dataBrokerGUID is that of its registration; "" where it is off.
 	dataBrokerGUID string
 	uaa            *uaa.UAA
-	logs           *logcache.Cache
-	timerTags      timerTags
+	logs           *loggregator.Stream
 	metrics        *metrics.Metrics
-	drains         *drain.Drains
 	limits         bulkhead.Limits
 	gate           *router.Gate
 	apiSlots       *bulkhead.Share[string] // requests of the API, by user or else by address
@@ -182,9 +179,7 @@ func (d *daemon) openNetwork(context.Context) (err error) {
 }
 
 func (d *daemon) openCell(ctx context.Context) (err error) {
-	d.logs = logcache.New(logcache.Config{Dir: d.dir.Path("logs"), Log: d.Log})
-	d.logs.Load(d.dir.Path("logs.gob"), d.Log)
-	d.drains = drain.New(drain.Config{Where: d.egress(), Report: d.reportDrain})
+	d.logs = loggregator.New(loggregator.Config{Logs: d.dir.Path("logs"), Saved: d.dir.Path("logs.gob"), Where: d.egress(), Store: d.store, Log: d.Log})
 	artifacts, err := artifact.New(artifact.Config{Dir: d.dir.Path("artifacts")})
 	if err != nil {
 		return err
@@ -197,7 +192,7 @@ func (d *daemon) openCell(ctx context.Context) (err error) {
 	}
 	d.cell, err = cell.New(cell.Config{Dir: d.dir.Path("cell"), Presence: d.machine.Presence(), Parts: d.machine.Parts(), Containers: cell.Engine(d.containers), Network: d.containerNetwork(), RootFS: d.roots, Images: d.roots.Images,
 		Files: d.files, Users: d.owners, Artifacts: artifacts, Identities: d.identities,
-		Volumes: d.volumes, Blob: d.blobs.Path, Keep: d.keep, Logs: d.logLine, Events: func(e lrp.Event) { d.loop.Event(e) },
+		Volumes: d.volumes, Blob: d.blobs.Path, Keep: d.keep, Logs: d.logs.Line, Events: func(e lrp.Event) { d.loop.Event(e) },
 		Freed: func() { d.loop.Freed() }, Log: d.Log})
 	return err
 }
@@ -216,7 +211,7 @@ func (d *daemon) openControl(ctx context.Context) (err error) {
 	if d.uaa, err = uaa.New(ctx, uaa.Config{Store: d.store, Passwords: passwords, Log: d.Log}); err != nil {
 		return err
 	}
-	d.router = router.New(router.Config{Log: d.Log, AccessLog: d.logAccess, DistrustForwarded: true, Services: d.egress(), Gate: d.gate})
+	d.router = router.New(router.Config{Log: d.Log, AccessLog: d.accessed, DistrustForwarded: true, Services: d.egress(), Gate: d.gate})
 	d.openPorts()
 	d.openDirector()
 	d.deploys = deploy.New(deploy.Config{Store: d.store, Within: quota.WithinProcesses, Log: d.Log})
@@ -234,10 +229,16 @@ func (d *daemon) openControl(ctx context.Context) (err error) {
 		Store: d.store, Blobs: d.blobs, Log: d.Log, Authenticate: d.authenticate, Slots: d.apiSlots, Stats: d.cell.Stats,
 		Retire: d.retire, Parameters: d.parameters, SSH: d.sshInfo(), RenderBOSH: d.renderBOSH, PackDroplet: d.images.PackDroplet, PackedLayer: d.images.OpenLayer,
 	}
-	c.URL, c.Cells, c.Note, c.StackWarning, c.Stacks = d.apiURL(), d.cellUse, d.note, d.images.Warning, stack.ForAPI{Library: d.stacks}
+	c.URL, c.Cells, c.Note, c.StackWarning, c.Stacks = d.apiURL(), d.cellUse, d.logs.API, d.images.Warning, stack.ForAPI{Library: d.stacks}
 	c.BindingsPerInstance, c.MountsFor, c.TCPPorts, c.PortUsable = d.MaxBindings, d.mountsFor, d.tcpPorts, d.portUsable
 	d.api = api.New(polls, c)
 	return nil
+}
+
+// accessed counts a request to an app, and says it in the app's log.
+func (d *daemon) accessed(e router.AccessEntry) {
+	d.metrics.Requested(metrics.Request{Status: e.Status, Routed: e.AppGUID != "", Took: e.At.Sub(e.Began)})
+	d.logs.Access(e)
 }
 
 func (d *daemon) authenticate(ctx context.Context, token string) (api.Identity, error) {
@@ -249,8 +250,7 @@ func (d *daemon) authenticate(ctx context.Context, token string) (api.Identity, 
 func (d *daemon) close() {
 	var errs []error
 	if d.logs != nil {
-		errs = append(errs, d.logs.Save(d.dir.Path("logs.gob")))
-		d.logs.Close()
+		errs = append(errs, d.logs.Close())
 	}
 	if d.dataListener != nil {
 		_ = d.dataListener.Close() // serving has, if it did

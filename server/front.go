@@ -23,8 +23,8 @@ func (d *daemon) front() http.Handler {
 	for _, p := range uaa.Paths() {
 		control.Handle(p, d.byAddress(d.uaa))
 	}
-	control.Handle("/api/v1/", d.byAddress(d.logs.Handler(d.mayReadLogs)))
-	asked := d.byAddress(query.Handler(d.logs, d.mayReadLogs, d.userOf))
+	control.Handle("/api/v1/", d.byAddress(d.logs.Cache.Handler(d.mayReadLogs)))
+	asked := d.byAddress(query.Handler(d.logs.Cache, d.mayReadLogs, d.userOf))
 	control.Handle("/api/v1/query", asked)
 	control.Handle("/api/v1/query_range", asked)
 	api := d.bounded(control)

@@ -11,7 +11,7 @@ import (
 )
 
 func (d *daemon) loopConfig(ctx context.Context) reconcile.Config {
-	return reconcile.Config{Store: d.store, Cells: d.loopCells(ctx), API: d.apiURL(), Pull: d.images.Pull, BBS: d.desired, Sources: []reconcile.Source{{Desired: d.dataDesired}, d.director.Source()}, Observe: d.metrics.Converged, Logs: d.logLine, Log: d.Log}
+	return reconcile.Config{Store: d.store, Cells: d.loopCells(ctx), API: d.apiURL(), Pull: d.images.Pull, BBS: d.desired, Sources: []reconcile.Source{{Desired: d.dataDesired}, d.director.Source()}, Observe: d.metrics.Converged, Logs: d.logs.Line, Log: d.Log}
 }
 
 // loopCells are the logical cells, which drain what they stop until ctx ends.

@@ -3,10 +3,8 @@ package server
 import (
 	"context"
 	"net"
-	"os"
 	"time"
 
-	"cupola/runtime/lrp"
 	"cupola/server/metrics"
 	"cupola/store"
 )
@@ -27,7 +25,7 @@ func bindMetrics(ctx context.Context, c *Config) (net.Listener, error) {
 func (d *daemon) openMetrics(context.Context) error {
 	began := time.Now()
 	d.metrics = metrics.New(metrics.Config{Environment: d.Domain, Log: d.Log, State: func(ctx context.Context) (metrics.State, error) {
-		s, err := d.meter(ctx)
+		s, err := d.sources().State(ctx)
 		s.Uptime = time.Since(began)
 		return s, err
 	}})
@@ -42,33 +40,7 @@ func (d *daemon) serveMetrics(ctx context.Context, l net.Listener) error {
 	return d.metrics.Serve(ctx, l)
 }
 
-// meter is what is now.
-func (d *daemon) meter(ctx context.Context) (s metrics.State, err error) {
-	err = d.store.Read(ctx, func(tx *store.Tx) (err error) {
-		if s.Tally, err = tx.Tally(); err != nil {
-			return err
-		}
-		s.Domains, err = tx.FreshDomains()
-		return err
-	})
-	s.Domains = append(s.Domains, lrp.DomainApps, lrp.DomainTasks)
-	s.Cells, s.Routes = d.cellUse(), d.router.Routes()
-	stats := d.gate.Stats()
-	s.Refused = stats.Refused
-	s.Refused["user"] = d.apiSlots.Refused()
-	for _, u := range stats.Uses {
-		s.Budgets = append(s.Budgets, metrics.Budget(u))
-	}
-	s.WaitingWrites, s.LongWrites = d.store.WaitingWrites(), d.store.LongWrites()
-	s.DBBytes, s.WALBytes = fileBytes(d.dir.Path("db", store.DatabaseFile)), fileBytes(d.dir.Path("db", store.DatabaseFile+"-wal"))
-	return s, err
-}
-
-// fileBytes is 0 for a file that is not there.
-func fileBytes(path string) int64 {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
+// sources are what a scrape reads.
+func (d *daemon) sources() metrics.Sources {
+	return metrics.Sources{Store: d.store, Database: d.dir.Path("db", store.DatabaseFile), Cells: d.cellUse, Router: d.router, Gate: d.gate, API: d.apiSlots}
 }

@@ -7,9 +7,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
-	"time"
 
-	"cupola/server/logcache"
 	"cupola/server/reconcile"
 	"cupola/server/router"
 	"cupola/store/cf"
@@ -113,6 +111,5 @@ func (d *daemon) reportPort(port int, appGUID string, err error) {
 	if err != nil {
 		text = fmt.Sprintf("TCP route: cannot listen at port %d, which is tried again: %v", port, err)
 	}
-	d.log(logcache.Envelope{Timestamp: time.Now(), SourceID: appGUID, InstanceID: "0",
-		Tags: map[string]string{"source_type": "RTR"}, Payload: []byte(text)})
+	d.logs.Router(appGUID, text)
 }

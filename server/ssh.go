@@ -50,7 +50,7 @@ func (d *daemon) openSSH(context.Context) error {
 		return err
 	}
 	d.sshKey = sshproxy.Fingerprint(key.PublicKey())
-	d.ssh = sshproxy.New(sshproxy.Config{Store: d.store, HostKey: key, Logs: d.logLine, Log: d.Log, MaxConnections: d.limits.SSH,
+	d.ssh = sshproxy.New(sshproxy.Config{Store: d.store, HostKey: key, Logs: d.logs.Line, Log: d.Log, MaxConnections: d.limits.SSH,
 		Redeem: func(ctx context.Context, code string) (sshproxy.Identity, error) {
 			id, err := d.uaa.Redeem(ctx, uaa.SSHClient, code)
 			return sshproxy.Identity(id), err

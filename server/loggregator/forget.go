@@ -1,4 +1,4 @@
-package server
+package loggregator
 
 import (
 	"context"
@@ -11,16 +11,16 @@ import (
 // its instances say something while they end.
 const forgetInterval = time.Minute
 
-// forgetLogs deletes what the log cache has of apps that are gone, until ctx
+// Forget deletes what the log cache has of apps that are gone, until ctx
 // ends. Sources that never were apps of Cloud Controller's, such as LRPs of the
 // BBS, are pushed out by others alone.
-func (d *daemon) forgetLogs(ctx context.Context) error {
+func (s *Stream) Forget(ctx context.Context) error {
 	ticker := time.NewTicker(forgetInterval)
 	defer ticker.Stop()
 	known := map[string]bool{} // apps, with those that are gone
 	for {
-		if err := d.forgetDeleted(ctx, known); err != nil && ctx.Err() == nil {
-			d.Log.Warn("log lines of deleted apps were not looked for", "err", err)
+		if err := s.forgetDeleted(ctx, known); err != nil && ctx.Err() == nil {
+			s.Log.Warn("log lines of deleted apps were not looked for", "err", err)
 		}
 		select {
 		case <-ticker.C:
@@ -30,14 +30,14 @@ func (d *daemon) forgetLogs(ctx context.Context) error {
 	}
 }
 
-func (d *daemon) forgetDeleted(ctx context.Context, known map[string]bool) error {
-	for source, app := range d.logs.Tagged("app_id") {
+func (s *Stream) forgetDeleted(ctx context.Context, known map[string]bool) error {
+	for source, app := range s.Cache.Tagged("app_id") {
 		if source == app {
 			known[source] = true
 		}
 	}
 	apps := map[string]bool{}
-	err := d.store.Read(ctx, func(tx *store.Tx) error {
+	err := s.Store.Read(ctx, func(tx *store.Tx) error {
 		all, _, err := store.Apps.List(tx, store.Query{})
 		for _, a := range all {
 			apps[a.GUID], known[a.GUID] = true, true
@@ -47,13 +47,13 @@ func (d *daemon) forgetDeleted(ctx context.Context, known map[string]bool) error
 	if err != nil {
 		return err
 	}
-	sources := d.logs.Meta()
+	sources := s.Cache.Meta()
 	for guid := range known {
 		if apps[guid] {
 			continue
 		}
 		if _, ok := sources[guid]; ok {
-			d.logs.Delete(guid)
+			s.Cache.Delete(guid)
 		} else {
 			delete(known, guid)
 		}

@@ -1,4 +1,4 @@
-package server
+package loggregator
 
 import (
 	"log/slog"
@@ -43,19 +43,19 @@ func TestLogsGoWithTheirApp(t *testing.T) {
 		}
 		return store.Apps.Insert(tx, &other)
 	})
-	d := &daemon{store: s, logs: logcache.New(logcache.Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})}
-	defer d.logs.Close()
+	stream := &Stream{Config: Config{Store: s}, Cache: logcache.New(logcache.Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})}
+	defer stream.Cache.Close()
 	say := func(source string, tags map[string]string) {
-		d.logs.Append(logcache.Envelope{Timestamp: time.Now(), SourceID: source, Tags: tags, Payload: []byte("x")})
+		stream.Cache.Append(logcache.Envelope{Timestamp: time.Now(), SourceID: source, Tags: tags, Payload: []byte("x")})
 	}
 	known := map[string]bool{}
 	look := func(want ...string) {
 		t.Helper()
-		if err := d.forgetDeleted(t.Context(), known); err != nil {
+		if err := stream.forgetDeleted(t.Context(), known); err != nil {
 			t.Fatal(err)
 		}
 		left, _ := os.ReadDir(dir)
-		got := d.logs.Meta()
+		got := stream.Cache.Meta()
 		if len(got) != len(want) || len(left) != len(want) {
 			t.Errorf("got %v and %v; want %v", got, left, want)
 		}

@@ -1,0 +1,103 @@
+package loggregator
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"time"
+
+	"cupola/runtime/egress"
+	"cupola/runtime/lrp"
+	"cupola/server/drain"
+	"cupola/server/logcache"
+	"cupola/server/router"
+	"cupola/store"
+)
+
+// Config says what a stream is made of.
+type Config struct {
+	Logs  string // the directory of log files
+	Saved string // the file that keeps the rest of the cache while no daemon runs
+	Where egress.Guard
+	Store *store.Store
+	Log   *slog.Logger
+}
+
+// Stream takes what is said of apps.
+type Stream struct {
+	Config
+	Cache  *logcache.Cache
+	drains *drain.Drains
+	timers timerTags
+}
+
+// New makes a stream, with what the one before it saved.
+func New(c Config) *Stream {
+	s := &Stream{Config: c, Cache: logcache.New(logcache.Config{Dir: c.Logs, Log: c.Log})}
+	s.Cache.Load(c.Saved, c.Log)
+	s.drains = drain.New(drain.Config{Where: c.Where, Report: s.reportDrain})
+	return s
+}
+
+// Drain keeps the drains current until ctx ends.
+func (s *Stream) Drain(ctx context.Context) error { return s.drains.Run(ctx, s.Store, s.Log) }
+
+// Close saves what the cache has.
+func (s *Stream) Close() error {
+	err := s.Cache.Save(s.Saved)
+	s.Cache.Close()
+	return err
+}
+
+// take keeps a line of an app, and sends it where the app's drains go.
+func (s *Stream) take(e logcache.Envelope) {
+	s.Cache.Append(e)
+	s.drains.Append(drain.Message{AppGUID: e.SourceID, Instance: e.InstanceID, Tags: e.Tags, At: e.Timestamp, Text: e.Payload, Err: e.Err})
+}
+
+// Line takes a line of a container, or one that the cell says of it.
+func (s *Stream) Line(l lrp.LogLine) {
+	if l.Target.GUID == "" {
+		return
+	}
+	tags := maps.Clone(l.Target.Tags)
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	tags["source_type"] = l.Target.Source
+	s.take(logcache.Envelope{Timestamp: l.At, SourceID: l.Target.GUID, InstanceID: l.Target.Instance, Tags: tags, Payload: l.Text, Err: l.Err})
+}
+
+// API says in an app's log what the API did to it.
+func (s *Stream) API(appGUID, text string) { s.take(said("API", appGUID, text)) }
+
+// Router says in an app's log what became of its routes.
+func (s *Stream) Router(appGUID, text string) { s.take(said("RTR", appGUID, text)) }
+
+// said is what a part of the platform says of an app now.
+func said(source, appGUID, text string) logcache.Envelope {
+	return logcache.Envelope{Timestamp: time.Now(), SourceID: appGUID, InstanceID: "0",
+		Tags: map[string]string{"source_type": source}, Payload: []byte(text)}
+}
+
+// Access writes the router's line of a request into its app's log.
+func (s *Stream) Access(e router.AccessEntry) {
+	if e.AppGUID == "" {
+		return
+	}
+	instance := e.Tags["instance_id"]
+	if instance == "" {
+		instance = "0"
+	}
+	s.take(logcache.Envelope{Timestamp: e.At, SourceID: e.AppGUID, InstanceID: instance,
+		Tags: map[string]string{"source_type": "RTR"}, Payload: e.Line})
+	s.Cache.Append(s.timed(e, instance))
+}
+
+// reportDrain says in an app's log what became of a drain of its; what a drain
+// could not take is not for the drain.
+func (s *Stream) reportDrain(appGUID, text string) {
+	e := said("LGR", appGUID, text)
+	e.Err = true
+	s.Cache.Append(e)
+}

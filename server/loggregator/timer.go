@@ -1,0 +1,47 @@
+package loggregator
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+
+	"cupola/server/logcache"
+	"cupola/server/router"
+)
+
+// timed is how long a request took. peer_type says from whose side it was seen
+// (Loggregator).
+func (s *Stream) timed(e router.AccessEntry, instance string) logcache.Envelope {
+	return logcache.Envelope{Timestamp: e.At, SourceID: e.AppGUID, InstanceID: instance, Kind: logcache.Timer, Began: e.Began,
+		Tags: s.timers.of(e.Method, e.Status), Metrics: []logcache.Metric{{Name: "http", Unit: "ns", Value: float64(e.At.Sub(e.Began))}}}
+}
+
+// methods are those that are told apart.
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions, http.MethodConnect, http.MethodTrace}
+
+// timerTags are the tags of all requests, which share them: a busy router makes
+// none anew. What clients choose, like path and agent, is not among them.
+type timerTags struct{ known sync.Map }
+
+type timerKey struct {
+	method string
+	status int
+}
+
+func (t *timerTags) of(method string, status int) map[string]string {
+	if !slices.Contains(methods, method) {
+		method = "other"
+	}
+	if status < 100 || status > 599 {
+		status = 0
+	}
+	key := timerKey{method, status}
+	if tags, ok := t.known.Load(key); ok {
+		return tags.(map[string]string)
+	}
+	tags, _ := t.known.LoadOrStore(key, map[string]string{
+		"origin": "gorouter", "peer_type": "Server", "method": method, "status_code": strconv.Itoa(status),
+	})
+	return tags.(map[string]string)
+}
