@@ -38,7 +38,7 @@ func (b *builder) resolveLock(ctx context.Context) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.reporter.report(Progress{Step: StepResolve})
+	b.reporter.report(Progress{Step: stepResolve})
 	var date time.Time
 	var indexes [][]*available
 	for _, a := range archives {
@@ -124,7 +124,7 @@ func (b *builder) openArchive(ctx context.Context, p pocket, keys *keyring) (*ar
 // readRelease fills in a's release, from nothing but verified text.
 func (b *builder) readRelease(ctx context.Context, a *archive, keys *keyring) error {
 	url := a.base + "/dists/" + a.pocket.name + "/InRelease"
-	b.reporter.report(Progress{Step: StepIndex, Detail: a.pocket.name})
+	b.reporter.report(Progress{Step: stepIndex, Detail: a.pocket.name})
 	signed, err := b.fetcher.small(ctx, url, maxRelease)
 	if err != nil {
 		return err

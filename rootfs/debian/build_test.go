@@ -117,7 +117,7 @@ func TestBuildMakesAWholeSystem(t *testing.T) {
 	if got := r.Lock.Packages[3]; got.Version != "1:1.2-3+deb1" || got.Archive != "test-security" {
 		t.Errorf("got %v; want the newer libx of test-security", got)
 	}
-	if r.Packages != 4 || len(r.Warnings) != 0 || !slices.Contains(steps, StepUnpack) || steps[len(steps)-1] != StepFinish {
+	if r.Packages != 4 || len(r.Warnings) != 0 || !slices.Contains(steps, stepUnpack) || steps[len(steps)-1] != stepFinish {
 		t.Errorf("got %d packages, warnings %q, steps %q", r.Packages, r.Warnings, steps)
 	}
 }
@@ -279,7 +279,7 @@ func TestBuildStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
 	o.Progress = func(p Progress) {
-		if p.Step == StepUnpack {
+		if p.Step == stepUnpack {
 			cancel(stop)
 		}
 	}

@@ -72,7 +72,7 @@ func (b *builder) install(ctx context.Context, lock *Lock) (Result, error) {
 	if err := group.Wait(); err != nil {
 		return Result{}, err
 	}
-	b.reporter.report(Progress{Step: StepFinish})
+	b.reporter.report(Progress{Step: stepFinish})
 	if err := finish(t, done, b.Extras); err != nil {
 		return Result{}, fmt.Errorf("finish the stack: %w", err)
 	}
@@ -120,7 +120,7 @@ func (b *builder) download(ctx context.Context, parcels []*parcel) error {
 				return fmt.Errorf("download %s %s: %w%s", p.Name, p.Version, err, b.goneAdvice(err))
 			}
 			close(p.ready)
-			b.reporter.report(Progress{Step: StepDownload, Detail: p.Name, Done: have.Add(p.SizeBytes), Total: total})
+			b.reporter.report(Progress{Step: stepDownload, Detail: p.Name, Done: have.Add(p.SizeBytes), Total: total})
 			return nil
 		}))
 	}
@@ -212,7 +212,7 @@ func (b *builder) unpack(ctx context.Context, t *tree, parcels []*parcel, window
 		in.shipped = u.shipped
 		all = append(all, in)
 		<-window
-		b.reporter.report(Progress{Step: StepUnpack, Detail: p.Name, Done: int64(i + 1), Total: int64(len(parcels))})
+		b.reporter.report(Progress{Step: stepUnpack, Detail: p.Name, Done: int64(i + 1), Total: int64(len(parcels))})
 	}
 	return all, nil
 }

@@ -7,11 +7,11 @@ type Step string
 
 // The steps in order; Download and Unpack overlap.
 const (
-	StepIndex    Step = "index"    // read and verify the archive's indexes
-	StepResolve  Step = "resolve"  // choose the packages
-	StepDownload Step = "download" // Done and Total are bytes
-	StepUnpack   Step = "unpack"   // Done and Total are packages
-	StepFinish   Step = "finish"   // accounts, certificates, alternatives, dpkg's database
+	stepIndex    Step = "index"    // read and verify the archive's indexes
+	stepResolve  Step = "resolve"  // choose the packages
+	stepDownload Step = "download" // Done and Total are bytes
+	stepUnpack   Step = "unpack"   // Done and Total are packages
+	stepFinish   Step = "finish"   // accounts, certificates, alternatives, dpkg's database
 )
 
 // Progress says how far a step is. Total is 0 where it is not known.

@@ -27,8 +27,8 @@ const (
 	Plain   Method = "plain directory"
 )
 
-// MaxInodes is the most files any container may have, asked for or not.
-const MaxInodes = 200_000
+// maxInodes is the most files any container may have, asked for or not.
+const maxInodes = 200_000
 
 // Size is what a container may hold. Zero bytes mean no limit; zero inodes mean MaxInodes.
 type Size struct {
@@ -146,8 +146,8 @@ func (d *Disks) dropProbes() error {
 
 // Create makes dir/disk, limited to s; if it is there it must be empty. On error it leaves nothing mounted or attached.
 func (d *Disks) Create(dir string, s Size) error {
-	if s.Inodes <= 0 || s.Inodes > MaxInodes {
-		s.Inodes = MaxInodes
+	if s.Inodes <= 0 || s.Inodes > maxInodes {
+		s.Inodes = maxInodes
 	}
 	m := Plain
 	if s.Bytes > 0 {
@@ -177,8 +177,8 @@ func (d *Disks) Create(dir string, s Size) error {
 // Grow has a disk hold s, if it holds less. A kill half way is mended by the next Grow. It may be in use where the daemon
 // may do all that root may; otherwise that is an error.
 func (d *Disks) Grow(dir string, s Size) error {
-	if s.Inodes <= 0 || s.Inodes > MaxInodes {
-		s.Inodes = MaxInodes
+	if s.Inodes <= 0 || s.Inodes > maxInodes {
+		s.Inodes = maxInodes
 	}
 	if _, err := os.Lstat(filepath.Join(dir, Image)); err == nil {
 		return d.growLoop(dir, s)

@@ -46,8 +46,8 @@ type Archive struct {
 	Write func(io.Writer) error
 }
 
-// StackLabel is an image's label with the digest of the stack it was packed with: of an image, or of a tree as a layer.
-const StackLabel = "org.cloudfoundry.stack.digest"
+// stackLabel is an image's label with the digest of the stack it was packed with: of an image, or of a tree as a layer.
+const stackLabel = "org.cloudfoundry.stack.digest"
 
 // Dir is the directory that packed images have in a store.
 const Dir = "packed"
@@ -205,7 +205,7 @@ func (s *Images) options() pack.Options { return pack.Options{Owner: s.store.IDs
 func (r Request) compose(layers []registry.Layer, stack string) (registry.Image, error) {
 	config := v1.ConfigFile{Architecture: runtime.GOARCH, OS: "linux", Created: v1.Time{Time: time.Unix(0, 0).UTC()}, RootFS: v1.RootFS{Type: "layers"}, Config: v1.Config{
 		User: r.Config.User, Env: r.Config.Env, Entrypoint: r.Config.Entrypoint, Cmd: r.Config.Cmd, WorkingDir: r.Config.WorkingDir,
-		ExposedPorts: map[string]struct{}{}, Labels: map[string]string{StackLabel: stack}}}
+		ExposedPorts: map[string]struct{}{}, Labels: map[string]string{stackLabel: stack}}}
 	for _, port := range r.Config.ExposedPorts {
 		config.Config.ExposedPorts[port] = struct{}{}
 	}

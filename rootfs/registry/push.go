@@ -50,8 +50,8 @@ type Push struct {
 
 // What a registry said of a push, beside being unreachable.
 var (
-	ErrPushDenied = errors.New("the registry refuses access: there are no credentials for it, they are wrong, or they may not write there")
-	ErrPushBroken = errors.New("the registry broke off; layers that it has whole are not sent again the next time")
+	errPushDenied = errors.New("the registry refuses access: there are no credentials for it, they are wrong, or they may not write there")
+	errPushBroken = errors.New("the registry broke off; layers that it has whole are not sent again the next time")
 )
 
 const (
@@ -126,13 +126,13 @@ func pushError(err error) error {
 	if _, ok := errors.AsType[*transport.Error](err); ok {
 		said := registryError(err)
 		if text, ok := strings.CutPrefix(said.Error(), ErrDenied.Error()); ok {
-			return fmt.Errorf("%w%s", ErrPushDenied, text)
+			return fmt.Errorf("%w%s", errPushDenied, text)
 		}
 		return said
 	}
 	said := registryError(err)
 	if isBroken(said) {
-		return fmt.Errorf("%w (%v)", ErrPushBroken, said)
+		return fmt.Errorf("%w (%v)", errPushBroken, said)
 	}
 	return said
 }

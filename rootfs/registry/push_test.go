@@ -41,7 +41,7 @@ func TestPush(t *testing.T) {
 			p.Auth = Auth{}
 			if _, err := (Config{RootCAs: reg.CAs()}).Push(t.Context(), p); (err == nil) != (mode == registrytest.None) {
 				t.Errorf("without credentials: got %v", err)
-			} else if mode != registrytest.None && !errors.Is(err, ErrPushDenied) {
+			} else if mode != registrytest.None && !errors.Is(err, errPushDenied) {
 				t.Errorf("got %v; want ErrPushDenied", err)
 			}
 			writeDockerConfig(t, home, reg.Host)
@@ -82,15 +82,15 @@ func TestPushFails(t *testing.T) {
 		want   error
 		says   string
 	}{
-		"wrong password": {change: func(p *Push) { p.Auth.Password = "guessed" }, want: ErrPushDenied, says: "it answers 401"},
+		"wrong password": {change: func(p *Push) { p.Auth.Password = "guessed" }, want: errPushDenied, says: "it answers 401"},
 		"may not write": {spoil: func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if r.Method != http.MethodPost {
 				return false
 			}
 			http.Error(w, `{"errors":[{"code":"DENIED","message":"read only"}]}`, http.StatusForbidden)
 			return true
-		}, want: ErrPushDenied, says: "DENIED: read only"},
-		"gone half way": {spoil: gone, want: ErrPushBroken, says: "layers that it has whole are not sent again"},
+		}, want: errPushDenied, says: "DENIED: read only"},
+		"gone half way": {spoil: gone, want: errPushBroken, says: "layers that it has whole are not sent again"},
 		"layer is lost": {change: func(p *Push) {
 			p.Open = func(context.Context, string) (io.ReadCloser, error) { return nil, errLost }
 		}, want: errLost, says: "read layer sha256:"},

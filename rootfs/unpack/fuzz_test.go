@@ -30,7 +30,7 @@ func FuzzInto(f *testing.F) {
 		if entries, rerr := os.ReadDir(up); rerr != nil || len(entries) != 1 || !entries[0].IsDir() {
 			t.Fatalf("got %v, %v beside the directory", entries, rerr)
 		}
-		if _, cerr := Check(t.Context(), section(archive), o); err == nil && cerr != nil {
+		if _, cerr := check(t.Context(), section(archive), o); err == nil && cerr != nil {
 			t.Errorf("Into took what Check refused: %v", cerr)
 		}
 		if err := filepath.WalkDir(dir, func(name string, e os.DirEntry, _ error) error {

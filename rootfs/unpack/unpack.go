@@ -95,9 +95,9 @@ func Into(ctx context.Context, dir *os.File, archive *io.SectionReader, o Option
 	return w.stats, errors.Join(err, t.close())
 }
 
-// Check reads an archive as Into would, writing nothing: it finds what Into would refuse, but for contradictions that show
+// check reads an archive as Into would, writing nothing: it finds what Into would refuse, but for contradictions that show
 // only on disk, such as a link to a file that is not there.
-func Check(ctx context.Context, archive *io.SectionReader, o Options) (Stats, error) {
+func check(ctx context.Context, archive *io.SectionReader, o Options) (Stats, error) {
 	w := newWalk(nowhere{}, o)
 	err := w.archive(ctx, archive)
 	return w.stats, err

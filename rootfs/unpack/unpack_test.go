@@ -311,7 +311,7 @@ func TestHostile(t *testing.T) {
 				if c.reason == "contradicts" {
 					return // shows on disk alone
 				}
-				_, err = Check(t.Context(), section(archive), Options{})
+				_, err = check(t.Context(), section(archive), Options{})
 				wantEntryError(t, err, c.reason)
 			})
 		}
@@ -411,7 +411,7 @@ func TestBomb(t *testing.T) {
 	if _, err := io.CopyN(f, zeros{}, 300<<20); err != nil || w.Close() != nil {
 		t.Fatal(err)
 	}
-	_, err = Check(t.Context(), section(b.Bytes()), Options{})
+	_, err = check(t.Context(), section(b.Bytes()), Options{})
 	wantEntryError(t, err, "times its size")
 }
 
@@ -433,7 +433,7 @@ func TestDamaged(t *testing.T) {
 		"bad gzip": {0x1f, 0x8b, 0, 0, 0, 0}, "bad zstd": append([]byte{0x28, 0xb5, 0x2f, 0xfd}, "garbage"...), "PK alone": []byte("PK\x03\x04"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Check(t.Context(), section(b), Options{})
+			_, err := check(t.Context(), section(b), Options{})
 			if _, ok := errors.AsType[*EntryError](err); !ok {
 				t.Errorf("got %v (%T); want an EntryError", err, err)
 			}
@@ -492,7 +492,7 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Check(ctx, section(tarOf(t, item{name: "a", body: "x"})), Options{}); !errors.Is(err, context.Canceled) {
+	if _, err := check(ctx, section(tarOf(t, item{name: "a", body: "x"})), Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v; want context.Canceled", err)
 	}
 }

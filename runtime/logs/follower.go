@@ -40,7 +40,7 @@ type Follower struct {
 func Open(c Config) (*Follower, error) {
 	f := &Follower{limiter: c.Limiter, sink: c.Sink, readers: make([]*reader, 2), draining: make(chan struct{})}
 	if f.limiter == nil {
-		f.limiter = NewLimiter(Unlimited)
+		f.limiter = NewLimiter(unlimited)
 	}
 	for i, path := range []string{c.Stdout, c.Stderr} {
 		if path == "" {

@@ -77,7 +77,7 @@ func (c *container) wantLines(t *testing.T, want ...string) {
 }
 
 func TestFollower(t *testing.T) {
-	c := newContainer(t, Unlimited)
+	c := newContainer(t, unlimited)
 	f, done := c.follow(t, t.Context())
 	fmt.Fprintln(c.stdout, "one")
 	c.wantLines(t, "OUT one")
@@ -96,7 +96,7 @@ func TestFollower(t *testing.T) {
 }
 
 func TestFollowerTakesUpWhatTheLastOneLeft(t *testing.T) {
-	c := newContainer(t, Unlimited)
+	c := newContainer(t, unlimited)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, done := c.follow(t, ctx)
 	fmt.Fprintln(c.stdout, "first")
@@ -134,7 +134,7 @@ func TestFollowerLimit(t *testing.T) {
 }
 
 func TestWriterIsFitForPrograms(t *testing.T) {
-	c := newContainer(t, Unlimited)
+	c := newContainer(t, unlimited)
 	flags, err := unix.FcntlInt(c.stdout.Fd(), unix.F_GETFL, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Unlimited is the log rate limit that lets everything through.
-const Unlimited = -1
+// unlimited is the log rate limit that lets everything through.
+const unlimited = -1
 
 // overagePause is how long an instance is kept silent once it went over its
 // limit (Diego).

@@ -19,7 +19,7 @@ func TestLimiter(t *testing.T) {
 		limit int64
 		steps []step
 	}{
-		{"unlimited", Unlimited, []step{{0, 1 << 20, pass}, {0, 1 << 20, pass}}},
+		{"unlimited", unlimited, []step{{0, 1 << 20, pass}, {0, 1 << 20, pass}}},
 		{"none", 0, []step{{0, 1, drop}, {time.Hour, 1, drop}}},
 		{"burst, then silent for a second", 1000, []step{
 			{0, 1000, pass}, {0, 1, announce}, {0, 1, drop}, {999 * time.Millisecond, 1, drop}, {time.Millisecond, 1000, pass}, {0, 1, announce}}},
@@ -43,7 +43,7 @@ func TestLimiter(t *testing.T) {
 
 func TestLimiterRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := NewLimiter(Unlimited)
+		l := NewLimiter(unlimited)
 		var got []uint64
 		for range 8 {
 			l.allow(1000, time.Now())

@@ -216,10 +216,10 @@ func TestVCAPFileLimit(t *testing.T) {
 
 func TestCheckVariable(t *testing.T) {
 	const fits = 131072 - len("VCAP_SERVICES=\x00")
-	if err := CheckVariable(make([]byte, fits)); err != nil {
+	if err := checkVariable(make([]byte, fits)); err != nil {
 		t.Errorf("got %v; want it taken", err)
 	}
-	if err := CheckVariable(make([]byte, fits+1)); err == nil || !strings.Contains(err.Error(), "file-based-vcap-services") {
+	if err := checkVariable(make([]byte, fits+1)); err == nil || !strings.Contains(err.Error(), "file-based-vcap-services") {
 		t.Errorf("got %v; want advice", err)
 	}
 }

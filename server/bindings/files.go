@@ -21,8 +21,8 @@ const (
 	FormServiceBindingIO Form = "file-based-servicebinding-io"
 )
 
-// Root is the directory of the files in a container.
-const Root = lrp.FilesPath
+// root is the directory of the files in a container.
+const root = lrp.FilesPath
 
 // vcapFile is the one file of FormVCAP.
 const vcapFile = "vcap_services"
@@ -34,9 +34,9 @@ const maxBytes = 1_000_000
 // Variable is the environment variable with the path of the files.
 func (f Form) Variable() lrp.EnvVar {
 	if f == FormVCAP {
-		return lrp.EnvVar{Name: "VCAP_SERVICES_FILE_PATH", Value: Root + "/" + vcapFile}
+		return lrp.EnvVar{Name: "VCAP_SERVICES_FILE_PATH", Value: root + "/" + vcapFile}
 	}
-	return lrp.EnvVar{Name: "SERVICE_BINDING_ROOT", Value: Root}
+	return lrp.EnvVar{Name: "SERVICE_BINDING_ROOT", Value: root}
 }
 
 // Files are the files of a form, their paths below Root. The errors are Cloud

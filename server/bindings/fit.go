@@ -10,7 +10,7 @@ func Fit(form Form, all []Binding, what string) error {
 		if err != nil {
 			return err
 		}
-		return CheckVariable(text)
+		return checkVariable(text)
 	}
 	if _, err := Files(form, all); err != nil {
 		return fmt.Errorf("Cannot build service binding files for %s - %s", what, err) //nolint:staticcheck // Cloud Controller's text

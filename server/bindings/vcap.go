@@ -61,8 +61,8 @@ func (b Binding) credentials() (object, error) {
 	return o, nil
 }
 
-// CheckVariable refuses a VCAP_SERVICES with which no program could be started.
-func CheckVariable(text []byte) error {
+// checkVariable refuses a VCAP_SERVICES with which no program could be started.
+func checkVariable(text []byte) error {
 	const name = "VCAP_SERVICES="
 	if len(name)+len(text) <= maxVariable {
 		return nil

@@ -24,13 +24,13 @@ type Machine struct {
 	DataServices bool
 }
 
-// CellID names the cell of a machine that is not carved into several.
-const CellID = "cupola"
+// cellID names the cell of a machine that is not carved into several.
+const cellID = "cupola"
 
 // Presence is what this machine has: its memory and disk, and Diego's 250
 // containers.
 func (m Machine) Presence() lrp.Cell {
-	p := lrp.Cell{ID: CellID, Containers: defaultContainers, MemoryMB: memoryMB(), DiskMB: 1 << 20}
+	p := lrp.Cell{ID: cellID, Containers: defaultContainers, MemoryMB: memoryMB(), DiskMB: 1 << 20}
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(m.DataDir, &fs); err == nil {
 		p.DiskMB = int(uint64(fs.Bsize) * fs.Blocks >> 20)

@@ -16,7 +16,7 @@ func apiFile(dataDir string) string { return filepath.Join(dataDir, "api") }
 
 // WriteAPI writes the file for a daemon that listens at addr. Clients that come
 // before it serves wait in the listener.
-func (d *Dir) WriteAPI(addr string) error { return WriteLine(apiFile(d.path), localURL(addr)) }
+func (d *Dir) WriteAPI(addr string) error { return writeLine(apiFile(d.path), localURL(addr)) }
 
 // localURL is how this machine reaches a listener. One at all addresses is at
 // those of IPv4 too.

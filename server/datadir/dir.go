@@ -115,9 +115,9 @@ func (d *Dir) CheckReachable() error {
 	return nil
 }
 
-// WriteLine writes a file of one line that all users may read, unless it has
+// writeLine writes a file of one line that all users may read, unless it has
 // that content already: a full disk is not in the way of cleaning up.
-func WriteLine(name, line string) error { return durable.Ensure(name, []byte(line+"\n"), 0o644) }
+func writeLine(name, line string) error { return durable.Ensure(name, []byte(line+"\n"), 0o644) }
 
 // ContainerStates are the IDs of the containers that the cell keeps a directory
 // of, which is the last thing of a container to go.

@@ -30,9 +30,9 @@ const (
 	Volumes = "volumes"
 )
 
-// HoldCommand is the command of this program that runs volume.Hold with its
+// holdCommand is the command of this program that runs volume.Hold with its
 // arguments.
-const HoldCommand = "hold-volume"
+const holdCommand = "hold-volume"
 
 // IDMap are the user IDs of the host that own what containers share on disk, and
 // those of containers that cannot have their own: high enough to meet none of the
@@ -87,7 +87,7 @@ func (d *Dir) Roots(registries registry.Config, guard egress.Guard) (*rootfs.Sto
 func (d *Dir) Volumes(roots *rootfs.Store) (*volume.Store, error) {
 	ids := IDMap()
 	return volume.New(volume.Config{Dir: d.Path(Volumes), Disks: roots.Disks, Users: ids, Owner: ids.Base + contract.VcapID,
-		Holder: []string{"/proc/self/exe", HoldCommand}, Log: d.log})
+		Holder: []string{"/proc/self/exe", holdCommand}, Log: d.log})
 }
 
 // Containers opens the engine. Groups are the cgroups that hold cells to their memory.

@@ -131,5 +131,5 @@ func (d *Dir) keepSubnet(ctx context.Context, subnet netip.Prefix) error {
 	if kept, err := keptSubnet(d.path); err == nil && kept != subnet {
 		d.log.InfoContext(ctx, "containers get other addresses, since theirs are in use", "addresses", subnet, "before", kept)
 	}
-	return WriteLine(subnetFile(d.path), subnet.String())
+	return writeLine(subnetFile(d.path), subnet.String())
 }

@@ -12,8 +12,8 @@ type Share struct {
 	Original int // of all others
 }
 
-// DesiredInstances is how many instances a deployment ends with.
-func DesiredInstances(d *cf.Deployment) int {
+// desiredInstances is how many instances a deployment ends with.
+func desiredInstances(d *cf.Deployment) int {
 	if n := d.Options.WebInstances; n != nil {
 		return *n
 	}
@@ -22,16 +22,16 @@ func DesiredInstances(d *cf.Deployment) int {
 
 // FirstInstances is how many instances a deployment begins with.
 func FirstInstances(d *cf.Deployment) int {
-	n := DesiredInstances(d)
+	n := desiredInstances(d)
 	if d.Strategy == cf.Canary {
-		n = CanaryStep(d).Canary
+		n = canaryStep(d).Canary
 	}
 	return min(d.Options.MaxInFlight, n)
 }
 
-// CanaryStep is the current step of a canary deployment. Without weights there
+// canaryStep is the current step of a canary deployment. Without weights there
 // is one step, of one instance beside all that were there.
-func CanaryStep(d *cf.Deployment) Share {
+func canaryStep(d *cf.Deployment) Share {
 	if len(d.Options.Weights) == 0 {
 		return Share{1, d.OriginalInstances}
 	}

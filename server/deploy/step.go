@@ -25,12 +25,12 @@ func Step(w World) Change {
 		s.cancel()
 	case w.App.State != cf.Started: // it waits for the next start
 	case w.Deployment.State == cf.Deploying:
-		n := DesiredInstances(&w.Deployment)
+		n := desiredInstances(&w.Deployment)
 		if s.scale(n, n) {
 			s.finalize()
 		}
 	case w.Deployment.State == cf.Prepaused:
-		at := CanaryStep(&w.Deployment)
+		at := canaryStep(&w.Deployment)
 		if s.scale(at.Canary+at.Original, at.Canary) {
 			s.Deployment.LastHealthy = w.Now
 			s.Deployment.Become(cf.Paused, string(cf.Paused), w.Now)

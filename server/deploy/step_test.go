@@ -140,11 +140,11 @@ func TestCanarySteps(t *testing.T) {
 	}{{10, 1, Share{1, 10}}, {10, 25, Share{3, 8}}, {10, 100, Share{10, 0}}, {1, 50, Share{1, 1}}, {3, 34, Share{1, 3}}} {
 		d := canary(1, c.weight)
 		d.OriginalInstances = c.instances
-		if got := CanaryStep(&d); got != c.want {
+		if got := canaryStep(&d); got != c.want {
 			t.Errorf("%d %% of %d: got %+v; want %+v", c.weight, c.instances, got, c.want)
 		}
 	}
-	if d := canary(1); CanaryStep(&d) != (Share{1, 10}) {
-		t.Errorf("got %+v; want one beside all", CanaryStep(&d))
+	if d := canary(1); canaryStep(&d) != (Share{1, 10}) {
+		t.Errorf("got %+v; want one beside all", canaryStep(&d))
 	}
 }

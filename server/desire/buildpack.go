@@ -27,7 +27,7 @@ func Choose(l cf.Lifecycle, all []*cf.Buildpack) (Choice, error) {
 			c.Buildpacks = append(c.Buildpacks, Buildpack{Key: b.Name, Digest: b.Digest})
 			continue
 		}
-		if !IsURL(name) {
+		if !isURL(name) {
 			return c, stagingError(fmt.Sprintf("buildpack %q is not there, is disabled, or has no bits for stack %q", name, l.Stack))
 		}
 		c.Buildpacks = append(c.Buildpacks, Buildpack{Key: keyOfURL(name), URL: name})
@@ -70,8 +70,8 @@ func serves(b *cf.Buildpack, stack string) bool {
 	return b.Enabled && b.Digest != "" && b.Lifecycle != "cnb" && (b.Stack == "" || b.Stack == stack)
 }
 
-// IsURL tells whether a buildpack's name is where to fetch it from.
-func IsURL(name string) bool {
+// isURL tells whether a buildpack's name is where to fetch it from.
+func isURL(name string) bool {
 	return slices.ContainsFunc([]string{"http://", "https://", "git://", "ssh://"}, func(scheme string) bool { return strings.HasPrefix(name, scheme) })
 }
 

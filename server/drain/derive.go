@@ -75,7 +75,7 @@ func drainHosts(tx *store.Tx, bound []*cf.ServiceBinding) (map[string]string, er
 		if s == nil || orgOf[s.OrgGUID] == "" {
 			continue
 		}
-		hosts[a.GUID] = Hostname(orgOf[s.OrgGUID], s.Name, a.Name)
+		hosts[a.GUID] = hostname(orgOf[s.OrgGUID], s.Name, a.Name)
 	}
 	return hosts, nil
 }

@@ -36,7 +36,7 @@ func TestDamagedRowsStopNoOtherDrain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := []Drain{{AppGUID: "damaged", URL: "syslog://damaged", Host: Hostname("damaged", "damaged", "damaged")}, {AppGUID: "well", URL: "syslog://well", Host: Hostname("well", "well", "well")}}
+			want := []Drain{{AppGUID: "damaged", URL: "syslog://damaged", Host: hostname("damaged", "damaged", "damaged")}, {AppGUID: "well", URL: "syslog://well", Host: hostname("well", "well", "well")}}
 			if table != "" {
 				storetest.Damage(t, dir, table, "guid = 'damaged'")
 				want = want[1:]

@@ -112,7 +112,7 @@ func TestFrame(t *testing.T) {
 }
 
 func TestHostname(t *testing.T) {
-	if got, want := Hostname("my org", "späce_1", strings.Repeat("a", 62)+"--"), "my-org.spce1."+strings.Repeat("a", 62); got != want {
+	if got, want := hostname("my org", "späce_1", strings.Repeat("a", 62)+"--"), "my-org.spce1."+strings.Repeat("a", 62); got != want {
 		t.Errorf("got %s; want %s", got, want)
 	}
 }

@@ -104,9 +104,9 @@ func paramName(s string) string {
 	return s[:min(len(s), 32)]
 }
 
-// Hostname is the HOSTNAME of an app's messages: org.space.app, each part as
+// hostname is the HOSTNAME of an app's messages: org.space.app, each part as
 // the syslog agent makes it.
-func Hostname(org, space, app string) string {
+func hostname(org, space, app string) string {
 	return hostPart(org) + "." + hostPart(space) + "." + hostPart(app)
 }
 

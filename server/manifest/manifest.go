@@ -107,7 +107,7 @@ func (e Invalid) Error() string { return strings.Join(e, ", ") }
 // What Parse says, in Cloud Controller's words, of a text that is no YAML or not
 // the YAML of a manifest, and of one that could unfold without end.
 var (
-	ErrSyntax  = errors.New("Request invalid due to parse error: invalid request body")
+	errSyntax  = errors.New("Request invalid due to parse error: invalid request body")
 	ErrAliases = errors.New("Bad request: Manifest does not support Anchors and Aliases")
 )
 
@@ -141,7 +141,7 @@ func Parse(text []byte) (*Manifest, error) {
 	var root yaml.Node
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	if err := d.Decode(&root); err != nil {
-		return nil, ErrSyntax
+		return nil, errSyntax
 	}
 	if aliased(&root) {
 		return nil, ErrAliases
@@ -151,7 +151,7 @@ func Parse(text []byte) (*Manifest, error) {
 	}
 	var top map[string]any
 	if err := root.Decode(&top); err != nil {
-		return nil, ErrSyntax
+		return nil, errSyntax
 	}
 	if v, ok := top["version"]; ok && v != 1 {
 		return nil, Invalid{"Unsupported manifest schema version. Currently supported versions: [1]."}

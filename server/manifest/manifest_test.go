@@ -90,8 +90,8 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%s: got %v; want %s", text, err, want)
 		}
 	}
-	if _, err := Parse([]byte("applications: [")); !errors.Is(err, ErrSyntax) {
-		t.Errorf("got %v; want %v", err, ErrSyntax)
+	if _, err := Parse([]byte("applications: [")); !errors.Is(err, errSyntax) {
+		t.Errorf("got %v; want %v", err, errSyntax)
 	}
 	if _, err := Parse([]byte("applications:\n- &x {name: a}\n- *x")); !errors.Is(err, ErrAliases) {
 		t.Errorf("got %v; want %v", err, ErrAliases)

@@ -41,16 +41,16 @@ func (r *Reach) Run(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
-	return store.Derive(ctx, r.Store, store.Derivation[lrp.Reach]{Name: "reach of containers", Read: Read, Use: store.Always(r.Cell.SetReach), Log: r.Log})
+	return store.Derive(ctx, r.Store, store.Derivation[lrp.Reach]{Name: "reach of containers", Read: read, Use: store.Always(r.Cell.SetReach), Log: r.Log})
 }
 
 // Set sets it once.
 func (r *Reach) Set(ctx context.Context) error {
-	return store.DeriveOnce(ctx, r.Store, Read, r.Cell.SetReach)
+	return store.DeriveOnce(ctx, r.Store, read, r.Cell.SetReach)
 }
 
-// Read derives it from the rows.
-func Read(tx *store.Tx) (lrp.Reach, error) {
+// read derives it from the rows.
+func read(tx *store.Tx) (lrp.Reach, error) {
 	var in desire.ReachIn
 	var err error
 	if in.Groups, err = store.SecurityGroups.All(tx); err != nil {

@@ -174,8 +174,8 @@ func (l *Loop) look() []CellState {
 	return cells
 }
 
-// ErrNoInstance says that there is no such instance.
-var ErrNoInstance = errors.New("no such instance")
+// errNoInstance says that there is no such instance.
+var errNoInstance = errors.New("no such instance")
 
 // Retire ends an instance so that a new one takes its place.
 func (l *Loop) Retire(ctx context.Context, key lrp.Key) error {
@@ -183,7 +183,7 @@ func (l *Loop) Retire(ctx context.Context, key lrp.Key) error {
 	return l.store.Write(ctx, func(tx *store.Tx) error {
 		ok, err := tx.RetireActual(key)
 		if err == nil && !ok {
-			err = ErrNoInstance
+			err = errNoInstance
 		}
 		return err
 	})

@@ -410,7 +410,7 @@ func TestARetiredInstanceIsReplaced(t *testing.T) {
 		if now := h.actuals()[1]; now.InstanceGUID == was.InstanceGUID || now.CrashCount != 0 {
 			t.Errorf("got %+v", now)
 		}
-		if err := h.loop.Retire(t.Context(), lrp.Key{ProcessGUID: was.ProcessGUID, Index: 9}); !errors.Is(err, ErrNoInstance) {
+		if err := h.loop.Retire(t.Context(), lrp.Key{ProcessGUID: was.ProcessGUID, Index: 9}); !errors.Is(err, errNoInstance) {
 			t.Errorf("got %v; want no such instance", err)
 		}
 	})

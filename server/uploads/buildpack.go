@@ -20,7 +20,7 @@ const maxManifest = 1 << 20
 // Buildpack checks an uploaded buildpack and returns the stack that its
 // manifest.yml names, or "".
 func Buildpack(ctx context.Context, f *os.File) (stack string, err error) {
-	p := &packer{ctx: ctx, upload: Upload{Zip: f, Limits: DefaultLimits}, check: newChecker(DefaultLimits)}
+	p := &packer{ctx: ctx, upload: Upload{Zip: f, Limits: defaultLimits}, check: newChecker(defaultLimits)}
 	if err := p.openZip(); err != nil {
 		return "", err
 	}

@@ -22,9 +22,9 @@ type Limits struct {
 	Ratio   int64 // unpacked size of a file over its packed size, checked above ratioFree
 }
 
-// DefaultLimits are a node_modules and a gigabyte more: Cloud Controller's
+// defaultLimits are a node_modules and a gigabyte more: Cloud Controller's
 // packages.max_package_size is 1 GiB packed.
-var DefaultLimits = Limits{Entries: 300_000, Bytes: 4 << 30, Ratio: 1100}
+var defaultLimits = Limits{Entries: 300_000, Bytes: 4 << 30, Ratio: 1100}
 
 // ratioFree is the unpacked size up to which the ratio is not checked; bytes.
 // Deflate cannot exceed 1032:1, so a higher ratio means a false size.

@@ -22,7 +22,7 @@ func Droplet(ctx context.Context, f *os.File) error {
 	if err != nil {
 		return &Invalid{"", "is no valid tgz file"}
 	}
-	d := &dropletChecker{check: newChecker(DefaultLimits), tar: tar.NewReader(z)}
+	d := &dropletChecker{check: newChecker(defaultLimits), tar: tar.NewReader(z)}
 	for {
 		h, err := d.tar.Next()
 		if err == io.EOF {

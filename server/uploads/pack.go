@@ -30,8 +30,8 @@ const (
 	maxPooled = 512 << 20
 )
 
-// Pooled reports whether files of this size are remembered.
-func Pooled(size int64) bool { return size >= minPooled && size <= maxPooled }
+// pooled reports whether files of this size are remembered.
+func pooled(size int64) bool { return size >= minPooled && size <= maxPooled }
 
 // Upload is an app's files: those in a zip, and those the server already has.
 type Upload struct {
@@ -58,7 +58,7 @@ type Pooling struct {
 // invalid upload.
 func Pack(ctx context.Context, blobs *blob.Store, u Upload) (*Packed, error) {
 	if u.Limits == (Limits{}) {
-		u.Limits = DefaultLimits
+		u.Limits = defaultLimits
 	}
 	p := &packer{ctx: ctx, blobs: blobs, upload: u, check: newChecker(u.Limits), out: &Packed{}}
 	if u.Zip != nil {
@@ -152,7 +152,7 @@ func (p *packer) checkContent(f *zip.File) error {
 	switch {
 	case !f.Mode().IsRegular():
 		return nil
-	case !Pooled(int64(f.UncompressedSize64)):
+	case !pooled(int64(f.UncompressedSize64)):
 		return p.check.content(p.ctx, f, io.Discard)
 	}
 	t, err := p.blobs.Temp()

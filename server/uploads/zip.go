@@ -21,7 +21,7 @@ func OpenZip(f *os.File) (*zip.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &boundedReader{r: f, left: maxDirectory, entries: DefaultLimits.Entries + tailEntries}
+	r := &boundedReader{r: f, left: maxDirectory, entries: defaultLimits.Entries + tailEntries}
 	z, err := zip.NewReader(r, info.Size())
 	var invalid *Invalid
 	switch {
@@ -62,7 +62,7 @@ func (b *boundedReader) ReadAt(p []byte, off int64) (int, error) {
 	}
 	n, err := b.r.ReadAt(p, off)
 	if b.entries -= b.count(p[:n], off); b.entries < 0 {
-		return 0, &Invalid{"", fmt.Sprintf("has more than %d entries", DefaultLimits.Entries)}
+		return 0, &Invalid{"", fmt.Sprintf("has more than %d entries", defaultLimits.Entries)}
 	}
 	return n, err
 }

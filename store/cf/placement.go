@@ -6,7 +6,7 @@ import "slices"
 // no other runs in. The GUID is Cloud Controller's.
 const (
 	SharedSegment     = "933b4c58-120b-499a-b85d-4b6fc9e2903b"
-	SharedSegmentName = "shared"
+	sharedSegmentName = "shared"
 )
 
 // IsolationSegment keeps what runs in it on cells that have its name as a tag,

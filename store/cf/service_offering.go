@@ -23,7 +23,7 @@ type ServiceOffering struct {
 
 // The things that an offering may require leave for.
 const (
-	RequiresSyslogDrain = "syslog_drain"
+	requiresSyslogDrain = "syslog_drain"
 	RequiresRoutes      = "route_forwarding"
 	RequiresVolumes     = "volume_mount"
 )

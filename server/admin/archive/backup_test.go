@@ -213,7 +213,7 @@ func forge(t *testing.T, m Manifest, entries []tar.Header, contents ...string) [
 func TestAHostileBackupIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 	db := []Member{{"db/cupola.db", 1, sum([]byte("d"))}, {"db/store.key", 1, sum([]byte("k"))}}
 	base := []tar.Header{{Name: "db/cupola.db"}, {Name: "db/store.key"}}
-	with := func(m ...Member) Manifest { return Manifest{Format: Format, Members: append(slices.Clone(db), m...)} }
+	with := func(m ...Member) Manifest { return Manifest{Format: format, Members: append(slices.Clone(db), m...)} }
 	evil := func(name string) Member { return Member{name, 4, sum([]byte("evil"))} }
 	for name, c := range map[string]struct {
 		manifest Manifest
@@ -238,8 +238,8 @@ func TestAHostileBackupIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 		"a size below nothing":        {with(Member{"ca.pem", -1, sum(nil)}), []tar.Header{{Name: "ca.pem"}}, "-1 bytes"},
 		"a size beyond all":           {with(Member{"ca.pem", 1 << 62, sum(nil)}), []tar.Header{{Name: "ca.pem"}}, "bytes"},
 		"a blob of another name":      {with(evil(BlobName(sum([]byte("good"))))), []tar.Header{{Name: BlobName(sum([]byte("good")))}}, "not what its name says"},
-		"no database":                 {Manifest{Format: Format}, nil, "no db/cupola.db"},
-		"a newer format":              {Manifest{Format: Format + 1, Version: "9"}, nil, "newer cupola (9"},
+		"no database":                 {Manifest{Format: format}, nil, "no db/cupola.db"},
+		"a newer format":              {Manifest{Format: format + 1, Version: "9"}, nil, "newer cupola (9"},
 		"no format":                   {Manifest{}, nil, "no format"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -263,7 +263,7 @@ func TestAHostileBackupIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 // has been read.
 func TestABombIsRefused(t *testing.T) {
 	const size = 1 << 40
-	m := Manifest{Format: Format, Members: []Member{{"db/cupola.db", size, sum(nil)}, {"db/store.key", 1, sum(nil)}}}
+	m := Manifest{Format: format, Members: []Member{{"db/cupola.db", size, sum(nil)}, {"db/store.key", 1, sum(nil)}}}
 	text, err := json.Marshal(m)
 	if err != nil {
 		t.Fatal(err)

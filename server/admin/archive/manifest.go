@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Format is the number of this file format: the second has volumes.
-const Format = 2
+// format is the number of this file format: the second has volumes.
+const format = 2
 
 // Where, in a backup, that lies which becomes part of a data directory only by
 // being unpacked.
@@ -96,8 +96,8 @@ var needed = []string{"db/cupola.db", "db/store.key"}
 // check refuses a manifest that is none, before anything it says is relied on.
 func (m Manifest) check() error {
 	switch {
-	case m.Format > Format:
-		return fmt.Errorf("it was written by a newer cupola (%s; format %d, this one knows %d)", m.Version, m.Format, Format)
+	case m.Format > format:
+		return fmt.Errorf("it was written by a newer cupola (%s; format %d, this one knows %d)", m.Version, m.Format, format)
 	case m.Format < 1:
 		return errors.New("its manifest names no format")
 	case len(m.Members) > maxMembers:

@@ -37,7 +37,7 @@ type Source struct {
 // NewSource describes the files of dir, which must not change any more. m says
 // the rest.
 func NewSource(ctx context.Context, dir string, m Manifest) (*Source, error) {
-	m.Format, m.Members = Format, nil
+	m.Format, m.Members = format, nil
 	err := filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return errors.Join(err, ctx.Err())

@@ -23,8 +23,8 @@ type Restored struct {
 	Lost  int       // blobs that rows name and that are gone
 }
 
-// Latest stands for the last copy in the data directory.
-const Latest = "latest"
+// latest stands for the last copy in the data directory.
+const latest = "latest"
 
 // Restore puts a copy of the database in the place of the one that a
 // stopped daemon left, which is kept beside. The copy is checked first: to the
@@ -63,7 +63,7 @@ func Restore(ctx context.Context, dataDir, file string, log *slog.Logger) (r Res
 
 // find finds a copy by its file, or the last one.
 func find(d *datadir.Dir, file string) (name string, made time.Time, err error) {
-	if file == Latest {
+	if file == latest {
 		all, err := archive.DatabaseCopies(d.Path(datadir.DatabaseCopies))
 		if err != nil || len(all) == 0 {
 			return "", made, errors.Join(fmt.Errorf("there is no automatic backup in %s", d.Path(datadir.DatabaseCopies)), err)

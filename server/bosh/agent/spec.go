@@ -25,8 +25,8 @@ type Spec struct {
 	StoreMB    int `json:",omitempty"` // the persistent disk's; 0: there is none
 }
 
-// DefaultDataMB is the default size of an ephemeral disk.
-const DefaultDataMB = 1024
+// defaultDataMB is the default size of an ephemeral disk.
+const defaultDataMB = 1024
 
 // Job is a job of an instance, rendered.
 type Job struct {
@@ -124,4 +124,4 @@ func (s Spec) With(script Script) (jobs []string) {
 }
 
 // dataMB is the size of the ephemeral disk.
-func (s Spec) dataMB() int { return cmp.Or(s.DataMB, DefaultDataMB) }
+func (s Spec) dataMB() int { return cmp.Or(s.DataMB, defaultDataMB) }

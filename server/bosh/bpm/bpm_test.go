@@ -78,7 +78,7 @@ func TestParseRefuses(t *testing.T) {
 		"processes: [{limits: {memory: -1G}}]": "byte quantity must be",
 		"processes: [{limits: {open_files: -1}}]": "cannot unmarshal",
 		bomb:                            "",
-		strings.Repeat(" ", MaxBytes+1): "at most 1048576 are read",
+		strings.Repeat(" ", maxBytes+1): "at most 1048576 are read",
 	} {
 		_, err := Parse([]byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -146,7 +146,7 @@ func TestParseBytes(t *testing.T) {
 		"1G": 1 << 30, "1GB": 1 << 30, "1gib": 1 << 30, " 256M ": 256 << 20, "1.5K": 1536, "3B": 3, "1T": 1 << 40, "1P": 1 << 50, "1E": 1 << 60, "0G": 0,
 		"1": -1, "": -1, "G": -1, "-1G": -1, "1X": -1, "1BB": -1, "1GBB": -1, "99E": -1, "1G1": -1,
 	} {
-		got, err := ParseBytes(s)
+		got, err := parseBytes(s)
 		if err != nil {
 			got = -1
 		}

@@ -16,8 +16,8 @@ type Bytes int64
 
 var errBytes = errors.New("byte quantity must be a positive integer with a unit of measurement like M, MB, MiB, G, GiB, or GB")
 
-// ParseBytes reads a size in bpm's terms.
-func ParseBytes(s string) (Bytes, error) {
+// parseBytes reads a size in bpm's terms.
+func parseBytes(s string) (Bytes, error) {
 	s = strings.ToUpper(strings.TrimSpace(s))
 	at := strings.IndexFunc(s, unicode.IsLetter)
 	if at < 0 {
@@ -46,6 +46,6 @@ func (b *Bytes) UnmarshalYAML(n *yaml.Node) error {
 		return err
 	}
 	var err error
-	*b, err = ParseBytes(*s)
+	*b, err = parseBytes(*s)
 	return err
 }

@@ -10,15 +10,15 @@ import (
 	"cupola/server/bosh/tree"
 )
 
-// MaxBytes bounds a bpm.yml; the largest of the known releases have 10 KB.
-const MaxBytes = 1 << 20
+// maxBytes bounds a bpm.yml; the largest of the known releases have 10 KB.
+const maxBytes = 1 << 20
 
 // Parse parses a bpm.yml. Like bpm it ignores unknown keys, accepts scalars of
 // any type as strings, and treats an empty text as a job without processes.
 // Check validates the result.
 func Parse(text []byte) (Config, error) {
-	if len(text) > MaxBytes {
-		return Config{}, fmt.Errorf("bpm.yml has %d bytes; at most %d are read", len(text), MaxBytes)
+	if len(text) > maxBytes {
+		return Config{}, fmt.Errorf("bpm.yml has %d bytes; at most %d are read", len(text), maxBytes)
 	}
 	root, err := tree.Load(text)
 	if err != nil {

@@ -209,7 +209,7 @@ func (l *Loop) writeDeploy(tx *store.Tx, d *deploy) error {
 	p := Plan{Recreate: d.order.Recreate}
 	for n := range d.resolved.Groups {
 		g := &d.resolved.Groups[n]
-		p.Groups = append(p.Groups, GroupOf(d.m, d.m.Group(g.Name)))
+		p.Groups = append(p.Groups, groupOf(d.m, d.m.Group(g.Name)))
 		if err := w.group(g); err != nil {
 			return err
 		}

@@ -81,16 +81,16 @@ func (l *Loop) seen(tx *store.Tx, r *cf.BOSHInstance, actuals []*lrp.Actual) (i 
 		}
 	}
 	if i.Spec != nil {
-		i.Running, i.Empty = Observed(agent.Instance{Spec: *i.Spec, Digest: r.Digest}, actuals)
+		i.Running, i.Empty = observed(agent.Instance{Spec: *i.Spec, Digest: r.Digest}, actuals)
 		return i, nil
 	}
 	i.Empty = !slices.ContainsFunc(actuals, func(a *lrp.Actual) bool { return a.Owner.GUID == r.GUID })
 	return i, nil
 }
 
-// Observed reports whether all processes of an instance run and are ready, and
+// observed reports whether all processes of an instance run and are ready, and
 // whether nothing of them is left.
-func Observed(i agent.Instance, actuals []*lrp.Actual) (running, empty bool) {
+func observed(i agent.Instance, actuals []*lrp.Actual) (running, empty bool) {
 	running, empty = true, true
 	for _, guid := range i.Processes() {
 		at := slices.IndexFunc(actuals, func(a *lrp.Actual) bool { return a.ProcessGUID == guid })

@@ -63,8 +63,8 @@ type Group struct {
 	UpdateWatch manifest.Watch
 }
 
-// GroupOf is how a manifest has a group changed.
-func GroupOf(m *manifest.Manifest, g *manifest.InstanceGroup) Group {
+// groupOf is how a manifest has a group changed.
+func groupOf(m *manifest.Manifest, g *manifest.InstanceGroup) Group {
 	u, n := m.UpdateOf(g), g.Total()
 	return Group{
 		Name: g.Name, Lifecycle: g.Lifecycle, Serial: u.InSerial(), Canaries: u.CanariesOf(n), MaxInFlight: u.MaxInFlightOf(n),

@@ -81,7 +81,7 @@ func change(tx *store.Tx, t *cf.BOSHTask, o Order) (Plan, error) {
 	}
 	p := Plan{DropDisks: o.DropDisks, Errand: o.Errand, WhenChanged: o.WhenChanged, KeepAlive: o.KeepAlive, Recreate: Kind(t.Kind) == Recreate}
 	for _, g := range m.InstanceGroups {
-		of := GroupOf(m, g)
+		of := groupOf(m, g)
 		if kind := Kind(t.Kind); kind != Restart && kind != Recreate {
 			of.Canaries = 0 // nothing new comes up
 		}

@@ -48,15 +48,15 @@ func (f Faults) err() error {
 	return f
 }
 
-// MissingRuby says that a job cannot be rendered without Ruby.
-type MissingRuby struct {
+// missingRuby says that a job cannot be rendered without Ruby.
+type missingRuby struct {
 	Job       string
 	Templates int  // that need it
 	BPM       bool // bpm.yml is one of them
 }
 
 // Error says what to install.
-func (e MissingRuby) Error() string {
+func (e missingRuby) Error() string {
 	bpm := "no"
 	if e.BPM {
 		bpm = "yes"
@@ -67,7 +67,7 @@ func (e MissingRuby) Error() string {
 
 // missing is a MissingRuby for each job of the templates at those places.
 func missing(all []Template, at []int) error {
-	var jobs []MissingRuby
+	var jobs []missingRuby
 	seen := map[[2]string]bool{}
 	for _, i := range at {
 		t := &all[i]
@@ -75,9 +75,9 @@ func missing(all []Template, at []int) error {
 			continue
 		}
 		seen[[2]string{t.Job, t.Destination}] = true
-		n := slices.IndexFunc(jobs, func(m MissingRuby) bool { return m.Job == t.Job })
+		n := slices.IndexFunc(jobs, func(m missingRuby) bool { return m.Job == t.Job })
 		if n < 0 {
-			jobs, n = append(jobs, MissingRuby{Job: t.Job}), len(jobs)
+			jobs, n = append(jobs, missingRuby{Job: t.Job}), len(jobs)
 		}
 		jobs[n].Templates++
 		jobs[n].BPM = jobs[n].BPM || t.bpm()

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// MaxOutput bounds, in bytes, what all templates that Go renders may come to in
+// maxOutput bounds, in bytes, what all templates that Go renders may come to in
 // one call. What Ruby may write is up to who runs it.
-const MaxOutput = 64 << 20
+const maxOutput = 64 << 20
 
 // Template is one to render for one instance.
 type Template struct {
@@ -60,8 +60,8 @@ func renderSimple(all []Template, out [][]byte) (rest []int, faults Faults, err 
 		default:
 			rest = append(rest, i)
 		}
-		if total += len(text); total > MaxOutput {
-			return nil, nil, fmt.Errorf("the templates come to more than %d MB", MaxOutput>>20)
+		if total += len(text); total > maxOutput {
+			return nil, nil, fmt.Errorf("the templates come to more than %d MB", maxOutput>>20)
 		}
 	}
 	return rest, faults, nil

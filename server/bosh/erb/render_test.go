@@ -125,7 +125,7 @@ func TestGoldens(t *testing.T) {
 	for _, test := range goldens {
 		all := []Template{{Group: "nats", Job: "nats", Index: 1, Source: "t.erb", Destination: "t", Text: []byte(test.text), Context: c}}
 		out, err := Render(t.Context(), all, nil)
-		if simple := !errors.As(err, new(MissingRuby)); simple != test.simple {
+		if simple := !errors.As(err, new(missingRuby)); simple != test.simple {
 			t.Errorf("%s: simple is %v", test.name, simple)
 		}
 		if test.simple {

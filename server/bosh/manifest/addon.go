@@ -138,4 +138,4 @@ func (j *Job) copy() *Job {
 }
 
 // onlyNames reports whether a job is nothing but names in DNS.
-func (j *Job) onlyNames() bool { return j.Name == AliasesJob }
+func (j *Job) onlyNames() bool { return j.Name == aliasesJob }

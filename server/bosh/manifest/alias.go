@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// AliasesJob is the job whose property "aliases" gives instances further names
+// aliasesJob is the job whose property "aliases" gives instances further names
 // in DNS. Nothing runs of it: it needs no image.
-const AliasesJob = "bosh-dns-aliases"
+const aliasesJob = "bosh-dns-aliases"
 
 // Alias is a name in DNS that leads to instances, as the job bosh-dns-aliases
 // has it.
@@ -123,7 +123,7 @@ func (m *Manifest) Aliases() (all []Alias) {
 
 func (m *Manifest) aliasesOf(jobs []*Job) (all []Alias) {
 	for _, j := range jobs {
-		if j.Name == AliasesJob {
+		if j.Name == aliasesJob {
 			of, _ := j.aliases(m.Name) // lint reports their faults
 			all = append(all, of...)
 		}

@@ -18,8 +18,8 @@ const (
 	AutoErrand Lifecycle = "auto-errand" // once for every change
 )
 
-// Lifecycles are all that there are.
-var Lifecycles = []Lifecycle{Service, Errand, AutoErrand}
+// lifecycles are all that there are.
+var lifecycles = []Lifecycle{Service, Errand, AutoErrand}
 
 // InstanceGroup is a set of like instances, each of which runs all its jobs.
 type InstanceGroup struct {

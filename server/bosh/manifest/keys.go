@@ -7,10 +7,10 @@ type Use string
 
 // The uses.
 const (
-	Used     Use = "used"
-	Accepted Use = "accepted" // it has no effect, and nothing is wrong with that
-	Warned   Use = "warned"   // it has no effect, and lint warns
-	Refused  Use = "refused"  // it is an error
+	used     Use = "used"
+	accepted Use = "accepted" // it has no effect, and nothing is wrong with that
+	warned   Use = "warned"   // it has no effect, and lint warns
+	refused  Use = "refused"  // it is an error
 )
 
 // Key is a key of manifests and what becomes of it.
@@ -41,43 +41,43 @@ var Keys = slices.Concat(deploymentKeys, groupKeys, settingsKeys, jobKeys("insta
 	addonKeys, jobKeys("addons[].jobs[]."), quarksKeys("addons[].jobs[].properties.quarks."), tailKeys)
 
 var deploymentKeys = []Key{
-	{Path: "name", Use: Used, Text: "the deployment's name; begins the names of all its objects"},
-	{Path: "manifest_version", Use: Accepted},
-	{Path: "director_uuid", Use: Warned},
-	{Path: "features", Use: Used},
-	{Path: "features.converge_variables", Use: Warned, Text: "use update_mode on the variable"},
-	{Path: "features.randomize_az_placement", Use: Accepted, Text: "instances are those of each AZ: none are left over"},
-	{Path: "features.use_dns_addresses", Use: Refused, When: "false", Text: "addresses in links are always names; remove it"},
-	{Path: "features.use_tmpfs_config", Use: Used, Text: "rendered templates lie in memory"},
-	{Path: "features.use_tmpfs_job_config", Use: Used, Text: "the same"},
-	{Path: "features.use_short_dns_addresses", Use: Warned, Text: "not used: names are those of Services"},
-	{Path: "features.use_link_dns_names", Use: Warned, Text: "not used: names are those of Services"},
+	{Path: "name", Use: used, Text: "the deployment's name; begins the names of all its objects"},
+	{Path: "manifest_version", Use: accepted},
+	{Path: "director_uuid", Use: warned},
+	{Path: "features", Use: used},
+	{Path: "features.converge_variables", Use: warned, Text: "use update_mode on the variable"},
+	{Path: "features.randomize_az_placement", Use: accepted, Text: "instances are those of each AZ: none are left over"},
+	{Path: "features.use_dns_addresses", Use: refused, When: "false", Text: "addresses in links are always names; remove it"},
+	{Path: "features.use_tmpfs_config", Use: used, Text: "rendered templates lie in memory"},
+	{Path: "features.use_tmpfs_job_config", Use: used, Text: "the same"},
+	{Path: "features.use_short_dns_addresses", Use: warned, Text: "not used: names are those of Services"},
+	{Path: "features.use_link_dns_names", Use: warned, Text: "not used: names are those of Services"},
 
-	{Path: "releases", Use: Used},
-	{Path: "releases[].name", Use: Used, Text: "image = url/name:os-version-version"},
-	{Path: "releases[].version", Use: Used, Text: "no latest, no create"},
-	{Path: "releases[].url", Use: Used, Text: "the registry and organization"},
-	{Path: "releases[].sha1", Use: Accepted, Text: "images have digests"},
-	{Path: "releases[].stemcell", Use: Used, Text: "overrides that of the instance group"},
-	{Path: "releases[].stemcell.os", Use: Used},
-	{Path: "releases[].stemcell.version", Use: Used},
-	{Path: "releases[].credentials", Use: Used, Text: "those of the registry"},
-	{Path: "releases[].credentials.username", Use: Used},
-	{Path: "releases[].credentials.password", Use: Used},
-	{Path: "releases[].exported_from", Use: Accepted},
+	{Path: "releases", Use: used},
+	{Path: "releases[].name", Use: used, Text: "image = url/name:os-version-version"},
+	{Path: "releases[].version", Use: used, Text: "no latest, no create"},
+	{Path: "releases[].url", Use: used, Text: "the registry and organization"},
+	{Path: "releases[].sha1", Use: accepted, Text: "images have digests"},
+	{Path: "releases[].stemcell", Use: used, Text: "overrides that of the instance group"},
+	{Path: "releases[].stemcell.os", Use: used},
+	{Path: "releases[].stemcell.version", Use: used},
+	{Path: "releases[].credentials", Use: used, Text: "those of the registry"},
+	{Path: "releases[].credentials.username", Use: used},
+	{Path: "releases[].credentials.password", Use: used},
+	{Path: "releases[].exported_from", Use: accepted},
 
-	{Path: "stemcells", Use: Used, Text: "by alias, for groups' releases without a stemcell"},
-	{Path: "stemcells[].alias", Use: Used},
-	{Path: "stemcells[].os", Use: Used},
-	{Path: "stemcells[].name", Use: Warned, Text: "not used: give os"},
-	{Path: "stemcells[].version", Use: Used},
+	{Path: "stemcells", Use: used, Text: "by alias, for groups' releases without a stemcell"},
+	{Path: "stemcells[].alias", Use: used},
+	{Path: "stemcells[].os", Use: used},
+	{Path: "stemcells[].name", Use: warned, Text: "not used: give os"},
+	{Path: "stemcells[].version", Use: used},
 
-	{Path: "update", Use: Used, Text: "for all groups that do not say otherwise"},
-	{Path: "update.canaries", Use: Used, Text: "instances, or a percentage, that are updated first"},
-	{Path: "update.canary_watch_time", Use: Used, Text: "ms, or low-high: how long to look at them, how long to wait"},
-	{Path: "update.max_in_flight", Use: Used, Text: "instances, or a percentage, that are updated at once"},
-	{Path: "update.update_watch_time", Use: Used, Text: "as canary_watch_time, for the others"},
-	{Path: "update.serial", Use: Used, Text: "groups wait for those before them; false when not given, other than in BOSH"},
-	{Path: "update.vm_strategy", Use: Warned},
-	{Path: "update.initial_deploy_az_update_strategy", Use: Used, Text: "serial or parallel"},
+	{Path: "update", Use: used, Text: "for all groups that do not say otherwise"},
+	{Path: "update.canaries", Use: used, Text: "instances, or a percentage, that are updated first"},
+	{Path: "update.canary_watch_time", Use: used, Text: "ms, or low-high: how long to look at them, how long to wait"},
+	{Path: "update.max_in_flight", Use: used, Text: "instances, or a percentage, that are updated at once"},
+	{Path: "update.update_watch_time", Use: used, Text: "as canary_watch_time, for the others"},
+	{Path: "update.serial", Use: used, Text: "groups wait for those before them; false when not given, other than in BOSH"},
+	{Path: "update.vm_strategy", Use: warned},
+	{Path: "update.initial_deploy_az_update_strategy", Use: used, Text: "serial or parallel"},
 }

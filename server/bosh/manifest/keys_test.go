@@ -58,7 +58,7 @@ func TestEveryKeyThatIsSetIsToldOf(t *testing.T) {
 
 func TestKeysSayWhatBecomesOfThem(t *testing.T) {
 	for _, k := range Keys {
-		if k.Use == Refused && k.Text == "" {
+		if k.Use == refused && k.Text == "" {
 			t.Errorf("%s is refused; its text has to say the mend", k.Path)
 		}
 		if strings.Contains(k.Text, "|") {

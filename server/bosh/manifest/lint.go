@@ -96,9 +96,9 @@ func (l *linter) keys() {
 		k, ok := keyOf(s.key)
 		switch {
 		case !ok, k.When != "" && s.value != k.When:
-		case k.Use == Refused && (k.When != "" || !s.empty):
+		case k.Use == refused && (k.When != "" || !s.empty):
 			l.found.add(Finding{Level: Error, Path: s.Path, Line: s.Line, What: "not supported", Mend: k.Text, soft: true})
-		case k.Use == Warned && (l.o.Strict || !s.empty):
+		case k.Use == warned && (l.o.Strict || !s.empty):
 			text := k.Text
 			if text == "" {
 				text = "not used"

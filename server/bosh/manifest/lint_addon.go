@@ -17,7 +17,7 @@ func (l *linter) addons() {
 			}
 		}
 		for _, p := range []*Placement{a.Include, a.Exclude} {
-			if p != nil && p.Lifecycle != "" && !slices.Contains(Lifecycles, p.Lifecycle) && !variableText.MatchString(string(p.Lifecycle)) {
+			if p != nil && p.Lifecycle != "" && !slices.Contains(lifecycles, p.Lifecycle) && !variableText.MatchString(string(p.Lifecycle)) {
 				l.found.errorf(a.At, "unknown lifecycle %q; it is service, errand or auto-errand", cut(string(p.Lifecycle), 60))
 			}
 		}

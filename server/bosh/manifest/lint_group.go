@@ -27,7 +27,7 @@ func (l *linter) groups() {
 
 // scale checks how often a group runs, and when.
 func (l *linter) scale(g *InstanceGroup) {
-	if !slices.Contains(Lifecycles, g.Lifecycle) && !variableText.MatchString(string(g.Lifecycle)) {
+	if !slices.Contains(lifecycles, g.Lifecycle) && !variableText.MatchString(string(g.Lifecycle)) {
 		l.found.errorf(At{g.Path + "/lifecycle", g.Line}, "unknown lifecycle %q; it is service, errand or auto-errand", cut(string(g.Lifecycle), 60))
 	}
 	if g.Instances > maxInstances {

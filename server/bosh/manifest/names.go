@@ -12,11 +12,11 @@ import (
 const (
 	// MaxLabel is Kubernetes' limit of most names: a DNS label.
 	MaxLabel = 63
-	// MaxController is that of StatefulSets and CronJobs: their controllers append
+	// maxController is that of StatefulSets and CronJobs: their controllers append
 	// up to 11 characters, and what comes of it has to be a label.
-	MaxController = 52
-	// MaxSubdomain is that of Secrets.
-	MaxSubdomain = 253
+	maxController = 52
+	// maxSubdomain is that of Secrets.
+	maxSubdomain = 253
 )
 
 // Sanitize makes a DNS label of a name: lower case, hyphens for underscores,
@@ -69,7 +69,7 @@ func (m *Manifest) Names() Names { return Names{m.Name} }
 func (n Names) dep() string { return clean(n.Deployment) }
 
 func (n Names) secret(format string, args ...any) string {
-	return shorten(n.dep()+"."+fmt.Sprintf(format, args...), MaxSubdomain)
+	return shorten(n.dep()+"."+fmt.Sprintf(format, args...), maxSubdomain)
 }
 
 // Label is the deployment's name.
@@ -134,7 +134,7 @@ func (n Names) StatefulSet(group string, az, version int) string {
 	if az >= 0 {
 		zone = fmt.Sprintf("-z%d", az)
 	}
-	return shorten(clean(fmt.Sprintf("%s-%s%s-v%d", n.Deployment, group, zone, version)), MaxController)
+	return shorten(clean(fmt.Sprintf("%s-%s%s-v%d", n.Deployment, group, zone, version)), maxController)
 }
 
 // Pod is one of a StatefulSet's.
@@ -147,7 +147,7 @@ func (n Names) Claim(group string) string { return Sanitize(n.Deployment + "-" +
 
 // CronJob is that of an errand.
 func (n Names) CronJob(group string) string {
-	return shorten(clean(n.Deployment+"-"+group), MaxController)
+	return shorten(clean(n.Deployment+"-"+group), maxController)
 }
 
 // Job is the run of an auto-errand: template is what runs, in any form that

@@ -73,7 +73,7 @@ func TestLongNamesAreShortenedAndDiffer(t *testing.T) {
 	for version := range 2 {
 		set, cron := n.StatefulSet(group, -1, version+1), n.CronJob(fmt.Sprint(group, version))
 		for _, name := range []string{set, cron} {
-			if len(name) != MaxController || name[:20] != strings.Repeat("d", 19)+"-" {
+			if len(name) != maxController || name[:20] != strings.Repeat("d", 19)+"-" {
 				t.Errorf("got %q", name)
 			}
 		}
@@ -81,7 +81,7 @@ func TestLongNamesAreShortenedAndDiffer(t *testing.T) {
 	}
 	n.Deployment = strings.Repeat("d", 250)
 	secret := n.Variable("x")
-	if len(secret) != MaxSubdomain {
+	if len(secret) != maxSubdomain {
 		t.Errorf("got %q", secret)
 	}
 	seen := map[string]bool{}

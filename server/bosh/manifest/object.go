@@ -64,7 +64,7 @@ func (o *object) tableKey(key string) string {
 // note remembers that a key is set, if the table has something to say of it.
 func (o *object) note(key string, n *yaml.Node) {
 	table := o.tableKey(key)
-	if k, ok := keyOf(table); ok && (k.Use == Used || k.Use == Accepted) {
+	if k, ok := keyOf(table); ok && (k.Use == used || k.Use == accepted) {
 		return
 	}
 	s := setKey{At: o.at(key, n), key: table, empty: empty(n)}

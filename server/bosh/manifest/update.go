@@ -95,8 +95,8 @@ const maxWatch = 30 * 24 * time.Hour
 var watchRange = regexp.MustCompile(`^\s*(\d+)\s*-\s*(\d+)\s*$`)
 var watchSingle = regexp.MustCompile(`^\s*(\d+)\s*$`)
 
-// ParseWatch reads a watch time: milliseconds, or a range of them.
-func ParseWatch(s string) (Watch, error) {
+// parseWatch reads a watch time: milliseconds, or a range of them.
+func parseWatch(s string) (Watch, error) {
 	low := "0"
 	var high string
 	if m := watchRange.FindStringSubmatch(s); m != nil {
@@ -133,7 +133,7 @@ func (o *object) watch(key string) *Watch {
 	if n == nil || n.Value == "" || isVariable(n) {
 		return nil
 	}
-	w, err := ParseWatch(n.Value)
+	w, err := parseWatch(n.Value)
 	if err != nil {
 		o.d.found.errorf(o.at(key, n), "%v", err)
 		return nil

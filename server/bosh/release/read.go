@@ -16,9 +16,9 @@ const Dir = "var/vcap/jobs-src"
 
 var nameRule = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 
-// CheckName reports whether a job may be called so: the name becomes a part of
+// checkName reports whether a job may be called so: the name becomes a part of
 // paths.
-func CheckName(name string) error {
+func checkName(name string) error {
 	if !nameRule.MatchString(name) {
 		return fmt.Errorf("job name %q is not made of letters, digits, _, . and -", name)
 	}
@@ -28,7 +28,7 @@ func CheckName(name string) error {
 // Read reads a job from the root of a release image. That root has to refuse
 // paths that lead out of it, as the FS of an os.Root does.
 func Read(root fs.FS, name string) (Job, error) {
-	if err := CheckName(name); err != nil {
+	if err := checkName(name); err != nil {
 		return Job{}, err
 	}
 	text, err := readSpec(root, name)
@@ -45,8 +45,8 @@ func Read(root fs.FS, name string) (Job, error) {
 		if err := t.read(root, name); err != nil {
 			return Job{}, fmt.Errorf("job %q: template %q: %w", name, t.Source, err)
 		}
-		if total += len(t.Content); total > MaxJobBytes {
-			return Job{}, fmt.Errorf("job %q: the templates have more than %d bytes", name, MaxJobBytes)
+		if total += len(t.Content); total > maxJobBytes {
+			return Job{}, fmt.Errorf("job %q: the templates have more than %d bytes", name, maxJobBytes)
 		}
 	}
 	return job, nil
@@ -55,7 +55,7 @@ func Read(root fs.FS, name string) (Job, error) {
 // readSpec takes job.MF, which built releases have, before spec.
 func readSpec(root fs.FS, name string) ([]byte, error) {
 	for _, file := range []string{"job.MF", "spec"} {
-		text, _, err := readFile(root, path.Join(Dir, name, file), MaxSpecBytes)
+		text, _, err := readFile(root, path.Join(Dir, name, file), maxSpecBytes)
 		if !errors.Is(err, fs.ErrNotExist) {
 			if err != nil {
 				err = fmt.Errorf("job %q: %s: %w", name, file, err)
@@ -78,7 +78,7 @@ func Names(root fs.FS) []string {
 	}
 	var names []string
 	for _, e := range entries {
-		if e.IsDir() && CheckName(e.Name()) == nil {
+		if e.IsDir() && checkName(e.Name()) == nil {
 			names = append(names, e.Name())
 		}
 	}
@@ -88,7 +88,7 @@ func Names(root fs.FS) []string {
 // read fills in what lies in the file. What goes to bin is a program; whatever
 // else is only if its template is.
 func (t *Template) read(root fs.FS, job string) error {
-	content, mode, err := readFile(root, path.Join(Dir, job, "templates", t.Source), MaxTemplateBytes)
+	content, mode, err := readFile(root, path.Join(Dir, job, "templates", t.Source), maxTemplateBytes)
 	t.Content, t.Mode = content, 0o640
 	switch {
 	case strings.HasPrefix(t.Destination, "bin/"):

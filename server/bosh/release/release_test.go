@@ -111,7 +111,7 @@ func TestParseSpecRefuses(t *testing.T) {
 		"provides: [{name: a}]":                              "provided link without name or type",
 		"consumes: [{name: a, type: b}, {name: a, type: c}]": `consumed link "a" is there twice`,
 		"[":                                 "spec: ",
-		strings.Repeat("#", MaxSpecBytes+1): "at most 1048576 are read",
+		strings.Repeat("#", maxSpecBytes+1): "at most 1048576 are read",
 	} {
 		_, err := ParseSpec("j", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -120,7 +120,7 @@ func TestParseSpecRefuses(t *testing.T) {
 	}
 	var many strings.Builder
 	many.WriteString("templates:\n")
-	for i := range MaxTemplates + 1 {
+	for i := range maxTemplates + 1 {
 		fmt.Fprintf(&many, "  t%d: d%d\n", i, i)
 	}
 	if _, err := ParseSpec("j", []byte(many.String())); err == nil {
@@ -157,7 +157,7 @@ func TestReadRefusesWhatLeadsOut(t *testing.T) {
 	must(syscall.Mkfifo(filepath.Join(job("fifo", one), "templates", "a"), 0o644))
 	must(os.Mkdir(filepath.Join(job("dir", one), "templates", "a"), 0o755))
 	job("missing", one)
-	must(os.WriteFile(filepath.Join(job("large", one), "templates", "a"), make([]byte, MaxTemplateBytes+1), 0o644))
+	must(os.WriteFile(filepath.Join(job("large", one), "templates", "a"), make([]byte, maxTemplateBytes+1), 0o644))
 	must(os.Symlink("real", filepath.Join(job("inside", one), "templates", "a")))
 	must(os.WriteFile(filepath.Join(dir, Dir, "inside", "templates", "real"), []byte("x"), 0o644))
 	must(os.Symlink(outside, filepath.Join(dir, Dir, "linked")))

@@ -14,10 +14,10 @@ import (
 
 // Bounds of what is read; the largest of the known releases stay far below.
 const (
-	MaxSpecBytes     = 1 << 20
-	MaxTemplateBytes = 2 << 20
-	MaxJobBytes      = 32 << 20 // all templates of a job
-	MaxTemplates     = 2048     // of a job
+	maxSpecBytes     = 1 << 20
+	maxTemplateBytes = 2 << 20
+	maxJobBytes      = 32 << 20 // all templates of a job
+	maxTemplates     = 2048     // of a job
 )
 
 type spec struct {
@@ -46,8 +46,8 @@ func (t *table[V]) UnmarshalYAML(n *yaml.Node) error {
 // ParseSpec reads the spec of a job: all of it but the contents of templates.
 // Keys that it does not know it passes over, as BOSH does.
 func ParseSpec(name string, text []byte) (Job, error) {
-	if len(text) > MaxSpecBytes {
-		return Job{}, fmt.Errorf("job %q: the spec has %d bytes; at most %d are read", name, len(text), MaxSpecBytes)
+	if len(text) > maxSpecBytes {
+		return Job{}, fmt.Errorf("job %q: the spec has %d bytes; at most %d are read", name, len(text), maxSpecBytes)
 	}
 	root, err := tree.Load(text)
 	if err != nil {
@@ -69,8 +69,8 @@ func ParseSpec(name string, text []byte) (Job, error) {
 }
 
 func (j Job) check() error {
-	if len(j.Templates) > MaxTemplates {
-		return fmt.Errorf("job %q: %d templates; at most %d are read", j.Name, len(j.Templates), MaxTemplates)
+	if len(j.Templates) > maxTemplates {
+		return fmt.Errorf("job %q: %d templates; at most %d are read", j.Name, len(j.Templates), maxTemplates)
 	}
 	files := map[string]bool{}
 	for _, t := range j.Templates {

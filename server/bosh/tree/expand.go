@@ -18,8 +18,8 @@ func (e *expansion) spend(n *yaml.Node, depth int) error {
 	e.nodes++
 	e.bytes += len(n.Value)
 	switch {
-	case e.nodes > MaxNodes:
-		return fmt.Errorf("the document has more than %d values, with its aliases resolved", MaxNodes)
+	case e.nodes > maxNodes:
+		return fmt.Errorf("the document has more than %d values, with its aliases resolved", maxNodes)
 	case e.bytes > MaxTextBytes:
 		return fmt.Errorf("the document has more than %d bytes of text, with its aliases resolved", MaxTextBytes)
 	case depth > MaxDepth:

@@ -16,7 +16,7 @@ import (
 // 10,000 nodes in 120 kB.
 const (
 	MaxBytes     = 1 << 20  // of the text
-	MaxNodes     = 200_000  // with aliases resolved
+	maxNodes     = 200_000  // with aliases resolved
 	MaxTextBytes = 16 << 20 // of all scalars, with aliases resolved
 	MaxDepth     = 64
 )

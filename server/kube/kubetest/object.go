@@ -19,7 +19,7 @@ type doc = map[string]any
 // furnish makes what a cluster has before anybody deploys into it.
 func (p *Plane) furnish() {
 	p.t.Helper()
-	p.Create("v1", "Namespace", doc{"metadata": doc{"name": Namespace}})
+	p.Create("v1", "Namespace", doc{"metadata": doc{"name": namespace}})
 	p.Create("storage.k8s.io/v1", "StorageClass", doc{
 		"metadata":    doc{"name": "fast", "annotations": doc{"storageclass.kubernetes.io/is-default-class": "true"}},
 		"provisioner": "pretended",
@@ -44,7 +44,7 @@ func (p *Plane) of(version, kind string) dynamic.ResourceInterface {
 	if slices.Contains([]string{"Namespace", "Node", "StorageClass"}, kind) {
 		return p.client.Resource(resource)
 	}
-	return p.client.Resource(resource).Namespace(Namespace)
+	return p.client.Resource(resource).Namespace(namespace)
 }
 
 // Create makes an object.
@@ -92,7 +92,7 @@ func (p *Plane) Delete(version, kind string) {
 // Trigger runs a CronJob as users do: kubectl create job --from=cronjob/…
 func (p *Plane) Trigger(cronJob kube.Object, name string) kube.Object {
 	p.t.Helper()
-	run := kube.Object{"metadata": doc{"name": name, "namespace": Namespace, "labels": cronJob.Map("metadata", "labels")},
+	run := kube.Object{"metadata": doc{"name": name, "namespace": namespace, "labels": cronJob.Map("metadata", "labels")},
 		"spec": cronJob.Map("spec", "jobTemplate", "spec")}
 	p.Create("batch/v1", "Job", run)
 	run["kind"] = "Job"

@@ -24,8 +24,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Namespace is that of the kubeconfig.
-const Namespace = "nats"
+// namespace is that of the kubeconfig.
+const namespace = "nats"
 
 // Patience is how long a control plane may take for anything, on a machine that
 // has other things to do.
@@ -54,7 +54,7 @@ func Start(t testing.TB) *Plane {
 	store, peer, port := "http://127.0.0.1:"+freePort(t), "http://127.0.0.1:"+freePort(t), freePort(t)
 	p.write("tokens", "token,admin,admin,system:masters\n")
 	p.write("key.pem", serviceKey(t))
-	p.Kubeconfig = p.write("kubeconfig", fmt.Sprintf(kubeconfig, port, Namespace))
+	p.Kubeconfig = p.write("kubeconfig", fmt.Sprintf(kubeconfig, port, namespace))
 	p.start("etcd", p.dir+"/etcd", store, peer)
 	p.start("apiserver", "--etcd-servers", store, "--bind-address=127.0.0.1", "--secure-port", port, "--cert-dir", p.dir+"/certs",
 		"--token-auth-file", p.dir+"/tokens", "--authorization-mode=RBAC", "--service-cluster-ip-range=10.96.0.0/16",
