@@ -17,7 +17,7 @@ import (
 // TestContainers shows what holds an app, as the app and its user see it.
 func TestContainers(t *testing.T) {
 	t.Parallel()
-	d := e2e.StartDaemon(t, e2e.NeedBinary(t))
+	d := e2e.SharedDaemon(t)
 	pushCrasher(d)
 	d.PushProbe("probe")
 	t.Run("egress", func(t *testing.T) { egressIsHeld(d.On(t)) })

@@ -16,7 +16,7 @@ import (
 // deleted.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	d := e2e.StartDaemon(t, e2e.NeedBinary(t))
+	d := e2e.SharedDaemon(t)
 	for _, c := range []struct {
 		dir, app string
 		says     string // in the page
