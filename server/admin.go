@@ -6,12 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"cupola/runtime/durable"
-	"cupola/server/api"
-	"cupola/server/control/access"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -40,38 +37,6 @@ func (d *daemon) adminPassword() (string, error) {
 		password = strings.ToLower(rand.Text()[:20])
 	}
 	return password, durable.Ensure(passwordFile(d.DataDir), []byte(password+"\n"), 0o600)
-}
-
-// visibleAtOnce is how many apps are looked for in one query.
-const visibleAtOnce = 1000
-
-// markVisible marks the apps that whom a token speaks for sees.
-func (d *daemon) markVisible(tx *store.Tx, id api.Identity, appGUIDs []string, seen map[string]bool) error {
-	guid, kind := id.UserGUID, "user"
-	if guid == "" {
-		guid, kind = id.ClientID, "client"
-	}
-	actor, err := access.Actor(tx, cf.Actor{GUID: guid, Name: id.Username, Type: kind}, id.Scopes)
-	if err != nil {
-		return err
-	}
-	if !actor.MayRead() {
-		return nil // a client that was let see who its user is
-	}
-	scope, err := access.Scope(tx, actor)
-	if err != nil {
-		return err
-	}
-	for guids := range slices.Chunk(appGUIDs, visibleAtOnce) {
-		apps, _, err := store.Apps.List(tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: scope})
-		if err != nil {
-			return err
-		}
-		for _, a := range apps {
-			seen[a.GUID] = true
-		}
-	}
-	return nil
 }
 
 // firstPlace makes the org and space that a first `cf push` goes to.

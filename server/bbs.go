@@ -12,9 +12,11 @@ import (
 	"strings"
 	"time"
 
+	"cupola/runtime/authority"
 	"cupola/runtime/durable"
 	"cupola/runtime/lrp"
 	"cupola/server/bbs"
+	"cupola/server/front"
 	"cupola/store"
 )
 
@@ -74,7 +76,7 @@ func (d *daemon) prepareBBS(l net.Listener) (err error) {
 	if l == nil {
 		return nil
 	}
-	if d.bbsTLSNow, err = newRenewed(bbsRenewal, d.bbsTLS, d.Log); err != nil {
+	if d.bbsTLSNow, err = authority.NewRenewed(bbsRenewal, d.bbsTLS, d.Log); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(bbsDir(d.DataDir), 0o700); err != nil {
@@ -93,7 +95,7 @@ func (d *daemon) serveBBS(ctx context.Context, l net.Listener) error {
 		return nil
 	}
 	return d.bbs.Serve(ctx, l, &tls.Config{MinVersion: tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return d.bbsTLSNow.get(), nil }})
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return d.bbsTLSNow.Get(), nil }})
 }
 
 // bbsRenewal is how often the certificates of the BBS API are looked at: ours, to
@@ -119,7 +121,7 @@ func (d *daemon) bbsFiles() (bbs.Files, error) {
 	}
 	// Diego's own name for it is among them, for clients that insist on one.
 	hosts := []string{"localhost", "bbs.service.cf.internal", d.APIHost()}
-	for _, ip := range addresses() {
+	for _, ip := range front.Addresses() {
 		hosts = append(hosts, ip.String())
 	}
 	if host, _, err := net.SplitHostPort(d.BBS); err == nil && net.ParseIP(host) == nil {

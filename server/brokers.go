@@ -43,7 +43,7 @@ func (d *daemon) brokerRoots() (*x509.CertPool, error) {
 	if d.HTTPS == "off" {
 		return roots, nil
 	}
-	ca, err := d.authority()
+	ca, err := d.dir.Authority()
 	if err != nil {
 		return nil, err
 	}

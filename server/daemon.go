@@ -13,6 +13,7 @@ import (
 	"cupola/rootfs"
 	"cupola/rootfs/volume"
 	"cupola/runtime/artifact"
+	"cupola/runtime/authority"
 	"cupola/runtime/cell"
 	"cupola/runtime/container"
 	"cupola/runtime/fault"
@@ -91,9 +92,9 @@ type daemon struct {
 	director       *director.Loop
 	desired        *bbsrows.Cache // what clients of the BBS desire
 	bbs            *bbs.Server
-	bbsTLSNow      *renewed[*tls.Config] // nil where the BBS has no listener
-	ssh            *sshproxy.Proxy       // nil where there is none
-	sshKey         string                // the fingerprint of its key
+	bbsTLSNow      *authority.Renewed[*tls.Config] // nil where the BBS has no listener
+	ssh            *sshproxy.Proxy                 // nil where there is none
+	sshKey         string                          // the fingerprint of its key
 	api            *api.Server
 	unseeded       bool       // the rows still have to be brought up to what this daemon offers
 	endPolls       func()     // answers the requests that wait for news
@@ -126,6 +127,17 @@ func open(ctx context.Context, c Config) (*daemon, error) {
 func (d *daemon) openDir(context.Context) (err error) {
 	d.dir, err = datadir.Open(d.DataDir, d.Log)
 	return err
+}
+
+// openLimits derives the budgets of connections and requests from how many
+// files this process may open.
+func (d *daemon) openLimits(context.Context) error {
+	limits, err := bulkhead.ProcessLimits()
+	if err != nil {
+		return err
+	}
+	d.limits, d.gate, d.apiSlots = limits, router.NewGate(limits), bulkhead.NewShare[string](limits.API, 1)
+	return nil
 }
 
 func (d *daemon) openStore(ctx context.Context) (err error) {

@@ -344,7 +344,7 @@ func TestAdminKnowsNoDaemon(t *testing.T) {
 	for _, p := range packages(t) {
 		all[p.ImportPath] = p
 	}
-	daemons := []string{"cupola/server", "cupola/server/bbs", "cupola/server/router", "cupola/server/sshproxy", "cupola/server/logcache", "cupola/server/loggregator", "cupola/server/metrics", "cupola/server/deploy"}
+	daemons := []string{"cupola/server", "cupola/server/bbs", "cupola/server/front", "cupola/server/router", "cupola/server/sshproxy", "cupola/server/logcache", "cupola/server/loggregator", "cupola/server/metrics", "cupola/server/deploy"}
 	for path := range all {
 		if !within(path, "server/admin") && !within(path, "server/datadir") {
 			continue

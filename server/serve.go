@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -13,6 +12,7 @@ import (
 	"cupola/runtime/fault"
 	"cupola/server/admin"
 	"cupola/server/bulkhead"
+	"cupola/server/front"
 	"cupola/server/preload"
 	"cupola/server/reconcile"
 	"cupola/server/router"
@@ -103,23 +103,8 @@ func (d *daemon) serve(ctx, live context.Context, stop func(), listeners listene
 	if err := d.prepareBBS(listeners.bbs); err != nil {
 		return err
 	}
-	srv := router.NewServer(d.front(), d.Log, router.Timeouts{})
-	srv.RegisterOnShutdown(d.endPolls) // or the drain would wait for them
-	var coming arrivals
-	coming.watch(srv)
-	fault.Hooks("server", srv)
-	var open sync.WaitGroup
-	for _, l := range listeners.http {
-		open.Add(1)
-		group.Go(fault.ErrFunc("server", func() error {
-			defer open.Done()
-			err := srv.Serve(fault.Listener("server", l))
-			if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) && ctx.Err() != nil {
-				return nil
-			}
-			return err
-		}))
-	}
+	srv := front.NewServer(d.front().Handler(), d.endPolls, d.Log)
+	srv.Start(ctx, group, listeners.http)
 	d.startLoops(ctx, live, group, listeners)
 	listening := make(chan struct{})
 	told := sync.OnceFunc(func() { close(listening) })
@@ -132,7 +117,7 @@ func (d *daemon) serve(ctx, live context.Context, stop func(), listeners listene
 		case <-live.Done():
 		}
 		d.tell(systemd.Stopping)
-		d.closeListeners(listeners.http, &open, &coming)
+		srv.Close(listeners.http)
 		d.drain(srv)
 		stop()
 		return nil
@@ -200,34 +185,11 @@ func (d *daemon) alive(ctx context.Context) error {
 	return errors.Join(d.store.Read(ctx, nothing), d.store.Write(ctx, nothing))
 }
 
-// closeListeners takes no new connections, and waits for those that have come: until
-// TLS has been agreed on with them, and they have said what they want.
-func (d *daemon) closeListeners(listeners []net.Listener, open *sync.WaitGroup, coming *arrivals) {
-	if err := closeAll(listeners...); err != nil {
-		d.Log.Warn("listeners not closed", "err", err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), arrivalTime)
-	defer cancel()
-	shut := make(chan struct{})
-	fault.Go("server", func() {
-		open.Wait()
-		close(shut)
-	})
-	select {
-	case <-shut:
-	case <-ctx.Done():
-	}
-	coming.wait(ctx)
-}
-
 // drain lets requests in flight finish and takes no new ones.
-func (d *daemon) drain(srv *http.Server) {
+func (d *daemon) drain(srv *front.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), reconcile.DrainTime)
 	defer cancel()
-	if err := srv.Shutdown(ctx); err != nil {
-		d.Log.Warn("requests cut off", "err", err)
-		srv.Close()
-	}
+	srv.Drain(ctx)
 	if d.ports != nil {
 		select {
 		case <-d.ports.Left():
@@ -237,6 +199,16 @@ func (d *daemon) drain(srv *http.Server) {
 	if err := d.router.Drain(ctx); err != nil {
 		d.Log.Warn("connections cut off", "err", err)
 	}
+}
+
+// front is what clients of the listeners meet.
+func (d *daemon) front() *front.Front {
+	return &front.Front{Domain: d.Domain, API: d.api, UAA: d.uaa, Logs: d.logs.Cache, Readers: front.Readers{Store: d.store, UAA: d.uaa},
+		Router: d.router, Metrics: d.metrics, Gate: d.gate, Slots: d.apiSlots}
+}
+
+func (d *daemon) certificates() *front.Certificates {
+	return &front.Certificates{Authority: d.dir.Authority, APIHost: d.APIHost(), Domain: d.Domain, Log: d.Log}
 }
 
 // listen binds the listeners; secure is nil where there is to be none. Where a
@@ -286,7 +258,7 @@ func (d *daemon) guard(plain, secure net.Listener) (listeners []net.Listener, in
 	if secure == nil {
 		return listeners, info, nil
 	}
-	config, err := d.httpsTLS()
+	config, err := d.certificates().TLS(d.router.Guards, d.identities.Certificate)
 	if err != nil {
 		return nil, info, err
 	}

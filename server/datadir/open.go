@@ -9,6 +9,7 @@ import (
 	"cupola/rootfs"
 	"cupola/rootfs/registry"
 	"cupola/rootfs/volume"
+	"cupola/runtime/authority"
 	"cupola/runtime/cell"
 	"cupola/runtime/container"
 	"cupola/runtime/contract"
@@ -69,6 +70,12 @@ func (d *Dir) HintRestore(err error) error {
 
 // Blobs opens packages, droplets and buildpacks.
 func (d *Dir) Blobs() (*blob.Store, error) { return blob.Open(d.Path("blobs")) }
+
+// Authority is the CA of this machine, which is made at the first start. Its key
+// lies in the database's directory, which only root may enter.
+func (d *Dir) Authority() (*authority.Authority, error) {
+	return authority.Open(authority.Config{CertFile: d.Path("ca.pem"), KeyFile: d.Path("db", "ca.key"), Name: "cupola CA"})
+}
 
 // Egress is where a command may connect when a user named the address; the
 // daemon knows its own listeners beside.

@@ -1,4 +1,4 @@
-package server
+package authority
 
 import (
 	"log/slog"
@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// renewed is what has certificates, and is made anew as long as the daemon runs.
-type renewed[T any] struct {
+// Renewed is what has certificates, and is made anew as long as the daemon runs.
+type Renewed[T any] struct {
 	every time.Duration
 	make  func() (T, error)
 	log   *slog.Logger
@@ -17,17 +17,17 @@ type renewed[T any] struct {
 	until time.Time
 }
 
-// newRenewed makes the first one.
-func newRenewed[T any](every time.Duration, make func() (T, error), log *slog.Logger) (*renewed[T], error) {
+// NewRenewed makes the first one.
+func NewRenewed[T any](every time.Duration, make func() (T, error), log *slog.Logger) (*Renewed[T], error) {
 	value, err := make()
-	return &renewed[T]{every: every, make: make, log: log, value: value, until: time.Now().Add(every)}, err
+	return &Renewed[T]{every: every, make: make, log: log, value: value, until: time.Now().Add(every)}, err
 }
 
 // retryRenewal is how long one that could not be made anew is used on.
 const retryRenewal = time.Hour
 
-// get gives the one that counts.
-func (r *renewed[T]) get() T {
+// Get gives the one that counts.
+func (r *Renewed[T]) Get() T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if time.Now().Before(r.until) {

@@ -1,29 +1,16 @@
-package server
+package front
 
 import (
-	"context"
 	"net/http"
 
 	"cupola/server/bulkhead"
-	"cupola/server/router"
 )
-
-// openLimits derives the budgets of connections and requests from how many
-// files this process may open.
-func (d *daemon) openLimits(context.Context) error {
-	limits, err := bulkhead.ProcessLimits()
-	if err != nil {
-		return err
-	}
-	d.limits, d.gate, d.apiSlots = limits, router.NewGate(limits), bulkhead.NewShare[string](limits.API, 1)
-	return nil
-}
 
 // bounded lets requests to the API in as long as there is room. The API's own
 // handler counts them by user, too.
-func (d *daemon) bounded(next http.Handler) http.Handler {
+func (f *Front) bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		done, ok := d.gate.EnterAPI(r)
+		done, ok := f.Gate.EnterAPI(r)
 		if !ok {
 			overloaded(w, r)
 			return
@@ -35,14 +22,14 @@ func (d *daemon) bounded(next http.Handler) http.Handler {
 
 // byAddress counts requests to handlers that know no users: logins of one
 // address leave room for others'.
-func (d *daemon) byAddress(next http.Handler) http.Handler {
+func (f *Front) byAddress(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		address := bulkhead.AddressOf(r.RemoteAddr).String()
-		if !d.apiSlots.Take(address) {
+		if !f.Slots.Take(address) {
 			overloaded(w, r)
 			return
 		}
-		defer d.apiSlots.Put(address)
+		defer f.Slots.Put(address)
 		next.ServeHTTP(w, r)
 	})
 }

@@ -1,4 +1,4 @@
-package server
+package authority
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 func TestRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		made, fault := 0, error(nil)
-		r, err := newRenewed(24*time.Hour, func() (int, error) {
+		r, err := NewRenewed(24*time.Hour, func() (int, error) {
 			made++
 			return made, fault
 		}, slog.New(slog.DiscardHandler))
@@ -20,7 +20,7 @@ func TestRenewed(t *testing.T) {
 		}
 		want := func(n int) {
 			t.Helper()
-			if got := r.get(); got != n {
+			if got := r.Get(); got != n {
 				t.Errorf("got %d; want %d", got, n)
 			}
 		}

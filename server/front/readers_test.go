@@ -1,4 +1,4 @@
-package server
+package front
 
 import (
 	"encoding/json"
@@ -15,17 +15,17 @@ import (
 	"cupola/store/cf"
 )
 
-// logReaders is a daemon with an app in each of two spaces, and a user who is a
+// logReaders is those of the logs of an app in each of two spaces, and a user who is a
 // developer of the first.
-func logReaders(t *testing.T) *daemon {
+func logReaders(t *testing.T) Readers {
 	t.Helper()
 	s, err := store.Open(store.Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	d := &daemon{store: s}
-	if d.uaa, err = uaa.New(t.Context(), uaa.Config{Store: s, Log: slog.New(slog.DiscardHandler)}); err != nil {
+	rs := Readers{Store: s}
+	if rs.UAA, err = uaa.New(t.Context(), uaa.Config{Store: s, Log: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatal(err)
 	}
 	guid := func(g string) cf.Resource { return cf.Resource{GUID: g} }
@@ -57,18 +57,18 @@ func logReaders(t *testing.T) *daemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d
+	return rs
 }
 
 // logsOf are those of the apps that a user may read with a token of the scopes.
-func (d *daemon) logsOf(t *testing.T, user, scope string) ([]string, error) {
+func (rs Readers) logsOf(t *testing.T, user, scope string) ([]string, error) {
 	t.Helper()
 	form := url.Values{"grant_type": {"password"}, "username": {user}, "password": {"pw"}, "scope": {scope}}
 	r := httptest.NewRequest("POST", "/oauth/token", strings.NewReader(form.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.SetBasicAuth("cf", "")
 	w := httptest.NewRecorder()
-	d.uaa.ServeHTTP(w, r)
+	rs.UAA.ServeHTTP(w, r)
 	var got struct {
 		Token string `json:"access_token"`
 	}
@@ -77,7 +77,7 @@ func (d *daemon) logsOf(t *testing.T, user, scope string) ([]string, error) {
 	}
 	read := httptest.NewRequest("GET", "/api/v1/meta", nil)
 	read.Header.Set("Authorization", "bearer "+got.Token)
-	may, err := d.mayReadLogs(read, "mine", "theirs", "of a deployment")
+	may, err := rs.mayRead(read, "mine", "theirs", "of a deployment")
 	var all []string
 	for id, ok := range may {
 		if ok {
@@ -89,7 +89,7 @@ func (d *daemon) logsOf(t *testing.T, user, scope string) ([]string, error) {
 }
 
 func TestWhoMayReadLogs(t *testing.T) {
-	d := logReaders(t)
+	rs := logReaders(t)
 	for _, c := range []struct {
 		user, scope string
 		want        []string
@@ -100,25 +100,11 @@ func TestWhoMayReadLogs(t *testing.T) {
 		{"admin", "", []string{"mine", "of a deployment", "theirs"}},
 		{"admin", "cloud_controller.admin", []string{"mine", "theirs"}},
 	} {
-		if got, err := d.logsOf(t, c.user, c.scope); err != nil || !slices.Equal(got, c.want) {
+		if got, err := rs.logsOf(t, c.user, c.scope); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s with %q: got %v, %v; want %v", c.user, c.scope, got, err, c.want)
 		}
 	}
-	if may, err := d.mayReadLogs(httptest.NewRequest("GET", "/", nil), "mine"); err == nil || len(may) > 0 {
+	if may, err := rs.mayRead(httptest.NewRequest("GET", "/", nil), "mine"); err == nil || len(may) > 0 {
 		t.Errorf("nobody: got %v, %v", may, err)
-	}
-}
-
-// The system's hosts are never an app's, whatever the table of routes says.
-func TestSystemHostsComeFirst(t *testing.T) {
-	d := &daemon{Config: Config{Domain: "apps.test"}}
-	for host, want := range map[string]bool{
-		"api.apps.test": true, "UAA.apps.test:8080": true, "login.apps.test.": true, "log-cache.apps.test": true, "console.apps.test": true,
-		"localhost": true, "127.0.0.1:8080": true, "[::1]:80": true,
-		"apps.test": false, "hello.apps.test": false, "uaa.other.test": false, "": false,
-	} {
-		if got := d.isAPI(host); got != want {
-			t.Errorf("%q: got %t", host, got)
-		}
 	}
 }

@@ -1,0 +1,5 @@
+// Package front is what clients of the daemon's HTTP listeners meet before the
+// API and the router: certificates, budgets, the choice between the system's
+// hosts and apps', who may read which logs, and the end of it all without a
+// request lost.
+package front

@@ -1,0 +1,72 @@
+package front
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"cupola/runtime/fault"
+	"cupola/server/bulkhead"
+	"cupola/server/logcache"
+	"cupola/server/logcache/query"
+	"cupola/server/metrics"
+	"cupola/server/router"
+	"cupola/server/uaa"
+	"cupola/store/cf"
+)
+
+// Front leads each request to the part that answers it.
+type Front struct {
+	Domain  string // of apps
+	API     http.Handler
+	UAA     *uaa.UAA
+	Logs    *logcache.Cache
+	Readers Readers // of the logs
+	Router  *router.Router
+	Metrics *metrics.Metrics
+	Gate    *router.Gate
+	Slots   *bulkhead.Share[string] // requests of the API, by user or else by address
+}
+
+// Handler is the one handler of every listener: the API's hosts get the API, the
+// UAA and the log cache; every other host is an app's.
+func (f *Front) Handler() http.Handler {
+	api := f.bounded(f.control())
+	return fault.Handler("http", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if f.isAPI(r.Host) {
+			api.ServeHTTP(w, r)
+			return
+		}
+		f.Router.ServeHTTP(w, r)
+	}))
+}
+
+// control is what the system's hosts serve.
+func (f *Front) control() http.Handler {
+	control := http.NewServeMux()
+	control.Handle("/", f.Metrics.API(f.API))
+	for _, p := range uaa.Paths() {
+		control.Handle(p, f.byAddress(f.UAA))
+	}
+	control.Handle("/api/v1/", f.byAddress(f.Logs.Handler(f.Readers.mayRead)))
+	asked := f.byAddress(query.Handler(f.Logs, f.Readers.mayRead, f.Readers.user))
+	control.Handle("/api/v1/query", asked)
+	control.Handle("/api/v1/query_range", asked)
+	return control
+}
+
+// isAPI reports whether a Host is the system's: an IP address, localhost, or one
+// of the system's hosts in the domain. It is asked before any route is, so that
+// a route from before a host was reserved leads nowhere.
+func (f *Front) isAPI(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if host == "localhost" || cf.IsSystemHost(host, f.Domain) {
+		return true
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil
+}

@@ -1,0 +1,80 @@
+package front
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+
+	"cupola/server/control/access"
+	"cupola/server/uaa"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// Readers tells who may read which logs.
+type Readers struct {
+	Store *store.Store
+	UAA   *uaa.UAA
+}
+
+// user names whom a request's token speaks for: a user, or else a client.
+func (rs Readers) user(r *http.Request) string {
+	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	id, err := rs.UAA.Verify(r.Context(), token)
+	if err != nil {
+		return ""
+	}
+	return cmp.Or(id.UserGUID, id.ClientID)
+}
+
+// mayRead lets those read an app's log who see the app, and those with the
+// firehose read everything.
+func (rs Readers) mayRead(r *http.Request, sourceIDs ...string) (may map[string]bool, err error) {
+	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	id, err := rs.UAA.Verify(r.Context(), token)
+	if err != nil || len(sourceIDs) == 0 {
+		return nil, err
+	}
+	may = map[string]bool{}
+	if slices.Contains(id.Scopes, "doppler.firehose") {
+		for _, source := range sourceIDs {
+			may[source] = true
+		}
+		return may, nil
+	}
+	err = rs.Store.Read(r.Context(), func(tx *store.Tx) error { return markVisible(tx, id, sourceIDs, may) })
+	return may, err
+}
+
+// visibleAtOnce is how many apps are looked for in one query.
+const visibleAtOnce = 1000
+
+// markVisible marks the apps that whom a token speaks for sees.
+func markVisible(tx *store.Tx, id uaa.Identity, appGUIDs []string, seen map[string]bool) error {
+	guid, kind := id.UserGUID, "user"
+	if guid == "" {
+		guid, kind = id.ClientID, "client"
+	}
+	actor, err := access.Actor(tx, cf.Actor{GUID: guid, Name: id.Username, Type: kind}, id.Scopes)
+	if err != nil {
+		return err
+	}
+	if !actor.MayRead() {
+		return nil // a client that was let see who its user is
+	}
+	scope, err := access.Scope(tx, actor)
+	if err != nil {
+		return err
+	}
+	for guids := range slices.Chunk(appGUIDs, visibleAtOnce) {
+		apps, _, err := store.Apps.List(tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: scope})
+		if err != nil {
+			return err
+		}
+		for _, a := range apps {
+			seen[a.GUID] = true
+		}
+	}
+	return nil
+}
