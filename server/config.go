@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"cupola/server/admin"
+	"cupola/server/bbs"
 	"cupola/server/cells"
 	"cupola/server/databroker"
 	"cupola/server/images"
@@ -33,7 +34,7 @@ type Config struct {
 	SSH              string         `name:"ssh" help:"Address of 'cf ssh'; 'off' disables it (default 127.0.0.1:2222, or a free port if that is in use)." env:"CUPOLA_SSH" placeholder:"ADDR"`
 	TCP              string         `name:"tcp" help:"Address and ports of TCP routes, like 127.0.0.1:1024-1123,2000; 'off' disables them." default:"127.0.0.1:1024-1123" env:"CUPOLA_TCP" placeholder:"ADDR"`
 	BBS              string         `name:"bbs" help:"Address of Diego's BBS API, for clients like cfdot; disabled by default." env:"CUPOLA_BBS" placeholder:"ADDR"`
-	BBSFiles         BBSFiles       `embed:"" prefix:"bbs-"`
+	BBSFiles         bbs.OwnFiles   `embed:"" prefix:"bbs-"`
 	Metrics          string         `help:"Address of /metrics for Prometheus, served without authentication; disabled by default." env:"CUPOLA_METRICS" placeholder:"ADDR"`
 	Domain           string         `help:"Domain of apps. The API answers at api.DOMAIN, localhost and every IP address." default:"localhost" env:"CUPOLA_DOMAIN"`
 	AdminPassword    string         `help:"Admin password; generated once by default." env:"CUPOLA_ADMIN_PASSWORD" placeholder:"PASSWORD"`
@@ -155,7 +156,7 @@ func (c *Config) checkSecrets() error {
 	if c.InstanceCertLife < minCertLife || c.InstanceCertLife > maxCertLife {
 		faults = append(faults, fmt.Errorf("invalid --instance-cert-life %s: give %s to %s", c.InstanceCertLife, minCertLife, maxCertLife))
 	}
-	if f := c.BBSFiles; f != (BBSFiles{}) && (f.CA == "" || f.Cert == "" || f.Key == "") {
+	if f := c.BBSFiles; f != (bbs.OwnFiles{}) && (f.CA == "" || f.Cert == "" || f.Key == "") {
 		faults = append(faults, errors.New("give --bbs-ca, --bbs-cert and --bbs-key together, or none of them"))
 	}
 	return errors.Join(faults...)

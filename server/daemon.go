@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -13,7 +12,6 @@ import (
 	"cupola/rootfs"
 	"cupola/rootfs/volume"
 	"cupola/runtime/artifact"
-	"cupola/runtime/authority"
 	"cupola/runtime/cell"
 	"cupola/runtime/container"
 	"cupola/runtime/fault"
@@ -56,49 +54,46 @@ import (
 // daemon is the parts of a running daemon, or those of them that a command opened.
 type daemon struct {
 	Config
-	dir          *datadir.Dir
-	store        *store.Store
-	blobs        *blob.Store
-	roots        *rootfs.Store
-	machine      cells.Machine
-	stacks       *stack.Library
-	images       images.Images
-	volumes      *volume.Store
-	containers   *container.Engine
-	files        *files.Store
-	owners       cell.Users
-	network      *network.Network
-	names        *dns.Server // nil where the port is another's
-	cell         *cell.Cell
-	identities   *identity.Authority
-	loop         *reconcile.Loop
-	brokers      *broker.Loop
-	dataBroker   *databroker.Broker // the built-in service broker; nil where it is off
-	dataListener net.Listener       // where it listens
-	// dataBrokerGUID is that of its registration; "" where it is off.
-	dataBrokerGUID string
-	uaa            *uaa.UAA
-	logs           *loggregator.Stream
-	metrics        *metrics.Metrics
-	limits         bulkhead.Limits
-	gate           *router.Gate
-	apiSlots       *bulkhead.Share[string] // requests of the API, by user or else by address
-	router         *router.Router
-	ingress        *ingress.Ingress
-	reach          *reach.Reach
-	ports          *router.Ports // nil where there are no TCP routes
-	tcpPorts       cf.PortRanges
-	deploys        *deploy.Loop
-	director       *director.Loop
-	desired        *bbsrows.Cache // what clients of the BBS desire
-	bbs            *bbs.Server
-	bbsTLSNow      *authority.Renewed[*tls.Config] // nil where the BBS has no listener
-	ssh            *sshproxy.Proxy                 // nil where there is none
-	sshKey         string                          // the fingerprint of its key
-	api            *api.Server
-	unseeded       bool       // the rows still have to be brought up to what this daemon offers
-	endPolls       func()     // answers the requests that wait for news
-	gcMu           sync.Mutex // held while what nobody names is taken away, or what is named is gathered
+	dir        *datadir.Dir
+	store      *store.Store
+	blobs      *blob.Store
+	roots      *rootfs.Store
+	machine    cells.Machine
+	stacks     *stack.Library
+	images     images.Images
+	volumes    *volume.Store
+	containers *container.Engine
+	files      *files.Store
+	owners     cell.Users
+	network    *network.Network
+	names      *dns.Server // nil where the port is another's
+	cell       *cell.Cell
+	identities *identity.Authority
+	loop       *reconcile.Loop
+	brokers    *broker.Loop
+	dataBroker *databroker.Service // the built-in service broker; nil where it is off
+	uaa        *uaa.UAA
+	logs       *loggregator.Stream
+	metrics    *metrics.Metrics
+	limits     bulkhead.Limits
+	gate       *router.Gate
+	apiSlots   *bulkhead.Share[string] // requests of the API, by user or else by address
+	router     *router.Router
+	ingress    *ingress.Ingress
+	reach      *reach.Reach
+	ports      *router.Ports // nil where there are no TCP routes
+	tcpPorts   cf.PortRanges
+	deploys    *deploy.Loop
+	director   *director.Loop
+	desired    *bbsrows.Cache // what clients of the BBS desire
+	bbs        *bbs.Server
+	bbsDoor    *bbs.Door       // nil where the BBS has no listener
+	ssh        *sshproxy.Proxy // nil where there is none
+	sshKey     string          // the fingerprint of its key
+	api        *api.Server
+	unseeded   bool       // the rows still have to be brought up to what this daemon offers
+	endPolls   func()     // answers the requests that wait for news
+	gcMu       sync.Mutex // held while what nobody names is taken away, or what is named is gathered
 }
 
 // open opens the parts in the order in which they need each other. What of
@@ -156,7 +151,7 @@ func (d *daemon) openRoots(context.Context) (err error) {
 	if d.roots, err = d.dir.Roots(registries, d.egress()); err != nil {
 		return err
 	}
-	d.machine = cells.Machine{Config: d.Config.Config, DataDir: d.DataDir, Roots: d.roots, DataServices: d.hasDataServices()}
+	d.machine = cells.Machine{Config: d.Config.Config, DataDir: d.DataDir, Roots: d.roots, DataServices: len(d.DataServices) > 0}
 	d.stacks = &stack.Library{Dir: d.dir, Store: d.store, Roots: d.roots, Machine: d.machine, Default: d.DefaultStack, Offered: d.offerStacks, GC: &d.gcMu, Log: d.Log}
 	d.images = images.Images{Roots: d.roots, Blobs: d.blobs}
 	return nil
@@ -242,7 +237,7 @@ func (d *daemon) openControl(ctx context.Context) (err error) {
 		Retire: d.retire, Parameters: d.parameters, SSH: d.sshInfo(), RenderBOSH: d.renderBOSH, PackDroplet: d.images.PackDroplet, PackedLayer: d.images.OpenLayer,
 	}
 	c.URL, c.Cells, c.Note, c.StackWarning, c.Stacks = d.apiURL(), d.cellUse, d.logs.API, d.images.Warning, stack.ForAPI{Library: d.stacks}
-	c.BindingsPerInstance, c.MountsFor, c.TCPPorts, c.PortUsable = d.MaxBindings, d.mountsFor, d.tcpPorts, d.portUsable
+	c.BindingsPerInstance, c.MountsFor, c.TCPPorts, c.PortUsable = d.MaxBindings, func(brokerGUID string) bool { return d.dataBroker.Mounts(brokerGUID) }, d.tcpPorts, d.portUsable
 	d.api = api.New(polls, c)
 	return nil
 }
@@ -258,15 +253,27 @@ func (d *daemon) authenticate(ctx context.Context, token string) (api.Identity, 
 	return api.Identity(id), err
 }
 
+func (d *daemon) openDataServices(ctx context.Context) (err error) {
+	if len(d.DataServices) == 0 {
+		return nil
+	}
+	d.dataBroker, err = databroker.Open(ctx, databroker.Config{Store: d.store, Services: d.DataServices, Volumes: d.volumes,
+		Attach: d.cell.Attach, Containers: d.cell.Containers, HasStack: d.hasDataStack, Log: d.Log})
+	return err
+}
+
+func (d *daemon) hasDataStack() bool {
+	_, ok := d.roots.Stacks.Get(databroker.Stack)
+	return ok
+}
+
 // close closes the parts. Apps go on running.
 func (d *daemon) close() {
 	var errs []error
 	if d.logs != nil {
 		errs = append(errs, d.logs.Close())
 	}
-	if d.dataListener != nil {
-		_ = d.dataListener.Close() // serving has, if it did
-	}
+	d.dataBroker.Close()
 	if d.names != nil {
 		_ = d.names.Close() // Run has, if it ran
 	}

@@ -5,13 +5,18 @@ import (
 	"net"
 
 	"cupola/runtime/lrp"
+	"cupola/server/databroker"
 	"cupola/server/desire"
 	"cupola/server/reconcile"
 	"cupola/store/cf"
 )
 
 func (d *daemon) loopConfig(ctx context.Context) reconcile.Config {
-	return reconcile.Config{Store: d.store, Cells: d.loopCells(ctx), API: d.apiURL(), Pull: d.images.Pull, BBS: d.desired, Sources: []reconcile.Source{{Desired: d.dataDesired}, d.director.Source()}, Observe: d.metrics.Converged, Logs: d.logs.Line, Log: d.Log}
+	sources := []reconcile.Source{d.director.Source()}
+	if len(d.DataServices) > 0 {
+		sources = append([]reconcile.Source{{Desired: databroker.AllDesired}}, sources...)
+	}
+	return reconcile.Config{Store: d.store, Cells: d.loopCells(ctx), API: d.apiURL(), Pull: d.images.Pull, BBS: d.desired, Sources: sources, Observe: d.metrics.Converged, Logs: d.logs.Line, Log: d.Log}
 }
 
 // loopCells are the logical cells, which drain what they stop until ctx ends.

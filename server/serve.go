@@ -148,11 +148,7 @@ func (d *daemon) startLoops(ctx, live context.Context, group *errgroup.Group, li
 		group.Go(fault.Loop(live, "dns", d.names.Run))
 	}
 	group.Go(fault.Loop(live, "broker", d.brokers.Run))
-	if d.dataBroker != nil {
-		group.Go(fault.Loop(live, "dataservices", d.serveDataServices))
-		group.Go(fault.Loop(live, "dataservices", d.publishDataPlans))
-		group.Go(fault.Loop(live, "databroker", d.dataBroker.Run))
-	}
+	d.dataBroker.Start(live, group)
 	group.Go(fault.Loop(live, "api", d.api.Run))
 	group.Go(fault.Loop(live, "routes", d.ingress.Run))
 	group.Go(fault.Loop(live, "deploy", func(ctx context.Context) error {
@@ -172,7 +168,7 @@ func (d *daemon) startLoops(ctx, live context.Context, group *errgroup.Group, li
 	group.Go(fault.Loop(live, "preload", preload.Preloader{Cells: d.Config.Config, Stacks: d.stacks}.Run))
 	group.Go(fault.Loop(live, "ports", func(live context.Context) error { return d.servePorts(ctx, live) }))
 	group.Go(fault.Loop(live, "sshproxy", func(live context.Context) error { return d.serveSSH(ctx, live, listeners.ssh) }))
-	group.Go(fault.Loop(live, "bbs", d.runBBS))
+	group.Go(fault.Loop(live, "bbs", d.bbs.Run)) // tasks have callbacks also when the listener was taken away
 	group.Go(fault.Loop(live, "bbs", func(live context.Context) error { return d.serveBBS(live, listeners.bbs) }))
 	group.Go(fault.Loop(live, "metrics", func(live context.Context) error { return d.serveMetrics(live, listeners.metrics) }))
 	group.Go(fault.Loop(live, "systemd", func(ctx context.Context) error { return d.Manager.KeepAlive(ctx, d.alive) }))

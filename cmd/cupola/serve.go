@@ -15,6 +15,7 @@ import (
 	"cupola/server"
 	"cupola/server/admin"
 	"cupola/server/admin/cleanup"
+	"cupola/server/bbs"
 	"cupola/server/datadir"
 	"cupola/server/systemd"
 )
@@ -129,7 +130,7 @@ func (c *credentialsCmd) Run(e *env) error {
 
 // bbs prints lines for a shell.
 func (c *credentialsCmd) bbs(e *env) error {
-	have, err := server.BBSCredentials(c.DataDir)
+	have, err := bbs.Credentials(c.DataDir)
 	if errors.Is(err, fs.ErrPermission) {
 		return errors.New("only root may read the key: run it with sudo")
 	}

@@ -86,3 +86,18 @@ func BoundPolicies(tx *store.Tx) ([]lrp.NetworkPolicy, error) {
 	bindings, err := store.DataBindings.All(tx)
 	return Policies(instances, bindings), err
 }
+
+// AllDesired is what all instances desire; unknown are the process GUIDs of those
+// whose rows are damaged.
+func AllDesired(tx *store.Tx) (list []lrp.Desired, unknown []string, err error) {
+	instances, err := store.DataInstances.All(tx)
+	for _, i := range instances {
+		if d, ok := Desired(i); ok {
+			list = append(list, d)
+		}
+	}
+	for _, i := range store.DataInstances.Damaged(tx) {
+		unknown = append(unknown, ProcessGUID(i.GUID))
+	}
+	return list, unknown, err
+}

@@ -1,0 +1,65 @@
+package databroker
+
+import (
+	"context"
+	"slices"
+
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// publishPlans gives every org the plans of the built-in broker, each once:
+// what an admin makes of that later, stays.
+func (s *Service) publishPlans(ctx context.Context) error {
+	return store.Derive(ctx, s.broker.Store, store.Derivation[bool]{Name: "plans of the built-in broker", Log: s.broker.Log,
+		Read: func(tx *store.Tx) (bool, error) {
+			plans, err := newPlans(tx)
+			return len(plans) > 0, err
+		},
+		Use: store.Always(func(ctx context.Context, some bool) error {
+			if !some {
+				return nil
+			}
+			return s.broker.Store.Write(ctx, publishNewPlans)
+		})})
+}
+
+// newPlans are the plans of the built-in broker that were never published.
+func newPlans(tx *store.Tx) (plans []*cf.ServicePlan, err error) {
+	var guid string
+	var known []string
+	if _, err := tx.Setting(brokerSetting, &guid); err != nil {
+		return nil, err
+	}
+	if _, err := tx.Setting(plansSetting, &known); err != nil {
+		return nil, err
+	}
+	offerings, err := store.ServiceOfferings.By(tx, "service_broker_guids", guid)
+	if err != nil {
+		return nil, err
+	}
+	var guids []string
+	for _, o := range offerings {
+		guids = append(guids, o.GUID)
+	}
+	plans, err = store.ServicePlans.By(tx, "service_offering_guids", guids...)
+	return slices.DeleteFunc(plans, func(p *cf.ServicePlan) bool { return slices.Contains(known, p.GUID) }), err
+}
+
+func publishNewPlans(tx *store.Tx) error {
+	plans, err := newPlans(tx)
+	if err != nil || len(plans) == 0 {
+		return err
+	}
+	var known []string
+	if _, err := tx.Setting(plansSetting, &known); err != nil {
+		return err
+	}
+	for _, p := range plans {
+		known, p.Public = append(known, p.GUID), true
+		if err := store.ServicePlans.Update(tx, p); err != nil {
+			return err
+		}
+	}
+	return tx.SetSetting(plansSetting, known)
+}

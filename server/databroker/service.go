@@ -1,0 +1,88 @@
+package databroker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"cupola/runtime/fault"
+	"cupola/store"
+)
+
+// Service is the broker as a daemon has it. Nil, as where it is off, has nothing.
+type Service struct {
+	broker   *Broker
+	guid     string // of its registration
+	listener net.Listener
+}
+
+// Open opens the broker, registers it as any broker is, and listens where its
+// registration says. It chooses the name and password by which it is asked.
+func Open(ctx context.Context, c Config) (*Service, error) {
+	row, err := registration(ctx, c.Store)
+	if err != nil {
+		return nil, err
+	}
+	l, err := listenAgain(ctx, row.URL)
+	if err != nil {
+		return nil, err
+	}
+	row.URL = "http://" + l.Addr().String()
+	c.Username, c.Password = row.Username, row.Password
+	if err := c.Store.Write(ctx, func(tx *store.Tx) error { return register(tx, row) }); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return &Service{broker: New(c), guid: row.GUID, listener: l}, nil
+}
+
+// Mounts tells whether a broker's volumes are here: those of the built-in one
+// are.
+func (s *Service) Mounts(brokerGUID string) bool {
+	return s != nil && brokerGUID != "" && brokerGUID == s.guid
+}
+
+// Start runs all of it in a group until ctx ends.
+func (s *Service) Start(ctx context.Context, group *errgroup.Group) {
+	if s == nil {
+		return
+	}
+	group.Go(fault.Loop(ctx, "dataservices", s.serve))
+	group.Go(fault.Loop(ctx, "dataservices", s.publishPlans))
+	group.Go(fault.Loop(ctx, "databroker", s.broker.Run))
+}
+
+// Close closes the listener, which serving has closed if it did.
+func (s *Service) Close() {
+	if s != nil {
+		_ = s.listener.Close()
+	}
+}
+
+// listenAgain listens on the loopback at the port of a URL, or at any other one
+// where that is taken by now.
+func listenAgain(ctx context.Context, was string) (net.Listener, error) {
+	var lc net.ListenConfig
+	if u, err := url.Parse(was); err == nil && u.Port() != "" {
+		if l, err := lc.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", u.Port())); err == nil {
+			return l, nil
+		}
+	}
+	return lc.Listen(ctx, "tcp", "127.0.0.1:0")
+}
+
+// serve answers the platform, and makes what it was promised.
+func (s *Service) serve(ctx context.Context) error {
+	srv := &http.Server{Handler: s.broker.Handler(), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	stop := context.AfterFunc(ctx, func() { srv.Close() })
+	defer stop()
+	if err := srv.Serve(fault.Listener("dataservices", s.listener)); ctx.Err() == nil {
+		return fmt.Errorf("serve the built-in service broker: %w", err)
+	}
+	return nil
+}
