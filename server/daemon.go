@@ -44,6 +44,7 @@ import (
 	"cupola/server/reach"
 	"cupola/server/reconcile"
 	"cupola/server/router"
+	"cupola/server/seed"
 	"cupola/server/sshproxy"
 	"cupola/server/uaa"
 	"cupola/store"
@@ -91,7 +92,7 @@ type daemon struct {
 	ssh        *sshproxy.Proxy // nil where there is none
 	sshKey     string          // the fingerprint of its key
 	api        *api.Server
-	unseeded   bool       // the rows still have to be brought up to what this daemon offers
+	seeds      *seed.Seeds
 	endPolls   func()     // answers the requests that wait for news
 	gcMu       sync.Mutex // held while what nobody names is taken away, or what is named is gathered
 }
@@ -175,6 +176,11 @@ func (d *daemon) openContainers(context.Context) (err error) {
 	}
 	d.files, err = d.dir.Files()
 	return err
+}
+
+func (d *daemon) openSeeds(ctx context.Context) error {
+	d.seeds = &seed.Seeds{Store: d.store, Blobs: d.blobs, Stacks: d.stacks.Rows, DataDir: d.DataDir, Domain: d.Domain, Password: d.AdminPassword, Log: d.Log}
+	return d.seeds.Open(ctx)
 }
 
 func (d *daemon) openNetwork(context.Context) (err error) {

@@ -16,6 +16,7 @@ import (
 	"cupola/server/preload"
 	"cupola/server/reconcile"
 	"cupola/server/router"
+	"cupola/server/seed"
 	"cupola/server/systemd"
 	"cupola/store"
 )
@@ -163,7 +164,7 @@ func (d *daemon) startLoops(ctx, live context.Context, group *errgroup.Group, li
 	group.Go(fault.Loop(live, "measure", func(ctx context.Context) error { return d.logs.Measure(ctx, d.cell.Measure) }))
 	group.Go(fault.Loop(live, "logs", d.logs.Forget))
 	group.Go(fault.Loop(live, "tidy", d.collector().Run))
-	group.Go(fault.Loop(live, "seed", d.seedLater))
+	group.Go(fault.Loop(live, "seed", d.seeds.Run))
 	group.Go(fault.Loop(live, "database", d.database().Run))
 	group.Go(fault.Loop(live, "preload", preload.Preloader{Cells: d.Config.Config, Stacks: d.stacks}.Run))
 	group.Go(fault.Loop(live, "ports", func(live context.Context) error { return d.servePorts(ctx, live) }))
@@ -273,7 +274,7 @@ func (d *daemon) announce(info Ready, ready func(Ready)) {
 	if d.Metrics != "" && d.Metrics != "off" {
 		info.Metrics = "http://" + d.Metrics + "/metrics"
 	}
-	info.AdminPassword, _ = AdminPassword(d.DataDir)
+	info.AdminPassword, _ = seed.AdminPassword(d.DataDir)
 	d.tell(systemd.Ready)
 	ready(info)
 }

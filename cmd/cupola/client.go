@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
-	"cupola/server"
 	"cupola/server/datadir"
+	"cupola/server/seed"
 )
 
 // apiFlags say where a daemon's API is, and who calls it.
@@ -73,7 +73,7 @@ func (f *apiFlags) adminPassword() (string, error) {
 	if f.User != "admin" {
 		return "", fmt.Errorf("no password for %s: give --password or CUPOLA_PASSWORD", f.User)
 	}
-	password, err := server.AdminPassword(f.DataDir)
+	password, err := seed.AdminPassword(f.DataDir)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return "", errors.New("no password: give --password or CUPOLA_PASSWORD, or run with sudo (only root may read the admin password)")

@@ -17,6 +17,7 @@ import (
 	"cupola/server/admin/cleanup"
 	"cupola/server/bbs"
 	"cupola/server/datadir"
+	"cupola/server/seed"
 	"cupola/server/systemd"
 )
 
@@ -114,7 +115,7 @@ func (c *credentialsCmd) Run(e *env) error {
 	if c.BBS {
 		return c.bbs(e)
 	}
-	password, err := server.AdminPassword(c.DataDir)
+	password, err := seed.AdminPassword(c.DataDir)
 	if errors.Is(err, fs.ErrPermission) {
 		return errors.New("only root may read the password: run it with sudo")
 	}

@@ -1,4 +1,4 @@
-package server
+package resolve
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 	"cupola/server/kube"
 )
 
-// renderBOSH writes a deployment as Kubernetes objects.
-func (d *daemon) renderBOSH(ctx context.Context, r api.RenderRequest) (*api.Rendered, error) {
+// Kube writes a deployment, of which the loop makes all, as Kubernetes objects.
+func Kube(ctx context.Context, loop *director.Loop, r api.RenderRequest) (*api.Rendered, error) {
 	existing := map[string]variables.Value{}
 	for _, v := range r.Existing {
 		existing[v.Name] = variables.Value{Fields: v.Fields, Made: v.Made}
 	}
-	made, err := d.director.Make(ctx, director.Order{Manifest: r.Manifest, Values: r.Values, Lenient: r.Lenient, Rotate: r.Rotate}, existing)
+	made, err := loop.Make(ctx, director.Order{Manifest: r.Manifest, Values: r.Values, Lenient: r.Lenient, Rotate: r.Rotate}, existing)
 	if err != nil {
 		return nil, err
 	}
