@@ -17,6 +17,7 @@ import (
 	"cupola/server/bbs"
 	"cupola/server/cells"
 	"cupola/server/databroker"
+	"cupola/server/front"
 	"cupola/server/images"
 	"cupola/server/systemd"
 	"cupola/server/uaa"
@@ -81,7 +82,7 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("--data-dir: %w", err)
 	}
 	c.DataDir = dir
-	return errors.Join(c.checkNames(), c.checkAddresses(), c.Config.Normalize(), c.checkTCP(), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkSecrets())
+	return errors.Join(c.checkNames(), c.checkAddresses(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkSecrets())
 }
 
 // setDefaults gives the fields that are empty what their tags say.
@@ -182,7 +183,7 @@ func (c *Config) takeListeners() (err error) {
 	}
 	for name, l := range c.Listeners {
 		addr := addrs[name]
-		_, isPort := portOf(name)
+		_, isPort := front.PortOf(name)
 		switch {
 		case isPort: // of a TCP route, from the daemon before
 		case addr == nil:

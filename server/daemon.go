@@ -37,6 +37,7 @@ import (
 	"cupola/server/datadir"
 	"cupola/server/deploy"
 	"cupola/server/dns"
+	"cupola/server/front"
 	"cupola/server/images"
 	"cupola/server/ingress"
 	"cupola/server/loggregator"
@@ -225,7 +226,8 @@ func (d *daemon) openControl(ctx context.Context) (err error) {
 		return err
 	}
 	d.router = router.New(router.Config{Log: d.Log, AccessLog: d.accessed, DistrustForwarded: true, Services: d.egress(), Gate: d.gate})
-	d.openPorts()
+	tcp := front.TCP{Address: d.TCP, Router: d.router, Held: d.Listeners, Manager: d.Manager, Say: d.logs.Router, Log: d.Log}
+	d.ports, d.tcpPorts = tcp.Open()
 	d.openDirector()
 	d.deploys = deploy.New(deploy.Config{Store: d.store, Within: quota.WithinProcesses, Log: d.Log})
 	d.desired = bbsrows.New()
@@ -252,6 +254,14 @@ func (d *daemon) openControl(ctx context.Context) (err error) {
 func (d *daemon) accessed(e router.AccessEntry) {
 	d.metrics.Requested(metrics.Request{Status: e.Status, Routed: e.AppGUID != "", Took: e.At.Sub(e.Began)})
 	d.logs.Access(e)
+}
+
+// portUsable is nil when this machine listens at a port for routes, or can.
+func (d *daemon) portUsable(port int) error {
+	if d.ports == nil {
+		return nil
+	}
+	return d.ports.Usable(port)
 }
 
 func (d *daemon) authenticate(ctx context.Context, token string) (api.Identity, error) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cupola/runtime/egress"
+	"cupola/server/front"
 )
 
 // egress says where the daemon may connect when a user names the address.
@@ -23,7 +24,7 @@ func (c *Config) isListener(at netip.AddrPort) bool {
 			return true
 		}
 	}
-	host, ports, err := c.tcp()
+	host, ports, err := front.ParseTCP(c.TCP)
 	return err == nil && ports.Contain(int(at.Port())) && hears(host, at.Addr())
 }
 

@@ -167,7 +167,9 @@ func (d *daemon) startLoops(ctx, live context.Context, group *errgroup.Group, li
 	group.Go(fault.Loop(live, "seed", d.seeds.Run))
 	group.Go(fault.Loop(live, "database", d.database().Run))
 	group.Go(fault.Loop(live, "preload", preload.Preloader{Cells: d.Config.Config, Stacks: d.stacks}.Run))
-	group.Go(fault.Loop(live, "ports", func(live context.Context) error { return d.servePorts(ctx, live) }))
+	if d.ports != nil { // they listen until ctx ends; connections go on until live ends
+		group.Go(fault.Loop(live, "ports", func(live context.Context) error { return d.ports.Run(ctx, live) }))
+	}
 	group.Go(fault.Loop(live, "sshproxy", func(live context.Context) error { return d.serveSSH(ctx, live, listeners.ssh) }))
 	group.Go(fault.Loop(live, "bbs", d.bbs.Run)) // tasks have callbacks also when the listener was taken away
 	group.Go(fault.Loop(live, "bbs", func(live context.Context) error { return d.serveBBS(live, listeners.bbs) }))
