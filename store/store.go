@@ -36,6 +36,7 @@ type Store struct {
 	schema   *schema // as it is since Open
 	writing  *Tx     // whose function runs; it belongs to the write whose turn it is
 	compared compared
+	routes   routeColumns
 	writers  *fairqueue.Queue // who has its one slot has writer and batch
 	batch    *batch           // the transaction that writes may join; nil: none
 	// commitTime is how long the last commit took. Like batch, it belongs to the
@@ -110,6 +111,7 @@ func (s *Store) openPools() error {
 		writer.Close()
 		return nameFault(err)
 	}
+	s.countRoutes()
 	if s.reader, err = open(file, "_pragma=query_only(1)"+s.mode); err != nil {
 		writer.Close()
 		return err
@@ -163,6 +165,7 @@ type Tx struct {
 	sql      *counted
 	seal     *sealer
 	log      changeLog
+	routes   routeCount
 	damaged  *damagedRows
 	compared *compared
 	left     []*damage // what reads left out

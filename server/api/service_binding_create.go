@@ -112,7 +112,7 @@ func (c *call) createKey(i *cf.ServiceInstance, req bindingRequest, audited doc)
 	if err := req.Metadata.Apply(&b.Metadata); err != nil {
 		return nil, err
 	}
-	if err := quota.Within(c.Tx, space.GUID, quota.Services, func() error { return store.ServiceBindings.Insert(c.Tx, b) }); err != nil {
+	if err := quota.Within(c.Session, space.GUID, quota.Services, func() error { return store.ServiceBindings.Insert(c.Tx, b) }); err != nil {
 		return nil, err
 	}
 	return c.serviceJob(cf.JobCreateKey, services.CredentialBinding, b.GUID, cf.ServiceWork{Parameters: objectOf(req.Parameters), Request: audited})

@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"reflect"
 
 	"cupola/server/authz"
 	"cupola/server/control/access"
@@ -24,6 +25,8 @@ type Session struct {
 	After    []func() // run once the transaction is committed
 	Awaited  []Awaited
 
+	kept     map[reflect.Type]any // by Kept
+	keptOf   *store.Tx
 	heldFrom int64 // statements of Tx when a removal in parts began
 }
 
@@ -71,4 +74,17 @@ func (c *Session) Then(f func()) { c.After = append(c.After, f) }
 func (c *Session) Note(app *cf.App, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	c.Then(func() { c.Platform.Note(app.GUID, text) })
+}
+
+// Kept is what a package keeps for as long as the session's transaction lasts:
+// one T, zero at first.
+func Kept[T any](c *Session) *T {
+	if c.kept == nil || c.keptOf != c.Tx {
+		c.kept, c.keptOf = map[reflect.Type]any{}, c.Tx
+	}
+	of := reflect.TypeFor[T]()
+	if c.kept[of] == nil {
+		c.kept[of] = new(T)
+	}
+	return c.kept[of].(*T)
 }

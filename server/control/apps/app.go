@@ -125,7 +125,7 @@ func setState(c *control.Session, app *cf.App, state cf.AppState) error {
 	}
 	app.State = state
 	c.Note(app, "Updated app with guid %s ({\"state\"=>\"%s\"})", app.GUID, state)
-	return quota.Within(c.Tx, app.SpaceGUID, quota.Processes, func() error { return Save(c, app) })
+	return quota.Within(c, app.SpaceGUID, quota.Processes, func() error { return Save(c, app) })
 }
 
 // AssignDroplet makes a droplet the app's current one, and gives the app the

@@ -224,7 +224,7 @@ func replace(c *control.Session, app *cf.App, d *cf.Deployment, with deployed) e
 		return err
 	}
 	with.like.Placement, with.like.Services = placement, desire.StartedWith(list)
-	return quota.Within(c.Tx, app.SpaceGUID, quota.Processes, func() error { return deployBeside(c, d, with) })
+	return quota.Within(c, app.SpaceGUID, quota.Processes, func() error { return deployBeside(c, d, with) })
 }
 
 // wouldFit says whether the web process could be what the deployment is to make
@@ -234,7 +234,7 @@ func wouldFit(c *control.Session, app *cf.App, web cf.Process, scale Scale) erro
 	if err := scale.Apply(&web); err != nil {
 		return err
 	}
-	if err := quota.Within(c.Tx, app.SpaceGUID, quota.Processes, func() error { return store.Processes.Update(c.Tx, &web) }); err != nil {
+	if err := quota.Within(c, app.SpaceGUID, quota.Processes, func() error { return store.Processes.Update(c.Tx, &web) }); err != nil {
 		return err
 	}
 	return store.Processes.Update(c.Tx, &was)

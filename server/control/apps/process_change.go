@@ -67,7 +67,7 @@ func ScaleProcess(c *control.Session, app *cf.App, p *cf.Process, req Scale) err
 	if err := SidecarFaults(p); err != nil {
 		return cf.Unprocessable("The requested memory allocation is not large enough to run all of your sidecar processes")
 	}
-	if err := quota.Within(c.Tx, app.SpaceGUID, quota.Processes, func() error { return store.Processes.Update(c.Tx, p) }); err != nil {
+	if err := quota.Within(c, app.SpaceGUID, quota.Processes, func() error { return store.Processes.Update(c.Tx, p) }); err != nil {
 		return err
 	}
 	return c.AuditApp(audit.AppProcessScale, app, audit.Data{"process_guid": p.GUID, "process_type": p.Type,

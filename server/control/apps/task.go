@@ -63,7 +63,7 @@ func RunTask(c *control.Session, app *cf.App, req NewTask) (*cf.Task, error) {
 	if err := req.Metadata.Apply(&t.Metadata); err != nil {
 		return nil, err
 	}
-	if err := quota.Within(c.Tx, app.SpaceGUID, quota.Processes, func() error { return store.Tasks.Insert(c.Tx, t) }); err != nil {
+	if err := quota.Within(c, app.SpaceGUID, quota.Processes, func() error { return store.Tasks.Insert(c.Tx, t) }); err != nil {
 		return nil, err
 	}
 	return t, c.AuditApp(audit.AppTaskCreate, app, audit.Data{"task_guid": t.GUID, "request": audit.Data{"name": t.Name, "memory_in_mb": t.MemoryMB, "command": audit.Hidden}})

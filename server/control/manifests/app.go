@@ -106,7 +106,7 @@ func applyProcesses(c *control.Session, app *cf.App, m *manifest.App) error {
 	if app.State != cf.Started || len(m.Processes) == 0 { // it uses nothing of a quota
 		return change()
 	}
-	return quota.Within(c.Tx, app.SpaceGUID, quota.Processes, change)
+	return quota.Within(c, app.SpaceGUID, quota.Processes, change)
 }
 
 func applyProcess(c *control.Session, app *cf.App, m manifest.Process) error {

@@ -35,38 +35,39 @@ func Budgets(tx *store.Tx, org *cf.Org, space *cf.Space) (list []*Budget, err er
 // Within makes a change in a space, and refuses it when the space or its
 // org then uses more than before and more than a quota allows. One that uses too
 // much already may still use less. The change can only use more of what is named.
-func Within(tx *store.Tx, spaceGUID string, of Kind, change func() error) error {
-	space, err := store.Spaces.Get(tx, spaceGUID)
+func Within(c *control.Session, spaceGUID string, of Kind, change func() error) error {
+	space, err := store.Spaces.Get(c.Tx, spaceGUID)
 	if err != nil {
 		return err
 	}
-	org, err := store.Orgs.Get(tx, space.OrgGUID)
+	org, err := store.Orgs.Get(c.Tx, space.OrgGUID)
 	if err != nil {
 		return err
 	}
-	return within(tx, org, space, of, change)
+	return within(c, org, space, of, change)
 }
 
 // WithinOrg is Within for what is in no space. What is in no org ("")
 // has no quota.
-func WithinOrg(tx *store.Tx, orgGUID string, of Kind, change func() error) error {
+func WithinOrg(c *control.Session, orgGUID string, of Kind, change func() error) error {
 	if orgGUID == "" {
 		return change()
 	}
-	org, err := store.Orgs.Get(tx, orgGUID)
+	org, err := store.Orgs.Get(c.Tx, orgGUID)
 	if err != nil {
 		return err
 	}
-	return within(tx, org, nil, of, change)
+	return within(c, org, nil, of, change)
 }
 
-func within(tx *store.Tx, org *cf.Org, space *cf.Space, of Kind, change func() error) error {
-	list, err := Budgets(tx, org, space)
+func within(c *control.Session, org *cf.Org, space *cf.Space, of Kind, change func() error) error {
+	list, err := Budgets(c.Tx, org, space)
 	if err != nil {
 		return err
 	}
+	usage := func(b *Budget) (Usage, error) { return usageNow(c, b.area, OfOrg(org.GUID), of&limited(b.Limits)) }
 	for _, b := range list {
-		if b.before, err = UsageOf(tx, b.area, OfOrg(org.GUID), of&limited(b.Limits)); err != nil {
+		if b.before, err = usage(b); err != nil {
 			return err
 		}
 	}
@@ -74,14 +75,14 @@ func within(tx *store.Tx, org *cf.Org, space *cf.Space, of Kind, change func() e
 		return err
 	}
 	for _, b := range list {
-		if b.after, err = UsageOf(tx, b.area, OfOrg(org.GUID), of&limited(b.Limits)); err != nil {
+		if b.after, err = usage(b); err != nil {
 			return err
 		}
 	}
 	return control.Invalid(exceeded(list))
 }
 
-// WithinProcesses is Within for a change of processes.
+// WithinProcesses is Within for a change of processes by what has no session.
 func WithinProcesses(tx *store.Tx, spaceGUID string, change func() error) error {
-	return Within(tx, spaceGUID, Processes, change)
+	return Within(&control.Session{Tx: tx}, spaceGUID, Processes, change)
 }

@@ -132,7 +132,7 @@ func CreateDomain(c *control.Session, d *cf.Domain, m *change.Metadata) error {
 		err = domainFree(c, d)
 	}
 	if err == nil {
-		err = quota.WithinOrg(c.Tx, d.OrgGUID, quota.Domains, func() error { return store.Domains.Insert(c.Tx, d) })
+		err = quota.WithinOrg(c, d.OrgGUID, quota.Domains, func() error { return store.Domains.Insert(c.Tx, d) })
 	}
 	if err != nil {
 		return err

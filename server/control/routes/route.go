@@ -68,7 +68,7 @@ func Insert(c *control.Session, r *cf.Route, d *cf.Domain) error {
 	if err := routeFree(c, r, d); err != nil {
 		return err
 	}
-	err := quota.Within(c.Tx, r.SpaceGUID, quota.Routes, func() error { return store.Routes.Insert(c.Tx, r) })
+	err := quota.Within(c, r.SpaceGUID, quota.Routes, func() error { return store.Routes.Insert(c.Tx, r) })
 	if store.IsTaken(err) {
 		return alreadyThere(c, r, d)
 	}

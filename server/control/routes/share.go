@@ -134,7 +134,7 @@ func Move(c *control.Session, r *cf.Route, to string) error {
 		return nil
 	}
 	r.SpaceGUID, r.SharedSpaces = to, append(control.Without(r.SharedSpaces, func(g string) bool { return g == to }), from)
-	err = quota.Within(c.Tx, to, quota.Routes, func() error { return store.Routes.Update(c.Tx, r) })
+	err = quota.Within(c, to, quota.Routes, func() error { return store.Routes.Update(c.Tx, r) })
 	if err != nil {
 		return err
 	}

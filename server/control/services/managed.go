@@ -32,5 +32,5 @@ func InsertManaged(c *control.Session, i *cf.ServiceInstance, planGUID string) e
 	}
 	i.PlanGUID, i.MaintenanceVersion = plan.GUID, VersionOf(plan)
 	i.LastOperation = cf.Begin(cf.OpCreate, cf.OpInitial, c.Tx.Now)
-	return quota.Within(c.Tx, i.SpaceGUID, quota.Services, func() error { return Save(c, i, store.ServiceInstances.Insert) })
+	return quota.Within(c, i.SpaceGUID, quota.Services, func() error { return Save(c, i, store.ServiceInstances.Insert) })
 }
