@@ -10,19 +10,6 @@ import (
 	"cupola/store"
 )
 
-// bindBBS binds the listener of Diego's BBS API; nil where there is to be none.
-func bindBBS(ctx context.Context, c *Config) (net.Listener, error) {
-	if c.BBS == "" || c.BBS == "off" {
-		return nil, nil
-	}
-	l, err := bind(ctx, c, "bbs", c.BBS)
-	if err != nil {
-		return nil, err
-	}
-	c.BBS = l.Addr().String()
-	return l, nil
-}
-
 func (d *daemon) openBBS() {
 	d.bbs = bbs.New(bbs.Config{Store: d.store, Rows: d.desired, Look: d.loop.Look, Cells: d.presences, Log: d.Log,
 		Apps: func(tx *store.Tx) (list []bbs.App, err error) {

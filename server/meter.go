@@ -9,19 +9,6 @@ import (
 	"cupola/store"
 )
 
-// bindMetrics binds the listener of scrapes; nil where there is to be none.
-func bindMetrics(ctx context.Context, c *Config) (net.Listener, error) {
-	if c.Metrics == "" || c.Metrics == "off" {
-		return nil, nil
-	}
-	l, err := bind(ctx, c, "metrics", c.Metrics)
-	if err != nil {
-		return nil, err
-	}
-	c.Metrics = l.Addr().String()
-	return l, nil
-}
-
 func (d *daemon) openMetrics(context.Context) error {
 	began := time.Now()
 	d.metrics = metrics.New(metrics.Config{Environment: d.Domain, Log: d.Log, State: func(ctx context.Context) (metrics.State, error) {

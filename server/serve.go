@@ -42,35 +42,23 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 	}
 	bulkhead.ProtectMemory(c.Log)
 	// Clients that come while the parts are opened wait in the listeners.
-	plain, secure, err := listen(ctx, &c)
+	bound, err := (&front.Binder{HTTP: &c.HTTP, HTTPS: &c.HTTPS, SSH: &c.SSH, BBS: &c.BBS, Metrics: &c.Metrics, Held: c.Listeners, Log: c.Log}).Listen(ctx)
 	if err != nil {
 		return err
-	}
-	sshListener, err := bindSSH(ctx, &c)
-	if err != nil {
-		return errors.Join(err, closeAll(plain, secure))
-	}
-	bbsListener, err := bindBBS(ctx, &c)
-	if err != nil {
-		return errors.Join(err, closeAll(plain, secure, sshListener))
-	}
-	metricsListener, err := bindMetrics(ctx, &c)
-	if err != nil {
-		return errors.Join(err, closeAll(plain, secure, sshListener, bbsListener))
 	}
 	// The parts outlive ctx by as long as requests are drained.
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	d, err := open(live, c)
 	if err != nil {
-		return errors.Join(err, closeAll(plain, secure, sshListener, bbsListener, metricsListener))
+		return errors.Join(err, bound.Close())
 	}
 	defer d.close()
-	listening, info, err := d.guard(plain, secure)
+	listening, info, err := d.guard(bound.Plain, bound.Secure)
 	if err != nil {
-		return errors.Join(err, closeAll(plain, secure, sshListener, bbsListener, metricsListener))
+		return errors.Join(err, bound.Close())
 	}
-	err = d.serve(ctx, live, stop, listeners{listening, sshListener, bbsListener, metricsListener}, func() { d.announce(info, ready) })
+	err = d.serve(ctx, live, stop, listeners{listening, bound.SSH, bound.BBS, bound.Metrics}, func() { d.announce(info, ready) })
 	if c.Stop == StopApps {
 		err = errors.Join(err, d.teardown())
 	}
@@ -208,46 +196,6 @@ func (d *daemon) front() *front.Front {
 
 func (d *daemon) certificates() *front.Certificates {
 	return &front.Certificates{Authority: d.dir.Authority, APIHost: d.APIHost(), Domain: d.Domain, Log: d.Log}
-}
-
-// listen binds the listeners; secure is nil where there is to be none. Where a
-// port was left open, the configuration is told which it became.
-func listen(ctx context.Context, c *Config) (plain, secure net.Listener, err error) {
-	if plain, err = bind(ctx, c, "http", c.HTTP); err != nil {
-		return nil, nil, err
-	}
-	c.HTTP = plain.Addr().String()
-	if c.HTTPS == "off" {
-		return plain, nil, nil
-	}
-	if secure, err = bind(ctx, c, "https", c.HTTPS); err != nil {
-		return nil, nil, errors.Join(err, plain.Close())
-	}
-	c.HTTPS = secure.Addr().String()
-	return plain, secure, nil
-}
-
-// bind gives the listener that was handed over under a flag's name, else one of
-// its own.
-func bind(ctx context.Context, c *Config, flag, addr string) (net.Listener, error) {
-	if l := c.Listeners[flag]; l != nil {
-		return l, nil
-	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("%w: give another address with --%s, like --%s 127.0.0.1:9080", err, flag, flag)
-	}
-	return l, nil
-}
-
-func closeAll(listeners ...net.Listener) (err error) {
-	for _, l := range listeners {
-		if l != nil {
-			err = errors.Join(err, l.Close())
-		}
-	}
-	return err
 }
 
 // guard has the listeners refuse requests that can be read in two ways, and

@@ -2,43 +2,14 @@ package server
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
-	"syscall"
 
 	"cupola/runtime/contract"
 	"cupola/server/api"
 	"cupola/server/sshproxy"
 	"cupola/server/uaa"
 )
-
-// defaultSSH is where `cf ssh` is listened for if the port is free.
-const defaultSSH = "127.0.0.1:2222"
-
-// bindSSH binds the listener of `cf ssh`; nil where there is to be none. The
-// clients learn the port from the API, so that where the default is taken
-// (another daemon has it, say) and none was asked for, any will do.
-func bindSSH(ctx context.Context, c *Config) (net.Listener, error) {
-	if c.SSH == "off" {
-		return nil, nil
-	}
-	addr := c.SSH
-	if addr == "" {
-		addr = defaultSSH
-	}
-	l, err := bind(ctx, c, "ssh", addr)
-	if err != nil && c.SSH == "" && errors.Is(err, syscall.EADDRINUSE) {
-		if l, err = bind(ctx, c, "ssh", "127.0.0.1:0"); err == nil {
-			c.Log.Info("default ssh port was taken", "address", l.Addr().String())
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	c.SSH = l.Addr().String()
-	return l, nil
-}
 
 // openSSH makes the proxy, with a host key that is made once.
 func (d *daemon) openSSH(context.Context) error {
