@@ -69,7 +69,7 @@ func (c *call) knownUser(req userRequest) (*cf.User, error) {
 	if req.GUID.V != "" {
 		u, err := store.Users.Get(c.Tx, req.GUID.V)
 		if store.IsNotFound(err) {
-			return bareUser(req.GUID.V), nil
+			return orgs.BareUser(req.GUID.V), nil
 		}
 		return u, err
 	}
@@ -81,11 +81,6 @@ func (c *call) knownUser(req userRequest) (*cf.User, error) {
 		return nil, err
 	}
 	return &cf.User{Username: req.Username.V, Origin: req.Origin.V}, nil
-}
-
-// bareUser is a user of whom only the GUID is known.
-func bareUser(guid string) *cf.User {
-	return &cf.User{Resource: cf.Resource{GUID: guid}, Username: guid}
 }
 
 // user is the user of {guid}, if the actor sees it and is an admin.

@@ -1,21 +1,155 @@
 package orgs
 
 import (
+	"fmt"
+	"strings"
+
 	"cupola/server/authz"
 	"cupola/server/control"
+	"cupola/server/control/access"
 	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
-// RoleEvent records that a user got or lost a role.
-func RoleEvent(c *control.Session, what string, r *cf.Role, u *cf.User) error {
+// NewRole is a role to be given: to the user with the GUID or, where that is "",
+// with the name. It is in an org or, where its type says so, a space.
+type NewRole struct {
+	Type                       cf.RoleType
+	OrgGUID, SpaceGUID         string
+	UserGUID, Username, Origin string // Origin "": any
+}
+
+// AddRole gives a user a role.
+func AddRole(c *control.Session, r NewRole) (*cf.Role, error) {
+	role, fill := &cf.Role{Type: r.Type}, inSpace
+	if r.Type.OfOrg() {
+		fill = inOrg
+	}
+	where, err := fill(c, role, r)
+	if err != nil {
+		return nil, err
+	}
+	user, err := store.Users.Get(c.Tx, role.UserGUID)
+	if err != nil {
+		return nil, err
+	}
+	err = store.Roles.Insert(c.Tx, role)
+	if store.IsTaken(err) {
+		return nil, cf.Unprocessable("User '%s' already has '%s' role in %s.", PresentationName(user), role.Type, where)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return role, roleEvent(c, "add", role, user)
+}
+
+// inOrg fills in a role in an org, and names the org. A user of whom only the
+// GUID is known is added.
+func inOrg(c *control.Session, role *cf.Role, r NewRole) (where string, err error) {
+	org, err := store.Orgs.Get(c.Tx, r.OrgGUID)
+	if err != nil {
+		c.Checked = true
+		return "", control.Unprocessable(err, "Invalid organization. Ensure that the organization exists and you have access to it.")
+	}
+	if err := c.Permit(authz.Place{OrgGUID: org.GUID}); err != nil {
+		return "", err
+	}
+	role.OrgGUID = org.GUID
+	where = fmt.Sprintf("organization '%s'", org.Name)
+	if role.UserGUID = r.UserGUID; role.UserGUID == "" {
+		role.UserGUID, err = userNamed(c, r)
+		return where, err
+	}
+	_, err = store.Users.Get(c.Tx, role.UserGUID)
+	if store.IsNotFound(err) {
+		err = store.Users.Insert(c.Tx, BareUser(role.UserGUID))
+	}
+	return where, err
+}
+
+// inSpace fills in a role in a space, and names the space. Its user must have
+// a role in the org already.
+func inSpace(c *control.Session, role *cf.Role, r NewRole) (where string, err error) {
+	space, err := store.Spaces.Get(c.Tx, r.SpaceGUID)
+	if err != nil {
+		c.Checked = true
+		return "", control.Unprocessable(err, "Invalid space. Ensure that the space exists and you have access to it.")
+	}
+	if err := c.Permit(access.At(space)); err != nil {
+		return "", err
+	}
+	role.OrgGUID, role.SpaceGUID = space.OrgGUID, space.GUID
+	if role.UserGUID = r.UserGUID; role.UserGUID == "" {
+		if role.UserGUID, err = userNamed(c, r); err != nil {
+			return "", err
+		}
+	}
+	n, err := store.Roles.Count(c.Tx, store.Query{Where: map[string][]string{"user_guids": {role.UserGUID}, "organization_guids": {space.OrgGUID}}})
+	if err == nil && n == 0 {
+		err = noRoleInOrg()
+	}
+	return fmt.Sprintf("space '%s'", space.Name), err
+}
+
+func noRoleInOrg() error {
+	return cf.Unprocessable("Users cannot be assigned roles in a space if they do not have a role in that space's organization.")
+}
+
+// userNamed gives the GUID of the user with a name, of whatever origin when
+// none is given.
+func userNamed(c *control.Session, r NewRole) (string, error) {
+	if err := c.Feature("set_roles_by_username"); err != nil {
+		return "", err
+	}
+	name, origin := r.Username, r.Origin
+	where := map[string][]string{"usernames": {name}}
+	if origin != "" {
+		where["origins"] = []string{origin}
+	}
+	found, _, err := store.Users.List(c.Tx, store.Query{Where: where, Order: "origin"})
+	switch {
+	case err != nil:
+		return "", err
+	case len(found) == 1:
+		return found[0].GUID, nil
+	case len(found) > 1:
+		return "", cf.Unprocessable("Ambiguous user. User with username '%s' exists in the following origins: %s. Specify an origin to disambiguate.",
+			name, strings.Join(control.GUIDs(found, func(u *cf.User) string { return u.Origin }), ", "))
+	case r.SpaceGUID != "":
+		return "", noRoleInOrg()
+	case origin != "":
+		return "", cf.Unprocessable("No user exists with the username '%s' and origin '%s'.", name, origin)
+	}
+	return "", cf.Unprocessable("No user exists with the username '%s'.", name)
+}
+
+// RemoveRole takes a role from its user.
+func RemoveRole(c *control.Session, r *cf.Role) error {
+	if err := c.Permit(authz.Place{OrgGUID: r.OrgGUID, SpaceGUID: r.SpaceGUID}); err != nil {
+		return err
+	}
+	if err := mayLeave(c, r); err != nil {
+		return err
+	}
+	user, err := store.Users.Get(c.Tx, r.UserGUID)
+	if err != nil {
+		return err
+	}
+	if err := store.Roles.Delete(c.Tx, r.GUID); err != nil {
+		return err
+	}
+	return roleEvent(c, "remove", r, user)
+}
+
+// roleEvent records that a user got or lost a role.
+func roleEvent(c *control.Session, what string, r *cf.Role, u *cf.User) error {
 	return c.Audit(audit.OfRole(r.Type, what),
 		audit.Target{Type: "user", GUID: u.GUID, Name: PresentationName(u), Place: authz.Place{OrgGUID: r.OrgGUID, SpaceGUID: r.SpaceGUID}}, nil)
 }
 
-// MayLeave refuses to take a user out of an org who has roles in its spaces.
-func MayLeave(c *control.Session, r *cf.Role) error {
+// mayLeave refuses to take a user out of an org who has roles in its spaces.
+func mayLeave(c *control.Session, r *cf.Role) error {
 	if r.Type != cf.OrgUser {
 		return nil
 	}
@@ -37,4 +171,9 @@ func PresentationName(u *cf.User) string {
 		return u.GUID
 	}
 	return u.Username
+}
+
+// BareUser is a user of whom only the GUID is known.
+func BareUser(guid string) *cf.User {
+	return &cf.User{Resource: cf.Resource{GUID: guid}, Username: guid}
 }
