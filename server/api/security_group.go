@@ -78,25 +78,10 @@ func createSecurityGroup(c *call) (*response, error) {
 	}
 	g := &cf.SecurityGroup{RunningSpaces: req.Relationships.RunningSpaces.guids(), StagingSpaces: req.Relationships.StagingSpaces.guids()}
 	req.apply(g)
-	if g.Name == "" {
-		return nil, cf.Unprocessable("Name can't be blank")
-	}
-	for _, list := range [][]string{g.StagingSpaces, g.RunningSpaces} {
-		if unknown, err := orgs.UnknownSpaces(c.Session, list); err != nil || len(unknown) > 0 {
-			return nil, control.OrElse(err, cf.Unprocessable("Spaces with guids %s do not exist.", control.Inspect(unknown)))
-		}
-	}
-	if err := securityGroupTaken(g, store.SecurityGroups.Insert(c.Tx, g)); err != nil {
+	if err := orgs.AddSecurityGroup(c.Session, g); err != nil {
 		return nil, err
 	}
 	return created(viewSecurityGroup(c, g))
-}
-
-func securityGroupTaken(g *cf.SecurityGroup, err error) error {
-	if store.IsTaken(err) {
-		return cf.Unprocessable("Security group with name '%s' already exists.", g.Name)
-	}
-	return err
 }
 
 // securityGroup is the security group of {guid}, if the actor sees it.
@@ -120,7 +105,7 @@ func updateSecurityGroup(c *call) (*response, error) {
 		return nil, cf.Unprocessable("Name is too short (minimum is 1 character)")
 	}
 	req.apply(g)
-	if err := securityGroupTaken(g, store.SecurityGroups.Update(c.Tx, g)); err != nil {
+	if err := orgs.SaveSecurityGroup(c.Session, g); err != nil {
 		return nil, err
 	}
 	return ok(viewSecurityGroup(c, g))

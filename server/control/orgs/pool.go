@@ -33,7 +33,7 @@ func SavePool(c *control.Session, p *cf.PlacementPool, write func(*store.Tx, *cf
 
 // AssignPool gives spaces a placement pool; "" leaves them to the default.
 func AssignPool(c *control.Session, pool string, spaces []string) error {
-	unknown, err := UnknownSpaces(c, spaces)
+	unknown, err := unknownSpaces(c, spaces)
 	if err != nil || len(unknown) > 0 {
 		return control.OrElse(err, cf.Unprocessable("Spaces with guids %s do not exist.", control.Inspect(unknown)))
 	}

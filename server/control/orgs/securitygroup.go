@@ -9,8 +9,8 @@ import (
 	"cupola/store/cf"
 )
 
-// UnknownSpaces are those of the spaces that the actor does not see.
-func UnknownSpaces(c *control.Session, guids []string) ([]string, error) {
+// unknownSpaces are those of the spaces that the actor does not see.
+func unknownSpaces(c *control.Session, guids []string) ([]string, error) {
 	if len(guids) == 0 {
 		return nil, nil
 	}
@@ -31,7 +31,7 @@ func MayBind(c *control.Session, guids []string) error {
 			return err
 		}
 	}
-	unknown, err := UnknownSpaces(c, guids)
+	unknown, err := unknownSpaces(c, guids)
 	if err == nil && len(unknown) > 0 {
 		err = cf.Unprocessable("Spaces with guids %s do not exist, or you do not have access to them.", control.Inspect(unknown))
 	}
@@ -55,4 +55,29 @@ func LeaveSecurityGroups(c *control.Session, space string) error {
 		}
 	}
 	return nil
+}
+
+// AddSecurityGroup adds a security group, which may be bound to spaces already.
+func AddSecurityGroup(c *control.Session, g *cf.SecurityGroup) error {
+	if g.Name == "" {
+		return cf.Unprocessable("Name can't be blank")
+	}
+	for _, list := range [][]string{g.StagingSpaces, g.RunningSpaces} {
+		if unknown, err := unknownSpaces(c, list); err != nil || len(unknown) > 0 {
+			return control.OrElse(err, cf.Unprocessable("Spaces with guids %s do not exist.", control.Inspect(unknown)))
+		}
+	}
+	return securityGroupTaken(g, store.SecurityGroups.Insert(c.Tx, g))
+}
+
+// SaveSecurityGroup writes a security group that was changed.
+func SaveSecurityGroup(c *control.Session, g *cf.SecurityGroup) error {
+	return securityGroupTaken(g, store.SecurityGroups.Update(c.Tx, g))
+}
+
+func securityGroupTaken(g *cf.SecurityGroup, err error) error {
+	if store.IsTaken(err) {
+		return cf.Unprocessable("Security group with name '%s' already exists.", g.Name)
+	}
+	return err
 }
