@@ -126,7 +126,7 @@ test-systemd: build ## live through install, upgrade and reboot in a virtual mac
 	@.ci/deps systemd
 	$(SUDO) test/systemd/run bin/cupola $(SYSTEMD_CACHE)
 
-CGROUP2 ?= $(patsubst %/doc.go,./%,$(wildcard test/e2e/*/doc.go)) ./runtime/container ./runtime/cell ./runtime/network ./runtime/users ./rootfs
+CGROUP2 ?= $(patsubst %/doc.go,./%,$(wildcard test/e2e/*/doc.go)) ./runtime/container ./runtime/cell ./runtime/network ./runtime/users ./rootfs ./rootfs/disk ./rootfs/packed ./rootfs/volume
 
 .PHONY: test-cgroup2
 test-cgroup2: build ## run the e2e and root tests on cgroup v2, in a virtual machine; not in CI: hours. RUN=PATTERN, CGROUP2=PACKAGES
