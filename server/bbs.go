@@ -34,8 +34,8 @@ func (d *daemon) prepareBBS(l net.Listener) error {
 	if l == nil {
 		return nil
 	}
-	d.bbsDoor = &bbs.Door{DataDir: d.DataDir, Address: d.BBS, APIHost: d.APIHost(), IPs: front.Addresses(), Own: d.BBSFiles, Log: d.Log}
-	return d.bbsDoor.Prepare()
+	d.bbsEndpoint = &bbs.Endpoint{DataDir: d.DataDir, Address: d.BBS, APIHost: d.APIHost(), IPs: front.Addresses(), Own: d.BBSFiles, Log: d.Log}
+	return d.bbsEndpoint.Prepare()
 }
 
 // serveBBS answers the clients of l, if there is one.
@@ -43,5 +43,5 @@ func (d *daemon) serveBBS(ctx context.Context, l net.Listener) error {
 	if l == nil {
 		return nil
 	}
-	return d.bbs.Serve(ctx, l, d.bbsDoor.TLS())
+	return d.bbs.Serve(ctx, l, d.bbsEndpoint.TLS())
 }

@@ -56,46 +56,46 @@ import (
 // daemon is the parts of a running daemon, or those of them that a command opened.
 type daemon struct {
 	Config
-	dir        *datadir.Dir
-	store      *store.Store
-	blobs      *blob.Store
-	roots      *rootfs.Store
-	machine    cells.Machine
-	stacks     *stack.Library
-	images     images.Images
-	volumes    *volume.Store
-	containers *container.Engine
-	files      *files.Store
-	owners     cell.Users
-	network    *network.Network
-	names      *dns.Server // nil where the port is another's
-	cell       *cell.Cell
-	identities *identity.Authority
-	loop       *reconcile.Loop
-	brokers    *broker.Loop
-	dataBroker *databroker.Service // the built-in service broker; nil where it is off
-	uaa        *uaa.UAA
-	logs       *loggregator.Stream
-	metrics    *metrics.Metrics
-	limits     bulkhead.Limits
-	gate       *router.Gate
-	apiSlots   *bulkhead.Share[string] // requests of the API, by user or else by address
-	router     *router.Router
-	ingress    *ingress.Ingress
-	reach      *reach.Reach
-	ports      *router.Ports // nil where there are no TCP routes
-	tcpPorts   cf.PortRanges
-	deploys    *deploy.Loop
-	director   *director.Loop
-	desired    *bbsrows.Cache // what clients of the BBS desire
-	bbs        *bbs.Server
-	bbsDoor    *bbs.Door       // nil where the BBS has no listener
-	ssh        *sshproxy.Proxy // nil where there is none
-	sshKey     string          // the fingerprint of its key
-	api        *api.Server
-	seeds      *seed.Seeds
-	endPolls   func()     // answers the requests that wait for news
-	gcMu       sync.Mutex // held while what nobody names is taken away, or what is named is gathered
+	dir         *datadir.Dir
+	store       *store.Store
+	blobs       *blob.Store
+	roots       *rootfs.Store
+	machine     cells.Machine
+	stacks      *stack.Library
+	images      images.Images
+	volumes     *volume.Store
+	containers  *container.Engine
+	files       *files.Store
+	owners      cell.Users
+	network     *network.Network
+	names       *dns.Server // nil where the port is another's
+	cell        *cell.Cell
+	identities  *identity.Authority
+	loop        *reconcile.Loop
+	brokers     *broker.Loop
+	dataBroker  *databroker.Service // the built-in service broker; nil where it is off
+	uaa         *uaa.UAA
+	logs        *loggregator.Stream
+	metrics     *metrics.Metrics
+	limits      bulkhead.Limits
+	gate        *router.Gate
+	apiSlots    *bulkhead.Share[string] // requests of the API, by user or else by address
+	router      *router.Router
+	ingress     *ingress.Ingress
+	reach       *reach.Reach
+	ports       *router.Ports // nil where there are no TCP routes
+	tcpPorts    cf.PortRanges
+	deploys     *deploy.Loop
+	director    *director.Loop
+	desired     *bbsrows.Cache // what clients of the BBS desire
+	bbs         *bbs.Server
+	bbsEndpoint *bbs.Endpoint   // nil where the BBS has no listener
+	ssh         *sshproxy.Proxy // nil where there is none
+	sshKey      string          // the fingerprint of its key
+	api         *api.Server
+	seeds       *seed.Seeds
+	endPolls    func()     // answers the requests that wait for news
+	gcMu        sync.Mutex // held while what nobody names is taken away, or what is named is gathered
 }
 
 // open opens the parts in the order in which they need each other. What of

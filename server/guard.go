@@ -12,7 +12,7 @@ import (
 
 // egress says where the daemon may connect when a user names the address.
 func (d *daemon) egress() egress.Guard {
-	return egress.Guard{Local: d.AllowLoopback, Containers: d.dir.Owner().Subnet, Doors: d.isListener}
+	return egress.Guard{Local: d.AllowLoopback, Containers: d.dir.Owner().Subnet, Listeners: d.isListener}
 }
 
 // isListener reports whether an address leads to apps, as it does for everybody who

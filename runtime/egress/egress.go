@@ -38,7 +38,7 @@ type Guard struct {
 	Operator   bool                      // an operator named the address: nothing else is refused
 	Local      bool                      // this machine's own addresses may be connected to, loopback too
 	Containers netip.Prefix              // their network; the zero value for none
-	Doors      func(netip.AddrPort) bool // reports whether this machine serves everybody there, but for its loopback; nil: nowhere
+	Listeners  func(netip.AddrPort) bool // reports whether this machine serves everybody there, but for its loopback; nil: nowhere
 }
 
 // Control is for a net.Dialer's ControlContext: it sees the address that a name
@@ -142,7 +142,7 @@ func (g Guard) check(to netip.AddrPort) error {
 		return nil
 	case ip.IsLoopback():
 		return ErrAddress
-	case g.Doors != nil && g.Doors(to):
+	case g.Listeners != nil && g.Listeners(to):
 		return nil
 	case isOwn(ip):
 		return ErrAddress

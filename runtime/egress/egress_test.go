@@ -27,7 +27,7 @@ func ownAddress(t *testing.T) netip.Addr {
 func TestGuard(t *testing.T) {
 	containers := netip.MustParsePrefix("10.251.0.0/16")
 	doors := func(at netip.AddrPort) bool { return at.Port() == 443 }
-	strict, local := Guard{Containers: containers, Doors: doors}, Guard{Local: true, Containers: containers}
+	strict, local := Guard{Containers: containers, Listeners: doors}, Guard{Local: true, Containers: containers}
 	for _, c := range []struct {
 		to            string
 		strict, local bool
@@ -82,7 +82,7 @@ func TestGuard(t *testing.T) {
 // firewall for all but the machine itself.
 func TestOwnAddresses(t *testing.T) {
 	own := ownAddress(t)
-	g := Guard{Doors: func(at netip.AddrPort) bool { return at.Port() == 443 }}
+	g := Guard{Listeners: func(at netip.AddrPort) bool { return at.Port() == 443 }}
 	if err := g.Check(netip.AddrPortFrom(own, 9100)); !errors.Is(err, ErrAddress) {
 		t.Errorf("%s: got %v; want it refused", own, err)
 	}

@@ -24,8 +24,8 @@ type OwnFiles struct {
 	Key  string `help:"Key of --bbs-cert." env:"CUPOLA_BBS_KEY" placeholder:"FILE"`
 }
 
-// Door is where clients come in, and what they need for it.
-type Door struct {
+// Endpoint is the address of the BBS API with the certificates that clients need.
+type Endpoint struct {
 	DataDir string
 	Address string // host:port
 	APIHost string
@@ -37,31 +37,31 @@ type Door struct {
 }
 
 // Where what a client needs is kept for `cupola credentials --bbs`.
-func doorDir(dataDir string) string     { return filepath.Join(dataDir, "db", "bbs") }
-func addressFile(dataDir string) string { return filepath.Join(doorDir(dataDir), "address") }
+func endpointDir(dataDir string) string { return filepath.Join(dataDir, "db", "bbs") }
+func addressFile(dataDir string) string { return filepath.Join(endpointDir(dataDir), "address") }
 
 // others says, after the address, that others make the certificates.
 const others = "certificates of one's own"
 
 // Prepare writes what clients need.
-func (d *Door) Prepare() (err error) {
-	if d.current, err = authority.NewRenewed(renewal, d.config, d.Log); err != nil {
+func (e *Endpoint) Prepare() (err error) {
+	if e.current, err = authority.NewRenewed(renewal, e.config, e.Log); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(doorDir(d.DataDir), 0o700); err != nil {
+	if err := os.MkdirAll(endpointDir(e.DataDir), 0o700); err != nil {
 		return err
 	}
-	said := d.Address + "\n"
-	if d.Own != (OwnFiles{}) {
+	said := e.Address + "\n"
+	if e.Own != (OwnFiles{}) {
 		said += others + "\n"
 	}
-	return durable.Ensure(addressFile(d.DataDir), []byte(said), 0o600)
+	return durable.Ensure(addressFile(e.DataDir), []byte(said), 0o600)
 }
 
-// TLS is how the API speaks, once the door is prepared.
-func (d *Door) TLS() *tls.Config {
+// TLS is how the API speaks, once the endpoint is prepared.
+func (e *Endpoint) TLS() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return d.current.Get(), nil }}
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return e.current.Get(), nil }}
 }
 
 // renewal is how often the certificates of the BBS API are looked at: ours, to
@@ -69,8 +69,8 @@ func (d *Door) TLS() *tls.Config {
 const renewal = 24 * time.Hour
 
 // config is how the BBS API speaks.
-func (d *Door) config() (*tls.Config, error) {
-	files, err := d.files()
+func (e *Endpoint) config() (*tls.Config, error) {
+	files, err := e.files()
 	if err != nil {
 		return nil, fmt.Errorf("make the certificates of the BBS API: %w", err)
 	}
@@ -81,19 +81,19 @@ func (d *Door) config() (*tls.Config, error) {
 	return config, nil
 }
 
-func (d *Door) files() (Files, error) {
-	if own := d.Own; own != (OwnFiles{}) {
+func (e *Endpoint) files() (Files, error) {
+	if own := e.Own; own != (OwnFiles{}) {
 		return Files{CA: own.CA, ServerCert: own.Cert, ServerKey: own.Key}, nil
 	}
 	// Diego's own name for it is among them, for clients that insist on one.
-	hosts := []string{"localhost", "bbs.service.cf.internal", d.APIHost}
-	for _, ip := range d.IPs {
+	hosts := []string{"localhost", "bbs.service.cf.internal", e.APIHost}
+	for _, ip := range e.IPs {
 		hosts = append(hosts, ip.String())
 	}
-	if host, _, err := net.SplitHostPort(d.Address); err == nil && net.ParseIP(host) == nil {
+	if host, _, err := net.SplitHostPort(e.Address); err == nil && net.ParseIP(host) == nil {
 		hosts = append(hosts, host)
 	}
-	return Make(doorDir(d.DataDir), hosts)
+	return Make(endpointDir(e.DataDir), hosts)
 }
 
 // Client is what a client of the BBS API needs. The files are "" where others
@@ -117,6 +117,6 @@ func Credentials(dataDir string) (Client, error) {
 	if own == others {
 		return Client{URL: "https://" + addr}, nil
 	}
-	f := FilesIn(doorDir(dataDir))
+	f := FilesIn(endpointDir(dataDir))
 	return Client{URL: "https://" + addr, CA: f.CA, Cert: f.ClientCert, Key: f.ClientKey}, nil
 }
