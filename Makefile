@@ -93,7 +93,7 @@ test-unit: $(HELPERS) ## run the tests that need no root, with the race detector
 	$(call of,race,$(TEST) -race $(UNRACED) -short -timeout 20m)
 	$(call of,plain,$(TEST) -short)
 	$(call of,long,$(TEST) -run "$$(.ci/packages long-tests)")
-	cd server/bbs/bbspb/generate && $(TEST) . # a module of its own
+	cd server/bbs/bbspb/generate && $(TEST) . # a separate module
 
 .PHONY: test-root
 test-root: build ## run the tests on real containers, mounts and networks

@@ -65,7 +65,7 @@ func (c *backupCmd) write(ctx context.Context, e *env, w io.Writer, p *stackProg
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(dir, "db", store.DatabaseFile)); err != nil {
-		return fmt.Errorf("there is no cupola to back up: %w", err)
+		return fmt.Errorf("cannot find a database to back up: %w", err)
 	}
 	o := c.Options
 	o.Version = buildVersion()
@@ -141,7 +141,7 @@ func (c *verifyCmd) checkDatabase(e *env) error {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(dir, "db", store.DatabaseFile)); err != nil {
-		return fmt.Errorf("there is no database to check: %w", err)
+		return fmt.Errorf("cannot find a database to check: %w", err)
 	}
 	_, err = admin.CheckDatabase.Do(e.ctx, c.target(e), admin.None{}, nil)
 	return err

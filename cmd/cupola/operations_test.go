@@ -31,7 +31,7 @@ func commandOf(t *testing.T, words string) node {
 }
 
 // TestOperationsAreCommands holds that each operation that operators can ask for
-// has a command of its name, which shows its help.
+// has a command with the same name, which shows its help.
 func TestOperationsAreCommands(t *testing.T) {
 	seen := map[string]bool{}
 	for _, o := range admin.Table() {

@@ -39,7 +39,7 @@ func (m *stackMigrateCmd) Run(e *env) error {
 	if there, err := g.has(e.ctx, m.To); err != nil {
 		return err
 	} else if !there {
-		return fmt.Errorf("there is no stack %s: 'cupola stack list' lists the stacks", m.To)
+		return fmt.Errorf("stack %s does not exist: 'cupola stack list' lists the stacks", m.To)
 	}
 	apps, err := g.find(e.ctx)
 	if err != nil {
