@@ -1,5 +1,3 @@
-//go:build linux && cgo
-
 package main
 
 /*
@@ -33,7 +31,7 @@ static int enter(void *arg) {
 }
 
 // cgroup_namespace runs enter in a child, to whose end this thread waits: when it
-// returns, nothing of ours is in the cgroups or counts against their limits. The
+// returns, no process of the starter is in the cgroups or counts against their limits. The
 // child takes no signal, as a handler would run in this process's memory.
 static int cgroup_namespace(int first, int count) {
 	static char stack[16 << 10] __attribute__((aligned(16)));

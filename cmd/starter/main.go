@@ -1,5 +1,3 @@
-//go:build linux && cgo
-
 // The starter command makes one container, or enters one, for the daemon: see
 // package cupola/runtime/container/starter. It is the only importer of
 // libcontainer.

@@ -116,7 +116,7 @@ func TestFetchCaches(t *testing.T) {
 	}
 }
 
-// Whoever waits for one archive keeps nobody from another.
+// Waiting for one archive blocks no request for another.
 func TestWaitingTakesNoTurn(t *testing.T) {
 	o, s := newOrigin(t), newStore(t, 0)
 	asked, answer := make(chan bool, 1), make(chan bool)
@@ -126,7 +126,7 @@ func TestWaitingTakesNoTurn(t *testing.T) {
 		fmt.Fprint(w, "slow")
 	}))
 	defer slow.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var all sync.WaitGroup
 	from := Source{URL: slow.URL, CacheKey: "slow", Algorithm: "sha256", Value: fmt.Sprintf("%x", sha256.Sum256([]byte("slow")))}

@@ -72,7 +72,7 @@ func (from Source) check() error {
 // errUnchanged says that the server has no other file than the one that is kept.
 var errUnchanged = errors.New("archive has not changed")
 
-// permanent is an error that another attempt would not mend.
+// permanent is an error that a retry cannot fix.
 type permanent struct{ error }
 
 // get fetches a file, unless it is the one that we had. It tries again where
@@ -90,7 +90,7 @@ func (s *Store) get(ctx context.Context, from Source, had kept) (name string, k 
 	return name, k, err
 }
 
-// begin waits for the turn to move a file, and gives the time for it.
+// begin waits for the turn to move a file, and returns the time for it.
 func (s *Store) begin(ctx context.Context) (timed context.Context, done func(), err error) {
 	select {
 	case s.slots <- struct{}{}:

@@ -3,5 +3,5 @@
 // time, with its name and key: what trusts the old certificate accepts what is
 // signed afterwards until that ends, and what trusts the new one accepts all
 // that was signed before. The old one stays in the file, after the new, until
-// it ends. Renewed makes what has certificates anew in a program that runs on.
+// it ends. Renewed renews certificates while the program runs.
 package authority

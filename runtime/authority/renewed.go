@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Renewed is what has certificates, and is made anew as long as the daemon runs.
+// Renewed is a value with certificates, renewed as long as the daemon runs.
 type Renewed[T any] struct {
 	every time.Duration
 	make  func() (T, error)
@@ -23,7 +23,7 @@ func NewRenewed[T any](every time.Duration, make func() (T, error), log *slog.Lo
 	return &Renewed[T]{every: every, make: make, log: log, value: value, until: time.Now().Add(every)}, err
 }
 
-// retryRenewal is how long one that could not be made anew is used on.
+// retryRenewal is how long after a failed renewal the next attempt follows.
 const retryRenewal = time.Hour
 
 // Get gives the one that counts.

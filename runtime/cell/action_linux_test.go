@@ -194,8 +194,8 @@ func TestRealMonitor(t *testing.T) {
 	}
 }
 
-// A container reads its files, nobody writes to them, and they change while it
-// runs, also by the hand of another daemon.
+// A container reads its files but cannot write to them. They change while it
+// runs, also when another daemon changes them.
 func TestRealFiles(t *testing.T) {
 	w := newWorld(t)
 	t.Cleanup(func() { w.wantNothingLeft(t) })

@@ -175,8 +175,8 @@ func TestForeignLeftovers(t *testing.T) {
 }
 
 // Killed at any of its calls, before it has its effect or after it, a daemon
-// leaves nothing that the next does not adopt or clear away; and what has
-// started is told to have ended.
+// leaves nothing that the next does not adopt or clear away, and the end of what
+// has started is reported.
 func TestKilledAnywhere(t *testing.T) {
 	idle := task()
 	idle.Action = lrp.Serial(lrp.Run{Path: "/bin/before"}.Action(), idle.Action)

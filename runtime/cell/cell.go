@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -39,7 +40,7 @@ type Config struct {
 
 	// Volumes shows volumes; nil: there are none.
 	Volumes Volumes
-	// Blob gives the archive with this digest (sha256, hex).
+	// Blob returns the archive with this digest (sha256, hex).
 	Blob func(digest string) (path string, err error)
 	// Keep stores an output of a task. The caller closes f.
 	Keep func(ctx context.Context, name string, f *os.File) (lrp.Blob, error)
@@ -195,11 +196,7 @@ func (c *Cell) instance(guid string) *instance {
 func (c *Cell) all() []*instance {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make([]*instance, 0, len(c.instances))
-	for _, i := range c.instances {
-		all = append(all, i)
-	}
-	return all
+	return slices.Collect(maps.Values(c.instances))
 }
 
 // Containers lists the cell's containers by GUID. It waits until Run has

@@ -67,7 +67,7 @@ var errKilled = errors.New("killed")
 // errPanics as the error of a call has it panic.
 var errPanics = errors.New("panics")
 
-// fakeContainer catches SIGTERM as it is told to.
+// fakeContainer catches SIGTERM if the test says so.
 type fakeContainer struct {
 	state    container.State
 	exit     container.Exit
@@ -564,7 +564,7 @@ func (f fakeFiles) Path(id, tree string) string { return "/memory/" + id + "/" +
 
 func (fakeFiles) Used(string) (int64, error) { return 4096, nil }
 
-// fakeOutput is output that nobody writes. A real one waits in the kernel,
+// fakeOutput is output without a writer. A real one waits in the kernel,
 // which would stop the clock of synctest.
 type fakeOutput struct{ drained, closed bool }
 

@@ -96,7 +96,7 @@ func beDaemon(place string) error {
 		case o.Stop != "":
 			c.Stop(o.Stop)
 		case o.For != "":
-			if err := c.SetFiles(o.For, o.Files); err != nil {
+			if err := c.setFiles(o.For, o.Files); err != nil {
 				say(word{Line: "SetFiles: " + err.Error()})
 			}
 		case o.List:
@@ -202,6 +202,19 @@ func (c *child) kill() {
 	_ = c.cmd.Wait() // it was killed
 }
 
+// holds reports whether the daemon has a pidfd of a process.
+func (c *child) holds(t testing.TB, pid int) bool {
+	t.Helper()
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fdinfo/*", c.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		info, err := os.ReadFile(file) // an error: it is closed by now
+		return err == nil && strings.Contains(string(info), fmt.Sprintf("\nPid:\t%d\n", pid))
+	})
+}
+
 // end lets the daemon stop all, and end.
 func (c *child) end(t testing.TB) {
 	t.Helper()
@@ -274,7 +287,7 @@ func TestRealAdoption(t *testing.T) {
 	w.wantProcess(t, "g", "action.1")
 	started := get(t, address)
 	first.kill()
-	<-time.After(100 * time.Millisecond) // the app writes while nobody reads
+	<-time.After(100 * time.Millisecond) // the app writes while nothing reads
 	if got := get(t, address); got != started {
 		t.Errorf("got process of %s; want that of %s", got, started)
 	}
@@ -354,6 +367,9 @@ func adoptExits(t *testing.T, w world) {
 	first.kill()
 	second := w.spawn(t)
 	for n, tt := range tests {
+		// It adopts containers, then looks for their further processes: one that
+		// ends before it is found may have been reaped.
+		eventually(t, tt.spec.GUID+" is held", func() bool { return second.holds(t, pids[n]) })
 		if err := syscall.Kill(pids[n], tt.sig); err != nil {
 			t.Fatal(err)
 		}
@@ -367,7 +383,7 @@ func adoptExits(t *testing.T, w world) {
 	second.end(t)
 }
 
-// A container that ended while no daemon ran is told and cleared away.
+// The end of a container while no daemon ran is reported, and the container cleared away.
 func TestRealDeathUnseen(t *testing.T) {
 	w := newWorld(t)
 	t.Cleanup(func() { w.wantNothingLeft(t) })

@@ -95,11 +95,11 @@ func (b *build) memoryMount(tree, at string) container.Mount {
 	return container.Mount{Source: b.cell.cfg.Files.Path(b.guid(), tree), Destination: at, ReadOnly: true, NoExec: true}
 }
 
-// SetFiles gives a container other Files, all at once: a process that
+// setFiles gives a container other Files, all at once: a process that
 // reads them sees the old ones or the new. The error is errNotRunning, or
 // errNoFiles for a container that was started without (Files that are not nil,
 // and none, make it ready for some).
-func (c *Cell) SetFiles(guid string, files []lrp.File) error {
+func (c *Cell) setFiles(guid string, files []lrp.File) error {
 	<-c.adopted
 	i := c.instance(guid)
 	if i == nil {

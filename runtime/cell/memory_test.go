@@ -44,16 +44,16 @@ func TestSetFiles(t *testing.T) {
 		d.kill()
 		d = boot(t, m, dir)
 		defer d.kill()
-		if err := d.SetFiles("g1", []lrp.File{{Path: "a", Content: []byte("2")}}); err != nil {
+		if err := d.setFiles("g1", []lrp.File{{Path: "a", Content: []byte("2")}}); err != nil {
 			t.Error(err)
 		}
 		if diff := cmp.Diff(map[string]string{"bindings/a": "2"}, m.bindings("g1")); diff != "" {
 			t.Error(diff)
 		}
-		if err := d.SetFiles("g2", nil); !errors.Is(err, errNoFiles) {
+		if err := d.setFiles("g2", nil); !errors.Is(err, errNoFiles) {
 			t.Errorf("got %v; want %v", err, errNoFiles)
 		}
-		if err := d.SetFiles("g3", nil); !errors.Is(err, errNotRunning) {
+		if err := d.setFiles("g3", nil); !errors.Is(err, errNotRunning) {
 			t.Errorf("got %v; want %v", err, errNotRunning)
 		}
 	})

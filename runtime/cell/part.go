@@ -90,8 +90,8 @@ func (p *Part) Start(spec lrp.Container) {
 // Stop is Cell.Stop.
 func (p *Part) Stop(guid string) { p.cell.Stop(guid) }
 
-// SetFiles is Cell.SetFiles.
-func (p *Part) SetFiles(guid string, files []lrp.File) error { return p.cell.SetFiles(guid, files) }
+// SetFiles is Cell.setFiles.
+func (p *Part) SetFiles(guid string, files []lrp.File) error { return p.cell.setFiles(guid, files) }
 
 // Stats is Cell.Stats.
 func (p *Part) Stats(guid string) (lrp.Stats, bool) { return p.cell.Stats(guid) }

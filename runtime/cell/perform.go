@@ -56,7 +56,7 @@ func (p *performer) perform() error {
 		case <-ctx.Done():
 		}
 	}))
-	if p.record().Stopped { // as an earlier daemon was told
+	if p.record().Stopped { // an earlier daemon stopped it
 		cancel()
 	}
 	if p.init == "" {
@@ -142,12 +142,7 @@ func (b *build) watched() bool {
 }
 
 func active(checks []lrp.Check) bool {
-	for _, c := range checks {
-		if c.Asks() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(checks, func(c lrp.Check) bool { return c.Asks() })
 }
 
 // stopped notes that Stop was called.

@@ -154,7 +154,7 @@ func TestProgramGoesOn(t *testing.T) {
 				if n == killedAfter {
 					d.kill()
 					if name != "" && n%2 == 1 {
-						m.finish(t, "t1", name, code(0)) // while nobody looks
+						m.finish(t, "t1", name, code(0)) // while no daemon runs
 						name = ""
 					}
 					d = boot(t, m, dir)

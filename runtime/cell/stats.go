@@ -18,7 +18,7 @@ type usage struct {
 	percent float64
 }
 
-// sample takes the CPU time used until now, and gives the use in percent of one
+// sample takes the CPU time used until now, and returns the use in percent of one
 // core.
 func (u *usage) sample(now time.Time, cpu time.Duration) float64 {
 	passed := now.Sub(u.at)

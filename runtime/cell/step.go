@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"cupola/runtime/fault"
@@ -138,10 +140,7 @@ func (c *Cell) discarded(ctx context.Context, guid string, err error) {
 // sweep retries the removals that failed in discard.
 func (c *Cell) sweep(ctx context.Context) {
 	c.mu.Lock()
-	guids := make([]string, 0, len(c.unclean))
-	for guid := range c.unclean {
-		guids = append(guids, guid)
-	}
+	guids := slices.Collect(maps.Keys(c.unclean))
 	c.mu.Unlock()
 	for _, guid := range guids {
 		c.discard(ctx, guid)

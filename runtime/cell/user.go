@@ -131,7 +131,7 @@ func numericUser(name string) (user, bool) {
 	return u, true
 }
 
-// findPasswd gives the first entry of a passwd file that is wanted.
+// findPasswd returns the first matching entry of a passwd file.
 func findPasswd(passwd string, want func(user) bool) (user, bool) {
 	lines := bufio.NewScanner(strings.NewReader(passwd))
 	for lines.Scan() {

@@ -152,7 +152,7 @@ func (w world) open() (*leaves, error) {
 	return &leaves{w, engine, net, roots, memory, claims, moved, authority}, err
 }
 
-// tearDown takes away what containers share, and fails the test if a container
+// tearDown removes what containers share, and fails the test if a container
 // has left anything.
 func (l *leaves) tearDown(t testing.TB) {
 	t.Helper()

@@ -26,7 +26,7 @@ func needConnector(t testing.TB) {
 	socket.Close()
 }
 
-// orphan starts a program that is no child of this process, and ends its input
+// orphan starts a program that is not a child of this process, and ends its input
 // with end.
 func orphan(t testing.TB, args ...string) (pid int, end func()) {
 	t.Helper()
@@ -81,7 +81,7 @@ func TestConnectorTellsExits(t *testing.T) {
 					_ = p.signal(tt.kill)
 				}
 				end()
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				got, err := p.wait(ctx)
 				cancel()
 				if got != tt.want || err != nil {
@@ -97,7 +97,7 @@ func TestConnectorTellsExits(t *testing.T) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.socket != nil || len(c.held) > 0 {
-			return "a connector that listens for nobody"
+			return "a connector without listeners"
 		}
 		return ""
 	})

@@ -132,7 +132,7 @@ type Spec struct {
 // Stdio are the files of a process started by Exec; nil is /dev/null.
 type Stdio struct{ In, Out, Err *os.File }
 
-// State is what an Engine knows of a container.
+// State is what an Engine knows about a container.
 type State struct {
 	ID string
 	// PID is the container's init as the host sees it; 0 when none was recorded.

@@ -34,7 +34,7 @@ func mountDev(dir string) error {
 		if _, err := os.Lstat(filepath.Join(dir, "ptmx")); err == nil { // made last
 			return nil
 		}
-		// EINVAL: it is no mount, but a directory of a tmpfs that all lies in.
+		// EINVAL: it is not a mount, but a directory of the tmpfs that contains all.
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil && err != unix.EINVAL {
 			return fmt.Errorf("unmount %s: %w", dir, err)
 		}

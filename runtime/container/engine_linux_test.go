@@ -160,7 +160,7 @@ func (b *bench) output(t testing.TB, spec Spec) (string, Exit) {
 
 func (b *bench) wait(t testing.TB, id string) Exit {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	exit, err := b.Wait(ctx, id)
 	if err != nil {

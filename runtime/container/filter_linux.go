@@ -1,15 +1,16 @@
-//go:build amd64 || arm64
-
 package container
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"path/filepath"
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"cupola/runtime/durable"
 )
 
 // The seccomp filter is assembled here rather than by libseccomp in every
@@ -40,6 +41,21 @@ type verdict []unix.SockFilter
 type span struct {
 	first uint32
 	verdict
+}
+
+// filterName is the seccomp program in the helper's directory.
+const filterName = "seccomp.bpf"
+
+// writeFilter puts the seccomp program where containers see it.
+func writeFilter(dir string) error {
+	program, err := filter()
+	if err != nil {
+		return err
+	}
+	if err := durable.Ensure(filepath.Join(dir, filterName), program, 0o444); err != nil {
+		return fmt.Errorf("write seccomp filter: %w", err)
+	}
+	return nil
 }
 
 // filter returns the program as an array of struct sock_filter.
@@ -149,12 +165,7 @@ func spansOf(all map[uint32]verdict) []span {
 		}
 	}
 	next := uint32(0)
-	numbers := make([]uint32, 0, len(all))
-	for nr := range all {
-		numbers = append(numbers, nr)
-	}
-	slices.SortFunc(numbers, cmp.Compare)
-	for _, nr := range numbers {
+	for _, nr := range slices.Sorted(maps.Keys(all)) {
 		if nr > next {
 			add(next, verdict{ret(denied)})
 		}
@@ -188,3 +199,15 @@ func searchTree(spans []span) ([]unix.SockFilter, error) {
 }
 
 func arg(n uint32) uint32 { return offArgs + 8*n }
+
+func load(offset uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
+}
+
+func jump(condition uint16, k uint32, yes, no uint8) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | condition, K: k, Jt: yes, Jf: no}
+}
+
+func ret(action uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action}
+}

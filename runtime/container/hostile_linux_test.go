@@ -61,7 +61,7 @@ func TestPosture(t *testing.T) {
 		}
 	}
 	able := b.spec("able", "cat", "/proc/self/status")
-	able.Process.Capabilities = []string{"NET_BIND_SERVICE", "SYS_ADMIN"} // the second is nobody's
+	able.Process.Capabilities = []string{"NET_BIND_SERVICE", "SYS_ADMIN"} // no process gets the second
 	status, _ = b.output(t, able)
 	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
 		if want := set + ":\t0000000000000400"; !strings.Contains(status, want) {

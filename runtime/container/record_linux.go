@@ -32,7 +32,7 @@ func (r record) root() uint32 {
 			return uint32(m.HostID)
 		}
 	}
-	return 0 // no state of ours is without
+	return 0 // every state that we wrote has one
 }
 
 // newState is libcontainer's state of a container that has no process yet. That

@@ -19,7 +19,7 @@ const (
 // otherwise.
 const DefaultPort = 8080
 
-// Environment variables that the daemon sets and a program of ours reads.
+// Environment variables that the daemon sets and cupola's programs in containers read.
 const (
 	EnvPort          = "PORT"
 	EnvInstanceGUID  = "INSTANCE_GUID"

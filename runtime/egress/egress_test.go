@@ -33,7 +33,7 @@ func TestGuard(t *testing.T) {
 		strict, local bool
 	}{
 		{"127.0.0.1:80", false, true},
-		{"127.0.0.1:443", false, true}, // what listens there serves nobody else
+		{"127.0.0.1:443", false, true}, // a port of this machine alone
 		{"[::1]:80", false, true},
 		{"[::ffff:127.0.0.1]:80", false, true},
 		{"[64:ff9b::127.0.0.1]:80", false, true},

@@ -43,7 +43,7 @@ func TestOneDoesNotHoldAll(t *testing.T) {
 						t.Errorf("got %s; want %s", who, w)
 					}
 				default:
-					t.Fatalf("nobody has a slot; want %s", w)
+					t.Fatalf("no user has a slot; want %s", w)
 				}
 			}
 			if len(got) > 0 {
@@ -59,7 +59,7 @@ func TestOneDoesNotHoldAll(t *testing.T) {
 		next("a", "b")
 		take("c")
 		next()
-		release <- struct{}{} // whoever's it is, c has the fewest
+		release <- struct{}{} // of any user: c has the fewest
 		next("c")
 		close(release)
 		synctest.Wait()
@@ -118,7 +118,7 @@ func TestUsersTakeTurns(t *testing.T) {
 		t.Errorf("got %s, …: %d; want %s, …: 103", got, len(order), want)
 	}
 	if next := slot.Next(); next != "" {
-		t.Errorf("%s is next; nobody waits", next)
+		t.Errorf("%s is next; no user waits", next)
 	}
 	slot.Release()
 	if queue.free != 1 || len(queue.held)+len(queue.waiting)+len(queue.last) != 0 {

@@ -6,11 +6,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"syscall"
 	"time"
 )
 
-// Libraries call code of ours in their own goroutines, which recover nothing:
+// Libraries call our code in their own goroutines, which recover nothing:
 // net/http reads and writes connections and bodies in some, and dials in others.
 // What they are given goes through the functions of this file.
 
@@ -103,12 +104,7 @@ func (l *listener) accept() (c net.Conn, err error) {
 }
 
 func passes(err error) bool {
-	for _, one := range passing {
-		if errors.Is(err, one) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(passing, func(one error) bool { return errors.Is(err, one) })
 }
 
 // DialFunc is the DialContext of an http.Transport.

@@ -82,7 +82,7 @@ func TestServerOutlivesItsConnections(t *testing.T) {
 		}
 	})
 	if got := Counts()["part"] - told; got < 7 { // one of Accept, two of reads, and those of hooks
-		t.Errorf("%d panics were told", got)
+		t.Errorf("%d panics were reported", got)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestTransportOutlivesWhatItCalls(t *testing.T) {
 			}
 		})
 		if len(all) == 0 {
-			t.Errorf("%s: no panic was told", what)
+			t.Errorf("%s: no panic was reported", what)
 		}
 	}
 }

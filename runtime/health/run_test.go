@@ -20,7 +20,7 @@ import (
 
 var address = netip.MustParseAddr("10.1.2.3")
 
-// refused is what a kernel says of a port where nobody listens.
+// refused is the kernel's error for a port without a listener.
 func refused(network, address string) error {
 	a := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address))
 	return &net.OpError{Op: "dial", Net: network, Addr: a, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}

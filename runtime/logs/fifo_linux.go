@@ -72,8 +72,7 @@ func (r *reader) rest(w io.Writer, buf []byte) error {
 	for {
 		n := 0
 		var readErr error
-		err := conn.Control(func(fd uintptr) { n, readErr = readRetry(int(fd), buf) })
-		if err != nil {
+		if err := conn.Control(func(fd uintptr) { n, readErr = readRetry(int(fd), buf) }); err != nil {
 			return err
 		}
 		if n <= 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// split gives the lines of writes, the last one flushed.
+// split returns the lines of writes, the last one flushed.
 func split(writes ...string) []string {
 	var got []string
 	s := splitter{max: maxLine, line: func(line []byte) { got = append(got, string(line)) }}

@@ -29,7 +29,7 @@ type Actual struct {
 	Ports          []uint16
 	Ready          bool // the readiness check passes: routable
 	Role           Role // since it runs
-	Stopping       bool // the cell was told to stop it; the row goes when it has
+	Stopping       bool // the cell is stopping it; the row is deleted when it has ended
 	Tag            Tag  // of the row as it was read; the store keeps it
 }
 

@@ -35,7 +35,7 @@ const (
 	PhaseExited   Phase = "exited" // Event with the exit was sent, or is about to be
 )
 
-// ContainerStatus is what a cell knows of a container it has.
+// ContainerStatus is the state of a cell's container.
 type ContainerStatus struct {
 	GUID        string
 	Kind        Kind

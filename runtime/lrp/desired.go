@@ -21,7 +21,7 @@ func BOSHDomain(deployment string) string { return bosh + deployment }
 // OfBOSH reports whether a domain is that of a deployment.
 func OfBOSH(domain string) bool { return strings.HasPrefix(domain, bosh) }
 
-// Derived reports whether what a domain desires follows from rows of ours: Cloud
+// Derived reports whether what a domain desires follows from our own rows: Cloud
 // Controller's domains and our own. That of others is as they tell.
 func Derived(domain string) bool {
 	return domain == DomainApps || domain == DomainTasks || domain == DomainStaging || domain == DomainServices || OfBOSH(domain)

@@ -271,7 +271,7 @@ func TestShareOverRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(a.NetNS); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v for the namespace of nobody; want it gone", err)
+		t.Errorf("got %v for an unused namespace; want it gone", err)
 	}
 }
 
@@ -402,7 +402,7 @@ func TestNamesAreOpenToAll(t *testing.T) {
 	for port, refused := range map[string]bool{":53": false, ":54": true} {
 		_, err := inside(t, a.NetNS, func() (int, error) { return askNobody(a.Gateway.String() + port) })
 		if errors.Is(err, syscall.ECONNREFUSED) != refused {
-			t.Errorf("UDP %s, where nobody listens: got %v; want a refusal %v", port, err, refused)
+			t.Errorf("UDP %s, without a listener: got %v; want a refusal %v", port, err, refused)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -225,18 +226,6 @@ func (n *Network) attachment(s slot) Attachment {
 	return Attachment{NetNS: s.file, Address: s.address, Gateway: n.cfg.Subnet.Addr().Next(), HostLink: s.link}
 }
 
-// Attachment returns what Acquire gave the container, or an error that wraps
-// os.ErrNotExist.
-func (n *Network) Attachment(id string) (Attachment, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	s, ok := n.slots[id]
-	if !ok {
-		return Attachment{}, fmt.Errorf("container %s has no network: %w", id, os.ErrNotExist)
-	}
-	return n.attachment(s), nil
-}
-
 // acquireSlot returns a slot that was made ahead, or makes one.
 func (n *Network) acquireSlot() (slot, error) {
 	n.mu.Lock()
@@ -367,12 +356,7 @@ func (n *Network) Set(ctx context.Context, policies []Policy) error {
 func (n *Network) List() ([]string, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var ids []string
-	for id := range n.slots {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids, nil
+	return slices.Sorted(maps.Keys(n.slots)), nil
 }
 
 // Resolvers are the name servers for containers' resolv.conf.

@@ -70,7 +70,7 @@ func TestStray(t *testing.T) {
 	if stray, err := n.Stray(); err != nil || len(stray) > 0 {
 		t.Errorf("got %q, %v; want nothing", stray, err)
 	}
-	// A namespace that the Network does not know of.
+	// A namespace that is not the Network's.
 	const index = 200
 	if err := n.wires.build(n.slot(index)); err != nil {
 		t.Fatal(err)

@@ -106,7 +106,7 @@ func TestLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("after it", false)
-	// As a machine that came up anew has it: the name, and no namespace.
+	// As after a reboot: the name, and no namespace.
 	if err := os.Symlink("77", filepath.Join(n.cfg.Dir, "ids", "gone")); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -216,10 +217,5 @@ func parseSubIDs(text string) (spans []span) {
 }
 
 func (c *Claims) isForeign(r Range) bool {
-	for _, s := range c.foreign {
-		if uint64(r.Base) < s.first+s.count && s.first < uint64(r.Base)+uint64(r.Size) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.foreign, func(s span) bool { return uint64(r.Base) < s.first+s.count && s.first < uint64(r.Base)+uint64(r.Size) })
 }

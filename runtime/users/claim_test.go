@@ -61,7 +61,7 @@ func TestClaimsAreKept(t *testing.T) {
 }
 
 // TestClaimsDiffer between daemons that claim at the same time, until there is none
-// left; and those that an administrator gave away are nobody's.
+// left; and no daemon uses those that an administrator gave away.
 func TestClaimsDiffer(t *testing.T) {
 	dir, states := filepath.Join(t.TempDir(), "ranges"), t.TempDir()
 	daemons := []*Claims{open(t, dir), open(t, dir), open(t, dir)}

@@ -27,7 +27,7 @@ const FirstFile = 3
 // Request asks for one process in a container.
 type Request struct {
 	// States is the directory of all containers' states. That of ID holds what
-	// libcontainer needs to know of the container.
+	// libcontainer needs to know about the container.
 	States, ID string
 	// First makes the container with the process as its first one. Otherwise the
 	// container runs, and the process is started beside the others.

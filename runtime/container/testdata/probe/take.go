@@ -49,7 +49,7 @@ func makeInotify() error {
 	return err
 }
 
-// sendDescriptor puts a descriptor into a socket that nobody reads, 100 at a time.
+// sendDescriptor puts a descriptor into a socket without a reader, 100 at a time.
 func sendDescriptor() func() error {
 	rights := make([]int, 100)
 	return func() error {

@@ -38,7 +38,7 @@ func leave(attr *syscall.SysProcAttr) {
 }
 
 // breakDown panics as libcontainer does when a mount is asked for late, in a
-// goroutine that nobody recovers.
+// goroutine that does not recover.
 func breakDown() {
 	requests := make(chan int)
 	close(requests)
