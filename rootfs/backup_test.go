@@ -1,5 +1,3 @@
-//go:build linux
-
 package rootfs
 
 import (
@@ -41,8 +39,8 @@ func moveImages(t *testing.T, from *Store, k *Kept, to *Store) {
 	}
 }
 
-// TestImagesAreRestored holds that an image is what it was, by its references and with its repositories, where nobody can
-// be asked for it.
+// TestImagesAreRestored restores images with their references and repositories
+// while no registry answers.
 func TestImagesAreRestored(t *testing.T) {
 	needRoot(t)
 	reg := registrytest.New(t, registrytest.None)

@@ -1,5 +1,3 @@
-//go:build linux
-
 package rootfs
 
 import (
@@ -137,7 +135,7 @@ func checkHarmless(t *testing.T, s *Store, ref reference.Reference) {
 			t.Error(err)
 		}
 	})
-	// A set-uid file is for the container alone: nobody else on this machine gets to it (CVE-2021-41091, CVE-2021-41103, CVE-2024-25621).
+	// A set-uid file is for the container alone: no other user of this machine can reach it (CVE-2021-41091, CVE-2021-41103, CVE-2024-25621).
 	for _, dir := range []string{"chains", "oci", "images"} {
 		if st, err := os.Stat(s.store.Path(dir)); err != nil || st.Mode().Perm() != 0o700 {
 			t.Errorf("got %v, %v for %s; want it root's alone", st, err, dir)
@@ -173,7 +171,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s: got %v, %v; want no image", c.name, images, err)
 		}
 		if left, err := os.ReadDir(s.store.Path("oci")); err != nil || len(left) > 0 {
-			t.Errorf("%s: got %v, %v; want nothing kept of what nobody will have", c.name, left, err)
+			t.Errorf("%s: got %v, %v; want nothing left of an image that was refused", c.name, left, err)
 		}
 	}
 }

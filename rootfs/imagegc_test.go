@@ -1,5 +1,3 @@
-//go:build linux
-
 package rootfs
 
 import (
@@ -85,7 +83,7 @@ func TestGC(t *testing.T) {
 		})
 	}
 	if _, err := s.Mount(t.Context(), root.Request{ID: "x", Stack: refs["old"].String()}); !errors.Is(err, image.ErrNotPulled) {
-		t.Errorf("got %v for an image that was taken away; want ErrNotPulled", err)
+		t.Errorf("got %v for a removed image; want ErrNotPulled", err)
 	}
 	if err := s.Unmount(t.Context(), "holds"); err != nil {
 		t.Fatal(err)
@@ -181,7 +179,7 @@ func TestDamagedStack(t *testing.T) {
 	if _, err := again.Stacks.AddImage(stack.Spec{Name: "mine"}, digest); err != nil {
 		t.Fatal(err)
 	}
-	inRoot(t, again, "mine", func(root string) { checkImported(t, "mended", root) })
+	inRoot(t, again, "mine", func(root string) { checkImported(t, "restored", root) })
 }
 
 func TestLayoutMount(t *testing.T) {

@@ -239,7 +239,7 @@ func TestImportRefused(t *testing.T) {
 		{"damaged", lay, "digest"},
 		{"empty", writeFile(t, "e.tar", nil), "is empty"},
 		{"text", writeFile(t, "t.txt", []byte(strings.Repeat("text\n", 300))), "no tar"},
-		{"dir", t.TempDir(), "no OCI image layout"},
+		{"dir", t.TempDir(), "not an OCI image layout"},
 		{"nothing", filepath.Join(t.TempDir(), "none"), "no such file"},
 		{"climbs", writeFile(t, "c.tar", registrytest.Tar(t, "bin/sh=x", "../../evil=x")), "climbs out"},
 		{"two", writeFile(t, "two.tar", registrytest.Tar(t, `manifest.json=[{"Config":"a"},{"Config":"b"}]`)), "holds 2 images"},

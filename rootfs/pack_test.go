@@ -1,5 +1,3 @@
-//go:build linux
-
 package rootfs
 
 import (
@@ -122,17 +120,17 @@ func TestPackIsTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Layers.Prune(t.Context(), func(string) bool { return false }); err != nil { // the droplet is unpacked anew
+	if err := s.Layers.Prune(t.Context(), func(string) bool { return false }); err != nil { // the droplet is unpacked again
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(was, mustPack(t, s, "minifs", l)); diff != "" {
 		t.Errorf("packed again (-was +is):\n%s", diff)
 	}
 	if again, err := os.Stat(stack); err != nil || !os.SameFile(first, again) {
-		t.Errorf("the stack was packed anew, %v", err)
+		t.Errorf("the stack was packed again, %v", err)
 	}
 
-	// What nobody asked for since goes, and comes again.
+	// What was not requested since is removed, and packed again on request.
 	old := time.Now().Add(-25 * time.Hour)
 	names, err := filepath.Glob(s.store.Path("packed", "*"))
 	if err != nil || len(names) < 4 {
@@ -147,10 +145,10 @@ func TestPackIsTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.Packed.Open(was.Digest, l.Digest, was.Layers[0].Digest); !errors.Is(err, packed.ErrNotFound) {
-		t.Errorf("got %v; want what is old taken away", err)
+		t.Errorf("got %v; want old images removed", err)
 	}
 	if diff := cmp.Diff(was, mustPack(t, s, "minifs", l)); diff != "" {
-		t.Errorf("packed anew (-was +is):\n%s", diff)
+		t.Errorf("packed again (-was +is):\n%s", diff)
 	}
 	for image, source := range map[string]string{was.Digest: strings.Repeat("a", 64), "sha256:../x": l.Digest, oci.Digest([]byte("x")): l.Digest} {
 		if _, err := s.Packed.Open(image, source, was.Layers[0].Digest); !errors.Is(err, packed.ErrNotFound) {

@@ -12,7 +12,7 @@ import (
 	"cupola/rootfs/registry"
 )
 
-// pullForever pulls and takes away until it is killed, writing a line for each.
+// pullForever pulls and removes until it is killed, writing a line for each.
 func pullForever(dir, ref, cert string) {
 	s, err := New(Config{Dir: dir, IDs: testIDs, Registries: registry.Config{RootCAs: poolOf(cert)}})
 	if err != nil {

@@ -1,5 +1,3 @@
-//go:build linux
-
 package rootfs
 
 import (
@@ -85,7 +83,7 @@ func TestPull(t *testing.T) {
 	}
 }
 
-// checkSecondPull holds that an image that is here by its digest asks nobody, also after the registry has gone.
+// checkSecondPull checks that an image present by its digest needs no registry, also after the registry has gone.
 func checkSecondPull(t *testing.T, reg *registrytest.Registry, s *Store, ref reference.Reference, digest string) {
 	t.Helper()
 	reg.Forget()
@@ -399,7 +397,7 @@ func TestPullLyingMirror(t *testing.T) {
 	})
 }
 
-// TestPullTogether pulls images that share layers at the same time, and takes away meanwhile: each blob moves once.
+// TestPullTogether pulls images that share layers at the same time, and removes images meanwhile: each blob moves once.
 func TestPullTogether(t *testing.T) {
 	needRoot(t)
 	reg := registrytest.New(t, registrytest.None)

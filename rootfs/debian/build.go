@@ -23,7 +23,6 @@ type Options struct {
 	Mirror         string   // base URL of the archive; "": the one in the host's apt sources
 	SecurityMirror string   // base URL of Debian's security archive; "": beside Mirror, with "-security"
 	Keyrings       []string // files with the archive's keys, besides those where apt keeps them; only pinned keys count
-	AllowStale     bool     // accept an index that has run out, or is older than one seen before: for archives of old states
 
 	Packages []string // wanted besides those of the variant
 	Without  []string // not wanted though others depend on them: names, or patterns of path.Match

@@ -41,7 +41,7 @@ func defaultClient() *http.Client {
 	return &http.Client{Transport: t}
 }
 
-// small downloads a document whose hash nobody knows beforehand.
+// small downloads a document whose hash is not known beforehand.
 func (f *fetcher) small(ctx context.Context, url string, limit int64) (raw []byte, err error) {
 	err = f.retry(ctx, url, func(ctx context.Context) (bool, error) {
 		body, _, err := f.request(ctx, url, 0)

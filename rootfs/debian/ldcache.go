@@ -83,7 +83,7 @@ func readLibraries(t *tree, dir string) []library {
 	return slices.CompactFunc(all, func(a, b library) bool { return a.name == b.name })
 }
 
-// readSoname returns flags 0 for what is no library of a known kind.
+// readSoname returns flags 0 if the file is not a library of a known kind.
 func readSoname(t *tree, file string) (soname string, flags uint32) {
 	full, err := t.walk(file, true)
 	if n := t.nodes[full]; err != nil || n == nil || n.kind != 0 {

@@ -18,7 +18,7 @@ func codenames(distro string) []string {
 	return []string{"buster", "bullseye", "bookworm", "trixie", "forky", "duke", "sid", "oldstable", "stable", "testing", "unstable"}
 }
 
-// mirrors gives the base URLs to try for a pocket, best first: those the caller
+// mirrors returns the base URLs to try for a pocket, best first: those the caller
 // named, else those of the host's apt sources.
 func mirrors(o Options, s suite, p pocket, host []source) ([]string, error) {
 	if o.Mirror != "" {

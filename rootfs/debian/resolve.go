@@ -130,7 +130,7 @@ func (r *resolver) follow(a *available) error {
 	return nil
 }
 
-// omits tells whether a package is not to be there whatever depends on it.
+// omits reports whether a package is not to be there whatever depends on it.
 func (r *resolver) omits(name string) bool {
 	return slices.ContainsFunc(r.without, func(pattern string) bool {
 		ok, err := path.Match(pattern, name)

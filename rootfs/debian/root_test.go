@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestBuildSetsShiftedOwners needs root: nobody else may give files away.
+// TestBuildSetsShiftedOwners needs root: only root may change the owner of files.
 func TestBuildSetsShiftedOwners(t *testing.T) {
 	if os.Getenv("CUPOLA_TEST_ROOT") != "1" {
 		t.Skip("needs CUPOLA_TEST_ROOT=1 and root")

@@ -21,7 +21,7 @@ type suite struct {
 type pocket struct {
 	name     string // as in dists/<name>
 	security bool
-	needed   bool // a build without it is no build
+	needed   bool // without it a build fails
 }
 
 // Fingerprints of the archive keys. The key material comes from elsewhere (see
@@ -35,9 +35,6 @@ const (
 	debian13Stable    = "41587F7DB8C774BCCF131416762F67A0B2C39DE4"
 	ubuntu2018        = "F6ECB3762474EDA9D21B7022871920D1991BC93C"
 )
-
-// Suites lists the names that Options.Suite takes, without their aliases.
-func Suites() []string { return slices.Sorted(maps.Keys(suites())) }
 
 func suites() map[string]suite {
 	debian := []string{debian12Automatic, debian12Security, debian12Stable, debian13Automatic, debian13Security, debian13Stable}
@@ -60,7 +57,7 @@ func lookupSuite(name string) (suite, error) {
 	}
 	s, ok := suites()[name]
 	if !ok {
-		return suite{}, fmt.Errorf("suite %q is not known: choose one of %s", name, strings.Join(Suites(), ", "))
+		return suite{}, fmt.Errorf("suite %q is not known: choose one of %s", name, strings.Join(slices.Sorted(maps.Keys(suites())), ", "))
 	}
 	return s, nil
 }

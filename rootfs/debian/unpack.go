@@ -90,8 +90,8 @@ func (u *unpacker) mine(name string, kind byte) (bool, error) {
 	return winner == u.owner, err
 }
 
-// entryName turns "./usr/bin/x" into "usr/bin/x". Names that are absolute or go
-// up are refused, not mended.
+// entryName turns "./usr/bin/x" into "usr/bin/x". It refuses names that are absolute or go
+// up.
 func entryName(name string) (string, error) {
 	if strings.HasPrefix(name, "/") || strings.ContainsRune(name, 0) {
 		return "", fmt.Errorf("name is not below the root")

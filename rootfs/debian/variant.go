@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// variantPackages gives the packages a variant asks for by name ("none" none), besides the
+// variantPackages returns the packages a variant asks for by name ("none" none), besides the
 // essential ones and what they all depend on.
 func variantPackages(variant string) ([]string, error) {
 	switch variant {

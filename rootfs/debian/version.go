@@ -55,7 +55,7 @@ func compareText(a, b string) int {
 	return 0
 }
 
-// rank gives the place of s[i] in dpkg's order; the end of s has one too.
+// rank returns the place of s[i] in dpkg's order; the end of s has one too.
 func rank(s string, i int) int {
 	if i >= len(s) {
 		return 0

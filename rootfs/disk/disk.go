@@ -132,7 +132,7 @@ const (
 	probeBytes  = 4 << 20
 )
 
-// dropProbes takes away the probes of a daemon that was killed at it.
+// dropProbes removes probes that a killed daemon left.
 func (d *Disks) dropProbes() error {
 	entries, err := os.ReadDir(d.dir)
 	for _, e := range entries {
@@ -167,15 +167,14 @@ func (d *Disks) Create(dir string, s Size) error {
 			return err
 		}
 	}
-	err := d.make(m, dir, s)
-	if err != nil {
+	if err := d.make(m, dir, s); err != nil {
 		return errors.Join(err, d.Remove(dir))
 	}
 	return nil
 }
 
-// Grow has a disk hold s, if it holds less. A kill half way is mended by the next Grow. It may be in use where the daemon
-// may do all that root may; otherwise that is an error.
+// Grow grows a disk to s, if it is smaller. After a kill half way, the next Grow completes it. A disk in use can grow only
+// if the daemon has all capabilities of root; otherwise that is an error.
 func (d *Disks) Grow(dir string, s Size) error {
 	if s.Inodes <= 0 || s.Inodes > maxInodes {
 		s.Inodes = maxInodes
@@ -186,14 +185,14 @@ func (d *Disks) Grow(dir string, s Size) error {
 	return growProject(filepath.Join(dir, Data), s)
 }
 
-// Own tells whether dir has a file system of its own, which Freeze can hold.
+// Own reports whether dir is a separate file system, which Freeze can hold.
 func (d *Disks) Own(dir string) bool {
 	_, err := os.Lstat(filepath.Join(dir, Image))
 	return err == nil
 }
 
-// Freeze brings all that was written to an open disk to its image, and lets
-// nobody write to it until Thaw: who tries waits. It outlives this process.
+// Freeze brings all that was written to an open disk to its image, and blocks
+// writers until Thaw. It outlives this process.
 func Freeze(dir string) error { return freeze(filepath.Join(dir, Data)) }
 
 // Thaw ends Freeze. A disk that is not frozen, or not open, stays as it is.
@@ -218,7 +217,7 @@ func (d *Disks) make(m Method, dir string, s Size) error {
 	return nil
 }
 
-// Open makes what Create made usable again, after the machine was started anew too.
+// Open makes a created disk usable again, also after a reboot.
 func (d *Disks) Open(dir string) error {
 	img, data := filepath.Join(dir, Image), filepath.Join(dir, Data)
 	if _, err := os.Lstat(img); errors.Is(err, fs.ErrNotExist) {
@@ -240,7 +239,7 @@ func (d *Disks) Close(dir string) error {
 	return errors.Join(unmount(filepath.Join(dir, Data)), detach(filepath.Join(dir, Image)))
 }
 
-// Remove takes away what Create added to dir beyond plain files, in whatever state it is; deleting dir is the caller's.
+// Remove removes what Create added to dir beyond plain files, in whatever state it is; deleting dir is the caller's.
 func (d *Disks) Remove(dir string) error {
 	return errors.Join(d.Close(dir), freeProject(filepath.Join(dir, Data)))
 }

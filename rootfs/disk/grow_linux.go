@@ -21,7 +21,7 @@ const ext4IocResizeFS = 0x40086610
 
 const blockSize = 4096 // of our file systems
 
-// growLoop makes an image and the file system in it larger. ext4 does that itself while it is mounted, for whoever may
+// growLoop makes an image and the file system in it larger. ext4 does that itself while it is mounted, for a process that may
 // raise limits; otherwise a copy is made larger and takes the image's place, if no container has it. Each part is there
 // already, or is done.
 func (d *Disks) growLoop(dir string, s Size) error {
@@ -130,7 +130,7 @@ func (d *Disks) growCopy(dir string, size int64) error {
 	return d.Open(dir)
 }
 
-// errInUse says that a disk cannot be taken away now.
+// errInUse reports that a disk cannot be removed now.
 var errInUse = errors.New("it cannot be made larger while containers have it")
 
 // releasing is how long a container that has ended may still have a disk.

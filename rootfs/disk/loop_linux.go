@@ -70,7 +70,7 @@ func writable(data string) error {
 	return nil
 }
 
-// isMount tells whether something is mounted at dir.
+// isMount reports whether something is mounted at dir.
 func isMount(dir string) (bool, error) {
 	var here, above unix.Stat_t
 	if err := errors.Join(unix.Lstat(dir, &here), unix.Lstat(filepath.Dir(dir), &above)); err != nil {

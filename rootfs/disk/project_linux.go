@@ -101,7 +101,7 @@ func freeID(fd int, dir string) (uint32, error) {
 	return 0, errors.New("no project id is free")
 }
 
-// project returns the quota of dir's project, when it has one of ours.
+// project returns the quota of dir's project, if this package set one.
 func project(dir string) (d *os.File, id uint32, q dqblk, ok bool) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -152,7 +152,7 @@ func usedProject(dir string) (int64, bool) {
 	return int64(q.curspace), true
 }
 
-// overfill proves that the limit of a probe's directory holds. Quotas spare whoever has CAP_SYS_RESOURCE, so the
+// overfill proves that the limit of a probe's directory holds. Quotas do not limit processes with CAP_SYS_RESOURCE, so the
 // writing thread sheds it first, and ends with its goroutine. (Overlayfs sheds it itself for what containers write.)
 func overfill(dir string) error {
 	return thread.Throwaway(func() error { return overfillHere(dir) })

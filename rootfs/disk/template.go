@@ -19,7 +19,7 @@ const (
 	mib = 1 << 20
 	// grain rounds sizes up, so that droplets of many sizes share a few templates.
 	grain = 4 * mib
-	// maxTemplates bounds what is kept; a template is some 200 KiB on disk and takes 10 ms to make anew.
+	// maxTemplates bounds what is kept; a template is some 200 KiB on disk and takes 10 ms to make.
 	maxTemplates = 64
 	// journalBytes is what the journal of a durable disk takes beside its user's bytes.
 	journalBytes = 16 * mib

@@ -208,7 +208,7 @@ func (p *pull) fetchRest(ctx context.Context, part *partial, first int) error {
 	return nil
 }
 
-// patience is how many attempts in a row may bring nothing. It is no use to repeat what a registry refuses.
+// patience is how many attempts in a row may bring nothing. A request that a registry refuses is not repeated.
 func patience(err error, origins int) int {
 	if errors.Is(err, registry.ErrDenied) || errors.Is(err, registry.ErrMissing) {
 		return origins

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -126,11 +127,7 @@ func (p *pull) record() record {
 	cfg := p.doc.config.Config
 	c := record{Origins: []string{p.ref.String()}, Repositories: []string{p.from.Repo()}, Pulled: time.Now().UTC()}
 	c.Reference, c.Digest, c.Arch = p.ref.String(), p.digest, runtime.GOARCH
-	c.Config = Config{User: cfg.User, Env: cfg.Env, Entrypoint: cfg.Entrypoint, Cmd: cfg.Cmd, WorkingDir: cfg.WorkingDir}
-	for port := range cfg.ExposedPorts {
-		c.Config.ExposedPorts = append(c.Config.ExposedPorts, port)
-	}
-	slices.Sort(c.Config.ExposedPorts)
+	c.Config = Config{User: cfg.User, Env: cfg.Env, Entrypoint: cfg.Entrypoint, Cmd: cfg.Cmd, WorkingDir: cfg.WorkingDir, ExposedPorts: slices.Sorted(maps.Keys(cfg.ExposedPorts))}
 	for n, l := range p.doc.manifest.Layers {
 		c.Layers = append(c.Layers, Layer{Digest: l.Digest, DiffID: p.doc.config.RootFS.DiffIDs[n], Bytes: l.Size})
 	}

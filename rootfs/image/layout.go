@@ -26,7 +26,7 @@ func openLayout(dir string) (layoutDir, string, error) {
 		err = json.Unmarshal(text, &index)
 	}
 	if err != nil {
-		return l, "", fmt.Errorf("it is no OCI image layout: %w", err)
+		return l, "", fmt.Errorf("not an OCI image layout: %w", err)
 	}
 	if n := len(oci.Fitting(index.Manifests)); n > 1 {
 		return l, "", fmt.Errorf("it holds %d images", n)

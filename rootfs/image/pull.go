@@ -30,7 +30,7 @@ type PullOptions struct {
 	// and an empty slice forgets them.
 	Fallbacks []reference.Reference
 	Others    func(reference.Reference) registry.Auth // credentials for fallbacks; nil has none
-	Warn      func(string)                            // nil; takes what people should know of a pull that went well
+	Warn      func(string)                            // nil; receives warnings of a successful pull
 	Trusted   bool                                    // an operator asks: the registry may be anywhere
 	Claim     bool                                    // a build will name the image soon: until then Remove leaves it
 }

@@ -37,7 +37,7 @@ type dockerManifest struct {
 // well, whose index may name platforms that were not saved.
 func (b *Archive) Image(ctx context.Context) (Image, error) {
 	if !b.has("manifest.json") && !b.has("index.json") {
-		return Image{}, errors.New("it is no OCI image layout, docker-archive or tar of a root file system")
+		return Image{}, errors.New("not an OCI image layout, docker-archive or tar of a root file system")
 	}
 	if b.has("manifest.json") {
 		return readDockerArchive(b)

@@ -35,8 +35,8 @@ func mount(point, opts string) error {
 	return nil
 }
 
-// Unmount removes every mount at point. One that is busy is detached and goes with its last user. It is no error that
-// nothing is mounted there.
+// Unmount removes every mount at point. One that is busy is detached and goes with its last user. It is not an error
+// if nothing is mounted there.
 func Unmount(point string) error {
 	for {
 		err := unix.Unmount(point, unix.UMOUNT_NOFOLLOW)

@@ -9,7 +9,7 @@ import (
 
 // Options say what of a tree is written. The zero value writes all that is in the directory, as it is read.
 type Options struct {
-	// Owner gives the user or group that the tar has for the host's; nil: the same.
+	// Owner returns the user or group that the tar has for the host's; nil: the same.
 	Owner func(id uint32) uint32
 	// Root adds an entry for the directory itself.
 	Root bool

@@ -9,44 +9,20 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"cupola/rootfs/pack"
+	"cupola/rootfs/system/systemtest"
 )
-
-// machine makes a directory that looks like a machine's root: names that end in / are directories, "a -> b" are links.
-func machine(t *testing.T, names ...string) string {
-	t.Helper()
-	root := t.TempDir()
-	for _, n := range names {
-		from, to, isLink := strings.Cut(n, " -> ")
-		path := filepath.Join(root, from)
-		err := os.MkdirAll(filepath.Dir(path), 0o755)
-		switch {
-		case err != nil:
-		case isLink:
-			err = os.Symlink(to, path)
-		case strings.HasSuffix(n, "/"):
-			err = os.MkdirAll(path, 0o755)
-		default:
-			err = os.WriteFile(path, []byte("x"), 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
-}
 
 // TestPackForeign holds that of a machine's own files only those are packed that every user of it may read, and without what makes
 // programs another's.
 func TestPackForeign(t *testing.T) {
 	t.Parallel()
-	root := machine(t, "usr/bin/su", "usr/bin/secret", "usr/lib/private/key", "usr/local/etc/conf", "usr/share/a", "usr/bin/link -> su", "etc/ld.so.cache")
+	root := systemtest.Machine(t, "usr/bin/su", "usr/bin/secret", "usr/lib/private/key", "usr/local/etc/conf", "usr/share/a", "usr/bin/link -> su", "etc/ld.so.cache")
 	empty := t.TempDir()
 	for name, mode := range map[string]fs.FileMode{"usr/bin/su": fs.ModeSetuid | 0o755, "usr/bin/secret": 0o640, "usr/lib/private": 0o750} {
 		if err := os.Chmod(filepath.Join(root, name), mode); err != nil {
@@ -56,7 +32,7 @@ func TestPackForeign(t *testing.T) {
 	if err := os.Link(filepath.Join(root, "usr/share/a"), filepath.Join(root, "usr/share/b")); err != nil {
 		t.Fatal(err)
 	}
-	own := machine(t, "usr/not-seen", "etc/passwd", "etc/ld.so.cache")
+	own := systemtest.Machine(t, "usr/not-seen", "etc/passwd", "etc/ld.so.cache")
 	trees := []pack.Subtree{{Dir: own}, {Dir: filepath.Join(root, "usr"), At: "usr", Foreign: true}, {Dir: filepath.Join(root, "etc/ld.so.cache"), At: "etc/ld.so.cache", Foreign: true},
 		{Dir: empty, At: "usr/local/etc", Foreign: true}}
 	var text bytes.Buffer

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -209,9 +210,7 @@ func (r Request) compose(layers []registry.Layer, stack string) (registry.Image,
 	for _, port := range r.Config.ExposedPorts {
 		config.Config.ExposedPorts[port] = struct{}{}
 	}
-	for name, value := range r.Labels {
-		config.Config.Labels[name] = value
-	}
+	maps.Copy(config.Config.Labels, r.Labels)
 	m := v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1}
 	for _, l := range layers {
 		diffID, err := v1.NewHash(l.DiffID)

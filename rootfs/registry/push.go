@@ -63,7 +63,7 @@ const (
 // It returns the image's reference by its digest.
 func (cfg Config) Push(ctx context.Context, p Push) (reference.Reference, error) {
 	if p.To.Scheme != reference.SchemeDocker || p.To.Tag == "" {
-		return reference.Reference{}, fmt.Errorf("push to %s: it is no tag in a registry", p.To)
+		return reference.Reference{}, fmt.Errorf("push to %s: give a tag in a registry", p.To)
 	}
 	if err := p.write(ctx, newClient(cfg, pushAnswer)); err != nil {
 		return reference.Reference{}, fmt.Errorf("push to %s: %w", strings.TrimPrefix(p.To.String(), "docker://"), err)

@@ -1,5 +1,3 @@
-//go:build linux
-
 package registry
 
 import (
@@ -97,7 +95,7 @@ func TestPushFails(t *testing.T) {
 		"layer breaks": {change: func(p *Push) {
 			p.Open = func(context.Context, string) (io.ReadCloser, error) { return io.NopCloser(brokenReader{}), nil }
 		}, want: errBrokenReader, says: "read a layer: "},
-		"no tag": {change: func(p *Push) { p.To.Tag = "" }, says: "it is no tag in a registry"},
+		"no tag": {change: func(p *Push) { p.To.Tag = "" }, says: "give a tag in a registry"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -66,7 +66,7 @@ func (c *Client) Resolve(ctx context.Context, at Place) (digest string, err erro
 		return "", errors.New("it is in no registry")
 	}
 	err = c.firstSource(ctx, at, func(from Source) error {
-		digest, err = from.Digest(ctx, r.TagOrDigest())
+		digest, err = from.digest(ctx, r.TagOrDigest())
 		if err == nil && r.Digest != "" && digest != r.Digest {
 			err = fmt.Errorf("the registry has %s instead", digest)
 		}
@@ -125,8 +125,8 @@ func (s Source) Manifest(ctx context.Context, tagOrDigest string) ([]byte, error
 	return text, nil
 }
 
-// Digest asks for the digest of a tag or digest. It fetches nothing where the registry can tell without.
-func (s Source) Digest(ctx context.Context, tagOrDigest string) (string, error) {
+// digest asks for the digest of a tag or digest. It fetches nothing where the registry can tell without.
+func (s Source) digest(ctx context.Context, tagOrDigest string) (string, error) {
 	res, err := s.do(ctx, http.MethodHead, "manifests/"+tagOrDigest, http.Header{"Accept": oci.DocumentTypes}, http.StatusOK)
 	if err != nil {
 		return "", err

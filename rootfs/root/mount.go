@@ -105,7 +105,7 @@ func (s *Roots) layerPaths(r Request) []string {
 	return paths
 }
 
-func (s *Roots) rootPath(id string) string { return s.store.Path(Dir, id, "root") }
+func (s *Roots) rootPath(id string) string { return s.store.Path(rootsDir, id, "root") }
 
 // lowers unpacks missing layers and returns the overlay's lower directories, relative to the store, the topmost first.
 func (s *Roots) lowers(ctx context.Context, st stack.Stack, layers []layer.Layer) ([]string, record, error) {
@@ -134,10 +134,10 @@ func (s *Roots) lowers(ctx context.Context, st stack.Stack, layers []layer.Layer
 func (s *Roots) claim(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := overlay.MakePrivate(s.store.Path(Dir)); err != nil {
+	if err := overlay.MakePrivate(s.store.Path(rootsDir)); err != nil {
 		return err
 	}
-	err := s.takeSpare(s.store.Path(Dir, id))
+	err := s.takeSpare(s.store.Path(rootsDir, id))
 	if errors.Is(err, fs.ErrExist) {
 		return ErrMounted
 	}
@@ -145,7 +145,7 @@ func (s *Roots) claim(id string) error {
 }
 
 func (s *Roots) assemble(r Request, rec record, lowers []string) error {
-	dir := s.store.Path(Dir, r.ID)
+	dir := s.store.Path(rootsDir, r.ID)
 	if err := writeRecord(dir, rec); err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (s *Roots) Unmount(_ context.Context, id string) error {
 }
 
 func (s *Roots) dismantle(id string) error {
-	dir := s.store.Path(Dir, id)
+	dir := s.store.Path(rootsDir, id)
 	if err := errors.Join(overlay.Unmount(s.rootPath(id)), overlay.Unmount(s.lowerPath(id))); err != nil {
 		return err
 	}
@@ -201,28 +201,28 @@ func (s *Roots) dismantle(id string) error {
 
 // releaseRun undoes the private mount after the last container. s.mu is held.
 func (s *Roots) releaseRun() error {
-	entries, err := os.ReadDir(s.store.Path(Dir))
+	entries, err := os.ReadDir(s.store.Path(rootsDir))
 	if err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name()[0] != '.' }) {
 		return err
 	}
-	return overlay.Unmount(s.store.Path(Dir))
+	return overlay.Unmount(s.store.Path(rootsDir))
 }
 
 // List returns, sorted, the id of every container that has a directory, a mount or a loop device in this store.
 func (s *Roots) List() ([]string, error) {
 	ids := map[string]bool{}
-	entries, err := os.ReadDir(s.store.Path(Dir))
+	entries, err := os.ReadDir(s.store.Path(rootsDir))
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range entries {
 		ids[e.Name()] = true
 	}
-	mounts, err := overlay.MountsBelow(s.store.Path(Dir))
+	mounts, err := overlay.MountsBelow(s.store.Path(rootsDir))
 	if err != nil {
 		return nil, err
 	}
-	loops, err := disk.Loops(s.store.Path(Dir))
+	loops, err := disk.Loops(s.store.Path(rootsDir))
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +230,7 @@ func (s *Roots) List() ([]string, error) {
 		mounts = append(mounts, l.File)
 	}
 	for _, m := range mounts {
-		id, _, _ := strings.Cut(strings.TrimPrefix(m, s.store.Path(Dir)+"/"), "/")
+		id, _, _ := strings.Cut(strings.TrimPrefix(m, s.store.Path(rootsDir)+"/"), "/")
 		ids[id] = true
 	}
 	maps.DeleteFunc(ids, func(id string, _ bool) bool { return checkID(id) != nil })
@@ -250,7 +250,7 @@ func (s *Roots) record(id string) (record, error) { return readRecord(s.store, i
 
 func readRecord(s *store.Store, id string) (record, error) {
 	var rec record
-	b, err := os.ReadFile(s.Path(Dir, id, recordFile))
+	b, err := os.ReadFile(s.Path(rootsDir, id, recordFile))
 	if err != nil {
 		return rec, err
 	}
@@ -260,7 +260,7 @@ func readRecord(s *store.Store, id string) (record, error) {
 // Mounted returns the names of what the roots of containers in a store are made of: parts of stacks, and keys of layers.
 func Mounted(s *store.Store) (map[string]bool, error) {
 	used := map[string]bool{}
-	entries, err := os.ReadDir(s.Path(Dir))
+	entries, err := os.ReadDir(s.Path(rootsDir))
 	if err != nil {
 		return nil, err
 	}
@@ -285,6 +285,6 @@ func (s *Roots) DiskUsage(id string) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("disk usage of %s: %w", id, err)
 	}
-	n, err := s.disks.Used(s.store.Path(Dir, id))
+	n, err := s.disks.Used(s.store.Path(rootsDir, id))
 	return n + rec.LayerBytes, err
 }

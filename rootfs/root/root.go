@@ -22,8 +22,8 @@ import (
 	"cupola/runtime/users"
 )
 
-// Dir is the directory that the roots have in a store.
-const Dir = "run"
+// rootsDir is the directory that the roots have in a store.
+const rootsDir = "run"
 
 const runTrash = ".trash"
 
@@ -33,16 +33,16 @@ type Roots struct {
 	stacks      *stack.Stacks
 	layers      *layer.Cache
 	disks       *disk.Disks
-	trash       *tree.Trash // of containers' directories: no rename moves them out of the private mount of Dir
+	trash       *tree.Trash // of containers' directories: no rename moves them out of the private mount of rootsDir
 	locks       keylock.Locks
 	unshiftable error
 
-	mu sync.Mutex // of the entries of Dir, and of its mount
+	mu sync.Mutex // guards the entries of rootsDir, and its mount
 }
 
 // New opens the roots of a store. It leaves containers alone that may still run.
 func New(s *store.Store, stacks *stack.Stacks, layers *layer.Cache, disks *disk.Disks) (*Roots, error) {
-	r := &Roots{store: s, stacks: stacks, layers: layers, disks: disks, trash: tree.NewTrash(s.Path(Dir, runTrash), s.Log), unshiftable: tryShift(s)}
+	r := &Roots{store: s, stacks: stacks, layers: layers, disks: disks, trash: tree.NewTrash(s.Path(rootsDir, runTrash), s.Log), unshiftable: tryShift(s)}
 	if err := r.dropSpares(); err != nil {
 		return nil, err
 	}
@@ -56,11 +56,11 @@ func New(s *store.Store, stacks *stack.Stacks, layers *layer.Cache, disks *disk.
 // the container's root can pass: otherwise others could read the files of apps.
 func MakeDirs(s *store.Store) error {
 	for _, name := range []string{"", runTrash, runSpare} {
-		if err := os.Mkdir(s.Path(Dir, name), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Mkdir(s.Path(rootsDir, name), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
-	return os.Chmod(s.Path(Dir), 0o711)
+	return os.Chmod(s.Path(rootsDir), 0o711)
 }
 
 // Close waits for deletions in the background. Mounts stay.

@@ -13,7 +13,7 @@ import (
 // root is made.
 const lowerDir = "lower"
 
-func (s *Roots) lowerPath(id string) string { return s.store.Path(Dir, id, lowerDir) }
+func (s *Roots) lowerPath(id string) string { return s.store.Path(rootsDir, id, lowerDir) }
 
 // Shifts reports why roots cannot have other users than those on disk; nil where they can: the kernel has idmapped mounts (Linux
 // 5.19 for overlays), and so has the store's file system.

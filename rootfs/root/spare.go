@@ -20,7 +20,7 @@ const (
 
 // takeSpare makes a container's directory, of a spare one if there is any.
 func (s *Roots) takeSpare(dir string) error {
-	d, err := os.Open(s.store.Path(Dir, runSpare))
+	d, err := os.Open(s.store.Path(rootsDir, runSpare))
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (s *Roots) takeSpare(dir string) error {
 	if len(names) == 0 || err != nil {
 		return os.Mkdir(dir, 0o700)
 	}
-	return os.Rename(s.store.Path(Dir, runSpare, names[0]), dir) // which refuses when dir is there
+	return os.Rename(s.store.Path(rootsDir, runSpare, names[0]), dir) // which refuses when dir is there
 }
 
 // retire puts a container's directory, without mounts by now, among the spare ones, or into the trash when there is
@@ -38,11 +38,11 @@ func (s *Roots) retire(dir string) error {
 	if !s.reusable(dir) {
 		return s.trash.Put(dir)
 	}
-	return os.Rename(dir, s.store.Path(Dir, runSpare, rand.Text()))
+	return os.Rename(dir, s.store.Path(rootsDir, runSpare, rand.Text()))
 }
 
 func (s *Roots) reusable(dir string) bool {
-	if n, err := countEntries(s.store.Path(Dir, runSpare)); err != nil || n >= maxSpare {
+	if n, err := countEntries(s.store.Path(rootsDir, runSpare)); err != nil || n >= maxSpare {
 		return false
 	}
 	// An empty record is none; it goes first, so that no crash leaves a spare directory that seems to hold layers.
@@ -73,9 +73,9 @@ func countEntries(dir string) (int, error) {
 
 // dropSpares empties the spares of an earlier daemon.
 func (s *Roots) dropSpares() error {
-	entries, err := os.ReadDir(s.store.Path(Dir, runSpare))
+	entries, err := os.ReadDir(s.store.Path(rootsDir, runSpare))
 	for _, e := range entries {
-		err = errors.Join(err, s.trash.Put(s.store.Path(Dir, runSpare, e.Name())))
+		err = errors.Join(err, s.trash.Put(s.store.Path(rootsDir, runSpare, e.Name())))
 	}
 	return err
 }

@@ -10,33 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cupola/rootfs/system"
+	"cupola/rootfs/system/systemtest"
 	"cupola/rootfs/tree"
 	"cupola/runtime/users"
 )
-
-// machine makes a directory that looks like a machine's root: names that end in / are directories, "a -> b" are links.
-func machine(t *testing.T, names ...string) string {
-	t.Helper()
-	root := t.TempDir()
-	for _, n := range names {
-		from, to, isLink := strings.Cut(n, " -> ")
-		path := filepath.Join(root, from)
-		err := os.MkdirAll(filepath.Dir(path), 0o755)
-		switch {
-		case err != nil:
-		case isLink:
-			err = os.Symlink(to, path)
-		case strings.HasSuffix(n, "/"):
-			err = os.MkdirAll(path, 0o755)
-		default:
-			err = os.WriteFile(path, []byte("x"), 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
-}
 
 func TestViewHost(t *testing.T) {
 	t.Parallel()
@@ -65,7 +42,7 @@ func TestViewHost(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			v := viewHost(machine(t, append(c.files, private...)...), "/empty")
+			v := viewHost(systemtest.Machine(t, append(c.files, private...)...), "/empty")
 			var binds []string
 			for _, b := range v.binds {
 				if !b.ReadOnly || strings.HasSuffix(b.Destination, "local/etc") && b.Source != "/empty" {

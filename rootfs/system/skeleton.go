@@ -18,7 +18,7 @@ const CABundle = "etc/ssl/certs/ca-certificates.crt"
 // Shell is the one that every stack has.
 const Shell = "/bin/sh"
 
-// Skeleton is what every stack of ours has: the directories and accounts that Diego's lifecycle relies on.
+// Skeleton is what every built-in stack has: the directories and accounts that Diego's lifecycle relies on.
 func Skeleton(shell string) []tree.Node {
 	home := tree.Node{Path: contract.Home[1:], Mode: fs.ModeDir | 0o755, Owner: contract.VcapID}
 	app := tree.Node{Path: contract.AppDir[1:], Mode: fs.ModeDir | 0o755, Owner: contract.VcapID}

@@ -81,7 +81,7 @@ func deleteTree(path string) error {
 	if err := os.RemoveAll(path); err == nil || Privileged() {
 		return err
 	}
-	_ = filepath.WalkDir(path, func(p string, e fs.DirEntry, _ error) error { // RemoveAll reports what this does not mend
+	_ = filepath.WalkDir(path, func(p string, e fs.DirEntry, _ error) error { // RemoveAll reports what this does not fix
 		if e != nil && e.IsDir() {
 			_ = os.Chmod(p, 0o700)
 		}

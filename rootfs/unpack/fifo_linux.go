@@ -10,7 +10,7 @@ func (t *target) fifo(e entry) error {
 	if err := t.create(dirfd, base, func() error { return unix.Mknodat(dirfd, base, unix.S_IFIFO|0o600, 0) }); err != nil {
 		return t.fault(e.name, err)
 	}
-	// Opening one for reading waits for nobody, and nobody writes to it.
+	// Opening one for reading does not block, and nothing writes to it.
 	fd, err := unix.Openat(dirfd, base, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return t.fault(e.name, err)

@@ -41,15 +41,6 @@ func cleanName(name string, image bool) (string, error) {
 	return path.Clean(rel), nil
 }
 
-// leaves tells whether a symbolic link at name, as cleaned, with the given target points out of the archive.
-func leaves(name, target string) bool {
-	if strings.HasPrefix(target, "/") {
-		return true
-	}
-	to := path.Join(path.Dir(name), target)
-	return to == ".." || strings.HasPrefix(to, "../")
-}
-
 // linkAbove returns the first of name's parents that is in links.
 func linkAbove(name string, links map[string]struct{}) (string, bool) {
 	if len(links) == 0 {

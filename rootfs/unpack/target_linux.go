@@ -287,7 +287,7 @@ func writeSparse(fd int, name string, r io.Reader, buf []byte) error {
 	}
 }
 
-// fill reads until buf is full or r ends, with the error of r as it is: an archive that is cut short is no end of file.
+// fill reads until buf is full or r ends, with the error of r as it is: an archive that is cut short is not an end of file.
 func fill(r io.Reader, buf []byte) (n int, err error) {
 	for n < len(buf) && err == nil {
 		var m int
@@ -434,9 +434,4 @@ func (t *target) settle(e entry) error {
 	}
 	tv := unix.NsecToTimeval(e.mtime.UnixNano())
 	return unix.Futimes(fd, []unix.Timeval{tv, tv})
-}
-
-func (t *target) close() error {
-	t.forget()
-	return nil
 }

@@ -10,7 +10,6 @@ package unpack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,10 +27,8 @@ type Options struct {
 	// Verbatim has no names that are marks: files of an Image called like whiteouts are files. It is for what pack.Tree wrote.
 	Verbatim bool
 	// Plain, when set, is written the tar as it is without compression, to the last byte.
-	Plain io.Writer
-	// Contained refuses symbolic links whose target lies outside of the archive.
-	Contained bool
-	Limits    Limits
+	Plain  io.Writer
+	Limits Limits
 	// Progress, when set, is called with the growing number of archive bytes read.
 	Progress func(done int64)
 }
@@ -49,7 +46,7 @@ type Stats struct {
 	Bytes   int64 // of regular files
 }
 
-// EntryError is an archive's own fault: retrying will not help and the text may be shown to whoever sent it.
+// EntryError is an archive's own fault: retrying will not help, and the sender may see the text.
 type EntryError struct {
 	Name   string // the entry as the archive spells it; empty when the archive as a whole is at fault
 	Reason string
@@ -87,19 +84,12 @@ func (l Limits) Filled() Limits {
 // error dir may hold a part of the archive: unpack into a directory that can be thrown away.
 func Into(ctx context.Context, dir *os.File, archive *io.SectionReader, o Options) (Stats, error) {
 	t := newTarget(dir, o)
+	defer t.forget()
 	w := newWalk(t, o)
 	err := w.archive(ctx, archive)
 	if err == nil {
 		err = t.finish()
 	}
-	return w.stats, errors.Join(err, t.close())
-}
-
-// check reads an archive as Into would, writing nothing: it finds what Into would refuse, but for contradictions that show
-// only on disk, such as a link to a file that is not there.
-func check(ctx context.Context, archive *io.SectionReader, o Options) (Stats, error) {
-	w := newWalk(nowhere{}, o)
-	err := w.archive(ctx, archive)
 	return w.stats, err
 }
 

@@ -17,12 +17,12 @@ import (
 
 // A frozen file system stays so when the process that froze it is gone, and who
 // writes to it cannot even be killed. So the process that freezes is another
-// than the one that copies: it thaws when it is told to, when the pipe ends by
-// which it would be told, as it does with the daemon, and when the time is over.
+// than the one that copies: it thaws on request, when the pipe for requests ends,
+// as it does with the daemon, and when the time is over.
 // The daemon thaws if that process was killed, and at its start all volumes, if
 // both were.
 
-// What a holder says once nobody can write, and what it is told when all has
+// What a holder says once writers are blocked, and the request to thaw once all has
 // been copied.
 const (
 	held    = "held\n"
@@ -30,7 +30,7 @@ const (
 )
 
 // Hold is the holder: it freezes the volume in dir and thaws it when in gives a
-// byte or ends, or after within. It is an error that nobody asked it to in time.
+// byte or ends, or after within. It is an error if the request did not come in time.
 func Hold(dir string, within time.Duration, in io.Reader, out io.Writer) (err error) {
 	// A terminal's signals go to it, too, and a reader that is gone is no reason to die.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
@@ -54,7 +54,7 @@ func Hold(dir string, within time.Duration, in io.Reader, out io.Writer) (err er
 	}
 }
 
-// hold has a holder freeze a volume. release thaws it, and tells whether it was
+// hold has a holder freeze a volume. release thaws it, and reports whether it was
 // frozen until then.
 func (s *Store) hold(ctx context.Context, dir string, within time.Duration) (letGo func() error, err error) {
 	cmd := exec.CommandContext(ctx, s.cfg.Holder[0], append(s.cfg.Holder[1:len(s.cfg.Holder):len(s.cfg.Holder)], dir, within.String())...)

@@ -27,13 +27,13 @@ func (s *Store) Save(ctx context.Context, name string, within time.Duration, w i
 	if err != nil {
 		return err
 	}
-	if _, err := s.Open(name); err != nil {
+	if _, err := s.open(name); err != nil {
 		if _, serr := os.Lstat(filepath.Join(dir, whole)); errors.Is(serr, os.ErrNotExist) {
 			return ErrNone
 		}
 		return err
 	}
-	s.saving.Lock() // until it is done nobody removes one
+	s.saving.Lock() // no volume is removed meanwhile
 	defer s.saving.Unlock()
 	if _, err := os.Lstat(filepath.Join(dir, whole)); err != nil {
 		return ErrNone // it was removed just now
@@ -63,7 +63,7 @@ func (s *Store) saveHeld(ctx context.Context, dir string, within time.Duration, 
 	return err
 }
 
-// saveIdle saves a volume that nobody uses, and that nobody begins to use.
+// saveIdle saves an unused volume, and keeps it unused meanwhile.
 func (s *Store) saveIdle(ctx context.Context, dir string, _ time.Duration, w io.Writer) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *Store) Restore(ctx context.Context, name string, v Spec, archive *os.Fi
 	if err := s.Create(name, v); err != nil {
 		return err
 	}
-	at, err := s.Open(name)
+	at, err := s.open(name)
 	if err != nil {
 		return err
 	}
@@ -118,11 +118,11 @@ func (s *Store) Restore(ctx context.Context, name string, v Spec, archive *os.Fi
 	return nil
 }
 
-// Abandon takes away what the volumes below dir have in the kernel, quotas too,
+// Abandon removes what the volumes below dir have in the kernel, quotas too,
 // so that dir can be deleted.
 func Abandon(dir string) error { return each(dir, (&disk.Disks{}).Remove) }
 
-// Close closes the volumes below dir. Nobody may use them.
+// Close closes the volumes below dir. They must not be in use.
 func Close(dir string) error { return each(dir, (&disk.Disks{}).Close) }
 
 func each(dir string, do func(dir string) error) error {

@@ -217,7 +217,7 @@ func TestAKilledSaveLetsGo(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("the volume is still held")
 			if err := disk.Thaw(filepath.Join(dir, "db")); err != nil {
 				t.Error(err)

@@ -25,7 +25,7 @@ type Owner struct{ UID, GID uint32 }
 // to a link that leads out of the volume, but not what lies at the place. With an
 // owner the directory is made where it is missing, with those above it, and is
 // the owner's; without one it has to be there. n counts the places of a
-// container, which are taken away by Hide alone. What is in the volume belongs, at
+// container, which only Hide removes. What is in the volume belongs, at
 // the place, to the container's users; the zero value are those on disk.
 func (s *Store) Show(container string, n int, to users.Range, name, dir string, owner *Owner) (at string, err error) {
 	if to == (users.Range{}) {
@@ -34,7 +34,7 @@ func (s *Store) Show(container string, n int, to users.Range, name, dir string, 
 	if !nameRule.MatchString(container) {
 		return "", fmt.Errorf("container %q: use letters, digits, '_' and '-'", container)
 	}
-	data, err := s.Open(name)
+	data, err := s.open(name)
 	if err != nil {
 		return "", err
 	}
@@ -67,7 +67,7 @@ func (s *Store) Show(container string, n int, to users.Range, name, dir string, 
 	return at, nil
 }
 
-// Hide takes away what Show has given a container, in whatever state it is.
+// Hide removes what Show has shown to a container, in whatever state it is.
 func (s *Store) Hide(container string) error {
 	if !nameRule.MatchString(container) {
 		return nil // Show gave it nothing
@@ -85,7 +85,7 @@ func (s *Store) Hide(container string) error {
 	return errors.Join(err, os.Remove(dir))
 }
 
-// hideAll takes away what containers were shown.
+// hideAll removes what Show has shown to containers.
 func (s *Store) hideAll() error {
 	entries, err := os.ReadDir(filepath.Join(s.cfg.Dir, shown))
 	if errors.Is(err, fs.ErrNotExist) {

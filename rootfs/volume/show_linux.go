@@ -79,7 +79,7 @@ func (s *Store) bind(f *os.File, to users.Range, at string) error {
 	return unix.Mount(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), at, "", unix.MS_BIND, "")
 }
 
-// unbind takes away what is mounted at a place. Containers that have it keep it.
+// unbind unmounts what is mounted at a place. Containers that have it keep it.
 func unbind(at string) error {
 	for {
 		switch err := unix.Unmount(at, unix.UMOUNT_NOFOLLOW|unix.MNT_DETACH); err {

@@ -10,10 +10,11 @@ import (
 	"syscall"
 )
 
-// mountedElsewhere tells whether a process of this machine, like one of a
+// mountedElsewhere reports whether a process of this machine, like one of a
 // container, has a directory mounted somewhere, or one below it.
 func mountedElsewhere(dir string) (bool, error) {
-	// What is mounted is told from the root of its file system, which may be above or below ours.
+	// mountinfo names a directory from the root of its file system, which need not
+	// be "/" here: its last three names are compared.
 	mark := "/" + filepath.Base(filepath.Dir(filepath.Dir(dir))) + "/" + filepath.Base(filepath.Dir(dir)) + "/" + filepath.Base(dir)
 	all, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -34,7 +35,7 @@ func mountedElsewhere(dir string) (bool, error) {
 	return false, nil
 }
 
-// mounts tells whether a process has something mounted whose path has mark in it.
+// mounts reports whether a process has something mounted whose path has mark in it.
 func mounts(file, mark string) (bool, error) {
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {

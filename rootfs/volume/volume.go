@@ -2,8 +2,8 @@
 // them, each of a size that holds.
 //
 // A volume is a directory of the store's, in which lie its disk and the mark of
-// one that is whole. What a crash left half made is made anew, and what it left
-// half deleted the next Store deletes.
+// one that is whole. A volume that a crash left half made is made again; the next Store
+// deletes one that was half deleted.
 package volume
 
 import (
@@ -143,8 +143,8 @@ func (s *Store) fill(dir string, v Spec) error {
 	return errors.Join(durable.Sync(dir), durable.Sync(filepath.Dir(dir)))
 }
 
-// Open gives the directory of a volume, ready to be used.
-func (s *Store) Open(name string) (string, error) {
+// open returns the directory of a volume, ready to be used.
+func (s *Store) open(name string) (string, error) {
 	dir, err := s.dir(name)
 	if err != nil {
 		return "", err
@@ -165,7 +165,7 @@ func (s *Store) Open(name string) (string, error) {
 func (s *Store) Grow(name string, bytes int64) error {
 	s.saving.Lock() // one that is being copied cannot grow
 	defer s.saving.Unlock()
-	if _, err := s.Open(name); err != nil {
+	if _, err := s.open(name); err != nil {
 		return err
 	}
 	dir, err := s.dir(name)
@@ -222,7 +222,7 @@ func (s *Store) Used(name string) (int64, error) {
 	return s.cfg.Disks.Used(dir)
 }
 
-// List gives the names of the volumes.
+// List returns the names of the volumes.
 func (s *Store) List() (names []string, err error) {
 	entries, err := os.ReadDir(s.cfg.Dir)
 	for _, e := range entries {
@@ -233,7 +233,7 @@ func (s *Store) List() (names []string, err error) {
 	return names, err
 }
 
-// Teardown takes away what volumes have in the kernel. Their content stays.
+// Teardown removes what volumes have in the kernel. Their content stays.
 func (s *Store) Teardown() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

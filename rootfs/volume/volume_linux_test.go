@@ -48,7 +48,7 @@ func newStore(t *testing.T) (dir string, open func() *Store) {
 
 func openVolume(t *testing.T, s *Store, name string) string {
 	t.Helper()
-	at, err := s.Open(name)
+	at, err := s.open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestAVolumeOutlivesTheStore(t *testing.T) {
 	if err := errors.Join(s.Remove("db"), s.Remove("db")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Open("db"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.open("db"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v; want that there is none", err)
 	}
 }
@@ -265,7 +265,7 @@ func TestShowShifted(t *testing.T) {
 	}
 }
 
-// TestWhatACrashLeft has a volume half made and one half deleted.
+// TestWhatACrashLeft begins with a volume half made and one half deleted.
 func TestWhatACrashLeft(t *testing.T) {
 	dir, open := newStore(t)
 	s := open()
@@ -273,7 +273,7 @@ func TestWhatACrashLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = open()
-	if _, err := s.Open("half"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.open("half"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v; want no half volume", err)
 	}
 	if err := s.Create("half", Spec{Bytes: 32 << 20}); err != nil {

@@ -4,6 +4,8 @@ package thread
 import (
 	"runtime"
 
+	"golang.org/x/sys/unix"
+
 	"cupola/runtime/fault"
 )
 
@@ -13,7 +15,7 @@ func Throwaway(do func() error) error {
 	res := make(chan error, 1)
 	fault.Go("rootfs", func() {
 		runtime.LockOSThread() // not unlocked, unless nothing was done: that is what ends the thread
-		if !first() {
+		if unix.Gettid() != unix.Getpid() {
 			res <- fault.Guard("rootfs", do)
 			return
 		}

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package thread
-
-func first() bool { return false }
