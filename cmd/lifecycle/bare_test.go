@@ -1,5 +1,3 @@
-//go:build linux
-
 package main
 
 import (
@@ -43,7 +41,7 @@ func TestStagesInBareRoot(t *testing.T) {
 	writeFiles(t, filepath.Join(root, "tmp/app"), map[string]string{"package.json": "{}"})
 	code, out = bare.run(t, env, []string{"builder", "-skipDetect", "-buildpackOrder=nodejs_buildpack"})
 	if code != 223 || !strings.Contains(out, "**ERROR** no node in stack 'minifs': push with `-s`") {
-		t.Errorf("staging Node.js: got %d %q; want 223 and the mend", code, out)
+		t.Errorf("staging Node.js: got %d %q; want 223 and the fix", code, out)
 	}
 }
 

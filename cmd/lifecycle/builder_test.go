@@ -1,9 +1,8 @@
-//go:build linux
-
 package main
 
 import (
 	"archive/tar"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,9 +27,7 @@ func named(name string, more map[string]string) map[string]string {
 		"bin/detect*": "#!/bin/sh\nexit 1\n",
 		"bin/supply*": script("printf 'name: " + name + "\\nversion: 1.2\\n' > $3/$4/config.yml; echo " + name + " >> $1/order; touch $2/kept"),
 	}
-	for k, v := range more {
-		files[k] = v
-	}
+	maps.Copy(files, more)
 	return files
 }
 

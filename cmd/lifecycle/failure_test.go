@@ -1,5 +1,3 @@
-//go:build linux
-
 package main
 
 import (
@@ -22,7 +20,7 @@ g: [*f, *f, *f, *f, *f, *f, *f, *f, *f]
 
 const failing = "#!/bin/sh\nexit 7\n"
 
-// broken is a complete buildpack with one script replaced, or taken away when
+// broken is a complete buildpack with one script replaced, or removed if
 // text is empty.
 func broken(name, text string) map[string]string {
 	files := named("a", map[string]string{"bin/finalize*": script(""), "bin/release*": "#!/bin/sh\necho 'default_process_types: {web: x}'\n"})

@@ -1,5 +1,3 @@
-//go:build linux
-
 package main
 
 import (
@@ -56,7 +54,7 @@ func worlds(t *testing.T, files map[string]string) []world {
 	return all
 }
 
-// place is where init runs a program of ours.
+// place is where init runs one of our programs.
 type place struct {
 	root     string // empty is the machine's
 	programs string // directory of the programs in root

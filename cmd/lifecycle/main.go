@@ -1,5 +1,3 @@
-//go:build linux
-
 // The lifecycle command is everything that runs inside containers beside the
 // app, but for what its start needs (see init and launcher): builder, healthcheck, what
 // `cf ssh` talks to, the system buildpacks and the tools of stacks that have

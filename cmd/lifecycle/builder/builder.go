@@ -1,5 +1,3 @@
-//go:build linux
-
 // Package builder stages a buildpack app inside its container, as Cloud
 // Foundry's builder does: it runs the buildpacks' scripts over the app and
 // packs the droplet. Copying and packing are done here, so that the stack

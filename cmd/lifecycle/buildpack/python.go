@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -15,12 +16,7 @@ var pythonMarkers = []string{"requirements.txt", "setup.py", "pyproject.toml", "
 var pythonPrograms = []string{"main.py", "app.py", "server.py"}
 
 func detectPython(app string) bool {
-	for _, name := range append(pythonMarkers, pythonPrograms...) {
-		if exists(filepath.Join(app, name)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(append(pythonMarkers, pythonPrograms...), func(name string) bool { return exists(filepath.Join(app, name)) })
 }
 
 func (s *stage) findPython() (string, error) {

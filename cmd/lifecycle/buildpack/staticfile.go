@@ -2,6 +2,7 @@ package buildpack
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -110,7 +111,7 @@ func readOptional(root *os.Root, name string) ([]byte, error) {
 	return root.ReadFile(name)
 }
 
-func copyFile(to, from string, mode os.FileMode) (err error) {
+func copyFile(to, from string, mode os.FileMode) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
@@ -120,11 +121,6 @@ func copyFile(to, from string, mode os.FileMode) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if cerr := out.Close(); err == nil {
-			err = cerr
-		}
-	}()
 	_, err = io.Copy(out, in)
-	return err
+	return errors.Join(err, out.Close())
 }

@@ -130,7 +130,7 @@ func FuzzParseStaticfile(f *testing.F) {
 			t.Errorf("root %q of %q leaves the app", c.Root, text)
 		}
 		if users, err := parsePasswords(auth); err == nil && len(users) == 0 {
-			t.Errorf("%q locks nobody out", auth)
+			t.Errorf("%q refuses no request", auth)
 		}
 	})
 }

@@ -1,5 +1,3 @@
-//go:build linux
-
 package main
 
 import (
@@ -220,9 +218,9 @@ func submoduleURL(u *url.URL, name, raw string) (*url.URL, error) {
 	return from, nil
 }
 
-// commit stores the objects of the revision's commit, and gives it. A
-// server that does not serve a commit by its hash is asked for all its
-// branches with their history.
+// commit stores the objects of the revision's commit and returns it. If a
+// server does not serve a commit by its hash, it fetches all branches with
+// their history.
 func (c *checkout) commit(u *url.URL, revision string, s *filesystem.Storage) (plumbing.Hash, error) {
 	session, err := c.session(u)
 	if err != nil {
@@ -251,7 +249,7 @@ func (c *checkout) commit(u *url.URL, revision string, s *filesystem.Storage) (p
 	return hash, c.receive(again, refs, heads(refs), 0, s)
 }
 
-// peel gives the commit that an annotated tag names.
+// peel returns the commit that an annotated tag names.
 func peel(s *filesystem.Storage, hash plumbing.Hash) plumbing.Hash {
 	if tag, err := object.GetTag(s, hash); err == nil {
 		return tag.Target

@@ -1,5 +1,3 @@
-//go:build linux
-
 // The fetch command downloads a buildpack that an app names by URL: a zip file,
 // or a git repository with a branch, tag or commit after "#". It runs inside the
 // app's staging container, as Cloud Foundry's builder does: the security groups,

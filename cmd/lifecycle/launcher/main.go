@@ -1,5 +1,3 @@
-//go:build linux
-
 // The launcher command prepares a buildpack app's environment and becomes its
 // start command. It is kept apart from the lifecycle command because its start
 // is on the path of each instance, so it may import little.

@@ -1,5 +1,3 @@
-//go:build linux
-
 // Package scp is the far end of a copy by the old scp protocol, for images
 // without an scp: `scp -t` takes files, `scp -f` gives them.
 // Clients start it over SSH; newer ones use sftp unless told otherwise (-O).

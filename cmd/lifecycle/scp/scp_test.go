@@ -1,5 +1,3 @@
-//go:build linux
-
 package scp
 
 import (
@@ -45,7 +43,7 @@ func pipe(t *testing.T) (r, w *os.File) {
 	return r, w
 }
 
-// tree gives the files below dir with mode, time and content.
+// tree returns the files below dir with mode, time and content.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -113,7 +111,7 @@ func TestCopyOfOneFile(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeCopied is told, and the rest is copied.
+// TestWhatCannotBeCopied: scp reports it and copies the rest.
 func TestWhatCannotBeCopied(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	good := filepath.Join(from, "good")

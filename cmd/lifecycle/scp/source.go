@@ -1,5 +1,3 @@
-//go:build linux
-
 package scp
 
 import (
@@ -10,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// give gives the other end the files it asked for.
+// give sends the requested files.
 func (c *copier) give() error {
 	if _, err := c.answer(); err != nil {
 		return err

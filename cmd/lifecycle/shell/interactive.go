@@ -1,5 +1,3 @@
-//go:build linux
-
 package shell
 
 import (
@@ -9,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -88,10 +87,8 @@ func (t *talker) converse(in io.Reader) (ended bool, err error) {
 			fmt.Fprint(t.out, morePrompt)
 			continue
 		}
-		for _, statement := range statements {
-			if t.command(statement) {
-				return true, nil
-			}
+		if slices.ContainsFunc(statements, t.command) {
+			return true, nil
 		}
 		fmt.Fprint(t.out, prompt)
 	}

@@ -1,5 +1,3 @@
-//go:build linux
-
 // Package shell interprets shell scripts where the container has no shell.
 // It is good for profile scripts and start commands and, as `sh`, for simple
 // scripts; it is not bash, and nothing should install it under that name.

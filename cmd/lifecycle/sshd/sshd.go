@@ -1,5 +1,3 @@
-//go:build linux
-
 // Package sshd is the SSH server inside a container: what diego-sshd is to
 // Diego, but started for one connection and ended with it. It speaks SSH over
 // its standard input and output to the daemon's proxy, which has let the user

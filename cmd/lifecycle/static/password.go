@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"net/http"
+	"slices"
 	"strings"
 
 	"golang.org/x/crypto/bcrypt"
@@ -47,12 +48,7 @@ func matches(hash, password string) bool {
 
 // Supported reports whether matches knows the kind of hash.
 func Supported(hash string) bool {
-	for _, prefix := range []string{"$2", "$apr1$", "{SHA}", "{SSHA}", "{PLAIN}"} {
-		if strings.HasPrefix(hash, prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"$2", "$apr1$", "{SHA}", "{SSHA}", "{PLAIN}"}, func(prefix string) bool { return strings.HasPrefix(hash, prefix) })
 }
 
 func matchesSalted(encoded, password string) bool {

@@ -1,11 +1,8 @@
-//go:build linux
-
 package tool
 
 import (
 	"bufio"
 	"bytes"
-	"crypto/md5"
 	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/sha512"
@@ -21,21 +18,11 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-func digests() map[string]tool {
-	sum := func(name string, h func() hash.Hash) tool {
-		return func(s streams, args []string) error { return checksum(s, name, h, args) }
-	}
-	return map[string]tool{
-		"base64": base64Tool, "md5sum": sum("md5sum", md5.New), "sha1sum": sum("sha1sum", sha1.New),
-		"sha256sum": sum("sha256sum", sha256.New), "sha512sum": sum("sha512sum", sha512.New), "shasum": shasum,
-	}
+func sum(name string, h func() hash.Hash) tool {
+	return flags("cb", func(s streams, o options, names []string) error { return checksum(s, name, h, o, names) })
 }
 
-func shasum(s streams, args []string) error {
-	o, names, err := parse("a:cb", args)
-	if err != nil {
-		return err
-	}
+func shasum(s streams, o options, names []string) error {
 	algorithm, ok := o['a']
 	if !ok {
 		algorithm = "1"
@@ -44,18 +31,11 @@ func shasum(s streams, args []string) error {
 	if !ok {
 		return fmt.Errorf("unknown algorithm %s", algorithm)
 	}
-	if o.has('c') {
-		names = append([]string{"-c"}, names...)
-	}
-	return checksum(s, "shasum", h, names)
+	return checksum(s, "shasum", h, o, names)
 }
 
 // checksum prints sums, and with -c checks those of a list.
-func checksum(s streams, tool string, h func() hash.Hash, args []string) error {
-	o, names, err := parse("cb", args)
-	if err != nil {
-		return err
-	}
+func checksum(s streams, tool string, h func() hash.Hash, o options, names []string) error {
 	if o.has('c') {
 		return checkSums(s, h, names)
 	}
@@ -137,20 +117,18 @@ func writeLines(w io.Writer, text string, width int) error {
 	return nil
 }
 
-func archives() map[string]tool {
-	gz := func(decompress, keep bool) tool {
-		return func(s streams, args []string) error { return gzipTool(s, args, decompress, keep) }
-	}
-	return map[string]tool{"gunzip": gz(true, false), "gzip": gz(false, false), "tar": tarTool, "zcat": gz(true, true)}
+// gzipTool is gzip with the flags that its name implies.
+func gzipTool(implied string) tool {
+	return flags("dckfnqv123456789", func(s streams, o options, names []string) error {
+		for i := range len(implied) {
+			o[implied[i]] = ""
+		}
+		return gzipOrBack(s, o, names)
+	})
 }
 
-// gzipTool knows -d, -c, -k, -f and levels. cat writes to standard output.
-func gzipTool(s streams, args []string, decompress, cat bool) error {
-	o, names, err := parse("dckfnqv123456789", args)
-	if err != nil {
-		return err
-	}
-	decompress = decompress || o.has('d')
+// gzipOrBack knows -d, -c, -k, -f and levels.
+func gzipOrBack(s streams, o options, names []string) error {
 	level := gzip.DefaultCompression
 	for n := byte('1'); n <= '9'; n++ {
 		if o.has(n) {
@@ -158,17 +136,17 @@ func gzipTool(s streams, args []string, decompress, cat bool) error {
 		}
 	}
 	convert := func(w io.Writer, r io.Reader) error {
-		if decompress {
+		if o.has('d') {
 			return inflate(w, r)
 		}
 		return deflate(w, r, level)
 	}
-	if cat || o.has('c') || len(names) == 0 {
+	if o.has('c') || len(names) == 0 {
 		return eachInput(s, names, func(_ string, r io.Reader) error { return convert(s.out, r) })
 	}
 	return each(s, "gzip", names, func(name string) error {
 		target, ok := name+".gz", !strings.HasSuffix(name, ".gz")
-		if decompress {
+		if o.has('d') {
 			target, ok = strings.CutSuffix(name, ".gz")
 		}
 		if !ok {

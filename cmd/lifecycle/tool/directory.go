@@ -1,5 +1,3 @@
-//go:build linux
-
 package tool
 
 import (
@@ -14,18 +12,8 @@ import (
 	"time"
 )
 
-func directories() map[string]tool {
-	return map[string]tool{
-		"chmod": chmod, "find": find, "ls": ls, "mkdir": mkdir, "mv": mv, "rm": rm, "rmdir": rmdir, "touch": touch,
-	}
-}
-
 // mkdir knows -p, -m and -v.
-func mkdir(s streams, args []string) error {
-	o, names, err := parse("pm:v", args)
-	if err != nil {
-		return err
-	}
+func mkdir(s streams, o options, names []string) error {
 	return each(s, "mkdir", names, func(name string) error {
 		made := os.Mkdir(name, 0o777)
 		if o.has('p') {
@@ -38,11 +26,7 @@ func mkdir(s streams, args []string) error {
 	})
 }
 
-func rmdir(s streams, args []string) error {
-	o, names, err := parse("p", args)
-	if err != nil {
-		return err
-	}
+func rmdir(s streams, o options, names []string) error {
 	return each(s, "rmdir", names, func(name string) error {
 		err := syscall.Rmdir(name)
 		for o.has('p') && err == nil && filepath.Dir(name) != "." && filepath.Dir(name) != "/" {
@@ -57,11 +41,7 @@ func rmdir(s streams, args []string) error {
 }
 
 // rm knows -r, -R, -f and, for nothing, -v and -i.
-func rm(s streams, args []string) error {
-	o, names, err := parse("rRfvi", args)
-	if err != nil {
-		return err
-	}
+func rm(s streams, o options, names []string) error {
 	if len(names) == 0 && o.has('f') {
 		return nil
 	}
@@ -84,27 +64,10 @@ func rm(s streams, args []string) error {
 }
 
 // mv knows -f, -n and -v; between file systems it copies.
-func mv(_ streams, args []string) error {
-	o, names, err := parse("fnvT", args)
-	if err != nil {
-		return err
-	}
-	if len(names) < 2 {
-		return errors.New("missing operand")
-	}
-	sources, target := names[:len(names)-1], names[len(names)-1]
-	info, err := os.Stat(target)
-	into := err == nil && info.IsDir() && !o.has('T')
-	if len(sources) > 1 && !into {
-		return fmt.Errorf("%s is not a directory", target)
-	}
-	for _, source := range sources {
-		to := target
-		if into {
-			to = filepath.Join(target, filepath.Base(source))
-		}
+func mv(_ streams, o options, names []string) error {
+	return eachTarget(names, o.has('T'), func(source, to string) error {
 		if _, err := os.Lstat(to); err == nil && o.has('n') {
-			continue
+			return nil
 		}
 		err := os.Rename(source, to)
 		if errors.Is(err, syscall.EXDEV) {
@@ -113,7 +76,28 @@ func mv(_ streams, args []string) error {
 				err = os.RemoveAll(source)
 			}
 		}
-		if err != nil {
+		return err
+	})
+}
+
+// eachTarget calls f with each name but the last and where it goes: into the
+// last name if that is a directory, unless asFile, else in its place.
+func eachTarget(names []string, asFile bool, f func(source, to string) error) error {
+	if len(names) < 2 {
+		return errors.New("missing operand")
+	}
+	sources, target := names[:len(names)-1], names[len(names)-1]
+	info, err := os.Stat(target)
+	into := err == nil && info.IsDir() && !asFile
+	if len(sources) > 1 && !into {
+		return fmt.Errorf("%s is not a directory", target)
+	}
+	for _, source := range sources {
+		to := target
+		if into {
+			to = filepath.Join(target, filepath.Base(source))
+		}
+		if err := f(source, to); err != nil {
 			return err
 		}
 	}
@@ -121,11 +105,7 @@ func mv(_ streams, args []string) error {
 }
 
 // touch knows -c, -a, -m, -r and -d with RFC 3339 dates, whole or in part.
-func touch(s streams, args []string) error {
-	o, names, err := parse("camr:d:", args)
-	if err != nil {
-		return err
-	}
+func touch(s streams, o options, names []string) error {
 	at := time.Now()
 	if reference, ok := o['r']; ok {
 		info, err := os.Stat(reference)
@@ -135,6 +115,7 @@ func touch(s streams, args []string) error {
 		at = info.ModTime()
 	}
 	if date, ok := o['d']; ok {
+		var err error
 		if at, err = parseDate(date); err != nil {
 			return err
 		}

@@ -1,5 +1,3 @@
-//go:build linux
-
 package tool
 
 import (
@@ -12,11 +10,7 @@ import (
 )
 
 // cut knows -d and -f, and -c, with lists like 1,3-5,7-.
-func cut(s streams, args []string) error {
-	o, names, err := parse("d:f:c:s", args)
-	if err != nil {
-		return err
-	}
+func cut(s streams, o options, names []string) error {
 	list, delimiter := o['f'], "\t"
 	if d, ok := o['d']; ok {
 		delimiter = d
@@ -68,11 +62,7 @@ func parseRanges(list string) ([][2]int, error) {
 }
 
 // tr knows -d, ranges as a-z and the usual escapes.
-func tr(s streams, args []string) error {
-	o, sets, err := parse("d", args)
-	if err != nil {
-		return err
-	}
+func tr(s streams, o options, sets []string) error {
 	if len(sets) == 0 || !o.has('d') && len(sets) < 2 {
 		return fmt.Errorf("missing operand")
 	}

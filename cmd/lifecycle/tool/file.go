@@ -1,5 +1,3 @@
-//go:build linux
-
 package tool
 
 import (
@@ -12,43 +10,20 @@ import (
 	"strings"
 )
 
-func files() map[string]tool {
-	return map[string]tool{"cp": cp, "ln": ln, "mktemp": mktemp, "readlink": readlink, "tar": tarTool}
-}
-
 // cp knows -r -R -a -p -f -P -L -v. -a keeps links, modes and times; owners
 // are the user's own, who is not root here.
-func cp(s streams, args []string) error {
-	o, names, err := parse("rRapfPLvd", args)
-	if err != nil {
-		return err
-	}
-	if len(names) < 2 {
-		return errors.New("missing operand")
-	}
+func cp(s streams, o options, names []string) error {
 	c := copier{
 		recursive: o.has('r') || o.has('R') || o.has('a'), keep: o.has('a') || o.has('p'),
 		links: (o.has('a') || o.has('P') || o.has('d')) && !o.has('L'),
 	}
-	sources, target := names[:len(names)-1], names[len(names)-1]
-	info, err := os.Stat(target)
-	into := err == nil && info.IsDir()
-	if len(sources) > 1 && !into {
-		return fmt.Errorf("%s is not a directory", target)
-	}
-	for _, source := range sources {
-		to := target
-		if into {
-			to = filepath.Join(target, filepath.Base(source))
-		}
-		if err := c.copy(source, to, !c.recursive && !c.links); err != nil {
-			return err
-		}
-		if o.has('v') {
+	return eachTarget(names, false, func(source, to string) error {
+		err := c.copy(source, to, !c.recursive && !c.links)
+		if err == nil && o.has('v') {
 			fmt.Fprintf(s.out, "'%s' -> '%s'\n", source, to)
 		}
-	}
-	return nil
+		return err
+	})
 }
 
 type copier struct {
@@ -115,7 +90,7 @@ func copyLink(from, to string) error {
 	return os.Symlink(target, to)
 }
 
-func copyRegular(from, to string, mode fs.FileMode) (err error) {
+func copyRegular(from, to string, mode fs.FileMode) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
@@ -130,21 +105,12 @@ func copyRegular(from, to string, mode fs.FileMode) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if cerr := out.Close(); err == nil {
-			err = cerr
-		}
-	}()
 	_, err = io.Copy(out, in)
-	return err
+	return errors.Join(err, out.Close())
 }
 
 // ln knows -s, -f and -n.
-func ln(_ streams, args []string) error {
-	o, names, err := parse("sfn", args)
-	if err != nil {
-		return err
-	}
+func ln(_ streams, o options, names []string) error {
 	if len(names) != 2 {
 		return errors.New("usage: ln [-sfn] target name")
 	}
@@ -163,19 +129,13 @@ func ln(_ streams, args []string) error {
 	return os.Link(target, name)
 }
 
-func readlink(s streams, args []string) error {
-	o, names, err := parse("fen", args)
-	if err != nil {
-		return err
-	}
+func readlink(s streams, o options, names []string) error {
 	for _, name := range names {
-		var target string
+		target, err := os.Readlink(name)
 		if o.has('f') || o.has('e') {
 			if target, err = filepath.EvalSymlinks(name); err == nil {
 				target, err = filepath.Abs(target)
 			}
-		} else {
-			target, err = os.Readlink(name)
 		}
 		if err != nil {
 			return status(1)
@@ -187,11 +147,7 @@ func readlink(s streams, args []string) error {
 
 // mktemp knows -d, -p, -t, -u and templates of at least three X, with or
 // without a directory.
-func mktemp(s streams, args []string) error {
-	o, names, err := parse("dqup:t", args)
-	if err != nil {
-		return err
-	}
+func mktemp(s streams, o options, names []string) error {
 	template := "tmp.XXXXXXXXXX"
 	dir := os.TempDir()
 	if len(names) > 0 {

@@ -1,5 +1,3 @@
-//go:build linux
-
 package tool
 
 import (
@@ -11,11 +9,7 @@ import (
 )
 
 // grep knows -i -v -q -c -n -o -l -x -F -E -e -h -H.
-func grep(s streams, args []string) error {
-	o, rest, err := parse("ivqcnolxFEe:hH", args)
-	if err != nil {
-		return err
-	}
+func grep(s streams, o options, rest []string) error {
 	pattern, ok := o['e']
 	if !ok {
 		if len(rest) == 0 {

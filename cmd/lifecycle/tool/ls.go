@@ -1,5 +1,3 @@
-//go:build linux
-
 package tool
 
 import (
@@ -23,11 +21,7 @@ type lister struct {
 	failed bool
 }
 
-func ls(s streams, args []string) error {
-	o, names, err := parse("aAldhRFprtSn1", args)
-	if err != nil {
-		return err
-	}
+func ls(s streams, o options, names []string) error {
 	l := &lister{options: o, streams: s}
 	if len(names) == 0 {
 		names = []string{"."}

@@ -1,5 +1,3 @@
-//go:build linux
-
 package tool
 
 import (
@@ -16,14 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-func small() map[string]tool {
-	return map[string]tool{
-		"basename": basename, "date": date, "dirname": dirname, "echo": echo, "env": env, "false": fail, "hostname": hostname,
-		"id": id, "printenv": printenv, "sleep": sleep, "true": succeed, "uname": uname, "which": which,
-		"whoami": whoami,
-	}
-}
 
 func succeed(streams, []string) error { return nil }
 func fail(streams, []string) error    { return status(1) }
@@ -167,11 +157,7 @@ func hostname(s streams, _ []string) error {
 	return nil
 }
 
-func id(s streams, args []string) error {
-	o, _, err := parse("ugn", args)
-	if err != nil {
-		return err
-	}
+func id(s streams, o options, _ []string) error {
 	uid, gid := strconv.Itoa(os.Getuid()), strconv.Itoa(os.Getgid())
 	uname, gname := uid, gid
 	if u, err := user.LookupId(uid); err == nil {
@@ -195,7 +181,7 @@ func id(s streams, args []string) error {
 	return nil
 }
 
-func whoami(s streams, _ []string) error { return id(s, []string{"-un"}) }
+func whoami(s streams, _ []string) error { return id(s, options{'u': "", 'n': ""}, nil) }
 
 // sleep takes numbers with the units s, m, h and d and waits for their sum.
 func sleep(_ streams, args []string) error {
@@ -223,11 +209,7 @@ func sleep(_ streams, args []string) error {
 	return nil
 }
 
-func uname(s streams, args []string) error {
-	o, _, err := parse("asnrmv", args)
-	if err != nil {
-		return err
-	}
+func uname(s streams, o options, _ []string) error {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
 		return err

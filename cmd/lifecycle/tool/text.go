@@ -1,5 +1,3 @@
-//go:build linux
-
 package tool
 
 import (
@@ -12,13 +10,6 @@ import (
 	"strconv"
 	"strings"
 )
-
-func text() map[string]tool {
-	return map[string]tool{
-		"cat": cat, "cut": cut, "grep": grep, "head": head, "sed": sed, "seq": seq, "sort": sortLines, "tail": tail, "tee": tee, "tr": tr,
-		"uniq": uniq, "wc": wc, "xargs": xargs,
-	}
-}
 
 // maxLine bounds a line, in bytes.
 const maxLine = 16 << 20
@@ -62,11 +53,7 @@ func eachLine(s streams, names []string, f func(line string)) error {
 }
 
 // cat knows nothing but its files.
-func cat(s streams, args []string) error {
-	_, names, err := parse("u", args)
-	if err != nil {
-		return err
-	}
+func cat(s streams, _ options, names []string) error {
 	return eachInput(s, names, func(_ string, r io.Reader) error {
 		_, err := io.Copy(s.out, r)
 		return err
@@ -160,11 +147,7 @@ func tail(s streams, args []string) error {
 	})
 }
 
-func wc(s streams, args []string) error {
-	o, names, err := parse("lwc", args)
-	if err != nil {
-		return err
-	}
+func wc(s streams, o options, names []string) error {
 	return eachInput(s, names, func(name string, r io.Reader) error {
 		data, err := io.ReadAll(r)
 		if err != nil {
@@ -187,11 +170,7 @@ func wc(s streams, args []string) error {
 	})
 }
 
-func sortLines(s streams, args []string) error {
-	o, names, err := parse("nru", args)
-	if err != nil {
-		return err
-	}
+func sortLines(s streams, o options, names []string) error {
 	lines, err := allLines(s, names)
 	if err != nil {
 		return err
@@ -226,11 +205,7 @@ func leadingNumber(s string) int64 {
 	return n
 }
 
-func uniq(s streams, args []string) error {
-	o, names, err := parse("c", args)
-	if err != nil {
-		return err
-	}
+func uniq(s streams, o options, names []string) error {
 	lines, err := allLines(s, names)
 	for i := 0; i < len(lines); {
 		n := 1
@@ -276,11 +251,7 @@ func seq(s streams, args []string) error {
 	return out.Flush()
 }
 
-func tee(s streams, args []string) error {
-	o, names, err := parse("a", args)
-	if err != nil {
-		return err
-	}
+func tee(s streams, o options, names []string) error {
 	mode := os.O_TRUNC
 	if o.has('a') {
 		mode = os.O_APPEND
@@ -294,6 +265,6 @@ func tee(s streams, args []string) error {
 		defer f.Close()
 		writers = append(writers, f)
 	}
-	_, err = io.Copy(io.MultiWriter(writers...), s.in)
+	_, err := io.Copy(io.MultiWriter(writers...), s.in)
 	return err
 }

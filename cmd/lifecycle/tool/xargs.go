@@ -1,5 +1,3 @@
-//go:build linux
-
 package tool
 
 import (
@@ -17,11 +15,7 @@ const maxArguments = 4096
 
 // xargs knows -0, -n, -I, -r and, for nothing, -t. The items of the input
 // are separated by blanks, with -I by newlines, with -0 by NULs; quotes group.
-func xargs(s streams, args []string) error {
-	o, command, err := parse("0n:I:rt", args)
-	if err != nil {
-		return err
-	}
+func xargs(s streams, o options, command []string) error {
 	if len(command) == 0 {
 		command = []string{"echo"}
 	}

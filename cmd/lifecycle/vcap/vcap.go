@@ -39,7 +39,7 @@ func DatabaseURL(services string) string {
 	return ""
 }
 
-// Instance is what only the container knows of an app. The texts are the
+// Instance is what only the container knows about an app. The texts are the
 // values of the variables named; those that are not numbers are left out.
 type Instance struct {
 	GUID  string // INSTANCE_GUID
