@@ -6,22 +6,18 @@ import (
 
 	"cupola/runtime/contract"
 	"cupola/runtime/network"
-	"cupola/server/admin/collect"
+	"cupola/server/config"
 	"cupola/server/datadir"
 	"cupola/server/doctor"
 )
 
 // Checkup checks the machine for a daemon of this configuration. It needs no
 // data directory, and of what it tries nothing stays.
-func Checkup(ctx context.Context, c Config) []doctor.Result {
+func Checkup(ctx context.Context, c config.Config) []doctor.Result {
 	if err := c.Validate(); err != nil {
 		return []doctor.Result{{Name: "flags", Level: doctor.Fail, Detail: err.Error(), Fix: "cupola serve --help"}}
 	}
 	return doctor.Check(ctx, doctor.Options{DataDir: c.DataDir, HTTP: c.HTTP, HTTPS: c.HTTPS, Domain: c.Domain,
 		Subnet: func() (netip.Prefix, []network.Use, error) { return datadir.PickSubnet(c.DataDir) }, LinkPrefix: datadir.OwnerOf(c.DataDir).LinkPrefix,
 		IDMap: datadir.IDMap(), Tools: contract.Tools()})
-}
-
-func (d *daemon) collector() *collect.Collector {
-	return &collect.Collector{Store: d.store, Blobs: d.blobs, Stacks: d.stacks, GC: &d.gcMu, Log: d.Log}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"cupola/server/config"
 	"cupola/server/datadir"
 )
 
@@ -18,7 +19,7 @@ func TestOpenSaysWhatItCannot(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d, err := open(t.Context(), Config{DataDir: file})
+	d, err := open(t.Context(), config.Config{DataDir: file})
 	if err == nil || d != nil || !strings.Contains(err.Error(), "open the data directory") {
 		t.Errorf("got %v, %v; want what could not be opened", d, err)
 	}
@@ -36,7 +37,7 @@ func TestOpenRefusesAClosedWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed := filepath.Join(base, "closed")
-	_, err = open(t.Context(), Config{DataDir: filepath.Join(closed, "data"), Log: slog.New(slog.DiscardHandler)})
+	_, err = open(t.Context(), config.Config{DataDir: filepath.Join(closed, "data"), Log: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.Contains(err.Error(), "run 'chmod o+x "+closed+"'") {
 		t.Errorf("got %v; want the directory and the mend", err)
 	}

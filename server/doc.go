@@ -1,3 +1,4 @@
-// Package server is the daemon. It is the only package that knows every
-// part: it opens them, joins them and closes them.
+// Package server is the daemon. It opens the parts in the order in which they need
+// each other, connects them, runs them and closes them: those that run containers
+// (package executor), the control loops (loops) and what clients meet (faces).
 package server

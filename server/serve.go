@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -12,10 +11,9 @@ import (
 	"cupola/runtime/fault"
 	"cupola/server/admin"
 	"cupola/server/bulkhead"
+	"cupola/server/config"
 	"cupola/server/front"
 	"cupola/server/preload"
-	"cupola/server/reconcile"
-	"cupola/server/router"
 	"cupola/server/seed"
 	"cupola/server/systemd"
 	"cupola/store"
@@ -36,8 +34,8 @@ type Ready struct {
 }
 
 // Run runs a daemon until ctx ends. ready is called once it serves.
-func Run(ctx context.Context, c Config, ready func(Ready)) error {
-	if err := c.validateForRoot(); err != nil {
+func Run(ctx context.Context, c config.Config, ready func(Ready)) error {
+	if err := errors.Join(c.Validate(), admin.NeedRoot()); err != nil {
 		return err
 	}
 	bulkhead.ProtectMemory(c.Log)
@@ -54,64 +52,45 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 		return errors.Join(err, bound.Close())
 	}
 	defer d.close()
-	listening, info, err := d.guard(bound.Plain, bound.Secure)
-	if err != nil {
+	if err := d.faces.Listen(bound); err != nil {
 		return errors.Join(err, bound.Close())
 	}
-	err = d.serve(ctx, live, stop, listeners{listening, bound.SSH, bound.BBS, bound.Metrics}, func() { d.announce(info, ready) })
-	if c.Stop == StopApps {
-		err = errors.Join(err, d.teardown())
+	err = d.serve(ctx, live, stop, func() { d.announce(ready) })
+	if c.Stop == config.StopApps {
+		err = errors.Join(err, d.executor.Teardown())
 	}
 	return err
 }
 
-// listeners are where the daemon listens; all but http are nil where there is none.
-type listeners struct {
-	http    []net.Listener
-	ssh     net.Listener
-	bbs     net.Listener
-	metrics net.Listener
-}
-
 // serve runs the parts. When ctx ends it drains, then stops them by stop; live
 // is what stop ends.
-func (d *daemon) serve(ctx, live context.Context, stop func(), listeners listeners, ready func()) error {
+func (d *daemon) serve(ctx, live context.Context, stop, ready func()) error {
 	group, live := errgroup.WithContext(live)
 	// A part that fails ends them all, also those that listen until ctx ends.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(live, cancel)()
 	// What ran before is led to at once: requests wait in the listeners.
-	if err := d.ingress.Set(live); err != nil {
+	if err := d.loops.Ingress.Set(live); err != nil {
 		return fmt.Errorf("set the routes: %w", err)
 	}
 	// And what ran before is adopted with the reach that it has by now.
-	if err := d.reach.Set(live); err != nil {
+	if err := d.loops.Reach.Set(live); err != nil {
 		d.Log.ErrorContext(live, "reach of containers not updated", "err", err)
 	}
-	if err := d.prepareBBS(listeners.bbs); err != nil {
-		return err
-	}
-	srv := front.NewServer(d.front().Handler(), d.endPolls, d.Log)
-	srv.Start(ctx, group, listeners.http)
-	d.startLoops(ctx, live, group, listeners)
 	listening := make(chan struct{})
-	told := sync.OnceFunc(func() { close(listening) })
-	group.Go(fault.Loop(live, "control", func(live context.Context) error {
-		return admin.Serve(live, d.dir, d.admin(), d.Log, told)
-	}))
+	d.start(ctx, live, group, sync.OnceFunc(func() { close(listening) }))
 	group.Go(fault.ErrFunc("server", func() error {
 		select {
 		case <-ctx.Done():
 		case <-live.Done():
 		}
 		d.tell(systemd.Stopping)
-		srv.Close(listeners.http)
-		d.drain(srv)
+		d.faces.Drain()
 		stop()
 		return nil
 	}))
-	<-d.cell.Adopted()
+	<-d.executor.Cell.Adopted()
 	select {
 	case <-listening:
 		ready()
@@ -124,109 +103,43 @@ func (d *daemon) serve(ctx, live context.Context, stop func(), listeners listene
 	return err
 }
 
-// startLoops starts what runs beside the HTTP listeners until live ends. What
-// takes connections takes none after ctx.
-func (d *daemon) startLoops(ctx, live context.Context, group *errgroup.Group, listeners listeners) {
-	group.Go(fault.ErrFunc("cell", func() error { return d.cell.Run(live) }))
-	group.Go(fault.Loop(live, "reconcile", func(ctx context.Context) error {
-		<-d.cell.Adopted()
-		return d.loop.Run(ctx)
-	}))
-	group.Go(fault.Loop(live, "reach", d.reach.Run))
-	if d.names != nil {
-		group.Go(fault.Loop(live, "dns", d.names.Run))
-	}
-	group.Go(fault.Loop(live, "broker", d.brokers.Run))
-	d.dataBroker.Start(live, group)
-	group.Go(fault.Loop(live, "api", d.api.Run))
-	group.Go(fault.Loop(live, "routes", d.ingress.Run))
-	group.Go(fault.Loop(live, "deploy", func(ctx context.Context) error {
-		<-d.cell.Adopted() // rows of what has ended meanwhile tell nothing
-		return d.deploys.Run(ctx)
-	}))
-	group.Go(fault.Loop(live, "director", func(ctx context.Context) error {
-		<-d.cell.Adopted()
-		return d.director.Run(ctx)
-	}))
-	group.Go(fault.Loop(live, "drain", d.logs.Drain))
-	group.Go(fault.Loop(live, "measure", func(ctx context.Context) error { return d.logs.Measure(ctx, d.cell.Measure) }))
-	group.Go(fault.Loop(live, "logs", d.logs.Forget))
-	group.Go(fault.Loop(live, "tidy", d.collector().Run))
+// start starts the parts, which run until live ends. What takes connections takes
+// none after ctx. listening is called when operators' commands can reach the daemon.
+func (d *daemon) start(ctx, live context.Context, group *errgroup.Group, listening func()) {
+	d.faces.Start(ctx, live, group)
+	d.executor.Start(live, group)
+	d.loops.Start(live, group)
+	d.admin().Start(live, group, listening)
 	group.Go(fault.Loop(live, "seed", d.seeds.Run))
-	group.Go(fault.Loop(live, "database", d.database().Run))
-	group.Go(fault.Loop(live, "preload", preload.Preloader{Cells: d.Config.Config, Stacks: d.stacks}.Run))
-	if d.ports != nil { // they listen until ctx ends; connections go on until live ends
-		group.Go(fault.Loop(live, "ports", func(live context.Context) error { return d.ports.Run(ctx, live) }))
-	}
-	group.Go(fault.Loop(live, "sshproxy", func(live context.Context) error { return d.serveSSH(ctx, live, listeners.ssh) }))
-	group.Go(fault.Loop(live, "bbs", d.bbs.Run)) // tasks have callbacks also when the listener was taken away
-	group.Go(fault.Loop(live, "bbs", func(live context.Context) error { return d.serveBBS(live, listeners.bbs) }))
-	group.Go(fault.Loop(live, "metrics", func(live context.Context) error { return d.serveMetrics(live, listeners.metrics) }))
+	group.Go(fault.Loop(live, "preload", preload.Preloader{Cells: d.Config.Config, Stacks: d.executor.Stacks}.Run))
 	group.Go(fault.Loop(live, "systemd", func(ctx context.Context) error { return d.Manager.KeepAlive(ctx, d.alive) }))
 }
 
-// alive tells whether the daemon still does its work: whether it can read and
-// write its rows.
+// alive reports whether the daemon still works: whether it can read and write its
+// rows.
 func (d *daemon) alive(ctx context.Context) error {
 	nothing := func(*store.Tx) error { return nil }
-	return errors.Join(d.store.Read(ctx, nothing), d.store.Write(ctx, nothing))
+	return errors.Join(d.executor.Store.Read(ctx, nothing), d.executor.Store.Write(ctx, nothing))
 }
 
-// drain lets requests in flight finish and takes no new ones.
-func (d *daemon) drain(srv *front.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), reconcile.DrainTime)
-	defer cancel()
-	srv.Drain(ctx)
-	if d.ports != nil {
-		select {
-		case <-d.ports.Left():
-		case <-ctx.Done():
-		}
+func (d *daemon) announce(ready func(Ready)) {
+	stack, why := d.executor.Roots.Stacks.Default(d.DefaultStack)
+	r := Ready{HTTP: "http://" + d.HTTP, Domain: d.Domain, DataDir: d.DataDir, Stack: fmt.Sprintf("%s (%s)", stack, why), Running: len(d.executor.Cell.Containers())}
+	if d.HTTPS != "off" {
+		r.HTTPS, r.CA = "https://"+d.HTTPS, d.executor.Dir.Path("ca.pem")
 	}
-	if err := d.router.Drain(ctx); err != nil {
-		d.Log.Warn("connections cut off", "err", err)
-	}
-}
-
-// front is what clients of the listeners meet.
-func (d *daemon) front() *front.Front {
-	return &front.Front{Domain: d.Domain, API: d.api, UAA: d.uaa, Logs: d.logs.Cache, Readers: front.Readers{Store: d.store, UAA: d.uaa},
-		Router: d.router, Metrics: d.metrics, Gate: d.gate, Slots: d.apiSlots}
-}
-
-func (d *daemon) certificates() *front.Certificates {
-	return &front.Certificates{Authority: d.dir.Authority, APIHost: d.APIHost(), Domain: d.Domain, Log: d.Log}
-}
-
-// guard has the listeners refuse requests that can be read in two ways, and
-// secure speak TLS.
-func (d *daemon) guard(plain, secure net.Listener) (listeners []net.Listener, info Ready, err error) {
-	listeners, info.HTTP = append(listeners, router.Guard(plain, nil, d.gate)), "http://"+plain.Addr().String()
-	if secure == nil {
-		return listeners, info, nil
-	}
-	config, err := d.certificates().TLS(d.router.Guards, d.identities.Certificate)
-	if err != nil {
-		return nil, info, err
-	}
-	info.HTTPS, info.CA = "https://"+secure.Addr().String(), d.dir.Path("ca.pem")
-	return append(listeners, router.Guard(secure, config, d.gate)), info, nil
-}
-
-func (d *daemon) announce(info Ready, ready func(Ready)) {
-	info.Domain, info.DataDir, info.Stack, info.Running = d.Domain, d.DataDir, d.stackNote(), len(d.cell.Containers())
-	if d.ssh != nil {
-		info.SSH = d.SSH
+	if d.SSH != "off" {
+		r.SSH = d.SSH
 	}
 	if d.BBS != "off" {
-		info.BBS = d.BBS
+		r.BBS = d.BBS
 	}
 	if d.Metrics != "" && d.Metrics != "off" {
-		info.Metrics = "http://" + d.Metrics + "/metrics"
+		r.Metrics = "http://" + d.Metrics + "/metrics"
 	}
-	info.AdminPassword, _ = seed.AdminPassword(d.DataDir)
+	r.AdminPassword, _ = seed.AdminPassword(d.DataDir)
 	d.tell(systemd.Ready)
-	ready(info)
+	ready(r)
 }
 
 // tell says a state to the service manager.
@@ -234,10 +147,4 @@ func (d *daemon) tell(state string) {
 	if err := d.Manager.Notify(state); err != nil {
 		d.Log.Warn("service manager was not told", "state", state, "err", err)
 	}
-}
-
-// stackNote says which stack is the default, and why.
-func (d *daemon) stackNote() string {
-	name, why := d.roots.Stacks.Default(d.DefaultStack)
-	return fmt.Sprintf("%s (%s)", name, why)
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"slices"
+
 	"cupola/runtime/guid"
 	"cupola/runtime/lrp"
 	"cupola/store/cf"
@@ -9,7 +11,7 @@ import (
 // ActualLRPs are the instances of what runs. A row has no GUID: its process
 // GUID and index name it, and one write of a row says which state and instance
 // it expects to find.
-var ActualLRPs = &Table[lrp.Actual]{
+var ActualLRPs = actualLRPs{&Table[lrp.Actual]{
 	name: "actual_lrps", singular: "Actual LRP",
 	columns: "process_guid, idx, domain, owner_guid, owner_part, instance_guid, cell_id, state, crash_count, crash_reason, placement_error, since, address, ports, ready, role, stopping, epoch, revision",
 	fields: func(v *lrp.Actual, _ *sealer) []any {
@@ -29,8 +31,16 @@ var ActualLRPs = &Table[lrp.Actual]{
 		// of all revisions of processes of Cloud Foundry
 		"of_processes": "EXISTS (SELECT 1 FROM json_each(?) WHERE process_guid BETWEEN value || '-' AND value || '.')",
 	},
+	accepts: map[string]func([]string) predicate{"of_processes": func(processes []string) predicate {
+		return predicate{column: "process_guid", accept: func(v any) bool {
+			guid, _ := v.(string)
+			return slices.ContainsFunc(processes, func(p string) bool { return p+"-" <= guid && guid <= p+"." })
+		}}
+	}},
 	orders: map[string]string{"index": "idx"},
-}
+}}
+
+type actualLRPs struct{ *Table[lrp.Actual] }
 
 // ActualLRPTags are the tags of the rows alone, which take little time to read:
 // every write of a row changes its tag. Rows of an older cupola have no epoch.
@@ -42,28 +52,32 @@ var ActualLRPTags = &Table[lrp.Tag]{
 	filters:  map[string]string{"domains": "domain", "cell_ids": "cell_id"},
 }
 
-// InsertActual adds a row; IsTaken when the index has one.
-func (tx *Tx) InsertActual(a lrp.Actual) error {
+// Insert adds a row; IsTaken when the index has one.
+func (t actualLRPs) Insert(tx *Tx, a lrp.Actual) error {
 	a.Tag = lrp.Tag{Epoch: guid.New()}
-	if err := ActualLRPs.Insert(tx, &a); err != nil {
+	if err := t.Table.Insert(tx, &a); err != nil {
 		return err
 	}
 	tx.note(Change{After: &a})
 	return nil
 }
 
-// SwapActual writes next over the row that still has was's state, instance
+// Swap writes next over the row that still has was's state, instance
 // GUID and stopping mark, and tells whether there was one. The key stays; the
 // tag counts.
-func (tx *Tx) SwapActual(was, next lrp.Actual) (bool, error) { return tx.swapActual(was, next, false) }
+func (t actualLRPs) Swap(tx *Tx, was, next lrp.Actual) (bool, error) {
+	return t.swap(tx, was, next, false)
+}
 
-// CrashActual is SwapActual for a row whose instance crashed.
-func (tx *Tx) CrashActual(was, next lrp.Actual) (bool, error) { return tx.swapActual(was, next, true) }
+// Crash is Swap for a row whose instance crashed.
+func (t actualLRPs) Crash(tx *Tx, was, next lrp.Actual) (bool, error) {
+	return t.swap(tx, was, next, true)
+}
 
-func (tx *Tx) swapActual(was, next lrp.Actual, crash bool) (bool, error) {
-	all := ActualLRPs.fields(&next, tx.seal)
+func (t actualLRPs) swap(tx *Tx, was, next lrp.Actual, crash bool) (bool, error) {
+	all := t.fields(&next, tx.seal)
 	fields := all[5 : len(all)-2] // without the key, the domain, the owner and the tag
-	after, err := ActualLRPs.change(tx, `UPDATE actual_lrps SET instance_guid = ?, cell_id = ?, state = ?, crash_count = ?, crash_reason = ?,
+	after, err := t.change(tx, `UPDATE actual_lrps SET instance_guid = ?, cell_id = ?, state = ?, crash_count = ?, crash_reason = ?,
 		placement_error = ?, since = ?, address = ?, ports = ?, ready = ?, role = ?, stopping = ?, revision = revision + 1`+actualIs,
 		append(fields, actualArgs(was)...)...)
 	for _, a := range after {
@@ -73,23 +87,23 @@ func (tx *Tx) swapActual(was, next lrp.Actual, crash bool) (bool, error) {
 	return len(after) > 0, err
 }
 
-// DeleteActual removes the row that still has was's state, instance GUID and
+// Delete removes the row that still has was's state, instance GUID and
 // stopping mark, and tells whether there was one.
-func (tx *Tx) DeleteActual(was lrp.Actual) (bool, error) {
-	return tx.deleteActuals(actualIs, actualArgs(was)...)
+func (t actualLRPs) Delete(tx *Tx, was lrp.Actual) (bool, error) {
+	return t.deleteWhere(tx, actualIs, actualArgs(was)...)
 }
 
-func (tx *Tx) deleteActuals(where string, args ...any) (bool, error) {
-	gone, err := ActualLRPs.change(tx, "DELETE FROM actual_lrps"+where, args...)
+func (t actualLRPs) deleteWhere(tx *Tx, where string, args ...any) (bool, error) {
+	gone, err := t.change(tx, "DELETE FROM actual_lrps"+where, args...)
 	for _, a := range gone {
 		tx.note(Change{Before: a})
 	}
 	return len(gone) > 0, err
 }
 
-// MendActual makes a damaged row readable, and retires its instance: which ports it
+// Mend makes a damaged row readable, and retires its instance: which ports it
 // has is lost.
-func (tx *Tx) MendActual(key lrp.Key) error {
+func (actualLRPs) Mend(tx *Tx, key lrp.Key) error {
 	_, err := tx.exec("UPDATE actual_lrps SET ports = 'null', stopping = 1, ready = 0, revision = revision + 1 WHERE process_guid = ? AND idx = ?", key.ProcessGUID, key.Index)
 	return err
 }
@@ -100,26 +114,26 @@ func actualArgs(a lrp.Actual) []any {
 	return []any{a.ProcessGUID, a.Index, a.State, a.InstanceGUID, a.Stopping}
 }
 
-// ActualByInstance is the row of an instance, or cf.ResourceNotFound.
-func (tx *Tx) ActualByInstance(guid string) (*lrp.Actual, error) {
-	return ActualLRPs.First(tx, Query{Where: map[string][]string{"instance_guids": {guid}}})
+// OfInstance is the row of an instance, or cf.ResourceNotFound.
+func (t actualLRPs) OfInstance(tx *Tx, guid string) (*lrp.Actual, error) {
+	return t.First(tx, Query{Where: map[string][]string{"instance_guids": {guid}}})
 }
 
-// RetireActual ends an instance so that a new one takes its index: Diego's
+// Retire ends an instance so that a new one takes its index: Diego's
 // RetireActualLRP. It tells whether there is such an instance. One that has a
 // container goes when the container has.
-func (tx *Tx) RetireActual(key lrp.Key) (bool, error) {
-	return tx.retire(" WHERE process_guid = ? AND idx = ?", key.ProcessGUID, key.Index)
+func (t actualLRPs) Retire(tx *Tx, key lrp.Key) (bool, error) {
+	return t.retire(tx, " WHERE process_guid = ? AND idx = ?", key.ProcessGUID, key.Index)
 }
 
 // RetireFrom ends the instances whose index is from or more.
-func (tx *Tx) RetireFrom(processGUID string, from int) error {
-	_, err := tx.retire(" WHERE process_guid = ? AND idx >= ?", processGUID, from)
+func (t actualLRPs) RetireFrom(tx *Tx, processGUID string, from int) error {
+	_, err := t.retire(tx, " WHERE process_guid = ? AND idx >= ?", processGUID, from)
 	return err
 }
 
-func (tx *Tx) retire(where string, args ...any) (bool, error) {
-	gone, err := tx.deleteActuals(where+" AND state IN ('UNCLAIMED', 'CRASHED')", args...)
+func (t actualLRPs) retire(tx *Tx, where string, args ...any) (bool, error) {
+	gone, err := t.deleteWhere(tx, where+" AND state IN ('UNCLAIMED', 'CRASHED')", args...)
 	if err != nil {
 		return false, err
 	}

@@ -20,7 +20,7 @@ func snapshot(t *testing.T) string {
 	s := openTest(t)
 	_, _, app := seed(t, s)
 	write(t, s, func(tx *Tx) error {
-		if err := tx.SetSetting("key", "a secret"); err != nil {
+		if err := Settings.Set(tx, "key", "a secret"); err != nil {
 			return err
 		}
 		return Packages.Insert(tx, &cf.Package{AppGUID: app.GUID, Type: "bits", State: cf.PackageReady, Digest: strings.Repeat("a", 64)})

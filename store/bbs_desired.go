@@ -16,7 +16,7 @@ type BBSDesired struct {
 }
 
 // BBSDesireds are the DesiredLRPs of the BBS.
-var BBSDesireds = &Table[BBSDesired]{
+var BBSDesireds = bbsDesireds{&Table[BBSDesired]{
 	name: "bbs_desired_lrps", singular: "Desired LRP",
 	columns: "process_guid, domain, instances, epoch, revision, message",
 	fields: func(v *BBSDesired, k *sealer) []any {
@@ -24,7 +24,9 @@ var BBSDesireds = &Table[BBSDesired]{
 	},
 	resource: func(*BBSDesired) *cf.Resource { return nil },
 	filters:  map[string]string{"guids": "process_guid", "domains": "domain", "epochs": "epoch"},
-}
+}}
+
+type bbsDesireds struct{ *Table[BBSDesired] }
 
 // BBSDesiredTags are the tags of the rows alone, which take little time to read:
 // every write of a row changes its tag. running leaves those out that have no
@@ -35,7 +37,9 @@ var BBSDesiredTags = &Table[lrp.Tag]{
 	fields:   func(v *lrp.Tag, _ *sealer) []any { return []any{&v.Epoch, &v.Index} },
 	resource: func(*lrp.Tag) *cf.Resource { return nil },
 	filters:  map[string]string{"guids": "process_guid", "domains": "domain", "running": "? IS NOT NULL AND instances > 0"},
-	accepts:  map[string]predicate{"running": {column: "instances", accept: func(v any) bool { return v != int64(0) }}},
+	accepts: map[string]func([]string) predicate{"running": func([]string) predicate {
+		return predicate{column: "instances", accept: func(v any) bool { return v != int64(0) }}
+	}},
 }
 
 // BBSDesiredKeys are the rows without their messages.
@@ -49,37 +53,37 @@ var BBSDesiredKeys = &Table[BBSDesired]{
 	filters:  map[string]string{"guids": "process_guid", "domains": "domain"},
 }
 
-// InsertBBSDesired adds a row; IsTaken when there is one of its GUID. It sets
-// the tag, and message is made once the tag is known.
-func (tx *Tx) InsertBBSDesired(d *BBSDesired, message func(lrp.Tag) ([]byte, error)) (err error) {
+// Insert adds a row; IsTaken when there is one of its GUID. It sets the tag, and
+// message is made once the tag is known.
+func (t bbsDesireds) Insert(tx *Tx, d *BBSDesired, message func(lrp.Tag) ([]byte, error)) (err error) {
 	d.Tag = lrp.Tag{Epoch: guid.New()}
 	if d.Message, err = message(d.Tag); err != nil {
 		return err
 	}
-	if err := BBSDesireds.Insert(tx, d); err != nil {
+	if err := t.Table.Insert(tx, d); err != nil {
 		return err
 	}
 	tx.note(Change{After: d})
 	return nil
 }
 
-// UpdateBBSDesired writes d over the row was that was read in this transaction.
-// It counts the tag, and message is made once that is known.
-func (tx *Tx) UpdateBBSDesired(was, d *BBSDesired, message func(lrp.Tag) ([]byte, error)) (err error) {
+// Update writes d over the row was that was read in this transaction. It counts
+// the tag, and message is made once that is known.
+func (t bbsDesireds) Update(tx *Tx, was, d *BBSDesired, message func(lrp.Tag) ([]byte, error)) (err error) {
 	d.Tag = lrp.Tag{Epoch: was.Tag.Epoch, Index: was.Tag.Index + 1}
 	if d.Message, err = message(d.Tag); err != nil {
 		return err
 	}
-	if err := BBSDesireds.Update(tx, d); err != nil {
+	if err := t.Table.Update(tx, d); err != nil {
 		return err
 	}
 	tx.note(Change{Before: was, After: d})
 	return nil
 }
 
-// DeleteBBSDesired removes a row and tells whether there was one.
-func (tx *Tx) DeleteBBSDesired(processGUID string) (bool, error) {
-	gone, err := BBSDesireds.change(tx, "DELETE FROM bbs_desired_lrps WHERE process_guid = ?", processGUID)
+// Delete removes a row and tells whether there was one.
+func (t bbsDesireds) Delete(tx *Tx, processGUID string) (bool, error) {
+	gone, err := t.change(tx, "DELETE FROM bbs_desired_lrps WHERE process_guid = ?", processGUID)
 	for _, d := range gone {
 		tx.note(Change{Before: d})
 	}

@@ -13,7 +13,7 @@ type BBSDomain struct {
 }
 
 // BBSDomains are the domains that are, or were, fresh.
-var BBSDomains = &Table[BBSDomain]{
+var BBSDomains = bbsDomains{&Table[BBSDomain]{
 	name: "bbs_domains", singular: "Domain",
 	columns: "domain, expires_at",
 	fields: func(v *BBSDomain, _ *sealer) []any {
@@ -21,11 +21,13 @@ var BBSDomains = &Table[BBSDomain]{
 	},
 	resource: func(*BBSDomain) *cf.Resource { return nil },
 	filters:  map[string]string{"guids": "domain"},
-}
+}}
 
-// FreshDomains are the names of the domains that are fresh now.
-func (tx *Tx) FreshDomains() (names []string, err error) {
-	all, err := BBSDomains.All(tx)
+type bbsDomains struct{ *Table[BBSDomain] }
+
+// Fresh are the names of the domains that are fresh now.
+func (t bbsDomains) Fresh(tx *Tx) (names []string, err error) {
+	all, err := t.All(tx)
 	for _, d := range all {
 		if d.ExpiresAt.IsZero() || d.ExpiresAt.After(tx.Now) {
 			names = append(names, d.Name)

@@ -27,7 +27,7 @@ type BBSTask struct {
 }
 
 // BBSTasks are the Tasks of the BBS.
-var BBSTasks = &Table[BBSTask]{
+var BBSTasks = bbsTasks{&Table[BBSTask]{
 	name: "bbs_tasks", singular: "Task",
 	columns: "guid, run_guid, domain, state, cell_id, created_at, updated_at, first_completed_at, failed, failure_reason, result, rejections, rejection_reason, callback, definition",
 	fields: func(v *BBSTask, k *sealer) []any {
@@ -43,37 +43,39 @@ var BBSTasks = &Table[BBSTask]{
 		"cells":     "cell_id",
 		"states":    "state",
 	},
-}
+}}
 
-// InsertBBSTask adds a task, with the transaction's time; IsTaken when there is
-// one of its GUID.
-func (tx *Tx) InsertBBSTask(t *BBSTask) error {
-	t.CreatedAt, t.UpdatedAt = tx.Now, tx.Now
-	if err := BBSTasks.Insert(tx, t); err != nil {
+type bbsTasks struct{ *Table[BBSTask] }
+
+// Insert adds a task, with the transaction's time; IsTaken when there is one of
+// its GUID.
+func (t bbsTasks) Insert(tx *Tx, task *BBSTask) error {
+	task.CreatedAt, task.UpdatedAt = tx.Now, tx.Now
+	if err := t.Table.Insert(tx, task); err != nil {
 		return err
 	}
-	tx.note(Change{After: t})
+	tx.note(Change{After: task})
 	return nil
 }
 
-// ChangeBBSTask writes what change makes of a task that was read in this
-// transaction, with the transaction's time.
-func (tx *Tx) ChangeBBSTask(t *BBSTask, change func(*BBSTask)) error {
-	was := *t
-	change(t)
-	t.UpdatedAt = tx.Now
-	if err := BBSTasks.Update(tx, t); err != nil {
+// Change writes what change makes of a task that was read in this transaction,
+// with the transaction's time.
+func (t bbsTasks) Change(tx *Tx, task *BBSTask, change func(*BBSTask)) error {
+	was := *task
+	change(task)
+	task.UpdatedAt = tx.Now
+	if err := t.Update(tx, task); err != nil {
 		return err
 	}
-	tx.note(Change{Before: &was, After: t})
+	tx.note(Change{Before: &was, After: task})
 	return nil
 }
 
-// DeleteBBSTask removes a task that was read in this transaction.
-func (tx *Tx) DeleteBBSTask(t *BBSTask) error {
-	if err := BBSTasks.Delete(tx, t.GUID); err != nil {
+// Delete removes a task that was read in this transaction.
+func (t bbsTasks) Delete(tx *Tx, task *BBSTask) error {
+	if err := t.Table.Delete(tx, task.GUID); err != nil {
 		return err
 	}
-	tx.note(Change{Before: t})
+	tx.note(Change{Before: task})
 	return nil
 }

@@ -52,7 +52,7 @@ var BOSHInstances = &Table[cf.BOSHInstance]{
 }
 
 // BOSHSpecs are what instances are made of, by digest.
-var BOSHSpecs = &Table[cf.BOSHSpec]{
+var BOSHSpecs = boshSpecs{&Table[cf.BOSHSpec]{
 	name: "bosh_specs", singular: "Spec",
 	columns: "guid, created_at, updated_at, instance_guid, text",
 	fields: func(v *cf.BOSHSpec, k *sealer) []any {
@@ -60,10 +60,19 @@ var BOSHSpecs = &Table[cf.BOSHSpec]{
 	},
 	resource: func(v *cf.BOSHSpec) *cf.Resource { return &v.Resource },
 	filters:  map[string]string{"guids": "guid", "instance_guids": "instance_guid"},
+}}
+
+type boshSpecs struct{ *Table[cf.BOSHSpec] }
+
+// DropUnused removes the specs that no instance has or is to have.
+func (boshSpecs) DropUnused(tx *Tx) error {
+	_, err := tx.exec("DELETE FROM bosh_specs WHERE guid NOT IN (SELECT digest FROM bosh_instances UNION SELECT next FROM bosh_instances)" +
+		" AND guid NOT IN (SELECT digest FROM bosh_calls WHERE state = 'running')")
+	return err
 }
 
 // BOSHCalls are the runs of instances' scripts and errands.
-var BOSHCalls = &Table[cf.BOSHCall]{
+var BOSHCalls = boshCalls{&Table[cf.BOSHCall]{
 	name: "bosh_calls", singular: "Call",
 	columns: "guid, created_at, updated_at, instance_guid, phase, digest, job, process, script, args, state, result, reason, ended_at",
 	fields: func(v *cf.BOSHCall, k *sealer) []any {
@@ -72,10 +81,17 @@ var BOSHCalls = &Table[cf.BOSHCall]{
 	},
 	resource: func(v *cf.BOSHCall) *cf.Resource { return &v.Resource },
 	filters:  map[string]string{"guids": "guid", "instance_guids": "instance_guid", "states": "state"},
+}}
+
+type boshCalls struct{ *Table[cf.BOSHCall] }
+
+// Running are the calls that have not ended.
+func (t boshCalls) Running(tx *Tx) ([]*cf.BOSHCall, error) {
+	return t.query(tx, "SELECT "+t.columns+" FROM bosh_calls WHERE state = 'running' ORDER BY id")
 }
 
 // BOSHTasks are what deployments were asked to do.
-var BOSHTasks = &Table[cf.BOSHTask]{
+var BOSHTasks = boshTasks{&Table[cf.BOSHTask]{
 	name: "bosh_tasks", singular: "Task",
 	columns: "guid, created_at, updated_at, number, deployment_name, kind, user, state, ordered, plan, result, started_at, ended_at",
 	fields: func(v *cf.BOSHTask, k *sealer) []any {
@@ -85,7 +101,9 @@ var BOSHTasks = &Table[cf.BOSHTask]{
 	resource: func(v *cf.BOSHTask) *cf.Resource { return &v.Resource },
 	filters:  map[string]string{"guids": "guid", "numbers": "number", "deployment_names": "deployment_name", "states": "state"},
 	orders:   map[string]string{"number": "number"},
-}
+}}
+
+type boshTasks struct{ *Table[cf.BOSHTask] }
 
 // BOSHTaskEvents are what tasks have done.
 var BOSHTaskEvents = &Table[cf.BOSHTaskEvent]{
@@ -98,34 +116,21 @@ var BOSHTaskEvents = &Table[cf.BOSHTaskEvent]{
 	filters:  map[string]string{"guids": "guid", "task_guids": "task_guid"},
 }
 
-// InsertBOSHTask adds a task with the next number.
-func (tx *Tx) InsertBOSHTask(t *cf.BOSHTask) error {
-	if err := tx.sql.QueryRowContext(tx.ctx, "SELECT coalesce(max(number), 0) + 1 FROM bosh_tasks").Scan(&t.Number); err != nil {
+// Insert adds a task with the next number.
+func (t boshTasks) Insert(tx *Tx, task *cf.BOSHTask) error {
+	if err := tx.sql.QueryRowContext(tx.ctx, "SELECT coalesce(max(number), 0) + 1 FROM bosh_tasks").Scan(&task.Number); err != nil {
 		return err
 	}
-	return BOSHTasks.Insert(tx, t)
+	return t.Table.Insert(tx, task)
 }
 
-// DropBOSHTasks removes the tasks up to a number that have ended.
-func (tx *Tx) DropBOSHTasks(upTo int) error {
+// DropEnded removes the tasks up to a number that have ended.
+func (boshTasks) DropEnded(tx *Tx, upTo int) error {
 	_, err := tx.exec("DELETE FROM bosh_tasks WHERE number <= ? AND state NOT IN ('queued','processing')", upTo)
 	return err
 }
 
-// OpenBOSHTasks are the tasks that have not ended, in the order they were asked
-// for.
-func (tx *Tx) OpenBOSHTasks() ([]*cf.BOSHTask, error) {
-	return BOSHTasks.query(tx, "SELECT "+BOSHTasks.columns+" FROM bosh_tasks WHERE state IN ('queued','processing') ORDER BY number")
-}
-
-// RunningBOSHCalls are the calls that have not ended.
-func (tx *Tx) RunningBOSHCalls() ([]*cf.BOSHCall, error) {
-	return BOSHCalls.query(tx, "SELECT "+BOSHCalls.columns+" FROM bosh_calls WHERE state = 'running' ORDER BY id")
-}
-
-// DropBOSHSpecs removes the specs that no instance has or is to have.
-func (tx *Tx) DropBOSHSpecs() error {
-	_, err := tx.exec("DELETE FROM bosh_specs WHERE guid NOT IN (SELECT digest FROM bosh_instances UNION SELECT next FROM bosh_instances)" +
-		" AND guid NOT IN (SELECT digest FROM bosh_calls WHERE state = 'running')")
-	return err
+// Open are the tasks that have not ended, in the order they were asked for.
+func (t boshTasks) Open(tx *Tx) ([]*cf.BOSHTask, error) {
+	return t.query(tx, "SELECT "+t.columns+" FROM bosh_tasks WHERE state IN ('queued','processing') ORDER BY number")
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // BrokerOperations are the operations that brokers have not ended.
-var BrokerOperations = &Table[cf.BrokerOperation]{
+var BrokerOperations = brokerOperations{&Table[cf.BrokerOperation]{
 	name: "broker_operations", singular: "Broker operation",
 	columns: "guid, created_at, updated_at, job_guid, broker_guid, phase, due_at, attempts, operation, orphan",
 	fields: func(v *cf.BrokerOperation, _ *sealer) []any {
@@ -21,15 +21,17 @@ var BrokerOperations = &Table[cf.BrokerOperation]{
 		"guids":     "broker_operations.guid",
 		"job_guids": "job_guid",
 	},
-}
+}}
+
+type brokerOperations struct{ *Table[cf.BrokerOperation] }
 
 // newBrokerJobs are the jobs of some kinds that have neither ended nor an
 // operation.
 const newBrokerJobs = ` FROM jobs WHERE state IN ('PROCESSING', 'POLLING') AND operation IN (SELECT value FROM json_each(?))
 AND NOT EXISTS (SELECT 1 FROM broker_operations b WHERE b.job_guid = jobs.guid)`
 
-// HasBrokerJobs tells whether BeginBrokerOperations has something to do.
-func (tx *Tx) HasBrokerJobs(kinds ...string) (has bool, err error) {
+// HasJobs tells whether Begin has something to do.
+func (brokerOperations) HasJobs(tx *Tx, kinds ...string) (has bool, err error) {
 	err = tx.sql.QueryRowContext(tx.ctx, "SELECT EXISTS (SELECT 1"+newBrokerJobs+")", list(kinds)).Scan(&has)
 	return has, err
 }
@@ -39,9 +41,9 @@ const brokerOfJob = `SELECT ?1 FROM service_brokers WHERE guid = ?1 UNION ALL
 SELECT o.broker_guid FROM service_instances i JOIN service_plans p ON p.guid = i.plan_guid JOIN service_offerings o ON o.guid = p.offering_guid
 WHERE i.guid IN (SELECT ?1 UNION ALL SELECT instance_guid FROM service_bindings WHERE guid = ?1 UNION ALL SELECT instance_guid FROM route_bindings WHERE guid = ?1)`
 
-// BeginBrokerOperations makes an operation for each job of one of the kinds
-// that has neither ended nor one.
-func (tx *Tx) BeginBrokerOperations(kinds ...string) error {
+// Begin makes an operation for each job of one of the kinds that has neither
+// ended nor one.
+func (t brokerOperations) Begin(tx *Tx, kinds ...string) error {
 	jobs, err := Jobs.query(tx, "SELECT "+Jobs.columns+newBrokerJobs+" ORDER BY id", list(kinds))
 	if err != nil {
 		return err
@@ -52,24 +54,23 @@ func (tx *Tx) BeginBrokerOperations(kinds ...string) error {
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		if err := BrokerOperations.Insert(tx, op); err != nil {
+		if err := t.Insert(tx, op); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// DueBrokerOperations are those whose time has come but for some, by GUID, the
+// Due are those whose time has come but for some, by GUID, the
 // longest due first: of each broker, and altogether, no more than told.
-func (tx *Tx) DueBrokerOperations(but []string, ofEach, most int) ([]*cf.BrokerOperation, error) {
-	t := BrokerOperations
+func (t brokerOperations) Due(tx *Tx, but []string, ofEach, most int) ([]*cf.BrokerOperation, error) {
 	return t.query(tx, "SELECT "+t.columns+" FROM (SELECT *, row_number() OVER (PARTITION BY broker_guid ORDER BY due_at, id) turn FROM broker_operations "+
 		"WHERE due_at <= ? AND guid NOT"+inList+") WHERE turn <= ? ORDER BY due_at, id LIMIT ?", timeColumn{&tx.Now}, list(but), ofEach, most)
 }
 
-// NextBrokerOperation is when the next of those is due that are not yet; false
+// Next is when the next of those is due that are not yet; false
 // for none.
-func (tx *Tx) NextBrokerOperation() (at time.Time, has bool, err error) {
+func (brokerOperations) Next(tx *Tx) (at time.Time, has bool, err error) {
 	var next sql.Null[int64]
 	err = tx.sql.QueryRowContext(tx.ctx, "SELECT min(due_at) FROM broker_operations WHERE due_at > ?", timeColumn{&tx.Now}).Scan(&next)
 	if !next.Valid {

@@ -5,9 +5,14 @@ import (
 	"errors"
 )
 
-// BuildCache is the digest of what an app's last staging on the stack left for
+// BuildCaches are the digests of what apps' last stagings left for the next ones.
+var BuildCaches buildCaches
+
+type buildCaches struct{}
+
+// Get is the digest of what an app's last staging on the stack left for
 // the next one; "" when there is none.
-func (tx *Tx) BuildCache(appGUID, stack string) (digest string, err error) {
+func (buildCaches) Get(tx *Tx, appGUID, stack string) (digest string, err error) {
 	err = tx.sql.QueryRowContext(tx.ctx, "SELECT digest FROM build_caches WHERE app_guid = ? AND stack = ?", appGUID, stack).Scan(&digest)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
@@ -15,40 +20,26 @@ func (tx *Tx) BuildCache(appGUID, stack string) (digest string, err error) {
 	return digest, err
 }
 
-// SetBuildCache keeps the digest for the app's next staging on the stack.
-func (tx *Tx) SetBuildCache(appGUID, stack, digest string) error {
+// Set keeps the digest for the app's next staging on the stack.
+func (buildCaches) Set(tx *Tx, appGUID, stack, digest string) error {
 	_, err := tx.exec(`INSERT INTO build_caches (app_guid, stack, digest) VALUES (?, ?, ?)
 		ON CONFLICT (app_guid, stack) DO UPDATE SET digest = excluded.digest`, appGUID, stack, digest)
 	return err
 }
 
-// ClearBuildCachesOf forgets the build caches of an app.
-func (tx *Tx) ClearBuildCachesOf(appGUID string) error {
+// ClearOf forgets the build caches of an app.
+func (buildCaches) ClearOf(tx *Tx, appGUID string) error {
 	_, err := tx.exec("DELETE FROM build_caches WHERE app_guid = ?", appGUID)
 	return err
 }
 
-// ClearBuildCaches forgets all build caches.
-func (tx *Tx) ClearBuildCaches() error {
+// Clear forgets all build caches.
+func (buildCaches) Clear(tx *Tx) error {
 	_, err := tx.exec("DELETE FROM build_caches")
 	return err
 }
 
-// BuildCaches are the digests of all build caches, so that their blobs are
-// kept.
-func (tx *Tx) BuildCaches() ([]string, error) {
-	rows, err := tx.sql.QueryContext(tx.ctx, "SELECT DISTINCT digest FROM build_caches")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var digests []string
-	for rows.Next() {
-		var d string
-		if err := rows.Scan(&d); err != nil {
-			return nil, err
-		}
-		digests = append(digests, d)
-	}
-	return digests, rows.Err()
+// Digests are those of all build caches, so that their blobs are kept.
+func (buildCaches) Digests(tx *Tx) ([]string, error) {
+	return tx.texts("SELECT DISTINCT digest FROM build_caches")
 }

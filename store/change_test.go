@@ -39,30 +39,30 @@ func TestFollow(t *testing.T) {
 	write := func(f func(*Tx) error) error { return s.Write(ctx, f) }
 	must := func(_ bool, err error) error { return err }
 	if err := write(func(tx *Tx) error {
-		if err := tx.InsertActual(row(lrp.Unclaimed)); err != nil {
+		if err := ActualLRPs.Insert(tx, row(lrp.Unclaimed)); err != nil {
 			return err
 		}
-		return must(tx.SwapActual(row(lrp.Unclaimed), row(lrp.Claimed)))
+		return must(ActualLRPs.Swap(tx, row(lrp.Unclaimed), row(lrp.Claimed)))
 	}); err != nil {
 		t.Fatal(err)
 	}
 	undone := errors.New("undone")
 	if err := write(func(tx *Tx) error {
-		return errors.Join(must(tx.SwapActual(row(lrp.Claimed), row(lrp.Running))), undone)
+		return errors.Join(must(ActualLRPs.Swap(tx, row(lrp.Claimed), row(lrp.Running))), undone)
 	}); !errors.Is(err, undone) {
 		t.Fatal(err)
 	}
 	for _, f := range []func(*Tx) error{
-		func(tx *Tx) error { return must(tx.SwapActual(row(lrp.Running), row(lrp.Claimed))) }, // no such row
-		func(tx *Tx) error { return must(tx.CrashActual(row(lrp.Claimed), row(lrp.Crashed))) },
-		func(tx *Tx) error { return must(tx.RetireActual(key)) },
+		func(tx *Tx) error { return must(ActualLRPs.Swap(tx, row(lrp.Running), row(lrp.Claimed))) }, // no such row
+		func(tx *Tx) error { return must(ActualLRPs.Crash(tx, row(lrp.Claimed), row(lrp.Crashed))) },
+		func(tx *Tx) error { return must(ActualLRPs.Retire(tx, key)) },
 	} {
 		if err := write(f); err != nil {
 			t.Fatal(err)
 		}
 	}
 	stop()
-	if err := write(func(tx *Tx) error { return tx.InsertActual(row(lrp.Unclaimed)) }); err != nil {
+	if err := write(func(tx *Tx) error { return ActualLRPs.Insert(tx, row(lrp.Unclaimed)) }); err != nil {
 		t.Fatal(err)
 	}
 	want := []step{{after: lrp.Unclaimed}, {before: lrp.Unclaimed, after: lrp.Claimed, index: 1},

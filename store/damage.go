@@ -18,8 +18,8 @@ type damage struct {
 }
 
 // Damaged are the rows that lists of this transaction left out because they
-// cannot be decoded, each with what could be. Only a Reads' transaction leaves rows
-// out: every other read fails at the first.
+// cannot be decoded, each with what could be. Only Reads.Read leaves rows out: every
+// other read fails at the first.
 func (t *Table[T]) Damaged(tx *Tx) (rows []*T) {
 	for _, d := range tx.left {
 		if v, ok := d.row.(*T); ok && d.table == t.name {
@@ -29,9 +29,9 @@ func (t *Table[T]) Damaged(tx *Tx) (rows []*T) {
 	return rows
 }
 
-// Whole returns why a row was left out of a list of this transaction; nil: none
+// whole returns why a row was left out of a list of this transaction; nil: none
 // was. Who deletes what no row names asks it first.
-func (tx *Tx) Whole() error {
+func (tx *Tx) whole() error {
 	for _, d := range tx.left {
 		return d
 	}
@@ -41,7 +41,7 @@ func (tx *Tx) Whole() error {
 // LeaveOut reports a row of t whose columns can be read, but not what they hold. It
 // returns err where no row is left out.
 func (t *Table[T]) LeaveOut(tx *Tx, v *T, key string, err error) error {
-	if tx.sql.on == nil {
+	if !tx.lenient {
 		return err
 	}
 	tx.leaveOut(&damage{t.name, key, v, err})

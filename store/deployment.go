@@ -4,7 +4,7 @@ import "cupola/store/cf"
 
 // Deployments are the deployments of apps. An app has at most one that is
 // ACTIVE.
-var Deployments = &Table[cf.Deployment]{
+var Deployments = deployments{&Table[cf.Deployment]{
 	name: "deployments", singular: "Deployment", labelled: true,
 	columns: "guid, created_at, updated_at, labels, annotations, app_guid, strategy, state, status_value, status_reason, status_since, last_healthy, error, " +
 		"droplet_guid, previous_droplet, revision_guid, revision_version, options, canary_step, original_instances, web_process, new_processes",
@@ -25,16 +25,18 @@ var Deployments = &Table[cf.Deployment]{
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at"},
 	visible: "app_guid IN (SELECT guid FROM apps WHERE space_guid IN :spaces)",
-}
+}}
 
-// ActiveDeployment is the deployment of an app that is under way, or
+type deployments struct{ *Table[cf.Deployment] }
+
+// ActiveOf is the deployment of an app that is under way, or
 // cf.ResourceNotFound.
-func (tx *Tx) ActiveDeployment(appGUID string) (*cf.Deployment, error) {
-	return Deployments.First(tx, Query{Where: map[string][]string{"app_guids": {appGUID}, "status_values": {cf.Active}}})
+func (t deployments) ActiveOf(tx *Tx, appGUID string) (*cf.Deployment, error) {
+	return t.First(tx, Query{Where: map[string][]string{"app_guids": {appGUID}, "status_values": {cf.Active}}})
 }
 
-// ActiveDeployments are the deployments of all apps that are under way. It looks
-// at no others, of which there may be many.
-func (tx *Tx) ActiveDeployments() ([]*cf.Deployment, error) {
-	return Deployments.query(tx, "SELECT "+Deployments.columns+" FROM deployments WHERE status_value = 'ACTIVE' ORDER BY id")
+// Active are the deployments of all apps that are under way. It looks at no
+// others, of which there may be many.
+func (t deployments) Active(tx *Tx) ([]*cf.Deployment, error) {
+	return t.query(tx, "SELECT "+t.columns+" FROM deployments WHERE status_value = 'ACTIVE' ORDER BY id")
 }

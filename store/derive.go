@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -19,7 +20,7 @@ type Derivation[T any] struct {
 	// Use takes the value, and reports when to derive it again though no row changed;
 	// the zero time is never.
 	Use func(context.Context, T) (next time.Time, err error)
-	// Tick is the longest time between two runs; 0: no limit.
+	// Tick is the longest time between two runs; 0: 30 s.
 	Tick time.Duration
 	// Wake runs it besides; nil: only rows do.
 	Wake <-chan struct{}
@@ -27,11 +28,16 @@ type Derivation[T any] struct {
 }
 
 // After an error a value is derived again after a pause, which doubles with each
-// further one.
+// further one. It stays short: meanwhile routes, or what runs, are not as the rows
+// want them, and what failed costs a read and a line in the log.
 const (
 	retryMin = time.Second
-	retryMax = 30 * time.Second
+	retryMax = 5 * time.Second
 )
+
+// defaultTick is how long a lost signal goes unnoticed, and what Use has set can
+// be otherwise.
+const defaultTick = 30 * time.Second
 
 // Derive keeps a value current until ctx ends: it runs d when it begins, each time
 // that rows which Read read change, at the latest after the tick, and after an
@@ -54,7 +60,7 @@ func Derive[T any](ctx context.Context, s *Store, d Derivation[T]) error {
 		} else {
 			retry = retryMin
 		}
-		if until := began.Add(d.Tick); d.Tick > 0 && (next.IsZero() || next.After(until)) {
+		if until := began.Add(cmp.Or(d.Tick, defaultTick)); next.IsZero() || next.After(until) {
 			next = until
 		}
 		if !d.wait(ctx, took, next, r.Stale()) {
@@ -96,16 +102,12 @@ func (d *Derivation[T]) wait(ctx context.Context, pause time.Duration, next time
 	case <-ctx.Done():
 		return false
 	}
-	var due <-chan time.Time
-	if !next.IsZero() {
-		timer := time.NewTimer(time.Until(next))
-		defer timer.Stop()
-		due = timer.C
-	}
+	due := time.NewTimer(time.Until(next))
+	defer due.Stop()
 	select {
 	case <-stale:
 	case <-d.Wake:
-	case <-due:
+	case <-due.C:
 	case <-ctx.Done():
 		return false
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -68,7 +69,7 @@ func TestReadsAreStaleWhenWhatTheyReadChanges(t *testing.T) {
 			return errors.Join(Processes.Insert(tx, process), Apps.Update(tx, a))
 		}, true},
 		"all rows at once": {func(tx *Tx) error { _, err := ActualLRPs.All(tx); return err }, func(tx *Tx, _ *cf.App) error {
-			return errors.Join(tx.InsertActual(lrp.Actual{Key: lrp.Key{ProcessGUID: "p"}, State: lrp.Unclaimed}), tx.ForgetRunning())
+			return errors.Join(ActualLRPs.Insert(tx, lrp.Actual{Key: lrp.Key{ProcessGUID: "p"}, State: lrp.Unclaimed}), tx.ForgetRunning())
 		}, true},
 		"another table": {started, func(tx *Tx, _ *cf.App) error { return insertOrg("new")(tx) }, false},
 	} {
@@ -89,19 +90,6 @@ func TestReadsAreStaleWhenWhatTheyReadChanges(t *testing.T) {
 				t.Errorf("stale: %v; want %v", got, c.want)
 			}
 		})
-	}
-}
-
-// TestWatchTellsOfForeignKeys watches rows that go with those they belong to.
-func TestWatchTellsOfForeignKeys(t *testing.T) {
-	s := openTest(t)
-	_, _, app := seed(t, s)
-	write(t, s, func(tx *Tx) error { return Processes.Insert(tx, &cf.Process{AppGUID: app.GUID, Type: "web"}) })
-	processes, stop := s.Watch(Processes.Name())
-	defer stop()
-	write(t, s, func(tx *Tx) error { return Apps.Delete(tx, app.GUID) })
-	if len(processes) != 1 {
-		t.Error("the watcher was not told")
 	}
 }
 
@@ -138,8 +126,8 @@ func TestDamagedRowIsLeftOut(t *testing.T) {
 			t.Errorf("got %v, %v; want the other app", rows, err)
 		}
 		left := Apps.Damaged(tx)
-		if len(left) != 1 || left[0].GUID != app.GUID || left[0].SpaceGUID != space.GUID || tx.Whole() == nil || !strings.Contains(tx.Whole().Error(), app.GUID) {
-			t.Errorf("got %+v, %v; want the app", left, tx.Whole())
+		if len(left) != 1 || left[0].GUID != app.GUID || left[0].SpaceGUID != space.GUID || tx.whole() == nil || !strings.Contains(tx.whole().Error(), app.GUID) {
+			t.Errorf("got %+v, %v; want the app", left, tx.whole())
 		}
 		if _, err := Apps.Get(tx, app.GUID); err == nil || IsNotFound(err) {
 			t.Errorf("got %v; want why it cannot be read", err)
@@ -152,6 +140,40 @@ func TestDamagedRowIsLeftOut(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestAnEndedReadIsNoDamage ends reads while they scan rows, as a daemon that stops
+// does.
+func TestAnEndedReadIsNoDamage(t *testing.T) {
+	s := openTest(t)
+	_, space, _ := seed(t, s)
+	write(t, s, func(tx *Tx) (err error) {
+		for n := range 50 {
+			err = errors.Join(err, Apps.Insert(tx, &cf.App{Name: fmt.Sprint(n), SpaceGUID: space.GUID, State: cf.Stopped}))
+		}
+		return err
+	})
+	for range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := *Apps
+		ended.fields = func(v *cf.App, k *sealer) []any {
+			cancel()
+			runtime.Gosched()
+			return Apps.fields(v, k)
+		}
+		r := s.Reads()
+		err := r.Read(ctx, func(tx *Tx) error {
+			_, err := ended.All(tx)
+			if left := ended.Damaged(tx); len(left) > 0 {
+				t.Fatalf("%d rows count as damaged", len(left))
+			}
+			return err
+		})
+		if err == nil {
+			t.Error("the read did not fail")
+		}
+		r.Close()
+	}
 }
 
 // TestDeriveGoesOn has both functions fail and panic; the pause between two runs

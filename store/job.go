@@ -13,6 +13,7 @@ var Jobs = &Table[cf.Job]{
 	resource: func(v *cf.Job) *cf.Resource { return &v.Resource },
 	filters: map[string]string{
 		"guids":          "jobs.guid",
+		"except":         "jobs.guid NOT" + inList,
 		"states":         "state",
 		"operations":     "operation",
 		"resource_guids": "resource_guid",

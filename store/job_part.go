@@ -9,12 +9,17 @@ import (
 	"cupola/store/cf"
 )
 
+// JobParts are what jobs have left to do.
+var JobParts jobParts
+
+type jobParts struct{}
+
 // partsAtOnce is how many parts one statement adds: a statement for each takes
 // twice as long, in which nobody else writes.
 const partsAtOnce = 100
 
-// AddJobParts adds parts to what a job has left to do.
-func (tx *Tx) AddJobParts(job string, parts []cf.JobPart) error {
+// Add adds parts to what a job has left to do.
+func (jobParts) Add(tx *Tx, job string, parts []cf.JobPart) error {
 	for some := range slices.Chunk(parts, partsAtOnce) {
 		rows := strings.TrimSuffix(strings.Repeat("(?, ?, ?), ", len(some)), ", ")
 		args := make([]any, 0, 3*len(some))
@@ -28,8 +33,8 @@ func (tx *Tx) AddJobParts(job string, parts []cf.JobPart) error {
 	return nil
 }
 
-// NextJobPart returns the first part that a job has left, nil for none.
-func (tx *Tx) NextJobPart(job string) (*cf.JobPart, error) {
+// Next returns the first part that a job has left, nil for none.
+func (jobParts) Next(tx *Tx, job string) (*cf.JobPart, error) {
 	var p cf.JobPart
 	err := tx.sql.QueryRowContext(tx.ctx, "SELECT id, app_guid, input FROM job_parts WHERE job_guid = ? ORDER BY id LIMIT 1", job).Scan(
 		&p.ID, &p.AppGUID, sealedColumn{tx.seal, &p.Input})
@@ -39,14 +44,14 @@ func (tx *Tx) NextJobPart(job string) (*cf.JobPart, error) {
 	return &p, err
 }
 
-// DeleteJobPart removes a part that is done.
-func (tx *Tx) DeleteJobPart(id int64) error {
+// Delete removes a part that is done.
+func (jobParts) Delete(tx *Tx, id int64) error {
 	_, err := tx.exec("DELETE FROM job_parts WHERE id = ?", id)
 	return err
 }
 
-// DeleteJobParts removes all that a job has left, as it has failed.
-func (tx *Tx) DeleteJobParts(job string) error {
+// DeleteOf removes all that a job has left, as it has failed.
+func (jobParts) DeleteOf(tx *Tx, job string) error {
 	_, err := tx.exec("DELETE FROM job_parts WHERE job_guid = ?", job)
 	return err
 }

@@ -7,7 +7,7 @@ import (
 
 // LRPTasks are what runs once, from when it is wanted until its owner has the
 // result.
-var LRPTasks = &Table[lrp.Task]{
+var LRPTasks = lrpTasks{&Table[lrp.Task]{
 	name: "lrp_tasks", singular: "Task",
 	columns: "guid, domain, state, cell_id, created_at, updated_at, failed, failure_reason, result, outputs, rejections, rejection_reason, cancelled",
 	fields: func(v *lrp.Task, k *sealer) []any {
@@ -22,23 +22,23 @@ var LRPTasks = &Table[lrp.Task]{
 		"states":  "state",
 	},
 	orders: map[string]string{"created_at": "created_at"},
+}}
+
+type lrpTasks struct{ *Table[lrp.Task] }
+
+// Insert adds a row, with the transaction's time; IsTaken when there is one with
+// its GUID.
+func (t lrpTasks) Insert(tx *Tx, task lrp.Task) error {
+	task.CreatedAt, task.UpdatedAt = tx.Now, tx.Now
+	return t.Table.Insert(tx, &task)
 }
 
-// InsertLRPTask adds a row, with the transaction's time; IsTaken when there is
-// one with its GUID.
-func (tx *Tx) InsertLRPTask(t lrp.Task) error {
-	t.CreatedAt, t.UpdatedAt = tx.Now, tx.Now
-	_, err := tx.exec("INSERT INTO lrp_tasks ("+LRPTasks.columns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		LRPTasks.fields(&t, tx.seal)...)
-	return convert(err)
-}
-
-// SwapLRPTask writes next over the row that still has was's state and cell, and
+// Swap writes next over the row that still has was's state and cell, and
 // tells whether there was one. It sets UpdatedAt; GUID, domain and
 // CreatedAt stay.
-func (tx *Tx) SwapLRPTask(was, next lrp.Task) (bool, error) {
+func (t lrpTasks) Swap(tx *Tx, was, next lrp.Task) (bool, error) {
 	next.UpdatedAt = tx.Now
-	all := LRPTasks.fields(&next, tx.seal)
+	all := t.fields(&next, tx.seal)
 	fields := append(all[2:4:4], all[5:]...)
 	n, err := tx.exec(`UPDATE lrp_tasks SET state = ?, cell_id = ?, updated_at = ?, failed = ?,
 		failure_reason = ?, result = ?, outputs = ?, rejections = ?, rejection_reason = ?, cancelled = ?`+taskIs,
@@ -46,15 +46,15 @@ func (tx *Tx) SwapLRPTask(was, next lrp.Task) (bool, error) {
 	return n > 0, err
 }
 
-// DeleteLRPTask removes the row that still has was's state and cell, and tells
+// Delete removes the row that still has was's state and cell, and tells
 // whether there was one.
-func (tx *Tx) DeleteLRPTask(was lrp.Task) (bool, error) {
+func (lrpTasks) Delete(tx *Tx, was lrp.Task) (bool, error) {
 	n, err := tx.exec("DELETE FROM lrp_tasks"+taskIs, was.GUID, was.State, was.CellID)
 	return n > 0, err
 }
 
-// MendLRPTask makes a damaged row readable: what it has come to is lost.
-func (tx *Tx) MendLRPTask(guid string) error {
+// Mend makes a damaged row readable: what it has come to is lost.
+func (lrpTasks) Mend(tx *Tx, guid string) error {
 	_, err := tx.exec("UPDATE lrp_tasks SET result = x'', outputs = 'null' WHERE guid = ?", guid)
 	return err
 }

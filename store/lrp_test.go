@@ -20,13 +20,13 @@ var untagged = cmpopts.IgnoreFields(lrp.Actual{}, "Tag")
 
 func TestAnActualChangesOnlyFromTheStateItWasSeenIn(t *testing.T) {
 	s := openTest(t)
-	write(t, s, func(tx *Tx) error { return tx.InsertActual(actual(0)) })
+	write(t, s, func(tx *Tx) error { return ActualLRPs.Insert(tx, actual(0)) })
 	was := actual(0)
 	next := was
 	next.State, next.InstanceGUID, next.CellID = lrp.Claimed, "i-1", "cell"
 	for _, want := range []bool{true, false} {
 		write(t, s, func(tx *Tx) error {
-			got, err := tx.SwapActual(was, next)
+			got, err := ActualLRPs.Swap(tx, was, next)
 			if got != want {
 				t.Errorf("swap: got %v; want %v", got, want)
 			}
@@ -34,17 +34,17 @@ func TestAnActualChangesOnlyFromTheStateItWasSeenIn(t *testing.T) {
 		})
 	}
 	read(t, s, func(tx *Tx) error {
-		got, err := tx.ActualByInstance("i-1")
+		got, err := ActualLRPs.OfInstance(tx, "i-1")
 		if d := cmp.Diff(&next, got, untagged); err == nil && d != "" {
 			t.Error(d)
 		}
 		return err
 	})
 	write(t, s, func(tx *Tx) error {
-		if got, err := tx.DeleteActual(was); got || err != nil {
+		if got, err := ActualLRPs.Delete(tx, was); got || err != nil {
 			t.Errorf("delete of a stale row: got %v, %v", got, err)
 		}
-		got, err := tx.DeleteActual(next)
+		got, err := ActualLRPs.Delete(tx, next)
 		if !got {
 			t.Error("row was not deleted")
 		}
@@ -54,9 +54,9 @@ func TestAnActualChangesOnlyFromTheStateItWasSeenIn(t *testing.T) {
 
 func TestAnIndexHasOneActual(t *testing.T) {
 	s := openTest(t)
-	write(t, s, func(tx *Tx) error { return tx.InsertActual(actual(0)) })
+	write(t, s, func(tx *Tx) error { return ActualLRPs.Insert(tx, actual(0)) })
 	write(t, s, func(tx *Tx) error {
-		if err := tx.InsertActual(actual(0)); !IsTaken(err) {
+		if err := ActualLRPs.Insert(tx, actual(0)); !IsTaken(err) {
 			t.Errorf("got %v; want taken", err)
 		}
 		return nil
@@ -82,12 +82,12 @@ func TestRetire(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := openTest(t)
-			write(t, s, func(tx *Tx) error { return tx.InsertActual(c.row) })
+			write(t, s, func(tx *Tx) error { return ActualLRPs.Insert(tx, c.row) })
 			write(t, s, func(tx *Tx) error {
-				if got, err := tx.RetireActual(lrp.Key{ProcessGUID: "p-1", Index: 7}); got || err != nil {
+				if got, err := ActualLRPs.Retire(tx, lrp.Key{ProcessGUID: "p-1", Index: 7}); got || err != nil {
 					t.Errorf("retire of none: got %v, %v", got, err)
 				}
-				got, err := tx.RetireActual(c.row.Key)
+				got, err := ActualLRPs.Retire(tx, c.row.Key)
 				if got != c.found {
 					t.Errorf("got %v; want %v", got, c.found)
 				}
@@ -107,7 +107,7 @@ func TestRetire(t *testing.T) {
 func TestALRPTaskChangesOnlyFromTheStateItWasSeenIn(t *testing.T) {
 	s := openTest(t)
 	write(t, s, func(tx *Tx) error {
-		return tx.InsertLRPTask(lrp.Task{GUID: "t", Domain: lrp.DomainTasks, State: lrp.TaskPending})
+		return LRPTasks.Insert(tx, lrp.Task{GUID: "t", Domain: lrp.DomainTasks, State: lrp.TaskPending})
 	})
 	var was lrp.Task
 	read(t, s, func(tx *Tx) error {
@@ -121,7 +121,7 @@ func TestALRPTaskChangesOnlyFromTheStateItWasSeenIn(t *testing.T) {
 	for _, want := range []bool{true, false} {
 		write(t, s, func(tx *Tx) error {
 			next.UpdatedAt = tx.Now
-			got, err := tx.SwapLRPTask(was, next)
+			got, err := LRPTasks.Swap(tx, was, next)
 			if got != want {
 				t.Errorf("swap: got %v; want %v", got, want)
 			}
@@ -137,10 +137,10 @@ func TestALRPTaskChangesOnlyFromTheStateItWasSeenIn(t *testing.T) {
 		if d := cmp.Diff(&next, got); d != "" {
 			t.Error(d)
 		}
-		if gone, err := tx.DeleteLRPTask(was); gone || err != nil {
+		if gone, err := LRPTasks.Delete(tx, was); gone || err != nil {
 			t.Errorf("delete of a stale row: got %v, %v", gone, err)
 		}
-		gone, err := tx.DeleteLRPTask(next)
+		gone, err := LRPTasks.Delete(tx, next)
 		if !gone {
 			t.Error("row was not deleted")
 		}
@@ -153,25 +153,25 @@ func TestBuildCachesAreOfAnAppAndAStack(t *testing.T) {
 	_, _, app := seed(t, s)
 	write(t, s, func(tx *Tx) error {
 		for _, d := range []string{"old", "new"} {
-			if err := tx.SetBuildCache(app.GUID, "minifs", d); err != nil {
+			if err := BuildCaches.Set(tx, app.GUID, "minifs", d); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	read(t, s, func(tx *Tx) error {
-		got, err := tx.BuildCache(app.GUID, "minifs")
+		got, err := BuildCaches.Get(tx, app.GUID, "minifs")
 		if got != "new" {
 			t.Errorf("got %q; want new", got)
 		}
-		if other, _ := tx.BuildCache(app.GUID, "host"); other != "" {
+		if other, _ := BuildCaches.Get(tx, app.GUID, "host"); other != "" {
 			t.Errorf("got %q of another stack; want none", other)
 		}
 		return err
 	})
 	write(t, s, func(tx *Tx) error { return Apps.Delete(tx, app.GUID) })
 	read(t, s, func(tx *Tx) error {
-		left, err := tx.BuildCaches()
+		left, err := BuildCaches.Digests(tx)
 		if len(left) != 0 {
 			t.Errorf("got %v after the app; want none", left)
 		}

@@ -3,7 +3,7 @@ package store
 import "cupola/store/cf"
 
 // NetworkPolicies are the network policies. They go with their apps.
-var NetworkPolicies = &Table[cf.NetworkPolicy]{
+var NetworkPolicies = networkPolicies{&Table[cf.NetworkPolicy]{
 	name: "network_policies", singular: "Network policy",
 	columns: "source, destination, protocol, first_port, last_port",
 	fields: func(v *cf.NetworkPolicy, _ *sealer) []any {
@@ -15,17 +15,19 @@ var NetworkPolicies = &Table[cf.NetworkPolicy]{
 		"sources":      "source",
 		"destinations": "destination",
 	},
-}
+}}
 
-// AddNetworkPolicy adds a policy. One that is there already stays the only one.
-func (tx *Tx) AddNetworkPolicy(p cf.NetworkPolicy) error {
+type networkPolicies struct{ *Table[cf.NetworkPolicy] }
+
+// Add adds a policy. One that is there already stays the only one.
+func (networkPolicies) Add(tx *Tx, p cf.NetworkPolicy) error {
 	_, err := tx.exec(`INSERT INTO network_policies (source, destination, protocol, first_port, last_port)
 		VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, p.Source, p.Destination, p.Protocol, p.FirstPort, p.LastPort)
 	return err
 }
 
-// RemoveNetworkPolicy removes a policy, if it is there.
-func (tx *Tx) RemoveNetworkPolicy(p cf.NetworkPolicy) error {
+// Remove removes a policy, if it is there.
+func (networkPolicies) Remove(tx *Tx, p cf.NetworkPolicy) error {
 	_, err := tx.exec(`DELETE FROM network_policies
 		WHERE source = ? AND destination = ? AND protocol = ? AND first_port = ? AND last_port = ?`,
 		p.Source, p.Destination, p.Protocol, p.FirstPort, p.LastPort)

@@ -65,11 +65,11 @@ func TestDropOldKeepsWhatIsYoungOrInUse(t *testing.T) {
 		}
 		young := tx.Now
 		tx.Now = young.Add(-40 * 24 * time.Hour)
-		if err := tx.RememberFile("old", 1, "d1"); err != nil {
+		if err := Resources.Remember(tx, "old", 1, "d1"); err != nil {
 			return err
 		}
 		tx.Now = young
-		return tx.RememberFile("new", 1, "d2")
+		return Resources.Remember(tx, "new", 1, "d2")
 	})
 	dropOld(t, s)
 	read(t, s, func(tx *Tx) error {
@@ -85,10 +85,10 @@ func TestDropOldKeepsWhatIsYoungOrInUse(t *testing.T) {
 				t.Errorf("%s: got %s; want %s", c.what, c.got, c.want)
 			}
 		}
-		if _, ok, _ := tx.KnownFile("old", 1); ok {
+		if _, ok, _ := Resources.Find(tx, "old", 1); ok {
 			t.Error("the old file is known")
 		}
-		if _, ok, _ := tx.KnownFile("new", 1); !ok {
+		if _, ok, _ := Resources.Find(tx, "new", 1); !ok {
 			t.Error("the new file is not known")
 		}
 		return err
@@ -129,7 +129,7 @@ func TestDropOldLetsBitsExpire(t *testing.T) {
 		if err := Builds.Insert(tx, &cf.Build{AppGUID: app.GUID, PackageGUID: "1", State: cf.BuildStaging}); err != nil {
 			return err
 		}
-		if err := tx.InsertLRPTask(lrp.Task{GUID: "t", State: lrp.TaskPending}); err != nil { // has no outputs yet
+		if err := LRPTasks.Insert(tx, lrp.Task{GUID: "t", State: lrp.TaskPending}); err != nil { // has no outputs yet
 			return err
 		}
 		return Tasks.Insert(tx, &cf.Task{AppGUID: app.GUID, DropletGUID: "2", SequenceID: 1, State: cf.TaskRunning})

@@ -2,8 +2,27 @@ package store
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 )
+
+// feed tells Reads of the rows that commits change.
+type feed struct {
+	mu    sync.Mutex
+	reads map[*Reads]bool
+}
+
+func (f *feed) publish(l *changeLog) {
+	if len(l.rows) == 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for r := range f.reads {
+		r.changes(l.rows)
+	}
+}
 
 // Reads notes which rows a function read last, and tells when a change may change
 // what it read. Its methods are for one goroutine at a time, apart from Stale and
@@ -54,14 +73,63 @@ func (r *Reads) IsStale() bool {
 // Read runs f in a transaction that only reads, and notes what it reads. A row
 // that cannot be decoded is reported and left out of lists: see Damaged. What a
 // Read that failed did not come to counts as read.
-func (r *Reads) Read(ctx context.Context, f func(*Tx) error) (err error) {
-	on := newDependencies(r.store.schema)
-	r.begin()
-	failed := true
-	defer func() { r.end(on, failed) }()
-	err = r.store.read(ctx, on, f)
-	failed = err != nil
-	return err
+func (r *Reads) Read(ctx context.Context, f func(*Tx) error) error {
+	return r.Noting(r.store.Read)(ctx, func(tx *Tx) error {
+		tx.lenient = true
+		return f(tx)
+	})
+}
+
+// Noting makes of Store.Read or Store.Write one that notes what is read, as Read
+// does. It fails at a row that cannot be decoded.
+func (r *Reads) Noting(run func(context.Context, func(*Tx) error) error) func(context.Context, func(*Tx) error) error {
+	return func(ctx context.Context, f func(*Tx) error) error {
+		on := newDependencies(r.store.schema)
+		r.begin()
+		failed := true
+		defer func() { r.end(on, failed) }()
+		err := run(ctx, func(tx *Tx) error {
+			tx.sql.on = on
+			return f(tx)
+		})
+		failed = err != nil
+		return err
+	}
+}
+
+// Until runs look in a transaction that only reads, and again each time that a
+// change may have changed what it read, until it is done or fails, or ctx ends.
+func (s *Store) Until(ctx context.Context, look func(*Tx) (done bool, err error)) error {
+	r := s.Reads()
+	defer r.Close()
+	for done := false; ; {
+		err := r.Noting(s.Read)(context.WithoutCancel(ctx), func(tx *Tx) (err error) {
+			done, err = look(tx)
+			return err
+		})
+		if err != nil || done {
+			return err
+		}
+		select {
+		case <-r.Stale():
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// TablesOf runs f, and names the tables that it read: what it made of them holds
+// while Written counts the same of them.
+func (tx *Tx) TablesOf(f func() error) (tables []string, err error) {
+	was, on := tx.sql.on, newDependencies(tx.schema)
+	tx.sql.on = on
+	defer func() {
+		if tx.sql.on = was; was != nil {
+			was.merge(on)
+		}
+	}()
+	err = f()
+	return slices.Collect(maps.Keys(on.tables)), err
 }
 
 // Unnoted runs f, whose reads of a Reads' transaction are not noted: of rows that

@@ -2,9 +2,14 @@ package store
 
 import "time"
 
-// RevokeToken keeps that the token with the ID is void; after endsAt it is by
+// RevokedTokens are the tokens that are void before their end.
+var RevokedTokens revokedTokens
+
+type revokedTokens struct{}
+
+// Add keeps that the token with the ID is void; after endsAt it is by
 // itself, and forgotten.
-func (tx *Tx) RevokeToken(jti string, endsAt time.Time) error {
+func (revokedTokens) Add(tx *Tx, jti string, endsAt time.Time) error {
 	if _, err := tx.exec("DELETE FROM revoked_tokens WHERE ends_at < ?", tx.Now.UnixMicro()); err != nil {
 		return err
 	}
@@ -12,8 +17,8 @@ func (tx *Tx) RevokeToken(jti string, endsAt time.Time) error {
 	return err
 }
 
-// TokenRevoked tells whether the token with the ID was revoked.
-func (tx *Tx) TokenRevoked(jti string) (revoked bool, err error) {
+// Has tells whether the token with the ID was revoked.
+func (revokedTokens) Has(tx *Tx, jti string) (revoked bool, err error) {
 	err = tx.sql.QueryRowContext(tx.ctx, "SELECT EXISTS (SELECT 1 FROM revoked_tokens WHERE jti = ?)", jti).Scan(&revoked)
 	return revoked, err
 }

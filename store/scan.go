@@ -48,6 +48,23 @@ func (r *row) Scan(to ...any) error {
 	return scan(r.row, to)
 }
 
+// texts reads the one column of a query's rows.
+func (tx *Tx) texts(query string, args ...any) (all []string, err error) {
+	rows, err := tx.sql.QueryContext(tx.ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		all = append(all, text)
+	}
+	return all, rows.Err()
+}
+
 // scan reads a row, and then lets columns take their values.
 func scan(from interface{ Scan(...any) error }, to []any) error {
 	values := slices.Clone(to)

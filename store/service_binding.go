@@ -10,7 +10,7 @@ import (
 
 // ServiceBindings are the service credential bindings, of apps and keys. One is
 // seen by whoever sees its app, or the instance that it is a key of.
-var ServiceBindings = &Table[cf.ServiceBinding]{
+var ServiceBindings = serviceBindings{&Table[cf.ServiceBinding]{
 	name: "service_bindings", singular: "Service credential binding", labelled: true,
 	columns: "guid, created_at, updated_at, labels, annotations, type, name, instance_guid, app_guid, credentials, syslog_drain_url, volume_mounts, last_operation",
 	fields: func(v *cf.ServiceBinding, k *sealer) []any {
@@ -44,7 +44,9 @@ var ServiceBindings = &Table[cf.ServiceBinding]{
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "name"},
 	visible: "CASE type WHEN 'app' THEN (SELECT space_guid FROM apps WHERE guid = app_guid) ELSE (SELECT space_guid FROM service_instances WHERE guid = instance_guid) END IN :spaces",
-}
+}}
+
+type serviceBindings struct{ *Table[cf.ServiceBinding] }
 
 // RouteBindings are the service route bindings.
 var RouteBindings = &Table[cf.RouteBinding]{
@@ -67,18 +69,18 @@ var RouteBindings = &Table[cf.RouteBinding]{
 	visible: "(SELECT space_guid FROM service_instances WHERE guid = instance_guid) IN :spaces",
 }
 
-// PassOnCredentials gives all bindings of a user-provided service instance what
+// PassOn gives all bindings of a user-provided service instance what
 // it says now.
-func (tx *Tx) PassOnCredentials(instance string, credentials json.RawMessage, drain string) error {
+func (serviceBindings) PassOn(tx *Tx, instance string, credentials json.RawMessage, drain string) error {
 	_, err := tx.exec("UPDATE service_bindings SET credentials = ?, syslog_drain_url = ?, updated_at = ? WHERE instance_guid = ?",
 		sealedTextColumn{tx.seal, &credentials}, sealedColumn{tx.seal, &drain}, tx.Now.UnixMicro(), instance)
 	return err
 }
 
-// AppServices are the bindings of apps by the app's GUID, in the order in which
-// they were made.
-func (tx *Tx) AppServices(apps ...string) (map[string][]cf.AppService, error) {
-	rows, err := ServiceBindings.By(tx, "app_guids", apps...)
+// OfApps are the bindings of apps by the app's GUID, in the order in which they
+// were made.
+func (t serviceBindings) OfApps(tx *Tx, apps ...string) (map[string][]cf.AppService, error) {
+	rows, err := t.By(tx, "app_guids", apps...)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -86,7 +88,7 @@ func (tx *Tx) AppServices(apps ...string) (map[string][]cf.AppService, error) {
 	if err != nil {
 		return nil, err
 	}
-	plans, err := byGUID(tx, ServicePlans, values(instances), func(i *cf.ServiceInstance) string { return i.PlanGUID })
+	plans, err := byGUID(tx, ServicePlans.Table, values(instances), func(i *cf.ServiceInstance) string { return i.PlanGUID })
 	if err != nil {
 		return nil, err
 	}

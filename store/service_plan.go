@@ -5,7 +5,7 @@ import "cupola/store/cf"
 // ServicePlans are the plans of service offerings. One sees what is public,
 // what one's orgs may see, and the plans of brokers of the spaces of which one
 // is a member.
-var ServicePlans = &Table[cf.ServicePlan]{
+var ServicePlans = servicePlans{&Table[cf.ServicePlan]{
 	name: "service_plans", singular: "Service plan", labelled: true,
 	columns: "guid, created_at, updated_at, labels, annotations, offering_guid, catalog_id, name, description, active, free, public, " +
 		"bindable, plan_updateable, maximum_polling_duration, maintenance_info, broker_metadata, schemas, binding_rotatable",
@@ -32,7 +32,9 @@ var ServicePlans = &Table[cf.ServicePlan]{
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "service_plans.name"},
 	visible: planVisible + " OR " + planOfBrokers + brokersOfMembers + ")",
-}
+}}
+
+type servicePlans struct{ *Table[cf.ServicePlan] }
 
 // Conditions over a row of service_plans.
 const (
@@ -64,14 +66,14 @@ var ServicePlanVisibilities = &Table[cf.ServicePlanVisibility]{
 	visible: "org_guid IN :orgs",
 }
 
-// PlanVisibility is a plan's type of visibility, one of cf.Visible….
-func (tx *Tx) PlanVisibility(p *cf.ServicePlan) (kind string, err error) {
-	kinds, err := tx.PlanVisibilities([]*cf.ServicePlan{p})
+// Visibility is a plan's type of visibility, one of cf.Visible….
+func (t servicePlans) Visibility(tx *Tx, p *cf.ServicePlan) (kind string, err error) {
+	kinds, err := t.Visibilities(tx, []*cf.ServicePlan{p})
 	return kinds[p.GUID], err
 }
 
-// PlanVisibilities are the plans' types of visibility, by GUID of the plan.
-func (tx *Tx) PlanVisibilities(plans []*cf.ServicePlan) (map[string]string, error) {
+// Visibilities are the plans' types of visibility, by GUID of the plan.
+func (servicePlans) Visibilities(tx *Tx, plans []*cf.ServicePlan) (map[string]string, error) {
 	var guids []string
 	for _, p := range plans {
 		guids = append(guids, p.GUID)

@@ -5,9 +5,14 @@ import (
 	"errors"
 )
 
-// Setting reads what SetSetting kept under the name into v, and tells whether
+// Settings are values under names, sealed.
+var Settings settings
+
+type settings struct{}
+
+// Get reads what Set kept under the name into v, and tells whether
 // there is any.
-func (tx *Tx) Setting(name string, v any) (bool, error) {
+func (settings) Get(tx *Tx, name string, v any) (bool, error) {
 	err := tx.sql.QueryRowContext(tx.ctx, "SELECT value FROM settings WHERE name = ?", name).Scan(sealedColumn{tx.seal, v})
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
@@ -15,8 +20,8 @@ func (tx *Tx) Setting(name string, v any) (bool, error) {
 	return err == nil, err
 }
 
-// SetSetting keeps a value under a name, sealed.
-func (tx *Tx) SetSetting(name string, v any) error {
+// Set keeps a value under a name.
+func (settings) Set(tx *Tx, name string, v any) error {
 	_, err := tx.exec("INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
 		name, sealedColumn{tx.seal, v})
 	return err

@@ -22,20 +22,7 @@ func (tx *Tx) ImageUsers(digest string) ([]string, error) { return tx.appNames(o
 
 // appNames names the apps whose GUIDs a query finds.
 func (tx *Tx) appNames(guids, of string) ([]string, error) {
-	rows, err := tx.sql.QueryContext(tx.ctx, `
+	return tx.texts(`
 		SELECT o.name || '/' || s.name || '/' || a.name AS user FROM apps a JOIN spaces s ON s.guid = a.space_guid JOIN orgs o ON o.guid = s.org_guid
 		WHERE a.guid IN (`+guids+`) ORDER BY user`, of)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var names []string
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, rows.Err()
 }

@@ -82,7 +82,7 @@ func Open(c Config) (*Store, error) {
 	if err := protect(filepath.Join(c.Dir, DatabaseFile)); err != nil {
 		return nil, err
 	}
-	s := &Store{dir: c.Dir, seal: seal, feed: newFeed(), compared: compared{n: map[string]int{}}, damaged: newDamagedRows(c.Log), writers: fairqueue.New(1, 1), followers: newFollowers(), log: c.Log, now: time.Now}
+	s := &Store{dir: c.Dir, seal: seal, feed: &feed{reads: map[*Reads]bool{}}, compared: compared{n: map[string]int{}}, damaged: newDamagedRows(c.Log), writers: fairqueue.New(1, 1), followers: newFollowers(), log: c.Log, now: time.Now}
 	err = s.openPools()
 	if errors.Is(err, ErrFull) {
 		s.mode = "&vfs=unix-excl"
@@ -164,11 +164,13 @@ type Tx struct {
 	ctx      context.Context
 	sql      *counted
 	seal     *sealer
+	schema   *schema
 	log      changeLog
 	routes   routeCount
 	damaged  *damagedRows
 	compared *compared
-	left     []*damage // what reads left out
+	lenient  bool      // reads leave out what cannot be decoded
+	left     []*damage // what they left out
 	followed bool      // somebody wants changes
 	changes  []Change
 }
@@ -270,25 +272,20 @@ func (tx *Tx) Statements() int64 { return tx.sql.own }
 func (s *Store) Statements() int64 { return s.statements.Load() }
 
 // Read runs f in a transaction that only reads.
-func (s *Store) Read(ctx context.Context, f func(*Tx) error) error { return s.read(ctx, nil, f) }
-
-// read is Read that notes what f reads; on may be nil.
-func (s *Store) read(ctx context.Context, on *dependencies, f func(*Tx) error) error {
+func (s *Store) Read(ctx context.Context, f func(*Tx) error) error {
 	t, err := s.reader.BeginTx(ctx, nil)
 	if err != nil {
 		return nameFault(err)
 	}
 	defer t.Rollback()
-	tx := s.newTx(ctx, t)
-	tx.sql.on = on
-	if err := f(tx); err != nil {
+	if err := f(s.newTx(ctx, t)); err != nil {
 		return nameFault(err)
 	}
 	return nameFault(t.Commit())
 }
 
 func (s *Store) newTx(ctx context.Context, t *sql.Tx) *Tx {
-	return &Tx{Now: s.now().UTC().Truncate(time.Microsecond), ctx: ctx, sql: &counted{tx: t, n: &s.statements}, seal: s.seal, damaged: s.damaged, compared: &s.compared, followed: s.followers.any()}
+	return &Tx{Now: s.now().UTC().Truncate(time.Microsecond), ctx: ctx, sql: &counted{tx: t, n: &s.statements}, seal: s.seal, schema: s.schema, damaged: s.damaged, compared: &s.compared, followed: s.followers.any()}
 }
 
 // exec runs a statement and tells how many rows it wrote.

@@ -95,29 +95,29 @@ func TestEveryTableListsWithEveryFilterAndOrder(t *testing.T) {
 		probe(t, tx, Routes)
 		probe(t, tx, Tasks)
 		probe(t, tx, Revisions)
-		probe(t, tx, Deployments)
+		probe(t, tx, Deployments.Table)
 		probe(t, tx, ServiceInstances)
-		probe(t, tx, ServiceBindings)
+		probe(t, tx, ServiceBindings.Table)
 		probe(t, tx, RouteBindings)
 		probe(t, tx, Jobs)
 		probe(t, tx, Events)
 		probe(t, tx, SecurityGroups)
-		probe(t, tx, NetworkPolicies)
+		probe(t, tx, NetworkPolicies.Table)
 		probe(t, tx, FeatureFlags)
 		probe(t, tx, EnvGroups)
-		probe(t, tx, ActualLRPs)
+		probe(t, tx, ActualLRPs.Table)
 		probe(t, tx, ActualLRPTags)
-		probe(t, tx, LRPTasks)
-		probe(t, tx, BBSDesireds)
+		probe(t, tx, LRPTasks.Table)
+		probe(t, tx, BBSDesireds.Table)
 		probe(t, tx, BBSDesiredKeys)
 		probe(t, tx, BBSDesiredTags)
-		probe(t, tx, BBSDomains)
-		probe(t, tx, BBSTasks)
+		probe(t, tx, BBSDomains.Table)
+		probe(t, tx, BBSTasks.Table)
 		probe(t, tx, ServiceBrokers)
 		probe(t, tx, ServiceOfferings)
-		probe(t, tx, ServicePlans)
+		probe(t, tx, ServicePlans.Table)
 		probe(t, tx, ServicePlanVisibilities)
-		probe(t, tx, BrokerOperations)
+		probe(t, tx, BrokerOperations.Table)
 		return nil
 	})
 }
@@ -237,8 +237,7 @@ func TestRowsOfAnOlderLifecycleAreRead(t *testing.T) {
 
 func TestFailedWriteChangesNothingAndTellsNobody(t *testing.T) {
 	s := openTest(t)
-	changed, stop := s.Watch(Orgs.Name())
-	defer stop()
+	reads := noted(t, s, func(tx *Tx) error { _, err := Orgs.All(tx); return err })
 	boom := errors.New("boom")
 	err := s.Write(context.Background(), func(tx *Tx) error {
 		if err := Orgs.Insert(tx, &cf.Org{Name: "o"}); err != nil {
@@ -255,22 +254,18 @@ func TestFailedWriteChangesNothingAndTellsNobody(t *testing.T) {
 		}
 		return nil
 	})
-	select {
-	case <-changed:
-		t.Error("the watcher was told")
-	default:
+	if reads.IsStale() {
+		t.Error("what was read before is stale")
 	}
 }
 
-func TestCommitTellsWatchersOfItsTables(t *testing.T) {
+func TestCommitTellsReadsOfItsTables(t *testing.T) {
 	s := openTest(t)
-	orgs, stop := s.Watch(Orgs.Name())
-	defer stop()
-	tasks, stop := s.Watch(Tasks.Name())
-	defer stop()
+	orgs := noted(t, s, func(tx *Tx) error { _, err := Orgs.All(tx); return err })
+	tasks := noted(t, s, func(tx *Tx) error { _, err := Tasks.All(tx); return err })
 	seed(t, s)
-	if len(orgs) != 1 || len(tasks) != 0 {
-		t.Errorf("got %d, %d signals; want 1, 0", len(orgs), len(tasks))
+	if len(orgs.Stale()) != 1 || len(tasks.Stale()) != 0 {
+		t.Errorf("got %d, %d signals; want 1, 0", len(orgs.Stale()), len(tasks.Stale()))
 	}
 }
 

@@ -10,21 +10,22 @@ import (
 	"cupola/store/cf"
 )
 
-// Table is the rows of one noun. Its methods take the transaction they act in.
+// Table is the rows of one noun. Its methods take the transaction they act in. A
+// noun with further queries has a type for them in its file, which embeds its Table.
 type Table[T any] struct {
 	name     string
 	singular string                  // for messages: "App not found"
 	columns  string                  // comma-separated, guid first
 	fields   func(*T, *sealer) []any // one for each column: a pointer, or a column wrapper
 	resource func(*T) *cf.Resource
-	filters  map[string]string    // filter → column, or condition with "?" for the list of values
-	orders   map[string]string    // order → column
-	visible  string               // condition over :orgs and :spaces; "": everyone sees every row
-	accepts  map[string]predicate // filter that is no column → what it asks of the row alone
-	labelled bool                 // has a column labels
+	filters  map[string]string                          // filter → column, or condition with "?" for the list of values
+	orders   map[string]string                          // order → column
+	visible  string                                     // condition over :orgs and :spaces that reads no other row of the table; "": everyone sees every row
+	accepts  map[string]func(values []string) predicate // filter that is no column → what it asks of the row alone
+	labelled bool                                       // has a column labels
 }
 
-// Name is the table's name, for Store.Watch.
+// Name is the table's name, as Tx.Written takes it.
 func (t *Table[T]) Name() string { return t.name }
 
 // Filters are the names of the filters that List takes.
@@ -67,9 +68,14 @@ func (t *Table[T]) First(tx *Tx, q Query) (*T, error) {
 		return nil, err
 	}
 	if len(rows) == 0 {
-		return nil, cf.Errorf(cf.ResourceNotFound, "%s not found", t.singular)
+		return nil, t.NotFound()
 	}
 	return rows[0], nil
+}
+
+// NotFound is the error that there is no such row.
+func (t *Table[T]) NotFound() error {
+	return cf.Errorf(cf.ResourceNotFound, "%s not found", t.singular)
 }
 
 // Some returns the first n rows of the query.
@@ -115,16 +121,18 @@ func (t *Table[T]) Count(tx *Tx, q Query) (int, error) {
 // predicates are what a query's filters ask of a row alone. Other filters may look
 // at other rows of the table: then there are none.
 func (t *Table[T]) predicates(tx *Tx, q Query) (all predicates) {
-	if tx.sql.on == nil || q.Visible != nil {
+	if tx.sql.on == nil {
 		return nil
 	}
 	columns := tx.sql.on.schema.columns[t.name]
 	for filter, values := range q.Where {
-		p, known := t.accepts[filter]
-		if expr := t.filters[filter]; !known {
-			if strings.Contains(expr, "?") {
-				return nil
-			}
+		var p predicate
+		switch expr := t.filters[filter]; {
+		case t.accepts[filter] != nil:
+			p = t.accepts[filter](values)
+		case strings.Contains(expr, "?"):
+			return nil
+		default:
 			p = oneOf(strings.TrimPrefix(expr, t.name+"."), values)
 		}
 		if at, is := columns[p.column]; is {
@@ -192,8 +200,7 @@ func (t *Table[T]) query(tx *Tx, text string, args ...any) ([]*T, error) {
 	return t.read(tx, nil, text, args...)
 }
 
-// read is query of rows that meet predicates. Where it is noted what is read, a row
-// that cannot be decoded is left out.
+// read is query of rows that meet predicates.
 func (t *Table[T]) read(tx *Tx, all predicates, text string, args ...any) ([]*T, error) {
 	rows, err := tx.sql.query(tx.ctx, t.name, all, text, args)
 	if err != nil {
@@ -207,7 +214,7 @@ func (t *Table[T]) read(tx *Tx, all predicates, text string, args ...any) ([]*T,
 		switch {
 		case err == nil:
 			list = append(list, v)
-		case tx.sql.on == nil:
+		case !tx.lenient, tx.ctx.Err() != nil:
 			return nil, fmt.Errorf("read %s: %w", t.name, err)
 		default:
 			part := new(T)
@@ -250,7 +257,7 @@ func (t *Table[T]) Update(tx *Tx, v *T) error {
 	set := strings.Join(names[1:], " = ?, ") + " = ?"
 	n, err := tx.exec("UPDATE "+t.name+" SET "+set+" WHERE "+names[0]+" = ?", append(fields[1:], fields[0])...)
 	if err == nil && n == 0 {
-		return cf.Errorf(cf.ResourceNotFound, "%s not found", t.singular)
+		return t.NotFound()
 	}
 	return convert(err)
 }

@@ -9,7 +9,7 @@ func after(table string) string {
 
 // AppUsageEvents are what apps, tasks and builds used and when. The database
 // writes them itself. Only who sees everything sees them.
-var AppUsageEvents = &Table[cf.AppUsageEvent]{
+var AppUsageEvents = appUsageEvents{&Table[cf.AppUsageEvent]{
 	name: "app_usage_events", singular: "App usage event",
 	columns: "guid, created_at, updated_at, state, previous_state, app_guid, app_name, process_guid, process_type, space_guid, space_name, org_guid, " +
 		"buildpack_guid, buildpack_name, task_guid, task_name, memory_mb, previous_memory_mb, instances, previous_instances",
@@ -22,11 +22,23 @@ var AppUsageEvents = &Table[cf.AppUsageEvent]{
 	filters:  map[string]string{"guids": "app_usage_events.guid", "after_guid": after("app_usage_events")},
 	orders:   map[string]string{"created_at": "created_at"},
 	visible:  "0",
+}}
+
+type appUsageEvents struct{ *Table[cf.AppUsageEvent] }
+
+// Reseed forgets all usage of apps, and tells of each process that is started as
+// if it were now. Its event has the GUID of the process.
+func (t appUsageEvents) Reseed(tx *Tx) error {
+	return t.reseed(tx, `INSERT INTO app_usage_events (guid, created_at, state, previous_state, app_guid, app_name, process_guid, process_type,
+			space_guid, space_name, org_guid, buildpack_guid, buildpack_name, memory_mb, previous_memory_mb, instances, previous_instances)
+		SELECT process_guid, ?, state, state, app_guid, app_name, process_guid, process_type,
+			space_guid, space_name, org_guid, buildpack_guid, buildpack_name, memory_mb, memory_mb, instances, instances
+			FROM process_usage WHERE state = 'STARTED' ORDER BY id`)
 }
 
 // ServiceUsageEvents are which service instances there were and when. The
 // database writes them itself. Only who sees everything sees them.
-var ServiceUsageEvents = &Table[cf.ServiceUsageEvent]{
+var ServiceUsageEvents = serviceUsageEvents{&Table[cf.ServiceUsageEvent]{
 	name: "service_usage_events", singular: "Service usage event",
 	columns: "guid, created_at, updated_at, state, space_guid, space_name, org_guid, instance_guid, instance_name, instance_type, " +
 		"plan_guid, plan_name, offering_guid, offering_name, broker_guid, broker_name",
@@ -39,29 +51,22 @@ var ServiceUsageEvents = &Table[cf.ServiceUsageEvent]{
 		"service_instance_types": "instance_type", "service_offering_guids": "offering_guid"},
 	orders:  map[string]string{"created_at": "created_at"},
 	visible: "0",
-}
+}}
 
-// ReseedAppUsage forgets all usage of apps, and tells of each process that is
-// started as if it were now. Its event has the GUID of the process.
-func (tx *Tx) ReseedAppUsage() error {
-	return tx.reseed(AppUsageEvents.name, `INSERT INTO app_usage_events (guid, created_at, state, previous_state, app_guid, app_name, process_guid, process_type,
-			space_guid, space_name, org_guid, buildpack_guid, buildpack_name, memory_mb, previous_memory_mb, instances, previous_instances)
-		SELECT process_guid, ?, state, state, app_guid, app_name, process_guid, process_type,
-			space_guid, space_name, org_guid, buildpack_guid, buildpack_name, memory_mb, memory_mb, instances, instances
-			FROM process_usage WHERE state = 'STARTED' ORDER BY id`)
-}
+type serviceUsageEvents struct{ *Table[cf.ServiceUsageEvent] }
 
-// ReseedServiceUsage forgets all usage of services, and tells of each service
-// instance as if it were made now. Its event has the GUID of the instance.
-func (tx *Tx) ReseedServiceUsage() error {
-	return tx.reseed(ServiceUsageEvents.name, `INSERT INTO service_usage_events (guid, created_at, state, space_guid, space_name, org_guid, instance_guid, instance_name, instance_type,
+// Reseed forgets all usage of services, and tells of each service instance as if
+// it were made now. Its event has the GUID of the instance.
+func (t serviceUsageEvents) Reseed(tx *Tx) error {
+	return t.reseed(tx, `INSERT INTO service_usage_events (guid, created_at, state, space_guid, space_name, org_guid, instance_guid, instance_name, instance_type,
 			plan_guid, plan_name, offering_guid, offering_name, broker_guid, broker_name)
 		SELECT instance_guid, ?, 'CREATED', space_guid, space_name, org_guid, instance_guid, instance_name, instance_type,
 			plan_guid, plan_name, offering_guid, offering_name, broker_guid, broker_name FROM service_usage ORDER BY id`)
 }
 
-func (tx *Tx) reseed(table, insert string) error {
-	if _, err := tx.exec("DELETE FROM " + table); err != nil {
+// reseed replaces all rows by those that a statement inserts.
+func (t *Table[T]) reseed(tx *Tx, insert string) error {
+	if _, err := tx.exec("DELETE FROM " + t.name); err != nil {
 		return err
 	}
 	_, err := tx.exec(insert, tx.Now.UnixMicro())

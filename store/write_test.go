@@ -21,7 +21,8 @@ type crowd struct {
 	t       *testing.T
 	s       *Store
 	release chan struct{}
-	held    func(error) // is told what becomes of the write that all wait for
+	held    func(error)   // is told what becomes of the write that all wait for
+	age     time.Duration // of the batch when the others join it; 0: as it is
 	running sync.WaitGroup
 
 	mu  sync.Mutex
@@ -40,6 +41,9 @@ func gather(t *testing.T, s *Store) *crowd {
 			c.note("holder", tx)
 			close(begun)
 			<-c.release
+			if c.age > 0 {
+				s.batch.begun = time.Now().Add(-c.age)
+			}
 			return nil
 		})
 		c.held(err)
@@ -117,6 +121,7 @@ func TestWhatIsCommittedIsOnTheDisk(t *testing.T) {
 func TestWritesShareACommit(t *testing.T) {
 	s := openTest(t)
 	c := gather(t, s)
+	c.age = time.Nanosecond
 	for _, name := range []string{"a", "b", "c"} {
 		c.add(t.Context(), name, insertOrg(name), c.fine)
 		undone := errors.New("undone")
@@ -153,7 +158,7 @@ func TestSecondWritesWait(t *testing.T) {
 	for _, user := range []string{"much", "much", "little"} {
 		c.add(t.Context(), user, func(*Tx) error { return nil }, c.fine)
 	}
-	time.Sleep(2 * minBatchTime)
+	c.age = 2 * minBatchTime
 	c.end()
 	if got := fmt.Sprint(c.ran); got != "[holder much little much]" {
 		t.Fatalf("got %s", got)
@@ -289,8 +294,7 @@ func TestAFullDiskFailsTheBatch(t *testing.T) {
 	s, fill, _ := openSmall(t)
 	write(t, s, insertOrg("acknowledged"))
 	fill()
-	news, stop := s.Watch("orgs")
-	defer stop()
+	news := noted(t, s, func(tx *Tx) error { _, err := Orgs.All(tx); return err })
 	c := gather(t, s)
 	full := func(err error) {
 		if !errors.Is(err, ErrFull) {
@@ -314,7 +318,7 @@ func TestAFullDiskFailsTheBatch(t *testing.T) {
 		t.Errorf("got %.100s", got)
 	}
 	select {
-	case <-news:
+	case <-news.Stale():
 		if len(orgNames(t, s)) == 1 {
 			t.Error("there is news of what was rolled back")
 		}
@@ -327,7 +331,7 @@ func TestAFullDiskFailsTheBatch(t *testing.T) {
 func TestNewsComesBeforeTheAnswer(t *testing.T) {
 	s := openTest(t)
 	c := gather(t, s)
-	c.add(t.Context(), "a", func(tx *Tx) error { return tx.InsertActual(actual(0)) }, c.fine)
+	c.add(t.Context(), "a", func(tx *Tx) error { return ActualLRPs.Insert(tx, actual(0)) }, c.fine)
 	var mu sync.Mutex
 	var indexes []any
 	following := make(chan struct{})
@@ -346,7 +350,7 @@ func TestNewsComesBeforeTheAnswer(t *testing.T) {
 	for n := range 3 {
 		c.add(t.Context(), "b", func(tx *Tx) error {
 			for i := range n + 1 {
-				if err := tx.InsertActual(actual(10*(n+1) + i)); err != nil {
+				if err := ActualLRPs.Insert(tx, actual(10*(n+1)+i)); err != nil {
 					return err
 				}
 			}

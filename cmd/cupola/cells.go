@@ -5,10 +5,13 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"cupola/cmd/cupola/capi"
+	"cupola/cmd/cupola/command"
 )
 
 type cellsCmd struct {
-	apiFlags
+	capi.Flags
 	JSON bool `help:"Print JSON." name:"json"`
 }
 
@@ -30,19 +33,19 @@ type cellRoom struct {
 }
 
 // Run lists the cells.
-func (c *cellsCmd) Run(e *env) error {
-	api, err := c.login(e.ctx)
+func (c *cellsCmd) Run(e *command.Env) error {
+	api, err := c.Login(e.Ctx)
 	if err != nil {
 		return err
 	}
 	var cells []cellView
-	if err := api.call(e.ctx, "GET", "/v1/cells", nil, &cells); err != nil {
+	if err := api.Call(e.Ctx, "GET", "/v1/cells", nil, &cells); err != nil {
 		return err
 	}
 	if c.JSON {
-		return writeJSON(e.out, cells)
+		return command.WriteJSON(e.Out, cells)
 	}
-	return writeCells(e.out, cells)
+	return writeCells(e.Out, cells)
 }
 
 func writeCells(w io.Writer, cells []cellView) error {

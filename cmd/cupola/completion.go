@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"cupola/cmd/cupola/command"
 )
 
 type completionCmd struct {
@@ -13,7 +15,7 @@ type completionCmd struct {
 }
 
 // Run writes the script that lets a shell complete cupola's commands.
-func (c *completionCmd) Run(e *env) error { return writeCompletion(e.out, c.Shell) }
+func (c *completionCmd) Run(e *command.Env) error { return writeCompletion(e.Out, c.Shell) }
 
 func writeCompletion(w io.Writer, shell string) error {
 	all, err := commands()

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"cupola/cmd/cupola/command"
+	"cupola/cmd/cupola/push"
+
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +18,10 @@ import (
 	"syscall"
 	"time"
 
+	"cupola/cmd/cupola/capi"
 	"cupola/examples"
 	"cupola/server"
+	"cupola/server/config"
 )
 
 type demoCmd struct {
@@ -26,7 +31,7 @@ type demoCmd struct {
 
 // Run runs a daemon on a directory of its own, pushes the sample app to it
 // and fetches its page. All of it ends with the command.
-func (d *demoCmd) Run(e *env) (err error) {
+func (d *demoCmd) Run(e *command.Env) (err error) {
 	dir, err := demoDir()
 	if err != nil {
 		return err
@@ -36,28 +41,28 @@ func (d *demoCmd) Run(e *env) (err error) {
 		err = removeDemo(e, dir, err)
 		over()
 	}()
-	ctx, stop := context.WithCancel(e.ctx)
+	ctx, stop := context.WithCancel(e.Ctx)
 	defer stop()
 	ready, ended := make(chan server.Ready, 1), make(chan error, 1)
 	started := time.Now()
 	go func() {
-		ended <- server.Run(ctx, server.Config{DataDir: dir, HTTP: freeAddr(d.HTTP), HTTPS: "off", Stop: server.StopApps, Log: e.log},
+		ended <- server.Run(ctx, config.Config{DataDir: dir, HTTP: freeAddr(d.HTTP), HTTPS: "off", Stop: config.StopApps, Log: e.Log},
 			func(r server.Ready) { ready <- r })
 	}()
 	select {
 	case err := <-ended:
 		return err
 	case r := <-ready:
-		fmt.Fprintf(e.out, "cupola started in %.1f s, on the stack %s\n\n", time.Since(started).Seconds(), r.Stack)
+		fmt.Fprintf(e.Out, "cupola started in %.1f s, on the stack %s\n\n", time.Since(started).Seconds(), r.Stack)
 		err = d.show(ctx, e, r)
 		if err == nil && !d.Once {
-			fmt.Fprintf(e.out, "\nRunning until Ctrl-C. In another terminal, push your own app:\n  cf login -a %s -u admin -p %s\n  cf push\n", apiURL(r), r.AdminPassword)
+			fmt.Fprintf(e.Out, "\nRunning until Ctrl-C. In another terminal, push your own app:\n  cf login -a %s -u admin -p %s\n  cf push\n", apiURL(r), r.AdminPassword)
 			<-ctx.Done()
 		}
 	}
 	stop()
 	err = errors.Join(err, <-ended)
-	if err != nil && e.ctx.Err() == nil {
+	if err != nil && e.Ctx.Err() == nil {
 		return fmt.Errorf("%w\n  to check this machine: sudo cupola doctor", err)
 	}
 	return err
@@ -65,7 +70,7 @@ func (d *demoCmd) Run(e *env) (err error) {
 
 // endPatiently keeps a second interrupt from ending the demo while it cleans up.
 // It says what is to be done after a third, which does. over ends that.
-func endPatiently(e *env, dir string) (over func()) {
+func endPatiently(e *command.Env, dir string) (over func()) {
 	signals, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	next := func() bool {
@@ -81,9 +86,9 @@ func endPatiently(e *env, dir string) (over func()) {
 		if !next() {
 			return
 		}
-		fmt.Fprintln(e.out, "\nCleaning up …")
+		fmt.Fprintln(e.Out, "\nCleaning up …")
 		if next() {
-			fmt.Fprintf(e.out, "\n%s\n", e.called("Still cleaning up. Interrupt again to stop now, and clean up later with\n  "+demoCleanup(dir)))
+			fmt.Fprintf(e.Out, "\n%s\n", e.Called("Still cleaning up. Interrupt again to stop now, and clean up later with\n  "+demoCleanup(dir)))
 		}
 	}()
 	return func() { close(done) }
@@ -96,9 +101,9 @@ func demoCleanup(dir string) string {
 
 // removeDemo removes the directory of a demo that ended with failed. Where that
 // is an error something may still run, or be mounted in it.
-func removeDemo(e *env, dir string, failed error) error {
+func removeDemo(e *command.Env, dir string, failed error) error {
 	if _, err := os.Stat(filepath.Join(dir, "lock")); failed != nil && err == nil {
-		err := daemonFlags{DataDir: dir}.cleanUp(context.WithoutCancel(e.ctx), e)
+		err := cleanUp(context.WithoutCancel(e.Ctx), e, command.DaemonFlags{DataDir: dir})
 		if err != nil {
 			return fmt.Errorf("%w\n%w\n  to clean up: %s", failed, err, demoCleanup(dir))
 		}
@@ -127,22 +132,22 @@ func freeAddr(addr string) string {
 	return net.JoinHostPort(host, "0")
 }
 
-func (d *demoCmd) show(ctx context.Context, e *env, r server.Ready) error {
-	c, err := login(ctx, r.HTTP, "admin", r.AdminPassword)
+func (d *demoCmd) show(ctx context.Context, e *command.Env, r server.Ready) error {
+	c, err := capi.Login(ctx, r.HTTP, "admin", r.AdminPassword)
 	if err != nil {
 		return err
 	}
 	started := time.Now()
-	page, err := (&pusher{client: c, show: newProgress(e)}).push(ctx, "cupola", "dev", app{name: "demo", files: examples.Demo()})
+	page, err := (&push.Pusher{Client: c, Show: command.NewReport(e)}).Push(ctx, "cupola", "dev", push.App{Name: "demo", Files: examples.Demo()})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.out, "  %-10s in %.1f s\n\n", "done", time.Since(started).Seconds())
+	fmt.Fprintf(e.Out, "  %-10s in %.1f s\n\n", "done", time.Since(started).Seconds())
 	status, title, err := fetch(ctx, page, r.HTTP)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.out, "GET %s → %s  %q\n", page, status, title)
+	fmt.Fprintf(e.Out, "GET %s → %s  %q\n", page, status, title)
 	return nil
 }
 

@@ -1,22 +1,21 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
+	"cupola/cmd/cupola/command"
 	"cupola/server"
 	"cupola/server/admin"
+	"cupola/server/config"
 	"cupola/server/doctor"
 )
 
 type doctorCmd struct {
-	daemonFlags
+	command.DaemonFlags
 	HTTP   string `help:"The address of 'cupola serve --http'." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
 	HTTPS  string `help:"The address of 'cupola serve --https'." default:"127.0.0.1:8443" env:"CUPOLA_HTTPS" placeholder:"ADDR"`
 	Domain string `help:"Domain of apps." default:"localhost" env:"CUPOLA_DOMAIN"`
@@ -26,57 +25,50 @@ type doctorCmd struct {
 
 // Run checks the machine; the exit code is 1 if a check fails, or if something
 // leaked.
-func (d *doctorCmd) Run(e *env) error {
-	c := server.Config{DataDir: d.DataDir, HTTP: d.HTTP, HTTPS: d.HTTPS, Domain: d.Domain, Log: e.log}
+func (d *doctorCmd) Run(e *command.Env) error {
+	c := config.Config{DataDir: d.DataDir, HTTP: d.HTTP, HTTPS: d.HTTPS, Domain: d.Domain, Log: e.Log}
 	if d.Leaks {
 		return d.leaks(e)
 	}
-	results := server.Checkup(e.ctx, c)
+	results := server.Checkup(e.Ctx, c)
 	if d.JSON {
-		if err := writeJSON(e.out, results); err != nil {
+		if err := command.WriteJSON(e.Out, results); err != nil {
 			return err
 		}
 	} else {
 		for i := range results {
-			results[i].Fix = e.called(results[i].Fix)
+			results[i].Fix = e.Called(results[i].Fix)
 		}
-		writeResults(e.out, results, look{color: colored(e), width: width(e)})
+		writeResults(e.Out, results, look{color: colored(e), width: command.Width(e)})
 	}
 	if _, _, fail := doctor.Count(results); fail > 0 {
-		return exitCode(1)
+		return command.ExitCode(1)
 	}
 	return nil
 }
 
-func (d *doctorCmd) leaks(e *env) error {
+func (d *doctorCmd) leaks(e *command.Env) error {
 	if os.Geteuid() != 0 {
 		return errors.New("finding leaks requires root: run it with sudo")
 	}
-	leaks, err := admin.FindLeaks(e.ctx, d.target(e))
+	leaks, err := admin.FindLeaks(e.Ctx, d.Target(e))
 	if err != nil {
 		return err
 	}
 	if d.JSON {
-		if err := writeJSON(e.out, append([]doctor.Leak{}, leaks...)); err != nil {
+		if err := command.WriteJSON(e.Out, append([]doctor.Leak{}, leaks...)); err != nil {
 			return err
 		}
 	} else {
 		for i := range leaks {
-			leaks[i].Fix = e.called(leaks[i].Fix)
+			leaks[i].Fix = e.Called(leaks[i].Fix)
 		}
-		writeLeaks(e.out, leaks)
+		writeLeaks(e.Out, leaks)
 	}
 	if len(leaks) > 0 {
-		return exitCode(1)
+		return command.ExitCode(1)
 	}
 	return nil
-}
-
-func writeJSON(w io.Writer, v any) error {
-	j := json.NewEncoder(w)
-	j.SetIndent("", "  ")
-	j.SetEscapeHTML(false)
-	return j.Encode(v)
 }
 
 func writeLeaks(w io.Writer, leaks []doctor.Leak) {
@@ -97,21 +89,8 @@ type look struct {
 }
 
 // colored follows no-color.org.
-func colored(e *env) bool {
-	return e.terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-}
-
-// width is the terminal's, or 0 where there is none.
-func width(e *env) int {
-	f, ok := e.out.(*os.File)
-	if !ok || !e.terminal {
-		return 0
-	}
-	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-	if err != nil {
-		return 0
-	}
-	return int(size.Col)
+func colored(e *command.Env) bool {
+	return e.Terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // writeResults writes a line for each result, its fix below, and a summary.
@@ -129,14 +108,7 @@ func writeResults(w io.Writer, results []doctor.Result, l look) {
 		}
 	}
 	ok, warn, fail := doctor.Count(results)
-	fmt.Fprintf(w, "\n%d OK, %s, %s\n", ok, counted(warn, "warning"), counted(fail, "failure"))
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	fmt.Fprintf(w, "\n%d OK, %s, %s\n", ok, command.Counted(warn, "warning"), command.Counted(fail, "failure"))
 }
 
 func (l look) level(v doctor.Level) string {

@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"cupola/server/admin/steps"
+	"cupola/cmd/cupola/command"
 	"cupola/server/doctor"
 )
 
@@ -66,7 +65,7 @@ func TestDoctorOutput(t *testing.T) {
 
 func TestDoctorJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := writeJSON(&out, someResults[2:]); err != nil {
+	if err := command.WriteJSON(&out, someResults[2:]); err != nil {
 		t.Fatal(err)
 	}
 	const want = `[
@@ -91,7 +90,7 @@ func TestColored(t *testing.T) {
 	}{{true, "", "xterm", true}, {false, "", "xterm", false}, {true, "1", "xterm", false}, {true, "", "dumb", false}} {
 		t.Setenv("NO_COLOR", c.noColor)
 		t.Setenv("TERM", c.term)
-		if got := colored(&env{terminal: c.terminal}); got != c.want {
+		if got := colored(&command.Env{Terminal: c.terminal}); got != c.want {
 			t.Errorf("%+v: got %v", c, got)
 		}
 	}
@@ -109,59 +108,5 @@ link cup3
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("leaks (-want +got):\n%s", diff)
-	}
-}
-
-// buildSteps are those of a build, and what the clock says at each, in
-// milliseconds.
-var buildSteps = []struct {
-	at   int
-	step steps.Step
-}{
-	{0, steps.Step{Step: "index", Detail: "bookworm"}},
-	{500, steps.Step{Step: "resolve"}},
-	{1000, steps.Step{Step: "download", Done: 1e6, Total: 10e6, Detail: "bash"}},
-	{1010, steps.Step{Step: "unpack", Done: 1, Total: 4, Detail: "base-files"}},
-	{6200, steps.Step{Step: "download", Done: 5e6, Total: 10e6, Detail: "perl"}},
-	{6300, steps.Step{Step: "download", Done: 10e6, Total: 10e6, Detail: "zlib1g"}},
-	{11900, steps.Step{Step: "unpack", Done: 4, Total: 4, Detail: "zlib1g"}},
-	{12000, steps.Step{Step: "warning", Detail: "no bookworm-updates"}},
-	{12020, steps.Step{Step: "finish"}},
-	{12030, steps.Step{Step: "save"}},
-}
-
-func drawBuild(terminal bool, width int) string {
-	var out bytes.Buffer
-	now := time.Unix(0, 0)
-	p := &stackProgress{out: &out, terminal: terminal, width: width, started: now, last: map[string]steps.Step{}, began: map[string]time.Time{}, now: func() time.Time { return now }}
-	for _, s := range buildSteps {
-		now = time.Unix(0, 0).Add(time.Duration(s.at) * time.Millisecond)
-		p.step(s.step)
-	}
-	p.clear()
-	return out.String()
-}
-
-func TestStackProgress(t *testing.T) {
-	const want = `  index      bookworm
-  resolve    which packages belong together
-  packages   [=                   ]   5 %  1.0 MB
-  packages   [=======             ]  38 %  5.0 MB, 962 kB/s, 9 s left  package 1 of 4: base-files
-  packages   [====================] 100 %  10 MB  package 4 of 4: zlib1g
-  warning    no bookworm-updates
-  finish     accounts, certificates, alternatives, dpkg's database
-  save       to the disk
-`
-	if diff := cmp.Diff(want, drawBuild(false, 0)); diff != "" {
-		t.Errorf("plain lines (-want +got):\n%s", diff)
-	}
-	drawn := drawBuild(true, 60)
-	for line := range strings.SplitSeq(drawn, "\r\x1b[K") {
-		if text, _, _ := strings.Cut(line, "\n"); len(text) >= 60 {
-			t.Errorf("line %q does not fit", text)
-		}
-	}
-	if strings.Count(drawn, "\n") != 1 || !strings.HasSuffix(drawn, "\r\x1b[K") {
-		t.Errorf("got %q; want one line but for the warning, and nothing at the end", drawn)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"time"
 
+	"cupola/cmd/cupola/command"
 	"cupola/rootfs/volume"
 )
 
@@ -14,4 +15,6 @@ type holdVolumeCmd struct {
 }
 
 // Run holds a volume still until its standard input says or ends.
-func (c *holdVolumeCmd) Run(e *env) error { return volume.Hold(c.Dir, c.Within, os.Stdin, e.out) }
+func (c *holdVolumeCmd) Run(e *command.Env) error {
+	return volume.Hold(c.Dir, c.Within, os.Stdin, e.Out)
+}

@@ -12,7 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"cupola/server"
+	"cupola/cmd/cupola/command"
+	"cupola/server/config"
 	"cupola/server/systemd"
 )
 
@@ -38,7 +39,7 @@ const firstConfig = `# Flags of cupola serve, by their names: see 'cupola serve 
 `
 
 type installCmd struct {
-	daemonFlags
+	command.DaemonFlags
 	HTTP    string `help:"Address of the API and of apps' HTTP routes." default:"127.0.0.1:8080" placeholder:"ADDR"`
 	HTTPS   string `help:"Address of the same with TLS; 'off' disables it." default:"127.0.0.1:8443" placeholder:"ADDR"`
 	SSH     string `name:"ssh" help:"Address of 'cf ssh'; 'off' disables it." default:"127.0.0.1:2222" placeholder:"ADDR"`
@@ -49,12 +50,12 @@ type installCmd struct {
 
 // Run installs cupola as a service of systemd's. Once more, it brings what is
 // there up to date and changes nothing else.
-func (c *installCmd) Run(e *env) error {
+func (c *installCmd) Run(e *command.Env) error {
 	dir, err := filepath.Abs(c.DataDir)
 	if err != nil {
 		return err
 	}
-	flags := server.Config{DataDir: dir, HTTP: c.HTTP, HTTPS: c.HTTPS, SSH: c.SSH, TCP: c.TCP}
+	flags := config.Config{DataDir: dir, HTTP: c.HTTP, HTTPS: c.HTTPS, SSH: c.SSH, TCP: c.TCP}
 	if err := flags.Validate(); err != nil { // rather than a service that never starts
 		return err
 	}
@@ -71,20 +72,20 @@ func (c *installCmd) Run(e *env) error {
 		return err
 	}
 	for _, name := range i.changed {
-		fmt.Fprintf(e.out, "  wrote      %s\n", name)
+		fmt.Fprintf(e.Out, "  wrote      %s\n", name)
 	}
 	if c.Root != "" || c.NoStart {
-		fmt.Fprintln(e.out, "Installed, not started.")
+		fmt.Fprintln(e.Out, "Installed, not started.")
 		return nil
 	}
 	if !systemdRuns() {
-		fmt.Fprintf(e.out, "Installed, not started: systemd does not run here. Start the daemon with:\n  cupola serve --data-dir %s\n", dir)
+		fmt.Fprintf(e.Out, "Installed, not started: systemd does not run here. Start the daemon with:\n  cupola serve --data-dir %s\n", dir)
 		return nil
 	}
-	if err := i.start(e.ctx, service); err != nil {
+	if err := i.start(e.Ctx, service); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.out, "Installed and running. Show its log with: journalctl -u %s\n", strings.TrimSuffix(systemd.ServiceUnit, ".service"))
+	fmt.Fprintf(e.Out, "Installed and running. Show its log with: journalctl -u %s\n", strings.TrimSuffix(systemd.ServiceUnit, ".service"))
 	return nil
 }
 
@@ -170,7 +171,7 @@ func (i *installation) put(name string, content []byte, mode fs.FileMode) error 
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
-	_, err = writeBeside(to, func(w io.Writer) error {
+	_, err = command.WriteBeside(to, func(w io.Writer) error {
 		if f, ok := w.(*os.File); ok {
 			if err := f.Chmod(mode); err != nil {
 				return err
@@ -231,14 +232,14 @@ type uninstallCmd struct {
 
 // Run takes away what install brought, and ends the apps. Where nothing is
 // installed it does nothing.
-func (c *uninstallCmd) Run(e *env) error {
+func (c *uninstallCmd) Run(e *command.Env) error {
 	i := &installation{root: c.Root}
 	dir, err := i.dataDir()
 	if err != nil {
 		return err
 	}
 	if c.Root == "" && systemdRuns() {
-		if err := i.stop(e.ctx); err != nil {
+		if err := i.stop(e.Ctx); err != nil {
 			return err
 		}
 	}
@@ -252,17 +253,17 @@ func (c *uninstallCmd) Run(e *env) error {
 	}
 	switch {
 	case dir == "":
-		fmt.Fprintln(e.out, "Nothing is installed.")
+		fmt.Fprintln(e.Out, "Nothing is installed.")
 	case !c.Purge:
-		fmt.Fprintf(e.out, "Uninstalled. %s stays, with all apps; 'cupola uninstall --purge' removes it, too.\n", dir)
+		fmt.Fprintf(e.Out, "Uninstalled. %s stays, with all apps; 'cupola uninstall --purge' removes it, too.\n", dir)
 	default:
 		if err := os.RemoveAll(i.path(dir)); err != nil {
 			return err
 		}
-		fmt.Fprintln(e.out, "Uninstalled; nothing is left.")
+		fmt.Fprintln(e.Out, "Uninstalled; nothing is left.")
 	}
 	if c.Root == "" && systemdRuns() {
-		return systemctl(e.ctx, "daemon-reload")
+		return systemctl(e.Ctx, "daemon-reload")
 	}
 	return nil
 }
@@ -292,11 +293,11 @@ func (i *installation) stop(ctx context.Context) error {
 	return systemctl(ctx, append([]string{"disable", "--now"}, there...)...)
 }
 
-func endApps(e *env, dataDir string) error {
+func endApps(e *command.Env, dataDir string) error {
 	if _, err := os.Stat(dataDir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return daemonFlags{DataDir: dataDir}.cleanUp(e.ctx, e)
+	return cleanUp(e.Ctx, e, command.DaemonFlags{DataDir: dataDir})
 }
 
 func (i *installation) removeAll(purge bool) error {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cupola/cmd/cupola/command"
 )
 
 // installed are the files below root with their modes and times.
@@ -39,8 +41,8 @@ func installed(t *testing.T, root string) map[string]string {
 func TestInstall(t *testing.T) {
 	root := t.TempDir()
 	var out bytes.Buffer
-	e := &env{ctx: t.Context(), out: &out, err: &out, log: slog.New(slog.DiscardHandler)}
-	c := &installCmd{daemonFlags: daemonFlags{DataDir: "/srv/my cupola"}, HTTP: "127.0.0.1:8080", HTTPS: "127.0.0.1:8443", SSH: "off", Root: root}
+	e := &command.Env{Ctx: t.Context(), Out: &out, Err: &out, Log: slog.New(slog.DiscardHandler)}
+	c := &installCmd{DaemonFlags: command.DaemonFlags{DataDir: "/srv/my cupola"}, HTTP: "127.0.0.1:8080", HTTPS: "127.0.0.1:8443", SSH: "off", Root: root}
 	wrong := *c
 	wrong.TCP, wrong.HTTP = "1024-1123", "127.0.0.1:eighty"
 	err := wrong.Run(e)
@@ -94,7 +96,7 @@ func TestInstall(t *testing.T) {
 	uninstalls(t, e, root, &out)
 }
 
-func uninstalls(t *testing.T, e *env, root string, out *bytes.Buffer) {
+func uninstalls(t *testing.T, e *command.Env, root string, out *bytes.Buffer) {
 	t.Helper()
 	data := filepath.Join(root, "/srv/my cupola")
 	if err := os.MkdirAll(filepath.Join(data, "db"), 0o700); err != nil {
@@ -109,7 +111,7 @@ func uninstalls(t *testing.T, e *env, root string, out *bytes.Buffer) {
 	if _, err := os.Stat(data); err != nil {
 		t.Errorf("the data is gone: %v", err)
 	}
-	c := &installCmd{daemonFlags: daemonFlags{DataDir: "/srv/my cupola"}, HTTP: "127.0.0.1:8080", HTTPS: "off", SSH: "off", Root: root}
+	c := &installCmd{DaemonFlags: command.DaemonFlags{DataDir: "/srv/my cupola"}, HTTP: "127.0.0.1:8080", HTTPS: "off", SSH: "off", Root: root}
 	if err := c.Run(e); err != nil {
 		t.Fatal(err)
 	}

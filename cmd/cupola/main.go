@@ -16,6 +16,12 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/lmittmann/tint"
 
+	"cupola/cmd/cupola/apps"
+	"cupola/cmd/cupola/backups"
+	"cupola/cmd/cupola/command"
+	"cupola/cmd/cupola/deployment"
+	"cupola/cmd/cupola/push"
+	"cupola/cmd/cupola/stacks"
 	"cupola/server/admin"
 	"cupola/server/kube"
 )
@@ -28,28 +34,28 @@ type cli struct {
 
 	Serve       serveCmd       `cmd:"" help:"Run the daemon."`
 	Demo        demoCmd        `cmd:"" help:"Start a temporary daemon, push an app from source and show its page."`
-	Push        pushCmd        `cmd:"" help:"Push an app to a running daemon, without the cf CLI."`
+	Push        push.Cmd       `cmd:"" help:"Push an app to a running daemon, without the cf CLI."`
 	Doctor      doctorCmd      `cmd:"" help:"${help_doctor}"`
 	Credentials credentialsCmd `cmd:"" help:"Print the admin password."`
 	TokenKeys   tokenKeysCmd   `cmd:"" help:"List and rotate the keys that sign users' tokens."`
-	Stack       stackCmd       `cmd:"" help:"List, build, import, pull and remove stacks."`
+	Stack       stacks.Cmd     `cmd:"" help:"List, build, import, pull and remove stacks."`
 
-	Backup  backupCmd  `cmd:"" help:"${help_backup}"`
-	Verify  verifyCmd  `cmd:"" help:"${help_verify}"`
-	Restore restoreCmd `cmd:"" help:"Restore a data directory from a backup."`
-	Broker  brokerCmd  `cmd:"" help:"Prepare and inspect the built-in service broker ('serve --data-services' enables it)."`
+	Backup  backups.Cmd        `cmd:"" help:"${help_backup}"`
+	Verify  backups.VerifyCmd  `cmd:"" help:"${help_verify}"`
+	Restore backups.RestoreCmd `cmd:"" help:"Restore a data directory from a backup."`
+	Broker  stacks.BrokerCmd   `cmd:"" help:"Prepare and inspect the built-in service broker ('serve --data-services' enables it)."`
 
 	Install   installCmd   `cmd:"" help:"Install cupola as a systemd service."`
 	Uninstall uninstallCmd `cmd:"" help:"Remove the systemd service and stop its apps."`
 	Upgrade   upgradeCmd   `cmd:"" help:"Replace the service's binary while its apps keep running."`
 
-	AppFeatures       appFeaturesCmd       `cmd:"" aliases:"app-feature-flags" help:"List an app's features."`
-	AppFeature        appFeatureCmd        `cmd:"" aliases:"app-feature-flag" help:"Show a feature of an app."`
-	EnableAppFeature  enableAppFeatureCmd  `cmd:"" aliases:"enable-app-feature-flag" help:"Enable a feature of an app."`
-	DisableAppFeature disableAppFeatureCmd `cmd:"" aliases:"disable-app-feature-flag" help:"Disable a feature of an app."`
+	AppFeatures       apps.FeaturesCmd       `cmd:"" aliases:"app-feature-flags" help:"List an app's features."`
+	AppFeature        apps.FeatureCmd        `cmd:"" aliases:"app-feature-flag" help:"Show a feature of an app."`
+	EnableAppFeature  apps.EnableFeatureCmd  `cmd:"" aliases:"enable-app-feature-flag" help:"Enable a feature of an app."`
+	DisableAppFeature apps.DisableFeatureCmd `cmd:"" aliases:"disable-app-feature-flag" help:"Disable a feature of an app."`
 
-	App        appCmd  `cmd:"" help:"Export an app as Kubernetes objects, or as an image."`
-	Deployment boshCmd `cmd:"" help:"Deploy, manage and lint BOSH deployments."`
+	App        apps.Cmd       `cmd:"" help:"Export an app as Kubernetes objects, or as an image."`
+	Deployment deployment.Cmd `cmd:"" help:"Deploy, manage and lint BOSH deployments."`
 
 	Cells          cellsCmd      `cmd:"" help:"List the cells: tags, root filesystems, memory, disk and containers."`
 	PlacementPools poolsCmd      `cmd:"" help:"List, create, update, delete and assign placement pools."`
@@ -60,15 +66,6 @@ type cli struct {
 	Version        versionCmd    `cmd:"" help:"Print the version."`
 
 	HoldVolume holdVolumeCmd `cmd:"" hidden:""` // datadir.HoldCommand
-}
-
-// env is the environment that all commands share.
-type env struct {
-	ctx      context.Context
-	out, err io.Writer
-	log      *slog.Logger
-	terminal bool   // out is a terminal, so progress may be drawn
-	program  string // as a user calls it
 }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -93,20 +90,20 @@ func run(args []string, stdout, stderr *os.File) int {
 	if exit >= 0 {
 		return exit
 	}
-	e := &env{ctx: ctx, out: stdout, err: stderr, log: newLogger(stderr, c.Debug), terminal: isTerminal(stdout), program: calledAs(os.Args[0])}
+	e := &command.Env{Ctx: ctx, Out: stdout, Err: stderr, Log: newLogger(stderr, c.Debug), Terminal: command.IsTerminal(stdout), Program: command.CalledAs(os.Args[0])}
 	if err != nil {
-		fmt.Fprint(stderr, e.called(fmt.Sprintf("cupola: %v\nTry 'cupola %s'.\n", err, helpFor(err))))
+		fmt.Fprint(stderr, e.Called(fmt.Sprintf("cupola: %v\nTry 'cupola %s'.\n", err, helpFor(err))))
 		return 2
 	}
 	err = k.Run(e)
-	if quiet, ok := errors.AsType[exitCode](err); ok {
+	if quiet, ok := errors.AsType[command.ExitCode](err); ok {
 		return int(quiet)
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = errors.New("interrupted")
 	}
 	if err != nil {
-		fmt.Fprintln(stderr, e.called("cupola: "+err.Error()))
+		fmt.Fprintln(stderr, e.Called("cupola: "+err.Error()))
 		return 1
 	}
 	return 0
@@ -158,18 +155,13 @@ func helpText(v *kong.Value) string {
 	return kong.DefaultHelpValueFormatter(v)
 }
 
-// exitCode is an error that was already printed.
-type exitCode int
-
-func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
-
 // newLogger logs for people on a terminal, and as JSON otherwise.
 func newLogger(w *os.File, debug bool) *slog.Logger {
 	level := slog.LevelInfo
 	if debug {
 		level = slog.LevelDebug
 	}
-	if isTerminal(w) {
+	if command.IsTerminal(w) {
 		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05"}))
 	}
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))

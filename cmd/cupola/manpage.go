@@ -6,12 +6,14 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"cupola/cmd/cupola/command"
 )
 
 type manCmd struct{}
 
 // Run writes the manual page.
-func (manCmd) Run(e *env) error { return writeManual(e.out) }
+func (manCmd) Run(e *command.Env) error { return writeManual(e.Out) }
 
 // writeManual writes cupola(1), made of the command table, in man(7)'s macros.
 func writeManual(w io.Writer) error {
@@ -20,7 +22,7 @@ func writeManual(w io.Writer) error {
 		return err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH CUPOLA 1 \"\" \"cupola %s\" \"cupola\"\n.SH NAME\ncupola \\- %s\n", roff(buildVersion()), roff(strings.TrimSuffix(all[0].Help, ".")))
+	fmt.Fprintf(&b, ".TH CUPOLA 1 \"\" \"cupola %s\" \"cupola\"\n.SH NAME\ncupola \\- %s\n", roff(command.BuildVersion()), roff(strings.TrimSuffix(all[0].Help, ".")))
 	b.WriteString(".SH SYNOPSIS\n.B cupola\n.I command\n.RI [ flags ]\n.SH FLAGS OF ALL COMMANDS\n")
 	for _, f := range all[0].Flags {
 		writeFlag(&b, f)

@@ -6,6 +6,9 @@ import (
 	"io"
 	"net/url"
 	"text/tabwriter"
+
+	"cupola/cmd/cupola/capi"
+	"cupola/cmd/cupola/command"
 )
 
 type poolsCmd struct {
@@ -34,32 +37,32 @@ type poolView struct {
 }
 
 type poolListCmd struct {
-	apiFlags
+	capi.Flags
 	JSON bool `help:"Print JSON." name:"json"`
 }
 
 // Run lists the pools.
-func (c *poolListCmd) Run(e *env) error {
-	api, err := c.login(e.ctx)
+func (c *poolListCmd) Run(e *command.Env) error {
+	api, err := c.Login(e.Ctx)
 	if err != nil {
 		return err
 	}
 	var list struct{ Resources []poolView }
-	if err := api.call(e.ctx, "GET", "/v3/placement_pools?per_page=5000&order_by=name", nil, &list); err != nil {
+	if err := api.Call(e.Ctx, "GET", "/v3/placement_pools?per_page=5000&order_by=name", nil, &list); err != nil {
 		return err
 	}
 	if c.JSON {
-		return writeJSON(e.out, list.Resources)
+		return command.WriteJSON(e.Out, list.Resources)
 	}
 	spaces, err := spaceNames(e, api)
 	if err != nil {
 		return err
 	}
-	return writePools(e.out, list.Resources, spaces)
+	return writePools(e.Out, list.Resources, spaces)
 }
 
 // spaceNames are "org/space" by the space's GUID.
-func spaceNames(e *env, api *client) (map[string]string, error) {
+func spaceNames(e *command.Env, api *capi.Client) (map[string]string, error) {
 	var list struct {
 		Resources []struct {
 			GUID, Name    string
@@ -71,7 +74,7 @@ func spaceNames(e *env, api *client) (map[string]string, error) {
 			Organizations []struct{ GUID, Name string }
 		}
 	}
-	if err := api.call(e.ctx, "GET", "/v3/spaces?per_page=5000&include=organization", nil, &list); err != nil {
+	if err := api.Call(e.Ctx, "GET", "/v3/spaces?per_page=5000&include=organization", nil, &list); err != nil {
 		return nil, err
 	}
 	orgs, names := map[string]string{}, map[string]string{}
@@ -107,8 +110,8 @@ type poolFlags struct {
 	Default  *bool    `help:"Make it the default, for spaces that have no pool." negatable:""`
 }
 
-func (f poolFlags) body() doc {
-	body := doc{}
+func (f poolFlags) body() capi.Doc {
+	body := capi.Doc{}
 	if f.Require != nil {
 		body["require"] = f.Require
 	}
@@ -122,38 +125,38 @@ func (f poolFlags) body() doc {
 }
 
 type poolCreateCmd struct {
-	apiFlags
+	capi.Flags
 	poolFlags
 	Name string `arg:"" help:"The pool's name."`
 }
 
 // Run makes a pool.
-func (c *poolCreateCmd) Run(e *env) error {
-	api, err := c.login(e.ctx)
+func (c *poolCreateCmd) Run(e *command.Env) error {
+	api, err := c.Login(e.Ctx)
 	if err != nil {
 		return err
 	}
 	body := c.body()
 	body["name"] = c.Name
-	if err := api.call(e.ctx, "POST", "/v3/placement_pools", body, nil); err != nil {
+	if err := api.Call(e.Ctx, "POST", "/v3/placement_pools", body, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.out, "Created placement pool %s.\n", c.Name)
+	_, err = fmt.Fprintf(e.Out, "Created placement pool %s.\n", c.Name)
 	return err
 }
 
 // poolArg names a pool.
 type poolArg struct {
-	apiFlags
+	capi.Flags
 	Pool string `arg:"" help:"The pool's name."`
 }
 
 // open logs in and finds the pool.
-func (a *poolArg) open(e *env) (api *client, path string, err error) {
-	if api, err = a.login(e.ctx); err != nil {
+func (a *poolArg) open(e *command.Env) (api *capi.Client, path string, err error) {
+	if api, err = a.Login(e.Ctx); err != nil {
 		return nil, "", err
 	}
-	guid, err := api.first(e.ctx, "placement pool "+a.Pool, "/v3/placement_pools?names="+url.QueryEscape(a.Pool))
+	guid, err := api.First(e.Ctx, "placement pool "+a.Pool, "/v3/placement_pools?names="+url.QueryEscape(a.Pool))
 	return api, "/v3/placement_pools/" + guid, err
 }
 
@@ -165,7 +168,7 @@ type poolUpdateCmd struct {
 }
 
 // Run changes a pool.
-func (c *poolUpdateCmd) Run(e *env) error {
+func (c *poolUpdateCmd) Run(e *command.Env) error {
 	body := c.body()
 	if len(body) == 0 && c.Rename == "" && !c.Any {
 		return errors.New("nothing to update: give --require, --disallow, --default, --rename or --any")
@@ -182,25 +185,25 @@ func (c *poolUpdateCmd) Run(e *env) error {
 			body[field] = []string{}
 		}
 	}
-	if err := api.call(e.ctx, "PATCH", path, body, nil); err != nil {
+	if err := api.Call(e.Ctx, "PATCH", path, body, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.out, "Updated placement pool %s. Restart the apps of its spaces for it to take effect.\n", c.Pool)
+	_, err = fmt.Fprintf(e.Out, "Updated placement pool %s. Restart the apps of its spaces for it to take effect.\n", c.Pool)
 	return err
 }
 
 type poolDeleteCmd struct{ poolArg }
 
 // Run deletes a pool.
-func (c *poolDeleteCmd) Run(e *env) error {
+func (c *poolDeleteCmd) Run(e *command.Env) error {
 	api, path, err := c.open(e)
 	if err != nil {
 		return err
 	}
-	if err := api.call(e.ctx, "DELETE", path, nil, nil); err != nil {
+	if err := api.Call(e.Ctx, "DELETE", path, nil, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.out, "Deleted placement pool %s.\n", c.Pool)
+	_, err = fmt.Fprintf(e.Out, "Deleted placement pool %s.\n", c.Pool)
 	return err
 }
 
@@ -210,12 +213,12 @@ type spaceArg struct {
 	Space string `arg:"" help:"The space."`
 }
 
-func (a spaceArg) find(e *env, api *client) (string, error) {
-	org, err := api.first(e.ctx, "org "+a.Org, "/v3/organizations?names="+url.QueryEscape(a.Org))
+func (a spaceArg) find(e *command.Env, api *capi.Client) (string, error) {
+	org, err := api.First(e.Ctx, "org "+a.Org, "/v3/organizations?names="+url.QueryEscape(a.Org))
 	if err != nil {
 		return "", err
 	}
-	return api.first(e.ctx, "space "+a.Space+" in the org "+a.Org, "/v3/spaces?organization_guids="+org+"&names="+url.QueryEscape(a.Space))
+	return api.First(e.Ctx, "space "+a.Space+" in the org "+a.Org, "/v3/spaces?organization_guids="+org+"&names="+url.QueryEscape(a.Space))
 }
 
 // poolSpaceArg names a pool, and a space that has it or is to.
@@ -225,7 +228,7 @@ type poolSpaceArg struct {
 }
 
 // openWithSpace logs in and finds both.
-func (a *poolSpaceArg) openWithSpace(e *env) (api *client, path, space string, err error) {
+func (a *poolSpaceArg) openWithSpace(e *command.Env) (api *capi.Client, path, space string, err error) {
 	if api, path, err = a.open(e); err != nil {
 		return nil, "", "", err
 	}
@@ -236,29 +239,29 @@ func (a *poolSpaceArg) openWithSpace(e *env) (api *client, path, space string, e
 type poolAssignCmd struct{ poolSpaceArg }
 
 // Run gives a space a pool.
-func (c *poolAssignCmd) Run(e *env) error {
+func (c *poolAssignCmd) Run(e *command.Env) error {
 	api, path, space, err := c.openWithSpace(e)
 	if err != nil {
 		return err
 	}
-	if err := api.call(e.ctx, "POST", path+"/relationships/spaces", doc{"data": []doc{{"guid": space}}}, nil); err != nil {
+	if err := api.Call(e.Ctx, "POST", path+"/relationships/spaces", capi.Doc{"data": []capi.Doc{{"guid": space}}}, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.out, "Assigned placement pool %[2]s to %[1]s. Restart its apps for it to take effect.\n", c.Org+"/"+c.Space, c.Pool)
+	_, err = fmt.Fprintf(e.Out, "Assigned placement pool %[2]s to %[1]s. Restart its apps for it to take effect.\n", c.Org+"/"+c.Space, c.Pool)
 	return err
 }
 
 type poolUnassignCmd struct{ poolSpaceArg }
 
 // Run takes a space out of a pool.
-func (c *poolUnassignCmd) Run(e *env) error {
+func (c *poolUnassignCmd) Run(e *command.Env) error {
 	api, path, space, err := c.openWithSpace(e)
 	if err != nil {
 		return err
 	}
-	if err := api.call(e.ctx, "DELETE", path+"/relationships/spaces/"+space, nil, nil); err != nil {
+	if err := api.Call(e.Ctx, "DELETE", path+"/relationships/spaces/"+space, nil, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.out, "%s/%s now uses the default placement pool. Restart its apps for it to take effect.\n", c.Org, c.Space)
+	_, err = fmt.Fprintf(e.Out, "%s/%s now uses the default placement pool. Restart its apps for it to take effect.\n", c.Org, c.Space)
 	return err
 }

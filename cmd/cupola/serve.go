@@ -8,52 +8,38 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
+	"cupola/cmd/cupola/command"
 	"cupola/server"
-	"cupola/server/admin"
 	"cupola/server/admin/cleanup"
 	"cupola/server/bbs"
+	"cupola/server/config"
 	"cupola/server/datadir"
 	"cupola/server/seed"
 	"cupola/server/systemd"
 )
 
-// daemonFlags say which daemon is meant.
-type daemonFlags struct {
-	DataDir string `help:"The data directory." default:"/var/lib/cupola" env:"CUPOLA_DATA_DIR" placeholder:"DIR"`
-}
-
-// target is the data directory that operators' commands are about.
-func (d daemonFlags) target(e *env) admin.Target { return admin.Target{DataDir: d.DataDir, Log: e.log} }
-
-// root is the absolute path of the data directory, for what only root may do.
-func (d daemonFlags) root() (string, error) {
-	path, err := filepath.Abs(d.DataDir)
-	return path, errors.Join(err, admin.NeedRoot())
-}
-
 type serveCmd struct {
-	Config server.Config `embed:""`
+	Config config.Config `embed:""`
 }
 
 // Run runs the daemon until a signal ends it.
-func (s *serveCmd) Run(e *env) (err error) {
+func (s *serveCmd) Run(e *command.Env) (err error) {
 	c := s.Config
-	c.Manager, c.Log = systemd.FromEnvironment(), e.log
+	c.Manager, c.Log = systemd.FromEnvironment(), e.Log
 	if c.Listeners, err = systemd.Listeners(); err != nil {
 		return err
 	}
-	return server.Run(e.ctx, c, func(r server.Ready) { welcome(e, r) })
+	return server.Run(e.Ctx, c, func(r server.Ready) { welcome(e, r) })
 }
 
 // welcome says what a newcomer needs to know of a daemon that serves.
-func welcome(e *env, r server.Ready) {
-	t := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+func welcome(e *command.Env, r server.Ready) {
+	t := tabwriter.NewWriter(e.Out, 0, 0, 2, ' ', 0)
 	row := func(k, format string, args ...any) {
-		fmt.Fprintf(t, "  %s\t%s\n", k, e.called(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(t, "  %s\t%s\n", k, e.Called(fmt.Sprintf(format, args...)))
 	}
 	fmt.Fprintln(t, "cupola is ready.")
 	row("API", "%s", apiURL(r))
@@ -105,13 +91,13 @@ func dataDirFlag(r server.Ready) string {
 }
 
 type credentialsCmd struct {
-	daemonFlags
+	command.DaemonFlags
 	BBS bool `name:"bbs" help:"Print the environment variables for BBS clients like cfdot instead."`
 }
 
 // Run prints the password and nothing else, so that it can be used in a
 // command line.
-func (c *credentialsCmd) Run(e *env) error {
+func (c *credentialsCmd) Run(e *command.Env) error {
 	if c.BBS {
 		return c.bbs(e)
 	}
@@ -125,12 +111,12 @@ func (c *credentialsCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(e.out, password)
+	_, err = fmt.Fprintln(e.Out, password)
 	return err
 }
 
 // bbs prints lines for a shell.
-func (c *credentialsCmd) bbs(e *env) error {
+func (c *credentialsCmd) bbs(e *command.Env) error {
 	have, err := bbs.Credentials(c.DataDir)
 	if errors.Is(err, fs.ErrPermission) {
 		return errors.New("only root may read the key: run it with sudo")
@@ -140,32 +126,32 @@ func (c *credentialsCmd) bbs(e *env) error {
 	}
 	for _, v := range [][2]string{{"BBS_URL", have.URL}, {"CA_CERT_FILE", have.CA}, {"CLIENT_CERT_FILE", have.Cert}, {"CLIENT_KEY_FILE", have.Key}} {
 		if v[1] != "" {
-			fmt.Fprintf(e.out, "export %s='%s'\n", v[0], strings.ReplaceAll(v[1], "'", `'\''`))
+			fmt.Fprintf(e.Out, "export %s='%s'\n", v[0], strings.ReplaceAll(v[1], "'", `'\''`))
 		}
 	}
 	return nil
 }
 
-type cleanupCmd struct{ daemonFlags }
+type cleanupCmd struct{ command.DaemonFlags }
 
 // Run ends what still runs.
-func (c *cleanupCmd) Run(e *env) error {
+func (c *cleanupCmd) Run(e *command.Env) error {
 	if _, err := os.Stat(c.DataDir); errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(e.out, "%s does not exist: nothing to clean up.\n", c.DataDir)
+		fmt.Fprintf(e.Out, "%s does not exist: nothing to clean up.\n", c.DataDir)
 		return nil
 	}
-	if err := c.cleanUp(e.ctx, e); err != nil {
+	if err := cleanUp(e.Ctx, e, c.DaemonFlags); err != nil {
 		return err
 	}
-	fmt.Fprint(e.out, e.called(fmt.Sprintf("Stopped all containers of %s. The next 'cupola serve' starts its apps again.\n", c.DataDir)))
+	fmt.Fprint(e.Out, e.Called(fmt.Sprintf("Stopped all containers of %s. The next 'cupola serve' starts its apps again.\n", c.DataDir)))
 	return nil
 }
 
-// cleanUp ends all that runs of the data directory.
-func (d daemonFlags) cleanUp(ctx context.Context, e *env) error {
-	dir, err := d.root()
+// cleanUp ends all that runs of a data directory.
+func cleanUp(ctx context.Context, e *command.Env, d command.DaemonFlags) error {
+	dir, err := d.Root()
 	if err != nil {
 		return err
 	}
-	return cleanup.Run(ctx, dir, e.log)
+	return cleanup.Run(ctx, dir, e.Log)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"cupola/cmd/cupola/command"
 	"cupola/server/simulate"
 )
 
@@ -22,7 +23,7 @@ type simulateCmd struct {
 const maxFleet = 10_000_000
 
 // Run replays the fleet. It needs no daemon and no root.
-func (s *simulateCmd) Run(e *env) error {
+func (s *simulateCmd) Run(e *command.Env) error {
 	if s.Cells < 1 || s.Instances < 1 || s.Cells > maxFleet || s.Instances > maxFleet {
 		return fmt.Errorf("invalid --cells or --instances: give 1 to %d", maxFleet)
 	}
@@ -32,20 +33,20 @@ func (s *simulateCmd) Run(e *env) error {
 	}
 	const row = "%-12s %6s %8s %12s %9s %9s %8s %6s\n" // within 80 columns
 	if !s.JSON {
-		fmt.Fprintf(e.out, "%d cells, %d instances, seed %d\n\n", s.Cells, s.Instances, s.Seed)
-		fmt.Fprintf(e.out, row, "STEP", "TICKS", "ACTIONS", "LONGEST PLAN", "ITS CPU", "ALLOCATED", "RUNNING", "DENIED")
+		fmt.Fprintf(e.Out, "%d cells, %d instances, seed %d\n\n", s.Cells, s.Instances, s.Seed)
+		fmt.Fprintf(e.Out, row, "STEP", "TICKS", "ACTIONS", "LONGEST PLAN", "ITS CPU", "ALLOCATED", "RUNNING", "DENIED")
 	}
 	tell := func(m simulate.Measure) {
 		if !s.JSON {
-			fmt.Fprintf(e.out, row, m.Step, fmt.Sprint(m.Ticks), fmt.Sprint(m.Actions), millis(m.Longest), millis(m.CPU), bytesText(int64(m.AllocBytes)), fmt.Sprint(m.Running), fmt.Sprint(m.Denied))
+			fmt.Fprintf(e.Out, row, m.Step, fmt.Sprint(m.Ticks), fmt.Sprint(m.Actions), millis(m.Longest), millis(m.CPU), command.BytesText(int64(m.AllocBytes)), fmt.Sprint(m.Running), fmt.Sprint(m.Denied))
 		}
 	}
-	r, err := simulate.Run(e.ctx, simulate.Config{Cells: s.Cells, Instances: s.Instances, Seed: s.Seed}, script, tell)
+	r, err := simulate.Run(e.Ctx, simulate.Config{Cells: s.Cells, Instances: s.Instances, Seed: s.Seed}, script, tell)
 	if err != nil {
 		return err
 	}
 	if s.JSON {
-		return writeJSON(e.out, r)
+		return command.WriteJSON(e.Out, r)
 	}
 	tell(r.Idle)
 	var m runtime.MemStats
@@ -54,9 +55,9 @@ func (s *simulateCmd) Run(e *env) error {
 	lines := []string{
 		fmt.Sprintf("memory of the cells given away: %.1f %% (%.1f to %.1f, deviation %.1f)", 100*q.MeanUsed, 100*q.LeastUsed, 100*q.MostUsed, 100*q.Deviation),
 		fmt.Sprintf("processes with two instances on one cell: %d of %d; at most %d on one", q.Together, q.Processes, q.MostTogether),
-		fmt.Sprintf("memory of this process: %s", bytesText(int64(m.Sys))),
+		fmt.Sprintf("memory of this process: %s", command.BytesText(int64(m.Sys))),
 	}
-	_, err = fmt.Fprintf(e.out, "\n%s\n", strings.Join(lines, "\n"))
+	_, err = fmt.Fprintf(e.Out, "\n%s\n", strings.Join(lines, "\n"))
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"cupola/cmd/cupola/command"
 	"cupola/server/admin"
 )
 
@@ -12,37 +13,37 @@ type tokenKeysCmd struct {
 	Rotate tokenKeysRotateCmd `cmd:"" help:"${help_token_keys_rotate}"`
 }
 
-type tokenKeysListCmd struct{ daemonFlags }
+type tokenKeysListCmd struct{ command.DaemonFlags }
 
 // Run prints a line for each key.
-func (c *tokenKeysListCmd) Run(e *env) error {
-	keys, err := admin.KeyList.Do(e.ctx, c.target(e), admin.None{}, nil)
+func (c *tokenKeysListCmd) Run(e *command.Env) error {
+	keys, err := admin.KeyList.Do(e.Ctx, c.Target(e), admin.None{}, nil)
 	if err != nil {
 		return err
 	}
-	t := tabwriter.NewWriter(e.out, 0, 0, 3, ' ', 0)
+	t := tabwriter.NewWriter(e.Out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "KEY\tMADE\tVERIFIES UNTIL")
 	for _, k := range keys {
 		until := "it signs"
 		if !k.Until.IsZero() {
-			until = when(k.Until)
+			until = command.When(k.Until)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", k.ID, when(k.Made), until)
+		fmt.Fprintf(t, "%s\t%s\t%s\n", k.ID, command.When(k.Made), until)
 	}
 	return t.Flush()
 }
 
 type tokenKeysRotateCmd struct {
-	daemonFlags
+	command.DaemonFlags
 	admin.RotateRequest
 }
 
 // Run prints the ID of the new key.
-func (c *tokenKeysRotateCmd) Run(e *env) error {
-	next, err := admin.KeyRotate.Do(e.ctx, c.target(e), c.RotateRequest, nil)
+func (c *tokenKeysRotateCmd) Run(e *command.Env) error {
+	next, err := admin.KeyRotate.Do(e.Ctx, c.Target(e), c.RotateRequest, nil)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(e.out, next.ID)
+	fmt.Fprintln(e.Out, next.ID)
 	return nil
 }

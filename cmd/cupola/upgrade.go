@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"cupola/cmd/cupola/command"
 	"cupola/runtime/durable"
 	"cupola/server/systemd"
 	"cupola/store"
@@ -28,7 +29,7 @@ type upgradeCmd struct {
 
 // Run upgrades what install brought. Apps run on; connections wait in the
 // sockets that systemd holds.
-func (c *upgradeCmd) Run(e *env) error {
+func (c *upgradeCmd) Run(e *command.Env) error {
 	i := &installation{}
 	dir, err := i.dataDir()
 	if err != nil {
@@ -40,8 +41,8 @@ func (c *upgradeCmd) Run(e *env) error {
 	if !systemdRuns() {
 		return errors.New("systemd does not run here: stop the daemon and start the new binary; apps keep running meanwhile")
 	}
-	u := &upgrade{binary: i.path(installedBinary), dataDir: dir, service: systemdService{}, out: e.out}
-	return u.run(e.ctx, c.From)
+	u := &upgrade{binary: i.path(installedBinary), dataDir: dir, service: systemdService{}, out: e.Out}
+	return u.run(e.Ctx, c.From)
 }
 
 // service is what runs the daemon.

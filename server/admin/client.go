@@ -65,7 +65,7 @@ func (c client) send(ctx context.Context, path string, body any) (*http.Response
 	return nil, errors.New(string(bytes.TrimSpace(said)))
 }
 
-// unwrapURL drops the URL, which is nobody's, from an error of the client.
+// unwrapURL drops the URL, which no user knows, from an error of the client.
 func unwrapURL(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err

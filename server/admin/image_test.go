@@ -37,8 +37,8 @@ func futureLibc() []byte {
 	return b
 }
 
-// TestKernelWarnings holds that who pulls, pushes on, imports or inspects what
-// this machine is too old for is told so.
+// TestKernelWarnings pulls, pushes on, imports and inspects what this
+// machine's kernel is too old for: each warns.
 func TestKernelWarnings(t *testing.T) {
 	if os.Getenv("CUPOLA_TEST_ROOT") != "1" {
 		t.Skip("needs CUPOLA_TEST_ROOT=1 and root")

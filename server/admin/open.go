@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"cupola/rootfs"
+	"cupola/rootfs/registry"
 	"cupola/server/admin/backup"
 	"cupola/server/admin/database"
 	"cupola/server/admin/leak"
@@ -14,20 +15,18 @@ import (
 	"cupola/server/cells"
 	"cupola/server/databroker"
 	"cupola/server/datadir"
-	"cupola/store"
 )
 
 // opener opens parts of a data directory that no daemon has, and closes them in
 // the reverse order.
 type opener struct {
-	Target
-	dir     *datadir.Dir
-	gc      *sync.Mutex
-	closers []func() error
+	Daemon
+	registries registry.Config
+	closers    []func() error
 }
 
 func newOpener(t Target, dir *datadir.Dir) *opener {
-	return &opener{Target: t, dir: dir, gc: &sync.Mutex{}, closers: []func() error{dir.Close}}
+	return &opener{Daemon{Dir: dir, Log: t.Log}, t.Registries, []func() error{dir.Close}}
 }
 
 func (o *opener) close() (err error) {
@@ -37,16 +36,15 @@ func (o *opener) close() (err error) {
 	return err
 }
 
-func (o *opener) store(ctx context.Context) (*store.Store, error) {
-	s, err := o.dir.Store(ctx)
-	if err == nil {
-		o.closers = append(o.closers, s.Close)
+func (o *opener) openStore(ctx context.Context) (err error) {
+	if o.Store, err = o.Dir.Store(ctx); err == nil {
+		o.closers = append(o.closers, o.Store.Close)
 	}
-	return s, err
+	return err
 }
 
 func (o *opener) roots() (*rootfs.Store, error) {
-	r, err := o.dir.Roots(o.Registries, o.dir.Egress())
+	r, err := o.Dir.Roots(o.registries, o.Dir.Egress())
 	if err == nil {
 		o.closers = append(o.closers, r.Close)
 	}
@@ -54,39 +52,39 @@ func (o *opener) roots() (*rootfs.Store, error) {
 }
 
 func (o *opener) database(ctx context.Context) (*database.Keeper, error) {
-	s, err := o.store(ctx)
-	return &database.Keeper{Dir: o.dir, Store: s, Log: o.Log}, err
+	err := o.openStore(ctx)
+	return o.Daemon.database(), err
 }
 
 func (o *opener) stacks(ctx context.Context) (*stack.Library, error) {
-	s, err := o.store(ctx)
-	if err != nil {
+	if err := o.openStore(ctx); err != nil {
 		return nil, err
 	}
 	r, err := o.roots()
-	return &stack.Library{Dir: o.dir, Store: s, Roots: r, Machine: cells.Machine{DataDir: o.dir.Path(), Roots: r}, GC: o.gc, Log: o.Log}, err
+	o.Stacks = &stack.Library{Dir: o.Dir, Store: o.Store, Roots: r, Machine: cells.Machine{DataDir: o.Dir.Path(), Roots: r}, GC: &sync.Mutex{}, Log: o.Log}
+	return o.Stacks, err
 }
 
-func (o *opener) backup(ctx context.Context) (*backup.Maker, error) {
+func (o *opener) openVolumes(ctx context.Context) error {
 	l, err := o.stacks(ctx)
 	if err != nil {
+		return err
+	}
+	o.Volumes, err = o.Dir.Volumes(l.Roots)
+	return err
+}
+
+func (o *opener) backup(ctx context.Context) (m *backup.Maker, err error) {
+	if err := o.openVolumes(ctx); err != nil {
 		return nil, err
 	}
-	b, err := o.dir.Blobs()
-	if err != nil {
-		return nil, err
-	}
-	v, err := o.dir.Volumes(l.Roots)
-	return &backup.Maker{Dir: o.dir, Store: l.Store, Blobs: b, Volumes: v, Stacks: l, GC: o.gc}, err
+	o.Blobs, err = o.Dir.Blobs()
+	return o.Daemon.backup(), err
 }
 
 func (o *opener) dataServices(ctx context.Context) (databroker.Status, error) {
-	l, err := o.stacks(ctx)
-	if err != nil {
-		return databroker.Status{}, err
-	}
-	v, err := o.dir.Volumes(l.Roots)
-	return databroker.Status{Store: l.Store, Volumes: v, Log: o.Log}, err
+	err := o.openVolumes(ctx)
+	return o.Daemon.dataServices(), err
 }
 
 func (o *opener) leaks(context.Context) (leak.Finder, error) {
@@ -94,10 +92,10 @@ func (o *opener) leaks(context.Context) (leak.Finder, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := o.dir.Containers(nil)
+	c, err := o.Dir.Containers(nil)
 	if err != nil {
 		return nil, err
 	}
-	f, err := o.dir.Files()
-	return leak.Stopped(leak.Parts{Dir: o.dir, Roots: r, Containers: c, Files: f, Log: o.Log}), err
+	f, err := o.Dir.Files()
+	return leak.Stopped(leak.Parts{Dir: o.Dir, Roots: r, Containers: c, Files: f, Log: o.Log}), err
 }

@@ -18,16 +18,6 @@ import (
 	"cupola/server/uaa"
 )
 
-// Daemon is what the operations need of a daemon that runs.
-type Daemon struct {
-	Stacks       *stack.Library
-	Backup       *backup.Maker
-	Database     *database.Keeper
-	DataServices databroker.Status
-	Keys         *uaa.Keys
-	Leaks        leak.Finder
-}
-
 // None is a request, or an answer, that says nothing.
 type None struct{}
 
@@ -36,42 +26,39 @@ type RotateRequest struct {
 	Forget bool `help:"Revoke all tokens signed with other keys at once: all users must log in again. For compromised keys."`
 }
 
-func ofStacks(d *Daemon) *stack.Library { return d.Stacks }
-func ofKeys(d *Daemon) *uaa.Keys        { return d.Keys }
-
 // The operations, by the names of their commands.
 var (
 	StackList = Operation[*stack.Library, None, stack.Listing]{about{"stack list", "List the stacks and the images."},
-		(*opener).stacks, ofStacks, question((*stack.Library).Listing)}
+		(*opener).stacks, (*Daemon).stacks, question((*stack.Library).Listing)}
 	StackBuild = Operation[*stack.Library, stack.BuildRequest, stack.Info]{about{"stack build", "Build a stack from a distribution's signed packages."},
-		(*opener).stacks, ofStacks, (*stack.Library).Build}
+		(*opener).stacks, (*Daemon).stacks, (*stack.Library).Build}
 	StackImport = Operation[*stack.Library, stack.ImportRequest, stack.Info]{about{"stack import", "Import a root filesystem's tar, an OCI image layout or the output of 'docker save'."},
-		(*opener).stacks, ofStacks, (*stack.Library).Import}
+		(*opener).stacks, (*Daemon).stacks, (*stack.Library).Import}
 	StackPull = Operation[*stack.Library, stack.PullRequest, stack.Info]{about{"stack pull", "Pull an image from a registry, for apps that name it or as a stack."},
-		(*opener).stacks, ofStacks, (*stack.Library).Pull}
+		(*opener).stacks, (*Daemon).stacks, (*stack.Library).Pull}
 	StackInspect = Operation[*stack.Library, stack.NameRequest, stack.Detail]{about{"stack inspect", "Show a stack or an image, and what uses it."},
-		(*opener).stacks, ofStacks, quick((*stack.Library).Inspect)}
+		(*opener).stacks, (*Daemon).stacks, quick((*stack.Library).Inspect)}
 	StackExport = Operation[*stack.Library, stack.ExportRequest, stack.Info]{about{"stack export", "Export a pulled image as an OCI image layout."},
-		(*opener).stacks, ofStacks, (*stack.Library).Export}
+		(*opener).stacks, (*Daemon).stacks, (*stack.Library).Export}
 	StackGC = Operation[*stack.Library, stack.GCRequest, image.Removed]{about{"stack gc", "Remove unused images."},
-		(*opener).stacks, ofStacks, quick((*stack.Library).Collect)}
+		(*opener).stacks, (*Daemon).stacks, quick((*stack.Library).Collect)}
 	StackRemove = Operation[*stack.Library, stack.NameRequest, image.Removed]{about{"stack rm", "Remove an unused stack or image."},
-		(*opener).stacks, ofStacks, quick((*stack.Library).Remove)}
+		(*opener).stacks, (*Daemon).stacks, quick((*stack.Library).Remove)}
 	KeyList = Operation[*uaa.Keys, None, []uaa.Key]{about{"token-keys list", "List the keys that verify tokens."},
-		nil, ofKeys, question(func(keys *uaa.Keys, _ context.Context) ([]uaa.Key, error) { return keys.List(), nil })}
+		nil, (*Daemon).keys, question(func(keys *uaa.Keys, _ context.Context) ([]uaa.Key, error) { return keys.List(), nil })}
 	KeyRotate = Operation[*uaa.Keys, RotateRequest, uaa.Key]{about{"token-keys rotate", "Sign with a new key. Tokens signed with other keys stay valid until they expire."},
-		nil, ofKeys, quick(func(keys *uaa.Keys, ctx context.Context, in RotateRequest) (uaa.Key, error) {
+		nil, (*Daemon).keys, quick(func(keys *uaa.Keys, ctx context.Context, in RotateRequest) (uaa.Key, error) {
 			return keys.Rotate(ctx, in.Forget)
 		})}
 	BrokerStatus = Operation[databroker.Status, None, []databroker.InstanceStatus]{about{"broker status", "Show the built-in service broker's status."},
-		(*opener).dataServices, func(d *Daemon) databroker.Status { return d.DataServices }, question(databroker.Status.Instances)}
+		(*opener).dataServices, (*Daemon).dataServices, question(databroker.Status.Instances)}
 	CheckDatabase = Operation[*database.Keeper, None, None]{about{"verify", "Verify every byte of a backup."},
-		(*opener).database, func(d *Daemon) *database.Keeper { return d.Database },
+		(*opener).database, (*Daemon).database,
 		question(func(k *database.Keeper, ctx context.Context) (None, error) { return None{}, k.Check(ctx) })}
 	Leaks = Operation[leak.Finder, None, []string]{about{"doctor", "Check this machine and suggest fixes."},
-		(*opener).leaks, func(d *Daemon) leak.Finder { return d.Leaks }, question(leak.Finder.Find)}
+		(*opener).leaks, (*Daemon).leaks, question(leak.Finder.Find)}
 	Backup = Transfer[*backup.Maker, backup.Options]{about{"backup", "Back up a daemon's data to one file; the daemon may run meanwhile."},
-		(*opener).backup, func(d *Daemon) *backup.Maker { return d.Backup }, (*backup.Maker).Write}
+		(*opener).backup, (*Daemon).backup, (*backup.Maker).Write}
 )
 
 // Listed is an operation of the table, whatever its types are.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -18,7 +17,7 @@ import (
 )
 
 // controlSocket is where, in the data directory, the daemon listens to the
-// other commands of cupola. Its directory is root's alone, so whoever reaches
+// other commands of cupola. Its directory is root's alone, so a process that reaches
 // it may do everything.
 const controlSocket = "db/control.sock"
 
@@ -33,11 +32,11 @@ func inSocketDir(dataDir string, do func(name string) error) error {
 	return do(fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(controlSocket)))
 }
 
-// Serve answers other commands of cupola, until ctx ends. It calls listening when
+// serve answers other commands of cupola, until ctx ends. It calls listening when
 // they can reach it.
-func Serve(ctx context.Context, dir *datadir.Dir, d *Daemon, log *slog.Logger, listening func()) error {
+func (d *Daemon) serve(ctx context.Context, listening func()) error {
 	var l *net.UnixListener
-	err := inSocketDir(dir.Path(), func(name string) (err error) {
+	err := inSocketDir(d.Dir.Path(), func(name string) (err error) {
 		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err // of a daemon that was killed
 		}
@@ -45,7 +44,7 @@ func Serve(ctx context.Context, dir *datadir.Dir, d *Daemon, log *slog.Logger, l
 		return err
 	})
 	if datadir.IsDiskFault(err) {
-		log.ErrorContext(ctx, "cupola's commands do not reach this daemon until it is restarted: free space on the data directory's disk", "err", err)
+		d.Log.ErrorContext(ctx, "cupola's commands do not reach this daemon until it is restarted: free space on the data directory's disk", "err", err)
 		listening()
 		return nil
 	}
@@ -57,7 +56,7 @@ func Serve(ctx context.Context, dir *datadir.Dir, d *Daemon, log *slog.Logger, l
 	srv := &http.Server{Handler: mux(d), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()
-	defer os.Remove(dir.Path(controlSocket))
+	defer os.Remove(d.Dir.Path(controlSocket))
 	if err := srv.Serve(fault.Listener("control", l)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"cupola/rootfs/registry"
 	"cupola/server/admin/stack"
 	"cupola/server/admin/steps"
-	"cupola/server/api"
+	"cupola/server/control/stacks"
 	"cupola/server/datadir"
 	"cupola/store"
 	"cupola/store/cf"
@@ -47,7 +47,9 @@ func startDaemon(t *testing.T, registries ...string) testDaemon {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	listening, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- Serve(ctx, dir, &Daemon{Stacks: library}, target.Log, func() { close(listening) }) }()
+	go func() {
+		ended <- (&Daemon{Dir: dir, Stacks: library, Log: target.Log}).serve(ctx, func() { close(listening) })
+	}()
 	select {
 	case <-listening:
 	case err := <-ended:
@@ -277,7 +279,7 @@ func TestSeedKeepsOneDefault(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	defaults := slices.DeleteFunc(d.Rows(), func(s api.SystemStack) bool { return !s.Default })
+	defaults := slices.DeleteFunc(d.Rows(), func(s stacks.System) bool { return !s.Default })
 	if len(defaults) != 1 {
 		t.Errorf("got defaults %v; want one", defaults)
 	}

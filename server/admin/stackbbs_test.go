@@ -92,7 +92,7 @@ func TestTheBBSNeedsImages(t *testing.T) {
 func desireRow(t *testing.T, d testDaemon, guid, rootFS string) {
 	t.Helper()
 	err := d.Store.Write(t.Context(), func(tx *store.Tx) error {
-		return tx.InsertBBSDesired(&store.BBSDesired{ProcessGUID: guid, Domain: "tests"}, func(lrp.Tag) ([]byte, error) {
+		return store.BBSDesireds.Insert(tx, &store.BBSDesired{ProcessGUID: guid, Domain: "tests"}, func(lrp.Tag) ([]byte, error) {
 			return proto.Marshal(&bbspb.DesiredLRP{ProcessGuid: guid, RootFs: rootFS})
 		})
 	})
@@ -104,7 +104,7 @@ func desireRow(t *testing.T, d testDaemon, guid, rootFS string) {
 func undesire(t *testing.T, d testDaemon, guid string) {
 	t.Helper()
 	err := d.Store.Write(t.Context(), func(tx *store.Tx) error {
-		_, err := tx.DeleteBBSDesired(guid)
+		_, err := store.BBSDesireds.Delete(tx, guid)
 		return err
 	})
 	if err != nil {
@@ -126,12 +126,12 @@ func runTask(t *testing.T, d testDaemon, guid, rootFS string) (end func()) {
 		if row.Definition, err = proto.Marshal(&bbspb.TaskDefinition{RootFs: rootFS}); err != nil {
 			return err
 		}
-		return tx.InsertBBSTask(row)
+		return store.BBSTasks.Insert(tx, row)
 	})
 	return func() {
 		t.Helper()
 		write(func(tx *store.Tx) error {
-			return tx.ChangeBBSTask(row, func(t *store.BBSTask) { t.State = lrp.TaskCompleted })
+			return store.BBSTasks.Change(tx, row, func(t *store.BBSTask) { t.State = lrp.TaskCompleted })
 		})
 	}
 }

@@ -134,7 +134,7 @@ func TestImagesThroughDaemon(t *testing.T) {
 }
 
 // checkFallbacks holds that fallbacks are kept until they are forgotten, and
-// that one that is down is told of.
+// that one that is down is reported.
 func checkFallbacks(t *testing.T, d testDaemon, ref string) {
 	t.Helper()
 	const down = "127.0.0.1:1/team/stack:v1"

@@ -205,10 +205,10 @@ func (w *world) seedLooks() {
 				return store.ServiceUsageEvents.Insert(tx, &cf.ServiceUsageEvent{Resource: guid("usage-2"), State: "CREATED"})
 			},
 			func() error {
-				return tx.AddNetworkPolicy(cf.NetworkPolicy{Source: "app-1", Destination: "app-1", Protocol: "tcp", FirstPort: 8080, LastPort: 8080})
+				return store.NetworkPolicies.Add(tx, cf.NetworkPolicy{Source: "app-1", Destination: "app-1", Protocol: "tcp", FirstPort: 8080, LastPort: 8080})
 			},
 			func() error {
-				return tx.InsertBOSHTask(&cf.BOSHTask{DeploymentName: "nats", Kind: "start", State: cf.BOSHDone})
+				return store.BOSHTasks.Insert(tx, &cf.BOSHTask{DeploymentName: "nats", Kind: "start", State: cf.BOSHDone})
 			},
 			func() error {
 				return store.Jobs.Insert(tx, &cf.Job{Resource: guid("job-1"), Operation: "app.delete", State: cf.JobComplete})

@@ -10,7 +10,7 @@ import (
 
 func TestFeatureFlags(t *testing.T) {
 	w := newWorld(t)
-	w.write(func(tx *store.Tx) error { return tx.RememberFile("s1", 70000, "d") })
+	w.write(func(tx *store.Tx) error { return store.Resources.Remember(tx, "s1", 70000, "d") })
 	knownFile := `{"resources": [{"path": "a", "mode": "644", "checksum": {"value": "s1"}, "size_in_bytes": 70000}, {"path": "b", "checksum": {"value": "s1"}, "size_in_bytes": 1}]}`
 	route := `{"host": "x", "relationships": {"space": {"data": {"guid": "space-1"}}, "domain": {"data": {"guid": "domain-1"}}}}`
 	w.run(t, []step{
@@ -85,6 +85,7 @@ func TestOrgQuotas(t *testing.T) {
 	w.run(t, []step{
 		{method: "GET", path: "/v3/organization_quotas", status: 200, want: `{"resources": [{"name": "default", "apps": {"total_memory_in_mb": 102400, "total_instances": null}, "routes": {"total_routes": 1000, "total_reserved_ports": 100},
 			"services": {"paid_services_allowed": true}, "relationships": {"organizations": {"data": [{"guid": "org-1"}]}}}]}`},
+		{method: "POST", path: "/v3/organization_quotas", body: `{"name": 7}`, status: 422, want: detail(10008, "Name must be a string")},
 		{method: "POST", path: "/v3/organization_quotas", body: `{"name": "q", "apps": {"total_memory_in_mb": 2048, "per_process_memory_in_mb": 1024, "total_instances": 2, "per_app_tasks": 1}, "routes": {"total_routes": 2}}`, status: 201, save: "q",
 			want: `{"apps": {"total_memory_in_mb": 2048, "log_rate_limit_in_bytes_per_second": null}, "domains": {"total_domains": null}}`},
 		{method: "POST", path: "/v3/organization_quotas", body: `{"name": "q"}`, status: 422, want: detail(10008, "Organization Quota 'q' already exists.")},

@@ -51,16 +51,16 @@ func TestInstancesAreRetired(t *testing.T) {
 func TestBuildCachesAreCleared(t *testing.T) {
 	w := newWorld(t)
 	w.write(func(tx *store.Tx) error {
-		if err := tx.SetBuildCache("app-1", "minifs", "d1"); err != nil {
+		if err := store.BuildCaches.Set(tx, "app-1", "minifs", "d1"); err != nil {
 			return err
 		}
 		if err := seedApp(tx, "app-2", "other"); err != nil {
 			return err
 		}
-		return tx.SetBuildCache("app-2", "minifs", "d2")
+		return store.BuildCaches.Set(tx, "app-2", "minifs", "d2")
 	})
 	caches := func() (left []string) {
-		w.write(func(tx *store.Tx) (err error) { left, err = tx.BuildCaches(); return err })
+		w.write(func(tx *store.Tx) (err error) { left, err = store.BuildCaches.Digests(tx); return err })
 		return left
 	}
 	w.run(t, []step{{as: "space_supporter", method: "POST", path: "/v3/apps/app-1/actions/clear_buildpack_cache", status: 202}})

@@ -3,7 +3,6 @@ package api
 import (
 	"cupola/server/control"
 	"cupola/server/control/change"
-	"cupola/server/control/deletion"
 	"cupola/server/control/routes"
 	"cupola/server/desire"
 	"cupola/store"
@@ -39,40 +38,8 @@ func orEmptyAny(m map[string]any) map[string]any {
 	return m
 }
 
-type routeRequest struct {
-	Host          change.Field[string] `json:"host"`
-	Path          change.Field[string] `json:"path"`
-	Port          change.Field[int]    `json:"port"`
-	Options       change.Field[any]    `json:"options"`
-	Metadata      *change.Metadata     `json:"metadata"`
-	Relationships struct {
-		Space  ref `json:"space"`
-		Domain ref `json:"domain"`
-	} `json:"relationships"`
-}
-
-func (r routeRequest) Validate() []string {
-	return append(routes.Faults(r.Host.V, r.Path.V), control.Must(
-		r.Port.V >= 0, "Port must be greater than or equal to 0",
-		r.Port.V <= 65535, "Port must be less than or equal to 65535")...)
-}
-
-func createRoute(c *call) (*response, error) {
-	var req routeRequest
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
-	options, err := c.options(req.Options)
-	if err != nil {
-		return nil, err
-	}
-	r, err := routes.Create(c.Session, routes.New{SpaceGUID: req.Relationships.Space.guid(), DomainGUID: req.Relationships.Domain.guid(),
-		Host: req.Host.V, Path: req.Path.V, Port: req.Port, Options: options, Metadata: req.Metadata})
-	if err != nil {
-		return nil, err
-	}
-	return created(viewRoute(c, r))
-}
+// findRoute finds the route of {guid}.
+func findRoute(c *call) (*cf.Route, error) { return routes.Find(c.Session, c.guid()) }
 
 func updateRoute(c *call) (*response, error) {
 	var req struct {
@@ -82,11 +49,11 @@ func updateRoute(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	options, err := c.options(req.Options)
+	options, err := routes.ReadOptions(c.Session, req.Options)
 	if err != nil {
 		return nil, err
 	}
-	r, err := routes.Find(c.Session, c.guid())
+	r, err := findRoute(c)
 	if err != nil {
 		return nil, err
 	}
@@ -96,27 +63,13 @@ func updateRoute(c *call) (*response, error) {
 	return ok(viewRoute(c, r))
 }
 
-func deleteRoute(c *call) (*response, error) {
-	r, err := routes.Find(c.Session, c.guid())
-	if err != nil {
-		return nil, err
+// findUnmapped is the space whose routes that lead nowhere are to be deleted.
+func findUnmapped(c *call) (*cf.Space, error) {
+	s, err := findSpace(c)
+	if err == nil && c.Request.URL.Query().Get("unmapped") != "true" {
+		err = cf.Unprocessable("Mass delete not supported for routes. Use 'unmapped' parameter to delete all unmapped routes.")
 	}
-	if err := routes.Remove(c.Session, r); err != nil {
-		return nil, err
-	}
-	return c.accepted("route.delete", "routes", r.GUID)
-}
-
-// deleteUnmappedRoutes deletes the routes of a space that lead nowhere.
-func deleteUnmappedRoutes(c *call) (*response, error) {
-	s, err := c.space()
-	if err != nil {
-		return nil, err
-	}
-	if c.Request.URL.Query().Get("unmapped") != "true" {
-		return nil, cf.Unprocessable("Mass delete not supported for routes. Use 'unmapped' parameter to delete all unmapped routes.")
-	}
-	return c.deletes(deletion.Unmapped, "spaces", s.GUID)
+	return s, err
 }
 
 const routeIncludes = "include=domain|space|space.organization|route_policies"
@@ -141,14 +94,3 @@ func includeOfRoutes(c *call, rows []*cf.Route, what string) (string, []doc, err
 var listRoutes = inTx(func(c *call) (*response, error) {
 	return listIncluding(c, store.Routes, viewRoute, includeOfRoutes, routeIncludes)
 })
-
-func listAppRoutes(c *call) (*response, error) {
-	app, err := c.app()
-	if err != nil {
-		return nil, err
-	}
-	return listRows(c, store.Routes, viewRoute, func(q *listQuery) error {
-		q.Where["app_guids"] = []string{app.GUID}
-		return nil
-	})
-}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -8,24 +9,22 @@ import (
 
 	"cupola/runtime/lrp"
 	"cupola/server/bosh/director"
-	"cupola/server/bosh/manifest"
-	"cupola/server/bosh/variables"
 	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
 // viewBOSHDeployment is a deployment of BOSH's, without its manifest.
-func viewBOSHDeployment(d *cf.BOSHDeployment) doc {
+func viewBOSHDeployment(_ *call, d *cf.BOSHDeployment) doc {
 	return with(resource(d.Resource), doc{"name": d.Name, "version": d.Version})
 }
 
-// boshDeployment is the deployment of {name}, for admins.
-func (c *call) boshDeployment() (*cf.BOSHDeployment, error) {
+// findBOSHDeployment finds the deployment of {name}, for admins.
+func findBOSHDeployment(c *call) (*cf.BOSHDeployment, error) {
 	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
-	name := c.Request.PathValue("name")
+	name := c.param("name")
 	d, err := store.BOSHDeployments.First(c.Tx, store.Query{Where: map[string][]string{"names": {name}}})
 	if store.IsNotFound(err) {
 		return nil, cf.Errorf(cf.ResourceNotFound, "Deployment '%s' doesn't exist", name)
@@ -34,31 +33,24 @@ func (c *call) boshDeployment() (*cf.BOSHDeployment, error) {
 }
 
 func listBOSHDeployments(c *call) (*response, error) {
-	if err := c.PermitAdmin(); err != nil {
-		return nil, err
-	}
 	rows, _, err := store.BOSHDeployments.List(c.Tx, store.Query{Order: "name"})
 	if err != nil {
 		return nil, err
 	}
-	list := []doc{}
-	for _, d := range rows {
-		list = append(list, viewBOSHDeployment(d))
-	}
-	return ok(list)
+	return ok(views(c, rows, viewBOSHDeployment))
 }
 
 func showBOSHDeployment(c *call) (*response, error) {
-	d, err := c.boshDeployment()
+	d, err := findBOSHDeployment(c)
 	if err != nil {
 		return nil, err
 	}
-	return ok(with(viewBOSHDeployment(d), doc{"manifest": string(d.Manifest)}))
+	return ok(with(viewBOSHDeployment(c, d), doc{"manifest": string(d.Manifest)}))
 }
 
 // listBOSHInstances lists the instances with what runs of them now.
 func listBOSHInstances(c *call) (*response, error) {
-	d, err := c.boshDeployment()
+	d, err := findBOSHDeployment(c)
 	if err != nil {
 		return nil, err
 	}
@@ -71,16 +63,9 @@ func listBOSHInstances(c *call) (*response, error) {
 		return nil, err
 	}
 	slices.SortFunc(rows, func(a, b *cf.BOSHInstance) int {
-		if n := strings.Compare(a.Group, b.Group); n != 0 {
-			return n
-		}
-		return a.Index - b.Index
+		return cmp.Or(strings.Compare(a.Group, b.Group), a.Index-b.Index)
 	})
-	list := []doc{}
-	for _, r := range rows {
-		list = append(list, viewBOSHInstance(r, actuals))
-	}
-	return ok(list)
+	return ok(views(c, rows, func(_ *call, r *cf.BOSHInstance) doc { return viewBOSHInstance(r, actuals) }))
 }
 
 func viewBOSHInstance(r *cf.BOSHInstance, actuals []*lrp.Actual) doc {
@@ -106,7 +91,7 @@ func viewBOSHInstance(r *cf.BOSHInstance, actuals []*lrp.Actual) doc {
 
 // listBOSHVariables lists the names of a deployment's values, never the values.
 func listBOSHVariables(c *call) (*response, error) {
-	d, err := c.boshDeployment()
+	d, err := findBOSHDeployment(c)
 	if err != nil {
 		return nil, err
 	}
@@ -114,62 +99,44 @@ func listBOSHVariables(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := []doc{}
-	for _, v := range rows {
-		kind := v.Type
-		if kind == "" {
-			kind = "given"
-		}
-		list = append(list, with(resource(v.Resource), doc{"name": v.Name, "type": kind}))
-	}
-	return ok(list)
+	return ok(views(c, rows, func(_ *call, v *cf.BOSHVariable) doc {
+		return with(resource(v.Resource), doc{"name": v.Name, "type": cmp.Or(v.Type, "given")})
+	}))
 }
 
 // listBOSHDisks lists the persistent disks, those of nobody too.
 func listBOSHDisks(c *call) (*response, error) {
-	if err := c.PermitAdmin(); err != nil {
-		return nil, err
-	}
 	rows, err := store.BOSHDisks.All(c.Tx)
 	if err != nil {
 		return nil, err
 	}
-	list := []doc{}
-	for _, d := range rows {
-		list = append(list, with(resource(d.Resource), doc{"deployment": d.DeploymentName, "group": d.Group, "index": d.Index, "az": d.AZ,
-			"size_mb": d.SizeMB, "orphaned": !d.OrphanedAt.IsZero()}))
-	}
-	return ok(list)
+	return ok(views(c, rows, func(_ *call, d *cf.BOSHDisk) doc {
+		return with(resource(d.Resource), doc{"deployment": d.DeploymentName, "group": d.Group, "index": d.Index, "az": d.AZ,
+			"size_mb": d.SizeMB, "orphaned": !d.OrphanedAt.IsZero()})
+	}))
 }
 
 // viewBOSHTask is a task, without what was asked for: that holds secrets.
-func viewBOSHTask(t *cf.BOSHTask) doc {
+func viewBOSHTask(_ *call, t *cf.BOSHTask) doc {
 	return doc{"id": t.Number, "deployment": t.DeploymentName, "kind": t.Kind, "user": t.User, "state": t.State, "result": t.Result,
 		"created_at": t.CreatedAt, "started_at": t.StartedAt, "ended_at": t.EndedAt}
 }
 
 func listBOSHTasks(c *call) (*response, error) {
-	if err := c.PermitAdmin(); err != nil {
-		return nil, err
-	}
 	const last = 30 // as bosh tasks --recent
 	rows, _, err := store.BOSHTasks.List(c.Tx, store.Query{Order: "number", Desc: true, Page: 1, PerPage: last})
 	if err != nil {
 		return nil, err
 	}
-	list := []doc{}
-	for _, t := range rows {
-		list = append(list, viewBOSHTask(t))
-	}
-	return ok(list)
+	return ok(views(c, rows, viewBOSHTask))
 }
 
-// boshTask is the task of {number}, for admins.
-func (c *call) boshTask() (*cf.BOSHTask, error) {
+// findBOSHTask finds the task of {number}, for admins.
+func findBOSHTask(c *call) (*cf.BOSHTask, error) {
 	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
-	number := c.Request.PathValue("number")
+	number := c.param("number")
 	t, err := store.BOSHTasks.First(c.Tx, store.Query{Where: map[string][]string{"numbers": {number}}})
 	if store.IsNotFound(err) {
 		return nil, cf.Errorf(cf.ResourceNotFound, "Task %s not found", number)
@@ -178,24 +145,18 @@ func (c *call) boshTask() (*cf.BOSHTask, error) {
 }
 
 func cancelBOSHTask(c *call) (*response, error) {
-	if err := c.PermitAdmin(); err != nil {
-		return nil, err
-	}
-	t, err := c.boshTask()
+	t, err := findBOSHTask(c)
 	if err != nil {
 		return nil, err
 	}
 	if err := director.Cancel(c.Tx, t); err != nil {
 		return nil, err
 	}
-	return ok(viewBOSHTask(t))
+	return ok(viewBOSHTask(c, t))
 }
 
 func deleteBOSHDisk(c *call) (*response, error) {
-	if err := c.PermitAdmin(); err != nil {
-		return nil, err
-	}
-	d, err := store.BOSHDisks.Get(c.Tx, c.Request.PathValue("guid"))
+	d, err := store.BOSHDisks.Get(c.Tx, c.param("guid"))
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +169,7 @@ func deleteBOSHDisk(c *call) (*response, error) {
 // showBOSHTask shows a task with what it has done, from the events on that come
 // after the query's "after", which is a count.
 func showBOSHTask(c *call) (*response, error) {
-	t, err := c.boshTask()
+	t, err := findBOSHTask(c)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +182,7 @@ func showBOSHTask(c *call) (*response, error) {
 	for _, e := range rows[min(max(after, 0), len(rows)):] {
 		events = append(events, doc{"at": e.CreatedAt, "stage": e.Stage, "subject": e.Subject, "state": e.State, "detail": e.Detail})
 	}
-	return ok(with(viewBOSHTask(t), doc{"events": events}))
+	return ok(with(viewBOSHTask(c, t), doc{"events": events}))
 }
 
 // deployRequest is a manifest to be deployed. Ops are applied by the client, as
@@ -237,32 +198,27 @@ type deployRequest struct {
 
 // deployBOSH asks for a deploy. What is wrong with the manifest is told at once.
 func deployBOSH(c *call) (*response, error) {
-	if err := c.PermitAdmin(); err != nil {
-		return nil, err
-	}
 	var req deployRequest
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	m, found := manifest.Check([]byte(req.Manifest), manifest.Options{Lenient: req.Lenient})
+	order := director.Order{Manifest: req.Manifest, Values: req.Values, Lenient: req.Lenient, Recreate: req.Recreate, Rotate: req.Rotate}
+	name, found, err := order.Check()
 	if req.DryRun {
 		return ok(doc{"findings": found})
 	}
-	if err := found.Err(); err != nil {
+	if err != nil {
 		return nil, cf.Unprocessable("%s", err)
 	}
-	if err := variables.CheckRotate(m.Declared(), req.Rotate); err != nil {
-		return nil, cf.Unprocessable("%s", err)
-	}
-	return c.askBOSH(m.Name, director.Deploy, director.Order{Manifest: req.Manifest, Values: req.Values, Lenient: req.Lenient, Recreate: req.Recreate, Rotate: req.Rotate})
+	return askBOSH(c, name, director.Deploy, order)
 }
 
-func (c *call) askBOSH(deployment string, kind director.Kind, o director.Order) (*response, error) {
+func askBOSH(c *call, deployment string, kind director.Kind, o director.Order) (*response, error) {
 	t, err := director.Ask(c.Tx, deployment, c.identity.Username, kind, o)
 	if err != nil {
 		return nil, err
 	}
-	return &response{status: http.StatusAccepted, body: viewBOSHTask(t)}, nil
+	return &response{status: http.StatusAccepted, body: viewBOSHTask(c, t)}, nil
 }
 
 // boshTaskRequest is what a deployment that is there is to do.
@@ -289,10 +245,7 @@ func (r boshTaskRequest) Validate() []string {
 }
 
 func askBOSHTask(c *call) (*response, error) {
-	if err := c.PermitAdmin(); err != nil {
-		return nil, err
-	}
-	d, err := c.boshDeployment()
+	d, err := findBOSHDeployment(c)
 	if err != nil {
 		return nil, err
 	}
@@ -300,5 +253,5 @@ func askBOSHTask(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	return c.askBOSH(d.Name, director.Kind(req.Kind), director.Order{Group: req.Group, Index: req.Index, Errand: req.Errand, WhenChanged: req.WhenChanged, KeepAlive: req.KeepAlive, DropDisks: req.DropDisks})
+	return askBOSH(c, d.Name, director.Kind(req.Kind), director.Order{Group: req.Group, Index: req.Index, Errand: req.Errand, WhenChanged: req.WhenChanged, KeepAlive: req.KeepAlive, DropDisks: req.DropDisks})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cupola/server/control/stacks"
 	"cupola/store"
 )
 
@@ -174,7 +175,7 @@ func TestSeedsKeepWhatAnOperatorSet(t *testing.T) {
 	w.saved["ruby"] = ruby
 	w.run(t, []step{{method: "PATCH", path: "/v3/buildpacks/{ruby}", body: `{"position": 1, "enabled": false, "locked": true}`, status: 200}})
 	w.write(func(tx *store.Tx) error {
-		return SeedBuildpacks(tx, []SystemBuildpack{{"staticfile_buildpack", "s.zip", "s1"}, {"ruby_buildpack", "r2.zip", "r2"}, {"python_buildpack", "p.zip", "p1"}})
+		return stacks.OfferBuildpacks(tx, []stacks.SystemBuildpack{{Name: "staticfile_buildpack", Filename: "s.zip", Digest: "s1"}, {Name: "ruby_buildpack", Filename: "r2.zip", Digest: "r2"}, {Name: "python_buildpack", Filename: "p.zip", Digest: "p1"}})
 	})
 	w.run(t, []step{{method: "GET", path: "/v3/buildpacks/{ruby}", status: 200, want: `{"position": 1, "enabled": false, "locked": true, "filename": "r2.zip"}`}})
 	want := []string{"ruby_buildpack", "staticfile_buildpack", "go_buildpack", "python_buildpack"}

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -21,7 +23,7 @@ type call struct {
 	Request   *http.Request
 	w         http.ResponseWriter
 	rule      authz.Rule
-	identity  Identity
+	identity  cf.Identity
 	requestID string
 	received  bool // the body was read
 	slotOf    string
@@ -32,6 +34,7 @@ type call struct {
 	*control.Session // another in each transaction; its Tx is nil outside
 
 	recalled map[string]any // rows for views, by table and GUID
+	reads    *store.Reads   // notes what the last transaction read; nil: nothing does
 }
 
 // doc is a JSON object of an answer.
@@ -89,26 +92,10 @@ func (c *call) action(method, format string, args ...any) doc {
 	return doc{"href": c.url(format, args...), "method": method}
 }
 
-// app is the app of {guid}, if the actor sees it and satisfies the rule.
-func (c *call) app() (*cf.App, error) { return c.App(c.guid()) }
-
-// ofApp gives the row of {guid} that belongs to an app, if the actor sees it
-// and satisfies the rule at the app's space.
-func ofApp[T any](c *call, t *store.Table[T], app func(*T) string) (*T, *cf.App, error) {
-	row, err := t.Visible(c.Tx, c.guid(), c.Scope)
-	if err != nil {
-		return nil, nil, err
-	}
-	a, err := c.App(app(row))
-	return row, a, err
-}
-
 // write sends the answer.
 func (c *call) write(res *response) {
 	h := c.w.Header()
-	for k, v := range res.header {
-		h[k] = v
-	}
+	maps.Copy(h, res.header)
 	if len(c.Warnings) > 0 {
 		var escaped []string
 		for _, w := range c.Warnings {
@@ -120,18 +107,15 @@ func (c *call) write(res *response) {
 		res.raw(c.w, c.Request)
 		return
 	}
-	if res.status == 0 {
-		res.status = http.StatusOK
+	if res.body != nil {
+		h.Set("Content-Type", "application/json; charset=utf-8")
 	}
-	if res.body == nil {
-		c.w.WriteHeader(res.status)
-		return
+	c.w.WriteHeader(cmp.Or(res.status, http.StatusOK))
+	if res.body != nil {
+		enc := json.NewEncoder(c.w)
+		enc.SetEscapeHTML(false)
+		enc.Encode(res.body)
 	}
-	h.Set("Content-Type", "application/json; charset=utf-8")
-	c.w.WriteHeader(res.status)
-	enc := json.NewEncoder(c.w)
-	enc.SetEscapeHTML(false)
-	enc.Encode(res.body)
 }
 
 func ok(body any) (*response, error) { return &response{body: body}, nil }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"cupola/server/broker"
+	"cupola/server/control/stacks"
 	"cupola/server/osb"
 	"cupola/server/osb/osbtest"
 	"cupola/server/uaa"
@@ -107,7 +108,7 @@ func seedCLI(tx *store.Tx, w *world) error {
 	}
 	for _, row := range []func() error{
 		func() error { return seedApp(tx, "app-2", "pre") },
-		func() error { return SeedStacks(tx, []SystemStack{{Name: "cflinuxfs4"}}) },
+		func() error { return stacks.Offer(tx, []stacks.System{{Name: "cflinuxfs4"}}) },
 		func() error { return store.OrgQuotas.Insert(tx, &cf.OrgQuota{Name: "q1"}) },
 		func() error {
 			return store.Users.Insert(tx, &cf.User{Resource: guid("user-bob"), Username: "bob", Origin: uaa.Origin, PasswordHash: string(hash)})

@@ -10,8 +10,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode"
 
 	"cupola/server/control"
+	"cupola/server/control/change"
 	"cupola/store/cf"
 )
 
@@ -19,12 +21,15 @@ import (
 const maxBody = 2 << 20
 
 // decode reads the body into v, a pointer to a struct of JSON fields. What
-// does not fit is a 422 that names the field; a validate method of v may find
-// more.
+// does not fit is a 422 that names the field; a Validate method of v may find
+// more, and a Record method gets the request as audit events show it.
 func decode(c *call, v any) error {
 	body, err := readBody(c.Request, maxBody)
 	if err != nil {
 		return err
+	}
+	if x, ok := v.(interface{ Record(doc) }); ok {
+		x.Record(auditedRequest(body))
 	}
 	return decodeBody(body, v)
 }
@@ -100,9 +105,10 @@ func unknownFields(top map[string]json.RawMessage, t reflect.Type) (unknown []st
 }
 
 // sentence writes a JSON path as Cloud Controller does: "memory_in_mb" is
-// "Memory in mb".
+// "Memory in mb". encoding/json puts the names of embedded structs in paths.
 func sentence(path string) string {
-	s := strings.ReplaceAll(path, "_", " ")
+	embedded := func(name string) bool { return strings.ContainsFunc(name, unicode.IsUpper) }
+	s := strings.ReplaceAll(strings.Join(slices.DeleteFunc(strings.Split(path, "."), embedded), "."), "_", " ")
 	if s == "" {
 		return "Body"
 	}
@@ -123,30 +129,8 @@ func typeName(t reflect.Type) string {
 	return "an object"
 }
 
-// ref is a relationship to one thing.
-type ref struct {
-	Data *struct {
-		GUID string `json:"guid"`
-	} `json:"data"`
-}
-
-func (r ref) guid() string {
-	if r.Data == nil {
-		return ""
-	}
-	return r.Data.GUID
-}
-
-// refs is a relationship to several things.
-type refs struct {
-	Data []struct {
-		GUID string `json:"guid"`
-	} `json:"data"`
-}
-
-func (r refs) guids() (out []string) {
-	for _, d := range r.Data {
-		out = append(out, d.GUID)
-	}
-	return out
-}
+// Relationships to one thing and to several.
+type (
+	ref  = change.ToOne
+	refs = change.ToMany
+)

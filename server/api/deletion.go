@@ -1,20 +1,15 @@
 package api
 
-import (
-	"cupola/server/control/deletion"
-	"cupola/store/cf"
-)
+import "cupola/server/control/jobs"
 
-// deletes begins a deletion, and answers with its job: it is COMPLETE if one
-// transaction sufficed.
-func (c *call) deletes(operation, resourceType, guid string) (*response, error) {
-	d := &deletion.Progress{Since: c.Tx.Now}
-	done, err := deletion.Delete(c.Session, &cf.Job{Operation: operation, ResourceGUID: guid}, d)
-	if err != nil {
-		return nil, err
+// deletes finds a row and begins its deletion. The answer is a job: it is COMPLETE if
+// one transaction sufficed.
+func deletes[T any](find finder[T], operation, resourceType string) endpoint {
+	return func(c *call) (*response, error) {
+		if _, err := find(c); err != nil {
+			return nil, err
+		}
+		j, err := jobs.Delete(c.Session, operation, resourceType, c.guid())
+		return underWay(c, j), err
 	}
-	if !done {
-		return c.waiting(operation, resourceType, guid)
-	}
-	return c.accepted(operation, resourceType, guid)
 }

@@ -5,12 +5,16 @@ import (
 
 	"cupola/server/control"
 	"cupola/server/control/apps"
-	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
 func deploymentApp(d *cf.Deployment) string { return d.AppGUID }
+
+var (
+	findDeployment  = anApps(store.Deployments.Table, deploymentApp)
+	labelDeployment = label(store.Deployments.Table, func(d *cf.Deployment) *cf.Metadata { return &d.Metadata })
+)
 
 func viewDeployment(c *call, d *cf.Deployment) doc {
 	processes := []doc{}
@@ -28,13 +32,13 @@ func viewDeployment(c *call, d *cf.Deployment) doc {
 	return with(resource(d.Resource), doc{
 		"status": viewDeploymentStatus(d), "strategy": d.Strategy, "options": apps.Options(d),
 		"droplet": doc{"guid": control.OrNil(d.DropletGUID)}, "previous_droplet": doc{"guid": control.OrNil(d.PreviousDroplet)},
-		"new_processes": processes, "revision": c.deploymentRevision(d), "metadata": metadata(d.Metadata),
+		"new_processes": processes, "revision": deploymentRevision(c, d), "metadata": metadata(d.Metadata),
 		"relationships": doc{"app": toOne(d.AppGUID)}, "links": links,
 	})
 }
 
 // deploymentRevision is null for an app that has no revisions any longer.
-func (c *call) deploymentRevision(d *cf.Deployment) any {
+func deploymentRevision(c *call, d *cf.Deployment) any {
 	if d.RevisionGUID == "" {
 		return nil
 	}
@@ -63,11 +67,24 @@ func stampOrNil(t time.Time) any {
 	return stamp(t)
 }
 
+// createDeployment begins to replace what an app's web process runs.
+func createDeployment(c *call) (*response, error) {
+	var req deploymentRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	d, err := apps.Deploy(c.Session, req.deployment())
+	if err != nil {
+		return nil, err
+	}
+	return created(viewDeployment(c, d))
+}
+
 // showDeployment holds the answer to the CLI, which waits for the deployment's
 // end or pause.
 func showDeployment(c *call) (*response, error) {
-	return holdUntil(c, time.Now().Add(holdDeployment), store.Deployments.Name(), func(c *call) (*response, bool, error) {
-		d, _, err := ofApp(c, store.Deployments, deploymentApp)
+	return holdUntil(c, time.Now().Add(holdDeployment), func(c *call) (*response, bool, error) {
+		d, _, err := ofApp(c, store.Deployments.Table, deploymentApp)
 		if err != nil {
 			return nil, false, err
 		}
@@ -79,30 +96,10 @@ func showDeployment(c *call) (*response, error) {
 // looks at that between two answers.
 const holdDeployment = 8 * time.Second
 
-func updateDeployment(c *call) (*response, error) {
-	var req struct {
-		Metadata *change.Metadata `json:"metadata"`
-	}
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
-	d, _, err := ofApp(c, store.Deployments, deploymentApp)
-	if err != nil {
-		return nil, err
-	}
-	if err := req.Metadata.Apply(&d.Metadata); err != nil {
-		return nil, err
-	}
-	if err := store.Deployments.Update(c.Tx, d); err != nil {
-		return nil, err
-	}
-	return ok(viewDeployment(c, d))
-}
-
 // operatedDeployment is the deployment of {guid}. One who may not operate its
 // app is told that there is none, as Cloud Controller does.
 func operatedDeployment(c *call) (*cf.Deployment, *cf.App, error) {
-	d, app, err := ofApp(c, store.Deployments, deploymentApp)
+	d, app, err := ofApp(c, store.Deployments.Table, deploymentApp)
 	if control.IsKind(err, cf.NotAuthorized) || control.IsKind(err, cf.ResourceNotFound) {
 		err = cf.Errorf(cf.ResourceNotFound, "Deployment not found")
 	}

@@ -32,16 +32,16 @@ type named struct {
 	GUID string `json:"guid"`
 }
 
-// target is what the deployment is to run.
-func (r *deploymentRequest) target() apps.DeploymentOf {
-	to := apps.DeploymentOf{Scale: r.scale}
+// deployment is what the request asks for.
+func (r *deploymentRequest) deployment() apps.NewDeployment {
+	n := apps.NewDeployment{AppGUID: r.Relationships.App.GUID(), Strategy: r.strategy(), Options: r.options, Scale: r.scale, Metadata: r.Metadata}
 	if r.Droplet != nil {
-		to.Droplet = &r.Droplet.GUID
+		n.Droplet = &r.Droplet.GUID
 	}
 	if r.Revision != nil {
-		to.Revision = &r.Revision.GUID
+		n.Revision = &r.Revision.GUID
 	}
-	return to
+	return n
 }
 
 func (r *deploymentRequest) strategy() string { return r.Strategy.Or(cf.Rolling) }
@@ -80,20 +80,11 @@ func unsupported(what string, o map[string]json.RawMessage, allowed ...string) [
 
 // readScale reads what the new web process is to have.
 func (r *deploymentRequest) readScale(o map[string]json.RawMessage) (faults []string) {
-	integer := func(name, what string, into any) {
-		v, given := o[name]
-		if given && json.Unmarshal(v, into) != nil {
-			why := " is not a number"
-			if bytes.ContainsAny(v, ".eE") && json.Valid(v) && v[0] != '"' {
-				why = " must be an integer"
-			}
-			faults = append(faults, what+why)
-		}
-	}
-	integer("web_instances", "Web instances", &r.scale.Instances)
-	integer("memory_in_mb", "Memory in mb", &r.scale.MemoryMB)
-	integer("disk_in_mb", "Disk in mb", &r.scale.DiskMB)
-	integer("log_rate_limit_in_bytes_per_second", "Log rate limit in bytes per second", &r.scale.LogRateLimit)
+	faults = slices.Concat(
+		readNumber(o["web_instances"], "Web instances", &r.scale.Instances),
+		readNumber(o["memory_in_mb"], "Memory in mb", &r.scale.MemoryMB),
+		readNumber(o["disk_in_mb"], "Disk in mb", &r.scale.DiskMB),
+		readNumber(o["log_rate_limit_in_bytes_per_second"], "Log rate limit in bytes per second", &r.scale.LogRateLimit))
 	if faults != nil {
 		return faults
 	}
@@ -108,6 +99,17 @@ func (r *deploymentRequest) readScale(o map[string]json.RawMessage) (faults []st
 	}
 	r.options.MemoryMB, r.options.DiskMB = r.scale.MemoryMB.V, r.scale.DiskMB.V
 	return faults
+}
+
+// readNumber reads a whole number, nil for none, or says why it is not one.
+func readNumber(v json.RawMessage, what string, into any) []string {
+	switch {
+	case v == nil || json.Unmarshal(v, into) == nil:
+		return nil
+	case bytes.ContainsAny(v, ".eE") && json.Valid(v) && v[0] != '"':
+		return []string{what + " must be an integer"}
+	}
+	return []string{what + " is not a number"}
 }
 
 func (r *deploymentRequest) readCanary(text json.RawMessage) []string {

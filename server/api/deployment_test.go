@@ -37,14 +37,19 @@ func deploying(t *testing.T) *world {
 
 // instances makes the instances be what is desired, whenever that changes.
 func (w *world) instances(ctx context.Context) {
-	changed, stop := w.store.Watch(store.Apps.Name(), store.Processes.Name())
-	defer stop()
+	w.derive(ctx, instantiate)
+}
+
+// derive writes now, and whenever what write has read may have changed.
+func (w *world) derive(ctx context.Context, write func(*store.Tx) error) {
+	reads := w.store.Reads()
+	defer reads.Close()
 	for ctx.Err() == nil {
-		if err := w.store.Write(ctx, instantiate); err != nil && ctx.Err() == nil {
+		if err := reads.Noting(w.store.Write)(ctx, write); err != nil && ctx.Err() == nil {
 			w.t.Error(err)
 		}
 		select {
-		case <-changed:
+		case <-reads.Stale():
 		case <-ctx.Done():
 		}
 	}
@@ -71,12 +76,12 @@ func instantiate(tx *store.Tx) error {
 	for _, r := range rows {
 		if wanted[r.Key] {
 			delete(wanted, r.Key)
-		} else if _, err := tx.DeleteActual(*r); err != nil {
+		} else if _, err := store.ActualLRPs.Delete(tx, *r); err != nil {
 			return err
 		}
 	}
 	for key := range wanted {
-		err := tx.InsertActual(lrp.Actual{Key: key, Domain: lrp.DomainApps, InstanceGUID: fmt.Sprint(key), CellID: "cell", State: lrp.Running, Since: tx.Now, Ready: true, Address: "10.255.0.2"})
+		err := store.ActualLRPs.Insert(tx, lrp.Actual{Key: key, Domain: lrp.DomainApps, InstanceGUID: fmt.Sprint(key), CellID: "cell", State: lrp.Running, Since: tx.Now, Ready: true, Address: "10.255.0.2"})
 		if err != nil {
 			return err
 		}
@@ -89,18 +94,14 @@ func (w *world) ends(t *testing.T, name, value, reason string) {
 	t.Helper()
 	want := fmt.Sprintf(`"value":"%s"`, value)
 	because := fmt.Sprintf(`"reason":"%s"`, reason)
-	changed, stop := w.store.Watch(store.Deployments.Name())
-	defer stop()
-	for {
-		a := w.ask("admin", "GET", w.fill("/v3/deployments/{"+name+"}"), "", "")
-		if strings.Contains(a.text, want) && strings.Contains(a.text, because) {
-			return
-		}
-		select {
-		case <-changed:
-		case <-t.Context().Done():
-			t.Fatalf("got %s; want %s %s", a.text, value, reason)
-		}
+	got := ""
+	err := w.store.Until(t.Context(), func(tx *store.Tx) (bool, error) {
+		_, err := store.Deployments.All(tx)
+		got = w.ask("admin", "GET", w.fill("/v3/deployments/{"+name+"}"), "", "").text
+		return strings.Contains(got, want) && strings.Contains(got, because), err
+	})
+	if err != nil || t.Context().Err() != nil {
+		t.Fatalf("got %v, %s; want %s %s", err, got, value, reason)
 	}
 }
 

@@ -1,12 +1,10 @@
 package api
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
-	"cupola/runtime/contract"
 	"cupola/server/control"
 	"cupola/server/control/change"
 	"cupola/server/control/routes"
@@ -21,30 +19,52 @@ func viewDestinations(r *cf.Route) []doc {
 			weight = d.Weight
 		}
 		out = append(out, doc{"guid": d.GUID, "app": doc{"guid": d.AppGUID, "process": doc{"type": d.ProcessType}},
-			"weight": weight, "port": cmp.Or(d.Port, contract.DefaultPort), "protocol": d.Protocol})
+			"weight": weight, "port": routes.PortOf(d), "protocol": d.Protocol})
 	}
 	return out
 }
 
-// destinationsRequest is the body of requests for several destinations; a type
-// of its own each, since more is valid where all are replaced.
-type destinationsRequest struct {
-	Destinations []any `json:"destinations"`
+// A request to add destinations, and one to replace all: more is valid in the latter.
+type (
+	addDestinations struct {
+		Destinations []any `json:"destinations"`
+	}
+	setDestinations struct {
+		Destinations []any `json:"destinations"`
+	}
+)
+
+func (r addDestinations) Validate() []string {
+	_, faults := readDestinations(r.Destinations, false)
+	return faults
 }
 
-// read gives the destinations, or what is wrong with them in Cloud Controller's
-// words.
-func (r destinationsRequest) read(replace bool) ([]cf.Destination, error) {
+func (r setDestinations) Validate() []string {
+	_, faults := readDestinations(r.Destinations, true)
+	return faults
+}
+
+func mapRoute(c *control.Session, r *cf.Route, req addDestinations) error {
+	wanted, _ := readDestinations(req.Destinations, false)
+	return routes.Map(c, r, wanted...)
+}
+
+func remapRoute(c *control.Session, r *cf.Route, req setDestinations) error {
+	wanted, _ := readDestinations(req.Destinations, true)
+	return routes.Replace(c, r, wanted)
+}
+
+// readDestinations gives the destinations of a request, and what is wrong with them in
+// Cloud Controller's words.
+func readDestinations(given []any, replace bool) (list []cf.Destination, faults []string) {
 	least := 1
 	if replace {
 		least = 0
 	}
-	if r.Destinations == nil || len(r.Destinations) < least || len(r.Destinations) > routes.MaxDestinations {
-		return nil, cf.Unprocessable("Destinations must be an array containing between %d and %d destination objects.", least, routes.MaxDestinations)
+	if given == nil || len(given) < least || len(given) > routes.MaxDestinations {
+		return nil, []string{fmt.Sprintf("Destinations must be an array containing between %d and %d destination objects.", least, routes.MaxDestinations)}
 	}
-	var list []cf.Destination
-	var faults []string
-	for i, v := range r.Destinations {
+	for i, v := range given {
 		f := &destinationFields{replace: replace}
 		list = append(list, f.read(v))
 		for _, text := range f.faults {
@@ -54,7 +74,7 @@ func (r destinationsRequest) read(replace bool) ([]cf.Destination, error) {
 	if faults == nil {
 		faults = weightFaults(list)
 	}
-	return list, control.Invalid(faults)
+	return list, faults
 }
 
 func weightFaults(list []cf.Destination) []string {
@@ -98,8 +118,13 @@ func (f *destinationFields) read(v any) (d cf.Destination) {
 	}
 	d.GUID = control.NewGUID()
 	f.app(&d, app)
+	f.optional(&d, m)
+	return d
+}
+
+func (f *destinationFields) optional(d *cf.Destination, m map[string]any) {
 	if m["weight"] != nil {
-		f.weight(&d, m["weight"])
+		f.weight(d, m["weight"])
 	}
 	if port := m["port"]; port != nil {
 		n, whole := wholeNumber(port)
@@ -110,7 +135,6 @@ func (f *destinationFields) read(v any) (d cf.Destination) {
 		d.Protocol, _ = protocol.(string)
 		f.check(slices.Contains(routes.Protocols, d.Protocol), "protocol must be 'http1', 'http2' or 'tcp'.")
 	}
-	return d
 }
 
 func (f *destinationFields) app(d *cf.Destination, v any) {
@@ -142,40 +166,13 @@ func wholeNumber(v any) (int, bool) {
 	return int(n), ok && n == math.Trunc(n) && math.Abs(n) < 1<<31
 }
 
-func addDestinations(c *call) (*response, error)     { return c.changeDestinations(false) }
-func replaceDestinations(c *call) (*response, error) { return c.changeDestinations(true) }
-
-func (c *call) changeDestinations(replace bool) (*response, error) {
-	var req destinationsRequest
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
-	wanted, err := req.read(replace)
-	if err != nil {
-		return nil, err
-	}
-	r, err := routes.Find(c.Session, c.guid())
-	if err != nil {
-		return nil, err
-	}
-	if replace {
-		err = routes.Replace(c.Session, r, wanted)
-	} else {
-		err = routes.Map(c.Session, r, wanted...)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return ok(c.destinations(r))
-}
-
-func (c *call) destinations(r *cf.Route) doc {
+func viewRouteDestinations(c *call, r *cf.Route) doc {
 	return doc{"destinations": viewDestinations(r), "links": doc{
 		"self": c.link("/v3/routes/%s/destinations", r.GUID), "route": c.link("/v3/routes/%s", r.GUID)}}
 }
 
 func listDestinations(c *call) (*response, error) {
-	r, err := routes.Find(c.Session, c.guid())
+	r, err := findRoute(c)
 	if err != nil {
 		return nil, err
 	}
@@ -189,18 +186,7 @@ func listDestinations(c *call) (*response, error) {
 			r.Destinations = slices.DeleteFunc(r.Destinations, func(d cf.Destination) bool { return !slices.Contains(wanted, value(d)) })
 		}
 	}
-	return ok(c.destinations(r))
-}
-
-func deleteDestination(c *call) (*response, error) {
-	r, err := routes.Find(c.Session, c.guid())
-	if err != nil {
-		return nil, err
-	}
-	if err := routes.Unmap(c.Session, r, c.param("destination")); err != nil {
-		return nil, err
-	}
-	return noContent()
+	return ok(viewRouteDestinations(c, r))
 }
 
 func updateDestination(c *call) (*response, error) {
@@ -210,7 +196,7 @@ func updateDestination(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	r, err := routes.Find(c.Session, c.guid())
+	r, err := findRoute(c)
 	if err != nil {
 		return nil, err
 	}

@@ -4,16 +4,17 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"slices"
 
 	"cupola/server/control"
-	"cupola/server/control/audit"
+	"cupola/server/control/apps"
 	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
 func dropletApp(d *cf.Droplet) string { return d.AppGUID }
+
+var labelDroplet = label(store.Droplets, func(d *cf.Droplet) *cf.Metadata { return &d.Metadata })
 
 func viewDroplet(c *call, d *cf.Droplet) doc {
 	types := doc{}
@@ -70,24 +71,24 @@ func showDroplet(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.dropletFor(d, app)
+	return dropletFor(c, d, app)
 }
 
 // dropletFor shows a droplet, without its commands to those who may not see
 // what may be secret.
-func (c *call) dropletFor(d *cf.Droplet, app *cf.App) (*response, error) {
+func dropletFor(c *call, d *cf.Droplet, app *cf.App) (*response, error) {
 	place, err := c.PlaceOf(app)
 	if err != nil {
 		return nil, err
 	}
 	if !c.Actor.May(commandReader, place) {
-		return ok(viewDropletWith(c, d, doc{"redacted_message": "[PRIVATE DATA HIDDEN]"}, "[PRIVATE DATA HIDDEN]"))
+		return ok(viewDropletWith(c, d, doc{"redacted_message": concealed}, concealed))
 	}
 	return ok(viewDroplet(c, d))
 }
 
 func showCurrentDroplet(c *call) (*response, error) {
-	app, err := c.app()
+	app, err := findApp(c)
 	if err != nil {
 		return nil, err
 	}
@@ -98,29 +99,7 @@ func showCurrentDroplet(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.dropletFor(d, app)
-}
-
-func listAppDroplets(c *call) (*response, error) {
-	app, err := c.app()
-	if err != nil {
-		return nil, err
-	}
-	return listRows(c, store.Droplets, viewListedDroplet, func(q *listQuery) error {
-		q.Where["app_guids"] = []string{app.GUID}
-		return nil
-	})
-}
-
-func listPackageDroplets(c *call) (*response, error) {
-	p, _, err := ofApp(c, store.Packages, func(p *cf.Package) string { return p.AppGUID })
-	if err != nil {
-		return nil, err
-	}
-	return listRows(c, store.Droplets, viewListedDroplet, func(q *listQuery) error {
-		q.Where["package_guids"] = []string{p.GUID}
-		return nil
-	})
+	return dropletFor(c, d, app)
 }
 
 func updateDroplet(c *call) (*response, error) {
@@ -135,13 +114,10 @@ func updateDroplet(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := req.Metadata.Apply(&d.Metadata); err != nil {
+	if err := labelDroplet(c.Session, d, change.Labels{Metadata: req.Metadata}); err != nil {
 		return nil, err
 	}
-	if err := store.Droplets.Update(c.Tx, d); err != nil {
-		return nil, err
-	}
-	return c.dropletFor(d, app)
+	return dropletFor(c, d, app)
 }
 
 func deleteDroplet(c *call) (*response, error) {
@@ -149,17 +125,7 @@ func deleteDroplet(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	processes, err := store.Processes.By(c.Tx, "app_guids", app.GUID)
-	if err != nil {
-		return nil, err
-	}
-	if app.DropletGUID == d.GUID || slices.ContainsFunc(processes, func(p *cf.Process) bool { return p.DropletGUID == d.GUID }) {
-		return nil, cf.Unprocessable("The droplet is currently used by the app")
-	}
-	if err := store.Droplets.Delete(c.Tx, d.GUID); err != nil {
-		return nil, err
-	}
-	if err := c.AuditApp(audit.AppDropletDelete, app, doc{"droplet_guid": d.GUID}); err != nil {
+	if err := apps.DeleteDroplet(c.Session, app, d); err != nil {
 		return nil, err
 	}
 	return c.accepted("droplet.delete", "droplets", d.GUID)
@@ -173,7 +139,7 @@ func downloadDroplet(c *call) (*response, error) {
 	if err := downloadable(d); err != nil {
 		return nil, err
 	}
-	return c.download(d.Digest, "application/gzip", fmt.Sprintf("droplet_%s.tgz", app.GUID))
+	return download(c, d.Digest, "application/gzip", fmt.Sprintf("droplet_%s.tgz", app.GUID))
 }
 
 // downloadable refuses a droplet that has no file.
@@ -188,7 +154,7 @@ func downloadable(d *cf.Droplet) error {
 }
 
 // download answers with a blob.
-func (c *call) download(digest, contentType, name string) (*response, error) {
+func download(c *call, digest, contentType, name string) (*response, error) {
 	f, err := c.s.Blobs.Open(digest)
 	if err != nil {
 		return nil, fmt.Errorf("open the blob %s: %w", digest, err)

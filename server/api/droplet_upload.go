@@ -1,14 +1,10 @@
 package api
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 
-	"cupola/runtime/contract"
-	"cupola/server/control"
 	"cupola/server/control/apps"
-	"cupola/server/control/audit"
 	"cupola/server/control/change"
 	"cupola/server/uploads"
 	"cupola/store"
@@ -22,17 +18,7 @@ type dropletRequest struct {
 	} `json:"relationships"`
 }
 
-func (r dropletRequest) Validate() []string {
-	_, unnamed := r.ProcessTypes.V[""]
-	faults := control.Must(!unnamed, "Process types key must not be empty",
-		len(r.ProcessTypes.V) <= contract.MaxProcesses, fmt.Sprintf("Process types may have at most %d entries, it has %d", contract.MaxProcesses, len(r.ProcessTypes.V)))
-	for kind, command := range r.ProcessTypes.V {
-		if err := contract.CheckProcess(kind, command); err != nil {
-			faults = append(faults, "Process types: "+err.Error())
-		}
-	}
-	return faults
-}
+func (r dropletRequest) Validate() []string { return apps.TypeFaults(r.ProcessTypes.V) }
 
 // createDroplet makes a droplet that awaits its upload, or a copy of another.
 func createDroplet(c *call) (*response, error) {
@@ -40,22 +26,8 @@ func createDroplet(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	source := c.Request.URL.Query().Get("source_guid")
-	app, err := apps.DropletTarget(c.Session, req.Relationships.App.guid(), source)
+	d, err := apps.CreateDroplet(c.Session, req.Relationships.App.GUID(), c.Request.URL.Query().Get("source_guid"), req.ProcessTypes.Or(map[string]string{"web": ""}))
 	if err != nil {
-		return nil, err
-	}
-	d := &cf.Droplet{State: cf.DropletAwaiting, Lifecycle: app.Lifecycle, Stack: app.Lifecycle.Stack, ProcessTypes: req.ProcessTypes.Or(map[string]string{"web": ""})}
-	if source != "" {
-		if d, err = apps.CopyOf(c.Session, source); err != nil {
-			return nil, err
-		}
-	}
-	d.AppGUID = app.GUID
-	if err := store.Droplets.Insert(c.Tx, d); err != nil {
-		return nil, err
-	}
-	if err := c.AuditApp(audit.AppDropletCreate, app, doc{"droplet_guid": d.GUID}); err != nil {
 		return nil, err
 	}
 	return created(viewDroplet(c, d))
@@ -63,10 +35,10 @@ func createDroplet(c *call) (*response, error) {
 
 // uploadDroplet takes a droplet's bits. Its job is done when it answers.
 func uploadDroplet(c *call) (*response, error) {
-	if err := c.tx(true, func() error { _, _, err := c.awaitingDroplet(); return err }); err != nil {
+	if err := c.tx(true, func() error { _, _, err := awaitingDroplet(c); return err }); err != nil {
 		return nil, err
 	}
-	u, err := c.readUpload()
+	u, err := readUpload(c)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +50,7 @@ func uploadDroplet(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return inTx(func(c *call) (*response, error) { return c.keepDroplet(b.Digest, b.Size) })(c)
+	return inTx(func(c *call) (*response, error) { return keepDroplet(c, b.Digest, b.Size) })(c)
 }
 
 func badDroplet(format string, args ...any) error {
@@ -107,24 +79,20 @@ func checkDropletBits(c *call, u *upload) error {
 }
 
 // awaitingDroplet is the droplet of {guid}, if it awaits its upload.
-func (c *call) awaitingDroplet() (*cf.Droplet, *cf.App, error) {
+func awaitingDroplet(c *call) (*cf.Droplet, *cf.App, error) {
 	d, app, err := ofApp(c, store.Droplets, dropletApp)
-	if err == nil && d.State != cf.DropletAwaiting {
-		err = cf.Unprocessable("Droplet may be uploaded only once. Create a new droplet to upload bits.")
+	if err == nil {
+		err = apps.AwaitsUpload(d)
 	}
 	return d, app, err
 }
 
-func (c *call) keepDroplet(digest string, size int64) (*response, error) {
-	d, app, err := c.awaitingDroplet()
+func keepDroplet(c *call, digest string, size int64) (*response, error) {
+	d, app, err := ofApp(c, store.Droplets, dropletApp)
 	if err != nil {
 		return nil, err
 	}
-	d.State, d.Digest, d.Size = cf.DropletStaged, digest, size
-	if err := store.Droplets.Update(c.Tx, d); err != nil {
-		return nil, err
-	}
-	if err := c.AuditApp(audit.AppDropletUpload, app, doc{"droplet_guid": d.GUID}); err != nil {
+	if err := apps.KeepDroplet(c.Session, app, d, digest, size); err != nil {
 		return nil, err
 	}
 	res, err := c.accepted("droplet.upload", "droplets", d.GUID)

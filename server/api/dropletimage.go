@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -34,7 +35,7 @@ func packDroplet(c *call) (*response, error) {
 	var d *cf.Droplet
 	var command string
 	err := c.tx(true, func() (err error) {
-		d, command, err = c.packable()
+		d, command, err = packable(c)
 		return err
 	})
 	if err != nil {
@@ -46,21 +47,25 @@ func packDroplet(c *call) (*response, error) {
 	return &response{raw: func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		lines := json.NewEncoder(w)
-		say := func(l PackLine) {
+		c.s.pack(r.Context(), d, command, func(l PackLine) {
 			lines.Encode(l)
 			_ = http.NewResponseController(w).Flush() // a client that left ends the context
-		}
-		image, err := c.s.PackDroplet(r.Context(), d, command, func(s PackStep) { say(PackLine{Step: &s}) })
-		if err != nil {
-			say(PackLine{Error: err.Error()})
-			return
-		}
-		say(PackLine{Image: &image, Sidecars: d.Sidecars})
+		})
 	}}, nil
 }
 
+// pack says how far the making of an image is, and how it ends.
+func (s *Server) pack(ctx context.Context, d *cf.Droplet, command string, say func(PackLine)) {
+	image, err := s.PackDroplet(ctx, d, command, func(s PackStep) { say(PackLine{Step: &s}) })
+	if err != nil {
+		say(PackLine{Error: err.Error()})
+		return
+	}
+	say(PackLine{Image: &image, Sidecars: d.Sidecars})
+}
+
 // packable is the droplet of {guid}, and the start command of the app's web process.
-func (c *call) packable() (d *cf.Droplet, command string, err error) {
+func packable(c *call) (d *cf.Droplet, command string, err error) {
 	d, app, err := ofApp(c, store.Droplets, dropletApp)
 	if err != nil {
 		return nil, "", err

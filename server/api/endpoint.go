@@ -153,7 +153,10 @@ func (c *call) tx(write bool, f func() error) error {
 	if write {
 		run = c.s.Store.Write
 	}
-	return run(store.As(c.Context(), c.identity.guid()), func(tx *store.Tx) error {
+	if c.reads != nil {
+		run = c.reads.Noting(run)
+	}
+	return run(store.As(c.Context(), c.identity.Actor().GUID), func(tx *store.Tx) error {
 		*c.Session = control.Session{Tx: tx, Rule: c.rule, Writes: c.writes(), Platform: &c.s.Platform}
 		c.recalled = nil
 		defer func() { c.Tx = nil }()
@@ -168,11 +171,7 @@ func (c *call) tx(write bool, f func() error) error {
 
 func (c *call) loadActor() error {
 	if c.guest {
-		return c.browse()
+		return browse(c)
 	}
-	who := cf.Actor{GUID: c.identity.guid(), Name: c.identity.Username, Type: "user"}
-	if c.identity.UserGUID == "" {
-		who.Name, who.Type = c.identity.ClientID, "client"
-	}
-	return c.Act(who, c.identity.Scopes)
+	return c.Act(c.identity.Actor(), c.identity.Scopes)
 }

@@ -2,33 +2,27 @@ package api
 
 import (
 	"cupola/server/control/apps"
-	"cupola/server/control/audit"
-	"cupola/server/desire"
-	"cupola/store"
 	"cupola/store/cf"
 )
 
-type envRequest struct {
-	Var map[string]*any `json:"var"`
-}
-
 func showAppVars(c *call) (*response, error) {
-	app, err := c.app()
-	if err == nil {
-		err = c.envVisible()
-	}
+	app, err := visibleEnv(c)
 	if err != nil {
 		return nil, err
 	}
 	return ok(viewVars(c, app))
 }
 
-// envVisible refuses to show variables when the operator wants them hidden.
-func (c *call) envVisible() error {
-	if err := c.Feature("env_var_visibility"); err != nil {
-		return err
+// visibleEnv is the app of {guid}, unless the operator wants its variables hidden.
+func visibleEnv(c *call) (*cf.App, error) {
+	app, err := findApp(c)
+	if err == nil {
+		err = c.Feature("env_var_visibility")
 	}
-	return c.Feature("space_developer_env_var_visibility")
+	if err == nil {
+		err = c.Feature("space_developer_env_var_visibility")
+	}
+	return app, err
 }
 
 func viewVars(c *call, app *cf.App) doc {
@@ -36,45 +30,13 @@ func viewVars(c *call, app *cf.App) doc {
 		"self": c.link("/v3/apps/%s/environment_variables", app.GUID), "app": c.link("/v3/apps/%s", app.GUID)}}
 }
 
-func updateAppVars(c *call) (*response, error) {
-	var req envRequest
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
-	app, err := c.app()
-	if err != nil {
-		return nil, err
-	}
-	if app.Env, err = apps.PatchEnv(app.Env, req.Var); err != nil {
-		return nil, err
-	}
-	if err := apps.Save(c.Session, app); err != nil {
-		return nil, err
-	}
-	if err := c.AuditApp(audit.AppUpdate, app, doc{"request": doc{"environment_variables": "[PRIVATE DATA HIDDEN]"}}); err != nil {
-		return nil, err
-	}
-	return ok(viewVars(c, app))
-}
-
 // showAppEnv is all the environment of an app.
 func showAppEnv(c *call) (*response, error) {
-	app, err := c.app()
-	if err == nil {
-		err = c.envVisible()
-	}
+	app, err := visibleEnv(c)
 	if err != nil {
 		return nil, err
 	}
-	running, err := c.envGroup("running")
-	if err != nil {
-		return nil, err
-	}
-	staging, err := c.envGroup("staging")
-	if err != nil {
-		return nil, err
-	}
-	vcap, err := c.vcapApplication(app)
+	e, err := apps.EnvOf(c.Session, app)
 	if err != nil {
 		return nil, err
 	}
@@ -82,26 +44,11 @@ func showAppEnv(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	system, err := c.systemEnv(app)
-	if err != nil {
-		return nil, err
-	}
 	if !c.Actor.May(commandReader, place) {
-		system = doc{"redacted_message": "[PRIVATE DATA HIDDEN]"}
+		e.System = doc{"redacted_message": concealed}
 	}
-	return ok(doc{"environment_variables": orEmpty(app.Env), "staging_env_json": staging, "running_env_json": running,
-		"system_env_json": system, "application_env_json": doc{"VCAP_APPLICATION": vcap}})
-}
-
-func (c *call) envGroup(name string) (map[string]string, error) {
-	g, err := store.EnvGroups.Get(c.Tx, name)
-	if store.IsNotFound(err) {
-		return map[string]string{}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return orEmpty(g.Vars), nil
+	return ok(doc{"environment_variables": orEmpty(app.Env), "staging_env_json": e.Staging, "running_env_json": e.Running,
+		"system_env_json": e.System, "application_env_json": doc{"VCAP_APPLICATION": e.Application}})
 }
 
 func showEnvGroup(c *call) (*response, error) {
@@ -109,7 +56,7 @@ func showEnvGroup(c *call) (*response, error) {
 	if name != "running" && name != "staging" {
 		return nil, cf.Errorf(cf.ResourceNotFound, "Environment variable group not found")
 	}
-	vars, err := c.envGroup(name)
+	vars, err := apps.EnvGroup(c.Session, name)
 	if err != nil {
 		return nil, err
 	}
@@ -117,53 +64,15 @@ func showEnvGroup(c *call) (*response, error) {
 }
 
 func updateEnvGroup(c *call) (*response, error) {
-	var req envRequest
+	var req apps.EnvChange
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
 	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
-	vars, err := c.envGroup(c.param("name"))
-	if err != nil {
-		return nil, err
-	}
-	if vars, err = apps.PatchEnv(vars, req.Var); err != nil {
-		return nil, err
-	}
-	if err := store.EnvGroups.Put(c.Tx, &cf.EnvGroup{Name: c.param("name"), Vars: vars}); err != nil {
+	if err := apps.ChangeEnvGroup(c.Session, c.param("name"), req); err != nil {
 		return nil, err
 	}
 	return showEnvGroup(c)
-}
-
-// vcapApplication is VCAP_APPLICATION as the app's web process gets it.
-func (c *call) vcapApplication(app *cf.App) (any, error) {
-	o := desire.Owner{App: app, Platform: desire.Platform{API: c.Platform.URL}}
-	var err error
-	if o.Space, err = store.Spaces.Get(c.Tx, app.SpaceGUID); err != nil {
-		return nil, err
-	}
-	if o.Org, err = store.Orgs.Get(c.Tx, o.Space.OrgGUID); err != nil {
-		return nil, err
-	}
-	routes, err := store.Routes.By(c.Tx, "app_guids", app.GUID)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range routes {
-		d, err := store.Domains.Get(c.Tx, r.DomainGUID)
-		if err != nil {
-			return nil, err
-		}
-		o.URIs = append(o.URIs, desire.URI(r, d))
-	}
-	web, err := apps.Process(c.Session, app, "web")
-	if store.IsNotFound(err) {
-		return desire.VCAPApplication(o, apps.DefaultMemoryMB, apps.DefaultDiskMB), nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return desire.VCAPApplication(o, web.MemoryMB, web.DiskMB), nil
 }

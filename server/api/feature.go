@@ -2,9 +2,9 @@ package api
 
 import (
 	"cupola/server/control"
-	"cupola/server/control/access"
 	"cupola/server/control/apps"
 	"cupola/server/control/change"
+	"cupola/server/control/orgs"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -22,7 +22,7 @@ func viewAppFeature(f apps.Feature, a *cf.App) doc {
 }
 
 func listAppFeatures(c *call) (*response, error) {
-	app, err := c.app()
+	app, err := findApp(c)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func listAppFeatures(c *call) (*response, error) {
 }
 
 func showAppFeature(c *call) (*response, error) {
-	app, err := c.app()
+	app, err := findApp(c)
 	if err != nil {
 		return nil, err
 	}
@@ -51,22 +51,12 @@ func updateAppFeature(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	app, err := c.app()
+	app, err := findApp(c)
 	if err != nil {
 		return nil, err
 	}
-	f, err := apps.FindFeature(c.param("name"))
+	f, err := apps.SetFeature(c.Session, app, c.param("name"), req.Enabled.V)
 	if err != nil {
-		return nil, err
-	}
-	place, err := c.PlaceOf(app)
-	if err != nil {
-		return nil, err
-	}
-	if !c.Actor.May(f.Rule, place) {
-		return nil, access.NotAuthorized()
-	}
-	if err := apps.SetFeature(c.Session, app, f, req.Enabled.V); err != nil {
 		return nil, err
 	}
 	return ok(viewAppFeature(f, app))
@@ -74,7 +64,7 @@ func updateAppFeature(c *call) (*response, error) {
 
 // showSSHEnabled tells whether `cf ssh` reaches an app, and if not why.
 func showSSHEnabled(c *call) (*response, error) {
-	app, err := c.app()
+	app, err := findApp(c)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +85,7 @@ func showSSHEnabled(c *call) (*response, error) {
 }
 
 func showAppPermissions(c *call) (*response, error) {
-	app, err := c.app()
+	app, err := findApp(c)
 	if err != nil {
 		return nil, err
 	}
@@ -103,47 +93,27 @@ func showAppPermissions(c *call) (*response, error) {
 	return &response{body: doc{"read_basic_data": true, "read_sensitive_data": c.Actor.May(commandReader, place)}}, err
 }
 
-func viewSpaceSSH(s *cf.Space) doc {
+func viewSpaceSSH(_ *call, s *cf.Space) doc {
 	return doc{"name": "ssh", "description": "Enable SSHing into apps in the space.", "enabled": s.AllowSSH}
 }
 
 func listSpaceFeatures(c *call) (*response, error) {
-	s, err := c.space()
+	s, err := findSpace(c)
 	if err != nil {
 		return nil, err
 	}
-	return ok(doc{"resources": []doc{viewSpaceSSH(s)}})
+	return ok(doc{"resources": []doc{viewSpaceSSH(c, s)}})
 }
 
-// spaceFeature is the space of {guid}, when {name} is a feature of spaces.
-func (c *call) spaceFeature() (*cf.Space, error) {
-	s, err := c.space()
+// findSpaceFeature finds the space of {guid}, when {name} is a feature of spaces.
+func findSpaceFeature(c *call) (*cf.Space, error) {
+	s, err := findSpace(c)
 	if err == nil && c.param("name") != "ssh" {
 		err = apps.FeatureNotFound()
 	}
 	return s, err
 }
 
-func showSpaceFeature(c *call) (*response, error) {
-	s, err := c.spaceFeature()
-	if err != nil {
-		return nil, err
-	}
-	return ok(viewSpaceSSH(s))
-}
-
-func updateSpaceFeature(c *call) (*response, error) {
-	var req featureRequest
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
-	s, err := c.spaceFeature()
-	if err != nil {
-		return nil, err
-	}
-	s.AllowSSH = req.Enabled.V
-	if err := store.Spaces.Update(c.Tx, s); err != nil {
-		return nil, err
-	}
-	return ok(viewSpaceSSH(s))
+func setSpaceFeature(c *control.Session, s *cf.Space, req featureRequest) error {
+	return orgs.AllowSSH(c, s, req.Enabled.V)
 }

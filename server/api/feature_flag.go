@@ -44,41 +44,33 @@ func window[T any](rows []*T, q listQuery) []*T {
 	return rows[from:min(from+q.PerPage, len(rows))]
 }
 
-func showFeatureFlag(c *call) (*response, error) {
-	f, err := c.Flag(c.param("name"))
-	if err != nil {
-		return nil, err
-	}
-	return ok(viewFeatureFlag(c, f))
+type flagRequest struct {
+	Enabled            change.Field[bool]   `json:"enabled"`
+	CustomErrorMessage change.Field[string] `json:"custom_error_message"`
 }
 
-func updateFeatureFlag(c *call) (*response, error) {
-	var req struct {
-		Enabled            change.Field[bool]   `json:"enabled"`
-		CustomErrorMessage change.Field[string] `json:"custom_error_message"`
-	}
-	f, err := c.Flag(c.param("name"))
-	if err != nil {
-		return nil, err
-	}
-	if err := c.PermitAdmin(); err != nil {
-		return nil, err
-	}
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
-	m := req.CustomErrorMessage
-	if err := control.Invalid(control.Must(!req.Enabled.Null, "Enabled must be a boolean",
+func (r flagRequest) Validate() []string {
+	m := r.CustomErrorMessage
+	return control.Must(!r.Enabled.Null, "Enabled must be a boolean",
 		!m.Set || m.Null || m.V != "", "Custom error message is too short (minimum is 1 character)",
-		len(m.V) <= 250, "Custom error message is too long (maximum is 250 characters)")); err != nil {
-		return nil, err
+		len(m.V) <= 250, "Custom error message is too long (maximum is 250 characters)")
+}
+
+func findFlag(c *call) (*cf.FeatureFlag, error) { return c.Flag(c.param("name")) }
+
+// findOwnFlag is findFlag for one who may change it.
+func findOwnFlag(c *call) (*cf.FeatureFlag, error) {
+	f, err := findFlag(c)
+	if err == nil {
+		err = c.PermitAdmin()
 	}
+	return f, err
+}
+
+func setFlag(c *control.Session, f *cf.FeatureFlag, req flagRequest) error {
 	f.Enabled = req.Enabled.Or(f.Enabled)
-	if m.Set {
-		f.CustomErrorMessage = m.V
+	if req.CustomErrorMessage.Set {
+		f.CustomErrorMessage = req.CustomErrorMessage.V
 	}
-	if err := store.FeatureFlags.Put(c.Tx, f); err != nil {
-		return nil, err
-	}
-	return ok(viewFeatureFlag(c, f))
+	return store.FeatureFlags.Put(c.Tx, f)
 }

@@ -3,11 +3,13 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptrace"
 	"testing"
 	"time"
 
+	"cupola/runtime/lrp"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -21,6 +23,10 @@ type polled struct {
 // poll asks for the state of something as our own CLI does, which is let wait.
 // It returns when the request was sent.
 func (w *world) poll(ctx context.Context, path string) <-chan polled {
+	return w.pollAs(ctx, "admin", path)
+}
+
+func (w *world) pollAs(ctx context.Context, user, path string) <-chan polled {
 	w.t.Helper()
 	sent := make(chan struct{})
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { close(sent) }})
@@ -29,7 +35,7 @@ func (w *world) poll(ctx context.Context, path string) <-chan polled {
 		w.t.Fatal(err)
 	}
 	req.Header.Set("User-Agent", "cupola/1")
-	req.Header.Set("Authorization", "bearer "+w.token("admin"))
+	req.Header.Set("Authorization", "bearer "+w.token(user))
 	got := make(chan polled, 1)
 	go func() {
 		res, err := http.DefaultClient.Do(req)
@@ -111,6 +117,35 @@ func TestPollsAreAnsweredWithNews(t *testing.T) {
 	}
 	if got := within(t, "the task", task); got != (polled{state: "SUCCEEDED"}) {
 		t.Errorf("the task: got %+v", got)
+	}
+}
+
+// TestPollsSleepThroughOtherRows changes other rows of the tables that polls read.
+func TestPollsSleepThroughOtherRows(t *testing.T) {
+	w := newWorld(t)
+	w.write(seedStaging)
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	for _, c := range waits {
+		w.pollAs(ctx, "space_developer", c.path)
+	}
+	for w.api.held.Used() < len(waits) {
+		time.Sleep(time.Millisecond)
+	}
+	before, own := w.store.Statements(), int64(0)
+	w.write(func(tx *store.Tx) error {
+		err := errors.Join(store.Builds.Insert(tx, &cf.Build{AppGUID: "app-1", PackageGUID: "package-1", State: cf.BuildStaging}),
+			store.Tasks.Insert(tx, &cf.Task{AppGUID: "app-1", DropletGUID: "droplet-1", SequenceID: 10, State: cf.TaskRunning}),
+			store.Apps.Insert(tx, &cf.App{Resource: guid("other"), Name: "other", SpaceGUID: "space-1", State: cf.Started}),
+			store.Processes.Insert(tx, &cf.Process{AppGUID: "other", Type: "web", Instances: 1}),
+			store.Spaces.Insert(tx, &cf.Space{Name: "other", OrgGUID: "org-1"}),
+			store.ActualLRPs.Insert(tx, lrp.Actual{Key: lrp.Key{ProcessGUID: "app-1x-1"}, Domain: lrp.DomainApps, State: lrp.Running}))
+		own = tx.Statements()
+		return err
+	})
+	time.Sleep(100 * time.Millisecond)
+	if got := w.store.Statements() - before - own; got != 0 {
+		t.Errorf("polls ran %d statements for rows that they did not read", got)
 	}
 }
 

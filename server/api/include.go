@@ -52,18 +52,27 @@ func showIncluding[T any](t *store.Table[T], v view[T], inc includer[T], accepte
 	})
 }
 
+// partsOf are the parts of an "include" that gives several kinds of things.
+var partsOf = map[string][]string{"source": {"source.app", "source.space", "source.organization"}}
+
 // include adds "included" to d when any was asked for.
 func include[T any](c *call, d doc, rows []*T, names []string, inc includer[T]) error {
 	if len(names) == 0 {
 		return nil
 	}
 	included := doc{}
-	for _, what := range names {
-		key, docs, err := inc(c, rows, what)
-		if err != nil {
-			return err
+	for _, name := range names {
+		parts := partsOf[name]
+		if parts == nil {
+			parts = []string{name}
 		}
-		included[key] = docs
+		for _, what := range parts {
+			key, docs, err := inc(c, rows, what)
+			if err != nil {
+				return err
+			}
+			included[key] = docs
+		}
 	}
 	d["included"] = included
 	return nil

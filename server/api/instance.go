@@ -1,23 +1,18 @@
 package api
 
 import (
-	"strconv"
-
-	"cupola/server/control/audit"
-	"cupola/store/cf"
+	"cupola/server/control/apps"
+	"cupola/store"
 )
 
 // deleteInstance has an instance replaced.
 func deleteInstance(c *call) (*response, error) {
-	p, app, err := c.process()
+	p, app, err := processOf(c)
 	if err != nil {
 		return nil, err
 	}
-	index, err := strconv.Atoi(c.param("index"))
-	if err != nil || index < 0 || index >= p.Instances {
-		return nil, cf.Errorf(cf.ResourceNotFound, "Instance not found")
-	}
-	if err := c.AuditApp(audit.AppProcessTerminateInstance, app, doc{"process_guid": p.GUID, "process_type": p.Type, "process_index": index}); err != nil {
+	index, err := apps.TerminateInstance(c.Session, app, p, c.param("index"))
+	if err != nil {
 		return nil, err
 	}
 	c.Then(func() { c.s.Retire(p, app, index) })
@@ -26,14 +21,13 @@ func deleteInstance(c *call) (*response, error) {
 
 // clearBuildCache forgets what the stagings of an app left for the next one.
 func clearBuildCache(c *call) (*response, error) {
-	app, err := c.app()
+	app, err := findApp(c)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Tx.ClearBuildCachesOf(app.GUID); err != nil {
+	if err := apps.ClearBuildCache(c.Session, app); err != nil {
 		return nil, err
 	}
-	c.Note(app, "Enqueued job to delete app buildpack cache with app guid %s", app.GUID)
 	return c.accepted("buildpack_cache.delete", "apps", app.GUID)
 }
 
@@ -42,7 +36,7 @@ func clearAllBuildCaches(c *call) (*response, error) {
 	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
-	if err := c.Tx.ClearBuildCaches(); err != nil {
+	if err := store.BuildCaches.Clear(c.Tx); err != nil {
 		return nil, err
 	}
 	return c.accepted("admin.clear_buildpack_cache", "", "")

@@ -26,7 +26,7 @@ func viewJob(c *call, j *cf.Job) doc {
 // holds the answer to the CLI until a broker has answered; while one takes its
 // time the CLI has to see that.
 func showJob(c *call) (*response, error) {
-	return hold(c, store.Jobs.Name(), func(c *call) (*response, bool, error) {
+	return hold(c, func(c *call) (*response, bool, error) {
 		j, err := store.Jobs.Get(c.Tx, c.guid())
 		if err != nil {
 			return nil, false, err

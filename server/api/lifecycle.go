@@ -6,8 +6,11 @@ import (
 	"cupola/store/cf"
 )
 
-// redacted is what Cloud Controller shows of credentials.
-const redacted = "***"
+// What Cloud Controller shows of credentials, and of other secrets.
+const (
+	redacted  = "***"
+	concealed = "[PRIVATE DATA HIDDEN]"
+)
 
 func viewLifecycle(l cf.Lifecycle, have cf.Credentials) doc {
 	if l.Type == cf.LifecycleDocker {

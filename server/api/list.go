@@ -40,6 +40,14 @@ func listRows[T any](c *call, t *store.Table[T], v view[T], limit func(*listQuer
 	return ok(page(c, q, found, total, v))
 }
 
+// matching limits a list to the rows whose filter has the value.
+func matching(filter, value string) func(*listQuery) error {
+	return func(q *listQuery) error {
+		q.Where[filter] = []string{value}
+		return nil
+	}
+}
+
 // page is the JSON of one page of a list.
 func page[T any](c *call, q listQuery, found []*T, total int, v view[T]) doc {
 	resources := make([]doc, 0, len(found))
@@ -136,5 +144,13 @@ func (c *call) job(j *cf.Job) (*response, error) {
 	if err := store.Jobs.Insert(c.Tx, j); err != nil {
 		return nil, err
 	}
-	return &response{status: http.StatusAccepted, body: nil, header: http.Header{"Location": {c.url("/v3/jobs/%s", j.GUID)}}}, nil
+	return underWay(c, j), nil
+}
+
+// underWay is a 202 with a job; none of none.
+func underWay(c *call, j *cf.Job) *response {
+	if j == nil {
+		return nil
+	}
+	return &response{status: http.StatusAccepted, header: http.Header{"Location": {c.url("/v3/jobs/%s", j.GUID)}}}
 }

@@ -27,7 +27,7 @@ func (w *world) runJobs(t *testing.T) (stop func()) {
 	var done sync.WaitGroup
 	s := w.worker()
 	done.Go(func() {
-		if err := s.Run(ctx); err != nil {
+		if err := s.Jobs.Run(ctx); err != nil {
 			t.Error(err)
 		}
 	})
@@ -132,7 +132,7 @@ func TestLargeManifestIsCut(t *testing.T) {
 	}
 	s := w.worker()
 	for range apps / 2 { // and then it is killed
-		if more, err := s.advance(context.Background(), job); err != nil || !more {
+		if more, err := s.Jobs.Advance(context.Background(), job); err != nil || !more {
 			t.Fatalf("more: %v, err: %v", more, err)
 		}
 	}
@@ -198,7 +198,7 @@ func TestFailedPartEndsTheJob(t *testing.T) {
 		t.Errorf("got %d routes; want those of the apps before the fault", n)
 	}
 	w.write(func(tx *store.Tx) error {
-		if part, err := tx.NextJobPart(job); err != nil || part != nil {
+		if part, err := store.JobParts.Next(tx, job); err != nil || part != nil {
 			t.Errorf("%v is left to do: %v", part, err)
 		}
 		return nil
@@ -233,18 +233,9 @@ func TestManifestsTakeTurns(t *testing.T) {
 	large := w.sendManifest(t, "space_developer", manyApps(200, ""))
 	small := w.sendManifest(t, "admin", strings.ReplaceAll(manyApps(25, ""), "many-", "few-"))
 	s := w.worker()
-	idle := map[string]bool{}
 	for range 26 {
-		round, err := s.round(context.Background(), idle)
-		if err != nil {
+		if _, err := s.Jobs.Once(context.Background()); err != nil {
 			t.Fatal(err)
-		}
-		for _, job := range round {
-			if more, err := s.advance(context.Background(), job); err != nil {
-				t.Fatal(err)
-			} else {
-				idle[job] = !more
-			}
 		}
 	}
 	if state, text := w.jobState(t, small); state != "COMPLETE" {

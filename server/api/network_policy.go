@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"strings"
 
+	"cupola/server/control"
 	"cupola/server/control/policies"
-	"cupola/store"
 	"cupola/store/cf"
 )
 
@@ -70,8 +70,8 @@ func (e policyEntity) fault() string {
 	return ""
 }
 
-// policies reads the body.
-func (c *call) policies() (list []cf.NetworkPolicy, err error) {
+// readPolicies reads the body.
+func readPolicies(c *call) (list []cf.NetworkPolicy, err error) {
 	body, err := readBody(c.Request, maxBody)
 	if err != nil {
 		return nil, err
@@ -104,61 +104,30 @@ func listPolicies(c *call) (*response, error) {
 			where[f.filter] = strings.Split(query.Get(f.parameter), ",")
 		}
 	}
-	rows, _, err := store.NetworkPolicies.List(c.Tx, store.Query{Where: where})
-	if err != nil {
-		return nil, err
-	}
-	var guids []string
-	for _, p := range rows {
-		guids = append(guids, p.Source, p.Destination)
-	}
-	may, _, err := policies.Developed(c.Session, guids)
+	rows, err := policies.List(c.Session, where)
 	if err != nil {
 		return nil, err
 	}
 	d := policyDocument{Policies: []policyEntity{}}
 	for _, p := range rows {
-		if may[p.Source] && may[p.Destination] {
-			d.Policies = append(d.Policies, viewPolicy(p))
-		}
+		d.Policies = append(d.Policies, viewPolicy(p))
 	}
 	d.Total = len(d.Policies)
 	return ok(d)
 }
 
-func createPolicies(c *call) (*response, error) {
-	list, err := c.policies()
-	if err != nil {
-		return nil, err
-	}
-	if err := policies.Permit(c.Session, list, true); err != nil {
-		return nil, err
-	}
-	if err := policies.Within(c.Session, list); err != nil {
-		return nil, err
-	}
-	for _, p := range list {
-		if err := c.Tx.AddNetworkPolicy(p); err != nil {
+// changePolicies adds or removes policies, as the verb does.
+func changePolicies(verb func(*control.Session, []cf.NetworkPolicy) error) endpoint {
+	return func(c *call) (*response, error) {
+		list, err := readPolicies(c)
+		if err != nil {
 			return nil, err
 		}
-	}
-	return ok(doc{})
-}
-
-func deletePolicies(c *call) (*response, error) {
-	list, err := c.policies()
-	if err != nil {
-		return nil, err
-	}
-	if err := policies.Permit(c.Session, list, false); err != nil {
-		return nil, err
-	}
-	for _, p := range list {
-		if err := c.Tx.RemoveNetworkPolicy(p); err != nil {
+		if err := verb(c.Session, list); err != nil {
 			return nil, err
 		}
+		return ok(doc{})
 	}
-	return ok(doc{})
 }
 
 // policyFailure is an error as the policy server shows it.

@@ -1,10 +1,6 @@
 package api
 
 import (
-	"cupola/server/authz"
-	"cupola/server/control/deletion"
-	"cupola/server/control/orgs"
-	"cupola/store"
 	"cupola/store/cf"
 )
 
@@ -21,46 +17,5 @@ func viewOrg(c *call, o *cf.Org) doc {
 	})
 }
 
-func createOrg(c *call) (*response, error) {
-	var req orgs.OrgChange
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
-	o, err := orgs.Create(c.Session, req)
-	if err != nil {
-		return nil, err
-	}
-	return created(viewOrg(c, o))
-}
-
-// org is the org of {guid}, if the actor sees it and satisfies the rule.
-func (c *call) org() (*cf.Org, error) {
-	o, err := store.Orgs.Visible(c.Tx, c.guid(), c.Scope)
-	if err != nil {
-		return nil, err
-	}
-	return o, c.Permit(authz.Place{OrgGUID: o.GUID})
-}
-
-func updateOrg(c *call) (*response, error) {
-	var req orgs.OrgChange
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
-	o, err := c.org()
-	if err != nil {
-		return nil, err
-	}
-	if err := orgs.Update(c.Session, o, req); err != nil {
-		return nil, err
-	}
-	return ok(viewOrg(c, o))
-}
-
-func deleteOrg(c *call) (*response, error) {
-	o, err := c.org()
-	if err != nil {
-		return nil, err
-	}
-	return c.deletes(deletion.Org, "organizations", o.GUID)
-}
+// findOrg finds the org of {guid}.
+func findOrg(c *call) (*cf.Org, error) { return c.Org(c.guid()) }

@@ -9,6 +9,9 @@ import (
 
 	"cupola/server/control"
 	"cupola/server/control/apps"
+	"cupola/server/control/orgs"
+	"cupola/server/control/routes"
+	"cupola/server/control/stacks"
 	"cupola/store"
 )
 
@@ -101,7 +104,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(body)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		for _, v := range []any{new(appRequest), new(routeRequest), new(roleRequest), new(quotaRequest), new(securityGroupRequest), new(apps.NewTask), new(buildpackRequest)} {
+		for _, v := range []any{new(apps.NewApp), new(routes.New), new(orgs.NewRole), new(orgs.QuotaChange), new(orgs.SecurityGroupChange), new(apps.NewTask), new(stacks.BuildpackChange)} {
 			err := decodeStrict([]byte(body), v)
 			if err != nil && !control.IsKind(err, "UnprocessableEntity") && !control.IsKind(err, "MessageParseError") {
 				t.Errorf("%q: got %v; want a client's fault", body, err)

@@ -12,7 +12,7 @@ const outdatedPlacement = "the placement of its space has changed: restart the a
 
 // outdated tells whether the next start of a process would ask for other cells
 // than its instances were started with.
-func (c *call) outdated(p *cf.Process) bool {
+func outdated(c *call, p *cf.Process) bool {
 	app, err := store.Apps.Get(c.Tx, p.AppGUID)
 	if err != nil || app.State != cf.Started {
 		return false
@@ -22,15 +22,15 @@ func (c *call) outdated(p *cf.Process) bool {
 }
 
 // viewPlacement is what a process was started with.
-func (c *call) viewPlacement(p *cf.Process) doc {
+func viewPlacement(c *call, p *cf.Process) doc {
 	return doc{"pool": control.OrNil(p.Placement.Pool), "require": orNone(p.Placement.Require), "disallow": orNone(p.Placement.Disallow),
-		"isolation_segment": control.OrNil(p.Placement.Segment), "outdated": c.outdated(p)}
+		"isolation_segment": control.OrNil(p.Placement.Segment), "outdated": outdated(c, p)}
 }
 
 // placedStats adds to the stats of an instance that is there where it may run.
-func (c *call) placedStats(p *cf.Process, d doc) doc {
+func placedStats(c *call, p *cf.Process, d doc) doc {
 	d["isolation_segment"] = control.OrNil(p.Placement.Segment)
-	if d["details"] == nil && d["state"] != "DOWN" && c.outdated(p) {
+	if d["details"] == nil && d["state"] != "DOWN" && outdated(c, p) {
 		d["details"] = outdatedPlacement
 	}
 	return d

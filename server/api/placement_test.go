@@ -50,7 +50,7 @@ func (w *world) runs() {
 		if err != nil {
 			return err
 		}
-		return tx.InsertActual(lrp.Actual{Key: lrp.Key{ProcessGUID: desire.ProcessGUID(p, app)}, State: lrp.Running, InstanceGUID: "i-" + desire.ProcessGUID(p, app), Ready: true, Since: tx.Now})
+		return store.ActualLRPs.Insert(tx, lrp.Actual{Key: lrp.Key{ProcessGUID: desire.ProcessGUID(p, app)}, State: lrp.Running, InstanceGUID: "i-" + desire.ProcessGUID(p, app), Ready: true, Since: tx.Now})
 	})
 }
 

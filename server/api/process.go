@@ -14,26 +14,26 @@ const embedsInstances = "embed=process_instances"
 
 // viewListedProcess hides the command, as Cloud Controller does in lists.
 func viewListedProcess(c *call, p *cf.Process) doc {
-	return c.embedInstances(viewProcessWith(c, p, "[PRIVATE DATA HIDDEN IN LISTS]"), p)
+	return embedInstances(c, viewProcessWith(c, p, "[PRIVATE DATA HIDDEN IN LISTS]"), p)
 }
 
 // embedInstances adds a process's instances when they are asked for.
-func (c *call) embedInstances(d doc, p *cf.Process) doc {
-	if c.embeds() {
-		d["process_instances"] = c.processInstances(p)
+func embedInstances(c *call, d doc, p *cf.Process) doc {
+	if embeds(c) {
+		d["process_instances"] = processInstances(c, p)
 	}
 	return d
 }
 
 // embeds tells whether anything is to be embedded: there is one thing that can be.
-func (c *call) embeds() bool { return c.Request.URL.Query().Has("embed") }
+func embeds(c *call) bool { return c.Request.URL.Query().Has("embed") }
 
 var listProcesses = inTx(func(c *call) (*response, error) {
 	return listForeseeing(c, store.Processes, viewListedProcess, nil, func(found []*cf.Process) error {
-		if !c.embeds() {
+		if !embeds(c) {
 			return nil
 		}
-		return c.foreseeActuals(found)
+		return foreseeActuals(c, found)
 	}, embedsInstances)
 })
 
@@ -84,14 +84,14 @@ func zeroNil(n int) any {
 	return n
 }
 
-// process is the process that the path names: {guid} itself, or {type} of the
+// processOf is the process that the path names: {guid} itself, or {type} of the
 // app {guid}.
-func (c *call) process() (*cf.Process, *cf.App, error) {
+func processOf(c *call) (*cf.Process, *cf.App, error) {
 	kind := c.param("type")
 	if kind == "" {
 		return ofApp(c, store.Processes, func(p *cf.Process) string { return p.AppGUID })
 	}
-	app, err := c.app()
+	app, err := findApp(c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -103,7 +103,7 @@ func showProcess(c *call) (*response, error) {
 	if _, err := parseQuery(c.Request.URL.Query(), noRows{}, embedsInstances); err != nil {
 		return nil, err
 	}
-	p, app, err := c.process()
+	p, app, err := processOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -116,9 +116,9 @@ func showProcess(c *call) (*response, error) {
 		return nil, err
 	}
 	if !c.Actor.May(commandReader, place) {
-		command = "[PRIVATE DATA HIDDEN]"
+		command = concealed
 	}
-	return ok(c.embedInstances(with(viewProcessWith(c, p, control.OrNil(command)), doc{"placement": c.viewPlacement(p)}), p))
+	return ok(embedInstances(c, with(viewProcessWith(c, p, control.OrNil(command)), doc{"placement": viewPlacement(c, p)}), p))
 }
 
 func updateProcess(c *call) (*response, error) {
@@ -126,7 +126,7 @@ func updateProcess(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	p, app, err := c.process()
+	p, app, err := processOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func scaleProcess(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	p, app, err := c.process()
+	p, app, err := processOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -149,15 +149,4 @@ func scaleProcess(c *call) (*response, error) {
 		return nil, err
 	}
 	return &response{status: 202, body: viewProcess(c, p)}, nil
-}
-
-func listAppProcesses(c *call) (*response, error) {
-	app, err := c.app()
-	if err != nil {
-		return nil, err
-	}
-	return listRows(c, store.Processes, viewListedProcess, func(q *listQuery) error {
-		q.Where["app_guids"] = []string{app.GUID}
-		return nil
-	}, embedsInstances)
 }

@@ -188,15 +188,7 @@ func (w *world) cf(program, home, command, want string) {
 
 // reconcile stages builds, ends tasks and runs apps, as the reconciler would.
 func (w *world) reconcile(ctx context.Context) {
-	changed, stop := w.store.Watch()
-	defer stop()
-	for ctx.Err() == nil {
-		w.store.Write(ctx, w.settle)
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		}
-	}
+	w.derive(ctx, w.settle)
 }
 
 func (w *world) settle(tx *store.Tx) error {

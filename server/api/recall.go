@@ -35,11 +35,11 @@ func foresee[T any](c *call, t *store.Table[T], guid func(*T) string, guids []st
 	return err
 }
 
-func (c *call) foreseePlans(instances []*cf.ServiceInstance) error {
-	return foresee(c, store.ServicePlans, func(p *cf.ServicePlan) string { return p.GUID }, control.GUIDs(instances, func(i *cf.ServiceInstance) string { return i.PlanGUID }))
+func foreseePlans(c *call, instances []*cf.ServiceInstance) error {
+	return foresee(c, store.ServicePlans.Table, func(p *cf.ServicePlan) string { return p.GUID }, control.GUIDs(instances, func(i *cf.ServiceInstance) string { return i.PlanGUID }))
 }
 
-func (c *call) foreseeInstances(guids []string) error {
+func foreseeInstances(c *call, guids []string) error {
 	return foresee(c, store.ServiceInstances, func(i *cf.ServiceInstance) string { return i.GUID }, guids)
 }
 
@@ -47,7 +47,7 @@ func (c *call) foreseeInstances(guids []string) error {
 func includingInstances(c *call, guids []string) ([]doc, error) {
 	rows, err := store.ServiceInstances.By(c.Tx, "guids", guids...)
 	if err == nil {
-		err = c.foreseePlans(rows)
+		err = foreseePlans(c, rows)
 	}
 	return views(c, rows, viewServiceInstance), err
 }

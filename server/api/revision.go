@@ -4,12 +4,16 @@ import (
 	"slices"
 
 	"cupola/server/control"
-	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
 func revisionApp(r *cf.Revision) string { return r.AppGUID }
+
+var (
+	findRevision  = anApps(store.Revisions, revisionApp)
+	labelRevision = label(store.Revisions, func(r *cf.Revision) *cf.Metadata { return &r.Metadata })
+)
 
 func viewRevision(c *call, r *cf.Revision) doc {
 	processes, sidecars := doc{}, []doc{}
@@ -33,21 +37,10 @@ func viewRevision(c *call, r *cf.Revision) doc {
 	})
 }
 
-func listRevisions(c *call) (*response, error) {
-	app, err := c.app()
-	if err != nil {
-		return nil, err
-	}
-	return listRows(c, store.Revisions, viewRevision, func(q *listQuery) error {
-		q.Where["app_guids"] = []string{app.GUID}
-		return nil
-	})
-}
-
 // listDeployedRevisions lists the revisions that processes of a started app
 // have.
 func listDeployedRevisions(c *call) (*response, error) {
-	app, err := c.app()
+	app, err := findApp(c)
 	if err != nil {
 		return nil, err
 	}
@@ -63,34 +56,6 @@ func listDeployedRevisions(c *call) (*response, error) {
 		q.Where["app_guids"], q.Where["guids"] = []string{app.GUID}, intersection(q.Where, "guids", deployed)
 		return nil
 	})
-}
-
-func showRevision(c *call) (*response, error) {
-	r, _, err := ofApp(c, store.Revisions, revisionApp)
-	if err != nil {
-		return nil, err
-	}
-	return ok(viewRevision(c, r))
-}
-
-func updateRevision(c *call) (*response, error) {
-	var req struct {
-		Metadata *change.Metadata `json:"metadata"`
-	}
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
-	r, _, err := ofApp(c, store.Revisions, revisionApp)
-	if err != nil {
-		return nil, err
-	}
-	if err := req.Metadata.Apply(&r.Metadata); err != nil {
-		return nil, err
-	}
-	if err := store.Revisions.Update(c.Tx, r); err != nil {
-		return nil, err
-	}
-	return ok(viewRevision(c, r))
 }
 
 func showRevisionVars(c *call) (*response, error) {

@@ -17,20 +17,20 @@ func showRoot(c *call) (*response, error) {
 		"login":               c.link(""),
 		"uaa":                 c.link(""),
 		"credhub":             nil,
-		"routing":             c.routing(),
+		"routing":             routing(c),
 		"logging":             nil,
 		"log_cache":           c.link(""),
 		"log_stream":          nil,
 		"app_ssh":             nil,
 	}
 	if ssh := c.s.SSH; ssh.Address != "" {
-		links["app_ssh"] = doc{"href": c.sshAddress(), "meta": doc{"host_key_fingerprint": ssh.HostKeyFingerprint, "oauth_client": ssh.ClientID}}
+		links["app_ssh"] = doc{"href": sshAddress(c), "meta": doc{"host_key_fingerprint": ssh.HostKeyFingerprint, "oauth_client": ssh.ClientID}}
 	}
 	return ok(doc{"links": links})
 }
 
 // routing is where router groups are listed, where there are any.
-func (c *call) routing() any {
+func routing(c *call) any {
 	if len(c.s.TCPPorts) == 0 {
 		return nil
 	}
@@ -61,7 +61,7 @@ func showInfo(c *call) (*response, error) {
 
 // sshAddress is the proxy's host and port: it is reached at the host that the
 // client used for the API.
-func (c *call) sshAddress() string {
+func sshAddress(c *call) string {
 	_, port, _ := net.SplitHostPort(c.s.SSH.Address)
 	host := c.Request.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {

@@ -12,7 +12,7 @@ func TestSSHIsAtTheHostOfTheAPI(t *testing.T) {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.Host = host
 		c := &call{s: &Server{Config: Config{SSH: SSHInfo{Address: "127.0.0.1:2222"}}}, Request: r}
-		if got := c.sshAddress(); got != want {
+		if got := sshAddress(c); got != want {
 			t.Errorf("%s: got %s; want %s", host, got, want)
 		}
 	}

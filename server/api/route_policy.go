@@ -2,8 +2,6 @@ package api
 
 import (
 	"cupola/server/control"
-	"cupola/server/control/audit"
-	"cupola/server/control/change"
 	"cupola/server/control/routes"
 	"cupola/store"
 	"cupola/store/cf"
@@ -24,79 +22,33 @@ func viewRoutePolicy(c *call, p *cf.RoutePolicy) doc {
 
 const policyIncludes = "include=route|source"
 
-var (
-	listRoutePolicies = inTx(func(c *call) (*response, error) {
-		for _, s := range splitList(c.Request.URL.Query().Get("sources")) {
-			if s != "" && !cf.IsSource(s) {
-				return nil, badQuery("Sources contains invalid source format: %s", s)
-			}
+var listRoutePolicies = inTx(func(c *call) (*response, error) {
+	for _, s := range splitList(c.Request.URL.Query().Get("sources")) {
+		if s != "" && !cf.IsSource(s) {
+			return nil, badQuery("Sources contains invalid source format: %s", s)
 		}
-		return c.listRoutePolicies()
-	})
-	showRoutePolicy = inTx(func(c *call) (*response, error) {
-		q, err := parseQuery(c.Request.URL.Query(), noRows{}, policyIncludes)
-		if err != nil {
-			return nil, err
-		}
-		p, err := store.RoutePolicies.Visible(c.Tx, c.guid(), c.Scope)
-		if err != nil {
-			return nil, err
-		}
-		d := viewRoutePolicy(c, p)
-		return &response{body: d}, c.includeOfPolicies(d, []*cf.RoutePolicy{p}, q.include)
-	})
-)
+	}
+	return listIncluding(c, store.RoutePolicies, viewRoutePolicy, includeOfPolicies, policyIncludes)
+})
 
-func (c *call) listRoutePolicies() (*response, error) {
-	q, err := parseQuery(c.Request.URL.Query(), store.RoutePolicies, policyIncludes)
-	if err != nil {
-		return nil, err
+// includeOfPolicies gives routes, and of the sources what is there and the actor sees.
+func includeOfPolicies(c *call, rows []*cf.RoutePolicy, what string) (string, []doc, error) {
+	of := func(kind string) []string {
+		return control.GUIDs(rows, func(p *cf.RoutePolicy) string { return p.SourceGUID(kind) })
 	}
-	q.Visible = c.Scope
-	found, total, err := store.RoutePolicies.List(c.Tx, q.Query)
-	if err != nil {
-		return nil, err
+	switch what {
+	case "route":
+		docs, err := including(c, store.Routes, viewRoute, control.GUIDs(rows, func(p *cf.RoutePolicy) string { return p.RouteGUID }))
+		return "routes", docs, err
+	case "source.app":
+		docs, err := seen(c, store.Apps, viewApp, of("app"))
+		return "apps", docs, err
+	case "source.space":
+		docs, err := seen(c, store.Spaces, viewSpace, of("space"))
+		return "spaces", docs, err
 	}
-	d := page(c, q, found, total, viewRoutePolicy)
-	return &response{body: d}, c.includeOfPolicies(d, found, q.include)
-}
-
-// includeOfPolicies adds routes, and of the sources what is there and the actor
-// sees: "source" includes three kinds of things.
-func (c *call) includeOfPolicies(d doc, rows []*cf.RoutePolicy, names []string) error {
-	if len(names) == 0 {
-		return nil
-	}
-	included := doc{}
-	d["included"] = included
-	for _, name := range names {
-		if name == "route" {
-			docs, err := including(c, store.Routes, viewRoute, control.GUIDs(rows, func(p *cf.RoutePolicy) string { return p.RouteGUID }))
-			if err != nil {
-				return err
-			}
-			included["routes"] = docs
-			continue
-		}
-		of := func(kind string) []string {
-			return control.GUIDs(rows, func(p *cf.RoutePolicy) string { return p.SourceGUID(kind) })
-		}
-		if err := c.includeSources(included, of); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *call) includeSources(included doc, of func(kind string) []string) (err error) {
-	if included["apps"], err = seen(c, store.Apps, viewApp, of("app")); err != nil {
-		return err
-	}
-	if included["spaces"], err = seen(c, store.Spaces, viewSpace, of("space")); err != nil {
-		return err
-	}
-	included["organizations"], err = seen(c, store.Orgs, viewOrg, of("org"))
-	return err
+	docs, err := seen(c, store.Orgs, viewOrg, of("org"))
+	return "organizations", docs, err
 }
 
 // seen are the rows with the GUIDs that the actor sees.
@@ -105,96 +57,7 @@ func seen[T any](c *call, t *store.Table[T], v view[T], guids []string) ([]doc, 
 	return views(c, rows, v), err
 }
 
-type routePolicyRequest struct {
-	Source        change.Field[string] `json:"source"`
-	Metadata      *change.Metadata     `json:"metadata"`
-	Relationships struct {
-		Route ref `json:"route"`
-	} `json:"relationships"`
-}
-
-func (r routePolicyRequest) Validate() []string {
-	return control.Must(r.Source.V != "", "Source can't be blank",
-		r.Source.V == "" || cf.IsSource(r.Source.V), "Source must be in format 'cf:app:<uuid>', 'cf:space:<uuid>', 'cf:org:<uuid>', or 'cf:any'",
-		r.Relationships.Route.guid() != "", "Relationships Route can't be blank")
-}
-
-func createRoutePolicy(c *call) (*response, error) {
-	var req routePolicyRequest
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
-	r, err := store.Routes.Visible(c.Tx, req.Relationships.Route.guid(), c.Scope)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := c.InSpace(r.SpaceGUID); err != nil {
-		return nil, err
-	}
-	p := &cf.RoutePolicy{RouteGUID: r.GUID, Source: req.Source.V}
-	if err := routes.PolicyFits(c.Session, p, r); err != nil {
-		return nil, err
-	}
-	if err := req.Metadata.Apply(&p.Metadata); err != nil {
-		return nil, err
-	}
-	if err := store.RoutePolicies.Insert(c.Tx, p); err != nil {
-		return nil, err
-	}
-	if err := routes.PolicyEvent(c.Session, audit.RoutePolicyCreate, p, r, doc{"request": doc{"source": p.Source, "route_guid": r.GUID}}); err != nil {
-		return nil, err
-	}
-	return created(viewRoutePolicy(c, p))
-}
-
-// ownPolicy is the policy of {guid} and its route, if the actor sees it and
-// satisfies the rule.
-func (c *call) ownPolicy() (*cf.RoutePolicy, *cf.Route, error) {
-	p, err := store.RoutePolicies.Visible(c.Tx, c.guid(), c.Scope)
-	if err != nil {
-		return nil, nil, err
-	}
-	r, err := store.Routes.Get(c.Tx, p.RouteGUID)
-	if err != nil {
-		return nil, nil, err
-	}
-	_, err = c.InSpace(r.SpaceGUID)
-	return p, r, err
-}
-
-func updateRoutePolicy(c *call) (*response, error) {
-	var req struct {
-		Metadata *change.Metadata `json:"metadata"`
-	}
-	p, r, err := c.ownPolicy()
-	if err != nil {
-		return nil, err
-	}
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
-	if err := req.Metadata.Apply(&p.Metadata); err != nil {
-		return nil, err
-	}
-	if err := store.RoutePolicies.Update(c.Tx, p); err != nil {
-		return nil, err
-	}
-	if err := routes.PolicyEvent(c.Session, audit.RoutePolicyUpdate, p, r, nil); err != nil {
-		return nil, err
-	}
-	return ok(viewRoutePolicy(c, p))
-}
-
-func deleteRoutePolicy(c *call) (*response, error) {
-	p, r, err := c.ownPolicy()
-	if err != nil {
-		return nil, err
-	}
-	if err := store.RoutePolicies.Delete(c.Tx, p.GUID); err != nil {
-		return nil, err
-	}
-	if err := routes.PolicyEvent(c.Session, audit.RoutePolicyDelete, p, r, nil); err != nil {
-		return nil, err
-	}
-	return noContent()
+// findRoutePolicy finds the route policy of {guid}.
+func findRoutePolicy(c *call) (*cf.RoutePolicy, error) {
+	return routes.FindPolicy(c.Session, c.guid())
 }

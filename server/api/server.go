@@ -12,6 +12,8 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/server/bulkhead"
 	"cupola/server/control"
+	"cupola/server/control/jobs"
+	"cupola/server/kube"
 	"cupola/store"
 	"cupola/store/blob"
 	"cupola/store/cf"
@@ -30,7 +32,7 @@ type Config struct {
 	control.Platform
 
 	// Authenticate tells whose a bearer token is.
-	Authenticate func(ctx context.Context, token string) (Identity, error)
+	Authenticate func(ctx context.Context, token string) (cf.Identity, error)
 	// Slots are for requests under way, by user, or address where there is none;
 	// nil bounds none.
 	Slots *bulkhead.Share[string]
@@ -44,7 +46,7 @@ type Config struct {
 	Parameters func(ctx context.Context, q ParameterQuery) (json.RawMessage, error)
 	// RenderBOSH writes a deployment as Kubernetes objects. Its errors are those
 	// of what was asked for.
-	RenderBOSH func(context.Context, RenderRequest) (*Rendered, error)
+	RenderBOSH func(context.Context, kube.RenderRequest) (*kube.Rendered, error)
 
 	// PackDroplet makes an image of a droplet, with a start command of its own.
 	PackDroplet func(ctx context.Context, d *cf.Droplet, command string, progress func(PackStep)) (registry.Image, error)
@@ -65,28 +67,13 @@ type ParameterQuery struct {
 // out.
 type SSHInfo struct{ Address, HostKeyFingerprint, ClientID string }
 
-// Identity is whom a token speaks for.
-type Identity struct {
-	UserGUID string // "" for a client
-	Username string
-	ClientID string
-	Scopes   []string
-}
-
-// guid names the user, or the client that speaks for none.
-func (id Identity) guid() string {
-	if id.UserGUID == "" {
-		return id.ClientID
-	}
-	return id.UserGUID
-}
-
 // Server serves the API.
 type Server struct {
 	Config
+	Jobs *jobs.Loop // works on what requests leave to be done
+
 	mux  *http.ServeMux
 	stop context.Context // ends the long polls when the daemon stops
-	work chan struct{}   // tells Run of new jobs
 
 	held    *bulkhead.Share[string] // answers that are held until there is news, by user
 	uploads *fairqueue.Queue        // by user
@@ -96,8 +83,10 @@ type Server struct {
 
 // New returns a Server whose long polls end with ctx.
 func New(ctx context.Context, c Config) *Server {
-	s := &Server{Config: c, mux: http.NewServeMux(), stop: ctx, work: make(chan struct{}, 1), uploads: fairqueue.New(maxUploads, maxUserUploads),
+	s := &Server{Config: c, mux: http.NewServeMux(), stop: ctx, uploads: fairqueue.New(maxUploads, maxUserUploads),
 		turns: fairqueue.NewPaced(maxTurns, maxTurns), reads: newReads()}
+	s.Jobs = jobs.New(jobs.Config{Store: c.Store, Log: c.Log, Platform: &s.Platform, Show: jobError,
+		Turn: func(ctx context.Context, user string) (func(), error) { return s.enter(ctx, user, true) }})
 	s.held = bulkhead.NewShare[string](heldOf(c.Slots), 1)
 	for _, rt := range s.routes() {
 		s.mux.HandleFunc(rt.pattern, s.handle(rt))

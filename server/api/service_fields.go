@@ -16,7 +16,8 @@ type fieldSet []struct {
 	keys     []string
 }
 
-// The fields of service instances, in a list and of one, and of shared spaces.
+// The fields of service instances, in a list and of one; of shared spaces,
+// offerings and plans.
 var (
 	listedFields = fieldSet{
 		{"space", []string{"guid", "name", "relationships.organization"}},
@@ -36,7 +37,18 @@ var (
 		{"space", []string{"name", "guid", "relationships.organization"}},
 		{"space.organization", []string{"name", "guid"}},
 	}
+	offeringFields = fieldSet{{"service_broker", []string{"guid", "name"}}}
+	planFields     = fieldSet{{"service_offering.service_broker", []string{"guid", "name"}}}
 )
+
+// fieldsQuery is parseQuery for what takes "fields" of a set.
+func fieldsQuery(c *call, t rows, set fieldSet, also ...string) (listQuery, error) {
+	q, err := parseQuery(c.Request.URL.Query(), t, append(also, "fields")...)
+	if err != nil {
+		return q, err
+	}
+	return q, checkFields(q.fields, set)
+}
 
 // checkFields refuses fields that a set does not have.
 func checkFields(asked map[string][]string, set fieldSet) error {
@@ -81,11 +93,22 @@ func included(d doc) doc {
 	return d["included"].(doc)
 }
 
+// includeFields adds what "fields" wants of things, if it wants any of them.
+func includeFields(d doc, key string, wanted []string, things []doc) {
+	if wanted == nil {
+		return
+	}
+	list := []doc{}
+	for _, all := range things {
+		list = append(list, picked(wanted, all))
+	}
+	included(d)[key] = list
+}
+
 // includeSpaceFields adds what is wanted of spaces and their orgs. The names of
 // those that the actor does not see are left out.
-func (c *call) includeSpaceFields(d doc, fields map[string][]string, guids []string) error {
-	ofSpaces, ofOrgs := fields["space"], fields["space.organization"]
-	if ofSpaces == nil && ofOrgs == nil {
+func includeSpaceFields(c *call, d doc, fields map[string][]string, guids []string) error {
+	if fields["space"] == nil && fields["space.organization"] == nil {
 		return nil
 	}
 	spaces, err := store.Spaces.By(c.Tx, "guids", guids...)
@@ -96,39 +119,30 @@ func (c *call) includeSpaceFields(d doc, fields map[string][]string, guids []str
 	if err != nil {
 		return err
 	}
-	list := []doc{}
-	for _, s := range spaces {
-		all := doc{"guid": s.GUID, "relationships.organization": toOne(s.OrgGUID)}
-		if seen[s.GUID] {
-			all["name"] = s.Name
-		}
-		list = append(list, picked(ofSpaces, all))
-	}
-	if ofSpaces != nil {
-		included(d)["spaces"] = list
-	}
-	if ofOrgs == nil {
-		return nil
-	}
-	return c.includeOrgFields(d, ofOrgs, control.GUIDs(spaces, func(s *cf.Space) string { return s.OrgGUID }))
+	includeFields(d, "spaces", fields["space"], views(c, spaces, func(_ *call, s *cf.Space) doc {
+		return with(fieldsOfPlace(s.GUID, s.Name, seen), doc{"relationships.organization": toOne(s.OrgGUID)})
+	}))
+	return includeOrgFields(c, d, fields["space.organization"], control.GUIDs(spaces, func(s *cf.Space) string { return s.OrgGUID }))
 }
 
-func (c *call) includeOrgFields(d doc, keys, guids []string) error {
+func includeOrgFields(c *call, d doc, wanted, guids []string) error {
+	if wanted == nil {
+		return nil
+	}
 	orgs, err := store.Orgs.By(c.Tx, "guids", guids...)
 	if err != nil {
 		return err
 	}
 	seen, err := visibleGUIDs(c, store.Orgs, func(o *cf.Org) string { return o.GUID }, guids)
-	list := []doc{}
-	for _, o := range orgs {
-		all := doc{"guid": o.GUID}
-		if seen[o.GUID] {
-			all["name"] = o.Name
-		}
-		list = append(list, picked(keys, all))
-	}
-	included(d)["organizations"] = list
+	includeFields(d, "organizations", wanted, views(c, orgs, func(_ *call, o *cf.Org) doc { return fieldsOfPlace(o.GUID, o.Name, seen) }))
 	return err
+}
+
+func fieldsOfPlace(guid, name string, seen map[string]bool) doc {
+	if !seen[guid] {
+		return doc{"guid": guid}
+	}
+	return doc{"guid": guid, "name": name}
 }
 
 // visibleGUIDs tells which of the rows the actor sees.
@@ -143,8 +157,8 @@ func visibleGUIDs[T any](c *call, t *store.Table[T], guid func(*T) string, guids
 
 // includeServiceFields adds what is wanted of the places, plans, offerings and
 // brokers of service instances.
-func (c *call) includeServiceFields(d doc, fields map[string][]string, rows []*cf.ServiceInstance) error {
-	if err := c.includeSpaceFields(d, fields, control.GUIDs(rows, func(i *cf.ServiceInstance) string { return i.SpaceGUID })); err != nil {
+func includeServiceFields(c *call, d doc, fields map[string][]string, rows []*cf.ServiceInstance) error {
+	if err := includeSpaceFields(c, d, fields, control.GUIDs(rows, func(i *cf.ServiceInstance) string { return i.SpaceGUID })); err != nil {
 		return err
 	}
 	managed := control.Without(rows, func(i *cf.ServiceInstance) bool { return i.Type != cf.Managed })
@@ -155,24 +169,21 @@ func (c *call) includeServiceFields(d doc, fields map[string][]string, rows []*c
 	if err != nil {
 		return err
 	}
+	offerings, brokers, err := offersOf(c, plans)
+	includeFields(d, "service_plans", fields["service_plan"], views(c, plans, fieldsOfPlan))
+	includeFields(d, "service_offerings", fields["service_plan.service_offering"], views(c, offerings, fieldsOfOffering))
+	includeFields(d, "service_brokers", fields["service_plan.service_offering.service_broker"], views(c, brokers, fieldsOfBroker))
+	return err
+}
+
+// offersOf gives the offerings of plans, and their brokers.
+func offersOf(c *call, plans []*cf.ServicePlan) ([]*cf.ServiceOffering, []*cf.ServiceBroker, error) {
 	offerings, err := store.ServiceOfferings.By(c.Tx, "guids", control.GUIDs(plans, func(p *cf.ServicePlan) string { return p.OfferingGUID })...)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	brokers, err := store.ServiceBrokers.By(c.Tx, "guids", control.GUIDs(offerings, func(o *cf.ServiceOffering) string { return o.BrokerGUID })...)
-	add := func(resource, key string, list []doc) {
-		if keys := fields[resource]; keys != nil {
-			views := []doc{}
-			for _, all := range list {
-				views = append(views, picked(keys, all))
-			}
-			included(d)[key] = views
-		}
-	}
-	add("service_plan", "service_plans", views(c, plans, fieldsOfPlan))
-	add("service_plan.service_offering", "service_offerings", views(c, offerings, fieldsOfOffering))
-	add("service_plan.service_offering.service_broker", "service_brokers", views(c, brokers, fieldsOfBroker))
-	return err
+	brokers, err := store.ServiceBrokers.By(c.Tx, "guids", control.GUIDs(offerings, brokerOfOffering)...)
+	return offerings, brokers, err
 }
 
 func fieldsOfPlan(_ *call, p *cf.ServicePlan) doc {
@@ -191,11 +202,8 @@ func fieldsOfOffering(_ *call, o *cf.ServiceOffering) doc {
 func fieldsOfBroker(_ *call, b *cf.ServiceBroker) doc { return doc{"guid": b.GUID, "name": b.Name} }
 
 var listServiceInstances = inTx(func(c *call) (*response, error) {
-	q, err := parseQuery(c.Request.URL.Query(), store.ServiceInstances, "fields")
+	q, err := fieldsQuery(c, store.ServiceInstances, listedFields)
 	if err != nil {
-		return nil, err
-	}
-	if err := checkFields(q.fields, listedFields); err != nil {
 		return nil, err
 	}
 	if kind := q.Where["type"]; kind != nil && kind[0] != cf.Managed && kind[0] != cf.UserProvided {
@@ -206,19 +214,16 @@ var listServiceInstances = inTx(func(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.foreseePlans(rows); err != nil {
+	if err := foreseePlans(c, rows); err != nil {
 		return nil, err
 	}
 	d := page(c, q, rows, total, viewServiceInstance)
-	return &response{body: d}, c.includeServiceFields(d, q.fields, rows)
+	return &response{body: d}, includeServiceFields(c, d, q.fields, rows)
 })
 
 func showServiceInstance(c *call) (*response, error) {
-	q, err := parseQuery(c.Request.URL.Query(), noRows{}, "fields")
+	q, err := fieldsQuery(c, noRows{}, shownFields)
 	if err != nil {
-		return nil, err
-	}
-	if err := checkFields(q.fields, shownFields); err != nil {
 		return nil, err
 	}
 	i, err := store.ServiceInstances.Visible(c.Tx, c.guid(), c.Scope)
@@ -226,5 +231,5 @@ func showServiceInstance(c *call) (*response, error) {
 		return nil, err
 	}
 	d := viewServiceInstance(c, i)
-	return &response{body: d}, c.includeServiceFields(d, q.fields, []*cf.ServiceInstance{i})
+	return &response{body: d}, includeServiceFields(c, d, q.fields, []*cf.ServiceInstance{i})
 }

@@ -1,7 +1,7 @@
 package api
 
 import (
-	"slices"
+	"time"
 
 	"cupola/server/control/services"
 	"cupola/store"
@@ -16,7 +16,7 @@ func viewSharedSpaces(c *call, i *cf.ServiceInstance) doc {
 
 // ownServiceInstance is the service instance of {guid}, if the actor sees the
 // space that it is in: those that it is shared with are nobody else's concern.
-func (c *call) ownServiceInstance() (*cf.ServiceInstance, error) {
+func ownServiceInstance(c *call) (*cf.ServiceInstance, error) {
 	i, err := store.ServiceInstances.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {
 		return nil, err
@@ -29,25 +29,22 @@ func (c *call) ownServiceInstance() (*cf.ServiceInstance, error) {
 }
 
 func showSharedSpaces(c *call) (*response, error) {
-	q, err := parseQuery(c.Request.URL.Query(), noRows{}, "fields")
+	q, err := fieldsQuery(c, noRows{}, sharedFields)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFields(q.fields, sharedFields); err != nil {
-		return nil, err
-	}
-	i, err := c.ownServiceInstance()
+	i, err := ownServiceInstance(c)
 	if err != nil {
 		return nil, err
 	}
 	d := viewSharedSpaces(c, i)
-	return &response{body: d}, c.includeSpaceFields(d, q.fields, i.SharedSpaces)
+	return &response{body: d}, includeSpaceFields(c, d, q.fields, i.SharedSpaces)
 }
 
 // showSharesUse counts, for each space that a service instance is shared with,
 // the apps that are bound there.
 func showSharesUse(c *call) (*response, error) {
-	i, err := c.ownServiceInstance()
+	i, err := ownServiceInstance(c)
 	if err != nil {
 		return nil, err
 	}
@@ -70,35 +67,40 @@ func showSharesUse(c *call) (*response, error) {
 		"service_instance": c.link("%s", self)}})
 }
 
-func shareServiceInstance(c *call) (*response, error) {
-	var req refs
+// findToShare is the service instance of {guid} for one who may share it.
+func findToShare(c *call) (*cf.ServiceInstance, error) {
 	if err := c.Feature("service_instance_sharing"); err != nil {
 		return nil, err
 	}
-	i, err := c.serviceInstance()
-	if err != nil {
-		return nil, err
-	}
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
-	if len(req.Data) == 0 {
-		return nil, cf.Unprocessable("Data can't be blank")
-	}
-	spaces, err := services.SpacesToShareWith(c.Session, i, req.guids())
-	if err != nil {
-		return nil, err
-	}
-	if err := services.Shareable(c.Session, i, spaces); err != nil {
-		return nil, err
-	}
-	for _, s := range spaces {
-		if !slices.Contains(i.SharedSpaces, s.GUID) {
-			i.SharedSpaces = append(i.SharedSpaces, s.GUID)
+	return findInstance(c)
+}
+
+// unshareFor is how long it is waited for brokers to delete the bindings of an
+// instance that is taken out of a space.
+const unshareFor = 60 * time.Second
+
+// unshareServiceInstance takes an instance out of a space that it is shared
+// with. First the bindings of the apps there are deleted, which the answer waits
+// for.
+func unshareServiceInstance(c *call) (*response, error) {
+	defer c.noteReads()()
+	deadline := time.Now().Add(unshareFor)
+	u, done := services.Unsharing{}, false
+	for {
+		_, err := inTx(func(c *call) (*response, error) {
+			i, err := findInstance(c)
+			if err == nil {
+				done, err = u.Step(c.Session, i, c.param("space"))
+			}
+			return nil, err
+		})(c)
+		switch {
+		case err != nil:
+			return nil, err
+		case done:
+			return noContent()
+		case !u.Waits() || !c.wait(c.reads.Stale(), deadline):
+			return nil, u.Fault()
 		}
 	}
-	if err := store.ServiceInstances.Update(c.Tx, i); err != nil {
-		return nil, err
-	}
-	return &response{body: viewSharedSpaces(c, i)}, services.ShareEvent(c.Session, "share", i, doc{"target_space_guids": req.guids()})
 }

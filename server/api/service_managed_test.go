@@ -79,8 +79,11 @@ func settleJob(tx *store.Tx, j *cf.Job, state, description string) error {
 func (w *world) waits(t *testing.T) {
 	t.Helper()
 	s := w.worker()
-	if err := s.workJobs(context.Background(), map[string]bool{}); err != nil {
-		t.Fatal(err)
+	for more := true; more; {
+		var err error
+		if more, err = s.Jobs.Once(context.Background()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 
 	"cupola/server/authz"
 	"cupola/server/control"
-	"cupola/server/control/audit"
-	"cupola/server/control/change"
 	"cupola/server/control/services"
 	"cupola/store"
 	"cupola/store/cf"
@@ -37,51 +35,14 @@ func rawOrEmpty(raw json.RawMessage) any {
 	return raw
 }
 
-// brokerFields checks "fields" of which one resource may be asked for, a
-// service broker's name and guid, and gives those asked for.
-func brokerFields(q listQuery, of string) ([]string, error) {
-	for resource, keys := range q.fields {
-		if resource != of {
-			return nil, badQuery("Fields [%s] valid resources are: '%s'", resource, of)
-		}
-		for _, k := range keys {
-			if k != "name" && k != "guid" {
-				return nil, badQuery("Fields valid keys for '%s' are: 'guid', 'name'", of)
-			}
-		}
-	}
-	return q.fields[of], nil
-}
-
-// includeBrokers adds the brokers with the GUIDs to d, of each the fields.
-func includeBrokers(c *call, d doc, guids, fields []string) error {
-	if len(fields) == 0 {
+// includeBrokers adds to d what is wanted of the brokers with the GUIDs.
+func includeBrokers(c *call, d doc, guids, wanted []string) error {
+	if wanted == nil {
 		return nil
 	}
-	slices.Sort(guids)
-	brokers, err := store.ServiceBrokers.By(c.Tx, "guids", slices.Compact(guids)...)
-	if err != nil {
-		return err
-	}
-	docs := []doc{}
-	for _, b := range brokers {
-		one := doc{}
-		for _, f := range fields {
-			one[f] = map[string]string{"name": b.Name, "guid": b.GUID}[f]
-		}
-		docs = append(docs, one)
-	}
-	addIncluded(d, "service_brokers", docs)
-	return nil
-}
-
-func addIncluded(d doc, key string, docs []doc) {
-	included, ok := d["included"].(doc)
-	if !ok {
-		included = doc{}
-		d["included"] = included
-	}
-	included[key] = docs
+	brokers, err := store.ServiceBrokers.By(c.Tx, "guids", guids...)
+	includeFields(d, "service_brokers", wanted, views(c, brokers, fieldsOfBroker))
+	return err
 }
 
 // checkAvailable wants "available" to be a boolean, if it is there.
@@ -95,7 +56,7 @@ func checkAvailable(q listQuery) error {
 }
 
 // browse lets a guest look at the marketplace, unless the operator hides it.
-func (c *call) browse() error {
+func browse(c *call) error {
 	c.Actor, c.Scope = authz.NewActor("", "", "", nil, nil), &store.Scope{}
 	hidden, err := c.Flag("hide_marketplace_from_unauthenticated_users")
 	if err == nil && hidden.Enabled {
@@ -105,11 +66,7 @@ func (c *call) browse() error {
 }
 
 func listServiceOfferings(c *call) (*response, error) {
-	q, err := parseQuery(c.Request.URL.Query(), store.ServiceOfferings, "fields")
-	if err != nil {
-		return nil, err
-	}
-	fields, err := brokerFields(q, "service_broker")
+	q, err := fieldsQuery(c, store.ServiceOfferings, offeringFields)
 	if err != nil {
 		return nil, err
 	}
@@ -122,17 +79,13 @@ func listServiceOfferings(c *call) (*response, error) {
 		return nil, err
 	}
 	d := page(c, q, found, total, viewServiceOffering)
-	return &response{body: d}, includeBrokers(c, d, control.GUIDs(found, brokerOfOffering), fields)
+	return &response{body: d}, includeBrokers(c, d, control.GUIDs(found, brokerOfOffering), q.fields["service_broker"])
 }
 
 func brokerOfOffering(o *cf.ServiceOffering) string { return o.BrokerGUID }
 
 func showServiceOffering(c *call) (*response, error) {
-	q, err := parseQuery(c.Request.URL.Query(), noRows{}, "fields")
-	if err != nil {
-		return nil, err
-	}
-	fields, err := brokerFields(q, "service_broker")
+	q, err := fieldsQuery(c, noRows{}, offeringFields)
 	if err != nil {
 		return nil, err
 	}
@@ -141,51 +94,12 @@ func showServiceOffering(c *call) (*response, error) {
 		return nil, err
 	}
 	d := viewServiceOffering(c, o)
-	return &response{body: d}, includeBrokers(c, d, []string{o.BrokerGUID}, fields)
+	return &response{body: d}, includeBrokers(c, d, []string{o.BrokerGUID}, q.fields["service_broker"])
 }
 
-// serviceOffering is the offering of {guid}, if the actor sees it and satisfies
-// the rule where its broker is.
-func (c *call) serviceOffering() (*cf.ServiceOffering, error) {
-	o, err := store.ServiceOfferings.Visible(c.Tx, c.guid(), c.Scope)
-	if err != nil {
-		return nil, err
-	}
-	return o, c.permitBroker(o.BrokerGUID)
-}
+var findOffering = byGUID(services.FindOffering)
 
-// permitBroker is permit where a broker is: in its space, or nowhere.
-func (c *call) permitBroker(guid string) error {
-	b, err := store.ServiceBrokers.Get(c.Tx, guid)
-	if err != nil {
-		return err
-	}
-	if b.SpaceGUID == "" {
-		return c.PermitAdmin()
-	}
-	_, err = c.InSpace(b.SpaceGUID)
-	return err
-}
-
-func updateServiceOffering(c *call) (*response, error) {
-	var req struct {
-		Metadata *change.Metadata `json:"metadata"`
-	}
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
-	o, err := c.serviceOffering()
-	if err != nil {
-		return nil, err
-	}
-	if err := req.Metadata.Apply(&o.Metadata); err != nil {
-		return nil, err
-	}
-	if err := store.ServiceOfferings.Update(c.Tx, o); err != nil {
-		return nil, err
-	}
-	return ok(viewServiceOffering(c, o))
-}
+func metadataOfOffering(o *cf.ServiceOffering) *cf.Metadata { return &o.Metadata }
 
 // deleteServiceOffering forgets an offering that has no plans, or purges one
 // with all that was made of it.
@@ -197,28 +111,9 @@ func deleteServiceOffering(c *call) (*response, error) {
 	if p := q.Where["purge"]; p != nil && !slices.Contains([]string{"true", "false"}, strings.Join(p, ",")) {
 		return nil, badQuery("Purge only accepts values 'true' or 'false'")
 	}
-	o, err := c.serviceOffering()
-	if err != nil {
-		return nil, err
-	}
-	plans, err := store.ServicePlans.By(c.Tx, "service_offering_guids", o.GUID)
-	if err != nil {
-		return nil, err
-	}
-	request := doc{}
+	verb := services.RemoveOffering
 	if slices.Contains(q.Where["purge"], "true") {
-		request["purge"] = true
-		if err := services.PurgePlans(c.Session, plans); err != nil {
-			return nil, err
-		}
-	} else if len(plans) > 0 {
-		return nil, cf.Unprocessable("Please delete the service_plans associations for your services.")
+		verb = services.PurgeOffering
 	}
-	if err := store.ServiceOfferings.Delete(c.Tx, o.GUID); err != nil {
-		return nil, err
-	}
-	if err := c.Audit(audit.ServiceOfferingDelete, audit.Target{Type: "service", GUID: o.GUID, Name: o.Name}, doc{"request": request}); err != nil {
-		return nil, err
-	}
-	return noContent()
+	return drop(findOffering, verb)(c)
 }

@@ -2,12 +2,8 @@ package api
 
 import (
 	"encoding/json"
-	"net/url"
-	"strings"
 
 	"cupola/server/control"
-	"cupola/server/control/audit"
-	"cupola/server/control/change"
 	"cupola/server/desire"
 	"cupola/store/cf"
 )
@@ -25,7 +21,7 @@ func auditedRequest(body []byte) doc {
 	}
 	for _, name := range []string{"credentials", "parameters"} {
 		if _, ok := d[name]; ok {
-			d[name] = audit.Hidden
+			d[name] = concealed
 		}
 	}
 	for _, name := range []string{"syslog_drain_url", "route_service_url"} {
@@ -45,46 +41,57 @@ func decodeAudited(c *call, v any) (doc, error) {
 	return auditedRequest(body), decodeBody(body, v)
 }
 
-// tagList is the tags of a request.
-type tagList []string
-
-// UnmarshalJSON says what is wrong in Cloud Controller's words.
-func (t *tagList) UnmarshalJSON(b []byte) error {
-	var list []any
-	if json.Unmarshal(b, &list) != nil {
-		return cf.Unprocessable("Tags must be an array")
-	}
-	*t = nil
-	for _, v := range list {
-		s, ok := v.(string)
-		if !ok {
-			return cf.Unprocessable("Tags must be a list of strings")
+// provide decodes a request and makes a row, by a job where a broker is asked.
+func provide[T, R any](verb func(*control.Session, R, doc) (*T, *cf.Job, error), v view[T]) endpoint {
+	return func(c *call) (*response, error) {
+		var req R
+		audited, err := decodeAudited(c, &req)
+		if err != nil {
+			return nil, err
 		}
-		*t = append(*t, s)
+		row, j, err := verb(c.Session, req, audited)
+		if err != nil || j != nil {
+			return underWay(c, j), err
+		}
+		return created(v(c, row))
 	}
-	return nil
 }
 
-// isObject tells whether what was given is a JSON object, if it is not null.
-func isObject(v change.Field[json.RawMessage]) bool {
-	return !v.Set || v.Null || strings.HasPrefix(strings.TrimSpace(string(v.V)), "{")
-}
-
-// isURI tells whether a text is what Ruby's URI takes for an absolute one.
-func isURI(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && u.Scheme != "" && (u.Host != "" || u.Path != "" || u.Opaque != "") && !strings.ContainsAny(s, " \t\r\n<>\"{}|\\^`")
-}
-
-// relationFaults are Cloud Controller's messages for a relationship to one
-// thing that is missing, or has no guid.
-func relationFaults(r *ref, name string) []string {
-	title := sentence(name)
-	switch {
-	case r == nil:
-		return []string{"Relationships " + title + " can't be blank", "Relationships " + title + ` must be structured like this: "` + name + `: {"data": {"guid": "valid-guid"}}"`}
-	case r.guid() == "":
-		return []string{"Relationships " + title + " guid must be between 1 and 200 characters"}
+// amend finds a row, decodes a request and changes the row, by a job where a broker
+// is asked.
+func amend[T, R any](find finder[T], verb func(*control.Session, *T, R, doc) (*cf.Job, error), v view[T]) endpoint {
+	return func(c *call) (*response, error) {
+		row, err := find(c)
+		if err != nil {
+			return nil, err
+		}
+		var req R
+		audited, err := decodeAudited(c, &req)
+		if err != nil {
+			return nil, err
+		}
+		j, err := verb(c.Session, row, req, audited)
+		if err != nil || j != nil {
+			return underWay(c, j), err
+		}
+		return ok(v(c, row))
 	}
-	return nil
+}
+
+// direct makes a verb for which no broker is asked one that might.
+func direct[T, R any](verb func(*control.Session, *T, R, doc) error) func(*control.Session, *T, R, doc) (*cf.Job, error) {
+	return func(c *control.Session, row *T, req R, audited doc) (*cf.Job, error) {
+		return nil, verb(c, row, req, audited)
+	}
+}
+
+// withdraw deletes a row, by a job where a broker is asked.
+func withdraw(verb func(*control.Session, string) (*cf.Job, error)) endpoint {
+	return func(c *call) (*response, error) {
+		j, err := verb(c.Session, c.guid())
+		if err != nil || j != nil {
+			return underWay(c, j), err
+		}
+		return noContent()
+	}
 }

@@ -1,10 +1,7 @@
 package api
 
 import (
-	"cupola/server/authz"
-	"cupola/server/control/access"
-	"cupola/server/control/services"
-	"cupola/store"
+	"cupola/server/control"
 	"cupola/store/cf"
 )
 
@@ -21,12 +18,12 @@ func recorded(h func(*call) (*response, error)) endpoint {
 
 // askParameters is the endpoint that shows the parameters of what find finds. The
 // broker is asked outside of the transaction.
-func askParameters(find func(*call) (ParameterQuery, error)) endpoint {
+func askParameters(find func(c *control.Session, guid string) (instance, binding string, err error)) endpoint {
 	return func(c *call) (*response, error) {
 		var q ParameterQuery
 		err := c.tx(false, func() (err error) {
-			q, err = find(c)
 			q.Actor = c.Who()
+			q.InstanceGUID, q.BindingGUID, err = find(c.Session, c.guid())
 			return err
 		})
 		if err != nil {
@@ -41,38 +38,4 @@ func askParameters(find func(*call) (ParameterQuery, error)) endpoint {
 		}
 		return ok(orObject(found))
 	}
-}
-
-// serviceParameters finds which service instance's parameters its broker is
-// asked for. It is not enough to see the instance in a space that it is shared
-// with.
-func serviceParameters(c *call) (q ParameterQuery, err error) {
-	i, err := store.ServiceInstances.Visible(c.Tx, c.guid(), c.Scope)
-	if err != nil {
-		return q, err
-	}
-	space, err := store.Spaces.Get(c.Tx, i.SpaceGUID)
-	if err != nil {
-		return q, err
-	}
-	if !c.Actor.May(authz.SpaceReader, access.At(space)) {
-		return q, access.NotAuthorized()
-	}
-	unknown := cf.Errorf(cf.ServiceParametersUnknown, "This service does not support fetching service instance parameters.")
-	switch {
-	case i.Type != cf.Managed:
-		return q, unknown
-	case i.LastOperation.Is(cf.OpCreate, cf.OpFailed):
-		return q, cf.Errorf(cf.ResourceNotFound, "Service instance not found")
-	}
-	o, err := services.OfferOf(c.Session, i)
-	switch {
-	case err != nil:
-		return q, err
-	case !o.Offering.InstancesRetrievable:
-		return q, unknown
-	case i.LastOperation.InProgress():
-		return q, cf.Errorf(cf.ServiceBusy, "An operation for service instance %s is in progress.", i.Name)
-	}
-	return ParameterQuery{InstanceGUID: i.GUID}, nil
 }

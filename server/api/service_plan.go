@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"cupola/server/control"
-	"cupola/server/control/audit"
 	"cupola/server/control/change"
+	"cupola/server/control/services"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -25,21 +25,17 @@ type planViewer struct {
 
 func newPlanViewer(c *call, plans []*cf.ServicePlan) (*planViewer, error) {
 	v := &planViewer{offerings: map[string]*cf.ServiceOffering{}, brokers: map[string]*cf.ServiceBroker{}}
-	offerings, err := store.ServiceOfferings.By(c.Tx, "guids", control.GUIDs(plans, func(p *cf.ServicePlan) string { return p.OfferingGUID })...)
+	offerings, brokers, err := offersOf(c, plans)
 	if err != nil {
 		return nil, err
 	}
 	for _, o := range offerings {
 		v.offerings[o.GUID] = o
 	}
-	brokers, err := store.ServiceBrokers.By(c.Tx, "guids", control.GUIDs(offerings, brokerOfOffering)...)
-	if err != nil {
-		return nil, err
-	}
 	for _, b := range brokers {
 		v.brokers[b.GUID] = b
 	}
-	v.types, err = c.Tx.PlanVisibilities(plans)
+	v.types, err = store.ServicePlans.Visibilities(c.Tx, plans)
 	return v, err
 }
 
@@ -111,7 +107,7 @@ func listServicePlans(c *call) (*response, error) {
 	if err := checkAvailable(q); err != nil {
 		return nil, err
 	}
-	if _, err := brokerFields(q, "service_offering.service_broker"); err != nil {
+	if err := checkFields(q.fields, planFields); err != nil {
 		return nil, err
 	}
 	q.Visible = c.Scope
@@ -128,11 +124,8 @@ func listServicePlans(c *call) (*response, error) {
 }
 
 func showServicePlan(c *call) (*response, error) {
-	q, err := parseQuery(c.Request.URL.Query(), noRows{}, "fields", planInclude)
+	q, err := fieldsQuery(c, noRows{}, planFields, planInclude)
 	if err != nil {
-		return nil, err
-	}
-	if _, err := brokerFields(q, "service_offering.service_broker"); err != nil {
 		return nil, err
 	}
 	p, err := store.ServicePlans.Visible(c.Tx, c.guid(), c.Scope)
@@ -155,7 +148,7 @@ func (v *planViewer) include(c *call, d doc, plans []*cf.ServicePlan, q listQuer
 			if err != nil {
 				return err
 			}
-			addIncluded(d, "service_offerings", docs)
+			included(d)["service_offerings"] = docs
 			continue
 		}
 		if err := v.includeSpaces(c, d, plans); err != nil {
@@ -172,33 +165,19 @@ func (v *planViewer) includeSpaces(c *call, d doc, plans []*cf.ServicePlan) erro
 		return err
 	}
 	orgs, err := includingOrgsOf(c, spaces)
-	addIncluded(d, "spaces", docs)
-	addIncluded(d, "organizations", orgs)
+	included(d)["spaces"] = docs
+	included(d)["organizations"] = orgs
 	return err
 }
 
-// servicePlan is the plan of {guid}, if the actor sees it and satisfies the rule
-// where its broker is.
-func (c *call) servicePlan() (*cf.ServicePlan, error) {
-	p, err := store.ServicePlans.Visible(c.Tx, c.guid(), c.Scope)
-	if err != nil {
-		return nil, err
-	}
-	o, err := store.ServiceOfferings.Get(c.Tx, p.OfferingGUID)
-	if err != nil {
-		return nil, err
-	}
-	return p, c.permitBroker(o.BrokerGUID)
-}
+var findPlan = byGUID(services.FindPlan)
 
 func updateServicePlan(c *call) (*response, error) {
-	var req struct {
-		Metadata *change.Metadata `json:"metadata"`
-	}
+	var req change.Labels
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	p, err := c.servicePlan()
+	p, err := findPlan(c)
 	if err != nil {
 		return nil, err
 	}
@@ -213,25 +192,4 @@ func updateServicePlan(c *call) (*response, error) {
 		return nil, err
 	}
 	return ok(v.view(c, p))
-}
-
-func deleteServicePlan(c *call) (*response, error) {
-	p, err := c.servicePlan()
-	if err != nil {
-		return nil, err
-	}
-	n, err := store.ServiceInstances.Count(c.Tx, store.Query{Where: map[string][]string{"service_plan_guids": {p.GUID}}})
-	if err != nil {
-		return nil, err
-	}
-	if n > 0 {
-		return nil, cf.Unprocessable("Please delete the service_instances associations for your service_plans.")
-	}
-	if err := store.ServicePlans.Delete(c.Tx, p.GUID); err != nil {
-		return nil, err
-	}
-	if err := c.Audit(audit.ServicePlanDelete, audit.Target{Type: "service_plan", GUID: p.GUID, Name: p.Name}, doc{"request": doc{}}); err != nil {
-		return nil, err
-	}
-	return noContent()
 }

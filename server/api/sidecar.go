@@ -22,7 +22,7 @@ type sidecarRows struct{ noRows }
 func (sidecarRows) Orders() []string { return []string{"created_at", "updated_at"} }
 
 // listSidecars answers with a page of sidecars.
-func (c *call) listSidecars(found []*apps.Sidecar) (*response, error) {
+func listSidecars(c *call, found []*apps.Sidecar) (*response, error) {
 	q, err := parseQuery(c.Request.URL.Query(), sidecarRows{})
 	if err != nil {
 		return nil, err
@@ -34,15 +34,15 @@ func (c *call) listSidecars(found []*apps.Sidecar) (*response, error) {
 }
 
 func listProcessSidecars(c *call) (*response, error) {
-	p, app, err := c.process()
+	p, app, err := processOf(c)
 	if err != nil {
 		return nil, err
 	}
-	return c.listSidecars(apps.Sidecars(app, p))
+	return listSidecars(c, apps.Sidecars(app, p))
 }
 
 func listAppSidecars(c *call) (*response, error) {
-	app, err := c.app()
+	app, err := findApp(c)
 	if err != nil {
 		return nil, err
 	}
@@ -50,12 +50,12 @@ func listAppSidecars(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.listSidecars(apps.Sidecars(app, processes...))
+	return listSidecars(c, apps.Sidecars(app, processes...))
 }
 
-// sidecar is the sidecar of {guid}, if the actor sees its app and satisfies
+// findSidecar finds the sidecar of {guid}, if the actor sees its app and satisfies
 // the rule.
-func (c *call) sidecar() (*apps.Sidecar, error) {
+func findSidecar(c *call) (*apps.Sidecar, error) {
 	processes, _, err := store.Processes.List(c.Tx, store.Query{Where: map[string][]string{"sidecar_guids": {c.guid()}}, Visible: c.Scope})
 	if err != nil {
 		return nil, err
@@ -71,16 +71,8 @@ func (c *call) sidecar() (*apps.Sidecar, error) {
 	return all[slices.IndexFunc(all, func(s *apps.Sidecar) bool { return s.GUID == c.guid() })], nil
 }
 
-func showSidecar(c *call) (*response, error) {
-	s, err := c.sidecar()
-	if err != nil {
-		return nil, err
-	}
-	return ok(viewSidecar(c, s))
-}
-
 func createSidecar(c *call) (*response, error) {
-	app, err := c.app()
+	app, err := findApp(c)
 	if err != nil {
 		return nil, err
 	}
@@ -89,41 +81,8 @@ func createSidecar(c *call) (*response, error) {
 		return nil, err
 	}
 	s := &apps.Sidecar{Sidecar: cf.Sidecar{GUID: control.NewGUID(), Origin: "user"}, App: app}
-	if err := req.Apply(&s.Sidecar); err != nil {
-		return nil, err
-	}
-	if err := apps.PutSidecar(c.Session, s); err != nil {
+	if err := apps.ChangeSidecar(c.Session, s, req); err != nil {
 		return nil, err
 	}
 	return created(viewSidecar(c, s))
-}
-
-func updateSidecar(c *call) (*response, error) {
-	s, err := c.sidecar()
-	if err != nil {
-		return nil, err
-	}
-	var req apps.SidecarChange
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
-	if err := req.Apply(&s.Sidecar); err != nil {
-		return nil, err
-	}
-	if err := apps.PutSidecar(c.Session, s); err != nil {
-		return nil, err
-	}
-	return ok(viewSidecar(c, s))
-}
-
-func deleteSidecar(c *call) (*response, error) {
-	s, err := c.sidecar()
-	if err != nil {
-		return nil, err
-	}
-	s.ProcessTypes = nil
-	if err := apps.PutSidecar(c.Session, s); err != nil {
-		return nil, err
-	}
-	return noContent()
 }

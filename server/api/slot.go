@@ -80,5 +80,5 @@ func (c *call) awaitUpload() error {
 
 // asker is the user of the request, or else the client or address.
 func (c *call) asker() string {
-	return cmp.Or(c.identity.UserGUID, c.identity.ClientID, bulkhead.AddressOf(c.Request.RemoteAddr).String())
+	return cmp.Or(c.identity.Actor().GUID, bulkhead.AddressOf(c.Request.RemoteAddr).String())
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cupola/server/control"
+	"cupola/store"
 	"cupola/store/cf"
 )
 
@@ -11,4 +12,14 @@ func viewStack(c *call, s *cf.Stack) doc {
 		"build_rootfs_image": s.Name, "run_rootfs_image": s.Name, "metadata": metadata(s.Metadata),
 		"links": doc{"self": c.link("/v3/stacks/%s", s.GUID)},
 	})
+}
+
+var findStack = ofPlatform(store.Stacks)
+
+func listStackApps(c *call) (*response, error) {
+	s, err := store.Stacks.Get(c.Tx, c.guid())
+	if err != nil {
+		return nil, err
+	}
+	return listRows(c, store.Apps, viewApp, matching("stacks", s.Name))
 }

@@ -7,6 +7,7 @@ import (
 
 	"cupola/runtime/lrp"
 	"cupola/server/control"
+	"cupola/server/control/apps"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -18,8 +19,8 @@ const holdStats = 8 * time.Second
 
 // instances are the rows of a process's instances by index; one that has no
 // row yet, or none any longer, is missing.
-func (c *call) instances(p *cf.Process, app *cf.App) (map[int]*lrp.Actual, error) {
-	rows, err := c.actuals(desire.ProcessGUID(p, app))
+func instances(c *call, p *cf.Process, app *cf.App) (map[int]*lrp.Actual, error) {
+	rows, err := actuals(c, desire.ProcessGUID(p, app))
 	byIndex := map[int]*lrp.Actual{}
 	for _, r := range rows {
 		if have := byIndex[r.Index]; have == nil || have.Stopping {
@@ -30,7 +31,7 @@ func (c *call) instances(p *cf.Process, app *cf.App) (map[int]*lrp.Actual, error
 }
 
 // actuals are the rows of a Desired, which may have been foreseen.
-func (c *call) actuals(processGUID string) ([]*lrp.Actual, error) {
+func actuals(c *call, processGUID string) ([]*lrp.Actual, error) {
 	if rows, ok := c.recalled[store.ActualLRPs.Name()+" "+processGUID]; ok {
 		return rows.([]*lrp.Actual), nil
 	}
@@ -39,7 +40,7 @@ func (c *call) actuals(processGUID string) ([]*lrp.Actual, error) {
 
 // foreseeActuals gets what the embedded instances of processes are made of, all
 // at once.
-func (c *call) foreseeActuals(processes []*cf.Process) error {
+func foreseeActuals(c *call, processes []*cf.Process) error {
 	if err := foresee(c, store.Apps, func(a *cf.App) string { return a.GUID }, control.GUIDs(processes, func(p *cf.Process) string { return p.AppGUID })); err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func (c *call) foreseeActuals(processes []*cf.Process) error {
 
 // leaving are the instances of a process that are on their way out: those of its
 // older revisions, and those of indices it has no longer.
-func (c *call) leaving(p *cf.Process, app *cf.App) ([]doc, error) {
+func leaving(c *call, p *cf.Process, app *cf.App) ([]doc, error) {
 	rows, err := store.ActualLRPs.By(c.Tx, "of_processes", p.GUID)
 	if err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func (c *call) leaving(p *cf.Process, app *cf.App) ([]doc, error) {
 		if !old || a.Domain != lrp.DomainApps || a.InstanceGUID == "" {
 			continue
 		}
-		list = append(list, with(c.viewStats(p, a.Index, a, nil), doc{"state": "STOPPING", "process_guid": a.ProcessGUID}))
+		list = append(list, with(viewStats(c, p, a.Index, a, nil), doc{"state": "STOPPING", "process_guid": a.ProcessGUID}))
 	}
 	return list, nil
 }
@@ -100,41 +101,27 @@ func instanceState(a *lrp.Actual) string {
 // showStats holds the answer to the CLI until an instance of a starting app
 // runs or crashes.
 func showStats(c *call) (*response, error) {
-	changed, stop := c.s.Store.Watch(store.ActualLRPs.Name())
-	defer stop()
-	deadline := time.Now().Add(holdStats)
-	for {
-		var pending bool
-		res, err := inTx(func(c *call) (*response, error) {
-			p, app, err := c.process()
-			if err != nil {
-				return nil, err
-			}
-			byIndex, err := c.instances(p, app)
-			if err != nil {
-				return nil, err
-			}
-			pending = app.State == cf.Started && p.Instances > 0
-			bound, err := c.bindingsNow(p, app)
-			if err != nil {
-				return nil, err
-			}
-			resources := []doc{}
-			for i := range p.Instances {
-				a := byIndex[i]
-				pending = pending && comes(p, a)
-				resources = append(resources, c.viewStats(p, i, a, bound))
-			}
-			stopping, err := c.leaving(p, app)
-			if err != nil {
-				return nil, err
-			}
-			return ok(doc{"resources": resources, "stopping": stopping})
-		})(c)
-		if err != nil || !pending || !c.fromCLI() || !c.wait(changed, deadline) {
-			return res, err
+	return holdUntil(c, time.Now().Add(holdStats), func(c *call) (*response, bool, error) {
+		p, app, err := processOf(c)
+		if err != nil {
+			return nil, false, err
 		}
-	}
+		byIndex, err := instances(c, p, app)
+		if err != nil {
+			return nil, false, err
+		}
+		bound, err := apps.BoundNow(c.Session, app, p)
+		if err != nil {
+			return nil, false, err
+		}
+		pending, resources := app.State == cf.Started && p.Instances > 0, []doc{}
+		for i := range p.Instances {
+			pending = pending && comes(p, byIndex[i])
+			resources = append(resources, viewStats(c, p, i, byIndex[i], &bound))
+		}
+		stopping, err := leaving(c, p, app)
+		return &response{body: doc{"resources": resources, "stopping": stopping}}, !pending, err
+	})
 }
 
 // comes tells whether an instance is about to run: its row is not there yet, or
@@ -152,31 +139,31 @@ func comes(p *cf.Process, a *lrp.Actual) bool {
 
 // viewStats is what the stats say of an instance; of one that is on its way out
 // not which bindings it has: b is nil then.
-func (c *call) viewStats(p *cf.Process, index int, a *lrp.Actual, b *boundNow) doc {
+func viewStats(c *call, p *cf.Process, index int, a *lrp.Actual, b *apps.Bound) doc {
 	state := instanceState(a)
 	d := doc{"type": p.Type, "index": index, "state": state, "routable": nil, "uptime": 0, "isolation_segment": nil, "details": nil}
 	if a == nil {
 		return d
 	}
 	d["details"] = control.OrNil(a.PlacementError)
-	d = c.placedStats(p, d)
+	d = placedStats(c, p, d)
 	if state != "RUNNING" {
 		if state == "DOWN" {
 			return d
 		}
-		return with(d, c.quotas(p, a, lrp.Stats{}))
+		return with(d, quotas(c, p, a, lrp.Stats{}))
 	}
 	s, _ := c.s.Stats(a.InstanceGUID)
 	d["routable"] = a.Ready
 	if b != nil {
-		b.on(c, a, s, d)
+		showBindings(c, b, a, s, d)
 	}
 	d["uptime"] = max(0, int64(time.Since(a.Since).Seconds()))
-	return with(d, c.quotas(p, a, s))
+	return with(d, quotas(c, p, a, s))
 }
 
 // quotas is what of an instance's stats has a bound, with the use of it.
-func (c *call) quotas(p *cf.Process, a *lrp.Actual, s lrp.Stats) doc {
+func quotas(c *call, p *cf.Process, a *lrp.Actual, s lrp.Stats) doc {
 	ports := []doc{}
 	for _, port := range a.Ports {
 		ports = append(ports, doc{"external": port, "internal": port, "external_tls_proxy_port": nil, "internal_tls_proxy_port": nil})
@@ -190,13 +177,13 @@ func (c *call) quotas(p *cf.Process, a *lrp.Actual, s lrp.Stats) doc {
 }
 
 // processInstances is the short form of the stats, for lists.
-func (c *call) processInstances(p *cf.Process) []doc {
+func processInstances(c *call, p *cf.Process) []doc {
 	out := []doc{}
 	app, err := recall(c, store.Apps, p.AppGUID)
 	if err != nil {
 		return out
 	}
-	byIndex, err := c.instances(p, app)
+	byIndex, err := instances(c, p, app)
 	if err != nil {
 		return out
 	}
@@ -211,10 +198,10 @@ func (c *call) processInstances(p *cf.Process) []doc {
 }
 
 func showProcessInstances(c *call) (*response, error) {
-	p, _, err := c.process()
+	p, _, err := processOf(c)
 	if err != nil {
 		return nil, err
 	}
-	return ok(doc{"resources": c.processInstances(p), "links": doc{
+	return ok(doc{"resources": processInstances(c, p), "links": doc{
 		"self": c.link("/v3/processes/%s/process_instances", p.GUID), "process": c.link("/v3/processes/%s", p.GUID)}})
 }

@@ -15,7 +15,7 @@ import (
 func (w *world) hasFiles(since time.Time) {
 	w.t.Helper()
 	w.write(func(tx *store.Tx) error {
-		all, err := tx.AppServices("app-1")
+		all, err := store.ServiceBindings.OfApps(tx, "app-1")
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,6 @@ import (
 	"cupola/server/authz"
 	"cupola/server/control"
 	"cupola/server/control/apps"
-	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -16,6 +15,11 @@ import (
 const commandReader = authz.SpaceDeveloper | authz.AdminReadOnly
 
 func taskApp(t *cf.Task) string { return t.AppGUID }
+
+var (
+	findTask  = anApps(store.Tasks, taskApp)
+	labelTask = label(store.Tasks, func(t *cf.Task) *cf.Metadata { return &t.Metadata })
+)
 
 func viewTask(c *call, t *cf.Task) doc {
 	return with(viewListedTask(c, t), doc{"command": t.Command})
@@ -39,7 +43,7 @@ func viewListedTask(c *call, t *cf.Task) doc {
 }
 
 // taskViewAt is how the actor sees the tasks of an app.
-func (c *call) taskViewAt(app *cf.App) (view[cf.Task], error) {
+func taskViewAt(c *call, app *cf.App) (view[cf.Task], error) {
 	place, err := c.PlaceOf(app)
 	if err == nil && c.Actor.May(commandReader, place) {
 		return viewTask, nil
@@ -52,7 +56,7 @@ func createTask(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	app, err := c.app()
+	app, err := findApp(c)
 	if err != nil {
 		return nil, err
 	}
@@ -65,49 +69,26 @@ func createTask(c *call) (*response, error) {
 
 // showTask holds the answer to the CLI while the task is under way.
 func showTask(c *call) (*response, error) {
-	return hold(c, store.Tasks.Name(), func(c *call) (*response, bool, error) {
+	return hold(c, func(c *call) (*response, bool, error) {
 		t, app, err := ofApp(c, store.Tasks, taskApp)
 		if err != nil {
 			return nil, false, err
 		}
-		v, err := c.taskViewAt(app)
+		v, err := taskViewAt(c, app)
 		return &response{body: v(c, t)}, t.State == cf.TaskSucceeded || t.State == cf.TaskFailed, err
 	})
 }
 
 func listAppTasks(c *call) (*response, error) {
-	app, err := c.app()
+	app, err := findApp(c)
 	if err != nil {
 		return nil, err
 	}
-	v, err := c.taskViewAt(app)
+	v, err := taskViewAt(c, app)
 	if err != nil {
 		return nil, err
 	}
-	return listRows(c, store.Tasks, v, func(q *listQuery) error {
-		q.Where["app_guids"] = []string{app.GUID}
-		return nil
-	})
-}
-
-func updateTask(c *call) (*response, error) {
-	var req struct {
-		Metadata *change.Metadata `json:"metadata"`
-	}
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
-	t, _, err := ofApp(c, store.Tasks, taskApp)
-	if err != nil {
-		return nil, err
-	}
-	if err := req.Metadata.Apply(&t.Metadata); err != nil {
-		return nil, err
-	}
-	if err := store.Tasks.Update(c.Tx, t); err != nil {
-		return nil, err
-	}
-	return ok(viewTask(c, t))
+	return listRows(c, store.Tasks, v, matching("app_guids", app.GUID))
 }
 
 func cancelTask(c *call) (*response, error) {

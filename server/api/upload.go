@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"cupola/server/control/audit"
+	"cupola/server/control/apps"
 	"cupola/server/uploads"
 	"cupola/store"
 	"cupola/store/blob"
@@ -39,7 +39,7 @@ func (u *upload) discard() {
 }
 
 // readUpload streams a multipart body to disk.
-func (c *call) readUpload() (*upload, error) {
+func readUpload(c *call) (*upload, error) {
 	c.received = true
 	kind, params, err := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
 	if err != nil || !strings.HasPrefix(kind, "multipart/") {
@@ -52,25 +52,29 @@ func (c *call) readUpload() (*upload, error) {
 		return nil, err
 	}
 	u := &upload{}
-	r := multipart.NewReader(http.MaxBytesReader(c.w, c.Request.Body, maxUpload), params["boundary"])
+	if err := u.read(multipart.NewReader(http.MaxBytesReader(c.w, c.Request.Body, maxUpload), params["boundary"]), c.s.Blobs); err != nil {
+		u.discard()
+		return nil, err
+	}
+	return u, nil
+}
+
+func (u *upload) read(r *multipart.Reader, blobs *blob.Store) error {
 	for {
 		part, err := r.NextPart()
 		if err == io.EOF {
-			return u, nil
+			return nil
 		}
 		if err != nil {
-			err = brokenForm(err)
-		} else {
-			err = uploadError(c.readPart(u, part))
+			return brokenForm(err)
 		}
-		if err != nil {
-			u.discard()
-			return nil, err
+		if err := uploadError(u.readPart(part, blobs)); err != nil {
+			return err
 		}
 	}
 }
 
-func (c *call) readPart(u *upload, part *multipart.Part) error {
+func (u *upload) readPart(part *multipart.Part, blobs *blob.Store) error {
 	if part.FormName() == "resources" {
 		text, err := io.ReadAll(io.LimitReader(part, maxResources+1))
 		if len(text) > maxResources {
@@ -85,7 +89,7 @@ func (c *call) readPart(u *upload, part *multipart.Part) error {
 	if u.bits != nil {
 		return cf.Unprocessable("Upload has the part 'bits' twice")
 	}
-	t, err := c.s.Blobs.Temp()
+	t, err := blobs.Temp()
 	if err != nil {
 		return err
 	}
@@ -126,10 +130,10 @@ func uploadError(err error) error {
 // uploadPackage takes an app's files, and answers when the package is READY:
 // the CLI then has nothing to wait for.
 func uploadPackage(c *call) (*response, error) {
-	if err := c.tx(true, c.expectBits); err != nil {
+	if err := c.tx(true, func() error { _, _, err := expectBits(c); return err }); err != nil {
 		return nil, err
 	}
-	u, err := c.readUpload()
+	u, err := readUpload(c)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +142,7 @@ func uploadPackage(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := uploads.Upload{Resources: known, Pool: c.knownFile}
+	in := uploads.Upload{Resources: known, Pool: func(sha1 string, size int64) (string, bool) { return knownFile(c, sha1, size) }}
 	if u.bits != nil {
 		in.Zip = u.bits.File
 	}
@@ -149,26 +153,16 @@ func uploadPackage(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return inTx(func(c *call) (*response, error) { return c.keepBits(packed) })(c)
+	return inTx(func(c *call) (*response, error) { return keepBits(c, packed) })(c)
 }
 
-// expectBits checks that the package awaits its upload. The rows are not
-// changed yet: an upload that breaks off can be made again.
-func (c *call) expectBits() error {
-	p, _, err := ofApp(c, store.Packages, packageApp)
-	if err != nil {
-		return err
+// expectBits is the package of {guid}, if it awaits its upload.
+func expectBits(c *call) (*cf.Package, *cf.App, error) {
+	p, app, err := ofApp(c, store.Packages, packageApp)
+	if err == nil {
+		err = apps.AwaitsBits(c.Session, p)
 	}
-	if err := c.Feature("app_bits_upload"); err != nil {
-		return err
-	}
-	if p.Type != "bits" {
-		return cf.Unprocessable("Package type must be bits.")
-	}
-	if p.State != cf.PackageAwaiting {
-		return cf.Errorf(cf.BitsAlreadyUploaded, "Bits may be uploaded only once. Create a new package to upload different bits.")
-	}
-	return nil
+	return p, app, err
 }
 
 func parseResources(text string) ([]uploads.Resource, error) {
@@ -190,33 +184,20 @@ func parseResources(text string) ([]uploads.Resource, error) {
 	return out, nil
 }
 
-func (c *call) knownFile(sha1 string, size int64) (digest string, ok bool) {
+func knownFile(c *call, sha1 string, size int64) (digest string, ok bool) {
 	err := c.s.Store.Read(c.Context(), func(tx *store.Tx) (err error) {
-		digest, ok, err = tx.KnownFile(sha1, size)
+		digest, ok, err = store.Resources.Find(tx, sha1, size)
 		return err
 	})
 	return digest, ok && err == nil
 }
 
-func (c *call) keepBits(packed *uploads.Packed) (*response, error) {
-	if err := c.expectBits(); err != nil {
-		return nil, err
-	}
+func keepBits(c *call, packed *uploads.Packed) (*response, error) {
 	p, app, err := ofApp(c, store.Packages, packageApp)
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range packed.Pool {
-		if err := c.Tx.RememberFile(f.SHA1, f.Size, f.Digest); err != nil {
-			return nil, err
-		}
-	}
-	p.State, p.Digest, p.Size = cf.PackageReady, packed.Digest, packed.Size
-	if err := store.Packages.Update(c.Tx, p); err != nil {
-		return nil, err
-	}
-	c.Note(app, "Uploaded bits for app with guid %s", app.GUID)
-	if err := c.AuditApp(audit.AppPackageUpload, app, doc{"package_guid": p.GUID}); err != nil {
+	if err := apps.KeepBits(c.Session, app, p, packed); err != nil {
 		return nil, err
 	}
 	return ok(viewPackage(c, p))

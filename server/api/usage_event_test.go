@@ -16,7 +16,7 @@ func TestAppUsage(t *testing.T) {
 			return err
 		}
 		d.Buildpacks = []cf.DropletBuildpack{{Name: "staticfile_buildpack", BuildpackName: "staticfile"}, {Name: "go_buildpack", BuildpackName: "go"}}
-		return control.OrElse(store.Droplets.Update(tx, d), tx.ReseedAppUsage())
+		return control.OrElse(store.Droplets.Update(tx, d), store.AppUsageEvents.Reseed(tx))
 	})
 	w.run(t, []step{
 		{method: "GET", path: "/v3/app_usage_events", status: 200, want: `{"pagination": {"total_results": 0}}`},

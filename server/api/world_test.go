@@ -26,7 +26,10 @@ import (
 	"cupola/server/bulkhead"
 	"cupola/server/control"
 	"cupola/server/control/apps"
+	"cupola/server/control/stacks"
+	"cupola/server/kube"
 	"cupola/server/logcache"
+	"cupola/server/seed"
 	"cupola/server/uaa"
 	"cupola/store"
 	"cupola/store/blob"
@@ -149,16 +152,12 @@ func (w *world) open() {
 
 func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 	return Config{Store: w.store, Blobs: w.blobs, Log: log,
-		Authenticate: func(ctx context.Context, token string) (Identity, error) {
-			id, err := ua.Verify(ctx, token)
-			return Identity{UserGUID: id.UserGUID, Username: id.Username, ClientID: id.ClientID, Scopes: id.Scopes}, err
-		},
-		Slots:      w.slots,
+		Authenticate: ua.Verify, Slots: w.slots,
 		Stats:      func(string) (lrp.Stats, bool) { return w.usage, true },
 		Retire:     func(p *cf.Process, _ *cf.App, i int) { w.retired = append(w.retired, fmt.Sprintf("%s/%d", p.GUID, i)) },
 		Parameters: func(context.Context, ParameterQuery) (json.RawMessage, error) { return json.RawMessage(`{"a":1}`), nil },
-		RenderBOSH: func(context.Context, RenderRequest) (*Rendered, error) {
-			return &Rendered{Objects: "kind: Secret\n"}, nil
+		RenderBOSH: func(context.Context, kube.RenderRequest) (*kube.Rendered, error) {
+			return &kube.Rendered{Objects: "kind: Secret\n"}, nil
 		},
 		PackDroplet: func(_ context.Context, d *cf.Droplet, command string, progress func(PackStep)) (registry.Image, error) {
 			progress(PackStep{What: "droplet " + d.GUID + " for " + command, Done: 1, Total: 2})
@@ -226,13 +225,13 @@ func guid(g string) cf.Resource { return cf.Resource{GUID: g} }
 // seed makes the rows of a world.
 func (w *world) seed(tx *store.Tx) error {
 	rows := []func() error{
-		func() error { return SeedQuota(tx) },
-		func() error { return SeedSecurityGroups(tx) },
+		func() error { return seed.Quota(tx) },
+		func() error { return seed.SecurityGroups(tx) },
 		func() error {
-			return SeedStacks(tx, []SystemStack{{Name: "minifs", Description: "small", Default: true}, {Name: "host"}})
+			return stacks.Offer(tx, []stacks.System{{Name: "minifs", Description: "small", Default: true}, {Name: "host"}})
 		},
 		func() error {
-			return SeedBuildpacks(tx, []SystemBuildpack{{"staticfile_buildpack", "s.zip", "s1"}, {"ruby_buildpack", "r.zip", "r1"}, {"go_buildpack", "g.zip", "g1"}})
+			return stacks.OfferBuildpacks(tx, []stacks.SystemBuildpack{{Name: "staticfile_buildpack", Filename: "s.zip", Digest: "s1"}, {Name: "ruby_buildpack", Filename: "r.zip", Digest: "r1"}, {Name: "go_buildpack", Filename: "g.zip", Digest: "g1"}})
 		},
 		func() error { return insertDefaultOrg(tx) },
 		func() error {

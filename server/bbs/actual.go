@@ -13,7 +13,7 @@ import (
 	"cupola/store"
 )
 
-// actuals gives the ActualLRPs that filters of the table choose.
+// actuals returns the ActualLRPs that filters of the table choose.
 func (s *Server) actuals(ctx context.Context, where map[string][]string) (found []*bbspb.ActualLRP, err error) {
 	err = s.Store.Read(ctx, func(tx *store.Tx) error {
 		list, err := s.Rows.Actuals(tx, where)
@@ -63,7 +63,7 @@ func (s *Server) retireActual(ctx context.Context, r *bbspb.RetireActualLRPReque
 	}
 	defer s.Look()
 	return &bbspb.LifecycleResponse{}, s.Store.Write(ctx, func(tx *store.Tx) error {
-		ok, err := tx.RetireActual(lrp.Key{ProcessGUID: r.Key.ProcessGuid, Index: int(r.Key.Index)})
+		ok, err := store.ActualLRPs.Retire(tx, lrp.Key{ProcessGUID: r.Key.ProcessGuid, Index: int(r.Key.Index)})
 		if err == nil && !ok {
 			err = model.ErrNotFound
 		}

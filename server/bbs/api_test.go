@@ -11,6 +11,7 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbspb"
 	"cupola/server/bbs/model"
+	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -224,7 +225,7 @@ func TestAppsAreReadOnly(t *testing.T) {
 		}
 		return store.Processes.Insert(tx, &cf.Process{Resource: cf.Resource{GUID: "app"}, AppGUID: apps[0].GUID, Type: "web"})
 	})
-	w.apps = []App{{Desired: lrp.Desired{ProcessGUID: "app-12345678", Domain: lrp.DomainApps, Instances: 1, RunInfo: lrp.RunInfo{RootFS: "preloaded:x",
+	w.apps = []desire.App{{Desired: lrp.Desired{ProcessGUID: "app-12345678", Domain: lrp.DomainApps, Instances: 1, RunInfo: lrp.RunInfo{RootFS: "preloaded:x",
 		Action: lrp.Codependent(lrp.Run{Path: "launcher", Args: []string{"app"}, User: "vcap", Nofile: 16384}.Action()), Ports: []uint16{8080},
 		Log: lrp.LogTarget{GUID: "log"}, Egress: []lrp.EgressRule{{Protocol: "tcp", Destinations: []string{"0.0.0.0/0"}, Ports: "53,80-90"}}}}, URIs: []string{"a.example.com/x"}}}
 	w.desire(plain("mine", 1))

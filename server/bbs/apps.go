@@ -3,6 +3,7 @@ package bbs
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"cupola/server/bbs/bbspb"
 	"cupola/server/bbs/model"
+	"cupola/server/desire"
 	"cupola/store"
 )
 
@@ -69,7 +71,7 @@ func (a *apps) refreshLocked(ctx context.Context) error {
 	if !a.rows.IsStale() {
 		return nil
 	}
-	var list []App
+	var list []desire.App
 	err := a.rows.Read(ctx, func(tx *store.Tx) (err error) {
 		list, err = a.Apps(tx)
 		return err
@@ -119,15 +121,10 @@ func (a *apps) list(ctx context.Context) ([]*bbspb.DesiredLRP, error) {
 	if err := a.refreshLocked(ctx); err != nil {
 		return nil, err
 	}
-	all := make([]*bbspb.DesiredLRP, 0, len(a.known))
-	for _, d := range a.known {
-		all = append(all, d)
-	}
-	slices.SortFunc(all, func(x, y *bbspb.DesiredLRP) int { return cmp.Compare(x.ProcessGuid, y.ProcessGuid) })
-	return all, nil
+	return slices.SortedFunc(maps.Values(a.known), func(x, y *bbspb.DesiredLRP) int { return cmp.Compare(x.ProcessGuid, y.ProcessGuid) }), nil
 }
 
-// message gives one as it was seen last; nil for none.
+// message returns one as it was read last; nil for none.
 func (a *apps) message(processGUID string) *bbspb.DesiredLRP {
 	if !a.mu.TryLock() {
 		return nil // its metric tags are not worth waiting for: a write may be

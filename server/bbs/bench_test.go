@@ -10,6 +10,7 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbspb"
 	"cupola/server/bbs/bbsrows"
+	"cupola/server/desire"
 	"cupola/store"
 )
 
@@ -21,7 +22,7 @@ func BenchmarkList(b *testing.B) {
 	}
 	defer s.Close()
 	ctx := context.Background()
-	server := New(Config{Store: s, Rows: bbsrows.New(), Apps: func(*store.Tx) ([]App, error) { return nil, nil },
+	server := New(Config{Store: s, Rows: bbsrows.New(), Apps: func(*store.Tx) ([]desire.App, error) { return nil, nil },
 		Cells: func() []lrp.Cell { return nil }, Look: func() {}})
 	for i := range 2000 {
 		if _, err := server.desire(ctx, &bbspb.DesireLRPRequest{DesiredLrp: plain(fmt.Sprint("p-", i), 1)}); err != nil {

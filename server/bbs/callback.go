@@ -24,8 +24,8 @@ import (
 // Diego's times of a task that has ended.
 const (
 	callAttempts   = 3
-	kickInterval   = 30 * time.Second  // after which a callback is tried anew
-	completedLimit = 120 * time.Second // after which a task that nobody resolved is deleted
+	kickInterval   = 30 * time.Second  // after which a callback is retried
+	completedLimit = 120 * time.Second // after which an unresolved task is deleted
 )
 
 // cupola's own bounds of callbacks.
@@ -71,14 +71,14 @@ func (c *callbacks) look(ctx context.Context, group *errgroup.Group, ended []*st
 	for _, t := range ended {
 		age, rest := time.Since(t.FirstCompletedAt), time.Since(t.UpdatedAt)
 		switch {
-		case c.calling(t.RunGUID): // its end is told by the row
+		case c.calling(t.RunGUID): // the row will show its end
 		case t.State == lrp.TaskResolving && rest > kickInterval:
 			_, fault := c.change(ctx, t, demote)
 			err = errors.Join(err, fault)
 		case t.State == lrp.TaskResolving:
 			soonest(kickInterval - rest)
 		case age > completedLimit:
-			_, fault := c.change(ctx, t, (*store.Tx).DeleteBBSTask)
+			_, fault := c.change(ctx, t, store.BBSTasks.Delete)
 			err = errors.Join(err, fault)
 		case t.Callback:
 			c.start(ctx, group, t)
@@ -89,9 +89,9 @@ func (c *callbacks) look(ctx context.Context, group *errgroup.Group, ended []*st
 	return next, err
 }
 
-// demote makes a task COMPLETED again that nobody has deleted.
+// demote makes an undeleted task COMPLETED again.
 func demote(tx *store.Tx, t *store.BBSTask) error {
-	return tx.ChangeBBSTask(t, func(t *store.BBSTask) { t.State = lrp.TaskCompleted })
+	return store.BBSTasks.Change(tx, t, func(t *store.BBSTask) { t.State = lrp.TaskCompleted })
 }
 
 // change changes a task that still is in the state it was seen in, and tells
@@ -156,7 +156,7 @@ func (c *callbacks) tell(ctx context.Context, t *store.BBSTask) error {
 	for range callAttempts {
 		if err = c.post(ctx, d.CompletionCallbackUrl, body); err == nil {
 			t.State = lrp.TaskResolving
-			_, err = c.change(ctx, t, (*store.Tx).DeleteBBSTask)
+			_, err = c.change(ctx, t, store.BBSTasks.Delete)
 			return err
 		}
 	}

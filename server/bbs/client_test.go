@@ -23,6 +23,7 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbspb"
 	"cupola/server/bbs/bbsrows"
+	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -34,14 +35,14 @@ type world struct {
 	server *Server
 	url    string
 	http   *http.Client
-	files  Files
+	files  files
 	looks  chan struct{} // one for each time the loop was to look
 
 	ctx   context.Context
 	group sync.WaitGroup
 
 	mu     sync.Mutex
-	apps   []App
+	apps   []desire.App
 	faults int // looks at the apps that will fail
 }
 
@@ -61,7 +62,7 @@ func newStillWorld(t *testing.T) *world {
 	}
 	w := &world{t: t, store: s, looks: make(chan struct{}, 1000)}
 	w.server = New(Config{Store: s, Rows: bbsrows.New(),
-		Apps: func(tx *store.Tx) ([]App, error) {
+		Apps: func(tx *store.Tx) ([]desire.App, error) {
 			if _, err := store.Apps.All(tx); err != nil {
 				return nil, err
 			}
@@ -78,11 +79,11 @@ func newStillWorld(t *testing.T) *world {
 		},
 		Look: func() { w.looks <- struct{}{} },
 	})
-	w.files, err = Make(t.TempDir(), []string{"localhost", "127.0.0.1"})
+	w.files, err = makeFiles(t.TempDir(), []string{"localhost", "127.0.0.1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := w.files.TLS()
+	config, err := w.files.serverConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,9 +195,9 @@ func (w *world) swap(guid string, index int, crash bool, change func(*lrp.Actual
 			next := *row
 			change(&next)
 			if crash {
-				_, err = tx.CrashActual(*row, next)
+				_, err = store.ActualLRPs.Crash(tx, *row, next)
 			} else {
-				_, err = tx.SwapActual(*row, next)
+				_, err = store.ActualLRPs.Swap(tx, *row, next)
 			}
 		}
 		return err
@@ -262,8 +263,8 @@ func next(t *testing.T, events <-chan told) told {
 			t.Fatal("the stream ended")
 		}
 		return e
-	case <-time.After(10 * time.Second):
-		t.Fatal("no event after 10 s")
+	case <-time.After(time.Minute):
+		t.Fatal("no event after a minute")
 	}
 	return told{}
 }

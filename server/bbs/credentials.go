@@ -18,8 +18,8 @@ import (
 	"cupola/runtime/durable"
 )
 
-// Files are the files of certificates and keys, in PEM.
-type Files struct {
+// files are the files of certificates and keys, in PEM.
+type files struct {
 	CA         string // signs clients' certificates
 	ServerCert string
 	ServerKey  string
@@ -27,14 +27,14 @@ type Files struct {
 	ClientKey  string
 }
 
-// FilesIn are the files that Make makes in a directory.
-func FilesIn(dir string) Files {
+// filesIn are the files that makeFiles makes in a directory.
+func filesIn(dir string) files {
 	in := func(name string) string { return filepath.Join(dir, name) }
-	return Files{CA: in("ca.crt"), ServerCert: in("server.crt"), ServerKey: in("server.key"), ClientCert: in("client.crt"), ClientKey: in("client.key")}
+	return files{CA: in("ca.crt"), ServerCert: in("server.crt"), ServerKey: in("server.key"), ClientCert: in("client.crt"), ClientKey: in("client.key")}
 }
 
-// TLS is how a server is to speak: with clients that the CA vouches for alone.
-func (f Files) TLS() (*tls.Config, error) {
+// serverConfig is how a server is to speak: with clients that the CA vouches for alone.
+func (f files) serverConfig() (*tls.Config, error) {
 	cert, err := tls.LoadX509KeyPair(f.ServerCert, f.ServerKey)
 	if err != nil {
 		return nil, err
@@ -50,11 +50,11 @@ func (f Files) TLS() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12}, nil
 }
 
-// Make makes a CA of its own in a directory, and a pair of certificates: for a
+// makeFiles makes a CA of its own in a directory, and a pair of certificates: for a
 // server that is reached by the hosts, and for a client. What is there stays,
 // unless it is about to expire or does not name the hosts.
-func Make(dir string, hosts []string) (Files, error) {
-	f := FilesIn(dir)
+func makeFiles(dir string, hosts []string) (files, error) {
+	f := filesIn(dir)
 	if err := durable.MkdirAll(dir, 0o700); err != nil {
 		return f, err
 	}
@@ -69,8 +69,8 @@ func Make(dir string, hosts []string) (Files, error) {
 	return f, s.issue(f.ClientCert, f.ClientKey, nil)
 }
 
-// How long certificates are good, and how long before the end they are made
-// anew.
+// How long certificates are valid, and how long before the end they are
+// renewed.
 const (
 	certYears   = 2
 	renewBefore = 180 * 24 * time.Hour

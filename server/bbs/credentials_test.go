@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// TestMakeRenews holds that certificates are made anew in time, and that a
+// TestMakeRenews checks that certificates are renewed in time, and that a
 // client which keeps the CA and the pair of the first day can go on with them.
 func TestMakeRenews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const year = 365 * 24 * time.Hour
 		dir := t.TempDir()
-		make := func() (f Files, ca []byte, server *x509.Certificate) {
+		make := func() (f files, ca []byte, server *x509.Certificate) {
 			t.Helper()
-			f, err := Make(dir, []string{"localhost"})
+			f, err := makeFiles(dir, []string{"localhost"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,7 +51,7 @@ func TestMakeRenews(t *testing.T) {
 		if _, err := server.Verify(x509.VerifyOptions{DNSName: "localhost", Roots: pool}); err != nil {
 			t.Error(err)
 		}
-		config, err := f.TLS()
+		config, err := f.serverConfig()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 	"cupola/store"
 )
 
-// find gives the DesiredLRPs that a client asks for: those of the BBS in the
+// find returns the DesiredLRPs that a client asks for: those of the BBS in the
 // order they were made, then those of apps.
 func (s *Server) find(ctx context.Context, r *bbspb.DesiredLRPsRequest) (found []*bbsrows.Desired, err error) {
 	where := map[string][]string{}
@@ -48,10 +48,8 @@ func (s *Server) find(ctx context.Context, r *bbspb.DesiredLRPsRequest) (found [
 }
 
 func oneOf(s string, list []string) bool {
-	for _, one := range list {
-		if one == s {
-			return true
-		}
+	if slices.Contains(list, s) {
+		return true
 	}
 	return len(list) == 0
 }
@@ -66,7 +64,7 @@ func ofApp(processGUID string, apps []string) bool {
 	return len(apps) == 0
 }
 
-// get gives the DesiredLRP of a GUID, or ErrNotFound.
+// get returns the DesiredLRP of a GUID, or ErrNotFound.
 func (s *Server) get(ctx context.Context, guid string) (*bbspb.DesiredLRP, error) {
 	if err := model.ValidateGUID("process_guid", guid); err != nil {
 		return nil, err
@@ -167,7 +165,7 @@ func (s *Server) desire(ctx context.Context, r *bbspb.DesireLRPRequest) (proto.M
 			return model.ErrExists
 		}
 		row := &store.BBSDesired{ProcessGUID: d.ProcessGuid, Domain: d.Domain, Instances: int(d.Instances)}
-		if err := tx.InsertBBSDesired(row, encoded(d)); err != nil {
+		if err := store.BBSDesireds.Insert(tx, row, encoded(d)); err != nil {
 			if store.IsTaken(err) {
 				return model.ErrExists
 			}
@@ -190,7 +188,7 @@ func encoded(d *bbspb.DesiredLRP) func(lrp.Tag) ([]byte, error) {
 func addInstances(tx *store.Tx, d *store.BBSDesired, from int) error {
 	for i := from; i < min(d.Instances, maxInstances); i++ {
 		a := lrp.Actual{Key: lrp.Key{ProcessGUID: d.ProcessGUID, Index: i}, Domain: d.Domain, State: lrp.Unclaimed, Since: tx.Now}
-		if err := tx.InsertActual(a); err != nil && !store.IsTaken(err) {
+		if err := store.ActualLRPs.Insert(tx, a); err != nil && !store.IsTaken(err) {
 			return err
 		}
 	}
@@ -206,7 +204,7 @@ func ofCloudFoundry(tx *store.Tx, processGUID string) (bool, error) {
 	return err == nil, err
 }
 
-// row gives the row of a DesiredLRP that a client wants to change.
+// row returns the row of a DesiredLRP that a client wants to change.
 func row(tx *store.Tx, processGUID string) (*store.BBSDesired, error) {
 	d, err := store.BBSDesireds.Get(tx, processGUID)
 	if !store.IsNotFound(err) {
@@ -238,11 +236,11 @@ func (s *Server) updateDesired(ctx context.Context, r *bbspb.UpdateDesiredLRPReq
 		d = model.Updated(d, r.Update)
 		next := *was
 		next.Instances = int(d.Instances)
-		if err := tx.UpdateBBSDesired(was, &next, encoded(d)); err != nil {
+		if err := store.BBSDesireds.Update(tx, was, &next, encoded(d)); err != nil {
 			return err
 		}
 		if next.Instances < was.Instances {
-			return tx.RetireFrom(was.ProcessGUID, next.Instances)
+			return store.ActualLRPs.RetireFrom(tx, was.ProcessGUID, next.Instances)
 		}
 		return addInstances(tx, &next, was.Instances)
 	})
@@ -256,9 +254,9 @@ func (s *Server) removeDesired(ctx context.Context, r *bbspb.ProcessGUIDRequest)
 		if _, err := row(tx, r.ProcessGuid); err != nil {
 			return err
 		}
-		if _, err := tx.DeleteBBSDesired(r.ProcessGuid); err != nil {
+		if _, err := store.BBSDesireds.Delete(tx, r.ProcessGuid); err != nil {
 			return err
 		}
-		return tx.RetireFrom(r.ProcessGuid, 0)
+		return store.ActualLRPs.RetireFrom(tx, r.ProcessGuid, 0)
 	})
 }

@@ -22,7 +22,7 @@ func (s *Server) ping(context.Context, *bbspb.Empty) (proto.Message, error) {
 func (s *Server) listDomains(ctx context.Context, _ *bbspb.Empty) (proto.Message, error) {
 	res := &bbspb.DomainsResponse{Domains: []string{lrp.DomainApps, lrp.DomainTasks}}
 	err := s.Store.Read(ctx, func(tx *store.Tx) error {
-		fresh, err := tx.FreshDomains()
+		fresh, err := store.BBSDomains.Fresh(tx)
 		for _, name := range fresh {
 			if !slices.Contains(res.Domains, name) {
 				res.Domains = append(res.Domains, name)

@@ -64,8 +64,8 @@ func (e *Endpoint) TLS() *tls.Config {
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return e.current.Get(), nil }}
 }
 
-// renewal is how often the certificates of the BBS API are looked at: ours, to
-// make those anew that near their end, or those that others renew.
+// renewal is how often the certificates of the BBS API are checked: our own, to
+// renew those that near their end, and those that others renew.
 const renewal = 24 * time.Hour
 
 // config is how the BBS API speaks.
@@ -74,16 +74,16 @@ func (e *Endpoint) config() (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the certificates of the BBS API: %w", err)
 	}
-	config, err := files.TLS()
+	config, err := files.serverConfig()
 	if err != nil {
 		return nil, fmt.Errorf("read the certificates of the BBS API: %w", err)
 	}
 	return config, nil
 }
 
-func (e *Endpoint) files() (Files, error) {
+func (e *Endpoint) files() (files, error) {
 	if own := e.Own; own != (OwnFiles{}) {
-		return Files{CA: own.CA, ServerCert: own.Cert, ServerKey: own.Key}, nil
+		return files{CA: own.CA, ServerCert: own.Cert, ServerKey: own.Key}, nil
 	}
 	// Diego's own name for it is among them, for clients that insist on one.
 	hosts := []string{"localhost", "bbs.service.cf.internal", e.APIHost}
@@ -93,7 +93,7 @@ func (e *Endpoint) files() (Files, error) {
 	if host, _, err := net.SplitHostPort(e.Address); err == nil && net.ParseIP(host) == nil {
 		hosts = append(hosts, host)
 	}
-	return Make(endpointDir(e.DataDir), hosts)
+	return makeFiles(endpointDir(e.DataDir), hosts)
 }
 
 // Client is what a client of the BBS API needs. The files are "" where others
@@ -117,6 +117,6 @@ func Credentials(dataDir string) (Client, error) {
 	if own == others {
 		return Client{URL: "https://" + addr}, nil
 	}
-	f := FilesIn(endpointDir(dataDir))
+	f := filesIn(endpointDir(dataDir))
 	return Client{URL: "https://" + addr, CA: f.CA, Cert: f.ClientCert, Key: f.ClientKey}, nil
 }

@@ -41,8 +41,8 @@ func (h *hub) tagged(processGUID string) metricTagged {
 	return h.message(processGUID)
 }
 
-// instance gives the events of an ActualLRP. Where one is UNCLAIMED again, Diego
-// tells of a new one, and that the old one was removed.
+// instance returns the events of an ActualLRP. Where one is UNCLAIMED again, Diego
+// reports a new one, and that the old one was removed.
 func (h *hub) instance(c store.Change, d metricTagged) []event {
 	var before, after *bbspb.ActualLRP
 	if a, ok := c.Before.(*lrp.Actual); ok {

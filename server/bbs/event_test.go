@@ -5,6 +5,7 @@ import (
 
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbspb"
+	"cupola/server/desire"
 	"cupola/store"
 )
 
@@ -48,7 +49,7 @@ func TestEventsOfAnInstance(t *testing.T) {
 	}
 	names(t, groups, "actual_lrp_changed", "actual_lrp_changed", "actual_lrp_changed")
 
-	w.swap("p", 0, true, crash(lrp.Unclaimed, 1)) // crashes 1 and 2 start anew at once
+	w.swap("p", 0, true, crash(lrp.Unclaimed, 1)) // crashes 1 and 2 restart at once
 	crashed := names(t, events, "actual_lrp_crashed", "actual_lrp_instance_created", "actual_lrp_instance_removed")
 	c := into[bbspb.ActualLRPCrashedEvent](t, crashed[0])
 	if c.InstanceKey.InstanceGuid != "i-1" || c.CrashCount != 1 || c.CrashReason != "x: Exited with status 1" {
@@ -101,7 +102,7 @@ func (w *world) desireApp(n int) {
 	w.mu.Lock()
 	w.apps = nil
 	if n > 0 {
-		w.apps = []App{{Desired: lrp.Desired{ProcessGUID: "app-1", Domain: lrp.DomainApps, Instances: n, RunInfo: lrp.RunInfo{Ports: []uint16{8080}}}, URIs: []string{"a.example.com"}}}
+		w.apps = []desire.App{{Desired: lrp.Desired{ProcessGUID: "app-1", Domain: lrp.DomainApps, Instances: n, RunInfo: lrp.RunInfo{Ports: []uint16{8080}}}, URIs: []string{"a.example.com"}}}
 	}
 	w.mu.Unlock()
 	w.write(func(tx *store.Tx) error { return touchApps(tx) })
@@ -112,7 +113,7 @@ func TestEventsOfApps(t *testing.T) {
 	w := newWorld(t)
 	w.desireApp(1)
 	events := w.listen("POST", "/v1/events/lrp_instances.r1", &bbspb.EventsByCellIDRequest{})
-	for n := range int32(100) { // each change is told, also when it comes between a look and the wait for the next
+	for n := range int32(100) { // each change is reported, also when it comes between a look and the wait for the next
 		w.desireApp(int(n) + 2)
 		e := names(t, events, "desired_lrp_changed")[0]
 		if m := into[bbspb.DesiredLRPChangedEvent](t, e); m.Before.Instances != n+1 || m.After.Instances != n+2 || m.After.ModificationTag.Index <= m.Before.ModificationTag.Index {

@@ -20,7 +20,7 @@ const (
 	aboutTask
 )
 
-// event is one that subscribers are told.
+// event is sent to subscribers.
 type event struct {
 	topic  topic
 	name   string
@@ -29,13 +29,13 @@ type event struct {
 }
 
 // maxBehind is how many events a subscriber may be behind, Diego's number. One
-// who is further is dropped, and must look at everything anew.
+// further behind is dropped, and must read everything again.
 const maxBehind = 1024
 
 // hub passes events to subscribers.
 type hub struct {
 	rows *bbsrows.Cache
-	// message gives the DesiredLRP of an app's instance.
+	// message returns the DesiredLRP of an app's instance.
 	message func(processGUID string) metricTagged
 
 	mu          sync.Mutex
@@ -67,7 +67,7 @@ func (h *hub) unsubscribe(s *subscriber) {
 	delete(h.subscribers, s)
 }
 
-// idle tells that nobody listens.
+// idle reports whether there are no subscribers.
 func (h *hub) idle() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -2,10 +2,10 @@ package bbs
 
 import "net/http"
 
-// Handler is the API: Diego's routes that clients other than its own parts
+// handler is the API: Diego's routes that clients other than its own parts
 // use. The rest of them, by which a cell tells what it does, are 404: cells are
 // no clients here.
-func (s *Server) Handler() http.Handler {
+func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for path, h := range map[string]http.Handler{
 		"/v1/ping": rpc(s, s.ping),

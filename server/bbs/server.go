@@ -15,6 +15,7 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbsrows"
 	"cupola/server/bulkhead"
+	"cupola/server/desire"
 	"cupola/store"
 )
 
@@ -23,16 +24,10 @@ type Config struct {
 	Store *store.Store
 	Rows  *bbsrows.Cache
 	// Apps derives what Cloud Foundry's apps desire.
-	Apps  func(*store.Tx) ([]App, error)
+	Apps  func(*store.Tx) ([]desire.App, error)
 	Cells func() []lrp.Cell
 	Look  func() // has the loop look at the rows
 	Log   *slog.Logger
-}
-
-// App is what a process of an app desires.
-type App struct {
-	lrp.Desired
-	URIs []string // of the routes that lead to it: "host.domain/path"
 }
 
 // Server serves the BBS API.
@@ -84,7 +79,7 @@ const maxIdle = 64
 func (s *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	srv := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 64 << 10,
+	srv := &http.Server{Handler: s.handler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog:    slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 		// Diego speaks HTTP/1.1 alone.

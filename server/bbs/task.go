@@ -100,7 +100,7 @@ func (s *Server) desireTask(ctx context.Context, r *bbspb.DesireTaskRequest) (pr
 		return nil, err
 	}
 	return &bbspb.LifecycleResponse{}, s.Store.Write(ctx, func(tx *store.Tx) error {
-		err := tx.InsertBBSTask(&store.BBSTask{GUID: r.TaskGuid, RunGUID: guid.New(), Domain: r.Domain, State: lrp.TaskPending,
+		err := store.BBSTasks.Insert(tx, &store.BBSTask{GUID: r.TaskGuid, RunGUID: guid.New(), Domain: r.Domain, State: lrp.TaskPending,
 			Callback: r.Definition.CompletionCallbackUrl != "", Definition: definition})
 		if store.IsTaken(err) {
 			return model.ErrExists
@@ -109,7 +109,7 @@ func (s *Server) desireTask(ctx context.Context, r *bbspb.DesireTaskRequest) (pr
 	})
 }
 
-// taskRow gives the row of a task, or ErrNotFound.
+// taskRow returns the row of a task, or ErrNotFound.
 func taskRow(tx *store.Tx, guid string) (*store.BBSTask, error) {
 	t, err := store.BBSTasks.Get(tx, guid)
 	if store.IsNotFound(err) {
@@ -138,7 +138,7 @@ func (s *Server) cancelTask(ctx context.Context, r *bbspb.TaskGUIDRequest) (prot
 		if t.State != lrp.TaskPending && t.State != lrp.TaskRunning {
 			return model.ErrTransition(t.State, lrp.TaskCompleted)
 		}
-		return tx.ChangeBBSTask(t, func(t *store.BBSTask) {
+		return store.BBSTasks.Change(tx, t, func(t *store.BBSTask) {
 			t.State, t.CellID, t.FirstCompletedAt = lrp.TaskCompleted, "", tx.Now
 			t.Failed, t.FailureReason = true, "task was cancelled"
 		})
@@ -153,7 +153,7 @@ func resolve(tx *store.Tx, t *store.BBSTask) error {
 	if t.State != lrp.TaskCompleted {
 		return model.ErrTransition(t.State, lrp.TaskResolving)
 	}
-	return tx.ChangeBBSTask(t, func(t *store.BBSTask) { t.State = lrp.TaskResolving })
+	return store.BBSTasks.Change(tx, t, func(t *store.BBSTask) { t.State = lrp.TaskResolving })
 }
 
 func (s *Server) deleteTask(ctx context.Context, r *bbspb.TaskGUIDRequest) (proto.Message, error) {
@@ -161,6 +161,6 @@ func (s *Server) deleteTask(ctx context.Context, r *bbspb.TaskGUIDRequest) (prot
 		if t.State != lrp.TaskResolving {
 			return model.ErrTransition(t.State, lrp.TaskResolving)
 		}
-		return tx.DeleteBBSTask(t)
+		return store.BBSTasks.Delete(tx, t)
 	})
 }

@@ -29,7 +29,7 @@ func (w *world) alter(guid string, change func(*store.Tx, *store.BBSTask)) {
 		if err != nil {
 			return err
 		}
-		return tx.ChangeBBSTask(row, func(t *store.BBSTask) { change(tx, t) })
+		return store.BBSTasks.Change(tx, row, func(t *store.BBSTask) { change(tx, t) })
 	})
 }
 
@@ -111,9 +111,9 @@ func callbackTo(t *testing.T, statuses ...int) (url string, calls *atomic.Int32,
 // until waits for something to hold.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); {
+	for deadline := time.Now().Add(time.Minute); !ok(); {
 		if time.Now().After(deadline) {
-			t.Fatalf("after 10 s: not yet %s", what)
+			t.Fatalf("after a minute: not yet %s", what)
 		}
 		<-time.After(10 * time.Millisecond)
 	}
@@ -174,7 +174,7 @@ func TestEndedTasks(t *testing.T) {
 	if got := w.taskState("resolving"); got != bbspb.TaskState_TASK_STATE_RESOLVING {
 		t.Errorf("one whose owner resolves it: got %v", got)
 	}
-	// One that is resolved for half a minute is told anew.
+	// The callback of one that is RESOLVING for half a minute is repeated.
 	url, calls, _ := callbackTo(t, 200)
 	w.desireTask("stuck", url)
 	w.write(func(tx *store.Tx) error {

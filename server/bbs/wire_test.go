@@ -49,7 +49,7 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// TestOtherRoutes wants what is no route of clients to be none, in plain HTTP.
+// TestOtherRoutes wants other paths to be refused in plain HTTP.
 func TestOtherRoutes(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range []struct {
@@ -86,7 +86,7 @@ func TestOtherRoutes(t *testing.T) {
 // HTTP/1.1.
 func TestOnlyItsClients(t *testing.T) {
 	w := newWorld(t)
-	other, err := Make(t.TempDir(), []string{"127.0.0.1"})
+	other, err := makeFiles(t.TempDir(), []string{"127.0.0.1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestTaskBytesComeBack(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return tx.ChangeBBSTask(row, func(t *store.BBSTask) { t.Result, t.FailureReason = []byte(bad), bad })
+		return store.BBSTasks.Change(tx, row, func(t *store.BBSTask) { t.Result, t.FailureReason = []byte(bad), bad })
 	})
 	got := &bbspb.TaskResponse{}
 	w.ask("/v1/tasks/get_by_task_guid.r3", &bbspb.TaskGUIDRequest{TaskGuid: "t"}, got)

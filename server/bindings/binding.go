@@ -82,7 +82,7 @@ func (b Binding) tags() []value {
 	return all
 }
 
-// mounts are the volume mounts with what apps may know of them.
+// mounts are the volume mounts as apps may see them.
 func (b Binding) mounts() ([]value, error) {
 	parsed, err := parse(b.VolumeMounts)
 	if err != nil {

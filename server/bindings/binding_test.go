@@ -3,17 +3,16 @@ package bindings
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-func named(name string) *string { return &name }
-
 // managed is the binding that the vectors vary.
 func managed(credentials string, vary ...func(*Binding)) Binding {
-	b := Binding{Label: "postgresql", Plan: "small", Name: named("mydb"), GUID: "sb-guid", InstanceName: "inst-1", InstanceGUID: "si-guid",
+	b := Binding{Label: "postgresql", Plan: "small", Name: new("mydb"), GUID: "sb-guid", InstanceName: "inst-1", InstanceGUID: "si-guid",
 		Tags: []string{"relational"}, Credentials: json.RawMessage(credentials)}
 	for _, v := range vary {
 		v(&b)
@@ -49,9 +48,7 @@ func texts(t *testing.T, form Form, b Binding) map[string]string {
 func constant(more map[string]string, without ...string) map[string]string {
 	all := map[string]string{"label": "postgresql", "plan": "small", "name": "mydb", "tags": `["relational"]`, "instance_guid": "si-guid",
 		"instance_name": "inst-1", "binding_guid": "sb-guid", "binding_name": "mydb", "type": "postgresql", "provider": "postgresql"}
-	for k, v := range more {
-		all[k] = v
-	}
+	maps.Copy(all, more)
 	for _, k := range without {
 		delete(all, k)
 	}
@@ -78,7 +75,7 @@ var vectors = []struct {
 	{"9 attributes win", managed(`{"type":"redis","provider":"acme","name":"n","label":"l","plan":"p","tags":["x"],"binding_guid":"g","instance_name":"i","credentials":"c","volume_mounts":"v","syslog_drain_url":"s"}`, noTags),
 		constant(files{"tags": `["x"]`, "credentials": "c", "volume_mounts": "v", "syslog_drain_url": "s"})},
 	{"10 no name", managed(`{}`, name(nil)), constant(files{"name": "inst-1"}, "binding_name")},
-	{"10 empty name", managed(`{}`, name(named(""))), constant(files{"name": "inst-1", "binding_name": ""})},
+	{"10 empty name", managed(`{}`, name(new(""))), constant(files{"name": "inst-1", "binding_name": ""})},
 	{"13 mounts", managed(`{}`, func(b *Binding) {
 		b.DrainURL = "syslog-tls://h:1"
 		b.VolumeMounts = json.RawMessage(`[{"mode":"rw","driver":"nfs","container_dir":"/data","device_type":"shared","device":{"x":1}}]`)
@@ -138,16 +135,16 @@ func TestFilesRefused(t *testing.T) {
 		{"6", []Binding{managed(`{"jdbcUrl":"x"}`)}, "Invalid file name: jdbcUrl"},
 		{"8", []Binding{managed(`{"../x":"y"}`)}, "Invalid file name: ../x"},
 		{"8 empty", []Binding{managed(`{"":"x"}`)}, "Invalid file name: "},
-		{"11", []Binding{managed(`{}`, name(named("MyDB")))}, fmt.Sprintf(invalidName, "MyDB")},
+		{"11", []Binding{managed(`{}`, name(new("MyDB")))}, fmt.Sprintf(invalidName, "MyDB")},
 		{"11 instance", []Binding{managed(`{}`, name(nil), instance("my_db"))}, fmt.Sprintf(invalidName, "my_db")},
-		{"12", []Binding{managed(`{}`, name(named("dup"))), managed(`{}`, name(nil), instance("dup"))}, "Duplicate binding name: dup"},
+		{"12", []Binding{managed(`{}`, name(new("dup"))), managed(`{}`, name(nil), instance("dup"))}, "Duplicate binding name: dup"},
 		{"16", []Binding{managed(k(999_788))}, ""},
 		{"16 one more", []Binding{managed(k(999_789))}, tooBig + "1000001"},
 		{"17", []Binding{managed(fmt.Sprintf(`{"k":%q,"plan":%q}`, strings.Repeat("x", 998_700), strings.Repeat("p", 1200)))}, tooBig + "1000121"},
 		{"20", []Binding{managed(`{}`, name(nil), instance(".."))}, fmt.Sprintf(invalidName, "..")},
 		{"20 key", []Binding{managed(`{"..":"x"}`)}, "Invalid file name: .."},
 		{"20 newline", []Binding{managed(`{"ok\n../x":"x"}`)}, "Invalid file name: ok\n../x"},
-		{"a name of two lines", []Binding{managed(`{}`, name(named("a\nb")))}, fmt.Sprintf(invalidName, "a\nb")},
+		{"a name of two lines", []Binding{managed(`{}`, name(new("a\nb")))}, fmt.Sprintf(invalidName, "a\nb")},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -164,7 +161,7 @@ func TestFilesRefused(t *testing.T) {
 
 // TestCollisionIsExplained uses the RFC's example.
 func TestCollisionIsExplained(t *testing.T) {
-	_, err := Files(FormServiceBindingIO, []Binding{managed(`{}`, name(named("foobar"))), managed(`{}`, name(nil), instance("foobar"))})
+	_, err := Files(FormServiceBindingIO, []Binding{managed(`{}`, name(new("foobar"))), managed(`{}`, name(nil), instance("foobar"))})
 	const want = "Duplicate binding name: foobar: it is the binding 'foobar' of service instance 'inst-1' and service instance 'foobar'. Bind one of them under another name"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v; want %s", err, want)
@@ -174,7 +171,7 @@ func TestCollisionIsExplained(t *testing.T) {
 func TestVCAPFile(t *testing.T) {
 	all := []Binding{
 		managed(`{"uri":"postgres://x","o":{"s":"<a&b> \u2028 \u00fc","f":1e3}}`),
-		{Name: named("B2"), InstanceName: "ups", InstanceGUID: "si-guid", GUID: "sb-guid", Credentials: json.RawMessage(`{"A":null}`)},
+		{Name: new("B2"), InstanceName: "ups", InstanceGUID: "si-guid", GUID: "sb-guid", Credentials: json.RawMessage(`{"A":null}`)},
 	}
 	const want = `{"postgresql":[{"label":"postgresql","provider":null,"plan":"small","name":"mydb","tags":["relational"],"instance_guid":"si-guid","instance_name":"inst-1","binding_guid":"sb-guid","binding_name":"mydb","credentials":{"uri":"postgres://x","o":{"s":"\u003ca\u0026b\u003e \u2028 ü","f":1000.0}},"syslog_drain_url":null,"volume_mounts":[]}],"user-provided":[{"label":"user-provided","name":"B2","tags":[],"instance_guid":"si-guid","instance_name":"ups","binding_guid":"sb-guid","binding_name":"B2","credentials":{"A":null},"syslog_drain_url":null,"volume_mounts":[]}]}`
 	got, err := Files(FormVCAP, all)

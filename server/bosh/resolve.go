@@ -24,7 +24,7 @@ type Resolver struct {
 	Pinned func(manifest.Image) string
 	// Ruby is nil where there is none; then templates have to be simple.
 	Ruby erb.Ruby
-	// Shared are the links of other deployments; nil knows of none.
+	// Shared are the links of other deployments; nil: there are none.
 	Shared func(deployment string) (providers []link.Provider, exists bool)
 	// IP is the address of an instance; nil has templates see PlaceholderIP.
 	IP func(group string, index int) string

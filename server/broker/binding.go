@@ -227,7 +227,7 @@ func (t createBinding) fits(tx *store.Tx, s *step) error {
 	if t.app == nil {
 		return nil
 	}
-	all, err := tx.AppServices(t.app.GUID)
+	all, err := store.ServiceBindings.OfApps(tx, t.app.GUID)
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,8 @@ package broker
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"cupola/server/control/audit"
@@ -58,7 +58,7 @@ func (c *catalogSync) known() osb.Known {
 	return k
 }
 
-// apply makes rows what the catalog says, and gives the warnings. A plan that
+// apply makes rows what the catalog says, and returns the warnings. A plan that
 // the catalog no longer has stays, inactive, while it has instances.
 func (c *catalogSync) apply(catalog *osb.Catalog) (warnings []string, err error) {
 	listed := map[string]bool{}
@@ -135,7 +135,7 @@ func (c *catalogSync) putPlan(o *cf.ServiceOffering, s osb.Plan) error {
 	if s.MaintenanceVersion != "" {
 		p.MaintenanceInfo = &cf.MaintenanceInfo{Version: s.MaintenanceVersion, Description: s.MaintenanceDescription}
 	}
-	return put(c, store.ServicePlans, was, p, thing{"service_plan", &p.Resource, p.Name})
+	return put(c, store.ServicePlans.Table, was, p, thing{"service_plan", &p.Resource, p.Name})
 }
 
 // dropOffering takes an offering that is no longer listed out of use.
@@ -180,13 +180,8 @@ func (c *catalogSync) deactivated() string {
 		"Cloud Foundry while instances exist. The plans have been deactivated to prevent users from attempting to provision new " +
 		"instances of these plans. The broker should continue to support bind, unbind, and delete for existing instances; if " +
 		"these operations fail contact your broker provider.\n")
-	var names []string
-	for name := range c.missing {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
-		sort.Strings(c.missing[name])
+	for _, name := range slices.Sorted(maps.Keys(c.missing)) {
+		slices.Sort(c.missing[name])
 		b.WriteString("\nService Offering: " + name + "\nPlans deactivated: " + strings.Join(c.missing[name], ", ") + "\n")
 	}
 	return b.String()

@@ -146,7 +146,7 @@ func TestWhatBrokersAreTold(t *testing.T) {
 	}
 }
 
-// TestRotation binds an app twice to one instance: the second binding is told
+// TestRotation binds an app twice to one instance: the second binding is sent
 // as the successor of the first.
 func TestRotation(t *testing.T) {
 	w := newWorld(t)

@@ -113,13 +113,13 @@ func (l *Loop) poke() {
 // meanwhile is not to be begun again.
 func (l *Loop) look(tx *store.Tx) (r round, err error) {
 	busy := l.busy()
-	if r.fresh, err = tx.HasBrokerJobs(jobKinds...); err != nil {
+	if r.fresh, err = store.BrokerOperations.HasJobs(tx, jobKinds...); err != nil {
 		return r, err
 	}
-	if r.next, _, err = tx.NextBrokerOperation(); err != nil {
+	if r.next, _, err = store.BrokerOperations.Next(tx); err != nil {
 		return r, err
 	}
-	ops, err := tx.DueBrokerOperations(busy, maxPerBroker, maxRequests)
+	ops, err := store.BrokerOperations.Due(tx, busy, maxPerBroker, maxRequests)
 	for _, op := range ops {
 		s, fault := load(tx, op)
 		if fault != nil {
@@ -140,7 +140,7 @@ func (l *Loop) startDue(ctx context.Context, r round) (next time.Time, err error
 		}
 	}
 	if r.fresh {
-		err = l.Store.Write(ctx, func(tx *store.Tx) error { return tx.BeginBrokerOperations(jobKinds...) })
+		err = l.Store.Write(ctx, func(tx *store.Tx) error { return store.BrokerOperations.Begin(tx, jobKinds...) })
 	}
 	return r.next, errors.Join(err, r.fault)
 }
@@ -202,7 +202,7 @@ func (l *Loop) make(ctx context.Context, s *step) error {
 		}
 		a = l.ask(ctx, s)
 		if ctx.Err() != nil {
-			return ctx.Err() // nobody knows what came of it: it is asked again
+			return ctx.Err() // its outcome is unknown: it is asked again
 		}
 	}
 	return l.Store.Write(ctx, func(tx *store.Tx) error {
@@ -233,7 +233,7 @@ func (l *Loop) note(ctx context.Context, s *step) error {
 	return l.Store.Write(ctx, func(tx *store.Tx) error {
 		err := store.BrokerOperations.Update(tx, s.op)
 		if store.IsNotFound(err) {
-			return nil // nobody waits for it
+			return nil // no operation waits for it
 		}
 		return err
 	})

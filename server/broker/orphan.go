@@ -58,7 +58,7 @@ func (*removeOrphan) succeeded(*store.Tx, *step, answer) error { return nil }
 func (*removeOrphan) failed(*store.Tx, *step, fault) error     { return nil }
 func (*removeOrphan) words() words                             { return words{send: "delete", poll: "delete", deletes: true} }
 
-// gone ends it: there is nobody left to ask.
+// gone ends it: there is no broker left to ask.
 func (*removeOrphan) gone(*step) fault { return fault{} }
 
 // retryOrphan has an orphan that was not removed tried again, ever later.

@@ -18,8 +18,8 @@ func (w *world) orphan() {
 }
 
 // TestOrphansAreAbandoned has a broker that never deletes what it should not
-// have made: it is asked for as long as an operation may take, and the
-// administrator is told what is left.
+// have made: it is asked for as long as an operation may take, and an
+// audit event names what is left.
 func TestOrphansAreAbandoned(t *testing.T) {
 	for name, c := range map[string]struct {
 		f      http.HandlerFunc

@@ -108,7 +108,7 @@ func TestReachOfThisMachine(t *testing.T) {
 }
 
 // A broker is led no further than its rules, by whatever form of an address; an
-// admin's not to where nobody may be.
+// admin's not to addresses that are always refused.
 func TestBrokersAreGuarded(t *testing.T) {
 	n := egresstest.New(t)
 	all := []cf.SecurityRule{{Protocol: "all", Destination: "0.0.0.0/0"}, {Protocol: "all", Destination: "::/0"}}

@@ -28,7 +28,7 @@ func (l *Loop) settle(tx *store.Tx, s *step, a answer) error {
 	return l.succeed(tx, s, a)
 }
 
-// vanished ends an operation that has become moot. When its row was taken away
+// vanished ends an operation that is no longer needed. If its row was deleted
 // meanwhile, what the broker may have made is an orphan.
 func (l *Loop) vanished(tx *store.Tx, s *step, a answer) error {
 	if s.moot.shown.Code != codeNotFound {

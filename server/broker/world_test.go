@@ -68,7 +68,7 @@ func newWorld(t *testing.T) *world {
 
 func guid(g string) cf.Resource { return cf.Resource{GUID: g} }
 
-// notes are annotations of which brokers are told one.
+// notes are annotations; brokers are sent one of them.
 func notes(of string) cf.Metadata {
 	return cf.Metadata{Annotations: map[string]string{"prefix.test/of": of, "own": "secret"}}
 }
@@ -103,8 +103,6 @@ func (w *world) run() {
 // until waits until f finds what it looks for.
 func (w *world) until(what string, f func(*store.Tx) bool) {
 	w.t.Helper()
-	changed, stop := w.store.Watch()
-	defer stop()
 	deadline := time.After(time.Minute)
 	for {
 		found := false
@@ -113,7 +111,6 @@ func (w *world) until(what string, f func(*store.Tx) bool) {
 			return
 		}
 		select {
-		case <-changed:
 		case <-time.After(10 * time.Millisecond): // what f looks at may be no row
 		case <-deadline:
 			w.t.Fatalf("not %s in time", what)

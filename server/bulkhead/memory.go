@@ -27,7 +27,7 @@ func ProtectMemory(log *slog.Logger) {
 	}
 	const file = "/proc/self/oom_score_adj"
 	have, err := os.ReadFile(file)
-	if err == nil && string(bytes.TrimSpace(have)) == "0" { // nobody has chosen another
+	if err == nil && string(bytes.TrimSpace(have)) == "0" { // no other was chosen
 		err = os.WriteFile(file, []byte(strconv.Itoa(oomScore)), 0)
 	}
 	if err != nil {

@@ -1,6 +1,10 @@
 package control
 
-import "cupola/runtime/guid"
+import (
+	"slices"
+
+	"cupola/runtime/guid"
+)
 
 // NewGUID is a GUID for a new thing.
 func NewGUID() string { return guid.New() }
@@ -22,6 +26,26 @@ func Without[T any](list []T, drop func(T) bool) []T {
 		}
 	}
 	return kept
+}
+
+// Drop is a list without a value; never nil.
+func Drop(list []string, value string) []string {
+	return Without(list, func(s string) bool { return s == value })
+}
+
+// Missing are those of some values that a list does not have; never nil.
+func Missing(values, list []string) []string {
+	return Without(values, func(s string) bool { return slices.Contains(list, s) })
+}
+
+// Union is a list with the values that it did not have yet.
+func Union(list, values []string) []string {
+	for _, s := range values {
+		if !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // OrNil is s, or nil for "": audit events and views show null.

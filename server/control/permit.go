@@ -1,6 +1,8 @@
 package control
 
 import (
+	"strings"
+
 	"cupola/server/authz"
 	"cupola/server/control/access"
 	"cupola/store"
@@ -16,6 +18,16 @@ func (c *Session) Permit(p authz.Place) error {
 
 // PermitAdmin is Permit for what is in no org.
 func (c *Session) PermitAdmin() error { return c.Permit(authz.Place{}) }
+
+// Find is the row with a GUID, if the actor sees it and satisfies the rule at its
+// place.
+func Find[T any](c *Session, t *store.Table[T], guid string, place func(*T) authz.Place) (*T, error) {
+	row, err := t.Visible(c.Tx, guid, c.Scope)
+	if err != nil {
+		return nil, err
+	}
+	return row, c.Permit(place(row))
+}
 
 // InSpace is Permit at a space.
 func (c *Session) InSpace(guid string) (*cf.Space, error) {
@@ -39,7 +51,6 @@ func (c *Session) PlaceOf(app *cf.App) (authz.Place, error) {
 // satisfies the rule there.
 func (c *Session) TargetSpace(guid string) (*cf.Space, error) {
 	if _, err := store.Spaces.Visible(c.Tx, guid, c.Scope); err != nil {
-		c.Checked = true
 		return nil, Unprocessable(err, "Invalid space. Ensure that the space exists and you have access to it.")
 	}
 	return c.InSpace(guid)
@@ -55,7 +66,47 @@ func (c *Session) App(guid string) (*cf.App, error) {
 	return app, err
 }
 
+// Space is a space, if the actor sees it and satisfies the rule there.
+func (c *Session) Space(guid string) (*cf.Space, error) {
+	return Find(c, store.Spaces, guid, access.At)
+}
+
+// Org is an org, if the actor sees it and satisfies the rule there.
+func (c *Session) Org(guid string) (*cf.Org, error) {
+	return Find(c, store.Orgs, guid, access.OfOrg)
+}
+
 // MayDevelop reports whether the actor is a developer of a space.
 func (c *Session) MayDevelop(space *cf.Space) bool {
 	return c.Actor.May(authz.SpaceDeveloper, access.At(space))
+}
+
+// ShareTargets are spaces to share a thing with, in all of which the actor must
+// be able to write. end ends the sentence that says so of the thing.
+func (c *Session) ShareTargets(thing string, guids []string, end string) (spaces []*cf.Space, err error) {
+	var unseen, unwritable []string
+	for _, guid := range guids {
+		s, err := store.Spaces.Visible(c.Tx, guid, c.Scope)
+		if store.IsNotFound(err) {
+			unseen = append(unseen, "'"+guid+"'")
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		org, err := store.Orgs.Get(c.Tx, s.OrgGUID)
+		if err != nil {
+			return nil, err
+		}
+		if !c.MayDevelop(s) || org.Suspended && !c.Actor.Admin {
+			unwritable = append(unwritable, "'"+guid+"'")
+		}
+		spaces = append(spaces, s)
+	}
+	messages := Must(unseen == nil, "Unable to share "+thing+" with spaces ["+strings.Join(unseen, ", ")+"]. Ensure the spaces exist and that you have access to them.",
+		unwritable == nil, "Unable to share "+thing+" with spaces ["+strings.Join(unwritable, ", ")+"]. Write permission is required in order to share a "+end)
+	if messages != nil {
+		return nil, cf.Unprocessable("%s", strings.Join(messages, "\n"))
+	}
+	return spaces, nil
 }

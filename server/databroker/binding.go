@@ -17,7 +17,7 @@ func user(bindingGUID string) string {
 	return "u" + hex.EncodeToString(sum[:8])
 }
 
-func (b *Broker) bind(r *http.Request) (a answer, err error) {
+func (b *broker) bind(r *http.Request) (a answer, err error) {
 	q, err := decode(r)
 	if err != nil {
 		return a, err
@@ -43,7 +43,7 @@ func (b *Broker) bind(r *http.Request) (a answer, err error) {
 
 // reserve writes down the binding that is asked for, or finds it; nil where
 // there is another one of its GUID.
-func (b *Broker) reserve(r *http.Request, q request) (i *cf.DataInstance, n *cf.DataBinding, again bool, err error) {
+func (b *broker) reserve(r *http.Request, q request) (i *cf.DataInstance, n *cf.DataBinding, again bool, err error) {
 	err = b.Store.Write(r.Context(), func(tx *store.Tx) error {
 		i, err = named(tx, store.DataInstances, r.PathValue("instance"))
 		if err != nil {
@@ -88,7 +88,7 @@ func (q request) app() string {
 }
 
 // grant makes the user of a binding.
-func (b *Broker) grant(ctx context.Context, i *cf.DataInstance, n *cf.DataBinding) error {
+func (b *broker) grant(ctx context.Context, i *cf.DataInstance, n *cf.DataBinding) error {
 	release, err := b.turn(ctx, i.GUID)
 	if err != nil {
 		return err
@@ -117,11 +117,11 @@ func bound(i *cf.DataInstance, n *cf.DataBinding) object {
 	if s.engine == nil {
 		return mounted(i)
 	}
-	return object{"credentials": s.engine.credentials(access{host: Host(i.GUID), user: user(n.GUID), password: n.Password, port: s.port})}
+	return object{"credentials": s.engine.credentials(access{host: host(i.GUID), user: user(n.GUID), password: n.Password, port: s.port})}
 }
 
 // binding reads what the request names; nil where there is none.
-func (b *Broker) binding(r *http.Request) (i *cf.DataInstance, n *cf.DataBinding, err error) {
+func (b *broker) binding(r *http.Request) (i *cf.DataInstance, n *cf.DataBinding, err error) {
 	err = b.Store.Read(r.Context(), func(tx *store.Tx) error {
 		if i, err = named(tx, store.DataInstances, r.PathValue("instance")); err != nil || i == nil {
 			return err
@@ -135,7 +135,7 @@ func (b *Broker) binding(r *http.Request) (i *cf.DataInstance, n *cf.DataBinding
 	return i, n, err
 }
 
-func (b *Broker) fetchBinding(r *http.Request) (a answer, err error) {
+func (b *broker) fetchBinding(r *http.Request) (a answer, err error) {
 	i, n, err := b.binding(r)
 	if err != nil {
 		return a, err
@@ -146,7 +146,7 @@ func (b *Broker) fetchBinding(r *http.Request) (a answer, err error) {
 	return answer{http.StatusOK, bound(i, n)}, nil
 }
 
-func (b *Broker) lastBindingOperation(r *http.Request) (a answer, err error) {
+func (b *broker) lastBindingOperation(r *http.Request) (a answer, err error) {
 	_, n, err := b.binding(r)
 	switch {
 	case err != nil:
@@ -161,7 +161,7 @@ func (b *Broker) lastBindingOperation(r *http.Request) (a answer, err error) {
 
 // unbind cuts the app's way before it takes the user away; a database that is
 // not there is no reason to keep it, if it is to go itself.
-func (b *Broker) unbind(r *http.Request) (a answer, err error) {
+func (b *broker) unbind(r *http.Request) (a answer, err error) {
 	q := r.URL.Query()
 	if q.Get("service_id") == "" || q.Get("plan_id") == "" {
 		return a, refuse(http.StatusBadRequest, "service_id and plan_id are required")
@@ -186,7 +186,7 @@ func (b *Broker) unbind(r *http.Request) (a answer, err error) {
 	return answer{http.StatusOK, object{}}, nil
 }
 
-func (b *Broker) revoke(ctx context.Context, i *cf.DataInstance, n *cf.DataBinding) error {
+func (b *broker) revoke(ctx context.Context, i *cf.DataInstance, n *cf.DataBinding) error {
 	release, err := b.turn(ctx, i.GUID)
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ type Volumes interface {
 	Remove(name string) error
 }
 
-// Config is what a Broker is made of.
+// Config is what a broker is made of.
 type Config struct {
 	Store    *store.Store
 	Services []string // what is offered, of Names
@@ -37,24 +37,24 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// Broker is the broker. Run does what Handler promises.
-type Broker struct {
+// broker is the broker. run does what handler promises.
+type broker struct {
 	Config
 
 	mu    sync.Mutex
 	turns map[string]chan struct{} // who changes an instance holds its turn
 }
 
-// New makes a Broker.
-func New(c Config) *Broker {
+// newBroker makes a broker.
+func newBroker(c Config) *broker {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Broker{Config: c, turns: map[string]chan struct{}{}}
+	return &broker{Config: c, turns: map[string]chan struct{}{}}
 }
 
-// turn waits until nobody else changes an instance.
-func (b *Broker) turn(ctx context.Context, instanceGUID string) (release func(), err error) {
+// turn waits until nothing else changes an instance.
+func (b *broker) turn(ctx context.Context, instanceGUID string) (release func(), err error) {
 	b.mu.Lock()
 	t := b.turns[instanceGUID]
 	if t == nil {
@@ -74,9 +74,9 @@ func (b *Broker) turn(ctx context.Context, instanceGUID string) (release func(),
 var errNotRunning = errors.New("the database does not run at the moment")
 
 // container finds the container of an instance.
-func (b *Broker) container(ctx context.Context, i *cf.DataInstance) (guid string, err error) {
+func (b *broker) container(ctx context.Context, i *cf.DataInstance) (guid string, err error) {
 	err = b.Store.Read(ctx, func(tx *store.Tx) error {
-		rows, err := store.ActualLRPs.By(tx, "process_guids", ProcessGUID(i.GUID))
+		rows, err := store.ActualLRPs.By(tx, "process_guids", processGUID(i.GUID))
 		for _, a := range rows {
 			if a.State == lrp.Running && !a.Stopping {
 				guid = a.InstanceGUID

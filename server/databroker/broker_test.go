@@ -26,7 +26,7 @@ import (
 // world is a broker with a real database of rows, on a machine that is not
 // there: containers run when their rows say so.
 type world struct {
-	*Broker
+	*broker
 	t *testing.T
 
 	mu      sync.Mutex
@@ -43,7 +43,7 @@ func newWorld(t *testing.T) *world {
 	}
 	t.Cleanup(func() { s.Close() })
 	w := &world{t: t, volumes: map[string]int64{}}
-	w.Broker = New(Config{Store: s, Services: Names(), Username: "me", Password: "secret", Volumes: w, Attach: w.attach,
+	w.broker = newBroker(Config{Store: s, Services: Names(), Username: "me", Password: "secret", Volumes: w, Attach: w.attach,
 		Containers: func() []lrp.ContainerStatus { return nil }, HasStack: func() bool { return true }})
 	return w
 }
@@ -105,7 +105,7 @@ func (w *world) row(guid string) (i *cf.DataInstance) {
 // runs has the container of an instance run.
 func (w *world) runs(guid string) {
 	w.write(func(tx *store.Tx) error {
-		return tx.InsertActual(lrp.Actual{Key: lrp.Key{ProcessGUID: ProcessGUID(guid)}, Domain: lrp.DomainServices, State: lrp.Running, InstanceGUID: "container", CellID: "C", Address: "10.0.0.2", Since: tx.Now})
+		return store.ActualLRPs.Insert(tx, lrp.Actual{Key: lrp.Key{ProcessGUID: processGUID(guid)}, Domain: lrp.DomainServices, State: lrp.Running, InstanceGUID: "container", CellID: "C", Address: "10.0.0.2", Since: tx.Now})
 	})
 }
 
@@ -113,7 +113,7 @@ func (w *world) runs(guid string) {
 func (w *world) ready(guid string) {
 	w.t.Helper()
 	w.ask("PUT", "/v2/service_instances/"+guid+"?accepts_incomplete=true", provisionBody, 202)
-	k := &keeper{Broker: w.Broker, busy: map[string]bool{}}
+	k := &keeper{broker: w.broker, busy: map[string]bool{}}
 	w.runs(guid)
 	for _, want := range []cf.DataState{cf.DataMaking, cf.DataReady} {
 		if err := k.move(w.t.Context(), w.row(guid)); err != nil {
@@ -125,14 +125,14 @@ func (w *world) ready(guid string) {
 	}
 }
 
-// ask makes a request as the platform does, and gives the answer's body.
+// ask makes a request as the platform does, and returns the answer's body.
 func (w *world) ask(method, path, body string, want int) object {
 	w.t.Helper()
 	r := httptest.NewRequestWithContext(w.t.Context(), method, path, strings.NewReader(body))
 	r.SetBasicAuth("me", "secret")
 	r.Header.Set("X-Broker-API-Version", "2.17")
 	rec := httptest.NewRecorder()
-	w.Handler().ServeHTTP(rec, r)
+	w.handler().ServeHTTP(rec, r)
 	var o object
 	if err := json.Unmarshal(rec.Body.Bytes(), &o); err != nil || o == nil {
 		w.t.Fatalf("%s %s: got %q; want an object", method, path, rec.Body)
@@ -165,7 +165,7 @@ func TestStrangersGetNothing(t *testing.T) {
 		}
 		r.Header.Set("X-Broker-API-Version", c.version)
 		rec := httptest.NewRecorder()
-		w.Handler().ServeHTTP(rec, r)
+		w.handler().ServeHTTP(rec, r)
 		if rec.Code != c.want {
 			t.Errorf("%+v: got %d", c, rec.Code)
 		}
@@ -258,7 +258,7 @@ func (w *world) policies() (list []lrp.NetworkPolicy) {
 	w.write(func(tx *store.Tx) error {
 		instances, err := store.DataInstances.All(tx)
 		bindings, err2 := store.DataBindings.All(tx)
-		list = Policies(instances, bindings)
+		list = policies(instances, bindings)
 		return errors.Join(err, err2)
 	})
 	return list
@@ -283,17 +283,17 @@ func TestAnInstanceGoesWithAllItHas(t *testing.T) {
 	w.ready("i1")
 	w.ask("PUT", "/v2/service_instances/i1/service_bindings/b1", bindBody, 201)
 	w.ask("DELETE", "/v2/service_instances/i1?"+async+"&"+ids, "", 202)
-	if _, ok := Desired(w.row("i1")); ok {
+	if _, ok := desired(w.row("i1")); ok {
 		t.Error("its container is desired still")
 	}
-	k := &keeper{Broker: w.Broker, busy: map[string]bool{}}
+	k := &keeper{broker: w.broker, busy: map[string]bool{}}
 	if err := k.move(t.Context(), w.row("i1")); err != nil || len(w.volumes) != 1 {
 		t.Fatalf("got %v, volumes %v; want it kept while the container is there", err, w.volumes)
 	}
 	w.write(func(tx *store.Tx) error {
 		a, err := store.ActualLRPs.All(tx)
 		if err == nil {
-			_, err = tx.DeleteActual(*a[0])
+			_, err = store.ActualLRPs.Delete(tx, *a[0])
 		}
 		return err
 	})
@@ -328,7 +328,7 @@ func TestAPollIsHeld(t *testing.T) {
 
 func TestHosts(t *testing.T) {
 	i := &cf.DataInstance{Resource: cf.Resource{GUID: "ABC"}, Service: "postgres", Plan: "small", State: cf.DataReady}
-	d, ok := Desired(i)
+	d, ok := desired(i)
 	if !ok || d.Domain != lrp.DomainServices || !d.Volumes[0].Exclusive || len(d.Egress) != 0 {
 		t.Fatalf("got %+v", d)
 	}
@@ -351,7 +351,7 @@ func TestHosts(t *testing.T) {
 func TestAnInstanceThatDoesNotStart(t *testing.T) {
 	w := newWorld(t)
 	w.ask("PUT", "/v2/service_instances/i1?"+async, provisionBody, 202)
-	k := &keeper{Broker: w.Broker, busy: map[string]bool{}}
+	k := &keeper{broker: w.broker, busy: map[string]bool{}}
 	if err := k.move(t.Context(), w.row("i1")); err != nil {
 		t.Fatal(err)
 	}
@@ -359,7 +359,7 @@ func TestAnInstanceThatDoesNotStart(t *testing.T) {
 		t.Fatalf("got %v; want it waited for", err)
 	}
 	w.write(func(tx *store.Tx) error {
-		return tx.InsertActual(lrp.Actual{Key: lrp.Key{ProcessGUID: ProcessGUID("i1")}, Domain: lrp.DomainServices, State: lrp.Unclaimed, PlacementError: "insufficient resources: memory", Since: tx.Now})
+		return store.ActualLRPs.Insert(tx, lrp.Actual{Key: lrp.Key{ProcessGUID: processGUID("i1")}, Domain: lrp.DomainServices, State: lrp.Unclaimed, PlacementError: "insufficient resources: memory", Since: tx.Now})
 	})
 	old := w.row("i1")
 	old.CreatedAt = old.CreatedAt.Add(-2 * makeTime)
@@ -384,7 +384,7 @@ func TestWithoutTheStack(t *testing.T) {
 
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(Config{})
+		b := newBroker(Config{})
 		release, err := b.turn(t.Context(), "i")
 		if err != nil {
 			t.Fatal(err)
@@ -402,7 +402,7 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// TestRedisIsRuledByUsers looks at what its client is told.
+// TestRedisIsRuledByUsers looks at the commands for its client.
 func TestRedisIsRuledByUsers(t *testing.T) {
 	e := redis{}
 	for _, c := range []struct{ statements, want string }{
@@ -425,7 +425,7 @@ func TestFilesAreAVolume(t *testing.T) {
 	w.HasStack = func() bool { return false } // it needs none
 	const files = `{"service_id": "cupola-files", "plan_id": "cupola-files-small"`
 	w.ask("PUT", "/v2/service_instances/i1?"+async, files+`}`, 202)
-	k := &keeper{Broker: w.Broker, busy: map[string]bool{}}
+	k := &keeper{broker: w.broker, busy: map[string]bool{}}
 	for range 2 {
 		if err := k.move(t.Context(), w.row("i1")); err != nil {
 			t.Fatal(err)
@@ -434,7 +434,7 @@ func TestFilesAreAVolume(t *testing.T) {
 	if i := w.row("i1"); i.State != cf.DataReady || w.volumes["i1"] != 1<<30 {
 		t.Fatalf("got %+v, volumes %v; want it ready", i, w.volumes)
 	}
-	if _, ok := Desired(w.row("i1")); ok {
+	if _, ok := desired(w.row("i1")); ok {
 		t.Error("got a container for it")
 	}
 	const at = "/v2/service_instances/i1/service_bindings/b1"
@@ -455,7 +455,7 @@ func TestFilesAreAVolume(t *testing.T) {
 // TestTheCatalogIsRight has the platform's own client read it.
 func TestTheCatalogIsRight(t *testing.T) {
 	w := newWorld(t)
-	srv := httptest.NewServer(w.Handler())
+	srv := httptest.NewServer(w.handler())
 	defer srv.Close()
 	catalog, err := osb.New(osb.Config{}).Catalog(t.Context(), osb.Broker{URL: srv.URL, Username: "me", Password: "secret"}, "")
 	if err != nil {

@@ -49,7 +49,7 @@ func Names() (names []string) {
 	return names
 }
 
-// serviceOf and planOf find what a row names; they do for all rows of ours.
+// serviceOf and planOf find what a row names; they do for all rows of the built-in broker.
 func serviceOf(name string) (service, bool) {
 	all := services()
 	i := slices.IndexFunc(all, func(s service) bool { return s.name == name })
@@ -72,7 +72,7 @@ func (s service) id() string           { return "cupola-" + s.name }
 func (s service) planID(p plan) string { return s.id() + "-" + p.name }
 
 // find finds the service and the plan that the catalog has these IDs for.
-func (b *Broker) find(serviceID, planID string) (service, plan, bool) {
+func (b *broker) find(serviceID, planID string) (service, plan, bool) {
 	for _, s := range b.offered() {
 		for _, p := range s.plans {
 			if s.id() == serviceID && s.planID(p) == planID {
@@ -84,7 +84,7 @@ func (b *Broker) find(serviceID, planID string) (service, plan, bool) {
 }
 
 // offered are the services that the operator wants.
-func (b *Broker) offered() (list []service) {
+func (b *broker) offered() (list []service) {
 	for _, s := range services() {
 		if slices.Contains(b.Services, s.name) {
 			list = append(list, s)
@@ -93,7 +93,7 @@ func (b *Broker) offered() (list []service) {
 	return list
 }
 
-func (b *Broker) catalog() answer {
+func (b *broker) catalog() answer {
 	list := []object{}
 	for _, s := range b.offered() {
 		o := object{"id": s.id(), "name": s.name, "description": s.description, "tags": s.tags, "bindable": true, "plan_updateable": false,

@@ -22,18 +22,18 @@ const data = "/data"
 // recover first.
 const startTimeout = 5 * time.Minute
 
-// Host is the name under which apps find an instance.
-func Host(instanceGUID string) string { return strings.ToLower(instanceGUID) + "." + Zone }
+// host is the name under which apps find an instance.
+func host(instanceGUID string) string { return strings.ToLower(instanceGUID) + "." + Zone }
 
-// Desired is what runs for an instance; false: nothing does.
-func Desired(i *cf.DataInstance) (lrp.Desired, bool) {
+// desired is what runs for an instance; false: nothing does.
+func desired(i *cf.DataInstance) (lrp.Desired, bool) {
 	s, p, ok := known(i)
 	if !ok || s.engine == nil || i.State != cf.DataMaking && i.State != cf.DataReady {
 		return lrp.Desired{}, false
 	}
 	const cpuWeight, rootMB = 10, 128
 	run := lrp.Run{Path: "/bin/sh", Args: []string{"-c", s.engine.script(p)}, Dir: data}
-	return lrp.Desired{ProcessGUID: ProcessGUID(i.GUID), Domain: lrp.DomainServices, Instances: 1, RunInfo: lrp.RunInfo{
+	return lrp.Desired{ProcessGUID: processGUID(i.GUID), Domain: lrp.DomainServices, Instances: 1, RunInfo: lrp.RunInfo{
 		RootFS: "preloaded:" + Stack, Action: run.Action(),
 		Env:    append([]lrp.EnvVar{{Name: "PATH", Value: "/usr/local/bin:/usr/bin:/bin"}, {Name: "LANG", Value: "C.UTF-8"}}, s.engine.env(i)...),
 		Checks: lrp.CheckDefinition{Liveness: []lrp.Check{{Type: lrp.CheckPort, Port: s.port, InvocationTimeout: 10 * time.Second}}}, StartTimeout: startTimeout,
@@ -43,11 +43,11 @@ func Desired(i *cf.DataInstance) (lrp.Desired, bool) {
 	}}, true
 }
 
-// ProcessGUID names what runs of a service instance.
-func ProcessGUID(instanceGUID string) string { return "cupola-service-" + instanceGUID }
+// processGUID names what runs of a service instance.
+func processGUID(instanceGUID string) string { return "cupola-service-" + instanceGUID }
 
-// Policies let the apps that instances are bound to connect to them.
-func Policies(instances []*cf.DataInstance, bindings []*cf.DataBinding) (list []lrp.NetworkPolicy) {
+// policies let the apps that instances are bound to connect to them.
+func policies(instances []*cf.DataInstance, bindings []*cf.DataBinding) (list []lrp.NetworkPolicy) {
 	ports := map[string]uint16{}
 	for _, i := range instances {
 		if s, _, ok := known(i); ok {
@@ -67,7 +67,7 @@ func Policies(instances []*cf.DataInstance, bindings []*cf.DataBinding) (list []
 func Hosts(instances []*cf.DataInstance, actuals []*lrp.Actual) map[string]string {
 	hosts, of := map[string]string{}, map[string]string{}
 	for _, i := range instances {
-		of[ProcessGUID(i.GUID)] = Host(i.GUID)
+		of[processGUID(i.GUID)] = host(i.GUID)
 	}
 	for _, a := range actuals {
 		if host := of[a.ProcessGUID]; host != "" && a.State == lrp.Running && !a.Stopping {
@@ -84,7 +84,7 @@ func BoundPolicies(tx *store.Tx) ([]lrp.NetworkPolicy, error) {
 		return nil, err
 	}
 	bindings, err := store.DataBindings.All(tx)
-	return Policies(instances, bindings), err
+	return policies(instances, bindings), err
 }
 
 // AllDesired is what all instances desire; unknown are the process GUIDs of those
@@ -92,12 +92,12 @@ func BoundPolicies(tx *store.Tx) ([]lrp.NetworkPolicy, error) {
 func AllDesired(tx *store.Tx) (list []lrp.Desired, unknown []string, err error) {
 	instances, err := store.DataInstances.All(tx)
 	for _, i := range instances {
-		if d, ok := Desired(i); ok {
+		if d, ok := desired(i); ok {
 			list = append(list, d)
 		}
 	}
 	for _, i := range store.DataInstances.Damaged(tx) {
-		unknown = append(unknown, ProcessGUID(i.GUID))
+		unknown = append(unknown, processGUID(i.GUID))
 	}
 	return list, unknown, err
 }

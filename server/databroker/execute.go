@@ -23,7 +23,7 @@ const (
 
 // insist executes statements, and does so again while the database is just
 // starting.
-func (b *Broker) insist(ctx context.Context, i *cf.DataInstance, statements string) error {
+func (b *broker) insist(ctx context.Context, i *cf.DataInstance, statements string) error {
 	until := time.Now().Add(patience)
 	for {
 		err := b.execute(ctx, i, statements)
@@ -39,7 +39,7 @@ func (b *Broker) insist(ctx context.Context, i *cf.DataInstance, statements stri
 }
 
 // execute has the client of a database do statements, in its container.
-func (b *Broker) execute(ctx context.Context, i *cf.DataInstance, statements string) error {
+func (b *broker) execute(ctx context.Context, i *cf.DataInstance, statements string) error {
 	s, _, ok := known(i)
 	if !ok || s.engine == nil {
 		return fmt.Errorf("%s has no database", i.Service)

@@ -33,7 +33,7 @@ const (
 	requiresApp   errorCode = "RequiresApp"
 )
 
-// refusal is an error that the platform is told.
+// refusal is an error that the platform sees.
 type refusal struct {
 	status int
 	code   errorCode // "" for none
@@ -54,8 +54,8 @@ var (
 	errBusy  = &refusal{http.StatusUnprocessableEntity, concurrency, "Another operation for this service instance is in progress."}
 )
 
-// Handler answers the platform.
-func (b *Broker) Handler() http.Handler {
+// handler answers the platform.
+func (b *broker) handler() http.Handler {
 	mux := http.NewServeMux()
 	const instance, binding = "/v2/service_instances/{instance}", "/v2/service_instances/{instance}/service_bindings/{binding}"
 	for pattern, do := range map[string]func(*http.Request) (answer, error){
@@ -76,7 +76,7 @@ func (b *Broker) Handler() http.Handler {
 }
 
 // guard lets in who knows the password and speaks a version that we do.
-func (b *Broker) guard(next http.Handler) http.Handler {
+func (b *broker) guard(next http.Handler) http.Handler {
 	same := func(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, password, _ := r.BasicAuth()
@@ -93,7 +93,7 @@ func (b *Broker) guard(next http.Handler) http.Handler {
 	})
 }
 
-func (b *Broker) reply(w http.ResponseWriter, r *http.Request, do func(*http.Request) (answer, error)) {
+func (b *broker) reply(w http.ResponseWriter, r *http.Request, do func(*http.Request) (answer, error)) {
 	a, err := do(r)
 	var refused *refusal
 	switch {

@@ -15,7 +15,7 @@ import (
 // volumes and hosts.
 var guidRule = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9-]{0,59}$`)
 
-func (b *Broker) provision(r *http.Request) (a answer, err error) {
+func (b *broker) provision(r *http.Request) (a answer, err error) {
 	guid := r.PathValue("instance")
 	q, err := decode(r)
 	if err != nil {
@@ -64,7 +64,7 @@ func provisioned(i *cf.DataInstance, q request) (answer, error) {
 }
 
 // update changes nothing: no offering says that its plans can be changed.
-func (b *Broker) update(r *http.Request) (a answer, err error) {
+func (b *broker) update(r *http.Request) (a answer, err error) {
 	q, err := decode(r)
 	if err != nil {
 		return a, err
@@ -85,7 +85,7 @@ func (b *Broker) update(r *http.Request) (a answer, err error) {
 }
 
 // instance reads the instance that the request names; nil where there is none.
-func (b *Broker) instance(r *http.Request) (i *cf.DataInstance, err error) {
+func (b *broker) instance(r *http.Request) (i *cf.DataInstance, err error) {
 	err = b.Store.Read(r.Context(), func(tx *store.Tx) error {
 		i, err = named(tx, store.DataInstances, r.PathValue("instance"))
 		return err
@@ -93,7 +93,7 @@ func (b *Broker) instance(r *http.Request) (i *cf.DataInstance, err error) {
 	return i, err
 }
 
-func (b *Broker) fetch(r *http.Request) (a answer, err error) {
+func (b *broker) fetch(r *http.Request) (a answer, err error) {
 	i, err := b.instance(r)
 	if err != nil {
 		return a, err
@@ -107,7 +107,7 @@ func (b *Broker) fetch(r *http.Request) (a answer, err error) {
 
 // deprovision takes an instance in whatever state it is: who made half of it
 // wants it gone.
-func (b *Broker) deprovision(r *http.Request) (a answer, err error) {
+func (b *broker) deprovision(r *http.Request) (a answer, err error) {
 	q := r.URL.Query()
 	if q.Get("service_id") == "" || q.Get("plan_id") == "" {
 		return a, refuse(http.StatusBadRequest, "service_id and plan_id are required")
@@ -132,25 +132,15 @@ func (b *Broker) deprovision(r *http.Request) (a answer, err error) {
 // done in seconds is known at once.
 const pollTime = 20 * time.Second
 
-func (b *Broker) lastOperation(r *http.Request) (a answer, err error) {
+func (b *broker) lastOperation(r *http.Request) (a answer, err error) {
 	ctx, cancel := context.WithTimeout(r.Context(), pollTime)
 	defer cancel()
-	changed, stop := b.Store.Watch(store.DataInstances.Name())
-	defer stop()
-	for {
-		i, err := b.instance(r)
-		if err != nil {
-			return a, err
-		}
-		if a = operation(i); a.body["state"] != "in progress" {
-			return a, nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return a, nil
-		}
-	}
+	err = b.Store.Until(ctx, func(tx *store.Tx) (done bool, err error) {
+		i, err := named(tx, store.DataInstances, r.PathValue("instance"))
+		a = operation(i)
+		return a.body["state"] != "in progress", err
+	})
+	return a, err
 }
 
 func operation(i *cf.DataInstance) answer {

@@ -23,17 +23,17 @@ const (
 	makeTime = 3 * time.Minute
 )
 
-// Run makes and deletes instances, until ctx ends.
-func (b *Broker) Run(ctx context.Context) error {
+// run makes and deletes instances, until ctx ends.
+func (b *broker) run(ctx context.Context) error {
 	ctx = store.As(ctx, "data services")
-	k := &keeper{Broker: b, busy: map[string]bool{}}
+	k := &keeper{broker: b, busy: map[string]bool{}}
 	defer k.workers.Wait()
 	return store.Derive(ctx, b.Store, store.Derivation[[]*cf.DataInstance]{Name: "data services", Read: underWay, Use: k.moveAll, Tick: rest, Log: b.Log})
 }
 
-// keeper is one Run.
+// keeper is one run.
 type keeper struct {
-	*Broker
+	*broker
 	workers sync.WaitGroup
 
 	mu   sync.Mutex
@@ -135,7 +135,7 @@ func (k *keeper) make(ctx context.Context, i *cf.DataInstance) error {
 func (k *keeper) why(ctx context.Context, i *cf.DataInstance, last error) string {
 	why := last.Error()
 	_ = k.Store.Read(ctx, func(tx *store.Tx) error { // the last error will do
-		rows, err := store.ActualLRPs.By(tx, "process_guids", ProcessGUID(i.GUID))
+		rows, err := store.ActualLRPs.By(tx, "process_guids", processGUID(i.GUID))
 		for _, a := range rows {
 			for _, reason := range []string{a.CrashReason, a.PlacementError} {
 				if reason != "" {
@@ -162,7 +162,7 @@ func (k *keeper) become(ctx context.Context, i *cf.DataInstance, next cf.DataSta
 
 // remove deletes what an instance has once its container is gone, the row last.
 func (k *keeper) remove(ctx context.Context, i *cf.DataInstance) error {
-	process := ProcessGUID(i.GUID)
+	process := processGUID(i.GUID)
 	runs := slices.ContainsFunc(k.Containers(), func(c lrp.ContainerStatus) bool { return c.ProcessGUID == process })
 	if !runs {
 		var rows []*lrp.Actual
@@ -183,8 +183,8 @@ func (k *keeper) remove(ctx context.Context, i *cf.DataInstance) error {
 	}
 	err := k.Store.Write(ctx, func(tx *store.Tx) error { return store.DataInstances.Delete(tx, i.GUID) })
 	if err == nil {
-		k.Broker.mu.Lock()
-		defer k.Broker.mu.Unlock()
+		k.broker.mu.Lock()
+		defer k.broker.mu.Unlock()
 		delete(k.turns, i.GUID)
 	}
 	return err

@@ -28,10 +28,10 @@ func (s *Service) publishPlans(ctx context.Context) error {
 func newPlans(tx *store.Tx) (plans []*cf.ServicePlan, err error) {
 	var guid string
 	var known []string
-	if _, err := tx.Setting(brokerSetting, &guid); err != nil {
+	if _, err := store.Settings.Get(tx, brokerSetting, &guid); err != nil {
 		return nil, err
 	}
-	if _, err := tx.Setting(plansSetting, &known); err != nil {
+	if _, err := store.Settings.Get(tx, plansSetting, &known); err != nil {
 		return nil, err
 	}
 	offerings, err := store.ServiceOfferings.By(tx, "service_broker_guids", guid)
@@ -52,7 +52,7 @@ func publishNewPlans(tx *store.Tx) error {
 		return err
 	}
 	var known []string
-	if _, err := tx.Setting(plansSetting, &known); err != nil {
+	if _, err := store.Settings.Get(tx, plansSetting, &known); err != nil {
 		return err
 	}
 	for _, p := range plans {
@@ -61,5 +61,5 @@ func publishNewPlans(tx *store.Tx) error {
 			return err
 		}
 	}
-	return tx.SetSetting(plansSetting, known)
+	return store.Settings.Set(tx, plansSetting, known)
 }

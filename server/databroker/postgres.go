@@ -68,7 +68,7 @@ GRANT CONNECT ON DATABASE ` + database + ` TO ` + user + `;
 `
 }
 
-// revoke lets nobody in any more before it ends who is in.
+// revoke forbids new connections, then terminates existing sessions.
 func (postgres) revoke(user string) string {
 	return `SELECT 'ALTER ROLE ` + user + ` NOLOGIN' FROM pg_roles WHERE rolname = '` + user + `' \gexec
 SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = '` + user + `' \g /dev/null

@@ -19,7 +19,7 @@ const (
 )
 
 // script makes the file of users beside its place. Memory is left for the copy
-// of what changes while the log is written anew.
+// of what changes while the log is rewritten.
 func (redis) script(p plan) string {
 	return fmt.Sprintf(`set -eu
 umask 077

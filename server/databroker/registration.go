@@ -25,7 +25,7 @@ func registration(ctx context.Context, s *store.Store) (row *cf.ServiceBroker, e
 	row = &cf.ServiceBroker{Name: registeredAs, Username: registeredAs, Password: rand.Text()}
 	err = s.Read(ctx, func(tx *store.Tx) error {
 		var guid string
-		if ok, err := tx.Setting(brokerSetting, &guid); !ok {
+		if ok, err := store.Settings.Get(tx, brokerSetting, &guid); !ok {
 			return err
 		}
 		was, err := store.ServiceBrokers.Get(tx, guid)
@@ -50,7 +50,7 @@ func register(tx *store.Tx, row *cf.ServiceBroker) error {
 	if err != nil {
 		return err
 	}
-	if err := tx.SetSetting(brokerSetting, row.GUID); err != nil {
+	if err := store.Settings.Set(tx, brokerSetting, row.GUID); err != nil {
 		return err
 	}
 	work, err := json.Marshal(cf.ServiceWork{Actor: cf.Actor{GUID: row.GUID, Type: "service_broker", Name: row.Name}})

@@ -17,7 +17,7 @@ import (
 
 // Service is the broker as a daemon has it. Nil, as where it is off, has nothing.
 type Service struct {
-	broker   *Broker
+	broker   *broker
 	guid     string // of its registration
 	listener net.Listener
 }
@@ -38,7 +38,7 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 	if err := c.Store.Write(ctx, func(tx *store.Tx) error { return register(tx, row) }); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	return &Service{broker: New(c), guid: row.GUID, listener: l}, nil
+	return &Service{broker: newBroker(c), guid: row.GUID, listener: l}, nil
 }
 
 // Mounts tells whether a broker's volumes are here: those of the built-in one
@@ -54,7 +54,7 @@ func (s *Service) Start(ctx context.Context, group *errgroup.Group) {
 	}
 	group.Go(fault.Loop(ctx, "dataservices", s.serve))
 	group.Go(fault.Loop(ctx, "dataservices", s.publishPlans))
-	group.Go(fault.Loop(ctx, "databroker", s.broker.Run))
+	group.Go(fault.Loop(ctx, "databroker", s.broker.run))
 }
 
 // Close closes the listener, which serving has closed if it did.
@@ -78,7 +78,7 @@ func listenAgain(ctx context.Context, was string) (net.Listener, error) {
 
 // serve answers the platform, and makes what it was promised.
 func (s *Service) serve(ctx context.Context) error {
-	srv := &http.Server{Handler: s.broker.Handler(), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	srv := &http.Server{Handler: s.broker.handler(), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()
 	if err := srv.Serve(fault.Listener("dataservices", s.listener)); ctx.Err() == nil {

@@ -42,7 +42,7 @@ func (s Status) Instances(ctx context.Context) (list []InstanceStatus, err error
 		actuals, err := store.ActualLRPs.By(tx, "domains", lrp.DomainServices)
 		hosts := Hosts(rows, actuals)
 		for n := range list {
-			list[n].Address = hosts[Host(list[n].GUID)]
+			list[n].Address = hosts[host(list[n].GUID)]
 		}
 		return err
 	})

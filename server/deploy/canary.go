@@ -6,8 +6,8 @@ import (
 	"cupola/store/cf"
 )
 
-// Share is how a step of a canary deployment divides the instances.
-type Share struct {
+// share is how a step of a canary deployment divides the instances.
+type share struct {
 	Canary   int // of the new web process
 	Original int // of all others
 }
@@ -31,9 +31,9 @@ func FirstInstances(d *cf.Deployment) int {
 
 // canaryStep is the current step of a canary deployment. Without weights there
 // is one step, of one instance beside all that were there.
-func canaryStep(d *cf.Deployment) Share {
+func canaryStep(d *cf.Deployment) share {
 	if len(d.Options.Weights) == 0 {
-		return Share{1, d.OriginalInstances}
+		return share{1, d.OriginalInstances}
 	}
 	n := d.OriginalInstances
 	if d.Options.WebInstances != nil {
@@ -42,7 +42,7 @@ func canaryStep(d *cf.Deployment) Share {
 	weight := d.Options.Weights[min(max(d.CanaryStep, 1), len(d.Options.Weights))-1]
 	canary := max(1, int(math.Round(float64(n)*float64(weight)/100)))
 	if weight == 100 {
-		return Share{canary, 0}
+		return share{canary, 0}
 	}
-	return Share{canary, n - canary + 1}
+	return share{canary, n - canary + 1}
 }

@@ -40,12 +40,12 @@ type due struct {
 
 // look finds them without keeping others from writing: most looks find none.
 func look(tx *store.Tx) (d due, err error) {
-	active, err := tx.ActiveDeployments()
+	active, err := store.Deployments.Active(tx)
 	for _, a := range active {
 		_, c, fault := decide(tx, a.GUID)
 		if fault != nil {
 			d.fault = errors.Join(d.fault, fmt.Errorf("deployment %s: %w", a.GUID, fault))
-		} else if !c.Empty() {
+		} else if !c.empty() {
 			d.guids = append(d.guids, a.GUID)
 		}
 	}
@@ -66,7 +66,7 @@ func (l *Loop) move(ctx context.Context, d due) error {
 func (l *Loop) step(ctx context.Context, guid string) error {
 	err := l.Store.Write(ctx, func(tx *store.Tx) error {
 		w, c, err := decide(tx, guid)
-		if err != nil || c.Empty() {
+		if err != nil || c.empty() {
 			return err
 		}
 		return l.Within(tx, w.App.SpaceGUID, func() error { return write(tx, c) })
@@ -81,21 +81,21 @@ func (l *Loop) step(ctx context.Context, guid string) error {
 	return err
 }
 
-// decide loads a deployment and has Step decide. One that is gone or done needs
+// decide loads a deployment and has step decide. One that is gone or done needs
 // no change.
-func decide(tx *store.Tx, guid string) (World, Change, error) {
+func decide(tx *store.Tx, guid string) (world, change, error) {
 	d, err := store.Deployments.Get(tx, guid)
 	if store.IsNotFound(err) || err == nil && d.StatusValue != cf.Active {
-		return World{}, Change{}, nil
+		return world{}, change{}, nil
 	}
 	if err != nil {
-		return World{}, Change{}, err
+		return world{}, change{}, err
 	}
 	w, err := load(tx, d)
 	if err != nil {
-		return w, Change{}, err
+		return w, change{}, err
 	}
-	return w, Step(w), nil
+	return w, w.step(), nil
 }
 
 // blame writes down why a deployment does not get on.
@@ -110,7 +110,7 @@ func (l *Loop) blame(ctx context.Context, guid, why string) error {
 	})
 }
 
-func write(tx *store.Tx, c Change) error {
+func write(tx *store.Tx, c change) error {
 	for _, guid := range c.Delete {
 		if err := store.Processes.Delete(tx, guid); err != nil {
 			return err
@@ -125,8 +125,8 @@ func write(tx *store.Tx, c Change) error {
 }
 
 // load reads the world of a deployment.
-func load(tx *store.Tx, d *cf.Deployment) (World, error) {
-	w := World{Now: tx.Now, Deployment: *d, Superseded: map[string]cf.DeploymentState{}}
+func load(tx *store.Tx, d *cf.Deployment) (world, error) {
+	w := world{Now: tx.Now, Deployment: *d, Superseded: map[string]cf.DeploymentState{}}
 	app, err := store.Apps.Get(tx, d.AppGUID)
 	if err != nil {
 		return w, err
@@ -145,13 +145,13 @@ func load(tx *store.Tx, d *cf.Deployment) (World, error) {
 		if err != nil {
 			return w, err
 		}
-		w.Web = append(w.Web, Web{*p, actuals})
+		w.Web = append(w.Web, webProcess{*p, actuals})
 	}
 	return w, w.loadPast(tx)
 }
 
 // loadPast reads what came before a deployment, and what it is to end with.
-func (w *World) loadPast(tx *store.Tx) error {
+func (w *world) loadPast(tx *store.Tx) error {
 	past, _, err := store.Deployments.List(tx, store.Query{Where: map[string][]string{"app_guids": {w.App.GUID}, "status_reasons": {cf.Superseded}}})
 	for _, d := range past {
 		w.Superseded[d.WebProcess] = d.State

@@ -15,7 +15,7 @@ import (
 // come and go as they please. A step that a killed daemon did not write is one
 // that is not applied.
 type model struct {
-	w        World
+	w        world
 	before   int // instances of the app
 	inFlight int // of all deployments
 	extra    int // a canary deployment has one more
@@ -24,8 +24,8 @@ type model struct {
 }
 
 func newModel(t *rapid.T) *model {
-	m := &model{w: World{Now: now, App: cf.App{State: cf.Started}, Superseded: map[string]cf.DeploymentState{}}, before: rapid.IntRange(1, 8).Draw(t, "instances")}
-	m.w.Web = []Web{{Process: cf.Process{Resource: cf.Resource{GUID: "web-0"}, Type: "web", Instances: m.before}}}
+	m := &model{w: world{Now: now, App: cf.App{State: cf.Started}, Superseded: map[string]cf.DeploymentState{}}, before: rapid.IntRange(1, 8).Draw(t, "instances")}
+	m.w.Web = []webProcess{{Process: cf.Process{Resource: cf.Resource{GUID: "web-0"}, Type: "web", Instances: m.before}}}
 	m.reconcile(0)
 	for _, a := range m.w.Web[0].Actuals {
 		a.State, a.Ready, a.Address = lrp.Running, true, address
@@ -55,12 +55,12 @@ func (m *model) deploy(t *rapid.T) {
 	}
 	m.inFlight += d.Options.MaxInFlight
 	m.w.Deployment = d
-	m.w.Web = append(m.w.Web, Web{Process: cf.Process{Resource: cf.Resource{GUID: guid}, Type: "web", Instances: FirstInstances(&d)}})
+	m.w.Web = append(m.w.Web, webProcess{Process: cf.Process{Resource: cf.Resource{GUID: guid}, Type: "web", Instances: FirstInstances(&d)}})
 }
 
 // step applies a step, unless the daemon is killed before it is written.
 func (m *model) step(written bool) {
-	c := Step(m.w)
+	c := m.w.step()
 	if !written {
 		return
 	}

@@ -12,12 +12,12 @@ import (
 // Controller's interval between two steps.
 const healthyInterval = 5 * time.Second
 
-// Step returns what is to be changed now. It reads w alone.
-func Step(w World) Change {
-	s := &step{World: w, was: w.Deployment, changed: map[string]cf.Process{}, gone: map[string]bool{}}
-	s.new = slices.IndexFunc(w.Web, func(p Web) bool { return p.GUID == w.Deployment.WebProcess })
+// step returns what is to be changed now. It reads w alone.
+func (w world) step() change {
+	s := &step{world: w, was: w.Deployment, changed: map[string]cf.Process{}, gone: map[string]bool{}}
+	s.new = slices.IndexFunc(w.Web, func(p webProcess) bool { return p.GUID == w.Deployment.WebProcess })
 	if s.new < 0 {
-		return Change{}
+		return change{}
 	}
 	s.Web = slices.Clone(w.Web)
 	switch {
@@ -40,7 +40,7 @@ func Step(w World) Change {
 }
 
 type step struct {
-	World
+	world
 	new     int // index in Web of the deployment's process
 	was     cf.Deployment
 	changed map[string]cf.Process
@@ -48,8 +48,8 @@ type step struct {
 	gone    map[string]bool
 }
 
-func (s *step) change() Change {
-	var c Change
+func (s *step) change() change {
+	var c change
 	for _, guid := range s.order {
 		if s.gone[guid] {
 			c.Delete = append(c.Delete, guid)
@@ -58,7 +58,7 @@ func (s *step) change() Change {
 		}
 	}
 	d := s.Deployment
-	if !c.Empty() || d.State != s.was.State || d.Error != s.was.Error || !d.LastHealthy.Equal(s.was.LastHealthy) {
+	if !c.empty() || d.State != s.was.State || d.Error != s.was.Error || !d.LastHealthy.Equal(s.was.LastHealthy) {
 		c.Deployment = &d
 	}
 	return c
@@ -87,13 +87,13 @@ func (s *step) destroy(i int) {
 	s.gone[s.Web[i].GUID] = true
 }
 
-// scale takes instances of older processes away that are made up for, and adds
-// some of the new one: up to interim of it, where there shall be target of all.
-// It tells whether those that shall be are.
+// scale removes instances of older processes that new ones replace, and adds
+// some of the new process: up to interim, of target instances in all. It reports
+// whether interim instances of the new process are routable.
 func (s *step) scale(target, interim int) (finished bool) {
 	web, inFlight := s.Web[s.new], s.Deployment.Options.MaxInFlight
 	n := web.count()
-	// Fewer routable ones than that are ones which nobody has looked at yet.
+	// If fewer are routable, the others have not been checked yet.
 	room := n.starting < inFlight && n.unhealthy == 0 && n.routable >= web.Instances-inFlight
 	surplus := s.older() - max(target-n.routable, 0)
 	if !room && surplus <= 0 {
@@ -133,7 +133,7 @@ func (s *step) routable() (n int) {
 
 // reduce takes up to n instances of older processes away, spare of them such
 // that are routable: Cloud Controller would take any. First come those of
-// canaries that were superseded, which nobody approved, then those of the
+// canaries that were superseded, which were not approved, then those of the
 // oldest. What a deployment made and has no instances left goes; the oldest
 // process stays until the end, to be canceled to.
 func (s *step) reduce(n, spare int) {
@@ -218,7 +218,7 @@ func (s *step) cancel() {
 
 // hopes tells whether an instance may come to be routable without more ado: one
 // that has neither crashed too often nor found no place.
-func (w Web) hopes() bool {
+func (w webProcess) hopes() bool {
 	hopeless := 0
 	for _, a := range w.Actuals {
 		if a.Index < w.Instances && (a.State == lrp.Crashed || a.State == lrp.Unclaimed && a.PlacementError != "") {
@@ -229,7 +229,7 @@ func (w Web) hopes() bool {
 }
 
 // runs tells whether an instance runs, routable or not.
-func (w Web) runs() bool {
+func (w webProcess) runs() bool {
 	return slices.ContainsFunc(w.Actuals, func(a *lrp.Actual) bool {
 		return a.State == lrp.Running && !a.Stopping && a.Index < w.Instances
 	})

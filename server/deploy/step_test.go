@@ -13,10 +13,10 @@ import (
 // web makes a web process of a word like "old:3 RRS" : its GUID, its instances
 // and how each is: R routable, r running but not ready, S starting, C crashed, D
 // denied a place, T stopping, "-" not there.
-func web(text string) Web {
+func web(text string) webProcess {
 	name, states, _ := strings.Cut(text, " ")
 	guid, n, _ := strings.Cut(name, ":")
-	w := Web{Process: cf.Process{Resource: cf.Resource{GUID: guid}, Type: "web"}}
+	w := webProcess{Process: cf.Process{Resource: cf.Resource{GUID: guid}, Type: "web"}}
 	fmt.Sscan(n, &w.Instances)
 	for i, s := range states {
 		if s != '-' {
@@ -33,7 +33,7 @@ var actuals = map[rune]lrp.Actual{
 	'C': {State: lrp.Crashed}, 'D': {State: lrp.Unclaimed, PlacementError: "insufficient resources"}, 'T': {State: lrp.Running, Ready: true, Address: address, Stopping: true},
 }
 
-func said(c Change) string {
+func said(c change) string {
 	var parts []string
 	for _, p := range c.Update {
 		parts = append(parts, fmt.Sprintf("%s:%d", p.GUID, p.Instances))
@@ -104,15 +104,15 @@ func TestStep(t *testing.T) {
 		{"canceled to what cannot be", canceling(), "old:3 CCC, new:3 RRR", "-new CANCELED/CANCELED"},
 		{"canceled to a superseded one", canceling(), "old:1 R, mid:1 R, new:1 R", "mid:3 -old -new CANCELED/CANCELED"},
 	} {
-		w := World{Now: now, App: cf.App{State: cf.Started}, Deployment: c.d, Superseded: map[string]cf.DeploymentState{"mid": cf.Deployed, "bad": cf.Canceled}}
+		w := world{Now: now, App: cf.App{State: cf.Started}, Deployment: c.d, Superseded: map[string]cf.DeploymentState{"mid": cf.Deployed, "bad": cf.Canceled}}
 		for _, text := range strings.Split(c.web, ", ") {
 			w.Web = append(w.Web, web(text))
 		}
-		if got := said(Step(w)); got != c.want {
+		if got := said(w.step()); got != c.want {
 			t.Errorf("%s: %s: got %q; want %q", c.name, c.web, got, c.want)
 		}
 		w.App.State = cf.Stopped
-		if got := Step(w); c.d.State != cf.Canceling && !got.Empty() {
+		if got := w.step(); c.d.State != cf.Canceling && !got.empty() {
 			t.Errorf("%s, stopped: got %q; want nothing", c.name, said(got))
 		}
 	}
@@ -121,9 +121,9 @@ func TestStep(t *testing.T) {
 func TestTheOtherProcessesFollow(t *testing.T) {
 	d := rolling(1)
 	d.DropletGUID, d.RevisionGUID = "droplet", "revision"
-	w := World{Now: now, App: cf.App{State: cf.Started}, Deployment: d, Web: []Web{web("old:1 R"), web("new:3 RRR")},
+	w := world{Now: now, App: cf.App{State: cf.Started}, Deployment: d, Web: []webProcess{web("old:1 R"), web("new:3 RRR")},
 		Others: []cf.Process{{Resource: cf.Resource{GUID: "worker"}, Type: "worker", Rev: 4}}, Revision: &cf.Revision{Resource: cf.Resource{GUID: "revision"}, Commands: map[string]string{"worker": "work"}}}
-	c := Step(w)
+	c := w.step()
 	if len(c.Update) != 1 {
 		t.Fatalf("got %v; want the worker updated", said(c))
 	}
@@ -136,15 +136,15 @@ func TestTheOtherProcessesFollow(t *testing.T) {
 func TestCanarySteps(t *testing.T) {
 	for _, c := range []struct {
 		instances, weight int
-		want              Share
-	}{{10, 1, Share{1, 10}}, {10, 25, Share{3, 8}}, {10, 100, Share{10, 0}}, {1, 50, Share{1, 1}}, {3, 34, Share{1, 3}}} {
+		want              share
+	}{{10, 1, share{1, 10}}, {10, 25, share{3, 8}}, {10, 100, share{10, 0}}, {1, 50, share{1, 1}}, {3, 34, share{1, 3}}} {
 		d := canary(1, c.weight)
 		d.OriginalInstances = c.instances
 		if got := canaryStep(&d); got != c.want {
 			t.Errorf("%d %% of %d: got %+v; want %+v", c.weight, c.instances, got, c.want)
 		}
 	}
-	if d := canary(1); canaryStep(&d) != (Share{1, 10}) {
+	if d := canary(1); canaryStep(&d) != (share{1, 10}) {
 		t.Errorf("got %+v; want one beside all", canaryStep(&d))
 	}
 }

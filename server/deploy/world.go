@@ -8,12 +8,12 @@ import (
 	"cupola/store/cf"
 )
 
-// World is all that a Step depends on.
-type World struct {
+// world is all that a step depends on.
+type world struct {
 	Now        time.Time
 	App        cf.App
 	Deployment cf.Deployment // ACTIVE
-	Web        []Web         // the app's web processes, oldest first
+	Web        []webProcess  // the app's web processes, oldest first
 	Others     []cf.Process  // the app's other processes
 	Revision   *cf.Revision  // of the deployment; nil without
 	// Superseded are the states of the deployments that another one took the
@@ -21,21 +21,21 @@ type World struct {
 	Superseded map[string]cf.DeploymentState
 }
 
-// Web is a web process with its instances of now.
-type Web struct {
+// webProcess is a web process with its instances of now.
+type webProcess struct {
 	cf.Process
 	Actuals []*lrp.Actual // of the app's and the process' revision
 }
 
-// Change is what a Step changes. The zero value changes nothing.
-type Change struct {
+// change is what a step changes. The zero value changes nothing.
+type change struct {
 	Deployment *cf.Deployment
 	Update     []cf.Process
 	Delete     []string // GUIDs of processes
 }
 
-// Empty tells whether there is nothing to write.
-func (c Change) Empty() bool {
+// empty tells whether there is nothing to write.
+func (c change) empty() bool {
 	return c.Deployment == nil && len(c.Update) == 0 && len(c.Delete) == 0
 }
 
@@ -43,7 +43,7 @@ func (c Change) Empty() bool {
 type count struct{ starting, routable, unhealthy int }
 
 // routableAt tells whether the instance of an index is.
-func (w Web) routableAt(index int) bool {
+func (w webProcess) routableAt(index int) bool {
 	return slices.ContainsFunc(w.Actuals, func(a *lrp.Actual) bool {
 		return a.Index == index && a.Routable()
 	})
@@ -51,7 +51,7 @@ func (w Web) routableAt(index int) bool {
 
 // count tells how the desired instances are, as Cloud Controller's
 // InstancesReporter does: one that is not there is DOWN.
-func (w Web) count() (n count) {
+func (w webProcess) count() (n count) {
 	byIndex := map[int]*lrp.Actual{}
 	for _, a := range w.Actuals {
 		byIndex[a.Index] = a

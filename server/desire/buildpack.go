@@ -14,7 +14,7 @@ type Choice struct {
 	Named      bool
 }
 
-// Choose gives the buildpacks that a lifecycle asks for out of all admin
+// Choose returns the buildpacks that a lifecycle asks for out of all admin
 // buildpacks, which are in the order of their position. A choice that cannot be
 // made is a BuildError.
 func Choose(l cf.Lifecycle, all []*cf.Buildpack) (Choice, error) {

@@ -30,7 +30,7 @@ func (v *vars) merge(m map[string]string) {
 	}
 }
 
-// system adds what Cloud Controller knows of the app.
+// system adds what Cloud Controller knows about the app.
 func (v *vars) system(o Owner, app vcapApplication) {
 	v.set(contract.EnvApplication, app.text())
 	v.set("MEMORY_LIMIT", fmt.Sprintf("%dm", app.Limits.MemoryMB))

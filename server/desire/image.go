@@ -1,6 +1,7 @@
 package desire
 
 import (
+	"slices"
 	"strings"
 
 	"cupola/store/cf"
@@ -30,7 +31,7 @@ func CacheKey(l cf.Lifecycle) string {
 	return l.Stack
 }
 
-// CredentialFor gives the credential for a registry, which has a user and a
+// CredentialFor returns the credential for a registry, which has a user and a
 // password; tokens serve buildpacks only.
 func CredentialFor(all cf.Credentials, registry string) cf.Credential {
 	for _, host := range hostsOf(registry) {
@@ -44,10 +45,8 @@ func CredentialFor(all cf.Credentials, registry string) cf.Credential {
 // hostsOf are the names under which a registry may stand in credentials.
 func hostsOf(registry string) []string {
 	hub := []string{"docker.io", "index.docker.io", "registry-1.docker.io", "https://index.docker.io/v1/"}
-	for _, name := range hub {
-		if name == registry {
-			return hub
-		}
+	if slices.Contains(hub, registry) {
+		return hub
 	}
 	return []string{registry}
 }

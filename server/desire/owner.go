@@ -1,6 +1,7 @@
 package desire
 
 import (
+	"cupola/runtime/lrp"
 	"cupola/server/bindings"
 	"cupola/store/cf"
 )
@@ -22,6 +23,12 @@ type Owner struct {
 	URIs  []string // "host.domain/path" of the routes that lead to the app, or to the process
 
 	Bindings []bindings.Binding // those that count
+}
+
+// App is what a process of an app desires, with the routes that lead to it.
+type App struct {
+	lrp.Desired
+	URIs []string // as in Owner
 }
 
 // tags are the tags that Cloud Controller gives Diego for logs and metrics.

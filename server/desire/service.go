@@ -41,7 +41,7 @@ func Bindings(all []cf.AppService) []bindings.Binding {
 }
 
 // StartedWith keeps the bindings that a process is started with: it has those
-// until it is started anew.
+// until it is restarted.
 func StartedWith(list []bindings.Binding) json.RawMessage {
 	text, err := json.Marshal(list)
 	if err != nil {

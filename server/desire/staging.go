@@ -128,7 +128,7 @@ func (in StagingIn) args() []string {
 }
 
 // env is the environment in Cloud Controller's order: CF_STACK comes after the
-// app's own variables, so that nobody can set it.
+// app's own variables, so that no user can set it.
 func (in StagingIn) env(memoryMB, diskMB int) []lrp.EnvVar {
 	var v vars
 	v.set("LANG", defaultLang)

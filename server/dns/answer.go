@@ -97,7 +97,7 @@ func (t *Table) zone(name string) (string, bool) {
 	return "", false
 }
 
-// lookUp gives the hosts of a name, or the one that its first label is the
+// lookUp returns the hosts of a name, or the one that its first label is the
 // index of.
 func (t *Table) lookUp(name string) []Host {
 	if hosts := t.Hosts[name]; len(hosts) > 0 {

@@ -23,7 +23,7 @@ const (
 	patienceAll  = 6 * time.Second
 )
 
-// ask passes a question on, and gives the answer or says that there is none.
+// ask forwards a question, and returns the answer or that there is none.
 func (s *Server) ask(ctx context.Context, network string, query []byte) []byte {
 	ctx, cancel := context.WithTimeout(ctx, patienceAll)
 	defer cancel()

@@ -271,7 +271,7 @@ func TestHostResolvers(t *testing.T) {
 	}
 }
 
-// FuzzAnswer wants every answer of ours to be one to its question, within its
+// FuzzAnswer wants every answer to belong to its question, within its
 // size.
 func FuzzAnswer(f *testing.F) {
 	for _, name := range []string{"back.apps.internal", "0.back.apps.internal", "apps.internal", "example.com"} {

@@ -179,8 +179,8 @@ func (l leftovers) find(t *testing.T, spare ...string) (leaks []Leak) {
 	return leaks
 }
 
-// TestLeaksOfEachKind finds one leftover of each kind, and each is taken away
-// by the command that stands with it.
+// TestLeaksOfEachKind finds one leftover of each kind, and each is removed
+// by the command beside it.
 func TestLeaksOfEachKind(t *testing.T) {
 	needRoot(t)
 	l := leaveOneOfEach(t)
@@ -207,7 +207,7 @@ func TestLeaksOfEachKind(t *testing.T) {
 		}
 	}
 	if left := l.find(t); len(left) > 0 {
-		t.Errorf("got %v after all was mended", left)
+		t.Errorf("got %v after all was removed", left)
 	}
 }
 

@@ -91,8 +91,7 @@ func (m *machine) overlay(context.Context) Result {
 // users checks whether each container can have its own users, on the data
 // directory's file system.
 func (m *machine) users(context.Context) Result {
-	err := m.try(func(dir string) error { return overlay.TryShift(dir, m.IDMap) })
-	if err != nil {
+	if err := m.try(func(dir string) error { return overlay.TryShift(dir, m.IDMap) }); err != nil {
 		return warning(fmt.Sprintf("all containers share the same host users, so one can exhaust the others' limits: %v", err),
 			"boot Linux 5.19 or later, and put --data-dir on ext4, xfs or btrfs (tmpfs from Linux 6.3)")
 	}

@@ -13,13 +13,13 @@ import (
 // Run keeps the drains as the rows want them until ctx ends, and closes them.
 func (d *Drains) Run(ctx context.Context, s *store.Store, log *slog.Logger) error {
 	defer d.Close()
-	return store.Derive(ctx, s, store.Derivation[[]Drain]{Name: "drains", Read: Read, Log: log,
+	return store.Derive(ctx, s, store.Derivation[[]Drain]{Name: "drains", Read: readDrains, Log: log,
 		Use: store.Always(func(_ context.Context, all []Drain) error { d.Set(all); return nil })})
 }
 
-// Read derives the drains that bindings of apps have. Those of an app whose space
+// readDrains derives the drains that bindings of apps have. Those of an app whose space
 // or org cannot be read are left out.
-func Read(tx *store.Tx) (all []Drain, err error) {
+func readDrains(tx *store.Tx) (all []Drain, err error) {
 	bound, err := store.ServiceBindings.By(tx, "type", cf.BindingApp)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"testing"
 
@@ -44,7 +45,7 @@ func TestDamagedRowsStopNoOtherDrain(t *testing.T) {
 			reads := s.Reads()
 			defer reads.Close()
 			var got []Drain
-			if err := reads.Read(t.Context(), func(tx *store.Tx) (err error) { got, err = Read(tx); return err }); err != nil {
+			if err := reads.Read(t.Context(), func(tx *store.Tx) (err error) { got, err = readDrains(tx); return err }); err != nil {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(want, got); d != "" {
@@ -52,4 +53,27 @@ func TestDamagedRowsStopNoOtherDrain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDrainsEqualTheRows writes at random what drains depend on.
+func TestDrainsEqualTheRows(t *testing.T) {
+	s, err := store.Open(store.Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	storetest.Derived(t, s, readDrains, readDrains, func(n string, v int) storetest.Rows {
+		named, name := cf.Resource{GUID: n}, fmt.Sprint(n, v)
+		return storetest.Rows{
+			Puts: []func(*store.Tx) error{
+				storetest.Put(store.Orgs, &cf.Org{Resource: named, Name: name}),
+				storetest.Put(store.Spaces, &cf.Space{Resource: named, Name: name, OrgGUID: n}),
+				storetest.Put(store.Apps, &cf.App{Resource: named, Name: name, SpaceGUID: n, State: cf.Started}),
+				storetest.Put(store.ServiceInstances, &cf.ServiceInstance{Resource: named, Name: n, SpaceGUID: n, Type: cf.UserProvided}),
+				storetest.Put(store.ServiceBindings.Table, &cf.ServiceBinding{Resource: named, Type: cf.BindingApp, AppGUID: n, InstanceGUID: n, SyslogDrainURL: "syslog://" + name}),
+				func(tx *store.Tx) error { return store.ServiceBindings.PassOn(tx, n, nil, "https://"+name) },
+			},
+			Deletes: []func(*store.Tx) error{storetest.Delete(store.Orgs, n), storetest.Delete(store.Apps, n), storetest.Delete(store.ServiceInstances, n)},
+		}
+	})
 }

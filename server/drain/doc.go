@@ -2,6 +2,6 @@
 // over TCP or TLS, in the words that Cloud Foundry's syslog agent uses (RFC
 // 5424 in the octet-counted frames of RFC 6587).
 //
-// Nobody waits for a drain: each has a bounded queue, and what it cannot hold is
-// lost, counted, and told in the app's log.
+// Nothing waits for a drain: each has a bounded queue, and what it cannot hold is
+// lost, counted, and reported in the app's log.
 package drain

@@ -24,7 +24,7 @@ import (
 	"cupola/runtime/egress"
 )
 
-// reports gathers what apps are told.
+// reports gathers the reports to apps.
 type reports struct {
 	mu    sync.Mutex
 	texts []string
@@ -73,7 +73,7 @@ func accept(t *testing.T, l net.Listener) (net.Conn, *bufio.Reader) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(time.Minute))
 	return c, bufio.NewReader(c)
 }
 

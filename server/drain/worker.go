@@ -25,7 +25,7 @@ const (
 	maxPause   = 15 * time.Second
 )
 
-// reportInterval is how often an app is told of what was lost, at most.
+// reportInterval is how often losses are reported to an app, at most.
 const reportInterval = 10 * time.Second
 
 // worker serves one drain.
@@ -100,7 +100,7 @@ func (w *worker) send(ctx context.Context, conn net.Conn, frame []byte) net.Conn
 			_ = conn.Close()
 			conn = nil
 		}
-		if !told && pause > time.Second { // a blink of the network is nobody's concern
+		if !told && pause > time.Second { // a blink of the network is not reported
 			w.Report(w.to.AppGUID, fmt.Sprintf("Failed to connect to user provided syslog drain with url %s: %v", w.to.shown(), err))
 			told = true
 		}
@@ -113,7 +113,7 @@ func (w *worker) send(ctx context.Context, conn net.Conn, frame []byte) net.Conn
 }
 
 // connect connects to the drain. A connection that the other end closes is
-// closed here at once, lest a frame is written where nobody reads it.
+// closed here at once, lest a frame is written that no reader gets.
 func (w *worker) connect(ctx context.Context) (net.Conn, error) {
 	conn, err := w.dial(ctx, w.to)
 	if err != nil {

@@ -24,8 +24,8 @@ type Certificates struct {
 	Log       *slog.Logger
 }
 
-// httpsRenewal is how often the certificate of the HTTPS listener, which is good
-// for a year, is made anew.
+// httpsRenewal is how often the certificate of the HTTPS listener, which is valid
+// for a year, is renewed.
 const httpsRenewal = 30 * 24 * time.Hour
 
 // TLS is how the HTTPS listener speaks. For domains of routes with policies,

@@ -44,5 +44,5 @@ func overloaded(w http.ResponseWriter, r *http.Request) {
 		header.Set("Connection", "close")
 	}
 	w.WriteHeader(http.StatusServiceUnavailable)
-	_, _ = w.Write([]byte(`{"errors":[{"code":10015,"title":"CF-ServiceUnavailable","detail":"Too many requests are under way: try again in a few seconds"}]}` + "\n")) // the client is gone: nobody to tell
+	_, _ = w.Write([]byte(`{"errors":[{"code":10015,"title":"CF-ServiceUnavailable","detail":"Too many requests are under way: try again in a few seconds"}]}` + "\n")) // the client may be gone
 }

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Binder binds the daemon's listeners. It is told the addresses of the flags, and
-// tells there which they became where a port was left open.
+// Binder binds the daemon's listeners. It gets the addresses of the flags, and
+// replaces a port that was left open by the one that it bound.
 type Binder struct {
 	HTTP, HTTPS, SSH, BBS, Metrics *string
 	Held                           map[string]net.Listener // handed over, by flag
@@ -63,7 +63,7 @@ func (b *Binder) bind(ctx context.Context, flag string, addr *string) (net.Liste
 	return l, nil
 }
 
-// take gives the listener that was handed over under a flag's name, else one of
+// take returns the listener that was handed over under a flag's name, else one of
 // its own.
 func (b *Binder) take(ctx context.Context, flag, addr string) (net.Listener, error) {
 	if l := b.Held[flag]; l != nil {

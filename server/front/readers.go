@@ -1,7 +1,6 @@
 package front
 
 import (
-	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ func (rs Readers) user(r *http.Request) string {
 	if err != nil {
 		return ""
 	}
-	return cmp.Or(id.UserGUID, id.ClientID)
+	return id.Actor().GUID
 }
 
 // mayRead lets those read an app's log who see the app, and those with the
@@ -51,12 +50,8 @@ func (rs Readers) mayRead(r *http.Request, sourceIDs ...string) (may map[string]
 const visibleAtOnce = 1000
 
 // markVisible marks the apps that whom a token speaks for sees.
-func markVisible(tx *store.Tx, id uaa.Identity, appGUIDs []string, seen map[string]bool) error {
-	guid, kind := id.UserGUID, "user"
-	if guid == "" {
-		guid, kind = id.ClientID, "client"
-	}
-	actor, err := access.Actor(tx, cf.Actor{GUID: guid, Name: id.Username, Type: kind}, id.Scopes)
+func markVisible(tx *store.Tx, id cf.Identity, appGUIDs []string, seen map[string]bool) error {
+	actor, err := access.Actor(tx, id.Actor(), id.Scopes)
 	if err != nil {
 		return err
 	}

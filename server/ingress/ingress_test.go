@@ -2,18 +2,20 @@ package ingress
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
-	"net/netip"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
+	"google.golang.org/protobuf/proto"
 
 	"cupola/runtime/lrp"
+	"cupola/server/bbs/bbspb"
 	"cupola/server/bbs/bbsrows"
 	"cupola/server/router"
 	"cupola/store"
@@ -30,7 +32,8 @@ func openStore(t *testing.T, dir string) *store.Store {
 	t.Cleanup(func() { s.Close() })
 	write(t, s, func(tx *store.Tx) error {
 		return errors.Join(store.Orgs.Insert(tx, &cf.Org{Resource: named("org"), Name: "org"}), store.Spaces.Insert(tx, &cf.Space{Resource: named("space"), Name: "space", OrgGUID: "org"}),
-			store.Domains.Insert(tx, &cf.Domain{Resource: named("domain"), Name: "example.com"}), store.Domains.Insert(tx, &cf.Domain{Resource: named("internal"), Name: "apps.internal", Internal: true}))
+			store.Domains.Insert(tx, &cf.Domain{Resource: named("domain"), Name: "example.com"}), store.Domains.Insert(tx, &cf.Domain{Resource: named("internal"), Name: "apps.internal", Internal: true}),
+			store.Domains.Insert(tx, &cf.Domain{Resource: named("guarded"), Name: "apps.identity", EnforcesPolicies: true, PoliciesScope: "org"}))
 	})
 	return s
 }
@@ -57,7 +60,7 @@ func insertRoute(tx *store.Tx, name, domain string) error {
 }
 
 func insertInstance(tx *store.Tx, name, address string) error {
-	return tx.InsertActual(lrp.Actual{Key: lrp.Key{ProcessGUID: "process-" + name + "-0123abcd"}, Domain: lrp.DomainApps, State: lrp.Running, Ready: true, InstanceGUID: name, Address: address})
+	return store.ActualLRPs.Insert(tx, lrp.Actual{Key: lrp.Key{ProcessGUID: "process-" + name + "-0123abcd"}, Domain: lrp.DomainApps, State: lrp.Running, Ready: true, InstanceGUID: name, Address: address})
 }
 
 // tables reads them once, and returns what tells when they may be others.
@@ -120,7 +123,7 @@ func TestDamagedRowsStopNoOtherRoute(t *testing.T) {
 					store.RoutePolicies.Insert(tx, &cf.RoutePolicy{Resource: named("policy"), RouteGUID: "domain-damaged", Source: "any"}),
 					store.DataInstances.Insert(tx, &cf.DataInstance{Resource: named("data"), State: cf.DataReady}),
 					store.BOSHDeployments.Insert(tx, &cf.BOSHDeployment{Resource: named("deployment"), Name: "nats", Aliases: []byte("{")}),
-					tx.InsertBBSDesired(&store.BBSDesired{ProcessGUID: "lrp", Domain: "tests", Instances: 1}, func(lrp.Tag) ([]byte, error) { return []byte{0xff}, nil }))
+					store.BBSDesireds.Insert(tx, &store.BBSDesired{ProcessGUID: "lrp", Domain: "tests", Instances: 1}, func(lrp.Tag) ([]byte, error) { return []byte{0xff}, nil }))
 			})
 			storetest.Damage(t, dir, table, where)
 			got, _ := tables(t, s)
@@ -139,45 +142,41 @@ func TestDamagedRowsStopNoOtherRoute(t *testing.T) {
 // TestTablesEqualTheRows writes at random, and wants the tables to be those of the
 // rows once what they read is not stale.
 func TestTablesEqualTheRows(t *testing.T) {
-	s := openStore(t, t.TempDir())
-	r := s.Reads()
-	defer r.Close()
-	bbs, runs := bbsrows.New(), 0
-	var derived, want Tables
-	rapid.Check(t, func(rt *rapid.T) {
-		err := s.Write(t.Context(), randomWrite(rt))
-		if err != nil && !store.IsTaken(err) {
-			rt.Fatal(err)
-		}
-		if r.IsStale() {
-			runs++
-			err = r.Read(t.Context(), func(tx *store.Tx) (err error) { derived, err = Read(tx, bbs); return err })
-			if err != nil {
-				rt.Fatal(err)
-			}
-		}
-		if err := s.Read(t.Context(), func(tx *store.Tx) (err error) { want, err = Read(tx, bbs); return err }); err != nil {
-			rt.Fatal(err)
-		}
-		if d := cmp.Diff(want, derived, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); d != "" {
-			rt.Fatal(d)
-		}
-	})
-	t.Logf("%d runs", runs)
+	bbs := bbsrows.New()
+	read := func(tx *store.Tx) (Tables, error) { return Read(tx, bbs) }
+	storetest.Derived(t, openStore(t, t.TempDir()), read, read, randomRows)
 }
 
-func randomWrite(rt *rapid.T) func(*store.Tx) error {
-	name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "app")
-	domain := rapid.SampledFrom([]string{"domain", "internal"}).Draw(rt, "domain")
-	key := lrp.Key{ProcessGUID: "process-" + name + "-0123abcd"}
-	return rapid.SampledFrom([]func(*store.Tx) error{
-		func(tx *store.Tx) error { return insertApp(tx, name) },
-		func(tx *store.Tx) error { return insertRoute(tx, name, domain) },
-		func(tx *store.Tx) error { return insertInstance(tx, name, "10.0.0.1") },
-		func(tx *store.Tx) error { _, err := tx.RetireActual(key); return err },
-		func(tx *store.Tx) error { return store.Apps.Delete(tx, name) },
-		func(tx *store.Tx) error { return store.Routes.Delete(tx, domain+"-"+name) },
-	}).Draw(rt, "write")
+func randomRows(n string, v int) storetest.Rows {
+	text, instance := fmt.Sprint(n, v), lrp.Actual{Key: lrp.Key{ProcessGUID: "process-" + n + "-0123abcd"}, Domain: lrp.DomainApps, State: lrp.Running, Ready: true, Address: "10.0.0.1"}
+	data := lrp.Actual{Key: lrp.Key{ProcessGUID: "cupola-service-" + n}, Domain: lrp.DomainServices, State: lrp.Running, Address: "10.0.0.2"}
+	desired := &store.BBSDesired{ProcessGUID: n, Domain: "tests", Instances: 1}
+	routes := json.RawMessage(`[{"hostnames": ["` + n + `.bbs.test"], "port": 8080}]`)
+	message, _ := proto.Marshal(&bbspb.DesiredLRP{ProcessGuid: n, Domain: "tests", Instances: 1, Routes: &bbspb.Routes{Routes: map[string][]byte{"cf-router": routes}}})
+	return storetest.Rows{
+		Puts: []func(*store.Tx) error{
+			storetest.Put(store.Apps, &cf.App{Resource: named(n), Name: n, SpaceGUID: "space", State: cf.Started}),
+			storetest.Put(store.Processes, &cf.Process{Resource: named("process-" + n), AppGUID: n, Type: []string{"web", "worker"}[v/2], Instances: 1}),
+			storetest.Put(store.Domains, &cf.Domain{Resource: named(n), Name: text + ".test", Internal: v == 1, EnforcesPolicies: v == 0, PoliciesScope: "org"}),
+			storetest.Put(store.Routes, &cf.Route{Resource: named(n), Host: text, DomainGUID: n, SpaceGUID: "space", Destinations: []cf.Destination{{AppGUID: n, ProcessType: "web"}}}),
+			func(tx *store.Tx) error { return store.ActualLRPs.Insert(tx, instance) },
+			storetest.Put(store.ServiceInstances, &cf.ServiceInstance{Resource: named(n), Name: n, SpaceGUID: "space", Type: cf.UserProvided}),
+			storetest.Put(store.RouteBindings, &cf.RouteBinding{Resource: named(n), InstanceGUID: n, RouteGUID: n, RouteServiceURL: "https://" + text}),
+			storetest.Put(store.RoutePolicies, &cf.RoutePolicy{Resource: named(n), RouteGUID: n, Source: "cf:app:" + text}),
+			storetest.Put(store.DataInstances, &cf.DataInstance{Resource: named(n), State: cf.DataReady}),
+			func(tx *store.Tx) error { return store.ActualLRPs.Insert(tx, data) },
+			storetest.Put(store.BOSHDeployments, &cf.BOSHDeployment{Resource: named(n), Name: text}),
+			storetest.Put(store.BOSHInstances, &cf.BOSHInstance{Resource: named(n), DeploymentGUID: n, Group: text, Lifecycle: "service", Goal: "started", Phase: cf.BOSHRunning}),
+			func(tx *store.Tx) error {
+				return store.BBSDesireds.Insert(tx, desired, func(lrp.Tag) ([]byte, error) { return message, nil })
+			},
+		},
+		Deletes: []func(*store.Tx) error{
+			func(tx *store.Tx) error { _, err := store.ActualLRPs.Retire(tx, instance.Key); return err }, func(tx *store.Tx) error { _, err := store.ActualLRPs.Delete(tx, instance); return err },
+			func(tx *store.Tx) error { _, err := store.BBSDesireds.Delete(tx, n); return err },
+			storetest.Delete(store.Apps, n), storetest.Delete(store.Processes, "process-"+n), storetest.Delete(store.Routes, n), storetest.Delete(store.RouteBindings, n), storetest.Delete(store.RoutePolicies, n), storetest.Delete(store.DataInstances, n), storetest.Delete(store.BOSHDeployments, n),
+		},
+	}
 }
 
 // TestSettleWaitsForTheTable wants each Settle to see a table that was read after

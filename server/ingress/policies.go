@@ -5,7 +5,6 @@ import (
 
 	"cupola/server/router"
 	"cupola/store"
-	"cupola/store/cf"
 )
 
 // sources are those of the policies by the GUIDs of their routes.
@@ -17,23 +16,38 @@ func (r *rows) sources() map[string][]string {
 	return sources
 }
 
-// placesOf tells where apps are, by their GUIDs; nothing while no domain enforces
-// policies.
-func placesOf(tx *store.Tx, domains []*cf.Domain) (map[string]router.Place, error) {
-	if !slices.ContainsFunc(domains, func(d *cf.Domain) bool { return d.EnforcesPolicies }) {
-		return nil, nil
+// loadPlaces reads where apps are that routes lead to in domains which let in
+// only callers from near them.
+func (r *rows) loadPlaces(tx *store.Tx) error {
+	var near, guids []string
+	for _, d := range r.domains {
+		if d.EnforcesPolicies && d.PoliciesScope != "any" {
+			near = append(near, d.GUID)
+		}
 	}
-	spaces, err := store.Spaces.All(tx)
+	for _, route := range r.routes {
+		for _, to := range route.Destinations {
+			if slices.Contains(near, route.DomainGUID) {
+				guids = append(guids, to.AppGUID)
+			}
+		}
+	}
+	apps, err := store.Apps.By(tx, "guids", guids...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	orgs, places := map[string]string{}, map[string]router.Place{}
+	guids = nil
+	for _, a := range apps {
+		guids = append(guids, a.SpaceGUID)
+	}
+	spaces, err := store.Spaces.By(tx, "guids", guids...)
+	orgs := map[string]string{}
 	for _, s := range spaces {
 		orgs[s.GUID] = s.OrgGUID
 	}
-	apps, err := store.Apps.All(tx)
+	r.places = map[string]router.Place{}
 	for _, a := range apps {
-		places[a.GUID] = router.Place{OrgGUID: orgs[a.SpaceGUID], SpaceGUID: a.SpaceGUID}
+		r.places[a.GUID] = router.Place{OrgGUID: orgs[a.SpaceGUID], SpaceGUID: a.SpaceGUID}
 	}
-	return places, err
+	return err
 }

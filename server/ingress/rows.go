@@ -61,7 +61,7 @@ func (r *rows) load(tx *store.Tx, bbs *bbsrows.Cache) (err error) {
 	if r.policies, err = store.RoutePolicies.All(tx); err != nil {
 		return err
 	}
-	if r.places, err = placesOf(tx, r.domains); err != nil {
+	if err = r.loadPlaces(tx); err != nil {
 		return err
 	}
 	if r.databases, err = store.DataInstances.All(tx); err != nil {

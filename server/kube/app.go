@@ -13,6 +13,7 @@ import (
 
 	"cupola/server/bosh/manifest"
 	"cupola/server/desire"
+	"cupola/store/cf"
 )
 
 // App is a pushed app, and all that belongs to it.
@@ -34,24 +35,8 @@ type AppProcess struct {
 	User              string // who it is to run as, where that is not the image's
 	Instances         int
 	MemoryMB, DiskMB  int // 0 for no bound
-	Health, Readiness AppCheck
-	Sidecars          []AppSidecar
-}
-
-// AppSidecar is a process beside another one.
-type AppSidecar struct {
-	Name, Command string
-	MemoryMB      int // of the process' memory; 0: no separate limit
-}
-
-// AppCheck is how a process is checked, by Cloud Foundry's names: port, http or
-// process.
-type AppCheck struct {
-	Type              string
-	Endpoint          string // of http
-	TimeoutSeconds    int    // for the process to come up; 0: 60
-	InvocationSeconds int    // of one check; 0: 1
-	IntervalSeconds   int    // 0: Cloud Foundry's, 30 for the health and 2 for the readiness
+	Health, Readiness cf.HealthCheck
+	Sidecars          []cf.Sidecar
 }
 
 // AppBinding is a service that an app is bound to.
@@ -340,25 +325,25 @@ const (
 // probes adds those of a process: that it comes up, that it lives, and that it is
 // ready, which it is when it lives unless it says more.
 func (p *AppProcess) probes(c doc, port int) {
-	if live := p.Health.probe(port); live != nil {
+	if live := probeOf(p.Health, port); live != nil {
 		start := copied(live)
-		start["periodSeconds"], start["failureThreshold"] = startEvery, max(cmp.Or(p.Health.TimeoutSeconds, startSeconds)/startEvery, 1)
-		live["periodSeconds"] = cmp.Or(p.Health.IntervalSeconds, healthEvery)
+		start["periodSeconds"], start["failureThreshold"] = startEvery, max(cmp.Or(p.Health.Timeout, startSeconds)/startEvery, 1)
+		live["periodSeconds"] = cmp.Or(p.Health.Interval, healthEvery)
 		c["startupProbe"], c["livenessProbe"] = start, live
 	}
 	ready := p.Readiness
-	if ready.probe(port) == nil {
+	if probeOf(ready, port) == nil {
 		ready = p.Health
 	}
-	if probe := ready.probe(port); probe != nil {
-		probe["periodSeconds"] = cmp.Or(p.Readiness.IntervalSeconds, readinessEvery)
+	if probe := probeOf(ready, port); probe != nil {
+		probe["periodSeconds"] = cmp.Or(p.Readiness.Interval, readinessEvery)
 		c["readinessProbe"] = probe
 	}
 }
 
-// probe is nil for a check of the process alone: Kubernetes sees that itself.
-func (h AppCheck) probe(port int) doc {
-	probe := doc{"timeoutSeconds": cmp.Or(h.InvocationSeconds, invocationLimits)}
+// probeOf is nil for a check of the process alone: Kubernetes sees that itself.
+func probeOf(h cf.HealthCheck, port int) doc {
+	probe := doc{"timeoutSeconds": cmp.Or(h.InvocationTimeout, invocationLimits)}
 	switch h.Type {
 	case "http":
 		probe["httpGet"] = doc{"path": cmp.Or(h.Endpoint, "/"), "port": port}

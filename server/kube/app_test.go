@@ -4,15 +4,17 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+
+	"cupola/store/cf"
 )
 
 func exampleApp() App {
 	return App{
 		Name: "My_Shop", Image: "registry.example.com/shop:1", Env: map[string]string{"COLOR": "blue", "VCAP_SERVICES": "{}", "odd name": "x"},
 		Processes: []AppProcess{
-			{Type: "web", Instances: 2, MemoryMB: 256, DiskMB: 1024, Health: AppCheck{Type: "http", Endpoint: "/health", TimeoutSeconds: 30}, Readiness: AppCheck{Type: "process"},
-				Sidecars: []AppSidecar{{Name: "Config Server", Command: "serve $(pwd)", MemoryMB: 64}, {Name: "agent", Command: "./agent"}, {Name: "config server", Command: "x"}}},
-			{Type: "worker", User: "root", Command: "work --at $(date)", Instances: 1, MemoryMB: 64, Health: AppCheck{Type: "process"}},
+			{Type: "web", Instances: 2, MemoryMB: 256, DiskMB: 1024, Health: cf.HealthCheck{Type: "http", Endpoint: "/health", Timeout: 30}, Readiness: cf.HealthCheck{Type: "process"},
+				Sidecars: []cf.Sidecar{{Name: "Config Server", Command: "serve $(pwd)", MemoryMB: 64}, {Name: "agent", Command: "./agent"}, {Name: "config server", Command: "x"}}},
+			{Type: "worker", User: "root", Command: "work --at $(date)", Instances: 1, MemoryMB: 64, Health: cf.HealthCheck{Type: "process"}},
 		},
 		Bindings: []AppBinding{{Name: "db", Type: "postgres", Provider: "us", Credentials: map[string]any{"uri": "postgres://u:p@h/d", "port": 5432, "a/b": "c"}}},
 		Routes: []AppRoute{

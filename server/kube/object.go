@@ -24,8 +24,8 @@ func (o Object) Namespace() string { return text(o.metadata(), "namespace") }
 // Label is a label of the object, or "".
 func (o Object) Label(key string) string { return text(child(o.metadata(), "labels"), key) }
 
-// Annotation is an annotation of the object, or "".
-func (o Object) Annotation(key string) string { return text(child(o.metadata(), "annotations"), key) }
+// annotation is an annotation of the object, or "".
+func (o Object) annotation(key string) string { return text(child(o.metadata(), "annotations"), key) }
 
 // Version is the cluster's of the object, or "".
 func (o Object) Version() string { return text(o.metadata(), "resourceVersion") }
@@ -100,7 +100,7 @@ func sorted(all []Object) ([]Object, error) {
 	})
 	for i := 1; i < len(all); i++ {
 		if a, b := all[i-1], all[i]; a.Kind() == b.Kind() && a.Name() == b.Name() {
-			return nil, fmt.Errorf("two objects would both be the %s %s: %s and %s", a.Kind(), a.Name(), a.Annotation(sourceKey), b.Annotation(sourceKey))
+			return nil, fmt.Errorf("two objects would both be the %s %s: %s and %s", a.Kind(), a.Name(), a.annotation(sourceKey), b.annotation(sourceKey))
 		}
 	}
 	return all, nil

@@ -46,7 +46,7 @@ type Input struct {
 // Variable is one of the deployment's.
 type Variable struct {
 	Name     string            `json:"name"`
-	Implicit bool              `json:"implicit"` // the user gives it
+	Implicit bool              `json:"implicit"` // a user's value
 	Made     string            `json:"made"`     // of what it was made, variables.Value's
 	Fields   map[string]string `json:"fields"`   // by the keys of its Secret
 }

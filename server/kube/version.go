@@ -30,7 +30,7 @@ func KnownOf(all []Object) map[string]Version {
 		n, err := strconv.Atoi(o.Label(secretVerKey))
 		base, ok := strings.CutSuffix(o.Name(), "-v"+o.Label(secretVerKey))
 		if err == nil && ok && n > known[base].N {
-			known[base] = Version{n, o.Annotation(digestKey)}
+			known[base] = Version{n, o.annotation(digestKey)}
 		}
 	}
 	return known
@@ -55,7 +55,7 @@ func VariablesOf(deployment string) string {
 // VariableOf reads the variable of a Secret that has its values; false for one
 // that is of none, or of one that users give.
 func VariableOf(o Object) (Variable, bool) {
-	v := Variable{Name: o.Annotation(variableKey), Made: o.Annotation(madeKey), Fields: map[string]string{}}
+	v := Variable{Name: o.annotation(variableKey), Made: o.annotation(madeKey), Fields: map[string]string{}}
 	for key, value := range child(o, "data") {
 		encoded, _ := value.(string)
 		b, err := base64.StdEncoding.DecodeString(encoded)

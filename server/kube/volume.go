@@ -141,12 +141,9 @@ func (g *group) mountsOf(j *bosh.Job, p *bosh.Process) []any {
 }
 
 func (g *group) hasFiles(j *bosh.Job) bool {
-	for _, s := range g.files.secrets {
-		if slices.ContainsFunc(s.files, func(f file) bool { return f.job == j.Name }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.files.secrets, func(s fileSecret) bool {
+		return slices.ContainsFunc(s.files, func(f file) bool { return f.job == j.Name })
+	})
 }
 
 // mountStore mounts the persistent disk: all of it everywhere, unless a process

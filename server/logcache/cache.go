@@ -31,9 +31,8 @@ const (
 type Cache struct {
 	began time.Time
 
-	mu          sync.Mutex
-	shelves     [shelves]shelf
-	subscribers map[string]map[*subscriber]struct{}
+	mu      sync.Mutex
+	shelves [shelves]shelf
 
 	disk *disk // nil: none
 }
@@ -45,7 +44,7 @@ func New(c Config) *Cache {
 	c.MaxPerSource = cmp.Or(max(c.MaxPerSource, 0), defaultPerSource)
 	c.MaxBytes = cmp.Or(max(c.MaxBytes, 0), defaultBytes)
 	c.MaxMetricBytes = cmp.Or(max(c.MaxMetricBytes, 0), defaultMetricBytes)
-	made := &Cache{began: time.Now(), subscribers: map[string]map[*subscriber]struct{}{}}
+	made := &Cache{began: time.Now()}
 	for i := range made.shelves {
 		made.shelves[i] = shelf{maxPerSource: c.MaxPerSource, maxBytes: c.MaxMetricBytes, sources: map[string]*ring{}}
 	}
@@ -105,15 +104,11 @@ func (c *Cache) Append(e Envelope) {
 	c.disk.write(&e)
 }
 
-// store keeps e in memory and hands it to who follows.
+// store keeps e in memory.
 func (c *Cache) store(e Envelope) (kept Envelope, evicted []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e, evicted = c.shelves[e.Kind.shelf()].insert(e)
-	for s := range c.subscribers[e.SourceID] {
-		s.send(e)
-	}
-	return e, evicted
+	return c.shelves[e.Kind.shelf()].insert(e)
 }
 
 // Delete forgets a source.

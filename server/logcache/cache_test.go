@@ -1,7 +1,6 @@
 package logcache
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -130,32 +129,6 @@ func TestInvariants(t *testing.T) {
 			t.Fatalf("got %d bytes in the books, %d really", c.shelves[logShelf].bytes, sum)
 		}
 	})
-}
-
-func TestSubscribe(t *testing.T) {
-	c := New(Config{})
-	ctx, cancel := context.WithCancel(t.Context())
-	ch := c.Subscribe(ctx, "a")
-	c.Append(line("a", 1, "one"))
-	c.Append(line("b", 1, "other"))
-	for i := range subscriberBuffer + 10 {
-		c.Append(line("a", int64(i), "more"))
-	}
-	for range subscriberBuffer {
-		<-ch
-	}
-	c.Append(line("a", 9999, "last"))
-	if got := <-ch; string(got.Payload) != "Log message output is too high. 11 messages were dropped" || got.Tags["source_type"] != "LGR" {
-		t.Errorf("got %q; want the notice of 11 dropped", got.Payload)
-	}
-	if got := <-ch; string(got.Payload) != "last" {
-		t.Errorf("got %q; want last", got.Payload)
-	}
-	cancel()
-	if _, open := <-ch; open {
-		t.Error("got an envelope after the end of the context")
-	}
-	c.Append(line("a", 10000, "nobody listens"))
 }
 
 func TestSaveLoad(t *testing.T) {

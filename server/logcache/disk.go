@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -432,10 +433,7 @@ func (d *disk) loadFile(entry os.DirEntry, suffix string, all map[string]*found)
 // closeAll closes all files.
 func (d *disk) closeAll() {
 	d.mu.Lock()
-	tracks := make([]*track, 0, len(d.tracks))
-	for _, t := range d.tracks {
-		tracks = append(tracks, t)
-	}
+	tracks := slices.Collect(maps.Values(d.tracks))
 	d.mu.Unlock()
 	for _, t := range tracks {
 		t.mu.Lock()

@@ -297,8 +297,8 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// TestPanicOfTheDiskUnlocks has what is done beside the lock panic: whoever
-// recovers that finds the source unlocked, and can write again.
+// TestPanicOfTheDiskUnlocks panics beside the lock: after a recover the source is
+// unlocked, and can be written again.
 func TestPanicOfTheDiskUnlocks(t *testing.T) {
 	c := onDisk(t, t.TempDir(), Config{})
 	defer c.Close()

@@ -115,7 +115,7 @@ func int64String(n int64) string { return strconv.FormatInt(n, 10) }
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client is gone: nobody to tell
+	_ = json.NewEncoder(w).Encode(v) // the client may be gone
 }
 
 const invalidArgument = 3 // gRPC's code

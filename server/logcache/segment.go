@@ -74,7 +74,7 @@ func appendLine(b []byte, tags uint64, e *Envelope) []byte {
 	})
 }
 
-// errRecord says that a record is not whole, or not one of ours.
+// errRecord says that a record is not whole, or not this package's.
 var errRecord = errors.New("invalid record")
 
 // segment is what a file holds.

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -23,23 +24,19 @@ var known = []string{"name", "lifecycle", "buildpack", "buildpacks", "stack", "c
 	"readiness-health-check-type", "readiness-health-check-http-endpoint", "readiness-health-check-invocation-timeout", "readiness-health-check-interval",
 	"instances", "log-rate-limit-per-second", "memory", "metadata", "no-route", "processes", "random-route", "default-route", "routes", "services", "sidecars", "timeout"}
 
-// Diff returns what applying m would change; current returns the manifest of
-// an existing app in the shape of Generate.
-func Diff(m *Manifest, current func(name string) (map[string]any, bool)) []Change {
+// Diff returns what applying m would change; current are the manifests of the
+// apps that exist, by name.
+func Diff(m *Manifest, current map[string]map[string]any) []Change {
 	changes := []Change{}
 	for i, app := range m.Apps {
 		at := fmt.Sprintf("/applications/%d", i)
-		have, ok := current(app.Name)
-		if !ok {
-			have = map[string]any{}
-		}
-		changes = append(changes, diffMap(at, have, app.raw, func(k string) bool { return slices.Contains(known, k) })...)
+		changes = append(changes, diffMap(at, current[app.Name], app.raw, func(k string) bool { return slices.Contains(known, k) })...)
 	}
 	return changes
 }
 
 func diffMap(at string, have, want map[string]any, wanted func(string) bool) (changes []Change) {
-	for _, k := range sortedKeys(want) {
+	for _, k := range slices.Sorted(maps.Keys(want)) {
 		if wanted(k) {
 			changes = append(changes, diffValue(at+"/"+strings.ReplaceAll(k, "/", "~1"), have[k], want[k])...)
 		}
@@ -110,13 +107,4 @@ func same(a, b any) bool {
 		return sa == sb
 	}
 	return fmt.Sprint(a) == fmt.Sprint(b)
-}
-
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -1,5 +1,5 @@
 // Package manifest reads and writes app manifests. It is pure: what a manifest
-// means for rows is server/api's.
+// means for rows is server/control/manifests's.
 package manifest
 
 import (
@@ -14,6 +14,7 @@ import (
 
 	"cupola/runtime/contract"
 	"cupola/server/bindings"
+	"cupola/store/cf"
 )
 
 // MaxBytes is Cloud Controller's limit of a manifest's size.
@@ -40,8 +41,8 @@ type App struct {
 	Features       map[string]bool
 	Labels         map[string]*string
 	Annotations    map[string]*string
-	Processes      []Process // the entry's own keys are those of the process web
-	Sidecars       []Sidecar
+	Processes      []Process    // the entry's own keys are those of the process web
+	Sidecars       []cf.Sidecar // without GUID and Origin
 	Services       []Service
 	Docker         bool
 	Routes         []Route
@@ -72,14 +73,6 @@ type Check struct {
 	Timeout           *int
 	InvocationTimeout *int
 	Interval          *int
-}
-
-// Sidecar is a further process beside others.
-type Sidecar struct {
-	Name         string
-	Command      string
-	ProcessTypes []string
-	MemoryMB     *int
 }
 
 // Service is a service instance to bind to the app.
@@ -180,24 +173,14 @@ func fits(n *yaml.Node, left *int) bool {
 	if *left--; *left < 0 || n.Kind == yaml.MappingNode && len(n.Content) > 2*maxKeys {
 		return false
 	}
-	for _, c := range n.Content {
-		if !fits(c, left) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return !fits(c, left) })
 }
 
 func aliased(n *yaml.Node) bool {
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
 		return true
 	}
-	for _, c := range n.Content {
-		if aliased(c) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.Content, aliased)
 }
 
 // parseApp reads one entry; each fault names the app.
@@ -422,7 +405,10 @@ func (app *App) readSidecars(f *fields) {
 	for _, v := range list {
 		m, _ := v.(map[string]any)
 		sf := &fields{m: m, where: f.where + "Sidecar "}
-		s := Sidecar{MemoryMB: sf.megabytes("memory")}
+		var s cf.Sidecar
+		if mb := sf.megabytes("memory"); mb != nil {
+			s.MemoryMB = *mb
+		}
 		s.ProcessTypes, _ = sf.texts("process_types")
 		if name, command := sf.text("name"), sf.text("command"); name != nil && command != nil {
 			s.Name, s.Command = *name, *command

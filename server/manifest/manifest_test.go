@@ -10,10 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"cupola/store/cf"
 	"cupola/test/cputime"
 )
-
-func ptr[T any](v T) *T { return &v }
 
 func TestParse(t *testing.T) {
 	m, err := Parse([]byte(`---
@@ -52,14 +51,14 @@ applications:
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := App{Name: "hello", Stack: ptr("minifs"), Buildpacks: []string{"go_buildpack"}, BuildpackSet: true, Env: map[string]any{"A": "b", "N": 1},
+	want := App{Name: "hello", Stack: new("minifs"), Buildpacks: []string{"go_buildpack"}, BuildpackSet: true, Env: map[string]any{"A": "b", "N": 1},
 		DefaultRoute: true, RoutesSet: true, Routes: []Route{{URL: "hello.example.com/x", Protocol: "http2"}}, Features: map[string]bool{"ssh": false},
-		Labels:   map[string]*string{"team": ptr("x"), "old": nil},
-		Sidecars: []Sidecar{{Name: "s", Command: "run", ProcessTypes: []string{"web"}}},
+		Labels:   map[string]*string{"team": new("x"), "old": nil},
+		Sidecars: []cf.Sidecar{{Name: "s", Command: "run", ProcessTypes: []string{"web"}}},
 		Processes: []Process{
-			{Type: "web", Command: ptr(""), Instances: ptr(2), MemoryMB: ptr(256), DiskMB: ptr(1024), LogRate: ptr(int64(-1)),
-				Health: Check{Type: ptr("http"), Endpoint: ptr("/h"), Timeout: ptr(90)}},
-			{Type: "worker", MemoryMB: ptr(64), DiskMB: ptr(2048), Health: Check{Type: ptr("process")}},
+			{Type: "web", Command: new(""), Instances: new(2), MemoryMB: new(256), DiskMB: new(1024), LogRate: new(int64(-1)),
+				Health: Check{Type: new("http"), Endpoint: new("/h"), Timeout: new(90)}},
+			{Type: "worker", MemoryMB: new(64), DiskMB: new(2048), Health: Check{Type: new("process")}},
 		}}
 	if d := cmp.Diff(want, m.Apps[0], cmpopts.IgnoreUnexported(App{})); d != "" {
 		t.Error(d)
@@ -127,10 +126,8 @@ func TestDiff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := Diff(m, func(name string) (map[string]any, bool) {
-		return map[string]any{"name": name, "memory": "1024M", "instances": 1, "env": map[string]any{"A": "b"},
-			"processes": []any{map[string]any{"type": "web", "disk_quota": "512M"}}}, name == "a"
-	})
+	got := Diff(m, map[string]map[string]any{"a": {"name": "a", "memory": "1024M", "instances": 1, "env": map[string]any{"A": "b"},
+		"processes": []any{map[string]any{"type": "web", "disk_quota": "512M"}}}})
 	want := []Change{
 		{Op: "add", Path: "/applications/0/env/B", Value: "c"},
 		{Op: "replace", Path: "/applications/0/instances", Was: 1, Value: 2},
@@ -148,7 +145,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("applications: [{name: a, services: [{name: 1}], env: {a: [1]}}]")
 	f.Fuzz(func(t *testing.T, text string) {
 		if m, err := Parse([]byte(text)); err == nil {
-			Diff(m, func(string) (map[string]any, bool) { return nil, false })
+			Diff(m, nil)
 		}
 	})
 }

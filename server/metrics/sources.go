@@ -26,7 +26,7 @@ func (from Sources) State(ctx context.Context) (s State, err error) {
 		if s.Tally, err = tx.Tally(); err != nil {
 			return err
 		}
-		s.Domains, err = tx.FreshDomains()
+		s.Domains, err = store.BBSDomains.Fresh(tx)
 		return err
 	})
 	s.Domains = append(s.Domains, lrp.DomainApps, lrp.DomainTasks)

@@ -97,7 +97,7 @@ func (c *Client) Unbind(ctx context.Context, b Broker, r Binding) (Deleted, erro
 	return c.delete(ctx, b, r.path(), r.Instance)
 }
 
-// FetchedBinding is what a broker knows of a binding.
+// FetchedBinding is what a broker knows about a binding.
 type FetchedBinding struct {
 	Bound
 	Parameters json.RawMessage // an object; nil for none

@@ -19,8 +19,8 @@ import (
 	"cupola/runtime/guid"
 )
 
-// Version is the API version that requests to brokers declare.
-const Version = "2.17"
+// version is the API version that requests to brokers declare.
+const version = "2.17"
 
 const (
 	// defaultTimeout is Cloud Controller's broker_client_timeout_seconds.
@@ -124,7 +124,7 @@ func (c *Client) request(ctx context.Context, b Broker, r request) (*http.Reques
 	}
 	req.SetBasicAuth(b.Username, b.Password)
 	h := req.Header
-	h.Set("X-Broker-API-Version", Version)
+	h.Set("X-Broker-API-Version", version)
 	h.Set("X-Broker-API-Request-Identity", guid.New())
 	h.Set("Accept", "application/json")
 	h.Set("User-Agent", "cupola")

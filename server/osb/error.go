@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -167,7 +168,7 @@ func (a *answer) unprocessable(other *Error, known ...string) error {
 			return a.versionConflict()
 		}
 	}
-	if code == "RequiresApp" && other.Name == BadResponse && contains(known, code) {
+	if code == "RequiresApp" && other.Name == BadResponse && slices.Contains(known, code) {
 		return a.fault(AppRequired, "This service supports generation of credentials through binding an application only.")
 	}
 	return other
@@ -179,13 +180,4 @@ func (a *answer) versionConflict() error {
 	}
 	return a.fault(VersionConflict, "The service broker did not provide a reason for this conflict, please ensure the "+
 		"catalog is up to date and you are providing a version supported by this service plan")
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }

@@ -157,7 +157,7 @@ func (r rawService) faults() (f faults) {
 	}
 	r.metadataFaults(&f)
 	for _, thing := range elements(v["requires"]) {
-		if !contains([]string{"syslog_drain", "route_forwarding", "volume_mount"}, text(thing)) {
+		if !slices.Contains([]string{"syslog_drain", "route_forwarding", "volume_mount"}, text(thing)) {
 			f.add(`Service "requires" field contains unsupported value "%s"`, plain(thing))
 		}
 	}

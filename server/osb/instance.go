@@ -166,7 +166,7 @@ func (c *Client) delete(ctx context.Context, b Broker, path string, i Instance) 
 	return Deleted{}, a.other()
 }
 
-// FetchedInstance is what a broker knows of an instance.
+// FetchedInstance is what a broker knows about an instance.
 type FetchedInstance struct {
 	DashboardURL string
 	Dashboard    bool            // DashboardURL was told

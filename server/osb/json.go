@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -120,7 +120,7 @@ func inspect(raw json.RawMessage) string {
 		for k, v := range members(raw) {
 			list = append(list, quote(k)+"=>"+inspect(v))
 		}
-		sort.Strings(list)
+		slices.Sort(list)
 		return "{" + strings.Join(list, ", ") + "}"
 	}
 	return string(bytes.TrimSpace(raw))
@@ -149,9 +149,9 @@ func check(path string, object map[string]json.RawMessage, properties []property
 		at := path + "/" + p.name
 		kind := kindOf(raw)
 		switch {
-		case !contains(p.types, kind) && len(p.types) == 1:
+		case !slices.Contains(p.types, kind) && len(p.types) == 1:
 			faults = append(faults, fmt.Sprintf("The property '#%s' of type %s did not match the following type: %s", at, kind, p.types[0]))
-		case !contains(p.types, kind):
+		case !slices.Contains(p.types, kind):
 			faults = append(faults, fmt.Sprintf("The property '#%s' of type %s did not match one or more of the following types: %s", at, kind, strings.Join(p.types, ", ")))
 		case p.max > 0 && len([]rune(text(raw))) > p.max:
 			faults = append(faults, fmt.Sprintf("The property '#%s' was not of a maximum string length of %d", at, p.max))

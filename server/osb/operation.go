@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +21,6 @@ const (
 type Operation struct {
 	State       string // "" with Gone
 	Description string
-	Described   bool // Description was told
 	Gone        bool // what was operated on is not there (any more)
 	RetryAfter  time.Duration
 }
@@ -55,7 +55,7 @@ func (c *Client) operation(ctx context.Context, b Broker, r request, name string
 		}
 		return o, a.bad()
 	case http.StatusBadRequest:
-		o.State, o.Description, o.Described = Failed, "Bad request", true
+		o.State, o.Description = Failed, "Bad request"
 		if d, ok := a.object["description"]; ok {
 			o.Description = plain(d)
 		}
@@ -72,10 +72,10 @@ func (a *answer) state(o Operation) (Operation, error) {
 		return o, err
 	}
 	o.State = text(a.object["state"])
-	if !contains([]string{Succeeded, Failed, InProgress}, o.State) {
+	if !slices.Contains([]string{Succeeded, Failed, InProgress}, o.State) {
 		return o, a.malformed("expected state was 'succeeded', broker returned '%s'.", plain(a.object["state"]))
 	}
-	o.Description, o.Described = text(a.object["description"]), !absent(a.object["description"])
+	o.Description = text(a.object["description"])
 	return o, nil
 }
 

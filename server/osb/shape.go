@@ -3,6 +3,7 @@ package osb
 import (
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -57,7 +58,7 @@ func (a *answer) mustBind(requires []string) error {
 		return a.malformed("expected credentials to be a valid JSON object")
 	}
 	if !absent(a.object["syslog_drain_url"]) {
-		if !contains(requires, "syslog_drain") {
+		if !slices.Contains(requires, "syslog_drain") {
 			return a.fault(InvalidDrain, "The service is attempting to stream logs from your application, but is not registered as a logging service. Please contact the service provider.")
 		}
 		if kindOf(a.object["syslog_drain_url"]) != "string" {
@@ -79,7 +80,7 @@ func (a *answer) mustForward(requires []string) error {
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || strings.HasPrefix(u.Hostname(), ".") {
 		return a.fault(BadResponse, "The service broker returned an invalid response. Status Code: %s, Body: %s", a.line(), hidden)
 	}
-	if !contains(requires, "route_forwarding") {
+	if !slices.Contains(requires, "route_forwarding") {
 		return a.fault(BadResponse, "The service is attempting to forward requests of routes, but is not registered as a route service. Please contact the service provider.")
 	}
 	return nil
@@ -93,7 +94,7 @@ func (a *answer) mustMount(requires []string) error {
 	invalid := func(why string) error {
 		return a.fault(InvalidVolumes, "The service broker returned an invalid response: %s", why)
 	}
-	if !contains(requires, "volume_mount") {
+	if !slices.Contains(requires, "volume_mount") {
 		return invalid("The service is attempting to supply volume mounts from your application, but is not registered as a volume mount service. Please contact the service provider.")
 	}
 	mounts := elements(raw)

@@ -110,7 +110,7 @@ func stopInstance(tx *store.Tx, a Action) (string, effect, error) {
 	}
 	next := a.Actual
 	next.Stopping, next.Ready = true, false
-	ok, err := tx.SwapActual(a.Actual, next)
+	ok, err := store.ActualLRPs.Swap(tx, a.Actual, next)
 	if !ok {
 		return "", nil, err
 	}
@@ -127,13 +127,13 @@ func applyActual(tx *store.Tx, a Action) error {
 		if ok, err := stillWanted(tx, a.Actual); !ok {
 			return err
 		}
-		err := tx.InsertActual(a.Actual)
+		err := store.ActualLRPs.Insert(tx, a.Actual)
 		if store.IsTaken(err) {
 			return nil
 		}
 		return err
 	case Remove:
-		_, err := tx.DeleteActual(a.Actual)
+		_, err := store.ActualLRPs.Delete(tx, a.Actual)
 		return err
 	case Unclaim:
 		next = unclaimed(a.Actual, tx.Now)
@@ -145,7 +145,7 @@ func applyActual(tx *store.Tx, a Action) error {
 	case Amend:
 		next = *a.Next
 	}
-	_, err := tx.SwapActual(a.Actual, next)
+	_, err := store.ActualLRPs.Swap(tx, a.Actual, next)
 	return err
 }
 
@@ -157,7 +157,7 @@ func (l *Loop) start(tx *store.Tx, a Action) (string, effect, error) {
 	next := a.Actual
 	next.State, next.InstanceGUID, next.CellID, next.Since = lrp.Claimed, c.GUID, a.CellID, tx.Now
 	next.PlacementError, next.Ports = "", c.Ports
-	ok, err := tx.SwapActual(a.Actual, next)
+	ok, err := store.ActualLRPs.Swap(tx, a.Actual, next)
 	if !ok {
 		return "", nil, err
 	}
@@ -178,7 +178,7 @@ func instanceTags(c lrp.Container) map[string]string {
 func (l *Loop) startTask(tx *store.Tx, a Action) (string, effect, error) {
 	next := *a.Task
 	next.State, next.CellID = lrp.TaskRunning, a.CellID
-	ok, err := tx.SwapLRPTask(*a.Task, next)
+	ok, err := store.LRPTasks.Swap(tx, *a.Task, next)
 	if !ok {
 		return "", nil, err
 	}
@@ -208,16 +208,16 @@ func begun(tx *store.Tx, task lrp.Task) error {
 func (l *Loop) applyTask(tx *store.Tx, a Action) error {
 	switch a.Op {
 	case CreateTask:
-		err := tx.InsertLRPTask(*a.Task)
+		err := store.LRPTasks.Insert(tx, *a.Task)
 		if store.IsTaken(err) {
 			return nil
 		}
 		return err
 	case DropTask:
-		_, err := tx.DeleteLRPTask(*a.Task)
+		_, err := store.LRPTasks.Delete(tx, *a.Task)
 		return err
 	case FailTask:
-		ok, err := tx.DeleteLRPTask(*a.Task)
+		ok, err := store.LRPTasks.Delete(tx, *a.Task)
 		if !ok {
 			return err
 		}
@@ -227,7 +227,7 @@ func (l *Loop) applyTask(tx *store.Tx, a Action) error {
 	next.State, next.CellID = lrp.TaskPending, ""
 	next.Rejections++
 	next.RejectionReason = a.Reason
-	ok, err := tx.SwapLRPTask(*a.Task, next)
+	ok, err := store.LRPTasks.Swap(tx, *a.Task, next)
 	if !ok || lrp.Derived(a.Task.Domain) {
 		return err
 	}

@@ -18,7 +18,7 @@ func changeBBSTask(tx *store.Tx, t lrp.Task, change func(*store.BBSTask)) error 
 	if err != nil || row.State != lrp.TaskPending && row.State != lrp.TaskRunning {
 		return err
 	}
-	return tx.ChangeBBSTask(row, change)
+	return store.BBSTasks.Change(tx, row, change)
 }
 
 // settleBBSTask completes a task of the BBS. What becomes of it then is the

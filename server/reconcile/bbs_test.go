@@ -19,7 +19,7 @@ func (h *house) desire(d *bbspb.DesiredLRP) {
 	h.t.Helper()
 	h.write(func(tx *store.Tx) error {
 		row := &store.BBSDesired{ProcessGUID: d.ProcessGuid, Domain: d.Domain, Instances: int(d.Instances)}
-		return tx.InsertBBSDesired(row, func(t lrp.Tag) ([]byte, error) {
+		return store.BBSDesireds.Insert(tx, row, func(t lrp.Tag) ([]byte, error) {
 			d.ModificationTag = &bbspb.ModificationTag{Epoch: t.Epoch, Index: t.Index}
 			return proto.Marshal(d)
 		})
@@ -49,7 +49,7 @@ func TestABBSCrashLoopFollowsDiegosTable(t *testing.T) {
 					was := *h.actuals()[0]
 					next := was
 					count, next.CrashCount = 198, 197
-					_, err := tx.SwapActual(was, next)
+					_, err := store.ActualLRPs.Swap(tx, was, next)
 					return err
 				})
 			}
@@ -86,7 +86,7 @@ func TestOnlyFreshDomainsLoseWhatIsNotDesired(t *testing.T) {
 		h.fresh("tests", time.Now().Add(time.Minute))
 		h.pass(2 * time.Minute)
 		h.write(func(tx *store.Tx) error { // as no client does: its call also retires the instances
-			_, err := tx.DeleteBBSDesired("p")
+			_, err := store.BBSDesireds.Delete(tx, "p")
 			return err
 		})
 		h.wantStates("0:RUNNING 1:RUNNING ")
@@ -115,12 +115,12 @@ func TestABBSTask(t *testing.T) {
 			inHouse(t, func(t *testing.T, h *house) {
 				h.task()
 				guid := h.cell.guids(lrp.PhaseCreating)[0]
-				if got := get(h, store.BBSTasks, "t"); got.State != lrp.TaskRunning || got.CellID != "cell-1" || got.RunGUID != guid {
+				if got := get(h, store.BBSTasks.Table, "t"); got.State != lrp.TaskRunning || got.CellID != "cell-1" || got.RunGUID != guid {
 					t.Errorf("got %+v", got)
 				}
 				h.cell.exit(guid, c.event)
 				h.settle()
-				got := get(h, store.BBSTasks, "t")
+				got := get(h, store.BBSTasks.Table, "t")
 				if got.State != lrp.TaskCompleted || got.CellID != "" || got.Failed != c.want.Failed || got.FailureReason != c.want.FailureReason ||
 					string(got.Result) != string(c.want.Result) || !got.FirstCompletedAt.Equal(time.Now()) {
 					t.Errorf("got %+v; want %+v", got, c.want)
@@ -137,7 +137,7 @@ func (h *house) task() {
 		h.t.Fatal(err)
 	}
 	h.write(func(tx *store.Tx) error {
-		return tx.InsertBBSTask(&store.BBSTask{GUID: "t", RunGUID: "run-t", Domain: "tests", State: lrp.TaskPending, Definition: definition})
+		return store.BBSTasks.Insert(tx, &store.BBSTask{GUID: "t", RunGUID: "run-t", Domain: "tests", State: lrp.TaskPending, Definition: definition})
 	})
 }
 
@@ -148,12 +148,12 @@ func TestABBSTaskIsRejectedThreeTimes(t *testing.T) {
 		h.task()
 		const reason = "found no compatible cell for required rootfs"
 		for i := range 3 {
-			if got := get(h, store.BBSTasks, "t"); got.State != lrp.TaskPending || got.Rejections != i+1 || got.RejectionReason != reason {
+			if got := get(h, store.BBSTasks.Table, "t"); got.State != lrp.TaskPending || got.Rejections != i+1 || got.RejectionReason != reason {
 				t.Fatalf("rejection %d: got %+v", i+1, got)
 			}
 			h.pass(30 * time.Second)
 		}
-		if got := get(h, store.BBSTasks, "t"); got.State != lrp.TaskCompleted || !got.Failed || got.FailureReason != reason {
+		if got := get(h, store.BBSTasks.Table, "t"); got.State != lrp.TaskCompleted || !got.Failed || got.FailureReason != reason {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -168,7 +168,7 @@ func TestACancelledBBSTaskIsStopped(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return tx.ChangeBBSTask(row, func(t *store.BBSTask) {
+			return store.BBSTasks.Change(tx, row, func(t *store.BBSTask) {
 				t.State, t.Failed, t.FailureReason = lrp.TaskCompleted, true, "task was cancelled"
 			})
 		})
@@ -176,7 +176,7 @@ func TestACancelledBBSTaskIsStopped(t *testing.T) {
 			t.Fatalf("got %v stopping", got)
 		}
 		h.exitAll()
-		if got := get(h, store.BBSTasks, "t"); got.FailureReason != "task was cancelled" {
+		if got := get(h, store.BBSTasks.Table, "t"); got.FailureReason != "task was cancelled" {
 			t.Errorf("got %+v", got)
 		}
 	})

@@ -27,12 +27,12 @@ func (d damaged) any() bool { return len(d.actuals)+len(d.tasks) > 0 }
 func (l *Loop) mend(ctx context.Context, d damaged) error {
 	return l.store.Write(ctx, func(tx *store.Tx) error {
 		for _, a := range d.actuals {
-			if err := tx.MendActual(a.Key); err != nil {
+			if err := store.ActualLRPs.Mend(tx, a.Key); err != nil {
 				return err
 			}
 		}
 		for _, t := range d.tasks {
-			if err := tx.MendLRPTask(t.GUID); err != nil {
+			if err := store.LRPTasks.Mend(tx, t.GUID); err != nil {
 				return err
 			}
 		}

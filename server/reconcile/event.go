@@ -35,7 +35,7 @@ func (l *Loop) Event(e lrp.Event) {
 
 // instanceEvent changes the row of the instance, if it still has one.
 func (l *Loop) instanceEvent(tx *store.Tx, e lrp.Event) ([]lrp.LogLine, error) {
-	row, err := tx.ActualByInstance(e.GUID)
+	row, err := store.ActualLRPs.OfInstance(tx, e.GUID)
 	if err != nil {
 		if store.IsNotFound(err) {
 			err = nil
@@ -61,7 +61,7 @@ func (l *Loop) instanceEvent(tx *store.Tx, e lrp.Event) ([]lrp.LogLine, error) {
 	case lrp.EventExited:
 		return l.exited(tx, was, e.Exit)
 	}
-	_, err = tx.SwapActual(was, next)
+	_, err = store.ActualLRPs.Swap(tx, was, next)
 	return nil, err
 }
 
@@ -69,11 +69,11 @@ func (l *Loop) instanceEvent(tx *store.Tx, e lrp.Event) ([]lrp.LogLine, error) {
 // end as a crash.
 func (l *Loop) exited(tx *store.Tx, was lrp.Actual, exit lrp.Exit) ([]lrp.LogLine, error) {
 	if was.Stopping || exit.Stopped {
-		_, err := tx.DeleteActual(was)
+		_, err := store.ActualLRPs.Delete(tx, was)
 		return nil, err
 	}
 	next := Crashed(was, exit.Reason, tx.Now)
-	if _, err := tx.CrashActual(was, next); err != nil {
+	if _, err := store.ActualLRPs.Crash(tx, was, next); err != nil {
 		return nil, err
 	}
 	l.log.Info("instance crashed", "process_guid", was.ProcessGUID, "index", was.Index, "instance_guid", was.InstanceGUID,
@@ -97,7 +97,7 @@ func (l *Loop) taskEvent(tx *store.Tx, e lrp.Event) error {
 		}
 		return err
 	}
-	if _, err := tx.DeleteLRPTask(*t); err != nil {
+	if _, err := store.LRPTasks.Delete(tx, *t); err != nil {
 		return err
 	}
 	o := outcome{failed: e.Exit.Failed || e.Exit.Stopped, reason: e.Exit.Reason, result: e.Result, outputs: e.Outputs, lost: e.Exit.Unknown && !e.Exit.Stopped}

@@ -26,7 +26,8 @@ type loader struct {
 	droplets  map[string]*cf.Droplet
 	revisions map[string]*cf.Revision // by GUID
 	known     map[string]*cf.Revision // that an earlier look read
-	routed    map[string][]routed     // by app GUID
+	routes    map[string][]*cf.Route  // by the GUIDs of the apps that they lead to
+	domains   map[string]*cf.Domain
 	services  map[string][]cf.AppService
 	packs     []*cf.Buildpack // by position
 	builds    []*cf.Build     // that are staging
@@ -124,7 +125,7 @@ func (l *loader) loadApps() error {
 		return err
 	}
 	l.spaces = index(inSpaces, func(s *cf.Space) string { return s.GUID })
-	if l.services, err = l.tx.AppServices(slices.Collect(maps.Keys(l.apps))...); err != nil {
+	if l.services, err = store.ServiceBindings.OfApps(l.tx, slices.Collect(maps.Keys(l.apps))...); err != nil {
 		return err
 	}
 	for _, s := range inSpaces {
@@ -143,25 +144,18 @@ func index[T any](list []*T, key func(*T) string) map[string]*T {
 	return m
 }
 
-// routed is a destination of a route, with the name that leads there.
-type routed struct {
-	uri string
-	to  cf.Destination
-}
-
 func (l *loader) loadRoutes() error {
 	domains, err := store.Domains.All(l.tx)
 	if err != nil {
 		return err
 	}
-	named := index(domains, func(d *cf.Domain) string { return d.GUID })
+	l.domains = index(domains, func(d *cf.Domain) string { return d.GUID })
 	routes, err := store.Routes.All(l.tx)
-	l.routed = map[string][]routed{}
+	l.routes = map[string][]*cf.Route{}
 	for _, r := range routes {
-		d := named[r.DomainGUID]
 		for _, to := range r.Destinations {
-			if d != nil {
-				l.routed[to.AppGUID] = append(l.routed[to.AppGUID], routed{desire.URI(r, d), to})
+			if of := l.routes[to.AppGUID]; len(of) == 0 || of[len(of)-1] != r {
+				l.routes[to.AppGUID] = append(of, r)
 			}
 		}
 	}
@@ -177,20 +171,29 @@ func (l *loader) owner(app *cf.App, processType string) (o desire.Owner, ports [
 	}
 	o.Org = l.orgs[o.Space.OrgGUID]
 	o.Bindings = desire.Bindings(l.services[app.GUID])
-	seen := map[string]bool{}
-	for _, r := range l.routed[app.GUID] {
-		if processType != "" && desire.ProcessType(r.to) != processType {
-			continue
+	o.URIs, ports = l.routesTo(app.GUID, processType)
+	return o, ports, true
+}
+
+// routesTo are the names of the routes that lead to an app, and the ports of it
+// that they name.
+func (l *loader) routesTo(appGUID, processType string) (uris []string, ports []uint16) {
+	for _, r := range l.routes[appGUID] {
+		d, leads := l.domains[r.DomainGUID], false
+		for _, to := range r.Destinations {
+			if d == nil || to.AppGUID != appGUID || processType != "" && desire.ProcessType(to) != processType {
+				continue
+			}
+			leads = true
+			if to.Port != 0 {
+				ports = append(ports, uint16(to.Port))
+			}
 		}
-		if !seen[r.uri] {
-			seen[r.uri] = true
-			o.URIs = append(o.URIs, r.uri)
-		}
-		if r.to.Port != 0 {
-			ports = append(ports, uint16(r.to.Port))
+		if leads {
+			uris = append(uris, desire.URI(r, d))
 		}
 	}
-	return o, ports, true
+	return uris, ports
 }
 
 // orgOf is the organization that an app is in; "" where that just goes.

@@ -68,7 +68,7 @@ func (l *loader) placed() map[string]int {
 // stale are the domains of which nobody says that all they desire is there:
 // then what is not desired may only not be known, and is not ended.
 func (l *loader) stale() error {
-	fresh, err := l.tx.FreshDomains()
+	fresh, err := store.BBSDomains.Fresh(l.tx)
 	if err != nil {
 		return err
 	}
@@ -81,16 +81,12 @@ func (l *loader) stale() error {
 	return nil
 }
 
-// App is what a process of an app desires, with the routes that lead to it.
-type App struct {
-	lrp.Desired
-	URIs []string // "host.domain/path"
+// Apps gives what the apps of Cloud Foundry desire now.
+func (l *Loop) Apps(tx *store.Tx) ([]desire.App, error) {
+	return loadedApps(&loader{tx: tx, api: l.api})
 }
 
-// Apps gives what the apps of Cloud Foundry desire now.
-func (l *Loop) Apps(tx *store.Tx) ([]App, error) { return loadedApps(&loader{tx: tx, api: l.api}) }
-
-func loadedApps(l *loader) ([]App, error) {
+func loadedApps(l *loader) ([]desire.App, error) {
 	if err := l.do(l.loadPlatform, l.loadApps, l.loadRoutes, l.loadProcesses); err != nil {
 		return nil, err
 	}
@@ -103,9 +99,9 @@ func loadedApps(l *loader) ([]App, error) {
 		return nil, err
 	}
 	of := index(processes, func(p *cf.Process) string { return p.GUID })
-	var apps []App
+	var apps []desire.App
 	for _, d := range l.world.Desired {
-		a := App{Desired: d}
+		a := desire.App{Desired: d}
 		if p := of[desire.CFProcess(d.ProcessGUID)]; p != nil && l.apps[p.AppGUID] != nil {
 			o, _, _ := l.owner(l.apps[p.AppGUID], p.Type)
 			a.URIs = o.URIs

@@ -41,7 +41,7 @@ func (l *loader) build(b *cf.Build) (Work, error) {
 		}
 		return w, err
 	}
-	if in.Cache, err = l.tx.BuildCache(b.AppGUID, desire.CacheKey(b.Lifecycle)); err != nil {
+	if in.Cache, err = store.BuildCaches.Get(l.tx, b.AppGUID, desire.CacheKey(b.Lifecycle)); err != nil {
 		return w, err
 	}
 	var ok bool

@@ -144,7 +144,7 @@ func (l *Loop) act(ctx context.Context, d decision) (next time.Time, err error) 
 			}
 		}
 	}
-	return Wake(d.World), nil
+	return wake(d.World), nil
 }
 
 // write writes the actions, and returns what the cells have to be told.
@@ -181,21 +181,10 @@ var errNoInstance = errors.New("no such instance")
 func (l *Loop) Retire(ctx context.Context, key lrp.Key) error {
 	defer l.poke()
 	return l.store.Write(ctx, func(tx *store.Tx) error {
-		ok, err := tx.RetireActual(key)
+		ok, err := store.ActualLRPs.Retire(tx, key)
 		if err == nil && !ok {
 			err = errNoInstance
 		}
 		return err
 	})
-}
-
-// Stats is the use of an instance or a task by its GUID, on whichever cell it
-// is.
-func (l *Loop) Stats(guid string) (lrp.Stats, bool) {
-	for _, c := range l.cells {
-		if s, ok := c.Stats(guid); ok {
-			return s, true
-		}
-	}
-	return lrp.Stats{}, false
 }

@@ -133,7 +133,7 @@ func TestABuildIsStaged(t *testing.T) {
 			t.Errorf("got %+v", d)
 		}
 		h.read(func(tx *store.Tx) error {
-			if c, _ := tx.BuildCache(app.GUID, "minifs"); c != "c2" {
+			if c, _ := store.BuildCaches.Get(tx, app.GUID, "minifs"); c != "c2" {
 				t.Errorf("got cache %q", c)
 			}
 			if left, _ := store.LRPTasks.All(tx); len(left) != 0 {

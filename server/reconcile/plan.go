@@ -227,9 +227,9 @@ func (p *planner) orphans() {
 
 func leaving(p lrp.Phase) bool { return p == lrp.PhaseStopping || p == lrp.PhaseExited }
 
-// Wake is when a Plan of the same world may have something to do that it has
+// wake is when a Plan of the same world may have something to do that it has
 // not now; the zero time is never.
-func Wake(w World) time.Time {
+func wake(w World) time.Time {
 	var at []time.Time
 	for _, a := range w.Actuals {
 		if t, ever := restartAt(a); ever && a.State == lrp.Crashed {

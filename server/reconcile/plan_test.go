@@ -245,14 +245,14 @@ func TestWake(t *testing.T) {
 	never := row("p", 1, lrp.Crashed, "")
 	never.CrashCount = 200
 	w := World{Now: noon, Actuals: []lrp.Actual{later, never}}
-	if got := Wake(w); !got.Equal(noon.Add(time.Minute)) {
+	if got := wake(w); !got.Equal(noon.Add(time.Minute)) {
 		t.Errorf("got %v", got)
 	}
 	w.Tasks = []lrp.Task{task("t", nil)}
-	if got := Wake(w); !got.Equal(noon.Add(30 * time.Second)) {
+	if got := wake(w); !got.Equal(noon.Add(30 * time.Second)) {
 		t.Errorf("got %v", got)
 	}
-	if got := Wake(World{Now: noon}); !got.IsZero() {
+	if got := wake(World{Now: noon}); !got.IsZero() {
 		t.Errorf("got %v; want never", got)
 	}
 }

@@ -68,7 +68,7 @@ func (l *Loop) settleBuild(tx *store.Tx, guid string, o outcome) error {
 		return err
 	}
 	if cache := output(o, desire.OutputCache); cache.Digest != "" {
-		if err := tx.SetBuildCache(b.AppGUID, desire.CacheKey(b.Lifecycle), cache.Digest); err != nil {
+		if err := store.BuildCaches.Set(tx, b.AppGUID, desire.CacheKey(b.Lifecycle), cache.Digest); err != nil {
 			return err
 		}
 	}

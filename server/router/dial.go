@@ -16,6 +16,26 @@ type dialer struct {
 	relieve func()
 }
 
+// maxDials is how many connections to one endpoint are made at once. The others
+// wait: hundreds of new connections at once would keep all processors from other
+// requests, since goroutines take turns in the order in which they could run.
+const maxDials = 2
+
+// inTurn returns DialContext for one endpoint. Its timeout includes the wait.
+func (d *dialer) inTurn() func(ctx context.Context, network, address string) (net.Conn, error) {
+	turns := make(chan struct{}, maxDials)
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, d.Timeout)
+		defer cancel()
+		select {
+		case turns <- struct{}{}:
+			defer func() { <-turns }()
+		case <-ctx.Done(): // DialContext returns the error of this
+		}
+		return d.DialContext(ctx, network, address)
+	}
+}
+
 // DialContext connects to an endpoint.
 func (d *dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	leave := d.enter()

@@ -135,7 +135,7 @@ func answered(res *http.Response) error {
 func (r *Router) newTransport(protocol string) *http.Transport {
 	t := r.config.Timeouts
 	transport := &http.Transport{
-		DialContext:           fault.Dial("router", r.dialer.DialContext),
+		DialContext:           fault.Dial("router", r.dialer.inTurn()),
 		DisableCompression:    true, // bodies go through as they are
 		MaxIdleConnsPerHost:   maxIdle,
 		IdleConnTimeout:       t.BackendIdle,

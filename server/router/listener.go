@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,11 +38,19 @@ type plainListener struct {
 
 // Accept waits for the next connection.
 func (l *plainListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
+	conn, err := acceptAfterOthers(l.Listener)
 	if err != nil {
 		return nil, err
 	}
 	return fault.Conn("router", &guard{Conn: l.gate.admit(conn)}), nil
+}
+
+// acceptAfterOthers accepts a connection once all else that can run has had its
+// turn. Hundreds that come at once would all be ahead of other requests.
+func acceptAfterOthers(l net.Listener) (net.Conn, error) {
+	conn, err := l.Accept()
+	runtime.Gosched()
+	return conn, err
 }
 
 // tlsGuard is a guard on what TLS carries. net/http asks it for the state.
@@ -76,7 +85,7 @@ type tlsListener struct {
 
 func (l *tlsListener) accept() {
 	for {
-		conn, err := l.Listener.Accept()
+		conn, err := acceptAfterOthers(l.Listener)
 		if err != nil {
 			var timeout net.Error
 			if errors.As(err, &timeout) && timeout.Timeout() || isTemporary(err) {

@@ -90,7 +90,7 @@ func (s *portSite) addr() string { return net.JoinHostPort("127.0.0.1", strconv.
 // dial connects, waiting until the port is open, and reads which instance has it.
 func (s *portSite) dial() (*net.TCPConn, string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; <-time.After(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; <-time.After(5 * time.Millisecond) {
 		c, err := net.Dial("tcp", s.addr())
 		if err == nil {
 			s.t.Cleanup(func() { c.Close() })
@@ -106,7 +106,7 @@ func (s *portSite) dial() (*net.TCPConn, string) {
 // closed waits until nobody listens at the port.
 func (s *portSite) closed() {
 	s.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; <-time.After(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; <-time.After(5 * time.Millisecond) {
 		c, err := net.Dial("tcp", s.addr())
 		if err != nil {
 			return
@@ -226,7 +226,7 @@ func TestPortsHaveLimits(t *testing.T) {
 		t.Error("a second connection is served beside the one there may be")
 	}
 	first.Close()
-	second.SetReadDeadline(time.Now().Add(10 * time.Second))
+	second.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := second.Read(make([]byte, 1)); err != nil {
 		t.Errorf("got %v; want its turn", err)
 	}

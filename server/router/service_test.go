@@ -3,6 +3,7 @@ package router
 import (
 	"crypto/x509"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -77,9 +78,7 @@ func (s *site) ask(t *testing.T, host string, header http.Header) (*http.Respons
 		t.Fatal(err)
 	}
 	req.Host = host
-	for name, values := range header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, header)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"cupola/runtime/lifecycle"
-	"cupola/server/api"
+	"cupola/server/control/stacks"
 	"cupola/server/datadir"
 	"cupola/server/uaa"
 	"cupola/store"
@@ -21,7 +21,7 @@ const internalDomain = "apps.internal"
 type Seeds struct {
 	Store    *store.Store
 	Blobs    *blob.Store
-	Stacks   func() []api.SystemStack
+	Stacks   func() []stacks.System
 	DataDir  string
 	Domain   string // of apps
 	Password string // of the admin; "" for the one before, or a new one
@@ -91,17 +91,13 @@ func (s *Seeds) seed(ctx context.Context) error {
 		return err
 	}
 	return s.Store.Write(ctx, func(tx *store.Tx) error {
-		for _, step := range []func() error{
-			func() error { return uaa.EnsureAdmin(tx, password) },
-			func() error { return api.SeedStacks(tx, s.Stacks()) },
-			func() error { return api.SeedBuildpacks(tx, buildpacks) },
-			func() error { return api.SeedSecurityGroups(tx) },
-			func() error { return api.SeedQuota(tx) },
-			func() error { return sharedDomain(tx, s.Domain, false) },
-			func() error { return sharedDomain(tx, internalDomain, true) },
-			func() error { return firstPlace(tx) },
+		for _, step := range []func(*store.Tx) error{
+			func(tx *store.Tx) error { return uaa.EnsureAdmin(tx, password) },
+			func(tx *store.Tx) error { return stacks.Offer(tx, s.Stacks()) },
+			func(tx *store.Tx) error { return stacks.OfferBuildpacks(tx, buildpacks) },
+			SecurityGroups, Quota, s.domains, firstPlace,
 		} {
-			if err := step(); err != nil {
+			if err := step(tx); err != nil {
 				return err
 			}
 		}
@@ -109,13 +105,13 @@ func (s *Seeds) seed(ctx context.Context) error {
 	})
 }
 
-func (s *Seeds) systemBuildpacks(ctx context.Context) (out []api.SystemBuildpack, err error) {
+func (s *Seeds) systemBuildpacks(ctx context.Context) (out []stacks.SystemBuildpack, err error) {
 	for _, b := range lifecycle.Buildpacks() {
 		kept, err := s.Blobs.Ensure(ctx, b.Zip)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, api.SystemBuildpack{Name: b.Name, Filename: b.Filename, Digest: kept.Digest})
+		out = append(out, stacks.SystemBuildpack{Name: b.Name, Filename: b.Filename, Digest: kept.Digest})
 	}
 	return out, nil
 }

@@ -61,7 +61,7 @@ func (p *Proxy) admit(ctx context.Context, user, code string) (target, error) {
 		if err != nil {
 			return err
 		}
-		actor, err := access.Actor(tx, cf.Actor{GUID: id.UserGUID, Name: id.Username, Type: "user"}, id.Scopes)
+		actor, err := access.Actor(tx, id.Actor(), id.Scopes)
 		if err != nil {
 			return err
 		}

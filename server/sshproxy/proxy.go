@@ -22,22 +22,15 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/server/bulkhead"
 	"cupola/store"
+	"cupola/store/cf"
 )
-
-// Identity is whom a code was given to.
-type Identity struct {
-	UserGUID string
-	Username string
-	ClientID string
-	Scopes   []string
-}
 
 // Config is what the proxy needs of the rest of the house.
 type Config struct {
 	Store   *store.Store
 	HostKey ssh.Signer
 	// Redeem returns whom a one-time code was issued to. A code is valid once.
-	Redeem func(ctx context.Context, code string) (Identity, error)
+	Redeem func(ctx context.Context, code string) (cf.Identity, error)
 	// Attach starts the lifecycle's sshd in the container of an instance and
 	// gives its standard input and output.
 	Attach func(ctx context.Context, instanceGUID string) (io.ReadWriteCloser, error)
@@ -97,14 +90,15 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 			}
 			continue
 		}
-		connections.Go(fault.Func("sshproxy", func() { p.greet(ctx, conn) }))
+		// In the order of arrival: a newcomer must not count as older than those before it.
+		one, _ := p.greeting.Add(bulkhead.Address(conn.RemoteAddr()), func() { _ = conn.Close() })
+		connections.Go(fault.Func("sshproxy", func() { p.greet(ctx, conn, one) }))
 	}
 }
 
 // greet serves a connection, which may be ended for another until it has shown a
 // code.
-func (p *Proxy) greet(ctx context.Context, conn net.Conn) {
-	one, _ := p.greeting.Add(bulkhead.Address(conn.RemoteAddr()), func() { _ = conn.Close() })
+func (p *Proxy) greet(ctx context.Context, conn net.Conn, one *bulkhead.Stranger) {
 	greeted := sync.OnceFunc(func() { p.greeting.Remove(one) })
 	defer greeted()
 	p.serve(ctx, conn, greeted)

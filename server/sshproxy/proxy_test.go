@@ -106,7 +106,7 @@ func seed(tx *store.Tx) error {
 	errs := []error{
 		store.Orgs.Insert(tx, &cf.Org{Resource: guid("org"), Name: "org"}),
 		store.Spaces.Insert(tx, &cf.Space{Resource: guid("space"), Name: "dev", OrgGUID: "org", AllowSSH: true}),
-		store.Apps.Insert(tx, app), store.Processes.Insert(tx, process), tx.InsertActual(actual), tx.InsertActual(starting),
+		store.Apps.Insert(tx, app), store.Processes.Insert(tx, process), store.ActualLRPs.Insert(tx, actual), store.ActualLRPs.Insert(tx, starting),
 	}
 	for name, role := range roles {
 		errs = append(errs, store.Users.Insert(tx, &cf.User{Resource: guid(name), Username: name, Origin: "uaa"}))
@@ -122,11 +122,11 @@ func seed(tx *store.Tx) error {
 	return errors.Join(errs...)
 }
 
-func redeem(_ context.Context, code string) (Identity, error) {
+func redeem(_ context.Context, code string) (cf.Identity, error) {
 	if code == "wrong" {
-		return Identity{}, errors.New("wrong")
+		return cf.Identity{}, errors.New("wrong")
 	}
-	id := Identity{UserGUID: code, Username: code, Scopes: []string{"cloud_controller.read", "cloud_controller.write"}}
+	id := cf.Identity{UserGUID: code, Username: code, Scopes: []string{"cloud_controller.read", "cloud_controller.write"}}
 	if code == "admin" {
 		id.Scopes = append(id.Scopes, "cloud_controller.admin")
 	}
@@ -389,7 +389,7 @@ func open(c *ssh.Client, kind, payload string) error {
 
 func (h *house) eventually(ok func() bool) {
 	h.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; <-time.After(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; <-time.After(5 * time.Millisecond) {
 		h.mu.Lock()
 		done := ok()
 		h.mu.Unlock()
@@ -397,7 +397,7 @@ func (h *house) eventually(ok func() bool) {
 			return
 		}
 		if time.Now().After(deadline) {
-			h.t.Fatal("it did not happen within 10 s")
+			h.t.Fatal("it did not happen within a minute")
 		}
 	}
 }

@@ -26,7 +26,7 @@ func manager(t *testing.T) (*net.UnixConn, string) {
 
 func heard(t *testing.T, c *net.UnixConn) string {
 	t.Helper()
-	if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	var b [256]byte
@@ -177,7 +177,7 @@ func TestKeptSockets(t *testing.T) {
 // received is a message and the file that came with it; nil for none.
 func received(t *testing.T, c *net.UnixConn) (string, *os.File) {
 	t.Helper()
-	if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	var b, oob [256]byte

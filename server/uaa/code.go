@@ -34,7 +34,7 @@ func newCodes() codes { return codes{waiting: map[string]grantedCode{}} }
 
 // grantedCode is what a code stands for.
 type grantedCode struct {
-	Identity
+	cf.Identity
 	client    string
 	signature string // of the user's password
 	expires   time.Time
@@ -48,7 +48,7 @@ type grantedCode struct {
 
 // grantTo is a grant to a user that ends after a life.
 func grantTo(user *cf.User, life time.Duration) grantedCode {
-	return grantedCode{Identity: Identity{UserGUID: user.GUID, Username: user.Username}, signature: signature(user, nil), expires: time.Now().Add(life)}
+	return grantedCode{Identity: cf.Identity{UserGUID: user.GUID, Username: user.Username}, signature: signature(user, nil), expires: time.Now().Add(life)}
 }
 
 func codeKey(code string) string {
@@ -101,13 +101,13 @@ var errBadCode = errors.New("the authorization code is wrong, was used or has ex
 
 // Redeem returns whom a code of client was issued to. A code is valid once,
 // for five minutes, and void when its user is deleted or changes the password.
-func (u *UAA) Redeem(ctx context.Context, client, code string) (Identity, error) {
+func (u *UAA) Redeem(ctx context.Context, client, code string) (cf.Identity, error) {
 	g, ok := u.codes.redeem(code)
 	if !ok || g.client != client {
-		return Identity{}, errBadCode
+		return cf.Identity{}, errBadCode
 	}
 	if _, err := u.grantee(ctx, g); err != nil {
-		return Identity{}, errBadCode
+		return cf.Identity{}, errBadCode
 	}
 	return g.Identity, nil
 }

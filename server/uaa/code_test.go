@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"cupola/store/cf"
 )
 
 // askCode asks for a code and gives it, or the answer's status.
@@ -99,7 +101,7 @@ func TestCodesExpireAndAreFew(t *testing.T) {
 		c := codes{waiting: map[string]grantedCode{}}
 		next := func(user string) string {
 			<-time.After(time.Second)
-			return c.grant(grantedCode{Identity: Identity{UserGUID: user}, expires: time.Now().Add(codeLife)})
+			return c.grant(grantedCode{Identity: cf.Identity{UserGUID: user}, expires: time.Now().Add(codeLife)})
 		}
 		other, first := next("other"), next("user")
 		for range codesOfUser {

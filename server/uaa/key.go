@@ -79,7 +79,7 @@ func openKeys(ctx context.Context, s *store.Store) (*Keys, error) {
 			return err
 		}
 		first := &key{ID: firstKey, Made: tx.Now}
-		if _, err := tx.Setting("token-key", &first.DER); err != nil { // of an older cupola
+		if _, err := store.Settings.Get(tx, "token-key", &first.DER); err != nil { // of an older cupola
 			return err
 		}
 		if first.DER == nil {
@@ -88,7 +88,7 @@ func openKeys(ctx context.Context, s *store.Store) (*Keys, error) {
 			}
 		}
 		ring = keyring{first}
-		return tx.SetSetting(keysSetting, ring)
+		return store.Settings.Set(tx, keysSetting, ring)
 	})
 	if err == nil {
 		err = ring.parse()
@@ -101,7 +101,7 @@ func openKeys(ctx context.Context, s *store.Store) (*Keys, error) {
 }
 
 func readKeys(tx *store.Tx) (ring keyring, err error) {
-	_, err = tx.Setting(keysSetting, &ring)
+	_, err = store.Settings.Get(tx, keysSetting, &ring)
 	return ring, err
 }
 
@@ -147,7 +147,7 @@ func (k *Keys) Rotate(ctx context.Context, forget bool) (Key, error) {
 				ring = append(ring, one)
 			}
 		}
-		return tx.SetSetting(keysSetting, ring)
+		return store.Settings.Set(tx, keysSetting, ring)
 	})
 	if err != nil {
 		return Key{}, err

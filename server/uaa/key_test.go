@@ -85,7 +85,7 @@ func TestRetiredKeysEnd(t *testing.T) {
 	if got := kids(t, u); len(got) != 1 {
 		t.Errorf("got keys %v", got)
 	}
-	err := u.store.Write(t.Context(), func(tx *store.Tx) error { return tx.SetSetting(keysSetting, ring) })
+	err := u.store.Write(t.Context(), func(tx *store.Tx) error { return store.Settings.Set(tx, keysSetting, ring) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestKeyOfBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = s.Write(context.Background(), func(tx *store.Tx) error {
-		return tx.SetSetting("token-key", x509.MarshalPKCS1PrivateKey(old))
+		return store.Settings.Set(tx, "token-key", x509.MarshalPKCS1PrivateKey(old))
 	})
 	if err != nil {
 		t.Fatal(err)

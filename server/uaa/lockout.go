@@ -34,7 +34,7 @@ func (f failures) lock(now time.Time) bool {
 
 func (u *UAA) failures(ctx context.Context, name string) (f failures, err error) {
 	err = u.store.Read(ctx, func(tx *store.Tx) error {
-		f.n, f.last, err = tx.LoginFailures(name, tx.Now.Add(-lockoutWindow))
+		f.n, f.last, err = store.LoginFailures.Count(tx, name, tx.Now.Add(-lockoutWindow))
 		return err
 	})
 	return f, err
@@ -72,9 +72,9 @@ func (u *UAA) guard(r *http.Request, name string, stored, password []byte) (bool
 	// A client that hangs up must not get its guess for nothing.
 	err = u.store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 		if same {
-			return tx.ForgetLoginFailures(name)
+			return store.LoginFailures.Forget(tx, name)
 		}
-		return tx.AddLoginFailure(name, tx.Now, tx.Now.Add(-lockoutWindow))
+		return store.LoginFailures.Add(tx, name, tx.Now, tx.Now.Add(-lockoutWindow))
 	})
 	return same, err
 }

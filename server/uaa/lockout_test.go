@@ -77,7 +77,7 @@ func TestOldFailuresAreForgotten(t *testing.T) {
 	now := time.Now()
 	err := u.store.Write(t.Context(), func(tx *store.Tx) error {
 		for i := range lockoutFailures {
-			if err := tx.AddLoginFailure("joe", now.Add(-lockoutWindow-time.Duration(i)*time.Second), now.Add(-2*lockoutWindow)); err != nil {
+			if err := store.LoginFailures.Add(tx, "joe", now.Add(-lockoutWindow-time.Duration(i)*time.Second), now.Add(-2*lockoutWindow)); err != nil {
 				return err
 			}
 		}

@@ -103,30 +103,40 @@ func (u *UAA) routes() map[string]handler {
 		"DELETE /oauth/token/revoke/{id}":        u.revoke,
 		"GET /oauth/token/revoke/user/{id}":      u.revokeUser,
 		"DELETE /oauth/token/revoke/user/{id}":   u.revokeUser,
-		"GET /oauth/token/revoke/client/{id}":    u.revokeClient,
-		"DELETE /oauth/token/revoke/client/{id}": u.revokeClient,
+		"GET /oauth/token/revoke/client/{id}":    u.needs(u.revokeClient, "uaa.admin", "tokens.revoke"),
+		"DELETE /oauth/token/revoke/client/{id}": u.needs(u.revokeClient, "uaa.admin", "tokens.revoke"),
 		"GET /token_key":                         u.Keys.tokenKey,
 		"GET /token_keys":                        u.Keys.tokenKeys,
 		"POST /check_token":                      u.checkToken,
 		"POST /introspect":                       u.introspect,
 		"GET /userinfo":                          u.userInfo,
-		"GET /oauth/clients":                     clients.listClients,
+		"GET /oauth/clients":                     u.needs(clients.listClients, "uaa.admin", "clients.admin", "clients.read"),
 		"POST /oauth/clients":                    clients.createClient,
-		"GET /oauth/clients/{id}":                clients.showClient,
+		"GET /oauth/clients/{id}":                u.needs(clients.showClient, "uaa.admin", "clients.admin", "clients.read"),
 		"PUT /oauth/clients/{id}":                clients.updateClient,
-		"PUT /oauth/clients/{id}/secret":         clients.changeSecret,
-		"DELETE /oauth/clients/{id}":             clients.deleteClient,
-		"GET /Users":                             scim.listUsers,
-		"POST /Users":                            scim.createUser,
+		"PUT /oauth/clients/{id}/secret":         u.needs(clients.changeSecret, "uaa.admin", "clients.admin"),
+		"DELETE /oauth/clients/{id}":             u.needs(clients.deleteClient, "uaa.admin", "clients.admin", "clients.write"),
+		"GET /Users":                             u.needs(scim.listUsers, "scim.read"),
+		"POST /Users":                            u.needs(scim.createUser, "scim.write"),
 		"GET /Users/{id}":                        scim.showUser,
-		"DELETE /Users/{id}":                     scim.deleteUser,
+		"DELETE /Users/{id}":                     u.needs(scim.deleteUser, "scim.write"),
 		"PUT /Users/{id}/password":               scim.changePassword,
-		"PATCH /Users/{id}/status":               scim.unlock,
-		"GET /Groups":                            scim.listGroups,
-		"GET /Groups/{id}":                       scim.showGroup,
-		"GET /Groups/{id}/members":               scim.listMembers,
-		"POST /Groups/{id}/members":              scim.addMember,
-		"DELETE /Groups/{id}/members/{member}":   scim.removeMember,
+		"PATCH /Users/{id}/status":               u.needs(scim.unlock, "scim.write"),
+		"GET /Groups":                            u.needs(scim.listGroups, "scim.read"),
+		"GET /Groups/{id}":                       u.needs(scim.showGroup, "scim.read"),
+		"GET /Groups/{id}/members":               u.needs(scim.listMembers, "scim.read"),
+		"POST /Groups/{id}/members":              u.needs(scim.addMember, "scim.write"),
+		"DELETE /Groups/{id}/members/{member}":   u.needs(scim.removeMember, "scim.write"),
+	}
+}
+
+// needs is a handler for callers whose token has one of the scopes.
+func (u *UAA) needs(h handler, scopes ...string) handler {
+	return func(r *http.Request) (int, any, error) {
+		if _, err := u.bearer(r, scopes...); err != nil {
+			return 0, nil, err
+		}
+		return h(r)
 	}
 }
 

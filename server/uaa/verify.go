@@ -72,7 +72,7 @@ var errVoid = refuse(http.StatusUnauthorized, "invalid_token", "The token was re
 // was revoked, when its user or client is gone or has another password.
 func (u *UAA) holder(ctx context.Context, c *claims) (user *cf.User, err error) {
 	err = u.store.Read(ctx, func(tx *store.Tx) error {
-		revoked, err := tx.TokenRevoked(c.ID)
+		revoked, err := store.RevokedTokens.Has(tx, c.ID)
 		if err != nil {
 			return err
 		}
@@ -97,21 +97,13 @@ func (u *UAA) holder(ctx context.Context, c *claims) (user *cf.User, err error) 
 	return user, err
 }
 
-// Identity is whom an access token speaks for.
-type Identity struct {
-	UserGUID string // "" for a client
-	Username string
-	ClientID string
-	Scopes   []string
-}
-
 // Verify returns the identity of an access token.
-func (u *UAA) Verify(ctx context.Context, token string) (Identity, error) {
+func (u *UAA) Verify(ctx context.Context, token string) (cf.Identity, error) {
 	c, err := u.access(ctx, token)
 	if err != nil {
-		return Identity{}, err
+		return cf.Identity{}, err
 	}
-	return Identity{UserGUID: c.UserID, Username: c.UserName, ClientID: c.ClientID, Scopes: c.Scope}, nil
+	return cf.Identity{UserGUID: c.UserID, Username: c.UserName, ClientID: c.ClientID, Scopes: c.Scope}, nil
 }
 
 // access reads an access token that is good.
@@ -137,10 +129,10 @@ func bearerToken(r *http.Request) (string, error) {
 
 // bearer is the identity of a request, if it has one of the scopes; without
 // any, every identity will do.
-func (u *UAA) bearer(r *http.Request, scopes ...string) (Identity, error) {
+func (u *UAA) bearer(r *http.Request, scopes ...string) (cf.Identity, error) {
 	token, err := bearerToken(r)
 	if err != nil {
-		return Identity{}, err
+		return cf.Identity{}, err
 	}
 	id, err := u.Verify(r.Context(), token)
 	if err != nil {

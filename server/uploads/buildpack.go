@@ -36,7 +36,7 @@ func Buildpack(ctx context.Context, f *os.File) (stack string, err error) {
 		}
 	}
 	if !p.holdsBuildpack() {
-		return "", &Invalid{"", "holds no buildpack: it lacks bin/compile, bin/supply and bin/finalize"}
+		return "", &refusal{"", "holds no buildpack: it lacks bin/compile, bin/supply and bin/finalize"}
 	}
 	return p.manifestStack()
 }
@@ -60,11 +60,11 @@ func (p *packer) manifestStack() (string, error) {
 	}
 	f := p.zip.File[i]
 	if f.UncompressedSize64 > maxManifest {
-		return "", &Invalid{"", "buildpack manifest is too large"}
+		return "", &refusal{"", "buildpack manifest is too large"}
 	}
 	r, err := f.Open()
 	if err != nil {
-		return "", &Invalid{f.Name, err.Error()}
+		return "", &refusal{f.Name, err.Error()}
 	}
 	defer r.Close()
 	var text bytes.Buffer
@@ -75,7 +75,7 @@ func (p *packer) manifestStack() (string, error) {
 		Stack string `yaml:"stack"`
 	}
 	if yaml.Unmarshal(text.Bytes(), &manifest) != nil {
-		return "", &Invalid{"", "buildpack manifest is not valid"}
+		return "", &refusal{"", "buildpack manifest is not valid"}
 	}
 	return manifest.Stack, nil
 }

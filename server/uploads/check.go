@@ -33,10 +33,10 @@ const ratioFree = 1 << 20
 // maxLink bounds the target of a symbolic link: Linux's PATH_MAX.
 const maxLink = 4096
 
-// Invalid is the error of a bad upload: the entry, and what is wrong with it.
-type Invalid struct{ Entry, Reason string }
+// refusal is the error of a bad upload: the entry, and what is wrong with it.
+type refusal struct{ Entry, Reason string }
 
-func (e *Invalid) Error() string {
+func (e *refusal) Error() string {
 	if e.Entry == "" {
 		return e.Reason
 	}
@@ -45,7 +45,7 @@ func (e *Invalid) Error() string {
 
 // IsInvalid reports whether the upload caused err.
 func IsInvalid(err error) bool {
-	var e *Invalid
+	var e *refusal
 	return errors.As(err, &e) || errors.Is(err, zip.ErrFormat) || errors.Is(err, zip.ErrAlgorithm) || errors.Is(err, zip.ErrChecksum) ||
 		errors.Is(err, io.ErrUnexpectedEOF)
 }
@@ -72,20 +72,20 @@ func (c *checker) entry(name string, mode fs.FileMode) (string, error) {
 	switch mode.Type() {
 	case 0, fs.ModeDir, fs.ModeSymlink:
 	default:
-		return "", &Invalid{name, "is neither a file, a directory nor a symbolic link"}
+		return "", &refusal{name, "is neither a file, a directory nor a symbolic link"}
 	}
 	if have, ok := c.kinds[clean]; ok && !(have.IsDir() && mode.IsDir()) {
-		return "", &Invalid{name, "is there twice"}
+		return "", &refusal{name, "is there twice"}
 	}
 	for dir := path.Dir(clean); dir != "."; dir = path.Dir(dir) {
 		if kind, ok := c.kinds[dir]; ok && !kind.IsDir() {
-			return "", &Invalid{name, "lies below " + dir + ", which is no directory"}
+			return "", &refusal{name, "lies below " + dir + ", which is no directory"}
 		}
 		c.kinds[dir] = fs.ModeDir
 	}
 	c.kinds[clean] = mode.Type()
 	if len(c.kinds) > c.limits.Entries {
-		return "", &Invalid{"", fmt.Sprintf("has more than %d entries", c.limits.Entries)}
+		return "", &refusal{"", fmt.Sprintf("has more than %d entries", c.limits.Entries)}
 	}
 	return clean, nil
 }
@@ -94,15 +94,15 @@ func (c *checker) entry(name string, mode fs.FileMode) (string, error) {
 func cleanPath(name string) (string, error) {
 	switch {
 	case len(name) > maxLink:
-		return "", &Invalid{name[:40] + "…", "has a path that is too long"}
+		return "", &refusal{name[:40] + "…", "has a path that is too long"}
 	case name == "" || strings.ContainsAny(name, "\x00\\"):
-		return "", &Invalid{fmt.Sprintf("%q", name), "is no path"}
+		return "", &refusal{fmt.Sprintf("%q", name), "is no path"}
 	case path.IsAbs(name):
-		return "", &Invalid{name, "is an absolute path"}
+		return "", &refusal{name, "is an absolute path"}
 	}
 	clean := path.Clean(name)
 	if clean == ".." || strings.HasPrefix(clean, "../") {
-		return "", &Invalid{name, "leads out of the app's directory"}
+		return "", &refusal{name, "leads out of the app's directory"}
 	}
 	if clean == "." {
 		return "", nil
@@ -120,7 +120,7 @@ func (c *checker) link(name, to string) error {
 }
 
 func outside(name, to string) error {
-	return &Invalid{name, fmt.Sprintf("links to %q, which is outside the app's directory", to)}
+	return &refusal{name, fmt.Sprintf("links to %q, which is outside the app's directory", to)}
 }
 
 // linksStay rejects a link that leads out of the tree, directly or through
@@ -132,7 +132,7 @@ func (c *checker) linksStay() error {
 			return outside(name, to)
 		}
 		if left < 0 {
-			return &Invalid{name, "is one of too many links"}
+			return &refusal{name, "is one of too many links"}
 		}
 	}
 	return nil
@@ -182,7 +182,7 @@ func (c *checker) sizes(files []*zip.File) error {
 			return c.tooLarge()
 		}
 		if size > ratioFree && size/max(1, int64(f.CompressedSize64)) > c.limits.Ratio {
-			return &Invalid{f.Name, "is packed too well to be true"}
+			return &refusal{f.Name, "is packed too well to be true"}
 		}
 	}
 	return nil
@@ -194,7 +194,7 @@ func (c *checker) content(ctx context.Context, f *zip.File, w io.Writer) error {
 	size := int64(f.UncompressedSize64)
 	r, err := f.Open()
 	if err != nil {
-		return &Invalid{f.Name, err.Error()}
+		return &refusal{f.Name, err.Error()}
 	}
 	defer r.Close()
 	n, err := io.Copy(w, io.LimitReader(&ctxReader{ctx, r}, size+1))
@@ -204,17 +204,17 @@ func (c *checker) content(ctx context.Context, f *zip.File, w io.Writer) error {
 	c.left -= n
 	switch {
 	case errors.Is(err, zip.ErrChecksum):
-		return &Invalid{f.Name, "has not the checksum that it says"}
+		return &refusal{f.Name, "has not the checksum that it says"}
 	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, zip.ErrFormat):
-		return &Invalid{f.Name, err.Error()}
+		return &refusal{f.Name, err.Error()}
 	case err != nil || n != size:
-		return &Invalid{f.Name, fmt.Sprintf("has not the %d bytes that it says", size)}
+		return &refusal{f.Name, fmt.Sprintf("has not the %d bytes that it says", size)}
 	}
 	return nil
 }
 
 func (c *checker) tooLarge() error {
-	return &Invalid{"", fmt.Sprintf("unpacks to more than %d bytes", c.limits.Bytes)}
+	return &refusal{"", fmt.Sprintf("unpacks to more than %d bytes", c.limits.Bytes)}
 }
 
 type ctxReader struct {

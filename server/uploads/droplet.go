@@ -20,7 +20,7 @@ func Droplet(ctx context.Context, f *os.File) error {
 	}
 	z, err := gzip.NewReader(bufio.NewReader(&ctxReader{ctx, f}))
 	if err != nil {
-		return &Invalid{"", "is no valid tgz file"}
+		return &refusal{"", "is no valid tgz file"}
 	}
 	d := &dropletChecker{check: newChecker(defaultLimits), tar: tar.NewReader(z)}
 	for {
@@ -56,10 +56,10 @@ func (d *dropletChecker) entry(h *tar.Header) error {
 			return err
 		}
 	default:
-		return &Invalid{h.Name, "is neither a file, a directory nor a link"}
+		return &refusal{h.Name, "is neither a file, a directory nor a link"}
 	}
 	if mode.Type()&^(fs.ModeDir|fs.ModeSymlink) != 0 {
-		return &Invalid{h.Name, "is neither a file, a directory nor a link"}
+		return &refusal{h.Name, "is neither a file, a directory nor a link"}
 	}
 	if _, err := d.check.entry(h.Name, mode); err != nil {
 		return err
@@ -75,16 +75,16 @@ func (d *dropletChecker) entry(h *tar.Header) error {
 
 func (d *dropletChecker) complete() error {
 	if d.files == 0 {
-		return &Invalid{"", "holds no files"}
+		return &refusal{"", "holds no files"}
 	}
 	return nil
 }
 
-// invalidTar wraps err as Invalid, unless it already is one.
+// invalidTar wraps err as a refusal, unless it already is one.
 func invalidTar(err error) error {
-	var e *Invalid
+	var e *refusal
 	if errors.As(err, &e) {
 		return err
 	}
-	return &Invalid{"", "is no valid tgz file: " + err.Error()}
+	return &refusal{"", "is no valid tgz file: " + err.Error()}
 }

@@ -67,7 +67,7 @@ func Pack(ctx context.Context, blobs *blob.Store, u Upload) (*Packed, error) {
 		}
 	}
 	if u.Zip == nil && len(u.Resources) == 0 {
-		return nil, &Invalid{"", "holds no files"}
+		return nil, &refusal{"", "holds no files"}
 	}
 	defer p.discard()
 	if err := p.checkZip(); err != nil {
@@ -102,7 +102,7 @@ type found struct {
 }
 
 func (p *packer) openZip() (err error) {
-	p.zip, err = OpenZip(p.upload.Zip)
+	p.zip, err = openZip(p.upload.Zip)
 	return err
 }
 
@@ -188,7 +188,7 @@ func (p *packer) discard() {
 
 func (p *packer) target(f *zip.File) (string, error) {
 	if f.UncompressedSize64 > maxLink {
-		return "", &Invalid{f.Name, "is a symbolic link that is too long"}
+		return "", &refusal{f.Name, "is a symbolic link that is too long"}
 	}
 	var s strings.Builder
 	err := p.check.content(p.ctx, f, &s)
@@ -236,7 +236,7 @@ func (p *packer) add(w *zip.Writer, r Resource) error {
 	}
 	digest, ok := p.upload.Pool(r.SHA1, r.Size)
 	if !ok || name == "" {
-		return &Invalid{r.Path, "is not known here: upload it"}
+		return &refusal{r.Path, "is not known here: upload it"}
 	}
 	if p.check.left -= r.Size; p.check.left < 0 {
 		return p.check.tooLarge()
@@ -263,7 +263,7 @@ func ParseMode(s string) (fs.FileMode, error) {
 	}
 	n, err := strconv.ParseUint(s, 8, 32)
 	if err != nil {
-		return 0, &Invalid{"", fmt.Sprintf("has a resource of the mode %q, which is no octal number", s)}
+		return 0, &refusal{"", fmt.Sprintf("has a resource of the mode %q, which is no octal number", s)}
 	}
 	return fs.FileMode(n).Perm(), nil
 }

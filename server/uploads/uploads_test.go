@@ -178,7 +178,7 @@ func TestUnknownResourceIsRefused(t *testing.T) {
 	blobs, _ := openBlobs(t)
 	_, err := Pack(context.Background(), blobs, Upload{Resources: []Resource{{Path: "a", SHA1: "x", Size: 70000}},
 		Pool: func(string, int64) (string, bool) { return "", false }})
-	var e *Invalid
+	var e *refusal
 	if !errors.As(err, &e) || e.Entry != "a" {
 		t.Errorf("got %v; want it to name a", err)
 	}
@@ -235,7 +235,7 @@ func TestLargeDirectoriesAreNotRead(t *testing.T) {
 	if _, err := f.WriteAt([]byte{46, 0, 0, 0}, info.Size()-10); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenZip(f); !IsInvalid(err) || !strings.Contains(err.Error(), "has too many entries") {
+	if _, err := openZip(f); !IsInvalid(err) || !strings.Contains(err.Error(), "has too many entries") {
 		t.Errorf("got %v; want too many entries", err)
 	}
 }

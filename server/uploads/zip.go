@@ -14,21 +14,21 @@ import (
 // 300,000 entries of 200 bytes. Bytes.
 const maxDirectory = 60 << 20
 
-// OpenZip opens a zip. It returns Invalid when f is not a zip, or when its
+// openZip opens a zip. It returns a refusal when f is not a zip, or when its
 // directory is too large for memory.
-func OpenZip(f *os.File) (*zip.Reader, error) {
+func openZip(f *os.File) (*zip.Reader, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
 	r := &boundedReader{r: f, left: maxDirectory, entries: defaultLimits.Entries + tailEntries}
 	z, err := zip.NewReader(r, info.Size())
-	var invalid *Invalid
+	var invalid *refusal
 	switch {
 	case errors.As(err, &invalid):
 		return nil, invalid
 	case err != nil:
-		return nil, &Invalid{"", "is no valid zip file: " + strings.TrimPrefix(err.Error(), "zip: ")}
+		return nil, &refusal{"", "is no valid zip file: " + strings.TrimPrefix(err.Error(), "zip: ")}
 	}
 	r.free = true // entries are bounded by the checker
 	return z, nil
@@ -58,11 +58,11 @@ func (b *boundedReader) ReadAt(p []byte, off int64) (int, error) {
 		return b.r.ReadAt(p, off)
 	}
 	if b.left -= int64(len(p)); b.left < 0 {
-		return 0, &Invalid{"", "has too many entries"}
+		return 0, &refusal{"", "has too many entries"}
 	}
 	n, err := b.r.ReadAt(p, off)
 	if b.entries -= b.count(p[:n], off); b.entries < 0 {
-		return 0, &Invalid{"", fmt.Sprintf("has more than %d entries", defaultLimits.Entries)}
+		return 0, &refusal{"", fmt.Sprintf("has more than %d entries", defaultLimits.Entries)}
 	}
 	return n, err
 }

@@ -57,13 +57,6 @@ type Build struct {
 	Placement    Placement         // of the space at the time
 }
 
-// Actor is who did something.
-type Actor struct {
-	GUID string `json:"guid"`
-	Type string `json:"type"` // "user", "process", …
-	Name string `json:"name"`
-}
-
 // DropletState is the state of a droplet.
 type DropletState string
 

@@ -1,4 +1,5 @@
-// Package storetest damages databases for tests of what derives from them.
+// Package storetest tests what derives from databases: it damages them, and writes
+// at random.
 package storetest
 
 import (

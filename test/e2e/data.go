@@ -25,7 +25,7 @@ func (d *Daemon) Tasks(command, want string) {
 	})
 }
 
-// Prepared has the stack that databases run on. It comes from the machine's apt
+// Prepared builds the stack that databases run on. It comes from the machine's apt
 // sources.
 func (d *Daemon) Prepared() {
 	d.T.Helper()
@@ -92,7 +92,7 @@ func (d *Daemon) DataBinding(app, instance string) (guid string) {
 	return d.First("/v3/service_credential_bindings?service_instance_guids=" + instance)
 }
 
-// Keep has the app keep a note, and tells whether it said that it has.
+// Keep has the app keep a note, and reports whether it said that it has.
 func (d *Daemon) Keep(note string) bool {
 	req, err := http.NewRequestWithContext(d.T.Context(), "POST", "http://"+d.Addr+"/", strings.NewReader(note))
 	if err != nil {

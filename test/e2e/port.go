@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// FreePorts are ports of 127.0.0.1 that nobody has.
+// FreePorts are unused ports of 127.0.0.1.
 func FreePorts(t *testing.T, n int) (ports []int) {
 	t.Helper()
 	for range n {

@@ -49,12 +49,7 @@ func ContainsInstance(cgroup string, d *Daemon) bool {
 	if err != nil {
 		return false
 	}
-	for _, s := range states {
-		if strings.Contains(cgroup, s.Name()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(states, func(s os.DirEntry) bool { return strings.Contains(cgroup, s.Name()) })
 }
 
 // Containers are the GUIDs of the containers that the daemon's cell keeps.

@@ -114,7 +114,7 @@ func (r *ImageRegistry) handler() http.Handler {
 	})
 }
 
-// Vanish stops the registry. What counts is then who still knocks at its door.
+// Vanish stops the registry, and counts connections from then on.
 func (r *ImageRegistry) Vanish(t *testing.T) (knocks *atomic.Int64) {
 	t.Helper()
 	r.Stop()
@@ -137,7 +137,7 @@ func (r *ImageRegistry) Vanish(t *testing.T) (knocks *atomic.Int64) {
 	return knocks
 }
 
-// Push puts an image of layers under a tag, and gives its digest.
+// Push pushes an image of layers under a tag, and returns its digest.
 func (r *ImageRegistry) Push(t *testing.T, tag string, config v1.Config, layers ...[]byte) (digest string) {
 	t.Helper()
 	image := empty.Image

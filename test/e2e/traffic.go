@@ -144,6 +144,6 @@ func (tr *Traffic) End(t *testing.T, gaps ...Gap) []Failure {
 // Gap is a time without a daemon.
 type Gap struct{ From, To time.Time }
 
-// met tells whether a request met the gap: it was under way when the daemon was
+// met reports whether a request met the gap: it was under way when the daemon was
 // killed, or began before the next one was there.
 func (g Gap) met(f Failure) bool { return f.ended.After(g.From) && f.Began.Before(g.To) }

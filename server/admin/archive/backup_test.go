@@ -48,7 +48,7 @@ func tree(t testing.TB) string {
 		err = errors.Join(err, store.Spaces.Insert(tx, space))
 		app := &cf.App{Name: "hello", SpaceGUID: space.GUID, State: cf.Stopped}
 		err = errors.Join(err, store.Apps.Insert(tx, app))
-		return errors.Join(err, tx.SetSetting("token", "secret"), store.Droplets.Insert(tx, &cf.Droplet{AppGUID: app.GUID, State: cf.DropletStaged, Digest: sum(droplet),
+		return errors.Join(err, store.Settings.Set(tx, "token", "secret"), store.Droplets.Insert(tx, &cf.Droplet{AppGUID: app.GUID, State: cf.DropletStaged, Digest: sum(droplet),
 			Lifecycle: cf.Lifecycle{Image: &cf.StackImage{Reference: "docker://reg.io/a@" + digest}}}))
 	})
 	put := func(name string, content []byte) {
@@ -154,12 +154,12 @@ func TestADamagedBackupIsRefused(t *testing.T) {
 	b := pack(t, all)
 	step := max(len(b)/97, 1)
 	for at := 0; at < len(b); at += step {
-		if err := Read(t.Context(), bytes.NewReader(b[:at]), Visitor{}); err == nil {
+		if err := read(t.Context(), bytes.NewReader(b[:at]), visitor{}); err == nil {
 			t.Errorf("cut off at %d of %d: it was not seen", at, len(b))
 		}
 		other := slices.Clone(b)
 		other[at] ^= 0x10
-		if err := Read(t.Context(), bytes.NewReader(other), Visitor{}); err == nil && !bytes.Equal(unpacked(t, other), all) {
+		if err := read(t.Context(), bytes.NewReader(other), visitor{}); err == nil && !bytes.Equal(unpacked(t, other), all) {
 			t.Errorf("byte %d of %d is another: it was not seen", at, len(b))
 		}
 	}
@@ -170,7 +170,7 @@ func TestADamagedBackupIsRefused(t *testing.T) {
 		{nil, "cut off"}, {b[:len(b)-1], "cut off"}, {[]byte("a text, and no backup at all"), "no backup of cupola"},
 		{slices.Concat(b, []byte("more")), ""}, {slices.Concat(b, pack(t, []byte("more"))), "4 bytes behind it"},
 	} {
-		if err := Read(t.Context(), bytes.NewReader(c.b), Visitor{}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := read(t.Context(), bytes.NewReader(c.b), visitor{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v; want %q", err, c.want)
 		}
 	}
@@ -275,7 +275,7 @@ func TestABombIsRefused(t *testing.T) {
 		err := errors.Join(writeMember(tw, manifestName, int64(len(text)), bytes.NewReader(text)), writeMember(tw, "db/cupola.db", size, zeros{}))
 		w.CloseWithError(err)
 	}()
-	err = Read(t.Context(), r, Visitor{})
+	err = read(t.Context(), r, visitor{})
 	r.CloseWithError(errors.New("enough"))
 	if err == nil || !strings.Contains(err.Error(), "250 times its size") {
 		t.Errorf("got %v", err)
@@ -367,7 +367,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var got []Member
 		var manifest Manifest
-		err := readTar(bytes.NewReader(b), Visitor{Manifest: func(m Manifest) error { manifest = m; return nil }, Member: func(m Member, r io.Reader) error {
+		err := readTar(bytes.NewReader(b), visitor{Manifest: func(m Manifest) error { manifest = m; return nil }, Member: func(m Member, r io.Reader) error {
 			content, err := io.ReadAll(r)
 			if err == nil && sum(content) == m.SHA256 && int64(len(content)) == m.Size {
 				got = append(got, m)

@@ -66,16 +66,6 @@ func (m Manifest) Bytes() (sum int64) {
 	return sum
 }
 
-// Has tells whether there is a member of the name.
-func (m Manifest) Has(name string) bool {
-	for _, f := range m.Members {
-		if f.Name == name {
-			return true
-		}
-	}
-	return false
-}
-
 const (
 	maxMembers = 1 << 20
 	maxMember  = 1 << 40 // bytes

@@ -22,15 +22,15 @@ const (
 	maxWindow   = 32 << 20
 )
 
-// Visitor is given the manifest of a backup, and then each of its members.
-type Visitor struct {
+// visitor is given the manifest of a backup, and then each of its members.
+type visitor struct {
 	Manifest func(Manifest) error          // nil for not at all
-	Member   func(Member, io.Reader) error // need not read to the end; what it got is only known to be true when Read returns nil
+	Member   func(Member, io.Reader) error // need not read to the end; what it got is only known to be true when read returns nil
 }
 
-// Read reads a backup to its end, and returns nil only if every byte of it is
+// read reads a backup to its end, and returns nil only if every byte of it is
 // what it was when it was written.
-func Read(ctx context.Context, r io.Reader, v Visitor) error {
+func read(ctx context.Context, r io.Reader, v visitor) error {
 	in := &counter{Reader: &reader{ctx: ctx, Reader: r}}
 	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
@@ -85,7 +85,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 }
 
 // readTar reads what Source.WriteTo wrote.
-func readTar(r io.Reader, v Visitor) error {
+func readTar(r io.Reader, v visitor) error {
 	t := tar.NewReader(r)
 	m, text, err := readManifest(t)
 	if err != nil {
@@ -139,7 +139,7 @@ func readManifest(t *tar.Reader) (m Manifest, text []byte, err error) {
 	return m, text, m.check()
 }
 
-func readMember(t *tar.Reader, m Member, v Visitor) error {
+func readMember(t *tar.Reader, m Member, v visitor) error {
 	h, err := next(t, m.Name)
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ type verifier struct {
 }
 
 func (v *verifier) run(ctx context.Context, r io.Reader) (Report, error) {
-	if err := Read(ctx, r, Visitor{Manifest: v.begin, Member: v.member}); err != nil {
+	if err := read(ctx, r, visitor{Manifest: v.begin, Member: v.member}); err != nil {
 		return Report{}, err
 	}
 	contents, err := store.Inspect(ctx, v.dir)
@@ -206,12 +206,12 @@ func Extract(ctx context.Context, r io.Reader, dir string) (m Manifest, err erro
 		return m, err
 	}
 	defer root.Close()
-	v := Visitor{Manifest: func(read Manifest) error { m = read; return nil }}
+	v := visitor{Manifest: func(read Manifest) error { m = read; return nil }}
 	v.Member = func(f Member, content io.Reader) error {
 		if err := root.MkdirAll(path.Dir(f.Name), 0o700); err != nil {
 			return &visitError{err}
 		}
 		return writeFile(filepath.Join(dir, filepath.FromSlash(f.Name)), content)
 	}
-	return m, Read(ctx, r, v)
+	return m, read(ctx, r, v)
 }

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"cupola/rootfs"
@@ -37,18 +36,15 @@ func (o Options) names() bool { return o.Stacks == "reference" }
 
 // Maker makes backups of a data directory.
 type Maker struct {
-	Dir     *datadir.Dir
-	Store   *store.Store
 	Blobs   *blob.Store
 	Volumes *volume.Store
 	Stacks  *stack.Library
-	GC      *sync.Mutex // held while what the rows name is linked, and while others remove what no row names
 }
 
 // Write collects a backup and writes it as a tar to what begin returns, which
 // is called with its size.
 func (b *Maker) Write(ctx context.Context, o Options, begin func(size int64) io.Writer) (err error) {
-	dir, err := os.MkdirTemp(b.Dir.Path(), datadir.ScratchPrefix)
+	dir, err := os.MkdirTemp(b.Stacks.Dir.Path(), datadir.ScratchPrefix)
 	if err != nil {
 		return err
 	}
@@ -64,8 +60,8 @@ func (b *Maker) Write(ctx context.Context, o Options, begin func(size int64) io.
 	return source.WriteTo(ctx, begin(source.Size()))
 }
 
-// gather links or copies all that belongs to a backup into dir, so that nobody
-// can take it away.
+// gather links or copies all that belongs to a backup into dir, so that
+// it cannot be deleted meanwhile.
 func (b *Maker) gather(ctx context.Context, dir string, o Options, m *archive.Manifest) error {
 	kept, err := b.gatherRows(ctx, dir, o, m)
 	if err != nil {
@@ -83,13 +79,13 @@ func (b *Maker) gather(ctx context.Context, dir string, o Options, m *archive.Ma
 
 // gatherRows takes the database, and what it names before any of that can go.
 func (b *Maker) gatherRows(ctx context.Context, dir string, o Options, m *archive.Manifest) (*rootfs.Kept, error) {
-	b.GC.Lock()
-	defer b.GC.Unlock()
+	b.Stacks.GC.Lock()
+	defer b.Stacks.GC.Unlock()
 	db := filepath.Join(dir, "db")
 	if err := os.Mkdir(db, 0o700); err != nil {
 		return nil, err
 	}
-	if err := b.Store.Snapshot(ctx, db); err != nil {
+	if err := b.Stacks.Store.Snapshot(ctx, db); err != nil {
 		return nil, fmt.Errorf("copy the database: %w", err)
 	}
 	contents, err := store.Inspect(ctx, db)
@@ -162,12 +158,12 @@ var keyFiles = []string{"ca.pem", "ssh_host_key", "db/ca.key", "db/admin-passwor
 
 func (b *Maker) gatherKeys(dir string) error {
 	for _, pattern := range keyFiles {
-		found, err := filepath.Glob(b.Dir.Path(pattern))
+		found, err := filepath.Glob(b.Stacks.Dir.Path(pattern))
 		if err != nil {
 			return err
 		}
 		for _, file := range found {
-			name, err := filepath.Rel(b.Dir.Path(), file)
+			name, err := filepath.Rel(b.Stacks.Dir.Path(), file)
 			if err != nil {
 				return err
 			}

@@ -126,7 +126,7 @@ func (r *restore) run(ctx context.Context, file string) (err error) {
 
 func (r *restore) prefix() string { return "." + filepath.Base(r.to) + ".restore-" }
 
-// sweep takes away what restores left that were killed.
+// sweep removes what killed restores left.
 func (r *restore) sweep() error {
 	entries, err := os.ReadDir(filepath.Dir(r.to))
 	if err != nil {

@@ -4,8 +4,6 @@ package collect
 
 import (
 	"context"
-	"log/slog"
-	"sync"
 	"time"
 
 	"cupola/server/admin/stack"
@@ -27,11 +25,8 @@ const blobGrace = 10 * time.Minute
 
 // Collector deletes what no row of a daemon names.
 type Collector struct {
-	Store  *store.Store
 	Blobs  *blob.Store
 	Stacks *stack.Library
-	GC     *sync.Mutex // held while blobs are deleted, and while a backup links those that it needs
-	Log    *slog.Logger
 }
 
 // Run deletes old rows, and blobs, unpacked layers and images that no row names,
@@ -50,13 +45,13 @@ func (c *Collector) Run(ctx context.Context) error {
 			prune = c.pruneOld
 		}
 		if err := prune(ctx); err != nil && ctx.Err() == nil {
-			c.Log.ErrorContext(ctx, "not tidied", "err", err)
+			c.Stacks.Log.ErrorContext(ctx, "not tidied", "err", err)
 		}
 	}
 }
 
 func (c *Collector) pruneOld(ctx context.Context) error {
-	if err := c.Store.DropOld(ctx); err != nil {
+	if err := c.Stacks.Store.DropOld(ctx); err != nil {
 		return err
 	}
 	_, err := c.Stacks.Collect(ctx, stack.GCRequest{OlderThan: imageAge})
@@ -64,11 +59,10 @@ func (c *Collector) pruneOld(ctx context.Context) error {
 }
 
 func (c *Collector) pruneBlobs(ctx context.Context) error {
-	c.GC.Lock()
-	defer c.GC.Unlock()
+	c.Stacks.GC.Lock()
+	defer c.Stacks.GC.Unlock()
 	keep := map[string]bool{}
-	err := c.Store.Read(ctx, func(tx *store.Tx) error { return tx.NamedBlobs(keep) })
-	if err != nil {
+	if err := c.Stacks.Store.Read(ctx, func(tx *store.Tx) error { return tx.NamedBlobs(keep) }); err != nil {
 		return err
 	}
 	if _, err := c.Blobs.Prune(ctx, keep, blobGrace); err != nil {

@@ -53,8 +53,8 @@ type ImageInfo struct {
 	Warning string `json:",omitempty"` // what to expect of it on this machine
 }
 
-// Images lists the images, the one used last first.
-func (l *Library) Images(ctx context.Context) ([]ImageInfo, error) {
+// images lists the images, the one used last first.
+func (l *Library) images(ctx context.Context) ([]ImageInfo, error) {
 	pinned, err := l.Pinned(ctx)
 	if err != nil {
 		return nil, err
@@ -70,9 +70,9 @@ func (l *Library) Images(ctx context.Context) ([]ImageInfo, error) {
 	return infos, nil
 }
 
-// Image finds an image by its digest, a reference it was pulled by, or the name
+// image finds an image by its digest, a reference it was pulled by, or the name
 // of a stack that is made of it.
-func (l *Library) Image(ctx context.Context, name string) (ImageInfo, error) {
+func (l *Library) image(ctx context.Context, name string) (ImageInfo, error) {
 	asked := name
 	if _, ok := l.Roots.Stacks.Get(name); !ok {
 		name = withScheme(name)
@@ -185,7 +185,7 @@ func (l *Library) Export(ctx context.Context, x ExportRequest, report steps.Func
 	if !filepath.IsAbs(x.Path) {
 		return Info{}, fmt.Errorf("export to %s: the path is not absolute", x.Path)
 	}
-	i, err := l.Image(ctx, x.Name)
+	i, err := l.image(ctx, x.Name)
 	if err != nil {
 		return Info{}, err
 	}

@@ -20,7 +20,7 @@ type Detail struct {
 	Warnings []string   // what to expect of it on this machine
 }
 
-// Inspect tells of a stack, or of an image named as for Image.
+// Inspect tells of a stack, or of an image named as for image.
 func (l *Library) Inspect(ctx context.Context, in NameRequest) (d Detail, err error) {
 	name := in.Name
 	s, ok := l.Roots.Stacks.Get(name)
@@ -29,7 +29,7 @@ func (l *Library) Inspect(ctx context.Context, in NameRequest) (d Detail, err er
 		d.Stack = &info
 	}
 	if !ok || s.Kind == stack.KindImage {
-		image, err := l.Image(ctx, name)
+		image, err := l.image(ctx, name)
 		if err != nil {
 			return d, err
 		}

@@ -17,8 +17,8 @@ import (
 	"cupola/rootfs/stack"
 	"cupola/rootfs/system"
 	"cupola/server/admin/steps"
-	"cupola/server/api"
 	"cupola/server/cells"
+	"cupola/server/control/stacks"
 	"cupola/server/databroker"
 	"cupola/server/datadir"
 	"cupola/store"
@@ -64,12 +64,12 @@ type Library struct {
 	Machine cells.Machine // the names that the configuration gives to stacks
 	Default string        // the stack of apps that name none; "": the best there is
 	Offered func()        // updates what cells offer; nil where there is no cell
-	GC      *sync.Mutex   // held while images are removed, and while a backup collects those that it needs
+	GC      *sync.Mutex   // held while unused images and blobs are removed, and while a backup collects those that it needs
 	Log     *slog.Logger
 }
 
-// List lists the stacks by name.
-func (l *Library) List() (all []Info) {
+// list lists the stacks by name.
+func (l *Library) list() (all []Info) {
 	for _, s := range l.Roots.Stacks.All() {
 		all = append(all, l.info(s))
 	}
@@ -84,8 +84,8 @@ type Listing struct {
 
 // Listing lists the stacks by name, and the images, the one used last first.
 func (l *Library) Listing(ctx context.Context) (Listing, error) {
-	images, err := l.Images(ctx)
-	return Listing{l.List(), images}, err
+	images, err := l.images(ctx)
+	return Listing{l.list(), images}, err
 }
 
 func (l *Library) info(s stack.Stack) Info {
@@ -158,21 +158,21 @@ func (l *Library) Offer(ctx context.Context) error {
 	if l.Offered != nil {
 		l.Offered()
 	}
-	return l.Store.Write(ctx, func(tx *store.Tx) error { return api.SeedStacks(tx, l.Rows()) })
+	return l.Store.Write(ctx, func(tx *store.Tx) error { return stacks.Offer(tx, l.Rows()) })
 }
 
 // Rows are the stacks that the API offers.
-func (l *Library) Rows() (out []api.SystemStack) {
+func (l *Library) Rows() (out []stacks.System) {
 	name, _ := l.Roots.Stacks.Default(l.Default)
 	for _, s := range l.Roots.Stacks.All() {
 		if s.Name == databroker.Stack {
 			continue // no app is to run on it
 		}
-		out = append(out, api.SystemStack{Name: s.Name, Description: s.Description, Compat: s.Compat, Default: s.Name == name})
+		out = append(out, stacks.System{Name: s.Name, Description: s.Description, Compat: s.Compat, Default: s.Name == name})
 	}
 	for _, a := range l.Machine.Aliases() {
 		s, _ := l.Roots.Stacks.Get(a.Of)
-		out = append(out, api.SystemStack{Name: a.Name, Description: s.Description, Compat: s.Compat})
+		out = append(out, stacks.System{Name: a.Name, Description: s.Description, Compat: s.Compat})
 	}
 	return out
 }

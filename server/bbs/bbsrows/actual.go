@@ -8,7 +8,7 @@ import (
 	"cupola/store"
 )
 
-// Actuals gives the ActualLRPs that filters of store.ActualLRPs choose, in the
+// Actuals returns the ActualLRPs that filters of store.ActualLRPs choose, in the
 // order they were made. What they point to is shared: it must not be changed.
 func (c *Cache) Actuals(tx *store.Tx, where map[string][]string) ([]*lrp.Actual, error) {
 	for filter := range where {
@@ -38,15 +38,11 @@ func (c *Cache) Actuals(tx *store.Tx, where map[string][]string) ([]*lrp.Actual,
 	if _, old := missing[""]; old {
 		return store.ActualLRPs.Where(tx, where)
 	}
-	epochs := make([]string, 0, len(missing))
-	for e := range missing {
-		epochs = append(epochs, e)
-	}
 	with := maps.Clone(where)
 	if with == nil {
 		with = map[string][]string{}
 	}
-	with["epochs"] = epochs
+	with["epochs"] = slices.Collect(maps.Keys(missing))
 	read, err := store.ActualLRPs.Where(tx, with)
 	if err != nil {
 		return nil, err

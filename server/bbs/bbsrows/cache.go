@@ -41,12 +41,12 @@ func New() *Cache {
 // maxIdle is how many rows are kept that the last look did not ask for.
 const maxIdle = 5000
 
-// Running gives the DesiredLRPs that have instances.
+// Running returns the DesiredLRPs that have instances.
 func (c *Cache) Running(tx *store.Tx) ([]*Desired, error) {
 	return c.List(tx, map[string][]string{"running": nil})
 }
 
-// List gives the DesiredLRPs that the filters of store.BBSDesiredTags choose, in
+// List returns the DesiredLRPs that the filters of store.BBSDesiredTags choose, in
 // the order they were made.
 func (c *Cache) List(tx *store.Tx, where map[string][]string) ([]*Desired, error) {
 	tags, err := store.BBSDesiredTags.Where(tx, where)
@@ -117,7 +117,7 @@ func (d *Desired) SchedulingInfo() *bbspb.DesiredLRPSchedulingInfo {
 	return model.SchedulingInfo(d.Message)
 }
 
-// Message gives the DesiredLRP of a GUID as it was read last; nil when it was
+// Message returns the DesiredLRP of a GUID as it was read last; nil when it was
 // not.
 func (c *Cache) Message(processGUID string) *bbspb.DesiredLRP {
 	c.mu.Lock()

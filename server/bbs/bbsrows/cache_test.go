@@ -26,7 +26,7 @@ func TestLooksDoNotDisturbEachOther(t *testing.T) {
 		for i := range maxIdle + 1000 {
 			d := &store.BBSDesired{ProcessGUID: fmt.Sprintf("p-%d", i), Domain: "tests", Instances: 1}
 			text := func(lrp.Tag) ([]byte, error) { return proto.Marshal(&bbspb.DesiredLRP{ProcessGuid: d.ProcessGUID}) }
-			if err := tx.InsertBBSDesired(d, text); err != nil {
+			if err := store.BBSDesireds.Insert(tx, d, text); err != nil {
 				return err
 			}
 		}

@@ -28,7 +28,7 @@ func Actual(a *lrp.Actual, d *bbspb.DesiredLRP) *bbspb.ActualLRP {
 }
 
 // netInfo says where an instance is reached. Nothing is mapped: this machine,
-// and whoever it routes for, reaches the container itself.
+// and all for which it routes, reach the container itself.
 func netInfo(a *lrp.Actual) *bbspb.ActualLRPNetInfo {
 	n := &bbspb.ActualLRPNetInfo{Address: a.Address, InstanceAddress: a.Address, PreferredAddress: bbspb.PreferredAddress_PREFERRED_ADDRESS_INSTANCE}
 	for _, p := range a.Ports {

@@ -5,7 +5,7 @@ import (
 	"cupola/server/bbs/bbspb"
 )
 
-// Cell is a cell as a message. It has no address: cells are asked by nobody.
+// Cell is a cell as a message. It has no address: no client asks cells.
 func Cell(c lrp.Cell) *bbspb.CellPresence {
 	p := &bbspb.CellPresence{CellId: c.ID, PlacementTags: c.Tags,
 		Capacity: &bbspb.CellCapacity{MemoryMb: int32(c.MemoryMB), DiskMb: int32(c.DiskMB), Containers: int32(c.Containers)}}

@@ -92,7 +92,7 @@ func drivers(all []*bbspb.VolumeMount) (names []string) {
 	return names
 }
 
-// defaultLogSource is Diego's name of whoever writes without having one.
+// defaultLogSource is Diego's log source for actions without one.
 const defaultLogSource = "LOG"
 
 // target says under which name the output goes to the log cache: the tag

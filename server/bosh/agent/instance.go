@@ -27,9 +27,9 @@ type Instance struct {
 // user is whom the processes of BOSH run as.
 const user = "vcap"
 
-// ProcessGUID returns the process GUID of a process' LRP. It contains the
+// processGUID returns the process GUID of a process' LRP. It contains the
 // digest of the spec, so that old and new LRPs differ.
-func (i Instance) ProcessGUID(job, process string) string {
+func (i Instance) processGUID(job, process string) string {
 	return strings.Join([]string{i.Deployment, i.Group, strconv.Itoa(i.Index), job, process, i.Digest}, ".")
 }
 
@@ -37,7 +37,7 @@ func (i Instance) ProcessGUID(job, process string) string {
 func (i Instance) Processes() (guids []string) {
 	for j := range i.Jobs {
 		for p := range i.Jobs[j].Processes {
-			guids = append(guids, i.ProcessGUID(i.Jobs[j].Name, i.Jobs[j].Processes[p].Name))
+			guids = append(guids, i.processGUID(i.Jobs[j].Name, i.Jobs[j].Processes[p].Name))
 		}
 	}
 	return guids
@@ -63,7 +63,7 @@ func (i Instance) desired(j *Job, p *Process) lrp.Desired {
 	run.Ports = p.Ports
 	watch(&run, p)
 	run.Log.Source = strings.Join([]string{i.Group, j.Name, p.Name}, "/")
-	return lrp.Desired{ProcessGUID: i.ProcessGUID(j.Name, p.Name), Domain: lrp.BOSHDomain(i.Deployment),
+	return lrp.Desired{ProcessGUID: i.processGUID(j.Name, p.Name), Domain: lrp.BOSHDomain(i.Deployment),
 		Owner: lrp.Owner{GUID: i.GUID, Part: j.Name + "/" + p.Name}, Instances: 1, RunInfo: run}
 }
 

@@ -44,9 +44,9 @@ const drainFile = "/tmp/drain.out"
 // Run is what runs for a call. Scripts are root's, as on a machine of BOSH's; a
 // process of an errand is vcap's.
 func (i Instance) Run(c Call) (lrp.RunInfo, error) {
-	j := i.Job(c.Job)
+	j := i.job(c.Job)
 	if j == nil {
-		return lrp.RunInfo{}, fmt.Errorf("instance %s has no job %s", i.Name(), c.Job)
+		return lrp.RunInfo{}, fmt.Errorf("instance %s has no job %s", i.name(), c.Job)
 	}
 	run := i.container(j)
 	run.Log.Source = strings.Join([]string{i.Group, j.Name, string(c.Script)}, "/")
@@ -61,9 +61,9 @@ func (i Instance) Run(c Call) (lrp.RunInfo, error) {
 		}
 		return run, nil
 	}
-	p := j.Process(c.Process)
+	p := j.process(c.Process)
 	if p == nil {
-		return run, fmt.Errorf("job %s of %s has no process %s", j.Name, i.Name(), c.Process)
+		return run, fmt.Errorf("job %s of %s has no process %s", j.Name, i.name(), c.Process)
 	}
 	run.Volumes, run.Setup, run.Action = i.mounts(j, p), i.setup(j, p), command(p).Action()
 	limit(&run, p)
@@ -136,7 +136,7 @@ func (s Spec) ErrandCalls() (calls []Call) {
 		for p := range j.Processes {
 			calls = append(calls, Call{Job: j.Name, Process: j.Processes[p].Name, Script: Errand})
 		}
-		if len(j.Processes) == 0 && j.Has(Errand) {
+		if len(j.Processes) == 0 && j.has(Errand) {
 			calls = append(calls, Call{Job: j.Name, Script: Errand})
 		}
 	}

@@ -87,11 +87,11 @@ func Decode(text []byte) (s Spec, err error) {
 	return s, nil
 }
 
-// Name is the instance as BOSH writes it.
-func (s Spec) Name() string { return fmt.Sprintf("%s/%d", s.Group, s.Index) }
+// name is the instance as BOSH writes it.
+func (s Spec) name() string { return fmt.Sprintf("%s/%d", s.Group, s.Index) }
 
-// Job returns the job of a name, or nil.
-func (s Spec) Job(name string) *Job {
+// job returns the job of a name, or nil.
+func (s Spec) job(name string) *Job {
 	i := slices.IndexFunc(s.Jobs, func(j Job) bool { return j.Name == name })
 	if i < 0 {
 		return nil
@@ -99,8 +99,8 @@ func (s Spec) Job(name string) *Job {
 	return &s.Jobs[i]
 }
 
-// Process returns the process of a name, or nil.
-func (j *Job) Process(name string) *Process {
+// process returns the process of a name, or nil.
+func (j *Job) process(name string) *Process {
 	i := slices.IndexFunc(j.Processes, func(p Process) bool { return p.Name == name })
 	if i < 0 {
 		return nil
@@ -108,15 +108,15 @@ func (j *Job) Process(name string) *Process {
 	return &j.Processes[i]
 }
 
-// Has reports whether the job has a script.
-func (j *Job) Has(s Script) bool {
+// has reports whether the job has a script.
+func (j *Job) has(s Script) bool {
 	return slices.ContainsFunc(j.Files, func(f lrp.File) bool { return f.Path == s.file() })
 }
 
 // With are the names of the jobs that have a script.
 func (s Spec) With(script Script) (jobs []string) {
 	for i := range s.Jobs {
-		if s.Jobs[i].Has(script) {
+		if s.Jobs[i].has(script) {
 			jobs = append(jobs, s.Jobs[i].Name)
 		}
 	}

@@ -132,15 +132,6 @@ func text(err error) string {
 	return err.Error()
 }
 
-func TestCheckPod(t *testing.T) {
-	for path, ok := range map[string]bool{"/var/vcap/data/a": true, "/var/vcap/store/a/b": true, "/var/vcap/sys/run/a": true, "/var/vcap/data/": false, "/var/vcap/jobs/a": false} {
-		err := Volume{Path: path}.CheckPod()
-		if (err == nil) != ok {
-			t.Errorf("%s: got %v", path, err)
-		}
-	}
-}
-
 func TestParseBytes(t *testing.T) {
 	for s, want := range map[string]Bytes{
 		"1G": 1 << 30, "1GB": 1 << 30, "1gib": 1 << 30, " 256M ": 256 << 20, "1.5K": 1536, "3B": 3, "1T": 1 << 40, "1P": 1 << 50, "1E": 1 << 60, "0G": 0,

@@ -80,18 +80,6 @@ func (v Volume) faults(job string) []error {
 	return nil
 }
 
-// CheckPod reports whether v lies where the processes of a pod share directories;
-// the text is the one of those who first ran BOSH releases in pods.
-func (v Volume) CheckPod() error {
-	for _, shared := range []string{"/var/vcap/data/", "/var/vcap/store/", "/var/vcap/sys/run/"} {
-		if strings.HasPrefix(v.Path, shared) && len(v.Path) > len(shared) {
-			return nil
-		}
-	}
-	return fmt.Errorf("the %s path, must be a path inside /var/vcap/data, /var/vcap/store or /var/vcap/sys/run,"+
-		" for a path outside these, you must use the unrestricted_volumes key", v.Path)
-}
-
 // capabilities are those of Linux.
 var capabilities = strings.Fields(`CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE
 	NET_BIND_SERVICE NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -92,9 +93,7 @@ func (d *deploy) loadVariables(tx *store.Tx) error {
 	} else if err == nil {
 		err = d.loadRows(tx, dep.GUID)
 	}
-	for name, v := range d.order.Values {
-		d.given[name] = v
-	}
+	maps.Copy(d.given, d.order.Values)
 	return err
 }
 
@@ -206,7 +205,7 @@ func (l *Loop) writeDeploy(tx *store.Tx, d *deploy) error {
 	if err := w.migrate(); err != nil {
 		return err
 	}
-	p := Plan{Recreate: d.order.Recreate}
+	p := taskPlan{Recreate: d.order.Recreate}
 	for n := range d.resolved.Groups {
 		g := &d.resolved.Groups[n]
 		p.Groups = append(p.Groups, groupOf(d.m, d.m.Group(g.Name)))

@@ -42,7 +42,7 @@ func (s *step) postDeploy() {
 		s.end(cf.BOSHDone, s.Plan.Result)
 		return
 	}
-	s.enterStage(Errands)
+	s.enterStage(errands)
 }
 
 // Kubernetes' rules for a job that failed: it is tried six times more, later
@@ -60,7 +60,7 @@ func (s *step) errands() {
 		if !s.due(i) {
 			continue
 		}
-		if !i.Chosen && i.Instance.Next == nil && i.Fault != "" {
+		if !i.Chosen && i.instance.Next == nil && i.Fault != "" {
 			i.TaskGUID = s.Task.GUID
 			s.fail(i, i.Fault)
 			continue
@@ -94,10 +94,10 @@ func (s *step) due(i *item) bool {
 }
 
 func (s *step) callErrand(i *item) {
-	if i.Instance.Next == nil {
+	if i.instance.Next == nil {
 		return
 	}
-	for _, c := range i.Instance.Next.ErrandCalls() {
+	for _, c := range i.instance.Next.ErrandCalls() {
 		s.call(i, cf.BOSHErrand, i.BOSHInstance.Next, c)
 	}
 }
@@ -108,8 +108,8 @@ func (s *step) errand(i *item) (open bool) {
 		return true
 	}
 	per := 1
-	if i.Instance.Next != nil {
-		per = max(len(i.Instance.Next.ErrandCalls()), 1)
+	if i.instance.Next != nil {
+		per = max(len(i.instance.Next.ErrandCalls()), 1)
 	}
 	last := i.Calls[max(len(i.Calls)-per, 0):]
 	why := faults(last)

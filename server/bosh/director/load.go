@@ -11,7 +11,7 @@ import (
 )
 
 // load reads the world of a task that is prepared.
-func (l *Loop) load(tx *store.Tx, t *cf.BOSHTask) (w World, err error) {
+func (l *Loop) load(tx *store.Tx, t *cf.BOSHTask) (w world, err error) {
 	w.Now, w.Task = tx.Now, *t
 	if w.Plan, err = decodePlan(t.Plan); err != nil {
 		return w, err
@@ -67,7 +67,7 @@ func callsOf(tx *store.Tx, rows []*cf.BOSHInstance) (map[string][]cf.BOSHCall, e
 }
 
 // seen is an instance with what is seen of it, but for its calls.
-func (l *Loop) seen(tx *store.Tx, r *cf.BOSHInstance, actuals []*lrp.Actual) (i Instance, err error) {
+func (l *Loop) seen(tx *store.Tx, r *cf.BOSHInstance, actuals []*lrp.Actual) (i instance, err error) {
 	i.BOSHInstance = *r
 	for _, of := range []struct {
 		spec   **agent.Spec

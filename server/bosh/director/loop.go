@@ -44,8 +44,8 @@ type Config struct {
 	// Resolve brings the images of a manifest's releases here, and renders their
 	// jobs.
 	Resolve func(context.Context, Request) (*bosh.Deployment, error)
-	// AZ gives the tags of the cells that an AZ is made of; nil of one that is a
-	// name alone.
+	// AZ returns the tags of an AZ's cells; nil for an AZ that is only a
+	// name.
 	AZ  func(az string) []string
 	Log *slog.Logger
 }
@@ -70,7 +70,7 @@ func New(c Config) *Loop {
 	return &Loop{Config: c, specs: specs{known: map[string]*agent.Spec{}}, wake: make(chan struct{}, 1), preparing: map[string]context.CancelFunc{}}
 }
 
-// tick is how long a change that nobody told of goes unnoticed.
+// tick is how long a change without a notification goes unnoticed.
 const tick = 30 * time.Second
 
 // Run does tasks until ctx ends. What it was at goes on when another Run begins.
@@ -90,13 +90,13 @@ type work struct {
 // order is a task with what is to be done for it.
 type order struct {
 	*cf.BOSHTask
-	change Change
+	change changes
 	fault  error // why nothing can be
 }
 
 // look finds the first task of each deployment, and decides what is to be done.
 func (l *Loop) look(tx *store.Tx) (w work, err error) {
-	if w.open, err = tx.OpenBOSHTasks(); err != nil {
+	if w.open, err = store.BOSHTasks.Open(tx); err != nil {
 		return w, err
 	}
 	disks, err := store.BOSHDisks.All(tx)
@@ -119,7 +119,7 @@ func (l *Loop) look(tx *store.Tx) (w work, err error) {
 }
 
 // decide decides what is to be done for a task that is prepared.
-func (l *Loop) decide(tx *store.Tx, t *cf.BOSHTask, lacking map[string]error) (c Change, err error) {
+func (l *Loop) decide(tx *store.Tx, t *cf.BOSHTask, lacking map[string]error) (c changes, err error) {
 	row, err := store.BOSHTasks.Get(tx, t.GUID)
 	if err != nil || row.State != cf.BOSHProcessing {
 		return c, err
@@ -129,7 +129,7 @@ func (l *Loop) decide(tx *store.Tx, t *cf.BOSHTask, lacking map[string]error) (c
 		return c, err
 	}
 	w.Lacking = lacking
-	return Step(w), nil
+	return w.step(), nil
 }
 
 func (l *Loop) poke() {
@@ -166,7 +166,7 @@ func (l *Loop) do(ctx context.Context, o *order) (time.Time, error) {
 		return time.Time{}, nil
 	case isBroken(o.fault):
 		return time.Time{}, l.fail(ctx, t, o.fault)
-	case o.fault != nil || c.Empty():
+	case o.fault != nil || c.empty():
 		return c.Wake, o.fault
 	}
 	if err := l.dropDisks(c.Discard); err != nil {

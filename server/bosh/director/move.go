@@ -78,12 +78,7 @@ func (s *step) stop(i *item) {
 }
 
 func calling(i *item) bool {
-	for _, c := range i.Calls {
-		if c.State == cf.BOSHCalling {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(i.Calls, func(c cf.BOSHCall) bool { return c.State == cf.BOSHCalling })
 }
 
 // atRest begins the way up, or ends the way down.
@@ -99,18 +94,18 @@ func (s *step) atRest(i *item) {
 			i.Digest, i.TaskGUID = "", "" // as an errand it has not run
 		}
 	case cf.BOSHStarted:
-		if i.Instance.Next == nil && i.Fault != "" {
+		if i.instance.Next == nil && i.Fault != "" {
 			s.fail(i, i.Fault)
 			return
 		}
-		if i.DiskGUID != "" && i.Instance.Next != nil && i.Instance.Next.StoreMB == 0 {
+		if i.DiskGUID != "" && i.instance.Next != nil && i.instance.Next.StoreMB == 0 {
 			s.out.Orphans = append(s.out.Orphans, i.DiskGUID)
 			i.DiskGUID = ""
 		}
 		if s.Plan.Recreate {
 			s.discard(i)
 		}
-		i.Digest, i.Renewed, i.Spec = i.BOSHInstance.Next, i.Renew, i.Instance.Next
+		i.Digest, i.Renewed, i.Spec = i.BOSHInstance.Next, i.Renew, i.instance.Next
 		s.enter(i, cf.BOSHPreStart)
 	}
 }

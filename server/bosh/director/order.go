@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"cupola/server/bosh/interpolate"
+	"cupola/server/bosh/manifest"
+	"cupola/server/bosh/variables"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -33,6 +35,16 @@ type Order struct {
 	KeepAlive   bool   `json:"keep_alive,omitempty"`   // its ephemeral disks stay for the next run
 }
 
+// Check reads the manifest of a deploy. It returns the name of the deployment,
+// what the linter finds, and why the order is refused.
+func (o Order) Check() (deployment string, found manifest.Findings, err error) {
+	m, found := manifest.Check([]byte(o.Manifest), manifest.Options{Lenient: o.Lenient})
+	if err := found.Err(); err != nil {
+		return "", found, err
+	}
+	return m.Name, found, variables.CheckRotate(m.Declared(), o.Rotate)
+}
+
 // keptTasks is how many tasks are kept, those that have not ended apart.
 const keptTasks = 500
 
@@ -49,10 +61,10 @@ func Ask(tx *store.Tx, deployment, user string, kind Kind, o Order) (*cf.BOSHTas
 		return nil, fmt.Errorf("encode what is asked for: %w", err)
 	}
 	t := &cf.BOSHTask{DeploymentName: deployment, Kind: string(kind), User: user, State: cf.BOSHQueued, Order: text}
-	if err := tx.InsertBOSHTask(t); err != nil {
+	if err := store.BOSHTasks.Insert(tx, t); err != nil {
 		return nil, err
 	}
-	return t, tx.DropBOSHTasks(t.Number - keptTasks)
+	return t, store.BOSHTasks.DropEnded(tx, t.Number-keptTasks)
 }
 
 func orderOf(t *cf.BOSHTask) (o Order, err error) {

@@ -183,7 +183,7 @@ func TestCancelAndDeleteDisk(t *testing.T) {
 		t.Error("a task was cancelled twice")
 	}
 	write(t, l, func(tx *store.Tx) error {
-		calls, err := tx.RunningBOSHCalls()
+		calls, err := store.BOSHCalls.Running(tx)
 		if len(calls) > 0 {
 			t.Errorf("got %d calls; want them ended with the task", len(calls))
 		}
@@ -300,7 +300,7 @@ func TestDisksGrow(t *testing.T) {
 	})
 }
 
-// TestASpecThatCannotBeRead is in nobody's way: what runs of the instance is left
+// TestASpecThatCannotBeRead affects nothing else: what runs of the instance is left
 // alone, others are desired, and the deployment can be deleted.
 func TestASpecThatCannotBeRead(t *testing.T) {
 	l, _, _ := newLoop(t)

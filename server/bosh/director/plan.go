@@ -22,11 +22,11 @@ const (
 	RunErrand Kind = "run-errand"
 )
 
-// Plan is the result of preparing a task: how to change each group. The
+// taskPlan is the result of preparing a task: how to change each group. The
 // instances' rows contain their desired state.
-type Plan struct {
-	Groups []Group // in the manifest's order; those to go, too
-	Stage  Stage
+type taskPlan struct {
+	Groups []group // in the manifest's order; those to go, too
+	Stage  stage
 	// Errand is the group that a run-errand runs.
 	Errand string `json:",omitempty"`
 	// WhenChanged leaves it out where it ran well as it is.
@@ -41,19 +41,19 @@ type Plan struct {
 	Result string `json:",omitempty"`
 }
 
-// Stage is how far a task is.
-type Stage string
+// stage is how far a task is.
+type stage string
 
 // The stages of a task, in their order.
 const (
-	Updating     Stage = "" // the first
-	PostDeploy   Stage = "post-deploy"
-	Errands      Stage = "errands"
+	updating     stage = "" // the first
+	postDeploy   stage = "post-deploy"
+	errands      stage = "errands"
 	defaultWatch       = 5 * time.Minute
 )
 
-// Group is how an instance group is changed.
-type Group struct {
+// group is how an instance group is changed.
+type group struct {
 	Name        string
 	Lifecycle   manifest.Lifecycle
 	Serial      bool // it waits for those before it, and those after it for it
@@ -64,9 +64,9 @@ type Group struct {
 }
 
 // groupOf is how a manifest has a group changed.
-func groupOf(m *manifest.Manifest, g *manifest.InstanceGroup) Group {
+func groupOf(m *manifest.Manifest, g *manifest.InstanceGroup) group {
 	u, n := m.UpdateOf(g), g.Total()
-	return Group{
+	return group{
 		Name: g.Name, Lifecycle: g.Lifecycle, Serial: u.InSerial(), Canaries: u.CanariesOf(n), MaxInFlight: u.MaxInFlightOf(n),
 		CanaryWatch: watch(u.CanaryWatch), UpdateWatch: watch(u.UpdateWatch),
 	}
@@ -80,9 +80,9 @@ func watch(w *manifest.Watch) manifest.Watch {
 	return *w
 }
 
-func (p Plan) encode() ([]byte, error) { return json.Marshal(p) }
+func (p taskPlan) encode() ([]byte, error) { return json.Marshal(p) }
 
-func decodePlan(text []byte) (p Plan, err error) {
+func decodePlan(text []byte) (p taskPlan, err error) {
 	if err := json.Unmarshal(text, &p); err != nil {
 		return p, broken{fmt.Errorf("read the plan of a task: %w", err)}
 	}

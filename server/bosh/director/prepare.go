@@ -57,7 +57,7 @@ func unplanned(tx *store.Tx, t *cf.BOSHTask) (*cf.BOSHTask, error) {
 }
 
 // plan writes what a task came to.
-func plan(tx *store.Tx, t *cf.BOSHTask, p Plan) error {
+func plan(tx *store.Tx, t *cf.BOSHTask, p taskPlan) error {
 	row, err := store.BOSHTasks.Get(tx, t.GUID)
 	if err != nil {
 		return err
@@ -70,16 +70,16 @@ func plan(tx *store.Tx, t *cf.BOSHTask, p Plan) error {
 
 // change sets the desired state of a deployment's instances for a task without
 // a new manifest.
-func change(tx *store.Tx, t *cf.BOSHTask, o Order) (Plan, error) {
+func change(tx *store.Tx, t *cf.BOSHTask, o Order) (taskPlan, error) {
 	d, rows, err := named(tx, t.DeploymentName, o)
 	if err != nil {
-		return Plan{}, err
+		return taskPlan{}, err
 	}
 	m, findings := manifest.Parse(d.Manifest)
 	if len(d.Manifest) > 0 && findings.Err() != nil {
-		return Plan{}, fmt.Errorf("the manifest of deployment %s cannot be read any longer", d.Name)
+		return taskPlan{}, fmt.Errorf("the manifest of deployment %s cannot be read any longer", d.Name)
 	}
-	p := Plan{DropDisks: o.DropDisks, Errand: o.Errand, WhenChanged: o.WhenChanged, KeepAlive: o.KeepAlive, Recreate: Kind(t.Kind) == Recreate}
+	p := taskPlan{DropDisks: o.DropDisks, Errand: o.Errand, WhenChanged: o.WhenChanged, KeepAlive: o.KeepAlive, Recreate: Kind(t.Kind) == Recreate}
 	for _, g := range m.InstanceGroups {
 		of := groupOf(m, g)
 		if kind := Kind(t.Kind); kind != Restart && kind != Recreate {
@@ -103,7 +103,7 @@ func change(tx *store.Tx, t *cf.BOSHTask, o Order) (Plan, error) {
 
 // addMissing plans for groups that instances have and the manifest has not any
 // longer.
-func (p *Plan) addMissing(rows []*cf.BOSHInstance) {
+func (p *taskPlan) addMissing(rows []*cf.BOSHInstance) {
 	has := map[string]bool{}
 	for _, g := range p.Groups {
 		has[g.Name] = true
@@ -111,7 +111,7 @@ func (p *Plan) addMissing(rows []*cf.BOSHInstance) {
 	for _, r := range rows {
 		if !has[r.Group] {
 			has[r.Group] = true
-			p.Groups = append(p.Groups, Group{Name: r.Group, Lifecycle: manifest.Lifecycle(r.Lifecycle), MaxInFlight: 1, UpdateWatch: watch(nil), CanaryWatch: watch(nil)})
+			p.Groups = append(p.Groups, group{Name: r.Group, Lifecycle: manifest.Lifecycle(r.Lifecycle), MaxInFlight: 1, UpdateWatch: watch(nil), CanaryWatch: watch(nil)})
 		}
 	}
 }

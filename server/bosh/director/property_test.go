@@ -15,24 +15,24 @@ import (
 
 // sea is a fleet whose processes come and go late and as they please, whose
 // scripts end in any order, and whose daemon may be killed before it writes what
-// a Step said.
+// a step said.
 type sea struct {
 	*fleet
 	rt      *rapid.T
-	groups  []Group
+	groups  []group
 	kinds   map[string]manifest.Lifecycle
 	procs   map[string]string // the digest of what is up, by instance
 	version int
 	calm    bool // nothing fails any longer
 }
 
-// everyScript makes each phase last for more than one Step.
+// everyScript makes each phase last for more than one step.
 var everyScript = []agent.Script{agent.PreStart, agent.PostStart, agent.PostDeploy, agent.PreStop, agent.Drain, agent.PostStop}
 
 func newSea(t *rapid.T) *sea {
 	s := &sea{rt: t, procs: map[string]string{}, kinds: map[string]manifest.Lifecycle{}}
 	for _, name := range []string{"a", "b", "c"}[:rapid.IntRange(1, 3).Draw(t, "groups")] {
-		s.groups = append(s.groups, Group{Name: name, Serial: rapid.Bool().Draw(t, "serial"), Canaries: rapid.IntRange(0, 2).Draw(t, "canaries"), MaxInFlight: rapid.IntRange(1, 3).Draw(t, "max in flight")})
+		s.groups = append(s.groups, group{Name: name, Serial: rapid.Bool().Draw(t, "serial"), Canaries: rapid.IntRange(0, 2).Draw(t, "canaries"), MaxInFlight: rapid.IntRange(1, 3).Draw(t, "max in flight")})
 	}
 	s.fleet = newFleet(t, s.groups...)
 	s.deploy()
@@ -57,7 +57,7 @@ func (s *sea) deploy() {
 	}
 }
 
-func (s *sea) look() World {
+func (s *sea) look() world {
 	w := s.world()
 	for n := range w.Instances {
 		i := &w.Instances[n]
@@ -68,13 +68,13 @@ func (s *sea) look() World {
 }
 
 // step does a step, or has the daemon killed before it is written.
-func (s *sea) step(written bool) (Change, bool) {
+func (s *sea) step(written bool) (changes, bool) {
 	if s.task.State != cf.BOSHProcessing {
-		return Change{}, false
+		return changes{}, false
 	}
 	before := slices.Clone(s.rows)
-	c := Step(s.look())
-	if !written || c.Empty() {
+	c := s.look().step()
+	if !written || c.empty() {
 		return c, false
 	}
 	s.apply(c)
@@ -90,7 +90,7 @@ var nextPhases = map[cf.BOSHPhase][]cf.BOSHPhase{
 }
 
 // check holds what a step did against BOSH's rules.
-func (s *sea) check(before []cf.BOSHInstance, c Change) {
+func (s *sea) check(before []cf.BOSHInstance, c changes) {
 	failed := slices.ContainsFunc(before, func(r cf.BOSHInstance) bool { return r.TaskGUID == s.task.GUID && r.Failure != "" })
 	for _, r := range c.Instances {
 		was := before[slices.IndexFunc(before, func(o cf.BOSHInstance) bool { return o.GUID == r.GUID })]
@@ -116,8 +116,8 @@ func (s *sea) check(before []cf.BOSHInstance, c Change) {
 	}
 }
 
-func (s *sea) checkGroup(g Group) {
-	if s.plan.Stage == Errands {
+func (s *sea) checkGroup(g group) {
+	if s.plan.Stage == errands {
 		return // they run at once
 	}
 	chosen, canaries, azs := 0, 0, map[string]bool{}

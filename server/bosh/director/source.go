@@ -156,7 +156,7 @@ func VolumesOf(tx *store.Tx) (map[string]volume.Spec, error) {
 
 // work is what calls want to run.
 func (l *Loop) work(tx *store.Tx) ([]reconcile.Work, error) {
-	calls, err := tx.RunningBOSHCalls()
+	calls, err := store.BOSHCalls.Running(tx)
 	if err != nil || len(calls) == 0 {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func (s *specs) get(tx *store.Tx, digest string) (*agent.Spec, error) {
 	return nil, broken{fmt.Errorf("what it is made of cannot be read: %w", err)}
 }
 
-// broken is an error that no trying again mends: a row that cannot be read.
+// broken is an error that a retry cannot fix: a row that cannot be read.
 type broken struct{ error }
 
 func (b broken) Unwrap() error { return b.error }

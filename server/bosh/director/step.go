@@ -9,12 +9,12 @@ import (
 	"cupola/store/cf"
 )
 
-// Step returns the next changes. It depends only on w.
-func Step(w World) Change {
-	s := &step{World: w}
+// step returns the next changes. It depends only on w.
+func (w world) step() changes {
+	s := &step{world: w}
 	s.Instances = slices.Clone(w.Instances)
 	for n := range s.Instances {
-		s.all = append(s.all, &item{Instance: s.Instances[n], was: s.Instances[n].BOSHInstance})
+		s.all = append(s.all, &item{instance: s.Instances[n], was: s.Instances[n].BOSHInstance})
 	}
 	s.work()
 	s.undoLacking()
@@ -43,14 +43,14 @@ func (s *step) undoLacking() {
 }
 
 type step struct {
-	World
+	world
 	all []*item
-	out Change
+	out changes
 }
 
 // item is an instance as this step changes it.
 type item struct {
-	Instance
+	instance
 	was  cf.BOSHInstance
 	gone bool
 }
@@ -64,11 +64,11 @@ func (s *step) work() {
 		}
 	}
 	switch s.Plan.Stage {
-	case Updating:
+	case updating:
 		s.update()
-	case PostDeploy:
+	case postDeploy:
 		s.postDeploy()
-	case Errands:
+	case errands:
 		s.errands()
 	}
 }
@@ -86,13 +86,13 @@ func (i *item) goal() cf.BOSHGoal {
 
 // runs reports whether an errand's instance does what errands do now.
 func (s *step) runs(i *item) bool {
-	return s.Plan.Stage == Errands && i.Goal != cf.BOSHGone && !i.service()
+	return s.Plan.Stage == errands && i.Goal != cf.BOSHGone && !i.service()
 }
 
 // update chooses instances group by group.
 func (s *step) update() {
 	if s.Plan.Errand != "" {
-		s.enterStage(Errands)
+		s.enterStage(errands)
 		return
 	}
 	for n, g := range s.Plan.Groups {
@@ -113,7 +113,7 @@ func (s *step) update() {
 		s.end(cf.BOSHError, s.failure())
 	case slices.ContainsFunc(s.Plan.Groups, s.unsettled):
 	case Kind(s.Task.Kind) == Deploy, s.touched():
-		s.enterStage(PostDeploy)
+		s.enterStage(postDeploy)
 	default:
 		s.end(cf.BOSHDone, s.Plan.Result)
 	}
@@ -127,7 +127,7 @@ func (s *step) touched() bool {
 
 // pending returns the instances of a group that differ from their desired
 // state and are not being changed: first those to delete, highest index first.
-func (s *step) pending(g Group) (gone, others []*item) {
+func (s *step) pending(g group) (gone, others []*item) {
 	for _, i := range s.all {
 		switch {
 		case i.Group != g.Name || i.gone || i.Chosen || i.TaskGUID == s.Task.GUID && i.Failure != "":
@@ -141,12 +141,12 @@ func (s *step) pending(g Group) (gone, others []*item) {
 	return gone, others
 }
 
-func (s *step) unsettled(g Group) bool {
+func (s *step) unsettled(g group) bool {
 	gone, others := s.pending(g)
 	return len(gone)+len(others) > 0 || s.inFlight(g) > 0
 }
 
-func (s *step) inFlight(g Group) (n int) {
+func (s *step) inFlight(g group) (n int) {
 	for _, i := range s.all {
 		if i.Group == g.Name && i.Chosen && !i.gone {
 			n++
@@ -158,7 +158,7 @@ func (s *step) inFlight(g Group) (n int) {
 // group chooses more instances of a group, if more may be under way: those to go,
 // then the canaries, no more at once than others as BOSH has it, then the others,
 // one AZ after the other.
-func (s *step) group(g Group) {
+func (s *step) group(g group) {
 	gone, others := s.pending(g)
 	room := g.MaxInFlight - s.inFlight(g)
 	for _, i := range gone {
@@ -194,7 +194,7 @@ func (s *step) group(g Group) {
 
 // canaries returns how many canaries to add, and whether to wait for the
 // current ones.
-func (s *step) canaries(g Group) (missing int, waits bool) {
+func (s *step) canaries(g group) (missing int, waits bool) {
 	n := 0
 	for _, i := range s.all {
 		if i.Group == g.Name && i.TaskGUID == s.Task.GUID && i.Canary {
@@ -261,7 +261,7 @@ func (s *step) failure() string {
 	return strings.Join(all, "\n")
 }
 
-func (s *step) enterStage(stage Stage) {
+func (s *step) enterStage(stage stage) {
 	s.Plan.Stage = stage
 	t := s.Task
 	text, err := s.Plan.encode()
@@ -272,10 +272,10 @@ func (s *step) enterStage(stage Stage) {
 	t.Plan = text
 	s.out.Task = &t
 	switch stage {
-	case PostDeploy:
+	case postDeploy:
 		s.callAll()
 		s.postDeploy()
-	case Errands:
+	case errands:
 		s.errands()
 	}
 }

@@ -21,7 +21,7 @@ type fleet struct {
 	t     rapid.TB
 	now   time.Time
 	task  cf.BOSHTask
-	plan  Plan
+	plan  taskPlan
 	rows  []cf.BOSHInstance
 	specs map[string]*agent.Spec
 	calls []cf.BOSHCall
@@ -35,14 +35,14 @@ type fleet struct {
 	guids  int
 }
 
-func newFleet(t rapid.TB, groups ...Group) *fleet {
+func newFleet(t rapid.TB, groups ...group) *fleet {
 	f := &fleet{t: t, now: time.Unix(1e9, 0), specs: map[string]*agent.Spec{}, broken: map[string]bool{}, bad: map[string]bool{}, most: map[string]int{}}
 	f.order(Deploy, groups...)
 	return f
 }
 
 // order begins a task.
-func (f *fleet) order(kind Kind, groups ...Group) {
+func (f *fleet) order(kind Kind, groups ...group) {
 	f.guids++
 	for n := range groups {
 		g := &groups[n]
@@ -54,7 +54,7 @@ func (f *fleet) order(kind Kind, groups ...Group) {
 			g.Lifecycle = manifest.Service
 		}
 	}
-	f.plan = Plan{Groups: groups}
+	f.plan = taskPlan{Groups: groups}
 	text, err := f.plan.encode()
 	if err != nil {
 		f.t.Fatal(err)
@@ -92,8 +92,8 @@ func specWith(group string, index int, scripts []agent.Script) *agent.Spec {
 	return &agent.Spec{Group: group, Index: index, Jobs: []agent.Job{j}}
 }
 
-func (f *fleet) world() World {
-	w := World{Now: f.now, Task: f.task, Plan: f.plan}
+func (f *fleet) world() world {
+	w := world{Now: f.now, Task: f.task, Plan: f.plan}
 	slices.SortFunc(f.rows, func(a, b cf.BOSHInstance) int {
 		if c := strings.Compare(a.Group, b.Group); c != 0 {
 			return c
@@ -102,7 +102,7 @@ func (f *fleet) world() World {
 	})
 	for _, r := range f.rows {
 		up := r.Phase == cf.BOSHStarting || r.Phase == cf.BOSHPostStart || r.Phase == cf.BOSHRunning
-		i := Instance{BOSHInstance: r, Spec: f.specs[r.Digest], Next: f.specs[r.Next], Empty: !up, Running: up && !f.broken[r.Digest]}
+		i := instance{BOSHInstance: r, Spec: f.specs[r.Digest], Next: f.specs[r.Next], Empty: !up, Running: up && !f.broken[r.Digest]}
 		for _, c := range f.calls {
 			if c.InstanceGUID == r.GUID {
 				i.Calls = append(i.Calls, c)
@@ -113,8 +113,8 @@ func (f *fleet) world() World {
 	return w
 }
 
-// apply does what a Step said.
-func (f *fleet) apply(c Change) {
+// apply does what a step said.
+func (f *fleet) apply(c changes) {
 	for _, r := range c.Instances {
 		at := slices.IndexFunc(f.rows, func(o cf.BOSHInstance) bool { return o.GUID == r.GUID })
 		f.rows[at] = r
@@ -171,8 +171,8 @@ func (f *fleet) run() {
 	f.t.Helper()
 	for range 500 {
 		for {
-			c := Step(f.world())
-			if c.Empty() {
+			c := f.world().step()
+			if c.empty() {
 				if !c.Wake.IsZero() && c.Wake.After(f.now) && !slices.ContainsFunc(f.calls, func(c cf.BOSHCall) bool { return c.State == cf.BOSHCalling }) {
 					f.now = c.Wake
 				}
@@ -203,7 +203,7 @@ func (f *fleet) wantState(state cf.BOSHTaskState, digests ...string) {
 }
 
 func TestDeployAndUpdate(t *testing.T) {
-	g := Group{Name: "nats", Canaries: 1, MaxInFlight: 2}
+	g := group{Name: "nats", Canaries: 1, MaxInFlight: 2}
 	f := newFleet(t, g)
 	f.want("nats", 4, "v1")
 	f.run()
@@ -223,9 +223,9 @@ func TestDeployAndUpdate(t *testing.T) {
 }
 
 // TestBadCanary is an update that stops at its canary, and goes on when it is
-// mended.
+// fixed.
 func TestBadCanary(t *testing.T) {
-	g := Group{Name: "nats", Canaries: 1, MaxInFlight: 3}
+	g := group{Name: "nats", Canaries: 1, MaxInFlight: 3}
 	f := newFleet(t, g)
 	f.want("nats", 3, "v1")
 	f.run()
@@ -254,7 +254,7 @@ func TestBadCanary(t *testing.T) {
 }
 
 func TestScriptsInBOSHsOrder(t *testing.T) {
-	g := Group{Name: "nats"}
+	g := group{Name: "nats"}
 	all := []agent.Script{agent.PreStart, agent.PostStart, agent.PostDeploy, agent.PreStop, agent.Drain, agent.PostStop}
 	f := newFleet(t, g)
 	f.want("nats", 1, "v1", all...)
@@ -304,7 +304,7 @@ func TestScriptsInBOSHsOrder(t *testing.T) {
 }
 
 func TestScaleInLastFirst(t *testing.T) {
-	g := Group{Name: "nats"}
+	g := group{Name: "nats"}
 	f := newFleet(t, g)
 	f.want("nats", 3, "v1", agent.Drain)
 	f.run()
@@ -320,7 +320,7 @@ func TestScaleInLastFirst(t *testing.T) {
 }
 
 func TestSerialGroupsWait(t *testing.T) {
-	groups := []Group{{Name: "a"}, {Name: "b"}, {Name: "c", Serial: true}, {Name: "d"}}
+	groups := []group{{Name: "a"}, {Name: "b"}, {Name: "c", Serial: true}, {Name: "d"}}
 	f := newFleet(t, groups...)
 	for _, g := range groups {
 		f.want(g.Name, 1, "v1", agent.PreStart)
@@ -335,7 +335,7 @@ func TestSerialGroupsWait(t *testing.T) {
 }
 
 func TestErrands(t *testing.T) {
-	groups := []Group{{Name: "smoke", Lifecycle: manifest.Errand}, {Name: "setup", Lifecycle: manifest.AutoErrand}}
+	groups := []group{{Name: "smoke", Lifecycle: manifest.Errand}, {Name: "setup", Lifecycle: manifest.AutoErrand}}
 	f := newFleet(t, groups...)
 	for _, g := range groups {
 		f.want(g.Name, 1, "v1")
@@ -373,7 +373,7 @@ func TestErrands(t *testing.T) {
 }
 
 func TestStopStartDelete(t *testing.T) {
-	g := Group{Name: "nats", MaxInFlight: 2}
+	g := group{Name: "nats", MaxInFlight: 2}
 	f := newFleet(t, g)
 	f.want("nats", 2, "v1")
 	f.run()
@@ -407,13 +407,14 @@ func TestAnErrandsDisksGoWithIt(t *testing.T) {
 		{cf.BOSHSucceeded, manifest.Errand, false, 2}, {cf.BOSHFailed, manifest.Errand, false, 2}, {cf.BOSHCalling, manifest.Errand, false, 0},
 		{cf.BOSHSucceeded, manifest.Errand, true, 0}, {cf.BOSHSucceeded, manifest.AutoErrand, false, 2}, {cf.BOSHFailed, manifest.AutoErrand, false, 0},
 	} {
-		plan := Plan{Stage: Errands, KeepAlive: test.keep}
+		plan := taskPlan{Stage: errands, KeepAlive: test.keep}
 		if test.lifecycle == manifest.Errand {
 			plan.Errand = "tests"
 		}
 		i := cf.BOSHInstance{Resource: cf.Resource{GUID: "g"}, Group: "tests", Lifecycle: string(test.lifecycle), Goal: cf.BOSHStarted, Phase: cf.BOSHStopped, Next: "new", TaskGUID: "t", Chosen: true}
-		c := Step(World{Now: time.Unix(1e9, 0), Plan: plan, Task: cf.BOSHTask{Resource: cf.Resource{GUID: "t"}, Kind: string(RunErrand), State: cf.BOSHProcessing},
-			Instances: []Instance{{BOSHInstance: i, Next: spec, Empty: true, Calls: []cf.BOSHCall{{Job: "smoke", Script: "run", Phase: cf.BOSHErrand, State: test.state, EndedAt: time.Unix(1e9, 0)}}}}})
+		w := world{Now: time.Unix(1e9, 0), Plan: plan, Task: cf.BOSHTask{Resource: cf.Resource{GUID: "t"}, Kind: string(RunErrand), State: cf.BOSHProcessing},
+			Instances: []instance{{BOSHInstance: i, Next: spec, Empty: true, Calls: []cf.BOSHCall{{Job: "smoke", Script: "run", Phase: cf.BOSHErrand, State: test.state, EndedAt: time.Unix(1e9, 0)}}}}}
+		c := w.step()
 		if len(c.Discard) != test.want {
 			t.Errorf("%+v: got %q discarded", test, c.Discard)
 		}

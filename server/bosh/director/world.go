@@ -7,17 +7,17 @@ import (
 	"cupola/store/cf"
 )
 
-// World is all that a Step depends on.
-type World struct {
+// world is all that a step depends on.
+type world struct {
 	Now       time.Time
 	Task      cf.BOSHTask // processing
-	Plan      Plan
-	Instances []Instance       // by group and index
+	Plan      taskPlan
+	Instances []instance       // by group and index
 	Lacking   map[string]error // why instances have no disks, by their GUIDs
 }
 
-// Instance is an instance with what is seen of it.
-type Instance struct {
+// instance is an instance with what is seen of it.
+type instance struct {
 	cf.BOSHInstance
 	Spec  *agent.Spec   // of Digest; nil before its first start
 	Next  *agent.Spec   // of the digest of that name
@@ -28,8 +28,8 @@ type Instance struct {
 	Running, Empty bool
 }
 
-// Change is what a Step changes.
-type Change struct {
+// changes is what a step changes.
+type changes struct {
 	Instances []cf.BOSHInstance // as desired
 	Delete    []cf.BOSHInstance
 	Calls     []cf.BOSHCall // to be made
@@ -42,8 +42,8 @@ type Change struct {
 	Wake time.Time
 }
 
-// Empty reports whether there is nothing to write.
-func (c Change) Empty() bool {
+// empty reports whether there is nothing to write.
+func (c changes) empty() bool {
 	return len(c.Instances)+len(c.Delete)+len(c.Calls)+len(c.Forget)+len(c.Discard)+len(c.Orphans)+len(c.Events) == 0 && c.Task == nil
 }
 

@@ -13,8 +13,8 @@ import (
 	"cupola/store/cf"
 )
 
-// write does what a Step says, and returns the volumes that are no one's then.
-func (l *Loop) write(tx *store.Tx, t *cf.BOSHTask, c Change) (gone []string, err error) {
+// write does what a step says, and returns the volumes that are no one's then.
+func (l *Loop) write(tx *store.Tx, t *cf.BOSHTask, c changes) (gone []string, err error) {
 	for n := range c.Instances {
 		if err := store.BOSHInstances.Update(tx, &c.Instances[n]); err != nil {
 			return nil, err
@@ -127,7 +127,7 @@ func (l *Loop) writeTask(tx *store.Tx, t *cf.BOSHTask) error {
 			return err
 		}
 	}
-	if err := tx.DropBOSHSpecs(); err != nil {
+	if err := store.BOSHSpecs.DropUnused(tx); err != nil {
 		return err
 	}
 	return l.forgetSpecs(tx)
@@ -146,7 +146,7 @@ func (l *Loop) forgetSpecs(tx *store.Tx) error {
 
 // makeDisks creates the disks of starting instances and of errands, in the
 // desired sizes. It returns which instances lack theirs, and why.
-func (l *Loop) makeDisks(ctx context.Context, c Change) (lacking map[string]error, err error) {
+func (l *Loop) makeDisks(ctx context.Context, c changes) (lacking map[string]error, err error) {
 	needs := map[string]string{} // digest by instance
 	for _, r := range c.Instances {
 		if comesUp(&r) {

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Fault is what is wrong with one template.
-type Fault struct {
+// fault is what is wrong with one template.
+type fault struct {
 	Template *Template
 	Line     int // 0 when it is not known
 	What     string
 }
 
 // Error names the template and the line, and says what is wrong.
-func (f *Fault) Error() string {
+func (f *fault) Error() string {
 	where := fmt.Sprintf("instance %s/%d, job %q, template %s", f.Template.Group, f.Template.Index, f.Template.Job, f.Template.Source)
 	if f.Line > 0 {
 		where += fmt.Sprintf(":%d", f.Line)
@@ -23,14 +23,14 @@ func (f *Fault) Error() string {
 	return where + ": " + f.What
 }
 
-// Faults are all that is wrong with some templates.
-type Faults []*Fault
+// faults are all that is wrong with some templates.
+type faults []*fault
 
 // maxFaults bounds the faults in an error.
 const maxFaults = 50
 
 // Error returns one line per fault.
-func (f Faults) Error() string {
+func (f faults) Error() string {
 	var lines []string
 	for _, each := range f[:min(len(f), maxFaults)] {
 		lines = append(lines, each.Error())
@@ -41,7 +41,7 @@ func (f Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-func (f Faults) err() error {
+func (f faults) err() error {
 	if len(f) == 0 {
 		return nil
 	}

@@ -15,7 +15,7 @@ func FuzzScan(f *testing.F) {
 		if !strings.Contains(text, "<%") && (err != nil || string(got) != text) {
 			t.Errorf("%q became %q, %v", text, got, err)
 		}
-		var fault *Fault
+		var fault *fault
 		if errors.As(err, &fault) && (fault.Line < 1 || fault.Line > 1+strings.Count(text, "\n")) {
 			t.Errorf("%q: %v", text, fault)
 		}

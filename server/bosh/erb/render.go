@@ -26,7 +26,7 @@ type Template struct {
 func (t *Template) bpm() bool { return path.Base(t.Destination) == "bpm.yml" }
 
 // Render renders all templates, and returns what became of each, in their
-// order. The error is Faults with all that is wrong, MissingRuby, or what went
+// order. The error is faults with all that is wrong, MissingRuby, or what went
 // wrong with Ruby itself. A nil ruby is none.
 func Render(ctx context.Context, all []Template, ruby Ruby) ([][]byte, error) {
 	out := make([][]byte, len(all))
@@ -47,10 +47,10 @@ func Render(ctx context.Context, all []Template, ruby Ruby) ([][]byte, error) {
 }
 
 // renderSimple renders what Go can, and returns the places of the rest.
-func renderSimple(all []Template, out [][]byte) (rest []int, faults Faults, err error) {
+func renderSimple(all []Template, out [][]byte) (rest []int, faults faults, err error) {
 	simple, total := newCache(), 0
 	for i := range all {
-		var fault *Fault
+		var fault *fault
 		text, err := simple.render(&all[i])
 		switch {
 		case err == nil:
@@ -107,7 +107,7 @@ func (p part) render(t *Template) (string, error) {
 	case errors.Is(err, errRuby):
 		return "", err
 	case err != nil:
-		return "", &Fault{Template: t, Line: p.line, What: err.Error()}
+		return "", &fault{Template: t, Line: p.line, What: err.Error()}
 	}
 	s, ok := text(v)
 	if !ok {

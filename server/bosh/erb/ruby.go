@@ -61,7 +61,7 @@ type fromRuby struct {
 }
 
 // render renders the templates at those indexes of all with Ruby, into out.
-func render(ctx context.Context, ruby Ruby, all []Template, at []int, out [][]byte) (Faults, error) {
+func render(ctx context.Context, ruby Ruby, all []Template, at []int, out [][]byte) (faults, error) {
 	r := request{texts: map[string]int{}, values: map[uintptr]int{}, contexts: map[*Context]int{}}
 	for _, i := range at {
 		r.add(&all[i])
@@ -71,7 +71,7 @@ func render(ctx context.Context, ruby Ruby, all []Template, at []int, out [][]by
 		return nil, fmt.Errorf("tell Ruby what to render: %w", err)
 	}
 	output, failure := ruby(ctx, program, input)
-	var faults Faults
+	var faults faults
 	done := 0
 	for s := lines(output); done < len(at) && s.Scan(); done++ {
 		var got fromRuby
@@ -80,7 +80,7 @@ func render(ctx context.Context, ruby Ruby, all []Template, at []int, out [][]by
 		}
 		out[at[done]] = got.Text
 		if got.Error != "" {
-			faults = append(faults, &Fault{&all[at[done]], got.Line, got.Error})
+			faults = append(faults, &fault{&all[at[done]], got.Line, got.Error})
 		}
 	}
 	if done == len(at) {
@@ -95,7 +95,7 @@ func render(ctx context.Context, ruby Ruby, all []Template, at []int, out [][]by
 	case !errors.As(failure, &ended):
 		return nil, fmt.Errorf("run Ruby: %w", failure)
 	}
-	return append(faults, &Fault{Template: &all[at[done]], What: ended.Error()}), nil
+	return append(faults, &fault{Template: &all[at[done]], What: ended.Error()}), nil
 }
 
 func lines(output []byte) *bufio.Scanner {

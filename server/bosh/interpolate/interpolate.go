@@ -184,7 +184,7 @@ func (p *pass) lookup(ref string) (*yaml.Node, error) {
 // split parts a reference into a name and the fields that are asked of it.
 // A name may have a slash; otherwise what follows the last one is a field.
 func (p *pass) split(ref string) (name string, fields []string) {
-	name, fields = Split(ref)
+	name, fields = split(ref)
 	if _, ok := p.values[name]; ok {
 		return name, fields
 	}
@@ -196,9 +196,9 @@ func (p *pass) split(ref string) (name string, fields []string) {
 	return name, fields
 }
 
-// Split parts a reference, without its parentheses, into the name of a
+// split parts a reference, without its parentheses, into the name of a
 // variable and the fields that are asked of it.
-func Split(ref string) (name string, fields []string) {
+func split(ref string) (name string, fields []string) {
 	parts := strings.Split(strings.TrimPrefix(ref, "!"), ".")
 	return parts[0], parts[1:]
 }

@@ -16,20 +16,20 @@ type Reference struct {
 	Line   int
 }
 
-// In is the references of a text.
-func In(text string) (all []Reference) {
+// referencesIn is the references of a text.
+func referencesIn(text string) (all []Reference) {
 	if !strings.Contains(text, "((") {
 		return nil
 	}
 	for _, m := range reference.FindAllStringSubmatch(text, -1) {
-		name, fields := Split(m[1])
+		name, fields := split(m[1])
 		all = append(all, Reference{Name: name, Fields: fields})
 	}
 	return all
 }
 
 // References are those of a tree, in its order: of its values, and of its keys.
-// An item of a list goes by its name in paths, if it has one.
+// In paths, an item of a list has its name, if it has one.
 func References(n *yaml.Node) []Reference {
 	var all []Reference
 	walk(n, "", &all)
@@ -49,7 +49,7 @@ func walk(n *yaml.Node, path string, all *[]Reference) {
 			walk(c, path+"/"+tree.Segment(c, "name", i), all)
 		}
 	default:
-		for _, r := range In(n.Value) {
+		for _, r := range referencesIn(n.Value) {
 			r.Path, r.Line = path, n.Line
 			*all = append(*all, r)
 		}

@@ -10,7 +10,7 @@ type Deployment struct {
 	Name   string
 	Groups []Group
 	// Shared returns what another deployment lets others consume, and whether it
-	// is there at all; nil knows of none.
+	// is there at all; nil: there is none.
 	Shared func(deployment string) (providers []Provider, exists bool)
 }
 

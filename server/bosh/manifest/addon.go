@@ -53,10 +53,10 @@ func placement(o *object) *Placement {
 	return p
 }
 
-// PlacedOn reports whether an addon's jobs belong to a group. Without include
+// placedOn reports whether an addon's jobs belong to a group. Without include
 // they belong to every service. Errands are picked only by rules that name
 // their lifecycle.
-func (m *Manifest) PlacedOn(a *Addon, g *InstanceGroup) bool {
+func (m *Manifest) placedOn(a *Addon, g *InstanceGroup) bool {
 	errand := g.Lifecycle != Service
 	switch {
 	case a.Include == nil && errand:
@@ -117,11 +117,11 @@ func (m *Manifest) WithAddons() *Manifest {
 		grown := *g
 		grown.Jobs = slices.DeleteFunc(slices.Clone(g.Jobs), (*Job).onlyNames)
 		for _, a := range m.Addons {
-			if !m.PlacedOn(a, g) {
+			if !m.placedOn(a, g) {
 				continue
 			}
 			for _, j := range a.Jobs {
-				if grown.Job(j.Name) == nil && !j.onlyNames() {
+				if grown.job(j.Name) == nil && !j.onlyNames() {
 					grown.Jobs = append(slices.Clip(grown.Jobs), j.copy())
 				}
 			}

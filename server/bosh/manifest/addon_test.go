@@ -54,13 +54,13 @@ addons:
 		}
 		var got []string
 		for _, g := range m.WithAddons().InstanceGroups {
-			if j := g.Job("added"); j != nil {
+			if j := g.job("added"); j != nil {
 				got = append(got, g.Name)
 				if j.Addon != "x" || g.Jobs[len(g.Jobs)-1] != j {
 					t.Errorf("got %+v in %s", j, g.Name)
 				}
 			}
-			if m.Group(g.Name).Job("added") != nil {
+			if m.Group(g.Name).job("added") != nil {
 				t.Errorf("%s: the manifest itself was changed", c.rules)
 			}
 		}

@@ -103,7 +103,7 @@ func canonical(name string) string {
 // links that jobs provide.
 func (m *Manifest) Aliases() (all []Alias) {
 	for _, a := range m.Addons {
-		if slices.ContainsFunc(m.InstanceGroups, func(g *InstanceGroup) bool { return m.PlacedOn(a, g) }) {
+		if slices.ContainsFunc(m.InstanceGroups, func(g *InstanceGroup) bool { return m.placedOn(a, g) }) {
 			all = append(all, m.aliasesOf(a.Jobs)...)
 		}
 	}

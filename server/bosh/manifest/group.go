@@ -145,9 +145,9 @@ type Instance struct {
 	Index   int    // within the group, from 0
 }
 
-// Index is the place of an instance in its group: AZs are counted from 1,
+// index is the place of an instance in its group: AZs are counted from 1,
 // ordinals from 0, and replicas are those of one AZ.
-func Index(azIndex, replicas, ordinal int) int { return (azIndex-1)*replicas + ordinal }
+func index(azIndex, replicas, ordinal int) int { return (azIndex-1)*replicas + ordinal }
 
 // Total is how many instances the group has in all its AZs.
 func (g *InstanceGroup) Total() int { return g.Instances * max(len(g.AZs), 1) }
@@ -161,14 +161,14 @@ func (g *InstanceGroup) All() []Instance {
 	all := make([]Instance, 0, g.Total())
 	for i, az := range azs {
 		for n := range g.Instances {
-			all = append(all, Instance{az, i + 1, n, Index(i+1, g.Instances, n)})
+			all = append(all, Instance{az, i + 1, n, index(i+1, g.Instances, n)})
 		}
 	}
 	return all
 }
 
-// Job returns the job of a name, or nil.
-func (g *InstanceGroup) Job(name string) *Job {
+// job returns the job of a name, or nil.
+func (g *InstanceGroup) job(name string) *Job {
 	if i := slices.IndexFunc(g.Jobs, func(j *Job) bool { return j.Name == name }); i >= 0 {
 		return g.Jobs[i]
 	}

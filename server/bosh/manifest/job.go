@@ -23,7 +23,7 @@ type Job struct {
 // Consume says where a link comes from. Zero is: from the only provider of its type.
 type Consume struct {
 	At
-	None        bool // nil: the link is not to be had
+	None        bool // nil: the link is not available
 	From        string
 	Deployment  string
 	Network     string

@@ -2,45 +2,45 @@ package manifest
 
 import "slices"
 
-// Use says what becomes of a key.
-type Use string
+// use says what becomes of a key.
+type use string
 
 // The uses.
 const (
-	used     Use = "used"
-	accepted Use = "accepted" // it has no effect, and nothing is wrong with that
-	warned   Use = "warned"   // it has no effect, and lint warns
-	refused  Use = "refused"  // it is an error
+	used     use = "used"
+	accepted use = "accepted" // it has no effect, and nothing is wrong with that
+	warned   use = "warned"   // it has no effect, and lint warns
+	refused  use = "refused"  // it is an error
 )
 
-// Key is a key of manifests and what becomes of it.
-type Key struct {
+// key is a key of manifests and what becomes of it.
+type key struct {
 	Path string // a list is x[], a map by names that users choose x.*
-	Use  Use
+	Use  use
 	Text string // what it does, or lint's message; "" of one that is warned of: it is not used
 	// When is the only value that the use is of; any other is used. "" is any
 	// that is not empty.
 	When string
 }
 
-func keyOf(path string) (Key, bool) {
+func keyOf(path string) (key, bool) {
 	k, ok := keysByPath[path]
 	return k, ok
 }
 
-var keysByPath = func() map[string]Key {
-	all := make(map[string]Key, len(Keys))
-	for _, k := range Keys {
+var keysByPath = func() map[string]key {
+	all := make(map[string]key, len(keys))
+	for _, k := range keys {
 		all[k.Path] = k
 	}
 	return all
 }()
 
-// Keys are all keys of a manifest. Jobs have the same keys wherever they stand.
-var Keys = slices.Concat(deploymentKeys, groupKeys, settingsKeys, jobKeys("instance_groups[].jobs[]."), quarksKeys("instance_groups[].jobs[].properties.quarks."),
+// keys are all keys of a manifest. Jobs have the same keys wherever they stand.
+var keys = slices.Concat(deploymentKeys, groupKeys, settingsKeys, jobKeys("instance_groups[].jobs[]."), quarksKeys("instance_groups[].jobs[].properties.quarks."),
 	addonKeys, jobKeys("addons[].jobs[]."), quarksKeys("addons[].jobs[].properties.quarks."), tailKeys)
 
-var deploymentKeys = []Key{
+var deploymentKeys = []key{
 	{Path: "name", Use: used, Text: "the deployment's name; begins the names of all its objects"},
 	{Path: "manifest_version", Use: accepted},
 	{Path: "director_uuid", Use: warned},

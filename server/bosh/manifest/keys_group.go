@@ -1,6 +1,6 @@
 package manifest
 
-var groupKeys = []Key{
+var groupKeys = []key{
 	{Path: "instance_groups", Use: used},
 	{Path: "instance_groups[].name", Use: used},
 	{Path: "instance_groups[].azs", Use: used},
@@ -55,7 +55,7 @@ var groupKeys = []Key{
 
 const settingsPath = "instance_groups[].env.bosh.agent.settings"
 
-var settingsKeys = []Key{
+var settingsKeys = []key{
 	{Path: settingsPath, Use: used, Text: "what is said to Kubernetes; here, only what is marked"},
 	{Path: settingsPath + ".affinity", Use: used, Text: "the pods' affinity"},
 	{Path: settingsPath + ".labels", Use: used, Text: "labels of all objects of the group"},

@@ -1,8 +1,8 @@
 package manifest
 
 // keysAt puts a path before keys.
-func keysAt(at string, keys []Key) []Key {
-	placed := make([]Key, len(keys))
+func keysAt(at string, keys []key) []key {
+	placed := make([]key, len(keys))
 	for i, k := range keys {
 		k.Path = at + k.Path
 		placed[i] = k
@@ -10,8 +10,8 @@ func keysAt(at string, keys []Key) []Key {
 	return placed
 }
 
-func jobKeys(at string) []Key {
-	return keysAt(at, []Key{
+func jobKeys(at string) []key {
+	return keysAt(at, []key{
 		{Path: "name", Use: used},
 		{Path: "release", Use: used, Text: "one of releases"},
 		{Path: "consumes", Use: used, Text: "links by name; nil: none"},
@@ -47,8 +47,8 @@ func jobKeys(at string) []Key {
 	})
 }
 
-func quarksKeys(at string) []Key {
-	keys := []Key{
+func quarksKeys(at string) []key {
+	keys := []key{
 		{Path: "ports", Use: used},
 		{Path: "ports[].name", Use: used},
 		{Path: "ports[].protocol", Use: used, Text: "TCP or UDP"},
@@ -80,18 +80,18 @@ func quarksKeys(at string) []Key {
 		{Path: "activePassiveProbes", Use: used, Text: "by container; who passes is the active instance"},
 	}
 	for _, internal := range []string{"debug", "consumes", "instances", "is_addon", "release"} {
-		keys = append(keys, Key{Path: internal, Use: warned, Text: "not used: it is internal to cf-operator"})
+		keys = append(keys, key{Path: internal, Use: warned, Text: "not used: it is internal to cf-operator"})
 	}
 	for _, probe := range []string{"run.healthcheck.*.readiness.", "run.healthcheck.*.liveness.", "activePassiveProbes.*."} {
 		keys = append(keys, keysAt(probe, probeKeys)...)
 		keys = append(keys, keysAt(probe, handlerKeys)...)
-		keys = append(keys, Key{Path: probe + "handler", Use: used, Text: "holds exec, httpGet, tcpSocket or grpc, of old"})
+		keys = append(keys, key{Path: probe + "handler", Use: used, Text: "holds exec, httpGet, tcpSocket or grpc, of old"})
 		keys = append(keys, keysAt(probe+"handler.", handlerKeys)...)
 	}
 	return keysAt(at, keys)
 }
 
-var probeKeys = []Key{
+var probeKeys = []key{
 	{Path: "initialDelaySeconds", Use: used},
 	{Path: "timeoutSeconds", Use: used},
 	{Path: "periodSeconds", Use: used},
@@ -100,7 +100,7 @@ var probeKeys = []Key{
 	{Path: "terminationGracePeriodSeconds", Use: used},
 }
 
-var handlerKeys = []Key{
+var handlerKeys = []key{
 	{Path: "exec", Use: used},
 	{Path: "exec.command", Use: used},
 	{Path: "httpGet", Use: used},
@@ -117,14 +117,14 @@ var handlerKeys = []Key{
 	{Path: "grpc.service", Use: used},
 }
 
-var addonKeys = append([]Key{
+var addonKeys = append([]key{
 	{Path: "addons", Use: used, Text: "jobs for all groups that the rules pick, as in BOSH"},
 	{Path: "addons[].name", Use: used},
 	{Path: "addons[].jobs", Use: used},
 }, append(placementKeys("addons[].include"), placementKeys("addons[].exclude")...)...)
 
-func placementKeys(at string) []Key {
-	return append([]Key{{Path: at, Use: used, Text: "all parts have to hold, each by any of its values"}}, keysAt(at+".", []Key{
+func placementKeys(at string) []key {
+	return append([]key{{Path: at, Use: used, Text: "all parts have to hold, each by any of its values"}}, keysAt(at+".", []key{
 		{Path: "stemcell", Use: used},
 		{Path: "stemcell[].os", Use: used},
 		{Path: "stemcell[].version", Use: used},
@@ -140,7 +140,7 @@ func placementKeys(at string) []Key {
 	})...)
 }
 
-var tailKeys = []Key{
+var tailKeys = []key{
 	{Path: "properties", Use: refused, Text: "properties of deployments are deprecated; move them to the jobs"},
 	{Path: "variables", Use: used},
 	{Path: "variables[].name", Use: used},

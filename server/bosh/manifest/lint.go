@@ -111,7 +111,7 @@ func (l *linter) keys() {
 func (l *linter) deployment() {
 	at := l.m.at
 	if at.Path == "" {
-		return // it is no map at all
+		return // it is not a map
 	}
 	switch name := l.m.Name; {
 	case variableText.MatchString(name):

@@ -30,11 +30,11 @@ func (l *linter) addons() {
 func (l *linter) placed(a *Addon) {
 	var on, twice []string
 	for _, g := range l.m.InstanceGroups {
-		if !l.m.PlacedOn(a, g) {
+		if !l.m.placedOn(a, g) {
 			continue
 		}
 		on = append(on, g.Name)
-		if slices.ContainsFunc(a.Jobs, func(j *Job) bool { return g.Job(j.Name) != nil }) {
+		if slices.ContainsFunc(a.Jobs, func(j *Job) bool { return g.job(j.Name) != nil }) {
 			twice = append(twice, g.Name)
 		}
 	}

@@ -49,8 +49,8 @@ func TestLintTellsEachFaultOfTheSeed(t *testing.T) {
 	golden(t, "testdata/seed.lint", told(found))
 }
 
-// TestTheSeedCorrected holds that no error is left of the seed's example once
-// its faults are mended, and that all it says in vain is told of.
+// TestTheSeedCorrected checks that the seed's example has no error once its
+// faults are fixed, and that what it sets in vain is reported.
 func TestTheSeedCorrected(t *testing.T) {
 	root, err := tree.Load(read(t, "testdata/seed.yml"))
 	if err != nil {

@@ -119,13 +119,3 @@ func (m *Manifest) Release(name string) *Release {
 	}
 	return nil
 }
-
-// Variable returns the declaration of a variable, or nil.
-func (m *Manifest) Variable(name string) *Variable {
-	for i := range m.Variables {
-		if m.Variables[i].Name == name {
-			return &m.Variables[i]
-		}
-	}
-	return nil
-}

@@ -75,9 +75,6 @@ func (n Names) secret(format string, args ...any) string {
 // Label is the deployment's name.
 func (n Names) Label() string { return Sanitize(n.Deployment) }
 
-// Domain is that of the deployment's LRPs.
-func (n Names) Domain() string { return "bosh." + n.dep() }
-
 // VarInterpolation is the step that interpolates variables.
 func (n Names) VarInterpolation() string { return Sanitize("var-interpolation-" + n.Deployment) }
 
@@ -154,16 +151,6 @@ func (n Names) CronJob(group string) string {
 // changes when it does.
 func (n Names) Job(group string, template []byte) string {
 	return Sanitize(fmt.Sprintf("%s-%s-%s", n.Deployment, group, hash8(template)))
-}
-
-// Process identifies a process of a group among all that runs here.
-func (n Names) Process(group, job, process string) string {
-	return strings.Join([]string{n.dep(), clean(group), clean(job), clean(process)}, ".")
-}
-
-// Disk is the directory of an instance's persistent disk, below that of all.
-func (n Names) Disk(group string, index int) string {
-	return fmt.Sprintf("%s/%s/%d", n.dep(), clean(group), index)
 }
 
 // Container is that of a process of a job.

@@ -39,13 +39,13 @@ func TestNamesOfTheSeed(t *testing.T) {
 func TestNames(t *testing.T) {
 	n := Names{"nats-deployment"}
 	got := []string{
-		n.Domain(), n.Jobs("nats", 2), n.Registry("Nats_Release"), n.StatefulSet("nats", 0, 1), n.Claim("nats"),
-		n.CronJob("smoke_tests"), n.Job("migrate", []byte("x")), n.Process("nats", "nats", "nats"), n.Disk("nats", 0),
+		n.Jobs("nats", 2), n.Registry("Nats_Release"), n.StatefulSet("nats", 0, 1), n.Claim("nats"),
+		n.CronJob("smoke_tests"), n.Job("migrate", []byte("x")),
 		Container("nats", "nats"), PreStart("nats"), ProcessPreStart("nats", "main"), WaitFor("nats-deployment-nats"),
 	}
 	want := []string{
-		"bosh.nats-deployment", "nats-deployment.jobs.nats-v2", "nats-deployment.registry-nats-release", "nats-deployment-nats-z0-v1", "nats-deployment-nats-pvc",
-		"nats-deployment-smoke-tests", "nats-deployment-migrate-2d711642", "nats-deployment.nats.nats.nats", "nats-deployment/nats/0",
+		"nats-deployment.jobs.nats-v2", "nats-deployment.registry-nats-release", "nats-deployment-nats-z0-v1", "nats-deployment-nats-pvc",
+		"nats-deployment-smoke-tests", "nats-deployment-migrate-2d711642",
 		"nats-nats", "bosh-pre-start-nats", "bpm-pre-start-nats-main", "wait-for-nats-deployment-nats",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -271,8 +271,8 @@ func (o *object) entries(key string, use func(name string, n *yaml.Node, entry *
 	}
 }
 
-// each reads the maps of a list. In paths an item goes by its key id, if that
-// is plain text, or by its place.
+// each reads the maps of a list. In paths an item has the value of its key id, if that
+// is plain text, or else its place.
 func (o *object) each(key, id string, use func(item *object)) {
 	n := o.get(key)
 	if n == nil {

@@ -24,8 +24,8 @@ type Update struct {
 	line int
 }
 
-// Over returns u with what it does not say taken from base.
-func (u Update) Over(base Update) Update {
+// over returns u with what it does not say taken from base.
+func (u Update) over(base Update) Update {
 	u.Canaries = or(u.Canaries, base.Canaries)
 	u.MaxInFlight = or(u.MaxInFlight, base.MaxInFlight)
 	u.CanaryWatch = or(u.CanaryWatch, base.CanaryWatch)
@@ -48,7 +48,7 @@ func or[T any](p, other *T) *T {
 }
 
 // UpdateOf is how a group is updated: as it says itself, else as the manifest says.
-func (m *Manifest) UpdateOf(g *InstanceGroup) Update { return g.Update.Over(m.Update) }
+func (m *Manifest) UpdateOf(g *InstanceGroup) Update { return g.Update.over(m.Update) }
 
 // Count is a number of instances, or a percentage of them.
 type Count struct {
@@ -56,9 +56,9 @@ type Count struct {
 	Percent bool
 }
 
-// Of is the count for n instances, a percentage rounded down. It is at least
+// of is the count for n instances, a percentage rounded down. It is at least
 // min, and never more than n.
-func (c *Count) Of(n, least int) int {
+func (c *Count) of(n, least int) int {
 	k := 0
 	switch {
 	case c != nil && c.Percent:
@@ -73,13 +73,13 @@ func (c *Count) Of(n, least int) int {
 // manifest does not say. A percentage above 0 is at least one.
 func (u Update) CanariesOf(n int) int {
 	if u.Canaries != nil && u.Canaries.Percent && u.Canaries.N > 0 {
-		return u.Canaries.Of(n, 1)
+		return u.Canaries.of(n, 1)
 	}
-	return u.Canaries.Of(n, 0)
+	return u.Canaries.of(n, 0)
 }
 
 // MaxInFlightOf is how many of n instances are updated at once, at least one.
-func (u Update) MaxInFlightOf(n int) int { return u.MaxInFlight.Of(n, 1) }
+func (u Update) MaxInFlightOf(n int) int { return u.MaxInFlight.of(n, 1) }
 
 // InSerial reports whether the group waits for those before it. Other than in
 // BOSH, groups are updated all at once unless the manifest says otherwise.

@@ -30,8 +30,8 @@ variables:
 	}
 }
 
-// TestLinesAreThoseOfTheManifest holds that what an ops file put in is told at
-// the line of what holds it.
+// TestLinesAreThoseOfTheManifest checks that findings in what an ops file put in have
+// the line of what contains it.
 func TestLinesAreThoseOfTheManifest(t *testing.T) {
 	root, err := tree.Load([]byte("name: a\n\ninstance_groups:\n- name: b\n  instances: x\n"))
 	if err != nil {

@@ -33,11 +33,11 @@ func Parse(text []byte) ([]Op, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Decode(n)
+	return decodeAll(n)
 }
 
-// Decode reads the operations of a tree.
-func Decode(n *yaml.Node) ([]Op, error) {
+// decodeAll reads the operations of a tree.
+func decodeAll(n *yaml.Node) ([]Op, error) {
 	if tree.IsNull(n) {
 		return nil, nil
 	}

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Dir is where an image keeps its jobs, relative to its root.
-const Dir = "var/vcap/jobs-src"
+// jobsDir is where an image keeps its jobs, relative to its root.
+const jobsDir = "var/vcap/jobs-src"
 
 var nameRule = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 
@@ -55,7 +55,7 @@ func Read(root fs.FS, name string) (Job, error) {
 // readSpec takes job.MF, which built releases have, before spec.
 func readSpec(root fs.FS, name string) ([]byte, error) {
 	for _, file := range []string{"job.MF", "spec"} {
-		text, _, err := readFile(root, path.Join(Dir, name, file), maxSpecBytes)
+		text, _, err := readFile(root, path.Join(jobsDir, name, file), maxSpecBytes)
 		if !errors.Is(err, fs.ErrNotExist) {
 			if err != nil {
 				err = fmt.Errorf("job %q: %s: %w", name, file, err)
@@ -64,15 +64,15 @@ func readSpec(root fs.FS, name string) ([]byte, error) {
 		}
 	}
 	has := "it has none"
-	if names := Names(root); len(names) > 0 {
+	if names := names(root); len(names) > 0 {
 		has = "it has " + strings.Join(names, ", ")
 	}
 	return nil, fmt.Errorf("job %q is not in the release image: %s", name, has)
 }
 
-// Names lists the jobs of a release image.
-func Names(root fs.FS) []string {
-	entries, err := fs.ReadDir(root, Dir)
+// names lists the jobs of a release image.
+func names(root fs.FS) []string {
+	entries, err := fs.ReadDir(root, jobsDir)
 	if err != nil {
 		return nil
 	}
@@ -88,7 +88,7 @@ func Names(root fs.FS) []string {
 // read fills in what lies in the file. What goes to bin is a program; whatever
 // else is only if its template is.
 func (t *Template) read(root fs.FS, job string) error {
-	content, mode, err := readFile(root, path.Join(Dir, job, "templates", t.Source), maxTemplateBytes)
+	content, mode, err := readFile(root, path.Join(jobsDir, job, "templates", t.Source), maxTemplateBytes)
 	t.Content, t.Mode = content, 0o640
 	switch {
 	case strings.HasPrefix(t.Destination, "bin/"):

@@ -42,14 +42,14 @@ func natsImage() fstest.MapFS {
 		return &fstest.MapFile{Data: []byte(content), Mode: mode}
 	}
 	return fstest.MapFS{
-		Dir + "/nats/job.MF":                  file(nats, 0o644),
-		Dir + "/nats/spec":                    file("templates: {a: b}", 0o644),
-		Dir + "/nats/templates/pre-start.erb": file("#!/bin/sh", 0o644),
-		Dir + "/nats/templates/nats.conf.erb": file("port: <%= p('nats.port') %>", 0o644),
-		Dir + "/nats/templates/bpm.yml.erb":   file("processes: []", 0o600),
-		Dir + "/nats/templates/tool":          file("tool", 0o755),
-		Dir + "/old/spec":                     file("templates: []\nproperties: []\nprovides:\n", 0o644),
-		Dir + "/.git/spec":                    file("", 0o644),
+		jobsDir + "/nats/job.MF":                  file(nats, 0o644),
+		jobsDir + "/nats/spec":                    file("templates: {a: b}", 0o644),
+		jobsDir + "/nats/templates/pre-start.erb": file("#!/bin/sh", 0o644),
+		jobsDir + "/nats/templates/nats.conf.erb": file("port: <%= p('nats.port') %>", 0o644),
+		jobsDir + "/nats/templates/bpm.yml.erb":   file("processes: []", 0o600),
+		jobsDir + "/nats/templates/tool":          file("tool", 0o755),
+		jobsDir + "/old/spec":                     file("templates: []\nproperties: []\nprovides:\n", 0o644),
+		jobsDir + "/.git/spec":                    file("", 0o644),
 	}
 }
 
@@ -141,7 +141,7 @@ func TestReadRefusesWhatLeadsOut(t *testing.T) {
 	secret := filepath.Join(outside, "secret")
 	must(os.WriteFile(secret, []byte("templates: {}"), 0o600))
 	job := func(name, spec string) string {
-		at := filepath.Join(dir, Dir, name)
+		at := filepath.Join(dir, jobsDir, name)
 		must(os.MkdirAll(filepath.Join(at, "templates"), 0o755))
 		if spec != "" {
 			must(os.WriteFile(filepath.Join(at, "job.MF"), []byte(spec), 0o644))
@@ -151,7 +151,7 @@ func TestReadRefusesWhatLeadsOut(t *testing.T) {
 	const one = "templates: {a: b}"
 	must(os.Symlink(secret, filepath.Join(job("spec", ""), "job.MF")))
 	must(os.Symlink(secret, filepath.Join(job("absolute", one), "templates", "a")))
-	relative, err := filepath.Rel(filepath.Join(dir, Dir, "relative", "templates"), secret)
+	relative, err := filepath.Rel(filepath.Join(dir, jobsDir, "relative", "templates"), secret)
 	must(err)
 	must(os.Symlink(relative, filepath.Join(job("relative", one), "templates", "a")))
 	must(syscall.Mkfifo(filepath.Join(job("fifo", one), "templates", "a"), 0o644))
@@ -159,8 +159,8 @@ func TestReadRefusesWhatLeadsOut(t *testing.T) {
 	job("missing", one)
 	must(os.WriteFile(filepath.Join(job("large", one), "templates", "a"), make([]byte, maxTemplateBytes+1), 0o644))
 	must(os.Symlink("real", filepath.Join(job("inside", one), "templates", "a")))
-	must(os.WriteFile(filepath.Join(dir, Dir, "inside", "templates", "real"), []byte("x"), 0o644))
-	must(os.Symlink(outside, filepath.Join(dir, Dir, "linked")))
+	must(os.WriteFile(filepath.Join(dir, jobsDir, "inside", "templates", "real"), []byte("x"), 0o644))
+	must(os.Symlink(outside, filepath.Join(dir, jobsDir, "linked")))
 
 	root, err := os.OpenRoot(dir)
 	must(err)
@@ -176,7 +176,7 @@ func TestReadRefusesWhatLeadsOut(t *testing.T) {
 	if got, err := Read(root.FS(), "inside"); err != nil || string(got.Templates[0].Content) != "x" {
 		t.Errorf("got %v, %v; want a link within the image followed", got, err)
 	}
-	if slices.Contains(Names(root.FS()), "linked") {
+	if slices.Contains(names(root.FS()), "linked") {
 		t.Error("a link is listed as a job")
 	}
 }

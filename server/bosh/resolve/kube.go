@@ -8,14 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"cupola/server/api"
 	"cupola/server/bosh/director"
 	"cupola/server/bosh/variables"
 	"cupola/server/kube"
 )
 
 // Kube writes a deployment, of which the loop makes all, as Kubernetes objects.
-func Kube(ctx context.Context, loop *director.Loop, r api.RenderRequest) (*api.Rendered, error) {
+func Kube(ctx context.Context, loop *director.Loop, r kube.RenderRequest) (*kube.Rendered, error) {
 	existing := map[string]variables.Value{}
 	for _, v := range r.Existing {
 		existing[v.Name] = variables.Value{Fields: v.Fields, Made: v.Made}
@@ -38,7 +37,7 @@ func Kube(ctx context.Context, loop *director.Loop, r api.RenderRequest) (*api.R
 	if err := kube.Write(&text, objects); err != nil {
 		return nil, err
 	}
-	return &api.Rendered{Objects: text.String(), Warnings: warnings}, nil
+	return &kube.Rendered{Objects: text.String(), Warnings: warnings}, nil
 }
 
 // kubeVariables are all variables of a deployment, by name.

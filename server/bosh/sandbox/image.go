@@ -44,8 +44,8 @@ func (s *Sandbox) NewImages(pull Pull) *Images {
 	return &Images{roots: s.cfg.Roots, pull: pull, open: map[string]*openImage{}}
 }
 
-// Reference is an image of a manifest as a reference.Reference is written.
-func Reference(image manifest.Image) string {
+// referenceOf is an image of a manifest as a reference.Reference is written.
+func referenceOf(image manifest.Image) string {
 	if image.Local {
 		return string(reference.SchemeOCI) + ":" + image.Reference
 	}
@@ -66,7 +66,7 @@ func (i *Images) Job(ctx context.Context, image manifest.Image, job string) (rel
 func (i *Images) Pinned(image manifest.Image) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if img := i.open[Reference(image)]; img != nil {
+	if img := i.open[referenceOf(image)]; img != nil {
 		return img.pinned
 	}
 	return ""
@@ -99,7 +99,7 @@ func (i *Images) Close() error {
 func (i *Images) image(ctx context.Context, of manifest.Image) (*openImage, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	ref := Reference(of)
+	ref := referenceOf(of)
 	if img := i.open[ref]; img != nil {
 		return img, nil
 	}

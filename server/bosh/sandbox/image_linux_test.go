@@ -158,7 +158,7 @@ func TestPatched(t *testing.T) {
 
 func TestReference(t *testing.T) {
 	for image, want := range map[manifest.Image]string{{Reference: "docker.io/a/b:c"}: "docker://docker.io/a/b:c", {Reference: "/dir", Local: true}: "oci:/dir"} {
-		if got := Reference(image); got != want {
+		if got := referenceOf(image); got != want {
 			t.Errorf("got %s; want %s", got, want)
 		}
 	}

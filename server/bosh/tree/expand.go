@@ -2,6 +2,7 @@ package tree
 
 import (
 	"fmt"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -44,10 +45,8 @@ func (e *expansion) copy(n *yaml.Node, depth int) (*yaml.Node, error) {
 }
 
 func (e *expansion) alias(n *yaml.Node, depth int) (*yaml.Node, error) {
-	for _, w := range e.within {
-		if w == n.Alias {
-			return nil, fmt.Errorf("line %d: *%s contains itself", n.Line, n.Value)
-		}
+	if slices.Contains(e.within, n.Alias) {
+		return nil, fmt.Errorf("line %d: *%s contains itself", n.Line, n.Value)
 	}
 	e.within = append(e.within, n.Alias)
 	defer func() { e.within = e.within[:len(e.within)-1] }()

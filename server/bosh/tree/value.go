@@ -3,6 +3,7 @@ package tree
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -106,12 +107,7 @@ func ofFloat(f float64) *yaml.Node {
 
 func ofMap(m map[string]any, depth int) (*yaml.Node, error) {
 	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
 		c, err := of(m[k], depth+1)
 		if err != nil {
 			return nil, err

@@ -74,8 +74,8 @@ func (v Value) Interpolated() any {
 	return m
 }
 
-// Digest is the same for the same type and options.
-func (d Declared) Digest() string {
+// digest is the same for the same type and options.
+func (d Declared) digest() string {
 	o := d.Options
 	o.KeyUsage = slices.Sorted(slices.Values(o.KeyUsage))
 	o.ExtendedKeyUsage = slices.Sorted(slices.Values(o.ExtendedKeyUsage))

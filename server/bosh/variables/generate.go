@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -29,7 +28,7 @@ type Request struct {
 }
 
 // Generate returns the values of all declared variables: it generates those in
-// ToGenerate and keeps the others.
+// toGenerate and keeps the others.
 func Generate(ctx context.Context, r Request) (map[string]Value, error) {
 	order, err := Order(r.Declared)
 	if err != nil {
@@ -53,7 +52,7 @@ func Generate(ctx context.Context, r Request) (map[string]Value, error) {
 		if err != nil {
 			return nil, fmt.Errorf("variable %q: %w", d.Name, err)
 		}
-		g.values[d.Name] = Value{Fields: fields, Made: d.Digest()}
+		g.values[d.Name] = Value{Fields: fields, Made: d.digest()}
 	}
 	return g.values, nil
 }
@@ -73,18 +72,9 @@ func CheckRotate(declared []Declared, rotate []string) error {
 	return errors.Join(faults...)
 }
 
-// ToGenerate returns, sorted, the variables that Generate generates: those without a
-// value, those to rotate, those whose mode requires it, and those signed by
-// one of them. Users' values are replaced only by rotation.
-func ToGenerate(r Request) ([]string, error) {
-	order, err := Order(r.Declared)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Sorted(maps.Keys(r.toGenerate(order))), nil
-}
-
-// toGenerate returns the variables to generate; CAs come before what they sign.
+// toGenerate returns the variables to generate: those without a value, those to
+// rotate, those whose mode requires it, and those signed by one of them. Users'
+// values are replaced only by rotation.
 func (r Request) toGenerate(order []Declared) map[string]Declared {
 	rotate := make(map[string]bool, len(r.Rotate))
 	for _, name := range r.Rotate {
@@ -107,7 +97,7 @@ func (r Request) unlike(d Declared, had Value) bool {
 		return d.Mode == Overwrite
 	}
 	ca, ok := r.Existing[d.Options.CA]
-	return had.Made != d.Digest() || ok && had.Fields["ca"] != ca.Fields["certificate"]
+	return had.Made != d.digest() || ok && had.Fields["ca"] != ca.Fields["certificate"]
 }
 
 // newKeys are the keys of all variables that have one, made on all processors:

@@ -81,5 +81,8 @@ func Check(tx *store.Tx, a *authz.Actor, rule authz.Rule, p authz.Place, writes 
 	return err
 }
 
+// OfOrg is the place of an org.
+func OfOrg(o *cf.Org) authz.Place { return authz.Place{OrgGUID: o.GUID} }
+
 // At is the place of what is in a space.
 func At(s *cf.Space) authz.Place { return authz.Place{OrgGUID: s.OrgGUID, SpaceGUID: s.GUID} }

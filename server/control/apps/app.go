@@ -3,37 +3,50 @@ package apps
 import (
 	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/server/control/quota"
 	"cupola/server/control/services"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
+// NewApp is an app to be made.
+type NewApp struct {
+	Name          change.Field[string]          `json:"name"`
+	Lifecycle     *Lifecycle                    `json:"lifecycle"`
+	Env           change.Field[map[string]*any] `json:"environment_variables"`
+	Metadata      *change.Metadata              `json:"metadata"`
+	Relationships struct {
+		Space change.ToOne `json:"space"`
+	} `json:"relationships"`
+}
+
+// Create makes an app in a space that the actor sees.
+func Create(c *control.Session, req NewApp) (*cf.App, error) {
+	if err := control.Invalid(control.NameFaults(req.Name.V)); err != nil {
+		return nil, err
+	}
+	space, err := c.TargetSpace(req.Relationships.Space.GUID())
+	if err != nil {
+		return nil, err
+	}
+	app := &cf.App{Name: req.Name.V, SpaceGUID: space.GUID}
+	if app.Env, err = PatchEnv(nil, req.Env.V); err != nil {
+		return nil, err
+	}
+	if err := req.Metadata.Apply(&app.Metadata); err != nil {
+		return nil, err
+	}
+	return app, Insert(c, app, req.Lifecycle)
+}
+
 // Insert adds an app with its web process.
 func Insert(c *control.Session, app *cf.App, lifecycle *Lifecycle) error {
 	app.State, app.SSHEnabled, app.RevisionsOn = cf.Stopped, true, true
-	app.Lifecycle = cf.Lifecycle{Type: cf.LifecycleBuildpack}
-	if lifecycle != nil && lifecycle.Type == cf.LifecycleDocker {
-		app.Lifecycle.Type = cf.LifecycleDocker
-	}
-	if err := ApplyLifecycle(c, &app.Lifecycle, &app.Credentials, lifecycle); err != nil {
+	if err := firstLifecycle(c, app, lifecycle); err != nil {
 		return err
 	}
-	if app.Lifecycle.Type == cf.LifecycleBuildpack && app.Lifecycle.Stack == "" {
-		stack, err := defaultStack(c)
-		if err != nil {
-			return err
-		}
-		app.Lifecycle.Stack = stack.Name
-	}
-	if err := stackServes(c, app.Lifecycle.Stack, true); err != nil {
-		return err
-	}
-	err := store.Apps.Insert(c.Tx, app)
-	if store.IsTaken(err) {
-		return cf.Unprocessable("App with the name '%s' already exists.", app.Name)
-	}
-	if err != nil {
+	if err := nameTaken(app, store.Apps.Insert(c.Tx, app)); err != nil {
 		return err
 	}
 	if err := store.Processes.Insert(c.Tx, NewProcess(app, "web")); err != nil {
@@ -43,17 +56,46 @@ func Insert(c *control.Session, app *cf.App, lifecycle *Lifecycle) error {
 	return c.AuditApp(audit.AppCreate, app, audit.Data{"request": audit.Data{"name": app.Name}})
 }
 
-func defaultStack(c *control.Session) (*cf.Stack, error) {
-	return store.Stacks.First(c.Tx, store.Query{Where: map[string][]string{"default": {"true"}}})
-}
-
-// Save writes an app that was changed.
-func Save(c *control.Session, app *cf.App) error {
-	err := store.Apps.Update(c.Tx, app)
+func nameTaken(app *cf.App, err error) error {
 	if store.IsTaken(err) {
 		return cf.Unprocessable("App with the name '%s' already exists.", app.Name)
 	}
 	return err
+}
+
+// Shown are the fields of an app that its document shows as they are.
+func Shown(app *cf.App) map[string]any {
+	return map[string]any{"name": app.Name, "state": app.State}
+}
+
+// AppChange is a change of an app.
+type AppChange struct {
+	Name      change.Field[string] `json:"name"`
+	Lifecycle *Lifecycle           `json:"lifecycle"`
+	Metadata  *change.Metadata     `json:"metadata"`
+}
+
+// Update changes an app.
+func Update(c *control.Session, app *cf.App, req AppChange) error {
+	app.Name = req.Name.Or(app.Name)
+	if err := control.Invalid(control.NameFaults(app.Name)); err != nil {
+		return err
+	}
+	if err := ChangeLifecycle(c, app, req.Lifecycle); err != nil {
+		return err
+	}
+	if err := req.Metadata.Apply(&app.Metadata); err != nil {
+		return err
+	}
+	if err := Save(c, app); err != nil {
+		return err
+	}
+	return c.AuditApp(audit.AppUpdate, app, audit.Data{"request": audit.Data{"name": app.Name}})
+}
+
+// Save writes an app that was changed.
+func Save(c *control.Session, app *cf.App) error {
+	return nameTaken(app, store.Apps.Update(c.Tx, app))
 }
 
 // Start starts an app with what it is now: a new revision, where that differs from the last.
@@ -106,17 +148,8 @@ func Restart(c *control.Session, app *cf.App) error {
 // makes a new revision of what runs, so that the next start never keeps an old
 // instance.
 func setState(c *control.Session, app *cf.App, state cf.AppState) error {
-	if state == cf.Started && app.DropletGUID == "" {
-		return cf.Unprocessable("Assign a droplet before starting this app.")
-	}
 	if state == cf.Started {
-		if err := ImageAllowed(c, app.Lifecycle); err != nil {
-			return err
-		}
-		if err := runAs(c, app); err != nil {
-			return err
-		}
-		if err := services.Fit(c, app, services.TheApp); err != nil {
+		if err := mayStart(c, app); err != nil {
 			return err
 		}
 	}
@@ -128,9 +161,33 @@ func setState(c *control.Session, app *cf.App, state cf.AppState) error {
 	return quota.Within(c, app.SpaceGUID, quota.Processes, func() error { return Save(c, app) })
 }
 
-// AssignDroplet makes a droplet the app's current one, and gives the app the
+// mayStart checks what an app needs to start, and has its processes run what it
+// is now.
+func mayStart(c *control.Session, app *cf.App) error {
+	if app.DropletGUID == "" {
+		return cf.Unprocessable("Assign a droplet before starting this app.")
+	}
+	if err := imageAllowed(c, app.Lifecycle); err != nil {
+		return err
+	}
+	if err := runAs(c, app); err != nil {
+		return err
+	}
+	return services.Fit(c, app, services.TheApp)
+}
+
+// SetDroplet is assignDroplet by one who asks for it: no deployment may do that
+// meanwhile.
+func SetDroplet(c *control.Session, app *cf.App, guid string) error {
+	if err := notDeploying(c, app, "Unable to assign current droplet while the app has a deployment in progress. Wait for the deployment to complete or cancel it."); err != nil {
+		return err
+	}
+	return assignDroplet(c, app, guid)
+}
+
+// assignDroplet makes a droplet the app's current one, and gives the app the
 // processes that the droplet has and it lacks.
-func AssignDroplet(c *control.Session, app *cf.App, guid string) error {
+func assignDroplet(c *control.Session, app *cf.App, guid string) error {
 	d, err := store.Droplets.Get(c.Tx, guid)
 	if err != nil || d.AppGUID != app.GUID || d.State != cf.DropletStaged {
 		if err != nil && !store.IsNotFound(err) {

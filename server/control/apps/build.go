@@ -20,10 +20,10 @@ const (
 	stagingDiskMB   = 6144
 )
 
-// StagingSize is what a staging container has that nobody asked another size
+// stagingSize is what a staging container has that nobody asked another size
 // for: the defaults, but on a small machine half of its largest cell, so that it
 // can stage at all, and beside what runs.
-func StagingSize(c *control.Session) (memoryMB, diskMB int) {
+func stagingSize(c *control.Session) (memoryMB, diskMB int) {
 	var largest lrp.Cell
 	for _, u := range c.Platform.Cells() {
 		if u.MemoryMB > largest.MemoryMB {
@@ -33,9 +33,9 @@ func StagingSize(c *control.Session) (memoryMB, diskMB int) {
 	return min(stagingMemoryMB, max(1, largest.MemoryMB/2)), min(stagingDiskMB, max(1, largest.DiskMB/2))
 }
 
-// DockerBuild gives the build of an image what its registry asks for.
-func DockerBuild(c *control.Session, b *cf.Build, p *cf.Package) error {
-	if err := ImageAllowed(c, b.Lifecycle); err != nil || p.Type != "docker" {
+// dockerBuild gives the build of an image what its registry asks for.
+func dockerBuild(c *control.Session, b *cf.Build, p *cf.Package) error {
+	if err := imageAllowed(c, b.Lifecycle); err != nil || p.Type != "docker" {
 		return err
 	}
 	ref, err := reference.Parse(desire.ImageScheme + p.Image)
@@ -48,8 +48,8 @@ func DockerBuild(c *control.Session, b *cf.Build, p *cf.Package) error {
 	return nil
 }
 
-// Stagable is the package that a request wants staged, with its app.
-func Stagable(c *control.Session, guid string) (*cf.Package, *cf.App, error) {
+// stagable is the package that a request wants staged, with its app.
+func stagable(c *control.Session, guid string) (*cf.Package, *cf.App, error) {
 	p, err := store.Packages.Visible(c.Tx, guid, c.Scope)
 	if err != nil {
 		c.Checked = true
@@ -87,15 +87,15 @@ type NewBuild struct {
 // Validate lists what is wrong with a request alone.
 func (r NewBuild) Validate() []string {
 	return control.Must(r.MemoryMB.Or(1) > 0, "Staging memory in mb must be greater than 0",
-		r.MemoryMB.V <= MaxMB, fmt.Sprintf("Staging memory in mb must be less than or equal to %d", MaxMB),
+		r.MemoryMB.V <= maxMB, fmt.Sprintf("Staging memory in mb must be less than or equal to %d", maxMB),
 		r.DiskMB.Or(1) > 0, "Staging disk in mb must be greater than 0",
-		r.DiskMB.V <= MaxDiskMB, "disk limit exceeded",
+		r.DiskMB.V <= maxDiskMB, "disk limit exceeded",
 		r.LogRateLimit.V >= -1, "Staging log rate limit bytes per second must be greater than or equal to -1")
 }
 
 // Stage makes a build of a package, which the scheduler runs.
 func Stage(c *control.Session, req NewBuild) (*cf.Build, error) {
-	p, app, err := Stagable(c, req.Package.GUID)
+	p, app, err := stagable(c, req.Package.GUID)
 	if err != nil {
 		return nil, err
 	}
@@ -113,30 +113,36 @@ func Stage(c *control.Session, req NewBuild) (*cf.Build, error) {
 		return nil, err
 	}
 	c.Note(app, "Creating build for app with guid %s", app.GUID)
-	WarnOfStack(c, app, b.Lifecycle.Stack)
+	warnOfStack(c, app, b.Lifecycle.Stack)
 	return b, c.AuditApp(audit.AppBuildCreate, app, audit.Data{"build_guid": b.GUID, "package_guid": p.GUID})
 }
 
 // newBuild is the build of a package that is asked for.
 func newBuild(c *control.Session, app *cf.App, p *cf.Package, req NewBuild) (*cf.Build, error) {
-	memoryMB, diskMB := StagingSize(c)
+	memoryMB, diskMB := stagingSize(c)
 	b := &cf.Build{AppGUID: app.GUID, PackageGUID: p.GUID, State: cf.BuildStaging, Lifecycle: app.Lifecycle, Env: app.Env, Credentials: app.Credentials, CreatedBy: c.Who(),
 		MemoryMB: req.MemoryMB.Or(memoryMB), DiskMB: req.DiskMB.Or(diskMB), LogRateLimit: req.LogRateLimit.Or(-1)}
-	if err := DockerBuild(c, b, p); err != nil {
+	if err := dockerBuild(c, b, p); err != nil {
 		return nil, err
 	}
-	if err := ApplyLifecycle(c, &b.Lifecycle, &b.Credentials, req.Lifecycle); err != nil {
+	if err := applyLifecycle(c, &b.Lifecycle, &b.Credentials, req.Lifecycle); err != nil {
 		return nil, err
 	}
-	fresh, err := Fresh(c, app)
+	fresh, err := neverBuilt(c, app)
 	if err != nil {
 		return nil, err
 	}
-	if err := StackStages(c, b.Lifecycle.Stack, fresh); err != nil {
+	if err := stackStages(c, b.Lifecycle.Stack, fresh); err != nil {
 		return nil, err
 	}
 	if err := req.Metadata.Apply(&b.Metadata); err != nil {
 		return nil, err
 	}
 	return b, nil
+}
+
+// ClearBuildCache forgets what the stagings of an app left for the next one.
+func ClearBuildCache(c *control.Session, app *cf.App) error {
+	c.Note(app, "Enqueued job to delete app buildpack cache with app guid %s", app.GUID)
+	return store.BuildCaches.ClearOf(c.Tx, app.GUID)
 }

@@ -7,10 +7,10 @@ import (
 
 	"cupola/server/control"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/server/control/quota"
 	"cupola/server/control/services"
 	"cupola/server/deploy"
-	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -45,7 +45,7 @@ func CancelDeployment(c *control.Session, app *cf.App, d *cf.Deployment) error {
 	if d.StatusValue != cf.Active {
 		return cf.Unprocessable("Cannot cancel a deployment with status: %s and reason: %s", d.StatusValue, d.StatusReason)
 	}
-	if err := AssignDroplet(c, app, d.PreviousDroplet); err != nil {
+	if err := assignDroplet(c, app, d.PreviousDroplet); err != nil {
 		return err
 	}
 	c.Note(app, "Cancelling deployment for app with guid %s", app.GUID)
@@ -74,10 +74,10 @@ func ContinueDeployment(c *control.Session, app *cf.App, d *cf.Deployment) error
 	return store.Deployments.Update(c.Tx, d)
 }
 
-// NotDeploying refuses to change an app's web process, or what it runs, while a
+// notDeploying refuses to change an app's web process, or what it runs, while a
 // deployment does.
-func NotDeploying(c *control.Session, app *cf.App, format string, args ...any) error {
-	d, err := c.Tx.ActiveDeployment(app.GUID)
+func notDeploying(c *control.Session, app *cf.App, format string, args ...any) error {
+	d, err := store.Deployments.ActiveOf(c.Tx, app.GUID)
 	if store.IsNotFound(err) || err == nil && !d.Progresses() {
 		return nil
 	}
@@ -89,58 +89,91 @@ func NotDeploying(c *control.Session, app *cf.App, format string, args ...any) e
 
 // Why what a deployment changes cannot be changed meanwhile.
 const (
-	NoScale   = "Cannot scale this process while a deployment is in flight."
-	NoUpdate  = "Cannot update this process while a deployment is in flight."
-	NoDroplet = "Unable to assign current droplet while the app has a deployment in progress. Wait for the deployment to complete or cancel it."
+	NoScale  = "Cannot scale this process while a deployment is in flight."
+	NoUpdate = "Cannot update this process while a deployment is in flight."
 )
 
-// DeploymentOf is what a deployment is to run: a droplet, or what a revision was
-// of; what the app has where both are nil.
-type DeploymentOf struct {
+// NewDeployment is a deployment to be made: of a droplet, or of what a revision
+// was of; of what the app has where both are nil.
+type NewDeployment struct {
+	AppGUID, Strategy string
 	Droplet, Revision *string
+	Options           cf.DeploymentOptions
 	Scale             Scale // of the new web process
+	Metadata          *change.Metadata
 }
 
-// Deploy makes the deployment of what the request names.
-func Deploy(c *control.Session, app *cf.App, d *cf.Deployment, req DeploymentOf) error {
-	r, err := target(c, app, d, req)
+// Deploy begins to replace what an app's web process runs. For an app that is
+// stopped there is nothing to replace: it is started.
+func Deploy(c *control.Session, req NewDeployment) (*cf.Deployment, error) {
+	app, err := deployable(c, req)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if r != nil {
-		d.RevisionGUID, d.RevisionVersion = r.GUID, r.Version
+	d := &cf.Deployment{AppGUID: app.GUID, Strategy: req.Strategy, Options: req.Options, PreviousDroplet: app.DropletGUID}
+	if d.Strategy == cf.Canary {
+		d.CanaryStep = 1
+	}
+	if err := req.Metadata.Apply(&d.Metadata); err != nil {
+		return nil, err
+	}
+	with, err := beginWith(c, app, d, req)
+	if err != nil {
+		return nil, err
+	}
+	if app.State == cf.Stopped {
+		err = deployStopped(c, app, d, with)
+	} else {
+		err = aboutQuota(replace(c, app, d, with), c, app)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, deploymentEvent(c, app, d, req)
+}
+
+// deployable is the app that a deployment is for, if it can have one.
+func deployable(c *control.Session, req NewDeployment) (*cf.App, error) {
+	c.Checked = true
+	app, err := c.App(req.AppGUID)
+	if control.IsKind(err, cf.ResourceNotFound) || control.IsKind(err, cf.NotAuthorized) {
+		err = cf.Unprocessable("Unable to use app. Ensure that the app exists and you have access to it.")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if req.Revision != nil && !app.RevisionsOn {
+		return nil, cf.Unprocessable("Cannot create deployment from a revision for an app without revisions enabled")
+	}
+	return app, services.Fit(c, app, services.TheApp)
+}
+
+// beginWith gives the app what is deployed, and tells the deployment what it
+// begins with.
+func beginWith(c *control.Session, app *cf.App, d *cf.Deployment, req NewDeployment) (with deployed, err error) {
+	with.scale = req.Scale
+	if with.revision, err = target(c, app, d, req); err != nil {
+		return with, err
+	}
+	if with.revision != nil {
+		d.RevisionGUID, d.RevisionVersion = with.revision.GUID, with.revision.Version
 	}
 	web, err := WebProcesses(c, app)
 	if err != nil {
-		return err
+		return with, err
 	}
 	if len(web) == 0 {
-		return cf.Unprocessable("App has no web process")
+		return with, cf.Unprocessable("App has no web process")
 	}
-	before, err := c.Tx.ActiveDeployment(app.GUID)
-	if store.IsNotFound(err) {
-		before, err = nil, nil
+	with.like, d.OriginalInstances = web[len(web)-1], web[0].Instances
+	before, err := store.Deployments.ActiveOf(c.Tx, app.GUID)
+	if err == nil {
+		with.before, d.OriginalInstances = before, before.OriginalInstances
 	}
-	if err != nil {
-		return err
-	}
-	d.OriginalInstances = web[0].Instances
-	if before != nil {
-		d.OriginalInstances = before.OriginalInstances
-	}
-	newest := web[len(web)-1]
-	if app.State == cf.Stopped {
-		err = deployStopped(c, app, d, newest, req.Scale)
-	} else {
-		err = aboutQuota(replace(c, app, d, deployed{newest, before, r, req.Scale}), c, app)
-	}
-	if err != nil {
-		return err
-	}
-	return deploymentEvent(c, app, d, req)
+	return with, control.IfFound(err)
 }
 
-func deploymentEvent(c *control.Session, app *cf.App, d *cf.Deployment, req DeploymentOf) error {
+func deploymentEvent(c *control.Session, app *cf.App, d *cf.Deployment, req NewDeployment) error {
 	c.Note(app, "Creating deployment for app with guid %s", app.GUID)
 	request := audit.Data{"strategy": d.Strategy, "options": Options(d), "relationships": audit.Data{"app": audit.Relation(app.GUID)}}
 	data := audit.Data{"deployment_guid": d.GUID, "droplet_guid": d.DropletGUID, "type": nil, "revision_guid": control.OrNil(d.RevisionGUID), "strategy": d.Strategy, "request": request}
@@ -156,35 +189,37 @@ func deploymentEvent(c *control.Session, app *cf.App, d *cf.Deployment, req Depl
 // target gives the app the droplet that is deployed, with what else a rollback
 // brings back, and the revision that this makes, which is nil where an app has
 // none.
-func target(c *control.Session, app *cf.App, d *cf.Deployment, req DeploymentOf) (*cf.Revision, error) {
-	var to *cf.Revision
-	switch {
-	case req.Revision != nil:
-		var err error
-		if to, err = rollbackTarget(c, app, *req.Revision); err != nil {
-			return nil, err
-		}
-		d.DropletGUID = to.DropletGUID
-	case req.Droplet == nil && app.DropletGUID == "":
-		return nil, cf.Unprocessable("Invalid droplet. Please specify a droplet in the request or set a current droplet for the app.")
-	case req.Droplet == nil:
-		d.DropletGUID = app.DropletGUID
-	default:
+func target(c *control.Session, app *cf.App, d *cf.Deployment, req NewDeployment) (*cf.Revision, error) {
+	if req.Revision != nil {
+		return rollBackTo(c, app, d, *req.Revision)
+	}
+	d.DropletGUID = app.DropletGUID
+	if req.Droplet != nil {
 		d.DropletGUID = *req.Droplet
+	} else if app.DropletGUID == "" {
+		return nil, cf.Unprocessable("Invalid droplet. Please specify a droplet in the request or set a current droplet for the app.")
 	}
-	if to != nil {
-		if err := applySidecarsOf(c, app, to); err != nil {
-			return nil, err
-		}
-		app.Env = to.Env
-	}
-	if err := AssignDroplet(c, app, d.DropletGUID); err != nil {
+	if err := assignDroplet(c, app, d.DropletGUID); err != nil {
 		return nil, err
 	}
-	if to != nil {
-		return rollBack(c, app, to)
-	}
 	return revise(c, app)
+}
+
+// rollBackTo is target for a revision.
+func rollBackTo(c *control.Session, app *cf.App, d *cf.Deployment, guid string) (*cf.Revision, error) {
+	to, err := rollbackTarget(c, app, guid)
+	if err != nil {
+		return nil, err
+	}
+	d.DropletGUID = to.DropletGUID
+	if err := applySidecarsOf(c, app, to); err != nil {
+		return nil, err
+	}
+	app.Env = to.Env
+	if err := assignDroplet(c, app, d.DropletGUID); err != nil {
+		return nil, err
+	}
+	return rollBack(c, app, to)
 }
 
 func rollbackTarget(c *control.Session, app *cf.App, guid string) (*cf.Revision, error) {
@@ -215,15 +250,9 @@ func replace(c *control.Session, app *cf.App, d *cf.Deployment, with deployed) e
 	if err := wouldFit(c, app, *with.like, with.scale); err != nil {
 		return err
 	}
-	placement, err := c.Tx.PlacementOf(app.SpaceGUID)
-	if err != nil {
+	if err := startedWith(c, app, with.like); err != nil {
 		return err
 	}
-	list, err := services.BoundTo(c, app)
-	if err != nil {
-		return err
-	}
-	with.like.Placement, with.like.Services = placement, desire.StartedWith(list)
 	return quota.Within(c, app.SpaceGUID, quota.Processes, func() error { return deployBeside(c, d, with) })
 }
 
@@ -241,11 +270,11 @@ func wouldFit(c *control.Session, app *cf.App, web cf.Process, scale Scale) erro
 }
 
 // deployStopped starts an app with the newest of its web processes.
-func deployStopped(c *control.Session, app *cf.App, d *cf.Deployment, web *cf.Process, scale Scale) error {
-	if err := scale.Apply(web); err != nil {
+func deployStopped(c *control.Session, app *cf.App, d *cf.Deployment, with deployed) error {
+	if err := with.scale.Apply(with.like); err != nil {
 		return err
 	}
-	if err := store.Processes.Update(c.Tx, web); err != nil {
+	if err := store.Processes.Update(c.Tx, with.like); err != nil {
 		return err
 	}
 	if err := startAs(c, app); err != nil {
@@ -272,15 +301,8 @@ func deployBeside(c *control.Session, d *cf.Deployment, with deployed) error {
 		return err
 	}
 	d.WebProcess, d.NewProcesses = p.GUID, []cf.DeploymentProcess{{GUID: p.GUID, Type: p.Type}}
-	if before := with.before; before != nil {
-		ended := cf.Canceled
-		if before.State == cf.Deploying {
-			ended = cf.Deployed
-		}
-		before.Become(ended, cf.Superseded, c.Tx.Now)
-		if err := store.Deployments.Update(c.Tx, before); err != nil {
-			return err
-		}
+	if err := supersede(c, with.before); err != nil {
+		return err
 	}
 	state := cf.Deploying
 	if d.Strategy == cf.Canary {
@@ -288,6 +310,19 @@ func deployBeside(c *control.Session, d *cf.Deployment, with deployed) error {
 	}
 	d.Become(state, string(cf.Deploying), c.Tx.Now)
 	return store.Deployments.Insert(c.Tx, d)
+}
+
+// supersede ends a deployment that is under way, if there is one.
+func supersede(c *control.Session, d *cf.Deployment) error {
+	if d == nil {
+		return nil
+	}
+	ended := cf.Canceled
+	if d.State == cf.Deploying {
+		ended = cf.Deployed
+	}
+	d.Become(ended, cf.Superseded, c.Tx.Now)
+	return store.Deployments.Update(c.Tx, d)
 }
 
 // aboutQuota adds Cloud Controller's explanation to a quota that is too small.

@@ -5,6 +5,12 @@ import (
 	"fmt"
 	"strings"
 
+	"cupola/server/bindings"
+	"cupola/server/control"
+	"cupola/server/control/audit"
+	"cupola/server/control/services"
+	"cupola/server/desire"
+	"cupola/store"
 	"cupola/store/cf"
 )
 
@@ -84,4 +90,107 @@ func envText(k string, v any) (string, error) {
 		return string(b), err
 	}
 	return "", cf.Unprocessable("Non-string value in environment variable for key '%s', value '%s'", k, fmt.Sprint(v))
+}
+
+// EnvChange is a change of variables; null removes one.
+type EnvChange struct {
+	Var map[string]*any `json:"var"`
+}
+
+// ChangeEnv changes the variables of an app.
+func ChangeEnv(c *control.Session, app *cf.App, req EnvChange) (err error) {
+	if app.Env, err = PatchEnv(app.Env, req.Var); err != nil {
+		return err
+	}
+	if err := Save(c, app); err != nil {
+		return err
+	}
+	return c.AuditApp(audit.AppUpdate, app, audit.Data{"request": audit.Data{"environment_variables": audit.Hidden}})
+}
+
+// EnvGroup is the group of variables of that name, which all apps have; never nil.
+func EnvGroup(c *control.Session, name string) (map[string]string, error) {
+	g, err := store.EnvGroups.Get(c.Tx, name)
+	if err != nil || g.Vars == nil {
+		return map[string]string{}, control.IfFound(err)
+	}
+	return g.Vars, nil
+}
+
+// ChangeEnvGroup changes a group of variables.
+func ChangeEnvGroup(c *control.Session, name string, req EnvChange) error {
+	vars, err := EnvGroup(c, name)
+	if err != nil {
+		return err
+	}
+	if vars, err = PatchEnv(vars, req.Var); err != nil {
+		return err
+	}
+	return store.EnvGroups.Put(c.Tx, &cf.EnvGroup{Name: name, Vars: vars})
+}
+
+// Env is what an app's processes have beside its own variables.
+type Env struct {
+	Running, Staging map[string]string
+	Application      any            // VCAP_APPLICATION of its web process
+	System           map[string]any // what the platform says of its services
+}
+
+// EnvOf is the environment of an app as it is now.
+func EnvOf(c *control.Session, app *cf.App) (e Env, err error) {
+	if e.Running, err = EnvGroup(c, "running"); err != nil {
+		return e, err
+	}
+	if e.Staging, err = EnvGroup(c, "staging"); err != nil {
+		return e, err
+	}
+	if e.Application, err = vcapApplication(c, app); err != nil {
+		return e, err
+	}
+	list, err := services.BoundTo(c, app)
+	if form := bindings.Form(app.BindingForm); form != bindings.FormNone {
+		e.System = map[string]any{form.Variable().Name: form.Variable().Value}
+	} else {
+		e.System = map[string]any{"VCAP_SERVICES": json.RawMessage(desire.VCAPServices(list))}
+	}
+	return e, err
+}
+
+// vcapApplication is VCAP_APPLICATION as the app's web process gets it.
+func vcapApplication(c *control.Session, app *cf.App) (any, error) {
+	o, err := ownerOf(c, app)
+	if err != nil {
+		return nil, err
+	}
+	web, err := Process(c, app, "web")
+	if store.IsNotFound(err) {
+		return desire.VCAPApplication(o, defaultMemoryMB, defaultDiskMB), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return desire.VCAPApplication(o, web.MemoryMB, web.DiskMB), nil
+}
+
+// ownerOf is an app with where it is, and the URIs of its routes.
+func ownerOf(c *control.Session, app *cf.App) (o desire.Owner, err error) {
+	o.App, o.Platform = app, desire.Platform{API: c.Platform.URL}
+	if o.Space, err = store.Spaces.Get(c.Tx, app.SpaceGUID); err != nil {
+		return o, err
+	}
+	if o.Org, err = store.Orgs.Get(c.Tx, o.Space.OrgGUID); err != nil {
+		return o, err
+	}
+	routes, err := store.Routes.By(c.Tx, "app_guids", app.GUID)
+	if err != nil {
+		return o, err
+	}
+	for _, r := range routes {
+		d, err := store.Domains.Get(c.Tx, r.DomainGUID)
+		if err != nil {
+			return o, err
+		}
+		o.URIs = append(o.URIs, desire.URI(r, d))
+	}
+	return o, nil
 }

@@ -6,6 +6,7 @@ import (
 	"cupola/server/authz"
 	"cupola/server/bindings"
 	"cupola/server/control"
+	"cupola/server/control/access"
 	"cupola/server/control/audit"
 	"cupola/server/control/services"
 	"cupola/store/cf"
@@ -81,16 +82,26 @@ func FindFeature(name string) (Feature, error) {
 }
 
 // SetFeature turns a feature of an app on or off.
-func SetFeature(c *control.Session, app *cf.App, f Feature, on bool) error {
+func SetFeature(c *control.Session, app *cf.App, name string, on bool) (f Feature, err error) {
+	if f, err = FindFeature(name); err != nil {
+		return f, err
+	}
+	place, err := c.PlaceOf(app)
+	if err != nil {
+		return f, err
+	}
+	if !c.Actor.May(f.Rule, place) {
+		return f, access.NotAuthorized()
+	}
 	form := app.BindingForm
 	if err := f.set(app, on); err != nil {
-		return err
+		return f, err
 	}
 	if err := services.FormFits(c, app, form); err != nil {
-		return err
+		return f, err
 	}
 	if err := Save(c, app); err != nil {
-		return err
+		return f, err
 	}
-	return c.AuditApp(audit.AppUpdate, app, audit.Data{"request": audit.Data{"feature": f.Name, "enabled": on}})
+	return f, c.AuditApp(audit.AppUpdate, app, audit.Data{"request": audit.Data{"feature": f.Name, "enabled": on}})
 }

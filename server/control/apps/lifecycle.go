@@ -24,37 +24,57 @@ type Lifecycle struct {
 	Credentials change.Field[map[string]any] `json:"credentials"`
 }
 
-// credentials are those of a request, if it has any.
-func (r *Lifecycle) credentials() (change.Field[map[string]any], error) {
-	if r.Credentials.Set && r.Data.Credentials.Set {
-		return change.Field[map[string]any]{}, cf.Unprocessable("Credentials can stand beside 'data' or in it, not both")
+// readCredentials sets the credentials that a request has, if it has any: each is
+// a user with a password or a token.
+func (r *Lifecycle) readCredentials(have *cf.Credentials) error {
+	given := r.Credentials
+	if given.Set && r.Data.Credentials.Set {
+		return cf.Unprocessable("Credentials can stand beside 'data' or in it, not both")
 	}
-	if r.Credentials.Set {
-		return r.Credentials, nil
+	if !given.Set {
+		given = r.Data.Credentials
 	}
-	return r.Data.Credentials, nil
-}
-
-// readCredentials reads credentials, each a user with a password or a token.
-func readCredentials(raw map[string]any) (cf.Credentials, error) {
-	found := cf.Credentials{}
-	for host, v := range raw {
+	if !given.Set {
+		return nil
+	}
+	*have = cf.Credentials{}
+	for host, v := range given.V {
 		m, ok := v.(map[string]any)
 		if !ok {
-			return nil, cf.Unprocessable("Credentials for registry '%s' must be a hash", host)
+			return cf.Unprocessable("Credentials for registry '%s' must be a hash", host)
 		}
 		text := func(key string) string { s, _ := m[key].(string); return s }
-		have := cf.Credential{Username: text("username"), Password: text("password"), Token: text("token")}
-		if have.Token == "" && (have.Username == "" || have.Password == "") || (have.Username == "") != (have.Password == "") {
-			return nil, cf.Unprocessable("Credentials for registry '%s' must include 'username' and 'password'", host)
+		found := cf.Credential{Username: text("username"), Password: text("password"), Token: text("token")}
+		if found.Token == "" && (found.Username == "" || found.Password == "") || (found.Username == "") != (found.Password == "") {
+			return cf.Unprocessable("Credentials for registry '%s' must include 'username' and 'password'", host)
 		}
-		found[host] = have
+		(*have)[host] = found
 	}
-	return found, nil
+	return nil
 }
 
-// ApplyLifecycle changes a lifecycle and its credentials as a request says.
-func ApplyLifecycle(c *control.Session, l *cf.Lifecycle, have *cf.Credentials, req *Lifecycle) error {
+// firstLifecycle is applyLifecycle for a new app: it decides its type, and has a
+// stack if it is staged.
+func firstLifecycle(c *control.Session, app *cf.App, req *Lifecycle) error {
+	app.Lifecycle = cf.Lifecycle{Type: cf.LifecycleBuildpack}
+	if req != nil && req.Type == cf.LifecycleDocker {
+		app.Lifecycle.Type = cf.LifecycleDocker
+	}
+	if err := applyLifecycle(c, &app.Lifecycle, &app.Credentials, req); err != nil {
+		return err
+	}
+	if app.Lifecycle.Type == cf.LifecycleBuildpack && app.Lifecycle.Stack == "" {
+		stack, err := store.Stacks.First(c.Tx, store.Query{Where: map[string][]string{"default": {"true"}}})
+		if err != nil {
+			return err
+		}
+		app.Lifecycle.Stack = stack.Name
+	}
+	return stackServes(c, app.Lifecycle.Stack, true)
+}
+
+// applyLifecycle changes a lifecycle and its credentials as a request says.
+func applyLifecycle(c *control.Session, l *cf.Lifecycle, have *cf.Credentials, req *Lifecycle) error {
 	if req == nil {
 		return nil
 	}
@@ -74,24 +94,18 @@ func ApplyLifecycle(c *control.Session, l *cf.Lifecycle, have *cf.Credentials, r
 	if req.Data.Stack.Set {
 		l.Stack = req.Data.Stack.V
 	}
-	given, err := req.credentials()
-	if err != nil {
+	if err := req.readCredentials(have); err != nil {
 		return err
-	}
-	if given.Set {
-		if *have, err = readCredentials(given.V); err != nil {
-			return err
-		}
 	}
 	return checkLifecycle(c, *l)
 }
 
 // ChangeLifecycle is applyLifecycle for an app that is there.
 func ChangeLifecycle(c *control.Session, app *cf.App, req *Lifecycle) error {
-	if err := ApplyLifecycle(c, &app.Lifecycle, &app.Credentials, req); err != nil || req == nil || !req.Data.Stack.Set {
+	if err := applyLifecycle(c, &app.Lifecycle, &app.Credentials, req); err != nil || req == nil || !req.Data.Stack.Set {
 		return err
 	}
-	fresh, err := Fresh(c, app)
+	fresh, err := neverBuilt(c, app)
 	if err != nil {
 		return err
 	}
@@ -141,8 +155,8 @@ const customStacks = "diego_custom_stacks"
 // dockerLifecycle is Cloud Controller's flag for apps that are images.
 const dockerLifecycle = "diego_docker"
 
-// ImageAllowed refuses what would run on an image while that is not allowed.
-func ImageAllowed(c *control.Session, l cf.Lifecycle) error {
+// imageAllowed refuses what would run on an image while that is not allowed.
+func imageAllowed(c *control.Session, l cf.Lifecycle) error {
 	switch {
 	case l.Type == cf.LifecycleDocker:
 		return c.Feature(dockerLifecycle)
@@ -201,9 +215,9 @@ func isURL(name string) bool {
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https" || u.Scheme == "git") || strings.HasPrefix(name, "git@")
 }
 
-// StackStages refuses to stage on a stack that is shut for it, and warns of one
+// stackStages refuses to stage on a stack that is shut for it, and warns of one
 // that will be (RFC-0045). fresh is what was never built: it is let onto fewer.
-func StackStages(c *control.Session, name string, fresh bool) error {
+func stackStages(c *control.Session, name string, fresh bool) error {
 	if name == "" {
 		return nil
 	}
@@ -227,9 +241,9 @@ func StackStages(c *control.Session, name string, fresh bool) error {
 	return nil
 }
 
-// WarnOfStack tells who builds on a stack that does not suit this machine. Of an
+// warnOfStack tells who builds on a stack that does not suit this machine. Of an
 // image its pull tells.
-func WarnOfStack(c *control.Session, app *cf.App, stack string) {
+func warnOfStack(c *control.Session, app *cf.App, stack string) {
 	if c.Platform.StackWarning == nil || desire.IsImage(stack) {
 		return
 	}
@@ -242,15 +256,15 @@ func WarnOfStack(c *control.Session, app *cf.App, stack string) {
 // stackServes is stackStages for an app that is made or changed, of which it is
 // a 422 like any other.
 func stackServes(c *control.Session, name string, fresh bool) error {
-	err := StackStages(c, name, fresh)
+	err := stackStages(c, name, fresh)
 	if control.IsKind(err, cf.StackInvalid) {
 		err = cf.Unprocessable("%s", err)
 	}
 	return err
 }
 
-// Fresh tells whether an app was never built.
-func Fresh(c *control.Session, app *cf.App) (bool, error) {
+// neverBuilt reports whether an app was never built.
+func neverBuilt(c *control.Session, app *cf.App) (bool, error) {
 	n, err := store.Builds.Count(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}}})
 	return n == 0, err
 }

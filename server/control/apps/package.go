@@ -1,41 +1,84 @@
 package apps
 
 import (
+	"fmt"
+	"strings"
+
+	"cupola/rootfs/reference"
 	"cupola/server/control"
+	"cupola/server/control/audit"
+	"cupola/server/control/change"
+	"cupola/server/desire"
+	"cupola/server/uploads"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
-// DropletTarget is the app that a droplet is made for. For a copy it is a 404
-// when the actor does not see it, as in Cloud Controller.
-func DropletTarget(c *control.Session, guid, source string) (*cf.App, error) {
-	_, err := store.Apps.Visible(c.Tx, guid, c.Scope)
-	if err != nil && source == "" {
-		err = control.Unprocessable(err, "App with guid %q does not exist, or you do not have access to it.", guid)
-	}
-	if err != nil {
+// NewPackage is a package to be made for an app: a copy of Source, an image, or
+// bits that are to be uploaded.
+type NewPackage struct {
+	AppGUID    string
+	Source     string // the GUID of a package; "" for none
+	Type       string
+	Image      string
+	Credential cf.Credential
+	Metadata   *change.Metadata
+}
+
+// CreatePackage makes a package.
+func CreatePackage(c *control.Session, req NewPackage) (*cf.Package, error) {
+	if req.Source == "" && req.Type != "bits" && req.Type != "docker" {
 		c.Checked = true
-		return nil, err
+		return nil, cf.Unprocessable("Type must be one of 'bits, docker'")
 	}
-	return c.App(guid)
-}
-
-// CopyOf is a new droplet with the bits of another.
-func CopyOf(c *control.Session, guid string) (*cf.Droplet, error) {
-	d, err := store.Droplets.Visible(c.Tx, guid, c.Scope)
+	app, err := packageTarget(c, req.AppGUID)
 	if err != nil {
 		return nil, err
 	}
-	if d.State != cf.DropletStaged {
-		return nil, cf.Unprocessable("source droplet is not staged")
+	p := &cf.Package{AppGUID: app.GUID, Type: req.Type, State: cf.PackageAwaiting}
+	if err := fillPackage(c, p, app, req); err != nil {
+		return nil, err
 	}
-	d.Resource, d.Metadata, d.PackageGUID, d.BuildGUID = cf.Resource{}, cf.Metadata{}, "", ""
-	return d, nil
+	if err := req.Metadata.Apply(&p.Metadata); err != nil {
+		return nil, err
+	}
+	if err := store.Packages.Insert(c.Tx, p); err != nil {
+		return nil, err
+	}
+	return p, c.AuditApp(audit.AppPackageCreate, app, audit.Data{"package_guid": p.GUID,
+		"request": audit.Data{"type": p.Type, "source_package_guid": control.OrNil(req.Source)}})
 }
 
-// PackageSuits refuses an image for an app that is staged, and bits for one
+// fillPackage gives a package the content that it has without an upload, if its
+// type suits the app.
+func fillPackage(c *control.Session, p *cf.Package, app *cf.App, req NewPackage) (err error) {
+	if req.Source != "" {
+		err = copyBits(c, p, req.Source)
+	} else if p.Type == "docker" {
+		p.State, p.Image, p.Credential = cf.PackageReady, req.Image, req.Credential
+		err = control.Invalid(imageFaults(p.Image, p.Credential))
+	}
+	if err != nil {
+		return err
+	}
+	return packageSuits(p, app)
+}
+
+func imageFaults(image string, as cf.Credential) []string {
+	faults := control.Must(image != "", "Image can't be blank",
+		(as.Username == "") == (as.Password == ""), "Username and password can only be given together")
+	if strings.Contains(image, "://") {
+		return append(faults, fmt.Sprintf("Docker URI [%s] should not contain scheme", image))
+	}
+	if _, err := reference.Parse(desire.ImageScheme + image); err != nil && image != "" {
+		faults = append(faults, fmt.Sprintf("Invalid image name [%s]: %s", image, err))
+	}
+	return faults
+}
+
+// packageSuits refuses an image for an app that is staged, and bits for one
 // that is not.
-func PackageSuits(p *cf.Package, app *cf.App) error {
+func packageSuits(p *cf.Package, app *cf.App) error {
 	docker := app.Lifecycle.Type == cf.LifecycleDocker
 	switch {
 	case p.Type == "docker" && !docker:
@@ -46,8 +89,8 @@ func PackageSuits(p *cf.Package, app *cf.App) error {
 	return nil
 }
 
-// PackageTarget is the app that a package is made for.
-func PackageTarget(c *control.Session, guid string) (*cf.App, error) {
+// packageTarget is the app that a package is made for.
+func packageTarget(c *control.Session, guid string) (*cf.App, error) {
 	if _, err := store.Apps.Visible(c.Tx, guid, c.Scope); err != nil {
 		c.Checked = true
 		return nil, control.Unprocessable(err, "App is invalid. Ensure it exists and you have access to it.")
@@ -55,8 +98,8 @@ func PackageTarget(c *control.Session, guid string) (*cf.App, error) {
 	return c.App(guid)
 }
 
-// CopyBits gives a package the content of another one: they share the blob.
-func CopyBits(c *control.Session, p *cf.Package, source string) error {
+// copyBits gives a package the content of another one: they share the blob.
+func copyBits(c *control.Session, p *cf.Package, source string) error {
 	from, err := store.Packages.Visible(c.Tx, source, c.Scope)
 	if err != nil {
 		return control.Unprocessable(err, "Source package is invalid. Ensure it exists and you have access to it.")
@@ -68,17 +111,53 @@ func CopyBits(c *control.Session, p *cf.Package, source string) error {
 	return nil
 }
 
-// TaskDroplet is the droplet that a task runs: one of the app, or "" for its current one.
-func TaskDroplet(c *control.Session, app *cf.App, guid string) (string, error) {
-	if guid == "" {
-		guid = app.DropletGUID
+// AwaitsBits checks that a package awaits its upload. The rows are not changed
+// yet: an upload that breaks off can be made again.
+func AwaitsBits(c *control.Session, p *cf.Package) error {
+	if err := c.Feature("app_bits_upload"); err != nil {
+		return err
 	}
-	if guid == "" {
-		return "", cf.Unprocessable("Task must have a droplet. Specify droplet or assign current droplet to app.")
+	if p.Type != "bits" {
+		return cf.Unprocessable("Package type must be bits.")
 	}
-	d, err := store.Droplets.Get(c.Tx, guid)
-	if err == nil && d.AppGUID != app.GUID {
-		err = cf.Errorf(cf.ResourceNotFound, "Droplet not found")
+	if p.State != cf.PackageAwaiting {
+		return cf.Errorf(cf.BitsAlreadyUploaded, "Bits may be uploaded only once. Create a new package to upload different bits.")
 	}
-	return guid, err
+	return nil
+}
+
+// KeepBits gives a package of an app the bits that were uploaded.
+func KeepBits(c *control.Session, app *cf.App, p *cf.Package, packed *uploads.Packed) error {
+	if err := AwaitsBits(c, p); err != nil {
+		return err
+	}
+	for _, f := range packed.Pool {
+		if err := store.Resources.Remember(c.Tx, f.SHA1, f.Size, f.Digest); err != nil {
+			return err
+		}
+	}
+	p.State, p.Digest, p.Size = cf.PackageReady, packed.Digest, packed.Size
+	if err := store.Packages.Update(c.Tx, p); err != nil {
+		return err
+	}
+	c.Note(app, "Uploaded bits for app with guid %s", app.GUID)
+	return c.AuditApp(audit.AppPackageUpload, app, audit.Data{"package_guid": p.GUID})
+}
+
+// DeletePackage deletes a package of an app.
+func DeletePackage(c *control.Session, app *cf.App, p *cf.Package) error {
+	if err := store.Packages.Delete(c.Tx, p.GUID); err != nil {
+		return err
+	}
+	return c.AuditApp(audit.AppPackageDelete, app, audit.Data{"package_guid": p.GUID})
+}
+
+// KnownFile reports whether a file needs no upload. It is remembered for longer
+// then: it is still in use.
+func KnownFile(c *control.Session, sha1 string, size int64) (bool, error) {
+	digest, known, err := store.Resources.Find(c.Tx, sha1, size)
+	if err == nil && known {
+		err = store.Resources.Remember(c.Tx, sha1, size, digest)
+	}
+	return known, err
 }

@@ -1,17 +1,20 @@
 package apps
 
 import (
+	"strconv"
+
 	"cupola/runtime/contract"
 	"cupola/server/control"
+	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
 // Cloud Controller's defaults and bounds of a process (its cloud_controller.yml).
 const (
-	DefaultMemoryMB = 1024
-	DefaultDiskMB   = 1024
-	MaxDiskMB       = 10240
+	defaultMemoryMB = 1024
+	defaultDiskMB   = 1024
+	maxDiskMB       = 10240
 	defaultLogRate  = 1 << 20 // bytes a second
 )
 
@@ -19,13 +22,13 @@ const (
 // its bound of instances is that too, which one machine could not even count.
 const (
 	maxInstances = 10_000
-	MaxMB        = 2147483647
+	maxMB        = 2147483647
 )
 
 // NewProcess is a process as Cloud Controller makes one: a web process wants
 // an instance and has its port checked, others want none.
 func NewProcess(app *cf.App, kind string) *cf.Process {
-	p := &cf.Process{AppGUID: app.GUID, Type: kind, MemoryMB: DefaultMemoryMB, DiskMB: DefaultDiskMB, LogRateLimit: defaultLogRate,
+	p := &cf.Process{AppGUID: app.GUID, Type: kind, MemoryMB: defaultMemoryMB, DiskMB: defaultDiskMB, LogRateLimit: defaultLogRate,
 		HealthCheck: cf.HealthCheck{Type: "process"}, ReadinessCheck: cf.HealthCheck{Type: "process"}}
 	if kind == "web" {
 		// The web process bears its app's GUID, in Cloud Controller too.
@@ -59,7 +62,7 @@ func addProcesses(c *control.Session, app *cf.App, d *cf.Droplet) error {
 // Bounds of a process and of how many an app has.
 const (
 	// maxCommand is Cloud Controller's limit of a command, in characters.
-	MaxCommand = 4096
+	maxCommand = 4096
 	// maxProcesses bounds the processes of an app: a manifest's and those of two
 	// droplets.
 	maxProcesses = 3 * contract.MaxProcesses
@@ -98,7 +101,7 @@ func MayChange(c *control.Session, p *cf.Process, app *cf.App, why string) error
 	if p.Type != "web" {
 		return nil
 	}
-	return NotDeploying(c, app, "%s", why)
+	return notDeploying(c, app, "%s", why)
 }
 
 // Command is the command a process starts with: its own, else the current
@@ -117,11 +120,21 @@ func Command(c *control.Session, p *cf.Process, app *cf.App) (string, error) {
 	return d.ProcessTypes[p.Type], nil
 }
 
-// CheckUser refuses users other than the one that apps run as; "" is that one.
+// checkUser refuses users other than the one that apps run as; "" is that one.
 // Cloud Controller lets an operator name more.
-func CheckUser(name string) error {
+func checkUser(name string) error {
 	if name == "" || name == "vcap" {
 		return nil
 	}
 	return cf.Unprocessable("user invalid (requested user '%s' not allowed, permitted users are: 'vcap')", name)
+}
+
+// TerminateInstance records that an instance of a process is to be replaced, and
+// returns its index.
+func TerminateInstance(c *control.Session, app *cf.App, p *cf.Process, index string) (int, error) {
+	n, err := strconv.Atoi(index)
+	if err != nil || n < 0 || n >= p.Instances {
+		return 0, cf.Errorf(cf.ResourceNotFound, "Instance not found")
+	}
+	return n, c.AuditApp(audit.AppProcessTerminateInstance, app, audit.Data{"process_guid": p.GUID, "process_type": p.Type, "process_index": n})
 }

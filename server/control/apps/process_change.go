@@ -26,31 +26,35 @@ func UpdateProcess(c *control.Session, app *cf.App, p *cf.Process, req ProcessCh
 	if err := MayChange(c, p, app, NoUpdate); err != nil {
 		return err
 	}
-	if utf8.RuneCountInString(req.Command.V) > MaxCommand {
-		return cf.Unprocessable("Command must be between 1 and %d characters", MaxCommand)
-	}
-	if req.Command.Set {
-		p.Command = req.Command.V
-	}
-	if req.User.Set {
-		p.User = strings.ToLower(req.User.V)
-	}
-	if err := CheckUser(p.User); err != nil {
-		return err
-	}
-	if err := req.HealthCheck.Apply(&p.HealthCheck, "Health check"); err != nil {
-		return err
-	}
-	if err := req.ReadinessCheck.Apply(&p.ReadinessCheck, "Readiness health check"); err != nil {
-		return err
-	}
-	if err := req.Metadata.Apply(&p.Metadata); err != nil {
+	if err := req.apply(p); err != nil {
 		return err
 	}
 	if err := store.Processes.Update(c.Tx, p); err != nil {
 		return err
 	}
 	return c.AuditApp(audit.AppProcessUpdate, app, audit.Data{"process_guid": p.GUID, "process_type": p.Type})
+}
+
+func (r ProcessChange) apply(p *cf.Process) error {
+	if utf8.RuneCountInString(r.Command.V) > maxCommand {
+		return cf.Unprocessable("Command must be between 1 and %d characters", maxCommand)
+	}
+	if r.Command.Set {
+		p.Command = r.Command.V
+	}
+	if r.User.Set {
+		p.User = strings.ToLower(r.User.V)
+	}
+	if err := checkUser(p.User); err != nil {
+		return err
+	}
+	if err := r.HealthCheck.Apply(&p.HealthCheck, "Health check"); err != nil {
+		return err
+	}
+	if err := r.ReadinessCheck.Apply(&p.ReadinessCheck, "Readiness health check"); err != nil {
+		return err
+	}
+	return r.Metadata.Apply(&p.Metadata)
 }
 
 // ScaleProcess changes how much a process of an app has.

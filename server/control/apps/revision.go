@@ -189,16 +189,12 @@ func runAs(c *control.Session, app *cf.App) error {
 	if err != nil {
 		return err
 	}
-	placement, err := c.Tx.PlacementOf(app.SpaceGUID)
-	if err != nil {
-		return err
-	}
-	list, err := services.BoundTo(c, app)
-	if err != nil {
+	var like cf.Process
+	if err := startedWith(c, app, &like); err != nil {
 		return err
 	}
 	for _, p := range processes {
-		p.DropletGUID, p.Placement, p.Services = app.DropletGUID, placement, desire.StartedWith(list)
+		p.DropletGUID, p.Placement, p.Services = app.DropletGUID, like.Placement, like.Services
 		if r != nil {
 			p.RevisionGUID = r.GUID
 		}
@@ -207,4 +203,16 @@ func runAs(c *control.Session, app *cf.App) error {
 		}
 	}
 	return nil
+}
+
+// startedWith notes in a process with what it starts: the placement of its space,
+// and the services that its app is bound to.
+func startedWith(c *control.Session, app *cf.App, p *cf.Process) error {
+	placement, err := c.Tx.PlacementOf(app.SpaceGUID)
+	if err != nil {
+		return err
+	}
+	list, err := services.BoundTo(c, app)
+	p.Placement, p.Services = placement, desire.StartedWith(list)
+	return err
 }

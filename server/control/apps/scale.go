@@ -66,7 +66,7 @@ func (r Scale) Validate() []string {
 	return control.Must(!r.Instances.Set || r.Instances.V >= 0, "Instances must be greater than or equal to 0",
 		r.Instances.V <= maxInstances, fmt.Sprintf("Instances must be less than or equal to %d", maxInstances),
 		!r.MemoryMB.Set || r.MemoryMB.V > 0, "Memory in mb must be greater than 0",
-		r.MemoryMB.V <= MaxMB, fmt.Sprintf("Memory in mb must be less than or equal to %d", MaxMB),
+		r.MemoryMB.V <= maxMB, fmt.Sprintf("Memory in mb must be less than or equal to %d", maxMB),
 		!r.DiskMB.Set || r.DiskMB.V > 0, "Disk in mb must be greater than 0",
 		!r.LogRateLimit.Set || r.LogRateLimit.V >= -1, "Log rate limit in bytes per second must be greater than or equal to -1")
 }
@@ -78,8 +78,8 @@ func (r Scale) Apply(p *cf.Process) error {
 	}
 	p.Instances, p.MemoryMB, p.DiskMB = r.Instances.Or(p.Instances), r.MemoryMB.Or(p.MemoryMB), r.DiskMB.Or(p.DiskMB)
 	p.LogRateLimit = r.LogRateLimit.Or(p.LogRateLimit)
-	if p.DiskMB > MaxDiskMB {
-		return cf.Unprocessable("disk_quota too much disk requested (requested %d MB - must be less than %d MB)", p.DiskMB, MaxDiskMB)
+	if p.DiskMB > maxDiskMB {
+		return cf.Unprocessable("disk_quota too much disk requested (requested %d MB - must be less than %d MB)", p.DiskMB, maxDiskMB)
 	}
 	return nil
 }

@@ -38,21 +38,34 @@ type SidecarChange struct {
 	MemoryMB     change.Field[int]      `json:"memory_in_mb"`
 }
 
-// Apply changes a sidecar.
-func (r SidecarChange) Apply(s *cf.Sidecar) error {
+func (r SidecarChange) apply(s *cf.Sidecar) error {
 	s.Name, s.Command = r.Name.Or(s.Name), r.Command.Or(s.Command)
 	s.ProcessTypes, s.MemoryMB = r.ProcessTypes.Or(s.ProcessTypes), r.MemoryMB.Or(s.MemoryMB)
 	return control.Invalid(control.Must(s.Name != "", "Name can't be blank", s.Command != "", "Command can't be blank",
 		len(s.ProcessTypes) > 0, "Process types must have at least 1 process_type",
 		len(s.ProcessTypes) <= contract.MaxProcesses, fmt.Sprintf("Process types may have at most %d entries", contract.MaxProcesses),
 		utf8.RuneCountInString(s.Name) <= 255, "Name is too long (maximum is 255 characters)",
-		utf8.RuneCountInString(s.Command) <= MaxCommand, fmt.Sprintf("Command is too long (maximum is %d characters)", MaxCommand),
+		utf8.RuneCountInString(s.Command) <= maxCommand, fmt.Sprintf("Command is too long (maximum is %d characters)", maxCommand),
 		r.MemoryMB.Or(1) > 0, "Memory in mb must be greater than 0"))
 }
 
-// PutSidecar gives a sidecar to the processes of its types, and takes it from
+// ChangeSidecar changes a sidecar, or adds a new one.
+func ChangeSidecar(c *control.Session, s *Sidecar, req SidecarChange) error {
+	if err := req.apply(&s.Sidecar); err != nil {
+		return err
+	}
+	return putSidecar(c, s)
+}
+
+// DeleteSidecar takes a sidecar from all processes.
+func DeleteSidecar(c *control.Session, s *Sidecar) error {
+	s.ProcessTypes = nil
+	return putSidecar(c, s)
+}
+
+// putSidecar gives a sidecar to the processes of its types, and takes it from
 // the others.
-func PutSidecar(c *control.Session, s *Sidecar) error {
+func putSidecar(c *control.Session, s *Sidecar) error {
 	processes, err := store.Processes.By(c.Tx, "app_guids", s.App.GUID)
 	if err != nil {
 		return err

@@ -41,9 +41,9 @@ func (r NewTask) Validate() []string {
 	return control.Must(r.Command.V != "" || r.Template != nil, "Command No command or template provided",
 		len(r.Command.V) <= maxTaskCommand, fmt.Sprintf("Command must be shorter than %d characters", maxTaskCommand+1),
 		r.MemoryMB.Or(1) > 0, "Memory in mb must be greater than 0",
-		r.MemoryMB.V <= MaxMB, fmt.Sprintf("Memory in mb must be less than or equal to %d", MaxMB),
+		r.MemoryMB.V <= maxMB, fmt.Sprintf("Memory in mb must be less than or equal to %d", maxMB),
 		r.DiskMB.Or(1) > 0, "Disk in mb must be greater than 0",
-		r.DiskMB.V <= MaxDiskMB, fmt.Sprintf("Cannot request disk_in_mb greater than %d", MaxDiskMB),
+		r.DiskMB.V <= maxDiskMB, fmt.Sprintf("Cannot request disk_in_mb greater than %d", maxDiskMB),
 		r.LogRateLimit.V >= -1, "Log rate limit in bytes per second must be greater than -2",
 		!r.User.Set || r.User.Null || len(r.User.V) >= 1 && len(r.User.V) <= 255, "User must be between 1 and 255 characters")
 }
@@ -78,10 +78,10 @@ func newTask(c *control.Session, app *cf.App, req NewTask) (*cf.Task, error) {
 	t := &cf.Task{AppGUID: app.GUID, Name: req.Name.Or(randomName()), State: cf.TaskPending, Env: app.Env,
 		Command: req.Command.Or(like.Command), User: strings.ToLower(req.User.Or(like.User)),
 		MemoryMB: req.MemoryMB.Or(like.MemoryMB), DiskMB: req.DiskMB.Or(like.DiskMB), LogRateLimit: req.LogRateLimit.Or(like.LogRateLimit)}
-	if err := CheckUser(t.User); err != nil {
+	if err := checkUser(t.User); err != nil {
 		return nil, err
 	}
-	if t.DropletGUID, err = TaskDroplet(c, app, req.DropletGUID.V); err != nil {
+	if t.DropletGUID, err = taskDroplet(c, app, req.DropletGUID.V); err != nil {
 		return nil, err
 	}
 	if t.Placement, err = c.Tx.PlacementOf(app.SpaceGUID); err != nil {
@@ -133,4 +133,19 @@ func CancelTask(c *control.Session, app *cf.App, t *cf.Task) error {
 		return err
 	}
 	return c.AuditApp(audit.AppTaskCancel, app, audit.Data{"task_guid": t.GUID})
+}
+
+// taskDroplet is the droplet that a task runs: one of the app, or "" for its current one.
+func taskDroplet(c *control.Session, app *cf.App, guid string) (string, error) {
+	if guid == "" {
+		guid = app.DropletGUID
+	}
+	if guid == "" {
+		return "", cf.Unprocessable("Task must have a droplet. Specify droplet or assign current droplet to app.")
+	}
+	d, err := store.Droplets.Get(c.Tx, guid)
+	if err == nil && d.AppGUID != app.GUID {
+		err = cf.Errorf(cf.ResourceNotFound, "Droplet not found")
+	}
+	return guid, err
 }

@@ -16,17 +16,17 @@ func TestWriteTakesTypesOfTheList(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if !slices.Contains(Types(), OfRole(cf.SpaceSupporter, "remove")) || !slices.Contains(Types(), Of("service_key", "start_delete")) {
+	if !slices.Contains(types(), OfRole(cf.SpaceSupporter, "remove")) || !slices.Contains(types(), Of("service_key", "start_delete")) {
 		t.Error("got no types of roles or of bindings")
 	}
 	err = s.Write(t.Context(), func(tx *store.Tx) error {
-		for _, what := range Types() {
+		for _, what := range types() {
 			if err := Write(tx, cf.Actor{GUID: "user-1"}, what, Target{Type: "app", GUID: "app-1"}, nil); err != nil {
 				return err
 			}
 		}
-		if n, err := store.Events.Count(tx, store.Query{}); err != nil || n != len(Types()) {
-			t.Errorf("got %d events, %v; want %d", n, err, len(Types()))
+		if n, err := store.Events.Count(tx, store.Query{}); err != nil || n != len(types()) {
+			t.Errorf("got %d events, %v; want %d", n, err, len(types()))
 		}
 		if Write(tx, cf.Actor{}, "audit.app.invented", Target{}, nil) == nil {
 			t.Error("wrote an event of a type that is not in the list")

@@ -114,8 +114,8 @@ const (
 	UserProvidedShow           Type = "audit.user_provided_service_instance.show"
 )
 
-// Bindings are how events call the kinds of bindings to services.
-var Bindings = []string{"service_binding", "service_key", "service_route_binding"}
+// bindings are how events call the kinds of bindings to services.
+var bindings = []string{"service_binding", "service_key", "service_route_binding"}
 
 // Of is the type of what happened to a kind of things, like "service_key" and
 // "create". Write refuses one that is not in the list.
@@ -150,7 +150,7 @@ func list() map[Type]bool {
 	} {
 		all[t] = true
 	}
-	for _, kind := range Bindings {
+	for _, kind := range bindings {
 		for _, verb := range []string{"create", "update", "delete", "start_create", "start_delete", "show"} {
 			all[Of(kind, verb)] = true
 		}
@@ -161,5 +161,5 @@ func list() map[Type]bool {
 	return all
 }
 
-// Types lists the types of all events, sorted.
-func Types() []Type { return slices.Sorted(maps.Keys(known)) }
+// types lists the types of all events, sorted.
+func types() []Type { return slices.Sorted(maps.Keys(known)) }

@@ -84,11 +84,8 @@ func (d *Progress) binding(c *control.Session, b *cf.ServiceBinding, i *cf.Servi
 	if services.BindingIdle(op, i) != nil {
 		return nil
 	}
-	j, err := services.Unbind(c, b)
-	if err != nil {
-		return err
-	}
-	return store.Jobs.Insert(c.Tx, j)
+	_, err := services.Unbind(c, b)
+	return err
 }
 
 // broken tells whether it failed since the deletion began.
@@ -109,11 +106,8 @@ func (d *Progress) instance(c *control.Session, i *cf.ServiceInstance) error {
 	if services.Changing(op) {
 		return nil
 	}
-	j, err := services.BeginDelete(c, i)
-	if err != nil {
-		return err
-	}
-	return store.Jobs.Insert(c.Tx, j)
+	_, err := services.BeginDelete(c, i)
+	return err
 }
 
 // area asks brokers to delete what they have for a space or an org, which the

@@ -42,7 +42,7 @@ const removedRows = 200
 // removeServices deletes the bindings of an app, which are user-provided by
 // now.
 func removeServices(c *control.Session, app *cf.App) error {
-	return control.EachOf(c, store.ServiceBindings, "app_guids", app.GUID, func(b *cf.ServiceBinding) error {
+	return control.EachOf(c, store.ServiceBindings.Table, "app_guids", app.GUID, func(b *cf.ServiceBinding) error {
 		i, err := store.ServiceInstances.Get(c.Tx, b.InstanceGUID)
 		if err != nil {
 			return err

@@ -15,15 +15,6 @@ import (
 	"cupola/store/cf"
 )
 
-// Invalid is the error of a manifest with faults.
-func Invalid(faults manifest.Invalid) error {
-	var many cf.Errors
-	for _, f := range faults {
-		many = append(many, cf.Unprocessable("%s", f))
-	}
-	return many
-}
-
 // forApp has a 422 name the app that it is about.
 func forApp(name string, err error) error {
 	var e *cf.Error
@@ -114,13 +105,11 @@ func applyProcess(c *control.Session, app *cf.App, m manifest.Process) error {
 	if store.IsNotFound(err) {
 		p, err = apps.AddProcess(c, app, m.Type)
 	}
+	if err == nil && m != (manifest.Process{Type: m.Type}) {
+		err = apps.MayChange(c, p, app, apps.NoUpdate)
+	}
 	if err != nil {
 		return err
-	}
-	if m != (manifest.Process{Type: m.Type}) {
-		if err := apps.MayChange(c, p, app, apps.NoUpdate); err != nil {
-			return err
-		}
 	}
 	if m.Command != nil {
 		p.Command = *m.Command
@@ -163,7 +152,8 @@ func applySidecars(c *control.Session, app *cf.App, m *manifest.App) error {
 		return err
 	}
 	for _, s := range m.Sidecars {
-		applySidecar(processes, newSidecar(s))
+		s.GUID, s.Origin = control.NewGUID(), "user"
+		applySidecar(processes, s)
 	}
 	for _, p := range processes {
 		if err := control.OrElse(apps.SidecarFaults(p), store.Processes.Update(c.Tx, p)); err != nil {
@@ -190,9 +180,9 @@ func applySidecar(processes []*cf.Process, s cf.Sidecar) {
 	}
 }
 
-// FindOrCreate finds an entry's app or creates it, as it is before anything else
+// findOrCreate finds an entry's app or creates it, as it is before anything else
 // is applied.
-func FindOrCreate(c *control.Session, space *cf.Space, m *manifest.App) (*cf.App, error) {
+func findOrCreate(c *control.Session, space *cf.Space, m *manifest.App) (*cf.App, error) {
 	app, err := store.Apps.First(c.Tx, store.Query{Where: map[string][]string{"names": {m.Name}, "space_guids": {space.GUID}}})
 	if store.IsNotFound(err) {
 		app = &cf.App{Name: m.Name, SpaceGUID: space.GUID}
@@ -202,31 +192,4 @@ func FindOrCreate(c *control.Session, space *cf.Space, m *manifest.App) (*cf.App
 		return nil, forApp(m.Name, err)
 	}
 	return app, c.AuditApp(audit.AppApplyManifest, app, nil)
-}
-
-// ApplyPart applies the part of a manifest that a job kept for an app.
-func ApplyPart(c *control.Session, part *cf.JobPart) error {
-	m, err := manifest.Parse([]byte(part.Input))
-	if err != nil {
-		return err
-	}
-	app, err := store.Apps.Get(c.Tx, part.AppGUID)
-	if store.IsNotFound(err) {
-		return cf.Errorf(cf.ResourceNotFound, "App with guid '%s' not found", part.AppGUID)
-	}
-	if err != nil {
-		return err
-	}
-	if _, err := c.InSpace(app.SpaceGUID); err != nil {
-		return err
-	}
-	return Apply(c, app, &m.Apps[0])
-}
-
-func newSidecar(m manifest.Sidecar) cf.Sidecar {
-	s := cf.Sidecar{GUID: control.NewGUID(), Name: m.Name, Command: m.Command, ProcessTypes: m.ProcessTypes, Origin: "user"}
-	if m.MemoryMB != nil {
-		s.MemoryMB = *m.MemoryMB
-	}
-	return s
 }

@@ -134,7 +134,7 @@ func routeByURL(c *control.Session, url string, space *cf.Space) (*cf.Route, err
 	if port < 0 {
 		return nil, cf.Unprocessable("The route '%s' is not a properly formed URL", url)
 	}
-	for i, name := range names {
+	for _, name := range names {
 		d, err := store.Domains.First(c.Tx, store.Query{Where: map[string][]string{"names": {name}, "usable_by_organization_guids": {space.OrgGUID}}})
 		if store.IsNotFound(err) {
 			continue
@@ -142,10 +142,7 @@ func routeByURL(c *control.Session, url string, space *cf.Space) (*cf.Route, err
 		if err != nil {
 			return nil, err
 		}
-		host := ""
-		if i > 0 {
-			host = strings.TrimSuffix(names[0], "."+name)
-		}
+		host := strings.TrimSuffix(strings.TrimSuffix(names[0], name), ".")
 		if strings.Contains(host, ".") {
 			break
 		}
@@ -216,9 +213,9 @@ func randomWords() string {
 
 func pick(words []string) string { return words[rand.IntN(len(words))] }
 
-// CheckOptions refuses a manifest for the options of its routes, in Cloud
+// checkOptions refuses a manifest for the options of its routes, in Cloud
 // Controller's words.
-func CheckOptions(c *control.Session, m *manifest.Manifest) error {
+func checkOptions(c *control.Session, m *manifest.Manifest) error {
 	rules, err := routes.Rules(c)
 	if err != nil {
 		return err
@@ -234,5 +231,5 @@ func CheckOptions(c *control.Session, m *manifest.Manifest) error {
 	if faults == nil {
 		return nil
 	}
-	return Invalid(faults)
+	return invalid(faults)
 }

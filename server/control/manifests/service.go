@@ -47,17 +47,12 @@ func applyService(c *control.Session, app *cf.App, i *cf.ServiceInstance, s mani
 		return err
 	}
 	if len(have) > 0 {
-		switch op := have[0].LastOperation; {
-		case op.Is(cf.OpCreate, cf.OpSucceeded):
-			return nil
-		case op.InProgress():
-			return cf.Unprocessable("A binding is being %sd. Retry this operation later.", op.Type)
-		case op.Is(cf.OpDelete, cf.OpFailed):
-			return cf.Unprocessable("A binding failed to be deleted. Resolve the issue with this binding before retrying this operation.")
+		if done, err := boundBy(have[0].LastOperation); done || err != nil {
+			return err
 		}
 	}
-	if s.Parameters != nil && i.Type == cf.UserProvided {
-		return cf.Unprocessable("Binding parameters are not supported for user-provided service instances")
+	if err := services.ParametersTaken(i, s.Parameters != nil); err != nil {
+		return err
 	}
 	b := &cf.ServiceBinding{Type: cf.BindingApp, Name: s.BindingName, InstanceGUID: i.GUID, AppGUID: app.GUID}
 	if err := services.BindApp(c, b, i, app, ""); err != nil {
@@ -68,6 +63,20 @@ func applyService(c *control.Session, app *cf.App, i *cf.ServiceInstance, s mani
 		return services.BindingEvent(c, "create", b, i, request)
 	}
 	return bind(c, b, app, i, s, request)
+}
+
+// boundBy reports whether the newest binding does, by its last operation, and
+// refuses to add to one that may come or go.
+func boundBy(op cf.LastOperation) (done bool, err error) {
+	switch {
+	case op.Is(cf.OpCreate, cf.OpSucceeded):
+		return true, nil
+	case op.InProgress():
+		return false, cf.Unprocessable("A binding is being %sd. Retry this operation later.", op.Type)
+	case op.Is(cf.OpDelete, cf.OpFailed):
+		return false, cf.Unprocessable("A binding failed to be deleted. Resolve the issue with this binding before retrying this operation.")
+	}
+	return false, nil
 }
 
 // bind has the broker make a binding that the manifest's job waits
@@ -81,12 +90,9 @@ func bind(c *control.Session, b *cf.ServiceBinding, app *cf.App, i *cf.ServiceIn
 		}
 		work.Parameters, request["parameters"] = text, audit.Hidden
 	}
-	j, err := services.NewJob(c, cf.JobCreateBinding, services.CredentialBinding, b.GUID, work)
-	if err != nil {
-		return err
-	}
 	c.Awaited = append(c.Awaited, control.Awaited{Binding: b.GUID, App: app.Name, Service: i.Name})
-	return store.Jobs.Insert(c.Tx, j)
+	_, err := services.Ask(c, cf.JobCreateBinding, services.CredentialBinding, b.GUID, work)
+	return err
 }
 
 // BindingsMade tells whether all that a manifest's job waits for is made, and why

@@ -1,7 +1,6 @@
 package orgs
 
 import (
-	"cupola/server/authz"
 	"cupola/server/control"
 	"cupola/server/control/access"
 	"cupola/server/control/audit"
@@ -26,7 +25,11 @@ func insert(c *control.Session, o *cf.Org) error {
 			}
 		}
 	}
-	return c.Audit(audit.OrgCreate, audit.Target{Type: "organization", GUID: o.GUID, Name: o.Name, Place: authz.Place{OrgGUID: o.GUID}}, nil)
+	return orgEvent(c, audit.OrgCreate, o)
+}
+
+func orgEvent(c *control.Session, kind audit.Type, o *cf.Org) error {
+	return c.Audit(kind, audit.Target{Type: "organization", GUID: o.GUID, Name: o.Name, Place: access.OfOrg(o)}, nil)
 }
 
 // grant gives the actor a role, for what an org's maker gets.
@@ -96,5 +99,5 @@ func Update(c *control.Session, o *cf.Org, req OrgChange) error {
 	if err != nil {
 		return err
 	}
-	return c.Audit(audit.OrgUpdate, audit.Target{Type: "organization", GUID: o.GUID, Name: o.Name, Place: authz.Place{OrgGUID: o.GUID}}, nil)
+	return orgEvent(c, audit.OrgUpdate, o)
 }

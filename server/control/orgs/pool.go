@@ -1,27 +1,85 @@
 package orgs
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cupola/runtime/lrp"
 	"cupola/server/control"
+	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
-// SavePool writes a pool; one that becomes the default takes the place of the
-// other.
-func SavePool(c *control.Session, p *cf.PlacementPool, write func(*store.Tx, *cf.PlacementPool) error) error {
-	if p.Default {
-		others, err := store.PlacementPools.By(c.Tx, "default", "true")
-		if err != nil {
-			return err
+// PoolChange is a change of a placement pool. Only a new one names the spaces that
+// get it.
+type PoolChange struct {
+	Name          change.Field[string]   `json:"name"`
+	Require       change.Field[[]string] `json:"require"`
+	Disallow      change.Field[[]string] `json:"disallow"`
+	Default       change.Field[bool]     `json:"default"`
+	Metadata      *change.Metadata       `json:"metadata"`
+	Relationships struct {
+		Spaces change.ToMany `json:"spaces"`
+	} `json:"relationships"`
+}
+
+// Validate lists the tags that no cell can have. Whether one has is not asked: tags
+// come and go with the cells.
+func (r PoolChange) Validate() []string {
+	return append(tagFaults("Require", r.Require.V), tagFaults("Disallow", r.Disallow.V)...)
+}
+
+func tagFaults(field string, tags []string) (faults []string) {
+	for _, t := range tags {
+		faults = append(faults, control.Must(strings.TrimSpace(t) != "", field+" must not hold an empty tag",
+			len(t) <= lrp.MaxTagLength, fmt.Sprintf("%s tag '%s' must be shorter than %d characters", field, t, lrp.MaxTagLength+1))...)
+	}
+	return faults
+}
+
+// lowered are tags as they are compared, each once.
+func lowered(tags []string) (out []string) {
+	for _, t := range tags {
+		if t = strings.ToLower(strings.TrimSpace(t)); !slices.Contains(out, t) {
+			out = append(out, t)
 		}
-		for _, o := range others {
-			if o.GUID == p.GUID {
-				continue
-			}
-			o.Default = false
-			if err := store.PlacementPools.Update(c.Tx, o); err != nil {
-				return err
-			}
+	}
+	return out
+}
+
+// CreatePool adds a placement pool.
+func CreatePool(c *control.Session, req PoolChange) (*cf.PlacementPool, error) {
+	if err := c.PermitAdmin(); err != nil {
+		return nil, err
+	}
+	p := &cf.PlacementPool{}
+	if err := savePool(c, p, req, store.PlacementPools.Insert); err != nil {
+		return nil, err
+	}
+	return p, AssignPool(c, p, req.Relationships.Spaces.GUIDs())
+}
+
+// UpdatePool changes a placement pool.
+func UpdatePool(c *control.Session, p *cf.PlacementPool, req PoolChange) error {
+	return savePool(c, p, req, store.PlacementPools.Update)
+}
+
+// savePool writes a pool; one that becomes the default takes the place of the
+// other.
+func savePool(c *control.Session, p *cf.PlacementPool, req PoolChange, write func(*store.Tx, *cf.PlacementPool) error) error {
+	p.Name, p.Default = req.Name.Or(p.Name), req.Default.Or(p.Default)
+	p.Require, p.Disallow = lowered(req.Require.Or(p.Require)), lowered(req.Disallow.Or(p.Disallow))
+	if err := control.Invalid(control.NameFaults(p.Name)); err != nil {
+		return err
+	}
+	if err := req.Metadata.Apply(&p.Metadata); err != nil {
+		return err
+	}
+	if p.Default {
+		if err := replaceDefault(c, p); err != nil {
+			return err
 		}
 	}
 	err := write(c.Tx, p)
@@ -31,21 +89,52 @@ func SavePool(c *control.Session, p *cf.PlacementPool, write func(*store.Tx, *cf
 	return err
 }
 
-// AssignPool gives spaces a placement pool; "" leaves them to the default.
-func AssignPool(c *control.Session, pool string, spaces []string) error {
-	unknown, err := unknownSpaces(c, spaces)
+func replaceDefault(c *control.Session, p *cf.PlacementPool) error {
+	others, err := store.PlacementPools.By(c.Tx, "default", "true")
+	if err != nil {
+		return err
+	}
+	for _, o := range others {
+		if o.GUID == p.GUID {
+			continue
+		}
+		o.Default = false
+		if err := store.PlacementPools.Update(c.Tx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeletePool deletes a placement pool.
+func DeletePool(c *control.Session, p *cf.PlacementPool) error {
+	return store.PlacementPools.Delete(c.Tx, p.GUID)
+}
+
+// AssignPool gives spaces a placement pool, instead of the one that they had.
+func AssignPool(c *control.Session, p *cf.PlacementPool, guids []string) error {
+	spaces, unknown, err := visibleSpaces(c, guids)
 	if err != nil || len(unknown) > 0 {
 		return control.OrElse(err, cf.Unprocessable("Spaces with guids %s do not exist.", control.Inspect(unknown)))
 	}
-	for _, guid := range spaces {
-		s, err := store.Spaces.Get(c.Tx, guid)
-		if err != nil {
-			return err
-		}
-		s.PoolGUID = pool
+	for _, s := range spaces {
+		s.PoolGUID = p.GUID
 		if err := store.Spaces.Update(c.Tx, s); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// RemoveFromPool leaves a space of a placement pool to the default one.
+func RemoveFromPool(c *control.Session, p *cf.PlacementPool, space string) error {
+	s, err := store.Spaces.Visible(c.Tx, space, c.Scope)
+	if err != nil && !store.IsNotFound(err) {
+		return err
+	}
+	if s == nil || s.PoolGUID != p.GUID {
+		return cf.Unprocessable("Unable to remove space with guid '%s'. Ensure the space has this placement pool.", space)
+	}
+	s.PoolGUID = ""
+	return store.Spaces.Update(c.Tx, s)
 }

@@ -1,28 +1,87 @@
 package orgs
 
 import (
-	"slices"
+	"math"
 
-	"cupola/server/authz"
 	"cupola/server/control"
 	"cupola/server/control/audit"
 	"cupola/server/control/change"
-	"cupola/server/control/quota"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
-// QuotaTaken says in Cloud Controller's words that there is such a quota.
-func QuotaTaken(q *cf.OrgQuota, err error) error {
+// OrgQuotaChange is a change of a quota of orgs. Only a new one names the orgs that
+// get it.
+type OrgQuotaChange struct {
+	QuotaChange
+	Domains struct {
+		TotalDomains change.Field[int] `json:"total_domains"`
+	} `json:"domains"`
+	Relationships struct {
+		Organizations change.ToMany `json:"organizations"`
+	} `json:"relationships"`
+}
+
+func (r *OrgQuotaChange) domains(l *cf.QuotaLimits) []limit {
+	return []limit{{"Domains", "Total domains", r.Domains.TotalDomains, math.MaxInt32, &l.TotalDomains}}
+}
+
+// Validate lists what is wrong with the change, in Cloud Controller's words.
+func (r *OrgQuotaChange) Validate() []string {
+	return append(r.QuotaChange.Validate(), limitFaults(r.domains(&cf.QuotaLimits{}))...)
+}
+
+// CreateQuota adds a quota of orgs.
+func CreateQuota(c *control.Session, req OrgQuotaChange) (*cf.OrgQuota, error) {
+	if err := c.PermitAdmin(); err != nil {
+		return nil, err
+	}
+	q := &cf.OrgQuota{Limits: cf.QuotaLimits{PaidServices: true}}
+	if err := saveQuota(c, q, req, store.OrgQuotas.Insert); err != nil {
+		return nil, err
+	}
+	if err := ApplyQuota(c, q, req.Relationships.Organizations.GUIDs()); err != nil {
+		return nil, err
+	}
+	return q, quotaEvent(c, "create", q, nil, req.asked)
+}
+
+// UpdateQuota changes a quota of orgs.
+func UpdateQuota(c *control.Session, q *cf.OrgQuota, req OrgQuotaChange) error {
+	if err := limitedOrgs.boundable(c, q.GUID, req.Apps.LogRateLimitBytes); err != nil {
+		return err
+	}
+	if err := saveQuota(c, q, req, store.OrgQuotas.Update); err != nil {
+		return err
+	}
+	return quotaEvent(c, "update", q, nil, req.asked)
+}
+
+func saveQuota(c *control.Session, q *cf.OrgQuota, req OrgQuotaChange, write func(*store.Tx, *cf.OrgQuota) error) error {
+	req.apply(&q.Name, &q.Limits)
+	setLimits(req.domains(&q.Limits))
+	switch {
+	case !atMost(q.Limits.TotalReservedRoutePorts, q.Limits.TotalRoutes):
+		return cf.Unprocessable("Total reserved ports must be -1, 0, or a positive integer, and must be less than or equal to total routes.")
+	case q.Name == "":
+		return cf.Unprocessable("Name can't be blank")
+	}
+	err := write(c.Tx, q)
 	if store.IsTaken(err) {
 		return cf.Unprocessable("Organization Quota '%s' already exists.", q.Name)
 	}
 	return err
 }
 
-// QuotaEvent records an event of a quota of orgs.
-func QuotaEvent(c *control.Session, what string, q *cf.OrgQuota, data audit.Data) error {
-	return c.Audit(audit.Of("organization_quota", what), audit.Target{Type: "organization_quota", GUID: q.GUID, Name: q.Name}, data)
+// DeleteQuota deletes a quota that no org has.
+func DeleteQuota(c *control.Session, q *cf.OrgQuota) error {
+	if err := limitedOrgs.none(c, q.GUID, "Apply different quotas to those organizations before deleting."); err != nil {
+		return err
+	}
+	if err := store.OrgQuotas.Delete(c.Tx, q.GUID); err != nil {
+		return err
+	}
+	return quotaEvent(c, "delete", q, nil, nil)
 }
 
 // ApplyQuota gives orgs a quota.
@@ -32,142 +91,25 @@ func ApplyQuota(c *control.Session, q *cf.OrgQuota, guids []string) error {
 		return err
 	}
 	known := control.GUIDs(orgs, func(o *cf.Org) string { return o.GUID })
-	if unknown := control.Without(guids, func(g string) bool { return slices.Contains(known, g) }); len(unknown) > 0 {
+	if unknown := control.Missing(guids, known); len(unknown) > 0 {
 		return cf.Unprocessable("Organizations with guids %s do not exist", control.Inspect(unknown))
 	}
-	if q.Limits.LogRateLimitBytes != nil {
-		n, err := quota.UnlimitedLogs(c.Tx, "organization_guids", known...)
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			return cf.Unprocessable("Current usage exceeds new quota values. The org(s) being assigned this quota contain apps running with an unlimited log rate limit.")
-		}
+	if err := limitedOrgs.apply(c, orgs, q.GUID, q.Limits); err != nil {
+		return err
 	}
 	for _, o := range orgs {
-		o.QuotaGUID = q.GUID
-		if err := store.Orgs.Update(c.Tx, o); err != nil {
-			return err
-		}
-		if err := c.Audit(audit.OrgQuotaApply, audit.Target{Type: "organization_quota", GUID: q.GUID, Name: q.Name, Place: authz.Place{OrgGUID: o.GUID}},
-			audit.Data{"organization_guid": o.GUID, "organization_name": o.Name}); err != nil {
+		if err := quotaEvent(c, "apply", q, o, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// LogsBounded refuses to bound the logs of a quota whose orgs have apps without
-// such a bound.
-func LogsBounded(c *control.Session, q *cf.OrgQuota, asked change.Field[int]) error {
-	if !asked.Set || asked.Null {
-		return nil
+// quotaEvent records what was done to a quota, and with which org.
+func quotaEvent(c *control.Session, what string, q *cf.OrgQuota, o *cf.Org, data audit.Data) error {
+	t := audit.Target{Type: "organization_quota", GUID: q.GUID, Name: q.Name}
+	if o != nil {
+		t.Place.OrgGUID, data = o.GUID, audit.Data{"organization_guid": o.GUID, "organization_name": o.Name}
 	}
-	orgs, _, err := store.Orgs.List(c.Tx, store.Query{Where: map[string][]string{"organization_quota_guids": {q.GUID}}, Order: "name"})
-	if err != nil {
-		return err
-	}
-	var names []string
-	for _, o := range orgs {
-		n, err := quota.UnlimitedLogs(c.Tx, "organization_guids", o.GUID)
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			names = append(names, o.Name)
-		}
-	}
-	return quota.UnboundedIn("org", names)
-}
-
-// AtMost tells whether a limit, of which nil is none, is not above another.
-func AtMost(a, b *int) bool {
-	return a == nil || b == nil || *a <= *b
-}
-
-// SpacesFor are spaces of the org of a new quota.
-func SpacesFor(c *control.Session, q *cf.SpaceQuota, guids []string) ([]*cf.Space, error) {
-	spaces, _, err := store.Spaces.List(c.Tx, store.Query{Where: map[string][]string{"guids": guids, "organization_guids": {q.OrgGUID}}})
-	known := control.GUIDs(spaces, func(s *cf.Space) string { return s.GUID })
-	if unknown := control.Without(guids, func(g string) bool { return slices.Contains(known, g) }); err == nil && len(unknown) > 0 {
-		err = cf.Unprocessable("Spaces with guids %s do not exist within the organization specified, or you do not have access to them.", control.Inspect(unknown))
-	}
-	return spaces, err
-}
-
-// SaveSpaceQuota writes a quota that is one with its org's.
-func SaveSpaceQuota(c *control.Session, q *cf.SpaceQuota, write func(*store.Tx, *cf.SpaceQuota) error) error {
-	org, err := store.Orgs.Get(c.Tx, q.OrgGUID)
-	if err != nil {
-		return err
-	}
-	ports := q.Limits.TotalReservedRoutePorts
-	all, err := store.OrgQuotas.Get(c.Tx, org.QuotaGUID)
-	if err != nil && !store.IsNotFound(err) {
-		return err
-	}
-	if !AtMost(ports, q.Limits.TotalRoutes) || all != nil && !AtMost(ports, all.Limits.TotalReservedRoutePorts) {
-		return cf.Unprocessable("Total reserved ports must be -1, 0, or a positive integer, must be less than or equal to total routes, " +
-			"and must be less than or equal to total reserved ports for the organization quota.")
-	}
-	err = write(c.Tx, q)
-	if store.IsTaken(err) {
-		return cf.Unprocessable("Space Quota '%s' already exists.", q.Name)
-	}
-	return err
-}
-
-// SpaceQuotaEvent records what was done to a quota, and of which space it was.
-func SpaceQuotaEvent(c *control.Session, what string, q *cf.SpaceQuota, s *cf.Space, data audit.Data) error {
-	at := authz.Place{OrgGUID: q.OrgGUID}
-	if s != nil {
-		at.SpaceGUID, data = s.GUID, audit.Data{"space_guid": s.GUID, "space_name": s.Name}
-	}
-	return c.Audit(audit.Of("space_quota", what), audit.Target{Type: "space_quota", GUID: q.GUID, Name: q.Name, Place: at}, data)
-}
-
-// SpaceLogsBounded refuses to bound the logs of a quota whose spaces have apps
-// without such a bound.
-func SpaceLogsBounded(c *control.Session, q *cf.SpaceQuota, asked change.Field[int]) error {
-	if !asked.Set || asked.Null {
-		return nil
-	}
-	spaces, _, err := store.Spaces.List(c.Tx, store.Query{Where: map[string][]string{"space_quota_guids": {q.GUID}}, Order: "name"})
-	if err != nil {
-		return err
-	}
-	var names []string
-	for _, s := range spaces {
-		n, err := quota.UnlimitedLogs(c.Tx, "space_guids", s.GUID)
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			names = append(names, s.Name)
-		}
-	}
-	return quota.UnboundedIn("space", names)
-}
-
-// SpacesToLimit are spaces that a quota can be given to.
-func SpacesToLimit(c *control.Session, q *cf.SpaceQuota, guids []string) ([]*cf.Space, error) {
-	spaces, _, err := store.Spaces.List(c.Tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: c.Scope})
-	if err != nil {
-		return nil, err
-	}
-	known := control.GUIDs(spaces, func(s *cf.Space) string { return s.GUID })
-	if unknown := control.Without(guids, func(g string) bool { return slices.Contains(known, g) }); len(unknown) > 0 {
-		return nil, cf.Unprocessable("Spaces with guids %s do not exist, or you do not have access to them.", control.Inspect(unknown))
-	}
-	if slices.ContainsFunc(spaces, func(s *cf.Space) bool { return s.OrgGUID != q.OrgGUID }) {
-		return nil, cf.Unprocessable("Space quotas cannot be applied outside of their owning organization.")
-	}
-	if q.Limits.LogRateLimitBytes == nil {
-		return spaces, nil
-	}
-	n, err := quota.UnlimitedLogs(c.Tx, "space_guids", known...)
-	if err == nil && n > 0 {
-		err = cf.Unprocessable("Current usage exceeds new quota values. The space(s) being assigned this quota contain apps running with an unlimited log rate limit.")
-	}
-	return spaces, err
+	return c.Audit(audit.Of(t.Type, what), t, data)
 }

@@ -8,16 +8,58 @@ import (
 	"cupola/server/control"
 	"cupola/server/control/access"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
-// NewRole is a role to be given: to the user with the GUID or, where that is "",
-// with the name. It is in an org or, where its type says so, a space.
+// NewRole is a role to be given to a user. It is in an org or, where its type says so,
+// a space.
 type NewRole struct {
-	Type                       cf.RoleType
-	OrgGUID, SpaceGUID         string
-	UserGUID, Username, Origin string // Origin "": any
+	Type          cf.RoleType       `json:"type"`
+	Relationships roleRelationships `json:"relationships"`
+}
+
+type roleRelationships struct {
+	User struct {
+		Data namedUser `json:"data"`
+	} `json:"user"`
+	Organization change.ToOne `json:"organization"`
+	Space        change.ToOne `json:"space"`
+}
+
+// namedUser is the user of a new role: the one with the GUID or, without that, with the
+// name, of any origin where that is "".
+type namedUser struct {
+	GUID     change.Field[string] `json:"guid"`
+	Username change.Field[string] `json:"username"`
+	Origin   change.Field[string] `json:"origin"`
+}
+
+// roleTypes is in the order in which Cloud Controller names them.
+const roleTypes = `["organization_auditor", "organization_manager", "organization_billing_manager", "organization_user", ` +
+	`"space_auditor", "space_manager", "space_developer", "space_supporter"]`
+
+// Validate lists what is wrong with the role, in Cloud Controller's words.
+func (r NewRole) Validate() []string {
+	faults := control.Must(r.Type.Valid(), "Type must be one of the allowed types "+roleTypes)
+	for _, f := range r.Relationships.faults(r.Type) {
+		faults = append(faults, "Relationships "+f)
+	}
+	return faults
+}
+
+func (r roleRelationships) faults(t cf.RoleType) []string {
+	u, org, space := r.User.Data, r.Organization.GUID() != "", r.Space.GUID() != ""
+	return control.Must(!u.GUID.Set || !u.Username.Set, "Username cannot be specified when identifying user by guid",
+		!u.GUID.Set || !u.Origin.Set, "User origin cannot be specified when identifying user by guid",
+		u.Username.Set || !u.Origin.Set, "User origin cannot be specified without specifying the username",
+		len(u.GUID.V) <= 200, "User guid must be between 1 and 200 characters",
+		u.Username.V != "" || u.GUID.V != "", "User must have a username or guid specified",
+		org || space, "must specify either a space or an organization.",
+		!space || !t.Valid() || !t.OfOrg(), fmt.Sprintf("Space cannot be provided with the organization role type: '%s'.", t),
+		!org || !t.Valid() || t.OfOrg(), fmt.Sprintf("Organization cannot be provided with the space role type: '%s'.", t),
+		!org || !space, "cannot specify both an organization and a space.")
 }
 
 // AddRole gives a user a role.
@@ -26,7 +68,7 @@ func AddRole(c *control.Session, r NewRole) (*cf.Role, error) {
 	if r.Type.OfOrg() {
 		fill = inOrg
 	}
-	where, err := fill(c, role, r)
+	where, err := fill(c, role, r.Relationships)
 	if err != nil {
 		return nil, err
 	}
@@ -46,41 +88,39 @@ func AddRole(c *control.Session, r NewRole) (*cf.Role, error) {
 
 // inOrg fills in a role in an org, and names the org. A user of whom only the
 // GUID is known is added.
-func inOrg(c *control.Session, role *cf.Role, r NewRole) (where string, err error) {
-	org, err := store.Orgs.Get(c.Tx, r.OrgGUID)
+func inOrg(c *control.Session, role *cf.Role, r roleRelationships) (where string, err error) {
+	org, err := store.Orgs.Get(c.Tx, r.Organization.GUID())
 	if err != nil {
-		c.Checked = true
 		return "", control.Unprocessable(err, "Invalid organization. Ensure that the organization exists and you have access to it.")
 	}
-	if err := c.Permit(authz.Place{OrgGUID: org.GUID}); err != nil {
+	if err := c.Permit(access.OfOrg(org)); err != nil {
 		return "", err
 	}
 	role.OrgGUID = org.GUID
 	where = fmt.Sprintf("organization '%s'", org.Name)
-	if role.UserGUID = r.UserGUID; role.UserGUID == "" {
+	if role.UserGUID = r.User.Data.GUID.V; role.UserGUID == "" {
 		role.UserGUID, err = userNamed(c, r)
 		return where, err
 	}
 	_, err = store.Users.Get(c.Tx, role.UserGUID)
 	if store.IsNotFound(err) {
-		err = store.Users.Insert(c.Tx, BareUser(role.UserGUID))
+		err = store.Users.Insert(c.Tx, bareUser(role.UserGUID))
 	}
 	return where, err
 }
 
 // inSpace fills in a role in a space, and names the space. Its user must have
 // a role in the org already.
-func inSpace(c *control.Session, role *cf.Role, r NewRole) (where string, err error) {
-	space, err := store.Spaces.Get(c.Tx, r.SpaceGUID)
+func inSpace(c *control.Session, role *cf.Role, r roleRelationships) (where string, err error) {
+	space, err := store.Spaces.Get(c.Tx, r.Space.GUID())
 	if err != nil {
-		c.Checked = true
 		return "", control.Unprocessable(err, "Invalid space. Ensure that the space exists and you have access to it.")
 	}
 	if err := c.Permit(access.At(space)); err != nil {
 		return "", err
 	}
 	role.OrgGUID, role.SpaceGUID = space.OrgGUID, space.GUID
-	if role.UserGUID = r.UserGUID; role.UserGUID == "" {
+	if role.UserGUID = r.User.Data.GUID.V; role.UserGUID == "" {
 		if role.UserGUID, err = userNamed(c, r); err != nil {
 			return "", err
 		}
@@ -98,11 +138,11 @@ func noRoleInOrg() error {
 
 // userNamed gives the GUID of the user with a name, of whatever origin when
 // none is given.
-func userNamed(c *control.Session, r NewRole) (string, error) {
+func userNamed(c *control.Session, r roleRelationships) (string, error) {
 	if err := c.Feature("set_roles_by_username"); err != nil {
 		return "", err
 	}
-	name, origin := r.Username, r.Origin
+	name, origin := r.User.Data.Username.V, r.User.Data.Origin.V
 	where := map[string][]string{"usernames": {name}}
 	if origin != "" {
 		where["origins"] = []string{origin}
@@ -111,17 +151,25 @@ func userNamed(c *control.Session, r NewRole) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case len(found) == 1:
-		return found[0].GUID, nil
 	case len(found) > 1:
 		return "", cf.Unprocessable("Ambiguous user. User with username '%s' exists in the following origins: %s. Specify an origin to disambiguate.",
 			name, strings.Join(control.GUIDs(found, func(u *cf.User) string { return u.Origin }), ", "))
-	case r.SpaceGUID != "":
-		return "", noRoleInOrg()
-	case origin != "":
-		return "", cf.Unprocessable("No user exists with the username '%s' and origin '%s'.", name, origin)
+	case len(found) == 0:
+		return "", nobodyNamed(r)
 	}
-	return "", cf.Unprocessable("No user exists with the username '%s'.", name)
+	return found[0].GUID, nil
+}
+
+// nobodyNamed is the error for a name that no user has.
+func nobodyNamed(r roleRelationships) error {
+	name, origin := r.User.Data.Username.V, r.User.Data.Origin.V
+	switch {
+	case r.Space.GUID() != "":
+		return noRoleInOrg()
+	case origin != "":
+		return cf.Unprocessable("No user exists with the username '%s' and origin '%s'.", name, origin)
+	}
+	return cf.Unprocessable("No user exists with the username '%s'.", name)
 }
 
 // RemoveRole takes a role from its user.
@@ -163,17 +211,4 @@ func mayLeave(c *control.Session, r *cf.Role) error {
 		}
 	}
 	return nil
-}
-
-// PresentationName is what users are called: by their GUID, where that is all that is known.
-func PresentationName(u *cf.User) string {
-	if u.Origin == "" {
-		return u.GUID
-	}
-	return u.Username
-}
-
-// BareUser is a user of whom only the GUID is known.
-func BareUser(guid string) *cf.User {
-	return &cf.User{Resource: cf.Resource{GUID: guid}, Username: guid}
 }

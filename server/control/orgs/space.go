@@ -9,6 +9,26 @@ import (
 	"cupola/store/cf"
 )
 
+// visibleSpaces are those of some spaces that the actor sees, and the GUIDs of the
+// rest.
+func visibleSpaces(c *control.Session, guids []string) (spaces []*cf.Space, unknown []string, err error) {
+	spaces, _, err = store.Spaces.List(c.Tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: c.Scope})
+	return spaces, control.Missing(guids, spaceGUIDs(spaces)), err
+}
+
+func spaceGUIDs(spaces []*cf.Space) []string {
+	return control.GUIDs(spaces, func(s *cf.Space) string { return s.GUID })
+}
+
+// NewSpace is a space to be made in an org.
+type NewSpace struct {
+	Name          change.Field[string] `json:"name"`
+	Metadata      *change.Metadata     `json:"metadata"`
+	Relationships struct {
+		Organization change.ToOne `json:"organization"`
+	} `json:"relationships"`
+}
+
 // SpaceChange is a change of a space.
 type SpaceChange struct {
 	Name     change.Field[string] `json:"name"`
@@ -16,13 +36,12 @@ type SpaceChange struct {
 }
 
 // CreateSpace makes a space in an org that the actor sees.
-func CreateSpace(c *control.Session, orgGUID string, req SpaceChange) (*cf.Space, error) {
+func CreateSpace(c *control.Session, req NewSpace) (*cf.Space, error) {
 	if err := control.Invalid(control.NameFaults(req.Name.V)); err != nil {
 		return nil, err
 	}
-	org, err := store.Orgs.Visible(c.Tx, orgGUID, c.Scope)
+	org, err := store.Orgs.Visible(c.Tx, req.Relationships.Organization.GUID(), c.Scope)
 	if err != nil {
-		c.Checked = true
 		return nil, control.Unprocessable(err, "Invalid organization. Ensure the organization exists and you have access to it.")
 	}
 	if err := c.Permit(authz.Place{OrgGUID: org.GUID}); err != nil {
@@ -36,6 +55,12 @@ func CreateSpace(c *control.Session, orgGUID string, req SpaceChange) (*cf.Space
 		return nil, err
 	}
 	return s, SpaceEvent(c, audit.SpaceCreate, s)
+}
+
+// AllowSSH lets developers reach the apps of a space with cf ssh, or does not.
+func AllowSSH(c *control.Session, s *cf.Space, allow bool) error {
+	s.AllowSSH = allow
+	return store.Spaces.Update(c.Tx, s)
 }
 
 // UpdateSpace changes a space.

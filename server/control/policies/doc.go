@@ -1,2 +1,3 @@
-// Package policies says who may have which network policies between apps.
+// Package policies has the verbs of network policies between apps, and says who may
+// have which.
 package policies

@@ -9,6 +9,49 @@ import (
 	"cupola/store/cf"
 )
 
+// List are the policies that the filters accept, between apps that the actor may have
+// policies for.
+func List(c *control.Session, where map[string][]string) ([]*cf.NetworkPolicy, error) {
+	rows, err := store.NetworkPolicies.Where(c.Tx, where)
+	if err != nil {
+		return nil, err
+	}
+	var guids []string
+	for _, p := range rows {
+		guids = append(guids, p.Source, p.Destination)
+	}
+	may, _, err := developed(c, guids)
+	return control.Without(rows, func(p *cf.NetworkPolicy) bool { return !may[p.Source] || !may[p.Destination] }), err
+}
+
+// Add lets the sources connect to the destinations.
+func Add(c *control.Session, list []cf.NetworkPolicy) error {
+	if err := permit(c, list, true); err != nil {
+		return err
+	}
+	if err := within(c, list); err != nil {
+		return err
+	}
+	return each(c.Tx, list, store.NetworkPolicies.Add)
+}
+
+// Remove takes policies away, those that are there.
+func Remove(c *control.Session, list []cf.NetworkPolicy) error {
+	if err := permit(c, list, false); err != nil {
+		return err
+	}
+	return each(c.Tx, list, store.NetworkPolicies.Remove)
+}
+
+func each(tx *store.Tx, list []cf.NetworkPolicy, f func(*store.Tx, cf.NetworkPolicy) error) error {
+	for _, p := range list {
+		if err := f(tx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // MaxPolicies is how many policies one who is no admin may have for a source:
 // the policy server's max_policies_per_app_source.
 const MaxPolicies = 150
@@ -18,9 +61,9 @@ func networkAdmin(c *control.Session) bool {
 	return c.Actor.Admin || slices.Contains(c.Scopes, "network.admin")
 }
 
-// Developed are the apps among those of the GUIDs that the actor may have
+// developed are the apps among those of the GUIDs that the actor may have
 // policies for, and how many of the GUIDs are apps' at all.
-func Developed(c *control.Session, guids []string) (may map[string]bool, known int, err error) {
+func developed(c *control.Session, guids []string) (may map[string]bool, known int, err error) {
 	apps, err := store.Apps.By(c.Tx, "guids", guids...)
 	if err != nil {
 		return nil, 0, err
@@ -40,12 +83,12 @@ func appsOf(list []cf.NetworkPolicy) (guids []string) {
 	return slices.Compact(guids)
 }
 
-// Permit checks that the actor is a developer of all the apps. Those
+// permit checks that the actor is a developer of all the apps. Those
 // that are gone keep nobody from removing a policy.
-func Permit(c *control.Session, list []cf.NetworkPolicy, all bool) error {
+func permit(c *control.Session, list []cf.NetworkPolicy, all bool) error {
 	c.Checked = true
 	guids := appsOf(list)
-	may, known, err := Developed(c, guids)
+	may, known, err := developed(c, guids)
 	if err != nil {
 		return err
 	}
@@ -59,9 +102,9 @@ func Permit(c *control.Session, list []cf.NetworkPolicy, all bool) error {
 	return nil
 }
 
-// Within counts, as the policy server does, what is asked for on top of
+// within counts, as the policy server does, what is asked for on top of
 // what is there, even when it is the same.
-func Within(c *control.Session, list []cf.NetworkPolicy) error {
+func within(c *control.Session, list []cf.NetworkPolicy) error {
 	if networkAdmin(c) {
 		return nil
 	}

@@ -24,21 +24,14 @@ type entry struct {
 // changes no number.
 type count struct {
 	usage   Usage
-	written int // of the tables that it depends on, when it was counted
+	tables  []string // that it was counted in
+	written int      // of them, when it was counted
 	routes  added
 	spaces  map[string]bool // whether they are in the area, of those with routes that were added
 }
 
 // added are the routes of an area that a transaction added, less those it removed.
 type added struct{ routes, ports int }
-
-// dependsOn are the tables a kind is counted in.
-var dependsOn = map[Kind][]string{
-	Processes: {store.Processes.Name(), store.Tasks.Name(), store.Apps.Name(), store.Spaces.Name()},
-	Routes:    {store.Spaces.Name()},
-	Services:  {store.ServiceInstances.Name(), store.ServiceBindings.Name(), store.Spaces.Name()},
-	Domains:   {store.Domains.Name()},
-}
 
 // usageNow is UsageOf that counts again only what has changed since the session
 // counted it.
@@ -76,7 +69,7 @@ func (u Usage) with(o Usage) Usage {
 // usage is what one kind uses now.
 func (l *ledger) usage(tx *store.Tx, e entry) (Usage, error) {
 	k := l.counts[e]
-	if k == nil || k.written != tx.Written(dependsOn[e.kind]...) {
+	if k == nil || k.written != tx.Written(k.tables...) {
 		return l.count(tx, e)
 	}
 	if e.kind != Routes {
@@ -93,23 +86,28 @@ func (l *ledger) usage(tx *store.Tx, e entry) (Usage, error) {
 }
 
 // count counts a kind, and keeps what it counted.
-func (l *ledger) count(tx *store.Tx, e entry) (Usage, error) {
+func (l *ledger) count(tx *store.Tx, e entry) (u Usage, err error) {
 	l.reads++
-	u, err := UsageOf(tx, e.area, e.area, e.kind)
+	k := &count{spaces: map[string]bool{}}
+	k.tables, err = tx.TablesOf(func() (err error) {
+		k.usage, err = UsageOf(tx, e.area, e.area, e.kind)
+		return err
+	})
 	if err != nil {
 		return u, err
 	}
-	k := &count{usage: u, written: tx.Written(dependsOn[e.kind]...), spaces: map[string]bool{}}
 	if e.kind == Routes {
+		k.tables = control.Without(k.tables, func(table string) bool { return table == store.Routes.Name() })
 		if k.routes, err = k.addedIn(tx, e.area); err != nil {
 			return u, err
 		}
 	}
+	k.written = tx.Written(k.tables...)
 	if l.counts == nil {
 		l.counts = map[entry]*count{}
 	}
 	l.counts[e] = k
-	return u, nil
+	return k.usage, nil
 }
 
 // addedIn tells how many routes the transaction has added in the area.

@@ -1,6 +1,7 @@
 package quota_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -121,7 +122,10 @@ func (v *verbs) updateRoute() {
 
 func (v *verbs) addDomain() {
 	org := rapid.SampledFrom([]string{"org-1", "org-2"}).Draw(v.T, "org")
-	v.must(routes.CreateDomain(v.c, &cf.Domain{Name: v.name() + ".test", OrgGUID: org}, nil))
+	var d routes.NewDomain
+	v.must(json.Unmarshal(fmt.Appendf(nil, `{"name": "%s.test", "relationships": {"organization": {"data": {"guid": %q}}}}`, v.name(), org), &d))
+	_, err := routes.CreateDomain(v.c, d)
+	v.must(err)
 }
 
 func (v *verbs) removeDomain() {

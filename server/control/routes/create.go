@@ -9,38 +9,60 @@ import (
 	"cupola/store/cf"
 )
 
-// New is a route to be made.
+// New is a route to be made. In a TCP domain it gets any port that is free where none
+// is given.
 type New struct {
-	SpaceGUID, DomainGUID string
-	Host, Path            string
-	Port                  change.Field[int] // in a TCP domain; any that is free where none is given
-	Options               map[string]any
-	Metadata              *change.Metadata
+	Host          change.Field[string] `json:"host"`
+	Path          change.Field[string] `json:"path"`
+	Port          change.Field[int]    `json:"port"`
+	Options       change.Field[any]    `json:"options"`
+	Metadata      *change.Metadata     `json:"metadata"`
+	Relationships struct {
+		Space  change.ToOne `json:"space"`
+		Domain change.ToOne `json:"domain"`
+	} `json:"relationships"`
+}
+
+// Validate lists what is wrong with the route, in Cloud Controller's words.
+func (n New) Validate() []string {
+	return append(faults(n.Host.V, n.Path.V), control.Must(
+		n.Port.V >= 0, "Port must be greater than or equal to 0",
+		n.Port.V <= 65535, "Port must be less than or equal to 65535")...)
 }
 
 // Create makes a route in a space that the actor sees.
 func Create(c *control.Session, n New) (*cf.Route, error) {
-	space, err := c.TargetSpace(n.SpaceGUID)
+	options, err := ReadOptions(c, n.Options)
 	if err != nil {
 		return nil, err
 	}
-	d, err := UsableDomain(c, n.DomainGUID, space)
+	space, d, err := target(c, n)
 	if err != nil {
 		return nil, err
 	}
-	r := &cf.Route{SpaceGUID: space.GUID, DomainGUID: d.GUID, Host: strings.ToLower(n.Host), Path: n.Path, Port: n.Port.V}
+	r := &cf.Route{SpaceGUID: space.GUID, DomainGUID: d.GUID, Host: strings.ToLower(n.Host.V), Path: n.Path.V, Port: n.Port.V}
 	if d.TCP() && !n.Port.Set {
 		if r.Port, err = AnyPort(c); err != nil {
 			return nil, err
 		}
 	}
-	if r.Options, err = PatchOptions(nil, n.Options); err != nil {
+	if r.Options, err = PatchOptions(nil, options); err != nil {
 		return nil, err
 	}
 	if err := n.Metadata.Apply(&r.Metadata); err != nil {
 		return nil, err
 	}
 	return r, Insert(c, r, d)
+}
+
+// target is the space and the domain of a new route.
+func target(c *control.Session, n New) (*cf.Space, *cf.Domain, error) {
+	space, err := c.TargetSpace(n.Relationships.Space.GUID())
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := usableDomain(c, n.Relationships.Domain.GUID(), space)
+	return space, d, err
 }
 
 // Find is a route, if the actor sees it and satisfies the rule in its space.

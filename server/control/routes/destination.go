@@ -1,6 +1,7 @@
 package routes
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -12,6 +13,9 @@ import (
 	"cupola/store"
 	"cupola/store/cf"
 )
+
+// PortOf is the port that a destination leads to.
+func PortOf(d cf.Destination) int { return cmp.Or(d.Port, contract.DefaultPort) }
 
 // MaxDestinations is how many a route can have (Cloud Controller).
 const MaxDestinations = 100
@@ -37,15 +41,8 @@ func Complete(c *control.Session, r *cf.Route, wanted []cf.Destination) (map[str
 	}
 	for i := range wanted {
 		w := &wanted[i]
-		if w.Port == contract.DefaultPort && apps[w.AppGUID].Lifecycle.Type != cf.LifecycleDocker {
-			w.Port = 0 // as those that name none
-		}
-		if w.Protocol == "" {
-			w.Protocol = map[string]string{"tcp": "tcp", "http": "http1"}[d.Protocol()]
-		}
-		if (w.Protocol == "tcp") != d.TCP() {
-			valid := map[string]string{"tcp": "tcp", "http": "http1, http2"}[d.Protocol()]
-			return nil, cf.Unprocessable("Cannot use '%s' protocol for %s routes; valid options are: [%s].", w.Protocol, d.Protocol(), valid)
+		if err := complete(w, apps[w.AppGUID], d); err != nil {
+			return nil, err
 		}
 		if slices.ContainsFunc(wanted[:i], func(o cf.Destination) bool { return sameDestination(o, *w) }) {
 			return nil, cf.Unprocessable("Destinations cannot contain duplicate entries")
@@ -54,36 +51,52 @@ func Complete(c *control.Session, r *cf.Route, wanted []cf.Destination) (map[str
 	return apps, nil
 }
 
+// complete gives a destination the defaults of its app and of its route's domain.
+func complete(w *cf.Destination, app *cf.App, d *cf.Domain) error {
+	if w.Port == contract.DefaultPort && app.Lifecycle.Type != cf.LifecycleDocker {
+		w.Port = 0 // as those that name none
+	}
+	if w.Protocol == "" {
+		w.Protocol = map[string]string{"tcp": "tcp", "http": "http1"}[d.Protocol()]
+	}
+	if (w.Protocol == "tcp") != d.TCP() {
+		valid := map[string]string{"tcp": "tcp", "http": "http1, http2"}[d.Protocol()]
+		return cf.Unprocessable("Cannot use '%s' protocol for %s routes; valid options are: [%s].", w.Protocol, d.Protocol(), valid)
+	}
+	return nil
+}
+
 // destinationApps are the apps of new destinations by their GUIDs.
 func destinationApps(c *control.Session, r *cf.Route, wanted []cf.Destination) (map[string]*cf.App, error) {
-	apps := map[string]*cf.App{}
-	var missing, hidden []string
-	for _, d := range wanted {
-		app, err := store.Apps.Get(c.Tx, d.AppGUID)
-		if store.IsNotFound(err) {
-			missing = append(missing, d.AppGUID)
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if c.Scope != nil && !slices.Contains(c.Scope.Spaces, app.SpaceGUID) {
-			hidden = append(hidden, d.AppGUID)
-		}
-		apps[d.AppGUID] = app
+	guids, apps, err := appsOf(c, wanted)
+	except := func(fits func(*cf.App) bool) []string {
+		return control.Without(guids, func(g string) bool { return fits(apps[g]) })
 	}
-	if missing != nil {
-		return nil, cf.Unprocessable(`App(s) with guid(s) "%s" do not exist.`, strings.Join(missing, `", "`))
+	if missing := except(func(a *cf.App) bool { return a != nil }); err != nil || len(missing) > 0 {
+		return nil, control.OrElse(err, cf.Unprocessable(`App(s) with guid(s) "%s" do not exist.`, strings.Join(missing, `", "`)))
 	}
-	if hidden != nil {
+	if hidden := except(func(a *cf.App) bool { return c.Scope == nil || slices.Contains(c.Scope.Spaces, a.SpaceGUID) }); len(hidden) > 0 {
 		return nil, cf.Unprocessable(`App(s) with guid(s) "%s" you do not have access.`, strings.Join(hidden, `", "`))
 	}
-	for _, app := range apps {
-		if app.SpaceGUID != r.SpaceGUID && !slices.Contains(r.SharedSpaces, app.SpaceGUID) {
-			return nil, cf.Unprocessable("Routes destinations must be in either the route's space or the route's shared spaces")
-		}
+	if len(except(func(a *cf.App) bool {
+		return a.SpaceGUID == r.SpaceGUID || slices.Contains(r.SharedSpaces, a.SpaceGUID)
+	})) > 0 {
+		return nil, cf.Unprocessable("Routes destinations must be in either the route's space or the route's shared spaces")
 	}
 	return apps, nil
+}
+
+// appsOf are the apps that destinations name and that there are.
+func appsOf(c *control.Session, wanted []cf.Destination) (guids []string, apps map[string]*cf.App, err error) {
+	for _, d := range wanted {
+		guids = append(guids, d.AppGUID)
+	}
+	rows, err := store.Apps.By(c.Tx, "guids", guids...)
+	apps = map[string]*cf.App{}
+	for _, app := range rows {
+		apps[app.GUID] = app
+	}
+	return guids, apps, err
 }
 
 // Map adds destinations that the route does not have yet.
@@ -126,8 +139,20 @@ func Replace(c *control.Session, r *cf.Route, wanted []cf.Destination) error {
 	if err != nil {
 		return err
 	}
-	var added []cf.Destination
-	gone := slices.Clone(r.Destinations)
+	added, gone := keep(wanted, r.Destinations)
+	r.Destinations = wanted
+	return save(c, r, func() error {
+		if err := mapEvents(c, audit.AppUnmapRoute, r, gone, nil); err != nil {
+			return err
+		}
+		return mapEvents(c, audit.AppMapRoute, r, added, apps)
+	})
+}
+
+// keep puts the destinations that a route has already in place of those wanted that are
+// like them. It returns the wanted ones that are new, and those that are gone.
+func keep(wanted, have []cf.Destination) (added, gone []cf.Destination) {
+	gone = slices.Clone(have)
 	for i, d := range wanted {
 		at := slices.IndexFunc(gone, func(have cf.Destination) bool {
 			return sameDestination(have, d) && have.Protocol == d.Protocol && have.Weight == d.Weight
@@ -139,13 +164,7 @@ func Replace(c *control.Session, r *cf.Route, wanted []cf.Destination) error {
 		wanted[i] = gone[at]
 		gone = slices.Delete(gone, at, at+1)
 	}
-	r.Destinations = wanted
-	return save(c, r, func() error {
-		if err := mapEvents(c, audit.AppUnmapRoute, r, gone, nil); err != nil {
-			return err
-		}
-		return mapEvents(c, audit.AppMapRoute, r, added, apps)
-	})
+	return added, gone
 }
 
 // save writes a route whose destinations are others now; events

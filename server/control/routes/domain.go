@@ -2,30 +2,23 @@ package routes
 
 import (
 	"slices"
+	"strings"
 
 	"cupola/server/authz"
 	"cupola/server/control"
-	"cupola/server/control/access"
 	"cupola/server/control/audit"
-	"cupola/server/control/change"
 	"cupola/server/control/quota"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
-// DomainPlace checks the rule: a shared domain is an admin's to make, a
-// private one its org's manager's.
-func DomainPlace(c *control.Session, org string) error {
-	if org == "" {
-		c.Checked = true
-		if !c.Actor.Admin {
-			return access.NotAuthorized()
+// permitDomain checks the rule: a shared domain is an admin's to make, a private one
+// its org's manager's.
+func permitDomain(c *control.Session, org string) error {
+	if org != "" {
+		if _, err := store.Orgs.Visible(c.Tx, org, c.Scope); err != nil {
+			return control.Unprocessable(err, "Organization with guid '%s' does not exist or you do not have access to it.", org)
 		}
-		return nil
-	}
-	if _, err := store.Orgs.Visible(c.Tx, org, c.Scope); err != nil {
-		c.Checked = true
-		return control.Unprocessable(err, "Organization with guid '%s' does not exist or you do not have access to it.", org)
 	}
 	return c.Permit(authz.Place{OrgGUID: org})
 }
@@ -57,7 +50,7 @@ func DeleteDomain(c *control.Session, d *cf.Domain) error {
 	if err := RemoveDomain(c, d); err != nil {
 		return err
 	}
-	return c.Audit(audit.DomainDelete, audit.Target{Type: "domain", GUID: d.GUID, Name: d.Name, Place: authz.Place{OrgGUID: d.OrgGUID}}, nil)
+	return domainEvent(c, audit.DomainDelete, d)
 }
 
 // RemoveDomain deletes a domain and the routes in it.
@@ -101,28 +94,19 @@ func UnshareDomain(c *control.Session, d *cf.Domain, org string) error {
 	if err != nil {
 		return err
 	}
-	d.SharedOrgs = control.Without(d.SharedOrgs, func(g string) bool { return g == org })
+	d.SharedOrgs = control.Drop(d.SharedOrgs, org)
 	return store.Domains.Update(c.Tx, d)
 }
 
-// CreateDomain adds a domain: a shared one, or a private one of an org.
-func CreateDomain(c *control.Session, d *cf.Domain, m *change.Metadata) error {
-	if err := DomainPlace(c, d.OrgGUID); err != nil {
-		return err
+// CreateDomain adds a domain.
+func CreateDomain(c *control.Session, req NewDomain) (*cf.Domain, error) {
+	d := &cf.Domain{Name: strings.ToLower(req.Name), Internal: req.Internal.V, RouterGroupGUID: req.RouterGroup.GUID, EnforcesPolicies: req.Enforce.V, PoliciesScope: req.scope(),
+		OrgGUID: req.Relationships.Organization.GUID(), SharedOrgs: req.Relationships.SharedOrgs.GUIDs()}
+	if err := mayCreate(c, d); err != nil {
+		return nil, err
 	}
-	if d.OrgGUID != "" {
-		if err := c.Feature("private_domain_creation"); err != nil {
-			return err
-		}
-	}
-	if err := domainShareable(c, d.OrgGUID, d.SharedOrgs); err != nil {
-		return err
-	}
-	if err := groupFits(c, d.RouterGroupGUID); err != nil {
-		return err
-	}
-	if err := m.Apply(&d.Metadata); err != nil {
-		return err
+	if err := req.Metadata.Apply(&d.Metadata); err != nil {
+		return nil, err
 	}
 	taken, err := domainNamed(c, d.Name)
 	if err == nil && taken != nil {
@@ -135,9 +119,29 @@ func CreateDomain(c *control.Session, d *cf.Domain, m *change.Metadata) error {
 		err = quota.WithinOrg(c, d.OrgGUID, quota.Domains, func() error { return store.Domains.Insert(c.Tx, d) })
 	}
 	if err != nil {
+		return nil, err
+	}
+	return d, domainEvent(c, audit.DomainCreate, d)
+}
+
+// mayCreate refuses a domain that the actor may not make, or share as is asked for.
+func mayCreate(c *control.Session, d *cf.Domain) error {
+	if err := permitDomain(c, d.OrgGUID); err != nil {
 		return err
 	}
-	return c.Audit(audit.DomainCreate, audit.Target{Type: "domain", GUID: d.GUID, Name: d.Name, Place: authz.Place{OrgGUID: d.OrgGUID}}, nil)
+	if d.OrgGUID != "" {
+		if err := c.Feature("private_domain_creation"); err != nil {
+			return err
+		}
+	}
+	if err := domainShareable(c, d.OrgGUID, d.SharedOrgs); err != nil {
+		return err
+	}
+	return groupFits(c, d.RouterGroupGUID)
+}
+
+func domainEvent(c *control.Session, kind audit.Type, d *cf.Domain) error {
+	return c.Audit(kind, audit.Target{Type: "domain", GUID: d.GUID, Name: d.Name, Place: authz.Place{OrgGUID: d.OrgGUID}}, nil)
 }
 
 // groupFits refuses a router group that there is not; "" is none.
@@ -161,10 +165,6 @@ func ShareDomain(c *control.Session, d *cf.Domain, orgs []string) error {
 	if err := domainShareable(c, d.OrgGUID, orgs); err != nil {
 		return err
 	}
-	for _, g := range orgs {
-		if !slices.Contains(d.SharedOrgs, g) {
-			d.SharedOrgs = append(d.SharedOrgs, g)
-		}
-	}
+	d.SharedOrgs = control.Union(d.SharedOrgs, orgs)
 	return store.Domains.Update(c.Tx, d)
 }

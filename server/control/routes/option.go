@@ -10,13 +10,14 @@ import (
 	"strings"
 
 	"cupola/server/control"
+	"cupola/server/control/change"
 	"cupola/server/manifest"
 	"cupola/store/cf"
 )
 
 // Cloud Controller's bounds of the options of a route.
 const (
-	MaxOptionsBytes     = 1024
+	maxOptionsBytes     = 1024
 	maxHashHeader       = 128
 	maxHashBalance      = 16
 	leastHashBalance    = 1.1
@@ -57,9 +58,9 @@ func isBlank(v any) bool {
 	return false
 }
 
-// Faults are what is wrong with the options of a request, in Cloud Controller's
+// faults are what is wrong with the options of a request, in Cloud Controller's
 // words.
-func (r OptionRules) Faults(given map[string]any) (faults []string) {
+func (r OptionRules) faults(given map[string]any) (faults []string) {
 	var foreign, off []string
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		switch {
@@ -110,6 +111,32 @@ func balanceFaults(text string) []string {
 	return control.Must(n == 0 || n >= leastHashBalance && n <= greatestHashBalance, "Hash balance must be either 0 or between 1.1 and 10.0")
 }
 
+// ReadOptions reads the options of a request, in Cloud Controller's words for what is
+// wrong with them; nil where it has none.
+func ReadOptions(c *control.Session, v change.Field[any]) (map[string]any, error) {
+	if !v.Set {
+		return nil, nil
+	}
+	given, isObject := v.V.(map[string]any)
+	if !isObject {
+		return nil, cf.Unprocessable("Options 'options' is not a valid object")
+	}
+	rules, err := Rules(c)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(given)
+	if err != nil {
+		return nil, err
+	}
+	faults := append(control.Must(len(text) <= maxOptionsBytes, fmt.Sprintf("must be smaller than %d bytes (actual size is %d bytes)", maxOptionsBytes, len(text))),
+		rules.faults(given)...)
+	for i, f := range faults {
+		faults[i] = "Options " + f
+	}
+	return given, control.Invalid(faults)
+}
+
 // PatchOptions sets the options that have a value and removes those that are
 // null; those of hash-based routing go with it. What they were given as becomes
 // what Cloud Controller keeps: a balance has one decimal place.
@@ -133,8 +160,8 @@ func PatchOptions(have, given map[string]any) (map[string]any, error) {
 		return nil, cf.Unprocessable("Hash header must be present when loadbalancing is set to hash.")
 	}
 	text, err := json.Marshal(out)
-	if err == nil && len(text) > MaxOptionsBytes {
-		err = cf.Unprocessable("Route options size exceeded: options must be smaller than %d bytes.", MaxOptionsBytes)
+	if err == nil && len(text) > maxOptionsBytes {
+		err = cf.Unprocessable("Route options size exceeded: options must be smaller than %d bytes.", maxOptionsBytes)
 	}
 	return out, err
 }
@@ -153,11 +180,7 @@ func (r OptionRules) ManifestFaults(route manifest.Route) (faults []string) {
 		}
 	}
 	if algorithm, given := route.Options["loadbalancing"]; given && !r.knows(algorithm) {
-		complaint := fmt.Sprintf("Invalid value for 'loadbalancing' for Route '%s'", route.URL)
-		if text, isText := algorithm.(string); isText {
-			complaint = fmt.Sprintf("Cannot use loadbalancing value '%s' for Route '%s'", text, route.URL)
-		}
-		faults = append(faults, complaint+"; Valid values are: '"+strings.Join(r.algorithms, ", ")+"'")
+		faults = append(faults, r.algorithmFault(route.URL, algorithm))
 	}
 	if r.hash() {
 		for _, fault := range hashFaults(route.Options) {
@@ -165,4 +188,12 @@ func (r OptionRules) ManifestFaults(route manifest.Route) (faults []string) {
 		}
 	}
 	return faults
+}
+
+func (r OptionRules) algorithmFault(url string, algorithm any) string {
+	complaint := fmt.Sprintf("Invalid value for 'loadbalancing' for Route '%s'", url)
+	if text, isText := algorithm.(string); isText {
+		complaint = fmt.Sprintf("Cannot use loadbalancing value '%s' for Route '%s'", text, url)
+	}
+	return complaint + "; Valid values are: '" + strings.Join(r.algorithms, ", ") + "'"
 }

@@ -4,17 +4,83 @@ import (
 	"cupola/server/control"
 	"cupola/server/control/access"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
-// PolicyFits says in Cloud Controller's words why a route cannot have a policy.
-func PolicyFits(c *control.Session, p *cf.RoutePolicy, r *cf.Route) error {
-	d, err := store.Domains.Get(c.Tx, r.DomainGUID)
+// NewPolicy is a route policy to be made.
+type NewPolicy struct {
+	Source        change.Field[string] `json:"source"`
+	Metadata      *change.Metadata     `json:"metadata"`
+	Relationships struct {
+		Route change.ToOne `json:"route"`
+	} `json:"relationships"`
+}
+
+// Validate lists what is wrong with the policy, in Cloud Controller's words.
+func (r NewPolicy) Validate() []string {
+	return control.Must(r.Source.V != "", "Source can't be blank",
+		r.Source.V == "" || cf.IsSource(r.Source.V), "Source must be in format 'cf:app:<uuid>', 'cf:space:<uuid>', 'cf:org:<uuid>', or 'cf:any'",
+		r.Relationships.Route.GUID() != "", "Relationships Route can't be blank")
+}
+
+// CreatePolicy lets a source call a route.
+func CreatePolicy(c *control.Session, req NewPolicy) (*cf.RoutePolicy, error) {
+	r, err := Find(c, req.Relationships.Route.GUID())
 	if err != nil {
+		return nil, err
+	}
+	p := &cf.RoutePolicy{RouteGUID: r.GUID, Source: req.Source.V}
+	if err := policyFits(c, p, r); err != nil {
+		return nil, err
+	}
+	if err := req.Metadata.Apply(&p.Metadata); err != nil {
+		return nil, err
+	}
+	if err := store.RoutePolicies.Insert(c.Tx, p); err != nil {
+		return nil, err
+	}
+	return p, policyEvent(c, audit.RoutePolicyCreate, p, audit.Data{"request": audit.Data{"source": p.Source, "route_guid": r.GUID}})
+}
+
+// FindPolicy is a route policy, if the actor sees it and satisfies the rule in its
+// route's space.
+func FindPolicy(c *control.Session, guid string) (*cf.RoutePolicy, error) {
+	p, err := store.RoutePolicies.Visible(c.Tx, guid, c.Scope)
+	if err != nil {
+		return nil, err
+	}
+	r, err := store.Routes.Get(c.Tx, p.RouteGUID)
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.InSpace(r.SpaceGUID)
+	return p, err
+}
+
+// UpdatePolicy changes the labels and annotations of a route policy.
+func UpdatePolicy(c *control.Session, p *cf.RoutePolicy, req change.Labels) error {
+	if err := req.Metadata.Apply(&p.Metadata); err != nil {
 		return err
 	}
-	have, err := store.RoutePolicies.By(c.Tx, "route_guids", r.GUID)
+	if err := store.RoutePolicies.Update(c.Tx, p); err != nil {
+		return err
+	}
+	return policyEvent(c, audit.RoutePolicyUpdate, p, nil)
+}
+
+// DeletePolicy deletes a route policy.
+func DeletePolicy(c *control.Session, p *cf.RoutePolicy) error {
+	if err := store.RoutePolicies.Delete(c.Tx, p.GUID); err != nil {
+		return err
+	}
+	return policyEvent(c, audit.RoutePolicyDelete, p, nil)
+}
+
+// policyFits says in Cloud Controller's words why a route cannot have a policy.
+func policyFits(c *control.Session, p *cf.RoutePolicy, r *cf.Route) error {
+	d, err := store.Domains.Get(c.Tx, r.DomainGUID)
 	if err != nil {
 		return err
 	}
@@ -26,6 +92,15 @@ func PolicyFits(c *control.Session, p *cf.RoutePolicy, r *cf.Route) error {
 	case d.PoliciesScope == "space" && p.SourceGUID("org") != "":
 		return cf.Unprocessable("Source '%s' is not allowed: domain's route_policies_scope is 'space'.", p.Source)
 	}
+	have, err := store.RoutePolicies.By(c.Tx, "route_guids", r.GUID)
+	if err != nil {
+		return err
+	}
+	return besides(p, have)
+}
+
+// besides says why a policy cannot be added to those of its route.
+func besides(p *cf.RoutePolicy, have []*cf.RoutePolicy) error {
 	for _, other := range have {
 		switch {
 		case other.Source == p.Source:
@@ -39,8 +114,12 @@ func PolicyFits(c *control.Session, p *cf.RoutePolicy, r *cf.Route) error {
 	return nil
 }
 
-// PolicyEvent records an event of a route policy, in its route's space.
-func PolicyEvent(c *control.Session, kind audit.Type, p *cf.RoutePolicy, r *cf.Route, data audit.Data) error {
+// policyEvent records an event of a route policy, in its route's space.
+func policyEvent(c *control.Session, kind audit.Type, p *cf.RoutePolicy, data audit.Data) error {
+	r, err := store.Routes.Get(c.Tx, p.RouteGUID)
+	if err != nil {
+		return err
+	}
 	space, err := store.Spaces.Get(c.Tx, r.SpaceGUID)
 	if err != nil {
 		return err

@@ -61,6 +61,10 @@ func checkPort(c *control.Session, r *cf.Route, d *cf.Domain) error {
 	case r.Port == 0:
 		return cf.Unprocessable("Routes with protocol 'tcp' must specify a port.")
 	}
+	return portFree(c, r, d)
+}
+
+func portFree(c *control.Session, r *cf.Route, d *cf.Domain) error {
 	other, taken, err := portTaken(c, r.Port)
 	switch {
 	case err != nil:

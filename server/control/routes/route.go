@@ -23,8 +23,8 @@ func fqdn(r *cf.Route, d *cf.Domain) string {
 
 var hostPattern = regexp.MustCompile(`^([A-Za-z0-9_-]+|\*)?$`)
 
-// Faults are Cloud Controller's messages for a host and path.
-func Faults(host, path string) []string {
+// faults are Cloud Controller's messages for a host and path.
+func faults(host, path string) []string {
 	return control.Must(len(host) <= 63, "Host is too long (maximum is 63 characters)",
 		len(host) > 63 || hostPattern.MatchString(host), `Host must be either "*" or contain only alphanumeric characters, "_", or "-"`,
 		path == "" || strings.HasPrefix(path, "/"), "Path must begin with /",
@@ -33,8 +33,8 @@ func Faults(host, path string) []string {
 		len(path) <= 128, "Path is too long (maximum is 128 characters)")
 }
 
-// UsableDomain is a domain in which a space can have routes.
-func UsableDomain(c *control.Session, guid string, space *cf.Space) (*cf.Domain, error) {
+// usableDomain is a domain in which a space can have routes.
+func usableDomain(c *control.Session, guid string, space *cf.Space) (*cf.Domain, error) {
 	d, err := store.Domains.First(c.Tx, store.Query{Where: map[string][]string{"guids": {guid}, "usable_by_organization_guids": {space.OrgGUID}}})
 	return d, control.Unprocessable(err, "Invalid domain. Ensure that the domain exists and you have access to it.")
 }
@@ -44,26 +44,14 @@ func Insert(c *control.Session, r *cf.Route, d *cf.Domain) error {
 	if err := c.Feature("route_creation"); err != nil {
 		return err
 	}
-	if err := control.Invalid(Faults(r.Host, r.Path)); err != nil {
+	if err := control.Invalid(faults(r.Host, r.Path)); err != nil {
 		return err
 	}
 	if err := checkPort(c, r, d); err != nil {
 		return err
 	}
-	if r.Host == "*" && d.OrgGUID == "" && !c.Actor.Admin {
-		return cf.Unprocessable("You do not have sufficient permissions to create a route with a wildcard host on a domain not scoped to an organization.")
-	}
-	if r.Host == "*" && d.Internal {
-		return cf.Unprocessable("Wildcard hosts are not supported for internal domains.")
-	}
-	if r.Path != "" && d.Internal {
-		return cf.Unprocessable("Paths are not supported for internal domains.")
-	}
-	if r.Host == "" && d.OrgGUID == "" && !d.TCP() {
-		return cf.Unprocessable("Missing host. Routes in shared domains must have a host defined.")
-	}
-	if len(fqdn(r, d)) > 253 {
-		return cf.Unprocessable("Host combined with domain name must be no more than 253 characters.")
+	if err := hostFits(c, r, d); err != nil {
+		return err
 	}
 	if err := routeFree(c, r, d); err != nil {
 		return err
@@ -76,6 +64,23 @@ func Insert(c *control.Session, r *cf.Route, d *cf.Domain) error {
 		return err
 	}
 	return event(c, audit.RouteCreate, r)
+}
+
+// hostFits refuses a host and path that a route in the domain cannot have.
+func hostFits(c *control.Session, r *cf.Route, d *cf.Domain) error {
+	switch {
+	case r.Host == "*" && d.OrgGUID == "" && !c.Actor.Admin:
+		return cf.Unprocessable("You do not have sufficient permissions to create a route with a wildcard host on a domain not scoped to an organization.")
+	case r.Host == "*" && d.Internal:
+		return cf.Unprocessable("Wildcard hosts are not supported for internal domains.")
+	case r.Path != "" && d.Internal:
+		return cf.Unprocessable("Paths are not supported for internal domains.")
+	case r.Host == "" && d.OrgGUID == "" && !d.TCP():
+		return cf.Unprocessable("Missing host. Routes in shared domains must have a host defined.")
+	case len(fqdn(r, d)) > 253:
+		return cf.Unprocessable("Host combined with domain name must be no more than 253 characters.")
+	}
+	return nil
 }
 
 func alreadyThere(c *control.Session, r *cf.Route, d *cf.Domain) error {
@@ -92,11 +97,11 @@ func alreadyThere(c *control.Session, r *cf.Route, d *cf.Domain) error {
 }
 
 func event(c *control.Session, kind audit.Type, r *cf.Route) error {
-	return EventIn(c, kind, r, r.SpaceGUID, nil)
+	return eventIn(c, kind, r, r.SpaceGUID, nil)
 }
 
-// EventIn records an event of a route in a space.
-func EventIn(c *control.Session, kind audit.Type, r *cf.Route, spaceGUID string, data audit.Data) error {
+// eventIn records an event of a route in a space.
+func eventIn(c *control.Session, kind audit.Type, r *cf.Route, spaceGUID string, data audit.Data) error {
 	space, err := store.Spaces.Get(c.Tx, spaceGUID)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package routes
 
 import (
 	"slices"
-	"strings"
 
 	"cupola/server/authz"
 	"cupola/server/control"
@@ -13,40 +12,6 @@ import (
 	"cupola/store"
 	"cupola/store/cf"
 )
-
-// shareable refuses spaces in which the actor may not write.
-func shareable(c *control.Session, uri string, guids []string) error {
-	var unseen, unwritable []string
-	for _, g := range guids {
-		s, err := store.Spaces.Visible(c.Tx, g, c.Scope)
-		if store.IsNotFound(err) {
-			unseen = append(unseen, "'"+g+"'")
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		org, err := store.Orgs.Get(c.Tx, s.OrgGUID)
-		if err != nil {
-			return err
-		}
-		if !c.MayDevelop(s) || org.Suspended && !c.Actor.Admin {
-			unwritable = append(unwritable, "'"+g+"'")
-		}
-	}
-	var messages []string
-	if unseen != nil {
-		messages = append(messages, "Unable to share route "+uri+" with spaces ["+strings.Join(unseen, ", ")+"]. Ensure the spaces exist and that you have access to them.")
-	}
-	if unwritable != nil {
-		messages = append(messages, "Unable to share route "+uri+" with spaces ["+strings.Join(unwritable, ", ")+
-			"]. Write permission is required in order to share a route with a space and the containing organization must not be suspended.")
-	}
-	if messages == nil {
-		return nil
-	}
-	return cf.Unprocessable("%s", strings.Join(messages, "\n"))
-}
 
 // accessible is a space in which the actor can run apps; complaint begins what
 // is said of others.
@@ -68,7 +33,7 @@ func accessible(c *control.Session, guid, complaint string) (*cf.Space, error) {
 // Leave takes a space that goes away out of the shares of routes.
 func Leave(c *control.Session, space string) error {
 	return control.EachOf(c, store.Routes, "shared_space_guids", space, func(r *cf.Route) error {
-		r.SharedSpaces = control.Without(r.SharedSpaces, func(g string) bool { return g == space })
+		r.SharedSpaces = control.Drop(r.SharedSpaces, space)
 		return store.Routes.Update(c.Tx, r)
 	})
 }
@@ -79,21 +44,17 @@ func Share(c *control.Session, r *cf.Route, guids []string) error {
 	if err != nil {
 		return err
 	}
-	if err := shareable(c, uri, guids); err != nil {
+	if _, err := c.ShareTargets("route "+uri, guids, "route with a space and the containing organization must not be suspended."); err != nil {
 		return err
 	}
 	if slices.Contains(guids, r.SpaceGUID) {
 		return cf.Unprocessable("Unable to share route '%s' with space '%s'. Routes cannot be shared into the space where they were created.", uri, r.SpaceGUID)
 	}
-	for _, g := range guids {
-		if !slices.Contains(r.SharedSpaces, g) {
-			r.SharedSpaces = append(r.SharedSpaces, g)
-		}
-	}
+	r.SharedSpaces = control.Union(r.SharedSpaces, guids)
 	if err := store.Routes.Update(c.Tx, r); err != nil {
 		return err
 	}
-	return EventIn(c, audit.RouteShare, r, r.SpaceGUID, audit.Data{"target_space_guids": guids})
+	return eventIn(c, audit.RouteShare, r, r.SpaceGUID, audit.Data{"target_space_guids": guids})
 }
 
 // Unshare takes a route from a space that it was shared with.
@@ -108,11 +69,11 @@ func Unshare(c *control.Session, r *cf.Route, space string) error {
 	if space == r.SpaceGUID {
 		return cf.Unprocessable("Unable to unshare route '%s' from space '%s'. Routes cannot be removed from the space that owns them.", uri, space)
 	}
-	r.SharedSpaces = control.Without(r.SharedSpaces, func(g string) bool { return g == space })
+	r.SharedSpaces = control.Drop(r.SharedSpaces, space)
 	if err := store.Routes.Update(c.Tx, r); err != nil {
 		return err
 	}
-	return EventIn(c, audit.RouteUnshare, r, r.SpaceGUID, audit.Data{"target_space_guid": space})
+	return eventIn(c, audit.RouteUnshare, r, r.SpaceGUID, audit.Data{"target_space_guid": space})
 }
 
 // Move gives a route to another space; the one that had it has it as a share.
@@ -127,18 +88,18 @@ func Move(c *control.Session, r *cf.Route, to string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := UsableDomain(c, r.DomainGUID, space); err != nil {
+	if _, err := usableDomain(c, r.DomainGUID, space); err != nil {
 		return cf.Unprocessable("%sTarget space does not have access to route's domain", complaint)
 	}
 	if to == from {
 		return nil
 	}
-	r.SpaceGUID, r.SharedSpaces = to, append(control.Without(r.SharedSpaces, func(g string) bool { return g == to }), from)
+	r.SpaceGUID, r.SharedSpaces = to, append(control.Drop(r.SharedSpaces, to), from)
 	err = quota.Within(c, to, quota.Routes, func() error { return store.Routes.Update(c.Tx, r) })
 	if err != nil {
 		return err
 	}
-	return EventIn(c, audit.RouteTransferOwner, r, from, audit.Data{"target_space_guid": to})
+	return eventIn(c, audit.RouteTransferOwner, r, from, audit.Data{"target_space_guid": to})
 }
 
 // uriOf is the whole of what a route is reached by.

@@ -1,155 +1,242 @@
 package services
 
 import (
-	"regexp"
-	"slices"
+	"encoding/json"
 
 	"cupola/server/control"
 	"cupola/server/control/access"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
-// Multiple is the strategy by which an app has several bindings to one instance.
-const Multiple = "multiple"
+// CredentialBinding is what jobs of credential bindings call them.
+const CredentialBinding = "service_credential_binding"
 
-// BindApp binds an app: to what is user-provided at once; for a broker
-// the binding stays initial.
-func BindApp(c *control.Session, b *cf.ServiceBinding, i *cf.ServiceInstance, app *cf.App, strategy string) error {
-	if app.SpaceGUID != i.SpaceGUID && !slices.Contains(i.SharedSpaces, app.SpaceGUID) {
-		return cf.Unprocessable("The service instance and the app are in different spaces")
+// NewBinding is a binding of an app, or a key, to be made.
+type NewBinding struct {
+	Type          string                        `json:"type"`
+	Name          change.Field[string]          `json:"name"`
+	Strategy      change.Field[string]          `json:"strategy"`
+	Parameters    change.Field[json.RawMessage] `json:"parameters"`
+	Metadata      *change.Metadata              `json:"metadata"`
+	Relationships struct {
+		App      *change.ToOne `json:"app"`
+		Instance *change.ToOne `json:"service_instance"`
+	} `json:"relationships"`
+}
+
+// Validate lists what is wrong with a request alone.
+func (r NewBinding) Validate() []string {
+	messages := control.Must(isObject(r.Parameters), "Parameters must be an object", r.Type == cf.BindingApp || r.Type == cf.BindingKey, "Type must be 'app' or 'key'")
+	messages = append(messages, relationFaults(r.Relationships.Instance, "service_instance")...)
+	switch {
+	case len(messages) > 0:
+		return messages
+	case r.Type == cf.BindingKey:
+		return control.Must(r.Name.V != "", "Name can't be blank", r.Relationships.App == nil, "Relationships Unknown field(s): 'app'")
 	}
-	if err := Bindable(c, i, ""); err != nil {
-		return err
+	return append(control.Must(r.Strategy.Or(single) == single || r.Strategy.V == multiple, "Strategy must be 'single' or 'multiple'"),
+		relationFaults(r.Relationships.App, "app")...)
+}
+
+// CreateBinding binds an app, or makes a key, by the job that is returned where a
+// broker is asked.
+func CreateBinding(c *control.Session, req NewBinding, request audit.Data) (*cf.ServiceBinding, *cf.Job, error) {
+	c.Checked = true // until the instance is found, there is no place
+	guid := req.Relationships.Instance.GUID()
+	i, err := store.ServiceInstances.Visible(c.Tx, guid, c.Scope)
+	if err != nil {
+		return nil, nil, control.Unprocessable(err, "The service instance could not be found: '%s'", guid)
 	}
-	if err := bindableOnceMore(c, b, i, app, strategy); err != nil {
-		return err
+	if err := ParametersTaken(i, req.Parameters.Set); err != nil {
+		return nil, nil, err
 	}
-	if err := bindingNameFault(b.Name); err != nil {
-		return err
+	b, create, operation := &cf.ServiceBinding{Type: req.Type, InstanceGUID: i.GUID}, createAppBinding, cf.JobCreateBinding
+	if req.Name.Set && !req.Name.Null {
+		b.Name = &req.Name.V
 	}
-	b.LastOperation = cf.Begin(cf.OpCreate, cf.OpInitial, c.Tx.Now)
+	if req.Type == cf.BindingKey {
+		create, operation = createKey, cf.JobCreateKey
+	}
+	if err := create(c, b, i, req); err != nil {
+		return nil, nil, err
+	}
 	if i.Type == cf.UserProvided {
-		b.Credentials, b.SyslogDrainURL = i.Credentials, drainOf(i)
-		b.LastOperation = Done(c, cf.OpCreate, "")
+		return b, nil, BindingEvent(c, "create", b, i, request)
 	}
-	if err := store.ServiceBindings.Insert(c.Tx, b); err != nil {
-		return err
-	}
-	// What a broker is asked for counts as if it had made it, but for the
-	// credentials: server/broker looks at those.
-	return fitOnce(c, app, TheApp, func(s cf.AppService) {
-		if s.Binding.GUID == b.GUID {
-			s.Binding.LastOperation = Done(c, cf.OpCreate, "")
-		}
-	})
+	j, err := Ask(c, operation, CredentialBinding, b.GUID, cf.ServiceWork{Parameters: objectOf(req.Parameters), Request: request})
+	return b, j, err
 }
 
-// Bindable refuses a managed instance that cannot be bound now. end is what
-// Cloud Controller ends its sentences about keys with.
-func Bindable(c *control.Session, i *cf.ServiceInstance, end string) error {
-	if i.Type != cf.Managed {
-		return nil
+// findBinding is a binding with its instance, if the actor sees it.
+func findBinding(c *control.Session, guid string) (*cf.ServiceBinding, *cf.ServiceInstance, error) {
+	b, err := store.ServiceBindings.Visible(c.Tx, guid, c.Scope)
+	if err != nil {
+		return nil, nil, err
 	}
-	o, err := OfferOf(c, i)
+	i, err := store.ServiceInstances.Get(c.Tx, b.InstanceGUID)
+	return b, i, err
+}
+
+// BindingDetails is a binding that was made, with what it holds. Who may not see
+// that is told that there is none. That someone looked is recorded.
+func BindingDetails(c *control.Session, guid string) (*cf.ServiceBinding, error) {
+	b, i, err := findBinding(c, guid)
+	if err != nil {
+		return nil, err
+	}
+	space, err := bindingSpace(c, b, i)
+	if err != nil {
+		return nil, err
+	}
+	if !c.Actor.May(c.Rule, access.At(space)) {
+		return nil, cf.Errorf(cf.ResourceNotFound, "Service credential binding not found")
+	}
+	if err := notMade(b.Type, b.LastOperation); err != nil {
+		return nil, err
+	}
+	request := audit.Data{"service_instance_guid": b.InstanceGUID}
+	if b.AppGUID != "" {
+		request["app_guid"] = b.AppGUID
+	}
+	return b, BindingEvent(c, "show", b, i, request)
+}
+
+// permitted is findBinding for one who satisfies the rule at the binding's space.
+func permitted(c *control.Session, guid string) (*cf.ServiceBinding, *cf.ServiceInstance, *cf.Space, error) {
+	b, i, err := findBinding(c, guid)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	space, err := bindingSpace(c, b, i)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return b, i, space, c.Permit(access.At(space))
+}
+
+// BindingToChange is a binding that the actor may change.
+func BindingToChange(c *control.Session, guid string) (*cf.ServiceBinding, error) {
+	b, _, _, err := permitted(c, guid)
+	if err == nil && b.LastOperation.Is(cf.OpDelete, cf.OpInitial, cf.OpInProgress) {
+		err = cf.Unprocessable("The service binding is being deleted")
+	}
+	return b, err
+}
+
+// RelabelBinding changes labels and annotations of a binding.
+func RelabelBinding(c *control.Session, b *cf.ServiceBinding, req change.Labels, request audit.Data) error {
+	i, err := store.ServiceInstances.Get(c.Tx, b.InstanceGUID)
 	if err != nil {
 		return err
 	}
-	switch {
-	case !o.Plan.MayBind(o.Offering):
-		return cf.Unprocessable("Service plan does not allow bindings%s", end)
-	case o.Offering.Needs(cf.RequiresVolumes) && !c.Platform.Mounts(o.Offering.BrokerGUID):
-		return cf.Unprocessable("Support for volume mount services is disabled%s", end)
-	case i.LastOperation.Is(cf.OpCreate, cf.OpFailed):
-		return cf.Unprocessable("Service instance not found")
-	case i.LastOperation.InProgress():
-		return cf.Unprocessable("There is an operation in progress for the service instance")
+	if err := req.Metadata.Apply(&b.Metadata); err != nil {
+		return err
 	}
-	return nil
+	if err := store.ServiceBindings.Update(c.Tx, b); err != nil {
+		return err
+	}
+	return BindingEvent(c, "update", b, i, request)
 }
 
-// bindableOnceMore looks at the bindings that the app has: of them, those to
-// the same instance that could not be made are replaced.
-func bindableOnceMore(c *control.Session, b *cf.ServiceBinding, i *cf.ServiceInstance, app *cf.App, strategy string) error {
-	have, err := store.ServiceBindings.By(c.Tx, "app_guids", app.GUID)
+// bindingSpace is the space of a binding: its app's, or of a key's instance.
+func bindingSpace(c *control.Session, b *cf.ServiceBinding, i *cf.ServiceInstance) (*cf.Space, error) {
+	guid := i.SpaceGUID
+	if b.AppGUID != "" {
+		app, err := store.Apps.Get(c.Tx, b.AppGUID)
+		if err != nil {
+			return nil, err
+		}
+		guid = app.SpaceGUID
+	}
+	return store.Spaces.Get(c.Tx, guid)
+}
+
+// notMade tells why there is nothing to show of a binding yet, or any longer.
+func notMade(kind string, op cf.LastOperation) error {
+	if op.Is(cf.OpCreate, cf.OpSucceeded) {
+		return nil
+	}
+	what := map[string]string{cf.BindingApp: "service binding", cf.BindingKey: "service key", routeKind: "route binding"}[kind]
+	operation := "Deletion"
+	if op.Type == cf.OpCreate {
+		operation = "Creation"
+	}
+	return cf.Errorf(cf.ResourceNotFound, "%s of %s %s", operation, what, op.State)
+}
+
+// routeKind is to route bindings what the types of cf.ServiceBinding are.
+const routeKind = "route"
+
+// bindingEvents are how Cloud Controller's audit events call the bindings.
+var bindingEvents = map[string]string{cf.BindingApp: "service_binding", cf.BindingKey: "service_key", routeKind: "service_route_binding"}
+
+// BindingEvent records an event of a credential binding, in its own space.
+func BindingEvent(c *control.Session, what string, b *cf.ServiceBinding, i *cf.ServiceInstance, request audit.Data) error {
+	space, err := bindingSpace(c, b, i)
 	if err != nil {
 		return err
 	}
-	valid := 0
-	for _, old := range have {
-		switch {
-		case old.InstanceGUID != i.GUID:
-			continue
-		case old.LastOperation.Is(cf.OpCreate, cf.OpFailed):
-			if err := ReplaceBinding(c, old, i); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := besides(c, old, b); err != nil {
-			return err
-		}
-		valid++
+	name := ""
+	if b.Name != nil {
+		name = *b.Name
 	}
-	most := c.Platform.MaxBindings()
-	if strategy == Multiple && valid >= most {
-		return cf.Unprocessable("The app has too many bindings to this service instance (limit: %d). Consider deleting existing/orphaned bindings.", most)
+	kind := bindingEvents[b.Type]
+	return c.Audit(audit.Of(kind, what), audit.Target{Type: kind, GUID: b.GUID, Name: name, Place: access.At(space)}, audit.Data{"request": request})
+}
+
+// DeleteBinding deletes a binding, by the job that is returned where a broker is
+// asked.
+func DeleteBinding(c *control.Session, guid string) (*cf.Job, error) {
+	b, i, space, err := permitted(c, guid)
+	if err != nil {
+		return nil, err
 	}
-	if strategy != Multiple && valid > 0 {
-		return alreadyBound()
+	if b.Type == cf.BindingKey && !c.MayDevelop(space) {
+		return nil, access.NotAuthorized()
 	}
-	for _, old := range have {
-		if old.InstanceGUID != i.GUID && b.Name != nil && old.Name != nil && *old.Name == *b.Name {
-			return bindingNameUsed(*b.Name)
-		}
+	if err := BindingIdle(b.LastOperation, i); err != nil {
+		return nil, err
+	}
+	if i.Type == cf.Managed {
+		return Unbind(c, b)
+	}
+	return nil, RemoveBinding(c, b, i)
+}
+
+// BindingIdle refuses to delete a binding while it, or its instance, changes.
+func BindingIdle(op cf.LastOperation, i *cf.ServiceInstance) error {
+	if op.Is(cf.OpCreate, cf.OpInitial) || op.Is(cf.OpDelete, cf.OpInitial, cf.OpInProgress) {
+		return cf.Unprocessable("There is an operation in progress for the service binding.")
+	}
+	if i.Type == cf.Managed && i.LastOperation.InProgress() {
+		return busy()
 	}
 	return nil
 }
 
-// besides refuses a second binding to the same instance that the first forbids.
-func besides(c *control.Session, old, b *cf.ServiceBinding) error {
-	op, once := old.LastOperation, c.Platform.MaxBindings() == 1
-	switch {
-	case once && op.Type == cf.OpCreate && op.State != cf.OpFailed:
-		return alreadyBound()
-	case op.Is(cf.OpCreate, cf.OpInitial, cf.OpInProgress):
-		return cf.Unprocessable("There is already a binding in progress for this service instance and app (binding guid: %s)", old.GUID)
-	case op.Type == cf.OpDelete && once:
-		return cf.Unprocessable("The binding is getting deleted or its deletion failed")
-	case op.Type == cf.OpDelete:
-		return cf.Unprocessable("A binding for this service instance and app is getting deleted or its deletion failed")
-	case (old.Name == nil) != (b.Name == nil) || b.Name != nil && *old.Name != *b.Name:
-		return cf.Unprocessable("The binding name cannot be changed for the same app and service instance")
+// Unbind adds the job that has the broker delete a binding.
+func Unbind(c *control.Session, b *cf.ServiceBinding) (*cf.Job, error) {
+	b.LastOperation = cf.Begin(cf.OpDelete, cf.OpInProgress, c.Tx.Now)
+	if err := store.ServiceBindings.Update(c.Tx, b); err != nil {
+		return nil, err
 	}
-	return nil
+	operation := cf.JobDeleteBinding
+	if b.Type == cf.BindingKey {
+		operation = cf.JobDeleteKey
+	}
+	return Ask(c, operation, CredentialBinding, b.GUID, cf.ServiceWork{})
 }
 
-func alreadyBound() error {
-	return cf.Unprocessable("The app is already bound to the service instance")
-}
-
-func bindingNameUsed(name string) error {
-	text := "The binding name is invalid. Binding names must be unique for a given service instance and app."
-	if name != "" {
-		text += " The app already has a binding with name '" + name + "'."
+// RemoveBinding forgets a binding. What runs of its app keeps what it got.
+func RemoveBinding(c *control.Session, b *cf.ServiceBinding, i *cf.ServiceInstance) error {
+	request := audit.Data{"app_guid": control.OrNil(b.AppGUID), "route_guid": nil, "service_instance_guid": b.InstanceGUID}
+	if err := BindingEvent(c, "delete", b, i, request); err != nil {
+		return err
 	}
-	return cf.Unprocessable("%s", text)
-}
-
-// bindingName is what Cloud Controller takes as the name of a binding.
-var bindingName = regexp.MustCompile(`\A[A-Za-z0-9_-]+\z`)
-
-func bindingNameFault(name *string) error {
-	switch {
-	case name == nil || *name == "":
-		return nil
-	case len(*name) > 255:
-		return cf.Unprocessable("The binding name is invalid. App binding names must be less than 256 characters.")
-	case !bindingName.MatchString(*name):
-		return cf.Unprocessable("The binding name is invalid. Valid characters are alphanumeric, underscore, and dash.")
-	}
-	return nil
+	return store.ServiceBindings.Delete(c.Tx, b.GUID)
 }
 
 // ReplaceBinding forgets a binding that could not be made, and has the broker
@@ -163,105 +250,13 @@ func ReplaceBinding(c *control.Session, b *cf.ServiceBinding, i *cf.ServiceInsta
 	return store.ServiceBindings.Delete(c.Tx, b.GUID)
 }
 
-// KeyFree refuses a key whose name another of the instance has. One that could
-// not be made is replaced.
-func KeyFree(c *control.Session, i *cf.ServiceInstance, name string) error {
-	const taken = "The binding name is invalid. Key binding names must be unique. The service instance already has a key binding with "
-	if len(name) > 255 {
-		return cf.Unprocessable("name max_length")
-	}
-	old, err := store.ServiceBindings.First(c.Tx, store.Query{Where: map[string][]string{"service_instance_guids": {i.GUID}, "type": {cf.BindingKey}, "names": {name}}})
-	switch {
-	case store.IsNotFound(err):
-		return nil
-	case err != nil:
-		return err
-	case old.LastOperation.Is(cf.OpCreate, cf.OpFailed):
-		return ReplaceBinding(c, old, i)
-	case old.LastOperation.Type == cf.OpCreate:
-		return cf.Unprocessable(taken+"name '%s'.", name)
-	}
-	return cf.Unprocessable(taken+"the name '%s' that is getting deleted or its deletion failed.", name)
-}
-
-// BindingSpace is the space of a binding: its app's, or of a key's instance.
-func BindingSpace(c *control.Session, b *cf.ServiceBinding, i *cf.ServiceInstance) (*cf.Space, error) {
-	guid := i.SpaceGUID
-	if b.AppGUID != "" {
-		app, err := store.Apps.Get(c.Tx, b.AppGUID)
-		if err != nil {
-			return nil, err
-		}
-		guid = app.SpaceGUID
-	}
-	return store.Spaces.Get(c.Tx, guid)
-}
-
-// NotMade tells why there is nothing to show of a binding yet, or any longer.
-func NotMade(kind string, op cf.LastOperation) error {
-	if op.Is(cf.OpCreate, cf.OpSucceeded) {
-		return nil
-	}
-	what := map[string]string{cf.BindingApp: "service binding", cf.BindingKey: "service key", RouteKind: "route binding"}[kind]
-	operation := "Deletion"
-	if op.Type == cf.OpCreate {
-		operation = "Creation"
-	}
-	return cf.Errorf(cf.ResourceNotFound, "%s of %s %s", operation, what, op.State)
-}
-
-// RouteKind is to route bindings what the types of cf.ServiceBinding are.
-const RouteKind = "route"
-
-// bindingEvents are how Cloud Controller's audit events call the bindings.
-var bindingEvents = map[string]string{cf.BindingApp: "service_binding", cf.BindingKey: "service_key", RouteKind: "service_route_binding"}
-
-// BindingEvent records an event of a credential binding, in its own space.
-func BindingEvent(c *control.Session, what string, b *cf.ServiceBinding, i *cf.ServiceInstance, request audit.Data) error {
-	space, err := BindingSpace(c, b, i)
+// Abandon has the broker forget an instance, or a binding of it, that it may
+// have made though it was told to the platform as failed.
+func Abandon(c *control.Session, i *cf.ServiceInstance, binding string) error {
+	o, err := offerOf(c, i)
 	if err != nil {
 		return err
 	}
-	name := ""
-	if b.Name != nil {
-		name = *b.Name
-	}
-	kind := bindingEvents[b.Type]
-	return c.Audit(audit.Of(kind, what), audit.Target{Type: kind, GUID: b.GUID, Name: name, Place: access.At(space)}, audit.Data{"request": request})
-}
-
-// BindingIdle refuses to delete a binding while it, or its instance, changes.
-func BindingIdle(op cf.LastOperation, i *cf.ServiceInstance) error {
-	if op.Is(cf.OpCreate, cf.OpInitial) || op.Is(cf.OpDelete, cf.OpInitial, cf.OpInProgress) {
-		return cf.Unprocessable("There is an operation in progress for the service binding.")
-	}
-	if i.Type == cf.Managed && i.LastOperation.InProgress() {
-		return Busy()
-	}
-	return nil
-}
-
-// Unbind has the broker delete a binding, and gives the job that does it.
-func Unbind(c *control.Session, b *cf.ServiceBinding) (*cf.Job, error) {
-	b.LastOperation = cf.Begin(cf.OpDelete, cf.OpInProgress, c.Tx.Now)
-	if err := store.ServiceBindings.Update(c.Tx, b); err != nil {
-		return nil, err
-	}
-	operation := cf.JobDeleteBinding
-	if b.Type == cf.BindingKey {
-		operation = cf.JobDeleteKey
-	}
-	return NewJob(c, operation, CredentialBinding, b.GUID, cf.ServiceWork{})
-}
-
-// CredentialBinding is what jobs of credential bindings call them.
-const CredentialBinding = "service_credential_binding"
-
-// RemoveBinding forgets a binding. What runs of its app keeps what it got.
-func RemoveBinding(c *control.Session, b *cf.ServiceBinding, i *cf.ServiceInstance) error {
-	request := audit.Data{"app_guid": control.OrNil(b.AppGUID), "route_guid": nil, "service_instance_guid": b.InstanceGUID}
-	if err := BindingEvent(c, "delete", b, i, request); err != nil {
-		return err
-	}
-	return store.ServiceBindings.Delete(c.Tx, b.GUID)
+	return store.BrokerOperations.Insert(c.Tx, &cf.BrokerOperation{Phase: cf.PhaseSend, DueAt: c.Tx.Now, Orphan: &cf.Orphan{BrokerGUID: o.Broker.GUID,
+		OfferingID: o.Offering.CatalogID, PlanID: o.Plan.CatalogID, InstanceGUID: i.GUID, BindingGUID: binding}})
 }

@@ -10,7 +10,7 @@ import (
 
 // BoundTo are the bindings of an app that count.
 func BoundTo(c *control.Session, app *cf.App) ([]bindings.Binding, error) {
-	all, err := c.Tx.AppServices(app.GUID)
+	all, err := store.ServiceBindings.OfApps(c.Tx, app.GUID)
 	return desire.Bindings(all[app.GUID]), err
 }
 
@@ -29,7 +29,7 @@ func Fit(c *control.Session, app *cf.App, what string) error {
 
 // fitOnce is bindingsFit for bindings as they are once they have changed.
 func fitOnce(c *control.Session, app *cf.App, what string, change func(cf.AppService)) error {
-	all, err := c.Tx.AppServices(app.GUID)
+	all, err := store.ServiceBindings.OfApps(c.Tx, app.GUID)
 	if err != nil {
 		return err
 	}
@@ -42,10 +42,15 @@ func fitOnce(c *control.Session, app *cf.App, what string, change func(cf.AppSer
 	return nil
 }
 
-// NameFits refuses a name of an instance with which an app that is bound to it
+// boundApps are the filters of the bindings of apps to an instance.
+func boundApps(i *cf.ServiceInstance) map[string][]string {
+	return map[string][]string{"service_instance_guids": {i.GUID}, "type": {cf.BindingApp}}
+}
+
+// nameFits refuses a name of an instance with which an app that is bound to it
 // could not be started.
-func NameFits(c *control.Session, i *cf.ServiceInstance, name string) error {
-	bound, err := store.ServiceBindings.Where(c.Tx, map[string][]string{"service_instance_guids": {i.GUID}, "type": {cf.BindingApp}})
+func nameFits(c *control.Session, i *cf.ServiceInstance, name string) error {
+	bound, err := store.ServiceBindings.Where(c.Tx, boundApps(i))
 	if err != nil {
 		return err
 	}
@@ -78,7 +83,7 @@ func FormFits(c *control.Session, app *cf.App, before string) error {
 // boundFit is bindingsFit for all apps that are bound to an instance, in a few
 // statements however many they are.
 func boundFit(c *control.Session, i *cf.ServiceInstance) error {
-	bound, err := store.ServiceBindings.Where(c.Tx, map[string][]string{"service_instance_guids": {i.GUID}, "type": {cf.BindingApp}})
+	bound, err := store.ServiceBindings.Where(c.Tx, boundApps(i))
 	if err != nil {
 		return err
 	}
@@ -86,7 +91,7 @@ func boundFit(c *control.Session, i *cf.ServiceInstance) error {
 	if err != nil {
 		return err
 	}
-	services, err := c.Tx.AppServices(control.GUIDs(apps, func(a *cf.App) string { return a.GUID })...)
+	services, err := store.ServiceBindings.OfApps(c.Tx, control.GUIDs(apps, func(a *cf.App) string { return a.GUID })...)
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,6 @@
 package services
 
 import (
-	"encoding/json"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -14,36 +12,49 @@ import (
 	"cupola/store/cf"
 )
 
-// Save inserts or updates a service instance, which must not be
-// called as another of its space is, or one that is shared with it.
-func Save(c *control.Session, i *cf.ServiceInstance, save func(*store.Tx, *cf.ServiceInstance) error) error {
-	if err := Faults(i); err != nil {
-		return err
-	}
-	named, _, err := store.ServiceInstances.List(c.Tx, store.Query{Where: map[string][]string{"names": {i.Name}, "shared_space_guids": {i.SpaceGUID}}})
+// instances is what jobs of service instances call them.
+const instances = "service_instances"
+
+// FindInstance is a service instance, if the actor sees it and satisfies the rule
+// in its own space.
+func FindInstance(c *control.Session, guid string) (*cf.ServiceInstance, error) {
+	i, err := store.ServiceInstances.Visible(c.Tx, guid, c.Scope)
 	if err != nil {
+		return nil, err
+	}
+	_, err = c.InSpace(i.SpaceGUID)
+	return i, err
+}
+
+// save inserts or updates a service instance, which must not be
+// called as another of its space is, or one that is shared with it.
+func save(c *control.Session, i *cf.ServiceInstance, write func(*store.Tx, *cf.ServiceInstance) error) error {
+	if err := faults(i); err != nil {
 		return err
 	}
-	if len(control.Without(named, func(o *cf.ServiceInstance) bool { return o.GUID == i.GUID })) > 0 {
-		return nameTaken(i.Name)
+	taken, err := otherNamed(c, i, "shared_space_guids")
+	if err == nil && !taken {
+		err = write(c.Tx, i)
 	}
-	err = save(c.Tx, i)
-	if store.IsTaken(err) {
-		return nameTaken(i.Name)
+	if taken || store.IsTaken(err) {
+		return cf.Unprocessable("The service instance name is taken: %s.", i.Name)
 	}
 	return err
 }
 
-func nameTaken(name string) error {
-	return cf.Unprocessable("The service instance name is taken: %s.", name)
+// otherNamed tells whether another instance is called like this one, of those
+// whose filter has the space.
+func otherNamed(c *control.Session, i *cf.ServiceInstance, filter string) (bool, error) {
+	named, err := store.ServiceInstances.Where(c.Tx, map[string][]string{"names": {i.Name}, filter: {i.SpaceGUID}})
+	return slices.ContainsFunc(named, func(o *cf.ServiceInstance) bool { return o.GUID != i.GUID }), err
 }
 
-// Faults says in Cloud Controller's words what of a service instance is
+// faults says in Cloud Controller's words what of a service instance is
 // too long.
-func Faults(i *cf.ServiceInstance) error {
-	const maxName, maxURL = 255, 10_000
+func faults(i *cf.ServiceInstance) error {
+	const maxName, maxURL, maxTags = 255, 10_000, 2048
 	return control.Invalid(control.Must(i.Name != "", "name presence", len([]rune(i.Name)) <= maxName, "name max_length",
-		len(i.SyslogDrainURL) <= maxURL, "syslog_drain_url max_length", tagsFit(i.Tags), "tags too_long"))
+		len(i.SyslogDrainURL) <= maxURL, "syslog_drain_url max_length", len(strings.Join(i.Tags, "")) <= maxTags, "tags too_long"))
 }
 
 // Changing tells whether an operation forbids to delete its instance:
@@ -52,23 +63,79 @@ func Changing(op cf.LastOperation) bool {
 	return op.Is(cf.OpCreate, cf.OpInitial) || op.Type != cf.OpCreate && op.InProgress()
 }
 
-// Busy is the error of what cannot be done while an instance changes.
-func Busy() error {
+// busy is the error of what cannot be done while an instance changes.
+func busy() error {
 	return cf.Unprocessable("There is an operation in progress for the service instance.")
 }
 
-// MayPurge tells whether the actor may have the platform forget what a broker
-// has: an admin, or a developer of the space that the broker is of.
-func MayPurge(c *control.Session, i *cf.ServiceInstance) (bool, error) {
-	if c.Actor.Admin {
-		return true, nil
+// inProgress is busy as some endpoints of Cloud Controller's say it.
+func inProgress(i *cf.ServiceInstance) error {
+	return cf.Errorf(cf.ServiceBusy, "An operation for service instance %s is in progress.", i.Name)
+}
+
+// notFound is the error of an instance that could not be made.
+func notFound(i *cf.ServiceInstance) error {
+	return cf.Errorf(cf.ServiceNotFound, "The service instance could not be found: %s", i.Name)
+}
+
+// DeleteInstance deletes a service instance with all that is bound to it, a
+// managed one by the job that is returned.
+func DeleteInstance(c *control.Session, guid string) (*cf.Job, error) {
+	i, err := FindInstance(c, guid)
+	switch {
+	case err != nil:
+		return nil, err
+	case Changing(i.LastOperation):
+		return nil, busy()
+	case i.Type == cf.Managed:
+		return BeginDelete(c, i)
 	}
-	o, err := OfferOf(c, i)
-	if err != nil || o.Broker.SpaceGUID == "" {
-		return false, err
+	return nil, Remove(c, i, audit.UserProvidedDelete)
+}
+
+// BeginDelete adds the job that has a broker delete a service instance.
+func BeginDelete(c *control.Session, i *cf.ServiceInstance) (*cf.Job, error) {
+	return askInstance(c, i, cf.OpDelete, cf.JobDeleteInstance, cf.ServiceWork{})
+}
+
+// askInstance begins an operation of a service instance, and adds its job.
+func askInstance(c *control.Session, i *cf.ServiceInstance, kind, operation string, work cf.ServiceWork) (*cf.Job, error) {
+	i.LastOperation = cf.Begin(kind, cf.OpInProgress, c.Tx.Now)
+	if err := store.ServiceInstances.Update(c.Tx, i); err != nil {
+		return nil, err
+	}
+	return Ask(c, operation, instances, i.GUID, work)
+}
+
+// PurgeInstance forgets a service instance and what is bound to it, without a
+// word to the broker.
+func PurgeInstance(c *control.Session, i *cf.ServiceInstance) error {
+	if i.Type == cf.Managed {
+		if err := mayPurge(c, i); err != nil {
+			return err
+		}
+	}
+	return Remove(c, i, audit.ServiceInstancePurge)
+}
+
+// mayPurge refuses to forget what a broker has, unless the actor is an admin, or
+// a developer of the space that the broker is of.
+func mayPurge(c *control.Session, i *cf.ServiceInstance) error {
+	if c.Actor.Admin {
+		return nil
+	}
+	o, err := offerOf(c, i)
+	if err != nil {
+		return err
+	}
+	if o.Broker.SpaceGUID == "" {
+		return access.NotAuthorized()
 	}
 	space, err := store.Spaces.Get(c.Tx, o.Broker.SpaceGUID)
-	return err == nil && c.Actor.May(authz.SpaceDeveloper, access.At(space)), err
+	if err == nil && !c.Actor.May(authz.SpaceDeveloper, access.At(space)) {
+		err = access.NotAuthorized()
+	}
+	return err
 }
 
 // Remove deletes a service instance with all that is bound to
@@ -78,7 +145,7 @@ func Remove(c *control.Session, i *cf.ServiceInstance, event audit.Type) error {
 	if err != nil {
 		return err
 	}
-	err = control.EachOf(c, store.ServiceBindings, "service_instance_guids", i.GUID, func(b *cf.ServiceBinding) error { return RemoveBinding(c, b, i) })
+	err = control.EachOf(c, store.ServiceBindings.Table, "service_instance_guids", i.GUID, func(b *cf.ServiceBinding) error { return RemoveBinding(c, b, i) })
 	if err != nil {
 		return err
 	}
@@ -90,128 +157,24 @@ func Remove(c *control.Session, i *cf.ServiceInstance, event audit.Type) error {
 	if err := store.ServiceInstances.Delete(c.Tx, i.GUID); err != nil {
 		return err
 	}
-	return Event(c, event, i, nil)
+	return instanceEvent(c, event, i, nil)
 }
 
-// Event records an event of a service instance.
-func Event(c *control.Session, kind audit.Type, i *cf.ServiceInstance, request audit.Data) error {
-	space, err := store.Spaces.Get(c.Tx, i.SpaceGUID)
-	if err != nil {
-		return err
-	}
+// instanceEvent records an event of a service instance.
+func instanceEvent(c *control.Session, kind audit.Type, i *cf.ServiceInstance, request audit.Data) error {
 	what := "service_instance"
 	if i.Type == cf.UserProvided && kind != audit.ServiceInstancePurge {
 		what = "user_provided_service_instance"
 	}
-	return c.Audit(kind, audit.Target{Type: what, GUID: i.GUID, Name: i.Name, Place: access.At(space)}, audit.Data{"request": request})
+	return event(c, kind, i.SpaceGUID, audit.Target{Type: what, GUID: i.GUID, Name: i.Name}, audit.Data{"request": request})
 }
 
-// ReplaceFailed makes room for a service instance where one of the same name
-// could not be made.
-func ReplaceFailed(c *control.Session, i *cf.ServiceInstance) error {
-	old, err := store.ServiceInstances.First(c.Tx, store.Query{Where: map[string][]string{"names": {i.Name}, "owner_space_guids": {i.SpaceGUID}}})
-	if store.IsNotFound(err) {
-		return nil
-	}
-	if err != nil || !old.LastOperation.Is(cf.OpCreate, cf.OpFailed) {
-		return err
-	}
-	if err := Abandon(c, old, ""); err != nil {
-		return err
-	}
-	return store.ServiceInstances.Delete(c.Tx, old.GUID)
-}
-
-// Abandon has the broker forget an instance, or a binding of it, that it may
-// have made though it was told to the platform as failed.
-func Abandon(c *control.Session, i *cf.ServiceInstance, binding string) error {
-	o, err := OfferOf(c, i)
+// event records an event of what is in a space.
+func event(c *control.Session, kind audit.Type, spaceGUID string, t audit.Target, data audit.Data) error {
+	space, err := store.Spaces.Get(c.Tx, spaceGUID)
 	if err != nil {
 		return err
 	}
-	return store.BrokerOperations.Insert(c.Tx, &cf.BrokerOperation{Phase: cf.PhaseSend, DueAt: c.Tx.Now, Orphan: &cf.Orphan{BrokerGUID: o.Broker.GUID,
-		OfferingID: o.Offering.CatalogID, PlanID: o.Plan.CatalogID, InstanceGUID: i.GUID, BindingGUID: binding}})
+	t.Place = access.At(space)
+	return c.Audit(kind, t, data)
 }
-
-// NewJob is a job for which a broker will be asked.
-func NewJob(c *control.Session, operation, resourceType, guid string, work cf.ServiceWork) (*cf.Job, error) {
-	work.Actor = c.Who()
-	input, err := json.Marshal(work)
-	return &cf.Job{Operation: operation, ResourceType: resourceType, ResourceGUID: guid, State: cf.JobProcessing, Input: string(input)}, err
-}
-
-// BeginDelete gives the job that has a broker delete a service instance.
-func BeginDelete(c *control.Session, i *cf.ServiceInstance) (*cf.Job, error) {
-	i.LastOperation = cf.Begin(cf.OpDelete, cf.OpInProgress, c.Tx.Now)
-	if err := store.ServiceInstances.Update(c.Tx, i); err != nil {
-		return nil, err
-	}
-	return NewJob(c, cf.JobDeleteInstance, "service_instances", i.GUID, cf.ServiceWork{})
-}
-
-// RouteServiceFault refuses a route service's URL that names no host.
-func RouteServiceFault(raw string) error {
-	if raw == "" {
-		return nil
-	}
-	if u, err := url.Parse(raw); err != nil || u.Hostname() == "" || strings.HasPrefix(u.Hostname(), ".") {
-		return cf.Unprocessable("service_instance route_service_url_invalid")
-	}
-	return nil
-}
-
-// PassOn gives what is bound to a user-provided service instance what the
-// instance says now. What an app could not start with is refused.
-func PassOn(c *control.Session, i *cf.ServiceInstance) error {
-	if err := c.Tx.PassOnCredentials(i.GUID, i.Credentials, drainOf(i)); err != nil {
-		return err
-	}
-	if err := boundFit(c, i); err != nil {
-		return err
-	}
-	routes, err := store.RouteBindings.By(c.Tx, "service_instance_guids", i.GUID)
-	if err != nil || i.RouteServiceURL == "" {
-		return err
-	}
-	for _, b := range routes {
-		b.RouteServiceURL = i.RouteServiceURL
-		if err := store.RouteBindings.Update(c.Tx, b); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// drainOf is the drain as bindings have it: commas would separate it from
-// others.
-func drainOf(i *cf.ServiceInstance) string { return strings.ReplaceAll(i.SyslogDrainURL, ",", "%2c") }
-
-// PurgePlans forgets the instances of plans, without a word to their broker.
-func PurgePlans(c *control.Session, plans []*cf.ServicePlan) error {
-	instances, err := store.ServiceInstances.By(c.Tx, "service_plan_guids", control.GUIDs(plans, func(p *cf.ServicePlan) string { return p.GUID })...)
-	if err != nil {
-		return err
-	}
-	for _, i := range instances {
-		if err := Remove(c, i, audit.ServiceInstancePurge); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Done is an operation that succeeds where it begins, as it does with what is
-// user-provided.
-func Done(c *control.Session, kind, description string) cf.LastOperation {
-	o := cf.Begin(kind, cf.OpSucceeded, c.Tx.Now)
-	o.Description = description
-	return o
-}
-
-// OperationSucceeded describes an operation on what is user-provided.
-const OperationSucceeded = "Operation succeeded"
-
-// maxTags bounds the length of all tags together, as Cloud Controller does.
-const maxTags = 2048
-
-func tagsFit(tags []string) bool { return len(strings.Join(tags, "")) <= maxTags }

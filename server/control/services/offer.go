@@ -24,8 +24,8 @@ type Offer struct {
 	Broker   *cf.ServiceBroker
 }
 
-// OfferOf is what an instance is an instance of.
-func OfferOf(c *control.Session, i *cf.ServiceInstance) (o Offer, err error) {
+// offerOf is what an instance is an instance of.
+func offerOf(c *control.Session, i *cf.ServiceInstance) (o Offer, err error) {
 	if o.Plan, err = store.ServicePlans.Get(c.Tx, i.PlanGUID); err != nil {
 		return o, err
 	}
@@ -42,8 +42,8 @@ func OfferFor(c *control.Session, plan *cf.ServicePlan) (o Offer, err error) {
 	return o, err
 }
 
-// PlanFor is a plan that a request names for an instance in a space.
-func PlanFor(c *control.Session, guid string, space *cf.Space) (*cf.ServicePlan, error) {
+// planFor is a plan that a request names for an instance in a space.
+func planFor(c *control.Session, guid string, space *cf.Space) (*cf.ServicePlan, error) {
 	plan, err := store.ServicePlans.Visible(c.Tx, guid, c.Scope)
 	if err != nil {
 		return nil, control.Unprocessable(err, "Invalid service plan. Ensure that the service plan exists, is available, and you have access to it.")
@@ -66,9 +66,9 @@ func planSeenIn(c *control.Session, plan *cf.ServicePlan, space *cf.Space) (bool
 	return n > 0, err
 }
 
-// PaidAllowed refuses a plan that costs where the quota of the space or of its
+// paidAllowed refuses a plan that costs where the quota of the space or of its
 // org does.
-func PaidAllowed(c *control.Session, plan *cf.ServicePlan, space *cf.Space) error {
+func paidAllowed(c *control.Session, plan *cf.ServicePlan, space *cf.Space) error {
 	org, err := store.Orgs.Get(c.Tx, space.OrgGUID)
 	if err != nil || plan.Free {
 		return err

@@ -1,19 +1,80 @@
 package services
 
 import (
+	"encoding/json"
+
 	"cupola/server/control"
-	"cupola/server/control/access"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
-// RouteBinding is what jobs of route bindings call them.
-const RouteBinding = "service_route_binding"
+// routeBinding is what jobs of route bindings call them.
+const routeBinding = "service_route_binding"
 
-// BindRoute binds a route: to what is user-provided at once; for a
-// broker the binding stays initial.
-func BindRoute(c *control.Session, b *cf.RouteBinding, i *cf.ServiceInstance, r *cf.Route) error {
+// NewRouteBinding is a binding of a route to be made.
+type NewRouteBinding struct {
+	Parameters    change.Field[json.RawMessage] `json:"parameters"`
+	Metadata      *change.Metadata              `json:"metadata"`
+	Relationships struct {
+		Instance *change.ToOne `json:"service_instance"`
+		Route    *change.ToOne `json:"route"`
+	} `json:"relationships"`
+}
+
+// Validate lists what is wrong with a request alone.
+func (r NewRouteBinding) Validate() []string {
+	messages := append(control.Must(isObject(r.Parameters), "Parameters must be an object"), relationFaults(r.Relationships.Instance, "service_instance")...)
+	return append(messages, relationFaults(r.Relationships.Route, "route")...)
+}
+
+// CreateRouteBinding binds a route: to what is user-provided at once, else by the
+// job that is returned.
+func CreateRouteBinding(c *control.Session, req NewRouteBinding, request audit.Data) (*cf.RouteBinding, *cf.Job, error) {
+	i, r, err := routeAndService(c, req.Relationships.Instance.GUID(), req.Relationships.Route.GUID())
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := ParametersTaken(i, req.Parameters.Set); err != nil {
+		return nil, nil, err
+	}
+	b := &cf.RouteBinding{InstanceGUID: i.GUID, RouteGUID: r.GUID}
+	if err := req.Metadata.Apply(&b.Metadata); err != nil {
+		return nil, nil, err
+	}
+	if err := bindRoute(c, b, i, r); err != nil {
+		return nil, nil, err
+	}
+	if i.Type == cf.UserProvided {
+		return b, nil, routeBindingEvent(c, "create", b, i, request)
+	}
+	j, err := Ask(c, cf.JobCreateRouteBinding, routeBinding, b.GUID, cf.ServiceWork{Parameters: objectOf(req.Parameters), Request: request})
+	return b, j, err
+}
+
+// routeAndService are the service instance and the route that a request names.
+func routeAndService(c *control.Session, instance, route string) (*cf.ServiceInstance, *cf.Route, error) {
+	i, err := store.ServiceInstances.Visible(c.Tx, instance, c.Scope)
+	if err == nil {
+		_, err = store.Spaces.Visible(c.Tx, i.SpaceGUID, c.Scope)
+	}
+	if err != nil {
+		c.Checked = true
+		return nil, nil, control.Unprocessable(err, "The service instance could not be found: %s", instance)
+	}
+	if _, err := c.InSpace(i.SpaceGUID); err != nil {
+		return nil, nil, err
+	}
+	r, err := store.Routes.Visible(c.Tx, route, c.Scope)
+	if err == nil {
+		_, err = store.Spaces.Visible(c.Tx, r.SpaceGUID, c.Scope)
+	}
+	return i, r, control.Unprocessable(err, "The route could not be found: %s", route)
+}
+
+// bindRoute adds the binding of a route; for a broker it stays initial.
+func bindRoute(c *control.Session, b *cf.RouteBinding, i *cf.ServiceInstance, r *cf.Route) error {
 	if err := bindsRoutes(c, i, r); err != nil {
 		return err
 	}
@@ -26,14 +87,12 @@ func BindRoute(c *control.Session, b *cf.RouteBinding, i *cf.ServiceInstance, r 
 			return err
 		}
 	}
-	if i.Type == cf.Managed {
-		if err := Bindable(c, i, ""); err != nil {
-			return err
-		}
+	if err := bindable(c, i, ""); err != nil {
+		return err
 	}
 	b.LastOperation = cf.Begin(cf.OpCreate, cf.OpInitial, c.Tx.Now)
 	if i.Type == cf.UserProvided {
-		b.RouteServiceURL, b.LastOperation = i.RouteServiceURL, Done(c, cf.OpCreate, "")
+		b.RouteServiceURL, b.LastOperation = i.RouteServiceURL, done(c, cf.OpCreate, "")
 	}
 	return store.RouteBindings.Insert(c.Tx, b)
 }
@@ -63,7 +122,7 @@ func isRouteService(c *control.Session, i *cf.ServiceInstance) (bool, error) {
 	if i.Type == cf.UserProvided {
 		return i.RouteServiceURL != "", nil
 	}
-	o, err := OfferOf(c, i)
+	o, err := offerOf(c, i)
 	return err == nil && o.Offering.Needs(cf.RequiresRoutes), err
 }
 
@@ -83,21 +142,75 @@ func besidesRoute(c *control.Session, old *cf.RouteBinding, i *cf.ServiceInstanc
 	return cf.Unprocessable("The binding is getting deleted or its deletion failed")
 }
 
+// findRouteBinding is a route binding with its instance, if the actor sees it and
+// satisfies the rule at their space.
+func findRouteBinding(c *control.Session, guid string) (*cf.RouteBinding, *cf.ServiceInstance, error) {
+	b, err := store.RouteBindings.Visible(c.Tx, guid, c.Scope)
+	if err != nil {
+		return nil, nil, err
+	}
+	i, err := store.ServiceInstances.Get(c.Tx, b.InstanceGUID)
+	if err != nil {
+		return nil, nil, err
+	}
+	_, err = c.InSpace(i.SpaceGUID)
+	return b, i, err
+}
+
+// RouteBindingToChange is a route binding that the actor may change.
+func RouteBindingToChange(c *control.Session, guid string) (*cf.RouteBinding, error) {
+	b, _, err := findRouteBinding(c, guid)
+	if err == nil && b.LastOperation.Is(cf.OpDelete, cf.OpInitial, cf.OpInProgress) {
+		err = cf.Unprocessable("The service route binding is being deleted")
+	}
+	return b, err
+}
+
+// RelabelRouteBinding changes labels and annotations of a route binding.
+func RelabelRouteBinding(c *control.Session, b *cf.RouteBinding, req change.Labels, request audit.Data) error {
+	i, err := store.ServiceInstances.Get(c.Tx, b.InstanceGUID)
+	if err != nil {
+		return err
+	}
+	if err := req.Metadata.Apply(&b.Metadata); err != nil {
+		return err
+	}
+	if err := store.RouteBindings.Update(c.Tx, b); err != nil {
+		return err
+	}
+	return routeBindingEvent(c, "update", b, i, request)
+}
+
+// DeleteRouteBinding deletes a route binding, by the job that is returned where a
+// broker is asked.
+func DeleteRouteBinding(c *control.Session, guid string) (*cf.Job, error) {
+	b, i, err := findRouteBinding(c, guid)
+	if err != nil {
+		return nil, err
+	}
+	if err := BindingIdle(b.LastOperation, i); err != nil {
+		return nil, err
+	}
+	if i.Type == cf.UserProvided {
+		return nil, RemoveRouteBinding(c, b, i)
+	}
+	b.LastOperation = cf.Begin(cf.OpDelete, cf.OpInProgress, c.Tx.Now)
+	if err := store.RouteBindings.Update(c.Tx, b); err != nil {
+		return nil, err
+	}
+	return Ask(c, cf.JobDeleteRouteBinding, routeBinding, b.GUID, cf.ServiceWork{})
+}
+
 // RemoveRouteBinding forgets a route binding.
 func RemoveRouteBinding(c *control.Session, b *cf.RouteBinding, i *cf.ServiceInstance) error {
 	request := audit.Data{"app_guid": nil, "route_guid": b.RouteGUID, "service_instance_guid": b.InstanceGUID}
-	if err := RouteBindingEvent(c, "delete", b, i, request); err != nil {
+	if err := routeBindingEvent(c, "delete", b, i, request); err != nil {
 		return err
 	}
 	return store.RouteBindings.Delete(c.Tx, b.GUID)
 }
 
-// RouteBindingEvent records an event of a route binding.
-func RouteBindingEvent(c *control.Session, what string, b *cf.RouteBinding, i *cf.ServiceInstance, request audit.Data) error {
-	space, err := store.Spaces.Get(c.Tx, i.SpaceGUID)
-	if err != nil {
-		return err
-	}
-	kind := bindingEvents[RouteKind]
-	return c.Audit(audit.Of(kind, what), audit.Target{Type: kind, GUID: b.GUID, Place: access.At(space)}, audit.Data{"request": request})
+func routeBindingEvent(c *control.Session, what string, b *cf.RouteBinding, i *cf.ServiceInstance, request audit.Data) error {
+	kind := bindingEvents[routeKind]
+	return event(c, audit.Of(kind, what), i.SpaceGUID, audit.Target{Type: kind, GUID: b.GUID}, audit.Data{"request": request})
 }

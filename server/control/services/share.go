@@ -1,10 +1,9 @@
 package services
 
 import (
-	"strings"
+	"slices"
 
 	"cupola/server/control"
-	"cupola/server/control/access"
 	"cupola/server/control/audit"
 	"cupola/store"
 	"cupola/store/cf"
@@ -18,7 +17,7 @@ type PlacedBinding struct {
 
 // AppBindings are the bindings of apps to an instance.
 func AppBindings(c *control.Session, i *cf.ServiceInstance) ([]PlacedBinding, error) {
-	rows, _, err := store.ServiceBindings.List(c.Tx, store.Query{Where: map[string][]string{"service_instance_guids": {i.GUID}, "type": {cf.BindingApp}}})
+	rows, err := store.ServiceBindings.Where(c.Tx, boundApps(i))
 	if err != nil {
 		return nil, err
 	}
@@ -34,45 +33,32 @@ func AppBindings(c *control.Session, i *cf.ServiceInstance) ([]PlacedBinding, er
 	return list, err
 }
 
-// SpacesToShareWith are the spaces, in all of which the actor must be able to
-// write.
-func SpacesToShareWith(c *control.Session, i *cf.ServiceInstance, guids []string) (spaces []*cf.Space, err error) {
-	var unseen, unwritable []string
-	for _, guid := range guids {
-		s, err := store.Spaces.Visible(c.Tx, guid, c.Scope)
-		if store.IsNotFound(err) {
-			unseen = append(unseen, "'"+guid+"'")
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		org, err := store.Orgs.Get(c.Tx, s.OrgGUID)
-		if err != nil {
-			return nil, err
-		}
-		if !c.MayDevelop(s) || org.Suspended && !c.Actor.Admin {
-			unwritable = append(unwritable, "'"+guid+"'")
-			continue
-		}
-		spaces = append(spaces, s)
+// Share shares a service instance with spaces.
+func Share(c *control.Session, i *cf.ServiceInstance, guids []string) error {
+	if len(guids) == 0 {
+		return cf.Unprocessable("Data can't be blank")
 	}
-	var messages []string
-	if unseen != nil {
-		messages = append(messages, "Unable to share service instance "+i.Name+" with spaces ["+strings.Join(unseen, ", ")+"]. Ensure the spaces exist and that you have access to them.")
+	spaces, err := c.ShareTargets("service instance "+i.Name, guids, "service instance with a space.")
+	if err != nil {
+		return err
 	}
-	if unwritable != nil {
-		messages = append(messages, "Unable to share service instance "+i.Name+" with spaces ["+strings.Join(unwritable, ", ")+"]. Write permission is required in order to share a service instance with a space.")
+	if err := shareable(c, i, spaces); err != nil {
+		return err
 	}
-	if messages != nil {
-		return nil, cf.Unprocessable("%s", strings.Join(messages, "\n"))
+	for _, s := range spaces {
+		if !slices.Contains(i.SharedSpaces, s.GUID) {
+			i.SharedSpaces = append(i.SharedSpaces, s.GUID)
+		}
 	}
-	return spaces, nil
+	if err := store.ServiceInstances.Update(c.Tx, i); err != nil {
+		return err
+	}
+	return shareEvent(c, audit.ServiceInstanceShare, i, audit.Data{"target_space_guids": guids})
 }
 
-// Shareable refuses an instance that cannot be shared, with these spaces or at
+// shareable refuses an instance that cannot be shared, with these spaces or at
 // all.
-func Shareable(c *control.Session, i *cf.ServiceInstance, spaces []*cf.Space) error {
+func shareable(c *control.Session, i *cf.ServiceInstance, spaces []*cf.Space) error {
 	route, err := isRouteService(c, i)
 	switch {
 	case err != nil:
@@ -82,29 +68,29 @@ func Shareable(c *control.Session, i *cf.ServiceInstance, spaces []*cf.Space) er
 	case i.Type != cf.Managed:
 		return cf.Unprocessable("User-provided services cannot be shared.")
 	}
-	o, err := OfferOf(c, i)
+	o, err := offerOf(c, i)
 	if err != nil {
 		return err
 	}
-	if !o.Offering.Shareable() {
+	switch {
+	case !o.Offering.Shareable():
 		return cf.Unprocessable("The %s service does not support service instance sharing.", o.Offering.Name)
-	}
-	for _, s := range spaces {
-		if s.GUID == i.SpaceGUID {
-			return cf.Unprocessable("Unable to share service instance '%s' with space '%s'. Service instances cannot be shared into the space where they were created.", i.Name, s.GUID)
-		}
-	}
-	if !o.Plan.Active {
+	case slices.ContainsFunc(spaces, func(s *cf.Space) bool { return s.GUID == i.SpaceGUID }):
+		return cf.Unprocessable("Unable to share service instance '%s' with space '%s'. Service instances cannot be shared into the space where they were created.", i.Name, i.SpaceGUID)
+	case !o.Plan.Active:
 		return cf.Unprocessable("The service instance could not be shared as the %s plan is inactive.", o.Plan.Name)
 	}
-	for _, s := range spaces {
-		if err := shareableWith(c, i, o, s); err != nil {
-			return err
-		}
+	if err := shareableWith(c, i, o, spaces); err != nil {
+		return err
 	}
+	return shareableNow(i)
+}
+
+// shareableNow refuses an instance that is not there yet, or soon no more.
+func shareableNow(i *cf.ServiceInstance) error {
 	switch op := i.LastOperation; {
 	case op.Is(cf.OpCreate, cf.OpFailed):
-		return cf.Errorf(cf.ServiceNotFound, "The service instance could not be found: %s", i.Name)
+		return notFound(i)
 	case op.Type == cf.OpCreate && op.InProgress():
 		return cf.Unprocessable("Service instance is currently being created. It can be shared after its creation succeeded.")
 	case op.Type == cf.OpDelete && op.InProgress():
@@ -113,28 +99,40 @@ func Shareable(c *control.Session, i *cf.ServiceInstance, spaces []*cf.Space) er
 	return nil
 }
 
-func shareableWith(c *control.Session, i *cf.ServiceInstance, o Offer, s *cf.Space) error {
-	seen, err := planSeenIn(c, o.Plan, s)
-	if err != nil {
-		return err
-	}
-	if !seen {
-		org, err := store.Orgs.Get(c.Tx, s.OrgGUID)
+// shareableWith refuses spaces that do not see the plan, or have an instance of
+// the name.
+func shareableWith(c *control.Session, i *cf.ServiceInstance, o Offer, spaces []*cf.Space) error {
+	for _, s := range spaces {
+		seen, err := planSeenIn(c, o.Plan, s)
 		if err != nil {
 			return err
 		}
-		return cf.Unprocessable("Access to service %s and plan %s is not enabled in %s/%s.", o.Offering.Name, o.Plan.Name, org.Name, s.Name)
+		if !seen {
+			org, err := store.Orgs.Get(c.Tx, s.OrgGUID)
+			if err != nil {
+				return err
+			}
+			return cf.Unprocessable("Access to service %s and plan %s is not enabled in %s/%s.", o.Offering.Name, o.Plan.Name, org.Name, s.Name)
+		}
+		if err := nameFree(c, i.Name, s); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// nameFree refuses to share an instance with a space that has one of the name.
+func nameFree(c *control.Session, name string, s *cf.Space) error {
 	for where, text := range map[string]string{
 		"owner_space_guids":  "A service instance called %s already exists in %s.",
 		"shared_space_guids": "A service instance called %s has already been shared with %s.",
 	} {
-		n, err := store.ServiceInstances.Count(c.Tx, store.Query{Where: map[string][]string{"names": {i.Name}, where: {s.GUID}}})
+		n, err := store.ServiceInstances.Count(c.Tx, store.Query{Where: map[string][]string{"names": {name}, where: {s.GUID}}})
 		if err != nil {
 			return err
 		}
 		if n > 0 {
-			return cf.Unprocessable(text, i.Name, s.Name)
+			return cf.Unprocessable(text, name, s.Name)
 		}
 	}
 	return nil
@@ -146,14 +144,9 @@ func Unshare(c *control.Session, i *cf.ServiceInstance, space string) error {
 	if err := store.ServiceInstances.Update(c.Tx, i); err != nil {
 		return err
 	}
-	return ShareEvent(c, "unshare", i, audit.Data{"target_space_guid": space})
+	return shareEvent(c, audit.ServiceInstanceUnshare, i, audit.Data{"target_space_guid": space})
 }
 
-// ShareEvent records that an instance is shared, or no longer.
-func ShareEvent(c *control.Session, what string, i *cf.ServiceInstance, data audit.Data) error {
-	space, err := store.Spaces.Get(c.Tx, i.SpaceGUID)
-	if err != nil {
-		return err
-	}
-	return c.Audit(audit.Of("service_instance", what), audit.Target{Type: "service_instance", GUID: i.GUID, Name: i.Name, Place: access.At(space)}, data)
+func shareEvent(c *control.Session, kind audit.Type, i *cf.ServiceInstance, data audit.Data) error {
+	return event(c, kind, i.SpaceGUID, audit.Target{Type: "service_instance", GUID: i.GUID, Name: i.Name}, data)
 }

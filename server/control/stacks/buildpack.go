@@ -1,40 +1,90 @@
 package stacks
 
 import (
+	"regexp"
 	"slices"
 
 	"cupola/server/control"
 	"cupola/server/control/apps"
 	"cupola/server/control/audit"
+	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
-// InsertBuildpack adds a buildpack at a position, from 1.
-func InsertBuildpack(c *control.Session, b *cf.Buildpack, position int) error {
-	if err := buildpackStack(c, b.Stack); err != nil {
-		return err
-	}
-	if err := store.Buildpacks.Insert(c.Tx, b); err != nil {
-		return buildpackTaken(b, err)
-	}
-	if err := MoveBuildpack(c.Tx, b, position); err != nil {
-		return err
-	}
-	return BuildpackEvent(c, "create", b)
+// BuildpackChange is a change of a buildpack.
+type BuildpackChange struct {
+	Name      change.Field[string] `json:"name"`
+	Stack     change.Field[string] `json:"stack"`
+	Position  change.Field[int]    `json:"position"`
+	Enabled   change.Field[bool]   `json:"enabled"`
+	Locked    change.Field[bool]   `json:"locked"`
+	Lifecycle change.Field[string] `json:"lifecycle"` // only of a new one
+	Metadata  *change.Metadata     `json:"metadata"`
 }
 
-func buildpackStack(c *control.Session, name string) error {
-	if name == "" {
-		return nil
-	}
-	_, err := store.Stacks.First(c.Tx, store.Query{Where: map[string][]string{"names": {name}}})
-	return control.Unprocessable(err, "Stack '%s' does not exist", name)
+var buildpackName = regexp.MustCompile(`^[-\w]+$`)
+
+// Validate lists what is wrong with the change, in Cloud Controller's words.
+func (r BuildpackChange) Validate() []string {
+	given := r.Name.Set && !r.Name.Null
+	return control.Must(!given || buildpackName.MatchString(r.Name.V), "Name is invalid",
+		len(r.Name.V) <= 250, "Name is too long (maximum is 250 characters)",
+		len(r.Stack.V) <= 250, "Stack is too long (maximum is 250 characters)",
+		!r.Position.Set || r.Position.Null || r.Position.V >= 1, "Position must be greater than or equal to 1",
+		r.Lifecycle.Or("buildpack") == "buildpack" || r.Lifecycle.V == "cnb", `Lifecycle must be either "buildpack" or "cnb"`,
+		r.Lifecycle.V != "cnb", "Lifecycle cnb is not available here")
 }
 
-// buildpackTaken says in Cloud Controller's words that there is such a
-// buildpack.
-func buildpackTaken(b *cf.Buildpack, err error) error {
+// CreateBuildpack adds a buildpack, which waits for its bits.
+func CreateBuildpack(c *control.Session, req BuildpackChange) (*cf.Buildpack, error) {
+	if err := c.PermitAdmin(); err != nil {
+		return nil, err
+	}
+	if req.Name.V == "" {
+		return nil, cf.Unprocessable("Name can't be blank, Name is invalid")
+	}
+	b := &cf.Buildpack{State: "AWAITING_UPLOAD", Lifecycle: "buildpack", Enabled: true}
+	if err := saveBuildpack(c, b, req, store.Buildpacks.Insert); err != nil {
+		return nil, err
+	}
+	if err := moveBuildpack(c.Tx, b, req.Position.Or(1)); err != nil {
+		return nil, err
+	}
+	return b, buildpackEvent(c, "create", b)
+}
+
+// UpdateBuildpack changes a buildpack.
+func UpdateBuildpack(c *control.Session, b *cf.Buildpack, req BuildpackChange) error {
+	if req.Lifecycle.Set {
+		return cf.Unprocessable("Unknown field(s): 'lifecycle'")
+	}
+	if req.Stack.Set && req.Stack.V != b.Stack && b.Stack != "" {
+		return cf.Unprocessable("Buildpack stack cannot be changed")
+	}
+	if err := saveBuildpack(c, b, req, store.Buildpacks.Update); err != nil {
+		return err
+	}
+	if req.Position.Set {
+		if err := moveBuildpack(c.Tx, b, req.Position.Or(b.Position)); err != nil {
+			return err
+		}
+	}
+	return buildpackEvent(c, "update", b)
+}
+
+func saveBuildpack(c *control.Session, b *cf.Buildpack, req BuildpackChange, write func(*store.Tx, *cf.Buildpack) error) error {
+	b.Name, b.Stack = req.Name.Or(b.Name), req.Stack.Or(b.Stack)
+	b.Enabled, b.Locked = req.Enabled.Or(b.Enabled), req.Locked.Or(b.Locked)
+	if err := req.Metadata.Apply(&b.Metadata); err != nil {
+		return err
+	}
+	if b.Stack != "" {
+		if _, err := store.Stacks.First(c.Tx, store.Query{Where: map[string][]string{"names": {b.Stack}}}); err != nil {
+			return control.Unprocessable(err, "Stack '%s' does not exist", b.Stack)
+		}
+	}
+	err := write(c.Tx, b)
 	switch {
 	case !store.IsTaken(err):
 		return err
@@ -44,25 +94,45 @@ func buildpackTaken(b *cf.Buildpack, err error) error {
 	return cf.Unprocessable("Buildpack with name '%s', stack '%s' and lifecycle '%s' already exists", b.Name, b.Stack, b.Lifecycle)
 }
 
-// BuildpackEvent records an event of a buildpack.
-func BuildpackEvent(c *control.Session, what string, b *cf.Buildpack) error {
+// DeleteBuildpack deletes a buildpack; the positions of the rest close up.
+func DeleteBuildpack(c *control.Session, b *cf.Buildpack) error {
+	if err := store.Buildpacks.Delete(c.Tx, b.GUID); err != nil {
+		return err
+	}
+	rest, err := byPosition(c.Tx)
+	if err != nil {
+		return err
+	}
+	if err := numberBuildpacks(c.Tx, rest); err != nil {
+		return err
+	}
+	return buildpackEvent(c, "delete", b)
+}
+
+// buildpackEvent records an event of a buildpack.
+func buildpackEvent(c *control.Session, what string, b *cf.Buildpack) error {
 	return c.Audit(audit.Of("buildpack", what), audit.Target{Type: "buildpack", GUID: b.GUID, Name: b.Name}, nil)
 }
 
-// MoveBuildpack puts a buildpack at a position, from 1; the others make room,
-// and one beyond the last is the last.
-func MoveBuildpack(tx *store.Tx, b *cf.Buildpack, position int) error {
+func byPosition(tx *store.Tx) ([]*cf.Buildpack, error) {
 	all, _, err := store.Buildpacks.List(tx, store.Query{Order: "position"})
+	return all, err
+}
+
+// moveBuildpack puts a buildpack at a position, from 1; the others make room,
+// and one beyond the last is the last.
+func moveBuildpack(tx *store.Tx, b *cf.Buildpack, position int) error {
+	all, err := byPosition(tx)
 	if err != nil {
 		return err
 	}
 	order := control.Without(all, func(x *cf.Buildpack) bool { return x.GUID == b.GUID })
 	order = slices.Insert(order, min(position-1, len(order)), b)
-	return NumberBuildpacks(tx, order)
+	return numberBuildpacks(tx, order)
 }
 
-// NumberBuildpacks gives buildpacks the positions 1, 2, ….
-func NumberBuildpacks(tx *store.Tx, order []*cf.Buildpack) error {
+// numberBuildpacks gives buildpacks the positions 1, 2, ….
+func numberBuildpacks(tx *store.Tx, order []*cf.Buildpack) error {
 	for i, b := range order {
 		if b.Position == i+1 {
 			continue
@@ -75,16 +145,27 @@ func NumberBuildpacks(tx *store.Tx, order []*cf.Buildpack) error {
 	return nil
 }
 
-// SaveBuildpack writes a buildpack that was changed.
-func SaveBuildpack(c *control.Session, b *cf.Buildpack) error {
-	if err := buildpackStack(c, b.Stack); err != nil {
-		return err
+// Bits are the uploaded bits of a buildpack.
+type Bits struct{ Filename, Digest, Stack string }
+
+// Upload gives a buildpack its bits. One that was built in is the operator's own from
+// now on. What does not suit the row is a fault of the upload, which is not an error.
+func Upload(c *control.Session, b *cf.Buildpack, bits Bits) (fault *cf.Error, err error) {
+	if fault := unsuitable(c, b, bits.Stack); fault != nil {
+		return fault, nil
 	}
-	return buildpackTaken(b, store.Buildpacks.Update(c.Tx, b))
+	b.Filename, b.Digest, b.State, b.System = bits.Filename, bits.Digest, "READY", ""
+	if bits.Stack != "" {
+		b.Stack = bits.Stack
+	}
+	if err := store.Buildpacks.Update(c.Tx, b); err != nil {
+		return nil, err
+	}
+	return nil, buildpackEvent(c, "upload", b)
 }
 
-// Suits tells why a stack that bits name is not one the buildpack can have.
-func Suits(c *control.Session, b *cf.Buildpack, stack string) *cf.Error {
+// unsuitable tells why a stack that bits name is not one the buildpack can have.
+func unsuitable(c *control.Session, b *cf.Buildpack, stack string) *cf.Error {
 	if stack == "" || stack == b.Stack {
 		return nil
 	}

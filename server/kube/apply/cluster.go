@@ -125,9 +125,9 @@ type Change string
 
 // The changes.
 const (
-	Created   Change = "created"
-	Changed   Change = "changed"
-	Unchanged Change = "unchanged"
+	created   Change = "created"
+	changed   Change = "changed"
+	unchanged Change = "unchanged"
 )
 
 // Apply applies objects in order, and calls tell for each.
@@ -152,11 +152,11 @@ func (c *Cluster) apply(ctx context.Context, o kube.Object) (Change, error) {
 	case err != nil:
 		return "", err
 	case was == nil:
-		return Created, nil
+		return created, nil
 	case was.Version() != is.Version():
-		return Changed, nil
+		return changed, nil
 	}
-	return Unchanged, nil
+	return unchanged, nil
 }
 
 // patch applies an object, and returns what it is then.

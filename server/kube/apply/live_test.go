@@ -77,10 +77,10 @@ func TestLive(t *testing.T) {
 	p := &plane{kubetest.Start(t), t}
 	c := p.open()
 	all := golden(t, "nats-secrets.golden.yml") // the canary phase, with values
-	if got := p.bring(c, all); got[Created] != len(all) {
+	if got := p.bring(c, all); got[created] != len(all) {
 		t.Errorf("got %v; want %d created", got, len(all))
 	}
-	if got := p.bring(c, all); got[Unchanged] != len(all) {
+	if got := p.bring(c, all); got[unchanged] != len(all) {
 		t.Errorf("the second time: got %v; want %d unchanged", got, len(all))
 	}
 	known, err := c.Known(t.Context(), "nats-deployment")

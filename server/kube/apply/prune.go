@@ -14,8 +14,8 @@ import (
 	"cupola/server/kube"
 )
 
-// Removed is what Prune has done to an object.
-const Removed Change = "removed"
+// removed is what Prune has done to an object.
+const removed Change = "removed"
 
 // prunable lists the kinds that Prune deletes, in order: users before what
 // they use. Claims are not among them: their content cannot be recreated.
@@ -39,7 +39,7 @@ func (c *Cluster) Prune(ctx context.Context, deployment string, all []kube.Objec
 			if err := c.waitDeleted(ctx, o); err != nil {
 				return err
 			}
-			tell(o, Removed)
+			tell(o, removed)
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ func (e envelopes) Querier(from, to int64) (storage.Querier, error) {
 }
 
 type querier struct {
-	storage.Querier // names and values of labels, of which there are none to be had
+	storage.Querier // names and values of labels, which are not available
 	envelopes
 	from, to int64
 }

@@ -135,7 +135,7 @@ func onDisk(d *e2e.Daemon, volume, name string) string {
 	return filepath.Join(d.Dir, "volumes", volume, "disk", name)
 }
 
-// writesRows has a task write rows for as long as it runs, and gives who counts
+// writesRows starts a task that writes rows as long as it runs, and returns who counts
 // them.
 func writesRows(d *e2e.Daemon, volume string) (count func() int) {
 	d.T.Helper()
@@ -183,7 +183,7 @@ func killsABackup(d *e2e.Daemon, volume string) {
 	}
 	for deadline := time.Now().Add(time.Minute); len(holders(d)) == 0; {
 		if time.Now().After(deadline) {
-			d.T.Fatalf("nobody holds the volume:\n%s", &said)
+			d.T.Fatalf("no process holds the volume:\n%s", &said)
 		}
 	}
 	for deadline := time.Now().Add(time.Minute); !gathers(d, volume); {
@@ -221,7 +221,7 @@ func killsABackup(d *e2e.Daemon, volume string) {
 	d.Tasks("rm "+big, "SUCCEEDED")
 }
 
-// gathers tells whether some of a volume's copy is there.
+// gathers reports whether some of a volume's copy is there.
 func gathers(d *e2e.Daemon, volume string) bool {
 	found, err := filepath.Glob(filepath.Join(d.Dir, "backup-*", archive.TreesDir, volume+".tar"))
 	if err != nil || len(found) == 0 {

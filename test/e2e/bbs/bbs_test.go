@@ -349,7 +349,7 @@ func (b *bbsClient) logOf(source string) string {
 	return log.String()
 }
 
-// taskCallsBack runs a task to its end; its owner is told, and then it is gone.
+// taskCallsBack runs a task to its end: the owner gets the callback, and the task is deleted.
 func (b *bbsClient) taskCallsBack() {
 	events := b.names("/v1/events/tasks.r1", "")
 	told := make(chan map[string]any, 10)

@@ -9,7 +9,7 @@ import (
 	"cupola/test/e2e"
 )
 
-// badCase is an LRP that is healthy until one of its doors is shut, or one of
+// badCase is an LRP that is healthy until one of its ports is closed, or one of
 // its answers becomes bad.
 type badCase struct {
 	checks *bbspb.CheckDefinition
@@ -46,7 +46,7 @@ func (b *bbsClient) lrpsTurnBad() {
 	b.removeLRP("unready")
 }
 
-// probeLRP is an instance of the probe that has a door 9000 and a route.
+// probeLRP is an instance of the probe with a port 9000 and a route.
 func probeLRP(guid, archive string) *bbspb.DesiredLRP {
 	return &bbspb.DesiredLRP{
 		ProcessGuid: guid, Domain: "tests", RootFs: "preloaded:minifs", Instances: 1, MemoryMb: 64, DiskMb: 64, LogGuid: guid, LogSource: "L", MetricTags: tags(guid),
@@ -69,7 +69,7 @@ func (b *bbsClient) removeLRP(guid string) {
 	b.must("/v1/desired_lrp/remove", &bbspb.ProcessGUIDRequest{ProcessGuid: guid})
 }
 
-// becomesReady shuts the door of an instance that is ready by it, and opens it
+// becomesReady closes the port of an instance that is ready by it, and opens it
 // again.
 func (b *bbsClient) becomesReady(guid string) {
 	b.T.Helper()

@@ -24,7 +24,7 @@ func (b *bbsClient) certificatesRotate(archive string) (later func(*bbsClient)) 
 	said := make(chan string, 1)
 	go func() {
 		body, err := lookInside(a, 8080, "/rotated")
-		for n := 0; n < 100 && errors.Is(err, syscall.ECONNREFUSED); n++ { // nobody waited until it listens
+		for n := 0; n < 100 && errors.Is(err, syscall.ECONNREFUSED); n++ { // the test did not wait until it listens
 			<-time.After(50 * time.Millisecond)
 			body, err = lookInside(a, 8080, "/rotated")
 		}

@@ -16,11 +16,11 @@ import (
 	"cupola/test/e2e"
 )
 
-// owner is told how tasks ended.
+// owner gets the callbacks of tasks.
 type owner struct {
 	*httptest.Server
 	deaf  atomic.Bool // takes calls and answers none
-	asked chan string // tasks of which it was told, answered or not
+	asked chan string // tasks whose callback came, answered or not
 	told  chan map[string]any
 }
 
@@ -42,7 +42,7 @@ func newOwner(t testing.TB) *owner {
 	return o
 }
 
-// await waits until the owner is told of a task.
+// await waits for the callback of a task.
 func (o *owner) await(t testing.TB, guid string) map[string]any {
 	t.Helper()
 	for limit := time.After(60 * time.Second); ; {
@@ -73,7 +73,7 @@ func (b *bbsClient) survivesKill(o *owner) (later func(*bbsClient)) {
 		Action: shell("sleep 1000"), LogGuid: "orphan", MetricTags: tags("orphan")}})
 	before := b.runningLRPs("orphan", 1)[0]
 	if guid := <-o.asked; guid != "told" {
-		b.T.Errorf("the owner was told of %s", guid)
+		b.T.Errorf("the owner got a callback of %s", guid)
 	}
 	b.Kill()
 	b.forgets("orphan")
@@ -110,7 +110,7 @@ func (b *bbsClient) forgets(guid string) {
 	}
 	defer s.Close()
 	err = s.Write(context.Background(), func(tx *store.Tx) error {
-		_, err := tx.DeleteBBSDesired(guid)
+		_, err := store.BBSDesireds.Delete(tx, guid)
 		return err
 	})
 	if err != nil {

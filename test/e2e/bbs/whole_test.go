@@ -181,7 +181,7 @@ func (b *bbsClient) isIdentified(a *bbspb.ActualLRP) {
 	}
 }
 
-// isUnready wants the route to be taken away and given back, and the instance
+// isUnready wants the route to be removed and added again, and the instance
 // to run all the time.
 func (b *bbsClient) isUnready(a *bbspb.ActualLRP) {
 	b.T.Helper()
@@ -208,7 +208,7 @@ func (b *bbsClient) isReplaced(a *bbspb.ActualLRP) {
 	b.inside(a, 8080, "/health?name=live&set=500")
 	next := b.crashed(1, `Instance became unhealthy: Liveness check unsuccessful: failed to make HTTP request to '/health\?name=live' on port 8080: received status code 500 in \d+ms`)
 	go func() { _, _, _ = b.Get("whole.bbs.test", "/eat") }()
-	// The check may find the port closed before the end of the process is told.
+	// The check may find the port closed before the end of the process is reported.
 	if last := b.crashed(2, `(Instance became unhealthy: .*connection refused; )?WEB: Exited with status 137 \(out of memory\)`); next.InstanceKey.InstanceGuid == a.InstanceKey.InstanceGuid || next.InstanceKey.InstanceGuid == last.InstanceKey.InstanceGuid {
 		b.T.Errorf("got %v, %v, %v", a, next, last)
 	}

@@ -257,7 +257,7 @@ func (b *boshDaemon) killedHalfWay(t *testing.T) {
 		return "the update does not begin"
 	})
 	b.Kill()
-	_ = cmd.Wait() // it has nobody to ask any longer
+	_ = cmd.Wait() // its daemon is gone
 	b.Start()
 	var tasks []struct{ ID int }
 	b.API("GET", "/v1/deployment_tasks", nil, &tasks)

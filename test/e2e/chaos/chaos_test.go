@@ -21,7 +21,7 @@ const chaosRounds = 10
 
 // TestChaos makes random changes as three tenants while one fault after the
 // other hits the daemon. After each fault everything that was acknowledged must
-// be there, and an app that nobody touched must run on in the same containers.
+// be there, and an untouched app must run on in the same containers.
 // In the end nothing has leaked.
 //
 // CUPOLA_CHAOS_SEED repeats a run as far as chance allows; CUPOLA_CHAOS_ROUNDS
@@ -66,11 +66,11 @@ type chaos struct {
 	metrics   string // where the daemon tells its metrics
 	disk      *e2e.LoopDisk
 	tenants   []*tenant
-	untouched []string // GUIDs of the instances of the app that nobody touches
+	untouched []string // GUIDs of the instances of the untouched app
 	restarts  int      // how often the daemon was killed and started
 }
 
-// bystanderApp is the app that nobody touches.
+// bystanderApp is the untouched app.
 const bystanderApp = "hello-static"
 
 // startChaos starts a daemon whose data directory is a file system in a file,
@@ -127,7 +127,7 @@ func (c *chaos) settled() {
 	}
 	c.answers(c.d)
 	if now := e2e.GUIDs(c.d.Running(bystanderApp, "web", len(c.untouched))); !slices.Equal(now, c.untouched) {
-		c.t.Errorf("the app that nobody touched has instances %v; want %v", now, c.untouched)
+		c.t.Errorf("the untouched app has instances %v; want %v", now, c.untouched)
 	}
 }
 

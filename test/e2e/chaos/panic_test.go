@@ -30,7 +30,7 @@ const panickedFunctions = 10
 // panickedTime is how long each call of a function panics.
 const panickedTime = 150 * time.Millisecond
 
-// panics makes functions of the daemon dereference nil, whoever calls them,
+// panics makes functions of the daemon dereference nil, whatever calls them,
 // while tenants work and an app is pushed, restarted and deleted. The process
 // goes on, and can do all that again once the functions are what they were.
 func panics(c *chaos) {

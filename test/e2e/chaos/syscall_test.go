@@ -45,7 +45,7 @@ var syscallFaults = []syscallFault{
 	{"pidfd_open", []string{"EMFILE", "ENFILE", "ENOMEM"}},
 }
 
-// failingCalls has a system call of the daemon fail, each N-th time of each
+// failingCalls makes a system call of the daemon fail, each N-th time of each
 // thread, while tenants work and an app is pushed, restarted and deleted.
 func failingCalls(c *chaos) {
 	f := syscallFaults[c.rand.IntN(len(syscallFaults))]

@@ -264,7 +264,7 @@ func (t *tenant) check(d *e2e.Daemon, m memory) (have map[string]appView) {
 	for _, a := range all {
 		have[a.Name] = a
 		if m[a.Name] == nil {
-			t.t.Errorf("%s: app %s is there, which nobody created", t.name, a.Name)
+			t.t.Errorf("%s: app %s is there, which was never created", t.name, a.Name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m)) {

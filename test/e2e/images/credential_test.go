@@ -72,7 +72,7 @@ func TestCredentialsOfTheStack(t *testing.T) {
 	keepsSecret(d, t, "private")
 }
 
-// restage changes an app's lifecycle and stages it anew. It gives the error of
+// restage changes an app's lifecycle and stages it again. It returns the error of
 // the one or the other.
 func restage(d *e2e.Daemon, t *testing.T, app string, lifecycle e2e.Doc) string {
 	t.Helper()

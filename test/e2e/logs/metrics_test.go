@@ -24,7 +24,7 @@ type sampled struct {
 }
 
 // TestMetrics drives an app, and asks the log cache and Prometheus's endpoint
-// what they know of it.
+// what they know about it.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	at := fmt.Sprintf("127.0.0.1:%d", e2e.FreePorts(t, 1)[0])

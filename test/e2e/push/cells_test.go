@@ -127,7 +127,7 @@ func TestConstraintsLandOnTheirCells(t *testing.T) {
 			if got := spread(d, "hello-static", len(want)); !slices.Equal(got, want) {
 				t.Errorf("got cells %v; want %v", got, want)
 			}
-			// They are full now, and that is told, and nothing else.
+			// They are full now, and that alone is reported.
 			d.API("POST", "/v3/apps/"+app+"/processes/web/actions/scale", e2e.Doc{"instances": len(want) + 1}, nil)
 			denied(d, 1, "insufficient resources: memory")
 		})
@@ -268,7 +268,7 @@ func TestACellThatGoesIsLeftOneByOne(t *testing.T) {
 		}
 	}
 	d.Kill()
-	d.Start() // takes away what is empty
+	d.Start() // removes what is empty
 	for _, pattern := range []string{"/sys/fs/cgroup/*/cupola-*/cell@going-a", "/sys/fs/cgroup/cupola-*/cell@going-a"} {
 		if left, err := filepath.Glob(pattern); err != nil || len(left) > 0 {
 			t.Errorf("got %v, %v; want nothing left of the cell", left, err)

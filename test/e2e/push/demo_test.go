@@ -129,15 +129,15 @@ func TestDemoInterrupted(t *testing.T) {
 			if !thrice && err != nil {
 				t.Errorf("got %v\n%s", err, &said)
 			}
-			mend := regexp.MustCompile(`sudo (\S+ cleanup --data-dir \S+ && )sudo (rm -r \S+)`).FindStringSubmatch(said.String())
-			if mend == nil {
+			fix := regexp.MustCompile(`sudo (\S+ cleanup --data-dir \S+ && )sudo (rm -r \S+)`).FindStringSubmatch(said.String())
+			if fix == nil {
 				t.Fatalf("it does not say what cleans up:\n%s", &said)
 			}
-			if dir := strings.Fields(mend[2])[2]; exists(dir) {
+			if dir := strings.Fields(fix[2])[2]; exists(dir) {
 				if !thrice {
 					t.Errorf("left %s", dir)
 				}
-				if out, err := exec.Command("sh", "-c", mend[1]+mend[2]).CombinedOutput(); err != nil {
+				if out, err := exec.Command("sh", "-c", fix[1]+fix[2]).CombinedOutput(); err != nil {
 					t.Errorf("what it said: %v\n%s", err, out)
 				}
 			} else if thrice {

@@ -9,7 +9,7 @@ import (
 	"cupola/test/e2e"
 )
 
-// TestMemoryIsTakenFromContainersFirst reads what the kernel goes by when the
+// TestMemoryIsTakenFromContainersFirst reads the scores that the kernel uses when the
 // machine's memory is used up: the daemon ends last, containers first.
 func TestMemoryIsTakenFromContainersFirst(t *testing.T) {
 	t.Parallel()

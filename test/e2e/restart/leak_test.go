@@ -8,7 +8,7 @@ import (
 	"cupola/test/e2e"
 )
 
-// TestCleanupTakesTheLastOfAContainer has a daemon killed when all but a
+// TestCleanupTakesTheLastOfAContainer kills a daemon when all but a
 // container's directory was gone.
 func TestCleanupTakesTheLastOfAContainer(t *testing.T) {
 	t.Parallel()

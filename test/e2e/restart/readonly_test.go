@@ -24,8 +24,8 @@ func claimsBelow(dataDir string) (all []string) {
 }
 
 // TestCleanupOfAReadOnlyDisk ends a daemon whose disk turned read-only, and what
-// runs of it: the doctor names that, and its command takes away all but files.
-// The next daemon does not start before the disk is mended, and says so.
+// runs of it: the doctor names that, and its command removes all but files.
+// The next daemon does not start before the disk is repaired, and says so.
 func TestCleanupOfAReadOnlyDisk(t *testing.T) {
 	t.Parallel()
 	disk := e2e.NewLoopDisk(t, 768<<20)
@@ -46,17 +46,17 @@ func TestCleanupOfAReadOnlyDisk(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), "read-only") || !strings.Contains(string(out), "cupola cleanup --data-dir "+d.Dir) {
 		t.Errorf("serve: %v\n%s", err, out)
 	}
-	mend := ""
+	fix := ""
 	found, err := e2e.Leaks(d.Binary, e2e.NoDir)
 	for _, l := range found {
 		if strings.Contains(l.Name, d.Dir) {
-			mend = strings.TrimPrefix(l.Fix, "sudo cupola ")
+			fix = strings.TrimPrefix(l.Fix, "sudo cupola ")
 		}
 	}
-	if want := "cleanup --data-dir " + d.Dir; err != nil || mend != want {
-		t.Fatalf("the doctor says %q, %v; want %q", mend, err, want)
+	if want := "cleanup --data-dir " + d.Dir; err != nil || fix != want {
+		t.Fatalf("the doctor says %q, %v; want %q", fix, err, want)
 	}
-	out, err = exec.Command(d.Binary, strings.Fields(mend)...).CombinedOutput()
+	out, err = exec.Command(d.Binary, strings.Fields(fix)...).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "files of its containers are left") || !strings.Contains(string(out), "fsck") {
 		t.Errorf("cleanup: %v\n%s", err, out)
 	}

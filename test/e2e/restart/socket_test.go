@@ -15,7 +15,7 @@ import (
 )
 
 // TestTCPRoutesOutliveTheDaemon restarts a daemon, and kills it, while an app is
-// asked at its port: nobody is refused, since the manager keeps the socket. Once
+// asked at its port: no request is refused, since the manager keeps the socket. Once
 // no route has the port, it does not.
 func TestTCPRoutesOutliveTheDaemon(t *testing.T) {
 	binary := e2e.NeedBinary(t)
@@ -91,7 +91,7 @@ func asked(s *e2e.Supervised, sent *atomic.Int64) {
 	n := sent.Load()
 	e2e.Eventually(s.T, 20*time.Second, func() string {
 		if sent.Load() < n+20 {
-			return "nobody answers"
+			return "there is no answer"
 		}
 		return ""
 	})

@@ -29,7 +29,7 @@ func TestNetworkPolicies(t *testing.T) {
 	groupsHold(d)
 	namesAreForContainers(d)
 	if now := d.Running("front", "web", 1)[0]; now.InstanceGUID != before.InstanceGUID {
-		t.Error("front was started anew")
+		t.Error("front was restarted")
 	}
 }
 
@@ -166,7 +166,7 @@ func namesAreForContainers(d *e2e.Daemon) {
 	dialer := net.Dialer{LocalAddr: &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}, Timeout: time.Second}
 	c, err := dialer.Dial("udp", server+":53")
 	if err != nil {
-		return // the kernel lets nobody ask from there
+		return // the kernel does not allow this source address
 	}
 	defer c.Close()
 	if _, err := c.Write([]byte("\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x04apps\x08internal\x00\x00\x01\x00\x01")); err != nil {

@@ -14,7 +14,7 @@ import (
 	"cupola/test/e2e"
 )
 
-// TestRouteService has requests for a route go through a service first, which
+// TestRouteService sends requests for a route through a service first, which
 // sends them on as X-Cf-Forwarded-Url says.
 func TestRouteService(t *testing.T) {
 	files := e2e.NewCertificate(t)

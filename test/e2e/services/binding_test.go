@@ -36,7 +36,7 @@ func reading(where, read string) string {
 	return `echo "` + where + ` [${VCAP_SERVICES-}] $(` + read + `)"`
 }
 
-// TestBindingsAsFiles has each of an app's containers read its bindings from
+// TestBindingsAsFiles checks that each of an app's containers reads its bindings from
 // files of each form, and those of a running one change.
 func TestBindingsAsFiles(t *testing.T) {
 	t.Parallel()

@@ -7,7 +7,7 @@ import (
 )
 
 // filesAreShared has the containers of an app share a directory: what a task
-// writes is there for the next, for an instance, and for nobody once it is gone.
+// writes is there for the next and for an instance, until the service instance is deleted.
 func filesAreShared(d *e2e.Daemon) {
 	d.T.Helper()
 	instance := d.DataInstance("files", "shared")

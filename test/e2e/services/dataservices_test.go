@@ -14,8 +14,8 @@ import (
 	"cupola/test/e2e"
 )
 
-// TestDataServices has an app keep notes in a database of the built-in broker,
-// and takes away what may go: the daemon, the database's container, the
+// TestDataServices pushes an app that keeps notes in a database of the built-in broker,
+// and removes one thing after the other: the daemon, the database's container, the
 // binding, the instance.
 func TestDataServices(t *testing.T) {
 	t.Parallel()
@@ -104,7 +104,7 @@ func killDatabase(d *e2e.Daemon, mark string) {
 				return ""
 			}
 		}
-		return "there is no process of the database to kill"
+		return "found no process of the database"
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 	"cupola/test/e2e"
 )
 
-// assassin has a daemon killed at every third request to a broker or so: before
+// assassin kills a daemon at every third request to a broker or so: before
 // the broker did what it was asked for, or after it, or when it has answered.
 type assassin struct {
 	hits chan struct{} // the daemon is to be killed now

@@ -286,7 +286,7 @@ func sshForwards(d *e2e.Daemon) {
 	all.Wait()
 	if conn, err := c.Dial("tcp", "localhost:1"); err == nil {
 		conn.Close()
-		d.T.Error("a port that nobody listens on was reached")
+		d.T.Error("a port without a listener was reached")
 	}
 	if conn, err := c.Dial("tcp", d.Addr); err == nil {
 		conn.Close()

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// doors are the ports beside PORT that this listens on, by number.
+// doors are the listeners of ports other than PORT, by number.
 var doors = map[string]net.Listener{}
 
 // openDoors opens those that are in $DOORS.

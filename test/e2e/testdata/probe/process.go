@@ -49,7 +49,7 @@ func orphan() error {
 	return nil
 }
 
-// zombies counts what nobody has waited for.
+// zombies counts processes without a waiting parent.
 func zombies(w http.ResponseWriter, _ *http.Request) {
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	count := 0

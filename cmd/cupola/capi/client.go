@@ -1,0 +1,331 @@
+// Package capi is a client of the daemon's v3 API.
+package capi
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"cupola/cmd/cupola/command"
+	"cupola/server/datadir"
+	"cupola/server/seed"
+)
+
+// Flags say where a daemon's API is, and who calls it.
+type Flags struct {
+	command.DaemonFlags
+	API      string `help:"The daemon's API URL; by default that of the daemon of --data-dir." env:"CUPOLA_API" placeholder:"URL"`
+	User     string `help:"The user to log in as." default:"admin" env:"CUPOLA_USER"`
+	Password string `help:"The user's password; by default the admin password in the data directory." env:"CUPOLA_PASSWORD"`
+}
+
+// usualAPI is where a daemon is that nobody has told otherwise.
+const usualAPI = "http://localhost:8080"
+
+// Login logs in to the API.
+func (f *Flags) Login(ctx context.Context) (*Client, error) {
+	api, err := f.address()
+	if err != nil {
+		return nil, err
+	}
+	password := f.Password
+	if password == "" {
+		if password, err = f.adminPassword(); err != nil {
+			return nil, err
+		}
+	}
+	return Login(ctx, api, f.User, password)
+}
+
+// address is where the API is. The admin's password of a data directory is for
+// the daemon of that directory alone, so who reads it has to find that one.
+func (f *Flags) address() (string, error) {
+	if f.API != "" {
+		if u, err := url.Parse(f.API); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return "", fmt.Errorf("invalid --api %q: give a URL like %s", f.API, usualAPI)
+		}
+		return f.API, nil
+	}
+	if f.Password == "" {
+		if err := datadir.CheckRuns(f.DataDir); err != nil {
+			return "", err
+		}
+	}
+	api, err := datadir.APIOf(f.DataDir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && f.DataDir == datadir.Default:
+		return usualAPI, nil // one of another machine, or of another data directory
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("%s has no daemon yet: start one with 'sudo cupola serve --data-dir %s', or give its API URL with --api", f.DataDir, f.DataDir)
+	}
+	return api, err
+}
+
+// adminPassword reads the password off the data directory, which root alone may.
+func (f *Flags) adminPassword() (string, error) {
+	if f.User != "admin" {
+		return "", fmt.Errorf("no password for %s: give --password or CUPOLA_PASSWORD", f.User)
+	}
+	password, err := seed.AdminPassword(f.DataDir)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return "", errors.New("no password: give --password or CUPOLA_PASSWORD, or run with sudo (only root may read the admin password)")
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("no password: %s has no daemon yet; start one with 'sudo cupola serve', or give --data-dir or --password", f.DataDir)
+	}
+	return password, err
+}
+
+// Client makes calls of the v3 API.
+type Client struct {
+	API   string // base URL
+	token string
+	HTTP  *http.Client
+}
+
+// userAgent makes the daemon hold its answers until there is news.
+const userAgent = "cupola/1"
+
+// Doc is a JSON object.
+type Doc = map[string]any
+
+// Login gets a token with a user's password.
+func Login(ctx context.Context, api, user, password string) (*Client, error) {
+	c := &Client{API: strings.TrimSuffix(api, "/"), HTTP: &http.Client{}}
+	form := url.Values{"grant_type": {"password"}, "username": {user}, "password": {password}}
+	req, err := http.NewRequestWithContext(ctx, "POST", c.API+"/oauth/token", strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, err
+	}
+	req.SetBasicAuth("cf", "")
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	var answer struct {
+		Token string `json:"access_token"`
+	}
+	err = c.Do(req, &answer)
+	switch _, unreached := errors.AsType[Unreached](err); {
+	case unreached:
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("log in as %s at %s: %w", user, c.API, err)
+	case answer.Token == "":
+		return nil, c.stranger()
+	}
+	c.token = answer.Token
+	return c, nil
+}
+
+// Call makes a request with a JSON body (nil: none) and decodes the answer
+// into out (nil: not at all).
+func (c *Client) Call(ctx context.Context, method, path string, body, out any) error {
+	var r io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		r = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.URL(path), r)
+	if err != nil {
+		return err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return c.Do(req, out)
+}
+
+// URL returns the URL of a path; a URL stays as it is.
+func (c *Client) URL(path string) string {
+	if strings.HasPrefix(path, "http") {
+		return path
+	}
+	return c.API + path
+}
+
+// Do makes a request and decodes the answer into out (nil: not at all).
+func (c *Client) Do(req *http.Request, out any) error {
+	res, err := c.Send(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if out == nil {
+		_, err = io.Copy(io.Discard, res.Body)
+		return err
+	}
+	if err := json.NewDecoder(res.Body).Decode(out); err != nil && req.Context().Err() == nil {
+		return c.stranger()
+	}
+	return req.Context().Err()
+}
+
+// Send sends a request; an answer of 400 and above becomes an error with the
+// server's words.
+func (c *Client) Send(req *http.Request) (*http.Response, error) {
+	req.Header.Set("User-Agent", userAgent)
+	if c.token != "" {
+		req.Header.Set("Authorization", "bearer "+c.token)
+	}
+	res, err := c.HTTP.Do(req)
+	if err != nil {
+		return nil, c.unreached(err)
+	}
+	if res.StatusCode < 400 {
+		return res, nil
+	}
+	defer res.Body.Close()
+	return nil, apiError(res)
+}
+
+// Unreached is an error of an API that gave no answer, or a stranger's. It names
+// the API.
+type Unreached struct{ error }
+
+func (c *Client) stranger() error {
+	return Unreached{fmt.Errorf("%s is not cupola's API: give its URL with --api", c.API)}
+}
+
+func (c *Client) unreached(err error) error {
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return Unreached{fmt.Errorf("nothing listens at %s: start a daemon with 'sudo cupola serve', or give its API URL with --api", c.API)}
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return Unreached{fmt.Errorf("this machine does not trust the certificate of %s: trust the daemon's CA with SSL_CERT_FILE=<data-dir>/ca.pem", c.API)}
+	}
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err // its URL is that of one call
+	}
+	return Unreached{fmt.Errorf("call %s: %w", c.API, err)}
+}
+
+func apiError(res *http.Response) error {
+	var body struct {
+		Errors []struct {
+			Detail string `json:"detail"`
+		} `json:"errors"`
+		Description string `json:"error_description"`
+	}
+	text, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10))
+	if json.Unmarshal(text, &body) != nil || len(body.Errors) == 0 && body.Description == "" {
+		return fmt.Errorf("%s: %s", res.Status, strings.TrimSpace(string(text)))
+	}
+	if body.Description != "" {
+		return errors.New(body.Description)
+	}
+	var details []string
+	for _, e := range body.Errors {
+		details = append(details, e.Detail)
+	}
+	return errors.New(strings.Join(details, "; "))
+}
+
+// First gives the GUID of the one resource of a list.
+func (c *Client) First(ctx context.Context, what, path string) (string, error) {
+	var list struct {
+		Resources []struct {
+			GUID string `json:"guid"`
+		} `json:"resources"`
+	}
+	if err := c.Call(ctx, "GET", path, nil, &list); err != nil {
+		return "", err
+	}
+	if len(list.Resources) == 0 {
+		return "", fmt.Errorf("there is no %s", what)
+	}
+	return list.Resources[0].GUID, nil
+}
+
+// List gives all resources of a list.
+func List[T any](ctx context.Context, c *Client, path string) (all []T, err error) {
+	for path != "" {
+		var page struct {
+			Pagination struct{ Next struct{ Href string } }
+			Resources  []T
+		}
+		if err := c.Call(ctx, "GET", path, nil, &page); err != nil {
+			return nil, err
+		}
+		all, path = append(all, page.Resources...), page.Pagination.Next.Href
+	}
+	return all, nil
+}
+
+// ToOne is a relationship as requests write it.
+func ToOne(guid string) Doc { return Doc{"data": Doc{"guid": guid}} }
+
+// Stage makes a droplet of a package, and waits for it.
+func Stage(ctx context.Context, c *Client, pkg string) (droplet string, err error) {
+	var b struct {
+		GUID, State string
+		Error       string
+		Droplet     struct{ GUID string }
+	}
+	if err := c.Call(ctx, "POST", "/v3/builds", Doc{"package": Doc{"guid": pkg}}, &b); err != nil {
+		return "", err
+	}
+	for b.State == "STAGING" {
+		if err := c.Call(ctx, "GET", "/v3/builds/"+b.GUID, nil, &b); err != nil {
+			return "", err
+		}
+	}
+	if b.State != "STAGED" {
+		return "", fmt.Errorf("staging failed: %s", b.Error)
+	}
+	return b.Droplet.GUID, nil
+}
+
+// Job waits for the job of a 202.
+func (c *Client) Job(ctx context.Context, location string) error {
+	for {
+		var j struct {
+			State  string
+			Errors []struct{ Detail string }
+		}
+		if err := c.Call(ctx, "GET", location, nil, &j); err != nil {
+			return err
+		}
+		switch j.State {
+		case "COMPLETE":
+			return nil
+		case "FAILED":
+			var details []string
+			for _, e := range j.Errors {
+				details = append(details, e.Detail)
+			}
+			return errors.New(strings.Join(details, "; "))
+		}
+		if err := Pause(ctx, 200*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// Pause waits for d, or until ctx ends.
+func Pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Filter is a query that wants a value; "" for any.
+func Filter(name, value string) string {
+	if value == "" {
+		return ""
+	}
+	return url.Values{name: {value}}.Encode()
+}

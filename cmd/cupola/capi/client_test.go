@@ -1,0 +1,49 @@
+package capi
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+
+	"cupola/cmd/cupola/command"
+)
+
+// TestLogInFails says what a user can do about it.
+func TestLogInFails(t *testing.T) {
+	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>hello</html>") })
+	stranger, secure, gone := httptest.NewServer(page), httptest.NewUnstartedServer(page), httptest.NewServer(page)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that do not trust it
+	secure.StartTLS()
+	defer stranger.Close()
+	defer secure.Close()
+	gone.Close()
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprint(w, `{"error": "unauthorized", "error_description": "Bad credentials"}`)
+	}))
+	defer refusing.Close()
+	nowhere := command.DaemonFlags{DataDir: filepath.Join(t.TempDir(), "none")}
+	for _, c := range []struct {
+		flags Flags
+		want  string
+	}{
+		{Flags{API: gone.URL, User: "admin", Password: "p"}, "nothing listens at " + gone.URL + ": start a daemon with 'sudo cupola serve', or give its API URL with --api"},
+		{Flags{API: stranger.URL, User: "admin", Password: "p"}, stranger.URL + " is not cupola's API: give its URL with --api"},
+		{Flags{API: secure.URL, User: "admin", Password: "p"}, "this machine does not trust the certificate of " + secure.URL + ": trust the daemon's CA with SSL_CERT_FILE=<data-dir>/ca.pem"},
+		{Flags{API: refusing.URL, User: "joe", Password: "p"}, "log in as joe at " + refusing.URL + ": Bad credentials"},
+		{Flags{API: "localhost:8080", User: "admin", Password: "p"}, `invalid --api "localhost:8080": give a URL like http://localhost:8080`},
+		{Flags{API: gone.URL, User: "joe"}, "no password for joe: give --password or CUPOLA_PASSWORD"},
+		{Flags{API: gone.URL, User: "admin", DaemonFlags: nowhere}, "no password: " + nowhere.DataDir + " has no daemon yet; start one with 'sudo cupola serve', or give --data-dir or --password"},
+		{Flags{User: "admin", Password: "p", DaemonFlags: nowhere}, nowhere.DataDir + " has no daemon yet: start one with 'sudo cupola serve --data-dir " + nowhere.DataDir + "', or give its API URL with --api"},
+	} {
+		_, err := c.flags.Login(context.Background())
+		if err == nil || err.Error() != c.want {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
+	}
+}

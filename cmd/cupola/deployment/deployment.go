@@ -1,0 +1,142 @@
+// Package deployment has the commands that deploy, manage and lint BOSH deployments.
+package deployment
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"cupola/cmd/cupola/command"
+	"cupola/server/bosh/interpolate"
+	"cupola/server/bosh/manifest"
+	"cupola/server/bosh/ops"
+	"cupola/server/bosh/tree"
+)
+
+// Cmd is cupola deployment.
+type Cmd struct {
+	Deploy      deployCmd      `cmd:"" help:"Deploy a manifest on this machine, or to a Kubernetes cluster."`
+	Render      renderCmd      `cmd:"" help:"Print a manifest's deployment as Kubernetes objects."`
+	Diff        diffCmd        `cmd:"" help:"Show what a deploy would change; exit with 2 if there are changes."`
+	List        listCmd        `cmd:"" aliases:"ls" help:"List the deployments."`
+	Inspect     inspectCmd     `cmd:"" aliases:"manifest" help:"Print a deployment's manifest."`
+	Instances   instancesCmd   `cmd:"" aliases:"is" help:"List a deployment's instances: state, AZ and address."`
+	Logs        logsCmd        `cmd:"" help:"Show the logs of a deployment's processes and scripts."`
+	RunErrand   errandCmd      `cmd:"" help:"Run an errand."`
+	Start       startCmd       `cmd:"" help:"Start instances."`
+	Stop        stopCmd        `cmd:"" help:"Stop instances; they stay stopped until 'start'."`
+	Restart     restartCmd     `cmd:"" help:"Restart instances."`
+	Recreate    recreateCmd    `cmd:"" help:"Recreate instances; persistent disks stay."`
+	Variables   variablesCmd   `cmd:"" help:"List a deployment's variables, without their values."`
+	Delete      deleteCmd      `cmd:"" aliases:"rm" help:"Delete a deployment; persistent disks stay by default."`
+	Task        taskCmd        `cmd:"" help:"Show a task, and follow it while it runs."`
+	Tasks       tasksCmd       `cmd:"" help:"List recent tasks."`
+	CancelTask  cancelCmd      `cmd:"" help:"Cancel a task; instances stay as they are until the next task."`
+	Disks       disksCmd       `cmd:"" help:"List the persistent disks."`
+	DeleteDisk  deleteDiskCmd  `cmd:"" help:"Delete an orphaned persistent disk."`
+	Lint        lintCmd        `cmd:"" help:"Report all errors in a manifest. Needs no daemon."`
+	Interpolate interpolateCmd `cmd:"" aliases:"int" help:"Print a manifest with ops files and variables applied. Needs no daemon."`
+}
+
+type lintCmd struct {
+	sourceFlags
+	Lenient bool `help:"Report faults that BOSH accepts as warnings."`
+	Strict  bool `help:"Reject unknown keys, and report ignored keys even if they are empty."`
+	JSON    bool `help:"Print JSON." name:"json"`
+}
+
+// Run tells what is wrong: errors and warnings to standard error, the worst
+// first. It fails if there are errors.
+func (c *lintCmd) Run(e *command.Env) error {
+	s, err := c.source(e.Ctx)
+	if err != nil {
+		return err
+	}
+	root, _, err := s.Tree()
+	if err != nil {
+		return err
+	}
+	o := manifest.Options{Lenient: c.Lenient, Strict: c.Strict}
+	m, found := manifest.Decode(root)
+	found = append(found.Graded(o), manifest.Lint(m, o)...)
+	found.Sort()
+	if c.JSON {
+		if found == nil {
+			found = manifest.Findings{}
+		}
+		err = command.WriteJSON(e.Out, found)
+	} else {
+		err = writeFindings(e, c.Manifest, found)
+	}
+	if err == nil && found.Count(manifest.Error) > 0 {
+		return command.ExitCode(1)
+	}
+	return err
+}
+
+// writeFindings prints findings, one a line, and how many there are.
+func writeFindings(e *command.Env, name string, found manifest.Findings) error {
+	for _, f := range found {
+		w := e.Err
+		if f.Level == manifest.Info {
+			w = e.Out
+		}
+		line := ""
+		if f.Line > 0 {
+			line = fmt.Sprintf(" (line %d)", f.Line)
+		}
+		fmt.Fprintf(w, "%-7s %s%s\n", f.Level, strings.Map(command.Printed, f.String()), line)
+	}
+	_, err := fmt.Fprintf(e.Out, "%s: %s, %s\n", name, command.Counted(found.Count(manifest.Error), "error"), command.Counted(found.Count(manifest.Warning), "warning"))
+	return err
+}
+
+type interpolateCmd struct {
+	sourceFlags
+	Path          string `help:"Print only the value at this ops-file path; a string is printed without quotes." placeholder:"PATH"`
+	VarErrs       bool   `help:"Fail if a variable has no value."`
+	VarErrsUnused bool   `help:"Fail if a value's variable is not used."`
+}
+
+// Run prints the manifest.
+func (c *interpolateCmd) Run(e *command.Env) error {
+	s, err := c.source(e.Ctx)
+	if err != nil {
+		return err
+	}
+	root, report, err := s.Tree()
+	if err == nil {
+		err = c.check(report)
+	}
+	if err != nil {
+		return err
+	}
+	if root, err = ops.Find(root, c.Path); err != nil {
+		return fmt.Errorf("--path %s: %w", c.Path, err)
+	}
+	if c.Path != "" && root.Kind == yaml.ScalarNode && root.ShortTag() == "!!str" {
+		_, err = fmt.Fprintln(e.Out, strings.TrimSuffix(root.Value, "\n"))
+		return err
+	}
+	text, err := tree.Write(root)
+	if err == nil {
+		_, err = e.Out.Write(text)
+	}
+	return err
+}
+
+// check fails in the bosh CLI's words.
+func (c *interpolateCmd) check(r interpolate.Report) error {
+	var faults []string
+	if c.VarErrs && len(r.Missing) > 0 {
+		faults = append(faults, "Expected to find variables: "+strings.Join(r.Missing, ", "))
+	}
+	if c.VarErrsUnused && len(r.Unused) > 0 {
+		faults = append(faults, "Expected to use variables: "+strings.Join(r.Unused, ", "))
+	}
+	if faults == nil {
+		return nil
+	}
+	return fmt.Errorf("%s", strings.Join(faults, "\n"))
+}

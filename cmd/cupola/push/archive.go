@@ -1,0 +1,110 @@
+package push
+
+import (
+	"archive/zip"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+)
+
+// ignored are the files that the cf CLI never uploads.
+var ignored = []string{".cfignore", "_darcs", ".DS_Store", ".git", ".gitignore", ".hg", "manifest.yml", "manifest.yaml", ".svn"}
+
+// zipApp writes the files of an app as a zip, without what .cfignore names.
+func zipApp(w io.Writer, app fs.FS) (files int, err error) {
+	skip, err := ignorer(app)
+	if err != nil {
+		return 0, err
+	}
+	z := zip.NewWriter(w)
+	err = fs.WalkDir(app, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || name == "." {
+			return err
+		}
+		if skip.Match(strings.Split(name, "/"), d.IsDir()) {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !d.IsDir() {
+			files++
+		}
+		return addFile(z, app, name, d)
+	})
+	if err == nil && files == 0 {
+		err = fmt.Errorf("no files to push")
+	}
+	if err != nil {
+		return 0, err
+	}
+	return files, z.Close()
+}
+
+func ignorer(app fs.FS) (gitignore.Matcher, error) {
+	var patterns []gitignore.Pattern
+	for _, name := range ignored {
+		patterns = append(patterns, gitignore.ParsePattern(name, nil))
+	}
+	text, err := fs.ReadFile(app, ".cfignore")
+	if err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			patterns = append(patterns, gitignore.ParsePattern(line, nil))
+		}
+	}
+	return gitignore.NewMatcher(patterns), nil
+}
+
+func addFile(z *zip.Writer, app fs.FS, name string, d fs.DirEntry) error {
+	info, err := d.Info()
+	if err != nil {
+		return err
+	}
+	h, err := zip.FileInfoHeader(info)
+	if err != nil {
+		return err
+	}
+	h.Name, h.Method = name, zip.Deflate
+	switch {
+	case d.IsDir():
+		h.Name, h.Method = path.Clean(name)+"/", zip.Store
+		_, err = z.CreateHeader(h)
+		return err
+	case info.Mode()&fs.ModeSymlink != 0:
+		return addLink(z, app, h)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a file, directory or symbolic link: add it to .cfignore", name)
+	}
+	f, err := app.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	to, err := z.CreateHeader(h)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, f)
+	return err
+}
+
+func addLink(z *zip.Writer, app fs.FS, h *zip.FileHeader) error {
+	target, err := fs.ReadLink(app, h.Name)
+	if err != nil {
+		return err
+	}
+	to, err := z.CreateHeader(h)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(to, target)
+	return err
+}

@@ -1,0 +1,63 @@
+package admin
+
+import (
+	"context"
+	"log/slog"
+
+	"golang.org/x/sync/errgroup"
+
+	"cupola/rootfs/volume"
+	"cupola/runtime/cell"
+	"cupola/runtime/fault"
+	"cupola/runtime/network"
+	"cupola/server/admin/backup"
+	"cupola/server/admin/collect"
+	"cupola/server/admin/database"
+	"cupola/server/admin/leak"
+	"cupola/server/admin/stack"
+	"cupola/server/databroker"
+	"cupola/server/datadir"
+	"cupola/server/uaa"
+	"cupola/store"
+	"cupola/store/blob"
+)
+
+// Daemon is the parts of a daemon that the operations need: of one that runs, or
+// those that a command opened.
+type Daemon struct {
+	Dir     *datadir.Dir
+	Store   *store.Store
+	Blobs   *blob.Store
+	Volumes *volume.Store
+	Stacks  *stack.Library
+	Keys    *uaa.Keys
+	Cell    *cell.Cell
+	Network *network.Network
+	Log     *slog.Logger
+}
+
+func (d *Daemon) stacks() *stack.Library { return d.Stacks }
+func (d *Daemon) keys() *uaa.Keys        { return d.Keys }
+func (d *Daemon) leaks() leak.Finder     { return leak.Running(d.Cell, d.Network) }
+
+func (d *Daemon) database() *database.Keeper {
+	return &database.Keeper{Dir: d.Dir, Store: d.Store, Log: d.Log}
+}
+
+func (d *Daemon) backup() *backup.Maker {
+	return &backup.Maker{Blobs: d.Blobs, Volumes: d.Volumes, Stacks: d.Stacks}
+}
+
+func (d *Daemon) dataServices() databroker.Status {
+	return databroker.Status{Store: d.Store, Volumes: d.Volumes, Log: d.Log}
+}
+
+// Start does in a group, until live ends, what no operator needs to ask for: it
+// deletes garbage, copies the database, and answers other commands of cupola. It
+// calls listening when they can reach it.
+func (d *Daemon) Start(live context.Context, group *errgroup.Group, listening func()) {
+	c := collect.Collector{Blobs: d.Blobs, Stacks: d.Stacks}
+	group.Go(fault.Loop(live, "tidy", c.Run))
+	group.Go(fault.Loop(live, "database", d.database().Run))
+	group.Go(fault.Loop(live, "control", func(ctx context.Context) error { return d.serve(ctx, listening) }))
+}

@@ -1,0 +1,240 @@
+// Package config is the configuration of a daemon, whose fields are the flags of
+// cupola serve, and what follows from it alone.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cupola/server/bbs"
+	"cupola/server/cells"
+	"cupola/server/databroker"
+	"cupola/server/front"
+	"cupola/server/images"
+	"cupola/server/systemd"
+	"cupola/server/uaa"
+)
+
+// Config says how a daemon runs. Its fields are the flags of cupola serve, with
+// their help, defaults and environment variables; the zero value of a field takes
+// its default.
+type Config struct {
+	DataDir string `help:"The data directory." default:"/var/lib/cupola" env:"CUPOLA_DATA_DIR" placeholder:"DIR"`
+	images.Registries
+	cells.Config
+	HTTP             string         `help:"Address of the API and of apps' HTTP routes." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
+	HTTPS            string         `help:"Address of the same with TLS; 'off' disables it." default:"127.0.0.1:8443" env:"CUPOLA_HTTPS" placeholder:"ADDR"`
+	SSH              string         `name:"ssh" help:"Address of 'cf ssh'; 'off' disables it (default 127.0.0.1:2222, or a free port if that is in use)." env:"CUPOLA_SSH" placeholder:"ADDR"`
+	TCP              string         `name:"tcp" help:"Address and ports of TCP routes, like 127.0.0.1:1024-1123,2000; 'off' disables them." default:"127.0.0.1:1024-1123" env:"CUPOLA_TCP" placeholder:"ADDR"`
+	BBS              string         `name:"bbs" help:"Address of Diego's BBS API, for clients like cfdot; disabled by default." env:"CUPOLA_BBS" placeholder:"ADDR"`
+	BBSFiles         bbs.OwnFiles   `embed:"" prefix:"bbs-"`
+	Metrics          string         `help:"Address of /metrics for Prometheus, served without authentication; disabled by default." env:"CUPOLA_METRICS" placeholder:"ADDR"`
+	Domain           string         `help:"Domain of apps. The API answers at api.DOMAIN, localhost and every IP address." default:"localhost" env:"CUPOLA_DOMAIN"`
+	AdminPassword    string         `help:"Admin password; generated once by default." env:"CUPOLA_ADMIN_PASSWORD" placeholder:"PASSWORD"`
+	PasswordPolicy   map[string]int `help:"Policy for new passwords: min-length, upper, lower, digits and special, like min-length=12,digits=1." mapsep:"," env:"CUPOLA_PASSWORD_POLICY" placeholder:"NAME=N,…"`
+	AllowLoopback    bool           `help:"Allow syslog drains, route services, image registries and space-scoped brokers at this machine's own addresses. Services there may trust any local connection." env:"CUPOLA_ALLOW_LOOPBACK"`
+	DataServices     []string       `name:"data-services" help:"Services of the built-in broker: postgres, redis, files; disabled by default. Requires the stack that 'cupola broker prepare' builds." env:"CUPOLA_DATA_SERVICES" placeholder:"NAME"`
+	MaxBindings      int            `name:"max-service-bindings" help:"Maximum number of bindings of an app to one service instance; two or more allow rotation." default:"5" env:"CUPOLA_MAX_SERVICE_BINDINGS" placeholder:"N"`
+	InstanceCertLife time.Duration  `help:"Lifetime of instance identity certificates. They are renewed 30 minutes before they expire, or a quarter of the lifetime if that is less." default:"24h" env:"CUPOLA_INSTANCE_CERT_LIFE" placeholder:"TIME"`
+	DefaultStack     string         `help:"Stack of apps that name none; by default the best one on this machine." env:"CUPOLA_DEFAULT_STACK" placeholder:"NAME"`
+
+	Stop      StopMode                `kong:"-"`
+	Listeners map[string]net.Listener `kong:"-"` // handed over by the service manager, by the flag that names the address: http, https, ssh, bbs, metrics; or by tcp- and the port
+	Manager   systemd.Manager         `kong:"-"`
+	Log       *slog.Logger            `kong:"-"`
+}
+
+// StopMode says what becomes of apps when the daemon ends.
+type StopMode int
+
+// The modes.
+const (
+	KeepApps StopMode = iota // they run on, and the next daemon adopts them
+	StopApps                 // everything is taken down
+)
+
+// What an instance's certificate may live.
+const (
+	minCertLife = 10 * time.Second
+	maxCertLife = 365 * 24 * time.Hour
+)
+
+var domainPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
+
+// Validate fills in the defaults and checks the configuration; errors name the
+// flag and what it accepts.
+func (c *Config) Validate() error {
+	setDefaults(reflect.ValueOf(c).Elem())
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	c.Domain = strings.ToLower(strings.Trim(c.Domain, "."))
+	dir, err := filepath.Abs(c.DataDir)
+	if err != nil {
+		return fmt.Errorf("--data-dir: %w", err)
+	}
+	c.DataDir = dir
+	return errors.Join(c.checkNames(), c.checkAddresses(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkSecrets())
+}
+
+// setDefaults gives the fields that are empty what their tags say.
+func setDefaults(of reflect.Value) {
+	for i := range of.NumField() {
+		f, tag := of.Field(i), of.Type().Field(i).Tag.Get("default")
+		if tag == "" || !f.IsZero() {
+			continue
+		}
+		switch f.Interface().(type) {
+		case string:
+			f.SetString(tag)
+		case int:
+			n, _ := strconv.Atoi(tag) // a test holds that all can be read
+			f.SetInt(int64(n))
+		case time.Duration:
+			d, _ := time.ParseDuration(tag)
+			f.SetInt(int64(d))
+		}
+	}
+}
+
+func (c *Config) checkNames() error {
+	if !domainPattern.MatchString(c.Domain) || len(c.Domain) > 253 {
+		return fmt.Errorf("invalid --domain %q: give a domain name, like apps.example.com", c.Domain)
+	}
+	return nil
+}
+
+// address is a flag that names where to listen.
+type address struct {
+	flag  string // without dashes
+	value *string
+}
+
+func (c *Config) addresses() []address {
+	return []address{{"http", &c.HTTP}, {"https", &c.HTTPS}, {"ssh", &c.SSH}, {"bbs", &c.BBS}, {"metrics", &c.Metrics}}
+}
+
+func (c *Config) checkAddresses() (err error) {
+	for _, a := range c.addresses() {
+		if !isAddress(*a.value) && *a.value != "off" && *a.value != "" {
+			err = errors.Join(err, fmt.Errorf("invalid --%s %q: give an address, like 127.0.0.1:8080", a.flag, *a.value))
+		}
+	}
+	return err
+}
+
+func (c *Config) checkPreloads() error {
+	_, err := c.Preloads()
+	return err
+}
+
+func (c *Config) checkServices() (err error) {
+	for _, name := range c.DataServices {
+		if !slices.Contains(databroker.Names(), name) {
+			err = errors.Join(err, fmt.Errorf("invalid --data-services %q: give some of %s", name, strings.Join(databroker.Names(), ", ")))
+		}
+	}
+	return err
+}
+
+// checkSecrets checks passwords and certificates.
+func (c *Config) checkSecrets() error {
+	var faults []error
+	if len(c.AdminPassword) > 72 {
+		faults = append(faults, errors.New("invalid --admin-password: give at most 72 bytes"))
+	}
+	if _, err := uaa.ParsePolicy(c.PasswordPolicy); err != nil {
+		faults = append(faults, fmt.Errorf("--password-policy: %w", err))
+	}
+	if c.InstanceCertLife < minCertLife || c.InstanceCertLife > maxCertLife {
+		faults = append(faults, fmt.Errorf("invalid --instance-cert-life %s: give %s to %s", c.InstanceCertLife, minCertLife, maxCertLife))
+	}
+	if f := c.BBSFiles; f != (bbs.OwnFiles{}) && (f.CA == "" || f.Cert == "" || f.Key == "") {
+		faults = append(faults, errors.New("give --bbs-ca, --bbs-cert and --bbs-key together, or none of them"))
+	}
+	return errors.Join(faults...)
+}
+
+func isAddress(text string) bool {
+	_, port, err := net.SplitHostPort(text)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	return err == nil
+}
+
+// takeListeners takes the addresses of sockets that the service manager hands
+// over, and refuses those at which nothing would answer.
+func (c *Config) takeListeners() (err error) {
+	addrs := map[string]*string{}
+	for _, a := range c.addresses() {
+		addrs[a.flag] = a.value
+	}
+	for name, l := range c.Listeners {
+		addr := addrs[name]
+		_, isPort := front.PortOf(name)
+		switch {
+		case isPort: // of a TCP route, from the daemon before
+		case addr == nil:
+			err = errors.Join(err, fmt.Errorf("the service manager hands over a socket %q: it has to be called http, https, ssh, bbs or metrics (FileDescriptorName=)", name))
+		case *addr == "off":
+			err = errors.Join(err, fmt.Errorf("--%s is off, but the service manager has its socket: stop cupola-%s.socket", name, name))
+		default:
+			*addr = l.Addr().String()
+		}
+	}
+	return err
+}
+
+// APIHost is the host of the API beside IP addresses and localhost.
+func (c *Config) APIHost() string { return "api." + c.Domain }
+
+// APIURL is the API's URL as VCAP_APPLICATION names it to apps.
+func (c *Config) APIURL() string {
+	_, port, _ := net.SplitHostPort(c.HTTP)
+	return "http://" + net.JoinHostPort(c.APIHost(), port)
+}
+
+// RouterAt is the address at which the router listens on a port; "" for none.
+func (c *Config) RouterAt(port string) string {
+	for _, listens := range []string{c.HTTP, c.HTTPS} {
+		host, p, err := net.SplitHostPort(listens)
+		if err != nil || p != port {
+			continue
+		}
+		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+			host = "127.0.0.1"
+		}
+		return net.JoinHostPort(host, p)
+	}
+	return ""
+}
+
+// IsListener reports whether an address leads to apps, as it does for everybody who
+// reaches this machine.
+func (c *Config) IsListener(at netip.AddrPort) bool {
+	for _, listens := range []string{c.HTTP, c.HTTPS} {
+		host, port, err := net.SplitHostPort(listens)
+		if err == nil && port == strconv.Itoa(int(at.Port())) && listensAt(host, at.Addr()) {
+			return true
+		}
+	}
+	host, ports, err := front.ParseTCP(c.TCP)
+	return err == nil && ports.Contain(int(at.Port())) && listensAt(host, at.Addr())
+}
+
+// listensAt reports whether a listener of a host listens at an address.
+func listensAt(host string, at netip.Addr) bool {
+	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return host == "" || err == nil && (ip.IsUnspecified() || ip.Unmap() == at)
+}

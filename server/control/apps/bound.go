@@ -1,0 +1,32 @@
+package apps
+
+import (
+	"cupola/runtime/lrp"
+	"cupola/server/bindings"
+	"cupola/server/control"
+	"cupola/server/control/services"
+	"cupola/server/desire"
+	"cupola/store/cf"
+)
+
+// Bound is what tells an app's bindings apart from older ones: the digest of
+// files, or VCAP_SERVICES.
+type Bound struct {
+	Now     string // of the app
+	Started string // VCAP_SERVICES as the process was started with it
+	ByFiles bool   // Now is of files, which change while an instance runs
+}
+
+// BoundNow is what an app and a process of it are bound to.
+func BoundNow(c *control.Session, app *cf.App, p *cf.Process) (b Bound, err error) {
+	list, err := services.BoundTo(c, app)
+	if err != nil {
+		return b, err
+	}
+	b.Now, b.Started = desire.VCAPServices(list), desire.VCAPServices(desire.StartedBindings(p, list))
+	if form := bindings.Form(app.BindingForm); form != bindings.FormNone {
+		files, _ := bindings.Files(form, list)
+		b.Now, b.ByFiles = lrp.FilesDigest(append([]lrp.File{}, files...)), true
+	}
+	return b, nil
+}

@@ -1,0 +1,190 @@
+// Package executor is what runs a daemon's containers: the cell, and what it is
+// made of on this machine. It opens these parts on an open data directory and
+// store, runs them and closes them.
+package executor
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"cupola/rootfs"
+	"cupola/rootfs/volume"
+	"cupola/runtime/artifact"
+	"cupola/runtime/cell"
+	"cupola/runtime/container"
+	"cupola/runtime/egress"
+	"cupola/runtime/fault"
+	"cupola/runtime/files"
+	"cupola/runtime/identity"
+	"cupola/runtime/lrp"
+	"cupola/runtime/network"
+	"cupola/server/admin/cleanup"
+	"cupola/server/admin/stack"
+	"cupola/server/cells"
+	"cupola/server/config"
+	"cupola/server/datadir"
+	"cupola/server/dns"
+	"cupola/server/images"
+	"cupola/server/loggregator"
+	"cupola/store"
+	"cupola/store/blob"
+)
+
+// Executor is what runs containers. Its parts are opened in the order of the
+// methods; those before the first blank line are given.
+type Executor struct {
+	*config.Config
+	Dir    *datadir.Dir
+	Store  *store.Store
+	Blobs  *blob.Store
+	Events func(lrp.Event) // receives what happens to containers
+	Freed  func()          // runs after a container released its resources
+
+	Roots      *rootfs.Store
+	Stacks     *stack.Library
+	Images     images.Images
+	Volumes    *volume.Store
+	Containers *container.Engine
+	Files      *files.Store
+	Network    *network.Network
+	Names      *dns.Server         // nil where another program has the port
+	Logs       *loggregator.Stream // of apps
+	Identities *identity.Authority
+	Users      cell.Users // of the host, for each container
+	Cell       *cell.Cell
+
+	machine cells.Machine
+}
+
+// Egress says where the daemon may connect when a user names the address.
+func (e *Executor) Egress() egress.Guard {
+	return egress.Guard{Local: e.AllowLoopback, Containers: e.Dir.Owner().Subnet, Listeners: e.IsListener}
+}
+
+// OpenRoots opens stacks and images.
+func (e *Executor) OpenRoots(context.Context) error {
+	registries, err := e.Registries.Open()
+	if err != nil {
+		return err
+	}
+	if e.Roots, err = e.Dir.Roots(registries, e.Egress()); err != nil {
+		return err
+	}
+	e.machine = cells.Machine{Config: e.Config.Config, DataDir: e.DataDir, Roots: e.Roots, DataServices: len(e.DataServices) > 0}
+	e.Stacks = &stack.Library{Dir: e.Dir, Store: e.Store, Roots: e.Roots, Machine: e.machine, Default: e.DefaultStack, Offered: e.offerStacks, GC: &sync.Mutex{}, Log: e.Log}
+	e.Images = images.Images{Roots: e.Roots, Blobs: e.Blobs}
+	return nil
+}
+
+// offerStacks updates what cells offer, once there are cells.
+func (e *Executor) offerStacks() {
+	if e.Cell != nil {
+		e.machine.Offer(e.Cell)
+	}
+}
+
+// OpenVolumes opens the volumes of data services and deployments.
+func (e *Executor) OpenVolumes(context.Context) (err error) {
+	e.Volumes, err = e.Dir.Volumes(e.Roots)
+	return err
+}
+
+// OpenContainers opens the container engine and the containers' small files.
+func (e *Executor) OpenContainers(context.Context) (err error) {
+	if e.Containers, err = e.Dir.Containers(e.machine.Groups(e.Log)); err != nil {
+		return err
+	}
+	e.Files, err = e.Dir.Files()
+	return err
+}
+
+// OpenNetwork opens the containers' network and internal DNS.
+func (e *Executor) OpenNetwork(context.Context) (err error) {
+	if e.Network, err = e.Dir.Network(ports(e.HTTP, e.HTTPS)...); err != nil {
+		return err
+	}
+	e.openNames()
+	return nil
+}
+
+// OpenCell opens the cell, with the logs, users and certificates of containers.
+// What ran before continues to run.
+func (e *Executor) OpenCell(ctx context.Context) (err error) {
+	e.Logs = loggregator.New(loggregator.Config{Logs: e.Dir.Path("logs"), Saved: e.Dir.Path("logs.gob"), Where: e.Egress(), Store: e.Store, Log: e.Log})
+	artifacts, err := artifact.New(artifact.Config{Dir: e.Dir.Path("artifacts")})
+	if err != nil {
+		return err
+	}
+	if e.Identities, err = identity.Open(e.Dir.Path("identity"), e.InstanceCertLife); err != nil {
+		return err
+	}
+	if e.Users, err = e.Dir.Users(ctx, e.Roots); err != nil {
+		return err
+	}
+	e.Cell, err = cell.New(cell.Config{Dir: e.Dir.Path("cell"), Presence: e.machine.Presence(), Parts: e.machine.Parts(), Containers: cell.Engine(e.Containers), Network: e.containerNetwork(), RootFS: e.Roots, Images: e.Roots.Images,
+		Files: e.Files, Users: e.Users, Artifacts: artifacts, Identities: e.Identities,
+		Volumes: e.Volumes, Blob: e.Blobs.Path, Keep: e.keep, Logs: e.Logs.Line, Events: e.Events, Freed: e.Freed, Log: e.Log})
+	return err
+}
+
+// keep stores an output of a task as a blob.
+func (e *Executor) keep(ctx context.Context, name string, f *os.File) (lrp.Blob, error) {
+	b, err := e.Blobs.Put(ctx, f)
+	return lrp.Blob{Name: name, Digest: b.Digest, Size: b.Size}, err
+}
+
+// Start runs the parts in a group until live ends.
+func (e *Executor) Start(live context.Context, group *errgroup.Group) {
+	group.Go(fault.ErrFunc("cell", func() error { return e.Cell.Run(live) }))
+	if e.Names != nil {
+		group.Go(fault.Loop(live, "dns", e.Names.Run))
+	}
+	group.Go(fault.Loop(live, "drain", e.Logs.Drain))
+	group.Go(fault.Loop(live, "measure", func(ctx context.Context) error { return e.Logs.Measure(ctx, e.Cell.Measure) }))
+	group.Go(fault.Loop(live, "logs", e.Logs.Forget))
+}
+
+// Close closes the parts that are open. Apps continue to run.
+func (e *Executor) Close() error {
+	var errs []error
+	if e.Logs != nil {
+		errs = append(errs, e.Logs.Close())
+	}
+	if e.Names != nil {
+		_ = e.Names.Close() // Run has, if it ran
+	}
+	if e.Network != nil {
+		errs = append(errs, e.Network.Close())
+	}
+	if e.Roots != nil {
+		errs = append(errs, e.Roots.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Teardown ends all containers. It closes the network.
+func (e *Executor) Teardown() error {
+	r := cleanup.Runtime{Dir: e.Dir, Roots: e.Roots, Volumes: e.Volumes, Containers: e.Containers, Files: e.Files, Network: e.Network, Users: e.Users}
+	e.Network = nil
+	return r.Teardown()
+}
+
+// ports are those of the addresses that have one.
+func ports(addrs ...string) (all []uint16) {
+	for _, a := range addrs {
+		_, port, err := net.SplitHostPort(a)
+		if err != nil {
+			continue
+		}
+		if n, err := strconv.ParseUint(port, 10, 16); err == nil {
+			all = append(all, uint16(n))
+		}
+	}
+	return all
+}

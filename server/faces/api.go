@@ -1,0 +1,49 @@
+package faces
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"cupola/runtime/lrp"
+	"cupola/server/admin/stack"
+	"cupola/server/api"
+	"cupola/server/bosh/resolve"
+	"cupola/server/cells"
+	"cupola/server/kube"
+	"cupola/server/loops"
+	"cupola/server/osb"
+	"cupola/store/cf"
+)
+
+// apiConfig connects the API to what it shows and asks.
+func (f *Faces) apiConfig(l *loops.Loops) api.Config {
+	x := f.Executor
+	c := api.Config{
+		Store: x.Store, Blobs: x.Blobs, Log: x.Log, Authenticate: f.UAA.Verify, Slots: f.slots, Stats: x.Cell.Stats,
+		Retire: l.Retire, SSH: f.sshInfo(), PackDroplet: x.Images.PackDroplet, PackedLayer: x.Images.OpenLayer,
+		RenderBOSH: func(ctx context.Context, r kube.RenderRequest) (*kube.Rendered, error) {
+			return resolve.Kube(ctx, l.Director, r)
+		},
+		Parameters: func(ctx context.Context, q api.ParameterQuery) (json.RawMessage, error) {
+			text, err := l.Brokers.Parameters(ctx, q.InstanceGUID, q.BindingGUID, q.Actor)
+			if e, ok := errors.AsType[*osb.Error](err); ok {
+				err = cf.Errorf(cf.BrokerFailed, "%s", e.Detail)
+			}
+			return text, err
+		},
+	}
+	c.URL, c.Cells, c.Note, c.StackWarning, c.Stacks = x.APIURL(), f.cells, x.Logs.API, x.Images.Warning, stack.ForAPI{Library: x.Stacks}
+	c.BindingsPerInstance, c.MountsFor, c.TCPPorts, c.PortUsable = x.MaxBindings, func(brokerGUID string) bool { return l.DataBroker.Mounts(brokerGUID) }, f.tcpPorts, f.portUsable
+	return c
+}
+
+func (f *Faces) cells() []lrp.CellUse { return cells.Use(f.Executor.Cell) }
+
+// portUsable is nil when this machine listens at a port for routes, or can.
+func (f *Faces) portUsable(port int) error {
+	if f.ports == nil {
+		return nil
+	}
+	return f.ports.Usable(port)
+}

@@ -1,0 +1,152 @@
+// Package faces opens and serves what clients meet: the API and the UAA, the router
+// of apps, the BBS, cf ssh and metrics.
+package faces
+
+import (
+	"context"
+	"net"
+	"net/http"
+
+	"golang.org/x/sync/errgroup"
+
+	"cupola/runtime/fault"
+	"cupola/server/api"
+	"cupola/server/bbs"
+	"cupola/server/bulkhead"
+	"cupola/server/executor"
+	"cupola/server/front"
+	"cupola/server/loops"
+	"cupola/server/metrics"
+	"cupola/server/reconcile"
+	"cupola/server/router"
+	"cupola/server/sshproxy"
+	"cupola/server/uaa"
+	"cupola/store/cf"
+)
+
+// Faces are the servers of a daemon, one for each kind of client. They are opened
+// in the order of the methods.
+type Faces struct {
+	Executor *executor.Executor // is given, and opened meanwhile
+
+	UAA     *uaa.UAA
+	Router  *router.Router
+	Metrics *metrics.Metrics
+
+	limits   bulkhead.Limits
+	gate     *router.Gate
+	slots    *bulkhead.Share[string] // requests of the API, by user or else by address
+	ports    *router.Ports           // nil where there are no TCP routes
+	tcpPorts cf.PortRanges
+	ssh      *sshproxy.Proxy // nil where there is none
+	sshKey   string          // the fingerprint of its key
+	bbs      *bbs.Server
+	endpoint *bbs.Endpoint // nil where the BBS has no listener
+	api      *api.Server
+	endPolls func() // answers the requests that wait for news
+
+	bound front.Listeners
+	http  []net.Listener // the guarded ones of bound
+	front *front.Server
+}
+
+// OpenLimits derives the budgets of connections and requests from how many
+// files this process may open.
+func (f *Faces) OpenLimits(context.Context) error {
+	limits, err := bulkhead.ProcessLimits()
+	if err != nil {
+		return err
+	}
+	f.limits, f.gate, f.slots = limits, router.NewGate(limits), bulkhead.NewShare[string](limits.API, 1)
+	return nil
+}
+
+// OpenRouter opens the UAA, and the router with the ports of TCP routes.
+func (f *Faces) OpenRouter(ctx context.Context) error {
+	x := f.Executor
+	passwords, err := uaa.ParsePolicy(x.PasswordPolicy)
+	if err != nil {
+		return err
+	}
+	if f.UAA, err = uaa.New(ctx, uaa.Config{Store: x.Store, Passwords: passwords, Log: x.Log}); err != nil {
+		return err
+	}
+	f.Router = router.New(router.Config{Log: x.Log, AccessLog: f.accessed, DistrustForwarded: true, Services: x.Egress(), Gate: f.gate})
+	tcp := front.TCP{Address: x.TCP, Router: f.Router, Held: x.Listeners, Manager: x.Manager, Say: x.Logs.Router, Log: x.Log}
+	f.ports, f.tcpPorts = tcp.Open()
+	return nil
+}
+
+// accessed counts a request to an app, and says it in the app's log.
+func (f *Faces) accessed(e router.AccessEntry) {
+	f.Metrics.Requested(metrics.Request{Status: e.Status, Routed: e.AppGUID != "", Took: e.At.Sub(e.Began)})
+	f.Executor.Logs.Access(e)
+}
+
+// OpenAPI opens the API and the BBS.
+func (f *Faces) OpenAPI(ctx context.Context, l *loops.Loops) {
+	f.bbs = newBBS(l)
+	polls, endPolls := context.WithCancel(ctx)
+	f.endPolls = endPolls
+	f.api = api.New(polls, f.apiConfig(l))
+}
+
+// Listen guards the listeners, so that they refuse requests that can be read in two
+// ways, and prepares what clients need to connect.
+func (f *Faces) Listen(bound front.Listeners) error {
+	x := f.Executor
+	f.bound, f.http = bound, []net.Listener{router.Guard(bound.Plain, nil, f.gate)}
+	if bound.Secure != nil {
+		c := front.Certificates{Authority: x.Dir.Authority, APIHost: x.APIHost(), Domain: x.Domain, Log: x.Log}
+		config, err := c.TLS(f.Router.Guards, x.Identities.Certificate)
+		if err != nil {
+			return err
+		}
+		f.http = append(f.http, router.Guard(bound.Secure, config, f.gate))
+	}
+	f.front = front.NewServer(f.handler(), f.endPolls, x.Log)
+	return f.prepareBBS()
+}
+
+// handler leads requests of the HTTP listeners to the face that answers them.
+func (f *Faces) handler() http.Handler {
+	return (&front.Front{Domain: f.Executor.Domain, API: f.api, UAA: f.UAA, Logs: f.Executor.Logs.Cache, Readers: front.Readers{Store: f.Executor.Store, UAA: f.UAA},
+		Router: f.Router, Metrics: f.Metrics, Gate: f.gate, Slots: f.slots}).Handler()
+}
+
+// Start serves in a group until live ends. What takes connections takes none after
+// ctx.
+func (f *Faces) Start(ctx, live context.Context, group *errgroup.Group) {
+	f.front.Start(ctx, group, f.http)
+	group.Go(fault.Loop(live, "jobs", f.api.Jobs.Run))
+	if f.ports != nil { // they listen until ctx ends; connections go on until live ends
+		group.Go(fault.Loop(live, "ports", func(live context.Context) error { return f.ports.Run(ctx, live) }))
+	}
+	if f.bound.SSH != nil {
+		group.Go(fault.Loop(live, "sshproxy", func(live context.Context) error { return f.serveSSH(ctx, live) }))
+	}
+	group.Go(fault.Loop(live, "bbs", f.bbs.Run)) // tasks have callbacks also when the listener was taken away
+	if f.bound.BBS != nil {
+		group.Go(fault.Loop(live, "bbs", func(live context.Context) error { return f.bbs.Serve(live, f.bound.BBS, f.endpoint.TLS()) }))
+	}
+	if f.bound.Metrics != nil {
+		group.Go(fault.Loop(live, "metrics", func(live context.Context) error { return f.Metrics.Serve(live, f.bound.Metrics) }))
+	}
+}
+
+// Drain takes no new requests and lets those in flight finish.
+func (f *Faces) Drain() {
+	f.front.Close(f.http)
+	ctx, cancel := context.WithTimeout(context.Background(), reconcile.DrainTime)
+	defer cancel()
+	f.front.Drain(ctx)
+	if f.ports != nil {
+		select {
+		case <-f.ports.Left():
+		case <-ctx.Done():
+		}
+	}
+	if err := f.Router.Drain(ctx); err != nil {
+		f.Executor.Log.Warn("connections cut off", "err", err)
+	}
+}

@@ -1,0 +1,20 @@
+package faces
+
+import (
+	"context"
+	"time"
+
+	"cupola/server/metrics"
+	"cupola/store"
+)
+
+// OpenMetrics opens the metrics. A scrape reads the parts, which are open by then.
+func (f *Faces) OpenMetrics(context.Context) error {
+	x, began := f.Executor, time.Now()
+	f.Metrics = metrics.New(metrics.Config{Environment: x.Domain, Log: x.Log, State: func(ctx context.Context) (metrics.State, error) {
+		s, err := metrics.Sources{Store: x.Store, Database: x.Dir.Path("db", store.DatabaseFile), Cells: f.cells, Router: f.Router, Gate: f.gate, API: f.slots}.State(ctx)
+		s.Uptime = time.Since(began)
+		return s, err
+	}})
+	return nil
+}

@@ -1,0 +1,20 @@
+package kube
+
+// RenderRequest is a manifest to be written as Kubernetes objects. Ops are
+// applied by the client.
+type RenderRequest struct {
+	Manifest string         `json:"manifest"`
+	Values   map[string]any `json:"values"`
+	Lenient  bool           `json:"lenient"`
+	Options  Options        `json:"options"`
+	// Existing are variables as a cluster has them.
+	Existing []Variable `json:"existing"`
+	// Rotate names variables that are made anew all the same.
+	Rotate []string `json:"rotate"`
+}
+
+// Rendered is what became of a manifest.
+type Rendered struct {
+	Objects  string    `json:"objects"` // YAML
+	Warnings []Warning `json:"warnings"`
+}

@@ -1,0 +1,120 @@
+// Package loops opens and runs the loops that move what is to what users asked
+// for: of instances, deployments, service brokers, routes and reach.
+package loops
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+
+	"cupola/runtime/fault"
+	"cupola/runtime/lrp"
+	"cupola/server/bbs/bbsrows"
+	"cupola/server/bosh/director"
+	"cupola/server/bosh/resolve"
+	"cupola/server/broker"
+	"cupola/server/control/quota"
+	"cupola/server/databroker"
+	"cupola/server/deploy"
+	"cupola/server/desire"
+	"cupola/server/executor"
+	"cupola/server/ingress"
+	"cupola/server/reach"
+	"cupola/server/reconcile"
+	"cupola/server/router"
+	"cupola/store/cf"
+)
+
+// Loops are the loops of a daemon.
+type Loops struct {
+	Executor *executor.Executor // is given, and open
+
+	Reconcile  *reconcile.Loop
+	Director   *director.Loop
+	Deploys    *deploy.Loop
+	Brokers    *broker.Loop
+	DataBroker *databroker.Service // the built-in service broker; nil where it is off
+	Ingress    *ingress.Ingress
+	Reach      *reach.Reach
+	Desired    *bbsrows.Cache // what clients of the BBS desire
+}
+
+// Open opens all but the built-in service broker. ctx ends what waits for requests
+// in flight; observe receives what each pass of the control loop saw.
+func (l *Loops) Open(ctx context.Context, r *router.Router, observe func(reconcile.Look)) (err error) {
+	x := l.Executor
+	resolver := &resolve.Resolver{Containers: x.Containers, Roots: x.Roots, Users: x.Users, States: x.Dir.Path("cell"), Images: x.Images, Log: x.Log}
+	l.Director = director.New(director.Config{Store: x.Store, Volumes: x.Volumes, Resolve: resolver.Resolve, AZ: l.cellsOf, Log: x.Log})
+	l.Deploys = deploy.New(deploy.Config{Store: x.Store, Within: quota.WithinProcesses, Log: x.Log})
+	l.Desired = bbsrows.New()
+	l.Reach = reach.New(reach.Config{Store: x.Store, Cell: x.Cell, Log: x.Log})
+	l.Ingress = ingress.New(ingress.Config{Store: x.Store, Router: r, Names: x.Names, BBS: l.Desired, Domain: x.Domain, Log: x.Log})
+	sources := []reconcile.Source{l.Director.Source()}
+	if len(x.DataServices) > 0 {
+		sources = append([]reconcile.Source{{Desired: databroker.AllDesired}}, sources...)
+	}
+	l.Reconcile = reconcile.New(reconcile.Config{Store: x.Store, Cells: l.cells(ctx), API: x.APIURL(), Pull: x.Images.Pull, BBS: l.Desired, Sources: sources, Observe: observe, Logs: x.Logs.Line, Log: x.Log})
+	l.Brokers, err = newBrokers(x)
+	return err
+}
+
+// OpenDataServices opens the built-in service broker, if it is enabled.
+func (l *Loops) OpenDataServices(ctx context.Context) (err error) {
+	x := l.Executor
+	if len(x.DataServices) == 0 {
+		return nil
+	}
+	l.DataBroker, err = databroker.Open(ctx, databroker.Config{Store: x.Store, Services: x.DataServices, Volumes: x.Volumes,
+		Attach: x.Cell.Attach, Containers: x.Cell.Containers, HasStack: l.hasDataStack, Log: x.Log})
+	return err
+}
+
+func (l *Loops) hasDataStack() bool {
+	_, ok := l.Executor.Roots.Stacks.Get(databroker.Stack)
+	return ok
+}
+
+// cells are the logical cells, which drain what they stop until ctx ends.
+func (l *Loops) cells(ctx context.Context) (all []reconcile.Cell) {
+	for _, p := range l.Executor.Cell.Parts() {
+		all = append(all, reconcile.Draining(ctx, p, l.Ingress.Settle))
+	}
+	return all
+}
+
+// cellsOf are the tags of an AZ that is made of logical cells: its name, if a
+// cell has that as a tag.
+func (l *Loops) cellsOf(az string) []string {
+	for _, p := range l.Executor.Cell.Parts() {
+		if (lrp.Constraint{Require: []string{az}}).Allows(p.Presence().Tags) && az != "" {
+			return []string{az}
+		}
+	}
+	return nil
+}
+
+// Retire replaces an instance.
+func (l *Loops) Retire(p *cf.Process, a *cf.App, index int) {
+	key := lrp.Key{ProcessGUID: desire.ProcessGUID(p, a), Index: index}
+	if err := l.Reconcile.Retire(context.Background(), key); err != nil {
+		l.Executor.Log.Error("instance not retired", "process_guid", p.GUID, "index", index, "err", err)
+	}
+}
+
+// Start runs the loops in a group until live ends.
+func (l *Loops) Start(live context.Context, group *errgroup.Group) {
+	// Before the cell has adopted what runs, its silence means nothing.
+	adopted := func(run func(context.Context) error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			<-l.Executor.Cell.Adopted()
+			return run(ctx)
+		}
+	}
+	group.Go(fault.Loop(live, "reconcile", adopted(l.Reconcile.Run)))
+	group.Go(fault.Loop(live, "reach", l.Reach.Run))
+	group.Go(fault.Loop(live, "broker", l.Brokers.Run))
+	l.DataBroker.Start(live, group)
+	group.Go(fault.Loop(live, "routes", l.Ingress.Run))
+	group.Go(fault.Loop(live, "deploy", adopted(l.Deploys.Run)))
+	group.Go(fault.Loop(live, "director", adopted(l.Director.Run)))
+}
