@@ -118,7 +118,7 @@ func (r *rounds) calls(ctx context.Context, what string, diegos float64, call fu
 	return nil
 }
 
-// settled waits until every instance was told that no cell has room for it.
+// settled waits until every instance has a placement error: no cell has room for it.
 func (r *rounds) settled(ctx context.Context) error {
 	for {
 		all, told := &bbspb.ActualLRPsResponse{}, 0

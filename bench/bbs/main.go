@@ -7,9 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"strconv"
-	"syscall"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -25,41 +23,27 @@ func main() {
 	count := flag.Int("n", 2000, "how many calls of each kind, and LRPs in the lists")
 	clients := flag.Int("c", 8, "how many clients at once")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
-	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	if err := measure(ctx, *binary, *count, *clients); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/bbs:", err)
-		os.Exit(1)
-	}
+	report.Main(2*time.Minute, func(ctx context.Context) error { return measure(ctx, *binary, *count, *clients) })
 }
 
 // diego is what Diego's BBS took on Postgres, 2,000 calls by 8 clients, on a
 // machine of 2 cores: calls a second, or for a list milliseconds.
 var diego = struct{ ping, desire, actuals, desired, listActuals, listInfos float64 }{7765, 1220, 2928, 2610, 26, 29}
 
-func measure(ctx context.Context, binary string, count, clients int) (err error) {
-	d, err := daemon.Start(binary, os.Stderr, "--bbs", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if stopped := d.Stop(); err == nil {
-			err = stopped
+func measure(ctx context.Context, binary string, count, clients int) error {
+	return daemon.Run(binary, func(d *daemon.Daemon) error {
+		c, err := newClient(ctx, d)
+		if err != nil {
+			return err
 		}
-	}()
-	c, err := newClient(ctx, d)
-	if err != nil {
-		return err
-	}
-	r := rounds{client: c, count: count, clients: clients, table: report.NewTable("call", "calls a second", "p50, ms", "p95, ms", "of ping", "Diego's, of its ping")}
-	if err := r.run(ctx); err != nil {
-		return err
-	}
-	fmt.Printf("%d calls of each kind by %d clients; the lists one by one, of %d each:\n\n", count, clients, count)
-	r.table.Print(os.Stdout)
-	return nil
+		r := rounds{client: c, count: count, clients: clients, table: report.NewTable("call", "calls a second", "p50, ms", "p95, ms", "of ping", "Diego's, of its ping")}
+		if err := r.run(ctx); err != nil {
+			return err
+		}
+		fmt.Printf("%d calls of each kind by %d clients; the lists one by one, of %d each:\n\n", count, clients, count)
+		r.table.Print(os.Stdout)
+		return nil
+	}, "--bbs", "127.0.0.1:0")
 }
 
 // rounds are the measurements of one run.

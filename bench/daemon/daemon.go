@@ -28,9 +28,18 @@ type Daemon struct {
 
 var apiLine = regexp.MustCompile(`API +http://[^:]+:(\d+)`)
 
-// Start starts a daemon that logs to log, with further flags. Ready is how long it took until it
+// Run measures a daemon that it starts with flags, and stops it.
+func Run(binary string, measure func(*Daemon) error, flags ...string) error {
+	d, err := Start(binary, flags...)
+	if err != nil {
+		return err
+	}
+	return errors.Join(measure(d), d.Stop())
+}
+
+// Start starts a daemon with further flags. Ready is how long it took until it
 // served.
-func Start(binary string, log *os.File, flags ...string) (*Daemon, error) {
+func Start(binary string, flags ...string) (*Daemon, error) {
 	dir, err := os.MkdirTemp("", "bench-cupola-")
 	if err != nil {
 		return nil, err
@@ -42,7 +51,7 @@ func Start(binary string, log *os.File, flags ...string) (*Daemon, error) {
 	flags = append([]string{"serve", "--data-dir", dir, "--http", "127.0.0.1:0", "--https", "off", "--admin-password", password}, flags...)
 	// Not CommandContext: however this ends, Stop takes the daemon down in order.
 	d.cmd = exec.Command(binary, flags...) //nolint:noctx
-	d.cmd.Stderr = log
+	d.cmd.Stderr = os.Stderr
 	// The terminal's Ctrl-C is not for it, and it does not outlive a benchmark
 	// that is killed.
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}

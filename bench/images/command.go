@@ -1,5 +1,3 @@
-//go:build linux
-
 package main
 
 import (
@@ -18,8 +16,8 @@ import (
 // usage is what commands took.
 type usage struct{ wall, cpu time.Duration }
 
-// run runs a command and adds what it took. Whatever it mounts goes with it, and
-// it finds nobody's configuration.
+// run runs a command and adds what it took. Its mounts end with it, and
+// it finds no user's configuration.
 func (u *usage) run(ctx context.Context, dir, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_RUNTIME_DIR="+dir, "TMPDIR="+dir)
@@ -38,7 +36,7 @@ func (u *usage) run(ctx context.Context, dir, name string, args ...string) error
 	return nil
 }
 
-// cleanMachine gives a function that takes away what the commands keep outside
+// cleanMachine returns a function that removes what the commands keep outside
 // their directories, unless it was there before.
 func cleanMachine() func() {
 	var fresh []string

@@ -1,5 +1,3 @@
-//go:build linux
-
 package main
 
 import (
@@ -71,6 +69,7 @@ const inOwnMounts = "BENCH_IMAGES_OWN_MOUNTS"
 // ownMounts runs the program again where its mounts go with it, however it ends.
 func ownMounts(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", os.Args[1:]...)
+	cmd.Args[0] = os.Args[0]
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), inOwnMounts+"=yes")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGTERM}

@@ -1,5 +1,3 @@
-//go:build linux
-
 // Command images measures how long an image takes from a registry into files:
 // `cupola stack pull` beside `skopeo copy` with `umoci unpack`, and beside
 // `podman pull`, taking turns. The image has 300 MB in five layers; a second one
@@ -13,9 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 	"time"
 
 	"cupola/bench/report"
@@ -26,30 +22,22 @@ func main() {
 	megabytes := flag.Int("mb", 300, "the size of the image, unpacked")
 	binary := flag.String("cupola", "bin/cupola", "the built cupola")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
-	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
-	defer cancel()
-	if os.Getenv(inOwnMounts) == "" {
+	report.Main(10*time.Minute, func(ctx context.Context) error {
+		if os.Getenv(inOwnMounts) != "" {
+			return measure(ctx, *rounds, *megabytes, *binary)
+		}
 		if ownMounts(ctx) != nil {
 			os.Exit(1) // it has said why
 		}
-		return
-	}
-	if err := measure(ctx, *rounds, *megabytes, *binary); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/images:", err)
-		os.Exit(1)
-	}
+		return nil
+	})
 }
 
 // diskBytes is room for two images in the form of each.
 const diskBytes = 6 << 30
 
 func measure(ctx context.Context, rounds, megabytes int, binary string) (err error) {
-	r, err := newRegistry()
-	if err != nil {
-		return err
-	}
+	r := newRegistry()
 	defer r.close()
 	first, second, err := r.fill(int64(megabytes) * 1e6)
 	if err != nil {

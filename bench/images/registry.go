@@ -1,5 +1,3 @@
-//go:build linux
-
 package main
 
 import (
@@ -41,7 +39,7 @@ func (i image) bytes() (n int64) {
 	return n
 }
 
-func newRegistry() (*registry, error) {
+func newRegistry() *registry {
 	inner := ggcr.New(ggcr.Logger(log.New(io.Discard, "", 0)))
 	r := &registry{}
 	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -50,7 +48,7 @@ func newRegistry() (*registry, error) {
 		}
 		inner.ServeHTTP(w, req)
 	}))
-	return r, nil
+	return r
 }
 
 // meter counts what is written.

@@ -7,8 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"cupola/bench/daemon"
@@ -21,55 +19,41 @@ func main() {
 	times := flag.Int("times", 4, "how many times as many then")
 	calls := flag.Int("n", 15, "how many calls of each list")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
-	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	if err := measure(ctx, *binary, []int{*few, *few * *times}, *calls); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/lists:", err)
-		os.Exit(1)
-	}
+	report.Main(2*time.Minute, func(ctx context.Context) error { return measure(ctx, *binary, []int{*few, *few * *times}, *calls) })
 }
 
-func measure(ctx context.Context, binary string, sizes []int, calls int) (err error) {
-	d, err := daemon.Start(binary, os.Stderr)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if stopped := d.Stop(); err == nil {
-			err = stopped
-		}
-	}()
-	c, err := d.Login(ctx)
-	if err != nil {
-		return err
-	}
-	p := &platform{Client: c}
-	held := report.NewTable("apps", "spaces", "routes", "RSS, MB", "of it anonymous")
-	costs := make([][]cost, len(sizes))
-	for i, apps := range sizes {
-		if err := p.grow(ctx, apps); err != nil {
-			return err
-		}
-		for _, l := range p.lists() {
-			one, err := l.measure(ctx, c, d.PID(), calls)
-			if err != nil {
-				return err
-			}
-			costs[i] = append(costs[i], one)
-		}
-		mem, err := daemon.Status(d.PID(), "VmRSS", "RssAnon")
+func measure(ctx context.Context, binary string, sizes []int, calls int) error {
+	return daemon.Run(binary, func(d *daemon.Daemon) error {
+		c, err := d.Login(ctx)
 		if err != nil {
 			return err
 		}
-		held.Add(fmt.Sprint(apps), fmt.Sprint(len(p.spaces)), fmt.Sprint(apps*routesOfApp), report.Figure(float64(mem[0])/1024, 1), report.Figure(float64(mem[1])/1024, 1))
-	}
-	fmt.Printf("Lists with %d apps and with %d, median of %d calls each, and the CPU time that the daemon took for one:\n\n", sizes[0], sizes[1], calls)
-	compare(p.lists(), costs, sizes).Print(os.Stdout)
-	fmt.Printf("What the daemon holds after these calls:\n\n")
-	held.Print(os.Stdout)
-	return nil
+		p := &platform{Client: c}
+		held := report.NewTable("apps", "spaces", "routes", "RSS, MB", "of it anonymous")
+		costs := make([][]cost, len(sizes))
+		for i, apps := range sizes {
+			if err := p.grow(ctx, apps); err != nil {
+				return err
+			}
+			for _, l := range p.lists() {
+				one, err := l.measure(ctx, c, d.PID(), calls)
+				if err != nil {
+					return err
+				}
+				costs[i] = append(costs[i], one)
+			}
+			mem, err := daemon.Status(d.PID(), "VmRSS", "RssAnon")
+			if err != nil {
+				return err
+			}
+			held.Add(fmt.Sprint(apps), fmt.Sprint(len(p.spaces)), fmt.Sprint(apps*routesOfApp), report.Figure(float64(mem[0])/1024, 1), report.Figure(float64(mem[1])/1024, 1))
+		}
+		fmt.Printf("Lists with %d apps and with %d, median of %d calls each, and the CPU time that the daemon took for one:\n\n", sizes[0], sizes[1], calls)
+		compare(p.lists(), costs, sizes).Print(os.Stdout)
+		fmt.Printf("What the daemon holds after these calls:\n\n")
+		held.Print(os.Stdout)
+		return nil
+	})
 }
 
 // compare is the table of what each list cost at both sizes.

@@ -8,8 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"cupola/bench/daemon"
@@ -21,44 +19,30 @@ func main() {
 	app := flag.String("app", "examples/static", "the app")
 	settle := flag.Duration("settle", 6*time.Second, "how long it is left alone before it is looked at")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
-	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	if err := measure(ctx, *binary, *app, *settle); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/memory:", err)
-		os.Exit(1)
-	}
+	report.Main(2*time.Minute, func(ctx context.Context) error { return measure(ctx, *binary, *app, *settle) })
 }
 
-func measure(ctx context.Context, binary, app string, settle time.Duration) (err error) {
-	d, err := daemon.Start(binary, os.Stderr)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if stopped := d.Stop(); err == nil {
-			err = stopped
-		}
-	}()
-	l := &lookout{d.PID(), settle, report.NewTable("apps", "RSS, MB", "of it anonymous", "threads", "CPU, % of a core", "the new ones ran after, s")}
-	if err := l.look(ctx, 0, 0); err != nil {
-		return err
-	}
-	f, err := newFleet(ctx, d, app)
-	if err != nil {
-		return err
-	}
-	for _, count := range []int{10, 50} {
-		began := time.Now()
-		if err := f.grow(ctx, count); err != nil {
+func measure(ctx context.Context, binary, app string, settle time.Duration) error {
+	return daemon.Run(binary, func(d *daemon.Daemon) error {
+		l := &lookout{d.PID(), settle, report.NewTable("apps", "RSS, MB", "of it anonymous", "threads", "CPU, % of a core", "the new ones ran after, s")}
+		if err := l.look(ctx, 0, 0); err != nil {
 			return err
 		}
-		if err := l.look(ctx, count, time.Since(began)); err != nil {
+		f, err := newFleet(ctx, d, app)
+		if err != nil {
 			return err
 		}
-	}
-	fmt.Printf("An idle daemon with static apps of 16 MB:\n\n")
-	l.table.Print(os.Stdout)
-	return nil
+		for _, count := range []int{10, 50} {
+			began := time.Now()
+			if err := f.grow(ctx, count); err != nil {
+				return err
+			}
+			if err := l.look(ctx, count, time.Since(began)); err != nil {
+				return err
+			}
+		}
+		fmt.Printf("An idle daemon with static apps of 16 MB:\n\n")
+		l.table.Print(os.Stdout)
+		return nil
+	})
 }

@@ -8,8 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"cupola/bench/daemon"
@@ -22,45 +20,31 @@ func main() {
 	app := flag.String("app", "examples/demo", "the app")
 	calls := flag.Bool("calls", false, "show the calls of each push")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
-	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
-	defer cancel()
-	if err := measure(ctx, *rounds, *binary, *app, *calls); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/push:", err)
-		os.Exit(1)
-	}
+	report.Main(90*time.Second, func(ctx context.Context) error { return measure(ctx, *rounds, *binary, *app, *calls) })
 }
 
-func measure(ctx context.Context, rounds int, binary, app string, show bool) (err error) {
-	d, err := daemon.Start(binary, os.Stderr)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if stopped := d.Stop(); err == nil {
-			err = stopped
-		}
-	}()
-	p, err := newProxy(d)
-	if err != nil {
-		return err
-	}
-	defer p.close()
-	fmt.Printf("The daemon served %s ms after its first start.\n\n", ms(d.Ready))
-	var all [][]phase
-	for n := range rounds + 1 {
-		phases, err := p.push(ctx, app, fmt.Sprintf("push-%d", n))
+func measure(ctx context.Context, rounds int, binary, app string, show bool) error {
+	return daemon.Run(binary, func(d *daemon.Daemon) error {
+		p, err := newProxy(d)
 		if err != nil {
 			return err
 		}
-		if show {
-			p.show()
+		defer p.close()
+		fmt.Printf("The daemon served %s ms after its first start.\n\n", ms(d.Ready))
+		var all [][]phase
+		for n := range rounds + 1 {
+			phases, err := p.push(ctx, app, fmt.Sprintf("push-%d", n))
+			if err != nil {
+				return err
+			}
+			if show {
+				p.show()
+			}
+			all = append(all, phases)
 		}
-		all = append(all, phases)
-	}
-	printPhases(app, all)
-	return nil
+		printPhases(app, all)
+		return nil
+	})
 }
 
 func printPhases(app string, all [][]phase) {

@@ -12,11 +12,11 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"syscall"
 	"time"
 
+	"cupola/bench/report"
 	"cupola/server/bulkhead"
 	"cupola/server/router"
 )
@@ -26,18 +26,12 @@ func main() {
 	seconds := flag.Int("seconds", 4, "how long each time")
 	serve := flag.String("serve", "", "internal: be the router, for the backend at this address")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
-	defer stop()
-	var err error
-	if *serve != "" {
-		err = serveRouter(*serve)
-	} else {
-		err = measure(ctx, *rounds, *seconds)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench/router:", err)
-		os.Exit(1)
-	}
+	report.Main(time.Hour, func(ctx context.Context) error {
+		if *serve != "" {
+			return serveRouter(*serve)
+		}
+		return measure(ctx, *rounds, *seconds)
+	})
 }
 
 // serveRouter routes bench.test to the backend, says where on stdout, and goes
@@ -113,7 +107,7 @@ func waitFor(ctx context.Context, addr string) error {
 	}
 }
 
-// freeAddr is a loopback address that nobody listens on.
+// freeAddr returns a loopback address on which nothing listens.
 func freeAddr() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

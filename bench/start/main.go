@@ -1,5 +1,3 @@
-//go:build linux && cgo
-
 // Command start measures the start of containers beside `runc run` of the same
 // root file system, user namespace, mounts, limits and allowed system calls,
 // taking turns; then the start on images of more and more layers; and then how
@@ -10,10 +8,9 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
+	"time"
+
+	"cupola/bench/report"
 )
 
 func main() {
@@ -21,12 +18,7 @@ func main() {
 	crowds := flag.Int("crowds", 3, "how often many containers are started")
 	count := flag.Int("count", 250, "how many they are")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
-	defer stop()
-	if err := measure(ctx, *rounds, *crowds, *count); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/start:", err)
-		os.Exit(1)
-	}
+	report.Main(time.Hour, func(ctx context.Context) error { return measure(ctx, *rounds, *crowds, *count) })
 }
 
 func measure(ctx context.Context, rounds, crowds, count int) (err error) {

@@ -1,5 +1,3 @@
-//go:build linux && cgo
-
 package main
 
 import (
@@ -9,10 +7,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
-	"github.com/opencontainers/runtime-spec/specs-go"
-	libseccomp "github.com/seccomp/libseccomp-golang"
 	"golang.org/x/sys/unix"
 
 	"cupola/runtime/contract"
@@ -41,6 +40,9 @@ func (r *runc) command(ctx context.Context, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, "runc", append([]string{"--root", r.path("runc")}, args...)...)
 }
 
+// doc is a JSON document.
+type doc = map[string]any
+
 // writeBundle writes a config.json with the posture of the engine's containers.
 // Its network namespace is an empty one: runc sets up none.
 func (r *runc) writeBundle(dir string, args []string) error {
@@ -48,32 +50,25 @@ func (r *runc) writeBundle(dir string, args []string) error {
 	if err != nil {
 		return err
 	}
-	memory, pids, shares := limits.MemoryBytes, limits.Pids, limits.CPUShares
-	ids := []specs.LinuxIDMapping{{HostID: idBase, Size: idSize}}
-	spec := specs.Spec{
-		Version: "1.0.2", Hostname: "bench", Root: &specs.Root{Path: r.root.Path},
-		Process: &specs.Process{
-			Args: args, Env: []string{"PATH=/bin"}, Cwd: "/",
-			User: specs.User{UID: contract.VcapID, GID: contract.VcapID}, Capabilities: &specs.LinuxCapabilities{}, NoNewPrivileges: true,
+	ids := []doc{{"hostID": idBase, "size": idSize}}
+	data, err := json.Marshal(doc{
+		"ociVersion": "1.0.2", "hostname": "bench", "root": doc{"path": r.root.Path}, "mounts": r.mounts(),
+		"process": doc{
+			"args": args, "env": []string{"PATH=/bin"}, "cwd": "/",
+			"user": doc{"uid": contract.VcapID, "gid": contract.VcapID}, "capabilities": doc{}, "noNewPrivileges": true,
 		},
-		Mounts: r.mounts(),
-		Linux: &specs.Linux{
-			Namespaces: []specs.LinuxNamespace{
-				{Type: specs.UserNamespace}, {Type: specs.MountNamespace}, {Type: specs.PIDNamespace},
-				{Type: specs.IPCNamespace}, {Type: specs.UTSNamespace}, {Type: specs.NetworkNamespace},
+		"linux": doc{
+			"namespaces":  []doc{{"type": "user"}, {"type": "mount"}, {"type": "pid"}, {"type": "ipc"}, {"type": "uts"}, {"type": "network"}},
+			"uidMappings": ids, "gidMappings": ids,
+			"resources": doc{
+				"devices": []doc{{"allow": false, "access": "rwm"}}, "memory": doc{"limit": limits.MemoryBytes, "swap": limits.MemoryBytes},
+				"cpu": doc{"shares": limits.CPUShares}, "pids": doc{"limit": limits.Pids},
 			},
-			UIDMappings: ids, GIDMappings: ids,
-			Resources: &specs.LinuxResources{
-				Devices: []specs.LinuxDeviceCgroup{{Access: "rwm"}},
-				Memory:  &specs.LinuxMemory{Limit: &memory, Swap: &memory},
-				CPU:     &specs.LinuxCPU{Shares: &shares}, Pids: &specs.LinuxPids{Limit: &pids},
-			},
-			MaskedPaths:   []string{"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats", "/proc/pressure", "/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup", "/sys/firmware", "/sys/devices/virtual/powercap", "/sys/kernel/security"},
-			ReadonlyPaths: []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"},
-			Seccomp:       seccomp,
+			"maskedPaths":   []string{"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats", "/proc/pressure", "/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup", "/sys/firmware", "/sys/devices/virtual/powercap", "/sys/kernel/security"},
+			"readonlyPaths": []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"},
+			"seccomp":       seccomp,
 		},
-	}
-	data, err := json.Marshal(spec)
+	})
 	if err != nil {
 		return err
 	}
@@ -83,28 +78,34 @@ func (r *runc) writeBundle(dir string, args []string) error {
 	return os.WriteFile(dir+"/config.json", data, 0o644)
 }
 
-func (r *runc) mounts() []specs.Mount {
-	all := []specs.Mount{
-		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "nodev", "noexec"}},
-		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "mode=755", "size=64k"}},
-		{Destination: "/dev/pts", Type: "devpts", Source: "devpts", Options: []string{"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"}},
-		{Destination: "/dev/shm", Type: "tmpfs", Source: "shm", Options: []string{"nosuid", "nodev", "noexec", "mode=1777", "size=64m"}},
-		{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "nodev", "noexec", "ro"}},
-		{Destination: contract.ProgramDir, Type: "bind", Source: r.path("helper"), Options: []string{"bind", "nosuid", "nodev", "ro"}},
+func (r *runc) mounts() []doc {
+	mount := func(dest, kind, source, options string) doc {
+		return doc{"destination": dest, "type": kind, "source": source, "options": strings.Split(options, ",")}
+	}
+	all := []doc{
+		mount("/proc", "proc", "proc", "nosuid,nodev,noexec"),
+		mount("/dev", "tmpfs", "tmpfs", "nosuid,noexec,mode=755,size=64k"),
+		mount("/dev/pts", "devpts", "devpts", "nosuid,noexec,newinstance,ptmxmode=0666,mode=0620,gid=5"),
+		mount("/dev/shm", "tmpfs", "shm", "nosuid,nodev,noexec,mode=1777,size=64m"),
+		mount("/sys", "sysfs", "sysfs", "nosuid,nodev,noexec,ro"),
+		mount(contract.ProgramDir, "bind", r.path("helper"), "bind,nosuid,nodev,ro"),
 	}
 	for _, b := range r.root.Binds {
 		if b.Source == "" {
-			all = append(all, specs.Mount{Destination: b.Destination, Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "ro", "size=4k"}})
+			all = append(all, mount(b.Destination, "tmpfs", "tmpfs", "nosuid,nodev,ro,size=4k"))
 			continue
 		}
-		all = append(all, specs.Mount{Destination: b.Destination, Type: "bind", Source: b.Source, Options: []string{"rbind", "nosuid", "nodev"}})
+		all = append(all, mount(b.Destination, "bind", b.Source, "rbind,nosuid,nodev"))
 	}
 	return all
 }
 
+// syscallLine is a system call in the kernel's header.
+var syscallLine = regexp.MustCompile(`(?m)^#define __NR_(\w+) (\d+)$`)
+
 // seccomp allows what the engine's filter allows, on this architecture alone:
 // the least that runc can be given to compile.
-func (r *runc) seccomp() (*specs.LinuxSeccomp, error) {
+func (r *runc) seccomp() (doc, error) {
 	program, err := os.ReadFile(r.path("helper/seccomp.bpf"))
 	if err != nil {
 		return nil, err
@@ -113,21 +114,24 @@ func (r *runc) seccomp() (*specs.LinuxSeccomp, error) {
 	if _, err := binary.Decode(program, binary.NativeEndian, filter); err != nil {
 		return nil, err
 	}
+	header, err := os.ReadFile("/usr/include/x86_64-linux-gnu/asm/unistd_64.h")
+	if err != nil {
+		return nil, err
+	}
 	var names []string
-	for nr := range uint32(512) {
-		name, err := libseccomp.ScmpSyscall(nr).GetName()
-		if err == nil && nr != unix.SYS_CLONE && allows(filter, nr) {
-			names = append(names, name)
+	for _, m := range syscallLine.FindAllStringSubmatch(string(header), -1) {
+		if nr, err := strconv.Atoi(m[2]); err == nil && nr != unix.SYS_CLONE && allows(filter, uint32(nr)) {
+			names = append(names, m[1])
 		}
 	}
 	if !slices.Contains(names, "execve") {
 		return nil, fmt.Errorf("the filter with %d calls was not understood", len(names))
 	}
-	return &specs.LinuxSeccomp{
-		DefaultAction: specs.ActErrno, Architectures: []specs.Arch{specs.ArchX86_64},
-		Syscalls: []specs.LinuxSyscall{
-			{Names: names, Action: specs.ActAllow},
-			{Names: []string{"clone"}, Action: specs.ActAllow, Args: []specs.LinuxSeccompArg{{Value: 0x7e020000, Op: specs.OpMaskedEqual}}},
+	return doc{
+		"defaultAction": "SCMP_ACT_ERRNO", "architectures": []string{"SCMP_ARCH_X86_64"},
+		"syscalls": []doc{
+			{"names": names, "action": "SCMP_ACT_ALLOW"},
+			{"names": []string{"clone"}, "action": "SCMP_ACT_ALLOW", "args": []doc{{"index": 0, "value": 0x7e020000, "op": "SCMP_CMP_MASKED_EQ"}}},
 		},
 	}, nil
 }

@@ -8,11 +8,9 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"cupola/bench/daemon"
@@ -26,16 +24,9 @@ func main() {
 	rounds := flag.Int("n", 5, "how many rounds")
 	each := flag.Duration("each", 2*time.Second, "how long a round of a candidate lasts")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
-	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
 	http.DefaultTransport.(*http.Transport).MaxIdleConnsPerHost = *many
 	b := &bench{clients: []int{1, *many}, rounds: *rounds, each: *each}
-	if err := b.measure(ctx, *before, *binary); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/writes:", err)
-		os.Exit(1)
-	}
+	report.Main(5*time.Minute, func(ctx context.Context) error { return b.measure(ctx, *before, *binary) })
 }
 
 // bench is what is measured of each build.
@@ -98,7 +89,7 @@ func (b *bench) measure(ctx context.Context, before, binary string) (err error) 
 }
 
 func start(ctx context.Context, binary string) (*build, error) {
-	d, err := daemon.Start(binary, os.Stderr)
+	d, err := daemon.Start(binary)
 	if err != nil {
 		return nil, err
 	}
