@@ -107,7 +107,7 @@ func (d *Disk) Now() int {
 	return len(d.record)
 }
 
-// End cuts the record off at a moment: what unmounting writes is no part of it.
+// End cuts the record off at a moment: what unmounting writes is not part of it.
 func (d *Disk) End(moment int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
