@@ -105,19 +105,18 @@ func namespace(owner uint32, maps ...idMap) (*os.File, error) {
 		stack.memory = memory
 	}
 	runtime.LockOSThread()
-	// A change of user makes a process one that leaves no core; the daemon stays what it was.
-	dumpable, _ := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+	restore := keepAttributes()
 	pid := int(C.spawn(C.uid_t(owner), unsafe.Pointer(&stack.memory[stackSize-16])))
 	if pid == -int(unix.EXDEV) {
 		return nil, errors.New("make user namespace: a thread lost its user") // it stays locked, and ends with its goroutine
 	}
 	defer runtime.UnlockOSThread()
+	defer restore()
 	if pid < 0 {
 		return nil, fmt.Errorf("make user namespace: %w", unix.Errno(-pid))
 	}
 	f, err := mapped(pid, maps)
 	err = errors.Join(err, unix.Kill(pid, unix.SIGKILL), reap(pid))
-	_ = unix.Prctl(unix.PR_SET_DUMPABLE, uintptr(dumpable), 0, 0, 0)
 	if err != nil {
 		if f != nil {
 			f.Close()
@@ -125,6 +124,19 @@ func namespace(owner uint32, maps ...idMap) (*os.File, error) {
 		return nil, fmt.Errorf("make user namespace: %w", err)
 	}
 	return f, nil
+}
+
+// keepAttributes returns what sets two attributes to their values of now. A change
+// of user clears them: whether the process leaves a core, and which signal the
+// thread gets when the parent ends.
+func keepAttributes() (restore func()) {
+	dumpable, _ := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+	var signal int32
+	_ = unix.Prctl(unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&signal)), 0, 0, 0)
+	return func() {
+		_ = unix.Prctl(unix.PR_SET_DUMPABLE, uintptr(dumpable), 0, 0, 0)
+		_ = unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(signal), 0, 0, 0)
+	}
 }
 
 // mapped writes the maps of a process' user namespace and opens it.

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -60,6 +62,27 @@ func TestNamespace(t *testing.T) {
 	}
 	if dumpable, _ := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); dumpable != 1 {
 		t.Errorf("got dumpable %d; want 1", dumpable)
+	}
+}
+
+// TestNamespaceKeepsParentDeathSignal: a daemon that ends with its parent does
+// so after it has made containers, too.
+func TestNamespaceKeepsParentDeathSignal(t *testing.T) {
+	needRoot(t)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGTERM), 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Prctl(unix.PR_SET_PDEATHSIG, 0, 0, 0, 0) }()
+	ns, err := Namespace(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns.Close()
+	var signal int32
+	if err := unix.Prctl(unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&signal)), 0, 0, 0); err != nil || signal != int32(unix.SIGTERM) {
+		t.Errorf("got signal %d, %v; want %d", signal, err, unix.SIGTERM)
 	}
 }
 
