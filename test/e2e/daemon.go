@@ -4,22 +4,27 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
 
-// inNewBoot is a command as it would run after a boot of the machine: no
+// inNewBoot makes a command run as it would after a boot of the machine: no
 // process of before is there, and mounts end with it. The boot's ID stays what
-// it was: hiding a file of /proc would forbid containers theirs.
+// it was: hiding a file of /proc would forbid containers theirs. The command
+// itself is the first process of its PID namespace, so that all end when it is
+// killed.
 func inNewBoot(cmd *exec.Cmd) *exec.Cmd {
-	args := []string{"--pid", "--fork", "--mount", "--mount-proc", "--kill-child", "--"}
-	return exec.Command("unshare", append(args, cmd.Args...)...)
+	own := exec.Command("sh", append([]string{"-c", `mount -t proc proc /proc && exec "$@"`, "sh"}, cmd.Args...)...)
+	own.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS}
+	return own
 }
 
 // NeedBinary skips a test where the built daemon cannot be driven.
@@ -122,6 +127,7 @@ func (d *Daemon) Start() {
 		d.T.Fatal(err)
 	}
 	d.Cmd.Stderr = d.Log
+	d.Cmd.WaitDelay = time.Minute
 	if err := d.Cmd.Start(); err != nil {
 		d.T.Fatal(err)
 	}
@@ -149,7 +155,9 @@ func (d *Daemon) Start() {
 // Kill ends the daemon as a power cut would.
 func (d *Daemon) Kill() {
 	d.Cmd.Process.Kill()
-	d.Cmd.Wait()
+	if err := d.Cmd.Wait(); errors.Is(err, exec.ErrWaitDelay) {
+		d.T.Errorf("the daemon was killed, and a process that it started goes on and keeps its standard error open")
+	}
 }
 
 // Destroy stops the daemon when its test ends. It fails a test that left
