@@ -41,8 +41,9 @@ type Store struct {
 	batch    *batch           // the transaction that writes may join; nil: none
 	// commitTime is how long the last commit took. Like batch, it belongs to the
 	// write whose turn it is.
-	commitTime time.Duration
-	followers  *followers
+	commitTime  time.Duration
+	checkpoints *checkpointer
+	followers   *followers
 	// mode adds to how the database is opened. A full disk has no room for the
 	// 32 kB file by which processes share a write-ahead log; SQLite's unix-excl
 	// keeps that in memory, and other processes out.
@@ -97,7 +98,7 @@ func Open(c Config) (*Store, error) {
 // openPools opens the writer, which migrates, and the readers.
 func (s *Store) openPools() error {
 	file := filepath.Join(s.dir, DatabaseFile)
-	writer, err := s.openHooked(dsn(file, "_txlock=immediate"+s.mode))
+	writer, err := s.openHooked(dsn(file, "_txlock=immediate&_pragma=wal_autocheckpoint(0)"+s.mode))
 	if err != nil {
 		return err
 	}
@@ -117,6 +118,9 @@ func (s *Store) openPools() error {
 		return err
 	}
 	s.reader.SetMaxOpenConns(2 + runtime.NumCPU())
+	if err := s.startCheckpoints(file); err != nil {
+		return errors.Join(err, s.reader.Close(), writer.Close())
+	}
 	return nil
 }
 
@@ -150,11 +154,7 @@ func dsn(file, extra string) string {
 
 // Close closes the database.
 func (s *Store) Close() error {
-	rerr := s.reader.Close()
-	if err := s.writer.Close(); err != nil {
-		return err
-	}
-	return rerr
+	return errors.Join(s.checkpoints.close(), s.reader.Close(), s.writer.Close())
 }
 
 // Tx is a transaction. Now is the time at its start: all that one transaction

@@ -179,6 +179,7 @@ func (s *Store) endBatch() {
 		s.feed.publish(&tx.log)
 		s.followers.publish(tx.changes)
 	}
+	s.checkpoints.committed()
 }
 
 // measure tells what f did, and logs it where others waited long for it.
