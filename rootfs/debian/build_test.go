@@ -192,7 +192,7 @@ func TestBuildRefusesHostilePackages(t *testing.T) {
 		{"hard link to another's", evil(hardlink("./evil", "./usr/bin/tool")), "no file of the package"},
 		{"another's file", evil(file("./usr/bin/dash", 0o755)), "neither replaces the other"},
 		{"file over directory", evil(file("./etc", 0o755)), "is a directory"},
-		{"directory over file", evil(dir("./usr/bin/dash", 0o755)), "is no directory"},
+		{"directory over file", evil(dir("./usr/bin/dash", 0o755)), "is not a directory"},
 		{"through a link", testDeb{name: "evil", version: "1", fields: "Essential: yes\n", files: []tar.Header{
 			symlink("./usr/self", "self"), file("./usr/self/x", 0o644)}}, "too many symbolic links"},
 		{"no archive", testDeb{name: "evil", version: "1", fields: "Essential: yes\n", compress: ".lzma"}, "not gzip, xz or zstd"},

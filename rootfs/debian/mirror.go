@@ -40,7 +40,7 @@ func namedMirrors(o Options, s suite, p pocket) ([]string, error) {
 	}
 	u, err := url.Parse(named)
 	if err != nil || !isHTTP(named) || u.Host == "" {
-		return nil, fmt.Errorf("mirror %q is no http or https URL", named)
+		return nil, fmt.Errorf("mirror %q is not an http or https URL", named)
 	}
 	if p.security && o.SecurityMirror == "" && s.distro == "Debian" {
 		u.Path = path.Join("/", u.Path) + "-security"

@@ -168,7 +168,7 @@ func osPath(p string) string {
 func (t *tree) makeParents(dir string) error {
 	if n := t.nodes[dir]; n != nil {
 		if n.kind != fs.ModeDir {
-			return fmt.Errorf("%s is no directory", dir)
+			return fmt.Errorf("%s is not a directory", dir)
 		}
 		return nil
 	}
@@ -190,7 +190,7 @@ func (t *tree) mkdir(name string, m meta) error {
 		return err
 	}
 	if t.nodes[full] != nil {
-		return fmt.Errorf("%s is no directory", name)
+		return fmt.Errorf("%s is not a directory", name)
 	}
 	// Modes come last, in finish: the tree must stay writable till then.
 	if err := dir.Mkdir(base, 0o700); err != nil {
@@ -288,7 +288,7 @@ func (t *tree) link(name, target string, m meta) error {
 	}
 	n := t.nodes[old]
 	if n == nil || n.kind != 0 || n.owner != m.owner {
-		return fmt.Errorf("hard link %s to %s, which is no file of the package", name, target)
+		return fmt.Errorf("hard link %s to %s, which is not a file of the package", name, target)
 	}
 	if at, err := t.resolve(name); err != nil || at == old {
 		return err

@@ -39,7 +39,7 @@ func (l Layer) key(ids users.Range) string {
 
 func (l Layer) check() error {
 	if b, err := hex.DecodeString(l.Digest); err != nil || len(b) != sha256.Size || strings.ToLower(l.Digest) != l.Digest {
-		return fmt.Errorf("layer digest %q is no sha256 in hex", l.Digest)
+		return fmt.Errorf("layer digest %q is not a sha256 digest in hex", l.Digest)
 	}
 	if !path.IsAbs(l.Dest) {
 		return fmt.Errorf("layer destination %q is not absolute", l.Dest)

@@ -87,7 +87,7 @@ func ParseManifest(text []byte) (Manifest, error) {
 	case isIndex && isImage, m.MediaType != "" && (isIndex || isImage) && saysIndex != isIndex:
 		return m, errors.New("it is both an index and an image")
 	case m.MediaType != "" && !slices.Contains(DocumentTypes, m.MediaType):
-		return m, fmt.Errorf("it is of the type %q, which is no container image", m.MediaType)
+		return m, fmt.Errorf("it is of the type %q, which is not a container image", m.MediaType)
 	case isIndex:
 		return m, nil
 	case len(m.Layers) == 0:
@@ -167,7 +167,7 @@ func (c Config) runs() error {
 func BlobFile(digest string) (file, sum string, err error) {
 	sum = strings.TrimPrefix(digest, "sha256:")
 	if !reference.IsDigest(digest) {
-		return "", "", fmt.Errorf("digest %q is no sha256", digest)
+		return "", "", fmt.Errorf("digest %q is not a sha256 digest", digest)
 	}
 	return "blobs/sha256/" + sum, sum, nil
 }

@@ -146,7 +146,7 @@ func IsArchive(a *io.SectionReader) (bool, error) {
 		return false, &unpack.EntryError{Reason: "is empty"}
 	}
 	if err != nil {
-		return false, &unpack.EntryError{Reason: "is no tar: " + err.Error()}
+		return false, &unpack.EntryError{Reason: "is not a tar archive: " + err.Error()}
 	}
 	top, _, _ := strings.Cut(strings.TrimPrefix(path.Clean(hdr.Name), "/"), "/")
 	return imageEntry.MatchString(top), nil

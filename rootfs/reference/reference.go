@@ -63,7 +63,7 @@ func Parse(s string) (Reference, error) {
 	case "preloaded", "precached":
 		r = Reference{Scheme: SchemePreloaded, Name: strings.TrimPrefix(rest, "//")}
 		if !IsStackName(r.Name) {
-			err = fmt.Errorf("%q is no name of a stack", r.Name)
+			err = fmt.Errorf("%q is not a valid stack name", r.Name)
 		}
 	default:
 		return refuse("its scheme is none of docker, oci and preloaded; write %s", referenceHelp)
@@ -96,7 +96,7 @@ func withoutUser(s string) string {
 
 func parseLayout(rest string) (Reference, error) {
 	if !path.IsAbs(rest) || path.Clean(rest) == "/" || strings.ContainsRune(rest, 0) {
-		return Reference{}, fmt.Errorf("%q is no absolute path of a directory", rest)
+		return Reference{}, fmt.Errorf("%q is not an absolute path of a directory", rest)
 	}
 	return Reference{Scheme: SchemeOCI, Name: path.Clean(rest)}, nil
 }
@@ -165,10 +165,10 @@ func IsStackName(s string) bool { return stackNames.MatchString(s) }
 func (r Reference) canonical() (Reference, error) {
 	m := registryHosts.FindStringSubmatch(r.Host)
 	if m == nil {
-		return r, fmt.Errorf("%q is no host of a registry", r.Host)
+		return r, fmt.Errorf("%q is not a valid registry host", r.Host)
 	}
 	if port, _ := strconv.Atoi(m[1]); m[1] != "" && (port == 0 || port > 65535) {
-		return r, fmt.Errorf("%q is no port", m[1])
+		return r, fmt.Errorf("%q is not a valid port", m[1])
 	}
 	if hubHosts[r.Host] {
 		r.Host = dockerHub

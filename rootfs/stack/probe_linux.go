@@ -48,7 +48,7 @@ func probeHere(st Stack, ids users.Range) error {
 		return fmt.Errorf("run /bin/bash: %w %s", err, first)
 	}
 	if !strings.Contains(string(first), "bash") {
-		return fmt.Errorf("/bin/bash is no bash: it says %q", first)
+		return fmt.Errorf("/bin/bash is not bash: it prints %q", first)
 	}
 	return nil
 }

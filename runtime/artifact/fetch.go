@@ -61,7 +61,7 @@ func (s *Store) Fetch(ctx context.Context, from Source) (File, error) {
 func (from Source) check() error {
 	u, err := url.Parse(from.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return errors.New("source is no http or https URL")
+		return errors.New("source is not an http or https URL")
 	}
 	if _, ok := sums()[from.Algorithm]; !ok && (from.Algorithm != "" || from.Value != "") {
 		return fmt.Errorf("checksum algorithm %q is none of md5, sha1, sha256 and sha512", from.Algorithm)

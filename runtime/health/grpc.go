@@ -82,7 +82,7 @@ func (p prober) served(req *http.Request) (uint64, error) {
 func servingOf(frame []byte) (status uint64, err error) {
 	const prefix = 5 // whether it is compressed, and its length
 	if len(frame) < prefix || frame[0] != 0 {
-		return 0, errors.New("error: health rpc failed: the answer is no message")
+		return 0, errors.New("error: health rpc failed: the answer is not a message")
 	}
 	for b := frame[prefix:]; len(b) > 0; {
 		number, kind, n := protowire.ConsumeTag(b)

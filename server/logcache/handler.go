@@ -72,7 +72,7 @@ func parseRead(sourceID string, values url.Values) (q Query, err error) {
 	}
 	if v := values.Get("descending"); v != "" {
 		if q.Descending, err = strconv.ParseBool(v); err != nil {
-			return q, fmt.Errorf("parsing field %q: %q is no boolean", "descending", v)
+			return q, fmt.Errorf("parsing field %q: %q is not a boolean", "descending", v)
 		}
 	}
 	if q.Kinds, err = parseKinds(values["envelope_types"]); err != nil {
@@ -110,7 +110,7 @@ func parseLimit(v string) (int, error) {
 	n, err := strconv.Atoi(v)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("parsing field %q: %q is no integer", "limit", v)
+		return 0, fmt.Errorf("parsing field %q: %q is not an integer", "limit", v)
 	case n > maxLimit:
 		return 0, fmt.Errorf("limit (%d) must be 1000 or less", n)
 	case n < 0:

@@ -74,14 +74,14 @@ func parseStep(words []string) (s Step, err error) {
 		return s, nil
 	case "wait":
 		if s.For, err = time.ParseDuration(words[1]); err != nil || s.For < 0 || s.For > 24*time.Hour {
-			return s, fmt.Errorf("%q is no duration of up to 24h", words[1])
+			return s, fmt.Errorf("%q is not a duration of up to 24h", words[1])
 		}
 		return s, nil
 	}
 	number, percent := strings.CutSuffix(words[1], "%")
 	s.N, err = strconv.Atoi(number)
 	if s.Percent = percent; err != nil || s.N < 0 || s.Percent && s.N > 100 || s.Verb == "tasks" && s.Percent {
-		return s, fmt.Errorf("%q is no number of this", words[1])
+		return s, fmt.Errorf("%q is not a number that it accepts", words[1])
 	}
 	return s, nil
 }

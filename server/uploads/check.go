@@ -79,7 +79,7 @@ func (c *checker) entry(name string, mode fs.FileMode) (string, error) {
 	}
 	for dir := path.Dir(clean); dir != "."; dir = path.Dir(dir) {
 		if kind, ok := c.kinds[dir]; ok && !kind.IsDir() {
-			return "", &refusal{name, "lies below " + dir + ", which is no directory"}
+			return "", &refusal{name, "lies below " + dir + ", which is not a directory"}
 		}
 		c.kinds[dir] = fs.ModeDir
 	}
@@ -96,7 +96,7 @@ func cleanPath(name string) (string, error) {
 	case len(name) > maxLink:
 		return "", &refusal{name[:40] + "…", "has a path that is too long"}
 	case name == "" || strings.ContainsAny(name, "\x00\\"):
-		return "", &refusal{fmt.Sprintf("%q", name), "is no path"}
+		return "", &refusal{fmt.Sprintf("%q", name), "is not a valid path"}
 	case path.IsAbs(name):
 		return "", &refusal{name, "is an absolute path"}
 	}

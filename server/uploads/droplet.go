@@ -20,7 +20,7 @@ func Droplet(ctx context.Context, f *os.File) error {
 	}
 	z, err := gzip.NewReader(bufio.NewReader(&ctxReader{ctx, f}))
 	if err != nil {
-		return &refusal{"", "is no valid tgz file"}
+		return &refusal{"", "is not a valid tgz file"}
 	}
 	d := &dropletChecker{check: newChecker(defaultLimits), tar: tar.NewReader(z)}
 	for {
@@ -86,5 +86,5 @@ func invalidTar(err error) error {
 	if errors.As(err, &e) {
 		return err
 	}
-	return &refusal{"", "is no valid tgz file: " + err.Error()}
+	return &refusal{"", "is not a valid tgz file: " + err.Error()}
 }

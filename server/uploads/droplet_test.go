@@ -58,13 +58,13 @@ func TestDroplet(t *testing.T) {
 	}{
 		{"plain", tgz(t, tar.Header{Name: "./", Typeflag: tar.TypeDir}, file, tar.Header{Name: "./app/l", Typeflag: tar.TypeSymlink, Linkname: "/home/vcap/deps/0"},
 			tar.Header{Name: "./app/hard", Typeflag: tar.TypeLink, Linkname: "./app/run"}), ""},
-		{"no gzip", []byte("x"), "is no valid tgz file"},
-		{"cut", tgz(t, file)[:40], "is no valid tgz file"},
+		{"no gzip", []byte("x"), "is not a valid tgz file"},
+		{"cut", tgz(t, file)[:40], "is not a valid tgz file"},
 		{"empty", tgz(t), "holds no files"},
 		{"dots", tgz(t, file, tar.Header{Name: "../x"}), "../x: leads out"},
 		{"absolute", tgz(t, tar.Header{Name: "/etc/passwd"}), "/etc/passwd: is an absolute path"},
 		{"hard link out", tgz(t, tar.Header{Name: "l", Typeflag: tar.TypeLink, Linkname: "../../etc/shadow"}), "leads out"},
-		{"through a link", tgz(t, tar.Header{Name: "l", Typeflag: tar.TypeSymlink, Linkname: "/etc"}, tar.Header{Name: "l/x"}), "is no directory"},
+		{"through a link", tgz(t, tar.Header{Name: "l", Typeflag: tar.TypeSymlink, Linkname: "/etc"}, tar.Header{Name: "l/x"}), "is not a directory"},
 		{"device", tgz(t, tar.Header{Name: "null", Typeflag: tar.TypeChar}), "is neither a file"},
 		{"fifo", tgz(t, tar.Header{Name: "p", Typeflag: tar.TypeFifo}), "is neither a file"},
 	} {

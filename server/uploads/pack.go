@@ -263,7 +263,7 @@ func ParseMode(s string) (fs.FileMode, error) {
 	}
 	n, err := strconv.ParseUint(s, 8, 32)
 	if err != nil {
-		return 0, &refusal{"", fmt.Sprintf("has a resource of the mode %q, which is no octal number", s)}
+		return 0, &refusal{"", fmt.Sprintf("has a resource of the mode %q, which is not an octal number", s)}
 	}
 	return fs.FileMode(n).Perm(), nil
 }

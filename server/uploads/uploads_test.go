@@ -82,11 +82,11 @@ func TestHostileUploadsAreRefusedAndLeaveNothing(t *testing.T) {
 	}{
 		{"absolute path", small, []entry{{"/etc/passwd", "x", 0o644}}, "/etc/passwd: is an absolute path"},
 		{"dots", small, []entry{{"a/../../b", "x", 0o644}}, "leads out of the app's directory"},
-		{"backslash", small, []entry{{`..\b`, "x", 0o644}}, "is no path"},
+		{"backslash", small, []entry{{`..\b`, "x", 0o644}}, "is not a valid path"},
 		{"link out", small, []entry{{"a/l", "../../x", 0o777 | fs.ModeSymlink}}, "links to \"../../x\", which is outside"},
 		{"absolute link", small, []entry{{"l", "/etc", 0o777 | fs.ModeSymlink}}, "outside the app's directory"},
 		{"link out by way of a link", small, []entry{{"a/b/up", "../..", 0o777 | fs.ModeSymlink}, {"l", "a/b/up/../x", 0o777 | fs.ModeSymlink}}, "outside the app's directory"},
-		{"file through a link", small, []entry{{"l", "d", 0o777 | fs.ModeSymlink}, {"l/f", "x", 0o644}}, "which is no directory"},
+		{"file through a link", small, []entry{{"l", "d", 0o777 | fs.ModeSymlink}, {"l/f", "x", 0o644}}, "which is not a directory"},
 		{"device", small, []entry{{"null", "", fs.ModeDevice | fs.ModeCharDevice | 0o666}}, "is neither a file, a directory nor a symbolic link"},
 		{"fifo", small, []entry{{"pipe", "", fs.ModeNamedPipe | 0o666}}, "is neither a file"},
 		{"twice", small, []entry{{"a", "x", 0o644}, {"./a", "y", 0o644}}, "is there twice"},

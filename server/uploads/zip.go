@@ -28,7 +28,7 @@ func openZip(f *os.File) (*zip.Reader, error) {
 	case errors.As(err, &invalid):
 		return nil, invalid
 	case err != nil:
-		return nil, &refusal{"", "is no valid zip file: " + strings.TrimPrefix(err.Error(), "zip: ")}
+		return nil, &refusal{"", "is not a valid zip file: " + strings.TrimPrefix(err.Error(), "zip: ")}
 	}
 	r.free = true // entries are bounded by the checker
 	return z, nil

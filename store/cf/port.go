@@ -39,7 +39,7 @@ func ParsePortRanges(text string) (ranges PortRanges, err error) {
 func parsePort(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || n == 0 {
-		return 0, fmt.Errorf("%q is no port from 1 to 65535", text)
+		return 0, fmt.Errorf("%q is not a port from 1 to 65535", text)
 	}
 	return int(n), nil
 }

@@ -129,7 +129,7 @@ func (m Manifest) checkVolumes(members map[string]bool) error {
 	}
 	for _, f := range m.Members {
 		if strings.HasPrefix(f.Name, TreesDir+"/") && !volumes[f.Name] {
-			return fmt.Errorf("member %q is no volume's", f.Name)
+			return fmt.Errorf("member %q belongs to no volume", f.Name)
 		}
 	}
 	return nil

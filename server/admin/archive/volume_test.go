@@ -49,7 +49,7 @@ func TestVolumesAreVerified(t *testing.T) {
 		"one that is not there": {[]Volume{one, {Name: "other", Bytes: 1}}, `the content of the volume "other" is not there`},
 		"one twice":             {[]Volume{one, one}, "twice"},
 		"one without a size":    {[]Volume{{Name: "db"}}, "has 0 bytes"},
-		"an archive of none":    {nil, "is no volume's"},
+		"an archive of none":    {nil, "belongs to no volume"},
 		"a name that leads out": {[]Volume{one, {Name: "../../db", Bytes: 1}}, "is not there"},
 	} {
 		if _, err := NewSource(context.Background(), dir, Manifest{Volumes: c.volumes}); err == nil || !strings.Contains(err.Error(), c.want) {

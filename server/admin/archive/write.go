@@ -64,7 +64,7 @@ func describe(ctx context.Context, dir, file string) (Member, error) {
 	}
 	info, err := os.Lstat(file)
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no file", file)
+		err = fmt.Errorf("%s is not a regular file", file)
 	}
 	if err != nil {
 		return Member{}, err

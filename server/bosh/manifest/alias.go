@@ -191,7 +191,7 @@ func checkDomain(domain string) error {
 	if variableText.MatchString(domain) || len(domain) <= 253 && domainRule.MatchString(domain) {
 		return nil
 	}
-	return fmt.Errorf("%q is no name in DNS", cut(domain, 60))
+	return fmt.Errorf("%q is not a valid DNS name", cut(domain, 60))
 }
 
 // LinkAlias is a name that a job gives with a link that it provides.

@@ -62,7 +62,7 @@ func TestAliasesSayWhatIsWrong(t *testing.T) {
 	const path = "/addons/name=names/jobs/name=bosh-dns-aliases/properties/aliases"
 	const link = "/instance_groups/name=nats/jobs/name=nats/provides/nats/aliases/"
 	for _, test := range []struct{ old, now, want string }{
-		{"domain: NATS.internal.", "domain: '-x'", path + `/0: "-x" is no name in DNS`},
+		{"domain: NATS.internal.", "domain: '-x'", path + `/0: "-x" is not a valid DNS name`},
 		{"query: '*', instance_group: nats, deployment: cf", "query: q-a1, instance_group: nats, deployment: cf", path + "/0/targets/0: query \"q-a1\" is none that is answered here; " +
 			"give *, _, or q- with the criteria s (0, 1, 3 or 4) and i (an index), like q-s3"},
 		{"q-s3i1", "q-s2", path + `/0/targets/1: query "q-s2" asks for health 2; it is 0 (smart), 1 (unhealthy), 3 (healthy) or 4 (all)`},

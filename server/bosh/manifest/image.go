@@ -35,7 +35,7 @@ func (m *Manifest) Image(g *InstanceGroup, j *Job) (Image, error) {
 	}
 	ref := strings.TrimRight(strings.TrimPrefix(r.URL, "docker://"), "/") + "/" + r.Name + ":" + s.OS + "-" + s.Version + "-" + r.Version
 	if !imageReference.MatchString(ref) {
-		return Image{}, fmt.Errorf("%q is no name of an image", ref)
+		return Image{}, fmt.Errorf("%q is not a valid image name", ref)
 	}
 	return Image{Reference: ref, Credentials: r.Credentials}, nil
 }

@@ -118,7 +118,7 @@ func (l *linter) deployment() {
 	case name == "":
 		l.found.errorf(at, "the deployment has no name")
 	case !deploymentName.MatchString(name) || clean(name) == "":
-		l.found.errorf(at, "%q is no name of a deployment; it takes letters, digits, hyphens and underscores", cut(name, 60))
+		l.found.errorf(at, "%q is not a valid deployment name; use letters, digits, hyphens and underscores", cut(name, 60))
 	case len(name) > maxName:
 		l.found.errorf(at, "the name has %d characters; at most %d leave room for the names of its objects", len(name), maxName)
 	}

@@ -105,7 +105,7 @@ func (l *linter) migrations() {
 			case variableText.MatchString(from.Name + from.AZ):
 				continue
 			case from.Name == "" || !plainName.MatchString(from.Name) || strings.Contains(from.Name, ".."):
-				l.found.errorf(from.At, "%q is no name of an instance group", cut(from.Name, 60))
+				l.found.errorf(from.At, "%q is not a valid name for an instance group", cut(from.Name, 60))
 			case from.Name == g.Name && from.AZ == "":
 				l.found.errorf(from.At, "the group cannot be migrated from itself")
 			case from.Name != g.Name && l.m.Group(from.Name) != nil:

@@ -49,7 +49,7 @@ func (l *linter) job(j *Job, seen map[string]bool) {
 func (l *linter) quarks(q *Quarks) {
 	for _, c := range q.Run.Capabilities {
 		if !capability.MatchString(c) {
-			l.found.errorf(At{q.Path + "/run/capabilities", q.Line}, "%q is no capability; they are like NET_BIND_SERVICE, without CAP_", cut(c, 60))
+			l.found.errorf(At{q.Path + "/run/capabilities", q.Line}, "%q is not a capability; capabilities look like NET_BIND_SERVICE, without CAP_", cut(c, 60))
 		}
 	}
 	for _, process := range slices.Sorted(maps.Keys(q.Run.Healthcheck)) {

@@ -12,7 +12,7 @@ func (l *linter) releases() {
 			l.found.add(f)
 		}
 		if host, _, _ := strings.Cut(r.URL, "/"); host == "hub.docker.com" {
-			l.found.warnf(At{r.Path + "/url", r.Line}, "hub.docker.com is no registry; docker.io is its registry's name")
+			l.found.warnf(At{r.Path + "/url", r.Line}, "hub.docker.com is not a registry; use docker.io")
 		}
 		if s := r.Stemcell; s != nil {
 			l.stemcell(*s)

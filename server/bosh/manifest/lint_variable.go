@@ -98,7 +98,7 @@ func (l *linter) certificate(v *Variable, o variables.Options) {
 	case ca == nil:
 		l.missing(interpolate.Reference{Name: o.CA, Path: at.Path, Line: at.Line}, o.CA)
 	case ca.Type != string(variables.Certificate):
-		l.found.errorf(at, "%q is no certificate", o.CA)
+		l.found.errorf(at, "%q is not a certificate", o.CA)
 	case ca.Options["is_ca"] != true:
 		l.found.errorf(at, "%q is not a CA; give it is_ca", o.CA)
 	}

@@ -32,7 +32,7 @@ var hostileBodies = []struct {
 	{"shorter than it says", "multipart/form-data; boundary=b", 1 << 20, part("bits") + "PK", 400, `the multipart body is broken`},
 	{"two files", "multipart/form-data; boundary=b", 0, part("bits") + "PK\r\n" + part("bits") + "PK\r\n--b--\r\n", 422, `has the part 'bits' twice`},
 	{"no file", "multipart/form-data; boundary=b", 0, part("other") + "PK\r\n--b--\r\n", 422, `holds no files|must be uploaded as 'bits'`},
-	{"empty file", "multipart/form-data; boundary=b", 0, part("bits") + "\r\n--b--\r\n", 422, `is no valid zip file|cannot be empty`},
+	{"empty file", "multipart/form-data; boundary=b", 0, part("bits") + "\r\n--b--\r\n", 422, `is not a valid zip file|cannot be empty`},
 }
 
 // part begins the part of a form that is a file.

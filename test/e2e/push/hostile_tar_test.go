@@ -57,7 +57,7 @@ func hostileDroplets() []archiveCase {
 	return []archiveCase{
 		{"absolute path", `/etc/passwd: is an absolute path`, tgzOf(file("/etc/passwd"))},
 		{"dots", `\.\./\.\./etc/passwd: leads out of`, tgzOf(file("../../etc/passwd"))},
-		{"file through a link", `l/f: lies below l, which is no directory`,
+		{"file through a link", `l/f: lies below l, which is not a directory`,
 			tgzOf(tar.Header{Name: "l", Linkname: "/etc", Typeflag: tar.TypeSymlink}, file("l/f"))},
 		{"hard link out", `leads out of|absolute path`, tgzOf(tar.Header{Name: "h", Linkname: "../../etc/passwd", Typeflag: tar.TypeLink})},
 		{"absolute hard link", `absolute path`, tgzOf(tar.Header{Name: "h", Linkname: "/etc/passwd", Typeflag: tar.TypeLink})},
@@ -66,10 +66,10 @@ func hostileDroplets() []archiveCase {
 		{"fifo", `pipe: is neither a file`, tgzOf(tar.Header{Name: "pipe", Mode: 0o666, Typeflag: tar.TypeFifo})},
 		{"twice", `app/run: is there twice`, tgzOf(file("app/run"))},
 		{"bomb", `unpacks to more than`, tarBomb},
-		{"lying size", `is no valid tgz file`, lyingTar},
+		{"lying size", `is not a valid tgz file`, lyingTar},
 		{"a million entries", `has more than 300000 entries`, millionTar},
-		{"cut short", `is no valid tgz file`, cutShort(tgzOf(file("a"), tar.Header{Name: "b", Size: 1 << 20, Typeflag: tar.TypeReg}))},
-		{"no tgz", `is no valid tgz file`, zipOf(entry{"app/run", "", 0o755})},
+		{"cut short", `is not a valid tgz file`, cutShort(tgzOf(file("a"), tar.Header{Name: "b", Size: 1 << 20, Typeflag: tar.TypeReg}))},
+		{"no tgz", `is not a valid tgz file`, zipOf(entry{"app/run", "", 0o755})},
 	}
 }
 

@@ -89,7 +89,7 @@ var hostileResources = []struct{ name, resources, want string }{
 	{"unknown file", `[{"path":"a","mode":"644","checksum":{"value":"da39a3ee5e6b4b0d3255bfef95601890afd80709"},"size_in_bytes":70000}]`, `a: is not known here`},
 	{"known out of the tree", `[{"path":"../../a","mode":"644","checksum":{"value":"da39a3ee5e6b4b0d3255bfef95601890afd80709"},"size_in_bytes":70000}]`, `\.\./\.\./a: leads out of`},
 	{"known below a link", `[{"path":"l/a","mode":"644","checksum":{"value":"da39a3ee5e6b4b0d3255bfef95601890afd80709"},"size_in_bytes":70000}]`, `l/a: lies below l`},
-	{"mode", `[{"path":"a","mode":"999","checksum":{"value":"da39a3ee5e6b4b0d3255bfef95601890afd80709"},"size_in_bytes":70000}]`, `mode "999", which is no octal number`},
+	{"mode", `[{"path":"a","mode":"999","checksum":{"value":"da39a3ee5e6b4b0d3255bfef95601890afd80709"},"size_in_bytes":70000}]`, `mode "999", which is not an octal number`},
 	{"size", `[{"path":"a","mode":"644","checksum":{"value":"da39a3ee5e6b4b0d3255bfef95601890afd80709"},"size_in_bytes":-1}]`, `a: `},
 }
 
