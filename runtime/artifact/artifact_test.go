@@ -171,7 +171,7 @@ func TestFetchChecks(t *testing.T) {
 		"the md5 checksum is f97c5d29941bfb1b2fdab0874906ab82, not 00": {URL: o.URL, Algorithm: "md5", Value: "00"},
 		`checksum algorithm "crc32" is none of`:                        {URL: o.URL, Algorithm: "crc32", Value: "00"},
 		`checksum algorithm "" is none of`:                             {URL: o.URL, Value: "00"},
-		"source is not an http or https URL":                               {URL: "file:///etc/passwd"},
+		"source is not an http or https URL":                           {URL: "file:///etc/passwd"},
 		"the server answers 404 Not Found":                             {URL: o.URL + "/none", CacheKey: "none"},
 	} {
 		f, err := s.Fetch(t.Context(), from)
