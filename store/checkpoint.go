@@ -41,10 +41,10 @@ func (s *Store) startCheckpoints(file string) error {
 	ctx, stop := context.WithCancel(context.Background())
 	c := &checkpointer{s: s, db: db, wake: make(chan struct{}, 1), stop: stop, stopped: make(chan struct{})}
 	s.checkpoints = c
-	go func() {
+	fault.Go("store", func() {
 		defer close(c.stopped)
 		_ = fault.Loop(ctx, "store", c.run)()
-	}()
+	})
 	return nil
 }
 
