@@ -20,7 +20,7 @@ import (
 // WaitFor waits for the first thing of a list.
 func (d *Daemon) WaitFor(path string) (guid string) {
 	d.T.Helper()
-	Eventually(d.T, 10*time.Second, func() string {
+	Eventually(d.T, time.Minute, func() string {
 		var list struct{ Resources []struct{ GUID string } }
 		if d.API("GET", path, nil, &list); len(list.Resources) == 0 {
 			return "there is nothing at " + path
@@ -128,7 +128,7 @@ func (d *Daemon) Logged(app, text string) {
 	d.T.Helper()
 	guid := d.App(app)
 	c := d.Client()
-	Eventually(d.T, 20*time.Second, func() string {
+	Eventually(d.T, time.Minute, func() string {
 		lines := c.LogLines(context.Background(), guid)
 		for _, l := range lines {
 			if strings.Contains(l, text) {
@@ -174,7 +174,7 @@ func (d *Daemon) RestartApp(app string) {
 // Answers waits until an app's page contains a text.
 func (d *Daemon) Answers(app, says string) {
 	d.T.Helper()
-	Eventually(d.T, 10*time.Second, func() string {
+	Eventually(d.T, time.Minute, func() string {
 		status, body, err := d.Get(app+".localhost", "/")
 		if err == nil && status == 200 && strings.Contains(body, says) {
 			return ""
@@ -200,7 +200,7 @@ func (d *Daemon) ScaleTo(app string, n int) {
 func (d *Daemon) Deleted(app string) {
 	d.T.Helper()
 	d.API("DELETE", "/v3/apps/"+d.App(app), nil, nil)
-	Eventually(d.T, 10*time.Second, func() string {
+	Eventually(d.T, time.Minute, func() string {
 		if status, body, _ := d.Get(app+".localhost", "/"); status != 404 {
 			return body
 		}

@@ -225,7 +225,8 @@ func (d *Daemon) API(method, path string, body any, out any) {
 	}
 }
 
-// Eventually waits until f gives "", and fails with what it gave last.
+// Eventually waits until f gives "", and fails with what it gave last. within is
+// no claim: it ends a test that hangs, and is long enough for a busy machine.
 func Eventually(t testing.TB, within time.Duration, f func() string) {
 	t.Helper()
 	deadline := time.Now().Add(within)

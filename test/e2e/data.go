@@ -16,7 +16,7 @@ func (d *Daemon) Tasks(command, want string) {
 	d.T.Helper()
 	var task struct{ GUID, State string }
 	d.API("POST", "/v3/apps/"+d.App("hello-postgres")+"/tasks", Doc{"command": command, "memory_in_mb": 32, "disk_in_mb": 64}, &task)
-	Eventually(d.T, 20*time.Second, func() string {
+	Eventually(d.T, time.Minute, func() string {
 		d.API("GET", "/v3/tasks/"+task.GUID, nil, &task)
 		if task.State != want {
 			return fmt.Sprintf("%s: the task is %s; want %s", command, task.State, want)

@@ -41,7 +41,7 @@ func (d *Daemon) TCPRoute(app string, port int) (guid string) {
 func Answers(t *testing.T, port int, says string) {
 	t.Helper()
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	Eventually(t, 10*time.Second, func() string {
+	Eventually(t, time.Minute, func() string {
 		res, err := client.Get(fmt.Sprintf("http://127.0.0.1:%d/", port))
 		if err == nil {
 			defer res.Body.Close()

@@ -46,7 +46,7 @@ func (d *Daemon) Push(dir, manifest string) {
 // SoonReaches wants an app to reach an address, or not, 5 s from now at last.
 func (d *Daemon) SoonReaches(app, addr string, want bool) {
 	d.T.Helper()
-	Eventually(d.T, 5*time.Second, func() string {
+	Eventually(d.T, time.Minute, func() string {
 		_, said, err := d.Get(app+".localhost", "/dial?to="+addr)
 		if err == nil && (said == "reached\n") == want {
 			return ""

@@ -56,7 +56,7 @@ func (r *ImageRegistry) Asked(t *testing.T) int64 {
 	res.Body.Close()
 	select {
 	case <-r.Marks:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the registry did not tell of a request")
 	}
 	return r.Requests.Load()

@@ -15,7 +15,7 @@ import (
 // Load asks until ctx ends, one request after the other, each on a connection
 // of its own.
 func Load(ctx context.Context, url string, sent, failed *atomic.Int64) {
-	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {

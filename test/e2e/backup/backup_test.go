@@ -67,7 +67,7 @@ func TestABackupBringsEveryAppBack(t *testing.T) {
 	d.API("PATCH", "/v3/apps/"+d.App("hello-node")+"/environment_variables", e2e.Doc{"var": e2e.Doc{"SECRET": "kept"}}, nil)
 	var task struct{ GUID string }
 	d.API("POST", "/v3/apps/"+d.App("hello-node")+"/tasks", e2e.Doc{"command": "sleep 600"}, &task)
-	e2e.Eventually(t, 20*time.Second, func() string { return taskIs(d, task.GUID, "RUNNING") })
+	e2e.Eventually(t, time.Minute, func() string { return taskIs(d, task.GUID, "RUNNING") })
 	d.Running("hello-image", "web", 1)
 
 	file := filepath.Join(t.TempDir(), "all.backup")
@@ -98,7 +98,7 @@ func TestABackupBringsEveryAppBack(t *testing.T) {
 		e.Running(app, "web", 1)
 		e.Answers(app, "hello from "+app)
 	}
-	e2e.Eventually(t, 20*time.Second, func() string { return taskIs(e, task.GUID, "FAILED cell disappeared before completion") })
+	e2e.Eventually(t, time.Minute, func() string { return taskIs(e, task.GUID, "FAILED cell disappeared before completion") })
 	var env struct{ Var map[string]string }
 	e.API("GET", "/v3/apps/"+e.App("hello-node")+"/environment_variables", nil, &env)
 	if env.Var["SECRET"] != "kept" {
@@ -138,7 +138,7 @@ func backUpUnderLoad(d *e2e.Daemon, file string) {
 	for _, i := range d.Running("hello-node", "web", 1) {
 		go e2e.Load(ctx, "http://"+i.Host+":8080/health", &sent, &failed)
 	}
-	e2e.Eventually(d.T, 10*time.Second, func() string {
+	e2e.Eventually(d.T, time.Minute, func() string {
 		if made.Load() < 5 {
 			return "few orgs are made"
 		}

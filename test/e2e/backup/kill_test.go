@@ -30,7 +30,7 @@ func TestABackupOfAKilledDaemonEnds(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		e2e.Eventually(t, 20*time.Second, func() string {
+		e2e.Eventually(t, time.Minute, func() string {
 			if found, _ := filepath.Glob(filepath.Join(d.Dir, "backup-*")); len(found) == 0 {
 				return "no backup is gathered"
 			}
@@ -49,7 +49,7 @@ func TestABackupOfAKilledDaemonEnds(t *testing.T) {
 			if err != nil {
 				cut++
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			cmd.Process.Kill()
 			t.Errorf("after %v: the command hangs:\n%s", after, &said)
 		}

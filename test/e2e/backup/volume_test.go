@@ -142,7 +142,7 @@ func writesRows(d *e2e.Daemon, volume string) (count func() int) {
 	var task struct{ GUID string }
 	d.API("POST", "/v3/apps/"+d.App("hello-postgres")+"/tasks", e2e.Doc{"memory_in_mb": 32, "disk_in_mb": 64,
 		"command": "i=0; while :; do i=$((i+1)); echo $i >> " + inContainer(volume) + "/rows; done"}, &task)
-	e2e.Eventually(d.T, 20*time.Second, func() string {
+	e2e.Eventually(d.T, time.Minute, func() string {
 		if _, err := os.Stat(onDisk(d, volume, "rows")); err != nil || rowsIn(d, volume) < 1000 {
 			return "few rows were written"
 		}
@@ -202,10 +202,10 @@ func killsABackup(d *e2e.Daemon, volume string) {
 		if err != nil {
 			d.T.Error(err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		d.T.Error("the volume is still held")
 	}
-	e2e.Eventually(d.T, 10*time.Second, func() string {
+	e2e.Eventually(d.T, time.Minute, func() string {
 		if left := holders(d); len(left) > 0 {
 			return fmt.Sprintf("%v hold a volume", left)
 		}

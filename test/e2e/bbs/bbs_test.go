@@ -239,7 +239,7 @@ func (b *bbsClient) lrpLives() {
 		b.T.Errorf("the old route: got %d, %v; want 404", status, err)
 	}
 	b.must("/v1/actual_lrps/retire", &bbspb.RetireActualLRPRequest{Key: &bbspb.ActualLRPKey{ProcessGuid: "web", Domain: "tests"}})
-	e2e.Eventually(b.T, 30*time.Second, func() string {
+	e2e.Eventually(b.T, time.Minute, func() string {
 		for _, a := range b.actuals("web") {
 			if a.InstanceKey.InstanceGuid == first.InstanceKey.InstanceGuid {
 				return "the retired instance is still there"
@@ -251,7 +251,7 @@ func (b *bbsClient) lrpLives() {
 	b.scale("web", 1)
 	b.runningLRPs("web", 1)
 	b.must("/v1/desired_lrp/remove", &bbspb.ProcessGUIDRequest{ProcessGuid: "web"})
-	e2e.Eventually(b.T, 30*time.Second, func() string {
+	e2e.Eventually(b.T, time.Minute, func() string {
 		if left := b.actuals("web"); len(left) > 0 {
 			return fmt.Sprint(left)
 		}
@@ -272,7 +272,7 @@ func (b *bbsClient) serves(host, want string) { b.T.Helper(); b.servesAt(host, "
 
 func (b *bbsClient) servesAt(host, path, want string) {
 	b.T.Helper()
-	e2e.Eventually(b.T, 20*time.Second, func() string {
+	e2e.Eventually(b.T, time.Minute, func() string {
 		status, body, err := b.Get(host, path)
 		if err != nil || status != 200 || !strings.Contains(body, want) {
 			return fmt.Sprintf("%s%s: %d %q %v", host, path, status, body, err)
@@ -294,7 +294,7 @@ func (b *bbsClient) lrpCrashes() {
 		}
 		return ""
 	})
-	e2e.Eventually(b.T, 10*time.Second, func() string { // events come after the rows
+	e2e.Eventually(b.T, time.Minute, func() string { // events come after the rows
 		crashes := 0
 		for _, name := range events() {
 			if name == "actual_lrp_crashed" {
@@ -315,7 +315,7 @@ func (b *bbsClient) logHas(source, text string) { b.T.Helper(); b.logHasAll(sour
 
 func (b *bbsClient) logHasAll(source string, texts ...string) {
 	b.T.Helper()
-	e2e.Eventually(b.T, 20*time.Second, func() string {
+	e2e.Eventually(b.T, time.Minute, func() string {
 		if len(texts) == 0 {
 			return ""
 		}
@@ -377,7 +377,7 @@ func (b *bbsClient) taskCallsBack() {
 	case <-time.After(60 * time.Second):
 		b.T.Fatal("the owner was not told")
 	}
-	e2e.Eventually(b.T, 10*time.Second, func() string {
+	e2e.Eventually(b.T, time.Minute, func() string {
 		res := &bbspb.TaskResponse{}
 		if b.ask("/v1/tasks/get_by_task_guid.r3", &bbspb.TaskGUIDRequest{TaskGuid: "sum"}, res); res.Error.GetType() != 13 {
 			return fmt.Sprint(res)
@@ -385,7 +385,7 @@ func (b *bbsClient) taskCallsBack() {
 		return ""
 	})
 	want := "task_created task_changed task_changed task_changed task_removed" // running, completed, resolving
-	e2e.Eventually(b.T, 10*time.Second, func() string {                        // events come after the rows
+	e2e.Eventually(b.T, time.Minute, func() string {                        // events come after the rows
 		if got := strings.Join(events(), " "); got != want {
 			return fmt.Sprintf("got %s; want %s", got, want)
 		}
@@ -402,7 +402,7 @@ func (b *bbsClient) taskIsCancelled() {
 		b.ask("/v1/tasks/get_by_task_guid.r2", &bbspb.TaskGUIDRequest{TaskGuid: "long"}, res)
 		return res.Task
 	}
-	e2e.Eventually(b.T, 30*time.Second, func() string {
+	e2e.Eventually(b.T, time.Minute, func() string {
 		if task().State != bbspb.TaskState_TASK_STATE_RUNNING {
 			return fmt.Sprint(task())
 		}

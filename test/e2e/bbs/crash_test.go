@@ -61,7 +61,7 @@ func checked(a *bbspb.Action, c *bbspb.Check) *bbspb.DesiredLRP {
 func (b *bbsClient) comesTo(guid, reason string) {
 	b.T.Helper()
 	want := regexp.MustCompile("^" + reason + "$")
-	e2e.Eventually(b.T, 40*time.Second, func() string {
+	e2e.Eventually(b.T, time.Minute, func() string {
 		a := b.actuals(guid)[0]
 		if a.CrashCount == 0 && (reason != "" || a.State != "RUNNING") {
 			return fmt.Sprint(a)

@@ -75,7 +75,7 @@ func (b *bbsClient) becomesReady(guid string) {
 	b.T.Helper()
 	before := b.runningLRPs(guid, 1)[0]
 	b.inside(before, 8080, "/shut?port=9000")
-	e2e.Eventually(b.T, 10*time.Second, func() string {
+	e2e.Eventually(b.T, time.Minute, func() string {
 		if a := b.actuals(guid)[0]; a.State != "RUNNING" || a.GetRoutable() {
 			return fmt.Sprint(a)
 		}

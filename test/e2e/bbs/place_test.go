@@ -37,7 +37,7 @@ func (b *bbsClient) lrpsFindNoPlace() {
 	}
 	b.must("/v1/tasks/desire.r2", &bbspb.DesireTaskRequest{TaskGuid: "nowhere", Domain: "rejected", Definition: &bbspb.TaskDefinition{RootFs: "preloaded:lucid64", Action: shell("exit 0"), MetricTags: tags("nowhere")}})
 	for name, c := range cases {
-		e2e.Eventually(b.T, 20*time.Second, func() string {
+		e2e.Eventually(b.T, time.Minute, func() string {
 			if a := b.actuals("no-" + name)[0]; a.State != "UNCLAIMED" || a.PlacementError != c.want || a.CrashCount != 0 {
 				return fmt.Sprintf("got %v; want %q", a, c.want)
 			}
@@ -45,7 +45,7 @@ func (b *bbsClient) lrpsFindNoPlace() {
 		})
 		b.removeLRP("no-" + name)
 	}
-	e2e.Eventually(b.T, 20*time.Second, func() string {
+	e2e.Eventually(b.T, time.Minute, func() string {
 		res := &bbspb.TaskResponse{}
 		b.ask("/v1/tasks/get_by_task_guid.r3", &bbspb.TaskGUIDRequest{TaskGuid: "nowhere"}, res)
 		if t := res.Task; t.GetState() != bbspb.TaskState_TASK_STATE_PENDING || t.RejectionCount < 1 || t.RejectionReason != "found no compatible cell for required rootfs" {
@@ -65,7 +65,7 @@ func (b *bbsClient) stubbornIsKilled() (later func(*bbsClient)) {
 	b.logHas("stubborn", "L: deaf to SIGTERM")
 	b.removeLRP("stubborn")
 	return func(b *bbsClient) {
-		e2e.Eventually(b.T, 20*time.Second, func() string {
+		e2e.Eventually(b.T, time.Minute, func() string {
 			if left := b.actuals("stubborn"); len(left) > 0 {
 				return fmt.Sprint(left)
 			}

@@ -91,7 +91,7 @@ func (b *bbsClient) survivesKill(o *owner) (later func(*bbsClient)) {
 			b.T.Errorf("got %v; want %v", after, before)
 		}
 		b.must("/v1/domains/upsert", &bbspb.UpsertDomainRequest{Domain: "stale", Ttl: 60})
-		e2e.Eventually(b.T, 30*time.Second, func() string {
+		e2e.Eventually(b.T, time.Minute, func() string {
 			if left := b.actuals("orphan"); len(left) > 0 {
 				return fmt.Sprint(left)
 			}

@@ -96,7 +96,7 @@ func (b *bbsClient) tellsAll(events func() []string) {
 	want := regexp.MustCompile(`^desired_lrp_created actual_lrp_instance_created (actual_lrp_instance_changed ){4,5}` +
 		`((actual_lrp_instance_changed )*actual_lrp_crashed actual_lrp_instance_created actual_lrp_instance_removed (actual_lrp_instance_changed ){2,3}){2}` +
 		`desired_lrp_removed (actual_lrp_instance_changed )*actual_lrp_instance_removed $`)
-	e2e.Eventually(b.T, 20*time.Second, func() string {
+	e2e.Eventually(b.T, time.Minute, func() string {
 		if got := strings.Join(events(), " ") + " "; !want.MatchString(got) {
 			return got
 		}
@@ -109,7 +109,7 @@ func (b *bbsClient) tellsAll(events func() []string) {
 // after the app's own health check has passed.
 func (b *bbsClient) inside(a *bbspb.ActualLRP, port int, path string) (body string) {
 	b.T.Helper()
-	e2e.Eventually(b.T, 30*time.Second, func() string {
+	e2e.Eventually(b.T, time.Minute, func() string {
 		var err error
 		if body, err = lookInside(a, port, path); errors.Is(err, syscall.ECONNREFUSED) {
 			return err.Error()
@@ -186,7 +186,7 @@ func (b *bbsClient) isIdentified(a *bbspb.ActualLRP) {
 func (b *bbsClient) isUnready(a *bbspb.ActualLRP) {
 	b.T.Helper()
 	b.inside(a, 8080, "/health?name=ready&set=503")
-	e2e.Eventually(b.T, 10*time.Second, func() string {
+	e2e.Eventually(b.T, time.Minute, func() string {
 		now := b.actuals("whole")[0]
 		status, _, err := b.Get("whole.bbs.test", "/")
 		if status == 503 && !now.GetRoutable() && now.State == "RUNNING" {
@@ -217,7 +217,7 @@ func (b *bbsClient) isReplaced(a *bbspb.ActualLRP) {
 // crashed waits until the instance of the whole LRP runs after n crashes.
 func (b *bbsClient) crashed(n int32, reason string) (a *bbspb.ActualLRP) {
 	b.T.Helper()
-	e2e.Eventually(b.T, 30*time.Second, func() string {
+	e2e.Eventually(b.T, time.Minute, func() string {
 		if a = b.actuals("whole")[0]; a.CrashCount != n || a.State != "RUNNING" || !a.GetRoutable() {
 			return fmt.Sprint(a)
 		}

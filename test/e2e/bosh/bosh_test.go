@@ -144,7 +144,7 @@ func (b *boshDaemon) wantInstances(want string) {
 // wantLine waits for a line in the log of the deployment.
 func (b *boshDaemon) wantLine(text string) {
 	b.T.Helper()
-	e2e.Eventually(b.T, 20*time.Second, func() string {
+	e2e.Eventually(b.T, time.Minute, func() string {
 		out, err := b.Run("deployment", "logs", "nats-deployment")
 		if err != nil || !strings.Contains(out, text) {
 			return fmt.Sprintf("the log has no %q: %v\n%s", text, err, out)
@@ -167,7 +167,7 @@ func TestDeployment(t *testing.T) {
 	b.wantInstances(up)
 	b.wantLine("setting up version 1")
 	b.wantLine("patched for nats-deployment")
-	e2e.Eventually(t, 20*time.Second, func() string {
+	e2e.Eventually(t, time.Minute, func() string {
 		if _, now := b.instances(); now[0].Processes[0].Role != "active" {
 			return fmt.Sprintf("nats/0 is %q; want it active", now[0].Processes[0].Role)
 		}
@@ -250,7 +250,7 @@ func (b *boshDaemon) killedHalfWay(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	e2e.Eventually(t, 20*time.Second, func() string {
+	e2e.Eventually(t, time.Minute, func() string {
 		if _, now := b.instances(); now[0].State != "running" {
 			return ""
 		}

@@ -157,7 +157,7 @@ func (c *chaos) givesBack(before resources) {
 // answers waits until the bystander's page is there.
 func (c *chaos) answers(d *e2e.Daemon) {
 	c.t.Helper()
-	e2e.Eventually(c.t, 30*time.Second, func() string {
+	e2e.Eventually(c.t, time.Minute, func() string {
 		status, body, err := d.Get(bystanderApp+".localhost", "/")
 		if err == nil && status == 200 {
 			return ""

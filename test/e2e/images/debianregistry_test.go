@@ -91,7 +91,7 @@ func run(r *e2e.ImageRegistry, t *testing.T, cmd *exec.Cmd) {
 	case r.Host = <-host:
 	case <-ended:
 		t.Fatalf("docker-registry has ended:\n%s", said)
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("docker-registry does not listen:\n%s", said)
 	}
 }

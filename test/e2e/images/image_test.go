@@ -136,7 +136,7 @@ func livesOn(d *e2e.Daemon, t *testing.T, app, digest string) {
 	if _, _, err := d.Get(app+".localhost", "/crash"); err != nil {
 		t.Fatal(err)
 	}
-	e2e.Eventually(t, 30*time.Second, func() string {
+	e2e.Eventually(t, time.Minute, func() string {
 		now := d.Running(app, "web", 5)
 		if slices.ContainsFunc(now, func(i e2e.Instance) bool { return !before[i.InstanceGUID] }) {
 			return ""
@@ -159,13 +159,13 @@ func roots(d *e2e.Daemon, t *testing.T) []string {
 // emptied waits until no container has a root.
 func emptied(d *e2e.Daemon, t *testing.T) {
 	t.Helper()
-	e2e.Eventually(t, 20*time.Second, func() string { return strings.Join(roots(d, t), " ") })
+	e2e.Eventually(t, time.Minute, func() string { return strings.Join(roots(d, t), " ") })
 }
 
 // standsOn waits until the roots of all containers are made of one image.
 func standsOn(d *e2e.Daemon, t *testing.T, digest string) {
 	t.Helper()
-	e2e.Eventually(t, 15*time.Second, func() string {
+	e2e.Eventually(t, time.Minute, func() string {
 		records := roots(d, t)
 		if len(records) == 0 {
 			return "there is no root"

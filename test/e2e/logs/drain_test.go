@@ -79,7 +79,7 @@ func (s *syslogServer) receive(c net.Conn) {
 func (s *syslogServer) gets(t *testing.T, parts ...string) {
 	t.Helper()
 	var last []string
-	for limit := time.After(20 * time.Second); ; {
+	for limit := time.After(time.Minute); ; {
 		select {
 		case m := <-s.messages:
 			missing := ""
@@ -138,7 +138,7 @@ func TestDrains(t *testing.T) {
 	plain.end()
 	d.Answers("probe", "ready")
 	again := startSyslog(t, plain.Addr().String(), nil)
-	e2e.Eventually(t, 30*time.Second, func() string {
+	e2e.Eventually(t, time.Minute, func() string {
 		d.Answers("probe", "ready")
 		if len(again.messages) == 0 {
 			return "nothing comes to the server that is back"
@@ -151,7 +151,7 @@ func TestDrains(t *testing.T) {
 	d.Flags = []string{"--allow-loopback=false"}
 	d.Start()
 	d.Answers("probe", "ready")
-	e2e.Eventually(t, 20*time.Second, func() string {
+	e2e.Eventually(t, time.Minute, func() string {
 		var log struct {
 			Envelopes struct {
 				Batch []struct {

@@ -161,7 +161,7 @@ func TestConstraintsLandOnTheirCells(t *testing.T) {
 // denied waits until so many instances have no place, all for a reason.
 func denied(d *e2e.Daemon, n int, reason string) {
 	d.T.Helper()
-	e2e.Eventually(d.T, 30*time.Second, func() string {
+	e2e.Eventually(d.T, time.Minute, func() string {
 		last := placedOn(d, "hello-static")
 		have := 0
 		for _, i := range last {
@@ -196,7 +196,7 @@ cells:
 - {name: preloads, memory: 2G, preloaded_rootfses: {lucid64: minifs, cflinuxfs2: %s}}
 - {name: preloads-not, memory: 2G, preloaded_rootfses: [minifs]}
 `, root)))
-	e2e.Eventually(t, 20*time.Second, func() string {
+	e2e.Eventually(t, time.Minute, func() string {
 		var cells []struct {
 			RootFSes []string `json:"preloaded_rootfses"`
 		}

@@ -97,7 +97,7 @@ func memoryIsHeld(d *e2e.Daemon) {
 	d.T.Helper()
 	before := d.Running("probe", "web", 1)[0]
 	_, _, _ = d.Get("probe.localhost", "/eat")
-	e2e.Eventually(d.T, 30*time.Second, func() string {
+	e2e.Eventually(d.T, time.Minute, func() string {
 		for _, c := range crashes(d, "probe") {
 			if c.Data.Description == "APP/PROC/WEB: Exited with status 137 (out of memory)" {
 				return ""

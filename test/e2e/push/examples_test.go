@@ -56,7 +56,7 @@ func crashAndReturn(d *e2e.Daemon, app string) {
 	if _, _, err := d.Get(app+".localhost", "/crash"); err != nil {
 		d.T.Fatal(err)
 	}
-	e2e.Eventually(d.T, 30*time.Second, func() string {
+	e2e.Eventually(d.T, time.Minute, func() string {
 		now := d.Stats(app, "web")
 		if len(now) == 1 && now[0].State == "RUNNING" && now[0].InstanceGUID != before.InstanceGUID {
 			return ""
@@ -80,7 +80,7 @@ func TestWebsocketAndWorker(t *testing.T) {
 			t.Fatalf("push: %v\n%s", err, out)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	d.Running("hello-websocket", "web", 1)
 	c, _, err := websocket.Dial(ctx, "ws://"+d.Addr+"/ws", &websocket.DialOptions{Host: "hello-websocket.localhost"})
@@ -98,7 +98,7 @@ func TestWebsocketAndWorker(t *testing.T) {
 	d.Running("hello-procfile", "worker", 1)
 	var task struct{ GUID, State string }
 	d.API("POST", "/v3/apps/"+d.App("hello-procfile")+"/tasks", e2e.Doc{"command": "echo task says hello"}, &task)
-	e2e.Eventually(t, 20*time.Second, func() string {
+	e2e.Eventually(t, time.Minute, func() string {
 		d.API("GET", "/v3/tasks/"+task.GUID, nil, &task)
 		if task.State == "SUCCEEDED" {
 			return ""

@@ -77,7 +77,7 @@ func TestADamagedDatabaseComesBack(t *testing.T) {
 // databaseCopy waits for an automatic backup.
 func databaseCopy(d *e2e.Daemon) (file string) {
 	d.T.Helper()
-	e2e.Eventually(d.T, 20*time.Second, func() string {
+	e2e.Eventually(d.T, time.Minute, func() string {
 		all, _ := filepath.Glob(filepath.Join(d.Dir, "db", "backups", "cupola-*.db.zst"))
 		if len(all) == 0 {
 			return "no copy of the database was made"

@@ -144,7 +144,7 @@ func killedHalfWay(d *e2e.Daemon) []e2e.Gap {
 // halfWay waits until a deployment wants three instances of five.
 func halfWay(d *e2e.Daemon, app string) {
 	d.T.Helper()
-	e2e.Eventually(d.T, 30*time.Second, func() string {
+	e2e.Eventually(d.T, time.Minute, func() string {
 		if webs := webs(d, app); len(webs) == 1 || webs[len(webs)-1].Instances >= 3 {
 			return ""
 		}
@@ -170,7 +170,7 @@ func replaced(t *testing.T, before, after []e2e.Instance) {
 // daemon no other container.
 func clean(d *e2e.Daemon, app string, n int) {
 	d.T.Helper()
-	e2e.Eventually(d.T, 20*time.Second, func() string {
+	e2e.Eventually(d.T, time.Minute, func() string {
 		var stats struct{ Resources, Stopping []e2e.Instance }
 		path := "/v3/apps/" + d.App(app) + "/processes/web/stats"
 		if err := d.Client().Call(context.Background(), "GET", path, nil, &stats); err != nil {

@@ -122,7 +122,7 @@ func repair(l *e2e.LoopDisk, d *e2e.Daemon, pids []string) {
 			l.T.Fatalf("kill %d: %v", pid, err)
 		}
 	}
-	e2e.Eventually(l.T, 20*time.Second, func() string {
+	e2e.Eventually(l.T, time.Minute, func() string {
 		if out, err := exec.Command("umount", "-R", l.Mount).CombinedOutput(); err != nil {
 			return string(out)
 		}

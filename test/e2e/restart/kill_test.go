@@ -36,7 +36,7 @@ func TestKilledUnderLoad(t *testing.T) {
 		d.Kill()
 		d.Start()
 		started := time.Now()
-		e2e.Eventually(t, 10*time.Second, func() string {
+		e2e.Eventually(t, time.Minute, func() string {
 			status, body, err := d.Get("hello-node.localhost", "/health")
 			if err == nil && status == 200 {
 				return ""

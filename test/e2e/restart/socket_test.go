@@ -32,7 +32,7 @@ func TestTCPRoutesOutliveTheDaemon(t *testing.T) {
 	if err := s.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	e2e.Eventually(t, 10*time.Second, func() string {
+	e2e.Eventually(t, time.Minute, func() string {
 		if s.Keeps()[fmt.Sprint("tcp-", port)] == nil {
 			return "the socket is not kept"
 		}
@@ -89,7 +89,7 @@ func TestTCPRoutesOutliveTheDaemon(t *testing.T) {
 func asked(s *e2e.Supervised, sent *atomic.Int64) {
 	s.T.Helper()
 	n := sent.Load()
-	e2e.Eventually(s.T, 20*time.Second, func() string {
+	e2e.Eventually(s.T, time.Minute, func() string {
 		if sent.Load() < n+20 {
 			return "there is no answer"
 		}

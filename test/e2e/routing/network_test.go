@@ -37,7 +37,7 @@ func TestNetworkPolicies(t *testing.T) {
 func looksUp(d *e2e.Daemon, name string, want ...string) {
 	d.T.Helper()
 	slices.Sort(want)
-	e2e.Eventually(d.T, 5*time.Second, func() string {
+	e2e.Eventually(d.T, time.Minute, func() string {
 		_, said, err := d.Get("front.localhost", "/lookup?name="+name)
 		if said = strings.TrimSpace(said); said == strings.Join(want, " ") || len(want) == 0 && strings.HasSuffix(said, "no such host") {
 			return ""

@@ -41,7 +41,7 @@ func callersAreKnown(d *e2e.Daemon, t *testing.T, port int) {
 		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: host, Certificates: []tls.Certificate{pair}}}}
 	soon := func(want int) {
 		t.Helper()
-		e2e.Eventually(t, 10*time.Second, func() string {
+		e2e.Eventually(t, time.Minute, func() string {
 			req, err := http.NewRequestWithContext(t.Context(), "GET", fmt.Sprintf("https://127.0.0.1:%d/", port), nil)
 			if err != nil {
 				return err.Error()

@@ -56,7 +56,7 @@ func TestRouteService(t *testing.T) {
 	d.API("POST", "/v3/service_route_bindings", e2e.Doc{"relationships": e2e.Doc{"route": e2e.ToOne(route), "service_instance": e2e.ToOne(made.GUID)}}, nil)
 	answers := func(want string) {
 		t.Helper()
-		e2e.Eventually(t, 5*time.Second, func() string {
+		e2e.Eventually(t, time.Minute, func() string {
 			status, body, err := d.Get("probe.localhost", "/")
 			if err == nil && status == 200 && strings.HasPrefix(body, want) {
 				return ""

@@ -56,7 +56,7 @@ func portsHold(d *e2e.Daemon, t *testing.T, ports []int) {
 func routerTold(d *e2e.Daemon, app, text string) {
 	d.T.Helper()
 	guid := d.App(app)
-	e2e.Eventually(d.T, 10*time.Second, func() string {
+	e2e.Eventually(d.T, time.Minute, func() string {
 		var log struct {
 			Envelopes struct {
 				Batch []struct {

@@ -79,7 +79,7 @@ func rotates(d *e2e.Daemon, t *testing.T, service string) {
 		Sets, Half, Looks int
 		Last              string
 	}
-	e2e.Eventually(t, 5*time.Second, func() string {
+	e2e.Eventually(t, time.Minute, func() string {
 		askReader(d, "/", &seen)
 		return differs(seen.Last, fmt.Sprint(rotations))
 	})
@@ -94,7 +94,7 @@ func rotates(d *e2e.Daemon, t *testing.T, service string) {
 
 func askReader(d *e2e.Daemon, path string, into any) {
 	d.T.Helper()
-	e2e.Eventually(d.T, 10*time.Second, func() string {
+	e2e.Eventually(d.T, time.Minute, func() string {
 		status, body, err := d.Get("reader.localhost", path)
 		if err == nil && status == 200 {
 			err = json.Unmarshal([]byte(body), into)

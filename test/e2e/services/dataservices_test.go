@@ -50,7 +50,7 @@ func refusedWithoutStack(d *e2e.Daemon) {
 // daemon are killed, and wants every one that the app said it has.
 func notesOutlive(d *e2e.Daemon) {
 	d.T.Helper()
-	e2e.Eventually(d.T, 10*time.Second, func() string {
+	e2e.Eventually(d.T, time.Minute, func() string {
 		if d.Keep("the first") {
 			return ""
 		}
@@ -74,7 +74,7 @@ func notesOutlive(d *e2e.Daemon) {
 		d.Kill()
 		d.Start()
 	}
-	e2e.Eventually(d.T, 30*time.Second, func() string {
+	e2e.Eventually(d.T, time.Minute, func() string {
 		if d.Keep("the last") {
 			return ""
 		}
@@ -98,7 +98,7 @@ func notesOutlive(d *e2e.Daemon) {
 // all others. The script that it runs has mark.
 func killDatabase(d *e2e.Daemon, mark string) {
 	d.T.Helper()
-	e2e.Eventually(d.T, 20*time.Second, func() string {
+	e2e.Eventually(d.T, time.Minute, func() string {
 		for _, pid := range databasePIDs(d, mark) {
 			if syscall.Kill(pid, syscall.SIGKILL) == nil {
 				return ""
@@ -134,7 +134,7 @@ func isCut(d *e2e.Daemon, binding string) {
 	if err := d.Change("DELETE", "/v3/service_credential_bindings/"+binding, nil); err != nil {
 		d.T.Fatal(err)
 	}
-	e2e.Eventually(d.T, 10*time.Second, func() string {
+	e2e.Eventually(d.T, time.Minute, func() string {
 		status, said, err := d.Get("hello-postgres.localhost", "/")
 		if err == nil && status == 503 && strings.Contains(said, "connection refused") {
 			return ""

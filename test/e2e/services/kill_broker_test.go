@@ -71,7 +71,7 @@ func TestKilledWhileBrokersAreAsked(t *testing.T) {
 	b.SetAsync(true, 1)
 	d.API("DELETE", "/v3/service_instances/"+service, nil, nil)
 	kills += surviving(d, a, "/v3/service_instances?names=db", 0)
-	e2e.Eventually(t, 20*time.Second, func() string {
+	e2e.Eventually(t, time.Minute, func() string {
 		if things := b.Things(); len(things) > 0 {
 			return fmt.Sprintf("the broker has %v", things)
 		}

@@ -113,7 +113,7 @@ func sshRuns(d *e2e.Daemon) {
 // sshLogged waits for a line of source SSH in the app's log.
 func sshLogged(d *e2e.Daemon, text string) {
 	d.T.Helper()
-	e2e.Eventually(d.T, 10*time.Second, func() string {
+	e2e.Eventually(d.T, time.Minute, func() string {
 		var read struct {
 			Envelopes struct {
 				Batch []struct {
@@ -135,7 +135,7 @@ func sshLogged(d *e2e.Daemon, text string) {
 // audited waits for the newest event of a type.
 func audited(d *e2e.Daemon, kind, actor, index string) {
 	d.T.Helper()
-	e2e.Eventually(d.T, 10*time.Second, func() string {
+	e2e.Eventually(d.T, time.Minute, func() string {
 		var events struct {
 			Resources []struct {
 				Actor  struct{ Name string }
@@ -170,7 +170,7 @@ func (s *screen) Write(p []byte) (int, error) {
 func (s *screen) shows(t testing.TB, pattern string) (found []string) {
 	t.Helper()
 	re := regexp.MustCompile(pattern)
-	e2e.Eventually(t, 15*time.Second, func() string {
+	e2e.Eventually(t, time.Minute, func() string {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		at := re.FindIndex(s.text.Bytes())
@@ -380,7 +380,7 @@ func sshEnds(d *e2e.Daemon) {
 		if err := s.Start(left); err != nil {
 			d.T.Fatal(err)
 		}
-		e2e.Eventually(d.T, 10*time.Second, func() string {
+		e2e.Eventually(d.T, time.Minute, func() string {
 			if n := sleepers(d.T); n < 2 {
 				return fmt.Sprintf("%d processes of the session run", n)
 			}
@@ -389,7 +389,7 @@ func sshEnds(d *e2e.Daemon) {
 		return c, s
 	}
 	nothingIsLeft := func(why string) {
-		e2e.Eventually(d.T, 15*time.Second, func() string {
+		e2e.Eventually(d.T, time.Minute, func() string {
 			if n := sleepers(d.T); n > 0 {
 				return fmt.Sprintf("%s: %d processes of the session run on", why, n)
 			}
