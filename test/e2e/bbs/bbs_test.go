@@ -385,7 +385,7 @@ func (b *bbsClient) taskCallsBack() {
 		return ""
 	})
 	want := "task_created task_changed task_changed task_changed task_removed" // running, completed, resolving
-	e2e.Eventually(b.T, time.Minute, func() string {                        // events come after the rows
+	e2e.Eventually(b.T, time.Minute, func() string {                           // events come after the rows
 		if got := strings.Join(events(), " "); got != want {
 			return fmt.Sprintf("got %s; want %s", got, want)
 		}
