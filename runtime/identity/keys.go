@@ -13,15 +13,14 @@ import (
 // start, and the key is gone after a day.
 const keyBits = 2048
 
-// spareKeys is how many keys lie ready, so that a start need not wait for one.
-const spareKeys = 8
+// spareKeys is how many keys lie ready, so that a start need not wait for one:
+// enough for a push, or the restart of an app of a few instances.
+const spareKeys = 4
 
 // keys makes keys ahead of their use.
 type keys struct {
-	spare chan *rsa.PrivateKey
-
-	mu      sync.Mutex
-	filling bool
+	spare   chan *rsa.PrivateKey
+	filling sync.Mutex
 }
 
 func newKeys() *keys {
@@ -40,32 +39,20 @@ func (k *keys) next() (*rsa.PrivateKey, error) {
 	}
 }
 
-// fill makes keys, one after the other, until there are enough.
+// fill makes keys, one after the other, until there are enough, unless an earlier
+// call still does. It returns at once.
 func (k *keys) fill() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.filling {
-		return
-	}
-	k.filling = true
 	fault.Go("identity", func() {
-		for k.add() {
+		if !k.filling.TryLock() {
+			return
+		}
+		defer k.filling.Unlock()
+		for len(k.spare) < cap(k.spare) {
+			key, err := rsa.GenerateKey(rand.Reader, keyBits)
+			if err != nil {
+				return
+			}
+			k.spare <- key
 		}
 	})
-}
-
-// add makes a key and reports whether there is room for more.
-func (k *keys) add() bool {
-	key, err := rsa.GenerateKey(rand.Reader, keyBits)
-	if err == nil {
-		select {
-		case k.spare <- key:
-			return true
-		default:
-		}
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.filling = false
-	return false
 }
