@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -45,11 +44,7 @@ func (d *Daemon) Prepared() {
 func (d *Daemon) PushNotes() {
 	d.T.Helper()
 	dir := filepath.Join(d.T.TempDir(), "app")
-	build := exec.CommandContext(d.T.Context(), "go", "build", "-o", filepath.Join(dir, "notes"), ".")
-	build.Dir, build.Env = Example(d.T, "postgres"), append(os.Environ(), "GOFLAGS=", "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		d.T.Fatalf("go build: %v\n%s", err, out)
-	}
+	CopyProgram(d.T, Program(d.T, Example(d.T, "postgres"), "."), dir, "notes")
 	manifest := "applications:\n- name: hello-postgres\n  buildpacks: [binary_buildpack]\n  command: ./notes\n  memory: 64M\n  disk_quota: 64M\n"
 	if err := os.WriteFile(filepath.Join(dir, "manifest.yml"), []byte(manifest), 0o600); err != nil {
 		d.T.Fatal(err)

@@ -3,8 +3,6 @@ package e2e
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 )
@@ -12,14 +10,7 @@ import (
 // HelloProgram is the Go example as one static file.
 func HelloProgram(t *testing.T) []byte {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "hello")
-	build := exec.Command("go", "build", "-o", file, ".")
-	build.Dir = Example(t, "go")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	program, err := os.ReadFile(file)
+	program, err := os.ReadFile(Program(t, Example(t, "go"), "."))
 	if err != nil {
 		t.Fatal(err)
 	}

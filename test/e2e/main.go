@@ -21,6 +21,9 @@ func Main(m *testing.M) {
 			code = 1
 		}
 	}
+	if programs.dir != "" {
+		_ = os.RemoveAll(programs.dir)
+	}
 	os.Exit(code)
 }
 

@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 )
@@ -22,12 +21,7 @@ const probeManifest = `applications:
 func (d *Daemon) PushProbe(name string) {
 	d.T.Helper()
 	dir := d.T.TempDir()
-	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "probe"), "./test/e2e/testdata/probe")
-	build.Dir = Repository(d.T)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		d.T.Fatalf("%v\n%s", err, out)
-	}
+	CopyProgram(d.T, Program(d.T, Repository(d.T), "./test/e2e/testdata/probe"), dir, "probe")
 	d.Push(dir, fmt.Sprintf(probeManifest, name))
 	d.Answers(name, "ready")
 }

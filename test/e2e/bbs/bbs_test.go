@@ -160,12 +160,7 @@ func (b *bbsClient) names(path, text string) func() []string {
 func probeTar(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "probe"), "./test/e2e/testdata/probe")
-	build.Dir = e2e.Repository(t)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	e2e.CopyProgram(t, e2e.Program(t, e2e.Repository(t), "./test/e2e/testdata/probe"), dir, "probe")
 	if out, err := exec.Command("tar", "-czf", filepath.Join(dir, "probe.tgz"), "-C", dir, "probe").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

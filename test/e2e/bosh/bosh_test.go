@@ -57,14 +57,7 @@ func boshFile(name, text string) e2e.TarEntry {
 // program builds a program of the module of the releases.
 func program(t *testing.T, pkg string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "program")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, pkg)
-	build.Dir = "testdata"
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build %s: %v\n%s", pkg, err, out)
-	}
-	text, err := os.ReadFile(file)
+	text, err := os.ReadFile(e2e.Program(t, "testdata", pkg))
 	if err != nil {
 		t.Fatal(err)
 	}

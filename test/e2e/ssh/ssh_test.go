@@ -248,12 +248,7 @@ func main() {
 	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o600); err != nil {
 		d.T.Fatal(err)
 	}
-	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "size"), filepath.Join(dir, "main.go"))
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		d.T.Fatalf("%v\n%s", err, out)
-	}
-	program, err := os.ReadFile(filepath.Join(dir, "size"))
+	program, err := os.ReadFile(e2e.Program(d.T, dir, "main.go"))
 	if err != nil {
 		d.T.Fatal(err)
 	}

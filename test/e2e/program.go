@@ -1,0 +1,58 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+// programs are the files that Program has made, by directory and package.
+var programs struct {
+	sync.Mutex
+	dir   string // of the files; Main removes it
+	files map[[2]string]string
+}
+
+// Program is the file of a static Go program, which is built once for all tests
+// of a package. dir is a directory of the program's module.
+func Program(t testing.TB, dir, pkg string) string {
+	t.Helper()
+	programs.Lock()
+	defer programs.Unlock()
+	if file := programs.files[[2]string{dir, pkg}]; file != "" {
+		return file
+	}
+	if programs.dir == "" {
+		made, err := os.MkdirTemp("", "cupola-programs-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		programs.dir, programs.files = made, map[[2]string]string{}
+	}
+	file := filepath.Join(programs.dir, strconv.Itoa(len(programs.files)))
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, pkg)
+	build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build %s in %s: %v\n%s", pkg, dir, err, out)
+	}
+	programs.files[[2]string{dir, pkg}] = file
+	return file
+}
+
+// CopyProgram copies a program to a directory, under a name.
+func CopyProgram(t testing.TB, program, dir, name string) {
+	t.Helper()
+	content, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name), content, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
