@@ -10,6 +10,7 @@ export GOFLAGS := $(GOFLAGS) -trimpath -gcflags=all=-dwarf=false
 export CGO_ENABLED := 1
 # Tests are vetted by lint.
 TEST       := go test $(TAGS) -vet=off -ldflags "-s -w"
+# At the end of a test program the race detector waits for reports of other goroutines: a second, unless it is told.
 # SQLite's own code, translated from C, has no goroutines, and takes ten times as long when each access is watched.
 UNRACED    := '-gcflags=modernc.org/sqlite/lib=-race=false -d=checkptr=0' '-gcflags=modernc.org/libc/...=-race=false -d=checkptr=0'
 KUBE_CACHE    ?= $(HOME)/.cache/cupola/kube
@@ -91,7 +92,7 @@ test-all: ## run every test there is, for hours: nightly
 
 .PHONY: test-unit
 test-unit: $(HELPERS) ## run the tests that need no root, with the race detector where something runs beside something else
-	$(call of,race,$(TEST) -race $(UNRACED) -short -timeout 20m)
+	$(call of,race,GORACE=atexit_sleep_ms=100 $(TEST) -race $(UNRACED) -short -timeout 20m)
 	$(call of,plain,$(TEST) -short)
 	$(call of,long,$(TEST) -run "$$(.ci/packages long-tests)")
 	cd server/bbs/bbspb/generate && $(TEST) . # a separate module
