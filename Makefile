@@ -10,7 +10,7 @@ export GOFLAGS := $(GOFLAGS) -trimpath -gcflags=all=-dwarf=false
 export CGO_ENABLED := 1
 # Tests are vetted by lint.
 TEST       := go test $(TAGS) -vet=off -ldflags "-s -w"
-# At the end of a test program the race detector waits for reports of other goroutines: a second, unless it is told.
+# The race detector waits for other goroutines at the end of each test program, by default for a second.
 # SQLite's own code, translated from C, has no goroutines, and takes ten times as long when each access is watched.
 UNRACED    := '-gcflags=modernc.org/sqlite/lib=-race=false -d=checkptr=0' '-gcflags=modernc.org/libc/...=-race=false -d=checkptr=0'
 KUBE_CACHE    ?= $(HOME)/.cache/cupola/kube

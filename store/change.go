@@ -12,7 +12,7 @@ type Change struct {
 	Crash         bool // of an *lrp.Actual: its instance crashed
 }
 
-// followers are told of every change, in the order of the commits.
+// followers get every change, in the order of the commits.
 type followers struct {
 	mu  sync.Mutex
 	all map[*follower]bool

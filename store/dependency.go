@@ -39,7 +39,7 @@ func oneOf(column string, values []string) predicate {
 	return p
 }
 
-// maxPredicates is how many predicates of one table are told apart.
+// maxPredicates is how many predicates of one table are noted one by one.
 const maxPredicates = 64
 
 func newDependencies(s *schema) *dependencies {

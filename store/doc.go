@@ -1,8 +1,8 @@
 // Package store keeps cupola's rows in one SQLite file. Every noun of package
 // cf has a Table, declared in a file of its own with its SQL; Store.Read and
 // Store.Write give the transaction that all access happens in. After a Write
-// commits, those who watch a table it changed are told. Derive keeps a value that
-// is a function of rows current: it finds out itself which rows these are.
+// commits, those who wait for the rows that it changed wake. Derive keeps a value
+// that is a function of rows current: it finds out itself which rows these are.
 //
 // Environment variables and whatever else may be secret are sealed with
 // AES-256-GCM before they reach the file.

@@ -1,7 +1,6 @@
 package store
 
-// onStack are the apps that want a stack, with what of theirs was staged on it and runs or may run: the current droplet, builds
-// and tasks under way.
+// onStack are the apps that use a stack: by their lifecycle, their current droplet, or builds and tasks under way.
 const onStack = `
 	SELECT app_guid FROM builds WHERE state = 'STAGING' AND json_extract(lifecycle, '$.Stack') = ?1
 	UNION SELECT t.app_guid FROM tasks t JOIN droplets d ON d.guid = t.droplet_guid

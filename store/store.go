@@ -34,13 +34,13 @@ type Store struct {
 	seal     *sealer
 	feed     *feed
 	schema   *schema // as it is since Open
-	writing  *Tx     // whose function runs; it belongs to the write whose turn it is
+	writing  *Tx     // the write whose function runs; it belongs to who has the writer
 	compared compared
 	routes   routeColumns
 	writers  *fairqueue.Queue // who has its one slot has writer and batch
 	batch    *batch           // the transaction that writes may join; nil: none
-	// commitTime is how long the last commit took. Like batch, it belongs to the
-	// write whose turn it is.
+	// commitTime is how long the last commit took. Like batch, it belongs to
+	// who has the writer.
 	commitTime  time.Duration
 	checkpoints *checkpointer
 	followers   *followers

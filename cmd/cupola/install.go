@@ -230,8 +230,8 @@ type uninstallCmd struct {
 	Root  string `help:"Remove what was installed below this directory." placeholder:"DIR"`
 }
 
-// Run takes away what install brought, and ends the apps. Where nothing is
-// installed it does nothing.
+// Run removes the installed service and ends the apps. If nothing is installed
+// it does nothing.
 func (c *uninstallCmd) Run(e *command.Env) error {
 	i := &installation{root: c.Root}
 	dir, err := i.dataDir()

@@ -27,7 +27,7 @@ type upgradeCmd struct {
 	From string `help:"The new binary." required:"" type:"existingfile" placeholder:"FILE"`
 }
 
-// Run upgrades what install brought. Apps run on; connections wait in the
+// Run upgrades the installed service. Apps run on; connections wait in the
 // sockets that systemd holds.
 func (c *upgradeCmd) Run(e *command.Env) error {
 	i := &installation{}

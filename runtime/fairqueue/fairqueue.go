@@ -177,8 +177,8 @@ func (s *Slot) PassOn() bool {
 	return false
 }
 
-// Next is the user whose turn it would be after PassOn; "" where none waits who
-// may have it.
+// Next is the user who would get the slot by PassOn; "" if no waiting user may
+// have it.
 func (s *Slot) Next() string {
 	q := s.queue
 	q.mu.Lock()
@@ -217,8 +217,8 @@ func (q *Queue) grant() {
 	}
 }
 
-// next is the index of the waiter whose turn it is, -1 where all have their
-// part.
+// next is the index of the waiter who gets the next slot, -1 if all users have
+// their share.
 func (q *Queue) next(now time.Time) int {
 	best, limit := -1, q.limit()
 	for n, w := range q.waiting {

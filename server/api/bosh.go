@@ -196,7 +196,7 @@ type deployRequest struct {
 	DryRun   bool           `json:"dry_run"`
 }
 
-// deployBOSH asks for a deploy. What is wrong with the manifest is told at once.
+// deployBOSH asks for a deploy. Errors in the manifest are in the answer.
 func deployBOSH(c *call) (*response, error) {
 	var req deployRequest
 	if err := decode(c, &req); err != nil {

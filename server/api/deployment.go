@@ -96,8 +96,8 @@ func showDeployment(c *call) (*response, error) {
 // looks at that between two answers.
 const holdDeployment = 8 * time.Second
 
-// operatedDeployment is the deployment of {guid}. One who may not operate its
-// app is told that there is none, as Cloud Controller does.
+// operatedDeployment is the deployment of {guid}. To users who may not operate
+// its app it does not exist, as in Cloud Controller.
 func operatedDeployment(c *call) (*cf.Deployment, *cf.App, error) {
 	d, app, err := ofApp(c, store.Deployments.Table, deploymentApp)
 	if control.IsKind(err, cf.NotAuthorized) || control.IsKind(err, cf.ResourceNotFound) {

@@ -16,8 +16,8 @@ import (
 )
 
 // route is a row of the table: a method and path, who may use it, and what it
-// does. For a GET the rule says who may see the thing at all; those who may
-// not are told that it does not exist.
+// does. For a GET the rule says who may see the resource at all; for others
+// it does not exist.
 type route struct {
 	pattern string
 	rule    authz.Rule

@@ -11,7 +11,7 @@ import (
 
 // Platform is what the verbs need of the daemon around them.
 type Platform struct {
-	URL string // of the API, as apps are told it
+	URL string // of the API, in the environment of apps
 
 	// Note says in an app's log what was done to it.
 	Note func(appGUID, text string)

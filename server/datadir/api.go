@@ -35,8 +35,8 @@ func APIOf(dataDir string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// CheckRuns fails where no daemon has the data directory. Only root can tell,
-// and nobody else is told so.
+// CheckRuns fails if no daemon has the data directory. Only root can tell; for
+// other users it never fails.
 func CheckRuns(dataDir string) error {
 	if _, runs := doctor.DaemonOf(dataDir); runs || os.Geteuid() != 0 {
 		return nil

@@ -113,7 +113,7 @@ func (w *worker) send(ctx context.Context, conn net.Conn, frame []byte) net.Conn
 }
 
 // connect connects to the drain. A connection that the other end closes is
-// closed here at once, lest a frame is written that no reader gets.
+// closed here at once, so that no frame is written that no reader gets.
 func (w *worker) connect(ctx context.Context) (net.Conn, error) {
 	conn, err := w.dial(ctx, w.to)
 	if err != nil {

@@ -23,8 +23,8 @@ func (e *Executor) openNames() {
 	e.Names = s
 }
 
-// containerNetwork is the network as containers are told of it: where there is
-// a server for names, they ask that one alone.
+// containerNetwork is the network as containers see it: if there is a DNS server
+// of ours, they use that one alone.
 func (e *Executor) containerNetwork() cell.Network {
 	if e.Names == nil {
 		return e.Network

@@ -75,7 +75,7 @@ func dockerMetadata(c image.Config) desire.DockerMetadata {
 	return m
 }
 
-// reportInterval is how often a pull is told of in a log.
+// reportInterval is how often a pull logs its progress.
 const reportInterval = time.Second
 
 // pullReport sums up the layers of a pull.

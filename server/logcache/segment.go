@@ -169,7 +169,7 @@ func (s *segment) readLine(b []byte, tags map[uint64]Envelope) error {
 	if err != nil || !ok {
 		return errRecord
 	}
-	e.SourceID, e.Timestamp, e.Err, e.Payload = s.source, time.Unix(0, at), b[0] != 0, bytes.Clone(text) // lest one line keep all in memory
+	e.SourceID, e.Timestamp, e.Err, e.Payload = s.source, time.Unix(0, at), b[0] != 0, bytes.Clone(text) // a clone, so that one line does not keep the whole segment in memory
 	s.lines = append(s.lines, e)
 	return nil
 }

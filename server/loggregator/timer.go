@@ -17,7 +17,7 @@ func (s *Stream) timed(e router.AccessEntry, instance string) logcache.Envelope 
 		Tags: s.timers.of(e.Method, e.Status), Metrics: []logcache.Metric{{Name: "http", Unit: "ns", Value: float64(e.At.Sub(e.Began))}}}
 }
 
-// methods are those that are told apart.
+// methods are the HTTP methods with a tag of their own.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions, http.MethodConnect, http.MethodTrace}
 
 // timerTags are the tags of all requests, which share them: a busy router makes

@@ -13,7 +13,7 @@ import (
 	"cupola/store/cf"
 )
 
-// effect is what a cell is told once the rows say so.
+// effect is a call of a cell, made once the rows are committed.
 type effect func(context.Context, Cell)
 
 // told is an effect for a cell.

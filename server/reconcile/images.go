@@ -25,7 +25,7 @@ const pullAgain = minBackoff
 const askAgain = time.Hour
 
 // images are those that LRPs and tasks of the BBS name by a tag. They are
-// pulled before anything of theirs is placed: cells ask no registry.
+// pulled before their LRPs and tasks are placed: cells ask no registry.
 type images struct {
 	pull func(context.Context, ImagePull) (Image, error)
 	logs func(lrp.LogLine)

@@ -14,7 +14,7 @@ import (
 )
 
 // Cell is what the loop needs of a cell. Start and Stop return at once; what
-// becomes of a container is told by events, which go to Loop.Event.
+// happens to a container is reported as events, which go to Loop.Event.
 type Cell interface {
 	Start(lrp.Container)
 	Stop(guid string)
@@ -28,15 +28,15 @@ type Cell interface {
 type Config struct {
 	Store *store.Store
 	Cells []Cell
-	API   string // URL of the API, which apps are told
+	API   string // URL of the API, in the environment of apps
 	// Pull takes an image into the cache. It is required where apps may name
 	// images as their stack.
 	Pull func(context.Context, ImagePull) (Image, error)
 	// Sources derive what is desired besides.
 	Sources []Source
 	BBS     *bbsrows.Cache    // reads what the BBS was asked for; nil makes one
-	Observe func(Look)        // is told of every look; nil: nobody is
-	Logs    func(lrp.LogLine) // takes what the loop says in apps' logs; nil: nobody does
+	Observe func(Look)        // called after every look; may be nil
+	Logs    func(lrp.LogLine) // writes a line to an app's log; may be nil
 	Log     *slog.Logger
 }
 

@@ -36,7 +36,7 @@ func owner(tx *store.Tx, a lrp.Actual) (*cf.Process, *cf.App, error) {
 	return p, app, err
 }
 
-// crash is what Cloud Controller is told of a crash; the names are its own.
+// crash is the payload of a crash event, with Cloud Controller's names.
 type crash struct {
 	Instance  string `json:"instance"`
 	Index     int    `json:"index"`

@@ -17,7 +17,7 @@ type Source struct {
 	// nothing else.
 	Desired func(*store.Tx) (all []lrp.Desired, unknown []string, err error)
 	// Work is what it wants to run once, each in a domain that Owns accepts. Ended
-	// is told how it ended, in the transaction that forgets the task. All three are
+	// gets its result, in the transaction that deletes the task. All three are
 	// nil where it wants nothing.
 	Work  func(*store.Tx) ([]Work, error)
 	Owns  func(domain string) bool

@@ -21,7 +21,7 @@ import (
 	"cupola/store/cf"
 )
 
-// pushFlags say where an app's image is brought.
+// pushFlags say to which registry an app's image is pushed.
 type pushFlags struct {
 	Registry      string `help:"Build an image from the app's droplet and its stack, and push it to PREFIX/APP, tagged with the droplet's GUID." placeholder:"PREFIX" xor:"image"`
 	RegistryUser  string `help:"Registry user; by default docker's or podman's credentials for the registry are used." name:"registry-username" env:"CUPOLA_REGISTRY_USERNAME" placeholder:"USER"`

@@ -12,7 +12,7 @@ import (
 	"cupola/server/kube/apply"
 )
 
-// clusterFlags say which cluster a deployment is brought into, and how.
+// clusterFlags say which cluster a deployment is applied to, and how.
 type clusterFlags struct {
 	kubeFlags
 	Kubeconfig     string        `help:"The kubeconfig file; by default KUBECONFIG or ~/.kube/config." placeholder:"FILE"`

@@ -177,8 +177,8 @@ func save(c *control.Session, r *cf.Route, events func() error) error {
 	return store.Routes.Update(c.Tx, r)
 }
 
-// mapEvents tells of destinations to apps, which are looked up where they are
-// not among those that are known; of an app that is gone nothing is told.
+// mapEvents records an event for the app of each destination. It looks up apps
+// that are not in known, and skips those that are gone.
 func mapEvents(c *control.Session, kind audit.Type, r *cf.Route, destinations []cf.Destination, known map[string]*cf.App) error {
 	for _, d := range destinations {
 		app := known[d.AppGUID]

@@ -80,8 +80,8 @@ func findBinding(c *control.Session, guid string) (*cf.ServiceBinding, *cf.Servi
 	return b, i, err
 }
 
-// BindingDetails is a binding that was made, with what it holds. Who may not see
-// that is told that there is none. That someone looked is recorded.
+// BindingDetails is a binding with its credentials. For users who may not see
+// them it does not exist. Each look is recorded as an audit event.
 func BindingDetails(c *control.Session, guid string) (*cf.ServiceBinding, error) {
 	b, i, err := findBinding(c, guid)
 	if err != nil {

@@ -30,7 +30,7 @@ type Config struct {
 	Warn func(string)
 }
 
-// Cluster is one that objects are brought into.
+// Cluster is the Kubernetes cluster that objects are applied to.
 type Cluster struct {
 	Config
 	client dynamic.Interface
