@@ -147,7 +147,7 @@ func TestNamesInArchives(t *testing.T) {
 		"absolute":       {writeFile(t, "a.tar", registrytest.Tar(t, `manifest.json=[{"Config":"/etc/passwd","Layers":[]}]`)), "no file"},
 		"layer":          {writeFile(t, "a.tar", registrytest.Tar(t, `manifest.json=[{"Config":"c","Layers":["../../../../../../etc/passwd"]}]`, "c={"+diff+"}")), "no file"},
 		"link":           {writeFile(t, "a.tar", registrytest.Tar(t, `manifest.json=[{"Config":"c","Layers":["l"]}]`, "c={"+diff+"}", "l -> /etc/passwd")), "no file"},
-		"layout":         {layout("sha256:../../../../etc/passwd"), "no sha256"},
+		"layout":         {layout("sha256:../../../../etc/passwd"), "not a sha256 digest"},
 		"link in layout": {linked, "escapes"},
 	} {
 		if _, err := s.Stacks.Import(t.Context(), "names", "", c.path, nil); err == nil || !strings.Contains(err.Error(), c.want) {

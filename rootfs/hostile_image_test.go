@@ -222,7 +222,7 @@ func TestLies(t *testing.T) {
 	}{
 		{"wrong diffID", "CVE-2014-8178", "not to the " + wrong.String(), lie(func(c *v1.ConfigFile) { c.RootFS.DiffIDs[0] = wrong }), nil},
 		{"no diffID", "", "0 diff ids", lie(func(c *v1.ConfigFile) { c.RootFS.DiffIDs = nil }), nil},
-		{"climbing diffID", "CVE-2024-3727", "no sha256", lie(func(c *v1.ConfigFile) { c.RootFS.DiffIDs[0] = v1.Hash{Algorithm: "sha256", Hex: "../../x"} }), nil},
+		{"climbing diffID", "CVE-2024-3727", "not a sha256 digest", lie(func(c *v1.ConfigFile) { c.RootFS.DiffIDs[0] = v1.Hash{Algorithm: "sha256", Hex: "../../x"} }), nil},
 		{"long blob", "", "longer than", honest, blob(strings.Repeat("x", 1<<20))},
 		{"manifest of another digest", "", "has the digest", honest, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/manifests/") {
@@ -231,22 +231,22 @@ func TestLies(t *testing.T) {
 			io.WriteString(w, `{"layers":[]}`)
 			return true
 		}},
-		{"climbing layer digest", "CVE-2024-3727", "no sha256", honest, document(`{"config":{"digest":"` + someDigest + `","size":1},"layers":[{"digest":"sha256:../../../etc/passwd","size":1}]}`)},
+		{"climbing layer digest", "CVE-2024-3727", "not a sha256 digest", honest, document(`{"config":{"digest":"` + someDigest + `","size":1},"layers":[{"digest":"sha256:../../../etc/passwd","size":1}]}`)},
 		{"both index and image", "CVE-2021-41190", "both an index and an image", honest, document(`{"manifests":[{"digest":"` + someDigest + `"}],"layers":[{"digest":"` + someDigest + `"}]}`)},
 		{"index that says image", "CVE-2021-41190", "both an index and an image", honest, document(`{"mediaType":"application/vnd.oci.image.manifest.v1+json","manifests":[{"digest":"` + someDigest + `"}]}`)},
 		{"endless manifest", "CVE-2023-25153", "larger than", honest, document(strings.Repeat(" ", oci.MaxDocument+10))},
 		{"huge config", "CVE-2023-25153", "config has", honest, document(`{"config":{"digest":"` + someDigest + `","size":1000000000},"layers":[{"digest":"` + someDigest + `","size":1}]}`)},
 		{"null for a manifest", "CVE-2021-21285", "no layers", honest, document(`null`)},
-		{"null for a layer", "CVE-2021-21285", "no sha256", honest, document(`{"config":{"digest":"` + someDigest + `","size":1},"layers":[null]}`)},
+		{"null for a layer", "CVE-2021-21285", "not a sha256 digest", honest, document(`{"config":{"digest":"` + someDigest + `","size":1},"layers":[null]}`)},
 		{"null for an image of an index", "CVE-2021-21285", "no image for linux", honest, document(`{"manifests":[null,null]}`)},
 		{"nothing but an empty object", "CVE-2021-21285", "no layers", honest, document(`{}`)},
 		{"other types", "CVE-2021-21285", "does not parse", honest, document(`{"layers":{"a":1},"manifests":"x"}`)},
-		{"index with a subject of no digest", "CVE-2026-95839", "no sha256", honest, document(`{"manifests":[{"digest":"x","annotations":{"io.containerd.manifest.subject":"x"}}]}`)},
+		{"index with a subject of no digest", "CVE-2026-95839", "not a sha256 digest", honest, document(`{"manifests":[{"digest":"x","annotations":{"io.containerd.manifest.subject":"x"}}]}`)},
 		{"index of many subjects", "CVE-2026-95839", "no image for linux", honest, document(`{"manifests":[{"digest":"x","annotations":{"io.containerd.manifest.subject":"x"}},{"digest":"","annotations":{"io.containerd.manifest.subject":":"}}]}`)},
 		{"indexes in indexes", "CVE-2026-53493", "nested too deep", honest, nestedIndexes()},
 		{"encrypted layers", "CVE-2022-24778", "encrypted", honest, document(`{"config":{"digest":"` + someDigest + `","size":1},"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar+gzip+encrypted","digest":"` + someDigest + `","size":1}]}`)},
 		{"negative size", "", "of -1 bytes", honest, document(`{"config":{"digest":"` + someDigest + `","size":-1},"layers":[{"digest":"` + someDigest + `","size":1}]}`)},
-		{"no image at all", "", "no container image", honest, document(`{"mediaType":"application/vnd.cncf.helm","layers":[{"digest":"` + someDigest + `"}]}`)},
+		{"no image at all", "", "not a container image", honest, document(`{"mediaType":"application/vnd.cncf.helm","layers":[{"digest":"` + someDigest + `"}]}`)},
 	}
 	for i, c := range cases {
 		t.Run(strings.TrimSpace(c.cve+" "+c.name), func(t *testing.T) {

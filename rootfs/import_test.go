@@ -238,7 +238,7 @@ func TestImportRefused(t *testing.T) {
 	cases := []struct{ stack, source, want string }{
 		{"damaged", lay, "digest"},
 		{"empty", writeFile(t, "e.tar", nil), "is empty"},
-		{"text", writeFile(t, "t.txt", []byte(strings.Repeat("text\n", 300))), "no tar"},
+		{"text", writeFile(t, "t.txt", []byte(strings.Repeat("text\n", 300))), "not a tar archive"},
 		{"dir", t.TempDir(), "not an OCI image layout"},
 		{"nothing", filepath.Join(t.TempDir(), "none"), "no such file"},
 		{"climbs", writeFile(t, "c.tar", registrytest.Tar(t, "bin/sh=x", "../../evil=x")), "climbs out"},

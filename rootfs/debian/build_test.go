@@ -188,8 +188,8 @@ func TestBuildRefusesHostilePackages(t *testing.T) {
 		{"null", evil(tar.Header{Name: "./dev/null", Typeflag: tar.TypeChar}), "only files, directories and links"},
 		{"fifo", evil(tar.Header{Name: "./pipe", Typeflag: tar.TypeFifo}), "only files, directories and links"},
 		{"hard link out", evil(hardlink("./passwd", "../../../etc/passwd")), "name goes up"},
-		{"hard link to nothing", evil(hardlink("./passwd", "./etc/passwd")), "no file of the package"},
-		{"hard link to another's", evil(hardlink("./evil", "./usr/bin/tool")), "no file of the package"},
+		{"hard link to nothing", evil(hardlink("./passwd", "./etc/passwd")), "not a file of the package"},
+		{"hard link to another's", evil(hardlink("./evil", "./usr/bin/tool")), "not a file of the package"},
 		{"another's file", evil(file("./usr/bin/dash", 0o755)), "neither replaces the other"},
 		{"file over directory", evil(file("./etc", 0o755)), "is a directory"},
 		{"directory over file", evil(dir("./usr/bin/dash", 0o755)), "is not a directory"},
@@ -250,7 +250,7 @@ func TestBuildTellsWhatIsWrong(t *testing.T) {
 		want   string
 	}{
 		{"no mirror", func(o *Options) { o.Mirror = "" }, "no Debian mirror for test in the host's apt sources: pass --mirror URL"},
-		{"bad mirror", func(o *Options) { o.Mirror = "ftp://example.org" }, "no http or https URL"},
+		{"bad mirror", func(o *Options) { o.Mirror = "ftp://example.org" }, "not an http or https URL"},
 		{"absent mirror", func(o *Options) { o.Mirror += "/nowhere" }, "not found on the mirror"},
 		{"no keyring", func(o *Options) { o.Keyrings = []string{"/nonexistent"} }, "read keyring /nonexistent"},
 		{"unknown package", func(o *Options) { o.Packages = []string{"nonesuch"} }, "the suite has no package nonesuch"},

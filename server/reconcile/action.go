@@ -14,7 +14,7 @@ type Op string
 const (
 	Create  Op = "create"  // a row for a missing instance
 	Remove  Op = "remove"  // the row of an instance that is gone, or was never placed
-	Unclaim Op = "unclaim" // of an instance that is to be placed anew
+	Unclaim Op = "unclaim" // of an instance, to place it again
 	Deny    Op = "deny"    // say why an instance is not placed
 	Start   Op = "start"   // an instance on a cell
 	Stop    Op = "stop"    // an instance

@@ -16,15 +16,15 @@ import (
 // effect is a call of a cell, made once the rows are committed.
 type effect func(context.Context, Cell)
 
-// told is an effect for a cell.
+// told is an effect and the cell that it is for.
 type told struct {
 	cellID string
 	effect effect
 }
 
-// commit writes the actions in one transaction and gives what the cells have
-// to be told. An action whose row has changed since it was seen is left out, and
-// a Stop of what is wanted again: the change wakes the loop again.
+// commit writes the actions in one transaction and returns the
+// effects on cells. It skips an action whose row has changed since the plan read
+// it, and a Stop of an instance that is desired again: the change wakes the loop.
 func (l *Loop) commit(tx *store.Tx, actions []Action) ([]told, error) {
 	var list []told
 	for _, a := range l.amendToNow(actions, tx.Now) {
@@ -188,7 +188,7 @@ func (l *Loop) startTask(tx *store.Tx, a Action) (string, effect, error) {
 	return a.CellID, func(_ context.Context, cell Cell) { cell.Start(a.container()) }, nil
 }
 
-// begun tells a task's owner that it runs.
+// begun records in a task's owner that it runs.
 func begun(tx *store.Tx, task lrp.Task) error {
 	switch {
 	case task.Domain == lrp.DomainStaging:

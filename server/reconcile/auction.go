@@ -20,15 +20,15 @@ type auction struct {
 	pools     map[poolKey]*queue
 }
 
-// classKey tells containers apart by what of a cell suits them.
+// classKey is what a container needs of a cell.
 type classKey struct {
 	task       bool
 	rootFS     string
 	constraint string
 }
 
-// poolKey tells the queues apart that classes share: most classes are suited by
-// the same cells.
+// poolKey identifies a queue. Classes share one if the same cells suit them, as
+// most do.
 type poolKey struct {
 	task, later bool
 	cells       string // a bit for each
@@ -55,7 +55,7 @@ func newAuction(cells []*offer) *auction {
 	return &auction{cells: cells, classes: map[classKey]*class{}, processes: map[string]*spread{}, pulled: map[string][]*class{}, pools: map[poolKey]*queue{}}
 }
 
-// enter makes known what is to be placed, before the first is chosen for.
+// enter adds a container to place; all are added before the first is placed.
 func (a *auction) enter(p *placement) {
 	c := p.run
 	key := classKey{task: p.task != nil, rootFS: c.RootFS}

@@ -40,8 +40,8 @@ func (l *Loop) mend(ctx context.Context, d damaged) error {
 	})
 }
 
-// keepDamaged lets what runs of damaged rows go on: nobody can tell what they
-// desire.
+// keepDamaged keeps the containers of damaged rows running: what these rows
+// desire is unknown.
 func (l *loader) keepDamaged() error {
 	for _, p := range store.Processes.Damaged(l.tx) {
 		l.unknown = append(l.unknown, p.GUID)

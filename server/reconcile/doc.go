@@ -1,6 +1,6 @@
-// Package reconcile is the control loop: it makes what runs like what is
-// desired. Plan decides and is pure; Loop reads the rows and the cells, has
-// Plan decide, writes what it decided and then tells the cells. Cells answer by
-// events, which Loop writes down; a settled staging or task reaches its build or
+// Package reconcile is the control loop: it brings the actual state to the
+// desired state. Plan decides and is pure; Loop reads the rows and the cells, calls
+// Plan, writes its actions to the rows and then calls the cells. Cells answer with
+// events, which Loop records; the result of a staging or task reaches its build or
 // app in the same transaction.
 package reconcile

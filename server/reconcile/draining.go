@@ -29,7 +29,7 @@ type draining struct {
 	settle func(ctx context.Context, instanceGUID string) error
 
 	mu    sync.Mutex
-	waits map[string]bool // by container GUID; true: the cell was told
+	waits map[string]bool // by container GUID; true: the cell was asked to drain it
 }
 
 // Stop returns at once.

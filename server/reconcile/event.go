@@ -7,9 +7,8 @@ import (
 	"cupola/store"
 )
 
-// Event takes an event of a cell. It returns when the event is written down, so
-// that a cell which keeps an exit until then tells it again after a crash of the
-// daemon. It may be called before Run and after it.
+// Event takes an event of a cell. It returns when the event is recorded: a cell
+// keeps an exit until then, and reports it again after a crash of the daemon. It may be called before Run and after it.
 func (l *Loop) Event(e lrp.Event) {
 	ctx := store.As(context.Background(), "cells")
 	var lines []lrp.LogLine

@@ -16,8 +16,8 @@ import (
 	"cupola/store/cf"
 )
 
-// What is fetched at once, in all and for one organization: slow downloads of
-// one hold nobody else's staging back. One that takes fetchTime is given up.
+// How many downloads run at once, in all and for one organization, so that slow
+// ones do not delay the staging of others. One that takes fetchTime is cancelled.
 const (
 	maxFetches    = 4
 	maxOrgFetches = 2

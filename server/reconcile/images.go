@@ -75,13 +75,13 @@ func (i *images) settle(key string, run *lrp.RunInfo) (waits bool) {
 	return false
 }
 
-// stale tells that it is time to ask the registry again.
+// stale reports whether it is time to ask the registry again.
 func (p *pulled) stale() bool {
 	age := time.Since(p.over)
 	return !p.over.IsZero() && (p.err != nil && age >= pullAgain || age >= askAgain)
 }
 
-// still has an image kept that nothing is to be placed on now.
+// still keeps an image that no container is placed with now.
 func (i *images) still(key string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -33,7 +33,7 @@ type loader struct {
 	builds    []*cf.Build     // that are staging
 	tasks     []*cf.Task      // that have not ended
 
-	unknown []string // owners of what goes on: see keep
+	unknown []string // owners of containers that keep running: see keep
 
 	world World
 }

@@ -65,8 +65,8 @@ func (l *loader) placed() map[string]int {
 	return n
 }
 
-// stale are the domains of which nobody says that all they desire is there:
-// then what is not desired may only not be known, and is not ended.
+// stale are the domains that are not fresh: their clients may not have desired
+// everything yet, so nothing of them is stopped.
 func (l *loader) stale() error {
 	fresh, err := store.BBSDomains.Fresh(l.tx)
 	if err != nil {

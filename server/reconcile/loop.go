@@ -94,7 +94,7 @@ func (l *Loop) poke() {
 // its end came while the cell still counted it.
 func (l *Loop) Freed() { l.poke() }
 
-// Run reconciles until ctx ends. What runs goes on running then.
+// Run reconciles until ctx ends. Containers keep running then.
 func (l *Loop) Run(ctx context.Context) error {
 	ctx = store.As(ctx, "scheduler")
 	defer l.fetches.end()
@@ -102,7 +102,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	return store.Derive(ctx, l.store, store.Derivation[decision]{Name: "schedule", Read: l.decide, Use: l.act, Tick: tick, Wake: l.wake, Log: l.log})
 }
 
-// decision is what is to be done about a world.
+// decision is a world and the actions that a plan decided for it.
 type decision struct {
 	World
 	actions []Action
@@ -125,7 +125,7 @@ func (l *Loop) decide(tx *store.Tx) (d decision, err error) {
 	return d, nil
 }
 
-// act writes a decision and tells the cells, and returns when to look again.
+// act writes a decision, calls the cells, and returns when to look again.
 func (l *Loop) act(ctx context.Context, d decision) (next time.Time, err error) {
 	if d.damaged.any() {
 		return time.Now().Add(time.Second), l.mend(ctx, d.damaged)
@@ -147,7 +147,7 @@ func (l *Loop) act(ctx context.Context, d decision) (next time.Time, err error) 
 	return wake(d.World), nil
 }
 
-// write writes the actions, and returns what the cells have to be told.
+// write writes the actions and returns the effects on cells.
 func (l *Loop) write(ctx context.Context, actions []Action) (effects []told, err error) {
 	if len(actions) == 0 {
 		return nil, nil

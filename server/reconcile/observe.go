@@ -18,7 +18,7 @@ type Look struct {
 	TasksPlaced, TasksDenied, Stagings   int // Stagings are among TasksPlaced
 }
 
-// observe tells what a look saw and decided.
+// observe reports what a look saw and decided.
 func (l *Loop) observe(w World, actions []Action, began time.Time) {
 	if l.observer == nil {
 		return

@@ -18,7 +18,7 @@ func (r resources) least(s resources) resources {
 	return resources{min(r.memory, s.memory), min(r.disk, s.disk), min(r.containers, s.containers)}
 }
 
-// holds tells whether need is no more than r.
+// holds reports whether need fits into r.
 func (r resources) holds(need resources) bool {
 	return need.memory <= r.memory && need.disk <= r.disk && need.containers <= r.containers
 }

@@ -66,8 +66,8 @@ func (p *planner) placeOne(a *auction, c *placement) {
 	o, waits, reason := a.choose(c)
 	switch {
 	case waits:
-		// A container on its way out makes the room: nobody is
-		// denied it, and nobody may take it meanwhile.
+		// A container that stops makes the room, which is
+		// reserved meanwhile.
 		a.take(o, c)
 	case o != nil:
 		a.take(o, c)

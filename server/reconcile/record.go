@@ -78,7 +78,7 @@ func recordCrash(tx *store.Tx, was, now lrp.Actual) ([]lrp.LogLine, error) {
 }
 
 // recordUnplaced writes an event for an instance of an app that no cell takes.
-// Cloud Controller has none: it tells of the error in the stats alone.
+// Cloud Controller has none: it shows the error in the stats alone.
 func recordUnplaced(tx *store.Tx, a lrp.Actual) error {
 	p, app, err := owner(tx, a)
 	if store.IsNotFound(err) {

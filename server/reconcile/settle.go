@@ -12,13 +12,13 @@ import (
 type outcome struct {
 	failed  bool
 	reason  string // in Diego's words
-	lost    bool   // nobody knows how it ended
+	lost    bool   // how it ended is unknown
 	fault   string // in the owner's words, instead of reason
 	result  []byte
 	outputs []lrp.Blob
 }
 
-// settle tells a task's owner how it ended. One that is gone needs no telling.
+// settle records in a task's owner how it ended, unless the owner is gone.
 func (l *Loop) settle(tx *store.Tx, t lrp.Task, o outcome) error {
 	var err error
 	switch t.Domain {

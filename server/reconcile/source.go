@@ -12,8 +12,8 @@ import (
 // Source derives what is desired from rows that the loop itself knows nothing
 // of. What it derives is in domains that are lrp.Derived.
 type Source struct {
-	// Desired is what it wants to run. Of unknown owners, by their GUIDs, it cannot
-	// say what they want: what runs for them goes on, so that one damaged row stops
+	// Desired is what it wants to run. What owners of unknown, by their GUIDs, want
+	// it cannot say: their containers keep running, so that one damaged row stops
 	// nothing else.
 	Desired func(*store.Tx) (all []lrp.Desired, unknown []string, err error)
 	// Work is what it wants to run once, each in a domain that Owns accepts. Ended
@@ -28,8 +28,8 @@ type Source struct {
 type Ending struct {
 	Result []byte
 	Reason string // of a bad end; "" of a good one
-	// Lost tells that nobody knows how it ended, since there was no daemon to see
-	// it, or that it went with its cell.
+	// Lost is set if how it ended is unknown, since no daemon ran then, or if it was
+	// lost with its cell.
 	Lost bool
 }
 

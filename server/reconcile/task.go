@@ -44,7 +44,7 @@ func (p *planner) tasks() {
 	}
 }
 
-// task deals with a row; known tells whether it was there before this plan.
+// task plans for a row; known reports whether it was there before this plan.
 func (p *planner) task(t *lrp.Task, w *Work, known bool) {
 	fail := func(reason string) { p.do(Action{Op: FailTask, Task: t, CellID: t.CellID, Reason: reason}) }
 	n, runs := p.has[t.GUID]
@@ -66,8 +66,8 @@ func (p *planner) task(t *lrp.Task, w *Work, known bool) {
 	}
 }
 
-// repeatable tells whether a task that was lost with its cell may run again. A
-// staging does not act on the world, an app's task may.
+// repeatable reports whether a task that was lost with its cell may run again. A
+// staging has no effects outside of its container, an app's task may have some.
 func repeatable(t *lrp.Task) bool {
 	return t.Domain == lrp.DomainStaging && t.Rejections < lrp.MaxTaskRejections
 }

@@ -7,8 +7,8 @@ import (
 	"cupola/store/cf"
 )
 
-// stillWanted tells whether an instance that was found missing still is
-// desired: where its domain is stale nobody would end it.
+// stillWanted reports whether an instance that was found missing is still
+// desired: in a stale domain nothing would stop it.
 func stillWanted(tx *store.Tx, a lrp.Actual) (bool, error) {
 	if lrp.Derived(a.Domain) {
 		return true, nil
@@ -16,9 +16,9 @@ func stillWanted(tx *store.Tx, a lrp.Actual) (bool, error) {
 	return wantedByBBS(tx, a)
 }
 
-// wantedAgain tells whether an instance that was to be stopped since nothing
-// wanted it is wanted by now. Of services and BOSH's deployments that is not
-// looked at: none of them takes a change back that an instance has answered for.
+// wantedAgain reports whether an instance that was not desired when the plan was
+// made is desired by now. It does not look at services and BOSH deployments: they
+// take no change back once an instance has acted on it.
 func wantedAgain(tx *store.Tx, stop Action) (bool, error) {
 	switch a := stop.Actual; {
 	case stop.Moves:

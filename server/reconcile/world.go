@@ -14,12 +14,12 @@ type World struct {
 	Work    []Work
 	Tasks   []lrp.Task
 	Cells   []CellState
-	// Waits are the process GUIDs of what something is on its way for.
+	// Waits are process GUIDs whose image or buildpack is still being fetched.
 	Waits map[string]bool
-	// Stale are domains in which what is not desired goes on running.
+	// Stale are domains in which nothing is stopped for not being desired.
 	Stale map[string]bool
-	// Kept are the process GUIDs, and the GUIDs of tasks, of what goes on running, though nothing that is
-	// known desires it.
+	// Kept are GUIDs of processes and tasks that keep running though no readable row
+	// desires them.
 	Kept map[string]bool
 }
 

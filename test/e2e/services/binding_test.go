@@ -136,6 +136,8 @@ const rotations = 1000
 
 // filesAreFresh changes the credentials many times while a program in the
 // container reads: it must see no set that was never there, and the last soon.
+// A set may be removed while it looks for it, or between its two files: cd or cat
+// fails then.
 func filesAreFresh(d *e2e.Daemon, service string) {
 	before := d.Stats("probe", "web")[0].InstanceGUID
 	c := d.Enter(0)
@@ -143,8 +145,8 @@ func filesAreFresh(d *e2e.Daemon, service string) {
 	s := d.NewSession(c)
 	watcher := `cd $SERVICE_BINDING_ROOT/db; seen=0; last=
 while [ "$last" != ` + fmt.Sprint(rotations) + ` ]; do
-  at=$(cd -P ..data && pwd) && set -- $(cat $at/n $at/again 2>/dev/null | sed 's/\(.*\)\1/\1 same/') || continue
-  [ -d $at ] || continue
+  at=$(cd -P ..data 2>/dev/null && pwd) && both=$(cat $at/n $at/again 2>/dev/null) || continue
+  set -- $(echo "$both" | sed 's/\(.*\)\1/\1 same/')
   [ "$2" = same ] || [ -z "$1" ] || { echo "half: $*"; exit 1; }
   [ "$1" = "$last" ] || { last=$1; seen=$((seen+1)); }
 done; echo "whole: $seen"`
