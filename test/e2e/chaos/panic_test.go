@@ -108,7 +108,7 @@ const victimApp = "victim"
 func (c *chaos) works() {
 	c.t.Helper()
 	const name = "after"
-	hung := time.AfterFunc(2*time.Minute, func() {
+	hung := time.AfterFunc(5*time.Minute, func() {
 		_ = c.d.Cmd.Process.Signal(syscall.SIGQUIT) // it says where its goroutines are, and ends
 	})
 	left, err := e2e.List[appView](context.Background(), c.d.Client(), "/v3/apps?names="+victimApp)
