@@ -84,7 +84,7 @@ test: ## run all that CI runs
 	  else echo 'test-kube has no control plane here yet: make test-kube builds one, in minutes'; fi
 	@if [ -n "$(ALWAYS)" ] || [ -e $(SYSTEMD_CACHE)/bookworm ]; then $(ONCE_SYSTEMD) $(MAKE) test-systemd; \
 	  else echo 'test-systemd has no virtual machine here yet: make test-all makes one'; fi
-	$(SUDO) bin/cupola doctor --leaks | diff bin/leaks -
+	diff bin/leaks <($(SUDO) bin/cupola doctor --leaks)
 
 .PHONY: test-all
 test-all: ## run every test there is, for hours: nightly
