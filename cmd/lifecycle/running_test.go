@@ -65,7 +65,7 @@ func start(t *testing.T, home, command string, env ...string) *app {
 func (a *app) get(path string) (int, string) {
 	a.t.Helper()
 	url := fmt.Sprintf("http://127.0.0.1:%d%s", a.port, path)
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		res, err := http.Get(url)
 		if err == nil {

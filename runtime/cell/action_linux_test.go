@@ -217,6 +217,7 @@ func TestRealFiles(t *testing.T) {
 	c.wantLine(t, "/etc/cf-service-bindings/db/user -r--r----- 0 2000 read-only-file-system not-a-directory")
 	c.order(t, order{For: "g", Files: set(1)})
 	c.wantLine(t, "follow: 1 and 1")
+	c.find(t, "n", lrp.EventRunning) // the next daemon takes over what runs
 	c.kill()
 	c = w.spawn(t)
 	for n := range 100 {

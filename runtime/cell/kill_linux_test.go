@@ -146,7 +146,7 @@ func (w world) spawn(t testing.TB) *child {
 	case <-adopted:
 	case <-c.heard:
 		t.Fatalf("daemon ended: %v", c.cmd.Wait())
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("daemon did not adopt in time")
 	}
 	return c
@@ -189,7 +189,7 @@ func (c *child) list(t testing.TB) []lrp.ContainerStatus {
 	select {
 	case l := <-c.lists:
 		return l
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("daemon did not list in time")
 		return nil
 	}
