@@ -101,5 +101,5 @@ func (s *Store) openHooked(dsn string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sql.OpenDB(hooked{c, s}), nil
+	return sql.OpenDB(keeper{hooked{c, s}, keptWrites}), nil
 }

@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	"modernc.org/sqlite"
 
 	"cupola/runtime/durable"
 	"cupola/runtime/fairqueue"
@@ -113,11 +113,14 @@ func (s *Store) openPools() error {
 		return nameFault(err)
 	}
 	s.countRoutes()
-	if s.reader, err = open(file, "_pragma=query_only(1)"+s.mode); err != nil {
+	c, err := sqlite.NewConnector(dsn(file, "_pragma=query_only(1)"+s.mode))
+	if err != nil {
 		writer.Close()
 		return err
 	}
+	s.reader = sql.OpenDB(keeper{c, keptReads})
 	s.reader.SetMaxOpenConns(2 + runtime.NumCPU())
+	s.reader.SetMaxIdleConns(2 + runtime.NumCPU()) // each that is opened anew reads the schema
 	if err := s.startCheckpoints(file); err != nil {
 		return errors.Join(err, s.reader.Close(), writer.Close())
 	}
