@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"sync"
+	"sync/atomic"
 
 	"cupola/runtime/fault"
 )
@@ -13,13 +14,15 @@ import (
 // start, and the key is gone after a day.
 const keyBits = 2048
 
-// spareKeys is how many keys lie ready, so that a start need not wait for one:
-// enough for a push, or the restart of an app of a few instances.
+// spareKeys is how many keys lie ready once one was taken, so that a start need
+// not wait for one: enough for a push, or the restart of an app of a few
+// instances. Before that there is one.
 const spareKeys = 4
 
 // keys makes keys ahead of their use.
 type keys struct {
 	spare   chan *rsa.PrivateKey
+	taken   atomic.Bool // one at least
 	filling sync.Mutex
 }
 
@@ -30,6 +33,7 @@ func newKeys() *keys {
 }
 
 func (k *keys) next() (*rsa.PrivateKey, error) {
+	k.taken.Store(true)
 	defer k.fill()
 	select {
 	case key := <-k.spare:
@@ -37,6 +41,13 @@ func (k *keys) next() (*rsa.PrivateKey, error) {
 	default:
 		return rsa.GenerateKey(rand.Reader, keyBits)
 	}
+}
+
+func (k *keys) enough() int {
+	if k.taken.Load() {
+		return cap(k.spare)
+	}
+	return 1
 }
 
 // fill makes keys, one after the other, until there are enough, unless an earlier
@@ -47,7 +58,7 @@ func (k *keys) fill() {
 			return
 		}
 		defer k.filling.Unlock()
-		for len(k.spare) < cap(k.spare) {
+		for len(k.spare) < k.enough() {
 			key, err := rsa.GenerateKey(rand.Reader, keyBits)
 			if err != nil {
 				return

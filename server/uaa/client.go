@@ -102,7 +102,7 @@ func (u *UAA) authenticate(r *http.Request) (*cf.Client, error) {
 		}
 		return c, nil
 	}
-	stored := noUser()
+	stored := noUser
 	if c != nil {
 		stored = []byte(c.SecretHash)
 	}

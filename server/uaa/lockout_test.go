@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/crypto/bcrypt"
+
 	"cupola/runtime/fairqueue"
 	"cupola/store"
 )
@@ -171,5 +173,12 @@ func TestLongNamesAreNotRemembered(t *testing.T) {
 	}
 	if f, err := u.failures(t.Context(), long); err != nil || f.n != 0 {
 		t.Errorf("got %+v, %v", f, err)
+	}
+}
+
+// Who does not exist takes as long to refuse as who does.
+func TestUnknownNamesTakeAsLong(t *testing.T) {
+	if got, err := bcrypt.Cost(noUser); got != bcrypt.DefaultCost || err != nil {
+		t.Errorf("got cost %d, %v; want %d", got, err, bcrypt.DefaultCost)
 	}
 }
