@@ -73,6 +73,9 @@ var longWrites = []struct {
 // TestNoWriteHoldsTheWriter changes a large tenant: no transaction runs more than
 // some hundred statements, however much there is to do.
 func TestNoWriteHoldsTheWriter(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute with the race detector, which sees nothing in it")
+	}
 	for _, s := range longWrites {
 		t.Run(s.method+" "+s.path, func(t *testing.T) {
 			w := newWorld(t)

@@ -98,6 +98,9 @@ func bindingLimits(t *testing.T) []bindingLimit {
 // TestLimitsOfBindings holds what is documented of bindings of odd sizes and
 // contents. What is refused changes nothing.
 func TestLimitsOfBindings(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute with the race detector, which sees nothing in it")
+	}
 	for _, l := range bindingLimits(t) {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()

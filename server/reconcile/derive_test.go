@@ -17,6 +17,9 @@ import (
 
 // TestDesiredEqualsTheRows writes at random what the desired state depends on.
 func TestDesiredEqualsTheRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes twenty seconds with the race detector, which sees nothing in it")
+	}
 	s, err := store.Open(store.Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
