@@ -38,6 +38,8 @@ type Config struct {
 	Slots *bulkhead.Share[string]
 	// Instances gives the live use of instances, by instance GUID.
 	Stats func(instanceGUID string) (lrp.Stats, bool)
+	// Routed waits until requests go where the rows say now, or ctx ends.
+	Routed func(ctx context.Context)
 	// Retire has an instance of a process replaced.
 	Retire func(process *cf.Process, app *cf.App, index int)
 

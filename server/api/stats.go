@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"time"
@@ -16,6 +17,14 @@ import (
 // holdStats is how long the stats of an app that starts are held for the CLI:
 // a push sees its first instance run at once, and `cf app` is not kept long.
 const holdStats = 8 * time.Second
+
+// Who hears that an instance runs asks for its page next, sooner than the router
+// may know of it: an answer to the CLI waits for the router when an instance
+// began to run within justNow, for waitRouted at most.
+const (
+	justNow    = 5 * time.Second
+	waitRouted = 2 * time.Second
+)
 
 // instances are the rows of a process's instances by index; one that has no
 // row yet, or none any longer, is missing.
@@ -99,9 +108,10 @@ func instanceState(a *lrp.Actual) string {
 }
 
 // showStats holds the answer to the CLI until an instance of a starting app
-// runs or crashes.
+// runs, and requests reach it, or crashes.
 func showStats(c *call) (*response, error) {
-	return holdUntil(c, time.Now().Add(holdStats), func(c *call) (*response, bool, error) {
+	looks, routed := 0, false
+	res, err := holdUntil(c, time.Now().Add(holdStats), func(c *call) (*response, bool, error) {
 		p, app, err := processOf(c)
 		if err != nil {
 			return nil, false, err
@@ -114,14 +124,31 @@ func showStats(c *call) (*response, error) {
 		if err != nil {
 			return nil, false, err
 		}
+		looks++
 		pending, resources := app.State == cf.Started && p.Instances > 0, []doc{}
 		for i := range p.Instances {
-			pending = pending && comes(p, byIndex[i])
-			resources = append(resources, viewStats(c, p, i, byIndex[i], &bound))
+			a := byIndex[i]
+			pending = pending && comes(p, a)
+			routed = routed || a != nil && a.Routable() && (looks > 1 || c.Tx.Now.Sub(a.Since) < justNow)
+			resources = append(resources, viewStats(c, p, i, a, &bound))
 		}
 		stopping, err := leaving(c, p, app)
 		return &response{body: doc{"resources": resources, "stopping": stopping}}, !pending, err
 	})
+	if err == nil && routed && c.fromCLI() {
+		c.waitRouted()
+	}
+	return res, err
+}
+
+// waitRouted waits until the router knows what the rows say.
+func (c *call) waitRouted() {
+	if c.s.Routed == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), waitRouted)
+	defer cancel()
+	c.s.Routed(ctx)
 }
 
 // comes tells whether an instance is about to run: its row is not there yet, or

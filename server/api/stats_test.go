@@ -1,9 +1,12 @@
 package api
 
 import (
+	"context"
 	"testing"
 
 	"cupola/runtime/lrp"
+	"cupola/server/desire"
+	"cupola/store"
 	"cupola/store/cf"
 )
 
@@ -26,5 +29,40 @@ func TestAnInstanceComesUntilItsRouteCanLeadThere(t *testing.T) {
 		if got := comes(&cf.Process{ReadinessCheck: c.check}, c.actual); got != c.want {
 			t.Errorf("%s: got %v", c.name, got)
 		}
+	}
+}
+
+// Who hears from the CLI's poll that an instance runs may ask for its page at
+// once: the router knows of it by then.
+func TestRunningIsSaidWhenTheRouterKnows(t *testing.T) {
+	w := newWorld(t)
+	w.write(seedStaging)
+	asked, routed := make(chan struct{}), make(chan struct{})
+	w.api.Routed = func(context.Context) {
+		asked <- struct{}{}
+		<-routed
+	}
+	got := w.poll(t.Context(), "/v3/processes/app-1/stats")
+	w.write(func(tx *store.Tx) error {
+		p, err := store.Processes.Get(tx, "app-1")
+		if err != nil {
+			return err
+		}
+		app, err := store.Apps.Get(tx, "app-1")
+		if err != nil {
+			return err
+		}
+		key := lrp.Key{ProcessGUID: desire.ProcessGUID(p, app)}
+		return store.ActualLRPs.Insert(tx, lrp.Actual{Key: key, Domain: lrp.DomainApps, InstanceGUID: "i", CellID: "cell", State: lrp.Running, Since: tx.Now, Ready: true, Address: "10.255.0.2"})
+	})
+	within(t, "the question to the router", asked)
+	select {
+	case early := <-got:
+		t.Errorf("got %+v before the router knew", early)
+	default:
+	}
+	close(routed)
+	if answer := within(t, "the answer", got); answer.err != nil {
+		t.Error(answer.err)
 	}
 }

@@ -90,14 +90,14 @@ func (i *Ingress) end(n uint64) {
 // Settle waits until no request is under way to an instance whose row says that
 // it gets none.
 func (i *Ingress) Settle(ctx context.Context, instanceGUID string) error {
-	if err := i.current(ctx); err != nil {
+	if err := i.Current(ctx); err != nil {
 		return err
 	}
 	return i.Router.Settle(ctx, instanceGUID)
 }
 
-// current waits until the table holds what the rows say now, or later.
-func (i *Ingress) current(ctx context.Context) error {
+// Current waits until the tables hold what the rows say now, or later.
+func (i *Ingress) Current(ctx context.Context) error {
 	i.mu.Lock()
 	want := i.begun + 1
 	i.mu.Unlock()

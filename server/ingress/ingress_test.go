@@ -214,7 +214,7 @@ func TestRoutingIsCurrent(t *testing.T) {
 		r := New(Config{})
 		under := r.begin()
 		asked := make(chan error, 1)
-		go func() { asked <- r.current(t.Context()) }()
+		go func() { asked <- r.Current(t.Context()) }()
 		synctest.Wait()
 		r.end(under)
 		synctest.Wait()
@@ -228,7 +228,7 @@ func TestRoutingIsCurrent(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := r.current(ctx); err == nil {
+		if err := r.Current(ctx); err == nil {
 			t.Error("got no error though nobody sets tables")
 		}
 	})
