@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -484,6 +485,31 @@ func TestGreedyRequests(t *testing.T) {
 		}
 	})
 	g.alive(t)
+}
+
+// A client of very many apps leaves slots to others, however few each app gets.
+func TestAnAddressLeavesSlotsToOthers(t *testing.T) {
+	limits := bulkhead.LimitsFor(400)
+	g := NewGate(limits)
+	one, other := netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("192.0.2.2/32")
+	taken, why := 0, reason(0)
+	for ok := true; ok; taken++ {
+		why, ok = g.acquireApp(fmt.Sprint("app-", taken), one)
+	}
+	taken--
+	if want := limits.Backends * addressFactor / (addressFactor + 1); taken < want || taken > want+1 || why != fullAddress {
+		t.Errorf("one address has %d of %d slots, and then got %q; want %d, and %q", taken, limits.Backends, reasonNames[why], want, reasonNames[fullAddress])
+	}
+	if why, ok := g.acquireApp("app-0", other); !ok {
+		t.Errorf("another address got %q; want a slot", reasonNames[why])
+	}
+	g.releaseApp("app-0", other)
+	for n := range taken {
+		g.releaseApp(fmt.Sprint("app-", n), one)
+	}
+	if n := g.apps.Used() + g.appClients.Used(); n != 0 {
+		t.Errorf("%d slots are left over", n)
+	}
 }
 
 // A flood to a TCP route leaves room for others.
