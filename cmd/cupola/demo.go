@@ -22,6 +22,7 @@ import (
 	"cupola/examples"
 	"cupola/server"
 	"cupola/server/config"
+	"cupola/server/doctor"
 )
 
 type demoCmd struct {
@@ -32,13 +33,13 @@ type demoCmd struct {
 // Run runs a daemon on a directory of its own, pushes the sample app to it
 // and fetches its page. All of it ends with the command.
 func (d *demoCmd) Run(e *command.Env) (err error) {
-	dir, err := demoDir()
+	dir, remove, err := doctor.TempDir("", "cupola-demo-")
 	if err != nil {
 		return err
 	}
 	over := endPatiently(e, dir)
 	defer func() {
-		err = removeDemo(e, dir, err)
+		err = endDemo(e, dir, err, remove)
 		over()
 	}()
 	ctx, stop := context.WithCancel(e.Ctx)
@@ -99,26 +100,16 @@ func demoCleanup(dir string) string {
 	return fmt.Sprintf("sudo cupola cleanup --data-dir %[1]s && sudo rm -r %[1]s", dir)
 }
 
-// removeDemo removes the directory of a demo that ended with failed. Where that
+// endDemo removes the directory of a demo that ended with failed. Where that
 // is an error something may still run, or be mounted in it.
-func removeDemo(e *command.Env, dir string, failed error) error {
+func endDemo(e *command.Env, dir string, failed error, remove func() error) error {
 	if _, err := os.Stat(filepath.Join(dir, "lock")); failed != nil && err == nil {
 		err := cleanUp(context.WithoutCancel(e.Ctx), e, command.DaemonFlags{DataDir: dir})
 		if err != nil {
 			return fmt.Errorf("%w\n%w\n  to clean up: %s", failed, err, demoCleanup(dir))
 		}
 	}
-	return errors.Join(failed, os.RemoveAll(dir))
-}
-
-// demoDir makes the demo's data directory. Containers reach their files
-// through it, so others may pass.
-func demoDir() (string, error) {
-	dir, err := os.MkdirTemp("", "cupola-demo-")
-	if err != nil {
-		return "", err
-	}
-	return dir, os.Chmod(dir, 0o711)
+	return errors.Join(failed, remove())
 }
 
 // freeAddr is addr, or the same with any free port where that one is taken.

@@ -149,17 +149,13 @@ func (s survey) loops() (found []finding) {
 	return found
 }
 
-// abandoned is the age after which a check's directory is a leak of a killed
-// doctor: a check lasts a second.
-const abandoned = time.Minute
-
 // directories finds directories that demos and checks left behind.
 func (s survey) directories() (found []finding) {
 	for _, pattern := range []string{filepath.Join(os.TempDir(), "cupola-demo-*"), "/var/lib/.cupola-doctor-*", filepath.Join(os.TempDir(), ".cupola-doctor-*")} {
 		dirs, _ := filepath.Glob(s.path(pattern)) // the patterns are well-formed
 		for _, dir := range dirs {
 			st, err := os.Stat(dir)
-			if err != nil || !st.IsDir() || strings.Contains(pattern, "doctor") && s.now.Sub(st.ModTime()) < abandoned {
+			if err != nil || !st.IsDir() || held(dir) {
 				continue
 			}
 			found = append(found, finding{Leak{kindDirectory, dir, "sudo rm -rf --one-file-system " + quoted(dir)}, dir, dir})

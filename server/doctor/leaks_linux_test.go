@@ -244,8 +244,17 @@ func TestDemoDirectoryLeaks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
+	held, remove, err := TempDir("", "cupola-demo-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remove()
 	l := leftovers{dir: dir, owner: Owner{DataDir: dir, Table: "none", LinkPrefix: "none", Subnet: netip.MustParsePrefix("10.9.0.0/16")}}
 	if leaks := l.find(t); len(leaks) != 1 || leaks[0].Kind != kindDirectory {
 		t.Errorf("got %v; want the directory", leaks)
+	}
+	l.dir = held
+	if leaks := l.find(t); len(leaks) > 0 {
+		t.Errorf("got %v; want nothing while a demo holds the directory", leaks)
 	}
 }

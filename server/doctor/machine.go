@@ -77,13 +77,9 @@ func (m *machine) base() string {
 
 // try calls do with a temporary directory on the data directory's file system.
 func (m *machine) try(do func(dir string) error) error {
-	dir, err := os.MkdirTemp(m.base(), ".cupola-doctor-")
+	dir, remove, err := TempDir(m.base(), ".cupola-doctor-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o711); err != nil {
-		return err
-	}
-	return do(dir)
+	return errors.Join(do(dir), remove())
 }
