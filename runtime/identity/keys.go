@@ -14,15 +14,15 @@ import (
 // start, and the key is gone after a day.
 const keyBits = 2048
 
-// spareKeys is how many keys lie ready once one was taken, so that a start need
-// not wait for one: enough for a push, or the restart of an app of a few
-// instances. Before that there is one.
+// spareKeys is the most keys that lie ready, so that a start need not wait for
+// one: enough for a push, or the restart of an app of a few instances. A daemon
+// that started fewer instances keeps as many keys as it started, at least one.
 const spareKeys = 4
 
 // keys makes keys ahead of their use.
 type keys struct {
 	spare   chan *rsa.PrivateKey
-	taken   atomic.Bool // one at least
+	taken   atomic.Int64
 	filling sync.Mutex
 }
 
@@ -33,7 +33,7 @@ func newKeys() *keys {
 }
 
 func (k *keys) next() (*rsa.PrivateKey, error) {
-	k.taken.Store(true)
+	k.taken.Add(1)
 	defer k.fill()
 	select {
 	case key := <-k.spare:
@@ -43,12 +43,7 @@ func (k *keys) next() (*rsa.PrivateKey, error) {
 	}
 }
 
-func (k *keys) enough() int {
-	if k.taken.Load() {
-		return cap(k.spare)
-	}
-	return 1
-}
+func (k *keys) enough() int { return int(min(max(k.taken.Load(), 1), spareKeys)) }
 
 // fill makes keys, one after the other, until there are enough, unless an earlier
 // call still does. It returns at once.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+	"github.com/klauspost/compress/flate"
 )
 
 // ignored are the files that the cf CLI never uploads.
@@ -22,6 +23,7 @@ func zipApp(w io.Writer, app fs.FS) (files int, err error) {
 		return 0, err
 	}
 	z := zip.NewWriter(w)
+	z.RegisterCompressor(zip.Deflate, fastest)
 	err = fs.WalkDir(app, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || name == "." {
 			return err
@@ -62,6 +64,10 @@ func ignorer(app fs.FS) (gitignore.Matcher, error) {
 	}
 	return gitignore.NewMatcher(patterns), nil
 }
+
+// fastest compresses with little processor time: the daemon is near, and mostly
+// the same machine.
+func fastest(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestSpeed) }
 
 func addFile(z *zip.Writer, app fs.FS, name string, d fs.DirEntry) error {
 	info, err := d.Info()
