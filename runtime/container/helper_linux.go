@@ -21,7 +21,9 @@ func mountHelper(source, dir string) error {
 		return err
 	}
 	if is(dir, unix.OVERLAYFS_SUPER_MAGIC) && isMountPoint(dir) {
-		if same, err := sameFiles(source, dir); err != nil || same {
+		// Who deletes the data directory of what still runs deletes what is below the
+		// overlay, which cannot be read then.
+		if same, err := sameFiles(source, dir); same || err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		// Containers that run have their own clones of it, and keep the programs that
