@@ -133,11 +133,21 @@ var mountShapes = []struct {
 	{[]string{"overlay"}, regexp.MustCompile(`^(.+?)(?:/rootfs)?/run/[^/]+/root$`)},
 	{[]string{"ext4"}, regexp.MustCompile(`^(.+?)(?:/rootfs)?/(?:run/[^/]+|templates/\.probe-[^/]+)/disk$`)},
 	{[]string{"sysfs", "tmpfs", "overlay"}, regexp.MustCompile(`^(.+)/containers/(?:sys|dev|helper)$`)},
-	{nil, regexp.MustCompile(`^(.*/[^/]*cupola[^/]*)/rootfs/run$`)},
+	{[]string{"ext4"}, regexp.MustCompile(`^(.+)/volumes/` + volumeName + `/disk$`)},
+	{nil, regexp.MustCompile(`^(.+)/volumes/\.shown/[^/]+/[0-9]+$`)},
+	{[]string{"tmpfs"}, regexp.MustCompile(`^(.+)/memory/` + guid + `$`)},
+	{nil, regexp.MustCompile(`^(.*/[^/]*cupola[^/]*)/(?:rootfs/run|memory)$`)},
 }
 
-// imageShape is the file behind a container's loop device.
-var imageShape = regexp.MustCompile(`^(.+?)(?:/rootfs)?/(?:run/[^/]+|templates/\.probe-[^/]+)/disk\.img$`)
+// A volume is named for its service instance, or for a disk of BOSH and its
+// instance. Other programs have directories "volumes", too.
+const (
+	guid       = `[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}`
+	volumeName = `(?:bosh-[a-z]+-)?` + guid
+)
+
+// imageShape is the file behind a loop device.
+var imageShape = regexp.MustCompile(`^(.+?)(?:(?:/rootfs)?/(?:run/[^/]+|templates/\.probe-[^/]+)|/volumes/` + volumeName + `)/disk\.img$`)
 
 // parseMounts returns cupola's mounts in a mountinfo, the latest first: the
 // order in which they can be unmounted.

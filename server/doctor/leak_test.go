@@ -15,20 +15,33 @@ const (
 	rootMount = "53 51 0:50 / /srv/my\\040data/rootfs/run/id-1/root//deleted rw - overlay overlay rw\n"
 	sysMount  = "54 27 0:46 / /srv/my\\040data/containers/sys ro - sysfs sysfs ro\n"
 	helpers   = "55 27 0:47 / /srv/my\\040data/containers/helper ro - overlay overlay ro\n"
+	ofVolume  = "56 27 7:1 / /srv/data/volumes/3c102967-a4f6-4341-ba6c-42a229f56a96/disk rw - ext4 /dev/loop1 rw\n"
+	ofBOSH    = "57 27 7:2 / /srv/data/volumes/bosh-store-3c102967-a4f6-4341-ba6c-42a229f56a96/disk rw - ext4 /dev/loop2 rw\n"
+	shown     = "58 27 7:1 / /srv/data/volumes/.shown/id-1/0 rw - ext4 /dev/loop1 rw\n"
+	memory    = "59 27 0:52 / /srv/data/memory/24771405-8c07-4006-80aa-782b79bd3b5f rw - tmpfs tmpfs rw\n"
+	allMemory = "65 27 254:0 /x /tmp/cupola-e2e-1/memory rw - ext4 /dev/vda rw\n"
 	foreign   = "60 27 0:50 / /var/lib/docker/overlay2/abc/merged rw - overlay overlay rw\n" +
 		"61 27 0:4 net:[402] /run/docker/netns/1234 rw - nsfs nsfs rw\n" +
 		"62 27 254:0 /x /home/me/rootfs/run rw - ext4 /dev/vda rw\n" +
 		"63 27 0:20 / /run rw - tmpfs tmpfs rw\n" +
-		"64 27 254:1 / /mnt/disk rw - ext4 /dev/vdb rw\n"
+		"64 27 254:1 / /mnt/disk rw - ext4 /dev/vdb rw\n" +
+		"66 27 254:1 / /mnt/volumes/vm/disk rw - ext4 /dev/vdb rw\n" +
+		"67 27 0:53 / /sys/fs/cgroup/memory rw - cgroup cgroup rw\n" +
+		"68 27 0:54 / /srv/memory/cache rw - tmpfs tmpfs rw\n"
 )
 
 func TestMountsOfDaemons(t *testing.T) {
 	type mount struct{ Name, Key, Base, Fix string }
 	var got []mount
-	for _, f := range parseMounts(foreign + nsMount + runMount + diskMount + rootMount + sysMount + helpers) {
+	for _, f := range parseMounts(foreign + nsMount + runMount + diskMount + rootMount + sysMount + helpers + ofVolume + ofBOSH + shown + memory + allMemory) {
 		got = append(got, mount{f.Name, f.key, f.base, f.Fix})
 	}
 	want := []mount{
+		{"/tmp/cupola-e2e-1/memory", "/tmp/cupola-e2e-1/memory", "/tmp/cupola-e2e-1", "sudo umount -l /tmp/cupola-e2e-1/memory"},
+		{"/srv/data/memory/24771405-8c07-4006-80aa-782b79bd3b5f", "/srv/data/memory/24771405-8c07-4006-80aa-782b79bd3b5f", "/srv/data", "sudo umount -l /srv/data/memory/24771405-8c07-4006-80aa-782b79bd3b5f"},
+		{"/srv/data/volumes/.shown/id-1/0", "/srv/data/volumes/.shown/id-1/0", "/srv/data", "sudo umount -l /srv/data/volumes/.shown/id-1/0"},
+		{"/srv/data/volumes/bosh-store-3c102967-a4f6-4341-ba6c-42a229f56a96/disk", "/srv/data/volumes/bosh-store-3c102967-a4f6-4341-ba6c-42a229f56a96/disk", "/srv/data", "sudo umount -l /srv/data/volumes/bosh-store-3c102967-a4f6-4341-ba6c-42a229f56a96/disk"},
+		{"/srv/data/volumes/3c102967-a4f6-4341-ba6c-42a229f56a96/disk", "/srv/data/volumes/3c102967-a4f6-4341-ba6c-42a229f56a96/disk", "/srv/data", "sudo umount -l /srv/data/volumes/3c102967-a4f6-4341-ba6c-42a229f56a96/disk"},
 		{"/srv/my data/containers/helper", "/srv/my data/containers/helper", "/srv/my data", "sudo umount -l '/srv/my data/containers/helper'"},
 		{"/srv/my data/containers/sys", "/srv/my data/containers/sys", "/srv/my data", "sudo umount -l '/srv/my data/containers/sys'"},
 		{"/srv/my data/rootfs/run/id-1/root//deleted", "/srv/my data/rootfs/run/id-1/root", "/srv/my data", "sudo umount -l '/srv/my data/rootfs/run/id-1/root//deleted'"},
