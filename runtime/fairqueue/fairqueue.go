@@ -25,16 +25,17 @@ type Queue struct {
 	// the same user's waiter before it, and at least that of the last grant.
 	round uint64            // of the last grant
 	last  map[string]uint64 // user → its last waiter's round, where that is after round
-	// Of a paced queue: when users last asked, until when they rest, and what
-	// looks for a waiter when the first has rested.
+	// Of a paced queue: when users last asked, until when they are in debt, and
+	// what looks for a waiter when the first has rested.
 	asked map[string]time.Time
-	rests map[string]time.Time
+	debts map[string]time.Time
 	alarm *time.Timer
 }
 
 // Times of a paced queue.
 const (
 	present = time.Second            // a user is one of several for as long after asking
+	credit  = 100 * time.Millisecond // of debt, with which a user need not rest
 	maxRest = 100 * time.Millisecond // after a slot
 )
 
@@ -58,12 +59,13 @@ func New(slots, each int) *Queue {
 }
 
 // NewPaced returns a queue for computations. A single user may use all slots.
-// While several users compete, each has one slot at a time, and after each use
-// pauses for as long as it took, up to 100 ms: a heavy user leaves half of the
-// processor time to light ones.
+// While several users compete, each has one slot at a time, and a heavy user
+// pauses after each use for as long as it took, up to 100 ms: that leaves half of
+// the processor time to light ones. Who used less than half of the time of late
+// does not pause: a light user whose turn took long had to wait for others.
 func NewPaced(slots, each int) *Queue {
 	q := New(slots, each)
-	q.paced, q.asked, q.rests = true, map[string]time.Time{}, map[string]time.Time{}
+	q.paced, q.asked, q.debts = true, map[string]time.Time{}, map[string]time.Time{}
 	return q
 }
 
@@ -134,7 +136,9 @@ func (s *Slot) Release() {
 	s.queue.release(s.user)
 }
 
-// pause pauses the user if another one is present; the queue's mu is held.
+// pause counts the use of a slot as debt, if another user is present; the
+// queue's mu is held. A debt is twice the time of the uses, and wanes with time
+// (the generic cell rate algorithm).
 func (s *Slot) pause() {
 	q := s.queue
 	if !q.paced {
@@ -144,12 +148,18 @@ func (s *Slot) pause() {
 	for user, at := range q.asked {
 		if now.Sub(at) > present {
 			delete(q.asked, user)
-			delete(q.rests, user)
+			delete(q.debts, user)
 		}
 	}
 	if len(q.asked) > 1 {
-		q.rests[s.user] = now.Add(min(now.Sub(s.begun), maxRest))
+		debt := max(q.debts[s.user].Sub(s.begun), 0) + 2*now.Sub(s.begun)
+		q.debts[s.user] = s.begun.Add(min(debt, now.Sub(s.begun)+credit+maxRest))
 	}
+}
+
+// rest is how long a user has yet to rest; zero or less is not at all.
+func (q *Queue) rest(user string, now time.Time) time.Duration {
+	return max(q.debts[user].Sub(now), 0) - credit
 }
 
 // limit is how many slots a user may have now.
@@ -222,7 +232,7 @@ func (q *Queue) grant() {
 func (q *Queue) next(now time.Time) int {
 	best, limit := -1, q.limit()
 	for n, w := range q.waiting {
-		if q.held[w.user] < limit && !q.rests[w.user].After(now) && (best < 0 || q.before(w, q.waiting[best])) {
+		if q.held[w.user] < limit && q.rest(w.user, now) <= 0 && (best < 0 || q.before(w, q.waiting[best])) {
 			best = n
 		}
 	}
@@ -233,7 +243,7 @@ func (q *Queue) next(now time.Time) int {
 func (q *Queue) lookLater(now time.Time) {
 	var first time.Duration
 	for _, w := range q.waiting {
-		if wait := q.rests[w.user].Sub(now); wait > 0 && (first == 0 || wait < first) {
+		if wait := q.rest(w.user, now); wait > 0 && (first == 0 || wait < first) {
 			first = wait
 		}
 	}

@@ -197,7 +197,8 @@ func (g *greedy) during(d time.Duration) (turns, most int) {
 }
 
 // TestAPacedQueue has one user ask for all the time: alone for both slots, and
-// beside another for one at a time, with a rest after each.
+// beside another for one at a time, with a rest after each once its credit is
+// used up. The other one does not rest after a long turn.
 func TestAPacedQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue, g := NewPaced(3, 2), &greedy{}
@@ -208,16 +209,23 @@ func TestAPacedQueue(t *testing.T) {
 		if turns, most := g.during(time.Second); most != 2 || turns < 190 {
 			t.Errorf("alone: got %d turns, up to %d at once; want some 200, two at once", turns, most)
 		}
-		for range 10 { // another asks now and then
+		asks := func(length time.Duration) {
 			began := time.Now()
 			slot, err := queue.Acquire(t.Context(), "modest")
 			if err != nil {
 				t.Fatal(err)
 			}
-			slot.Release()
 			if waited := time.Since(began); waited > 0 {
 				t.Errorf("the other waited %v; want a slot at once", waited)
 			}
+			time.Sleep(length)
+			slot.Release()
+		}
+		asks(0)
+		g.during(200 * time.Millisecond)
+		for range 10 { // another asks now and then
+			asks(40 * time.Millisecond)
+			asks(0)
 			time.Sleep(20 * time.Millisecond) // what was begun before is done
 			if turns, most := g.during(500 * time.Millisecond); most != 1 || turns < 22 || turns > 26 {
 				t.Errorf("beside another: got %d turns in half a second, up to %d at once; want some 25, one at a time", turns, most)
