@@ -1,10 +1,15 @@
 package network
 
 import (
+	"errors"
 	"net/netip"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/google/nftables"
+	"github.com/mdlayher/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // TestManyRules sets more rules at once than the kernel's answers to them fit
@@ -42,4 +47,56 @@ func TestManyRules(t *testing.T) {
 	if n.filter.buffer <= netlinkBuffer {
 		t.Errorf("got a buffer of %d bytes; want one that has grown", n.filter.buffer)
 	}
+}
+
+// TestRulesAfterAFailure has the kernel lack memory, and then descriptors, when
+// rules are set and what it has is read again. The next rules are set all the
+// same.
+func TestRulesAfterAFailure(t *testing.T) {
+	n := newNetwork(t, testConfig(t, 23))
+	first, second := n.cfg.Subnet.Addr().Next().Next(), n.cfg.Subnet.Addr().Next().Next().Next()
+	to := netip.MustParseAddr("1.2.3.4")
+	egress := []Rule{{Protocol: "all", Destinations: []Range{{to, to}}}}
+	if err := n.Set(t.Context(), []Policy{{Address: first, Egress: egress}}); err != nil {
+		t.Fatal(err)
+	}
+	short, err := nftables.New(nftables.WithTestDial(func([]netlink.Message) ([]netlink.Message, error) { return nil, unix.ENOMEM }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = n.filter.conn.CloseLasting()
+	n.filter.conn = short
+	both := []Policy{{Address: first, Egress: egress}, {Address: second, Egress: egress}}
+	withoutDescriptors(t, func() {
+		for range 2 {
+			if err := n.filter.set(both); !errors.Is(err, unix.ENOMEM) && !errors.Is(err, unix.EMFILE) {
+				t.Errorf("got %v; want ENOMEM or EMFILE", err)
+			}
+		}
+	})
+	if err := n.filter.set(both); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("nft", "list", "map", n.cfg.Table, mapName).Output()
+	if err != nil || !strings.Contains(string(out), first.String()) || !strings.Contains(string(out), second.String()) {
+		t.Errorf("got %s, %v; want both addresses", out, err)
+	}
+}
+
+// withoutDescriptors calls f while this process can open no file.
+func withoutDescriptors(t *testing.T, f func()) {
+	t.Helper()
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	f()
 }

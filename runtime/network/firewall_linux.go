@@ -37,7 +37,8 @@ type firewall struct {
 
 	mu     sync.Mutex
 	conn   *nftables.Conn
-	buffer int // bytes that fit into each direction of conn
+	buffer int  // bytes that fit into each direction of conn
+	stale  bool // a change failed: conn may hold a part of it, and the kernel all of it
 	vmap   *nftables.Set
 	chains map[string]bool       // in the kernel
 	chosen map[netip.Addr]string // the map's elements
@@ -61,7 +62,7 @@ func newFirewall(cfg Config) (*firewall, error) {
 		return nil, explain(err)
 	}
 	f.static()
-	if err := f.flush(); err != nil {
+	if err := f.conn.Flush(); err != nil {
 		return nil, explain(err)
 	}
 	return f, nil
@@ -101,31 +102,43 @@ func overflowed(err error) bool {
 	return errors.Is(err, unix.ENOBUFS) || errors.Is(err, unix.EMSGSIZE)
 }
 
-// flush sends the batch. After an error the connection may hold an answer to
-// it, and what the kernel has is read again.
-func (f *firewall) flush() error {
-	err := f.conn.Flush()
-	if err == nil {
-		return nil
-	}
-	_ = f.conn.CloseLasting()
-	if overflowed(err) {
-		f.buffer = min(f.buffer*netlinkGrowth, netlinkBufferMax)
-	}
-	return errors.Join(err, f.connect(), f.read())
-}
-
-// retry repeats a change that overflowed, as long as flush could make the
-// buffers larger. The change starts from what flush has read: the kernel takes a
-// batch whole or not at all.
+// retry makes a change. After one that failed it reads first what the kernel has,
+// which takes a batch whole or not at all. It repeats one that overflowed, as long
+// as it can make the buffers larger.
 func (f *firewall) retry(change func() error) error {
 	for {
+		err := f.renew()
+		if err == nil {
+			err = change()
+		}
+		if err == nil {
+			return nil
+		}
+		f.stale = true
 		before := f.buffer
-		err := change()
-		if !overflowed(err) || f.buffer == before {
+		if overflowed(err) {
+			f.buffer = min(f.buffer*netlinkGrowth, netlinkBufferMax)
+		}
+		if f.buffer == before {
 			return err
 		}
 	}
+}
+
+// renew connects and reads again, after a change that failed.
+func (f *firewall) renew() error {
+	if !f.stale {
+		return nil
+	}
+	_ = f.conn.CloseLasting()
+	if err := f.connect(); err != nil {
+		return err
+	}
+	if err := f.read(); err != nil {
+		return err
+	}
+	f.stale = false
+	return nil
 }
 
 // read learns which chains and elements are in the kernel.
@@ -267,7 +280,7 @@ func (f *firewall) apply(gone, fresh []nftables.SetElement, want map[netip.Addr]
 			f.conn.DelChain(chain)
 		}
 	}
-	if err := f.flush(); err != nil {
+	if err := f.conn.Flush(); err != nil {
 		return fmt.Errorf("set egress rules: %w", err)
 	}
 	f.chosen, f.chains = want, map[string]bool{}
@@ -291,7 +304,7 @@ func (f *firewall) deleteElement(addr netip.Addr) error {
 	if err := f.conn.SetDeleteElements(f.vmap, []nftables.SetElement{{Key: addr.AsSlice()}}); err != nil {
 		return err
 	}
-	if err := f.flush(); err != nil {
+	if err := f.conn.Flush(); err != nil {
 		return fmt.Errorf("remove egress rules of %s: %w", addr, err)
 	}
 	delete(f.chosen, addr)
@@ -302,6 +315,12 @@ func (f *firewall) deleteElement(addr netip.Addr) error {
 func (f *firewall) remove() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.stale { // conn may hold a part of a change
+		_ = f.conn.CloseLasting()
+		if err := f.connect(); err != nil {
+			return err
+		}
+	}
 	f.conn.DelTable(f.table)
 	if err := f.conn.Flush(); err != nil && !errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("delete nftables table %s: %w", f.table.Name, err)
