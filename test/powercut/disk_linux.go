@@ -20,6 +20,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -122,10 +123,20 @@ func (d *Disk) Close() error {
 		d.mounted = false
 	}
 	if d.server != nil {
-		errs = append(errs, d.server.Unmount())
+		errs = append(errs, d.unmountServer())
 		d.server = nil
 	}
 	return errors.Join(errs...)
+}
+
+// unmountServer waits for the loop device to be freed: other programs open all
+// of them for a moment, to find one that is free.
+func (d *Disk) unmountServer() error {
+	for end := time.Now().Add(time.Minute); ; <-time.After(10 * time.Millisecond) {
+		if err := d.server.Unmount(); !errors.Is(err, syscall.EBUSY) || time.Now().After(end) {
+			return err
+		}
+	}
 }
 
 // Replay makes images of later and later moments.
