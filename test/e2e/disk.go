@@ -2,11 +2,13 @@ package e2e
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -69,6 +71,20 @@ func (l *LoopDisk) Start(flags ...string) *Daemon {
 	})
 	d.Start()
 	return d
+}
+
+// WaitFree waits until nothing has the disk mounted any longer. A container of
+// another test that starts has all of the machine's mounts for a moment; where
+// the disk is mounted again meanwhile, it is still the read-only file system.
+func (l *LoopDisk) WaitFree() {
+	l.T.Helper()
+	Eventually(l.T, time.Minute, func() string {
+		out, err := exec.Command("losetup", "--associated", l.Image).CombinedOutput()
+		if err != nil {
+			return fmt.Sprintf("losetup: %v\n%s", err, out)
+		}
+		return string(out)
+	})
 }
 
 // Copied is the disk as a power cut at this moment would leave it: what has

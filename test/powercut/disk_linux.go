@@ -157,7 +157,12 @@ func (r *Replay) Image(file string, moment int, rng *rand.Rand) error {
 	for _, w := range pending {
 		w.writePart(image, rng)
 	}
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	// A container that starts may have the last image mounted for a moment longer:
+	// written to, that file system would be mounted again.
+	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}

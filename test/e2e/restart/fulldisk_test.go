@@ -128,6 +128,7 @@ func repair(l *e2e.LoopDisk, d *e2e.Daemon, pids []string) {
 		}
 		return ""
 	})
+	l.WaitFree()
 	if out, err := exec.Command("e2fsck", "-fy", l.Image).CombinedOutput(); err != nil && exec.Command("e2fsck", "-fn", l.Image).Run() != nil {
 		l.T.Fatalf("e2fsck: %v\n%s", err, out)
 	}
