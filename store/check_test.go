@@ -75,7 +75,7 @@ func TestCheckFindsWhatOpenDoesNotRead(t *testing.T) {
 		if err := damaged.Check(t.Context(), Quick); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("page %d: got %v; want ErrCorrupt", at/page+1, err)
 		}
-		_ = damaged.Close() // what it says of damage is no matter here
+		_ = damaged.Close() // it may report the damage, which Check is to find
 	}
 	if checked == 0 {
 		t.Errorf("none of %d databases could be opened", tries)

@@ -78,7 +78,11 @@ func explain(err error) error {
 	return fmt.Errorf("set up nftables: %w", err)
 }
 
+// connect replaces the connection.
 func (f *firewall) connect() error {
+	if f.conn != nil {
+		_ = f.conn.CloseLasting()
+	}
 	size := func(c *netlink.Conn) error { return errors.Join(c.SetReadBuffer(f.buffer), c.SetWriteBuffer(f.buffer)) }
 	conn, err := nftables.New(nftables.AsLasting(), nftables.WithSockOptions(size))
 	if err != nil {
@@ -130,7 +134,6 @@ func (f *firewall) renew() error {
 	if !f.stale {
 		return nil
 	}
-	_ = f.conn.CloseLasting()
 	if err := f.connect(); err != nil {
 		return err
 	}
@@ -316,7 +319,6 @@ func (f *firewall) remove() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.stale { // conn may hold a part of a change
-		_ = f.conn.CloseLasting()
 		if err := f.connect(); err != nil {
 			return err
 		}

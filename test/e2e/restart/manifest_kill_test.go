@@ -105,7 +105,7 @@ func writesMeanwhile(d *e2e.Daemon, prefix, job string, most int) (p pace) {
 const allRoutes = "/v3/routes?per_page=1"
 
 // check fails where a write waited for half of the job, or where there were too
-// few writes. That is no time: where the disk is slow the job is slow as well.
+// few writes. Neither depends on time: a slow disk slows the job as well.
 func (p pace) check(t *testing.T, apps, writes int) {
 	t.Helper()
 	t.Logf("%d writes of another user, the slowest took %v; the job did at most %d apps between two", p.writes, p.slowest, p.leap)
