@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -126,12 +127,13 @@ func state(d *e2e.Daemon, path string) string {
 	return now.State
 }
 
-// files are the names of all files of the daemon, but those of its database and
-// of what it mounts for containers.
+// files are the names of all files of the daemon, but those of its database, its
+// backups and of what it mounts for containers.
 func files(d *e2e.Daemon) (names []string) {
 	d.T.Helper()
+	others := []string{"containers", "netns", "db/backups"}
 	err := filepath.WalkDir(d.Dir, func(name string, e fs.DirEntry, err error) error {
-		if name == filepath.Join(d.Dir, "containers") || name == filepath.Join(d.Dir, "netns") {
+		if below, _ := filepath.Rel(d.Dir, name); slices.Contains(others, below) {
 			return fs.SkipDir
 		}
 		if err == nil && !e.IsDir() && !strings.Contains(e.Name(), ".db") {
