@@ -65,7 +65,7 @@ func (t brokerOperations) Begin(tx *Tx, kinds ...string) error {
 // longest due first: of each broker, and altogether, no more than told.
 func (t brokerOperations) Due(tx *Tx, but []string, ofEach, most int) ([]*cf.BrokerOperation, error) {
 	return t.query(tx, "SELECT "+t.columns+" FROM (SELECT *, row_number() OVER (PARTITION BY broker_guid ORDER BY due_at, id) turn FROM broker_operations "+
-		"WHERE due_at <= ? AND guid NOT"+inList+") WHERE turn <= ? ORDER BY due_at, id LIMIT ?", timeColumn{&tx.Now}, list(but), ofEach, most)
+		"WHERE due_at <= ? AND guid NOT"+inList+") WHERE turn <= ? ORDER BY due_at, id"+limit(most), timeColumn{&tx.Now}, list(but), ofEach)
 }
 
 // Next is when the next of those is due that are not yet; false

@@ -29,7 +29,7 @@ func (s *Store) DropOld(ctx context.Context) error {
 	for _, old := range oldOnes {
 		for n := int64(oldRows); n == oldRows; {
 			err := s.Write(ctx, func(tx *Tx) (err error) {
-				n, err = tx.exec(old.change+" WHERE "+old.key+" IN (SELECT "+old.key+" FROM "+old.table+" WHERE "+old.where+" LIMIT ?)", append(old.args(tx.Now), oldRows)...)
+				n, err = tx.exec(old.change+" WHERE "+old.key+" IN (SELECT "+old.key+" FROM "+old.table+" WHERE "+old.where+limit(oldRows)+")", old.args(tx.Now)...)
 				return err
 			})
 			if err != nil {

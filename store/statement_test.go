@@ -5,6 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"testing"
 )
 
@@ -116,4 +119,23 @@ func TestStatementAfterAFailure(t *testing.T) {
 			t.Errorf("got %d, %v; want 1", n, err)
 		}
 	})
+}
+
+// A kept statement of which a parameter is the limit is compiled at each use all
+// the same.
+func TestNoLimitIsAParameter(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(err)
+	}
+	parameter := regexp.MustCompile(`(?i)\blimit [?:@$]`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := parameter.Find(text); found != nil {
+			t.Errorf("%s has %q; want a number there", file, found)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cupola/runtime/guid"
@@ -177,12 +178,16 @@ func (t *Table[T]) list(tx *Tx, q Query, counted bool) ([]*T, int, error) {
 	text := "SELECT " + t.columns + " FROM " + t.name + c.where() + t.order(q)
 	args := c.args
 	if q.Page > 0 {
-		text += " LIMIT ? OFFSET ?"
-		args = append(args, q.PerPage, (q.Page-1)*q.PerPage)
+		text += limit(q.PerPage) + " OFFSET ?"
+		args = append(args, (q.Page-1)*q.PerPage)
 	}
 	rows, err := t.read(tx, t.predicates(tx, q), text, args...)
 	return rows, total, err
 }
+
+// limit ends a SELECT after n rows. It is no parameter: SQLite compiles a statement
+// anew each time that one limits it, for the best plan for the value.
+func limit(n int) string { return " LIMIT " + strconv.Itoa(n) }
 
 func (t *Table[T]) order(q Query) string {
 	dir := ""

@@ -16,7 +16,7 @@ var thinned = []struct{ table, unless string }{
 // how many: with fewer than n the app itself has few left.
 func (tx *Tx) ThinApp(app string, n int) (deleted int, err error) {
 	for _, of := range thinned {
-		gone, err := tx.exec("DELETE FROM "+of.table+" WHERE id IN (SELECT id FROM "+of.table+" WHERE app_guid = ? AND NOT ("+of.unless+") LIMIT ?)", app, n-deleted)
+		gone, err := tx.exec("DELETE FROM "+of.table+" WHERE id IN (SELECT id FROM "+of.table+" WHERE app_guid = ? AND NOT ("+of.unless+")"+limit(n-deleted)+")", app)
 		if deleted += int(gone); err != nil || deleted == n {
 			return deleted, err
 		}
