@@ -21,20 +21,27 @@ import (
 // TestIdleTenant compares how long one tenant's requests take alone, and while
 // others attack: they write without a pause, apply a manifest of a thousand apps
 // and send bodies that never end. No request may fail; how long they took is
-// reported for docs/reliability.md.
+// reported for docs/reliability.md. Alone and attacked take turns, so that an
+// hour in which the machine is slow slows both.
 func TestIdleTenant(t *testing.T) {
 	t.Parallel()
 	requests := int(environ(t, "CUPOLA_IDLE_REQUESTS", 60))
+	turns := max(1, requests/100)
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t))
 	if out, err := d.Run("push", e2e.Example(t, "static")); err != nil {
 		t.Fatalf("push: %v\n%s", err, out)
 	}
 	idle := newTenant(d, 0, 1)
 	idle.create()
-	alone := idle.latencies(t, requests)
-	stop := startAttack(t, d)
-	attacked := idle.latencies(t, requests)
-	stop()
+	turn, end := startAttacker(t, d)
+	alone, attacked := latencies{}, latencies{}
+	for range turns {
+		idle.measure(t, alone, requests/turns)
+		turn(attacking)
+		idle.measure(t, attacked, requests/turns)
+		turn(resting)
+	}
+	end()
 	for _, kind := range []string{"reads", "writes"} {
 		a, b := alone[kind], attacked[kind]
 		t.Logf("%s: alone p50 %v, p99 %v; attacked p50 %v, p99 %v: ratio of p99 %.1f", kind,
@@ -47,10 +54,12 @@ func percentile(all []time.Duration, p int) time.Duration {
 	return all[(len(all)-1)*p/100].Round(100 * time.Microsecond)
 }
 
-// latencies are those of reads and writes of an app, a few each second.
-func (t *tenant) latencies(test *testing.T, requests int) map[string][]time.Duration {
+// latencies are how long requests took, by their kind.
+type latencies map[string][]time.Duration
+
+// measure adds reads and writes of an app, a few each second.
+func (t *tenant) measure(test *testing.T, took latencies, requests int) {
 	test.Helper()
-	took := map[string][]time.Duration{}
 	app := t.apps[t.existing()[0]]
 	timed := func(kind string, f func() error) {
 		began := time.Now()
@@ -67,12 +76,12 @@ func (t *tenant) latencies(test *testing.T, requests int) map[string][]time.Dura
 		})
 		<-time.After(20 * time.Millisecond)
 	}
-	return took
 }
 
-// startAttack runs TestAttack in a process that gets what processor time all others
-// leave: attackers have machines of their own.
-func startAttack(t *testing.T, d *e2e.Daemon) (stop func()) {
+// startAttacker runs TestAttack in a process that gets what processor time all
+// others leave: attackers have machines of their own. It rests until its first
+// turn.
+func startAttacker(t *testing.T, d *e2e.Daemon) (turn func(string), end func()) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -94,9 +103,13 @@ func startAttack(t *testing.T, d *e2e.Daemon) (stop func()) {
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(io.TeeReader(said, &out))
-	for lines.Scan() && lines.Text() != attacking {
+	until := func(state string) {
+		for lines.Scan() && lines.Text() != state {
+		}
 	}
-	return func() {
+	until(resting)
+	turn = func(state string) { _, _ = fmt.Fprintln(in); until(state) }
+	return turn, func() {
 		_ = in.Close()
 		for lines.Scan() {
 		}
@@ -109,48 +122,69 @@ func startAttack(t *testing.T, d *e2e.Daemon) (stop func()) {
 const (
 	attackEnv = "CUPOLA_ATTACK" // host:port of the daemon
 	attacking = "attacking"
+	resting   = "resting"
 )
 
-// TestAttack is the attacker of TestIdleTenant, until its standard input ends.
+// TestAttack is the attacker of TestIdleTenant. It rests and attacks by turns, one
+// line of standard input each, and tells on standard output what it does.
 func TestAttack(t *testing.T) {
 	addr := os.Getenv(attackEnv)
 	if addr == "" {
 		t.Skip("only TestIdleTenant runs it, in a process of its own")
 	}
 	d := &e2e.Daemon{T: t, Addr: addr, Log: &e2e.LogBuffer{}, Admin: &e2e.AdminSession{}}
-	stop := newTenant(d, 1, 2).attack(d)
-	fmt.Println(attacking)
-	_, err := io.Copy(io.Discard, os.Stdin)
-	stop()
-	if err != nil {
+	a := newAttacker(d)
+	turns := bufio.NewScanner(os.Stdin)
+	for fmt.Println(resting); turns.Scan(); fmt.Println(resting) {
+		stop := a.attack()
+		fmt.Println(attacking)
+		turns.Scan()
+		stop()
+	}
+	if err := turns.Err(); err != nil {
 		t.Error(err)
 	}
 }
 
-// attack does all that a tenant can to keep others waiting, until stop.
-func (t *tenant) attack(d *e2e.Daemon) (stop func()) {
+// attacker is a tenant that does all it can to keep others waiting.
+type attacker struct {
+	*tenant
+	writers  []*tenant // in its space
+	manifest []byte
+}
+
+func newAttacker(d *e2e.Daemon) *attacker {
+	a := &attacker{tenant: newTenant(d, 1, 2)}
+	for n := range 8 {
+		a.writers = append(a.writers, &tenant{t: a.t, d: d, name: fmt.Sprintf("%s-%d", a.name, n), space: a.space, client: a.client, rand: rand.New(rand.NewPCG(3, uint64(n))), apps: memory{}})
+	}
+	var manifest strings.Builder
+	manifest.WriteString("applications:\n")
+	for n := range 1000 {
+		fmt.Fprintf(&manifest, "- name: many-%d\n  default-route: true\n", n)
+	}
+	a.manifest = []byte(manifest.String())
+	return a
+}
+
+// attack begins, and stop ends it with what is under way.
+func (a *attacker) attack() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
-	for n := range 8 {
-		one := &tenant{t: t.t, d: d, name: fmt.Sprintf("%s-%d", t.name, n), space: t.space, client: t.client, rand: rand.New(rand.NewPCG(3, uint64(n))), apps: memory{}}
+	for _, w := range a.writers {
 		all.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				one.change(fmt.Sprint(n))
+				w.change(fmt.Sprint(n))
 			}
 		})
 	}
 	all.Go(func() {
-		var manifest strings.Builder
-		manifest.WriteString("applications:\n")
-		for n := range 1000 {
-			fmt.Fprintf(&manifest, "- name: many-%d\n  default-route: true\n", n)
-		}
 		for ctx.Err() == nil {
-			_ = t.client.ApplyManifest(ctx, t.space, []byte(manifest.String())) // which it may be too large for
+			_ = a.client.ApplyManifest(context.WithoutCancel(ctx), a.space, a.manifest) // which it may be too large for
 		}
 	})
 	all.Go(func() {
-		c := &chaos{t: t.t.(*testing.T), d: d}
+		c := &chaos{t: a.t.(*testing.T), d: a.d}
 		for ctx.Err() == nil {
 			slowClients(c)
 		}
