@@ -87,7 +87,7 @@ func startAttacker(t *testing.T, d *e2e.Daemon) (turn func(string), end func()) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("nice", "-n", "19", self, "-test.run", "^TestAttack$", "-test.v")
+	cmd := exec.Command("chrt", "--idle", "0", self, "-test.run", "^TestAttack$", "-test.v")
 	cmd.Env = append(os.Environ(), attackEnv+"="+d.Addr)
 	var out bytes.Buffer
 	cmd.Stderr = &out
