@@ -126,3 +126,28 @@ func TestOwnersMigrate(t *testing.T) {
 		return nil
 	})
 }
+
+// TestBindingFormMigrates holds that the processes of an app keep its form of binding files from the day on which each has its own.
+func TestBindingFormMigrates(t *testing.T) {
+	dir, writer := openBefore(t, "migrations/0029_process_binding_form.sql")
+	for _, row := range []string{
+		"orgs (guid, created_at, updated_at, labels, annotations, name, suspended) VALUES ('org', 1, 1, '{}', '{}', 'o', 0)",
+		"spaces (guid, created_at, updated_at, labels, annotations, name, org_guid, allow_ssh) VALUES ('space', 1, 1, '{}', '{}', 's', 'org', 1)",
+		"apps (guid, created_at, updated_at, labels, annotations, name, space_guid, state, lifecycle, env, ssh_enabled, revisions_on, rev, binding_form) VALUES ('app', 1, 1, '{}', '{}', 'a', 'space', 'STARTED', '{}', x'', 1, 1, 0, 'service-binding-k8s')",
+		"processes (guid, created_at, updated_at, labels, annotations, app_guid, type, command, instances, memory_mb, disk_mb, log_rate_limit, health_check, readiness_check, revision_guid, user, sidecars) VALUES ('process', 1, 1, '{}', '{}', 'app', 'web', '', 1, 1, 1, 1, '{}', '{}', '', '', '[]')",
+	} {
+		if _, err := writer.Exec("INSERT INTO " + row); err != nil {
+			t.Fatalf("%s: %v", row, err)
+		}
+	}
+	s := migrated(t, dir, writer)
+	if err := s.Read(t.Context(), func(tx *Tx) error {
+		p, err := Processes.Get(tx, "process")
+		if err == nil && p.BindingForm != "service-binding-k8s" {
+			t.Errorf("got the form %q; want the app's", p.BindingForm)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -46,9 +46,16 @@ func TestInstancesTellTheirBindings(t *testing.T) {
 		{method: "POST", path: "/v3/service_instances", body: fmt.Sprintf(newUPS, "ups", ""), status: 201, save: "ups"},
 		{method: "POST", path: "/v3/service_credential_bindings", body: `{"type": "app", "relationships": {"app": {"data": {"guid": "app-1"}}, "service_instance": {"data": {"guid": "{ups}"}}}}`, status: 201},
 		stats(false, stale, ""),
-		feature("true"),
-		stats(false, stale, ""), // it has no place for files until it is started anew
+		{method: "POST", path: "/v3/apps/app-1/actions/restart", status: 200},
 	})
+	w.runs()
+	w.run(t, []step{
+		stats(true, "null", ""),
+		feature("true"),
+		stats(false, stale, ""), // it has the variable until it is restarted
+		{method: "POST", path: "/v3/apps/app-1/actions/restart", status: 200},
+	})
+	w.runs()
 	since := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	w.hasFiles(since)
 	w.run(t, []step{

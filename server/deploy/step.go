@@ -184,7 +184,8 @@ func (s *step) finalize() {
 		if s.Revision != nil {
 			p.Command, p.RevisionGUID = s.Revision.Commands[p.Type], s.Revision.GUID
 		}
-		p.DropletGUID, p.Placement, p.Services = s.Deployment.DropletGUID, s.Web[s.new].Placement, s.Web[s.new].Services
+		web := s.Web[s.new]
+		p.DropletGUID, p.Placement, p.Services, p.BindingForm = s.Deployment.DropletGUID, web.Placement, web.Services, web.BindingForm
 		p.Rev++
 		s.touch(p.GUID)
 		s.changed[p.GUID] = p

@@ -50,11 +50,23 @@ func StartedWith(list []bindings.Binding) json.RawMessage {
 	return text
 }
 
-// startedWith is the owner with the bindings that the process was started with.
+// startedWith is the owner with the bindings, and their form, that the process
+// was started with.
 func (in ProcessIn) startedWith() Owner {
 	o := in.Owner
-	o.Bindings = StartedBindings(in.Process, o.Bindings)
+	app := *o.App
+	app.BindingForm = string(StartedForm(in.Process, o.App))
+	o.App, o.Bindings = &app, StartedBindings(in.Process, o.Bindings)
 	return o
+}
+
+// StartedForm is the form of the bindings that a process was started with, or
+// else that of its app.
+func StartedForm(p *cf.Process, app *cf.App) bindings.Form {
+	if len(p.Services) > 0 {
+		return bindings.Form(p.BindingForm)
+	}
+	return bindings.Form(app.BindingForm)
 }
 
 // StartedBindings are those that StartedWith kept of a process, or else now.
@@ -74,6 +86,19 @@ func (v *vars) services(o Owner) {
 		return
 	}
 	v.set(contract.EnvServices, VCAPServices(o.Bindings))
+}
+
+// files are those of the bindings that the app has now, in the form that the
+// process was started with. Bindings that are no files in that form, since the
+// app has chosen another for its next start, leave the files of this one.
+func (in ProcessIn) files() []lrp.File {
+	started := in.startedWith()
+	now := started
+	now.Bindings = in.Bindings
+	if started.App.BindingForm != in.App.BindingForm && bindings.Fit(bindings.Form(started.App.BindingForm), now.Bindings, "") != nil {
+		return started.files()
+	}
+	return now.files()
 }
 
 // files are those by which the app learns of its bindings; nil where it does by

@@ -2,6 +2,7 @@ package desire
 
 import (
 	"encoding/json"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cupola/runtime/lrp"
+	"cupola/server/bindings"
 	"cupola/store/cf"
 )
 
@@ -88,5 +90,48 @@ func TestServicesOfAStart(t *testing.T) {
 		if got := variable(in.env(8080), "VCAP_SERVICES"); got != c.want {
 			t.Errorf("%s: got %s; want %s", c.name, got, c.want)
 		}
+	}
+}
+
+// TestFormOfAStart holds that a process keeps the form of its binding files from its start, while the bindings in it are those
+// of now. Bindings that are no files in that form leave those of the start: the app has another form at its next start.
+func TestFormOfAStart(t *testing.T) {
+	made := cf.Begin(cf.OpCreate, cf.OpSucceeded, time.Now())
+	list := func(credentials string) []bindings.Binding {
+		return Bindings([]cf.AppService{bound("1", "ups", credentials, made)})
+	}
+	was := StartedWith(list(`{"user":"old"}`))
+	const k8s, vcap = string(bindings.FormK8s), string(bindings.FormVCAP)
+	for _, c := range []struct {
+		name, app, started, now string
+		services                json.RawMessage
+		file, variable          string
+	}{
+		{"the app's other form", vcap, k8s, `{"user":"new"}`, was, "ups/user new", "SERVICE_BINDING_ROOT"},
+		{"no form any more", "", k8s, `{"user":"new"}`, was, "ups/user new", "SERVICE_BINDING_ROOT"},
+		{"no form before", k8s, "", `{"user":"new"}`, was, "", "VCAP_SERVICES"},
+		{"what is no file in it", vcap, k8s, `{"User":"new"}`, was, "ups/user old", "SERVICE_BINDING_ROOT"},
+		{"too large for the variable", k8s, "", `{"user":"` + strings.Repeat("x", 140_000) + `"}`, was, "", "VCAP_SERVICES"},
+		{"of an older cupola", k8s, "", `{"user":"new"}`, nil, "ups/user new", "SERVICE_BINDING_ROOT"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in := processIn()
+			in.App.BindingForm, in.Process.BindingForm, in.Process.Services, in.Bindings = c.app, c.started, c.services, list(c.now)
+			got := Process(in).RunInfo
+			file := ""
+			for _, f := range got.Files {
+				if path.Base(f.Path) == "user" {
+					file = f.Path + " " + string(f.Content)
+				}
+			}
+			if file != c.file || (got.Files == nil) != (c.file == "") {
+				t.Errorf("got the file %q; want %q", file, c.file)
+			}
+			for _, name := range []string{"SERVICE_BINDING_ROOT", "VCAP_SERVICES_FILE_PATH", "VCAP_SERVICES"} {
+				if has := variable(got.Env, name) != ""; has != (name == c.variable) {
+					t.Errorf("variable %s: %v; want %s alone", name, has, c.variable)
+				}
+			}
+		})
 	}
 }

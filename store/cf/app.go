@@ -84,8 +84,10 @@ type Process struct {
 	// Services are the bindings that it was started with, as server/desire
 	// writes them; nil: those that the app has now. Sealed at rest.
 	Services json.RawMessage
-	User     string
-	Sidecars []Sidecar // of the droplet or the user
+	// BindingForm is the app's as of the start, as Services are.
+	BindingForm string
+	User        string
+	Sidecars    []Sidecar // of the droplet or the user
 }
 
 // CheckTypeMessage is Cloud Controller's message for an unknown type of a

@@ -34,7 +34,7 @@ func (d *Daemon) SSHCode() string {
 	return to.Query().Get("code")
 }
 
-// DialSSH connects to an instance of the app probe.
+// DialSSH connects to a web instance of the app probe.
 func (d *Daemon) DialSSH(index int, code string) (c *ssh.Client, banner string, err error) {
 	d.T.Helper()
 	var root struct {
@@ -53,8 +53,10 @@ func (d *Daemon) DialSSH(index int, code string) (c *ssh.Client, banner string, 
 	if link.Meta.Client != "ssh-proxy" || len(link.Meta.Fingerprint) != 43 {
 		d.T.Fatalf("got app_ssh %+v", link)
 	}
+	var web struct{ GUID string }
+	d.API("GET", "/v3/apps/"+d.App("probe")+"/processes/web", nil, &web) // as the CLI finds it
 	c, err = ssh.Dial("tcp", link.Href, &ssh.ClientConfig{
-		User: fmt.Sprintf("cf:%s/%d", d.App("probe"), index), Auth: []ssh.AuthMethod{ssh.Password(code)}, Timeout: 10 * time.Second,
+		User: fmt.Sprintf("cf:%s/%d", web.GUID, index), Auth: []ssh.AuthMethod{ssh.Password(code)}, Timeout: 10 * time.Second,
 		BannerCallback: func(text string) error { banner += text; return nil },
 		HostKeyCallback: func(_ string, _ net.Addr, key ssh.PublicKey) error {
 			sum := sha256.Sum256(key.Marshal())

@@ -12,9 +12,10 @@ import (
 // Bound is what tells an app's bindings apart from older ones: the digest of
 // files, or VCAP_SERVICES.
 type Bound struct {
-	Now     string // of the app
+	Now     string // of the app, in the form that the process was started with
 	Started string // VCAP_SERVICES as the process was started with it
 	ByFiles bool   // Now is of files, which change while an instance runs
+	Restart bool   // the app has them in another form from its next start on
 }
 
 // BoundNow is what an app and a process of it are bound to.
@@ -24,7 +25,9 @@ func BoundNow(c *control.Session, app *cf.App, p *cf.Process) (b Bound, err erro
 		return b, err
 	}
 	b.Now, b.Started = desire.VCAPServices(list), desire.VCAPServices(desire.StartedBindings(p, list))
-	if form := bindings.Form(app.BindingForm); form != bindings.FormNone {
+	form := desire.StartedForm(p, app)
+	b.Restart = string(form) != app.BindingForm
+	if form != bindings.FormNone {
 		files, _ := bindings.Files(form, list)
 		b.Now, b.ByFiles = lrp.FilesDigest(append([]lrp.File{}, files...)), true
 	}

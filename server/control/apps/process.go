@@ -68,8 +68,8 @@ const (
 	maxProcesses = 3 * contract.MaxProcesses
 )
 
-// AddProcess adds a process to an app. While the app runs it is placed like the
-// others.
+// AddProcess adds a process to an app. While the app runs it is placed, and
+// bound, like the others.
 func AddProcess(c *control.Session, app *cf.App, kind string) (*cf.Process, error) {
 	p := NewProcess(app, kind)
 	like, err := store.Processes.By(c.Tx, "app_guids", app.GUID)
@@ -80,7 +80,8 @@ func AddProcess(c *control.Session, app *cf.App, kind string) (*cf.Process, erro
 		return nil, cf.Unprocessable("Process '%s' cannot be added: an app may have at most %d processes", kind, maxProcesses)
 	}
 	if app.State == cf.Started && len(like) > 0 {
-		p.Placement = like[len(like)-1].Placement
+		other := like[len(like)-1]
+		p.Placement, p.Services, p.BindingForm = other.Placement, other.Services, other.BindingForm
 	}
 	return p, store.Processes.Insert(c.Tx, p)
 }

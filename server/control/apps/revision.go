@@ -194,7 +194,7 @@ func runAs(c *control.Session, app *cf.App) error {
 		return err
 	}
 	for _, p := range processes {
-		p.DropletGUID, p.Placement, p.Services = app.DropletGUID, like.Placement, like.Services
+		p.DropletGUID, p.Placement, p.Services, p.BindingForm = app.DropletGUID, like.Placement, like.Services, like.BindingForm
 		if r != nil {
 			p.RevisionGUID = r.GUID
 		}
@@ -206,13 +206,13 @@ func runAs(c *control.Session, app *cf.App) error {
 }
 
 // startedWith notes in a process with what it starts: the placement of its space,
-// and the services that its app is bound to.
+// the services that its app is bound to, and how it learns of those.
 func startedWith(c *control.Session, app *cf.App, p *cf.Process) error {
 	placement, err := c.Tx.PlacementOf(app.SpaceGUID)
 	if err != nil {
 		return err
 	}
 	list, err := services.BoundTo(c, app)
-	p.Placement, p.Services = placement, desire.StartedWith(list)
+	p.Placement, p.Services, p.BindingForm = placement, desire.StartedWith(list), app.BindingForm
 	return err
 }

@@ -64,6 +64,7 @@ func TestBindingsAsFiles(t *testing.T) {
 	}
 	t.Run("nobody else", func(t *testing.T) { filesAreItsOwn(d.On(t)) })
 	t.Run("kept fresh", func(t *testing.T) { filesAreFresh(d.On(t), service) })
+	t.Run("kept from the start", func(t *testing.T) { formOfTheStart(d.On(t), service) })
 	t.Run("by a library of npm", func(t *testing.T) { filesByLibrary(d.On(t), t) })
 	t.Run("in a docker app", func(t *testing.T) { filesOfAnImage(d.On(t), t, service) })
 	t.Run("refused", func(t *testing.T) { filesRefused(d.On(t)) })
@@ -186,6 +187,65 @@ done; echo "whole: $seen"`
 	if len(events.Resources) == 0 || events.Resources[0].Data.Instance != before || events.Resources[0].Data.Revision != now.Bindings.Revision || !now.Bindings.Current {
 		d.T.Errorf("got %+v, and events %+v; want the current revision in both", now.Bindings, events.Resources[:min(1, len(events.Resources))])
 	}
+}
+
+// formOfTheStart changes the form while an instance runs: it keeps its files, which still follow their bindings, also when it
+// crashes, and an instance that is added has them, too. The next restart brings the new form, and so does a deployment.
+func formOfTheStart(d *e2e.Daemon, service string) {
+	old, next := bindingForms[2], bindingForms[0]
+	features := "/v3/apps/" + d.App("probe") + "/features/"
+	swap := func(from, to string) {
+		d.API("PATCH", features+from, e2e.Doc{"enabled": false}, nil)
+		d.API("PATCH", features+to, e2e.Doc{"enabled": true}, nil)
+	}
+	first := d.Stats("probe", "web")[0].InstanceGUID
+	swap(old.feature, next.feature)
+	d.API("PATCH", "/v3/service_instances/"+service, e2e.Doc{"credentials": credentialsFor(-1)}, nil)
+	e2e.Eventually(d.T, time.Minute, func() string { return differs(inside(d, "cat $SERVICE_BINDING_ROOT/db/n"), "-1") })
+	reads := func(f struct{ feature, read, says string }) {
+		d.T.Helper()
+		if got := inside(d, reading("instance", f.read)); got != "instance [] "+f.says+"\n" {
+			d.T.Errorf("got %q; want what %s has", got, f.feature)
+		}
+	}
+	reads(old)
+	stats := d.Stats("probe", "web")[0]
+	if stats.InstanceGUID != first || stats.Bindings.Current {
+		d.T.Errorf("got %+v; want the same instance, which has to be restarted", stats)
+	}
+	crashed(d, first)
+	reads(old)
+	swap(next.feature, old.feature) // for a restart without a change
+	if stats := d.Stats("probe", "web")[0]; !stats.Bindings.Current {
+		d.T.Errorf("got %+v; want it current: it has the app's form again", stats)
+	}
+	swap(old.feature, next.feature)
+	d.API("POST", "/v3/deployments", e2e.Doc{"relationships": e2e.Doc{"app": e2e.ToOne(d.App("probe"))}}, nil)
+	e2e.Eventually(d.T, time.Minute, func() string {
+		if stats := d.Stats("probe", "web"); len(stats) == 1 && stats[0].State == "RUNNING" && stats[0].Bindings.Current {
+			return ""
+		}
+		return "the deployment has not replaced the instance"
+	})
+	reads(next)
+	swap(next.feature, old.feature)
+	reads(next)
+	d.RestartApp("probe")
+	reads(old)
+}
+
+// crashed kills the app's process in the probe's first instance, and waits for the next.
+func crashed(d *e2e.Daemon, instance string) {
+	d.T.Helper()
+	c := d.Enter(0)
+	defer c.Close()
+	_ = d.NewSession(c).Run("kill -9 $(pidof hello)") // the session ends with the instance
+	e2e.Eventually(d.T, time.Minute, func() string {
+		if stats := d.Stats("probe", "web"); len(stats) == 1 && stats[0].State == "RUNNING" && stats[0].InstanceGUID != instance {
+			return ""
+		}
+		return "the instance was not started again"
+	})
 }
 
 func differs(got, want string) string {
