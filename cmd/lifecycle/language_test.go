@@ -4,9 +4,11 @@ import (
 	"archive/zip"
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -78,7 +80,11 @@ func TestStagesGo(t *testing.T) {
 	})
 	t.Run("without go.mod", func(t *testing.T) {
 		s := newStaging(t, map[string]string{"main.go": fmt.Sprintf(goServer, "", `"old way"`)})
-		serve(t, s, "go", "old way")
+		s.addSystem()
+		s.mustBuild("-skipDetect", "-buildpackOrder=go_buildpack")
+		if code, body := start(t, s.unpack(), "").get("/"); code != 200 || body != "old way" {
+			t.Errorf("got %d %q; want 200 and old way", code, body)
+		}
 	})
 	t.Run("only program below", func(t *testing.T) {
 		s := newStaging(t, map[string]string{
@@ -99,6 +105,8 @@ func TestGoFailuresSayTheMend(t *testing.T) {
 		{"several programs", map[string]string{
 			"go.mod": "module m\n\ngo 1.21\n", "cmd/a/main.go": "package main\n", "cmd/b/main.go": "package main\n",
 		}, "set GO_INSTALL_PACKAGE_SPEC to one or more of m/cmd/a m/cmd/b"},
+		{"unreadable go.mod", map[string]string{"go.mod": "module m\n\nnonsense\n", "main.go": "package main\n"}, "go: exit status 1: go: errors parsing go.mod:\ngo.mod:3: unknown directive: nonsense"},
+		{"two packages in one", map[string]string{"go.mod": "module m\n\ngo 1.21\n", "a.go": "package a\n", "b.go": "package b\n"}, "go list: found packages a (a.go) and b (b.go) in"},
 		{"no program", map[string]string{"go.mod": "module m\n\ngo 1.21\n", "a.go": "package a\n"}, "the app has no package main"},
 		{"unreachable module", map[string]string{
 			"go.mod":  "module m\n\ngo 1.21\n\nrequire example.com/greet v1.0.0\n",
@@ -113,6 +121,31 @@ func TestGoFailuresSayTheMend(t *testing.T) {
 				t.Errorf("got exit %d and %q; want 223 and %q", code, out, test.want)
 			}
 		})
+	}
+}
+
+func TestGoPackageOfNoProgram(t *testing.T) {
+	useGoCache(t)
+	t.Setenv("GO_INSTALL_PACKAGE_SPEC", "./cmd/absent")
+	s := newStaging(t, map[string]string{"go.mod": "module m\n\ngo 1.21\n", "main.go": "package main\n\nfunc main() {}\n"})
+	code, out := s.build("-buildpackOrder=" + s.addSystem())
+	if code != 223 || !strings.Contains(out, "**ERROR** go list: stat ") || !strings.Contains(out, "/cmd/absent: directory not found") {
+		t.Errorf("got exit %d and %q; want 223 and what go list says", code, out)
+	}
+}
+
+// The app's bin directory is in its search path, and the tag cloudfoundry set
+// (go-buildpack: data.GoScript, SetBuildFlags).
+func TestGoBinaryInSearchPath(t *testing.T) {
+	useGoCache(t)
+	s := newStaging(t, map[string]string{
+		"go.mod": "module example.com/tool\n\ngo 1.21\n", "main.go": "package main\n\nfunc main() { println(where) }\n",
+		"here.go": "//go:build !cloudfoundry\n\npackage main\n\nconst where = \"at home\"\n", "there.go": "//go:build cloudfoundry\n\npackage main\n\nconst where = \"in the cloud\"\n",
+	})
+	s.mustBuild("-buildpackOrder=" + s.addSystem())
+	a := start(t, s.unpack(), "tool")
+	if err := a.cmd.Wait(); err != nil || !strings.HasSuffix(a.out.String(), "\nin the cloud\n") {
+		t.Errorf("got %v and %q; want the tool to run by its name", err, a.out.String())
 	}
 }
 
@@ -182,7 +215,7 @@ func wheel(t *testing.T) string {
 func pythonApp(t *testing.T) map[string]string {
 	t.Helper()
 	return map[string]string{
-		"requirements.txt": "greet==1.0\n", "web.py": pythonServer, "Procfile": "web: python3 web.py\nonce: greet\n",
+		"requirements.txt": "greet==1.0\n", "web.py": pythonServer, "Procfile": "web: python web.py\nonce: greet\n",
 		"vendor/greet-1.0-py3-none-any.whl": wheel(t),
 	}
 }
@@ -228,29 +261,100 @@ loop do
 end
 `
 
-func TestStagesRuby(t *testing.T) {
+// buildGem makes a gem of files; those in exe/ are its programs.
+func buildGem(t *testing.T, name, version string, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	writeFiles(t, dir, files)
+	var all, programs []string
+	for file := range files {
+		file = strings.TrimSuffix(file, "*")
+		all = append(all, "'"+file+"'")
+		if program, ok := strings.CutPrefix(file, "exe/"); ok {
+			programs = append(programs, "'"+program+"'")
+		}
+	}
+	writeFiles(t, dir, map[string]string{name + ".gemspec": fmt.Sprintf(
+		"Gem::Specification.new { |s| s.name='%s'; s.version='%s'; s.summary='s'; s.authors=['a']; s.files=[%s]; s.bindir='exe'; s.executables=[%s] }\n",
+		name, version, strings.Join(all, ","), strings.Join(programs, ","))})
+	build := exec.Command("gem", "build", name+".gemspec")
+	build.Dir = dir
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	archive, err := os.ReadFile(filepath.Join(dir, name+"-"+version+".gem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(archive)
+}
+
+// rubyApp is an app whose bundle has exactly these gems.
+func rubyApp(t *testing.T, gems map[string]map[string]string) map[string]string {
+	t.Helper()
+	app := map[string]string{"Gemfile": "source 'https://rubygems.org'\n"}
+	var specs, dependencies strings.Builder
+	for _, g := range slices.Sorted(maps.Keys(gems)) {
+		name, version, _ := strings.Cut(g, " ")
+		app["Gemfile"] += "gem '" + name + "'\n"
+		app["vendor/cache/"+name+"-"+version+".gem"] = buildGem(t, name, version, gems[g])
+		fmt.Fprintf(&specs, "    %s (%s)\n", name, version)
+		fmt.Fprintf(&dependencies, "  %s\n", name)
+	}
+	app["Gemfile.lock"] = "GEM\n  remote: https://rubygems.org/\n  specs:\n" + specs.String() + "\nPLATFORMS\n  ruby\n\nDEPENDENCIES\n" + dependencies.String()
+	return app
+}
+
+func needRuby(t *testing.T) {
+	t.Helper()
 	need(t, "ruby", "gem")
 	if err := exec.Command("ruby", "-e", "require 'bundler'").Run(); err != nil {
 		t.Skip("needs Bundler")
 	}
-	gem := t.TempDir()
-	writeFiles(t, gem, map[string]string{
-		"lib/greet.rb":  "module Greet; HELLO = 'from a gem'; end\n",
-		"greet.gemspec": "Gem::Specification.new { |s| s.name='greet'; s.version='1.0.0'; s.summary='s'; s.authors=['a']; s.files=['lib/greet.rb'] }\n",
-	})
-	build := exec.Command("gem", "build", "greet.gemspec")
-	build.Dir = gem
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+}
+
+func TestStagesRuby(t *testing.T) {
+	needRuby(t)
+	files := rubyApp(t, map[string]map[string]string{"greet 1.0.0": {"lib/greet.rb": "module Greet; HELLO = 'from a gem'; end\n"}})
+	files["web.rb"], files["Procfile"] = rubyServer, "web: bundle exec ruby web.rb\n"
+	serve(t, newStaging(t, files), "ruby", "from a gem")
+}
+
+// argumentServer is a web server that answers its command line and RACK_ENV.
+const argumentServer = `#!/usr/bin/env ruby
+require 'socket'
+server = TCPServer.new('0.0.0.0', ENV['PORT'].to_i)
+loop do
+  c = server.accept
+  while (line = c.gets) && line != "\r\n"; end
+  body = ([File.basename($0)] + ARGV + [ENV['RACK_ENV'], ENV['SECRET_KEY_BASE'].to_s.size]).join(' ').sub(ENV['PORT'], 'PORT')
+  c.write "HTTP/1.1 200 OK\r\nContent-Length: #{body.size}\r\nConnection: close\r\n\r\n#{body}"
+  c.close
+end
+`
+
+// The bundle decides which server runs, without a Procfile.
+func TestRubyServers(t *testing.T) {
+	needRuby(t)
+	rack := map[string]string{"lib/rack.rb": ""}
+	server := func(name string) map[string]string { return map[string]string{"exe/" + name + "*": argumentServer} }
+	tests := []struct {
+		name  string
+		gems  map[string]map[string]string
+		files map[string]string
+		want  string
+	}{
+		{"thin", map[string]map[string]string{"rack 2.2.10": rack, "thin 1.8.2": server("thin")}, nil, "thin start -R config.ru -e production -p PORT production 0"},
+		{"rackup", map[string]map[string]string{"rack 2.2.10": server("rackup"), "puma 6.5.0": server("puma")}, nil, "rackup config.ru -p PORT production 0"},
+		{"puma", map[string]map[string]string{"rack 3.1.8": rack, "puma 6.5.0": server("puma")}, nil, "puma -p PORT config.ru production 0"},
+		{"rails", map[string]map[string]string{"rails 7.1.0": {"lib/rails.rb": ""}}, map[string]string{"bin/rails*": argumentServer}, "rails server -b 0.0.0.0 -p PORT -e production production 128"},
 	}
-	archive, err := os.ReadFile(filepath.Join(gem, "greet-1.0.0.gem"))
-	if err != nil {
-		t.Fatal(err)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			files := rubyApp(t, test.gems)
+			maps.Copy(files, test.files)
+			files["config.ru"] = ""
+			serve(t, newStaging(t, files), "ruby", test.want)
+		})
 	}
-	s := newStaging(t, map[string]string{
-		"Gemfile": "source 'https://rubygems.org'\ngem 'greet'\n", "web.rb": rubyServer, "Procfile": "web: bundle exec ruby web.rb\n",
-		"Gemfile.lock":                 "GEM\n  remote: https://rubygems.org/\n  specs:\n    greet (1.0.0)\n\nPLATFORMS\n  ruby\n\nDEPENDENCIES\n  greet\n",
-		"vendor/cache/greet-1.0.0.gem": string(archive),
-	})
-	serve(t, s, "ruby", "from a gem")
 }

@@ -3,24 +3,39 @@ package buildpack
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 )
 
-// goPackage is one `go list` tells of.
+// goPackage is a package that `go list` found.
 type goPackage struct {
-	path string // import path
-	name string // of the package; "main" is a program
+	path  string // import path
+	name  string // of the package; "main" is a program
+	fault string // why Go cannot read it; "" if it can
 }
 
+// detectGo takes an app with a go.mod, and one with Go files that vendors its
+// packages or names its own in GOPACKAGENAME (go-buildpack: bin/detect).
 func detectGo(app string) bool {
 	if exists(filepath.Join(app, "go.mod")) {
 		return true
 	}
-	sources, _ := filepath.Glob(filepath.Join(app, "*.go"))
-	return len(sources) > 0
+	return (exists(filepath.Join(app, "vendor")) || os.Getenv("GOPACKAGENAME") != "") && hasGoFile(app)
+}
+
+// hasGoFile reports whether there is a Go file anywhere below dir.
+func hasGoFile(dir string) bool {
+	errFound := errors.New("found")
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && filepath.Ext(path) == ".go" {
+			return errFound
+		}
+		return nil // what cannot be read has no Go file
+	})
+	return errors.Is(err, errFound)
 }
 
 // goBuild is one staging of a Go app.
@@ -43,11 +58,15 @@ func finalizeGo(s *stage) (string, error) {
 		return "", err
 	}
 	s.step("Using %s of the stack", strings.TrimPrefix(version, "go version "))
-	specs, err := b.packages()
+	programs, err := b.packages()
 	if err != nil {
 		return "", err
 	}
-	return b.compile(specs)
+	// go-buildpack: data.GoScript.
+	if err := s.profileScript("go", "PATH=$PATH:$HOME/bin"); err != nil {
+		return "", err
+	}
+	return b.compile(programs)
 }
 
 // goEnvironment makes the build static, offline where it can be, and its
@@ -81,7 +100,11 @@ func (b goBuild) packages() ([]goPackage, error) {
 	spec := strings.Fields(os.Getenv("GO_INSTALL_PACKAGE_SPEC"))
 	pattern := spec
 	if len(spec) == 0 {
-		if here, err := b.list("."); err == nil && len(here) == 1 && here[0].name == "main" {
+		here, err := b.list(".")
+		if err != nil {
+			return nil, err
+		}
+		if len(here) == 1 && here[0].name == "main" {
 			return here, nil
 		}
 		pattern = []string{"./..."}
@@ -90,36 +113,74 @@ func (b goBuild) packages() ([]goPackage, error) {
 	if err != nil {
 		return nil, err
 	}
+	programs, err := choosePrograms(all, len(spec) > 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range all {
+		if p.fault != "" {
+			b.warn("go list: %s", p.fault)
+		}
+	}
+	return programs, nil
+}
+
+// choosePrograms returns the programs among packages. Several are accepted only
+// if the user named them. The error says why Go cannot read a package that it
+// leaves out.
+func choosePrograms(all []goPackage, named bool) ([]goPackage, error) {
 	var programs []goPackage
-	var names []string
+	var names, faults []string
 	for _, p := range all {
 		if p.name == "main" {
 			programs = append(programs, p)
 			names = append(names, p.path)
 		}
+		if p.fault != "" {
+			faults = append(faults, p.fault)
+		}
 	}
 	switch {
+	case len(faults) > 0 && (named || len(programs) == 0):
+		return nil, fmt.Errorf("go list: %s", strings.Join(faults, "\n"))
 	case len(programs) == 0:
 		return nil, errors.New("the app has no package main")
-	case len(programs) > 1 && len(spec) == 0:
+	case len(programs) > 1 && !named:
 		return nil, fmt.Errorf("the app has several programs: set GO_INSTALL_PACKAGE_SPEC to one or more of %s", strings.Join(names, " "))
 	}
 	return programs, nil
 }
 
+// packageFormat prints a package on one line, as three quoted texts: its import
+// path, its name and what is wrong with it.
+const packageFormat = `{{printf "%q" .ImportPath}} {{printf "%q" .Name}} {{with .Error}}{{printf "%q" (printf "%s: %s" .Pos .Err)}}{{else}}""{{end}}`
+
+// list asks Go for packages, those that it cannot read among them.
 func (b goBuild) list(patterns ...string) ([]goPackage, error) {
-	argv := append([]string{b.tool, "list", "-e", "-find", "-f", "{{.ImportPath}} {{.Name}}"}, patterns...)
+	argv := append([]string{b.tool, "list", "-e", "-find", "-f", packageFormat}, patterns...)
 	out, err := b.output(call{argv: argv, env: b.env})
 	if err != nil {
 		return nil, err
 	}
 	var all []goPackage
 	for line := range strings.Lines(out) {
-		if fields := strings.Fields(line); len(fields) == 2 {
-			all = append(all, goPackage{fields[0], fields[1]})
+		var p goPackage
+		if _, err := fmt.Sscanf(line, "%q %q %q", &p.path, &p.name, &p.fault); err != nil {
+			return nil, fmt.Errorf("go list: unexpected line %q: %w", line, err)
 		}
+		p.fault = strings.TrimPrefix(p.fault, ": ")
+		if isEmptyPackage(p.fault) {
+			p.fault = ""
+		}
+		all = append(all, p)
 	}
 	return all, nil
+}
+
+// isEmptyPackage reports whether a package's fault is only that it has no Go
+// files for this machine.
+func isEmptyPackage(fault string) bool {
+	return strings.HasPrefix(fault, "no Go files in ") || strings.HasPrefix(fault, "build constraints exclude all Go files in ")
 }
 
 func (b goBuild) compile(programs []goPackage) (string, error) {
@@ -129,7 +190,7 @@ func (b goBuild) compile(programs []goPackage) (string, error) {
 	for _, p := range programs {
 		name := p.program()
 		b.step("Running: go build -o bin/%s %s", name, p.path)
-		argv := []string{b.tool, "build", "-trimpath", "-o", filepath.Join("bin", name)}
+		argv := []string{b.tool, "build", "-trimpath", "-tags", "cloudfoundry", "-o", filepath.Join("bin", name)}
 		if symbol := os.Getenv("GO_LINKER_SYMBOL"); symbol != "" {
 			argv = append(argv, "-ldflags", "-X "+symbol+"="+os.Getenv("GO_LINKER_VALUE"))
 		}

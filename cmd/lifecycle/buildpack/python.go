@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// pythonMarkers are the files that make an app Python's: Cloud Foundry's, and
-// today's pyproject.toml.
-var pythonMarkers = []string{"requirements.txt", "setup.py", "pyproject.toml", "Pipfile", "environment.yml"}
+// pythonMarkers are the files that make an app Python's (python-buildpack:
+// bin/detect).
+var pythonMarkers = []string{"requirements.txt", "setup.py", "environment.yml", "Pipfile"}
 
 // pythonPrograms are started, in this order, when there is no Procfile.
 var pythonPrograms = []string{"main.py", "app.py", "server.py"}
 
 func detectPython(app string) bool {
-	return slices.ContainsFunc(append(pythonMarkers, pythonPrograms...), func(name string) bool { return exists(filepath.Join(app, name)) })
+	return slices.ContainsFunc(pythonMarkers, func(name string) bool { return exists(filepath.Join(app, name)) })
 }
 
 func (s *stage) findPython() (string, error) {
@@ -36,6 +36,9 @@ func supplyPython(s *stage) error {
 	s.step("Using %s of the stack", version)
 	if wanted, err := os.ReadFile(filepath.Join(s.app, "runtime.txt")); err == nil {
 		s.checkPythonVersion(version, strings.TrimSpace(string(wanted)))
+	}
+	if err := s.linkPython(python); err != nil {
+		return err
 	}
 	if err := s.pipInstall(python); err != nil {
 		return err
@@ -58,7 +61,22 @@ func finalizePython(s *stage) (string, error) {
 	if err := s.collectStatic(python); err != nil {
 		return "", err
 	}
-	return s.pythonCommand(filepath.Base(python)), nil
+	return s.pythonCommand(), nil
+}
+
+// linkPython puts the stack's Python into the search path as python and python3,
+// as Cloud Foundry's buildpack does: many stacks have only python3.
+func (s *stage) linkPython(python string) error {
+	bin := filepath.Join(s.deps, "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return err
+	}
+	for _, name := range []string{"python", "python3"} {
+		if err := os.Symlink(python, filepath.Join(bin, name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkPythonVersion warns when runtime.txt (`python-3.11.x`) names another
@@ -138,14 +156,14 @@ func (s *stage) collectStatic(python string) error {
 	return err
 }
 
-func (s *stage) pythonCommand(python string) string {
+func (s *stage) pythonCommand() string {
 	if s.has("Procfile") {
 		return ""
 	}
 	for _, name := range pythonPrograms {
 		if s.has(name) {
-			s.info("No Procfile: the start command is %s %s.", python, name)
-			return python + " " + name
+			s.info("No Procfile: the start command is python %s.", name)
+			return "python " + name
 		}
 	}
 	s.warn("no Procfile: name the start command there, with cf push -c or in the manifest")

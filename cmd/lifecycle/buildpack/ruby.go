@@ -1,8 +1,11 @@
 package buildpack
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 func detectRuby(app string) bool { return exists(filepath.Join(app, "Gemfile")) }
@@ -93,18 +96,51 @@ func (s *stage) rubyRuntime(bundle string) error {
 		`export RAILS_LOG_TO_STDOUT="${RAILS_LOG_TO_STDOUT:-enabled}"`,
 		`export MALLOC_ARENA_MAX="${MALLOC_ARENA_MAX:-2}"`,
 	}
+	secret, err := s.railsSecret()
+	if err != nil {
+		return err
+	}
+	if secret != "" {
+		lines = append(lines, `export SECRET_KEY_BASE="${SECRET_KEY_BASE:-`+secret+`}"`)
+	}
 	return s.profileScript("ruby", lines...)
 }
 
-func finalizeRuby(s *stage) (string, error) {
-	switch {
-	case s.has("Procfile"):
-		return "", nil
-	case s.has("bin/rails"):
-		return "bundle exec bin/rails server -b 0.0.0.0 -p $PORT -e $RAILS_ENV", nil
-	case s.has("config.ru"):
-		return "bundle exec rackup config.ru -o 0.0.0.0 -p $PORT", nil
+// railsSecret is the SECRET_KEY_BASE without which Rails 4.1 and later do not
+// start in production; "" for other apps. Later stagings find it in the cache.
+func (s *stage) railsSecret() (string, error) {
+	g, err := s.lockedGems()
+	if err != nil || g.major("rails") < 4 || strings.HasPrefix(g["rails"], "4.0.") {
+		return "", err
 	}
-	s.warn("no config.ru and no Procfile: name the start command with cf push -c or in the manifest")
-	return "", nil
+	file := filepath.Join(s.cache, "secret_key_base")
+	if kept, err := os.ReadFile(file); err == nil && len(kept) == 2*secretBytes {
+		return string(kept), nil
+	}
+	random := make([]byte, secretBytes)
+	_, _ = rand.Read(random) // it never fails
+	secret := hex.EncodeToString(random)
+	return secret, os.WriteFile(file, []byte(secret), 0o600)
+}
+
+// secretBytes is the size of the secrets that `rails secret` makes.
+const secretBytes = 64
+
+// finalizeRuby names the start command of the bundle's web framework. A Procfile
+// replaces it.
+func finalizeRuby(s *stage) (string, error) {
+	g, err := s.lockedGems()
+	if err != nil {
+		return "", err
+	}
+	command := g.startCommand()
+	switch {
+	case command == "" && !s.has("Procfile"):
+		s.warn("the bundle has neither rails nor rack, and there is no Procfile: name the start command with cf push -c or in the manifest")
+	case strings.HasPrefix(command, "bundle exec rackup ") && g.lacksRackup() && !s.has("Procfile"):
+		s.warn("Rack %s has no rackup: add one of the gems rackup, puma, thin or unicorn to the Gemfile", g["rack"])
+	case s.needsStub(command):
+		return "bundle exec " + strings.TrimPrefix(command, "bin/"), nil
+	}
+	return command, nil
 }

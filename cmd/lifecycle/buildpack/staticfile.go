@@ -11,22 +11,9 @@ import (
 	"cupola/cmd/lifecycle/static"
 )
 
-// otherLanguages are files that say an index.html is only part of the app.
-var otherLanguages = []string{"package.json", "go.mod", "Gemfile", "requirements.txt", "setup.py", "pyproject.toml", "Pipfile", "Procfile", "pom.xml", "composer.json"}
-
-// detectStaticfile takes an app with a Staticfile, as Cloud Foundry's does,
-// and one with an index.html and no sign of another language.
-func detectStaticfile(app string) bool {
-	if exists(filepath.Join(app, "Staticfile")) {
-		return true
-	}
-	for _, name := range otherLanguages {
-		if exists(filepath.Join(app, name)) {
-			return false
-		}
-	}
-	return exists(filepath.Join(app, "index.html"))
-}
+// detectStaticfile takes an app with a Staticfile, even an empty one. An
+// index.html alone is not enough (staticfile-buildpack: bin/detect).
+func detectStaticfile(app string) bool { return exists(filepath.Join(app, "Staticfile")) }
 
 // supplyStaticfile puts the server, which is this program, into the droplet:
 // a droplet must run where this staging's lifecycle is not.

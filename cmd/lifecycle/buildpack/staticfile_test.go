@@ -92,13 +92,17 @@ func TestDetect(t *testing.T) {
 		want  string // the first that takes the app, in order of detection
 	}{
 		{[]string{"Staticfile", "package.json"}, "staticfile"},
-		{[]string{"index.html"}, "staticfile"},
+		{[]string{"index.html"}, ""},
 		{[]string{"index.html", "package.json"}, "nodejs"},
 		{[]string{"index.html", "go.mod"}, "go"},
-		{[]string{"main.go"}, "go"},
+		{[]string{"main.go"}, ""},
+		{[]string{"cmd/main.go", "vendor/modules.txt"}, "go"},
+		{[]string{"vendor/gems.txt"}, ""},
 		{[]string{"Gemfile", "package.json"}, "ruby"},
 		{[]string{"requirements.txt", "Procfile"}, "python"},
-		{[]string{"app.py"}, "python"},
+		{[]string{"app.py", "pyproject.toml"}, ""},
+		{[]string{"Pipfile"}, "python"},
+		{[]string{"app.py", "Procfile"}, "binary"},
 		{[]string{"Procfile", "index.html"}, "binary"},
 		{[]string{"readme"}, ""},
 	}
@@ -106,6 +110,9 @@ func TestDetect(t *testing.T) {
 	for _, test := range tests {
 		app := t.TempDir()
 		for _, name := range test.files {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(app, name)), 0o755); err != nil {
+				t.Fatal(err)
+			}
 			if err := os.WriteFile(filepath.Join(app, name), nil, 0o644); err != nil {
 				t.Fatal(err)
 			}
