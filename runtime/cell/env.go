@@ -45,13 +45,7 @@ func (b *build) systemEnv(u user) []lrp.EnvVar {
 		{Name: "CF_INSTANCE_PORTS", Value: instancePorts(b.full.Ports)},
 	}
 	env = append(env, b.credentialEnv()...)
-	if len(b.full.Ports) > 0 {
-		port := strconv.Itoa(int(b.full.Ports[0]))
-		env = append(env,
-			lrp.EnvVar{Name: contract.EnvPort, Value: port},
-			lrp.EnvVar{Name: "CF_INSTANCE_PORT", Value: port},
-			lrp.EnvVar{Name: "CF_INSTANCE_ADDR", Value: fmt.Sprintf("%s:%s", address, port)})
-	}
+	env = append(env, portEnv(address, b.full.Ports)...)
 	if b.full.Kind == lrp.KindInstance {
 		index := strconv.Itoa(b.full.Index)
 		env = append(env,
@@ -60,6 +54,21 @@ func (b *build) systemEnv(u user) []lrp.EnvVar {
 			lrp.EnvVar{Name: contract.EnvInstanceIndex, Value: index})
 	}
 	return env
+}
+
+// portEnv names the first of a container's ports. A container without any, as of
+// a task or a staging, has the variables of the address all the same, empty
+// (executor: depot/steps/run_step.go, networkingEnvVars).
+func portEnv(address string, ports []uint16) []lrp.EnvVar {
+	if len(ports) == 0 {
+		return []lrp.EnvVar{{Name: "CF_INSTANCE_PORT"}, {Name: "CF_INSTANCE_ADDR"}}
+	}
+	port := strconv.Itoa(int(ports[0]))
+	return []lrp.EnvVar{
+		{Name: contract.EnvPort, Value: port},
+		{Name: "CF_INSTANCE_PORT", Value: port},
+		{Name: "CF_INSTANCE_ADDR", Value: fmt.Sprintf("%s:%s", address, port)},
+	}
 }
 
 // searchPath is Garden's search path, which has the sbin folders for root alone.

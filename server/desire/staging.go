@@ -67,13 +67,26 @@ func Staging(in StagingIn) lrp.RunInfo {
 // action is Cloud Controller's: fetch what the builder needs, run it, keep what
 // it has made.
 func (in StagingIn) action() lrp.Action {
-	steps := append([]lrp.Action{lrp.Parallel(in.downloads()...)}, in.fetches()...)
+	var steps []lrp.Action
+	if packs := in.buildpacks(); len(packs) > 0 {
+		steps = append(steps, lrp.Parallel(packs...))
+	}
+	steps = append(append(steps, lrp.Parallel(in.downloads()...)), in.fetches()...)
 	return lrp.Within(StagingTimeout, lrp.Serial(append(steps,
 		lrp.Run{Path: contract.Builder, Args: in.args(), User: contract.VcapName, Nofile: maxFiles}.Action(),
-		lrp.Parallel(
+		uploads())...))
+}
+
+// uploads keep the droplet and the build cache, with the lines of Cloud
+// Controller's staging_action_builder.rb.
+func uploads() lrp.Action {
+	return lrp.Action{EmitProgress: &lrp.EmitProgress{
+		Start: "Uploading droplet, build artifacts cache...", Success: "Uploading complete", FailurePrefix: "Uploading failed",
+		Action: lrp.Parallel(
 			lrp.Upload{Artifact: "droplet", From: contract.StagingDroplet, To: lrp.BlobScheme + OutputDroplet, User: contract.VcapName}.Action(),
 			lrp.Tried(lrp.Upload{Artifact: "build artifacts cache", From: contract.StagingNewCache, To: lrp.BlobScheme + OutputCache, User: contract.VcapName}.Action()),
-		))...))
+		),
+	}}
 }
 
 // fetches download the buildpacks by URL, one after the other. They are
@@ -91,18 +104,26 @@ func (in StagingIn) fetches() (all []lrp.Action) {
 	return all
 }
 
-func (in StagingIn) downloads() []lrp.Action {
-	get := func(digest, to, artifact string) lrp.Action {
-		return lrp.Download{Source: lrp.Blobbed(digest), To: to, User: contract.VcapName, Artifact: artifact}.Action()
-	}
-	all := []lrp.Action{get(in.Package.Digest, contract.StagingApp, "app package")}
+func download(digest, to, artifact string) lrp.Action {
+	return lrp.Download{Source: lrp.Blobbed(digest), To: to, User: contract.VcapName, Artifact: artifact}.Action()
+}
+
+// buildpacks bring the admin buildpacks. As in Diego the log names each.
+func (in StagingIn) buildpacks() (all []lrp.Action) {
+	seen := map[string]bool{}
 	for _, b := range in.Buildpacks {
-		if b.URL == "" {
-			all = append(all, get(b.Digest, path.Join(contract.StagingBuildpacks, contract.BuildpackDir(b.Key)), ""))
+		if b.URL == "" && !seen[b.Key] {
+			seen[b.Key] = true
+			all = append(all, download(b.Digest, path.Join(contract.StagingBuildpacks, contract.BuildpackDir(b.Key)), b.Key))
 		}
 	}
+	return all
+}
+
+func (in StagingIn) downloads() []lrp.Action {
+	all := []lrp.Action{download(in.Package.Digest, contract.StagingApp, "app package")}
 	if in.Cache != "" {
-		all = append(all, lrp.Tried(get(in.Cache, contract.StagingOldCache, "build artifacts cache")))
+		all = append(all, lrp.Tried(download(in.Cache, contract.StagingOldCache, "build artifacts cache")))
 	}
 	return all
 }

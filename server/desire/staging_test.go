@@ -30,17 +30,20 @@ func TestStaging(t *testing.T) {
 		RootFS: "preloaded:host",
 		Action: lrp.Within(15*time.Minute, lrp.Serial(
 			lrp.Parallel(
+				lrp.Download{Source: lrp.Blobbed("b1"), To: "/tmp/buildpacks/c140bb4b47565b59", User: "vcap", Artifact: "go_buildpack"}.Action(),
+				lrp.Download{Source: lrp.Blobbed("b2"), To: "/tmp/buildpacks/c72221dcda75b656", User: "vcap", Artifact: "binary_buildpack"}.Action()),
+			lrp.Parallel(
 				lrp.Download{Source: lrp.Blobbed("app"), To: "/tmp/app", User: "vcap", Artifact: "app package"}.Action(),
-				lrp.Download{Source: lrp.Blobbed("b1"), To: "/tmp/buildpacks/c140bb4b47565b59", User: "vcap"}.Action(),
-				lrp.Download{Source: lrp.Blobbed("b2"), To: "/tmp/buildpacks/c72221dcda75b656", User: "vcap"}.Action(),
 				lrp.Tried(lrp.Download{Source: lrp.Blobbed("c"), To: "/tmp/cache", User: "vcap", Artifact: "build artifacts cache"}.Action())),
 			lrp.Run{Path: "/tmp/lifecycle/builder", User: "vcap", Nofile: 16384, Args: []string{
 				"-buildDir=/tmp/app", "-outputDroplet=/tmp/droplet", "-outputMetadata=/tmp/result.json", "-outputBuildArtifactsCache=/tmp/output-cache",
 				"-buildpacksDir=/tmp/buildpacks", "-buildpacksDownloadDir=/tmp/buildpackdownloads", "-buildArtifactsCacheDir=/tmp/cache",
 				"-buildpackOrder=go_buildpack,binary_buildpack", "-skipDetect=true", "-skipCertVerify=false"}}.Action(),
-			lrp.Parallel(
-				lrp.Upload{Artifact: "droplet", From: "/tmp/droplet", To: "blob:droplet", User: "vcap"}.Action(),
-				lrp.Tried(lrp.Upload{Artifact: "build artifacts cache", From: "/tmp/output-cache", To: "blob:cache", User: "vcap"}.Action())))),
+			lrp.Action{EmitProgress: &lrp.EmitProgress{
+				Start: "Uploading droplet, build artifacts cache...", Success: "Uploading complete", FailurePrefix: "Uploading failed",
+				Action: lrp.Parallel(
+					lrp.Upload{Artifact: "droplet", From: "/tmp/droplet", To: "blob:droplet", User: "vcap"}.Action(),
+					lrp.Tried(lrp.Upload{Artifact: "build artifacts cache", From: "/tmp/output-cache", To: "blob:cache", User: "vcap"}.Action()))}})),
 		MemoryMB: 1024, DiskMB: 4096, CPUWeight: 50, LogRateLimitByte: -1,
 		EgressGroup: "staging/s", PolicyGroup: "a",
 		Log:        lrp.LogTarget{GUID: "a", Source: "STG", Instance: "0"},
@@ -81,7 +84,7 @@ func TestABuildpackLiesWhereTheBuilderLooks(t *testing.T) {
 	for key, want := range map[string]string{"": "/tmp/buildpacks/ef46db3751d8e999", "a": "/tmp/buildpacks/d24ec4f1a98c6e5b"} {
 		in := stagingIn()
 		in.Buildpacks = []Buildpack{{Key: key}}
-		if got := downloaded(Staging(in).Action)[1].To; got != want {
+		if got := downloaded(Staging(in).Action)[0].To; got != want {
 			t.Errorf("%q: got %s; want %s", key, got, want)
 		}
 	}

@@ -57,7 +57,7 @@ func download(ctx context.Context, url, name, to string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("Downloaded buildpack %s (%s)\n", name, byteSize(size))
+	fmt.Printf("Downloaded buildpack `%s` (%s)\n", name, byteSize(size)) // buildpackapplifecycle: downloadBuildpacks
 	return nil
 }
 

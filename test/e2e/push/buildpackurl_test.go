@@ -71,7 +71,7 @@ func TestBuildpackByURL(t *testing.T) {
 		d.Answers("by-url", "hello from by-url")
 	}
 	works(secretly(public))
-	d.Logged("by-url", "Downloaded buildpack "+strings.Replace(public, "http://", "http://***:***@", 1)+"/own.zip (")
+	d.Logged("by-url", "Downloaded buildpack `"+strings.Replace(public, "http://", "http://***:***@", 1)+"/own.zip` (")
 	d.API("POST", "/v3/security_groups", e2e.Doc{"name": "repositories", "globally_enabled": e2e.Doc{"staging": true},
 		"rules": []e2e.Doc{{"protocol": "tcp", "destination": o.Private.String(), "ports": e2e.WebPort}}}, nil)
 	works(secretly(private))
