@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"mime/multipart"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -119,8 +118,8 @@ func TestBuildpackUpload(t *testing.T) {
 	}{
 		{upload, []byte("no zip"), 422, `bp.zip is not a zip file. Buildpacks of lifecycle \"buildpack\" must be valid zip files.`},
 		{upload, nil, 422, "bp.zip cannot be empty"},
-		{upload, zipOf(t, "bin/compile", "", "../../etc/passwd", "x"), 422, "Uploaded buildpack file is invalid: ../../etc/passwd"},
-		{upload, zipOf(t, "readme", ""), 422, "holds no buildpack"},
+		{upload, zipOf(t, "bin/compile", "", "../../etc/passwd", "x"), 202, `"filename":"bp.zip"`},
+		{upload, zipOf(t, "readme", ""), 202, `"filename":"bp.zip"`},
 		{"/v3/buildpacks/{locked}/upload", good, 422, "Buildpack is locked"},
 		{"/v3/buildpacks/none/upload", good, 404, "Buildpack not found"},
 		{upload, good, 202, `"filename":"bp.zip"`},
@@ -136,9 +135,29 @@ func TestBuildpackUpload(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(w.dir, "blobs", "tmp", "*")); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
-	if blobs, _ := os.ReadDir(filepath.Join(w.dir, "blobs")); len(blobs) != 2 {
-		t.Errorf("got %d entries of the blob store; want tmp and one blob's", len(blobs))
+}
+
+// A manifest.yml that Cloud Controller cannot read fails the job
+// (lib/cloud_controller/upload_buildpack.rb, stack_name_extractor.rb).
+func TestBuildpackUploadWithABadManifest(t *testing.T) {
+	w := newWorld(t)
+	w.run(t, []step{{method: "POST", path: "/v3/buildpacks", body: `{"name": "new"}`, status: 201, save: "new"}})
+	for _, c := range []struct {
+		data []byte
+		want string
+	}{
+		{zipOf(t, "manifest.yml", "stack: ["), "buildpack manifest is not valid"},
+		{zipOf(t, "manifest.yml", strings.Repeat("#", 1<<20+1)), "buildpack manifest is too large"},
+		{[]byte("PK\x03\x04 and no directory"), "buildpack zipfile is not valid"},
+	} {
+		got := w.upload("admin", "/v3/buildpacks/{new}/upload", "bp.zip", c.data)
+		if got.status != 202 {
+			t.Fatalf("got %d %s; want 202", got.status, got.text)
+		}
+		w.run(t, []step{{method: "GET", path: strings.TrimPrefix(got.header.Get("Location"), w.url), status: 200,
+			want: fmt.Sprintf(`{"state": "FAILED", "errors": [{"code": 390013, "title": "CF-BuildpackZipError", "detail": "Buildpack zip error: %s"}]}`, c.want)}})
 	}
+	w.run(t, []step{{method: "GET", path: "/v3/buildpacks/{new}", status: 200, want: `{"state": "AWAITING_UPLOAD", "filename": null}`}})
 }
 
 // The stack of a buildpack's manifest decides; one that does not suit fails the

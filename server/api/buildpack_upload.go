@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -10,9 +11,9 @@ import (
 	"cupola/store/cf"
 )
 
-// uploadBuildpack takes a buildpack's zip. What is no buildpack is refused at
-// once; what does not suit the row fails the job, as in Cloud Controller,
-// whose clients read those errors from there.
+// uploadBuildpack takes a buildpack's zip. What is not a zip is refused at once; a
+// manifest.yml that cannot be read, or that does not suit the row, fails the job,
+// as in Cloud Controller, whose clients read those errors from there.
 func uploadBuildpack(c *call) (*response, error) {
 	if err := c.tx(true, func() error { _, err := openBuildpack(c); return err }); err != nil {
 		return nil, err
@@ -25,43 +26,47 @@ func uploadBuildpack(c *call) (*response, error) {
 	if u.bits == nil {
 		return nil, badBuildpack("A buildpack zip file must be uploaded as 'bits'")
 	}
-	stack, err := checkBuildpackBits(c, u)
+	bits, err := checkBuildpackBits(u)
 	if err != nil {
 		return nil, err
 	}
-	b, err := u.bits.Commit()
-	if err != nil {
-		return nil, err
+	if bits.Fault == "" {
+		b, err := u.bits.Commit()
+		if err != nil {
+			return nil, err
+		}
+		bits.Digest = b.Digest
 	}
-	return inTx(func(c *call) (*response, error) {
-		return keepBuildpack(c, stacks.Bits{Filename: u.name, Digest: b.Digest, Stack: stack})
-	})(c)
+	return inTx(func(c *call) (*response, error) { return keepBuildpack(c, bits) })(c)
 }
 
 func badBuildpack(format string, args ...any) error {
 	return cf.Unprocessable("Uploaded buildpack file is invalid: "+format, args...)
 }
 
-func checkBuildpackBits(c *call, u *upload) (stack string, err error) {
+// checkBuildpackBits reads what an upload says of itself.
+func checkBuildpackBits(u *upload) (stacks.Bits, error) {
+	bits := stacks.Bits{Filename: u.name}
 	info, err := u.bits.Stat()
 	if err != nil {
-		return "", err
+		return bits, err
 	}
 	magic := make([]byte, 4)
 	if _, err := u.bits.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) {
-		return "", err
+		return bits, err
 	}
-	switch {
-	case info.Size() == 0:
-		return "", badBuildpack("%s cannot be empty", u.name)
-	case string(magic) != "PK\x03\x04":
-		return "", badBuildpack(`%s is not a zip file. Buildpacks of lifecycle "buildpack" must be valid zip files.`, u.name)
+	if string(magic) != "PK\x03\x04" {
+		fault := fmt.Sprintf(`%s is not a zip file. Buildpacks of lifecycle "buildpack" must be valid zip files.`, u.name)
+		if info.Size() == 0 {
+			fault += fmt.Sprintf(", %s cannot be empty", u.name)
+		}
+		return bits, badBuildpack("%s", fault)
 	}
-	stack, err = uploads.Buildpack(c.Context(), u.bits.File)
+	bits.Stack, err = uploads.Buildpack(u.bits.File)
 	if uploads.IsInvalid(err) {
-		return "", badBuildpack("%s", err)
+		bits.Fault, err = err.Error(), nil
 	}
-	return stack, err
+	return bits, err
 }
 
 // openBuildpack is the buildpack of {guid}, if it may be uploaded to.

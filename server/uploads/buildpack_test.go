@@ -1,8 +1,6 @@
 package uploads
 
 import (
-	"context"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,13 +18,12 @@ func TestBuildpack(t *testing.T) {
 		{"plain", []entry{compile}, "", ""},
 		{"in a directory", []entry{{"bp-1.0/bin/supply", "", 0o755}}, "", ""},
 		{"with a stack", []entry{compile, {"manifest.yml", "language: x\nstack: cflinuxfs4\n", 0o644}}, "cflinuxfs4", ""},
-		{"no programs", []entry{{"lib/x", "", 0o644}}, "", "holds no buildpack"},
+		{"no programs", []entry{{"lib/x", "", 0o644}}, "", ""},
 		{"broken manifest", []entry{compile, {"manifest.yml", "stack: [", 0o644}}, "", "buildpack manifest is not valid"},
 		{"large manifest", []entry{compile, {"manifest.yml", strings.Repeat("#", maxManifest+1), 0o644}}, "", "buildpack manifest is too large"},
-		{"dots", []entry{compile, {"../x", "", 0o644}}, "", "../x"},
-		{"link out", []entry{compile, {"l", "/etc/passwd", 0o777 | fs.ModeSymlink}}, "", "links to"},
+		{"dots", []entry{compile, {"../x", "", 0o644}}, "", ""}, // staging fails
 	} {
-		stack, err := Buildpack(context.Background(), zipOf(t, c.entries...))
+		stack, err := Buildpack(zipOf(t, c.entries...))
 		if c.want == "" && err != nil || c.want != "" && (!IsInvalid(err) || !strings.Contains(err.Error(), c.want)) || stack != c.stack {
 			t.Errorf("%s: got %q, %v; want %q, %q", c.name, stack, err, c.stack, c.want)
 		}
@@ -45,7 +42,7 @@ func FuzzBuildpack(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer in.Close()
-		if _, err := Buildpack(context.Background(), in); err != nil && !IsInvalid(err) {
+		if _, err := Buildpack(in); err != nil && !IsInvalid(err) {
 			t.Errorf("got %v; want it valid or invalid", err)
 		}
 	})

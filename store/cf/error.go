@@ -28,6 +28,7 @@ const (
 	BuildpackNameTaken    Kind = "BuildpackNameStackLifecycleTaken"
 	BuildpackStacksDiffer Kind = "BuildpackStacksDontMatch"
 	BuildpackStackUnknown Kind = "BuildpackStackDoesNotExist"
+	BuildpackZipError     Kind = "BuildpackZipError"
 	StackInvalid          Kind = "StackValidationFailed"
 	Unknown               Kind = "UnknownError"
 	OrgSuspended          Kind = "OrgSuspended"

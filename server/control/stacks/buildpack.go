@@ -146,11 +146,18 @@ func numberBuildpacks(tx *store.Tx, order []*cf.Buildpack) error {
 }
 
 // Bits are the uploaded bits of a buildpack.
-type Bits struct{ Filename, Digest, Stack string }
+type Bits struct {
+	Filename, Digest string
+	Stack            string // that its manifest.yml names; "" for none
+	Fault            string // why its manifest.yml cannot be read; "" if it can
+}
 
 // Upload gives a buildpack its bits. One that was built in is the operator's own from
 // now on. What does not suit the row is a fault of the upload, which is not an error.
 func Upload(c *control.Session, b *cf.Buildpack, bits Bits) (fault *cf.Error, err error) {
+	if bits.Fault != "" {
+		return cf.Errorf(cf.BuildpackZipError, "Buildpack zip error: %s", bits.Fault), nil
+	}
 	if fault := unsuitable(c, b, bits.Stack); fault != nil {
 		return fault, nil
 	}
