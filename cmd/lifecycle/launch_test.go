@@ -77,7 +77,7 @@ func (p place) run(t *testing.T, env, argv []string) (int, string) {
 func bareRoot(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	for _, dir := range []string{"bin", "proc", "dev", "home/vcap/app", "tmp/lifecycle"} {
+	for _, dir := range []string{"bin", "proc", "dev", "home/vcap/app", "tmp", contract.ProgramDir} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 )
 
@@ -180,7 +181,7 @@ func TestRealLayers(t *testing.T) {
 func TestRealMonitor(t *testing.T) {
 	c, w, r := runReal(t)
 	spec := w.instance("g", "serve")
-	check := lrp.Run{Path: "/tmp/lifecycle/lifecycle", Args: []string{"healthcheck", "-port=8080"}}
+	check := lrp.Run{Path: contract.Helper, Args: []string{"healthcheck", "-port=8080"}}
 	spec.Monitor, spec.StartTimeout = lrp.Within(5e9, lrp.Parallel(check.Action())), 10e9
 	c.Start(spec)
 	r.find(t, "g", lrp.EventReady)

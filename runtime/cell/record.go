@@ -24,6 +24,7 @@ type record struct {
 	Address        string
 	StartedAt      time.Time // zero: it was never started
 	User           login     // of the action
+	Programs       string    // where cupola's programs are; "": an earlier version's contract.LifecycleDir
 	Ready          bool
 	Role           lrp.Role
 	FilesDigest    string // of its Files; "" where there is no place for any

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"cupola/runtime/container"
+	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 )
 
@@ -36,7 +38,7 @@ func (c *Cell) Attach(ctx context.Context, guid string, args ...string) (io.Read
 	if err != nil {
 		return nil, err
 	}
-	login.Args = args
+	login.Args = i.command(args)
 	stdin, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -53,6 +55,14 @@ func (c *Cell) Attach(ctx context.Context, guid string, args ...string) (io.Read
 		return nil, err
 	}
 	return &attached{in: in, out: out, process: p}, nil
+}
+
+// command is args with the path that contract.Helper has in the container.
+func (i *instance) command(args []string) []string {
+	if len(args) == 0 || args[0] != contract.Helper || i.record().Programs != "" {
+		return args
+	}
+	return append([]string{path.Join(contract.LifecycleDir, path.Base(contract.Helper))}, args[1:]...)
 }
 
 // attached is the daemon's end of a process that Attach started.

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 
 	"github.com/google/go-cmp/cmp"
@@ -39,6 +40,16 @@ func TestLoginsAreKept(t *testing.T) {
 	p := loginOf(u).process(map[string]string{"HOME": "/elsewhere", "A": "b"})
 	if p.UID != 1 || p.GID != 2 || !cmp.Equal(p.Groups, u.Groups) || p.Cwd != "/h" || !cmp.Equal(p.Env, []string{"A=b", "HOME=/h", "USER=n"}) {
 		t.Errorf("got %+v", p)
+	}
+}
+
+// The helper of a container that an earlier version started is elsewhere.
+func TestHelperOfEarlierVersions(t *testing.T) {
+	for programs, want := range map[string]string{"": "/tmp/lifecycle/lifecycle sshd", contract.ProgramDir: "/.cupola/lifecycle sshd"} {
+		i := &instance{rec: record{Programs: programs}}
+		if got := strings.Join(i.command([]string{contract.Helper, contract.CommandSSHD}), " "); got != want {
+			t.Errorf("%q: got %s; want %s", programs, got, want)
+		}
 	}
 }
 

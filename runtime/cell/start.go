@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cupola/runtime/container"
+	"cupola/runtime/contract"
 	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 )
@@ -122,7 +123,7 @@ func (p *performer) startFirst(ctx context.Context, at string, first container.P
 		return nil, err
 	}
 	err = p.save(func(r *record) {
-		r.Phase, r.StartedAt, r.User = lrp.PhaseStarting, time.Now(), loginOf(p.user)
+		r.Phase, r.StartedAt, r.User, r.Programs = lrp.PhaseStarting, time.Now(), loginOf(p.user), contract.ProgramDir
 		r.step(at).PID = state.PID
 	})
 	if err != nil {
@@ -139,7 +140,7 @@ func (p *performer) startIdle(ctx context.Context) error {
 		state, err := p.startContainer(ctx, p.container(idle))
 		if err == nil {
 			err = p.save(func(r *record) {
-				r.Phase, r.StartedAt, r.User = lrp.PhaseStarting, time.Now(), loginOf(p.user)
+				r.Phase, r.StartedAt, r.User, r.Programs = lrp.PhaseStarting, time.Now(), loginOf(p.user), contract.ProgramDir
 				r.step("idle").PID = state.PID
 			})
 		}
@@ -160,7 +161,7 @@ func (p *performer) startIdle(ctx context.Context) error {
 func (p *performer) container(first container.Process) container.Spec {
 	p.setEntry(first)
 	spec := container.Spec{
-		ID: p.guid(), Rootfs: p.root.Path, Hostname: hostname(p.guid()), Process: first, NetNS: p.net.NetNS,
+		ID: p.guid(), Rootfs: p.root.Path, Hostname: hostname(p.guid()), Process: first, NetNS: p.net.NetNS, Lifecycle: p.full.Lifecycle,
 		Users: container.IDMap(p.users()), Group: p.cell.part(p.cellID()).group(),
 		Limits: container.Limits{
 			MemoryBytes: int64(p.full.MemoryMB) << 20,

@@ -59,7 +59,7 @@ func (s settings) libConfig(spec Spec, userNS, cgroupNS string) *configs.Config 
 		// A keyring per container would count against the 200 that the kernel
 		// allows one mapped user; the seccomp filter denies all use of keys.
 		NoNewKeyring:  true,
-		Mounts:        s.mounts(spec.Mounts),
+		Mounts:        s.mounts(spec),
 		MaskPaths:     maskedPaths(),
 		ReadonlyPaths: readonlyPaths(),
 		Cgroups: &cgroups.Cgroup{

@@ -116,6 +116,8 @@ type Spec struct {
 	// and ends as the process does. Without Args the init is alone.
 	Process Process
 	Mounts  []Mount
+	// Lifecycle shows the helper's programs at contract.LifecycleDir, too.
+	Lifecycle bool
 	// NetNS is the path of a network namespace; "" gives an empty one.
 	NetNS  string
 	Limits Limits

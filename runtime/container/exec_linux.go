@@ -71,9 +71,9 @@ func (e *Engine) enter(ctx context.Context, id string, p Process, stdio Stdio) (
 		return nil, err
 	}
 	proc := e.command(p, tasks)
-	// A process that is root in the container may have moved the helper's parent
-	// directory away and put its own there. The descriptors cannot be replaced,
-	// nor can /proc, which is a mount point.
+	// A container that an earlier version started has the helper elsewhere, where
+	// its root may have moved it away. The descriptors cannot be replaced, nor can
+	// /proc, which is a mount point.
 	first := 3 + len(tasks)
 	proc.Args[0] = "/proc/self/fd/" + strconv.Itoa(first)
 	proc.Args[2] = "/proc/self/fd/" + strconv.Itoa(first+1)

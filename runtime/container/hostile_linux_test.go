@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"cupola/runtime/contract"
 )
 
 // TestHostileProcess holds that root and a user of a container get nowhere: neither to a release agent (CVE-2022-0492)
@@ -86,7 +88,7 @@ func TestView(t *testing.T) {
 		"/sys/class/net":           "",
 		"/sys/fs/cgroup":           "",
 		"/proc/self/fd":            "0 1 2 3 4 5 6", // 3 and more are the lister's own
-		"/tmp/lifecycle":           "init seccomp.bpf",
+		contract.ProgramDir:        "init seccomp.bpf",
 		"/sys/kernel/debug":        "",
 		"/proc/sys/fs/binfmt_misc": "",
 	} {
@@ -210,7 +212,7 @@ func TestProgramThatIsTheEngine(t *testing.T) {
 	}
 	hostile := b.spec("hostile", "hostile")
 	hostile.Process.UID, hostile.Process.GID = 0, 0
-	if out, _ := b.output(t, hostile); strings.Contains(out, "write /tmp/lifecycle/init: <nil>") {
+	if out, _ := b.output(t, hostile); strings.Contains(out, "write "+contract.Init+": <nil>") {
 		t.Errorf("the helper could be written to:\n%s", out)
 	}
 	after, err := os.ReadFile(init)

@@ -13,7 +13,7 @@ import (
 	"cupola/runtime/fault"
 )
 
-func (s settings) mounts(extra []Mount) []*configs.Mount {
+func (s settings) mounts(spec Spec) []*configs.Mount {
 	const safe = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	all := []*configs.Mount{
 		{Source: "proc", Destination: "/proc", Device: "proc", Flags: safe},
@@ -25,8 +25,14 @@ func (s settings) mounts(extra []Mount) []*configs.Mount {
 	if s.v2 {
 		all = append(all, &configs.Mount{Source: "cgroup", Destination: "/sys/fs/cgroup", Device: "cgroup", Flags: safe | unix.MS_RDONLY})
 	}
-	all = append(all, bind(s.helperDir, contract.ProgramDir, unix.MS_NOSUID|unix.MS_NODEV|unix.MS_RDONLY))
-	for _, m := range extra {
+	programs := []string{contract.ProgramDir}
+	if spec.Lifecycle {
+		programs = append(programs, contract.LifecycleDir)
+	}
+	for _, dir := range programs {
+		all = append(all, bind(s.helperDir, dir, unix.MS_NOSUID|unix.MS_NODEV|unix.MS_RDONLY))
+	}
+	for _, m := range spec.Mounts {
 		flags := unix.MS_NOSUID | unix.MS_NODEV
 		if m.ReadOnly {
 			flags |= unix.MS_RDONLY

@@ -1,17 +1,23 @@
 package contract
 
 // ProgramDir is where cupola's programs are in every container, mounted
-// read-only, as the lifecycle's programs are in Diego.
-const ProgramDir = "/tmp/lifecycle"
+// read-only. No client of Diego's API puts files of its own there.
+const ProgramDir = "/.cupola"
 
-// The programs in ProgramDir. Helper does most of the work: it does what the
-// name that it is called by says, or else its first argument.
+// LifecycleDir is where Cloud Foundry's apps find the programs of their
+// lifecycle. The containers of apps, tasks and stagings show the programs of
+// ProgramDir there, too; in others it belongs to the client, which brings its
+// own lifecycle as in Diego.
+const LifecycleDir = "/tmp/lifecycle"
+
+// The programs. Helper does most of the work: it does what the name that it is
+// called by says, or else its first argument.
 const (
 	Helper   = ProgramDir + "/lifecycle"
-	Builder  = ProgramDir + "/builder" // a link to Helper
-	Launcher = ProgramDir + "/launcher"
-	Fetch    = ProgramDir + "/fetch" // downloads a buildpack by URL
-	Init     = ProgramDir + "/init"  // the first process of every container
+	Fetch    = ProgramDir + "/fetch"     // downloads a buildpack by URL
+	Init     = ProgramDir + "/init"      // the first process of every container
+	Builder  = LifecycleDir + "/builder" // a link to the helper
+	Launcher = LifecycleDir + "/launcher"
 )
 
 // Commands that the daemon runs as the first argument of Helper.
@@ -20,7 +26,7 @@ const (
 	CommandDirectories = "directories" // USER DIR…: makes directories that belong to a user
 )
 
-// Links are the names that Cloud Foundry's lifecycle has in ProgramDir beside
+// Links are the names that Cloud Foundry's lifecycle has in LifecycleDir beside
 // the programs, and which of these serves each.
 func Links() map[string]string {
 	return map[string]string{

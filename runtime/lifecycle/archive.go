@@ -13,14 +13,15 @@ import (
 	"cupola/runtime/contract"
 )
 
-// WriteTar writes the programs as the layer of an image, at contract.ProgramDir: equal bytes for equal builds of the daemon.
+// WriteTar writes the programs as the layer of an image, at contract.ProgramDir with links in contract.LifecycleDir:
+// equal bytes for equal builds of the daemon.
 func WriteTar(w io.Writer) error {
 	t := tar.NewWriter(w)
-	place := strings.TrimPrefix(contract.ProgramDir, "/")
+	place, shown := strings.TrimPrefix(contract.ProgramDir, "/"), strings.TrimPrefix(contract.LifecycleDir, "/")
 	for _, dir := range []struct {
 		name string
 		mode int64
-	}{{path.Dir(place), 0o1777}, {place, 0o755}} {
+	}{{place, 0o755}, {path.Dir(shown), 0o1777}, {shown, 0o755}} {
 		if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir.name + "/", Mode: dir.mode, ModTime: time.Unix(0, 0)}); err != nil {
 			return err
 		}
@@ -37,9 +38,16 @@ func WriteTar(w io.Writer) error {
 			return err
 		}
 	}
-	links := contract.Links()
+	links := map[string]string{}
+	for name, target := range contract.Links() {
+		links[path.Join(place, name)] = target
+		links[path.Join(shown, name)] = path.Join(contract.ProgramDir, target)
+	}
+	for _, name := range inImages() {
+		links[path.Join(shown, name)] = path.Join(contract.ProgramDir, name)
+	}
 	for _, name := range slices.Sorted(maps.Keys(links)) {
-		if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: path.Join(place, name), Linkname: links[name], Mode: 0o777, ModTime: time.Unix(0, 0)}); err != nil {
+		if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: links[name], Mode: 0o777, ModTime: time.Unix(0, 0)}); err != nil {
 			return err
 		}
 	}

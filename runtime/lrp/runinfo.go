@@ -13,6 +13,9 @@ type RunInfo struct {
 	// CachedDependencies are fetched and unpacked once a machine, and shown
 	// read-only.
 	CachedDependencies []CachedDependency
+	// Lifecycle shows cupola's programs at contract.LifecycleDir, where Cloud
+	// Foundry's apps find theirs.
+	Lifecycle bool
 	// Files are shown read-only at FilesPath, before anything runs. The cell can
 	// replace them while the container runs.
 	Files []File

@@ -49,7 +49,7 @@ func Process(in ProcessIn) lrp.Desired {
 		Instances:   p.Instances,
 		RunInfo: lrp.RunInfo{
 			RootFS: rootFS(in.Droplet.Lifecycle, in.Droplet.Stack),
-			Layers: layers(in.Droplet),
+			Layers: layers(in.Droplet), Lifecycle: true,
 			Files:  in.files(),
 			Env:    in.env(ports[0]),
 			Action: in.action(),

@@ -59,7 +59,7 @@ func TestProcess(t *testing.T) {
 	want := lrp.Desired{
 		ProcessGUID: ProcessGUID(in.Process, in.App), Domain: "cf-apps", Instances: 2,
 		RunInfo: lrp.RunInfo{
-			RootFS: "preloaded:minifs",
+			RootFS: "preloaded:minifs", Lifecycle: true,
 			Layers: []lrp.Layer{{Source: lrp.Blobbed("d"), Dest: "/home/vcap"}},
 			Action: lrp.Codependent(
 				lrp.Run{Path: "/tmp/lifecycle/launcher", Args: []string{"app", "./run", "{}"}, Dir: "/home/vcap", User: "vcap", Nofile: 16384}.Action(),

@@ -45,7 +45,7 @@ type Buildpack struct {
 func Staging(in StagingIn) lrp.RunInfo {
 	b := in.Build
 	return lrp.RunInfo{
-		RootFS: rootFS(b.Lifecycle, in.Stack.Name),
+		RootFS: rootFS(b.Lifecycle, in.Stack.Name), Lifecycle: true,
 		Files:  in.files(),
 		Env:    in.env(b.MemoryMB, b.DiskMB),
 		Action: in.action(),

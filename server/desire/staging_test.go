@@ -27,7 +27,7 @@ func TestStaging(t *testing.T) {
 	env := got.Env
 	got.Env, got.Egress, got.Log.Tags = nil, nil, nil
 	want := lrp.RunInfo{
-		RootFS: "preloaded:host",
+		RootFS: "preloaded:host", Lifecycle: true,
 		Action: lrp.Within(15*time.Minute, lrp.Serial(
 			lrp.Parallel(
 				lrp.Download{Source: lrp.Blobbed("b1"), To: "/tmp/buildpacks/c140bb4b47565b59", User: "vcap", Artifact: "go_buildpack"}.Action(),

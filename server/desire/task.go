@@ -17,7 +17,7 @@ func Task(in TaskIn) lrp.RunInfo {
 	t := in.Task
 	return lrp.RunInfo{
 		RootFS: rootFS(in.Droplet.Lifecycle, in.Droplet.Stack),
-		Layers: layers(in.Droplet),
+		Layers: layers(in.Droplet), Lifecycle: true,
 		Files:  in.files(),
 		Env:    in.env(),
 		Action: run(in.Droplet, t.User, t.Command).Action(),

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"cupola/runtime/contract"
 	"cupola/server/kube"
 	"cupola/test/e2e"
 )
@@ -45,7 +46,7 @@ func releaseImage(t *testing.T) []byte {
 		entries = append(entries, boshFile("var/vcap/packages/"+name+"/bin/"+name, program(t, pkg)))
 	}
 	for _, tool := range []string{"sh", "cat", "echo", "wc"} { // that all containers have
-		entries = append(entries, e2e.TarEntry{Header: tar.Header{Name: "bin/" + tool, Typeflag: tar.TypeSymlink, Linkname: "/tmp/lifecycle/lifecycle"}, Content: nil})
+		entries = append(entries, e2e.TarEntry{Header: tar.Header{Name: "bin/" + tool, Typeflag: tar.TypeSymlink, Linkname: contract.Helper}, Content: nil})
 	}
 	return e2e.LayerOf(t, entries...)
 }

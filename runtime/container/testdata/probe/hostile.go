@@ -28,7 +28,7 @@ func files() []attempt {
 	for _, path := range []string{
 		"/proc/sys/kernel/core_pattern", "/proc/sys/kernel/hostname", "/proc/sys/net/ipv4/ip_forward", "/proc/sysrq-trigger",
 		"/proc/irq/default_smp_affinity", "/sys/kernel/uevent_helper", "/sys/power/state", "/sys/class/net/lo/mtu",
-		"/tmp/lifecycle/init", "/tmp/lifecycle/evil", "/proc/self/setgroups", "/proc/self/uid_map",
+		"/.cupola/init", "/.cupola/evil", "/proc/self/setgroups", "/proc/self/uid_map",
 		"/proc/self/oom_score_adj_lower", "/sys/fs/cgroup/release_agent", "/sys/fs/cgroup/memory/release_agent", "/sys/fs/cgroup/cgroup.procs", "/dev/sda", "/dev/mem", "/dev/kmsg", "/dev/fuse", "/dev/evil",
 	} {
 		all = append(all, attempt{"write " + path, func() error {
