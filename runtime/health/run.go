@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -79,58 +81,61 @@ func (w *watch) startup(ctx context.Context) bool {
 	if timeout > 0 {
 		timeout = max(timeout-w.spec.Waited, defaultInvocationTimeout) // it is asked once at least
 	}
-	attempts, err := untilAll(ctx, w.live, timeout)
+	failed := untilAll(ctx, w.live, timeout)
 	switch {
 	case ctx.Err() != nil:
 		return false
-	case err != nil:
-		w.neverHealthy(ctx, time.Since(began), attempts, err)
+	case len(failed) > 0:
+		w.neverHealthy(ctx, time.Since(began), failed)
 		return false
 	}
 	w.log("CELL", false, "Container became healthy")
 	return true
 }
 
-func (w *watch) neverHealthy(ctx context.Context, took time.Duration, attempts int, err error) {
+// neverHealthy reports all checks that did not pass, joined as the executor's
+// steps.NewParallel joins them.
+func (w *watch) neverHealthy(ctx context.Context, took time.Duration, failed []attempt) {
 	took = took.Round(time.Millisecond)
-	text := fmt.Sprintf("Timed out after %s (%d attempts) waiting for startup check to succeed: %v", w.spec.StartTimeout, attempts, err)
-	if w.monitored {
-		text = err.Error()
+	texts := make([]string, len(failed))
+	for n, a := range failed {
+		texts[n] = fmt.Sprintf("Timed out after %s (%d attempts) waiting for startup check to succeed: %v", w.spec.StartTimeout, a.count, a.err)
+		if w.monitored {
+			texts[n] = a.err.Error()
+		}
 	}
+	text := strings.Join(texts, "; ")
 	w.log(w.source(), true, text)
 	w.log("CELL", true, fmt.Sprintf("Failed after %s: startup health check never passed.", took))
 	w.emit(ctx, NeverHealthy, fmt.Sprintf("Instance never healthy after %s: %s", took, text))
 }
 
-// untilAll asks until every probe has had a good answer. It returns how often it
-// asked, and the last error if timeout (0: none) passed first.
-func untilAll(ctx context.Context, probes []probe, timeout time.Duration) (attempts int, err error) {
+// attempt is how often a probe was asked, and its last error.
+type attempt struct {
+	count int
+	err   error
+}
+
+// untilAll asks until every probe has had a good answer, or timeout (0: none)
+// has passed. It returns those that had none, in order.
+func untilAll(ctx context.Context, probes []probe, timeout time.Duration) (failed []attempt) {
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	type answer struct {
-		attempts int
-		err      error
-	}
-	answers := make([]answer, len(probes))
+	answers := make([]attempt, len(probes))
 	var asking sync.WaitGroup
 	for n, p := range probes {
 		asking.Go(fault.Func("health", func() {
 			answers[n].err = fault.Guard("health", func() (err error) {
-				answers[n].attempts, err = p.untilSuccess(ctx)
+				answers[n].count, err = p.untilSuccess(ctx)
 				return err
 			})
 		}))
 	}
 	asking.Wait()
-	for _, a := range answers {
-		if a.err != nil {
-			return a.attempts, a.err
-		}
-	}
-	return attempts, nil
+	return slices.DeleteFunc(answers, func(a attempt) bool { return a.err == nil })
 }
 
 // untilSuccess asks at growing distances until ctx ends.
@@ -161,13 +166,13 @@ func (w *watch) liveness(ctx context.Context) {
 		<-ctx.Done()
 		return
 	}
-	err := untilAny(ctx, w.live)
-	if err == nil {
-		return
+	prefix := "Liveness check unsuccessful: "
+	if w.monitored {
+		prefix = ""
 	}
-	text := err.Error()
-	if !w.monitored {
-		text = "Liveness check unsuccessful: " + text
+	text := joined(prefix, untilAny(ctx, w.live))
+	if text == "" {
+		return
 	}
 	w.log(w.source(), true, text)
 	w.log("CELL", true, "Container became unhealthy")
@@ -184,8 +189,8 @@ func (w *watch) readiness(ctx context.Context) {
 	inTurn(ctx, w.ready, w.spec.Ready, func() {
 		w.log("CELL", false, "Container passed the readiness health check. Container marked ready and added to route pool.")
 		w.emit(ctx, Ready, "")
-	}, func(err error) {
-		text := "Readiness check unsuccessful: " + err.Error()
+	}, func(errs []error) {
+		text := joined("Readiness check unsuccessful: ", errs)
 		w.log(w.source(), true, text)
 		w.log("CELL", false, "Container failed the readiness health check. Container marked not ready and removed from route pool.")
 		w.emit(ctx, NotReady, text)
@@ -197,15 +202,16 @@ func (w *watch) activity(ctx context.Context) {
 	inTurn(ctx, w.active, w.spec.Active, func() {
 		w.log("CELL", false, "Container is active")
 		w.emit(ctx, Active, "")
-	}, func(err error) {
-		w.log("CELL", false, "Container is passive: "+err.Error())
-		w.emit(ctx, Passive, err.Error())
+	}, func(errs []error) {
+		text := joined("", errs)
+		w.log("CELL", false, "Container is passive: "+text)
+		w.emit(ctx, Passive, text)
 	})
 }
 
 // inTurn calls good when all probes have come to pass, and bad when one of them
 // has come to fail, until ctx ends; passing says that they did already.
-func inTurn(ctx context.Context, probes []probe, passing bool, good func(), bad func(error)) {
+func inTurn(ctx context.Context, probes []probe, passing bool, good func(), bad func([]error)) {
 	if len(probes) == 0 {
 		return
 	}
@@ -218,37 +224,81 @@ func inTurn(ctx context.Context, probes []probe, passing bool, good func(), bad 
 	}
 	for ctx.Err() == nil {
 		if !passing {
-			if _, err := untilAll(ctx, probes, 0); err != nil {
+			if failed := untilAll(ctx, probes, 0); len(failed) > 0 {
 				return
 			}
 			good()
 		}
-		err := untilAny(ctx, probes)
-		if err == nil {
+		errs := untilAny(ctx, probes)
+		if len(errs) == 0 {
 			return
 		}
-		bad(err)
+		bad(errs)
 		passing = false
 	}
 }
 
-// untilAny asks every probe's interval and returns the first bad answer, or nil
-// when ctx ended.
-func untilAny(ctx context.Context, probes []probe) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	failures := make(chan error)
-	for _, p := range probes {
-		fault.Go("health", func() { failures <- fault.Guard("health", func() error { return p.untilFailure(ctx) }) })
+// joined is the text of failed checks, in the form that the executor's steps
+// join errors; "" of none.
+func joined(prefix string, errs []error) string {
+	texts := make([]string, len(errs))
+	for n, err := range errs {
+		texts[n] = prefix + err.Error()
 	}
-	var first error
+	return strings.Join(texts, "; ")
+}
+
+// untilAny asks every probe's interval until one fails. Then it asks the others
+// once more, so that all that fail are named. It returns the failures, the first
+// one first; none when ctx ended.
+func untilAny(ctx context.Context, probes []probe) []error {
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type failure struct {
+		of  int
+		err error
+	}
+	ends := make(chan failure)
+	for n, p := range probes {
+		fault.Go("health", func() {
+			ends <- failure{n, fault.Guard("health", func() error { return p.untilFailure(within) })}
+		})
+	}
+	failed := map[int]bool{}
+	var errs []error
 	for range probes {
-		if err := <-failures; err != nil && first == nil {
-			first = err
+		if end := <-ends; end.err != nil {
+			errs, failed[end.of] = append(errs, end.err), true
 			cancel()
 		}
 	}
-	return first
+	if len(errs) == 0 {
+		return nil
+	}
+	for n, err := range askOnce(ctx, probes, failed) {
+		if err != nil && !failed[n] {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// askOnce asks the probes that have not failed yet at the same time. A probe that
+// may fail several times in a row is not asked: one failure says nothing.
+func askOnce(ctx context.Context, probes []probe, failed map[int]bool) []error {
+	errs := make([]error, len(probes))
+	var asking sync.WaitGroup
+	for n, p := range probes {
+		if failed[n] || p.failures > 1 {
+			continue
+		}
+		asking.Go(fault.Func("health", func() { errs[n] = fault.Guard("health", func() error { return p.ask(ctx) }) }))
+	}
+	asking.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return errs
 }
 
 func (p probe) untilFailure(ctx context.Context) error {

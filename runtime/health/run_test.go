@@ -90,6 +90,16 @@ func TestRunEvents(t *testing.T) {
 			"1s never-healthy Instance never healthy after 3s: Timed out after 3s (7 attempts) waiting for startup check to succeed: failed to make TCP connection to 10.1.2.3:8080: dial tcp 10.1.2.3:8080: connect: connection refused"}},
 		{"both of two", Spec{Checks: live(port, lrp.Check{Type: lrp.CheckPort, Port: 81, Interval: time.Second})}, func() dialFunc { return late("10.1.2.3:81", time.Second, 5*time.Second) }, []string{"1.13s healthy ", "1.13s ready ",
 			"5.13s unhealthy Instance became unhealthy: Liveness check unsuccessful: failed to make TCP connection to 10.1.2.3:81: dial tcp 10.1.2.3:81: connect: connection refused"}},
+		// All that failed are named: executor, depot/steps/{parallel,codependent}_step.go.
+		{"none of two", Spec{Checks: live(port, lrp.Check{Type: lrp.CheckPort, Port: 81}), StartTimeout: 3 * time.Second}, func() dialFunc { return between(never, never) }, []string{
+			"3s never-healthy Instance never healthy after 3s: " +
+				"Timed out after 3s (11 attempts) waiting for startup check to succeed: failed to make TCP connection to 10.1.2.3:8080: dial tcp 10.1.2.3:8080: connect: connection refused; " +
+				"Timed out after 3s (11 attempts) waiting for startup check to succeed: failed to make TCP connection to 10.1.2.3:81: dial tcp 10.1.2.3:81: connect: connection refused"}},
+		{"one of two never", Spec{Checks: live(port, lrp.Check{Type: lrp.CheckPort, Port: 81}), StartTimeout: 3 * time.Second}, func() dialFunc { return late("10.1.2.3:81", never, never) }, []string{
+			"3s never-healthy Instance never healthy after 3s: Timed out after 3s (11 attempts) waiting for startup check to succeed: failed to make TCP connection to 10.1.2.3:81: dial tcp 10.1.2.3:81: connect: connection refused"}},
+		{"both of two turn bad", Spec{Checks: live(port, lrp.Check{Type: lrp.CheckPort, Port: 81, Interval: 7 * time.Second})}, func() dialFunc { return between(0, 5*time.Second) }, []string{"0s healthy ", "0s ready ",
+			"7s unhealthy Instance became unhealthy: Liveness check unsuccessful: failed to make TCP connection to 10.1.2.3:81: dial tcp 10.1.2.3:81: connect: connection refused; " +
+				"Liveness check unsuccessful: failed to make TCP connection to 10.1.2.3:8080: dial tcp 10.1.2.3:8080: connect: connection refused"}},
 		{"monitor", Spec{Monitor: says("ill", time.Second, 40*time.Second)}, func() dialFunc { return hang }, []string{"1.27s healthy ", "1.27s ready ", "1m1.27s unhealthy Instance became unhealthy: ill"}},
 		{"monitor is never content", Spec{Monitor: says("ill", never, never), StartTimeout: 5 * time.Second}, func() dialFunc { return hang }, []string{"5s never-healthy Instance never healthy after 5s: ill"}},
 		{"checks before the monitor", Spec{Checks: live(port), Monitor: says("ill", never, never)}, func() dialFunc { return between(0, never) }, []string{"0s healthy ", "0s ready "}},
