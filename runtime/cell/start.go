@@ -39,6 +39,7 @@ func (p *performer) process(ctx context.Context, at string, r lrp.Run, source st
 		return running{}, p.startError(err)
 	}
 	out.Start()
+	p.sayLimits(r)
 	proc, err := p.startStep(ctx, at, r)
 	if err != nil {
 		out.Close()

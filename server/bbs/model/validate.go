@@ -38,6 +38,7 @@ func ValidateDesired(d *bbspb.DesiredLRP) error {
 	f.field("log_rate_limit_bytes_per_second", d.LogRateLimit.GetBytesPerSecond() < -1)
 	f.field("annotation", len(d.Annotation) > maxAnnotation)
 	f.field("max_pids", d.MaxPids < 0)
+	f.privileged(d.Privileged)
 	f.field("routes", routesTooLarge(d.Routes))
 	// An empty map is not on the wire, and Diego wants one.
 	f.field("metric_tags", len(d.MetricTags) == 0)
@@ -94,6 +95,7 @@ func ValidateTask(r *bbspb.DesireTaskRequest) error {
 	f.field("disk_mb", d.DiskMb < 0)
 	f.field("log_rate_limit", d.LogRateLimit.GetBytesPerSecond() < -1)
 	f.field("max_pids", d.MaxPids < 0)
+	f.privileged(d.Privileged)
 	f.field("annotation", len(d.Annotation) > maxAnnotation)
 	for _, rule := range d.EgressRules {
 		var inner faults
@@ -107,6 +109,12 @@ func ValidateTask(r *bbspb.DesireTaskRequest) error {
 	f.layers(d.ImageLayers, d.LegacyDownloadUser)
 	f.mounts(d.VolumeMounts)
 	return f.err()
+}
+
+// privileged refuses what would be root on the machine. Diego takes it; here it
+// would only crash again and again.
+func (f *faults) privileged(wanted bool) {
+	f.say("Invalid field: privileged (privileged containers are not supported: leave it out)", wanted)
 }
 
 // ValidateGUID says what Diego refuses of a request that has only a GUID.

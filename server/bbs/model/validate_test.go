@@ -44,6 +44,7 @@ func TestValidateDesired(t *testing.T) {
 		{"", func(d *lrp) { d.LogRateLimit = &bbspb.LogRateLimit{BytesPerSecond: -1} }},
 		{"", func(d *lrp) { d.Annotation = strings.Repeat("a", 10<<10) }},
 		{"Invalid field: annotation", func(d *lrp) { d.Annotation = strings.Repeat("a", 10<<10+1) }},
+		{"Invalid field: privileged (privileged containers are not supported: leave it out)", func(d *lrp) { d.Privileged = true }},
 		{"Invalid field: routes", func(d *lrp) {
 			d.Routes = &bbspb.Routes{Routes: map[string][]byte{"a": make([]byte, 64<<10), "b": make([]byte, 64<<10+1)}}
 		}},
@@ -142,6 +143,7 @@ func TestValidateTask(t *testing.T) {
 		{"Invalid field: task_guid, Invalid field: domain, Invalid field: task_definition", &bbspb.DesireTaskRequest{}},
 		{"Invalid field: rootfs, invalid action type", task(func(r *bbspb.DesireTaskRequest) { r.Definition = &bbspb.TaskDefinition{} })},
 		{"Invalid field: egress_rules", task(func(r *bbspb.DesireTaskRequest) { r.Definition.EgressRules = []*bbspb.SecurityGroupRule{{}} })},
+		{"Invalid field: privileged (privileged containers are not supported: leave it out)", task(func(r *bbspb.DesireTaskRequest) { r.Definition.Privileged = true })},
 		{"Invalid field: log_rate_limit", task(func(r *bbspb.DesireTaskRequest) { r.Definition.LogRateLimit = &bbspb.LogRateLimit{BytesPerSecond: -2} })},
 		{"Invalid field: completion_callback_url", task(func(r *bbspb.DesireTaskRequest) { r.Definition.CompletionCallbackUrl = "file:///etc/passwd" })},
 	} {

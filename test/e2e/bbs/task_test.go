@@ -95,6 +95,7 @@ type taskCase struct {
 // texts.
 func (b *bbsClient) tasksEnd() {
 	u, archive := takeUploads(b.T), probeTar(b.T.(*testing.T))
+	own := serveArchive(b.T, "the client's own")
 	upload := func(artifact, from, path string) *bbspb.Action {
 		return &bbspb.Action{Upload: &bbspb.Upload{Artifact: artifact, From: from, To: u.URL + path, User: "vcap"}}
 	}
@@ -103,6 +104,8 @@ func (b *bbsClient) tasksEnd() {
 	}
 	limited := probeRun("limits")
 	limited.Run.ResourceLimits = &bbspb.ResourceLimits{Nofile: new(uint64(321)), Nproc: new(uint64(77))}
+	manyFiles := probeRun("limits")
+	manyFiles.Run.ResourceLimits = &bbspb.ResourceLimits{Nofile: new(uint64(1 << 40))}
 	quiet := shell("echo nobody hears")
 	quiet.Run.SuppressLogOutput = true
 	env := shell("echo $A $B $CF_INSTANCE_GUID")
@@ -139,8 +142,20 @@ func (b *bbsClient) tasksEnd() {
 		"oom-alone": {action: probeRun("eat"), reason: "T: Exited with status 137 (out of memory)", logs: []string{"T: Exit status 137 (out of memory)"}},
 		"chatty": {action: probeRun("say"), with: func(d *bbspb.TaskDefinition) { d.LogRateLimit = &bbspb.LogRateLimit{BytesPerSecond: 1000} },
 			logs: []string{"T: " + strings.Repeat("x", 100), "app instance exceeded log rate limit (1000 bytes/sec)"}},
-		"no-result": {action: shell("exit 0"), with: func(d *bbspb.TaskDefinition) { d.ResultFile = "/tmp/none" }, reason: "failed to fetch result"},
-		"no-user":   {action: &bbspb.Action{Run: &bbspb.Run{Path: "/bin/true", User: "who"}}, reason: `failed to run container: no user "who" in the root filesystem`},
+		// What a client puts at /tmp/lifecycle is its own, as in Diego.
+		"own-lifecycle": {action: shell("ls /tmp/lifecycle > /tmp/r; cat /tmp/lifecycle/f >> /tmp/r"), with: func(d *bbspb.TaskDefinition) {
+			d.CachedDependencies = append(d.CachedDependencies, &bbspb.CachedDependency{From: own.url, To: "/tmp/lifecycle", CacheKey: "own"})
+		}, result: "f\nthe client's own"},
+		"own-lifecycle-download": {action: serial(&bbspb.Action{Download: &bbspb.Download{From: own.url, To: "/tmp/lifecycle", User: "root"}},
+			shell("ls /tmp/lifecycle > /tmp/r; cat /tmp/lifecycle/f >> /tmp/r")), result: "f\nthe client's own"},
+		"own-lifecycle-layer": {action: shell("ls /tmp/lifecycle > /tmp/r; cat /tmp/lifecycle/f >> /tmp/r"), with: func(d *bbspb.TaskDefinition) {
+			d.ImageLayers = []*bbspb.ImageLayer{own.layer("/tmp/lifecycle", bbspb.LayerType_LAYER_TYPE_SHARED)}
+		}, result: "f\nthe client's own"},
+		// rep: generator/internal/container_delegate.go, MAX_RESULT_SIZE.
+		"large-result":     {action: probeRun("fill", "/tmp/r", "51200"), result: strings.Repeat("x", 50<<10)},
+		"too-large-result": {action: probeRun("fill", "/tmp/r", "51201"), with: func(d *bbspb.TaskDefinition) { d.ResultFile = "/tmp/r" }, reason: "failed to fetch result"},
+		"no-result":        {action: shell("exit 0"), with: func(d *bbspb.TaskDefinition) { d.ResultFile = "/tmp/none" }, reason: "failed to fetch result"},
+		"no-user":          {action: &bbspb.Action{Run: &bbspb.Run{Path: "/bin/true", User: "who"}}, reason: `failed to run container: no user "who" in the root filesystem`},
 		"files": {action: filed(shell("cd /etc/cf-service-bindings && cat a/b c > /tmp/r && echo changed > c"), &bbspb.File{Path: "/c", Content: "of-run\xff"}), with: func(d *bbspb.TaskDefinition) {
 			d.VolumeMountedFiles = []*bbspb.File{{Path: "a/b", Content: "of-definition "}}
 		}, reason: "T: Exited with status 1", logs: []string{"T: open /etc/cf-service-bindings/c: read-only file system"}},
@@ -156,10 +171,14 @@ func (b *bbsClient) tasksEnd() {
 			bad.DigestValue = strings.Repeat("0", 64)
 			d.ImageLayers = []*bbspb.ImageLayer{bad}
 		}, reason: "failed to download cached artifacts", logs: []string{"T: Downloading layer/bad failed"}},
-		"silent":    {action: probeRun("say"), with: func(d *bbspb.TaskDefinition) { d.LogRateLimit = &bbspb.LogRateLimit{} }},
-		"talkative": {action: serial(probeRun("say"), shell("echo at last")), with: func(d *bbspb.TaskDefinition) { d.LogRateLimit = &bbspb.LogRateLimit{BytesPerSecond: -1} }, logs: []string{"T: at last"}},
-		"privileged": {action: shell("exit 0"), with: func(d *bbspb.TaskDefinition) { d.Privileged = true },
-			reason: "failed to create container: privileged containers are not supported"},
+		"silent":     {action: probeRun("say"), with: func(d *bbspb.TaskDefinition) { d.LogRateLimit = &bbspb.LogRateLimit{} }},
+		"talkative":  {action: serial(probeRun("say"), shell("echo at last")), with: func(d *bbspb.TaskDefinition) { d.LogRateLimit = &bbspb.LogRateLimit{BytesPerSecond: -1} }, logs: []string{"T: at last"}},
+		"many-files": {action: manyFiles, logs: []string{"T: Cell cupola limits the open files of /probe/probe to "}},
+	}
+	res := &bbspb.LifecycleResponse{}
+	b.ask("/v1/tasks/desire.r2", &bbspb.DesireTaskRequest{TaskGuid: "p", Domain: "tasks", Definition: (&taskCase{action: shell("exit 0"), with: func(d *bbspb.TaskDefinition) { d.Privileged = true }}).definition("p", archive)}, res)
+	if got := res.GetError().GetMessage(); !strings.Contains(got, "privileged containers are not supported") {
+		b.T.Errorf("a privileged task: got %q", got)
 	}
 	for guid, c := range cases {
 		b.must("/v1/tasks/desire.r2", &bbspb.DesireTaskRequest{TaskGuid: guid, Domain: "tasks", Definition: c.definition(guid, archive)})

@@ -18,6 +18,12 @@ func command(name string, args []string) (status int) {
 		eat(nil, nil)
 	case "limits":
 		fmt.Println("nofile", limit(syscall.RLIMIT_NOFILE), "nproc", limit(rlimitNproc))
+	case "fill":
+		size, _ := strconv.Atoi(args[1])
+		if err := os.WriteFile(args[0], []byte(strings.Repeat("x", size)), 0o644); err != nil {
+			fmt.Println(err)
+			return 1
+		}
 	case "fork":
 		fork(args[0])
 	case "say":
