@@ -34,6 +34,7 @@ type Config struct {
 	cells.Config
 	HTTP             string         `help:"Address of the API and of apps' HTTP routes." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
 	HTTPS            string         `help:"Address of the same with TLS; 'off' disables it." default:"127.0.0.1:8443" env:"CUPOLA_HTTPS" placeholder:"ADDR"`
+	EmptyPool        time.Duration  `name:"empty-pool-timeout" help:"How long a route answers 503 after the last instance left, before it answers 404." default:"0s" env:"CUPOLA_EMPTY_POOL_TIMEOUT" placeholder:"TIME"`
 	SSH              string         `name:"ssh" help:"Address of 'cf ssh'; 'off' disables it (default 127.0.0.1:2222, or a free port if that is in use)." env:"CUPOLA_SSH" placeholder:"ADDR"`
 	TCP              string         `name:"tcp" help:"Address and ports of TCP routes, like 127.0.0.1:1024-1123,2000; 'off' disables them." default:"127.0.0.1:1024-1123" env:"CUPOLA_TCP" placeholder:"ADDR"`
 	BBS              string         `name:"bbs" help:"Address of Diego's BBS API, for clients like cfdot; disabled by default." env:"CUPOLA_BBS" placeholder:"ADDR"`
@@ -158,6 +159,9 @@ func (c *Config) checkSecrets() error {
 	}
 	if c.InstanceCertLife < minCertLife || c.InstanceCertLife > maxCertLife {
 		faults = append(faults, fmt.Errorf("invalid --instance-cert-life %s: give %s to %s", c.InstanceCertLife, minCertLife, maxCertLife))
+	}
+	if c.EmptyPool < 0 {
+		faults = append(faults, fmt.Errorf("invalid --empty-pool-timeout %s: give 0s or more", c.EmptyPool))
 	}
 	if f := c.BBSFiles; f != (bbs.OwnFiles{}) && (f.CA == "" || f.Cert == "" || f.Key == "") {
 		faults = append(faults, errors.New("give --bbs-ca, --bbs-cert and --bbs-key together, or none of them"))

@@ -71,7 +71,7 @@ func (f *Faces) OpenRouter(ctx context.Context) error {
 	if f.UAA, err = uaa.New(ctx, uaa.Config{Store: x.Store, Passwords: passwords, Log: x.Log}); err != nil {
 		return err
 	}
-	f.Router = router.New(router.Config{Log: x.Log, AccessLog: f.accessed, DistrustForwarded: true, Services: x.Egress(), Gate: f.gate})
+	f.Router = router.New(router.Config{Log: x.Log, AccessLog: f.accessed, DistrustForwarded: true, Services: x.Egress(), Gate: f.gate, EmptyPool: x.EmptyPool})
 	tcp := front.TCP{Address: x.TCP, Router: f.Router, Held: x.Listeners, Manager: x.Manager, Say: x.Logs.Router, Log: x.Log}
 	f.ports, f.tcpPorts = tcp.Open()
 	return nil

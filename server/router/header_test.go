@@ -226,7 +226,7 @@ func TestAccessLog(t *testing.T) {
 	want := []string{
 		`^` + appGUID + ` app\.test - ` + at + ` "POST /pot\?a=\\"b HTTP/1\.1" 418 5 15 "http://x/" "kettle" ` + local + ` "` + endpoint.Address + `" x_forwarded_for:"1\.2\.3\.4, 127\.0\.0\.1" x_forwarded_proto:"http" ` + id + num + ` app_id:"` + appGUID + `" app_index:"7" instance_id:"guid-7" x_cf_routererror:"-"$`,
 		`^ none\.test - ` + at + ` "GET / HTTP/1\.1" 404 0 \d+ "-" "Go-http-client/1\.1" ` + local + ` "-" x_forwarded_for:"-" x_forwarded_proto:"-" ` + id + `"-" app_id:"-" app_index:"-" instance_id:"-" x_cf_routererror:"unknown_route"$`,
-		`^` + appGUID + ` empty\.test - .* 503 0 \d+ .* x_cf_routererror:"no_endpoints"$`,
+		`^ empty\.test - .* 404 0 \d+ .* x_cf_routererror:"unknown_route"$`,
 		`^` + appGUID + ` dead\.test - .* 502 0 \d+ .* app_index:"3" instance_id:"dead" x_cf_routererror:"endpoint_failure \(dial tcp .*: connect: connection refused\)"$`,
 	}
 	got := s.lines()

@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"time"
 )
 
 // index is a Table made ready for look-ups. It never changes.
@@ -15,6 +15,7 @@ type index struct {
 	hashed   map[routeKey]*hashed
 	backends map[backendKey]*backend
 	guarded  map[string]bool // domains
+	emptyFor time.Duration   // how long a pool may be empty before its route is unknown
 }
 
 // routeKey names a pool across tables.
@@ -44,7 +45,7 @@ func (x *index) routes() (n int) {
 // lookup finds the pool of a host and path: the exact host before a wildcard,
 // a longer wildcard before a shorter one, the longest path within a host.
 func (x *index) lookup(host, path string) *pool {
-	if p := longest(x.exact[host], path); p != nil {
+	if p := x.longest(x.exact[host], path); p != nil {
 		return p
 	}
 	for rest := host; ; {
@@ -52,16 +53,18 @@ func (x *index) lookup(host, path string) *pool {
 		if dot < 0 {
 			return nil
 		}
-		if p := longest(x.wildcard[rest[dot:]], path); p != nil {
+		if p := x.longest(x.wildcard[rest[dot:]], path); p != nil {
 			return p
 		}
 		rest = rest[dot+1:]
 	}
 }
 
-func longest(pools []*pool, path string) *pool {
+// longest is the first pool that matches a path and is not gone: a pool that has been
+// empty for too long hides neither a shorter path nor a wildcard, as in gorouter.
+func (x *index) longest(pools []*pool, path string) *pool {
 	for _, p := range pools {
-		if p.matches(path) {
+		if p.matches(path) && !p.gone(x.emptyFor) {
 			return p
 		}
 	}
@@ -72,6 +75,7 @@ func longest(pools []*pool, path string) *pool {
 type indexer struct {
 	old        *index
 	newBackend func(Endpoint) *backend
+	emptyFor   time.Duration
 	pools      map[routeKey]*pool
 	hashed     map[routeKey]Options // of the routes that have a hash header
 	made       *index
@@ -79,7 +83,7 @@ type indexer struct {
 
 func (b *indexer) build(t Table) *index {
 	b.pools, b.hashed = map[routeKey]*pool{}, map[routeKey]Options{}
-	b.made = &index{exact: map[string][]*pool{}, wildcard: map[string][]*pool{}, ports: map[int]*pool{}, hashed: map[routeKey]*hashed{}, backends: map[backendKey]*backend{}, guarded: map[string]bool{}}
+	b.made = &index{exact: map[string][]*pool{}, wildcard: map[string][]*pool{}, ports: map[int]*pool{}, hashed: map[routeKey]*hashed{}, backends: map[backendKey]*backend{}, guarded: map[string]bool{}, emptyFor: b.emptyFor}
 	for _, route := range t.Routes {
 		b.add(route)
 	}
@@ -103,7 +107,8 @@ func (b *indexer) add(route Route) {
 	key := routeKey{strings.ToLower(route.Host), strings.ToLower(strings.TrimRight(route.Path, "/")), route.Port}
 	p := b.pools[key]
 	if p == nil {
-		p = &pool{path: key.path, appGUID: route.AppGUID, next: b.counter(key)}
+		p = &pool{path: key.path, appGUID: route.AppGUID}
+		p.follow(b.previous(key))
 		b.pools[key] = p
 		b.place(key, p)
 	}
@@ -135,13 +140,10 @@ func (b *indexer) place(key routeKey, p *pool) {
 	hosts[name] = append(hosts[name], p)
 }
 
-// counter keeps round robin going where it was.
-func (b *indexer) counter(key routeKey) *atomic.Uint32 {
+// previous is the pool of the same route in the table before; nil for none.
+func (b *indexer) previous(key routeKey) *pool {
 	if key.port > 0 {
-		if p := b.old.ports[key.port]; p != nil {
-			return p.next
-		}
-		return new(atomic.Uint32)
+		return b.old.ports[key.port]
 	}
 	hosts, name := b.old.exact, key.host
 	if rest, ok := strings.CutPrefix(key.host, "*"); ok {
@@ -149,10 +151,10 @@ func (b *indexer) counter(key routeKey) *atomic.Uint32 {
 	}
 	for _, p := range hosts[name] {
 		if p.path == key.path {
-			return p.next
+			return p
 		}
 	}
-	return new(atomic.Uint32)
+	return nil
 }
 
 func (b *indexer) backend(e Endpoint) *backend {

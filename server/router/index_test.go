@@ -15,7 +15,7 @@ func tableOf(routes ...string) *index {
 		if found {
 			path = "/" + path
 		}
-		t.Routes = append(t.Routes, Route{Host: host, Path: path, AppGUID: r})
+		t.Routes = append(t.Routes, Route{Host: host, Path: path, AppGUID: r, Endpoints: []Endpoint{{Address: "192.0.2.1:1"}}})
 	}
 	return (&indexer{old: &index{}, newBackend: func(Endpoint) *backend { return nil }}).build(t)
 }

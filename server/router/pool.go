@@ -18,6 +18,26 @@ type pool struct {
 	policy    *Policy  // who may come; nil: everybody
 	endpoints []*endpoint
 	next      *atomic.Uint32 // shared with the pool of the table before
+	emptied   time.Time      // when the last endpoint left; zero if there never was one
+}
+
+// follow continues the pool of the same route in the table before; nil for none.
+// The pool has no endpoints yet.
+func (p *pool) follow(old *pool) {
+	if old == nil {
+		p.next = new(atomic.Uint32)
+		return
+	}
+	p.next, p.emptied = old.next, old.emptied
+	if len(old.endpoints) > 0 {
+		p.emptied = time.Now()
+	}
+}
+
+// gone reports whether the pool has been empty for the given time, after which
+// gorouter deletes a pool.
+func (p *pool) gone(after time.Duration) bool {
+	return len(p.endpoints) == 0 && (p.emptied.IsZero() || time.Since(p.emptied) >= after)
 }
 
 // matches reports whether path is the pool's or below it. As in Cloud Foundry

@@ -38,6 +38,9 @@ type Config struct {
 	Gate *Gate
 	// MaxAttempts is how many endpoints a request tries; 0 is 3 (gorouter).
 	MaxAttempts int
+	// EmptyPool is how long a route answers 503 after its last endpoint left. Then,
+	// and always with 0 (gorouter), the route is unknown: 404.
+	EmptyPool time.Duration
 }
 
 // Timeouts bound what backends and clients may take; zero values take the
@@ -108,7 +111,7 @@ func (r *Router) Set(t Table) {
 	defer r.mu.Unlock()
 	old := r.index.Load()
 	r.sweepLocked()
-	made := (&indexer{old: old, newBackend: r.reviveLocked}).build(t)
+	made := (&indexer{old: old, newBackend: r.reviveLocked, emptyFor: r.config.EmptyPool}).build(t)
 	r.index.Store(made)
 	for key, b := range old.backends {
 		if made.backends[key] == nil {

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // site is a router behind a real server, with its access log.
@@ -190,7 +191,7 @@ func TestRefusals(t *testing.T) {
 		body    string
 	}{
 		{"none.test/", nil, 404, "unknown_route", "404 Not Found: Requested route ('none.test') does not exist."},
-		{"empty.test/", nil, 503, "no_endpoints", "503 Service Unavailable: Requested route ('empty.test') has no available endpoints."},
+		{"empty.test/", nil, 404, "unknown_route", "404 Not Found: Requested route ('empty.test') does not exist."},
 		{"dead.test/", nil, 502, "endpoint_failure (dial tcp " + dead.Address + ": connect: connection refused)", "502 Bad Gateway: Registered endpoint failed to handle the request."},
 		{"app.test/", []string{"X-Cf-App-Instance", "nonsense"}, 400, "invalid_cf_app_instance_header", "400 Bad Request: Invalid X-CF-App-Instance Header"},
 		{"app.test/", []string{"X-Cf-App-Instance", appGUID}, 400, "invalid_cf_app_instance_header", "400 Bad Request: Invalid X-CF-App-Instance Header"},
@@ -251,13 +252,15 @@ func TestRoundRobinAndRetry(t *testing.T) {
 func TestLastEndpointGoes(t *testing.T) {
 	for _, tt := range []struct {
 		after  Table
+		empty  time.Duration
 		status int
 		body   string
 	}{
-		{Table{Routes: []Route{route("app.test")}}, 503, "503 Service Unavailable: Requested route ('app.test') has no available endpoints."},
-		{Table{}, 404, "404 Not Found: Requested route ('app.test') does not exist."},
+		{Table{Routes: []Route{route("app.test")}}, 0, 404, "404 Not Found: Requested route ('app.test') does not exist."},
+		{Table{Routes: []Route{route("app.test")}}, time.Hour, 503, "503 Service Unavailable: Requested route ('app.test') has no available endpoints."},
+		{Table{}, time.Hour, 404, "404 Not Found: Requested route ('app.test') does not exist."},
 	} {
-		s := newSite(t, Config{})
+		s := newSite(t, Config{EmptyPool: tt.empty})
 		s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, nil))}})
 		endpoint := s.index.Load().lookup("app.test", "/").endpoints[0]
 		endpoint.removed.Store(true) // the request takes it, lets it go and looks again
@@ -269,6 +272,48 @@ func TestLastEndpointGoes(t *testing.T) {
 			t.Errorf("got %d %q; want %d %q", got.status, got.body, tt.status, tt.body)
 		}
 	}
+}
+
+// TestEmptyPool: a pool that is empty for good is as if the route were not there
+// (gorouter: registry.unregister and pruneStaleDroplets delete the pool).
+func TestEmptyPool(t *testing.T) {
+	r := New(Config{Log: slog.New(slog.DiscardHandler), EmptyPool: 10 * time.Second})
+	table := func(some ...Endpoint) Table {
+		return Table{Routes: []Route{route("*.test", endpointOf("192.0.2.1:1", "wild", 0)), route("app.test", some...), {Host: "app.test", Path: "/api"}}}
+	}
+	found := func() string {
+		p := r.index.Load().lookup("app.test", "/api/x")
+		if len(p.endpoints) == 0 {
+			return "empty"
+		}
+		return p.endpoints[0].InstanceGUID
+	}
+	back := func(d time.Duration) { // the pool's last endpoint left that much earlier
+		for _, p := range r.index.Load().exact["app.test"] {
+			if !p.emptied.IsZero() {
+				p.emptied = p.emptied.Add(-d)
+			}
+		}
+	}
+	step := func(what, want string) {
+		t.Helper()
+		if got := found(); got != want {
+			t.Errorf("%s: got %q; want %q", what, got, want)
+		}
+	}
+	r.Set(table())
+	step("never had an endpoint", "wild")
+	r.Set(table(endpointOf("192.0.2.1:2", "app", 0)))
+	step("has one", "app")
+	r.Set(table())
+	step("has lost it", "empty")
+	back(9 * time.Second)
+	r.Set(table())
+	step("nine seconds later", "empty")
+	back(time.Second)
+	step("ten seconds later", "wild")
+	r.Set(table(endpointOf("192.0.2.1:2", "app", 0)))
+	step("has one again", "app")
 }
 
 func TestDrainAndSettle(t *testing.T) {

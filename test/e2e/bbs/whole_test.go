@@ -189,7 +189,7 @@ func (b *bbsClient) isUnready(a *bbspb.ActualLRP) {
 	e2e.Eventually(b.T, time.Minute, func() string {
 		now := b.actuals("whole")[0]
 		status, _, err := b.Get("whole.bbs.test", "/")
-		if status == 503 && !now.GetRoutable() && now.State == "RUNNING" {
+		if status == 404 && !now.GetRoutable() && now.State == "RUNNING" {
 			return ""
 		}
 		return fmt.Sprint(status, err, now)
