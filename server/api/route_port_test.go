@@ -118,7 +118,6 @@ func TestTCPRoutesInManifests(t *testing.T) {
 	for routes, want := range map[string]string{
 		"  - route: hello.apps.test:1024\n":               "For route 'hello.apps.test:1024': Routes with protocol 'http' do not support ports.",
 		"  - route: tcp.test\n":                           "For route 'tcp.test': Routes with protocol 'tcp' must specify a port.",
-		"  - route: tcp.test:99999\n":                     "The route 'tcp.test:99999' is not a properly formed URL",
 		"  - route: tcp.test:9999\n":                      "For route 'tcp.test:9999': Port '9999' is not available. Try a different port or use a different domain.",
 		"  - route: nowhere.example\n":                    "No domains exist for route nowhere.example",
 		"  - route: tcp.test:1024\n    protocol: http1\n": "For route 'tcp.test:1024': Cannot use 'http1' protocol for tcp routes; valid options are: [tcp].",

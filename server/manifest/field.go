@@ -127,18 +127,6 @@ func (f *fields) nullable(key string) map[string]*string {
 	return out
 }
 
-func (f *fields) flag(key string) bool {
-	v, ok := f.m[key]
-	if !ok || v == nil {
-		return false
-	}
-	b, ok := v.(bool)
-	if !ok {
-		f.fault(title(key) + " must be a boolean")
-	}
-	return b
-}
-
 func (f *fields) number(key string, least int) *int {
 	v, ok := f.m[key]
 	if !ok || v == nil {

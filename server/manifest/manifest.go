@@ -82,16 +82,6 @@ type Service struct {
 	Parameters  map[string]any // for the broker; nil for none
 }
 
-// Route is a route by its URL, without scheme.
-type Route struct {
-	URL      string
-	Protocol string // "" : http1, or tcp of a TCP route
-	Options  map[string]any
-	// OptionsSet reports that options were given; if Options is nil they were
-	// not a map.
-	OptionsSet bool
-}
-
 // Invalid is what is wrong with a manifest, in Cloud Controller's words.
 type Invalid []string
 
@@ -219,16 +209,15 @@ func (app *App) read(f *fields) {
 	app.Credentials = f.object("cnb-credentials")
 	app.CredentialsSet = app.Credentials != nil
 	app.Docker = f.m["docker"] != nil
-	app.NoRoute, app.RandomRoute, app.DefaultRoute = f.flag("no-route"), f.flag("random-route"), f.flag("default-route")
 	if app.Docker && app.BuildpackSet {
 		f.fault("Cannot specify both buildpack(s) and docker keys")
-	}
-	if app.RandomRoute && app.DefaultRoute {
-		f.fault("Random-route and default-route may not be used together")
 	}
 	app.readMetadata(f)
 	app.readFeatures(f)
 	app.readRoutes(f)
+	if app.RandomRoute && app.DefaultRoute {
+		f.fault("Random-route and default-route may not be used together")
+	}
 	app.readServices(f)
 	app.readProcesses(f)
 	app.readSidecars(f)
@@ -280,30 +269,6 @@ func featureMap(v any) (named map[string]any, ok bool) {
 		maps.Copy(named, m)
 	}
 	return named, true
-}
-
-func (app *App) readRoutes(f *fields) {
-	list, ok := f.list("routes")
-	app.RoutesSet = ok
-	if !f.atMost("routes", len(list), maxRoutes) {
-		return
-	}
-	for _, v := range list {
-		m, _ := v.(map[string]any)
-		url, ok := m["route"].(string)
-		if !ok || url == "" {
-			f.fault("Routes must be a list of route objects")
-			return
-		}
-		r := Route{URL: url}
-		r.Protocol, _ = m["protocol"].(string)
-		_, r.OptionsSet = m["options"]
-		r.Options, _ = m["options"].(map[string]any)
-		if r.Protocol != "" && r.Protocol != "http1" && r.Protocol != "http2" && r.Protocol != "tcp" {
-			f.fault("Route protocol must be 'http1', 'http2' or 'tcp'.")
-		}
-		app.Routes = append(app.Routes, r)
-	}
 }
 
 func (app *App) readServices(f *fields) {

@@ -3,45 +3,24 @@ package manifests
 import (
 	"errors"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"cupola/server/control"
+	"cupola/server/control/access"
 	"cupola/server/control/routes"
 	"cupola/server/manifest"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
-// routeURL splits a route's URL into what may be its host, domain and path:
-// every split in turn, longest domain first. The port is 0 for none, -1 for one
-// that is none.
-func routeURL(url string) (names []string, port int, path string) {
-	_, rest, found := strings.Cut(url, "://")
-	if !found {
-		rest = url
-	}
-	name, path, _ := strings.Cut(rest, "/")
-	if path != "" {
-		path = "/" + path
-	}
-	name, portText, _ := strings.Cut(strings.ToLower(name), ":")
-	if portText != "" {
-		n, err := strconv.ParseUint(portText, 10, 16)
-		if port = int(n); err != nil {
-			port = -1
-		}
-	}
-	for {
+// domainNames are the names that the domain of a route may have, the longest first.
+func domainNames(name string) (names []string) {
+	for more := true; more; _, name, more = strings.Cut(name, ".") {
 		names = append(names, name)
-		_, tail, more := strings.Cut(name, ".")
-		if !more {
-			return names, port, path
-		}
-		name = tail
 	}
+	return names
 }
 
 // applyRoutes maps an app's routes: none, those given, or, when it has none
@@ -59,11 +38,13 @@ func applyRoutes(c *control.Session, app *cf.App, m *manifest.App) error {
 	case len(have) > 0 || !(m.RandomRoute || m.DefaultRoute):
 		return nil
 	}
-	host := hostOf(app.Name)
 	if m.RandomRoute {
-		host += "-" + randomWords()
+		return mapHost(c, app, app.Name+"-"+randomWords())
 	}
-	return mapHost(c, app, host)
+	if fault := manifest.DefaultHostFault(app.Name); fault != "" {
+		return cf.Unprocessable("%s", fault)
+	}
+	return mapHost(c, app, app.Name)
 }
 
 func unmapAll(c *control.Session, app *cf.App, routes []*cf.Route) error {
@@ -130,11 +111,11 @@ func remap(c *control.Session, r *cf.Route, i int, protocol string) error {
 // routeByURL finds the route of a URL, or makes it in the domain with the
 // longest name that fits.
 func routeByURL(c *control.Session, url string, space *cf.Space) (*cf.Route, error) {
-	names, port, path := routeURL(url)
-	if port < 0 {
+	full, port, path, ok := manifest.SplitURL(url)
+	if !ok {
 		return nil, cf.Unprocessable("The route '%s' is not a properly formed URL", url)
 	}
-	for _, name := range names {
+	for _, name := range domainNames(full) {
 		d, err := store.Domains.First(c.Tx, store.Query{Where: map[string][]string{"names": {name}, "usable_by_organization_guids": {space.OrgGUID}}})
 		if store.IsNotFound(err) {
 			continue
@@ -142,7 +123,7 @@ func routeByURL(c *control.Session, url string, space *cf.Space) (*cf.Route, err
 		if err != nil {
 			return nil, err
 		}
-		host := strings.TrimSuffix(strings.TrimSuffix(names[0], name), ".")
+		host := strings.TrimSuffix(strings.TrimSuffix(full, name), ".")
 		if strings.Contains(host, ".") {
 			break
 		}
@@ -167,6 +148,9 @@ func findOrMakeRoute(c *control.Session, r *cf.Route, d *cf.Domain) (*cf.Route, 
 	}
 	found, err := store.Routes.First(c.Tx, store.Query{Where: where})
 	if store.IsNotFound(err) {
+		if r.Host == "*" && d.OrgGUID == "" { // ManifestRouteUpdate: not even an admin's
+			return nil, access.NotAuthorized()
+		}
 		return r, routes.Insert(c, r, d)
 	}
 	if err == nil && found.SpaceGUID != r.SpaceGUID && !slices.Contains(found.SharedSpaces, r.SpaceGUID) {
@@ -175,7 +159,7 @@ func findOrMakeRoute(c *control.Session, r *cf.Route, d *cf.Domain) (*cf.Route, 
 	return found, err
 }
 
-// mapHost maps a route with the host in the default domain.
+// mapHost maps a route with the host in the default domain, as if the manifest named it.
 func mapHost(c *control.Session, app *cf.App, host string) error {
 	space, err := store.Spaces.Get(c.Tx, app.SpaceGUID)
 	if err != nil {
@@ -185,20 +169,7 @@ func mapHost(c *control.Session, app *cf.App, host string) error {
 	if err != nil {
 		return control.Unprocessable(err, "No default domains available")
 	}
-	r, err := findOrMakeRoute(c, &cf.Route{SpaceGUID: space.GUID, DomainGUID: d.GUID, Host: host}, d)
-	if err != nil {
-		return err
-	}
-	return routes.Map(c, r, cf.Destination{GUID: control.NewGUID(), AppGUID: app.GUID, ProcessType: "web", Protocol: "http1"})
-}
-
-var notHost = regexp.MustCompile(`[^a-z0-9-]+`)
-
-// hostOf makes a host of an app's name.
-func hostOf(name string) string {
-	s := notHost.ReplaceAllString(strings.ReplaceAll(strings.ToLower(name), "_", "-"), "")
-	s = strings.Trim(s, "-")
-	return s[:min(len(s), 40)]
+	return mapURL(c, app, space, manifest.Route{URL: host + "." + d.Name})
 }
 
 var adjectives = strings.Fields("agile bold brave bright calm clear clever cool cosmic eager fast fine gentle glad grand happy kind lively lucky merry mild neat nice noble proud quick quiet rapid shiny silent smart smooth sunny swift tidy warm wise zesty")

@@ -1,8 +1,6 @@
 package routes
 
 import (
-	"strings"
-
 	"cupola/server/control"
 	"cupola/server/control/change"
 	"cupola/store"
@@ -40,7 +38,7 @@ func Create(c *control.Session, n New) (*cf.Route, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &cf.Route{SpaceGUID: space.GUID, DomainGUID: d.GUID, Host: strings.ToLower(n.Host.V), Path: n.Path.V, Port: n.Port.V}
+	r := &cf.Route{SpaceGUID: space.GUID, DomainGUID: d.GUID, Host: n.Host.V, Path: n.Path.V, Port: n.Port.V}
 	if d.TCP() && !n.Port.Set {
 		if r.Port, err = AnyPort(c); err != nil {
 			return nil, err

@@ -33,6 +33,35 @@ func faults(host, path string) []string {
 		len(path) <= 128, "Path is too long (maximum is 128 characters)")
 }
 
+// modelFault is what is wrong with a route's host or path, in the words of Cloud
+// Controller's model, which manifests show (RouteCreate.validation_error!); "" for
+// nothing.
+func modelFault(r *cf.Route, d *cf.Domain) string {
+	switch {
+	case len(r.Host) <= 63 && !hostPattern.MatchString(r.Host):
+		return "Host format is invalid."
+	case r.Path != "" && d.Internal:
+		return "Paths are not supported for internal domains."
+	case !uriPath.MatchString(r.Path):
+		return "Path is invalid."
+	case len(r.Path) > 128:
+		return "Path exceeds 128 characters."
+	case r.Path == "/":
+		return "Path cannot be a single '/'."
+	case r.Path != "" && r.Path[0] != '/':
+		return "Path is missing the beginning '/'."
+	case strings.Contains(r.Path, "?"):
+		return "Path cannot contain '?'."
+	case len(r.Host) > 63:
+		return "host must be no more than 63 characters"
+	}
+	return ""
+}
+
+// uriPath is what Ruby takes for a path in a URI, also with a query or fragment
+// (UriUtils.is_uri?).
+var uriPath = regexp.MustCompile(`^(?:[A-Za-z0-9_.!~*'()/;:@&=+$,?#-]|%[0-9A-Fa-f]{2})*$`)
+
 // usableDomain is a domain in which a space can have routes.
 func usableDomain(c *control.Session, guid string, space *cf.Space) (*cf.Domain, error) {
 	d, err := store.Domains.First(c.Tx, store.Query{Where: map[string][]string{"guids": {guid}, "usable_by_organization_guids": {space.OrgGUID}}})
@@ -44,8 +73,8 @@ func Insert(c *control.Session, r *cf.Route, d *cf.Domain) error {
 	if err := c.Feature("route_creation"); err != nil {
 		return err
 	}
-	if err := control.Invalid(faults(r.Host, r.Path)); err != nil {
-		return err
+	if fault := modelFault(r, d); fault != "" {
+		return cf.Unprocessable("%s", fault)
 	}
 	if err := checkPort(c, r, d); err != nil {
 		return err
