@@ -36,7 +36,7 @@ func TestNamesOfOthersAreReserved(t *testing.T) {
 	}
 	w.run(t, []step{
 		{as: "nobody", method: "POST", path: "/v3/routes", body: newRoute("space-2", "domain-1", "hello", "/admin"), status: 422, want: detail(10008, "Routes for this host and domain have been reserved for another space.")},
-		{as: "nobody", method: "POST", path: "/v3/routes", body: newRoute("space-2", "domain-1", "HELLO", ""), status: 422, want: detail(10008, "Route already exists with host 'hello' for domain 'apps.test'.")},
+		{as: "nobody", method: "POST", path: "/v3/routes", body: newRoute("space-2", "domain-1", "HELLO", ""), status: 422, want: detail(10008, "Route already exists with host 'HELLO' for domain 'apps.test'.")},
 		{as: "space_developer", method: "POST", path: "/v3/routes", body: newRoute("space-1", "domain-1", "hello", "/admin"), status: 201},
 		{as: "nobody", method: "POST", path: "/v3/routes", body: newRoute("space-2", "domain-1", "api", ""), status: 422, want: detail(10008, "Route conflicts with a reserved system route.")},
 		{as: "nobody", method: "POST", path: "/v3/domains", body: newDomain("hello.apps.test", "org-2"), status: 422, want: reserved("hello.apps.test", "a route")},
