@@ -45,6 +45,9 @@ func TestOfficialCLI(t *testing.T) {
 
 // commands are what TestOfficialCLI runs, with a part of what each must print.
 var commands = [][2]string{
+	{"auth admin pw --origin ldap", "The origin provided is invalid."},
+	{"auth admin pw --origin uaa", "OK"},
+	{"create-user bad/name pw", "Username must match pattern: [\\p{L}+0-9+\\-_.@'!]+"},
 	{"auth admin pw", "OK"},
 	{"target -o org -s dev", "space:          dev"},
 	{"orgs", "other"},

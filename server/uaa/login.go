@@ -1,8 +1,9 @@
 package uaa
 
 import (
+	"encoding/json"
 	"net/http"
-	"slices"
+	"net/url"
 )
 
 type doc = map[string]any
@@ -31,6 +32,35 @@ func (u *UAA) login(r *http.Request) (int, any, error) {
 	}, nil
 }
 
+// hintedOrigin is the origin that a login_hint names, like {"origin":"ldap"}. A hint in
+// another form is none (UaaLoginHint.parseRequestParameter).
+func hintedOrigin(hint string) (origin string, ok bool) {
+	if text, err := url.QueryUnescape(hint); err == nil {
+		hint = text
+	}
+	var fields map[string]*string
+	if err := json.Unmarshal([]byte(hint), &fields); err != nil || fields == nil {
+		return "", false
+	}
+	value, named := fields["origin"]
+	if len(fields) > 1 || len(fields) == 1 && !named {
+		return "", false
+	}
+	if value != nil {
+		origin = *value
+	}
+	return origin, true
+}
+
+// checkHint refuses a login_hint whose origin has no users here
+// (PasswordGrantAuthenticationManager.authenticate).
+func checkHint(hint string) error {
+	if origin, ok := hintedOrigin(hint); ok && origin != Origin {
+		return refuse(http.StatusUnauthorized, "unauthorized", "The origin provided in the login_hint does not match an active Identity Provider, that supports password grant.")
+	}
+	return nil
+}
+
 // discover is OpenID Connect's description of what there is.
 func (u *UAA) discover(r *http.Request) (int, any, error) {
 	base := base(r)
@@ -41,7 +71,7 @@ func (u *UAA) discover(r *http.Request) (int, any, error) {
 		"token_endpoint_auth_methods_supported": []string{"client_secret_basic", "client_secret_post", "none"},
 		"grant_types_supported":                 []string{grantCode, grantRefresh, grantClient, grantPassword},
 		"code_challenge_methods_supported":      []string{"S256"},
-		"scopes_supported":                      slices.Concat(userScopes, AdminScopes, otherScopes),
+		"scopes_supported":                      knownScopes(),
 		"claims_supported":                      []string{"sub", "user_name", "origin", "iss", "aud", "exp", "iat", "azp", "client_id", "email", "scope"},
 	}, nil
 }

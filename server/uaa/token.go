@@ -91,7 +91,7 @@ func (u *UAA) grant(req *request) (int, any, error) {
 	var err error
 	if form.Has("passcode") {
 		user, err = u.byPasscode(req.Context(), form.Get("passcode"))
-	} else {
+	} else if err = checkHint(req.Form.Get("login_hint")); err == nil {
 		user, err = u.byPassword(req.Request, form.Get("username"), form.Get("password"))
 	}
 	if err != nil {
@@ -155,11 +155,11 @@ func narrow(have, wanted []string) ([]string, error) {
 
 // userScope is what a user's token through a client can have.
 func userScope(user *cf.User, client *cf.Client) []string {
-	have := slices.Concat(userScopes, user.Scopes)
+	may := client.Scopes
 	if client.GUID == cliClient {
-		return have
+		may = knownScopes()
 	}
-	return slices.DeleteFunc(have, func(s string) bool { return !slices.Contains(client.Scopes, s) })
+	return slices.DeleteFunc(slices.Concat(userScopes, user.Scopes), func(s string) bool { return !slices.Contains(may, s) })
 }
 
 func life(seconds int, otherwise time.Duration) time.Duration {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime"
+	"strings"
 	"time"
 
 	"golang.org/x/crypto/bcrypt"
@@ -37,7 +38,7 @@ var (
 	userScopes = []string{"cloud_controller.read", "cloud_controller.write", "cloud_controller_service_permissions.read", "openid", "password.write", "uaa.user"}
 
 	// AdminScopes are the scopes of an admin.
-	AdminScopes = []string{"cloud_controller.admin", "scim.read", "scim.write", "uaa.admin", "doppler.firehose", "network.admin"}
+	AdminScopes = []string{"cloud_controller.admin", "scim.read", "scim.write", "uaa.admin", "doppler.firehose", "network.admin", "routing.router_groups.read", "routing.router_groups.write"}
 )
 
 // Config is what a UAA is made of.
@@ -123,9 +124,13 @@ func (u *UAA) routes() map[string]handler {
 		"PUT /Users/{id}/password":               scim.changePassword,
 		"PATCH /Users/{id}/status":               u.needs(scim.unlock, "scim.write"),
 		"GET /Groups":                            u.needs(scim.listGroups, "scim.read"),
+		"POST /Groups":                           u.needs(scim.createGroup, "scim.write"),
 		"GET /Groups/{id}":                       u.needs(scim.showGroup, "scim.read"),
+		"PUT /Groups/{id}":                       u.needs(scim.updateGroup, "scim.write", "groups.update"),
+		"DELETE /Groups/{id}":                    u.needs(scim.deleteGroup, "scim.write"),
+		"GET /Groups/{id}/members/{member}":      u.needs(scim.showMember, "scim.read"),
 		"GET /Groups/{id}/members":               u.needs(scim.listMembers, "scim.read"),
-		"POST /Groups/{id}/members":              u.needs(scim.addMember, "scim.write"),
+		"POST /Groups/{id}/members":              u.needs(scim.addMember, "scim.write", "groups.update"),
 		"DELETE /Groups/{id}/members/{member}":   u.needs(scim.removeMember, "scim.write"),
 	}
 }
@@ -186,13 +191,14 @@ func hash(password string) (string, error) {
 type fault struct {
 	status      int
 	Code        string `json:"error"`
+	Message     string `json:"message,omitempty"` // of errors about users and groups
 	Description string `json:"error_description"`
 }
 
 func (f *fault) Error() string { return f.Description }
 
 func refuse(status int, code, format string, args ...any) *fault {
-	return &fault{status, code, fmt.Sprintf(format, args...)}
+	return &fault{status: status, Code: code, Description: fmt.Sprintf(format, args...)}
 }
 
 // handler answers with a status and JSON.
@@ -230,12 +236,15 @@ func (u *UAA) serve(h handler) http.HandlerFunc {
 func (u *UAA) faultOf(r *http.Request, err error) *fault {
 	var f *fault
 	if errors.As(err, &f) {
+		if strings.HasPrefix(r.URL.Path, "/Users") || strings.HasPrefix(r.URL.Path, "/Groups") {
+			f = &fault{f.status, f.Code, f.Description, f.Description} // ExceptionReportHttpMessageConverter
+		}
 		return f
 	}
 	u.log.ErrorContext(r.Context(), "token request failed", slog.String("path", r.URL.Path), slog.Any("err", err))
 	if e := store.Explain(err); e != nil {
 		status := map[cf.Kind]int{cf.DiskFull: http.StatusInsufficientStorage, cf.ServiceUnavailable: http.StatusServiceUnavailable, cf.DatabaseError: http.StatusInternalServerError}[e.Kind]
-		return &fault{status, "server_error", e.Detail}
+		return &fault{status: status, Code: "server_error", Description: e.Detail}
 	}
-	return &fault{http.StatusInternalServerError, "server_error", "An unknown error occurred."}
+	return &fault{status: http.StatusInternalServerError, Code: "server_error", Description: "An unknown error occurred."}
 }

@@ -3,7 +3,9 @@ package uaa
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,10 +16,15 @@ import (
 // scim serves users and groups, as SCIM has them.
 type scim struct{ *UAA }
 
-func viewUser(u *cf.User) doc {
+// viewUser is a user in SCIM's form; made are the groups that admins made.
+func viewUser(u *cf.User, made map[string]string) doc {
 	memberships := []doc{}
 	for _, name := range slices.Concat(userScopes, u.Scopes) {
-		memberships = append(memberships, doc{"value": groupID(name), "display": name, "type": "DIRECT"})
+		id := groupID(name)
+		if made[name] != "" {
+			id = made[name]
+		}
+		memberships = append(memberships, doc{"value": id, "display": name, "type": "DIRECT"})
 	}
 	return doc{"groups": memberships, "id": u.GUID, "userName": u.Username, "origin": u.Origin, "active": true, "verified": true, "zoneId": "uaa",
 		"name": doc{"givenName": u.GivenName, "familyName": u.FamilyName}, "emails": []doc{{"value": u.Email, "primary": true}},
@@ -28,8 +35,12 @@ func (u scim) listUsers(r *http.Request) (int, any, error) {
 	var all []resource
 	err := u.store.Read(r.Context(), func(tx *store.Tx) error {
 		users, err := store.Users.By(tx, "origins", Origin)
+		if err != nil {
+			return err
+		}
+		made, err := madeGroups(tx)
 		for _, user := range users {
-			all = append(all, resource{userAttributes(user), func() doc { return viewUser(user) }})
+			all = append(all, resource{userAttributes(user), func() doc { return viewUser(user, made) }})
 		}
 		return err
 	})
@@ -61,13 +72,37 @@ type userRequest struct {
 	} `json:"emails"`
 }
 
+// usernamePattern is ScimUtils.validate's; the message quotes that, which has a sign
+// twice.
+var usernamePattern = regexp.MustCompile(`^[\p{L}+0-9\-_.@'!]+$`)
+
+// fault says in UAA's words what is wrong with a new user (ScimUtils.validate,
+// JdbcScimUserProvisioning.checkOrigin); "" for nothing.
+func (req *userRequest) fault() string {
+	switch {
+	case strings.TrimSpace(req.UserName) == "":
+		return "A username must be provided."
+	case req.Origin != "" && req.Origin != Origin:
+		return "Invalid origin " + req.Origin + " in Identity Zone uaa"
+	case !usernamePattern.MatchString(req.UserName):
+		return `Username must match pattern: [\p{L}+0-9+\-_.@'!]+`
+	case len(req.UserName) > maxUsername:
+		return fmt.Sprintf("Username has more than %d bytes.", maxUsername)
+	case len(req.Emails) > 1:
+		return "Exactly one email must be provided."
+	case len(req.Emails) == 1 && req.Emails[0].Value == "":
+		return "An email must be provided."
+	}
+	return ""
+}
+
 func (u scim) createUser(r *http.Request) (int, any, error) {
 	var req userRequest
-	if err := json.NewDecoder(r.Body).Decode(&req); err != nil || strings.TrimSpace(req.UserName) == "" || len(req.UserName) > maxUsername {
-		return 0, nil, refuse(http.StatusBadRequest, "invalid_scim_resource", "A username must be provided.")
+	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+		return 0, nil, refuse(http.StatusBadRequest, "invalid_scim_resource", "The user could not be read")
 	}
-	if req.Origin != "" && req.Origin != Origin {
-		return 0, nil, refuse(http.StatusBadRequest, "invalid_scim_resource", "Users are of the origin uaa here, not %q", req.Origin)
+	if fault := req.fault(); fault != "" {
+		return 0, nil, refuse(http.StatusBadRequest, "invalid_scim_resource", "%s", fault)
 	}
 	if err := u.policy.check(req.Password); err != nil {
 		return 0, nil, err
@@ -84,7 +119,7 @@ func (u scim) createUser(r *http.Request) (int, any, error) {
 	if store.IsTaken(err) {
 		return 0, nil, refuse(http.StatusConflict, "scim_resource_already_exists", "Username already in use: %s", req.UserName)
 	}
-	return http.StatusCreated, viewUser(user), err
+	return http.StatusCreated, viewUser(user, nil), err
 }
 
 func (u scim) showUser(r *http.Request) (int, any, error) {
@@ -101,7 +136,17 @@ func (u scim) showUser(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, notFound(r, err)
 	}
-	return http.StatusOK, viewUser(user), nil
+	view, err := u.view(r, user)
+	return http.StatusOK, view, err
+}
+
+func (u scim) view(r *http.Request, user *cf.User) (view doc, err error) {
+	err = u.store.Read(r.Context(), func(tx *store.Tx) error {
+		made, err := madeGroups(tx)
+		view = viewUser(user, made)
+		return err
+	})
+	return view, err
 }
 
 func notFound(r *http.Request, err error) error { return noUserWith(r.PathValue("id"), err) }
@@ -136,8 +181,12 @@ func (u scim) deleteUser(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, notFound(r, err)
 	}
+	view, err := u.view(r, user)
+	if err != nil {
+		return 0, nil, err
+	}
 	err = u.store.Write(r.Context(), func(tx *store.Tx) error { return store.Users.Delete(tx, user.GUID) })
-	return http.StatusOK, viewUser(user), err
+	return http.StatusOK, view, err
 }
 
 // changePassword wants the old password, but of an admin.
