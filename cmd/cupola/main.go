@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -35,13 +36,13 @@ type cli struct {
 	Serve       serveCmd       `cmd:"" help:"Run the daemon."`
 	Demo        demoCmd        `cmd:"" help:"Start a temporary daemon, push an app from source and show its page."`
 	Push        push.Cmd       `cmd:"" help:"Push an app to a running daemon, without the cf CLI."`
-	Doctor      doctorCmd      `cmd:"" help:"${help_doctor}"`
+	Doctor      doctorCmd      `cmd:""`
 	Credentials credentialsCmd `cmd:"" help:"Print the admin password."`
 	TokenKeys   tokenKeysCmd   `cmd:"" help:"List and rotate the keys that sign users' tokens."`
 	Stack       stacks.Cmd     `cmd:"" help:"List, build, import, pull and remove stacks."`
 
-	Backup  backups.Cmd        `cmd:"" help:"${help_backup}"`
-	Verify  backups.VerifyCmd  `cmd:"" help:"${help_verify}"`
+	Backup  backups.Cmd        `cmd:""`
+	Verify  backups.VerifyCmd  `cmd:""`
 	Restore backups.RestoreCmd `cmd:"" help:"Restore a data directory from a backup."`
 	Broker  stacks.BrokerCmd   `cmd:"" help:"Prepare and inspect the built-in service broker ('serve --data-services' enables it)."`
 
@@ -128,20 +129,28 @@ func helpFor(err error) string {
 
 // newParser returns the parser of c. It calls exit after it printed help.
 func newParser(c *cli, stdout, stderr io.Writer, exit func(code int)) (*kong.Kong, error) {
-	vars := kong.Vars{"zoneLabel": kube.DefaultZoneLabel}
-	for _, o := range admin.Table() {
-		name, help := o.Describe()
-		vars[helpVar(name)] = help
-	}
 	return kong.New(c, append(yamlFlags(), kong.Name("cupola"), kong.Description("Cloud Foundry on one machine, in one process."),
-		kong.Configuration(loadYAML), vars, kong.Writers(stdout, stderr), kong.Exit(exit),
+		kong.Configuration(loadYAML), kong.Vars{"zoneLabel": kube.DefaultZoneLabel}, kong.Writers(stdout, stderr), kong.Exit(exit), kong.PostBuild(describeOperations),
 		kong.ValueFormatter(helpText), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}), kong.UsageOnError())...)
 }
 
-// helpVar names the variable that stands for the help of an operation of package
-// admin in a command's tag: help_stack_list for "stack list".
-func helpVar(operation string) string {
-	return "help_" + strings.NewReplacer(" ", "_", "-", "_").Replace(operation)
+// describeOperations sets the help of the commands that are operations of package
+// admin. (As variables of kong, the texts would be searched for variables again at
+// each flag, at each start of the program.)
+func describeOperations(k *kong.Kong) error {
+	for _, o := range admin.Table() {
+		name, help := o.Describe()
+		node := k.Model.Node
+		for word := range strings.FieldsSeq(name) {
+			at := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == word })
+			if at < 0 {
+				return fmt.Errorf("no command for the operation %q", name)
+			}
+			node = node.Children[at]
+		}
+		node.Help = strings.ReplaceAll(help, "$", "$$") // kong looks for variables
+	}
+	return nil
 }
 
 // helpText returns a flag's help with its default and environment variables. kong

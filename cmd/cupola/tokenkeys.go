@@ -9,8 +9,8 @@ import (
 )
 
 type tokenKeysCmd struct {
-	List   tokenKeysListCmd   `cmd:"" default:"withargs" help:"${help_token_keys_list}"`
-	Rotate tokenKeysRotateCmd `cmd:"" help:"${help_token_keys_rotate}"`
+	List   tokenKeysListCmd   `cmd:"" default:"withargs"`
+	Rotate tokenKeysRotateCmd `cmd:""`
 }
 
 type tokenKeysListCmd struct{ command.DaemonFlags }

@@ -13,7 +13,7 @@ import (
 // BrokerCmd is cupola broker.
 type BrokerCmd struct {
 	Prepare brokerPrepareCmd `cmd:"" help:"Build the stack for the built-in service broker's databases."`
-	Status  brokerStatusCmd  `cmd:"" help:"${help_broker_status}"`
+	Status  brokerStatusCmd  `cmd:""`
 }
 
 type brokerPrepareCmd struct {

@@ -17,15 +17,15 @@ import (
 
 // Cmd is cupola stack.
 type Cmd struct {
-	List    listCmd    `cmd:"" aliases:"ls" help:"${help_stack_list}"`
-	Build   buildCmd   `cmd:"" help:"${help_stack_build}"`
-	Import  importCmd  `cmd:"" help:"${help_stack_import}"`
-	Pull    pullCmd    `cmd:"" help:"${help_stack_pull}"`
-	Inspect inspectCmd `cmd:"" help:"${help_stack_inspect}"`
-	Export  exportCmd  `cmd:"" help:"${help_stack_export}"`
+	List    listCmd    `cmd:"" aliases:"ls"`
+	Build   buildCmd   `cmd:""`
+	Import  importCmd  `cmd:""`
+	Pull    pullCmd    `cmd:""`
+	Inspect inspectCmd `cmd:""`
+	Export  exportCmd  `cmd:""`
 	Migrate migrateCmd `cmd:"" help:"Move all apps of a stack to another, without downtime."`
-	Gc      gcCmd      `cmd:"" help:"${help_stack_gc}"`
-	Rm      rmCmd      `cmd:"" aliases:"remove" help:"${help_stack_rm}"`
+	Gc      gcCmd      `cmd:""`
+	Rm      rmCmd      `cmd:"" aliases:"remove"`
 }
 
 type listCmd struct {
