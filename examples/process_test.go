@@ -141,7 +141,7 @@ func (p *process) exitCode(t *testing.T) int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// fetch makes one request on a connection of its own and returns status, content type and body.
+// fetch makes one request on a new connection and returns status, content type and body.
 func (p *process) fetch(t *testing.T, method, path, accept string) response {
 	t.Helper()
 	got, err := p.request(method, path, accept)

@@ -40,7 +40,7 @@ func needRoot(t testing.TB) {
 	}
 }
 
-// newStore opens a store in a directory of its own and takes everything away after the test.
+// newStore opens a store in a new directory and removes everything after the test.
 func newStore(t testing.TB, cfg Config) *Store {
 	t.Helper()
 	if cfg.Dir == "" {

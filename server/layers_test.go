@@ -154,7 +154,7 @@ func TestRootfsImportsOneWay(t *testing.T) {
 }
 
 // maxImports bounds how many packages of this module a package imports, so that
-// whoever changes it needs to know no more than that.
+// to change it, one needs to know no more than that.
 const maxImports = 25
 
 // TestPackagesImportFew holds packages to maxImports.

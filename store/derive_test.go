@@ -177,7 +177,7 @@ func TestAnEndedReadIsNoDamage(t *testing.T) {
 }
 
 // TestDeriveGoesOn has both functions fail and panic; the pause between two runs
-// grows, and a change makes no run of its own among many.
+// grows, and a change among many makes no extra run.
 func TestDeriveGoesOn(t *testing.T) {
 	fault.Watch(func(*fault.Panic) {})
 	synctest.Test(t, func(t *testing.T) {

@@ -51,7 +51,7 @@ func migrated(t *testing.T, dir string, writer *sql.DB) *Store {
 }
 
 // TestRoutesMigrate takes routes with all that names them through the migration
-// that gives them ports: it makes their table anew.
+// that gives them ports: it makes their table again.
 func TestRoutesMigrate(t *testing.T) {
 	dir, writer := openBefore(t, "migrations/0018_tcp_routes.sql")
 	const common, values = "guid, created_at, updated_at, labels, annotations", "1, 1, '{}', '{}'"

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	nthCalls      = 24 // that fail in CI, each in a run of its own; CUPOLA_NTH_CALLS asks for more, or "all"
+	nthCalls      = 24 // that fail in CI, each in a separate run; CUPOLA_NTH_CALLS asks for more, or "all"
 	writesOfFault = 20
 )
 

@@ -254,7 +254,7 @@ func missingOf(t *testing.T, dir string, acks []acknowledged) (missing int, err 
 			missing++
 		}
 	}
-	for name, digest := range there { // a row that nobody was told of names no less
+	for name, digest := range there { // a row that no client was told of names no less
 		if whole, err := isWhole(blobs, digest); err != nil || !whole {
 			t.Logf("row %s names a blob that is not whole: %v", name, err)
 			missing++

@@ -21,7 +21,7 @@ type crowd struct {
 	t       *testing.T
 	s       *Store
 	release chan struct{}
-	held    func(error)   // is told what becomes of the write that all wait for
+	held    func(error)   // receives the result of the write that all wait for
 	age     time.Duration // of the batch when the others join it; 0: as it is
 	running sync.WaitGroup
 
@@ -117,7 +117,7 @@ func TestWhatIsCommittedIsOnTheDisk(t *testing.T) {
 }
 
 // TestWritesShareACommit wants all that wait in one transaction, each with what
-// it wrote, and whoever fails without.
+// it wrote, and those that fail without.
 func TestWritesShareACommit(t *testing.T) {
 	s := openTest(t)
 	c := gather(t, s)
@@ -220,7 +220,7 @@ func TestAPanicIsItsCallersAlone(t *testing.T) {
 	}
 }
 
-// TestTheLastOfABatchPanics leaves nobody else to commit.
+// TestTheLastOfABatchPanics leaves no other write to commit.
 func TestTheLastOfABatchPanics(t *testing.T) {
 	s := openTest(t)
 	c := gather(t, s)
@@ -271,7 +271,7 @@ func TestCancelledWrites(t *testing.T) {
 }
 
 // TestCancelledLastCommits cancels writes at the moment at which they may get
-// the writer: however that ends, whoever joined before is not forgotten.
+// the writer: however that ends, the writes that joined before are not forgotten.
 func TestCancelledLastCommits(t *testing.T) {
 	s := openTest(t)
 	for n := range 50 {
@@ -391,7 +391,7 @@ func TestLongWritesAreLogged(t *testing.T) {
 		time.Sleep(longWrite + time.Millisecond)
 		return nil
 	}
-	write(t, s, long) // nobody waits for it
+	write(t, s, long) // nothing waits for it
 	c := gather(t, s)
 	c.add(t.Context(), "somebody", long, c.fine)
 	c.add(t.Context(), "another", insertOrg("waits"), c.fine)

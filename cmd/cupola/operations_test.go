@@ -77,7 +77,7 @@ func TestTheReadmeListsTheOptions(t *testing.T) {
 		}
 		for other := range flags {
 			if strings.Contains(row[4], "`--"+other+"`") {
-				delete(flags, other) // it is told beside the flag that it goes with
+				delete(flags, other) // it is listed beside the flag that it goes with
 			}
 		}
 	}

@@ -177,7 +177,7 @@ func xzStored(raw []byte) []byte {
 	return b.Bytes()
 }
 
-// A testArchive is a signed archive on a server of its own.
+// A testArchive is a signed archive on its own server.
 type testArchive struct {
 	*httptest.Server
 	key     *openpgp.Entity

@@ -11,7 +11,7 @@ import (
 )
 
 // TestAFullDiskProvesNothing opens a store on a disk without room to try how
-// sizes are held. A directory that is to be limited is refused until there is.
+// sizes are held. A directory with a limit is refused until there is.
 func TestAFullDiskProvesNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("none", dir, "tmpfs", 0, "size=64m,nr_inodes=20"); err != nil {

@@ -141,7 +141,7 @@ func TestWhereUsersRegistriesAre(t *testing.T) {
 		cfg.Guard = hiding
 		s := New(cfg)
 		reg.Spoil(spoil)
-		if _, err := s.Resolve(t.Context(), Place{Ref: ref, Auth: Auth{}}); err == nil { // the library has rules of its own for where one logs in
+		if _, err := s.Resolve(t.Context(), Place{Ref: ref, Auth: Auth{}}); err == nil { // the library has its own rules for where one logs in
 			t.Errorf("%s: it was resolved", name)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"cupola/rootfs/disk"
 )
 
-// TestMain lets the test's program be a holder, or a daemon that is to be killed
+// TestMain lets the test's program be a holder, or a daemon that a test kills
 // while it saves.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 3 && os.Args[1] == "hold" {

@@ -24,7 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childVar holds a world when this test binary is to be a daemon in it.
+// childVar holds a world when this test binary must act as a daemon in it.
 const childVar = "CUPOLA_CELL_CHILD"
 
 func TestMain(m *testing.M) {

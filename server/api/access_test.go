@@ -26,8 +26,8 @@ const (
 	inSpace                 // seen by the space's members and the org's managers: others get 404
 	namedOrg                // the same, but named in the body: others get 422
 	namedSpace              // likewise
-	named422                // whoever may not gets 422
-	hidden                  // whoever may not gets 404
+	named422                // those without access get 422
+	hidden                  // those without access get 404
 	ofRoute                 // seen by the org's auditors too: others get 404
 	ofDomain                // of an org: not seen by its users without another role
 	ofBroker                // seen by those with a role in its broker's space: others get 404
@@ -476,7 +476,7 @@ func (w *world) attempt(user, method string, a attempt, zip string) answer {
 	return w.ask(user, method, a.path, a.body, "")
 }
 
-// copy is a world of its own with the same rows, in which the same tokens are
+// copy is a separate world with the same rows, in which the same tokens are
 // good.
 func (w *world) copy(t *testing.T) *world {
 	t.Helper()

@@ -246,7 +246,7 @@ func TestManifestsTakeTurns(t *testing.T) {
 	}
 }
 
-// The rows of a job hold secrets, which nobody finds in the file.
+// The rows of a job hold secrets; the database file does not show them.
 func TestJobPartsAreSealed(t *testing.T) {
 	w := newWorld(t)
 	w.sendManifest(t, "space_developer", strings.ReplaceAll(manyApps(30, ""), `TEXT: "1"`, "TEXT: hunter2-is-the-secret"))

@@ -75,7 +75,7 @@ func TestAPoolHoldsFromTheNextStart(t *testing.T) {
 	w.runs()
 	w.run(t, []step{
 		{method: "POST", path: "/v3/isolation_segments", body: `{"name": "Iso"}`, status: 201, save: "iso"},
-		// A segment that nobody here uses changes nothing for who runs.
+		// A segment that no app here uses changes nothing for running apps.
 		{method: "GET", path: "/v3/processes/app-1/stats", status: 200, want: `{"resources": [{"details": null}]}`},
 		{method: "POST", path: "/v3/isolation_segments/{iso}/relationships/organizations", body: `{"data": [{"guid": "org-1"}]}`, status: 200},
 		{method: "PATCH", path: "/v3/organizations/org-1/relationships/default_isolation_segment", body: `{"data": {"guid": "{iso}"}}`, status: 200},

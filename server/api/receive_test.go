@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A client that sends its body slowly keeps nobody else from writing.
+// A client that sends its body slowly keeps no other client from writing.
 func TestASlowBodyHoldsNobodyUp(t *testing.T) {
 	w := newWorld(t)
 	body, send := io.Pipe()

@@ -151,7 +151,7 @@ func TestTakenPortIsTold(t *testing.T) {
 }
 
 // A range that is nearly full is looked through once, not asked for port by port
-// while nobody else can write.
+// while no other client can write.
 func TestAnyPortOfMany(t *testing.T) {
 	w := newWorld(t)
 	w.write(seedTCP)

@@ -7,7 +7,7 @@ import (
 	"cupola/store"
 )
 
-// The secrets in a buildpack's URL are shown to nobody who merely sees the app.
+// Users who may only see the app do not see the secrets in a buildpack's URL.
 func TestBuildpackURLsAreShownWithoutSecrets(t *testing.T) {
 	w := newWorld(t)
 	const url = `"https://joe:secret@example.com/bp.zip"`

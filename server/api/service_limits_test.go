@@ -12,7 +12,7 @@ import (
 	"cupola/store/cf"
 )
 
-// bindingLimit is what an app is bound to, and what it is told when that is too much:
+// bindingLimit is what an app is bound to, and the error when that is too much:
 // when it is bound, when it chooses the form, and when it starts.
 type bindingLimit struct {
 	name        string

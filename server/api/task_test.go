@@ -70,7 +70,7 @@ func contains(v any, key string) bool {
 	return false
 }
 
-// A waiting CLI is told of the end of a task when it comes.
+// A waiting CLI gets the end of a task as soon as it happens.
 func TestTaskIsHeldUntilItEnds(t *testing.T) {
 	w := newWorld(t)
 	w.run(t, []step{{method: "POST", path: "/v3/apps/app-1/tasks", body: `{"command": "x"}`, status: 202, save: "task"}})

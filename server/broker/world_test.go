@@ -167,7 +167,7 @@ func (w *world) plan(name string) (p *cf.ServicePlan) {
 	return p
 }
 
-// instance makes a row of an instance of which the broker is to be asked.
+// instance makes a row of an instance about which the daemon must ask the broker.
 func (w *world) instance(name, plan string) string {
 	w.t.Helper()
 	p := w.plan(plan)

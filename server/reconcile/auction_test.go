@@ -67,7 +67,7 @@ func TestEachConstraintHasItsCells(t *testing.T) {
 		if len(want) == 0 {
 			continue
 		}
-		d.Instances++ // and what they have no room for is told so, and of nothing else
+		d.Instances++ // and those without room get that as the reason, and no other
 		on, errors = landings(seedCells(), d)
 		if !slices.Equal(on, want) || !slices.Equal(errors, []string{"insufficient resources: memory"}) {
 			t.Errorf("require %v, disallow %v: got cells %v, %v; want them full", test.require, test.disallow, on, errors)

@@ -60,7 +60,7 @@ func TestAnAppIsStartedScaledAndStopped(t *testing.T) {
 	})
 }
 
-// TestWhatIsWantedAgainIsNotStopped has a process wanted anew between a plan that
+// TestWhatIsWantedAgainIsNotStopped makes a process wanted again between a plan that
 // stops its instance and the plan's transaction, as a canary does that is canceled
 // at once: what counted the instance as running was told the truth.
 func TestWhatIsWantedAgainIsNotStopped(t *testing.T) {

@@ -390,7 +390,7 @@ func TestSlowIsNoStall(t *testing.T) {
 	})
 }
 
-// A client that reads nothing of a large answer is cut off, and the app is told.
+// A client that reads nothing of a large answer is cut off, and the app sees that.
 func TestReaderWithoutProgress(t *testing.T) {
 	g := newGated(t, 1024, quick)
 	told := make(chan error, 1)

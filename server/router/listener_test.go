@@ -80,7 +80,7 @@ func shaking(t *testing.T) (srv *http.Server, l net.Listener, served chan error,
 }
 
 // Who is in the middle of a handshake when the listener is closed is answered,
-// and only then nobody comes any more.
+// and only then accepts no connection any more.
 func TestAHandshakeOutlivesTheListener(t *testing.T) {
 	_, l, served, c, shook, client := shaking(t)
 	if err := l.Close(); err != nil {

@@ -40,7 +40,7 @@ func tcpApp(t *testing.T, name string) Endpoint {
 	return endpointOf(l.Addr().String(), name, 0)
 }
 
-// freePort is one that nobody has at the moment.
+// freePort returns a port that is free at the moment.
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -103,7 +103,7 @@ func (s *portSite) dial() (*net.TCPConn, string) {
 	}
 }
 
-// closed waits until nobody listens at the port.
+// closed waits until no process listens at the port.
 func (s *portSite) closed() {
 	s.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; <-time.After(5 * time.Millisecond) {

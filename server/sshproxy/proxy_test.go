@@ -417,7 +417,7 @@ func TestChannelsAreLimited(t *testing.T) {
 	}
 }
 
-// Strangers who say nothing keep nobody out, and a user with many sessions
+// Strangers who say nothing do not keep users out, and a user with many sessions
 // leaves room for others.
 func TestFloodsLeaveRoom(t *testing.T) {
 	h := newHouse(t)

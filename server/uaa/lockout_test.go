@@ -164,7 +164,7 @@ func TestLoginsTakeTurns(t *testing.T) {
 	}
 }
 
-// The lockout remembers no names that nobody can have.
+// The lockout remembers only names that a user can have.
 func TestLongNamesAreNotRemembered(t *testing.T) {
 	u, srv := start(t)
 	long := strings.Repeat("x", maxUsername+1)

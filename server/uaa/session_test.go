@@ -345,7 +345,7 @@ func TestRefusedAuthorizations(t *testing.T) {
 	}
 }
 
-// A client with a secret must show it, and one that is trusted asks nobody.
+// A client with a secret must send it; a trusted one needs no approval.
 func TestConfidentialClient(t *testing.T) {
 	_, srv, b := startWeb(t, strings.Replace(publicClient, `"name"`, `"client_secret":"s","autoapprove":true,"name"`, 1))
 	b.logIn("")

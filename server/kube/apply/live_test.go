@@ -106,7 +106,7 @@ func (p *plane) checkUpdate(c *Cluster, all []kube.Object) {
 		p.t.Helper()
 		var got []string
 		for _, pod := range p.pods() {
-			if strings.HasPrefix(pod, "nats-deployment-nats-v1-") { // no zone of its own
+			if strings.HasPrefix(pod, "nats-deployment-nats-v1-") { // without a zone
 				f := strings.Fields(pod)
 				pod = f[0] + " " + f[2]
 			}

@@ -157,7 +157,7 @@ func (b *bbsClient) isIdentified(a *bbspb.ActualLRP) {
 		b.T.Fatal(err)
 	}
 	guid, leaf := a.InstanceKey.InstanceGuid, pair.Leaf
-	units := slices.Sorted(slices.Values(leaf.Subject.OrganizationalUnit)) // DER has them in an order of its own
+	units := slices.Sorted(slices.Values(leaf.Subject.OrganizationalUnit)) // DER has its own order
 	if leaf.Subject.CommonName != guid || !slices.Equal(leaf.DNSNames, []string{guid}) || len(leaf.IPAddresses) != 1 || !leaf.IPAddresses[0].Equal(net.ParseIP(a.NetInfo.InstanceAddress)) ||
 		!slices.Equal(units, []string{"app:a", "organization:o", "space:s"}) {
 		b.T.Errorf("got %v %v %v", leaf.Subject, leaf.DNSNames, leaf.IPAddresses)

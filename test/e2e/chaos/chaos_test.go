@@ -58,7 +58,7 @@ func environ(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// chaos is a daemon on a disk of its own, and those who use it.
+// chaos is a daemon on its own disk, and its users.
 type chaos struct {
 	t         *testing.T
 	rand      *rand.Rand

@@ -79,7 +79,7 @@ func (t *tenant) measure(test *testing.T, took latencies, requests int) {
 }
 
 // startAttacker runs TestAttack in a process that gets what processor time all
-// others leave: attackers have machines of their own. It rests until its first
+// others leave: attackers have their own machines. It rests until its first
 // turn.
 func startAttacker(t *testing.T, d *e2e.Daemon) (turn func(string), end func()) {
 	t.Helper()

@@ -147,7 +147,7 @@ const textField = 176
 
 // ours are the parts that panic. Left out are package fault, which has to
 // recover, what runs in commands alone, slots, which are like locks: nothing else
-// gives them back, what Prometheus calls in goroutines of its own, and what the
+// gives them back, what Prometheus calls in its own goroutines, and what the
 // compiler makes of methods and of defer and go statements.
 var ours = regexp.MustCompile(`^cupola/(store|rootfs|server|runtime)(/[a-z/]+)?\.`)
 

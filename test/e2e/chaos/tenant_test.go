@@ -21,7 +21,7 @@ import (
 	"cupola/test/e2e"
 )
 
-// tenant is a user with an org, a space and apps of their own, who remembers
+// tenant is a user with their own org, space and apps, who remembers
 // what the API has acknowledged.
 type tenant struct {
 	t      testing.TB

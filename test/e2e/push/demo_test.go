@@ -60,7 +60,7 @@ func withoutNetwork(c *exec.Cmd) (out []byte, err error) {
 	return out, err
 }
 
-// onTerminal starts a command at a terminal of its own, of which it gives the
+// onTerminal starts a command at a new terminal, of which it gives the
 // other end.
 func onTerminal(t *testing.T, c *exec.Cmd) *os.File {
 	t.Helper()

@@ -52,7 +52,7 @@ const (
 	device  = fs.ModeDevice | fs.ModeCharDevice | 0o666
 )
 
-// large is content of a size that the daemon would keep as a file of its own.
+// large is content of a size that the daemon would keep as a separate file.
 var large = string(bytes.Repeat([]byte("0123456789abcdef"), 8<<10))
 
 // hostileZips are what no endpoint takes that takes zips. All have a good entry

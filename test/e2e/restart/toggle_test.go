@@ -110,7 +110,7 @@ func (g *toggler) watch(t *testing.T, instances int) (stop func() (polls int)) {
 	return func() int { cancel(); return <-done }
 }
 
-// poll looks at the stats as nobody does whose answers are held.
+// poll reads the stats without having its answers held.
 func (g *toggler) poll(ctx context.Context, instances int) string {
 	g.mu.RLock()
 	defer g.mu.RUnlock()

@@ -20,7 +20,7 @@ func TestRoutes(t *testing.T) {
 	portsHold(d, t, ports) // it starts another process: no copy of d would do
 }
 
-// portsHold reaches an app by a port of its own: it outlives a kill of the
+// portsHold reaches an app by its own port: it outlives a kill of the
 // daemon, waits for a port that another program has, and ends with its route.
 func portsHold(d *e2e.Daemon, t *testing.T, ports []int) {
 	t.Helper()

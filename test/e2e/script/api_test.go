@@ -98,8 +98,8 @@ func (s *session) note(res *http.Response, text []byte) outcome {
 	return out
 }
 
-// logInAs makes the calls that follow another user's: as USER PASSWORD. "as -"
-// is nobody.
+// logInAs makes the calls that follow as another user: as USER PASSWORD; "as -" is
+// without a token.
 func logInAs(ts *testscript.TestScript, s *session, args []string) outcome {
 	switch {
 	case len(args) == 1 && args[0] == "-":
@@ -217,7 +217,7 @@ func getPage(ts *testscript.TestScript, s *session, args []string) outcome {
 	return outcome{stdout: fmt.Sprintf("%d\n%s", status, body), err: err}
 }
 
-// getAtPort asks an app by its TCP route: at PORT. That nobody answers is
+// getAtPort asks an app by its TCP route: at PORT. That nothing answers is
 // printed, and no failure.
 func getAtPort(ts *testscript.TestScript, _ *session, args []string) outcome {
 	if len(args) != 1 {

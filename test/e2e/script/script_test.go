@@ -21,7 +21,7 @@ import (
 
 // TestScripts runs testdata: each file takes the API, and where the
 // official CLI is installed that as well, through what one row of its commands
-// does. They share a daemon; each has an org with a space of its own.
+// does. They share a daemon; each has its own org with a space.
 //
 // Beside testscript's commands there are those of scriptCommands. These
 // variables are set: ORG, ORG_GUID, SPACE, SPACE_GUID, API (base URL), ADDR

@@ -30,7 +30,7 @@ var bindingForms = []struct{ feature, read, says string }{
 	{"file-based-servicebinding-io", "cd $SERVICE_BINDING_ROOT/db; cat user instance-name tls type", `joedb{"a":[1]}user-provided`},
 }
 
-// reading is a script that says in a line of its own what read says, if there is
+// reading is a script that says in a separate line what read says, if there is
 // no variable beside it.
 func reading(where, read string) string {
 	return `echo "` + where + ` [${VCAP_SERVICES-}] $(` + read + `)"`
@@ -255,7 +255,7 @@ func differs(got, want string) string {
 	return fmt.Sprintf("got %q; want %q", got, want)
 }
 
-// filesOfAnImage has an app that is an image, with a user of its own, read them.
+// filesOfAnImage lets an app that is an image, with its own user, read them.
 func filesOfAnImage(d *e2e.Daemon, t *testing.T, service string) {
 	r := e2e.StartRegistry(t)
 	f := bindingForms[2]

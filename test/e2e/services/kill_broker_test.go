@@ -14,7 +14,7 @@ import (
 // assassin kills a daemon at every third request to a broker or so: before
 // the broker did what it was asked for, or after it, or when it has answered.
 type assassin struct {
-	hits chan struct{} // the daemon is to be killed now
+	hits chan struct{} // the daemon must be killed now
 	next chan int      // requests until the next time; holds one
 }
 
