@@ -200,12 +200,12 @@ func TestABuildFetchesTheBuildpacksItNamesByURL(t *testing.T) {
 		if got := sources(steps[0]); !slices.Contains(got, "blob:b1") || slices.Contains(got, "blob:") {
 			t.Errorf("got %v; want the admin's buildpack, and none without a digest", got)
 		}
-		want := lrp.Run{Path: "/tmp/lifecycle/fetch", Args: []string{"-to=/tmp/buildpackdownloads/42c37112dfc8a96d", "-name=https://***:***@example.com/a.zip"},
+		want := lrp.Run{Path: "/.cupola/fetch", Args: []string{"-to=/tmp/buildpackdownloads/42c37112dfc8a96d", "-name=https://***:***@example.com/a.zip"},
 			Env: []lrp.EnvVar{{Name: "BUILDPACK_URL", Value: "https://u:p@example.com/a.zip"}}, User: "vcap", Nofile: 16384}
-		if d := cmp.Diff(&want, steps[1].Run); d != "" {
+		if d := cmp.Diff(&want, steps[2].Run); d != "" {
 			t.Error(d)
 		}
-		if builder := steps[2].Run; !slices.Contains(builder.Args, "-buildpackOrder=https://***:***@example.com/a.zip,binary_buildpack") {
+		if builder := steps[3].Run; !slices.Contains(builder.Args, "-buildpackOrder=https://***:***@example.com/a.zip,binary_buildpack") {
 			t.Errorf("got %v", builder.Args)
 		}
 	})
