@@ -12,7 +12,7 @@ export CGO_ENABLED := 1
 TEST       := go test $(TAGS) -vet=off -ldflags "-s -w"
 # The race detector waits for other goroutines at the end of each test program, by default for a second.
 # SQLite's own code, translated from C, has no goroutines, and takes ten times as long when each access is watched.
-UNRACED    := '-gcflags=modernc.org/sqlite/lib=-race=false -d=checkptr=0' '-gcflags=modernc.org/libc/...=-race=false -d=checkptr=0'
+RACE       := GORACE=atexit_sleep_ms=100 $(TEST) -race '-gcflags=modernc.org/sqlite/lib=-race=false -d=checkptr=0' '-gcflags=modernc.org/libc/...=-race=false -d=checkptr=0'
 KUBE_CACHE    ?= $(HOME)/.cache/cupola/kube
 SYSTEMD_CACHE ?= $(HOME)/.cache/cupola/systemd
 # What passed before on the same inputs runs again in test-all alone.
@@ -88,14 +88,18 @@ test: ## run all that CI runs
 
 .PHONY: test-all
 test-all: ## run every test there is, for hours: nightly
-	$(MAKE) ALWAYS=1 test chaos test-cgroup2
+	$(MAKE) ALWAYS=1 test test-race chaos test-cgroup2
 
 .PHONY: test-unit
-test-unit: $(HELPERS) ## run the tests that need no root, with the race detector where something runs beside something else
-	$(call of,race,GORACE=atexit_sleep_ms=100 $(TEST) -race $(UNRACED) -short -timeout 20m)
-	$(call of,plain,$(TEST) -short)
+test-unit: $(HELPERS) ## run the tests that need no root, with the race detector where it is cheap
+	$(call of,race,$(RACE) -short -timeout 20m)
 	$(call of,long,$(TEST) -run "$$(.ci/packages long-tests)")
+	$(call of,plain,$(TEST))
 	cd server/bbs/bbspb/generate && $(TEST) . # a separate module
+
+.PHONY: test-race
+test-race: $(HELPERS) ## run the tests of all packages in which something runs beside something else, with the race detector
+	$(call of,concurrent,$(RACE) -short -timeout 60m)
 
 .PHONY: test-root
 test-root: build ## run the tests on real containers, mounts and networks
