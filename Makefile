@@ -108,7 +108,7 @@ test-root: build ## run the tests on real containers, mounts and networks
 
 .PHONY: e2e
 e2e: build ## drive the built daemon as a user does
-	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola $(TEST) -count=1 -p 2 -parallel 3 -timeout 20m ./test/e2e/...
+	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola $(TEST) -count=1 -p 3 -parallel 4 -timeout 20m ./test/e2e/...
 
 CHAOS_ROUNDS ?= 60
 CYCLES       ?= 2000
