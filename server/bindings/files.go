@@ -1,7 +1,6 @@
 package bindings
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
 	"strings"
@@ -133,7 +132,7 @@ func (b *builder) binding(dir string, one Binding) {
 	attributes, err := one.attributes()
 	b.fail(err)
 	for _, c := range credentials {
-		b.entry(dir, c.name, c.value)
+		b.entry(dir, c.name, c.value, b.form == FormServiceBindingIO)
 	}
 	attributes = append(attributes, attribute{"type", one.label()}, attribute{"provider", one.label()})
 	for _, a := range attributes {
@@ -141,24 +140,22 @@ func (b *builder) binding(dir string, one Binding) {
 		if b.form == FormServiceBindingIO {
 			name = strings.ReplaceAll(name, "_", "-")
 		}
-		b.entry(dir, name, a.value)
+		b.entry(dir, name, a.value, false)
 	}
 }
 
-// entry adds the file of a key, if its value makes one.
-func (b *builder) entry(dir, name string, v value) {
+// entry adds the file of a key. Without empty, null, [] and {} make none.
+func (b *builder) entry(dir, name string, v value, empty bool) {
 	if !entryName(name, filePattern) {
 		b.fail(b.form.invalid(dir, name))
 	}
-	switch v := v.(type) {
-	case nil:
-	case string:
-		b.add(dir+"/"+name, []byte(v))
-	default:
-		text := encode(v, false)
-		if !bytes.Equal(text, []byte("[]")) && !bytes.Equal(text, []byte("{}")) {
-			b.add(dir+"/"+name, text)
-		}
+	if s, ok := v.(string); ok {
+		b.add(dir+"/"+name, []byte(s))
+		return
+	}
+	text := string(encode(v, false))
+	if empty || text != "null" && text != "[]" && text != "{}" {
+		b.add(dir+"/"+name, []byte(text))
 	}
 }
 

@@ -19,15 +19,15 @@ import (
 
 // credentialsFor are what the tests' service instance has.
 func credentialsFor(n int) e2e.Doc {
-	return e2e.Doc{"user": "joe", "n": n, "again": n, "tls": e2e.Doc{"a": []int{1}}}
+	return e2e.Doc{"user": "joe", "n": n, "again": n, "tls": e2e.Doc{"a": []int{1}}, "none": nil}
 }
 
 // bindingForms are the app features, and what an app does to read its bindings
 // by each. What it says must be what reading says.
 var bindingForms = []struct{ feature, read, says string }{
 	{"file-based-vcap-services", `grep -o '"user":"joe"' $VCAP_SERVICES_FILE_PATH`, `"user":"joe"`},
-	{"service-binding-k8s", "cd $SERVICE_BINDING_ROOT/db; cat user instance_name tls type", `joedb{"a":[1]}user-provided`},
-	{"file-based-servicebinding-io", "cd $SERVICE_BINDING_ROOT/db; cat user instance-name tls type", `joedb{"a":[1]}user-provided`},
+	{"service-binding-k8s", "cd $SERVICE_BINDING_ROOT/db; cat user instance_name tls type; [ -e none ] && echo +none", `joedb{"a":[1]}user-provided`},
+	{"file-based-servicebinding-io", "cd $SERVICE_BINDING_ROOT/db; cat user instance-name tls none type", `joedb{"a":[1]}nulluser-provided`},
 }
 
 // reading is a script that says in a separate line what read says, if there is
