@@ -1,6 +1,8 @@
 package desire
 
 import (
+	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -32,21 +34,50 @@ func CacheKey(l cf.Lifecycle) string {
 }
 
 // CredentialFor returns the credential for a registry, which has a user and a
-// password; tokens serve buildpacks only.
-func CredentialFor(all cf.Credentials, registry string) cf.Credential {
-	for _, host := range hostsOf(registry) {
-		if have := all[host]; have.Username != "" {
-			return cf.Credential{Username: have.Username, Password: have.Password}
+// password; tokens serve buildpacks only. As in RFC-0046, host names decide: an
+// entry without a port is for each port of its host, and comes after one with the
+// registry's port. Entries may also be URLs, and in upper case.
+func CredentialFor(all cf.Credentials, registry string) (found cf.Credential) {
+	host, port := hostOf(registry)
+	best := 0
+	for _, entry := range slices.Sorted(maps.Keys(all)) {
+		have := all[entry]
+		if have.Username == "" {
+			continue
+		}
+		fit := 0
+		switch entryHost, entryPort := hostOf(entry); {
+		case entry == registry:
+			fit = 4
+		case entryHost != host:
+		case entryPort == port && port != "":
+			fit = 3
+		case entryPort == "":
+			fit = 2
+		case entryPort == tlsPort && port == "":
+			fit = 1
+		}
+		if fit > best {
+			best, found = fit, cf.Credential{Username: have.Username, Password: have.Password}
 		}
 	}
-	return cf.Credential{}
+	return found
 }
 
-// hostsOf are the names under which a registry may stand in credentials.
-func hostsOf(registry string) []string {
-	hub := []string{"docker.io", "index.docker.io", "registry-1.docker.io", "https://index.docker.io/v1/"}
-	if slices.Contains(hub, registry) {
-		return hub
+// tlsPort is the port of a registry without one.
+const tlsPort = "443"
+
+// hostOf returns the host of a registry, and the port that it names, if any.
+func hostOf(registry string) (host, port string) {
+	if _, rest, ok := strings.Cut(registry, "://"); ok {
+		registry = rest
 	}
-	return []string{registry}
+	registry, _, _ = strings.Cut(registry, "/")
+	u := url.URL{Host: strings.ToLower(registry)}
+	host, port = u.Hostname(), u.Port()
+	switch host {
+	case "index.docker.io", "registry-1.docker.io":
+		host = "docker.io"
+	}
+	return host, port
 }

@@ -3,6 +3,7 @@ package images
 import (
 	"context"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 
@@ -31,6 +32,10 @@ func TestCredentialsOfTheStack(t *testing.T) {
 	r.Push(t, "1", v1.Config{}, e2e.SmallStack(t, "private"))
 	d.Flag("diego_custom_stacks", true)
 
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
 	const denied, incomplete = "the registry refuses access", "must include 'username' and 'password'"
 	right, wrong := e2e.Doc{"username": e2e.RegistryUser, "password": e2e.RegistryPassword}, e2e.Doc{"username": e2e.RegistryUser, "password": "wrong"}
 	cases := []struct {
@@ -45,6 +50,9 @@ func TestCredentialsOfTheStack(t *testing.T) {
 		{"password alone", e2e.Doc{r.Host: e2e.Doc{"password": e2e.RegistryPassword}}, incomplete},
 		{"right", e2e.Doc{r.Host: right}, ""},
 		{"right, and a token", e2e.Doc{r.Host: e2e.Doc{"username": e2e.RegistryUser, "password": e2e.RegistryPassword, "token": "x"}, "other": e2e.Doc{"token": "y"}}, ""},
+		{"right, by host name", e2e.Doc{host: right}, ""},
+		{"right, by a URL", e2e.Doc{"HTTPS://" + host + "/v2/": right}, ""},
+		{"of another port", e2e.Doc{host + ":443": right}, denied},
 		{"wrong, with the image here", e2e.Doc{r.Host: wrong}, denied},
 	}
 	app := imageApp{"private", "docker://" + r.Host + "/stacks/small:1", serveBuildpack(t)}
