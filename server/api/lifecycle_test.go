@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -58,23 +59,59 @@ func TestAnImageIsAStackWhereThatIsAllowed(t *testing.T) {
 	w.run(t, []step{{method: "POST", path: "/v3/builds", body: build, status: 403, want: detail(330002, off)}})
 }
 
+// TestAnImageNeedsABuildpackThatIsForAnyStack follows RFC-0046: "at least one system buildpack without a pinned stack MUST exist".
 func TestAnImageNeedsABuildpackThatIsForAnyStack(t *testing.T) {
-	w := newWorld(t)
-	w.run(t, []step{{method: "PATCH", path: "/v3/feature_flags/diego_custom_stacks", body: `{"enabled": true}`, status: 200}})
-	w.write(func(tx *store.Tx) error {
-		all, err := store.Buildpacks.All(tx)
-		for _, b := range all {
-			b.Stack = "minifs"
-			if err == nil {
-				err = store.Buildpacks.Update(tx, b)
-			}
+	const image, refused = "docker://reg.io/img:1", `Buildpack for stack "docker://reg.io/img:1" must be an existing admin buildpack or a valid git URI: %s; name one by its URL`
+	pack := func(name, stack string, change func(*cf.Buildpack)) *cf.Buildpack {
+		b := &cf.Buildpack{Name: name, Stack: stack, Digest: "d", State: "READY", Enabled: true, Lifecycle: "buildpack"}
+		if change != nil {
+			change(b)
 		}
-		return err
-	})
-	got := w.ask("admin", "POST", "/v3/apps", onImage("a", `"data": {"stack": "docker://reg.io/img:1"}`), "")
-	if got.status != 422 || !strings.Contains(got.text, `for stack \"docker://reg.io/img:1\" must be an existing admin buildpack or a valid git URI`) {
-		t.Errorf("got %d %s", got.status, got.text)
+		return b
 	}
+	noBits := func(b *cf.Buildpack) { b.Digest, b.State = "", "AWAITING_UPLOAD" }
+	disabled := func(b *cf.Buildpack) { b.Enabled = false }
+	for name, c := range map[string]struct {
+		packs []*cf.Buildpack
+		why   string // "" where the app is created
+	}{
+		"none":                {nil, "there is none"},
+		"of a stack":          {[]*cf.Buildpack{pack("ruby", "minifs", nil)}, `ruby is for stack "minifs"`},
+		"disabled":            {[]*cf.Buildpack{pack("ruby", "", disabled)}, "ruby is disabled"},
+		"without bits":        {[]*cf.Buildpack{pack("ruby", "", noBits)}, "ruby has no bits"},
+		"each of them":        {[]*cf.Buildpack{pack("one", "minifs", disabled), pack("two", "", disabled), pack("three", "", noBits)}, `one is for stack "minifs", two is disabled, three has no bits`},
+		"one that can be had": {[]*cf.Buildpack{pack("one", "minifs", nil), pack("two", "", nil)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.write(func(tx *store.Tx) error {
+				all, err := store.Buildpacks.All(tx)
+				for _, b := range all {
+					err = errors.Join(err, store.Buildpacks.Delete(tx, b.GUID))
+				}
+				for i, b := range c.packs {
+					b.Position = i + 1
+					err = errors.Join(err, store.Buildpacks.Insert(tx, b))
+				}
+				return err
+			})
+			create := step{method: "POST", path: "/v3/apps", body: onImage("a", `"data": {"stack": "`+image+`"}`), status: 201}
+			if c.why != "" {
+				create.status, create.want = 422, detail(10008, fmt.Sprintf(refused, c.why))
+			}
+			w.run(t, []step{{method: "PATCH", path: "/v3/feature_flags/diego_custom_stacks", body: `{"enabled": true}`, status: 200}, create})
+		})
+	}
+}
+
+// TestABuildpackWithoutBitsIsNotThere: CC: app/models/runtime/buildpack.rb, list_admin_buildpacks excludes those without a key.
+func TestABuildpackWithoutBitsIsNotThere(t *testing.T) {
+	w := newWorld(t)
+	w.run(t, []step{
+		{method: "POST", path: "/v3/buildpacks", body: `{"name": "fresh"}`, status: 201},
+		{method: "POST", path: "/v3/apps", body: onImage("a", `"data": {"stack": "minifs", "buildpacks": ["fresh"]}`), status: 422,
+			want: detail(10008, `Buildpack "fresh" for stack "minifs" must be an existing admin buildpack or a valid git URI`)},
+	})
 }
 
 func TestCredentialsOfRegistriesAreKeptAndNeverShown(t *testing.T) {

@@ -1,6 +1,7 @@
 package apps
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -166,21 +167,37 @@ func imageAllowed(c *control.Session, l cf.Lifecycle) error {
 	return nil
 }
 
-// checkAnyBuildpack refuses a stack on which no admin buildpack runs.
+// checkAnyBuildpack refuses a stack on which no admin buildpack can be used, and
+// says of each why.
 func checkAnyBuildpack(c *control.Session, stack string) error {
 	all, err := store.Buildpacks.All(c.Tx)
 	if err != nil {
 		return err
 	}
-	var names []string
-	for _, b := range all {
-		if b.Stack == "" && b.Enabled {
+	why := []string{"there is none"}
+	for i, b := range all {
+		reason := unusable(b)
+		if reason == "" {
 			return nil
 		}
-		names = append(names, b.Name)
+		why = append(why[:i], b.Name+" "+reason)
 	}
-	return cf.Unprocessable(`Buildpack for stack "%s" must be an existing admin buildpack or a valid git URI: none of %s is for any stack, so name one by its URL`,
-		stack, strings.Join(names, ", "))
+	return cf.Unprocessable(`Buildpack for stack "%s" must be an existing admin buildpack or a valid git URI: %s; name one by its URL`, stack, strings.Join(why, ", "))
+}
+
+// unusable says why a buildpack cannot stage on just any stack; "" if it can.
+func unusable(b *cf.Buildpack) string {
+	switch {
+	case b.Stack != "":
+		return fmt.Sprintf("is for stack %q", b.Stack)
+	case b.Lifecycle == "cnb":
+		return "is a Cloud Native Buildpack"
+	case !b.Enabled:
+		return "is disabled"
+	case b.Digest == "":
+		return "has no bits"
+	}
+	return ""
 }
 
 // StackNamed is the stack of a name.
@@ -198,7 +215,7 @@ func checkBuildpack(c *control.Session, name, stack string) error {
 		return err
 	}
 	for _, b := range found {
-		if b.Stack == "" || stack == "" || b.Stack == stack {
+		if b.Digest != "" && (b.Stack == "" || stack == "" || b.Stack == stack) { // CC: Buildpack.list_admin_buildpacks
 			return nil
 		}
 	}
