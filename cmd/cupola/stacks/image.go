@@ -2,7 +2,6 @@ package stacks
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -48,18 +47,13 @@ func (c *pullCmd) Run(e *command.Env) error {
 	return nil
 }
 
-func (c *pullCmd) request() (stack.PullRequest, error) {
-	p := c.PullRequest
+func (c *pullCmd) request() (p stack.PullRequest, err error) {
+	p = c.PullRequest
 	if c.Forget {
 		p.Fallbacks = []string{}
 	}
-	if c.CredentialsJSON == "" {
-		return p, nil
-	}
-	if err := json.Unmarshal([]byte(c.CredentialsJSON), &p.Credentials); err != nil {
-		return p, errors.New(`the credentials are not like {"registry.example.com": {"username": "u", "password": "p"}}`)
-	}
-	return p, nil
+	p.Credentials, err = parseCredentials(c.CredentialsJSON)
+	return p, err
 }
 
 type exportCmd struct {

@@ -11,6 +11,7 @@ import (
 
 	"cupola/cmd/cupola/capi"
 	"cupola/cmd/cupola/command"
+	"cupola/store/cf"
 )
 
 type migrateCmd struct {
@@ -22,6 +23,7 @@ type migrateCmd struct {
 	DryRun   bool          `help:"List the apps without changing anything."`
 	Parallel int           `help:"Number of apps to move at a time." default:"2"`
 	Timeout  time.Duration `help:"Maximum time for an app's new instances to start; after that the app returns to the old stack." default:"10m"`
+	credentialFlags
 }
 
 // Run migrates apps. It keeps no record: an app is on its way when its stack is
@@ -34,11 +36,16 @@ func (m *migrateCmd) Run(e *command.Env) error {
 	if m.Parallel < 1 {
 		return errors.New("--parallel must be 1 or more")
 	}
-	c, err := m.Login(e.Ctx)
-	if err != nil {
+	g := &migration{migrateCmd: m, show: command.NewReport(e)}
+	var err error
+	if isImage(m.To) {
+		if g.credentials, err = m.forImage(m.To); err != nil {
+			return err
+		}
+	}
+	if g.client, err = m.Login(e.Ctx); err != nil {
 		return err
 	}
-	g := &migration{migrateCmd: m, client: c, show: command.NewReport(e)}
 	if there, err := g.has(e.Ctx, m.To); err != nil {
 		return err
 	} else if !there {
@@ -68,9 +75,10 @@ func (m *migrateCmd) Run(e *command.Env) error {
 // migration brings apps from one stack to another.
 type migration struct {
 	*migrateCmd
-	client *capi.Client
-	mu     sync.Mutex
-	show   *command.Report
+	client      *capi.Client
+	credentials cf.Credentials // that the apps get with the new stack; nil: those that they have
+	mu          sync.Mutex
+	show        *command.Report
 }
 
 // migrant is an app to migrate.
@@ -119,9 +127,11 @@ func (g *migration) find(ctx context.Context) ([]migrant, error) {
 	return found, nil
 }
 
-// has tells whether a stack is there; an image is as far as anybody knows.
+func isImage(stack string) bool { return strings.HasPrefix(stack, "docker:") }
+
+// has reports whether a stack exists; an image is taken to.
 func (g *migration) has(ctx context.Context, name string) (bool, error) {
-	if strings.HasPrefix(name, "docker:") {
+	if isImage(name) {
 		return true, nil
 	}
 	found, err := capi.List[struct{ GUID string }](ctx, g.client, "/v3/stacks?"+capi.Filter("names", name))
@@ -277,7 +287,11 @@ func (g *migration) migrate(ctx context.Context, a migrant) (what string, err er
 
 // name sets an app's stack.
 func (g *migration) name(ctx context.Context, a migrant, stack string) error {
-	return g.client.Call(ctx, "PATCH", "/v3/apps/"+a.GUID, capi.Doc{"lifecycle": capi.Doc{"type": "buildpack", "data": capi.Doc{"stack": stack}}}, nil)
+	data := capi.Doc{"stack": stack}
+	if stack == g.To && g.credentials != nil {
+		data["credentials"] = g.credentials
+	}
+	return g.client.Call(ctx, "PATCH", "/v3/apps/"+a.GUID, capi.Doc{"lifecycle": capi.Doc{"type": "buildpack", "data": data}}, nil)
 }
 
 type droplet struct {

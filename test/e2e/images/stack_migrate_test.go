@@ -37,7 +37,7 @@ func TestStackMigrate(t *testing.T) {
 		apps = append(apps, fmt.Sprintf("mover-%d", n))
 	}
 	for _, app := range append(apps, "idle") {
-		if out, err := d.Run("push", imageApp{app, "old", buildpack}.dir(t, credentialsOf(r))); err != nil {
+		if out, err := d.Run("push", imageApp{app, "old", buildpack}.dir(t, nil)); err != nil { // the apps have no credentials
 			t.Fatalf("push %s: %v\n%s", app, err, out)
 		}
 	}
@@ -49,9 +49,14 @@ func TestStackMigrate(t *testing.T) {
 		t.Errorf("dry run: got %v\n%s", err, out)
 	}
 
+	migrate := []string{"stack", "migrate", "--from", "old", "--to", image + "new", "--parallel", "3"}
+	if out, err := d.Run(append(migrate, "--registry-username", e2e.RegistryUser)...); err == nil || !strings.Contains(out, "CUPOLA_REGISTRY_PASSWORD") {
+		t.Errorf("without a password: got %v\n%s", err, out)
+	}
+	migrate = append(migrate, "--credentials", fmt.Sprintf(`{"127.0.0.1": {"username": %q, "password": %q}}`, e2e.RegistryUser, e2e.RegistryPassword))
 	stop := constantly(d, apps)
-	done := cutShort(d, "stack", "migrate", "--from", "old", "--to", image+"new", "--parallel", "3")
-	out, err := d.Run("stack", "migrate", "--from", "old", "--to", image+"new", "--parallel", "3")
+	done := cutShort(d, migrate...)
+	out, err := d.Run(migrate...)
 	if err != nil || !strings.Contains(done+out, "restaged") {
 		t.Errorf("stack migrate: %v\n%s", err, out)
 	}
