@@ -225,7 +225,7 @@ func TestAppsAreReadOnly(t *testing.T) {
 		}
 		return store.Processes.Insert(tx, &cf.Process{Resource: cf.Resource{GUID: "app"}, AppGUID: apps[0].GUID, Type: "web"})
 	})
-	w.apps = []desire.App{{Desired: lrp.Desired{ProcessGUID: "app-12345678", Domain: lrp.DomainApps, Instances: 1, RunInfo: lrp.RunInfo{RootFS: "preloaded:x",
+	w.apps = []desire.App{{Desired: lrp.Desired{ProcessGUID: "app-12345678", Domain: lrp.DomainApps, Instances: 1, RunInfo: lrp.RunInfo{RootFS: "docker://r.io/x@sha256:0", ImageUsername: "u", ImagePassword: "p",
 		Action: lrp.Codependent(lrp.Run{Path: "launcher", Args: []string{"app"}, User: "vcap", Nofile: 16384}.Action()), Ports: []uint16{8080},
 		Log: lrp.LogTarget{GUID: "log"}, Egress: []lrp.EgressRule{{Protocol: "tcp", Destinations: []string{"0.0.0.0/0"}, Ports: "53,80-90"}}}}, URIs: []string{"a.example.com/x"}}}
 	w.desire(plain("mine", 1))
@@ -238,6 +238,9 @@ func TestAppsAreReadOnly(t *testing.T) {
 	if d.Action.GetCodependent().GetActions()[0].GetRun().GetResourceLimits().GetNofile() != 16384 || len(d.EgressRules) != 2 || d.MetricTags["source_id"].Static != "log" ||
 		string(d.Routes.Routes["cf-router"]) != `[{"hostnames":["a.example.com/x"],"port":8080}]` || d.ModificationTag.GetEpoch() == "" {
 		t.Errorf("got %v", d)
+	}
+	if d.ImageUsername != "u" || d.ImagePassword != "p" {
+		t.Errorf("got image credentials %q, %q; want u, p", d.ImageUsername, d.ImagePassword)
 	}
 	if err := model.ValidateDesired(d); err != nil {
 		t.Errorf("what is shown is not valid itself: %v", err)

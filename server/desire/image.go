@@ -33,8 +33,20 @@ func CacheKey(l cf.Lifecycle) string {
 	return l.Stack
 }
 
-// CredentialFor returns the credential for a registry, which has a user and a
-// password; tokens serve buildpacks only. As in RFC-0046, host names decide: an
+// imageCredential is what the registry of a droplet's image asks for: a cell pulls
+// an image that is no longer in its cache. of is that of the docker package.
+func imageCredential(app *cf.App, l cf.Lifecycle, of cf.Credential) cf.Credential {
+	switch {
+	case l.Image == nil:
+		return cf.Credential{}
+	case l.Type == cf.LifecycleDocker:
+		return of
+	}
+	return CredentialFor(app.Credentials, l.Image.Reference)
+}
+
+// CredentialFor returns the credential for a registry, or for that of an image's
+// reference, which has a user and a password; tokens serve buildpacks only. As in RFC-0046, host names decide: an
 // entry without a port is for each port of its host, and comes after one with the
 // registry's port. Entries may also be URLs, and in upper case.
 func CredentialFor(all cf.Credentials, registry string) (found cf.Credential) {
@@ -67,7 +79,7 @@ func CredentialFor(all cf.Credentials, registry string) (found cf.Credential) {
 // tlsPort is the port of a registry without one.
 const tlsPort = "443"
 
-// hostOf returns the host of a registry, and the port that it names, if any.
+// hostOf returns the host of a registry, or of an image's reference, and the port that it names, if any.
 func hostOf(registry string) (host, port string) {
 	if _, rest, ok := strings.Cut(registry, "://"); ok {
 		registry = rest

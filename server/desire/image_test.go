@@ -3,6 +3,7 @@ package desire
 import (
 	"testing"
 
+	"cupola/runtime/lrp"
 	"cupola/store/cf"
 )
 
@@ -49,5 +50,39 @@ func TestCredentialFor(t *testing.T) {
 	}
 	if got := CredentialFor(cf.Credentials{"r.example.com": {Token: "t"}}, "r.example.com"); got != (cf.Credential{}) {
 		t.Errorf("a token: got %+v; want none", got)
+	}
+}
+
+// TestImageCredentialOfContainers holds that what runs on an image carries its registry's credentials (RFC-0046: "The CF API SHOULD
+// then fill the fields ImageUsername and ImagePassword when creating Tasks or LRPs"), for a cell whose cache has lost it.
+func TestImageCredentialOfContainers(t *testing.T) {
+	stack := cf.Credential{Username: "stacks", Password: "s"}
+	docker := cf.Credential{Username: "docker", Password: "d"}
+	app := cf.Credentials{"R.example.com": stack, "other.example.com": {Username: "other", Password: "o"}}
+	image := &cf.StackImage{Reference: "docker://r.example.com:5000/a/b@sha256:0"}
+	for _, c := range []struct {
+		name      string
+		lifecycle cf.Lifecycle
+		want      cf.Credential
+	}{
+		{"on a stack of the platform", cf.Lifecycle{Type: cf.LifecycleBuildpack, Stack: "minifs"}, cf.Credential{}},
+		{"on an image", cf.Lifecycle{Type: cf.LifecycleBuildpack, Image: image}, stack},
+		{"on an image of another registry", cf.Lifecycle{Type: cf.LifecycleBuildpack, Image: &cf.StackImage{Reference: "docker://docker.io/a/b@sha256:0"}}, cf.Credential{}},
+		{"an image", cf.Lifecycle{Type: cf.LifecycleDocker, Image: image}, docker},
+	} {
+		in := processIn()
+		in.App.Credentials, in.Droplet.Lifecycle, in.Package = app, c.lifecycle, docker
+		task := TaskIn{Owner: in.Owner, Droplet: in.Droplet, Package: docker, Task: &cf.Task{}}
+		runs := map[string]lrp.RunInfo{"process": Process(in).RunInfo, "task": Task(task)}
+		if c.lifecycle.Type == cf.LifecycleBuildpack {
+			staging := stagingIn()
+			staging.Build.Lifecycle, staging.Build.Credentials = c.lifecycle, app
+			runs["staging"] = Staging(staging)
+		}
+		for what, run := range runs {
+			if got := (cf.Credential{Username: run.ImageUsername, Password: run.ImagePassword}); got != c.want {
+				t.Errorf("%s %s: got %+v; want %+v", what, c.name, got, c.want)
+			}
+		}
 	}
 }

@@ -18,8 +18,9 @@ const defaultStartTimeout = 60 * time.Second
 type ProcessIn struct {
 	Owner
 	Process *cf.Process
-	Droplet *cf.Droplet // that of DropletGUID, STAGED
-	Ports   []uint16    // of the process' route destinations, contract.DefaultPort or other
+	Droplet *cf.Droplet   // that of DropletGUID, STAGED
+	Ports   []uint16      // of the process' route destinations, contract.DefaultPort or other
+	Package cf.Credential // of the droplet's docker package
 }
 
 // DropletGUID names the droplet that a process runs: the one that it was started
@@ -43,12 +44,13 @@ func (in ProcessIn) At(r *cf.Revision) ProcessIn {
 func Process(in ProcessIn) lrp.Desired {
 	p := in.Process
 	ports := in.ports()
+	registry := imageCredential(in.App, in.Droplet.Lifecycle, in.Package)
 	return lrp.Desired{
 		ProcessGUID: ProcessGUID(p, in.App),
 		Domain:      lrp.DomainApps,
 		Instances:   p.Instances,
 		RunInfo: lrp.RunInfo{
-			RootFS: rootFS(in.Droplet.Lifecycle, in.Droplet.Stack),
+			RootFS: rootFS(in.Droplet.Lifecycle, in.Droplet.Stack), ImageUsername: registry.Username, ImagePassword: registry.Password,
 			Layers: layers(in.Droplet), Lifecycle: true,
 			Files:  in.files(),
 			Env:    in.env(ports[0]),

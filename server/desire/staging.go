@@ -44,8 +44,9 @@ type Buildpack struct {
 // Staging is what runs for a build.
 func Staging(in StagingIn) lrp.RunInfo {
 	b := in.Build
+	registry := imageCredential(&cf.App{Credentials: b.Credentials}, b.Lifecycle, cf.Credential{})
 	return lrp.RunInfo{
-		RootFS: rootFS(b.Lifecycle, in.Stack.Name), Lifecycle: true,
+		RootFS: rootFS(b.Lifecycle, in.Stack.Name), ImageUsername: registry.Username, ImagePassword: registry.Password, Lifecycle: true,
 		Files:  in.files(),
 		Env:    in.env(b.MemoryMB, b.DiskMB),
 		Action: in.action(),

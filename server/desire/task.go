@@ -9,14 +9,16 @@ import (
 type TaskIn struct {
 	Owner
 	Task    *cf.Task
-	Droplet *cf.Droplet // the task's, STAGED
+	Droplet *cf.Droplet   // the task's, STAGED
+	Package cf.Credential // of the droplet's docker package
 }
 
 // Task is what runs for an app's task.
 func Task(in TaskIn) lrp.RunInfo {
 	t := in.Task
+	registry := imageCredential(in.App, in.Droplet.Lifecycle, in.Package)
 	return lrp.RunInfo{
-		RootFS: rootFS(in.Droplet.Lifecycle, in.Droplet.Stack),
+		RootFS: rootFS(in.Droplet.Lifecycle, in.Droplet.Stack), ImageUsername: registry.Username, ImagePassword: registry.Password,
 		Layers: layers(in.Droplet), Lifecycle: true,
 		Files:  in.files(),
 		Env:    in.env(),

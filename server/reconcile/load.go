@@ -24,6 +24,7 @@ type loader struct {
 	spaces    map[string]*cf.Space
 	orgs      map[string]*cf.Org
 	droplets  map[string]*cf.Droplet
+	packages  map[string]*cf.Package  // of the docker lifecycle's droplets
 	revisions map[string]*cf.Revision // by GUID
 	known     map[string]*cf.Revision // that an earlier look read
 	routes    map[string][]*cf.Route  // by the GUIDs of the apps that they lead to
@@ -244,7 +245,7 @@ func (l *loader) process(p *cf.Process) {
 		return
 	}
 	if ok && d != nil {
-		in := desire.ProcessIn{Owner: o, Process: p, Droplet: d, Ports: ports}
+		in := desire.ProcessIn{Owner: o, Process: p, Droplet: d, Ports: ports, Package: l.credentialOf(d)}
 		l.world.Desired = append(l.world.Desired, desire.Process(in.At(l.revisions[p.RevisionGUID])))
 	}
 }
@@ -270,10 +271,30 @@ func (l *loader) loadDroplets(guids []string) error {
 		l.droplets = map[string]*cf.Droplet{}
 	}
 	rows, _, err := store.Droplets.List(l.tx, store.Query{Where: map[string][]string{"guids": guids, "states": {string(cf.DropletStaged)}}})
+	var packages []string
 	for _, d := range rows {
 		l.droplets[d.GUID] = d
+		if d.Lifecycle.Type == cf.LifecycleDocker {
+			packages = append(packages, d.PackageGUID)
+		}
 	}
+	if err != nil || len(packages) == 0 {
+		return err
+	}
+	all, err := store.Packages.By(l.tx, "guids", packages...)
+	if l.packages == nil {
+		l.packages = map[string]*cf.Package{}
+	}
+	maps.Copy(l.packages, index(all, func(p *cf.Package) string { return p.GUID }))
 	return err
+}
+
+// credentialOf is what the registry of a docker droplet's image asks for.
+func (l *loader) credentialOf(d *cf.Droplet) cf.Credential {
+	if p := l.packages[d.PackageGUID]; p != nil {
+		return p.Credential
+	}
+	return cf.Credential{}
 }
 
 // loadRows reads what runs. The loop writes these rows itself, and is woken where

@@ -143,6 +143,6 @@ func (l *loader) task(t *cf.Task) Work {
 		w.Fault = noDroplet
 		return w
 	}
-	w.Run = desire.Task(desire.TaskIn{Owner: o, Task: t, Droplet: d})
+	w.Run = desire.Task(desire.TaskIn{Owner: o, Task: t, Droplet: d, Package: l.credentialOf(d)})
 	return w
 }

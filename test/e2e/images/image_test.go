@@ -1,6 +1,7 @@
 package images
 
 import (
+	"archive/tar"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -182,4 +183,43 @@ func standsOn(d *e2e.Daemon, t *testing.T, digest string) {
 		}
 		return ""
 	})
+}
+
+// TestAnImageThatLeftTheCache starts apps whose image is in a private registry and no longer on this machine: containers are created
+// with the credentials that the app, or the docker package, has (RFC-0046: ImageUsername and ImagePassword).
+func TestAnImageThatLeftTheCache(t *testing.T) {
+	t.Parallel()
+	binary, r := e2e.NeedBinary(t), e2e.StartTLSRegistry(t)
+	d := e2e.StartDaemon(t, binary, "--registry-ca", r.CA)
+	d.Flag("diego_custom_stacks", true)
+	d.Flag("diego_docker", true)
+	stack := r.Push(t, "stack", v1.Config{}, e2e.SmallStack(t, "stack"))
+	hello := r.Push(t, "hello", v1.Config{Entrypoint: []string{"/hello"}},
+		e2e.SmallStack(t, "docker"), e2e.LayerOf(t, e2e.TarEntry{Header: tar.Header{Name: "hello", Mode: 0o755}, Content: e2e.HelloProgram(t)}))
+	dir := imageApp{"on-image", "docker://" + r.Host + "/stacks/small:stack", serveBuildpack(t)}.dir(t, credentialsOf(r))
+	if out, err := d.Run("push", dir); err != nil {
+		t.Fatalf("push: %v\n%s", err, out)
+	}
+	if fault := d.PushDocker(t, "an-image", r.Host+"/stacks/small:hello", e2e.RegistryPassword); fault != "" {
+		t.Fatal(fault)
+	}
+	d.Running("an-image", "web", 1)
+	stop := func(app string) { d.API("POST", "/v3/apps/"+d.App(app)+"/actions/stop", nil, nil) }
+	stop("on-image")
+	stop("an-image")
+	for app, digest := range map[string]string{"on-image": stack, "an-image": hello} {
+		emptied(d, t)
+		d.Kill()
+		for _, of := range []string{"images", "oci", "chains"} {
+			if err := os.RemoveAll(filepath.Join(d.Dir, "rootfs", of)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.Start()
+		d.RestartApp(app)
+		standsOn(d, t, digest)
+		d.Tells(t, app, "echo a task runs", "a task runs")
+		stop(app)
+	}
+	keepsSecret(d, t, "on-image")
 }
