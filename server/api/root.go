@@ -18,15 +18,25 @@ func showRoot(c *call) (*response, error) {
 		"uaa":                 c.link(""),
 		"credhub":             nil,
 		"routing":             routing(c),
-		"logging":             nil,
+		"logging":             doc{"href": strings.Replace(c.systemURL("doppler"), "http", "ws", 1)},
 		"log_cache":           c.link(""),
-		"log_stream":          nil,
+		"log_stream":          doc{"href": c.systemURL("log-stream")},
 		"app_ssh":             nil,
 	}
 	if ssh := c.s.SSH; ssh.Address != "" {
 		links["app_ssh"] = doc{"href": sshAddress(c), "meta": doc{"host_key_fingerprint": ssh.HostKeyFingerprint, "oauth_client": ssh.ClientID}}
 	}
 	return ok(doc{"links": links})
+}
+
+// systemURL is the URL of a host of the system, with the client's scheme and port.
+func (c *call) systemURL(host string) string {
+	scheme, _, _ := strings.Cut(c.base(), "://")
+	name := host + "." + c.s.SystemDomain()
+	if _, port, err := net.SplitHostPort(c.Request.Host); err == nil {
+		name = net.JoinHostPort(name, port)
+	}
+	return scheme + "://" + name
 }
 
 // routing is where router groups are listed, where there are any.
