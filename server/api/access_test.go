@@ -31,6 +31,7 @@ const (
 	ofRoute                 // seen by the org's auditors too: others get 404
 	ofDomain                // of an org: not seen by its users without another role
 	ofBroker                // seen by those with a role in its broker's space: others get 404
+	ofRouting               // of the routing API, which answers 401 to whoever may not
 )
 
 // attempt is a request of a write route that an admin succeeds with.
@@ -109,6 +110,9 @@ var attempts = map[string]attempt{
 	"DELETE /v3/placement_pools/{guid}":                                      {"/v3/placement_pools/pool-1", "", 202, platform},
 	"POST /v3/placement_pools/{guid}/relationships/spaces":                   {"/v3/placement_pools/pool-1/relationships/spaces", `{"data": [{"guid": "space-1"}]}`, 200, platform},
 	"DELETE /v3/placement_pools/{guid}/relationships/spaces/{space}":         {"/v3/placement_pools/pool-1/relationships/spaces/space-2", "", 204, platform},
+	"POST /routing/v1/router_groups":                                         {"/routing/v1/router_groups", `{"name": "g", "type": "tcp", "reservable_ports": "3000"}`, 201, ofRouting},
+	"PUT /routing/v1/router_groups/{guid}":                                   {"/routing/v1/router_groups/" + cf.DefaultTCPGUID, `{"reservable_ports": "1024-1027"}`, 200, ofRouting},
+	"DELETE /routing/v1/router_groups/{guid}":                                {"/routing/v1/router_groups/group-1", "", 204, ofRouting},
 	"POST /networking/v1/external/policies":                                  {"/networking/v1/external/policies", policyBody, 200, platform},
 	"POST /networking/v1/external/policies/delete":                           {"/networking/v1/external/policies/delete", policyBody, 200, platform},
 	"POST /v3/organizations":                                                 {"/v3/organizations", `{"name": "new"}`, 201, platform},
@@ -269,6 +273,9 @@ func seedAccess(tx *store.Tx) error {
 			return store.SecurityGroups.Insert(tx, &cf.SecurityGroup{Resource: guid("group-1"), Name: "sg", RunningSpaces: []string{"space-1"}})
 		},
 		func() error {
+			return store.RouterGroups.Insert(tx, &cf.RouterGroup{Resource: guid("group-1"), Name: "more-tcp", Type: "tcp", Ports: "3000"})
+		},
+		func() error {
 			return store.IsolationSegments.Insert(tx, &cf.IsolationSegment{Resource: guid("iso-1"), Name: "iso", Orgs: []string{"org-1"}})
 		},
 		func() error {
@@ -343,8 +350,10 @@ func expected(rule authz.Rule, user string, a attempt) int {
 	switch {
 	case user == anonymous:
 		return 401
-	case actor.May(rule, here) && (sees || a.where == platform):
+	case actor.May(rule, here) && (sees || a.where == platform || a.where == ofRouting):
 		return a.status
+	case a.where == ofRouting:
+		return 401
 	case a.where == named422, !sees && (a.where == namedOrg || a.where == namedSpace):
 		return 422
 	case !sees && a.where != platform, a.where == hidden:

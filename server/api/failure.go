@@ -80,6 +80,9 @@ func (s *Server) failure(r *http.Request, err error) *response {
 	if strings.HasPrefix(r.URL.Path, policyServer) {
 		return policyFailure(many[0])
 	}
+	if strings.HasPrefix(r.URL.Path, routingAPI) {
+		return routingFailure(many[0])
+	}
 	list := []cf.JobError{}
 	for _, e := range many {
 		list = append(list, jobError(e))

@@ -34,7 +34,7 @@ func TestTCPDomains(t *testing.T) {
 		{as: "space_auditor", method: "GET", path: "/routing/v1/router_groups", status: 200,
 			want: `[{"guid": "` + cf.DefaultTCPGUID + `", "name": "default-tcp", "type": "tcp", "reservable_ports": "1024-1027"}]`},
 		{method: "GET", path: "/routing/v1/router_groups?name=default-tcp", status: 200, want: `[{"name": "default-tcp"}]`},
-		{method: "GET", path: "/routing/v1/router_groups?name=x", status: 404, want: `{"name": "ResourceNotFoundError", "message": "Router Group 'x' not found"}`},
+		{method: "GET", path: "/routing/v1/router_groups?name=x", status: 404, want: `{"name": "ResourceNotFoundError", "message": "router group 'x' not found"}`},
 		refuse(`"router_group": 5`, "Router group must be an object"),
 		refuse(`"router_group": {"name": "x"}`, "Router group Unknown field(s): 'name', Router group guid must be a string"),
 		refuse(`"router_group": {"guid": "x"}`, "Router group with guid 'x' not found."),
@@ -163,7 +163,7 @@ func TestAnyPortOfMany(t *testing.T) {
 		}
 		c := &call{Session: &control.Session{Tx: tx, Platform: &control.Platform{TCPPorts: cf.PortRanges{{First: 2000, Last: 2300}}}}}
 		before := w.store.Statements()
-		port, err := routes.AnyPort(c.Session)
+		port, err := routes.AnyPort(c.Session, &cf.Domain{RouterGroupGUID: cf.DefaultTCPGUID})
 		if n := w.store.Statements() - before; port != 2300 || n > 3 {
 			t.Errorf("got port %d, %v by %d statements; want 2300 by few", port, err, n)
 		}

@@ -159,6 +159,9 @@ func (s *Server) routes() []route {
 		{"GET /v3/jobs/{guid}", anyone, showJob},
 
 		{"GET /routing/v1/router_groups", anyone, inTx(listRouterGroups)},
+		{"POST /routing/v1/router_groups", admin, inTx(createRouterGroup)},
+		{"PUT /routing/v1/router_groups/{guid}", admin, inTx(updateRouterGroup)},
+		{"DELETE /routing/v1/router_groups/{guid}", admin, inTx(deleteRouterGroup)},
 
 		{"GET /networking/v1/external/policies", develop, inTx(listPolicies)},
 		{"POST /networking/v1/external/policies", develop, inTx(changePolicies(policies.Add))},

@@ -18,8 +18,16 @@ type Domain struct {
 	PoliciesScope    string
 }
 
-// DefaultTCP is the one router group: the ports for TCP routes that this
-// machine has.
+// RouterGroup gives the ports of routes.
+type RouterGroup struct {
+	Resource
+	Name  string
+	Type  string // "tcp" or "http"
+	Ports string // like "1024-1033,2000"; "" of type http
+}
+
+// DefaultTCP is the router group that there always is: the ports for TCP routes that
+// this machine has.
 const (
 	DefaultTCP     = "default-tcp"
 	DefaultTCPGUID = "7d2c3a1e-5f0b-4e7a-9c31-0d6b1a5e2f48"

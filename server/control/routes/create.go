@@ -40,7 +40,7 @@ func Create(c *control.Session, n New) (*cf.Route, error) {
 	}
 	r := &cf.Route{SpaceGUID: space.GUID, DomainGUID: d.GUID, Host: n.Host.V, Path: n.Path.V, Port: n.Port.V}
 	if d.TCP() && !n.Port.Set {
-		if r.Port, err = AnyPort(c); err != nil {
+		if r.Port, err = AnyPort(c, d); err != nil {
 			return nil, err
 		}
 	}

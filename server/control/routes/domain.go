@@ -144,15 +144,23 @@ func domainEvent(c *control.Session, kind audit.Type, d *cf.Domain) error {
 	return c.Audit(kind, audit.Target{Type: "domain", GUID: d.GUID, Name: d.Name, Place: authz.Place{OrgGUID: d.OrgGUID}}, nil)
 }
 
-// groupFits refuses a router group that there is not; "" is none.
+// groupFits refuses a router group that there is not, or that gives no ports; "" is
+// none.
 func groupFits(c *control.Session, guid string) error {
-	switch {
-	case guid == "":
+	if guid == "" {
 		return nil
-	case len(c.Platform.TCPPorts) == 0:
+	}
+	if len(c.Platform.TCPPorts) == 0 {
 		return routingDisabled()
-	case guid != cf.DefaultTCPGUID:
+	}
+	g, err := findGroup(c, guid)
+	switch {
+	case err != nil:
+		return err
+	case g == nil:
 		return cf.Unprocessable("Router group with guid '%s' not found.", guid)
+	case g.Type != groupTCP:
+		return cf.Unprocessable("Router group with guid '%s' is of type '%s'. Domains for HTTP routes need no router group.", guid, g.Type)
 	}
 	return nil
 }

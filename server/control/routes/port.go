@@ -15,8 +15,16 @@ func routingDisabled() error {
 	return cf.Errorf(cf.ServiceUnavailable, "The Routing API is disabled.")
 }
 
-// AnyPort chooses a port that no route has, and nothing else on this machine.
-func AnyPort(c *control.Session) (int, error) {
+// AnyPort chooses a port of a domain that no route has, and nothing else on this
+// machine.
+func AnyPort(c *control.Session, d *cf.Domain) (int, error) {
+	if len(c.Platform.TCPPorts) == 0 {
+		return 0, routingDisabled()
+	}
+	ports, err := portsOf(c, d)
+	if err != nil {
+		return 0, err
+	}
 	routes, err := store.Routes.By(c.Tx, "with_port", "1")
 	if err != nil {
 		return 0, err
@@ -25,7 +33,7 @@ func AnyPort(c *control.Session) (int, error) {
 	for _, r := range routes {
 		taken[r.Port] = true
 	}
-	free := slices.DeleteFunc(c.Platform.TCPPorts.All(), func(port int) bool { return taken[port] })
+	free := slices.DeleteFunc(ports.All(), func(port int) bool { return taken[port] })
 	rand.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
 	for _, port := range free {
 		if c.Platform.Usable(port) == nil {
@@ -65,13 +73,17 @@ func checkPort(c *control.Session, r *cf.Route, d *cf.Domain) error {
 }
 
 func portFree(c *control.Session, r *cf.Route, d *cf.Domain) error {
+	ports, err := portsOf(c, d)
+	if err != nil {
+		return err
+	}
 	other, taken, err := portTaken(c, r.Port)
 	switch {
 	case err != nil:
 		return err
 	case taken && other.DomainGUID == r.DomainGUID:
 		return alreadyThere(c, r, d)
-	case taken || !c.Platform.TCPPorts.Contain(r.Port) || c.Platform.Usable(r.Port) != nil:
+	case taken || !ports.Contain(r.Port) || c.Platform.Usable(r.Port) != nil:
 		return cf.Unprocessable("Port '%d' is not available. Try a different port or use a different domain.", r.Port)
 	}
 	return nil
