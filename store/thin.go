@@ -12,14 +12,29 @@ var thinned = []struct{ table, unless string }{
 		OR EXISTS (SELECT 1 FROM tasks t WHERE t.app_guid = droplets.app_guid AND t.droplet_guid = droplets.guid)`},
 }
 
-// ThinApp deletes at most n rows of an app that is about to be deleted, and tells
-// how many: with fewer than n the app itself has few left.
-func (tx *Tx) ThinApp(app string, n int) (deleted int, err error) {
+// Thinned are the GUIDs of the rows of an app that ThinApp deleted.
+type Thinned struct {
+	Packages, Droplets []string
+	Rows               int // of all tables
+}
+
+// ThinApp deletes at most n rows of an app that is about to be deleted: with fewer
+// than n the app itself has few left.
+func (tx *Tx) ThinApp(app string, n int) (gone Thinned, err error) {
 	for _, of := range thinned {
-		gone, err := tx.exec("DELETE FROM "+of.table+" WHERE id IN (SELECT id FROM "+of.table+" WHERE app_guid = ? AND NOT ("+of.unless+")"+limit(n-deleted)+")", app)
-		if deleted += int(gone); err != nil || deleted == n {
-			return deleted, err
+		guids, err := tx.texts("DELETE FROM "+of.table+" WHERE id IN (SELECT id FROM "+of.table+" WHERE app_guid = ? AND NOT ("+of.unless+")"+limit(n-gone.Rows)+") RETURNING guid", app)
+		if err != nil {
+			return gone, err
+		}
+		switch of.table {
+		case "packages":
+			gone.Packages = guids
+		case "droplets":
+			gone.Droplets = guids
+		}
+		if gone.Rows += len(guids); gone.Rows >= n {
+			break
 		}
 	}
-	return deleted, nil
+	return gone, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/bcrypt"
 
@@ -79,11 +80,13 @@ func TestCLI(t *testing.T) {
 }
 
 // serveBroker starts a broker, and the loop that asks it, and gives its URL.
-func (w *world) serveBroker() string {
+func (w *world) serveBroker() string { return w.startBroker().URL }
+
+func (w *world) startBroker() *osbtest.Broker {
 	b := osbtest.New()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
-	l := broker.New(broker.Config{Store: w.store, Client: osb.New(osb.Config{})})
+	l := broker.New(broker.Config{Store: w.store, Client: osb.New(osb.Config{}), FirstPoll: time.Millisecond})
 	go func() { done <- l.Run(ctx) }()
 	w.t.Cleanup(func() {
 		cancel()
@@ -92,7 +95,7 @@ func (w *world) serveBroker() string {
 		}
 		b.Close()
 	})
-	return b.URL
+	return b
 }
 
 // seedCLI adds what the recorded commands expect to find.

@@ -22,15 +22,13 @@ const maxBody = 2 << 20
 
 // decode reads the body into v, a pointer to a struct of JSON fields. What
 // does not fit is a 422 that names the field; a Validate method of v may find
-// more, and a Record method gets the request as audit events show it.
+// more. The session keeps the request as audit events show it.
 func decode(c *call, v any) error {
 	body, err := readBody(c.Request, maxBody)
 	if err != nil {
 		return err
 	}
-	if x, ok := v.(interface{ Record(doc) }); ok {
-		x.Record(auditedRequest(body))
-	}
+	c.Asked = control.Audited(body)
 	return decodeBody(body, v)
 }
 

@@ -139,6 +139,9 @@ func downloadDroplet(c *call) (*response, error) {
 	if err := downloadable(d); err != nil {
 		return nil, err
 	}
+	if err := apps.DropletDownloaded(c.Session, app, d); err != nil {
+		return nil, err
+	}
 	return download(c, d.Digest, "application/gzip", fmt.Sprintf("droplet_%s.tgz", app.GUID))
 }
 

@@ -10,6 +10,9 @@ func showAppVars(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := apps.VarsShown(c.Session, app); err != nil {
+		return nil, err
+	}
 	return ok(viewVars(c, app))
 }
 
@@ -34,6 +37,9 @@ func viewVars(c *call, app *cf.App) doc {
 func showAppEnv(c *call) (*response, error) {
 	app, err := visibleEnv(c)
 	if err != nil {
+		return nil, err
+	}
+	if err := apps.EnvShown(c.Session, app); err != nil {
 		return nil, err
 	}
 	e, err := apps.EnvOf(c.Session, app)

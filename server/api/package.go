@@ -83,6 +83,9 @@ func downloadPackage(c *call) (*response, error) {
 	if p.State != cf.PackageReady {
 		return nil, cf.Unprocessable("Package has no bits to download.")
 	}
+	if err := apps.PackageDownloaded(c.Session, app, p); err != nil {
+		return nil, err
+	}
 	return download(c, p.Digest, "application/zip", "package_"+app.GUID+".zip")
 }
 

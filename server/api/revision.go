@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"cupola/server/control"
+	"cupola/server/control/apps"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -59,8 +60,11 @@ func listDeployedRevisions(c *call) (*response, error) {
 }
 
 func showRevisionVars(c *call) (*response, error) {
-	r, _, err := ofApp(c, store.Revisions, revisionApp)
+	r, app, err := ofApp(c, store.Revisions, revisionApp)
 	if err != nil {
+		return nil, err
+	}
+	if err := apps.RevisionVarsShown(c.Session, app, r); err != nil {
 		return nil, err
 	}
 	return ok(doc{"var": orEmpty(r.Env), "links": doc{

@@ -55,8 +55,8 @@ func (s *Server) routes() []route {
 		{"GET /v3/apps/{guid}/builds", read, inTx(listOf(findApp, store.Builds, viewBuild, "app_guids"))},
 		{"GET /v3/apps/{guid}/droplets", read, inTx(listOf(findApp, store.Droplets, viewListedDroplet, "app_guids"))},
 		{"GET /v3/apps/{guid}/droplets/current", read, inTx(showCurrentDroplet)},
-		{"GET /v3/apps/{guid}/env", secrets, inTx(showAppEnv)},
-		{"GET /v3/apps/{guid}/environment_variables", secrets, inTx(showAppVars)},
+		{"GET /v3/apps/{guid}/env", secrets, recorded(showAppEnv)},
+		{"GET /v3/apps/{guid}/environment_variables", secrets, recorded(showAppVars)},
 		{"PATCH /v3/apps/{guid}/environment_variables", operate, inTx(update(findApp, apps.ChangeEnv, viewVars))},
 		{"GET /v3/apps/{guid}/manifest", commandReader, inTx(showManifest)},
 		{"GET /v3/apps/{guid}/packages", read, inTx(listOf(findApp, store.Packages, viewPackage, "app_guids"))},
@@ -118,7 +118,7 @@ func (s *Server) routes() []route {
 		{"GET /v3/droplets/{guid}", read, inTx(showDroplet)},
 		{"PATCH /v3/droplets/{guid}", develop, inTx(updateDroplet)},
 		{"DELETE /v3/droplets/{guid}", develop, inTx(deleteDroplet)},
-		{"GET /v3/droplets/{guid}/download", authz.SpaceReader &^ authz.SpaceSupporter, inTx(downloadDroplet)},
+		{"GET /v3/droplets/{guid}/download", authz.SpaceReader &^ authz.SpaceSupporter, recorded(downloadDroplet)},
 		{"POST /v3/droplets/{guid}/upload", develop, uploadDroplet},
 
 		{"GET /v3/environment_variable_groups/{name}", anyone, inTx(showEnvGroup)},
@@ -192,7 +192,7 @@ func (s *Server) routes() []route {
 		{"PATCH /v3/packages/{guid}", develop, inTx(update(findPackage, labelPackage, viewPackage))},
 		{"DELETE /v3/packages/{guid}", develop, inTx(deletePackage)},
 		{"POST /v3/packages/{guid}/upload", develop, uploadPackage},
-		{"GET /v3/packages/{guid}/download", commandReader, inTx(downloadPackage)},
+		{"GET /v3/packages/{guid}/download", commandReader, recorded(downloadPackage)},
 		{"GET /v3/packages/{guid}/droplets", read, inTx(listOf(findPackage, store.Droplets, viewListedDroplet, "package_guids"))},
 
 		{"GET /v3/placement_pools", anyone, list(store.PlacementPools, viewPool)},
@@ -216,7 +216,7 @@ func (s *Server) routes() []route {
 
 		{"GET /v3/revisions/{guid}", read, inTx(showFound(findRevision, viewRevision))},
 		{"PATCH /v3/revisions/{guid}", develop, inTx(update(findRevision, labelRevision, viewRevision))},
-		{"GET /v3/revisions/{guid}/environment_variables", commandReader, inTx(showRevisionVars)},
+		{"GET /v3/revisions/{guid}/environment_variables", commandReader, recorded(showRevisionVars)},
 
 		{"GET /v3/roles", anyone, listRoles},
 		{"POST /v3/roles", manage, inTx(create(orgs.AddRole, viewRole))},

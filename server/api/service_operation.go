@@ -1,10 +1,7 @@
 package api
 
 import (
-	"encoding/json"
-
 	"cupola/server/control"
-	"cupola/server/desire"
 	"cupola/store/cf"
 )
 
@@ -13,32 +10,13 @@ func viewOperation(o cf.LastOperation) doc {
 	return doc{"type": o.Type, "state": o.State, "description": control.OrNil(o.Description), "created_at": stamp(o.CreatedAt), "updated_at": stamp(o.UpdatedAt)}
 }
 
-// auditedRequest is the body of a request as audit events show it.
-func auditedRequest(body []byte) doc {
-	var d doc
-	if json.Unmarshal(body, &d) != nil {
-		return doc{}
-	}
-	for _, name := range []string{"credentials", "parameters"} {
-		if _, ok := d[name]; ok {
-			d[name] = concealed
-		}
-	}
-	for _, name := range []string{"syslog_drain_url", "route_service_url"} {
-		if text, ok := d[name].(string); ok {
-			d[name] = desire.Redact(text)
-		}
-	}
-	return d
-}
-
 // decodeAudited is decode, and gives the request as audit events show it.
 func decodeAudited(c *call, v any) (doc, error) {
 	body, err := readBody(c.Request, maxBody)
 	if err != nil {
 		return nil, err
 	}
-	return auditedRequest(body), decodeBody(body, v)
+	return control.Audited(body), decodeBody(body, v)
 }
 
 // provide decodes a request and makes a row, by a job where a broker is asked.

@@ -47,7 +47,7 @@ func TestUserProvidedServices(t *testing.T) {
 		{method: "GET", path: "/v3/service_credential_bindings/{again}", status: 404},
 	})
 	w.hasEvents(t, "audit.user_provided_service_instance.create audit.user_provided_service_instance.show audit.service_binding.create audit.service_binding.show "+
-		"audit.user_provided_service_instance.update audit.service_binding.show audit.service_binding.delete audit.service_binding.create audit.service_binding.delete audit.user_provided_service_instance.delete")
+		"audit.app.environment.show audit.user_provided_service_instance.update audit.service_binding.show audit.service_binding.delete audit.service_binding.create audit.service_binding.delete audit.user_provided_service_instance.delete")
 }
 
 // hasEvents wants audit events of these types in this order, and no secret in

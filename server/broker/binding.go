@@ -163,7 +163,11 @@ func (t *bindingTask) event(tx *store.Tx, s *step, verb string) error {
 	if t.kind == cf.OpCreate {
 		request = s.work.Request
 	}
-	return audit.Write(tx, s.work.Actor, audit.Of(target.Type, verb), target, audit.Data{"request": request})
+	data := audit.Data{"request": request}
+	if s.work.Manifest {
+		data["manifest_triggered"] = true
+	}
+	return audit.Write(tx, s.work.Actor, audit.Of(target.Type, verb), target, data)
 }
 
 // createBinding makes a binding.

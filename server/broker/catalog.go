@@ -94,12 +94,12 @@ func (c *catalogSync) putOffering(s osb.Service) error {
 	if i := slices.IndexFunc(c.old, func(o *cf.ServiceOffering) bool { return o.CatalogID == s.ID }); i >= 0 {
 		o = c.old[i]
 	}
-	was := jsonOf(o)
+	was, before := jsonOf(o), offered(o)
 	o.Name, o.Description, o.Active = strings.TrimSpace(s.Name), s.Description, len(s.Plans) > 0
 	o.Bindable, o.PlanUpdateable, o.AllowContextUpdates = s.Bindable, s.PlanUpdateable, s.AllowContextUpdates
 	o.InstancesRetrievable, o.BindingsRetrievable = s.InstancesRetrievable, s.BindingsRetrievable
 	o.Tags, o.Requires, o.BrokerMetadata = s.Tags, s.Requires, s.Metadata
-	if err := put(c, store.ServiceOfferings, was, o, thing{"service", &o.Resource, o.Name}); err != nil {
+	if err := put(c, store.ServiceOfferings, was, o, thing{"service", &o.Resource, o.Name, before, offered(o)}); err != nil {
 		return err
 	}
 	listed := map[string]bool{}
@@ -126,7 +126,7 @@ func (c *catalogSync) putPlan(o *cf.ServiceOffering, s osb.Plan) error {
 	if i := slices.IndexFunc(known, func(p *cf.ServicePlan) bool { return p.CatalogID == s.ID }); i >= 0 {
 		p = known[i]
 	}
-	was := jsonOf(p)
+	was, before := jsonOf(p), planned(p, o)
 	p.Name, p.Description, p.Active, p.Free = strings.TrimSpace(s.Name), s.Description, true, s.Free
 	p.Bindable, p.PlanUpdateable, p.MaximumPollingDuration = s.Bindable, s.PlanUpdateable, s.MaximumPollingDuration
 	p.BrokerMetadata, p.BindingRotatable = s.Metadata, s.BindingRotatable
@@ -135,7 +135,7 @@ func (c *catalogSync) putPlan(o *cf.ServiceOffering, s osb.Plan) error {
 	if s.MaintenanceVersion != "" {
 		p.MaintenanceInfo = &cf.MaintenanceInfo{Version: s.MaintenanceVersion, Description: s.MaintenanceDescription}
 	}
-	return put(c, store.ServicePlans.Table, was, p, thing{"service_plan", &p.Resource, p.Name})
+	return put(c, store.ServicePlans.Table, was, p, thing{"service_plan", &p.Resource, p.Name, before, planned(p, o)})
 }
 
 // dropOffering takes an offering that is no longer listed out of use.
@@ -151,7 +151,7 @@ func (c *catalogSync) dropOffering(o *cf.ServiceOffering) error {
 		if err := store.ServiceOfferings.Delete(c.tx, o.GUID); err != nil {
 			return err
 		}
-		return c.event("service", "delete", o.GUID, o.Name)
+		return c.event("service", "delete", o.GUID, o.Name, nil)
 	}
 	o.Active = false
 	return store.ServiceOfferings.Update(c.tx, o)
@@ -162,7 +162,7 @@ func (c *catalogSync) dropPlan(o *cf.ServiceOffering, p *cf.ServicePlan) error {
 		if err := store.ServicePlans.Delete(c.tx, p.GUID); err != nil {
 			return err
 		}
-		return c.event("service_plan", "delete", p.GUID, p.Name)
+		return c.event("service_plan", "delete", p.GUID, p.Name, nil)
 	}
 	c.missing[o.Name] = append(c.missing[o.Name], p.Name)
 	p.Active = false
@@ -191,7 +191,8 @@ func (c *catalogSync) deactivated() string {
 type thing struct {
 	kind string
 	*cf.Resource
-	name string
+	name          string
+	before, after audit.Data
 }
 
 // put writes a row if it is new, or other than it was.
@@ -200,7 +201,7 @@ func put[T any](c *catalogSync, t *store.Table[T], was []byte, row *T, th thing)
 		if err := t.Insert(c.tx, row); err != nil {
 			return err
 		}
-		return c.event(th.kind, "create", th.GUID, th.name)
+		return c.event(th.kind, "create", th.GUID, th.name, th.after)
 	}
 	if bytes.Equal(was, jsonOf(row)) {
 		return nil
@@ -208,7 +209,7 @@ func put[T any](c *catalogSync, t *store.Table[T], was []byte, row *T, th thing)
 	if err := t.Update(c.tx, row); err != nil {
 		return err
 	}
-	return c.event(th.kind, "update", th.GUID, th.name)
+	return c.event(th.kind, "update", th.GUID, th.name, changed(th.before, th.after))
 }
 
 // jsonOf is a row to compare with another.
@@ -221,8 +222,8 @@ func jsonOf(v any) []byte {
 }
 
 // event records what the broker did by its catalog.
-func (c *catalogSync) event(kind, verb, guid, name string) error {
-	return audit.Write(c.tx, brokerActor(c.broker), audit.Of(kind, verb), audit.Target{Type: kind, GUID: guid, Name: name}, nil)
+func (c *catalogSync) event(kind, verb, guid, name string, data audit.Data) error {
+	return audit.Write(c.tx, brokerActor(c.broker), audit.Of(kind, verb), audit.Target{Type: kind, GUID: guid, Name: name}, data)
 }
 
 // brokerActor is a service broker as the actor of what follows from its answers.

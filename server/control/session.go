@@ -1,6 +1,7 @@
 package control
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 
@@ -22,8 +23,10 @@ type Session struct {
 	Checked  bool         // the rule was checked
 	Silent   bool         // no audit event is written
 	Platform *Platform
-	Warnings []string // for the one who asked
-	After    []func() // run once the transaction is committed
+	Warnings []string   // for the one who asked
+	Asked    audit.Data // the request, as audit events show it; nil for none
+	Manifest bool       // a manifest triggers what is done
+	After    []func()   // run once the transaction is committed
 	Awaited  []Awaited
 
 	kept     map[reflect.Type]any // by Kept
@@ -64,6 +67,37 @@ func (c *Session) Audit(what audit.Type, t audit.Target, data audit.Data) error 
 // AuditApp records what the actor did to an app.
 func (c *Session) AuditApp(what audit.Type, app *cf.App, data audit.Data) error {
 	return audit.App(c.Tx, c.Who(), what, app, data)
+}
+
+// Audited is the body of a request as audit events show it.
+func Audited(body []byte) audit.Data {
+	var d audit.Data
+	if json.Unmarshal(body, &d) != nil {
+		return audit.Data{}
+	}
+	return audit.Request(d)
+}
+
+// Request is data of an audit event with the request that asked for what is done;
+// more are pairs of a name and a value beside it.
+func (c *Session) Request(asked audit.Data, more ...any) audit.Data {
+	if asked == nil {
+		asked = audit.Data{}
+	}
+	data := audit.Data{"request": asked}
+	for i := 0; i < len(more); i += 2 {
+		data[more[i].(string)] = more[i+1]
+	}
+	return c.Triggered(data)
+}
+
+// Triggered marks data of an audit event if a manifest triggers what is done (CC:
+// repositories/mixins/app_manifest_event_mixins.rb).
+func (c *Session) Triggered(data audit.Data) audit.Data {
+	if c.Manifest {
+		data["manifest_triggered"] = true
+	}
+	return data
 }
 
 // Warn adds a warning for the one who asked, which the CLI prints.

@@ -51,12 +51,16 @@ type App struct {
 	RandomRoute    bool
 	DefaultRoute   bool
 
-	raw map[string]any // as it was written: for a diff
+	Metadata map[string]any // as it was written: Labels and Annotations
+
+	raw  map[string]any // as it was written: for a diff
+	node *yaml.Node     // likewise, in order: for an audit event
 }
 
 // Process is one process of an app.
 type Process struct {
 	Type      string
+	Listed    bool    // it is one of "processes"
 	Command   *string // "" : the droplet's
 	Instances *int
 	MemoryMB  *int
@@ -146,10 +150,12 @@ func Parse(text []byte) (*Manifest, error) {
 	if len(list) > maxApps {
 		return nil, Invalid{fmt.Sprintf("Applications may have at most %d entries, it has %d", maxApps, len(list))}
 	}
+	applications := valueOf(root.Content[0], "applications")
 	m := &Manifest{}
 	var faults Invalid
 	for i, entry := range list {
 		app, bad := parseApp(i, entry)
+		app.node = applications.Content[i]
 		m.Apps, faults = append(m.Apps, app), append(faults, bad...)
 	}
 	if len(faults) > 0 {
@@ -224,7 +230,8 @@ func (app *App) read(f *fields) {
 }
 
 func (app *App) readMetadata(f *fields) {
-	meta := &fields{where: f.where + "Metadata ", m: f.object("metadata")}
+	app.Metadata = f.object("metadata")
+	meta := &fields{where: f.where + "Metadata ", m: app.Metadata}
 	app.Labels, app.Annotations = meta.nullable("labels"), meta.nullable("annotations")
 	f.faults = append(f.faults, meta.faults...)
 }
@@ -341,7 +348,7 @@ func (app *App) readProcesses(f *fields) {
 		}
 		seen[*kind] = true
 		p := readProcess(pf)
-		p.Type = *kind
+		p.Type, p.Listed = *kind, true
 		f.faults = append(f.faults, pf.faults...)
 		app.Processes = append(app.Processes, p)
 	}

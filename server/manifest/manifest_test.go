@@ -53,12 +53,12 @@ applications:
 	}
 	want := App{Name: "hello", Stack: new("minifs"), Buildpacks: []string{"go_buildpack"}, BuildpackSet: true, Env: map[string]any{"A": "b", "N": 1},
 		DefaultRoute: true, RoutesSet: true, Routes: []Route{{URL: "hello.example.com/x", Protocol: "http2"}}, Features: map[string]bool{"ssh": false},
-		Labels:   map[string]*string{"team": new("x"), "old": nil},
+		Metadata: map[string]any{"labels": map[string]any{"team": "x", "old": nil}}, Labels: map[string]*string{"team": new("x"), "old": nil},
 		Sidecars: []cf.Sidecar{{Name: "s", Command: "run", ProcessTypes: []string{"web"}}},
 		Processes: []Process{
 			{Type: "web", Command: new(""), Instances: new(2), MemoryMB: new(256), DiskMB: new(1024), LogRate: new(int64(-1)),
 				Health: Check{Type: new("http"), Endpoint: new("/h"), Timeout: new(90)}},
-			{Type: "worker", MemoryMB: new(64), DiskMB: new(2048), Health: Check{Type: new("process")}},
+			{Type: "worker", Listed: true, MemoryMB: new(64), DiskMB: new(2048), Health: Check{Type: new("process")}},
 		}}
 	if d := cmp.Diff(want, m.Apps[0], cmpopts.IgnoreUnexported(App{})); d != "" {
 		t.Error(d)

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"maps"
-	"reflect"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -43,7 +42,7 @@ func (app *App) Parts() ([]string, error) {
 		}
 		first[long.key] = list[:long.max]
 		for at := long.max; at < len(list); at += long.max {
-			more = append(more, map[string]any{"name": app.Name, long.key: list[at:min(at+long.max, len(list))]})
+			more = append(more, map[string]any{"name": app.Name, continues: true, long.key: list[at:min(at+long.max, len(list))]})
 		}
 	}
 	var parts []string
@@ -57,10 +56,17 @@ func (app *App) Parts() ([]string, error) {
 	return parts, nil
 }
 
-// Continues reports whether an entry has nothing but routes and services, as all
-// parts but the first have.
-func (app *App) Continues() bool {
-	rest := *app
-	rest.Name, rest.Routes, rest.RoutesSet, rest.Services, rest.raw = "", nil, false, nil, nil
-	return reflect.DeepEqual(rest, App{})
+// continues is the key that all parts of an entry but the first have.
+const continues = "cupola-continues"
+
+// ParsePart reads a part of a manifest. It tells whether that is another part than
+// the first: it has nothing but routes and services.
+func ParsePart(text string) (app *App, more bool, err error) {
+	m, err := Parse([]byte(text))
+	if err != nil {
+		return nil, false, err
+	}
+	app = &m.Apps[0]
+	more, _ = app.raw[continues].(bool)
+	return app, more, nil
 }

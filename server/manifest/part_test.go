@@ -16,19 +16,24 @@ func joined(t *testing.T, app App) App {
 	}
 	var whole App
 	for i, text := range parts {
-		m, err := Parse([]byte(text))
+		read, more, err := ParsePart(text)
 		if err != nil {
 			t.Fatalf("part %d cannot be read: %v\n%s", i, err, text)
 		}
-		part := m.Apps[0]
+		part := *read
 		if len(part.Routes) > partRoutes && !part.NoRoute || len(part.Services) > partServices {
 			t.Fatalf("part %d has %d routes and %d services", i, len(part.Routes), len(part.Services))
+		}
+		if more != (i > 0) {
+			t.Fatalf("part %d is another than the first: %t", i, more)
 		}
 		if i == 0 {
 			whole = part
 			continue
 		}
-		if !part.Continues() {
+		rest := part
+		rest.Name, rest.Routes, rest.RoutesSet, rest.Services = "", nil, false, nil
+		if !sameApp(rest, App{}) {
 			t.Fatalf("part %d has more than routes and services: %+v", i, part)
 		}
 		whole.Routes, whole.Services = append(whole.Routes, part.Routes...), append(whole.Services, part.Services...)
@@ -37,7 +42,7 @@ func joined(t *testing.T, app App) App {
 }
 
 func sameApp(a, b App) bool {
-	a.raw, b.raw = nil, nil
+	a.raw, b.raw, a.node, b.node = nil, nil, nil, nil
 	return reflect.DeepEqual(a, b)
 }
 

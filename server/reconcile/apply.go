@@ -111,8 +111,11 @@ func stopInstance(tx *store.Tx, a Action) (string, effect, error) {
 	next := a.Actual
 	next.Stopping, next.Ready = true, false
 	ok, err := store.ActualLRPs.Swap(tx, a.Actual, next)
-	if !ok {
+	if !ok || err != nil {
 		return "", nil, err
+	}
+	if a.Moves {
+		err = recordRescheduling(tx, a.Actual)
 	}
 	return a.Actual.CellID, stop(a.Actual.InstanceGUID), err
 }
@@ -145,7 +148,10 @@ func applyActual(tx *store.Tx, a Action) error {
 	case Amend:
 		next = *a.Next
 	}
-	_, err := store.ActualLRPs.Swap(tx, a.Actual, next)
+	ok, err := store.ActualLRPs.Swap(tx, a.Actual, next)
+	if ok && err == nil && a.Op == Amend {
+		_, err = recordReadiness(tx, a.Actual, next)
+	}
 	return err
 }
 

@@ -60,8 +60,10 @@ func (l *Loop) instanceEvent(tx *store.Tx, e lrp.Event) ([]lrp.LogLine, error) {
 	case lrp.EventExited:
 		return l.exited(tx, was, e.Exit)
 	}
-	_, err = store.ActualLRPs.Swap(tx, was, next)
-	return nil, err
+	if ok, err := store.ActualLRPs.Swap(tx, was, next); err != nil || !ok {
+		return nil, err
+	}
+	return recordReadiness(tx, was, next)
 }
 
 // exited removes the row of an instance that was stopped, and counts any other

@@ -189,3 +189,16 @@ func (c *fakeCell) sane(t *testing.T) {
 		t.Fatalf("the cell had %s", c.over)
 	}
 }
+
+// ready reports whether an instance is ready.
+func (c *fakeCell) ready(guid string, is bool) {
+	f := c.take(guid, func(f *fakeContainer) { f.Ready = is })
+	if f == nil {
+		return
+	}
+	kind := lrp.EventNotReady
+	if is {
+		kind = lrp.EventReady
+	}
+	c.event(f.event(kind))
+}

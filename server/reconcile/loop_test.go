@@ -380,6 +380,7 @@ func TestACrashIsRecorded(t *testing.T) {
 		byApp := map[string]any{"instance": was.InstanceGUID, "index": 0.0, "cell_id": "cell-1", "reason": "CRASHED", "exit_description": "APP/PROC/WEB: Exited with status 4"}
 		byProcess := maps.Clone(byApp)
 		byProcess["crash_count"], byProcess["version"] = 1.0, strings.TrimPrefix(was.ProcessGUID, p.GUID+"-")
+		events = events[1:] // that it became ready
 		byProcess["crash_timestamp"] = float64(events[0].CreatedAt.UnixNano())
 		want := []*cf.Event{
 			{Type: "app.crash", Actor: cf.Actor{GUID: app.GUID, Type: "app", Name: "hello"}, TargetGUID: app.GUID, Data: byApp},

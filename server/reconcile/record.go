@@ -3,6 +3,7 @@ package reconcile
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"cupola/runtime/lrp"
@@ -12,13 +13,106 @@ import (
 	"cupola/store/cf"
 )
 
-// recordDroplet writes Cloud Controller's audit event of a staged droplet.
+// recordDroplet writes Cloud Controller's audit events of a staged droplet and its build.
 func recordDroplet(tx *store.Tx, b *cf.Build, d *cf.Droplet) error {
 	app, err := store.Apps.Get(tx, b.AppGUID)
 	if err != nil {
 		return err
 	}
-	return audit.App(tx, b.CreatedBy, audit.AppDropletCreate, app, audit.Data{"droplet_guid": d.GUID, "package_guid": d.PackageGUID})
+	if err := audit.App(tx, b.CreatedBy, audit.AppDropletCreate, app, audit.Data{"droplet_guid": d.GUID, "package_guid": d.PackageGUID}); err != nil {
+		return err
+	}
+	return audit.App(tx, b.CreatedBy, audit.AppBuildStaged, app, audit.Data{"build_guid": b.GUID, "package_guid": b.PackageGUID,
+		"droplet_guid": d.GUID, "buildpacks": buildpacksOf(d)})
+}
+
+// buildpacksOf are the buildpacks of a droplet as the event of its build shows them; nil
+// for an image.
+func buildpacksOf(d *cf.Droplet) any {
+	if d.Lifecycle.Type == cf.LifecycleDocker {
+		return nil
+	}
+	list := []audit.Data{}
+	for _, b := range d.Buildpacks {
+		e := audit.Data{"name": desire.Redact(b.Name), "buildpack_name": nil, "version": nil}
+		if b.BuildpackName != "" {
+			e["buildpack_name"] = b.BuildpackName
+		}
+		if b.Version != "" {
+			e["version"] = b.Version
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// recordFailed writes Cloud Controller's audit event of a build that failed.
+func recordFailed(tx *store.Tx, b *cf.Build) error {
+	app, err := store.Apps.Get(tx, b.AppGUID)
+	if err != nil {
+		return err
+	}
+	id, message, _ := strings.Cut(b.Error, " - ")
+	return audit.App(tx, b.CreatedBy, audit.AppBuildFailed, app, audit.Data{"build_guid": b.GUID, "package_guid": b.PackageGUID,
+		"error_id": id, "error_message": message})
+}
+
+// readiness is the payload of an event of readiness, with Cloud Controller's names (CC:
+// AppReadinessChangedController; tps: watcher.go).
+type readiness struct {
+	Instance string `json:"instance"`
+	Index    int    `json:"index"`
+	CellID   string `json:"cell_id"`
+	Ready    bool   `json:"ready"`
+	Version  string `json:"version"`
+}
+
+// recordReadiness writes Cloud Controller's audit event of an instance of an app that
+// became ready or not ready, and gives the line that it writes to the app's log.
+func recordReadiness(tx *store.Tx, was, next lrp.Actual) ([]lrp.LogLine, error) {
+	if was.Ready == next.Ready || next.Stopping || was.Domain != lrp.DomainApps {
+		return nil, nil
+	}
+	p, app, err := owner(tx, was)
+	if store.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := readiness{Instance: was.InstanceGUID, Index: was.Index, CellID: was.CellID, Ready: next.Ready, Version: versionOf(p, was)}
+	kind, text := audit.AppProcessReady, "Process became ready with guid %s payload: %s"
+	if !r.Ready {
+		kind, text = audit.AppProcessNotReady, "Process became not ready with guid %s payload: %s"
+	}
+	err = audit.App(tx, processActor(p), kind, app, audit.Data{"instance": r.Instance, "index": r.Index, "cell_id": r.CellID, "ready": r.Ready, "version": r.Version})
+	if err != nil {
+		return nil, err
+	}
+	payload, err := json.Marshal(r)
+	return []lrp.LogLine{note(app.GUID, text, p.GUID, payload)}, err
+}
+
+// versionOf is the version of a process that an instance is of.
+func versionOf(p *cf.Process, a lrp.Actual) string {
+	return strings.TrimPrefix(a.ProcessGUID, p.GUID+"-")
+}
+
+// recordRescheduling writes Cloud Controller's audit event of an instance of an app that
+// moves to another cell (CC: AppReschedulingController; tps: watcher.go).
+func recordRescheduling(tx *store.Tx, a lrp.Actual) error {
+	if a.Domain != lrp.DomainApps {
+		return nil
+	}
+	p, app, err := owner(tx, a)
+	if store.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return audit.App(tx, processActor(p), audit.AppProcessRescheduling, app, audit.Data{"instance": a.InstanceGUID, "index": a.Index,
+		"cell_id": a.CellID, "reason": "Cell is being evacuated", "version": versionOf(p, a)})
 }
 
 // processActor is a process as the actor of what happens to its instances.
@@ -56,7 +150,7 @@ func recordCrash(tx *store.Tx, was, now lrp.Actual) ([]lrp.LogLine, error) {
 		return nil, err
 	}
 	c := crash{Instance: was.InstanceGUID, Index: was.Index, CellID: was.CellID, Reason: string(lrp.Crashed), Exit: now.CrashReason,
-		Count: now.CrashCount, Timestamp: tx.Now.UnixNano(), Version: was.ProcessGUID[len(p.GUID)+1:]}
+		Count: now.CrashCount, Timestamp: tx.Now.UnixNano(), Version: versionOf(p, was)}
 	byApp := map[string]any{"instance": c.Instance, "index": c.Index, "cell_id": c.CellID, "exit_description": c.Exit, "reason": c.Reason}
 	err = audit.App(tx, cf.Actor{GUID: app.GUID, Type: "app", Name: app.Name}, audit.AppCrash, app, byApp)
 	if err != nil {

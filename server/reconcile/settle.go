@@ -62,7 +62,10 @@ func (l *Loop) settleBuild(tx *store.Tx, guid string, o outcome) error {
 	if fault != "" {
 		b.State, b.Error = cf.BuildFailed, fault
 		l.log.Info("build failed", "app_guid", b.AppGUID, "task_guid", guid, "err", o.reason+o.fault)
-		return store.Builds.Update(tx, b)
+		if err := store.Builds.Update(tx, b); err != nil {
+			return err
+		}
+		return recordFailed(tx, b)
 	}
 	if err := store.Droplets.Insert(tx, d); err != nil {
 		return err

@@ -22,6 +22,7 @@ type ServiceWork struct {
 	Actor      Actor           `json:"actor"`                // who asked, for events and the broker
 	Parameters json.RawMessage `json:"parameters,omitempty"` // the user's; nil for none
 	Request    map[string]any  `json:"request,omitempty"`    // the request as audit events show it
+	Manifest   bool            `json:"manifest,omitempty"`   // a manifest triggers it
 	Change     *ServiceChange  `json:"change,omitempty"`     // of JobUpdateInstance
 }
 

@@ -37,11 +37,11 @@ func Create(c *control.Session, req NewApp) (*cf.App, error) {
 	if err := req.Metadata.Apply(&app.Metadata); err != nil {
 		return nil, err
 	}
-	return app, Insert(c, app, req.Lifecycle)
+	return app, Insert(c, app, req.Lifecycle, c.Asked)
 }
 
-// Insert adds an app with its web process.
-func Insert(c *control.Session, app *cf.App, lifecycle *Lifecycle) error {
+// Insert adds an app with its web process. The request for it is as audit events show it.
+func Insert(c *control.Session, app *cf.App, lifecycle *Lifecycle, request audit.Data) error {
 	app.State, app.SSHEnabled, app.RevisionsOn = cf.Stopped, true, true
 	if err := firstLifecycle(c, app, lifecycle); err != nil {
 		return err
@@ -49,11 +49,15 @@ func Insert(c *control.Session, app *cf.App, lifecycle *Lifecycle) error {
 	if err := nameTaken(app, store.Apps.Insert(c.Tx, app)); err != nil {
 		return err
 	}
-	if err := store.Processes.Insert(c.Tx, NewProcess(app, "web")); err != nil {
+	web := NewProcess(app, "web")
+	if err := store.Processes.Insert(c.Tx, web); err != nil {
+		return err
+	}
+	if err := processEvent(c, audit.AppProcessCreate, app, web, audit.Data{}); err != nil {
 		return err
 	}
 	c.Note(app, "Created app with guid %s", app.GUID)
-	return c.AuditApp(audit.AppCreate, app, audit.Data{"request": audit.Data{"name": app.Name}})
+	return c.AuditApp(audit.AppCreate, app, c.Request(request))
 }
 
 func nameTaken(app *cf.App, err error) error {
@@ -90,7 +94,7 @@ func Update(c *control.Session, app *cf.App, req AppChange) error {
 	if err := Save(c, app); err != nil {
 		return err
 	}
-	return c.AuditApp(audit.AppUpdate, app, audit.Data{"request": audit.Data{"name": app.Name}})
+	return c.AuditApp(audit.AppUpdate, app, c.Request(c.Asked))
 }
 
 // Save writes an app that was changed.
@@ -199,8 +203,8 @@ func assignDroplet(c *control.Session, app *cf.App, guid string) error {
 	if err := Save(c, app); err != nil {
 		return err
 	}
-	if err := addProcesses(c, app, d); err != nil {
+	if err := c.AuditApp(audit.AppDropletMapped, app, audit.Data{"request": audit.Data{"droplet_guid": d.GUID}}); err != nil {
 		return err
 	}
-	return c.AuditApp(audit.AppDropletMapped, app, audit.Data{"request": audit.Data{"droplet_guid": d.GUID}})
+	return addProcesses(c, app, d)
 }

@@ -175,15 +175,12 @@ func beginWith(c *control.Session, app *cf.App, d *cf.Deployment, req NewDeploym
 
 func deploymentEvent(c *control.Session, app *cf.App, d *cf.Deployment, req NewDeployment) error {
 	c.Note(app, "Creating deployment for app with guid %s", app.GUID)
-	request := audit.Data{"strategy": d.Strategy, "options": Options(d), "relationships": audit.Data{"app": audit.Relation(app.GUID)}}
-	data := audit.Data{"deployment_guid": d.GUID, "droplet_guid": d.DropletGUID, "type": nil, "revision_guid": control.OrNil(d.RevisionGUID), "strategy": d.Strategy, "request": request}
-	if req.Droplet != nil {
-		request["droplet"] = audit.Data{"guid": *req.Droplet}
-	}
+	var kind any
 	if req.Revision != nil {
-		data["type"], request["revision"] = "rollback", audit.Data{"guid": *req.Revision}
+		kind = "rollback"
 	}
-	return c.AuditApp(audit.AppDeploymentCreate, app, data)
+	return c.AuditApp(audit.AppDeploymentCreate, app, c.Request(c.Asked, "deployment_guid", d.GUID, "droplet_guid", d.DropletGUID,
+		"type", kind, "revision_guid", control.OrNil(d.RevisionGUID), "strategy", d.Strategy))
 }
 
 // target gives the app the droplet that is deployed, with what else a rollback

@@ -41,7 +41,11 @@ func CreateDroplet(c *control.Session, guid, source string, types map[string]str
 	if err := store.Droplets.Insert(c.Tx, d); err != nil {
 		return nil, err
 	}
-	return d, c.AuditApp(audit.AppDropletCreate, app, audit.Data{"droplet_guid": d.GUID})
+	data := audit.Data{"droplet_guid": d.GUID}
+	if source != "" {
+		data = c.Request(audit.Data{"source_droplet_guid": source}, "droplet_guid", d.GUID)
+	}
+	return d, c.AuditApp(audit.AppDropletCreate, app, data)
 }
 
 // dropletTarget is the app that a droplet is made for. For a copy it is a 404
@@ -89,6 +93,11 @@ func KeepDroplet(c *control.Session, app *cf.App, d *cf.Droplet, digest string, 
 		return err
 	}
 	return c.AuditApp(audit.AppDropletUpload, app, audit.Data{"droplet_guid": d.GUID})
+}
+
+// DropletDownloaded records that the bits of a droplet of an app were downloaded.
+func DropletDownloaded(c *control.Session, app *cf.App, d *cf.Droplet) error {
+	return c.AuditApp(audit.AppDropletDownload, app, audit.Data{"droplet_guid": d.GUID})
 }
 
 // DeleteDroplet deletes a droplet that its app does not use.

@@ -105,8 +105,19 @@ func ChangeEnv(c *control.Session, app *cf.App, req EnvChange) (err error) {
 	if err := Save(c, app); err != nil {
 		return err
 	}
-	return c.AuditApp(audit.AppUpdate, app, audit.Data{"request": audit.Data{"environment_variables": audit.Hidden}})
+	return EnvChanged(c, app)
 }
+
+// EnvChanged records that the variables of an app were changed.
+func EnvChanged(c *control.Session, app *cf.App) error {
+	return c.AuditApp(audit.AppUpdate, app, c.Request(audit.Data{"environment_variables": audit.Hidden}))
+}
+
+// VarsShown records that the variables of an app were shown.
+func VarsShown(c *control.Session, app *cf.App) error { return c.AuditApp(audit.AppVarsShow, app, nil) }
+
+// EnvShown records that the environment of an app was shown.
+func EnvShown(c *control.Session, app *cf.App) error { return c.AuditApp(audit.AppEnvShow, app, nil) }
 
 // EnvGroup is the group of variables of that name, which all apps have; never nil.
 func EnvGroup(c *control.Session, name string) (map[string]string, error) {

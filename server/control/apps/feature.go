@@ -7,7 +7,6 @@ import (
 	"cupola/server/bindings"
 	"cupola/server/control"
 	"cupola/server/control/access"
-	"cupola/server/control/audit"
 	"cupola/server/control/services"
 	"cupola/store/cf"
 )
@@ -103,5 +102,5 @@ func SetFeature(c *control.Session, app *cf.App, name string, on bool) (f Featur
 	if err := Save(c, app); err != nil {
 		return f, err
 	}
-	return f, c.AuditApp(audit.AppUpdate, app, audit.Data{"request": audit.Data{"feature": f.Name, "enabled": on}})
+	return f, nil
 }

@@ -45,8 +45,11 @@ func CreatePackage(c *control.Session, req NewPackage) (*cf.Package, error) {
 	if err := store.Packages.Insert(c.Tx, p); err != nil {
 		return nil, err
 	}
-	return p, c.AuditApp(audit.AppPackageCreate, app, audit.Data{"package_guid": p.GUID,
-		"request": audit.Data{"type": p.Type, "source_package_guid": control.OrNil(req.Source)}})
+	request := c.Asked
+	if req.Source != "" {
+		request = audit.Data{"source_package_guid": req.Source}
+	}
+	return p, c.AuditApp(audit.AppPackageCreate, app, c.Request(request, "package_guid", p.GUID))
 }
 
 // fillPackage gives a package the content that it has without an upload, if its
@@ -142,6 +145,11 @@ func KeepBits(c *control.Session, app *cf.App, p *cf.Package, packed *uploads.Pa
 	}
 	c.Note(app, "Uploaded bits for app with guid %s", app.GUID)
 	return c.AuditApp(audit.AppPackageUpload, app, audit.Data{"package_guid": p.GUID})
+}
+
+// PackageDownloaded records that the bits of a package of an app were downloaded.
+func PackageDownloaded(c *control.Session, app *cf.App, p *cf.Package) error {
+	return c.AuditApp(audit.AppPackageDownload, app, audit.Data{"package_guid": p.GUID})
 }
 
 // DeletePackage deletes a package of an app.

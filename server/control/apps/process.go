@@ -83,7 +83,39 @@ func AddProcess(c *control.Session, app *cf.App, kind string) (*cf.Process, erro
 		other := like[len(like)-1]
 		p.Placement, p.Services, p.BindingForm = other.Placement, other.Services, other.BindingForm
 	}
-	return p, store.Processes.Insert(c.Tx, p)
+	if err := store.Processes.Insert(c.Tx, p); err != nil {
+		return nil, err
+	}
+	return p, processEvent(c, audit.AppProcessCreate, app, p, c.Triggered(audit.Data{}))
+}
+
+// processEvent records an event of a process of an app.
+func processEvent(c *control.Session, kind audit.Type, app *cf.App, p *cf.Process, data audit.Data) error {
+	data["process_guid"], data["process_type"] = p.GUID, p.Type
+	return c.AuditApp(kind, app, data)
+}
+
+// EndEvents records that the tasks of an app that run, and its processes, are deleted with it.
+func EndEvents(c *control.Session, app *cf.App) error {
+	tasks, _, err := store.Tasks.List(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}, "states": {string(cf.TaskRunning)}}})
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if err := taskEvent(c, audit.AppTaskCancel, app, t); err != nil {
+			return err
+		}
+	}
+	processes, err := store.Processes.By(c.Tx, "app_guids", app.GUID)
+	if err != nil {
+		return err
+	}
+	for _, p := range processes {
+		if err := processEvent(c, audit.AppProcessDelete, app, p, audit.Data{}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Process is an app's process of a type: during a deployment the newest one.
@@ -137,5 +169,5 @@ func TerminateInstance(c *control.Session, app *cf.App, p *cf.Process, index str
 	if err != nil || n < 0 || n >= p.Instances {
 		return 0, cf.Errorf(cf.ResourceNotFound, "Instance not found")
 	}
-	return n, c.AuditApp(audit.AppProcessTerminateInstance, app, audit.Data{"process_guid": p.GUID, "process_type": p.Type, "process_index": n})
+	return n, processEvent(c, audit.AppProcessTerminateInstance, app, p, audit.Data{"process_index": n})
 }

@@ -32,7 +32,17 @@ func UpdateProcess(c *control.Session, app *cf.App, p *cf.Process, req ProcessCh
 	if err := store.Processes.Update(c.Tx, p); err != nil {
 		return err
 	}
-	return c.AuditApp(audit.AppProcessUpdate, app, audit.Data{"process_guid": p.GUID, "process_type": p.Type})
+	return ProcessUpdated(c, app, p, c.Asked)
+}
+
+// ProcessUpdated records that a process of an app was changed as a request asked.
+func ProcessUpdated(c *control.Session, app *cf.App, p *cf.Process, request audit.Data) error {
+	return processEvent(c, audit.AppProcessUpdate, app, p, c.Request(request))
+}
+
+// ProcessScaled records that a process of an app was scaled as a request asked.
+func ProcessScaled(c *control.Session, app *cf.App, p *cf.Process, request audit.Data) error {
+	return processEvent(c, audit.AppProcessScale, app, p, c.Request(request))
 }
 
 func (r ProcessChange) apply(p *cf.Process) error {
@@ -74,6 +84,5 @@ func ScaleProcess(c *control.Session, app *cf.App, p *cf.Process, req Scale) err
 	if err := quota.Within(c, app.SpaceGUID, quota.Processes, func() error { return store.Processes.Update(c.Tx, p) }); err != nil {
 		return err
 	}
-	return c.AuditApp(audit.AppProcessScale, app, audit.Data{"process_guid": p.GUID, "process_type": p.Type,
-		"request": audit.Data{"instances": p.Instances, "memory_in_mb": p.MemoryMB, "disk_in_mb": p.DiskMB}})
+	return ProcessScaled(c, app, p, c.Asked)
 }

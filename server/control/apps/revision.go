@@ -115,6 +115,11 @@ func addRevision(c *control.Session, app *cf.App, r, latest *cf.Revision) error 
 	return revisionEvent(c, audit.AppRevisionCreate, app, r)
 }
 
+// RevisionVarsShown records that the variables of a revision of an app were shown.
+func RevisionVarsShown(c *control.Session, app *cf.App, r *cf.Revision) error {
+	return revisionEvent(c, audit.AppRevisionVarsShow, app, r)
+}
+
 func revisionEvent(c *control.Session, kind audit.Type, app *cf.App, r *cf.Revision) error {
 	return c.AuditApp(kind, app, audit.Data{"revision_guid": r.GUID, "revision_version": r.Version})
 }

@@ -66,7 +66,12 @@ func RunTask(c *control.Session, app *cf.App, req NewTask) (*cf.Task, error) {
 	if err := quota.Within(c, app.SpaceGUID, quota.Processes, func() error { return store.Tasks.Insert(c.Tx, t) }); err != nil {
 		return nil, err
 	}
-	return t, c.AuditApp(audit.AppTaskCreate, app, audit.Data{"task_guid": t.GUID, "request": audit.Data{"name": t.Name, "memory_in_mb": t.MemoryMB, "command": audit.Hidden}})
+	return t, taskEvent(c, audit.AppTaskCreate, app, t)
+}
+
+// taskEvent records an event of a task of an app.
+func taskEvent(c *control.Session, kind audit.Type, app *cf.App, t *cf.Task) error {
+	return c.AuditApp(kind, app, c.Request(audit.Data{"name": t.Name, "memory_in_mb": t.MemoryMB, "command": audit.Hidden}, "task_guid", t.GUID))
 }
 
 // newTask is the task that a request wants of an app.
@@ -132,7 +137,7 @@ func CancelTask(c *control.Session, app *cf.App, t *cf.Task) error {
 	if err := store.Tasks.Update(c.Tx, t); err != nil {
 		return err
 	}
-	return c.AuditApp(audit.AppTaskCancel, app, audit.Data{"task_guid": t.GUID})
+	return taskEvent(c, audit.AppTaskCancel, app, t)
 }
 
 // taskDroplet is the droplet that a task runs: one of the app, or "" for its current one.

@@ -26,16 +26,27 @@ const (
 	AppSSHAuthorized            Type = "audit.app.ssh-authorized"
 	AppSSHUnauthorized          Type = "audit.app.ssh-unauthorized"
 	AppBuildCreate              Type = "audit.app.build.create"
+	AppBuildStaged              Type = "audit.app.build.staged"
+	AppBuildFailed              Type = "audit.app.build.failed"
+	AppEnvShow                  Type = "audit.app.environment.show"
+	AppVarsShow                 Type = "audit.app.environment_variables.show"
 	AppDeploymentCreate         Type = "audit.app.deployment.create"
 	AppDeploymentCancel         Type = "audit.app.deployment.cancel"
 	AppDeploymentContinue       Type = "audit.app.deployment.continue"
 	AppDropletCreate            Type = "audit.app.droplet.create"
 	AppDropletUpload            Type = "audit.app.droplet.upload"
+	AppDropletDownload          Type = "audit.app.droplet.download"
 	AppDropletDelete            Type = "audit.app.droplet.delete"
 	AppDropletMapped            Type = "audit.app.droplet.mapped"
 	AppPackageCreate            Type = "audit.app.package.create"
 	AppPackageUpload            Type = "audit.app.package.upload"
+	AppPackageDownload          Type = "audit.app.package.download"
 	AppPackageDelete            Type = "audit.app.package.delete"
+	AppProcessCreate            Type = "audit.app.process.create"
+	AppProcessDelete            Type = "audit.app.process.delete"
+	AppProcessReady             Type = "audit.app.process.ready"
+	AppProcessNotReady          Type = "audit.app.process.not-ready"
+	AppProcessRescheduling      Type = "audit.app.process.rescheduling"
 	AppProcessUpdate            Type = "audit.app.process.update"
 	AppProcessScale             Type = "audit.app.process.scale"
 	AppProcessTerminateInstance Type = "audit.app.process.terminate_instance"
@@ -43,6 +54,7 @@ const (
 	AppProcessUnplaced          Type = "audit.app.process.unplaced"
 	AppProcessRefreshBindings   Type = "audit.app.process.refresh_bindings"
 	AppRevisionCreate           Type = "audit.app.revision.create"
+	AppRevisionVarsShow         Type = "audit.app.revision.environment_variables.show"
 	AppTaskCreate               Type = "audit.app.task.create"
 	AppTaskCancel               Type = "audit.app.task.cancel"
 
@@ -133,7 +145,8 @@ func list() map[Type]bool {
 	all := map[Type]bool{}
 	for _, t := range []Type{
 		AppCrash, AppCreate, AppUpdate, AppDelete, AppStart, AppStop, AppRestart, AppApplyManifest, AppMapRoute, AppUnmapRoute,
-		AppSSHAuthorized, AppSSHUnauthorized, AppBuildCreate, AppDeploymentCreate, AppDeploymentCancel, AppDeploymentContinue,
+		AppSSHAuthorized, AppSSHUnauthorized, AppBuildCreate, AppBuildStaged, AppBuildFailed, AppEnvShow, AppVarsShow, AppRevisionVarsShow,
+		AppDropletDownload, AppPackageDownload, AppProcessCreate, AppProcessDelete, AppProcessReady, AppProcessNotReady, AppProcessRescheduling, AppDeploymentCreate, AppDeploymentCancel, AppDeploymentContinue,
 		AppDropletCreate, AppDropletUpload, AppDropletDelete, AppDropletMapped, AppPackageCreate, AppPackageUpload,
 		AppPackageDelete, AppProcessUpdate, AppProcessScale, AppProcessTerminateInstance, AppProcessCrash, AppProcessUnplaced,
 		AppProcessRefreshBindings, AppRevisionCreate, AppTaskCreate, AppTaskCancel, RouteCreate, RouteDelete, RouteShare,

@@ -5,6 +5,7 @@ import (
 
 	"cupola/server/authz"
 	"cupola/server/control"
+	"cupola/server/control/apps"
 	"cupola/server/control/audit"
 	"cupola/server/control/orgs"
 	"cupola/server/control/routes"
@@ -20,14 +21,23 @@ func removeApp(c *control.Session, app *cf.App) error {
 		return err
 	}
 	err := control.EachOf(c, store.Routes, "app_guids", app.GUID, func(r *cf.Route) error {
-		r.Destinations = control.Without(r.Destinations, func(d cf.Destination) bool { return d.AppGUID == app.GUID })
-		return store.Routes.Update(c.Tx, r)
+		return routes.UnmapApp(c, r, app)
 	})
 	if err != nil {
 		return err
 	}
-	if n, err := c.Tx.ThinApp(app.GUID, removedRows); err != nil || n == removedRows {
-		return control.OrElse(err, control.ErrMore)
+	gone, err := c.Tx.ThinApp(app.GUID, removedRows)
+	if err != nil {
+		return err
+	}
+	if err := partsRemoved(c, app, gone.Packages, gone.Droplets); err != nil {
+		return err
+	}
+	if gone.Rows >= removedRows {
+		return control.ErrMore
+	}
+	if err := restRemoved(c, app); err != nil {
+		return err
 	}
 	if err := c.AuditApp(audit.AppDelete, app, nil); err != nil {
 		return err
@@ -35,9 +45,42 @@ func removeApp(c *control.Session, app *cf.App) error {
 	return store.Apps.Delete(c.Tx, app.GUID)
 }
 
+// partsRemoved records that packages and droplets of an app are deleted with it.
+func partsRemoved(c *control.Session, app *cf.App, packages, droplets []string) error {
+	for _, guid := range packages {
+		if err := c.AuditApp(audit.AppPackageDelete, app, audit.Data{"package_guid": guid}); err != nil {
+			return err
+		}
+	}
+	for _, guid := range droplets {
+		if err := c.AuditApp(audit.AppDropletDelete, app, audit.Data{"droplet_guid": guid}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restRemoved records what goes with the row of an app.
+func restRemoved(c *control.Session, app *cf.App) error {
+	packages, err := store.Packages.By(c.Tx, "app_guids", app.GUID)
+	if err != nil {
+		return err
+	}
+	droplets, err := store.Droplets.By(c.Tx, "app_guids", app.GUID)
+	if err != nil {
+		return err
+	}
+	err = partsRemoved(c, app, control.GUIDs(packages, func(p *cf.Package) string { return p.GUID }),
+		control.GUIDs(droplets, func(d *cf.Droplet) string { return d.GUID }))
+	if err != nil {
+		return err
+	}
+	return apps.EndEvents(c, app)
+}
+
 // removedRows is how many rows of an app, such as its tasks, go in one
 // transaction.
-const removedRows = 200
+const removedRows = 150
 
 // removeServices deletes the bindings of an app, which are user-provided by
 // now.
@@ -84,7 +127,7 @@ func removeOrg(c *control.Session, o *cf.Org) error {
 	if err := store.Orgs.Delete(c.Tx, o.GUID); err != nil {
 		return err
 	}
-	return c.Audit(audit.OrgDelete, audit.Target{Type: "organization", GUID: o.GUID, Name: o.Name, Place: authz.Place{OrgGUID: o.GUID}}, nil)
+	return c.Audit(audit.OrgDelete, audit.Target{Type: "organization", GUID: o.GUID, Name: o.Name, Place: authz.Place{OrgGUID: o.GUID}}, c.Request(audit.Data{"recursive": true}))
 }
 
 // leaveDomains deletes an org's private domains and its shares of others'.
@@ -128,5 +171,5 @@ func removeSpace(c *control.Session, s *cf.Space) error {
 	if err := store.Spaces.Delete(c.Tx, s.GUID); err != nil {
 		return err
 	}
-	return orgs.SpaceEvent(c, audit.SpaceDelete, s)
+	return orgs.SpaceEvent(c, audit.SpaceDelete, s, audit.Data{"recursive": true})
 }

@@ -10,6 +10,7 @@ import (
 	"cupola/server/control/change"
 	"cupola/server/control/quota"
 	"cupola/server/control/services"
+	"cupola/server/desire"
 	"cupola/server/manifest"
 	"cupola/store"
 	"cupola/store/cf"
@@ -26,10 +27,13 @@ func forApp(name string, err error) error {
 
 // Apply changes an app to what its entry of a manifest says.
 func Apply(c *control.Session, app *cf.App, m *manifest.App) error {
-	steps := []func(*control.Session, *cf.App, *manifest.App) error{applyLifecycle, applyAttributes, applyProcesses, applySidecars, applyRoutes, applyServices}
-	if m.Continues() {
-		steps = steps[4:]
-	}
+	return apply(c, app, m, applyLifecycle, applyAttributes, applyProcesses, applySidecars, recordUpdate, applyRoutes, recordEnv, applyServices)
+}
+
+// apply takes steps of a manifest's entry.
+func apply(c *control.Session, app *cf.App, m *manifest.App, steps ...func(*control.Session, *cf.App, *manifest.App) error) error {
+	c.Manifest = true
+	defer func() { c.Manifest = false }()
 	for _, step := range steps {
 		if err := step(c, app, m); err != nil {
 			return forApp(app.Name, err)
@@ -42,7 +46,11 @@ func applyLifecycle(c *control.Session, app *cf.App, m *manifest.App) error {
 	return apps.ChangeLifecycle(c, app, lifecycleOf(m))
 }
 
+// lifecycleOf is what an entry says of an app's lifecycle; nil for nothing.
 func lifecycleOf(m *manifest.App) *apps.Lifecycle {
+	if m.Lifecycle == nil && !m.Docker && !m.BuildpackSet && !m.CredentialsSet && m.Stack == nil {
+		return nil
+	}
 	r := &apps.Lifecycle{}
 	if m.Lifecycle != nil {
 		r.Type = *m.Lifecycle
@@ -105,7 +113,7 @@ func applyProcess(c *control.Session, app *cf.App, m manifest.Process) error {
 	if store.IsNotFound(err) {
 		p, err = apps.AddProcess(c, app, m.Type)
 	}
-	if err == nil && m != (manifest.Process{Type: m.Type}) {
+	if err == nil && m != (manifest.Process{Type: m.Type, Listed: m.Listed}) {
 		err = apps.MayChange(c, p, app, apps.NoUpdate)
 	}
 	if err != nil {
@@ -124,7 +132,10 @@ func applyProcess(c *control.Session, app *cf.App, m manifest.Process) error {
 	if err := checkRequest(m.Readiness).Apply(&p.ReadinessCheck, "Readiness health check"); err != nil {
 		return err
 	}
-	return store.Processes.Update(c.Tx, p)
+	if err := store.Processes.Update(c.Tx, p); err != nil {
+		return err
+	}
+	return recordProcess(c, app, p, m)
 }
 
 func checkRequest(m manifest.Check) *apps.Check {
@@ -186,10 +197,16 @@ func findOrCreate(c *control.Session, space *cf.Space, m *manifest.App) (*cf.App
 	app, err := store.Apps.First(c.Tx, store.Query{Where: map[string][]string{"names": {m.Name}, "space_guids": {space.GUID}}})
 	if store.IsNotFound(err) {
 		app = &cf.App{Name: m.Name, SpaceGUID: space.GUID}
-		err = apps.Insert(c, app, lifecycleOf(m))
+		request := requestOf(m)
+		request["name"], request["relationships"] = m.Name, audit.Data{"space": audit.Relation(space.GUID)}
+		err = apps.Insert(c, app, lifecycleOf(m), request)
 	}
 	if err != nil {
 		return nil, forApp(m.Name, err)
 	}
-	return app, c.AuditApp(audit.AppApplyManifest, app, nil)
+	text, err := m.Audited(audit.Hidden, desire.Redact)
+	if err != nil {
+		return nil, err
+	}
+	return app, c.AuditApp(audit.AppApplyManifest, app, c.Request(audit.Data{"manifest": text}))
 }

@@ -81,7 +81,7 @@ func (m *Manifest) Parts() (parts []cf.JobPart, err error) {
 
 // ApplyPart applies the part of a manifest that a job kept for an app.
 func ApplyPart(c *control.Session, part *cf.JobPart) error {
-	m, err := manifest.Parse([]byte(part.Input))
+	m, more, err := manifest.ParsePart(part.Input)
 	if err != nil {
 		return err
 	}
@@ -95,5 +95,8 @@ func ApplyPart(c *control.Session, part *cf.JobPart) error {
 	if _, err := c.InSpace(app.SpaceGUID); err != nil {
 		return err
 	}
-	return Apply(c, app, &m.Apps[0])
+	if more {
+		return apply(c, app, m, applyRoutes, applyServices)
+	}
+	return Apply(c, app, m)
 }

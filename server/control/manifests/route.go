@@ -9,6 +9,7 @@ import (
 
 	"cupola/server/control"
 	"cupola/server/control/access"
+	"cupola/server/control/audit"
 	"cupola/server/control/routes"
 	"cupola/server/manifest"
 	"cupola/store"
@@ -47,10 +48,9 @@ func applyRoutes(c *control.Session, app *cf.App, m *manifest.App) error {
 	return mapHost(c, app, app.Name)
 }
 
-func unmapAll(c *control.Session, app *cf.App, routes []*cf.Route) error {
-	for _, r := range routes {
-		r.Destinations = control.Without(r.Destinations, func(d cf.Destination) bool { return d.AppGUID == app.GUID })
-		if err := store.Routes.Update(c.Tx, r); err != nil {
+func unmapAll(c *control.Session, app *cf.App, have []*cf.Route) error {
+	for _, r := range have {
+		if err := routes.UnmapApp(c, r, app); err != nil {
 			return err
 		}
 	}
@@ -151,7 +151,7 @@ func findOrMakeRoute(c *control.Session, r *cf.Route, d *cf.Domain) (*cf.Route, 
 		if r.Host == "*" && d.OrgGUID == "" { // ManifestRouteUpdate: not even an admin's
 			return nil, access.NotAuthorized()
 		}
-		return r, routes.Insert(c, r, d)
+		return r, routes.Insert(c, r, d, requestOfRoute(r))
 	}
 	if err == nil && found.SpaceGUID != r.SpaceGUID && !slices.Contains(found.SharedSpaces, r.SpaceGUID) {
 		return nil, errRouteElsewhere
@@ -203,4 +203,17 @@ func checkOptions(c *control.Session, m *manifest.Manifest) error {
 		return nil
 	}
 	return invalid(faults)
+}
+
+// requestOfRoute is what a manifest asks for of a route, as audit events show it (CC:
+// actions/manifest_route_update.rb).
+func requestOfRoute(r *cf.Route) audit.Data {
+	var path, port any
+	if r.Path != "" {
+		path = r.Path
+	}
+	if r.Port > 0 {
+		port = r.Port
+	}
+	return audit.Data{"host": r.Host, "path": path, "port": port, "options": nil}
 }

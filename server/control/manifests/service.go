@@ -58,7 +58,7 @@ func applyService(c *control.Session, app *cf.App, i *cf.ServiceInstance, s mani
 	if err := services.BindApp(c, b, i, app, ""); err != nil {
 		return err
 	}
-	request := audit.Data{"type": b.Type, "name": b.Name, "relationships": audit.Data{"app": audit.Relation(app.GUID), "service_instance": audit.Relation(i.GUID)}}
+	request := audit.Data{"type": b.Type, "name": b.Name, "parameters": nil, "relationships": audit.Data{"app": audit.Relation(app.GUID), "service_instance": audit.Relation(i.GUID)}}
 	if i.Type == cf.UserProvided {
 		return services.BindingEvent(c, "create", b, i, request)
 	}

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"cupola/server/control"
-	"cupola/server/control/audit"
 	"cupola/server/control/change"
 	"cupola/store/cf"
 )
@@ -29,12 +28,7 @@ type QuotaChange struct {
 		TotalRoutes             change.Field[int] `json:"total_routes"`
 		TotalReservedRoutePorts change.Field[int] `json:"total_reserved_ports"`
 	} `json:"routes"`
-
-	asked audit.Data
 }
-
-// Record keeps the request for the audit event.
-func (r *QuotaChange) Record(asked audit.Data) { r.asked = audit.Data{"request": asked} }
 
 // limit is one number of a quota: its section and name as messages have them,
 // what the request says, the most it may be, and where it goes.

@@ -25,11 +25,11 @@ func insert(c *control.Session, o *cf.Org) error {
 			}
 		}
 	}
-	return orgEvent(c, audit.OrgCreate, o)
+	return orgEvent(c, audit.OrgCreate, o, c.Asked)
 }
 
-func orgEvent(c *control.Session, kind audit.Type, o *cf.Org) error {
-	return c.Audit(kind, audit.Target{Type: "organization", GUID: o.GUID, Name: o.Name, Place: access.OfOrg(o)}, nil)
+func orgEvent(c *control.Session, kind audit.Type, o *cf.Org, request audit.Data) error {
+	return c.Audit(kind, audit.Target{Type: "organization", GUID: o.GUID, Name: o.Name, Place: access.OfOrg(o)}, c.Request(request))
 }
 
 // grant gives the actor a role, for what an org's maker gets.
@@ -37,9 +37,9 @@ func grant(c *control.Session, t cf.RoleType, org string) error {
 	return store.Roles.Insert(c.Tx, &cf.Role{Type: t, UserGUID: c.Actor.GUID, OrgGUID: org})
 }
 
-// SpaceEvent records an event of a space.
-func SpaceEvent(c *control.Session, kind audit.Type, s *cf.Space) error {
-	return c.Audit(kind, audit.Target{Type: "space", GUID: s.GUID, Name: s.Name, Place: access.At(s)}, nil)
+// SpaceEvent records an event of a space, and the request for it.
+func SpaceEvent(c *control.Session, kind audit.Type, s *cf.Space, request audit.Data) error {
+	return c.Audit(kind, audit.Target{Type: "space", GUID: s.GUID, Name: s.Name, Place: access.At(s)}, c.Request(request))
 }
 
 // OrgChange is a change of an org.
@@ -99,5 +99,5 @@ func Update(c *control.Session, o *cf.Org, req OrgChange) error {
 	if err != nil {
 		return err
 	}
-	return orgEvent(c, audit.OrgUpdate, o)
+	return orgEvent(c, audit.OrgUpdate, o, c.Asked)
 }

@@ -43,7 +43,7 @@ func CreateQuota(c *control.Session, req OrgQuotaChange) (*cf.OrgQuota, error) {
 	if err := ApplyQuota(c, q, req.Relationships.Organizations.GUIDs()); err != nil {
 		return nil, err
 	}
-	return q, quotaEvent(c, "create", q, nil, req.asked)
+	return q, quotaEvent(c, "create", q, nil, c.Request(c.Asked))
 }
 
 // UpdateQuota changes a quota of orgs.
@@ -54,7 +54,7 @@ func UpdateQuota(c *control.Session, q *cf.OrgQuota, req OrgQuotaChange) error {
 	if err := saveQuota(c, q, req, store.OrgQuotas.Update); err != nil {
 		return err
 	}
-	return quotaEvent(c, "update", q, nil, req.asked)
+	return quotaEvent(c, "update", q, nil, c.Request(c.Asked))
 }
 
 func saveQuota(c *control.Session, q *cf.OrgQuota, req OrgQuotaChange, write func(*store.Tx, *cf.OrgQuota) error) error {

@@ -193,7 +193,7 @@ func RemoveRole(c *control.Session, r *cf.Role) error {
 // roleEvent records that a user got or lost a role.
 func roleEvent(c *control.Session, what string, r *cf.Role, u *cf.User) error {
 	return c.Audit(audit.OfRole(r.Type, what),
-		audit.Target{Type: "user", GUID: u.GUID, Name: PresentationName(u), Place: authz.Place{OrgGUID: r.OrgGUID, SpaceGUID: r.SpaceGUID}}, nil)
+		audit.Target{Type: "user", GUID: u.GUID, Name: PresentationName(u), Place: authz.Place{OrgGUID: r.OrgGUID, SpaceGUID: r.SpaceGUID}}, c.Request(c.Asked))
 }
 
 // mayLeave refuses to take a user out of an org who has roles in its spaces.

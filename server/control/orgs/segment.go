@@ -145,7 +145,7 @@ func SetSpaceSegment(c *control.Session, s *cf.Space, to change.ToOne) error {
 	if err := store.Spaces.Update(c.Tx, s); err != nil {
 		return err
 	}
-	return SpaceEvent(c, audit.SpaceUpdate, s)
+	return SpaceEvent(c, audit.SpaceUpdate, s, c.Asked)
 }
 
 // entitled refuses a segment that an org may not use.

@@ -54,7 +54,7 @@ func CreateSpace(c *control.Session, req NewSpace) (*cf.Space, error) {
 	if err := spaceTaken(store.Spaces.Insert(c.Tx, s)); err != nil {
 		return nil, err
 	}
-	return s, SpaceEvent(c, audit.SpaceCreate, s)
+	return s, SpaceEvent(c, audit.SpaceCreate, s, c.Asked)
 }
 
 // AllowSSH lets developers reach the apps of a space with cf ssh, or does not.
@@ -75,7 +75,7 @@ func UpdateSpace(c *control.Session, s *cf.Space, req SpaceChange) error {
 	if err := spaceTaken(store.Spaces.Update(c.Tx, s)); err != nil {
 		return err
 	}
-	return SpaceEvent(c, audit.SpaceUpdate, s)
+	return SpaceEvent(c, audit.SpaceUpdate, s, c.Asked)
 }
 
 // spaceTaken says in Cloud Controller's words that there is such a space.

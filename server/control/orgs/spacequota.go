@@ -44,7 +44,7 @@ func CreateSpaceQuota(c *control.Session, req NewSpaceQuota) (*cf.SpaceQuota, er
 	if err := limitedSpaces.give(c, spaces, q.GUID); err != nil {
 		return nil, err
 	}
-	return q, spaceQuotaEvent(c, "create", q, nil, req.asked)
+	return q, spaceQuotaEvent(c, "create", q, nil, c.Request(c.Asked))
 }
 
 // UpdateSpaceQuota changes a quota of spaces.
@@ -55,7 +55,7 @@ func UpdateSpaceQuota(c *control.Session, q *cf.SpaceQuota, req QuotaChange) err
 	if err := saveSpaceQuota(c, q, req, store.SpaceQuotas.Update); err != nil {
 		return err
 	}
-	return spaceQuotaEvent(c, "update", q, nil, req.asked)
+	return spaceQuotaEvent(c, "update", q, nil, c.Request(c.Asked))
 }
 
 // saveSpaceQuota writes a quota that is one with its org's.

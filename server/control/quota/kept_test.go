@@ -98,7 +98,7 @@ func some[T any](v *verbs, t *store.Table[T], f func(*T) error) {
 
 func (v *verbs) addRoute() {
 	some(v, store.Domains, func(d *cf.Domain) error {
-		return routes.Insert(v.c, &cf.Route{SpaceGUID: v.space(), DomainGUID: d.GUID, Host: v.name()}, d)
+		return routes.Insert(v.c, &cf.Route{SpaceGUID: v.space(), DomainGUID: d.GUID, Host: v.name()}, d, nil)
 	})
 }
 

@@ -50,7 +50,7 @@ func Create(c *control.Session, n New) (*cf.Route, error) {
 	if err := n.Metadata.Apply(&r.Metadata); err != nil {
 		return nil, err
 	}
-	return r, Insert(c, r, d)
+	return r, Insert(c, r, d, c.Asked)
 }
 
 // target is the space and the domain of a new route.

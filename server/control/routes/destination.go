@@ -190,11 +190,43 @@ func mapEvents(c *control.Session, kind audit.Type, r *cf.Route, destinations []
 				return err
 			}
 		}
-		if err := c.AuditApp(kind, app, audit.Data{"route_guid": r.GUID}); err != nil {
+		if err := mapEvent(c, kind, app, r, d); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// mapEvent records that a route was mapped to a process of an app, or unmapped from it.
+func mapEvent(c *control.Session, kind audit.Type, app *cf.App, r *cf.Route, d cf.Destination) error {
+	var weight any
+	if d.Weight > 0 {
+		weight = d.Weight
+	}
+	port := PortOf(d)
+	if d.Port == 0 && app.Lifecycle.Type == cf.LifecycleDocker {
+		port = -1 // the image says (CC: ProcessModel::NO_APP_PORT_SPECIFIED)
+	}
+	data := audit.Data{"route_guid": r.GUID, "app_port": port, "route_mapping_guid": d.GUID, "destination_guid": d.GUID,
+		"process_type": d.ProcessType, "weight": weight, "protocol": d.Protocol}
+	if len(r.Options) > 0 {
+		data["route_options"] = r.Options
+	}
+	return c.AuditApp(kind, app, c.Triggered(data))
+}
+
+// UnmapApp takes all destinations of an app from a route.
+func UnmapApp(c *control.Session, r *cf.Route, app *cf.App) error {
+	for _, d := range r.Destinations {
+		if d.AppGUID != app.GUID {
+			continue
+		}
+		if err := mapEvent(c, audit.AppUnmapRoute, app, r, d); err != nil {
+			return err
+		}
+	}
+	r.Destinations = control.Without(r.Destinations, func(d cf.Destination) bool { return d.AppGUID == app.GUID })
+	return store.Routes.Update(c.Tx, r)
 }
 
 // find is the index of a destination of a route.

@@ -41,7 +41,7 @@ func CreatePolicy(c *control.Session, req NewPolicy) (*cf.RoutePolicy, error) {
 	if err := store.RoutePolicies.Insert(c.Tx, p); err != nil {
 		return nil, err
 	}
-	return p, policyEvent(c, audit.RoutePolicyCreate, p, audit.Data{"request": audit.Data{"source": p.Source, "route_guid": r.GUID}})
+	return p, policyEvent(c, audit.RoutePolicyCreate, p, c.Request(audit.Data{"source": p.Source, "route_guid": r.GUID}))
 }
 
 // FindPolicy is a route policy, if the actor sees it and satisfies the rule in its
@@ -67,7 +67,7 @@ func UpdatePolicy(c *control.Session, p *cf.RoutePolicy, req change.Labels) erro
 	if err := store.RoutePolicies.Update(c.Tx, p); err != nil {
 		return err
 	}
-	return policyEvent(c, audit.RoutePolicyUpdate, p, nil)
+	return policyEvent(c, audit.RoutePolicyUpdate, p, c.Request(c.Asked))
 }
 
 // DeletePolicy deletes a route policy.

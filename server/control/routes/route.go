@@ -68,8 +68,9 @@ func usableDomain(c *control.Session, guid string, space *cf.Space) (*cf.Domain,
 	return d, control.Unprocessable(err, "Invalid domain. Ensure that the domain exists and you have access to it.")
 }
 
-// Insert adds a route, or says in Cloud Controller's words why it can't.
-func Insert(c *control.Session, r *cf.Route, d *cf.Domain) error {
+// Insert adds a route, or says in Cloud Controller's words why it can't. The request for
+// it is as audit events show it.
+func Insert(c *control.Session, r *cf.Route, d *cf.Domain, request audit.Data) error {
 	if err := c.Feature("route_creation"); err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func Insert(c *control.Session, r *cf.Route, d *cf.Domain) error {
 	if err != nil {
 		return err
 	}
-	return event(c, audit.RouteCreate, r)
+	return eventIn(c, audit.RouteCreate, r, r.SpaceGUID, c.Request(request))
 }
 
 // hostFits refuses a host and path that a route in the domain cannot have.
@@ -125,10 +126,6 @@ func alreadyThere(c *control.Session, r *cf.Route, d *cf.Domain) error {
 	return cf.Unprocessable("Route already exists with host '%s' for domain '%s'.", r.Host, d.Name)
 }
 
-func event(c *control.Session, kind audit.Type, r *cf.Route) error {
-	return eventIn(c, kind, r, r.SpaceGUID, nil)
-}
-
 // eventIn records an event of a route in a space.
 func eventIn(c *control.Session, kind audit.Type, r *cf.Route, spaceGUID string, data audit.Data) error {
 	space, err := store.Spaces.Get(c.Tx, spaceGUID)
@@ -143,7 +140,7 @@ func Remove(c *control.Session, r *cf.Route) error {
 	if err := Drop(c, r); err != nil {
 		return err
 	}
-	return event(c, audit.RouteDelete, r)
+	return eventIn(c, audit.RouteDelete, r, r.SpaceGUID, c.Request(audit.Data{"recursive": true}))
 }
 
 // Drop deletes a route, and its binding to a service.

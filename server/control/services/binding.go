@@ -184,7 +184,7 @@ func BindingEvent(c *control.Session, what string, b *cf.ServiceBinding, i *cf.S
 		name = *b.Name
 	}
 	kind := bindingEvents[b.Type]
-	return c.Audit(audit.Of(kind, what), audit.Target{Type: kind, GUID: b.GUID, Name: name, Place: access.At(space)}, audit.Data{"request": request})
+	return c.Audit(audit.Of(kind, what), audit.Target{Type: kind, GUID: b.GUID, Name: name, Place: access.At(space)}, c.Request(request))
 }
 
 // DeleteBinding deletes a binding, by the job that is returned where a broker is

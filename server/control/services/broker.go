@@ -148,10 +148,37 @@ func RemoveBroker(c *control.Session, b *cf.ServiceBroker) error {
 	if n > 0 {
 		return cf.Errorf(cf.BrokerNotRemovable, "Can not remove brokers that have associated service instances: %s", b.Name)
 	}
+	offerings, err := store.ServiceOfferings.By(c.Tx, "service_broker_guids", b.GUID)
+	if err != nil {
+		return err
+	}
 	if err := store.ServiceBrokers.Delete(c.Tx, b.GUID); err != nil {
 		return err
 	}
+	if err := offersRemoved(c, b, offerings, plans); err != nil {
+		return err
+	}
 	return brokerEvent(c, audit.ServiceBrokerDelete, b, audit.Data{"request": audit.Data{}})
+}
+
+// offersRemoved records that the broker's offerings and plans are deleted with it: the
+// broker is the actor (CC: ServiceBrokerRemover).
+func offersRemoved(c *control.Session, b *cf.ServiceBroker, offerings []*cf.ServiceOffering, plans []*cf.ServicePlan) error {
+	by := cf.Actor{GUID: b.GUID, Type: "service_broker", Name: b.Name}
+	for _, o := range offerings {
+		for _, p := range plans {
+			if p.OfferingGUID != o.GUID {
+				continue
+			}
+			if err := audit.Write(c.Tx, by, audit.ServicePlanDelete, audit.Target{Type: "service_plan", GUID: p.GUID, Name: p.Name}, nil); err != nil {
+				return err
+			}
+		}
+		if err := audit.Write(c.Tx, by, audit.ServiceOfferingDelete, audit.Target{Type: "service", GUID: o.GUID, Name: o.Name}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func brokerEvent(c *control.Session, kind audit.Type, b *cf.ServiceBroker, data audit.Data) error {

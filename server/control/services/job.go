@@ -10,7 +10,7 @@ import (
 
 // Ask adds a job for which a broker will be asked.
 func Ask(c *control.Session, operation, resourceType, guid string, work cf.ServiceWork) (*cf.Job, error) {
-	work.Actor = c.Who()
+	work.Actor, work.Manifest = c.Who(), c.Manifest
 	return addJob(c, operation, resourceType, guid, work)
 }
 

@@ -51,7 +51,7 @@ func CreateBuildpack(c *control.Session, req BuildpackChange) (*cf.Buildpack, er
 	if err := moveBuildpack(c.Tx, b, req.Position.Or(1)); err != nil {
 		return nil, err
 	}
-	return b, buildpackEvent(c, "create", b)
+	return b, buildpackEvent(c, "create", b, c.Request(c.Asked))
 }
 
 // UpdateBuildpack changes a buildpack.
@@ -70,7 +70,7 @@ func UpdateBuildpack(c *control.Session, b *cf.Buildpack, req BuildpackChange) e
 			return err
 		}
 	}
-	return buildpackEvent(c, "update", b)
+	return buildpackEvent(c, "update", b, c.Request(c.Asked))
 }
 
 func saveBuildpack(c *control.Session, b *cf.Buildpack, req BuildpackChange, write func(*store.Tx, *cf.Buildpack) error) error {
@@ -106,12 +106,12 @@ func DeleteBuildpack(c *control.Session, b *cf.Buildpack) error {
 	if err := numberBuildpacks(c.Tx, rest); err != nil {
 		return err
 	}
-	return buildpackEvent(c, "delete", b)
+	return buildpackEvent(c, "delete", b, nil)
 }
 
 // buildpackEvent records an event of a buildpack.
-func buildpackEvent(c *control.Session, what string, b *cf.Buildpack) error {
-	return c.Audit(audit.Of("buildpack", what), audit.Target{Type: "buildpack", GUID: b.GUID, Name: b.Name}, nil)
+func buildpackEvent(c *control.Session, what string, b *cf.Buildpack, data audit.Data) error {
+	return c.Audit(audit.Of("buildpack", what), audit.Target{Type: "buildpack", GUID: b.GUID, Name: b.Name}, data)
 }
 
 func byPosition(tx *store.Tx) ([]*cf.Buildpack, error) {
@@ -168,7 +168,7 @@ func Upload(c *control.Session, b *cf.Buildpack, bits Bits) (fault *cf.Error, er
 	if err := store.Buildpacks.Update(c.Tx, b); err != nil {
 		return nil, err
 	}
-	return nil, buildpackEvent(c, "upload", b)
+	return nil, buildpackEvent(c, "upload", b, c.Request(audit.Data{"bits_name": bits.Filename}))
 }
 
 // unsuitable tells why a stack that bits name is not one the buildpack can have.

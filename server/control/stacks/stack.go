@@ -50,7 +50,7 @@ func Create(c *control.Session, req Change) (*cf.Stack, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, event(c, "create", s)
+	return s, event(c, "create", s, c.Request(c.Asked))
 }
 
 // Update changes a stack.
@@ -71,7 +71,7 @@ func Update(c *control.Session, s *cf.Stack, req Change) error {
 	if s.Default && req.State.Set {
 		c.Warn("Changing state on the default stack '%s' may affect new application deployments.", s.Name)
 	}
-	return event(c, "update", s)
+	return event(c, "update", s, c.Request(c.Asked))
 }
 
 // Delete deletes a stack that no app uses, with its root filesystem.
@@ -91,12 +91,12 @@ func Delete(c *control.Session, s *cf.Stack) error {
 	if err := store.Stacks.Delete(c.Tx, s.GUID); err != nil {
 		return err
 	}
-	return event(c, "delete", s)
+	return event(c, "delete", s, nil)
 }
 
 // event records an event of a stack.
-func event(c *control.Session, what string, s *cf.Stack) error {
-	return c.Audit(audit.Of("stack", what), audit.Target{Type: "stack", GUID: s.GUID, Name: s.Name}, nil)
+func event(c *control.Session, what string, s *cf.Stack, data audit.Data) error {
+	return c.Audit(audit.Of("stack", what), audit.Target{Type: "stack", GUID: s.GUID, Name: s.Name}, data)
 }
 
 // removeRoot takes away the root filesystem of a stack that no app uses: with the

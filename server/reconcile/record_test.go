@@ -1,0 +1,115 @@
+package reconcile
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cupola/runtime/lrp"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// events are the audit events so far.
+func (h *house) events() (all []*cf.Event) {
+	h.t.Helper()
+	h.read(func(tx *store.Tx) (err error) {
+		all, err = store.Events.All(tx)
+		return err
+	})
+	return all
+}
+
+// wantEvent checks the newest event, which is about an app.
+func (h *house) wantEvent(kind string, actor cf.Actor, app *cf.App, data map[string]any) {
+	h.t.Helper()
+	all := h.events()
+	if len(all) == 0 {
+		h.t.Fatalf("got no events; want %s", kind)
+	}
+	got := all[len(all)-1]
+	want := &cf.Event{Resource: got.Resource, Type: kind, Actor: actor, TargetGUID: app.GUID, TargetType: "app", TargetName: app.Name,
+		SpaceGUID: h.space.GUID, OrgGUID: h.space.OrgGUID, Data: data}
+	if d := cmp.Diff(want, got); d != "" {
+		h.t.Error(d)
+	}
+}
+
+// TestReadinessIsRecorded has Cloud Controller's events (CC:
+// ProcessEventRepository.record_readiness_changed). What stops is not recorded as not ready:
+// Diego removes its LRP then.
+func TestReadinessIsRecorded(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		app, p := h.app("hello", 1, 64)
+		h.runAll()
+		a := h.actuals()[0]
+		by := cf.Actor{GUID: p.GUID, Type: "process", Name: "web"}
+		data := func(ready bool) map[string]any {
+			return map[string]any{"instance": a.InstanceGUID, "index": 0.0, "cell_id": "cell-1", "ready": ready, "version": strings.TrimPrefix(a.ProcessGUID, p.GUID+"-")}
+		}
+		h.wantEvent("audit.app.process.ready", by, app, data(true))
+		line := func(text string, ready bool) string {
+			return fmt.Sprintf(`%s with guid %s payload: {"instance":"%s","index":0,"cell_id":"cell-1","ready":%t,"version":"%s"}`, text, p.GUID, a.InstanceGUID, ready, data(ready)["version"])
+		}
+		h.wantLine("API", line("Process became ready", true))
+		h.cell.ready(a.InstanceGUID, false)
+		h.settle()
+		h.wantEvent("audit.app.process.not-ready", by, app, data(false))
+		h.wantLine("API", line("Process became not ready", false))
+		h.cell.ready(a.InstanceGUID, false) // a second report of the same
+		h.settle()
+		h.cell.ready(a.InstanceGUID, true)
+		h.settle()
+		h.wantEvent("audit.app.process.ready", by, app, data(true))
+		h.write(func(tx *store.Tx) error {
+			app.State = cf.Stopped
+			return store.Apps.Update(tx, app)
+		})
+		h.settle()
+		h.exitAll()
+		if got := len(h.events()); got != 3 {
+			t.Errorf("got %d events; want 3", got)
+		}
+	})
+}
+
+// TestAMoveIsRecorded has Cloud Controller's event of an instance that leaves its cell (CC:
+// ProcessEventRepository.record_rescheduling; tps: watcher.go).
+func TestAMoveIsRecorded(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		app, p := h.app("hello", 1, 64)
+		h.runAll()
+		a := *h.actuals()[0]
+		h.write(func(tx *store.Tx) error {
+			_, _, err := stopInstance(tx, Action{Op: Stop, Actual: a, Moves: true})
+			return err
+		})
+		h.wantEvent("audit.app.process.rescheduling", cf.Actor{GUID: p.GUID, Type: "process", Name: "web"}, app, map[string]any{"instance": a.InstanceGUID,
+			"index": 0.0, "cell_id": "cell-1", "reason": "Cell is being evacuated", "version": strings.TrimPrefix(a.ProcessGUID, p.GUID+"-")})
+	})
+}
+
+// TestBuildsAreRecorded has Cloud Controller's events of builds (CC: BuildEventRepository).
+func TestBuildsAreRecorded(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		app, _ := h.app("hello", 0, 64)
+		by := cf.Actor{GUID: "user-1", Type: "user", Name: "joe"}
+		end := func(e lrp.Event) *cf.Build {
+			b := h.build(app)
+			b.CreatedBy = by
+			h.write(func(tx *store.Tx) error { return store.Builds.Update(tx, b) })
+			h.settle()
+			h.cell.exit(b.GUID, e)
+			h.settle()
+			return get(h, store.Builds, b.GUID)
+		}
+		b := end(lrp.Event{Result: []byte(result), Outputs: []lrp.Blob{{Name: "droplet", Digest: "d2"}}})
+		h.wantEvent("audit.app.build.staged", by, app, map[string]any{"build_guid": b.GUID, "package_guid": b.PackageGUID, "droplet_guid": b.DropletGUID,
+			"buildpacks": []any{map[string]any{"name": "binary_buildpack", "buildpack_name": "binary", "version": "1.0"}}})
+		b = end(lrp.Event{Exit: lrp.Exit{Failed: true, Reason: "STG: Exited with status 222"}})
+		h.wantEvent("audit.app.build.failed", by, app, map[string]any{"build_guid": b.GUID, "package_guid": b.PackageGUID,
+			"error_id": "NoAppDetectedError", "error_message": "An app was not successfully detected by any available buildpack"})
+	})
+}
