@@ -56,7 +56,7 @@ func serve(ctx context.Context, c Config, app string) error {
 		return err
 	}
 	server := &http.Server{
-		Handler:           handler,
+		Handler:           logged(handler, os.Stdout),
 		ReadHeaderTimeout: 10 * time.Second,
 		// Above the router's own, so that it never meets a closed connection.
 		IdleTimeout: 120 * time.Second,
