@@ -51,6 +51,9 @@ type Config struct {
 	// it returns.
 	Logs   func(lrp.LogLine)
 	Events func(lrp.Event)
+	// LogTags are tags that every line has, unless its container has others by the
+	// name: the agent's of a Diego cell. "index" is the logical cell.
+	LogTags map[string]string
 	// Freed is called after a container's resources were released, so that
 	// waiting containers can use them; may be nil.
 	Freed func()

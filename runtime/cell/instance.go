@@ -26,6 +26,8 @@ type instance struct {
 	badEgress   error
 	limiter     *logs.Limiter // of all output
 
+	tags logTags
+
 	mu    sync.Mutex
 	rec   record
 	entry container.Process // how Attach enters; without Env where it was adopted
@@ -37,6 +39,8 @@ func newInstance(c *Cell, spec lrp.Container) *instance {
 	i.egress, i.badEgress = egressRules(spec.Egress)
 	i.halt, i.requestStop = context.WithCancel(context.Background())
 	i.limiter = logs.NewLimiter(spec.LogRateLimitByte)
+	i.tags.cell = c.logTags(i.cellID())
+	i.tags.set(spec.Log.Tags)
 	i.rec = record{Container: i.spec, Boot: c.boot, Phase: lrp.PhaseCreating}
 	return i
 }
@@ -80,7 +84,7 @@ func (i *instance) status() lrp.ContainerStatus {
 	return lrp.ContainerStatus{
 		GUID: i.guid(), Kind: i.spec.Kind, ProcessGUID: i.spec.ProcessGUID, Index: i.spec.Index,
 		Phase: r.Phase, Address: r.Address, Ready: r.Ready, Role: r.Role,
-		MemoryMB: i.spec.MemoryMB, DiskMB: i.spec.DiskMB, CellID: i.cellID(), RootFS: i.spec.RootFS, FilesDigest: r.FilesDigest,
+		MemoryMB: i.spec.MemoryMB, DiskMB: i.spec.DiskMB, CellID: i.cellID(), RootFS: i.spec.RootFS, FilesDigest: r.FilesDigest, LogTags: i.tags.own(),
 	}
 }
 

@@ -9,9 +9,7 @@ import (
 
 // line logs text under the container's name, as coming from source.
 func (i *instance) line(source string, isErr bool, text string) {
-	target := i.spec.Log
-	target.Source = source
-	i.cell.cfg.Logs(lrp.LogLine{Target: target, At: time.Now(), Err: isErr, Text: []byte(text)})
+	i.cell.cfg.Logs(lrp.LogLine{Target: i.logTarget(source), At: time.Now(), Err: isErr, Text: []byte(text)})
 }
 
 // logf writes a line about the container to its log.

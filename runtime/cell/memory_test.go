@@ -14,6 +14,36 @@ import (
 	"cupola/runtime/lrp"
 )
 
+func TestSetLogTags(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, dir := newMachine(t), t.TempDir()
+		d := boot(t, m, dir)
+		spec := web()
+		spec.Log.Tags = map[string]string{"app_name": "shop"}
+		d.Start(spec)
+		synctest.Wait()
+		old := d.LogTags("g1")
+		if err := d.setLogTags("g1", map[string]string{"app_name": "store"}); err != nil {
+			t.Error(err)
+		}
+		d.kill()
+		d = boot(t, m, dir)
+		defer d.kill()
+		now := d.LogTags("g1")
+		if old["app_name"] != "shop" || now["app_name"] != "store" {
+			t.Errorf("got %v, and %v after a restart of the daemon", old, now)
+		}
+		for _, s := range d.Containers() {
+			if s.LogTags["app_name"] != "store" {
+				t.Errorf("the container's status has %v", s.LogTags)
+			}
+		}
+		if err := d.setLogTags("g3", nil); !errors.Is(err, errNotRunning) || d.LogTags("g3") != nil {
+			t.Errorf("got %v; want %v", err, errNotRunning)
+		}
+	})
+}
+
 func TestSetFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, dir := newMachine(t), t.TempDir()

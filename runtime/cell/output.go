@@ -49,11 +49,9 @@ func followFIFO(i *instance, at, source string) (output, error) {
 
 // sink passes on the lines of one process.
 func (i *instance) sink(source string) logs.Sink {
-	target := i.spec.Log
-	target.Source = source
 	return func(line []byte, stderr bool, at time.Time) {
 		if source != "" {
-			i.cell.cfg.Logs(lrp.LogLine{Target: target, At: at, Err: stderr, Text: bytes.Clone(line)})
+			i.cell.cfg.Logs(lrp.LogLine{Target: i.logTarget(source), At: at, Err: stderr, Text: bytes.Clone(line)})
 		}
 	}
 }

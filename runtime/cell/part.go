@@ -93,6 +93,11 @@ func (p *Part) Stop(guid string) { p.cell.Stop(guid) }
 // SetFiles is Cell.setFiles.
 func (p *Part) SetFiles(guid string, files []lrp.File) error { return p.cell.setFiles(guid, files) }
 
+// SetLogTags is Cell.setLogTags.
+func (p *Part) SetLogTags(guid string, tags map[string]string) error {
+	return p.cell.setLogTags(guid, tags)
+}
+
 // Stats is Cell.Stats.
 func (p *Part) Stats(guid string) (lrp.Stats, bool) { return p.cell.Stats(guid) }
 

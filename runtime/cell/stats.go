@@ -72,7 +72,7 @@ func (c *Cell) Measure() (all []Measured) {
 	<-c.adopted
 	for _, i := range c.all() {
 		if s, ok := c.Stats(i.guid()); ok {
-			all = append(all, Measured{Stats: s, Log: i.spec.Log, GUID: i.guid(), LogRateLimit: i.spec.LogRateLimitByte, EntitledCPU: c.entitledCores(i.spec.CPUWeight)})
+			all = append(all, Measured{Stats: s, Log: i.logTarget(""), GUID: i.guid(), LogRateLimit: i.spec.LogRateLimitByte, EntitledCPU: c.entitledCores(i.spec.CPUWeight)})
 		}
 	}
 	return all

@@ -49,7 +49,8 @@ type ContainerStatus struct {
 	DiskMB      int
 	CellID      string
 	RootFS      string
-	FilesDigest string // of its Files; "" where there is no place for any
+	FilesDigest string            // of its Files; "" where there is no place for any
+	LogTags     map[string]string // of its lines; not to be changed
 }
 
 // Event is a cell's report about a container. A container's events come in

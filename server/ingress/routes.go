@@ -61,7 +61,7 @@ func (r *rows) serviceURLs() map[string]string {
 
 func endpoint(a *lrp.Actual, port uint16, appGUID, processGUID, protocol string) router.Endpoint {
 	return router.Endpoint{Address: net.JoinHostPort(a.Address, strconv.Itoa(int(port))), AppGUID: appGUID, ProcessGUID: processGUID,
-		InstanceGUID: a.InstanceGUID, Index: a.Index, Protocol: protocol, Tags: map[string]string{"instance_id": strconv.Itoa(a.Index)}}
+		InstanceGUID: a.InstanceGUID, Index: a.Index, Protocol: protocol}
 }
 
 // portOf is the port of an instance that a destination leads to: the first that it

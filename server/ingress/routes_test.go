@@ -44,14 +44,13 @@ func TestRoutes(t *testing.T) {
 			{Host: "hello", DomainGUID: "i", Destinations: []cf.Destination{{AppGUID: "a"}}},
 		},
 	}
-	index := func(n string) map[string]string { return map[string]string{"instance_id": n} }
 	want := []router.Route{
 		{Host: "hello.example.com", AppGUID: "a", Options: router.Options{LoadBalancing: router.LeastConnection}, Endpoints: []router.Endpoint{
-			{Address: "10.0.0.1:8080", Protocol: "http1", AppGUID: "a", ProcessGUID: "web-1", InstanceGUID: "i0", Tags: index("0")},
-			{Address: "[fd00::1]:8080", Protocol: "http1", AppGUID: "a", ProcessGUID: "web-1", InstanceGUID: "i4", Index: 4, Tags: index("4")},
+			{Address: "10.0.0.1:8080", Protocol: "http1", AppGUID: "a", ProcessGUID: "web-1", InstanceGUID: "i0"},
+			{Address: "[fd00::1]:8080", Protocol: "http1", AppGUID: "a", ProcessGUID: "web-1", InstanceGUID: "i4", Index: 4},
 		}},
 		{Host: "hello.example.com", Path: "/work", AppGUID: "a", Endpoints: []router.Endpoint{
-			{Address: "10.0.0.1:9000", Protocol: "http2", AppGUID: "a", ProcessGUID: "work-1", InstanceGUID: "w0", Tags: index("0")}}},
+			{Address: "10.0.0.1:9000", Protocol: "http2", AppGUID: "a", ProcessGUID: "work-1", InstanceGUID: "w0"}}},
 		{Host: "*.example.com", AppGUID: "a"},
 		{Host: "example.com", AppGUID: "b"},
 	}

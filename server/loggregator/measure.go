@@ -2,7 +2,6 @@ package loggregator
 
 import (
 	"context"
-	"maps"
 	"time"
 
 	"cupola/runtime/cell"
@@ -14,38 +13,22 @@ const measureInterval = 15 * time.Second
 
 // Measure keeps what containers use in the log cache, until ctx ends.
 func (s *Stream) Measure(ctx context.Context, measure func() []cell.Measured) error {
-	tags := map[string]map[string]string{} // by container
 	ticker := time.NewTicker(measureInterval)
 	defer ticker.Stop()
 	for {
-		now, seen := time.Now(), map[string]map[string]string{}
+		now := time.Now()
 		for _, m := range measure() {
 			if m.Log.GUID == "" {
 				continue
 			}
-			t, ok := tags[m.GUID]
-			if !ok {
-				t = withOrigin(m.Log.Tags, "rep")
-			}
-			seen[m.GUID] = t
-			s.Cache.Append(logcache.Envelope{Timestamp: now, SourceID: m.Log.GUID, InstanceID: m.Log.Instance, Tags: t, Kind: logcache.Gauge, Metrics: metricsOf(m)})
+			s.Cache.Append(logcache.Envelope{Timestamp: now, SourceID: m.Log.GUID, InstanceID: m.Log.Instance, Tags: m.Log.Tags, Kind: logcache.Gauge, Metrics: metricsOf(m)})
 		}
-		tags = seen
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
 			return nil
 		}
 	}
-}
-
-func withOrigin(tags map[string]string, origin string) map[string]string {
-	tags = maps.Clone(tags)
-	if tags == nil {
-		tags = map[string]string{}
-	}
-	tags["origin"] = origin
-	return tags
 }
 
 // metricsOf are the metrics of a container by Diego's names and units.

@@ -29,6 +29,11 @@ type Stream struct {
 	Cache  *logcache.Cache
 	drains *drain.Drains
 	timers timerTags
+	routed instanceTags
+
+	// InstanceTags returns the tags of an instance that runs; nil for none. It is set
+	// before the first request.
+	InstanceTags func(instanceGUID string) map[string]string
 }
 
 // New makes a stream, with what the one before it saved.
@@ -60,44 +65,53 @@ func (s *Stream) Line(l lrp.LogLine) {
 	if l.Target.GUID == "" {
 		return
 	}
-	tags := maps.Clone(l.Target.Tags)
-	if tags == nil {
-		tags = map[string]string{}
+	tags := l.Target.Tags
+	switch {
+	case tags == nil: // of the platform, not of a container
+		tags = s.appTags(fromCell, l.Target.GUID)
+		tags[tagSource] = l.Target.Source
+	case tags[tagOrigin] == "" || tags[tagSource] != l.Target.Source:
+		tags = fromCell.tags()
+		maps.Copy(tags, l.Target.Tags)
+		tags[tagSource] = l.Target.Source
 	}
-	tags["source_type"] = l.Target.Source
 	s.take(logcache.Envelope{Timestamp: l.At, SourceID: l.Target.GUID, InstanceID: l.Target.Instance, Tags: tags, Payload: l.Text, Err: l.Err})
 }
 
 // API says in an app's log what the API did to it.
-func (s *Stream) API(appGUID, text string) { s.take(said("API", appGUID, text)) }
-
-// Router says in an app's log what became of its routes.
-func (s *Stream) Router(appGUID, text string) { s.take(said("RTR", appGUID, text)) }
-
-// said is what a part of the platform says of an app now.
-func said(source, appGUID, text string) logcache.Envelope {
-	return logcache.Envelope{Timestamp: time.Now(), SourceID: appGUID, InstanceID: "0",
-		Tags: map[string]string{"source_type": source}, Payload: []byte(text)}
+func (s *Stream) API(appGUID, text string) {
+	s.take(said(s.appTags(fromController, appGUID), appGUID, text))
 }
 
-// Access writes the router's line of a request into its app's log.
+// Router says in an app's log what became of its routes.
+func (s *Stream) Router(appGUID, text string) {
+	s.take(said(s.appTags(fromRouter, appGUID), appGUID, text))
+}
+
+// said is what a part of the platform says of an app now.
+func said(tags map[string]string, appGUID, text string) logcache.Envelope {
+	return logcache.Envelope{Timestamp: time.Now(), SourceID: appGUID, InstanceID: "0", Tags: tags, Payload: []byte(text)}
+}
+
+// Access writes the router's line of a request into its app's log. The line's
+// instance is the router's; that of the app is a tag (gorouter:
+// accesslog/dropsonde_logsender.go).
 func (s *Stream) Access(e router.AccessEntry) {
 	if e.AppGUID == "" {
 		return
 	}
-	instance := e.Tags["instance_id"]
-	if instance == "" {
-		instance = "0"
+	var given map[string]string
+	if e.InstanceGUID != "" && s.InstanceTags != nil {
+		given = s.InstanceTags(e.InstanceGUID)
 	}
-	s.take(logcache.Envelope{Timestamp: e.At, SourceID: e.AppGUID, InstanceID: instance,
-		Tags: map[string]string{"source_type": "RTR"}, Payload: e.Line})
-	s.Cache.Append(s.timed(e, instance))
+	s.take(logcache.Envelope{Timestamp: e.At, SourceID: e.AppGUID, InstanceID: "0", Tags: s.routed.of(e.InstanceGUID, given), Payload: e.Line})
+	s.Cache.Append(s.timed(e))
 }
 
 // reportDrain says in an app's log what became of a drain of its; what a drain
 // could not take is not for the drain.
 func (s *Stream) reportDrain(appGUID, text string) {
-	e := said("LGR", appGUID, text)
+	e := said(map[string]string{tagSource: "LGR"}, appGUID, text)
 	e.Err = true
 	s.Cache.Append(e)
 }

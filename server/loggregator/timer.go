@@ -1,6 +1,7 @@
 package loggregator
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -12,9 +13,9 @@ import (
 
 // timed is how long a request took. peer_type says from whose side it was seen
 // (Loggregator).
-func (s *Stream) timed(e router.AccessEntry, instance string) logcache.Envelope {
-	return logcache.Envelope{Timestamp: e.At, SourceID: e.AppGUID, InstanceID: instance, Kind: logcache.Timer, Began: e.Began,
-		Tags: s.timers.of(e.Method, e.Status), Metrics: []logcache.Metric{{Name: "http", Unit: "ns", Value: float64(e.At.Sub(e.Began))}}}
+func (s *Stream) timed(e router.AccessEntry) logcache.Envelope {
+	return logcache.Envelope{Timestamp: e.At, SourceID: e.AppGUID, InstanceID: cmp.Or(e.Index, "0"), Kind: logcache.Timer, Began: e.Began,
+		Tags: s.timers.of(e.Request.Method, e.Status), Metrics: []logcache.Metric{{Name: "http", Unit: "ns", Value: float64(e.At.Sub(e.Began))}}}
 }
 
 // methods are the HTTP methods with a tag of their own.

@@ -21,6 +21,7 @@ const (
 	Amend   Op = "amend"   // a row by what the cell has: an event was lost
 	Halt    Op = "halt"    // a container that no row wants
 	Refresh Op = "refresh" // the files of an instance that runs
+	Retag   Op = "retag"   // the lines of an instance that runs
 
 	CreateTask Op = "create-task" // a row for an owner's work
 	StartTask  Op = "start-task"
@@ -36,7 +37,7 @@ type Action struct {
 	Actual    lrp.Actual   // the row as it was seen, or made by an earlier Action of the plan
 	Next      *lrp.Actual  // Amend
 	Task      *lrp.Task    // like Actual
-	Run       *lrp.RunInfo // Start, StartTask, Refresh: what to run, of the World
+	Run       *lrp.RunInfo // Start, StartTask, Refresh, Retag: what to run, of the World
 	Container string       // Halt: its GUID
 	Moves     bool         // Stop: it is wanted, and is to run on another cell
 	CellID    string

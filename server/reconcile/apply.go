@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"cupola/runtime/guid"
@@ -77,6 +78,8 @@ func (l *Loop) apply(tx *store.Tx, a Action) (cellID string, e effect, err error
 		return stopInstance(tx, a)
 	case Refresh:
 		return a.CellID, l.refresh(a), nil
+	case Retag:
+		return a.CellID, l.retag(a), nil
 	case Halt:
 		return a.CellID, stop(a.Container), nil
 	case CreateTask, RejectTask, Requeue, FailTask, DropTask:
@@ -98,6 +101,16 @@ func (l *Loop) refresh(a Action) effect {
 		err = l.store.Write(ctx, func(tx *store.Tx) error { return recordRefreshed(tx, a, lrp.FilesDigest(files)) })
 		if err != nil && ctx.Err() == nil {
 			l.log.Error("event of an instance's new files not written", "instance_guid", a.Actual.InstanceGUID, "err", err)
+		}
+	}
+}
+
+// retag gives the lines of an instance the tags that they should have. When that
+// fails the next plan tries again.
+func (l *Loop) retag(a Action) effect {
+	return func(_ context.Context, c Cell) {
+		if err := c.SetLogTags(a.Actual.InstanceGUID, instanceTags(a.Run.Log.Tags, a.Actual.InstanceGUID, a.Actual.Index)); err != nil {
+			l.log.Warn("tags of an instance's log not replaced", "instance_guid", a.Actual.InstanceGUID, "err", err)
 		}
 	}
 }
@@ -159,7 +172,7 @@ func applyActual(tx *store.Tx, a Action) error {
 func (l *Loop) start(tx *store.Tx, a Action) (string, effect, error) {
 	c := a.container()
 	c.GUID = guid.New()
-	c.Log.Tags = instanceTags(c)
+	c.Log.Tags = instanceTags(c.Log.Tags, c.GUID, c.Index)
 	next := a.Actual
 	next.State, next.InstanceGUID, next.CellID, next.Since = lrp.Claimed, c.GUID, a.CellID, tx.Now
 	next.PlacementError, next.Ports = "", c.Ports
@@ -170,15 +183,41 @@ func (l *Loop) start(tx *store.Tx, a Action) (string, effect, error) {
 	return a.CellID, func(_ context.Context, cell Cell) { cell.Start(c) }, err
 }
 
+// The tags that Cloud Controller has Diego fill in.
+const (
+	tagInstanceGUID = "process_instance_id"
+	tagIndex        = "instance_id"
+)
+
 // instanceTags are the tags of an instance's logs: those of its Desired, and
-// the two that Cloud Controller has Diego fill in.
-func instanceTags(c lrp.Container) map[string]string {
-	tags := maps.Clone(c.Log.Tags)
+// the two that Diego fills in.
+func instanceTags(desired map[string]string, guid string, index int) map[string]string {
+	tags := maps.Clone(desired)
 	if tags == nil {
 		tags = map[string]string{}
 	}
-	tags["process_instance_id"], tags["instance_id"] = c.GUID, c.Log.Instance
+	tags[tagInstanceGUID], tags[tagIndex] = guid, strconv.Itoa(index)
 	return tags
+}
+
+// taggedLike reports whether an instance has the tags of its Desired.
+func taggedLike(have, desired map[string]string) bool {
+	n := len(have)
+	for _, filled := range []string{tagInstanceGUID, tagIndex} {
+		if _, ok := have[filled]; ok {
+			n--
+		}
+	}
+	for name, value := range desired {
+		if name == tagInstanceGUID || name == tagIndex {
+			continue
+		}
+		if got, ok := have[name]; !ok || got != value {
+			return false
+		}
+		n--
+	}
+	return n == 0
 }
 
 func (l *Loop) startTask(tx *store.Tx, a Action) (string, effect, error) {

@@ -52,7 +52,7 @@ func (c *fakeCell) Start(spec lrp.Container) {
 		return
 	}
 	c.containers[spec.GUID] = &fakeContainer{spec: spec, ContainerStatus: lrp.ContainerStatus{GUID: spec.GUID, Kind: spec.Kind,
-		ProcessGUID: spec.ProcessGUID, Index: spec.Index, Phase: lrp.PhaseCreating, MemoryMB: spec.MemoryMB, DiskMB: spec.DiskMB}}
+		ProcessGUID: spec.ProcessGUID, Index: spec.Index, Phase: lrp.PhaseCreating, MemoryMB: spec.MemoryMB, DiskMB: spec.DiskMB, LogTags: spec.Log.Tags}}
 	c.started = append(c.started, spec)
 	c.check()
 }
@@ -90,6 +90,15 @@ func (c *fakeCell) SetFiles(guid string, files []lrp.File) error {
 	defer c.mu.Unlock()
 	if f := c.containers[guid]; f != nil {
 		f.FilesDigest = lrp.FilesDigest(files)
+	}
+	return nil
+}
+
+func (c *fakeCell) SetLogTags(guid string, tags map[string]string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := c.containers[guid]; f != nil {
+		f.LogTags = tags
 	}
 	return nil
 }

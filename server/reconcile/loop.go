@@ -19,6 +19,7 @@ type Cell interface {
 	Start(lrp.Container)
 	Stop(guid string)
 	SetFiles(guid string, files []lrp.File) error
+	SetLogTags(guid string, tags map[string]string) error
 	Containers() []lrp.ContainerStatus
 	Stats(guid string) (lrp.Stats, bool)
 	Presence() lrp.Cell

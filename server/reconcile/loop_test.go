@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -57,6 +58,23 @@ func TestAnAppIsStartedScaledAndStopped(t *testing.T) {
 		h.write(func(tx *store.Tx) error { return store.Apps.Update(tx, app) })
 		h.exitAll()
 		h.wantStates("")
+	})
+}
+
+// TestARenameChangesTheTagsOfWhatRuns: as Diego does with the metric tags of an
+// updated DesiredLRP, without a restart (CC: update_metric_tags_on_rename).
+func TestARenameChangesTheTagsOfWhatRuns(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		app, _ := h.app("hello", 2, 64)
+		h.runAll()
+		app.Name = "goodbye"
+		h.write(func(tx *store.Tx) error { return store.Apps.Update(tx, app) })
+		h.wantStates("0:RUNNING 1:RUNNING ")
+		for _, c := range h.cell.Containers() {
+			if tags := c.LogTags; tags["app_name"] != "goodbye" || tags["instance_id"] != strconv.Itoa(c.Index) || tags["process_instance_id"] != c.GUID || tags["app_id"] != app.GUID {
+				t.Errorf("instance %d has %v", c.Index, tags)
+			}
+		}
 	})
 }
 

@@ -160,6 +160,9 @@ func (p *planner) keep(a *lrp.Actual, n int, d *wish) {
 			p.do(Action{Op: Refresh, Actual: *a, Run: &d.RunInfo, CellID: c.CellID})
 		}
 	}
+	if c.Phase == lrp.PhaseRunning && !taggedLike(c.LogTags, d.Log.Tags) {
+		p.do(Action{Op: Retag, Actual: *a, Run: &d.RunInfo, CellID: a.CellID})
+	}
 	next := amended(a, c, p.w.Now)
 	if next != nil {
 		p.do(Action{Op: Amend, Actual: *a, Next: next})

@@ -1,19 +1,23 @@
 package router
 
 import (
+	"net/http"
 	"strconv"
 	"time"
 )
 
 // AccessEntry is one finished request.
 type AccessEntry struct {
-	AppGUID string            // the app whose log it belongs to, or ""
-	Tags    map[string]string // of the endpoint; nil without one
-	Began   time.Time
-	At      time.Time // of the end
-	Method  string
-	Status  int    // 0: none was sent
-	Line    []byte // gorouter's RTR line; valid while AccessLog runs
+	AppGUID      string // the app whose log it belongs to, or ""
+	InstanceGUID string // of the endpoint; "" without one
+	Index        string // likewise
+	Began        time.Time
+	At           time.Time     // of the end
+	Request      *http.Request // as it came; valid while AccessLog runs
+	ID           string        // X-Vcap-Request-Id
+	Status       int           // 0: none was sent
+	Written      int64         // bytes of the answer's body
+	Line         []byte        // gorouter's RTR line; valid while AccessLog runs
 }
 
 // log calls AccessLog.
@@ -24,9 +28,9 @@ func (x *exchange) log() {
 		buf = new([]byte)
 	}
 	*buf = x.appendLine((*buf)[:0], now)
-	entry := AccessEntry{AppGUID: x.appGUID(), Began: x.started, At: now, Method: x.request.Method, Status: x.status, Line: *buf}
+	entry := AccessEntry{AppGUID: x.appGUID(), Began: x.started, At: now, Request: x.request, ID: x.id, Status: x.status, Written: x.written, Line: *buf}
 	if x.endpoint != nil {
-		entry.Tags = x.endpoint.Tags
+		entry.InstanceGUID, entry.Index = x.endpoint.InstanceGUID, x.endpoint.index
 	}
 	x.router.config.AccessLog(entry)
 	x.router.lines.Put(buf)

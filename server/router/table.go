@@ -50,6 +50,5 @@ type Endpoint struct {
 	ProcessGUID  string
 	InstanceGUID string
 	Index        int
-	Protocol     string            // HTTP2, else HTTP/1.1; of a route with a port it means nothing
-	Tags         map[string]string // for the access log; not to be changed after Set
+	Protocol     string // HTTP2, else HTTP/1.1; of a route with a port it means nothing
 }
