@@ -180,7 +180,7 @@ func TestEffectsHaveOneRoom(t *testing.T) {
 		"github.com/google/go-containerregistry/": "rootfs/reference rootfs/registry rootfs/packed bench test/e2e",
 		"github.com/ProtonMail/go-crypto/":        "rootfs/debian",
 		"github.com/pkg/sftp":                     "cmd/lifecycle/sshd",
-		"google.golang.org/protobuf/":             "server/bbs runtime/health bench",
+		"google.golang.org/protobuf/":             "server/bbs server/logstream runtime/health bench",
 		"github.com/prometheus/prometheus/":       "server/logcache/query",
 		"k8s.io/client-go/":                       "server/kube/apply server/kube/kubetest",
 		"github.com/prometheus/client_golang/":    "server/metrics",

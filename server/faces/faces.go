@@ -15,6 +15,7 @@ import (
 	"cupola/server/bulkhead"
 	"cupola/server/executor"
 	"cupola/server/front"
+	"cupola/server/logstream"
 	"cupola/server/loops"
 	"cupola/server/metrics"
 	"cupola/server/reconcile"
@@ -43,6 +44,7 @@ type Faces struct {
 	bbs      *bbs.Server
 	endpoint *bbs.Endpoint // nil where the BBS has no listener
 	api      *api.Server
+	streams  *logstream.Gateway
 	endPolls func() // answers the requests that wait for news
 
 	bound front.Listeners
@@ -89,6 +91,7 @@ func (f *Faces) OpenAPI(ctx context.Context, l *loops.Loops) {
 	polls, endPolls := context.WithCancel(ctx)
 	f.endPolls = endPolls
 	f.api = api.New(polls, f.apiConfig(l))
+	f.streams = logstream.New(logstream.Config{Hub: &f.Executor.Logs.Hub, Cache: f.Executor.Logs.Cache, Store: f.Executor.Store, Authorize: f.readers().Reader, Stop: polls, Log: f.Executor.Log})
 }
 
 // Listen guards the listeners, so that they refuse requests that can be read in two
@@ -110,8 +113,13 @@ func (f *Faces) Listen(bound front.Listeners) error {
 
 // handler leads requests of the HTTP listeners to the face that answers them.
 func (f *Faces) handler() http.Handler {
-	return (&front.Front{Domain: f.Executor.Domain, API: f.api, UAA: f.UAA, Logs: f.Executor.Logs.Cache, Readers: front.Readers{Store: f.Executor.Store, UAA: f.UAA},
+	return (&front.Front{Domain: f.Executor.Domain, API: f.api, UAA: f.UAA, Logs: f.Executor.Logs.Cache, Readers: f.readers(), Streams: f.streams,
 		Router: f.Router, Metrics: f.Metrics, Gate: f.gate, Slots: f.slots}).Handler()
+}
+
+// readers tells who may read logs.
+func (f *Faces) readers() front.Readers {
+	return front.Readers{Store: f.Executor.Store, UAA: f.UAA}
 }
 
 // Start serves in a group until live ends. What takes connections takes none after

@@ -10,6 +10,7 @@ import (
 	"cupola/server/bulkhead"
 	"cupola/server/logcache"
 	"cupola/server/logcache/query"
+	"cupola/server/logstream"
 	"cupola/server/metrics"
 	"cupola/server/router"
 	"cupola/server/uaa"
@@ -22,7 +23,8 @@ type Front struct {
 	API     http.Handler
 	UAA     *uaa.UAA
 	Logs    *logcache.Cache
-	Readers Readers // of the logs
+	Readers Readers      // of the logs
+	Streams http.Handler // of logs: a logstream.Gateway
 	Router  *router.Router
 	Metrics *metrics.Metrics
 	Gate    *router.Gate
@@ -53,6 +55,9 @@ func (f *Front) control() http.Handler {
 	asked := f.byAddress(query.Handler(f.Logs, f.Readers.mayRead, f.Readers.user))
 	control.Handle("/api/v1/query", asked)
 	control.Handle("/api/v1/query_range", asked)
+	for _, p := range logstream.Paths {
+		control.Handle(p, f.Streams)
+	}
 	return control
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cupola/server/control/access"
+	"cupola/server/logstream"
 	"cupola/server/uaa"
 	"cupola/store"
 	"cupola/store/cf"
@@ -36,7 +37,7 @@ func (rs Readers) mayRead(r *http.Request, sourceIDs ...string) (may map[string]
 		return nil, err
 	}
 	may = map[string]bool{}
-	if slices.Contains(id.Scopes, "doppler.firehose") {
+	if readsAll(id) {
 		for _, source := range sourceIDs {
 			may[source] = true
 		}
@@ -44,6 +45,33 @@ func (rs Readers) mayRead(r *http.Request, sourceIDs ...string) (may map[string]
 	}
 	err = rs.Store.Read(r.Context(), func(tx *store.Tx) error { return markVisible(tx, id, sourceIDs, may) })
 	return may, err
+}
+
+// readsAll reports whether somebody may read everything (log-cache's and the RLP
+// gateway's scopes).
+func readsAll(id cf.Identity) bool {
+	return slices.Contains(id.Scopes, "doppler.firehose") || slices.Contains(id.Scopes, "logs.admin")
+}
+
+// Reader is whom a request's token speaks for, as a reader of streams.
+func (rs Readers) Reader(r *http.Request) (logstream.Reader, error) {
+	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	access, err := rs.UAA.Access(r.Context(), token)
+	if err != nil {
+		return logstream.Reader{}, err
+	}
+	return logstream.Reader{GUID: access.Actor().GUID, May: func(tx *store.Tx, scopes, sources []string) (bool, error) {
+		id, ok, err := access.Now(tx)
+		if err != nil || !ok {
+			return false, err
+		}
+		if slices.ContainsFunc(scopes, func(s string) bool { return slices.Contains(id.Scopes, s) }) {
+			return true, nil
+		}
+		seen := map[string]bool{}
+		err = markVisible(tx, id, sources, seen)
+		return len(sources) > 0 && !slices.ContainsFunc(sources, func(s string) bool { return !seen[s] }), err
+	}}, nil
 }
 
 // visibleAtOnce is how many apps are looked for in one query.

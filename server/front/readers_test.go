@@ -1,6 +1,7 @@
 package front
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -60,8 +61,8 @@ func logReaders(t *testing.T) Readers {
 	return rs
 }
 
-// logsOf are those of the apps that a user may read with a token of the scopes.
-func (rs Readers) logsOf(t *testing.T, user, scope string) ([]string, error) {
+// token is one of the user with the scopes.
+func (rs Readers) token(t *testing.T, user, scope string) string {
 	t.Helper()
 	form := url.Values{"grant_type": {"password"}, "username": {user}, "password": {"pw"}, "scope": {scope}}
 	r := httptest.NewRequest("POST", "/oauth/token", strings.NewReader(form.Encode()))
@@ -75,8 +76,14 @@ func (rs Readers) logsOf(t *testing.T, user, scope string) ([]string, error) {
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK {
 		t.Fatalf("got %d %s", w.Code, w.Body)
 	}
+	return got.Token
+}
+
+// logsOf are those of the apps that a user may read with a token of the scopes.
+func (rs Readers) logsOf(t *testing.T, user, scope string) ([]string, error) {
+	t.Helper()
 	read := httptest.NewRequest("GET", "/api/v1/meta", nil)
-	read.Header.Set("Authorization", "bearer "+got.Token)
+	read.Header.Set("Authorization", "bearer "+rs.token(t, user, scope))
 	may, err := rs.mayRead(read, "mine", "theirs", "of a deployment")
 	var all []string
 	for id, ok := range may {
@@ -106,5 +113,112 @@ func TestWhoMayReadLogs(t *testing.T) {
 	}
 	if may, err := rs.mayRead(httptest.NewRequest("GET", "/", nil), "mine"); err == nil || len(may) > 0 {
 		t.Errorf("nobody: got %v, %v", may, err)
+	}
+}
+
+// What a stream's reader may read changes with roles, scopes and tokens.
+func TestWhoMayReadStreams(t *testing.T) {
+	rs := logReaders(t)
+	read := func(user, scope string) func(sources ...string) bool {
+		r := httptest.NewRequest("GET", "/v2/read", nil)
+		r.Header.Set("Authorization", "bearer "+rs.token(t, user, scope))
+		reader, err := rs.Reader(r)
+		if err != nil || reader.GUID == "" {
+			t.Fatalf("%s: got %+v, %v", user, reader, err)
+		}
+		return func(sources ...string) (ok bool) {
+			t.Helper()
+			err := rs.Store.Read(t.Context(), func(tx *store.Tx) error {
+				ok, err = reader.May(tx, []string{"doppler.firehose", "logs.admin"}, sources)
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			return ok
+		}
+	}
+	joe, admin, narrow := read("joe", ""), read("admin", ""), read("admin", "cloud_controller.admin")
+	for n, c := range []struct{ got, want bool }{
+		{joe("mine"), true}, {joe("theirs"), false}, {joe("mine", "theirs"), false}, {joe(), false}, {joe("of a deployment"), false},
+		{admin(), true}, {admin("of a deployment"), true}, {narrow("theirs"), true}, {narrow(), false},
+	} {
+		if c.got != c.want {
+			t.Errorf("%d: got %v", n, c.got)
+		}
+	}
+	change := func(f func(tx *store.Tx) error) {
+		t.Helper()
+		if err := rs.Store.Write(t.Context(), f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(func(tx *store.Tx) error { // admin loses the firehose
+		u, err := store.Users.First(tx, store.Query{Where: map[string][]string{"usernames": {"admin"}}})
+		if err != nil {
+			return err
+		}
+		u.Scopes = slices.DeleteFunc(u.Scopes, func(s string) bool { return s == "doppler.firehose" })
+		return store.Users.Update(tx, u)
+	})
+	if admin() || !admin("mine") {
+		t.Error("who lost the scope still reads everything, or sees no app")
+	}
+	change(func(tx *store.Tx) error {
+		r, err := store.Roles.First(tx, store.Query{Where: map[string][]string{"user_guids": {"joe"}}})
+		if err != nil {
+			return err
+		}
+		return store.Roles.Delete(tx, r.GUID)
+	})
+	if joe("mine") {
+		t.Error("who lost the role still reads")
+	}
+	change(func(tx *store.Tx) error { return store.Users.Delete(tx, "joe") })
+	if joe("mine") {
+		t.Error("who is gone still reads")
+	}
+}
+
+// A stream ends with `cf logout`, which revokes its token.
+func TestStreamsEndWithTheirToken(t *testing.T) {
+	rs := logReaders(t)
+	token := rs.token(t, "joe", "")
+	r := httptest.NewRequest("GET", "/v2/read", nil)
+	r.Header.Set("Authorization", "bearer "+token)
+	reader, err := rs.Reader(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	may := func() (ok bool) {
+		err := rs.Store.Read(t.Context(), func(tx *store.Tx) error {
+			ok, err = reader.May(tx, nil, []string{"mine"})
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return ok
+	}
+	if !may() {
+		t.Fatal("the token does not read")
+	}
+	var claims struct{ JTI string }
+	body, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
+	if err == nil {
+		err = json.Unmarshal(body, &claims)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	revoke := httptest.NewRequest("DELETE", "/oauth/token/revoke/"+claims.JTI, nil)
+	revoke.Header.Set("Authorization", "bearer "+token)
+	w := httptest.NewRecorder()
+	rs.UAA.ServeHTTP(w, revoke)
+	if w.Code != http.StatusOK || may() {
+		t.Errorf("got %d; the revoked token reads: %v", w.Code, may())
+	}
+	if _, err := rs.Reader(r); err == nil {
+		t.Error("a revoked token opens another stream")
 	}
 }

@@ -86,22 +86,23 @@ func (c *Cache) Close() {
 	}
 }
 
-// Append keeps a copy of e and hands it to who follows its source. One whose
-// timestamp is taken in its source is moved by nanoseconds, so that readers
-// can page by time. An e without a source is dropped.
-func (c *Cache) Append(e Envelope) {
+// Append keeps a copy of e, which it returns. One whose timestamp is taken in its
+// source is moved by nanoseconds, so that readers can page by time. An e without a
+// source is dropped.
+func (c *Cache) Append(e Envelope) Envelope {
 	if e.SourceID == "" {
-		return
+		return e
 	}
 	e.Payload = bytes.Clone(e.Payload)
 	e, evicted := c.store(e)
 	if c.disk == nil || e.Kind != Log {
-		return
+		return e
 	}
 	for _, source := range evicted {
 		c.disk.remove(source)
 	}
 	c.disk.write(&e)
+	return e
 }
 
 // store keeps e in memory.

@@ -1,6 +1,6 @@
 // Package logcache keeps the newest log lines of every app in memory, and what
 // was measured of it, and serves them by the log-cache API, which `cf logs`
-// polls, and as live streams. What it keeps is bounded by count for each source
+// polls. What it keeps is bounded by count for each source
 // and by bytes overall. Log lines are in files as well, so that a killed daemon
 // loses none.
 package logcache

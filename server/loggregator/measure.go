@@ -2,6 +2,7 @@ package loggregator
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"cupola/runtime/cell"
@@ -21,7 +22,7 @@ func (s *Stream) Measure(ctx context.Context, measure func() []cell.Measured) er
 			if m.Log.GUID == "" {
 				continue
 			}
-			s.Cache.Append(logcache.Envelope{Timestamp: now, SourceID: m.Log.GUID, InstanceID: m.Log.Instance, Tags: m.Log.Tags, Kind: logcache.Gauge, Metrics: metricsOf(m)})
+			s.gauge(m, now)
 		}
 		select {
 		case <-ticker.C:
@@ -31,17 +32,42 @@ func (s *Stream) Measure(ctx context.Context, measure func() []cell.Measured) er
 	}
 }
 
-// metricsOf are the metrics of a container by Diego's names and units.
-func metricsOf(m cell.Measured) []logcache.Metric {
+// gauge keeps what a container uses. The cache has it as one envelope, which takes
+// less room; streams get Diego's three (diego-logging-client: SendAppMetrics,
+// SendAppLogRate), for a selector names all metrics of an envelope.
+func (s *Stream) gauge(m cell.Measured, now time.Time) {
+	e := logcache.Envelope{Timestamp: now, SourceID: m.Log.GUID, InstanceID: m.Log.Instance, Tags: m.Log.Tags, Kind: logcache.Gauge}
+	groups := [][]logcache.Metric{usageOf(m), ratesOf(m), logRateOf(m)}
+	for _, group := range groups {
+		e.Metrics = group
+		s.Hub.Publish(e)
+	}
+	e.Metrics = slices.Concat(groups...)
+	s.Cache.Append(e)
+}
+
+// usageOf is what the first protocol calls a container metric.
+func usageOf(m cell.Measured) []logcache.Metric {
 	return []logcache.Metric{
 		{Name: "cpu", Unit: "percentage", Value: m.CPUPercent},
-		{Name: "cpu_entitlement", Unit: "percentage", Value: m.Entitlement * 100},
 		{Name: "memory", Unit: "bytes", Value: float64(m.MemoryBytes)},
 		{Name: "memory_quota", Unit: "bytes", Value: float64(m.MemoryQuota)},
 		{Name: "disk", Unit: "bytes", Value: float64(m.DiskBytes)},
 		{Name: "disk_quota", Unit: "bytes", Value: float64(m.DiskQuota)},
+	}
+}
+
+func logRateOf(m cell.Measured) []logcache.Metric {
+	return []logcache.Metric{
 		{Name: "log_rate", Unit: "B/s", Value: float64(m.LogRate)},
 		{Name: "log_rate_limit", Unit: "B/s", Value: float64(m.LogRateLimit)},
+	}
+}
+
+// ratesOf are the newer metrics of a container.
+func ratesOf(m cell.Measured) []logcache.Metric {
+	return []logcache.Metric{
+		{Name: "cpu_entitlement", Unit: "percentage", Value: m.Entitlement * 100},
 		{Name: "absolute_usage", Unit: "nanoseconds", Value: float64(m.CPU)},
 		{Name: "absolute_entitlement", Unit: "nanoseconds", Value: m.EntitledCPU * float64(m.Uptime)},
 		{Name: "container_age", Unit: "nanoseconds", Value: float64(m.Uptime)},

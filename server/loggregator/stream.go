@@ -10,6 +10,7 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/server/drain"
 	"cupola/server/logcache"
+	"cupola/server/logstream"
 	"cupola/server/router"
 	"cupola/store"
 )
@@ -27,6 +28,7 @@ type Config struct {
 type Stream struct {
 	Config
 	Cache  *logcache.Cache
+	Hub    logstream.Hub // streams to clients
 	drains *drain.Drains
 	timers timerTags
 	routed instanceTags
@@ -54,9 +56,16 @@ func (s *Stream) Close() error {
 	return err
 }
 
+// keep keeps an envelope in the cache, and passes it on to streams.
+func (s *Stream) keep(e logcache.Envelope) logcache.Envelope {
+	e = s.Cache.Append(e)
+	s.Hub.Publish(e)
+	return e
+}
+
 // take keeps a line of an app, and sends it where the app's drains go.
 func (s *Stream) take(e logcache.Envelope) {
-	s.Cache.Append(e)
+	e = s.keep(e)
 	s.drains.Append(drain.Message{AppGUID: e.SourceID, Instance: e.InstanceID, Tags: e.Tags, At: e.Timestamp, Text: e.Payload, Err: e.Err})
 }
 
@@ -100,12 +109,19 @@ func (s *Stream) Access(e router.AccessEntry) {
 	if e.AppGUID == "" {
 		return
 	}
-	var given map[string]string
-	if e.InstanceGUID != "" && s.InstanceTags != nil {
-		given = s.InstanceTags(e.InstanceGUID)
-	}
-	s.take(logcache.Envelope{Timestamp: e.At, SourceID: e.AppGUID, InstanceID: "0", Tags: s.routed.of(e.InstanceGUID, given), Payload: e.Line})
+	s.take(logcache.Envelope{Timestamp: e.At, SourceID: e.AppGUID, InstanceID: "0", Tags: s.routed.of(e.InstanceGUID, s.instanceTags(e.InstanceGUID)), Payload: e.Line})
 	s.Cache.Append(s.timed(e))
+	if s.Hub.Wanted() {
+		s.Hub.Publish(s.timedFully(e))
+	}
+}
+
+// instanceTags are the tags of an instance that runs; nil for none.
+func (s *Stream) instanceTags(guid string) map[string]string {
+	if guid == "" || s.InstanceTags == nil {
+		return nil
+	}
+	return s.InstanceTags(guid)
 }
 
 // reportDrain says in an app's log what became of a drain of its; what a drain
@@ -113,5 +129,5 @@ func (s *Stream) Access(e router.AccessEntry) {
 func (s *Stream) reportDrain(appGUID, text string) {
 	e := said(map[string]string{tagSource: "LGR"}, appGUID, text)
 	e.Err = true
-	s.Cache.Append(e)
+	s.keep(e)
 }

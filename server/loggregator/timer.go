@@ -2,9 +2,11 @@ package loggregator
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"cupola/server/logcache"
@@ -16,6 +18,34 @@ import (
 func (s *Stream) timed(e router.AccessEntry) logcache.Envelope {
 	return logcache.Envelope{Timestamp: e.At, SourceID: e.AppGUID, InstanceID: cmp.Or(e.Index, "0"), Kind: logcache.Timer, Began: e.Began,
 		Tags: s.timers.of(e.Request.Method, e.Status), Metrics: []logcache.Metric{{Name: "http", Unit: "ns", Value: float64(e.At.Sub(e.Began))}}}
+}
+
+// timedFully is timed with all tags that a stream's reader gets: the instance's and
+// the request's (go-loggregator: conversion/tov2.go).
+func (s *Stream) timedFully(e router.AccessEntry) logcache.Envelope {
+	timer, r := s.timed(e), e.Request
+	tags := maps.Clone(s.routed.of(e.InstanceGUID, s.instanceTags(e.InstanceGUID)))
+	delete(tags, tagSource)
+	maps.Copy(tags, timer.Tags)
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	tags[tagV1], tags["request_id"], tags["uri"] = "HttpStartStop", e.ID, scheme+"://"+r.Host+r.URL.Path
+	tags["remote_address"], tags["user_agent"], tags["routing_instance_id"] = r.RemoteAddr, r.UserAgent(), e.InstanceGUID
+	tags["status_code"], tags["content_length"] = strconv.Itoa(e.Status), strconv.FormatInt(e.Written, 10)
+	tags["method"], tags["forwarded"] = r.Method, forwards(r)
+	timer.Tags = tags
+	return timer
+}
+
+// forwards are the addresses of X-Forwarded-For, one a line.
+func forwards(r *http.Request) string {
+	addresses := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for n, a := range addresses {
+		addresses[n] = strings.TrimSpace(a)
+	}
+	return strings.Join(addresses, "\n")
 }
 
 // methods are the HTTP methods with a tag of their own.

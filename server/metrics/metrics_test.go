@@ -45,7 +45,7 @@ func scrape(t *testing.T, m *Metrics) string {
 
 func TestMetrics(t *testing.T) {
 	m := New(Config{Environment: "example.com", Log: slog.New(slog.DiscardHandler), State: func(context.Context) (State, error) {
-		return State{Tally: store.Tally{RunningTasks: 3, RunningTasksMB: 2}, Domains: []string{"cf-apps"}, Routes: 7, Budgets: []Budget{{"apps", 3, 9}}, Refused: map[string]int64{"app": 5, "idle": 2, "address": 1}, DBBytes: 4096, WaitingWrites: 6, LongWrites: 8, Uptime: time.Minute,
+		return State{Tally: store.Tally{RunningTasks: 3, RunningTasksMB: 2}, Domains: []string{"cf-apps"}, Routes: 7, Budgets: []Budget{{"apps", 3, 9}}, Refused: map[string]int64{"app": 5, "idle": 2, "address": 1}, DBBytes: 4096, WaitingWrites: 6, LongWrites: 8, LogStreams: 4, DroppedEnvelopes: 13, Uptime: time.Minute,
 			Cells: []lrp.CellUse{{Cell: lrp.Cell{ID: "one", MemoryMB: 100, Containers: 250}, UsedMemoryMB: 30, UsedContainers: 2}, {Cell: lrp.Cell{ID: "two", MemoryMB: 5}, UsedMemoryMB: 9}}}, nil
 	}})
 	m.Requested(Request{Status: 200, Routed: true, Took: 10 * time.Millisecond})
@@ -89,6 +89,8 @@ func TestMetrics(t *testing.T) {
 		"firehose_counter_event_gorouter_backend_exhausted_conns_total" + router + "} 6",
 		`cupola_db_writes_waiting{environment="example.com"} 6`,
 		`cupola_db_long_writes_total{environment="example.com"} 8`,
+		`cupola_log_streams{environment="example.com"} 4`,
+		`cupola_log_stream_dropped_envelopes_total{environment="example.com"} 13`,
 		"go_goroutines ", "process_resident_memory_bytes ",
 	} {
 		if !strings.Contains(got, "\n"+want) {

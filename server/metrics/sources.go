@@ -6,6 +6,7 @@ import (
 
 	"cupola/runtime/lrp"
 	"cupola/server/bulkhead"
+	"cupola/server/logstream"
 	"cupola/server/router"
 	"cupola/store"
 )
@@ -18,6 +19,7 @@ type Sources struct {
 	Router   *router.Router
 	Gate     *router.Gate
 	API      *bulkhead.Share[string] // requests of the API
+	Streams  *logstream.Hub          // of logs
 }
 
 // State is what is now, but for the uptime.
@@ -37,6 +39,7 @@ func (from Sources) State(ctx context.Context) (s State, err error) {
 	for _, u := range stats.Uses {
 		s.Budgets = append(s.Budgets, Budget(u))
 	}
+	s.LogStreams, s.DroppedEnvelopes = from.Streams.Listening(), from.Streams.Dropped()
 	s.WaitingWrites, s.LongWrites = from.Store.WaitingWrites(), from.Store.LongWrites()
 	s.DBBytes, s.WALBytes = fileBytes(from.Database), fileBytes(from.Database+"-wal")
 	return s, err

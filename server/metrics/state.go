@@ -28,9 +28,11 @@ type State struct {
 	WALBytes int64
 	// Writes of the database that wait for their turn, and those since the start
 	// that took longer than 250 ms while others waited.
-	WaitingWrites int
-	LongWrites    int64
-	Uptime        time.Duration
+	WaitingWrites    int
+	LogStreams       int   // clients that read logs as they come
+	DroppedEnvelopes int64 // that they lost
+	LongWrites       int64
+	Uptime           time.Duration
 }
 
 // Budget is what is used of a budget of the listeners.
@@ -181,6 +183,8 @@ func collectPlatform(t emitter, s State) {
 		"cupola_organizations": s.Orgs, "cupola_spaces": s.Spaces, "cupola_apps": s.Apps, "cupola_apps_started": s.StartedApps,
 		"cupola_routes": s.Tally.Routes, "cupola_service_instances": s.ServiceInstances, "cupola_stagings": s.Stagings,
 	})
+	t.gauge("cupola_log_streams", "Clients that read logs as they come.", float64(s.LogStreams))
+	t.counter("cupola_log_stream_dropped_envelopes_total", "Envelopes that clients lost because they read too slowly.", float64(s.DroppedEnvelopes))
 	t.gauge("cupola_db_size_bytes", "Of the database, without its log.", float64(s.DBBytes))
 	t.gauge("cupola_db_wal_bytes", "Of the database's log.", float64(s.WALBytes))
 	t.gauge("cupola_db_writes_waiting", "Writes that wait for their turn.", float64(s.WaitingWrites))

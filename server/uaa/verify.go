@@ -65,38 +65,75 @@ var errVoid = refuse(http.StatusUnauthorized, "invalid_token", "The token was re
 // was revoked, when its user or client is gone or has another password.
 func (u *UAA) holder(ctx context.Context, c *claims) (user *cf.User, err error) {
 	err = u.store.Read(ctx, func(tx *store.Tx) error {
-		revoked, err := store.RevokedTokens.Has(tx, c.ID)
-		if err != nil {
-			return err
-		}
-		client, err := findClient(tx, c.ClientID) // an ID token has none
-		if err != nil {
-			return err
-		}
-		switch {
-		case c.UserID != "":
-			user, err = store.Users.Get(tx, c.UserID)
-		case c.ClientID == adminClient:
-			user, err = userNamed(tx, "admin")
-		}
-		if err != nil {
-			return err
-		}
-		if revoked || subtle.ConstantTimeCompare([]byte(signature(user, client)), []byte(c.RevSig)) != 1 {
-			return errVoid
-		}
-		return nil
+		user, _, err = holderOf(tx, c)
+		return err
 	})
 	return user, err
 }
 
+// holderOf is holder, with the client.
+func holderOf(tx *store.Tx, c *claims) (user *cf.User, client *cf.Client, err error) {
+	revoked, err := store.RevokedTokens.Has(tx, c.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if client, err = findClient(tx, c.ClientID); err != nil { // an ID token has none
+		return nil, nil, err
+	}
+	switch {
+	case c.UserID != "":
+		user, err = store.Users.Get(tx, c.UserID)
+	case c.ClientID == adminClient:
+		user, err = userNamed(tx, "admin")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if revoked || subtle.ConstantTimeCompare([]byte(signature(user, client)), []byte(c.RevSig)) != 1 {
+		return nil, nil, errVoid
+	}
+	return user, client, nil
+}
+
 // Verify returns the identity of an access token.
 func (u *UAA) Verify(ctx context.Context, token string) (cf.Identity, error) {
+	a, err := u.Access(ctx, token)
+	return a.Identity, err
+}
+
+// Access is an access token that was good when it was read.
+type Access struct {
+	cf.Identity
+	claims *claims
+}
+
+// Access reads an access token.
+func (u *UAA) Access(ctx context.Context, token string) (Access, error) {
 	c, err := u.access(ctx, token)
 	if err != nil {
-		return cf.Identity{}, err
+		return Access{}, err
 	}
-	return cf.Identity{UserGUID: c.UserID, Username: c.UserName, ClientID: c.ClientID, Scopes: c.Scope}, nil
+	return Access{cf.Identity{UserGUID: c.UserID, Username: c.UserName, ClientID: c.ClientID, Scopes: c.Scope}, c}, nil
+}
+
+// Now returns the identity with the scopes that the user, or the client, still has.
+// It does not look at when the token ends: a stream outlives it, as in Loggregator.
+// ok is false for a token that was revoked, or whose user or client is gone.
+func (a Access) Now(tx *store.Tx) (id cf.Identity, ok bool, err error) {
+	user, client, err := holderOf(tx, a.claims)
+	if err == errVoid || store.IsNotFound(err) { //nolint:errorlint // faults are never wrapped
+		return cf.Identity{}, false, nil
+	}
+	if err != nil {
+		return cf.Identity{}, false, err
+	}
+	have := client.Authorities
+	if a.UserGUID != "" {
+		have = userScope(user, client)
+	}
+	id = a.Identity
+	id.Scopes = slices.DeleteFunc(slices.Clone(id.Scopes), func(s string) bool { return !slices.Contains(have, s) })
+	return id, true, nil
 }
 
 // access reads an access token that is good.
