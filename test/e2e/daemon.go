@@ -80,7 +80,7 @@ func (d *Daemon) On(t testing.TB) *Daemon {
 // AdminPassword is the admin's password at each daemon.
 const AdminPassword = "a-password-for-tests"
 
-// StartDaemon runs a daemon with flags on a directory of its own, and takes all
+// StartDaemon runs a daemon with flags on a new directory, and takes all
 // of it down when the test ends.
 func StartDaemon(t testing.TB, binary string, flags ...string) *Daemon {
 	t.Helper()

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Outside stands for all other machines: a network namespace of its own, joined
+// Outside stands for all other machines: a separate network namespace, joined
 // to this one by a link. One address in it is public, one private.
 type Outside struct {
 	link            string // this machine's end

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Load asks until ctx ends, one request after the other, each on a connection
-// of its own.
+// Load asks until ctx ends, one request after the other, each on a new
+// connection.
 func Load(ctx context.Context, url string, sent, failed *atomic.Int64) {
 	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	tick := time.NewTicker(5 * time.Millisecond)
