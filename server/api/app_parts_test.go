@@ -132,7 +132,8 @@ func TestIncludes(t *testing.T) {
 		{method: "GET", path: "/v3/routes/route-1?include=domain", status: 200, want: `{"included": {"domains": [{"guid": "domain-1"}]}}`},
 		{method: "GET", path: "/v3/spaces?include=organization&guids=space-1", status: 200, want: `{"included": {"organizations": [{"guid": "org-1"}]}}`},
 		{method: "GET", path: "/v3/spaces/space-1?include=org", status: 200, want: `{"included": {"organizations": [{"guid": "org-1"}]}}`},
-		{method: "GET", path: "/v3/apps?include=space.organization", status: 200, want: `{"included": {"organizations": [{"guid": "org-1"}]}}`},
+		{method: "GET", path: "/v3/apps?include=space.organization", status: 200, want: `{"included": {"spaces": [{"name": "dev"}], "organizations": [{"guid": "org-1"}]}}`},
+		{method: "GET", path: "/v3/routes?include=space.organization", status: 200, want: `{"included": {"spaces": [{"name": "dev"}], "organizations": [{"name": "org"}]}}`},
 		{method: "GET", path: "/v3/apps/app-1?include=space", status: 200, want: `{"included": {"spaces": [{"guid": "space-1"}]}}`},
 		{method: "GET", path: "/v3/routes?include=app", status: 400, want: detail(10005, "The query parameter is invalid: Invalid included resource: 'app'. Valid included resources are: 'domain', 'space', 'space.organization', 'route_policies'")},
 	})

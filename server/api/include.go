@@ -53,7 +53,8 @@ func showIncluding[T any](t *store.Table[T], v view[T], inc includer[T], accepte
 }
 
 // partsOf are the parts of an "include" that gives several kinds of things.
-var partsOf = map[string][]string{"source": {"source.app", "source.space", "source.organization"}}
+// CC: app/decorators/include_space_decorator.rb.
+var partsOf = map[string][]string{"source": {"source.app", "source.space", "source.organization"}, "space.organization": {"space", "space.organization"}}
 
 // include adds "included" to d when any was asked for.
 func include[T any](c *call, d doc, rows []*T, names []string, inc includer[T]) error {
@@ -67,6 +68,9 @@ func include[T any](c *call, d doc, rows []*T, names []string, inc includer[T]) 
 			parts = []string{name}
 		}
 		for _, what := range parts {
+			if what == "space" && what != name && slices.Contains(names, what) {
+				continue // it is there already, or comes
+			}
 			key, docs, err := inc(c, rows, what)
 			if err != nil {
 				return err

@@ -64,7 +64,7 @@ func showInfo(c *call) (*response, error) {
 		"cli_version":    doc{"minimum": "", "recommended": ""},
 		"custom":         doc{},
 		"osbapi_version": "2.17",
-		"rate_limits":    doc{"enabled": false, "general_limit": "", "reset_interval_in_minutes": ""},
+		"rate_limits":    doc{"enabled": false, "general_limit": 2000, "reset_interval_in_minutes": 60}, // CC: config/cloud_controller.yml
 		"links":          doc{"self": c.link("/v3/info"), "support": doc{"href": ""}},
 	})
 }
