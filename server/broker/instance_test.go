@@ -97,7 +97,7 @@ func TestUpdates(t *testing.T) {
 				t.Fatalf("not updated: %v", j.Errors)
 			}
 			got := w.getInstance(i)
-			if got.Name != name || got.PlanGUID != w.plan("large").GUID || got.MaintenanceVersion != "2.0.0" || got.Labels["k"] != "v" || got.Tags[0] != "t" {
+			if got.Name != name || got.PlanGUID != w.plan("large").GUID || got.MaintenanceVersion != "2.0.0" || got.Labels["k"] != "v" || got.Tags[0] != "t" || got.DashboardURL != "http://dashboard.example" {
 				t.Errorf("got %+v", got)
 			}
 			for _, r := range w.broker.Requests() {
@@ -159,6 +159,16 @@ func TestRotation(t *testing.T) {
 		requests := w.broker.Requests()
 		if got := requests[len(requests)-1].Body["predecessor_binding_id"]; got != want {
 			t.Errorf("%s: got %v; want %v", b, got, want)
+		}
+	}
+	large := w.instance("large", "large") // whose bindings are not rotatable
+	w.job(cf.JobCreateInstance, large, work())
+	for n := range 2 {
+		b := w.binding(large, cf.BindingApp, fmt.Sprint("large", n))
+		w.job(cf.JobCreateBinding, b, work())
+		requests := w.broker.Requests()
+		if got, ok := requests[len(requests)-1].Body["predecessor_binding_id"]; ok {
+			t.Errorf("%s: got %v; the plan allows no rotation", b, got)
 		}
 	}
 }
