@@ -44,7 +44,7 @@ func newBench(t testing.TB) *bench {
 		t.Fatalf("build init: %v\n%s", err, msg)
 	}
 	build(t, "./testdata/probe", filepath.Join(rootfs, "bin", "probe"))
-	for _, dir := range []string{"etc", "home", "proc", "sys", "dev"} {
+	for _, dir := range []string{"etc", "home", "proc", "sys", "dev", ".cupola"} {
 		if err := os.MkdirAll(filepath.Join(rootfs, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
