@@ -30,7 +30,7 @@ func (d *doctorCmd) Run(e *command.Env) error {
 	if d.Leaks {
 		return d.leaks(e)
 	}
-	results := server.Checkup(e.Ctx, c)
+	results := append(server.Checkup(e.Ctx, c), admin.CheckKernels(e.Ctx, d.DataDir)...)
 	if d.JSON {
 		if err := command.WriteJSON(e.Out, results); err != nil {
 			return err

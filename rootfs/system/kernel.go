@@ -68,14 +68,29 @@ func kernelNote(b []byte, order binary.ByteOrder) string {
 
 func align4(n int) int { return (n + 3) &^ 3 }
 
+// Kernel is the release of the machine's kernel, such as 6.1.0-18-amd64; "" if it cannot be read.
+func Kernel() string {
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(release))
+}
+
+// KernelChanged reports whether two releases of Linux have different major versions. Unknown ones, "", have none.
+func KernelChanged(then, now string) bool {
+	major := func(release string) string { first, _, _ := strings.Cut(release, "."); return first }
+	return then != "" && now != "" && major(then) != major(now)
+}
+
 // KernelWarning says what to expect of a system whose C library wants kernel, such as 3.2.0, or a newer one; "" when there is
 // nothing to say.
 func KernelWarning(kernel string) string {
-	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
-	if err != nil || kernel == "" || !olderVersion(string(release), kernel) {
+	release := Kernel()
+	if release == "" || kernel == "" || !olderVersion(release, kernel) {
 		return ""
 	}
-	return fmt.Sprintf("its programs want Linux %s or newer, and this machine has %s: they will say \"kernel too old\"", kernel, strings.TrimSpace(string(release)))
+	return fmt.Sprintf("its programs want Linux %s or newer, and this machine has %s: they will say \"kernel too old\"", kernel, release)
 }
 
 // olderVersion compares the numbers that two versions begin with, of kernels or of symbols.

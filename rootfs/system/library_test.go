@@ -91,3 +91,20 @@ func FuzzLibrary(f *testing.F) {
 		}
 	})
 }
+
+func TestKernelChanged(t *testing.T) {
+	for _, c := range []struct {
+		then, now string
+		want      bool
+	}{
+		{"5.15.0-91-generic", "6.8.0-31-generic", true}, {"6.8.0", "5.15.0", true}, {"6.1.0-18-amd64", "6.12.9", false}, {"6.1.0", "6.1.0", false},
+		{"", "6.1.0", false}, {"6.1.0", "", false}, {"1.2", "10.2", true},
+	} {
+		if got := KernelChanged(c.then, c.now); got != c.want {
+			t.Errorf("%s, then %s: got %v; want %v", c.then, c.now, got, c.want)
+		}
+	}
+	if release := Kernel(); !strings.Contains(release, ".") || KernelChanged(release, release) {
+		t.Errorf("got the release %q", release)
+	}
+}

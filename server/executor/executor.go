@@ -151,6 +151,7 @@ func (e *Executor) Start(live context.Context, group *errgroup.Group) {
 	group.Go(fault.Loop(live, "drain", e.Logs.Drain))
 	group.Go(fault.Loop(live, "measure", func(ctx context.Context) error { return e.Logs.Measure(ctx, e.Cell.Measure) }))
 	group.Go(fault.Loop(live, "logs", e.Logs.Forget))
+	group.Go(fault.Loop(live, "kernel", func(ctx context.Context) error { e.Stacks.TellKernelChanges(ctx, e.Logs.API); return nil }))
 }
 
 // Close closes the parts that are open. Apps continue to run.

@@ -38,9 +38,19 @@ func (i Images) Pull(ctx context.Context, p reconcile.ImagePull) (img reconcile.
 		warn(w)
 	}
 	ref.Tag, ref.Digest = "", got.Digest
-	img.StackImage = cf.StackImage{Reference: ref.String(), Compat: cmp.Or(got.Compat, p.Reference), Env: got.Config.Env}
+	img.StackImage = cf.StackImage{Reference: ref.String(), Compat: cmp.Or(got.Compat, p.Reference), Kernel: system.Kernel(), Env: got.Config.Env}
+	p.Say(kernelLine(img.Kernel, got.Kernel))
 	img.Metadata = dockerMetadata(got.Config)
 	return img, nil
+}
+
+// kernelLine names the newest kernel interface that an image's programs can use, this machine's, and the oldest that they need.
+func kernelLine(machine, oldest string) string {
+	line := "Its programs run on this machine's Linux " + machine
+	if oldest != "" {
+		line += "; they need " + oldest + " or newer"
+	}
+	return line
 }
 
 // Warning says what to expect of a stack on this machine; "" for nothing.

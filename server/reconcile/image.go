@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"cupola/rootfs/system"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -35,7 +36,7 @@ func (f *fetches) image(ctx context.Context, build *cf.Build, reference string) 
 	f.say(build.AppGUID, false, "Pulling %s %s ...", what, reference)
 	image, err := f.pull(ctx, ImagePull{Reference: reference, Credentials: build.Credentials,
 		Say: func(line string) { f.say(build.AppGUID, false, "%s", line) }})
-	var was string
+	var was cf.StackImage
 	if err = cause(ctx, err); err == nil {
 		err = f.store.Write(ctx, func(tx *store.Tx) (err error) {
 			if docker {
@@ -51,31 +52,39 @@ func (f *fetches) image(ctx context.Context, build *cf.Build, reference string) 
 		return desire.BuildError{ID: "StagingError", Detail: fmt.Sprintf("Staging error: the %s was not pulled: %v", what, err)}
 	}
 	f.say(build.AppGUID, false, "The %s is %s", what, image.Reference)
-	if was != "" && was != image.Reference {
-		f.say(build.AppGUID, false, "WARNING: the stack %s has moved since the app was staged last, then it was %s", reference, was)
-	}
+	f.compare(build.AppGUID, reference, was, image.StackImage)
 	return nil
+}
+
+// compare says what has changed since the app was staged last.
+func (f *fetches) compare(appGUID, reference string, was, is cf.StackImage) {
+	if was.Reference != "" && was.Reference != is.Reference {
+		f.say(appGUID, false, "WARNING: the stack %s has moved since the app was staged last, then it was %s", reference, was.Reference)
+	}
+	if system.KernelChanged(was.Kernel, is.Kernel) {
+		f.say(appGUID, false, "WARNING: the app was staged last on Linux %s, and this machine has Linux %s now: programs of the image must be able to run on it", was.Kernel, is.Kernel)
+	}
 }
 
 // keepImage writes an image into its build. was is the one that the same
 // reference meant to the app's droplet, if it has such a droplet.
-func keepImage(tx *store.Tx, build string, image cf.StackImage) (was string, err error) {
+func keepImage(tx *store.Tx, build string, image cf.StackImage) (was cf.StackImage, err error) {
 	b, err := store.Builds.Get(tx, build)
 	if err != nil || b.State != cf.BuildStaging {
-		return "", err
+		return was, err
 	}
 	image.Env = nil
 	b.Lifecycle.Image = &image
 	if err := store.Builds.Update(tx, b); err != nil {
-		return "", err
+		return was, err
 	}
 	app, err := store.Apps.Get(tx, b.AppGUID)
 	if err != nil || app.DropletGUID == "" {
-		return "", err
+		return was, err
 	}
 	d, err := store.Droplets.Get(tx, app.DropletGUID)
 	if err == nil && d.Lifecycle.Stack == b.Lifecycle.Stack && d.Lifecycle.Image != nil {
-		was = d.Lifecycle.Image.Reference
+		was = *d.Lifecycle.Image
 	}
 	return was, err
 }

@@ -49,6 +49,7 @@ type Lifecycle struct {
 type StackImage struct {
 	Reference string   // with the digest
 	Compat    string   // what CF_STACK says
+	Kernel    string   `json:",omitempty"` // the release of the machine's kernel at that time; "" of an older cupola
 	Env       []string `json:",omitempty"` // NAME=value; of an image of the docker lifecycle
 }
 

@@ -78,14 +78,19 @@ func (l *Library) list() (all []Info) {
 
 // Listing is all stacks and images.
 type Listing struct {
-	Stacks []Info
-	Images []ImageInfo
+	Stacks  []Info
+	Images  []ImageInfo
+	Kernels []KernelChange `json:",omitempty"`
 }
 
 // Listing lists the stacks by name, and the images, the one used last first.
 func (l *Library) Listing(ctx context.Context) (Listing, error) {
 	images, err := l.images(ctx)
-	return Listing{l.list(), images}, err
+	if err != nil {
+		return Listing{}, err
+	}
+	kernels, err := l.kernelChanges(ctx)
+	return Listing{l.list(), images, kernels}, err
 }
 
 func (l *Library) info(s stack.Stack) Info {
