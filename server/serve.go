@@ -40,7 +40,7 @@ func Run(ctx context.Context, c config.Config, ready func(Ready)) error {
 	}
 	bulkhead.ProtectMemory(c.Log)
 	// Clients that come while the parts are opened wait in the listeners.
-	bound, err := (&front.Binder{HTTP: &c.HTTP, HTTPS: &c.HTTPS, SSH: &c.SSH, BBS: &c.BBS, Metrics: &c.Metrics, Held: c.Listeners, Log: c.Log}).Listen(ctx)
+	bound, err := (&front.Binder{HTTP: &c.HTTP, HTTPS: &c.HTTPS, SSH: &c.SSH, BBS: &c.BBS, Metrics: &c.Metrics, Segments: c.SegmentListeners(), Held: c.Listeners, Log: c.Log}).Listen(ctx)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"cupola/server/databroker"
 	"cupola/server/front"
 	"cupola/server/images"
+	"cupola/server/router"
 	"cupola/server/systemd"
 	"cupola/server/uaa"
 )
@@ -35,6 +36,8 @@ type Config struct {
 	HTTP             string         `help:"Address of the API and of apps' HTTP routes." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
 	HTTPS            string         `help:"Address of the same with TLS; 'off' disables it." default:"127.0.0.1:8443" env:"CUPOLA_HTTPS" placeholder:"ADDR"`
 	EmptyPool        time.Duration  `name:"empty-pool-timeout" help:"How long a route answers 503 after the last instance left, before it answers 404." default:"0s" env:"CUPOLA_EMPTY_POOL_TIMEOUT" placeholder:"TIME"`
+	RouterSegments   []string       `name:"router-segments" help:"Isolation segments whose apps --http and --https serve; 'shared' is that of apps in no other. All by default." env:"CUPOLA_ROUTER_SEGMENTS" placeholder:"NAME"`
+	SegmentRouters   []string       `name:"segment-router" help:"Address of a router that serves only the apps of isolation segments, like red=127.0.0.1:8081 or red+blue=127.0.0.1:8081; none by default." env:"CUPOLA_SEGMENT_ROUTER" placeholder:"NAME=ADDR"`
 	SSH              string         `name:"ssh" help:"Address of 'cf ssh'; 'off' disables it (default 127.0.0.1:2222, or a free port if that is in use)." env:"CUPOLA_SSH" placeholder:"ADDR"`
 	TCP              string         `name:"tcp" help:"Address and ports of TCP routes, like 127.0.0.1:1024-1123,2000; 'off' disables them." default:"127.0.0.1:1024-1123" env:"CUPOLA_TCP" placeholder:"ADDR"`
 	BBS              string         `name:"bbs" help:"Address of Diego's BBS API, for clients like cfdot; disabled by default." env:"CUPOLA_BBS" placeholder:"ADDR"`
@@ -85,7 +88,7 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("--data-dir: %w", err)
 	}
 	c.DataDir = dir
-	return errors.Join(c.checkNames(), c.checkAddresses(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkSecrets())
+	return errors.Join(c.checkNames(), c.checkAddresses(), c.checkSegments(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkSecrets())
 }
 
 // setDefaults gives the fields that are empty what their tags say.
@@ -132,6 +135,33 @@ func (c *Config) checkAddresses() (err error) {
 		}
 	}
 	return err
+}
+
+func (c *Config) checkSegments() (err error) {
+	if _, fault := front.ParseShard(c.RouterSegments); fault != nil {
+		err = fmt.Errorf("invalid --router-segments %q: give names of isolation segments, like shared,red: %w", strings.Join(c.RouterSegments, ","), fault)
+	}
+	for _, text := range c.SegmentRouters {
+		if _, fault := front.ParseSegmentRouter(text); fault != nil {
+			err = errors.Join(err, fmt.Errorf("invalid --segment-router %q: give isolation segments and an address, like red=127.0.0.1:8081: %w", text, fault))
+		}
+	}
+	return err
+}
+
+// Shard is what --http and --https serve beside the API; nil is all.
+func (c *Config) Shard() *router.Shard {
+	s, _ := front.ParseShard(c.RouterSegments) // Validate has read it
+	return s
+}
+
+// SegmentListeners are the routers of isolation segments.
+func (c *Config) SegmentListeners() (all []front.SegmentRouter) {
+	for _, text := range c.SegmentRouters {
+		r, _ := front.ParseSegmentRouter(text) // Validate has read it
+		all = append(all, r)
+	}
+	return all
 }
 
 func (c *Config) checkPreloads() error {
@@ -227,7 +257,11 @@ func (c *Config) RouterAt(port string) string {
 // IsListener reports whether an address leads to apps, as it does for everybody who
 // reaches this machine.
 func (c *Config) IsListener(at netip.AddrPort) bool {
-	for _, listens := range []string{c.HTTP, c.HTTPS} {
+	listening := []string{c.HTTP, c.HTTPS}
+	for _, r := range c.SegmentListeners() {
+		listening = append(listening, r.Address)
+	}
+	for _, listens := range listening {
 		host, port, err := net.SplitHostPort(listens)
 		if err == nil && port == strconv.Itoa(int(at.Port())) && listensAt(host, at.Addr()) {
 			return true

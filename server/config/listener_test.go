@@ -19,6 +19,7 @@ func TestIsListener(t *testing.T) {
 		{Config{HTTP: "0.0.0.0:80", HTTPS: "off", TCP: "off"}, "192.0.2.1:9100", false},
 		{Config{HTTP: "127.0.0.1:80", HTTPS: "off", TCP: "0.0.0.0:1024-1123"}, "192.0.2.1:1100", true},
 		{Config{HTTP: "127.0.0.1:80", HTTPS: "off", TCP: "127.0.0.1:1024-1123"}, "192.0.2.1:1100", false},
+		{Config{HTTP: "127.0.0.1:80", HTTPS: "off", TCP: "off", SegmentRouters: []string{"red=0.0.0.0:81"}}, "192.0.2.1:81", true},
 	} {
 		if got := c.config.IsListener(netip.MustParseAddrPort(c.at)); got != c.want {
 			t.Errorf("%s of %+v: got %t; want %t", c.at, c.config, got, c.want)

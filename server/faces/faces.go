@@ -5,7 +5,6 @@ package faces
 import (
 	"context"
 	"net"
-	"net/http"
 
 	"golang.org/x/sync/errgroup"
 
@@ -47,9 +46,10 @@ type Faces struct {
 	streams  *logstream.Gateway
 	endPolls func() // answers the requests that wait for news
 
-	bound front.Listeners
-	http  []net.Listener // the guarded ones of bound
-	front *front.Server
+	bound    front.Listeners
+	http     []net.Listener // the guarded ones of bound
+	front    *front.Server
+	segments []segmentServer // routers of isolation segments
 }
 
 // OpenLimits derives the budgets of connections and requests from how many
@@ -107,14 +107,24 @@ func (f *Faces) Listen(bound front.Listeners) error {
 		}
 		f.http = append(f.http, router.Guard(bound.Secure, config, f.gate))
 	}
-	f.front = front.NewServer(f.handler(), f.endPolls, x.Log)
+	handlers := f.handlers()
+	f.front = front.NewServer(handlers.Handler(), f.endPolls, x.Log)
+	for i, s := range x.SegmentListeners() {
+		f.segments = append(f.segments, segmentServer{front.NewServer(handlers.ForSegments(s.Shard), func() {}, x.Log), []net.Listener{router.Guard(bound.Segments[i], nil, f.gate)}})
+	}
 	return f.prepareBBS()
 }
 
-// handler leads requests of the HTTP listeners to the face that answers them.
-func (f *Faces) handler() http.Handler {
-	return (&front.Front{Domain: f.Executor.Domain, API: f.api, UAA: f.UAA, Logs: f.Executor.Logs.Cache, Readers: f.readers(), Streams: f.streams,
-		Router: f.Router, Metrics: f.Metrics, Gate: f.gate, Slots: f.slots}).Handler()
+// segmentServer serves apps of some isolation segments.
+type segmentServer struct {
+	*front.Server
+	listeners []net.Listener
+}
+
+// handlers lead requests of the HTTP listeners to the face that answers them.
+func (f *Faces) handlers() *front.Front {
+	return &front.Front{Domain: f.Executor.Domain, API: f.api, UAA: f.UAA, Logs: f.Executor.Logs.Cache, Readers: f.readers(), Streams: f.streams,
+		Router: f.Router, Metrics: f.Metrics, Gate: f.gate, Slots: f.slots, Shard: f.Executor.Shard()}
 }
 
 // readers tells who may read logs.
@@ -126,6 +136,9 @@ func (f *Faces) readers() front.Readers {
 // ctx.
 func (f *Faces) Start(ctx, live context.Context, group *errgroup.Group) {
 	f.front.Start(ctx, group, f.http)
+	for _, s := range f.segments {
+		s.Start(ctx, group, s.listeners)
+	}
 	group.Go(fault.Loop(live, "jobs", f.api.Jobs.Run))
 	if f.ports != nil { // they listen until ctx ends; connections go on until live ends
 		group.Go(fault.Loop(live, "ports", func(live context.Context) error { return f.ports.Run(ctx, live) }))
@@ -145,9 +158,15 @@ func (f *Faces) Start(ctx, live context.Context, group *errgroup.Group) {
 // Drain takes no new requests and lets those in flight finish.
 func (f *Faces) Drain() {
 	f.front.Close(f.http)
+	for _, s := range f.segments {
+		s.Close(s.listeners)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), reconcile.DrainTime)
 	defer cancel()
 	f.front.Drain(ctx)
+	for _, s := range f.segments {
+		s.Drain(ctx)
+	}
 	if f.ports != nil {
 		select {
 		case <-f.ports.Left():

@@ -26,21 +26,22 @@ type Front struct {
 	Readers Readers      // of the logs
 	Streams http.Handler // of logs: a logstream.Gateway
 	Router  *router.Router
+	Shard   *router.Shard // which apps are served beside the API; nil is all
 	Metrics *metrics.Metrics
 	Gate    *router.Gate
 	Slots   *bulkhead.Share[string] // requests of the API, by user or else by address
 }
 
-// Handler is the one handler of every listener: the API's hosts get the API, the
-// UAA and the log cache; every other host is an app's.
+// Handler is the handler of the listeners of --http and --https: the API's hosts get
+// the API, the UAA and the log cache; every other host is an app's.
 func (f *Front) Handler() http.Handler {
-	api := f.bounded(f.control())
+	api, apps := f.bounded(f.control()), f.Router.In(f.Shard)
 	return fault.Handler("http", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if f.isAPI(r.Host) {
 			api.ServeHTTP(w, r)
 			return
 		}
-		f.Router.ServeHTTP(w, r)
+		apps.ServeHTTP(w, r)
 	}))
 }
 

@@ -13,12 +13,16 @@ import (
 // replaces a port that was left open by the one that it bound.
 type Binder struct {
 	HTTP, HTTPS, SSH, BBS, Metrics *string
+	Segments                       []SegmentRouter
 	Held                           map[string]net.Listener // handed over, by flag
 	Log                            *slog.Logger
 }
 
 // Listeners are where the daemon listens; all but Plain are nil where there is none.
-type Listeners struct{ Plain, Secure, SSH, BBS, Metrics net.Listener }
+type Listeners struct {
+	Plain, Secure, SSH, BBS, Metrics net.Listener
+	Segments                         []net.Listener // of Binder.Segments
+}
 
 // Listen binds all of them, or none.
 func (b *Binder) Listen(ctx context.Context) (l Listeners, err error) {
@@ -28,6 +32,7 @@ func (b *Binder) Listen(ctx context.Context) (l Listeners, err error) {
 		func() (err error) { l.SSH, err = b.ssh(ctx); return err },
 		func() (err error) { l.BBS, err = b.optional(ctx, "bbs", b.BBS); return err },
 		func() (err error) { l.Metrics, err = b.optional(ctx, "metrics", b.Metrics); return err },
+		func() (err error) { l.Segments, err = b.segments(ctx); return err },
 	} {
 		if err := step(); err != nil {
 			return Listeners{}, errors.Join(err, l.Close())
@@ -38,7 +43,7 @@ func (b *Binder) Listen(ctx context.Context) (l Listeners, err error) {
 
 // Close closes those that there are.
 func (l Listeners) Close() (err error) {
-	for _, one := range []net.Listener{l.Plain, l.Secure, l.SSH, l.BBS, l.Metrics} {
+	for _, one := range append([]net.Listener{l.Plain, l.Secure, l.SSH, l.BBS, l.Metrics}, l.Segments...) {
 		if one != nil {
 			err = errors.Join(err, one.Close())
 		}
@@ -52,6 +57,18 @@ func (b *Binder) optional(ctx context.Context, flag string, addr *string) (net.L
 		return nil, nil
 	}
 	return b.bind(ctx, flag, addr)
+}
+
+// segments binds the routers of isolation segments.
+func (b *Binder) segments(ctx context.Context) (all []net.Listener, err error) {
+	for _, s := range b.Segments {
+		l, err := b.take(ctx, segmentFlag, s.Address)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, l)
+	}
+	return all, nil
 }
 
 func (b *Binder) bind(ctx context.Context, flag string, addr *string) (net.Listener, error) {
@@ -69,10 +86,14 @@ func (b *Binder) take(ctx context.Context, flag, addr string) (net.Listener, err
 	if l := b.Held[flag]; l != nil {
 		return l, nil
 	}
+	example := "127.0.0.1:9080"
+	if flag == segmentFlag {
+		example = "NAME=" + example
+	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("%w: give another address with --%s, like --%s 127.0.0.1:9080", err, flag, flag)
+		return nil, fmt.Errorf("%w: give another address with --%s, like --%[2]s %[3]s", err, flag, example)
 	}
 	return l, nil
 }

@@ -26,7 +26,7 @@ func (r *rows) table() (t router.Table) {
 			t.Guarded = append(t.Guarded, d.Name)
 		}
 	}
-	served, services, sources := r.served(), r.serviceURLs(), r.sources()
+	served, services, sources, segments := r.served(), r.serviceURLs(), r.sources(), r.segments()
 	for _, of := range r.routes {
 		d := domains[of.DomainGUID]
 		if d == nil || d.Internal || len(of.Destinations) == 0 {
@@ -39,13 +39,26 @@ func (r *rows) table() (t router.Table) {
 		}
 		for _, to := range of.Destinations {
 			for _, a := range served[service{to.AppGUID, desire.ProcessType(to)}] {
-				one.Endpoints = append(one.Endpoints, endpoint(a, portOf(to, a), to.AppGUID, desire.CFProcess(a.ProcessGUID), cmp.Or(to.Protocol, "http1")))
+				e := endpoint(a, portOf(to, a), to.AppGUID, desire.CFProcess(a.ProcessGUID), cmp.Or(to.Protocol, "http1"))
+				e.Segment = segments[e.ProcessGUID]
+				one.Endpoints = append(one.Endpoints, e)
 			}
 		}
 		t.Routes = append(t.Routes, one)
 	}
 	addDesired(&t, r.desired, r.instances)
 	return t
+}
+
+// segments are the isolation segments of processes, by GUID.
+func (r *rows) segments() map[string]string {
+	of := map[string]string{}
+	for _, p := range r.processes {
+		if p.Placement.Segment != "" {
+			of[p.GUID] = p.Placement.Segment
+		}
+	}
+	return of
 }
 
 // serviceURLs are those of the route services by the GUIDs of their routes.

@@ -24,7 +24,7 @@ func TestRoutes(t *testing.T) {
 		domains: []*cf.Domain{{Resource: resource("d"), Name: "example.com"}, {Resource: resource("i"), Name: "apps.internal", Internal: true}},
 		processes: []*cf.Process{
 			{Resource: resource("web-1"), AppGUID: "a", Type: "web"},
-			{Resource: resource("work-1"), AppGUID: "a", Type: "worker"},
+			{Resource: resource("work-1"), AppGUID: "a", Type: "worker", Placement: cf.Placement{Segment: "red"}},
 		},
 		instances: []*lrp.Actual{
 			instance("web-1", "i0", 0, nil),
@@ -50,7 +50,7 @@ func TestRoutes(t *testing.T) {
 			{Address: "[fd00::1]:8080", Protocol: "http1", AppGUID: "a", ProcessGUID: "web-1", InstanceGUID: "i4", Index: 4},
 		}},
 		{Host: "hello.example.com", Path: "/work", AppGUID: "a", Endpoints: []router.Endpoint{
-			{Address: "10.0.0.1:9000", Protocol: "http2", AppGUID: "a", ProcessGUID: "work-1", InstanceGUID: "w0"}}},
+			{Address: "10.0.0.1:9000", Protocol: "http2", AppGUID: "a", ProcessGUID: "work-1", InstanceGUID: "w0", Segment: "red"}}},
 		{Host: "*.example.com", AppGUID: "a"},
 		{Host: "example.com", AppGUID: "b"},
 	}

@@ -19,6 +19,7 @@ type exchange struct {
 	context.Context
 
 	router   *Router
+	shard    *Shard        // of the listener; nil is all
 	request  *http.Request // as it came
 	id       string        // X-Vcap-Request-Id
 	host     string
@@ -110,14 +111,15 @@ func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
 // resolve finds the endpoints that may serve the request by the table of now.
 func (x *exchange) resolve() []*endpoint {
-	x.pool = x.router.index.Load().lookup(x.host, x.path)
-	switch {
-	case x.pool == nil:
+	x.pool = x.router.index.Load().find(x.host, x.path, x.shard)
+	if x.pool == nil {
 		return nil
-	case x.instance != nil:
-		return x.allowed(x.instance.among(x.pool.endpoints))
 	}
-	return x.allowed(x.pool.endpoints)
+	endpoints := x.shard.among(x.pool.endpoints)
+	if x.instance != nil {
+		endpoints = x.instance.among(endpoints)
+	}
+	return x.allowed(endpoints)
 }
 
 // reresolve resolves the route again for an admitted request. If the route has

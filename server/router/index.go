@@ -44,8 +44,11 @@ func (x *index) routes() (n int) {
 
 // lookup finds the pool of a host and path: the exact host before a wildcard,
 // a longer wildcard before a shorter one, the longest path within a host.
-func (x *index) lookup(host, path string) *pool {
-	if p := x.longest(x.exact[host], path); p != nil {
+func (x *index) lookup(host, path string) *pool { return x.find(host, path, nil) }
+
+// find is lookup in a shard.
+func (x *index) find(host, path string, s *Shard) *pool {
+	if p := x.longest(x.exact[host], path, s); p != nil {
 		return p
 	}
 	for rest := host; ; {
@@ -53,7 +56,7 @@ func (x *index) lookup(host, path string) *pool {
 		if dot < 0 {
 			return nil
 		}
-		if p := x.longest(x.wildcard[rest[dot:]], path); p != nil {
+		if p := x.longest(x.wildcard[rest[dot:]], path, s); p != nil {
 			return p
 		}
 		rest = rest[dot+1:]
@@ -62,9 +65,9 @@ func (x *index) lookup(host, path string) *pool {
 
 // longest is the first pool that matches a path and is not gone: a pool that has been
 // empty for too long hides neither a shorter path nor a wildcard, as in gorouter.
-func (x *index) longest(pools []*pool, path string) *pool {
+func (x *index) longest(pools []*pool, path string, s *Shard) *pool {
 	for _, p := range pools {
-		if p.matches(path) && !p.gone(x.emptyFor) {
+		if p.matches(path) && !p.gone(x.emptyFor) && s.serves(p) {
 			return p
 		}
 	}

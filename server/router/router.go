@@ -179,9 +179,12 @@ func (r *Router) Drain(ctx context.Context) error {
 	return r.requests.wait(ctx)
 }
 
-// ServeHTTP forwards one request.
-func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+// ServeHTTP forwards one request, to any endpoint.
+func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) { r.serve(w, req, nil) }
+
+func (r *Router) serve(w http.ResponseWriter, req *http.Request, s *Shard) {
 	x := newExchange(r, w, req)
+	x.shard = s
 	r.requests.enter()
 	defer r.requests.leave()
 	defer x.finish()

@@ -74,7 +74,7 @@ func (x *exchange) isOf(forwarded string) bool {
 	_, rest, _ := strings.Cut(forwarded, "://")
 	host, path, _ := strings.Cut(rest, "/")
 	path, _, _ = strings.Cut("/"+path, "?")
-	p := x.router.index.Load().lookup(hostOf(host), path)
+	p := x.router.index.Load().find(hostOf(host), path, x.shard)
 	return p != nil && p.next == x.pool.next // the same route, also of another table
 }
 

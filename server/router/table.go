@@ -14,7 +14,7 @@ type Route struct {
 	Path      string // "" or "/x": that and all below it, whatever the case
 	AppGUID   string // whose log gets requests that reach no endpoint; may be ""
 	Options   Options
-	Endpoints []Endpoint // none: requests get a 503
+	Endpoints []Endpoint // none: the route is unknown, at the latest after Config.EmptyPool
 	// ServiceURL is where requests go before they come here: the route service
 	// that is bound to the route; "" for none.
 	ServiceURL string
@@ -50,5 +50,6 @@ type Endpoint struct {
 	ProcessGUID  string
 	InstanceGUID string
 	Index        int
+	Segment      string // name of its isolation segment; "" for the shared one
 	Protocol     string // HTTP2, else HTTP/1.1; of a route with a port it means nothing
 }
