@@ -89,7 +89,7 @@ func TestCoverage(t *testing.T) {
 		t.Errorf("got %d routes of Cloud Controller; want 250", n)
 	}
 	const file = "../../docs/api-coverage.md"
-	text := coverageDoc(list)
+	text := coverageDoc(list) + v2Doc(t, probe)
 	if *updateDocs {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -135,5 +135,35 @@ func coverageDoc(list []known) string {
 		b.WriteString("\n## Not served\n\n" + missing.String())
 	}
 	b.WriteString("\n## Served beside them\n\n" + own.String())
+	return b.String()
+}
+
+// v2Doc lists what of the v2 API is served, and what is not, with the v3 route for it.
+func v2Doc(t *testing.T, probe func(string) string) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("\n## The v2 API\n\nCloud Foundry is about to remove it. What older plugins, scripts and providers read is served in its form: `metadata` and `entity`, `total_results`,\n" +
+		"`q=name:x` and `q=name IN x,y` (no comparisons), `page`, `results-per-page`, `order-direction`. Relations are URLs; `inline-relations-depth` has no effect.\n" +
+		"What one may not see is not found. Nothing can be written.\n\n")
+	for _, rt := range (&Server{}).routes() {
+		if strings.HasPrefix(rt.pattern, "GET /v2/") {
+			fmt.Fprintf(&b, "- `%s`\n", rt.pattern)
+		}
+	}
+	b.WriteString("\nNot served, with the v3 route for it:\n\n")
+	data, err := os.ReadFile("testdata/v2-missing.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		path, instead, ok := strings.Cut(strings.TrimSpace(line), " : ")
+		if !ok {
+			continue
+		}
+		if found := probe("GET " + path); found != "" {
+			t.Errorf("testdata/v2-missing.txt has %s, which is served by %s", path, found)
+		}
+		fmt.Fprintf(&b, "- `GET %s`: `%s`\n", path, instead)
+	}
 	return b.String()
 }

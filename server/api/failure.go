@@ -80,6 +80,9 @@ func (s *Server) failure(r *http.Request, err error) *response {
 	if strings.HasPrefix(r.URL.Path, policyServer) {
 		return policyFailure(many[0])
 	}
+	if strings.HasPrefix(r.URL.Path, v2API) {
+		return v2Failure(r.URL.Path, many[0])
+	}
 	if strings.HasPrefix(r.URL.Path, routingAPI) {
 		return routingFailure(many[0])
 	}

@@ -74,7 +74,7 @@ func TestRequestsThatCannotBe(t *testing.T) {
 		{method: "GET", path: "/v3/apps?bogus=1", status: 400},
 		{method: "GET", path: "/v3/nothing", status: 404, want: detail(10000, "Unknown request")},
 		{method: "PUT", path: "/v3/apps", status: 404, want: detail(10000, "Unknown request")},
-		{method: "GET", path: "/v2/info", status: 404, want: detail(10000, "Unknown request")},
+		{method: "GET", path: "/v2/users", status: 404, want: `{"code": 10000, "error_code": "CF-NotFound", "description": "Unknown request"}`},
 		{method: "POST", path: "/v3/spaces/space-1/actions/apply_manifest", body: someManifest, status: 400, want: detail(1004, "Bad request: Content-Type must be yaml")},
 		{method: "POST", path: "/v3/builds", body: `{"package": {"guid": "package-2"}}`, status: 400, want: detail(1004, "Bad request: Cannot stage package whose state is not ready.")},
 		{method: "POST", path: "/v3/builds", body: `{"package": {"guid": "package-1"}}`, status: 201},

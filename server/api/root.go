@@ -58,12 +58,15 @@ func showV3(c *call) (*response, error) {
 	return ok(doc{"links": links})
 }
 
+// osbapiVersion is the version of the Open Service Broker API.
+const osbapiVersion = "2.17"
+
 func showInfo(c *call) (*response, error) {
 	return ok(doc{
 		"build": "", "name": "cupola", "version": 0, "description": "Cloud Foundry on one machine",
 		"cli_version":    doc{"minimum": "", "recommended": ""},
 		"custom":         doc{},
-		"osbapi_version": "2.17",
+		"osbapi_version": osbapiVersion,
 		"rate_limits":    doc{"enabled": false, "general_limit": 2000, "reset_interval_in_minutes": 60}, // CC: config/cloud_controller.yml
 		"links":          doc{"self": c.link("/v3/info"), "support": doc{"href": ""}},
 	})

@@ -81,6 +81,12 @@ func (c *Session) MayDevelop(space *cf.Space) bool {
 	return c.Actor.May(authz.SpaceDeveloper, access.At(space))
 }
 
+// MaySeeSecrets reports whether the actor may see environment variables and credentials
+// in a space.
+func (c *Session) MaySeeSecrets(space *cf.Space) bool {
+	return c.Actor.May(authz.SecretReader, access.At(space))
+}
+
 // ShareTargets are spaces to share a thing with, in all of which the actor must
 // be able to write. end ends the sentence that says so of the thing.
 func (c *Session) ShareTargets(thing string, guids []string, end string) (spaces []*cf.Space, err error) {

@@ -153,7 +153,7 @@ func groupFits(c *control.Session, guid string) error {
 	if len(c.Platform.TCPPorts) == 0 {
 		return routingDisabled()
 	}
-	g, err := findGroup(c, guid)
+	g, err := FindGroup(c, guid)
 	switch {
 	case err != nil:
 		return err

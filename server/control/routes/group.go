@@ -42,8 +42,8 @@ func defaultGroup(c *control.Session) *cf.RouterGroup {
 	return &cf.RouterGroup{Resource: cf.Resource{GUID: cf.DefaultTCPGUID}, Name: cf.DefaultTCP, Type: groupTCP, Ports: c.Platform.TCPPorts.String()}
 }
 
-// findGroup is the router group with a GUID; nil for none.
-func findGroup(c *control.Session, guid string) (*cf.RouterGroup, error) {
+// FindGroup is the router group with a GUID; nil for none.
+func FindGroup(c *control.Session, guid string) (*cf.RouterGroup, error) {
 	if guid == cf.DefaultTCPGUID {
 		return defaultGroup(c), nil
 	}
@@ -97,7 +97,7 @@ func UpdateGroup(c *control.Session, guid string, n NewGroup) (*cf.RouterGroup, 
 	if err := permitGroups(c); err != nil {
 		return nil, err
 	}
-	g, err := findGroup(c, guid)
+	g, err := FindGroup(c, guid)
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func portsOf(c *control.Session, d *cf.Domain) (cf.PortRanges, error) {
 	if d.RouterGroupGUID == cf.DefaultTCPGUID {
 		return c.Platform.TCPPorts, nil
 	}
-	g, err := findGroup(c, d.RouterGroupGUID)
+	g, err := FindGroup(c, d.RouterGroupGUID)
 	if err != nil {
 		return nil, err
 	}
