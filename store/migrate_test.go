@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"cupola/runtime/lrp"
 	"cupola/store/cf"
 )
@@ -150,4 +152,53 @@ func TestBindingFormMigrates(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestBuildpackSidecarsMigrate gives processes the sidecars of their app's droplet, and usage events the admin's name of its buildpack.
+func TestBuildpackSidecarsMigrate(t *testing.T) {
+	dir, writer := openBefore(t, "migrations/0032_buildpack_sidecars.sql")
+	const common, values = "guid, created_at, updated_at, labels, annotations", "1, 1, '{}', '{}'"
+	process := func(guid, kind, sidecars string) string {
+		return "processes (" + common + ", app_guid, type, command, instances, memory_mb, disk_mb, log_rate_limit, health_check, readiness_check, revision_guid, user, sidecars, droplet_guid, rev, placement, services, binding_form) VALUES ('" +
+			guid + "', " + values + ", 'app', '" + kind + "', '', 1, 1, 1, 1, '{}', '{}', '', '', '" + sidecars + "', '', 0, '{}', x'', '')"
+	}
+	for _, row := range []string{
+		"orgs (" + common + ", name, suspended) VALUES ('org', " + values + ", 'o', 0)",
+		"spaces (" + common + ", name, org_guid, allow_ssh) VALUES ('space', " + values + ", 's', 'org', 1)",
+		"apps (" + common + ", name, space_guid, state, lifecycle, env, ssh_enabled, revisions_on, rev, droplet_guid) VALUES ('app', " + values + ", 'a', 'space', 'STOPPED', '{}', x'', 1, 1, 0, '0d9b7f2e-0000-4000-8000-000000000001')",
+		"droplets (" + common + ", app_guid, state, error, digest, size, stack, lifecycle, buildpacks, process_types, sidecars, execution_metadata, image) VALUES ('0d9b7f2e-0000-4000-8000-000000000001', " + values +
+			", 'app', 'STAGED', '', '', 0, 'host', '{}', '[{\"name\":\"ruby_buildpack\",\"buildpack_name\":\"ruby\"}]', '{}', '[{\"guid\":\"\",\"name\":\"a\",\"command\":\"./a\",\"process_types\":[\"web\"],\"origin\":\"buildpack\"},{\"guid\":\"\",\"name\":\"b\",\"command\":\"./b\",\"process_types\":[\"web\",\"worker\"],\"origin\":\"buildpack\"}]', '', '')",
+		process("web", "web", `[{"guid":"mine","name":"a","command":"./mine","process_types":["web"],"origin":"user"}]`), process("worker", "worker", "null"), process("clock", "clock", "null"),
+	} {
+		if _, err := writer.Exec("INSERT INTO " + row); err != nil {
+			t.Fatalf("%s: %v", row, err)
+		}
+	}
+	s := migrated(t, dir, writer)
+	write(t, s, func(tx *Tx) error {
+		b := cf.Sidecar{GUID: "0d9b7f2e-0000-4000-8000-000000000001", Name: "b", Command: "./b", ProcessTypes: []string{"web", "worker"}, Origin: "buildpack"}
+		mine := cf.Sidecar{GUID: "mine", Name: "a", Command: "./mine", ProcessTypes: []string{"web"}, Origin: "user"}
+		for guid, want := range map[string][]cf.Sidecar{"web": {mine, b}, "worker": {b}, "clock": {}} {
+			p, err := Processes.Get(tx, guid)
+			if err != nil {
+				return err
+			}
+			if diff := cmp.Diff(want, p.Sidecars); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", guid, diff)
+			}
+		}
+		a, err := Apps.Get(tx, "app")
+		if err != nil {
+			return err
+		}
+		a.State = cf.Started
+		if err := Apps.Update(tx, a); err != nil {
+			return err
+		}
+		e, err := AppUsageEvents.First(tx, Query{})
+		if err == nil && e.BuildpackName != "ruby_buildpack" {
+			t.Errorf("got an event of buildpack %q; want the admin's name", e.BuildpackName)
+		}
+		return err
+	})
 }

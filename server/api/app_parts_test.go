@@ -97,6 +97,46 @@ func TestSidecars(t *testing.T) {
 	})
 }
 
+// The app's processes have the sidecars that its droplet declares, those of the
+// droplet before no longer (CC: sidecar_synchronize_from_app_droplet.rb).
+func TestBuildpackSidecars(t *testing.T) {
+	w := newWorld(t)
+	declare := func(sidecars ...cf.Sidecar) {
+		w.write(func(tx *store.Tx) error {
+			d, err := store.Droplets.Get(tx, "droplet-1")
+			if err != nil {
+				return err
+			}
+			d.Sidecars, d.ProcessTypes["worker"] = sidecars, "./work"
+			return store.Droplets.Update(tx, d)
+		})
+	}
+	const current = "/v3/apps/app-1/relationships/current_droplet"
+	declare(cf.Sidecar{Name: "agent", Command: "./agent", ProcessTypes: []string{"web", "worker"}, MemoryMB: 16, Origin: "buildpack"})
+	w.run(t, []step{
+		{method: "PATCH", path: current, body: `{"data": {"guid": "droplet-1"}}`, status: 200},
+		{method: "GET", path: "/v3/apps/app-1/sidecars", status: 200, want: `{"pagination": {"total_results": 1}, "resources": [
+			{"name": "agent", "command": "./agent", "process_types": ["web", "worker"], "memory_in_mb": 16, "origin": "buildpack"}]}`},
+		{method: "GET", path: "/v3/processes/app-1/sidecars", status: 200, want: `{"resources": [{"name": "agent", "origin": "buildpack"}]}`},
+	})
+	w.saved["agent"] = firstGUID(t, w.ask("admin", "GET", "/v3/apps/app-1/sidecars", "", ""))
+	w.run(t, []step{
+		{method: "PATCH", path: "/v3/sidecars/{agent}", body: `{"command": "./other"}`, status: 200, want: `{"command": "./other", "origin": "buildpack"}`},
+		{method: "POST", path: "/v3/apps/app-1/sidecars", body: `{"name": "mine", "command": "./m", "process_types": ["web"]}`, status: 201},
+	})
+	declare(cf.Sidecar{Name: "next", Command: "./next", ProcessTypes: []string{"web"}, Origin: "buildpack"})
+	w.run(t, []step{
+		{method: "PATCH", path: current, body: `{"data": {"guid": "droplet-1"}}`, status: 200},
+		{method: "GET", path: "/v3/apps/app-1/sidecars", status: 200, want: `{"pagination": {"total_results": 2}, "resources": [{"name": "mine", "origin": "user"}, {"name": "next", "origin": "buildpack"}]}`},
+	})
+	declare(cf.Sidecar{Name: "mine", Command: "./x", ProcessTypes: []string{"web"}, Origin: "buildpack"})
+	w.run(t, []step{
+		{method: "PATCH", path: current, body: `{"data": {"guid": "droplet-1"}}`, status: 422,
+			want: detail(10008, "Buildpack defined sidecar 'mine' conflicts with an existing user-defined sidecar. Consider renaming 'mine'.")},
+		{method: "GET", path: "/v3/apps/app-1/sidecars", status: 200, want: `{"resources": [{"name": "mine", "command": "./m"}, {"name": "next"}]}`},
+	})
+}
+
 func TestRevisions(t *testing.T) {
 	w := newWorld(t)
 	w.write(func(tx *store.Tx) error {

@@ -8,6 +8,7 @@ import (
 	"cupola/store/cf"
 )
 
+// The names of buildpacks are those of CC: app/repositories/app_usage_event_repository.rb.
 func TestAppUsage(t *testing.T) {
 	w := newWorld(t)
 	w.write(func(tx *store.Tx) error {
@@ -27,7 +28,7 @@ func TestAppUsage(t *testing.T) {
 		{method: "POST", path: "/v3/builds", body: `{"package": {"guid": "package-1"}, "staging_memory_in_mb": 100}`, status: 201, save: "build"},
 		{method: "GET", path: "/v3/app_usage_events", status: 200, want: `{"resources": [
 			{"state": {"current": "STARTED", "previous": "STOPPED"}, "app": {"guid": "app-1", "name": "hello"}, "process": {"guid": "app-1", "type": "web"}, "space": {"guid": "space-1", "name": "dev"},
-			 "organization": {"guid": "org-1"}, "buildpack": {"name": "go"}, "task": {"guid": null, "name": null}, "memory_in_mb_per_instance": {"current": 1024, "previous": 1024}, "instance_count": {"current": 1, "previous": 1}},
+			 "organization": {"guid": "org-1"}, "buildpack": {"name": "go_buildpack"}, "task": {"guid": null, "name": null}, "memory_in_mb_per_instance": {"current": 1024, "previous": 1024}, "instance_count": {"current": 1, "previous": 1}},
 			{"state": {"current": "STARTED", "previous": "STARTED"}, "memory_in_mb_per_instance": {"current": 64, "previous": 1024}, "instance_count": {"current": 3, "previous": 1}},
 			{"state": {"current": "TASK_STARTED", "previous": "PENDING"}, "app": {"guid": "app-1"}, "process": {"guid": null, "type": null}, "task": {"name": "t"}, "buildpack": {"guid": null, "name": null}, "memory_in_mb_per_instance": {"current": 16}},
 			{"state": {"current": "STAGING_STARTED", "previous": "STAGING"}, "process": {"guid": null}}]}`},
@@ -46,7 +47,7 @@ func TestAppUsage(t *testing.T) {
 		{method: "GET", path: "/v3/app_usage_events?after_guid={first}", status: 200, want: `{"pagination": {"total_results": 7}}`},
 		{method: "GET", path: "/v3/app_usage_events?order_by=-created_at&per_page=4", status: 200, want: `{"resources": [
 			{"state": {"current": "TASK_STOPPED"}, "task": {"name": "t"}}, {"state": {"current": "STOPPED", "previous": "STARTED"}, "process": {"guid": "app-1"}, "instance_count": {"current": 3}},
-			{"state": {"current": "BUILDPACK_SET"}, "buildpack": {"name": "go"}}, {"state": {"current": "STAGING_STOPPED", "previous": "STAGING"}}]}`},
+			{"state": {"current": "BUILDPACK_SET"}, "buildpack": {"name": "go_buildpack"}}, {"state": {"current": "STAGING_STOPPED", "previous": "STAGING"}}]}`},
 		{method: "GET", path: "/v3/app_usage_events/{first}", status: 200, want: `{"guid": "{first}", "links": {"self": {"href": "{url}/v3/app_usage_events/{first}"}}}`},
 		{method: "GET", path: "/v3/app_usage_events?after_guid=none", status: 422, want: detail(10008, "After guid filter must be a valid app usage event guid.")},
 		{method: "GET", path: "/v3/app_usage_events?after_guid=a,b", status: 400},
@@ -57,6 +58,36 @@ func TestAppUsage(t *testing.T) {
 		{method: "POST", path: "/v3/app_usage_events/actions/destructively_purge_all_and_reseed", status: 200},
 		{method: "GET", path: "/v3/app_usage_events", status: 200, want: `{"pagination": {"total_results": 0}}`},
 	})
+}
+
+// A process' event names a buildpack with a URL before all others, a build's the
+// last (CC: ProcessModel#custom_buildpack_url, DropletModel#set_buildpack_receipt).
+func TestUsageOfBuildpackByURL(t *testing.T) {
+	w := newWorld(t)
+	w.write(func(tx *store.Tx) error {
+		d, err := store.Droplets.Get(tx, "droplet-1")
+		if err != nil {
+			return err
+		}
+		d.Buildpacks = []cf.DropletBuildpack{{Name: "https://***:***@example.com/bp.git", BuildpackName: "own"}, {Name: "go_buildpack", BuildpackName: "go"}}
+		return store.Droplets.Update(tx, d)
+	})
+	w.run(t, []step{
+		{method: "POST", path: "/v3/apps/app-1/actions/start", status: 200},
+		{method: "GET", path: "/v3/app_usage_events?order_by=-created_at&per_page=1", status: 200, want: `{"resources": [
+			{"state": {"current": "STARTED"}, "buildpack": {"name": "https://***:***@example.com/bp.git"}}]}`},
+		{method: "POST", path: "/v3/builds", body: `{"package": {"guid": "package-1"}}`, status: 201, save: "build"},
+	})
+	w.write(func(tx *store.Tx) error {
+		b, err := store.Builds.Get(tx, w.saved["build"])
+		if err != nil {
+			return err
+		}
+		b.State, b.DropletGUID = cf.BuildStaged, "droplet-1"
+		return store.Builds.Update(tx, b)
+	})
+	w.run(t, []step{{method: "GET", path: "/v3/app_usage_events?order_by=-created_at&per_page=1", status: 200, want: `{"resources": [
+		{"state": {"current": "BUILDPACK_SET"}, "buildpack": {"name": "go_buildpack"}}]}`}})
 }
 
 // TestUsageOfNew tells of processes that a started app gets and loses, as

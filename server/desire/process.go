@@ -138,12 +138,26 @@ func (in ProcessIn) env(port uint16) []lrp.EnvVar {
 	return v
 }
 
-// action is the process and its sidecars: those of its type, the user's, and the
-// droplet's where the user has none of that name. When one ends, so do all.
+// sidecars are those of the process. Of a process that was started with another
+// droplet than the app's current one they are the user's and that droplet's own.
+func (in ProcessIn) sidecars() []cf.Sidecar {
+	if in.Droplet.GUID == in.App.DropletGUID {
+		return in.Process.Sidecars
+	}
+	var users []cf.Sidecar
+	for _, s := range in.Process.Sidecars {
+		if s.Origin != "buildpack" {
+			users = append(users, s)
+		}
+	}
+	return append(users, in.Droplet.Sidecars...)
+}
+
+// action is the process and its sidecars. When one ends, so do all.
 func (in ProcessIn) action() lrp.Action {
 	all := []lrp.Action{run(in.Droplet, in.Process.User, in.command()).Action()}
 	seen := map[string]bool{}
-	for _, s := range slices.Concat(in.Process.Sidecars, in.Droplet.Sidecars) {
+	for _, s := range in.sidecars() {
 		if seen[s.Name] || !slices.Contains(s.ProcessTypes, in.Process.Type) {
 			continue
 		}

@@ -35,7 +35,8 @@ func processIn() ProcessIn {
 	return ProcessIn{
 		Owner: owner(),
 		Process: &cf.Process{Resource: cf.Resource{GUID: "p"}, AppGUID: "a", Type: "web", Instances: 2, MemoryMB: 256, DiskMB: 1024, LogRateLimit: -1,
-			HealthCheck: cf.HealthCheck{InvocationTimeout: 3}},
+			HealthCheck: cf.HealthCheck{InvocationTimeout: 3},
+			Sidecars:    []cf.Sidecar{{Name: "side", Command: "./side", ProcessTypes: []string{"web"}, MemoryMB: 16, Origin: "buildpack"}}},
 		Droplet: &cf.Droplet{Digest: "d", Stack: "minifs", ProcessTypes: map[string]string{"web": "./run", "worker": "./work"}, ExecutionMetadata: "{}",
 			Sidecars: []cf.Sidecar{{Name: "side", Command: "./side", ProcessTypes: []string{"web"}, MemoryMB: 16}, {Name: "other", ProcessTypes: []string{"worker"}}}},
 		Ports: []uint16{9000, 8080, 9000},
@@ -159,12 +160,22 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-func TestUserSidecarsComeBeforeTheDroplets(t *testing.T) {
+// A process has the sidecars of the droplet that it was started with.
+func TestSidecarsOfAnotherDroplet(t *testing.T) {
 	in := processIn()
-	in.Process.Sidecars = []cf.Sidecar{{Name: "side", Command: "./mine", ProcessTypes: []string{"web"}}}
-	got := Process(in).Action.Runs()
-	if len(got) != 2 || got[1].Args[1] != "./mine" {
-		t.Errorf("got %+v", got)
+	in.App.DropletGUID, in.Droplet.GUID = "next", "d"
+	in.Process.Sidecars = []cf.Sidecar{{Name: "side", Command: "./next", ProcessTypes: []string{"web"}, Origin: "buildpack"},
+		{Name: "mine", Command: "./mine", ProcessTypes: []string{"web"}, Origin: "user"}}
+	var commands []string
+	for _, r := range Process(in).Action.Runs() {
+		commands = append(commands, r.Args[1])
+	}
+	if diff := cmp.Diff([]string{"./run", "./mine", "./side"}, commands); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+	in.App.DropletGUID = "d"
+	if got := Process(in).Action.Runs()[1].Args[1]; got != "./next" {
+		t.Errorf("with the app's droplet: got %q; want the process' own sidecars", got)
 	}
 }
 

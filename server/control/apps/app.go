@@ -206,5 +206,8 @@ func assignDroplet(c *control.Session, app *cf.App, guid string) error {
 	if err := c.AuditApp(audit.AppDropletMapped, app, audit.Data{"request": audit.Data{"droplet_guid": d.GUID}}); err != nil {
 		return err
 	}
-	return addProcesses(c, app, d)
+	if err := addProcesses(c, app, d); err != nil {
+		return err
+	}
+	return takeSidecars(c, app, d)
 }

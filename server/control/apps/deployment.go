@@ -209,11 +209,11 @@ func rollBackTo(c *control.Session, app *cf.App, d *cf.Deployment, guid string) 
 		return nil, err
 	}
 	d.DropletGUID = to.DropletGUID
-	if err := applySidecarsOf(c, app, to); err != nil {
-		return nil, err
-	}
 	app.Env = to.Env
 	if err := assignDroplet(c, app, d.DropletGUID); err != nil {
+		return nil, err
+	}
+	if err := applySidecarsOf(c, app, to); err != nil {
 		return nil, err
 	}
 	return rollBack(c, app, to)

@@ -1,6 +1,7 @@
 package apps
 
 import (
+	"slices"
 	"strconv"
 
 	"cupola/runtime/contract"
@@ -37,8 +38,7 @@ func NewProcess(app *cf.App, kind string) *cf.Process {
 	return p
 }
 
-// addProcesses gives an app the processes of a droplet that it lacks, and the
-// sidecars the droplet brings.
+// addProcesses gives an app the processes of a droplet that it lacks.
 func addProcesses(c *control.Session, app *cf.App, d *cf.Droplet) error {
 	have, err := store.Processes.By(c.Tx, "app_guids", app.GUID)
 	if err != nil {
@@ -82,6 +82,11 @@ func AddProcess(c *control.Session, app *cf.App, kind string) (*cf.Process, erro
 	if app.State == cf.Started && len(like) > 0 {
 		other := like[len(like)-1]
 		p.Placement, p.Services, p.BindingForm = other.Placement, other.Services, other.BindingForm
+	}
+	for _, s := range Sidecars(app, like...) {
+		if slices.Contains(s.ProcessTypes, kind) {
+			p.Sidecars = append(p.Sidecars, s.Sidecar)
+		}
 	}
 	if err := store.Processes.Insert(c.Tx, p); err != nil {
 		return nil, err

@@ -163,18 +163,23 @@ func sameSidecar(a, b cf.Sidecar) bool {
 	return a.Name == b.Name && a.Command == b.Command && a.MemoryMB == b.MemoryMB && slices.Equal(a.ProcessTypes, b.ProcessTypes)
 }
 
-// applySidecarsOf gives an app the sidecars of a revision, and no others.
+// applySidecarsOf gives an app the sidecars of a revision, and no others but those
+// that its droplet declares: revisions of earlier versions have only the user's.
 func applySidecarsOf(c *control.Session, app *cf.App, r *cf.Revision) error {
 	processes, err := store.Processes.By(c.Tx, "app_guids", app.GUID)
 	if err != nil {
 		return err
 	}
 	for _, p := range processes {
+		declared := slices.Clone(p.Sidecars)
 		p.Sidecars = nil
 		for _, s := range r.Sidecars {
 			if slices.Contains(s.ProcessTypes, p.Type) {
 				p.Sidecars = append(p.Sidecars, s)
 			}
+		}
+		if !slices.ContainsFunc(r.Sidecars, func(s cf.Sidecar) bool { return s.Origin == fromBuildpack }) {
+			p.Sidecars = append(p.Sidecars, control.Without(declared, func(s cf.Sidecar) bool { return s.Origin != fromBuildpack })...)
 		}
 		if err := control.OrElse(SidecarFaults(p), store.Processes.Update(c.Tx, p)); err != nil {
 			return err

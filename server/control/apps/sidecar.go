@@ -97,6 +97,49 @@ func putSidecarOf(c *control.Session, p *cf.Process, s cf.Sidecar) error {
 	return control.OrElse(SidecarFaults(p), store.Processes.Update(c.Tx, p))
 }
 
+// takeSidecars gives the processes of an app the sidecars that the buildpacks of
+// its droplet declare, instead of those of its last droplet. One with the name of
+// a user's is refused (CC: sidecar_synchronize_from_app_droplet.rb).
+func takeSidecars(c *control.Session, app *cf.App, d *cf.Droplet) error {
+	processes, err := store.Processes.By(c.Tx, "app_guids", app.GUID)
+	if err != nil {
+		return err
+	}
+	declared := slices.Clone(d.Sidecars)
+	for i := range declared {
+		declared[i].GUID, declared[i].Origin = control.NewGUID(), fromBuildpack
+	}
+	for _, p := range processes {
+		if err := replaceSidecars(c, p, declared); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fromBuildpack is the Origin of a sidecar that a droplet declares.
+const fromBuildpack = "buildpack"
+
+// replaceSidecars gives a process those of the declared sidecars that are for its
+// type, instead of all that earlier droplets declared.
+func replaceSidecars(c *control.Session, p *cf.Process, declared []cf.Sidecar) error {
+	had := len(p.Sidecars)
+	p.Sidecars = control.Without(p.Sidecars, func(s cf.Sidecar) bool { return s.Origin == fromBuildpack })
+	left := len(p.Sidecars)
+	for _, s := range declared {
+		if slices.ContainsFunc(p.Sidecars, func(have cf.Sidecar) bool { return have.Name == s.Name && have.Origin != fromBuildpack }) {
+			return cf.Unprocessable("Buildpack defined sidecar '%s' conflicts with an existing user-defined sidecar. Consider renaming '%s'.", s.Name, s.Name)
+		}
+		if slices.Contains(s.ProcessTypes, p.Type) {
+			p.Sidecars = append(p.Sidecars, s)
+		}
+	}
+	if had == left && len(p.Sidecars) == left {
+		return nil
+	}
+	return control.OrElse(SidecarFaults(p), store.Processes.Update(c.Tx, p))
+}
+
 // SidecarFaults refuses sidecars that cannot be told apart, or leave their
 // process no memory.
 func SidecarFaults(p *cf.Process) error {

@@ -175,12 +175,12 @@ func applySidecars(c *control.Session, app *cf.App, m *manifest.App) error {
 }
 
 // applySidecar gives a sidecar to the processes of its types in place of one of
-// its name, whose GUID it takes.
+// its name, whose GUID and origin it takes.
 func applySidecar(processes []*cf.Process, s cf.Sidecar) {
 	named := func(have cf.Sidecar) bool { return have.Name == s.Name }
 	for _, p := range processes {
 		if i := slices.IndexFunc(p.Sidecars, named); i >= 0 {
-			s.GUID = p.Sidecars[i].GUID
+			s.GUID, s.Origin = p.Sidecars[i].GUID, p.Sidecars[i].Origin
 		}
 	}
 	for _, p := range processes {

@@ -167,7 +167,7 @@ func addProcesses(c *control.Session, m map[string]any, app *cf.App) error {
 		}
 		list = append(list, viewProcess(p))
 		for _, s := range p.Sidecars {
-			if s.Origin != "buildpack" && !seen[s.Name] {
+			if !seen[s.Name] {
 				seen[s.Name] = true
 				sidecars, _ := m["sidecars"].([]any)
 				m["sidecars"] = append(sidecars, viewSidecar(s))
