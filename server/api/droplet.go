@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 
 	"cupola/server/control"
 	"cupola/server/control/apps"
@@ -58,10 +59,17 @@ func checksum(digest string) any {
 	return doc{"type": "sha256", "value": digest}
 }
 
+// viewDropletBuildpacks shows the detect output with the buildpacks that are called
+// as the last one. Cloud Controller finds none with a URL that it has to censor
+// (presenters/v3/droplet_presenter.rb).
 func viewDropletBuildpacks(d *cf.Droplet) any {
 	out := []doc{}
 	for _, b := range d.Buildpacks {
-		out = append(out, doc{"name": b.Name, "detect_output": control.OrNil(b.DetectOutput), "version": control.OrNil(b.Version), "buildpack_name": control.OrNil(b.BuildpackName)})
+		e := doc{"name": b.Name, "detect_output": nil, "version": control.OrNil(b.Version), "buildpack_name": b.BuildpackName}
+		if b.Name == d.Buildpacks[len(d.Buildpacks)-1].Name && !strings.Contains(b.Name, "://***:***@") {
+			e["detect_output"] = b.DetectOutput
+		}
+		out = append(out, e)
 	}
 	return out
 }

@@ -42,6 +42,7 @@ var faults = map[cf.Kind]fault{
 	cf.BuildpackStacksDiffer: {422, 390011, "CF-BuildpackStacksDontMatch"},
 	cf.BuildpackStackUnknown: {422, 390012, "CF-BuildpackStackDoesNotExist"},
 	cf.BuildpackZipError:     {422, 390013, "CF-BuildpackZipError"},
+	cf.BuildpackInvalid:      {400, 290003, "CF-BuildpackInvalid"},
 	cf.BrokerNotRemovable:    {422, 270010, "CF-ServiceBrokerNotRemovable"},
 	cf.FeatureDisabled:       {403, 330002, "CF-FeatureDisabled"},
 	cf.BlobDamaged:           {500, 150007, "CF-BlobstoreError"},

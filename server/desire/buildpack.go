@@ -2,7 +2,7 @@ package desire
 
 import (
 	"fmt"
-	"slices"
+	"regexp"
 	"strings"
 
 	"cupola/store/cf"
@@ -27,7 +27,7 @@ func Choose(l cf.Lifecycle, all []*cf.Buildpack) (Choice, error) {
 			c.Buildpacks = append(c.Buildpacks, Buildpack{Key: b.Name, Digest: b.Digest})
 			continue
 		}
-		if !isURL(name) {
+		if !IsBuildpackURL(name) {
 			return c, stagingError(fmt.Sprintf("buildpack %q is not there, is disabled, or has no bits for stack %q", name, l.Stack))
 		}
 		c.Buildpacks = append(c.Buildpacks, Buildpack{Key: keyOfURL(name), URL: name})
@@ -45,7 +45,7 @@ func detectAmong(stack string, all []*cf.Buildpack) (Choice, error) {
 		}
 	}
 	if len(c.Buildpacks) == 0 {
-		return c, BuildError{ID: "NoBuildpacksFound", Detail: "There are no buildpacks available"}
+		return c, stagingError("There are no buildpacks available") // NoBuildpacksFound's text
 	}
 	return c, nil
 }
@@ -53,9 +53,13 @@ func detectAmong(stack string, all []*cf.Buildpack) (Choice, error) {
 // find is the buildpack of the name; one for the stack comes before one for
 // any.
 func find(name, stack string, all []*cf.Buildpack) *cf.Buildpack {
+	return pick(name, stack, all, serves)
+}
+
+func pick(name, stack string, all []*cf.Buildpack, usable func(b *cf.Buildpack, stack string) bool) *cf.Buildpack {
 	var any *cf.Buildpack
 	for _, b := range all {
-		if b.Name != name || !serves(b, stack) {
+		if b.Name != name || !usable(b, stack) {
 			continue
 		}
 		if b.Stack == stack {
@@ -66,14 +70,29 @@ func find(name, stack string, all []*cf.Buildpack) *cf.Buildpack {
 	return any
 }
 
-func serves(b *cf.Buildpack, stack string) bool {
-	return b.Enabled && b.Digest != "" && b.Lifecycle != "cnb" && (b.Stack == "" || b.Stack == stack)
+// Disabled names the buildpacks that a lifecycle names and that are disabled.
+func Disabled(l cf.Lifecycle, all []*cf.Buildpack) (names []string) {
+	for _, name := range l.Buildpacks {
+		if b := pick(name, l.Stack, all, suits); b != nil && !b.Enabled {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
-// isURL tells whether a buildpack's name is where to fetch it from.
-func isURL(name string) bool {
-	return slices.ContainsFunc([]string{"http://", "https://", "git://", "ssh://"}, func(scheme string) bool { return strings.HasPrefix(name, scheme) })
+func serves(b *cf.Buildpack, stack string) bool { return b.Enabled && suits(b, stack) }
+
+// suits reports whether a buildpack is one for the stack, enabled or not.
+func suits(b *cf.Buildpack, stack string) bool {
+	return b.Digest != "" && b.Lifecycle != "cnb" && (b.Stack == "" || b.Stack == stack)
 }
+
+// buildpackURL is what Cloud Controller takes for a buildpack's URL (lib/utils/uri_utils.rb):
+// a URL with a scheme, or what ssh calls a repository.
+var buildpackURL = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*://\S+|git@.+?:.+?\.git)$`)
+
+// IsBuildpackURL reports whether a buildpack's name is where to fetch it from.
+func IsBuildpackURL(name string) bool { return buildpackURL.MatchString(name) }
 
 // keyOfURL is the URL without its secrets, since the builder may print it, and
 // without what the builder would take for the end of a key.

@@ -5,24 +5,25 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 
 	"cupola/runtime/contract"
 	"cupola/store/cf"
 )
 
 // ReadResult fills in what a staging's result.json says of the droplet it
-// made: buildpacks, process types, sidecars and execution metadata. named tells
-// whether the user named the buildpacks; else the last one was detected.
-func ReadResult(text []byte, d *cf.Droplet, named bool) error {
+// made: buildpacks, process types, sidecars and execution metadata. Its errors are
+// BuildErrors.
+func ReadResult(text []byte, d *cf.Droplet) error {
 	var r contract.Result
 	if len(text) > contract.MaxResult {
-		return fmt.Errorf("staging result has %d bytes, more than %d", len(text), contract.MaxResult)
+		return malformed("it has %d bytes, more than %d", len(text), contract.MaxResult)
 	}
 	if err := json.Unmarshal(text, &r); err != nil {
-		return fmt.Errorf("read staging result: %w", err)
+		return malformed("%v", err)
 	}
 	if r.LifecycleType != contract.LifecycleBuildpack {
-		return fmt.Errorf("staging result is of lifecycle %q", r.LifecycleType)
+		return malformed("its lifecycle is %q", r.LifecycleType)
 	}
 	if err := checkResult(r); err != nil {
 		return err
@@ -31,7 +32,7 @@ func ReadResult(text []byte, d *cf.Droplet, named bool) error {
 	if d.ProcessTypes == nil {
 		d.ProcessTypes = map[string]string{}
 	}
-	d.Buildpacks = usedBuildpacks(r, named)
+	d.Buildpacks = usedBuildpacks(r.LifecycleMetadata)
 	d.Sidecars = nil
 	for _, s := range r.Sidecars {
 		d.Sidecars = append(d.Sidecars, cf.Sidecar{Name: s.Name, Command: s.Command, ProcessTypes: s.ProcessTypes,
@@ -56,14 +57,26 @@ func checkResult(r contract.Result) error {
 	return nil
 }
 
-func usedBuildpacks(r contract.Result, named bool) []cf.DropletBuildpack {
+// malformed is the error of a result that cannot be read (CC:
+// StagingCompletionHandler#handle_success).
+func malformed(format string, args ...any) error {
+	e := stagingError("Malformed message from Diego stager")
+	e.Cause = fmt.Sprintf("the buildpacks' "+path.Base(contract.StagingResult)+" cannot be read: "+format, args...)
+	return e
+}
+
+// usedBuildpacks are those of a result. The last one, and others of its name, have
+// the detect output, named or detected: it is what the last one says that it is
+// called (CC: DropletModel#set_buildpack_receipt, DropletPresenter#droplet_buildpack_info).
+func usedBuildpacks(m contract.LifecycleMetadata) []cf.DropletBuildpack {
 	var list []cf.DropletBuildpack
-	for i, b := range r.LifecycleMetadata.Buildpacks {
-		p := cf.DropletBuildpack{Name: b.Key, BuildpackName: b.Name, Version: b.Version}
-		if !named && i == len(r.LifecycleMetadata.Buildpacks)-1 {
-			p.DetectOutput = r.LifecycleMetadata.DetectedBuildpack
+	for _, b := range m.Buildpacks {
+		list = append(list, cf.DropletBuildpack{Name: b.Key, BuildpackName: b.Name, Version: b.Version})
+	}
+	for i := range list {
+		if list[i].Name == list[len(list)-1].Name {
+			list[i].DetectOutput = m.DetectedBuildpack
 		}
-		list = append(list, p)
 	}
 	return list
 }

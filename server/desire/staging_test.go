@@ -153,7 +153,7 @@ func TestChoose(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Choose(cf.Lifecycle{Stack: "host"}, nil); err == nil || err.Error() != "NoBuildpacksFound - There are no buildpacks available" {
+	if _, err := Choose(cf.Lifecycle{Stack: "host"}, nil); err == nil || err.Error() != "StagingError - Staging error: There are no buildpacks available" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -169,10 +169,20 @@ func TestStagingFailure(t *testing.T) {
 		"unable to communicate to compatible cells":         "StagingError - Staging error: unable to communicate to compatible cells",
 		"exceeded 15m0s timeout":                            "StagingTimeExpired - Staging time expired: staging took longer than 15m0s",
 		"":                                                  "StagingError - Staging error: staging failed",
+		"not started within time limit":                     "StagingError - Staging error: staging failed",
 		"failed to create container: no space left on disk": "StagingError - Staging error: staging failed",
 	} {
-		if got := StagingFailure(reason).Error(); got != want {
-			t.Errorf("%s: got %s; want %s", reason, got, want)
+		got := StagingFailure(reason)
+		if got.Error() != want {
+			t.Errorf("%s: got %s; want %s", reason, got.Error(), want)
+		}
+		// What the container did not say itself, the log has to.
+		wantCause := reason
+		if strings.HasPrefix(reason, "STG: Exited") {
+			wantCause = ""
+		}
+		if got.Cause != wantCause {
+			t.Errorf("%s: got cause %q; want %q", reason, got.Cause, wantCause)
 		}
 	}
 }
@@ -186,14 +196,17 @@ func TestReadResult(t *testing.T) {
 		Buildpacks: []cf.DropletBuildpack{{Name: "k1", BuildpackName: "go", Version: "1"}, {Name: "k2", BuildpackName: "ruby", Version: "1.2", DetectOutput: "ruby 1.2"}},
 		Sidecars:   []cf.Sidecar{{Name: "side", Command: "./side", ProcessTypes: []string{"web"}, MemoryMB: 7, Origin: "buildpack"}}}
 	var got cf.Droplet
-	if err := ReadResult([]byte(resultJSON), &got, false); err != nil {
+	if err := ReadResult([]byte(resultJSON), &got); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if err := ReadResult([]byte(resultJSON), &got, true); err != nil || got.Buildpacks[1].DetectOutput != "" {
-		t.Errorf("got %+v, %v; want no detect output when none detected", got.Buildpacks, err)
+	for _, text := range []string{"", "{", `{"lifecycle_type":"docker"}`} {
+		e, ok := errors.AsType[BuildError](ReadResult([]byte(text), &got))
+		if !ok || e.Error() != "StagingError - Staging error: Malformed message from Diego stager" || !strings.Contains(e.Cause, "result.json cannot be read: ") {
+			t.Errorf("%q: got %+v; want it to be malformed", text, e)
+		}
 	}
 }
 
@@ -208,7 +221,7 @@ func TestLargeResultsAreRefused(t *testing.T) {
 		{"type", `"process_types":{"` + strings.Repeat("x", 256) + `":"x"}`, "process type is too long"},
 	} {
 		var d cf.Droplet
-		err := ReadResult([]byte(`{"lifecycle_type":"buildpack",`+tt.more+`}`), &d, false)
+		err := ReadResult([]byte(`{"lifecycle_type":"buildpack",`+tt.more+`}`), &d)
 		if _, ok := errors.AsType[BuildError](err); !ok || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "StagingError - ") {
 			t.Errorf("%s: got %v; want %s", tt.name, err, tt.want)
 		}
@@ -224,7 +237,7 @@ func FuzzReadResult(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var d cf.Droplet
-		if ReadResult(text, &d, false) != nil {
+		if ReadResult(text, &d) != nil {
 			return
 		}
 		if d.ProcessTypes == nil {

@@ -14,10 +14,10 @@ import (
 	"cupola/store/cf"
 )
 
-// effect is a call of a cell, made once the rows are committed.
+// effect is a call of a cell, or what else is done once the rows are committed.
 type effect func(context.Context, Cell)
 
-// told is an effect and the cell that it is for.
+// told is an effect and the cell that it is for; "" for none.
 type told struct {
 	cellID string
 	effect effect
@@ -83,7 +83,8 @@ func (l *Loop) apply(tx *store.Tx, a Action) (cellID string, e effect, err error
 	case Halt:
 		return a.CellID, stop(a.Container), nil
 	case CreateTask, RejectTask, Requeue, FailTask, DropTask:
-		return "", nil, l.applyTask(tx, a)
+		lines, err := l.applyTask(tx, a)
+		return "", l.say(lines), err
 	}
 	return "", nil, applyActual(tx, a)
 }
@@ -249,22 +250,35 @@ func begun(tx *store.Tx, task lrp.Task) error {
 	return store.Tasks.Update(tx, t)
 }
 
-// applyTask does what concerns a task's row and its owner.
-func (l *Loop) applyTask(tx *store.Tx, a Action) error {
+// say is the effect of lines in apps' logs, nil of none. It is of no cell.
+func (l *Loop) say(lines []lrp.LogLine) effect {
+	if len(lines) == 0 {
+		return nil
+	}
+	return func(context.Context, Cell) {
+		for _, line := range lines {
+			l.logs(line)
+		}
+	}
+}
+
+// applyTask does what concerns a task's row and its owner. It returns lines for
+// the owner's log.
+func (l *Loop) applyTask(tx *store.Tx, a Action) ([]lrp.LogLine, error) {
 	switch a.Op {
 	case CreateTask:
 		err := store.LRPTasks.Insert(tx, *a.Task)
 		if store.IsTaken(err) {
-			return nil
+			return nil, nil
 		}
-		return err
+		return nil, err
 	case DropTask:
 		_, err := store.LRPTasks.Delete(tx, *a.Task)
-		return err
+		return nil, err
 	case FailTask:
 		ok, err := store.LRPTasks.Delete(tx, *a.Task)
 		if !ok {
-			return err
+			return nil, err
 		}
 		return l.settle(tx, *a.Task, outcome{failed: true, reason: a.Reason, fault: a.Fault, lost: a.Reason == reasonLost})
 	}
@@ -274,7 +288,7 @@ func (l *Loop) applyTask(tx *store.Tx, a Action) error {
 	next.RejectionReason = a.Reason
 	ok, err := store.LRPTasks.Swap(tx, *a.Task, next)
 	if !ok || lrp.Derived(a.Task.Domain) {
-		return err
+		return nil, err
 	}
-	return changeBBSTask(tx, *a.Task, func(t *store.BBSTask) { t.Rejections, t.RejectionReason = next.Rejections, lrp.Truncate(a.Reason) })
+	return nil, changeBBSTask(tx, *a.Task, func(t *store.BBSTask) { t.Rejections, t.RejectionReason = next.Rejections, lrp.Truncate(a.Reason) })
 }

@@ -14,7 +14,8 @@ func (l *Loop) Event(e lrp.Event) {
 	var lines []lrp.LogLine
 	err := l.store.Write(ctx, func(tx *store.Tx) (err error) {
 		if e.Kind == lrp.KindTask {
-			return l.taskEvent(tx, e)
+			lines, err = l.taskEvent(tx, e)
+			return err
 		}
 		lines, err = l.instanceEvent(tx, e)
 		return err
@@ -87,19 +88,19 @@ func (l *Loop) exited(tx *store.Tx, was lrp.Actual, exit lrp.Exit) ([]lrp.LogLin
 }
 
 // taskEvent settles a task that has ended.
-func (l *Loop) taskEvent(tx *store.Tx, e lrp.Event) error {
+func (l *Loop) taskEvent(tx *store.Tx, e lrp.Event) ([]lrp.LogLine, error) {
 	if e.Type != lrp.EventExited {
-		return nil
+		return nil, nil
 	}
 	t, err := store.LRPTasks.Get(tx, e.GUID)
 	if err != nil || t.State != lrp.TaskRunning {
 		if store.IsNotFound(err) {
 			err = nil
 		}
-		return err
+		return nil, err
 	}
 	if _, err := store.LRPTasks.Delete(tx, *t); err != nil {
-		return err
+		return nil, err
 	}
 	o := outcome{failed: e.Exit.Failed || e.Exit.Stopped, reason: e.Exit.Reason, result: e.Result, outputs: e.Outputs, lost: e.Exit.Unknown && !e.Exit.Stopped}
 	if e.Exit.Stopped && o.reason == "" {

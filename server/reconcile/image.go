@@ -49,9 +49,12 @@ func (f *fetches) image(ctx context.Context, build *cf.Build, reference string) 
 	if err != nil {
 		f.say(build.AppGUID, true, "The %s was not pulled: %v", what, err)
 		f.log.InfoContext(ctx, "image was not pulled", "app_guid", build.AppGUID, "err", err)
-		return desire.BuildError{ID: "StagingError", Detail: fmt.Sprintf("Staging error: the %s was not pulled: %v", what, err)}
+		return desire.CannotStage(fmt.Sprintf("the %s was not pulled: %v", what, err))
 	}
 	f.say(build.AppGUID, false, "The %s is %s", what, image.Reference)
+	if docker {
+		f.logs(note(build.AppGUID, "Staging complete for build %s", build.GUID))
+	}
 	f.compare(build.AppGUID, reference, was, image.StackImage)
 	return nil
 }

@@ -22,6 +22,12 @@ func (l *loader) workOfBuilds() error {
 	return nil
 }
 
+// Why builds do not start whose rows are gone, or damaged.
+var (
+	noPackage = desire.CannotStage("the package or its files are not there any longer: push the app again")
+	noOwner   = desire.CannotStage("the app's space or organization cannot be read")
+)
+
 func (l *loader) build(b *cf.Build) (Work, error) {
 	w := Work{GUID: b.GUID, Domain: lrp.DomainStaging}
 	if b.Lifecycle.Type == cf.LifecycleDocker {
@@ -37,7 +43,7 @@ func (l *loader) build(b *cf.Build) (Work, error) {
 	app := l.apps[b.AppGUID]
 	if err != nil || app == nil || in.Package.Digest == "" {
 		if err == nil || store.IsNotFound(err) || store.IsDamaged(err) {
-			w.Fault, err = desire.StagingFailure("").Error(), nil
+			w.Fault, err = noPackage.Error(), nil
 		}
 		return w, err
 	}
@@ -46,7 +52,7 @@ func (l *loader) build(b *cf.Build) (Work, error) {
 	}
 	var ok bool
 	if in.Owner, _, ok = l.owner(app, ""); !ok {
-		w.Fault = desire.StagingFailure("").Error()
+		w.Fault = noOwner.Error()
 		return w, nil
 	}
 	l.choose(b, &in, image, &w)
@@ -59,7 +65,7 @@ func (l *loader) dockerBuild(b *cf.Build, w Work) (Work, error) {
 	p, err := store.Packages.Get(l.tx, b.PackageGUID)
 	app := l.apps[b.AppGUID]
 	if store.IsNotFound(err) || store.IsDamaged(err) || err == nil && app == nil {
-		w.Fault = desire.StagingFailure("").Error()
+		w.Fault = noPackage.Error()
 		return w, nil
 	}
 	if err != nil {
@@ -81,7 +87,7 @@ func (l *loader) stackOf(b *cf.Build, in *desire.StagingIn) (image string, err e
 		return "", nil
 	}
 	if !desire.IsImage(b.Lifecycle.Stack) {
-		return "", desire.BuildError{ID: "StackNotFound", Detail: "The stack could not be found: " + b.Lifecycle.Stack}
+		return "", desire.StackNotFound(b.Lifecycle.Stack)
 	}
 	in.Stack = &cf.Stack{Name: b.Lifecycle.Stack}
 	if b.Lifecycle.Image == nil {

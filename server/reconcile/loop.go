@@ -139,6 +139,9 @@ func (l *Loop) act(ctx context.Context, d decision) (next time.Time, err error) 
 		return next, err
 	}
 	for _, t := range effects {
+		if t.cellID == "" {
+			t.effect(ctx, nil)
+		}
 		for _, c := range l.cells {
 			if c.Presence().ID == t.cellID {
 				t.effect(ctx, c)

@@ -162,17 +162,34 @@ func TestABuildIsStaged(t *testing.T) {
 	})
 }
 
+// Causes of failed builds: what the build shows, and what the log says. The texts
+// are those of CC's errors/v2.yml, failure_reason_sanitizer.rb and
+// staging_completion_handler.rb; lines of the staging (STG) are cupola's.
 func TestABuildFailsInCloudControllersWords(t *testing.T) {
+	const failed, exited = "StagingError - Staging error: staging failed", "STG: Exited with status "
 	for _, c := range []struct {
-		name, reason, result, want string
-		state                      cf.BuildState
+		name, reason, result string
+		want                 string   // the build's error
+		log                  []string // but for "Staging failed for build GUID", which all have
 	}{
-		{"detect", "STG: Exited with status 222", "", "NoAppDetectedError - An app was not successfully detected by any available buildpack", cf.BuildFailed},
-		{"compile", "STG: Exited with status 223", "", "BuildpackCompileFailed - App staging failed in the buildpack compile phase", cf.BuildFailed},
-		{"finalize", "STG: Exited with status 226", "", "StagingError - Staging error: staging failed", cf.BuildFailed},
-		{"no result", "", "", "StagingError - Staging error: staging failed", cf.BuildFailed},
-		{"bad result", "", "{", "StagingError - Staging error: staging failed", cf.BuildFailed},
-		{"good", "", result, "", cf.BuildStaged},
+		{"detect", exited + "222", "", "NoAppDetectedError - An app was not successfully detected by any available buildpack", []string{"API ERR Failed to stage build: staging failed"}},
+		{"compile", exited + "223", "", "BuildpackCompileFailed - App staging failed in the buildpack compile phase", []string{"API ERR Failed to stage build: staging failed"}},
+		{"release", exited + "224", "", "BuildpackReleaseFailed - App staging failed in the buildpack release phase", []string{"API ERR Failed to stage build: staging failed"}},
+		{"supply", exited + "225", "", failed, []string{"API ERR Failed to stage build: staging failed"}},
+		{"finalize", exited + "226", "", failed, []string{"API ERR Failed to stage build: staging failed"}},
+		{"memory", exited + "137 (out of memory)", "", failed,
+			[]string{"STG ERR Staging failed: " + exited + "137 (out of memory)", "API ERR Failed to stage build: staging failed"}},
+		{"time", "exceeded 15m0s timeout", "", "StagingTimeExpired - Staging time expired: staging took longer than 15m0s",
+			[]string{"STG ERR Staging failed: exceeded 15m0s timeout", "API ERR Failed to stage build: staging failed"}},
+		{"download", "Downloading app package failed", "", failed,
+			[]string{"STG ERR Staging failed: Downloading app package failed", "API ERR Failed to stage build: staging failed"}},
+		{"container", "failed to create container: no space left on device", "", failed,
+			[]string{"STG ERR Staging failed: failed to create container: no space left on device", "API ERR Failed to stage build: staging failed"}},
+		{"no result", "", "", "StagingError - Staging error: Malformed message from Diego stager",
+			[]string{"STG ERR Staging failed: the buildpacks' result.json cannot be read: unexpected end of JSON input", "API ERR Failed to stage build: Malformed message from Diego stager"}},
+		{"bad result", "", "{", "StagingError - Staging error: Malformed message from Diego stager",
+			[]string{"STG ERR Staging failed: the buildpacks' result.json cannot be read: unexpected end of JSON input", "API ERR Failed to stage build: Malformed message from Diego stager"}},
+		{"no start command", "", strings.Replace(result, `{"web":"./run"}`, "{}", 1), "StagingError - Staging error: Start command not specified", []string{"API ERR Failed to stage build: Start command not specified"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inHouse(t, func(t *testing.T, h *house) {
@@ -180,9 +197,81 @@ func TestABuildFailsInCloudControllersWords(t *testing.T) {
 				b := h.build(app)
 				h.cell.exit(b.GUID, lrp.Event{Exit: lrp.Exit{Failed: c.reason != "", Reason: c.reason}, Result: []byte(c.result), Outputs: []lrp.Blob{{Name: "droplet", Digest: "d2"}}})
 				h.settle()
-				if got := get(h, store.Builds, b.GUID); got.State != c.state || got.Error != c.want {
-					t.Errorf("got %s, %q; want %s, %q", got.State, got.Error, c.state, c.want)
-				}
+				h.failed(t, b, c.want, c.log)
+			})
+		})
+	}
+}
+
+// failed checks the error of a failed build, and what its app's log says of it.
+func (h *house) failed(t *testing.T, b *cf.Build, want string, log []string) {
+	t.Helper()
+	if got := get(h, store.Builds, b.GUID); got.State != cf.BuildFailed || got.Error != want {
+		t.Errorf("got %s, %q; want FAILED, %q", got.State, got.Error, want)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var got []string
+	for _, l := range h.lines {
+		stream := " OUT "
+		if l.Err {
+			stream = " ERR "
+		}
+		if text := l.Target.Source + stream + string(l.Text); text != "API OUT Staging failed for build "+b.GUID {
+			got = append(got, text)
+		}
+	}
+	if diff := cmp.Diff(log, got); diff != "" || len(h.lines) != len(got)+1 {
+		t.Errorf("log (-want +got):\n%s\nof %d lines", diff, len(h.lines))
+	}
+}
+
+// A droplet without processes stages where the app has a command of its own.
+func TestABuildNeedsAStartCommand(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		app, web := h.app("hello", 0, 64)
+		h.write(func(tx *store.Tx) error {
+			web.Command = "./own"
+			return store.Processes.Update(tx, web)
+		})
+		b := h.build(app)
+		h.cell.exit(b.GUID, lrp.Event{Result: []byte(strings.Replace(result, `{"web":"./run"}`, "{}", 1)), Outputs: []lrp.Blob{{Name: "droplet", Digest: "d2"}}})
+		h.settle()
+		if got := get(h, store.Builds, b.GUID); got.State != cf.BuildStaged {
+			t.Errorf("got %+v; want it staged", got)
+		}
+	})
+}
+
+// Builds whose container never starts say why, in the log as well.
+func TestABuildThatCannotStart(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		without    func(tx *store.Tx, b *cf.Build) error
+	}{
+		{"stack", "The stack could not be found: minifs", func(tx *store.Tx, _ *cf.Build) error {
+			s, err := store.Stacks.First(tx, store.Query{})
+			if err != nil {
+				return err
+			}
+			return store.Stacks.Delete(tx, s.GUID)
+		}},
+		{"buildpacks", "There are no buildpacks available", func(tx *store.Tx, _ *cf.Build) error {
+			b, err := store.Buildpacks.First(tx, store.Query{})
+			if err != nil {
+				return err
+			}
+			return store.Buildpacks.Delete(tx, b.GUID)
+		}},
+		{"package", "the package or its files are not there any longer: push the app again", func(tx *store.Tx, b *cf.Build) error { return store.Packages.Delete(tx, b.PackageGUID) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inHouse(t, func(t *testing.T, h *house) {
+				h.cell.size(1) // it waits for room
+				app, _ := h.app("hello", 0, 64)
+				b := h.build(app)
+				h.write(func(tx *store.Tx) error { return c.without(tx, b) })
+				h.failed(t, b, "StagingError - Staging error: "+c.want, []string{"STG ERR Staging failed: " + c.want, "API ERR Failed to stage build: " + c.want})
 			})
 		})
 	}
@@ -199,9 +288,8 @@ func TestABuildWithoutRoomIsRejectedThreeTimes(t *testing.T) {
 		}
 		h.pass(2 * time.Second)
 		h.settle()
-		if got := get(h, store.Builds, b.GUID); got.Error != "InsufficientResources - Insufficient resources" {
-			t.Errorf("got %+v", got)
-		}
+		const why = "insufficient resources: memory"
+		h.failed(t, b, "InsufficientResources - Insufficient resources", []string{"STG ERR Staging failed: " + why, "API ERR Failed to stage build: " + why})
 	})
 }
 

@@ -29,6 +29,7 @@ const (
 	BuildpackStacksDiffer Kind = "BuildpackStacksDontMatch"
 	BuildpackStackUnknown Kind = "BuildpackStackDoesNotExist"
 	BuildpackZipError     Kind = "BuildpackZipError"
+	BuildpackInvalid      Kind = "BuildpackInvalid"
 	StackInvalid          Kind = "StackValidationFailed"
 	Unknown               Kind = "UnknownError"
 	OrgSuspended          Kind = "OrgSuspended"

@@ -2,6 +2,7 @@ package apps
 
 import (
 	"fmt"
+	"strings"
 
 	"cupola/rootfs/reference"
 	"cupola/runtime/lrp"
@@ -128,6 +129,9 @@ func newBuild(c *control.Session, app *cf.App, p *cf.Package, req NewBuild) (*cf
 	if err := applyLifecycle(c, &b.Lifecycle, &b.Credentials, req.Lifecycle); err != nil {
 		return nil, err
 	}
+	if err := buildpacksStage(c, b.Lifecycle); err != nil {
+		return nil, err
+	}
 	fresh, err := neverBuilt(c, app)
 	if err != nil {
 		return nil, err
@@ -139,6 +143,25 @@ func newBuild(c *control.Session, app *cf.App, p *cf.Package, req NewBuild) (*cf
 		return nil, err
 	}
 	return b, nil
+}
+
+// buildpacksStage refuses a build with named buildpacks of which one is not there,
+// or disabled (CC: builds_controller.rb, BuildCreate#requested_buildpacks_disabled!).
+func buildpacksStage(c *control.Session, l cf.Lifecycle) error {
+	if l.Type != cf.LifecycleBuildpack || len(l.Buildpacks) == 0 {
+		return nil
+	}
+	if err := checkLifecycle(c, l); err != nil {
+		return err
+	}
+	all, err := store.Buildpacks.All(c.Tx)
+	if err != nil {
+		return err
+	}
+	if disabled := desire.Disabled(l, all); len(disabled) > 0 {
+		return cf.Errorf(cf.BuildpackInvalid, "Buildpack is invalid: Requested buildpack(s) '%s' are disabled and cannot be used for staging", strings.Join(disabled, "', '"))
+	}
+	return nil
 }
 
 // ClearBuildCache forgets what the stagings of an app left for the next one.

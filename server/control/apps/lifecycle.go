@@ -2,7 +2,6 @@ package apps
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 
 	"cupola/rootfs/reference"
@@ -115,18 +114,30 @@ func ChangeLifecycle(c *control.Session, app *cf.App, req *Lifecycle) error {
 
 // checkLifecycle says in Cloud Controller's words what of a lifecycle does not
 // exist.
+// Of several faults it names all, those of the buildpacks first
+// (BuildpackLifecycleDataValidator).
 func checkLifecycle(c *control.Session, l cf.Lifecycle) error {
-	if l.Stack != "" {
-		if err := checkStack(c, l); err != nil {
+	var ofStack, faults []string
+	stack := l.Stack
+	if stack != "" {
+		err := checkStack(c, l)
+		if err != nil && !control.IsKind(err, cf.UnprocessableEntity) {
 			return err
+		}
+		if err != nil {
+			ofStack, stack = []string{err.Error()}, ""
 		}
 	}
 	for _, b := range l.Buildpacks {
-		if err := checkBuildpack(c, b, l.Stack); err != nil {
+		err := checkBuildpack(c, b, stack)
+		if err != nil && !control.IsKind(err, cf.UnprocessableEntity) {
 			return err
 		}
+		if err != nil {
+			faults = append(faults, err.Error())
+		}
 	}
-	return nil
+	return control.Invalid(append(faults, ofStack...))
 }
 
 // checkStack takes the name of a stack and, where that is allowed, an image.
@@ -207,7 +218,7 @@ func StackNamed(c *control.Session, name string) (*cf.Stack, error) {
 }
 
 func checkBuildpack(c *control.Session, name, stack string) error {
-	if isURL(name) {
+	if desire.IsBuildpackURL(name) {
 		return nil
 	}
 	found, err := store.Buildpacks.By(c.Tx, "names", name)
@@ -223,13 +234,6 @@ func checkBuildpack(c *control.Session, name, stack string) error {
 		return cf.Unprocessable(`Buildpack "%s" must be an existing admin buildpack or a valid git URI`, name)
 	}
 	return cf.Unprocessable(`Buildpack "%s" for stack "%s" must be an existing admin buildpack or a valid git URI`, name, stack)
-}
-
-// isURL tells whether a buildpack is named by a URL: of a zip, or of a git
-// repository.
-func isURL(name string) bool {
-	u, err := url.Parse(name)
-	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https" || u.Scheme == "git") || strings.HasPrefix(name, "git@")
 }
 
 // stackStages refuses to stage on a stack that is shut for it, and warns of one
