@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -127,6 +128,69 @@ func TestManifestsKeepToTheQuota(t *testing.T) {
 		{method: "GET", path: "/v3/processes/app-1", status: 200, want: `{"instances": 1}`},
 	})
 	w.apply(t, "applications:\n- name: hello\n  instances: 2\n")
+}
+
+// The request for a new app with a buildpack that is not there fails at once, the job
+// for an app that is there (CC: AppFindOrCreateSkeleton, spec/unit/controllers/v3/space_manifests_controller_spec.rb).
+func TestManifestBuildpacks(t *testing.T) {
+	w := newWorld(t)
+	w.run(t, []step{{method: "POST", path: "/v3/buildpacks", body: `{"name": "waiting"}`, status: 201}})
+	apply := func(text string) answer {
+		return w.ask("space_developer", "POST", "/v3/spaces/space-1/actions/apply_manifest", text, "application/x-yaml")
+	}
+	for list, want := range map[string]string{
+		"none":                           `For application 'new': Specified unknown buildpack name: "none"`,
+		"none, ruby_buildpack, nor-this": `For application 'new': Specified unknown buildpack name: "none", Specified unknown buildpack name: "nor-this"`,
+		"waiting":                        `For application 'new': "waiting" must be in ready state`,
+	} {
+		got := apply("applications:\n- name: new\n  buildpacks: [" + list + "]\n")
+		var fault any
+		if err := json.Unmarshal([]byte(detail(10008, want)), &fault); err != nil {
+			t.Fatal(err)
+		}
+		if why := lacks(fault, got.json, ""); got.status != 422 || why != "" {
+			t.Errorf("%s: got %d %s; want %s", list, got.status, got.text, want)
+		}
+	}
+	w.run(t, []step{{method: "GET", path: "/v3/apps?names=new", status: 200, want: `{"resources": []}`}})
+	w.saved["job"] = guidOf(apply("applications:\n- name: hello\n  buildpacks: [none, nor-this]\n"))
+	w.run(t, []step{{method: "GET", path: "/v3/jobs/{job}", status: 200, want: `{"state": "FAILED", "errors": [{"detail": ` +
+		`"For application 'hello': Buildpack \"none\" for stack \"minifs\" must be an existing admin buildpack or a valid git URI, Buildpack \"nor-this\" for stack \"minifs\" must be an existing admin buildpack or a valid git URI"}]}`}})
+}
+
+// A build names its buildpacks, or its app does; those that are gone or disabled by
+// then are refused (CC: builds_controller.rb, BuildCreate#requested_buildpacks_disabled!).
+func TestBuildsOfUnusableBuildpacks(t *testing.T) {
+	w := newWorld(t)
+	w.run(t, []step{
+		{method: "PATCH", path: "/v3/apps/app-1", body: `{"lifecycle": {"data": {"buildpacks": ["ruby_buildpack", "go_buildpack"]}}}`, status: 200},
+		{method: "POST", path: "/v3/builds", body: `{"package": {"guid": "package-1"}, "lifecycle": {"data": {"buildpacks": ["none"], "stack": "nowhere"}}}`, status: 422,
+			want: detail(10008, `Buildpack "none" must be an existing admin buildpack or a valid git URI, Stack must be an existing stack, or an image: docker://host[:port]/namespace/name[:tag|@digest]`)},
+	})
+	w.write(func(tx *store.Tx) error {
+		all, err := store.Buildpacks.All(tx)
+		if err != nil {
+			return err
+		}
+		for _, b := range all {
+			b.Enabled = b.Name == "staticfile_buildpack"
+			if err := store.Buildpacks.Update(tx, b); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	w.run(t, []step{{method: "POST", path: "/v3/builds", body: `{"package": {"guid": "package-1"}}`, status: 400,
+		want: `{"errors": [{"code": 290003, "title": "CF-BuildpackInvalid", "detail": "Buildpack is invalid: Requested buildpack(s) 'ruby_buildpack', 'go_buildpack' are disabled and cannot be used for staging"}]}`}})
+	w.write(func(tx *store.Tx) error {
+		b, err := store.Buildpacks.By(tx, "names", "ruby_buildpack")
+		if err != nil {
+			return err
+		}
+		return store.Buildpacks.Delete(tx, b[0].GUID)
+	})
+	w.run(t, []step{{method: "POST", path: "/v3/builds", body: `{"package": {"guid": "package-1"}}`, status: 422,
+		want: detail(10008, `Buildpack "ruby_buildpack" for stack "minifs" must be an existing admin buildpack or a valid git URI`)}})
 }
 
 // A sidecar of several processes is one, and the same when it is applied again.

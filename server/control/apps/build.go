@@ -145,6 +145,31 @@ func newBuild(c *control.Session, app *cf.App, p *cf.Package, req NewBuild) (*cf
 	return b, nil
 }
 
+// BuildpacksExist refuses names of buildpacks that are not there for any stack, or
+// wait for their upload: what Cloud Controller checks before it creates an app of a
+// manifest (BuildpackLifecycleBuildpackModel#validate, AppCreate#validate_buildpacks_are_ready).
+func BuildpacksExist(c *control.Session, names []string) error {
+	var unknown, waiting []string
+	for _, name := range names {
+		if desire.IsBuildpackURL(name) {
+			continue
+		}
+		found, err := store.Buildpacks.By(c.Tx, "names", name)
+		switch {
+		case err != nil:
+			return err
+		case len(found) == 0:
+			unknown = append(unknown, fmt.Sprintf("Specified unknown buildpack name: %q", name))
+		case found[0].State != "READY":
+			waiting = append(waiting, fmt.Sprintf("%q must be in ready state", name))
+		}
+	}
+	if len(unknown) > 0 {
+		return control.Invalid(unknown)
+	}
+	return control.Invalid(waiting[:min(1, len(waiting))])
+}
+
 // buildpacksStage refuses a build with named buildpacks of which one is not there,
 // or disabled (CC: builds_controller.rb, BuildCreate#requested_buildpacks_disabled!).
 func buildpacksStage(c *control.Session, l cf.Lifecycle) error {

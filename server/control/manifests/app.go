@@ -199,7 +199,9 @@ func findOrCreate(c *control.Session, space *cf.Space, m *manifest.App) (*cf.App
 		app = &cf.App{Name: m.Name, SpaceGUID: space.GUID}
 		request := requestOf(m)
 		request["name"], request["relationships"] = m.Name, audit.Data{"space": audit.Relation(space.GUID)}
-		err = apps.Insert(c, app, lifecycleOf(m), request)
+		if err = apps.BuildpacksExist(c, m.Buildpacks); err == nil {
+			err = apps.Insert(c, app, lifecycleOf(m), request)
+		}
 	}
 	if err != nil {
 		return nil, forApp(m.Name, err)
