@@ -63,6 +63,9 @@ func checksum(digest string) any {
 // as the last one. Cloud Controller finds none with a URL that it has to censor
 // (presenters/v3/droplet_presenter.rb).
 func viewDropletBuildpacks(d *cf.Droplet) any {
+	if d.Lifecycle.Type == cf.LifecycleDocker {
+		return nil
+	}
 	out := []doc{}
 	for _, b := range d.Buildpacks {
 		e := doc{"name": b.Name, "detect_output": nil, "version": control.OrNil(b.Version), "buildpack_name": b.BuildpackName}

@@ -55,6 +55,7 @@ type Build struct {
 	Env          map[string]string // app env at the time, sealed at rest
 	Credentials  Credentials       // sealed at rest
 	Placement    Placement         // of the space at the time
+	Buildpack    string            // that was asked for first, without secrets; "" for detection
 }
 
 // DropletState is the state of a droplet.

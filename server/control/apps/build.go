@@ -132,6 +132,9 @@ func newBuild(c *control.Session, app *cf.App, p *cf.Package, req NewBuild) (*cf
 	if err := buildpacksStage(c, b.Lifecycle); err != nil {
 		return nil, err
 	}
+	if len(b.Lifecycle.Buildpacks) > 0 {
+		b.Buildpack = desire.Redact(b.Lifecycle.Buildpacks[0])
+	}
 	fresh, err := neverBuilt(c, app)
 	if err != nil {
 		return nil, err
