@@ -120,6 +120,7 @@ func (u *UAA) routes() map[string]handler {
 		"GET /Users":                             u.needs(scim.listUsers, "scim.read"),
 		"POST /Users":                            u.needs(scim.createUser, "scim.write"),
 		"GET /Users/{id}":                        scim.showUser,
+		"PUT /Users/{id}":                        u.needs(scim.updateUser, "scim.write"),
 		"DELETE /Users/{id}":                     u.needs(scim.deleteUser, "scim.write"),
 		"PUT /Users/{id}/password":               scim.changePassword,
 		"PATCH /Users/{id}/status":               u.needs(scim.unlock, "scim.write"),

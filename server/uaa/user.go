@@ -122,6 +122,54 @@ func (u scim) createUser(r *http.Request) (int, any, error) {
 	return http.StatusCreated, viewUser(user, nil), err
 }
 
+// updateUser is PUT /Users/{id}: other names and another email. The password stays
+// (UAA: ScimUserEndpoints.updateUser). All users have version 0.
+func (u scim) updateUser(r *http.Request) (int, any, error) {
+	switch version := strings.Trim(r.Header.Get("If-Match"), `"`); version {
+	case "":
+		return 0, nil, refuse(http.StatusBadRequest, "scim", "Missing If-Match for PUT")
+	case "*", "0":
+	default:
+		return 0, nil, refuse(http.StatusConflict, "scim_resource_conflict", "Attempt to update a user (%s) with wrong version: expected=0 but found=%s", r.PathValue("id"), version)
+	}
+	var req userRequest
+	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+		return 0, nil, refuse(http.StatusBadRequest, "invalid_scim_resource", "The user could not be read")
+	}
+	if fault := req.fault(); fault != "" {
+		return 0, nil, refuse(http.StatusBadRequest, "invalid_scim_resource", "%s", fault)
+	}
+	user, err := u.changeUser(r, &req)
+	if store.IsTaken(err) {
+		return 0, nil, refuse(http.StatusConflict, "scim_resource_already_exists", "Username already in use: %s", req.UserName)
+	}
+	if err != nil {
+		return 0, nil, notFound(r, err)
+	}
+	view, err := u.view(r, user)
+	return http.StatusOK, view, err
+}
+
+func (u scim) changeUser(r *http.Request, req *userRequest) (user *cf.User, err error) {
+	err = u.store.Write(r.Context(), func(tx *store.Tx) error {
+		if user, err = store.Users.Get(tx, r.PathValue("id")); err != nil {
+			return err
+		}
+		if user.Username == adminUser && req.UserName != adminUser {
+			return refuse(http.StatusBadRequest, "invalid_scim_resource", "The user admin cannot be renamed: its password is the daemon's --admin-password")
+		}
+		user.Username, user.GivenName, user.FamilyName = req.UserName, req.Name.GivenName, req.Name.FamilyName
+		if len(req.Emails) > 0 {
+			user.Email = req.Emails[0].Value
+		}
+		return store.Users.Update(tx, user)
+	})
+	return user, err
+}
+
+// adminUser is the name of the first user, whom the client admin speaks for.
+const adminUser = "admin"
+
 func (u scim) showUser(r *http.Request) (int, any, error) {
 	id, err := u.bearer(r)
 	if err != nil {
