@@ -53,11 +53,11 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	var want selection
+	var want []selector
 	for _, k := range everything {
 		want = append(want, selector{source: c.sources[0], kind: k})
 	}
-	g.serveWebsocket(w, r, reader, c, want, "")
+	g.serveWebsocket(w, r, reader, c, newSelection(want...), "")
 }
 
 // everything are the kinds of envelopes that dropsonde has.
@@ -90,11 +90,11 @@ func (g *Gateway) firehose(w http.ResponseWriter, r *http.Request) {
 	case "metrics":
 		kinds = everything[1:]
 	}
-	var want selection
+	var want []selector
 	for _, k := range kinds {
 		want = append(want, selector{kind: k})
 	}
-	g.serveWebsocket(w, r, reader, c, want, shardOf("v1", reader, r.PathValue("id")))
+	g.serveWebsocket(w, r, reader, c, newSelection(want...), shardOf("v1", reader, r.PathValue("id")))
 }
 
 // recentLogs is /apps/{guid}/recentlogs: the last lines of an app, as `cf logs

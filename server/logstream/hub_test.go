@@ -42,6 +42,7 @@ func TestSelection(t *testing.T) {
 		{"counter.name=others", "[]"},
 		{"counter.name=", "[4]"},
 		{"event", "[]"},
+		{"log&source_id=b&source_id=b&source_id=none", "[1]"},
 		{"timer=1&shard_id=s", "[5]"},
 		{"", "empty_query"},
 		{"source_id=a", "missing_envelope_type"},
@@ -80,8 +81,8 @@ func count(s *subscription) (n int) {
 // Members of a shard share what they want; others get all of it.
 func TestShards(t *testing.T) {
 	var h Hub
-	logs := selection{{kind: logcache.Log}}
-	alone, one, two, other := h.subscribe(logs, "", ""), h.subscribe(logs, "s", ""), h.subscribe(logs, "s", ""), h.subscribe(selection{{kind: logcache.Gauge}}, "s", "")
+	logs := newSelection(selector{kind: logcache.Log})
+	alone, one, two, other := h.subscribe(logs, "", ""), h.subscribe(logs, "s", ""), h.subscribe(logs, "s", ""), h.subscribe(newSelection(selector{kind: logcache.Gauge}), "s", "")
 	for n := range 200 {
 		h.Publish(line("a", fmt.Sprint(n)))
 	}
@@ -105,7 +106,7 @@ func TestShards(t *testing.T) {
 // With names the same metric always goes to the same member (go-pubsub).
 func TestDeterministicShards(t *testing.T) {
 	var h Hub
-	gauges := selection{{kind: logcache.Gauge}}
+	gauges := newSelection(selector{kind: logcache.Gauge})
 	first, second := h.subscribe(gauges, "s", "b"), h.subscribe(gauges, "s", "a")
 	for range 20 {
 		h.Publish(gauge("a", "cpu"))
@@ -124,7 +125,7 @@ func TestDeterministicShards(t *testing.T) {
 // A reader that takes nothing costs no more than its queue, and loses the newest.
 func TestQueuesAreBounded(t *testing.T) {
 	var h Hub
-	s := h.subscribe(selection{{kind: logcache.Log}}, "", "")
+	s := h.subscribe(newSelection(selector{kind: logcache.Log}), "", "")
 	for n := range queueSize + 10 {
 		h.Publish(line("a", fmt.Sprint(n)))
 	}

@@ -29,11 +29,21 @@ func (s selector) match(e *logcache.Envelope) bool {
 	return !slices.ContainsFunc(e.Metrics, func(m logcache.Metric) bool { return !slices.Contains(s.names, m.Name) })
 }
 
-// selection wants what any of its selectors wants.
-type selection []selector
+// selection wants what any of its selectors wants. They are found by their source:
+// a query may name a thousand.
+type selection map[string][]selector
+
+func newSelection(selectors ...selector) selection {
+	all := selection{}
+	for _, s := range selectors {
+		all[s.source] = append(all[s.source], s)
+	}
+	return all
+}
 
 func (all selection) match(e *logcache.Envelope) bool {
-	return slices.ContainsFunc(all, func(s selector) bool { return s.match(e) })
+	fits := func(s selector) bool { return s.match(e) }
+	return slices.ContainsFunc(all[""], fits) || slices.ContainsFunc(all[e.SourceID], fits)
 }
 
 // parseSelection reads the query of /v2/read (loggregator-release:
@@ -47,17 +57,25 @@ func parseSelection(query url.Values) (all selection, refused *refusal) {
 	if !typed {
 		return nil, errMissingType
 	}
-	sources := query["source_id"]
+	sources := distinct(query["source_id"])
 	if len(sources) == 0 {
 		sources = []string{""}
 	}
+	var selectors []selector
 	for _, source := range sources {
-		all = append(all, selectorsOf(source, query)...)
+		selectors = append(selectors, selectorsOf(source, query)...)
 	}
-	return all, nil
+	return newSelection(selectors...), nil
 }
 
-func selectorsOf(source string, query url.Values) (all selection) {
+// distinct are the texts, each once.
+func distinct(texts []string) []string {
+	texts = slices.Clone(texts)
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}
+
+func selectorsOf(source string, query url.Values) (all []selector) {
 	if query.Has("log") {
 		all = append(all, selector{source: source, kind: logcache.Log})
 	}
@@ -74,11 +92,11 @@ func selectorsOf(source string, query url.Values) (all selection) {
 }
 
 // named are the selectors of metrics by name; without names, of all.
-func named(source string, kind logcache.Kind, names []string, split func(string) []string) (all selection) {
+func named(source string, kind logcache.Kind, names []string, split func(string) []string) (all []selector) {
 	if len(names) == 0 {
-		return selection{{source: source, kind: kind}}
+		return []selector{{source: source, kind: kind}}
 	}
-	for _, n := range names {
+	for _, n := range distinct(names) {
 		s := selector{source: source, kind: kind, names: split(n)}
 		if kind == logcache.Counter && n == "" {
 			s.names = nil
