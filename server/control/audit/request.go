@@ -19,14 +19,16 @@ func Request(r Data) Data {
 	if _, ok := data["password"]; ok {
 		data["password"] = Censored
 	}
-	lifecycle, _ := r["lifecycle"].(Data)
-	if data, ok := lifecycle["data"].(Data); ok {
-		hideLifecycle(data)
+	if lifecycle, ok := r["lifecycle"].(Data); ok {
+		hideLifecycle(lifecycle) // RFC-0046 has credentials beside the data
+		if data, ok := lifecycle["data"].(Data); ok {
+			hideLifecycle(data)
+		}
 	}
 	return r
 }
 
-// hideLifecycle takes the secrets out of the data of a lifecycle.
+// hideLifecycle takes the secrets out of a lifecycle or its data.
 func hideLifecycle(data Data) {
 	if _, ok := data["credentials"]; ok {
 		data["credentials"] = Hidden
