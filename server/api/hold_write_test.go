@@ -55,12 +55,13 @@ var longWrites = []struct {
 	method, path, body string
 	status             int
 	gone               string // a path that finds nothing afterwards
+	least              int    // transactions that it takes: one statement can remove many rows
 }{
 	{method: "DELETE", path: "/v3/spaces/space-1", status: 202, gone: "/v3/apps/app-150"},
 	{method: "DELETE", path: "/v3/organizations/org-1", status: 202, gone: "/v3/spaces/space-1"},
 	{method: "DELETE", path: "/v3/domains/domain-1", status: 202, gone: "/v3/domains/domain-1"},
 	{method: "DELETE", path: "/v3/spaces/space-1/routes?unmapped=true", status: 202, gone: "/v3/routes/idle-150"},
-	{method: "DELETE", path: "/v3/apps/app-100", status: 202, gone: "/v3/apps/app-100"},
+	{method: "DELETE", path: "/v3/apps/app-100", status: 202, gone: "/v3/apps/app-100", least: 1000 / 150},
 	{method: "DELETE", path: "/v3/service_instances/instance-big", status: 204, gone: "/v3/service_instances/instance-big"},
 	{method: "PATCH", path: "/v3/service_instances/instance-big", body: `{"credentials": {"a": "b"}, "syslog_drain_url": "https://d.test"}`, status: 200},
 	{method: "DELETE", path: "/v3/users/user-space_developer", status: 202},
@@ -94,6 +95,9 @@ func TestNoWriteHoldsTheWriter(t *testing.T) {
 			}
 			if held.statements() > maxHeld {
 				t.Errorf("%s; want at most %d statements", held, maxHeld)
+			}
+			if held.transactions() < s.least {
+				t.Errorf("%s; want at least %d transactions", held, s.least)
 			}
 			t.Log(held)
 		})

@@ -66,6 +66,12 @@ func (l *longest) statements() int64 {
 	return l.most.Statements
 }
 
+func (l *longest) transactions() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.n
+}
+
 // maxHeld bounds the statements of one transaction: none of them takes longer
 // than some 100 µs, so that is about 35 ms.
 const maxHeld = 350
