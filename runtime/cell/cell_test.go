@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -481,6 +482,40 @@ func TestTask(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestLargeResultIsNotReadWhole holds that a task cannot fill the daemon's memory with its result.
+func TestLargeResultIsNotReadWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t)
+		d := boot(t, m, t.TempDir())
+		defer d.kill()
+		d.Start(task())
+		synctest.Wait()
+		for path, size := range map[string]int{"/tmp/result.json": 3 * maxResult, "/tmp/droplet": 3} {
+			if err := (fakeRoots{m}).WriteFile("t1", path, make([]byte, size), 0o644, 0, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		same := -1 // shares its offset with the file that the cell reads
+		m.opened = func(f *os.File) {
+			if filepath.Base(f.Name()) != "result.json" {
+				return
+			}
+			var err error
+			if same, err = syscall.Dup(int(f.Fd())); err != nil {
+				t.Error(err)
+			}
+		}
+		m.end("t1", container.Exit{Known: true})
+		if got := d.last(t); got.Exit.Reason != "failed to fetch result" || len(got.Result) > 0 {
+			t.Errorf("got %+v, a result of %d bytes; want none", got.Exit, len(got.Result))
+		}
+		defer syscall.Close(same)
+		if read, err := syscall.Seek(same, 0, io.SeekCurrent); err != nil || read > maxResult+1 {
+			t.Errorf("the cell read %d bytes, %v; want at most %d", read, err, maxResult+1)
+		}
+	})
 }
 
 func TestTaskTimeout(t *testing.T) {

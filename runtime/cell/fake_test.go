@@ -35,7 +35,8 @@ type machine struct {
 // host is a fake of all that outlives a daemon: processes, networks and mounts.
 // Several daemons, one after the other, may have it.
 type host struct {
-	dir    string // of the files in roots
+	dir    string         // of the files in roots
+	opened func(*os.File) // is called with each file of a root that is opened; nil: not
 	blobs  string
 	issuer Identities
 
@@ -464,7 +465,11 @@ func (r fakeRoots) put(id, path string, content []byte) error {
 }
 
 func (r fakeRoots) Open(id, path string) (*os.File, error) {
-	return os.Open(filepath.Join(r.dir, id, path))
+	f, err := os.Open(filepath.Join(r.dir, id, path))
+	if err == nil && r.opened != nil {
+		r.opened(f)
+	}
+	return f, err
 }
 
 func (r fakeRoots) Pull(ctx context.Context, ref reference.Reference, o image.PullOptions) (image.Image, error) {
