@@ -7,10 +7,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 )
 
 // brokenConn panics in its reads from one on.
@@ -144,4 +146,34 @@ func TestWriterGivesItsPanic(t *testing.T) {
 			t.Errorf("got %v; want the panic", err)
 		}
 	})
+}
+
+// refusing is a listener that fails with each of some errors, and then as a closed one.
+type refusing struct {
+	net.Listener
+	with  []error
+	calls int
+}
+
+func (l *refusing) Accept() (net.Conn, error) {
+	if l.calls++; l.calls > len(l.with) {
+		return nil, net.ErrClosed
+	}
+	return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", l.with[l.calls-1])}
+}
+
+// TestListenerOutlivesAnErrorThatPasses: without files or memory a server waits for some, and does not end with its listener.
+func TestListenerOutlivesAnErrorThatPasses(t *testing.T) {
+	for _, passes := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EPERM} {
+		synctest.Test(t, func(t *testing.T) {
+			inner := &refusing{with: []error{passes, passes}}
+			if _, err := Listener("part", inner).Accept(); !errors.Is(err, net.ErrClosed) || inner.calls != 3 {
+				t.Errorf("%v: got %v after %d calls; want it to accept until the listener is closed", passes, err, inner.calls)
+			}
+		})
+	}
+	inner := &refusing{with: []error{syscall.EBADF}}
+	if _, err := Listener("part", inner).Accept(); !errors.Is(err, syscall.EBADF) {
+		t.Errorf("got %v; want an error that does not pass returned", err)
+	}
 }
