@@ -33,7 +33,7 @@ func TestCellsFromTheConfigurationFile(t *testing.T) {
 preloaded_rootfses: [minifs]
 rootfs_providers: [docker]
 cells:
-- {name: one, tags: [Staging, skynet], memory: 512M, disk: 2G, containers: 7}
+- {name: one, tags: [Staging, skynet], required_tags: [Skynet, gpu], zone: z2, memory: 512M, disk: 2G, containers: 7}
 - name: two
   preloaded_rootfses: {lucid64: /srv/lucid, cflinuxfs2: "docker://h.test/cflinuxfs2:1", here: }
   rootfs_providers: []
@@ -42,8 +42,8 @@ cells:
 		t.Fatal(err)
 	}
 	want := cells.Config{Preloaded: cells.Preloaded{"minifs": ""}, Providers: []string{"docker"}, Cells: cells.List{
-		{Name: "one", Tags: []string{"staging", "skynet"}, MemoryMB: 512, DiskMB: 2048, Containers: 7, Preloaded: cells.Preloaded{"minifs": ""}, Providers: []string{"docker"}},
-		{Name: "two", Tags: []string{}, Containers: 250, Providers: []string{}, Preloaded: cells.Preloaded{"lucid64": "/srv/lucid", "cflinuxfs2": "docker://h.test/cflinuxfs2:1", "here": ""}},
+		{Name: "one", Tags: []string{"staging", "skynet", "gpu"}, Required: []string{"skynet", "gpu"}, Zone: "z2", MemoryMB: 512, DiskMB: 2048, Containers: 7, Preloaded: cells.Preloaded{"minifs": ""}, Providers: []string{"docker"}},
+		{Name: "two", Tags: []string{}, Required: []string{}, Zone: "z1", Containers: 250, Providers: []string{}, Preloaded: cells.Preloaded{"lucid64": "/srv/lucid", "cflinuxfs2": "docker://h.test/cflinuxfs2:1", "here": ""}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)

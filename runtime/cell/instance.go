@@ -85,6 +85,8 @@ func (i *instance) status() lrp.ContainerStatus {
 		GUID: i.guid(), Kind: i.spec.Kind, ProcessGUID: i.spec.ProcessGUID, Index: i.spec.Index,
 		Phase: r.Phase, Address: r.Address, Ready: r.Ready, Role: r.Role,
 		MemoryMB: i.spec.MemoryMB, DiskMB: i.spec.DiskMB, CellID: i.cellID(), RootFS: i.spec.RootFS, FilesDigest: r.FilesDigest, LogTags: i.tags.own(),
+		Domain: i.spec.Domain, MaxPids: i.spec.MaxPids, RequiredTags: i.spec.Constraint.Require, VolumeDrivers: i.spec.VolumeDrivers,
+		Failed: r.Ending != nil && r.Ending.Failed,
 	}
 }
 

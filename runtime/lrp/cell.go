@@ -51,6 +51,12 @@ type ContainerStatus struct {
 	RootFS      string
 	FilesDigest string            // of its Files; "" where there is no place for any
 	LogTags     map[string]string // of its lines; not to be changed
+
+	Domain        string
+	MaxPids       int
+	RequiredTags  []string // of its Constraint
+	VolumeDrivers []string
+	Failed        bool // it has ended, and not well
 }
 
 // Event is a cell's report about a container. A container's events come in
@@ -114,10 +120,34 @@ type Cell struct {
 	// RootFSProviders are the schemes of RootFSes that the cell has not preloaded.
 	RootFSProviders []string
 	Tags            []string // compared without case; each under 64 characters
+	// RequiredTags, which are among Tags, keep workloads away that do not require
+	// all of them: Diego's placement_tags. The others are its
+	// optional_placement_tags.
+	RequiredTags []string
+	// Zone is where the cell is: the instances of a process are divided evenly
+	// between zones.
+	Zone string
 	VolumeDrivers   []string
 	// Leaving says that the configuration does not name the cell any longer: it
 	// takes nothing new, and what is on it goes to others.
 	Leaving bool
+}
+
+// Suits reports whether a cell may run what has the constraint: the cell has all
+// tags that are required and none that is disallowed, and all that it requires
+// are required.
+func (c Cell) Suits(of Constraint) bool {
+	return of.Allows(c.Tags) && (Constraint{Require: c.RequiredTags}).Allows(of.Require)
+}
+
+// OptionalTags are the tags of a cell that it does not require.
+func (c Cell) OptionalTags() (tags []string) {
+	for _, tag := range c.Tags {
+		if (Constraint{Disallow: c.RequiredTags}).Allows([]string{tag}) {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
 }
 
 // CellUse is a cell with what its containers have of it.

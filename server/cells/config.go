@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -16,7 +17,7 @@ import (
 // Config says into which cells the machine is carved, and what those offer.
 // Its fields are flags of cupola serve.
 type Config struct {
-	Cells     List      `help:"Divide the machine into cells: a YAML list of {name, tags, memory, disk, containers, preloaded_rootfses, rootfs_providers}." placeholder:"YAML" env:"CUPOLA_CELLS"`
+	Cells     List      `help:"Divide the machine into cells: a YAML list of {name, tags, required_tags, zone, memory, disk, containers, preloaded_rootfses, rootfs_providers}." placeholder:"YAML" env:"CUPOLA_CELLS"`
 	Preloaded Preloaded `name:"preloaded-rootfses" help:"Root filesystems of cells, as YAML: a map of names to stacks, paths or images, or a list of stacks; by default all stacks." placeholder:"YAML" env:"CUPOLA_PRELOADED_ROOTFSES"`
 	Providers []string  `name:"rootfs-providers" help:"Providers of further root filesystems: docker, oci; by default both." placeholder:"SCHEME" env:"CUPOLA_ROOTFS_PROVIDERS"`
 }
@@ -29,6 +30,8 @@ type List []Cell
 type Cell struct {
 	Name       string    `yaml:"name"`
 	Tags       []string  `yaml:"tags"`
+	Required   []string  `yaml:"required_tags"`      // tags, too; the cell takes only what requires all of them
+	Zone       string    `yaml:"zone"`               // "": DefaultZone
 	MemoryMB   Megabytes `yaml:"memory"`             // 0: an equal part of what the cells that name theirs leave
 	DiskMB     Megabytes `yaml:"disk"`               // 0: like MemoryMB
 	Containers int       `yaml:"containers"`         // 0: 250, Diego's
@@ -68,6 +71,10 @@ func (m *Megabytes) UnmarshalYAML(n *yaml.Node) error {
 	*m = Megabytes(bytes >> 20)
 	return nil
 }
+
+// DefaultZone is the zone of cells that name none, as BOSH's examples call the
+// first.
+const DefaultZone = "z1"
 
 // defaultContainers is how many containers Diego gives a cell.
 const defaultContainers = 250
@@ -111,19 +118,39 @@ func (cell *Cell) normalize(field string) error {
 	if cell.Containers == 0 {
 		cell.Containers = defaultContainers
 	}
-	tags := make([]string, 0, len(cell.Tags))
-	for i, tag := range cell.Tags {
+	if cell.Zone = strings.TrimSpace(cell.Zone); cell.Zone == "" {
+		cell.Zone = DefaultZone
+	}
+	if !cellPattern.MatchString(cell.Zone) {
+		faults = append(faults, fmt.Errorf("%s.zone %q: give it up to 63 letters, digits, '.', '_' and '-'", field, cell.Zone))
+	}
+	var err error
+	cell.Tags, err = normalTags(field+".tags", cell.Tags)
+	faults = append(faults, err)
+	cell.Required, err = normalTags(field+".required_tags", cell.Required)
+	for _, tag := range cell.Required {
+		if !slices.Contains(cell.Tags, tag) {
+			cell.Tags = append(cell.Tags, tag)
+		}
+	}
+	return errors.Join(append(faults, err)...)
+}
+
+// normalTags checks tags, and writes them in lower case.
+func normalTags(field string, given []string) ([]string, error) {
+	var faults []error
+	tags := make([]string, 0, len(given))
+	for i, tag := range given {
 		tag = strings.ToLower(strings.TrimSpace(tag))
 		switch {
 		case tag == "":
-			faults = append(faults, fmt.Errorf("%s.tags[%d] is empty: name the tag, or leave it out", field, i))
+			faults = append(faults, fmt.Errorf("%s[%d] is empty: name the tag, or leave it out", field, i))
 		case len(tag) > lrp.MaxTagLength:
-			faults = append(faults, fmt.Errorf("%s.tags[%d] %q has %d characters: shorten it to fewer than %d", field, i, tag, len(tag), lrp.MaxTagLength+1))
+			faults = append(faults, fmt.Errorf("%s[%d] %q has %d characters: shorten it to fewer than %d", field, i, tag, len(tag), lrp.MaxTagLength+1))
 		}
 		tags = append(tags, tag)
 	}
-	cell.Tags = tags
-	return errors.Join(faults...)
+	return tags, errors.Join(faults...)
 }
 
 func checkProviders(field string, providers []string) error {

@@ -1,6 +1,7 @@
 package cells
 
 import (
+	"cmp"
 	"log/slog"
 	"maps"
 	"slices"
@@ -79,7 +80,7 @@ func (m Machine) Groups(log *slog.Logger) (all []container.Group) {
 // Parts are the cells for the executor.
 func (m Machine) Parts() (all []cell.PartConfig) {
 	for _, c := range m.cells() {
-		p := cell.PartConfig{Preloaded: map[string]string{}, Presence: lrp.Cell{ID: c.Name, Tags: c.Tags, MemoryMB: int(c.MemoryMB), DiskMB: int(c.DiskMB), Containers: c.Containers,
+		p := cell.PartConfig{Preloaded: map[string]string{}, Presence: lrp.Cell{ID: c.Name, Tags: c.Tags, RequiredTags: c.Required, Zone: cmp.Or(c.Zone, DefaultZone), MemoryMB: int(c.MemoryMB), DiskMB: int(c.DiskMB), Containers: c.Containers,
 			RootFSes: m.rootFSes(c.Preloaded), RootFSProviders: c.Providers}}
 		if len(m.Config.Cells) > 0 {
 			p.Group = c.Name

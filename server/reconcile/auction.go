@@ -38,6 +38,7 @@ type poolKey struct {
 type class struct {
 	mismatch string   // why no cell suits them; "" when cells are what suits them
 	cells    []*offer // in order
+	zoned    bool     // they are in several zones
 	now      queues   // of cells by what is free
 	later    queues   // of cells by what will be, once those on their way out are gone
 	denied   map[resources]string
@@ -80,6 +81,7 @@ func (a *auction) newClass(p *placement) *class {
 	c := p.run
 	cl := &class{denied: map[resources]string{}}
 	cl.cells, cl.mismatch = suitable(a.cells, c)
+	cl.zoned = slices.ContainsFunc(cl.cells, func(o *offer) bool { return o.cell.Zone != cl.cells[0].cell.Zone })
 	scheme, _ := reference.SplitScheme(c.RootFS)
 	pulled := scheme != reference.SchemePreloaded
 	if pulled {
@@ -137,7 +139,7 @@ func suitable(cells []*offer, c *lrp.RunInfo) (found []*offer, mismatch string) 
 	}{
 		{func(cell lrp.Cell) bool { return offersRootFS(cell, c.RootFS) }, "found no compatible cell for required rootfs"},
 		{func(cell lrp.Cell) bool { return hasAll(cell.VolumeDrivers, c.VolumeDrivers) }, "found no compatible cell with required volume drivers"},
-		{func(cell lrp.Cell) bool { return c.Constraint.Allows(cell.Tags) }, "found no compatible cell" + tagText(c.Constraint)},
+		{func(cell lrp.Cell) bool { return cell.Suits(c.Constraint) }, "found no compatible cell" + tagText(c.Constraint)},
 	} {
 		found = nil
 		for _, o := range cells {
@@ -173,6 +175,9 @@ func tagText(c lrp.Constraint) string {
 	if len(c.Require) > 0 {
 		text = " with placement " + quoted(c.Require)
 	}
+	if len(c.Require)+len(c.Disallow) == 0 {
+		return " with no placement tags" // each requires some
+	}
 	if len(c.Disallow) == 0 {
 		return text
 	}
@@ -203,6 +208,12 @@ func (a *auction) choose(p *placement) (best *offer, waits bool, reason string) 
 		return nil, false, reason
 	}
 	of := a.processes[p.actual.ProcessGUID] // nil for a task
+	if of != nil && cl.zoned {
+		if best, waits = a.chooseZone(p, of); best == nil {
+			reason = insufficient(cl.cells, n)
+		}
+		return best, waits, reason
+	}
 	of.settle(cl)
 	if o := cl.now.best(n, of); o != nil {
 		return o, false, ""
