@@ -30,7 +30,11 @@ type lrpTasks struct{ *Table[lrp.Task] }
 // its GUID.
 func (t lrpTasks) Insert(tx *Tx, task lrp.Task) error {
 	task.CreatedAt, task.UpdatedAt = tx.Now, tx.Now
-	return t.Table.Insert(tx, &task)
+	if err := t.Table.Insert(tx, &task); err != nil {
+		return err
+	}
+	tx.note(Change{After: &task})
+	return nil
 }
 
 // Swap writes next over the row that still has was's state and cell, and
@@ -43,6 +47,9 @@ func (t lrpTasks) Swap(tx *Tx, was, next lrp.Task) (bool, error) {
 	n, err := tx.exec(`UPDATE lrp_tasks SET state = ?, cell_id = ?, updated_at = ?, failed = ?,
 		failure_reason = ?, result = ?, outputs = ?, rejections = ?, rejection_reason = ?, cancelled = ?`+taskIs,
 		append(fields, was.GUID, was.State, was.CellID)...)
+	if n > 0 {
+		tx.note(Change{Before: &was, After: &next})
+	}
 	return n > 0, err
 }
 
@@ -50,6 +57,9 @@ func (t lrpTasks) Swap(tx *Tx, was, next lrp.Task) (bool, error) {
 // whether there was one.
 func (lrpTasks) Delete(tx *Tx, was lrp.Task) (bool, error) {
 	n, err := tx.exec("DELETE FROM lrp_tasks"+taskIs, was.GUID, was.State, was.CellID)
+	if n > 0 {
+		tx.note(Change{Before: &was})
+	}
 	return n > 0, err
 }
 

@@ -112,6 +112,7 @@ func TestEveryTableListsWithEveryFilterAndOrder(t *testing.T) {
 		probe(t, tx, BBSDesiredKeys)
 		probe(t, tx, BBSDesiredTags)
 		probe(t, tx, BBSDomains.Table)
+		probe(t, tx, BBSLocks)
 		probe(t, tx, BBSTasks.Table)
 		probe(t, tx, ServiceBrokers)
 		probe(t, tx, ServiceOfferings)

@@ -126,8 +126,8 @@ type Cell struct {
 	RequiredTags []string
 	// Zone is where the cell is: the instances of a process are divided evenly
 	// between zones.
-	Zone string
-	VolumeDrivers   []string
+	Zone          string
+	VolumeDrivers []string
 	// Leaving says that the configuration does not name the cell any longer: it
 	// takes nothing new, and what is on it goes to others.
 	Leaving bool

@@ -19,7 +19,7 @@ func (s *Server) actuals(ctx context.Context, where map[string][]string) (found 
 		list, err := s.Rows.Actuals(tx, where)
 		found = make([]*bbspb.ActualLRP, 0, len(list))
 		for _, a := range list {
-			found = append(found, model.Actual(a, s.tagged(a.ProcessGUID)))
+			found = append(found, model.Actual(a, s.tagged(a.ProcessGUID), s.hub.zone(a.CellID)))
 		}
 		return err
 	})

@@ -205,7 +205,8 @@ func TestCells(t *testing.T) {
 	w := newWorld(t)
 	res := &bbspb.CellsResponse{}
 	w.ask("/v1/cells/list.r1", &bbspb.Empty{}, res)
-	want := &bbspb.CellPresence{CellId: "cell-1", Capacity: &bbspb.CellCapacity{MemoryMb: 1024, DiskMb: 2048, Containers: 250}, PlacementTags: []string{"fast"},
+	want := &bbspb.CellPresence{CellId: "cell-1", Capacity: &bbspb.CellCapacity{MemoryMb: 1024, DiskMb: 2048, Containers: 250}, PlacementTags: []string{"gpu"},
+		OptionalPlacementTags: []string{"fast"}, Zone: "z2", RepAddress: w.url + "/cells/cell-1", RepUrl: w.url + "/cells/cell-1",
 		RootfsProviders: []*bbspb.Provider{{Name: "preloaded", Properties: []string{"cflinuxfs4"}}, {Name: "docker"}}}
 	if len(res.Cells) != 1 || !proto.Equal(res.Cells[0], want) {
 		t.Errorf("got %v; want %v", res.Cells, want)

@@ -38,6 +38,9 @@ type world struct {
 	files  files
 	looks  chan struct{} // one for each time the loop was to look
 
+	containers []lrp.ContainerStatus
+	running    map[string]lrp.RunInfo // what the tasks of apps run
+
 	ctx   context.Context
 	group sync.WaitGroup
 
@@ -75,9 +78,12 @@ func newStillWorld(t *testing.T) *world {
 			return w.apps, nil
 		},
 		Cells: func() []lrp.Cell {
-			return []lrp.Cell{{ID: "cell-1", MemoryMB: 1024, DiskMB: 2048, Containers: 250, RootFSes: []string{"cflinuxfs4"}, RootFSProviders: []string{"docker"}, Tags: []string{"fast"}}}
+			return []lrp.Cell{{ID: "cell-1", MemoryMB: 1024, DiskMB: 2048, Containers: 250, RootFSes: []string{"cflinuxfs4"}, RootFSProviders: []string{"docker"}, Tags: []string{"fast", "gpu"}, RequiredTags: []string{"gpu"}, Zone: "z2"}}
 		},
-		Look: func() { w.looks <- struct{}{} },
+		Containers: func(string) []lrp.ContainerStatus { return w.containers },
+		Tasks:      func(*store.Tx) (map[string]lrp.RunInfo, error) { return w.running, nil },
+		Address:    func() string { return strings.TrimPrefix(w.url, "https://") },
+		Look:       func() { w.looks <- struct{}{} },
 	})
 	w.files, err = makeFiles(t.TempDir(), []string{"localhost", "127.0.0.1"})
 	if err != nil {

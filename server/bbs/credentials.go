@@ -47,7 +47,9 @@ func (f files) serverConfig() (*tls.Config, error) {
 	if !pool.AppendCertsFromPEM(text) {
 		return nil, fmt.Errorf("%s holds no certificate in PEM", f.CA)
 	}
-	return &tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12}, nil
+	return &tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12,
+		// Diego's BBS speaks HTTP/1.1 alone; clients of Locket offer nothing but HTTP/2.
+		NextProtos: []string{"http/1.1", "h2"}}, nil
 }
 
 // makeFiles makes a CA of its own in a directory, and a pair of certificates: for a

@@ -49,7 +49,7 @@ func (s *Server) upsertDomain(ctx context.Context, r *bbspb.UpsertDomainRequest)
 func (s *Server) listCells(context.Context, *bbspb.Empty) (proto.Message, error) {
 	res := &bbspb.CellsResponse{}
 	for _, c := range s.Cells() {
-		res.Cells = append(res.Cells, model.Cell(c))
+		res.Cells = append(res.Cells, model.Cell(c, s.repURL(c.ID)))
 	}
 	return res, nil
 }

@@ -23,6 +23,10 @@ func (h *hub) translate(c store.Change) []event {
 		return desiredEvents(decoded(c.Before), decoded(c.After))
 	case *store.BBSTask:
 		return taskEvents(c)
+	case *lrp.Task:
+		if ofApps(v.Domain) {
+			return taskEvents(c)
+		}
 	}
 	return nil
 }
@@ -46,10 +50,10 @@ func (h *hub) tagged(processGUID string) metricTagged {
 func (h *hub) instance(c store.Change, d metricTagged) []event {
 	var before, after *bbspb.ActualLRP
 	if a, ok := c.Before.(*lrp.Actual); ok {
-		before = model.Actual(a, d)
+		before = model.Actual(a, d, h.zone(a.CellID))
 	}
 	if a, ok := c.After.(*lrp.Actual); ok {
-		after = model.Actual(a, d)
+		after = model.Actual(a, d, h.zone(a.CellID))
 	}
 	switch {
 	case before == nil:
@@ -129,18 +133,7 @@ func desiredEvents(before, after *bbspb.DesiredLRP) []event {
 }
 
 func taskEvents(c store.Change) []event {
-	message := func(v any) *bbspb.Task {
-		row, ok := v.(*store.BBSTask)
-		if !ok {
-			return nil
-		}
-		m, err := taskMessage(row)
-		if err != nil {
-			return nil
-		}
-		return m
-	}
-	before, after := message(c.Before), message(c.After)
+	before, after := eventTask(c.Before), eventTask(c.After)
 	switch {
 	case before == nil && after == nil:
 		return nil
@@ -150,4 +143,18 @@ func taskEvents(c store.Change) []event {
 		return []event{newEvent(aboutTask, "task_removed", "", &bbspb.TaskEvent{Task: before})}
 	}
 	return []event{newEvent(aboutTask, "task_changed", "", &bbspb.TaskChangedEvent{Before: before, After: after})}
+}
+
+// eventTask is a task as events have it. Of one of Cloud Foundry's, what it runs
+// is not told: a client that wants it asks for the task.
+func eventTask(v any) *bbspb.Task {
+	switch row := v.(type) {
+	case *lrp.Task:
+		return model.PresentTask(row, lrp.RunInfo{})
+	case *store.BBSTask:
+		if m, err := taskMessage(row); err == nil {
+			return m
+		}
+	}
+	return nil
 }

@@ -153,7 +153,7 @@ func TestEventsAfterFault(t *testing.T) {
 // TestSlowReaderIsDropped wants a reader who falls too far behind to be told so
 // by the end of the stream.
 func TestSlowReaderIsDropped(t *testing.T) {
-	h := newHub(nil)
+	h := newHub(nil, nil)
 	s := h.subscribe(func(event) bool { return true })
 	for range maxBehind + 1 {
 		h.publish([]event{{name: "x"}})

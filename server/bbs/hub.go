@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbsrows"
 	"cupola/store"
 )
@@ -37,6 +38,7 @@ type hub struct {
 	rows *bbsrows.Cache
 	// message returns the DesiredLRP of an app's instance.
 	message func(processGUID string) metricTagged
+	cells   func() []lrp.Cell
 
 	mu          sync.Mutex
 	subscribers map[*subscriber]bool
@@ -48,8 +50,18 @@ type subscriber struct {
 	wants  func(event) bool
 }
 
-func newHub(rows *bbsrows.Cache) *hub {
-	return &hub{rows: rows, subscribers: map[*subscriber]bool{}, message: func(string) metricTagged { return nil }}
+func newHub(rows *bbsrows.Cache, cells func() []lrp.Cell) *hub {
+	return &hub{rows: rows, cells: cells, subscribers: map[*subscriber]bool{}, message: func(string) metricTagged { return nil }}
+}
+
+// zone is the zone of a cell; "" of none.
+func (h *hub) zone(cellID string) string {
+	for _, c := range h.cells() {
+		if c.ID == cellID {
+			return c.Zone
+		}
+	}
+	return ""
 }
 
 // subscribe has every event from now on that wants accepts sent.

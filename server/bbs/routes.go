@@ -3,8 +3,8 @@ package bbs
 import "net/http"
 
 // handler is the API: Diego's routes that clients other than its own parts
-// use. The rest of them, by which a cell tells what it does, are 404: cells are
-// no clients here.
+// use, the state of each cell as its rep shows it, and Locket. The rest of them,
+// by which a cell tells what it does, are 404: cells are no clients here.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for path, h := range map[string]http.Handler{
@@ -52,6 +52,12 @@ func (s *Server) handler() http.Handler {
 	}
 	for _, path := range []string{"/v1/events.r1", "/v1/events"} {
 		mux.Handle("GET "+path, s.stream(streamGroups))
+	}
+	mux.HandleFunc("GET /cells/{cell}/state", s.cellState)
+	for name, h := range map[string]http.Handler{
+		"Lock": grpc(s, s.lock), "Release": grpc(s, s.release), "Fetch": grpc(s, s.fetchLock), "FetchAll": grpc(s, s.fetchLocks),
+	} {
+		mux.Handle("POST /models.Locket/"+name, h)
 	}
 	return mux
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cupola/runtime/fault"
+	"cupola/runtime/guid"
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbsrows"
 	"cupola/server/bulkhead"
@@ -26,8 +27,14 @@ type Config struct {
 	// Apps derives what Cloud Foundry's apps desire.
 	Apps  func(*store.Tx) ([]desire.App, error)
 	Cells func() []lrp.Cell
-	Look  func() // has the loop look at the rows
-	Log   *slog.Logger
+	// Containers lists what a cell has.
+	Containers func(cellID string) []lrp.ContainerStatus
+	// Tasks derives what Cloud Foundry's tasks and stagings run, by GUID.
+	Tasks func(*store.Tx) (map[string]lrp.RunInfo, error)
+	// Address is the address of the API, host:port.
+	Address func() string
+	Look    func() // has the loop look at the rows
+	Log     *slog.Logger
 }
 
 // Server serves the BBS API.
@@ -37,6 +44,7 @@ type Server struct {
 	unfollow func()
 	apps     *apps
 	calls    *callbacks
+	owner    string // of the locks that the daemon itself holds
 }
 
 // New makes a Server. It follows the store's changes from now on, so that no
@@ -45,7 +53,7 @@ func New(c Config) *Server {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{Config: c, hub: newHub(c.Rows)}
+	s := &Server{Config: c, owner: guid.New(), hub: newHub(c.Rows, c.Cells)}
 	s.unfollow = c.Store.Follow(s.hub.changes)
 	s.apps = newApps(c, s.hub)
 	s.calls = newCallbacks(c)
@@ -81,9 +89,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) 
 	defer cancel()
 	srv := &http.Server{Handler: s.handler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ErrorLog:    slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
-		// Diego speaks HTTP/1.1 alone.
-		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}}
+		ErrorLog:    slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug)}
 	bulkhead.Watch(srv, maxIdle)
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()

@@ -1,7 +1,10 @@
 package bbs
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -42,9 +45,37 @@ func (s *Server) tasks(ctx context.Context, r *bbspb.TasksRequest) (found []*bbs
 			}
 			found = append(found, m)
 		}
-		return nil
+		of, err := s.tasksOfApps(tx, func(t *lrp.Task) bool {
+			return (r.Domain == "" || r.Domain == t.Domain) && (r.CellId == "" || r.CellId == t.CellID)
+		})
+		found = append(found, of...)
+		return err
 	})
 	return found, err
+}
+
+// ofApps reports whether a domain is one of those in which Cloud Foundry runs
+// tasks and stagings.
+func ofApps(domain string) bool { return domain == lrp.DomainTasks || domain == lrp.DomainStaging }
+
+// tasksOfApps are Cloud Foundry's tasks and stagings that have not ended.
+func (s *Server) tasksOfApps(tx *store.Tx, wanted func(*lrp.Task) bool) (found []*bbspb.Task, err error) {
+	rows, err := store.LRPTasks.All(tx)
+	if err != nil {
+		return nil, err
+	}
+	rows = slices.DeleteFunc(rows, func(t *lrp.Task) bool { return !ofApps(t.Domain) || !wanted(t) })
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	run, err := s.Tasks(tx)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range rows {
+		found = append(found, model.PresentTask(t, run[t.GUID]))
+	}
+	return found, nil
 }
 
 func (s *Server) listTasks(ctx context.Context, r *bbspb.TasksRequest) (proto.Message, error) {
@@ -66,6 +97,14 @@ func (s *Server) task(ctx context.Context, guid string) (m *bbspb.Task, err erro
 	}
 	err = s.Store.Read(ctx, func(tx *store.Tx) error {
 		t, err := taskRow(tx, guid)
+		if errors.Is(err, model.ErrNotFound) {
+			of, fault := s.tasksOfApps(tx, func(t *lrp.Task) bool { return t.GUID == guid })
+			if len(of) > 0 {
+				m = of[0]
+				return nil
+			}
+			return cmp.Or(fault, err)
+		}
 		if err != nil {
 			return err
 		}
@@ -125,6 +164,11 @@ func (s *Server) changeTask(ctx context.Context, r *bbspb.TaskGUIDRequest, chang
 	}
 	return &bbspb.LifecycleResponse{}, s.Store.Write(ctx, func(tx *store.Tx) error {
 		t, err := taskRow(tx, r.TaskGuid)
+		if errors.Is(err, model.ErrNotFound) {
+			if of, fault := store.LRPTasks.Get(tx, r.TaskGuid); fault == nil && ofApps(of.Domain) {
+				return model.ErrOwned("task " + r.TaskGuid)
+			}
+		}
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,16 @@ func newBBS(l *loops.Loops) *bbs.Server {
 				all = append(all, p.Presence())
 			}
 			return all
-		}})
+		},
+		Containers: func(cellID string) []lrp.ContainerStatus {
+			for _, p := range x.Cell.Parts() {
+				if p.Presence().ID == cellID {
+					return p.Containers()
+				}
+			}
+			return nil
+		},
+		Tasks: l.Reconcile.Tasks, Address: func() string { return x.BBS }})
 }
 
 // prepareBBS writes what clients of the BBS need, if it has a listener, before the

@@ -75,6 +75,71 @@ func TestEachConstraintHasItsCells(t *testing.T) {
 	}
 }
 
+// TestCellsThatRequireTags holds Diego's rule (rep: resources.go,
+// MatchPlacementTags) and text.
+func TestCellsThatRequireTags(t *testing.T) {
+	for _, test := range []struct {
+		require []string
+		want    string
+	}{
+		{nil, "2"},
+		{[]string{"GPU"}, "1"},
+		{[]string{"gpu", "fast"}, "1"},
+		{[]string{"fast"}, `found no compatible cell with placement tag "fast"`},
+	} {
+		cells := seedCells()[:2]
+		cells[0].Tags, cells[0].RequiredTags, cells[1].Tags = []string{"gpu", "fast"}, []string{"gpu"}, nil
+		d := desired("p", 1, 60)
+		d.RootFS, d.Constraint.Require = "preloaded:lucid64", test.require
+		on, errors := landings(cells, d)
+		if got := strings.Join(append(on, errors...), " "); got != test.want {
+			t.Errorf("%v: got %s; want %s", test.require, got, test.want)
+		}
+	}
+	cells := seedCells()[:1]
+	cells[0].RequiredTags = cells[0].Tags
+	d := desired("p", 1, 60)
+	d.RootFS = "preloaded:lucid64"
+	if _, errors := landings(cells, d); !slices.Equal(errors, []string{"found no compatible cell with no placement tags"}) {
+		t.Errorf("got %v", errors)
+	}
+}
+
+// TestZonesGetAsMany holds Diego's rule (auction: auctionrunner/scheduler.go):
+// the zone with the fewest instances comes first, whatever its cells' scores.
+func TestZonesGetAsMany(t *testing.T) {
+	zoned := func(zones ...string) []CellState {
+		cells := seedCells()[:len(zones)]
+		for i, z := range zones {
+			cells[i].Zone = z
+		}
+		return cells
+	}
+	for _, test := range []struct {
+		cells     []CellState
+		memoryMB  int
+		instances int
+		want      string
+	}{
+		{zoned("a", "a", "a", "b"), 10, 4, "1 2 4 4"},
+		{zoned("a", "a", "b", "b"), 10, 4, "1 2 3 4"},
+		{zoned("a", "a", "a", "b"), 60, 4, "1 2 3 4"}, // b is full after one
+		{zoned("a", "b", "c"), 10, 2, "1 2"},
+	} {
+		d := desired("p", test.instances, test.memoryMB)
+		d.RootFS = "preloaded:lucid64"
+		on, errors := landings(test.cells, d)
+		if strings.Join(on, " ") != test.want || len(errors) > 0 {
+			t.Errorf("%d instances of %d MB: got cells %v, %v; want %s", test.instances, test.memoryMB, on, errors, test.want)
+		}
+	}
+	d := desired("p", 3, 60)
+	d.RootFS = "preloaded:lucid64"
+	if on, errors := landings(zoned("a", "b"), d); len(on) != 2 || !slices.Equal(errors, []string{"insufficient resources: memory"}) {
+		t.Errorf("got %v, %v; want one instance without a cell", on, errors)
+	}
+}
+
 func TestWhatSuitsACell(t *testing.T) {
 	cells := seedCells()[:2]
 	cells[0].RootFSes, cells[0].RootFSProviders = []string{"lucid64", "cflinuxfs2"}, []string{"docker"}

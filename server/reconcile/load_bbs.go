@@ -86,6 +86,19 @@ func (l *Loop) Apps(tx *store.Tx) ([]desire.App, error) {
 	return loadedApps(&loader{tx: tx, api: l.api})
 }
 
+// Tasks gives what Cloud Foundry's tasks and stagings run now, by GUID.
+func (l *Loop) Tasks(tx *store.Tx) (map[string]lrp.RunInfo, error) {
+	r := &loader{tx: tx, api: l.api}
+	if err := r.do(r.loadPlatform, r.loadOwners, r.loadApps, r.loadRoutes, r.workOfBuilds, r.workOfTasks); err != nil {
+		return nil, err
+	}
+	all := map[string]lrp.RunInfo{}
+	for _, w := range r.world.Work {
+		all[w.GUID] = w.Run
+	}
+	return all, nil
+}
+
 func loadedApps(l *loader) ([]desire.App, error) {
 	if err := l.do(l.loadPlatform, l.loadApps, l.loadRoutes, l.loadProcesses); err != nil {
 		return nil, err

@@ -6279,6 +6279,362 @@ func (x *TaskChangedEvent) GetAfter() *Task {
 	return nil
 }
 
+type LocketResource struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           string                 `protobuf:"bytes,1,opt,name=key" json:"key,omitempty"`
+	Owner         string                 `protobuf:"bytes,2,opt,name=owner" json:"owner,omitempty"`
+	Value         string                 `protobuf:"bytes,3,opt,name=value" json:"value,omitempty"`
+	Type          string                 `protobuf:"bytes,4,opt,name=type" json:"type,omitempty"`                          // "lock" or "presence", of older clients
+	TypeCode      int32                  `protobuf:"varint,5,opt,name=type_code,json=typeCode" json:"type_code,omitempty"` // 1 lock, 2 presence
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LocketResource) Reset() {
+	*x = LocketResource{}
+	mi := &file_bbs_proto_msgTypes[87]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LocketResource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LocketResource) ProtoMessage() {}
+
+func (x *LocketResource) ProtoReflect() protoreflect.Message {
+	mi := &file_bbs_proto_msgTypes[87]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LocketResource.ProtoReflect.Descriptor instead.
+func (*LocketResource) Descriptor() ([]byte, []int) {
+	return file_bbs_proto_rawDescGZIP(), []int{87}
+}
+
+func (x *LocketResource) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *LocketResource) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *LocketResource) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *LocketResource) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *LocketResource) GetTypeCode() int32 {
+	if x != nil {
+		return x.TypeCode
+	}
+	return 0
+}
+
+type LockRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Resource      *LocketResource        `protobuf:"bytes,1,opt,name=resource" json:"resource,omitempty"`
+	TtlInSeconds  int64                  `protobuf:"varint,2,opt,name=ttl_in_seconds,json=ttlInSeconds" json:"ttl_in_seconds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockRequest) Reset() {
+	*x = LockRequest{}
+	mi := &file_bbs_proto_msgTypes[88]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockRequest) ProtoMessage() {}
+
+func (x *LockRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bbs_proto_msgTypes[88]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockRequest.ProtoReflect.Descriptor instead.
+func (*LockRequest) Descriptor() ([]byte, []int) {
+	return file_bbs_proto_rawDescGZIP(), []int{88}
+}
+
+func (x *LockRequest) GetResource() *LocketResource {
+	if x != nil {
+		return x.Resource
+	}
+	return nil
+}
+
+func (x *LockRequest) GetTtlInSeconds() int64 {
+	if x != nil {
+		return x.TtlInSeconds
+	}
+	return 0
+}
+
+type ReleaseLockRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Resource      *LocketResource        `protobuf:"bytes,1,opt,name=resource" json:"resource,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseLockRequest) Reset() {
+	*x = ReleaseLockRequest{}
+	mi := &file_bbs_proto_msgTypes[89]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseLockRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseLockRequest) ProtoMessage() {}
+
+func (x *ReleaseLockRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bbs_proto_msgTypes[89]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseLockRequest.ProtoReflect.Descriptor instead.
+func (*ReleaseLockRequest) Descriptor() ([]byte, []int) {
+	return file_bbs_proto_rawDescGZIP(), []int{89}
+}
+
+func (x *ReleaseLockRequest) GetResource() *LocketResource {
+	if x != nil {
+		return x.Resource
+	}
+	return nil
+}
+
+type FetchLockRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           string                 `protobuf:"bytes,1,opt,name=key" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FetchLockRequest) Reset() {
+	*x = FetchLockRequest{}
+	mi := &file_bbs_proto_msgTypes[90]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FetchLockRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FetchLockRequest) ProtoMessage() {}
+
+func (x *FetchLockRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bbs_proto_msgTypes[90]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FetchLockRequest.ProtoReflect.Descriptor instead.
+func (*FetchLockRequest) Descriptor() ([]byte, []int) {
+	return file_bbs_proto_rawDescGZIP(), []int{90}
+}
+
+func (x *FetchLockRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+type FetchLockResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Resource      *LocketResource        `protobuf:"bytes,1,opt,name=resource" json:"resource,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FetchLockResponse) Reset() {
+	*x = FetchLockResponse{}
+	mi := &file_bbs_proto_msgTypes[91]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FetchLockResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FetchLockResponse) ProtoMessage() {}
+
+func (x *FetchLockResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bbs_proto_msgTypes[91]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FetchLockResponse.ProtoReflect.Descriptor instead.
+func (*FetchLockResponse) Descriptor() ([]byte, []int) {
+	return file_bbs_proto_rawDescGZIP(), []int{91}
+}
+
+func (x *FetchLockResponse) GetResource() *LocketResource {
+	if x != nil {
+		return x.Resource
+	}
+	return nil
+}
+
+type FetchLocksRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Type          string                 `protobuf:"bytes,1,opt,name=type" json:"type,omitempty"` // of older clients
+	TypeCode      int32                  `protobuf:"varint,2,opt,name=type_code,json=typeCode" json:"type_code,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FetchLocksRequest) Reset() {
+	*x = FetchLocksRequest{}
+	mi := &file_bbs_proto_msgTypes[92]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FetchLocksRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FetchLocksRequest) ProtoMessage() {}
+
+func (x *FetchLocksRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bbs_proto_msgTypes[92]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FetchLocksRequest.ProtoReflect.Descriptor instead.
+func (*FetchLocksRequest) Descriptor() ([]byte, []int) {
+	return file_bbs_proto_rawDescGZIP(), []int{92}
+}
+
+func (x *FetchLocksRequest) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *FetchLocksRequest) GetTypeCode() int32 {
+	if x != nil {
+		return x.TypeCode
+	}
+	return 0
+}
+
+type FetchLocksResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Resources     []*LocketResource      `protobuf:"bytes,1,rep,name=resources" json:"resources,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FetchLocksResponse) Reset() {
+	*x = FetchLocksResponse{}
+	mi := &file_bbs_proto_msgTypes[93]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FetchLocksResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FetchLocksResponse) ProtoMessage() {}
+
+func (x *FetchLocksResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bbs_proto_msgTypes[93]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FetchLocksResponse.ProtoReflect.Descriptor instead.
+func (*FetchLocksResponse) Descriptor() ([]byte, []int) {
+	return file_bbs_proto_rawDescGZIP(), []int{93}
+}
+
+func (x *FetchLocksResponse) GetResources() []*LocketResource {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
 var File_bbs_proto protoreflect.FileDescriptor
 
 const file_bbs_proto_rawDesc = "" +
@@ -6799,7 +7155,27 @@ const file_bbs_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\v2\x10.cupola.bbs.TaskR\x04task\"d\n" +
 	"\x10TaskChangedEvent\x12(\n" +
 	"\x06before\x18\x01 \x01(\v2\x10.cupola.bbs.TaskR\x06before\x12&\n" +
-	"\x05after\x18\x02 \x01(\v2\x10.cupola.bbs.TaskR\x05after*[\n" +
+	"\x05after\x18\x02 \x01(\v2\x10.cupola.bbs.TaskR\x05after\"\x7f\n" +
+	"\x0eLocketResource\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
+	"\x05value\x18\x03 \x01(\tR\x05value\x12\x12\n" +
+	"\x04type\x18\x04 \x01(\tR\x04type\x12\x1b\n" +
+	"\ttype_code\x18\x05 \x01(\x05R\btypeCode\"k\n" +
+	"\vLockRequest\x126\n" +
+	"\bresource\x18\x01 \x01(\v2\x1a.cupola.bbs.LocketResourceR\bresource\x12$\n" +
+	"\x0ettl_in_seconds\x18\x02 \x01(\x03R\fttlInSeconds\"L\n" +
+	"\x12ReleaseLockRequest\x126\n" +
+	"\bresource\x18\x01 \x01(\v2\x1a.cupola.bbs.LocketResourceR\bresource\"$\n" +
+	"\x10FetchLockRequest\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"K\n" +
+	"\x11FetchLockResponse\x126\n" +
+	"\bresource\x18\x01 \x01(\v2\x1a.cupola.bbs.LocketResourceR\bresource\"D\n" +
+	"\x11FetchLocksRequest\x12\x12\n" +
+	"\x04type\x18\x01 \x01(\tR\x04type\x12\x1b\n" +
+	"\ttype_code\x18\x02 \x01(\x05R\btypeCode\"N\n" +
+	"\x12FetchLocksResponse\x128\n" +
+	"\tresources\x18\x01 \x03(\v2\x1a.cupola.bbs.LocketResourceR\tresources*[\n" +
 	"\x10MetricTagDynamic\x12\x13\n" +
 	"\x0fMETRIC_TAG_NONE\x10\x00\x12\x14\n" +
 	"\x10METRIC_TAG_INDEX\x10\x01\x12\x1c\n" +
@@ -6848,7 +7224,7 @@ func file_bbs_proto_rawDescGZIP() []byte {
 }
 
 var file_bbs_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_bbs_proto_msgTypes = make([]protoimpl.MessageInfo, 94)
+var file_bbs_proto_msgTypes = make([]protoimpl.MessageInfo, 101)
 var file_bbs_proto_goTypes = []any{
 	(MetricTagDynamic)(0),                     // 0: cupola.bbs.MetricTagDynamic
 	(LayerType)(0),                            // 1: cupola.bbs.LayerType
@@ -6945,13 +7321,20 @@ var file_bbs_proto_goTypes = []any{
 	(*ActualLRPGroupChangedEvent)(nil),        // 92: cupola.bbs.ActualLRPGroupChangedEvent
 	(*TaskEvent)(nil),                         // 93: cupola.bbs.TaskEvent
 	(*TaskChangedEvent)(nil),                  // 94: cupola.bbs.TaskChangedEvent
-	nil,                                       // 95: cupola.bbs.Network.PropertiesEntry
-	nil,                                       // 96: cupola.bbs.Routes.RoutesEntry
-	nil,                                       // 97: cupola.bbs.DesiredLRP.MetricTagsEntry
-	nil,                                       // 98: cupola.bbs.DesiredLRPUpdate.MetricTagsEntry
-	nil,                                       // 99: cupola.bbs.ActualLRP.MetricTagsEntry
-	nil,                                       // 100: cupola.bbs.TaskDefinition.MetricTagsEntry
-	nil,                                       // 101: cupola.bbs.CellPresence.AnnotationsEntry
+	(*LocketResource)(nil),                    // 95: cupola.bbs.LocketResource
+	(*LockRequest)(nil),                       // 96: cupola.bbs.LockRequest
+	(*ReleaseLockRequest)(nil),                // 97: cupola.bbs.ReleaseLockRequest
+	(*FetchLockRequest)(nil),                  // 98: cupola.bbs.FetchLockRequest
+	(*FetchLockResponse)(nil),                 // 99: cupola.bbs.FetchLockResponse
+	(*FetchLocksRequest)(nil),                 // 100: cupola.bbs.FetchLocksRequest
+	(*FetchLocksResponse)(nil),                // 101: cupola.bbs.FetchLocksResponse
+	nil,                                       // 102: cupola.bbs.Network.PropertiesEntry
+	nil,                                       // 103: cupola.bbs.Routes.RoutesEntry
+	nil,                                       // 104: cupola.bbs.DesiredLRP.MetricTagsEntry
+	nil,                                       // 105: cupola.bbs.DesiredLRPUpdate.MetricTagsEntry
+	nil,                                       // 106: cupola.bbs.ActualLRP.MetricTagsEntry
+	nil,                                       // 107: cupola.bbs.TaskDefinition.MetricTagsEntry
+	nil,                                       // 108: cupola.bbs.CellPresence.AnnotationsEntry
 }
 var file_bbs_proto_depIdxs = []int32{
 	13,  // 0: cupola.bbs.Action.download:type_name -> cupola.bbs.Download
@@ -6976,7 +7359,7 @@ var file_bbs_proto_depIdxs = []int32{
 	24,  // 19: cupola.bbs.Check.http:type_name -> cupola.bbs.HTTPCheck
 	12,  // 20: cupola.bbs.Sidecar.action:type_name -> cupola.bbs.Action
 	0,   // 21: cupola.bbs.MetricTagValue.dynamic:type_name -> cupola.bbs.MetricTagDynamic
-	95,  // 22: cupola.bbs.Network.properties:type_name -> cupola.bbs.Network.PropertiesEntry
+	102, // 22: cupola.bbs.Network.properties:type_name -> cupola.bbs.Network.PropertiesEntry
 	1,   // 23: cupola.bbs.ImageLayer.layer_type:type_name -> cupola.bbs.LayerType
 	2,   // 24: cupola.bbs.ImageLayer.media_type:type_name -> cupola.bbs.MediaType
 	3,   // 25: cupola.bbs.ImageLayer.digest_algorithm:type_name -> cupola.bbs.DigestAlgorithm
@@ -6984,7 +7367,7 @@ var file_bbs_proto_depIdxs = []int32{
 	34,  // 27: cupola.bbs.SecurityGroupRule.icmp_info:type_name -> cupola.bbs.ICMPInfo
 	36,  // 28: cupola.bbs.VolumeMount.shared:type_name -> cupola.bbs.SharedDevice
 	37,  // 29: cupola.bbs.VolumeMount.dedicated:type_name -> cupola.bbs.DedicatedDevice
-	96,  // 30: cupola.bbs.Routes.routes:type_name -> cupola.bbs.Routes.RoutesEntry
+	103, // 30: cupola.bbs.Routes.routes:type_name -> cupola.bbs.Routes.RoutesEntry
 	10,  // 31: cupola.bbs.DesiredLRP.env:type_name -> cupola.bbs.Env
 	12,  // 32: cupola.bbs.DesiredLRP.setup:type_name -> cupola.bbs.Action
 	12,  // 33: cupola.bbs.DesiredLRP.action:type_name -> cupola.bbs.Action
@@ -6998,13 +7381,13 @@ var file_bbs_proto_depIdxs = []int32{
 	27,  // 41: cupola.bbs.DesiredLRP.certificate_properties:type_name -> cupola.bbs.CertificateProperties
 	21,  // 42: cupola.bbs.DesiredLRP.check_definition:type_name -> cupola.bbs.CheckDefinition
 	31,  // 43: cupola.bbs.DesiredLRP.image_layers:type_name -> cupola.bbs.ImageLayer
-	97,  // 44: cupola.bbs.DesiredLRP.metric_tags:type_name -> cupola.bbs.DesiredLRP.MetricTagsEntry
+	104, // 44: cupola.bbs.DesiredLRP.metric_tags:type_name -> cupola.bbs.DesiredLRP.MetricTagsEntry
 	25,  // 45: cupola.bbs.DesiredLRP.sidecars:type_name -> cupola.bbs.Sidecar
 	26,  // 46: cupola.bbs.DesiredLRP.log_rate_limit:type_name -> cupola.bbs.LogRateLimit
 	11,  // 47: cupola.bbs.DesiredLRP.volume_mounted_files:type_name -> cupola.bbs.File
 	4,   // 48: cupola.bbs.DesiredLRP.update_strategy:type_name -> cupola.bbs.UpdateStrategy
 	38,  // 49: cupola.bbs.DesiredLRPUpdate.routes:type_name -> cupola.bbs.Routes
-	98,  // 50: cupola.bbs.DesiredLRPUpdate.metric_tags:type_name -> cupola.bbs.DesiredLRPUpdate.MetricTagsEntry
+	105, // 50: cupola.bbs.DesiredLRPUpdate.metric_tags:type_name -> cupola.bbs.DesiredLRPUpdate.MetricTagsEntry
 	41,  // 51: cupola.bbs.DesiredLRPSchedulingInfo.key:type_name -> cupola.bbs.DesiredLRPKey
 	42,  // 52: cupola.bbs.DesiredLRPSchedulingInfo.resource:type_name -> cupola.bbs.DesiredLRPResource
 	38,  // 53: cupola.bbs.DesiredLRPSchedulingInfo.routes:type_name -> cupola.bbs.Routes
@@ -7028,7 +7411,7 @@ var file_bbs_proto_depIdxs = []int32{
 	9,   // 71: cupola.bbs.ActualLRP.modification_tag:type_name -> cupola.bbs.ModificationTag
 	6,   // 72: cupola.bbs.ActualLRP.presence:type_name -> cupola.bbs.Presence
 	57,  // 73: cupola.bbs.ActualLRP.internal_routes:type_name -> cupola.bbs.InternalRoute
-	99,  // 74: cupola.bbs.ActualLRP.metric_tags:type_name -> cupola.bbs.ActualLRP.MetricTagsEntry
+	106, // 74: cupola.bbs.ActualLRP.metric_tags:type_name -> cupola.bbs.ActualLRP.MetricTagsEntry
 	8,   // 75: cupola.bbs.ActualLRPsResponse.error:type_name -> cupola.bbs.Error
 	58,  // 76: cupola.bbs.ActualLRPsResponse.actual_lrps:type_name -> cupola.bbs.ActualLRP
 	53,  // 77: cupola.bbs.RetireActualLRPRequest.key:type_name -> cupola.bbs.ActualLRPKey
@@ -7047,7 +7430,7 @@ var file_bbs_proto_depIdxs = []int32{
 	27,  // 90: cupola.bbs.TaskDefinition.certificate_properties:type_name -> cupola.bbs.CertificateProperties
 	31,  // 91: cupola.bbs.TaskDefinition.image_layers:type_name -> cupola.bbs.ImageLayer
 	26,  // 92: cupola.bbs.TaskDefinition.log_rate_limit:type_name -> cupola.bbs.LogRateLimit
-	100, // 93: cupola.bbs.TaskDefinition.metric_tags:type_name -> cupola.bbs.TaskDefinition.MetricTagsEntry
+	107, // 93: cupola.bbs.TaskDefinition.metric_tags:type_name -> cupola.bbs.TaskDefinition.MetricTagsEntry
 	11,  // 94: cupola.bbs.TaskDefinition.volume_mounted_files:type_name -> cupola.bbs.File
 	68,  // 95: cupola.bbs.Task.definition:type_name -> cupola.bbs.TaskDefinition
 	7,   // 96: cupola.bbs.Task.state:type_name -> cupola.bbs.TaskState
@@ -7060,7 +7443,7 @@ var file_bbs_proto_depIdxs = []int32{
 	8,   // 103: cupola.bbs.DomainsResponse.error:type_name -> cupola.bbs.Error
 	80,  // 104: cupola.bbs.CellPresence.capacity:type_name -> cupola.bbs.CellCapacity
 	81,  // 105: cupola.bbs.CellPresence.rootfs_providers:type_name -> cupola.bbs.Provider
-	101, // 106: cupola.bbs.CellPresence.annotations:type_name -> cupola.bbs.CellPresence.AnnotationsEntry
+	108, // 106: cupola.bbs.CellPresence.annotations:type_name -> cupola.bbs.CellPresence.AnnotationsEntry
 	8,   // 107: cupola.bbs.CellsResponse.error:type_name -> cupola.bbs.Error
 	82,  // 108: cupola.bbs.CellsResponse.cells:type_name -> cupola.bbs.CellPresence
 	39,  // 109: cupola.bbs.DesiredLRPEvent.desired_lrp:type_name -> cupola.bbs.DesiredLRP
@@ -7082,14 +7465,18 @@ var file_bbs_proto_depIdxs = []int32{
 	69,  // 125: cupola.bbs.TaskEvent.task:type_name -> cupola.bbs.Task
 	69,  // 126: cupola.bbs.TaskChangedEvent.before:type_name -> cupola.bbs.Task
 	69,  // 127: cupola.bbs.TaskChangedEvent.after:type_name -> cupola.bbs.Task
-	28,  // 128: cupola.bbs.DesiredLRP.MetricTagsEntry.value:type_name -> cupola.bbs.MetricTagValue
-	28,  // 129: cupola.bbs.DesiredLRPUpdate.MetricTagsEntry.value:type_name -> cupola.bbs.MetricTagValue
-	28,  // 130: cupola.bbs.TaskDefinition.MetricTagsEntry.value:type_name -> cupola.bbs.MetricTagValue
-	131, // [131:131] is the sub-list for method output_type
-	131, // [131:131] is the sub-list for method input_type
-	131, // [131:131] is the sub-list for extension type_name
-	131, // [131:131] is the sub-list for extension extendee
-	0,   // [0:131] is the sub-list for field type_name
+	95,  // 128: cupola.bbs.LockRequest.resource:type_name -> cupola.bbs.LocketResource
+	95,  // 129: cupola.bbs.ReleaseLockRequest.resource:type_name -> cupola.bbs.LocketResource
+	95,  // 130: cupola.bbs.FetchLockResponse.resource:type_name -> cupola.bbs.LocketResource
+	95,  // 131: cupola.bbs.FetchLocksResponse.resources:type_name -> cupola.bbs.LocketResource
+	28,  // 132: cupola.bbs.DesiredLRP.MetricTagsEntry.value:type_name -> cupola.bbs.MetricTagValue
+	28,  // 133: cupola.bbs.DesiredLRPUpdate.MetricTagsEntry.value:type_name -> cupola.bbs.MetricTagValue
+	28,  // 134: cupola.bbs.TaskDefinition.MetricTagsEntry.value:type_name -> cupola.bbs.MetricTagValue
+	135, // [135:135] is the sub-list for method output_type
+	135, // [135:135] is the sub-list for method input_type
+	135, // [135:135] is the sub-list for extension type_name
+	135, // [135:135] is the sub-list for extension extendee
+	0,   // [0:135] is the sub-list for field type_name
 }
 
 func init() { file_bbs_proto_init() }
@@ -7103,7 +7490,7 @@ func file_bbs_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bbs_proto_rawDesc), len(file_bbs_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   94,
+			NumMessages:   101,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -8,8 +8,8 @@ import (
 )
 
 // Actual is an ActualLRP as a message. d is its DesiredLRP, where there still is
-// one: it has the metric tags.
-func Actual(a *lrp.Actual, d *bbspb.DesiredLRP) *bbspb.ActualLRP {
+// one: it has the metric tags. zone is that of its cell.
+func Actual(a *lrp.Actual, d *bbspb.DesiredLRP, zone string) *bbspb.ActualLRP {
 	m := &bbspb.ActualLRP{
 		Key:         &bbspb.ActualLRPKey{ProcessGuid: a.ProcessGUID, Index: int32(a.Index), Domain: a.Domain},
 		InstanceKey: &bbspb.ActualLRPInstanceKey{InstanceGuid: a.InstanceGUID, CellId: a.CellID},
@@ -19,7 +19,7 @@ func Actual(a *lrp.Actual, d *bbspb.DesiredLRP) *bbspb.ActualLRP {
 	}
 	if a.State == lrp.Running {
 		m.NetInfo = netInfo(a)
-		m.Routable = &a.Ready
+		m.Routable, m.AvailabilityZone = &a.Ready, zone
 	}
 	if a.InstanceGUID != "" {
 		m.MetricTags = metricTags(a, d.GetMetricTags())

@@ -436,4 +436,36 @@ func (b *bbsClient) appsAreShown() {
 	if refused.Error.GetType() != 11 {
 		b.T.Errorf("got %v; want a conflict", refused)
 	}
+	b.tasksAreShown()
+}
+
+// tasksAreShown wants a task of an app to be among the tasks, and in the state of
+// its cell.
+func (b *bbsClient) tasksAreShown() {
+	var made struct{ GUID string }
+	b.API("POST", "/v3/apps/"+b.App("probe")+"/tasks", map[string]any{"command": "sleep 1000", "memory_in_mb": 32}, &made)
+	e2e.Eventually(b.T, time.Minute, func() string {
+		res := &bbspb.TasksResponse{}
+		b.ask("/v1/tasks/list.r3", &bbspb.TasksRequest{Domain: "cf-tasks"}, res)
+		if len(res.Tasks) != 1 || res.Tasks[0].TaskGuid != made.GUID || res.Tasks[0].State != bbspb.TaskState_TASK_STATE_RUNNING ||
+			res.Tasks[0].Definition.GetMemoryMb() != 32 || res.Tasks[0].Definition.GetAction().GetRun().GetPath() != "/tmp/lifecycle/launcher" {
+			return fmt.Sprint(res)
+		}
+		return ""
+	})
+	cells := &bbspb.CellsResponse{}
+	b.ask("/v1/cells/list.r1", &bbspb.Empty{}, cells)
+	e2e.Eventually(b.T, time.Minute, func() string { // the row is written before the container is made
+		res, err := b.http.Get(cells.Cells[0].RepUrl + "/state")
+		if err != nil {
+			return err.Error()
+		}
+		defer res.Body.Close()
+		state, err := io.ReadAll(res.Body)
+		if want := `{"TaskGuid":"` + made.GUID + `","Domain":"cf-tasks"`; err != nil || !strings.Contains(string(state), want) {
+			return fmt.Sprintf("got %s, %v; want %s", state, err, want)
+		}
+		return ""
+	})
+	b.API("POST", "/v3/tasks/"+made.GUID+"/actions/cancel", nil, nil)
 }
