@@ -20,6 +20,7 @@ type Config struct {
 	Names  *dns.Server    // nil: there are no names
 	BBS    *bbsrows.Cache // reads what clients of the BBS desire
 	Domain string         // the system domain, whose own hosts no route takes
+	Ports  cf.PortRanges  // of TCP routes; no route has another
 	Log    *slog.Logger
 }
 
@@ -59,7 +60,9 @@ type numbered struct {
 func (i *Ingress) read(tx *store.Tx) (t numbered, err error) {
 	t.n = i.begin()
 	t.Tables, err = Read(tx, i.BBS)
-	t.Routes.Routes = slices.DeleteFunc(t.Routes.Routes, func(r router.Route) bool { return cf.IsSystemHost(r.Host, i.Domain) })
+	t.Routes.Routes = slices.DeleteFunc(t.Routes.Routes, func(r router.Route) bool {
+		return cf.IsSystemHost(r.Host, i.Domain) || r.Port != 0 && !i.Ports.Contain(r.Port)
+	})
 	return t, err
 }
 

@@ -60,5 +60,6 @@ func (r *rows) internalNames() (zones []string, names map[string][]*lrp.Actual) 
 			seen[s] = true
 		}
 	}
+	addDesiredNames(names, zones, r.desired, r.instances)
 	return zones, names
 }

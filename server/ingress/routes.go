@@ -47,6 +47,7 @@ func (r *rows) table() (t router.Table) {
 		t.Routes = append(t.Routes, one)
 	}
 	addDesired(&t, r.desired, r.instances)
+	addDesiredTCP(&t, r.desired, r.instances)
 	return t
 }
 

@@ -18,6 +18,7 @@ import (
 	"cupola/server/deploy"
 	"cupola/server/desire"
 	"cupola/server/executor"
+	"cupola/server/front"
 	"cupola/server/ingress"
 	"cupola/server/reach"
 	"cupola/server/reconcile"
@@ -48,7 +49,11 @@ func (l *Loops) Open(ctx context.Context, r *router.Router, observe func(reconci
 	l.Deploys = deploy.New(deploy.Config{Store: x.Store, Within: quota.WithinProcesses, Log: x.Log})
 	l.Desired = bbsrows.New()
 	l.Reach = reach.New(reach.Config{Store: x.Store, Cell: x.Cell, Log: x.Log})
-	l.Ingress = ingress.New(ingress.Config{Store: x.Store, Router: r, Names: x.Names, BBS: l.Desired, Domain: x.Domain, Log: x.Log})
+	_, ports, err := front.ParseTCP(x.TCP)
+	if err != nil {
+		return err
+	}
+	l.Ingress = ingress.New(ingress.Config{Store: x.Store, Router: r, Names: x.Names, BBS: l.Desired, Domain: x.Domain, Ports: ports, Log: x.Log})
 	sources := []reconcile.Source{l.Director.Source()}
 	if len(x.DataServices) > 0 {
 		sources = append([]reconcile.Source{{Desired: databroker.AllDesired}}, sources...)

@@ -20,6 +20,9 @@ func Actual(a *lrp.Actual, d *bbspb.DesiredLRP, zone string) *bbspb.ActualLRP {
 	if a.State == lrp.Running {
 		m.NetInfo = netInfo(a)
 		m.Routable, m.AvailabilityZone = &a.Ready, zone
+		for _, host := range InternalHosts(d) {
+			m.InternalRoutes = append(m.InternalRoutes, &bbspb.InternalRoute{Hostname: host})
+		}
 	}
 	if a.InstanceGUID != "" {
 		m.MetricTags = metricTags(a, d.GetMetricTags())

@@ -27,3 +27,27 @@ func TestRoutes(t *testing.T) {
 		}
 	}
 }
+
+func TestInternalHosts(t *testing.T) {
+	for text, want := range map[string][]string{
+		`[{"hostname":"Back.apps.internal"},{"hostname":""},{"hostname":"b.apps.internal"}]`: {"back.apps.internal", "b.apps.internal"},
+		`{"hostname":"no list"}`: nil, `garbage`: nil,
+	} {
+		d := &bbspb.DesiredLRP{Routes: &bbspb.Routes{Routes: map[string][]byte{"internal-router": []byte(text)}}}
+		if diff := cmp.Diff(want, InternalHosts(d)); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+	}
+}
+
+func TestTCPRoutes(t *testing.T) {
+	for text, want := range map[string][]TCPRoute{
+		`[{"router_group_guid":"g","external_port":1024,"container_port":8080},{"external_port":0,"container_port":1},{"external_port":1,"container_port":70000}]`: {{1024, 8080}},
+		`{"external_port":1}`: nil, `[{"external_port":"1"}]`: nil,
+	} {
+		d := &bbspb.DesiredLRP{Routes: &bbspb.Routes{Routes: map[string][]byte{"tcp-router": []byte(text)}}}
+		if diff := cmp.Diff(want, TCPRoutes(d)); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+	}
+}
