@@ -124,7 +124,7 @@ func (c *credentialsCmd) bbs(e *command.Env) error {
 	if err != nil {
 		return err
 	}
-	for _, v := range [][2]string{{"BBS_URL", have.URL}, {"LOCKET_API_LOCATION", strings.TrimPrefix(have.URL, "https://")}, {"CA_CERT_FILE", have.CA}, {"CLIENT_CERT_FILE", have.Cert}, {"CLIENT_KEY_FILE", have.Key}} {
+	for _, v := range [][2]string{{"BBS_URL", have.URL}, {"LOCKET_API_LOCATION", strings.TrimPrefix(have.URL, "https://")}, {"CA_CERT_FILE", have.CA}, {"CLIENT_CERT_FILE", have.Cert}, {"CLIENT_KEY_FILE", have.Key}, {"DIEGO_SSH_PASSWORD", have.SSH}} {
 		if v[1] != "" {
 			fmt.Fprintf(e.Out, "export %s='%s'\n", v[0], strings.ReplaceAll(v[1], "'", `'\''`))
 		}

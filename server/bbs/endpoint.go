@@ -1,6 +1,7 @@
 package bbs
 
 import (
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -34,11 +35,30 @@ type Endpoint struct {
 	Log     *slog.Logger
 
 	current *authority.Renewed[*tls.Config]
+	ssh     string
 }
 
 // Where what a client needs is kept for `cupola credentials --bbs`.
 func endpointDir(dataDir string) string { return filepath.Join(dataDir, "db", "bbs") }
 func addressFile(dataDir string) string { return filepath.Join(endpointDir(dataDir), "address") }
+
+// sshFile holds the credentials of users diego:GUID/index of the SSH proxy.
+func sshFile(dataDir string) string { return filepath.Join(endpointDir(dataDir), "ssh") }
+
+// SSH are the credentials with which a client of the BBS enters instances by SSH,
+// once the endpoint is prepared: Diego's diego_credentials.
+func (e *Endpoint) SSH() string { return e.ssh }
+
+// prepareSSH reads them. The first time it makes them.
+func (e *Endpoint) prepareSSH() error {
+	said, err := os.ReadFile(sshFile(e.DataDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		said = []byte(rand.Text() + "\n")
+		err = durable.Ensure(sshFile(e.DataDir), said, 0o600)
+	}
+	e.ssh = strings.TrimSpace(string(said))
+	return err
+}
 
 // others says, after the address, that others make the certificates.
 const others = "certificates of one's own"
@@ -49,6 +69,9 @@ func (e *Endpoint) Prepare() (err error) {
 		return err
 	}
 	if err := os.MkdirAll(endpointDir(e.DataDir), 0o700); err != nil {
+		return err
+	}
+	if err := e.prepareSSH(); err != nil {
 		return err
 	}
 	said := e.Address + "\n"
@@ -97,8 +120,8 @@ func (e *Endpoint) files() (files, error) {
 }
 
 // Client is what a client of the BBS API needs. The files are "" where others
-// make the certificates.
-type Client struct{ URL, CA, Cert, Key string }
+// make the certificates. SSH is the password of users diego:GUID/index.
+type Client struct{ URL, CA, Cert, Key, SSH string }
 
 // Credentials finds what a client of a data directory's daemon needs.
 func Credentials(dataDir string) (Client, error) {
@@ -114,9 +137,14 @@ func Credentials(dataDir string) (Client, error) {
 		return Client{}, err
 	}
 	addr, own, _ := strings.Cut(strings.TrimSpace(string(said)), "\n")
-	if own == others {
-		return Client{URL: "https://" + addr}, nil
+	ssh, err := os.ReadFile(sshFile(dataDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // an earlier version made none
+		return Client{}, err
 	}
-	f := filesIn(endpointDir(dataDir))
-	return Client{URL: "https://" + addr, CA: f.CA, Cert: f.ClientCert, Key: f.ClientKey}, nil
+	c := Client{URL: "https://" + addr, SSH: strings.TrimSpace(string(ssh))}
+	if own != others {
+		f := filesIn(endpointDir(dataDir))
+		c.CA, c.Cert, c.Key = f.CA, f.ClientCert, f.ClientKey
+	}
+	return c, nil
 }

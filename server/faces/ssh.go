@@ -26,6 +26,12 @@ func (f *Faces) OpenSSH(context.Context) error {
 		Redeem: func(ctx context.Context, code string) (cf.Identity, error) {
 			return f.UAA.Redeem(ctx, uaa.SSHClient, code)
 		},
+		Diego: func() string {
+			if f.endpoint == nil {
+				return ""
+			}
+			return f.endpoint.SSH()
+		},
 		Attach: func(ctx context.Context, instanceGUID string) (io.ReadWriteCloser, error) {
 			return x.Cell.Attach(ctx, instanceGUID, contract.Helper, contract.CommandSSHD)
 		}})

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"golang.org/x/crypto/ssh"
+
 	"cupola/runtime/lrp"
 	"cupola/server/authz"
 	"cupola/server/control/access"
@@ -20,6 +22,8 @@ type target struct {
 	user         string // GUID of who was
 	instanceGUID string
 	log          lrp.LogTarget
+	address      string            // of the sshd that the instance has; "": one is started
+	config       *ssh.ClientConfig // for that sshd
 }
 
 // Why a user is not let in. Who may not see an app is not told that it is
@@ -162,6 +166,6 @@ func (e entrance) instance(tx *store.Tx, at login) (target, error) {
 	}
 	tags := map[string]string{"app_id": e.app.GUID, "app_name": e.app.Name, "process_id": e.process.GUID, "process_type": e.process.Type,
 		"space_id": e.space.GUID, "space_name": e.space.Name, "organization_id": e.org.GUID, "organization_name": e.org.Name}
-	return target{instanceGUID: actual.InstanceGUID,
+	return target{instanceGUID: actual.InstanceGUID, config: clientConfig(),
 		log: lrp.LogTarget{GUID: e.app.GUID, Source: "SSH", Instance: strconv.Itoa(at.index), Tags: tags}}, nil
 }

@@ -20,8 +20,10 @@ var errLogin = errors.New("the user has to be cf:<process-guid>/<instance-index>
 
 // parseLogin reads "cf:<process-guid>/<index>", the user name of Cloud Foundry's
 // clients.
-func parseLogin(user string) (login, error) {
-	name, ok := strings.CutPrefix(user, "cf:")
+func parseLogin(user string) (login, error) { return parseUser("cf:", user) }
+
+func parseUser(prefix, user string) (login, error) {
+	name, ok := strings.CutPrefix(user, prefix)
 	guid, digits, found := strings.Cut(name, "/")
 	index, err := strconv.ParseUint(digits, 10, 31)
 	if !ok || !found || guid == "" || err != nil || len(user) > maxLogin || printable(guid) != guid {

@@ -13,6 +13,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,6 +32,9 @@ type Config struct {
 	HostKey ssh.Signer
 	// Redeem returns whom a one-time code was issued to. A code is valid once.
 	Redeem func(ctx context.Context, code string) (cf.Identity, error)
+	// Diego returns the password of users diego:<process-guid>/<index>; "" lets none
+	// in. nil is the same.
+	Diego func() string
 	// Attach starts the lifecycle's sshd in the container of an instance and
 	// gives its standard input and output.
 	Attach func(ctx context.Context, instanceGUID string) (io.ReadWriteCloser, error)
@@ -162,16 +166,15 @@ func refuseAll(channels <-chan ssh.NewChannel, err error) {
 
 // session joins a user's connection to one to the container until either ends.
 func (p *Proxy) session(ctx context.Context, user ssh.Conn, channels <-chan ssh.NewChannel, to target, begun func()) error {
-	stream, err := p.Attach(ctx, to.instanceGUID)
+	pipe, err := p.enter(ctx, to)
 	if err != nil {
 		return err
 	}
-	pipe := &pipe{ReadWriteCloser: stream}
 	defer pipe.Close()
 	// The client's own deadline ends a container that does not answer.
 	left := connectionEnd(user)
 	defer context.AfterFunc(left, func() { _ = pipe.Close() })()
-	inner, inChannels, inRequests, err := ssh.NewClientConn(pipe, "container", clientConfig())
+	inner, inChannels, inRequests, err := ssh.NewClientConn(pipe, "container", to.config)
 	if left.Err() != nil {
 		return nil
 	}
@@ -190,6 +193,19 @@ func (p *Proxy) session(ctx context.Context, user ssh.Conn, channels <-chan ssh.
 	})
 	relay(channels, inner)
 	return nil
+}
+
+// enter opens a connection to an sshd in the container: the one that the instance
+// has, or one that is started for it.
+func (p *Proxy) enter(ctx context.Context, to target) (net.Conn, error) {
+	if to.address != "" {
+		return fault.Dial("sshproxy", (&net.Dialer{Timeout: greetTime}).DialContext)(ctx, "tcp", to.address)
+	}
+	stream, err := p.Attach(ctx, to.instanceGUID)
+	if err != nil {
+		return nil, err
+	}
+	return &pipe{ReadWriteCloser: stream}, nil
 }
 
 // connectionEnd is a context that ends with the connection.
@@ -220,7 +236,11 @@ func (p *Proxy) serverConfig(ctx context.Context, to *target) *ssh.ServerConfig 
 		MaxAuthTries:  maxTries,
 		ServerVersion: "SSH-2.0-cupola",
 		PasswordCallback: func(meta ssh.ConnMetadata, password []byte) (*ssh.Permissions, error) {
-			admitted, err := p.admit(ctx, meta.User(), string(password))
+			admit := p.admit
+			if strings.HasPrefix(meta.User(), diegoUser) {
+				admit = p.admitDiego
+			}
+			admitted, err := admit(ctx, meta.User(), string(password))
 			if err != nil {
 				p.Log.InfoContext(ctx, "ssh login refused", "user", printable(meta.User()), "address", meta.RemoteAddr().String(), "err", err)
 				return nil, &ssh.BannerError{Err: err, Message: err.Error() + "\r\n"}

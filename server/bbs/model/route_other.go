@@ -55,3 +55,19 @@ func TCPRoutes(d *bbspb.DesiredLRP) (list []TCPRoute) {
 	}
 	return list
 }
+
+// SSHRoute says how the sshd of a DesiredLRP's instances is entered; the names are
+// Diego's (diego-ssh: routes/diego_ssh.go).
+type SSHRoute struct {
+	ContainerPort   uint16 `json:"container_port"`
+	HostFingerprint string `json:"host_fingerprint,omitempty"`
+	User            string `json:"user,omitempty"`
+	Password        string `json:"password,omitempty"`
+	PrivateKey      string `json:"private_key,omitempty"`
+}
+
+// SSH is the SSH route of a DesiredLRP, and whether it has one.
+func SSH(d *bbspb.DesiredLRP) (r SSHRoute, ok bool) {
+	err := json.Unmarshal(d.GetRoutes().GetRoutes()[diegoSSH], &r)
+	return r, err == nil && r.ContainerPort != 0
+}
