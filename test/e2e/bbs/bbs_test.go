@@ -32,6 +32,7 @@ import (
 type bbsClient struct {
 	*e2e.Daemon
 	url  string
+	env  map[string]string // what was told
 	http *http.Client
 }
 
@@ -60,7 +61,7 @@ func bbs(d *e2e.Daemon) *bbsClient {
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(text)
-	return &bbsClient{d, env["BBS_URL"], &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool}}}}
+	return &bbsClient{d, env["BBS_URL"], env, &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool}}}}
 }
 
 // ask makes a call and decodes the answer.
@@ -159,14 +160,20 @@ func (b *bbsClient) names(path, text string) func() []string {
 // probeTar serves an archive with testdata/probe in it.
 func probeTar(t *testing.T) string {
 	t.Helper()
+	return programTar(t, "probe")
+}
+
+// programTar serves a program of testdata.
+func programTar(t *testing.T, name string) string {
+	t.Helper()
 	dir := t.TempDir()
-	e2e.CopyProgram(t, e2e.Program(t, e2e.Repository(t), "./test/e2e/testdata/probe"), dir, "probe")
-	if out, err := exec.Command("tar", "-czf", filepath.Join(dir, "probe.tgz"), "-C", dir, "probe").CombinedOutput(); err != nil {
+	e2e.CopyProgram(t, e2e.Program(t, e2e.Repository(t), "./test/e2e/testdata/"+name), dir, name)
+	if out, err := exec.Command("tar", "-czf", filepath.Join(dir, name+".tgz"), "-C", dir, name).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	srv := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	t.Cleanup(srv.Close)
-	return srv.URL + "/probe.tgz"
+	return srv.URL + "/" + name + ".tgz"
 }
 
 func shell(script string) *bbspb.Action {
@@ -180,7 +187,8 @@ func tags(logGUID string) map[string]*bbspb.MetricTagValue {
 // TestBBS lets a client of Diego's run LRPs and tasks in real containers.
 func TestBBS(t *testing.T) {
 	t.Parallel()
-	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--bbs", "127.0.0.1:0", "--instance-cert-life", "24s")
+	port := e2e.FreePorts(t, 1)[0]
+	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--bbs", "127.0.0.1:0", "--instance-cert-life", "24s", "--tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	b := bbs(d)
 	b.must("/v1/domains/upsert", &bbspb.UpsertDomainRequest{Domain: "tests"})
 	var rotated func(*bbsClient)
@@ -195,6 +203,8 @@ func TestBBS(t *testing.T) {
 	t.Run("crash", func(t *testing.T) { bbs(d.On(t)).lrpCrashes() })
 	t.Run("task", func(t *testing.T) { bbs(d.On(t)).taskCallsBack() })
 	t.Run("cancel", func(t *testing.T) { bbs(d.On(t)).taskIsCancelled() })
+	t.Run("routes", func(t *testing.T) { bbs(d.On(t)).routesLead(archive, port) })
+	t.Run("ssh", func(t *testing.T) { bbs(d.On(t)).sshEnters() })
 	t.Run("apps", func(t *testing.T) { bbs(d.On(t)).appsAreShown() })
 	if rotated != nil {
 		t.Run("rotated", func(t *testing.T) { rotated(bbs(d.On(t))) })
