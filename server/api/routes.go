@@ -357,7 +357,7 @@ func (s *Server) routes() []route {
 		{"GET /v2/apps", anyone, v2Apps.list(nil)},
 		{"GET /v2/apps/{guid}", anyone, v2Apps.show()},
 		{"GET /v2/apps/{guid}/summary", read, inTx(v2AppSummary)},
-		{"GET /v2/apps/{guid}/env", secrets, inTx(v2AppEnv)},
+		{"GET /v2/apps/{guid}/env", secrets, recorded(v2AppEnv)},
 		{"GET /v2/apps/{guid}/stats", read, inTx(v2AppStats)},
 		{"GET /v2/apps/{guid}/instances", read, inTx(v2AppInstances)},
 		{"GET /v2/apps/{guid}/routes", anyone, v2AppRoutes},
