@@ -46,15 +46,16 @@ func buildpacksOf(d *cf.Droplet) any {
 	return list
 }
 
-// recordFailed writes Cloud Controller's audit event of a build that failed.
-func recordFailed(tx *store.Tx, b *cf.Build) error {
+// recordFailed writes Cloud Controller's audit event of a build whose task failed
+// for the reason. Its message is that of the log (StagingCompletionHandler#handle_failure).
+func recordFailed(tx *store.Tx, b *cf.Build, reason string) error {
 	app, err := store.Apps.Get(tx, b.AppGUID)
 	if err != nil {
 		return err
 	}
-	id, message, _ := strings.Cut(b.Error, " - ")
+	id, _, _ := strings.Cut(b.Error, " - ")
 	return audit.App(tx, b.CreatedBy, audit.AppBuildFailed, app, audit.Data{"build_guid": b.GUID, "package_guid": b.PackageGUID,
-		"error_id": id, "error_message": message})
+		"error_id": id, "error_message": desire.FailureMessage(b.Error, reason)})
 }
 
 // readiness is the payload of an event of readiness, with Cloud Controller's names (CC:

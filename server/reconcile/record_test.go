@@ -110,6 +110,6 @@ func TestBuildsAreRecorded(t *testing.T) {
 			"buildpacks": []any{map[string]any{"name": "binary_buildpack", "buildpack_name": "binary", "version": "1.0"}}})
 		b = end(lrp.Event{Exit: lrp.Exit{Failed: true, Reason: "STG: Exited with status 222"}})
 		h.wantEvent("audit.app.build.failed", by, app, map[string]any{"build_guid": b.GUID, "package_guid": b.PackageGUID,
-			"error_id": "NoAppDetectedError", "error_message": "An app was not successfully detected by any available buildpack"})
+			"error_id": "NoAppDetectedError", "error_message": "staging failed"})
 	})
 }

@@ -71,7 +71,7 @@ func (l *Loop) settleBuild(tx *store.Tx, guid string, o outcome) ([]lrp.LogLine,
 		if err := store.Builds.Update(tx, b); err != nil {
 			return nil, err
 		}
-		return failure.lines(b, o.reason), recordFailed(tx, b)
+		return failure.lines(b, o.reason), recordFailed(tx, b, o.reason)
 	}
 	if err := store.Droplets.Insert(tx, d); err != nil {
 		return nil, err
