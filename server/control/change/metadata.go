@@ -1,9 +1,13 @@
 package change
 
 import (
-	"regexp"
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
+	"cupola/server/control/message"
 	"cupola/store/cf"
 )
 
@@ -13,27 +17,44 @@ type Metadata struct {
 	Annotations map[string]*string `json:"annotations"`
 }
 
-var labelKey = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+// UnmarshalJSON takes values that are numbers and booleans as their text, as Rails
+// does.
+func (p *Metadata) UnmarshalJSON(b []byte) error {
+	var raw struct {
+		Labels      map[string]any `json:"labels"`
+		Annotations map[string]any `json:"annotations"`
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if err := d.Decode(&raw); err != nil {
+		return err
+	}
+	p.Labels, p.Annotations = texts(raw.Labels), texts(raw.Annotations)
+	return nil
+}
 
-var labelValue = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?$`)
+func texts(values map[string]any) map[string]*string {
+	if values == nil {
+		return nil
+	}
+	out := map[string]*string{}
+	for k, v := range values {
+		out[k] = nil
+		if v != nil {
+			text := message.Text(v)
+			out[k] = &text
+		}
+	}
+	return out
+}
 
 // Apply changes m, or says what is wrong in Cloud Controller's words.
 func (p *Metadata) Apply(m *cf.Metadata) error {
 	if p == nil {
 		return nil
 	}
-	for k, v := range p.Labels {
-		if err := checkLabel(k, v); err != nil {
-			return err
-		}
-	}
-	for k, v := range p.Annotations {
-		if v != nil && len(*v) > 5000 {
-			return cf.Unprocessable("Metadata annotations error: '%.20s...' is greater than 5000 characters", *v)
-		}
-		if len(k) > 1000 {
-			return cf.Unprocessable("Metadata annotations error: '%.20s...' is greater than 1000 characters", k)
-		}
+	if err := p.fault(); err != nil {
+		return err
 	}
 	m.Labels = patch(m.Labels, p.Labels)
 	m.Annotations = patch(m.Annotations, p.Annotations)
@@ -63,22 +84,18 @@ func metadataFits(m *cf.Metadata) error {
 	return nil
 }
 
-func checkLabel(k string, v *string) error {
-	prefix, name, prefixed := strings.Cut(k, "/")
-	if !prefixed {
-		prefix, name = "", k
+// fault is what is wrong with the metadata; a request was checked before, a manifest
+// was not.
+func (p *Metadata) fault() error {
+	for _, k := range slices.Sorted(maps.Keys(p.Labels)) {
+		if f := message.LabelFaults(k, p.Labels[k]); len(f) > 0 {
+			return cf.Unprocessable("Metadata %s", strings.Join(f, ", Metadata "))
+		}
 	}
-	switch {
-	case k == "":
-		return cf.Unprocessable("Metadata label key error: key cannot be empty string")
-	case len(name) > 63 || len(prefix) > 253:
-		return cf.Unprocessable("Metadata label key error: '%.20s...' is greater than 63 characters", name)
-	case !labelKey.MatchString(k):
-		return cf.Unprocessable("Metadata label key error: '%s' contains invalid characters", k)
-	case v != nil && len(*v) > 63:
-		return cf.Unprocessable("Metadata label value error: '%.20s...' is greater than 63 characters", *v)
-	case v != nil && !labelValue.MatchString(*v):
-		return cf.Unprocessable("Metadata label value error: '%s' contains invalid characters", *v)
+	for _, k := range slices.Sorted(maps.Keys(p.Annotations)) {
+		if f := message.AnnotationFaults(k, p.Annotations[k]); len(f) > 0 {
+			return cf.Unprocessable("Metadata %s", strings.Join(f, ", Metadata "))
+		}
 	}
 	return nil
 }
