@@ -4,7 +4,7 @@ import "cupola/store/cf"
 
 // Events are the audit events.
 var Events = &Table[cf.Event]{
-	name: "events", singular: "Audit event", labelled: false,
+	name: "events", singular: "Event", labelled: false,
 	columns: "guid, created_at, updated_at, type, actor, target_guid, target_type, target_name, space_guid, org_guid, data",
 	fields: func(v *cf.Event, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
@@ -16,6 +16,7 @@ var Events = &Table[cf.Event]{
 		"guids":              "events.guid",
 		"types":              "type",
 		"target_guids":       "target_guid",
+		"target_guids[not]":  "target_guid NOT IN (SELECT value FROM json_each(?))",
 		"space_guids":        "space_guid",
 		"organization_guids": "org_guid",
 	},

@@ -65,8 +65,8 @@ type Label struct {
 // TimeRange demands a time of a row: column created_at or updated_at.
 type TimeRange struct {
 	Column string
-	Op     string // "=", "<", "<=", ">", ">="
-	Time   time.Time
+	Op     string      // "=", "<", "<=", ">", ">="
+	Times  []time.Time // one, or several with "="
 }
 
 // condition collects SQL and its arguments.
@@ -140,7 +140,13 @@ func (c *condition) label(table string, l Label) {
 
 // time compares in whole seconds, the precision that the API shows.
 func (c *condition) time(table string, r TimeRange) {
-	c.add(fmt.Sprintf("%s.%s / 1000000 %s ?", table, r.Column, r.Op), r.Time.Unix())
+	var either []string
+	var args []any
+	for _, t := range r.Times {
+		either = append(either, fmt.Sprintf("%s.%s / 1000000 %s ?", table, r.Column, r.Op))
+		args = append(args, t.Unix())
+	}
+	c.add("("+strings.Join(either, " OR ")+")", args...)
 }
 
 var scopeName = regexp.MustCompile(`:[a-z_]+`)

@@ -36,7 +36,7 @@ var looks = map[string]look{
 	"GET /{$}":                   {path: "/", seen: byAll},
 	"GET /v3":                    {path: "/v3", seen: byAll},
 	"GET /v3/info":               {path: "/v3/info", seen: byAll},
-	"GET /v3/info/usage_summary": {path: "/v3/info/usage_summary", seen: byAll},
+	"GET /v3/info/usage_summary": {path: "/v3/info/usage_summary", seen: byAll, refused: "404"},
 
 	"GET /v3/app_usage_events":            {path: "/v3/app_usage_events", seen: byWide, row: "usage-1"},
 	"GET /v3/app_usage_events/{guid}":     {path: "/v3/app_usage_events/usage-1", seen: byWide},

@@ -29,6 +29,7 @@ const (
 	named422                // those without access get 422
 	hidden                  // those without access get 404
 	ofRoute                 // seen by the org's auditors too: others get 404
+	sharing                 // the same, but 422 for who may not write to the other space
 	ofDomain                // of an org: not seen by its users without another role
 	ofBroker                // seen by those with a role in its broker's space: others get 404
 	ofRouting               // of the routing API, which answers 401 to whoever may not
@@ -144,7 +145,7 @@ var attempts = map[string]attempt{
 	"PATCH /v3/routes/{guid}/destinations":                                   {"/v3/routes/route-1/destinations", `{"destinations": []}`, 200, ofRoute},
 	"PATCH /v3/routes/{guid}/destinations/{destination}":                     {"/v3/routes/route-1/destinations/dest-1", `{"protocol": "http2"}`, 200, ofRoute},
 	"DELETE /v3/routes/{guid}/destinations/{destination}":                    {"/v3/routes/route-1/destinations/dest-1", "", 204, ofRoute},
-	"POST /v3/routes/{guid}/relationships/shared_spaces":                     {"/v3/routes/route-1/relationships/shared_spaces", `{"data": []}`, 200, ofRoute},
+	"POST /v3/routes/{guid}/relationships/shared_spaces":                     {"/v3/routes/route-1/relationships/shared_spaces", `{"data": [{"guid": "space-3"}]}`, 200, sharing},
 	"DELETE /v3/routes/{guid}/relationships/shared_spaces/{space}":           {"/v3/routes/route-1/relationships/shared_spaces/space-1", "", 422, ofRoute},
 	"PATCH /v3/routes/{guid}/relationships/space":                            {"/v3/routes/route-1/relationships/space", `{"data": {"guid": "space-1"}}`, 200, ofRoute},
 	"POST /v3/service_brokers":                                               {"/v3/service_brokers", `{"name": "new", "url": "http://b", "authentication": {"type": "basic", "credentials": {"username": "u", "password": "p"}}, ` + toSpace + `}`, 202, namedSpace},
@@ -342,7 +343,7 @@ var here = authz.Place{OrgGUID: "org-1", SpaceGUID: "space-1"}
 func expected(rule authz.Rule, user string, a attempt) int {
 	actor := actorOf(user)
 	sees := user != "nobody"
-	readers := map[where]authz.Rule{hidden: authz.SpaceReader, inSpace: authz.SpaceReader, namedSpace: authz.SpaceReader, ofRoute: authz.RouteReader, ofDomain: authz.RouteReader,
+	readers := map[where]authz.Rule{hidden: authz.SpaceReader, inSpace: authz.SpaceReader, namedSpace: authz.SpaceReader, ofRoute: authz.RouteReader, sharing: authz.RouteReader, ofDomain: authz.RouteReader,
 		ofBroker: authz.SpaceReader &^ authz.OrgManager}
 	if rule, ok := readers[a.where]; ok {
 		sees = actor.May(rule, here)
@@ -350,6 +351,8 @@ func expected(rule authz.Rule, user string, a attempt) int {
 	switch {
 	case user == anonymous:
 		return 401
+	case a.where == sharing && user == "space_supporter":
+		return 422
 	case actor.May(rule, here) && (sees || a.where == platform || a.where == ofRouting):
 		return a.status
 	case a.where == ofRouting:

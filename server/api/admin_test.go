@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"cupola/store"
@@ -10,8 +11,8 @@ import (
 
 func TestFeatureFlags(t *testing.T) {
 	w := newWorld(t)
-	w.write(func(tx *store.Tx) error { return store.Resources.Remember(tx, "s1", 70000, "d") })
-	knownFile := `{"resources": [{"path": "a", "mode": "644", "checksum": {"value": "s1"}, "size_in_bytes": 70000}, {"path": "b", "checksum": {"value": "s1"}, "size_in_bytes": 1}]}`
+	w.write(func(tx *store.Tx) error { return store.Resources.Remember(tx, strings.Repeat("a", 40), 70000, "d") })
+	knownFile := `{"resources": [{"path": "a", "mode": "644", "checksum": {"value": "` + strings.Repeat("a", 40) + `"}, "size_in_bytes": 70000}, {"path": "b", "checksum": {"value": "` + strings.Repeat("a", 40) + `"}, "size_in_bytes": 1}]}`
 	route := `{"host": "x", "relationships": {"space": {"data": {"guid": "space-1"}}, "domain": {"data": {"guid": "domain-1"}}}}`
 	w.run(t, []step{
 		{method: "GET", path: "/v3/feature_flags?per_page=2&page=2", status: 200, want: `{"pagination": {"total_results": 20, "total_pages": 10}, "resources": [{"name": "diego_cnb", "enabled": false, "custom_error_message": null}, {"name": "diego_custom_stacks"}]}`},
@@ -103,7 +104,7 @@ func TestOrgQuotas(t *testing.T) {
 		{method: "POST", path: "/v3/apps/app-1/tasks", body: `{"command": "x", "memory_in_mb": 10}`, status: 422, want: detail(10008, "app_task_limit quota exceeded")},
 		{method: "GET", path: "/v3/organizations/org-1/usage_summary", status: 200, want: `{"usage_summary": {"started_instances": 2, "memory_in_mb": 138, "routes": 1, "per_app_tasks": 1, "domains": 0, "service_instances": 0}}`},
 		{method: "GET", path: "/v3/info/usage_summary", status: 200, want: `{"usage_summary": {"memory_in_mb": 138}}`},
-		{as: "org_manager", method: "GET", path: "/v3/info/usage_summary", status: 403},
+		{as: "org_manager", method: "GET", path: "/v3/info/usage_summary", status: 404, want: detail(10000, "Unknown request")},
 		{method: "POST", path: "/v3/routes", body: `{"host": "a", "relationships": {"space": {"data": {"guid": "space-1"}}, "domain": {"data": {"guid": "domain-1"}}}}`, status: 201},
 		{method: "POST", path: "/v3/routes", body: `{"host": "b", "relationships": {"space": {"data": {"guid": "space-1"}}, "domain": {"data": {"guid": "domain-1"}}}}`, status: 422, want: detail(10008, "Routes quota exceeded for organization 'org'.")},
 		{method: "PATCH", path: "/v3/organization_quotas/{q}", body: `{"name": "q", "apps": {"total_instances": null}, "services": {}, "routes": {}}`, status: 200, want: `{"apps": {"total_instances": null, "total_memory_in_mb": 2048}, "routes": {"total_routes": 2}}`},

@@ -48,7 +48,7 @@ func currentDropletRelationship(c *call) (*response, error) {
 	return ok(viewCurrentDroplet(c, app))
 }
 
-const appIncludes = "include=space|space.organization|org"
+const appIncludes = "include=space|org|space.organization"
 
 func includeOfApps(c *call, rows []*cf.App, what string) (string, []doc, error) {
 	spaces := control.GUIDs(rows, func(a *cf.App) string { return a.SpaceGUID })

@@ -86,7 +86,7 @@ func TestSidecars(t *testing.T) {
 		{method: "POST", path: "/v3/apps/app-1/sidecars", body: `{"name": "s", "command": "./s", "process_types": ["web"]}`, status: 422, want: detail(10008, "Sidecar with name 's' already exists for given app")},
 		{method: "POST", path: "/v3/apps/app-1/sidecars", body: `{"name": "t", "command": "./s", "process_types": ["web"], "memory_in_mb": 924}`, status: 422,
 			want: detail(10008, `The memory allocation defined is too large to run with the dependent "web" process`)},
-		{method: "POST", path: "/v3/apps/app-1/sidecars", body: `{"name": "t", "command": "./s"}`, status: 422, want: detail(10008, "Process types must have at least 1 process_type")},
+		{method: "POST", path: "/v3/apps/app-1/sidecars", body: `{"name": "t", "command": "./s"}`, status: 422, want: detail(10008, "Process types must be an array, Process types must have at least 1 process_type")},
 		{method: "POST", path: "/v3/processes/app-1/actions/scale", body: `{"memory_in_mb": 100}`, status: 422, want: detail(10008, "The requested memory allocation is not large enough to run all of your sidecar processes")},
 		{method: "PATCH", path: "/v3/sidecars/{s}", body: `{"command": "./other"}`, status: 200, want: `{"name": "s", "command": "./other"}`},
 		{as: "space_auditor", method: "GET", path: "/v3/sidecars/{s}", status: 200, want: `{"command": "./other"}`},

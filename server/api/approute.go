@@ -65,11 +65,10 @@ func updateRoute(c *call) (*response, error) {
 
 // findUnmapped is the space whose routes that lead nowhere are to be deleted.
 func findUnmapped(c *call) (*cf.Space, error) {
-	s, err := findSpace(c)
-	if err == nil && c.Request.URL.Query().Get("unmapped") != "true" {
-		err = cf.Unprocessable("Mass delete not supported for routes. Use 'unmapped' parameter to delete all unmapped routes.")
+	if err := checkQuery(c); err != nil {
+		return nil, err
 	}
-	return s, err
+	return findSpace(c)
 }
 
 const routeIncludes = "include=domain|space|space.organization|route_policies"

@@ -1,9 +1,6 @@
 package api
 
-import (
-	"cupola/server/kube"
-	"cupola/store/cf"
-)
+import "cupola/store/cf"
 
 // renderBOSH answers with objects. It takes as long as images need to get here,
 // so it is no transaction.
@@ -14,14 +11,17 @@ func renderBOSH(c *call) (*response, error) {
 	if err := c.tx(true, c.PermitAdmin); err != nil {
 		return nil, err
 	}
-	var req kube.RenderRequest
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
 	if c.s.RenderBOSH == nil {
 		return nil, cf.Unprocessable("nothing renders deployments here")
 	}
-	rendered, err := c.s.RenderBOSH(c.Context(), req)
+	var invalid error
+	rendered, err := c.s.RenderBOSH(c.Context(), func(request any) error {
+		invalid = decode(c, request)
+		return invalid
+	})
+	if invalid != nil {
+		return nil, invalid
+	}
 	if err != nil {
 		return nil, cf.Unprocessable("%s", err)
 	}

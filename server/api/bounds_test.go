@@ -18,8 +18,8 @@ func TestNumbersAreBounded(t *testing.T) {
 	for _, c := range []struct{ method, path, body, want string }{
 		{"POST", "/v3/processes/app-1/actions/scale", `{"instances": 2147483647}`, "Instances must be less than or equal to 10000"},
 		{"POST", "/v3/processes/app-1/actions/scale", `{"memory_in_mb": ` + huge + `}`, "Memory in mb must be less than or equal to 2147483647"},
-		{"POST", "/v3/processes/app-1/actions/scale", `{"instances": 1e99}`, "Instances must be a number"},
-		{"POST", "/v3/processes/app-1/actions/scale", `{"disk_in_mb": ` + huge + `}`, "too much disk requested"},
+		{"POST", "/v3/processes/app-1/actions/scale", `{"instances": 1e99}`, "Instances must be an integer"},
+		{"POST", "/v3/processes/app-1/actions/scale", `{"disk_in_mb": ` + huge + `}`, "Disk in mb must be less than or equal to 2147483647"},
 		{"POST", "/v3/apps/app-1/tasks", `{"command": "x", "memory_in_mb": ` + huge + `}`, "Memory in mb must be less than or equal to 2147483647"},
 		{"POST", "/v3/builds", `{"package": {"guid": "package-1"}, "staging_memory_in_mb": -1}`, "Staging memory in mb must be greater than 0"},
 		{"POST", "/v3/builds", `{"package": {"guid": "package-1"}, "staging_memory_in_mb": ` + huge + `}`, "Staging memory in mb must be less than"},

@@ -14,6 +14,7 @@ import (
 
 	"cupola/server/control"
 	"cupola/server/control/change"
+	"cupola/server/control/message"
 	"cupola/store/cf"
 )
 
@@ -29,12 +30,16 @@ func decode(c *call, v any) error {
 		return err
 	}
 	c.Asked = control.Audited(body)
-	return decodeBody(body, v)
+	return decodeBody(c, body, v)
 }
 
-func decodeBody(body []byte, v any) error {
+// decodeBody is decode for a body that was read.
+func decodeBody(c *call, body []byte, v any) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		body = []byte("{}")
+	}
+	if err := checkMessage(body, messageOf(c, v), cf.UnprocessableEntity, ""); err != nil {
+		return err
 	}
 	if err := decodeStrict(body, v); err != nil {
 		return err
@@ -43,6 +48,27 @@ func decodeBody(body []byte, v any) error {
 		return control.Invalid(x.Validate())
 	}
 	return nil
+}
+
+// checkMessage checks a body as Cloud Controller does; what is wrong with it is an
+// error of the kind.
+func checkMessage(body []byte, m checks, kind cf.Kind, prefix string) error {
+	if m == nil {
+		return nil
+	}
+	o, err := message.Parse(body)
+	if err != nil {
+		return invalidBody()
+	}
+	if faults := m.Faults(o); faults != nil {
+		return cf.Errorf(kind, "%s%s", prefix, strings.Join(faults, ", "))
+	}
+	return nil
+}
+
+// invalidBody is the error for a body that is not JSON.
+func invalidBody() error {
+	return cf.Errorf(cf.MessageParseError, "Request invalid due to parse error: invalid request body")
 }
 
 func readBody(r *http.Request, limit int64) ([]byte, error) {
@@ -67,7 +93,7 @@ func brokenBody(err error) error {
 func decodeStrict(body []byte, v any) error {
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(body, &top); err != nil {
-		return cf.Errorf(cf.MessageParseError, "Request invalid due to parse error: invalid request body")
+		return invalidBody()
 	}
 	if unknown := unknownFields(top, reflect.TypeOf(v).Elem()); len(unknown) > 0 {
 		return cf.Unprocessable("Unknown field(s): '%s'", strings.Join(unknown, "', '"))
@@ -82,7 +108,7 @@ func decodeStrict(body []byte, v any) error {
 		return e
 	}
 	if err != nil {
-		return cf.Errorf(cf.MessageParseError, "Request invalid due to parse error: invalid request body")
+		return invalidBody()
 	}
 	return nil
 }

@@ -176,6 +176,9 @@ func listDestinations(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkQuery(c); err != nil {
+		return nil, err
+	}
 	q := c.Request.URL.Query()
 	for filter, value := range map[string]func(cf.Destination) string{
 		"guids":     func(d cf.Destination) string { return d.GUID },

@@ -118,11 +118,11 @@ func updateDroplet(c *call) (*response, error) {
 		Metadata *change.Metadata     `json:"metadata"`
 		Image    change.Field[string] `json:"image"`
 	}
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
 	d, app, err := ofApp(c, store.Droplets, dropletApp)
 	if err != nil {
+		return nil, err
+	}
+	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
 	if err := labelDroplet(c.Session, d, change.Labels{Metadata: req.Metadata}); err != nil {

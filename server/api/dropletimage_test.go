@@ -32,8 +32,8 @@ func TestDropletImages(t *testing.T) {
 		d.State, d.Digest, d.ProcessTypes = cf.DropletStaged, strings.Repeat("a", 64), map[string]string{"web": "./run"}
 		d.Sidecars = []cf.Sidecar{{Name: "agent", Command: "./agent", ProcessTypes: []string{"web"}}}
 	})
-	for _, c := range []struct{ command, want string }{{"", "droplet droplet-1 for ./run"}, {"./my-own", "droplet droplet-1 for ./my-own"}} {
-		w.run(t, []step{{method: "PATCH", path: "/v3/apps/app-1/processes/web", body: `{"command": "` + c.command + `"}`, status: 200}})
+	for _, c := range []struct{ command, want string }{{"null", "droplet droplet-1 for ./run"}, {`"./my-own"`, "droplet droplet-1 for ./my-own"}} {
+		w.run(t, []step{{method: "PATCH", path: "/v3/apps/app-1/processes/web", body: `{"command": ` + c.command + `}`, status: 200}})
 		lines := strings.Split(strings.TrimSpace(w.ask("space_developer", "POST", "/v1/droplets/droplet-1/images", "", "").text), "\n")
 		var first, last PackLine
 		if len(lines) != 2 || json.Unmarshal([]byte(lines[0]), &first) != nil || json.Unmarshal([]byte(lines[1]), &last) != nil ||

@@ -59,7 +59,7 @@ func showAppEnv(c *call) (*response, error) {
 
 func showEnvGroup(c *call) (*response, error) {
 	name := c.param("name")
-	if name != "running" && name != "staging" {
+	if !apps.IsEnvGroup(name) {
 		return nil, cf.Errorf(cf.ResourceNotFound, "Environment variable group not found")
 	}
 	vars, err := apps.EnvGroup(c.Session, name)

@@ -29,7 +29,7 @@ var faults = map[cf.Kind]fault{
 	cf.BadQueryParameter:     {400, 10005, "CF-BadQueryParameter"},
 	cf.UnprocessableEntity:   {422, 10008, "CF-UnprocessableEntity"},
 	cf.ResourceNotFound:      {404, 10010, "CF-ResourceNotFound"},
-	cf.Taken:                 {422, 10008, "CF-UnprocessableEntity"},
+	cf.Taken:                 {422, 10016, "CF-UniquenessError"},
 	cf.ServiceUnavailable:    {503, 10015, "CF-ServiceUnavailable"},
 	cf.OrgSuspended:          {403, 10017, "CF-OrgSuspended"},
 	cf.RequestTooLarge:       {413, 1004, "CF-BadRequest"}, // Cloud Controller leaves it to what stands before it

@@ -65,9 +65,9 @@ func TestRequestsThatCannotBe(t *testing.T) {
 	w.write(seedAccess)
 	w.run(t, []step{
 		{method: "PATCH", path: "/v3/apps/app-1", body: `{"name": `, status: 400, want: detail(1001, "Request invalid due to parse error: invalid request body")},
-		{method: "PATCH", path: "/v3/apps/app-1", body: `[]`, status: 400, want: detail(1001, "Request invalid due to parse error: invalid request body")},
+		{method: "PATCH", path: "/v3/apps/app-1", body: `[]`, status: 422, want: detail(10008, "Unknown field(s): '_json'")},
 		{method: "PATCH", path: "/v3/apps/app-1", body: strings.Repeat(`{"a":`, 20000), status: 400, want: detail(1001, "Request invalid due to parse error: invalid request body")},
-		{method: "PATCH", path: "/v3/apps/app-1", body: `{"environment_variables": {}, "b": 1}`, status: 422, want: detail(10008, "Unknown field(s): 'b', 'environment_variables'")},
+		{method: "PATCH", path: "/v3/apps/app-1", body: `{"environment_variables": {}, "b": 1}`, status: 422, want: detail(10008, "Unknown field(s): 'environment_variables', 'b'")},
 		{method: "PATCH", path: "/v3/apps/app-1", body: `{"name": "` + strings.Repeat("x", maxBody) + `"}`, status: 413},
 		{method: "PATCH", path: "/v3/apps/%00", body: `{}`, status: 404, want: detail(10010, "App not found")},
 		{method: "GET", path: "/v3/apps/../apps", status: 200},

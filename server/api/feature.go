@@ -47,12 +47,15 @@ func showAppFeature(c *call) (*response, error) {
 }
 
 func updateAppFeature(c *call) (*response, error) {
-	var req featureRequest
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
 	app, err := findApp(c)
 	if err != nil {
+		return nil, err
+	}
+	if err := apps.MayFeature(c.Session, app, c.param("name")); err != nil {
+		return nil, err
+	}
+	var req featureRequest
+	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
 	f, err := apps.SetFeature(c.Session, app, c.param("name"), req.Enabled.V)

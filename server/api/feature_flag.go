@@ -15,7 +15,7 @@ func viewFeatureFlag(c *call, f *cf.FeatureFlag) doc {
 }
 
 func listFeatureFlags(c *call) (*response, error) {
-	q, err := parseQuery(c.Request.URL.Query(), flagRows{})
+	q, err := parseQuery(c, flagRows{})
 	if err != nil {
 		return nil, err
 	}

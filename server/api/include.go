@@ -19,7 +19,7 @@ func listIncluding[T any](c *call, t *store.Table[T], v view[T], inc includer[T]
 
 // listForeseeing is listIncluding for rows whose view recalls other rows.
 func listForeseeing[T any](c *call, t *store.Table[T], v view[T], inc includer[T], foresee func([]*T) error, also ...string) (*response, error) {
-	q, err := parseQuery(c.Request.URL.Query(), t, also...)
+	q, err := parseQuery(c, t, also...)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func listForeseeing[T any](c *call, t *store.Table[T], v view[T], inc includer[T
 // what its "include" takes, as parseQuery has it.
 func showIncluding[T any](t *store.Table[T], v view[T], inc includer[T], accepted string) endpoint {
 	return inTx(func(c *call) (*response, error) {
-		q, err := parseQuery(c.Request.URL.Query(), noRows{}, accepted)
+		q, err := parseQuery(c, noRows{}, accepted)
 		if err != nil {
 			return nil, err
 		}

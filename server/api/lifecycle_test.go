@@ -125,7 +125,7 @@ func TestCredentialsOfRegistriesAreKeptAndNeverShown(t *testing.T) {
 		{method: "POST", path: "/v3/apps", body: onImage("c", strings.Replace(within, `"username": "u", `, "", 1)), status: 422,
 			want: detail(10008, "Credentials for registry 'reg.io' must include 'username' and 'password'")},
 		{method: "POST", path: "/v3/apps", body: onImage("c", strings.Replace(within, `{"username": "u", "password": "hush"}`, `"hush"`, 1)), status: 422,
-			want: detail(10008, "Credentials for registry 'reg.io' must be a hash")},
+			want: detail(10008, "Lifecycle Credentials credentials value must be a hash")},
 		{method: "PATCH", path: "/v3/apps/{a}", body: `{"lifecycle": {"type": "buildpack", "data": {"buildpacks": []}}}`, status: 200, want: `{"lifecycle": {"data": {"credentials": "***"}}}`},
 	})
 	if got := w.ask("admin", "GET", w.fill("/v3/apps/{a}"), "", ""); strings.Contains(got.text, "hush") {
@@ -154,10 +154,10 @@ func TestAnAppMayBeAnImage(t *testing.T) {
 		{as: "space_developer", method: "POST", path: "/v3/apps", body: docker("a"), status: 403, want: detail(330002, off)},
 		{method: "PATCH", path: "/v3/feature_flags/diego_docker", body: `{"enabled": true}`, status: 200},
 		{as: "space_developer", method: "POST", path: "/v3/apps", body: docker("a"), status: 201, save: "a", want: `{"lifecycle": {"type": "docker", "data": {}}}`},
-		{method: "PATCH", path: "/v3/apps/{a}", body: `{"lifecycle": {"type": "buildpack", "data": {}}}`, status: 422, want: detail(10008, "Lifecycle type cannot be changed")},
+		{method: "PATCH", path: "/v3/apps/{a}", body: `{"lifecycle": {"type": "buildpack", "data": {}}}`, status: 422, want: detail(10008, "Lifecycle type cannot be changed from docker to buildpack")},
 		{method: "POST", path: "/v3/packages", body: image("app-1", private), status: 422, want: detail(10008, "Cannot create Docker package for a buildpack app.")},
 		{method: "POST", path: "/v3/packages", body: `{"type": "bits", "relationships": {"app": {"data": {"guid": "{a}"}}}}`, status: 422, want: detail(10008, "Cannot create bits package for a Docker app.")},
-		{method: "POST", path: "/v3/packages", body: image("{a}", `{}`), status: 422, want: detail(10008, "Image can't be blank")},
+		{method: "POST", path: "/v3/packages", body: image("{a}", `{}`), status: 422, want: detail(10008, "Data Image must be a string, Data Image required")},
 		{method: "POST", path: "/v3/packages", body: image("{a}", `{"image": "docker://a/b"}`), status: 422, want: detail(10008, "Docker URI [docker://a/b] should not contain scheme")},
 		{method: "POST", path: "/v3/packages", body: image("{a}", `{"image": "a/b", "password": "x"}`), status: 422, want: detail(10008, "Username and password can only be given together")},
 		{as: "space_developer", method: "POST", path: "/v3/packages", body: image("{a}", private), status: 201, save: "p", want: `{"state": "READY", "data": {"image": "reg.io/a/b:1", "username": "u", "password": "***"}}`},

@@ -23,7 +23,7 @@ func list[T any](t *store.Table[T], v view[T], also ...string) endpoint {
 
 // listRows answers with a page of rows; limit adds to what the query asks for.
 func listRows[T any](c *call, t *store.Table[T], v view[T], limit func(*listQuery) error, also ...string) (*response, error) {
-	q, err := parseQuery(c.Request.URL.Query(), t, also...)
+	q, err := parseQuery(c, t, also...)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ func TestWhatListsTake(t *testing.T) {
 		{method: "GET", path: "/v3/routes?service_instance_guids=db-1", status: 200, want: `{"resources": []}`},
 		{method: "GET", path: "/v3/buildpacks?order_by=-lifecycle", status: 200},
 		{method: "GET", path: "/v3/buildpacks?order_by=stack", status: 400,
-			want: detail(10005, "The query parameter is invalid: Order by can only be: 'created_at', 'lifecycle', 'name', 'position', 'updated_at'")},
+			want: detail(10005, "The query parameter is invalid: Order by can only be: 'created_at', 'updated_at', 'position', 'lifecycle'")},
 		{method: "GET", path: "/v3/apps/app-1/sidecars?order_by=-created_at", status: 200, want: `{"resources": [{"guid": "sidecar-1"}]}`},
 		{method: "GET", path: "/v3/routes/route-1/destinations?guids=dest-1&app_guids=app-1", status: 200, want: `{"destinations": [{"guid": "dest-1"}]}`},
 		{method: "GET", path: "/v3/routes/route-1/destinations?app_guids=app-2", status: 200, want: `{"destinations": []}`},

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cupola/server/control/orgs"
 	"cupola/store/cf"
 )
 
@@ -19,3 +20,11 @@ func viewOrg(c *call, o *cf.Org) doc {
 
 // findOrg finds the org of {guid}.
 func findOrg(c *call) (*cf.Org, error) { return c.Org(c.guid()) }
+
+// createOrg makes an org, where the actor may do that at all.
+func createOrg(c *call) (*response, error) {
+	if err := orgs.MayCreate(c.Session); err != nil {
+		return nil, err
+	}
+	return create(orgs.Create, viewOrg)(c)
+}

@@ -13,8 +13,7 @@ import (
 func packageApp(p *cf.Package) string { return p.AppGUID }
 
 var (
-	findPackage  = anApps(store.Packages, packageApp)
-	labelPackage = label(store.Packages, func(p *cf.Package) *cf.Metadata { return &p.Metadata })
+	findPackage = anApps(store.Packages, packageApp)
 )
 
 func viewPackage(c *call, p *cf.Package) doc {

@@ -100,7 +100,7 @@ func processOf(c *call) (*cf.Process, *cf.App, error) {
 }
 
 func showProcess(c *call) (*response, error) {
-	if _, err := parseQuery(c.Request.URL.Query(), noRows{}, embedsInstances); err != nil {
+	if _, err := parseQuery(c, noRows{}, embedsInstances); err != nil {
 		return nil, err
 	}
 	p, app, err := processOf(c)
@@ -122,12 +122,12 @@ func showProcess(c *call) (*response, error) {
 }
 
 func updateProcess(c *call) (*response, error) {
-	var req apps.ProcessChange
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
 	p, app, err := processOf(c)
 	if err != nil {
+		return nil, err
+	}
+	var req apps.ProcessChange
+	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
 	if err := apps.UpdateProcess(c.Session, app, p, req); err != nil {
@@ -137,12 +137,15 @@ func updateProcess(c *call) (*response, error) {
 }
 
 func scaleProcess(c *call) (*response, error) {
-	var req apps.Scale
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
 	p, app, err := processOf(c)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.Feature("app_scaling"); err != nil {
+		return nil, err
+	}
+	var req apps.Scale
+	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
 	if err := apps.ScaleProcess(c.Session, app, p, req); err != nil {

@@ -1,10 +1,10 @@
 package api
 
 import (
+	"math"
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,10 +17,6 @@ const (
 	defaultPerPage = 50
 	maxPerPage     = 5000
 )
-
-// maxRequirements bounds a label selector, of which each row is asked every one
-// and SQLite takes no more than a thousand. Cloud Controller has no bound.
-const maxRequirements = 200
 
 // rows is what parseQuery needs to know of a table.
 type rows interface {
@@ -37,13 +33,35 @@ type listQuery struct {
 	embed   []string
 }
 
-// parseQuery reads the query of a list. A parameter that is given with an
-// empty value is a filter for the empty string. also names parameters that the
-// handler reads itself, or "include=a|b" for an include with its values.
-func parseQuery(v url.Values, t rows, also ...string) (q listQuery, err error) {
+// parseQuery reads the query of a list, once it is found right. A parameter that is
+// given with an empty value is a filter for the empty string. also names parameters
+// that the handler reads itself, or "include=a|b" for an include with its values.
+func parseQuery(c *call, t rows, also ...string) (listQuery, error) {
+	if err := checkQuery(c); err != nil {
+		return listQuery{}, err
+	}
+	return parseValues(c.Request.URL.Query(), t, also...)
+}
+
+// checkQuery checks the query as Cloud Controller does, on routes that it has.
+func checkQuery(c *call) error {
+	if m, ok := queryMessages[c.Request.Pattern]; ok {
+		return m.check(c.Request)
+	}
+	return nil
+}
+
+// ignored are parameters that Cloud Controller takes and does nothing with.
+var ignored = []string{"app_guid", "package_guid", "guid"}
+
+// parseValues is parseQuery for a query alone.
+func parseValues(v url.Values, t rows, also ...string) (q listQuery, err error) {
 	q = listQuery{Query: store.Query{Where: map[string][]string{}, Page: 1, PerPage: defaultPerPage}, fields: map[string][]string{}}
 	var unknown []string
 	for name, values := range v {
+		if slices.Contains(ignored, name) {
+			continue
+		}
 		handled, err := q.parameter(name, values[len(values)-1], t, also)
 		if err != nil {
 			return q, err
@@ -80,7 +98,7 @@ func validParameters(t rows, also []string) []string {
 func (q *listQuery) parameter(name, value string, t rows, also []string) (handled bool, err error) {
 	switch base, bracket, _ := strings.Cut(name, "["); {
 	case name == "page":
-		q.Page, err = positive("Page", value, 1<<31)
+		q.Page, err = positive("Page", value, math.MaxInt32)
 	case name == "per_page":
 		q.PerPage, err = positive("Per page", value, maxPerPage)
 	case name == "order_by":
@@ -140,10 +158,12 @@ func checkResources(parameter string, values, accepted []string) error {
 	return nil
 }
 
+var commas = regexp.MustCompile(`,\s*`)
+
 // splitList splits a comma-separated value. A comma within one comes encoded
 // once more than the rest.
 func splitList(value string) []string {
-	parts := strings.Split(value, ",")
+	parts := commas.Split(value, -1)
 	for i, p := range parts {
 		if u, err := url.PathUnescape(p); err == nil {
 			parts[i] = u
@@ -153,8 +173,8 @@ func splitList(value string) []string {
 }
 
 func positive(what, value string, most int) (int, error) {
-	n, err := strconv.Atoi(value)
-	if err != nil || n < 1 {
+	n := toInteger(value)
+	if n < 1 {
 		return 0, badQuery("%s must be a positive integer", what)
 	}
 	if n > most {
@@ -164,6 +184,9 @@ func positive(what, value string, most int) (int, error) {
 }
 
 func (q *listQuery) order(value string, orders []string) error {
+	if strings.TrimSpace(value) == "" {
+		return nil
+	}
 	name := strings.TrimLeft(value, "+-")
 	if !slices.Contains(orders, name) {
 		return badQuery("Order by can only be: '%s'", strings.Join(orders, "', '"))
@@ -179,41 +202,56 @@ func (q *listQuery) times(name, op, value string) error {
 	if !ok {
 		return badQuery("%s has an invalid operator: '%s'", name, op)
 	}
-	t, err := time.Parse(time.RFC3339, value)
-	if err != nil {
-		return badQuery("%s has an invalid timestamp format. Timestamps should be formatted as 'YYYY-MM-DDThh:mm:ssZ'", name)
+	r := store.TimeRange{Column: strings.TrimSuffix(name, "s"), Op: sql}
+	for _, text := range splitList(value) {
+		t, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return badQuery("%s has an invalid timestamp format. Timestamps should be formatted as 'YYYY-MM-DDThh:mm:ssZ'", name)
+		}
+		r.Times = append(r.Times, t)
 	}
-	q.Times = append(q.Times, store.TimeRange{Column: strings.TrimSuffix(name, "s"), Op: sql, Time: t})
+	q.Times = append(q.Times, r)
 	return nil
 }
 
-var selectorPattern = regexp.MustCompile(`^\s*(?:(!?)\s*([A-Za-z0-9./_-]+)|([A-Za-z0-9./_-]+)\s*(==|=|!=)\s*([A-Za-z0-9._-]*)|([A-Za-z0-9./_-]+)\s+(in|notin)\s*\(([^()]*)\))\s*$`)
+var selectorPattern = regexp.MustCompile(`^\s*(?:(!?)\s*([A-Za-z0-9./_-]+)|([A-Za-z0-9./_-]+)\s*(==|=|!=)\s*(.*?)|([A-Za-z0-9./_-]+)\s+(in|notin)\s*\(([^()]*)\))\s*$`)
 
 // parseSelector reads a label selector: "a,!b,c=d,e!=f,g in (h,i),j notin (k)".
 func parseSelector(text string) ([]store.Label, error) {
 	var labels []store.Label
-	parts := splitSelector(text)
-	if len(parts) > maxRequirements {
-		return nil, badQuery("label_selector has %d requirements, at most %d are accepted", len(parts), maxRequirements)
+	parts := requirements(text)
+	if faults := selectorFaults(parts); faults != nil {
+		return nil, badQuery("%s", strings.Join(faults, ", "))
 	}
 	for _, part := range parts {
-		m := selectorPattern.FindStringSubmatch(part)
-		switch {
-		case m == nil:
-			return nil, badQuery("Invalid label_selector value")
-		case m[2] != "" && m[1] == "!":
-			labels = append(labels, store.Label{Key: m[2], Op: store.LabelNotExists})
-		case m[2] != "":
-			labels = append(labels, store.Label{Key: m[2], Op: store.LabelExists})
-		case m[3] != "" && m[4] == "!=":
-			labels = append(labels, store.Label{Key: m[3], Op: store.LabelNotIn, Values: []string{m[5]}})
-		case m[3] != "":
-			labels = append(labels, store.Label{Key: m[3], Op: store.LabelIn, Values: []string{m[5]}})
-		default:
-			labels = append(labels, store.Label{Key: m[6], Op: store.LabelOp(m[7]), Values: strings.Fields(strings.ReplaceAll(m[8], ",", " "))})
-		}
+		l, _ := parseRequirement(part)
+		labels = append(labels, l)
 	}
 	return labels, nil
+}
+
+func parseRequirement(part string) (l store.Label, ok bool) {
+	m := selectorPattern.FindStringSubmatch(part)
+	switch {
+	case m == nil:
+		return l, false
+	case m[2] != "" && m[1] == "!":
+		l = store.Label{Key: m[2], Op: store.LabelNotExists}
+	case m[2] != "":
+		l = store.Label{Key: m[2], Op: store.LabelExists}
+	case m[3] != "" && m[4] == "!=":
+		l = store.Label{Key: m[3], Op: store.LabelNotIn, Values: []string{m[5]}}
+	case m[3] != "":
+		l = store.Label{Key: m[3], Op: store.LabelIn, Values: []string{m[5]}}
+	default:
+		l = store.Label{Key: m[6], Op: store.LabelOp(m[7]), Values: strings.Fields(strings.ReplaceAll(m[8], ",", " "))}
+	}
+	return l, true
+}
+
+// requirements are the parts of a label selector. Empty ones do not count.
+func requirements(text string) []string {
+	return slices.DeleteFunc(splitSelector(text), func(part string) bool { return part == "" })
 }
 
 // splitSelector splits at the commas that are not within parentheses.

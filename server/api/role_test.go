@@ -32,7 +32,7 @@ func TestRoles(t *testing.T) {
 		{method: "GET", path: "/v3/roles?include=user,space&user_guids=user-nobody&types=space_developer", status: 200,
 			want: `{"pagination": {"total_results": 1}, "resources": [{"type": "space_developer"}], "included": {"users": [{"username": "nobody", "presentation_name": "nobody", "origin": "uaa"}], "spaces": [{"name": "dev"}]}}`},
 		{method: "GET", path: "/v3/roles/{dev}?include=user", status: 200, want: `{"included": {"users": [{"guid": "user-nobody"}]}}`},
-		{method: "GET", path: "/v3/roles/{dev}?include=app", status: 400},
+		{method: "GET", path: "/v3/roles/{dev}?include=app", status: 422},
 		{as: "org_manager", method: "DELETE", path: "/v3/roles/{dev}", status: 202, save: "job"},
 		{method: "GET", path: "/v3/jobs/{job}", status: 200, want: `{"operation": "role.delete", "state": "COMPLETE"}`},
 		{as: "org_manager", method: "DELETE", path: "/v3/roles/{member}", status: 202},

@@ -20,14 +20,9 @@ func viewRoutePolicy(c *call, p *cf.RoutePolicy) doc {
 	return with(resource(p.Resource), doc{"source": p.Source, "metadata": metadata(p.Metadata), "relationships": relationships, "links": links})
 }
 
-const policyIncludes = "include=route|source"
+const policyIncludes = "include=source|route"
 
 var listRoutePolicies = inTx(func(c *call) (*response, error) {
-	for _, s := range splitList(c.Request.URL.Query().Get("sources")) {
-		if s != "" && !cf.IsSource(s) {
-			return nil, badQuery("Sources contains invalid source format: %s", s)
-		}
-	}
 	return listIncluding(c, store.RoutePolicies, viewRoutePolicy, includeOfPolicies, policyIncludes)
 })
 

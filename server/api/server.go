@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"regexp"
+	"strings"
 
 	"cupola/rootfs/registry"
 	"cupola/runtime/fairqueue"
@@ -13,7 +15,6 @@ import (
 	"cupola/server/bulkhead"
 	"cupola/server/control"
 	"cupola/server/control/jobs"
-	"cupola/server/kube"
 	"cupola/store"
 	"cupola/store/blob"
 	"cupola/store/cf"
@@ -48,7 +49,7 @@ type Config struct {
 	Parameters func(ctx context.Context, q ParameterQuery) (json.RawMessage, error)
 	// RenderBOSH writes a deployment as Kubernetes objects. Its errors are those
 	// of what was asked for.
-	RenderBOSH func(context.Context, kube.RenderRequest) (*kube.Rendered, error)
+	RenderBOSH func(ctx context.Context, decode func(request any) error) (rendered any, err error)
 
 	// PackDroplet makes an image of a droplet, with a start command of its own.
 	PackDroplet func(ctx context.Context, d *cf.Droplet, command string, progress func(PackStep)) (registry.Image, error)
@@ -107,8 +108,37 @@ func heldOf(slots *bulkhead.Share[string]) int {
 }
 
 // ServeHTTP serves one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, normalized(r)) }
 
-func unknownRoute(*call) (*response, error) {
-	return nil, cf.Errorf(cf.NotFound, "Unknown request")
+// normalized is a request with the path that Rails makes of it: of several slashes
+// in a row one counts, and none at the end.
+func normalized(r *http.Request) *http.Request {
+	path, raw := squeeze(r.URL.Path), squeeze(r.URL.RawPath)
+	if path == r.URL.Path && raw == r.URL.RawPath || !isV3(path) {
+		return r
+	}
+	u := *r.URL
+	u.Path, u.RawPath = path, raw
+	n := *r
+	n.URL = &u
+	return &n
+}
+
+var slashes = regexp.MustCompile(`//+`)
+
+func squeeze(path string) string {
+	return strings.TrimSuffix(slashes.ReplaceAllString(path, "/"), "/")
+}
+
+func isV3(path string) bool { return path == "/v3" || strings.HasPrefix(path, "/v3/") }
+
+// unknownRoute answers as Cloud Controller does: outside of /v3 in the form of its
+// version 2.
+func unknownRoute(c *call) (*response, error) {
+	err := cf.Errorf(cf.NotFound, "Unknown request")
+	if isV3(c.Request.URL.Path) {
+		return nil, err
+	}
+	f := faults[err.Kind]
+	return &response{status: f.status, body: doc{"code": f.code, "error_code": f.title, "description": err.Detail}}, nil
 }

@@ -43,7 +43,7 @@ var (
 
 // fieldsQuery is parseQuery for what takes "fields" of a set.
 func fieldsQuery(c *call, t rows, set fieldSet, also ...string) (listQuery, error) {
-	q, err := parseQuery(c.Request.URL.Query(), t, append(also, "fields")...)
+	q, err := parseQuery(c, t, append(also, "fields")...)
 	if err != nil {
 		return q, err
 	}

@@ -117,7 +117,7 @@ func TestManagedServices(t *testing.T) {
 		{method: "PATCH", path: "/v3/service_instances/db-2", body: `{"name": "x"}`, status: 422, want: detail(10008, "Service instances that have been shared cannot be renamed")},
 		{method: "PATCH", path: "/v3/service_instances/{new}", body: `{"maintenance_info": {"version": "1.0.0"}}`, status: 422,
 			want: detail(10008, "The service broker does not support upgrades for service instances created from this plan.")},
-		{method: "PATCH", path: "/v3/service_instances/{new}", body: `{"maintenance_info": {"version": "one"}}`, status: 422, want: detail(10008, "Maintenance info version must be a Semantic Version string")},
+		{method: "PATCH", path: "/v3/service_instances/{new}", body: `{"maintenance_info": {"version": "one"}}`, status: 422, want: detail(10008, "Maintenance info Version must be a Semantic Version string")},
 		{method: "PATCH", path: "/v3/service_instances/{new}", body: `{"parameters": {"z": 1}, "tags": ["y"], "metadata": {"labels": {"l": "v"}}}`, status: 202, save: "job"},
 		{method: "GET", path: "/v3/service_instances/{new}", status: 200, want: `{"tags": ["x"], "last_operation": {"type": "update", "state": "in progress"}}`},
 	})
@@ -222,7 +222,7 @@ func TestKeys(t *testing.T) {
 	const taken = "The binding name is invalid. Key binding names must be unique. The service instance already has a key binding with "
 	w.run(t, []step{
 		{method: "POST", path: "/v3/service_credential_bindings", body: key("ups-1"), status: 422, want: detail(10008, "Service credential bindings of type 'key' are not supported for user-provided service instances.")},
-		{method: "POST", path: "/v3/service_credential_bindings", body: `{"type": "key", "relationships": {"service_instance": {"data": {"guid": "db-1"}}}}`, status: 422, want: detail(10008, "Name can't be blank")},
+		{method: "POST", path: "/v3/service_credential_bindings", body: `{"type": "key", "relationships": {"service_instance": {"data": {"guid": "db-1"}}}}`, status: 422, want: detail(10008, "Name must be a string, Name can't be blank")},
 		{method: "POST", path: "/v3/service_credential_bindings", as: "space_supporter", body: key("db-1"), status: 403},
 		{method: "POST", path: "/v3/service_credential_bindings", as: "space_developer", body: key("db-1"), status: 202, save: "job"},
 		{method: "GET", path: "/v3/jobs/{job}", status: 200, want: `{"operation": "service_keys.create"}`},

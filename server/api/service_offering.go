@@ -104,7 +104,7 @@ func metadataOfOffering(o *cf.ServiceOffering) *cf.Metadata { return &o.Metadata
 // deleteServiceOffering forgets an offering that has no plans, or purges one
 // with all that was made of it.
 func deleteServiceOffering(c *call) (*response, error) {
-	q, err := parseQuery(c.Request.URL.Query(), noRows{}, "purge")
+	q, err := parseQuery(c, noRows{}, "purge")
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ func decodeAudited(c *call, v any) (doc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return control.Audited(body), decodeBody(body, v)
+	return control.Audited(body), decodeBody(c, body, v)
 }
 
 // provide decodes a request and makes a row, by a job where a broker is asked.

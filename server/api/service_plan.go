@@ -100,7 +100,7 @@ func costs(raw json.RawMessage) []doc {
 }
 
 func listServicePlans(c *call) (*response, error) {
-	q, err := parseQuery(c.Request.URL.Query(), store.ServicePlans, "fields", planInclude)
+	q, err := parseQuery(c, store.ServicePlans, "fields", planInclude)
 	if err != nil {
 		return nil, err
 	}
@@ -174,11 +174,11 @@ var findPlan = byGUID(services.FindPlan)
 
 func updateServicePlan(c *call) (*response, error) {
 	var req change.Labels
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
 	p, err := findPlan(c)
 	if err != nil {
+		return nil, err
+	}
+	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
 	if err := req.Metadata.Apply(&p.Metadata); err != nil {

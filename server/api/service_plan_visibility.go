@@ -66,11 +66,19 @@ func applyVisibility(c *call) (*response, error) { return setVisibility(c, true)
 
 func setVisibility(c *call, add bool) (*response, error) {
 	var req services.Visibility
-	if err := decode(c, &req); err != nil {
-		return nil, err
-	}
 	p, err := findPlan(c)
 	if err != nil {
+		return nil, err
+	}
+	body, err := readBody(c.Request, maxBody)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkMessage(body, planVisibility, cf.BadRequest, "Bad request: "); err != nil {
+		return nil, err
+	}
+	c.Asked = control.Audited(body)
+	if err := decodeBody(c, body, &req); err != nil {
 		return nil, err
 	}
 	if err := services.SetVisibility(c.Session, p, req, add); err != nil {

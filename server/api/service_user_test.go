@@ -78,8 +78,7 @@ func TestServicesThatCannotBe(t *testing.T) {
 	w := newWorld(t)
 	w.write(seedServices)
 	for body, want := range map[string]string{
-		`{}`: "Type must be one of 'managed', 'user-provided', Name can't be blank, Relationships Space can't be blank, " +
-			`Relationships Space must be structured like this: "space: {"data": {"guid": "valid-guid"}}"`,
+		`{}`: "Relationships 'relationships' is not an object, Type must be one of 'managed', 'user-provided', Name must be a string, Name can't be blank",
 		fmt.Sprintf(newUPS, "x", `"credentials": "text",`):                                                    "Credentials must be an object",
 		fmt.Sprintf(newUPS, "x", `"tags": "t",`):                                                              "Tags must be an array",
 		fmt.Sprintf(newUPS, "x", `"tags": [1],`):                                                              "Tags must be a list of strings",

@@ -23,7 +23,7 @@ func (sidecarRows) Orders() []string { return []string{"created_at", "updated_at
 
 // listSidecars answers with a page of sidecars.
 func listSidecars(c *call, found []*apps.Sidecar) (*response, error) {
-	q, err := parseQuery(c.Request.URL.Query(), sidecarRows{})
+	q, err := parseQuery(c, sidecarRows{})
 	if err != nil {
 		return nil, err
 	}

@@ -52,6 +52,9 @@ func taskViewAt(c *call, app *cf.App) (view[cf.Task], error) {
 }
 
 func createTask(c *call) (*response, error) {
+	if err := c.Feature("task_creation"); err != nil {
+		return nil, err
+	}
 	var req apps.NewTask
 	if err := decode(c, &req); err != nil {
 		return nil, err
@@ -80,6 +83,9 @@ func showTask(c *call) (*response, error) {
 }
 
 func listAppTasks(c *call) (*response, error) {
+	if err := checkQuery(c); err != nil {
+		return nil, err
+	}
 	app, err := findApp(c)
 	if err != nil {
 		return nil, err

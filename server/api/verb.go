@@ -165,8 +165,20 @@ func showFound[T any](find finder[T], v view[T]) endpoint {
 	}
 }
 
-// listOf finds a row and lists those of a table whose filter has its {guid}.
+// listOf checks the query, finds a row and lists those of a table whose filter has
+// its {guid}.
 func listOf[T, R any](find finder[T], t *store.Table[R], v view[R], filter string, also ...string) endpoint {
+	return func(c *call) (*response, error) {
+		if err := checkQuery(c); err != nil {
+			return nil, err
+		}
+		return listFound(find, t, v, filter, also...)(c)
+	}
+}
+
+// listFound is listOf, but finds the row first: that decides which error a client
+// gets.
+func listFound[T, R any](find finder[T], t *store.Table[R], v view[R], filter string, also ...string) endpoint {
 	return func(c *call) (*response, error) {
 		if _, err := find(c); err != nil {
 			return nil, err

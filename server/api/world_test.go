@@ -156,7 +156,11 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 		Stats:      func(string) (lrp.Stats, bool) { return w.usage, true },
 		Retire:     func(p *cf.Process, _ *cf.App, i int) { w.retired = append(w.retired, fmt.Sprintf("%s/%d", p.GUID, i)) },
 		Parameters: func(context.Context, ParameterQuery) (json.RawMessage, error) { return json.RawMessage(`{"a":1}`), nil },
-		RenderBOSH: func(context.Context, kube.RenderRequest) (*kube.Rendered, error) {
+		RenderBOSH: func(_ context.Context, decode func(any) error) (any, error) {
+			var r kube.RenderRequest
+			if err := decode(&r); err != nil {
+				return nil, err
+			}
 			return &kube.Rendered{Objects: "kind: Secret\n"}, nil
 		},
 		PackDroplet: func(_ context.Context, d *cf.Droplet, command string, progress func(PackStep)) (registry.Image, error) {

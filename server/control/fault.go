@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"cupola/store"
 	"cupola/store/cf"
@@ -61,10 +63,16 @@ func Invalid(messages []string) error {
 	return cf.Unprocessable("%s", strings.Join(messages, ", "))
 }
 
-// NameFaults are Cloud Controller's messages for a missing or long name.
+// maxName is how long the name of an app, an org or a space may be, in characters.
+const maxName = 255
+
+// NameFaults are what is wrong with the name of an app, an org or a space, in the
+// words of Cloud Controller's models (app/models/runtime). What its messages refuse
+// comes this far from manifests alone.
 func NameFaults(name string) []string {
-	return Must(strings.TrimSpace(name) != "", "Name can't be blank",
-		len(name) <= 250, "Name is too long (maximum is 250 characters)")
+	printable := name != "" && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
+	return Must(strings.TrimSpace(name) != "", "name presence", printable, "name format",
+		utf8.RuneCountInString(name) <= maxName, fmt.Sprintf("Name is too long (maximum is %d characters)", maxName))
 }
 
 // Inspect writes a list of strings as Cloud Controller's messages have it.

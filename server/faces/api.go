@@ -23,7 +23,11 @@ func (f *Faces) apiConfig(l *loops.Loops) api.Config {
 		Store: x.Store, Blobs: x.Blobs, Log: x.Log, Authenticate: f.UAA.Verify, Slots: f.slots, Stats: x.Cell.Stats,
 		Routed: func(ctx context.Context) { _ = l.Ingress.Current(ctx) }, // its only error is ctx's
 		Retire: l.Retire, SSH: f.sshInfo(), PackDroplet: x.Images.PackDroplet, PackedLayer: x.Images.OpenLayer,
-		RenderBOSH: func(ctx context.Context, r kube.RenderRequest) (*kube.Rendered, error) {
+		RenderBOSH: func(ctx context.Context, decode func(any) error) (any, error) {
+			var r kube.RenderRequest
+			if err := decode(&r); err != nil {
+				return nil, err
+			}
 			return resolve.Kube(ctx, l.Director, r)
 		},
 		Parameters: func(ctx context.Context, q api.ParameterQuery) (json.RawMessage, error) {

@@ -46,7 +46,11 @@ func Insert(c *control.Session, app *cf.App, lifecycle *Lifecycle, request audit
 	if err := firstLifecycle(c, app, lifecycle); err != nil {
 		return err
 	}
-	if err := nameTaken(app, store.Apps.Insert(c.Tx, app)); err != nil {
+	err := nameTaken(app, store.Apps.Insert(c.Tx, app))
+	if control.IsKind(err, cf.UnprocessableEntity) {
+		err = cf.Errorf(cf.Taken, "%s", err)
+	}
+	if err != nil {
 		return err
 	}
 	web := NewProcess(app, "web")
@@ -81,7 +85,9 @@ type AppChange struct {
 
 // Update changes an app.
 func Update(c *control.Session, app *cf.App, req AppChange) error {
-	app.Name = req.Name.Or(app.Name)
+	if req.Name.Set {
+		app.Name = req.Name.V
+	}
 	if err := control.Invalid(control.NameFaults(app.Name)); err != nil {
 		return err
 	}

@@ -119,6 +119,9 @@ func VarsShown(c *control.Session, app *cf.App) error { return c.AuditApp(audit.
 // EnvShown records that the environment of an app was shown.
 func EnvShown(c *control.Session, app *cf.App) error { return c.AuditApp(audit.AppEnvShow, app, nil) }
 
+// IsEnvGroup reports whether there is a group of variables of that name.
+func IsEnvGroup(name string) bool { return name == "running" || name == "staging" }
+
 // EnvGroup is the group of variables of that name, which all apps have; never nil.
 func EnvGroup(c *control.Session, name string) (map[string]string, error) {
 	g, err := store.EnvGroups.Get(c.Tx, name)
@@ -130,6 +133,9 @@ func EnvGroup(c *control.Session, name string) (map[string]string, error) {
 
 // ChangeEnvGroup changes a group of variables.
 func ChangeEnvGroup(c *control.Session, name string, req EnvChange) error {
+	if !IsEnvGroup(name) {
+		return cf.Errorf(cf.ResourceNotFound, "Environment variable group not found")
+	}
 	vars, err := EnvGroup(c, name)
 	if err != nil {
 		return err

@@ -80,17 +80,27 @@ func FindFeature(name string) (Feature, error) {
 	return Feature{}, FeatureNotFound()
 }
 
-// SetFeature turns a feature of an app on or off.
-func SetFeature(c *control.Session, app *cf.App, name string, on bool) (f Feature, err error) {
-	if f, err = FindFeature(name); err != nil {
-		return f, err
+// MayFeature checks that there is a feature of a name, and that the actor may turn it
+// on and off.
+func MayFeature(c *control.Session, app *cf.App, name string) error {
+	f, err := FindFeature(name)
+	if err != nil {
+		return err
 	}
 	place, err := c.PlaceOf(app)
-	if err != nil {
+	if err == nil && !c.Actor.May(f.Rule, place) {
+		err = access.NotAuthorized()
+	}
+	return err
+}
+
+// SetFeature turns a feature of an app on or off.
+func SetFeature(c *control.Session, app *cf.App, name string, on bool) (f Feature, err error) {
+	if err := MayFeature(c, app, name); err != nil {
 		return f, err
 	}
-	if !c.Actor.May(f.Rule, place) {
-		return f, access.NotAuthorized()
+	if f, err = FindFeature(name); err != nil {
+		return f, err
 	}
 	form := app.BindingForm
 	if err := f.set(app, on); err != nil {

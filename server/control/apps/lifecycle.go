@@ -81,7 +81,7 @@ func applyLifecycle(c *control.Session, l *cf.Lifecycle, have *cf.Credentials, r
 	switch req.Type {
 	case "", l.Type:
 	case cf.LifecycleBuildpack, cf.LifecycleDocker:
-		return cf.Unprocessable("Lifecycle type cannot be changed")
+		return cf.Unprocessable("Lifecycle type cannot be changed from %s to %s", l.Type, req.Type)
 	default:
 		return cf.Unprocessable("Lifecycle type is not included in list: buildpack, docker")
 	}

@@ -114,6 +114,25 @@ func copyBits(c *control.Session, p *cf.Package, source string) error {
 	return nil
 }
 
+// PackageChange is a change of a package. Only one of an image has credentials.
+type PackageChange struct {
+	Username change.Field[string] `json:"username"`
+	Password change.Field[string] `json:"password"`
+	Metadata *change.Metadata     `json:"metadata"`
+}
+
+// UpdatePackage changes a package.
+func UpdatePackage(c *control.Session, p *cf.Package, req PackageChange) error {
+	if p.Type != "docker" && (req.Username.V != "" || req.Password.V != "") {
+		return cf.Unprocessable("Cannot update Docker credentials for a buildpack app.")
+	}
+	p.Credential.Username, p.Credential.Password = req.Username.Or(p.Credential.Username), req.Password.Or(p.Credential.Password)
+	if err := req.Metadata.Apply(&p.Metadata); err != nil {
+		return err
+	}
+	return store.Packages.Update(c.Tx, p)
+}
+
 // AwaitsBits checks that a package awaits its upload. The rows are not changed
 // yet: an upload that breaks off can be made again.
 func AwaitsBits(c *control.Session, p *cf.Package) error {

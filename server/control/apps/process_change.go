@@ -69,9 +69,6 @@ func (r ProcessChange) apply(p *cf.Process) error {
 
 // ScaleProcess changes how much a process of an app has.
 func ScaleProcess(c *control.Session, app *cf.App, p *cf.Process, req Scale) error {
-	if err := c.Feature("app_scaling"); err != nil {
-		return err
-	}
 	if err := MayChange(c, p, app, NoScale); err != nil {
 		return err
 	}

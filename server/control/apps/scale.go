@@ -65,9 +65,9 @@ type Scale struct {
 func (r Scale) Validate() []string {
 	return control.Must(!r.Instances.Set || r.Instances.V >= 0, "Instances must be greater than or equal to 0",
 		r.Instances.V <= maxInstances, fmt.Sprintf("Instances must be less than or equal to %d", maxInstances),
-		!r.MemoryMB.Set || r.MemoryMB.V > 0, "Memory in mb must be greater than 0",
+		r.MemoryMB.Or(1) > 0, "Memory in mb must be greater than 0",
 		r.MemoryMB.V <= maxMB, fmt.Sprintf("Memory in mb must be less than or equal to %d", maxMB),
-		!r.DiskMB.Set || r.DiskMB.V > 0, "Disk in mb must be greater than 0",
+		r.DiskMB.Or(1) > 0, "Disk in mb must be greater than 0",
 		!r.LogRateLimit.Set || r.LogRateLimit.V >= -1, "Log rate limit in bytes per second must be greater than or equal to -1")
 }
 

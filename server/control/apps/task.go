@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"cupola/server/control"
 	"cupola/server/control/audit"
@@ -38,9 +40,7 @@ const maxTaskCommand = 4096
 
 // Validate lists what is wrong with a request alone.
 func (r NewTask) Validate() []string {
-	return control.Must(r.Command.V != "" || r.Template != nil, "Command No command or template provided",
-		len(r.Command.V) <= maxTaskCommand, fmt.Sprintf("Command must be shorter than %d characters", maxTaskCommand+1),
-		r.MemoryMB.Or(1) > 0, "Memory in mb must be greater than 0",
+	return control.Must(r.MemoryMB.Or(1) > 0, "Memory in mb must be greater than 0",
 		r.MemoryMB.V <= maxMB, fmt.Sprintf("Memory in mb must be less than or equal to %d", maxMB),
 		r.DiskMB.Or(1) > 0, "Disk in mb must be greater than 0",
 		r.DiskMB.V <= maxDiskMB, fmt.Sprintf("Cannot request disk_in_mb greater than %d", maxDiskMB),
@@ -50,9 +50,6 @@ func (r NewTask) Validate() []string {
 
 // RunTask makes a task of an app, which the scheduler runs.
 func RunTask(c *control.Session, app *cf.App, req NewTask) (*cf.Task, error) {
-	if err := c.Feature("task_creation"); err != nil {
-		return nil, err
-	}
 	if err := services.Fit(c, app, services.OfTask); err != nil {
 		return nil, err
 	}
@@ -80,12 +77,9 @@ func newTask(c *control.Session, app *cf.App, req NewTask) (*cf.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &cf.Task{AppGUID: app.GUID, Name: req.Name.Or(randomName()), State: cf.TaskPending, Env: app.Env,
+	t := &cf.Task{AppGUID: app.GUID, Name: taskName(req), State: cf.TaskPending, Env: app.Env,
 		Command: req.Command.Or(like.Command), User: strings.ToLower(req.User.Or(like.User)),
 		MemoryMB: req.MemoryMB.Or(like.MemoryMB), DiskMB: req.DiskMB.Or(like.DiskMB), LogRateLimit: req.LogRateLimit.Or(like.LogRateLimit)}
-	if err := checkUser(t.User); err != nil {
-		return nil, err
-	}
 	if t.DropletGUID, err = taskDroplet(c, app, req.DropletGUID.V); err != nil {
 		return nil, err
 	}
@@ -100,7 +94,24 @@ func newTask(c *control.Session, app *cf.App, req NewTask) (*cf.Task, error) {
 	if len(last) > 0 {
 		t.SequenceID = last[0].SequenceID + 1
 	}
-	return t, nil
+	return t, taskFaults(t)
+}
+
+// taskFaults are in the words of Cloud Controller's model (app/models/runtime/task_model.rb).
+func taskFaults(t *cf.Task) error {
+	printable := t.Name != "" && !strings.ContainsFunc(t.Name, func(r rune) bool { return !unicode.IsPrint(r) })
+	err := control.Invalid(control.Must(printable, "name format", strings.TrimSpace(t.Name) != "", "name presence",
+		strings.TrimSpace(t.Command) != "", "command presence",
+		utf8.RuneCountInString(t.Command) <= maxTaskCommand, fmt.Sprintf("command must be shorter than %d characters", maxTaskCommand+1)))
+	return control.OrElse(err, checkUser(t.User))
+}
+
+// taskName is the name that a request gives a task, else a random one.
+func taskName(req NewTask) string {
+	if req.Name.Set {
+		return req.Name.V
+	}
+	return randomName()
 }
 
 // randomName is Cloud Controller's name for a task that was given none: eight

@@ -51,10 +51,10 @@ type OrgChange struct {
 
 // Create makes an org.
 func Create(c *control.Session, req OrgChange) (*cf.Org, error) {
-	if err := control.Invalid(control.NameFaults(req.Name.V)); err != nil {
-		return nil, err
+	if req.Suspended.V && !c.Actor.Admin {
+		return nil, access.NotAuthorized()
 	}
-	if err := mayCreate(c, req); err != nil {
+	if err := control.Invalid(control.NameFaults(req.Name.V)); err != nil {
 		return nil, err
 	}
 	o := &cf.Org{Name: req.Name.V, Suspended: req.Suspended.V}
@@ -67,14 +67,14 @@ func Create(c *control.Session, req OrgChange) (*cf.Org, error) {
 	return o, insert(c, o)
 }
 
-// mayCreate lets users make orgs who are no admins when the operator wants it so.
-func mayCreate(c *control.Session, req OrgChange) error {
+// MayCreate lets users make orgs who are no admins when the operator wants it so.
+func MayCreate(c *control.Session) error {
 	if c.Actor.Admin {
 		return c.PermitAdmin()
 	}
 	c.Checked = true
 	f, err := c.Flag("user_org_creation")
-	if err == nil && (!f.Enabled || req.Suspended.V) {
+	if err == nil && !f.Enabled {
 		err = access.NotAuthorized()
 	}
 	return err
@@ -85,7 +85,12 @@ func Update(c *control.Session, o *cf.Org, req OrgChange) error {
 	if req.Suspended.V && !c.Actor.Admin {
 		return access.NotAuthorized()
 	}
-	o.Name, o.Suspended = req.Name.Or(o.Name), req.Suspended.Or(o.Suspended)
+	if req.Name.Set {
+		o.Name = req.Name.V
+	}
+	if req.Suspended.Set {
+		o.Suspended = req.Suspended.V
+	}
 	if err := control.Invalid(control.NameFaults(o.Name)); err != nil {
 		return err
 	}
@@ -94,7 +99,7 @@ func Update(c *control.Session, o *cf.Org, req OrgChange) error {
 	}
 	err := store.Orgs.Update(c.Tx, o)
 	if store.IsTaken(err) {
-		return cf.Unprocessable("Organization name '%s' already exists.", o.Name)
+		return cf.Unprocessable("Organization name '%s' is already taken.", o.Name)
 	}
 	if err != nil {
 		return err

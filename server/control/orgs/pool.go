@@ -71,7 +71,8 @@ func UpdatePool(c *control.Session, p *cf.PlacementPool, req PoolChange) error {
 func savePool(c *control.Session, p *cf.PlacementPool, req PoolChange, write func(*store.Tx, *cf.PlacementPool) error) error {
 	p.Name, p.Default = req.Name.Or(p.Name), req.Default.Or(p.Default)
 	p.Require, p.Disallow = lowered(req.Require.Or(p.Require)), lowered(req.Disallow.Or(p.Disallow))
-	if err := control.Invalid(control.NameFaults(p.Name)); err != nil {
+	if err := control.Invalid(control.Must(strings.TrimSpace(p.Name) != "", "Name can't be blank",
+		len(p.Name) <= 250, "Name is too long (maximum is 250 characters)")); err != nil {
 		return err
 	}
 	if err := req.Metadata.Apply(&p.Metadata); err != nil {

@@ -2,6 +2,7 @@ package orgs
 
 import (
 	"math"
+	"strings"
 
 	"cupola/server/control"
 	"cupola/server/control/audit"
@@ -40,7 +41,11 @@ func CreateQuota(c *control.Session, req OrgQuotaChange) (*cf.OrgQuota, error) {
 	if err := saveQuota(c, q, req, store.OrgQuotas.Insert); err != nil {
 		return nil, err
 	}
-	if err := ApplyQuota(c, q, req.Relationships.Organizations.GUIDs()); err != nil {
+	err := ApplyQuota(c, q, req.Relationships.Organizations.GUIDs())
+	if control.IsKind(err, cf.UnprocessableEntity) && strings.HasSuffix(err.Error(), "do not exist") {
+		err = cf.Unprocessable("%s, or you do not have access to them.", err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return q, quotaEvent(c, "create", q, nil, c.Request(c.Asked))

@@ -19,6 +19,13 @@ const maxDestinations = 6000
 
 var ruleFields = []string{"code", "description", "destination", "log", "ports", "protocol", "type"}
 
+// RuleFaults are Cloud Controller's messages for what is wrong with the rules of a
+// security group.
+func RuleFaults(raw json.RawMessage) []string {
+	_, faults := parseRules(raw)
+	return faults
+}
+
 // parseRules reads the rules of a security group; faults are Cloud
 // Controller's messages for those that are none.
 func parseRules(raw json.RawMessage) (rules []cf.SecurityRule, faults []string) {

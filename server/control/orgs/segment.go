@@ -35,7 +35,8 @@ func UpdateSegment(c *control.Session, s *cf.IsolationSegment, req SegmentChange
 func saveSegment(c *control.Session, s *cf.IsolationSegment, req SegmentChange, write func(*store.Tx, *cf.IsolationSegment) error) error {
 	s.Name = req.Name.Or(s.Name)
 	blank := strings.TrimSpace(s.Name) == "" || strings.ContainsFunc(s.Name, func(r rune) bool { return !unicode.IsPrint(r) })
-	if err := control.Invalid(append(control.NameFaults(s.Name), control.Must(!blank, "Isolation Segment names can only contain non-blank unicode characters")...)); err != nil {
+	if err := control.Invalid(control.Must(!blank, "Isolation Segment names can only contain non-blank unicode characters",
+		len(s.Name) <= 255, "Name is too long (maximum is 255 characters)")); err != nil {
 		return err
 	}
 	if err := req.Metadata.Apply(&s.Metadata); err != nil {
@@ -65,10 +66,8 @@ func DeleteSegment(c *control.Session, s *cf.IsolationSegment) error {
 	switch {
 	case err != nil:
 		return err
-	case n > 0:
-		return cf.Unprocessable("Please delete the Space associations for your Isolation Segment.")
-	case len(s.Orgs) > 0:
-		return cf.Unprocessable("Please delete the Organization associations for your Isolation Segment.")
+	case n > 0 || len(s.Orgs) > 0:
+		return cf.Unprocessable("Revoke the Organization entitlements for your Isolation Segment.")
 	}
 	return store.IsolationSegments.Delete(c.Tx, s.GUID)
 }
@@ -81,7 +80,7 @@ func Entitle(c *control.Session, s *cf.IsolationSegment, guids []string) error {
 	}
 	known := control.GUIDs(found, func(o *cf.Org) string { return o.GUID })
 	if unknown := control.Missing(guids, known); len(unknown) > 0 {
-		return cf.Unprocessable("Unable to entitle organizations %s for isolation segment. Ensure the organizations exist and that you have access to them.", control.Inspect(unknown))
+		return cf.Unprocessable("Unable to entitle organizations ['%s'] for the isolation segment. Ensure the organizations exist.", strings.Join(unknown, "', '"))
 	}
 	s.Orgs = control.Union(s.Orgs, known)
 	return store.IsolationSegments.Update(c.Tx, s)
@@ -90,6 +89,9 @@ func Entitle(c *control.Session, s *cf.IsolationSegment, guids []string) error {
 // Revoke takes a segment from an org that does not use it.
 func Revoke(c *control.Session, s *cf.IsolationSegment, guid string) error {
 	org, err := store.Orgs.Get(c.Tx, guid)
+	if store.IsNotFound(err) {
+		return cf.Errorf(cf.ResourceNotFound, "Org not found")
+	}
 	if err != nil {
 		return err
 	}
@@ -102,7 +104,7 @@ func Revoke(c *control.Session, s *cf.IsolationSegment, guid string) error {
 	}
 	if len(spaces) > 0 {
 		names := control.GUIDs(spaces, func(s *cf.Space) string { return "'" + s.Name + "'" })
-		return cf.Unprocessable("Cannot remove the entitlement while this Isolation Segment is assigned to any Spaces. Currently assigned to: [%s]", strings.Join(names, ", "))
+		return cf.Unprocessable("Cannot remove the entitlement while this Isolation Segment is assigned to any Spaces. Currently assigned to: %s", strings.Join(names, ", "))
 	}
 	return leaveSegment(c, s, org.GUID)
 }

@@ -51,7 +51,11 @@ func CreateSpace(c *control.Session, req NewSpace) (*cf.Space, error) {
 	if err := req.Metadata.Apply(&s.Metadata); err != nil {
 		return nil, err
 	}
-	if err := spaceTaken(store.Spaces.Insert(c.Tx, s)); err != nil {
+	err = store.Spaces.Insert(c.Tx, s)
+	if store.IsTaken(err) {
+		err = cf.Unprocessable("Name must be unique per organization")
+	}
+	if err != nil {
 		return nil, err
 	}
 	return s, SpaceEvent(c, audit.SpaceCreate, s, c.Asked)
@@ -65,23 +69,30 @@ func AllowSSH(c *control.Session, s *cf.Space, allow bool) error {
 
 // UpdateSpace changes a space.
 func UpdateSpace(c *control.Session, s *cf.Space, req SpaceChange) error {
-	s.Name = req.Name.Or(s.Name)
+	if req.Name.Set {
+		s.Name = req.Name.V
+	}
 	if err := control.Invalid(control.NameFaults(s.Name)); err != nil {
 		return err
 	}
 	if err := req.Metadata.Apply(&s.Metadata); err != nil {
 		return err
 	}
-	if err := spaceTaken(store.Spaces.Update(c.Tx, s)); err != nil {
+	if err := spaceTaken(c, s, store.Spaces.Update(c.Tx, s)); err != nil {
 		return err
 	}
 	return SpaceEvent(c, audit.SpaceUpdate, s, c.Asked)
 }
 
-// spaceTaken says in Cloud Controller's words that there is such a space.
-func spaceTaken(err error) error {
-	if store.IsTaken(err) {
-		return cf.Unprocessable("Name must be unique per organization")
+// spaceTaken says in Cloud Controller's words that the org of a space has another of
+// its name.
+func spaceTaken(c *control.Session, s *cf.Space, err error) error {
+	if !store.IsTaken(err) {
+		return err
 	}
-	return err
+	org, err := store.Orgs.Get(c.Tx, s.OrgGUID)
+	if err != nil {
+		return err
+	}
+	return cf.Unprocessable("Organization '%s' already contains a space with name '%s'.", org.Name, s.Name)
 }

@@ -50,6 +50,9 @@ func knownUser(c *control.Session, req NewUser) (*cf.User, error) {
 		if store.IsNotFound(err) {
 			return bareUser(req.GUID.V), nil
 		}
+		if err == nil && u.Origin == "" { // only Cloud Controller knows this one
+			err = cf.Unprocessable("User with guid '%s' already exists.", u.GUID)
+		}
 		return u, err
 	}
 	_, err := store.Users.First(c.Tx, store.Query{Where: map[string][]string{"usernames": {req.Username.V}, "origins": {req.Origin.V}}})

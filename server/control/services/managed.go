@@ -38,6 +38,9 @@ func (r ManagedChange) Validate() []string {
 // semver is a version by semver.org.
 var semver = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 
+// IsVersion reports whether a text is a version.
+func IsVersion(text string) bool { return semver.MatchString(text) }
+
 // version is the maintenance version that is asked for; "" for none.
 func (r ManagedChange) version() string { return r.Maintenance.V.Version }
 
