@@ -1,12 +1,14 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 
 	"cupola/server/control"
 	"cupola/server/control/change"
+	"cupola/server/control/message"
 	"cupola/server/control/routes"
 	"cupola/store/cf"
 )
@@ -162,6 +164,10 @@ func (f *destinationFields) weight(d *cf.Destination, v any) {
 }
 
 func wholeNumber(v any) (int, bool) {
+	if text, ok := v.(json.Number); ok { // of a request that is checked
+		n, whole := message.Whole(text)
+		return int(n), whole && n > -1<<31 && n < 1<<31
+	}
 	n, ok := v.(float64)
 	return int(n), ok && n == math.Trunc(n) && math.Abs(n) < 1<<31
 }

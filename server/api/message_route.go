@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"regexp"
 	"slices"
 
@@ -105,10 +104,7 @@ var domainCreate = checks{
 // destinations checks those of a request to add some, or to replace all.
 func destinations(replace bool) check {
 	return func(r *message.Request) {
-		var list []any
-		if _, ok := r.Get("destinations").([]any); ok {
-			json.Unmarshal([]byte(message.JSON(r.Get("destinations"))), &list) // was JSON
-		}
+		list, _ := message.Plain(r.Get("destinations")).([]any)
 		_, faults := readDestinations(list, replace)
 		for _, f := range faults {
 			r.Base(f)

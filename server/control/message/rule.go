@@ -103,23 +103,22 @@ func Text(v any) string {
 	case bool:
 		return strconv.FormatBool(x)
 	}
-	b, _ := json.Marshal(plain(v))
-	return string(b)
+	return JSON(v)
 }
 
-// plain is a value as encoding/json writes it.
-func plain(v any) any {
+// Plain is a value as encoding/json reads and writes it; a number stays its text.
+func Plain(v any) any {
 	switch x := v.(type) {
 	case *Object:
 		m := map[string]any{}
 		for k, v := range x.Values {
-			m[k] = plain(v)
+			m[k] = Plain(v)
 		}
 		return m
 	case []any:
 		list := make([]any, len(x))
 		for i, v := range x {
-			list[i] = plain(v)
+			list[i] = Plain(v)
 		}
 		return list
 	}
@@ -128,7 +127,7 @@ func plain(v any) any {
 
 // JSON is a value as JSON.
 func JSON(v any) string {
-	b, _ := json.Marshal(plain(v))
+	b, _ := json.Marshal(Plain(v))
 	return string(b)
 }
 
@@ -233,7 +232,7 @@ type Bound struct {
 	n     int64
 }
 
-// Bounds of numbers, in ActiveModel's words.
+// AtLeast is the smallest number that is accepted.
 func AtLeast(n int64) Bound {
 	return Bound{"must be greater than or equal to %d", func(sign int) bool { return sign >= 0 }, n}
 }
