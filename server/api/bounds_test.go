@@ -30,7 +30,7 @@ func TestNumbersAreBounded(t *testing.T) {
 			t.Errorf("%s %s: got %d %s; want 422 %s", c.path, c.body, got.status, got.text, c.want)
 		}
 	}
-	got := w.ask("admin", "POST", "/v3/spaces/space-1/actions/apply_manifest", "applications:\n- name: hello\n  instances: 2147483647\n", "application/x-yaml")
+	got := w.ask("admin", "POST", "/v3/spaces/space-1/actions/apply_manifest", "applications:\n- name: hello\n  instances: 2000000\n", "application/x-yaml")
 	w.saved["job"] = guidOf(got)
 	w.run(t, []step{
 		{method: "GET", path: "/v3/jobs/{job}", status: 200, want: `{"state": "FAILED", "errors": [{"detail": "For application 'hello': Instances must be less than or equal to 10000"}]}`},

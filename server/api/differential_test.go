@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,6 +32,7 @@ type outcome struct {
 	title  string
 	detail string
 	json   string
+	more   []outcome // further errors of the same answer
 }
 
 func (o outcome) String() string {
@@ -112,11 +114,22 @@ func (o outcome) fits(a answer) bool {
 	}
 	object, _ := a.json.(map[string]any)
 	e := object
-	if list, ok := object["errors"].([]any); ok && len(list) == 1 {
+	list, ok := object["errors"].([]any)
+	if ok && len(list) == 1+len(o.more) {
 		e, _ = list[0].(map[string]any)
-		return e["code"] == float64(o.code) && e["title"] == o.title && e["detail"] == o.detail
+		return o.is(e) && !slices.ContainsFunc(o.more, func(m outcome) bool {
+			e, _ = list[1+slices.IndexFunc(o.more, m.equal)].(map[string]any)
+			return !m.is(e)
+		})
 	}
-	return e["code"] == float64(o.code) && e["error_code"] == o.title && e["description"] == o.detail
+	return !ok && e["code"] == float64(o.code) && e["error_code"] == o.title && e["description"] == o.detail
+}
+
+func (o outcome) equal(other outcome) bool { return o.detail == other.detail }
+
+// is reports whether the outcome is that error.
+func (o outcome) is(e map[string]any) bool {
+	return e["code"] == float64(o.code) && e["title"] == o.title && e["detail"] == o.detail
 }
 
 // hasAll reports whether a JSON value has what another has; lists must be equal.
@@ -134,7 +147,7 @@ func hasAll(got, want any) bool {
 }
 
 // readDifferential reads a table. A case is a line with the request, then indented
-// lines: the answer of Cloud Controller, "! " and the one we give instead, and
+// lines: the answer of Cloud Controller, a line for each of several errors, "! " and the one we give instead, and
 // "keep NAME".
 func readDifferential(t *testing.T, file string) (cases []differential) {
 	t.Helper()
@@ -176,6 +189,8 @@ func readOutcome(t *testing.T, at, text string, c *differential) {
 	}
 	if differs {
 		c.differs = &o
+	} else if c.want.title != "" {
+		c.want.more = append(c.want.more, o)
 	} else {
 		c.want = o
 	}

@@ -224,7 +224,7 @@ func environmentMessage(r *message.Request) {
 		return
 	}
 	for _, k := range o.Keys {
-		if fault := variableFault(k); fault != "" {
+		if fault := message.VariableFault(k); fault != "" {
 			r.Add("var", fault)
 			continue
 		}
@@ -234,21 +234,6 @@ func environmentMessage(r *message.Request) {
 			}
 		}
 	}
-}
-
-// variableFault is what is wrong with the name of a variable.
-func variableFault(k string) string {
-	switch upper := strings.ToUpper(k); {
-	case k == "":
-		return "key must be a minimum length of 1"
-	case strings.HasPrefix(upper, "VCAP_"):
-		return "cannot start with VCAP_"
-	case strings.HasPrefix(upper, "VMC"):
-		return "cannot start with VMC_"
-	case upper == "PORT":
-		return "cannot set PORT"
-	}
-	return ""
 }
 
 var deploymentCreate = checks{

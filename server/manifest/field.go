@@ -26,20 +26,14 @@ func title(key string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// text is a string; a number or boolean is taken as it was written.
+// text is a string; null is "".
 func (f *fields) text(key string) *string {
 	v, ok := f.m[key]
 	if !ok {
 		return nil
 	}
-	var s string
-	switch x := v.(type) {
-	case nil:
-	case string:
-		s = x
-	case int, float64, bool:
-		s = fmt.Sprint(x)
-	default:
+	s, ok := v.(string)
+	if !ok && v != nil {
 		f.fault(title(key) + " must be a string")
 		return nil
 	}
@@ -58,6 +52,10 @@ func (f *fields) command() *string {
 	return c
 }
 
+// listOf is what Cloud Controller calls the lists of a manifest.
+var listOf = map[string]string{"buildpacks": "an array", "services": "a list of service instances", "processes": "an array of process configurations",
+	"sidecars": "an array of sidecar configurations", "process_types": "an array", "routes": "a list of route objects"}
+
 func (f *fields) list(key string) (list []any, given bool) {
 	v, ok := f.m[key]
 	if !ok || v == nil {
@@ -65,7 +63,7 @@ func (f *fields) list(key string) (list []any, given bool) {
 	}
 	list, ok = v.([]any)
 	if !ok {
-		f.fault(title(key) + " must be a list")
+		f.fault(title(key) + " must be " + listOf[key])
 	}
 	return list, ok
 }
@@ -127,39 +125,62 @@ func (f *fields) nullable(key string) map[string]*string {
 	return out
 }
 
-func (f *fields) number(key string, least int) *int {
-	v, ok := f.m[key]
-	if !ok || v == nil {
+var (
+	integerPattern = regexp.MustCompile(`^[+-]?[0-9]+$`)
+	numberPattern  = regexp.MustCompile(`^\s*[+-]?[0-9][0-9_]*(\.[0-9_]+)?([eE][+-]?[0-9]+)?\s*$`)
+)
+
+// number reads a whole number, also from a string, in the words of ActiveModel's
+// numericality: CC: app/messages/manifest_process_scale_message.rb.
+func (f *fields) number(key string, least, most int) *int {
+	v := f.m[key]
+	if v == nil {
 		return nil
 	}
-	n, ok := v.(int)
-	if !ok {
+	text, isText := v.(string)
+	_, isBool := v.(bool)
+	if !isText {
+		text = fmt.Sprint(v)
+	}
+	if _, fraction := v.(float64); fraction && integerPattern.MatchString(text) {
+		text += ".0"
+	}
+	switch n, err := strconv.ParseInt(strings.TrimPrefix(text, "+"), 10, 64); {
+	case isBool || !numberPattern.MatchString(text):
 		f.fault(title(key) + " is not a number")
-		return nil
-	}
-	if n < least || n > math.MaxInt32 {
+	case !integerPattern.MatchString(text):
+		f.fault(title(key) + " must be an integer")
+	case n < int64(least):
 		f.fault(fmt.Sprintf("%s must be greater than or equal to %d", title(key), least))
-		return nil
+	case err != nil || n > int64(most):
+		f.fault(fmt.Sprintf("%s must be less than or equal to %d", title(key), most))
+	default:
+		number := int(n)
+		return &number
 	}
-	return &n
+	return nil
 }
 
-var sizePattern = regexp.MustCompile(`(?i)^(\d{1,12})\s*(B|K|KB|M|MB|G|GB|T|TB)$`)
+var (
+	sizePattern   = regexp.MustCompile(`(?i)^(-?[0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([KMGT]i?B?|B)$`)
+	numericPrefix = regexp.MustCompile(`^-?[0-9]`)
+)
 
 var unitShift = map[byte]uint{'B': 0, 'K': 10, 'M': 20, 'G': 30, 'T': 40}
 
-// ParseSize reads a size like "512M" as bytes.
+// ParseSize reads a size like "512M" or "1.5G" as bytes: CC:
+// lib/cloud_controller/byte_quantity.rb.
 func ParseSize(s string) (int64, bool) {
-	m := sizePattern.FindStringSubmatch(s)
+	m := sizePattern.FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil {
 		return 0, false
 	}
-	n, err := strconv.ParseInt(m[1], 10, 64)
-	shift := unitShift[strings.ToUpper(m[2])[0]]
-	if err != nil || n > math.MaxInt64>>shift {
+	n, err := strconv.ParseFloat(m[1], 64)
+	n *= float64(int64(1) << unitShift[strings.ToUpper(m[2])[0]])
+	if err != nil || math.Abs(n) > 1<<62 {
 		return 0, false
 	}
-	return n << shift, true
+	return int64(n), true
 }
 
 func (f *fields) size(key string) *int64 {
@@ -167,12 +188,18 @@ func (f *fields) size(key string) *int64 {
 	if !ok || v == nil {
 		return nil
 	}
-	n, ok := ParseSize(fmt.Sprint(v))
-	if !ok {
+	text := fmt.Sprint(v)
+	n, ok := ParseSize(text)
+	switch {
+	case ok:
+		return &n
+	case strings.TrimSpace(text) == "": // as if it were not there
+	case numericPrefix.MatchString(text):
 		f.fault(title(key) + " must use a supported unit: B, K, KB, M, MB, G, GB, T, or TB")
-		return nil
+	default:
+		f.fault(title(key) + " is not a number")
 	}
-	return &n
+	return nil
 }
 
 // megabytes reads the first of the keys that is there: the CLI writes
@@ -203,13 +230,21 @@ func (f *fields) rate(key string) *int64 {
 		n, _ := strconv.ParseInt(v, 10, 64)
 		return &n
 	}
-	return f.size(key)
+	n := f.size(key)
+	if n != nil && *n < -1 {
+		f.fault("Log rate limit must be an integer greater than or equal to -1")
+		return nil
+	}
+	return n
 }
+
+// maxSeconds bounds the durations of health checks.
+const maxSeconds = math.MaxInt32
 
 // check reads the keys of a health check that begin with prefix.
 func (f *fields) check(prefix string) Check {
 	c := Check{Type: f.text(prefix + "-type"), Endpoint: f.text(prefix + "-http-endpoint"),
-		InvocationTimeout: f.number(prefix+"-invocation-timeout", 1), Interval: f.number(prefix+"-interval", 1)}
+		InvocationTimeout: f.number(prefix+"-invocation-timeout", 1, maxSeconds), Interval: f.number(prefix+"-interval", 1, maxSeconds)}
 	if c.Type != nil {
 		if *c.Type == "none" { // as it once was called
 			*c.Type = "process"
@@ -219,7 +254,7 @@ func (f *fields) check(prefix string) Check {
 		}
 	}
 	if c.Endpoint != nil && !strings.HasPrefix(*c.Endpoint, "/") {
-		f.fault(title(prefix) + " HTTP endpoint must be a valid URI path")
+		f.fault(title(prefix) + " http endpoint must be a valid URI path")
 	}
 	return c
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 
 	"cupola/runtime/contract"
 	"cupola/server/bindings"
+	"cupola/server/control/message"
 	"cupola/store/cf"
 )
 
@@ -115,7 +117,9 @@ const (
 	maxSidecars  = contract.MaxSidecars
 	// maxCommand and maxName are Cloud Controller's, in characters.
 	maxCommand = 4096
-	maxName    = 255
+	// maxInstances is Cloud Controller's for manifests.
+	maxInstances = 2_000_000
+	maxName      = 255
 )
 
 // ErrLarge is what Parse says of a text that takes too long.
@@ -189,17 +193,24 @@ func parseApp(i int, entry any) (App, []string) {
 	}
 	f.m = m
 	app := App{raw: m}
-	if name := f.text("name"); name != nil && strings.TrimSpace(*name) != "" {
-		app.Name = *name
-		f.where = fmt.Sprintf("For application '%s': ", app.Name)
-	} else {
+	if name := m["name"]; name != nil {
+		app.Name = fmt.Sprint(name)
+	}
+	if strings.TrimSpace(app.Name) == "" {
 		f.fault("Name must not be empty")
+	} else {
+		f.where = fmt.Sprintf("For application '%s': ", app.Name)
+	}
+	if _, isText := m["name"].(string); !isText {
+		f.fault("Name must be a string")
 	}
 	app.read(f)
 	return app, f.faults
 }
 
 func (app *App) read(f *fields) {
+	app.readProcesses(f)
+	app.readSidecars(f)
 	app.Lifecycle, app.Stack = f.text("lifecycle"), f.text("stack")
 	app.Buildpacks, app.BuildpackSet = f.texts("buildpacks")
 	if b := f.text("buildpack"); b != nil && !app.BuildpackSet {
@@ -211,7 +222,7 @@ func (app *App) read(f *fields) {
 	if f.m["buildpacks"] != nil && f.m["buildpack"] != nil {
 		f.fault("Buildpack and Buildpacks fields cannot be used together.")
 	}
-	app.Env = f.object("env")
+	app.readEnv(f)
 	app.Credentials = f.object("cnb-credentials")
 	app.CredentialsSet = app.Credentials != nil
 	app.Docker = f.m["docker"] != nil
@@ -219,14 +230,27 @@ func (app *App) read(f *fields) {
 		f.fault("Cannot specify both buildpack(s) and docker keys")
 	}
 	app.readMetadata(f)
-	app.readFeatures(f)
+	app.readServices(f)
 	app.readRoutes(f)
 	if app.RandomRoute && app.DefaultRoute {
 		f.fault("Random-route and default-route may not be used together")
 	}
-	app.readServices(f)
-	app.readProcesses(f)
-	app.readSidecars(f)
+	app.readFeatures(f)
+}
+
+// readEnv reads the variables; their values are taken as text.
+func (app *App) readEnv(f *fields) {
+	v := f.m["env"]
+	env, ok := v.(map[string]any)
+	if !ok && v != nil {
+		f.fault("Env must be an object of keys and values")
+	}
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if fault := message.VariableFault(name); fault != "" {
+			f.fault("Env " + fault)
+		}
+	}
+	app.Env = env
 }
 
 func (app *App) readMetadata(f *fields) {
@@ -319,8 +343,10 @@ func readService(v any) (s Service, ok bool) {
 
 // readProcesses reads "processes", and the entry's own keys as those of web.
 func (app *App) readProcesses(f *fields) {
-	own := readProcess(f)
+	web := &fields{m: f.m, where: f.where + "Process \"web\": "}
+	own := readProcess(web)
 	own.Type = "web"
+	f.faults = append(f.faults, web.faults...)
 	list, _ := f.list("processes")
 	if !f.atMost("processes", len(list), maxProcesses) {
 		return
@@ -362,9 +388,11 @@ func (p Process) given() bool {
 }
 
 func readProcess(f *fields) Process {
-	p := Process{Command: f.command(), Instances: f.number("instances", 0), MemoryMB: f.megabytes("memory"), DiskMB: f.megabytes("disk_quota", "disk-quota"), LogRate: f.rate("log-rate-limit-per-second")}
+	p := Process{MemoryMB: f.megabytes("memory"), DiskMB: f.megabytes("disk_quota", "disk-quota"), LogRate: f.rate("log-rate-limit-per-second")}
+	p.Instances = f.number("instances", 0, maxInstances)
+	p.Command = f.command()
 	p.Health = f.check("health-check")
-	p.Health.Timeout = f.number("timeout", 1)
+	p.Health.Timeout = f.number("timeout", 1, maxSeconds)
 	p.Readiness = f.check("readiness-health-check")
 	return p
 }
@@ -376,24 +404,68 @@ func (app *App) readSidecars(f *fields) {
 	}
 	for _, v := range list {
 		m, _ := v.(map[string]any)
-		sf := &fields{m: m, where: f.where + "Sidecar "}
-		var s cf.Sidecar
-		if mb := sf.megabytes("memory"); mb != nil {
-			s.MemoryMB = *mb
+		s, faults := readSidecar(m)
+		for _, fault := range faults {
+			if s.Name == "" {
+				f.fault("Sidecar " + strings.ToLower(fault))
+			} else {
+				f.fault(fmt.Sprintf("Sidecar \"%s\": %s", s.Name, fault))
+			}
 		}
-		s.ProcessTypes, _ = sf.texts("process_types")
-		if name, command := sf.text("name"), sf.text("command"); name != nil && command != nil {
-			s.Name, s.Command = *name, *command
-		}
-		sf.short("Name", s.Name, maxName)
-		sf.short("Command", s.Command, maxCommand)
-		for _, t := range s.ProcessTypes {
-			sf.short("Process type", t, maxName)
-		}
-		if s.Name == "" || s.Command == "" || len(s.ProcessTypes) == 0 {
-			sf.fault("must have a name, a command and process_types")
-		}
-		f.faults = append(f.faults, sf.faults...)
 		app.Sidecars = append(app.Sidecars, s)
 	}
+}
+
+// readSidecar reads a sidecar; faults are those of Cloud Controller's
+// sidecar_create_message.rb.
+func readSidecar(m map[string]any) (s cf.Sidecar, faults []string) {
+	sf := &fields{m: m}
+	s.Name, s.Command = sf.filled("name"), sf.filled("command")
+	s.ProcessTypes, _ = sf.texts("process_types")
+	if len(s.ProcessTypes) == 0 && len(sf.faults) == 0 {
+		if m["process_types"] == nil {
+			sf.fault("Process types must be an array")
+		}
+		sf.fault("Process types must have at least 1 process_type")
+	}
+	s.MemoryMB = sf.sidecarMemory()
+	sf.short("Name", s.Name, maxName)
+	sf.short("Command", s.Command, maxCommand)
+	for _, t := range s.ProcessTypes {
+		sf.short("Process type", t, maxName)
+	}
+	return s, sf.faults
+}
+
+// filled is a string that must be there.
+func (f *fields) filled(key string) string {
+	s, ok := f.m[key].(string)
+	if f.m[key] == nil || ok && strings.TrimSpace(s) == "" {
+		f.fault(title(key) + " can't be blank")
+	}
+	if !ok {
+		f.fault(title(key) + " must be a string")
+	}
+	return s
+}
+
+// sidecarMemory is a size, or a number of megabytes; 0 for none.
+func (f *fields) sidecarMemory() int {
+	v := f.m["memory"]
+	if v == nil {
+		return 0
+	}
+	memory := &fields{m: map[string]any{"memory_in_mb": v}}
+	if n, ok := ParseSize(fmt.Sprint(v)); ok {
+		memory.m["memory_in_mb"] = int(n >> 20)
+	}
+	n := memory.number("memory_in_mb", math.MinInt, math.MaxInt32)
+	f.faults = append(f.faults, memory.faults...)
+	switch {
+	case n == nil:
+		return 0
+	case *n <= 0:
+		f.fault("Memory in mb must be greater than 0")
+	}
+	return *n
 }

@@ -70,10 +70,10 @@ func TestFaults(t *testing.T) {
 		"applications: []":                                                             "Cannot parse manifest with no 'applications' field.",
 		"version: 2\napplications: [{name: a}]":                                        "Unsupported manifest schema version. Currently supported versions: [1].",
 		"applications: [{memory: 1G}]":                                                 "For application at index 0: Name must not be empty",
-		"applications: [{name: a, memory: 12}]":                                        "For application 'a': Memory must use a supported unit: B, K, KB, M, MB, G, GB, T, or TB",
-		"applications: [{name: a, instances: x}]":                                      "For application 'a': Instances is not a number",
-		"applications: [{name: a, instances: -1}]":                                     "For application 'a': Instances must be greater than or equal to 0",
-		"applications: [{name: a, health-check-type: x}]":                              `For application 'a': Health check type must be "port", "process", or "http"`,
+		"applications: [{name: a, memory: 12}]":                                        `For application 'a': Process "web": Memory must use a supported unit: B, K, KB, M, MB, G, GB, T, or TB`,
+		"applications: [{name: a, instances: x}]":                                      `For application 'a': Process "web": Instances is not a number`,
+		"applications: [{name: a, instances: -1}]":                                     `For application 'a': Process "web": Instances must be greater than or equal to 0`,
+		"applications: [{name: a, health-check-type: x}]":                              `For application 'a': Process "web": Health check type must be "port", "process", or "http"`,
 		"applications: [{name: a, buildpack: x, buildpacks: [y]}]":                     "For application 'a': Buildpack and Buildpacks fields cannot be used together.",
 		"applications: [{name: a, features: [{ssh: 1}]}]":                              "For application 'a': Features must be a map of valid feature names to booleans (true = enabled, false = disabled)",
 		"applications: [{name: a, features: {x: true}}]":                               "For application 'a': Features must be a map of valid feature names to booleans (true = enabled, false = disabled)",
@@ -81,7 +81,7 @@ func TestFaults(t *testing.T) {
 		"applications: [{name: a, processes: [{memory: 1G}]}]":                         "For application 'a': All Processes must specify a type",
 		"applications: [{name: a, routes: [{route: 5}]}]":                              "For application 'a': Routes must be a list of route objects",
 		"applications: [{name: a, memory: 1}, {name: b, random-route: maybe}]":         "For application 'b': Random-route must be a boolean",
-		"applications: [{name: a, processes: [{type: web, memory: x}], buildpack: y}]": `For application 'a': Process "web": Memory must use`,
+		"applications: [{name: a, processes: [{type: web, memory: x}], buildpack: y}]": `For application 'a': Process "web": Memory is not a number`,
 	} {
 		_, err := Parse([]byte(text))
 		var faults Invalid
@@ -106,9 +106,9 @@ func TestLimits(t *testing.T) {
 		"applications: [{name: a, services: [" + entries(201, "x") + "]}]":                                                 "For application 'a': Services may have at most 200 entries, it has 201",
 		"applications: [{name: a, processes: [" + entries(51, "{type: x}") + "]}]":                                         "For application 'a': Processes may have at most 50 entries, it has 51",
 		"applications: [{name: a, sidecars: [" + entries(51, "{name: s, command: c, process_types: [w]}") + "]}]":          "For application 'a': Sidecars may have at most 50 entries, it has 51",
-		"applications: [{name: a, command: " + strings.Repeat("x", 4097) + "}]":                                            "For application 'a': Command must be between 1 and 4096 characters",
+		"applications: [{name: a, command: " + strings.Repeat("x", 4097) + "}]":                                            `For application 'a': Process "web": Command must be between 1 and 4096 characters`,
 		"applications: [{name: a, processes: [{type: " + strings.Repeat("x", 256) + "}]}]":                                 "For application 'a': Process types must be between 1 and 255 characters",
-		"applications: [{name: a, sidecars: [{name: s, process_types: [w], command: " + strings.Repeat("x", 4097) + "}]}]": "For application 'a': Sidecar Command is too long (maximum is 4096 characters)",
+		"applications: [{name: a, sidecars: [{name: s, process_types: [w], command: " + strings.Repeat("x", 4097) + "}]}]": `For application 'a': Sidecar "s": Command is too long (maximum is 4096 characters)`,
 	} {
 		_, err := Parse([]byte(text))
 		var faults Invalid
