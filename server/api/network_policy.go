@@ -1,7 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -77,7 +79,11 @@ func readPolicies(c *call) (list []cf.NetworkPolicy, err error) {
 		return nil, err
 	}
 	var d policyDocument
-	if err := json.Unmarshal(body, &d); err != nil {
+	err = json.Unmarshal(body, &d)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		err = fmt.Errorf("%s must be %s", cmp.Or(wrong.Field, "the body"), typeName(wrong.Type))
+	}
+	if err != nil {
 		return nil, cf.Errorf(cf.BadRequest, "mapper: unmarshal json: %s", err)
 	}
 	fault := ""

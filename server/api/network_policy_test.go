@@ -58,9 +58,15 @@ func TestNetworkPolicies(t *testing.T) {
 	} {
 		w.run(t, []step{{method: "POST", path: path, body: body, status: 400, want: fmt.Sprintf(`{"error": "mapper: validate policies: %s"}`, want)}})
 	}
-	got := w.ask("space_developer", "POST", path, "", "[")
-	if got.status != 400 || !strings.Contains(got.text, `{"error":"mapper: unmarshal json: `) {
-		t.Errorf("got %d %s; want what is wrong with the JSON", got.status, got.text)
+	for body, want := range map[string]string{
+		"[":                                   "mapper: unmarshal json: unexpected end of JSON input",
+		`{"policies": {}}`:                    "mapper: unmarshal json: policies must be an array",
+		`{"policies": [{"source": "app-1"}]}`: "mapper: unmarshal json: policies.source must be an object",
+	} {
+		got := w.ask("space_developer", "POST", path, body, "")
+		if got.status != 400 || !strings.Contains(got.text, `{"error":"`+want) {
+			t.Errorf("%s: got %d %s; want %s", body, got.status, got.text, want)
+		}
 	}
 }
 
