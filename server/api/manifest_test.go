@@ -164,7 +164,7 @@ func TestBuildsOfUnusableBuildpacks(t *testing.T) {
 	w := newWorld(t)
 	w.run(t, []step{
 		{method: "PATCH", path: "/v3/apps/app-1", body: `{"lifecycle": {"data": {"buildpacks": ["ruby_buildpack", "go_buildpack"]}}}`, status: 200},
-		{method: "POST", path: "/v3/builds", body: `{"package": {"guid": "package-1"}, "lifecycle": {"data": {"buildpacks": ["none"], "stack": "nowhere"}}}`, status: 422,
+		{method: "POST", path: "/v3/builds", body: `{"package": {"guid": "package-1"}, "lifecycle": {"type": "buildpack", "data": {"buildpacks": ["none"], "stack": "nowhere"}}}`, status: 422,
 			want: detail(10008, `Buildpack "none" must be an existing admin buildpack or a valid git URI, Stack must be an existing stack, or an image: docker://host[:port]/namespace/name[:tag|@digest]`)},
 	})
 	w.write(func(tx *store.Tx) error {

@@ -76,7 +76,7 @@ func TestUsageOfBuildpackByURL(t *testing.T) {
 		{method: "POST", path: "/v3/apps/app-1/actions/start", status: 200},
 		{method: "GET", path: "/v3/app_usage_events?order_by=-created_at&per_page=1", status: 200, want: `{"resources": [
 			{"state": {"current": "STARTED"}, "buildpack": {"name": "https://***:***@example.com/bp.git"}}]}`},
-		{method: "POST", path: "/v3/builds", body: `{"package": {"guid": "package-1"}, "lifecycle": {"data": {"buildpacks": ["https://u:p@example.com/first.git", "go_buildpack"]}}}`, status: 201, save: "build"},
+		{method: "POST", path: "/v3/builds", body: `{"package": {"guid": "package-1"}, "lifecycle": {"type": "buildpack", "data": {"buildpacks": ["https://u:p@example.com/first.git", "go_buildpack"]}}}`, status: 201, save: "build"},
 		{method: "GET", path: "/v3/app_usage_events?order_by=-created_at&per_page=1", status: 200, want: `{"resources": [
 			{"state": {"current": "STAGING_STARTED"}, "buildpack": {"guid": null, "name": "https://***:***@example.com/first.git"}}]}`},
 	})
