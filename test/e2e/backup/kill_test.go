@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,7 +23,8 @@ func TestABackupOfAKilledDaemonEnds(t *testing.T) {
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t))
 	keepNoise(d, 60<<20)
 	cut := 0
-	for _, after := range []time.Duration{0, 20 * time.Millisecond, 80 * time.Millisecond, 150 * time.Millisecond} {
+	const whileSending = 3 * time.Second // the command is stopped, so that the daemon waits with most of the backup
+	for _, after := range []time.Duration{0, 20 * time.Millisecond, 80 * time.Millisecond, 150 * time.Millisecond, whileSending} {
 		dir := t.TempDir()
 		cmd := exec.Command(d.Binary, "backup", "--data-dir", d.Dir, filepath.Join(dir, "all.backup"))
 		var said bytes.Buffer
@@ -36,8 +38,14 @@ func TestABackupOfAKilledDaemonEnds(t *testing.T) {
 			}
 			return ""
 		})
+		if after == whileSending {
+			signalTo(t, cmd, syscall.SIGSTOP)
+		}
 		<-time.After(after)
 		d.Kill()
+		if after == whileSending {
+			signalTo(t, cmd, syscall.SIGCONT)
+		}
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
 		select {
@@ -48,6 +56,8 @@ func TestABackupOfAKilledDaemonEnds(t *testing.T) {
 			}
 			if err != nil {
 				cut++
+			} else if out, err := exec.Command(d.Binary, "verify", filepath.Join(dir, "all.backup")).CombinedOutput(); err != nil {
+				t.Errorf("after %v: the command succeeded, and its file is no backup: %v\n%s", after, err, out)
 			}
 		case <-time.After(time.Minute):
 			cmd.Process.Kill()
@@ -60,6 +70,13 @@ func TestABackupOfAKilledDaemonEnds(t *testing.T) {
 	}
 	if cut == 0 {
 		t.Error("no backup was cut off: nothing was tried")
+	}
+}
+
+func signalTo(t *testing.T, cmd *exec.Cmd, sig syscall.Signal) {
+	t.Helper()
+	if err := cmd.Process.Signal(sig); err != nil {
+		t.Fatal(err)
 	}
 }
 
