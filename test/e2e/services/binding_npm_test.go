@@ -47,7 +47,12 @@ func filesByLibrary(d *e2e.Daemon, t *testing.T) {
 	plan := offered(d, b, "only")
 	d.API("POST", "/v3/service_instances", e2e.Doc{"type": "managed", "name": "queue",
 		"relationships": e2e.Doc{"space": e2e.ToOne(d.First("/v3/spaces?names=dev")), "service_plan": e2e.ToOne(plan)}}, nil)
-	d.WaitFor("/v3/service_instances?names=queue&operation_states=succeeded")
+	instance := d.WaitFor("/v3/service_instances?names=queue")
+	e2e.Eventually(t, time.Minute, func() string {
+		var made withOperation
+		d.API("GET", "/v3/service_instances/"+instance, nil, &made)
+		return differs(made.LastOperation.State, "succeeded")
+	})
 	service := userProvided(d, "rotated", pair(0))
 	e2e.WriteManifest(t, dir, e2e.Doc{"name": "reader", "memory": "128M", "disk_quota": "128M", "stack": "host", "command": "node server.js",
 		"features": e2e.Doc{bindingForms[2].feature: true}, "services": []string{"queue", "rotated"}})
