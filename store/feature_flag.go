@@ -5,9 +5,9 @@ import "cupola/store/cf"
 // FeatureFlags are the flags that were changed; the rest have their defaults.
 var FeatureFlags = &Table[cf.FeatureFlag]{
 	name: "feature_flags", singular: "Feature flag",
-	columns: "name, enabled, custom_error_message",
+	columns: "name, enabled, custom_error_message, updated_at",
 	fields: func(v *cf.FeatureFlag, _ *sealer) []any {
-		return []any{&v.Name, &v.Enabled, &v.CustomErrorMessage}
+		return []any{&v.Name, &v.Enabled, &v.CustomErrorMessage, timeColumn{&v.UpdatedAt}}
 	},
 	resource: func(*cf.FeatureFlag) *cf.Resource { return nil },
 	filters:  map[string]string{"guids": "name"},
@@ -17,9 +17,9 @@ var FeatureFlags = &Table[cf.FeatureFlag]{
 // and "staging".
 var EnvGroups = &Table[cf.EnvGroup]{
 	name: "env_groups", singular: "Environment variable group",
-	columns: "name, vars",
+	columns: "name, vars, updated_at",
 	fields: func(v *cf.EnvGroup, k *sealer) []any {
-		return []any{&v.Name, sealedColumn{k, &v.Vars}}
+		return []any{&v.Name, sealedColumn{k, &v.Vars}, timeColumn{&v.UpdatedAt}}
 	},
 	resource: func(*cf.EnvGroup) *cf.Resource { return nil },
 	filters:  map[string]string{"guids": "name"},

@@ -62,11 +62,11 @@ func showEnvGroup(c *call) (*response, error) {
 	if !apps.IsEnvGroup(name) {
 		return nil, cf.Errorf(cf.ResourceNotFound, "Environment variable group not found")
 	}
-	vars, err := apps.EnvGroup(c.Session, name)
+	g, err := apps.EnvGroup(c.Session, name)
 	if err != nil {
 		return nil, err
 	}
-	return ok(doc{"name": name, "var": vars, "updated_at": nil, "links": doc{"self": c.link("/v3/environment_variable_groups/%s", name)}})
+	return ok(doc{"name": name, "var": g.Vars, "updated_at": stampOrNil(g.UpdatedAt), "links": doc{"self": c.link("/v3/environment_variable_groups/%s", name)}})
 }
 
 func updateEnvGroup(c *call) (*response, error) {

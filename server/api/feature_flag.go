@@ -10,7 +10,7 @@ import (
 )
 
 func viewFeatureFlag(c *call, f *cf.FeatureFlag) doc {
-	return doc{"name": f.Name, "enabled": f.Enabled, "updated_at": nil, "custom_error_message": control.OrNil(f.CustomErrorMessage),
+	return doc{"name": f.Name, "enabled": f.Enabled, "updated_at": stampOrNil(f.UpdatedAt), "custom_error_message": control.OrNil(f.CustomErrorMessage),
 		"links": doc{"self": c.link("/v3/feature_flags/%s", f.Name)}}
 }
 
@@ -72,5 +72,6 @@ func setFlag(c *control.Session, f *cf.FeatureFlag, req flagRequest) error {
 	if req.CustomErrorMessage.Set {
 		f.CustomErrorMessage = req.CustomErrorMessage.V
 	}
+	f.UpdatedAt = c.Tx.Now
 	return store.FeatureFlags.Put(c.Tx, f)
 }

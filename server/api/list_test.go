@@ -8,7 +8,7 @@ import (
 func TestWhatListsTake(t *testing.T) {
 	w := newWorld(t)
 	w.write(seedAccess)
-	const instances = `"process_instances": [{"index": 0, "state": "DOWN", "since": 0}]`
+	const instances = `"process_instances": [{"index": 0, "state": "DOWN", "since": null}]`
 	w.run(t, []step{
 		{method: "GET", path: "/v3/routes?service_instance_guids=ups-1,none", status: 200, want: `{"pagination": {"total_results": 1}, "resources": [{"guid": "route-1"}]}`},
 		{method: "GET", path: "/v3/routes?service_instance_guids=db-1", status: 200, want: `{"resources": []}`},

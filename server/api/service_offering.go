@@ -29,7 +29,7 @@ func viewServiceOffering(c *call, o *cf.ServiceOffering) doc {
 }
 
 func rawOrEmpty(raw json.RawMessage) any {
-	if raw == nil {
+	if raw == nil || string(raw) == "null" {
 		return doc{}
 	}
 	return raw

@@ -215,7 +215,7 @@ func processInstances(c *call, p *cf.Process) []doc {
 		return out
 	}
 	for i := range p.Instances {
-		since := int64(0)
+		var since any // null of an instance that there is not (CC: instances_reporter.rb)
 		if a := byIndex[i]; a != nil {
 			since = int64(time.Since(a.Since).Seconds())
 		}

@@ -40,6 +40,17 @@ func (f *fields) text(key string) *string {
 	return &s
 }
 
+// stack is the name of a stack, which is nothing but a string (CC:
+// BuildpackLifecycleDataMessage).
+func (f *fields) stack() *string {
+	switch f.m["stack"].(type) {
+	case nil, string:
+		return f.text("stack")
+	}
+	f.fault("Stack must be a string")
+	return nil
+}
+
 // command is a start command; null, "null" and "default" mean the droplet's.
 func (f *fields) command() *string {
 	c := f.text("command")

@@ -211,7 +211,7 @@ func parseApp(i int, entry any) (App, []string) {
 func (app *App) read(f *fields) {
 	app.readProcesses(f)
 	app.readSidecars(f)
-	app.Lifecycle, app.Stack = f.text("lifecycle"), f.text("stack")
+	app.Lifecycle, app.Stack = f.text("lifecycle"), f.stack()
 	app.Buildpacks, app.BuildpackSet = f.texts("buildpacks")
 	if b := f.text("buildpack"); b != nil && !app.BuildpackSet {
 		app.BuildpackSet = true

@@ -79,6 +79,7 @@ func TestFaults(t *testing.T) {
 		"applications: [{name: a, features: {x: true}}]":                               "For application 'a': Features must be a map of valid feature names to booleans (true = enabled, false = disabled)",
 		"applications: [{name: a, features: [x]}]":                                     "For application 'a': Features must be a map of valid feature names to booleans (true = enabled, false = disabled)",
 		"applications: [{name: a, processes: [{memory: 1G}]}]":                         "For application 'a': All Processes must specify a type",
+		"applications: [{name: a, stack: 5}]":                                          "For application 'a': Stack must be a string",
 		"applications: [{name: a, routes: [{route: 5}]}]":                              "For application 'a': Routes must be a list of route objects",
 		"applications: [{name: a, memory: 1}, {name: b, random-route: maybe}]":         "For application 'b': Random-route must be a boolean",
 		"applications: [{name: a, processes: [{type: web, memory: x}], buildpack: y}]": `For application 'a': Process "web": Memory is not a number`,

@@ -243,10 +243,13 @@ func begun(tx *store.Tx, task lrp.Task) error {
 		return changeBBSTask(tx, task, func(t *store.BBSTask) { t.State, t.CellID = lrp.TaskRunning, task.CellID })
 	}
 	t, err := store.Tasks.Get(tx, task.GUID)
-	if err != nil || t.State != cf.TaskPending {
+	if err != nil || t.State != cf.TaskPending && t.FailureReason == "" {
 		return err
 	}
-	t.State = cf.TaskRunning
+	t.FailureReason = "" // why it waited
+	if t.State == cf.TaskPending {
+		t.State = cf.TaskRunning
+	}
 	return store.Tasks.Update(tx, t)
 }
 
@@ -287,6 +290,9 @@ func (l *Loop) applyTask(tx *store.Tx, a Action) ([]lrp.LogLine, error) {
 	next.Rejections++
 	next.RejectionReason = a.Reason
 	ok, err := store.LRPTasks.Swap(tx, *a.Task, next)
+	if ok && err == nil && a.Op == RejectTask && a.Task.Domain == lrp.DomainTasks {
+		return nil, recordWaiting(tx, a.Task.GUID, next.RejectionReason)
+	}
 	if !ok || lrp.Derived(a.Task.Domain) {
 		return nil, err
 	}

@@ -185,6 +185,27 @@ func recordUnplaced(tx *store.Tx, a lrp.Actual) error {
 	return audit.App(tx, processActor(p), audit.AppProcessUnplaced, app, audit.Data{"index": a.Index, "reason": a.PlacementError})
 }
 
+// recordWaiting shows at once that no cell takes a task of an app, and writes an event.
+// Cloud Controller has none: it shows the reason when Diego gives up.
+func recordWaiting(tx *store.Tx, guid, reason string) error {
+	t, err := store.Tasks.Get(tx, guid)
+	if store.IsNotFound(err) || err == nil && t.FailureReason == reason {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	app, err := store.Apps.Get(tx, t.AppGUID)
+	if err != nil {
+		return err
+	}
+	t.FailureReason = lrp.Truncate(reason)
+	if err := store.Tasks.Update(tx, t); err != nil {
+		return err
+	}
+	return audit.App(tx, cf.Actor{GUID: t.GUID, Type: "task", Name: t.Name}, audit.AppTaskUnplaced, app, audit.Data{"task_guid": t.GUID, "reason": t.FailureReason})
+}
+
 // recordRefreshed writes an event of new files of bindings in a running
 // instance. Cloud Controller has none: there they change with a start alone.
 func recordRefreshed(tx *store.Tx, a Action, digest string) error {

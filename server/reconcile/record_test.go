@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -88,6 +89,36 @@ func TestAMoveIsRecorded(t *testing.T) {
 		})
 		h.wantEvent("audit.app.process.rescheduling", cf.Actor{GUID: p.GUID, Type: "process", Name: "web"}, app, map[string]any{"instance": a.InstanceGUID,
 			"index": 0.0, "cell_id": "cell-1", "reason": "Cell is being evacuated", "version": strings.TrimPrefix(a.ProcessGUID, p.GUID+"-")})
+	})
+}
+
+// TestATaskWithoutRoomSaysSo: the reason is there at once, and goes when the task starts.
+func TestATaskWithoutRoomSaysSo(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		h.cell.size(100)
+		app, _ := h.app("hello", 0, 64)
+		row := &cf.Task{AppGUID: app.GUID, DropletGUID: app.DropletGUID, SequenceID: 1, Name: "x", Command: "true", State: cf.TaskRunning, MemoryMB: 200, LogRateLimit: -1}
+		h.write(func(tx *store.Tx) error {
+			if err := store.Tasks.Insert(tx, row); err != nil {
+				return err
+			}
+			return store.LRPTasks.Insert(tx, lrp.Task{GUID: row.GUID, Domain: lrp.DomainTasks, State: lrp.TaskPending, CreatedAt: tx.Now, UpdatedAt: tx.Now})
+		})
+		h.settle()
+		const reason = "insufficient resources: memory"
+		if got := get(h, store.Tasks, row.GUID); got.State != cf.TaskRunning || got.FailureReason != reason {
+			t.Fatalf("got %+v; want %q at once", got, reason)
+		}
+		h.wantEvent("audit.app.task.unplaced", cf.Actor{GUID: row.GUID, Type: "task", Name: "x"}, app, map[string]any{"task_guid": row.GUID, "reason": reason})
+		h.cell.size(1000)
+		h.pass(31 * time.Second)
+		h.settle()
+		if got := get(h, store.Tasks, row.GUID); got.State != cf.TaskRunning || got.FailureReason != "" {
+			t.Errorf("got %+v; want a task that runs", got)
+		}
+		if got := len(h.events()); got != 1 {
+			t.Errorf("got %d events; want one", got)
+		}
 	})
 }
 

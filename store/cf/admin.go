@@ -1,5 +1,7 @@
 package cf
 
+import "time"
+
 // Stack is a root filesystem for apps and staging.
 type Stack struct {
 	Resource
@@ -83,6 +85,7 @@ type FeatureFlag struct {
 	Name               string
 	Enabled            bool
 	CustomErrorMessage string
+	UpdatedAt          time.Time // zero: never
 }
 
 // SecurityGroup is a set of egress rules.
@@ -111,4 +114,6 @@ type SecurityRule struct {
 type EnvGroup struct {
 	Name string
 	Vars map[string]string // sealed at rest
+
+	UpdatedAt time.Time // zero: never
 }

@@ -123,12 +123,15 @@ func EnvShown(c *control.Session, app *cf.App) error { return c.AuditApp(audit.A
 func IsEnvGroup(name string) bool { return name == "running" || name == "staging" }
 
 // EnvGroup is the group of variables of that name, which all apps have; never nil.
-func EnvGroup(c *control.Session, name string) (map[string]string, error) {
+func EnvGroup(c *control.Session, name string) (*cf.EnvGroup, error) {
 	g, err := store.EnvGroups.Get(c.Tx, name)
-	if err != nil || g.Vars == nil {
-		return map[string]string{}, control.IfFound(err)
+	if err != nil {
+		g = &cf.EnvGroup{Name: name}
 	}
-	return g.Vars, nil
+	if g.Vars == nil {
+		g.Vars = map[string]string{}
+	}
+	return g, control.IfFound(err)
 }
 
 // ChangeEnvGroup changes a group of variables.
@@ -136,14 +139,15 @@ func ChangeEnvGroup(c *control.Session, name string, req EnvChange) error {
 	if !IsEnvGroup(name) {
 		return cf.Errorf(cf.ResourceNotFound, "Environment variable group not found")
 	}
-	vars, err := EnvGroup(c, name)
+	g, err := EnvGroup(c, name)
 	if err != nil {
 		return err
 	}
-	if vars, err = PatchEnv(vars, req.Var); err != nil {
+	if g.Vars, err = PatchEnv(g.Vars, req.Var); err != nil {
 		return err
 	}
-	return store.EnvGroups.Put(c.Tx, &cf.EnvGroup{Name: name, Vars: vars})
+	g.UpdatedAt = c.Tx.Now
+	return store.EnvGroups.Put(c.Tx, g)
 }
 
 // Env is what an app's processes have beside its own variables.
@@ -155,12 +159,15 @@ type Env struct {
 
 // EnvOf is the environment of an app as it is now.
 func EnvOf(c *control.Session, app *cf.App) (e Env, err error) {
-	if e.Running, err = EnvGroup(c, "running"); err != nil {
+	running, err := EnvGroup(c, "running")
+	if err != nil {
 		return e, err
 	}
-	if e.Staging, err = EnvGroup(c, "staging"); err != nil {
+	staging, err := EnvGroup(c, "staging")
+	if err != nil {
 		return e, err
 	}
+	e.Running, e.Staging = running.Vars, staging.Vars
 	if e.Application, err = vcapApplication(c, app); err != nil {
 		return e, err
 	}

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"cupola/runtime/lrp"
 	"cupola/server/control"
 	"cupola/server/control/audit"
 	"cupola/server/control/change"
@@ -63,7 +64,21 @@ func RunTask(c *control.Session, app *cf.App, req NewTask) (*cf.Task, error) {
 	if err := quota.Within(c, app.SpaceGUID, quota.Processes, func() error { return store.Tasks.Insert(c.Tx, t) }); err != nil {
 		return nil, err
 	}
+	if err := submit(c, t); err != nil {
+		return nil, err
+	}
 	return t, taskEvent(c, audit.AppTaskCreate, app, t)
+}
+
+// submit gives a task to the scheduler. From then on it is RUNNING, wherever it waits
+// (CC: TaskCreate.submit_task).
+func submit(c *control.Session, t *cf.Task) error {
+	task := lrp.Task{GUID: t.GUID, Domain: lrp.DomainTasks, State: lrp.TaskPending, CreatedAt: c.Tx.Now, UpdatedAt: c.Tx.Now}
+	if err := store.LRPTasks.Insert(c.Tx, task); err != nil {
+		return err
+	}
+	t.State = cf.TaskRunning
+	return store.Tasks.Update(c.Tx, t)
 }
 
 // taskEvent records an event of a task of an app.

@@ -12,7 +12,7 @@ type Type string
 
 // The types of events, but for those of bindings and of roles.
 const (
-	// Of apps, and of what belongs to them. Cloud Controller has no events of unplaced processes and of refreshed bindings.
+	// Of apps, and of what belongs to them. Cloud Controller has no events of unplaced processes and tasks and of refreshed bindings.
 	AppCrash                    Type = "app.crash"
 	AppCreate                   Type = "audit.app.create"
 	AppUpdate                   Type = "audit.app.update"
@@ -57,6 +57,7 @@ const (
 	AppRevisionVarsShow         Type = "audit.app.revision.environment_variables.show"
 	AppTaskCreate               Type = "audit.app.task.create"
 	AppTaskCancel               Type = "audit.app.task.cancel"
+	AppTaskUnplaced             Type = "audit.app.task.unplaced"
 
 	// Of routes and domains.
 	RouteCreate        Type = "audit.route.create"
@@ -149,7 +150,7 @@ func list() map[Type]bool {
 		AppDropletDownload, AppPackageDownload, AppProcessCreate, AppProcessDelete, AppProcessReady, AppProcessNotReady, AppProcessRescheduling, AppDeploymentCreate, AppDeploymentCancel, AppDeploymentContinue,
 		AppDropletCreate, AppDropletUpload, AppDropletDelete, AppDropletMapped, AppPackageCreate, AppPackageUpload,
 		AppPackageDelete, AppProcessUpdate, AppProcessScale, AppProcessTerminateInstance, AppProcessCrash, AppProcessUnplaced,
-		AppProcessRefreshBindings, AppRevisionCreate, AppTaskCreate, AppTaskCancel, RouteCreate, RouteDelete, RouteShare,
+		AppProcessRefreshBindings, AppRevisionCreate, AppTaskCreate, AppTaskCancel, AppTaskUnplaced, RouteCreate, RouteDelete, RouteShare,
 		RouteUnshare, RouteTransferOwner, RoutePolicyCreate, RoutePolicyUpdate, RoutePolicyDelete, DomainCreate, DomainDelete,
 		OrgCreate, OrgUpdate, OrgDelete, SpaceCreate, SpaceUpdate, SpaceDelete, OrgQuotaCreate, OrgQuotaUpdate, OrgQuotaDelete,
 		OrgQuotaApply, SpaceQuotaCreate, SpaceQuotaUpdate, SpaceQuotaDelete, SpaceQuotaApply, SpaceQuotaRemove, BuildpackCreate,

@@ -119,11 +119,27 @@ func AssignPool(c *control.Session, p *cf.PlacementPool, guids []string) error {
 		return control.OrElse(err, cf.Unprocessable("Spaces with guids %s do not exist.", control.Inspect(unknown)))
 	}
 	for _, s := range spaces {
+		if err := warnOfPool(c, s, p); err != nil {
+			return err
+		}
 		s.PoolGUID = p.GUID
 		if err := store.Spaces.Update(c.Tx, s); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// warnOfPool warns that a pool takes the place of another one of a space.
+func warnOfPool(c *control.Session, s *cf.Space, p *cf.PlacementPool) error {
+	if s.PoolGUID == "" || s.PoolGUID == p.GUID {
+		return nil
+	}
+	was, err := store.PlacementPools.Get(c.Tx, s.PoolGUID)
+	if err != nil {
+		return err
+	}
+	c.Warn("Placement pool '%s' replaces '%s' of space '%s': a space has one pool.", p.Name, was.Name, s.Name)
 	return nil
 }
 
