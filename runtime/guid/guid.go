@@ -22,6 +22,13 @@ func New() string {
 	return format(id, 4)
 }
 
+// instanceSize is the length of an instance's GUID.
+const instanceSize = 28
+
+// Instance returns the GUID of an instance as Diego's rep makes it: a random GUID
+// (version 4), cut to 28 characters (rep: auctioncellrep/helpers.go).
+func Instance() string { return New()[:instanceSize] }
+
 // Fast returns a random GUID (version 4) that is unique but can be guessed. It
 // takes no call of the kernel.
 func Fast() string {

@@ -18,6 +18,15 @@ func TestRandom(t *testing.T) {
 	}
 }
 
+// TestInstance: an instance's GUID is one of version 4 without its end, as Diego's rep
+// makes them.
+func TestInstance(t *testing.T) {
+	v4 := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{4}$`)
+	if a, b := Instance(), Instance(); !v4.MatchString(a) || len(a) != 28 || a == b {
+		t.Errorf("got %q and %q; want two of 28 characters", a, b)
+	}
+}
+
 // TestNamed compares with the RFC's example (A.4) and with one of other
 // programs.
 func TestNamed(t *testing.T) {

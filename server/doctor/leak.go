@@ -135,7 +135,7 @@ var mountShapes = []struct {
 	{[]string{"sysfs", "tmpfs", "overlay"}, regexp.MustCompile(`^(.+)/containers/(?:sys|dev|helper)$`)},
 	{[]string{"ext4"}, regexp.MustCompile(`^(.+)/volumes/` + volumeName + `/disk$`)},
 	{nil, regexp.MustCompile(`^(.+)/volumes/\.shown/[^/]+/[0-9]+$`)},
-	{[]string{"tmpfs"}, regexp.MustCompile(`^(.+)/memory/` + guid + `$`)},
+	{[]string{"tmpfs"}, regexp.MustCompile(`^(.+)/memory/` + container + `$`)},
 	{nil, regexp.MustCompile(`^(.*/[^/]*cupola[^/]*)/(?:rootfs/run|memory)$`)},
 }
 
@@ -143,6 +143,7 @@ var mountShapes = []struct {
 // instance. Other programs have directories "volumes", too.
 const (
 	guid       = `[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}`
+	container  = `[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-(?:[0-9a-f]{4}|[0-9a-f]{12})` // of an instance, or of a task
 	volumeName = `(?:bosh-[a-z]+-)?` + guid
 )
 

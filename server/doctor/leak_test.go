@@ -18,7 +18,7 @@ const (
 	ofVolume  = "56 27 7:1 / /srv/data/volumes/3c102967-a4f6-4341-ba6c-42a229f56a96/disk rw - ext4 /dev/loop1 rw\n"
 	ofBOSH    = "57 27 7:2 / /srv/data/volumes/bosh-store-3c102967-a4f6-4341-ba6c-42a229f56a96/disk rw - ext4 /dev/loop2 rw\n"
 	shown     = "58 27 7:1 / /srv/data/volumes/.shown/id-1/0 rw - ext4 /dev/loop1 rw\n"
-	memory    = "59 27 0:52 / /srv/data/memory/24771405-8c07-4006-80aa-782b79bd3b5f rw - tmpfs tmpfs rw\n"
+	memory    = "59 27 0:52 / /srv/data/memory/24771405-8c07-4006-80aa-782b rw - tmpfs tmpfs rw\n"
 	allMemory = "65 27 254:0 /x /tmp/cupola-e2e-1/memory rw - ext4 /dev/vda rw\n"
 	foreign   = "60 27 0:50 / /var/lib/docker/overlay2/abc/merged rw - overlay overlay rw\n" +
 		"61 27 0:4 net:[402] /run/docker/netns/1234 rw - nsfs nsfs rw\n" +
@@ -38,7 +38,7 @@ func TestMountsOfDaemons(t *testing.T) {
 	}
 	want := []mount{
 		{"/tmp/cupola-e2e-1/memory", "/tmp/cupola-e2e-1/memory", "/tmp/cupola-e2e-1", "sudo umount -l /tmp/cupola-e2e-1/memory"},
-		{"/srv/data/memory/24771405-8c07-4006-80aa-782b79bd3b5f", "/srv/data/memory/24771405-8c07-4006-80aa-782b79bd3b5f", "/srv/data", "sudo umount -l /srv/data/memory/24771405-8c07-4006-80aa-782b79bd3b5f"},
+		{"/srv/data/memory/24771405-8c07-4006-80aa-782b", "/srv/data/memory/24771405-8c07-4006-80aa-782b", "/srv/data", "sudo umount -l /srv/data/memory/24771405-8c07-4006-80aa-782b"},
 		{"/srv/data/volumes/.shown/id-1/0", "/srv/data/volumes/.shown/id-1/0", "/srv/data", "sudo umount -l /srv/data/volumes/.shown/id-1/0"},
 		{"/srv/data/volumes/bosh-store-3c102967-a4f6-4341-ba6c-42a229f56a96/disk", "/srv/data/volumes/bosh-store-3c102967-a4f6-4341-ba6c-42a229f56a96/disk", "/srv/data", "sudo umount -l /srv/data/volumes/bosh-store-3c102967-a4f6-4341-ba6c-42a229f56a96/disk"},
 		{"/srv/data/volumes/3c102967-a4f6-4341-ba6c-42a229f56a96/disk", "/srv/data/volumes/3c102967-a4f6-4341-ba6c-42a229f56a96/disk", "/srv/data", "sudo umount -l /srv/data/volumes/3c102967-a4f6-4341-ba6c-42a229f56a96/disk"},

@@ -172,7 +172,7 @@ func applyActual(tx *store.Tx, a Action) error {
 // start claims the row for a new instance.
 func (l *Loop) start(tx *store.Tx, a Action) (string, effect, error) {
 	c := a.container()
-	c.GUID = guid.New()
+	c.GUID = guid.Instance()
 	c.Log.Tags = instanceTags(c.Log.Tags, c.GUID, c.Index)
 	next := a.Actual
 	next.State, next.InstanceGUID, next.CellID, next.Since = lrp.Claimed, c.GUID, a.CellID, tx.Now
