@@ -14,6 +14,9 @@ const embedsInstances = "embed=process_instances"
 
 // viewListedProcess hides the command, as Cloud Controller does in lists.
 func viewListedProcess(c *call, p *cf.Process) doc {
+	if p.Type == "web" && c.fromCLI() {
+		c.s.listed.note(p, c.Tx.Now)
+	}
 	return embedInstances(c, viewProcessWith(c, p, "[PRIVATE DATA HIDDEN IN LISTS]"), p)
 }
 
@@ -89,13 +92,31 @@ func zeroNil(n int) any {
 func processOf(c *call) (*cf.Process, *cf.App, error) {
 	kind := c.param("type")
 	if kind == "" {
-		return ofApp(c, store.Processes, func(p *cf.Process) string { return p.AppGUID })
+		p, app, err := ofApp(c, store.Processes, func(p *cf.Process) string { return p.AppGUID })
+		if store.IsNotFound(err) && !c.writes() && c.fromCLI() {
+			return endedProcess(c, err)
+		}
+		return p, app, err
 	}
 	app, err := findApp(c)
 	if err != nil {
 		return nil, nil, err
 	}
 	p, err := apps.Process(c.Session, app, kind)
+	return p, app, err
+}
+
+// endedProcess is the process of {guid} that a deployment deleted after the CLI had
+// listed it, or the error that there is none.
+func endedProcess(c *call, missing error) (*cf.Process, *cf.App, error) {
+	p := c.s.listed.find(c.guid(), c.Tx.Now)
+	if p == nil {
+		return nil, nil, missing
+	}
+	app, err := c.App(p.AppGUID)
+	if store.IsNotFound(err) {
+		err = missing
+	}
 	return p, app, err
 }
 

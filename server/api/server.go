@@ -78,6 +78,7 @@ type Server struct {
 	mux  *http.ServeMux
 	stop context.Context // ends the long polls when the daemon stops
 
+	listed  lately                  // processes, for the CLI
 	held    *bulkhead.Share[string] // answers that are held until there is news, by user
 	uploads *fairqueue.Queue        // by user
 	turns   *fairqueue.Queue        // of transactions, by user
