@@ -41,11 +41,9 @@ func uploadTargets(d *e2e.Daemon) []uploadTarget {
 	pkg := "/v3/packages/" + made.GUID
 	d.API("POST", "/v3/droplets", e2e.Doc{"relationships": app}, &made)
 	droplet := "/v3/droplets/" + made.GUID
-	d.API("POST", "/v3/buildpacks", e2e.Doc{"name": "hostile"}, &made)
 	zipped := zipOf(entry{"bin/compile", "#!/bin/sh", 0o755}, entry{"l", "bin/compile", symlink})
 	return []uploadTarget{
 		{"package", pkg, "app.zip", hostileZips(), zipped, 200, "READY"},
-		{"buildpack", "/v3/buildpacks/" + made.GUID, "bp.zip", hostileZips(), zipped, 202, "READY"},
 		{"droplet", droplet, "droplet.tgz", hostileDroplets(), func(w io.Writer) error { _, err := w.Write(goodDroplet()); return err }, 202, "STAGED"},
 	}
 }
