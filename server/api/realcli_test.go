@@ -207,7 +207,7 @@ func (w *world) settle(tx *store.Tx) error {
 			return err
 		}
 	}
-	tasks, err := store.Tasks.By(tx, "states", string(cf.TaskPending))
+	tasks, err := store.Tasks.By(tx, "states", string(cf.TaskRunning))
 	if err != nil {
 		return err
 	}
