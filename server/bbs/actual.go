@@ -15,11 +15,12 @@ import (
 
 // actuals returns the ActualLRPs that filters of the table choose.
 func (s *Server) actuals(ctx context.Context, where map[string][]string) (found []*bbspb.ActualLRP, err error) {
+	zones := s.hub.zones()
 	err = s.Store.Read(ctx, func(tx *store.Tx) error {
 		list, err := s.Rows.Actuals(tx, where)
 		found = make([]*bbspb.ActualLRP, 0, len(list))
 		for _, a := range list {
-			found = append(found, model.Actual(a, s.tagged(a.ProcessGUID), s.hub.zone(a.CellID)))
+			found = append(found, model.Actual(a, s.tagged(a.ProcessGUID), zones[a.CellID]))
 		}
 		return err
 	})

@@ -49,11 +49,12 @@ func (h *hub) tagged(processGUID string) metricTagged {
 // reports a new one, and that the old one was removed.
 func (h *hub) instance(c store.Change, d metricTagged) []event {
 	var before, after *bbspb.ActualLRP
+	zones := h.zones()
 	if a, ok := c.Before.(*lrp.Actual); ok {
-		before = model.Actual(a, d, h.zone(a.CellID))
+		before = model.Actual(a, d, zones[a.CellID])
 	}
 	if a, ok := c.After.(*lrp.Actual); ok {
-		after = model.Actual(a, d, h.zone(a.CellID))
+		after = model.Actual(a, d, zones[a.CellID])
 	}
 	switch {
 	case before == nil:

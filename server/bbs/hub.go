@@ -54,14 +54,13 @@ func newHub(rows *bbsrows.Cache, cells func() []lrp.Cell) *hub {
 	return &hub{rows: rows, cells: cells, subscribers: map[*subscriber]bool{}, message: func(string) metricTagged { return nil }}
 }
 
-// zone is the zone of a cell; "" of none.
-func (h *hub) zone(cellID string) string {
+// zones are the zones of the cells, by ID.
+func (h *hub) zones() map[string]string {
+	zones := map[string]string{}
 	for _, c := range h.cells() {
-		if c.ID == cellID {
-			return c.Zone
-		}
+		zones[c.ID] = c.Zone
 	}
-	return ""
+	return zones
 }
 
 // subscribe has every event from now on that wants accepts sent.
