@@ -22,7 +22,7 @@ SUDO       := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$(PATH)")
 
 STARTER    := runtime/container/starter/program/bin/starter
 HELPERS    := runtime/lifecycle/bin/lifecycle runtime/lifecycle/bin/launcher runtime/lifecycle/bin/init runtime/lifecycle/bin/fetch $(STARTER)
-SOURCES    := $(shell find cmd server store runtime rootfs examples web -name '*.go' -o -path '*/migrations/*.sql' 2>/dev/null) go.mod
+SOURCES    := $(shell find cmd server store runtime rootfs examples web -name '*.go' -o -path '*/migrations/*.sql' -o -path 'web/dist/*' -type f 2>/dev/null) go.mod
 
 .DEFAULT_GOAL := help
 
@@ -142,8 +142,16 @@ test-cgroup2: build ## run the e2e and root tests on cgroup v2, in a virtual mac
 	$(SUDO) env RUN='$(RUN)' test/systemd/cgroup2 $(SYSTEMD_CACHE) $(foreach pkg,$(CGROUP2),$(pkg)/$(notdir $(pkg)).test)
 
 .PHONY: lint
-lint: ## vet and lint
+lint: web-check ## vet and lint
 	@.ci/lint ./...
+
+.PHONY: web
+web: ## make web/dist of web/src and web/vendor
+	cd web/build && go run .
+
+.PHONY: web-check
+web-check: ## fail where web/dist is not what the sources give
+	cd web/build && go run . -check
 
 .PHONY: proto
 proto: ## generate the messages of the BBS API; a test fails where this was forgotten

@@ -1,0 +1,38 @@
+// What the user may do, by the roles of the API. It only decides which buttons are shown: the server decides what happens.
+import { signal } from './html.js';
+import { list } from './api.js';
+import { hello, onChanges, generation } from './events.js';
+
+/** The user's roles: by space and by org, sets of types. null until they came. */
+export const roles = signal(null);
+
+/** Loads the user's roles; again after a change of a role. */
+export async function loadRoles() {
+  const { resources } = await list('/v3/roles?user_guids=' + hello.value.user.guid);
+  const by = {};
+  for (const r of resources) {
+    const of = r.relationships.space?.data?.guid ?? r.relationships.organization?.data?.guid;
+    (by[of] ??= new Set()).add(r.type);
+  }
+  roles.value = by;
+}
+
+onChanges(changes => { if (changes.some(c => c.kind === 'role')) loadRoles().catch(() => {}); });
+generation.subscribe(n => { if (n) loadRoles().catch(() => {}); });
+
+const has = (guid, ...types) => types.some(t => roles.value?.[guid]?.has(t));
+
+/**
+ * What the user may do in a space: edit (push, environment, tasks, routes, ssh), operate (start, scale, restart,
+ * bind, map), secrets (read the environment). CC: the roles × routes table of the API.
+ * @param {string} space
+ */
+export function mayIn(space) {
+  if (hello.value?.admin) return { edit: true, operate: true, secrets: true };
+  const edit = has(space, 'space_developer');
+  const operate = edit || has(space, 'space_supporter');
+  return { edit, operate, secrets: operate };
+}
+
+/** Whether the user may create apps anywhere. */
+export const mayPush = () => Boolean(hello.value?.admin) || Object.values(roles.value ?? {}).some(s => s.has('space_developer'));
