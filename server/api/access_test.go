@@ -379,6 +379,8 @@ func found(rt route, user string, l look) string {
 		return "200"
 	case !sees && l.row != "" && !strings.Contains(rt.pattern, "{"):
 		return "none"
+	case !sees && strings.Contains(rt.pattern, v2API): // CC: ModelController.find_guid_and_validate_access
+		return "403"
 	case !sees:
 		return "404"
 	case !actor.May(rule, here):

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -79,12 +80,12 @@ func (k v2Kind[T]) page(c *call, q listQuery) (found []*T, total int, err error)
 // show is the endpoint of one row that the actor sees.
 func (k v2Kind[T]) show() endpoint {
 	return inTx(func(c *call) (*response, error) {
-		row, err := k.table.Visible(c.Tx, c.guid(), c.Scope)
+		row, err := v2Find(c, k.table)
+		if row != nil && k.pick != nil && !k.pick(row) {
+			return nil, cf.Errorf(cf.ResourceNotFound, "not of this kind")
+		}
 		if err != nil {
 			return nil, err
-		}
-		if k.pick != nil && !k.pick(row) {
-			return nil, cf.Errorf(cf.ResourceNotFound, "not of this kind")
 		}
 		docs, err := k.views(c, []*T{row})
 		if err != nil {
@@ -100,8 +101,24 @@ func (k v2Kind[T]) show() endpoint {
 // ofParent limits a list to the rows of a parent that the actor sees.
 func ofParent[T any](parent *store.Table[T], filter string) func(*call) (string, string, error) {
 	return func(c *call) (string, string, error) {
-		_, err := parent.Visible(c.Tx, c.guid(), c.Scope)
+		_, err := v2Find(c, parent)
 		return filter, c.guid(), err
+	}
+}
+
+// v2Find finds the row of {guid}. The v2 API forbids one that the actor does not see,
+// where the v3 API does not find it.
+func v2Find[T any](c *call, t *store.Table[T]) (*T, error) {
+	return control.Forbidding(c.Session, t, c.guid())
+}
+
+// v2Of calls a handler if the actor sees the row of {guid}.
+func v2Of[T any](t *store.Table[T], then func(*call) (*response, error)) func(*call) (*response, error) {
+	return func(c *call) (*response, error) {
+		if _, err := v2Find(c, t); err != nil {
+			return nil, err
+		}
+		return then(c)
 	}
 }
 

@@ -454,7 +454,7 @@ var v2AppRoutes = v2Routes.list(ofParent(store.Apps, "app_guids"))
 
 // v2RouteApps is GET /v2/routes/{guid}/apps.
 func v2RouteApps(c *call) (*response, error) {
-	r, err := store.Routes.Visible(c.Tx, c.guid(), c.Scope)
+	r, err := v2Find(c, store.Routes)
 	if err != nil {
 		return nil, err
 	}

@@ -57,6 +57,31 @@ func TestV2Reads(t *testing.T) {
 	}
 }
 
+// What is there and may not be seen is forbidden (CC:
+// ModelController.find_guid_and_validate_access): the v3 API does not find it.
+func TestV2Forbids(t *testing.T) {
+	w := newWorld(t)
+	w.write(seedAccess)
+	w.seedLooks()
+	for _, path := range []string{
+		"/v2/apps/app-1", "/v2/apps/app-1/summary", "/v2/apps/app-1/env", "/v2/apps/app-1/stats", "/v2/apps/app-1/instances", "/v2/apps/app-1/routes", "/v2/apps/app-1/download",
+		"/v2/apps/app-1/droplet/download", "/v2/organizations/org-1", "/v2/organizations/org-1/spaces", "/v2/spaces/space-1", "/v2/spaces/space-1/apps", "/v2/spaces/space-1/routes",
+		"/v2/spaces/space-1/service_instances", "/v2/spaces/space-1/summary", "/v2/routes/route-1", "/v2/routes/route-1/apps", "/v2/domains/domain-2", "/v2/private_domains/domain-2",
+		"/v2/service_instances/db-1", "/v2/user_provided_service_instances/ups-1",
+	} {
+		got := w.ask("nobody", "GET", path, "", "")
+		if want := `"error_code":"CF-NotAuthorized"`; got.status != 403 || !strings.Contains(got.text, want) {
+			t.Errorf("%s: got %d %s; want 403 %s", path, got.status, got.text, want)
+		}
+	}
+	// A private domain is no shared one, for those who may not see it either.
+	for _, path := range []string{"/v2/shared_domains/domain-2", "/v2/user_provided_service_instances/db-1", "/v2/spaces/none/summary", "/v2/routes/none/apps"} {
+		if got := w.ask("nobody", "GET", path, "", ""); got.status != 404 {
+			t.Errorf("%s: got %d %s; want 404", path, got.status, got.text)
+		}
+	}
+}
+
 // Errors of the v2 API have its form (CC: errors/v2.yml, lib/cloud_controller/rest_controller).
 func TestV2Errors(t *testing.T) {
 	w := newWorld(t)
@@ -70,7 +95,7 @@ func TestV2Errors(t *testing.T) {
 		{"admin", "POST", "/v2/apps", 404, 10000, "NotFound", "Unknown request"},
 		{anonymous, "GET", "/v2/apps", 401, 10002, "NotAuthenticated", "Authentication error"},
 		{"admin", "GET", "/v2/apps/none", 404, 100004, "AppNotFound", "The app could not be found: none"},
-		{"nobody", "GET", "/v2/apps/app-1/summary", 404, 100004, "AppNotFound", "The app could not be found: app-1"},
+		{"nobody", "GET", "/v2/apps/none", 404, 100004, "AppNotFound", "The app could not be found: none"},
 		{"space_auditor", "GET", "/v2/apps/app-1/env", 403, 10003, "NotAuthorized", "You are not authorized to perform the requested action"},
 		{"admin", "GET", "/v2/apps/app-1/stats", 400, 200003, "AppStoppedStatsError", "Could not fetch stats for stopped app: hello"},
 		{"admin", "GET", "/v2/apps/app-1/instances", 400, 220001, "InstancesError", "Instances error: Request failed for app: hello as the app is in stopped state."},

@@ -76,6 +76,19 @@ func (c *Session) Org(guid string) (*cf.Org, error) {
 	return Find(c, store.Orgs, guid, access.OfOrg)
 }
 
+// Forbidding finds a row. One that the actor does not see comes with the error that the
+// actor is not authorized (CC: ModelController.find_guid_and_validate_access).
+func Forbidding[T any](c *Session, t *store.Table[T], guid string) (*T, error) {
+	row, err := t.Visible(c.Tx, guid, c.Scope)
+	if !store.IsNotFound(err) {
+		return row, err
+	}
+	if row, err = t.Get(c.Tx, guid); err == nil {
+		err = access.NotAuthorized()
+	}
+	return row, err
+}
+
 // MayDevelop reports whether the actor is a developer of a space.
 func (c *Session) MayDevelop(space *cf.Space) bool {
 	return c.Actor.May(authz.SpaceDeveloper, access.At(space))
