@@ -228,7 +228,7 @@ func TestAppsAreReadOnly(t *testing.T) {
 	})
 	w.apps = []desire.App{{Desired: lrp.Desired{ProcessGUID: "app-12345678", Domain: lrp.DomainApps, Instances: 1, RunInfo: lrp.RunInfo{RootFS: "docker://r.io/x@sha256:0", ImageUsername: "u", ImagePassword: "p",
 		Action: lrp.Codependent(lrp.Run{Path: "launcher", Args: []string{"app"}, User: "vcap", Nofile: 16384}.Action()), Ports: []uint16{8080},
-		Log: lrp.LogTarget{GUID: "log"}, Egress: []lrp.EgressRule{{Protocol: "tcp", Destinations: []string{"0.0.0.0/0"}, Ports: "53,80-90"}}}}, URIs: []string{"a.example.com/x"}}}
+		Log: lrp.LogTarget{GUID: "log"}, Egress: []lrp.EgressRule{{Protocol: "tcp", Destinations: []string{"0.0.0.0/0"}, Ports: "53,80-90"}}}}, Segment: "red", Routes: appRoutes()}}
 	w.desire(plain("mine", 1))
 	res := &bbspb.DesiredLRPsResponse{}
 	w.ask("/v1/desired_lrps/list.r3", &bbspb.DesiredLRPsRequest{Domain: lrp.DomainApps}, res)
@@ -237,8 +237,22 @@ func TestAppsAreReadOnly(t *testing.T) {
 	}
 	d := res.DesiredLrps[0]
 	if d.Action.GetCodependent().GetActions()[0].GetRun().GetResourceLimits().GetNofile() != 16384 || len(d.EgressRules) != 2 || d.MetricTags["source_id"].Static != "log" ||
-		string(d.Routes.Routes["cf-router"]) != `[{"hostnames":["a.example.com/x"],"port":8080}]` || d.ModificationTag.GetEpoch() == "" {
+		d.ModificationTag.GetEpoch() == "" {
 		t.Errorf("got %v", d)
+	}
+	for key, want := range map[string]string{ // as Oj.dump writes it (CC: diego/app_recipe_builder.rb, diego/protocol/routing_info.rb)
+		"cf-router": `[{"hostnames":["a.example.com/x"],"port":8080,"route_service_url":"https://guard.example.com","isolation_segment":"red","protocol":"http1"},` +
+			`{"hostnames":["b.mtls.example.com"],"port":9000,"route_service_url":null,"isolation_segment":"red","protocol":"http2",` +
+			`"options":{"loadbalancing":"least-connection","route_policy_scope":"org","route_policy_sources":"cf:any,cf:app:x"}}]`,
+		"tcp-router":      `[{"router_group_guid":"group","external_port":1024,"container_port":8080}]`,
+		"internal-router": `[{"hostname":"back.apps.internal"}]`,
+	} {
+		if got := string(d.Routes.Routes[key]); got != want {
+			t.Errorf("%s: got %s; want %s", key, got, want)
+		}
+	}
+	if len(d.Routes.Routes) != 3 {
+		t.Errorf("got the routes %v", d.Routes.Routes)
 	}
 	if d.ImageUsername != "u" || d.ImagePassword != "p" {
 		t.Errorf("got image credentials %q, %q; want u, p", d.ImageUsername, d.ImagePassword)
@@ -256,4 +270,16 @@ func TestAppsAreReadOnly(t *testing.T) {
 	w.fails(model.ErrOwned("domain cf-apps"), "/v1/desired_lrp/desire.r2", &bbspb.DesireLRPRequest{DesiredLrp: foreign})
 	w.fails(model.ErrOwned("domain cf-tasks"), "/v1/tasks/desire.r2", &bbspb.DesireTaskRequest{TaskGuid: "t", Domain: lrp.DomainTasks,
 		Definition: &bbspb.TaskDefinition{RootFs: "preloaded:x", Action: foreign.Action}})
+}
+
+// appRoutes are routes of each kind that an app can have.
+func appRoutes() []desire.AppRoute {
+	domain, guarded := &cf.Domain{Name: "example.com"}, &cf.Domain{Name: "mtls.example.com", EnforcesPolicies: true, PoliciesScope: "org"}
+	tcp, internal := &cf.Domain{Name: "tcp.example.com", RouterGroupGUID: "group"}, &cf.Domain{Name: "apps.internal", Internal: true}
+	return []desire.AppRoute{
+		{Route: &cf.Route{Host: "a", Path: "/x"}, Domain: domain, Protocol: "http1", ServiceURL: "https://guard.example.com"},
+		{Route: &cf.Route{Host: "b", Options: map[string]any{"loadbalancing": "least-connection"}}, Domain: guarded, ToPort: 9000, Protocol: "http2", Sources: []string{"cf:any", "cf:app:x"}},
+		{Route: &cf.Route{Port: 1024}, Domain: tcp, Protocol: "tcp"},
+		{Route: &cf.Route{Host: "back"}, Domain: internal, Protocol: "http1"},
+	}
 }

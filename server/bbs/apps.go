@@ -83,7 +83,7 @@ func (a *apps) refreshLocked(ctx context.Context) error {
 	a.known = make(map[string]*bbspb.DesiredLRP, len(list))
 	var events []event
 	for _, app := range list {
-		d := model.Present(app.Desired, app.URIs)
+		d := model.Present(app)
 		before := was[d.ProcessGuid]
 		a.known[d.ProcessGuid] = d
 		tag(before, d)

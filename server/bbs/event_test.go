@@ -102,7 +102,7 @@ func (w *world) desireApp(n int) {
 	w.mu.Lock()
 	w.apps = nil
 	if n > 0 {
-		w.apps = []desire.App{{Desired: lrp.Desired{ProcessGUID: "app-1", Domain: lrp.DomainApps, Instances: n, RunInfo: lrp.RunInfo{Ports: []uint16{8080}}}, URIs: []string{"a.example.com"}}}
+		w.apps = []desire.App{{Desired: lrp.Desired{ProcessGUID: "app-1", Domain: lrp.DomainApps, Instances: n, RunInfo: lrp.RunInfo{Ports: []uint16{8080}}}}}
 	}
 	w.mu.Unlock()
 	w.write(func(tx *store.Tx) error { return touchApps(tx) })

@@ -28,7 +28,8 @@ type Owner struct {
 // App is what a process of an app desires, with the routes that lead to it.
 type App struct {
 	lrp.Desired
-	URIs []string // as in Owner
+	Routes  []AppRoute
+	Segment string // the isolation segment; "" for the shared one
 }
 
 // tags are the tags that Cloud Controller gives Diego for logs and metrics.

@@ -7,6 +7,16 @@ import (
 	"cupola/store/cf"
 )
 
+// AppRoute is a route that leads to a process of an app.
+type AppRoute struct {
+	*cf.Route
+	Domain     *cf.Domain
+	ToPort     uint16   // of the container; 0: the first that the process listens on
+	Protocol   string   // "http1" or "http2"; of no meaning for TCP and internal routes
+	ServiceURL string   // of its route service; "" for none
+	Sources    []string // whom its policies let in
+}
+
 // ProcessType of a destination is web, unless it says otherwise.
 func ProcessType(d cf.Destination) string {
 	if d.ProcessType == "" {

@@ -2,10 +2,13 @@ package reconcile
 
 import (
 	"errors"
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 
 	"cupola/runtime/lrp"
@@ -216,6 +219,46 @@ func TestAnImageOfTheBBSIsPulledFirst(t *testing.T) {
 		got := h.cell.take(h.cell.guids(lrp.PhaseCreating)[0], nil).spec
 		if got.RootFS != "docker://docker.io/library/busybox@sha256:1" || len(got.Env) != 1 || got.Env[0] != (lrp.EnvVar{Name: "PATH", Value: "/x"}) {
 			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+// TestRoutesOfApps reads the routes that lead to a process, one for each destination
+// (CC: diego/protocol/routing_info.rb).
+func TestRoutesOfApps(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		app, p := h.app("hello", 1, 64)
+		p.Placement.Segment = "red"
+		h.write(func(tx *store.Tx) error {
+			domain := &cf.Domain{Name: "example.com", EnforcesPolicies: true, PoliciesScope: "any"}
+			internal := &cf.Domain{Name: "apps.internal", Internal: true}
+			if err := errors.Join(store.Processes.Update(tx, p), store.Domains.Insert(tx, domain), store.Domains.Insert(tx, internal)); err != nil {
+				return err
+			}
+			to := func(port int, kind string) cf.Destination {
+				return cf.Destination{GUID: kind + strconv.Itoa(port), AppGUID: app.GUID, ProcessType: kind, Port: port, Protocol: "http2"}
+			}
+			front := &cf.Route{SpaceGUID: app.SpaceGUID, DomainGUID: domain.GUID, Host: "front", Destinations: []cf.Destination{to(0, "web"), to(9000, "web"), to(0, "worker")}}
+			back := &cf.Route{SpaceGUID: app.SpaceGUID, DomainGUID: internal.GUID, Host: "back", Destinations: []cf.Destination{to(0, "web")}}
+			if err := errors.Join(store.Routes.Insert(tx, front), store.Routes.Insert(tx, back)); err != nil {
+				return err
+			}
+			return store.RoutePolicies.Insert(tx, &cf.RoutePolicy{RouteGUID: front.GUID, Source: cf.AnySource})
+		})
+		var got []string
+		h.read(func(tx *store.Tx) error {
+			apps, err := h.loop.Apps(tx)
+			for _, a := range apps {
+				got = append(got, a.Segment)
+				for _, r := range a.Routes {
+					got = append(got, fmt.Sprint(r.Host, ".", r.Domain.Name, " ", r.ToPort, " ", r.Protocol, " ", r.Sources))
+				}
+			}
+			return err
+		})
+		want := []string{"red", "front.example.com 0 http2 [cf:any]", "front.example.com 9000 http2 [cf:any]", "back.apps.internal 0 http2 []"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"slices"
 
 	"cupola/runtime/lrp"
@@ -112,14 +113,52 @@ func loadedApps(l *loader) ([]desire.App, error) {
 		return nil, err
 	}
 	of := index(processes, func(p *cf.Process) string { return p.GUID })
+	services, sources, err := l.routeParts()
+	if err != nil {
+		return nil, err
+	}
 	var apps []desire.App
 	for _, d := range l.world.Desired {
 		a := desire.App{Desired: d}
-		if p := of[desire.CFProcess(d.ProcessGUID)]; p != nil && l.apps[p.AppGUID] != nil {
-			o, _, _ := l.owner(l.apps[p.AppGUID], p.Type)
-			a.URIs = o.URIs
+		if p := of[desire.CFProcess(d.ProcessGUID)]; p != nil {
+			a.Segment = p.Placement.Segment
+			a.Routes = l.appRoutes(p, services, sources)
 		}
 		apps = append(apps, a)
 	}
 	return apps, nil
+}
+
+// routeParts reads the URLs of route services and the sources of route policies, by the
+// GUIDs of their routes.
+func (l *loader) routeParts() (services map[string]string, sources map[string][]string, err error) {
+	bindings, err := store.RouteBindings.All(l.tx)
+	if err != nil {
+		return nil, nil, err
+	}
+	services, sources = map[string]string{}, map[string][]string{}
+	for _, b := range bindings {
+		services[b.RouteGUID] = b.RouteServiceURL
+	}
+	policies, err := store.RoutePolicies.All(l.tx)
+	for _, p := range policies {
+		sources[p.RouteGUID] = append(sources[p.RouteGUID], p.Source)
+	}
+	return services, sources, err
+}
+
+// appRoutes are the routes that lead to a process: one for each destination, as Cloud
+// Controller has one for each route mapping.
+func (l *loader) appRoutes(p *cf.Process, services map[string]string, sources map[string][]string) (all []desire.AppRoute) {
+	for _, r := range l.routes[p.AppGUID] {
+		d := l.domains[r.DomainGUID]
+		for _, to := range r.Destinations {
+			if d == nil || to.AppGUID != p.AppGUID || desire.ProcessType(to) != p.Type {
+				continue
+			}
+			all = append(all, desire.AppRoute{Route: r, Domain: d, ToPort: uint16(to.Port), Protocol: cmp.Or(to.Protocol, "http1"),
+				ServiceURL: services[r.GUID], Sources: sources[r.GUID]})
+		}
+	}
+	return all
 }

@@ -1,23 +1,29 @@
 package model
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbspb"
+	"cupola/server/desire"
 )
 
-// Present is what an app desires as a message, without a tag. uris are the
-// routes that lead to it. What comes from the cell's own blobs has their
+// Present is what an app desires as a message, without a tag.
+func Present(app desire.App) *bbspb.DesiredLRP {
+	m := present(app.Desired)
+	m.Routes = &bbspb.Routes{Routes: presentRoutes(app)}
+	return m
+}
+
+// present is Present without routes. What comes from the cell's own blobs has their
 // scheme.
-func Present(d lrp.Desired, uris []string) *bbspb.DesiredLRP {
+func present(d lrp.Desired) *bbspb.DesiredLRP {
 	m := &bbspb.DesiredLRP{
 		ProcessGuid: d.ProcessGUID, Domain: d.Domain, RootFs: d.RootFS, Instances: int32(d.Instances),
 		Env: presentEnv(d.Env), Setup: presentAction(d.Setup), Action: presentAction(d.Action), Monitor: presentAction(d.Monitor),
 		StartTimeoutMs: d.StartTimeout.Milliseconds(), DiskMb: int32(d.DiskMB), MemoryMb: int32(d.MemoryMB), CpuWeight: uint32(d.CPUWeight),
-		MaxPids: int32(d.MaxPids), Routes: presentRoutes(uris, d.Ports), LogSource: d.Log.Source, LogGuid: d.Log.GUID, MetricsGuid: d.Log.GUID,
+		MaxPids: int32(d.MaxPids), LogSource: d.Log.Source, LogGuid: d.Log.GUID, MetricsGuid: d.Log.GUID,
 		ImageUsername: d.ImageUsername, ImagePassword: d.ImagePassword, TrustedSystemCertificatesPath: d.SystemCertificatesPath,
 		PlacementTags: d.Constraint.Require, CheckDefinition: presentChecks(d.Checks),
 		LogRateLimit: &bbspb.LogRateLimit{BytesPerSecond: d.LogRateLimitByte},
@@ -72,20 +78,6 @@ func presentSources(m *bbspb.DesiredLRP, r lrp.RunInfo) {
 		m.CachedDependencies = append(m.CachedDependencies, &bbspb.CachedDependency{Name: c.Name, From: c.From, To: c.To, CacheKey: c.CacheKey,
 			LogSource: c.LogSource, ChecksumAlgorithm: c.Checksum.Algorithm, ChecksumValue: c.Checksum.Value})
 	}
-}
-
-// presentRoutes is what Cloud Controller writes for the router.
-func presentRoutes(uris []string, ports []uint16) *bbspb.Routes {
-	m := &bbspb.Routes{}
-	if len(uris) == 0 || len(ports) == 0 {
-		return m
-	}
-	text, err := json.Marshal([]cfRoute{{Hostnames: uris, Port: uint32(ports[0])}})
-	if err != nil {
-		return m // strings and a number
-	}
-	m.Routes = map[string][]byte{cfRouter: text}
-	return m
 }
 
 func presentChecks(d lrp.CheckDefinition) *bbspb.CheckDefinition {

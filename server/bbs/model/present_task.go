@@ -18,7 +18,7 @@ func PresentTask(t *lrp.Task, run lrp.RunInfo) *bbspb.Task {
 
 // presentDefinition has of a task what a DesiredLRP has, too.
 func presentDefinition(run lrp.RunInfo) *bbspb.TaskDefinition {
-	d := Present(lrp.Desired{RunInfo: run}, nil)
+	d := present(lrp.Desired{RunInfo: run})
 	return &bbspb.TaskDefinition{
 		RootFs: d.RootFs, Env: d.Env, Action: d.Action, DiskMb: d.DiskMb, MemoryMb: d.MemoryMb, CpuWeight: d.CpuWeight,
 		LogSource: d.LogSource, LogGuid: d.LogGuid, MetricsGuid: d.MetricsGuid, ResultFile: run.ResultFile, EgressRules: d.EgressRules,
