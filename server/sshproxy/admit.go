@@ -164,8 +164,13 @@ func (e entrance) instance(tx *store.Tx, at login) (target, error) {
 	if err != nil || actual.InstanceGUID == "" {
 		return target{}, errNotRunning
 	}
+	return e.target(actual), nil
+}
+
+// target is an instance of the process, in which an sshd is started.
+func (e entrance) target(actual *lrp.Actual) target {
 	tags := map[string]string{"app_id": e.app.GUID, "app_name": e.app.Name, "process_id": e.process.GUID, "process_type": e.process.Type,
 		"space_id": e.space.GUID, "space_name": e.space.Name, "organization_id": e.org.GUID, "organization_name": e.org.Name}
 	return target{instanceGUID: actual.InstanceGUID, config: clientConfig(),
-		log: lrp.LogTarget{GUID: e.app.GUID, Source: "SSH", Instance: strconv.Itoa(at.index), Tags: tags}}, nil
+		log: lrp.LogTarget{GUID: e.app.GUID, Source: "SSH", Instance: strconv.Itoa(actual.Index), Tags: tags}}
 }

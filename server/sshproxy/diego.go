@@ -18,6 +18,7 @@ import (
 	"cupola/server/bbs/bbspb"
 	"cupola/server/bbs/bbsrows"
 	"cupola/server/bbs/model"
+	"cupola/server/desire"
 	"cupola/store"
 )
 
@@ -33,9 +34,9 @@ var (
 	errDiegoKey    = errors.New("Host fingerprint mismatch")
 )
 
-// admitDiego decides whether a client of the BBS may enter an instance of an LRP
-// that it desires (diego-ssh: authenticators/diego_proxy_authenticator.go). Who has
-// the password may enter every one of them, by the sshd that the instance has.
+// admitDiego decides whether a client of Diego may enter an instance of an LRP
+// (diego-ssh: authenticators/diego_proxy_authenticator.go). The password is for all of
+// them: those of the BBS's clients, by the sshd that the instance has, and those of apps.
 func (p *Proxy) admitDiego(ctx context.Context, user, password string) (target, error) {
 	at, err := parseUser(diegoUser, user)
 	if err != nil {
@@ -70,6 +71,9 @@ func diegoTarget(tx *store.Tx, at login) (to target, refusal, err error) {
 	if err != nil {
 		return to, nil, err
 	}
+	if actual.Domain == lrp.DomainApps {
+		return diegoApp(tx, at, actual)
+	}
 	row, err := store.BBSDesireds.Get(tx, at.processGUID)
 	if store.IsNotFound(err) {
 		return to, errDiegoRoute, nil
@@ -94,6 +98,27 @@ func diegoTarget(tx *store.Tx, at login) (to target, refusal, err error) {
 	}
 	return target{user: diegoUser, instanceGUID: actual.InstanceGUID, log: diegoLog(actual, desired.Message), config: config,
 		address: net.JoinHostPort(actual.Address, strconv.Itoa(int(route.ContainerPort)))}, nil, nil
+}
+
+// diegoApp is diegoTarget for an instance of an app. Cloud Controller writes the route
+// diego-ssh if ssh is enabled for the app; the space does not matter (CC:
+// diego/app_recipe_builder.rb).
+func diegoApp(tx *store.Tx, at login, actual *lrp.Actual) (to target, refusal, err error) {
+	e, err := find(tx, login{processGUID: desire.CFProcess(at.processGUID), index: at.index})
+	if store.IsNotFound(err) {
+		return to, errDiegoRoute, nil
+	}
+	switch {
+	case err != nil:
+		return to, nil, err
+	case !e.app.SSHEnabled:
+		return to, errDiegoRoute, nil
+	case actual.State != lrp.Running || actual.InstanceGUID == "":
+		return to, errNotRunning, nil
+	}
+	to = e.target(actual)
+	to.user = diegoUser
+	return to, nil, nil
 }
 
 // diegoLog is where the log says who entered.

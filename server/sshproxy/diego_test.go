@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +17,9 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbspb"
 	"cupola/server/bbs/model"
+	"cupola/server/desire"
 	"cupola/store"
+	"cupola/store/cf"
 )
 
 // ownSSHD is an sshd of an instance, which has a port of this machine and answers
@@ -139,6 +142,53 @@ func TestDiegoUsers(t *testing.T) {
 	if _, banner, err := h.dial("diego:password/0", ""); err == nil || !strings.Contains(banner, "Invalid credentials") {
 		t.Errorf("without a password: got %q, %v", banner, err)
 	}
+}
+
+// TestDiegoUsersOfApps enters an instance of an app by Diego's password: its owner
+// needs no role, and the app must allow ssh (CC: diego/app_recipe_builder.rb; diego-ssh:
+// authenticators/diego_proxy_authenticator.go).
+func TestDiegoUsersOfApps(t *testing.T) {
+	h := newHouse(t)
+	h.inside = echo
+	h.proxy.Diego = func() string { return "the secret" }
+	app := &cf.App{Resource: guid("app")}
+	processGUID := desire.ProcessGUID(&cf.Process{Resource: guid("app")}, app)
+	client, banner, err := h.dial("diego:"+processGUID+"/0", "the secret")
+	if err != nil {
+		t.Fatalf("%v %s", err, banner)
+	}
+	if err := open(client, "session", ""); err != nil {
+		t.Error(err)
+	}
+	client.Close()
+	h.stop() // its log line is written then
+	if want := "app/0 SSH Successful remote access by "; !slices.Contains(h.lines, want) {
+		t.Errorf("got %q; want %q", h.lines, want)
+	}
+}
+
+func TestDiegoUsersRefusedByApps(t *testing.T) {
+	h := newHouse(t)
+	h.proxy.Diego = func() string { return "the secret" }
+	processGUID := desire.ProcessGUID(&cf.Process{Resource: guid("app")}, &cf.App{Resource: guid("app")})
+	refused := func(user, password, want string) {
+		t.Helper()
+		if _, banner, err := h.dial(user, password); err == nil || !strings.Contains(banner, want) {
+			t.Errorf("%s: got %q, %v; want %q", user, banner, err, want)
+		}
+	}
+	refused("diego:"+processGUID+"/0", "developer", "Invalid credentials")
+	refused("diego:"+processGUID+"/1", "the secret", "the instance is not running")
+	refused("diego:"+processGUID+"/2", "the secret", "no matching ActualLRP for ProcessGuid: "+processGUID+", Index: 2")
+	h.write(func(tx *store.Tx) error {
+		app, err := store.Apps.Get(tx, "app")
+		if err != nil {
+			return err
+		}
+		app.SSHEnabled = false
+		return store.Apps.Update(tx, app)
+	})
+	refused("diego:"+processGUID+"/0", "the secret", "SSH routing info not found")
 }
 
 // desire makes a running LRP of a client of the BBS.
