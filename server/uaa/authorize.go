@@ -41,8 +41,11 @@ func (u *UAA) authorize(r *http.Request) (int, any, error) {
 		}
 		return http.StatusFound, redirect{to: "/login?" + url.Values{"next": {"/oauth/authorize?" + q.Encode()}}.Encode()}, nil
 	}
-	scopes, err := narrow(userScope(user, a.client), strings.Fields(q.Get("scope")))
+	scopes, err := u.scopeOf(r.Context(), user, a.client)
 	if err != nil {
+		return 0, nil, err
+	}
+	if scopes, err = narrow(scopes, strings.Fields(q.Get("scope"))); err != nil {
 		return a.deny("invalid_scope")
 	}
 	if a.approved(scopes) {
@@ -80,8 +83,11 @@ func (u *UAA) decide(r *http.Request) (int, any, error) {
 	if fault := a.check(); fault != "" {
 		return a.deny(fault)
 	}
-	scopes, err := narrow(userScope(user, a.client), strings.Fields(q.Get("scope")))
+	scopes, err := u.scopeOf(r.Context(), user, a.client)
 	if err != nil {
+		return 0, nil, err
+	}
+	if scopes, err = narrow(scopes, strings.Fields(q.Get("scope"))); err != nil {
 		return a.deny("invalid_scope")
 	}
 	if r.PostForm.Get("user_oauth_approval") != "true" {

@@ -2,7 +2,6 @@ package uaa
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"net/http"
 	"slices"
@@ -25,16 +24,16 @@ const groupSpace = "0c6d3f2e-7a51-4d0b-9a33-52c1c4a6f7d1"
 
 func groupID(name string) string { return guid.Named(groupSpace, name) }
 
-// group is a scope in SCIM's form: its members are the users who have it.
-// Every user has those of userScopes, which list no members.
+// group is a scope in SCIM's form: its members are the users who have it, and groups
+// whose members have it, too. Every user has those of userScopes, which list no members.
 type group struct {
 	cf.Group
 	fixed   bool // no admin made it
-	members []string
+	members []member
 }
 
 // groups are all groups, by name. A scope that only some user has is one too.
-func groups(made []*cf.Group, users []*cf.User) (all []*group) {
+func groups(made []*cf.Group, users []*cf.User, nested []*cf.NestedGroup) (all []*group) {
 	byName := map[string]*group{}
 	for _, g := range made {
 		byName[g.Name] = &group{Group: *g}
@@ -51,18 +50,20 @@ func groups(made []*cf.Group, users []*cf.User) (all []*group) {
 	for _, user := range users {
 		for _, name := range user.Scopes {
 			g := find(name)
-			g.members = append(g.members, user.GUID)
+			g.members = append(g.members, member{user.GUID, typeUser})
 		}
+	}
+	for _, n := range nested {
+		g := find(n.Group)
+		g.members = append(g.members, member{find(n.Member).GUID, typeGroup})
 	}
 	return slices.SortedFunc(maps.Values(byName), func(a, b *group) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-func viewMember(guid string) doc { return doc{"value": guid, "type": "USER", "origin": Origin} }
-
 func (g *group) view() doc {
 	members := []doc{}
 	for _, m := range g.members {
-		members = append(members, viewMember(m))
+		members = append(members, m.view())
 	}
 	meta := doc{"version": g.Version}
 	if !g.fixed {
@@ -81,18 +82,32 @@ func allGroups(tx *store.Tx) ([]*group, error) {
 	if err != nil {
 		return nil, err
 	}
+	nested, err := store.NestedGroups.All(tx)
+	if err != nil {
+		return nil, err
+	}
 	users, err := store.Users.All(tx)
-	return groups(made, users), err
+	return groups(made, users, nested), err
 }
 
-// madeGroups are the IDs of the groups that admins made, by name.
-func madeGroups(tx *store.Tx) (map[string]string, error) {
-	made, err := store.Groups.All(tx)
-	ids := map[string]string{}
-	for _, g := range made {
-		ids[g.Name] = g.GUID
+// grouping is what users' documents show of groups.
+type grouping struct {
+	nesting
+	made map[string]string // the IDs of the groups that admins made, by name
+}
+
+func (g grouping) id(name string) string { return cmp.Or(g.made[name], groupID(name)) }
+
+func groupingOf(tx *store.Tx) (g grouping, err error) {
+	if g.nesting, err = nestingOf(tx); err != nil {
+		return g, err
 	}
-	return ids, err
+	made, err := store.Groups.All(tx)
+	g.made = map[string]string{}
+	for _, row := range made {
+		g.made[row.Name] = row.GUID
+	}
+	return g, err
 }
 
 func (u scim) listGroups(r *http.Request) (int, any, error) {
@@ -106,7 +121,7 @@ func (u scim) listGroups(r *http.Request) (int, any, error) {
 	}
 	var list []resource
 	for _, g := range all {
-		list = append(list, resource{attributes{"id": {g.GUID}, "displayname": {g.Name}, "description": {g.Description}, "members.value": g.members}, g.view})
+		list = append(list, resource{attributes{"id": {g.GUID}, "displayname": {g.Name}, "description": {g.Description}, "members.value": guidsOf(g.members)}, g.view})
 	}
 	return listPage(r, list)
 }
@@ -139,60 +154,47 @@ func (u scim) showGroup(r *http.Request) (int, any, error) {
 	return http.StatusOK, g.view(), nil
 }
 
-func (u scim) listMembers(r *http.Request) (int, any, error) {
-	status, body, err := u.showGroup(r)
-	if err != nil {
-		return 0, nil, err
-	}
-	return status, body.(doc)["members"], nil
-}
-
-// groupRequest is a group as clients write it.
-type groupRequest struct {
-	DisplayName string `json:"displayName"`
-	Description string `json:"description"`
-	Members     []struct {
-		Value string `json:"value"`
-		Type  string `json:"type"`
-	} `json:"members"`
-}
-
-func readGroup(r *http.Request) (req groupRequest, err error) {
-	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
-		return req, refuse(http.StatusBadRequest, "invalid_scim_resource", "The group could not be read")
-	}
-	if strings.TrimSpace(req.DisplayName) == "" || len(req.DisplayName) > maxUsername || strings.ContainsAny(req.DisplayName, " \t\r\n") {
-		return req, refuse(http.StatusBadRequest, "invalid_scim_resource", "A displayName of at most %d bytes without white space must be provided.", maxUsername)
-	}
-	return req, nil
-}
-
 // createGroup is POST /Groups. The name is a scope in the tokens of the members,
 // through clients that have it among theirs.
 func (u scim) createGroup(r *http.Request) (int, any, error) {
 	req, err := readGroup(r)
+	if err == nil {
+		err = req.check()
+	}
 	if err != nil {
 		return 0, nil, err
 	}
-	var g *group
-	err = u.store.Write(r.Context(), func(tx *store.Tx) error {
-		all, err := allGroups(tx)
-		if err != nil {
-			return err
-		}
-		if slices.ContainsFunc(all, func(g *group) bool { return strings.EqualFold(g.Name, req.DisplayName) }) {
-			return refuse(http.StatusConflict, "scim_resource_already_exists", "A group with displayName: %s already exists.", req.DisplayName)
-		}
-		g = &group{Group: cf.Group{Name: req.DisplayName, Description: req.Description}}
-		if err := store.Groups.Insert(tx, &g.Group); err != nil {
-			return err
-		}
-		return setMembers(tx, g, req)
-	})
-	if err != nil {
+	g := &group{Group: cf.Group{Name: req.DisplayName, Description: req.Description}}
+	if err := u.store.Write(r.Context(), func(tx *store.Tx) error { return g.insert(tx, req.Members) }); err != nil {
 		return 0, nil, err
 	}
 	return http.StatusCreated, g.view(), nil
+}
+
+// insert adds a new group with its members.
+func (g *group) insert(tx *store.Tx, members []memberRequest) error {
+	taken, err := nameTaken(tx, g)
+	if err != nil {
+		return err
+	}
+	if taken {
+		return refuse(http.StatusConflict, "scim_resource_already_exists", "A group with displayName: %s already exists.", g.Name)
+	}
+	if err := store.Groups.Insert(tx, &g.Group); err != nil {
+		return err
+	}
+	for _, m := range members {
+		if err := asInvalid(m, g.add(tx, m)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nameTaken reports whether another group has the name of g.
+func nameTaken(tx *store.Tx, g *group) (bool, error) {
+	all, err := allGroups(tx)
+	return slices.ContainsFunc(all, func(o *group) bool { return o.GUID != g.GUID && strings.EqualFold(o.Name, g.Name) }), err
 }
 
 // updateGroup is PUT /Groups/{id}, which replaces a group and its members.
@@ -201,19 +203,40 @@ func (u scim) updateGroup(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	match := strings.Trim(strings.TrimSpace(r.Header.Get("If-Match")), `"`)
+	return u.replace(r, func(*group) (groupRequest, error) { return req, nil })
+}
+
+// patchGroup is PATCH /Groups/{id}, which changes what the request names.
+func (u scim) patchGroup(r *http.Request) (int, any, error) {
+	p, err := readPatch(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	return u.replace(r, p.apply)
+}
+
+// replace makes a group what a request says.
+func (u scim) replace(r *http.Request, request func(*group) (groupRequest, error)) (int, any, error) {
+	match := r.Header.Get("If-Match")
 	if match == "" {
-		return 0, nil, refuse(http.StatusBadRequest, "scim", "Missing If-Match for PUT")
+		return 0, nil, refuse(http.StatusBadRequest, "scim", "Missing If-Match for %s", r.Method)
 	}
 	var g *group
-	err = u.store.Write(r.Context(), func(tx *store.Tx) error {
+	err := u.store.Write(r.Context(), func(tx *store.Tx) (err error) {
 		if g, err = findGroup(tx, r.PathValue("id")); err != nil {
 			return err
 		}
-		if err := g.change(tx, req, match); err != nil {
+		if err := g.matches(match, "Incorrect result size: expected 1, actual 0"); err != nil {
 			return err
 		}
-		return setMembers(tx, g, req)
+		req, err := request(g)
+		if err == nil {
+			err = req.check()
+		}
+		if err != nil {
+			return err
+		}
+		return revoking(tx, func() error { return g.change(tx, req) })
 	})
 	if err != nil {
 		return 0, nil, err
@@ -221,81 +244,46 @@ func (u scim) updateGroup(r *http.Request) (int, any, error) {
 	return http.StatusOK, g.view(), nil
 }
 
-// change gives a group a name and a description. Its members get the new scope by
-// setMembers. A group that is always there keeps its name.
-func (g *group) change(tx *store.Tx, req groupRequest, match string) error {
-	if v, err := json.Marshal(g.Version); match != "*" && (err != nil || string(v) != match) {
-		return refuse(http.StatusConflict, "scim", "Incorrect result size: expected 1, actual 0")
+// change gives a group a name, a description and members. A group that is always there
+// keeps its name.
+func (g *group) change(tx *store.Tx, req groupRequest) error {
+	if g.fixed && req.DisplayName != g.Name {
+		return refuse(http.StatusBadRequest, "invalid_scim_resource", "The group %s cannot be renamed: Cloud Foundry needs it", g.Name)
 	}
-	if g.fixed {
-		if req.DisplayName != g.Name {
-			return refuse(http.StatusBadRequest, "invalid_scim_resource", "The group %s cannot be renamed: Cloud Foundry needs it", g.Name)
+	if !g.fixed {
+		if err := g.rename(tx, req.DisplayName); err != nil {
+			return err
 		}
+		g.Description, g.Version = req.Description, g.Version+1
+		if err := store.Groups.Update(tx, &g.Group); err != nil {
+			return err
+		}
+	}
+	return g.setMembers(tx, req.Members)
+}
+
+// rename gives a group another name; its members have the scope of that name.
+func (g *group) rename(tx *store.Tx, name string) error {
+	was := g.Name
+	if g.Name = name; name == was {
 		return nil
 	}
-	if req.DisplayName != g.Name {
-		all, err := allGroups(tx)
-		if err != nil {
-			return err
-		}
-		if slices.ContainsFunc(all, func(o *group) bool { return o.GUID != g.GUID && strings.EqualFold(o.Name, req.DisplayName) }) {
-			return refuse(http.StatusBadRequest, "invalid_scim_resource", "A group with displayName: %s already exists", req.DisplayName)
-		}
-		if err := setMembers(tx, g, groupRequest{}); err != nil {
-			return err
-		}
-	}
-	g.Name, g.Description, g.Version = req.DisplayName, req.Description, g.Version+1
-	return store.Groups.Update(tx, &g.Group)
-}
-
-// setMembers makes those of a request a group's members, and no other users.
-func setMembers(tx *store.Tx, g *group, req groupRequest) error {
-	var wanted []string
-	for _, m := range req.Members {
-		if m.Type != "" && m.Type != "USER" {
-			return refuse(http.StatusBadRequest, "invalid_scim_resource", "Invalid group member: %s", m.Value)
-		}
-		if !slices.Contains(wanted, m.Value) {
-			wanted = append(wanted, m.Value)
-		}
-	}
-	for _, guid := range wanted {
-		if slices.Contains(g.members, guid) {
-			continue
-		}
-		user, err := store.Users.Get(tx, guid)
-		if store.IsNotFound(err) {
-			return refuse(http.StatusBadRequest, "invalid_scim_resource", "Invalid group member: %s", guid)
-		}
-		if err != nil {
-			return err
-		}
-		user.Scopes = append(user.Scopes, g.Name)
-		if err := store.Users.Update(tx, user); err != nil {
-			return err
-		}
-	}
-	for _, guid := range g.members {
-		if slices.Contains(wanted, guid) {
-			continue
-		}
-		if err := takeScope(tx, guid, g.Name); err != nil {
-			return err
-		}
-	}
-	g.members = wanted
-	return nil
-}
-
-// takeScope takes a scope from a user, and all tokens that may have it.
-func takeScope(tx *store.Tx, guid, scope string) error {
-	user, err := store.Users.Get(tx, guid)
+	taken, err := nameTaken(tx, g)
 	if err != nil {
 		return err
 	}
-	user.Scopes, user.TokenSalt = slices.DeleteFunc(user.Scopes, func(s string) bool { return s == scope }), newSalt()
-	return store.Users.Update(tx, user)
+	if taken {
+		return refuse(http.StatusBadRequest, "invalid_scim_resource", "A group with displayName: %s already exists", name)
+	}
+	for _, m := range g.members {
+		if m.Type == typeGroup {
+			continue
+		}
+		if err := changeScopes(tx, m.GUID, func(scopes []string) []string { scopes[slices.Index(scopes, was)] = name; return scopes }); err != nil {
+			return err
+		}
+	}
+	return store.NestedGroups.Rename(tx, was, name)
 }
 
 // deleteGroup is DELETE /Groups/{id}. Its members lose the scope.
@@ -309,13 +297,23 @@ func (u scim) deleteGroup(r *http.Request) (int, any, error) {
 		if view = g.view(); g.fixed {
 			return refuse(http.StatusBadRequest, "scim", "The group %s cannot be deleted: Cloud Foundry needs it", g.Name)
 		}
-		if err := setMembers(tx, g, groupRequest{}); err != nil {
+		if err := g.matches(cmp.Or(r.Header.Get("If-Match"), "*"), "error deleting group: "+g.GUID); err != nil {
 			return err
 		}
-		return store.Groups.Delete(tx, g.GUID)
+		return revoking(tx, func() error { return g.remove(tx) })
 	})
 	if err != nil {
 		return 0, nil, err
 	}
 	return http.StatusOK, view, nil
+}
+
+func (g *group) remove(tx *store.Tx) error {
+	if err := g.setMembers(tx, nil); err != nil {
+		return err
+	}
+	if err := store.NestedGroups.Forget(tx, g.Name); err != nil {
+		return err
+	}
+	return store.Groups.Delete(tx, g.GUID)
 }

@@ -72,15 +72,7 @@ func TestMadeGroups(t *testing.T) {
 
 func put(t *testing.T, srv *httptest.Server, tokens map[string]any, path, match, body string) (int, map[string]any) {
 	t.Helper()
-	req, err := http.NewRequest("PUT", srv.URL+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "bearer "+tokens["access_token"].(string))
-	if match != "" {
-		req.Header.Set("If-Match", match)
-	}
-	return do(t, req)
+	return scimChange(t, srv, tokens, "PUT", path, match, body)
 }
 
 func TestRefusedGroups(t *testing.T) {

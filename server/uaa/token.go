@@ -153,13 +153,13 @@ func narrow(have, wanted []string) ([]string, error) {
 	return both, nil
 }
 
-// userScope is what a user's token through a client can have.
-func userScope(user *cf.User, client *cf.Client) []string {
+// userScope is what a user's token through a client can have, where groups are nested so.
+func userScope(user *cf.User, client *cf.Client, n nesting) []string {
 	may := client.Scopes
 	if client.GUID == cliClient {
 		may = knownScopes()
 	}
-	return slices.DeleteFunc(slices.Concat(userScopes, user.Scopes), func(s string) bool { return !slices.Contains(may, s) })
+	return slices.DeleteFunc(slices.Concat(userScopes, n.around(user.Scopes)), func(s string) bool { return !slices.Contains(may, s) })
 }
 
 func life(seconds int, otherwise time.Duration) time.Duration {
@@ -171,8 +171,11 @@ func life(seconds int, otherwise time.Duration) time.Duration {
 
 // issue answers with the tokens of a user that the client may have.
 func (u *UAA) issue(req *request, user *cf.User, wanted []string) (int, any, error) {
-	scopes, err := narrow(userScope(user, req.client), wanted)
+	scopes, err := u.scopeOf(req.Context(), user, req.client)
 	if err != nil {
+		return 0, nil, err
+	}
+	if scopes, err = narrow(scopes, wanted); err != nil {
 		return 0, nil, err
 	}
 	access := newClaims(req, scopes, life(req.client.AccessSeconds, accessLife))

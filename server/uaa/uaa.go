@@ -128,6 +128,7 @@ func (u *UAA) routes() map[string]handler {
 		"POST /Groups":                           u.needs(scim.createGroup, "scim.write"),
 		"GET /Groups/{id}":                       u.needs(scim.showGroup, "scim.read"),
 		"PUT /Groups/{id}":                       u.needs(scim.updateGroup, "scim.write", "groups.update"),
+		"PATCH /Groups/{id}":                     u.needs(scim.patchGroup, "scim.write", "groups.update"),
 		"DELETE /Groups/{id}":                    u.needs(scim.deleteGroup, "scim.write"),
 		"GET /Groups/{id}/members/{member}":      u.needs(scim.showMember, "scim.read"),
 		"GET /Groups/{id}/members":               u.needs(scim.listMembers, "scim.read"),

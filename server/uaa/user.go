@@ -16,15 +16,16 @@ import (
 // scim serves users and groups, as SCIM has them.
 type scim struct{ *UAA }
 
-// viewUser is a user in SCIM's form; made are the groups that admins made.
-func viewUser(u *cf.User, made map[string]string) doc {
-	memberships := []doc{}
-	for _, name := range slices.Concat(userScopes, u.Scopes) {
-		id := groupID(name)
-		if made[name] != "" {
-			id = made[name]
+// viewUser is a user in SCIM's form. A user is in the groups around the user's own, too
+// (UAA: ScimUserEndpoints.syncGroups).
+func viewUser(u *cf.User, known grouping) doc {
+	memberships, direct := []doc{}, slices.Concat(userScopes, u.Scopes)
+	for _, name := range slices.Concat(userScopes, known.around(u.Scopes)) {
+		kind := "INDIRECT"
+		if slices.Contains(direct, name) {
+			kind = "DIRECT"
 		}
-		memberships = append(memberships, doc{"value": id, "display": name, "type": "DIRECT"})
+		memberships = append(memberships, doc{"value": known.id(name), "display": name, "type": kind})
 	}
 	return doc{"groups": memberships, "id": u.GUID, "userName": u.Username, "origin": u.Origin, "active": true, "verified": true, "zoneId": "uaa",
 		"name": doc{"givenName": u.GivenName, "familyName": u.FamilyName}, "emails": []doc{{"value": u.Email, "primary": true}},
@@ -38,9 +39,9 @@ func (u scim) listUsers(r *http.Request) (int, any, error) {
 		if err != nil {
 			return err
 		}
-		made, err := madeGroups(tx)
+		known, err := groupingOf(tx)
 		for _, user := range users {
-			all = append(all, resource{userAttributes(user), func() doc { return viewUser(user, made) }})
+			all = append(all, resource{userAttributes(user), func() doc { return viewUser(user, known) }})
 		}
 		return err
 	})
@@ -119,7 +120,7 @@ func (u scim) createUser(r *http.Request) (int, any, error) {
 	if store.IsTaken(err) {
 		return 0, nil, refuse(http.StatusConflict, "scim_resource_already_exists", "Username already in use: %s", req.UserName)
 	}
-	return http.StatusCreated, viewUser(user, nil), err
+	return http.StatusCreated, viewUser(user, grouping{}), err
 }
 
 // updateUser is PUT /Users/{id}: other names and another email. The password stays
@@ -190,8 +191,8 @@ func (u scim) showUser(r *http.Request) (int, any, error) {
 
 func (u scim) view(r *http.Request, user *cf.User) (view doc, err error) {
 	err = u.store.Read(r.Context(), func(tx *store.Tx) error {
-		made, err := madeGroups(tx)
-		view = viewUser(user, made)
+		known, err := groupingOf(tx)
+		view = viewUser(user, known)
 		return err
 	})
 	return view, err

@@ -129,7 +129,11 @@ func (a Access) Now(tx *store.Tx) (id cf.Identity, ok bool, err error) {
 	}
 	have := client.Authorities
 	if a.UserGUID != "" {
-		have = userScope(user, client)
+		n, err := nestingOf(tx)
+		if err != nil {
+			return cf.Identity{}, false, err
+		}
+		have = userScope(user, client, n)
 	}
 	id = a.Identity
 	id.Scopes = slices.DeleteFunc(slices.Clone(id.Scopes), func(s string) bool { return !slices.Contains(have, s) })
