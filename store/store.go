@@ -44,6 +44,7 @@ type Store struct {
 	commitTime  time.Duration
 	checkpoints *checkpointer
 	followers   *followers
+	watchers    watchers
 	// mode adds to how the database is opened. A full disk has no room for the
 	// 32 kB file by which processes share a write-ahead log; SQLite's unix-excl
 	// keeps that in memory, and other processes out.
@@ -83,7 +84,7 @@ func Open(c Config) (*Store, error) {
 	if err := protect(filepath.Join(c.Dir, DatabaseFile)); err != nil {
 		return nil, err
 	}
-	s := &Store{dir: c.Dir, seal: seal, feed: &feed{reads: map[*Reads]bool{}}, compared: compared{n: map[string]int{}}, damaged: newDamagedRows(c.Log), writers: fairqueue.New(1, 1), followers: newFollowers(), log: c.Log, now: time.Now}
+	s := &Store{dir: c.Dir, seal: seal, feed: &feed{reads: map[*Reads]bool{}}, compared: compared{n: map[string]int{}}, damaged: newDamagedRows(c.Log), writers: fairqueue.New(1, 1), followers: newFollowers(), watchers: watchers{all: map[*watcher]bool{}}, log: c.Log, now: time.Now}
 	err = s.openPools()
 	if errors.Is(err, ErrFull) {
 		s.mode = "&vfs=unix-excl"

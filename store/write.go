@@ -177,6 +177,7 @@ func (s *Store) endBatch() {
 	}
 	for _, tx := range b.writes {
 		s.feed.publish(&tx.log)
+		s.watchers.publish(&tx.log)
 		s.followers.publish(tx.changes)
 	}
 	s.checkpoints.committed()
