@@ -13,7 +13,7 @@ import (
 // Main runs a benchmark for at most that long, until a signal ends it. It exits
 // with 1 if the benchmark fails.
 func Main(limit time.Duration, measure func(ctx context.Context) error) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // not SIGPIPE: a client that leaves would end it
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
