@@ -54,9 +54,14 @@ func (p *Proxy) admit(ctx context.Context, user, code string) (target, error) {
 		p.auditStranger(ctx, at)
 		return target{}, errCode
 	}
+	return p.admitKnown(ctx, at, id)
+}
+
+// admitKnown is admit for a user who is known.
+func (p *Proxy) admitKnown(ctx context.Context, at login, id cf.Identity) (target, error) {
 	var to target
 	var refusal error
-	err = p.Store.Write(ctx, func(tx *store.Tx) error {
+	err := p.Store.Write(ctx, func(tx *store.Tx) error {
 		e, err := find(tx, at)
 		if store.IsNotFound(err) {
 			refusal = errApp
