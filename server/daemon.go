@@ -82,14 +82,13 @@ func (d *daemon) openControl(ctx context.Context) error {
 	if err := d.loops.Open(ctx, d.faces.Router, d.faces.Metrics.Converged); err != nil {
 		return err
 	}
-	d.faces.OpenAPI(ctx, d.loops)
-	return nil
+	return d.faces.OpenAPI(ctx, d.loops)
 }
 
 // admin is what operators' commands need.
 func (d *daemon) admin() *admin.Daemon {
 	x := d.executor
-	return &admin.Daemon{Dir: x.Dir, Store: x.Store, Blobs: x.Blobs, Volumes: x.Volumes, Stacks: x.Stacks, Keys: d.faces.UAA.Keys, Cell: x.Cell, Network: x.Network, Log: d.Log}
+	return &admin.Daemon{Dir: x.Dir, Store: x.Store, Blobs: x.Blobs, Volumes: x.Volumes, Stacks: x.Stacks, Keys: d.faces.UAA.Keys, Cell: x.Cell, Network: x.Network, Invite: d.faces.Invite, Log: d.Log}
 }
 
 // close closes the parts. Apps continue to run.

@@ -36,6 +36,7 @@ type cli struct {
 	Serve       serveCmd       `cmd:"" help:"Run the daemon."`
 	Demo        demoCmd        `cmd:"" help:"Start a temporary daemon, push an app from source and show its page."`
 	Push        push.Cmd       `cmd:"" help:"Push an app to a running daemon, without the cf CLI."`
+	Open        openCmd        `cmd:"" help:"Open the web console in a browser, logged in."`
 	Doctor      doctorCmd      `cmd:""`
 	Credentials credentialsCmd `cmd:"" help:"Print the admin password."`
 	TokenKeys   tokenKeysCmd   `cmd:"" help:"List and rotate the keys that sign users' tokens."`

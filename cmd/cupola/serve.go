@@ -28,6 +28,7 @@ type serveCmd struct {
 // Run runs the daemon until a signal ends it.
 func (s *serveCmd) Run(e *command.Env) (err error) {
 	c := s.Config
+	c.Version = command.BuildVersion()
 	c.Manager, c.Log = systemd.FromEnvironment(), e.Log
 	if c.Listeners, err = systemd.Listeners(); err != nil {
 		return err
@@ -44,6 +45,7 @@ func welcome(e *command.Env, r server.Ready) {
 	fmt.Fprintln(t, "cupola is ready.")
 	row("API", "%s", apiURL(r))
 	row("apps", "http://<app>.%s%s", r.Domain, strings.TrimPrefix(apiURL(r), "http://"+hostOf(apiURL(r))))
+	row("console", "%s/console/  (sudo cupola open%s)", apiURL(r), dataDirFlag(r))
 	if r.HTTPS != "" {
 		row("TLS", "%s  (its CA: %s)", r.HTTPS, r.CA)
 	}

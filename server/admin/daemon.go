@@ -33,12 +33,15 @@ type Daemon struct {
 	Keys    *uaa.Keys
 	Cell    *cell.Cell
 	Network *network.Network
+	Invite  Inviter
 	Log     *slog.Logger
 }
 
 func (d *Daemon) stacks() *stack.Library { return d.Stacks }
 func (d *Daemon) keys() *uaa.Keys        { return d.Keys }
 func (d *Daemon) leaks() leak.Finder     { return leak.Running(d.Cell, d.Network) }
+
+func (d *Daemon) inviter() Inviter { return d.Invite }
 
 func (d *Daemon) database() *database.Keeper {
 	return &database.Keeper{Dir: d.Dir, Store: d.Store, Log: d.Log}

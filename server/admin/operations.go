@@ -26,6 +26,14 @@ type RotateRequest struct {
 	Forget bool `help:"Revoke all tokens signed with other keys at once: all users must log in again. For compromised keys."`
 }
 
+// OpenRequest asks for an address of the web console that logs a browser in.
+type OpenRequest struct {
+	User string `default:"admin" help:"The user to log in as."`
+}
+
+// Inviter returns such an address, which is good once and for a minute.
+type Inviter func(ctx context.Context, user string) (url string, err error)
+
 // The operations, by the names of their commands.
 var (
 	StackList = Operation[*stack.Library, None, stack.Listing]{about{"stack list", "List the stacks and the images."},
@@ -50,6 +58,8 @@ var (
 		nil, (*Daemon).keys, quick(func(keys *uaa.Keys, ctx context.Context, in RotateRequest) (uaa.Key, error) {
 			return keys.Rotate(ctx, in.Forget)
 		})}
+	Open = Operation[Inviter, OpenRequest, string]{about{"open", "Open the web console in a browser, logged in."},
+		nil, (*Daemon).inviter, quick(func(invite Inviter, ctx context.Context, in OpenRequest) (string, error) { return invite(ctx, in.User) })}
 	BrokerStatus = Operation[databroker.Status, None, []databroker.InstanceStatus]{about{"broker status", "Show the built-in service broker's status."},
 		(*opener).dataServices, (*Daemon).dataServices, question(databroker.Status.Instances)}
 	CheckDatabase = Operation[*database.Keeper, None, None]{about{"verify", "Verify every byte of a backup."},
@@ -71,7 +81,7 @@ type Listed interface {
 // Table lists all operations.
 func Table() []Listed {
 	return []Listed{StackList, StackBuild, StackImport, StackPull, StackInspect, StackExport, StackGC, StackRemove,
-		KeyList, KeyRotate, BrokerStatus, CheckDatabase, Leaks, Backup}
+		KeyList, KeyRotate, Open, BrokerStatus, CheckDatabase, Leaks, Backup}
 }
 
 // FindLeaks lists what is in the kernel or on disk and belongs to nothing: of the

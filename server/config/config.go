@@ -52,6 +52,7 @@ type Config struct {
 	InstanceCertLife time.Duration  `help:"Lifetime of instance identity certificates. They are renewed 30 minutes before they expire, or a quarter of the lifetime if that is less." default:"24h" env:"CUPOLA_INSTANCE_CERT_LIFE" placeholder:"TIME"`
 	DefaultStack     string         `help:"Stack of apps that name none; by default the best one on this machine." env:"CUPOLA_DEFAULT_STACK" placeholder:"NAME"`
 
+	Version   string                  `kong:"-"` // of the build
 	Stop      StopMode                `kong:"-"`
 	Listeners map[string]net.Listener `kong:"-"` // handed over by the service manager, by the flag that names the address: http, https, ssh, bbs, metrics; or by tcp- and the port
 	Manager   systemd.Manager         `kong:"-"`
@@ -237,6 +238,16 @@ func (c *Config) APIHost() string { return "api." + c.Domain }
 func (c *Config) APIURL() string {
 	_, port, _ := net.SplitHostPort(c.HTTP)
 	return "http://" + net.JoinHostPort(c.APIHost(), port)
+}
+
+// ConsoleURL is the web console's URL for a browser of this machine.
+func (c *Config) ConsoleURL() string {
+	_, port, _ := net.SplitHostPort(c.HTTP)
+	host := c.APIHost()
+	if c.Domain == "localhost" {
+		host = c.Domain
+	}
+	return "http://" + net.JoinHostPort(host, port)
 }
 
 // RouterAt is the address at which the router listens on a port; "" for none.

@@ -12,6 +12,7 @@ import (
 	"cupola/server/api"
 	"cupola/server/bbs"
 	"cupola/server/bulkhead"
+	"cupola/server/console"
 	"cupola/server/executor"
 	"cupola/server/front"
 	"cupola/server/logstream"
@@ -44,6 +45,7 @@ type Faces struct {
 	endpoint *bbs.Endpoint // nil where the BBS has no listener
 	api      *api.Server
 	streams  *logstream.Gateway
+	console  *console.Console
 	endPolls func() // answers the requests that wait for news
 
 	bound    front.Listeners
@@ -85,13 +87,14 @@ func (f *Faces) accessed(e router.AccessEntry) {
 	f.Executor.Logs.Access(e)
 }
 
-// OpenAPI opens the API and the BBS.
-func (f *Faces) OpenAPI(ctx context.Context, l *loops.Loops) {
+// OpenAPI opens the API, the web console and the BBS.
+func (f *Faces) OpenAPI(ctx context.Context, l *loops.Loops) error {
 	f.bbs = newBBS(l)
 	polls, endPolls := context.WithCancel(ctx)
 	f.endPolls = endPolls
 	f.api = api.New(polls, f.apiConfig(l))
 	f.streams = logstream.New(logstream.Config{Hub: &f.Executor.Logs.Hub, Cache: f.Executor.Logs.Cache, Store: f.Executor.Store, Authorize: f.readers().Reader, Stop: polls, Log: f.Executor.Log})
+	return f.openConsole(polls)
 }
 
 // Listen guards the listeners, so that they refuse requests that can be read in two
@@ -124,7 +127,7 @@ type segmentServer struct {
 // handlers lead requests of the HTTP listeners to the face that answers them.
 func (f *Faces) handlers() *front.Front {
 	return &front.Front{Domain: f.Executor.Domain, API: f.api, UAA: f.UAA, Logs: f.Executor.Logs.Cache, Readers: f.readers(), Streams: f.streams,
-		Router: f.Router, Metrics: f.Metrics, Gate: f.gate, Slots: f.slots, Shard: f.Executor.Shard()}
+		Router: f.Router, Metrics: f.Metrics, Console: f.console, Gate: f.gate, Slots: f.slots, Shard: f.Executor.Shard()}
 }
 
 // readers tells who may read logs.
@@ -140,6 +143,7 @@ func (f *Faces) Start(ctx, live context.Context, group *errgroup.Group) {
 		s.Start(ctx, group, s.listeners)
 	}
 	group.Go(fault.Loop(live, "jobs", f.api.Jobs.Run))
+	group.Go(fault.Loop(live, "console", f.console.Run))
 	if f.ports != nil { // they listen until ctx ends; connections go on until live ends
 		group.Go(fault.Loop(live, "ports", func(live context.Context) error { return f.ports.Run(ctx, live) }))
 	}

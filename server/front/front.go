@@ -8,6 +8,7 @@ import (
 
 	"cupola/runtime/fault"
 	"cupola/server/bulkhead"
+	"cupola/server/console"
 	"cupola/server/logcache"
 	"cupola/server/logcache/query"
 	"cupola/server/logstream"
@@ -28,6 +29,7 @@ type Front struct {
 	Router  *router.Router
 	Shard   *router.Shard // which apps are served beside the API; nil is all
 	Metrics *metrics.Metrics
+	Console *console.Console // nil: there is none
 	Gate    *router.Gate
 	Slots   *bulkhead.Share[string] // requests of the API, by user or else by address
 }
@@ -59,7 +61,11 @@ func (f *Front) control() http.Handler {
 	for _, p := range logstream.Paths {
 		control.Handle(p, f.Streams)
 	}
-	return control
+	if f.Console == nil {
+		return control
+	}
+	control.Handle(console.Path, f.Console.Handler(control))
+	return f.Console.Home(control)
 }
 
 // isAPI reports whether a Host is the system's: an IP address, localhost, or one

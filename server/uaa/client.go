@@ -16,6 +16,10 @@ const (
 	cliClient   = "cf"
 	adminClient = "admin"
 
+	// consoleClient has the tokens of the web console's sessions, and no grant: the
+	// console gets them from the UAA itself.
+	consoleClient = "console"
+
 	// SSHClient is the client that `cf ssh` gets its codes for.
 	SSHClient = "ssh-proxy"
 )
@@ -37,6 +41,7 @@ func builtin(id string) *cf.Client {
 	case adminClient:
 		c.GrantTypes = []string{grantClient}
 		c.Authorities = append([]string{"cloud_controller.read", "cloud_controller.write", "uaa.resource"}, AdminScopes...)
+	case consoleClient:
 	case SSHClient:
 		c.GrantTypes, c.Scopes, c.AutoApprove = []string{grantCode}, []string{"openid"}, []string{"true"}
 	default:

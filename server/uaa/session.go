@@ -85,7 +85,7 @@ func checkForm(r *http.Request) error {
 // nowhere else.
 func next(text string) string {
 	u, err := url.Parse(text)
-	if err == nil && u.Scheme == "" && u.Host == "" && u.User == nil && (u.Path == "/passcode" || u.Path == "/oauth/authorize") {
+	if err == nil && u.Scheme == "" && u.Host == "" && u.User == nil && (u.Path == "/passcode" || u.Path == "/oauth/authorize" || u.Path == consoleLogin) {
 		return u.Path + "?" + u.Query().Encode()
 	}
 	return "/login"

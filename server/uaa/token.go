@@ -156,7 +156,7 @@ func narrow(have, wanted []string) ([]string, error) {
 // userScope is what a user's token through a client can have, where groups are nested so.
 func userScope(user *cf.User, client *cf.Client, n nesting) []string {
 	may := client.Scopes
-	if client.GUID == cliClient {
+	if client.GUID == cliClient || client.GUID == consoleClient {
 		may = knownScopes()
 	}
 	return slices.DeleteFunc(slices.Concat(userScopes, n.around(user.Scopes)), func(s string) bool { return !slices.Contains(may, s) })
