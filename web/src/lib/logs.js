@@ -1,0 +1,125 @@
+// Log lines: from the log cache's history and the gateway's stream into one ring, in order and without doubles.
+import { get } from './api.js';
+import { base } from './router.js';
+import { plain } from './ansi.js';
+
+/** @typedef {{seq: number, ns: bigint|null, time: number, key: string, source: string, type: string, instance: string, err: boolean, raw: string, text: string, json: any}} LogLine */
+
+const decoder = new TextDecoder();
+
+function decode(payload) {
+  const binary = atob(payload);
+  let ascii = true;
+  const n = binary.length, b = new Uint8Array(n);
+  for (let i = 0; i < n; i++) { b[i] = binary.charCodeAt(i); if (b[i] > 126) ascii = false; }
+  return ascii ? binary : decoder.decode(b);
+}
+
+/** The chip of a line's source: APP, RTR, STG, CELL, API, TASK, SSH, … */
+export function chipOf(type) {
+  if (type.startsWith('APP/TASK')) return 'TASK';
+  return type.split('/', 1)[0] || 'APP';
+}
+
+/** A line of an envelope; null of one that is no log. @returns {LogLine|null} */
+export function lineOf(envelope) {
+  if (!envelope.log) return null;
+  const type = envelope.tags?.source_type ?? 'APP';
+  const raw = decode(envelope.log.payload ?? '').replace(/\r?\n$/, '');
+  return { seq: 0, stamp: envelope.timestamp, time: Number(envelope.timestamp.slice(0, -6)), source: chipOf(type), type,
+    instance: (type === 'RTR' ? envelope.tags?.instance_id : envelope.instance_id) ?? '', err: envelope.log.type === 'ERR', raw, text: plain(raw) };
+}
+
+/** The parsed JSON of a line that is an object, else null. @param {LogLine} line */
+export function jsonOf(line) {
+  if (line.json === undefined) {
+    line.json = null;
+    const at = line.text.indexOf('{');
+    if (at >= 0 && line.text.trimEnd().endsWith('}')) try { line.json = JSON.parse(line.text.slice(at)); } catch { /* only looks like it */ }
+  }
+  return line.json;
+}
+
+const keyOf = l => l.stamp + l.instance + l.type + l.raw;
+
+/** Up to max lines; the oldest go first. */
+export class Ring {
+  constructor(max = 50000) { this.max = max; this.lines = []; this.next = 1; this.dropped = 0; }
+
+  /** Appends lines in order; answers how many old ones went. @param {LogLine[]} lines */
+  push(lines) {
+    for (const l of lines) { l.seq = this.next++; this.lines.push(l); }
+    // Some at a time: to move them all for each line would take long.
+    if (this.lines.length < this.max + 5000) return 0;
+    const gone = this.lines.length - this.max;
+    this.lines.splice(0, gone);
+    this.dropped += gone;
+    return gone;
+  }
+
+  /** Puts older lines before those that are there. */
+  unshift(lines) { this.lines = [...lines, ...this.lines]; let n = (this.lines[lines.length]?.seq ?? this.next) - lines.length; for (const l of lines) l.seq = n++; }
+
+  /** Those of the lines that are not among the newest here. */
+  without(lines) {
+    const tail = new Set(this.lines.slice(-3000).map(keyOf));
+    return lines.filter(l => !tail.has(keyOf(l)));
+  }
+}
+
+async function read(app, params, o) {
+  const answer = await get(`/api/v1/read/${app}?envelope_types=LOG&limit=1000&${new URLSearchParams(params)}`, o);
+  return (answer.envelopes?.batch ?? []).map(lineOf).filter(Boolean);
+}
+
+/** The newest lines before a time (or now), oldest first. @param {string} app @param {string} [before] in ns */
+export async function older(app, before, o) {
+  return (await read(app, { descending: 'true', ...(before && { end_time: before }) }, o)).reverse();
+}
+
+/** The first lines from a time on. */
+export const newer = (app, from, o) => read(app, { start_time: from }, o);
+
+/**
+ * Follows an app's log: history, then what comes; after a break of the stream, what was missed.
+ * @param {string} app @param {{lines: (all: LogLine[]) => void, state: (s: string, e?: Error) => void, last: () => string|null, ring: Ring, at?: string|null}} to
+ * @returns {() => void} ends it
+ */
+export function follow(app, to) {
+  let source, waiting = null, ended = false, timer;
+  const abort = new AbortController();
+  async function catchUp() {
+    if (waiting) return;
+    waiting = [];
+    try {
+      const last = to.last();
+      let lines;
+      if (last) lines = await newer(app, last, { signal: abort.signal });
+      else if (to.at) lines = [...await older(app, to.at, { signal: abort.signal }), ...await newer(app, to.at, { signal: abort.signal })];
+      else lines = await older(app, null, { signal: abort.signal });
+      to.lines(to.ring.without(lines));
+      to.lines(to.ring.without(waiting));
+      to.state('live');
+    } catch (e) { if (e.name !== 'AbortError') to.state('failed', e); }
+    waiting = null;
+  }
+  function open() {
+    source = new EventSource(`${base}/api/v2/read?log&source_id=${app}`);
+    source.onopen = catchUp;
+    source.onmessage = m => {
+      let batch;
+      try { batch = JSON.parse(m.data).batch; } catch { return; }
+      const lines = (batch ?? []).map(lineOf).filter(Boolean);
+      if (waiting) waiting.push(...lines); else if (lines.length) to.lines(lines);
+    };
+    source.onerror = () => {
+      if (ended) return;
+      to.state('lost');
+      if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, 1500);
+    };
+  }
+  // The gateway answers with its first event only: the history does not wait for it.
+  open();
+  catchUp();
+  return () => { ended = true; clearTimeout(timer); abort.abort(); source.close(); };
+}
