@@ -2,8 +2,10 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -40,15 +42,57 @@ func (f *fields) text(key string) *string {
 	return &s
 }
 
-// stack is the name of a stack, which is nothing but a string (CC:
-// BuildpackLifecycleDataMessage).
+// maxStack is Cloud Controller's limit of a stack's name, in characters.
+const maxStack = 4096
+
+// stack is the name of a stack; null is none (CC: BuildpackLifecycleDataMessage).
 func (f *fields) stack() *string {
-	switch f.m["stack"].(type) {
-	case nil, string:
-		return f.text("stack")
+	v, ok := f.m["stack"].(string)
+	switch {
+	case f.m["stack"] == nil:
+	case !ok:
+		f.fault("Stack must be a string")
+	case v == "" || utf8.RuneCountInString(v) > maxStack:
+		f.fault(fmt.Sprintf("Stack must be between 1 and %d characters", maxStack))
+	default:
+		return &v
 	}
-	f.fault("Stack must be a string")
 	return nil
+}
+
+// lifecycle is the type of a lifecycle; Cloud Controller passes over all others (CC:
+// AppManifestMessage.app_lifecycle_hash).
+func (f *fields) lifecycle() *string {
+	if v, ok := f.m["lifecycle"].(string); ok && (v == cf.LifecycleBuildpack || v == LifecycleCNB) {
+		return &v
+	}
+	return nil
+}
+
+// user is whom a process runs as; null is the lifecycle's (CC:
+// ManifestProcessUpdateMessage).
+func (f *fields) user() *string {
+	v, given := f.m["user"]
+	user, ok := v.(string)
+	switch {
+	case !given:
+		return nil
+	case v != nil && !ok:
+		f.fault("User must be a string")
+		return nil
+	case v != nil && (user == "" || utf8.RuneCountInString(user) > maxName):
+		f.fault(fmt.Sprintf("User must be between 1 and %d characters", maxName))
+		return nil
+	}
+	return &user
+}
+
+// forHTTP refuses an endpoint for a health check of another type.
+func (f *fields) forHTTP(prefix string) {
+	kind, hasKind := f.m[prefix+"-type"]
+	if _, has := f.m[prefix+"-http-endpoint"]; has && hasKind && kind != "http" {
+		f.fault(title(prefix) + ` type must be "http" to set a health check HTTP endpoint`)
+	}
 }
 
 // command is a start command; null, "null" and "default" mean the droplet's.
@@ -119,19 +163,27 @@ func (f *fields) object(key string) map[string]any {
 	return m
 }
 
-func (f *fields) nullable(key string) map[string]*string {
-	m := f.object(key)
-	if m == nil {
+// metadata reads labels or annotations, and checks each.
+func (f *fields) metadata(key string, faults func(key string, value *string) []string) map[string]*string {
+	v := f.m[key]
+	m, ok := v.(map[string]any)
+	if v == nil || v == false {
+		return nil
+	}
+	if !ok {
+		f.fault("'" + key + "' is not an object")
 		return nil
 	}
 	out := map[string]*string{}
-	for k, v := range m {
-		if v == nil {
-			out[k] = nil
-			continue
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out[k] = nil
+		if m[k] != nil {
+			text := fmt.Sprint(m[k])
+			out[k] = &text
 		}
-		s := fmt.Sprint(v)
-		out[k] = &s
+		for _, fault := range faults(k, out[k]) {
+			f.fault(fault)
+		}
 	}
 	return out
 }
@@ -263,6 +315,9 @@ func (f *fields) check(prefix string) Check {
 		if !cf.IsCheckType(*c.Type) {
 			f.fault(title(prefix) + cf.CheckTypeMessage)
 		}
+	}
+	if f.m[prefix+"-http-endpoint"] == nil {
+		c.Endpoint = nil
 	}
 	if c.Endpoint != nil && !strings.HasPrefix(*c.Endpoint, "/") {
 		f.fault(title(prefix) + " http endpoint must be a valid URI path")

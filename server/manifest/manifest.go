@@ -31,7 +31,7 @@ type Manifest struct {
 // nothing.
 type App struct {
 	Name         string
-	Lifecycle    *string
+	Lifecycle    *string // cf.LifecycleBuildpack or LifecycleCNB
 	Buildpacks   []string
 	BuildpackSet bool // Buildpacks was given, if only to reset it
 	Stack        *string
@@ -43,7 +43,7 @@ type App struct {
 	Features       map[string]bool
 	Labels         map[string]*string
 	Annotations    map[string]*string
-	Processes      []Process    // the entry's own keys are those of the process web
+	Processes      []Process    // web first; the entry's own keys are those of web
 	Sidecars       []cf.Sidecar // without GUID and Origin
 	Services       []Service
 	Docker         bool
@@ -64,6 +64,7 @@ type Process struct {
 	Type      string
 	Listed    bool    // it is one of "processes"
 	Command   *string // "" : the droplet's
+	User      *string // "" : the lifecycle's
 	Instances *int
 	MemoryMB  *int
 	DiskMB    *int
@@ -79,6 +80,21 @@ type Check struct {
 	Timeout           *int
 	InvocationTimeout *int
 	Interval          *int
+}
+
+// LifecycleCNB is the type of apps that Cloud Native Buildpacks stage.
+const LifecycleCNB = "cnb"
+
+// Buildpack is the key of an entry that names buildpacks, as Cloud Controller's messages
+// have it; "" without one.
+func (app *App) Buildpack() string {
+	switch {
+	case app.raw["buildpacks"] != nil:
+		return "Buildpacks"
+	case app.raw["buildpack"] != nil:
+		return "Buildpack"
+	}
+	return ""
 }
 
 // Service is a service instance to bind to the app.
@@ -211,7 +227,7 @@ func parseApp(i int, entry any) (App, []string) {
 func (app *App) read(f *fields) {
 	app.readProcesses(f)
 	app.readSidecars(f)
-	app.Lifecycle, app.Stack = f.text("lifecycle"), f.stack()
+	app.Lifecycle, app.Stack = f.lifecycle(), f.stack()
 	app.Buildpacks, app.BuildpackSet = f.texts("buildpacks")
 	if b := f.text("buildpack"); b != nil && !app.BuildpackSet {
 		app.BuildpackSet = true
@@ -253,10 +269,15 @@ func (app *App) readEnv(f *fields) {
 	app.Env = env
 }
 
+// readMetadata reads labels and annotations (CC: app/messages/validators/metadata_validator.rb).
 func (app *App) readMetadata(f *fields) {
 	app.Metadata = f.object("metadata")
 	meta := &fields{where: f.where + "Metadata ", m: app.Metadata}
-	app.Labels, app.Annotations = meta.nullable("labels"), meta.nullable("annotations")
+	known := func(key string) bool { return key == "labels" || key == "annotations" }
+	if unknown := slices.DeleteFunc(slices.Sorted(maps.Keys(app.Metadata)), known); len(unknown) > 0 {
+		meta.fault("has unexpected field(s): '" + strings.Join(unknown, "' '") + "'")
+	}
+	app.Labels, app.Annotations = meta.metadata("labels", message.LabelFaults), meta.metadata("annotations", message.AnnotationFaults)
 	f.faults = append(f.faults, meta.faults...)
 }
 
@@ -344,7 +365,7 @@ func readService(v any) (s Service, ok bool) {
 // readProcesses reads "processes", and the entry's own keys as those of web.
 func (app *App) readProcesses(f *fields) {
 	web := &fields{m: f.m, where: f.where + "Process \"web\": "}
-	own := readProcess(web)
+	own := readProcess(web, false)
 	own.Type = "web"
 	f.faults = append(f.faults, web.faults...)
 	list, _ := f.list("processes")
@@ -373,13 +394,17 @@ func (app *App) readProcesses(f *fields) {
 			f.fault(fmt.Sprintf("Process \"%s\" may only be present once", *kind))
 		}
 		seen[*kind] = true
-		p := readProcess(pf)
-		p.Type, p.Listed = *kind, true
+		p := readProcess(pf, true)
+		p.Type = *kind
 		f.faults = append(f.faults, pf.faults...)
 		app.Processes = append(app.Processes, p)
 	}
 	if !seen["web"] && own.given() {
 		app.Processes = append([]Process{own}, app.Processes...)
+	}
+	if i := slices.IndexFunc(app.Processes, func(p Process) bool { return p.Type == "web" }); i > 0 { // CC: AppManifestMessage.process_attributes
+		web := app.Processes[i]
+		app.Processes = slices.Insert(slices.Delete(app.Processes, i, i+1), 0, web)
 	}
 }
 
@@ -387,10 +412,16 @@ func (p Process) given() bool {
 	return p.Command != nil || p.Instances != nil || p.MemoryMB != nil || p.DiskMB != nil || p.LogRate != nil || p.Health != (Check{}) || p.Readiness != (Check{})
 }
 
-func readProcess(f *fields) Process {
-	p := Process{MemoryMB: f.megabytes("memory"), DiskMB: f.megabytes("disk_quota", "disk-quota"), LogRate: f.rate("log-rate-limit-per-second")}
+// readProcess reads a process; one of "processes" is listed, and has a user.
+func readProcess(f *fields, listed bool) Process {
+	p := Process{Listed: listed, MemoryMB: f.megabytes("memory"), DiskMB: f.megabytes("disk_quota", "disk-quota"), LogRate: f.rate("log-rate-limit-per-second")}
 	p.Instances = f.number("instances", 0, maxInstances)
+	f.forHTTP("health-check")
+	f.forHTTP("readiness-health-check")
 	p.Command = f.command()
+	if listed {
+		p.User = f.user()
+	}
 	p.Health = f.check("health-check")
 	p.Health.Timeout = f.number("timeout", 1, maxSeconds)
 	p.Readiness = f.check("readiness-health-check")

@@ -42,10 +42,22 @@ func Create(c *control.Session, req NewApp) (*cf.App, error) {
 
 // Insert adds an app with its web process. The request for it is as audit events show it.
 func Insert(c *control.Session, app *cf.App, lifecycle *Lifecycle, request audit.Data) error {
-	app.State, app.SSHEnabled, app.RevisionsOn = cf.Stopped, true, true
 	if err := firstLifecycle(c, app, lifecycle); err != nil {
 		return err
 	}
+	return insert(c, app, request)
+}
+
+// InsertSkeleton is Insert for an app of a manifest, the rest of which its job applies.
+func InsertSkeleton(c *control.Session, app *cf.App, lifecycle *Lifecycle, request audit.Data) error {
+	if err := skeletonLifecycle(c, app, lifecycle); err != nil {
+		return err
+	}
+	return insert(c, app, request)
+}
+
+func insert(c *control.Session, app *cf.App, request audit.Data) error {
+	app.State, app.SSHEnabled, app.RevisionsOn = cf.Stopped, true, true
 	err := nameTaken(app, store.Apps.Insert(c.Tx, app))
 	if control.IsKind(err, cf.UnprocessableEntity) {
 		err = cf.Errorf(cf.Taken, "%s", err)

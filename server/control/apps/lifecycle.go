@@ -53,8 +53,8 @@ func (r *Lifecycle) readCredentials(have *cf.Credentials) error {
 	return nil
 }
 
-// firstLifecycle is applyLifecycle for a new app: it decides its type, and has a
-// stack if it is staged.
+// firstLifecycle sets the lifecycle of a new app: its type, and a stack if it is
+// staged.
 func firstLifecycle(c *control.Session, app *cf.App, req *Lifecycle) error {
 	app.Lifecycle = cf.Lifecycle{Type: cf.LifecycleBuildpack}
 	if req != nil && req.Type == cf.LifecycleDocker {
@@ -63,18 +63,59 @@ func firstLifecycle(c *control.Session, app *cf.App, req *Lifecycle) error {
 	if err := applyLifecycle(c, &app.Lifecycle, &app.Credentials, req); err != nil {
 		return err
 	}
-	if app.Lifecycle.Type == cf.LifecycleBuildpack && app.Lifecycle.Stack == "" {
-		stack, err := store.Stacks.First(c.Tx, store.Query{Where: map[string][]string{"default": {"true"}}})
-		if err != nil {
-			return err
-		}
-		app.Lifecycle.Stack = stack.Name
+	if err := defaultStack(c, app); err != nil {
+		return err
 	}
 	return stackServes(c, app.Lifecycle.Stack, true)
 }
 
+// skeletonLifecycle is firstLifecycle for an app of a manifest, whose job finds what of
+// the lifecycle does not exist (CC: AppFindOrCreateSkeleton, which does not ask whether
+// the lifecycle is valid). That a stack is disabled is found at once.
+func skeletonLifecycle(c *control.Session, app *cf.App, req *Lifecycle) error {
+	if req == nil || req.Type == cf.LifecycleDocker || desire.IsImage(req.Data.Stack.V) {
+		return firstLifecycle(c, app, req)
+	}
+	app.Lifecycle = cf.Lifecycle{Type: cf.LifecycleBuildpack}
+	if err := setLifecycle(c, &app.Lifecycle, &app.Credentials, req); err != nil {
+		return err
+	}
+	if err := defaultStack(c, app); err != nil {
+		return err
+	}
+	_, err := StackNamed(c, app.Lifecycle.Stack)
+	switch {
+	case control.IsKind(err, cf.UnprocessableEntity):
+		return nil
+	case err != nil:
+		return err
+	}
+	return stackServes(c, app.Lifecycle.Stack, true)
+}
+
+// defaultStack gives an app that is staged the default stack, if it has none.
+func defaultStack(c *control.Session, app *cf.App) error {
+	if app.Lifecycle.Type != cf.LifecycleBuildpack || app.Lifecycle.Stack != "" {
+		return nil
+	}
+	stack, err := store.Stacks.First(c.Tx, store.Query{Where: map[string][]string{"default": {"true"}}})
+	if err != nil {
+		return err
+	}
+	app.Lifecycle.Stack = stack.Name
+	return nil
+}
+
 // applyLifecycle changes a lifecycle and its credentials as a request says.
 func applyLifecycle(c *control.Session, l *cf.Lifecycle, have *cf.Credentials, req *Lifecycle) error {
+	if err := setLifecycle(c, l, have, req); err != nil || req == nil || l.Type == cf.LifecycleDocker {
+		return err
+	}
+	return checkLifecycle(c, *l)
+}
+
+// setLifecycle is applyLifecycle without a look at whether what it names exists.
+func setLifecycle(c *control.Session, l *cf.Lifecycle, have *cf.Credentials, req *Lifecycle) error {
 	if req == nil {
 		return nil
 	}
@@ -86,7 +127,7 @@ func applyLifecycle(c *control.Session, l *cf.Lifecycle, have *cf.Credentials, r
 		return cf.Unprocessable("Lifecycle type is not included in list: buildpack, docker")
 	}
 	if l.Type == cf.LifecycleDocker {
-		return c.Feature(dockerLifecycle)
+		return c.Feature(DockerLifecycle)
 	}
 	if req.Data.Buildpacks.Set {
 		l.Buildpacks = req.Data.Buildpacks.V
@@ -94,10 +135,7 @@ func applyLifecycle(c *control.Session, l *cf.Lifecycle, have *cf.Credentials, r
 	if req.Data.Stack.Set {
 		l.Stack = req.Data.Stack.V
 	}
-	if err := req.readCredentials(have); err != nil {
-		return err
-	}
-	return checkLifecycle(c, *l)
+	return req.readCredentials(have)
 }
 
 // ChangeLifecycle is applyLifecycle for an app that is there.
@@ -164,14 +202,14 @@ func checkStack(c *control.Session, l cf.Lifecycle) error {
 // customStacks is the feature flag of RFC-0046.
 const customStacks = "diego_custom_stacks"
 
-// dockerLifecycle is Cloud Controller's flag for apps that are images.
-const dockerLifecycle = "diego_docker"
+// DockerLifecycle is Cloud Controller's flag for apps that are images.
+const DockerLifecycle = "diego_docker"
 
 // imageAllowed refuses what would run on an image while that is not allowed.
 func imageAllowed(c *control.Session, l cf.Lifecycle) error {
 	switch {
 	case l.Type == cf.LifecycleDocker:
-		return c.Feature(dockerLifecycle)
+		return c.Feature(DockerLifecycle)
 	case desire.IsImage(l.Stack):
 		return c.Feature(customStacks)
 	}

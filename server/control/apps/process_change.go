@@ -40,11 +40,6 @@ func ProcessUpdated(c *control.Session, app *cf.App, p *cf.Process, request audi
 	return processEvent(c, audit.AppProcessUpdate, app, p, c.Request(request))
 }
 
-// ProcessScaled records that a process of an app was scaled as a request asked.
-func ProcessScaled(c *control.Session, app *cf.App, p *cf.Process, request audit.Data) error {
-	return processEvent(c, audit.AppProcessScale, app, p, c.Request(request))
-}
-
 func (r ProcessChange) apply(p *cf.Process) error {
 	if utf8.RuneCountInString(r.Command.V) > maxCommand {
 		return cf.Unprocessable("Command must be between 1 and %d characters", maxCommand)
@@ -53,10 +48,9 @@ func (r ProcessChange) apply(p *cf.Process) error {
 		p.Command = r.Command.V
 	}
 	if r.User.Set {
-		p.User = strings.ToLower(r.User.V)
-	}
-	if err := checkUser(p.User); err != nil {
-		return err
+		if err := SetUser(p, r.User.V); err != nil {
+			return err
+		}
 	}
 	if err := r.HealthCheck.Apply(&p.HealthCheck, "Health check"); err != nil {
 		return err
@@ -67,8 +61,19 @@ func (r ProcessChange) apply(p *cf.Process) error {
 	return r.Metadata.Apply(&p.Metadata)
 }
 
+// SetUser sets whom a process runs as; "" is the lifecycle's user.
+func SetUser(p *cf.Process, name string) error {
+	p.User = strings.ToLower(name)
+	return checkUser(p.User)
+}
+
 // ScaleProcess changes how much a process of an app has.
 func ScaleProcess(c *control.Session, app *cf.App, p *cf.Process, req Scale) error {
+	return ScaleAs(c, app, p, req, c.Asked)
+}
+
+// ScaleAs is ScaleProcess for a request that audit events show so.
+func ScaleAs(c *control.Session, app *cf.App, p *cf.Process, req Scale, request audit.Data) error {
 	if err := MayChange(c, p, app, NoScale); err != nil {
 		return err
 	}
@@ -81,5 +86,5 @@ func ScaleProcess(c *control.Session, app *cf.App, p *cf.Process, req Scale) err
 	if err := quota.Within(c, app.SpaceGUID, quota.Processes, func() error { return store.Processes.Update(c.Tx, p) }); err != nil {
 		return err
 	}
-	return ProcessScaled(c, app, p, c.Asked)
+	return processEvent(c, audit.AppProcessScale, app, p, c.Request(request))
 }

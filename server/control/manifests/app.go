@@ -8,7 +8,6 @@ import (
 	"cupola/server/control/apps"
 	"cupola/server/control/audit"
 	"cupola/server/control/change"
-	"cupola/server/control/quota"
 	"cupola/server/control/services"
 	"cupola/server/desire"
 	"cupola/server/manifest"
@@ -16,18 +15,24 @@ import (
 	"cupola/store/cf"
 )
 
-// forApp has a 422 name the app that it is about.
+// forApp adds the app's name to the error of a request that cannot be processed, or that
+// names what is not there (CC: SpaceApplyManifestActionJob).
 func forApp(name string, err error) error {
-	var e *cf.Error
-	if errors.As(err, &e) && (e.Kind == cf.UnprocessableEntity || e.Kind == cf.FeatureDisabled) {
+	e, ok := errors.AsType[*cf.Error](err)
+	switch {
+	case !ok:
+	case e.Kind == cf.UnprocessableEntity, e.Kind == cf.FeatureDisabled:
 		return cf.Unprocessable("For application '%s': %s", name, e.Detail)
+	case e.Kind == cf.ResourceNotFound:
+		return cf.Errorf(e.Kind, "For application '%s': %s", name, e.Detail)
 	}
 	return err
 }
 
-// Apply changes an app to what its entry of a manifest says.
+// Apply changes an app to what its entry of a manifest says, in Cloud Controller's order
+// (CC: actions/app_apply_manifest.rb).
 func Apply(c *control.Session, app *cf.App, m *manifest.App) error {
-	return apply(c, app, m, applyLifecycle, applyAttributes, applyProcesses, applySidecars, recordUpdate, applyRoutes, recordEnv, applyServices)
+	return apply(c, app, m, applyFeatures, applyProcesses, scaleProcesses, applySidecars, applyApp, applyRoutes, applyEnv, applyServices)
 }
 
 // apply takes steps of a manifest's entry.
@@ -42,10 +47,6 @@ func apply(c *control.Session, app *cf.App, m *manifest.App, steps ...func(*cont
 	return nil
 }
 
-func applyLifecycle(c *control.Session, app *cf.App, m *manifest.App) error {
-	return apps.ChangeLifecycle(c, app, lifecycleOf(m))
-}
-
 // lifecycleOf is what an entry says of an app's lifecycle; nil for nothing.
 func lifecycleOf(m *manifest.App) *apps.Lifecycle {
 	if m.Lifecycle == nil && !m.Docker && !m.BuildpackSet && !m.CredentialsSet && m.Stack == nil {
@@ -55,7 +56,7 @@ func lifecycleOf(m *manifest.App) *apps.Lifecycle {
 	if m.Lifecycle != nil {
 		r.Type = *m.Lifecycle
 	}
-	if m.Docker {
+	if m.Docker && m.Lifecycle == nil {
 		r.Type = cf.LifecycleDocker
 	}
 	if m.BuildpackSet {
@@ -70,18 +71,9 @@ func lifecycleOf(m *manifest.App) *apps.Lifecycle {
 	return r
 }
 
-func applyAttributes(c *control.Session, app *cf.App, m *manifest.App) error {
-	p := map[string]*any{}
-	for k, v := range m.Env {
-		p[k] = &v
-	}
-	var err error
-	if app.Env, err = apps.PatchEnv(app.Env, p); err != nil {
-		return err
-	}
-	meta := &change.Metadata{Labels: m.Labels, Annotations: m.Annotations}
-	if err := meta.Apply(&app.Metadata); err != nil {
-		return err
+func applyFeatures(c *control.Session, app *cf.App, m *manifest.App) error {
+	if len(m.Features) == 0 {
+		return nil
 	}
 	form := app.BindingForm
 	if err := apps.SetFeatures(app, m.Features); err != nil {
@@ -93,27 +85,59 @@ func applyAttributes(c *control.Session, app *cf.App, m *manifest.App) error {
 	return apps.Save(c, app)
 }
 
+// applyApp changes the lifecycle and the metadata, and records that: Cloud Controller
+// does so for every manifest.
+func applyApp(c *control.Session, app *cf.App, m *manifest.App) error {
+	meta := &change.Metadata{Labels: m.Labels, Annotations: m.Annotations}
+	if err := meta.Apply(&app.Metadata); err != nil {
+		return err
+	}
+	if err := apps.ChangeLifecycle(c, app, lifecycleOf(m)); err != nil {
+		return err
+	}
+	if err := apps.Save(c, app); err != nil {
+		return err
+	}
+	return c.AuditApp(audit.AppUpdate, app, c.Request(requestOf(m)))
+}
+
+// applyEnv changes the variables, and records that, as applyApp does.
+func applyEnv(c *control.Session, app *cf.App, m *manifest.App) error {
+	p := map[string]*any{}
+	for k, v := range m.Env {
+		p[k] = &v
+	}
+	var err error
+	if app.Env, err = apps.PatchEnv(app.Env, p); err != nil {
+		return err
+	}
+	if len(p) > 0 {
+		if err := apps.Save(c, app); err != nil {
+			return err
+		}
+	}
+	return apps.EnvChanged(c, app)
+}
+
+// applyProcesses adds the processes that the app lacks and changes all but how much
+// they have. A web process of which the manifest says nothing else is passed over.
 func applyProcesses(c *control.Session, app *cf.App, m *manifest.App) error {
-	change := func() error {
-		for _, want := range m.Processes {
-			if err := applyProcess(c, app, want); err != nil {
+	for _, want := range m.Processes {
+		if update := updateOf(want); len(update) > 1 || want.Type != "web" {
+			if err := applyProcess(c, app, want, update); err != nil {
 				return err
 			}
 		}
-		return nil
 	}
-	if app.State != cf.Started || len(m.Processes) == 0 { // it uses nothing of a quota
-		return change()
-	}
-	return quota.Within(c, app.SpaceGUID, quota.Processes, change)
+	return nil
 }
 
-func applyProcess(c *control.Session, app *cf.App, m manifest.Process) error {
+func applyProcess(c *control.Session, app *cf.App, m manifest.Process, request audit.Data) error {
 	p, err := apps.Process(c, app, m.Type)
 	if store.IsNotFound(err) {
 		p, err = apps.AddProcess(c, app, m.Type)
 	}
-	if err == nil && m != (manifest.Process{Type: m.Type, Listed: m.Listed}) {
+	if err == nil {
 		err = apps.MayChange(c, p, app, apps.NoUpdate)
 	}
 	if err != nil {
@@ -122,9 +146,10 @@ func applyProcess(c *control.Session, app *cf.App, m manifest.Process) error {
 	if m.Command != nil {
 		p.Command = *m.Command
 	}
-	s := apps.Scale{Instances: given(m.Instances), MemoryMB: given(m.MemoryMB), DiskMB: given(m.DiskMB), LogRateLimit: given(m.LogRate)}
-	if err := s.Apply(p); err != nil {
-		return err
+	if m.User != nil {
+		if err := apps.SetUser(p, *m.User); err != nil {
+			return err
+		}
 	}
 	if err := checkRequest(m.Health).Apply(&p.HealthCheck, "Health check"); err != nil {
 		return err
@@ -135,7 +160,27 @@ func applyProcess(c *control.Session, app *cf.App, m manifest.Process) error {
 	if err := store.Processes.Update(c.Tx, p); err != nil {
 		return err
 	}
-	return recordProcess(c, app, p, m)
+	return apps.ProcessUpdated(c, app, p, request)
+}
+
+// scaleProcesses changes how much the processes have. Cloud Controller records that of
+// every process that the manifest lists, also where it says nothing of it.
+func scaleProcesses(c *control.Session, app *cf.App, m *manifest.App) error {
+	for _, want := range m.Processes {
+		s := apps.Scale{Instances: given(want.Instances), MemoryMB: given(want.MemoryMB), DiskMB: given(want.DiskMB), LogRateLimit: given(want.LogRate)}
+		request := scaleOf(want)
+		if len(request) == 0 && !want.Listed {
+			continue
+		}
+		p, err := apps.Process(c, app, want.Type)
+		if err != nil {
+			return err
+		}
+		if err := apps.ScaleAs(c, app, p, s, request); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func checkRequest(m manifest.Check) *apps.Check {
@@ -200,15 +245,32 @@ func findOrCreate(c *control.Session, space *cf.Space, m *manifest.App) (*cf.App
 		request := requestOf(m)
 		request["name"], request["relationships"] = m.Name, audit.Data{"space": audit.Relation(space.GUID)}
 		if err = apps.BuildpacksExist(c, m.Buildpacks); err == nil {
-			err = apps.Insert(c, app, lifecycleOf(m), request)
+			err = apps.InsertSkeleton(c, app, lifecycleOf(m), request)
 		}
 	}
-	if err != nil {
-		return nil, forApp(m.Name, err)
+	if err == nil {
+		err = suits(app, m)
 	}
+	return app, forApp(m.Name, err)
+}
+
+// suits refuses an entry for an app of the other lifecycle (CC:
+// SpaceManifestsController.apply_manifest).
+func suits(app *cf.App, m *manifest.App) error {
+	switch key := m.Buildpack(); {
+	case app.Lifecycle.Type == cf.LifecycleDocker && key != "":
+		return cf.Unprocessable("%s cannot be configured for a docker lifecycle app.", key)
+	case app.Lifecycle.Type == cf.LifecycleBuildpack && m.Docker:
+		return cf.Unprocessable("Docker cannot be configured for a buildpack lifecycle app.")
+	}
+	return nil
+}
+
+// recordApply records that a manifest is applied to an app.
+func recordApply(c *control.Session, app *cf.App, m *manifest.App) error {
 	text, err := m.Audited(audit.Hidden, desire.Redact)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return app, c.AuditApp(audit.AppApplyManifest, app, c.Request(audit.Data{"manifest": text}))
+	return c.AuditApp(audit.AppApplyManifest, app, c.Request(audit.Data{"manifest": text}))
 }

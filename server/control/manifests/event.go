@@ -2,7 +2,6 @@ package manifests
 
 import (
 	"cupola/server/control"
-	"cupola/server/control/apps"
 	"cupola/server/control/audit"
 	"cupola/server/manifest"
 	"cupola/store/cf"
@@ -25,7 +24,7 @@ func requestOf(m *manifest.App) audit.Data {
 		lifecycle["type"] = *m.Lifecycle
 	}
 	switch {
-	case m.Docker:
+	case m.Docker && m.Lifecycle == nil:
 		lifecycle["type"] = cf.LifecycleDocker
 	case len(data) > 0:
 		lifecycle["data"] = data
@@ -39,34 +38,6 @@ func requestOf(m *manifest.App) audit.Data {
 	return request
 }
 
-// recordUpdate records that an app was changed: Cloud Controller does so for every
-// manifest (CC: actions/app_apply_manifest.rb).
-func recordUpdate(c *control.Session, app *cf.App, m *manifest.App) error {
-	return c.AuditApp(audit.AppUpdate, app, c.Request(requestOf(m)))
-}
-
-// recordEnv records that the variables of an app were changed, as recordUpdate does.
-func recordEnv(c *control.Session, app *cf.App, _ *manifest.App) error {
-	return apps.EnvChanged(c, app)
-}
-
-// recordProcess records what a manifest changed of a process: an update, unless there
-// is nothing but the type of a web process, and a scaling, which Cloud Controller
-// records of every process that the manifest names.
-func recordProcess(c *control.Session, app *cf.App, p *cf.Process, m manifest.Process) error {
-	update := updateOf(m)
-	if len(update) > 1 || m.Type != "web" {
-		if err := apps.ProcessUpdated(c, app, p, update); err != nil {
-			return err
-		}
-	}
-	scale := scaleOf(m)
-	if len(scale) == 0 && !m.Listed {
-		return nil
-	}
-	return apps.ProcessScaled(c, app, p, scale)
-}
-
 // updateOf is what a manifest asks for of a process (CC:
 // AppManifestMessage.process_update_attributes_from_process, and ManifestProcessUpdateMessage,
 // which calls three of them by a second name too).
@@ -74,6 +45,9 @@ func updateOf(m manifest.Process) audit.Data {
 	request := audit.Data{"type": m.Type}
 	if m.Command != nil {
 		request["command"] = audit.Hidden
+	}
+	if m.User != nil {
+		request["user"] = control.OrNil(*m.User)
 	}
 	give(request, "health_check_http_endpoint", m.Health.Endpoint)
 	give(request, "health_check_endpoint", m.Health.Endpoint)

@@ -22,7 +22,7 @@ func (m *Manifest) Small() bool { return m.parsed.Weight() <= atOnce }
 
 // Apply applies a whole manifest to a space.
 func (m *Manifest) Apply(c *control.Session, space *cf.Space) error {
-	if err := checkOptions(c, m.parsed); err != nil {
+	if err := check(c, m.parsed); err != nil {
 		return err
 	}
 	var found []*cf.App
@@ -32,6 +32,11 @@ func (m *Manifest) Apply(c *control.Session, space *cf.Space) error {
 			return err
 		}
 		found = append(found, app)
+	}
+	for i, app := range found {
+		if err := recordApply(c, app, &m.parsed.Apps[i]); err != nil {
+			return err
+		}
 	}
 	for i, app := range found {
 		app, err := store.Apps.Get(c.Tx, app.GUID) // an earlier entry can have changed it
@@ -49,7 +54,8 @@ func (m *Manifest) Apply(c *control.Session, space *cf.Space) error {
 // for: control.ErrMore if others are left for another transaction.
 func (m *Manifest) CreateApps(c *control.Session, space *cf.Space) error {
 	began := time.Now()
-	if err := checkOptions(c, m.parsed); err != nil {
+	late := func() bool { return time.Since(began) > partTime }
+	if err := check(c, m.parsed); err != nil {
 		return err
 	}
 	for len(m.apps) < len(m.parsed.Apps) {
@@ -57,8 +63,15 @@ func (m *Manifest) CreateApps(c *control.Session, space *cf.Space) error {
 		if err != nil {
 			return err
 		}
-		m.apps = append(m.apps, app)
-		if time.Since(began) > partTime && len(m.apps) < len(m.parsed.Apps) {
+		if m.apps = append(m.apps, app); late() {
+			return control.ErrMore
+		}
+	}
+	for m.recorded < len(m.apps) {
+		if err := recordApply(c, m.apps[m.recorded], &m.parsed.Apps[m.recorded]); err != nil {
+			return err
+		}
+		if m.recorded++; late() && m.recorded < len(m.apps) {
 			return control.ErrMore
 		}
 	}

@@ -9,8 +9,9 @@ import (
 
 // Manifest is a manifest that is compared with a space, or applied to it.
 type Manifest struct {
-	parsed *manifest.Manifest
-	apps   []*cf.App // of its first entries, once they are created
+	parsed   *manifest.Manifest
+	apps     []*cf.App // of its first entries, once they are created
+	recorded int       // entries of which it is recorded that they are applied
 }
 
 // Parse reads a manifest. Its errors are Cloud Controller's.

@@ -30,7 +30,10 @@ func applyServices(c *control.Session, app *cf.App, m *manifest.App) error {
 // with it.
 func serviceNamed(c *control.Session, app *cf.App, name string) (*cf.ServiceInstance, error) {
 	i, err := store.ServiceInstances.First(c.Tx, store.Query{Where: map[string][]string{"names": {name}, "space_guids": {app.SpaceGUID}}})
-	return i, control.Unprocessable(err, "Service instance '%s' not found", name)
+	if store.IsNotFound(err) {
+		err = cf.Errorf(cf.ResourceNotFound, "Service instance '%s' not found", name)
+	}
+	return i, err
 }
 
 // forService has a 422 name the service that it is about.

@@ -28,7 +28,7 @@ func Write(c *control.Session, app *cf.App) ([]byte, error) {
 
 // Diff lists what applying a manifest in a space would change.
 func (m *Manifest) Diff(c *control.Session, space *cf.Space) ([]manifest.Change, error) {
-	if err := checkOptions(c, m.parsed); err != nil {
+	if err := check(c, m.parsed); err != nil {
 		return nil, err
 	}
 	current := map[string]map[string]any{}
@@ -187,6 +187,7 @@ func viewProcess(p *cf.Process) map[string]any {
 		}
 	}
 	set("command", p.Command, p.Command == "")
+	set("user", p.User, p.User == "")
 	set("timeout", p.HealthCheck.Timeout, p.HealthCheck.Timeout == 0)
 	set("health-check-http-endpoint", p.HealthCheck.Endpoint, p.HealthCheck.Endpoint == "")
 	set("health-check-invocation-timeout", p.HealthCheck.InvocationTimeout, p.HealthCheck.InvocationTimeout == 0)
