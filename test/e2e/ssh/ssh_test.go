@@ -39,11 +39,12 @@ func TestSSH(t *testing.T) {
 	}{
 		{"exec", sshRuns}, {"terminal", sshHasATerminal}, {"forward", sshForwards},
 		{"scp", sshCopies}, {"sftp", sshServesFiles}, {"codes", sshCodesAreGoodOnce},
-		{"rules", sshIsRefused},
+		{"rules", sshIsRefused}, {"console", consoleHasATerminal},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(d.On(t)) })
 	}
 	sshEnds(d)
+	consoleOutlivesTheDaemon(d)
 }
 
 // TestSSHIntoABareImage enters a container that has its app and nothing else:
