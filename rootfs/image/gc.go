@@ -63,6 +63,7 @@ type Policy struct {
 	OlderThan time.Duration            // images that were not used for so long go; 0 keeps them
 	MaxBytes  int64                    // the least recently used images go until the others' DiskBytes are at most so many; 0 is no limit
 	All       bool                     // every image that may go
+	DryRun    bool                     // tell what would go, and remove nothing
 }
 
 // Removed is what GC removed.
@@ -91,15 +92,26 @@ func (s *Cache) GC(ctx context.Context, p Policy) (r Removed, err error) {
 			if sum += i.DiskBytes; !p.removes(i, sum) {
 				continue
 			}
-			if err := errors.Join(ctx.Err(), s.store.Trash.Put(s.recordPath(i.Digest))); err != nil {
+			if err := errors.Join(ctx.Err(), s.drop(i, p)); err != nil {
 				return err
 			}
 			sum -= i.DiskBytes
 			r.Images, r.Bytes = append(r.Images, i), r.Bytes+i.DiskBytes
 		}
+		if p.DryRun {
+			return nil
+		}
 		return s.sweep(ctx, used)
 	})
 	return r, err
+}
+
+// drop removes the record of an image that a policy removes.
+func (s *Cache) drop(i Info, p Policy) error {
+	if p.DryRun {
+		return nil
+	}
+	return s.store.Trash.Put(s.recordPath(i.Digest))
 }
 
 // Remove removes an image, and the layers that no other image needs. One that a stack is made of or a container has mounted

@@ -97,10 +97,14 @@ func (c *gcCmd) Run(e *command.Env) error {
 	if err != nil {
 		return command.Interrupted(e, err)
 	}
-	for _, i := range r.Images {
-		fmt.Fprintf(e.Out, "Removed %s (%s).\n", i.Reference, command.BytesText(i.DiskBytes))
+	did := "Removed"
+	if c.DryRun {
+		did = "Would remove"
 	}
-	fmt.Fprintf(e.Out, "Removed %d images.\n", len(r.Images))
+	for _, i := range r.Images {
+		fmt.Fprintf(e.Out, "%s %s (%s).\n", did, i.Reference, command.BytesText(i.DiskBytes))
+	}
+	fmt.Fprintf(e.Out, "%s %d images.\n", did, len(r.Images))
 	return nil
 }
 

@@ -44,6 +44,7 @@ type GCRequest struct {
 	OlderThan time.Duration `help:"Remove images that were unused for this long." placeholder:"168h"`
 	MaxMB     int64         `help:"Remove the least recently used images until the rest fit in this many MiB." name:"max-mb" placeholder:"MB"`
 	All       bool          `help:"Remove all unused images."`
+	DryRun    bool          `help:"Only list what would be removed."`
 }
 
 // ImageInfo is an image in the cache as operators see it.
@@ -117,11 +118,31 @@ func (l *Library) Pull(ctx context.Context, p PullRequest, report steps.Func) (I
 	if err != nil {
 		return Info{}, err
 	}
+	return l.pull(ctx, p, ref, true, report)
+}
+
+// PullForAPI is Pull for an admin of the API, who is not one of the machine: the
+// image is in a registry, at an address that users may name, too.
+func (l *Library) PullForAPI(ctx context.Context, p PullRequest, report steps.Func) (Info, error) {
+	ref, err := reference.Parse(withScheme(p.Reference))
+	if err != nil {
+		return Info{}, err
+	}
+	if ref.Scheme != reference.SchemeDocker {
+		return Info{}, fmt.Errorf("invalid Reference %q: give an image in a registry, like docker://host/name:tag; 'cupola stack pull' on the machine takes others", p.Reference)
+	}
+	if p.Fallbacks != nil {
+		return Info{}, errors.New("invalid Fallbacks: only 'cupola stack pull --fallback' on the machine sets them")
+	}
+	return l.pull(ctx, p, ref, false, report)
+}
+
+func (l *Library) pull(ctx context.Context, p PullRequest, ref reference.Reference, trusted bool, report steps.Func) (Info, error) {
 	o, err := p.options(ref, report)
 	if err != nil {
 		return Info{}, err
 	}
-	o.Trusted = true
+	o.Trusted = trusted
 	img, err := l.Roots.Images.Pull(ctx, ref, o)
 	if err != nil {
 		return Info{}, err
@@ -210,5 +231,5 @@ func (l *Library) Collect(ctx context.Context, g GCRequest) (image.Removed, erro
 	if err != nil {
 		return image.Removed{}, err
 	}
-	return l.Roots.Images.GC(ctx, image.Policy{Keep: func(digest string) bool { return pinned[digest] }, OlderThan: g.OlderThan, MaxBytes: g.MaxMB << 20, All: g.All})
+	return l.Roots.Images.GC(ctx, image.Policy{Keep: func(digest string) bool { return pinned[digest] }, OlderThan: g.OlderThan, MaxBytes: g.MaxMB << 20, All: g.All, DryRun: g.DryRun})
 }
