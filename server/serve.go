@@ -52,6 +52,7 @@ func Run(ctx context.Context, c config.Config, ready func(Ready)) error {
 		return errors.Join(err, bound.Close())
 	}
 	defer d.close()
+	d.faces.Operations = d.admin().Remote()
 	if err := d.faces.Listen(bound); err != nil {
 		return errors.Join(err, bound.Close())
 	}

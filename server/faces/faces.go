@@ -5,6 +5,7 @@ package faces
 import (
 	"context"
 	"net"
+	"net/http"
 
 	"golang.org/x/sync/errgroup"
 
@@ -28,7 +29,8 @@ import (
 // Faces are the servers of a daemon, one for each kind of client. They are opened
 // in the order of the methods.
 type Faces struct {
-	Executor *executor.Executor // is given, and opened meanwhile
+	Executor   *executor.Executor // is given, and opened meanwhile
+	Operations http.Handler       // of operators, for admins of the API; is given before Listen
 
 	UAA     *uaa.UAA
 	Router  *router.Router
@@ -127,7 +129,7 @@ type segmentServer struct {
 // handlers lead requests of the HTTP listeners to the face that answers them.
 func (f *Faces) handlers() *front.Front {
 	return &front.Front{Domain: f.Executor.Domain, API: f.api, UAA: f.UAA, Logs: f.Executor.Logs.Cache, Readers: f.readers(), Streams: f.streams,
-		Router: f.Router, Metrics: f.Metrics, Console: f.console, Gate: f.gate, Slots: f.slots, Shard: f.Executor.Shard()}
+		Router: f.Router, Metrics: f.Metrics, Console: f.console, Machine: f.machine(), Operations: f.Operations, Gate: f.gate, Slots: f.slots, Shard: f.Executor.Shard()}
 }
 
 // readers tells who may read logs.

@@ -12,6 +12,7 @@ import (
 	"cupola/server/logcache"
 	"cupola/server/logcache/query"
 	"cupola/server/logstream"
+	"cupola/server/machine"
 	"cupola/server/metrics"
 	"cupola/server/router"
 	"cupola/server/uaa"
@@ -30,8 +31,11 @@ type Front struct {
 	Shard   *router.Shard // which apps are served beside the API; nil is all
 	Metrics *metrics.Metrics
 	Console *console.Console // nil: there is none
-	Gate    *router.Gate
-	Slots   *bulkhead.Share[string] // requests of the API, by user or else by address
+	// Machine and Operations are for admins; nil: there are none.
+	Machine    *machine.Machine
+	Operations http.Handler
+	Gate       *router.Gate
+	Slots      *bulkhead.Share[string] // requests of the API, by user or else by address
 }
 
 // Handler is the handler of the listeners of --http and --https: the API's hosts get
@@ -61,6 +65,7 @@ func (f *Front) control() http.Handler {
 	for _, p := range logstream.Paths {
 		control.Handle(p, f.Streams)
 	}
+	f.operators(control)
 	if f.Console == nil {
 		return control
 	}

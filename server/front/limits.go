@@ -37,12 +37,9 @@ func (f *Front) byAddress(next http.Handler) http.Handler {
 // overloaded answers a request that there is no room for, in Cloud Controller's
 // form.
 func overloaded(w http.ResponseWriter, r *http.Request) {
-	header := w.Header()
-	header.Set("Content-Type", "application/json; charset=utf-8")
-	header.Set("Retry-After", "1")
+	w.Header().Set("Retry-After", "1")
 	if r.ProtoMajor == 1 {
-		header.Set("Connection", "close")
+		w.Header().Set("Connection", "close")
 	}
-	w.WriteHeader(http.StatusServiceUnavailable)
-	_, _ = w.Write([]byte(`{"errors":[{"code":10015,"title":"CF-ServiceUnavailable","detail":"Too many requests are under way: try again in a few seconds"}]}` + "\n")) // the client may be gone
+	refuse(w, http.StatusServiceUnavailable, 10015, "CF-ServiceUnavailable", "Too many requests are under way: try again in a few seconds")
 }

@@ -1,0 +1,72 @@
+package front
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"cupola/store/cf"
+)
+
+// operators serves what only admins of the API may see or do beside the v3 API: the
+// machine, and operations of operators.
+func (f *Front) operators(mux *http.ServeMux) {
+	if f.Machine != nil {
+		readers := []string{"cloud_controller.admin", "cloud_controller.admin_read_only"}
+		mux.Handle("/v1/machine", f.byAddress(f.Readers.only(readers, getOnly(f.Machine))))
+		mux.Handle("/v1/machine/checks", f.byAddress(f.Readers.only(readers, getOnly(http.HandlerFunc(f.Machine.Checks)))))
+	}
+	if f.Operations != nil {
+		mux.Handle("/v1/admin/", f.byAddress(f.Readers.only([]string{"cloud_controller.admin"}, f.Operations)))
+	}
+}
+
+// only lets those in whose token has one of the scopes, and refuses others as the
+// v3 API does (CC: errors/v2.yml).
+func (rs Readers) only(scopes []string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		if token == "" {
+			refuse(w, http.StatusUnauthorized, 10002, "CF-NotAuthenticated", "Authentication error")
+			return
+		}
+		id, err := rs.UAA.Verify(r.Context(), token)
+		if err != nil || !strings.EqualFold(scheme, "bearer") {
+			refuse(w, http.StatusUnauthorized, 1000, "CF-InvalidAuthToken", "Invalid Auth Token")
+			return
+		}
+		if !hasAny(id, scopes) {
+			refuse(w, http.StatusForbidden, 10003, "CF-NotAuthorized", "You are not authorized to perform the requested action")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func hasAny(id cf.Identity, scopes []string) bool {
+	return slices.ContainsFunc(scopes, func(s string) bool { return slices.Contains(id.Scopes, s) })
+}
+
+// getOnly knows no other methods.
+func getOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			refuse(w, http.StatusNotFound, 10000, "CF-NotFound", "Unknown request")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// refuse answers in Cloud Controller's form.
+func refuse(w http.ResponseWriter, status, code int, title, detail string) {
+	type fault struct {
+		Code   int    `json:"code"`
+		Title  string `json:"title"`
+		Detail string `json:"detail"`
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string][]fault{"errors": {{code, title, detail}}}) // the client may be gone
+}
