@@ -64,7 +64,8 @@ func (p PasswordPolicy) check(password string) error {
 		}
 	}
 	if len(faults) > 0 {
-		return refuse(http.StatusUnprocessableEntity, "invalid_password", "%s", strings.Join(faults, " "))
+		// UAA: UaaPasswordPolicyValidator, InvalidPasswordException
+		return refuse(http.StatusBadRequest, "invalid_password", "%s", strings.Join(faults, ","))
 	}
 	return nil
 }

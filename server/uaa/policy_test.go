@@ -20,7 +20,7 @@ func TestPasswordPolicy(t *testing.T) {
 		{strict, "ABCDEF12!", "Password must contain at least 1 lowercase characters."},
 		{strict, "Abcdefg1!", "Password must contain at least 2 digit characters."},
 		{strict, "Abcdefg12", "Password must contain at least 1 special characters."},
-		{strict, "Ab1!", "Password must be at least 8 characters in length. Password must contain at least 2 digit characters."},
+		{strict, "Ab1!", "Password must be at least 8 characters in length.,Password must contain at least 2 digit characters."},
 	} {
 		got := ""
 		if err := c.policy.check(c.password); err != nil {
@@ -48,11 +48,11 @@ func TestPolicyHoldsForNewPasswords(t *testing.T) {
 	u, srv := start(t)
 	u.policy = PasswordPolicy{MinLength: 8}
 	_, admin := grant(t, srv, "cf", "", password("admin", "pw"))
-	if status, body := ask(t, srv, admin, "POST", "/Users", `{"userName":"joe","password":"short"}`); status != 422 || body["error"] != "invalid_password" {
+	if status, body := ask(t, srv, admin, "POST", "/Users", `{"userName":"joe","password":"short"}`); status != 400 || body["error"] != "invalid_password" {
 		t.Errorf("create: got %d %v", status, body)
 	}
 	path := "/Users/" + userID(t, srv, admin) + "/password"
-	if status, body := ask(t, srv, admin, "PUT", path, `{"oldPassword":"pw","password":"short"}`); status != 422 || body["error"] != "invalid_password" {
+	if status, body := ask(t, srv, admin, "PUT", path, `{"oldPassword":"pw","password":"short"}`); status != 400 || body["error"] != "invalid_password" {
 		t.Errorf("change: got %d %v", status, body)
 	}
 }

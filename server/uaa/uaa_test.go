@@ -187,6 +187,38 @@ func TestOldPasswordsAreNotGuessed(t *testing.T) {
 	}
 }
 
+// TestPasswordChangesThatAreRefused has the answers of UAA's PasswordChangeEndpoint.
+func TestPasswordChangesThatAreRefused(t *testing.T) {
+	_, srv := start(t)
+	_, admin := grant(t, srv, "cf", "", password("admin", "pw"))
+	_, made := ask(t, srv, admin, "POST", "/Users", `{"userName":"joe","password":"x"}`)
+	_, joe := grant(t, srv, "cf", "", password("joe", "x"))
+	own, joes := "/Users/"+userID(t, srv, admin)+"/password", "/Users/"+made["id"].(string)+"/password"
+	for _, c := range []struct {
+		name       string
+		tokens     map[string]any
+		path, body string
+		status     int
+		want       string
+	}{
+		{"no old password", joe, joes, `{"password":"new"}`, 400, "Previous password is required"},
+		{"a wrong one", joe, joes, `{"oldPassword":"wrong","password":"new"}`, 401, "Old password is incorrect"},
+		{"a wrong one, and no other", joe, joes, `{"oldPassword":"wrong","password":"wrong"}`, 401, "Old password is incorrect"},
+		{"the same", joe, joes, `{"oldPassword":"x","password":"x"}`, 422, "Your new password cannot be the same as the old password."},
+		{"an admin without", admin, own, `{"password":"new"}`, 400, "Previous password is required even for admin"},
+		{"an admin's wrong one", admin, own, `{"oldPassword":"wrong","password":"new"}`, 401, "Old password is incorrect"},
+		{"another's wrong one", admin, joes, `{"oldPassword":"wrong","password":"new"}`, 401, "Old password is incorrect"},
+		{"another's same", admin, joes, `{"password":"x"}`, 422, "Your new password cannot be the same as the old password."},
+	} {
+		if status, got := ask(t, srv, c.tokens, "PUT", c.path, c.body); status != c.status || got["error_description"] != c.want {
+			t.Errorf("%s: got %d %v; want %d %s", c.name, status, got, c.status, c.want)
+		}
+	}
+	if status, got := ask(t, srv, admin, "PUT", joes, `{"oldPassword":"x","password":"new"}`); status != 200 {
+		t.Errorf("another's right one: got %d %v; want 200", status, got)
+	}
+}
+
 // ask makes a request with an access token.
 func ask(t *testing.T, srv *httptest.Server, tokens map[string]any, method, path, body string) (int, map[string]any) {
 	t.Helper()

@@ -238,41 +238,65 @@ func (u scim) deleteUser(r *http.Request) (int, any, error) {
 	return http.StatusOK, view, err
 }
 
-// changePassword wants the old password, but of an admin.
+// passwordRequest is UAA's PasswordChangeRequest. OldPassword is nil where none is given.
+type passwordRequest struct {
+	OldPassword *string `json:"oldPassword"`
+	Password    string  `json:"password"`
+}
+
+// changePassword is PUT /Users/{id}/password (UAA: PasswordChangeEndpoint).
 func (u scim) changePassword(r *http.Request) (int, any, error) {
 	id, err := u.bearer(r)
 	if err != nil {
 		return 0, nil, err
 	}
-	var req struct {
-		OldPassword string `json:"oldPassword"`
-		Password    string `json:"password"`
-	}
+	var req passwordRequest
 	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
 		return 0, nil, refuse(http.StatusBadRequest, "invalid_password", "The request could not be read")
-	}
-	if err := u.policy.check(req.Password); err != nil {
-		return 0, nil, err
 	}
 	user, err := u.user(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return 0, nil, notFound(r, err)
 	}
-	if req.Password == req.OldPassword {
+	if err := u.mayChangePassword(r, id, user, req.OldPassword); err != nil {
+		return 0, nil, err
+	}
+	same, err := u.isPassword(r, user, req.Password)
+	if err != nil {
+		return 0, nil, err
+	}
+	if same {
 		return 0, nil, refuse(http.StatusUnprocessableEntity, "invalid_password", "Your new password cannot be the same as the old password.")
 	}
-	if _, notAdmin := u.bearer(r, "uaa.admin"); notAdmin != nil {
-		if id.UserGUID != user.GUID {
-			return 0, nil, refuse(http.StatusForbidden, "insufficient_scope", "Insufficient scope for this resource")
-		}
-		if _, err := u.byPassword(r, user.Username, req.OldPassword); err != nil {
-			return 0, nil, refuse(http.StatusUnauthorized, "unauthorized", "Old password is incorrect")
-		}
+	if err := u.policy.check(req.Password); err != nil {
+		return 0, nil, err
 	}
 	if err := u.setPassword(r.Context(), user.GUID, req.Password); err != nil {
 		return 0, nil, notFound(r, err)
 	}
 	return http.StatusOK, doc{"status": "ok", "message": "password updated"}, nil
+}
+
+// mayChangePassword refuses users who do not know their own password, admins too. Only
+// admins change another's, without the old one; one that they give must be right (UAA:
+// PasswordChangeEndpoint, JdbcScimUserProvisioning.changePassword).
+func (u scim) mayChangePassword(r *http.Request, id cf.Identity, user *cf.User, old *string) error {
+	_, notAdmin := u.bearer(r, "uaa.admin")
+	own := id.UserGUID == user.GUID
+	switch {
+	case notAdmin != nil && !own:
+		return notAdmin
+	case own && notAdmin != nil && (old == nil || *old == ""):
+		return refuse(http.StatusBadRequest, "invalid_password", "Previous password is required")
+	case own && (old == nil || *old == ""):
+		return refuse(http.StatusBadRequest, "invalid_password", "Previous password is required even for admin")
+	case old == nil:
+		return nil
+	}
+	if _, err := u.byPassword(r, user.Username, *old); err != nil {
+		return refuse(http.StatusUnauthorized, "unauthorized", "Old password is incorrect")
+	}
+	return nil
 }
 
 func (u scim) setPassword(ctx context.Context, guid, password string) error {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/crypto/bcrypt"
+
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -35,6 +37,17 @@ func (u *UAA) byPassword(r *http.Request, name, password string) (*cf.User, erro
 		return nil, refuse(http.StatusUnauthorized, "unauthorized", "Bad credentials")
 	}
 	return user, nil
+}
+
+// isPassword reports whether a password is the user's. It counts no failures: the
+// caller has proved to be the user or an admin.
+func (u *UAA) isPassword(r *http.Request, user *cf.User, password string) (bool, error) {
+	slot, err := u.acquire(r, user.Username)
+	if err != nil {
+		return false, err
+	}
+	defer slot.Release()
+	return bcrypt.CompareHashAndPassword([]byte(user.PasswordHash), []byte(password)) == nil, nil
 }
 
 func (u *UAA) user(ctx context.Context, guid string) (user *cf.User, err error) {
