@@ -143,8 +143,8 @@ func v2Doc(t *testing.T, probe func(string) string) string {
 	t.Helper()
 	var b strings.Builder
 	b.WriteString("\n## The v2 API\n\nCloud Foundry is about to remove it. What older plugins, scripts and providers read is served in its form: `metadata` and `entity`, `total_results`,\n" +
-		"`q=name:x` and `q=name IN x,y` (no comparisons), `page`, `results-per-page`, `order-direction`. Relations are URLs; `inline-relations-depth` has no effect.\n" +
-		"What one may not see is forbidden (403), where the v3 API does not find it. Nothing can be written.\n\n")
+		"`q=name:x` and `q=name IN x,y` (no comparisons), `page`, `results-per-page`, `order-direction`. Relations are URLs; `inline-relations-depth` inlines the stack of an app\n" +
+		"alone, which the CLI needs for its plugins. What one may not see is forbidden (403), where the v3 API does not find it. Nothing can be written.\n\n")
 	for _, rt := range (&Server{}).routes() {
 		if strings.HasPrefix(rt.pattern, "GET /v2/") {
 			fmt.Fprintf(&b, "- `%s`\n", rt.pattern)

@@ -123,8 +123,7 @@ func v2Of[T any](t *store.Table[T], then func(*call) (*response, error)) func(*c
 }
 
 // v2Query reads page, results-per-page, order-direction and q, which may be given
-// several times. What Cloud Controller inlines of relations on request is left to
-// their URLs.
+// several times.
 func v2Query(at *url.URL, filters map[string]string) (q listQuery, err error) {
 	v, err := v2Values(at)
 	if err != nil {
@@ -149,6 +148,17 @@ func v2Query(at *url.URL, filters map[string]string) (q listQuery, err error) {
 		}
 	}
 	return q, nil
+}
+
+// v2Inlines reports whether a client asks for what relations name, not for their URLs
+// alone. It gets what the CLI needs for its plugins, the stacks of apps.
+func v2Inlines(c *call) bool {
+	v, err := v2Values(c.Request.URL)
+	if err != nil {
+		return false
+	}
+	depth, err := strconv.Atoi(v.Get("inline-relations-depth"))
+	return err == nil && depth > 0
 }
 
 // v2Values reads a query, in which conditions of q may stand between semicolons.

@@ -23,7 +23,7 @@ var v2Apps = v2Kind[cf.App]{table: store.Apps, views: viewV2Apps, filters: map[s
 type v2AppRows struct {
 	web      map[string]*cf.Process
 	spaces   map[string]*cf.Space // by GUID
-	stacks   map[string]string    // GUIDs by name
+	stacks   map[string]*cf.Stack // by name
 	packages map[string]*cf.Package
 	builds   map[string]*cf.Build
 	droplets map[string]*cf.Droplet // by GUID
@@ -31,7 +31,7 @@ type v2AppRows struct {
 
 // readV2Apps reads it all at once.
 func readV2Apps(c *call, rows []*cf.App) (all *v2AppRows, err error) {
-	all = &v2AppRows{web: map[string]*cf.Process{}, spaces: map[string]*cf.Space{}, stacks: map[string]string{}, packages: map[string]*cf.Package{}, builds: map[string]*cf.Build{}, droplets: map[string]*cf.Droplet{}}
+	all = &v2AppRows{web: map[string]*cf.Process{}, spaces: map[string]*cf.Space{}, stacks: map[string]*cf.Stack{}, packages: map[string]*cf.Package{}, builds: map[string]*cf.Build{}, droplets: map[string]*cf.Droplet{}}
 	guids := control.GUIDs(rows, func(a *cf.App) string { return a.GUID })
 	for _, read := range []func() error{
 		func() error { return byKey(c, store.Processes, "app_guids", guids, all.addWeb) },
@@ -54,7 +54,7 @@ func readV2Apps(c *call, rows []*cf.App) (all *v2AppRows, err error) {
 	}
 	stacks, err := store.Stacks.All(c.Tx)
 	for _, s := range stacks {
-		all.stacks[s.Name] = s.GUID
+		all.stacks[s.Name] = s
 	}
 	return all, err
 }
@@ -83,6 +83,9 @@ func viewV2Apps(c *call, rows []*cf.App) ([]doc, error) {
 	docs := []doc{}
 	for _, a := range rows {
 		if entity := all.entity(c, a); entity != nil {
+			if s := all.stacks[a.Lifecycle.Stack]; s != nil && v2Inlines(c) {
+				entity["stack"] = viewV2Stack(s)
+			}
 			self := "/v2/apps/" + a.GUID
 			docs = append(docs, v2Resource(a.Resource, "/v2/apps", with(entity, doc{
 				"space_url": "/v2/spaces/" + a.SpaceGUID, "stack_url": fmt.Sprintf("/v2/stacks/%v", entity["stack_guid"]), "routes_url": self + "/routes", "events_url": self + "/events",
@@ -91,6 +94,14 @@ func viewV2Apps(c *call, rows []*cf.App) ([]doc, error) {
 		}
 	}
 	return docs, nil
+}
+
+// stackGUID is null for an image, which is a stack without a row.
+func (r *v2AppRows) stackGUID(a *cf.App) any {
+	if s := r.stacks[a.Lifecycle.Stack]; s != nil {
+		return s.GUID
+	}
+	return nil
 }
 
 // entity is an app as Cloud Controller's ProcessModelPresenter has it; nil without a
@@ -105,7 +116,7 @@ func (r *v2AppRows) entity(c *call, a *cf.App) doc {
 		env = orEmpty(a.Env)
 	}
 	entity := doc{
-		"name": a.Name, "production": false, "space_guid": a.SpaceGUID, "stack_guid": control.OrNil(r.stacks[a.Lifecycle.Stack]), "buildpack": nil,
+		"name": a.Name, "production": false, "space_guid": a.SpaceGUID, "stack_guid": r.stackGUID(a), "buildpack": nil,
 		"detected_buildpack": nil, "detected_buildpack_guid": nil, "environment_json": env, "memory": p.MemoryMB, "instances": p.Instances, "disk_quota": p.DiskMB,
 		"log_rate_limit": p.LogRateLimit, "state": a.State, "version": p.GUID + "-" + strconv.Itoa(a.Rev+p.Rev), "command": control.OrNil(p.Command), "console": false, "debug": nil,
 		"staging_task_id": nil, "package_state": "PENDING", "health_check_type": p.HealthCheck.Type, "health_check_timeout": orNilInt(p.HealthCheck.Timeout),

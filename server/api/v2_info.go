@@ -27,9 +27,11 @@ func v2Info(c *call) (*response, error) {
 }
 
 var v2Stacks = v2Kind[cf.Stack]{table: store.Stacks, filters: map[string]string{"name": "names"},
-	views: v2Each(func(_ *call, s *cf.Stack) (doc, error) {
-		return v2Resource(s.Resource, "/v2/stacks", doc{"name": s.Name, "description": s.Description, "build_rootfs_image": s.Name, "run_rootfs_image": s.Name}), nil
-	})}
+	views: v2Each(func(_ *call, s *cf.Stack) (doc, error) { return viewV2Stack(s), nil })}
+
+func viewV2Stack(s *cf.Stack) doc {
+	return v2Resource(s.Resource, "/v2/stacks", doc{"name": s.Name, "description": s.Description, "build_rootfs_image": s.Name, "run_rootfs_image": s.Name})
+}
 
 func viewV2Flag(f *cf.FeatureFlag) doc {
 	return doc{"name": f.Name, "enabled": f.Enabled, "error_message": control.OrNil(f.CustomErrorMessage), "url": "/v2/config/feature_flags/" + f.Name}

@@ -24,6 +24,8 @@ func TestV2Reads(t *testing.T) {
 		{method: "GET", path: "/v2/apps?results-per-page=1&page=2&order-direction=desc", status: 200,
 			want: `{"prev_url": "/v2/apps?order-direction=desc&page=1&results-per-page=1", "next_url": null, "resources": [{"metadata": {"guid": "app-1"}}]}`},
 		{method: "GET", path: "/v2/apps/app-1", status: 200, want: `{"metadata": {"guid": "app-1"}, "entity": {"environment_json": {}}}`},
+		// The CLI's GetApp of plugins fails without (CC: rest_controller/preloaded_object_serializer.rb).
+		{method: "GET", path: "/v2/spaces/space-1/apps?q=name:hello&inline-relations-depth=1", status: 200, want: `{"resources": [{"entity": {"name": "hello", "stack": {"entity": {"name": "minifs", "description": "small"}}}}]}`},
 		{as: "space_auditor", method: "GET", path: "/v2/apps/app-1", status: 200, want: `{"entity": {"environment_json": {"redacted_message": "[PRIVATE DATA HIDDEN]"}}}`},
 		{method: "GET", path: "/v2/apps/app-1/summary", status: 200, want: `{"guid": "app-1", "name": "hello", "running_instances": 0, "routes": [{"guid": "route-1", "host": "hello", "port": null, "path": "", "domain": {"guid": "domain-1", "name": "apps.test"}}]}`},
 		{method: "GET", path: "/v2/apps/app-1/env", status: 200, want: `{"environment_json": {}, "staging_env_json": {}, "running_env_json": {}, "application_env_json": {"VCAP_APPLICATION": {"application_name": "hello"}}}`},
@@ -51,6 +53,9 @@ func TestV2Reads(t *testing.T) {
 	}
 	if got := w.ask("admin", "GET", "/v2/spaces/space-1/service_instances?return_user_provided_service_instances=true", "", ""); !strings.Contains(got.text, `"ups-1"`) {
 		t.Errorf("got %s; want the user-provided one, too", got.text)
+	}
+	if got := w.ask("admin", "GET", "/v2/apps/app-1?inline-relations-depth=0", "", ""); strings.Contains(got.text, `"stack":`) {
+		t.Errorf("got %s; want no stack inlined", got.text)
 	}
 	if got := w.ask("admin", "GET", "/v2/spaces/space-1/service_instances", "", ""); strings.Contains(got.text, `"ups-1"`) {
 		t.Errorf("got %s; want the managed ones alone", got.text)
