@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/cgi"
+	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -63,6 +64,18 @@ func serveDirectory(ts *testscript.TestScript, s *session, args []string) outcom
 	}
 	public, _ := s.outside.Serve(s.d.T, mux)
 	ts.Setenv(args[0], public)
+	return outcome{}
+}
+
+// hostDirectory serves a directory over HTTP at a loopback address until the script
+// ends: host VARIABLE DIR.
+func hostDirectory(ts *testscript.TestScript, _ *session, args []string) outcome {
+	if len(args) != 2 {
+		ts.Fatalf("usage: host VARIABLE DIR")
+	}
+	srv := httptest.NewServer(http.FileServer(http.Dir(ts.MkAbs(args[1]))))
+	ts.Defer(srv.Close)
+	ts.Setenv(args[0], srv.URL)
 	return outcome{}
 }
 

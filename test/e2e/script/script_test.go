@@ -25,7 +25,8 @@ import (
 //
 // Beside testscript's commands there are those of scriptCommands. These
 // variables are set: ORG, ORG_GUID, SPACE, SPACE_GUID, API (base URL), ADDR
-// (host:port), ADMIN_PASSWORD.
+// (host:port), ADMIN_PASSWORD, PLUGIN (a program that is a plugin of the CLI). The
+// CLI's questions are answered by a file: "stdin FILE" before "exec cf …".
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t))
@@ -90,9 +91,12 @@ func setUpScript(e *testscript.Env, d *e2e.Daemon, o *e2e.Outside) error {
 	e.Setenv("API", c.API)
 	e.Setenv("ADDR", d.Addr)
 	e.Setenv("ADMIN_PASSWORD", e2e.AdminPassword)
-	cli := append(os.Environ(), "CF_HOME="+e.WorkDir, "CF_COLOR=false", "CF_TRACE=false")
-	e.Values[sessionKey{}] = &session{d: d, outside: o, client: c, dir: e.WorkDir, env: cli}
-	return nil
+	program, err := os.Executable()
+	e.Setenv("PLUGIN", program)
+	cli := []string{"CF_HOME=" + e.WorkDir, "CF_COLOR=false", "CF_TRACE=false"}
+	e.Vars = append(e.Vars, cli...)
+	e.Values[sessionKey{}] = &session{d: d, outside: o, client: c, dir: e.WorkDir, env: append(os.Environ(), cli...)}
+	return err
 }
 
 // outcome is what a command printed, and how it ended.
@@ -132,6 +136,7 @@ func scriptCommands() map[string]command {
 		"at":       getAtPort,
 		"logs":     printLogs,
 		"serve":    serveDirectory,
+		"host":     hostDirectory,
 		"stage":    stageApp,
 		"broker":   commandBroker,
 		"cf":       runCLI,
