@@ -54,7 +54,7 @@ function Header() {
   return html`<header class="top">
     <button type="button" class="quiet burger" aria-expanded=${menu.value} aria-controls="nav" aria-label="Menu" onClick=${() => { menu.value = !menu.value; }}><${Icon} name="menu" /></button>
     <${Link} to="/apps" class="brand"><svg viewBox="0 0 32 32" aria-hidden="true"><path d="M6 29V13C6 7.500 10 3 16 3s10 4.500 10 10v16z" /><path class="fire" d="M11 29v-8a5 5 0 0110 0v8z" /></svg><span>cupola</span><//>
-    <button type="button" class="find" aria-label="Go to… (Ctrl K)" onClick=${palette}><${Icon} name="search" /><span>Go to…</span><kbd>Ctrl K</kbd></button>
+    <button type="button" class="find" aria-label="Go to… Ctrl K" onClick=${palette}><${Icon} name="search" /><span>Go to…</span><kbd>Ctrl K</kbd></button>
     <span class="space"></span>
     <${Theme} />
     <button type="button" class="quiet" onClick=${help} aria-label="Keyboard help" title="Keyboard help"><kbd>?</kbd></button>
