@@ -14,6 +14,7 @@ import (
 	"cupola/cmd/lifecycle/buildpack"
 	"cupola/cmd/lifecycle/directory"
 	"cupola/cmd/lifecycle/healthcheck"
+	"cupola/cmd/lifecycle/proxy"
 	"cupola/cmd/lifecycle/scp"
 	"cupola/cmd/lifecycle/shell"
 	"cupola/cmd/lifecycle/sshd"
@@ -40,7 +41,7 @@ func run(argv []string) int {
 		}
 		argv = argv[1:]
 	}
-	fmt.Fprintln(os.Stderr, "usage: lifecycle builder|buildpack|directories|healthcheck|launcher|scp|sh|sshd|static|<tool> …")
+	fmt.Fprintln(os.Stderr, "usage: lifecycle builder|buildpack|directories|healthcheck|launcher|proxy|scp|sh|sshd|static|<tool> …")
 	return 2
 }
 
@@ -60,6 +61,8 @@ func dispatch(argv []string) (code int, ok bool) {
 		return shell.Launcher().Main(argv), true
 	case contract.CommandSSHD:
 		return sshd.Main(args), true
+	case contract.CommandProxy:
+		return proxy.Main(args), true
 	case "scp":
 		return scp.Main(args), true
 	case "sh", "shell":

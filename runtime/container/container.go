@@ -119,8 +119,11 @@ type Spec struct {
 	// Lifecycle shows the helper's programs at contract.LifecycleDir, too.
 	Lifecycle bool
 	// NetNS is the path of a network namespace; "" gives an empty one.
-	NetNS  string
-	Limits Limits
+	NetNS string
+	// TLSPorts are ports at which the init listens, and starts what terminates TLS
+	// (contract.CommandProxy) when a client comes.
+	TLSPorts []uint16
+	Limits   Limits
 	// Users are the users of the host that the container's are; the zero value is
 	// Config.IDMap.
 	Users IDMap

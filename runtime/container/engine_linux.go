@@ -137,7 +137,7 @@ func (e *Engine) run(ctx context.Context, spec Spec) (*process, error) {
 	}
 	defer closeAll(tasks)
 	e.chownStdio(ids.Base, spec.Process, spec.Stdout, spec.Stderr)
-	request := starter.Request{ID: spec.ID, First: true, Cgroups: len(tasks), Process: e.command(spec.Process, tasks)}
+	request := starter.Request{ID: spec.ID, First: true, Cgroups: len(tasks), Process: e.command(spec.Process, tasks, spec.TLSPorts)}
 	init, err := e.launch(ctx, request, Stdio{Out: spec.Stdout, Err: spec.Stderr}, tasks)
 	if err != nil {
 		return nil, err

@@ -70,7 +70,7 @@ func (e *Engine) enter(ctx context.Context, id string, p Process, stdio Stdio) (
 	if err != nil {
 		return nil, err
 	}
-	proc := e.command(p, tasks)
+	proc := e.command(p, tasks, nil)
 	// A container that an earlier version started has the helper elsewhere, where
 	// its root may have moved it away. The descriptors cannot be replaced, nor can
 	// /proc, which is a mount point.

@@ -57,12 +57,15 @@ func validID(id string) bool {
 
 // command puts the helper before the process. The files in which it enrols
 // itself come first among the inherited ones, from descriptor 3.
-func (e *Engine) command(p Process, tasks []*os.File) starter.Process {
+func (e *Engine) command(p Process, tasks []*os.File, tlsPorts []uint16) starter.Process {
 	args := []string{contract.Init, "--seccomp", contract.ProgramDir + "/" + filterName}
 	if len(tasks) > 0 {
 		args = append(args, "--cgroup-fds", fdList(3, len(tasks)))
 	}
 	args = append(args, "--rlimits", e.shared.rlimits(p))
+	if len(tlsPorts) > 0 {
+		args = append(args, "--tls-ports", strings.Trim(strings.ReplaceAll(fmt.Sprint(tlsPorts), " ", ","), "[]"))
+	}
 	cwd := p.Cwd
 	if cwd == "" {
 		cwd = "/"

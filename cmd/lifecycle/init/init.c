@@ -4,9 +4,15 @@
  * signals that the daemon sends, and ends as the app did. It starts the further
  * processes of a container as well, and then becomes them.
  *
- *     init [--seccomp FILE] [--cgroup-fds 3,4,5] [--rlimits 4=0,7=1024] [--] [argv...]
+ *     init [--seccomp FILE] [--cgroup-fds 3,4,5] [--rlimits 4=0,7=1024] [--tls-ports 61001,61443] [--] [argv...]
  *
  * As PID 1 without argv it only reaps, until the container is removed.
+ *
+ * As PID 1 it also listens at the TLS ports, as inetd would: the first connection
+ * starts the program that terminates TLS, which inherits the sockets from
+ * descriptor 3, and ends when it has had none for a while. Until a client comes,
+ * and after, the ports cost nothing but the sockets; and clients wait in these,
+ * instead of being refused, while the program starts, or when it was killed.
  *
  * The app is not PID 1 itself, because the kernel ignores signals from inside
  * that PID 1 does not catch: abort() and kill(getpid(), SIGTERM) would have no
@@ -28,12 +34,15 @@
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
+#include <linux/eventpoll.h>
 #include <linux/fcntl.h>
 #include <linux/filter.h>
+#include <linux/in.h>
 #include <linux/mman.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
 #include <linux/signal.h>
+#include <linux/time_types.h>
 #include <linux/uio.h>
 #include <linux/wait.h>
 
@@ -41,6 +50,14 @@
 enum { SETUP = 125, CANNOT_RUN = 126, NOT_FOUND = 127 };
 
 enum { PATH_SIZE = 4096 };
+
+/* The TLS ports: FIRST is the descriptor of the first socket that listens, BACKLOG
+ * how many clients wait in each, REST the pause before a retry, in nanoseconds. */
+enum { FIRST = 3, BACKLOG = 1024, REST = 200000000 };
+enum { INET = 2, STREAM = 1, CLOEXEC = O_CLOEXEC };
+
+/* The program that terminates TLS (contract.Helper and contract.CommandProxy). */
+#define PROXY "/.cupola/lifecycle", "proxy"
 
 /* call makes a system call; it returns a negative errno where that failed. */
 #if defined(__x86_64__)
@@ -104,6 +121,7 @@ static const char *reason(long err)
 	case EBADF: return "bad file descriptor";
 	case EINVAL: return "invalid argument";
 	case ELOOP: return "too many levels of symbolic links";
+	case EADDRINUSE: return "address already in use";
 	}
 	return "system call failed";
 }
@@ -251,10 +269,16 @@ __attribute__((noinline)) static _Noreturn void become(char **argv, char **env)
 	fail(NOT_FOUND, "exec ", argv[0], "executable file not found in $PATH");
 }
 
+/* program is one that init starts as often as it ends. */
+struct program {
+	long pid; /* 0 when it does not run */
+	int failed; /* it ended other than well */
+};
+
 /* reap takes every child that has ended, and ends as the app if that is one: with
  * its code, or 128 + its signal. The kernel then kills what is left in the
  * container. PID 1 cannot end by a signal itself. */
-static void reap(long app)
+static void reap(long app, struct program *proxy)
 {
 	int status;
 	long pid;
@@ -262,6 +286,8 @@ static void reap(long app)
 		int signal = status & 0x7f, code = status >> 8 & 0xff;
 		if (pid == app)
 			call(__NR_exit_group, signal ? 128 + signal : code);
+		if (pid == proxy->pid)
+			*proxy = (struct program){0, status != 0};
 	}
 }
 
@@ -279,13 +305,89 @@ static long launch(char **argv, char **env, const unsigned long *before)
 	become(argv, env);
 }
 
-/* supervise reaps, and forwards all other signals to the app, if there is one. */
-static _Noreturn void supervise(long app, const unsigned long *all)
+/* open_ports listens at each of a list of ports, with descriptors from FIRST on, and
+ * returns how many they are. */
+static int open_ports(const char *ports)
 {
+	int n = 0;
+	for (const char *s = ports; *s; n++) {
+		unsigned long port;
+		if (!number(&s, &port) || !port || port > 65535 || (*s && (*s != ',' || !s[1])))
+			fail(SETUP, "--tls-ports ", ports, "want ports like 61001,61443");
+		if (*s)
+			s++;
+		const struct sockaddr_in any = {.sin_family = INET, .sin_port = __builtin_bswap16(port)};
+		long fd = call(__NR_socket, INET, STREAM | CLOEXEC), err = fd < 0 ? fd : 0;
+		if (!err)
+			err = call(__NR_bind, fd, &any, sizeof any);
+		if (!err)
+			err = call(__NR_listen, fd, BACKLOG);
+		if (err)
+			fail(SETUP, "listen at TLS ports ", ports, reason(err));
+	}
+	return n;
+}
+
+/* watch returns a descriptor that tells when a client or a signal has come. */
+static long watch(int ports, const unsigned long *signals)
+{
+	long set = call(__NR_epoll_create1, CLOEXEC), signal = call(__NR_signalfd4, -1, signals, sizeof *signals, CLOEXEC), err = set < 0 ? set : signal;
+	for (int i = 0; i <= ports && err >= 0; i++) {
+		struct epoll_event event = {.events = EPOLLIN, .data = i < ports};
+		err = call(__NR_epoll_ctl, set, EPOLL_CTL_ADD, i < ports ? FIRST + i : signal, &event);
+	}
+	if (err < 0)
+		fail(SETUP, "watch TLS ports", "", reason(err));
+	return set;
+}
+
+/* pause_before_retry bounds how often something is tried that fails at once. */
+static void pause_before_retry(void)
+{
+	const struct __kernel_timespec time = {0, REST};
+	call(__NR_nanosleep, &time, 0);
+}
+
+/* terminate_tls starts the program that does, with nothing of the app's environment,
+ * and returns its PID; 0 where it cannot be started now. One that failed before
+ * starts after a pause. */
+__attribute__((noinline)) static long terminate_tls(int ports, int failed, const unsigned long *before)
+{
+	long proxy = call(__NR_clone, SIGCHLD);
+	if (proxy < 0)
+		pause_before_retry(); /* the container has as many processes as it may */
+	if (proxy)
+		return proxy < 0 ? 0 : proxy;
+	if (failed)
+		pause_before_retry();
+	call(__NR_setsid);
+	call(__NR_rt_sigprocmask, SIG_SETMASK, before, 0, sizeof *before);
+	for (int i = 0; i < ports; i++)
+		call(__NR_fcntl, FIRST + i, F_SETFD, 0);
+	char *argv[] = {PROXY, 0}, *env[] = {0};
+	become(argv, env);
+}
+
+/* supervise reaps, forwards all other signals to the app, if there is one, and
+ * starts what terminates TLS when a client comes and it does not run. */
+static _Noreturn void supervise(long app, int ports, const unsigned long *all, const unsigned long *before)
+{
+	const long set = ports ? watch(ports, all) : 0;
+	const struct __kernel_timespec now = {0, 0};
+	struct program proxy = {0, 0};
 	for (;;) {
-		long signal = call(__NR_rt_sigtimedwait, all, 0, 0, sizeof *all);
+		const struct __kernel_timespec *until = 0;
+		if (ports && !proxy.pid) {
+			struct epoll_event event = {0};
+			if (call(__NR_epoll_pwait, set, &event, 1, -1) == 1 && event.data) {
+				proxy.pid = terminate_tls(ports, proxy.failed, before);
+				continue;
+			}
+			until = &now;
+		}
+		long signal = call(__NR_rt_sigtimedwait, all, 0, until, sizeof *all);
 		if (signal == SIGCHLD)
-			reap(app);
+			reap(app, &proxy);
 		else if (signal > 0 && app)
 			call(__NR_kill, app, signal);
 	}
@@ -312,7 +414,7 @@ __attribute__((used)) static _Noreturn void start(long *stack)
 	/* At once: what is neither blocked nor caught does not reach PID 1. */
 	if (first)
 		call(__NR_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
-	const char *filter = 0;
+	const char *filter = 0, *tls = "";
 	int i = 1;
 	for (; i < argc && argv[i][0] == '-'; i += 2) {
 		if (equal(argv[i], "--")) {
@@ -327,6 +429,8 @@ __attribute__((used)) static _Noreturn void start(long *stack)
 			join(argv[i + 1]);
 		else if (equal(argv[i], "--rlimits"))
 			limit(argv[i + 1]);
+		else if (equal(argv[i], "--tls-ports"))
+			tls = argv[i + 1];
 		else
 			fail(SETUP, "flag ", argv[i], "unknown");
 	}
@@ -340,7 +444,8 @@ __attribute__((used)) static _Noreturn void start(long *stack)
 	/* Ignored, as it may have been inherited, it would not tell of children. */
 	const unsigned long fallback[4] = {0};
 	call(__NR_rt_sigaction, SIGCHLD, fallback, 0, sizeof all);
+	int ports = open_ports(tls);
 	long app = i < argc ? launch(argv + i, env, &before) : 0;
 	hide_arguments(argc, argv);
-	supervise(app, &all);
+	supervise(app, ports, &all, &before);
 }
