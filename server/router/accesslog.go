@@ -80,7 +80,7 @@ func (x *exchange) appendClient(b []byte) []byte {
 	b = appendQuoted(b, "", x.request.RemoteAddr)
 	address := ""
 	if x.endpoint != nil {
-		address = x.endpoint.Address
+		address = x.endpoint.address
 	}
 	b = appendQuoted(b, "", address)
 	b = appendQuoted(b, "x_forwarded_for:", first(forwardedFor, "X-FORWARDED-FOR"))

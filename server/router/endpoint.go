@@ -31,17 +31,21 @@ func newEndpoint(e Endpoint, b *backend) *endpoint {
 
 // backendKey reports whether two endpoints of different tables are the same.
 type backendKey struct {
-	address, instance, protocol string
+	address, tlsAddress, instance, protocol string
 }
 
-func (e Endpoint) key() backendKey { return backendKey{e.Address, e.InstanceGUID, e.Protocol} }
+func (e Endpoint) key() backendKey {
+	return backendKey{e.Address, e.TLSAddress, e.InstanceGUID, e.Protocol}
+}
 
 // backend is what the router knows of an endpoint as long as it is in use:
 // connections, requests under way, failures.
 type backend struct {
 	transport *http.Transport
+	address   string // that the transport connects to
 	requests  *inflight
 	downUntil atomic.Int64 // Unix nanoseconds
+	outUntil  atomic.Int64 // Unix nanoseconds
 	removed   atomic.Bool  // in no table any more
 }
 
@@ -51,6 +55,15 @@ func (b *backend) down(now time.Time) bool {
 }
 
 func (b *backend) markDown(now time.Time) { b.downUntil.Store(now.Add(downTime).UnixNano()) }
+
+// pruned reports whether the endpoint showed another's certificate a short while ago. It
+// gets no request, also when no other is left.
+func (b *backend) pruned(now time.Time) bool {
+	until := b.outUntil.Load()
+	return until != 0 && now.UnixNano() < until
+}
+
+func (b *backend) prune(now time.Time) { b.outUntil.Store(now.Add(downTime).UnixNano()) }
 
 func (b *backend) markUp() {
 	if b.downUntil.Load() != 0 {

@@ -159,6 +159,9 @@ func (x *exchange) unreachable() {
 	x.release()
 }
 
+// unsent reports whether nothing of the request's body was sent.
+func (x *exchange) unsent() bool { return x.body == nil || x.body.n.Load() == 0 }
+
 // stalled reports whether the client sent nothing of the body for too long.
 func (x *exchange) stalled() bool {
 	b, ok := x.request.Body.(*progressBody)

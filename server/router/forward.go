@@ -95,17 +95,20 @@ func (f *forwarder) RoundTrip(req *http.Request) (*http.Response, error) {
 		if !x.pick(candidates) {
 			break
 		}
-		req.URL.Host = x.endpoint.Address
+		req.URL.Host = x.endpoint.address
 		setEndpoint(req.Header, x.endpoint)
 		res, err := x.endpoint.transport.RoundTrip(req)
 		if err == nil {
 			x.endpoint.markUp()
 			return res, nil
 		}
-		if !dialFailed(err) || x.Err() != nil {
+		if x.Err() != nil || !dialFailed(err) && !(handshakeFailed(err) && x.unsent()) {
 			return nil, err
 		}
 		lastErr = err
+		if isImpostor(err) {
+			x.endpoint.prune(time.Now())
+		}
 		x.unreachable()
 		candidates = x.reresolve() // the table may have changed just now
 	}
@@ -132,17 +135,17 @@ func answered(res *http.Response) error {
 }
 
 // newTransport keeps the connections to one endpoint.
-func (r *Router) newTransport(protocol string) *http.Transport {
+func (r *Router) newTransport(e Endpoint) *http.Transport {
 	t := r.config.Timeouts
 	transport := &http.Transport{
-		DialContext:           fault.Dial("router", r.dialer.inTurn()),
+		DialContext:           fault.Dial("router", r.securing(e, r.dialer.inTurn())),
 		DisableCompression:    true, // bodies go through as they are
 		MaxIdleConnsPerHost:   maxIdle,
 		IdleConnTimeout:       t.BackendIdle,
 		ResponseHeaderTimeout: t.ResponseHeader,
 		ExpectContinueTimeout: time.Second,
 	}
-	if protocol == HTTP2 {
+	if e.Protocol == HTTP2 {
 		transport.Protocols = new(http.Protocols)
 		transport.Protocols.SetUnencryptedHTTP2(true)
 	}

@@ -63,15 +63,18 @@ type choice struct {
 func (p *pool) pick(endpoints []*endpoint, c choice) *endpoint {
 	if c.sticky != "" {
 		for _, e := range endpoints {
-			if e.InstanceGUID == c.sticky && !slices.Contains(c.tried, e.backend) {
+			if e.InstanceGUID == c.sticky && !slices.Contains(c.tried, e.backend) && !e.pruned(time.Now()) {
 				return e
 			}
 		}
 	}
-	if len(endpoints) == 1 && len(c.tried) == 0 {
+	if len(endpoints) == 1 && len(c.tried) == 0 && endpoints[0].outUntil.Load() == 0 {
 		return endpoints[0]
 	}
 	now := time.Now()
+	if slices.ContainsFunc(endpoints, func(e *endpoint) bool { return e.pruned(now) }) {
+		endpoints = slices.DeleteFunc(slices.Clone(endpoints), func(e *endpoint) bool { return e.pruned(now) })
+	}
 	usable := func(e *endpoint) bool { return !e.down(now) && !slices.Contains(c.tried, e.backend) }
 	if p.hashed != nil && c.key != "" && len(endpoints) == len(p.endpoints) {
 		if e := p.hashed.pick(c.key, usable); e != nil {

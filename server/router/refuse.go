@@ -47,7 +47,8 @@ func (x *exchange) failed(err error) {
 		return
 	}
 	x.router.config.Log.Info("endpoint failed", "app_guid", x.appGUID(), "instance_guid", x.instanceGUID(), "vcap_request_id", x.id, "err", err)
-	x.answer(http.StatusBadGateway, routerError, "502 Bad Gateway: Registered endpoint failed to handle the request.")
+	status, text := tlsFailure(err)
+	x.answer(status, routerError, text)
 }
 
 func (x *exchange) answer(status int, routerError, body string) {

@@ -36,6 +36,8 @@ type Config struct {
 	// Gate bounds connections and requests; nil is one for a process that may open
 	// very many files.
 	Gate *Gate
+	// Backends says how to speak TLS to instances; nil: the router does not.
+	Backends *BackendTLS
 	// MaxAttempts is how many endpoints a request tries; 0 is 3 (gorouter).
 	MaxAttempts int
 	// EmptyPool is how long a route answers 503 after its last endpoint left. Then,
@@ -76,9 +78,11 @@ type Router struct {
 	seal     *seal
 	requests *inflight
 	draining atomic.Bool
-	index    atomic.Pointer[index]
-	lines    sync.Pool     // of *[]byte, for the access log
-	changed  chan struct{} // closed when the table changes; wakes Ports
+
+	authorities authorities // of instances
+	index       atomic.Pointer[index]
+	lines       sync.Pool     // of *[]byte, for the access log
+	changed     chan struct{} // closed when the table changes; wakes Ports
 
 	mu      sync.Mutex // one Set at a time
 	retired map[backendKey]*backend
@@ -133,7 +137,11 @@ func (r *Router) reviveLocked(e Endpoint) *backend {
 		b.removed.Store(false)
 		return b
 	}
-	return &backend{transport: r.newTransport(e.Protocol), requests: newInflight()}
+	b := &backend{transport: r.newTransport(e), address: e.Address, requests: newInflight()}
+	if r.secures(e) {
+		b.address = e.TLSAddress
+	}
+	return b
 }
 
 // sweepLocked forgets retired backends without requests.

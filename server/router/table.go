@@ -46,6 +46,7 @@ const HTTP2 = "http2"
 // Endpoint is an instance of a process that serves a route.
 type Endpoint struct {
 	Address      string // "ip:port"
+	TLSAddress   string // the same by TLS, with the instance's certificate; "": there is none
 	AppGUID      string
 	ProcessGUID  string
 	InstanceGUID string
