@@ -13,11 +13,11 @@ import (
 // it expects to find.
 var ActualLRPs = actualLRPs{&Table[lrp.Actual]{
 	name: "actual_lrps", singular: "Actual LRP",
-	columns: "process_guid, idx, domain, owner_guid, owner_part, instance_guid, cell_id, state, crash_count, crash_reason, placement_error, since, address, ports, ready, role, stopping, epoch, revision",
+	columns: "process_guid, idx, domain, owner_guid, owner_part, instance_guid, cell_id, state, crash_count, crash_reason, placement_error, since, address, ports, tls_ports, ready, role, stopping, epoch, revision",
 	fields: func(v *lrp.Actual, _ *sealer) []any {
 		return []any{&v.ProcessGUID, &v.Index, &v.Domain, &v.Owner.GUID, &v.Owner.Part, &v.InstanceGUID, &v.CellID, &v.State,
 			&v.CrashCount, &v.CrashReason, &v.PlacementError, timeColumn{&v.Since},
-			&v.Address, jsonColumn{&v.Ports}, &v.Ready, &v.Role, &v.Stopping, &v.Tag.Epoch, &v.Tag.Index}
+			&v.Address, jsonColumn{&v.Ports}, &v.TLSPorts, &v.Ready, &v.Role, &v.Stopping, &v.Tag.Epoch, &v.Tag.Index}
 	},
 	resource: func(*lrp.Actual) *cf.Resource { return nil },
 	filters: map[string]string{
@@ -78,7 +78,7 @@ func (t actualLRPs) swap(tx *Tx, was, next lrp.Actual, crash bool) (bool, error)
 	all := t.fields(&next, tx.seal)
 	fields := all[5 : len(all)-2] // without the key, the domain, the owner and the tag
 	after, err := t.change(tx, `UPDATE actual_lrps SET instance_guid = ?, cell_id = ?, state = ?, crash_count = ?, crash_reason = ?,
-		placement_error = ?, since = ?, address = ?, ports = ?, ready = ?, role = ?, stopping = ?, revision = revision + 1`+actualIs,
+		placement_error = ?, since = ?, address = ?, ports = ?, tls_ports = ?, ready = ?, role = ?, stopping = ?, revision = revision + 1`+actualIs,
 		append(fields, actualArgs(was)...)...)
 	for _, a := range after {
 		was.Domain, was.Tag = a.Domain, lrp.Tag{Epoch: a.Tag.Epoch, Index: a.Tag.Index - 1}

@@ -34,6 +34,9 @@ type Config struct {
 	Users      Users
 	// Identities issues certificates; nil: containers have none.
 	Identities Identities
+	// TLSPorts says how the TLS ports of instances work; nil: instances that start
+	// have none.
+	TLSPorts *TLSPorts
 	// Artifacts fetches what containers name by URL, and uploads; nil: only
 	// blobs can be had.
 	Artifacts *artifact.Store
@@ -82,13 +85,14 @@ type Cell struct {
 	podsMu   sync.Mutex // held while a container of a pod is given its network
 	parts    []*Part    // set by New
 
-	mu        sync.Mutex
-	ctx       context.Context // of Run; nil before it has adopted
-	reach     reach
-	instances map[string]*instance
-	launched  int                 // instances so far
-	unclean   map[string]bool     // GUIDs that could not be taken down yet
-	downs     map[[2]string]*down // by GUID and name of the step
+	mu            sync.Mutex
+	ctx           context.Context // of Run; nil before it has adopted
+	reach         reach
+	instances     map[string]*instance
+	launched      int                 // instances so far
+	internalNames map[string][]string // of containers, by GUID
+	unclean       map[string]bool     // GUIDs that could not be taken down yet
+	downs         map[[2]string]*down // by GUID and name of the step
 }
 
 // New makes a Cell. Its parts are known at once; it has nothing until Run has adopted.

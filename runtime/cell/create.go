@@ -53,6 +53,9 @@ func (b *build) run(ctx context.Context) error {
 	if b.full.Privileged {
 		return errPrivileged
 	}
+	if err := b.checkPorts(); err != nil {
+		return err
+	}
 	if err := b.makeState(); err != nil {
 		return err
 	}

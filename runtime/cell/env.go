@@ -42,7 +42,7 @@ func (b *build) systemEnv(u user) []lrp.EnvVar {
 		{Name: "CF_INSTANCE_GUID", Value: b.guid()},
 		{Name: "CF_INSTANCE_IP", Value: address},
 		{Name: "CF_INSTANCE_INTERNAL_IP", Value: address},
-		{Name: "CF_INSTANCE_PORTS", Value: instancePorts(b.full.Ports)},
+		{Name: "CF_INSTANCE_PORTS", Value: instancePorts(b.portMappings())},
 	}
 	env = append(env, b.credentialEnv()...)
 	env = append(env, portEnv(address, b.full.Ports)...)
@@ -79,15 +79,18 @@ func searchPath(u user) string {
 	return "/usr/local/bin:/usr/bin:/bin"
 }
 
-// instancePorts is the JSON of CF_INSTANCE_PORTS.
-func instancePorts(ports []uint16) string {
+// instancePorts is the JSON of CF_INSTANCE_PORTS. The TLS port for other containers
+// has no external one (executor: depot/steps/run_step.go, networkingEnvVars).
+func instancePorts(of []lrp.PortMapping) string {
 	type mapping struct {
-		External uint16 `json:"external"`
-		Internal uint16 `json:"internal"`
+		External         uint16 `json:"external"`
+		Internal         uint16 `json:"internal"`
+		ExternalTLSProxy uint16 `json:"external_tls_proxy,omitempty"`
+		InternalTLSProxy uint16 `json:"internal_tls_proxy,omitempty"`
 	}
-	mappings := make([]mapping, len(ports))
-	for n, p := range ports {
-		mappings[n] = mapping{p, p}
+	mappings := make([]mapping, len(of))
+	for n, m := range of {
+		mappings[n] = mapping{m.Port, m.Port, m.ExternalTLSPort(), m.TLSPort}
 	}
 	text, err := json.Marshal(mappings)
 	if err != nil {

@@ -565,6 +565,16 @@ func (f fakeFiles) Replace(id, tree string, _ uint32, files []lrp.File) error {
 	return nil
 }
 
+func (f fakeFiles) Read(id, tree, name string) ([]byte, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	content, ok := f.memories[id][tree+"/"+name]
+	if !ok {
+		return nil, os.ErrNotExist
+	}
+	return content, nil
+}
+
 func (f fakeFiles) Path(id, tree string) string { return "/memory/" + id + "/" + tree }
 
 func (fakeFiles) Used(string) (int64, error) { return 4096, nil }

@@ -16,6 +16,8 @@ import (
 // Identities issues instance identity certificates: an identity.Authority.
 type Identities interface {
 	Issue(identity.Subject) (identity.Credentials, error)
+	IssueLight(identity.Subject) (identity.Credentials, error)
+	Certify(s identity.Subject, key []byte) (certificate []byte, err error)
 	Certificate() []byte        // of the authority
 	RenewBefore() time.Duration // how long before its end one is replaced
 }
@@ -32,6 +34,7 @@ const (
 const (
 	credentialsTree = "credentials"
 	authorityTree   = "authority"
+	proxyTree       = "proxy"
 )
 
 // makeCredentials gives the container its certificate, if it is to have one.
@@ -40,7 +43,8 @@ func (b *build) makeCredentials() error {
 	if issuer == nil {
 		return nil
 	}
-	if len(b.full.OrganizationalUnits) > 0 {
+	b.update(func(r *record) { r.TLSPorts = b.hasTLSPorts() })
+	if b.named() || b.hasTLSPorts() {
 		if err := b.renew(b.user.GID); err != nil {
 			return &blame{"failed to create credentials directory", err}
 		}
@@ -55,22 +59,40 @@ func (b *build) makeCredentials() error {
 	return nil
 }
 
-// renew gives the container a new certificate, which its group gid can read.
+// renew gives the container, and its TLS ports, a new certificate, which its group gid
+// can read. Without organizational units only the TLS ports have one.
 func (i *instance) renew(gid uint32) error {
-	address, err := netip.ParseAddr(i.record().Address)
+	subject, err := i.subject()
 	if err != nil {
 		return err
 	}
-	c, err := i.cell.cfg.Identities.Issue(identity.Subject{InstanceGUID: i.guid(), Address: address, OrganizationalUnits: i.spec.OrganizationalUnits})
+	issue := i.cell.cfg.Identities.Issue
+	if !i.named() {
+		issue = i.cell.cfg.Identities.IssueLight
+	}
+	c, err := issue(subject)
 	if err != nil {
 		return err
 	}
-	files := []lrp.File{{Path: certName, Content: c.Certificate}, {Path: keyName, Content: c.Key}}
-	if err := i.cell.cfg.Files.Replace(i.guid(), credentialsTree, gid, files); err != nil {
-		return err
+	if i.named() {
+		files := []lrp.File{{Path: certName, Content: c.Certificate}, {Path: keyName, Content: c.Key}}
+		if err := i.cell.cfg.Files.Replace(i.guid(), credentialsTree, gid, files); err != nil {
+			return err
+		}
 	}
 	i.update(func(r *record) { r.CertifiedUntil = c.NotAfter })
-	return nil
+	if !i.record().TLSPorts {
+		return nil
+	}
+	return i.secure(gid, c)
+}
+
+// named reports whether the container itself has a certificate, which says whose it is.
+func (i *instance) named() bool { return len(i.spec.OrganizationalUnits) > 0 }
+
+func (i *instance) subject() (identity.Subject, error) {
+	address, err := netip.ParseAddr(i.record().Address)
+	return identity.Subject{InstanceGUID: i.guid(), Address: address, OrganizationalUnits: i.spec.OrganizationalUnits}, err
 }
 
 // trust gives the container the certificates that it should trust.
@@ -84,8 +106,11 @@ func (i *instance) trust(gid uint32) error {
 func (b *build) credentialMounts() []container.Mount {
 	var mounts []container.Mount
 	rec := b.record()
-	if !rec.CertifiedUntil.IsZero() {
+	if b.named() && !rec.CertifiedUntil.IsZero() {
 		mounts = append(mounts, b.memoryMount(credentialsTree, credentialsPath))
+	}
+	if rec.TLSPorts {
+		mounts = append(mounts, b.memoryMount(proxyTree, contract.ProxyDir))
 	}
 	if rec.HasAuthority {
 		mounts = append(mounts, b.memoryMount(authorityTree, path.Clean("/"+b.full.SystemCertificatesPath)))
@@ -97,7 +122,7 @@ func (b *build) credentialMounts() []container.Mount {
 func (b *build) credentialEnv() []lrp.EnvVar {
 	var env []lrp.EnvVar
 	rec := b.record()
-	if !rec.CertifiedUntil.IsZero() {
+	if b.named() && !rec.CertifiedUntil.IsZero() {
 		env = append(env,
 			lrp.EnvVar{Name: "CF_INSTANCE_CERT", Value: path.Join(credentialsPath, certName)},
 			lrp.EnvVar{Name: "CF_INSTANCE_KEY", Value: path.Join(credentialsPath, keyName)})
@@ -115,7 +140,9 @@ func (c *Cell) renewEach(ctx context.Context) {
 	}
 	tick := time.NewTicker(min(sweepInterval, c.cfg.Identities.RenewBefore()/10))
 	defer tick.Stop()
-	for c.renewAll(ctx); ; c.renewAll(ctx) {
+	for {
+		c.renewAll(ctx)
+		c.certifyNames(ctx)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

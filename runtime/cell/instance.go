@@ -28,6 +28,8 @@ type instance struct {
 
 	tags logTags
 
+	securing sync.Mutex // held while the settings of TLS ports are read and written
+
 	mu    sync.Mutex
 	rec   record
 	entry container.Process // how Attach enters; without Env where it was adopted
@@ -83,7 +85,7 @@ func (i *instance) status() lrp.ContainerStatus {
 	r := i.record()
 	return lrp.ContainerStatus{
 		GUID: i.guid(), Kind: i.spec.Kind, ProcessGUID: i.spec.ProcessGUID, Index: i.spec.Index,
-		Phase: r.Phase, Address: r.Address, Ready: r.Ready, Role: r.Role,
+		Phase: r.Phase, Address: r.Address, TLSPorts: r.TLSPorts, Ready: r.Ready, Role: r.Role,
 		MemoryMB: i.spec.MemoryMB, DiskMB: i.spec.DiskMB, CellID: i.cellID(), RootFS: i.spec.RootFS, FilesDigest: r.FilesDigest, LogTags: i.tags.own(),
 		Domain: i.spec.Domain, MaxPids: i.spec.MaxPids, RequiredTags: i.spec.Constraint.Require, VolumeDrivers: i.spec.VolumeDrivers,
 		Failed: r.Ending != nil && r.Ending.Failed,
@@ -92,7 +94,8 @@ func (i *instance) status() lrp.ContainerStatus {
 
 // event makes an event of i, without what its type adds.
 func (i *instance) event(t lrp.EventType) lrp.Event {
-	e := lrp.Event{Type: t, GUID: i.guid(), Kind: i.spec.Kind, At: time.Now(), Address: i.record().Address}
+	r := i.record()
+	e := lrp.Event{Type: t, GUID: i.guid(), Kind: i.spec.Kind, At: time.Now(), Address: r.Address, TLSPorts: r.TLSPorts}
 	if i.spec.Kind == lrp.KindInstance {
 		e.Key = lrp.Key{ProcessGUID: i.spec.ProcessGUID, Index: i.spec.Index}
 	}

@@ -110,6 +110,16 @@ func (f *fakeIssuer) Issue(s identity.Subject) (identity.Credentials, error) {
 	return identity.Credentials{Certificate: []byte(text), Key: []byte("key"), NotAfter: time.Now().Add(identity.DefaultLife)}, nil
 }
 
+func (f *fakeIssuer) IssueLight(s identity.Subject) (identity.Credentials, error) {
+	c, err := f.Issue(s)
+	c.Key = []byte("light key")
+	return c, err
+}
+
+func (*fakeIssuer) Certify(s identity.Subject, key []byte) ([]byte, error) {
+	return fmt.Appendf(nil, "%s %s %v %v", key, s.InstanceGUID, s.OrganizationalUnits, s.Names), nil
+}
+
 func (*fakeIssuer) Certificate() []byte { return []byte("authority") }
 
 func (*fakeIssuer) RenewBefore() time.Duration { return 30 * time.Minute }

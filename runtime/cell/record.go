@@ -31,6 +31,8 @@ type record struct {
 	FilesSince     time.Time
 	HasAuthority   bool                   // there are certificates to trust
 	CertifiedUntil time.Time              // when its certificate ends; zero: it has none
+	TLSPorts       bool                   // it has those of lrp.MapPorts
+	InternalNames  []string               // of its certificate for other containers
 	Steps          map[string]*stepRecord // of the program; guarded like the record
 	Exit           *container.Exit        // of the process that counts
 	ExitOf         string                 // its step

@@ -72,6 +72,7 @@ type Files interface {
 	Keep(id, name string, content []byte) error
 	Kept(id, name string) ([]byte, error)
 	Replace(id, tree string, gid uint32, files []lrp.File) error
+	Read(id, tree, name string) ([]byte, error) // what Replace wrote
 	Path(id, tree string) string
 	Used(id string) (int64, error)
 }

@@ -162,7 +162,7 @@ func (p *performer) startIdle(ctx context.Context) error {
 func (p *performer) container(first container.Process) container.Spec {
 	p.setEntry(first)
 	spec := container.Spec{
-		ID: p.guid(), Rootfs: p.root.Path, Hostname: hostname(p.guid()), Process: first, NetNS: p.net.NetNS, Lifecycle: p.full.Lifecycle,
+		ID: p.guid(), Rootfs: p.root.Path, Hostname: hostname(p.guid()), Process: first, NetNS: p.net.NetNS, TLSPorts: p.tlsPorts(), Lifecycle: p.full.Lifecycle,
 		Users: container.IDMap(p.users()), Group: p.cell.part(p.cellID()).group(),
 		Limits: container.Limits{
 			MemoryBytes: int64(p.full.MemoryMB) << 20,

@@ -177,6 +177,11 @@ func (s *Store) Kept(id, name string) ([]byte, error) {
 // Path is where the directory of a tree lies, to be mounted into the container.
 func (s *Store) Path(id, tree string) string { return filepath.Join(s.dir(id), tree) }
 
+// Read reads a file of a tree.
+func (s *Store) Read(id, tree, name string) ([]byte, error) {
+	return os.ReadFile(filepath.Join(s.dir(id), tree, name))
+}
+
 // Replace gives a tree of a container other files. Who reads a directory at the
 // top of the tree sees its old files or the new, and so does who reads the files
 // at the top; what is the same stays untouched. They can be read, and programs

@@ -1,9 +1,14 @@
 package identity
 
 import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -25,9 +30,11 @@ func (a *Authority) RenewBefore() time.Duration { return min(maxRenewal, a.life/
 // Subject is who a certificate is for.
 type Subject struct {
 	InstanceGUID string
-	Address      netip.Addr
+	Address      netip.Addr // may be none
 	// OrganizationalUnits say what it is an instance of: "app:<guid>", …
 	OrganizationalUnits []string
+	// Names are DNS names beside the GUID.
+	Names []string
 }
 
 // Credentials are a certificate and its key, as PEM. The certificate is followed
@@ -44,23 +51,66 @@ func (a *Authority) Issue(s Subject) (Credentials, error) {
 	if err != nil {
 		return Credentials{}, fmt.Errorf("make instance key: %w", err)
 	}
-	until := time.Now().Add(a.life)
+	cert, until, err := a.certify(s, key.Public())
+	return Credentials{
+		Certificate: cert,
+		Key:         pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}),
+		NotAfter:    until,
+	}, err
+}
+
+// IssueLight is Issue with an ECDSA key, for what no app reads: making it costs next
+// to nothing.
+func (a *Authority) IssueLight(s Subject) (Credentials, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Credentials{}, fmt.Errorf("make instance key: %w", err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return Credentials{}, fmt.Errorf("encode instance key: %w", err)
+	}
+	cert, until, err := a.certify(s, key.Public())
+	return Credentials{Certificate: cert, Key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), NotAfter: until}, err
+}
+
+// Certify makes a further certificate for the key of an Issue.
+func (a *Authority) Certify(s Subject, key []byte) (certificate []byte, err error) {
+	block, _ := pem.Decode(key)
+	if block == nil {
+		return nil, errors.New("read instance key: it is not PEM")
+	}
+	var private any
+	if block.Type == "PRIVATE KEY" {
+		private, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+	} else {
+		private, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read instance key: %w", err)
+	}
+	signer, ok := private.(crypto.Signer)
+	if !ok {
+		return nil, errors.New("read instance key: it does not sign")
+	}
+	certificate, _, err = a.certify(s, signer.Public())
+	return certificate, err
+}
+
+func (a *Authority) certify(s Subject, key crypto.PublicKey) (certificate []byte, until time.Time, err error) {
+	until = time.Now().Add(a.life)
 	cert := x509.Certificate{
 		Subject:  pkix.Name{CommonName: s.InstanceGUID, OrganizationalUnit: s.OrganizationalUnits},
-		NotAfter: until, DNSNames: []string{s.InstanceGUID},
+		NotAfter: until, DNSNames: append([]string{s.InstanceGUID}, s.Names...),
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment | x509.KeyUsageKeyAgreement,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 	}
 	if s.Address.IsValid() {
 		cert.IPAddresses = []net.IP{s.Address.AsSlice()}
 	}
-	chain, err := a.ca.Issue(cert, key.Public())
+	chain, err := a.ca.Issue(cert, key)
 	if err != nil {
-		return Credentials{}, fmt.Errorf("sign instance certificate: %w", err)
+		return nil, until, fmt.Errorf("sign instance certificate: %w", err)
 	}
-	return Credentials{
-		Certificate: authority.PEM(chain...),
-		Key:         pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}),
-		NotAfter:    until,
-	}, nil
+	return authority.PEM(chain...), until, nil
 }

@@ -27,6 +27,7 @@ type Actual struct {
 	Since          time.Time
 	Address        string // of the container; "" until it runs
 	Ports          []uint16
+	TLSPorts       bool // it has those of MapPorts
 	Ready          bool // the readiness check passes: routable
 	Role           Role // since it runs
 	Stopping       bool // the cell is stopping it; the row is deleted when it has ended
@@ -37,6 +38,16 @@ type Actual struct {
 // readiness check passes, it was not told to stop and has an address.
 func (a *Actual) Routable() bool {
 	return a.State == Running && a.Ready && !a.Stopping && a.Address != ""
+}
+
+// PortMappings are the ports of the container, with their TLS ports.
+func (a *Actual) PortMappings() []PortMapping {
+	if a.TLSPorts {
+		if mappings, err := MapPorts(a.Ports); err == nil {
+			return mappings
+		}
+	}
+	return PlainPorts(a.Ports)
 }
 
 // Role is what an instance is among those of which one serves at a time.

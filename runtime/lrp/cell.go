@@ -43,6 +43,7 @@ type ContainerStatus struct {
 	Index       int
 	Phase       Phase
 	Address     string
+	TLSPorts    bool // it has those of MapPorts
 	Ready       bool
 	Role        Role
 	MemoryMB    int
@@ -68,9 +69,11 @@ type Event struct {
 	Key     Key // KindInstance
 	At      time.Time
 	Address string // EventRunning
-	Exit    Exit   // EventExited
-	Result  []byte
-	Outputs []Blob
+	// TLSPorts says, with EventRunning, that the container has those of MapPorts.
+	TLSPorts bool
+	Exit     Exit // EventExited
+	Result   []byte
+	Outputs  []Blob
 }
 
 // EventType says what happened.

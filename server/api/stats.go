@@ -192,8 +192,8 @@ func viewStats(c *call, p *cf.Process, index int, a *lrp.Actual, b *apps.Bound) 
 // quotas is what of an instance's stats has a bound, with the use of it.
 func quotas(c *call, p *cf.Process, a *lrp.Actual, s lrp.Stats) doc {
 	ports := []doc{}
-	for _, port := range a.Ports {
-		ports = append(ports, doc{"external": port, "internal": port, "external_tls_proxy_port": nil, "internal_tls_proxy_port": nil})
+	for _, m := range a.PortMappings() {
+		ports = append(ports, doc{"external": m.Port, "internal": m.Port, "external_tls_proxy_port": tlsPortOrNil(m.ExternalTLSPort()), "internal_tls_proxy_port": tlsPortOrNil(m.TLSPort)})
 	}
 	return doc{
 		"instance_guid": a.InstanceGUID, "host": a.Address, "instance_internal_ip": a.Address, "instance_ports": ports,
@@ -201,6 +201,14 @@ func quotas(c *call, p *cf.Process, a *lrp.Actual, s lrp.Stats) doc {
 		"usage": doc{"time": c.Tx.Now.Format(time.RFC3339Nano), "cpu": s.CPUPercent / 100, "cpu_entitlement": s.Entitlement,
 			"mem": s.MemoryBytes, "disk": s.DiskBytes, "log_rate": s.LogRate},
 	}
+}
+
+// tlsPortOrNil is null where there is no port (CC: process_stats_presenter.rb).
+func tlsPortOrNil(port uint16) any {
+	if port == 0 {
+		return nil
+	}
+	return port
 }
 
 // processInstances is the short form of the stats, for lists.

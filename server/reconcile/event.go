@@ -51,7 +51,7 @@ func (l *Loop) instanceEvent(tx *store.Tx, e lrp.Event) ([]lrp.LogLine, error) {
 		if was.State != lrp.Running {
 			next.State, next.Since = lrp.Running, tx.Now
 		}
-		next.Address = e.Address
+		next.Address, next.TLSPorts = e.Address, e.TLSPorts
 	case lrp.EventReady, lrp.EventNotReady:
 		next.Ready = e.Type == lrp.EventReady && !was.Stopping
 	case lrp.EventActive:

@@ -195,14 +195,14 @@ func (p *planner) idle(a lrp.Actual, d *wish, wants bool) {
 // amended is the row as the container says it should be; nil when it is. One
 // that is ending is about to say so itself.
 func amended(a *lrp.Actual, c *lrp.ContainerStatus, now time.Time) *lrp.Actual {
-	if c.Phase != lrp.PhaseRunning || a.State == lrp.Running && a.Address == c.Address && a.Ready == c.Ready && a.Role == c.Role {
+	if c.Phase != lrp.PhaseRunning || a.State == lrp.Running && a.Address == c.Address && a.TLSPorts == c.TLSPorts && a.Ready == c.Ready && a.Role == c.Role {
 		return nil
 	}
 	next := *a
 	if a.State != lrp.Running {
 		next.State, next.Since = lrp.Running, now
 	}
-	next.Address, next.Ready, next.Role = c.Address, c.Ready, c.Role
+	next.Address, next.TLSPorts, next.Ready, next.Role = c.Address, c.TLSPorts, c.Ready, c.Role
 	return &next
 }
 

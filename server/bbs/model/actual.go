@@ -31,11 +31,13 @@ func Actual(a *lrp.Actual, d *bbspb.DesiredLRP, zone string) *bbspb.ActualLRP {
 }
 
 // netInfo says where an instance is reached. Nothing is mapped: this machine,
-// and all for which it routes, reach the container itself.
+// and all for which it routes, reach the container itself. The TLS port for other containers has no host port in
+// Diego either.
 func netInfo(a *lrp.Actual) *bbspb.ActualLRPNetInfo {
 	n := &bbspb.ActualLRPNetInfo{Address: a.Address, InstanceAddress: a.Address, PreferredAddress: bbspb.PreferredAddress_PREFERRED_ADDRESS_INSTANCE}
-	for _, p := range a.Ports {
-		n.Ports = append(n.Ports, &bbspb.PortMapping{ContainerPort: uint32(p), HostPort: uint32(p)})
+	for _, m := range a.PortMappings() {
+		n.Ports = append(n.Ports, &bbspb.PortMapping{ContainerPort: uint32(m.Port), HostPort: uint32(m.Port),
+			ContainerTlsProxyPort: uint32(m.TLSPort), HostTlsProxyPort: uint32(m.ExternalTLSPort())})
 	}
 	return n
 }
