@@ -38,6 +38,8 @@ type Config struct {
 	EmptyPool        time.Duration  `name:"empty-pool-timeout" help:"How long a route answers 503 after the last instance left, before it answers 404." default:"0s" env:"CUPOLA_EMPTY_POOL_TIMEOUT" placeholder:"TIME"`
 	RouterSegments   []string       `name:"router-segments" help:"Isolation segments whose apps --http and --https serve; 'shared' is that of apps in no other. All by default." env:"CUPOLA_ROUTER_SEGMENTS" placeholder:"NAME"`
 	SegmentRouters   []string       `name:"segment-router" help:"Address of a router that serves only the apps of isolation segments, like red=127.0.0.1:8081 or red+blue=127.0.0.1:8081; none by default." env:"CUPOLA_SEGMENT_ROUTER" placeholder:"NAME=ADDR"`
+	SegmentHTTPS     []string       `name:"segment-router-https" help:"Address of the same with TLS, like red=127.0.0.1:8444; none by default." env:"CUPOLA_SEGMENT_ROUTER_HTTPS" placeholder:"NAME=ADDR"`
+	BackendTLS       bool           `name:"backend-tls" help:"Connect to apps' instances with TLS, and check that the certificate is the instance's." env:"CUPOLA_BACKEND_TLS"`
 	SSH              string         `name:"ssh" help:"Address of 'cf ssh'; 'off' disables it (default 127.0.0.1:2222, or a free port if that is in use)." env:"CUPOLA_SSH" placeholder:"ADDR"`
 	TCP              string         `name:"tcp" help:"Address and ports of TCP routes, like 127.0.0.1:1024-1123,2000; 'off' disables them." default:"127.0.0.1:1024-1123" env:"CUPOLA_TCP" placeholder:"ADDR"`
 	BBS              string         `name:"bbs" help:"Address of Diego's BBS API, for clients like cfdot; disabled by default." env:"CUPOLA_BBS" placeholder:"ADDR"`
@@ -50,6 +52,9 @@ type Config struct {
 	DataServices     []string       `name:"data-services" help:"Services of the built-in broker: postgres, redis, files; disabled by default. Requires the stack that 'cupola broker prepare' builds." env:"CUPOLA_DATA_SERVICES" placeholder:"NAME"`
 	MaxBindings      int            `name:"max-service-bindings" help:"Maximum number of bindings of an app to one service instance; two or more allow rotation." default:"5" env:"CUPOLA_MAX_SERVICE_BINDINGS" placeholder:"N"`
 	InstanceCertLife time.Duration  `help:"Lifetime of instance identity certificates. They are renewed 30 minutes before they expire, or a quarter of the lifetime if that is less." default:"24h" env:"CUPOLA_INSTANCE_CERT_LIFE" placeholder:"TIME"`
+	InstanceTLS      string         `name:"instance-tls" help:"TLS ports of instances (61001 and up, 61443 between containers): 'on', 'off', or 'mutual', where clients must show a certificate." default:"on" env:"CUPOLA_INSTANCE_TLS" placeholder:"MODE"`
+	InstanceTLSCAs   []string       `name:"instance-tls-ca" help:"CA of the certificates of clients that may use the TLS ports of instances, besides the router; for --instance-tls mutual." env:"CUPOLA_INSTANCE_TLS_CA" placeholder:"FILE"`
+	InstanceTLSNames []string       `name:"instance-tls-names" help:"Names of which the certificate of such a client must have one; any by default." env:"CUPOLA_INSTANCE_TLS_NAMES" placeholder:"NAME"`
 	DefaultStack     string         `help:"Stack of apps that name none; by default the best one on this machine." env:"CUPOLA_DEFAULT_STACK" placeholder:"NAME"`
 
 	Version   string                  `kong:"-"` // of the build
@@ -89,7 +94,7 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("--data-dir: %w", err)
 	}
 	c.DataDir = dir
-	return errors.Join(c.checkNames(), c.checkAddresses(), c.checkSegments(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkSecrets())
+	return errors.Join(c.checkNames(), c.checkAddresses(), c.checkSegments(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkInstanceTLS(), c.checkSecrets())
 }
 
 // setDefaults gives the fields that are empty what their tags say.
@@ -142,9 +147,11 @@ func (c *Config) checkSegments() (err error) {
 	if _, fault := front.ParseShard(c.RouterSegments); fault != nil {
 		err = fmt.Errorf("invalid --router-segments %q: give names of isolation segments, like shared,red: %w", strings.Join(c.RouterSegments, ","), fault)
 	}
-	for _, text := range c.SegmentRouters {
-		if _, fault := front.ParseSegmentRouter(text); fault != nil {
-			err = errors.Join(err, fmt.Errorf("invalid --segment-router %q: give isolation segments and an address, like red=127.0.0.1:8081: %w", text, fault))
+	for flag, texts := range map[string][]string{"segment-router": c.SegmentRouters, "segment-router-https": c.SegmentHTTPS} {
+		for _, text := range texts {
+			if _, fault := front.ParseSegmentRouter(text); fault != nil {
+				err = errors.Join(err, fmt.Errorf("invalid --%s %q: give isolation segments and an address, like red=127.0.0.1:8081: %w", flag, text, fault))
+			}
 		}
 	}
 	return err
@@ -158,11 +165,34 @@ func (c *Config) Shard() *router.Shard {
 
 // SegmentListeners are the routers of isolation segments.
 func (c *Config) SegmentListeners() (all []front.SegmentRouter) {
-	for _, text := range c.SegmentRouters {
+	for n, text := range slices.Concat(c.SegmentRouters, c.SegmentHTTPS) {
 		r, _ := front.ParseSegmentRouter(text) // Validate has read it
+		r.TLS = n >= len(c.SegmentRouters)
 		all = append(all, r)
 	}
 	return all
+}
+
+// The modes of --instance-tls.
+const (
+	InstanceTLSOn     = "on"
+	InstanceTLSOff    = "off"
+	InstanceTLSMutual = "mutual"
+)
+
+func (c *Config) checkInstanceTLS() error {
+	modes := []string{InstanceTLSOn, InstanceTLSOff, InstanceTLSMutual}
+	switch {
+	case !slices.Contains(modes, c.InstanceTLS):
+		return fmt.Errorf("invalid --instance-tls %q: give one of %s", c.InstanceTLS, strings.Join(modes, ", "))
+	case c.BackendTLS && c.InstanceTLS == InstanceTLSOff:
+		return errors.New("invalid --backend-tls: it needs --instance-tls on or mutual")
+	case c.InstanceTLS != InstanceTLSMutual && len(c.InstanceTLSCAs)+len(c.InstanceTLSNames) > 0:
+		return errors.New("invalid --instance-tls-ca or --instance-tls-names: they need --instance-tls mutual")
+	case len(c.InstanceTLSCAs) == 0 && len(c.InstanceTLSNames) > 0:
+		return errors.New("invalid --instance-tls-names: give --instance-tls-ca, too")
+	}
+	return nil
 }
 
 func (c *Config) checkPreloads() error {

@@ -4,6 +4,7 @@ package faces
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 
@@ -77,7 +78,11 @@ func (f *Faces) OpenRouter(ctx context.Context) error {
 	if f.UAA, err = uaa.New(ctx, uaa.Config{Store: x.Store, Passwords: passwords, Log: x.Log}); err != nil {
 		return err
 	}
-	f.Router = router.New(router.Config{Log: x.Log, AccessLog: f.accessed, DistrustForwarded: true, Services: x.Egress(), Gate: f.gate, EmptyPool: x.EmptyPool})
+	backends, err := f.backends()
+	if err != nil {
+		return err
+	}
+	f.Router = router.New(router.Config{Backends: backends, Log: x.Log, AccessLog: f.accessed, DistrustForwarded: true, Services: x.Egress(), Gate: f.gate, EmptyPool: x.EmptyPool})
 	tcp := front.TCP{Address: x.TCP, Router: f.Router, Held: x.Listeners, Manager: x.Manager, Say: x.Logs.Router, Log: x.Log}
 	f.ports, f.tcpPorts = tcp.Open()
 	return nil
@@ -104,20 +109,38 @@ func (f *Faces) OpenAPI(ctx context.Context, l *loops.Loops) error {
 func (f *Faces) Listen(bound front.Listeners) error {
 	x := f.Executor
 	f.bound, f.http = bound, []net.Listener{router.Guard(bound.Plain, nil, f.gate)}
+	secure, err := f.certificates().TLS(f.Router.Guards, x.Identities.Certificate)
+	if err != nil {
+		return err
+	}
 	if bound.Secure != nil {
-		c := front.Certificates{Authority: x.Dir.Authority, APIHost: x.APIHost(), Domain: x.Domain, Log: x.Log}
-		config, err := c.TLS(f.Router.Guards, x.Identities.Certificate)
-		if err != nil {
-			return err
-		}
-		f.http = append(f.http, router.Guard(bound.Secure, config, f.gate))
+		f.http = append(f.http, router.Guard(bound.Secure, secure, f.gate))
 	}
 	handlers := f.handlers()
 	f.front = front.NewServer(handlers.Handler(), f.endPolls, x.Log)
 	for i, s := range x.SegmentListeners() {
-		f.segments = append(f.segments, segmentServer{front.NewServer(handlers.ForSegments(s.Shard), func() {}, x.Log), []net.Listener{router.Guard(bound.Segments[i], nil, f.gate)}})
+		var config *tls.Config
+		if s.TLS {
+			config = secure
+		}
+		f.segments = append(f.segments, segmentServer{front.NewServer(handlers.ForSegments(s.Shard), func() {}, x.Log), []net.Listener{router.Guard(bound.Segments[i], config, f.gate)}})
 	}
 	return f.prepareBBS()
+}
+
+// certificates makes those of the HTTPS listeners and the router.
+func (f *Faces) certificates() *front.Certificates {
+	x := f.Executor
+	return &front.Certificates{Authority: x.Dir.Authority, APIHost: x.APIHost(), Domain: x.Domain, Log: x.Log}
+}
+
+// backends says how the router speaks TLS to instances; nil where it does not.
+func (f *Faces) backends() (*router.BackendTLS, error) {
+	if !f.Executor.BackendTLS {
+		return nil, nil
+	}
+	own, err := f.certificates().Client()
+	return &router.BackendTLS{Authorities: f.Executor.Identities.Certificate, Certificate: own}, err
 }
 
 // segmentServer serves apps of some isolation segments.

@@ -15,8 +15,8 @@ import (
 	"cupola/runtime/authority"
 )
 
-// Certificates makes the certificates of the HTTPS listener, which the CA of this
-// machine signs.
+// Certificates makes the certificates of the HTTPS listener, and the router's for
+// instances, which the CA of this machine signs.
 type Certificates struct {
 	Authority func() (*authority.Authority, error)
 	APIHost   string
@@ -40,6 +40,18 @@ func (cs *Certificates) TLS(guards func(serverName string) (domain string, ok bo
 	return m.guarding(&tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return cert.Get(), nil }}), nil
 }
 
+// RouterName is the name in the certificate that the router shows instances, as in
+// cf-deployment.
+const RouterName = "gorouter.service.cf.internal"
+
+// Client returns the certificate of the router as a client of instances.
+func (cs *Certificates) Client() (func() *tls.Certificate, error) {
+	cert, err := authority.NewRenewed(httpsRenewal, func() (*tls.Certificate, error) {
+		return cs.sign(x509.Certificate{DNSNames: []string{RouterName}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	}, cs.Log)
+	return cert.Get, err
+}
+
 // own makes the listener's. A client that is given <data>/ca.pem trusts it.
 func (cs *Certificates) own() (*tls.Certificate, error) {
 	return cs.make([]string{cs.APIHost, "localhost", cs.Domain, "*." + cs.Domain}, Addresses())
@@ -48,6 +60,11 @@ func (cs *Certificates) own() (*tls.Certificate, error) {
 // make makes one for names, the first of which is its subject, and
 // addresses.
 func (cs *Certificates) make(names []string, ips []net.IP) (*tls.Certificate, error) {
+	return cs.sign(x509.Certificate{DNSNames: names, IPAddresses: ips, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+}
+
+// sign makes a certificate from a template with names, and its key.
+func (cs *Certificates) sign(c x509.Certificate) (*tls.Certificate, error) {
 	ca, err := cs.Authority()
 	if err != nil {
 		return nil, err
@@ -56,13 +73,10 @@ func (cs *Certificates) make(names []string, ips []net.IP) (*tls.Certificate, er
 	if err != nil {
 		return nil, err
 	}
-	chain, err := ca.Issue(x509.Certificate{
-		Subject: pkix.Name{CommonName: names[0]}, NotAfter: time.Now().AddDate(1, 0, 0),
-		DNSNames:    names,
-		IPAddresses: ips, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}, &own.PublicKey)
+	c.Subject, c.NotAfter, c.KeyUsage = pkix.Name{CommonName: c.DNSNames[0]}, time.Now().AddDate(1, 0, 0), x509.KeyUsageDigitalSignature
+	chain, err := ca.Issue(c, &own.PublicKey)
 	if err != nil {
-		return nil, fmt.Errorf("sign the certificate of the HTTPS listener: %w", err)
+		return nil, fmt.Errorf("sign certificate for %s: %w", c.DNSNames[0], err)
 	}
 	return &tls.Certificate{Certificate: chain, PrivateKey: own}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"syscall"
 )
 
@@ -62,7 +63,7 @@ func (b *Binder) optional(ctx context.Context, flag string, addr *string) (net.L
 // segments binds the routers of isolation segments.
 func (b *Binder) segments(ctx context.Context) (all []net.Listener, err error) {
 	for _, s := range b.Segments {
-		l, err := b.take(ctx, segmentFlag, s.Address)
+		l, err := b.take(ctx, s.flag(), s.Address)
 		if err != nil {
 			return all, err
 		}
@@ -87,7 +88,7 @@ func (b *Binder) take(ctx context.Context, flag, addr string) (net.Listener, err
 		return l, nil
 	}
 	example := "127.0.0.1:9080"
-	if flag == segmentFlag {
+	if strings.HasPrefix(flag, segmentFlag) {
 		example = "NAME=" + example
 	}
 	var lc net.ListenConfig

@@ -21,6 +21,15 @@ const segmentFlag = "segment-router"
 type SegmentRouter struct {
 	Shard   *router.Shard
 	Address string
+	TLS     bool
+}
+
+// flag names the flag that it comes from.
+func (r SegmentRouter) flag() string {
+	if r.TLS {
+		return segmentFlag + "-https"
+	}
+	return segmentFlag
 }
 
 // ParseShard reads the names of isolation segments, of which "shared" is that of apps

@@ -88,7 +88,9 @@ func addDesired(t *router.Table, desired []*bbsrows.Desired, instances []*lrp.Ac
 
 func endpoints(w *bbsrows.Desired, r model.Route, instances []*lrp.Actual) (list []router.Endpoint) {
 	for _, a := range instances {
-		list = append(list, endpoint(a, r.Port, w.LRP.Log.GUID, a.ProcessGUID, r.Protocol))
+		e := endpoint(a, r.Port, w.LRP.Log.GUID, a.ProcessGUID, r.Protocol)
+		e.Segment = r.Segment
+		list = append(list, e)
 	}
 	return list
 }

@@ -49,7 +49,7 @@ func TestOtherRoutesOfDesired(t *testing.T) {
 		t.Error(diff)
 	}
 	hosts := map[string][]dns.Host{"both.apps.internal": {{Address: netip.MustParseAddr("10.0.0.2")}, {Address: netip.MustParseAddr("10.0.0.3"), Index: 3}}}
-	if diff := cmp.Diff(hosts, in.names().Hosts, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+	if diff := cmp.Diff(hosts, in.names(in.internalNames()).Hosts, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 		t.Error(diff)
 	}
 }

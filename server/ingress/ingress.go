@@ -17,11 +17,14 @@ import (
 type Config struct {
 	Store  *store.Store
 	Router *router.Router
-	Names  *dns.Server    // nil: there are no names
-	BBS    *bbsrows.Cache // reads what clients of the BBS desire
-	Domain string         // the system domain, whose own hosts no route takes
-	Ports  cf.PortRanges  // of TCP routes; no route has another
-	Log    *slog.Logger
+	Names  *dns.Server // nil: there are no names
+	// Certify receives the names in internal domains that lead to instances, by the
+	// instances' GUIDs, before these names do; may be nil.
+	Certify func(names map[string][]string)
+	BBS     *bbsrows.Cache // reads what clients of the BBS desire
+	Domain  string         // the system domain, whose own hosts no route takes
+	Ports   cf.PortRanges  // of TCP routes; no route has another
+	Log     *slog.Logger
 }
 
 // Ingress keeps the router's table and the names as the rows want them.
@@ -68,6 +71,9 @@ func (i *Ingress) read(tx *store.Tx) (t numbered, err error) {
 
 func (i *Ingress) use(_ context.Context, t numbered) error {
 	i.Router.Set(t.Routes)
+	if i.Certify != nil {
+		i.Certify(t.Certified)
+	}
 	if i.Names != nil {
 		i.Names.Set(t.Names)
 	}

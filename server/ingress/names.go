@@ -2,6 +2,7 @@ package ingress
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 
 	"cupola/runtime/lrp"
@@ -12,8 +13,7 @@ import (
 
 // names are what the routes in internal domains lead to, the instances of the
 // built-in service broker, and those of deployments.
-func (r *rows) names() dns.Table {
-	zones, names := r.internalNames()
+func (r *rows) names(zones []string, names map[string][]*lrp.Actual) dns.Table {
 	t := dns.Table{Zones: zones, Hosts: make(map[string][]dns.Host, len(names)), Names: map[string]bool{}}
 	for name, instances := range names {
 		for _, i := range instances {
@@ -30,6 +30,25 @@ func (r *rows) names() dns.Table {
 	}
 	r.deployments.add(&t, r.instances)
 	return t
+}
+
+// certified turns names around. A name that no certificate can have is left out.
+func certified(names map[string][]*lrp.Actual) map[string][]string {
+	of := map[string][]string{}
+	for name, instances := range names {
+		if strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c > '~' }) {
+			continue
+		}
+		for _, i := range instances {
+			if !slices.Contains(of[i.InstanceGUID], name) {
+				of[i.InstanceGUID] = append(of[i.InstanceGUID], name)
+			}
+		}
+	}
+	for _, list := range of {
+		slices.Sort(list)
+	}
+	return of
 }
 
 // internalNames are the internal domains, and by the names in them that routes

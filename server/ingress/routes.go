@@ -74,8 +74,23 @@ func (r *rows) serviceURLs() map[string]string {
 }
 
 func endpoint(a *lrp.Actual, port uint16, appGUID, processGUID, protocol string) router.Endpoint {
-	return router.Endpoint{Address: net.JoinHostPort(a.Address, strconv.Itoa(int(port))), AppGUID: appGUID, ProcessGUID: processGUID,
+	e := router.Endpoint{Address: net.JoinHostPort(a.Address, strconv.Itoa(int(port))), AppGUID: appGUID, ProcessGUID: processGUID,
 		InstanceGUID: a.InstanceGUID, Index: a.Index, Protocol: protocol}
+	if a.TLSPorts {
+		e.TLSAddress = tlsAddress(a, port)
+	}
+	return e
+}
+
+// tlsAddress is where a port of an instance is reached by TLS; "" for a port that the
+// instance did not say it has.
+func tlsAddress(a *lrp.Actual, port uint16) string {
+	for _, m := range a.PortMappings() {
+		if m.Port == port && !m.IsInternal() {
+			return net.JoinHostPort(a.Address, strconv.Itoa(int(m.TLSPort)))
+		}
+	}
+	return ""
 }
 
 // portOf is the port of an instance that a destination leads to: the first that it

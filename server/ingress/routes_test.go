@@ -65,3 +65,24 @@ func TestRoutes(t *testing.T) {
 		t.Errorf("got %v; want the instances that a route would lead to", names)
 	}
 }
+
+// An instance with TLS ports is reached by them: at the one of the route's port, and
+// under the names of internal routes, which its certificate has.
+func TestTLSAddresses(t *testing.T) {
+	a := func(guid string, tls bool) *lrp.Actual {
+		return &lrp.Actual{InstanceGUID: guid, State: lrp.Running, Ready: true, Address: "10.0.0.1", Ports: []uint16{2222, 8080}, TLSPorts: tls}
+	}
+	for port, want := range map[uint16]string{2222: "10.0.0.1:61001", 8080: "10.0.0.1:61002", 9000: ""} {
+		if got := endpoint(a("i", true), port, "", "", "http1").TLSAddress; got != want {
+			t.Errorf("%d: got %q; want %q", port, got, want)
+		}
+	}
+	if got := endpoint(a("i", false), 8080, "", "", "http1").TLSAddress; got != "" {
+		t.Errorf("got %q for an instance without TLS ports", got)
+	}
+	one, two := a("one", true), a("two", true)
+	got := certified(map[string][]*lrp.Actual{"b.apps.internal": {one, two, one}, "a.apps.internal": {one}, "é.apps.internal": {two}})
+	if d := cmp.Diff(map[string][]string{"one": {"a.apps.internal", "b.apps.internal"}, "two": {"b.apps.internal"}}, got); d != "" {
+		t.Error(d)
+	}
+}

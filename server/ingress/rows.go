@@ -16,6 +16,9 @@ import (
 type Tables struct {
 	Routes router.Table
 	Names  dns.Table
+	// Certified are the names in internal domains by the GUIDs of the instances that
+	// they lead to, sorted.
+	Certified map[string][]string
 }
 
 // Read derives the tables from the rows.
@@ -24,7 +27,8 @@ func Read(tx *store.Tx, bbs *bbsrows.Cache) (Tables, error) {
 	if err := r.load(tx, bbs); err != nil {
 		return Tables{}, err
 	}
-	return Tables{r.table(), r.names()}, nil
+	zones, internal := r.internalNames()
+	return Tables{r.table(), r.names(zones, internal), certified(internal)}, nil
 }
 
 // rows are what the tables depend on. Instances may be all there are: those that

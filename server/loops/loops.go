@@ -53,7 +53,7 @@ func (l *Loops) Open(ctx context.Context, r *router.Router, observe func(reconci
 	if err != nil {
 		return err
 	}
-	l.Ingress = ingress.New(ingress.Config{Store: x.Store, Router: r, Names: x.Names, BBS: l.Desired, Domain: x.Domain, Ports: ports, Log: x.Log})
+	l.Ingress = ingress.New(ingress.Config{Store: x.Store, Router: r, Names: x.Names, Certify: x.Cell.SetInternalNames, BBS: l.Desired, Domain: x.Domain, Ports: ports, Log: x.Log})
 	sources := []reconcile.Source{l.Director.Source()}
 	if len(x.DataServices) > 0 {
 		sources = append([]reconcile.Source{{Desired: databroker.AllDesired}}, sources...)

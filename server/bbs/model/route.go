@@ -16,6 +16,7 @@ type cfRoute struct {
 	Port      uint32         `json:"port"`
 	Protocol  string         `json:"protocol,omitempty"`
 	Service   string         `json:"route_service_url,omitempty"`
+	Segment   string         `json:"isolation_segment,omitempty"`
 	Options   map[string]any `json:"options,omitempty"`
 }
 
@@ -27,7 +28,10 @@ type Route struct {
 	Protocol string // "http1" or "http2"
 	// ServiceURL is the route service that requests go to first; "" for none.
 	ServiceURL string
-	Options    map[string]any
+	// Segment is the isolation segment whose routers serve the route; "" is the
+	// shared one.
+	Segment string
+	Options map[string]any
 }
 
 // Routes are the routes of a DesiredLRP that the HTTP router serves. What is
@@ -52,7 +56,7 @@ func Routes(d *bbspb.DesiredLRP) (list []Route) {
 				path = "/" + path
 			}
 			if host != "" {
-				list = append(list, Route{Host: host, Path: path, Port: uint16(e.Port), Protocol: protocol, ServiceURL: e.Service, Options: e.Options})
+				list = append(list, Route{Host: host, Path: path, Port: uint16(e.Port), Protocol: protocol, ServiceURL: e.Service, Segment: e.Segment, Options: e.Options})
 			}
 		}
 	}

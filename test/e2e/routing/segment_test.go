@@ -1,8 +1,14 @@
 package routing
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
+	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -35,8 +41,9 @@ func answersAt(d *e2e.Daemon, addr, host string, status int, routerError string)
 // TestSegmentRouters reaches an app of an isolation segment only through the router
 // that serves the segment.
 func TestSegmentRouters(t *testing.T) {
-	red := fmt.Sprintf("127.0.0.1:%d", e2e.FreePorts(t, 1)[0])
-	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--cells", "[{name: a}, {name: b, tags: [red]}]", "--router-segments", "shared", "--segment-router", "red="+red)
+	ports := e2e.FreePorts(t, 2)
+	red, secure := fmt.Sprintf("127.0.0.1:%d", ports[0]), fmt.Sprintf("127.0.0.1:%d", ports[1])
+	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--cells", "[{name: a}, {name: b, tags: [red]}]", "--router-segments", "shared", "--segment-router", "red="+red, "--segment-router-https", "red="+secure)
 	d.PushProbe("probe")
 	answersAt(d, d.Addr, "probe.localhost", 200, "")
 	answersAt(d, red, "probe.localhost", 404, "unknown_route")
@@ -50,11 +57,41 @@ func TestSegmentRouters(t *testing.T) {
 	d.API("POST", "/v3/apps/"+d.App("probe")+"/actions/restart", nil, nil)
 	answersAt(d, red, "probe.localhost", 200, "")
 	answersAt(d, d.Addr, "probe.localhost", 404, "unknown_route")
+	answersByTLS(d, secure, "probe.localhost")
 
 	d.Kill()
 	d.Start()
 	answersAt(d, red, "probe.localhost", 200, "")
 	answersAt(d, d.Addr, "probe.localhost", 404, "unknown_route")
+}
+
+// answersByTLS wants an app, and the system's 404 for the API, at the address of a router
+// that speaks TLS with a certificate of the daemon's CA.
+func answersByTLS(d *e2e.Daemon, addr, host string) {
+	d.T.Helper()
+	text, err := os.ReadFile(filepath.Join(d.Dir, "ca.pem"))
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(text)
+	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, addr)
+	}
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true, DialContext: dial, TLSClientConfig: &tls.Config{RootCAs: trusted}}}
+	for name, want := range map[string]int{host: 200, "api.localhost": 404} {
+		e2e.Eventually(d.T, time.Minute, func() string {
+			res, err := client.Get("https://" + name + "/")
+			if err != nil {
+				return err.Error()
+			}
+			res.Body.Close()
+			if res.StatusCode != want {
+				return fmt.Sprintf("%s: got %d; want %d", name, res.StatusCode, want)
+			}
+			return ""
+		})
+	}
 }
 
 // TestStoppedApp answers as gorouter does for the route of an app without instances:

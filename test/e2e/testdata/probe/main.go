@@ -20,6 +20,7 @@ func main() {
 	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ready") })
 	http.HandleFunc("/read", func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
 	http.HandleFunc("/dial", dial)
+	http.HandleFunc("/fetch", fetch)
 	http.HandleFunc("/lookup", lookUp)
 	http.HandleFunc("/resolv.conf", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, "/etc/resolv.conf") })
 	http.HandleFunc("/eat", eat)
