@@ -8,5 +8,6 @@ export const sections = [
 /** What each path shows: the first pattern that matches. Module's default export gets the parameters. */
 export const routes = [
   { path: '/apps', load: () => import('./screens/apps.js') },
+  { path: '/new', load: () => import('./screens/newapp.js') },
   { path: '/apps/:guid/:tab?', load: () => import('./screens/app.js') },
 ];

@@ -4,7 +4,7 @@ import { go } from '../lib/router.js';
 import { list } from '../lib/api.js';
 import { useResource } from '../lib/resource.js';
 import { hello } from '../lib/events.js';
-import { mayIn } from '../lib/roles.js';
+import { mayIn, mayPush } from '../lib/roles.js';
 import { sections } from '../routes.js';
 import { tabs } from '../screens/apptabs.js';
 import { Icon, Problem } from './basic.js';
@@ -26,6 +26,7 @@ export function rank(name, wanted) {
 
 function everything(apps) {
   const found = sections.filter(s => !s.admin || hello.value?.admin).map(s => ({ name: s.title, what: 'section', icon: s.icon, to: s.path }));
+  if (mayPush()) found.push({ name: 'New app', what: 'action', icon: 'plus', to: '/new' });
   for (const space of apps?.included.spaces ?? []) found.push({ name: space.name, what: 'space', icon: 'orgs', to: '/apps?q=' + encodeURIComponent('space:' + space.name) });
   for (const a of apps?.resources ?? []) {
     found.push({ name: a.name, what: 'app', icon: 'apps', to: '/apps/' + a.guid });

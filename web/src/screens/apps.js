@@ -6,8 +6,9 @@ import { onChanges } from '../lib/events.js';
 import { details, stateOf } from '../lib/apps.js';
 import { place, setQuery, Link, base } from '../lib/router.js';
 import { bytes, percent, count } from '../lib/format.js';
+import { mayPush } from '../lib/roles.js';
 import { setting } from '../lib/settings.js';
-import { Head, State, Time, Problem, Skeleton, Empty, Lines } from '../parts/basic.js';
+import { Head, State, Time, Problem, Skeleton, Empty, Lines, Icon } from '../parts/basic.js';
 import { useWindow, useMedia } from '../parts/window.js';
 import { Spark } from '../parts/spark.js';
 
@@ -72,11 +73,12 @@ export default function Apps() {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
     return ordered((apps.data ?? []).filter(r => matches(r, words)), sort.value);
   }, [apps.data, query, sort.value]);
+  const newApp = mayPush() && html`<${Link} to="/new" class="button primary"><${Icon} name="plus" />New app<//>`;
   const empty = apps.data?.length === 0;
-  return html`<${Head} title="Apps" note=${apps.data && html`<span class="muted" role="status">${query ? `${rows.length} of ${count(apps.data.length, 'app')}` : count(apps.data.length, 'app')}</span>`}>$<//>
+  return html`<${Head} title="Apps" note=${apps.data && html`<span class="muted" role="status">${query ? `${rows.length} of ${count(apps.data.length, 'app')}` : count(apps.data.length, 'app')}</span>`}>${newApp}<//>
     <${Problem} error=${apps.error} />
     ${!apps.data && !apps.error && html`<${Skeleton} rows=${8} />`}
-    ${empty && html`<${Empty} title="You see no apps yet." line="cf push my-app">Push one from a folder.<//>`}
+    ${empty && html`<${Empty} title="You see no apps yet." line="cf push my-app">Push one from a folder, or drop the folder on New app.<//>`}
     ${apps.data && !empty && html`<div class="toolbar"><input type="search" aria-label="Filter apps" placeholder="Filter by name, org, space or state  ( / )" value=${query} spellcheck=${false} autocomplete="off"
         onInput=${e => setQuery({ q: e.currentTarget.value })} /><${States} rows=${apps.data} query=${query} /></div>
       ${rows.length ? html`<${Table} rows=${rows} />` : html`<${Empty} title="No app has these words.">Change the filter.<//>`}
