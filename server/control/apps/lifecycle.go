@@ -138,9 +138,23 @@ func setLifecycle(c *control.Session, l *cf.Lifecycle, have *cf.Credentials, req
 	return req.readCredentials(have)
 }
 
-// ChangeLifecycle is applyLifecycle for an app that is there.
+// ChangeLifecycle is applyLifecycle for an app that is there. A stack that does not exist
+// matters only to a request that names it.
 func ChangeLifecycle(c *control.Session, app *cf.App, req *Lifecycle) error {
-	if err := applyLifecycle(c, &app.Lifecycle, &app.Credentials, req); err != nil || req == nil || !req.Data.Stack.Set {
+	if err := setLifecycle(c, &app.Lifecycle, &app.Credentials, req); err != nil || req == nil || app.Lifecycle.Type == cf.LifecycleDocker {
+		return err
+	}
+	checked := app.Lifecycle
+	if !req.Data.Stack.Set && !desire.IsImage(checked.Stack) {
+		_, err := StackNamed(c, checked.Stack)
+		switch {
+		case control.IsKind(err, cf.UnprocessableEntity):
+			checked.Stack = ""
+		case err != nil:
+			return err
+		}
+	}
+	if err := checkLifecycle(c, checked); err != nil || !req.Data.Stack.Set {
 		return err
 	}
 	fresh, err := neverBuilt(c, app)
