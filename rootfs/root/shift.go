@@ -24,7 +24,7 @@ func tryShift(s *store.Store) error {
 	if !tree.Privileged() || s.IDs.Size == 0 {
 		return errors.New("this process cannot map users")
 	}
-	return overlay.TryShift(s.Path("trash"), s.IDs)
+	return s.Trash.Scratch(func(dir string) error { return overlay.TryShift(dir, s.IDs) })
 }
 
 // shifted reports whether a container's users are others than those on disk.

@@ -22,10 +22,13 @@ type Trash struct {
 	mu       sync.Mutex
 	sweeping bool
 	again    bool
+	scratch  map[string]bool // names of directories in use
 }
 
 // NewTrash collects what is to be deleted in dir, which must be on the same mount.
-func NewTrash(dir string, log *slog.Logger) *Trash { return &Trash{dir: dir, log: log} }
+func NewTrash(dir string, log *slog.Logger) *Trash {
+	return &Trash{dir: dir, log: log, scratch: map[string]bool{}}
+}
 
 // Put removes path now and deletes its files later. A path that does not exist is no error.
 func (t *Trash) Put(path string) error {
@@ -52,6 +55,36 @@ func (t *Trash) Sweep() {
 	t.bg.Go(fault.Func("rootfs", t.run))
 }
 
+// Scratch calls f with a new directory, which is deleted when f returns, and never before. If the process is killed
+// meanwhile, the next Trash deletes it.
+func (t *Trash) Scratch(f func(dir string) error) error {
+	name := rand.Text()
+	t.use(name, true)
+	defer t.use(name, false)
+	dir := filepath.Join(t.dir, name)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	return errors.Join(f(dir), deleteTree(dir))
+}
+
+func (t *Trash) use(name string, used bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if used {
+		t.scratch[name] = true
+	} else {
+		delete(t.scratch, name)
+	}
+}
+
+// used reports whether an entry is a scratch directory in use.
+func (t *Trash) used(name string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.scratch[name]
+}
+
 func (t *Trash) run() {
 	for t.more() {
 		names, err := os.ReadDir(t.dir)
@@ -59,6 +92,9 @@ func (t *Trash) run() {
 			t.log.Warn("trash was not read", "err", err)
 		}
 		for _, e := range names {
+			if t.used(e.Name()) {
+				continue
+			}
 			if err := fault.Guard("rootfs", func() error { return deleteTree(filepath.Join(t.dir, e.Name())) }); err != nil {
 				t.log.Warn("trash was not deleted", "err", err)
 			}
