@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cupola/runtime/guid"
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbsrows"
 	"cupola/server/desire"
@@ -718,6 +719,31 @@ func TestADeletedAppLeavesNothing(t *testing.T) {
 		h.wantStates("")
 		if left := h.cell.Containers(); len(left) != 0 {
 			t.Errorf("got %v", left)
+		}
+	})
+}
+
+// TestInstancesOfAnOlderDaemon adopts an instance whose GUID has 36 characters, as
+// daemons made them before they took Diego's 28: it runs on, and its successor has 28.
+func TestInstancesOfAnOlderDaemon(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		h.stop()
+		app, p := h.app("hello", 1, 64)
+		old := lrp.Actual{Key: lrp.Key{ProcessGUID: desire.ProcessGUID(p, app)}, Domain: lrp.DomainApps, InstanceGUID: guid.New(), CellID: h.cell.presence.ID, State: lrp.Running,
+			Ready: true, Address: "10.0.0.9", Ports: []uint16{8080}, Since: time.Now()}
+		h.cell.containers[old.InstanceGUID] = &fakeContainer{ContainerStatus: lrp.ContainerStatus{GUID: old.InstanceGUID, Kind: lrp.KindInstance, ProcessGUID: old.ProcessGUID,
+			Phase: lrp.PhaseRunning, Ready: true, Address: old.Address, MemoryMB: 64, DiskMB: 64}}
+		h.write(func(tx *store.Tx) error { return store.ActualLRPs.Insert(tx, old) })
+		h.begin()
+		if got := h.actuals(); len(got) != 1 || got[0].InstanceGUID != old.InstanceGUID || got[0].State != lrp.Running || got[0].Stopping {
+			t.Fatalf("got %+v; want the instance as it was", got)
+		}
+		h.cell.exit(old.InstanceGUID, lrp.Event{})
+		h.settle()
+		h.wantStates("0:CLAIMED ")
+		h.runAll()
+		if got := h.actuals()[0]; got.State != lrp.Running || len(got.InstanceGUID) != 28 {
+			t.Errorf("got %+v; want a running instance with a GUID of 28 characters", got)
 		}
 	})
 }
