@@ -104,7 +104,9 @@ func (i *instance) abandon(ctx context.Context, err error) {
 		}
 	} else {
 		i.cell.cfg.Log.ErrorContext(ctx, "container was not created", "instance_guid", i.guid(), "err", err)
-		i.errorf("Cell %s failed to create container for instance %s: %s", i.cellID(), i.guid(), err)
+		if !lrp.IsLogged(exit.Reason) {
+			i.errorf("Cell %s failed to create container for instance %s: %s", i.cellID(), i.guid(), err)
+		}
 	}
 	i.update(func(r *record) { r.Phase, r.Address = lrp.PhaseExited, "" })
 	i.cell.discard(ctx, i.guid())

@@ -59,7 +59,7 @@ func TestWhereAManifestIsFoundWrong(t *testing.T) {
 	}
 	// The app of a failed job stays, as it was made.
 	w.run(t, []step{{method: "GET", path: "/v3/apps?names=new", status: 200, want: `{"resources": [{"name": "new", "lifecycle": {"data": {"stack": "nowhere"}}}]}`}})
-	w.apply(t, "applications: [{name: new, buildpacks: [go_buildpack]}]") // which does not ask for the stack
+	w.apply(t, "applications: [{name: new, buildpacks: [go_buildpack]}]")      // which does not ask for the stack
 	w.apply(t, "applications: [{name: hello, lifecycle: other, stack: null}]") // Cloud Controller passes over both
 }
 

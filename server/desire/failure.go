@@ -2,6 +2,8 @@ package desire
 
 import (
 	"strings"
+
+	"cupola/runtime/lrp"
 )
 
 // BuildError is why a build failed, in Cloud Controller's words.
@@ -46,7 +48,7 @@ func CannotStage(why string) BuildError { return stagingError(why) }
 // in the log of the container, and any other in Cause.
 func StagingFailure(reason string) BuildError {
 	e := namedFailure(reason)
-	if !exited(reason) {
+	if !exited(reason) && !lrp.IsLogged(reason) {
 		e.Cause = reason
 	}
 	return e

@@ -171,6 +171,8 @@ func TestStagingFailure(t *testing.T) {
 		"":                                                  "StagingError - Staging error: staging failed",
 		"not started within time limit":                     "StagingError - Staging error: staging failed",
 		"failed to create container: no space left on disk": "StagingError - Staging error: staging failed",
+		"Copying into the container failed: broken":         "StagingError - Staging error: staging failed",
+		"Copying go_buildpack into the container failed: x": "StagingError - Staging error: staging failed",
 	} {
 		got := StagingFailure(reason)
 		if got.Error() != want {
@@ -178,7 +180,7 @@ func TestStagingFailure(t *testing.T) {
 		}
 		// What the container did not say itself, the log has to.
 		wantCause := reason
-		if strings.HasPrefix(reason, "STG: Exited") {
+		if strings.HasPrefix(reason, "STG: Exited") || strings.HasPrefix(reason, "Copying go_buildpack") {
 			wantCause = ""
 		}
 		if got.Cause != wantCause {
