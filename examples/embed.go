@@ -1,7 +1,7 @@
 // Package examples holds small apps that show what cupola runs, one folder each, and embeds the one that `cupola demo` pushes.
 //
 // Every app stands alone: it has its own manifest.yml and README.md, needs no network to stage, and can be pushed to any Cloud
-// Foundry. The Go app has a go.mod of its own and so is no part of this module.
+// Foundry. The Go app has its own go.mod, so it does not belong to this module.
 package examples
 
 import (

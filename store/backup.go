@@ -186,7 +186,7 @@ func compareSchema(ctx context.Context, db *sql.DB, steps []string) error {
 		return err
 	}
 	defer scratch.Close()
-	scratch.SetMaxOpenConns(1) // another one would have a memory of its own
+	scratch.SetMaxOpenConns(1) // another connection would have another memory
 	for _, name := range steps {
 		text, err := migrations.ReadFile(name)
 		if err != nil {
@@ -232,9 +232,9 @@ func schemaOf(ctx context.Context, db *sql.DB) (lines []string, err error) {
 	return lines, rows.Err()
 }
 
-// Replace puts the database of a file, of which nobody has a write-ahead log,
-// in the place of the one in dir, which nobody may have open. The old one is
-// kept beside with what its log holds; aside is its name, "" where there was none.
+// Replace replaces the database in dir, which must not be open, by that of a file that
+// has no write-ahead log. It keeps the old one beside, with the content of its log;
+// aside is its name, "" if there was none.
 func Replace(dir, from, suffix string) (aside string, err error) {
 	file := filepath.Join(dir, DatabaseFile)
 	aside = file + suffix
@@ -297,8 +297,8 @@ func Revert(ctx context.Context, dir string, schema int) error {
 	return durable.Rename(was, file)
 }
 
-// emptyLog brings what the write-ahead log of a database holds that nobody has
-// open into the database, so that it cannot be taken for another one's.
+// emptyLog writes the write-ahead log of a database that is not open into the
+// database, so that SQLite cannot apply the log to another one.
 func emptyLog(ctx context.Context, file string) error {
 	db, err := open(file, "")
 	if err != nil {

@@ -36,7 +36,7 @@ func (brokerOperations) HasJobs(tx *Tx, kinds ...string) (has bool, err error) {
 	return has, err
 }
 
-// brokerOfJob is the broker that is to be asked for what a job is about.
+// brokerOfJob selects the broker that a job asks.
 const brokerOfJob = `SELECT ?1 FROM service_brokers WHERE guid = ?1 UNION ALL
 SELECT o.broker_guid FROM service_instances i JOIN service_plans p ON p.guid = i.plan_guid JOIN service_offerings o ON o.guid = p.offering_guid
 WHERE i.guid IN (SELECT ?1 UNION ALL SELECT instance_guid FROM service_bindings WHERE guid = ?1 UNION ALL SELECT instance_guid FROM route_bindings WHERE guid = ?1)`

@@ -21,7 +21,7 @@ const (
 // Check looks for damage while others read and write. It returns ErrCorrupt
 // with what SQLite found first.
 func (s *Store) Check(ctx context.Context, d Depth) error {
-	// A connection of its own: no query of the API waits for it.
+	// A separate connection, so that no query of the API waits for it.
 	db, err := open(filepath.Join(s.dir, DatabaseFile), "_pragma=query_only(1)"+s.mode)
 	if err != nil {
 		return err

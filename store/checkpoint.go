@@ -15,7 +15,7 @@ const (
 	checkpointCommits = 32   // after which the log's length is looked at
 	checkpointPages   = 1000 // of the log that are not in the database yet; SQLite's own limit
 	// maxLogPages is the length of the log at which writes wait for the checkpoint's
-	// end: the log is only begun anew when all of it is in the database.
+	// end: SQLite begins the log again only when all of it is in the database.
 	maxLogPages = 4 * checkpointPages
 )
 
@@ -76,8 +76,8 @@ func (c *checkpointer) run(ctx context.Context) error {
 	}
 }
 
-// shorten makes a checkpoint if the log is long, and one while nobody writes if
-// it got too long in spite of those.
+// shorten makes a checkpoint if the log is long. If the log grew too long all the same,
+// it makes one that blocks writes.
 func (c *checkpointer) shorten(ctx context.Context) error {
 	log, err := c.checkpoint(ctx, "NOOP")
 	if err != nil || log.pages-log.copied < checkpointPages {

@@ -94,8 +94,8 @@ func (d *Derivation[T]) run(ctx context.Context, r *Reads) (next time.Time, took
 	return next, took, err
 }
 
-// wait waits for the pause and then until the value is to be derived again; false:
-// ctx ended.
+// wait waits for the pause and then until the value must be derived again. It returns
+// false when ctx ends.
 func (d *Derivation[T]) wait(ctx context.Context, pause time.Duration, next time.Time, stale <-chan struct{}) bool {
 	select {
 	case <-time.After(pause):

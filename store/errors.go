@@ -39,8 +39,8 @@ func IsNotFound(err error) bool { return isKind(err, cf.ResourceNotFound) }
 // IsTaken tells whether err says that a row like it exists.
 func IsTaken(err error) bool { return isKind(err, cf.Taken) }
 
-// IsPassing tells whether the database could not be asked, or nobody waits for its
-// answer any longer: what was asked for may well be there.
+// IsPassing reports whether a query failed before the database answered: SQLite failed,
+// or the context or the transaction ended. The rows may exist.
 func IsPassing(err error) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, sql.ErrTxDone) || errors.Is(err, driver.ErrBadConn)

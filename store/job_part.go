@@ -14,8 +14,8 @@ var JobParts jobParts
 
 type jobParts struct{}
 
-// partsAtOnce is how many parts one statement adds: a statement for each takes
-// twice as long, in which nobody else writes.
+// partsAtOnce is how many parts one statement adds: a statement for each takes twice as
+// long, and blocks other writes.
 const partsAtOnce = 100
 
 // Add adds parts to what a job has left to do.

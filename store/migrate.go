@@ -16,9 +16,9 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate runs the migrations the file does not have yet, each in a
-// transaction of its own, forward only. Before it touches a file that holds
-// rows it copies it: see copyBefore.
+// migrate runs the migrations that the file does not have yet, each in its own
+// transaction, forward only. It copies a file that holds rows before it changes it: see
+// copyBefore.
 func (s *Store) migrate(file string) error {
 	var have int
 	if err := s.writer.QueryRow("PRAGMA user_version").Scan(&have); err != nil {

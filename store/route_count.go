@@ -16,7 +16,7 @@ type routeCount struct {
 // routeColumns are the places of what RouteGroup is made of in a row.
 type routeColumns struct{ space, port int }
 
-// countRoutes has the rows of routes report enough columns to be counted.
+// countRoutes makes changes of routes report the columns by which they are counted.
 func (s *Store) countRoutes() {
 	columns := s.schema.columns[Routes.name]
 	s.routes = routeColumns{space: columns["space_guid"], port: columns["port"]}

@@ -8,8 +8,8 @@ import (
 	"cupola/store/cf"
 )
 
-// ServiceBindings are the service credential bindings, of apps and keys. One is
-// seen by whoever sees its app, or the instance that it is a key of.
+// ServiceBindings are the service credential bindings, of apps and keys. Users who see
+// the app of a binding, or the service instance of a key, see it.
 var ServiceBindings = serviceBindings{&Table[cf.ServiceBinding]{
 	name: "service_bindings", singular: "Service credential binding", labelled: true,
 	columns: "guid, created_at, updated_at, labels, annotations, type, name, instance_guid, app_guid, credentials, syslog_drain_url, volume_mounts, last_operation",

@@ -2,8 +2,8 @@ package store
 
 import "cupola/store/cf"
 
-// SpaceQuotas are the quotas that spaces of an org can have. One is seen by
-// the org's managers, and by whoever has a role in a space that has it.
+// SpaceQuotas are the quotas that spaces of an org can have. The org's managers see
+// them, and users with a role in a space see its quota.
 var SpaceQuotas = &Table[cf.SpaceQuota]{
 	name: "space_quotas", singular: "Space quota", labelled: false,
 	columns: "guid, created_at, updated_at, name, org_guid, limits",

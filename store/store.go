@@ -121,7 +121,7 @@ func (s *Store) openPools() error {
 	}
 	s.reader = sql.OpenDB(keeper{c, keptReads})
 	s.reader.SetMaxOpenConns(2 + runtime.NumCPU())
-	s.reader.SetMaxIdleConns(2 + runtime.NumCPU()) // each that is opened anew reads the schema
+	s.reader.SetMaxIdleConns(2 + runtime.NumCPU()) // each new connection reads the schema
 	if err := s.startCheckpoints(file); err != nil {
 		return errors.Join(err, s.reader.Close(), writer.Close())
 	}

@@ -185,8 +185,8 @@ func (t *Table[T]) list(tx *Tx, q Query, counted bool) ([]*T, int, error) {
 	return rows, total, err
 }
 
-// limit ends a SELECT after n rows. It is no parameter: SQLite compiles a statement
-// anew each time that one limits it, for the best plan for the value.
+// limit ends a SELECT after n rows. It is not a parameter: with one, SQLite compiles the
+// statement again for each value, to find the best plan.
 func limit(n int) string { return " LIMIT " + strconv.Itoa(n) }
 
 func (t *Table[T]) order(q Query) string {

@@ -1,5 +1,5 @@
-// Package daemon runs the built cupola on a directory of its own for the
-// programs that measure it.
+// Package daemon runs the built cupola on a temporary directory for the programs that
+// measure it.
 package daemon
 
 import (

@@ -80,8 +80,8 @@ func podmanPull(ctx context.Context, dir string, ref reference) (u usage, err er
 	return u, u.run(ctx, dir, "podman", append(args, "pull", "--quiet", "--tls-verify=false", ref.String())...)
 }
 
-// skopeoPull has both write into the same layout, which shares its layers, and
-// each image unpacked into a bundle of its own.
+// skopeoPull copies images into the same layout, which shares their layers, and unpacks
+// each image into a separate bundle.
 func skopeoPull(ctx context.Context, dir string, ref reference) (u usage, err error) {
 	if ref == (reference{}) {
 		return u, nil

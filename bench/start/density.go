@@ -22,9 +22,9 @@ type crowd struct {
 	up, down    []time.Duration
 }
 
-// density measures crowds by turns: one container after another with an empty
-// network by runc, one after another with a network of its own by the engine,
-// and all at once by the cell.
+// density measures crowds by turns: one container after another with an empty network
+// by runc, one after another with a separate network by the engine, and all at once by
+// the cell.
 func density(ctx context.Context, w *world, r *runc, rounds, count int) error {
 	ctx, cancel := context.WithTimeout(ctx, 150*time.Second)
 	defer cancel()

@@ -36,8 +36,8 @@ const (
 // sharedRoot names the root that all starts but the cell's use, by turns.
 const sharedRoot = "shared"
 
-// world is a cell and its parts on a directory of its own, and one mounted root
-// with the app in it.
+// world is a cell and its parts on a temporary directory, and one mounted root with the
+// app in it.
 type world struct {
 	dir    string
 	name   string // as a daemon's, so that 'cupola doctor --leaks' knows what is left

@@ -101,7 +101,7 @@ func start(ctx context.Context, binary string) (*build, error) {
 	return one, err
 }
 
-// round has the clients make apps until its time is over.
+// round lets the clients create apps until its time is over.
 func (o *build) round(ctx context.Context, clients int, each time.Duration) error {
 	var mu sync.Mutex
 	var waits []time.Duration

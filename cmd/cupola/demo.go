@@ -30,8 +30,8 @@ type demoCmd struct {
 	HTTP string `help:"Address of the API and of apps." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
 }
 
-// Run runs a daemon on a directory of its own, pushes the sample app to it
-// and fetches its page. All of it ends with the command.
+// Run runs a daemon on a temporary directory, pushes the sample app to it and fetches
+// its page. All of it ends with the command.
 func (d *demoCmd) Run(e *command.Env) (err error) {
 	dir, remove, err := doctor.TempDir("", "cupola-demo-")
 	if err != nil {
@@ -70,7 +70,7 @@ func (d *demoCmd) Run(e *command.Env) (err error) {
 }
 
 // endPatiently keeps a second interrupt from ending the demo while it cleans up.
-// It says what is to be done after a third, which does. over ends that.
+// It prints the clean-up command; a third interrupt exits immediately. over ends that.
 func endPatiently(e *command.Env, dir string) (over func()) {
 	signals, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -8,7 +8,7 @@ import (
 	"cupola/rootfs/volume"
 )
 
-// holdVolumeCmd is what a backup starts for each volume, and nobody else.
+// holdVolumeCmd is the internal command that a backup runs for each volume.
 type holdVolumeCmd struct {
 	Dir    string        `arg:""`
 	Within time.Duration `arg:""`

@@ -73,7 +73,8 @@ type resolver struct {
 	queue   []*available
 }
 
-// wish is what a set of packages is to be like.
+// wish describes a set of packages: which to install, which to prefer among
+// alternatives, and which to take as installed.
 type wish struct{ packages, prefer, without []string }
 
 // resolve returns the essential packages, those wanted and all they depend on, by name.

@@ -1,8 +1,8 @@
 // Package disk gives each container a directory for its writes that holds no more than it may.
 //
 // Three methods, the best that works here: a project quota of the file system the data directory lies on; an ext4
-// image of the right size, sparse, on a loop device of its own; and, with a warning, a plain directory without a limit.
-// Which one a container has can be read from its directory, so a restarted daemon needs no notes of its own.
+// image of the right size, sparse, on a loop device; and, with a warning, a plain directory without a limit.
+// A container's directory shows which one it has, so that a restarted daemon needs no record.
 package disk
 
 import (
@@ -33,7 +33,7 @@ const maxInodes = 200_000
 // Size is what a container may hold. Zero bytes mean no limit; zero inodes mean MaxInodes.
 type Size struct {
 	Bytes, Inodes int64
-	// Durable is what outlives the container and the machine's crashes: a file system of its own has a journal.
+	// Durable says that the directory outlives the container and crashes of the machine: an image gets a journal.
 	Durable bool
 }
 
@@ -157,7 +157,7 @@ func (d *Disks) Create(dir string, s Size) error {
 		}
 	}
 	if m == Project && s.Durable {
-		// A file system of its own can be held still for a backup.
+		// A separate file system can be frozen for a backup.
 		err := d.make(Loop, dir, s)
 		if err == nil {
 			return nil

@@ -73,7 +73,7 @@ func fileSystemBytes(img string) (int64, error) {
 	return (blocks | int64(binary.LittleEndian.Uint32(b[:]))<<32) * blockSize, nil
 }
 
-// growMounted has the kernel make a file system as large as its image.
+// growMounted grows a mounted file system to the size of its image.
 func growMounted(data string, size int64) error {
 	f, err := os.Open(data)
 	if err != nil {
@@ -204,7 +204,7 @@ func mountedElsewhere(mounts string, device uint64, place string) bool {
 	return false
 }
 
-// checked has a file system be without fault, which resize2fs asks for.
+// checked checks and repairs a file system, which resize2fs requires.
 func checked(img string) error {
 	err := tool("e2fsck", "-f", "-p", img)
 	var exit *exec.ExitError

@@ -53,7 +53,7 @@ func xattrIoctl(fd int, req uintptr, x *fsxattr) error {
 	return nil
 }
 
-// limitProject gives dir and all that will be made in it a project of its own, limited to s.
+// limitProject assigns dir, and all that will be created in it, to a new project that is limited to s.
 func limitProject(dir string, s Size) error {
 	d, err := os.Open(dir)
 	if err != nil {

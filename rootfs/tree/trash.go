@@ -25,7 +25,7 @@ type Trash struct {
 	scratch  map[string]bool // names of directories in use
 }
 
-// NewTrash collects what is to be deleted in dir, which must be on the same mount.
+// NewTrash returns a Trash that collects trees in dir, which must be on the same mount.
 func NewTrash(dir string, log *slog.Logger) *Trash {
 	return &Trash{dir: dir, log: log, scratch: map[string]bool{}}
 }

@@ -36,7 +36,7 @@ func removeAll(dirfd int, base string) error {
 }
 
 // removeOthers removes what is below the directory fd, which bears the name dir, but for keep. It looks at no directory
-// twice: all that one in done still holds is to be kept.
+// twice: all that a directory in done still holds stays.
 func removeOthers(fd int, dir string, keep pathSet, done inodes) error {
 	if known, err := done.add(fd); known || err != nil {
 		return err

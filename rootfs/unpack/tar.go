@@ -84,8 +84,8 @@ func (w *walk) header(ctx context.Context, hdr *tar.Header, r io.Reader) error {
 	return &EntryError{Name: name, Reason: fmt.Sprintf("is of the unknown type %q", hdr.Typeflag)}
 }
 
-// xattrsOf returns the extended attributes that a layer may bring: those that only name things of its own. The kernel's
-// own, such as what overlay file systems keep in trusted.overlay, are not for archives to set.
+// xattrsOf returns the extended attributes that a layer may set: those that concern only its own files. Attributes of the
+// kernel, such as trusted.overlay of overlay file systems, are left out.
 func xattrsOf(hdr *tar.Header) (kept map[string]string) {
 	for key, value := range hdr.PAXRecords {
 		name, ok := strings.CutPrefix(key, "SCHILY.xattr.")

@@ -18,10 +18,10 @@ import (
 // ErrNone says that there is no such volume.
 var ErrNone = errors.New("there is no such volume")
 
-// Save writes what a volume holds at one moment as a tar, owned as its
-// containers see it. Who writes to the volume meanwhile waits, but no longer
-// than within: what has not been written by then is an error, and so is a volume
-// in use that has no file system of its own, which cannot be held still.
+// Save writes a snapshot of a volume as a tar, with the owners that its containers
+// see. It freezes the volume meanwhile, for no longer than within: a snapshot that is
+// not complete by then is an error, and so is a volume in use that has no separate
+// file system, which cannot be frozen.
 func (s *Store) Save(ctx context.Context, name string, within time.Duration, w io.Writer) error {
 	dir, err := s.dir(name)
 	if err != nil {

@@ -20,13 +20,12 @@ const shown = ".shown"
 // Owner is a user of containers, by the numbers that the container knows.
 type Owner struct{ UID, GID uint32 }
 
-// Show gives a place of its own to a directory of a volume, for a container to
-// mount: what lies at its path may be changed by another container at any time,
-// to a link that leads out of the volume, but not what lies at the place. With an
-// owner the directory is made where it is missing, with those above it, and is
-// the owner's; without one it has to be there. n counts the places of a
-// container, which only Hide removes. What is in the volume belongs, at
-// the place, to the container's users; the zero value are those on disk.
+// Show mounts a directory of a volume at a separate place, which a container can mount
+// safely: another container could replace the directory's path by a link that leads
+// out of the volume at any time, but not the place. With an owner, a missing directory
+// is created with its parents, and belongs to the owner; without one it must exist. n
+// counts the places of a container, which only Hide removes. At the place, the volume's
+// files belong to the container's users; the zero value are those on disk.
 func (s *Store) Show(container string, n int, to users.Range, name, dir string, owner *Owner) (at string, err error) {
 	if to == (users.Range{}) {
 		to = s.cfg.Users

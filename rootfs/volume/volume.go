@@ -81,7 +81,7 @@ func open(dir string, root uint32) error {
 	return errors.Join(os.Chown(dir, 0, int(root)), os.Chmod(dir, 0o710))
 }
 
-// Spec is what a volume is to be.
+// Spec describes a volume to be made.
 type Spec struct {
 	Bytes int64 // that it holds
 	// Shared lets every user of a container write to it, not only its owner.

@@ -159,8 +159,8 @@ func (e *Engine) setGroupMemory(place string, g Group) error {
 	return nil
 }
 
-// setGroupV2 is setGroup in the unified hierarchy, where a limit below the use
-// would have the kernel end processes.
+// setGroupV2 is setGroup in the unified hierarchy, where the kernel would kill processes if
+// a limit were below the usage.
 func (e *Engine) setGroupV2(place string, g Group) error {
 	write := func(file, value string) error {
 		return os.WriteFile(filepath.Join(e.tree.dir("", place), file), []byte(value), 0)

@@ -1,7 +1,7 @@
 package contract
 
 // ProgramDir is where cupola's programs are in every container, mounted
-// read-only. No client of Diego's API puts files of its own there.
+// read-only. Clients of Diego's API put no files there.
 const ProgramDir = "/.cupola"
 
 // LifecycleDir is where Cloud Foundry's apps find the programs of their

@@ -17,8 +17,8 @@ const RemotePath = "/v1/admin"
 var stackPullForAPI = Operation[*stack.Library, stack.PullRequest, stack.Info]{StackPull.about,
 	nil, (*Daemon).stacks, (*stack.Library).PullForAPI}
 
-// remoteOperations are the operations that admins of the API may ask for: those that neither
-// read nor write files of the machine by a path, and give nobody more rights.
+// remoteOperations are the operations that admins may call through the API. They neither
+// read nor write files of the machine by a path, and grant no rights.
 func remoteOperations() []Listed {
 	return []Listed{StackList, StackInspect, stackPullForAPI, StackGC, StackRemove, KeyList, BrokerStatus, Leaks}
 }
@@ -31,8 +31,8 @@ const (
 )
 
 // Remote serves some operations at POST RemotePath/NAME, with the lines that the
-// control socket answers with. It asks nobody who they are: its caller lets only
-// admins come here.
+// control socket answers with. It does not authenticate: its caller passes on only
+// requests of admins.
 func (d *Daemon) Remote() http.Handler {
 	m := http.NewServeMux()
 	slots := make(chan struct{}, maxRemote)

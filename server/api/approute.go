@@ -63,7 +63,7 @@ func updateRoute(c *call) (*response, error) {
 	return ok(viewRoute(c, r))
 }
 
-// findUnmapped is the space whose routes that lead nowhere are to be deleted.
+// findUnmapped finds the space whose unmapped routes the request deletes.
 func findUnmapped(c *call) (*cf.Space, error) {
 	if err := checkQuery(c); err != nil {
 		return nil, err

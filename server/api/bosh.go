@@ -104,7 +104,7 @@ func listBOSHVariables(c *call) (*response, error) {
 	}))
 }
 
-// listBOSHDisks lists the persistent disks, those of nobody too.
+// listBOSHDisks lists the persistent disks, including those that belong to no instance.
 func listBOSHDisks(c *call) (*response, error) {
 	rows, err := store.BOSHDisks.All(c.Tx)
 	if err != nil {

@@ -127,8 +127,8 @@ func inTx(h func(*call) (*response, error)) endpoint {
 	}
 }
 
-// receive reads the body before there is a transaction: nobody else may write
-// during one, and a client can take as long as it likes to send.
+// receive reads the body before the transaction begins: a transaction blocks all other
+// writes, and a client may send slowly.
 func (c *call) receive() error {
 	if c.received || !c.writes() {
 		return nil

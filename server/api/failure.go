@@ -47,7 +47,7 @@ var faults = map[cf.Kind]fault{
 	cf.FeatureDisabled:       {403, 330002, "CF-FeatureDisabled"},
 	cf.BlobDamaged:           {500, 150007, "CF-BlobstoreError"},
 	cf.DatabaseError:         {500, 10011, "CF-DatabaseError"},
-	cf.DiskFull:              {507, 10011, "CF-DatabaseError"}, // Cloud Controller has no error of its own for it; the status tells it apart
+	cf.DiskFull:              {507, 10011, "CF-DatabaseError"}, // Cloud Controller has no separate error for it; the status tells it apart
 
 	cf.InvalidRelation:          {400, 1002, "CF-InvalidRelation"},
 	cf.UnableToPerform:          {400, 10009, "CF-UnableToPerform"},

@@ -22,9 +22,9 @@ func viewJob(c *call, j *cf.Job) doc {
 	return with(resource(j.Resource), doc{"operation": j.Operation, "state": j.State, "errors": errors, "warnings": warnings, "links": links})
 }
 
-// showJob shows a job to whoever knows its GUID, as Cloud Controller does. It
-// holds the answer to the CLI until a broker has answered; while one takes its
-// time the CLI has to see that.
+// showJob shows a job to every user who knows its GUID, as Cloud Controller does. It
+// holds the answer to the CLI until a broker has answered; the CLI must see when a
+// broker answers asynchronously.
 func showJob(c *call) (*response, error) {
 	return hold(c, func(c *call) (*response, bool, error) {
 		j, err := store.Jobs.Get(c.Tx, c.guid())

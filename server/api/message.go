@@ -26,9 +26,9 @@ func gather(tables ...map[string]checks) map[string]checks {
 	return all
 }
 
-// messageOf is what is checked of the body of a request; nil for a route that
-// Cloud Controller does not have. A route that copies what "source_guid" names has
-// a message of its own.
+// messageOf returns the checks of a request's body; nil for a route that Cloud
+// Controller does not have. A request that copies what "source_guid" names has
+// different checks.
 func messageOf(c *call, v any) checks {
 	switch v.(type) { // of one route
 	case *services.ManagedChange:

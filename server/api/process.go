@@ -28,7 +28,8 @@ func embedInstances(c *call, d doc, p *cf.Process) doc {
 	return d
 }
 
-// embeds tells whether anything is to be embedded: there is one thing that can be.
+// embeds reports whether the request asks for embedded instances, the only thing that
+// can be embedded.
 func embeds(c *call) bool { return c.Request.URL.Query().Has("embed") }
 
 var listProcesses = inTx(func(c *call) (*response, error) {

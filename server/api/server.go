@@ -51,7 +51,7 @@ type Config struct {
 	// of what was asked for.
 	RenderBOSH func(ctx context.Context, decode func(request any) error) (rendered any, err error)
 
-	// PackDroplet makes an image of a droplet, with a start command of its own.
+	// PackDroplet makes an image of a droplet with a start command.
 	PackDroplet func(ctx context.Context, d *cf.Droplet, command string, progress func(PackStep)) (registry.Image, error)
 	// PackedLayer opens a layer of an image of a droplet; both are digests.
 	PackedLayer func(d *cf.Droplet, image, layer string) (*os.File, error)

@@ -14,8 +14,8 @@ func viewSharedSpaces(c *call, i *cf.ServiceInstance) doc {
 	return d
 }
 
-// ownServiceInstance is the service instance of {guid}, if the actor sees the
-// space that it is in: those that it is shared with are nobody else's concern.
+// ownServiceInstance finds the service instance of {guid}, if the actor sees the space
+// that it is in. A user who sees only a space that it is shared with may not see the others.
 func ownServiceInstance(c *call) (*cf.ServiceInstance, error) {
 	i, err := store.ServiceInstances.Visible(c.Tx, c.guid(), c.Scope)
 	if err != nil {

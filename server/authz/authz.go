@@ -20,7 +20,7 @@ const (
 	SpaceSupporter
 	AdminReadOnly // cloud_controller.admin_read_only
 	GlobalAuditor // cloud_controller.global_auditor
-	Anyone        // whoever has a valid token
+	Anyone        // a valid token is needed, and no role
 	Public        // no token is needed
 	Guest         // with Anyone: no token is needed, and without one only what is public is seen
 

@@ -52,7 +52,7 @@ func (f files) serverConfig() (*tls.Config, error) {
 		NextProtos: []string{"http/1.1", "h2"}}, nil
 }
 
-// makeFiles makes a CA of its own in a directory, and a pair of certificates: for a
+// makeFiles makes a CA in a directory, and a pair of certificates: for a
 // server that is reached by the hosts, and for a client. What is there stays,
 // unless it is about to expire or does not name the hosts.
 func makeFiles(dir string, hosts []string) (files, error) {

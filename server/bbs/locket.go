@@ -75,7 +75,7 @@ func (s *Server) lock(ctx context.Context, r *bbspb.LockRequest) (proto.Message,
 	})
 }
 
-// dropExpired deletes what nobody renewed.
+// dropExpired deletes locks and presences that have expired.
 func dropExpired(tx *store.Tx) error {
 	all, err := store.BBSLocks.All(tx)
 	for _, l := range all {
@@ -86,7 +86,7 @@ func dropExpired(tx *store.Tx) error {
 	return err
 }
 
-// release gives a key back. One that nobody holds is released already.
+// release releases a key. Releasing one that has no owner is no error.
 func (s *Server) release(ctx context.Context, r *bbspb.ReleaseLockRequest) (proto.Message, error) {
 	of := r.GetResource()
 	if s.ownKey(of.GetKey()) != nil {

@@ -65,8 +65,8 @@ func (t *deleteInstance) send(ctx context.Context, l *Loop, s *step) (a answer) 
 	return answer{err: err, async: d.Async, operation: d.Operation}
 }
 
-// waits has what is bound deleted first. One that could not be deleted since
-// the instance's deletion began makes it fail.
+// waits adds jobs that delete the instance's bindings first. The deletion fails if a
+// binding could not be deleted since it began.
 func (t *deleteInstance) waits(tx *store.Tx, s *step) error {
 	for _, b := range t.bound {
 		if b.last.Is(cf.OpDelete, cf.OpFailed) && !b.last.UpdatedAt.Before(s.instance.LastOperation.CreatedAt) {
@@ -84,7 +84,7 @@ func (t *deleteInstance) waits(tx *store.Tx, s *step) error {
 	return nil
 }
 
-// delete has a binding deleted by a job of its own.
+// delete adds a job that deletes a binding.
 func (b bound) delete(tx *store.Tx, actor cf.Actor) error {
 	input, err := json.Marshal(cf.ServiceWork{Actor: actor})
 	if err != nil {

@@ -94,7 +94,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	return store.Derive(ctx, l.Store, store.Derivation[round]{Name: "broker operations", Read: l.look, Use: l.startDue, Tick: tick, Wake: l.wake, Log: l.Log})
 }
 
-// round is what is to be done.
+// round is the work to do.
 type round struct {
 	fresh bool    // there are jobs without operations
 	due   []*step // whose time has come
@@ -222,8 +222,8 @@ func (l *Loop) make(ctx context.Context, s *step) error {
 	})
 }
 
-// note writes that a broker is about to be asked to make something: whoever
-// finds the note later asks again, and does not know what came of it before.
+// note records that the daemon is about to ask a broker to make something. A daemon
+// that finds the record later asks again: it cannot know the result of the first request.
 func (l *Loop) note(ctx context.Context, s *step) error {
 	if s.op.Phase != cf.PhaseSend || !s.task.words().creates {
 		return nil

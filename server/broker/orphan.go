@@ -13,7 +13,7 @@ import (
 // failed.
 type removeOrphan struct{}
 
-// addOrphan has what a step may have left at its broker removed.
+// addOrphan adds an operation that removes what a step may have left at its broker.
 func addOrphan(tx *store.Tx, s *step) error {
 	o := &cf.Orphan{BrokerGUID: s.broker.GUID, OfferingID: s.offering.CatalogID, PlanID: s.plan.CatalogID, InstanceGUID: s.instance.GUID}
 	if b, ok := s.task.(interface{ bindingGUID() string }); ok {
@@ -61,7 +61,7 @@ func (*removeOrphan) words() words                             { return words{se
 // gone ends it: there is no broker left to ask.
 func (*removeOrphan) gone(*step) fault { return fault{} }
 
-// retryOrphan has an orphan that was not removed tried again, ever later.
+// retryOrphan schedules another attempt to remove an orphan, with exponential back-off.
 func (l *Loop) retryOrphan(tx *store.Tx, s *step, why error) error {
 	s.op.Phase, s.op.Operation = cf.PhaseSend, ""
 	s.op.Attempts++

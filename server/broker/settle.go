@@ -110,8 +110,8 @@ func (l *Loop) settlePoll(tx *store.Tx, s *step, a answer) error {
 	return l.later(tx, s, a.state.RetryAfter)
 }
 
-// later has the broker asked again: after what it asks for, or ever longer. An
-// operation that takes too long has failed.
+// later schedules the next request to the broker: after the broker's Retry-After, or
+// with exponential back-off. An operation that takes too long fails.
 func (l *Loop) later(tx *store.Tx, s *step, retryAfter time.Duration) error {
 	wait := min(l.FirstPoll<<min(s.op.Attempts, 20), l.LongestPoll)
 	if retryAfter > 0 {

@@ -43,7 +43,7 @@ type answer struct {
 	async     bool
 	operation string
 	state     osb.Operation
-	wait      bool // other things are to be done first
+	wait      bool // other work must be done first
 	unsure    bool // the broker may have done it in spite of err
 
 	provisioned osb.Provisioned
@@ -58,7 +58,7 @@ type step struct {
 	job    *cf.Job // nil for an orphan
 	work   cf.ServiceWork
 	moot   *fault // why there is nothing to ask
-	done   bool   // the job has ended: only the operation is to be deleted
+	done   bool   // the job has ended: only the operation must be deleted
 	asked  *step  // what was seen when the broker was asked
 	resent bool   // the broker was asked the same before
 	broker *cf.ServiceBroker

@@ -153,7 +153,7 @@ func (e *eventStream) run(ctx context.Context) {
 // errSessionEnded ends a stream.
 var errSessionEnded = errors.New("the session has ended")
 
-// look reads anew what the user may see, and ends the stream with its session.
+// look reads again what the user may see, and ends the stream with its session.
 func (e *eventStream) look(ctx context.Context) error {
 	return e.c.Store.Read(ctx, func(tx *store.Tx) error {
 		_, v, ok, err := e.c.identify(tx, e.s)

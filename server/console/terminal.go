@@ -181,7 +181,7 @@ func receive(conn *websocket.Conn, typed io.Writer, resized chan [2]uint32) {
 			continue
 		}
 		select {
-		case <-resized: // an older size that nobody took
+		case <-resized: // an older size that was not read
 		default:
 		}
 		resized <- m.size

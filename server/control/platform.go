@@ -41,7 +41,7 @@ type Platform struct {
 type Stacks interface {
 	// Users lists who needs one beside apps.
 	Users(tx *store.Tx, name string) ([]string, error)
-	// Remove takes one away that nobody needs, if it is there. It is called in a
+	// Remove removes a stack that is not in use, if it exists. It is called in a
 	// transaction.
 	Remove(name string) error
 	// Offer is called when some are gone: it brings rows and cells up to what is

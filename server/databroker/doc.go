@@ -1,9 +1,9 @@
 // Package databroker is the built-in service broker: databases for demos, each a
-// container of this machine with a volume of its own. It speaks the Open Service
+// container of this machine with a volume. It speaks the Open Service
 // Broker API 2.17 and nothing else, so that the platform treats it as any broker.
 //
-// What there is to be is rows. From them follows what runs (desired), who may
-// connect (policies) and under which names (Hosts); Run brings volumes and the
-// databases' own users to where the rows say. Whatever is killed in between, the
-// next Run goes on from the rows.
+// The rows hold the desired state. What runs (desired), who may connect (policies) and
+// under which names (Hosts) is derived from them; Run reconciles volumes and the
+// databases' users with them. If the daemon is killed meanwhile, the next Run
+// continues from the rows.
 package databroker

@@ -38,7 +38,7 @@ func (b *broker) insist(ctx context.Context, i *cf.DataInstance, statements stri
 	}
 }
 
-// execute has the client of a database do statements, in its container.
+// execute runs the client of a database in its container, with statements.
 func (b *broker) execute(ctx context.Context, i *cf.DataInstance, statements string) error {
 	s, _, ok := known(i)
 	if !ok || s.engine == nil {

@@ -12,7 +12,7 @@ import (
 // Controller's interval between two steps.
 const healthyInterval = 5 * time.Second
 
-// step returns what is to be changed now. It reads w alone.
+// step returns the changes to make now. It reads only w.
 func (w world) step() change {
 	s := &step{world: w, was: w.Deployment, changed: map[string]cf.Process{}, gone: map[string]bool{}}
 	s.new = slices.IndexFunc(w.Web, func(p webProcess) bool { return p.GUID == w.Deployment.WebProcess })

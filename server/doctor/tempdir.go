@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// TempDir makes a directory in base that containers can pass through, and holds
-// it until remove deletes it. A directory that nobody holds is a leak of a
-// process that was killed.
+// TempDir makes a directory in base that containers can pass through, and locks
+// it until remove deletes it. A directory without a lock is a leak of a killed
+// process.
 func TempDir(base, prefix string) (dir string, remove func() error, err error) {
 	if dir, err = os.MkdirTemp(base, prefix); err != nil {
 		return "", nil, err

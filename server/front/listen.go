@@ -52,7 +52,7 @@ func (l Listeners) Close() (err error) {
 	return err
 }
 
-// optional binds a listener; nil where there is to be none.
+// optional binds a listener; nil if its flag is off.
 func (b *Binder) optional(ctx context.Context, flag string, addr *string) (net.Listener, error) {
 	if *addr == "" || *addr == "off" {
 		return nil, nil
@@ -102,9 +102,9 @@ func (b *Binder) take(ctx context.Context, flag, addr string) (net.Listener, err
 // defaultSSH is where `cf ssh` is listened for if the port is free.
 const defaultSSH = "127.0.0.1:2222"
 
-// ssh binds the listener of `cf ssh`; nil where there is to be none. The
-// clients learn the port from the API, so that where the default is taken
-// (another daemon has it, say) and none was asked for, any will do.
+// ssh binds the listener of `cf ssh`; nil if its flag is off. Clients learn the port
+// from the API: without the flag, any free port is used if the default is taken, as by
+// another daemon.
 func (b *Binder) ssh(ctx context.Context) (net.Listener, error) {
 	if *b.SSH == "off" {
 		return nil, nil

@@ -51,7 +51,7 @@ type TCP struct {
 	Log     *slog.Logger
 }
 
-// Open makes the ports; nil where there are to be none.
+// Open makes the ports; nil if TCP routes are disabled.
 func (t *TCP) Open() (*router.Ports, cf.PortRanges) {
 	host, ports, _ := ParseTCP(t.Address) // the configuration's check has read it
 	if len(ports) == 0 {

@@ -9,7 +9,7 @@ type RenderRequest struct {
 	Options  Options        `json:"options"`
 	// Existing are variables as a cluster has them.
 	Existing []Variable `json:"existing"`
-	// Rotate names variables that are made anew all the same.
+	// Rotate names variables that are generated again although they have a value.
 	Rotate []string `json:"rotate"`
 }
 

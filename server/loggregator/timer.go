@@ -51,8 +51,8 @@ func forwards(r *http.Request) string {
 // methods are the HTTP methods with a tag of their own.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions, http.MethodConnect, http.MethodTrace}
 
-// timerTags are the tags of all requests, which share them: a busy router makes
-// none anew. What clients choose, like path and agent, is not among them.
+// timerTags keeps the tags of requests, so that a busy router shares them instead of
+// making new ones. They contain nothing that clients choose, like path and agent.
 type timerTags struct{ known sync.Map }
 
 type timerKey struct {

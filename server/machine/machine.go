@@ -26,7 +26,7 @@ type Config struct {
 	Log        *slog.Logger
 }
 
-// Machine serves GET /v1/machine and GET /v1/machine/checks to whoever reaches it.
+// Machine serves GET /v1/machine and GET /v1/machine/checks. It does not authenticate.
 type Machine struct {
 	Config
 	root   string // "/", except in tests

@@ -8,9 +8,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Audited writes an entry as a manifest of its own, in the order of the user's keys, as
-// Cloud Controller's audit event has it: hidden stands for what may be secret, and redact
-// takes the password out of a buildpack's URL. (CC: AppManifestMessage.audit_hash, and
+// Audited writes an entry as a separate manifest, in the order of the user's keys, as
+// Cloud Controller's audit event has it: hidden replaces what may be secret, and redact
+// removes the password from a buildpack's URL. (CC: AppManifestMessage.audit_hash, and
 // the layout of Ruby's to_yaml.)
 func (app *App) Audited(hidden string, redact func(string) string) (string, error) {
 	entry := plain(app.node)

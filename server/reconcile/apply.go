@@ -116,8 +116,8 @@ func (l *Loop) retag(a Action) effect {
 	}
 }
 
-// stopInstance has an instance stopped, unless it is wanted again by now: what is
-// canceled just then counts on those that run.
+// stopInstance stops an instance, unless it is desired again by now: a deployment that is
+// canceled meanwhile counts on running instances.
 func stopInstance(tx *store.Tx, a Action) (string, effect, error) {
 	if again, err := wantedAgain(tx, a); again || err != nil {
 		return "", nil, err

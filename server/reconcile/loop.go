@@ -80,10 +80,10 @@ func New(c Config) *Loop {
 	return l
 }
 
-// Look has the loop look again: rows changed that it does not watch.
+// Look wakes the loop after rows changed that it does not watch.
 func (l *Loop) Look() { l.poke() }
 
-// poke has the loop look again.
+// poke wakes the loop.
 func (l *Loop) poke() {
 	select {
 	case l.wake <- struct{}{}:
@@ -91,8 +91,8 @@ func (l *Loop) poke() {
 	}
 }
 
-// Freed has the loop look again because a cell forgot a container: the event of
-// its end came while the cell still counted it.
+// Freed wakes the loop after a cell released a container's resources: the event of the
+// container's end came while the cell still counted them.
 func (l *Loop) Freed() { l.poke() }
 
 // Run reconciles until ctx ends. Containers keep running then.

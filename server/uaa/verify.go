@@ -13,8 +13,8 @@ import (
 	"cupola/store/cf"
 )
 
-// noUser is compared with when there is no such user, so that an attempt takes
-// as long as with one: the hash of a password that nobody kept.
+// noUser is the hash of an unknown password. Attempts for users that do not exist are
+// compared with it, so that they take as long as others.
 var noUser = []byte("$2a$10$WqdgkrNZpF6jw9Ql4mjSiOi/krXwXx2C5vIfltIpBFhryP8qpkyOy")
 
 func (u *UAA) byPassword(r *http.Request, name, password string) (*cf.User, error) {

@@ -112,7 +112,7 @@ func (f *pushFlags) push(e *command.Env, r *appReader) error {
 
 func (r *appReader) imagesPath() string { return "/v1/droplets/" + r.droplet.GUID + "/images" }
 
-// pack has the daemon make the image.
+// pack asks the daemon to build the image.
 func (r *appReader) pack(ctx context.Context, step func(steps.Step)) (api.PackLine, error) {
 	res, err := r.ask(ctx, http.MethodPost, r.imagesPath())
 	if err != nil {

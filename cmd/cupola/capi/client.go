@@ -29,7 +29,7 @@ type Flags struct {
 	Password string `help:"The user's password; by default the admin password in the data directory." env:"CUPOLA_PASSWORD"`
 }
 
-// usualAPI is where a daemon is that nobody has told otherwise.
+// usualAPI is the API's address with the default flags of a daemon.
 const usualAPI = "http://localhost:8080"
 
 // Login logs in to the API.

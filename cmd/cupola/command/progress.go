@@ -9,8 +9,8 @@ import (
 	"cupola/server/admin/steps"
 )
 
-// Progress tells how far a stack is: on a terminal in one line that is
-// drawn anew, otherwise in a line for each step, and one every five seconds.
+// Progress shows the progress of a stack: on a terminal in one line that it redraws,
+// otherwise in a line for each step, and one every five seconds.
 type Progress struct {
 	Out      io.Writer
 	terminal bool

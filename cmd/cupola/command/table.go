@@ -10,7 +10,7 @@ import (
 
 // Table is rows of cells below their heads, the first of which is the heads'. It
 // fits a terminal: the text of the last column goes on below itself, and a name in
-// the first that leaves no room for the others has a line of its own, so that it
+// the first that leaves no room for the others has a separate line, so that it
 // can be copied. A width of 0 is room for everything.
 type Table struct {
 	Width int

@@ -59,8 +59,8 @@ func (c *deployCmd) Run(e *command.Env) error {
 	return followTask(e, api, t)
 }
 
-// deployable is the manifest with its ops applied, and what is to be said of it
-// with its variables in it.
+// deployable returns the manifest with its ops applied, and the linter's findings for it
+// with its variables interpolated.
 func deployable(s bosh.Source, o manifest.Options) ([]byte, manifest.Findings, error) {
 	root, err := s.WithOps()
 	if err != nil {

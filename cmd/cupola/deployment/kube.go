@@ -68,13 +68,13 @@ func (c *renderCmd) Run(e *command.Env) error {
 	return WriteObjects(e, c.Output, h, objects)
 }
 
-// renderer has the daemon write a manifest's objects.
+// renderer asks the daemon for the Kubernetes objects of a manifest.
 type renderer struct {
 	env     *command.Env
 	api     *capi.Client
 	source  *sourceFlags
 	lenient bool
-	rotate  []string // variables that are made anew
+	rotate  []string // variables to generate again
 
 	manifest []byte // with its ops applied
 	values   map[string]any

@@ -241,8 +241,8 @@ func showLogs(e *command.Env, api *capi.Client, guid string, from int64) (last i
 			continue
 		}
 		last = max(last, at)
-		// Each instance has LRPs of its own, so that the index in the envelope is
-		// always 0. The cell's own lines have no group in their source.
+		// Each instance has separate LRPs, so the index in the envelope is always 0.
+		// The cell's own lines have no group in their source.
 		group := line.Tags["job"]
 		process := strings.TrimPrefix(line.Tags["source_type"], group+"/")
 		fmt.Fprintf(e.Out, "%s [%s/%s %s] %s\n", time.Unix(0, at).Local().Format("15:04:05.00"), group, line.Tags["index"], process, strings.Map(command.Printed, string(text)))

@@ -156,7 +156,7 @@ func (c *deleteDiskCmd) Run(e *command.Env) error {
 	return err
 }
 
-// ask has a deployment do something, and follows that.
+// ask requests a task of a deployment, and follows it.
 func ask(e *command.Env, flags *capi.Flags, deployment string, what capi.Doc) error {
 	api, err := flags.Login(e.Ctx)
 	if err != nil {
@@ -206,7 +206,7 @@ func (c *stopCmd) Run(e *command.Env) error { return c.ask(e, "stop") }
 // Run stops instances and starts them again.
 func (c *restartCmd) Run(e *command.Env) error { return c.ask(e, "restart") }
 
-// Run makes instances anew; persistent disks stay.
+// Run recreates instances; persistent disks stay.
 func (c *recreateCmd) Run(e *command.Env) error { return c.ask(e, "recreate") }
 
 type errandCmd struct {

@@ -35,7 +35,7 @@ func (c *inspectCmd) Run(e *command.Env) error {
 	return writeDetail(e.Out, d)
 }
 
-// facts are lines of a name and what is to be said of it; those with nothing to say are left out.
+// facts writes lines of a name and its values. It leaves out names without values.
 type facts struct{ w io.Writer }
 
 func (f facts) add(name string, values ...string) {

@@ -138,7 +138,8 @@ func (g *migration) has(ctx context.Context, name string) (bool, error) {
 	return len(found) > 0, err
 }
 
-// nothing says that no app is to be migrated: a name with a typing error in it has none, too.
+// nothing reports that no app is on the stack. It adds if there is no such stack: the name
+// may be mistyped.
 func (g *migration) nothing(ctx context.Context) error {
 	there, err := g.has(ctx, g.From)
 	if err != nil {

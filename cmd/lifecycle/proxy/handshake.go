@@ -10,8 +10,8 @@ import (
 // handshakeTime bounds a client's handshake.
 const handshakeTime = 10 * time.Second
 
-// maxHandshakes is how many clients may be in their handshake. Beyond it the one
-// that came first loses its connection: clients that say nothing keep nobody out.
+// maxHandshakes is how many clients may be in their handshake. Beyond it the oldest one
+// loses its connection, so that silent clients cannot lock out others.
 const maxHandshakes = 512
 
 // handshakes are the clients in their handshake, the first to come first.

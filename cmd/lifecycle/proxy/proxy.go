@@ -5,7 +5,7 @@
 //
 // The init starts it with the first connection, and again when a client comes
 // after it has ended. It ends itself when it has had no connections for a while, so
-// that an instance whose TLS ports nobody uses pays nothing for them. It runs as the
+// that an instance whose TLS ports are unused pays nothing for them. It runs as the
 // app's user in the app's container: its memory is the container's.
 package proxy
 

@@ -16,8 +16,8 @@ const dialTime = 5 * time.Second
 // idle_timeout of connections).
 const quietTime = time.Hour
 
-// client serves one client. What goes wrong ends its connection: there is nobody to
-// tell, and a log would be the app's.
+// client serves one client. An error ends its connection and is not reported: the only
+// log here is the app's.
 func (p *proxy) client(conn *net.TCPConn) {
 	defer p.leave()
 	defer conn.Close()

@@ -145,7 +145,7 @@ func processes() map[int]process {
 
 // parseStat reads state and parent of /proc/PID/stat.
 func parseStat(stat string) (process, bool) {
-	// The name in parentheses may hold spaces and parentheses of its own.
+	// The name in parentheses may itself contain spaces and parentheses.
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 2 {
 		return process{}, false

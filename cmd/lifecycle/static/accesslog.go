@@ -15,7 +15,7 @@ import (
 func logged(next http.Handler, out io.Writer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		counted := &countedResponse{ResponseWriter: w, status: http.StatusOK}
-		defer func() { _, _ = out.Write(accessLine(r, counted, time.Now())) }() // requests are answered also when nobody reads the log
+		defer func() { _, _ = out.Write(accessLine(r, counted, time.Now())) }() // requests are answered even if the log cannot be written
 		next.ServeHTTP(counted, r)
 	})
 }

@@ -197,7 +197,7 @@ func (r *restore) finish(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, o.dir.Close()) }()
-	// Nothing may stay mounted in a directory that is to be renamed, or removed.
+	// A directory with mounts in it could be neither renamed nor removed.
 	defer func() { err = errors.Join(err, volume.Close(o.dir.Path(datadir.Volumes))) }()
 	if o.store, err = o.dir.Store(ctx); err != nil {
 		return err

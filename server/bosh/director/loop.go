@@ -87,14 +87,14 @@ type work struct {
 	disks []string // GUIDs
 }
 
-// order is a task with what is to be done for it.
+// order is a task with the work to do for it.
 type order struct {
 	*cf.BOSHTask
 	change changes
 	fault  error // why nothing can be
 }
 
-// look finds the first task of each deployment, and decides what is to be done.
+// look finds the first task of each deployment, and decides what to do for it.
 func (l *Loop) look(tx *store.Tx) (w work, err error) {
 	if w.open, err = store.BOSHTasks.Open(tx); err != nil {
 		return w, err
@@ -118,7 +118,7 @@ func (l *Loop) look(tx *store.Tx) (w work, err error) {
 	return w, err
 }
 
-// decide decides what is to be done for a task that is prepared.
+// decide decides what to do for a task that is prepared.
 func (l *Loop) decide(tx *store.Tx, t *cf.BOSHTask, lacking map[string]error) (c changes, err error) {
 	row, err := store.BOSHTasks.Get(tx, t.GUID)
 	if err != nil || row.State != cf.BOSHProcessing {

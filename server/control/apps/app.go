@@ -150,7 +150,7 @@ func Stop(c *control.Session, app *cf.App) error {
 	return c.AuditApp(audit.AppStop, app, nil)
 }
 
-// Restart starts an app anew, with what it is now.
+// Restart stops an app and starts it with its current droplet and configuration.
 func Restart(c *control.Session, app *cf.App) error {
 	if _, err := revise(c, app); err != nil {
 		return err

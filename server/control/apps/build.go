@@ -21,9 +21,9 @@ const (
 	stagingDiskMB   = 6144
 )
 
-// stagingSize is what a staging container has that nobody asked another size
-// for: the defaults, but on a small machine half of its largest cell, so that it
-// can stage at all, and beside what runs.
+// stagingSize returns the memory and disk of staging containers whose builds ask for no
+// others: the defaults, or half of the largest cell if that is less, so that a small
+// machine can stage while apps run.
 func stagingSize(c *control.Session) (memoryMB, diskMB int) {
 	var largest lrp.Cell
 	for _, u := range c.Platform.Cells() {

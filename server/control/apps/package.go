@@ -15,7 +15,7 @@ import (
 )
 
 // NewPackage is a package to be made for an app: a copy of Source, an image, or
-// bits that are to be uploaded.
+// bits that will be uploaded.
 type NewPackage struct {
 	AppGUID    string
 	Source     string // the GUID of a package; "" for none

@@ -167,8 +167,8 @@ func checkUser(name string) error {
 	return cf.Unprocessable("user invalid (requested user '%s' not allowed, permitted users are: 'vcap')", name)
 }
 
-// TerminateInstance records that an instance of a process is to be replaced, and
-// returns its index.
+// TerminateInstance records that a user terminates an instance of a process, and returns
+// its index.
 func TerminateInstance(c *control.Session, app *cf.App, p *cf.Process, index string) (int, error) {
 	n, err := strconv.Atoi(index)
 	if err != nil || n < 0 || n >= p.Instances {

@@ -31,8 +31,8 @@ func latestRevision(c *control.Session, app *cf.App) (*cf.Revision, error) {
 	return r, err
 }
 
-// revise gives the revision of what an app is to run now: the latest if it is
-// that, else a new one. It is nil where there is to be none.
+// revise returns the revision that an app runs from its next start on: the latest one if
+// nothing changed since, else a new one. It is nil if the app has no revisions.
 func revise(c *control.Session, app *cf.App) (*cf.Revision, error) {
 	if !app.RevisionsOn || app.DropletGUID == "" {
 		return nil, nil
@@ -157,8 +157,8 @@ func commandChange(before, command string) string {
 	return "updated"
 }
 
-// sameSidecar compares what runs: a sidecar that was deleted and made anew has
-// another GUID.
+// sameSidecar reports whether two sidecars run the same. It ignores their GUIDs: a
+// sidecar that was deleted and created again has another one.
 func sameSidecar(a, b cf.Sidecar) bool {
 	return a.Name == b.Name && a.Command == b.Command && a.MemoryMB == b.MemoryMB && slices.Equal(a.ProcessTypes, b.ProcessTypes)
 }
@@ -188,8 +188,8 @@ func applySidecarsOf(c *control.Session, app *cf.App, r *cf.Revision) error {
 	return nil
 }
 
-// runAs has all processes of an app run its droplet and its latest revision
-// from their next start on.
+// runAs assigns the app's droplet and its latest revision to all its processes, which
+// run them from their next start on.
 func runAs(c *control.Session, app *cf.App) error {
 	r, err := latestRevision(c, app)
 	if err != nil {

@@ -82,8 +82,7 @@ func boundBy(op cf.LastOperation) (done bool, err error) {
 	return false, nil
 }
 
-// bind has the broker make a binding that the manifest's job waits
-// for.
+// bind asks the broker for a binding. The manifest's job waits for it.
 func bind(c *control.Session, b *cf.ServiceBinding, app *cf.App, i *cf.ServiceInstance, s manifest.Service, request audit.Data) error {
 	work := cf.ServiceWork{Request: request}
 	if s.Parameters != nil {

@@ -151,7 +151,7 @@ func When(holds func(*Request) bool, checks ...Check) Check {
 	}
 }
 
-// Nested checks an object within the request by a message of its own.
+// Nested checks an object within the request by another message.
 func Nested(key string, m Message) Check {
 	return NestedAt(key, key, m)
 }
@@ -165,7 +165,7 @@ func NestedAt(path, attribute string, m Message) Check {
 	}
 }
 
-// Nest checks an object by a message of its own, as what is wrong with an attribute.
+// Nest checks an object by another message, and reports its faults as faults of an attribute.
 func (r *Request) Nest(attribute string, o *Object, m Message) {
 	for _, text := range m.Faults(o) {
 		r.Add(attribute, text)

@@ -138,7 +138,8 @@ func SetOrgSegment(c *control.Session, o *cf.Org, to change.ToOne) error {
 	return store.Orgs.Update(c.Tx, o)
 }
 
-// SetSpaceSegment gives a space a segment of its own; nothing is its org's.
+// SetSpaceSegment assigns an isolation segment to a space; without one the space has
+// that of its org.
 func SetSpaceSegment(c *control.Session, s *cf.Space, to change.ToOne) error {
 	if err := entitled(c, s.OrgGUID, to, "Ensure it has been entitled to the organization that this space belongs to."); err != nil {
 		return err

@@ -83,8 +83,8 @@ func appsOf(list []cf.NetworkPolicy) (guids []string) {
 	return slices.Compact(guids)
 }
 
-// permit checks that the actor is a developer of all the apps. Those
-// that are gone keep nobody from removing a policy.
+// permit checks that the actor is a developer of all apps of the policies. With all, each
+// app must exist; without it, apps that no longer exist do not count.
 func permit(c *control.Session, list []cf.NetworkPolicy, all bool) error {
 	c.Checked = true
 	guids := appsOf(list)

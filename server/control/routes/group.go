@@ -25,7 +25,7 @@ const (
 	groupHTTP = "http"
 )
 
-// portWarning is the routing API's, to whoever changes a group's ports.
+// portWarning is the routing API's warning for a change of a group's ports.
 const portWarning = "Warning: if routes are registered for ports that are not in the new range, modifying your load balancer to remove these ports will result in backends for those routes becoming inaccessible."
 
 // Groups are the router groups: the machine's own, whose ports --tcp says, and those

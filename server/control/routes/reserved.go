@@ -75,7 +75,7 @@ func domainNamed(c *control.Session, name string) (*cf.Domain, error) {
 }
 
 // routeFree refuses a route whose name a domain or the system has, or another
-// space: with a path of its own it would take a part of that one's app.
+// space: with a path it would take over requests to that space's app.
 func routeFree(c *control.Session, r *cf.Route, d *cf.Domain) error {
 	if d.TCP() {
 		return nil // its port is its name
