@@ -204,6 +204,7 @@ func TestBBS(t *testing.T) {
 	t.Run("task", func(t *testing.T) { bbs(d.On(t)).taskCallsBack() })
 	t.Run("cancel", func(t *testing.T) { bbs(d.On(t)).taskIsCancelled() })
 	t.Run("routes", func(t *testing.T) { bbs(d.On(t)).routesLead(archive, port) })
+	t.Run("tls", func(t *testing.T) { bbs(d.On(t)).tlsPorts(archive) })
 	t.Run("ssh", func(t *testing.T) { bbs(d.On(t)).sshEnters() })
 	t.Run("apps", func(t *testing.T) { bbs(d.On(t)).appsAreShown() })
 	if rotated != nil {

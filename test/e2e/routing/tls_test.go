@@ -2,9 +2,7 @@ package routing
 
 import (
 	"bufio"
-	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,33 +17,6 @@ import (
 
 	"cupola/test/e2e"
 )
-
-// tlsClient speaks to TLS ports of instances of a daemon.
-type tlsClient struct {
-	d     *e2e.Daemon
-	roots *x509.CertPool
-}
-
-func newTLSClient(d *e2e.Daemon) tlsClient {
-	d.T.Helper()
-	c := tlsClient{d, x509.NewCertPool()}
-	text, err := os.ReadFile(filepath.Join(d.Dir, "identity", "ca.crt"))
-	if err != nil || !c.roots.AppendCertsFromPEM(text) {
-		d.T.Fatalf("the authority of instances: %v", err)
-	}
-	return c
-}
-
-// dial connects to a TLS port of an instance, whose certificate has to be its own.
-func (c tlsClient) dial(i e2e.Instance, port int) (*tls.Conn, error) {
-	ctx, cancel := context.WithTimeout(c.d.T.Context(), time.Minute)
-	defer cancel()
-	conn, err := (&tls.Dialer{Config: &tls.Config{RootCAs: c.roots, ServerName: i.InstanceGUID}}).DialContext(ctx, "tcp", fmt.Sprintf("%s:%d", i.Host, port))
-	if err != nil {
-		return nil, err
-	}
-	return conn.(*tls.Conn), nil
-}
 
 // ask sends a request on a connection that stays open.
 func ask(conn net.Conn) error {
@@ -66,12 +37,12 @@ func ask(conn net.Conn) error {
 	return nil
 }
 
-func (c tlsClient) answers(i e2e.Instance, port int) (*tls.Conn, error) {
-	conn, err := c.dial(i, port)
+// answers connects to a TLS port of an instance and asks it.
+func answers(d *e2e.Daemon, i e2e.Instance, port int) (*tls.Conn, error) {
+	conn, err := d.DialInstance(i.Host, port, i.InstanceGUID)
 	if err != nil {
 		return nil, err
 	}
-	c.d.T.Cleanup(func() { conn.Close() })
 	return conn, ask(conn)
 }
 
@@ -87,13 +58,12 @@ func TestInstanceTLS(t *testing.T) {
 	if pids := proxies(t, d, back); len(pids) > 0 {
 		t.Errorf("terminators %v run before a client came", pids)
 	}
-	c := newTLSClient(d)
-	conn, err := c.answers(back, 61001)
+	conn, err := answers(d, back, 61001)
 	if err != nil {
 		t.Fatal(err)
 	}
 	first := conn.ConnectionState().PeerCertificates[0]
-	if _, err := c.answers(back, 61443); err != nil {
+	if _, err := answers(d, back, 61443); err != nil {
 		t.Errorf("the port for other containers: %v", err)
 	}
 	internalTLS(d)
@@ -101,12 +71,12 @@ func TestInstanceTLS(t *testing.T) {
 	if err := ask(conn); err != nil {
 		t.Errorf("a connection, while there is no daemon: %v", err)
 	}
-	if _, err := c.answers(back, 61001); err != nil {
+	if _, err := answers(d, back, 61001); err != nil {
 		t.Errorf("a new connection, while there is no daemon: %v", err)
 	}
 	d.Start()
 	e2e.Eventually(t, time.Minute, func() string {
-		next, err := c.answers(back, 61001)
+		next, err := answers(d, back, 61001)
 		if err != nil {
 			t.Fatalf("while the certificate is replaced: %v", err)
 		}
@@ -121,7 +91,7 @@ func TestInstanceTLS(t *testing.T) {
 	if said := fetchFrom(d, "https://back.apps.internal:61443/"); said != back.InstanceGUID+": 200 ready\n" {
 		t.Errorf("from the other app, with the next certificate: got %q", said)
 	}
-	hostileTLS(t, c, back)
+	hostileTLS(t, d, back)
 	if now := d.Running("back", "web", 1)[0]; now.InstanceGUID != back.InstanceGUID {
 		t.Error("the app was restarted")
 	}
@@ -198,7 +168,7 @@ func fetchFrom(d *e2e.Daemon, url string) string {
 
 // hostileTLS sends an instance's TLS port clients that say nothing, or no TLS, kills the
 // terminator, and wants others to be answered all the same.
-func hostileTLS(t *testing.T, c tlsClient, i e2e.Instance) {
+func hostileTLS(t *testing.T, d *e2e.Daemon, i e2e.Instance) {
 	t.Helper()
 	for n := range 1500 {
 		conn, err := net.DialTimeout("tcp", i.Host+":61001", 10*time.Second)
@@ -211,12 +181,12 @@ func hostileTLS(t *testing.T, c tlsClient, i e2e.Instance) {
 		}
 	}
 	for range 20 {
-		if _, err := c.answers(i, 61001); err != nil {
+		if _, err := answers(d, i, 61001); err != nil {
 			t.Fatalf("beside hostile clients: %v", err)
 		}
 	}
 	for range 3 {
-		for _, pid := range proxies(t, c.d, i) {
+		for _, pid := range proxies(t, d, i) {
 			var n int
 			if _, err := fmt.Sscan(pid, &n); err != nil {
 				t.Fatal(err)
@@ -225,10 +195,10 @@ func hostileTLS(t *testing.T, c tlsClient, i e2e.Instance) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := c.answers(i, 61001); err != nil {
+		if _, err := answers(d, i, 61001); err != nil {
 			t.Fatalf("after the terminator was killed: %v", err)
 		}
-		if got := proxies(t, c.d, i); len(got) != 1 {
+		if got := proxies(t, d, i); len(got) != 1 {
 			t.Errorf("got terminators %v; want one", got)
 		}
 	}
@@ -240,7 +210,7 @@ func TestBackendTLS(t *testing.T) {
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--instance-tls", "off")
 	d.PushProbe("probe")
 	older := d.Running("probe", "web", 1)[0]
-	if _, err := newTLSClient(d).dial(older, 61001); err == nil {
+	if _, err := answers(d, older, 61001); err == nil {
 		t.Error("there is a TLS port with --instance-tls off")
 	}
 	d.Kill()
@@ -253,11 +223,10 @@ func TestBackendTLS(t *testing.T) {
 	if got := proxies(t, d, now); len(got) != 1 {
 		t.Errorf("got terminators %v; want one, for the router", got)
 	}
-	c := newTLSClient(d)
-	if _, err := c.answers(now, 61001); err == nil || !strings.Contains(err.Error(), "certificate required") {
+	if _, err := answers(d, now, 61001); err == nil || !strings.Contains(err.Error(), "certificate required") {
 		t.Errorf("without a certificate: got %v", err)
 	}
-	if _, err := c.answers(now, 61443); err != nil {
+	if _, err := answers(d, now, 61443); err != nil {
 		t.Errorf("the port for other containers: %v", err)
 	}
 	d.Kill()
