@@ -83,7 +83,7 @@ func (p *proxy) accept(l *net.TCPListener) error {
 		case errors.Is(err, net.ErrClosed):
 			return err
 		}
-		time.Sleep(acceptRetry)
+		<-time.After(acceptRetry)
 	}
 }
 
