@@ -86,10 +86,10 @@ export const newer = (app, from, o) => read(app, { start_time: from }, o);
  * @returns {() => void} ends it
  */
 export function follow(app, to) {
-  let source, waiting = null, ended = false, timer;
+  let source, waiting = null, again = false, ended = false, timer;
   const abort = new AbortController();
   async function catchUp() {
-    if (waiting) return;
+    if (waiting) { again = true; return; } // the stream began after this read: read once more
     waiting = [];
     try {
       const last = to.last();
@@ -102,6 +102,7 @@ export function follow(app, to) {
       to.state('live');
     } catch (e) { if (e.name !== 'AbortError') to.state('failed', e); }
     waiting = null;
+    if (again && !ended) { again = false; catchUp(); }
   }
   function open() {
     source = new EventSource(`${base}/api/v2/read?log&source_id=${app}`);

@@ -23,8 +23,8 @@ generation.subscribe(n => { if (n) loadRoles().catch(() => {}); });
 const has = (guid, ...types) => types.some(t => roles.value?.[guid]?.has(t));
 
 /**
- * What the user may do in a space: edit (push, environment, tasks, routes, ssh), operate (start, scale, restart,
- * bind, map), secrets (read the environment). CC: the roles × routes table of the API.
+ * What the user may do in a space: edit (push, tasks, ssh, rollback), operate (start, scale, restart,
+ * set variables, bind, map), secrets (read the environment). CC: the roles × routes table of the API.
  * @param {string} space
  */
 export function mayIn(space) {

@@ -31,7 +31,7 @@ export function Chart({ label, times, series, format, sparse }) {
   latest.current = data;
   useEffect(() => {
     let gone = false;
-    const watch = new ResizeObserver(() => plot.current?.setSize({ width: box.current.clientWidth, height: 180 }));
+    const watch = new ResizeObserver(() => box.current && plot.current?.setSize({ width: box.current.clientWidth, height: 180 }));
     import('uplot').then(({ default: Plot }) => {
       if (gone) return;
       plot.current = new Plot(options(box.current, series, format, sparse), latest.current, box.current);

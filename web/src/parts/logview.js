@@ -43,7 +43,7 @@ export function LogView({ lines, version, wrap, relative, follow, onFollow, mark
   const [size, setSize] = useState({ height: 600, columns: 120 });
   const [open, setOpen] = useState(() => new Set());
   useEffect(() => {
-    const measure = () => setSize({ height: box.current.clientHeight, columns: columnsOf(box.current, probe.current, plain ? 0 : 210) });
+    const measure = () => box.current && setSize({ height: box.current.clientHeight, columns: columnsOf(box.current, probe.current, plain ? 0 : 210) });
     const watch = new ResizeObserver(measure);
     watch.observe(box.current);
     return () => watch.disconnect();

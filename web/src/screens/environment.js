@@ -11,8 +11,9 @@ import { announce } from '../parts/live.js';
 import { deploy } from './appactions.js';
 
 // Reading the variables is an audit event: they are loaded when the tab opens and after an own change, never by the stream.
-async function loadVars(app, signal) {
+async function loadVars(app, may, signal) {
   const { var: vars } = await get(`/v3/apps/${app.guid}/environment_variables`, { signal });
+  if (!may.edit) return { vars, pending: [] }; // a supporter reads no revision's environment
   const { resources } = await get(`/v3/apps/${app.guid}/revisions/deployed`, { signal });
   const running = resources[0] && app.state === 'STARTED' ? (await get(`/v3/revisions/${resources[0].guid}/environment_variables`, { signal })).var : null;
   return { vars, pending: running ? changed(running, vars) : [] };
@@ -21,7 +22,7 @@ async function loadVars(app, signal) {
 /** The tab Environment. */
 export default function Environment(of) {
   const { app, may } = of;
-  const env = useResource(signal => loadVars(app, signal), [app.guid, app.state]);
+  const env = useResource(signal => loadVars(app, may, signal), [app.guid, app.state]);
   const [shown, setShown] = useState(null);
   const reveal = async () => setShown(shown ? null : await get(`/v3/apps/${app.guid}/env`));
   const save = async change => {
@@ -34,17 +35,17 @@ export default function Environment(of) {
   const unset = name => confirm({ title: `Remove ${name}?`, text: `The variable ${name} of ${app.name} is removed. Running instances keep it until they restart.`, submit: 'Remove', lines: [`cf unset-env ${quoted(app.name)} ${quoted(name)}`], run: () => save({ [name]: null }) });
   const names = Object.keys(env.data?.vars ?? {}).sort();
   const actions = html`<button type="button" aria-pressed=${Boolean(shown)} onClick=${reveal}>${shown ? 'Hide values' : 'Reveal values'}</button>
-    ${may.edit && env.data && html`<button type="button" onClick=${() => open(Import, { title: 'Import', wide: true, vars: env.data.vars, save, app })}>Import .env…</button><button type="button" class="primary" onClick=${() => edit('')}>Set a variable…</button>`}`;
+    ${may.operate && env.data && html`<button type="button" onClick=${() => open(Import, { title: 'Import', wide: true, vars: env.data.vars, save, app })}>Import .env…</button><button type="button" class="primary" onClick=${() => edit('')}>Set a variable…</button>`}`;
   return html`<${Pending} of=${of} changes=${env.data?.pending ?? []} />
     <${Section} title="Variables" actions=${actions}><${Problem} error=${env.error} />${!env.data && !env.error && html`<${Skeleton} rows=${3} />`}
       <p class="note">Reading the environment, and revealing it, is recorded as an audit event of the app.</p>
       ${env.data && names.length === 0 && html`<p class="muted">No variable is set.</p>`}
       ${names.length > 0 && html`<div class="scroll"><table class="cards"><caption class="hidden">Environment variables</caption><thead><tr><th scope="col">Name</th><th scope="col">Value</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
         <tbody>${names.map(n => html`<tr key=${n} data-row><th scope="row" class="mono">${n}</th><td data-label="Value" class="mono">${shown ? html`<span class="pre">${shown.environment_variables[n] ?? ''}</span>` : html`<span aria-label="hidden" role="img">••••••</span>`}</td>
-          <td>${may.edit && html`<div class="actions"><button type="button" aria-label=${'Change ' + n} onClick=${() => edit(n)}>Change…</button><button type="button" aria-label=${'Remove ' + n} onClick=${() => unset(n)}>Remove…</button></div>`}</td></tr>`)}</tbody></table></div>`}<//>
+          <td>${may.operate && html`<div class="actions"><button type="button" aria-label=${'Change ' + n} onClick=${() => edit(n)}>Change…</button><button type="button" aria-label=${'Remove ' + n} onClick=${() => unset(n)}>Remove…</button></div>`}</td></tr>`)}</tbody></table></div>`}<//>
     ${shown && html`<${Provided} env=${shown} />`}
     <${Bindings} of=${of} />
-    <${Lines} lines=${[`cf env ${quoted(app.name)}`, may.edit && `cf set-env ${quoted(app.name)} NAME VALUE`]} />`;
+    <${Lines} lines=${[`cf env ${quoted(app.name)}`, may.operate && `cf set-env ${quoted(app.name)} NAME VALUE`]} />`;
 }
 
 function Pending({ of, changes }) {

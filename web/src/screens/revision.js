@@ -23,7 +23,7 @@ async function contents(r, secrets, signal) {
 
 /** What differs between two revisions. @param {{from: any, to: any, may: any}} p */
 function Difference({ from, to, may }) {
-  const both = useResource(async signal => { const [a, b] = await Promise.all([contents(from, may.secrets, signal), contents(to, may.secrets, signal)]); return { a, b }; }, [from.guid, to.guid]);
+  const both = useResource(async signal => { const [a, b] = await Promise.all([contents(from, may.edit, signal), contents(to, may.edit, signal)]); return { a, b }; }, [from.guid, to.guid]);
   const [values, setValues] = useState(false);
   if (!both.data) return both.error ? html`<${Problem} error=${both.error} />` : html`<${Skeleton} rows=${3} />`;
   const { a, b } = both.data;

@@ -37,7 +37,7 @@ function Task({ app, t, may, again, watched, watch, reload }) {
       <td data-label="State"><span><${State} value=${t.state} />${t.result?.failure_reason && html`<span class="sub bad">${t.result.failure_reason}</span>`}</span></td>
       <td data-label="Started"><${Time} at=${t.created_at} /></td><td data-label="Took">${took(t)}</td><td data-label="Limits">${megabytes(t.memory_in_mb)}, ${megabytes(t.disk_in_mb)} disk</td>
       <td><div class="actions"><button type="button" aria-expanded=${watched} aria-label=${`Log of task ${t.sequence_id}`} onClick=${watch}>Log</button>
-        ${may.operate && running && html`<button type="button" aria-label=${`Cancel task ${t.sequence_id}`} onClick=${cancel}>Cancel…</button>`}${may.edit && !running && html`<${Button} run=${again} aria-label=${`Run task ${t.sequence_id} again`}>Run again<//>`}</div></td></tr>
+        ${may.operate && running && html`<button type="button" aria-label=${`Cancel task ${t.sequence_id}`} onClick=${cancel}>Cancel…</button>`}${may.edit && !running && html`<${Button} run=${again} aria-label=${`Run again: task ${t.sequence_id}`}>Run again<//>`}</div></td></tr>
     ${watched && html`<tr class="inset"><td colspan="7"><${LogOf} app=${app} label=${`Log of task ${t.name}`} pass=${l => l.type === 'APP/TASK/' + t.name} since=${t.created_at} /></td></tr>`}`;
 }
 

@@ -1,0 +1,42 @@
+// Every screen at three widths, light and dark: axe finds nothing, and nothing scrolls sideways.
+const widths = [[390, 844], [768, 1024], [1440, 900]];
+const screens = kit => ({
+  apps: '/apps', 'new app': '/new', overview: kit.app('noisy'), crashed: kit.app('crasher'), logs: kit.app('noisy', 'logs'), deployments: kit.app('noisy', 'deployments'), metrics: kit.app('noisy', 'metrics'),
+  routes: kit.app('noisy', 'routes'), environment: kit.app('noisy', 'environment'), tasks: kit.app('noisy', 'tasks'), terminal: kit.app('noisy', 'terminal'), events: kit.app('noisy', 'events'),
+});
+const ready = { logs: '.log .l', deployments: '.timeline li', metrics: '.chart canvas', routes: 'tbody tr', environment: '.note', tasks: 'tbody tr', terminal: '.xterm-rows', events: 'tbody tr', overview: 'tbody tr', crashed: 'tbody tr', apps: 'tbody tr', 'new app': '.drop-zone' };
+
+async function everywhere(kit, page, what) {
+  for (const [width, height] of widths) {
+    await page.setViewportSize({ width, height });
+    for (const colorScheme of ['light', 'dark']) {
+      await page.emulateMedia({ colorScheme });
+      await page.evaluate(() => new Promise(done => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
+      await kit.accessible(page, `${what} at ${width}, ${colorScheme}`);
+    }
+    await kit.fits(page, `${what} at ${width}`);
+  }
+}
+
+const names = ['apps', 'new app', 'overview', 'crashed', 'logs', 'deployments', 'metrics', 'routes', 'environment', 'tasks', 'terminal', 'events'];
+
+export const tests = {
+  ...Object.fromEntries(names.map(name => [name, async kit => {
+    const page = await kit.admin(screens(kit)[name]);
+    await page.locator(ready[name]).first().waitFor();
+    await everywhere(kit, page, name);
+  }])),
+  async dialogs(kit) {
+    const page = await kit.admin(kit.app('noisy'));
+    for (const name of ['Restart…', 'Stop…', 'Restage…', 'Scale web', 'Keyboard help']) {
+      await page.getByRole('button', { name, exact: true }).first().click();
+      await page.getByRole('dialog').waitFor();
+      await kit.accessible(page, 'the dialog ' + name);
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+    }
+    await page.keyboard.press('Control+k');
+    await page.getByRole('option').first().waitFor();
+    await kit.accessible(page, 'the palette');
+  },
+};

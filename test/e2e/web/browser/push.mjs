@@ -1,0 +1,35 @@
+// New app: a folder, with its own manifest.
+import { check, until } from './kit.mjs';
+
+export const tests = {
+  async 'a folder is pushed'(kit) {
+    const page = await kit.admin('/new');
+    await page.setInputFiles('input[webkitdirectory]', kit.config.folder);
+    await page.getByText('manifest.yml of the folder').waitFor();
+    await page.getByRole('button', { name: 'Push hello-static' }).click();
+    await page.getByRole('link', { name: 'Open hello-static' }).waitFor();
+    await page.locator('.log .STG').first().waitFor();
+    check((await kit.request('hello-static', 'GET', '/')).status === 200, 'the app does not answer');
+    await page.getByRole('link', { name: 'Open hello-static' }).click();
+    await page.getByText('1 of 1 instance').waitFor();
+  },
+  async 'the manifest is shown as it is made, and its errors are the server\'s'(kit) {
+    const page = await kit.admin('/new');
+    await page.setInputFiles('input[webkitdirectory]', kit.config.folder);
+    await page.getByRole('button', { name: 'Use the form' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('too-large');
+    await page.getByLabel('Memory').fill('lots');
+    await page.getByLabel('Manifest', { exact: true }).getByText('memory: lots').waitFor();
+    await page.getByRole('button', { name: 'Push too-large' }).click();
+    const text = await until(() => page.getByRole('alert').first().textContent(), 'the error');
+    check(/memory/i.test(text), 'it says ' + text);
+  },
+  async 'delete asks first'(kit) {
+    const page = await kit.admin('/apps?q=hello-static');
+    await page.getByRole('link', { name: 'hello-static', exact: true }).click();
+    await page.getByRole('button', { name: 'Delete hello-static' }).click();
+    await page.getByRole('dialog').getByText('The app hello-static is deleted').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.waitForURL('**/console/apps');
+  },
+};

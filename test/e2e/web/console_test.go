@@ -1,0 +1,173 @@
+package web
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"cupola/test/e2e"
+)
+
+// The users of the test have this password.
+const password = "a-password-of-users"
+
+// manifest pushes testdata/noisy on the stack that is on every machine.
+const manifest = `applications:
+- name: %s
+  stack: minifs
+  buildpacks: [binary_buildpack]
+  command: ./noisy
+  memory: 64M
+  disk_quota: 64M
+  health-check-type: %s
+  env: {COLOUR: blue%s}
+`
+
+// TestConsole drives the console in one browser, on one daemon.
+func TestConsole(t *testing.T) {
+	binary := e2e.NeedBinary(t)
+	modules := needBrowser(t)
+	d := e2e.StartDaemon(t, binary)
+	d.Client()
+	program := e2e.Program(t, e2e.Repository(t), "./test/e2e/web/testdata/noisy")
+	dir := t.TempDir()
+	e2e.CopyProgram(t, program, dir, "noisy")
+	d.Push(dir, fmt.Sprintf(manifest, "noisy", "port", ""))
+	d.Push(dir, fmt.Sprintf(manifest, "quiet", "port", ""))
+	if err := os.WriteFile(filepath.Join(dir, "manifest.yml"), fmt.Appendf(nil, manifest, "crasher", "process", `, CRASH: "1"`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// It may crash before the client saw it run: then the push fails.
+	_, _ = d.Run("push", dir)
+	config := e2e.Doc{"port": d.Addr[len("127.0.0.1:"):], "admin": e2e.AdminPassword, "password": password, "modules": modules, "noisy": program,
+		"apps": e2e.Doc{"noisy": d.App("noisy"), "quiet": d.App("quiet"), "crasher": d.App("crasher")}, "folder": e2e.Example(t, "static")}
+	space := d.First("/v3/spaces?names=dev")
+	config["space"] = space
+	for _, role := range []string{"space_developer", "space_supporter", "space_auditor", "space_manager"} {
+		addUser(d, role, space)
+	}
+	drive(t, d, config)
+}
+
+// addUser makes a user, named as the role that it gets in a space.
+func addUser(d *e2e.Daemon, role, space string) {
+	d.T.Helper()
+	var user struct{ ID string }
+	d.API("POST", "/Users", e2e.Doc{"userName": role, "password": password, "emails": []e2e.Doc{{"value": role}}}, &user)
+	d.API("POST", "/v3/users", e2e.Doc{"guid": user.ID}, nil)
+	org := d.First("/v3/organizations?names=cupola")
+	d.API("POST", "/v3/roles", e2e.Doc{"type": "organization_user", "relationships": e2e.Doc{"user": e2e.ToOne(user.ID), "organization": e2e.ToOne(org)}}, nil)
+	d.API("POST", "/v3/roles", e2e.Doc{"type": role, "relationships": e2e.Doc{"user": e2e.ToOne(user.ID), "space": e2e.ToOne(space)}}, nil)
+}
+
+// needBrowser skips a test where no browser can be driven, and installs
+// playwright-core and axe-core where they are not yet: it returns their directory.
+func needBrowser(t *testing.T) string {
+	t.Helper()
+	for _, program := range []string{"chromium", "node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("needs %s: run .ci/deps test", program)
+		}
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.ReadFile("package-lock.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(cache, "cupola", "console-tests")
+	if old, err := os.ReadFile(filepath.Join(dir, "package-lock.json")); err == nil && string(old) == string(lock) {
+		if _, err := os.Stat(filepath.Join(dir, "node_modules", "playwright-core")); err == nil {
+			return dir
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		text, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), text, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	install := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	install.Dir = dir
+	if out, err := install.CombinedOutput(); err != nil {
+		_ = os.RemoveAll(dir)
+		t.Fatalf("npm ci: %v\n%s", err, out)
+	}
+	return dir
+}
+
+// message is what the browser's side says: how a test ended, or what it asks for.
+type message struct {
+	Test, Error, Ask string
+	Millis           int
+}
+
+// drive runs browser/run.mjs, and reports each of its tests.
+func drive(t *testing.T, d *e2e.Daemon, config e2e.Doc) {
+	text, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := exec.Command("node", filepath.Join("browser", "run.mjs"))
+	node.Env = append(os.Environ(), "CONSOLE_TEST="+string(text), "TMPDIR="+t.TempDir())
+	node.Stderr = os.Stderr
+	answers, err := node.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := node.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tests := 0
+	for lines := bufio.NewScanner(said); lines.Scan(); {
+		var m message
+		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
+			t.Log(lines.Text())
+			continue
+		}
+		if m.Ask != "" {
+			answer(t, d, m.Ask, answers)
+			continue
+		}
+		tests++
+		t.Run(m.Test, func(t *testing.T) {
+			t.Logf("%d ms", m.Millis)
+			if m.Error != "" {
+				t.Error(m.Error)
+			}
+		})
+	}
+	if err := node.Wait(); err != nil || tests == 0 {
+		t.Errorf("node: %v after %d tests", err, tests)
+	}
+}
+
+// answer does what the browser's side cannot: it kills the daemon, and starts it.
+func answer(t *testing.T, d *e2e.Daemon, ask string, to io.Writer) {
+	switch ask {
+	case "kill":
+		d.Kill()
+	case "start":
+		d.Start()
+	default:
+		t.Errorf("the browser's side asks for %q", ask)
+	}
+	fmt.Fprintln(to, "done")
+}

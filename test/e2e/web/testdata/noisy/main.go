@@ -1,0 +1,46 @@
+// Command noisy is an app that says what it is asked to. With CRASH in its
+// environment it exits at once; as a task it says some lines, and sleeps if it is
+// to.
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+)
+
+func main() {
+	if len(os.Args) > 1 {
+		fmt.Println("task begins with", os.Args[1:])
+		seconds, _ := strconv.Atoi(os.Args[1])
+		time.Sleep(time.Duration(seconds) * time.Second)
+		fmt.Println("task ends")
+		return
+	}
+	if os.Getenv("CRASH") != "" {
+		fmt.Println("\x1b[31mfatal:\x1b[0m no database")
+		os.Exit(3)
+	}
+	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "colour", os.Getenv("COLOUR")) })
+	http.HandleFunc("POST /say", func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(os.Stdout, r.Body) })
+	http.HandleFunc("/flood", flood)
+	fmt.Println(http.ListenAndServe(":"+os.Getenv("PORT"), nil))
+	os.Exit(1)
+}
+
+// flood says lines, so many a second for so many seconds.
+func flood(_ http.ResponseWriter, r *http.Request) {
+	rate, _ := strconv.Atoi(r.FormValue("rate"))
+	seconds, _ := strconv.Atoi(r.FormValue("seconds"))
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for n := range seconds * 10 {
+		<-tick.C
+		for i := range rate / 10 {
+			fmt.Printf("flood line %d of second %d says %x\n", i, n/10, i*n)
+		}
+	}
+}
