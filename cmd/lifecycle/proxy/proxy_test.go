@@ -319,7 +319,9 @@ func TestClientCertificates(t *testing.T) {
 // Clients that say nothing, or no TLS, keep nobody out, and do not reach the app.
 func TestHostileClients(t *testing.T) {
 	s := newSite(t, time.Hour, nil)
+	s.proxy.handshakes.mu.Lock() // it serves already
 	s.proxy.handshakes.most = 20
+	s.proxy.handshakes.mu.Unlock()
 	var silent []net.Conn
 	for n := range 50 {
 		c, err := net.Dial("tcp", s.address)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -166,6 +167,26 @@ func fetchFrom(d *e2e.Daemon, url string) string {
 	return said
 }
 
+// killProxies kills the terminators of an instance, and waits for their end.
+func killProxies(t *testing.T, d *e2e.Daemon, i e2e.Instance) {
+	t.Helper()
+	for _, pid := range proxies(t, d, i) {
+		n, err := strconv.Atoi(pid)
+		if err == nil {
+			err = syscall.Kill(n, syscall.SIGKILL)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		e2e.Eventually(t, time.Minute, func() string {
+			if e2e.Alive(n) {
+				return "terminator " + pid + " is there after it was killed"
+			}
+			return ""
+		})
+	}
+}
+
 // hostileTLS sends an instance's TLS port clients that say nothing, or no TLS, kills the
 // terminator, and wants others to be answered all the same.
 func hostileTLS(t *testing.T, d *e2e.Daemon, i e2e.Instance) {
@@ -186,15 +207,7 @@ func hostileTLS(t *testing.T, d *e2e.Daemon, i e2e.Instance) {
 		}
 	}
 	for range 3 {
-		for _, pid := range proxies(t, d, i) {
-			var n int
-			if _, err := fmt.Sscan(pid, &n); err != nil {
-				t.Fatal(err)
-			}
-			if err := syscall.Kill(n, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
-		}
+		killProxies(t, d, i)
 		if _, err := answers(d, i, 61001); err != nil {
 			t.Fatalf("after the terminator was killed: %v", err)
 		}
@@ -232,4 +245,49 @@ func TestBackendTLS(t *testing.T) {
 	d.Kill()
 	d.Start()
 	d.Answers("probe", "ready")
+	d.PushProbe("other")
+	impostor(t, d, now, d.Running("other", "web", 1)[0])
+}
+
+// impostor has another instance's certificate shown at an instance's address, as when the
+// address was given away: no request may get there.
+func impostor(t *testing.T, d *e2e.Daemon, at, other e2e.Instance) {
+	t.Helper()
+	file := func(i e2e.Instance) string {
+		return filepath.Join(d.Dir, "memory", i.InstanceGUID, "proxy", "config.json")
+	}
+	var own, others map[string]any
+	for name, to := range map[string]*map[string]any{file(at): &own, file(other): &others} {
+		text, err := os.ReadFile(name)
+		if err == nil {
+			err = json.Unmarshal(text, to)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	others["Address"] = own["Address"]
+	text, err := json.Marshal(others)
+	if err == nil {
+		err = os.WriteFile(file(at), text, 0) // it is there
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	killProxies(t, d, at) // and with it the router's connections
+	for _, want := range []string{"endpoint_failure (tls: failed to verify certificate: x509: certificate is valid for " + other.InstanceGUID + ", not " + at.InstanceGUID + ")", "no_endpoints"} {
+		req, err := http.NewRequest("GET", "http://"+d.Addr+"/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = "probe.localhost"
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if got := res.Header.Get("X-Cf-RouterError"); res.StatusCode != 503 || got != want {
+			t.Errorf("got %d %s; want 503 %s", res.StatusCode, got, want)
+		}
+	}
 }
