@@ -17,7 +17,7 @@ import (
 type Identities interface {
 	Issue(identity.Subject) (identity.Credentials, error)
 	IssueLight(identity.Subject) (identity.Credentials, error)
-	Certify(s identity.Subject, key []byte) (certificate []byte, err error)
+	Certify(s identity.Subject, of []byte) (certificate []byte, err error)
 	Certificate() []byte        // of the authority
 	RenewBefore() time.Duration // how long before its end one is replaced
 }

@@ -116,8 +116,8 @@ func (f *fakeIssuer) IssueLight(s identity.Subject) (identity.Credentials, error
 	return c, err
 }
 
-func (*fakeIssuer) Certify(s identity.Subject, key []byte) ([]byte, error) {
-	return fmt.Appendf(nil, "%s %s %v %v", key, s.InstanceGUID, s.OrganizationalUnits, s.Names), nil
+func (*fakeIssuer) Certify(s identity.Subject, of []byte) ([]byte, error) {
+	return fmt.Appendf(nil, "%.1s %s %v %v", of, s.InstanceGUID, s.OrganizationalUnits, s.Names), nil
 }
 
 func (*fakeIssuer) Certificate() []byte { return []byte("authority") }

@@ -72,7 +72,7 @@ func (i *instance) secure(gid uint32, c identity.Credentials) error {
 // secureLocked makes the certificate for the names of now, and writes the settings.
 func (i *instance) secureLocked(gid uint32, settings contract.ProxyConfig) error {
 	names := i.cell.namesOf(i)
-	cert, err := i.cell.cfg.Identities.Certify(identity.Subject{InstanceGUID: i.guid(), OrganizationalUnits: i.spec.OrganizationalUnits, Names: names}, []byte(settings.Key))
+	cert, err := i.cell.cfg.Identities.Certify(identity.Subject{InstanceGUID: i.guid(), OrganizationalUnits: i.spec.OrganizationalUnits, Names: names}, []byte(settings.Certificate))
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func TestTLSPorts(t *testing.T) {
 		<-time.After(time.Second)
 		want := contract.ProxyConfig{
 			Address: "10.200.0.1", Ports: map[uint16]uint16{61001: 8080, 61443: 8080, 61002: 9090},
-			Certificate: "1 g1 10.200.0.1 [app:a]", Key: "key", InternalCertificate: "key g1 [app:a] []", ClientCAs: "clients", ClientNames: []string{"gorouter"},
+			Certificate: "1 g1 10.200.0.1 [app:a]", Key: "key", InternalCertificate: "1 g1 [app:a] []", ClientCAs: "clients", ClientNames: []string{"gorouter"},
 		}
 		if diff := cmp.Diff(want, m.settings(t, "g1")); diff != "" {
 			t.Error(diff)
@@ -55,7 +55,7 @@ func TestTLSPorts(t *testing.T) {
 			t.Errorf("the init listens at %v", got)
 		}
 		d.SetInternalNames(map[string][]string{"g1": {"back.apps.internal"}, "other": {"x"}})
-		want.InternalCertificate = "key g1 [app:a] [back.apps.internal]"
+		want.InternalCertificate = "1 g1 [app:a] [back.apps.internal]"
 		if diff := cmp.Diff(want, m.settings(t, "g1")); diff != "" {
 			t.Error(diff)
 		}
@@ -64,12 +64,12 @@ func TestTLSPorts(t *testing.T) {
 		d = boot(t, m, dir)
 		defer d.kill()
 		<-time.After(time.Second)
-		want.Certificate, want.ClientCAs, want.ClientNames = "2 g1 10.200.0.1 [app:a]", "", nil
+		want.Certificate, want.InternalCertificate, want.ClientCAs, want.ClientNames = "2 g1 10.200.0.1 [app:a]", "2 g1 [app:a] [back.apps.internal]", "", nil
 		if diff := cmp.Diff(want, m.settings(t, "g1")); diff != "" {
 			t.Error("after the end of the first certificate, by a daemon that gives new instances no TLS ports and knows no names yet:", diff)
 		}
 		d.SetInternalNames(map[string][]string{})
-		if got := m.settings(t, "g1").InternalCertificate; got != "key g1 [app:a] []" {
+		if got := m.settings(t, "g1").InternalCertificate; got != "2 g1 [app:a] []" {
 			t.Errorf("got %s; want the name gone", got)
 		}
 		if got := d.Containers(); len(got) != 1 || !got[0].TLSPorts {

@@ -52,3 +52,41 @@ func TestRenewBefore(t *testing.T) {
 		}
 	}
 }
+
+// A further certificate is for the same key, and has other names.
+func TestCertify(t *testing.T) {
+	a, err := Open(t.TempDir(), DefaultLife)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(a.Certificate())
+	for name, issue := range map[string]func(Subject) (Credentials, error){"RSA": a.Issue, "ECDSA": a.IssueLight} {
+		first, err := issue(Subject{InstanceGUID: "i", Address: netip.MustParseAddr("10.1.2.3")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		further, err := a.Certify(Subject{InstanceGUID: "i", OrganizationalUnits: []string{"app:a"}, Names: []string{"back.apps.internal"}}, first.Certificate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pair, err := tls.X509KeyPair(further, first.Key) // which refuses another key
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, host := range []string{"i", "back.apps.internal"} {
+			if _, err := pair.Leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if len(pair.Leaf.IPAddresses) > 0 || !slices.Equal(pair.Leaf.Subject.OrganizationalUnit, []string{"app:a"}) {
+			t.Errorf("%s: got %v, %v", name, pair.Leaf.IPAddresses, pair.Leaf.Subject)
+		}
+	}
+	for _, bad := range []string{"", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"} {
+		if _, err := a.Certify(Subject{InstanceGUID: "i"}, []byte(bad)); err == nil {
+			t.Errorf("%q was taken for a certificate", bad)
+		}
+	}
+}

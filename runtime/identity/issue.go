@@ -74,26 +74,17 @@ func (a *Authority) IssueLight(s Subject) (Credentials, error) {
 	return Credentials{Certificate: cert, Key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), NotAfter: until}, err
 }
 
-// Certify makes a further certificate for the key of an Issue.
-func (a *Authority) Certify(s Subject, key []byte) (certificate []byte, err error) {
-	block, _ := pem.Decode(key)
+// Certify makes a further certificate for the key of a certificate of an Issue.
+func (a *Authority) Certify(s Subject, of []byte) (certificate []byte, err error) {
+	block, _ := pem.Decode(of)
 	if block == nil {
-		return nil, errors.New("read instance key: it is not PEM")
+		return nil, errors.New("read instance certificate: it is not PEM")
 	}
-	var private any
-	if block.Type == "PRIVATE KEY" {
-		private, err = x509.ParsePKCS8PrivateKey(block.Bytes)
-	} else {
-		private, err = x509.ParsePKCS1PrivateKey(block.Bytes)
-	}
+	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("read instance key: %w", err)
+		return nil, fmt.Errorf("read instance certificate: %w", err)
 	}
-	signer, ok := private.(crypto.Signer)
-	if !ok {
-		return nil, errors.New("read instance key: it does not sign")
-	}
-	certificate, _, err = a.certify(s, signer.Public())
+	certificate, _, err = a.certify(s, cert.PublicKey)
 	return certificate, err
 }
 

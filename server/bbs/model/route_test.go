@@ -16,6 +16,7 @@ func TestRoutes(t *testing.T) {
 		{`[{"hostnames":["A.example.com","b.example.com/Path/x"],"port":8080,"protocol":"http2","options":{"loadbalancing":"round-robin"}}]`, []Route{
 			{Host: "a.example.com", Port: 8080, Protocol: "http2", Options: map[string]any{"loadbalancing": "round-robin"}},
 			{Host: "b.example.com", Path: "/Path/x", Port: 8080, Protocol: "http2", Options: map[string]any{"loadbalancing": "round-robin"}}}},
+		{`[{"hostnames":["a.example.com"],"port":1,"isolation_segment":"red"}]`, []Route{{Host: "a.example.com", Port: 1, Protocol: "http1", Segment: "red"}}},
 		{`[{"hostnames":["a.example.com/"],"port":1,"route_service_url":"https://service.example.com"}]`, []Route{{Host: "a.example.com", Port: 1, Protocol: "http1", ServiceURL: "https://service.example.com"}}},
 		{`[{"hostnames":["a.example.com"],"port":0},{"hostnames":["a.example.com"],"port":70000},{"hostnames":["/x"],"port":1}]`, nil},
 		{`{"hostnames":"no list"}`, nil},

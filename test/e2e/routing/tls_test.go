@@ -64,6 +64,11 @@ func TestInstanceTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := conn.ConnectionState().PeerCertificates[0]
+	if pids := proxies(t, d, back); len(pids) != 1 {
+		t.Errorf("got terminators %v; want one", pids)
+	} else if score, err := os.ReadFile(filepath.Join("/proc", pids[0], "oom_score_adj")); err != nil || string(score) != "1000\n" {
+		t.Errorf("got %q, %v; want the terminator ended before the app where memory is used up", score, err)
+	}
 	if _, err := answers(d, back, 61443); err != nil {
 		t.Errorf("the port for other containers: %v", err)
 	}
