@@ -53,6 +53,33 @@ func TestLives(t *testing.T) {
 	}
 }
 
+// TestDeletionsShowThatTheyWait: while a binding is being deleted, the job of its
+// instance's deletion is POLLING, by which clients know that they need not wait.
+func TestDeletionsShowThatTheyWait(t *testing.T) {
+	w := newWorld(t)
+	w.run()
+	w.sync()
+	i := w.create("db")
+	if j := w.job(cf.JobCreateKey, w.binding(i, cf.BindingKey, "key"), work()); j.State != cf.JobComplete {
+		t.Fatalf("no key: %v", j.Errors)
+	}
+	w.broker.SetAsync(true, 1)
+	w.broker.Fault("GET", "last_operation", osbtest.Answer(200, `{"state": "in progress"}`))
+	w.begins(i, cf.OpDelete)
+	job := w.begin(cf.JobDeleteInstance, i, work())
+	w.until("polling", func(tx *store.Tx) bool {
+		j, err := store.Jobs.Get(tx, job)
+		return err == nil && j.State == cf.JobPolling
+	})
+	if n := len(w.broker.Things()); n != 2 {
+		t.Errorf("the broker has %d things; want the instance and its key", n)
+	}
+	w.broker.Fault("GET", "last_operation", nil)
+	if j := w.ended(job); j.State != cf.JobComplete {
+		t.Errorf("not deleted: %v", j.Errors)
+	}
+}
+
 func (w *world) wantEvents(async bool) {
 	w.t.Helper()
 	var got []string

@@ -66,7 +66,23 @@ func (l *Loop) wait(tx *store.Tx, s *step) error {
 			return err
 		}
 	}
+	// What is still not done takes its time, and clients that do not want to wait need
+	// to know (CC: jobs/v3/recursive_delete_service_instance_job.rb, PollableJobWrapper).
+	if s.op.Attempts > 0 {
+		if err := s.polls(tx); err != nil {
+			return err
+		}
+	}
 	return l.later(tx, s, l.FirstPoll)
+}
+
+// polls shows that the job depends on what somebody else does.
+func (s *step) polls(tx *store.Tx) error {
+	if s.job == nil || s.job.State == cf.JobPolling {
+		return nil
+	}
+	s.job.State = cf.JobPolling
+	return store.Jobs.Update(tx, s.job)
 }
 
 // began writes that the broker does it.
@@ -75,11 +91,8 @@ func (l *Loop) began(tx *store.Tx, s *step, a answer) error {
 	if err := s.task.began(tx, s, a); err != nil {
 		return err
 	}
-	if s.job != nil {
-		s.job.State = cf.JobPolling
-		if err := store.Jobs.Update(tx, s.job); err != nil {
-			return err
-		}
+	if err := s.polls(tx); err != nil {
+		return err
 	}
 	return l.later(tx, s, 0)
 }
