@@ -1,6 +1,7 @@
 package script
 
 import (
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -14,6 +15,8 @@ import (
 //
 //	broker start VARIABLE                   serves until the script ends; its URL
 //	broker async POLLS                      takes so many polls; 0: does all at once
+//	broker hold                             takes its time for all, until released
+//	broker release                          finishes that, and does all at once
 //	broker catalog FILE                     offers what the file says
 //	broker fault METHOD KIND STATUS BODY    answers so (osbtest.Broker.Fault)
 //	broker heal METHOD KIND                 answers as it should again
@@ -31,6 +34,8 @@ func commandBroker(ts *testscript.TestScript, s *session, args []string) outcome
 		polls, err := strconv.Atoi(args[1])
 		ts.Check(err)
 		s.broker.SetAsync(polls > 0, polls)
+	case len(args) == 1 && (args[0] == "hold" || args[0] == "release"):
+		s.holdOperations(args[0] == "hold")
 	case len(args) == 2 && args[0] == "catalog":
 		text, err := os.ReadFile(ts.MkAbs(args[1]))
 		ts.Check(err)
@@ -46,9 +51,19 @@ func commandBroker(ts *testscript.TestScript, s *session, args []string) outcome
 	case len(args) == 1 && args[0] == "count":
 		return outcome{stdout: "has " + strconv.Itoa(len(s.broker.Things())) + "\n"}
 	default:
-		ts.Fatalf("usage: broker start|async|catalog|fault|heal|things|count …")
+		ts.Fatalf("usage: broker start|async|hold|release|catalog|fault|heal|things|count …")
 	}
 	return outcome{}
+}
+
+// holdOperations lets what is asked of the broker take its time, or ends that.
+func (s *session) holdOperations(on bool) {
+	s.broker.SetAsync(on, 1)
+	var poll http.HandlerFunc
+	if on {
+		poll = osbtest.Answer(http.StatusOK, `{"state": "in progress", "description": "still at it"}`)
+	}
+	s.broker.Fault("GET", "last_operation", poll)
 }
 
 func (s *session) things() outcome {
