@@ -438,10 +438,20 @@ func (b *bbsClient) appsAreShown() {
 		b.T.Fatalf("got %v", res)
 	}
 	app := res.DesiredLrps[0]
-	if app.Instances != 1 || app.MemoryMb != 64 || !strings.Contains(string(app.Routes.Routes["cf-router"]), "probe.localhost") || app.Action == nil {
+	if app.Instances != 1 || app.MemoryMb != 64 || app.Action == nil {
 		b.T.Errorf("got %v", app)
 	}
-	b.runningLRPs(app.ProcessGuid, 1)
+	for router, want := range map[string]string{ // CC: diego/app_recipe_builder.rb
+		"cf-router":       `[{"hostnames":["probe.localhost"],"port":8080,"route_service_url":null,"isolation_segment":null,"protocol":"http1"}]`,
+		"tcp-router":      "[]",
+		"internal-router": "[]",
+	} {
+		if got := string(app.Routes.Routes[router]); got != want {
+			b.T.Errorf("%s: got %s; want %s", router, got, want)
+		}
+	}
+	a := b.runningLRPs(app.ProcessGuid, 1)[0]
+	b.sshEntersApp(app.ProcessGuid, a.InstanceKey.InstanceGuid)
 	refused := &bbspb.LifecycleResponse{}
 	b.ask("/v1/desired_lrp/remove", &bbspb.ProcessGUIDRequest{ProcessGuid: app.ProcessGuid}, refused)
 	if refused.Error.GetType() != 11 {

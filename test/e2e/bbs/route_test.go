@@ -66,6 +66,31 @@ func (b *bbsClient) sshEnters() {
 	b.removeLRP("entered")
 }
 
+// sshEntersApp enters an instance of an app by Diego's password, while ssh is enabled
+// for the app.
+func (b *bbsClient) sshEntersApp(processGUID, instanceGUID string) {
+	user, password := "diego:"+processGUID+"/0", b.env["DIEGO_SSH_PASSWORD"]
+	client, err := b.dialSSH(user, password)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	defer client.Close()
+	session, err := client.NewSession()
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	out, err := session.Output("echo $CF_INSTANCE_GUID")
+	if got := strings.TrimSpace(string(out)); err != nil || got != instanceGUID {
+		b.T.Errorf("got %q, %v; want %q", got, err, instanceGUID)
+	}
+	feature := "/v3/apps/" + b.App("probe") + "/features/ssh"
+	b.API("PATCH", feature, e2e.Doc{"enabled": false}, nil)
+	if _, err := b.dialSSH(user, password); err == nil || !strings.Contains(err.Error(), "unable to authenticate") {
+		b.T.Errorf("got %v while ssh is disabled", err)
+	}
+	b.API("PATCH", feature, e2e.Doc{"enabled": true}, nil)
+}
+
 func (b *bbsClient) dialSSH(user, password string) (*ssh.Client, error) {
 	return ssh.Dial("tcp", b.SSHAddress(), &ssh.ClientConfig{User: user, Auth: []ssh.AuthMethod{ssh.Password(password)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: time.Minute}) //nolint:gosec // of this test's daemon
 }
