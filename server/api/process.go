@@ -34,8 +34,8 @@ func embeds(c *call) bool { return c.Request.URL.Query().Has("embed") }
 
 var listProcesses = inTx(func(c *call) (*response, error) {
 	return listForeseeing(c, store.Processes, viewListedProcess, nil, func(found []*cf.Process) error {
-		if !embeds(c) {
-			return nil
+		if err := foreseeProcessUsers(c, found); err != nil || !embeds(c) {
+			return err
 		}
 		return foreseeActuals(c, found)
 	}, embedsInstances)
@@ -44,7 +44,7 @@ var listProcesses = inTx(func(c *call) (*response, error) {
 func viewProcessWith(c *call, p *cf.Process, command any) doc {
 	self := "/v3/processes/" + p.GUID
 	return with(resource(p.Resource), doc{
-		"type": p.Type, "command": command, "user": control.OrNil(p.User), "instances": p.Instances, "memory_in_mb": p.MemoryMB, "disk_in_mb": p.DiskMB,
+		"type": p.Type, "command": command, "user": processUser(c, p), "instances": p.Instances, "memory_in_mb": p.MemoryMB, "disk_in_mb": p.DiskMB,
 		"log_rate_limit_in_bytes_per_second": p.LogRateLimit,
 		"health_check":                       viewHealthCheck(p.HealthCheck, true),
 		"readiness_health_check":             viewHealthCheck(p.ReadinessCheck, false),

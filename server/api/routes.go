@@ -341,7 +341,7 @@ func (s *Server) routes() []route {
 		{"DELETE /v3/stacks/{guid}", admin, inTx(drop(findStack, stacks.Delete))},
 		{"GET /v3/stacks/{guid}/apps", anyone, inTx(listStackApps)},
 
-		{"GET /v3/tasks", anyone, list(store.Tasks, viewListedTask)},
+		{"GET /v3/tasks", anyone, listTasks},
 		{"GET /v3/tasks/{guid}", read, showTask},
 		{"PATCH /v3/tasks/{guid}", develop, inTx(update(findTask, labelTask, viewTask))},
 		{"PUT /v3/tasks/{guid}/cancel", operate, inTx(cancelTask)},

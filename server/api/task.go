@@ -29,7 +29,7 @@ func viewTask(c *call, t *cf.Task) doc {
 func viewListedTask(c *call, t *cf.Task) doc {
 	self := "/v3/tasks/" + t.GUID
 	return with(resource(t.Resource), doc{
-		"sequence_id": t.SequenceID, "name": t.Name, "user": control.OrNil(t.User), "state": t.State,
+		"sequence_id": t.SequenceID, "name": t.Name, "user": taskUser(c, t), "state": t.State,
 		"memory_in_mb": t.MemoryMB, "disk_in_mb": t.DiskMB, "log_rate_limit_in_bytes_per_second": t.LogRateLimit,
 		"result": doc{"failure_reason": control.OrNil(t.FailureReason)}, "droplet_guid": t.DropletGUID, "metadata": metadata(t.Metadata),
 		"relationships": doc{"app": toOne(t.AppGUID)},
@@ -41,6 +41,10 @@ func viewListedTask(c *call, t *cf.Task) doc {
 		},
 	})
 }
+
+var listTasks = inTx(func(c *call) (*response, error) {
+	return listForeseeing(c, store.Tasks, viewListedTask, nil, func(found []*cf.Task) error { return foreseeTaskUsers(c, found) })
+})
 
 // taskViewAt is how the actor sees the tasks of an app.
 func taskViewAt(c *call, app *cf.App) (view[cf.Task], error) {

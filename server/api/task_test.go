@@ -15,7 +15,7 @@ func TestTasks(t *testing.T) {
 	w.run(t, []step{
 		{as: "space_developer", method: "POST", path: "/v3/apps/app-1/tasks", body: `{"command": "echo hi", "name": "t1"}`, status: 202, save: "task",
 			want: `{"sequence_id": 1, "name": "t1", "command": "echo hi", "state": "RUNNING", "memory_in_mb": 1024, "disk_in_mb": 1024, "log_rate_limit_in_bytes_per_second": 1048576,
-				"user": null, "droplet_guid": "droplet-1", "result": {"failure_reason": null}, "relationships": {"app": {"data": {"guid": "app-1"}}}, "metadata": {"labels": {}, "annotations": {}},
+				"user": "vcap", "droplet_guid": "droplet-1", "result": {"failure_reason": null}, "relationships": {"app": {"data": {"guid": "app-1"}}}, "metadata": {"labels": {}, "annotations": {}},
 				"links": {"cancel": {"href": "{url}/v3/tasks/{task}/actions/cancel", "method": "POST"}, "app": {}, "droplet": {}, "self": {}}}`},
 		{method: "POST", path: "/v3/apps/app-1/tasks", body: `{"template": {"process": {"guid": "app-1"}}, "memory_in_mb": 64}`, status: 202, want: `{"sequence_id": 2, "command": "./run", "memory_in_mb": 64}`},
 		{method: "POST", path: "/v3/apps/app-1/tasks", body: `{}`, status: 422, want: detail(10008, "Command No command or template provided")},

@@ -1,6 +1,7 @@
 package desire
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -58,17 +59,27 @@ func dockerRun(d *cf.Droplet, as, command string) lrp.Run {
 	if len(argv) == 0 {
 		argv = []string{contract.Launcher, "/", "", d.ExecutionMetadata} // which says that there is none
 	}
-	r := lrp.Run{Path: argv[0], Args: argv[1:], Dir: m.Workdir, User: as, Nofile: maxFiles}
-	if r.User == "" {
-		r.User = m.User
-	}
-	if r.User == "" {
-		r.User = "root"
-	}
+	r := lrp.Run{Path: argv[0], Args: argv[1:], Dir: m.Workdir, User: cmp.Or(as, m.User, dockerUser), Nofile: maxFiles}
 	if r.Dir == "" {
 		r.Dir = "/"
 	}
 	return r
+}
+
+// dockerUser is whom an image runs as that names no user.
+const dockerUser = "root"
+
+// User is whom a process or a task of an app runs as that asks for no user (CC:
+// ProcessModel.run_action_user, TaskModel.run_action_user). d is what it runs; nil for
+// a droplet that is gone.
+func User(app *cf.App, d *cf.Droplet) string {
+	switch {
+	case app.Lifecycle.Type != cf.LifecycleDocker:
+		return contract.VcapName
+	case d == nil:
+		return dockerUser
+	}
+	return cmp.Or(dockerMetadata(d).User, dockerUser)
 }
 
 // dockerPorts are the TCP ports that an image exposes, else contract.DefaultPort.
