@@ -108,3 +108,6 @@ func send(req *http.Request, out any) error {
 	}
 	return json.Unmarshal(text, out)
 }
+
+// Authorization is the client's header of that name.
+func (c *Client) Authorization() string { return c.token }
