@@ -109,10 +109,10 @@ func prepare(ctx context.Context, d *daemon.Daemon) (live, noisy string, err err
 				Total int `json:"total_results"`
 			}
 		}
-		if err := c.Call(ctx, http.MethodGet, "/v3/apps?per_page=1", nil, &list); err != nil {
+		if err := c.Call(ctx, http.MethodGet, "/v3/routes?per_page=1", nil, &list); err != nil {
 			return "", "", err
 		}
-		if list.Pagination.Total == apps+2 {
+		if list.Pagination.Total == routes+1 {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -101,7 +102,7 @@ func (c *Console) events(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
-	e := &eventStream{c: c, s: s, w: w, control: http.NewResponseController(w), id: parseID(r.Header.Get("Last-Event-ID"))}
+	e := &eventStream{c: c, s: s, w: w, control: http.NewResponseController(w), id: parseID(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("after")))}
 	defer e.release()
 	e.run(ctx)
 }

@@ -69,7 +69,7 @@ func bundle(web string) (map[string][]byte, error) {
 	}
 	result := api.Build(api.BuildOptions{
 		AbsWorkingDir: web,
-		EntryPoints:   []string{"src/main.js", "src/icon.svg"},
+		EntryPoints:   []string{"src/main.js", "src/worker.js", "src/icon.svg"},
 		Outdir:        "dist",
 		Bundle:        true,
 		Splitting:     true,

@@ -2,6 +2,7 @@
 import { signal, batch } from './html.js';
 import { base } from './router.js';
 import { login } from './api.js';
+import { openStream } from './stream.js';
 
 /** The first message of the stream: version, user, admin, domain. null before it came. */
 export const hello = signal(null);
@@ -17,12 +18,10 @@ const listeners = new Set();
 /** Calls f with each change, until the returned function is called. @param {(changes: Array) => void} f */
 export function onChanges(f) { listeners.add(f); return () => listeners.delete(f); }
 
-let source, retry;
-
-function receive(message) {
+function receive(text) {
   heard.value = Date.now();
   let doc;
-  try { doc = JSON.parse(message.data); } catch { return; }
+  try { doc = JSON.parse(text); } catch { return; }
   if (doc.hello) {
     batch(() => {
       if (hello.value && !doc.hello.resumed) generation.value++;
@@ -31,26 +30,27 @@ function receive(message) {
     });
   }
   if (doc.changes) for (const f of [...listeners]) f(doc.changes);
-  if (doc.end) { source.close(); login(); }
+  if (doc.end) login();
 }
 
-/** Opens the stream. The browser reconnects by itself, but not after an answer that is not a stream: then this does. */
+function take(what) {
+  if (what.message) receive(what.message);
+  if (what.lost && hello.value) connection.value = 'lost';
+  if (what.ended) login();
+}
+
+/** Opens the stream: by the worker that all tabs share, where the browser has such workers. */
 export function connect() {
-  clearTimeout(retry);
-  source = new EventSource(base + '/events');
-  source.onmessage = receive;
-  source.onerror = () => {
-    if (hello.value) connection.value = 'lost';
-    if (source.readyState !== EventSource.CLOSED) return;
-    retry = setTimeout(reconnect, 1000);
-  };
+  const script = document.querySelector('meta[name=worker]')?.content;
+  if (!globalThis.SharedWorker || !script) { openStream(base, take); return; }
+  const { port } = new SharedWorker(trusted(script), { type: 'module', name: 'events' });
+  port.onmessage = ({ data }) => take(data);
+  addEventListener('pagehide', () => port.postMessage('bye'));
+  addEventListener('pageshow', e => { if (e.persisted) location.reload(); }); // it missed what came meanwhile
 }
 
-// A new EventSource sends no Last-Event-ID: its hello is not resumed, and all is loaded again.
-async function reconnect() {
-  try {
-    const answer = await fetch(base + '/api/userinfo', { credentials: 'same-origin' });
-    if (answer.status === 401) return login();
-  } catch { /* still down: connect fails, and tries again */ }
-  connect();
+// The console's own script, for browsers that ask for a proof (Trusted Types).
+function trusted(script) {
+  if (!globalThis.trustedTypes) return script;
+  return trustedTypes.createPolicy('cupola', { createScriptURL: url => url }).createScriptURL(script);
 }

@@ -46,6 +46,19 @@ export function debounced(f, ms) {
   return later;
 }
 
+/** f, some ms after it is asked for, and again after it has ended where it was asked for meanwhile: never twice at once. */
+export function oneAtATime(f, ms) {
+  let timer = null, running = false, asked = false;
+  const run = async () => {
+    timer = null;
+    if (running) { asked = true; return; }
+    running = true;
+    try { await f(); } finally { running = false; }
+    if (asked) { asked = false; timer ??= setTimeout(run, ms); }
+  };
+  return () => { timer ??= setTimeout(run, ms); };
+}
+
 /** Whether a change is of one of the kinds, and of the app where it belongs to one. @param {string} app @param {string} kinds */
 export const ofApp = (app, kinds) => {
   const set = new Set(kinds.split(' '));

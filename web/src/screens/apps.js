@@ -1,7 +1,7 @@
 // All apps that the user sees: one list request, and details of the rows on the screen.
 import { html, useState, useEffect, useMemo, useRef } from '../lib/html.js';
-import { list } from '../lib/api.js';
-import { useResource, debounced, useEvery } from '../lib/resource.js';
+import { list, among } from '../lib/api.js';
+import { useResource, oneAtATime, useEvery } from '../lib/resource.js';
 import { onChanges } from '../lib/events.js';
 import { details, stateOf } from '../lib/apps.js';
 import { place, setQuery, Link, base } from '../lib/router.js';
@@ -14,15 +14,40 @@ import { Spark } from '../parts/spark.js';
 
 const sort = setting('apps.sort', { by: 'name', down: false });
 
-// The list with what belongs to each app: its space's and its org's names.
-async function load(signal) {
-  const { resources, included } = await list('/v3/apps?per_page=5000&include=space.organization', { signal });
+// Rows of apps, with what belongs to each: its space's and its org's names.
+async function load(query, signal) {
+  const { resources, included } = await list('/v3/apps?include=space.organization&per_page=5000' + query, { signal });
   const orgs = new Map((included.organizations ?? []).map(o => [o.guid, o.name]));
   const spaces = new Map((included.spaces ?? []).map(s => [s.guid, { name: s.name, org: orgs.get(s.relationships.organization.data.guid) ?? '' }]));
   return resources.map(app => {
     const space = spaces.get(app.relationships.space.data.guid) ?? { name: '', org: '' };
     return { app, space: space.name, org: space.org, text: `${app.name} ${space.org} ${space.name} ${app.state}`.toLowerCase() };
   });
+}
+
+// Beyond this many changed apps the whole list is asked for.
+const fewApps = 50;
+
+// All apps: asked for once, and then those alone that changed.
+function useApps() {
+  const apps = useResource(signal => load('', signal), [], c => c.kind === 'space' || c.kind === 'org' || c.kind === 'role' || (c.kind === 'app' && c.guid === '*'));
+  const changed = useRef(new Set()), latest = useRef(apps);
+  latest.current = apps;
+  const later = useMemo(() => oneAtATime(async () => {
+    const guids = [...changed.current];
+    changed.current.clear();
+    if (!guids.length || !latest.current.data) return;
+    if (guids.length > fewApps) return latest.current.reload();
+    const now = await load('&guids=' + among(guids)).catch(() => null);
+    if (!now) return latest.current.reload();
+    const rest = latest.current.data.filter(r => !guids.includes(r.app.guid));
+    latest.current.set([...rest, ...now]);
+  }, 60), []);
+  useEffect(() => onChanges(changes => {
+    for (const c of changes) if (c.kind === 'app' && c.guid !== '*') changed.current.add(c.guid);
+    if (changed.current.size) later();
+  }), []);
+  return apps;
 }
 
 /** Whether a row has all the words; space:X, org:X and state:X name a column. */
@@ -46,29 +71,29 @@ function ordered(rows, { by, down }) {
 // Details of the visible rows: loaded when rows come in sight, and again when something of them changed.
 function useDetails(rows) {
   const [all, setAll] = useState({});
-  const state = useRef({ stale: new Set(), have: new Set(), rows });
+  const state = useRef({ loaded: new Map(), rows }); // GUID → the app's state that the details are of
   state.current.rows = rows;
-  const later = useMemo(() => debounced(async () => {
-    const s = state.current;
-    const wanted = s.rows.map(r => r.app).filter(a => !s.have.has(a.guid) || s.stale.has(a.guid));
+  const later = useMemo(() => oneAtATime(async () => {
+    const { rows, loaded } = state.current;
+    const wanted = rows.map(r => r.app).filter(a => loaded.get(a.guid) !== a.state);
     if (!wanted.length) return;
-    for (const a of wanted) { s.have.add(a.guid); s.stale.delete(a.guid); }
-    try { const more = await details(wanted); setAll(old => ({ ...old, ...more })); } catch { for (const a of wanted) s.have.delete(a.guid); }
+    for (const a of wanted) loaded.set(a.guid, a.state);
+    try { const more = await details(wanted); setAll(old => ({ ...old, ...more })); } catch { for (const a of wanted) loaded.delete(a.guid); }
   }, 60), []);
   useEffect(() => { later(); }, [rows.map(r => r.app.guid + r.app.state).join()]);
   useEffect(() => onChanges(changes => {
-    const s = state.current;
-    for (const c of changes) for (const guid of c.guid === '*' && !c.app ? s.have : [c.app ?? c.guid]) if (s.have.has(guid)) s.stale.add(guid);
-    if (s.stale.size) later();
+    const { loaded } = state.current, before = loaded.size;
+    for (const c of changes) if (c.guid === '*' && !c.app) loaded.clear(); else loaded.delete(c.app ?? c.guid);
+    if (loaded.size < before) later();
   }), []);
-  useEvery(15000, () => { state.current.stale = new Set(state.current.have); later(); }, []);
+  useEvery(15000, () => { state.current.loaded.clear(); later(); }, []);
   return all;
 }
 
 /** The screen /apps. */
 export default function Apps() {
   const query = place.value.query.get('q') ?? '';
-  const apps = useResource(load, [], c => c.kind === 'app' || c.kind === 'space' || c.kind === 'org' || c.kind === 'role');
+  const apps = useApps();
   const rows = useMemo(() => {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
     return ordered((apps.data ?? []).filter(r => matches(r, words)), sort.value);
