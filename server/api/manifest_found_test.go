@@ -28,6 +28,7 @@ func TestWhereAManifestIsFoundWrong(t *testing.T) {
 		{fmt.Sprintf(docker, "new"), false, 10008, "For application 'new': Feature Disabled: diego_docker"},
 		{fmt.Sprintf(docker, "hello"), false, 10008, "For application 'hello': Feature Disabled: diego_docker"},
 		{"applications: [{name: new, lifecycle: cnb}]", false, 10008, "For application 'new': Feature Disabled: diego_cnb"},
+		{"applications: [{name: hello, cnb-credentials: {example.com: x}}]", false, 10008, "For application 'hello': Credentials for registry 'example.com' must be a hash"},
 		{"applications: [{name: new, metadata: {labels: {a/b/c: d}}}]", false, 10008, "For application 'new': Metadata label key error: key has more than one '/'"},
 		{"applications: [{name: new, health-check-type: port, health-check-http-endpoint: /x}]", false, 10008, `For application 'new': Process "web": Health check type must be "http" to set a health check HTTP endpoint`},
 		{"applications: [{name: new, processes: [{type: web, user: 5}]}]", false, 10008, `For application 'new': Process "web": User must be a string`},

@@ -24,7 +24,7 @@ applications:
   command: null
   cnb-credentials: {a: {token: x}}
 - name: other
-  env:
+  stack:
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ applications:
   routes: []
   command:
   cnb-credentials: "[HIDDEN]"
-`, "---\napplications:\n- name: other\n  env:\n"} {
+`, "---\napplications:\n- name: other\n  stack:\n"} {
 		got, err := m.Apps[i].Audited("[HIDDEN]", redact)
 		if err != nil || got != want {
 			t.Errorf("got %v\n%s\nwant\n%s", err, got, want)

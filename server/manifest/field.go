@@ -42,7 +42,8 @@ func (f *fields) text(key string) *string {
 	return &s
 }
 
-// maxStack is Cloud Controller's limit of a stack's name, in characters.
+// maxStack is Cloud Controller's limit of the name of a stack and of a buildpack, in
+// characters.
 const maxStack = 4096
 
 // stack is the name of a stack; null is none (CC: BuildpackLifecycleDataMessage).
@@ -98,11 +99,14 @@ func (f *fields) forHTTP(prefix string) {
 // command is a start command; null, "null" and "default" mean the droplet's.
 func (f *fields) command() *string {
 	c := f.text("command")
-	if c != nil && (*c == "null" || *c == "default") {
-		*c = ""
+	if c == nil || f.m["command"] == nil {
+		return c
 	}
-	if c != nil && utf8.RuneCountInString(*c) > maxCommand {
+	if n := utf8.RuneCountInString(*c); n == 0 || n > maxCommand {
 		f.fault(fmt.Sprintf("Command must be between 1 and %d characters", maxCommand))
+	}
+	if *c == "null" || *c == "default" {
+		*c = ""
 	}
 	return c
 }
@@ -121,6 +125,41 @@ func (f *fields) list(key string) (list []any, given bool) {
 		f.fault(title(key) + " must be " + listOf[key])
 	}
 	return list, ok
+}
+
+// whole is list for a key that may not be null.
+func (f *fields) whole(key string) []any {
+	if v, ok := f.m[key]; ok && v == nil {
+		f.fault(title(key) + " must be " + listOf[key])
+	}
+	list, _ := f.list(key)
+	return list
+}
+
+// buildpacks are the names and URLs of "buildpacks" (CC: BuildpackLifecycleDataMessage).
+func (f *fields) buildpacks() (names []string, given bool) {
+	names, given = f.texts("buildpacks")
+	bad := func(name string) bool {
+		return strings.TrimSpace(name) == "" || utf8.RuneCountInString(name) > maxStack
+	}
+	if slices.ContainsFunc(names, bad) {
+		f.fault(fmt.Sprintf("Buildpacks entries must be between 1 and %d characters", maxStack))
+	}
+	return names, given
+}
+
+// buildpack is the name or URL of "buildpack"; null, "null" and "default" are "" (CC:
+// ManifestBuildpackMessage).
+func (f *fields) buildpack() *string {
+	b := f.text("buildpack")
+	switch {
+	case b == nil, f.m["buildpack"] == nil:
+	case *b == "default", *b == "null":
+		*b = ""
+	case *b == "", utf8.RuneCountInString(*b) > maxStack:
+		f.fault(fmt.Sprintf("Buildpack must be between 1 and %d characters", maxStack))
+	}
+	return b
 }
 
 // atMost reports whether a list has no more entries than it may.

@@ -228,10 +228,10 @@ func (app *App) read(f *fields) {
 	app.readProcesses(f)
 	app.readSidecars(f)
 	app.Lifecycle, app.Stack = f.lifecycle(), f.stack()
-	app.Buildpacks, app.BuildpackSet = f.texts("buildpacks")
-	if b := f.text("buildpack"); b != nil && !app.BuildpackSet {
+	app.Buildpacks, app.BuildpackSet = f.buildpacks()
+	if b := f.buildpack(); b != nil && !app.BuildpackSet {
 		app.BuildpackSet = true
-		if *b != "" && *b != "default" && *b != "null" {
+		if *b != "" {
 			app.Buildpacks = []string{*b}
 		}
 	}
@@ -256,9 +256,9 @@ func (app *App) read(f *fields) {
 
 // readEnv reads the variables; their values are taken as text.
 func (app *App) readEnv(f *fields) {
-	v := f.m["env"]
+	v, given := f.m["env"]
 	env, ok := v.(map[string]any)
-	if !ok && v != nil {
+	if given && !ok {
 		f.fault("Env must be an object of keys and values")
 	}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
@@ -287,11 +287,12 @@ var features = []string{"ssh", "revisions", string(bindings.FormK8s), string(bin
 // readFeatures takes Cloud Controller's map and both lists that RFC-0030
 // proposes: of "name: true" and of {name, enabled}.
 func (app *App) readFeatures(f *fields) {
-	v := f.m["features"]
-	if v == nil {
+	v, given := f.m["features"]
+	if !given {
 		return
 	}
 	named, ok := featureMap(v)
+	ok = ok && len(named) > 0
 	app.Features = map[string]bool{}
 	for name, on := range named {
 		var is bool
@@ -324,7 +325,7 @@ func featureMap(v any) (named map[string]any, ok bool) {
 }
 
 func (app *App) readServices(f *fields) {
-	list, _ := f.list("services")
+	list := f.whole("services")
 	if !f.atMost("services", len(list), maxServices) {
 		return
 	}
@@ -368,7 +369,7 @@ func (app *App) readProcesses(f *fields) {
 	own := readProcess(web, false)
 	own.Type = "web"
 	f.faults = append(f.faults, web.faults...)
-	list, _ := f.list("processes")
+	list := f.whole("processes")
 	if !f.atMost("processes", len(list), maxProcesses) {
 		return
 	}
@@ -429,7 +430,7 @@ func readProcess(f *fields, listed bool) Process {
 }
 
 func (app *App) readSidecars(f *fields) {
-	list, _ := f.list("sidecars")
+	list := f.whole("sidecars")
 	if !f.atMost("sidecars", len(list), maxSidecars) {
 		return
 	}

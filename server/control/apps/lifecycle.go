@@ -53,6 +53,9 @@ func (r *Lifecycle) readCredentials(have *cf.Credentials) error {
 	return nil
 }
 
+// CheckCredentials says what is wrong with the credentials that a request has.
+func (r *Lifecycle) CheckCredentials() error { return r.readCredentials(&cf.Credentials{}) }
+
 // firstLifecycle sets the lifecycle of a new app: its type, and a stack if it is
 // staged.
 func firstLifecycle(c *control.Session, app *cf.App, req *Lifecycle) error {

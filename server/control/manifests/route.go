@@ -186,8 +186,8 @@ func randomWords() string {
 func pick(words []string) string { return words[rand.IntN(len(words))] }
 
 // check refuses a manifest for what Cloud Controller's message finds before it looks at
-// apps, in its words and order: lifecycles that are disabled, and options of routes (CC:
-// AppManifestMessage).
+// apps, in its words and order: credentials, lifecycles that are disabled, and options of
+// routes (CC: AppManifestMessage).
 func check(c *control.Session, m *manifest.Manifest) error {
 	rules, err := routes.Rules(c)
 	if err != nil {
@@ -195,6 +195,11 @@ func check(c *control.Session, m *manifest.Manifest) error {
 	}
 	var faults manifest.Invalid
 	for _, app := range m.Apps {
+		if l := lifecycleOf(&app); l != nil {
+			if err := l.CheckCredentials(); err != nil {
+				faults = append(faults, "For application '"+app.Name+"': "+err.Error())
+			}
+		}
 		for _, flag := range flagsOf(app) {
 			err := c.Feature(flag)
 			if err != nil && !control.IsKind(err, cf.FeatureDisabled) {
