@@ -1,7 +1,8 @@
-// Package examples holds small apps that show what cupola runs, one folder each, and embeds the one that `cupola demo` pushes.
+// Package examples holds small apps that show what cupola runs, one folder each, and embeds those that `cupola demo` and the web
+// console push.
 //
 // Every app stands alone: it has its own manifest.yml and README.md, needs no network to stage, and can be pushed to any Cloud
-// Foundry. The Go app has its own go.mod, so it does not belong to this module.
+// Foundry. The Go app has a go.mod of its own and so is no part of this module.
 package examples
 
 import (
@@ -9,15 +10,21 @@ import (
 	"io/fs"
 )
 
-//go:embed demo
+//go:embed demo static node python ruby procfile
 var files embed.FS
+
+// Names are the embedded apps, in the order in which they are offered.
+var Names = []string{"demo", "static", "node", "python", "ruby", "procfile"}
 
 // Demo returns the source of the demo app, manifest.yml at its root: a static site, so that it stages on every stack.
 // Its name in the manifest is "demo".
-func Demo() fs.FS {
-	sub, err := fs.Sub(files, "demo")
+func Demo() fs.FS { return Source("demo") }
+
+// Source returns the source of an embedded app, manifest.yml and README.md at its root. Its name must be one of Names.
+func Source(name string) fs.FS {
+	sub, err := fs.Sub(files, name)
 	if err != nil {
-		panic(err) // the path is a constant and valid
+		panic(err) // the names are constant and valid
 	}
 	return sub
 }

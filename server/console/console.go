@@ -64,6 +64,8 @@ func (c *Console) Handler(api http.Handler) http.Handler {
 	m := http.NewServeMux()
 	m.HandleFunc("/console/", c.page)
 	m.HandleFunc("GET /console/assets/{name}", c.asset)
+	m.HandleFunc("GET /console/samples", c.samples)
+	m.HandleFunc("GET /console/samples/{name}", c.sampleZip)
 	m.HandleFunc("GET /console/login", c.login)
 	m.HandleFunc("POST /console/logout", c.logOut)
 	m.HandleFunc("GET /console/open", c.open)

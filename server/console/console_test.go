@@ -1,6 +1,7 @@
 package console
 
 import (
+	"archive/zip"
 	"bufio"
 	"context"
 	"encoding/json"
@@ -18,6 +19,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"cupola/examples"
 	"cupola/server/uaa"
 	"cupola/store"
 	"cupola/store/cf"
@@ -515,4 +517,34 @@ func TestAUserHasTwentyStreams(t *testing.T) {
 		}
 	}
 	t.Error("no stream is free after one has ended")
+}
+
+// TestSamplesArePushable wants each sample listed with its manifest, and its source
+// in a zip.
+func TestSamplesArePushable(t *testing.T) {
+	at := newSite(t)
+	var all []sample
+	if err := json.Unmarshal([]byte(at.get(t, browser(t), "/console/samples", "*/*").body), &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != len(examples.Names) {
+		t.Errorf("got %d samples; want %d", len(all), len(examples.Names))
+	}
+	for _, s := range all {
+		body := at.get(t, browser(t), "/console/samples/"+s.Name+".zip", "*/*").body
+		z, err := zip.NewReader(strings.NewReader(body), int64(len(body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := z.Open("manifest.yml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(f); err != nil || string(text) != s.Manifest || s.About == "" || strings.ContainsAny(s.About, "`\n") {
+			t.Errorf("got %+v, %s, %v", s, text, err)
+		}
+	}
+	if got := at.get(t, browser(t), "/console/samples/..%2Fdemo.zip", "*/*"); got.status != 404 {
+		t.Errorf("got %d", got.status)
+	}
 }

@@ -6,7 +6,7 @@ import { mayIn } from '../lib/roles.js';
 import { chosen, dropped, wanted } from '../lib/zip.js';
 import { manifest, nameIn, withRoute } from '../lib/yaml.js';
 import { push } from '../lib/push.js';
-import { Link, go } from '../lib/router.js';
+import { Link, go, base } from '../lib/router.js';
 import { bytes, count, quoted } from '../lib/format.js';
 import { Head, Field, Check, Problem, Skeleton, Empty, Lines, Section, Icon } from '../parts/basic.js';
 import { LogOf } from '../parts/loglines.js';
@@ -51,7 +51,7 @@ export default function NewApp() {
   const lines = [`cf target -o ${quoted(target.org)} -s ${quoted(target.space)}`, image ? `cf push ${quoted(name || 'NAME')} --docker-image ${quoted(form.image || 'IMAGE')}` : `cf push ${quoted(name || 'NAME')} -f manifest.yml`];
   return html`<${Head} title="New app" /><form class="newapp" onSubmit=${start}>
     <div class="panel stack"><fieldset class="choice row"><legend class="legend">From</legend>${[['files', 'Folder or zip', 'built by a buildpack'], ['image', 'Container image', 'from a registry']].map(([v, t, note]) => html`<label key=${v}><input type="radio" name="kind" checked=${kind === v} onChange=${() => setKind(v)} /><span><strong>${t}</strong> ${note}</span></label>`)}</fieldset>
-      ${image ? html`<${Image} form=${form} set=${set} />` : html`<${Drop} source=${source} given=${given} />`}
+      ${image ? html`<${Image} form=${form} set=${set} />` : html`<${Drop} source=${source} given=${given} /><${Samples} given=${given} />`}
       <${Field} as="select" label="Space" value=${target.guid} onValue=${setSpace}>${data.data.spaces.map(s => html`<option key=${s.guid} value=${s.guid}>${s.name}</option>`)}<//>
       ${edited === null && html`<${Settings} form=${form} set=${set} data=${data.data} image=${image} />`}</div>
     <div class="stack"><${Section} title="Manifest" actions=${edited === null ? html`<button type="button" onClick=${() => setEdited(text)}>Edit</button>` : html`<button type="button" onClick=${() => setEdited(null)}>Use the form</button>`}>
@@ -90,6 +90,25 @@ function Drop({ source, given }) {
     <${Icon} name="upload" /><p role="status">${source ? html`<strong>${source.zip ? 'A zip' : count(source.count, 'file')}</strong>, ${bytes(source.size)}${source.left ? html`<span class="muted"> (${source.left} left out, as cf push does)</span>` : ''}` : 'Drop a folder or a zip here, or choose one:'}</p>
     <div class="actions"><label class="button">Folder…<input class="hidden" type="file" webkitdirectory=${true} onChange=${e => take(chosen(e.currentTarget.files))} /></label><label class="button">Zip…<input class="hidden" type="file" accept=".zip,.jar,.war" onChange=${e => take([...e.currentTarget.files].map(file => ({ path: file.name, file })))} /></label></div>
     <${Problem} error=${error} /></div>`;
+}
+
+// The small apps that the daemon brings, to begin with.
+function Samples({ given }) {
+  const { data, error } = useResource(async signal => (await fetch(base + '/samples', { signal })).json(), []);
+  const [failed, setFailed] = useState(null);
+  const choose = async s => {
+    setFailed(null);
+    try {
+      const answer = await fetch(`${base}/samples/${s.name}.zip`);
+      if (!answer.ok) throw new Error(`The sample could not be loaded: status ${answer.status}.`);
+      const zip = await answer.blob();
+      given({ zip, count: 1, size: zip.size, name: nameIn(s.manifest), manifest: withRoute(s.manifest) });
+      announce(`The sample ${s.name} is chosen`);
+    } catch (e) { setFailed(e); }
+  };
+  return html`<details class="samples"><summary>Or begin with a sample</summary>
+    <ul>${data?.map(s => html`<li key=${s.name}><button type="button" onClick=${() => choose(s)}>${s.name}</button> <span class="muted">${s.about}</span></li>`)}</ul>
+    <${Problem} error=${error ?? failed} /></details>`;
 }
 
 const steps = [['manifest', 'Apply the manifest'], ['pack', 'Make a zip of the files'], ['upload', 'Upload'], ['stage', 'Stage'], ['start', 'Start']];
