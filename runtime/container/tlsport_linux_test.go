@@ -115,6 +115,18 @@ func TestTLSPorts(t *testing.T) {
 	}
 }
 
+// TestTLSPortsOfFewFiles gives an app fewer files than there are TLS ports.
+func TestTLSPortsOfFewFiles(t *testing.T) {
+	b := newBench(t)
+	spec := b.spec("app", "catch")
+	spec.Process.Nofile = 10
+	for n := range 20 {
+		spec.TLSPorts = append(spec.TLSPorts, uint16(61001+n))
+	}
+	_, r := b.start(t, spec)
+	waitLine(t, r, "ready\n")
+}
+
 // TestTLSPortsInUse says why a container does not start.
 func TestTLSPortsInUse(t *testing.T) {
 	b := newBench(t)

@@ -370,16 +370,15 @@ __attribute__((noinline)) static long terminate_tls(int ports, int failed, const
 
 /* supervise reaps, forwards all other signals to the app, if there is one, and
  * starts what terminates TLS when a client comes and it does not run. */
-static _Noreturn void supervise(long app, int ports, const unsigned long *all, const unsigned long *before)
+static _Noreturn void supervise(long app, int ports, long watched, const unsigned long *all, const unsigned long *before)
 {
-	const long set = ports ? watch(ports, all) : 0;
 	const struct __kernel_timespec now = {0, 0};
 	struct program proxy = {0, 0};
 	for (;;) {
 		const struct __kernel_timespec *until = 0;
 		if (ports && !proxy.pid) {
 			struct epoll_event event = {0};
-			if (call(__NR_epoll_pwait, set, &event, 1, -1) == 1 && event.data) {
+			if (call(__NR_epoll_pwait, watched, &event, 1, -1) == 1 && event.data) {
 				proxy.pid = terminate_tls(ports, proxy.failed, before);
 				continue;
 			}
@@ -414,7 +413,7 @@ __attribute__((used)) static _Noreturn void start(long *stack)
 	/* At once: what is neither blocked nor caught does not reach PID 1. */
 	if (first)
 		call(__NR_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
-	const char *filter = 0, *tls = "";
+	const char *filter = 0, *limits = "", *tls = "";
 	int i = 1;
 	for (; i < argc && argv[i][0] == '-'; i += 2) {
 		if (equal(argv[i], "--")) {
@@ -428,7 +427,7 @@ __attribute__((used)) static _Noreturn void start(long *stack)
 		else if (equal(argv[i], "--cgroup-fds"))
 			join(argv[i + 1]);
 		else if (equal(argv[i], "--rlimits"))
-			limit(argv[i + 1]);
+			limits = argv[i + 1];
 		else if (equal(argv[i], "--tls-ports"))
 			tls = argv[i + 1];
 		else
@@ -439,13 +438,18 @@ __attribute__((used)) static _Noreturn void start(long *stack)
 	close_inherited();
 	if (!first && i >= argc)
 		fail(SETUP, "command", "", "missing");
-	if (!first)
+	if (!first) {
+		limit(limits);
 		become(argv + i, env);
+	}
 	/* Ignored, as it may have been inherited, it would not tell of children. */
 	const unsigned long fallback[4] = {0};
 	call(__NR_rt_sigaction, SIGCHLD, fallback, 0, sizeof all);
+	/* The limit of open files is the app's: it must not forbid these. */
 	int ports = open_ports(tls);
+	long watched = ports ? watch(ports, &all) : 0;
+	limit(limits);
 	long app = i < argc ? launch(argv + i, env, &before) : 0;
 	hide_arguments(argc, argv);
-	supervise(app, ports, &all, &before);
+	supervise(app, ports, watched, &all, &before);
 }
