@@ -9,7 +9,6 @@ import (
 
 	"cupola/server/control"
 	"cupola/server/control/access"
-	"cupola/server/control/apps"
 	"cupola/server/control/audit"
 	"cupola/server/control/routes"
 	"cupola/server/manifest"
@@ -184,53 +183,6 @@ func randomWords() string {
 }
 
 func pick(words []string) string { return words[rand.IntN(len(words))] }
-
-// check refuses a manifest for what Cloud Controller's message finds before it looks at
-// apps, in its words and order: credentials, lifecycles that are disabled, and options of
-// routes (CC: AppManifestMessage).
-func check(c *control.Session, m *manifest.Manifest) error {
-	rules, err := routes.Rules(c)
-	if err != nil {
-		return err
-	}
-	var faults manifest.Invalid
-	for _, app := range m.Apps {
-		if l := lifecycleOf(&app); l != nil {
-			if err := l.CheckCredentials(); err != nil {
-				faults = append(faults, "For application '"+app.Name+"': "+err.Error())
-			}
-		}
-		for _, flag := range flagsOf(app) {
-			err := c.Feature(flag)
-			if err != nil && !control.IsKind(err, cf.FeatureDisabled) {
-				return err
-			}
-			if err != nil {
-				faults = append(faults, "For application '"+app.Name+"': "+err.Error())
-			}
-		}
-		for _, route := range app.Routes {
-			for _, fault := range rules.ManifestFaults(route) {
-				faults = append(faults, "For application '"+app.Name+"': "+fault)
-			}
-		}
-	}
-	if faults == nil {
-		return nil
-	}
-	return invalid(faults)
-}
-
-// flagsOf are the feature flags that the lifecycle of an entry needs.
-func flagsOf(app manifest.App) (flags []string) {
-	if app.Docker {
-		flags = append(flags, apps.DockerLifecycle)
-	}
-	if app.Lifecycle != nil && *app.Lifecycle == manifest.LifecycleCNB {
-		flags = append(flags, "diego_cnb")
-	}
-	return flags
-}
 
 // requestOfRoute is what a manifest asks for of a route, as audit events show it (CC:
 // actions/manifest_route_update.rb).
