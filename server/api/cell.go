@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"cupola/runtime/lrp"
+	"cupola/server/desire"
+	"cupola/store"
 )
 
 // viewCell is a cell as Diego's Receptor showed it, with what the proposals of
@@ -20,16 +22,35 @@ func viewCell(u lrp.CellUse) doc {
 	}
 }
 
-// listCells lists the cells to admins. It is no v3 list: there are no pages.
+// listCells lists the cells to admins, with include=instances also what runs on
+// each. It is no v3 list: there are no pages.
 func listCells(c *call) (*response, error) {
 	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	cells := []doc{}
 	for _, u := range c.s.Cells() {
-		cells = append(cells, viewCell(u))
+		d := viewCell(u)
+		if c.Request.URL.Query().Get("include") == "instances" {
+			rows, err := store.ActualLRPs.By(c.Tx, "cell_ids", u.ID)
+			if err != nil {
+				return nil, err
+			}
+			d["instances"] = views(c, rows, viewCellInstance)
+		}
+		cells = append(cells, d)
 	}
 	return ok(cells)
+}
+
+// viewCellInstance is an instance on a cell: of an app's process by the GUID that
+// the v3 API has, of others by that of the BBS.
+func viewCellInstance(_ *call, a *lrp.Actual) doc {
+	guid := a.ProcessGUID
+	if a.Domain == lrp.DomainApps {
+		guid = desire.CFProcess(guid)
+	}
+	return doc{"domain": a.Domain, "process_guid": guid, "index": a.Index, "instance_guid": a.InstanceGUID, "state": a.State, "since": a.Since}
 }
 
 // listTags lists the tags that cells have, each once.

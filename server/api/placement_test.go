@@ -139,9 +139,13 @@ func TestIsolationSegments(t *testing.T) {
 
 func TestCellsAndTags(t *testing.T) {
 	w := newWorld(t)
+	w.write(func(tx *store.Tx) error {
+		return store.ActualLRPs.Insert(tx, lrp.Actual{Key: lrp.Key{ProcessGUID: "process-1-version", Index: 2}, Domain: lrp.DomainApps, CellID: "one", InstanceGUID: "i-1", State: lrp.Running, Since: tx.Now})
+	})
 	w.run(t, []step{
 		{method: "GET", path: "/v1/cells", status: 200, want: `[{"cell_id": "one", "tags": ["staging", "skynet"], "preloaded_rootfses": ["lucid64", "cflinuxfs2"], "rootfs_providers": ["docker"],
 			"capacity": {"memory_mb": 512, "disk_mb": 1024, "containers": 250}, "used": {"memory_mb": 64, "disk_mb": 128, "containers": 1}}, {"cell_id": "two"}]`},
+		{method: "GET", path: "/v1/cells?include=instances", status: 200, want: `[{"cell_id": "one", "instances": [{"domain": "cf-apps", "process_guid": "process-1", "index": 2, "instance_guid": "i-1", "state": "RUNNING"}]}, {"cell_id": "two", "instances": []}]`},
 		{method: "GET", path: "/v1/tags", status: 200, want: `["skynet", "staging"]`},
 		{as: "space_developer", method: "GET", path: "/v1/cells", status: 403},
 		{as: "space_developer", method: "GET", path: "/v1/tags", status: 403},
