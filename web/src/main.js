@@ -2,6 +2,7 @@
 import './style/base.css';
 import './style/parts.css';
 import './style/screens.css';
+import './style/platform.css';
 import { html, render, useState, useEffect } from './lib/html.js';
 import { place, match, go } from './lib/router.js';
 import { connect, hello } from './lib/events.js';

@@ -3,6 +3,14 @@
 /** The navigation: key is what follows g on the keyboard. admin sections are shown to administrators alone. */
 export const sections = [
   { path: '/apps', title: 'Apps', icon: 'apps', key: 'a' },
+  { path: '/services', title: 'Services', icon: 'services', key: 's' },
+  { path: '/orgs', title: 'Orgs and spaces', icon: 'orgs', key: 'o', also: ['/spaces'] },
+  { path: '/audit', title: 'Audit', icon: 'audit', key: 'u' },
+  { path: '/machine', title: 'Machine', icon: 'machine', key: 'm', admin: true },
+  { path: '/stacks', title: 'Stacks and images', icon: 'stacks', key: 'i', admin: true },
+  { path: '/cells', title: 'Cells', icon: 'cells', key: 'c', admin: true },
+  { path: '/bosh', title: 'Deployments', icon: 'bosh', key: 'b', admin: true },
+  { path: '/platform', title: 'Platform', icon: 'platform', key: 'p', admin: true },
 ];
 
 /** What each path shows: the first pattern that matches. Module's default export gets the parameters. */
@@ -10,4 +18,17 @@ export const routes = [
   { path: '/apps', load: () => import('./screens/apps.js') },
   { path: '/new', load: () => import('./screens/newapp.js') },
   { path: '/apps/:guid/:tab?', load: () => import('./screens/app.js') },
+  { path: '/services/instances/:guid', load: () => import('./screens/service.js') },
+  { path: '/services/:tab?', load: () => import('./screens/services.js') },
+  { path: '/orgs', load: () => import('./screens/orgs.js') },
+  { path: '/orgs/:guid/:tab?', load: () => import('./screens/org.js') },
+  { path: '/spaces/:guid/:tab?', load: () => import('./screens/space.js') },
+  { path: '/audit', load: () => import('./screens/audit.js') },
+  { path: '/machine', load: () => import('./screens/machine.js') },
+  { path: '/stacks', load: () => import('./screens/stacks.js') },
+  { path: '/cells', load: () => import('./screens/cells.js') },
+  { path: '/bosh', load: () => import('./screens/bosh.js') },
+  { path: '/bosh/deployments/:name', load: () => import('./screens/boshdeployment.js') },
+  { path: '/bosh/tasks/:id', load: () => import('./screens/boshtask.js') },
+  { path: '/platform/:tab?', load: () => import('./screens/platform.js') },
 ];

@@ -36,3 +36,12 @@ export function mayIn(space) {
 
 /** Whether the user may create apps anywhere. */
 export const mayPush = () => Boolean(hello.value?.admin) || Object.values(roles.value ?? {}).some(s => s.has('space_developer'));
+
+/** Whether the user may manage an org: its spaces, users and metadata. @param {string} org */
+export const mayManageOrg = org => Boolean(hello.value?.admin) || has(org, 'organization_manager');
+
+/** Whether the user may manage a space: its users, and what applies to it. @param {string} space @param {string} org */
+export const mayManageSpace = (space, org) => mayManageOrg(org) || has(space, 'space_manager');
+
+/** Whether the user is an administrator. */
+export const isAdmin = () => Boolean(hello.value?.admin);

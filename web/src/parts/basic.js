@@ -19,6 +19,7 @@ const paths = {
   orgs: 'M5.500 7a2.500 2.500 0 100-5 2.500 2.500 0 000 5zM1 14c0-2.500 2-4.500 4.500-4.500S10 11.500 10 14M11 7.500a2 2 0 100-4M12 9.800c1.800.5 3 2.200 3 4.200',
   audit: 'M3 1.500h7l3 3v10H3zM5.500 7h5M5.500 9.500h5M5.500 12h3',
   machine: 'M1.500 8.500h3l2-6 3 11 2-5h3',
+  platform: 'M2 4h6M11 4h3M2 8h2M7 8h7M2 12h8M13 12h1M9.500 2.500v3M5.500 6.500v3M11.500 10.500v3',
   search: 'M7 12A5 5 0 107 2a5 5 0 000 10zM10.600 10.600L14.500 14.500',
   menu: 'M2 4h12M2 8h12M2 12h12',
   copy: 'M5.500 5.500h8v8h-8zM3.500 10.500h-1v-8h8v1',
@@ -30,6 +31,8 @@ const paths = {
 
 const tones = {
   STARTED: 'ok', RUNNING: 'ok', READY: 'ok', STAGED: 'ok', SUCCEEDED: 'ok', DEPLOYED: 'ok', ACTIVE: 'wait', LIVE: 'ok', CURRENT: 'ok',
+  OK: 'ok', ENABLED: 'ok', 'CREATE SUCCEEDED': 'ok', 'UPDATE SUCCEEDED': 'ok', DONE: 'ok', AVAILABLE: 'ok', WARN: 'wait', FAIL: 'bad', FAILING: 'bad', ERROR: 'bad', QUEUED: 'wait', LEAVING: 'wait',
+  'CREATE FAILED': 'bad', 'UPDATE FAILED': 'bad', 'DELETE FAILED': 'bad', 'CREATE IN PROGRESS': 'wait', 'UPDATE IN PROGRESS': 'wait', 'DELETE IN PROGRESS': 'wait', 'CREATE INITIAL': 'wait', SUSPENDED: 'bad',
   STARTING: 'wait', PENDING: 'wait', STAGING: 'wait', DEPLOYING: 'wait', PAUSED: 'wait', CANCELING: 'wait', PROCESSING_UPLOAD: 'wait', AWAITING_UPLOAD: 'wait', PROCESSING: 'wait',
   CRASHED: 'bad', FAILED: 'bad', DOWN: 'bad', DEGRADED: 'bad', EXPIRED: 'none', STOPPED: 'none', STOPPING: 'none', CANCELED: 'none', SUPERSEDED: 'none',
 };

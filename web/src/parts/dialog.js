@@ -26,7 +26,7 @@ function Frame({ Content, props }) {
   return html`<dialog ref=${ref} class=${cls(props.wide && 'wide')} aria-label=${props.title} onClose=${close} onMouseDown=${backdrop}><${Content} ...${props} close=${close} /></dialog>`;
 }
 
-/** The frame of most dialogs: title, content, and a form whose submit runs. */
+/** The frame of most dialogs: title, content, and a form whose submit runs. It closes then, unless run answers false. */
 export function Sheet({ title, children, close, submit, run, danger, lines, disabled }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(null);
@@ -35,7 +35,7 @@ export function Sheet({ title, children, close, submit, run, danger, lines, disa
     e.preventDefault();
     if (busy || disabled) return;
     setBusy(true); setError(null);
-    try { await run(); close(); } catch (failed) { setError(failed); setBusy(false); }
+    try { if ((await run()) === false) setBusy(false); else close(); } catch (failed) { setError(failed); setBusy(false); }
   };
   return html`<form class="sheet" onSubmit=${go} aria-labelledby=${id}>
     <header><h2 id=${id}>${title}</h2><button type="button" class="quiet" aria-label="Close" onClick=${close}><${Icon} name="close" /></button></header>

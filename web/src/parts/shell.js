@@ -80,7 +80,7 @@ function Theme() {
 function Navigation() {
   const here = place.value.path;
   return html`<nav id="nav" class=${cls('side', menu.value && 'open')} aria-label="Main">
-    <ul>${visible().map(s => html`<li key=${s.path}><${Link} to=${s.path} aria-current=${here === s.path || here.startsWith(s.path + '/') ? 'page' : undefined}><${Icon} name=${s.icon} /><span>${s.title}</span><kbd aria-hidden="true">g ${s.key}</kbd><//></li>`)}</ul>
+    <ul>${visible().map(s => html`<li key=${s.path}><${Link} to=${s.path} aria-current=${[s.path, ...(s.also ?? [])].some(p => here === p || here.startsWith(p + '/')) ? 'page' : undefined}><${Icon} name=${s.icon} /><span>${s.title}</span><kbd aria-hidden="true">g ${s.key}</kbd><//></li>`)}</ul>
     <p class="muted version">${hello.value && html`cupola ${hello.value.version}`}<span class=${'dot ' + connection.value}>${connection.value === 'live' ? 'live' : connection.value}</span></p>
   </nav>`;
 }
