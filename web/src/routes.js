@@ -4,10 +4,10 @@
 export const sections = [
   { path: '/apps', title: 'Apps', icon: 'apps', key: 'a' },
   { path: '/services', title: 'Services', icon: 'services', key: 's' },
-  { path: '/orgs', title: 'Orgs and spaces', icon: 'orgs', key: 'o', also: ['/spaces'] },
+  { path: '/orgs', title: 'Orgs', icon: 'orgs', key: 'o', also: ['/spaces'] },
   { path: '/audit', title: 'Audit', icon: 'audit', key: 'u' },
   { path: '/machine', title: 'Machine', icon: 'machine', key: 'm', admin: true },
-  { path: '/stacks', title: 'Stacks and images', icon: 'stacks', key: 'i', admin: true },
+  { path: '/stacks', title: 'Stacks', icon: 'stacks', key: 'i', admin: true },
   { path: '/cells', title: 'Cells', icon: 'cells', key: 'c', admin: true },
   { path: '/bosh', title: 'Deployments', icon: 'bosh', key: 'b', admin: true },
   { path: '/platform', title: 'Platform', icon: 'platform', key: 'p', admin: true },

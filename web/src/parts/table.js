@@ -18,7 +18,7 @@ function Cell({ first, column, row }) {
   const content = column.cell(row);
   if (first) return html`<th scope="row">${content}</th>`;
   if (content === null || content === undefined || content === false) return html`<td></td>`;
-  return html`<td class=${column.num && 'num'} data-label=${column.quiet ? undefined : column.title}><div class="cell">${content}</div></td>`;
+  return html`<td class=${column.num ? 'num' : column.quiet && 'end'} data-label=${column.quiet ? undefined : column.title}><div class="cell">${content}</div></td>`;
 }
 
 /** A filter, and those rows whose text has all its words. @param {(row: any) => string} text */

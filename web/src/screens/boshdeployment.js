@@ -56,7 +56,7 @@ function Group({ name, group, rows }) {
   const errand = rows[0].lifecycle === 'errand';
   const columns = [
     { title: 'Instance', cell: i => html`<strong>${i.group}/${i.index}</strong><span class="sub mono">${i.guid}</span>` },
-    { title: 'State', cell: i => html`<${State} value=${i.state} />${!i.up_to_date && html` <span class="muted">outdated</span>`}${i.failure && html`<span class="sub bad pre">${i.failure}</span>`}` },
+    { title: 'State', cell: i => html`<${State} value=${i.state} />${!i.up_to_date && !errand && html` <span class="muted">outdated</span>`}${i.failure && html`<span class="sub bad pre">${i.failure}</span>`}` },
     { title: 'Processes', cell: i => (i.processes.length ? html`<ul>${i.processes.map(p => html`<li key=${p.name}>${p.name} <${State} value=${p.state} />${p.role && html` <span class="muted">${p.role}</span>`}${p.crash_count > 0 && html` <span class="muted">${count(p.crash_count, 'crash').replace('crashs', 'crashes')}</span>`}${p.details && html`<span class="sub bad">${p.details}</span>`}</li>`)}</ul>` : '–') },
     { title: 'AZ', cell: i => i.az || '–' }, { title: 'Address', cell: i => (i.address ? html`<span class="mono">${i.address}</span>` : '–') }, { title: 'Since', cell: i => html`<${Time} at=${i.since} />` },
     isAdmin() && !errand && { title: 'Actions', quiet: true, cell: i => html`<span class="actions"><button type="button" onClick=${() => act(name, i.state === 'stopped' ? 'start' : 'restart', i.group, i.index)} aria-label=${`${i.state === 'stopped' ? 'Start' : 'Restart'} ${i.group}/${i.index}`}>${i.state === 'stopped' ? 'Start…' : 'Restart…'}</button></span>` },

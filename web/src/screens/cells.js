@@ -55,8 +55,8 @@ function Running() {
   const { found, input, query } = useFilter(all.data, r => `${r.app?.name ?? ''} ${r.instance.process_guid} ${r.place ?? ''} ${r.cell} ${r.instance.state} ${r.instance.domain}`, 'Filter instances');
   const columns = [
     { title: 'What', cell: r => (r.app ? html`<${Link} to=${'/apps/' + r.app.guid} class="strong">${r.app.name}<//><span class="sub">${r.place}</span>` : html`<span class="mono">${r.instance.process_guid}</span><span class="sub">${r.instance.domain}</span>`) },
-    { title: 'Instance', cell: r => `${r.process?.type ?? ''} ${r.instance.index}` }, { title: 'State', cell: r => html`<${State} value=${r.instance.state} />` },
-    { title: 'Cell', cell: r => r.cell }, { title: 'Memory', num: true, cell: r => megabytes(r.process?.memory_in_mb) }, { title: 'Since', cell: r => html`<${Time} at=${r.instance.since} />` },
+    { title: 'Instance', cell: r => html`<span class="nowrap">${r.process?.type ?? ''} ${r.instance.index}</span>` }, { title: 'State', cell: r => html`<${State} value=${r.instance.state} />` },
+    { title: 'Cell', cell: r => html`<span class="nowrap">${r.cell}</span>` }, { title: 'Memory', num: true, cell: r => megabytes(r.process?.memory_in_mb) }, { title: 'Since', cell: r => html`<${Time} at=${r.instance.since} />` },
   ];
   return html`<${Section} title="Who runs where"><${Waiting} of=${all} rows=${2} />${all.data && (all.data.length ? html`<div class="toolbar">${input}<span class="muted" role="status">${query ? `${found.length} of ${count(all.data.length, 'instance')}` : count(all.data.length, 'instance')}</span></div><${Table} caption="Instances by cell" columns=${columns} rows=${found.slice(0, shownRows)} />
     ${found.length > shownRows && html`<p class="muted">The first ${shownRows} of them; filter to see others.</p>`}` : html`<p class="muted">Nothing runs.</p>`)}<//>`;

@@ -89,5 +89,5 @@ function Keys() {
   const columns = [{ title: 'Key', cell: k => html`<span class="mono">${k.ID}</span>` }, { title: 'Use', cell: k => (k.Until.startsWith('0001') ? 'signs tokens' : html`<span class="muted">verifies tokens until ${stamp(k.Until)}</span>`) }, { title: 'Made', cell: k => html`<${Time} at=${k.Made} />` }];
   if (keys.error?.status === 403) return null; // read-only administrators
   return html`<${Section} title="Keys of tokens"><${Problem} error=${keys.error} />${keys.data?.length > 0 && html`<${Table} caption="Keys that verify tokens" columns=${columns} rows=${keys.data} id=${k => k.ID} />`}
-    <${Lines} lines=${['sudo cupola token-keys list', 'sudo cupola token-keys rotate']} /><//>`;
+    <${Lines} lines=${['sudo cupola token-keys list', 'sudo cupola token-keys rotate']} title="Replace the key on the command line" /><//>`;
 }

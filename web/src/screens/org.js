@@ -68,7 +68,7 @@ function MembersTab({ org, may }) { return html`<${Members} of=${{ org }} may=${
 function Quota({ org }) {
   const all = useResource(async signal => {
     const quota = org.relationships.quota?.data?.guid;
-    const [usage, all] = await Promise.all([get(`/v3/organizations/${org.guid}/usage_summary`, { signal }), list('/v3/organization_quotas?per_page=5000&order_by=name', { signal })]);
+    const [usage, all] = await Promise.all([get(`/v3/organizations/${org.guid}/usage_summary`, { signal }), list('/v3/organization_quotas?per_page=5000', { signal })]);
     return { usage: usage.usage_summary, quota: all.resources.find(q => q.guid === quota), all: all.resources };
   }, [org.guid, org.relationships.quota?.data?.guid], ofKind('quota org app process route service_instance'));
   const d = all.data;

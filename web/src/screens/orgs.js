@@ -36,7 +36,7 @@ export default function Orgs() {
 function CreateOrg({ close }) {
   const [name, setName] = useState('');
   const [quota, setQuota] = useState('');
-  const quotas = useResource(signal => list('/v3/organization_quotas?per_page=5000&order_by=name', { signal }), []);
+  const quotas = useResource(signal => list('/v3/organization_quotas?per_page=5000', { signal }), []);
   const run = async () => {
     const o = await call('POST', '/v3/organizations', { json: { name } });
     if (quota) await call('POST', `/v3/organization_quotas/${quota}/relationships/organizations`, { json: { data: [{ guid: o.guid }] } });

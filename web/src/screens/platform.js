@@ -28,7 +28,7 @@ const limit = (n, format = String) => (n === null || n === undefined ? html`<spa
 
 function Quotas() {
   const all = useResource(async signal => {
-    const [quotas, orgs] = await Promise.all([list('/v3/organization_quotas?per_page=5000&order_by=name', { signal }), list('/v3/organizations?per_page=5000', { signal })]);
+    const [quotas, orgs] = await Promise.all([list('/v3/organization_quotas?per_page=5000', { signal }), list('/v3/organizations?per_page=5000', { signal })]);
     const named = new Map(orgs.resources.map(o => [o.guid, o.name]));
     return quotas.resources.map(q => ({ ...q, orgs: q.relationships.organizations.data.map(o => named.get(o.guid) ?? o.guid) }));
   }, [], ofKind('quota org'));
@@ -51,7 +51,7 @@ function Quotas() {
 }
 
 function Groups() {
-  const all = useResource(signal => list('/v3/security_groups?per_page=5000&order_by=name', { signal }), [], ofKind('security_group'));
+  const all = useResource(signal => list('/v3/security_groups?per_page=5000', { signal }), [], ofKind('security_group'));
   const edit = g => () => open(EditGroup, { title: g ? 'Change ' + g.name : 'Create a security group', group: g, reload: all.reload, wide: true });
   const remove = g => () => confirm({ title: `Delete ${g.name}?`, submit: 'Delete', text: `The security group ${g.name} is deleted: apps that its rules let connect no longer can, at once.`, lines: [`cf delete-security-group ${quoted(g.name)} -f`], run: async () => { await act('DELETE', '/v3/security_groups/' + g.guid); await all.reload(); } });
   const where = (g, kind) => (g.globally_enabled[kind] ? 'everywhere' : g.relationships[kind + '_spaces'].data.length ? count(g.relationships[kind + '_spaces'].data.length, 'space') : html`<span class="muted">none</span>`);
@@ -91,7 +91,7 @@ function Buildpacks() {
   const flag = (b, yes, no) => `cf update-buildpack ${quoted(b.name)}${b.stack ? ' -s ' + quoted(b.stack) : ''} --${yes ? no[0] : no[1]}`;
   const remove = b => () => confirm({ title: `Delete ${b.name}?`, submit: 'Delete', text: `The buildpack ${b.name} is deleted: apps that it staged run on, and cannot be staged with it again.`, lines: [`cf delete-buildpack ${quoted(b.name)}${b.stack ? ' -s ' + quoted(b.stack) : ''} -f`], run: async () => { await act('DELETE', '/v3/buildpacks/' + b.guid); await all.reload(); } });
   const columns = [
-    { title: 'Position', num: true, cell: b => String(b.position) }, { title: 'Buildpack', cell: b => html`<strong>${b.name}</strong><span class="sub">${b.stack ?? 'any stack'}</span>` }, { title: 'File', cell: b => html`<span class="mono">${b.filename ?? '–'}</span>` },
+    { title: 'Buildpack', cell: b => html`<strong>${b.name}</strong><span class="sub">${b.stack ?? 'any stack'}</span>` }, { title: 'Position', num: true, cell: b => String(b.position) }, { title: 'File', cell: b => html`<span class="mono">${b.filename ?? '–'}</span>` },
     { title: 'State', cell: b => html`<${State} value=${b.state} /> ${b.enabled ? '' : html`<${State} value="DISABLED" />`} ${b.locked ? html`<span class="label">locked</span>` : ''}` },
     { title: 'Actions', quiet: true, cell: b => html`<span class="actions"><${Button} run=${patch(b, { position: Math.max(1, b.position - 1) })} disabled=${b.position <= 1} title=${`cf update-buildpack ${b.name} -i ${b.position - 1}`} aria-label=${'Move up ' + b.name}>Up<//><${Button} run=${patch(b, { position: b.position + 1 })} disabled=${b.position >= rows.length} title=${`cf update-buildpack ${b.name} -i ${b.position + 1}`} aria-label=${'Move down ' + b.name}>Down<//>
       <${Button} run=${patch(b, { enabled: !b.enabled })} title=${flag(b, b.enabled, ['disable', 'enable'])} aria-label=${`${b.enabled ? 'Disable' : 'Enable'} ${b.name}`}>${b.enabled ? 'Disable' : 'Enable'}<//><${Button} run=${patch(b, { locked: !b.locked })} title=${flag(b, b.locked, ['unlock', 'lock'])} aria-label=${`${b.locked ? 'Unlock' : 'Lock'} ${b.name}`}>${b.locked ? 'Unlock' : 'Lock'}<//><button type="button" onClick=${remove(b)} aria-label=${'Delete ' + b.name}>Delete…</button></span>` },

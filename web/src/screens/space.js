@@ -76,7 +76,7 @@ export const rule = r => `${r.protocol} ${r.destination}${r.ports ? ' ports ' + 
 
 function Groups({ space, may }) {
   const all = useResource(async signal => {
-    const [running, staging, every] = await Promise.all([list(`/v3/spaces/${space.guid}/running_security_groups?per_page=5000`, { signal }), list(`/v3/spaces/${space.guid}/staging_security_groups?per_page=5000`, { signal }), list('/v3/security_groups?per_page=5000&order_by=name', { signal }).catch(() => ({ resources: [] }))]);
+    const [running, staging, every] = await Promise.all([list(`/v3/spaces/${space.guid}/running_security_groups?per_page=5000`, { signal }), list(`/v3/spaces/${space.guid}/staging_security_groups?per_page=5000`, { signal }), list('/v3/security_groups?per_page=5000', { signal }).catch(() => ({ resources: [] }))]);
     const named = new Map();
     for (const [kind, groups] of [['running', running], ['staging', staging]]) for (const g of groups.resources) named.set(g.guid, { ...named.get(g.guid), ...g, [kind]: true });
     return { groups: [...named.values()].sort((a, b) => a.name.localeCompare(b.name)), others: every.resources.filter(g => !named.has(g.guid)) };

@@ -36,9 +36,9 @@ const remove = (name, what, reload) => () => confirm({ title: `Remove ${name}?`,
 function StackList({ all, reload }) {
   const columns = [
     { title: 'Stack', cell: s => html`<button type="button" class="link strong" onClick=${() => inspect(s.Name)}>${s.Name}</button>${s.Default && html` <span class="label">default</span>`}<span class="sub">${s.row?.description || s.Description}</span>` },
-    { title: 'Kind', cell: s => s.Kind }, { title: 'CF_STACK', cell: s => s.Compat || '–' }, { title: 'Origin', cell: s => s.Origin || html`<span class="muted">part of cupola</span>` },
+    { title: 'Kind', cell: s => s.Kind }, { title: 'CF_STACK', cell: s => s.Compat || '–' }, { title: 'Origin', cell: s => s.Origin || html`<span class="muted">${['host', 'minifs'].includes(s.Kind) ? 'part of cupola' : '–'}</span>` },
     { title: 'Size', num: true, cell: s => (s.Bytes ? bytes(s.Bytes) : '–') },
-    { title: 'Actions', quiet: true, cell: s => html`<button type="button" onClick=${remove(s.Name, 'stack', reload)} aria-label=${'Remove the stack ' + s.Name}>Remove…</button>` },
+    { title: 'Actions', quiet: true, cell: s => !['host', 'minifs'].includes(s.Kind) && html`<button type="button" onClick=${remove(s.Name, 'stack', reload)} aria-label=${'Remove the stack ' + s.Name}>Remove…</button>` },
   ];
   return html`<${Section} title="Stacks"><${Table} caption="Stacks" columns=${columns} rows=${all} id=${s => s.Name} /><//>`;
 }
