@@ -89,8 +89,8 @@ func bundle(web string) (map[string][]byte, error) {
 		Charset:       api.CharsetUTF8,
 		LogLevel:      api.LogLevelWarning,
 	})
-	if len(result.Errors) > 0 {
-		return nil, fmt.Errorf("%d errors in web/src", len(result.Errors))
+	if n := len(result.Errors) + len(result.Warnings); n > 0 {
+		return nil, fmt.Errorf("%d errors and warnings in web/src", n)
 	}
 	files := map[string][]byte{}
 	for _, f := range result.OutputFiles {

@@ -44,21 +44,33 @@ const keyOf = l => l.stamp + l.instance + l.type + l.raw;
 
 /** Up to max lines; the oldest go first. */
 export class Ring {
-  constructor(max = 50000) { this.max = max; this.lines = []; this.next = 1; this.dropped = 0; }
+  constructor(max = 50000) { this.max = max; this.lines = []; this.next = 1; this.sources = new Map(); this.instances = new Set(); }
+
+  #count(lines, by) {
+    for (const l of lines) {
+      this.sources.set(l.source, (this.sources.get(l.source) ?? 0) + by);
+      if (by > 0 && l.source === 'APP') this.instances.add(l.instance);
+    }
+  }
 
   /** Appends lines in order; answers how many old ones went. @param {LogLine[]} lines */
   push(lines) {
+    this.#count(lines, 1);
     for (const l of lines) { l.seq = this.next++; this.lines.push(l); }
     // Some at a time: to move them all for each line would take long.
     if (this.lines.length < this.max + 5000) return 0;
     const gone = this.lines.length - this.max;
-    this.lines.splice(0, gone);
-    this.dropped += gone;
+    this.#count(this.lines.splice(0, gone), -1);
     return gone;
   }
 
   /** Puts older lines before those that are there. */
-  unshift(lines) { this.lines = [...lines, ...this.lines]; let n = (this.lines[lines.length]?.seq ?? this.next) - lines.length; for (const l of lines) l.seq = n++; }
+  unshift(lines) {
+    let n = (this.lines[0]?.seq ?? this.next) - lines.length;
+    for (const l of lines) l.seq = n++;
+    this.#count(lines, 1);
+    this.lines = [...lines, ...this.lines];
+  }
 
   /** Those of the lines that are not among the newest here. */
   without(lines) {

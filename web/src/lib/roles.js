@@ -24,14 +24,15 @@ const has = (guid, ...types) => types.some(t => roles.value?.[guid]?.has(t));
 
 /**
  * What the user may do in a space: edit (push, tasks, ssh, rollback), operate (start, scale, restart,
- * set variables, bind, map), secrets (read the environment). CC: the roles × routes table of the API.
+ * set variables, bind, map), secrets (read the environment), droplet
+ * (download it: all but supporters). CC: the roles × routes table of the API.
  * @param {string} space
  */
 export function mayIn(space) {
-  if (hello.value?.admin) return { edit: true, operate: true, secrets: true };
+  if (hello.value?.admin) return { edit: true, operate: true, secrets: true, droplet: true };
   const edit = has(space, 'space_developer');
   const operate = edit || has(space, 'space_supporter');
-  return { edit, operate, secrets: operate };
+  return { edit, operate, secrets: operate, droplet: !operate || edit };
 }
 
 /** Whether the user may create apps anywhere. */

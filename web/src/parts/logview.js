@@ -38,7 +38,7 @@ function columnsOf(box, probe, before) {
  * version is another number when lines have changed; at is the timestamp of the line that is marked
  */
 export function LogView({ lines, version, wrap, relative, follow, onFollow, mark, at, label, plain }) {
-  const box = useRef(), probe = useRef();
+  const box = useRef(), probe = useRef(), own = useRef(-1);
   const [top, setTop] = useState(0);
   const [size, setSize] = useState({ height: 600, columns: 120 });
   const [open, setOpen] = useState(() => new Set());
@@ -53,7 +53,7 @@ export function LogView({ lines, version, wrap, relative, follow, onFollow, mark
   const first = Math.max(0, (sums ? find(sums, Math.floor(top / height)) : Math.floor(top / height)) - 5);
   const visible = Math.ceil(size.height / height) + 10;
   const last = Math.min(lines.length, sums ? find(sums, Math.floor(top / height) + visible) + 1 : first + visible);
-  useLayoutEffect(() => { if (follow && box.current) box.current.scrollTop = box.current.scrollHeight; }, [version, follow, rows, size.height]);
+  useLayoutEffect(() => { if (follow && box.current) { box.current.scrollTop = box.current.scrollHeight; own.current = box.current.scrollTop; } }, [version, follow, rows, size.height]);
   useEffect(() => {
     if (!at) return;
     const n = lines.findIndex(l => l.stamp === at);
@@ -62,6 +62,8 @@ export function LogView({ lines, version, wrap, relative, follow, onFollow, mark
   const scrolled = () => {
     const b = box.current;
     setTop(b.scrollTop);
+    if (b.scrollTop === own.current) return; // not the user
+    own.current = -1;
     const bottom = b.scrollHeight - b.scrollTop - b.clientHeight < height * 2;
     if (bottom !== follow) onFollow(bottom);
   };

@@ -9,5 +9,6 @@ export const tabs = [
   { slug: 'environment', title: 'Environment', key: 'e', load: () => import('./environment.js'), needs: 'secrets' },
   { slug: 'tasks', title: 'Tasks', key: 't', load: () => import('./tasks.js') },
   { slug: 'terminal', title: 'Terminal', key: 's', load: () => import('./terminal.js'), needs: 'edit' },
+  { slug: 'files', title: 'Files', key: 'f', load: () => import('./files.js'), needs: 'droplet' },
   { slug: 'events', title: 'Events', key: 'v', load: () => import('./appevents.js') },
 ];

@@ -49,14 +49,6 @@ function useLog(guid, at) {
   return { ring, version, state, bump: () => setVersion(v => v + 1) };
 }
 
-function sourcesOf(ring, version) {
-  return useMemo(() => {
-    const sources = new Map(), instances = new Set();
-    for (const l of ring.lines) { sources.set(l.source, (sources.get(l.source) ?? 0) + 1); if (l.source === 'APP') instances.add(l.instance); }
-    return { sources: [...sources].sort(), instances: [...instances].sort((a, b) => a - b) };
-  }, [ring, Math.floor(version / 5), ring.lines.length > 0]);
-}
-
 /** The tab Logs. */
 export default function Logs({ app }) {
   const query = place.value.query;
@@ -71,7 +63,7 @@ export default function Logs({ app }) {
   const lines = filtered.update(`${text}|${instance}|${hidden}`, pass);
   if (following) paused.current = null; else paused.current ??= lines.at(-1)?.seq ?? 0;
   const news = paused.current === null ? 0 : lines.length - 1 - lines.findLastIndex(l => l.seq <= paused.current);
-  const { sources, instances } = sourcesOf(ring, version);
+  const sources = [...ring.sources].filter(s => s[1]).sort(), instances = [...ring.instances].sort((a, b) => a - b);
   const hide = s => { const next = hidden.includes(s) ? hidden.filter(h => h !== s) : [...hidden, s]; hiddenKept.value = next; setQuery({ hide: query.has('hide') ? next.join(',') : null }); };
   const more = async () => { ring.unshift(ring.without(await older(app.guid, ring.lines[0]?.stamp))); bump(); };
   useKeys([['Space', 'Pause or follow the log', () => setFollowing(f => !f)], ['w', 'Wrap lines', () => { wrap.value = !wrap.value; }]]);
@@ -82,10 +74,9 @@ export default function Logs({ app }) {
       <label class="check">Instance <select value=${instance} onChange=${e => setQuery({ instance: e.currentTarget.value })}><option value="">all</option>${instances.map(i => html`<option key=${i} value=${i}>${i}</option>`)}</select></label>
       <${Check} label="Wrap" checked=${wrap.value} onValue=${v => { wrap.value = v; }} /><${Check} label="Relative time" checked=${relative.value} onValue=${v => { relative.value = v; }} />
       <div class="actions"><button type="button" aria-pressed=${!following} onClick=${() => setFollowing(f => !f)}><${Icon} name=${following ? 'pause' : 'play'} />${following ? 'Pause' : `Follow${news > 0 ? ` (${news} new)` : ''}`}</button>
-        <button type="button" onClick=${() => download(app, lines)}>Download</button><button type="button" onClick=${() => permalink(lines, paused.current)}>Copy link</button></div></div>
+        ${ring.lines.length > 0 && html`<${Button} run=${more} title="Load older lines">Older<//>`}<button type="button" onClick=${() => download(app, lines)}>Download</button><button type="button" onClick=${() => permalink(lines, paused.current)}>Copy link</button></div></div>
     ${error && html`<p class="note bad" role="status">Not a regular expression (${error}): searched for as text.</p>`}
     <${Problem} error=${state.error} />${state.is === 'lost' && html`<p class="note bad" role="status">The stream ended; connecting again.</p>`}
-    ${ring.lines.length > 0 && html`<div class="older"><${Button} kind="quiet" run=${more}>Load older lines<//></div>`}
     <${LogView} lines=${lines} version=${version} wrap=${wrap.value} relative=${relative.value} utc=${utc.value} follow=${following} onFollow=${setFollowing} mark=${re} at=${at} label=${'Log of ' + app.name} />
     ${!ring.lines.length && state.is === 'live' && html`<p class="muted">The app has said nothing yet.</p>`}
     <${Lines} lines=${[`cf logs ${quoted(app.name)}`, `cf logs ${quoted(app.name)} --recent`]} /></div>`;

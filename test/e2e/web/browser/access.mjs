@@ -2,9 +2,9 @@
 const widths = [[390, 844], [768, 1024], [1440, 900]];
 const screens = kit => ({
   apps: '/apps', 'new app': '/new', overview: kit.app('noisy'), crashed: kit.app('crasher'), logs: kit.app('noisy', 'logs'), deployments: kit.app('noisy', 'deployments'), metrics: kit.app('noisy', 'metrics'),
-  routes: kit.app('noisy', 'routes'), environment: kit.app('noisy', 'environment'), tasks: kit.app('noisy', 'tasks'), terminal: kit.app('noisy', 'terminal'), events: kit.app('noisy', 'events'),
+  routes: kit.app('noisy', 'routes'), environment: kit.app('noisy', 'environment'), tasks: kit.app('noisy', 'tasks'), files: kit.app('noisy', 'files'), terminal: kit.app('noisy', 'terminal'), events: kit.app('noisy', 'events'),
 });
-const ready = { logs: '.log .l', deployments: '.timeline li', metrics: '.chart canvas', routes: 'tbody tr', environment: '.note', tasks: 'tbody tr', terminal: '.xterm-rows', events: 'tbody tr', overview: 'tbody tr', crashed: 'tbody tr', apps: 'tbody tr', 'new app': '.drop-zone' };
+const ready = { logs: '.log .l', deployments: '.timeline li', metrics: '.chart canvas', routes: 'tbody tr', environment: '.note', tasks: 'tbody tr', files: '.note', terminal: '.xterm-rows', events: 'tbody tr', overview: 'tbody tr', crashed: 'tbody tr', apps: 'tbody tr', 'new app': '.drop-zone' };
 
 async function everywhere(kit, page, what) {
   for (const [width, height] of widths) {
@@ -18,7 +18,7 @@ async function everywhere(kit, page, what) {
   }
 }
 
-const names = ['apps', 'new app', 'overview', 'crashed', 'logs', 'deployments', 'metrics', 'routes', 'environment', 'tasks', 'terminal', 'events'];
+const names = ['apps', 'new app', 'overview', 'crashed', 'logs', 'deployments', 'metrics', 'routes', 'environment', 'tasks', 'files', 'terminal', 'events'];
 
 export const tests = {
   ...Object.fromEntries(names.map(name => [name, async kit => {

@@ -79,6 +79,15 @@ export const tests = {
     await page.getByText(/\d+ requests?: p50 [\d.]+ ms/).waitFor();
     await page.locator('.chart canvas').nth(4).waitFor();
   },
+  async 'files: the droplet, unpacked in the browser'(kit) {
+    const page = await kit.admin(kit.app('noisy', 'files'));
+    await page.getByRole('button', { name: 'List its files' }).click();
+    await page.getByRole('button', { name: 'app/' }).click();
+    await page.getByRole('row', { name: /noisy .*rwxr-xr-x/ }).waitFor();
+    await page.getByRole('navigation', { name: 'Folder' }).getByRole('button', { name: 'droplet' }).click();
+    await page.getByRole('button', { name: 'staging_info.yml' }).click();
+    await page.getByRole('region', { name: 'staging_info.yml' }).getByText('start_command').waitFor();
+  },
   async 'events: who did what'(kit) {
     const page = await kit.admin(kit.app('noisy', 'events'));
     await page.getByRole('rowheader', { name: 'app.environment.show' }).first().waitFor();

@@ -3,10 +3,10 @@ import { check } from './kit.mjs';
 
 // What each role sees of an app: the tabs beyond those of all, and the buttons of some tabs.
 const roles = {
-  space_developer: { tabs: ['Environment', 'Terminal'], sees: { '': ['Restart…', 'Stop…', 'Restage…', 'Delete quiet', 'Scale web'], tasks: ['Run a task…'], routes: ['Map a route…'], environment: ['Set a variable…'] } },
+  space_developer: { tabs: ['Environment', 'Terminal', 'Files'], sees: { '': ['Restart…', 'Stop…', 'Restage…', 'Delete quiet', 'Scale web'], tasks: ['Run a task…'], routes: ['Map a route…'], environment: ['Set a variable…'] } },
   space_supporter: { tabs: ['Environment'], sees: { '': ['Restart…', 'Stop…', 'Restage…', 'Scale web'], routes: ['Map a route…'], environment: ['Set a variable…', 'Reveal values'] } },
-  space_manager: { tabs: [], sees: {} },
-  space_auditor: { tabs: [], sees: {} },
+  space_manager: { tabs: ['Files'], sees: {} },
+  space_auditor: { tabs: ['Files'], sees: {} },
 };
 const buttons = { '': ['Restart…', 'Stop…', 'Restage…', 'Delete quiet', 'Scale web'], tasks: ['Run a task…'], routes: ['Map a route…'], environment: ['Set a variable…', 'Reveal values'] };
 
@@ -26,7 +26,7 @@ export const tests = Object.fromEntries(Object.entries(roles).map(([role, want])
     await page.locator('.tabs a').first().waitFor();
     if (tab === '') {
       const tabs = await page.locator('.tabs a').allTextContents();
-      for (const t of ['Environment', 'Terminal']) check(tabs.includes(t) === want.tabs.includes(t), `${role} sees the tabs ${tabs}`);
+      for (const t of ['Environment', 'Terminal', 'Files']) check(tabs.includes(t) === want.tabs.includes(t), `${role} sees the tabs ${tabs}`);
     }
     await page.locator('main h2, main .facts').first().waitFor();
     await page.waitForLoadState('networkidle').catch(() => {});

@@ -2,7 +2,7 @@
 // CONSOLE_TEST holds the configuration; ONLY is a pattern of the names to run.
 import { start } from './kit.mjs';
 
-const areas = ['session', 'apps', 'logs', 'app', 'deploy', 'push', 'roles', 'keyboard', 'hostile', 'access', 'restart'];
+const areas = ['session', 'apps', 'logs', 'app', 'deploy', 'push', 'pictures', 'roles', 'keyboard', 'hostile', 'access', 'restart'];
 
 const kit = await start();
 const only = new RegExp(process.env.ONLY ?? '');
