@@ -19,7 +19,7 @@ export const tests = {
     await page.getByRole('button', { name: 'Continue' }).waitFor();
     await page.getByRole('button', { name: 'Cancel', exact: true }).click();
     await page.getByRole('button', { name: 'Continue' }).waitFor({ state: 'detached' });
-    await page.getByRole('link', { name: 'Deployments' }).click();
+    await page.locator('.tabs').getByRole('link', { name: 'Deployments' }).click();
     await page.locator('.timeline .deployment', { hasText: 'canceled' }).waitFor();
   },
   async 'a restage shows its log'(kit) {
@@ -27,7 +27,7 @@ export const tests = {
     await page.getByRole('button', { name: 'Restage…' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Restage' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
-    await page.getByRole('link', { name: 'Deployments' }).click();
+    await page.locator('.tabs').getByRole('link', { name: 'Deployments' }).click();
     await page.getByRole('button', { name: 'Staging log' }).first().click();
     await page.locator('.log .STG').first().waitFor();
     check(await page.locator('.timeline .build').count() === 2, 'there are not two builds');
