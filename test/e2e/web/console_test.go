@@ -48,6 +48,11 @@ func TestConsole(t *testing.T) {
 		"apps": e2e.Doc{"noisy": d.App("noisy"), "quiet": d.App("quiet"), "crasher": d.App("crasher")}, "folder": e2e.Example(t, "static")}
 	space := d.First("/v3/spaces?names=dev")
 	config["space"] = space
+	nothing := t.TempDir()
+	if err := os.WriteFile(filepath.Join(nothing, "notes.txt"), []byte("no buildpack knows this\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config["nothing"] = nothing
 	for _, role := range []string{"space_developer", "space_supporter", "space_auditor", "space_manager"} {
 		addUser(d, role, space)
 	}

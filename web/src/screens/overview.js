@@ -55,7 +55,7 @@ export default function Overview(of) {
     <${Facts} app=${app} facts=${facts} />
     <${Problem} error=${stats.error} what="The instances could not be loaded." />
     ${ordered.map(p => html`<${Process} key=${p.guid} of=${of} process=${p} stats=${stats.data?.[p.guid]} crashes=${crashes.data ?? []} courses=${courses.data ?? {}} />`)}
-    <${Lines} lines=${[`cf app ${name}`, `cf curl /v3/processes/${ordered[0]?.guid}/stats`]} />`;
+    <${Lines} lines=${[`cf app ${name}`, of.may.operate && (app.state === 'STARTED' ? `cf stop ${name}` : `cf start ${name}`), of.may.operate && of.deployment && `cf continue-deployment ${name}`, of.may.operate && of.deployment && `cf cancel-deployment ${name}`, of.may.operate && `cf scale ${name} -i ${(ordered[0]?.instances ?? 0) + 1}`, `cf curl /v3/processes/${ordered[0]?.guid}/stats`]} />`;
 }
 
 function Facts({ app, facts }) {

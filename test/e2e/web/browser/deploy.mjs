@@ -4,6 +4,10 @@ import { check, until } from './kit.mjs';
 export const tests = {
   async 'rollback in two clicks, with the difference'(kit) {
     const page = await kit.admin(kit.app('noisy', 'deployments'));
+    const app = kit.config.apps.noisy;
+    await kit.api(page, 'PATCH', `/v3/apps/${app}/environment_variables`, { var: { COLOUR: 'red' } });
+    await kit.api(page, 'POST', '/v3/deployments', { strategy: 'rolling', relationships: { app: { data: { guid: app } } } });
+    await until(async () => (await kit.request('noisy', 'GET', '/')).text.includes('red'), 'a second revision');
     await page.getByRole('button', { name: 'Roll back to revision 1' }).click();
     await page.getByRole('dialog').locator('.diff', { hasText: 'COLOUR' }).waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Roll back' }).click();

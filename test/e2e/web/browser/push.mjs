@@ -13,6 +13,22 @@ export const tests = {
     await page.getByRole('link', { name: 'Open hello-static' }).click();
     await page.getByText('1 of 1 instance').waitFor();
   },
+  async 'a staging that fails says why, with its log'(kit) {
+    const page = await kit.admin('/new');
+    await page.setInputFiles('input[webkitdirectory]', kit.config.nothing);
+    await page.getByLabel('Name', { exact: true }).fill('nothing');
+    await page.getByRole('button', { name: 'Push nothing' }).click();
+    await page.getByRole('alert').filter({ hasText: 'NoAppDetectedError' }).waitFor();
+    await page.getByRole('link', { name: 'Its log' }).click();
+    await page.locator('.tabs').getByRole('link', { name: 'Deployments' }).click();
+    const build = page.locator('.timeline .build');
+    await build.getByText('failed').waitFor();
+    await build.getByText('NoAppDetectedError').waitFor();
+    await build.getByRole('button', { name: 'Staging log' }).click();
+    await build.locator('.log .STG').first().waitFor();
+    const guid = page.url().split('/apps/')[1].split('/')[0];
+    await kit.api(page, 'DELETE', '/v3/apps/' + guid);
+  },
   async 'the manifest is shown as it is made, and its errors are the server\'s'(kit) {
     const page = await kit.admin('/new');
     await page.setInputFiles('input[webkitdirectory]', kit.config.folder);
