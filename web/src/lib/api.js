@@ -10,9 +10,18 @@ export class APIError extends Error {
 /** No answer: the daemon is down or not reachable. */
 export class NetworkError extends Error {}
 
+let leaving = false;
+
+/** Goes to a page that is not the console's: once, though several answers say that the session ended. @param {string} to */
+export function leave(to) {
+  if (leaving) return;
+  leaving = true;
+  location.assign(to);
+}
+
 /** Leads to the login page, and back to here. */
 export function login() {
-  location.assign(base + '/login?next=' + encodeURIComponent(base + place.value.path + location.search));
+  leave(base + '/login?next=' + encodeURIComponent(base + place.value.path + location.search));
 }
 
 function messageOf(status, doc, text) {

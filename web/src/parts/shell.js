@@ -1,6 +1,7 @@
 // The frame of every screen: header, navigation, what the stream says of the daemon, and where dialogs appear.
 import { html, cls, signal, useEffect } from '../lib/html.js';
 import { Link, base, place, go } from '../lib/router.js';
+import { leave } from '../lib/api.js';
 import { hello, connection, heard } from '../lib/events.js';
 import { theme, utc } from '../lib/settings.js';
 import { useKeys } from '../lib/keys.js';
@@ -67,7 +68,7 @@ function Header() {
 
 async function logout() {
   await fetch(base + '/logout', { method: 'POST', credentials: 'same-origin' }).catch(() => {});
-  location.assign(base + '/login');
+  leave(base + '/login');
 }
 
 const themes = ['system', 'light', 'dark'];
