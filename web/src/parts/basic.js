@@ -30,17 +30,20 @@ const paths = {
 };
 
 const tones = {
-  STARTED: 'ok', RUNNING: 'ok', READY: 'ok', STAGED: 'ok', SUCCEEDED: 'ok', DEPLOYED: 'ok', ACTIVE: 'wait', LIVE: 'ok', CURRENT: 'ok',
+  STARTED: 'on', RUNNING: 'ok', READY: 'ok', STAGED: 'ok', SUCCEEDED: 'ok', DEPLOYED: 'ok', ACTIVE: 'wait', LIVE: 'ok', CURRENT: 'ok',
   OK: 'ok', ENABLED: 'ok', 'CREATE SUCCEEDED': 'ok', 'UPDATE SUCCEEDED': 'ok', DONE: 'ok', AVAILABLE: 'ok', WARN: 'wait', FAIL: 'bad', FAILING: 'bad', ERROR: 'bad', QUEUED: 'wait', LEAVING: 'wait',
   'CREATE FAILED': 'bad', 'UPDATE FAILED': 'bad', 'DELETE FAILED': 'bad', 'CREATE IN PROGRESS': 'wait', 'UPDATE IN PROGRESS': 'wait', 'DELETE IN PROGRESS': 'wait', 'CREATE INITIAL': 'wait', SUSPENDED: 'bad',
   STARTING: 'wait', PENDING: 'wait', STAGING: 'wait', DEPLOYING: 'wait', PAUSED: 'wait', CANCELING: 'wait', PROCESSING_UPLOAD: 'wait', AWAITING_UPLOAD: 'wait', PROCESSING: 'wait',
   CRASHED: 'bad', FAILED: 'bad', DOWN: 'bad', DEGRADED: 'bad', EXPIRED: 'none', STOPPED: 'none', STOPPING: 'none', CANCELED: 'none', SUPERSEDED: 'none',
 };
 
+// STARTED is what is asked for, not what is: it has no colour.
+const icons = { none: 'stop', on: 'play' };
+
 /** A state in Cloud Foundry's word, by colour, icon and text. */
 export function State({ value, title }) {
   const tone = tones[String(value).toUpperCase()] ?? 'none';
-  return html`<span class=${'state ' + tone} title=${title}><${Icon} name=${tone === 'none' ? 'stop' : tone} />${String(value).toLowerCase().replaceAll('_', ' ')}</span>`;
+  return html`<span class=${'state ' + tone} title=${title}><${Icon} name=${icons[tone] ?? tone} />${String(value).toLowerCase().replaceAll('_', ' ')}</span>`;
 }
 
 /** A time: how long ago, with the exact time as title. */

@@ -44,3 +44,13 @@ export const tests = Object.fromEntries(Object.entries(roles).map(([role, want])
     check(status === 403 || status === 404, `${method} ${path} as ${role} is ${status}`);
   }
 }]));
+
+tests['a lost role takes its buttons along'] = async kit => {
+  const page = await kit.as('space_supporter', kit.app('quiet'));
+  await page.getByRole('button', { name: 'Restart…', exact: true }).first().waitFor();
+  const admin = await kit.admin('/apps');
+  const { body } = await kit.api(admin, 'GET', `/v3/roles?types=space_supporter&space_guids=${kit.config.space}`);
+  const { status } = await kit.api(admin, 'DELETE', '/v3/roles/' + body.resources[0].guid);
+  check(status === 202, 'the role is still there: ' + status);
+  await page.getByRole('button', { name: 'Restart…', exact: true }).first().waitFor({ state: 'detached' });
+};
