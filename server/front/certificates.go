@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cupola/runtime/authority"
+	"cupola/store/cf"
 )
 
 // Certificates makes the certificates of the HTTPS listener, and the router's for
@@ -52,9 +53,12 @@ func (cs *Certificates) Client() (func() *tls.Certificate, error) {
 	return cert.Get, err
 }
 
-// own makes the listener's. A client that is given <data>/ca.pem trusts it.
+// own makes the listener's. A client that is given <data>/ca.pem trusts it. It names
+// the system's hosts one by one: clients take no wildcard below a top-level domain,
+// as *.localhost is.
 func (cs *Certificates) own() (*tls.Certificate, error) {
-	return cs.make([]string{cs.APIHost, "localhost", cs.Domain, "*." + cs.Domain}, Addresses())
+	names := append([]string{cs.APIHost, "localhost", cs.Domain, "*." + cs.Domain}, cf.SystemNames(cs.Domain)...)
+	return cs.make(names, Addresses())
 }
 
 // make makes one for names, the first of which is its subject, and

@@ -11,6 +11,15 @@ import (
 // and cupola's own faces answer at.
 var systemHosts = []string{"api", "console", "credhub", "doppler", "hm9000", "log-cache", "log-stream", "loggregator", "login", "ssh", "uaa"}
 
+// SystemNames returns the system hosts of a domain.
+func SystemNames(systemDomain string) []string {
+	names := make([]string, len(systemHosts))
+	for i, host := range systemHosts {
+		names[i] = host + "." + systemDomain
+	}
+	return names
+}
+
 // IsSystemHost reports whether name is a system host of a domain. Case and a dot
 // at the end do not matter.
 func IsSystemHost(name, systemDomain string) bool {
