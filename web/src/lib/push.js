@@ -1,7 +1,7 @@
 // Pushes an app: what cf push does, step by step, with the same calls.
 import { call, act, get, finished, NetworkError, APIError } from './api.js';
 import { base } from './router.js';
-import { zip } from './zip.js';
+import { zip, modeOf } from './zip.js';
 import { stage } from '../screens/appactions.js';
 
 /** The app of a name in a space, or undefined. */
@@ -37,16 +37,47 @@ async function ready(pkg) {
   return pkg;
 }
 
+const hex = buffer => [...new Uint8Array(buffer)].map(b => b.toString(16).padStart(2, '0')).join('');
+
+/**
+ * The files that the daemon has already, as its upload wants them named: [{path, size_in_bytes, checksum, mode}].
+ * Browsers compute checksums on https and localhost alone: elsewhere all files are uploaded.
+ * @param {Array<{path: string, file: File}>} files
+ */
+export async function known(files) {
+  const large = files.filter(f => f.file.size >= matchFrom && f.file.size <= matchTo).slice(0, matchMost);
+  if (!large.length || !globalThis.crypto?.subtle) return [];
+  const resources = [];
+  for (const { path, file } of large) {
+    const bytes = await file.arrayBuffer();
+    resources.push({ path, size_in_bytes: file.size, checksum: { value: hex(await crypto.subtle.digest('SHA-1', bytes)) }, mode: modeOf(new Uint8Array(bytes, 0, Math.min(4, bytes.byteLength))).toString(8) });
+  }
+  return (await call('POST', '/v3/resource_matches', { json: { resources } })).resources;
+}
+
+// Smaller files cost less to send than to ask about; larger ones do not fit in memory; the API takes 5,000 a request.
+const matchFrom = 65536, matchTo = 512 * 1024 * 1024, matchMost = 5000;
+
+// The form of an upload: the files that the daemon does not have, and the names of those that it has.
+async function formOf(source, say) {
+  const form = new FormData();
+  if (source.zip) { form.append('bits', source.zip, 'app.zip'); return { form, here: 0 }; }
+  const have = await known(source.files), paths = new Set(have.map(r => r.path));
+  const rest = source.files.filter(f => !paths.has(f.path));
+  if (have.length) form.append('resources', JSON.stringify(have));
+  if (rest.length) form.append('bits', await zip(rest, n => say('pack', `${n} of ${rest.length} files`)), 'app.zip');
+  return { form, here: have.length };
+}
+
 // The package of the source: uploaded files, or an image that the daemon pulls.
 async function packaged(app, source, say) {
   const relationships = { app: { data: { guid: app.guid } } };
   if (source.image) return call('POST', '/v3/packages', { json: { type: 'docker', data: { image: source.image, ...(source.username && { username: source.username, password: source.password }) }, relationships } });
-  const bits = source.zip ?? await zip(source.files, n => say('pack', `${n} of ${source.files.length} files`));
+  const { form, here } = await formOf(source, say);
   const pkg = await call('POST', '/v3/packages', { json: { type: 'bits', relationships } });
-  const form = new FormData();
-  form.append('bits', bits, 'app.zip');
-  say('upload', '0 %');
-  return ready(await upload(`/v3/packages/${pkg.guid}/upload`, form, (sent, total) => say('upload', Math.round(sent / total * 100) + ' %')));
+  const note = here ? `, ${here} of ${source.files.length} files already here` : '';
+  say('upload', '0 %' + note, { note });
+  return ready(await upload(`/v3/packages/${pkg.guid}/upload`, form, (sent, total) => say('upload', Math.round(sent / total * 100) + ' %' + note)));
 }
 
 // Waits until all instances run; fails with the reason of the first that crashed.

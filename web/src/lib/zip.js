@@ -13,8 +13,8 @@ async function deflate(bytes) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// Browsers do not tell modes: scripts and programs are executable.
-function modeOf(bytes) {
+/** The mode of a file by its first bytes: browsers do not tell it; scripts and programs are executable. @param {Uint8Array} bytes */
+export function modeOf(bytes) {
   const script = bytes[0] === 0x23 && bytes[1] === 0x21;
   const elf = bytes[0] === 0x7f && bytes[1] === 0x45 && bytes[2] === 0x4c && bytes[3] === 0x46;
   return script || elf ? 0o100755 : 0o100644;

@@ -126,5 +126,6 @@ function Progress({ run, again }) {
     <ol class="steps">${shown.map(([step, label], n) => html`<li key=${step} class=${n < now ? 'ok' : n === now ? (error ? 'bad' : 'wait') : ''} aria-current=${n === now ? 'step' : undefined}><${Icon} name=${n < now ? 'ok' : n === now ? (error ? 'bad' : 'wait') : 'none'} /><span>${label}${n === now && at.note ? ' ' + at.note : ''}</span></li>`)}</ol>
     <${Problem} error=${error} />
     <div class="toolbar">${at.step === 'done' && html`<${Link} to=${'/apps/' + made.app.guid} class="button primary">Open ${run.name}<//>`}${error && html`<button type="button" onClick=${again}>Change and try again</button>${made.app && html`<${Link} to=${`/apps/${made.app.guid}/logs`} class="button">Its log<//>`}`}</div>
+    ${made.note && html`<p class="muted">Upload${made.note}.</p>`}
     ${made.since && html`<${Section} title="Log"><${LogOf} app=${made.app} label="Staging and start" pass=${l => l.source !== 'RTR'} since=${made.since} /><//>`}`;
 }

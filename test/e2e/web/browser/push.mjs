@@ -13,6 +13,22 @@ export const tests = {
     await page.getByRole('link', { name: 'Open hello-static' }).click();
     await page.getByText('1 of 1 instance').waitFor();
   },
+  async 'files that the daemon has are not uploaded again'(kit) {
+    const page = await kit.admin('/new');
+    await page.setInputFiles('input[webkitdirectory]', kit.config.program);
+    await page.getByRole('button', { name: 'Use the form' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('again');
+    await page.getByLabel('Buildpack', { exact: true }).selectOption('binary_buildpack');
+    await page.getByLabel('Stack', { exact: true }).selectOption('minifs');
+    await page.getByLabel('Memory').fill('64M');
+    await page.getByLabel('Start command').fill('./noisy');
+    await page.getByRole('button', { name: 'Push again' }).click();
+    await page.getByText('1 of 1 files already here').first().waitFor();
+    await page.getByRole('link', { name: 'Open again' }).click();
+    await page.getByText('1 of 1 instance').waitFor();
+    const guid = page.url().split('/apps/')[1].split('/')[0];
+    await kit.api(page, 'DELETE', '/v3/apps/' + guid);
+  },
   async 'a staging that fails says why, with its log'(kit) {
     const page = await kit.admin('/new');
     await page.setInputFiles('input[webkitdirectory]', kit.config.nothing);
