@@ -33,7 +33,7 @@ const (
 
 func main() {
 	binary := flag.String("cupola", "bin/cupola", "the built cupola")
-	modules := flag.String("modules", "", "the folder with node_modules/playwright-core")
+	modules := flag.String("modules", os.Getenv("CONSOLE_MODULES"), "the folder with node_modules/playwright-core")
 	rounds := flag.Int("rounds", 5, "how often the list of apps is loaded, cold and warm")
 	seconds := flag.Int("seconds", 60, "how long the log is watched")
 	consoles := flag.Int("consoles", 10, "how many consoles are open at once")
