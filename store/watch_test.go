@@ -43,6 +43,24 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// TestWatchWithoutColumns wants rows of tables told of which no column is watched.
+func TestWatchWithoutColumns(t *testing.T) {
+	s := openTest(t)
+	var got []Touched
+	defer s.Watch(map[string][]string{"feature_flags": nil}, func(rows []Touched) { got = append(got, rows...) })()
+	for _, enabled := range []bool{true, false} {
+		err := s.Write(context.Background(), func(tx *Tx) error {
+			return FeatureFlags.Put(tx, &cf.FeatureFlag{Name: "diego_docker", Enabled: enabled, UpdatedAt: tx.Now})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff([]Touched{{Table: "feature_flags"}, {Table: "feature_flags"}}, got); d != "" {
+		t.Error(d)
+	}
+}
+
 // TestConsoleSessions wants a session found until it is removed, forgotten after a
 // time, and the least used one ended for one too many.
 func TestConsoleSessions(t *testing.T) {
