@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,7 +55,16 @@ func TestConsole(t *testing.T) {
 	for _, role := range []string{"space_developer", "space_supporter", "space_auditor", "space_manager"} {
 		addUser(d, role, space)
 	}
-	drive(t, d, config)
+	drive(t, config, func(t *testing.T, ask string) {
+		switch ask { // the browser's side cannot do this
+		case "kill":
+			d.Kill()
+		case "start":
+			d.Start()
+		default:
+			t.Errorf("the browser's side asks for %q", ask)
+		}
+	})
 }
 
 // addUser makes a user, named as the role that it gets in a space.
@@ -120,8 +128,9 @@ type message struct {
 	Millis           int
 }
 
-// drive runs browser/run.mjs, and reports each of its tests.
-func drive(t *testing.T, d *e2e.Daemon, config e2e.Doc) {
+// drive runs browser/run.mjs, and reports each of its tests. answer does what the
+// browser's side asks for.
+func drive(t *testing.T, config e2e.Doc, answer func(t *testing.T, ask string)) {
 	text, err := json.Marshal(config)
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +157,8 @@ func drive(t *testing.T, d *e2e.Daemon, config e2e.Doc) {
 			continue
 		}
 		if m.Ask != "" {
-			answer(t, d, m.Ask, answers)
+			answer(t, m.Ask)
+			fmt.Fprintln(answers, "done")
 			continue
 		}
 		tests++
@@ -162,17 +172,4 @@ func drive(t *testing.T, d *e2e.Daemon, config e2e.Doc) {
 	if err := node.Wait(); err != nil || tests == 0 {
 		t.Errorf("node: %v after %d tests", err, tests)
 	}
-}
-
-// answer does what the browser's side cannot: it kills the daemon, and starts it.
-func answer(t *testing.T, d *e2e.Daemon, ask string, to io.Writer) {
-	switch ask {
-	case "kill":
-		d.Kill()
-	case "start":
-		d.Start()
-	default:
-		t.Errorf("the browser's side asks for %q", ask)
-	}
-	fmt.Fprintln(to, "done")
 }

@@ -2,9 +2,8 @@
 // CONSOLE_TEST holds the configuration; ONLY is a pattern of the names to run.
 import { start } from './kit.mjs';
 
-const areas = ['session', 'apps', 'logs', 'app', 'deploy', 'push', 'pictures', 'roles', 'keyboard', 'hostile', 'access', 'restart'];
-
 const kit = await start();
+const areas = kit.config.areas ?? ['session', 'apps', 'logs', 'app', 'deploy', 'push', 'pictures', 'roles', 'keyboard', 'hostile', 'access', 'restart'];
 const only = new RegExp(process.env.ONLY ?? '');
 let failed = false;
 for (const area of areas) {
