@@ -48,7 +48,7 @@ export default function Service({ params: { guid } }) {
   return html`<div class="crumbs"><${Link} to="/services">Services<//> / ${org?.name} / ${space?.name}</div>
     <${Head} title=${i.name} note=${html`<${State} value=${operation(i)} />`}><${Actions} of=${of.data} reload=${of.reload} /><//>
     <${Problem} error=${of.error} />
-    ${i.last_operation?.description && html`<div class=${failed ? 'problem' : 'notice'} role=${failed ? 'alert' : 'status'}><${Icon} name=${failed ? 'bad' : 'wait'} /><span class="pre">${i.last_operation.description}</span></div>`}
+    ${i.last_operation?.description && i.last_operation.state !== 'succeeded' && html`<div class=${failed ? 'problem' : 'notice'} role=${failed ? 'alert' : 'status'}><${Icon} name=${failed ? 'bad' : 'wait'} /><span class="pre">${i.last_operation.description}</span></div>`}
     ${i.upgrade_available && html`<div class="notice"><${Icon} name="wait" /><span>The broker offers an upgrade${plan?.maintenance_info?.version ? ` from ${i.maintenance_info?.version ?? 'an unknown version'} to ${plan.maintenance_info.version}` : ''}. ${plan?.maintenance_info?.description ?? ''}</span></div>`}
     <${Facts} of=${of.data} offering=${offering} plan=${plan} />
     <${Bindings} of=${of.data} reload=${of.reload} />
