@@ -2,7 +2,7 @@
 import { call, APIError } from './api.js';
 
 /**
- * Asks for an operation. step gets {Step, Detail, Done, Total} while it is under way.
+ * Asks for an operation; answers null for an answer that says nothing. step gets {Step, Detail, Done, Total} while it is under way.
  * @param {string} name like stack/pull @param {object} [request] @param {(step: object) => void} [step] @param {AbortSignal} [signal] ends the operation
  */
 export async function operate(name, request = {}, step = () => {}, signal) {
@@ -17,7 +17,7 @@ export async function operate(name, request = {}, step = () => {}, signal) {
     for (const line of lines.filter(Boolean)) {
       const said = JSON.parse(line);
       if (said.Error) throw new APIError(422, said.Error);
-      if (said.Done) return said.Answer;
+      if (said.Done) return said.Answer ?? null;
       step(said.Step);
     }
     if (done) throw new APIError(502, 'The daemon ended before the operation did.');

@@ -3,8 +3,9 @@ import { html, useEffect } from '../lib/html.js';
 import { get, list, act } from '../lib/api.js';
 import { useResource } from '../lib/resource.js';
 import { Link, go } from '../lib/router.js';
-import { quoted } from '../lib/format.js';
-import { mayIn } from '../lib/roles.js';
+import { operate } from '../lib/operations.js';
+import { quoted, bytes } from '../lib/format.js';
+import { mayIn, isAdmin } from '../lib/roles.js';
 import { Head, State, Time, Problem, Skeleton, Section, Lines, Icon, Button } from '../parts/basic.js';
 import { Table } from '../parts/table.js';
 import { Secrets } from '../parts/secret.js';
@@ -56,6 +57,13 @@ export default function Service({ params: { guid } }) {
     <${Lines} lines=${[`cf service ${quoted(i.name)}`, `cf curl /v3/service_instances/${i.guid}`]} />`;
 }
 
+// How large the data of an instance of the built-in broker is, which administrators may ask.
+function DataSize({ guid }) {
+  const all = useResource(signal => operate('broker/status', {}, undefined, signal), [guid]);
+  const found = all.data?.find(i => i.GUID === guid);
+  return found && html`<div><dt>Data on disk</dt><dd>${bytes(found.UsedBytes)}</dd></div>`;
+}
+
 function Facts({ of, offering, plan }) {
   const { instance: i, may } = of;
   return html`<dl class="facts">
@@ -65,6 +73,7 @@ function Facts({ of, offering, plan }) {
     ${i.dashboard_url?.startsWith('http') && html`<div><dt>Dashboard</dt><dd><a href=${i.dashboard_url} target="_blank" rel="noreferrer">Open</a></dd></div>`}
     ${i.syslog_drain_url && html`<div><dt>Syslog drain</dt><dd class="mono">${i.syslog_drain_url}</dd></div>`}
     ${i.route_service_url && html`<div><dt>Route service</dt><dd class="mono">${i.route_service_url}</dd></div>`}
+    ${i.type === 'managed' && isAdmin() && html`<${DataSize} guid=${i.guid} />`}
     <div><dt>Created</dt><dd><${Time} at=${i.created_at} /></dd></div>
     ${i.type === 'user-provided' && may.secrets && html`<div><dt>Credentials</dt><dd><${Secrets} what="the credentials" load=${() => get(`/v3/service_instances/${i.guid}/credentials`)} /></dd></div>`}
     ${i.type === 'managed' && offering?.broker_catalog.features.instances_retrievable && may.secrets && html`<div><dt>Parameters</dt><dd><${Secrets} what="the parameters" load=${() => get(`/v3/service_instances/${i.guid}/parameters`)} /></dd></div>`}

@@ -31,7 +31,7 @@ export default function Stacks() {
 const inspect = name => open(Inspect, { title: name, name, wide: true });
 
 const remove = (name, what, reload) => () => confirm({ title: `Remove ${name}?`, submit: 'Remove', text: `The ${what} ${name} is removed from this machine. One that something uses stays, and the answer says what uses it.`, lines: [`sudo cupola stack rm ${quoted(name)}`],
-  run: async () => { const r = await operate('stack/rm', { Name: name }); announce(r.Bytes ? `${bytes(r.Bytes)} freed` : 'Removed'); await reload(); } });
+  run: async () => { const r = (await operate('stack/rm', { Name: name })) ?? {}; announce(r.Bytes ? `${bytes(r.Bytes)} freed` : 'Removed'); await reload(); } });
 
 function StackList({ all, reload }) {
   const columns = [
@@ -121,8 +121,8 @@ function Collect({ close, reload }) {
   const [found, setFound] = useState(null);
   const [removed, setRemoved] = useState(null);
   const request = all ? { All: true } : { OlderThan: Number(days) * 24 * 3600 * 1e9 };
-  const look = async () => setFound(await operate('stack/gc', { ...request, DryRun: true }));
-  const run = async () => { const r = await operate('stack/gc', request); setRemoved(r); announce(`${count(r.Images?.length ?? 0, 'image')} removed`); await reload(); return false; };
+  const look = async () => setFound((await operate('stack/gc', { ...request, DryRun: true })) ?? {});
+  const run = async () => { const r = (await operate('stack/gc', request)) ?? {}; setRemoved(r); announce(`${count(r.Images?.length ?? 0, 'image')} removed`); await reload(); return false; };
   const images = (removed ?? found)?.Images ?? [];
   const flags = all ? '--all' : `--older-than ${Number(days) * 24}h`;
   const columns = [{ title: 'Image', cell: i => html`<span>${i.Reference}</span><span class="sub mono">${i.Digest.slice(0, 19)}…</span>` }, { title: 'Size on disk', num: true, cell: i => bytes(i.DiskBytes) }, { title: 'Used', cell: i => html`<${Time} at=${i.Used} />` }];

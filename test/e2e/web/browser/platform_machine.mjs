@@ -47,6 +47,18 @@ export const tests = {
     await dialog.getByText('Removed 1 image').waitFor();
     await page.keyboard.press('Escape');
     await row.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Remove unused…' }).click();
+    await dialog.getByRole('button', { name: 'Show what would go' }).click();
+    await dialog.getByText('Nothing would go.').waitFor();
+    await page.keyboard.press('Escape');
+    const lines = await page.evaluate(async body => (await fetch('/console/api/v1/admin/stack/pull', { method: 'POST', body })).text(), JSON.stringify({ Reference: image, Name: 'pulled', Username: kit.config.registryUser, Password: kit.config.registryPassword }));
+    check(lines.includes('{"Step":') && lines.trim().split('\n').at(-1).includes('"Done":true'), 'the pull answers ' + lines);
+    await page.reload();
+    for (const button of ['Remove the stack pulled', `Remove the image docker://${image}`]) {
+      await page.getByRole('button', { name: button }).click();
+      await dialog.getByRole('button', { name: 'Remove', exact: true }).click();
+      await page.getByRole('button', { name: button }).waitFor({ state: 'detached' });
+    }
     await page.locator('tr', { hasText: 'test-1-1' }).waitFor(); // the deployment runs on it
   },
   async 'cells, who runs where, and a placement pool'(kit) {
