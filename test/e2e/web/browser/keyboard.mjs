@@ -50,7 +50,7 @@ export const tests = {
     const page = await kit.admin(kit.app('noisy'));
     await page.locator('.tabs a').first().waitFor();
     await press(page, 't', 'l');
-    await page.locator('.log').waitFor();
+    await page.locator('.log .l').first().waitFor();
     await press(page, 'Space');
     await page.getByRole('button', { name: /^Follow/ }).waitFor();
     await press(page, 'g', 'a');

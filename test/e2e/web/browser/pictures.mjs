@@ -13,7 +13,7 @@ export const tests = process.env.PICTURES ? {
     await kit.request('noisy', 'POST', '/say', Array.from({ length: 60 }, (_, n) => words[n % words.length] + '\n').join(''));
     for (let n = 0; n < 40; n++) await kit.request('noisy', 'GET', n % 9 ? '/' : '/missing');
     for (const [name, [where, ready]] of Object.entries(pictures(kit))) {
-      const page = await kit.admin(where, name === 'logs' ? [1200, 540] : size); // text takes more bytes than plots
+      const page = await kit.admin(where, name === 'logs' ? [1200, 500] : size); // text takes more bytes than plots
       await page.emulateMedia({ colorScheme: name === 'logs' || name === 'terminal' ? 'dark' : 'light' });
       await page.locator(ready).first().waitFor({ timeout: 90000 }); // a sparkline needs two measurements
       if (name === 'terminal') { await page.locator('.xterm-rows', { hasText: '$' }).waitFor(); await page.keyboard.type('ls -l; echo $CF_INSTANCE_ADDR\n'); }
