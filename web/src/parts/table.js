@@ -17,7 +17,7 @@ export function Table({ caption, columns, rows, id = r => r.guid, kind }) {
 function Cell({ first, column, row }) {
   const content = column.cell(row);
   if (first) return html`<th scope="row">${content}</th>`;
-  if (content === null || content === undefined || content === false) return html`<td></td>`;
+  if (content === null || content === undefined || content === false || content === '') return html`<td></td>`;
   return html`<td class=${column.num ? 'num' : column.quiet && 'end'} data-label=${column.quiet ? undefined : column.title}><div class="cell">${content}</div></td>`;
 }
 

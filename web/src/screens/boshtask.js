@@ -21,7 +21,7 @@ export default function Task({ params: { id } }) {
   if (!t) return task.error ? html`<${Head} title=${'Task ' + id} /><${Problem} error=${task.error} />` : html`<${Skeleton} rows=${5} />`;
   const columns = [
     { title: 'Time', cell: e => html`<time datetime=${e.at} class="nowrap">${stamp(e.at)}</time>` }, { title: 'Stage', cell: e => e.stage }, { title: 'Of', cell: e => html`<span class="mono">${e.subject}</span>` },
-    { title: 'State', cell: e => html`<${State} value=${e.state} />` }, { title: 'Detail', cell: e => html`<span class="pre">${e.detail || ''}</span>` },
+    { title: 'State', cell: e => html`<${State} value=${e.state} />` }, { title: 'Detail', cell: e => e.detail && html`<span class="pre">${e.detail}</span>` },
   ];
   return html`<div class="crumbs"><${Link} to="/bosh">Deployments<//> / <${Link} to=${'/bosh/deployments/' + encodeURIComponent(t.deployment)}>${t.deployment}<//></div>
     <${Head} title=${`Task ${t.id}: ${t.kind}`} note=${html`<${State} value=${t.state} />`}>${isAdmin() && running && html`<button type="button" onClick=${cancel}>Cancel the task…</button>`}<//>
