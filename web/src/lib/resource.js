@@ -30,20 +30,14 @@ export function useResource(load, deps, concerns) {
   }, []);
   useEffect(() => { reload(); return () => { live.current.run = null; live.current.abort?.abort(); }; }, [key, generation.value]);
   useEffect(() => {
-    const again = debounced(reload, 120);
+    // A load that runs is not given up for a newer change: under steady changes none would end.
+    let gone = false;
+    const again = oneAtATime(() => gone || reload(), 120);
     const end = onChanges(changes => { if (live.current.concerns && changes.some(live.current.concerns)) again(); });
-    return () => { end(); again.cancel(); };
+    return () => { gone = true; end(); };
   }, [reload]);
   const current = state.key === key ? state : { data: undefined, error: undefined, at: 0 };
   return { ...current, reload, set: data => setState({ data, error: undefined, at: Date.now(), key }) };
-}
-
-/** f, at most once each ms, the first time after that time. */
-export function debounced(f, ms) {
-  let timer = null;
-  const later = () => { timer ??= setTimeout(() => { timer = null; f(); }, ms); };
-  later.cancel = () => { clearTimeout(timer); timer = null; };
-  return later;
 }
 
 /** f, some ms after it is asked for, and again after it has ended where it was asked for meanwhile: never twice at once. */
@@ -59,10 +53,13 @@ export function oneAtATime(f, ms) {
   return () => { timer ??= setTimeout(run, ms); };
 }
 
+// Kinds whose changes belong to an app each: one that names no app is of none.
+const appKinds = new Set('app process instance package build droplet deployment revision task event'.split(' '));
+
 /** Whether a change is of one of the kinds, and of the app where it belongs to one. @param {string} app @param {string} kinds */
 export const ofApp = (app, kinds) => {
   const set = new Set(kinds.split(' '));
-  return c => set.has(c.kind) && (c.guid === '*' || c.guid === app || c.app === app || !c.app);
+  return c => set.has(c.kind) && (c.guid === '*' || c.guid === app || c.app === app || (!c.app && !appKinds.has(c.kind)));
 };
 
 /** Calls f each ms while the page is visible. */
