@@ -24,6 +24,7 @@ import (
 	"cupola/cmd/cupola/push"
 	"cupola/cmd/cupola/stacks"
 	"cupola/server/admin"
+	"cupola/server/doctor"
 	"cupola/server/kube"
 )
 
@@ -78,6 +79,9 @@ func run(args []string, stdout, stderr *os.File) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal kills the process
+	if err := doctor.AvoidSilent(); err != nil {
+		fmt.Fprintln(stderr, "cupola:", err)
+	}
 	var c cli
 	exit := -1
 	parser, err := newParser(&c, stdout, stderr, func(code int) { exit = code })

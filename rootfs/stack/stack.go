@@ -20,6 +20,7 @@ import (
 	"cupola/rootfs/image"
 	"cupola/rootfs/internal/keylock"
 	"cupola/rootfs/internal/store"
+	"cupola/rootfs/overlay"
 	"cupola/rootfs/pack"
 	"cupola/rootfs/reference"
 	"cupola/rootfs/system"
@@ -203,6 +204,11 @@ func (s *Stacks) makeHost() error {
 	empty := s.emptyDir()
 	if err := os.Mkdir(empty, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
+	}
+	if silent, err := overlay.SilentSoftware(); err != nil {
+		return err
+	} else if len(silent) > 0 {
+		return fmt.Errorf("the file system mounted at %s does not answer", strings.Join(silent, " "))
 	}
 	view := viewHost("/", empty)
 	st := Stack{Name: Host, Kind: KindHost, Description: "this machine's /usr, read-only", binds: view.binds, empty: empty}

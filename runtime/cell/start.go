@@ -172,7 +172,7 @@ func (p *performer) container(first container.Process) container.Spec {
 		},
 	}
 	for _, m := range p.root.Binds {
-		spec.Mounts = append(spec.Mounts, container.Mount{Source: m.Source, Destination: m.Destination, ReadOnly: m.ReadOnly})
+		spec.Mounts = append(spec.Mounts, container.Mount{Source: m.Source, Destination: m.Destination, ReadOnly: m.ReadOnly, Recursive: true})
 	}
 	spec.Mounts = append(spec.Mounts, p.dependencyMounts()...)
 	spec.Mounts = append(spec.Mounts, p.volumes...)

@@ -62,6 +62,8 @@ type Mount struct {
 	Source, Destination string
 	ReadOnly            bool
 	NoExec              bool
+	// Recursive also shows what is mounted below Source, with the same restrictions.
+	Recursive bool
 }
 
 // Limits bound a container; 0 means no limit. Swap is never allowed.

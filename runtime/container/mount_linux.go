@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 
 	"github.com/opencontainers/runc/libcontainer/configs"
 	"golang.org/x/sys/unix"
@@ -46,15 +47,38 @@ func (s settings) mounts(spec Spec) []*configs.Mount {
 			flags |= unix.MS_RDONLY
 		}
 		all = append(all, bind(source, m.Destination, flags))
+		if m.Recursive && m.Source != "" && canRestrictTrees() {
+			restrictTree(all[len(all)-1], flags)
+		}
 	}
 	return all
 }
+
+// restrictTree makes a bind recursive: every mount below its source comes along and gets flags. A container's mount
+// namespace belongs to its user namespace, in which the kernel refuses to bind a directory without the mounts below it,
+// as this would uncover what they hide.
+func restrictTree(m *configs.Mount, flags int) {
+	attr := uint64(unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV)
+	if flags&unix.MS_RDONLY != 0 {
+		attr |= unix.MOUNT_ATTR_RDONLY
+	}
+	if flags&unix.MS_NOEXEC != 0 {
+		attr |= unix.MOUNT_ATTR_NOEXEC
+	}
+	m.Flags |= unix.MS_REC
+	m.RecAttr = &unix.MountAttr{Attr_set: attr}
+}
+
+// canRestrictTrees reports whether the kernel changes the attributes of a tree of mounts at once (Linux 5.12).
+var canRestrictTrees = sync.OnceValue(func() bool {
+	return unix.MountSetattr(-1, "", 0, &unix.MountAttr{}) == nil
+})
 
 // emptyDir is the mount point for terminals in the /dev that all containers share: nothing is ever in it, as each
 // container mounts its own terminals on it. In a mountinfo it is in a tmpfs, and shows no path of the host.
 func (s settings) emptyDir() string { return filepath.Join(s.devDir, "pts") }
 
-// bind is not recursive: nothing that is mounted below source comes along.
+// bind is not recursive: nothing that is mounted below source comes along. See restrictTree.
 func bind(source, destination string, flags int) *configs.Mount {
 	return &configs.Mount{Source: source, Destination: destination, Device: "bind", Flags: unix.MS_BIND | flags}
 }

@@ -95,6 +95,24 @@ const (
 	calm     = 5 * time.Minute // of work, after which it waits the least again
 )
 
+// Within calls f and reports whether it returned within d. A call that did not goes on in the background: what waits for
+// a file system that does not answer, such as one of a lost server, cannot be cancelled.
+func Within(d time.Duration, part string, f func()) bool {
+	done := make(chan struct{})
+	Go(part, func() {
+		defer close(done)
+		f()
+	})
+	late := time.NewTimer(d)
+	defer late.Stop()
+	select {
+	case <-done:
+		return true
+	case <-late.C:
+		return false
+	}
+}
+
 // Loop calls f, and again each time it has panicked, after an ever longer pause,
 // until ctx ends. It returns f's own error; but one of a call after a panic, which
 // may have broken what f needs, is reported and f called again.

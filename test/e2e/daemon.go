@@ -27,6 +27,23 @@ func inNewBoot(cmd *exec.Cmd) *exec.Cmd {
 	return own
 }
 
+// WithMounts makes a command run in its own mount namespace, after a shell script that mounts something.
+func WithMounts(script string, cmd *exec.Cmd) *exec.Cmd {
+	own := exec.Command("sh", append([]string{"-ec", script + "\n" + `exec "$@"`, "sh"}, cmd.Args...)...)
+	own.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	return own
+}
+
+// StartDaemonWithMounts is StartDaemon, with Daemon.Mounts.
+func StartDaemonWithMounts(t testing.TB, binary, script string, flags ...string) *Daemon {
+	t.Helper()
+	d := newDaemon(t, binary, flags...)
+	d.Mounts = script
+	t.Cleanup(d.Destroy)
+	d.Start()
+	return d
+}
+
 // NeedBinary skips a test where the built daemon cannot be driven.
 func NeedBinary(t testing.TB) string {
 	t.Helper()
@@ -50,6 +67,8 @@ type Daemon struct {
 	// Rebooted is a daemon for which the machine has booted since the data
 	// directory was last in use.
 	Rebooted bool
+	// Mounts is a shell script that runs before each daemon, in a mount namespace that only it and its containers have.
+	Mounts string
 }
 
 // LogBuffer gathers what the daemon logs.
@@ -121,6 +140,9 @@ func (d *Daemon) Start() {
 	d.Cmd = exec.Command(d.Binary, append(flags, d.Flags...)...)
 	if d.Rebooted {
 		d.Cmd = inNewBoot(d.Cmd)
+	}
+	if d.Mounts != "" {
+		d.Cmd = WithMounts(d.Mounts, d.Cmd)
 	}
 	out, err := d.Cmd.StdoutPipe()
 	if err != nil {

@@ -196,7 +196,7 @@ func (s *Sandbox) clean(ctx context.Context, id, state string) {
 
 func mounts(root root.Root) (all []container.Mount) {
 	for _, b := range root.Binds {
-		all = append(all, container.Mount{Source: b.Source, Destination: b.Destination, ReadOnly: true})
+		all = append(all, container.Mount{Source: b.Source, Destination: b.Destination, ReadOnly: true, Recursive: true})
 	}
 	return all
 }
