@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"io"
 	"io/fs"
-	"mime"
 	"net/http"
 	"path"
 	"strings"
@@ -16,6 +15,15 @@ type file struct {
 	text       []byte
 	compressed bool   // text is
 	kind       string // media type
+}
+
+// mediaTypes are those of the files that the package web names. Package mime would read the machine's own tables, which lie
+// in /usr/local, too, and wait for ever where that does not answer.
+var mediaTypes = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".svg":  "image/svg+xml",
 }
 
 // indexPage is the page that shows every screen.
@@ -33,7 +41,7 @@ func readFiles(assets fs.FS) (map[string]*file, error) {
 		}
 		text, err := fs.ReadFile(assets, name)
 		plain, compressed := strings.CutSuffix(name, ".gz")
-		files[plain] = &file{text, compressed, mime.TypeByExtension(path.Ext(plain))}
+		files[plain] = &file{text, compressed, mediaTypes[path.Ext(plain)]}
 		return err
 	})
 	return files, err
