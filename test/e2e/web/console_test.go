@@ -169,7 +169,7 @@ func drive(t *testing.T, config e2e.Doc, answer func(t *testing.T, ask string)) 
 			}
 		})
 	}
-	if err := node.Wait(); err != nil || tests == 0 {
+	if err := node.Wait(); err != nil || tests == 0 && os.Getenv("ONLY") == "" {
 		t.Errorf("node: %v after %d tests", err, tests)
 	}
 }
