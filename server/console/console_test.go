@@ -225,6 +225,44 @@ func TestLoginLeadsNowhereElse(t *testing.T) {
 			t.Errorf("%q: got %v", target, got)
 		}
 	}
+	at := newSite(t)
+	b := at.logIn(t, "joe")
+	b.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	if got := at.get(t, b, "/console/login?next=https://evil.test/console/", "text/html"); got.status != http.StatusSeeOther || got.header.Get("Location") != Path {
+		t.Errorf("got %d to %s", got.status, got.header.Get("Location"))
+	}
+}
+
+// TestSessionsExpire wants a session that was not used for long to be over, and an
+// old one though it was.
+func TestSessionsExpire(t *testing.T) {
+	at := newSite(t)
+	l, err := at.UAA.LoginOf(t.Context(), "joe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(at.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	for name, c := range map[string]struct {
+		created, seen time.Time
+		status        int
+	}{
+		"good": {now.Add(-longestLife + time.Hour), now.Add(-idleLife + time.Hour), 200},
+		"idle": {now.Add(-idleLife - time.Hour), now.Add(-idleLife - time.Minute), 401},
+		"old":  {now.Add(-longestLife - time.Minute), now, 401},
+	} {
+		at.write(t, func(tx *store.Tx) error {
+			return store.ConsoleSessions.Add(tx, store.ConsoleSession{Key: keyOf(name), UserGUID: l.UserGUID, Signature: l.Signature, CreatedAt: c.created, SeenAt: c.seen}, time.Time{})
+		})
+		b := browser(t)
+		b.Jar.SetCookies(u, []*http.Cookie{{Name: cookieName, Value: name}})
+		if got := at.get(t, b, "/console/api/v3", "*/*"); got.status != c.status {
+			t.Errorf("%s: got %d", name, got.status)
+		}
+	}
 }
 
 // TestInviteIsGoodOnce wants the address of `cupola open` to log in one browser.
@@ -245,6 +283,19 @@ func TestInviteIsGoodOnce(t *testing.T) {
 		if got := at.get(t, browser(t), p, "text/html"); got.status != 401 {
 			t.Errorf("%s: got %d", p, got.status)
 		}
+	}
+	late, err := at.Invite(t.Context(), "joe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at.opens.mu.Lock()
+	for key, w := range at.opens.waiting {
+		w.until = time.Now().Add(-time.Second)
+		at.opens.waiting[key] = w
+	}
+	at.opens.mu.Unlock()
+	if got := at.get(t, browser(t), late, "text/html"); got.status != 401 {
+		t.Errorf("got %d after the minute", got.status)
 	}
 	if _, err := at.Invite(t.Context(), "nobody"); !store.IsNotFound(err) {
 		t.Errorf("got %v for a user that is not there", err)
@@ -379,6 +430,12 @@ func TestEventsAreOfWhatAUserSees(t *testing.T) {
 			t.Errorf("got %+v", c)
 		}
 	}
+	// Of what only some may see, everybody learns that something changed, and no more.
+	at.write(t, func(tx *store.Tx) error {
+		return store.OrgQuotas.Insert(tx, &cf.OrgQuota{Resource: cf.Resource{GUID: "secret-quota"}, Name: "secret"})
+	})
+	js.until("quota", anyGUID)
+	as.until("quota", anyGUID)
 	js.end()
 	at.touch(t, "mine")
 	as.until("app", "mine")
