@@ -6,6 +6,7 @@ import (
 
 	"cupola/runtime/contract"
 	"cupola/runtime/network"
+	"cupola/server/admin/trial"
 	"cupola/server/config"
 	"cupola/server/datadir"
 	"cupola/server/doctor"
@@ -19,5 +20,5 @@ func Checkup(ctx context.Context, c config.Config) []doctor.Result {
 	}
 	return doctor.Check(ctx, doctor.Options{DataDir: c.DataDir, HTTP: c.HTTP, HTTPS: c.HTTPS, Domain: c.Domain,
 		Subnet: func() (netip.Prefix, []network.Use, error) { return datadir.PickSubnet(c.DataDir) }, LinkPrefix: datadir.OwnerOf(c.DataDir).LinkPrefix,
-		IDMap: datadir.IDMap(), Tools: contract.Tools()})
+		IDMap: datadir.IDMap(), Tools: contract.Tools(), Trial: trial.Run})
 }

@@ -29,12 +29,12 @@ func SilentSoftware() (silent []string, err error) {
 	answered := make([]bool, len(points))
 	var wg sync.WaitGroup
 	for i, point := range points {
-		wg.Go(func() {
+		wg.Go(fault.Func("rootfs", func() {
 			answered[i] = fault.Within(answerTimeout, "rootfs", func() {
 				var st unix.Statfs_t
 				_ = unix.Statfs(point, &st) // an error is an answer, too
 			})
-		})
+		}))
 	}
 	wg.Wait()
 	for i, point := range points {

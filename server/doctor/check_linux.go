@@ -41,6 +41,7 @@ func (m *machine) checks() []check {
 		{"clock", false, m.clock},
 		{"host stack", true, m.hostStack},
 		{"templates", true, m.templates},
+		{"containers", false, m.containers},
 	}
 }
 

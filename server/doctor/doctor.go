@@ -5,6 +5,7 @@
 package doctor
 
 import (
+	"context"
 	"net/netip"
 
 	"cupola/runtime/network"
@@ -48,6 +49,9 @@ type Options struct {
 	LinkPrefix string      // of the host's ends of containers' links
 	IDMap      users.Range // of containers
 	Tools      []string    // of minifs
+	// Trial starts a container of each stack, with its files below dir, and returns what went wrong by the stack's name; the
+	// error is of what all containers need.
+	Trial func(ctx context.Context, dir string) (outcomes map[string]error, err error)
 }
 
 // Count returns the number of results at each level.

@@ -34,6 +34,7 @@ func TestCheckHere(t *testing.T) {
 	results := Check(t.Context(), Options{
 		DataDir: filepath.Join(passable(t), "data"), HTTP: "127.0.0.1:0", HTTPS: "off", Domain: "localhost",
 		Subnet: func() (netip.Prefix, []network.Use, error) { return netip.MustParsePrefix("10.250.0.0/16"), nil, nil }, IDMap: users.Range{Base: 0x6c000000, Size: 1 << 16},
+		Trial: func(context.Context, string) (map[string]error, error) { return nil, nil }, // test/e2e starts containers
 	})
 	if len(results) < 20 {
 		t.Errorf("got %d results; want all", len(results))

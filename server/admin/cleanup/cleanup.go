@@ -89,14 +89,14 @@ func Run(ctx context.Context, dataDir string, log *slog.Logger) (err error) {
 	}
 	defer func() { err = errors.Join(err, roots.Close()) }()
 	r := &Runtime{Dir: dir, Roots: roots}
-	if err := r.open(ctx); err != nil {
+	if err := r.Open(ctx); err != nil {
 		return err
 	}
 	return r.Teardown()
 }
 
-// open opens the parts beside the roots.
-func (r *Runtime) open(ctx context.Context) (err error) {
+// Open opens the parts beside the roots.
+func (r *Runtime) Open(ctx context.Context) (err error) {
 	if err := r.Dir.TakeSubnet(ctx); err != nil {
 		return err
 	}

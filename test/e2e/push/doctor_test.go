@@ -1,0 +1,60 @@
+package push
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cupola/server/doctor"
+	"cupola/test/e2e"
+)
+
+// TestDoctorStartsContainers breaks something of the machine that containers need, in a mount namespace of the doctor's own,
+// beside a running daemon.
+func TestDoctorStartsContainers(t *testing.T) {
+	t.Parallel()
+	d := e2e.SharedDaemon(t)
+	none := e2e.NewDir(t)
+	t.Cleanup(func() { os.RemoveAll(none) })
+	for _, c := range []struct{ name, script, level, detail, fix string }{
+		{"nothing broken", "true", "ok", "minifs", ""},
+		{"mounts below /usr", nestedMounts, "ok", "host, minifs", ""},
+		{"read-only /proc/sys", "mount --bind /proc/sys /proc/sys; mount -o remount,ro,bind /proc/sys", "fail", "minifs does not start: network", "remount,rw /proc/sys"},
+		{"no shell in /usr", "mount --bind /dev/null $(readlink -f /bin/sh)", "fail", "stack host does not start: its shell ended", "serve --debug"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, dir := range []string{d.Dir, filepath.Join(none, "d")} { // with its daemon, and of none
+				got := containersResult(t, e2e.WithMounts(c.script, exec.Command(d.Binary, "doctor", "--json", "--data-dir", dir)))
+				if got.Level != c.level || !strings.Contains(got.Detail, c.detail) || !strings.Contains(got.Fix, c.fix) {
+					t.Errorf("%s: got %+v", dir, got)
+				}
+			}
+		})
+	}
+	e2e.CheckLeaks(t, d.Binary, d.Dir)
+}
+
+type doctorResult struct{ Name, Level, Detail, Fix string }
+
+// containersResult is what a doctor says of containers.
+func containersResult(t *testing.T, cmd *exec.Cmd) doctorResult {
+	t.Helper()
+	out, err := cmd.Output() // exit code 1 says that something failed
+	var all []doctorResult
+	if jerr := json.Unmarshal(out, &all); jerr != nil {
+		t.Fatalf("%v: %v\n%s", err, jerr, out)
+	}
+	for _, r := range all {
+		if r.Name == "containers" {
+			if fails := err != nil; r.Level == doctor.Fail.String() && !fails {
+				t.Error("doctor exits with 0")
+			}
+			return r
+		}
+	}
+	t.Fatalf("no result for containers: %s", out)
+	return doctorResult{}
+}
