@@ -74,6 +74,9 @@ func (p *performer) run(ctx context.Context, at string, r lrp.Run, source string
 			exceeded = graceOf(r)
 		}
 		p.line(source, false, exitLine(end.exit, exceeded))
+		if end.exit.OOM && p.spec.Domain == lrp.DomainApps {
+			p.line(source, true, p.memoryHint())
+		}
 	}
 	p.exited(at, end.exit)
 	return p.done(at, end.err(source))

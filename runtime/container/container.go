@@ -174,5 +174,6 @@ type Stats struct {
 	// MemoryBytes leaves out the page cache that can be dropped at once.
 	// MemoryLimitBytes is 0 when there is no limit.
 	MemoryBytes, MemoryLimitBytes uint64
+	PeakBytes                     uint64 // of memory, page cache included; 0 where the kernel does not tell (cgroup v2 before Linux 5.19)
 	Pids                          uint64
 }

@@ -28,6 +28,7 @@ func (t cgroupTree) stats(id string) (Stats, error) {
 		s.MemoryLimitBytes = limit
 	}
 	s.CPU, s.Pids = time.Duration(cpu), pids
+	s.PeakBytes, _ = t.number("memory", id, "memory.max_usage_in_bytes") // only for people
 	s.MemoryBytes = used - min(used, t.key("memory", id, "memory.stat", "total_inactive_file"))
 	return s, nil
 }
@@ -43,6 +44,7 @@ func (t cgroupTree) statsV2(id string) (Stats, error) {
 	s.CPU = time.Duration(t.key("", id, "cpu.stat", "usage_usec")) * time.Microsecond
 	s.MemoryBytes = used - min(used, t.key("", id, "memory.stat", "inactive_file"))
 	s.MemoryLimitBytes, s.Pids = limit, pids
+	s.PeakBytes, _ = t.number("", id, "memory.peak") // only for people
 	return s, nil
 }
 

@@ -104,10 +104,27 @@ func (w *watch) neverHealthy(ctx context.Context, took time.Duration, failed []a
 			texts[n] = a.err.Error()
 		}
 	}
-	text := strings.Join(texts, "; ")
+	text := strings.Join(texts, "; ") + w.hint()
 	w.log(w.source(), true, text)
 	w.log("CELL", true, fmt.Sprintf("Failed after %s: startup health check never passed.", took))
 	w.emit(ctx, NeverHealthy, fmt.Sprintf("Instance never healthy after %s: %s", took, text))
+}
+
+// hint is what there is to add to the failure of the first port that liveness checks ask.
+func (w *watch) hint() string {
+	if w.spec.Hint == nil {
+		return ""
+	}
+	for _, c := range w.spec.Checks.Liveness {
+		if c.Port == 0 {
+			continue
+		}
+		if text := w.spec.Hint(c.Port); text != "" {
+			return "; " + text
+		}
+		return ""
+	}
+	return ""
 }
 
 // attempt is how often a probe was asked, and its last error.
@@ -174,6 +191,7 @@ func (w *watch) liveness(ctx context.Context) {
 	if text == "" {
 		return
 	}
+	text += w.hint()
 	w.log(w.source(), true, text)
 	w.log("CELL", true, "Container became unhealthy")
 	w.emit(ctx, Unhealthy, "Instance became unhealthy: "+text)

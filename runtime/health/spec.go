@@ -45,6 +45,8 @@ type Spec struct {
 	Healthy bool
 	// Ready and Active are the last reported state: only changes are reported.
 	Ready, Active bool
+	// Hint explains, for the app's developer, why a probe of a port found nothing; "" where it knows nothing. It may be nil.
+	Hint func(port uint16) string
 	// Log gets the lines that Diego writes into the app's log, at times from
 	// several goroutines at once; may be nil.
 	Log func(Line)
