@@ -57,7 +57,7 @@ type cli struct {
 	EnableAppFeature  apps.EnableFeatureCmd  `cmd:"" aliases:"enable-app-feature-flag" help:"Enable a feature of an app."`
 	DisableAppFeature apps.DisableFeatureCmd `cmd:"" aliases:"disable-app-feature-flag" help:"Disable a feature of an app."`
 
-	App        apps.Cmd       `cmd:"" help:"Export an app as Kubernetes objects, or as an image."`
+	App        apps.Cmd       `cmd:"" help:"Explain why an app does not run; export it as Kubernetes objects, or as an image."`
 	Deployment deployment.Cmd `cmd:"" help:"Deploy, manage and lint BOSH deployments."`
 
 	Cells          cellsCmd      `cmd:"" help:"List the cells: tags, root filesystems, memory, disk and containers."`

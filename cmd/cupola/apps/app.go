@@ -24,6 +24,7 @@ import (
 // Cmd is cupola app.
 type Cmd struct {
 	Render renderCmd `cmd:"" help:"Export a pushed app as Kubernetes objects."`
+	Why    whyCmd    `cmd:"" help:"Explain why an app's instances do not run."`
 }
 
 type renderCmd struct {

@@ -20,6 +20,7 @@ import (
 
 	"cupola/cmd/cupola/capi"
 	"cupola/cmd/cupola/command"
+	"cupola/cmd/cupola/why"
 )
 
 // Cmd is cupola push.
@@ -246,11 +247,23 @@ func (p *Pusher) start(ctx context.Context, app, droplet string) error {
 			return nil
 		case states["CRASHED"] == sum(states):
 			log.tell(p.Show)
-			return errors.New("the app crashed while starting: see its log above")
+			p.explain(ctx, app)
+			return errors.New("the app crashed while starting: see above")
 		}
 		if err := capi.Pause(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
+	}
+}
+
+// explain shows why the app does not run, as cupola app why does.
+func (p *Pusher) explain(ctx context.Context, app string) {
+	lines, err := why.Explain(ctx, p.Client, "/v3/apps/"+app)
+	if err != nil {
+		return // the push failed before this
+	}
+	for _, l := range lines {
+		p.Show.Line(l)
 	}
 }
 

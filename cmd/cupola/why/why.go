@@ -1,0 +1,121 @@
+// Package why explains why an app's instances do not run, from what the v3 API and the log cache tell of them.
+package why
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"cupola/cmd/cupola/capi"
+)
+
+// Crash is an app.crash event.
+type Crash struct {
+	CreatedAt time.Time `json:"created_at"`
+	Data      struct {
+		Index       int
+		Description string `json:"exit_description"`
+	}
+}
+
+// Line is a line of an app's log.
+type Line struct {
+	Source, Text string
+}
+
+// facts are what the API tells.
+type facts struct {
+	state     string         // of the app: STARTED or STOPPED
+	instances map[string]int // by process type and state
+	waits     []string       // why instances cannot be placed
+	build     string         // error of the last build; "" unless the app has no droplet
+	crash     *Crash         // the last
+	lines     []Line
+}
+
+// Explain says why instances of an app do not run, a line each; path is the app's in the API.
+func Explain(ctx context.Context, c *capi.Client, path string) ([]string, error) {
+	f, err := read(ctx, c, path)
+	if err != nil {
+		return nil, err
+	}
+	return f.explain(), nil
+}
+
+func read(ctx context.Context, c *capi.Client, path string) (f facts, err error) {
+	var app struct{ GUID, State string }
+	if err := c.Call(ctx, "GET", path, nil, &app); err != nil {
+		return f, err
+	}
+	f.state, f.instances = app.State, map[string]int{}
+	if err := f.readStates(ctx, c, path); err != nil {
+		return f, err
+	}
+	var builds struct {
+		Resources []struct{ State, Error string }
+	}
+	if err := c.Call(ctx, "GET", path+"/builds?per_page=1&order_by=-created_at", nil, &builds); err != nil {
+		return f, err
+	}
+	if len(builds.Resources) > 0 && builds.Resources[0].State == "FAILED" {
+		f.build = builds.Resources[0].Error
+	}
+	query := url.Values{"types": {"app.crash"}, "target_guids": {app.GUID}, "order_by": {"-created_at"}, "per_page": {"1"}}
+	var events struct{ Resources []Crash }
+	if err := c.Call(ctx, "GET", "/v3/audit_events?"+query.Encode(), nil, &events); err != nil {
+		return f, err
+	}
+	if len(events.Resources) > 0 {
+		f.crash = &events.Resources[0]
+	}
+	f.lines, err = readLines(ctx, c, app.GUID)
+	return f, err
+}
+
+// readStates counts the instances of all processes.
+func (f *facts) readStates(ctx context.Context, c *capi.Client, path string) error {
+	processes, err := capi.List[struct{ GUID, Type string }](ctx, c, path+"/processes")
+	if err != nil {
+		return err
+	}
+	for _, p := range processes {
+		var stats struct {
+			Resources []struct{ State, Details string }
+		}
+		if err := c.Call(ctx, "GET", "/v3/processes/"+p.GUID+"/stats", nil, &stats); err != nil {
+			return err
+		}
+		for _, s := range stats.Resources {
+			f.instances[p.Type+" "+s.State]++
+			if s.Details != "" {
+				f.waits = append(f.waits, fmt.Sprintf("An instance of %s cannot be placed: %s", p.Type, s.Details))
+			}
+		}
+	}
+	return nil
+}
+
+// readLines reads the end of an app's log.
+func readLines(ctx context.Context, c *capi.Client, app string) (lines []Line, err error) {
+	var answer struct {
+		Envelopes struct {
+			Batch []struct {
+				Tags map[string]string
+				Log  struct{ Payload string }
+			}
+		}
+	}
+	if err := c.Call(ctx, "GET", "/api/v1/read/"+app+"?envelope_types=LOG&limit=200&descending=true&start_time=0", nil, &answer); err != nil {
+		return nil, err
+	}
+	for _, e := range slices.Backward(answer.Envelopes.Batch) {
+		if text, err := base64.StdEncoding.DecodeString(e.Log.Payload); err == nil {
+			lines = append(lines, Line{e.Tags["source_type"], strings.TrimRight(string(text), "\n")})
+		}
+	}
+	return lines, nil
+}

@@ -1,0 +1,76 @@
+package push
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cupola/test/e2e"
+)
+
+// TestWhy pushes apps that do not start, and wants the cause at the end of the push, from cupola app why and, where a health
+// check found nothing, in the crash event and the log.
+func TestWhy(t *testing.T) {
+	t.Parallel()
+	d := e2e.SharedDaemon(t)
+	for _, c := range []struct {
+		name, command, files string // files: NAME, a line with its content
+		limit                string
+		want                 []string
+		event                string
+	}{
+		{"wrong-port", "python3 -m http.server 9090", "", "64M", []string{"Cause: the app listens on 0.0.0.0:9090 and not on port 8080"}, "the app listens on 0.0.0.0:9090 and not on port 8080"},
+		{"loopback", "python3 -m http.server --bind 127.0.0.1 $PORT", "", "64M", []string{"Cause: the app listens on 127.0.0.1:8080, which only its own container reaches"}, "it must listen on 0.0.0.0:8080"},
+		{"no-port", "sleep 1000", "", "64M", []string{"Cause: the app listens on no port"}, "the app listens on no port"},
+		{"exits", "echo almost there; exit 3", "", "64M", []string{"Exit status 3: the program ended with its own error", "  almost there"}, "Exited with status 3"},
+		{"oom", "python3 -c 'x = bytearray(200 << 20)'", "", "32M", []string{"signal 9: killed", "Cause: The app ran out of memory: its limit is 32M, its peak was 3"}, "(out of memory)"},
+		{"interpreter", "./run", "#!/usr/bin/no-such-interpreter\n", "64M", []string{"Cause: The interpreter that the first line of ./run names", "Exit status 127"}, "Exited with status 12"},
+		{"architecture", "./run", "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x15\x00\x01\x00\x00\x00" + strings.Repeat("\x00", 200), "64M", []string{"Exit status 126", "Cause: A program is built for another processor"}, "Exited with status 126"},
+		{"command", "no-such-program --serve", "", "64M", []string{"Exit status 127: the command was not found", "Cause: The command no-such-program is missing"}, "Exited with status 127"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			d, app, dir := d.On(t), "why-"+c.name, t.TempDir()
+			content := c.files
+			if content == "" {
+				content = "not used"
+			}
+			manifest := fmt.Sprintf("applications:\n- name: %s\n  stack: host\n  buildpacks: [binary_buildpack]\n  command: %q\n  memory: %s\n  disk_quota: 64M\n  timeout: 2\n", app, c.command, c.limit)
+			if err := os.WriteFile(filepath.Join(dir, "run"), []byte(content), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "manifest.yml"), []byte(manifest), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			pushed, err := d.Run("push", dir)
+			if err == nil {
+				t.Fatalf("the push succeeded:\n%s", pushed)
+			}
+			said, err := d.Run("app", "why", app)
+			if err != nil {
+				t.Fatalf("app why: %v\n%s", err, said)
+			}
+			for _, want := range c.want {
+				for from, text := range map[string]string{"push": pushed, "app why": said} {
+					if !strings.Contains(text, want) {
+						t.Errorf("%s does not say %q:\n%s", from, want, text)
+					}
+				}
+			}
+			all := crashes(d, app)
+			if len(all) == 0 || !strings.Contains(all[0].Data.Description, c.event) {
+				t.Errorf("crash events are %+v; want %q", all, c.event)
+			}
+		})
+	}
+	t.Run("runs", func(t *testing.T) {
+		t.Parallel()
+		d := d.On(t)
+		d.PushProbe("why-runs")
+		if said, err := d.Run("app", "why", "why-runs"); err != nil || !strings.HasPrefix(said, "All instances run.") {
+			t.Errorf("got %v, %s", err, said)
+		}
+	})
+}
