@@ -31,8 +31,9 @@ type hello struct {
 	Domain  string    `json:"domain"`
 	User    helloUser `json:"user"`
 	Admin   bool      `json:"admin"`
-	Reads   bool      `json:"reads_all"` // sees everything
-	Resumed bool      `json:"resumed"`   // false: what the client shows may be old
+	ReadsAs bool      `json:"admin_read_only"` // sees what an admin sees
+	Reads   bool      `json:"reads_all"`       // sees everything but secrets
+	Resumed bool      `json:"resumed"`         // false: what the client shows may be old
 	SSH     bool      `json:"ssh"`
 }
 
@@ -186,7 +187,8 @@ func (e *eventStream) greet(ctx context.Context, from position) error {
 		return err
 	}
 	return e.message(map[string]hello{"hello": {Version: e.c.Version, Domain: e.c.Domain, User: helloUser{who.UserGUID, who.Username}, Admin: slices.Contains(who.Scopes, "cloud_controller.admin"),
-		Reads: e.viewer.all, Resumed: from == e.id.position, SSH: e.c.SSH != nil}}, from)
+		ReadsAs: slices.Contains(who.Scopes, "cloud_controller.admin_read_only"),
+		Reads:   e.viewer.all, Resumed: from == e.id.position, SSH: e.c.SSH != nil}}, from)
 }
 
 // changes tells of what of a batch the user may see.

@@ -113,10 +113,11 @@ func setup(b api.PluginBuild) {
 		if !ok {
 			return api.OnResolveResult{}, fmt.Errorf("%s is not a vendored file", a.Path)
 		}
-		return api.OnResolveResult{Path: filepath.Join(b.InitialOptions.AbsWorkingDir, "vendor", file), Namespace: "text"}, nil
+		// Not the whole path: names carry a hash of it.
+		return api.OnResolveResult{Path: "vendor/" + file, Namespace: "text"}, nil
 	})
 	b.OnLoad(api.OnLoadOptions{Filter: ".", Namespace: "text"}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
-		text, err := os.ReadFile(a.Path)
+		text, err := os.ReadFile(filepath.Join(b.InitialOptions.AbsWorkingDir, a.Path))
 		s := string(text)
 		return api.OnLoadResult{Contents: &s, Loader: api.LoaderText}, err
 	})

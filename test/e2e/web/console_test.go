@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +30,7 @@ const manifest = `applications:
 
 // TestConsole drives the console in one browser, on one daemon.
 func TestConsole(t *testing.T) {
+	t.Parallel()
 	binary := e2e.NeedBinary(t)
 	modules := needBrowser(t)
 	d := e2e.StartDaemon(t, binary)
@@ -52,9 +54,18 @@ func TestConsole(t *testing.T) {
 		t.Fatal(err)
 	}
 	config["nothing"] = nothing
+	org := d.First("/v3/organizations?names=cupola")
 	for _, role := range []string{"space_developer", "space_supporter", "space_auditor", "space_manager"} {
-		addUser(d, role, space)
+		user := addUser(d, role)
+		addRole(d, user, "organization_user", "organization", org)
+		addRole(d, user, role, "space", space)
 	}
+	for _, role := range []string{"organization_manager", "organization_auditor", "organization_billing_manager"} {
+		addRole(d, addUser(d, role), role, "organization", org)
+	}
+	var groups struct{ Resources []struct{ ID string } }
+	d.API("GET", "/Groups?filter="+url.QueryEscape(`displayName eq "cloud_controller.admin_read_only"`), nil, &groups)
+	d.API("POST", "/Groups/"+groups.Resources[0].ID+"/members", e2e.Doc{"origin": "uaa", "type": "USER", "value": addUser(d, "admin_read_only")}, nil)
 	drive(t, config, func(t *testing.T, ask string) {
 		switch ask { // the browser's side cannot do this
 		case "kill":
@@ -67,15 +78,19 @@ func TestConsole(t *testing.T) {
 	})
 }
 
-// addUser makes a user, named as the role that it gets in a space.
-func addUser(d *e2e.Daemon, role, space string) {
+// addUser makes a user, named as the role that it gets.
+func addUser(d *e2e.Daemon, role string) (guid string) {
 	d.T.Helper()
 	var user struct{ ID string }
 	d.API("POST", "/Users", e2e.Doc{"userName": role, "password": password, "emails": []e2e.Doc{{"value": role}}}, &user)
 	d.API("POST", "/v3/users", e2e.Doc{"guid": user.ID}, nil)
-	org := d.First("/v3/organizations?names=cupola")
-	d.API("POST", "/v3/roles", e2e.Doc{"type": "organization_user", "relationships": e2e.Doc{"user": e2e.ToOne(user.ID), "organization": e2e.ToOne(org)}}, nil)
-	d.API("POST", "/v3/roles", e2e.Doc{"type": role, "relationships": e2e.Doc{"user": e2e.ToOne(user.ID), "space": e2e.ToOne(space)}}, nil)
+	return user.ID
+}
+
+// addRole gives a user a role in an organization or a space.
+func addRole(d *e2e.Daemon, user, role, kind, guid string) {
+	d.T.Helper()
+	d.API("POST", "/v3/roles", e2e.Doc{"type": role, "relationships": e2e.Doc{"user": e2e.ToOne(user), kind: e2e.ToOne(guid)}}, nil)
 }
 
 // needBrowser skips a test where no browser can be driven, and installs

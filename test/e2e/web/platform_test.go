@@ -110,7 +110,9 @@ func startPlatform(t *testing.T, modules string) platform {
 	}
 	space := d.First("/v3/spaces?names=dev")
 	for _, role := range []string{"space_developer", "space_auditor"} {
-		addUser(d, role, space)
+		user := addUser(d, role)
+		addRole(d, user, "organization_user", "organization", d.First("/v3/organizations?names=cupola"))
+		addRole(d, user, role, "space", space)
 	}
 	p.config = e2e.Doc{"port": d.Addr[len("127.0.0.1:"):], "admin": e2e.AdminPassword, "password": password, "modules": modules, "areas": []string{"platform_services", "platform_orgs", "platform_machine", "platform_pictures", "platform_access", "platform_hostile"},
 		"apps": e2e.Doc{"probe": d.App("probe")}, "space": space, "org": d.First("/v3/organizations?names=cupola"),
@@ -148,6 +150,7 @@ func (p platform) age() {
 
 // TestPlatform drives the screens of the platform in one browser, on one daemon.
 func TestPlatform(t *testing.T) {
+	t.Parallel()
 	modules := needBrowser(t)
 	p := startPlatform(t, modules)
 	drive(t, p.config, p.answer)

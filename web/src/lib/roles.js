@@ -32,7 +32,8 @@ export function mayIn(space) {
   if (hello.value?.admin) return { edit: true, operate: true, secrets: true, droplet: true };
   const edit = has(space, 'space_developer');
   const operate = edit || has(space, 'space_supporter');
-  return { edit, operate, secrets: operate, droplet: !operate || edit };
+  const reads = Boolean(hello.value?.admin_read_only);
+  return { edit, operate, secrets: operate || reads, droplet: !operate || edit };
 }
 
 /** Whether the user may create apps anywhere. */

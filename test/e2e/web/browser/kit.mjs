@@ -55,7 +55,7 @@ class Kit {
     page.problems = [];
     page.on('pageerror', e => page.problems.push(e.message));
     page.on('dialog', async d => { page.problems.push('a script ran: ' + d.message()); await d.dismiss(); });
-    page.on('console', m => { if (m.type() === 'error' && !/status of 4\d\d|ERR_CONNECTION|ERR_EMPTY|ERR_INCOMPLETE|ERR_ABORTED|WebSocket/.test(m.text())) page.problems.push(m.text()); });
+    page.on('console', m => { if (m.type() === 'error' && !/status of 4\d\d|ERR_CONNECTION|ERR_SOCKET|ERR_EMPTY|ERR_INCOMPLETE|ERR_ABORTED|WebSocket/.test(m.text())) page.problems.push(m.text()); });
     this.opened.push(page);
     return page;
   }

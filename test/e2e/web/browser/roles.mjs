@@ -20,7 +20,7 @@ const calls = kit => [
 ];
 
 export const tests = Object.fromEntries(Object.entries(roles).map(([role, want]) => [role, async kit => {
-  for (const [tab, all] of Object.entries(buttons)) {
+  for (const [tab, all] of Object.entries(want.blind ? {} : buttons)) {
     if (tab === 'environment' && !want.tabs.includes('Environment')) continue;
     const page = await kit.as(role, kit.app('quiet', tab));
     await page.locator('.tabs a').first().waitFor();
@@ -36,10 +36,15 @@ export const tests = Object.fromEntries(Object.entries(roles).map(([role, want])
     }
     await page.close();
   }
+  if (want.blind) { // the app is not there for them
+    const page = await kit.as(role, kit.app('quiet'));
+    await page.getByText('App not found').waitFor();
+    for (const name of buttons['']) check(await page.getByRole('button', { name, exact: true }).count() === 0, `${role} sees the button ${name}`);
+  }
   const page = await kit.as(role, '/apps');
   check(await page.getByRole('link', { name: 'New app' }).count() === (role === 'space_developer' ? 1 : 0), `New app, for ${role}`);
   for (const [method, path, json, allowed] of calls(kit)) {
-    if (allowed.includes(role)) continue; // those that may are tested as admin
+    if (allowed.includes(role) || (want.reads && method === 'GET')) continue; // those that may are tested as admin
     const { status } = await kit.api(page, method, path, json);
     check(status === 403 || status === 404, `${method} ${path} as ${role} is ${status}`);
   }
