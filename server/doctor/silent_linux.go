@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"cupola/rootfs/overlay"
 )
@@ -15,7 +16,7 @@ import (
 // AvoidSilent makes this process look for no programs and certificates in file systems below /usr that do not answer: it
 // would wait for ever. The error names them.
 func AvoidSilent() error {
-	silent, err := overlay.SilentSoftware()
+	silent, err := silentSoftware()
 	if err != nil || len(silent) == 0 {
 		return err
 	}
@@ -29,6 +30,9 @@ func AvoidSilent() error {
 	list := strings.Join(silent, " ")
 	return errors.Join(err, fmt.Errorf("the file system mounted at %s does not answer: repair it, or unmount it with 'sudo umount -l %s'", list, list))
 }
+
+// silentSoftware looks once for a process.
+var silentSoftware = sync.OnceValues(overlay.SilentSoftware)
 
 // noDir stands for an empty list of directories, which would mean the default ones.
 const noDir = "/proc/none"

@@ -105,8 +105,12 @@ func toolVersions(ctx context.Context, root string) []string {
 var versionNumber = regexp.MustCompile(`\d+(\.\d+)+`)
 
 func (t toolchain) version(ctx context.Context, root string) string {
+	silent, _ := silentSoftware() // an error hides only what does not answer
 	for _, dir := range append([]string{"usr/local/bin", "usr/bin", "bin"}, t.dirs...) {
 		program := filepath.Join(root, dir, t.name)
+		if isBelow(program, silent) {
+			continue
+		}
 		if _, err := exec.LookPath(program); err != nil {
 			continue
 		}

@@ -3,6 +3,7 @@ package push
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +86,10 @@ func TestHungMount(t *testing.T) {
 	}
 	d := e2e.StartDaemonWithMounts(t, binary, hungMount, "--ssh", "off", "--tcp", "off")
 	d.PushProbe("beside")
+	got := containersResult(t, e2e.WithMounts(hungMount, exec.CommandContext(t.Context(), binary, "doctor", "--json", "--data-dir", d.Dir)))
+	if got.Level != "ok" || !strings.HasSuffix(got.Detail, " minifs") {
+		t.Errorf("doctor: got %+v; want a container of minifs only", got)
+	}
 	e2e.Eventually(t, time.Minute, func() string {
 		var list struct{ Resources []struct{ Name string } }
 		d.API("GET", "/v3/stacks", nil, &list)
