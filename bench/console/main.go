@@ -115,7 +115,11 @@ func prepare(ctx context.Context, d *daemon.Daemon) (live, noisy string, err err
 		if list.Pagination.Total == routes+1 {
 			break
 		}
-		time.Sleep(50 * time.Millisecond)
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return "", "", ctx.Err()
+		}
 	}
 	if live, err = c.GUID(ctx, "/v3/apps?names=live"); err != nil {
 		return "", "", err
