@@ -32,7 +32,7 @@ export const tests = {
     await dialog.getByText(/^Pulled /).waitFor();
     check(await dialog.getByRole('meter', { name: /Layer 1 of 1/ }).count() === 1, 'there is no bar of the layer');
     await dialog.getByRole('button', { name: 'Close', exact: true }).last().click();
-    const row = page.locator('tr', { hasText: image });
+    const row = page.locator('main tr', { hasText: image });
     await row.waitFor();
     await row.getByRole('button', { name: new RegExp(image) }).first().click();
     await dialog.getByText('Used by').waitFor();
