@@ -2,7 +2,9 @@ package push
 
 import (
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -149,11 +151,11 @@ func egressIsHeld(d *e2e.Daemon) {
 		reaches(d, net.JoinHostPort(ip, port), false)
 	}
 	d.API("POST", "/v3/apps/"+d.App("probe")+"/processes/web/actions/scale", e2e.Doc{"instances": 2}, nil)
-	for _, i := range d.Running("probe", "web", 2) {
-		if _, said, _ := d.Get("probe.localhost", "/dial?to="+i.Host+":8080"); said != "reached\n" {
-			continue // not the one that answered
+	instances := d.Running("probe", "web", 2)
+	for i, other := range []int{1, 0} {
+		if said := dialFrom(d, i, instances[other].Host+":8080"); said == "reached\n" {
+			t.Errorf("instance %d reaches instance %d", i, other)
 		}
-		reaches(d, i.Host+":8080", false)
 	}
 	d.API("POST", "/v3/apps/"+d.App("probe")+"/processes/web/actions/scale", e2e.Doc{"instances": 1}, nil)
 	d.Running("probe", "web", 1)
@@ -166,6 +168,27 @@ func opened(d *e2e.Daemon, ip string) {
 	rule := e2e.Doc{"protocol": "tcp", "destination": ip, "ports": "80"}
 	d.API("POST", "/v3/security_groups", e2e.Doc{"name": "one", "globally_enabled": e2e.Doc{"running": true}, "rules": []e2e.Doc{rule}}, nil)
 	d.SoonReaches("probe", ip+":80", true)
+}
+
+// dialFrom has one instance of the probe connect to an address.
+func dialFrom(d *e2e.Daemon, index int, addr string) (said string) {
+	d.T.Helper()
+	req, err := http.NewRequest("GET", "http://"+d.Addr+"/dial?to="+addr, nil)
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	req.Host = "probe.localhost"
+	req.Header.Set("X-Cf-App-Instance", fmt.Sprintf("%s:%d", d.App("probe"), index))
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if fault := res.Header.Get("X-Cf-RouterError"); err != nil || fault != "" {
+		d.T.Fatalf("instance %d did not answer: got %s, %s, %v", index, res.Status, fault, err)
+	}
+	return string(text)
 }
 
 func reaches(d *e2e.Daemon, addr string, want bool) {
