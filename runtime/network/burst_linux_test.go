@@ -3,12 +3,15 @@ package network
 import (
 	"errors"
 	"net/netip"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/nftables"
 	"github.com/mdlayher/netlink"
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
 
@@ -80,6 +83,33 @@ func TestRulesAfterAFailure(t *testing.T) {
 	out, err := exec.Command("nft", "list", "map", n.cfg.Table, mapName).Output()
 	if err != nil || !strings.Contains(string(out), first.String()) || !strings.Contains(string(out), second.String()) {
 		t.Errorf("got %s, %v; want both addresses", out, err)
+	}
+}
+
+// TestAnswersThatAreLost drops all that the kernel answers. A change fails then,
+// rather than hold up all others, and the next one takes effect.
+func TestAnswersThatAreLost(t *testing.T) {
+	n := newNetwork(t, testConfig(t, 24))
+	deaf, err := bpf.Assemble([]bpf.Instruction{bpf.RetConstant{Val: 0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.filter.socket.SetBPF(deaf); err != nil {
+		t.Fatal(err)
+	}
+	n.filter.answerTime = 50 * time.Millisecond
+	to := netip.MustParseAddr("1.2.3.4")
+	all := []Policy{{Address: n.cfg.Subnet.Addr().Next().Next(), Egress: []Rule{{Protocol: "all", Destinations: []Range{{to, to}}}}}}
+	if err := n.filter.set(all); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("got %v; want a deadline that passed", err)
+	}
+	n.filter.answerTime = answerTime
+	if err := n.filter.set(all); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("nft", "list", "map", n.cfg.Table, mapName).Output()
+	if err != nil || !strings.Contains(string(out), all[0].Address.String()) {
+		t.Errorf("got %s, %v; want the address", out, err)
 	}
 }
 

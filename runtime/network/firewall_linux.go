@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
@@ -35,10 +36,13 @@ type firewall struct {
 	hostPorts []PortRange
 	names     bool // the host's address answers names
 
+	answerTime time.Duration
+
 	mu     sync.Mutex
 	conn   *nftables.Conn
-	buffer int  // bytes that fit into each direction of conn
-	stale  bool // a change failed: conn may hold a part of it, and the kernel all of it
+	socket *netlink.Conn // conn's
+	buffer int           // bytes that fit into each direction of conn
+	stale  bool          // a change failed: conn may hold a part of it, and the kernel all of it
 	vmap   *nftables.Set
 	chains map[string]bool       // in the kernel
 	chosen map[netip.Addr]string // the map's elements
@@ -49,7 +53,7 @@ type firewall struct {
 func newFirewall(cfg Config) (*firewall, error) {
 	f := &firewall{
 		table: &nftables.Table{Name: cfg.Table, Family: nftables.TableFamilyIPv4},
-		links: cfg.LinkPrefix, subnet: cfg.Subnet, names: cfg.Names, buffer: netlinkBuffer,
+		links: cfg.LinkPrefix, subnet: cfg.Subnet, names: cfg.Names, buffer: netlinkBuffer, answerTime: answerTime,
 	}
 	for _, p := range cfg.HostPorts {
 		f.hostPorts = append(f.hostPorts, PortRange{p, p})
@@ -83,14 +87,26 @@ func (f *firewall) connect() error {
 	if f.conn != nil {
 		_ = f.conn.CloseLasting()
 	}
-	size := func(c *netlink.Conn) error { return errors.Join(c.SetReadBuffer(f.buffer), c.SetWriteBuffer(f.buffer)) }
-	conn, err := nftables.New(nftables.AsLasting(), nftables.WithSockOptions(size))
+	prepare := func(c *netlink.Conn) error {
+		f.socket = c
+		f.limit()
+		return errors.Join(c.SetReadBuffer(f.buffer), c.SetWriteBuffer(f.buffer))
+	}
+	conn, err := nftables.New(nftables.AsLasting(), nftables.WithSockOptions(prepare))
 	if err != nil {
 		return explain(err)
 	}
 	f.conn = conn
 	return nil
 }
+
+// answerTime is how long the kernel has for a change or a read of all. It takes
+// milliseconds; an answer that is lost must not hold up every container for ever.
+const answerTime = 10 * time.Second
+
+// limit lets the kernel's next answers come for so long. A socket that takes no limit
+// is closed, and fails when it is used.
+func (f *firewall) limit() { _ = f.socket.SetDeadline(time.Now().Add(f.answerTime)) }
 
 // Of a netlink socket's buffers, in bytes. The kernel's default holds the
 // answers to some 250 messages, and each rule is one.
@@ -113,6 +129,7 @@ func (f *firewall) retry(change func() error) error {
 	for {
 		err := f.renew()
 		if err == nil {
+			f.limit()
 			err = change()
 		}
 		if err == nil {
