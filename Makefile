@@ -18,6 +18,7 @@ SYSTEMD_CACHE ?= $(HOME)/.cache/cupola/systemd
 # What passed before on the same inputs runs again in test-all alone.
 ONCE_KUBE    = .ci/once kube ./server/kube/... ./server/bosh/... ./test/e2e/bosh test/kube $(wildcard cmd/cupola/apps/*.go cmd/cupola/deployment/*.go) --
 ONCE_SYSTEMD = .ci/once systemd ./server/systemd test/systemd $(wildcard cmd/cupola/install.go cmd/cupola/upgrade.go) --
+ONCE_WEB     = .ci/once web ./web ./server/console ./server/machine test/e2e/web --
 SUDO       := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$(PATH)")
 
 STARTER    := runtime/container/starter/program/bin/starter
@@ -80,6 +81,7 @@ test: ## run all that CI runs
 	@echo 'lint and test-unit run beside e2e and test-root, which wait most of their time: see bin/beside.log'
 	@{ nice $(MAKE) lint && nice $(MAKE) test-unit; } > bin/beside.log 2>&1 & beside=$$!; failed=0; \
 	  $(MAKE) e2e && $(MAKE) test-root || failed=1; wait $$beside || failed=1; cat bin/beside.log; exit $$failed
+	@$(ONCE_WEB) $(MAKE) test-web
 	@if [ -n "$(ALWAYS)$(wildcard $(KUBE_CACHE)/kube-*)" ]; then $(ONCE_KUBE) $(MAKE) test-kube; \
 	  else echo 'test-kube has no control plane here yet: make test-kube builds one, in minutes'; fi
 	@if [ -n "$(ALWAYS)" ] || [ -e $(SYSTEMD_CACHE)/bookworm ]; then $(ONCE_SYSTEMD) $(MAKE) test-systemd; \
@@ -106,10 +108,18 @@ test-root: build ## run the tests on real containers, mounts and networks
 	tests=$$(go run ./test/roottests $$(.ci/packages root)); \
 	  $(call of,root,$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola $(TEST) -p 1 -run "$$tests")
 
-.PHONY: e2e
+E2E        = $(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola $(TEST) -count=1 -p 3 -parallel 4 -timeout 20m
 # Those that take longest come first, so that none is left over at the end.
-e2e: build ## drive the built daemon as a user does
-	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola $(TEST) -count=1 -p 3 -parallel 4 -timeout 20m ./test/e2e/web ./test/e2e/script ./test/e2e/push ./test/e2e/...
+E2E_PACKAGES = ./test/e2e/script ./test/e2e/push $(filter-out ./test/e2e/web,$(patsubst %/,./%,$(dir $(wildcard test/e2e/*/main_test.go))))
+
+.PHONY: e2e
+e2e: build ## drive the built daemon as a user does; test-web does so in a browser
+	$(E2E) $(E2E_PACKAGES)
+
+.PHONY: test-web
+test-web: build ## drive the web console in Chromium, on real daemons; in make test once for each change of the console
+	@.ci/deps test
+	$(E2E) -p 1 ./test/e2e/web
 
 CHAOS_ROUNDS ?= 60
 CYCLES       ?= 2000
