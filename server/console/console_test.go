@@ -458,6 +458,26 @@ func TestEventsAreOfWhatAUserSees(t *testing.T) {
 	}
 }
 
+// TestOnlyWhoSeesAllLearnsOfBOSH wants nothing of what belongs to no space told to
+// others, and many rows at once told to all, since nobody knows whose they are.
+func TestOnlyWhoSeesAllLearnsOfBOSH(t *testing.T) {
+	joe, admin := newViewer("joe", &store.Scope{}), newViewer("admin", nil)
+	for _, c := range []struct {
+		row      store.Touched
+		everyone bool
+	}{
+		{store.Touched{Table: "bosh_deployments"}, false},
+		{store.Touched{Table: "stacks"}, true},
+		{store.Touched{Table: "apps"}, true}, // too many to name
+		{store.Touched{Table: "apps", Values: []string{"an-app", "a-space"}}, false},
+	} {
+		_, all := admin.show(changeOf(c.row))
+		if _, one := joe.show(changeOf(c.row)); !all || one != c.everyone {
+			t.Errorf("%+v: an admin learns of it: %v; joe: %v", c.row, all, one)
+		}
+	}
+}
+
 // cookiesOf is a browser with another's session at the server of now, whose port is
 // another.
 func (at *site) cookiesOf(t *testing.T, b *http.Client, _ *events) *http.Client {

@@ -72,6 +72,7 @@ type change struct {
 
 	org, user, instance string
 	open                bool // everybody may know
+	many                bool // stands for any number of rows
 }
 
 // batch is the changes of a moment.
@@ -263,7 +264,7 @@ func (f *feed) resolve(ctx context.Context, rows []store.Touched) ([]change, err
 // changeOf reads a row's columns by their names.
 func changeOf(r store.Touched) change {
 	s := sources[r.Table]
-	c := change{Kind: s.kind, GUID: anyGUID, open: s.open}
+	c := change{Kind: s.kind, GUID: anyGUID, open: s.open, many: len(s.columns) > 0 && len(r.Values) == 0}
 	for i, v := range r.Values {
 		switch s.columns[i] {
 		case "guid", "route_guid", "key":

@@ -112,8 +112,8 @@ func (v viewer) show(c change) (_ change, ok bool) {
 		return c, true
 	case c.open:
 		return change{Kind: c.Kind, GUID: anyGUID}, true
-	case c.GUID == anyGUID: // of which nothing is known: reload what is shown
-		return c, true
+	case c.GUID == anyGUID: // many, of which nothing is known, or what only those see who see everything
+		return c, c.many
 	case c.Kind == "event":
 		return c, in("eventspace", c.Space) || in("eventorg", c.org)
 	case c.Kind == "route":
