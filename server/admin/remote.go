@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cupola/server/admin/stack"
+	"cupola/server/refusal"
 )
 
 // RemotePath is where the API has the operations of Remote.
@@ -40,7 +41,7 @@ func (d *Daemon) Remote() http.Handler {
 		m.Handle("POST "+RemotePath+o.path(), bounded(slots, o.handler(d)))
 	}
 	m.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, http.StatusNotFound, 10000, "CF-NotFound", "Unknown request")
+		refusal.Write(w, http.StatusNotFound, 10000, "CF-NotFound", "Unknown request")
 	})
 	return m
 }
@@ -51,12 +52,12 @@ func bounded(slots chan struct{}, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRemoteBody))
 		if err != nil {
-			refuse(w, http.StatusRequestEntityTooLarge, 1001, "CF-MessageParseError", fmt.Sprintf("Request invalid due to parse error: the body has more than %d bytes", maxRemoteBody))
+			refusal.Write(w, http.StatusRequestEntityTooLarge, 1001, "CF-MessageParseError", fmt.Sprintf("Request invalid due to parse error: the body has more than %d bytes", maxRemoteBody))
 			return
 		}
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(text, &object); err != nil || object == nil {
-			refuse(w, http.StatusBadRequest, 1001, "CF-MessageParseError", "Request invalid due to parse error: the body must be a JSON object, like {}")
+			refusal.Write(w, http.StatusBadRequest, 1001, "CF-MessageParseError", "Request invalid due to parse error: the body must be a JSON object, like {}")
 			return
 		}
 		select {
@@ -64,7 +65,7 @@ func bounded(slots chan struct{}, next http.Handler) http.Handler {
 			defer func() { <-slots }()
 		default:
 			w.Header().Set("Retry-After", "1")
-			refuse(w, http.StatusServiceUnavailable, 10015, "CF-ServiceUnavailable", fmt.Sprintf("%d operations are under way: try again when one has ended", maxRemote))
+			refusal.Write(w, http.StatusServiceUnavailable, 10015, "CF-ServiceUnavailable", fmt.Sprintf("%d operations are under way: try again when one has ended", maxRemote))
 			return
 		}
 		r.Body = io.NopCloser(strings.NewReader(string(text)))
@@ -72,16 +73,4 @@ func bounded(slots chan struct{}, next http.Handler) http.Handler {
 		w.Header().Set("Cache-Control", "no-store")
 		next.ServeHTTP(w, r)
 	})
-}
-
-// refuse answers in Cloud Controller's form (CC: errors/v2.yml).
-func refuse(w http.ResponseWriter, status, code int, title, detail string) {
-	type fault struct {
-		Code   int    `json:"code"`
-		Title  string `json:"title"`
-		Detail string `json:"detail"`
-	}
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string][]fault{"errors": {{code, title, detail}}}) // the client may be gone
 }

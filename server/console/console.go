@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"encoding/json"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/klauspost/compress/gzhttp"
 
+	"cupola/server/refusal"
 	"cupola/server/sshproxy"
 	"cupola/server/uaa"
 	"cupola/store"
@@ -121,29 +121,16 @@ func secured(next http.Handler) http.Handler {
 	})
 }
 
-// refuse answers in Cloud Controller's form.
-func refuse(w http.ResponseWriter, status, code int, title, detail string) {
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	type fault struct {
-		Code   int    `json:"code"`
-		Title  string `json:"title"`
-		Detail string `json:"detail"`
-	}
-	_ = json.NewEncoder(w).Encode(map[string][]fault{"errors": {{code, title, detail}}}) // the client may be gone
-}
-
 // CC: errors/v2.yml
 func refuseStranger(w http.ResponseWriter) {
-	refuse(w, http.StatusUnauthorized, 10002, "CF-NotAuthenticated", "Authentication error")
+	refusal.Write(w, http.StatusUnauthorized, 10002, "CF-NotAuthenticated", "Authentication error")
 }
 
 func refuseForeign(w http.ResponseWriter) {
-	refuse(w, http.StatusForbidden, 10003, "CF-NotAuthorized", "The request came from another site")
+	refusal.Write(w, http.StatusForbidden, 10003, "CF-NotAuthorized", "The request came from another site")
 }
 
 func (c *Console) fail(w http.ResponseWriter, r *http.Request, err error) {
 	c.Log.ErrorContext(r.Context(), "console request failed", slog.String("path", r.URL.Path), slog.Any("err", err))
-	refuse(w, http.StatusInternalServerError, 10001, "UnknownError", "An unknown error occurred.")
+	refusal.Write(w, http.StatusInternalServerError, 10001, "UnknownError", "An unknown error occurred.")
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"cupola/server/refusal"
 	"cupola/store"
 )
 
@@ -44,7 +45,7 @@ func (c *Console) proxy(api http.Handler) http.Handler {
 		case !ok:
 			refuseStranger(w)
 		case !isAPIPath(path):
-			refuse(w, http.StatusNotFound, 10000, "CF-NotFound", "Unknown request")
+			refusal.Write(w, http.StatusNotFound, 10000, "CF-NotFound", "Unknown request")
 		case path == "/v2/read":
 			c.stream(w, r, s, func(r *http.Request) { api.ServeHTTP(w, ask(r, token)) })
 		default:
@@ -81,5 +82,5 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request, s session, serv
 }
 
 func refuseMany(w http.ResponseWriter) {
-	refuse(w, http.StatusTooManyRequests, 10013, "CF-RateLimitExceeded", "You have too many streams and terminals open: close some of them")
+	refusal.Write(w, http.StatusTooManyRequests, 10013, "CF-RateLimitExceeded", "You have too many streams and terminals open: close some of them")
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/websocket"
 
 	"cupola/runtime/fault"
+	"cupola/server/refusal"
 	"cupola/server/sshproxy"
 	"cupola/store"
 	"cupola/store/cf"
@@ -40,10 +41,10 @@ func (c *Console) terminal(w http.ResponseWriter, r *http.Request) {
 		refuseForeign(w)
 		return
 	case c.SSH == nil:
-		refuse(w, http.StatusNotFound, 10000, "CF-NotFound", "cf ssh is off: start the daemon with --ssh")
+		refusal.Write(w, http.StatusNotFound, 10000, "CF-NotFound", "cf ssh is off: start the daemon with --ssh")
 		return
 	case process == "" || badIndex != nil:
-		refuse(w, http.StatusBadRequest, 10005, "CF-BadQueryParameter", "The query needs process=GUID and index=NUMBER")
+		refusal.Write(w, http.StatusBadRequest, 10005, "CF-BadQueryParameter", "The query needs process=GUID and index=NUMBER")
 		return
 	}
 	one, ctx, ok := c.live.begin(r.Context(), s.key, s.login.UserGUID)

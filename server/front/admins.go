@@ -1,11 +1,11 @@
 package front
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
 
+	"cupola/server/refusal"
 	"cupola/store/cf"
 )
 
@@ -28,16 +28,16 @@ func (rs Readers) only(scopes []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		if token == "" {
-			refuse(w, http.StatusUnauthorized, 10002, "CF-NotAuthenticated", "Authentication error")
+			refusal.Write(w, http.StatusUnauthorized, 10002, "CF-NotAuthenticated", "Authentication error")
 			return
 		}
 		id, err := rs.UAA.Verify(r.Context(), token)
 		if err != nil || !strings.EqualFold(scheme, "bearer") {
-			refuse(w, http.StatusUnauthorized, 1000, "CF-InvalidAuthToken", "Invalid Auth Token")
+			refusal.Write(w, http.StatusUnauthorized, 1000, "CF-InvalidAuthToken", "Invalid Auth Token")
 			return
 		}
 		if !hasAny(id, scopes) {
-			refuse(w, http.StatusForbidden, 10003, "CF-NotAuthorized", "You are not authorized to perform the requested action")
+			refusal.Write(w, http.StatusForbidden, 10003, "CF-NotAuthorized", "You are not authorized to perform the requested action")
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -52,21 +52,9 @@ func hasAny(id cf.Identity, scopes []string) bool {
 func getOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			refuse(w, http.StatusNotFound, 10000, "CF-NotFound", "Unknown request")
+			refusal.Write(w, http.StatusNotFound, 10000, "CF-NotFound", "Unknown request")
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// refuse answers in Cloud Controller's form.
-func refuse(w http.ResponseWriter, status, code int, title, detail string) {
-	type fault struct {
-		Code   int    `json:"code"`
-		Title  string `json:"title"`
-		Detail string `json:"detail"`
-	}
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string][]fault{"errors": {{code, title, detail}}}) // the client may be gone
 }

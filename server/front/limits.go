@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"cupola/server/bulkhead"
+	"cupola/server/refusal"
 )
 
 // bounded lets requests to the API in as long as there is room. The API's own
@@ -41,5 +42,5 @@ func overloaded(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")
 	}
-	refuse(w, http.StatusServiceUnavailable, 10015, "CF-ServiceUnavailable", "Too many requests are under way: try again in a few seconds")
+	refusal.Write(w, http.StatusServiceUnavailable, 10015, "CF-ServiceUnavailable", "Too many requests are under way: try again in a few seconds")
 }

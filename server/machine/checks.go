@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os/exec"
 	"time"
+
+	"cupola/server/refusal"
 )
 
 // Checks is what cupola doctor found, as GET /v1/machine/checks shows it.
@@ -39,7 +41,7 @@ func (m *Machine) Checks(w http.ResponseWriter, r *http.Request) {
 		if r.Context().Err() == nil {
 			m.Log.ErrorContext(r.Context(), "the checks of the machine were not run", "err", err)
 		}
-		refuse(w, "The checks of the machine could not run: the daemon's log says why; 'sudo cupola doctor' runs them, too")
+		refusal.Write(w, http.StatusInternalServerError, 10001, "UnknownError", "The checks of the machine could not run: the daemon's log says why; 'sudo cupola doctor' runs them, too")
 		return
 	}
 	answer(w, c)
@@ -102,11 +104,4 @@ func (l *limited) Write(p []byte) (int, error) {
 func answer(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	_ = json.NewEncoder(w).Encode(v) // the client may be gone
-}
-
-// refuse answers in Cloud Controller's form.
-func refuse(w http.ResponseWriter, detail string) {
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.WriteHeader(http.StatusInternalServerError)
-	_ = json.NewEncoder(w).Encode(map[string]any{"errors": []any{map[string]any{"code": 10001, "title": "UnknownError", "detail": detail}}}) // the client may be gone
 }
