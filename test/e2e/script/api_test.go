@@ -142,7 +142,8 @@ func setGUID(ts *testscript.TestScript, s *session, args []string) outcome {
 		key = "usernames"
 	}
 	q := url.Values{key: {args[2]}}
-	if args[1] == "apps" || args[1] == "routes" {
+	switch args[1] {
+	case "apps", "routes", "service_instances": // other scripts have some of this name in their spaces
 		q.Set("space_guids", ts.Getenv("SPACE_GUID"))
 	}
 	out := s.exchange("GET", "/v3/"+args[1]+"?"+q.Encode(), "", nil)
