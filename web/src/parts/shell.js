@@ -8,7 +8,7 @@ import { useKeys } from '../lib/keys.js';
 import { clock } from '../lib/format.js';
 import { sections } from '../routes.js';
 import { Icon } from './basic.js';
-import { Dialogs, open } from './dialog.js';
+import { Dialogs, open, close } from './dialog.js';
 import { Live, announce } from './live.js';
 import { Help } from './help.js';
 
@@ -41,6 +41,7 @@ export function Shell({ children }) {
   ]);
   useEffect(() => {
     menu.value = false;
+    close(); // a dialog belongs to the screen that opened it
   }, [place.value.path]);
   useEffect(() => {
     if (connection.value !== 'connecting') announce(connection.value === 'lost' ? 'The daemon does not answer' : 'Connected');

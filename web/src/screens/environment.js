@@ -8,6 +8,8 @@ import { Problem, Skeleton, Section, Lines, Button, Field, State, Time, Icon } f
 import { open, confirm, Sheet } from '../parts/dialog.js';
 import { Diff } from '../parts/diff.js';
 import { announce } from '../parts/live.js';
+import { Link } from '../lib/router.js';
+import { Parameters, defaults } from '../parts/schemaform.js';
 import { deploy } from './appactions.js';
 
 // Reading the variables is an audit event: they are loaded when the tab opens and after an own change, never by the stream.
@@ -22,10 +24,44 @@ async function loadVars(app, may, signal) {
   return { vars, pending: running ? changed(running, vars) : [] };
 }
 
+// When the oldest running instance started, in ms of the server's clock; Infinity where none runs.
+async function oldestStart(processes, signal) {
+  const starts = await Promise.all(
+    processes.map(async p => {
+      const answer = await call('GET', `/v3/processes/${p.guid}/stats`, { signal, whole: true });
+      const now = new Date(answer.headers.get('Date')).getTime();
+      const running = (await answer.json()).resources.filter(i => i.state === 'RUNNING');
+      return Math.min(...running.map(i => now - i.uptime * 1000));
+    }),
+  );
+  return Math.min(...starts);
+}
+
+// Both times are whole seconds: a binding that is hardly younger may be in the instance.
+const margin = 2000;
+
+async function loadBindings(of, signal) {
+  const [{ resources, included }, start] = await Promise.all([
+    list(`/v3/service_credential_bindings?app_guids=${of.app.guid}&include=service_instance`, { signal }),
+    of.app.state === 'STARTED' ? oldestStart(of.processes, signal) : Infinity,
+  ]);
+  const by = Object.fromEntries((included.service_instances ?? []).map(i => [i.guid, i]));
+  return resources.map(b => ({
+    b,
+    instance: by[b.relationships.service_instance.data.guid],
+    unseen: b.last_operation?.state !== 'failed' && new Date(b.created_at).getTime() > start + margin,
+  }));
+}
+
 /** The tab Environment. */
 export default function Environment(of) {
   const { app, may } = of;
   const env = useResource(signal => loadVars(app, may, signal), [app.guid, app.state]);
+  const bindings = useResource(
+    signal => loadBindings(of, signal),
+    [app.guid, app.state],
+    ofApp(app.guid, 'service_binding service_instance instance'),
+  );
   const [shown, setShown] = useState(null);
   const reveal = async () => setShown(shown ? null : await get(`/v3/apps/${app.guid}/env`));
   const save = async change => {
@@ -56,7 +92,7 @@ export default function Environment(of) {
     `}
   `;
   return html`
-    <${Pending} of=${of} changes=${env.data?.pending ?? []} />
+    <${Pending} of=${of} changes=${env.data?.pending ?? []} bound=${bindings.data?.filter(b => b.unseen) ?? []} />
     <${Section} title="Variables" actions=${actions}>
       <${Problem} error=${env.error} />
       ${!env.data && !env.error && html`<${Skeleton} rows=${3} />`}
@@ -98,13 +134,13 @@ export default function Environment(of) {
       `}
     <//>
     ${shown && html`<${Provided} env=${shown} />`}
-    <${Bindings} of=${of} />
+    <${Bindings} of=${of} bindings=${bindings} />
     <${Lines} lines=${[`cf env ${quoted(app.name)}`, may.operate && `cf set-env ${quoted(app.name)} NAME VALUE`]} />
   `;
 }
 
-function Pending({ of, changes }) {
-  if (!changes.length) return null;
+function Pending({ of, changes, bound }) {
+  if (!changes.length && !bound.length) return null;
   const restart = async () => {
     await deploy(of.app.guid, 'rolling');
     announce('A rolling deployment started');
@@ -113,7 +149,11 @@ function Pending({ of, changes }) {
   return html`
     <div class="notice">
       <${Icon} name="wait" />
-      <span><strong>Restart needed.</strong> The running instances have other values of ${changes.map(c => c.key).join(', ')}.</span>
+      <span>
+        <strong>Restart needed.</strong>
+        ${changes.length > 0 && ` The running instances have other values of ${changes.map(c => c.key).join(', ')}.`}
+        ${bound.length > 0 && ` They started before ${bound.map(b => b.instance?.name).join(', ')} was bound.`}
+      </span>
       ${of.may.operate &&
       html`<${Button} run=${restart} title=${`cf restart ${quoted(of.app.name)} --strategy rolling`}>Restart (rolling)<//>`}
     </div>
@@ -169,6 +209,10 @@ function Import({ vars, save, app, close }) {
   const [text, setText] = useState('');
   const { vars: wanted, error } = parseEnv(text);
   const changes = changed(Object.fromEntries(Object.keys(wanted).map(k => [k, vars[k]])), wanted);
+  const file = async e => {
+    const [chosen] = e.currentTarget.files;
+    if (chosen) setText(await chosen.text());
+  };
   return html`
     <${Sheet}
       title="Import a .env file"
@@ -180,6 +224,7 @@ function Import({ vars, save, app, close }) {
         .slice(0, 8)
         .map(([k, v]) => `cf set-env ${quoted(app.name)} ${k} ${quoted(v)}`)}
     >
+      <div class="field"><label for="env-file">From a file</label><input id="env-file" type="file" onChange=${file} /></div>
       <${Field}
         as="textarea"
         label="NAME=VALUE lines"
@@ -195,17 +240,8 @@ function Import({ vars, save, app, close }) {
   `;
 }
 
-async function loadBindings(of, signal) {
-  const { resources, included } = await list(`/v3/service_credential_bindings?app_guids=${of.app.guid}&include=service_instance`, {
-    signal,
-  });
-  const by = Object.fromEntries((included.service_instances ?? []).map(i => [i.guid, i]));
-  return resources.map(b => ({ b, instance: by[b.relationships.service_instance.data.guid] }));
-}
-
-function Bindings({ of }) {
-  const { app, may } = of;
-  const bindings = useResource(signal => loadBindings(of, signal), [app.guid], ofApp(app.guid, 'service_binding service_instance'));
+function Bindings({ of, bindings }) {
+  const { may } = of;
   const bind = () => open(Bind, { title: 'Bind', of, reload: bindings.reload });
   return html`
     <${Section} title="Service bindings" actions=${may.operate && html`<button type="button" onClick=${bind}>Bind a service…</button>`}>
@@ -286,33 +322,52 @@ function Bind({ of, reload, close }) {
   );
   const [guid, setGuid] = useState('');
   const [name, setName] = useState('');
+  const [parameters, setParameters] = useState(null);
   const chosen = instances.data?.resources.find(i => i.guid === guid) ?? instances.data?.resources[0];
+  const plan = chosen?.relationships.service_plan?.data.guid;
+  const schema = useResource(
+    async signal => (plan ? (await get('/v3/service_plans/' + plan, { signal })).schemas.service_binding.create.parameters : null),
+    [plan],
+  );
+  const value = parameters ?? { object: defaults(schema.data) };
+  const given = plan && Object.keys(value.object ?? {}).length ? value.object : undefined;
+  const choose = g => {
+    setGuid(g);
+    setParameters(null);
+  };
   const run = async () => {
     await act('POST', '/v3/service_credential_bindings', {
       type: 'app',
       ...(name && { name }),
+      ...(given && { parameters: given }),
       relationships: { app: { data: { guid: of.app.guid } }, service_instance: { data: { guid: chosen.guid } } },
     });
     announce(`${chosen.name} is bound; restart the app to use it`);
     await reload();
   };
+  const line =
+    `cf bind-service ${quoted(of.app.name)} ${quoted(chosen?.name ?? '')}` +
+    `${name && ' --binding-name ' + quoted(name)}${given ? ` -c ${quoted(JSON.stringify(given))}` : ''}`;
   return html`
     <${Sheet}
       title=${`Bind a service to ${of.app.name}`}
       close=${close}
       submit="Bind"
       run=${run}
-      disabled=${!chosen}
-      lines=${chosen && [`cf bind-service ${quoted(of.app.name)} ${quoted(chosen.name)}${name && ' --binding-name ' + quoted(name)}`]}
+      disabled=${!chosen || Boolean(value.error)}
+      lines=${chosen && [line, `cf restart ${quoted(of.app.name)} --strategy rolling`]}
     >
       <${Problem} error=${instances.error} />
       ${instances.data?.resources.length === 0
-        ? html`<p>The space ${of.space.name} has no service instance yet.</p>`
+        ? html`<p>The space ${of.space.name} has no service instance yet: <${Link} to="/services/marketplace">create one<//>.</p>`
         : html`
-            <${Field} as="select" label="Service instance" value=${chosen?.guid} onValue=${setGuid}>
+            <${Field} as="select" label="Service instance" value=${chosen?.guid} onValue=${choose}>
               ${instances.data?.resources.map(i => html`<option key=${i.guid} value=${i.guid}>${i.name}</option>`)}
             <//>
             <${Field} label="Binding name" value=${name} onValue=${setName} note="Optional; apps find the credentials by it" />
+            ${plan &&
+            schema.data !== undefined &&
+            html`<${Parameters} key=${plan} schema=${schema.data} value=${value} onValue=${setParameters} />`}
           `}
     <//>
   `;
