@@ -109,8 +109,10 @@ export class Ring {
   }
 }
 
+const pageSize = 1000; // the log cache's most
+
 async function read(app, params, o) {
-  const answer = await get(`/api/v1/read/${app}?envelope_types=LOG&limit=1000&${new URLSearchParams(params)}`, o);
+  const answer = await get(`/api/v1/read/${app}?envelope_types=LOG&limit=${pageSize}&${new URLSearchParams(params)}`, o);
   return (answer.envelopes?.batch ?? []).map(lineOf).filter(Boolean);
 }
 
@@ -136,6 +138,15 @@ export function follow(app, to) {
     ended = false,
     timer;
   const abort = new AbortController();
+  // The lines before, and all from a time on: a page at a time, so that none is missing between history and stream.
+  async function allSince(from, before, o) {
+    for (let page = await newer(app, from, o); ; page = await newer(app, from, o)) {
+      to.lines(to.ring.without([...before, ...page]));
+      if (page.length < pageSize || page.at(-1).stamp === from) return;
+      before = [];
+      from = page.at(-1).stamp;
+    }
+  }
   async function catchUp() {
     if (waiting) {
       again = true;
@@ -143,13 +154,11 @@ export function follow(app, to) {
     } // the stream began after this read: read once more
     waiting = [];
     try {
+      const o = { signal: abort.signal };
       const last = to.last();
-      let lines;
-      if (last) lines = await newer(app, last, { signal: abort.signal });
-      else if (to.at)
-        lines = [...(await older(app, to.at, { signal: abort.signal })), ...(await newer(app, to.at, { signal: abort.signal }))];
-      else lines = await older(app, null, { signal: abort.signal });
-      to.lines(to.ring.without(lines));
+      if (last) await allSince(last, [], o);
+      else if (to.at) await allSince(to.at, await older(app, to.at, o), o);
+      else to.lines(to.ring.without(await older(app, null, o)));
       to.lines(to.ring.without(waiting));
       to.state('live');
     } catch (e) {

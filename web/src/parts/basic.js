@@ -142,11 +142,7 @@ export function Empty({ title, children, line }) {
 export function Line({ text, label = 'Copy the command' }) {
   const [copied, setCopied] = useState(false);
   const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(text);
-    } catch {
-      copyByHand(text);
-    }
+    await copyText(text);
     setCopied(true);
     announce('Copied');
     setTimeout(() => setCopied(false), 1500);
@@ -159,6 +155,15 @@ export function Line({ text, label = 'Copy the command' }) {
       </button>
     </div>
   `;
+}
+
+/** Puts a text on the clipboard. @param {string} text */
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    copyByHand(text);
+  }
 }
 
 // The clipboard's API needs a secure page, which http://console.DOMAIN is not.

@@ -40,10 +40,11 @@ function columnsOf(box, probe, before) {
 
 /**
  * @param {{lines: any[], version: number, wrap: boolean, relative: boolean, follow: boolean, onFollow: (on: boolean) => void,
- *   mark: RegExp|null, at: string|null, label: string, plain?: boolean}} p
- * version is another number when lines have changed; at is the timestamp of the line that is marked
+ *   mark: RegExp|null, at: string|null, onAt?: (stamp: string) => void, until?: number|null, label: string, plain?: boolean}} p
+ * version is another number when lines have changed; at is the timestamp of the line that is marked, onAt marks one;
+ * until is the number of a line below which others were put: what is before it comes into sight
  */
-export function LogView({ lines, version, wrap, relative, follow, onFollow, mark, at, label, plain }) {
+export function LogView({ lines, version, wrap, relative, follow, onFollow, mark, at, onAt, until, label, plain }) {
   const box = useRef(),
     probe = useRef(),
     own = useRef(-1);
@@ -59,6 +60,7 @@ export function LogView({ lines, version, wrap, relative, follow, onFollow, mark
   }, []);
   const sums = layout(lines, wrap, size.columns, open);
   const rows = sums ? sums[lines.length] : lines.length;
+  const topOf = n => (sums && n >= 0 ? sums[n] : n) * height;
   const first = Math.max(0, (sums ? find(sums, Math.floor(top / height)) : Math.floor(top / height)) - 5);
   const visible = Math.ceil(size.height / height) + 10;
   const last = Math.min(lines.length, sums ? find(sums, Math.floor(top / height) + visible) + 1 : first + visible);
@@ -70,9 +72,14 @@ export function LogView({ lines, version, wrap, relative, follow, onFollow, mark
   }, [version, follow, rows, size.height]);
   useEffect(() => {
     if (!at) return;
-    const n = lines.findIndex(l => l.stamp === at);
-    if (n >= 0) box.current.scrollTop = (sums ? sums[n] : n) * height - size.height / 3;
+    const y = topOf(lines.findIndex(l => l.stamp === at));
+    const b = box.current;
+    if (y >= 0 && (y < b.scrollTop || y + height > b.scrollTop + b.clientHeight)) b.scrollTop = y - size.height / 3;
   }, [at, lines.length > 0]);
+  useEffect(() => {
+    const y = topOf(lines.findIndex(l => l.seq >= until));
+    if (until !== null && until !== undefined && y >= 0) box.current.scrollTop = y - box.current.clientHeight + 3 * height;
+  }, [until]);
   const scrolled = () => {
     const b = box.current;
     setTop(b.scrollTop);
@@ -105,6 +112,7 @@ export function LogView({ lines, version, wrap, relative, follow, onFollow, mark
                   open=${open.has(l.seq)}
                   toggle=${toggle}
                   plain=${plain}
+                  onAt=${onAt}
                 />
               `,
             )}
@@ -114,13 +122,21 @@ export function LogView({ lines, version, wrap, relative, follow, onFollow, mark
   `;
 }
 
-function Row({ line, relative, mark, on, open, toggle, plain }) {
+// The time marks its line: for the mouse; with the keyboard, Copy link marks the last one.
+function When({ line, relative, onAt }) {
+  const text = relative ? ago(line.time) : clock(line.time);
+  if (!onAt) return html`<span class="when" title=${stamp(line.time)}>${text}</span>`;
+  const title = `${stamp(line.time)}. Click to mark the line: the link leads to it.`;
+  return html`<button type="button" class="when" tabindex="-1" title=${title} onClick=${() => onAt(line.stamp)}>${text}</button>`;
+}
+
+function Row({ line, relative, mark, on, open, toggle, plain, onAt }) {
   const json = line.text.includes('{') && jsonOf(line);
   return html`
     <div class=${'l ' + line.source + (line.err ? ' err' : '') + (on ? ' on' : '')}>
       ${!plain &&
       html`
-        <span class="when" title=${stamp(line.time)}>${relative ? ago(line.time) : clock(line.time)}</span>
+        <${When} line=${line} relative=${relative} onAt=${onAt} />
         <span class="src" title=${line.type}>
           ${line.source}
           ${line.instance !== '' && line.source !== 'API' ? '/' + line.instance : ''}
@@ -145,8 +161,9 @@ function marked(text, mark) {
   if (!mark) return text;
   const out = [];
   let from = 0;
+  mark.lastIndex = 0; // matchAll begins where the last test ended
   for (const m of text.matchAll(mark)) {
-    if (!m[0]) break;
+    if (!m[0]) continue;
     out.push(text.slice(from, m.index), html`<mark>${m[0]}</mark>`);
     from = m.index + m[0].length;
   }

@@ -5,7 +5,7 @@ import { place, setQuery } from '../lib/router.js';
 import { setting, utc } from '../lib/settings.js';
 import { quoted, count } from '../lib/format.js';
 import { useKeys } from '../lib/keys.js';
-import { Problem, Lines, Button, Check, Icon } from '../parts/basic.js';
+import { Problem, Lines, Button, Check, Icon, copyText } from '../parts/basic.js';
 import { LogView } from '../parts/logview.js';
 import { announce } from '../parts/live.js';
 
@@ -94,6 +94,7 @@ export default function Logs({ app }) {
   const hidden = query.has('hide') ? query.get('hide').split(',').filter(Boolean) : hiddenKept.value;
   const { ring, version, state, bump } = useLog(app.guid, at);
   const [following, setFollowing] = useState(!at);
+  const [before, setBefore] = useState({}); // the first line before older ones were put above it
   const paused = useRef(null);
   const filtered = useMemo(() => new Filtered(ring), [ring]);
   const { re, error } = useMemo(() => expression(text), [text]);
@@ -113,9 +114,16 @@ export default function Logs({ app }) {
     setQuery({ hide: query.has('hide') ? next.join(',') : null });
   };
   const more = async () => {
-    ring.unshift(ring.without(await older(app.guid, ring.lines[0]?.stamp)));
+    const first = ring.lines[0];
+    const found = ring.without(await older(app.guid, first?.stamp));
+    setFollowing(false);
+    setBefore({ seq: first?.seq, none: !found.length });
+    ring.unshift(found);
+    announce(found.length ? `${count(found.length, 'older line')}` : 'There are no older lines');
     bump();
   };
+  const marked = at && lines.find(l => l.stamp === at);
+  const link = () => permalink(marked ?? (paused.current && lines.findLast(l => l.seq <= paused.current)) ?? lines.at(-1));
   useKeys([
     ['Space', 'Pause or follow the log', () => setFollowing(f => !f)],
     [
@@ -175,9 +183,12 @@ export default function Logs({ app }) {
             <${Icon} name=${following ? 'pause' : 'play'} />
             ${following ? 'Pause' : `Follow${news > 0 ? ` (${news} new)` : ''}`}
           </button>
-          ${ring.lines.length > 0 && html`<${Button} run=${more} title="Load older lines">Older<//>`}
+          ${ring.lines.length > 0 &&
+          html`
+            <${Button} run=${more} disabled=${before.none} title="Load older lines">${before.none ? 'No older lines' : 'Older'}<//>
+          `}
           <button type="button" onClick=${() => download(app, lines)}>Download</button>
-          <button type="button" onClick=${() => permalink(lines, paused.current)}>Copy link</button>
+          <${Copy} run=${link} title=${marked ? 'To the line that is marked' : 'To the last line'} />
         </div>
       </div>
       ${error && html`<p class="note bad" role="status">Not a regular expression (${error}): searched for as text.</p>`}
@@ -193,6 +204,8 @@ export default function Logs({ app }) {
         onFollow=${setFollowing}
         mark=${re}
         at=${at}
+        onAt=${stamp => setQuery({ at: stamp === at ? null : stamp })}
+        until=${before.seq}
         label=${'Log of ' + app.name}
       />
       ${!ring.lines.length && state.is === 'live' && html`<p class="muted">The app has said nothing yet.</p>`}
@@ -212,14 +225,21 @@ function download(app, lines) {
   setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
-// A link to what is shown now: filters, and the line that was last when it was paused.
-function permalink(lines, seq) {
-  const line = (seq && lines.findLast(l => l.seq <= seq)) || lines.at(-1);
+// Copies a link to what is shown now: the filters, and a line.
+async function permalink(line) {
   const url = new URL(location.href);
   if (line) url.searchParams.set('at', line.stamp);
-  navigator.clipboard?.writeText(url.href).then(
-    () => announce('Link copied'),
-    () => {},
-  );
+  await copyText(url.href);
   setQuery({ at: line?.stamp ?? null });
+}
+
+function Copy({ run, title }) {
+  const [copied, setCopied] = useState(false);
+  const click = async () => {
+    await run();
+    setCopied(true);
+    announce('Link copied');
+    setTimeout(() => setCopied(false), 1500);
+  };
+  return html`<button type="button" title=${title} onClick=${click}>${copied ? 'Copied' : 'Copy link'}</button>`;
 }
