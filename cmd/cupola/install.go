@@ -20,6 +20,7 @@ import (
 // Where an installation lies.
 const (
 	installedBinary = "/usr/local/bin/cupola"
+	packagedBinary  = "/usr/bin/cupola" // of a package, which has the shared files, too: it runs where it is
 	installedConfig = "/etc/cupola/cupola.yml"
 	unitDir         = "/etc/systemd/system"
 )
@@ -59,7 +60,10 @@ func (c *installCmd) Run(e *command.Env) error {
 	if err := flags.Validate(); err != nil { // rather than a service that never starts
 		return err
 	}
-	i := &installation{root: c.Root}
+	i, err := newInstallation(c.Root)
+	if err != nil {
+		return err
+	}
 	err = i.installBinary()
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%w: run it with sudo", err)
@@ -67,7 +71,7 @@ func (c *installCmd) Run(e *command.Env) error {
 	if err != nil {
 		return err
 	}
-	service := c.service(dir)
+	service := c.service(i.binary(), dir)
 	if err := i.write(service, dir); err != nil {
 		return err
 	}
@@ -89,8 +93,8 @@ func (c *installCmd) Run(e *command.Env) error {
 	return nil
 }
 
-func (c *installCmd) service(dataDir string) systemd.Service {
-	s := systemd.Service{DataDir: dataDir, Command: []string{installedBinary, "serve", "--config", installedConfig, "--data-dir", dataDir}}
+func (c *installCmd) service(binary, dataDir string) systemd.Service {
+	s := systemd.Service{DataDir: dataDir, Command: []string{binary, "serve", "--config", installedConfig, "--data-dir", dataDir}}
 	for _, k := range []systemd.Socket{{Name: "http", Address: c.HTTP}, {Name: "https", Address: c.HTTPS}, {Name: "ssh", Address: c.SSH}} {
 		s.Command = append(s.Command, "--"+k.Name, k.Address)
 		if k.Address != "off" {
@@ -106,22 +110,34 @@ func (c *installCmd) service(dataDir string) systemd.Service {
 // installation is what is installed below a root directory; "" is the machine's.
 type installation struct {
 	root    string
+	self    string   // the program that runs
 	changed []string // files that were written
+}
+
+func newInstallation(root string) (*installation, error) {
+	self, err := os.Executable()
+	return &installation{root: root, self: self}, err
+}
+
+// packaged tells whether the program that runs belongs to a package.
+func (i *installation) packaged() bool { return i.root == "" && i.self == packagedBinary }
+
+// binary is what the service runs.
+func (i *installation) binary() string {
+	if i.packaged() {
+		return packagedBinary
+	}
+	return installedBinary
 }
 
 func (i *installation) path(name string) string { return filepath.Join("/", i.root, name) }
 
 // installBinary puts the program that runs in its place.
 func (i *installation) installBinary() error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	to := i.path(installedBinary)
-	if self == to {
+	if i.self == i.path(i.binary()) {
 		return nil
 	}
-	program, err := os.ReadFile(self)
+	program, err := os.ReadFile(i.self)
 	if err != nil {
 		return err
 	}
@@ -144,6 +160,18 @@ func (i *installation) write(s systemd.Service, dataDir string) error {
 			}
 		}
 	}
+	if !i.packaged() {
+		if err := i.writeShared(); err != nil {
+			return err
+		}
+	}
+	if _, err := os.Lstat(i.path(installedConfig)); !errors.Is(err, fs.ErrNotExist) {
+		return err // it is the operator's
+	}
+	return i.put(installedConfig, []byte(firstConfig), 0o600)
+}
+
+func (i *installation) writeShared() error {
 	for name, write := range sharedFiles {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {
@@ -153,10 +181,7 @@ func (i *installation) write(s systemd.Service, dataDir string) error {
 			return err
 		}
 	}
-	if _, err := os.Lstat(i.path(installedConfig)); !errors.Is(err, fs.ErrNotExist) {
-		return err // it is the operator's
-	}
-	return i.put(installedConfig, []byte(firstConfig), 0o600)
+	return nil
 }
 
 // put writes a file in one step, unless it is as it should be.
@@ -270,14 +295,20 @@ func (c *uninstallCmd) Run(e *command.Env) error {
 
 // dataDir is that of what is installed; "" where nothing is.
 func (i *installation) dataDir() (string, error) {
+	unit, err := i.unit()
+	if err != nil || unit == "" {
+		return "", err
+	}
+	return systemd.DataDirOf(unit)
+}
+
+// unit is the text of the installed service's unit; "" where nothing is installed.
+func (i *installation) unit() (string, error) {
 	text, err := os.ReadFile(i.path(filepath.Join(unitDir, systemd.ServiceUnit)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	if err != nil {
-		return "", err
-	}
-	return systemd.DataDirOf(string(text))
+	return string(text), err
 }
 
 func (i *installation) stop(ctx context.Context) error {

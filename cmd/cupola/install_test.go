@@ -130,3 +130,18 @@ func uninstalls(t *testing.T, e *command.Env, root string, out *bytes.Buffer) {
 		t.Errorf("got %q", out.String())
 	}
 }
+
+// TestInstallOfAPackage: a program that a package installed runs where it is.
+func TestInstallOfAPackage(t *testing.T) {
+	for _, c := range []struct{ root, self, want string }{
+		{"", packagedBinary, packagedBinary},
+		{"", "/home/me/cupola", installedBinary},
+		{"/image", packagedBinary, installedBinary}, // a machine image gets a copy
+	} {
+		i := &installation{root: c.root, self: c.self}
+		unit := (&installCmd{HTTP: "127.0.0.1:8080", HTTPS: "off", SSH: "off"}).service(i.binary(), "/data").Units()["cupola.service"]
+		if !strings.Contains(unit, "\nExecStart="+c.want+" serve ") {
+			t.Errorf("%+v: got %s; want %s to run", c, unit, c.want)
+		}
+	}
+}

@@ -41,6 +41,9 @@ func (c *upgradeCmd) Run(e *command.Env) error {
 	if !systemdRuns() {
 		return errors.New("systemd does not run here: stop the daemon and start the new binary; apps keep running meanwhile")
 	}
+	if unit, err := i.unit(); err != nil || strings.Contains(unit, "="+packagedBinary+" serve ") {
+		return errors.Join(err, fmt.Errorf("%s belongs to a package: upgrade that, as with 'apt install ./cupola_VERSION_ARCH.deb'; apps keep running, and connections wait, meanwhile", packagedBinary))
+	}
 	u := &upgrade{binary: i.path(installedBinary), dataDir: dir, service: systemdService{}, out: e.Out}
 	return u.run(e.Ctx, c.From)
 }
