@@ -60,6 +60,7 @@ var causes = []struct {
 	{[]string{"netlink"}, "sudo modprobe -a veth nf_tables"},
 	{[]string{"nftables"}, "sudo modprobe -a veth nf_tables"},
 	{[]string{"permission denied"}, "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0   # or see 'security' above"},
+	{[]string{"user namespace", "operation not permitted"}, "run cupola on the machine itself, with systemd-nspawn instead of chroot, or in a container that is --privileged"},
 	{[]string{"operation not permitted"}, "run cupola on the machine itself, or in a container that is --privileged"},
 }
 

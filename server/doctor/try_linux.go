@@ -65,7 +65,9 @@ func (m *machine) userns(ctx context.Context) Result {
 		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
 		UidMappings: ids, GidMappings: ids,
 	}
-	if err := cmd.Run(); err != nil {
+	if err := cmd.Run(); errors.Is(err, unix.EPERM) { // root may, but in a chroot, and where a container's seccomp filter forbids it: user_namespaces(7)
+		return failed(fmt.Errorf("run a process in new namespaces: %w", err), "run cupola on the machine itself, with systemd-nspawn instead of chroot, or in a container that is --privileged")
+	} else if err != nil {
 		return failed(fmt.Errorf("run a process in new namespaces: %w", err), "sudo sysctl -w user.max_user_namespaces=15000 kernel.unprivileged_userns_clone=1")
 	}
 	return fine("started a process in user, pid, mount, network, ipc, uts and cgroup namespaces")
