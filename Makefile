@@ -42,6 +42,10 @@ bin/cupola: $(SOURCES) $(HELPERS)
 	@.ci/deps build
 	go build $(TAGS) -ldflags "-s -w -extldflags=-static -X cupola/cmd/cupola/command.release=$(VERSION)" -o $@ ./cmd/cupola
 
+.PHONY: release
+release: ## make tarballs and Debian packages of HEAD for amd64 and arm64, with checksums and an SBOM, in bin/release
+	.ci/release bin/release
+
 # The programs that run inside containers: static, and in any image.
 runtime/lifecycle/bin/lifecycle: $(shell find cmd/lifecycle runtime/contract -name '*.go') go.mod
 	CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/lifecycle
@@ -90,7 +94,7 @@ test: ## run all that CI runs
 
 .PHONY: test-all
 test-all: ## run every test there is, for hours: nightly
-	$(MAKE) ALWAYS=1 test test-race chaos test-cgroup2
+	$(MAKE) ALWAYS=1 test test-race chaos test-newcomer test-cgroup2
 
 .PHONY: test-unit
 test-unit: $(HELPERS) ## run the tests that need no root, with the race detector where it is cheap
@@ -132,6 +136,13 @@ chaos: build ## break the daemon in many ways while tenants work, and push and d
 	  $(TEST) -count=1 -timeout 3h -v -run 'TestChaos$$|TestCycles$$' ./test/e2e/chaos
 	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA_NTH_CALLS=all $(TEST) -count=1 -timeout 1h -v -run 'TestNthCallFails$$' ./store
 
+.PHONY: test-newcomer
+test-newcomer: ## make a release twice, which must be the same, and be a newcomer with it on a fresh Debian 12 and 13
+	@.ci/deps systemd
+	rm -rf bin/clone && git clone -q . bin/clone && bin/clone/.ci/release bin/again "$$(go env GOHOSTARCH)"
+	.ci/release bin/release "$$(go env GOHOSTARCH)" && cmp bin/release/SHA256SUMS bin/again/SHA256SUMS
+	$(SUDO) test/newcomer/run bin/release $(SYSTEMD_CACHE) bookworm trixie
+
 .PHONY: test-kube
 test-kube: build ## bring deployments into a Kubernetes control plane, which takes minutes to build, once
 	program=$$(test/kube/build $(KUBE_CACHE)); \
@@ -161,7 +172,7 @@ web: ## make web/dist of web/src and web/vendor
 	cd web/build && go run .
 
 .PHONY: web-check
-web-check: ## fail where web/dist is not what the sources give, or one of their lines is too long
+web-check: ## fail where web/dist is not what the sources give
 	cd web/build && go run . -check
 
 .PHONY: proto
