@@ -186,23 +186,17 @@ class H(http.server.BaseHTTPRequestHandler):
 http.server.HTTPServer(("", int(os.environ["PORT"])), H).serve_forever()
 `
 
-// wheel is a pure Python wheel with one module and one program.
-func wheel(t *testing.T) string {
+// archive is a zip file of files.
+func archive(t *testing.T, files map[string]string) string {
 	t.Helper()
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)
-	for _, f := range [][2]string{
-		{"greet.py", "def hello():\n    return 'from a wheel'\ndef main():\n    print(hello())\n"},
-		{"greet-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: greet\nVersion: 1.0\n"},
-		{"greet-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
-		{"greet-1.0.dist-info/entry_points.txt", "[console_scripts]\ngreet = greet:main\n"},
-		{"greet-1.0.dist-info/RECORD", "greet.py,,\ngreet-1.0.dist-info/METADATA,,\ngreet-1.0.dist-info/WHEEL,,\ngreet-1.0.dist-info/entry_points.txt,,\ngreet-1.0.dist-info/RECORD,,\n"},
-	} {
-		e, err := w.Create(f[0])
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		e, err := w.Create(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Write([]byte(f[1])); err != nil {
+		if _, err := e.Write([]byte(files[name])); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -210,6 +204,18 @@ func wheel(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return buf.String()
+}
+
+// wheel is a pure Python wheel with one module and one program.
+func wheel(t *testing.T) string {
+	t.Helper()
+	return archive(t, map[string]string{
+		"greet.py":                             "def hello():\n    return 'from a wheel'\ndef main():\n    print(hello())\n",
+		"greet-1.0.dist-info/METADATA":         "Metadata-Version: 2.1\nName: greet\nVersion: 1.0\n",
+		"greet-1.0.dist-info/WHEEL":            "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+		"greet-1.0.dist-info/entry_points.txt": "[console_scripts]\ngreet = greet:main\n",
+		"greet-1.0.dist-info/RECORD":           "greet.py,,\ngreet-1.0.dist-info/METADATA,,\ngreet-1.0.dist-info/WHEEL,,\ngreet-1.0.dist-info/entry_points.txt,,\ngreet-1.0.dist-info/RECORD,,\n",
+	})
 }
 
 func pythonApp(t *testing.T) map[string]string {

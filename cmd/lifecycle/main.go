@@ -14,6 +14,7 @@ import (
 	"cupola/cmd/lifecycle/buildpack"
 	"cupola/cmd/lifecycle/directory"
 	"cupola/cmd/lifecycle/healthcheck"
+	"cupola/cmd/lifecycle/jvm"
 	"cupola/cmd/lifecycle/proxy"
 	"cupola/cmd/lifecycle/scp"
 	"cupola/cmd/lifecycle/shell"
@@ -67,6 +68,9 @@ func dispatch(argv []string) (code int, ok bool) {
 		return scp.Main(args), true
 	case "sh", "shell":
 		return shell.Main(argv), true
+	}
+	if code, ok := jvm.Main(argv); ok {
+		return code, true
 	}
 	return tool.Main(argv)
 }

@@ -61,10 +61,12 @@ func start(t *testing.T, home, command string, env ...string) *app {
 	return a
 }
 
+func (a *app) url(path string) string { return fmt.Sprintf("http://127.0.0.1:%d%s", a.port, path) }
+
 // get fetches a path, waiting for the app to listen.
 func (a *app) get(path string) (int, string) {
 	a.t.Helper()
-	url := fmt.Sprintf("http://127.0.0.1:%d%s", a.port, path)
+	url := a.url(path)
 	deadline := time.Now().Add(time.Minute)
 	for {
 		res, err := http.Get(url)
@@ -76,11 +78,17 @@ func (a *app) get(path string) (int, string) {
 			}
 			return res.StatusCode, string(body)
 		}
-		if time.Now().After(deadline) {
+		if time.Now().After(deadline) || a.ended() {
 			a.t.Fatalf("GET %s: %v\n%s", url, err, a.out.String())
 		}
 		<-time.After(20 * time.Millisecond)
 	}
+}
+
+// ended reports whether the process has exited and nothing has waited for it yet.
+func (a *app) ended() bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", a.cmd.Process.Pid))
+	return err == nil && bytes.Contains(stat, []byte(") Z "))
 }
 
 func freePort(t *testing.T) int {

@@ -25,6 +25,7 @@ type BuildpackFile struct {
 func Buildpacks() []Buildpack {
 	return []Buildpack{
 		{"staticfile_buildpack", "staticfile"},
+		{"java_buildpack", "java"},
 		{"ruby_buildpack", "ruby"},
 		{"nodejs_buildpack", "nodejs"},
 		{"go_buildpack", "go"},

@@ -201,4 +201,12 @@ func TestSeedsKeepWhatAnOperatorSet(t *testing.T) {
 	if d := cmp.Diff(want, w.buildpackOrder()); d != "" {
 		t.Error(d)
 	}
+	// One that a later release brings comes before the next of its order.
+	w.write(func(tx *store.Tx) error {
+		return stacks.OfferBuildpacks(tx, []stacks.SystemBuildpack{{Name: "java_buildpack", Filename: "j.zip", Digest: "j1"}, {Name: "absent_buildpack", Filename: "a.zip", Digest: "a1"}, {Name: "go_buildpack", Filename: "g.zip", Digest: "g1"}})
+	})
+	want = []string{"ruby_buildpack", "staticfile_buildpack", "java_buildpack", "absent_buildpack", "go_buildpack", "python_buildpack"}
+	if d := cmp.Diff(want, w.buildpackOrder()); d != "" {
+		t.Error(d)
+	}
 }

@@ -28,6 +28,7 @@ func kinds() map[string]kind {
 	return map[string]kind{
 		"binary":     {detect: detectBinary, finalize: finalizeBinary},
 		"go":         {detect: detectGo, finalize: finalizeGo},
+		"java":       {detect: detectJava, supply: supplyJava, finalize: finalizeJava},
 		"nodejs":     {detect: detectNodeJS, supply: supplyNodeJS, finalize: finalizeNodeJS},
 		"python":     {detect: detectPython, supply: supplyPython, finalize: finalizePython},
 		"ruby":       {detect: detectRuby, supply: supplyRuby, finalize: finalizeRuby},

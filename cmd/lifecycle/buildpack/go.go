@@ -47,7 +47,7 @@ type goBuild struct {
 
 // finalizeGo compiles the app's programs into bin/.
 func finalizeGo(s *stage) (string, error) {
-	tool, err := s.find("build the program where Go is (CGO_ENABLED=0 go build) and push it with -b binary_buildpack",
+	tool, err := s.find("go", "build the program where Go is (CGO_ENABLED=0 go build) and push it with -b binary_buildpack",
 		[]string{"go"}, "/usr/local/go/bin", "/usr/lib/go/bin", "/usr/lib/go-*/bin")
 	if err != nil {
 		return "", err

@@ -23,7 +23,7 @@ func detectNodeJS(app string) bool { return exists(filepath.Join(app, "package.j
 // supplyNodeJS installs what package.json names, unless the app brings its
 // node_modules.
 func supplyNodeJS(s *stage) error {
-	node, err := s.find("", []string{"node", "nodejs"}, "/usr/local/bin", "/usr/lib/nodejs/bin")
+	node, err := s.find("node", "", []string{"node", "nodejs"}, "/usr/local/bin", "/usr/lib/nodejs/bin")
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (s *stage) nodeModules(p packageJSON) error {
 	if !needed && !hooks {
 		return nil
 	}
-	npm, err := s.find("push node_modules with the app (npm install, no .cfignore entry)", []string{"npm"}, "/usr/local/bin")
+	npm, err := s.find("node", "push node_modules with the app (npm install, no .cfignore entry)", []string{"npm"}, "/usr/local/bin")
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func detectPython(app string) bool {
 }
 
 func (s *stage) findPython() (string, error) {
-	return s.find("", []string{"python3", "python"}, "/usr/local/bin")
+	return s.find("python", "", []string{"python3", "python"}, "/usr/local/bin")
 }
 
 // supplyPython installs the app's requirements beside it.

@@ -13,7 +13,7 @@ func detectRuby(app string) bool { return exists(filepath.Join(app, "Gemfile")) 
 // supplyRuby installs the Gemfile's gems, from vendor/cache when the app
 // brings them.
 func supplyRuby(s *stage) error {
-	ruby, err := s.find("", []string{"ruby"}, "/usr/local/bin")
+	ruby, err := s.find("ruby", "", []string{"ruby"}, "/usr/local/bin")
 	if err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func supplyRuby(s *stage) error {
 	}
 	s.step("Using %s of the stack", version)
 	// Debian installs Bundler as bundle3.1 and the like.
-	bundle, err := s.find("", []string{"bundle", "bundle[0-9]*"}, "/usr/bin", "/usr/local/bin", "/var/lib/gems/*/bin")
+	bundle, err := s.find("ruby", "", []string{"bundle", "bundle[0-9]*"}, "/usr/bin", "/usr/local/bin", "/var/lib/gems/*/bin")
 	if err != nil {
 		return err
 	}

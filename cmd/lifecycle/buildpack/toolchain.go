@@ -15,25 +15,47 @@ import (
 
 // noToolError says that the stack lacks a program and how to go on.
 type noToolError struct {
-	tool, stack, instead string
+	tool      string
+	toolchain string // that brings it, of contract.Toolchains
+	stack     string // its name; "" is not known
+	instead   string // what the user can do without it; "" is nothing
 }
 
 func (e noToolError) Error() string {
-	stack := "this stack"
-	if e.stack != "" {
-		stack = fmt.Sprintf("stack '%s'", e.stack)
+	text := fmt.Sprintf("no %s in %s: push with -s and a stack that has it (see cf stacks; host has what this machine has)", e.tool, quoteStack(e.stack))
+	if t, ok := contract.ToolchainOf(e.toolchain); ok {
+		text += ", or get it: " + t.HowToGet(e.stack)
 	}
-	text := fmt.Sprintf("no %s in %s: push with `-s` and a stack that has it (see `cf stacks`; `host` has what this machine has)", e.tool, stack)
 	if e.instead != "" {
 		text += ", or " + e.instead
 	}
 	return text
 }
 
-// find returns the path of the first of names that is in PATH or in dirs.
-// instead completes the error: what the user can do without the program; it may
-// be empty.
-func (s *stage) find(instead string, names []string, dirs ...string) (string, error) {
+// lackOf is the error of a stack without a toolchain.
+func lackOf(toolchain string) noToolError {
+	return noToolError{tool: toolchain, toolchain: toolchain, stack: os.Getenv(contract.EnvStack)}
+}
+
+// about is the same error for another program of the toolchain.
+func (e noToolError) about(tool string) noToolError {
+	e.tool = tool
+	return e
+}
+
+// stackName names the stack of this staging in a sentence.
+func stackName() string { return quoteStack(os.Getenv(contract.EnvStack)) }
+
+func quoteStack(name string) string {
+	if name == "" {
+		return "this stack"
+	}
+	return "stack '" + name + "'"
+}
+
+// find returns the path of the first of names that is in PATH or in dirs. The error says how to get the toolchain, and with instead
+// what the user can do without it, unless that is empty.
+func (s *stage) find(toolchain, instead string, names []string, dirs ...string) (string, error) {
 	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {
 			return filepath.Abs(path)
@@ -49,7 +71,9 @@ func (s *stage) find(instead string, names []string, dirs ...string) (string, er
 			}
 		}
 	}
-	return "", noToolError{tool: names[0], stack: os.Getenv(contract.EnvStack), instead: instead}
+	lack := lackOf(toolchain).about(names[0])
+	lack.instead = instead
+	return "", lack
 }
 
 // call is a program to run.

@@ -11,10 +11,14 @@ import (
 func TestFindSaysTheMend(t *testing.T) {
 	t.Setenv("CF_STACK", "minifs")
 	s := &stage{}
-	_, err := s.find("bring your own", []string{"no-such-tool"}, t.TempDir())
-	want := "no no-such-tool in stack 'minifs': push with `-s` and a stack that has it (see `cf stacks`; `host` has what this machine has), or bring your own"
+	_, err := s.find("rust", "bring your own", []string{"no-such-tool"}, t.TempDir())
+	want := "no no-such-tool in stack 'minifs': push with -s and a stack that has it (see cf stacks; host has what this machine has), or get it: sudo cupola stack build debian12 --with rust, and push with -s debian12, or bring your own"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v; want %s", err, want)
+	}
+	t.Setenv("CF_STACK", "host")
+	if got := lackOf("nginx").Error(); !strings.Contains(got, "no nginx in stack 'host': ") || !strings.Contains(got, "get it: sudo apt-get install -y nginx-light libnginx-mod-stream, or sudo cupola stack build") {
+		t.Errorf("got %q; want the machine's packages, too", got)
 	}
 }
 
@@ -24,7 +28,7 @@ func TestFindLooksInDirectories(t *testing.T) {
 	if err := os.WriteFile(want, []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	got, err := (&stage{}).find("", []string{"odd-tool", "odd-tool[0-9]*"}, dir)
+	got, err := (&stage{}).find("ruby", "", []string{"odd-tool", "odd-tool[0-9]*"}, dir)
 	if err != nil || got != want {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}

@@ -62,37 +62,47 @@ type SystemBuildpack struct {
 	Digest   string // of its zip in the blob store
 }
 
-// OfferBuildpacks makes the buildpacks that come with the daemon, in their order,
-// after those that are there. One that is there gets the new bits and keeps its
-// position, and whether it is enabled and locked; one to which an operator uploaded
-// other bits stays as it is.
+// OfferBuildpacks makes the buildpacks that come with the daemon, in their order:
+// a new one comes before the next that is there, or else last. One that is there
+// gets the new bits and keeps its position, and whether it is enabled and locked;
+// one to which an operator uploaded other bits stays as it is.
 func OfferBuildpacks(tx *store.Tx, system []SystemBuildpack) error {
-	for _, s := range system {
-		if err := offerBuildpack(tx, s); err != nil {
+	for i, s := range system {
+		if err := offerBuildpack(tx, s, system[i+1:]); err != nil {
 			return fmt.Errorf("seed the buildpack %s: %w", s.Name, err)
 		}
 	}
 	return nil
 }
 
-func offerBuildpack(tx *store.Tx, s SystemBuildpack) error {
-	have, err := store.Buildpacks.By(tx, "names", s.Name)
+func offerBuildpack(tx *store.Tx, s SystemBuildpack, later []SystemBuildpack) error {
+	all, err := byPosition(tx)
 	if err != nil {
 		return err
 	}
-	for _, b := range have {
+	have := 0
+	for _, b := range all {
+		if b.Name != s.Name {
+			continue
+		}
+		have++
 		if b.System == s.Name && (b.Digest != s.Digest || b.Filename != s.Filename) {
 			b.Digest, b.Filename, b.State = s.Digest, s.Filename, "READY"
 			return store.Buildpacks.Update(tx, b)
 		}
 	}
-	if len(have) > 0 {
+	if have > 0 {
 		return nil
 	}
-	n, err := store.Buildpacks.Count(tx, store.Query{})
-	if err != nil {
+	b := &cf.Buildpack{Name: s.Name, State: "READY", Position: len(all) + 1, Enabled: true,
+		Lifecycle: "buildpack", Filename: s.Filename, Digest: s.Digest, System: s.Name}
+	if err := store.Buildpacks.Insert(tx, b); err != nil {
 		return err
 	}
-	return store.Buildpacks.Insert(tx, &cf.Buildpack{Name: s.Name, State: "READY", Position: n + 1, Enabled: true,
-		Lifecycle: "buildpack", Filename: s.Filename, Digest: s.Digest, System: s.Name})
+	for _, l := range later {
+		if i := slices.IndexFunc(all, func(x *cf.Buildpack) bool { return x.System == l.Name }); i >= 0 {
+			return moveBuildpack(tx, b, i+1)
+		}
+	}
+	return nil
 }
