@@ -172,7 +172,7 @@ web: ## make web/dist of web/src and web/vendor
 	cd web/build && go run .
 
 .PHONY: web-check
-web-check: ## fail where web/dist is not what the sources give
+web-check: ## fail where web/dist is not what the sources give, or one of their lines is too long
 	cd web/build && go run . -check
 
 .PHONY: proto

@@ -33,16 +33,16 @@ var (
 	labelBuild = label(store.Builds, func(b *cf.Build) *cf.Metadata { return &b.Metadata })
 )
 
-// How long an answer is held for a client that waits: long enough that a push
-// sees each change at once, short enough for whatever is between.
 const (
+	// holdFor is how long an answer is held for a client that waits: long enough that a
+	// push sees each change at once, short enough for whatever is between.
 	holdFor = 20 * time.Second
-	// The CLI withholds log lines for 2 s and stops reading when it sees the
-	// build staged: the last lines of the log need that long to be shown.
-	logDelay = 2300 * time.Millisecond
+	// printFor is what the CLI gets to print the log lines that it has read.
+	printFor = 50 * time.Millisecond
 )
 
-// showBuild holds the answer to the CLI while the build is STAGING.
+// showBuild holds the answer to the CLI while the build is STAGING, and until the CLI has
+// read the log: it stops reading when it sees the build staged.
 func showBuild(c *call) (*response, error) {
 	var b *cf.Build
 	res, err := hold(c, func(c *call) (res *response, done bool, err error) {
@@ -52,7 +52,14 @@ func showBuild(c *call) (*response, error) {
 		return &response{body: viewBuild(c, b)}, b.State != cf.BuildStaging, nil
 	})
 	if err == nil && b.State != cf.BuildStaging && c.delaysLogs() {
-		c.wait(nil, b.UpdatedAt.Add(logDelay))
+		c.showLog(b.AppGUID)
 	}
 	return res, err
+}
+
+// showLog waits until the CLI has shown the staging log of an app.
+func (c *call) showLog(appGUID string) {
+	if c.s.LogShown != nil && c.s.LogShown(c.Context(), appGUID) {
+		c.wait(nil, time.Now().Add(printFor))
+	}
 }

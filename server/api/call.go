@@ -60,8 +60,7 @@ func (c *call) fromCLI() bool {
 	return c.delaysLogs() || strings.HasPrefix(c.Request.UserAgent(), "cupola/")
 }
 
-// delaysLogs tells whether the official CLI asks, which shows no line of a log
-// before it is 2 s old. Its user agent is its file's name and version.
+// delaysLogs tells whether the official CLI asks, which reads logs beside other calls. Its user agent is its file's name and version.
 func (c *call) delaysLogs() bool {
 	name, _, _ := strings.Cut(c.Request.UserAgent(), "/")
 	return name == "cf" || name == "cf7" || name == "cf8" || name == "cf9"

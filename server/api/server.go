@@ -41,6 +41,9 @@ type Config struct {
 	Stats func(instanceGUID string) (lrp.Stats, bool)
 	// Routed waits until requests go where the rows say now, or ctx ends.
 	Routed func(ctx context.Context)
+	// LogShown waits until the official CLI has read the staging log of an app, or ctx ends.
+	// It reports whether the CLI reads the log at all; nil: it does not.
+	LogShown func(ctx context.Context, appGUID string) bool
 	// Retire has an instance of a process replaced.
 	Retire func(process *cf.Process, app *cf.App, index int)
 

@@ -21,8 +21,9 @@ func (f *Faces) apiConfig(l *loops.Loops) api.Config {
 	x := f.Executor
 	c := api.Config{
 		Store: x.Store, Blobs: x.Blobs, Log: x.Log, Authenticate: f.UAA.Verify, Slots: f.slots, Stats: x.Cell.Stats,
-		Routed: func(ctx context.Context) { _ = l.Ingress.Current(ctx) }, // its only error is ctx's
-		Retire: l.Retire, SSH: f.sshInfo(), PackDroplet: x.Images.PackDroplet, PackedLayer: x.Images.OpenLayer,
+		Routed:   func(ctx context.Context) { _ = l.Ingress.Current(ctx) }, // its only error is ctx's
+		LogShown: x.Logs.Cache.Shown,
+		Retire:   l.Retire, SSH: f.sshInfo(), PackDroplet: x.Images.PackDroplet, PackedLayer: x.Images.OpenLayer,
 		RenderBOSH: func(ctx context.Context, decode func(any) error) (any, error) {
 			var r kube.RenderRequest
 			if err := decode(&r); err != nil {

@@ -34,7 +34,8 @@ type Cache struct {
 	mu      sync.Mutex
 	shelves [shelves]shelf
 
-	disk *disk // nil: none
+	disk  *disk // nil: none
+	walks walks
 }
 
 // New gives a cache with the log lines that Dir holds. Where Dir cannot be used
@@ -44,7 +45,7 @@ func New(c Config) *Cache {
 	c.MaxPerSource = cmp.Or(max(c.MaxPerSource, 0), defaultPerSource)
 	c.MaxBytes = cmp.Or(max(c.MaxBytes, 0), defaultBytes)
 	c.MaxMetricBytes = cmp.Or(max(c.MaxMetricBytes, 0), defaultMetricBytes)
-	made := &Cache{began: time.Now()}
+	made := &Cache{began: time.Now(), walks: walks{of: map[string]*walked{}}}
 	for i := range made.shelves {
 		made.shelves[i] = shelf{maxPerSource: c.MaxPerSource, maxBytes: c.MaxMetricBytes, sources: map[string]*ring{}}
 	}
@@ -95,6 +96,7 @@ func (c *Cache) Append(e Envelope) Envelope {
 	}
 	e.Payload = bytes.Clone(e.Payload)
 	e, evicted := c.store(e)
+	c.walks.appended(&e)
 	if c.disk == nil || e.Kind != Log {
 		return e
 	}

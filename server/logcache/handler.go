@@ -57,7 +57,18 @@ func (c *Cache) read(w http.ResponseWriter, r *http.Request) {
 		writeInvalid(w, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, viewRead(c.Read(q)))
+	writeJSON(w, http.StatusOK, viewRead(c.readFor(r, q)))
+}
+
+// readFor is Read for a request: the walks of the CLI are known.
+func (c *Cache) readFor(r *http.Request, q Query) []Envelope {
+	switch {
+	case fromCLI(r) && q.walks():
+		return c.walk(r.Context(), q)
+	case fromCLI(r) && q.announces():
+		c.walks.announce(q.SourceID, time.Now())
+	}
+	return c.Read(q)
 }
 
 func parseRead(sourceID string, values url.Values) (q Query, err error) {

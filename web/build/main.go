@@ -3,12 +3,13 @@
 // give the same bytes. Run it in web/build; `make web` does.
 //
 //	build          writes ../dist
-//	build -check   fails where ../dist is not what the sources give
+//	build -check   fails where ../dist is not what the sources give, or a line is too long
 package main
 
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -56,7 +57,8 @@ func run(check bool) error {
 	}
 	dist := filepath.Join(web, "dist")
 	if check {
-		return compare(dist, files)
+		err := checkLines(filepath.Join(web, "src"), filepath.Join(web, "..", "test", "e2e", "web", "browser"))
+		return errors.Join(err, compare(dist, files))
 	}
 	return write(dist, files)
 }

@@ -29,7 +29,10 @@ function Screen() {
   const Content = found && loaded.get(found.route);
   useEffect(() => {
     if (!found || Content) return;
-    found.route.load().then(m => { loaded.set(found.route, m.default); again(n => n + 1); }, setError);
+    found.route.load().then(m => {
+      loaded.set(found.route, m.default);
+      again(n => n + 1);
+    }, setError);
   }, [found?.route]);
   if (!found) return html`<${Empty} title="There is no such page.">Choose a section of the navigation.<//>`;
   if (error) return html`<${Problem} error=${error} what="The page could not be loaded." />`;
@@ -37,7 +40,12 @@ function Screen() {
   return html`<${Content} key=${found.route.path} params=${found.params} />`;
 }
 
-hello.subscribe(h => { if (h && !roles.value) loadRoles().catch(() => { roles.value = {}; }); });
+hello.subscribe(h => {
+  if (h && !roles.value)
+    loadRoles().catch(() => {
+      roles.value = {};
+    });
+});
 if (place.value.path === '/') go('/apps', { replace: true });
 connect();
 render(html`<${Shell}><${Screen} /><//>`, document.getElementById('app'));

@@ -2,13 +2,17 @@
 import { openStream } from './lib/stream.js';
 
 const tabs = new Set();
-let hello = null, lost = false;
+let hello = null,
+  lost = false;
 
 function send(what) {
   if (what.lost) lost = true;
   if (what.message) {
     const doc = JSON.parse(what.message);
-    if (doc.hello) { hello = doc.hello; lost = false; }
+    if (doc.hello) {
+      hello = doc.hello;
+      lost = false;
+    }
     if (doc.end) hello = null;
   }
   for (const tab of tabs) tab.postMessage(what);
@@ -17,7 +21,9 @@ function send(what) {
 addEventListener('connect', e => {
   const tab = e.ports[0];
   tabs.add(tab);
-  tab.onmessage = ({ data }) => { if (data === 'bye') tabs.delete(tab); };
+  tab.onmessage = ({ data }) => {
+    if (data === 'bye') tabs.delete(tab);
+  };
   // A tab that comes later has loaded nothing yet, so nothing of it is old.
   if (hello) tab.postMessage({ message: JSON.stringify({ hello: { ...hello, resumed: true } }) });
   if (lost) tab.postMessage({ lost: true });

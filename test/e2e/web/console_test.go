@@ -46,7 +46,7 @@ func TestConsole(t *testing.T) {
 	// It may crash before the client saw it run: then the push fails.
 	_, _ = d.Run("push", dir)
 	config := e2e.Doc{"port": d.Addr[len("127.0.0.1:"):], "admin": e2e.AdminPassword, "password": password, "modules": modules, "program": dir,
-		"apps": e2e.Doc{"noisy": d.App("noisy"), "quiet": d.App("quiet"), "crasher": d.App("crasher")}, "folder": e2e.Example(t, "static")}
+		"apps": e2e.Doc{"noisy": d.App("noisy"), "quiet": d.App("quiet"), "crasher": d.App("crasher")}, "folder": e2e.Example(t, "static"), "scratch": t.TempDir()}
 	space := d.First("/v3/spaces?names=dev")
 	config["space"] = space
 	nothing := t.TempDir()

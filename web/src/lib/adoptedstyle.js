@@ -2,9 +2,16 @@
 // document. The build puts it in the place of xterm's <style> elements.
 class AdoptedStyle extends HTMLElement {
   #sheet = new CSSStyleSheet();
-  set textContent(text) { this.#sheet.replaceSync(text); }
-  connectedCallback() { this.hidden = true; document.adoptedStyleSheets = [...document.adoptedStyleSheets, this.#sheet]; }
-  disconnectedCallback() { document.adoptedStyleSheets = document.adoptedStyleSheets.filter(s => s !== this.#sheet); }
+  set textContent(text) {
+    this.#sheet.replaceSync(text);
+  }
+  connectedCallback() {
+    this.hidden = true;
+    document.adoptedStyleSheets = [...document.adoptedStyleSheets, this.#sheet];
+  }
+  disconnectedCallback() {
+    document.adoptedStyleSheets = document.adoptedStyleSheets.filter(s => s !== this.#sheet);
+  }
 }
 
 customElements.define('adopted-style', AdoptedStyle);

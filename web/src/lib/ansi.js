@@ -31,8 +31,14 @@ function apply(style, codes) {
 
 // 38;5;N of the first 16 colours has a class; others are shown without colour, readable in both themes.
 function extended(style, which, rest) {
-  if (rest[0] === 5) { style[which] = rest[1] < 16 ? (which === 'fg' ? 'c' : 'b') + rest[1] : ''; return 2; }
-  if (rest[0] === 2) { style[which] = ''; return 4; }
+  if (rest[0] === 5) {
+    style[which] = rest[1] < 16 ? (which === 'fg' ? 'c' : 'b') + rest[1] : '';
+    return 2;
+  }
+  if (rest[0] === 2) {
+    style[which] = '';
+    return 4;
+  }
   return 0;
 }
 
@@ -44,9 +50,13 @@ const classes = s => [s.fg, s.bg, s.bold && 'bold', s.dim && 'dim', s.italic && 
  */
 export function spans(text) {
   if (!text.includes('\x1b')) return [{ text: plain(text), cls: '' }];
-  const out = [], style = fresh();
+  const out = [],
+    style = fresh();
   let from = 0;
-  const add = to => { const t = plain(text.slice(from, to)); if (t) out.push({ text: t, cls: classes(style) }); };
+  const add = to => {
+    const t = plain(text.slice(from, to));
+    if (t) out.push({ text: t, cls: classes(style) });
+  };
   for (const m of text.matchAll(sequence)) {
     add(m.index);
     from = m.index + m[0].length;

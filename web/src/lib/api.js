@@ -4,7 +4,11 @@ import { base, place } from './router.js';
 /** An answer other than 2xx, with the server's own words. */
 export class APIError extends Error {
   /** @param {number} status @param {string} message @param {string} [code] */
-  constructor(status, message, code) { super(message); this.status = status; this.code = code; }
+  constructor(status, message, code) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
 }
 
 /** No answer: the daemon is down or not reachable. */
@@ -38,7 +42,10 @@ function messageOf(status, doc, text) {
 export async function call(method, path, o = {}) {
   const headers = { Accept: 'application/json' };
   let body = o.body;
-  if (o.json !== undefined) { body = JSON.stringify(o.json); headers['Content-Type'] = 'application/json'; }
+  if (o.json !== undefined) {
+    body = JSON.stringify(o.json);
+    headers['Content-Type'] = 'application/json';
+  }
   if (o.type) headers['Content-Type'] = o.type;
   let answer;
   try {
@@ -47,11 +54,18 @@ export async function call(method, path, o = {}) {
     if (e.name === 'AbortError') throw e;
     throw new NetworkError('The daemon does not answer.');
   }
-  if (answer.status === 401) { login(); throw new APIError(401, 'The session ended: log in again.'); }
+  if (answer.status === 401) {
+    login();
+    throw new APIError(401, 'The session ended: log in again.');
+  }
   if (answer.ok && o.whole) return answer;
   const text = await answer.text();
   let doc;
-  try { doc = JSON.parse(text); } catch { /* not JSON */ }
+  try {
+    doc = JSON.parse(text);
+  } catch {
+    /* not JSON */
+  }
   if (!answer.ok) throw messageOf(answer.status, doc, text);
   return doc === undefined ? text : doc;
 }
@@ -65,7 +79,8 @@ export const get = (path, o) => call('GET', path, o);
 export async function list(path, o) {
   const sep = path.includes('?') ? '&' : '?';
   let next = path.includes('per_page=') ? path : path + sep + 'per_page=5000';
-  const resources = [], included = {};
+  const resources = [],
+    included = {};
   while (next) {
     const page = await get(next, o);
     resources.push(...page.resources);
@@ -76,7 +91,10 @@ export async function list(path, o) {
   return { resources, included };
 }
 
-const pause = ms => new Promise(done => { setTimeout(done, ms); });
+const pause = ms =>
+  new Promise(done => {
+    setTimeout(done, ms);
+  });
 
 /** Waits for the job of a 202 answer; fails as the job does. @param {Response} answer */
 export async function finished(answer) {

@@ -16,12 +16,19 @@ export const generation = signal(0);
 const listeners = new Set();
 
 /** Calls f with each change, until the returned function is called. @param {(changes: Array) => void} f */
-export function onChanges(f) { listeners.add(f); return () => listeners.delete(f); }
+export function onChanges(f) {
+  listeners.add(f);
+  return () => listeners.delete(f);
+}
 
 function receive(text) {
   heard.value = Date.now();
   let doc;
-  try { doc = JSON.parse(text); } catch { return; }
+  try {
+    doc = JSON.parse(text);
+  } catch {
+    return;
+  }
   if (doc.hello) {
     batch(() => {
       if (hello.value && !doc.hello.resumed) generation.value++;
@@ -42,11 +49,16 @@ function take(what) {
 /** Opens the stream: by the worker that all tabs share, where the browser has such workers. */
 export function connect() {
   const script = document.querySelector('meta[name=worker]')?.content;
-  if (!globalThis.SharedWorker || !script) { openStream(base, take); return; }
+  if (!globalThis.SharedWorker || !script) {
+    openStream(base, take);
+    return;
+  }
   const { port } = new SharedWorker(trusted(script), { type: 'module', name: 'events' });
   port.onmessage = ({ data }) => take(data);
   addEventListener('pagehide', () => port.postMessage('bye'));
-  addEventListener('pageshow', e => { if (e.persisted) location.reload(); }); // it missed what came meanwhile
+  addEventListener('pageshow', e => {
+    if (e.persisted) location.reload();
+  }); // it missed what came meanwhile
 }
 
 // The console's own script, for browsers that ask for a proof (Trusted Types).

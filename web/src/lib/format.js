@@ -7,7 +7,10 @@ const units = ['B', 'K', 'M', 'G', 'T'];
 export function bytes(n) {
   if (n === null || n === undefined || Number.isNaN(n)) return '–';
   let unit = 0;
-  while (n >= 1024 && unit < units.length - 1) { n /= 1024; unit++; }
+  while (n >= 1024 && unit < units.length - 1) {
+    n /= 1024;
+    unit++;
+  }
   return (n >= 100 || Number.isInteger(n) ? Math.round(n) : n.toFixed(1)) + units[unit];
 }
 
@@ -15,7 +18,8 @@ export function bytes(n) {
 export const megabytes = n => (n === null || n === undefined ? '–' : n < 0 ? 'unlimited' : bytes(n * 1024 * 1024));
 
 /** A share of one core, as a percentage. @param {number} share */
-export const percent = share => (share === null || share === undefined || Number.isNaN(share) ? '–' : (share * 100).toFixed(share < 0.0995 ? 1 : 0) + ' %');
+export const percent = share =>
+  share === null || share === undefined || Number.isNaN(share) ? '–' : (share * 100).toFixed(share < 0.0995 ? 1 : 0) + ' %';
 
 const pad = (n, width = 2) => String(n).padStart(width, '0');
 
@@ -31,8 +35,12 @@ export function stamp(t) {
   const d = new Date(t);
   if (Number.isNaN(d.getTime())) return '–';
   const u = utc.value;
-  return `${u ? d.getUTCFullYear() : d.getFullYear()}-${pad((u ? d.getUTCMonth() : d.getMonth()) + 1)}-${pad(u ? d.getUTCDate() : d.getDate())} ` +
-    `${pad(u ? d.getUTCHours() : d.getHours())}:${pad(u ? d.getUTCMinutes() : d.getMinutes())}:${pad(u ? d.getUTCSeconds() : d.getSeconds())}`;
+  return (
+    `${u ? d.getUTCFullYear() : d.getFullYear()}-${pad((u ? d.getUTCMonth() : d.getMonth()) + 1)}` +
+    `-${pad(u ? d.getUTCDate() : d.getDate())} ` +
+    `${pad(u ? d.getUTCHours() : d.getHours())}:${pad(u ? d.getUTCMinutes() : d.getMinutes())}` +
+    `:${pad(u ? d.getUTCSeconds() : d.getSeconds())}`
+  );
 }
 
 /** A duration in seconds, in at most two units: 3m 12s. @param {number} s */

@@ -2,7 +2,8 @@
 import { useEffect } from './html.js';
 
 const bindings = new Map();
-let first = null, firstAt = 0;
+let first = null,
+  firstAt = 0;
 
 const typing = e => e.target.closest?.('input, textarea, select, [contenteditable], .terminal') !== null;
 
@@ -23,7 +24,10 @@ addEventListener('keydown', e => {
   if (found) {
     first = null;
     if (bindings.get(found).at(-1).run(e) !== false) e.preventDefault();
-  } else { first = e.key; firstAt = e.timeStamp; }
+  } else {
+    first = e.key;
+    firstAt = e.timeStamp;
+  }
 });
 
 /** Binds a key until the returned function is called; the newest binding of a key wins. */
@@ -33,7 +37,8 @@ export function bind(key, label, run) {
   bindings.get(key).push(binding);
   return () => {
     const left = bindings.get(key).filter(b => b !== binding);
-    if (left.length) bindings.set(key, left); else bindings.delete(key);
+    if (left.length) bindings.set(key, left);
+    else bindings.delete(key);
   };
 }
 

@@ -27,10 +27,16 @@ export const sources = guids => (guids.length === 1 ? `source_id="${guids[0]}"` 
  * @param {string[]} guids
  */
 export async function usage(guids, minutes = 15, o = {}) {
-  const end = Math.floor(Date.now() / 15000) * 15, start = end - minutes * 60;
-  const [cpu, memory] = await Promise.all(['cpu', 'memory'].map(name => range(`sum by (source_id) (${name}{${sources(guids)}})`, start, end, 30, o)));
+  const end = Math.floor(Date.now() / 15000) * 15,
+    start = end - minutes * 60;
+  const [cpu, memory] = await Promise.all(
+    ['cpu', 'memory'].map(name => range(`sum by (source_id) (${name}{${sources(guids)}})`, start, end, 30, o)),
+  );
   const by = {};
-  const fill = (name, series, scale) => series.forEach(s => { (by[s.metric.source_id] ??= {})[name] = s.values.map(v => Number(v[1]) * scale); });
+  const fill = (name, series, scale) =>
+    series.forEach(s => {
+      (by[s.metric.source_id] ??= {})[name] = s.values.map(v => Number(v[1]) * scale);
+    });
   fill('cpu', cpu, 0.01);
   fill('memory', memory, 1);
   return by;

@@ -3,7 +3,8 @@ import { call, APIError } from './api.js';
 
 /**
  * Asks for an operation; answers null for an answer that says nothing. step gets {Step, Detail, Done, Total} while it is under way.
- * @param {string} name like stack/pull @param {object} [request] @param {(step: object) => void} [step] @param {AbortSignal} [signal] ends the operation
+ * @param {string} name like stack/pull @param {object} [request]
+ * @param {(step: object) => void} [step] @param {AbortSignal} [signal] ends the operation
  */
 export async function operate(name, request = {}, step = () => {}, signal) {
   const answer = await call('POST', '/v1/admin/' + name, { json: request, whole: true, signal });
@@ -31,4 +32,6 @@ export const ofKind = kinds => {
 };
 
 /** A JSON body as a curl line shows it. */
-export const curl = (method, path, json) => `cf curl ${path.includes('?') ? `"${path}"` : path}${method === 'GET' ? '' : ' -X ' + method}${json ? ` -d '${JSON.stringify(json).replaceAll("'", "'\\''")}'` : ''}`;
+export const curl = (method, path, json) =>
+  `cf curl ${path.includes('?') ? `"${path}"` : path}${method === 'GET' ? '' : ' -X ' + method}` +
+  `${json ? ` -d '${JSON.stringify(json).replaceAll("'", "'\\''")}'` : ''}`;

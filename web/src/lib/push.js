@@ -19,14 +19,23 @@ function upload(path, form, progress) {
     x.onload = () => {
       if (x.status < 300) return ok(JSON.parse(x.responseText));
       let message = x.responseText;
-      try { message = JSON.parse(message).errors.map(e => e.detail).join('\n'); } catch { /* as it is */ }
+      try {
+        message = JSON.parse(message)
+          .errors.map(e => e.detail)
+          .join('\n');
+      } catch {
+        /* as it is */
+      }
       bad(new APIError(x.status, message));
     };
     x.send(form);
   });
 }
 
-const pause = ms => new Promise(done => { setTimeout(done, ms); });
+const pause = ms =>
+  new Promise(done => {
+    setTimeout(done, ms);
+  });
 
 async function ready(pkg) {
   while (pkg.state !== 'READY') {
@@ -50,19 +59,30 @@ export async function known(files) {
   const resources = [];
   for (const { path, file } of large) {
     const bytes = await file.arrayBuffer();
-    resources.push({ path, size_in_bytes: file.size, checksum: { value: hex(await crypto.subtle.digest('SHA-1', bytes)) }, mode: modeOf(new Uint8Array(bytes, 0, Math.min(4, bytes.byteLength))).toString(8) });
+    resources.push({
+      path,
+      size_in_bytes: file.size,
+      checksum: { value: hex(await crypto.subtle.digest('SHA-1', bytes)) },
+      mode: modeOf(new Uint8Array(bytes, 0, Math.min(4, bytes.byteLength))).toString(8),
+    });
   }
   return (await call('POST', '/v3/resource_matches', { json: { resources } })).resources;
 }
 
 // Smaller files cost less to send than to ask about; larger ones do not fit in memory; the API takes 5,000 a request.
-const matchFrom = 65536, matchTo = 512 * 1024 * 1024, matchMost = 5000;
+const matchFrom = 65536,
+  matchTo = 512 * 1024 * 1024,
+  matchMost = 5000;
 
 // The form of an upload: the files that the daemon does not have, and the names of those that it has.
 async function formOf(source, say) {
   const form = new FormData();
-  if (source.zip) { form.append('bits', source.zip, 'app.zip'); return { form, here: 0 }; }
-  const have = await known(source.files), paths = new Set(have.map(r => r.path));
+  if (source.zip) {
+    form.append('bits', source.zip, 'app.zip');
+    return { form, here: 0 };
+  }
+  const have = await known(source.files),
+    paths = new Set(have.map(r => r.path));
   const rest = source.files.filter(f => !paths.has(f.path));
   if (have.length) form.append('resources', JSON.stringify(have));
   if (rest.length) form.append('bits', await zip(rest, n => say('pack', `${n} of ${rest.length} files`)), 'app.zip');
@@ -72,12 +92,21 @@ async function formOf(source, say) {
 // The package of the source: uploaded files, or an image that the daemon pulls.
 async function packaged(app, source, say) {
   const relationships = { app: { data: { guid: app.guid } } };
-  if (source.image) return call('POST', '/v3/packages', { json: { type: 'docker', data: { image: source.image, ...(source.username && { username: source.username, password: source.password }) }, relationships } });
+  if (source.image)
+    return call('POST', '/v3/packages', {
+      json: {
+        type: 'docker',
+        data: { image: source.image, ...(source.username && { username: source.username, password: source.password }) },
+        relationships,
+      },
+    });
   const { form, here } = await formOf(source, say);
   const pkg = await call('POST', '/v3/packages', { json: { type: 'bits', relationships } });
   const note = here ? `, ${here} of ${source.files.length} files already here` : '';
   say('upload', '0 %' + note, { note });
-  return ready(await upload(`/v3/packages/${pkg.guid}/upload`, form, (sent, total) => say('upload', Math.round(sent / total * 100) + ' %' + note)));
+  return ready(
+    await upload(`/v3/packages/${pkg.guid}/upload`, form, (sent, total) => say('upload', Math.round((sent / total) * 100) + ' %' + note)),
+  );
 }
 
 // Waits until all instances run; fails with the reason of the first that crashed.
@@ -101,7 +130,9 @@ async function running(app) {
  */
 export async function push({ space, name, manifest, source }, say) {
   say('manifest');
-  await finished(await call('POST', `/v3/spaces/${space}/actions/apply_manifest`, { body: manifest, type: 'application/x-yaml', whole: true }));
+  await finished(
+    await call('POST', `/v3/spaces/${space}/actions/apply_manifest`, { body: manifest, type: 'application/x-yaml', whole: true }),
+  );
   const app = await appIn(space, name);
   if (!app) throw new Error(`The manifest made no app named ${name}.`);
   say(source.image ? 'upload' : 'pack', '', { app });

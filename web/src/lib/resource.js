@@ -16,11 +16,13 @@ export function useResource(load, deps, concerns) {
   const key = JSON.stringify(deps);
   live.current = { ...live.current, load, concerns, key };
   const reload = useCallback(async () => {
-    const mine = live.current.run = {};
+    const mine = (live.current.run = {});
     live.current.abort?.abort();
-    const abort = live.current.abort = new AbortController();
+    const abort = (live.current.abort = new AbortController());
     const wanted = live.current.key;
-    const settle = next => { if (live.current.run === mine && live.current.key === wanted) setState(next); };
+    const settle = next => {
+      if (live.current.run === mine && live.current.key === wanted) setState(next);
+    };
     try {
       const data = await live.current.load(abort.signal);
       settle({ data, error: undefined, at: Date.now(), key: wanted });
@@ -28,13 +30,24 @@ export function useResource(load, deps, concerns) {
       if (error.name !== 'AbortError') settle(s => ({ ...s, data: s.key === wanted ? s.data : undefined, error, key: wanted }));
     }
   }, []);
-  useEffect(() => { reload(); return () => { live.current.run = null; live.current.abort?.abort(); }; }, [key, generation.value]);
+  useEffect(() => {
+    reload();
+    return () => {
+      live.current.run = null;
+      live.current.abort?.abort();
+    };
+  }, [key, generation.value]);
   useEffect(() => {
     // A load that runs is not given up for a newer change: under steady changes none would end.
     let gone = false;
     const again = oneAtATime(() => gone || reload(), 120);
-    const end = onChanges(changes => { if (live.current.concerns && changes.some(live.current.concerns)) again(); });
-    return () => { gone = true; end(); };
+    const end = onChanges(changes => {
+      if (live.current.concerns && changes.some(live.current.concerns)) again();
+    });
+    return () => {
+      gone = true;
+      end();
+    };
   }, [reload]);
   const current = state.key === key ? state : { data: undefined, error: undefined, at: 0 };
   return { ...current, reload, set: data => setState({ data, error: undefined, at: Date.now(), key }) };
@@ -42,15 +55,29 @@ export function useResource(load, deps, concerns) {
 
 /** f, some ms after it is asked for, and again after it has ended where it was asked for meanwhile: never twice at once. */
 export function oneAtATime(f, ms) {
-  let timer = null, running = false, asked = false;
+  let timer = null,
+    running = false,
+    asked = false;
   const run = async () => {
     timer = null;
-    if (running) { asked = true; return; }
+    if (running) {
+      asked = true;
+      return;
+    }
     running = true;
-    try { await f(); } finally { running = false; }
-    if (asked) { asked = false; timer ??= setTimeout(run, ms); }
+    try {
+      await f();
+    } finally {
+      running = false;
+    }
+    if (asked) {
+      asked = false;
+      timer ??= setTimeout(run, ms);
+    }
   };
-  return () => { timer ??= setTimeout(run, ms); };
+  return () => {
+    timer ??= setTimeout(run, ms);
+  };
 }
 
 // Kinds whose changes belong to an app each: one that names no app is of none.
@@ -67,7 +94,9 @@ export function useEvery(ms, f, deps) {
   const latest = useRef(f);
   latest.current = f;
   useEffect(() => {
-    const timer = setInterval(() => { if (!document.hidden) latest.current(); }, ms);
+    const timer = setInterval(() => {
+      if (!document.hidden) latest.current();
+    }, ms);
     return () => clearInterval(timer);
   }, [ms, ...deps]);
 }

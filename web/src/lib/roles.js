@@ -17,8 +17,12 @@ export async function loadRoles() {
   roles.value = by;
 }
 
-onChanges(changes => { if (changes.some(c => c.kind === 'role')) loadRoles().catch(() => {}); });
-generation.subscribe(n => { if (n) loadRoles().catch(() => {}); });
+onChanges(changes => {
+  if (changes.some(c => c.kind === 'role')) loadRoles().catch(() => {});
+});
+generation.subscribe(n => {
+  if (n) loadRoles().catch(() => {});
+});
 
 const has = (guid, ...types) => types.some(t => roles.value?.[guid]?.has(t));
 

@@ -8,7 +8,9 @@ const read = () => ({ path: location.pathname.slice(base.length) || '/', query: 
 /** Where the browser is: {path, query}. */
 export const place = signal(read());
 
-addEventListener('popstate', () => { place.value = read(); });
+addEventListener('popstate', () => {
+  place.value = read();
+});
 
 /** Goes to a path below /console. @param {string} to @param {{replace?: boolean}} [how] */
 export function go(to, how = {}) {
@@ -24,7 +26,8 @@ export function go(to, how = {}) {
 export function setQuery(params) {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(params)) {
-    if (value === null || value === '') query.delete(name); else query.set(name, value);
+    if (value === null || value === '') query.delete(name);
+    else query.set(name, value);
   }
   const text = query.toString();
   go(place.value.path + (text ? '?' + text : ''), { replace: true });
@@ -41,7 +44,10 @@ export function match(pattern, path) {
   const params = {};
   for (const [n, part] of want.entries()) {
     const optional = part.endsWith('?');
-    if (have[n] === undefined) { if (optional) continue; return null; }
+    if (have[n] === undefined) {
+      if (optional) continue;
+      return null;
+    }
     if (part.startsWith(':')) params[part.slice(1, optional ? -1 : undefined)] = decodeURIComponent(have[n]);
     else if (part !== have[n]) return null;
   }
@@ -52,6 +58,11 @@ const plain = e => e.button === 0 && !e.metaKey && !e.ctrlKey && !e.shiftKey && 
 
 /** A link to a path of the console. */
 export function Link({ to, children, ...rest }) {
-  const click = e => { if (plain(e)) { e.preventDefault(); go(to); } };
+  const click = e => {
+    if (plain(e)) {
+      e.preventDefault();
+      go(to);
+    }
+  };
   return html`<a ...${rest} href=${base + to} onClick=${click}>${children}</a>`;
 }

@@ -8,10 +8,14 @@
  * @param {string} base @param {(what: {message?: string, lost?: boolean, ended?: boolean}) => void} send
  */
 export function openStream(base, send) {
-  let source, last = '';
+  let source,
+    last = '';
   const open = () => {
     source = new EventSource(base + '/events' + (last && '?after=' + encodeURIComponent(last)));
-    source.onmessage = m => { last = m.lastEventId; send({ message: m.data }); };
+    source.onmessage = m => {
+      last = m.lastEventId;
+      send({ message: m.data });
+    };
     source.onerror = () => {
       send({ lost: true });
       if (source.readyState === EventSource.CLOSED) setTimeout(again, 1000); // an answer that is no stream: the browser gives up
@@ -21,7 +25,9 @@ export function openStream(base, send) {
     try {
       const answer = await fetch(base + '/api/userinfo', { credentials: 'same-origin' });
       if (answer.status === 401) return send({ ended: true });
-    } catch { /* still down: the stream tries again */ }
+    } catch {
+      /* still down: the stream tries again */
+    }
     open();
   };
   open();

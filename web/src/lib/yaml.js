@@ -10,8 +10,16 @@ export const scalar = v => (typeof v !== 'string' ? String(v) : safe.test(v) && 
 export function yaml(value, indent = '') {
   if (Array.isArray(value)) return value.map(v => indent + '- ' + yaml(v, indent + '  ').trimStart()).join('');
   if (value === null || typeof value !== 'object') return indent + scalar(value) + '\n';
-  return Object.entries(value).filter(([, v]) => v !== undefined && v !== '' && !(Array.isArray(v) && !v.length)).map(([k, v]) =>
-    indent + scalar(k) + ':' + (v !== null && typeof v === 'object' ? '\n' + yaml(v, Array.isArray(v) ? indent : indent + '  ') : ' ' + scalar(v) + '\n')).join('');
+  return Object.entries(value)
+    .filter(([, v]) => v !== undefined && v !== '' && !(Array.isArray(v) && !v.length))
+    .map(
+      ([k, v]) =>
+        indent +
+        scalar(k) +
+        ':' +
+        (v !== null && typeof v === 'object' ? '\n' + yaml(v, Array.isArray(v) ? indent : indent + '  ') : ' ' + scalar(v) + '\n'),
+    )
+    .join('');
 }
 
 /** A manifest of one app. @param {any} app */

@@ -1,6 +1,9 @@
 // Zip archives, made in the browser: of files that were dropped or chosen.
 
-const table = Uint32Array.from({ length: 256 }, (_, n) => { for (let k = 0; k < 8; k++) n = n & 1 ? 0xedb88320 ^ (n >>> 1) : n >>> 1; return n >>> 0; });
+const table = Uint32Array.from({ length: 256 }, (_, n) => {
+  for (let k = 0; k < 8; k++) n = n & 1 ? 0xedb88320 ^ (n >>> 1) : n >>> 1;
+  return n >>> 0;
+});
 
 function crc32(bytes) {
   let c = ~0;
@@ -36,7 +39,8 @@ function fields(view, at, e) {
 }
 
 function local(e) {
-  const b = new Uint8Array(30 + e.name.length), view = new DataView(b.buffer);
+  const b = new Uint8Array(30 + e.name.length),
+    view = new DataView(b.buffer);
   view.setUint32(0, 0x04034b50, true);
   fields(view, 4, e);
   b.set(e.name, 30);
@@ -44,7 +48,8 @@ function local(e) {
 }
 
 function central(e) {
-  const b = new Uint8Array(46 + e.name.length), view = new DataView(b.buffer);
+  const b = new Uint8Array(46 + e.name.length),
+    view = new DataView(b.buffer);
   view.setUint32(0, 0x02014b50, true);
   view.setUint16(4, 0x0314, true); // by a Unix
   fields(view, 6, e);
@@ -60,7 +65,8 @@ function central(e) {
  * @returns {Promise<Blob>}
  */
 export async function zip(files, progress = () => {}) {
-  const parts = [], directory = [];
+  const parts = [],
+    directory = [];
   let at = 0;
   for (const [n, { path, file }] of files.entries()) {
     const bytes = new Uint8Array(await file.arrayBuffer());
@@ -72,7 +78,8 @@ export async function zip(files, progress = () => {}) {
     progress(n + 1);
   }
   const size = directory.reduce((sum, d) => sum + d.length, 0);
-  const end = new Uint8Array(22), view = new DataView(end.buffer);
+  const end = new Uint8Array(22),
+    view = new DataView(end.buffer);
   view.setUint32(0, 0x06054b50, true);
   view.setUint16(8, files.length, true);
   view.setUint16(10, files.length, true);
@@ -85,10 +92,21 @@ export async function zip(files, progress = () => {}) {
 export async function dropped(data) {
   const out = [];
   const walk = async (entry, at) => {
-    if (entry.isFile) { out.push({ path: at + entry.name, file: await new Promise((ok, bad) => { entry.file(ok, bad); }) }); return; }
+    if (entry.isFile) {
+      out.push({
+        path: at + entry.name,
+        file: await new Promise((ok, bad) => {
+          entry.file(ok, bad);
+        }),
+      });
+      return;
+    }
     const reader = entry.createReader();
-    for (;;) { // it answers a hundred at a time
-      const some = await new Promise((ok, bad) => { reader.readEntries(ok, bad); });
+    for (;;) {
+      // it answers a hundred at a time
+      const some = await new Promise((ok, bad) => {
+        reader.readEntries(ok, bad);
+      });
       if (!some.length) return;
       for (const e of some) await walk(e, at + entry.name + '/');
     }
@@ -112,14 +130,25 @@ const always = ['.cfignore', '_darcs', '.DS_Store', '.git', '.gitignore', '.hg',
 
 function ignoring(pattern) {
   const rooted = pattern.startsWith('/') || pattern.slice(0, -1).includes('/');
-  const body = pattern.replace(/^\/|\/$/g, '').replace(/[.+^${}()|[\]\\]/g, '\\$&').replaceAll('**', '\u0000').replaceAll('*', '[^/]*').replaceAll('?', '[^/]').replaceAll('\u0000', '.*');
+  const body = pattern
+    .replace(/^\/|\/$/g, '')
+    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
+    .replaceAll('**', '\u0000')
+    .replaceAll('*', '[^/]*')
+    .replaceAll('?', '[^/]')
+    .replaceAll('\u0000', '.*');
   return new RegExp((rooted ? '^' : '(^|/)') + body + '(/|$)');
 }
 
 /** The files that cf push would upload. @param {Array<{path: string, file: File}>} files */
 export async function wanted(files) {
   const own = files.find(f => f.path === '.cfignore');
-  const lines = (own ? await own.file.text() : '').split(/\r?\n/).map(l => l.trim()).filter(l => l && !l.startsWith('#'));
-  const rules = [...always, ...lines].map(l => (l.startsWith('!') ? { keep: true, re: ignoring(l.slice(1)) } : { keep: false, re: ignoring(l) }));
+  const lines = (own ? await own.file.text() : '')
+    .split(/\r?\n/)
+    .map(l => l.trim())
+    .filter(l => l && !l.startsWith('#'));
+  const rules = [...always, ...lines].map(l =>
+    l.startsWith('!') ? { keep: true, re: ignoring(l.slice(1)) } : { keep: false, re: ignoring(l) },
+  );
   return files.filter(f => !rules.reduce((ignored, r) => (r.re.test(f.path) ? !r.keep : ignored), false));
 }

@@ -5,25 +5,53 @@ import { bytes, clock } from '../lib/format.js';
 import { theme } from '../lib/settings.js';
 
 const colours = ['--accent', '--ok', '--wait', '--bad', '--muted', '--strong'];
-const css = name => { const probe = document.createElement('i'); probe.style.color = `var(${name})`; document.body.append(probe); const c = getComputedStyle(probe).color; probe.remove(); return c; };
+const css = name => {
+  const probe = document.createElement('i');
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const c = getComputedStyle(probe).color;
+  probe.remove();
+  return c;
+};
 
 // Steps of an axis of bytes: 1, 2 and 5 of each unit.
 const binary = [1, 1024, 1024 ** 2, 1024 ** 3].flatMap(u => [1, 2, 5, 10, 20, 50, 100, 200, 500].map(n => n * u));
 
 function options(box, series, format, sparse) {
-  const grid = { stroke: css('--line'), width: 1 }, axis = { stroke: css('--muted'), grid, ticks: grid, font: '11px system-ui' };
-  return { width: box.clientWidth, height: 180, cursor: { y: false, sync: { key: 'time' } }, legend: { live: true },
+  const grid = { stroke: css('--line'), width: 1 },
+    axis = { stroke: css('--muted'), grid, ticks: grid, font: '11px system-ui' };
+  return {
+    width: box.clientWidth,
+    height: 180,
+    cursor: { y: false, sync: { key: 'time' } },
+    legend: { live: true },
     scales: { y: { range: (_, min, max) => [0, max > 0 ? max * 1.1 : 1] } },
-    axes: [{ ...axis, values: (_, all) => all.map(t => clock(t * 1000).slice(0, 5)) }, { ...axis, size: 64, values: (_, all) => all.map(format), ...(format === bytes && { incrs: binary }) }],
-    series: [{ value: (_, t) => (t ? clock(t * 1000).slice(0, 8) : '–') }, ...series.map((s, n) => ({ label: s.label, stroke: css(s.colour ?? colours[n % colours.length]), width: 1.5, points: { show: Boolean(sparse), size: 5 }, spanGaps: Boolean(sparse), value: (_, v) => (v === null || v === undefined ? '–' : format(v)) }))] };
+    axes: [
+      { ...axis, values: (_, all) => all.map(t => clock(t * 1000).slice(0, 5)) },
+      { ...axis, size: 64, values: (_, all) => all.map(format), ...(format === bytes && { incrs: binary }) },
+    ],
+    series: [
+      { value: (_, t) => (t ? clock(t * 1000).slice(0, 8) : '–') },
+      ...series.map((s, n) => ({
+        label: s.label,
+        stroke: css(s.colour ?? colours[n % colours.length]),
+        width: 1.5,
+        points: { show: Boolean(sparse), size: 5 },
+        spanGaps: Boolean(sparse),
+        value: (_, v) => (v === null || v === undefined ? '–' : format(v)),
+      })),
+    ],
+  };
 }
 
 /**
- * @param {{label: string, times: number[], series: Array<{label: string, values: (number|null)[], colour?: string}>, format: (n: number) => string, sparse?: boolean}} p
+ * @param {{label: string, times: number[], series: Array<{label: string, values: (number|null)[], colour?: string}>,
+ *   format: (n: number) => string, sparse?: boolean}} p
  * times in seconds; label names the plot; sparse series have points, joined over gaps
  */
 export function Chart({ label, times, series, format, sparse }) {
-  const box = useRef(), plot = useRef();
+  const box = useRef(),
+    plot = useRef();
   const [error, setError] = useState(null);
   const data = [times, ...series.map(s => s.values)];
   const names = series.map(s => s.label + s.colour).join();
@@ -37,9 +65,24 @@ export function Chart({ label, times, series, format, sparse }) {
       plot.current = new Plot(options(box.current, series, format, sparse), latest.current, box.current);
       watch.observe(box.current);
     }, setError);
-    return () => { gone = true; watch.disconnect(); plot.current?.destroy(); plot.current = null; };
+    return () => {
+      gone = true;
+      watch.disconnect();
+      plot.current?.destroy();
+      plot.current = null;
+    };
   }, [names, theme.value]);
-  useEffect(() => { plot.current?.setData(data); }, [times, names]);
-  const newest = series.map(s => `${s.label} ${s.values.at(-1) === null || s.values.at(-1) === undefined ? 'none' : format(s.values.at(-1))}`).join(', ');
-  return html`<figure class="chart panel"><figcaption><strong>${label}</strong> <span class="hidden">${newest}</span></figcaption><div ref=${box}></div><${Problem} error=${error} /></figure>`;
+  useEffect(() => {
+    plot.current?.setData(data);
+  }, [times, names]);
+  const newest = series
+    .map(s => `${s.label} ${s.values.at(-1) === null || s.values.at(-1) === undefined ? 'none' : format(s.values.at(-1))}`)
+    .join(', ');
+  return html`
+    <figure class="chart panel">
+      <figcaption><strong>${label}</strong> <span class="hidden">${newest}</span></figcaption>
+      <div ref=${box}></div>
+      <${Problem} error=${error} />
+    </figure>
+  `;
 }

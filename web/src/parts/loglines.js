@@ -17,12 +17,46 @@ export function LogOf({ app, label, pass, since, until, limit }) {
   const [following, setFollowing] = useState(true);
   useEffect(() => {
     let timer = null;
-    const end = follow(app.guid, { ring, at: since && nanoseconds(since), last: () => ring.lines.at(-1)?.stamp ?? null,
-      lines: all => { ring.push(all); timer ??= setTimeout(() => { timer = null; setVersion(v => v + 1); }, 100); }, state: (_, e) => setError(e ?? null) });
-    return () => { end(); clearTimeout(timer); };
+    const end = follow(app.guid, {
+      ring,
+      at: since && nanoseconds(since),
+      last: () => ring.lines.at(-1)?.stamp ?? null,
+      lines: all => {
+        ring.push(all);
+        timer ??= setTimeout(() => {
+          timer = null;
+          setVersion(v => v + 1);
+        }, 100);
+      },
+      state: (_, e) => setError(e ?? null),
+    });
+    return () => {
+      end();
+      clearTimeout(timer);
+    };
   }, [ring]);
-  const from = since ? new Date(since).getTime() - 1000 : 0, to = until ? new Date(until).getTime() + 1500 : Infinity;
+  const from = since ? new Date(since).getTime() - 1000 : 0,
+    to = until ? new Date(until).getTime() + 1500 : Infinity;
   const all = ring.lines.filter(l => l.time >= from && l.time <= to && pass(l));
   const lines = limit ? all.slice(-limit) : all;
-  return html`<div class="loglines"><${Problem} error=${error} />${lines.length ? html`<${LogView} lines=${lines} version=${version} wrap=${true} relative=${false} follow=${following} onFollow=${setFollowing} mark=${null} at=${null} label=${label} />` : html`<p class="muted" role="status">No line yet. The log cache keeps the newest lines only.</p>`}</div>`;
+  return html`
+    <div class="loglines">
+      <${Problem} error=${error} />
+      ${lines.length
+        ? html`
+            <${LogView}
+              lines=${lines}
+              version=${version}
+              wrap=${true}
+              relative=${false}
+              follow=${following}
+              onFollow=${setFollowing}
+              mark=${null}
+              at=${null}
+              label=${label}
+            />
+          `
+        : html`<p class="muted" role="status">No line yet. The log cache keeps the newest lines only.</p>`}
+    </div>
+  `;
 }

@@ -11,12 +11,25 @@ import { announce } from './live.js';
 
 // The roles by the CLI's names (CLI: cf set-org-role --help, cf set-space-role --help).
 const kinds = {
-  org: { organization_manager: ['Manager', 'OrgManager'], organization_billing_manager: ['Billing manager', 'BillingManager'], organization_auditor: ['Auditor', 'OrgAuditor'], organization_user: ['User', null] },
-  space: { space_manager: ['Manager', 'SpaceManager'], space_developer: ['Developer', 'SpaceDeveloper'], space_supporter: ['Supporter', 'SpaceSupporter'], space_auditor: ['Auditor', 'SpaceAuditor'] },
+  org: {
+    organization_manager: ['Manager', 'OrgManager'],
+    organization_billing_manager: ['Billing manager', 'BillingManager'],
+    organization_auditor: ['Auditor', 'OrgAuditor'],
+    organization_user: ['User', null],
+  },
+  space: {
+    space_manager: ['Manager', 'SpaceManager'],
+    space_developer: ['Developer', 'SpaceDeveloper'],
+    space_supporter: ['Supporter', 'SpaceSupporter'],
+    space_auditor: ['Auditor', 'SpaceAuditor'],
+  },
 };
 
 async function load(of, signal) {
-  const { resources, included } = await list(`/v3/roles?per_page=5000&include=user&${of.space ? 'space_guids=' + of.space.guid : 'organization_guids=' + of.org.guid}`, { signal });
+  const { resources, included } = await list(
+    `/v3/roles?per_page=5000&include=user&${of.space ? 'space_guids=' + of.space.guid : 'organization_guids=' + of.org.guid}`,
+    { signal },
+  );
   const users = new Map((included.users ?? []).map(u => [u.guid, u]));
   const rows = new Map();
   for (const r of resources) {
@@ -32,7 +45,9 @@ const nameOf = r => r.user?.username ?? r.user?.presentation_name ?? r.guid;
 const line = (verb, of, user, type) => {
   const cli = kinds[of.space ? 'space' : 'org'][type][1];
   if (!cli) return `cf curl /v3/roles -X POST -d '{"type": "${type}", …}'`;
-  return of.space ? `cf ${verb}-space-role ${quoted(user)} ${quoted(of.org.name)} ${quoted(of.space.name)} ${cli}` : `cf ${verb}-org-role ${quoted(user)} ${quoted(of.org.name)} ${cli}`;
+  return of.space
+    ? `cf ${verb}-space-role ${quoted(user)} ${quoted(of.org.name)} ${quoted(of.space.name)} ${cli}`
+    : `cf ${verb}-org-role ${quoted(user)} ${quoted(of.org.name)} ${cli}`;
 };
 
 /** Adds a role. Who gets one in a space becomes a user of the org first, as with cf set-space-role. */
@@ -40,23 +55,69 @@ async function add(of, user, type) {
   const give = (kind, place) => call('POST', '/v3/roles', { json: { type: kind, relationships: { user: { data: user }, ...place } } });
   const org = { organization: { data: { guid: of.org.guid } } };
   if (!of.space) return give(type, org);
-  await give('organization_user', org).catch(e => { if (e.status !== 422 || !/already has/.test(e.message)) throw e; });
+  await give('organization_user', org).catch(e => {
+    if (e.status !== 422 || !/already has/.test(e.message)) throw e;
+  });
   return give(type, { space: { data: { guid: of.space.guid } } });
 }
 
 /** @param {{of: {org: any, space?: any}, may: boolean}} p may: whether the user may change roles */
 export function Members({ of, may }) {
-  const types = kinds[of.space ? 'space' : 'org'], place = of.space?.name ?? of.org.name;
+  const types = kinds[of.space ? 'space' : 'org'],
+    place = of.space?.name ?? of.org.name;
   const all = useResource(signal => load(of, signal), [of.org.guid, of.space?.guid], ofKind('role user'));
   const toggle = (r, type) => async () => {
-    const role = r.roles[type], [title] = types[type];
-    if (role) return confirm({ title: `Remove a role of ${nameOf(r)}?`, submit: 'Remove', text: `${nameOf(r)} is no longer ${title.toLowerCase()} of ${place}.`, lines: [line('unset', of, nameOf(r), type)], run: async () => { await act('DELETE', '/v3/roles/' + role.guid); announce('The role was removed'); await all.reload(); } });
+    const role = r.roles[type],
+      [title] = types[type];
+    if (role)
+      return confirm({
+        title: `Remove a role of ${nameOf(r)}?`,
+        submit: 'Remove',
+        text: `${nameOf(r)} is no longer ${title.toLowerCase()} of ${place}.`,
+        lines: [line('unset', of, nameOf(r), type)],
+        run: async () => {
+          await act('DELETE', '/v3/roles/' + role.guid);
+          announce('The role was removed');
+          await all.reload();
+        },
+      });
     open(Add, { title: 'Add a role', of, user: r, type, reload: all.reload });
   };
-  return html`<${Section} title="Members" actions=${may && html`<button type="button" onClick=${() => open(Add, { title: 'Add a member', of, reload: all.reload })}>Add a member…</button>`}><${Waiting} of=${all} rows=${3} />
-    ${all.data?.length === 0 && html`<p class="muted">Nobody has a role here.</p>`}
-    ${all.data?.length > 0 && html`<div class="scroll" role="region" tabindex="0" aria-label="Members and roles"><table class="matrix"><caption class="hidden">Members and roles</caption><thead><tr><th scope="col">User</th>${Object.values(types).map(([t]) => html`<th key=${t} scope="col">${t}</th>`)}</tr></thead>
-      <tbody>${all.data.map(r => html`<tr key=${r.guid} data-row><th scope="row">${nameOf(r)}<span class="sub">${r.user?.origin ?? ''}</span></th>${Object.entries(types).map(([type, [title]]) => html`<td key=${type}><${Has} on=${Boolean(r.roles[type])} may=${may} label=${`${title}: ${nameOf(r)}`} run=${toggle(r, type)} /></td>`)}</tr>`)}</tbody></table></div>`}<//>`;
+  return html`
+    <${Section}
+      title="Members"
+      actions=${may &&
+      html`<button type="button" onClick=${() => open(Add, { title: 'Add a member', of, reload: all.reload })}>Add a member…</button>`}
+    >
+      <${Waiting} of=${all} rows=${3} />
+      ${all.data?.length === 0 && html`<p class="muted">Nobody has a role here.</p>`}
+      ${all.data?.length > 0 &&
+      html`
+        <div class="scroll" role="region" tabindex="0" aria-label="Members and roles">
+          <table class="matrix">
+            <caption class="hidden">Members and roles</caption>
+            <thead><tr><th scope="col">User</th>${Object.values(types).map(([t]) => html`<th key=${t} scope="col">${t}</th>`)}</tr></thead>
+            <tbody>
+              ${all.data.map(
+                r => html`
+                  <tr key=${r.guid} data-row>
+                    <th scope="row">${nameOf(r)}<span class="sub">${r.user?.origin ?? ''}</span></th>
+                    ${Object.entries(types).map(
+                      ([type, [title]]) => html`
+                        <td key=${type}>
+                          <${Has} on=${Boolean(r.roles[type])} may=${may} label=${`${title}: ${nameOf(r)}`} run=${toggle(r, type)} />
+                        </td>
+                      `,
+                    )}
+                  </tr>
+                `,
+              )}
+            </tbody>
+          </table>
+        </div>
+      `}
+    <//>
+  `;
 }
 
 function Has({ on, may, label, run }) {
@@ -75,7 +136,24 @@ function Add({ of, user: known, type: first, close, reload }) {
     announce(`${name} is ${types[type][0].toLowerCase()} now`);
     await reload();
   };
-  return html`<${Sheet} title=${known ? `Add a role of ${name}` : `Add a member of ${of.space?.name ?? of.org.name}`} close=${close} submit="Add" run=${run} lines=${[line('set', of, name || 'USER', type) + (origin ? ' --origin ' + quoted(origin) : '')]}>
-    ${!known && html`<div class="fields"><${Field} label="User name" required autocomplete="off" value=${name} onValue=${setName} /><${Field} label="Origin" value=${origin} onValue=${setOrigin} note="Only if the name is in several" /></div>`}
-    <${Field} label="Role" as="select" value=${type} onValue=${setType}>${Object.entries(types).map(([t, [title]]) => html`<option key=${t} value=${t}>${title}</option>`)}<//><//>`;
+  return html`
+    <${Sheet}
+      title=${known ? `Add a role of ${name}` : `Add a member of ${of.space?.name ?? of.org.name}`}
+      close=${close}
+      submit="Add"
+      run=${run}
+      lines=${[line('set', of, name || 'USER', type) + (origin ? ' --origin ' + quoted(origin) : '')]}
+    >
+      ${!known &&
+      html`
+        <div class="fields">
+          <${Field} label="User name" required autocomplete="off" value=${name} onValue=${setName} />
+          <${Field} label="Origin" value=${origin} onValue=${setOrigin} note="Only if the name is in several" />
+        </div>
+      `}
+      <${Field} label="Role" as="select" value=${type} onValue=${setType}>
+        ${Object.entries(types).map(([t, [title]]) => html`<option key=${t} value=${t}>${title}</option>`)}
+      <//>
+    <//>
+  `;
 }

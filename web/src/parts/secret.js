@@ -7,15 +7,35 @@ const text = value => (typeof value === 'string' ? value : JSON.stringify(value,
 /** Credentials that are loaded when they are revealed. @param {{what: string, load: () => Promise<object>}} p */
 export function Secrets({ what, load }) {
   const [values, setValues] = useState(null);
-  if (!values) return html`<div class="secrets"><span class="mono muted" aria-hidden="true">••••••••</span><${Button} run=${async () => setValues((await load()) ?? {})} aria-label=${'Reveal ' + what}>Reveal<//></div>`;
+  if (!values)
+    return html`
+      <div class="secrets">
+        <span class="mono muted" aria-hidden="true">••••••••</span>
+        <${Button} run=${async () => setValues((await load()) ?? {})} aria-label=${'Reveal ' + what}>Reveal<//>
+      </div>
+    `;
   const names = Object.keys(values);
-  return html`<div class="secrets open"><dl class="pairs">${names.map(n => html`<div key=${n}><dt>${n}</dt><dd class="mono pre">${text(values[n])}</dd></div>`)}</dl>
-    ${!names.length && html`<p class="muted">There are none.</p>`}<button type="button" onClick=${() => setValues(null)} aria-label=${'Hide ' + what}>Hide</button></div>`;
+  return html`
+    <div class="secrets open">
+      <dl class="pairs">${names.map(n => html`<div key=${n}><dt>${n}</dt><dd class="mono pre">${text(values[n])}</dd></div>`)}</dl>
+      ${!names.length && html`<p class="muted">There are none.</p>`}
+      <button type="button" onClick=${() => setValues(null)} aria-label=${'Hide ' + what}>Hide</button>
+    </div>
+  `;
 }
 
 /** What is shown of a text only on request. */
 export function Masked({ what, value }) {
   const [shown, show] = useState(false);
   if (!value) return html`<span class="muted">none</span>`;
-  return html`<span class="mono pre">${shown ? value : '••••••••'}</span> <button type="button" class="quiet" onClick=${() => show(!shown)} aria-label=${(shown ? 'Hide ' : 'Reveal ') + what}>${shown ? 'Hide' : 'Reveal'}</button>`;
+  return html`
+    <span class="mono pre">${shown ? value : '••••••••'}</span> <button
+      type="button"
+      class="quiet"
+      onClick=${() => show(!shown)}
+      aria-label=${(shown ? 'Hide ' : 'Reveal ') + what}
+    >
+      ${shown ? 'Hide' : 'Reveal'}
+    </button>
+  `;
 }

@@ -4,7 +4,14 @@ import { Link } from '../lib/router.js';
 
 /** @param {{label: string, tabs: Array<{to: string, title: string, on: boolean}>}} p */
 export function Tabs({ label, tabs }) {
-  const ref = useRef(), current = tabs.find(t => t.on)?.to;
-  useEffect(() => { ref.current.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }); }, [current]); // on narrow screens
-  return html`<nav ref=${ref} class="tabs" aria-label=${label}>${tabs.map(t => html`<${Link} key=${t.to} to=${t.to} aria-current=${t.on ? 'page' : undefined}>${t.title}<//>`)}</nav>`;
+  const ref = useRef(),
+    current = tabs.find(t => t.on)?.to;
+  useEffect(() => {
+    ref.current.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [current]); // on narrow screens
+  return html`
+    <nav ref=${ref} class="tabs" aria-label=${label}>
+      ${tabs.map(t => html`<${Link} key=${t.to} to=${t.to} aria-current=${t.on ? 'page' : undefined}>${t.title}<//>`)}
+    </nav>
+  `;
 }

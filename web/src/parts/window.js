@@ -20,9 +20,13 @@ export function useWindow(count, height) {
     measure();
     addEventListener('scroll', measure, { passive: true });
     addEventListener('resize', measure);
-    return () => { removeEventListener('scroll', measure); removeEventListener('resize', measure); };
+    return () => {
+      removeEventListener('scroll', measure);
+      removeEventListener('resize', measure);
+    };
   }, [count, height]);
-  const from = Math.min(range[0], count), to = Math.min(Math.max(range[1], from), count);
+  const from = Math.min(range[0], count),
+    to = Math.min(Math.max(range[1], from), count);
   return { ref, from, to, before: from * height, after: (count - to) * height };
 }
 

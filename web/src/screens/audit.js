@@ -14,67 +14,142 @@ const names = ['type', 'target', 'actor', 'since', 'until'];
 /** The API's filter of the query; actors are not among its filters. */
 function filters(q) {
   const times = [q.since && 'created_ats[gte]=' + instant(q.since), q.until && 'created_ats[lte]=' + instant(q.until)];
-  return [q.type && 'types=' + among(q.type.split(/[\s,]+/).filter(Boolean)), q.target && 'target_guids=' + among(q.target.split(/[\s,]+/).filter(Boolean)), ...times].filter(Boolean).join('&');
+  return [
+    q.type && 'types=' + among(q.type.split(/[\s,]+/).filter(Boolean)),
+    q.target && 'target_guids=' + among(q.target.split(/[\s,]+/).filter(Boolean)),
+    ...times,
+  ]
+    .filter(Boolean)
+    .join('&');
 }
 
-const instant = local => { const d = new Date(local); return Number.isNaN(d.getTime()) ? '' : d.toISOString().replace(/\.\d+Z/, 'Z'); };
+const instant = local => {
+  const d = new Date(local);
+  return Number.isNaN(d.getTime()) ? '' : d.toISOString().replace(/\.\d+Z/, 'Z');
+};
 
 const path = (q, more) => `/v3/audit_events?order_by=-created_at&${[filters(q), more].filter(Boolean).join('&')}`;
 
-const byActor = (q, rows) => (q.actor ? rows.filter(e => e.actor.name?.toLowerCase().includes(q.actor.toLowerCase()) || e.actor.guid === q.actor) : rows);
+const byActor = (q, rows) =>
+  q.actor ? rows.filter(e => e.actor.name?.toLowerCase().includes(q.actor.toLowerCase()) || e.actor.guid === q.actor) : rows;
 
 // A page; with an actor, pages of many until there are enough of the actor's.
 async function load(q, page, signal) {
   if (!q.actor) return get(path(q, `per_page=${size}&page=${page}`), { signal });
   const { resources } = await list(path(q, 'per_page=5000'), { signal });
   const rows = byActor(q, resources);
-  return { resources: rows.slice((page - 1) * size, page * size), pagination: { total_results: rows.length, total_pages: Math.ceil(rows.length / size) } };
+  return {
+    resources: rows.slice((page - 1) * size, page * size),
+    pagination: { total_results: rows.length, total_pages: Math.ceil(rows.length / size) },
+  };
 }
 
 /** The screen /audit. */
 export default function Audit() {
-  const query = place.value.query, q = Object.fromEntries(names.map(n => [n, query.get(n) ?? '']));
+  const query = place.value.query,
+    q = Object.fromEntries(names.map(n => [n, query.get(n) ?? '']));
   const page = Number(query.get('page')) || 1;
   const events = useResource(signal => load(q, page, signal), [q, page], page === 1 ? ofKind('event') : undefined);
-  const total = events.data?.pagination.total_results, pages = events.data?.pagination.total_pages ?? 1;
+  const total = events.data?.pagination.total_results,
+    pages = events.data?.pagination.total_pages ?? 1;
   const types = useMemo(() => [...new Set((events.data?.resources ?? []).map(e => e.type))].sort(), [events.data]);
-  return html`<${Head} title="Audit" note=${events.data && html`<span class="muted" role="status">${count(total, 'event')}</span>`}><${Button} run=${() => download(q)}>Export as CSV<//><//>
+  return html`
+    <${Head} title="Audit" note=${events.data && html`<span class="muted" role="status">${count(total, 'event')}</span>`}>
+      <${Button} run=${() => download(q)}>Export as CSV<//>
+    <//>
     <${Filters} q=${q} types=${types} />
     <${Waiting} of=${events} rows=${8} />
-    ${events.data && (total ? html`<${Events} rows=${events.data.resources} />` : html`<${Empty} title="No event is like that.">Change the filter. Events are kept for 31 days.<//>`)}
-    ${pages > 1 && html`<nav class="pages" aria-label="Pages"><button type="button" disabled=${page <= 1} onClick=${() => setQuery({ page: page > 2 ? String(page - 1) : null })}>Newer</button><span class="muted">Page ${page} of ${pages}</span><button type="button" disabled=${page >= pages} onClick=${() => setQuery({ page: String(page + 1) })}>Older</button></nav>`}
-    <${Lines} lines=${[`cf curl "${path(q, '').replace(/&$/, '')}"`]} />`;
+    ${events.data &&
+    (total
+      ? html`<${Events} rows=${events.data.resources} />`
+      : html`<${Empty} title="No event is like that.">Change the filter. Events are kept for 31 days.<//>`)}
+    ${pages > 1 &&
+    html`
+      <nav class="pages" aria-label="Pages">
+        <button type="button" disabled=${page <= 1} onClick=${() => setQuery({ page: page > 2 ? String(page - 1) : null })}>Newer</button>
+        <span class="muted">Page ${page} of ${pages}</span>
+        <button type="button" disabled=${page >= pages} onClick=${() => setQuery({ page: String(page + 1) })}>Older</button>
+      </nav>
+    `}
+    <${Lines} lines=${[`cf curl "${path(q, '').replace(/&$/, '')}"`]} />
+  `;
 }
 
 function Filters({ q, types }) {
   const set = name => value => setQuery({ [name]: value, page: null });
-  return html`<form class="fields filters" onSubmit=${e => e.preventDefault()} role="search" aria-label="Audit events">
-    <${Field} label="Type" type="search" list="audit-types" placeholder="audit.app.update" value=${q.type} onValue=${set('type')} spellcheck=${false} />
-    <datalist id="audit-types">${types.map(t => html`<option key=${t} value=${t} />`)}</datalist>
-    <${Field} label="Actor" placeholder="admin" value=${q.actor} onValue=${set('actor')} spellcheck=${false} />
-    <${Field} label="Target's GUID" value=${q.target} onValue=${set('target')} spellcheck=${false} />
-    <${Field} label="Since" type="datetime-local" value=${q.since} onValue=${set('since')} /><${Field} label="Until" type="datetime-local" value=${q.until} onValue=${set('until')} />
-    ${names.some(n => q[n]) && html`<button type="button" onClick=${() => setQuery({ ...Object.fromEntries(names.map(n => [n, null])), page: null })}>Clear</button>`}</form>`;
+  return html`
+    <form class="fields filters" onSubmit=${e => e.preventDefault()} role="search" aria-label="Audit events">
+      <${Field}
+        label="Type"
+        type="search"
+        list="audit-types"
+        placeholder="audit.app.update"
+        value=${q.type}
+        onValue=${set('type')}
+        spellcheck=${false}
+      />
+      <datalist id="audit-types">${types.map(t => html`<option key=${t} value=${t} />`)}</datalist>
+      <${Field} label="Actor" placeholder="admin" value=${q.actor} onValue=${set('actor')} spellcheck=${false} />
+      <${Field} label="Target's GUID" value=${q.target} onValue=${set('target')} spellcheck=${false} />
+      <${Field} label="Since" type="datetime-local" value=${q.since} onValue=${set('since')} />
+      <${Field} label="Until" type="datetime-local" value=${q.until} onValue=${set('until')} />
+      ${names.some(n => q[n]) &&
+      html`
+        <button type="button" onClick=${() => setQuery({ ...Object.fromEntries(names.map(n => [n, null])), page: null })}>Clear</button>
+      `}
+    </form>
+  `;
 }
 
 const screens = { app: '/apps/', service_instance: '/services/instances/', organization: '/orgs/', space: '/spaces/' };
 
 function target(e) {
-  const to = screens[e.target.type], text = e.target.name || e.target.guid;
-  return html`${to && !e.type.includes('.delete') ? html`<${Link} to=${to + e.target.guid} title=${e.target.guid}>${text}<//>` : html`<span title=${e.target.guid}>${text}</span>`}<span class="sub">${e.target.type}</span>`;
+  const to = screens[e.target.type],
+    text = e.target.name || e.target.guid;
+  return html`
+    ${to && !e.type.includes('.delete')
+      ? html`<${Link} to=${to + e.target.guid} title=${e.target.guid}>${text}<//>`
+      : html`<span title=${e.target.guid}>${text}</span>`}
+    <span class="sub">${e.target.type}</span>
+  `;
 }
 
 function Data({ data }) {
   const [open, setOpen] = useState(false);
   if (!data || !Object.keys(data).length) return html`<span class="muted">–</span>`;
-  return html`<details class="what" onToggle=${e => setOpen(e.currentTarget.open)}><summary>Details</summary>${open && html`<pre>${JSON.stringify(data, null, 2)}</pre>`}</details>`;
+  return html`
+    <details class="what" onToggle=${e => setOpen(e.currentTarget.open)}>
+      <summary>Details</summary>
+      ${open && html`<pre>${JSON.stringify(data, null, 2)}</pre>`}
+    </details>
+  `;
 }
 
 function Events({ rows }) {
   const columns = [
     { title: 'Time', cell: e => html`<time datetime=${e.created_at} class="nowrap">${stamp(e.created_at)}</time>` },
-    { title: 'Type', cell: e => html`<button type="button" class="link mono" onClick=${() => setQuery({ type: e.type, page: null })} aria-label=${'Only ' + e.type}>${e.type}</button>` },
-    { title: 'Actor', cell: e => html`<button type="button" class="link" onClick=${() => setQuery({ actor: e.actor.name || e.actor.guid, page: null })} aria-label=${'Only by ' + (e.actor.name || e.actor.guid)}>${e.actor.name || e.actor.guid}</button><span class="sub">${e.actor.type}</span>` },
+    {
+      title: 'Type',
+      cell: e => html`
+        <button type="button" class="link mono" onClick=${() => setQuery({ type: e.type, page: null })} aria-label=${'Only ' + e.type}>
+          ${e.type}
+        </button>
+      `,
+    },
+    {
+      title: 'Actor',
+      cell: e => html`
+        <button
+          type="button"
+          class="link"
+          onClick=${() => setQuery({ actor: e.actor.name || e.actor.guid, page: null })}
+          aria-label=${'Only by ' + (e.actor.name || e.actor.guid)}
+        >
+          ${e.actor.name || e.actor.guid}
+        </button>
+        <span class="sub">${e.actor.type}</span>
+      `,
+    },
     { title: 'Target', cell: target },
     { title: 'Data', cell: e => html`<${Data} data=${e.data} />` },
   ];
@@ -82,12 +157,48 @@ function Events({ rows }) {
 }
 
 // A text that begins like a formula would be one in a spreadsheet.
-const cell = v => { const t = String(v ?? ''); return '"' + (/^[=+\-@\t\r]/.test(t) ? "'" : '') + t.replaceAll('"', '""') + '"'; };
+const cell = v => {
+  const t = String(v ?? '');
+  return '"' + (/^[=+\-@\t\r]/.test(t) ? "'" : '') + t.replaceAll('"', '""') + '"';
+};
 
 /** All events that the filter leaves, as CSV. */
 export function csv(rows) {
-  const head = ['created_at', 'type', 'actor_type', 'actor_name', 'actor_guid', 'target_type', 'target_name', 'target_guid', 'space_guid', 'organization_guid', 'data'];
-  return [head.join(','), ...rows.map(e => [e.created_at, e.type, e.actor.type, e.actor.name, e.actor.guid, e.target.type, e.target.name, e.target.guid, e.space?.guid, e.organization?.guid, JSON.stringify(e.data)].map(cell).join(','))].join('\r\n') + '\r\n';
+  const head = [
+    'created_at',
+    'type',
+    'actor_type',
+    'actor_name',
+    'actor_guid',
+    'target_type',
+    'target_name',
+    'target_guid',
+    'space_guid',
+    'organization_guid',
+    'data',
+  ];
+  return (
+    [
+      head.join(','),
+      ...rows.map(e =>
+        [
+          e.created_at,
+          e.type,
+          e.actor.type,
+          e.actor.name,
+          e.actor.guid,
+          e.target.type,
+          e.target.name,
+          e.target.guid,
+          e.space?.guid,
+          e.organization?.guid,
+          JSON.stringify(e.data),
+        ]
+          .map(cell)
+          .join(','),
+      ),
+    ].join('\r\n') + '\r\n'
+  );
 }
 
 async function download(q) {

@@ -17,10 +17,16 @@ async function gauge(app, name, scale, times, step, signal) {
   for (const s of found) {
     const label = `${s.metric.process_type ?? 'web'}/${s.metric.instance_id}`;
     const values = by.get(label) ?? times.map(() => null);
-    for (const [t, v] of s.values) { const n = Math.round((t - times[0]) / step); if (n >= 0 && n < values.length) values[n] = Number(v) * scale; }
+    for (const [t, v] of s.values) {
+      const n = Math.round((t - times[0]) / step);
+      if (n >= 0 && n < values.length) values[n] = Number(v) * scale;
+    }
     by.set(label, values);
   }
-  return [...by].sort().slice(0, 12).map(([label, values]) => ({ label, values }));
+  return [...by]
+    .sort()
+    .slice(0, 12)
+    .map(([label, values]) => ({ label, values }));
 }
 
 // The newest requests, at most 5,000 of them: their times to the nanosecond, so quantiles are exact.
@@ -28,9 +34,21 @@ async function timers(app, from, signal) {
   const all = [];
   let end = null;
   for (let page = 0; page < 5; page++) {
-    const params = new URLSearchParams({ envelope_types: 'TIMER', limit: '1000', descending: 'true', start_time: String(BigInt(from) * 1000000000n), ...(end && { end_time: end }) });
+    const params = new URLSearchParams({
+      envelope_types: 'TIMER',
+      limit: '1000',
+      descending: 'true',
+      start_time: String(BigInt(from) * 1000000000n),
+      ...(end && { end_time: end }),
+    });
     const batch = (await get(`/api/v1/read/${app.guid}?${params}`, { signal })).envelopes?.batch ?? [];
-    for (const e of batch) if (e.timer?.name === 'http') all.push({ at: Number(e.timestamp.slice(0, -9)), took: Number(BigInt(e.timer.stop) - BigInt(e.timer.start)) / 1e9, code: e.tags?.status_code ?? '' });
+    for (const e of batch)
+      if (e.timer?.name === 'http')
+        all.push({
+          at: Number(e.timestamp.slice(0, -9)),
+          took: Number(BigInt(e.timer.stop) - BigInt(e.timer.start)) / 1e9,
+          code: e.tags?.status_code ?? '',
+        });
     if (batch.length < 1000) break;
     end = batch.at(-1).timestamp;
   }
@@ -43,10 +61,19 @@ const quantile = (sorted, q) => sorted[Math.min(sorted.length - 1, Math.ceil(q *
 function binned(requests, times, step) {
   const bins = times.map(() => []);
   for (const r of requests) bins[Math.floor((r.at - times[0]) / step)]?.push(r);
-  const classes = ['2xx', '3xx', '4xx', '5xx'], tones = ['--ok', '--accent', '--wait', '--bad'];
-  const status = classes.map((label, n) => ({ label, colour: tones[n], values: bins.map(b => b.filter(r => r.code[0] === label[0]).length / step) }));
+  const classes = ['2xx', '3xx', '4xx', '5xx'],
+    tones = ['--ok', '--accent', '--wait', '--bad'];
+  const status = classes.map((label, n) => ({
+    label,
+    colour: tones[n],
+    values: bins.map(b => b.filter(r => r.code[0] === label[0]).length / step),
+  }));
   const sorted = bins.map(b => b.map(r => r.took).sort((x, y) => x - y));
-  const latency = [['p50', 0.5], ['p95', 0.95], ['p99', 0.99]].map(([label, q]) => ({ label, values: sorted.map(s => (s.length ? quantile(s, q) : null)) }));
+  const latency = [
+    ['p50', 0.5],
+    ['p95', 0.95],
+    ['p99', 0.99],
+  ].map(([label, q]) => ({ label, values: sorted.map(s => (s.length ? quantile(s, q) : null)) }));
   const whole = requests.map(r => r.took).sort((x, y) => x - y);
   return { status, latency, total: requests.length, overall: whole.length ? [0.5, 0.95, 0.99].map(q => quantile(whole, q)) : null };
 }
@@ -55,7 +82,12 @@ async function load(app, span, signal) {
   const [length, step] = spans[span];
   const end = Math.floor(Date.now() / 1000 / step) * step;
   const times = Array.from({ length: length / step + 1 }, (_, n) => end - length + n * step);
-  const [cpu, memory, disk, requests] = await Promise.all([gauge(app, 'cpu', 0.01, times, step, signal), gauge(app, 'memory', 1, times, step, signal), gauge(app, 'disk', 1, times, step, signal), timers(app, times[0], signal)]);
+  const [cpu, memory, disk, requests] = await Promise.all([
+    gauge(app, 'cpu', 0.01, times, step, signal),
+    gauge(app, 'memory', 1, times, step, signal),
+    gauge(app, 'disk', 1, times, step, signal),
+    timers(app, times[0], signal),
+  ]);
   return { times, cpu, memory, disk, requests, step };
 }
 
@@ -70,11 +102,48 @@ export default function Metrics({ app }) {
   const d = data.data;
   const requests = useMemo(() => d && binned(d.requests, d.times, d.step), [d]);
   const nothing = d && !d.cpu.length && !d.requests.length;
-  return html`<div class="toolbar"><div class="chips" role="group" aria-label="Time">${Object.keys(spans).map(s => html`<button key=${s} type="button" aria-pressed=${s === span} onClick=${() => setQuery({ span: s === '15m' ? null : s })}>${s}</button>`)}</div>
-      ${requests?.overall && html`<span class="muted">${count(requests.total, 'request')}${requests.total >= 5000 ? ', the newest' : ''}: p50 ${milliseconds(requests.overall[0])}, p95 ${milliseconds(requests.overall[1])}, p99 ${milliseconds(requests.overall[2])}</span>`}</div>
-    <${Problem} error=${data.error} />${!d && !data.error && html`<${Skeleton} rows=${8} />`}
+  return html`
+    <div class="toolbar">
+      <div class="chips" role="group" aria-label="Time">
+        ${Object.keys(spans).map(
+          s => html`
+            <button key=${s} type="button" aria-pressed=${s === span} onClick=${() => setQuery({ span: s === '15m' ? null : s })}>
+              ${s}
+            </button>
+          `,
+        )}
+      </div>
+      ${requests?.overall &&
+      html`
+        <span class="muted">
+          ${count(requests.total, 'request')}
+          ${requests.total >= 5000 ? ', the newest' : ''}
+          : p50 ${milliseconds(requests.overall[0])}
+          , p95 ${milliseconds(requests.overall[1])}
+          , p99 ${milliseconds(requests.overall[2])}
+        </span>
+      `}
+    </div>
+    <${Problem} error=${data.error} />
+    ${!d && !data.error && html`<${Skeleton} rows=${8} />`}
     ${nothing && html`<${Empty} title="There is no metric of this time.">Metrics come every 15 s while an instance runs.<//>`}
-    ${d && !nothing && html`<div class="charts"><${Chart} label="CPU, of one core" times=${d.times} series=${d.cpu} format=${percent} /><${Chart} label="Memory" times=${d.times} series=${d.memory} format=${bytes} /><${Chart} label="Disk" times=${d.times} series=${d.disk} format=${bytes} />
-      <${Chart} label="Requests by status" times=${d.times} series=${requests.status} format=${rate} /><${Chart} label="Latency" times=${d.times} series=${requests.latency} format=${milliseconds} sparse=${true} /></div>`}
-    <${Lines} lines=${[`cf curl "/api/v1/read/${app.guid}?envelope_types=TIMER&descending=true"`, `cf curl /api/v1/query -X POST -H "Content-Type: application/x-www-form-urlencoded" -d ${quoted(`query=cpu{source_id="${app.guid}"}`)}`]} />`;
+    ${d &&
+    !nothing &&
+    html`
+      <div class="charts">
+        <${Chart} label="CPU, of one core" times=${d.times} series=${d.cpu} format=${percent} />
+        <${Chart} label="Memory" times=${d.times} series=${d.memory} format=${bytes} />
+        <${Chart} label="Disk" times=${d.times} series=${d.disk} format=${bytes} />
+        <${Chart} label="Requests by status" times=${d.times} series=${requests.status} format=${rate} />
+        <${Chart} label="Latency" times=${d.times} series=${requests.latency} format=${milliseconds} sparse=${true} />
+      </div>
+    `}
+    <${Lines}
+      lines=${[
+        `cf curl "/api/v1/read/${app.guid}?envelope_types=TIMER&descending=true"`,
+        `cf curl /api/v1/query -X POST -H "Content-Type: application/x-www-form-urlencoded" ` +
+          `-d ${quoted(`query=cpu{source_id="${app.guid}"}`)}`,
+      ]}
+    />
+  `;
 }

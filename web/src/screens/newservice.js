@@ -11,19 +11,31 @@ import { Parameters, defaults } from '../parts/schemaform.js';
 import { announce } from '../parts/live.js';
 import { price } from './services.js';
 
-const words = text => text.split(',').map(t => t.trim()).filter(Boolean);
+const words = text =>
+  text
+    .split(',')
+    .map(t => t.trim())
+    .filter(Boolean);
 
 /** The spaces in which the user may create things, by name. */
 export async function editableSpaces(signal) {
   const { resources, included } = await list('/v3/spaces?per_page=5000&include=organization', { signal });
   const orgs = new Map((included.organizations ?? []).map(o => [o.guid, o.name]));
-  return resources.filter(s => mayIn(s.guid).edit).map(s => ({ guid: s.guid, name: s.name, org: orgs.get(s.relationships.organization.data.guid) }))
+  return resources
+    .filter(s => mayIn(s.guid).edit)
+    .map(s => ({ guid: s.guid, name: s.name, org: orgs.get(s.relationships.organization.data.guid) }))
     .sort((a, b) => a.org.localeCompare(b.org) || a.name.localeCompare(b.name));
 }
 
 /** A choice of spaces. */
 export function SpaceField({ spaces, value, onValue, label = 'Space' }) {
-  return html`<${Problem} error=${spaces.error} /><${Field} label=${label} as="select" required value=${value} onValue=${onValue}>${!spaces.data && html`<option value="">…</option>`}${spaces.data?.map(s => html`<option key=${s.guid} value=${s.guid}>${s.org} / ${s.name}</option>`)}<//>`;
+  return html`
+    <${Problem} error=${spaces.error} />
+    <${Field} label=${label} as="select" required value=${value} onValue=${onValue}>
+      ${!spaces.data && html`<option value="">…</option>`}
+      ${spaces.data?.map(s => html`<option key=${s.guid} value=${s.guid}>${s.org} / ${s.name}</option>`)}
+    <//>
+  `;
 }
 
 /** The GUID of an instance that was just asked for. */
@@ -43,21 +55,49 @@ export function Create({ offering, plans, plan: first, close }) {
   const spaces = useResource(editableSpaces, []);
   const space = chosen || spaces.data?.[0]?.guid || '';
   const where = spaces.data?.find(s => s.guid === space);
-  const choose = guid => { const p = plans.find(x => x.guid === guid); setPlan(p); setParameters({ object: defaults(p.schemas.service_instance.create.parameters) }); };
+  const choose = guid => {
+    const p = plans.find(x => x.guid === guid);
+    setPlan(p);
+    setParameters({ object: defaults(p.schemas.service_instance.create.parameters) });
+  };
   const given = Object.keys(parameters.object).length ? parameters.object : undefined;
   const run = async () => {
-    await call('POST', '/v3/service_instances', { json: { type: 'managed', name, tags: words(tags), parameters: given,
-      relationships: { space: { data: { guid: space } }, service_plan: { data: { guid: plan.guid } } } } });
+    await call('POST', '/v3/service_instances', {
+      json: {
+        type: 'managed',
+        name,
+        tags: words(tags),
+        parameters: given,
+        relationships: { space: { data: { guid: space } }, service_plan: { data: { guid: plan.guid } } },
+      },
+    });
     announce(`${name} is being created`);
     const guid = await created(name, space);
     if (guid) go('/services/instances/' + guid);
   };
-  const line = `cf create-service ${quoted(offering.name)} ${quoted(plan.name)} ${quoted(name || 'NAME')}${given ? ` -c ${quoted(JSON.stringify(given))}` : ''}${tags ? ` -t ${quoted(tags)}` : ''}`;
-  return html`<${Sheet} title=${`Create an instance of ${offering.name}`} close=${close} submit="Create" run=${run} disabled=${Boolean(parameters.error)} lines=${[where && `cf target -o ${quoted(where.org)} -s ${quoted(where.name)}`, line]}>
-    <div class="fields"><${Field} label="Name" required maxlength="255" autocomplete="off" value=${name} onValue=${setName} /><${SpaceField} spaces=${spaces} value=${space} onValue=${setSpace} />
-      <${Field} label="Plan" as="select" value=${plan.guid} onValue=${choose} note=${plan.description}>${plans.filter(p => p.available).map(p => html`<option key=${p.guid} value=${p.guid}>${p.name} (${price(p)})</option>`)}<//>
-      <${Field} label="Tags" value=${tags} onValue=${setTags} note="Separated by commas" /></div>
-    <${Parameters} key=${plan.guid} schema=${schema} value=${parameters} onValue=${setParameters} /><//>`;
+  const line =
+    `cf create-service ${quoted(offering.name)} ${quoted(plan.name)} ${quoted(name || 'NAME')}` +
+    `${given ? ` -c ${quoted(JSON.stringify(given))}` : ''}${tags ? ` -t ${quoted(tags)}` : ''}`;
+  return html`
+    <${Sheet}
+      title=${`Create an instance of ${offering.name}`}
+      close=${close}
+      submit="Create"
+      run=${run}
+      disabled=${Boolean(parameters.error)}
+      lines=${[where && `cf target -o ${quoted(where.org)} -s ${quoted(where.name)}`, line]}
+    >
+      <div class="fields">
+        <${Field} label="Name" required maxlength="255" autocomplete="off" value=${name} onValue=${setName} />
+        <${SpaceField} spaces=${spaces} value=${space} onValue=${setSpace} />
+        <${Field} label="Plan" as="select" value=${plan.guid} onValue=${choose} note=${plan.description}>
+          ${plans.filter(p => p.available).map(p => html`<option key=${p.guid} value=${p.guid}>${p.name} (${price(p)})</option>`)}
+        <//>
+        <${Field} label="Tags" value=${tags} onValue=${setTags} note="Separated by commas" />
+      </div>
+      <${Parameters} key=${plan.guid} schema=${schema} value=${parameters} onValue=${setParameters} />
+    <//>
+  `;
 }
 
 /** What a user-provided instance has: a form whose values become a request. */
@@ -67,11 +107,32 @@ function useUserProvided(of = {}) {
   const [route, setRoute] = useState(of.route_service_url ?? '');
   const [tags, setTags] = useState((of.tags ?? []).join(', '));
   let credentials, error;
-  try { credentials = text.trim() ? JSON.parse(text) : {}; } catch (e) { error = e.message; }
-  const form = html`<${Field} label="Credentials, as JSON" as="textarea" rows="5" spellcheck=${false} placeholder='{"uri": "…"}' value=${text} onValue=${setText} error=${error} />
-    <div class="fields"><${Field} label="Syslog drain URL" placeholder="syslog-tls://…" value=${drain} onValue=${setDrain} /><${Field} label="Route service URL" placeholder="https://…" value=${route} onValue=${setRoute} /><${Field} label="Tags" value=${tags} onValue=${setTags} note="Separated by commas" /></div>`;
+  try {
+    credentials = text.trim() ? JSON.parse(text) : {};
+  } catch (e) {
+    error = e.message;
+  }
+  const form = html`
+    <${Field}
+      label="Credentials, as JSON"
+      as="textarea"
+      rows="5"
+      spellcheck=${false}
+      placeholder='{"uri": "…"}'
+      value=${text}
+      onValue=${setText}
+      error=${error}
+    />
+    <div class="fields">
+      <${Field} label="Syslog drain URL" placeholder="syslog-tls://…" value=${drain} onValue=${setDrain} />
+      <${Field} label="Route service URL" placeholder="https://…" value=${route} onValue=${setRoute} />
+      <${Field} label="Tags" value=${tags} onValue=${setTags} note="Separated by commas" />
+    </div>
+  `;
   const json = { credentials, syslog_drain_url: drain || null, route_service_url: route || null, tags: words(tags) };
-  const flags = `${text.trim() && !error ? ` -p ${quoted(JSON.stringify(credentials))}` : ''}${drain ? ` -l ${quoted(drain)}` : ''}${route ? ` -r ${quoted(route)}` : ''}${tags ? ` -t ${quoted(tags)}` : ''}`;
+  const flags =
+    `${text.trim() && !error ? ` -p ${quoted(JSON.stringify(credentials))}` : ''}${drain ? ` -l ${quoted(drain)}` : ''}` +
+    `${route ? ` -r ${quoted(route)}` : ''}${tags ? ` -t ${quoted(tags)}` : ''}`;
   return { form, json, flags, error };
 }
 
@@ -83,19 +144,50 @@ export function CreateUserProvided({ close }) {
   const space = chosen || spaces.data?.[0]?.guid || '';
   const u = useUserProvided();
   const run = async () => {
-    const i = await call('POST', '/v3/service_instances', { json: { type: 'user-provided', name, ...u.json, relationships: { space: { data: { guid: space } } } } });
+    const i = await call('POST', '/v3/service_instances', {
+      json: { type: 'user-provided', name, ...u.json, relationships: { space: { data: { guid: space } } } },
+    });
     announce(`${name} was created`);
     go('/services/instances/' + i.guid);
   };
-  return html`<${Sheet} title="Create a user-provided service instance" close=${close} submit="Create" run=${run} disabled=${Boolean(u.error)} lines=${[`cf create-user-provided-service ${quoted(name || 'NAME')}${u.flags}`]}>
-    <p class="muted">Apps that are bound to it get these credentials, as with a service of a broker.</p>
-    <div class="fields"><${Field} label="Name" required maxlength="255" autocomplete="off" value=${name} onValue=${setName} /><${SpaceField} spaces=${spaces} value=${space} onValue=${setSpace} /></div>${u.form}<//>`;
+  return html`
+    <${Sheet}
+      title="Create a user-provided service instance"
+      close=${close}
+      submit="Create"
+      run=${run}
+      disabled=${Boolean(u.error)}
+      lines=${[`cf create-user-provided-service ${quoted(name || 'NAME')}${u.flags}`]}
+    >
+      <p class="muted">Apps that are bound to it get these credentials, as with a service of a broker.</p>
+      <div class="fields">
+        <${Field} label="Name" required maxlength="255" autocomplete="off" value=${name} onValue=${setName} />
+        <${SpaceField} spaces=${spaces} value=${space} onValue=${setSpace} />
+      </div>
+      ${u.form}
+    <//>
+  `;
 }
 
 /** Changes a user-provided instance. */
 export function UpdateUserProvided({ instance: i, credentials, close, reload }) {
   const u = useUserProvided({ ...i, credentials });
-  const run = async () => { await call('PATCH', '/v3/service_instances/' + i.guid, { json: u.json }); announce('Updated'); await reload(); };
-  return html`<${Sheet} title=${'Update ' + i.name} close=${close} submit="Update" run=${run} disabled=${Boolean(u.error)} lines=${[`cf update-user-provided-service ${quoted(i.name)}${u.flags}`]}>
-    <p class="muted">Bound apps see it after a restart.</p>${u.form}<//>`;
+  const run = async () => {
+    await call('PATCH', '/v3/service_instances/' + i.guid, { json: u.json });
+    announce('Updated');
+    await reload();
+  };
+  return html`
+    <${Sheet}
+      title=${'Update ' + i.name}
+      close=${close}
+      submit="Update"
+      run=${run}
+      disabled=${Boolean(u.error)}
+      lines=${[`cf update-user-provided-service ${quoted(i.name)}${u.flags}`]}
+    >
+      <p class="muted">Bound apps see it after a restart.</p>
+      ${u.form}
+    <//>
+  `;
 }

@@ -1,31 +1,84 @@
 // Every screen at three widths, light and dark: axe finds nothing, and nothing scrolls sideways.
-const widths = [[390, 844], [768, 1024], [1440, 900]];
+const widths = [
+  [390, 844],
+  [768, 1024],
+  [1440, 900],
+];
 const screens = kit => ({
-  apps: '/apps', 'new app': '/new', overview: kit.app('noisy'), crashed: kit.app('crasher'), logs: kit.app('noisy', 'logs'), deployments: kit.app('noisy', 'deployments'), metrics: kit.app('noisy', 'metrics'),
-  routes: kit.app('noisy', 'routes'), environment: kit.app('noisy', 'environment'), tasks: kit.app('noisy', 'tasks'), files: kit.app('noisy', 'files'), terminal: kit.app('noisy', 'terminal'), events: kit.app('noisy', 'events'),
+  apps: '/apps',
+  'new app': '/new',
+  overview: kit.app('noisy'),
+  crashed: kit.app('crasher'),
+  logs: kit.app('noisy', 'logs'),
+  deployments: kit.app('noisy', 'deployments'),
+  metrics: kit.app('noisy', 'metrics'),
+  routes: kit.app('noisy', 'routes'),
+  environment: kit.app('noisy', 'environment'),
+  tasks: kit.app('noisy', 'tasks'),
+  files: kit.app('noisy', 'files'),
+  terminal: kit.app('noisy', 'terminal'),
+  events: kit.app('noisy', 'events'),
 });
-const ready = { logs: '.log .l', deployments: '.timeline li', metrics: '.chart canvas', routes: 'tbody tr', environment: '.note', tasks: 'tbody tr', files: '.note', terminal: '.xterm-rows', events: 'tbody tr', overview: 'tbody tr', crashed: 'tbody tr', apps: 'tbody tr', 'new app': '.drop-zone' };
+const ready = {
+  logs: '.log .l',
+  deployments: '.timeline li',
+  metrics: '.chart canvas',
+  routes: 'tbody tr',
+  environment: '.note',
+  tasks: 'tbody tr',
+  files: '.note',
+  terminal: '.xterm-rows',
+  events: 'tbody tr',
+  overview: 'tbody tr',
+  crashed: 'tbody tr',
+  apps: 'tbody tr',
+  'new app': '.drop-zone',
+};
 
 async function everywhere(kit, page, what) {
   for (const [width, height] of widths) {
     await page.setViewportSize({ width, height });
     for (const colorScheme of ['light', 'dark']) {
       await page.emulateMedia({ colorScheme });
-      await page.evaluate(() => new Promise(done => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
+      await page.evaluate(
+        () =>
+          new Promise(done => {
+            requestAnimationFrame(() => requestAnimationFrame(done));
+          }),
+      );
       await kit.accessible(page, `${what} at ${width}, ${colorScheme}`);
     }
     await kit.fits(page, `${what} at ${width}`);
   }
 }
 
-const names = ['apps', 'new app', 'overview', 'crashed', 'logs', 'deployments', 'metrics', 'routes', 'environment', 'tasks', 'files', 'terminal', 'events'];
+const names = [
+  'apps',
+  'new app',
+  'overview',
+  'crashed',
+  'logs',
+  'deployments',
+  'metrics',
+  'routes',
+  'environment',
+  'tasks',
+  'files',
+  'terminal',
+  'events',
+];
 
 export const tests = {
-  ...Object.fromEntries(names.map(name => [name, async kit => {
-    const page = await kit.admin(screens(kit)[name]);
-    await page.locator(ready[name]).first().waitFor();
-    await everywhere(kit, page, name);
-  }])),
+  ...Object.fromEntries(
+    names.map(name => [
+      name,
+      async kit => {
+        const page = await kit.admin(screens(kit)[name]);
+        await page.locator(ready[name]).first().waitFor();
+        await everywhere(kit, page, name);
+      },
+    ]),
+  ),
   async dialogs(kit) {
     const page = await kit.admin(kit.app('noisy'));
     for (const name of ['Restart…', 'Stop…', 'Restage…', 'Scale web', 'Keyboard help']) {

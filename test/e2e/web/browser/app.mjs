@@ -49,7 +49,10 @@ export const tests = {
     await page.getByRole('button', { name: 'Cancel task 2' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel the task' }).click();
     await page.getByRole('row').filter({ hasText: 'failed' }).first().waitFor();
-    await page.getByRole('button', { name: /Run again/ }).last().click();
+    await page
+      .getByRole('button', { name: /Run again/ })
+      .last()
+      .click();
     await page.getByRole('rowheader').nth(2).waitFor();
   },
   async 'terminal: a command'(kit) {
@@ -58,7 +61,14 @@ export const tests = {
     await page.locator('.xterm-rows', { hasText: '$' }).waitFor();
     await page.keyboard.type('echo it-$((20+3))\n');
     await page.locator('.xterm-rows', { hasText: 'it-23' }).waitFor();
-    const size = await page.evaluate(() => Math.max(...performance.getEntriesByType('resource').filter(e => e.name.endsWith('.js')).map(e => e.encodedBodySize)));
+    const size = await page.evaluate(() =>
+      Math.max(
+        ...performance
+          .getEntriesByType('resource')
+          .filter(e => e.name.endsWith('.js'))
+          .map(e => e.encodedBodySize),
+      ),
+    );
     check(size > 50000 && size <= 100000, 'the terminal has ' + size + ' bytes');
   },
   async 'routes: the last requests, map and unmap'(kit) {

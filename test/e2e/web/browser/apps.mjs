@@ -4,14 +4,28 @@ import { check } from './kit.mjs';
 export const tests = {
   async 'one list request, nothing off its origin, and a small start'(kit) {
     const page = await kit.admin('/apps');
-    const lists = [], single = [], foreign = [];
-    page.on('request', r => { if (r.url().includes('/api/v3/apps?')) lists.push(r.url()); if (/\/v3\/apps\/[0-9a-f]/.test(r.url())) single.push(r.url()); if (!r.url().startsWith(kit.origin)) foreign.push(r.url()); });
+    const lists = [],
+      single = [],
+      foreign = [];
+    page.on('request', r => {
+      if (r.url().includes('/api/v3/apps?')) lists.push(r.url());
+      if (/\/v3\/apps\/[0-9a-f]/.test(r.url())) single.push(r.url());
+      if (!r.url().startsWith(kit.origin)) foreign.push(r.url());
+    });
     await page.reload();
     await page.getByRole('link', { name: 'noisy', exact: true }).waitFor();
-    check(lists.length > 0 && lists.filter(l => !l.includes('guids=')).every(l => l === lists[0]) && !lists.some(l => /[?&]page=/.test(l)), 'it asked for lists: ' + lists.join(' '));
+    check(
+      lists.length > 0 && lists.filter(l => !l.includes('guids=')).every(l => l === lists[0]) && !lists.some(l => /[?&]page=/.test(l)),
+      'it asked for lists: ' + lists.join(' '),
+    );
     check(!single.length, 'it asked for single apps: ' + single.join(' '));
     check(!foreign.length, 'it asked others: ' + foreign.join(' '));
-    const sent = await page.evaluate(() => performance.getEntriesByType('resource').filter(e => /\/assets\/.*\.(js|css)$/.test(e.name)).reduce((sum, e) => sum + e.encodedBodySize, 0));
+    const sent = await page.evaluate(() =>
+      performance
+        .getEntriesByType('resource')
+        .filter(e => /\/assets\/.*\.(js|css)$/.test(e.name))
+        .reduce((sum, e) => sum + e.encodedBodySize, 0),
+    );
     check(sent > 10000, 'the size of the start is unknown');
     process.stderr.write(`script and style of the start: ${sent} bytes\n`);
     check(sent <= 120000, `the start has ${sent} bytes; want at most 120,000`);

@@ -17,7 +17,10 @@ export const tests = {
   async 'a canary is cancelled'(kit) {
     const page = await kit.admin(kit.app('quiet'));
     await page.getByRole('button', { name: 'Restart…' }).first().click();
-    await page.getByRole('dialog').getByLabel(/canary/).check();
+    await page
+      .getByRole('dialog')
+      .getByLabel(/canary/)
+      .check();
     await page.getByRole('dialog').getByText('cf restart quiet --strategy canary').waitFor({ state: 'attached' });
     await page.getByRole('dialog').getByRole('button', { name: 'Restart' }).click();
     await page.getByRole('button', { name: 'Continue' }).waitFor();
@@ -34,7 +37,7 @@ export const tests = {
     await page.locator('.tabs').getByRole('link', { name: 'Deployments' }).click();
     await page.getByRole('button', { name: 'Staging log' }).first().click();
     await page.locator('.log .STG').first().waitFor();
-    check(await page.locator('.timeline .build').count() === 2, 'there are not two builds');
+    check((await page.locator('.timeline .build').count()) === 2, 'there are not two builds');
   },
   async 'stop and start'(kit) {
     const page = await kit.admin(kit.app('quiet'));

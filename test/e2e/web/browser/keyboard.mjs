@@ -1,13 +1,21 @@
 // Jobs with the keyboard alone.
 import { check } from './kit.mjs';
 
-const press = async (page, ...keys) => { for (const k of keys) await page.keyboard.press(k); };
+const press = async (page, ...keys) => {
+  for (const k of keys) await page.keyboard.press(k);
+};
 
 // Tabs until what has the focus has a name.
 async function tabTo(page, pattern, max = 60) {
   for (let n = 0; n < max; n++) {
     await page.keyboard.press('Tab');
-    const name = await page.evaluate(() => document.activeElement?.getAttribute('aria-label') || document.activeElement?.labels?.[0]?.textContent || document.activeElement?.textContent || '');
+    const name = await page.evaluate(
+      () =>
+        document.activeElement?.getAttribute('aria-label') ||
+        document.activeElement?.labels?.[0]?.textContent ||
+        document.activeElement?.textContent ||
+        '',
+    );
     if (pattern.test(name.trim())) return;
   }
   throw new Error('Tab does not reach ' + pattern);
@@ -19,7 +27,10 @@ export const tests = {
     await press(page, 'Control+k');
     await page.getByRole('combobox').waitFor();
     await page.keyboard.type('noisy');
-    await page.getByRole('option', { name: /^noisy/ }).first().waitFor();
+    await page
+      .getByRole('option', { name: /^noisy/ })
+      .first()
+      .waitFor();
     await press(page, 'Enter');
     await page.getByRole('heading', { name: 'noisy', level: 1 }).waitFor();
   },
@@ -82,12 +93,12 @@ export const tests = {
     const scheme = () => page.evaluate(() => document.documentElement.style.colorScheme);
     await tabTo(page, /^Theme/);
     await press(page, 'Enter');
-    check(await scheme() === 'light', await scheme());
+    check((await scheme()) === 'light', await scheme());
     await press(page, 'Enter');
-    check(await scheme() === 'dark', await scheme());
+    check((await scheme()) === 'dark', await scheme());
     await page.reload();
     await page.locator('h1').first().waitFor();
-    check(await scheme() === 'dark', 'the theme was forgotten');
+    check((await scheme()) === 'dark', 'the theme was forgotten');
     await tabTo(page, /^Theme/);
     await press(page, 'Enter');
   },

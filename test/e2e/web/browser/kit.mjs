@@ -10,7 +10,15 @@ const config = JSON.parse(process.env.CONSOLE_TEST);
 const require = createRequire(config.modules + '/');
 const { chromium } = require('playwright-core');
 const axe = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
-const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+const flags = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
 
 export const within = 20000; // ms; no claim, but ends what hangs
 
@@ -29,9 +37,13 @@ class Kit {
     const began = Date.now();
     let error = '';
     this.opened = [];
-    try { await run(this); } catch (e) {
+    try {
+      await run(this);
+    } catch (e) {
       error = e.stack ?? String(e);
-      if (process.env.SHOTS) for (const p of this.opened) await p.screenshot({ path: path.join(process.env.SHOTS, name.replaceAll(/\W+/g, '-') + '.png') }).catch(() => {});
+      if (process.env.SHOTS)
+        for (const p of this.opened)
+          await p.screenshot({ path: path.join(process.env.SHOTS, name.replaceAll(/\W+/g, '-') + '.png') }).catch(() => {});
     }
     for (const p of this.opened) {
       if (p.problems.length && !error) error = 'the page complained: ' + p.problems.join('\n');
@@ -54,8 +66,17 @@ class Kit {
     page.setDefaultTimeout(within);
     page.problems = [];
     page.on('pageerror', e => page.problems.push(e.message));
-    page.on('dialog', async d => { page.problems.push('a script ran: ' + d.message()); await d.dismiss(); });
-    page.on('console', m => { if (m.type() === 'error' && !/status of 4\d\d|ERR_CONNECTION|ERR_SOCKET|ERR_EMPTY|ERR_INCOMPLETE|ERR_ABORTED|WebSocket/.test(m.text())) page.problems.push(m.text()); });
+    page.on('dialog', async d => {
+      page.problems.push('a script ran: ' + d.message());
+      await d.dismiss();
+    });
+    page.on('console', m => {
+      if (
+        m.type() === 'error' &&
+        !/status of 4\d\d|ERR_CONNECTION|ERR_SOCKET|ERR_EMPTY|ERR_INCOMPLETE|ERR_ABORTED|WebSocket/.test(m.text())
+      )
+        page.problems.push(m.text());
+    });
     this.opened.push(page);
     return page;
   }
@@ -86,30 +107,47 @@ class Kit {
     return page;
   }
 
-  admin(where, size) { return this.as('admin', where, size); }
+  admin(where, size) {
+    return this.as('admin', where, size);
+  }
 
   /** The path of an app's tab. */
-  app(name, tab = '') { return `/apps/${config.apps[name]}${tab && '/' + tab}`; }
+  app(name, tab = '') {
+    return `/apps/${config.apps[name]}${tab && '/' + tab}`;
+  }
 
   /** Shows the command lines below what is there. */
   async commands(part) {
     const lines = part.locator('details.lines');
-    if (await lines.getAttribute('open') === null) await lines.locator('summary').click();
+    if ((await lines.getAttribute('open')) === null) await lines.locator('summary').click();
   }
 
   /** Calls the API as the page's user: {status, body}. */
   api(page, method, where, json) {
-    return page.evaluate(async ([method, where, json]) => {
-      const r = await fetch('/console/api' + where, { method, headers: { 'Content-Type': 'application/json' }, body: json && JSON.stringify(json) });
-      const text = await r.text();
-      return { status: r.status, body: text && text.startsWith('{') ? JSON.parse(text) : text };
-    }, [method, where, json]);
+    return page.evaluate(
+      async ([method, where, json]) => {
+        const r = await fetch('/console/api' + where, {
+          method,
+          headers: { 'Content-Type': 'application/json' },
+          body: json && JSON.stringify(json),
+        });
+        const text = await r.text();
+        return { status: r.status, body: text && text.startsWith('{') ? JSON.parse(text) : text };
+      },
+      [method, where, json],
+    );
   }
 
   /** Asks an app through the router. */
   request(app, method, where, body = '') {
     return new Promise((ok, bad) => {
-      const r = http.request({ host: '127.0.0.1', port: config.port, method, path: where, headers: { Host: app + '.localhost' } }, a => { let text = ''; a.on('data', d => { text += d; }); a.on('end', () => ok({ status: a.statusCode, text })); });
+      const r = http.request({ host: '127.0.0.1', port: config.port, method, path: where, headers: { Host: app + '.localhost' } }, a => {
+        let text = '';
+        a.on('data', d => {
+          text += d;
+        });
+        a.on('end', () => ok({ status: a.statusCode, text }));
+      });
       r.on('error', bad);
       r.end(body);
     });
@@ -117,8 +155,18 @@ class Kit {
 
   /** Runs axe; fails on any violation. */
   async accessible(page, what) {
-    if (!await page.evaluate(() => 'axe' in window)) await page.evaluate(axe);
-    const found = await page.evaluate(() => window.axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'], resultTypes: ['violations'] }).then(r => r.violations.map(v => `${v.id}: ${v.nodes.slice(0, 3).map(n => n.html.slice(0, 200)).join(' | ')}`)));
+    if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
+    const found = await page.evaluate(() =>
+      window.axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'], resultTypes: ['violations'] }).then(r =>
+        r.violations.map(
+          v =>
+            `${v.id}: ${v.nodes
+              .slice(0, 3)
+              .map(n => n.html.slice(0, 200))
+              .join(' | ')}`,
+        ),
+      ),
+    );
     check(!found.length, `axe finds in ${what}: ${found.join('\n')}`);
   }
 
@@ -128,11 +176,15 @@ class Kit {
     check(over <= 0, `${what} is ${over} px too wide`);
   }
 
-  async end() { await this.browser.close(); }
+  async end() {
+    await this.browser.close();
+  }
 }
 
 /** Fails with a text. */
-export function check(ok, text) { if (!ok) throw new Error(text); }
+export function check(ok, text) {
+  if (!ok) throw new Error(text);
+}
 
 /** Waits until f answers something true. */
 export async function until(f, what) {
@@ -140,13 +192,20 @@ export async function until(f, what) {
     const got = await f();
     if (got) return got;
     check(Date.now() < end, 'waited in vain for ' + what);
-    await new Promise(done => { setTimeout(done, 100); });
+    await new Promise(done => {
+      setTimeout(done, 100);
+    });
   }
 }
 
 /** Starts the browser with a new profile. */
 export async function start() {
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'console-'));
-  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags, headless: true, downloadsPath: dir });
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: flags,
+    headless: true,
+    downloadsPath: dir,
+  });
   return new Kit(browser);
 }

@@ -2,13 +2,36 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-const widths = [[390, 844], [768, 1024], [1440, 900]];
+const widths = [
+  [390, 844],
+  [768, 1024],
+  [1440, 900],
+];
 const screens = kit => ({
-  services: ['/services', '.empty, tbody tr'], marketplace: ['/services/marketplace', '.offering tbody tr'], brokers: ['/services/brokers', 'tbody tr'], orgs: ['/orgs', 'tbody tr'], org: ['/orgs/' + kit.config.org, 'tbody tr'],
-  'org members': [`/orgs/${kit.config.org}/members`, '.matrix tbody tr'], 'org quota': [`/orgs/${kit.config.org}/quota`, '.meter'], 'org domains': [`/orgs/${kit.config.org}/domains`, 'tbody tr'], space: ['/spaces/' + kit.config.space, '.matrix tbody tr'],
-  'space groups': [`/spaces/${kit.config.space}/security-groups`, 'tbody tr'], 'space placement': [`/spaces/${kit.config.space}/placement`, '.facts'], audit: ['/audit', 'tbody tr'], machine: ['/machine', '.checks tbody tr, section .state'], stacks: ['/stacks', 'tbody tr'], cells: ['/cells', '.cellcard'],
-  deployments: ['/bosh', 'tbody tr'], deployment: ['/bosh/deployments/clock', 'tbody tr'], task: ['/bosh/tasks/1', 'tbody tr'], quotas: ['/platform', 'tbody tr'], groups: ['/platform/security-groups', 'tbody tr'], flags: ['/platform/flags', 'tbody tr'], buildpacks: ['/platform/buildpacks', 'tbody tr'],
-  domains: ['/platform/domains', 'tbody tr'], users: ['/platform/users', 'tbody tr'],
+  services: ['/services', '.empty, tbody tr'],
+  marketplace: ['/services/marketplace', '.offering tbody tr'],
+  brokers: ['/services/brokers', 'tbody tr'],
+  orgs: ['/orgs', 'tbody tr'],
+  org: ['/orgs/' + kit.config.org, 'tbody tr'],
+  'org members': [`/orgs/${kit.config.org}/members`, '.matrix tbody tr'],
+  'org quota': [`/orgs/${kit.config.org}/quota`, '.meter'],
+  'org domains': [`/orgs/${kit.config.org}/domains`, 'tbody tr'],
+  space: ['/spaces/' + kit.config.space, '.matrix tbody tr'],
+  'space groups': [`/spaces/${kit.config.space}/security-groups`, 'tbody tr'],
+  'space placement': [`/spaces/${kit.config.space}/placement`, '.facts'],
+  audit: ['/audit', 'tbody tr'],
+  machine: ['/machine', '.checks tbody tr, section .state'],
+  stacks: ['/stacks', 'tbody tr'],
+  cells: ['/cells', '.cellcard'],
+  deployments: ['/bosh', 'tbody tr'],
+  deployment: ['/bosh/deployments/clock', 'tbody tr'],
+  task: ['/bosh/tasks/1', 'tbody tr'],
+  quotas: ['/platform', 'tbody tr'],
+  groups: ['/platform/security-groups', 'tbody tr'],
+  flags: ['/platform/flags', 'tbody tr'],
+  buildpacks: ['/platform/buildpacks', 'tbody tr'],
+  domains: ['/platform/domains', 'tbody tr'],
+  users: ['/platform/users', 'tbody tr'],
 });
 
 async function everywhere(kit, page, what) {
@@ -16,37 +39,91 @@ async function everywhere(kit, page, what) {
     await page.setViewportSize({ width, height });
     for (const colorScheme of ['light', 'dark']) {
       await page.emulateMedia({ colorScheme });
-      await page.evaluate(() => new Promise(done => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
+      await page.evaluate(
+        () =>
+          new Promise(done => {
+            requestAnimationFrame(() => requestAnimationFrame(done));
+          }),
+      );
       await kit.accessible(page, `${what} at ${width}, ${colorScheme}`);
-      if (process.env.SHOTS) await page.screenshot({ path: path.join(process.env.SHOTS, `platform-${what}-${width}-${colorScheme}.png`.replaceAll(' ', '-')) });
+      if (process.env.SHOTS)
+        await page.screenshot({ path: path.join(process.env.SHOTS, `platform-${what}-${width}-${colorScheme}.png`.replaceAll(' ', '-')) });
     }
     await kit.fits(page, `${what} at ${width}`);
   }
 }
 
 const dialogs = kit => [
-  ['/services/marketplace', 'Create an instance of db, plan small'], ['/services/marketplace', /^Visible to/], ['/services/brokers', 'Register a broker…'], ['/services', 'User-provided…'], ['/orgs', 'Create an org…'], ['/spaces/' + kit.config.space, 'Add a member…'],
-  ['/platform', 'Create a quota…'], ['/platform/security-groups', 'Create a group…'], ['/platform/users', 'Create a user…'], ['/stacks', 'Pull an image…'], ['/stacks', 'Remove unused…'], ['/cells', 'Create a pool…'], ['/bosh', 'Deploy…'],
+  ['/services/marketplace', 'Create an instance of db, plan small'],
+  ['/services/marketplace', /^Visible to/],
+  ['/services/brokers', 'Register a broker…'],
+  ['/services', 'User-provided…'],
+  ['/orgs', 'Create an org…'],
+  ['/spaces/' + kit.config.space, 'Add a member…'],
+  ['/platform', 'Create a quota…'],
+  ['/platform/security-groups', 'Create a group…'],
+  ['/platform/users', 'Create a user…'],
+  ['/stacks', 'Pull an image…'],
+  ['/stacks', 'Remove unused…'],
+  ['/cells', 'Create a pool…'],
+  ['/bosh', 'Deploy…'],
 ];
 
-const names = ['services', 'marketplace', 'brokers', 'orgs', 'org', 'org members', 'org quota', 'org domains', 'space', 'space groups', 'space placement', 'audit', 'machine', 'stacks', 'cells', 'deployments', 'deployment', 'task', 'quotas', 'groups', 'flags', 'buildpacks', 'domains', 'users'];
+const names = [
+  'services',
+  'marketplace',
+  'brokers',
+  'orgs',
+  'org',
+  'org members',
+  'org quota',
+  'org domains',
+  'space',
+  'space groups',
+  'space placement',
+  'audit',
+  'machine',
+  'stacks',
+  'cells',
+  'deployments',
+  'deployment',
+  'task',
+  'quotas',
+  'groups',
+  'flags',
+  'buildpacks',
+  'domains',
+  'users',
+];
 
 export const tests = {
-  ...Object.fromEntries(names.map(name => [name, async kit => {
-    const [where, ready] = screens(kit)[name];
-    const page = await kit.admin(where);
-    await page.locator(ready).first().waitFor();
-    await everywhere(kit, page, name);
-  }])),
+  ...Object.fromEntries(
+    names.map(name => [
+      name,
+      async kit => {
+        const [where, ready] = screens(kit)[name];
+        const page = await kit.admin(where);
+        await page.locator(ready).first().waitFor();
+        await everywhere(kit, page, name);
+      },
+    ]),
+  ),
   async 'an instance of a service'(kit) {
     const page = await kit.admin('/services');
-    const { body } = await kit.api(page, 'POST', '/v3/service_instances', { type: 'user-provided', name: 'seen', credentials: { a: 'b' }, relationships: { space: { data: { guid: kit.config.space } } } });
+    const { body } = await kit.api(page, 'POST', '/v3/service_instances', {
+      type: 'user-provided',
+      name: 'seen',
+      credentials: { a: 'b' },
+      relationships: { space: { data: { guid: kit.config.space } } },
+    });
     await page.goto(`${kit.console}/services/instances/${body.guid}`);
     try {
       await page.getByRole('button', { name: 'Reveal the credentials' }).click();
       await page.locator('.pairs').waitFor();
       await everywhere(kit, page, 'instance');
-    } finally { await kit.api(page, 'DELETE', '/v3/service_instances/' + body.guid); }
+    } finally {
+      await kit.api(page, 'DELETE', '/v3/service_instances/' + body.guid);
+    }
   },
   async dialogs(kit) {
     for (const [where, name] of dialogs(kit)) {

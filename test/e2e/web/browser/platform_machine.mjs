@@ -9,7 +9,11 @@ export const tests = {
     await page.getByRole('button', { name: 'All checks' }).click();
     for (const name of ['kernel', 'disk', 'overlayfs', 'nftables']) await page.getByRole('rowheader', { name, exact: true }).waitFor();
     const { body } = await kit.api(page, 'GET', '/v1/machine/checks');
-    for (const r of body.results.filter(x => x.fix && x.level !== 'ok')) await page.locator('code', { hasText: r.fix.slice(0, 60) }).first().waitFor();
+    for (const r of body.results.filter(x => x.fix && x.level !== 'ok'))
+      await page
+        .locator('code', { hasText: r.fix.slice(0, 60) })
+        .first()
+        .waitFor();
     await page.getByRole('button', { name: 'Look for leaks' }).click();
     await page.getByText('Nothing leaked.').waitFor();
     const machine = (await kit.api(page, 'GET', '/v1/machine')).body;
@@ -17,7 +21,8 @@ export const tests = {
     await page.locator('.spark path').first().waitFor(); // a second sample came
   },
   async 'an image is pulled with bars, and collected after a dry run'(kit) {
-    const page = await kit.admin('/stacks'), image = kit.config.registry + '/stacks/small:unused';
+    const page = await kit.admin('/stacks'),
+      image = kit.config.registry + '/stacks/small:unused';
     await page.getByRole('button', { name: 'Pull an image…' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Image', { exact: true }).fill('oci:/etc');
@@ -30,11 +35,14 @@ export const tests = {
     await dialog.getByLabel('Registry password').fill(kit.config.registryPassword);
     await dialog.getByRole('button', { name: 'Try again' }).click();
     await dialog.getByText(/^Pulled /).waitFor();
-    check(await dialog.getByRole('meter', { name: /Layer 1 of 1/ }).count() === 1, 'there is no bar of the layer');
+    check((await dialog.getByRole('meter', { name: /Layer 1 of 1/ }).count()) === 1, 'there is no bar of the layer');
     await dialog.getByRole('button', { name: 'Close', exact: true }).last().click();
     const row = page.locator('main tr', { hasText: image });
     await row.waitFor();
-    await row.getByRole('button', { name: new RegExp(image) }).first().click();
+    await row
+      .getByRole('button', { name: new RegExp(image) })
+      .first()
+      .click();
     await dialog.getByText('Used by').waitFor();
     await page.keyboard.press('Escape');
     await kit.ask('age images');
@@ -51,7 +59,10 @@ export const tests = {
     await dialog.getByRole('button', { name: 'Show what would go' }).click();
     await dialog.getByText('Nothing would go.').waitFor();
     await page.keyboard.press('Escape');
-    const lines = await page.evaluate(async body => (await fetch('/console/api/v1/admin/stack/pull', { method: 'POST', body })).text(), JSON.stringify({ Reference: image, Name: 'pulled', Username: kit.config.registryUser, Password: kit.config.registryPassword }));
+    const lines = await page.evaluate(
+      async body => (await fetch('/console/api/v1/admin/stack/pull', { method: 'POST', body })).text(),
+      JSON.stringify({ Reference: image, Name: 'pulled', Username: kit.config.registryUser, Password: kit.config.registryPassword }),
+    );
     check(lines.includes('{"Step":') && lines.trim().split('\n').at(-1).includes('"Done":true'), 'the pull answers ' + lines);
     await page.reload();
     for (const button of ['Remove the stack pulled', `Remove the image docker://${image}`]) {
@@ -64,7 +75,7 @@ export const tests = {
   async 'cells, who runs where, and a placement pool'(kit) {
     const page = await kit.admin('/cells');
     for (const name of ['one', 'two']) await page.getByRole('heading', { name, exact: true }).waitFor();
-    check(await page.getByRole('meter', { name: 'Memory' }).count() === 2, 'there are not two cells');
+    check((await page.getByRole('meter', { name: 'Memory' }).count()) === 2, 'there are not two cells');
     await page.getByRole('link', { name: 'probe' }).waitFor();
     await page.locator('tr', { hasText: 'clock.ticker' }).first().waitFor();
     await page.getByRole('button', { name: 'Create a pool…' }).click();
@@ -85,16 +96,23 @@ export const tests = {
   async 'audit events, filtered and as CSV'(kit) {
     const page = await kit.admin('/audit');
     const hostile = '=HYPERLINK("x"),"y"';
-    const { body } = await kit.api(page, 'POST', '/v3/apps', { name: hostile, relationships: { space: { data: { guid: kit.config.space } } } });
+    const { body } = await kit.api(page, 'POST', '/v3/apps', {
+      name: hostile,
+      relationships: { space: { data: { guid: kit.config.space } } },
+    });
     await page.getByRole('link', { name: hostile }).first().waitFor(); // it came by itself
     await page.getByLabel('Type').fill('audit.app.create');
-    await until(async () => (await page.locator('tbody td:nth-child(2)').allTextContents()).every(t => t === 'audit.app.create'), 'the filter by type');
+    await until(
+      async () => (await page.locator('tbody td:nth-child(2)').allTextContents()).every(t => t === 'audit.app.create'),
+      'the filter by type',
+    );
     await page.getByLabel("Target's GUID").fill(body.guid);
-    await until(async () => await page.locator('tbody tr').count() === 1, 'the filter by target');
+    await until(async () => (await page.locator('tbody tr').count()) === 1, 'the filter by target');
     check(new URL(page.url()).searchParams.get('type') === 'audit.app.create', 'the filter is not in the address');
     const coming = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Export as CSV' }).click();
-    const text = fs.readFileSync(await (await coming).path(), 'utf8'), lines = text.trim().split('\r\n');
+    const text = fs.readFileSync(await (await coming).path(), 'utf8'),
+      lines = text.trim().split('\r\n');
     check(lines.length === 2 && lines[0].startsWith('created_at,type,'), text);
     check(lines[1].includes(`"'=HYPERLINK(""x""),""y"""`) && lines[1].includes('"admin"'), 'the line is ' + lines[1]);
     await page.getByLabel('Actor').fill('nobody-like-that');
@@ -106,7 +124,10 @@ export const tests = {
   },
   async 'a BOSH deployment with its task, an errand, and a diff before a deploy'(kit) {
     const page = await kit.admin('/bosh');
-    await page.getByRole('link', { name: /^\d+ deploy$/ }).first().waitFor();
+    await page
+      .getByRole('link', { name: /^\d+ deploy$/ })
+      .first()
+      .waitFor();
     await page.getByRole('link', { name: 'clock', exact: true }).click();
     for (const name of ['ticker/0', 'ticker/1']) await page.locator('tr', { hasText: name }).getByText('running').first().waitFor();
     await page.getByText('clock_password').waitFor();
@@ -117,7 +138,8 @@ export const tests = {
     await page.locator('tr', { hasText: 'smoke' }).first().waitFor();
     await page.goto(kit.console + '/bosh/deployments/clock');
     await page.getByRole('button', { name: 'Change and deploy…' }).click();
-    const dialog = page.getByRole('dialog'), manifest = dialog.getByLabel('Manifest', { exact: true });
+    const dialog = page.getByRole('dialog'),
+      manifest = dialog.getByLabel('Manifest', { exact: true });
     await manifest.fill((await manifest.inputValue()).replace('instances: 2', 'instances: 1'));
     await dialog.getByRole('button', { name: 'Review' }).click();
     await dialog.locator('.del', { hasText: 'instances: 2' }).waitFor();
@@ -127,7 +149,7 @@ export const tests = {
     await page.locator('.head .state', { hasText: 'done' }).waitFor();
     await page.goto(kit.console + '/bosh/deployments/clock');
     await page.locator('tr', { hasText: 'ticker/0' }).waitFor();
-    await until(async () => await page.locator('tr', { hasText: 'ticker/1' }).count() === 0, 'the second instance to go');
+    await until(async () => (await page.locator('tr', { hasText: 'ticker/1' }).count()) === 0, 'the second instance to go');
     await page.goto(kit.console + '/bosh');
     await page.locator('tr', { hasText: 'clock ticker/1' }).getByText('orphaned').waitFor();
     await page.getByRole('button', { name: 'Delete the disk of clock ticker/1' }).click();

@@ -21,7 +21,7 @@ export const tests = {
     await page.getByRole('dialog').getByText('cf set-space-role space_auditor acme prod SpaceDeveloper').waitFor();
     await submit(page, 'Add');
     const cell = page.getByRole('button', { name: 'Developer: space_auditor' });
-    await until(async () => await cell.getAttribute('aria-pressed') === 'true', 'the role');
+    await until(async () => (await cell.getAttribute('aria-pressed')) === 'true', 'the role');
     const theirs = await kit.as('space_auditor', '/orgs');
     await theirs.getByRole('link', { name: 'prod' }).waitFor();
     await cell.click();
@@ -29,7 +29,10 @@ export const tests = {
     await submit(page, 'Remove');
     await page.getByText('Nobody has a role here.').waitFor();
     await theirs.getByRole('link', { name: 'prod' }).waitFor({ state: 'detached' }); // its page hears of it
-    check((await kit.api(page, 'GET', '/v3/roles?types=space_developer&space_guids=' + space)).body.resources.length === 0, 'the role is still there');
+    check(
+      (await kit.api(page, 'GET', '/v3/roles?types=space_developer&space_guids=' + space)).body.resources.length === 0,
+      'the role is still there',
+    );
     await page.getByRole('link', { name: 'acme' }).click();
     await page.getByRole('button', { name: 'Delete acme' }).click();
     await submit(page, 'Delete');
@@ -50,7 +53,9 @@ export const tests = {
     await submit(page, 'Set');
     await page.getByText('64M of 256M').waitFor();
     const { body } = await kit.api(page, 'GET', '/v3/organization_quotas?names=default');
-    await kit.api(page, 'POST', `/v3/organization_quotas/${body.resources[0].guid}/relationships/organizations`, { data: [{ guid: kit.config.org }] });
+    await kit.api(page, 'POST', `/v3/organization_quotas/${body.resources[0].guid}/relationships/organizations`, {
+      data: [{ guid: kit.config.org }],
+    });
     await page.getByText('64M of 100G').waitFor();
     await page.goto(kit.console + '/platform');
     await page.getByRole('button', { name: 'Delete tight' }).click();
@@ -91,19 +96,39 @@ export const tests = {
     const page = await kit.as('space_auditor', '/apps');
     const titles = await page.locator('nav.side a span').allTextContents();
     check(titles.join() === 'Apps,Services,Orgs,Audit', 'the navigation is ' + titles);
-    for (const where of ['/services', '/services/marketplace', '/orgs', '/orgs/' + kit.config.org, '/orgs/' + kit.config.org + '/members', '/spaces/' + kit.config.space, '/spaces/' + kit.config.space + '/security-groups', '/audit']) {
+    for (const where of [
+      '/services',
+      '/services/marketplace',
+      '/orgs',
+      '/orgs/' + kit.config.org,
+      '/orgs/' + kit.config.org + '/members',
+      '/spaces/' + kit.config.space,
+      '/spaces/' + kit.config.space + '/security-groups',
+      '/audit',
+    ]) {
       await page.goto(kit.console + where);
       await page.locator('main h1').waitFor();
       await page.waitForFunction(() => !document.querySelector('main .skeleton'));
-      const buttons = await page.locator('main button').evaluateAll(all => all.map(b => b.textContent).filter(t => /…|Create|Delete|Rename|Add/.test(t)));
+      const buttons = await page
+        .locator('main button')
+        .evaluateAll(all => all.map(b => b.textContent).filter(t => /…|Create|Delete|Rename|Add/.test(t)));
       check(buttons.length === 0, `${where} shows ${buttons}`);
     }
     for (const where of ['/machine', '/stacks', '/cells', '/bosh', '/platform']) {
       await page.goto(kit.console + where);
       await page.getByRole('alert').first().waitFor();
     }
-    const forbidden = [['GET', '/v1/machine'], ['GET', '/v1/machine/checks'], ['POST', '/v1/admin/stack/list', {}], ['POST', '/v1/admin/stack/gc', { All: true }], ['POST', '/v1/admin/doctor', {}], ['GET', '/v1/cells'], ['GET', '/v1/deployments'], ['POST', '/v3/organizations', { name: 'x' }],
-      ['PATCH', '/v3/feature_flags/user_org_creation', { enabled: true }]];
+    const forbidden = [
+      ['GET', '/v1/machine'],
+      ['GET', '/v1/machine/checks'],
+      ['POST', '/v1/admin/stack/list', {}],
+      ['POST', '/v1/admin/stack/gc', { All: true }],
+      ['POST', '/v1/admin/doctor', {}],
+      ['GET', '/v1/cells'],
+      ['GET', '/v1/deployments'],
+      ['POST', '/v3/organizations', { name: 'x' }],
+      ['PATCH', '/v3/feature_flags/user_org_creation', { enabled: true }],
+    ];
     for (const [method, path, json] of forbidden) {
       const { status, body } = await kit.api(page, method, path, json);
       check(status === 403 && body.errors[0].code === 10003, `${method} ${path} is ${status} ${JSON.stringify(body)}`);
@@ -112,10 +137,10 @@ export const tests = {
   async 'a developer sees what developers may do'(kit) {
     const page = await kit.as('space_developer', '/services/marketplace');
     await page.getByRole('button', { name: 'Create an instance of db, plan small' }).waitFor();
-    check(await page.getByRole('link', { name: 'Brokers' }).count() === 0, 'a developer sees the brokers');
-    check(await page.getByRole('button', { name: /Visible to/ }).count() === 0, 'a developer may change who sees a plan');
+    check((await page.getByRole('link', { name: 'Brokers' }).count()) === 0, 'a developer sees the brokers');
+    check((await page.getByRole('button', { name: /Visible to/ }).count()) === 0, 'a developer may change who sees a plan');
     await page.goto(kit.console + '/spaces/' + kit.config.space);
     await page.locator('table.matrix').waitFor();
-    check(await page.locator('table.matrix button').count() === 0, 'a developer may change roles');
+    check((await page.locator('table.matrix button').count()) === 0, 'a developer may change roles');
   },
 };

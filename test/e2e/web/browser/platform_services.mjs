@@ -10,7 +10,7 @@ export const tests = {
     await page.getByRole('button', { name: 'Create an instance of db, plan small' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Name', { exact: true }).fill('ledger');
-    check(await parameter(dialog, 'size').inputValue() === '4', 'the default is not there');
+    check((await parameter(dialog, 'size').inputValue()) === '4', 'the default is not there');
     await parameter(dialog, 'size').fill('100');
     await dialog.getByRole('button', { name: 'Create', exact: true }).click();
     check(await parameter(dialog, 'size').evaluate(e => !e.validity.valid), 'a size beyond the maximum is taken');
@@ -21,7 +21,10 @@ export const tests = {
     await parameter(dialog, 'hour').fill('3');
     await kit.commands(dialog);
     const line = await dialog.locator('code', { hasText: 'create-service' }).textContent();
-    check(line === `cf create-service db small ledger -c '{"size":8,"engine":"safe","audited":true,"extensions":["gis"],"backup":{"hour":3}}'`, 'the line is ' + line);
+    check(
+      line === `cf create-service db small ledger -c '{"size":8,"engine":"safe","audited":true,"extensions":["gis"],"backup":{"hour":3}}'`,
+      'the line is ' + line,
+    );
     await dialog.getByRole('button', { name: 'Write JSON instead' }).click();
     check(JSON.parse(await dialog.getByLabel('As JSON').inputValue()).backup.hour === 3, 'the JSON is another one');
     await dialog.getByRole('button', { name: 'Show the form' }).click();
@@ -61,7 +64,10 @@ export const tests = {
   async 'shared, updated and deleted'(kit) {
     const page = await kit.admin('/services');
     await kit.api(page, 'PATCH', '/v3/feature_flags/service_instance_sharing', { enabled: true });
-    const { body: other } = await kit.api(page, 'POST', '/v3/spaces', { name: 'other', relationships: { organization: { data: { guid: kit.config.org } } } });
+    const { body: other } = await kit.api(page, 'POST', '/v3/spaces', {
+      name: 'other',
+      relationships: { organization: { data: { guid: kit.config.org } } },
+    });
     await page.getByRole('link', { name: 'ledger' }).click();
     await page.getByRole('button', { name: 'Share…' }).click();
     await page.getByRole('dialog').getByLabel('With the space').selectOption(other.guid);
@@ -111,6 +117,9 @@ export const tests = {
     await page.getByRole('button', { name: 'Delete refused' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
     await page.waitForURL('**/console/services');
-    await until(async () => (await kit.api(page, 'GET', '/v3/service_instances?names=refused')).body.resources.length === 0, 'the deletion');
+    await until(
+      async () => (await kit.api(page, 'GET', '/v3/service_instances?names=refused')).body.resources.length === 0,
+      'the deletion',
+    );
   },
 };

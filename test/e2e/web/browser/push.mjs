@@ -45,7 +45,7 @@ export const tests = {
     const guid = page.url().split('/apps/')[1].split('/')[0];
     await kit.api(page, 'DELETE', '/v3/apps/' + guid);
   },
-  async 'the manifest is shown as it is made, and its errors are the server\'s'(kit) {
+  async "the manifest is shown as it is made, and its errors are the server's"(kit) {
     const page = await kit.admin('/new');
     await page.setInputFiles('input[webkitdirectory]', kit.config.folder);
     await page.getByRole('button', { name: 'Use the form' }).click();

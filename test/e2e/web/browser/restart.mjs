@@ -7,8 +7,14 @@ const others = ['/apps', '/new', '/services', '/orgs', '/audit', '/machine', '/s
 export const tests = {
   async 'kill -9: said on every screen, and back without a reload'(kit) {
     const pages = new Map();
-    for (const where of [...others, ...tabs.map(t => kit.app('quiet', t)), `/spaces/${kit.config.space}`]) pages.set(where, await kit.admin(where));
-    for (const p of pages.values()) { await p.locator('main[data-connection=live]').waitFor(); await p.evaluate(() => { window.same = true; }); }
+    for (const where of [...others, ...tabs.map(t => kit.app('quiet', t)), `/spaces/${kit.config.space}`])
+      pages.set(where, await kit.admin(where));
+    for (const p of pages.values()) {
+      await p.locator('main[data-connection=live]').waitFor();
+      await p.evaluate(() => {
+        window.same = true;
+      });
+    }
     await kit.ask('kill');
     for (const p of pages.values()) await p.getByText('The daemon does not answer. What you see is from').waitFor();
     await kit.ask('start');
@@ -16,10 +22,14 @@ export const tests = {
     for (const [where, p] of pages) {
       await p.locator('main[data-connection=live]').waitFor();
       check(await p.evaluate(() => window.same), where + ' was loaded again');
-      check(!await p.getByText('The daemon does not answer. What you see is from').count(), where + ' goes on to say that the daemon is gone');
+      check(
+        !(await p.getByText('The daemon does not answer. What you see is from').count()),
+        where + ' goes on to say that the daemon is gone',
+      );
     }
     process.stderr.write(`${pages.size} screens were back ${Date.now() - began} ms after the start\n`);
-    const logs = pages.get(kit.app('quiet', 'logs')), overview = pages.get(kit.app('quiet'));
+    const logs = pages.get(kit.app('quiet', 'logs')),
+      overview = pages.get(kit.app('quiet'));
     await kit.request('quiet', 'POST', '/say', 'after the restart\n');
     await logs.locator('.log .l', { hasText: 'after the restart' }).waitFor();
     await until(() => overview.getByText('1 of 1 instance').count(), 'the instances');

@@ -3,12 +3,28 @@
 import { start } from './kit.mjs';
 
 const kit = await start();
-const areas = kit.config.areas ?? ['session', 'apps', 'logs', 'app', 'deploy', 'push', 'pictures', 'roles', 'keyboard', 'hostile', 'access', 'restart'];
+const areas = kit.config.areas ?? [
+  'session',
+  'apps',
+  'logs',
+  'app',
+  'environment',
+  'deploy',
+  'push',
+  'newapp',
+  'pictures',
+  'roles',
+  'keyboard',
+  'hostile',
+  'access',
+  'restart',
+];
 const only = new RegExp(process.env.ONLY ?? '');
 let failed = false;
 for (const area of areas) {
   const { tests } = await import(`./${area}.mjs`);
-  for (const [name, run] of Object.entries(tests)) if (only.test(`${area}/${name}`)) failed = !(await kit.test(`${area}/${name}`, run)) || failed;
+  for (const [name, run] of Object.entries(tests))
+    if (only.test(`${area}/${name}`)) failed = !(await kit.test(`${area}/${name}`, run)) || failed;
 }
 await kit.end();
 process.exit(0);

@@ -8,7 +8,10 @@ export const tests = {
     await kit.login(page, 'admin', kit.config.admin);
     await page.getByRole('heading', { name: 'Apps' }).waitFor();
     const cookies = await context.cookies();
-    check(cookies.length && cookies.every(c => c.httpOnly), 'a script can read a cookie: ' + JSON.stringify(cookies.map(c => [c.name, c.httpOnly])));
+    check(
+      cookies.length && cookies.every(c => c.httpOnly),
+      'a script can read a cookie: ' + JSON.stringify(cookies.map(c => [c.name, c.httpOnly])),
+    );
     const kept = await page.evaluate(() => JSON.stringify({ ...localStorage }) + JSON.stringify({ ...sessionStorage }) + document.cookie);
     check(!/eyJ|token/i.test(kept), 'the browser keeps a token: ' + kept.slice(0, 200));
     await context.close();
