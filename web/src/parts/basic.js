@@ -38,6 +38,7 @@ const paths = {
   plus: 'M8 2.500v11M2.500 8h11',
   close: 'M3.500 3.500l9 9M12.500 3.500l-9 9',
   pause: 'M5 3v10M11 3v10',
+  prompt: 'M2.500 4l4 4-4 4M8.500 12.500h5',
   upload: 'M8 11V2.500M4.500 6L8 2.500 11.500 6M2.500 11v2.500h11V11',
 };
 
@@ -176,7 +177,17 @@ function copyByHand(text) {
   area.remove();
 }
 
-/** The command lines that do the same as what is shown. @param {{lines: string[]}} p */
+/** The command lines that do the same as a form. @param {{lines: string[]}} p */
+export function Same({ lines }) {
+  return html`
+    <div class="lines">
+      <p>The same on the command line</p>
+      ${lines.filter(Boolean).map(l => html`<${Line} key=${l} text=${l} />`)}
+    </div>
+  `;
+}
+
+/** The command lines that do the same as what is shown, folded. @param {{lines: string[]}} p */
 export function Lines({ lines, title = 'The same on the command line' }) {
   const open = setting('lines', false);
   return html`

@@ -1,6 +1,6 @@
 // Dialogs: <dialog>, one at a time. Esc closes; the focus returns to what opened it.
 import { html, signal, useEffect, useRef, useState, useId, cls } from '../lib/html.js';
-import { Icon, Problem, Lines } from './basic.js';
+import { Icon, Problem, Same } from './basic.js';
 
 const shown = signal(null);
 
@@ -62,7 +62,7 @@ export function Sheet({ title, children, close, submit, run, danger, lines, disa
         <h2 id=${id}>${title}</h2>
         <button type="button" class="quiet" aria-label="Close" onClick=${close}><${Icon} name="close" /></button>
       </header>
-      <div class="body">${children}<${Problem} error=${error} />${lines && html`<${Lines} lines=${lines} />`}</div>
+      <div class="body">${children}<${Problem} error=${error} />${lines && html`<${Same} lines=${lines} />`}</div>
       <footer>
         <button type="button" onClick=${close}>${submit ? 'Cancel' : 'Close'}</button>
         ${submit &&

@@ -1,17 +1,22 @@
 // Secrets: masked until somebody asks, and copied without being shown.
 import { html, useState } from '../lib/html.js';
-import { Button, Problem } from './basic.js';
+import { Button } from './basic.js';
+import { Commands } from './commands.js';
 
 const text = value => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
 
-/** Credentials that are loaded when they are revealed. @param {{what: string, load: () => Promise<object>}} p */
-export function Secrets({ what, load }) {
+/**
+ * Credentials that are loaded when they are revealed; line does so too.
+ * @param {{what: string, line: string, load: () => Promise<object>}} p
+ */
+export function Secrets({ what, line, load }) {
   const [values, setValues] = useState(null);
   if (!values)
     return html`
       <div class="secrets">
         <span class="mono muted" aria-hidden="true">••••••••</span>
         <${Button} run=${async () => setValues((await load()) ?? {})} aria-label=${'Reveal ' + what}>Reveal<//>
+        <${Commands} of=${what} lines=${[['Reveal', line]]} />
       </div>
     `;
   const names = Object.keys(values);

@@ -5,6 +5,7 @@ import { go } from '../lib/router.js';
 import { quoted } from '../lib/format.js';
 import { Button, Field, Icon } from '../parts/basic.js';
 import { open, confirm, Sheet, close } from '../parts/dialog.js';
+import { Commands } from '../parts/commands.js';
 import { announce } from '../parts/live.js';
 import { useState } from '../lib/html.js';
 
@@ -73,13 +74,23 @@ export function Actions({ of, reload }) {
     });
   return html`
     ${app.state === 'STOPPED'
-      ? html`<${Button} kind="primary" icon="play" run=${run('start')} title=${`cf start ${name}`}>Start<//>`
+      ? html`<${Button} kind="primary" icon="play" run=${run('start')}>Start<//>`
       : html`
           <button type="button" onClick=${() => open(Restart, { title: 'Restart', of, reload })}>Restart…</button>
           <button type="button" onClick=${stop}>Stop…</button>
         `}
     <button type="button" onClick=${() => open(Restart, { title: 'Restage', of, reload, restages: true })}>Restage…</button>
     ${may.edit && html`<button type="button" onClick=${remove} aria-label=${'Delete ' + app.name}>Delete…</button>`}
+    <${Commands}
+      of=${app.name}
+      lines=${[
+        app.state === 'STOPPED' && ['Start', `cf start ${name}`],
+        app.state !== 'STOPPED' && ['Restart…', `cf restart ${name} --strategy rolling`],
+        app.state !== 'STOPPED' && ['Stop…', `cf stop ${name}`],
+        ['Restage…', `cf restage ${name} --strategy rolling`],
+        may.edit && ['Delete…', `cf delete ${name} -f`],
+      ]}
+    />
   `;
 }
 
@@ -171,12 +182,15 @@ export function Deploying({ of, reload }) {
         .
         ${d.status.details?.error && html` <span class="bad">${d.status.details.error}</span>`}
       </span>
+      ${may.operate && paused && html`<${Button} kind="primary" run=${does('continue')}>Continue<//>`}
+      ${may.operate && d.status.reason !== 'CANCELING' && html`<${Button} run=${does('cancel')}>Cancel<//>`}
       ${may.operate &&
-      paused &&
-      html`<${Button} kind="primary" run=${does('continue')} title=${`cf continue-deployment ${name}`}>Continue<//>`}
-      ${may.operate &&
-      d.status.reason !== 'CANCELING' &&
-      html`<${Button} run=${does('cancel')} title=${`cf cancel-deployment ${name}`}>Cancel<//>`}
+      html`
+        <${Commands}
+          of=${'the deployment of ' + app.name}
+          lines=${[paused && ['Continue', `cf continue-deployment ${name}`], ['Cancel', `cf cancel-deployment ${name}`]]}
+        />
+      `}
     </div>
   `;
 }

@@ -7,6 +7,7 @@ import { place, setQuery, Link } from '../lib/router.js';
 import { stamp, count } from '../lib/format.js';
 import { Head, Empty, Lines, Field, Button } from '../parts/basic.js';
 import { Table, Waiting } from '../parts/table.js';
+import { Commands } from '../parts/commands.js';
 
 const size = 50;
 const names = ['type', 'target', 'actor', 'since', 'until'];
@@ -44,6 +45,8 @@ async function load(q, page, signal) {
   };
 }
 
+const jq = '.resources[] | [.created_at, .type, .actor.name, .target.name] | @csv';
+
 /** The screen /audit. */
 export default function Audit() {
   const query = place.value.query,
@@ -56,6 +59,7 @@ export default function Audit() {
   return html`
     <${Head} title="Audit" note=${events.data && html`<span class="muted" role="status">${count(total, 'event')}</span>`}>
       <${Button} run=${() => download(q)}>Export as CSV<//>
+      <${Commands} of="audit events" lines=${[['Export as CSV', `cf curl "${path(q, 'per_page=5000')}" | jq -r '${jq}'`]]} />
     <//>
     <${Filters} q=${q} types=${types} />
     <${Waiting} of=${events} rows=${8} />

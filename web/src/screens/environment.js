@@ -6,6 +6,7 @@ import { changed, parseEnv } from '../lib/diff.js';
 import { quoted, count } from '../lib/format.js';
 import { Problem, Skeleton, Section, Lines, Button, Field, State, Time, Icon } from '../parts/basic.js';
 import { open, confirm, Sheet } from '../parts/dialog.js';
+import { Commands } from '../parts/commands.js';
 import { Diff } from '../parts/diff.js';
 import { announce } from '../parts/live.js';
 import { Link } from '../lib/router.js';
@@ -90,6 +91,14 @@ export default function Environment(of) {
       </button>
       <button type="button" class="primary" onClick=${() => edit('')}>Set a variable…</button>
     `}
+    <${Commands}
+      of=${'the environment of ' + app.name}
+      lines=${[
+        [shown ? 'Hide values' : 'Reveal values', `cf env ${quoted(app.name)}`],
+        may.operate && ['Import .env…', `cf set-env ${quoted(app.name)} NAME VALUE`],
+        may.operate && ['Set a variable…', `cf set-env ${quoted(app.name)} NAME VALUE`],
+      ]}
+    />
   `;
   return html`
     <${Pending} of=${of} changes=${env.data?.pending ?? []} bound=${bindings.data?.filter(b => b.unseen) ?? []} />
@@ -155,7 +164,10 @@ function Pending({ of, changes, bound }) {
         ${bound.length > 0 && ` They started before ${bound.map(b => b.instance?.name).join(', ')} was bound.`}
       </span>
       ${of.may.operate &&
-      html`<${Button} run=${restart} title=${`cf restart ${quoted(of.app.name)} --strategy rolling`}>Restart (rolling)<//>`}
+      html`
+        <${Button} run=${restart}>Restart (rolling)<//>
+        <${Commands} of=${of.app.name} lines=${[['Restart (rolling)', `cf restart ${quoted(of.app.name)} --strategy rolling`]]} />
+      `}
     </div>
   `;
 }
@@ -220,9 +232,9 @@ function Import({ vars, save, app, close }) {
       submit=${changes.length ? `Apply ${count(changes.length, 'change')}` : 'Apply'}
       run=${() => save(wanted)}
       disabled=${!changes.length || Boolean(error)}
-      lines=${Object.entries(wanted)
-        .slice(0, 8)
-        .map(([k, v]) => `cf set-env ${quoted(app.name)} ${k} ${quoted(v)}`)}
+      lines=${(changes.length ? Object.entries(wanted).slice(0, 8) : [['NAME', 'VALUE']]).map(
+        ([k, v]) => `cf set-env ${quoted(app.name)} ${k} ${quoted(v)}`,
+      )}
     >
       <div class="field"><label for="env-file">From a file</label><input id="env-file" type="file" onChange=${file} /></div>
       <${Field}
@@ -308,6 +320,10 @@ function Binding({ of, b, instance, reload }) {
           <${Button} run=${reveal} aria-label=${(shown ? 'Hide' : 'Reveal') + ' the credentials of ' + name}>
             ${shown ? 'Hide' : 'Reveal'}
           <//>
+          <${Commands}
+            of=${'the binding to ' + name}
+            lines=${[[shown ? 'Hide' : 'Reveal', `cf curl /v3/service_credential_bindings/${b.guid}/details`]]}
+          />
         `}
       </td>
       <td>${of.may.operate && html`<button type="button" aria-label=${'Unbind ' + name} onClick=${remove}>Unbind…</button>`}</td>
@@ -346,7 +362,7 @@ function Bind({ of, reload, close }) {
     await reload();
   };
   const line =
-    `cf bind-service ${quoted(of.app.name)} ${quoted(chosen?.name ?? '')}` +
+    `cf bind-service ${quoted(of.app.name)} ${quoted(chosen?.name ?? 'SERVICE')}` +
     `${name && ' --binding-name ' + quoted(name)}${given ? ` -c ${quoted(JSON.stringify(given))}` : ''}`;
   return html`
     <${Sheet}
@@ -355,7 +371,7 @@ function Bind({ of, reload, close }) {
       submit="Bind"
       run=${run}
       disabled=${!chosen || Boolean(value.error)}
-      lines=${chosen && [line, `cf restart ${quoted(of.app.name)} --strategy rolling`]}
+      lines=${[line, `cf restart ${quoted(of.app.name)} --strategy rolling`]}
     >
       <${Problem} error=${instances.error} />
       ${instances.data?.resources.length === 0

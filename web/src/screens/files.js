@@ -6,6 +6,7 @@ import { entries, unzipped } from '../lib/tar.js';
 import { bytes, quoted, count } from '../lib/format.js';
 import { place, setQuery, base } from '../lib/router.js';
 import { Problem, Skeleton, Lines, Button, Empty, Icon, Time } from '../parts/basic.js';
+import { Commands } from '../parts/commands.js';
 
 const most = 512 * 1024 * 1024,
   shown = 256 * 1024;
@@ -28,9 +29,11 @@ export default function Files({ app }) {
     return html`<${Empty} title="The app runs an image, which has no droplet.">The image is ${d.image}.<//>`;
   return html`
     <${Droplet} key=${d.guid} app=${app} d=${d} />
-    <${Lines} lines=${[`cf download-droplet ${quoted(app.name)} --path droplet.tgz`]} />
+    <${Lines} lines=${[fetching(app)]} />
   `;
 }
+
+const fetching = app => `cf download-droplet ${quoted(app.name)} --path droplet.tgz`;
 
 function Droplet({ app, d }) {
   const [files, setFiles] = useState(null);
@@ -45,6 +48,10 @@ function Droplet({ app, d }) {
       <span>Droplet of <${Time} at=${d.created_at} /></span>
       ${!files && html`<${Button} kind="primary" run=${load}>List its files<//>`}
       <a class="button" href=${where} download=${app.name + '.tgz'}>Download</a>
+      <${Commands}
+        of=${'the droplet of ' + app.name}
+        lines=${[!files && ['List its files', `${fetching(app)} && tar tvzf droplet.tgz`], ['Download', fetching(app)]]}
+      />
       ${!files && read > 0 && html`<span class="muted" role="status">${bytes(read)} unpacked</span>`}
       ${files &&
       html`
@@ -55,7 +62,7 @@ function Droplet({ app, d }) {
       `}
     </div>
     ${!files && html`<p class="note">The droplet is unpacked in this browser; an instance's own files are in the terminal.</p>`}
-    ${files && html`<${Tree} files=${files} />`}
+    ${files && html`<${Tree} app=${app} files=${files} />`}
   `;
 }
 
@@ -85,7 +92,7 @@ const mode = m =>
     )
     .join('');
 
-function Tree({ files }) {
+function Tree({ app, files }) {
   const at = place.value.query.get('path') ?? '';
   const file = useMemo(() => files.find(f => f.path === at && f.kind === 'file'), [files, at]);
   const folder = file ? at.split('/').slice(0, -1).join('/') : at;
@@ -113,7 +120,7 @@ function Tree({ files }) {
       )}
     </nav>
     ${file
-      ? html`<${Content} file=${file} />`
+      ? html`<${Content} app=${app} file=${file} />`
       : html`
           <div class="scroll">
             <table>
@@ -148,7 +155,7 @@ function Tree({ files }) {
   `;
 }
 
-function Content({ file }) {
+function Content({ app, file }) {
   const head = file.data.subarray(0, shown);
   const binary = head.subarray(0, 8192).includes(0);
   const save = () => {
@@ -163,6 +170,7 @@ function Content({ file }) {
     <div class="toolbar">
       <span class="mono">${bytes(file.size)} ${mode(file.mode)}</span>
       <button type="button" onClick=${save}>Download this file</button>
+      <${Commands} of=${file.path} lines=${[['Download this file', `${fetching(app)} && tar xzf droplet.tgz ./${quoted(file.path)}`]]} />
     </div>
     ${binary
       ? html`<p class="muted">This file is not text.</p>`

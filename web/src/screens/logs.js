@@ -7,6 +7,7 @@ import { quoted, count } from '../lib/format.js';
 import { useKeys } from '../lib/keys.js';
 import { Problem, Lines, Button, Check, Icon, copyText } from '../parts/basic.js';
 import { LogView } from '../parts/logview.js';
+import { Commands } from '../parts/commands.js';
 import { announce } from '../parts/live.js';
 
 const wrap = setting('logs.wrap', false),
@@ -189,6 +190,14 @@ export default function Logs({ app }) {
           `}
           <button type="button" onClick=${() => download(app, lines)}>Download</button>
           <${Copy} run=${link} title=${marked ? 'To the line that is marked' : 'To the last line'} />
+          <${Commands}
+            of=${'the log of ' + app.name}
+            lines=${[
+              [following ? 'Pause' : 'Follow', `cf logs ${quoted(app.name)}`],
+              ring.lines.length > 0 && ['Older', `cf logs ${quoted(app.name)} --recent`],
+              ['Download', `cf logs ${quoted(app.name)} --recent > app.log`],
+            ]}
+          />
         </div>
       </div>
       ${error && html`<p class="note bad" role="status">Not a regular expression (${error}): searched for as text.</p>`}

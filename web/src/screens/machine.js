@@ -8,6 +8,7 @@ import { Head, State, Time, Problem, Section, Lines, Line, Button } from '../par
 import { Table, Waiting } from '../parts/table.js';
 import { Meter } from '../parts/meter.js';
 import { Spark } from '../parts/spark.js';
+import { Commands } from '../parts/commands.js';
 
 const kept = 100; // samples of the courses
 
@@ -142,6 +143,7 @@ function Checks() {
         ${note && html`<span class="muted" role="status">${note}, <${Time} at=${checks.data.checked_at} /></span>`}
         <button type="button" aria-pressed=${all} onClick=${() => setAll(!all)}>All checks</button>
         <${Button} run=${checks.reload}>Check again<//>
+        <${Commands} of="the checks of this machine" lines=${[['Check again', 'sudo cupola doctor']]} />
       `}
     >
       <${Waiting} of=${checks} rows=${3} />
@@ -185,7 +187,13 @@ function Daemon({ m }) {
 function Leaks() {
   const [found, setFound] = useState(null);
   return html`
-    <${Section} title="Leaks" actions=${html`<${Button} run=${async () => setFound((await operate('doctor')) ?? [])}>Look for leaks<//>`}>
+    <${Section}
+      title="Leaks"
+      actions=${html`
+        <${Button} run=${async () => setFound((await operate('doctor')) ?? [])}>Look for leaks<//>
+        <${Commands} of="leaks" lines=${[['Look for leaks', 'sudo cupola doctor --leaks']]} />
+      `}
+    >
       ${found === null
         ? html`<p class="muted">Mounts, links, cgroups and files of this daemon that belong to no container.</p>`
         : found.length

@@ -8,7 +8,7 @@ import { manifest, nameIn, withRoute } from '../lib/yaml.js';
 import { push } from '../lib/push.js';
 import { Link, go, base } from '../lib/router.js';
 import { bytes, count, quoted } from '../lib/format.js';
-import { Head, Field, Check, Problem, Skeleton, Empty, Lines, Section, Icon } from '../parts/basic.js';
+import { Head, Field, Check, Problem, Skeleton, Empty, Same, Section, Icon } from '../parts/basic.js';
 import { LogOf } from '../parts/loglines.js';
 import { announce } from '../parts/live.js';
 
@@ -153,7 +153,7 @@ export default function NewApp() {
           <button type="submit" class="primary" disabled=${Boolean(missing)}><${Icon} name="upload" />Push${name ? ' ' + name : ''}</button>
           <span class="muted" role="status">${missing}</span>
         </div>
-        <${Lines} lines=${lines} />
+        <${Same} lines=${lines} />
       </div>
     </form>
   `;

@@ -8,6 +8,7 @@ import { range, sources } from '../lib/metrics.js';
 import { Link } from '../lib/router.js';
 import { State, Time, Problem, Skeleton, Section, Lines, Icon, Button } from '../parts/basic.js';
 import { confirm, open } from '../parts/dialog.js';
+import { Commands } from '../parts/commands.js';
 import { Spark } from '../parts/spark.js';
 import { announce } from '../parts/live.js';
 import { routeURL } from './apps.js';
@@ -148,7 +149,11 @@ function Process({ of, process: p, stats, crashes, courses }) {
   const scale = () => open(Scale, { title: 'Scale', of, process: p });
   const actions =
     may.operate &&
-    html`<${Quick} of=${of} process=${p} /><button type="button" onClick=${scale} aria-label=${'Scale ' + p.type}>Scale…</button>`;
+    html`
+      <${Quick} of=${of} process=${p} />
+      <button type="button" onClick=${scale} aria-label=${'Scale ' + p.type}>Scale…</button>
+      <${Commands} of=${`${p.type} of ${app.name}`} lines=${scaling(app, p)} />
+    `;
   const title = html`
     ${p.type} <span class="muted">
       ${app.state === 'STARTED' ? `${running} of ${count(p.instances, 'instance')}` : count(p.instances, 'instance')} · ${megabytes(
@@ -272,6 +277,15 @@ function Use({ values, now, of, what }) {
       <span>${now}${of && html`<span class="muted"> of ${of}</span>`}</span>
     </span>
   `;
+}
+
+function scaling(app, p) {
+  const line = n => `cf scale ${quoted(app.name)}${p.type === 'web' ? '' : ' --process ' + quoted(p.type)} -i ${n}`;
+  return [
+    p.instances > 0 && [`One instance of ${p.type} less`, line(p.instances - 1)],
+    [`One more instance of ${p.type}`, line(p.instances + 1)],
+    ['Scale…', `${line(p.instances)} -m ${p.memory_in_mb}M -k ${p.disk_in_mb}M`],
+  ];
 }
 
 // One more or one less instance: takes effect at once, and restarts nothing.

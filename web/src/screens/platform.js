@@ -9,6 +9,7 @@ import { Head, State, Time, Problem, Section, Empty, Lines, Field, Check, Button
 import { Table, Waiting, useFilter } from '../parts/table.js';
 import { Tabs } from '../parts/tabs.js';
 import { open, confirm, Sheet } from '../parts/dialog.js';
+import { Commands } from '../parts/commands.js';
 import { announce } from '../parts/live.js';
 import { rule } from './space.js';
 import { EditQuota } from './quotaform.js';
@@ -289,6 +290,19 @@ function Flags() {
   `;
 }
 
+const named = b => quoted(b.name) + (b.stack ? ' -s ' + quoted(b.stack) : '');
+
+function buildpackLines(b, count) {
+  const line = flag => `cf update-buildpack ${named(b)} ${flag}`;
+  return [
+    b.position > 1 && ['Up', line('-i ' + (b.position - 1))],
+    b.position < count && ['Down', line('-i ' + (b.position + 1))],
+    b.enabled ? ['Disable', line('--disable')] : ['Enable', line('--enable')],
+    b.locked ? ['Unlock', line('--unlock')] : ['Lock', line('--lock')],
+    ['Delete…', `cf delete-buildpack ${named(b)} -f`],
+  ];
+}
+
 function Buildpacks() {
   const all = useResource(signal => list('/v3/buildpacks?per_page=5000&order_by=position', { signal }), [], ofKind('buildpack'));
   const patch = (b, json) => async () => {
@@ -297,13 +311,12 @@ function Buildpacks() {
     await all.reload();
   };
   const rows = all.data?.resources ?? [];
-  const flag = (b, yes, no) => `cf update-buildpack ${quoted(b.name)}${b.stack ? ' -s ' + quoted(b.stack) : ''} --${yes ? no[0] : no[1]}`;
   const remove = b => () =>
     confirm({
       title: `Delete ${b.name}?`,
       submit: 'Delete',
       text: `The buildpack ${b.name} is deleted: apps that it staged run on, and cannot be staged with it again.`,
-      lines: [`cf delete-buildpack ${quoted(b.name)}${b.stack ? ' -s ' + quoted(b.stack) : ''} -f`],
+      lines: [`cf delete-buildpack ${named(b)} -f`],
       run: async () => {
         await act('DELETE', '/v3/buildpacks/' + b.guid);
         await all.reload();
@@ -329,7 +342,6 @@ function Buildpacks() {
           <${Button}
             run=${patch(b, { position: Math.max(1, b.position - 1) })}
             disabled=${b.position <= 1}
-            title=${`cf update-buildpack ${b.name} -i ${b.position - 1}`}
             aria-label=${'Move up ' + b.name}
           >
             Up
@@ -337,26 +349,18 @@ function Buildpacks() {
           <${Button}
             run=${patch(b, { position: b.position + 1 })}
             disabled=${b.position >= rows.length}
-            title=${`cf update-buildpack ${b.name} -i ${b.position + 1}`}
             aria-label=${'Move down ' + b.name}
           >
             Down
           <//>
-          <${Button}
-            run=${patch(b, { enabled: !b.enabled })}
-            title=${flag(b, b.enabled, ['disable', 'enable'])}
-            aria-label=${`${b.enabled ? 'Disable' : 'Enable'} ${b.name}`}
-          >
+          <${Button} run=${patch(b, { enabled: !b.enabled })} aria-label=${`${b.enabled ? 'Disable' : 'Enable'} ${b.name}`}>
             ${b.enabled ? 'Disable' : 'Enable'}
           <//>
-          <${Button}
-            run=${patch(b, { locked: !b.locked })}
-            title=${flag(b, b.locked, ['unlock', 'lock'])}
-            aria-label=${`${b.locked ? 'Unlock' : 'Lock'} ${b.name}`}
-          >
+          <${Button} run=${patch(b, { locked: !b.locked })} aria-label=${`${b.locked ? 'Unlock' : 'Lock'} ${b.name}`}>
             ${b.locked ? 'Unlock' : 'Lock'}
           <//>
           <button type="button" onClick=${remove(b)} aria-label=${'Delete ' + b.name}>Delete…</button>
+          <${Commands} of=${'the buildpack ' + b.name} lines=${buildpackLines(b, rows.length)} />
         </span>
       `,
     },
@@ -372,9 +376,7 @@ function Buildpacks() {
             <${Empty} title="There are no buildpacks." line="cf create-buildpack NAME FILE.zip 1">Upload one with the command line.<//>
           `)}
     <//>
-    <${Lines}
-      lines=${['cf buildpacks', 'cf create-buildpack NAME FILE.zip 1', rows[0] && flag(rows[0], rows[0].locked, ['unlock', 'lock'])]}
-    />
+    <${Lines} lines=${['cf buildpacks', 'cf create-buildpack NAME FILE.zip 1']} />
   `;
 }
 

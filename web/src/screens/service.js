@@ -136,7 +136,7 @@ function Facts({ of, offering, plan }) {
       html`
         <div>
           <dt>Credentials</dt>
-          <dd><${Secrets} what="the credentials" load=${() => get(`/v3/service_instances/${i.guid}/credentials`)} /></dd>
+          <dd><${Ask} what="the credentials" path=${`/v3/service_instances/${i.guid}/credentials`} /></dd>
         </div>
       `}
       ${i.type === 'managed' &&
@@ -145,7 +145,7 @@ function Facts({ of, offering, plan }) {
       html`
         <div>
           <dt>Parameters</dt>
-          <dd><${Secrets} what="the parameters" load=${() => get(`/v3/service_instances/${i.guid}/parameters`)} /></dd>
+          <dd><${Ask} what="the parameters" path=${`/v3/service_instances/${i.guid}/parameters`} /></dd>
         </div>
       `}
     </dl>
@@ -199,10 +199,18 @@ function Actions({ of, reload }) {
   `;
 }
 
-const details = b => async () => {
-  const d = await get(`/v3/service_credential_bindings/${b.guid}/details`);
-  return { ...d.credentials, ...(d.syslog_drain_url && { syslog_drain_url: d.syslog_drain_url }) };
-};
+function Ask({ what, path }) {
+  return html`<${Secrets} what=${what} line=${'cf curl ' + path} load=${() => get(path)} />`;
+}
+
+function Credentials({ what, of }) {
+  const path = `/v3/service_credential_bindings/${of.guid}/details`;
+  const load = async () => {
+    const d = await get(path);
+    return { ...d.credentials, ...(d.syslog_drain_url && { syslog_drain_url: d.syslog_drain_url }) };
+  };
+  return html`<${Secrets} what=${what} line=${'cf curl ' + path} load=${load} />`;
+}
 
 const bindingOperation = b => html`
   <${State} value=${operation(b)} />
@@ -236,7 +244,7 @@ function Bindings({ of, reload }) {
     { title: 'Created', cell: b => html`<${Time} at=${b.created_at} />` },
     may.secrets && {
       title: 'Credentials',
-      cell: b => html`<${Secrets} what=${'the credentials of ' + (b.app?.name ?? 'the binding')} load=${details(b)} />`,
+      cell: b => html`<${Credentials} what=${'the credentials of ' + (b.app?.name ?? 'the binding')} of=${b} />`,
     },
     may.operate && {
       title: 'Actions',
@@ -271,7 +279,7 @@ function Keys({ of, reload }) {
     { title: 'Key', cell: k => html`<strong>${k.name}</strong>` },
     { title: 'State', cell: bindingOperation },
     { title: 'Created', cell: k => html`<${Time} at=${k.created_at} />` },
-    may.secrets && { title: 'Credentials', cell: k => html`<${Secrets} what=${'the credentials of ' + k.name} load=${details(k)} />` },
+    may.secrets && { title: 'Credentials', cell: k => html`<${Credentials} what=${'the credentials of ' + k.name} of=${k} />` },
     may.edit && {
       title: 'Actions',
       quiet: true,

@@ -4,7 +4,7 @@ import { list } from '../lib/api.js';
 import { useResource } from '../lib/resource.js';
 import { operate, ofKind } from '../lib/operations.js';
 import { bytes, quoted, count } from '../lib/format.js';
-import { Head, Time, Problem, Section, Empty, Lines, Field, Check, Button, Icon, Skeleton } from '../parts/basic.js';
+import { Head, Time, Problem, Section, Empty, Lines, Same, Field, Check, Button, Icon, Skeleton } from '../parts/basic.js';
 import { Table, Waiting } from '../parts/table.js';
 import { Meter } from '../parts/meter.js';
 import { open, confirm, Sheet } from '../parts/dialog.js';
@@ -290,7 +290,7 @@ function Pull({ close, reload }) {
           </p>
         `}
         <${Problem} error=${error} />
-        <${Lines} lines=${[line]} />
+        <${Same} lines=${[line]} />
       </div>
       <footer>
         <button type="button" onClick=${close}>${done ? 'Close' : busy ? 'Stop' : 'Cancel'}</button>

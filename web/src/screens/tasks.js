@@ -5,6 +5,7 @@ import { useResource, ofApp } from '../lib/resource.js';
 import { quoted, megabytes, duration, count } from '../lib/format.js';
 import { Time, Problem, Skeleton, Empty, Lines, State, Field, Button } from '../parts/basic.js';
 import { open, confirm, Sheet } from '../parts/dialog.js';
+import { Commands } from '../parts/commands.js';
 import { announce } from '../parts/live.js';
 import { LogOf } from '../parts/loglines.js';
 
@@ -83,6 +84,17 @@ function took(t) {
   return duration((end - new Date(t.created_at)) / 1000);
 }
 
+function commands(app, t, may) {
+  const name = quoted(app.name),
+    running = t.state === 'RUNNING' || t.state === 'PENDING';
+  const command = `"$(cf curl /v3/tasks/${t.guid} | jq -r .command)"`; // lists of tasks do not have it
+  return [
+    ['Log', `cf logs ${name} --recent`],
+    may.operate && running && ['Cancel…', `cf terminate-task ${name} ${t.sequence_id}`],
+    may.edit && !running && ['Run again', `cf run-task ${name} --command ${command} -m ${t.memory_in_mb}M -k ${t.disk_in_mb}M`],
+  ];
+}
+
 function Task({ app, t, may, again, watched, watch, reload }) {
   const running = t.state === 'RUNNING' || t.state === 'PENDING';
   const cancel = () =>
@@ -116,6 +128,7 @@ function Task({ app, t, may, again, watched, watch, reload }) {
           running &&
           html`<button type="button" aria-label=${`Cancel task ${t.sequence_id}`} onClick=${cancel}>Cancel…</button>`}
           ${may.edit && !running && html`<${Button} run=${again} aria-label=${`Run again: task ${t.sequence_id}`}>Run again<//>`}
+          <${Commands} of=${'task ' + t.sequence_id} lines=${commands(app, t, may)} />
         </div>
       </td>
     </tr>

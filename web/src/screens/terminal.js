@@ -4,6 +4,7 @@ import { hello } from '../lib/events.js';
 import { base, place, setQuery } from '../lib/router.js';
 import { quoted } from '../lib/format.js';
 import { Problem, Lines } from '../parts/basic.js';
+import { Commands } from '../parts/commands.js';
 import { announce } from '../parts/live.js';
 
 async function library() {
@@ -128,18 +129,19 @@ export default function TerminalTab({ app, processes }) {
         </select>
       </label>
     </div>
-    <${Session} key=${process.guid + index} process=${process.guid} index=${index} name=${app.name} />
+    <${Session} key=${process.guid + index} process=${process.guid} index=${index} name=${app.name} line=${line} />
     <${Lines} lines=${[line]} />
   `;
 }
 
-function Session({ process, index, name }) {
+function Session({ process, index, name, line }) {
   const [round, setRound] = useState(0);
   const { box, end } = useTerminal(process, index, round);
   return html`
     <div class="shell" role="group" aria-label=${`Terminal in instance ${index} of ${name}`} ref=${box}></div>
     <div class="toolbar">
       <button type="button" class="terminal-again" onClick=${() => setRound(round + 1)}>${end ? 'Connect again' : 'New session'}</button>
+      <${Commands} of=${`a terminal in instance ${index} of ${name}`} lines=${[[end ? 'Connect again' : 'New session', line]]} />
       ${end &&
       (end.error
         ? html`<${Problem} error=${new Error(end.error)} />`

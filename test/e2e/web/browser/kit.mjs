@@ -116,12 +116,6 @@ class Kit {
     return `/apps/${config.apps[name]}${tab && '/' + tab}`;
   }
 
-  /** Shows the command lines below what is there. */
-  async commands(part) {
-    const lines = part.locator('details.lines');
-    if ((await lines.getAttribute('open')) === null) await lines.locator('summary').click();
-  }
-
   /** Calls the API as the page's user: {status, body}. */
   api(page, method, where, json) {
     return page.evaluate(

@@ -17,7 +17,6 @@ export const tests = {
     const space = page.url().split('/').pop();
     await page.getByRole('button', { name: 'Add a member…' }).click();
     await page.getByRole('dialog').getByLabel('User name').fill('space_auditor');
-    await kit.commands(page.getByRole('dialog'));
     await page.getByRole('dialog').getByText('cf set-space-role space_auditor acme prod SpaceDeveloper').waitFor();
     await submit(page, 'Add');
     const cell = page.getByRole('button', { name: 'Developer: space_auditor' });

@@ -19,7 +19,6 @@ export const tests = {
     await parameter(dialog, 'audited').check();
     await parameter(dialog, 'extensions').fill('["gis"]');
     await parameter(dialog, 'hour').fill('3');
-    await kit.commands(dialog);
     const line = await dialog.locator('code', { hasText: 'create-service' }).textContent();
     check(
       line === `cf create-service db small ledger -c '{"size":8,"engine":"safe","audited":true,"extensions":["gis"],"backup":{"hour":3}}'`,

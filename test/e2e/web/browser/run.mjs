@@ -13,6 +13,7 @@ const areas = kit.config.areas ?? [
   'push',
   'newapp',
   'pictures',
+  'commands',
   'roles',
   'keyboard',
   'hostile',
