@@ -226,7 +226,12 @@ func (w *walks) advance(sourceID string, from *walk, last, shown, now time.Time)
 	if from.from.UnixNano() == from.next { // it can be read from again without being remembered
 		s.all = slices.DeleteFunc(s.all, func(o *walk) bool { return o == from })
 	}
-	s.all = append(s.all, &walk{next: shown.UnixNano() + 1, from: last.Add(1), began: from.began, read: now})
+	to := &walk{next: shown.UnixNano() + 1, from: last.Add(1), began: from.began, read: now}
+	if at := slices.IndexFunc(s.all, func(o *walk) bool { return o.next == to.next }); at >= 0 {
+		s.all[at] = to // of a walk that was here before
+		return
+	}
+	s.all = append(s.all, to)
 }
 
 // behind is how long to wait at most for the walks that have not shown the line of a

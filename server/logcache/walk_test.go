@@ -174,6 +174,27 @@ func TestShown(t *testing.T) {
 	})
 }
 
+// A walk may read what one before it has read a moment ago: Shown does not wait for that one.
+func TestShownOfLaterWalk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Config{})
+		start := time.Now()
+		write(c, "STG", "first")
+		newReader(t, c, start).walk(time.Second)
+		second := newReader(t, c, start)
+		second.get("cf/8.18.4", "limit=1&descending=true")
+		go second.walk(time.Second)
+		time.Sleep(time.Millisecond)
+		write(c, "STG", "second")
+		synctest.Wait()
+		began := time.Now()
+		if c.Shown(t.Context(), "app"); time.Since(began) > 0 || !cmp.Equal(second.shown, []string{"first", "second"}) {
+			t.Errorf("Shown waited %s for %q", time.Since(began), second.shown)
+		}
+		time.Sleep(2 * time.Second)
+	})
+}
+
 // Shown does not wait for long for a walk that reads no more.
 func TestShownOfEndedWalk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
