@@ -57,6 +57,8 @@ type Config struct {
 	InstanceTLSNames []string       `name:"instance-tls-names" help:"Names of which the certificate of such a client must have one; any by default." env:"CUPOLA_INSTANCE_TLS_NAMES" placeholder:"NAME"`
 	DefaultStack     string         `help:"Stack of apps that name none; by default the best one on this machine." env:"CUPOLA_DEFAULT_STACK" placeholder:"NAME"`
 
+	StageUnchanged bool `help:"Stage every push, also one that changes nothing since the last one." env:"CUPOLA_STAGE_UNCHANGED"`
+
 	Version   string                  `kong:"-"` // of the build
 	Stop      StopMode                `kong:"-"`
 	Listeners map[string]net.Listener `kong:"-"` // handed over by the service manager, by the flag that names the address: http, https, ssh, bbs, metrics; or by tcp- and the port

@@ -58,9 +58,26 @@ func (l *Loops) Open(ctx context.Context, r *router.Router, observe func(reconci
 	if len(x.DataServices) > 0 {
 		sources = append([]reconcile.Source{{Desired: databroker.AllDesired}}, sources...)
 	}
-	l.Reconcile = reconcile.New(reconcile.Config{Store: x.Store, Cells: l.cells(ctx), API: x.APIURL(), Pull: x.Images.Pull, BBS: l.Desired, Sources: sources, Observe: observe, Logs: x.Logs.Line, Log: x.Log})
+	l.Reconcile = reconcile.New(reconcile.Config{Store: x.Store, Cells: l.cells(ctx), API: x.APIURL(), Pull: x.Images.Pull, BBS: l.Desired, Sources: sources, StackVersion: l.stackVersion(),
+		Observe: observe, Logs: x.Logs.Line, Log: x.Log})
 	l.Brokers, err = newBrokers(x)
 	return err
+}
+
+// stackVersion names what stagings on a stack depend on besides their rows; nil if all
+// pushes are staged.
+func (l *Loops) stackVersion() func(stack string) string {
+	x := l.Executor
+	if x.StageUnchanged {
+		return nil
+	}
+	return func(name string) string {
+		version := x.Version // of the programs that stage
+		if st, ok := x.Roots.Stacks.Get(name); ok {
+			version += " " + st.Version()
+		}
+		return version
+	}
 }
 
 // OpenDataServices opens the built-in service broker, if it is enabled.

@@ -27,8 +27,9 @@ const (
 	StartTask  Op = "start-task"
 	RejectTask Op = "reject-task" // it was not placed; it will be tried again
 	Requeue    Op = "requeue-task"
-	FailTask   Op = "fail-task" // and tell its owner
-	DropTask   Op = "drop-task" // its owner is gone
+	FailTask   Op = "fail-task"  // and tell its owner
+	ReuseTask  Op = "reuse-task" // a build takes an earlier droplet, and nothing runs
+	DropTask   Op = "drop-task"  // its owner is gone
 )
 
 // Action is one thing to do. Which fields have a meaning depends on Op.
@@ -37,6 +38,8 @@ type Action struct {
 	Actual    lrp.Actual   // the row as it was seen, or made by an earlier Action of the plan
 	Next      *lrp.Actual  // Amend
 	Task      *lrp.Task    // like Actual
+	Inputs    string       // StartTask, ReuseTask: of a build
+	Reuse     string       // ReuseTask: the droplet's GUID
 	Run       *lrp.RunInfo // Start, StartTask, Refresh, Retag: what to run, of the World
 	Container string       // Halt: its GUID
 	Moves     bool         // Stop: it is wanted, and is to run on another cell
@@ -61,7 +64,7 @@ func (a Action) container() lrp.Container {
 func (a Action) String() string {
 	s := string(a.Op)
 	switch a.Op {
-	case CreateTask, StartTask, RejectTask, Requeue, FailTask, DropTask:
+	case CreateTask, StartTask, RejectTask, Requeue, FailTask, ReuseTask, DropTask:
 		s += " " + a.Task.GUID
 	case Halt:
 		s += " " + a.Container

@@ -82,7 +82,7 @@ func (l *Loop) apply(tx *store.Tx, a Action) (cellID string, e effect, err error
 		return a.CellID, l.retag(a), nil
 	case Halt:
 		return a.CellID, stop(a.Container), nil
-	case CreateTask, RejectTask, Requeue, FailTask, DropTask:
+	case CreateTask, RejectTask, Requeue, FailTask, ReuseTask, DropTask:
 		lines, err := l.applyTask(tx, a)
 		return "", l.say(lines), err
 	}
@@ -228,17 +228,17 @@ func (l *Loop) startTask(tx *store.Tx, a Action) (string, effect, error) {
 	if !ok {
 		return "", nil, err
 	}
-	if err := begun(tx, next); err != nil {
+	if err := begun(tx, next, a.Inputs); err != nil {
 		return "", nil, err
 	}
 	return a.CellID, func(_ context.Context, cell Cell) { cell.Start(a.container()) }, nil
 }
 
-// begun records in a task's owner that it runs.
-func begun(tx *store.Tx, task lrp.Task) error {
+// begun records in a task's owner that it runs, and in a build what it is staged from.
+func begun(tx *store.Tx, task lrp.Task, inputs string) error {
 	switch {
 	case task.Domain == lrp.DomainStaging:
-		return nil
+		return noteInputs(tx, task.GUID, inputs)
 	case task.Domain != lrp.DomainTasks:
 		return changeBBSTask(tx, task, func(t *store.BBSTask) { t.State, t.CellID = lrp.TaskRunning, task.CellID })
 	}
@@ -284,6 +284,9 @@ func (l *Loop) applyTask(tx *store.Tx, a Action) ([]lrp.LogLine, error) {
 			return nil, err
 		}
 		return l.settle(tx, *a.Task, outcome{failed: true, reason: a.Reason, fault: a.Fault, lost: a.Reason == reasonLost})
+	}
+	if a.Op == ReuseTask {
+		return l.reuse(tx, a)
 	}
 	next := *a.Task
 	next.State, next.CellID = lrp.TaskPending, ""

@@ -25,6 +25,8 @@ type house struct {
 	space cf.Space
 	pull  func(ImagePull) (Image, error)
 	stop  func()
+	// versions are the loop's StackVersion; nil at first.
+	versions func(string) string
 
 	pullUntil func(ctx context.Context, reference string) // before pull
 
@@ -56,7 +58,7 @@ func inHouse(t *testing.T, f func(t *testing.T, h *house)) {
 // begin starts a loop, as a daemon does.
 func (h *house) begin() {
 	ctx, cancel := context.WithCancel(h.t.Context())
-	h.loop = New(Config{Store: h.store, Cells: []Cell{h.cell}, API: "http://api.localhost",
+	h.loop = New(Config{Store: h.store, Cells: []Cell{h.cell}, API: "http://api.localhost", StackVersion: h.versions,
 		Pull: func(ctx context.Context, p ImagePull) (Image, error) {
 			if h.pullUntil != nil {
 				h.pullUntil(ctx, p.Reference)
@@ -150,14 +152,23 @@ func (h *house) app(name string, instances, memoryMB int) (*cf.App, *cf.Process)
 // build makes a build of a package of the app.
 func (h *house) build(app *cf.App, buildpacks ...string) *cf.Build {
 	h.t.Helper()
+	return h.buildWith(app, func(_ *cf.Package, b *cf.Build) { b.Lifecycle.Buildpacks = buildpacks })
+}
+
+// buildWith is build with a change of its package, unless the build has one, and of the build.
+func (h *house) buildWith(app *cf.App, change func(*cf.Package, *cf.Build)) *cf.Build {
+	h.t.Helper()
 	b := &cf.Build{AppGUID: app.GUID, State: cf.BuildStaging, MemoryMB: 512, DiskMB: 512, LogRateLimit: -1,
-		Lifecycle: cf.Lifecycle{Type: cf.LifecycleBuildpack, Stack: "minifs", Buildpacks: buildpacks}}
+		Lifecycle: cf.Lifecycle{Type: cf.LifecycleBuildpack, Stack: "minifs"}}
+	p := &cf.Package{AppGUID: app.GUID, Type: "bits", State: cf.PackageReady, Digest: "p1"}
+	change(p, b)
 	h.write(func(tx *store.Tx) error {
-		p := &cf.Package{AppGUID: app.GUID, Type: "bits", State: cf.PackageReady, Digest: "p1"}
-		if err := store.Packages.Insert(tx, p); err != nil {
-			return err
+		if b.PackageGUID == "" {
+			if err := store.Packages.Insert(tx, p); err != nil {
+				return err
+			}
+			b.PackageGUID = p.GUID
 		}
-		b.PackageGUID = p.GUID
 		return store.Builds.Insert(tx, b)
 	})
 	return b

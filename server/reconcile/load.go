@@ -18,6 +18,7 @@ type loader struct {
 	bbs       *bbsrows.Cache
 	sources   []Source
 	images    *images
+	versions  func(stack string) string
 	platform  desire.Platform
 	stacks    map[string]*cf.Stack // by name
 	apps      map[string]*cf.App
@@ -41,7 +42,7 @@ type loader struct {
 
 // load reads all but the cells.
 func (l *Loop) load(tx *store.Tx, cells []CellState) (World, error) {
-	r := &loader{tx: tx, api: l.api, fetches: l.fetches, bbs: l.bbs, sources: l.sources, images: l.images, known: l.revisions, world: World{Now: tx.Now, Cells: cells}}
+	r := &loader{tx: tx, api: l.api, fetches: l.fetches, bbs: l.bbs, sources: l.sources, images: l.images, versions: l.versions, known: l.revisions, world: World{Now: tx.Now, Cells: cells}}
 	err := r.do(r.loadPlatform, r.loadOwners, r.loadApps, r.loadRoutes, r.loadProcesses, r.workOfBuilds, r.workOfTasks, r.loadRows, r.loadSources, r.loadBBS, r.stale, r.keepDamaged)
 	if err == nil {
 		l.revisions = r.revisions

@@ -57,7 +57,7 @@ func (l *loader) build(b *cf.Build) (Work, error) {
 	}
 	l.choose(b, &in, image, &w)
 	w.Run = desire.Staging(in)
-	return w, nil
+	return w, l.findReusable(in, &w)
 }
 
 // dockerBuild has the image of a build pulled; nothing runs for it.

@@ -33,6 +33,9 @@ type Config struct {
 	// Pull takes an image into the cache. It is required where apps may name
 	// images as their stack.
 	Pull func(context.Context, ImagePull) (Image, error)
+	// StackVersion names what a stack is made of: another name, other files. nil: no
+	// staging is skipped.
+	StackVersion func(stack string) string
 	// Sources derive what is desired besides.
 	Sources []Source
 	BBS     *bbsrows.Cache    // reads what the BBS was asked for; nil makes one
@@ -53,6 +56,7 @@ type Loop struct {
 	observer func(Look)
 	log      *slog.Logger
 	fetches  *fetches
+	versions func(stack string) string
 	wake     chan struct{}
 
 	revisions map[string]*cf.Revision // that the last look saw; of Run's goroutine
@@ -63,7 +67,7 @@ const tick = 30 * time.Second
 
 // New makes a Loop. Set it to take the cells' events before the cells run.
 func New(c Config) *Loop {
-	l := &Loop{store: c.Store, cells: c.Cells, api: c.API, bbs: c.BBS, sources: c.Sources, observer: c.Observe, logs: c.Logs, log: c.Log, wake: make(chan struct{}, 1)}
+	l := &Loop{store: c.Store, cells: c.Cells, api: c.API, bbs: c.BBS, sources: c.Sources, observer: c.Observe, logs: c.Logs, log: c.Log, versions: c.StackVersion, wake: make(chan struct{}, 1)}
 	if l.bbs == nil {
 		l.bbs = bbsrows.New()
 	}

@@ -12,6 +12,7 @@ type placement struct {
 	actual lrp.Actual
 	task   *lrp.Task // nil for an instance
 	run    *lrp.RunInfo
+	inputs string // of a build
 	class  *class
 }
 
@@ -75,7 +76,7 @@ func (p *planner) placeOne(a *auction, c *placement) {
 		if c.task != nil {
 			op = StartTask
 		}
-		p.do(Action{Op: op, Actual: c.actual, Task: c.task, Run: c.run, CellID: o.cell.ID})
+		p.do(Action{Op: op, Actual: c.actual, Task: c.task, Run: c.run, Inputs: c.inputs, CellID: o.cell.ID})
 	case c.task != nil:
 		p.unplaced(c.task, reason)
 	case c.actual.PlacementError != reason:

@@ -59,10 +59,12 @@ func (p *planner) task(t *lrp.Task, w *Work, known bool) {
 		fail(reasonLost)
 	case w.Fault != "":
 		p.do(Action{Op: FailTask, Task: t, Fault: w.Fault})
+	case w.Reuse != "":
+		p.do(Action{Op: ReuseTask, Task: t, Inputs: w.Inputs, Reuse: w.Reuse})
 	case p.w.Now.Sub(t.CreatedAt) >= maxPending:
 		fail(reasonPending)
 	case !w.Waits:
-		p.places = append(p.places, &placement{task: t, run: &w.Run})
+		p.places = append(p.places, &placement{task: t, run: &w.Run, inputs: w.Inputs})
 	}
 }
 

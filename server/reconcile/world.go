@@ -38,4 +38,6 @@ type Work struct {
 	Fault     string // why it cannot run, for the owner; "" when it can
 	Cancelled bool   // the owner no longer wants it
 	Begun     bool   // the owner knows that it has begun
+	Inputs    string // of a build: see cf.Build
+	Reuse     string // of a build: the GUID of the droplet that staging would make again
 }

@@ -56,6 +56,7 @@ type Build struct {
 	Credentials  Credentials       // sealed at rest
 	Placement    Placement         // of the space at the time
 	Buildpack    string            // that was asked for first, without secrets; "" for detection
+	Inputs       string            // a fingerprint of what it is staged from; "" until it begins, and if they cannot be known
 }
 
 // DropletState is the state of a droplet.

@@ -27,7 +27,13 @@ func addBuildpack(d *e2e.Daemon, name string, files map[string]string) {
 	d.T.Helper()
 	var b struct{ GUID string }
 	d.API("POST", "/v3/buildpacks", e2e.Doc{"name": name, "position": 99}, &b)
-	status, text := d.SendBits("/v3/buildpacks/"+b.GUID, name+".zip", "", func(w io.Writer) error {
+	sendBuildpack(d, b.GUID, name, files)
+}
+
+// sendBuildpack uploads a buildpack's files.
+func sendBuildpack(d *e2e.Daemon, guid, name string, files map[string]string) {
+	d.T.Helper()
+	status, text := d.SendBits("/v3/buildpacks/"+guid, name+".zip", "", func(w io.Writer) error {
 		z := zip.NewWriter(w)
 		for name, script := range files {
 			header := &zip.FileHeader{Name: name}

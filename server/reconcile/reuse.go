@@ -1,0 +1,118 @@
+package reconcile
+
+import (
+	"encoding/json"
+
+	"cupola/runtime/lrp"
+	"cupola/server/desire"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// A push that changes nothing needs no staging: if a package is built for the first time
+// and its build depends on the same as the app's last one, it takes the droplet of that. A
+// further build of a package, which `cf restage` makes, is always staged, and so is one
+// whose build cache was cleared or that downloads a buildpack.
+
+// findReusable notes what a build is staged from, and the droplet that it can take.
+func (l *loader) findReusable(in desire.StagingIn, w *Work) (err error) {
+	b := in.Build
+	if l.versions == nil || w.Fault != "" || w.Waits || b.Inputs != "" {
+		return nil
+	}
+	w.Inputs, err = l.inputs(in, w.Run)
+	if err != nil || w.Inputs == "" || in.Cache == "" {
+		return err
+	}
+	n, err := store.Builds.Count(l.tx, store.Query{Where: map[string][]string{"package_guids": {b.PackageGUID}}})
+	if err != nil || n != 1 {
+		return err
+	}
+	last, err := store.Builds.First(l.tx, store.Query{Where: map[string][]string{"app_guids": {b.AppGUID}, "states": {string(cf.BuildStaged)}}, Order: "created_at", Desc: true})
+	if err == nil && last.Inputs == w.Inputs {
+		w.Reuse, err = l.reusable(last.DropletGUID)
+	}
+	if store.IsNotFound(err) || store.IsDamaged(err) {
+		return nil
+	}
+	return err
+}
+
+// reusable is the GUID of a droplet, if it can be started as it is; otherwise "".
+func (l *loader) reusable(guid string) (string, error) {
+	d, err := store.Droplets.Get(l.tx, guid)
+	if err != nil || d.State != cf.DropletStaged || d.Digest == "" || len(d.ProcessTypes) == 0 {
+		return "", err
+	}
+	return guid, nil
+}
+
+// inputs is the fingerprint of what a staging depends on; "" if a buildpack is
+// downloaded, which may be another each time. The build cache is left out: each staging
+// makes another.
+func (l *loader) inputs(in desire.StagingIn, run lrp.RunInfo) (string, error) {
+	for _, b := range in.Buildpacks {
+		if b.URL != "" {
+			return "", nil
+		}
+	}
+	in.Cache = ""
+	run.Action = desire.Staging(in).Action
+	text, err := json.Marshal(struct {
+		Run   lrp.RunInfo
+		Stack string
+	}{run, l.versions(in.Stack.Name)})
+	if err != nil {
+		return "", err
+	}
+	return l.tx.Fingerprint(text), nil
+}
+
+// noteInputs records in a build what it is staged from.
+func noteInputs(tx *store.Tx, guid, inputs string) error {
+	if inputs == "" {
+		return nil
+	}
+	b, err := store.Builds.Get(tx, guid)
+	if err != nil {
+		return ignoreNotFound(err)
+	}
+	b.Inputs = inputs
+	return store.Builds.Update(tx, b)
+}
+
+func ignoreNotFound(err error) error {
+	if store.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// reuse ends a build with the bits of an earlier droplet. The line about it comes before
+// the build is seen to be STAGED, which ends the CLI's reading of the log.
+func (l *Loop) reuse(tx *store.Tx, a Action) ([]lrp.LogLine, error) {
+	if ok, err := store.LRPTasks.Delete(tx, *a.Task); !ok {
+		return nil, err
+	}
+	b, err := store.Builds.Get(tx, a.Task.GUID)
+	if err != nil || b.State != cf.BuildStaging {
+		return nil, ignoreNotFound(err)
+	}
+	earlier, err := store.Droplets.Get(tx, a.Reuse)
+	if err != nil {
+		return nil, ignoreNotFound(err) // the next plan stages
+	}
+	d := *earlier
+	d.Resource, d.Metadata, d.PackageGUID, d.BuildGUID = cf.Resource{}, cf.Metadata{}, b.PackageGUID, b.GUID
+	if err := store.Droplets.Insert(tx, &d); err != nil {
+		return nil, err
+	}
+	b.State, b.DropletGUID, b.Inputs = cf.BuildStaged, d.GUID, a.Inputs
+	if err := store.Builds.Update(tx, b); err != nil {
+		return nil, err
+	}
+	line := note(b.AppGUID, "Nothing changed since droplet %s: staging is skipped", earlier.GUID)
+	line.Target.Source = "STG"
+	l.logs(line)
+	return []lrp.LogLine{note(b.AppGUID, "Staging complete for build %s", b.GUID)}, recordDroplet(tx, b, &d)
+}
