@@ -108,15 +108,17 @@ function MapRoute({ of, reload, close }) {
   const [host, setHost] = useState(app.name.toLowerCase().replace(/[^a-z0-9-]+/g, '-'));
   const [path, setPath] = useState('');
   const [port, setPort] = useState('');
+  const [protocol, setProtocol] = useState('');
+  const [appPort, setAppPort] = useState('');
   const domain = domains.data?.resources.find(d => d.guid === guid) ?? domains.data?.resources[0];
   const tcp = domain?.supported_protocols?.includes('tcp');
-  const line =
-    domain &&
-    `cf map-route ${quoted(app.name)} ${quoted(domain.name)}` +
-      `${tcp ? port && ' --port ' + port : `${host && ' --hostname ' + quoted(host)}${path && ' --path ' + quoted(path)}`}`;
+  const where = tcp ? port && ' --port ' + port : `${host && ' --hostname ' + quoted(host)}${path && ' --path ' + quoted(path)}`;
+  const how = tcp ? '' : `${protocol && ' --app-protocol ' + protocol}${appPort && ' --app-port ' + appPort}`;
+  const line = domain && `cf map-route ${quoted(app.name)} ${quoted(domain.name)}${where}${how}`;
+  const destination = { app: { guid: app.guid }, ...(how && protocol && { protocol }), ...(how && appPort && { port: Number(appPort) }) };
   const run = async () => {
     const route = await routeOf({ domain, space, host: tcp ? '' : host, path: tcp ? '' : path, port: tcp && port ? Number(port) : null });
-    await call('POST', `/v3/routes/${route.guid}/destinations`, { json: { destinations: [{ app: { guid: app.guid } }] } });
+    await call('POST', `/v3/routes/${route.guid}/destinations`, { json: { destinations: [destination] } });
     announce(`${route.url} is mapped`);
     await reload();
   };
@@ -141,6 +143,12 @@ function MapRoute({ of, reload, close }) {
               <${Field} label="Host" value=${host} onValue=${setHost} />
               <${Field} label="Path" value=${path} onValue=${setPath} placeholder="/api" />
             </div>
+            <div class="fields">
+              <${Field} as="select" label="Protocol of the app" value=${protocol} onValue=${setProtocol}>
+                <option value="">HTTP/1.1</option><option value="http2">HTTP/2</option>
+              <//>
+              <${Field} label="Port of the app" type="number" min="1" value=${appPort} onValue=${setAppPort} placeholder="8080" />
+            </div>
           `}
     <//>
   `;
@@ -149,7 +157,8 @@ function MapRoute({ of, reload, close }) {
 // The route with these parts: the one that there is in the space, else a new one.
 async function routeOf({ domain, space, host, path, port }) {
   const query = new URLSearchParams({ domain_guids: domain.guid, hosts: host, paths: path, ...(port && { ports: String(port) }) });
-  if (host || path || port) {
+  const tcp = domain.supported_protocols?.includes('tcp');
+  if (port || !tcp) {
     const { resources } = await get(`/v3/routes?${query}`);
     if (resources[0]) return resources[0];
   }

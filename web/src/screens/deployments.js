@@ -66,7 +66,7 @@ export default function Deployments(of) {
   const data = useResource(
     signal => load(app, signal),
     [app.guid],
-    ofApp(app.guid, 'package build droplet deployment revision app process'),
+    ofApp(app.guid, 'package build droplet deployment revision app process instance event'),
   );
   const entries = useMemo(() => (data.data ? timeline(data.data) : []), [data.data]);
   if (!data.data) return data.error ? html`<${Problem} error=${data.error} />` : html`<${Skeleton} rows=${6} />`;

@@ -39,14 +39,14 @@ async function loadFacts(app, signal) {
   return { routes: routes.resources, droplet };
 }
 
-// The courses of CPU and memory of each instance, by "process type/index".
+// The courses of CPU and memory of each instance, by "process GUID/index".
 async function loadCourses(app, signal) {
   const end = Math.floor(Date.now() / 15000) * 15;
   const by = {};
   for (const name of ['cpu', 'memory']) {
-    const series = await range(`sum by (process_type, instance_id) (${name}{${sources([app.guid])}})`, end - 900, end, 15, { signal });
+    const series = await range(`sum by (process_id, instance_id) (${name}{${sources([app.guid])}})`, end - 900, end, 15, { signal });
     for (const s of series)
-      (by[`${s.metric.process_type}/${s.metric.instance_id}`] ??= {})[name] = s.values.map(v => Number(v[1]) * (name === 'cpu' ? 0.01 : 1));
+      (by[`${s.metric.process_id}/${s.metric.instance_id}`] ??= {})[name] = s.values.map(v => Number(v[1]) * (name === 'cpu' ? 0.01 : 1));
   }
   return by;
 }
@@ -147,15 +147,18 @@ function Process({ of, process: p, stats, crashes, courses }) {
   const instances = stats?.resources ?? [];
   const running = instances.filter(i => i.state === 'RUNNING').length;
   const scale = () => open(Scale, { title: 'Scale', of, process: p });
+  const replacing = of.deployment && p.type === 'web'; // then the API scales no web process
+  const part = of.deployment?.new_processes.some(n => n.guid === p.guid) ? 'new' : replacing ? 'old' : '';
   const actions =
     may.operate &&
+    !replacing &&
     html`
       <${Quick} of=${of} process=${p} />
       <button type="button" onClick=${scale} aria-label=${'Scale ' + p.type}>Scale…</button>
       <${Commands} of=${`${p.type} of ${app.name}`} lines=${scaling(app, p)} />
     `;
   const title = html`
-    ${p.type} <span class="muted">
+    ${p.type} ${part && html`<span class="label">${part}</span>`} <span class="muted">
       ${app.state === 'STARTED' ? `${running} of ${count(p.instances, 'instance')}` : count(p.instances, 'instance')} · ${megabytes(
         p.memory_in_mb,
       )} memory · ${megabytes(p.disk_in_mb)} disk
@@ -168,8 +171,8 @@ function Process({ of, process: p, stats, crashes, courses }) {
       (stats
         ? html`
             <div class="scroll">
-              <table class="cards">
-                <caption class="hidden">Instances of ${p.type}</caption>
+              <table class="cards instances">
+                <caption class="hidden">Instances of ${p.type} ${part}</caption>
                 <thead>
                   <tr>
                     <th scope="col">#</th>
@@ -192,7 +195,7 @@ function Process({ of, process: p, stats, crashes, courses }) {
                         process=${p}
                         i=${i}
                         why=${whyNot(i, p, crashes)}
-                        course=${courses[`${p.type}/${i.index}`]}
+                        course=${courses[`${p.guid}/${i.index}`]}
                       />
                     `,
                   )}
@@ -210,9 +213,7 @@ function Process({ of, process: p, stats, crashes, courses }) {
 // Why an instance does not run: what the stats say of its placement, or the newest event of its crash.
 function whyNot(i, p, crashes) {
   if (i.details) return { text: i.details };
-  const event = crashes.find(
-    e => e.data.index === i.index && (!e.actor || e.actor.type !== 'process' || e.actor.name === p.type || e.actor.guid === p.guid),
-  );
+  const event = crashes.find(e => e.data.index === i.index && e.actor.guid === p.guid);
   if (!event) return null;
   const recent = i.state !== 'RUNNING';
   return recent || event.data.crash_count
@@ -252,12 +253,14 @@ function Instance({ of, process: p, i, why, course }) {
           `}
         </span>
       </td>
-      <td data-label="Since">${up ? duration(i.uptime) : '–'}</td>
+      <td data-label="Since" class="nowrap">${up ? duration(i.uptime) : '–'}</td>
       <td data-label="CPU" class="num"><${Use} values=${course?.cpu} now=${up ? percent(u.cpu) : '–'} what="CPU" /></td>
       <td data-label="Memory" class="num">
         <${Use} values=${course?.memory} now=${up ? bytes(u.mem) : '–'} of=${up ? bytes(i.mem_quota) : null} what="Memory" />
       </td>
-      <td data-label="Disk" class="num">${up ? html`${bytes(u.disk)} <span class="muted">of ${bytes(i.disk_quota)}</span>` : '–'}</td>
+      <td data-label="Disk" class="num nowrap">
+        ${up ? html`${bytes(u.disk)} <span class="muted">of ${bytes(i.disk_quota)}</span>` : '–'}
+      </td>
       <td data-label="Logs" class="num">${up ? bytes(u.log_rate) + '/s' : '–'}</td>
       <td data-label="Address" class="mono">${i.host ? `${i.host}:${i.instance_ports?.[0]?.internal ?? ''}` : '–'}</td>
       <td>

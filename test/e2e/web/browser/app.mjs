@@ -4,9 +4,9 @@ import { check, until } from './kit.mjs';
 export const tests = {
   async 'scale: one more, and what a change of memory restarts'(kit) {
     const page = await kit.admin(kit.app('quiet'));
-    await page.getByRole('button', { name: 'One more instance of web' }).click();
+    await page.getByRole('button', { name: 'One more instance of web', exact: true }).click();
     await page.getByText('2 of 2 instances').waitFor();
-    await page.getByRole('button', { name: 'Scale web' }).click();
+    await page.getByRole('button', { name: 'Scale web', exact: true }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('Nothing changes.').waitFor();
     await dialog.getByLabel('Memory (MB)').fill('80');
@@ -14,40 +14,40 @@ export const tests = {
     await dialog.getByText(/Quota of the org cupola: \d+/).waitFor();
     await dialog.getByLabel('Memory (MB)').fill('64');
     await dialog.getByLabel('Instances', { exact: true }).fill('1');
-    await dialog.getByRole('button', { name: 'Scale' }).click();
+    await dialog.getByRole('button', { name: 'Scale', exact: true }).click();
     await page.getByText('1 of 1 instance').waitFor();
   },
   async 'environment: masked, revealed as an audit event, and changed after a look at the difference'(kit) {
     const page = await kit.admin(kit.app('noisy', 'environment'));
     await page.getByRole('rowheader', { name: 'COLOUR' }).waitFor();
     check(!(await page.content()).includes('blue'), 'the value is in the page before it is revealed');
-    await page.getByRole('button', { name: 'Reveal values' }).click();
+    await page.getByRole('button', { name: 'Reveal values', exact: true }).click();
     await page.getByRole('cell', { name: 'blue' }).waitFor();
     const events = await kit.api(page, 'GET', `/v3/audit_events?types=audit.app.environment.show&target_guids=${kit.config.apps.noisy}`);
     check(events.body.resources.length > 0, 'the reveal is no audit event');
-    await page.getByRole('button', { name: 'Change COLOUR' }).click();
+    await page.getByRole('button', { name: 'Change COLOUR', exact: true }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Value').fill('green');
     await dialog.locator('.diff .del', { hasText: 'blue' }).waitFor();
     await dialog.locator('.diff .add', { hasText: 'green' }).waitFor();
-    await dialog.getByRole('button', { name: 'Apply' }).click();
+    await dialog.getByRole('button', { name: 'Apply', exact: true }).click();
     await page.getByText('Restart needed.').waitFor();
-    await page.getByRole('button', { name: 'Restart (rolling)' }).click();
+    await page.getByRole('button', { name: 'Restart (rolling)', exact: true }).click();
     await until(async () => (await kit.request('noisy', 'GET', '/')).text.includes('green'), 'the new value in the app');
   },
   async 'tasks: run, log, again, cancel'(kit) {
     const page = await kit.admin(kit.app('quiet', 'tasks'));
     const run = async command => {
-      await page.getByRole('button', { name: 'Run a task…' }).first().click();
+      await page.getByRole('button', { name: 'Run a task…', exact: true }).first().click();
       await page.getByRole('dialog').getByRole('textbox', { name: 'Command' }).fill(command);
-      await page.getByRole('dialog').getByRole('button', { name: 'Run' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Run', exact: true }).click();
     };
     await run('./noisy 0');
     await page.getByText('task ends').waitFor();
     await page.getByRole('row').filter({ hasText: 'succeeded' }).first().waitFor();
     await run('./noisy 600');
-    await page.getByRole('button', { name: 'Cancel task 2' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Cancel the task' }).click();
+    await page.getByRole('button', { name: 'Cancel task 2', exact: true }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel the task', exact: true }).click();
     await page.getByRole('row').filter({ hasText: 'failed' }).first().waitFor();
     await page
       .getByRole('button', { name: /Run again/ })
@@ -71,18 +71,86 @@ export const tests = {
     );
     check(size > 50000 && size <= 100000, 'the terminal has ' + size + ' bytes');
   },
+  async 'terminal: it follows the size of the window, and says how the shell ended'(kit) {
+    const page = await kit.admin(kit.app('quiet', 'terminal'));
+    const rows = page.locator('.xterm-rows');
+    await rows.filter({ hasText: '$' }).waitFor();
+    const columns = async n => {
+      await page.keyboard.type(`echo mark-${n}; app/noisy size\n`);
+      const found = () => rows.textContent().then(t => new RegExp(`mark-${n}\\s*columns=(\\d+)`).exec(t)?.[1]);
+      return Number(await until(found, 'the size'));
+    };
+    const wide = await columns(1);
+    await page.setViewportSize({ width: 700, height: 700 });
+    const narrow = await until(async () => {
+      const n = await columns(2 + Math.floor(Math.random() * 1e6));
+      return n < wide && n;
+    }, 'a smaller size');
+    check(narrow > 40 && wide > 100, `it has ${wide} columns, then ${narrow}`);
+    await page.keyboard.type('exit 7\n');
+    await page.getByText('The shell ended with status 7.').waitFor();
+    await page.getByRole('button', { name: 'Connect again', exact: true }).click();
+    await rows.filter({ hasText: '$' }).waitFor();
+    await kit.api(page, 'POST', `/v3/apps/${kit.config.apps.quiet}/actions/restart`);
+    await page.getByRole('alert').or(page.getByText('The shell ended')).first().waitFor();
+    await page.getByRole('button', { name: 'Connect again', exact: true }).waitFor();
+  },
   async 'routes: the last requests, map and unmap'(kit) {
     const page = await kit.admin(kit.app('quiet', 'routes'));
     await kit.request('quiet', 'GET', '/some/where?x=1');
     await page.getByText('GET /some/where?x=1').first().waitFor();
-    await page.getByRole('button', { name: 'Map a route…' }).click();
+    await page.getByRole('button', { name: 'Map a route…', exact: true }).click();
     await page.getByRole('dialog').getByRole('textbox', { name: 'Host' }).fill('second');
     await page.getByRole('dialog').getByRole('button', { name: 'Map', exact: true }).click();
     await page.getByRole('link', { name: 'second.localhost' }).waitFor();
     await until(async () => (await kit.request('second', 'GET', '/')).status === 200, 'the route');
-    await page.getByRole('button', { name: 'Unmap second.localhost' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Unmap' }).click();
+    await page
+      .getByRole('row', { name: /second\.localhost/ })
+      .getByText('web:8080 http1')
+      .waitFor();
+    await page.getByRole('button', { name: 'Unmap second.localhost', exact: true }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Unmap', exact: true }).click();
     await page.getByRole('link', { name: 'second.localhost' }).waitFor({ state: 'detached' });
+  },
+  async 'routes: a destination with a protocol and a port of its own, below a path'(kit) {
+    const page = await kit.admin(kit.app('quiet', 'routes'));
+    await page.getByRole('button', { name: 'Map a route…', exact: true }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Host', { exact: true }).fill('spoken');
+    await dialog.getByLabel('Path', { exact: true }).fill('/v2');
+    await dialog.getByLabel('Protocol of the app').selectOption('http2');
+    await dialog.getByLabel('Port of the app').fill('9090');
+    await dialog.getByText('cf map-route quiet localhost --hostname spoken --path /v2 --app-protocol http2 --app-port 9090').waitFor();
+    await dialog.getByRole('button', { name: 'Map', exact: true }).click();
+    const row = page.getByRole('row', { name: /spoken\.localhost\/v2/ });
+    await row.getByText('web:9090 http2').waitFor();
+    await page.getByRole('button', { name: 'Map a route…', exact: true }).click();
+    await dialog.getByLabel('Host', { exact: true }).fill('spoken');
+    await dialog.getByLabel('Path', { exact: true }).fill('no slash');
+    await dialog.getByRole('button', { name: 'Map', exact: true }).click();
+    await dialog.getByRole('alert').getByText(/path/i).waitFor(); // the server's words, next to the form
+    await page.keyboard.press('Escape');
+    await row.getByRole('button', { name: 'Unmap spoken.localhost/v2', exact: true }).click();
+    await dialog.getByRole('button', { name: 'Unmap', exact: true }).click();
+    await row.waitFor({ state: 'detached' });
+    const { body } = await kit.api(page, 'GET', '/v3/routes?hosts=spoken');
+    for (const r of body.resources) await kit.api(page, 'DELETE', '/v3/routes/' + r.guid);
+  },
+  async 'metrics: windows of time'(kit) {
+    const page = await kit.admin(kit.app('quiet', 'metrics'));
+    const asked = () =>
+      page.waitForResponse(r => r.url().includes('/api/v1/query_range') && r.request().postData().includes('name__') === false);
+    await page.locator('.chart canvas').first().waitFor();
+    for (const [name, step] of Object.entries({ '1h': '30s', '6h': '120s', '24h': '600s', '15m': '15s' })) {
+      const [answer] = await Promise.all([asked(), page.getByRole('button', { name, exact: true }).click()]);
+      const params = new URLSearchParams(answer.request().postData());
+      check(answer.ok() && params.get('step') === step, `${name} asks with ${params}`);
+      check((await page.getByRole('button', { name, exact: true }).getAttribute('aria-pressed')) === 'true', name + ' is not chosen');
+      await page.locator('.chart canvas').first().waitFor();
+    }
+    await page.getByRole('button', { name: '1h', exact: true }).click();
+    await page.reload();
+    check((await page.getByRole('button', { name: '1h', exact: true }).getAttribute('aria-pressed')) === 'true', 'the address forgot 1h');
   },
   async 'metrics: requests and what instances use'(kit) {
     const page = await kit.admin(kit.app('quiet', 'metrics'));
@@ -91,11 +159,11 @@ export const tests = {
   },
   async 'files: the droplet, unpacked in the browser'(kit) {
     const page = await kit.admin(kit.app('noisy', 'files'));
-    await page.getByRole('button', { name: 'List its files' }).click();
-    await page.getByRole('button', { name: 'app/' }).click();
+    await page.getByRole('button', { name: 'List its files', exact: true }).click();
+    await page.getByRole('button', { name: 'app/', exact: true }).click();
     await page.getByRole('row', { name: /noisy .*rwxr-xr-x/ }).waitFor();
-    await page.getByRole('navigation', { name: 'Folder' }).getByRole('button', { name: 'droplet' }).click();
-    await page.getByRole('button', { name: 'staging_info.yml' }).click();
+    await page.getByRole('navigation', { name: 'Folder' }).getByRole('button', { name: 'droplet', exact: true }).click();
+    await page.getByRole('button', { name: 'staging_info.yml', exact: true }).click();
     await page.getByRole('region', { name: 'staging_info.yml' }).getByText('start_command').waitFor();
   },
   async 'events: who did what'(kit) {

@@ -8,11 +8,10 @@ const env = async (kit, page) => (await kit.api(page, 'GET', `/v3/apps/${kit.con
 export const tests = {
   async 'a variable is added and removed, and the restart is asked for'(kit) {
     const page = await kit.admin(kit.app('quiet', 'environment'));
-    await page.getByRole('button', { name: 'Set a variable…' }).click();
+    await page.getByRole('button', { name: 'Set a variable…', exact: true }).click();
     await dialog(page).getByLabel('Name', { exact: true }).fill('MOTTO');
     await dialog(page).getByLabel('Value').fill('two words');
     await dialog(page).locator('.diff .add', { hasText: 'MOTTO: two words' }).waitFor();
-    await kit.commands(dialog(page));
     await dialog(page).getByText("cf set-env quiet MOTTO 'two words'").waitFor();
     await apply(page, 'Apply');
     await page
@@ -21,7 +20,7 @@ export const tests = {
       .getByRole('img', { name: 'hidden' })
       .waitFor();
     await page.getByText('The running instances have other values of MOTTO.').waitFor();
-    await page.getByRole('button', { name: 'Remove MOTTO' }).click();
+    await page.getByRole('button', { name: 'Remove MOTTO', exact: true }).click();
     await dialog(page).getByText('The variable MOTTO of quiet is removed.').waitFor();
     await apply(page, 'Remove');
     await page.getByRole('rowheader', { name: 'MOTTO' }).waitFor({ state: 'detached' });
@@ -30,7 +29,7 @@ export const tests = {
   },
   async 'a .env file is imported after a look at the difference'(kit) {
     const page = await kit.admin(kit.app('quiet', 'environment'));
-    await page.getByRole('button', { name: 'Import .env…' }).click();
+    await page.getByRole('button', { name: 'Import .env…', exact: true }).click();
     const lines = dialog(page).getByLabel('NAME=VALUE lines');
     await lines.fill('# a comment\nCOLOUR=blue\nnot a variable');
     await dialog(page).getByText('Line 3 is not NAME=VALUE').waitFor();
@@ -64,24 +63,23 @@ export const tests = {
       credentials: { uri: 'smtp://hidden-place' },
       relationships: { space: { data: { guid: kit.config.space } } },
     });
-    await page.getByRole('button', { name: 'Bind a service…' }).click();
+    await page.getByRole('button', { name: 'Bind a service…', exact: true }).click();
     await dialog(page).getByLabel('Service instance').selectOption({ label: 'mailer' });
     await dialog(page).getByLabel('Binding name').fill('post');
-    await kit.commands(dialog(page));
     await dialog(page).getByText('cf bind-service quiet mailer --binding-name post').waitFor();
     await apply(page, 'Bind');
     const row = page.getByRole('row').filter({ has: page.getByRole('rowheader', { name: 'mailer' }) });
     await row.getByText('post').waitFor();
     check(!(await page.content()).includes('hidden-place'), 'the credentials are shown unasked');
-    await row.getByRole('button', { name: 'Reveal the credentials of mailer' }).click();
+    await row.getByRole('button', { name: 'Reveal the credentials of mailer', exact: true }).click();
     await row.getByText('smtp://hidden-place').waitFor();
     const events = await kit.api(page, 'GET', '/v3/audit_events?types=audit.service_binding.show&order_by=-created_at&per_page=1');
     check(events.body.resources[0]?.target.type === 'service_binding', 'the reveal is no audit event');
     await page.locator('.notice', { hasText: 'They started before mailer was bound.' }).waitFor();
-    await page.getByRole('button', { name: 'Reveal values' }).click();
+    await page.getByRole('button', { name: 'Reveal values', exact: true }).click();
     await page.getByText('VCAP_SERVICES').click();
     await page.getByRole('region', { name: 'VCAP_SERVICES' }).getByText('"binding_name": "post"').waitFor();
-    await row.getByRole('button', { name: 'Unbind mailer' }).click();
+    await row.getByRole('button', { name: 'Unbind mailer', exact: true }).click();
     await dialog(page).getByText('quiet no longer gets the credentials of mailer').waitFor();
     await apply(page, 'Unbind');
     await page.getByText('No service is bound.').waitFor();

@@ -69,7 +69,7 @@ export const tests = {
   },
   async 'run a task'(kit) {
     const page = await kit.admin(kit.app('noisy', 'tasks'));
-    await page.getByRole('button', { name: 'Run a task…' }).first().waitFor();
+    await page.getByRole('button', { name: 'Run a task…', exact: true }).first().waitFor();
     await tabTo(page, /^Run a task/);
     await press(page, 'Enter');
     await page.getByRole('dialog').waitFor();
@@ -79,7 +79,7 @@ export const tests = {
   },
   async 'restart an app'(kit) {
     const page = await kit.admin(kit.app('quiet'));
-    await page.getByRole('button', { name: 'Restart…' }).first().waitFor();
+    await page.getByRole('button', { name: 'Restart…', exact: true }).first().waitFor();
     await tabTo(page, /^Restart…$/);
     await press(page, 'Enter');
     await tabTo(page, /rolling/);

@@ -42,7 +42,7 @@ export const tests = {
     const page = await kit.admin('/new');
     await drop(page, page.locator('.drop-zone'), [folder]);
     await page.getByText('left out, as cf push does').waitFor();
-    await page.getByRole('button', { name: 'Use the form' }).click();
+    await page.getByRole('button', { name: 'Use the form', exact: true }).click();
     await page.getByLabel('Name', { exact: true }).fill('dropped');
     await page.getByLabel('Memory').fill('64M');
     await watchStaging(page);
@@ -51,9 +51,9 @@ export const tests = {
     check(await page.evaluate(() => window.sawLive), 'no line of the staging log was shown while it ran');
     check((await kit.request('dropped', 'GET', '/')).status === 200, 'the app does not answer');
     await page.locator('.tabs').getByRole('link', { name: 'Files' }).click();
-    await page.getByRole('button', { name: 'List its files' }).click();
-    await page.getByRole('button', { name: 'app/' }).click();
-    await page.getByRole('button', { name: 'public/' }).waitFor();
+    await page.getByRole('button', { name: 'List its files', exact: true }).click();
+    await page.getByRole('button', { name: 'app/', exact: true }).click();
+    await page.getByRole('button', { name: 'public/', exact: true }).waitFor();
     check((await page.getByText('secret.txt').count()) === 0, 'an ignored file is in the droplet');
     await remove(kit, page, 'dropped');
   },

@@ -21,7 +21,7 @@ export const tests = {
     const page = await kit.page(context);
     await kit.login(page, 'admin', kit.config.admin);
     await page.locator('.user summary').click();
-    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByRole('button', { name: 'Log out', exact: true }).click();
     await page.waitForURL('**/login**');
     await context.close();
   },

@@ -1,6 +1,6 @@
 // Command noisy is an app that says what it is asked to. With CRASH in its
 // environment it exits at once; as a task it says some lines, and sleeps if it is
-// to.
+// to. With the argument size it says its terminal's columns and rows.
 package main
 
 import (
@@ -10,9 +10,20 @@ import (
 	"os"
 	"strconv"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "size" {
+		size, err := unix.IoctlGetWinsize(0, unix.TIOCGWINSZ)
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Printf("columns=%d rows=%d\n", size.Col, size.Row)
+		return
+	}
 	if len(os.Args) > 1 {
 		fmt.Println("task begins with", os.Args[1:])
 		seconds, _ := strconv.Atoi(os.Args[1])
