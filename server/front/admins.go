@@ -9,16 +9,23 @@ import (
 	"cupola/store/cf"
 )
 
+// readOperations are the operations that change nothing: read-only admins may ask for
+// them, too.
+var readOperations = []string{"stack/list", "stack/inspect", "token-keys/list", "broker/status", "doctor"}
+
 // operators serves what only admins of the API may see or do beside the v3 API: the
 // machine, and operations of operators.
 func (f *Front) operators(mux *http.ServeMux) {
+	readers := []string{"cloud_controller.admin", "cloud_controller.admin_read_only"}
 	if f.Machine != nil {
-		readers := []string{"cloud_controller.admin", "cloud_controller.admin_read_only"}
 		mux.Handle("/v1/machine", f.byAddress(f.Readers.only(readers, getOnly(f.Machine))))
 		mux.Handle("/v1/machine/checks", f.byAddress(f.Readers.only(readers, getOnly(http.HandlerFunc(f.Machine.Checks)))))
 	}
 	if f.Operations != nil {
 		mux.Handle("/v1/admin/", f.byAddress(f.Readers.only([]string{"cloud_controller.admin"}, f.Operations)))
+		for _, name := range readOperations {
+			mux.Handle("/v1/admin/"+name, f.byAddress(f.Readers.only(readers, f.Operations)))
+		}
 	}
 }
 

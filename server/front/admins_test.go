@@ -37,6 +37,7 @@ func TestWhoMaySeeTheMachine(t *testing.T) {
 	f.operators(mux)
 	const denied = `{"errors":[{"code":10003,"title":"CF-NotAuthorized","detail":"You are not authorized to perform the requested action"}]}`
 	admin, reader := "bearer "+rs.token(t, "admin", "cloud_controller.admin"), "bearer "+rs.token(t, "joe", "cloud_controller.admin_read_only")
+	auditor := "bearer " + rs.token(t, "joe", "cloud_controller.global_auditor")
 	for _, c := range []struct {
 		method, path, token string
 		status              int
@@ -44,7 +45,7 @@ func TestWhoMaySeeTheMachine(t *testing.T) {
 	}{
 		{"GET", "/v1/machine", admin, 200, `"cpus":`},
 		{"GET", "/v1/machine", reader, 200, `"cpus":`},
-		{"GET", "/v1/machine", "bearer " + rs.token(t, "joe", "cloud_controller.global_auditor"), 403, denied},
+		{"GET", "/v1/machine", auditor, 403, denied},
 		{"GET", "/v1/machine", "bearer " + rs.token(t, "joe", "cloud_controller.read"), 403, denied},
 		{"GET", "/v1/machine", "", 401, `{"errors":[{"code":10002,"title":"CF-NotAuthenticated","detail":"Authentication error"}]}`},
 		{"GET", "/v1/machine", "bearer nonsense", 401, `{"errors":[{"code":1000,"title":"CF-InvalidAuthToken","detail":"Invalid Auth Token"}]}`},
@@ -54,7 +55,16 @@ func TestWhoMaySeeTheMachine(t *testing.T) {
 		{"GET", "/v1/machine/checks", "", 401, `"code":10002`},
 		{"DELETE", "/v1/machine/checks", admin, 404, `"code":10000`},
 		{"POST", "/v1/admin/stack/list", admin, 200, `{"Done":true}`},
-		{"POST", "/v1/admin/stack/list", reader, 403, denied},
+		{"POST", "/v1/admin/stack/list", reader, 200, `{"Done":true}`},
+		{"POST", "/v1/admin/stack/inspect", reader, 200, `{"Done":true}`},
+		{"POST", "/v1/admin/token-keys/list", reader, 200, `{"Done":true}`},
+		{"POST", "/v1/admin/broker/status", reader, 200, `{"Done":true}`},
+		{"POST", "/v1/admin/doctor", reader, 200, `{"Done":true}`},
+		{"POST", "/v1/admin/stack/list", auditor, 403, denied},
+		{"POST", "/v1/admin/stack/pull", admin, 200, `{"Done":true}`},
+		{"POST", "/v1/admin/stack/pull", reader, 403, denied},
+		{"POST", "/v1/admin/stack/gc", reader, 403, denied},
+		{"POST", "/v1/admin/stack/rm", reader, 403, denied},
 		{"POST", "/v1/admin/stack/list", "", 401, `"code":10002`},
 	} {
 		r := httptest.NewRequest(c.method, c.path, nil)

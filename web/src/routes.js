@@ -1,17 +1,22 @@
 // The screens by path, each loaded when it is first shown, and the sections of the navigation.
 
-/** The navigation: key is what follows g on the keyboard. admin sections are shown to administrators alone. */
-export const sections = [
+import { readsAll, readsMachine } from './lib/roles.js';
+
+/** The navigation: key is what follows g on the keyboard; of says who sees a section, without it all. */
+const sections = [
   { path: '/apps', title: 'Apps', icon: 'apps', key: 'a' },
   { path: '/services', title: 'Services', icon: 'services', key: 's' },
   { path: '/orgs', title: 'Orgs', icon: 'orgs', key: 'o', also: ['/spaces'] },
   { path: '/audit', title: 'Audit', icon: 'audit', key: 'u' },
-  { path: '/machine', title: 'Machine', icon: 'machine', key: 'm', admin: true },
-  { path: '/stacks', title: 'Stacks', icon: 'stacks', key: 'i', admin: true },
-  { path: '/cells', title: 'Cells', icon: 'cells', key: 'c', admin: true },
-  { path: '/bosh', title: 'Deployments', icon: 'bosh', key: 'b', admin: true },
-  { path: '/platform', title: 'Platform', icon: 'platform', key: 'p', admin: true },
+  { path: '/machine', title: 'Machine', icon: 'machine', key: 'm', of: readsMachine },
+  { path: '/stacks', title: 'Stacks', icon: 'stacks', key: 'i', of: readsMachine },
+  { path: '/cells', title: 'Cells', icon: 'cells', key: 'c', of: readsAll },
+  { path: '/bosh', title: 'Deployments', icon: 'bosh', key: 'b', of: readsAll },
+  { path: '/platform', title: 'Platform', icon: 'platform', key: 'p', of: readsAll },
 ];
+
+/** The sections that the user sees. */
+export const visible = () => sections.filter(s => !s.of || s.of());
 
 /** What each path shows: the first pattern that matches. Module's default export gets the parameters. */
 export const routes = [

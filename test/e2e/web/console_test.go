@@ -63,9 +63,7 @@ func TestConsole(t *testing.T) {
 	for _, role := range []string{"organization_manager", "organization_auditor", "organization_billing_manager"} {
 		addRole(d, addUser(d, role), role, "organization", org)
 	}
-	var groups struct{ Resources []struct{ ID string } }
-	d.API("GET", "/Groups?filter="+url.QueryEscape(`displayName eq "cloud_controller.admin_read_only"`), nil, &groups)
-	d.API("POST", "/Groups/"+groups.Resources[0].ID+"/members", e2e.Doc{"origin": "uaa", "type": "USER", "value": addUser(d, "admin_read_only")}, nil)
+	addReaders(d)
 	drive(t, config, func(t *testing.T, ask string) {
 		switch ask { // the browser's side cannot do this
 		case "kill":
@@ -85,6 +83,16 @@ func addUser(d *e2e.Daemon, role string) (guid string) {
 	d.API("POST", "/Users", e2e.Doc{"userName": role, "password": password, "emails": []e2e.Doc{{"value": role}}}, &user)
 	d.API("POST", "/v3/users", e2e.Doc{"guid": user.ID}, nil)
 	return user.ID
+}
+
+// addReaders makes a read-only admin and a global auditor, named as their groups.
+func addReaders(d *e2e.Daemon) {
+	d.T.Helper()
+	for _, name := range []string{"admin_read_only", "global_auditor"} {
+		var groups struct{ Resources []struct{ ID string } }
+		d.API("GET", "/Groups?filter="+url.QueryEscape(`displayName eq "cloud_controller.`+name+`"`), nil, &groups)
+		d.API("POST", "/Groups/"+groups.Resources[0].ID+"/members", e2e.Doc{"origin": "uaa", "type": "USER", "value": addUser(d, name)}, nil)
+	}
 }
 
 // addRole gives a user a role in an organization or a space.

@@ -28,16 +28,16 @@ const has = (guid, ...types) => types.some(t => roles.value?.[guid]?.has(t));
 
 /**
  * What the user may do in a space: edit (push, tasks, ssh, rollback), operate (start, scale, restart,
- * set variables, bind, map), secrets (read the environment), droplet
+ * set variables, bind, map), secrets (read the environment), credentials (read bindings), droplet
  * (download it: all but supporters). CC: the roles × routes table of the API.
  * @param {string} space
  */
 export function mayIn(space) {
-  if (hello.value?.admin) return { edit: true, operate: true, secrets: true, droplet: true };
+  if (hello.value?.admin) return { edit: true, operate: true, secrets: true, credentials: true, droplet: true };
   const edit = has(space, 'space_developer');
   const operate = edit || has(space, 'space_supporter');
   const reads = Boolean(hello.value?.admin_read_only);
-  return { edit, operate, secrets: operate || reads, droplet: !operate || edit };
+  return { edit, operate, secrets: operate || reads, credentials: edit || reads, droplet: !operate || edit };
 }
 
 /** Whether the user may create apps anywhere. */
@@ -51,3 +51,13 @@ export const mayManageSpace = (space, org) => mayManageOrg(org) || has(space, 's
 
 /** Whether the user is an administrator. */
 export const isAdmin = () => Boolean(hello.value?.admin);
+
+/** Whether the user sees everything but secrets: administrators, read-only ones, and global auditors. */
+export const readsAll = () => Boolean(hello.value?.reads_all);
+
+/** Whether the user sees what an administrator sees, such as the machine: not global auditors. */
+export const readsMachine = () => isAdmin() || Boolean(hello.value?.admin_read_only);
+
+/** What the user is, in words. */
+export const rank = () =>
+  isAdmin() ? 'Administrator' : readsMachine() ? 'Read-only administrator' : readsAll() ? 'Global auditor' : 'User';

@@ -3,9 +3,8 @@ import { html, useState, useMemo, useId } from '../lib/html.js';
 import { go } from '../lib/router.js';
 import { list } from '../lib/api.js';
 import { useResource } from '../lib/resource.js';
-import { hello } from '../lib/events.js';
 import { mayIn, mayPush } from '../lib/roles.js';
-import { sections } from '../routes.js';
+import { visible } from '../routes.js';
 import { tabs } from '../screens/apptabs.js';
 import { Icon, Problem } from './basic.js';
 
@@ -26,9 +25,7 @@ export function rank(name, wanted) {
 }
 
 function everything(apps) {
-  const found = sections
-    .filter(s => !s.admin || hello.value?.admin)
-    .map(s => ({ name: s.title, what: 'section', icon: s.icon, to: s.path }));
+  const found = visible().map(s => ({ name: s.title, what: 'section', icon: s.icon, to: s.path }));
   if (mayPush()) found.push({ name: 'New app', what: 'action', icon: 'plus', to: '/new' });
   for (const space of apps?.included.spaces ?? [])
     found.push({ name: space.name, what: 'space', icon: 'orgs', to: '/apps?q=' + encodeURIComponent('space:' + space.name) });

@@ -6,7 +6,8 @@ import { hello, connection, heard } from '../lib/events.js';
 import { theme, utc } from '../lib/settings.js';
 import { useKeys } from '../lib/keys.js';
 import { clock } from '../lib/format.js';
-import { sections } from '../routes.js';
+import { visible } from '../routes.js';
+import { rank } from '../lib/roles.js';
 import { Icon } from './basic.js';
 import { Dialogs, open, close } from './dialog.js';
 import { Live, announce } from './live.js';
@@ -17,8 +18,6 @@ const palette = () => import('./palette.js').then(m => open(m.Palette, { title: 
 const help = () => open(Help, { title: 'Keyboard' });
 
 const focusFilter = () => document.querySelector('input[type=search]')?.focus();
-
-const visible = () => sections.filter(s => !s.admin || hello.value?.admin);
 
 function moveRow(by) {
   const rows = [...document.querySelectorAll('main [data-row]')];
@@ -31,14 +30,18 @@ function moveRow(by) {
 
 /** Everything around a screen. */
 export function Shell({ children }) {
-  useKeys([
-    ['mod+k', 'Go to an app, a space or an action', palette],
-    ['?', 'Show this help', help],
-    ['/', 'Filter', focusFilter],
-    ['j', 'Next row', () => moveRow(1)],
-    ['k', 'Previous row', () => moveRow(-1)],
-    ...sections.map(s => ['g ' + s.key, 'Go to ' + s.title, () => go(s.path)]),
-  ]);
+  const seen = visible();
+  useKeys(
+    [
+      ['mod+k', 'Go to an app, a space or an action', palette],
+      ['?', 'Show this help', help],
+      ['/', 'Filter', focusFilter],
+      ['j', 'Next row', () => moveRow(1)],
+      ['k', 'Previous row', () => moveRow(-1)],
+      ...seen.map(s => ['g ' + s.key, 'Go to ' + s.title, () => go(s.path)]),
+    ],
+    [seen.length],
+  );
   useEffect(() => {
     menu.value = false;
     close(); // a dialog belongs to the screen that opened it
@@ -107,7 +110,7 @@ function Header() {
         <details class="user">
           <summary title=${user}><span>${user}</span></summary>
           <div class="drop">
-            <p class="muted">${hello.value.admin ? 'Administrator' : 'User'} · ${hello.value.domain}</p>
+            <p class="muted">${rank()} · ${hello.value.domain}</p>
             <label class="check">
               <input
                 type="checkbox"

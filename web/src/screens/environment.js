@@ -315,7 +315,7 @@ function Binding({ of, b, instance, reload }) {
         </span>
       </td>
       <td data-label="Credentials">
-        ${shown ? html`<pre>${JSON.stringify(shown.credentials, null, 2)}</pre>` : '••••••'} ${of.may.edit &&
+        ${shown ? html`<pre>${JSON.stringify(shown.credentials, null, 2)}</pre>` : '••••••'} ${of.may.credentials &&
         html`
           <${Button} run=${reveal} aria-label=${(shown ? 'Hide' : 'Reveal') + ' the credentials of ' + name}>
             ${shown ? 'Hide' : 'Reveal'}

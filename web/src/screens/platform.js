@@ -4,7 +4,7 @@ import { list, get, act, call } from '../lib/api.js';
 import { useResource } from '../lib/resource.js';
 import { ofKind } from '../lib/operations.js';
 import { quoted, megabytes, bytes, count } from '../lib/format.js';
-import { isAdmin } from '../lib/roles.js';
+import { isAdmin, readsAll } from '../lib/roles.js';
 import { Head, State, Time, Problem, Section, Empty, Lines, Field, Check, Button } from '../parts/basic.js';
 import { Table, Waiting, useFilter } from '../parts/table.js';
 import { Tabs } from '../parts/tabs.js';
@@ -27,7 +27,7 @@ const tabs = {
 /** The screen /platform/TAB. */
 export default function Platform({ params: { tab = '' } }) {
   const [, Content] = tabs[tab] ?? [];
-  if (!isAdmin()) return html`<${Head} title="Platform" /><${Problem} error=${new Error('Only administrators see this page.')} />`;
+  if (!readsAll()) return html`<${Head} title="Platform" /><${Problem} error=${new Error('Only administrators see this page.')} />`;
   return html`
     <${Head} title="Platform" />
     <${Tabs}
@@ -94,7 +94,7 @@ function Quotas() {
     { title: 'Log rate', num: true, cell: q => limit(q.apps.log_rate_limit_in_bytes_per_second, n => bytes(n) + '/s') },
     { title: 'Services', num: true, cell: q => limit(q.services.total_service_instances) },
     { title: 'Routes', num: true, cell: q => limit(q.routes.total_routes) },
-    {
+    isAdmin() && {
       title: 'Actions',
       quiet: true,
       cell: q => html`
@@ -106,7 +106,10 @@ function Quotas() {
     },
   ];
   return html`
-    <${Section} title="Quotas of orgs" actions=${html`<button type="button" onClick=${edit(null, 'org')}>Create a quota…</button>`}>
+    <${Section}
+      title="Quotas of orgs"
+      actions=${isAdmin() && html`<button type="button" onClick=${edit(null, 'org')}>Create a quota…</button>`}
+    >
       <${Waiting} of=${all} rows=${2} />
       ${all.data &&
       html`
@@ -120,7 +123,7 @@ function Quotas() {
     <//>
     <${Section}
       title="Quotas of spaces"
-      actions=${html`<button type="button" onClick=${edit(null, 'space')}>Create a space quota…</button>`}
+      actions=${isAdmin() && html`<button type="button" onClick=${edit(null, 'space')}>Create a space quota…</button>`}
     >
       <${Waiting} of=${spaces} rows=${2} />
       ${spaces.data &&
@@ -177,7 +180,7 @@ function Groups() {
           ? html`<ul>${g.rules.map((r, n) => html`<li key=${n} class="mono">${rule(r)}</li>`)}</ul>`
           : html`<span class="muted">nothing</span>`,
     },
-    {
+    isAdmin() && {
       title: 'Actions',
       quiet: true,
       cell: g => html`
@@ -189,7 +192,7 @@ function Groups() {
     },
   ];
   return html`
-    <${Section} title="Security groups" actions=${html`<button type="button" onClick=${edit(null)}>Create a group…</button>`}>
+    <${Section} title="Security groups" actions=${isAdmin() && html`<button type="button" onClick=${edit(null)}>Create a group…</button>`}>
       <${Waiting} of=${all} rows=${3} />
       ${all.data && html`<${Table} caption="Security groups" columns=${columns} rows=${all.data.resources} />`}
     <//>
@@ -271,7 +274,7 @@ function Flags() {
     },
     { title: 'State', cell: f => html`<${State} value=${f.enabled ? 'ENABLED' : 'DISABLED'} />` },
     { title: 'Changed', cell: f => html`<${Time} at=${f.updated_at} />` },
-    {
+    isAdmin() && {
       title: 'Actions',
       quiet: true,
       cell: f => html`
@@ -334,7 +337,7 @@ function Buildpacks() {
           : ''}
       `,
     },
-    {
+    isAdmin() && {
       title: 'Actions',
       quiet: true,
       cell: b => html`
@@ -409,7 +412,7 @@ function Segments() {
     { title: 'Segment', cell: s => html`<strong>${s.name}</strong>` },
     { title: 'Orgs', cell: s => s.orgs.map(o => o.name).join(', ') || html`<span class="muted">none</span>` },
     { title: 'Created', cell: s => html`<${Time} at=${s.created_at} />` },
-    {
+    isAdmin() && {
       title: 'Actions',
       quiet: true,
       cell: s => html`<button type="button" onClick=${remove(s)} aria-label=${'Delete ' + s.name}>Delete…</button>`,
@@ -424,7 +427,7 @@ function Segments() {
       reload: all.reload,
     });
   return html`
-    <${Section} title="Isolation segments" actions=${html`<button type="button" onClick=${create}>Create a segment…</button>`}>
+    <${Section} title="Isolation segments" actions=${isAdmin() && html`<button type="button" onClick=${create}>Create a segment…</button>`}>
       <${Waiting} of=${all} />
       ${all.data && html`<${Table} caption="Isolation segments" columns=${columns} rows=${all.data} />`}
     <//>
@@ -474,7 +477,7 @@ function Domains() {
     { title: 'Kind', cell: d => (d.internal ? 'internal' : d.router_group ? 'TCP' : 'HTTP') },
     { title: 'Protocols', cell: d => d.supported_protocols.join(', ') },
     { title: 'Created', cell: d => html`<${Time} at=${d.created_at} />` },
-    {
+    isAdmin() && {
       title: 'Actions',
       quiet: true,
       cell: d => html`<button type="button" onClick=${remove(d)} aria-label=${'Delete ' + d.name}>Delete…</button>`,
@@ -489,7 +492,7 @@ function Domains() {
       reload: all.reload,
     });
   return html`
-    <${Section} title="Shared domains" actions=${html`<button type="button" onClick=${create}>Create a domain…</button>`}>
+    <${Section} title="Shared domains" actions=${isAdmin() && html`<button type="button" onClick=${create}>Create a domain…</button>`}>
       <${Waiting} of=${all} />
       ${shared && html`<${Table} caption="Shared domains" columns=${columns} rows=${shared} />`}
     <//>
@@ -534,7 +537,7 @@ function Users() {
     { title: 'Origin', cell: u => u.origin ?? html`<span class="muted">client</span>` },
     { title: 'Roles', num: true, cell: u => String(u.roles) },
     { title: 'Created', cell: u => html`<${Time} at=${u.created_at} />` },
-    {
+    isAdmin() && {
       title: 'Actions',
       quiet: true,
       cell: u => html`<button type="button" onClick=${remove(u)} aria-label=${'Delete ' + u.presentation_name}>Delete…</button>`,
@@ -543,7 +546,8 @@ function Users() {
   return html`
     <${Section}
       title="Users"
-      actions=${html`
+      actions=${isAdmin() &&
+      html`
         <button type="button" class="primary" onClick=${() => open(CreateUser, { title: 'Create a user', reload: all.reload })}>
           Create a user…
         </button>

@@ -5,7 +5,7 @@ import { useResource } from '../lib/resource.js';
 import { Link, go } from '../lib/router.js';
 import { operate } from '../lib/operations.js';
 import { quoted, bytes } from '../lib/format.js';
-import { mayIn, isAdmin } from '../lib/roles.js';
+import { mayIn, readsMachine } from '../lib/roles.js';
 import { Head, State, Time, Problem, Skeleton, Section, Lines, Icon, Button } from '../parts/basic.js';
 import { Table } from '../parts/table.js';
 import { Secrets } from '../parts/secret.js';
@@ -129,10 +129,10 @@ function Facts({ of, offering, plan }) {
       html`<div><dt>Dashboard</dt><dd><a href=${i.dashboard_url} target="_blank" rel="noreferrer">Open</a></dd></div>`}
       ${i.syslog_drain_url && html`<div><dt>Syslog drain</dt><dd class="mono">${i.syslog_drain_url}</dd></div>`}
       ${i.route_service_url && html`<div><dt>Route service</dt><dd class="mono">${i.route_service_url}</dd></div>`}
-      ${i.type === 'managed' && isAdmin() && html`<${DataSize} guid=${i.guid} />`}
+      ${i.type === 'managed' && readsMachine() && html`<${DataSize} guid=${i.guid} />`}
       <div><dt>Created</dt><dd><${Time} at=${i.created_at} /></dd></div>
       ${i.type === 'user-provided' &&
-      may.secrets &&
+      may.credentials &&
       html`
         <div>
           <dt>Credentials</dt>
@@ -141,7 +141,6 @@ function Facts({ of, offering, plan }) {
       `}
       ${i.type === 'managed' &&
       offering?.broker_catalog.features.instances_retrievable &&
-      may.secrets &&
       html`
         <div>
           <dt>Parameters</dt>
@@ -242,7 +241,7 @@ function Bindings({ of, reload }) {
     { title: 'Binding', cell: b => b.name ?? '–' },
     { title: 'State', cell: bindingOperation },
     { title: 'Created', cell: b => html`<${Time} at=${b.created_at} />` },
-    may.secrets && {
+    may.credentials && {
       title: 'Credentials',
       cell: b => html`<${Credentials} what=${'the credentials of ' + (b.app?.name ?? 'the binding')} of=${b} />`,
     },
@@ -279,7 +278,7 @@ function Keys({ of, reload }) {
     { title: 'Key', cell: k => html`<strong>${k.name}</strong>` },
     { title: 'State', cell: bindingOperation },
     { title: 'Created', cell: k => html`<${Time} at=${k.created_at} />` },
-    may.secrets && { title: 'Credentials', cell: k => html`<${Credentials} what=${'the credentials of ' + k.name} of=${k} />` },
+    may.credentials && { title: 'Credentials', cell: k => html`<${Credentials} what=${'the credentials of ' + k.name} of=${k} />` },
     may.edit && {
       title: 'Actions',
       quiet: true,

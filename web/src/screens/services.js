@@ -4,7 +4,7 @@ import { list, act, call } from '../lib/api.js';
 import { useResource } from '../lib/resource.js';
 import { ofKind } from '../lib/operations.js';
 import { count, quoted } from '../lib/format.js';
-import { isAdmin, mayPush } from '../lib/roles.js';
+import { isAdmin, readsAll, mayPush } from '../lib/roles.js';
 import { Link } from '../lib/router.js';
 import { Head, State, Time, Empty, Lines, Problem, Icon } from '../parts/basic.js';
 import { Table, useFilter, Waiting } from '../parts/table.js';
@@ -57,7 +57,7 @@ const titles = { '': 'Instances', marketplace: 'Marketplace', brokers: 'Brokers'
 
 /** The screen /services/TAB. */
 export default function Services({ params: { tab = '' } }) {
-  const tabs = Object.keys(titles).filter(t => t !== 'brokers' || isAdmin());
+  const tabs = Object.keys(titles).filter(t => t !== 'brokers' || readsAll());
   return html`
     <${Head} title="Services">
       ${mayPush() &&
@@ -73,7 +73,7 @@ export default function Services({ params: { tab = '' } }) {
       ? html`<${Instances} />`
       : tab === 'marketplace'
         ? html`<${Marketplace} />`
-        : tab === 'brokers' && isAdmin()
+        : tab === 'brokers' && readsAll()
           ? html`<${Brokers} />`
           : html`<${Problem} error=${new Error('There is no such page.')} />`}
   `;
@@ -185,18 +185,21 @@ function Offering({ row, reload }) {
   const columns = [
     { title: 'Plan', cell: p => html`<strong>${p.name}</strong><span class="sub">${p.description}</span>` },
     { title: 'Price', cell: p => html`<span class=${p.costs.length || !p.free ? '' : 'muted'}>${price(p)}</span>` },
-    isAdmin() && {
+    readsAll() && {
       title: 'Visible to',
-      cell: p => html`
-        <button
-          type="button"
-          class="quiet"
-          onClick=${() => open(Visibility, { title: `Who may use ${p.name}`, plan: p, offering: o, reload })}
-          aria-label=${`Visible to ${p.visibility_type}: change for ${p.name}`}
-        >
-          ${p.visibility_type}
-        </button>
-      `,
+      cell: p =>
+        !isAdmin()
+          ? p.visibility_type
+          : html`
+              <button
+                type="button"
+                class="quiet"
+                onClick=${() => open(Visibility, { title: `Who may use ${p.name}`, plan: p, offering: o, reload })}
+                aria-label=${`Visible to ${p.visibility_type}: change for ${p.name}`}
+              >
+                ${p.visibility_type}
+              </button>
+            `,
     },
     mayPush() && {
       title: 'Actions',
@@ -254,7 +257,7 @@ function Brokers() {
     { title: 'URL', cell: b => html`<span class="mono">${b.url}</span>` },
     { title: 'Scope', cell: b => (b.relationships.space?.data ? 'one space' : 'all') },
     { title: 'Changed', cell: b => html`<${Time} at=${b.updated_at} />` },
-    {
+    isAdmin() && {
       title: 'Actions',
       quiet: true,
       cell: b => html`
@@ -266,12 +269,15 @@ function Brokers() {
     },
   ];
   return html`
-    <div class="toolbar">
-      <button type="button" class="primary" onClick=${() => open(RegisterBroker, { title: 'Register a broker' })}>
-        <${Icon} name="plus" />
-        Register a broker…
-      </button>
-    </div>
+    ${isAdmin() &&
+    html`
+      <div class="toolbar">
+        <button type="button" class="primary" onClick=${() => open(RegisterBroker, { title: 'Register a broker' })}>
+          <${Icon} name="plus" />
+          Register a broker…
+        </button>
+      </div>
+    `}
     <${Waiting} of=${all} />
     ${all.data?.resources.length === 0 &&
     html`

@@ -2,6 +2,7 @@
 import { html, useState, useRef, useEffect } from '../lib/html.js';
 import { list } from '../lib/api.js';
 import { useResource } from '../lib/resource.js';
+import { isAdmin } from '../lib/roles.js';
 import { operate, ofKind } from '../lib/operations.js';
 import { bytes, quoted, count } from '../lib/format.js';
 import { Head, Time, Problem, Section, Empty, Lines, Same, Field, Check, Button, Icon, Skeleton } from '../parts/basic.js';
@@ -22,12 +23,15 @@ export default function Stacks() {
   const d = all.data;
   return html`
     <${Head} title="Stacks and images">
-      <button type="button" onClick=${() => open(Collect, { title: 'Remove unused images', reload: all.reload, wide: true })}>
-        Remove unused…
-      </button>
-      <button type="button" class="primary" onClick=${() => open(Pull, { title: 'Pull an image', reload: all.reload })}>
-        Pull an image…
-      </button>
+      ${isAdmin() &&
+      html`
+        <button type="button" onClick=${() => open(Collect, { title: 'Remove unused images', reload: all.reload, wide: true })}>
+          Remove unused…
+        </button>
+        <button type="button" class="primary" onClick=${() => open(Pull, { title: 'Pull an image', reload: all.reload })}>
+          Pull an image…
+        </button>
+      `}
     <//>
     <${Waiting} of=${all} rows=${5} />
     ${d?.Kernels?.length > 0 &&
@@ -79,7 +83,7 @@ function StackList({ all, reload }) {
       cell: s => s.Origin || html`<span class="muted">${['host', 'minifs'].includes(s.Kind) ? 'part of cupola' : '–'}</span>`,
     },
     { title: 'Size', num: true, cell: s => (s.Bytes ? bytes(s.Bytes) : '–') },
-    {
+    isAdmin() && {
       title: 'Actions',
       quiet: true,
       cell: s =>
@@ -111,7 +115,7 @@ function ImageList({ all, reload }) {
     { title: 'Needed by', cell: i => users(i) || html`<span class="muted">nothing</span>` },
     { title: 'Used', cell: i => html`<${Time} at=${i.Used} />` },
     { title: 'Pulled', cell: i => html`<${Time} at=${i.Pulled} />` },
-    {
+    isAdmin() && {
       title: 'Actions',
       quiet: true,
       cell: i => html`

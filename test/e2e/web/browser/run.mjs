@@ -15,6 +15,7 @@ const areas = kit.config.areas ?? [
   'pictures',
   'commands',
   'roles',
+  'readers',
   'keyboard',
   'hostile',
   'access',
