@@ -1,0 +1,131 @@
+package wire
+
+import (
+	"bytes"
+	"strings"
+)
+
+// Request is the head of a plain request.
+type Request struct {
+	Head
+	Method string
+	Target string // a path, and a query if there is a '?'
+	Host   string
+	Length int64 // of the body
+	Close  bool  // the client wants no other answer on the connection
+}
+
+// Parse reads the head that p begins with, and returns its length.
+//
+// A plain request has the version 1.1, a path for its target, one Host, and lines
+// that end in CR LF; its body has a length. It names no protocol to switch to,
+// expects no 100, has no trailers, and its connection has no headers of its own.
+func (r *Request) Parse(p []byte) (int, Verdict) {
+	first, n, v := line(p)
+	if v != Plain {
+		return 0, v
+	}
+	methodEnd, targetEnd, ok := requestLine(first)
+	if !ok {
+		return 0, Odd
+	}
+	end, v := r.scan(p, n)
+	if v != Plain {
+		return 0, v
+	}
+	text := string(p[:end])
+	r.reset()
+	r.Method, r.Target = text[:methodEnd], text[methodEnd+1:targetEnd]
+	r.Host, r.Length, r.Close = "", -1, false
+	for _, f := range r.fields {
+		if !r.take(f.key(text), text[f.value:f.valueEnd]) {
+			return 0, Odd
+		}
+	}
+	r.Length = max(r.Length, 0)
+	if r.Host == "" || pragma(r.Header) {
+		return 0, Odd
+	}
+	return end, Plain
+}
+
+// requestLine finds where the method and the target of a request line end.
+func requestLine(text []byte) (methodEnd, targetEnd int, ok bool) {
+	rest, ok := bytes.CutSuffix(text, []byte(" HTTP/1.1"))
+	if !ok {
+		return 0, 0, false
+	}
+	methodEnd = bytes.IndexByte(rest, ' ')
+	if methodEnd <= 0 || !upper(rest[:methodEnd]) || string(rest[:methodEnd]) == "CONNECT" || string(rest[:methodEnd]) == "PRI" {
+		return 0, 0, false
+	}
+	return methodEnd, len(rest), target(rest[methodEnd+1:])
+}
+
+func upper(p []byte) bool {
+	for _, c := range p {
+		if c < 'A' || c > 'Z' {
+			return false
+		}
+	}
+	return true
+}
+
+// target reports whether a target is a path that net/http takes.
+func target(p []byte) bool {
+	if len(p) == 0 || p[0] != '/' || len(p) > 1 && p[1] == '/' || !all(p, inTarget) {
+		return false
+	}
+	path, _, _ := bytes.Cut(p, []byte("?"))
+	for {
+		i := bytes.IndexByte(path, '%')
+		if i < 0 {
+			return true
+		}
+		if len(path) < i+3 || digit(path[i+1]) < 0 || digit(path[i+2]) < 0 {
+			return false
+		}
+		path = path[i+3:]
+	}
+}
+
+// take takes a header; false if it makes the request odd.
+func (r *Request) take(key, value string) bool {
+	switch key {
+	case "Host":
+		ok := r.Host == "" && value != "" && all([]byte(value), inHost)
+		r.Host = value
+		return ok
+	case "Content-Length":
+		n, ok := length(value)
+		ok = ok && r.Length < 0
+		r.Length = n
+		r.add(key, value)
+		return ok
+	case "Transfer-Encoding", "Trailer", "Te", "Upgrade", "Expect", "Proxy-Connection", "Http2-Settings":
+		return false
+	case "Connection":
+		if _, again := r.Header[key]; again {
+			return false
+		}
+		r.Close = strings.EqualFold(value, "close")
+		r.add(key, value)
+		return r.Close || strings.EqualFold(value, "keep-alive")
+	case "Content-Type":
+		r.add(key, value)
+		return !strings.HasPrefix(value, "application/grpc")
+	}
+	r.add(key, value)
+	return true
+}
+
+// digit is the value of a hexadecimal digit; -1 if it is none.
+func digit(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return int(c|0x20-'a') + 10
+	}
+	return -1
+}
