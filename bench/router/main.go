@@ -58,7 +58,7 @@ func serveRouter(backend string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}()
-	return router.NewServer(r, log, router.Timeouts{}).Serve(router.Guard(l, nil, gate))
+	return router.NewServer(r, log, router.Timeouts{}).Serve(r.Ahead(router.Guard(l, nil, gate), router.Direct{}))
 }
 
 func measure(ctx context.Context, rounds, seconds int) error {

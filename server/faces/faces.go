@@ -108,22 +108,25 @@ func (f *Faces) OpenAPI(ctx context.Context, l *loops.Loops) error {
 // ways, and prepares what clients need to connect.
 func (f *Faces) Listen(bound front.Listeners) error {
 	x := f.Executor
-	f.bound, f.http = bound, []net.Listener{router.Guard(bound.Plain, nil, f.gate)}
+	handlers := f.handlers()
+	guard := func(l net.Listener, c *tls.Config, d router.Direct) net.Listener {
+		return f.Router.Ahead(router.Guard(l, c, f.gate), d)
+	}
+	f.bound, f.http = bound, []net.Listener{guard(bound.Plain, nil, handlers.Direct())}
 	secure, err := f.certificates().TLS(f.Router.Guards, x.Identities.Certificate)
 	if err != nil {
 		return err
 	}
 	if bound.Secure != nil {
-		f.http = append(f.http, router.Guard(bound.Secure, secure, f.gate))
+		f.http = append(f.http, guard(bound.Secure, secure, handlers.Direct()))
 	}
-	handlers := f.handlers()
 	f.front = front.NewServer(handlers.Handler(), f.endPolls, x.Log)
 	for i, s := range x.SegmentListeners() {
 		var config *tls.Config
 		if s.TLS {
 			config = secure
 		}
-		f.segments = append(f.segments, segmentServer{front.NewServer(handlers.ForSegments(s.Shard), func() {}, x.Log), []net.Listener{router.Guard(bound.Segments[i], config, f.gate)}})
+		f.segments = append(f.segments, segmentServer{front.NewServer(handlers.ForSegments(s.Shard), func() {}, x.Log), []net.Listener{guard(bound.Segments[i], config, router.Direct{Shard: s.Shard})}})
 	}
 	return f.prepareBBS()
 }

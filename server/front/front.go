@@ -51,6 +51,9 @@ func (f *Front) Handler() http.Handler {
 	}))
 }
 
+// Direct says which requests of the same listeners the router forwards directly.
+func (f *Front) Direct() router.Direct { return router.Direct{Shard: f.Shard, Reserved: f.isAPI} }
+
 // control is what the system's hosts serve.
 func (f *Front) control() http.Handler {
 	control := http.NewServeMux()

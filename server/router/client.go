@@ -32,6 +32,7 @@ type client struct {
 	unread   atomic.Bool  // more of a request's body may come than was read
 	expiring atomic.Bool  // what is read now is only to be done with
 	cut      atomic.Bool  // nothing more is read
+	due      atomic.Int64 // the deadline of writes that Write has set; Unix nanoseconds, 0 for none
 	until    atomic.Int64 // a deadline of writes that was asked for; Unix nanoseconds, 0 for none
 }
 
@@ -55,12 +56,8 @@ func (c *client) Read(p []byte) (int, error) {
 // Write fails once the client takes nothing for a while. It may take little.
 func (c *client) Write(p []byte) (n int, err error) {
 	for {
-		deadline := time.Now().Add(c.stall)
-		own := true
-		if until := c.until.Load(); until != 0 && until < deadline.UnixNano() {
-			deadline, own = time.Unix(0, until), false
-		}
-		if err := c.Conn.SetWriteDeadline(deadline); err != nil {
+		own, err := c.limitWrite(time.Now())
+		if err != nil {
 			return n, err
 		}
 		m, err := c.Conn.Write(p[n:])
@@ -68,6 +65,7 @@ func (c *client) Write(p []byte) (n int, err error) {
 		if err == nil || !own || !errors.Is(err, os.ErrDeadlineExceeded) || c.until.Load() != 0 {
 			return n, err
 		}
+		c.due.Store(0)
 		if m == 0 {
 			c.gate.count(slowReader)
 			return n, err
@@ -75,9 +73,25 @@ func (c *client) Write(p []byte) (n int, err error) {
 	}
 }
 
+// limitWrite sets the deadline of a write, and reports whether it is the client's own
+// limit. One that was set for a write just before is as good.
+func (c *client) limitWrite(now time.Time) (own bool, err error) {
+	if until := c.until.Load(); until != 0 && until < now.Add(c.stall).UnixNano() {
+		c.due.Store(0)
+		return false, c.Conn.SetWriteDeadline(time.Unix(0, until))
+	}
+	if due := c.due.Load(); due != 0 && due-now.UnixNano() > int64(c.stall-c.stall/8) {
+		return true, nil
+	}
+	deadline := now.Add(c.stall)
+	c.due.Store(deadline.UnixNano())
+	return true, c.Conn.SetWriteDeadline(deadline)
+}
+
 // SetWriteDeadline sets a deadline that holds beside the one of Write.
 func (c *client) SetWriteDeadline(t time.Time) error {
 	c.until.Store(0)
+	c.due.Store(0)
 	if !t.IsZero() {
 		c.until.Store(t.UnixNano())
 	}

@@ -21,18 +21,30 @@ type dialer struct {
 // requests, since goroutines take turns in the order in which they could run.
 const maxDials = 2
 
-// inTurn returns DialContext for one endpoint. Its timeout includes the wait.
-func (d *dialer) inTurn() func(ctx context.Context, network, address string) (net.Conn, error) {
-	turns := make(chan struct{}, maxDials)
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(ctx, d.Timeout)
-		defer cancel()
-		select {
-		case turns <- struct{}{}:
-			defer func() { <-turns }()
-		case <-ctx.Done(): // DialContext returns the error of this
-		}
-		return d.DialContext(ctx, network, address)
+// turns dials one endpoint, so that not too many connections to it are made at once.
+type turns struct {
+	*dialer
+	free chan struct{}
+}
+
+func (d *dialer) inTurn() *turns { return &turns{d, make(chan struct{}, maxDials)} }
+
+// DialContext connects in its turn. The dialer's timeout includes the wait.
+func (t *turns) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
+	defer cancel()
+	defer t.wait(ctx)()
+	return t.dialer.DialContext(ctx, network, address)
+}
+
+// wait waits for a turn, which ends when done is called. It also returns when ctx
+// ends, whose error dialing returns.
+func (t *turns) wait(ctx context.Context) (done func()) {
+	select {
+	case t.free <- struct{}{}:
+		return func() { <-t.free }
+	case <-ctx.Done():
+		return func() {}
 	}
 }
 
@@ -71,7 +83,7 @@ func (c *backendConn) Close() error {
 // closeIdle closes the idle connections to all instances and route services.
 func (r *Router) closeIdle() {
 	for _, b := range r.index.Load().backends {
-		b.transport.CloseIdleConnections()
+		b.closeIdle()
 	}
 	r.forward.services.CloseIdleConnections()
 }

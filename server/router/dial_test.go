@@ -24,7 +24,7 @@ func TestFewDialsAtOnce(t *testing.T) {
 			under.Add(-1)
 			return syscall.ECONNREFUSED
 		}
-		dial := d.inTurn()
+		dial := d.inTurn().DialContext
 		var failed, all sync.WaitGroup
 		failed.Add(18)
 		for range 20 {

@@ -3,6 +3,7 @@
 // those of Cloud Foundry's gorouter. Set replaces all routes at once; requests
 // in flight keep the endpoint they have.
 //
-// forward.go is the seam to the backends: everything that moves bytes there
-// is behind forwarder.
+// There are two ways to the instances. Ahead (direct.go) forwards plain requests
+// itself; all others come to ServeHTTP by way of net/http, and go on through forwarder
+// (forward.go). exchange.go, admit.go and what they call are the rules of both.
 package router

@@ -42,6 +42,7 @@ func (e Endpoint) key() backendKey {
 // connections, requests under way, failures.
 type backend struct {
 	transport *http.Transport
+	links     *links // for requests that are forwarded directly
 	address   string // that the transport connects to
 	requests  *inflight
 	downUntil atomic.Int64 // Unix nanoseconds
@@ -71,19 +72,25 @@ func (b *backend) markUp() {
 	}
 }
 
+// closeIdle closes the connections that no request uses.
+func (b *backend) closeIdle() {
+	b.transport.CloseIdleConnections()
+	b.links.closeIdle()
+}
+
 func (b *backend) acquire() { b.requests.enter() }
 
 // release ends a request. The last one of a removed endpoint closes its
 // connections: the address may soon belong to another app.
 func (b *backend) release() {
 	if b.requests.leave() && b.removed.Load() {
-		b.transport.CloseIdleConnections()
+		b.closeIdle()
 	}
 }
 
 func (b *backend) retire() {
 	b.removed.Store(true)
 	if b.requests.n.Load() == 0 {
-		b.transport.CloseIdleConnections()
+		b.closeIdle()
 	}
 }

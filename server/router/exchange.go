@@ -67,14 +67,20 @@ func (x *exchange) Value(key any) any {
 }
 
 func newExchange(r *Router, w http.ResponseWriter, req *http.Request) *exchange {
-	x := &exchange{
-		ResponseWriter: w, Context: req.Context(), router: r, request: req,
-		id: guid.Fast(), host: hostOf(req.Host), path: pathOf(req), started: time.Now(),
-	}
+	x := new(exchange)
+	x.begin(r, w, req)
 	if req.ContentLength != 0 && req.Body != nil {
 		x.body = &countingBody{ReadCloser: req.Body}
 	}
 	return x
+}
+
+// begin begins the exchange of a request; the caller sets its body.
+func (x *exchange) begin(r *Router, w http.ResponseWriter, req *http.Request) {
+	*x = exchange{
+		ResponseWriter: w, Context: req.Context(), router: r, request: req,
+		id: guid.Fast(), host: hostOf(req.Host), path: pathOf(req), started: time.Now(),
+	}
 }
 
 // pathOf is the path of the request as it was sent.
@@ -150,6 +156,33 @@ func (x *exchange) pick(candidates []*endpoint) bool {
 		candidates = x.reresolve()
 	}
 	return false
+}
+
+// attempt sends the request to one endpoint after the other until one can be
+// connected to. Whatever else goes wrong is not tried again: the app may have acted
+// on the request.
+func (x *exchange) attempt(send func() error) error {
+	candidates, lastErr := x.candidates, errNoEndpoint
+	for range x.router.config.MaxAttempts {
+		if !x.pick(candidates) {
+			break
+		}
+		err := send()
+		if err == nil {
+			x.endpoint.markUp()
+			return nil
+		}
+		if x.Err() != nil || !dialFailed(err) && !(handshakeFailed(err) && x.unsent()) {
+			return err
+		}
+		lastErr = err
+		if isImpostor(err) {
+			x.endpoint.prune(time.Now())
+		}
+		x.unreachable()
+		candidates = x.reresolve() // the table may have changed just now
+	}
+	return lastErr
 }
 
 // unreachable notes that the endpoint could not be connected to and lets it go.

@@ -21,19 +21,19 @@ var errNoEndpoint = errors.New("no endpoint is left")
 
 // forwarder takes admitted exchanges to their endpoints.
 type forwarder struct {
-	proxy       *httputil.ReverseProxy
-	services    *http.Transport // to route services that are no apps
-	maxAttempts int
+	proxy    *httputil.ReverseProxy
+	services *http.Transport // to route services that are no apps
+	buffers  *bufferPool
 }
 
 func newForwarder(c Config) *forwarder {
-	f := &forwarder{maxAttempts: c.MaxAttempts, services: serviceTransport(c)}
+	f := &forwarder{services: serviceTransport(c), buffers: &bufferPool{}}
 	f.proxy = &httputil.ReverseProxy{
 		Rewrite:        rewrite,
 		Transport:      f,
-		ModifyResponse: answered,
+		ModifyResponse: modify,
 		ErrorHandler:   func(_ http.ResponseWriter, req *http.Request, err error) { exchangeOf(req.Context()).failed(err) },
-		BufferPool:     &bufferPool{},
+		BufferPool:     f.buffers,
 		ErrorLog:       slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug),
 	}
 	return f
@@ -76,10 +76,8 @@ func rewrite(pr *httputil.ProxyRequest) {
 	}
 }
 
-// RoundTrip sends the request to one endpoint after the other until one can
-// be connected to. Whatever else goes wrong is not tried again: the app may
-// have acted on the request.
-func (f *forwarder) RoundTrip(req *http.Request) (*http.Response, error) {
+// RoundTrip sends the request to an endpoint, or to a route service.
+func (f *forwarder) RoundTrip(req *http.Request) (res *http.Response, err error) {
 	x := exchangeOf(req.Context())
 	if x.pool == nil { // a route service that is no app of ours
 		if req.Body != nil {
@@ -87,32 +85,19 @@ func (f *forwarder) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return f.services.RoundTrip(req)
 	}
-	candidates, lastErr := x.candidates, errNoEndpoint
 	if req.Body != nil {
 		req.Body = fault.Body("router", io.NopCloser(req.Body)) // a failed attempt closes it, and the next one needs it
 	}
-	for range f.maxAttempts {
-		if !x.pick(candidates) {
-			break
-		}
+	err = x.attempt(func() (err error) {
 		req.URL.Host = x.endpoint.address
 		setEndpoint(req.Header, x.endpoint)
-		res, err := x.endpoint.transport.RoundTrip(req)
-		if err == nil {
-			x.endpoint.markUp()
-			return res, nil
-		}
-		if x.Err() != nil || !dialFailed(err) && !(handshakeFailed(err) && x.unsent()) {
-			return nil, err
-		}
-		lastErr = err
-		if isImpostor(err) {
-			x.endpoint.prune(time.Now())
-		}
-		x.unreachable()
-		candidates = x.reresolve() // the table may have changed just now
+		res, err = x.endpoint.transport.RoundTrip(req) //nolint:bodyclose // ReverseProxy does
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return nil, lastErr
+	return res, nil
 }
 
 func dialFailed(err error) bool {
@@ -120,25 +105,34 @@ func dialFailed(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// answered sees a response's header before it is forwarded.
-func answered(res *http.Response) error {
+// modify sees a response's header before it is forwarded.
+func modify(res *http.Response) error {
 	x := exchangeOf(res.Request.Context())
-	x.status, x.length = res.StatusCode, res.ContentLength
-	x.liftProgress()
-	if res.Header[requestIDHeader] == nil {
-		res.Header[requestIDHeader] = []string{x.id}
-	}
-	if x.service == nil {
-		x.stick(res)
+	x.answered(res.StatusCode, res.ContentLength, res.Header)
+	if res.Header["Content-Type"] == nil {
+		x.Header()["Content-Type"] = nil // the server would guess one (gorouter: proxy/utils/responsewriter.go)
 	}
 	return nil
 }
 
+// answered notes an answer and completes its header. length is that of the body;
+// -1 if it is unknown.
+func (x *exchange) answered(status int, length int64, header http.Header) {
+	x.status, x.length = status, length
+	x.liftProgress()
+	if header[requestIDHeader] == nil {
+		header[requestIDHeader] = []string{x.id}
+	}
+	if x.service == nil {
+		x.stick(header)
+	}
+}
+
 // newTransport keeps the connections to one endpoint.
-func (r *Router) newTransport(e Endpoint) *http.Transport {
+func (r *Router) newTransport(e Endpoint, turns *turns) *http.Transport {
 	t := r.config.Timeouts
 	transport := &http.Transport{
-		DialContext:           fault.Dial("router", r.securing(e, r.dialer.inTurn())),
+		DialContext:           fault.Dial("router", r.securing(e, turns.DialContext)),
 		DisableCompression:    true, // bodies go through as they are
 		MaxIdleConnsPerHost:   maxIdle,
 		IdleConnTimeout:       t.BackendIdle,

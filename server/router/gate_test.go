@@ -39,7 +39,7 @@ func newGated(t *testing.T, files uint64, times Timeouts) *gated {
 	}
 	s.addr = l.Addr().String()
 	server := NewServer(http.HandlerFunc(g.serve), s.config.Log, times)
-	go server.Serve(Guard(l, nil, g.gate))
+	go server.Serve(ahead(s.Router, Guard(l, nil, g.gate), Direct{Reserved: func(host string) bool { return host == "api.test" }}))
 	t.Cleanup(func() { server.Close() })
 	return g
 }
@@ -187,6 +187,7 @@ func TestFullRouterSaysSo(t *testing.T) {
 	if got.status != http.StatusServiceUnavailable || got.header.Get("X-Cf-Routererror") != "Connection Limit Reached" || got.body != want {
 		t.Errorf("got %+v", got)
 	}
+	eventually(t, "the log", func() bool { return len(g.lines()) == 1 })
 	g.alive(t)
 	if lines := g.lines(); !strings.Contains(lines[0], ` 503 `) || !strings.Contains(lines[0], `x_cf_routererror:"Connection Limit Reached"`) {
 		t.Errorf("the log says %q", lines)

@@ -14,6 +14,7 @@ import (
 // closes the connection, in its turn among pipelined requests.
 type guard struct {
 	net.Conn
+	early  []byte // was read from the connection before, and comes first
 	scan   scanner
 	poison []byte // what the server reads in place of the refused rest
 	bad    bool
@@ -27,12 +28,12 @@ const poison = "\x00\r\n\r\n"
 // Read gives the server what the client sent, as long as that is sound.
 func (g *guard) Read(p []byte) (int, error) {
 	if g.raw.Load() {
-		return g.Conn.Read(p)
+		return g.next(p)
 	}
 	if g.bad {
 		return g.readPoison(p)
 	}
-	n, err := g.Conn.Read(p)
+	n, err := g.next(p)
 	good, ok := g.scan.feed(p[:n])
 	if ok {
 		return n, err
@@ -42,6 +43,18 @@ func (g *guard) Read(p []byte) (int, error) {
 		return good, nil
 	}
 	return g.readPoison(p)
+}
+
+// next reads what has not been scanned.
+func (g *guard) next(p []byte) (int, error) {
+	if len(g.early) == 0 {
+		return g.Conn.Read(p)
+	}
+	n := copy(p, g.early)
+	if g.early = g.early[n:]; len(g.early) == 0 {
+		g.early = nil
+	}
+	return n, nil
 }
 
 func (g *guard) readPoison(p []byte) (int, error) {

@@ -3,6 +3,7 @@ package router
 import (
 	"net"
 	"net/http"
+	"net/textproto"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,7 @@ func (x *exchange) setForwarded(out http.Header) {
 	in := x.request.Header
 	if x.router.config.DistrustForwarded && !x.serviced {
 		in = nil
+		delete(out, "Forwarded")
 	} else if forwarded := in["Forwarded"]; forwarded != nil {
 		out["Forwarded"] = forwarded
 	}
@@ -43,6 +45,24 @@ func (x *exchange) setForwarded(out http.Header) {
 		delete(out, name) // CGI programs take Proxy for the variable HTTP_PROXY
 	}
 	dropLookalikes(out)
+}
+
+// hopByHop are the headers of one connection (net/http/httputil: ReverseProxy).
+var hopByHop = []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+
+// dropHopByHop drops the headers that are of one connection, and those that
+// Connection names.
+func dropHopByHop(h http.Header) {
+	for _, value := range h["Connection"] {
+		for name := range strings.SplitSeq(value, ",") {
+			if name = textproto.TrimString(name); name != "" {
+				h.Del(name)
+			}
+		}
+	}
+	for _, name := range hopByHop {
+		delete(h, name)
+	}
 }
 
 // ours begin the names of headers that the router writes, or decides on.

@@ -229,6 +229,7 @@ func TestAccessLog(t *testing.T) {
 		`^ empty\.test - .* 404 0 \d+ .* x_cf_routererror:"unknown_route"$`,
 		`^` + appGUID + ` dead\.test - .* 502 0 \d+ .* app_index:"3" instance_id:"dead" x_cf_routererror:"endpoint_failure \(dial tcp .*: connect: connection refused\)"$`,
 	}
+	eventually(t, "the log", func() bool { return len(s.lines()) >= len(want) }) // of a request that was answered
 	got := s.lines()
 	if len(got) != len(want) {
 		t.Fatalf("got %d lines %q; want %d", len(got), got, len(want))
@@ -236,6 +237,22 @@ func TestAccessLog(t *testing.T) {
 	for i := range want {
 		if !regexp.MustCompile(want[i]).MatchString(got[i]) {
 			t.Errorf("got  %s\nwant %s", got[i], want[i])
+		}
+	}
+}
+
+// TestNoContentTypeIsGuessed leaves an answer without a type without one (gorouter:
+// proxy/utils/responsewriter.go), both ways.
+func TestNoContentTypeIsGuessed(t *testing.T) {
+	s := newSite(t, Config{})
+	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Content-Type"] = nil
+		fmt.Fprint(w, "<html>")
+	}))}})
+	for _, upgrade := range []string{"", "h2c"} { // the latter is net/http's
+		got := s.get(t, "app.test/", "Upgrade", upgrade, "Connection", "close")
+		if have, ok := got.header["Content-Type"]; ok || got.body != "<html>" {
+			t.Errorf("got type %q and %q; want none", have, got.body)
 		}
 	}
 }

@@ -78,6 +78,7 @@ func (x *index) longest(pools []*pool, path string, s *Shard) *pool {
 type indexer struct {
 	old        *index
 	newBackend func(Endpoint) *backend
+	secures    func(Endpoint) bool
 	emptyFor   time.Duration
 	pools      map[routeKey]*pool
 	hashed     map[routeKey]Options // of the routes that have a hash header
@@ -103,8 +104,14 @@ func (b *indexer) build(t Table) *index {
 			slices.SortFunc(pools, byLength)
 		}
 	}
+	for _, p := range b.pools {
+		p.direct = p.service == nil && !slices.ContainsFunc(p.endpoints, b.indirect)
+	}
 	return b.made
 }
+
+// indirect reports whether an endpoint is not reached in plain HTTP/1.1.
+func (b *indexer) indirect(e *endpoint) bool { return e.Protocol == HTTP2 || b.secures(e.Endpoint) }
 
 func (b *indexer) add(route Route) {
 	key := routeKey{strings.ToLower(route.Host), strings.ToLower(strings.TrimRight(route.Path, "/")), route.Port}

@@ -16,6 +16,7 @@ type pool struct {
 	least     bool     // choose by the fewest requests under way
 	hashed    *hashed  // choose by a header; nil for none
 	policy    *Policy  // who may come; nil: everybody
+	direct    bool     // no route service, and endpoints that speak plain HTTP/1.1
 	endpoints []*endpoint
 	next      *atomic.Uint32 // shared with the pool of the table before
 	emptied   time.Time      // when the last endpoint left; zero if there never was one

@@ -115,7 +115,7 @@ func (r *Router) Set(t Table) {
 	defer r.mu.Unlock()
 	old := r.index.Load()
 	r.sweepLocked()
-	made := (&indexer{old: old, newBackend: r.reviveLocked, emptyFor: r.config.EmptyPool}).build(t)
+	made := (&indexer{old: old, newBackend: r.reviveLocked, secures: r.secures, emptyFor: r.config.EmptyPool}).build(t)
 	r.index.Store(made)
 	for key, b := range old.backends {
 		if made.backends[key] == nil {
@@ -137,7 +137,8 @@ func (r *Router) reviveLocked(e Endpoint) *backend {
 		b.removed.Store(false)
 		return b
 	}
-	b := &backend{transport: r.newTransport(e), address: e.Address, requests: newInflight()}
+	turns := r.dialer.inTurn()
+	b := &backend{transport: r.newTransport(e, turns), links: newLinks(turns, r.config.Timeouts.BackendIdle), address: e.Address, requests: newInflight()}
 	if r.secures(e) {
 		b.address = e.TLSAddress
 	}
@@ -148,7 +149,7 @@ func (r *Router) reviveLocked(e Endpoint) *backend {
 func (r *Router) sweepLocked() {
 	for key, b := range r.retired {
 		if b.requests.n.Load() == 0 {
-			b.transport.CloseIdleConnections()
+			b.closeIdle()
 			delete(r.retired, key)
 		}
 	}

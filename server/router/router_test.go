@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -42,9 +43,20 @@ func newSite(t *testing.T, c Config) *site {
 	}
 	s.addr = l.Addr().String()
 	server := NewServer(s.Router, c.Log, c.Timeouts)
-	go server.Serve(Guard(l, nil, s.config.Gate))
+	go server.Serve(ahead(s.Router, Guard(l, nil, s.config.Gate), Direct{}))
 	t.Cleanup(func() { server.Close() })
 	return s
+}
+
+// indirect has all tests of the package go through net/http.
+var indirect = os.Getenv("ROUTER_INDIRECT") != ""
+
+// ahead is r.Ahead, unless all goes through net/http.
+func ahead(r *Router, l net.Listener, d Direct) net.Listener {
+	if indirect {
+		return l
+	}
+	return r.Ahead(l, d)
 }
 
 // lines is the access log so far.

@@ -25,18 +25,18 @@ func stickyInstance(req *http.Request, names []string) string {
 	return ""
 }
 
-// stick adds __VCAP_ID__ to an answer that begins a session, or that comes
+// stick adds __VCAP_ID__ to the header of an answer that begins a session, or that comes
 // from another instance than the session had. Its attributes follow the
 // session cookie's (gorouter).
-func (x *exchange) stick(res *http.Response) {
+func (x *exchange) stick(h http.Header) {
 	e := x.endpoint
-	if e.InstanceGUID == "" || x.sticky == "" && res.Header["Set-Cookie"] == nil {
+	if e.InstanceGUID == "" || x.sticky == "" && h["Set-Cookie"] == nil {
 		return
 	}
 	cookie := http.Cookie{Name: stickyCookie, Value: e.InstanceGUID, Path: x.pool.cookiePath(), HttpOnly: true}
 	set := x.sticky != "" && x.sticky != e.InstanceGUID
 	session := false
-	for _, c := range res.Cookies() {
+	for _, c := range (&http.Response{Header: h}).Cookies() {
 		if c.Name == stickyCookie {
 			return // the app's own wish
 		}
@@ -48,7 +48,7 @@ func (x *exchange) stick(res *http.Response) {
 		cookie.Secure, cookie.SameSite, cookie.Expires, cookie.Partitioned = c.Secure, c.SameSite, c.Expires, c.Partitioned
 	}
 	if text := cookie.String(); set && text != "" {
-		res.Header.Add("Set-Cookie", text)
+		h.Add("Set-Cookie", text)
 	}
 }
 

@@ -1,0 +1,149 @@
+package router
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"cupola/runtime/fault"
+)
+
+// Direct says which requests of a listener are forwarded directly.
+type Direct struct {
+	Shard *Shard // whose apps the listener serves; nil is all
+	// Reserved reports whether a Host is not an app's; nil: each is.
+	Reserved func(host string) bool
+}
+
+// Ahead serves the plain requests for apps that come on a listener from Guard: it
+// forwards them byte for byte, without net/http. Its Accept gives the connections on
+// which something else comes, from the request on with which it does: HTTP/2, upgrades,
+// requests of reserved hosts, those of routes with a route service, and what may be
+// read in two ways. The router answers these, too, as their http.Handler: both ways
+// have the same rules.
+//
+// Close takes no more connections and ends idle ones. Accept fails once all that had
+// connected before have said what they want; to close it again drops them.
+func (r *Router) Ahead(l net.Listener, d Direct) net.Listener {
+	a := &aheadListener{Listener: l, Direct: d, router: r, ready: make(chan net.Conn), over: make(chan struct{}), conns: map[*directConn]bool{}}
+	a.live, a.drop = context.WithCancel(context.Background())
+	return a
+}
+
+type aheadListener struct {
+	net.Listener
+	Direct
+	router *Router
+	begin  sync.Once      // of accept
+	ready  chan net.Conn  // for net/http
+	new    sync.WaitGroup // connections on which no request has come; only accept adds to it
+
+	over chan struct{} // closed by accept, when it has ended and there are no new ones
+	err  error         // of accept; read after over
+
+	live context.Context // of connections that are handed over; the second Close ends it, by drop
+	drop func()
+
+	mu      sync.Mutex
+	conns   map[*directConn]bool
+	closing atomic.Bool // written under mu
+}
+
+func (a *aheadListener) accept() {
+	for {
+		conn, err := a.Listener.Accept()
+		if err != nil {
+			a.new.Wait()
+			a.err = err
+			close(a.over)
+			return
+		}
+		c := newDirectConn(a, conn)
+		a.new.Add(1)
+		fault.Go("router", c.serve)
+	}
+}
+
+// track notes a connection.
+func (a *aheadListener) track(c *directConn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.conns[c] = true
+}
+
+func (a *aheadListener) untrack(c *directConn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.conns, c)
+}
+
+// handOver gives a connection to net/http.
+func (a *aheadListener) handOver(conn net.Conn) {
+	select {
+	case a.ready <- conn:
+	case <-a.over:
+		conn.Close()
+	case <-a.live.Done():
+		conn.Close()
+	}
+}
+
+// Accept waits for the next connection that is handed over. The first call begins to
+// serve.
+func (a *aheadListener) Accept() (net.Conn, error) {
+	a.begin.Do(func() {
+		accept := fault.Loop(a.live, "router", func(context.Context) error { a.accept(); return nil })
+		fault.Go("router", func() { _ = accept() })
+	})
+	select {
+	case conn := <-a.ready:
+		return conn, nil
+	case <-a.over:
+		return nil, a.err
+	}
+}
+
+// Close takes no more connections.
+func (a *aheadListener) Close() error {
+	if a.closing.Load() {
+		a.drop()
+		a.end(isNew)
+	}
+	err := a.Listener.Close()
+	a.mu.Lock()
+	a.closing.Store(true)
+	a.mu.Unlock()
+	a.end(isIdle)
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// end closes the connections in a state.
+func (a *aheadListener) end(state int32) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for c := range a.conns {
+		if c.state.CompareAndSwap(state, isEnded) {
+			c.client.close()
+		}
+	}
+}
+
+// guardOf finds the guard of a connection, and TLS's below it; nil for none.
+func guardOf(conn net.Conn) (g *guard, t *tls.Conn) {
+	switch c := conn.(type) {
+	case *guard:
+		return c, nil
+	case *tlsGuard:
+		g, _ = guardOf(c.Conn)
+		return g, c.tls
+	case interface{ NetConn() net.Conn }:
+		return guardOf(c.NetConn())
+	}
+	return nil, nil
+}

@@ -1,0 +1,112 @@
+package router
+
+import (
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cupola/runtime/fault"
+)
+
+// watch waits for a client to go, while the endpoint takes its time. Then it ends
+// reads of the link.
+type watch struct {
+	tcp   *net.TCPConn
+	conn  *directConn
+	ended chan struct{}
+	gone  bool // read after ended
+}
+
+// watchClient begins to watch; nil where that cannot be.
+func watchClient(c *directConn, l *link) *watch {
+	raw, err := c.tcp.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	c.setDeadline(time.Time{})
+	w := &watch{tcp: c.tcp, conn: c, ended: make(chan struct{})}
+	fault.Go("router", func() {
+		defer close(w.ended)
+		err := raw.Read(func(fd uintptr) bool {
+			w.gone = hasGone(int(fd))
+			return w.gone
+		})
+		if err == nil {
+			_ = l.tcp.SetReadDeadline(time.Now()) // fails if it is closed, as reads do then
+		}
+	})
+	return w
+}
+
+// hasGone reports whether a client has closed its connection, at least for sending.
+func hasGone(fd int) bool {
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0
+}
+
+// stop stops watching, and reports whether the client has gone.
+func (w *watch) stop() bool {
+	_ = w.tcp.SetReadDeadline(time.Now()) // fails if it is closed: then it has ended
+	<-w.ended
+	w.conn.setDeadline(time.Time{}) // the next request sets its own
+	return w.gone
+}
+
+// progress lets a client that takes little at a time take as long as it likes, when
+// the kernel copies what it gets.
+type progress struct {
+	tcp   *net.TCPConn
+	limit time.Duration
+
+	mu    sync.Mutex
+	timer *time.Timer
+	acked uint64
+	over  bool
+}
+
+// watchProgress sets the deadline of writes, and moves it as long as the client takes
+// something.
+func watchProgress(tcp *net.TCPConn, limit time.Duration) *progress {
+	p := &progress{tcp: tcp, limit: limit}
+	p.acked = ackedBy(tcp)
+	_ = tcp.SetWriteDeadline(time.Now().Add(limit)) // fails if it is closed, as writes do then
+	p.timer = time.AfterFunc(limit/2, fault.Func("router", p.look))
+	return p
+}
+
+func (p *progress) look() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return
+	}
+	if n := ackedBy(p.tcp); n != p.acked {
+		p.acked = n
+		_ = p.tcp.SetWriteDeadline(time.Now().Add(p.limit)) // likewise
+	}
+	p.timer.Reset(p.limit / 2)
+}
+
+func (p *progress) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	p.timer.Stop()
+}
+
+// ackedBy is how many bytes the other side has taken; 0 if that is unknown.
+func ackedBy(tcp *net.TCPConn) (n uint64) {
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = raw.Control(func(fd uintptr) {
+		if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+			n = info.Bytes_acked
+		}
+	})
+	return n
+}
