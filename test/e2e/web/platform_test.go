@@ -94,6 +94,7 @@ func startPlatform(t *testing.T, modules string) platform {
 	registry.Push(t, "small", v1.Config{}, e2e.SmallStack(t, "small"))
 	registry.Push(t, "unused", v1.Config{}, e2e.SmallStack(t, "unused"))
 	registry.Push(t, "test-1-1", v1.Config{}, release(t))
+	pushNoisy(t, registry)
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--cells", "[{name: one, tags: [ssd]}, {name: two}]")
 	broker := osbtest.New()
 	t.Cleanup(broker.Close)
@@ -115,10 +116,21 @@ func startPlatform(t *testing.T, modules string) platform {
 		addRole(d, user, role, "space", space)
 	}
 	addReaders(d)
-	p.config = e2e.Doc{"port": d.Addr[len("127.0.0.1:"):], "admin": e2e.AdminPassword, "password": password, "modules": modules, "areas": []string{"platform_services", "platform_orgs", "platform_machine", "platform_pictures", "platform_access", "platform_hostile", "commands", "readers"},
+	p.config = e2e.Doc{"port": d.Addr[len("127.0.0.1:"):], "admin": e2e.AdminPassword, "password": password, "modules": modules, "areas": []string{"platform_services", "platform_image", "platform_orgs", "platform_machine", "platform_pictures", "platform_access", "platform_hostile", "commands", "readers"},
 		"apps": e2e.Doc{"probe": d.App("probe")}, "space": space, "org": d.First("/v3/organizations?names=cupola"),
 		"registry": registry.Host, "registryUser": e2e.RegistryUser, "registryPassword": e2e.RegistryPassword, "manifest": deployment(registry.Host)}
 	return p
+}
+
+// pushNoisy pushes an image that runs testdata/noisy.
+func pushNoisy(t *testing.T, registry *e2e.ImageRegistry) {
+	t.Helper()
+	program, err := os.ReadFile(e2e.Program(t, e2e.Repository(t), "./test/e2e/web/testdata/noisy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry.Push(t, "noisy", v1.Config{Entrypoint: []string{"/srv/noisy"}, ExposedPorts: map[string]struct{}{"8080/tcp": {}}}, e2e.SmallStack(t, "noisy"),
+		e2e.LayerOf(t, e2e.TarEntry{Header: tar.Header{Name: "srv/noisy", Mode: 0o755}, Content: program}))
 }
 
 // deploy deploys the BOSH deployment, and waits for its instances.
@@ -167,6 +179,8 @@ func (p platform) answer(t *testing.T, ask string) {
 		p.broker.Fault(http.MethodPut, "instance", osbtest.Answer(http.StatusBadRequest, `{"description": "no room on the shelf"}`))
 	case ask == "broker heals":
 		p.broker.Fault(http.MethodPut, "instance", nil)
+	case ask == "broker upgrades":
+		p.broker.SetCatalog(strings.Replace(catalog, `"maintenance_info": {"version": "1.0.0"}`, `"maintenance_info": {"version": "1.1.0", "description": "mends a leak"}`, 1))
 	case ask == "age images":
 		p.age()
 	default:

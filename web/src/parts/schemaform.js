@@ -13,6 +13,22 @@ export function isForm(schema) {
   );
 }
 
+const isSecret = (name, s) => typeOf(s) === 'string' && /password|secret/i.test(name + (s.format ?? ''));
+
+/** Parameters as a command line shows them: as JSON, with placeholders for those that are typed unseen. */
+export function commandJSON(schema, object) {
+  const shown = (of, value) =>
+    value === null || typeof value !== 'object' || Array.isArray(value)
+      ? value
+      : Object.fromEntries(
+          Object.entries(value).map(([name, v]) => {
+            const s = of?.properties?.[name];
+            return [name, s && isSecret(name, s) ? name.toUpperCase() : shown(s, v)];
+          }),
+        );
+  return JSON.stringify(shown(schema, object));
+}
+
 /** What a schema gives by default. */
 export function defaults(schema) {
   const out = {};
@@ -141,7 +157,7 @@ function Property({ name, schema: s, required, value, onValue }) {
     return html`
       <${Field}
         ...${common}
-        type=${/password|secret/i.test(name + (s.format ?? '')) ? 'password' : 'text'}
+        type=${isSecret(name, s) ? 'password' : 'text'}
         autocomplete="off"
         minlength=${s.minLength}
         maxlength=${s.maxLength}
@@ -167,13 +183,15 @@ const unanchored = p => `.*(?:${p}).*`;
 function JSONProperty({ value, onValue, note, hint, ...rest }) {
   const [text, setText] = useState(value === undefined ? '' : JSON.stringify(value));
   const [error, setError] = useState(null);
-  const write = t => {
+  const write = (t, input) => {
     setText(t);
+    input.setCustomValidity('');
     try {
       onValue(t.trim() ? JSON.parse(t) : undefined);
       setError(null);
     } catch (e) {
       setError(e.message);
+      input.setCustomValidity(e.message); // the form is not sent with it
     }
   };
   return html`

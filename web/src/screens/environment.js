@@ -10,7 +10,7 @@ import { Commands } from '../parts/commands.js';
 import { Diff } from '../parts/diff.js';
 import { announce } from '../parts/live.js';
 import { Link } from '../lib/router.js';
-import { Parameters, defaults } from '../parts/schemaform.js';
+import { Parameters, defaults, commandJSON } from '../parts/schemaform.js';
 import { deploy } from './appactions.js';
 
 // Reading the variables is an audit event: they are loaded when the tab opens and after an own change, never by the stream.
@@ -363,7 +363,7 @@ function Bind({ of, reload, close }) {
   };
   const line =
     `cf bind-service ${quoted(of.app.name)} ${quoted(chosen?.name ?? 'SERVICE')}` +
-    `${name && ' --binding-name ' + quoted(name)}${given ? ` -c ${quoted(JSON.stringify(given))}` : ''}`;
+    `${name && ' --binding-name ' + quoted(name)}${given ? ` -c ${quoted(commandJSON(schema.data, given))}` : ''}`;
   return html`
     <${Sheet}
       title=${`Bind a service to ${of.app.name}`}

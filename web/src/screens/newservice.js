@@ -7,7 +7,7 @@ import { quoted } from '../lib/format.js';
 import { mayIn } from '../lib/roles.js';
 import { Field, Problem } from '../parts/basic.js';
 import { Sheet } from '../parts/dialog.js';
-import { Parameters, defaults } from '../parts/schemaform.js';
+import { Parameters, defaults, commandJSON } from '../parts/schemaform.js';
 import { announce } from '../parts/live.js';
 import { price } from './services.js';
 
@@ -77,7 +77,7 @@ export function Create({ offering, plans, plan: first, close }) {
   };
   const line =
     `cf create-service ${quoted(offering.name)} ${quoted(plan.name)} ${quoted(name || 'NAME')}` +
-    `${given ? ` -c ${quoted(JSON.stringify(given))}` : ''}${tags ? ` -t ${quoted(tags)}` : ''}`;
+    `${given ? ` -c ${quoted(commandJSON(schema, given))}` : ''}${tags ? ` -t ${quoted(tags)}` : ''}`;
   return html`
     <${Sheet}
       title=${`Create an instance of ${offering.name}`}

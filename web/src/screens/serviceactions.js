@@ -5,11 +5,11 @@ import { useResource } from '../lib/resource.js';
 import { quoted } from '../lib/format.js';
 import { Field, Problem } from '../parts/basic.js';
 import { Sheet } from '../parts/dialog.js';
-import { Parameters, defaults } from '../parts/schemaform.js';
+import { Parameters, defaults, commandJSON } from '../parts/schemaform.js';
 import { announce } from '../parts/live.js';
 import { editableSpaces, SpaceField } from './newservice.js';
 
-const flag = parameters => (parameters ? ` -c ${quoted(JSON.stringify(parameters))}` : '');
+const flag = (schema, parameters) => (parameters ? ` -c ${quoted(commandJSON(schema, parameters))}` : '');
 const given = parameters => (Object.keys(parameters.object ?? {}).length ? parameters.object : undefined);
 
 /** Binds an app of the instance's space, or of one that it is shared with. */
@@ -37,7 +37,7 @@ export function Bind({ of, close, reload }) {
   };
   const line =
     `cf bind-service ${quoted(chosen?.name ?? 'APP')} ${quoted(i.name)}${name ? ` --binding-name ${quoted(name)}` : ''}` +
-    `${flag(given(parameters))}`;
+    `${flag(schema, given(parameters))}`;
   return html`
     <${Sheet}
       title=${`Bind an app to ${i.name}`}
@@ -87,7 +87,7 @@ export function Key({ of, close, reload }) {
       submit="Create"
       run=${run}
       disabled=${Boolean(parameters.error)}
-      lines=${[`cf create-service-key ${quoted(i.name)} ${quoted(name || 'KEY')}${flag(given(parameters))}`]}
+      lines=${[`cf create-service-key ${quoted(i.name)} ${quoted(name || 'KEY')}${flag(schema, given(parameters))}`]}
     >
       <${Field} label="Name" required maxlength="255" autocomplete="off" value=${name} onValue=${setName} />
       <${Parameters} schema=${schema} value=${parameters} onValue=${setParameters} />
@@ -132,6 +132,7 @@ export function Update({ of, close, reload }) {
   const [target, setTarget] = useState(plan?.guid);
   const plans = useResource(signal => list(`/v3/service_plans?per_page=5000&service_offering_guids=${offering.guid}`, { signal }), []);
   const chosen = plans.data?.resources.find(p => p.guid === target) ?? plan;
+  const schema = chosen?.schemas.service_instance.update.parameters;
   const [parameters, setParameters] = useState({ object: {} });
   const newTags = tags
     .split(',')
@@ -150,7 +151,7 @@ export function Update({ of, close, reload }) {
   const lines = [
     (json.tags || json.relationships || json.parameters) &&
       `cf update-service ${quoted(i.name)}${json.relationships ? ' -p ' + quoted(chosen.name) : ''}` +
-        `${json.tags ? ` -t ${quoted(newTags.join(','))}` : ''}${flag(json.parameters)}`,
+        `${json.tags ? ` -t ${quoted(newTags.join(','))}` : ''}${flag(schema, json.parameters)}`,
     json.name && `cf rename-service ${quoted(i.name)} ${quoted(name)}`,
   ];
   return html`
@@ -180,7 +181,7 @@ export function Update({ of, close, reload }) {
       </div>
       <${Parameters}
         key=${target}
-        schema=${chosen?.schemas.service_instance.update.parameters}
+        schema=${schema}
         value=${parameters}
         onValue=${setParameters}
         label="Parameters to change"

@@ -238,9 +238,9 @@ function Brokers() {
       text: `The broker ${b.name} is asked for its catalog: offerings and plans that it no longer has disappear from the marketplace.`,
       submit: 'Fetch the catalog',
       danger: false,
-      lines: [`cf curl /v3/service_brokers/${b.guid} -X PATCH -d '{}'`],
+      lines: [`cf curl /v3/service_brokers/${b.guid} -X PATCH -d ${quoted(JSON.stringify({ url: b.url }))}`],
       run: async () => {
-        await act('PATCH', '/v3/service_brokers/' + b.guid, {});
+        await act('PATCH', '/v3/service_brokers/' + b.guid, { url: b.url }); // a change of its URL or password reads the catalog
         announce('The catalog is up to date');
       },
     });

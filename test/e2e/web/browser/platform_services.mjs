@@ -121,4 +121,145 @@ export const tests = {
       'the deletion',
     );
   },
+  async 'an upgrade that the broker offers'(kit) {
+    const page = await kit.admin('/services/brokers'),
+      dialog = page.getByRole('dialog');
+    const plan = (await kit.api(page, 'GET', '/v3/service_plans?names=small')).body.resources[0].guid;
+    const relationships = { space: { data: { guid: kit.config.space } }, service_plan: { data: { guid: plan } } };
+    await kit.api(page, 'POST', '/v3/service_instances', { type: 'managed', name: 'aging', parameters: { size: 1 }, relationships });
+    await kit.ask('broker upgrades');
+    await page.getByRole('button', { name: 'Fetch the catalog of corner-shop' }).click();
+    await dialog.getByRole('button', { name: 'Fetch the catalog', exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.goto(kit.console + '/services');
+    await page.getByRole('row', { name: /aging/ }).getByText('upgrade available').waitFor();
+    await page.getByRole('link', { name: 'aging' }).click();
+    await page.getByText('The broker offers an upgrade from 1.0.0 to 1.1.0. mends a leak').waitFor();
+    await page.getByRole('button', { name: 'Upgrade…' }).click();
+    await dialog.getByText('cf upgrade-service aging -f').waitFor();
+    await dialog.getByRole('button', { name: 'Upgrade', exact: true }).click();
+    await page.locator('.head .state', { hasText: 'update succeeded' }).waitFor();
+    await page.getByText('The broker offers an upgrade').waitFor({ state: 'detached' });
+    check((await page.getByRole('button', { name: 'Upgrade…' }).count()) === 0, 'it goes on to offer the upgrade');
+    const { body } = await kit.api(page, 'GET', '/v3/service_instances?names=aging');
+    check(
+      body.resources[0].maintenance_info.version === '1.1.0' && !body.resources[0].upgrade_available,
+      JSON.stringify(body.resources[0]),
+    );
+    await kit.api(page, 'DELETE', '/v3/service_instances/' + body.resources[0].guid);
+  },
+  async 'who may use a plan'(kit) {
+    const page = await kit.admin('/services/marketplace'),
+      dialog = page.getByRole('dialog');
+    const theirs = await kit.as('space_developer', '/services/marketplace');
+    const large = theirs.getByRole('button', { name: 'Create an instance of db, plan large' });
+    await large.waitFor();
+    const set = async (before, choose, line) => {
+      await page.getByRole('button', { name: `Visible to ${before}: change for large` }).click();
+      await choose();
+      await dialog.getByText(line).first().waitFor();
+      await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+      await dialog.waitFor({ state: 'detached' });
+    };
+    await set('public', () => dialog.getByLabel('Visible to').selectOption('admin'), 'cf disable-service-access db -p large');
+    await large.waitFor({ state: 'detached' }); // their page hears of it
+    const some = async () => {
+      await dialog.getByLabel('Visible to').selectOption('organization');
+      check(await dialog.getByRole('button', { name: 'Save', exact: true }).isDisabled(), 'no org can be saved');
+      await dialog.getByLabel('cupola', { exact: true }).check();
+    };
+    await set('admin', some, 'cf enable-service-access db -p large -o cupola');
+    await large.waitFor();
+    await set('organization', () => dialog.getByLabel('Visible to').selectOption('public'), 'cf enable-service-access db -p large');
+    await page.getByRole('button', { name: 'Visible to public: change for large' }).waitFor();
+  },
+  async 'a form keeps to its schema, and a key shows its credentials on request'(kit) {
+    const page = await kit.admin('/services/marketplace'),
+      dialog = page.getByRole('dialog');
+    await page.getByRole('button', { name: 'Create an instance of db, plan small' }).click();
+    await dialog.getByLabel('Name', { exact: true }).fill('strict');
+    await parameter(dialog, 'size').fill('');
+    await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+    check(await parameter(dialog, 'size').evaluate(e => e.validity.valueMissing), 'a required parameter may be missing');
+    await parameter(dialog, 'size').fill('2');
+    await parameter(dialog, 'admin_password').pressSequentially('abc'); // minLength counts what is typed
+    await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+    check(
+      await parameter(dialog, 'admin_password').evaluate(e => e.validity.tooShort && e.type === 'password'),
+      'a text too short is taken',
+    );
+    await parameter(dialog, 'admin_password').fill('abcd');
+    await parameter(dialog, 'extensions').fill('[broken');
+    await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+    check(await parameter(dialog, 'extensions').evaluate(e => e.validity.customError), 'broken JSON of a parameter is taken');
+    await parameter(dialog, 'extensions').fill('');
+    await parameter(dialog, 'hour').fill('3');
+    await parameter(dialog, 'keep').fill('1.5');
+    check(!(await dialog.locator('code').allTextContents()).join().includes('abcd'), 'the command line shows the password');
+    await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.locator('.head .state', { hasText: 'create succeeded' }).waitFor();
+    await kit.ask('broker got {"size":2,"admin_password":"abcd","backup":{"hour":3,"keep":1.5}}');
+    await page.getByRole('button', { name: 'Create a key…' }).click();
+    await dialog.getByLabel('Name', { exact: true }).fill('outside');
+    await parameter(dialog, 'role').selectOption({ label: 'writer' });
+    await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+    const row = page.locator('tr', { hasText: 'outside' });
+    await row.getByText('create succeeded').waitFor();
+    const key = (await kit.api(page, 'GET', '/v3/service_credential_bindings?names=outside')).body.resources[0];
+    const secret = String(
+      Object.values((await kit.api(page, 'GET', `/v3/service_credential_bindings/${key.guid}/details`)).body.credentials)[0],
+    );
+    check(!(await page.content()).includes(secret), 'the credentials are shown unasked');
+    await row.getByRole('button', { name: 'Reveal the credentials of outside' }).click();
+    await row.getByText(secret).first().waitFor();
+    await row.getByRole('button', { name: 'Hide the credentials of outside' }).click();
+    check(!(await page.content()).includes(secret), 'the credentials are not hidden again');
+    await kit.api(page, 'DELETE', '/v3/service_credential_bindings/' + key.guid);
+  },
+  async 'bound in the app, with the parameters of the schema'(kit) {
+    const page = await kit.admin(kit.app('probe', 'environment')),
+      dialog = page.getByRole('dialog');
+    await page.getByRole('button', { name: 'Bind a service…' }).click();
+    await dialog.getByLabel('Service instance').selectOption({ label: 'strict' });
+    await parameter(dialog, 'role').selectOption({ label: 'reader' });
+    await dialog.getByText(`cf bind-service probe strict -c '{"role":"reader"}'`).waitFor();
+    await dialog.getByRole('button', { name: 'Bind', exact: true }).click();
+    const row = page.getByRole('row').filter({ has: page.getByRole('rowheader', { name: 'strict' }) });
+    await row.getByText('succeeded').waitFor();
+    await kit.ask('broker got {"role":"reader"}');
+    await page.locator('.notice', { hasText: 'They started before strict was bound.' }).waitFor();
+    await row.getByRole('button', { name: 'Unbind strict' }).click();
+    await dialog.getByRole('button', { name: 'Unbind', exact: true }).click();
+    await page.getByText('No service is bound.').waitFor();
+    const { body } = await kit.api(page, 'GET', '/v3/service_instances?names=strict');
+    await kit.api(page, 'DELETE', '/v3/service_instances/' + body.resources[0].guid);
+  },
+  async 'a user-provided one is changed'(kit) {
+    const page = await kit.admin('/services'),
+      dialog = page.getByRole('dialog');
+    const relationships = { space: { data: { guid: kit.config.space } } };
+    const made = await kit.api(page, 'POST', '/v3/service_instances', {
+      type: 'user-provided',
+      name: 'relay',
+      credentials: { uri: 'smtp://before' },
+      relationships,
+    });
+    await page.getByRole('link', { name: 'relay' }).click();
+    await page.getByRole('button', { name: 'Update…' }).click();
+    check((await dialog.getByLabel('Credentials, as JSON').inputValue()).includes('smtp://before'), 'the credentials are not there');
+    await dialog.getByLabel('Credentials, as JSON').fill('{"uri": ');
+    check(await dialog.getByRole('button', { name: 'Update', exact: true }).isDisabled(), 'broken JSON is taken');
+    await dialog.getByLabel('Credentials, as JSON').fill('{"uri": "smtp://after"}');
+    await dialog.getByLabel('Syslog drain URL').fill('syslog://logs.example:514');
+    await dialog.getByLabel('Tags').fill('mail, fast');
+    await dialog
+      .getByText(`cf update-user-provided-service relay -p '{"uri":"smtp://after"}' -l syslog://logs.example:514 -t 'mail, fast'`)
+      .waitFor();
+    await dialog.getByRole('button', { name: 'Update', exact: true }).click();
+    await page.locator('.facts').getByText('mail, fast').waitFor();
+    await page.locator('.facts').getByText('syslog://logs.example:514').waitFor();
+    await page.getByRole('button', { name: 'Reveal the credentials' }).click();
+    await page.getByText('smtp://after').waitFor();
+    await kit.api(page, 'DELETE', '/v3/service_instances/' + made.body.guid);
+  },
 };
