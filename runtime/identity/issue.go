@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"time"
 
 	"cupola/runtime/authority"
@@ -45,9 +46,11 @@ type Credentials struct {
 	NotAfter         time.Time
 }
 
-// Issue makes a key and a certificate.
+// Issue makes a certificate for a key. Instances with the same organizational units, which
+// are an app's, may share a key if many start at once: making one takes longer than all
+// else of a start.
 func (a *Authority) Issue(s Subject) (Credentials, error) {
-	key, err := a.keys.next()
+	key, err := a.keys.next(strings.Join(s.OrganizationalUnits, "\n"))
 	if err != nil {
 		return Credentials{}, fmt.Errorf("make instance key: %w", err)
 	}

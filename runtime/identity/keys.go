@@ -5,6 +5,7 @@ import (
 	"crypto/rsa"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"cupola/runtime/fault"
 )
@@ -14,27 +15,70 @@ import (
 // start, and the key is gone after a day.
 const keyBits = 2048
 
-// spareKeys is the most keys that lie ready, so that a start need not wait for
-// one: enough for a push, or the restart of an app of a few instances. A daemon
-// that started fewer instances keeps as many keys as it started, at least one.
-const spareKeys = 4
+const (
+	// spareKeys is the most keys that lie ready, so that a start need not wait for one. A
+	// daemon that started fewer instances keeps as many keys as it started, at least one.
+	spareKeys = 32
+	// Keys are made ahead when no instance was started for quietFor: beside starts they
+	// would take half of the processor time. After each follows a pause of restFactor times
+	// as long as it took.
+	quietFor   = time.Second
+	restFactor = 3
+	// sharedFor is how long the starts of an app may take its last key when no spare one
+	// is left.
+	sharedFor = 10 * time.Minute
+	// maxShared is how many apps' keys are remembered.
+	maxShared = 1024
+)
 
-// keys makes keys ahead of their use.
+// keys makes keys ahead of their use. When many instances of an app start at once, and
+// none is left, they share one: each still has its own certificate.
 type keys struct {
 	spare   chan *rsa.PrivateKey
 	taken   atomic.Int64
 	filling sync.Mutex
+	quiet   *time.Timer // begins to fill
+
+	mu   sync.Mutex
+	last map[string]*lastKey // by whose it is
+}
+
+// lastKey is the newest key of an app. Its lock is held while a key is made for it, so
+// that starts at the same time make one.
+type lastKey struct {
+	mu   sync.Mutex
+	key  *rsa.PrivateKey
+	made time.Time
 }
 
 func newKeys() *keys {
-	k := &keys{spare: make(chan *rsa.PrivateKey, spareKeys)}
-	k.fill()
+	k := &keys{spare: make(chan *rsa.PrivateKey, spareKeys), last: map[string]*lastKey{}}
+	k.quiet = time.AfterFunc(quietFor, k.fill)
 	return k
 }
 
-func (k *keys) next() (*rsa.PrivateKey, error) {
+// next is a key for an instance of an app; of "" it is for that instance alone.
+func (k *keys) next(app string) (*rsa.PrivateKey, error) {
 	k.taken.Add(1)
-	defer k.fill()
+	k.quiet.Reset(quietFor)
+	if app == "" {
+		return k.fresh()
+	}
+	l := k.lastOf(app)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(k.spare) == 0 && l.key != nil && time.Since(l.made) < sharedFor {
+		return l.key, nil
+	}
+	key, err := k.fresh()
+	if err == nil {
+		l.key, l.made = key, time.Now()
+	}
+	return key, err
+}
+
+// fresh is a key that no one else has.
+func (k *keys) fresh() (*rsa.PrivateKey, error) {
 	select {
 	case key := <-k.spare:
 		return key, nil
@@ -43,22 +87,40 @@ func (k *keys) next() (*rsa.PrivateKey, error) {
 	}
 }
 
+func (k *keys) lastOf(app string) *lastKey {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	l := k.last[app]
+	if l == nil {
+		if len(k.last) >= maxShared {
+			k.last = map[string]*lastKey{}
+		}
+		l = &lastKey{}
+		k.last[app] = l
+	}
+	return l
+}
+
 func (k *keys) enough() int { return int(min(max(k.taken.Load(), 1), spareKeys)) }
 
-// fill makes keys, one after the other, until there are enough, unless an earlier
-// call still does. It returns at once.
+// fill makes keys, one after the other, until there are enough or a start makes it begin
+// later. It returns at once.
 func (k *keys) fill() {
+	taken := k.taken.Load()
 	fault.Go("identity", func() {
 		if !k.filling.TryLock() {
+			k.quiet.Reset(quietFor)
 			return
 		}
 		defer k.filling.Unlock()
-		for len(k.spare) < k.enough() {
+		for len(k.spare) < k.enough() && k.taken.Load() == taken {
+			began := time.Now()
 			key, err := rsa.GenerateKey(rand.Reader, keyBits)
 			if err != nil {
 				return
 			}
 			k.spare <- key
+			time.Sleep(restFactor * time.Since(began))
 		}
 	})
 }

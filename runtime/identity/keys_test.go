@@ -1,0 +1,96 @@
+package identity
+
+import (
+	"crypto/rsa"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// drained are keys without spare ones; none are made ahead while starts go on.
+func drained() *keys {
+	k := newKeys()
+	k.quiet.Stop()
+	return k
+}
+
+func next(t *testing.T, k *keys, app string) *rsa.PrivateKey {
+	t.Helper()
+	key, err := k.next(app)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// Instances of an app that start at once share a key; those of others have another.
+func TestKeysOfABurst(t *testing.T) {
+	k := drained()
+	defer k.quiet.Stop()
+	all := make([]*rsa.PrivateKey, 8)
+	var starts sync.WaitGroup
+	for i := range all {
+		starts.Go(func() {
+			app := "app:a"
+			if i == 0 {
+				app = "app:b"
+			}
+			all[i], _ = k.next(app)
+		})
+	}
+	starts.Wait()
+	for i, key := range all {
+		if key == nil || (key == all[1]) != (i > 0) {
+			t.Errorf("start %d: got key %p; app a has %p", i, key, all[1])
+		}
+	}
+	if a, b := next(t, k, ""), next(t, k, ""); a == b {
+		t.Error("instances of no app share a key")
+	}
+}
+
+// Each instance has its own key while there are spare ones, and after a while.
+func TestKeysAreFresh(t *testing.T) {
+	k := drained()
+	defer k.quiet.Stop()
+	first := next(t, k, "app:a")
+	spare, err := k.fresh()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.spare <- spare
+	if second := next(t, k, "app:a"); second != spare {
+		t.Error("a start did not take the spare key")
+	}
+	k.last["app:a"].made = time.Now().Add(-sharedFor)
+	if third := next(t, k, "app:a"); third == spare || third == first {
+		t.Error("a key is shared for too long")
+	}
+}
+
+// Keys are made ahead once no instance starts, as many as were needed before.
+func TestKeysAreMadeAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKeys()
+		synctest.Wait()
+		if n := len(k.spare); n != 0 {
+			t.Errorf("%d keys were made at once", n)
+		}
+		time.Sleep(time.Minute)
+		if n := len(k.spare); n != 1 {
+			t.Errorf("got %d spare keys before any start; want 1", n)
+		}
+		for range 3 {
+			next(t, k, "app:a")
+		}
+		synctest.Wait()
+		if n := len(k.spare); n != 0 {
+			t.Errorf("%d keys were made beside starts", n)
+		}
+		time.Sleep(time.Minute)
+		if n := len(k.spare); n != 3 {
+			t.Errorf("got %d spare keys after three starts; want 3", n)
+		}
+	})
+}
