@@ -35,7 +35,7 @@ func firstBytes(ctx context.Context, w *world, r *runc, rounds int) error {
 		{name: "runc run", start: r.firstByte},
 		{name: "engine", start: w.engineFirstByte},
 		{name: "engine + network", start: w.networkFirstByte},
-		{name: "cell: root + network + engine + log", start: w.cellFirstByte},
+		{name: "cell: root + network + identity + engine + log", start: w.cellFirstByte},
 	}
 	for round := range rounds + 1 {
 		for n, way := range ways {
@@ -161,6 +161,8 @@ func (w *world) instance(guid string, args ...string) lrp.Container {
 			Action:   lrp.Run{Path: appPath, Args: args, User: contract.VcapName}.Action(),
 			MemoryMB: int(limits.MemoryBytes >> 20), DiskMB: 64, CPUWeight: 25, MaxPids: int(limits.Pids), LogRateLimitByte: -1, Ports: []uint16{8080},
 			Log: lrp.LogTarget{GUID: guid, Source: "APP"},
+
+			OrganizationalUnits: []string{"organization:bench", "space:bench", "app:bench"}, SystemCertificatesPath: "/etc/cf-system-certificates",
 		},
 	}
 }

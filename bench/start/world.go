@@ -22,6 +22,7 @@ import (
 	"cupola/runtime/container"
 	"cupola/runtime/contract"
 	"cupola/runtime/files"
+	"cupola/runtime/identity"
 	"cupola/runtime/lifecycle"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
@@ -138,8 +139,12 @@ func (w *world) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	identities, err := identity.Open(w.path("identity"), identity.DefaultLife)
+	if err != nil {
+		return err
+	}
 	w.cell, err = cell.New(cell.Config{
-		Dir: w.path("cell"), Presence: lrp.Cell{ID: "bench"}, Containers: cell.Engine(w.engine), Network: w.net, RootFS: w.roots, Files: memory, Users: claims,
+		Dir: w.path("cell"), Presence: lrp.Cell{ID: "bench"}, Containers: cell.Engine(w.engine), Network: w.net, RootFS: w.roots, Files: memory, Users: claims, Identities: identities,
 		Blob: func(string) (string, error) { return w.path("app.tgz"), nil },
 		Logs: func(l lrp.LogLine) {
 			if string(l.Text) == "x" {
