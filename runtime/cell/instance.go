@@ -30,10 +30,11 @@ type instance struct {
 
 	securing sync.Mutex // held while the settings of TLS ports are read and written
 
-	mu    sync.Mutex
-	rec   record
-	entry container.Process // how Attach enters; without Env where it was adopted
-	usage usage
+	mu       sync.Mutex
+	rec      record
+	entry    container.Process // how Attach enters; without Env where it was adopted
+	measured measured
+	usage    usage
 }
 
 func newInstance(c *Cell, spec lrp.Container) *instance {

@@ -30,31 +30,67 @@ func (u *usage) sample(now time.Time, cpu time.Duration) float64 {
 	return u.percent
 }
 
-// Stats returns a container's resource usage; false if it does not run here.
-// CPUPercent is since the last call, or since the start.
+// recentFor is how long a measurement is a container's usage for who asks. Cloud Controller
+// shows what Diego measured up to 15 s ago.
+const recentFor = 2 * time.Second
+
+// measured is the last measurement of a container.
+type measured struct {
+	at    time.Time // zero: there is none
+	stats lrp.Stats
+}
+
+// Stats returns a container's resource usage, as it was at most recentFor ago; false if it
+// does not run here. CPUPercent is since the measurement before, or since the start.
 func (c *Cell) Stats(guid string) (lrp.Stats, bool) {
 	<-c.adopted
 	i := c.instance(guid)
-	if i == nil || i.record().StartedAt.IsZero() {
+	if i == nil {
 		return lrp.Stats{}, false
 	}
+	r := i.record()
+	if r.StartedAt.IsZero() {
+		return lrp.Stats{}, false
+	}
+	now := time.Now()
+	s, ok := i.recent(now)
+	if !ok {
+		if s, ok = c.measure(i, now); !ok {
+			return s, false
+		}
+	}
+	s.Uptime, s.LogRate = now.Sub(r.StartedAt), i.limiter.Rate()
+	s.FilesDigest, s.FilesSince = r.FilesDigest, r.FilesSince
+	return s, true
+}
+
+// recent is the last measurement, if it is recent.
+func (i *instance) recent(now time.Time) (lrp.Stats, bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.measured.stats, !i.measured.at.IsZero() && now.Sub(i.measured.at) < recentFor
+}
+
+// measure reads what a container uses; false if it has just ended.
+func (c *Cell) measure(i *instance, now time.Time) (lrp.Stats, bool) {
+	guid := i.guid()
 	used, err := c.cfg.Containers.Stats(guid)
 	if err != nil {
-		return lrp.Stats{}, false // it has just ended
+		return lrp.Stats{}, false
 	}
 	disk, err := c.cfg.RootFS.DiskUsage(guid)
 	if err != nil {
 		return lrp.Stats{}, false
 	}
-	s := i.cpuStats(time.Now(), used.CPU)
+	s := i.cpuStats(now, used.CPU)
 	s.MemoryBytes, s.MemoryQuota = used.MemoryBytes, uint64(i.spec.MemoryMB)<<20
 	s.DiskBytes, s.DiskQuota = uint64(disk), uint64(i.spec.DiskMB)<<20
 	if memory, err := c.cfg.Files.Used(guid); err == nil {
 		s.DiskBytes += uint64(memory)
 	}
-	s.LogRate = i.limiter.Rate()
-	r := i.record()
-	s.FilesDigest, s.FilesSince = r.FilesDigest, r.FilesSince
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.measured = measured{now, s}
 	return s, true
 }
 

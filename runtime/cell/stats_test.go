@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"cupola/runtime/lrp"
@@ -40,4 +41,25 @@ func TestEntitlement(t *testing.T) {
 	if got := i.cpuStats(time.Unix(1002, 0), time.Second).Entitlement; math.Abs(got-0.5/(cores/2)) > 1e-9 {
 		t.Errorf("got entitlement %v; want half a core of %v", got, cores/2)
 	}
+}
+
+// A container is not measured again for each who asks.
+func TestStatsAreMeasuredOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := boot(t, newMachine(t), t.TempDir())
+		defer d.kill()
+		d.Start(web())
+		synctest.Wait()
+		for _, look := range []struct {
+			after  time.Duration
+			memory uint64
+			uptime time.Duration
+		}{{0, 1, 0}, {recentFor / 2, 1, recentFor / 2}, {recentFor / 2, 2, recentFor}, {time.Millisecond, 2, recentFor + time.Millisecond}} {
+			time.Sleep(look.after)
+			s, ok := d.Stats("g1")
+			if !ok || s.MemoryBytes != look.memory<<20 || s.Uptime != look.uptime {
+				t.Errorf("got %+v; want %d MB after %s", s, look.memory, look.uptime)
+			}
+		}
+	})
 }

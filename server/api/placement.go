@@ -13,6 +13,16 @@ const outdatedPlacement = "the placement of its space has changed: restart the a
 // outdated tells whether the next start of a process would ask for other cells
 // than its instances were started with.
 func outdated(c *call, p *cf.Process) bool {
+	const kind = "outdated placement"
+	if is, ok := c.recalled[kind+" "+p.GUID]; ok { // of another instance
+		return is.(bool)
+	}
+	is := isOutdated(c, p)
+	c.remember(kind, p.GUID, is)
+	return is
+}
+
+func isOutdated(c *call, p *cf.Process) bool {
 	app, err := store.Apps.Get(c.Tx, p.AppGUID)
 	if err != nil || app.State != cf.Started {
 		return false
