@@ -120,7 +120,7 @@ func (k *keys) fill() {
 				return
 			}
 			k.spare <- key
-			time.Sleep(restFactor * time.Since(began))
+			<-time.After(restFactor * time.Since(began))
 		}
 	})
 }
