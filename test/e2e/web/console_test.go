@@ -55,6 +55,7 @@ func TestConsole(t *testing.T) {
 	}
 	config["nothing"] = nothing
 	org := d.First("/v3/organizations?names=cupola")
+	config["org"] = org
 	for _, role := range []string{"space_developer", "space_supporter", "space_auditor", "space_manager"} {
 		user := addUser(d, role)
 		addRole(d, user, "organization_user", "organization", org)

@@ -1,9 +1,4 @@
 // Every screen at three widths, light and dark: axe finds nothing, and nothing scrolls sideways.
-const widths = [
-  [390, 844],
-  [768, 1024],
-  [1440, 900],
-];
 const screens = kit => ({
   apps: '/apps',
   'new app': '/new',
@@ -25,7 +20,7 @@ const ready = {
   metrics: '.chart canvas',
   routes: 'tbody tr',
   environment: '.note',
-  tasks: 'tbody tr',
+  tasks: '.empty, tbody tr',
   files: '.note',
   terminal: '.xterm-rows',
   events: 'tbody tr',
@@ -34,23 +29,6 @@ const ready = {
   apps: 'tbody tr',
   'new app': '.drop-zone',
 };
-
-async function everywhere(kit, page, what) {
-  for (const [width, height] of widths) {
-    await page.setViewportSize({ width, height });
-    for (const colorScheme of ['light', 'dark']) {
-      await page.emulateMedia({ colorScheme });
-      await page.evaluate(
-        () =>
-          new Promise(done => {
-            requestAnimationFrame(() => requestAnimationFrame(done));
-          }),
-      );
-      await kit.accessible(page, `${what} at ${width}, ${colorScheme}`);
-    }
-    await kit.fits(page, `${what} at ${width}`);
-  }
-}
 
 const names = [
   'apps',
@@ -75,7 +53,7 @@ export const tests = {
       async kit => {
         const page = await kit.admin(screens(kit)[name]);
         await page.locator(ready[name]).first().waitFor();
-        await everywhere(kit, page, name);
+        await kit.everywhere(page, name);
       },
     ]),
   ),

@@ -22,6 +22,12 @@ const flags = [
 
 export const within = 20000; // ms; no claim, but ends what hangs
 
+const widths = [
+  [390, 844],
+  [768, 1024],
+  [1440, 900],
+];
+
 class Kit {
   constructor(browser) {
     this.browser = browser;
@@ -148,20 +154,37 @@ class Kit {
   }
 
   /** Runs axe; fails on any violation. */
-  async accessible(page, what) {
+  async accessible(page, what, runOnly = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']) {
     if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
-    const found = await page.evaluate(() =>
-      window.axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'], resultTypes: ['violations'] }).then(r =>
-        r.violations.map(
-          v =>
-            `${v.id}: ${v.nodes
-              .slice(0, 3)
-              .map(n => n.html.slice(0, 200))
-              .join(' | ')}`,
+    const found = await page.evaluate(
+      rules =>
+        window.axe.run({ runOnly: rules, resultTypes: ['violations'] }).then(r =>
+          r.violations.map(
+            v =>
+              `${v.id}: ${v.nodes
+                .slice(0, 3)
+                .map(n => n.html.slice(0, 200))
+                .join(' | ')}`,
+          ),
         ),
-      ),
+      runOnly,
     );
     check(!found.length, `axe finds in ${what}: ${found.join('\n')}`);
+  }
+
+  /** Runs axe at three widths, light and dark, of which the second has other colours alone; nothing scrolls sideways. */
+  async everywhere(page, what) {
+    for (const [width, height] of widths) {
+      await page.setViewportSize({ width, height });
+      for (const colorScheme of ['light', 'dark']) {
+        await page.emulateMedia({ colorScheme });
+        await page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))));
+        await this.accessible(page, `${what} at ${width}, ${colorScheme}`, colorScheme === 'dark' ? ['color-contrast'] : undefined);
+        const file = `screen-${what}-${width}-${colorScheme}.png`.replaceAll(' ', '-');
+        if (process.env.SHOTS) await page.screenshot({ path: path.join(process.env.SHOTS, file) });
+      }
+      await this.fits(page, `${what} at ${width}`);
+    }
   }
 
   /** Nothing scrolls sideways but regions made for it. */

@@ -1,12 +1,5 @@
 // Every screen of the platform at three widths, light and dark: axe finds nothing, and nothing scrolls sideways.
-import fs from 'node:fs';
-import path from 'node:path';
 
-const widths = [
-  [390, 844],
-  [768, 1024],
-  [1440, 900],
-];
 const screens = kit => ({
   services: ['/services', '.empty, tbody tr'],
   marketplace: ['/services/marketplace', '.offering tbody tr'],
@@ -33,25 +26,6 @@ const screens = kit => ({
   domains: ['/platform/domains', 'tbody tr'],
   users: ['/platform/users', 'tbody tr'],
 });
-
-async function everywhere(kit, page, what) {
-  for (const [width, height] of widths) {
-    await page.setViewportSize({ width, height });
-    for (const colorScheme of ['light', 'dark']) {
-      await page.emulateMedia({ colorScheme });
-      await page.evaluate(
-        () =>
-          new Promise(done => {
-            requestAnimationFrame(() => requestAnimationFrame(done));
-          }),
-      );
-      await kit.accessible(page, `${what} at ${width}, ${colorScheme}`);
-      if (process.env.SHOTS)
-        await page.screenshot({ path: path.join(process.env.SHOTS, `platform-${what}-${width}-${colorScheme}.png`.replaceAll(' ', '-')) });
-    }
-    await kit.fits(page, `${what} at ${width}`);
-  }
-}
 
 const dialogs = kit => [
   ['/services/marketplace', 'Create an instance of db, plan small'],
@@ -104,7 +78,7 @@ export const tests = {
         const [where, ready] = screens(kit)[name];
         const page = await kit.admin(where);
         await page.locator(ready).first().waitFor();
-        await everywhere(kit, page, name);
+        await kit.everywhere(page, name);
       },
     ]),
   ),
@@ -120,7 +94,7 @@ export const tests = {
     try {
       await page.getByRole('button', { name: 'Reveal the credentials' }).click();
       await page.locator('.pairs').waitFor();
-      await everywhere(kit, page, 'instance');
+      await kit.everywhere(page, 'instance');
     } finally {
       await kit.api(page, 'DELETE', '/v3/service_instances/' + body.guid);
     }
